@@ -4,10 +4,13 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
+#include <filesystem>
 #include <fmt/format.h>
 #include <poll.h>
+#include <sstream>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -93,6 +96,22 @@ struct Pipe {
 };
 
 } // namespace
+
+Expected<std::string> findProgram(const std::string &name) {
+  std::vector<std::string> candidates;
+  if (name.find('/') != std::string::npos) {
+    candidates.push_back(name);
+  } else if (const char *path = std::getenv("PATH")) {
+    std::stringstream folders(path);
+    for (std::string folder; std::getline(folders, folder, ':');)
+      candidates.push_back(folder + "/" + name);
+  }
+  for (const std::string &candidate : candidates)
+    if (access(candidate.c_str(), X_OK) == 0 && !std::filesystem::is_directory(candidate))
+      return candidate;
+  return makeError(ErrorKind::Usage, fmt::format("cannot execute '{}'", name),
+                   "check the path; a program in this folder is ./NAME");
+}
 
 Expected<ProcessResult> runProcess(const std::vector<std::string> &command, milliseconds limit) {
   auto cannot = [&](int error) {

@@ -9,6 +9,7 @@
 #include "fp4/SimCuda/ElfFile.h"
 #include "fp4/Support/InputFile.h"
 #include "fp4/Support/OutputFile.h"
+#include "fp4/Support/Process.h"
 #include "fp4/Harness/Runner.h"
 #include <algorithm>
 #include <cerrno>
@@ -47,23 +48,6 @@ Expected<fs::path> libraryFolder() {
       ErrorKind::Usage,
       fmt::format("the stand-ins for CUDA's libraries are not next to '{}'", self.string()),
       "build the target fp4-cuda, or install the project as a whole");
-}
-
-/// As a shell would find it.
-Expected<std::string> findProgram(const std::string &name) {
-  std::vector<std::string> candidates;
-  if (name.find('/') != std::string::npos) {
-    candidates.push_back(name);
-  } else if (const char *path = std::getenv("PATH")) {
-    std::stringstream folders(path);
-    for (std::string folder; std::getline(folders, folder, ':');)
-      candidates.push_back(folder + "/" + name);
-  }
-  for (const std::string &candidate : candidates)
-    if (access(candidate.c_str(), X_OK) == 0 && !fs::is_directory(candidate))
-      return candidate;
-  return makeError(ErrorKind::Usage, fmt::format("cannot execute '{}'", name),
-                   "check the path; a program in this folder is ./NAME");
 }
 
 /// Which of our runtimes a program gets; none when it loads one later, as Python modules do.

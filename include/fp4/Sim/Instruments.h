@@ -43,6 +43,8 @@ public:
 
   /// The predicted times of all launches so far, with the option `time`.
   const std::vector<KernelTime> &times() const { return predicted; }
+  /// For each of them, where its machine instructions come from (Predictor::receive).
+  const std::vector<std::string> &instructionMixes() const { return mixes; }
 
   /// The orders of all launches so far, with the policy exhaustive.
   const std::vector<OrderReport> &orders() const { return explored; }
@@ -65,6 +67,7 @@ private:
   ObserverList observers;             ///< those that there are
   std::vector<KernelTime> predicted;
   std::vector<OrderReport> explored;
+  std::vector<std::string> mixes;
 };
 
 } // namespace fp4::sim

@@ -17,6 +17,9 @@ struct ProcessResult {
   std::string ending(std::chrono::milliseconds limit) const;
 };
 
+/// The path of a program that may be executed, as a shell would find it.
+Expected<std::string> findProgram(const std::string &name);
+
 /// Runs `command`, whose first word is the path of a program, without input. At the limit the
 /// program and the processes it started are killed; it does not outlive this process. Returns an
 /// Error if it cannot be started.

@@ -7,6 +7,7 @@
 #include "fp4/Sim/Events/MemoryEvent.h"
 #include "fp4/Sim/Events/TicketEvent.h"
 #include "fp4/Sim/Observer.h"
+#include "fp4/Sim/Predictor.h"
 
 #include <algorithm>
 #include <cstring>
@@ -204,8 +205,10 @@ Status TicketQueue::runStage(uint64_t id) {
   Ticket &ticket = inFlight.at(id);
   missedPolls = 0;
   if (ticket.stagesDone < ticket.stages.size()) {
-    if (Status status = ticket.stages[ticket.stagesDone](ticket); !status)
-      return tl::unexpected(located(ticket, std::move(status.error())));
+    const bool isProduct = ticket.kind == TicketKind::Mma || ticket.kind == TicketKind::Wgmma;
+    if (!isProduct || !Predictor::of(*owner.launch->options).timesOnly)
+      if (Status status = ticket.stages[ticket.stagesDone](ticket); !status)
+        return tl::unexpected(located(ticket, std::move(status.error())));
     ++ticket.stagesDone;
   }
   return ticket.stagesDone >= ticket.stages.size() ? finish(id) : Status();

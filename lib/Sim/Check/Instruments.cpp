@@ -1,5 +1,6 @@
 //===- Instruments.cpp - What watches a simulation ------------------------===//
 #include "fp4/Sim/Instruments.h"
+#include "fp4/Sim/Predictor.h"
 
 #include <fmt/format.h>
 #include <fstream>
@@ -60,9 +61,29 @@ Expected<SimOptions> settingsOf(const SimulationOptions &options) {
   return settings;
 }
 
+/// How --time predicts, without a receiver.
+static Expected<Predictor> predictorOf(const SimulationOptions &options) {
+  if (options.timesOnly && !options.check.empty() && options.check != "off")
+    return makeError(ErrorKind::Usage,
+                     fmt::format("--time-only expects no hazard check, but got {}", options.check),
+                     "it computes no results: leave --check out, or use --time");
+  if (options.mix != "ptx" && options.mix != "cubin" && options.mix != "auto")
+    return makeError(ErrorKind::Usage, fmt::format("unknown source '{}' of --mix", options.mix),
+                     "choose ptx, cubin or auto");
+  Predictor predictor;
+  predictor.timesOnly = options.timesOnly;
+  predictor.sampleAfter = options.sampleAfter;
+  predictor.mix = options.mix == "ptx"     ? InstructionMix::Ptx
+                  : options.mix == "cubin" ? InstructionMix::Cubin
+                                           : InstructionMix::Auto;
+  return predictor;
+}
+
 Expected<std::unique_ptr<Instruments>> Instruments::create(const SimulationOptions &options,
                                                            SimOptions &settings) {
-  const std::string check = options.check.empty() ? "default" : options.check;
+  const std::string check = options.timesOnly       ? "off"
+                            : options.check.empty() ? "default"
+                                                    : options.check;
   const bool strict = check == "strict";
   if (check != "off" && check != "default" && !strict)
     return makeError(ErrorKind::Usage, fmt::format("unknown mode '{}' of --check", check),
@@ -86,10 +107,14 @@ Expected<std::unique_ptr<Instruments>> Instruments::create(const SimulationOptio
   settings.orders.report = [kept = instruments.get()](OrderReport report) {
     kept->explored.push_back(std::move(report));
   };
-  if (options.time)
-    settings.predicted = [kept = instruments.get()](KernelTime time) {
+  if (options.time) {
+    FP4_ASSIGN(auto predictor, predictorOf(options));
+    predictor.receive = [kept = instruments.get()](KernelTime time, std::string mix) {
       kept->predicted.push_back(std::move(time));
+      kept->mixes.push_back(std::move(mix));
     };
+    settings.predicted = std::move(predictor);
+  }
   // The checker alone needs no list; none at all is faster still.
   settings.observer = options.statistics || !options.timeline.empty()
                           ? static_cast<Observer *>(&instruments->observers)

@@ -297,13 +297,13 @@ static uint64_t sharedBytesOf(const Kernel &kernel, const LaunchConfig &config) 
              : kernel.sharedBytes;
 }
 
-/// The launch, or a sample of it, on a virtual clock; what is not in the sample is left.
+/// The launch, or a sample of it, on a virtual clock; what is not in the sample is left, if anybody
+/// wants its results.
 static Status runTimed(Launch &launch, TimedLaunch &timed, LaunchStats &stats) {
   FP4_ASSIGN(stats, timed.run());
-  if (launch.options->predicted)
-    launch.options->predicted(timed.prediction());
+  timed.report();
   launch.sampling = false;
-  launch.nextCluster = 0;
+  launch.nextCluster = timed.firstLeft();
   return {};
 }
 

@@ -2,6 +2,7 @@
 #include "Sim/Time/Account.h"
 #include <fmt/format.h>
 #include <iterator>
+#include <span>
 
 namespace fp4::sim {
 
@@ -80,7 +81,8 @@ std::vector<RoleTime> Account::roles() const {
   return result;
 }
 
-std::vector<ResourceTime> resourcesOf(const Machine &machine, double cycles) {
+std::vector<ResourceTime> resourcesOf(const Machine &machine, double cycles,
+                                      size_t processors) {
   std::vector<ResourceTime> result;
   const auto add = [&](std::string_view name, double busy) {
     if (busy > 0)
@@ -90,7 +92,7 @@ std::vector<ResourceTime> resourcesOf(const Machine &machine, double cycles) {
   add("L2", machine.memory.l2.busy);
   double issue = 0, port = 0, shared = 0, copies = 0, tensor = 0, exchange = 0;
   std::array<double, kPipes> pipes{};
-  for (const Multiprocessor &sm : machine.processors) {
+  for (const Multiprocessor &sm : std::span(machine.processors).first(processors)) {
     for (unsigned s = 0; s < kSchedulers; ++s) {
       issue += sm.issue[s].busy / kSchedulers;
       for (unsigned p = 0; p < kPipes; ++p)
@@ -102,7 +104,7 @@ std::vector<ResourceTime> resourcesOf(const Machine &machine, double cycles) {
     tensor += sm.tensor.busy;
     exchange += sm.exchange.busy;
   }
-  const double n = double(machine.processors.size());
+  const double n = double(processors);
   add("issue slots", issue / n);
   add("port to L2", port / n);
   add("shared memory", shared / n);

@@ -28,7 +28,8 @@ private:
   std::vector<Place> places;
 };
 
-/// How busy each resource was in `cycles`, the busiest first.
-std::vector<ResourceTime> resourcesOf(const Machine &machine, double cycles);
+/// How busy each resource was in `cycles`, the busiest first; of multiprocessors, the first
+/// `processors`.
+std::vector<ResourceTime> resourcesOf(const Machine &machine, double cycles, size_t processors);
 
 } // namespace fp4::sim

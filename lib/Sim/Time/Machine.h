@@ -10,10 +10,6 @@ namespace fp4::sim {
 
 inline constexpr unsigned kSchedulers = 4;
 
-/// Units of one scheduler. fp32 runs on both halves of its pipe, integer products on one.
-enum Pipe : uint8_t { PipeAlu, PipeHeavy, PipeLite, PipeHalf, PipeMufu, PipeDouble, PipeTensor };
-inline constexpr unsigned kPipes = 7;
-
 struct Multiprocessor {
   std::array<Server, kSchedulers> issue;
   std::array<std::array<Server, kPipes>, kSchedulers> pipes;
@@ -32,11 +28,13 @@ struct Multiprocessor {
 
 /// What all of a launch share.
 struct Machine {
-  Machine(const Rates &rates, double gigahertz, uint64_t l2Bytes, double share)
-      : rates(rates), memory(rates, gigahertz, l2Bytes, share) {}
+  Machine(const Rates &rates, double gigahertz, uint64_t l2Bytes)
+      : rates(rates), memory(rates, gigahertz, l2Bytes) {}
   const Rates &rates;
   MemorySystem memory;
   std::vector<Multiprocessor> processors;
+  double flops = 0; ///< of products; of a sample, what the whole machine would compute
+  double scale = 1; ///< machines that a sample stands for
 };
 
 } // namespace fp4::sim

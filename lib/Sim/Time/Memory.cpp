@@ -45,16 +45,31 @@ void L1Cache::arrived(uint64_t line, double when) {
 // L2 and device memory
 //===----------------------------------------------------------------------===//
 
-MemorySystem::MemorySystem(const Rates &rates, double gigahertz, uint64_t l2Size, double share)
+MemorySystem::MemorySystem(const Rates &rates, double gigahertz, uint64_t l2Size)
     : l2Latency(rates[TimingRate::L2Latency]), deviceLatency(rates[TimingRate::MemoryLatency]),
       portRate(rates[TimingRate::L2PortBytes]),
-      l2Rate(rates[TimingRate::L2Terabytes] * 1e3 / gigahertz * share),
-      sharedRate(rates[TimingRate::L2SharedTerabytes] * 1e3 / gigahertz * share),
-      deviceRate(rates[TimingRate::MemoryTerabytes] * 1e3 / gigahertz * share),
+      l2Rate(rates[TimingRate::L2Terabytes] * 1e3 / gigahertz),
+      sharedRate(rates[TimingRate::L2SharedTerabytes] * 1e3 / gigahertz),
+      deviceRate(rates[TimingRate::MemoryTerabytes] * 1e3 / gigahertz),
       turnaround(rates[TimingRate::MemoryTurnaround]),
-      capacity(uint32_t(double(l2Size) * share / stampUnit)) {}
+      capacity(uint32_t(l2Size / stampUnit)) {}
 
-void MemorySystem::touch(const LineAccess &access, const Server &port, double now, Touched &sum) {
+void MemorySystem::sample(double part) {
+  share = part;
+  for (double *rate : {&l2Rate, &sharedRate, &deviceRate})
+    *rate *= part;
+  for (int write : {0, 1}) {
+    const Traffic &all = traffic[write];
+    if (all.bytes <= 0 || all.memberMissing <= 0)
+      continue;
+    const double alone = all.memberMissing / all.memberBytes;
+    bringing[write] = std::min(1.0, all.missing / all.bytes / alone);
+    sharing[write] = all.shared / all.bytes;
+  }
+}
+
+void MemorySystem::touch(const LineAccess &access, const Server &port, double now, bool write,
+                         Touched &sum) {
   constexpr float together = 2000; // cycles: about two turns of a ring of stages
   const uint64_t page = access.line / pageLines;
   if (page != lastPage) {
@@ -67,13 +82,20 @@ void MemorySystem::touch(const LineAccess &access, const Server &port, double no
   Line &line = lastLines[access.line % pageLines];
   const uint32_t stamp = uint32_t(deviceBytes / stampUnit) + 1;
   if (line.stamp && stamp - line.stamp > capacity)
-    line.sectors = 0; // displaced since
-  const uint64_t bytes = uint64_t(std::popcount(access.sectors)) * kSectorBytes;
+    line.sectors = line.ofMembers = 0; // displaced since
+  const double bytes = double(std::popcount(access.sectors)) * kSectorBytes;
   const uint32_t missing = access.sectors & ~line.sectors;
   sum.bytes += bytes;
-  sum.missing += uint64_t(std::popcount(missing)) * kSectorBytes;
+  sum.missing += double(std::popcount(missing)) * kSectorBytes;
   if (line.by && line.by != &port && float(now) - line.when < together)
     sum.shared += bytes;
+  if (const void *by = &port; share == 1 && by >= members.first && by < members.second) {
+    Traffic &seen = traffic[write];
+    seen.memberBytes += bytes;
+    seen.memberMissing +=
+        double(std::popcount(access.sectors & ~uint32_t(line.ofMembers))) * kSectorBytes;
+    line.ofMembers |= uint8_t(access.sectors);
+  }
   line.stamp = stamp;
   line.sectors |= uint8_t(access.sectors);
   line.when = float(now);
@@ -82,34 +104,46 @@ void MemorySystem::touch(const LineAccess &access, const Server &port, double no
 
 /// When the last of the bytes is through every queue on its way, latency not counted.
 double MemorySystem::transfer(Server &port, double now, const Touched &touched, bool write) {
-  l2Bytes += touched.bytes;
-  deviceBytes += touched.missing;
-  const double inL2 =
-      double(touched.bytes - touched.shared) / l2Rate + double(touched.shared) / sharedRate;
-  double end = std::max(port.serve(now, double(touched.bytes) / portRate), l2.serve(now, inL2));
-  if (!touched.missing)
+  const double missing = touched.missing * bringing[write];
+  const double shared = std::max(touched.shared, touched.bytes * sharing[write]);
+  if (share == 1) {
+    Traffic &seen = traffic[write];
+    seen.bytes += touched.bytes;
+    seen.shared += touched.shared;
+    seen.missing += touched.missing;
+  }
+  l2Bytes += touched.bytes / share;
+  deviceBytes += missing / share;
+  const double inL2 = (touched.bytes - shared) / l2Rate + shared / sharedRate;
+  double end = std::max(port.serve(now, touched.bytes / portRate), l2.serve(now, inL2));
+  if (missing <= 0)
     return end;
   constexpr double memory = 1 << 22; // bytes over which reads and writes mix
-  const double bytes = double(touched.missing), fade = std::max(0.0, 1 - bytes / memory);
+  const double bytes = missing / share, fade = std::max(0.0, 1 - bytes / memory);
   read_ = read_ * fade + (write ? 0 : bytes);
   written = written * fade + (write ? bytes : 0);
   const double writes = written / (read_ + written);
-  end = std::max(end, device.serve(now, bytes / deviceRate * (1 + turnaround * writes * writes)));
+  end = std::max(end, device.serve(now, missing / deviceRate * (1 + turnaround * writes * writes)));
   return end;
+}
+
+/// Of the sample's misses some are hits, so that the mean is right.
+double MemorySystem::latencyOf(const Touched &touched) const {
+  return touched.missing > 0 ? l2Latency + (deviceLatency - l2Latency) * bringing[0] : l2Latency;
 }
 
 double MemorySystem::read(Server &port, double now, std::span<const LineAccess> lines) {
   Touched touched;
   for (const LineAccess &access : lines)
-    touch(access, port, now, touched);
-  return transfer(port, now, touched, false) + (touched.missing ? deviceLatency : l2Latency);
+    touch(access, port, now, /*write=*/false, touched);
+  return transfer(port, now, touched, false) + (latencyOf(touched));
 }
 
 /// What is written goes to device memory some time, as what was written before does now.
 double MemorySystem::write(Server &port, double now, std::span<const LineAccess> lines) {
   Touched touched;
   for (const LineAccess &access : lines)
-    touch(access, port, now, touched);
+    touch(access, port, now, /*write=*/true, touched);
   return transfer(port, now, touched, true) + l2Latency;
 }
 
@@ -131,13 +165,13 @@ template <typename F> void forLines(std::span<const GlobalRun> runs, F &&f) {
 
 double MemorySystem::read(Server &port, double now, std::span<const GlobalRun> runs) {
   Touched touched;
-  forLines(runs, [&](const LineAccess &access) { touch(access, port, now, touched); });
-  return transfer(port, now, touched, false) + (touched.missing ? deviceLatency : l2Latency);
+  forLines(runs, [&](const LineAccess &access) { touch(access, port, now, /*write=*/false, touched); });
+  return transfer(port, now, touched, false) + (latencyOf(touched));
 }
 
 double MemorySystem::write(Server &port, double now, std::span<const GlobalRun> runs) {
   Touched touched;
-  forLines(runs, [&](const LineAccess &access) { touch(access, port, now, touched); });
+  forLines(runs, [&](const LineAccess &access) { touch(access, port, now, /*write=*/true, touched); });
   return transfer(port, now, touched, true) + l2Latency;
 }
 

@@ -64,10 +64,17 @@ private:
   size_t sets = 0;
 };
 
-/// L2 and device memory. `share` is the part of the machine that is simulated: rates are scaled.
+/// L2 and device memory. From sample() on, only the members of the sample ask for data, and have
+/// their part of the rates. What other multiprocessors would have brought into L2 for them is then
+/// known by its share of the traffic so far.
 class MemorySystem {
 public:
-  MemorySystem(const Rates &rates, double gigahertz, uint64_t l2Bytes, double share);
+  MemorySystem(const Rates &rates, double gigahertz, uint64_t l2Bytes);
+
+  /// Requests of which ports may go on as a sample.
+  void setMembers(const void *begin, const void *end) { members = {begin, end}; }
+  /// The members go on alone; they are `share` of the machine.
+  void sample(double share);
 
   /// The cycle at which data arrives that a multiprocessor asks for at `now` through its `port`.
   double read(Server &port, double now, std::span<const LineAccess> lines);
@@ -78,21 +85,27 @@ public:
   double write(Server &port, double now, std::span<const GlobalRun> runs);
 
   Server l2, device;
-  uint64_t deviceBytes = 0, l2Bytes = 0; ///< moved
+  double deviceBytes = 0, l2Bytes = 0; ///< moved; of a sample, what the whole machine would
   double latencyOfL2() const { return l2Latency; }
 
 private:
   struct Touched {
-    uint64_t bytes = 0, shared = 0,
-             missing = 0; ///< asked for; of lines that others ask for; not in L2
+    double bytes = 0, shared = 0,
+           missing = 0; ///< asked for; of lines that others ask for; not in L2
   };
-  void touch(const LineAccess &access, const Server &port, double now, Touched &sum);
+  /// Of all requests, and of those of members as if they were alone.
+  struct Traffic {
+    double bytes = 0, shared = 0, missing = 0, memberBytes = 0, memberMissing = 0;
+  };
+  void touch(const LineAccess &access, const Server &port, double now, bool write, Touched &sum);
+  double latencyOf(const Touched &touched) const;
   double transfer(Server &port, double now, const Touched &touched, bool write);
 
   static constexpr uint64_t pageLines = 16384; ///< 2 MiB
   struct Line {
     uint32_t stamp = 0; ///< 1 + deviceBytes / stampUnit when it was last touched
     uint8_t sectors = 0;
+    uint8_t ofMembers = 0; ///< sectors that members asked for
     float when = -1e9f; ///< of the last request, cycles
     const Server *by = nullptr;
   };
@@ -101,6 +114,11 @@ private:
   Line *lastLines = nullptr;
   double l2Latency, deviceLatency, portRate, l2Rate, sharedRate, deviceRate; ///< cycles, B/cycle
   double turnaround;
+  std::pair<const void *, const void *> members;
+  Traffic traffic[2];                      ///< read, written; before the sample
+  double share = 1;                        ///< of the machine, that makes requests
+  double bringing[2] = {1, 1};             ///< of what a sample misses: what the machine misses too
+  double sharing[2] = {0, 0};              ///< of bytes: of lines that others ask for
   double read_ = 0, written = 0; ///< bytes, of the recent past
   uint32_t capacity;             ///< in units of the stamp
 };

@@ -58,7 +58,7 @@ std::string text(const KernelTime &time) {
                         percent(time.resources[i].busy));
   result += fmt::format("  bound          {}; busy: {}\n", time.bound(), busy);
   result +=
-      fmt::format("  occupancy      {} blocks on a multiprocessor, {} registers (estimated){}\n",
+      fmt::format("  occupancy      {} blocks on a multiprocessor, {} registers{}\n",
                   time.blocksPerMultiprocessor, time.registers,
                   time.sampled() ? fmt::format("; sampled: {} of {} multiprocessors",
                                                time.simulated, time.multiprocessors)

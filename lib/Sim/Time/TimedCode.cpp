@@ -1,5 +1,6 @@
 //===- TimedCode.cpp - What the instructions of a kernel cost -------------===//
 #include "Sim/Time/TimedCode.h"
+#include "Sim/Time/MachineMix.h"
 #include "Sim/Decode/OpcodeTable.h"
 #include "Sim/Insn/Handlers.h"
 #include <algorithm>
@@ -80,12 +81,20 @@ static std::string_view opcodeAt(std::string_view text, size_t start) {
   return text.substr(0, text.find_first_of(" \t\n;"));
 }
 
-TimedCode::TimedCode(const ProgramImpl &program, const Kernel &kernel) {
+TimedCode::TimedCode(const ProgramImpl &program, const Kernel &kernel,
+                     const MachineKernel *machine) {
   classify(program, kernel);
   listRegisters(kernel);
-  narrow(kernel);
-  fold(kernel);
+  if (machine) {
+    useMachineCode(kernel, *machine);
+  } else {
+    narrow(kernel);
+    fold(kernel);
+  }
   countLive(kernel);
+  exact = machine && machine->registers;
+  if (exact)
+    needed = machine->registers;
 }
 
 void TimedCode::classify(const ProgramImpl &program, const Kernel &kernel) {
@@ -203,7 +212,81 @@ void TimedCode::listRegisters(const Kernel &kernel) {
 }
 
 //===----------------------------------------------------------------------===//
-// What ptxas combines
+// What ptxas made
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// Units of which ptxas makes an instruction of their own for each.
+bool isAnchor(Unit unit) {
+  switch (unit) {
+  case Unit::Shuffle:
+  case Unit::Memory:
+  case Unit::Barrier:
+  case Unit::Mbarrier:
+  case Unit::MbarrierTest:
+  case Unit::Copy:
+  case Unit::Async:
+  case Unit::Wgmma:
+  case Unit::MmaSync:
+    return true;
+  default:
+    return false;
+  }
+}
+
+/// How often ptxas wrote the instructions of a block: the fewest copies of any that it cannot make
+/// up. 1 where nothing tells.
+uint32_t copiesOf(std::span<const TimedInsn> insns, std::span<const MachineCount *const> counts) {
+  uint32_t copies = ~0u;
+  for (size_t i = 0; i < insns.size(); ++i)
+    if (isAnchor(insns[i].unit) && counts[i] && counts[i]->anchors)
+      copies = std::min(copies, counts[i]->anchors);
+  return copies == ~0u ? 1 : copies;
+}
+
+uint8_t share(uint32_t count, uint32_t copies) {
+  return uint8_t(std::min<uint32_t>((count + copies / 2) / copies, 255));
+}
+
+bool isArithmetic(Unit unit) { return unit >= Unit::Alu && unit <= Unit::Double; }
+
+} // namespace
+
+/// Instructions of one line of PTX belong to the first that begins there. What has an effect has an
+/// instruction, although ptxas may have merged it with another.
+void TimedCode::useMachineCode(const Kernel &kernel, const MachineKernel &machine) {
+  std::vector<const MachineCount *> counts(insns.size());
+  uint32_t last = 0;
+  for (uint32_t pc = 0; pc < insns.size(); ++pc) {
+    const uint32_t line = kernel.code[pc].line;
+    auto found = machine.lines.find(line);
+    if (line != last && found != machine.lines.end())
+      counts[pc] = &found->second;
+    last = line;
+  }
+  machinePipes.resize(insns.size());
+  const std::vector<uint32_t> starts = blockStarts(kernel);
+  for (size_t b = 0; b + 1 < starts.size(); ++b) {
+    const uint32_t begin = starts[b], size = starts[b + 1] - begin;
+    const uint32_t copies = copiesOf(std::span(insns).subspan(begin, size),
+                                     std::span<const MachineCount *const>(counts).subspan(begin, size));
+    for (uint32_t pc = begin; pc < begin + size; ++pc) {
+      TimedInsn &timed = insns[pc];
+      const MachineCount none, &count = counts[pc] ? *counts[pc] : none;
+      const bool counted = isArithmetic(timed.unit) || timed.unit == Unit::Free;
+      timed.count = std::max(share(count.issue, copies), uint8_t(counted ? 0 : 1));
+      if (timed.unit == Unit::Free && timed.count)
+        timed.unit = Unit::Alu;
+      for (unsigned pipe = 0; pipe < kPipes; ++pipe)
+        machinePipes[pc][pipe] = share(count.pipes[pipe], copies);
+      machinePipes[pc][kPipes] = share(count.fp32, copies);
+    }
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// What ptxas combines, where its code is not known
 //===----------------------------------------------------------------------===//
 
 /// The immediate that an operand is; nothing for a register.

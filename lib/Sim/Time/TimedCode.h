@@ -9,9 +9,14 @@
 #pragma once
 
 #include "Sim/Decode/ProgramImpl.h"
+#include <array>
 #include <span>
 
 namespace fp4::sim {
+
+/// Units of one scheduler. fp32 runs on both halves of its pipe, integer products on one.
+enum Pipe : uint8_t { PipeAlu, PipeHeavy, PipeLite, PipeHalf, PipeMufu, PipeDouble, PipeTensor };
+inline constexpr unsigned kPipes = 7;
 
 /// What executes an instruction, or how it is timed.
 enum class Unit : uint8_t {
@@ -58,9 +63,13 @@ struct TimedInsn {
   uint16_t reads = 0, writes = 0;
 };
 
+struct MachineKernel;
+struct MachineCount;
+
 class TimedCode {
 public:
-  TimedCode(const ProgramImpl &program, const Kernel &kernel);
+  /// With what ptxas makes of the kernel, if somebody knows; it must outlive the constructor alone.
+  TimedCode(const ProgramImpl &program, const Kernel &kernel, const MachineKernel *machine = nullptr);
 
   const TimedInsn &operator[](uint32_t pc) const { return insns[pc]; }
   std::span<const uint16_t> reads(const TimedInsn &insn) const {
@@ -72,21 +81,30 @@ public:
   uint32_t registerCount() const { return count; }
   /// Registers of a thread at the place where most are alive, and what ptxas needs besides.
   uint32_t registersNeeded() const { return needed; }
+  /// They are those of the cubin.
+  bool registersKnown() const { return exact; }
+  /// What occupies the pipes where machine instructions are known; null: the unit says it.
+  const std::array<uint8_t, kPipes + 1> *pipesOf(uint32_t pc) const {
+    return machinePipes.empty() ? nullptr : &machinePipes[pc];
+  }
   /// The opcode of an instruction that has no unit; empty if all have.
   const std::string &unknown() const { return unknownOpcode; }
 
 private:
   void classify(const ProgramImpl &program, const Kernel &kernel);
   void listRegisters(const Kernel &kernel);
+  void useMachineCode(const Kernel &kernel, const MachineKernel &machine);
   void narrow(const Kernel &kernel);
   void fold(const Kernel &kernel);
   std::vector<uint32_t> blockStarts(const Kernel &kernel) const;
   void countLive(const Kernel &kernel);
 
   std::vector<TimedInsn> insns;
+  std::vector<std::array<uint8_t, kPipes + 1>> machinePipes; ///< the last: either half of fp32's
   std::vector<uint16_t> registers;
   std::vector<uint8_t> words; ///< of 32 bits, of each register; 0: a predicate
   uint32_t count = 0, needed = 0;
+  bool exact = false; ///< needed
   std::string unknownOpcode;
 };
 

@@ -18,11 +18,20 @@ uint64_t volume(const std::array<uint32_t, 3> &shape) {
 uint32_t registersOf(const KernelInfo &kernel, const TimedCode &code, const hw::TargetModel &target,
                      uint64_t threads) {
   constexpr uint32_t granularity = 8;
+  if (code.registersKnown())
+    return code.registersNeeded();
   if (kernel.maximumRegisters)
     return kernel.maximumRegisters;
   const uint64_t share = target.registersPerSM / std::max(1u, kernel.minimumBlocks) / threads;
   return uint32_t(std::min<uint64_t>(
       {code.registersNeeded(), share / granularity * granularity, target.maxRegistersPerThread}));
+}
+
+/// What ptxas makes of the kernel, if it is asked for.
+MachineCode machineCodeOf(const Launch &launch, InstructionMix mix) {
+  if (mix == InstructionMix::Ptx)
+    return {};
+  return findMachineCode(*launch.program, launch.kernel->info.name, launch.options->target);
 }
 
 uint32_t residentBlocksOf(const hw::TargetModel &target, uint64_t threads, uint64_t sharedBytes,
@@ -37,30 +46,18 @@ uint32_t residentBlocksOf(const hw::TargetModel &target, uint64_t threads, uint6
       1, target.maxCtasPerSM));
 }
 
-/// Slots that are simulated of `all`. Small launches are simulated whole.
-uint64_t sampleOf(uint64_t all, uint64_t clusters, uint64_t threadsOfCluster) {
-  constexpr uint64_t warpsWhole = 1 << 19; // a few seconds of a streaming kernel
-  constexpr uint64_t least = 8;            // slots that share memory as many would
-  const uint64_t warps = clusters * ((threadsOfCluster + 31) / 32);
-  if (warps <= warpsWhole || clusters <= all)
-    return all;
-  return std::clamp<uint64_t>(all * warpsWhole / warps, std::min(least, all), all);
-}
-
 } // namespace
 
 TimedLaunch::TimedLaunch(Launch &launch, const hw::TargetModel &target, uint64_t sharedBytes)
-    : launch(launch), target(target), rates(target.name), code(*launch.program, *launch.kernel),
+    : launch(launch), target(target), predictor(Predictor::of(*launch.options)),
+      rates(target.name), machineCode(machineCodeOf(launch, predictor.mix)),
+      code(*launch.program, *launch.kernel, machineCode.kernel),
       registers(registersOf(launch.kernel->info, code, target, volume(launch.config.block))),
       residentBlocks(residentBlocksOf(target, volume(launch.config.block), sharedBytes, registers)),
       clusterSize(volume(launch.config.cluster)),
       slotsOfAll(std::max<uint64_t>(1, target.multiprocessors / clusterSize)),
-      slots(launch.config.gridWorkspace ? slotsOfAll
-                                        : sampleOf(slotsOfAll, launch.totalClusters,
-                                                   volume(launch.config.block) * clusterSize)),
-      machine(rates, rates[TimingRate::Gigahertz], target.l2Bytes,
-              double(slots.size()) / double(slotsOfAll)),
-      before(launch.observer) {
+      slots(slotsOfAll), machine(rates, rates[TimingRate::Gigahertz], target.l2Bytes),
+      before(launch.observer), members(membersOf()) {
   machine.processors.resize(slots.size() * clusterSize);
   const double l1 = rates[TimingRate::L1Bytes] * 1024 -
                     double(residentBlocks * (sharedBytes + target.sharedReservedPerCta));
@@ -74,9 +71,8 @@ TimedLaunch::TimedLaunch(Launch &launch, const hw::TargetModel &target, uint64_t
     launch.observer = &recorder;
   }
   launch.gigahertz = rates[TimingRate::Gigahertz];
-  launch.sample = slots.size();
-  launch.sampleOf = slotsOfAll;
-  launch.sampling = true;
+  machine.memory.setMembers(machine.processors.data(),
+                            machine.processors.data() + members * clusterSize);
 }
 
 TimedLaunch::~TimedLaunch() { launch.observer = before; }
@@ -87,7 +83,7 @@ TimedLaunch::~TimedLaunch() { launch.observer = before; }
 
 /// Starts the next cluster of the sample in a free place.
 bool TimedLaunch::startNext(Slot &slot, uint32_t place, double when) {
-  if (!launch.findNext())
+  if (phase == Phase::Rest || !launch.findNext())
     return false;
   auto running = std::make_unique<Running>(launch, launch.nextCluster++);
   std::vector<Multiprocessor *> processors;
@@ -127,8 +123,8 @@ Status TimedLaunch::finish(Slot &slot, uint32_t place) {
   double done = std::max(running.policy->lastEnd(), running.stores);
   for (TimedWarp &warp : running.warps)
     done = std::max(done, warp.nextIssue);
-  flops += running.policy->flops;
-  end = std::max(end, done);
+  if (phase != Phase::Rest)
+    end = std::max(end, done);
   stats.warpInstructions += running.scheduler.executed();
   stats.mmas += running.cluster.mmas;
   stats.tickets += running.cluster.tickets;
@@ -152,25 +148,40 @@ Expected<LaunchStats> TimedLaunch::run() {
   for (uint32_t place = 0; place < residentBlocks; ++place)
     for (Slot &slot : slots)
       startNext(slot, place, rates[TimingRate::FirstBlocks]);
-  using Turn = std::pair<double, uint32_t>;
-  std::priority_queue<Turn, std::vector<Turn>, std::greater<>> turns;
-  for (Slot &slot : slots)
-    if (!slot.events.empty())
-      turns.push({slot.events.top().when, slot.index});
-  while (!turns.empty()) {
-    Slot &slot = slots[turns.top().second];
-    turns.pop();
-    FP4_TRY(runSlot(slot, turns.empty() ? 1e300 : turns.top().first + lead));
-    if (!slot.events.empty())
-      turns.push({slot.events.top().when, slot.index});
-  }
+  FP4_TRY(runSlots(0, uint32_t(slots.size())));
+  if (phase == Phase::Sample)
+    FP4_TRY(runSlots(0, members));
+  predicted = prediction();
+  if (phase == Phase::Sample)
+    FP4_TRY(finishRest());
   nanoseconds = std::numeric_limits<double>::quiet_NaN();
   launch.observer = before;
   return stats;
 }
 
+/// Slots from `begin` to `end`, until nothing is left to do or a sample is to go on.
+Status TimedLaunch::runSlots(uint32_t begin, uint32_t end) {
+  using Turn = std::pair<double, uint32_t>;
+  std::priority_queue<Turn, std::vector<Turn>, std::greater<>> turns;
+  for (uint32_t i = begin; i < end; ++i)
+    if (!slots[i].events.empty())
+      turns.push({slots[i].events.top().when, i});
+  while (!turns.empty() && !waits) {
+    Slot &slot = slots[turns.top().second];
+    turns.pop();
+    FP4_TRY(runSlot(slot, turns.empty() ? 1e300 : turns.top().first + lead));
+    if (!slot.events.empty())
+      turns.push({slot.events.top().when, slot.index});
+    if (phase == Phase::Whole && maySample()) {
+      beginSample();
+      return {};
+    }
+  }
+  return {};
+}
+
 Status TimedLaunch::runSlot(Slot &slot, double until) {
-  while (!slot.events.empty() && slot.events.top().when <= until) {
+  while (!slot.events.empty() && slot.events.top().when <= until && !waits) {
     const Event event = slot.events.top();
     slot.events.pop();
     if (!slot.running[event.running]) // a ticket of a cluster that drained
@@ -207,7 +218,7 @@ Status TimedLaunch::runTicket(Slot &slot, const Event &event) {
   if (queue.done(event.ticket))
     return {};
   running.policy->setTime(event.when);
-  nanoseconds = event.when / launch.gigahertz;
+  setClock(event.when);
   running.steps = 0;
   FP4_ASSIGN(auto advanced, queue.advance(event.ticket));
   if (!advanced) { // behind what it waits for, which ends at the same time
@@ -304,46 +315,11 @@ void TimedLaunch::wake(Slot &slot, uint32_t place, double now, double extra) {
   }
 }
 
-/// Takes the unit. False when it is busy: `when` is when it will be this warp's.
-bool TimedLaunch::reserve(TimedWarp &warp, const TimedInsn &insn, double now, double &when) {
-  auto &pipes = warp.processor->pipes[warp.scheduler];
-  const auto take = [&](Pipe pipe, double interval) {
-    when = std::max(now, pipes[pipe].free);
-    pipes[pipe].serve(now, interval * insn.count);
-    return when <= now;
-  };
-  const auto freer = [&](Pipe a, Pipe b) { return pipes[a].free <= pipes[b].free ? a : b; };
-  switch (insn.unit) {
-  case Unit::Alu: { // the accumulators of wgmma take the ports of the registers
-    const bool beside = target.hasWgmma && pipes[PipeTensor].free > now;
-    return take(PipeAlu, rates[beside ? TimingRate::WgmmaAluInterval : TimingRate::AluInterval]);
-  }
-  case Unit::Sum:
-  case Unit::Shift: {
-    const Pipe pipe = freer(PipeAlu, PipeHeavy);
-    return take(pipe, rates[pipe == PipeAlu ? TimingRate::AluInterval : TimingRate::ImadInterval]);
-  }
-  case Unit::Imad:
-    return take(PipeHeavy, rates[TimingRate::ImadInterval]);
-  case Unit::Fma:
-    return take(freer(PipeHeavy, PipeLite), 2 * rates[TimingRate::FmaInterval]);
-  case Unit::Half:
-    return take(PipeHalf, rates[TimingRate::HalfInterval]);
-  case Unit::Mufu:
-    return take(PipeMufu, rates[TimingRate::MufuInterval]);
-  case Unit::MmaSync: {
-    const double flops = rates[flopsOf(insn.depth)] * rates[TimingRate::MmaSyncShare];
-    return take(PipeTensor, flops > 0 ? insn.flops * kSchedulers / flops : 0);
-  }
-  case Unit::Double:
-    return take(PipeDouble, rates[TimingRate::DoubleInterval]);
-  default:
-    return true;
-  }
-}
-
 /// A program that polls for ever is stopped.
 Status TimedLaunch::checkProgress(Running &running) {
+  constexpr uint64_t patience = 1 << 24;
+  if (phase == Phase::Sample && running.steps > patience)
+    waits = true;
   const uint64_t limit = launch.options->spinLimit, most = launch.options->instructionLimit;
   if ((limit && ++running.steps > limit) || (most && running.scheduler.executed() > most))
     return makeError(ErrorKind::Simulation,
@@ -379,12 +355,13 @@ Status TimedLaunch::runWarp(Slot &slot, const Event &event) {
   }
   recorder.clear();
   running.policy->setTime(issue);
-  nanoseconds = issue / launch.gigahertz;
+  setClock(issue);
   FP4_ASSIGN(auto step, running.scheduler.stepOne(*warp.warp, *group));
+  ++executed;
   FP4_TRY(checkProgress(running));
   warp.pc = step.pc;
   complete(running, warp, code[step.pc], issue, step);
-  if (warp.warp->done())
+  if (warp.warp->done() && phase != Phase::Rest)
     account.add(warp.warp->index, warp.account);
   if (insn.mayWake && !running.blocked.empty())
     wake(slot, event.running, issue, insn.remote ? rates[TimingRate::RemoteArrive] : 0);
@@ -535,6 +512,15 @@ double TimedLaunch::accessMemory(TimedWarp &warp, Running &running, const TimedI
 // The prediction
 //===----------------------------------------------------------------------===//
 
+void TimedLaunch::report() const {
+  const std::string why = machineCode.note.empty() ? "" : ": " + machineCode.note;
+  if (predictor.receive)
+    predictor.receive(predicted,
+                      machineCode.kernel ? "of the cubin" : "estimated from PTX" + why);
+  else if (launch.options->predicted)
+    launch.options->predicted(predicted);
+}
+
 KernelTime TimedLaunch::prediction() const {
   KernelTime time;
   time.kernel = launch.kernel->info.name;
@@ -544,24 +530,29 @@ KernelTime TimedLaunch::prediction() const {
   time.cluster = launch.config.cluster;
   time.blocksPerMultiprocessor = residentBlocks;
   time.registers = registers;
-  time.simulated = uint32_t(machine.processors.size());
+  const size_t simulated =
+      phase == Phase::Whole ? machine.processors.size() : members * clusterSize;
+  time.simulated = uint32_t(simulated);
   time.multiprocessors = uint32_t(slotsOfAll * clusterSize);
   for (TimingRate rate : rates.missing())
     time.missing.push_back(
         fmt::format("{} ({})", hw::describe(rate).name, hw::describe(rate).meaning));
   if (!code.unknown().empty())
     time.missing.push_back(fmt::format("the unit that executes '{}'", code.unknown()));
+  if (predictor.mix == InstructionMix::Cubin && !machineCode.kernel)
+    time.missing.push_back("the instructions of the cubin: " + machineCode.note);
+  if (waits)
+    time.missing.push_back("how long blocks of a sample wait for blocks that are not in it");
   if (!time.missing.empty())
     return time;
-  const double scale = double(slotsOfAll) / double(slots.size());
   time.gigahertz = rates[TimingRate::Gigahertz];
   time.cycles = end;
   time.launchMicroseconds = rates[TimingRate::LaunchMicroseconds];
   time.microseconds = time.launchMicroseconds + end / time.gigahertz * 1e-3;
-  time.flops = flops * scale;
-  time.memoryBytes = double(machine.memory.deviceBytes) * scale;
-  time.l2Bytes = double(machine.memory.l2Bytes) * scale;
-  time.resources = resourcesOf(machine, end);
+  time.flops = machine.flops;
+  time.memoryBytes = machine.memory.deviceBytes;
+  time.l2Bytes = machine.memory.l2Bytes;
+  time.resources = resourcesOf(machine, end, simulated);
   time.roles = account.roles();
   return time;
 }

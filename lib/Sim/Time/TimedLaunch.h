@@ -1,8 +1,9 @@
 //===- TimedLaunch.h - Runs a launch on a virtual clock -------------------===//
 //
-// All multiprocessors, or a sample of them, run together: an event is the next instruction of a
-// warp or the end of an asynchronous operation, and events happen in the order of their cycles.
-// Results are those of any other policy, because a program's results do not depend on the schedule.
+// All multiprocessors run together: an event is the next instruction of a warp or the end of an
+// asynchronous operation, and events happen in the order of their cycles. Results are those of any
+// other policy, because a program's results do not depend on the schedule. In a large launch only
+// some of the slots go on after a while (TimedSample.cpp).
 //
 // A slot is the multiprocessors of one cluster. Slots have calendars of their own and run ahead of
 // each other by at most a few cycles; they share L2 and device memory.
@@ -12,9 +13,11 @@
 
 #include "Sim/State/Scheduler.h"
 #include "Sim/Time/Account.h"
+#include "Sim/Time/MachineMix.h"
 #include "Sim/Time/TimedPolicy.h"
 #include "fp4/ISA/TargetModel.h"
 #include "fp4/Sim/ObserverList.h"
+#include "fp4/Sim/Predictor.h"
 #include <queue>
 
 namespace fp4::sim {
@@ -27,7 +30,10 @@ public:
 
   /// Runs the launch, or its sample.
   Expected<LaunchStats> run();
-  KernelTime prediction() const;
+  /// The first cluster that may not have run and must.
+  uint64_t firstLeft() const;
+  /// Gives the prediction to whoever asked for it.
+  void report() const;
   /// For LaunchEvent.
   const double *clock() const { return &nanoseconds; }
 
@@ -72,6 +78,21 @@ private:
     uint32_t index = 0;
   };
 
+  /// A launch is whole until its sample goes on alone. After it the slots that stood still finish
+  /// what they have begun, without a time.
+  enum class Phase { Whole, Sample, Rest };
+
+  /// Of the events of what happens at `cycle`.
+  void setClock(double cycle) {
+    nanoseconds = phase == Phase::Rest ? std::numeric_limits<double>::quiet_NaN()
+                                       : cycle / launch.gigahertz;
+  }
+  KernelTime prediction() const;
+  Status runSlots(uint32_t begin, uint32_t end);
+  uint32_t membersOf() const;
+  bool maySample() const;
+  void beginSample();
+  Status finishRest();
   bool startNext(Slot &slot, uint32_t place, double when);
   Status runSlot(Slot &slot, double until);
   Status runTicket(Slot &slot, const Event &event);
@@ -81,6 +102,8 @@ private:
   Status finish(Slot &slot, uint32_t place);
   void schedule(Slot &slot, uint32_t place, TimedWarp &warp);
   void wake(Slot &slot, uint32_t place, double now, double extra);
+  double reservePipes(std::array<Server, kPipes> &pipes,
+                      const std::array<uint8_t, kPipes + 1> &counts, double now);
   bool reserve(TimedWarp &warp, const TimedInsn &insn, double now, double &when);
   void complete(Running &running, TimedWarp &warp, const TimedInsn &insn, double issue,
                 const Scheduler::Step &step);
@@ -93,7 +116,9 @@ private:
 
   Launch &launch;
   const hw::TargetModel &target;
+  const Predictor predictor;
   Rates rates;
+  MachineCode machineCode;
   TimedCode code;
   uint32_t registers, residentBlocks;
   uint64_t clusterSize;
@@ -107,7 +132,12 @@ private:
   uint64_t order = 0;
   double end = 0; ///< of the last cluster
   double nanoseconds = 0;
-  double flops = 0;
+  Phase phase = Phase::Whole;
+  uint32_t members;      ///< slots that are the sample, the first ones
+  uint64_t left = 0;     ///< clusters before it have started when the sample began
+  uint64_t executed = 0; ///< warp instructions
+  bool waits = false;    ///< the sample waits for blocks that are not in it
+  KernelTime predicted;
   LaunchStats stats;
 };
 

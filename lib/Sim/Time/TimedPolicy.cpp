@@ -10,7 +10,7 @@ void TimedPolicy::issued(const Ticket &ticket) {
   const double end = endOfThoseBefore(ticket, endOf(ticket, firstStage));
   ends[ticket.id] = end;
   last = std::max(last, end);
-  flops += double(ticket.flops);
+  machine.flops += double(ticket.flops) * machine.scale;
   for (size_t stage = 0; stage < std::max<size_t>(1, ticket.stages.size()); ++stage)
     calendar(ticket.id, stage == 0 && ticket.stages.size() > 1 ? firstStage : end);
 }

@@ -44,7 +44,6 @@ public:
   void setTime(double cycle) { now = cycle; }
   /// When the last operation so far ends.
   double lastEnd() const { return last; }
-  double flops = 0; ///< of products so far
 
 private:
   double endOf(const Ticket &ticket, double &firstStage);

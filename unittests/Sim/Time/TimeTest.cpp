@@ -5,7 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "../Async/KernelHarness.h"
 #include "fp4/ISA/TimingRates.h"
-#include "fp4/Sim/KernelTime.h"
+#include "fp4/Sim/Predictor.h"
 
 using namespace fp4;
 using namespace fp4::sim;
@@ -25,12 +25,14 @@ struct Timed {
 
 Timed runTimed(const std::string &body, LaunchConfig config, size_t words = 4096,
                CompletionPolicy policy = CompletionPolicy::Timed,
-               const std::string &target = "sm_90a", uint32_t fill = 0) {
+               const std::string &target = "sm_90a", uint32_t fill = 0,
+               Predictor predictor = {}) {
   Timed result;
   SimOptions options;
   options.policy = policy;
   options.target = target;
-  options.predicted = [&](KernelTime time) { result.time = std::move(time); };
+  predictor.receive = [&](KernelTime time, std::string) { result.time = std::move(time); };
+  options.predicted = std::move(predictor);
   Simulator simulator(options);
   auto program = parse(kernelText(body, "", target));
   const uint64_t out = simulator.memory().allocate(4 * words, "out");
@@ -143,7 +145,7 @@ TEST(Time, ABarrierIsWhatTheFasterWarpWaitsFor) {
   EXPECT_GT(result.time.roles[0].share[size_t(Activity::Barrier)], 0.3);
 }
 
-TEST(Time, AGridOfManyWavesIsTimedWhole) {
+TEST(Time, AGridOfManyWavesIsTimedWholeOrByASample) {
   const std::string body = "  mov.u32 %r2, %ctaid.x;\n  mov.u32 %r3, %ntid.x;\n"
                            "  mad.lo.u32 %t, %r2, %r3, %t;\n  mul.wide.u32 %rd1, %t, 4;\n"
                            "  add.u64 %rd1, %out, %rd1;\n  ld.global.b32 %r1, [%rd1];\n"
@@ -152,6 +154,25 @@ TEST(Time, AGridOfManyWavesIsTimedWhole) {
   const Timed whole = runTimed(body, {.grid = {132 * 64, 1, 1}, .block = {256, 1, 1}}, words);
   EXPECT_FALSE(whole.time.sampled());
   EXPECT_EQ(whole.out, std::vector<uint32_t>(words, 1));
+
+  const Timed sample = runTimed(body, {.grid = {132 * 64, 1, 1}, .block = {256, 1, 1}}, words,
+                                CompletionPolicy::Timed, "sm_90a", 0, {.sampleAfter = 150000});
+  EXPECT_TRUE(sample.time.sampled());
+  EXPECT_EQ(sample.out, std::vector<uint32_t>(words, 1));
+  EXPECT_NEAR(sample.time.cycles, whole.time.cycles, 0.03 * whole.time.cycles);
+  EXPECT_NEAR(sample.time.memoryBytes, whole.time.memoryBytes, 0.03 * whole.time.memoryBytes);
+}
+
+TEST(Time, WithoutResultsOnlyTheSampleRuns) {
+  const std::string body = "  mov.u32 %r2, %ctaid.x;\n  mov.u32 %r3, %ntid.x;\n"
+                           "  mad.lo.u32 %t, %r2, %r3, %t;\n  mov.u32 %r1, 1;\n" +
+                           repeated("  ex2.approx.ftz.f32 %r4, %r1;\n", 8) + store;
+  const size_t words = 132 * 64 * 256;
+  const Timed sample =
+      runTimed(body, {.grid = {132 * 64, 1, 1}, .block = {256, 1, 1}}, words,
+               CompletionPolicy::Timed, "sm_90a", 0, {.timesOnly = true, .sampleAfter = 150000});
+  EXPECT_TRUE(sample.time.sampled());
+  EXPECT_LT(std::count(sample.out.begin(), sample.out.end(), 1u), ptrdiff_t(words / 2));
 }
 
 } // namespace

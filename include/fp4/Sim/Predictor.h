@@ -1,0 +1,47 @@
+//===- Predictor.h - How times are predicted, and who gets them -----------===//
+//
+// A value for SimOptions::predicted that says more than who receives the times:
+//
+//   settings.predicted = Predictor{.sampleAfter = 0, .receive = [](KernelTime time, ...) { ... }};
+//
+// Any other function gets predictions of the default kind.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "fp4/Sim/KernelTime.h"
+#include "fp4/Sim/Simulator.h"
+
+namespace fp4::sim {
+
+/// Where the machine instructions of a kernel come from.
+enum class InstructionMix : uint8_t {
+  Ptx,   ///< estimated from the text
+  Cubin, ///< counted in what ptxas makes of it; without ptxas and nvdisasm no prediction
+  Auto,  ///< the cubin if both are there, else the text
+};
+
+inline constexpr uint64_t kSampleAfter = uint64_t(6) << 20;
+
+struct Predictor {
+  /// Only what the prediction needs is executed: matrix products are not computed, and what is not
+  /// in the sample does not run. Results are then meaningless.
+  bool timesOnly = false;
+  /// Warp instructions after which a part of the multiprocessors goes on as a sample where that
+  /// saves time (docs/Time.md, "Large grids"); 0: never.
+  uint64_t sampleAfter = kSampleAfter;
+  InstructionMix mix = InstructionMix::Ptx;
+  /// Called with the time of every launch, and where its instructions come from: "of the cubin", or
+  /// "estimated from PTX" and why, if that was asked for.
+  std::function<void(KernelTime, std::string)> receive;
+
+  void operator()(KernelTime time) const { receive(std::move(time), ""); }
+
+  /// What `options` ask for.
+  static Predictor of(const SimOptions &options) {
+    const Predictor *own = options.predicted.target<Predictor>();
+    return own ? *own : Predictor();
+  }
+};
+
+} // namespace fp4::sim

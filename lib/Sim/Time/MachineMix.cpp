@@ -1,0 +1,265 @@
+//===- MachineMix.cpp - What ptxas makes of each PTX instruction ----------===//
+#include "Sim/Time/MachineMix.h"
+#include "fp4/Support/InputFile.h"
+#include "fp4/Support/OutputFile.h"
+#include "fp4/Support/Process.h"
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
+#include <mutex>
+
+namespace fp4::sim {
+namespace {
+
+struct MachineRow {
+  std::string_view prefix;
+  Pipe pipe;
+};
+constexpr MachineRow machineRows[] = {
+#define FP4_MACHINE(prefix, pipe) {prefix, pipe},
+#include "Sim/Time/MachineUnits.def"
+};
+
+/// What there is one of for each of its PTX: ptxas copies these only where it unrolls.
+constexpr std::string_view anchorPrefixes[] = {
+    "LD", "ST", "ATOM", "RED", "BAR", "SYNCS", "UTMA", "UBLK", "HGMMA", "QGMMA", "IGMMA",
+    "HMMA", "QMMA", "IMMA", "OMMA", "UTC", "UTMACMD", "SHFL", "WARPGROUP", "MEMBAR", "FENCE"};
+
+constexpr auto limit = std::chrono::seconds(60);
+
+uint32_t number(std::string_view text) {
+  uint32_t value = 0;
+  std::from_chars(text.data(), text.data() + text.size(), value);
+  return value;
+}
+
+//===----------------------------------------------------------------------===//
+// The module with lines
+//===----------------------------------------------------------------------===//
+
+bool isDebugDirective(std::string_view line) {
+  line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size()));
+  return line.starts_with(".loc") || line.starts_with(".file");
+}
+
+/// `lines` in order. The directives that the module had are left out.
+std::string withLines(const std::string &ptx, const std::vector<uint32_t> &lines) {
+  std::string text;
+  uint32_t number = 0;
+  auto next = lines.begin();
+  bool named = false;
+  for (size_t begin = 0; begin < ptx.size();) {
+    const size_t end = std::min(ptx.find('\n', begin), ptx.size());
+    const std::string_view line(ptx.data() + begin, end - begin);
+    begin = end + 1;
+    if (++number; isDebugDirective(line))
+      continue;
+    if (next != lines.end() && *next == number) {
+      text += ".loc 1 " + std::to_string(number) + " 0\n";
+      ++next;
+    }
+    (text += line) += '\n';
+    if (!named && line.find(".address_size") != line.npos) {
+      text += ".file 1 \"ptx\"\n";
+      named = true;
+    }
+  }
+  return text;
+}
+
+//===----------------------------------------------------------------------===//
+// The listing
+//===----------------------------------------------------------------------===//
+
+/// Reads a listing line by line.
+class Counter {
+public:
+  std::map<std::string, MachineKernel> kernels;
+
+  void read(std::string_view line) {
+    if (const size_t at = line.find(".text."); at != line.npos && line.find("//---") != line.npos) {
+      std::string_view name = line.substr(at + 6);
+      kernel = &kernels[std::string(name.substr(0, name.find_first_of(" \t")))];
+      source = 0;
+      skipTo.clear();
+    } else if (!kernel) {
+      return;
+    } else if (const size_t at = line.find(", line "); at != line.npos && line.find("//##") != line.npos) {
+      source = number(line.substr(at + 7));
+    } else if (line.starts_with('$')) { // what is called, rarely, comes behind the kernel
+      kernel = nullptr;
+    } else if (line.starts_with(".L_")) {
+      if (line.substr(0, line.find(':')) == skipTo)
+        skipTo.clear();
+    } else if (line.find("/*") != line.npos && line.find(';') != line.npos) {
+      instruction(line);
+    }
+  }
+
+private:
+  /// "/*0080*/  @!P0 BRA `(.L_x_0) ;"
+  void instruction(std::string_view line) {
+    line.remove_prefix(std::min(line.find("*/") + 2, line.size()));
+    const auto word = [&] {
+      line.remove_prefix(std::min(line.find_first_not_of(" \t{"), line.size()));
+      std::string_view text = line.substr(0, line.find_first_of(" \t;"));
+      line.remove_prefix(text.size());
+      return text;
+    };
+    std::string_view name = word();
+    const bool guarded = name.starts_with('@');
+    if (guarded)
+      name = word();
+    if (!source || name == "NOP")
+      return;
+    add(name);
+    // What lies between a branch and its target within one line of PTX is a slow path.
+    if (name.starts_with("CALL"))
+      dropSlowPath();
+    if (name == "BRA" && guarded)
+      lastBranch = {source, std::string(label(line)), kernel->lines[source]};
+  }
+
+  static std::string_view label(std::string_view line) {
+    const size_t begin = line.find(".L_");
+    if (begin == line.npos)
+      return {};
+    return line.substr(begin, line.find_first_of(")` ;", begin) - begin);
+  }
+
+  void add(std::string_view name) {
+    if (!skipTo.empty())
+      return;
+    MachineCount &count = kernel->lines[source];
+    ++count.issue;
+    const auto begins = [&](std::string_view prefix) { return name.starts_with(prefix); };
+    count.anchors += std::ranges::any_of(anchorPrefixes, begins) ? 1 : 0;
+    for (const MachineRow &row : machineRows)
+      if (begins(row.prefix)) {
+        ++(row.pipe == PipeLite ? count.fp32 : count.pipes[row.pipe]);
+        return;
+      }
+  }
+
+  void dropSlowPath() {
+    if (lastBranch.source != source || lastBranch.target.empty())
+      return;
+    kernel->lines[source] = lastBranch.before;
+    skipTo = lastBranch.target;
+  }
+
+  MachineKernel *kernel = nullptr;
+  uint32_t source = 0;
+  std::string skipTo; ///< the label at which counting goes on
+  struct {
+    uint32_t source = 0;
+    std::string target;
+    MachineCount before; ///< of the line, the branch included
+  } lastBranch;
+};
+
+Expected<std::string> toolPath(const char *variable, const char *name) {
+  if (const char *given = std::getenv(variable))
+    return std::string(given);
+  return findProgram(name);
+}
+
+/// "Compiling entry function 'NAME' ..." and then "Used 40 registers", as ptxas says.
+void addRegisters(std::string_view report, std::map<std::string, MachineKernel> &kernels) {
+  constexpr std::string_view entry = "entry function '", used = "Used ";
+  for (size_t at = report.find(entry); at != report.npos; at = report.find(entry, at)) {
+    at += entry.size();
+    const std::string name(report.substr(at, report.find('\'', at) - at));
+    const size_t next = report.find(entry, at), count = report.find(used, at);
+    if (auto found = kernels.find(name); found != kernels.end() && count < next)
+      found->second.registers = number(report.substr(count + used.size()));
+  }
+}
+
+Expected<std::string> output(const std::vector<std::string> &command) {
+  FP4_ASSIGN(auto result, runProcess(command, limit));
+  if (result.code || result.timedOut)
+    return makeError(ErrorKind::Usage, command.front() + " " + result.ending(limit),
+                     result.output.substr(0, result.output.find('\n')));
+  return result.output;
+}
+
+} // namespace
+
+std::map<std::string, MachineKernel> countMachineCode(std::string_view listing) {
+  Counter counter;
+  for (size_t begin = 0; begin < listing.size();) {
+    const size_t end = std::min(listing.find('\n', begin), listing.size());
+    counter.read(listing.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return std::move(counter.kernels);
+}
+
+Expected<std::map<std::string, MachineKernel>> assembleMix(const std::string &ptx,
+                                                           const std::vector<uint32_t> &lines,
+                                                           const std::string &target) {
+  FP4_ASSIGN(auto ptxas, toolPath("FP4_PTXAS", "ptxas"));
+  FP4_ASSIGN(auto disassembler, toolPath("NVDISASM", "nvdisasm"));
+  FP4_ASSIGN(auto source, TemporaryFile::create("ptx"));
+  FP4_ASSIGN(auto cubin, TemporaryFile::create("cubin"));
+  FP4_ASSIGN(auto listing, TemporaryFile::create("sass"));
+  FP4_TRY(writeFile(source->path(), withLines(ptx, lines)));
+  FP4_ASSIGN(auto report, output({ptxas, "-v", "-arch=" + target, "-lineinfo", source->path(), "-o",
+                                  cubin->path()}));
+  constexpr const char *toFile = "exec \"$0\" -g -c \"$1\" > \"$2\""; // it may be long
+  FP4_TRY(output({"/bin/sh", "-c", toFile, disassembler, cubin->path(), listing->path()}));
+  FP4_ASSIGN(auto text, readText(listing->path()));
+  auto kernels = countMachineCode(text);
+  addRegisters(report, kernels);
+  return kernels;
+}
+
+namespace {
+
+/// The lines at which instructions of any kernel begin, in order.
+std::vector<uint32_t> linesOf(const ProgramImpl &program) {
+  std::vector<uint32_t> lines;
+  for (const auto &kernel : program.kernels)
+    for (const Insn &insn : kernel->code)
+      if (insn.line)
+        lines.push_back(insn.line);
+  std::sort(lines.begin(), lines.end());
+  lines.erase(std::unique(lines.begin(), lines.end()), lines.end());
+  return lines;
+}
+
+using Module = Expected<std::map<std::string, MachineKernel>>;
+
+/// Modules live as long as the process: a tuner or a test suite launches them again and again.
+std::shared_ptr<const Module> assembled(const ProgramImpl &program, const std::string &target) {
+  static std::mutex lock;
+  static std::map<std::pair<size_t, std::string>, std::shared_ptr<const Module>> known;
+  std::lock_guard<std::mutex> guard(lock);
+  auto &module = known[{std::hash<std::string>()(program.text), target}];
+  if (!module)
+    module = std::make_shared<const Module>(assembleMix(program.text, linesOf(program), target));
+  return module;
+}
+
+} // namespace
+
+MachineCode findMachineCode(const ProgramImpl &program, const std::string &kernel,
+                            const std::string &target) {
+  MachineCode code;
+  const std::shared_ptr<const Module> module = assembled(program, target);
+  if (!*module) {
+    code.note = module->error().message;
+    return code;
+  }
+  auto found = (*module)->find(kernel);
+  if (found == (*module)->end() || found->second.lines.empty()) {
+    code.note = "the listing of nvdisasm has no lines of '" + kernel + "'";
+    return code;
+  }
+  code.kernel = &found->second;
+  code.holder = std::shared_ptr<const MachineKernel>(module, code.kernel);
+  return code;
+}
+
+} // namespace fp4::sim

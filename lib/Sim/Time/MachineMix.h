@@ -1,0 +1,51 @@
+//===- MachineMix.h - What ptxas makes of each PTX instruction ------------===//
+//
+// Assembles a module with a .loc directive for each line, disassembles it, and counts machine
+// instructions by the line of PTX that they came from. Instructions that only a slow path executes
+// (the call of a division of denormal numbers) are left out. A loop that ptxas unrolled has its
+// instructions several times: copies() says how often.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "Sim/Time/Machine.h"
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace fp4::sim {
+
+struct MachineCount {
+  uint32_t issue = 0;                     ///< all of them
+  std::array<uint32_t, kPipes> pipes = {}; ///< that occupy an arithmetic pipe
+  uint32_t fp32 = 0;                      ///< that take either half of the fp32 pipe
+  uint32_t anchors = 0;                   ///< that ptxas neither makes nor removes: memory, barriers, products
+};
+
+struct MachineKernel {
+  std::map<uint32_t, MachineCount> lines; ///< by the line of the PTX
+  uint32_t registers = 0;                 ///< of a thread
+};
+
+/// Of one kernel; null where it is not known, and `note` says why.
+struct MachineCode {
+  std::shared_ptr<const MachineKernel> holder;
+  const MachineKernel *kernel = nullptr;
+  std::string note;
+};
+
+/// What ptxas makes of `kernel` for `target`. Each module is assembled once in a process.
+MachineCode findMachineCode(const ProgramImpl &program, const std::string &kernel,
+                            const std::string &target);
+
+/// The kernels of a module by name. `lines` are those at which an instruction begins. An error says
+/// which program is missing or what it complains of.
+Expected<std::map<std::string, MachineKernel>> assembleMix(const std::string &ptx,
+                                                           const std::vector<uint32_t> &lines,
+                                                           const std::string &target);
+
+/// What nvdisasm prints of a cubin, counted.
+std::map<std::string, MachineKernel> countMachineCode(std::string_view listing);
+
+} // namespace fp4::sim
