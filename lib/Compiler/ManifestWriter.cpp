@@ -92,7 +92,8 @@ std::string spellSegments(Attribute attribute) {
 json::Object describeAttributes(Operation *op) {
   json::Object object;
   for (NamedAttribute attribute : op->getAttrs())
-    if (!op->getInherentAttr(attribute.getName()))
+    // Of an operation without properties, MLIR calls those of a dialect, such as plans, inherent too.
+    if (attribute.getNameDialect() || !op->getInherentAttr(attribute.getName()))
       continue; // it says nothing about what the operation computes
     else if (attribute.getName() == "operandSegmentSizes")
       object["operand_segments"] = spellSegments(attribute.getValue());
