@@ -7,12 +7,15 @@
 #include "ManifestWriter.h"
 
 #include "fp4/Conversion/ConstantBytes.h"
+#include "fp4/Conversion/KernelPlans/PlanSpace.h"
+#include "fp4/Dialect/Fp4/IR/Target.h"
 #include "fp4/ISA/TargetModel.h"
 #include "fp4/InitAll.h"
 #include "fp4/Pipelines/Passes.h"
 #include "fp4/Support/InputFile.h"
 #include "fp4/Target/Ptxas.h"
 
+#include "mlir/AsmParser/AsmParser.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -70,6 +73,7 @@ public:
 
   Status load(std::string programName, llvm::function_ref<OwningOpRef<ModuleOp>()> make);
   Status requireProgram() const;
+  SmallVector<Operation *> planned() const;
   Status specialize(const std::map<std::string, int64_t> &sizes);
   Status checkAssembler() const;
   Status recordFunctions();
@@ -327,6 +331,68 @@ std::vector<fp4::KernelCode> fp4::Compiler::kernels() const {
 
 std::string fp4::Compiler::manifest() const {
   return writeManifest(impl->options.target, impl->functions, impl->kernels);
+}
+
+//===----------------------------------------------------------------------===//
+// Plans
+//===----------------------------------------------------------------------===//
+
+/// As inside of #fp4.plan<...>.
+static std::string textOf(const fp4::KernelPlan &plan, MLIRContext *context) {
+  std::string text;
+  llvm::raw_string_ostream(text) << fp4::PlanAttr::get(context, plan);
+  llvm::StringRef inside = text;
+  inside.consume_front("#fp4.plan<");
+  inside.consume_back(">");
+  return inside.str();
+}
+
+/// The operations with plans; none at another phase.
+SmallVector<Operation *> fp4::Compiler::Impl::planned() const {
+  if (!module || reached != Phase::Planned)
+    return {};
+  return kernelOperations(module.get().getOperation());
+}
+
+std::vector<fp4::PlannedKernel> fp4::Compiler::plans() const {
+  std::vector<PlannedKernel> list;
+  for (Operation *op : impl->planned()) {
+    auto function = op->getParentOfType<func::FuncOp>();
+    auto plan = op->getAttrOfType<PlanAttr>(Fp4Dialect::kPlanAttr);
+    list.push_back({function ? function.getName().str() : "", op->getName().getStringRef().str(),
+                    plan ? textOf(plan.getPlan(), impl->context) : ""});
+  }
+  return list;
+}
+
+std::vector<fp4::PlanChange> fp4::Compiler::planChanges(size_t index) const {
+  SmallVector<Operation *> kernels = impl->planned();
+  std::vector<PlanChange> changes;
+  if (index >= kernels.size())
+    return changes;
+  Operation *op = kernels[index];
+  FailureOr<hw::TargetModel> target = targetOf(op);
+  auto plan = op->getAttrOfType<PlanAttr>(Fp4Dialect::kPlanAttr);
+  if (failed(target) || !plan)
+    return changes;
+  for (const PlanNeighbour &other : neighboursOf(op, plan.getPlan(), *target))
+    changes.push_back({other.field, textOf(other.plan, impl->context)});
+  return changes;
+}
+
+fp4::Status fp4::Compiler::setPlan(size_t index, const std::string &plan) {
+  SmallVector<Operation *> kernels = impl->planned();
+  if (index >= kernels.size())
+    return makeError(ErrorKind::Internal, "a plan must be set after phase planned",
+                     "call compileTo(Phase::Planned), and plans() for the kernels");
+  ScopedDiagnosticHandler silent(impl->context, [](Diagnostic &) { return success(); });
+  auto attribute = dyn_cast_or_null<PlanAttr>(
+      parseAttribute("#fp4.plan<" + plan + ">", impl->context));
+  if (!attribute)
+    return makeError(ErrorKind::Compile, "'" + plan + "' must be a plan",
+                     "--emit=mlir --compile-to=planned shows those of a program");
+  kernels[index]->setAttr(Fp4Dialect::kPlanAttr, attribute);
+  return {};
 }
 
 std::vector<std::string> fp4::Compiler::dimNames() const {

@@ -44,6 +44,17 @@ void addExplainOption(CLI::App &app) {
       ->trigger_on_parse();
 }
 
+static void addTimeOptions(CLI::App &app, sim::SimulationOptions &options) {
+  app.add_flag("--time", options.time,
+               "predict the time of every kernel, what bounds it and what its warps wait for "
+               "(docs/Time.md)");
+  app.add_option("--mix", options.mix,
+                 "where --time takes machine instructions from: ptx estimates them, cubin counts "
+                 "them with ptxas and nvdisasm, auto does what it can")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"ptx", "cubin", "auto"}));
+}
+
 void addSimulationOptions(CLI::App &app, sim::SimulationOptions &options,
                           const std::string &seedOf) {
   app.add_option("--policy", options.policy,
@@ -51,9 +62,7 @@ void addSimulationOptions(CLI::App &app, sim::SimulationOptions &options,
                  "delay, timed; exhaustive: in every order that makes a difference")
       ->capture_default_str();
   addOrderOptions(app, options);
-  app.add_flag("--time", options.time,
-               "predict the time of every kernel, what bounds it and what its warps wait for "
-               "(docs/Time.md)");
+  addTimeOptions(app, options);
   app.add_option("--seed", options.seed, "seed of " + seedOf)->capture_default_str();
   app.add_option("--check", options.check,
                  "look for hazards in the simulator: default accepts what published kernels rely "

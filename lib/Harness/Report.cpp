@@ -1,5 +1,7 @@
 //===- Report.cpp - What a run says about itself --------------------------===//
 
+#include "TimeCompareJson.h"
+
 #include "fp4/Harness/Check.h"
 #include "fp4/Harness/Runner.h"
 #include "fp4/Sim/ReportJson.h"
@@ -150,12 +152,6 @@ template <typename List> nlohmann::ordered_json listToJson(const List &list) {
   return array;
 }
 
-/// Modules are named after their function; in its report the rest of the name says enough.
-std::string shortName(const std::string &module, const std::string &function) {
-  bool prefixed = module.size() > function.size() + 1 && module.starts_with(function + "_");
-  return prefixed ? module.substr(function.size() + 1) : module;
-}
-
 /// What a simulation counted. Its times say nothing about a GPU, and the text says that.
 std::string countsText(const RunReport &report) {
   std::string text =
@@ -212,7 +208,7 @@ public:
     for (const RunReport::Operand &operand : report.results)
       width = std::max(width, operand.name.size());
     for (const RunReport::Kernel &kernel : report.kernels)
-      width = std::max(width, shortName(kernel.module, report.function).size());
+      width = std::max(width, launchName(kernel.module, report.function).size());
   }
 
   std::string print() {
@@ -252,7 +248,7 @@ void ReportText::printOperandsAndKernels() {
   for (const RunReport::Operand &operand : report.arguments)
     line(operand.name, fmt::format("{}, {}", operand.type.str(), operand.source));
   for (const RunReport::Kernel &kernel : report.kernels)
-    line(shortName(kernel.module, report.function), kernelText(kernel));
+    line(launchName(kernel.module, report.function), kernelText(kernel));
   line("kernels", fmt::format("{} launched", report.kernels.size()));
 }
 
@@ -281,11 +277,17 @@ void ReportText::printChecks() {
     line("accesses", sim::textOf(report.wasteful));
   for (const sim::OrderReport &orders : report.orders)
     line("orders", fmt::format("{}: {}", orders.kernel, sim::summaryOf(orders)));
-  for (size_t i = 0; i < report.times.size(); ++i) {
-    sim::KernelTime time = report.times[i];
-    if (i < report.kernels.size()) // a module of ours has one kernel, of which it is the name
-      time.kernel = shortName(report.kernels[i].module, report.function);
+  if (report.timeComparison) {
+    text += report.timeComparison->text();
+    return;
+  }
+  const TimedProgram program = report.timed("");
+  for (size_t i = 0; i < program.launches.size(); ++i) {
+    sim::KernelTime time = program.launches[i].time;
+    time.kernel = program.launches[i].name;
     text += sim::text(time);
+    if (i < report.instructionMixes.size() && time.missing.empty())
+      text += fmt::format("  instructions   {}\n", report.instructionMixes[i]);
   }
 }
 
@@ -307,6 +309,14 @@ void ReportText::printTimes() {
 bool RunReport::passed() const {
   return hazards.empty() &&
          std::all_of(verdicts.begin(), verdicts.end(), [](const Verdict &v) { return v.passed; });
+}
+
+TimedProgram RunReport::timed(std::string label) const {
+  TimedProgram program{std::move(label), {}};
+  for (size_t i = 0; i < times.size(); ++i) // a module of ours has one kernel, of which it is the name
+    program.launches.push_back(
+        {i < kernels.size() ? launchName(kernels[i].module, function) : times[i].kernel, times[i]});
+  return program;
 }
 
 std::string RunReport::text() const { return ReportText(*this).print(); }
@@ -337,6 +347,10 @@ std::string RunReport::json() const {
     object["predicted_times"] = listToJson(times);
   if (!orders.empty())
     object["orders"] = listToJson(orders);
+  for (size_t i = 0; i < times.size() && i < instructionMixes.size(); ++i)
+    object["predicted_times"][i]["instructions"] = instructionMixes[i];
+  if (timeComparison)
+    object["comparison"] = toJson(*timeComparison);
   if (!check.empty()) {
     object["check"] = check;
     object["hazards"] = listToJson(hazards);

@@ -40,8 +40,9 @@ Expected<std::unique_ptr<rt::Device>> openDevice(const Manifest &manifest,
   rt::DeviceOptions device;
   static_cast<sim::SimulationOptions &>(device) = options;
   device.target = manifest.target;
+  device.showProgress = options.showProgress;
   std::string note;
-  auto opened = rt::openDevice(options.device, device, &note);
+  auto opened = rt::openDevice(options.timesOnly ? "sim" : options.device, device, &note);
   if (!note.empty())
     report.notes.push_back(note);
   return opened;
@@ -54,7 +55,9 @@ void describeDevice(RunReport &report, const rt::Device &device, const RunOption
   report.hardware = device.isHardware();
   report.simPolicy = device.isHardware() ? "" : options.time ? "timed" : options.policy;
   if (!device.isHardware())
-    report.check = options.check.empty() ? "default" : options.check;
+    report.check = options.timesOnly       ? "off"
+                   : options.check.empty() ? "default"
+                                           : options.check;
   report.seed = options.seed;
 }
 
@@ -90,8 +93,12 @@ public:
       report_.counted = instruments->counts();
       report_.times = instruments->times();
       report_.orders = instruments->orders();
+      report_.instructionMixes = instruments->instructionMixes();
       report_.wasteful = instruments->wasteful();
     }
+    if (before_)
+      report_.timeComparison = compareTimes(
+          *before_, report_.timed(options_.label.empty() ? function_->name : options_.label));
     if (hazards)
       *hazards = report_.hazards;
     FP4_TRY(called);
@@ -121,17 +128,40 @@ private:
   std::vector<Tensor> results_;
   RunReport report_;
   Baseline baseline_; ///< of --compare
+  std::optional<TimedProgram> before_;
 };
 
+/// --time-only computes nothing that could be looked at.
+static Status checkTimesOnly(const RunOptions &options) {
+  if (!options.timesOnly)
+    return {};
+  if (options.benchmark)
+    return makeError(ErrorKind::Usage, "--benchmark times only what was verified",
+                     "leave --time-only out");
+  if (!options.outputs.empty())
+    return makeError(ErrorKind::Usage, "--time-only computes no results, but got --output",
+                     "use --time, which computes them");
+  if (options.device != "sim" && options.device != "auto")
+    return makeError(ErrorKind::Usage,
+                     fmt::format("--time-only expects the device sim, but got {}", options.device),
+                     "--benchmark measures on a GPU");
+  return {};
+}
+
 Status Run::prepare() {
+  FP4_TRY(checkTimesOnly(options_));
   if (options_.benchmark && !options_.verify)
     return makeError(ErrorKind::Usage, "--benchmark times only what was verified",
                      "leave --no-verify out");
-  if (!options_.compare.empty() && !options_.benchmark)
-    return makeError(ErrorKind::Usage, "--compare expects --benchmark", "add it");
+  if (!options_.compare.empty() && options_.benchmark == options_.time)
+    return makeError(ErrorKind::Usage, "--compare expects --benchmark, or --time",
+                     options_.time ? "leave one of them out" : "add one of them");
   if (options_.twin && !options_.benchmark)
     return makeError(ErrorKind::Usage, "--twin expects --benchmark", "add it");
-  if (!options_.compare.empty()) {
+  before_ = options_.before;
+  if (!options_.compare.empty() && options_.time) {
+    FP4_ASSIGN(before_, readTimes(options_.compare));
+  } else if (!options_.compare.empty()) {
     FP4_ASSIGN(baseline_, readBaseline(options_.compare));
   }
   FP4_ASSIGN(function_, manifest_.find(options_.function));
@@ -181,7 +211,9 @@ Expected<const void *> Run::bytesOf(const std::string &symbol) const {
 }
 
 Status Run::verify() {
-  if (!options_.verify)
+  if (options_.timesOnly)
+    report_.notes.push_back("not verified: --time-only computes no results");
+  if (!options_.verify || options_.timesOnly)
     return {};
   if (!function_->hasProgram) {
     report_.notes.push_back("not verified: the manifest has no program for the reference");

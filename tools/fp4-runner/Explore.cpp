@@ -112,19 +112,14 @@ void addTimeline(const std::string &path, json::Object &data) {
 
 /// Simulates the program and adds what there is to say of the run. Returns its exit code.
 Expected<int> simulate(Compiler &compiler, const Options &options, json::Object &data) {
-  const std::string manifest = compiler.manifest();
-  FP4_ASSIGN(auto program, compiler.jit());
-  auto resolve = [&](const std::string &symbol) -> Expected<harness::EntryFunction> {
-    FP4_ASSIGN(auto address, program->lookup(symbol));
-    return reinterpret_cast<harness::EntryFunction>(address);
-  };
-  FP4_ASSIGN(auto runner, harness::Runner::create(manifest, resolve));
+  FP4_ASSIGN(bool assembler, hasAssembler(compiler, ""));
+  FP4_ASSIGN(auto program, loadProgram(compiler, assembler ? Phase::Cubin : Phase::Ptx));
   FP4_ASSIGN(auto trace, TemporaryFile::create("json"));
   harness::RunOptions run = options.run;
   run.timeline = trace->path();
   run.device = "sim"; // a GPU has no timeline
   std::vector<sim::HazardReport> hazards;
-  auto report = runner.run(run, &hazards);
+  auto report = program.runner.run(run, &hazards);
   addTimeline(run.timeline, data);
   data["hazards"] = describeHazards(hazards);
   data["passed"] = report && report->passed();

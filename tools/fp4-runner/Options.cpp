@@ -40,7 +40,7 @@ void addCompilerOptions(CLI::App &app, Options &options) {
         return parsePhase(text) ? "" : "unknown phase '" + text + "', known: " + phaseNames();
       });
   app.add_option("-o", options.output,
-                 "File that --emit writes; a directory receives one file per kernel module");
+                 "File that --emit or --tune writes; a directory receives one file per kernel module");
   app.add_option("--explore", options.explore,
                  "Write a page that shows the program at every phase, and its simulation")
       ->excludes(app.get_option("--emit"));
@@ -53,7 +53,8 @@ void addCompilerOptions(CLI::App &app, Options &options) {
                "Print which operations were fused, and why others were not");
   app.add_option("--plan", options.compiler.plans,
                  "Plan for kernels of its family, such as 'tile_product, tile = [128, 64, 256]' "
-                 "(--emit=mlir --compile-to=planned shows all; may be repeated)")
+                 "(--emit=mlir --compile-to=planned shows all; may be repeated); @FILE: what --tune "
+                 "wrote")
       ->allow_extra_args(false);
   app.add_flag("--overlap-launches", options.compiler.overlapLaunches,
                "Let each kernel begin while the one before it ends (programmatic dependent launch)");
@@ -61,6 +62,18 @@ void addCompilerOptions(CLI::App &app, Options &options) {
                "For measurements: row-wise kernels only load and store; results are meaningless "
                "(see fp4-run --twin)");
   app.add_flag("--time-phases", options.timePhases, "Print how long each step of compiling took");
+}
+
+void addTuneOptions(CLI::App &app, Options &options) {
+  app.add_flag("--tune", options.tune,
+               "Search for faster plans by predicted time, verify the best, measure them on a GPU if "
+               "there is one, and write them: -o FILE.mlir, or a file for --plan @FILE")
+      ->excludes(app.get_option("--emit"))
+      ->excludes(app.get_option("--explore"));
+  app.add_option("--tune-limit", options.tuneLimit, "Predictions of --tune")
+      ->capture_default_str()
+      ->check(CLI::Range(uint64_t(1), uint64_t(1) << 20));
+  app.add_flag("--retune", options.retune, "Search again although --tune has found plans before");
 }
 
 void addLayoutCommand(CLI::App &app, Options &options) {
@@ -79,7 +92,8 @@ void addLayoutCommand(CLI::App &app, Options &options) {
 /// What measurements and tests need. --help leaves it out and fits a screen; --help-all has it.
 constexpr const char *kRareOptions[] = {
     "--ptxas",   "--kernel",    "--multiprocessors", "--no-arithmetic", "--time-phases", "--explain",
-    "--threads", "--unwritten", "--stats",           "--limit",         "--no-verify",   "--compare"};
+    "--threads", "--unwritten", "--stats",           "--limit",         "--no-verify",   "--compare",
+    "--sample-after", "--tune-limit", "--retune"};
 
 /// Options without a group are not in the help.
 void addHelp(CLI::App &app, int argc, char **argv) {
@@ -98,6 +112,7 @@ std::optional<int> parseCommandLine(int argc, char **argv, Options &options) {
   CLI::App app(kDescription, "fp4-runner");
   app.footer(kFooter);
   addCompilerOptions(app, options);
+  addTuneOptions(app, options);
   addLayoutCommand(app, options);
   harness::addQuantizeCommands(app, options.quantize);
   harness::addRunOptions(app, options.run);

@@ -18,6 +18,9 @@ struct Options {
   std::string kernel;          ///< the gpu.module to emit; empty: all
   std::string explore;         ///< file of the page; empty: none
   bool timePhases = false;
+  bool tune = false;
+  bool retune = false;      ///< without what the cache of --tune has
+  uint64_t tuneLimit = 128; ///< predictions
 
   bool layout = false; ///< fp4-runner layout
   hw::ScaleQuestion question;
@@ -35,7 +38,23 @@ Expected<bool> hasAssembler(const Compiler &compiler, const char *without);
 /// Writes what --emit asks for.
 Status emitProgram(Compiler &compiler, const Options &options);
 
+/// A compiled program in this process.
+struct LoadedProgram {
+  std::unique_ptr<JitProgram> code;
+  harness::Runner runner;
+};
+
+/// Compiles to `phase`, Ptx or Cubin, and loads the host code.
+Expected<LoadedProgram> loadProgram(Compiler &compiler, Phase phase);
+
+/// Loads options.input with the sizes that the command line gives to its dimensions.
+Status loadInput(Compiler &compiler, const Options &options);
+
 /// Compiles, executes and checks; returns the exit code.
 int runProgram(Compiler &compiler, const Options &options);
+
+/// With --time, --compare may name a plan or a program: predicts its time first, and leaves it in
+/// `options` for runProgram to compare with.
+Status predictOther(Options &options);
 
 } // namespace fp4::runner

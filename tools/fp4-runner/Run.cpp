@@ -2,6 +2,8 @@
 
 #include "Options.h"
 
+#include "llvm/ADT/StringRef.h"
+
 #include <iostream>
 
 namespace fp4::runner {
@@ -23,25 +25,91 @@ Expected<bool> hasAssembler(const Compiler &compiler, const char *without) {
   return found.has_value();
 }
 
+/// --shape M,N,K and --dim NAME=SIZE give the dimensions of that name their size, where the program
+/// names them. What names an argument, and what is malformed, is for whoever binds the arguments.
+Status loadInput(Compiler &compiler, const Options &options) {
+  FP4_TRY(compiler.loadFile(options.input));
+  std::map<std::string, int64_t> sizes;
+  constexpr const char *names[] = {"M", "N", "K"};
+  for (const std::string &dim : compiler.dimNames())
+    for (size_t i = 0; i < options.run.shape.size() && i < 3; ++i)
+      if (dim == names[i])
+        sizes[dim] = options.run.shape[i];
+  for (const std::string &dim : compiler.dimNames())
+    for (const std::string &text : options.run.dims)
+      if (size_t size = 0; text.starts_with(dim + "=") &&
+                           !llvm::StringRef(text).substr(dim.size() + 1).getAsInteger(10, size) &&
+                           size >= 1 && size <= INT32_MAX)
+        sizes[dim] = int64_t(size);
+  return sizes.empty() ? Status() : compiler.specialize(sizes);
+}
+
+Expected<LoadedProgram> loadProgram(Compiler &compiler, Phase phase) {
+  FP4_TRY(compiler.compileTo(phase));
+  const std::string manifest = compiler.manifest();
+  FP4_ASSIGN(auto code, compiler.jit());
+  auto resolve = [program = code.get()](const std::string &symbol)
+      -> Expected<harness::EntryFunction> {
+    FP4_ASSIGN(auto address, program->lookup(symbol));
+    return reinterpret_cast<harness::EntryFunction>(address);
+  };
+  FP4_ASSIGN(auto runner, harness::Runner::create(manifest, resolve));
+  return LoadedProgram{std::move(code), std::move(runner)};
+}
+
 int runProgram(Compiler &compiler, const Options &options) {
   // Cubins are for GPUs and for the report of registers; a simulation does without.
   auto assembler = hasAssembler(compiler, options.run.json ? "" : "note: running without cubins");
   if (!assembler)
     return fail(assembler.error());
-  if (Status status = compiler.compileTo(*assembler ? Phase::Cubin : Phase::Ptx); !status)
-    return fail(status.error());
-  std::string manifest = compiler.manifest();
-  auto program = compiler.jit();
+  auto program = loadProgram(compiler, *assembler ? Phase::Cubin : Phase::Ptx);
   if (!program)
     return fail(program.error());
-  auto resolve = [&](const std::string &symbol) -> Expected<harness::EntryFunction> {
-    FP4_ASSIGN(auto address, (*program)->lookup(symbol));
-    return reinterpret_cast<harness::EntryFunction>(address);
-  };
-  auto runner = harness::Runner::create(manifest, resolve);
-  if (!runner)
-    return fail(runner.error());
-  return harness::runAndReport(*runner, options.run);
+  return harness::runAndReport(program->runner, options.run);
+}
+
+//===----------------------------------------------------------------------===//
+// --time --compare
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+std::string describePlans(const std::vector<std::string> &plans) {
+  std::string text;
+  for (const std::string &plan : plans)
+    text += (text.empty() ? "" : "; ") + plan;
+  return text.empty() ? "the plans of the compiler" : text;
+}
+
+bool isProgram(llvm::StringRef text) {
+  return text.ends_with(".mlir") || text.ends_with(".mlirbc");
+}
+
+} // namespace
+
+Status predictOther(Options &options) {
+  const std::string what = options.run.compare;
+  if (!options.run.time || what.empty() || llvm::StringRef(what).ends_with(".json"))
+    return {};
+  Options other = options;
+  if (isProgram(what))
+    other.input = what;
+  else
+    other.compiler.plans = {what};
+  other.run.compare.clear();
+  other.run.outputs.clear();
+  Compiler compiler(other.compiler);
+  FP4_TRY(loadInput(compiler, other));
+  FP4_ASSIGN(auto program, loadProgram(compiler, Phase::Ptx));
+  FP4_ASSIGN(auto report, program.runner.run(other.run));
+  if (!report.passed())
+    return makeError(ErrorKind::Mismatch, "the result of '" + what + "' differs from the reference",
+                     "without --compare, --plan and the program show where");
+  options.run.before = report.timed(what);
+  options.run.compare.clear();
+  options.run.label =
+      isProgram(what) ? options.input : describePlans(options.compiler.plans);
+  return {};
 }
 
 } // namespace fp4::runner

@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Explore.h"
+#include "Tune.h"
 
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/ErrorHandling.h"
@@ -39,25 +40,6 @@ static void printTimes(const Compiler &compiler) {
   std::cerr << std::setw(9) << total << " ms  compiling in all\n";
 }
 
-/// --shape M,N,K and --dim NAME=SIZE give the dimensions of that name their size, where the program
-/// names them. What names an argument, and what is malformed, is for whoever binds the arguments.
-static Status load(Compiler &compiler, const runner::Options &options) {
-  FP4_TRY(compiler.loadFile(options.input));
-  std::map<std::string, int64_t> sizes;
-  constexpr const char *names[] = {"M", "N", "K"};
-  for (const std::string &dim : compiler.dimNames())
-    for (size_t i = 0; i < options.run.shape.size() && i < 3; ++i)
-      if (dim == names[i])
-        sizes[dim] = options.run.shape[i];
-  for (const std::string &dim : compiler.dimNames())
-    for (const std::string &text : options.run.dims)
-      if (size_t size = 0; text.starts_with(dim + "=") &&
-                           !llvm::StringRef(text).substr(dim.size() + 1).getAsInteger(10, size) &&
-                           size >= 1 && size <= INT32_MAX)
-        sizes[dim] = int64_t(size);
-  return sizes.empty() ? Status() : compiler.specialize(sizes);
-}
-
 int main(int argc, char **argv) {
   llvm::install_fatal_error_handler(reportFatal);
   runner::Options options;
@@ -72,8 +54,14 @@ int main(int argc, char **argv) {
     auto text = harness::runQuantizeCommand(options.quantize);
     return text ? harness::print(*text, "report") : finish(tl::unexpected<Error>(text.error()));
   }
+  if (int code = finish(runner::readPlanFiles(options.compiler.plans)))
+    return code;
+  if (options.tune)
+    return runner::tuneProgram(options);
+  if (int code = finish(runner::predictOther(options)))
+    return code;
   Compiler compiler(options.compiler);
-  int code = finish(load(compiler, options));
+  int code = finish(runner::loadInput(compiler, options));
   if (code == 0 && !options.explore.empty())
     code = runner::exploreProgram(compiler, options);
   else if (code == 0)

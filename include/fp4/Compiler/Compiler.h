@@ -54,6 +54,17 @@ struct Listing {
   std::vector<std::vector<unsigned>> origins; ///< from 1; empty for a line of nothing's own
 };
 
+/// An operation that becomes a kernel, and its plan as inside of #fp4.plan<...>.
+struct PlannedKernel {
+  std::string function, operation; ///< "gemm", "fp4.blockscaled_matmul"
+  std::string plan;
+};
+
+/// A plan that an operation may have instead, and the field in which it differs.
+struct PlanChange {
+  std::string field, plan;
+};
+
 /// Wall-clock time of one step, in order of execution.
 struct StepTime {
   std::string step;
@@ -98,6 +109,15 @@ public:
 
   /// Runs the phases after the last one that ran, up to `phase`. Ptx and Cubin exclude each other.
   Status compileTo(Phase phase);
+
+  /// After Phase::Planned and before the next one, the operations that become kernels, in the order
+  /// of the program.
+  std::vector<PlannedKernel> plans() const;
+  /// At the same time, the legal plans that are one decision away from that of kernel `index` of
+  /// plans().
+  std::vector<PlanChange> planChanges(size_t index) const;
+  /// At the same time, gives that kernel another plan. What is no plan is a Compile error.
+  Status setPlan(size_t index, const std::string &plan);
 
   /// The program as it is now.
   std::string ir() const;

@@ -10,6 +10,7 @@
 #include "fp4/Benchmark/Benchmark.h"
 #include "fp4/Benchmark/EntryCall.h"
 #include "fp4/Harness/Simulation.h"
+#include "fp4/Harness/TimeCompare.h"
 #include "fp4/Harness/Verdict.h"
 #include "fp4/Sim/AccessStatistics.h"
 #include "fp4/Sim/HazardChecker.h"
@@ -41,7 +42,10 @@ struct RunOptions : sim::SimulationOptions {
   bool verify = true;
   bool benchmark = false; ///< time what was verified
   bool json = false;      ///< the report as one JSON object
-  std::string compare;    ///< JSON of an earlier benchmark; empty: none
+  bool showProgress = true; ///< of a simulation that takes long
+  std::string compare;    ///< JSON of an earlier benchmark, or of predictions; empty: none
+  std::string label;      ///< what comparisons of predictions call this program; empty: its function
+  std::optional<TimedProgram> before; ///< to compare predictions with
   EntryResolver twin;     ///< of the same program compiled with --no-arithmetic, to time beside it
 };
 
@@ -72,18 +76,22 @@ struct RunReport {
   bool counted = false;                   ///< accesses were counted
   std::vector<sim::KernelTime> times;     ///< predicted, with --time
   std::vector<sim::OrderReport> orders;   ///< of each launch, with --policy exhaustive
+  std::vector<std::string> instructionMixes; ///< for each: "of the cubin", "estimated from PTX"
   std::vector<sim::AccessCount> wasteful; ///< those that cost more than they must
   double runMilliseconds = 0, referenceMilliseconds = 0;
   std::vector<std::string> notes;
   bool benchmarked = false;                 ///< with --benchmark, and the result was right
   std::optional<BenchmarkReport> benchmark; ///< on hardware
   std::vector<Comparison> comparisons;      ///< with --compare
+  std::optional<TimeComparison> timeComparison; ///< with --time --compare
 
   /// A few lines for a person.
   std::string text() const;
   /// The same facts, one JSON object.
   std::string json() const;
   bool passed() const;
+  /// The launches with their predicted times.
+  TimedProgram timed(std::string label) const;
 };
 
 class Runner {

@@ -59,6 +59,7 @@ public:
 
 private:
   Instruments() = default;
+  Status receiveTimes(const SimulationOptions &options, SimOptions &settings);
 
   std::unique_ptr<HazardChecker> checker;
   std::unique_ptr<AccessStatistics> statistics;

@@ -79,6 +79,16 @@ static Expected<Predictor> predictorOf(const SimulationOptions &options) {
   return predictor;
 }
 
+Status Instruments::receiveTimes(const SimulationOptions &options, SimOptions &settings) {
+  FP4_ASSIGN(auto predictor, predictorOf(options));
+  predictor.receive = [this](KernelTime time, std::string mix) {
+    predicted.push_back(std::move(time));
+    mixes.push_back(std::move(mix));
+  };
+  settings.predicted = std::move(predictor);
+  return {};
+}
+
 Expected<std::unique_ptr<Instruments>> Instruments::create(const SimulationOptions &options,
                                                            SimOptions &settings) {
   const std::string check = options.timesOnly       ? "off"
@@ -107,14 +117,8 @@ Expected<std::unique_ptr<Instruments>> Instruments::create(const SimulationOptio
   settings.orders.report = [kept = instruments.get()](OrderReport report) {
     kept->explored.push_back(std::move(report));
   };
-  if (options.time) {
-    FP4_ASSIGN(auto predictor, predictorOf(options));
-    predictor.receive = [kept = instruments.get()](KernelTime time, std::string mix) {
-      kept->predicted.push_back(std::move(time));
-      kept->mixes.push_back(std::move(mix));
-    };
-    settings.predicted = std::move(predictor);
-  }
+  if (options.time)
+    FP4_TRY(instruments->receiveTimes(options, settings));
   // The checker alone needs no list; none at all is faster still.
   settings.observer = options.statistics || !options.timeline.empty()
                           ? static_cast<Observer *>(&instruments->observers)

@@ -1,0 +1,23 @@
+//===- PlanSpace.h - The plans that an operation may have -----------------===//
+#pragma once
+
+#include "fp4/Conversion/KernelPlans/KernelPlans.h"
+
+#include <string>
+#include <vector>
+
+namespace fp4 {
+
+/// A legal, complete plan, and the field in which it differs from another. What that field entails
+/// may differ too.
+struct PlanNeighbour {
+  std::string field;
+  KernelPlan plan;
+};
+
+/// The plans that are one decision away from `plan`, which is complete and fits: every value of
+/// every field that the checks of planOf accept, within the ranges of PlanSpace.cpp.
+std::vector<PlanNeighbour> neighboursOf(mlir::Operation *op, const KernelPlan &plan,
+                                        const hw::TargetModel &target);
+
+} // namespace fp4

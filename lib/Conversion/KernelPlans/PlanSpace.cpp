@@ -1,0 +1,161 @@
+//===- PlanSpace.cpp - The plans that an operation may have ---------------===//
+//
+// What a tuner may choose from. This file knows no rule: it tries values of each field over a wide
+// range, and the checks of the family say which fit (Families.h).
+//
+//===----------------------------------------------------------------------===//
+
+#include "Families.h"
+
+#include "fp4/Conversion/KernelPlans/PlanSpace.h"
+
+#include "llvm/ADT/StringSet.h"
+
+using namespace mlir;
+using namespace fp4;
+
+namespace {
+
+/// Collects the plans around one, each once.
+class Neighbours {
+public:
+  Neighbours(Operation *op, const KernelPlan &plan, const hw::TargetModel &target)
+      : op(op), plan(plan), target(target) {
+    seen.insert(spell(plan));
+  }
+
+  std::vector<PlanNeighbour> collect();
+
+private:
+  using Change = llvm::function_ref<void(KernelPlan &)>;
+  /// The plan with a change. Roles follow from other fields, so they are proposed anew. Where the
+  /// other fields do not go with the change, they are too.
+  void add(StringRef field, Change change);
+  template <typename T> void addAll(StringRef field, T KernelPlan::*member, ArrayRef<int64_t> list);
+  void addTiles();
+  void addClusters();
+  void addSchedules();
+  std::string spell(const KernelPlan &other) const;
+
+  Operation *op;
+  const KernelPlan &plan;
+  const hw::TargetModel &target;
+  llvm::StringSet<> seen;
+  std::vector<PlanNeighbour> found;
+};
+
+/// Powers of two up to `most`.
+SmallVector<int64_t> powers(int64_t most, int64_t first = 1) {
+  SmallVector<int64_t> list;
+  for (int64_t value = first; value <= most; value *= 2)
+    list.push_back(value);
+  return list;
+}
+
+SmallVector<int64_t> numbers(int64_t first, int64_t last, int64_t step = 1) {
+  SmallVector<int64_t> list;
+  for (int64_t value = first; value <= last; value += step)
+    list.push_back(value);
+  return list;
+}
+
+} // namespace
+
+/// Also the identity of a plan: what is not of its family is not printed.
+std::string Neighbours::spell(const KernelPlan &other) const {
+  std::string text;
+  llvm::raw_string_ostream(text) << PlanAttr::get(op->getContext(), other);
+  return text;
+}
+
+void Neighbours::add(StringRef field, Change change) {
+  KernelPlan moved = plan;
+  moved.roles = {};
+  change(moved);
+  KernelPlan alone;
+  alone.family = plan.family;
+  change(alone);
+  ScopedDiagnosticHandler silent(op->getContext(), [](Diagnostic &) { return success(); });
+  for (const KernelPlan &wish : {moved, alone}) {
+    FailureOr<KernelPlan> complete = completePlan(op, wish, target);
+    if (failed(complete))
+      continue;
+    if (std::string text = spell(*complete); seen.insert(text).second)
+      found.push_back({field.str(), *complete});
+    return;
+  }
+}
+
+template <typename T>
+void Neighbours::addAll(StringRef field, T KernelPlan::*member, ArrayRef<int64_t> list) {
+  for (int64_t value : list)
+    add(field, [&](KernelPlan &other) { other.*member = value; });
+}
+
+void Neighbours::addTiles() {
+  constexpr int64_t mostRows = 256, columns = 8, mostColumns = 256, depth = 64, mostDepth = 512;
+  for (int64_t m : powers(mostRows, /*first=*/64))
+    for (int64_t n : numbers(columns, mostColumns, columns))
+      for (int64_t k : powers(mostDepth, depth)) {
+        add("tile", [&](KernelPlan &other) { other.tile = {m, n, k}; });
+        add("swap", [&](KernelPlan &other) {
+          other.tile = {m, n, k};
+          other.swap = !plan.swap;
+        });
+      }
+}
+
+void Neighbours::addClusters() {
+  add("cluster", [](KernelPlan &other) { other.cluster = {}; });
+  for (int64_t m : powers(target.maxClusterSize))
+    for (int64_t n : powers(target.maxClusterSize))
+      add("cluster", [&](KernelPlan &other) { other.cluster = {m, n}; });
+}
+
+void Neighbours::addSchedules() {
+  constexpr int64_t widest = 32;
+  MLIRContext *context = op->getContext();
+  for (uint32_t raster = 0; raster <= pipe::getMaxEnumValForRaster(); ++raster) {
+    bool hasWidth = pipe::Raster(raster) == pipe::Raster::Panels; // C146
+    for (int64_t width : hasWidth ? powers(widest) : SmallVector<int64_t>{0})
+      add("schedule", [&](KernelPlan &other) {
+        other.schedule = pipe::StaticPersistentAttr::get(context, pipe::Raster(raster), width);
+      });
+  }
+}
+
+std::vector<PlanNeighbour> Neighbours::collect() {
+  if (plan.tile[2]) { // of tile_transform there is one
+    addTiles();
+    add("pair", [&](KernelPlan &other) {
+      other.pair = !plan.pair;
+      other.tile = other.cluster = {};
+    });
+    addClusters();
+    add("store", [](KernelPlan &other) { other.store = ResultStore::Direct; });
+    add("store", [](KernelPlan &other) { other.store = ResultStore::Tma; });
+  }
+  if (plan.schedule) {
+    addSchedules();
+    addAll("stages", &KernelPlan::stages, numbers(2, 8));
+    addAll("accumulators", &KernelPlan::accumulators, numbers(1, 2));
+  }
+  addAll("threads", &KernelPlan::threads, powers(target.maxThreadsPerCta, /*first=*/32));
+  addAll("blocks_per_thread", &KernelPlan::blocksPerThread, powers(16));
+  addAll("items_per_thread", &KernelPlan::itemsPerThread, powers(64));
+  addAll("strip", &KernelPlan::strip, powers(64));
+  addAll("resident", &KernelPlan::resident, numbers(1, 8));
+  addAll("grid", &KernelPlan::grid, powers(64));
+  add("cache_hints", [&](KernelPlan &other) { other.cacheHints = !plan.cacheHints; });
+  for (KernelFamily family : familiesOf(op))
+    add("family", [&](KernelPlan &other) {
+      other = KernelPlan();
+      other.family = family;
+    });
+  return std::move(found);
+}
+
+std::vector<PlanNeighbour> fp4::neighboursOf(Operation *op, const KernelPlan &plan,
+                                             const hw::TargetModel &target) {
+  return Neighbours(op, plan, target).collect();
+}
