@@ -221,7 +221,8 @@ def print_plans(rows: list[Row]) -> None:
 
 @dataclass
 class Steady:
-    """Per k tile of 256 elements and block, in steady state; mbarriers of a block."""
+    """Per k tile of 256 elements and block, in steady state; mbarriers of a block. Instructions are what the simulator
+    takes ptxas to make of the PTX (lib/Sim/Time/Units.def)."""
     roles: dict[str, float]
     bytes: float
     cycles: float
@@ -302,11 +303,13 @@ def theirs(build: pathlib.Path, command: str, size: tuple[int, int], depths: lis
 def print_structure(rows: list[tuple[str, Steady]]) -> None:
     roles = ["copies", "products", "epilogue", "threads"]
     print("| kernel | " + " | ".join(f"{role}: instructions" for role in roles) + " | L2 bytes | copies | tcgen05.cp | tcgen05.mma "
-          "| barrier phases | cycles (predicted) | mbarriers of a block |")
-    print("|---" * (len(roles) + 8) + "|")
+          "| barrier phases | products: wait at mbarriers, % | cycles (predicted) | mbarriers of a block |")
+    print("|---" * (len(roles) + 9) + "|")
     for name, row in rows:
         cells = [f"{row.roles.get(role, 0):.1f}" for role in roles] + [f"{row.bytes:.0f}"]
-        cells += [f"{row.operations.get(kind, 0):.2f}" for kind in ("tma", "tcgen05.cp", "tcgen05.mma", "mbarrier")]
+        cells.append(f"{row.operations.get('tma', 0) + row.operations.get('bulk', 0):.2f}")
+        cells += [f"{row.operations.get(kind, 0):.2f}" for kind in ("tcgen05.cp", "tcgen05.mma", "mbarrier")]
+        cells.append(f"{100 * row.waits.get('products', 0):.0f}")
         print(f"| {name} | " + " | ".join(cells) + f" | {row.cycles:.0f} | {row.barriers:.0f} |")
 
 
