@@ -8,6 +8,7 @@
   utils/sweep.py --plans=converted  products of converted operands, for sm_90a
   utils/sweep.py --plans=swapped    products with the rhs as operand A
   utils/sweep.py --plans=few        the same of converted operands, for sm_90a
+  utils/sweep.py --plans=warps      products of mma.sync, for sm_120a
   utils/sweep.py --list          what would run
 
 A program is a linear layer from bf16 operands, or a product of operands that are already quantized
@@ -67,8 +68,14 @@ SWAPPED = {"swap": "swap", "swap_32": "swap, tile = [128, 32, 256]",
            "swap_shallow": "swap, tile = [128, 64, 256], stages = 1, accumulators = 1"}
 CONVERTED_FEW = {"few": "swap", "few_64": "swap, tile = [128, 64, 128]",
                  "few_shallow": "swap, stages = 1"}
+WARPS = {"warps": "", "warps_shallow": "stages = 1", "warps_deep": "tile = [64, 128, 256]",
+         **{f"warps_{m}x{n}": f"tile = [{m}, {n}, 128]"
+            for m, n in ((16, 64), (32, 128), (64, 64), (128, 64), (128, 128), (64, 256))},
+         "warps_along_n": "schedule = #pipe.static_persistent<along_n>"}
 PLANS = {"tiles": TILES, "others": OTHERS, "stores": STORES, "converted": CONVERTED,
-         "swapped": SWAPPED, "few": CONVERTED_FEW}
+         "swapped": SWAPPED, "few": CONVERTED_FEW, "warps": WARPS}
+TARGETS = {**dict.fromkeys({**CONVERTED, **CONVERTED_FEW}, "sm_90a"),
+           **dict.fromkeys(WARPS, "sm_120a")}
 SCHEDULES = [("eager", 1), ("lazy", 1), ("random", 1), ("random", 2), ("random", 3),
              ("delay", 1)]
 
@@ -162,7 +169,7 @@ def in_full(case):
     """Dynamic layers from bf16: every result type with the plan that is chosen, every plan with bf16."""
     _, result, operands, rows, plan, *_ = case
     return (operands, rows) == ("bf16", "dynamic") and (
-        plan in ("chosen", "converted") or result == "bf16")
+        plan in ("chosen", "converted", "warps") or result == "bf16")
 
 
 def pack(folder, library, rows, distributions):
@@ -180,7 +187,7 @@ def check_group(tools, scratch, key, rows, schedules, distributions, folder):
     """Compiles one library and runs it for every M, schedule and distribution."""
     fmt, result, operands, plan, m, n, k = key
     stem = scratch / f"{fmt}_{result}_{operands}_{plan}_m{m}_n{n}_k{k}".replace("?", "")
-    target = "sm_90a" if plan in {**CONVERTED, **CONVERTED_FEW} else "sm_100a"
+    target = TARGETS.get(plan, "sm_100a")
     library, command, built = sweeping.compile_library(tools, stem, program(*key),
                                                        f"--target={target}", cubins=folder is not None)
     outcome = sweeping.Outcome()
@@ -204,7 +211,7 @@ def main():
     parser.add_argument("--dist", default="gaussian,exact", help="distributions of the inputs")
     parser.add_argument("--plans", default="tiles", choices=PLANS,
                         help="tiles of all widths; or pairs, clusters and other plans; or results "
-                             "stored by TMA; or products of converted operands; or of swapped ones")
+                             "stored by TMA; or products of converted operands, of swapped ones, or of mma.sync")
     parser.add_argument("--pack", type=pathlib.Path, metavar="FOLDER",
                         help="run nothing: leave the libraries there, with their runs, for a GPU")
     options = parser.parse_args()

@@ -47,10 +47,12 @@ Status requireFeature(const TargetModel &target, bool TargetModel::*has, std::st
 }
 
 Status requireProducts(const TargetModel &target) {
-  auto multiplies = [](const TargetModel &any) { return any.hasTcgen05 || any.hasWgmma; };
+  auto multiplies = [](const TargetModel &any) {
+    return any.hasTcgen05 || any.hasWgmma || any.hasMmaBlockScale;
+  };
   if (multiplies(target))
     return {};
-  return makeLack(target, "tcgen05 or wgmma", targetsThat(multiplies));
+  return makeLack(target, "tcgen05, wgmma or block-scaled mma.sync", targetsThat(multiplies));
 }
 
 } // namespace fp4::hw

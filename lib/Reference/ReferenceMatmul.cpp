@@ -243,10 +243,10 @@ Expected<OwnedProblem> problemOf(const ProductStep &product, size_t group, uint6
   return owned;
 }
 
-const char *modelOf(numerics::TensorCore core) {
+const char *modelOf(numerics::TensorCore core, const hw::TargetModel &target) {
   switch (core) {
   case numerics::TensorCore::BlockScaled:
-    return "tcgen05";
+    return target.hasTcgen05 ? "tcgen05" : "mma.sync";
   case numerics::TensorCore::Converted:
     return "wgmma";
   case numerics::TensorCore::None:
@@ -284,7 +284,7 @@ Status runMatmul(Step &step) {
   FP4_TRY(step.defineFloats(0, model));
   ReferenceValue &result = step.results[0];
   const bool isWgmma = numerics::hasF32Scales(product.common.format); // on every target
-  result.model = isWgmma ? "wgmma" : modelOf(product.common.core);
+  result.model = isWgmma ? "wgmma" : modelOf(product.common.core, step.target);
   result.sums = std::move(plain.values);
   result.bounds = std::move(plain.bounds);
   result.mayOverflow = std::move(plain.mayOverflow);

@@ -26,10 +26,10 @@
 // TARGET:      error: unknown target 'sm_42'
 // TARGET-NEXT: note: known targets: sm_100a, {{.*}}sm_90a
 
-// RUN: not fp4-runner %fp4_src/examples/nvfp4_linear.mlir --target=sm_120a 2>&1 \
-// RUN:   | FileCheck %s --check-prefix=TCGEN05
-// TCGEN05: nvfp4_linear.mlir:{{[0-9:]+}} error: 'fp4.blockscaled_matmul' op target 'sm_120a' has no tcgen05 or wgmma
-// TCGEN05: note: targets with tcgen05 or wgmma: sm_100a
+// RUN: not fp4-runner %S/fp8-product.mlir --function=plain --target=sm_120a 2>&1 \
+// RUN:   | FileCheck %s --check-prefix=WGMMA
+// WGMMA: fp8-product.mlir:{{[0-9:]+}} error: 'fp4.blockscaled_matmul' op target 'sm_120a' has no wgmma
+// WGMMA: note: targets with wgmma: sm_90a
 
 // RUN: not fp4-runner %fp4_src/examples/nvfp4_linear.mlir --emit=mlir --compile-to=all 2>&1 \
 // RUN:   | FileCheck %s --check-prefix=PHASE

@@ -19,7 +19,7 @@ TEST(TargetModel, defaultIsB200) {
 }
 
 // CUDA C++ Programming Guide, technical specifications by compute capability; the data sheets of
-// H200, B200, B300 and RTX 5090 for multiprocessors and L2.
+// H200, B200, B300, RTX 5090 and GB10 for multiprocessors and L2.
 TEST(TargetModel, capacities) {
   const struct {
     const char *name;
@@ -28,6 +28,7 @@ TEST(TargetModel, capacities) {
               {"sm_103a", 227 * 1024, 228 * 1024, 2048, 32, 148, 126, 512},
               {"sm_90a", 227 * 1024, 228 * 1024, 2048, 32, 132, 50, 0},
               {"sm_120a", 99 * 1024, 100 * 1024, 1536, 24, 170, 96, 0},
+              {"sm_121a", 99 * 1024, 100 * 1024, 1536, 24, 48, 24, 0},
               {"sm_110a", 227 * 1024, 228 * 1024, 1536, 24, 20, 32, 512}};
   EXPECT_EQ(targets().size(), std::size(rows));
   for (const auto &row : rows) {

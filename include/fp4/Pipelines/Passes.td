@@ -93,19 +93,21 @@ def CheckTarget : Pass<"fp4-check-target", "::mlir::ModuleOp"> {
     **Why.** Before any lowering starts, a user should learn which operation the target does not
     support and which targets support it.
 
-    **What holds afterwards.** The module's target has tcgen05 or wgmma if there is a
-    `fp4.blockscaled_matmul`. The program is unchanged.
+    **What holds afterwards.** The module's target has tcgen05, wgmma or block-scaled mma.sync if there
+    is a `fp4.blockscaled_matmul`, and wgmma if there is one of FP8 with f32 scales. The program is
+    unchanged.
 
     ```mlir
     // fp4-opt --fp4-check-target
-    !data = tensor<128x256xf4E2M1FN>
-    !scales = tensor<128x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+    !data = tensor<128x256xf8E4M3FN>
+    !rows = tensor<128x2xf32>
+    !blocks = tensor<1x2xf32>
     module attributes {fp4.target = #fp4.target<sm_120a>} {
-      func.func @f(%a: !data, %s: !scales) -> tensor<128x128xf32> {
-        // expected-error @+2 {{target 'sm_120a' has no tcgen05 or wgmma}}
-        // expected-note @+1 {{targets with tcgen05 or wgmma:}}
-        %y = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>}
-            : (!data, !scales, !data, !scales) -> tensor<128x128xf32>
+      func.func @f(%a: !data, %s: !rows, %t: !blocks) -> tensor<128x128xf32> {
+        // expected-error @+2 {{target 'sm_120a' has no wgmma}}
+        // expected-note @+1 {{targets with wgmma:}}
+        %y = fp4.blockscaled_matmul %a scaled %s, %a scaled %t {format = #fp4.format<fp8_block128>}
+            : (!data, !rows, !data, !blocks) -> tensor<128x128xf32>
         return %y : tensor<128x128xf32>
       }
     }

@@ -11,6 +11,7 @@
 #include "GroupTable.h"
 #include "Lowering.h"
 #include "MatmulKernel.h"
+#include "WarpProductKernel.h"
 
 #include "fp4/Conversion/BufferTypes.h"
 #include "fp4/Conversion/KernelPlans/KernelPlans.h"
@@ -153,10 +154,11 @@ struct MatmulLowering : OpConversionPattern<BlockScaledMatmulOp> {
 
     auto module = op->getParentOfType<ModuleOp>();
     gpu::GPUModuleOp kernels = createKernelModule(rewriter, module, op, "matmul");
-    auto build = shape.hasF32Scales() ? buildPromotedProductKernel
-                 : shape.transposed   ? buildWeightProductKernel
-                 : target.hasTcgen05  ? buildMatmulKernel
-                                      : buildConvertedProductKernel;
+    auto build = shape.hasF32Scales()      ? buildPromotedProductKernel
+                 : shape.transposed        ? buildWeightProductKernel
+                 : target.hasTcgen05       ? buildMatmulKernel
+                 : target.hasMmaBlockScale ? buildWarpProductKernel
+                                           : buildConvertedProductKernel;
     gpu::GPUFuncOp kernel = build(kernels, shape, *plan, loc);
     SmallVector<Value> arguments = kernelArguments(rewriter, loc, shape, adaptor, results, rows);
     if (shape.groups)

@@ -25,7 +25,10 @@ protected:
   }
 
   /// Columns of a fragment.
-  int64_t width() const { return shape.transposed ? shape.tileM : shape.tileN; }
+  int64_t width() const {
+    return shape.transposed ? shape.tileM : warpColumns ? warpColumns : shape.tileN;
+  }
+  int64_t warpColumns = 0; ///< of the fragment of a warp, where warps share the columns of a tile
   /// 64 rows of one warpgroup, of the columns of a tile; or, transposed, 64 columns.
   pipe::FragmentType fragment();
 

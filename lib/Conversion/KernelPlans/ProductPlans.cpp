@@ -3,6 +3,7 @@
 #include "CostModel.h"
 #include "Families.h"
 #include "RolePlans.h"
+#include "WarpProductPlans.h"
 
 #include "mlir/IR/Remarks.h"
 #include "llvm/ADT/StringExtras.h"
@@ -234,7 +235,8 @@ static KernelPlan proposeProduct(Operation *op, const KernelPlan &wish,
   if (product.hasFloatLhs())
     return proposeWeightProduct(op, wish, size, target);
   if (!target.hasTcgen05)
-    return proposeConvertedProduct(op, wish, size, target);
+    return target.hasMmaBlockScale ? proposeWarpProduct(op, wish, size, target)
+                                   : proposeConvertedProduct(op, wish, size, target);
   ProductTile tile = cheapestTile(candidates(wish, product, size, target), size, target);
   explain(op, size, tile, target);
   adviseSplit(product, size, tile, target);
@@ -355,7 +357,8 @@ static LogicalResult checkProduct(Operation *op, const KernelPlan &plan,
   if (cast<BlockScaledMatmulOp>(op).hasFloatLhs())
     return checkWeightProduct(op, plan, target);
   if (!target.hasTcgen05)
-    return checkConvertedProduct(op, plan, target);
+    return target.hasMmaBlockScale ? checkWarpProduct(op, plan, target)
+                                   : checkConvertedProduct(op, plan, target);
   if (failed(checkTile(op, plan, target)) || failed(checkCluster(op, plan, target)) ||
       failed(checkStore(op, plan)))
     return failure();

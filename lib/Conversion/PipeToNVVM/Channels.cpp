@@ -25,6 +25,8 @@
 //===----------------------------------------------------------------------===//
 #include "Lowering.h"
 
+#include "fp4/Dialect/Pipe/IR/PipeWarps.h"
+
 #include "mlir/IR/Matchers.h"
 
 using namespace mlir;
@@ -252,7 +254,7 @@ void fp4::findFencedReleases(gpu::GPUFuncOp kernel, KernelState &state) {
     release->getParentOfType<pipe::RoleRegionOp>().walk([&](pipe::ConsumerWaitOp wait) {
       if (wait.getChannel() == release.getChannel())
         all &= llvm::all_of(wait->getUsers(), (llvm::IsaPred<pipe::MmaConvertedOp, pipe::MmaFragmentOp,
-                                                             pipe::MmaPrepackedOp>));
+                                                             pipe::MmaPrepackedOp, pipe::MmaSyncOp>));
     });
     if (all)
       state.fencedReleases.insert(release);

@@ -9,6 +9,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Lowering.h"
+#include "WarpProducts.h"
 #include "fp4/Conversion/PipeToNVVM/Passes.h"
 
 #include "fp4/Dialect/Fp4/IR/Target.h"
@@ -150,6 +151,7 @@ struct ConvertPipeToNVVM : fp4::impl::ConvertPipeToNVVMBase<ConvertPipeToNVVM> {
     fp4::populateElementPatterns(converter, patterns, state);
     fp4::populatePrepackedPatterns(converter, patterns, state);
     fp4::populatePromotionPatterns(converter, patterns, state);
+    fp4::populateWarpProductPatterns(converter, patterns, state);
     fp4::populateQuantizePatterns(converter, patterns, state);
     fp4::populateEpiloguePatterns(converter, patterns, state);
     fp4::populateResultPatterns(converter, patterns, state);

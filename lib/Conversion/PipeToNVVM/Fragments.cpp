@@ -26,6 +26,7 @@
 #include "HalfOperands.h"
 #include "InlinePtx.h"
 #include "SmallBuilders.h"
+#include "TileLines.h"
 
 #include "fp4/ISA/FragmentLayout.h"
 #include "fp4/ISA/ScaleLayout.h"
@@ -43,50 +44,10 @@ constexpr int64_t kQuarters = 4, kQuarterBytes = 16;
 /// ptxas refuses instructions of 256 columns where 512 threads leave 128 registers to each.
 constexpr int64_t kInstructionColumns = 128;
 
-//===----------------------------------------------------------------------===//
-// Addresses
-//===----------------------------------------------------------------------===//
-
-/// Where the bytes of a line of a tile are. Tiles are aligned, and swizzling combines addresses by
-/// exclusive or: byte i of the line is at its first byte's address ^ i.
-class Line {
-public:
-  Line(Value tile, pipe::Layout layout, Int32 row)
-      : first(Int32(row.builder(),
-                    LLVM::PtrToIntOp::create(row.builder(), row.builder().getI32Type(), tile)) +
-              hw::swizzle(pipe::swizzleMode(layout), row * pipe::swizzleWidth(layout))),
-        type(tile.getType()) {}
-
-  Value at(Int32 byte) const {
-    Value address = first ^ byte;
-    return LLVM::IntToPtrOp::create(first.builder(), type, address);
-  }
-  Value at(int64_t byte) const { return at(Int32(first.builder(), byte)); }
-
-private:
-  Int32 first;
-  Type type;
-};
-
 /// Bytes of two words, chosen by the nibbles of `selector`.
 Value pickBytes(ImplicitLocOpBuilder &b, Value low, Value high, Int32 selector) {
   return NVVM::PermuteOp::create(b, b.getI32Type(), low, high, selector,
                                  NVVM::PermuteMode::DEFAULT);
-}
-
-/// `block`, or the last of the blocks of scales that exist. Where a block does not exist, neither
-/// do the elements, which are zeros: they take other scales.
-Int32 existingBlock(Value blocks, Int32 block) {
-  return blocks ? minimum(block, Int32(block.builder(), blocks) - 1) : block;
-}
-
-/// The four scales of `row` in column `block` of the tile's blocks.
-Value loadScales(ImplicitLocOpBuilder &b, Value tile, pipe::SharedType type, Int32 row,
-                 Int32 block) {
-  int64_t columns = type.getColumns() / pipe::kScaleBlockColumns;
-  Int32 index = hw::scaleBlockIndex(row / pipe::kScaleBlockRows, block, columns);
-  Int32 offset = index * pipe::kScaleBlockBytes + hw::scaleWordInBlock(row);
-  return LLVM::LoadOp::create(b, b.getI32Type(), stridedPointer(b, b.getLoc(), tile, offset, 1), 4);
 }
 
 //===----------------------------------------------------------------------===//
@@ -135,14 +96,14 @@ private:
     HalfOperands halves(b, *state.target, op.getScales().getType().getElementType());
     int64_t rows = op.getSource().getType().getRows();
     Int32 row = index % rows, half = (index / rows) ^ (row / 8 % 2);
-    Line source(adaptor.getSource(), pipe::Layout::Swizzle64B, row);
+    TileLine source(adaptor.getSource(), pipe::Layout::Swizzle64B, row);
     SmallVector<SmallVector<Value>> quarters;
     for (int64_t quarter = 0; quarter < kQuarters; ++quarter)
       quarters.push_back(loadSharedWords(b, source.at(half * 8 ^ Int32(b, quarter * kQuarterBytes)), 2));
     SmallVector<Value> factors =
         halves.factors(scalesOfQuarters(b, op, adaptor, row, half), kQuarters);
     Value panel = stridedPointer(b, b.getLoc(), adaptor.getDest(), half, rows * kLineBytes);
-    Line line(panel, pipe::Layout::Swizzle128B, row);
+    TileLine line(panel, pipe::Layout::Swizzle128B, row);
     for (int64_t word : {0, 1}) {
       SmallVector<SmallVector<Value>> pairs;
       for (int64_t quarter = 0; quarter < kQuarters; ++quarter)
@@ -157,10 +118,10 @@ private:
   static Value scalesOfQuarters(ImplicitLocOpBuilder &b, pipe::ConvertTileOp op, OpAdaptor adaptor,
                                 Int32 row, Int32 half) {
     pipe::SharedType type = op.getScales().getType();
-    Value low = loadScales(b, adaptor.getScales(), type, row, Int32(b, 0));
+    Value low = loadScaleWord(b, adaptor.getScales(), type, row, Int32(b, 0));
     if (type.getColumns() == kQuarters)
       return low;
-    Value high = loadScales(b, adaptor.getScales(), type, row,
+    Value high = loadScaleWord(b, adaptor.getScales(), type, row,
                             existingBlock(adaptor.getBlocks(), Int32(b, 1)));
     return pickBytes(b, low, high, half * 0x1111 + 0x6420);
   }
@@ -244,15 +205,15 @@ private:
     for (int64_t i : {0, 1})
       part.codes[i] = loadSharedWords(
           b,
-          Line(adaptor.getA(), pipe::Layout::Swizzle64B, row + 8 * i).at(quarter * kQuarterBytes),
+          TileLine(adaptor.getA(), pipe::Layout::Swizzle64B, row + 8 * i).at(quarter * kQuarterBytes),
           kWords);
     pipe::SharedType type = op.getAScales().getType();
     int64_t perQuarter = type.getColumns() / kQuarters; // one scale or two
     Int32 place = quarter * perQuarter, block = place / pipe::kScaleBlockColumns;
     if (perQuarter > 1)
       block = existingBlock(adaptor.getBlocks(), block);
-    Value upper = loadScales(b, adaptor.getAScales(), type, row, block);
-    Value lower = loadScales(b, adaptor.getAScales(), type, row + 8, block);
+    Value upper = loadScaleWord(b, adaptor.getAScales(), type, row, block);
+    Value lower = loadScaleWord(b, adaptor.getAScales(), type, row + 8, block);
     // Those of the upper row, and then those of the lower row.
     Int32 selector = place % pipe::kScaleBlockColumns * (perQuarter > 1 ? 0x1111 : 0x11) +
                      (perQuarter > 1 ? 0x5410 : 0x40);
@@ -273,7 +234,7 @@ private:
     int64_t perScale = halves.blockSize() / pipe::kDenseMmaK;
     PartOfA part;
     for (int64_t half : {0, 1}) {
-      Line line(adaptor.getA(), pipe::Layout::Swizzle64B, row + 8 * half);
+      TileLine line(adaptor.getA(), pipe::Layout::Swizzle64B, row + 8 * half);
       for (int64_t i = 0; i < kWords; ++i) {
         SmallVector<Value> words = loadSharedWords(b, line.at(i * 16), 4);
         Value low = pickBytes(b, words[0], words[1], selector);
@@ -282,7 +243,7 @@ private:
       }
       for (int64_t block = 0; block < type.getColumns() / pipe::kScaleBlockColumns; ++block) {
         Int32 existing = block ? existingBlock(adaptor.getBlocks(), Int32(b, block)) : Int32(b, block);
-        Value scales = loadScales(b, adaptor.getAScales(), type, row + 8 * half, existing);
+        Value scales = loadScaleWord(b, adaptor.getAScales(), type, row + 8 * half, existing);
         for (Value factor : halves.factors(scales))
           part.factors[half].append(size_t(perScale), factor);
       }

@@ -6,10 +6,10 @@
 // CHECK: note: {{.*}}sm_100a
 // UNKNOWN: error: {{.*}}sm_17
 // UNKNOWN: note: {{.*}}sm_100a
-func.func @f(%a: tensor<128x64xf4E2M1FN>, %s: tensor<128x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>)
+func.func @f(%a: tensor<128x512xf4E2M1FN>, %s: tensor<128x32xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>)
     -> tensor<128x128xf32> {
-  %y = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>}
-      : (tensor<128x64xf4E2M1FN>, tensor<128x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
-         tensor<128x64xf4E2M1FN>, tensor<128x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<128x128xf32>
+  %y = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, split_k = 2 : i64}
+      : (tensor<128x512xf4E2M1FN>, tensor<128x32xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
+         tensor<128x512xf4E2M1FN>, tensor<128x32xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<128x128xf32>
   return %y : tensor<128x128xf32>
 }

@@ -1,0 +1,183 @@
+//===- WarpProductPlans.cpp - Block-scaled products of mma.sync -----------===//
+//
+// Up to eight warps multiply and one loads. Of the tiles that fit, the plan has the one whose waves
+// take the fewest cycles: a k tile costs what the tensor cores take for it, what the warps read from
+// shared memory, or what its operands take from the L2 cache (docs/Rationale/Plans.md).
+//
+//===----------------------------------------------------------------------===//
+
+#include "WarpProductPlans.h"
+
+#include "RolePlans.h"
+
+#include "fp4/Conversion/KernelPlans/WarpFragment.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace fp4;
+
+/// Rows and columns of a tile, and its depth: of 128, rows have 64 bytes, and of 256 they have 128.
+static constexpr std::array<int64_t, 4> kTileMs = {16, 32, 64, 128};
+static constexpr std::array<int64_t, 3> kTileNs = {64, 128, 256};
+static constexpr int64_t kTileK = 128, kDeepTileK = 256;
+/// Elements of a tile: with more, eight warps would have more than 64 sums in a thread, and ptxas spills.
+static constexpr int64_t kMostElements = 128 * 128;
+
+/// Rows of one instruction, rows that a register has the scales of, sums of a thread, and warps.
+static constexpr int64_t kWarpRows = 16, kScaleRows = 32, kMostSums = 128, kMostWarps = 8;
+
+/// Barriers, and what aligns tiles.
+static constexpr int64_t kOtherSharedBytes = 2048;
+/// Fewer stages leave no load in flight.
+static constexpr int64_t kFewestStages = 2;
+
+std::optional<std::array<int64_t, 2>> fp4::warpFragment(int64_t m, int64_t n, int64_t warps) {
+  std::optional<std::array<int64_t, 2>> best;
+  for (int64_t below = 1; below <= warps; ++below) {
+    if (warps % below || m % below || n % (warps / below))
+      continue;
+    int64_t rows = m / below, columns = n / (warps / below);
+    bool exists = (rows == kWarpRows || rows % kScaleRows == 0) && columns % kScaleRows == 0;
+    if (!exists || rows * columns / 32 > kMostSums)
+      continue;
+    if (!best || rows + columns <= (*best)[0] + (*best)[1]) // of equals, the widest
+      best = {rows, columns};
+  }
+  return best;
+}
+
+/// Warps that multiply a tile: eight, or as many as it has smallest fragments.
+static int64_t warpsOf(int64_t m, int64_t n) {
+  return std::min(kMostWarps, m / kWarpRows * (n / kScaleRows));
+}
+
+//===----------------------------------------------------------------------===//
+// The model
+//===----------------------------------------------------------------------===//
+
+/// Of one multiprocessor and cycle: FLOP of fp4 (ninfer#160 measured 4094.8 to 4095.8 on an RTX 5090)
+/// and bytes of shared memory (CUDA guide: 32 banks).
+static constexpr double kFlops = 4096, kSharedBytes = 128;
+/// Bytes that the L2 cache delivers to it per cycle, and cycles of a tile beside its k tiles: assumed,
+/// since nobody has published them.
+static constexpr double kFeedBytes = 32, kTileCycles = 1500;
+
+namespace {
+/// A tile of a product.
+struct WarpTile {
+  int64_t m, n, block;
+
+  /// Bytes of a stage, scales of whole blocks of 128 rows included.
+  int64_t stageBytes(int64_t k) const {
+    int64_t scaleRows = llvm::alignTo(m, 128) + llvm::alignTo(n, 128);
+    return (m + n) * k / 2 + scaleRows * k / block;
+  }
+  /// Bytes that the warps read from shared memory for a k tile.
+  int64_t readBytes() const {
+    int64_t warps = warpsOf(m, n);
+    auto [rows, columns] = *warpFragment(m, n, warps);
+    return warps * (rows + columns) * kTileK / 2;
+  }
+};
+} // namespace
+
+static double cyclesOf(const MatmulSize &size, const WarpTile &tile,
+                       const hw::TargetModel &target) {
+  int64_t tiles = llvm::divideCeil(size.m, tile.m) * llvm::divideCeil(size.n, tile.n);
+  int64_t waves = llvm::divideCeil(tiles, target.multiprocessors);
+  double multiply = 2.0 * tile.m * tile.n * kTileK / kFlops;
+  double read = tile.readBytes() / kSharedBytes;
+  double feed = tile.stageBytes(kTileK) / kFeedBytes;
+  int64_t deep = llvm::divideCeil(size.k, kTileK);
+  return waves * (deep * std::max({multiply, read, feed}) + kTileCycles);
+}
+
+/// The best tile; of equals, the largest.
+static std::array<int64_t, 2> chooseTile(const KernelPlan &wish, const MatmulSize &size,
+                                         const hw::TargetModel &target) {
+  std::array<int64_t, 2> best = {wish.tile[0] ? wish.tile[0] : 128, wish.tile[1] ? wish.tile[1] : 128};
+  double least = 0;
+  for (int64_t m : llvm::reverse(kTileMs))
+    for (int64_t n : llvm::reverse(kTileNs)) {
+      if ((wish.tile[0] && wish.tile[0] != m) || (wish.tile[1] && wish.tile[1] != n) ||
+          m * n > kMostElements)
+        continue;
+      double cycles = cyclesOf(size, {m, n, size.block}, target);
+      if (least != 0 && cycles >= least)
+        continue;
+      least = cycles;
+      best = {m, n};
+    }
+  return best;
+}
+
+//===----------------------------------------------------------------------===//
+// The rules
+//===----------------------------------------------------------------------===//
+
+/// With nine warps a thread has up to 168 registers, so no role gives any to another.
+static pipe::RolePlanAttr rolesOf(MLIRContext *context, int64_t m, int64_t n) {
+  using enum pipe::Engine;
+  auto warps = int32_t(std::max<int64_t>(1, warpsOf(m, n)));
+  return pipe::RolePlanAttr::get(
+      context, {pipe::RoleAttr::get(context, "load", warps, warps + 1, {Tma}, 0),
+                pipe::RoleAttr::get(context, "math", 0, warps, {Tensor, Threads}, 0)});
+}
+
+KernelPlan fp4::proposeWarpProduct(Operation *op, const KernelPlan &wish, const MatmulSize &size,
+                                   const hw::TargetModel &target) {
+  auto [m, n] = chooseTile(wish, size, target);
+  KernelPlan plan = planOfFamily(KernelFamily::TileProduct);
+  plan.tile = {m, n, wish.tile[2] ? wish.tile[2] : kTileK};
+  plan.schedule = neighboursAlongM(op->getContext());
+  plan.roles = rolesOf(op->getContext(), m, n);
+  plan.resident = 1;
+  return plan;
+}
+
+static LogicalResult checkTile(Operation *op, const KernelPlan &plan,
+                               const hw::TargetModel &target) {
+  auto [m, n, k] = plan.tile;
+  std::string found =
+      ("[" + Twine(m) + ", " + Twine(n) + ", " + Twine(k) + "]").str();
+  if (!llvm::is_contained(kTileMs, m) || !llvm::is_contained(kTileNs, n) ||
+      m * n > kMostElements || (k != kTileK && k != kDeepTileK))
+    return misfit(op, "tile",
+                  "is [m, n, k] with m = 16, 32, 64 or 128, n = 64, 128 or 256, m * n up to 16384 "
+                  "and k = 128 or 256",
+                  found);
+  int64_t stage = WarpTile{m, n, blockSize(cast<BlockScaledMatmulOp>(op).getFormat())}.stageBytes(k);
+  if (kFewestStages * stage + kOtherSharedBytes <= target.sharedBytesPerCta)
+    return success();
+  return misfit(op, "tile",
+                "has two stages in the " + Twine(target.sharedBytesPerCta) +
+                    " bytes of shared memory of " + StringRef(target.name),
+                found + " with stages of " + Twine(stage) + " bytes");
+}
+
+static StringRef warpRules(pipe::RolePlanAttr roles) {
+  using enum pipe::Engine;
+  if (roles.getDriver(Tensor) != roles.getDriver(Threads))
+    return "drive the engines tensor and threads from one role";
+  return roles.getDriver(Tma) == roles.getDriver(Tensor)
+             ? "drive the engines tma and tensor from two roles"
+             : "";
+}
+
+LogicalResult fp4::checkWarpProduct(Operation *op, const KernelPlan &plan,
+                                    const hw::TargetModel &target) {
+  using enum pipe::Engine;
+  if (failed(checkTile(op, plan, target)) || failed(checkFragmentPlan(op, plan, target)) ||
+      failed(checkTiling(op, plan, target, {Tma, Tensor, Threads}, warpRules)))
+    return failure();
+  int64_t warps = cast<pipe::RolePlanAttr>(plan.roles).getDriver(Tensor).getNumWarps();
+  auto [m, n, k] = plan.tile;
+  if (warpFragment(m, n, warps))
+    return success();
+  return misfit(op, "roles",
+                "have a number of warps for tensor that share the tile in parts of 16 rows, or a "
+                "multiple of 32, and a multiple of 32 columns, with at most 4096 elements",
+                Twine(warps) + " warps for " + Twine(m) + "x" + Twine(n));
+}

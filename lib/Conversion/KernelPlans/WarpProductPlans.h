@@ -1,0 +1,15 @@
+//===- WarpProductPlans.h - Block-scaled products of mma.sync -------------===//
+#pragma once
+
+#include "CostModel.h"
+#include "Families.h"
+
+namespace fp4 {
+
+/// What kProductRules are on targets with block-scaled mma.sync and without tcgen05.
+KernelPlan proposeWarpProduct(mlir::Operation *op, const KernelPlan &wish, const MatmulSize &size,
+                              const hw::TargetModel &target);
+llvm::LogicalResult checkWarpProduct(mlir::Operation *op, const KernelPlan &plan,
+                                     const hw::TargetModel &target);
+
+} // namespace fp4

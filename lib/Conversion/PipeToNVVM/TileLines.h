@@ -1,0 +1,48 @@
+//===- TileLines.h - Where lanes find data and scales of a tile -----------===//
+#pragma once
+
+#include "Fragments.h"
+
+#include "fp4/ISA/ScaleLayout.h"
+#include "fp4/ISA/Swizzle.h"
+
+namespace fp4 {
+
+/// Where the bytes of a line of a tile are. Tiles are aligned, and swizzling combines addresses by
+/// exclusive or: byte i of the line is at its first byte's address ^ i.
+class TileLine {
+public:
+  TileLine(mlir::Value tile, pipe::Layout layout, Int32 row)
+      : first(Int32(row.builder(), mlir::LLVM::PtrToIntOp::create(
+                                       row.builder(), row.builder().getI32Type(), tile)) +
+              hw::swizzle(pipe::swizzleMode(layout), row * pipe::swizzleWidth(layout))),
+        type(tile.getType()) {}
+
+  mlir::Value at(Int32 byte) const {
+    mlir::Value address = first ^ byte;
+    return mlir::LLVM::IntToPtrOp::create(first.builder(), type, address);
+  }
+  mlir::Value at(int64_t byte) const { return at(Int32(first.builder(), byte)); }
+
+private:
+  Int32 first;
+  mlir::Type type;
+};
+
+/// `block`, or the last of the blocks of scales that exist. Where a block does not exist, neither
+/// do the elements, which are zeros: they take other scales.
+inline Int32 existingBlock(mlir::Value blocks, Int32 block) {
+  return blocks ? minimum(block, Int32(block.builder(), blocks) - 1) : block;
+}
+
+/// The four scales of `row` in column `block` of the tile's blocks.
+inline mlir::Value loadScaleWord(mlir::ImplicitLocOpBuilder &b, mlir::Value tile,
+                                 pipe::SharedType type, Int32 row, Int32 block) {
+  int64_t columns = type.getColumns() / pipe::kScaleBlockColumns;
+  Int32 index = hw::scaleBlockIndex(row / pipe::kScaleBlockRows, block, columns);
+  Int32 offset = index * pipe::kScaleBlockBytes + hw::scaleWordInBlock(row);
+  mlir::Value word = stridedPointer(b, b.getLoc(), tile, offset, 1);
+  return mlir::LLVM::LoadOp::create(b, b.getI32Type(), word, 4);
+}
+
+} // namespace fp4

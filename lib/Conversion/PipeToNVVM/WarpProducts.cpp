@@ -1,0 +1,251 @@
+//===- WarpProducts.cpp - Block-scaled products of mma.sync ---------------===//
+//
+// A warp multiplies its rows of A with its rows of B in steps of 64 elements of K. What a step needs
+// is loaded before the instructions of the step before, so that ldmatrix and the tensor core overlap.
+// The reads of a k tile are fenced, before loads of TMA that follow, while the instructions of the
+// last step are still to come.
+//
+// A word of the scales' layout holds what one row needs of NVFP4 for a step, and of MXFP4 for two.
+//
+//===----------------------------------------------------------------------===//
+#include "WarpProducts.h"
+
+#include "TileLines.h"
+
+#include "fp4/Dialect/Pipe/IR/PipeWarps.h"
+#include "fp4/ISA/WarpOperands.h"
+
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+using namespace fp4;
+
+namespace {
+
+constexpr int64_t kLanes = 32;
+/// Elements of a thread in an instruction.
+constexpr int64_t kSums = 4;
+
+/// The fragment of a warp in a tile.
+struct WarpTile {
+  int64_t rows, columns; ///< of the fragment
+  Int32 row, column;     ///< its first, in the tile
+};
+
+WarpTile warpTile(ImplicitLocOpBuilder &b, Operation *op, const KernelState &state,
+                  pipe::FragmentType fragment, int64_t tileRows) {
+  int64_t rows = fragment.getShape()[0], columns = fragment.getShape()[1];
+  Int32 warp = threadOfRole(b, op, state) / kLanes;
+  int64_t below = tileRows / rows; // fragments below each other
+  return {rows, columns, warp % below * rows, warp / below * columns};
+}
+
+Int32 laneOf(ImplicitLocOpBuilder &b) { return {b, NVVM::LaneIdOp::create(b, b.getI32Type())}; }
+
+/// What is given to ops that count the rows of all warps of the role before.
+struct LowerWarpPlace : PipePattern<pipe::WarpPlaceOp> {
+  using PipePattern::PipePattern;
+
+  LogicalResult matchAndRewrite(pipe::WarpPlaceOp op, OpAdaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    WarpTile tile = warpTile(b, op, state, op.getAccumulator().getType(), int64_t(op.getRows()));
+    Int32 warp = threadOfRole(b, op, state) / kLanes;
+    Value row = tile.row - warp * int64_t(hw::warpRowsA), column = tile.column;
+    rewriter.replaceOp(op, {row, column});
+    return success();
+  }
+};
+
+struct LowerReadWarpFragment : PipePattern<pipe::ReadWarpFragmentOp> {
+  using PipePattern::PipePattern;
+
+  LogicalResult matchAndRewrite(pipe::ReadWarpFragmentOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    auto type = op.getResult().getType();
+    int64_t columns = op.getAccumulator().getType().getShape()[1];
+    int64_t first = int64_t(op.getRow()) / hw::warpRowsA * columns + int64_t(op.getColumn());
+    auto elements =
+        loadElements(b, adaptor.getAccumulator(), first / 2, type.getNumElements());
+    rewriter.replaceOpWithNewOp<vector::FromElementsOp>(op, type, elements);
+    return success();
+  }
+};
+
+/// The scales of an operand: their tile, and the first row in it whose scales this lane has.
+struct ScaleTile {
+  Value tile;
+  pipe::SharedType type;
+  Int32 row;
+  Value blocks; ///< those that exist; null where all do
+};
+
+/// One operand of a warp: where its lanes find data and scales.
+class WarpOperand {
+public:
+  /// `rows` rows of `tile` from `firstRow` on; `line` is what this lane names for ldmatrix.
+  WarpOperand(ImplicitLocOpBuilder &b, Value tile, pipe::Layout layout, Int32 firstRow,
+              int64_t rows, hw::MatrixLine<Int32> line, const ScaleTile &scales)
+      : b(b), rows(rows), width(pipe::swizzleWidth(layout)),
+        line(tile, layout, firstRow + line.row), byte(line.byte), scales(scales) {}
+
+  /// Registers of step `step`, four for each 16 rows.
+  SmallVector<Value> loadData(int64_t step) const {
+    SmallVector<Value> registers;
+    Value first = line.at(byte ^ Int32(b, step * hw::warpRowBytes));
+    for (int64_t row = 0; row < rows; row += hw::matrixRows)
+      llvm::append_range(registers,
+                         loadMatrices(b, offsetPointer(b, b.getLoc(), first, row * width)));
+    return registers;
+  }
+
+  /// The words of column `block` of the blocks of scales, one for each 32 rows.
+  SmallVector<Value> loadScales(int64_t block) const {
+    SmallVector<Value> words;
+    Int32 column = existingBlock(scales.blocks, Int32(b, block));
+    for (int64_t row = 0; row < rows; row += hw::warpScaleRows)
+      words.push_back(loadScaleWord(b, scales.tile, scales.type, scales.row + row, column));
+    return words;
+  }
+
+private:
+  static SmallVector<Value> loadMatrices(ImplicitLocOpBuilder &b, Value pointer) {
+    SmallVector<Type> words(4, b.getI32Type());
+    auto type = LLVM::LLVMStructType::getLiteral(b.getContext(), words);
+    auto shape = NVVM::LdStMatrixShapeAttr::get(b.getContext(), 8, 8);
+    Value loaded = NVVM::LdMatrixOp::create(b, type, pointer, 4, NVVM::MMALayout::row, shape,
+                                            NVVM::LdStMatrixEltType::B16);
+    SmallVector<Value> registers;
+    for (int64_t i = 0; i < 4; ++i)
+      registers.push_back(LLVM::ExtractValueOp::create(b, loaded, i));
+    return registers;
+  }
+
+  ImplicitLocOpBuilder &b;
+  int64_t rows, width;
+  TileLine line;
+  Int32 byte;
+  ScaleTile scales;
+};
+
+/// What one step multiplies, in registers.
+struct StepOperands {
+  SmallVector<Value> a, b, scalesA, scalesB;
+};
+
+struct LowerMmaSync : PipePattern<pipe::MmaSyncOp> {
+  using PipePattern::PipePattern;
+
+  LogicalResult matchAndRewrite(pipe::MmaSyncOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    WarpTile tile =
+        warpTile(b, op, state, op.getAccumulator().getType(), op.getA().getType().getRows());
+    WarpOperand ofA = operandA(b, op, adaptor, tile), ofB = operandB(b, op, adaptor, tile);
+    int64_t count = op.getAccumulator().getType().getElementsPerThread();
+    SmallVector<Value> sums = loadElements(b, adaptor.getAccumulator(), 0, count);
+    int64_t steps = op.getA().getType().getInnerBytes() / hw::warpRowBytes;
+    StepOperands now = loadStep(op, ofA, ofB, 0, {});
+    for (int64_t step = 0; step < steps; ++step) {
+      StepOperands next;
+      if (step + 1 < steps)
+        next = loadStep(op, ofA, ofB, step + 1, now);
+      else
+        emitProxyFence(b, op.getLoc());
+      multiply(b, op, tile, now, step, sums);
+      now = next;
+    }
+    storeElements(b, adaptor.getAccumulator(), sums);
+    rewriter.eraseOp(op);
+    return success();
+  }
+
+private:
+  static bool isNVFP4(pipe::MmaSyncOp op) {
+    return isa<Float8E4M3FNType>(op.getAScales().getType().getElementType());
+  }
+  /// Steps that a word of scales serves.
+  static int64_t stepsOfWord(pipe::MmaSyncOp op) { return isNVFP4(op) ? 1 : 2; }
+
+  static WarpOperand operandA(ImplicitLocOpBuilder &b, pipe::MmaSyncOp op, OpAdaptor adaptor,
+                              const WarpTile &tile) {
+    Int32 lane = laneOf(b);
+    bool isShort = tile.rows < int64_t(hw::warpScaleRows);
+    Int32 row = tile.row + (isShort ? hw::scaleRowOfShortA(lane) : hw::scaleRowOfA(lane));
+    if (adaptor.getAScaleRow())
+      row = row + Int32(b, adaptor.getAScaleRow());
+    ScaleTile scales = {adaptor.getAScales(), op.getAScales().getType(), row, adaptor.getBlocks()};
+    return {b,         adaptor.getA(), op.getA().getType().getLayout(), tile.row,
+            tile.rows, hw::matrixLineOfA(lane), scales};
+  }
+
+  static WarpOperand operandB(ImplicitLocOpBuilder &b, pipe::MmaSyncOp op, OpAdaptor adaptor,
+                              const WarpTile &tile) {
+    Int32 lane = laneOf(b);
+    Int32 row = tile.column + hw::scaleRowOfB(lane);
+    if (adaptor.getBScaleRow())
+      row = row + Int32(b, adaptor.getBScaleRow());
+    ScaleTile scales = {adaptor.getBScales(), op.getBScales().getType(), row, adaptor.getBlocks()};
+    return {b,            adaptor.getB(), op.getB().getType().getLayout(), tile.column,
+            tile.columns, hw::matrixLineOfB(lane), scales};
+  }
+
+  /// `before`: what the step before has, with whose scales this one may share words.
+  static StepOperands loadStep(pipe::MmaSyncOp op, const WarpOperand &ofA, const WarpOperand &ofB,
+                               int64_t step, const StepOperands &before) {
+    StepOperands loaded = {ofA.loadData(step), ofB.loadData(step), before.scalesA, before.scalesB};
+    if (step % stepsOfWord(op) == 0) {
+      loaded.scalesA = ofA.loadScales(step / stepsOfWord(op));
+      loaded.scalesB = ofB.loadScales(step / stepsOfWord(op));
+    }
+    return loaded;
+  }
+
+  /// Every 16 rows of A with every 8 of B.
+  static void multiply(ImplicitLocOpBuilder &b, pipe::MmaSyncOp op, const WarpTile &tile,
+                       const StepOperands &step, int64_t number, MutableArrayRef<Value> sums) {
+    int64_t perRow = tile.columns / hw::warpRowsB;
+    int64_t byte = number % stepsOfWord(op) * 2; // of the scales in their word
+    for (int64_t i = 0; i < tile.rows / hw::warpRowsA; ++i)
+      for (int64_t j = 0; j < perRow; ++j)
+        multiplyOne(b, op, ArrayRef(step.a).slice(4 * i, 4), ArrayRef(step.b).slice(2 * j, 2),
+                    {step.scalesA[i / 2], byte, i % 2}, {step.scalesB[j / 4], byte, j % 4},
+                    sums.slice((i * perRow + j) * kSums, kSums));
+  }
+
+  /// A register of scales, the first byte, and the thread id.
+  struct Scales {
+    Value word;
+    int64_t byte, thread;
+  };
+
+  static void multiplyOne(ImplicitLocOpBuilder &b, pipe::MmaSyncOp op, ArrayRef<Value> left,
+                          ArrayRef<Value> right, Scales ofLeft, Scales ofRight,
+                          MutableArrayRef<Value> sums) {
+    auto number = [&](int64_t value) -> Value {
+      return arith::ConstantOp::create(b, b.getI16IntegerAttr(int16_t(value)));
+    };
+    SmallVector<Type> floats(kSums, b.getF32Type());
+    auto type = LLVM::LLVMStructType::getLiteral(b.getContext(), floats);
+    constexpr int64_t shape[] = {16, 8, 64};
+    bool nvfp4 = isNVFP4(op);
+    Value result = NVVM::MmaBlockScaleOp::create(
+        b, type, left, right, ValueRange(ArrayRef<Value>(sums)), ofLeft.word, number(ofLeft.byte),
+        number(ofLeft.thread), ofRight.word, number(ofRight.byte), number(ofRight.thread), shape,
+        std::array{NVVM::MMATypes::e2m1, NVVM::MMATypes::e2m1},
+        nvfp4 ? NVVM::ScaleVecSize::X4 : NVVM::ScaleVecSize::X2,
+        nvfp4 ? NVVM::BlockScaleFormat::UE4M3 : NVVM::BlockScaleFormat::UE8M0,
+        NVVM::MMABlockScaleKind::MXF4NVF4);
+    for (int64_t i = 0; i < kSums; ++i)
+      sums[i] = LLVM::ExtractValueOp::create(b, result, i);
+  }
+};
+
+} // namespace
+
+void fp4::populateWarpProductPatterns(const TypeConverter &converter, RewritePatternSet &patterns,
+                                      const KernelState &state) {
+  patterns.add<LowerMmaSync, LowerReadWarpFragment, LowerWarpPlace>(converter,
+                                                                    patterns.getContext(), state);
+}

@@ -1,0 +1,11 @@
+//===- WarpProducts.h - Block-scaled products of mma.sync -----------------===//
+#pragma once
+
+#include "Lowering.h"
+
+namespace fp4 {
+
+void populateWarpProductPatterns(const mlir::TypeConverter &, mlir::RewritePatternSet &,
+                                 const KernelState &);
+
+} // namespace fp4

@@ -1,0 +1,46 @@
+// The order of lanes against the tables of PTX ISA, "Matrix Fragments for mma.m16n8k64" and "Block
+// Scaling for mma.sync".
+#include "fp4/ISA/WarpOperands.h"
+#include <gtest/gtest.h>
+
+namespace fp4::hw {
+namespace {
+
+/// Where the four bytes of a register come from: ldmatrix gives lane l of register i four bytes of the
+/// line that lane 8 i + l / 4 names.
+template <typename LineOf> MatrixLine<unsigned> sourceOf(LineOf lineOf, unsigned lane, unsigned i) {
+  MatrixLine<unsigned> line = lineOf(8 * i + lane / 4);
+  return {line.row, line.byte + 4 * (lane % 4)};
+}
+
+TEST(WarpOperands, matricesAreTheFragmentsOfA) {
+  for (unsigned lane = 0; lane < 32; ++lane)
+    for (unsigned i = 0; i < 4; ++i) {
+      const auto source = sourceOf(matrixLineOfA<unsigned>, lane, i);
+      EXPECT_EQ(source.row, lane / 4 + 8 * (i % 2)) << lane << " " << i;
+      EXPECT_EQ(source.byte, 4 * (lane % 4) + 16 * (i / 2)) << lane << " " << i;
+    }
+}
+
+TEST(WarpOperands, matricesAreTheFragmentsOfTwoB) {
+  for (unsigned lane = 0; lane < 32; ++lane)
+    for (unsigned i = 0; i < 4; ++i) {
+      const auto source = sourceOf(matrixLineOfB<unsigned>, lane, i);
+      EXPECT_EQ(source.row, lane / 4 + 8 * (i / 2)) << lane << " " << i;
+      EXPECT_EQ(source.byte, 4 * (lane % 4) + 16 * (i % 2)) << lane << " " << i;
+    }
+}
+
+TEST(WarpOperands, scalesAreWhereAnInstructionLooks) {
+  for (unsigned thread = 0; thread < 2; ++thread)
+    for (unsigned row = 0; row < warpRowsA; ++row)
+      EXPECT_EQ(scaleRowOfA(4 * (row % 8) + 2 * thread + row / 8), 16 * thread + row);
+  for (unsigned row = 0; row < warpRowsA; ++row)
+    EXPECT_EQ(scaleRowOfShortA(4 * (row % 8) + row / 8), row);
+  for (unsigned thread = 0; thread < 4; ++thread)
+    for (unsigned row = 0; row < warpRowsB; ++row)
+      EXPECT_EQ(scaleRowOfB(4 * row + thread), 8 * thread + row);
+}
+
+} // namespace
+} // namespace fp4::hw
