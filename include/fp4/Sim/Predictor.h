@@ -33,7 +33,7 @@ struct Predictor {
   InstructionMix mix = InstructionMix::Ptx;
   /// Called with the time of every launch, and where its instructions come from: "of the cubin", or
   /// "estimated from PTX" and why, if that was asked for.
-  std::function<void(KernelTime, std::string)> receive;
+  std::function<void(KernelTime, std::string)> receive = {};
 
   void operator()(KernelTime time) const { receive(std::move(time), ""); }
 

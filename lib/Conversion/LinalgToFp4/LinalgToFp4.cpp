@@ -251,7 +251,7 @@ LogicalResult convert(linalg::LinalgOp linalgOp) {
   std::optional<Scaling> scaling = matchScaling(op->getResult(0));
   linalg::GenericOp last = scaling ? scaling->op : op;
   OpBuilder b(last);
-  ValueRange inputs = op.getDpsInputs();
+  SmallVector<Value> inputs = op.getDpsInputs();
   FailureOr<Value> lhs = withoutBlocks(b, op, inputs[contraction->lhs]);
   FailureOr<Value> rhs = failed(lhs) ? lhs : withoutBlocks(b, op, inputs[contraction->rhs]);
   if (failed(rhs))

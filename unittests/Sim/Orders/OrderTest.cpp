@@ -23,7 +23,7 @@ struct Wanted {
   bool reduce = true, results = false;
   uint64_t most = 0;
   const char *check = "strict";
-  std::string replay;
+  std::string replay = {};
 };
 
 Explored explore(const std::string &ptx, const Wanted &wanted) {

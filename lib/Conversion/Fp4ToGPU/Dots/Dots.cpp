@@ -333,7 +333,7 @@ Value DotsKernel::element(Value sum, Value row, Value column, Value group) {
     sum = s.multiply(sum, number(pointer, type, row, column));
   }
   if (auto epilogue = op.getEpilogue())
-    for (numerics::EpilogueOp step : epilogue->getSteps()) {
+    for ([[maybe_unused]] numerics::EpilogueOp step : epilogue->getSteps()) {
       assert(step == numerics::EpilogueOp::Relu && "every step has its operation");
       sum = arith::MaximumFOp::create(b, sum, s.constant(0));
     }
