@@ -16,9 +16,10 @@ using namespace fp4;
 static LogicalResult requireTensorCore(Operation *op, const hw::TargetModel &target) {
   auto product = cast<BlockScaledMatmulOp>(op);
   bool isFused = product.isDual() || !product.hasOnlyElements();
-  // Converted operands have no groups yet, ranges of K where rows are few, and one result of one
-  // product.
-  bool isWide = product.isGrouped() || (product.getSplitK() && !hasFewRows(product)) || isFused;
+  // Sums in registers have no groups yet, ranges of K only where operands are swapped, and one result
+  // of one product.
+  bool isSplit = product.getSplitK().value_or(1) > 1 && !(target.hasWgmma && hasFewRows(product));
+  bool isWide = product.isGrouped() || isSplit || isFused;
   Status status = product.hasF32Scales() || product.hasFloatLhs()
                       ? hw::requireFeature(target, &hw::TargetModel::hasWgmma, "wgmma")
                   : isWide ? hw::requireFeature(target, &hw::TargetModel::hasTcgen05, "tcgen05")
@@ -200,10 +201,17 @@ static std::pair<StringRef, std::string> whyStoresAreDirect(BlockScaledMatmulOp 
           "tma for " + std::to_string(bytes) + " bytes"};
 }
 
+/// So large that no memory has it, and that its bytes may overflow.
+static bool isBeyondMemory(const KernelPlan &plan, const hw::TargetModel &target) {
+  return llvm::any_of(plan.tile, [&](int64_t size) { return size > target.sharedBytesPerCta; });
+}
+
 /// Results leave through shared memory where that takes the port to the L2 cache less time, and where
 /// the stages that are left still cover the latency of loads.
 static bool isStagingBetter(const KernelPlan &plan, const KernelPlan &wish, const MatmulSize &size,
                             const ProductTile &tile, const hw::TargetModel &target) {
+  if (isBeyondMemory(plan, target))
+    return false; // an error of the check
   int64_t bytes = footprint(plan, size.block, size.products).first;
   int64_t room = target.sharedBytesPerCta - kBarrierBytes;
   auto stagesIn = [&](int64_t capacity) {
@@ -314,6 +322,9 @@ static LogicalResult checkTile(Operation *op, const KernelPlan &plan,
                   spell(plan.tile));
   if (product.getSplitK().value_or(1) > 1 && k != kProductTileK)
     return misfit(op, "tile", "is 256 deep, which ranges of K are multiples of", spell(plan.tile));
+  if (isBeyondMemory(plan, target))
+    return misfit(op, "tile", "fits in the memories of a multiprocessor of " +
+                                  StringRef(target.name), spell(plan.tile));
   auto [bytes, tmemColumns] =
       footprint(plan, blockSize(product.getFormat()), product.isDual() ? 2 : 1);
   if (bytes + kBarrierBytes <= target.sharedBytesPerCta && tmemColumns <= target.tmemColumns)

@@ -13,3 +13,11 @@ func.func @f(%a: tensor<128x512xf4E2M1FN>, %s: tensor<128x32xf8E4M3FN, #fp4.scal
          tensor<128x512xf4E2M1FN>, tensor<128x32xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<128x128xf32>
   return %y : tensor<128x128xf32>
 }
+
+// Few rows have ranges of K where operands are swapped, and one range is no range.
+// RUN: sed s/128x512/64x512/g %s | sed s/128x32/64x32/g | sed s/128x128xf32/64x64xf32/g > %t.mlir
+// RUN: not fp4-opt %t.mlir -fp4-set-target=target=sm_120a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=FEW
+// RUN: fp4-opt %t.mlir -fp4-set-target=target=sm_90a -fp4-plan-kernels -o /dev/null
+// RUN: sed 's/split_k = 2/split_k = 1/' %s | fp4-opt -fp4-set-target=target=sm_120a -fp4-plan-kernels -o /dev/null
+// RUN: sed 's/split_k = 2/split_k = 1/' %s | fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels -o /dev/null
+// FEW: error: 'fp4.blockscaled_matmul' op {{.*}}sm_120a{{.*}}tcgen05
