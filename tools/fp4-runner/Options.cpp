@@ -93,7 +93,7 @@ void addLayoutCommand(CLI::App &app, Options &options) {
 constexpr const char *kRareOptions[] = {
     "--ptxas",   "--kernel",    "--multiprocessors", "--no-arithmetic", "--time-phases", "--explain",
     "--threads", "--unwritten", "--stats",           "--limit",         "--no-verify",   "--compare",
-    "--sample-after", "--tune-limit", "--retune"};
+    "--sample-after", "--tune-limit", "--retune", "--mix", "--time-only", "--max-orders", "--replay"};
 
 /// Options without a group are not in the help.
 void addHelp(CLI::App &app, int argc, char **argv) {

@@ -95,7 +95,8 @@ def ConvertFp4ToPipe : Pass<"convert-fp4-to-pipe", "::mlir::ModuleOp"> {
       scf.for %c = %zero to %c128 step %c32 : i32 {
         %v = pipe.read %acc[%c] : !pipe.tmem<128x128xf32> -> vector<32xf32>
         %yc = arith.addi %first, %c : i32
-        pipe.store %v, %y[%row, %yc] : vector<32xf32>, !pipe.global<256x256xf32>
+        %staged = pipe.stage %v : vector<32xf32> -> !pipe.shared<128x32xf32, swizzle_128B>
+        pipe.store_tile %staged, %y[%row, %yc] : ...
       }
     }
     ```

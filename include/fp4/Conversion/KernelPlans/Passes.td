@@ -19,8 +19,9 @@ def PlanKernels : Pass<"fp4-plan-kernels", "::mlir::ModuleOp"> {
     from the option `plans`, and then decided. A quantizer of both orientations whose columnwise
     transform runs on the tensor core is two operations, because it is two kernels.
 
-    **The columns of a product's tile** are the cheapest of 64, 128, 192 and 256 by the model in
-    `lib/Conversion/KernelPlans/CostModel.h`.
+    **The tile of a product** is the cheapest by the model of its tensor core: on tcgen05 one of 64,
+    96, 128, 192 and 256 columns, of one block or a pair, or one with swapped operands
+    (`lib/Conversion/KernelPlans/CostModel.h`); docs/Rationale/Plans.md has the others.
 
     ```mlir
     // fp4-opt --fp4-set-target --fp4-plan-kernels

@@ -43,7 +43,7 @@ def Fp4_PlanAttr : AttrDef<Fp4_Dialect, "Plan"> {
     | swap | the rows of the tile are columns of the result, and its columns rows: the tensor core has the rhs as operand A |
     | cluster | thread blocks along the rows and the columns that load operands together; without it, one |
     | pair | two thread blocks along the rows work on a tile as one tensor core |
-    | store | tma: results leave through tiles in shared memory, which TMA stores. direct: threads write them from their registers. Without it, direct |
+    | store | tma: results leave through tiles in shared memory, which TMA stores. direct: threads write them from their registers. The pass `fp4-plan-kernels` decides where it is left out; in a complete plan without it, direct |
     | strip | tiles along the rows that a thread block takes one after the other |
     | schedule | how thread blocks share tiles, such as `#pipe.static_persistent<along_m>` |
     | roles | which warps drive which engine, a `#pipe.role_plan` |
@@ -58,7 +58,7 @@ def Fp4_PlanAttr : AttrDef<Fp4_Dialect, "Plan"> {
 
     Constraints: (C1) a plan has fields of its family only, each once; (C2) numbers are positive, and
     `tile` has 3 of them in tile_product and 2 in tile_transform, and `cluster` has 2; (C3) the attribute is on an
-    operation of the fp4 dialect.
+    operation of the fp4 dialect or a linalg.generic.
 
     Example: `#fp4.plan<tile_product, tile = [128, 64, 256]>`,
     `#fp4.plan<stream_blocks, threads = 256, blocks_per_thread = 1>`.

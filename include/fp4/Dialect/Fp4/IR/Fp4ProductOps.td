@@ -60,10 +60,11 @@ def Fp4_BlockScaledMatmulOp
 
     | operand    | element type | shape | layout |
     |------------|--------------|-------|--------|
-    | lhs        | f4E2M1FN     | M x K, M may be dynamic, K a multiple of the block | row-major |
-    | lhs_scales | f8E4M3FN (nvfp4), f8E8M0FNU (mxfp4) | M x K/block; of groups, a list of tiles | tiled_128x4 |
+    | lhs        | f4E2M1FN; or bf16, f16 without scales | M x K, M may be dynamic, K a multiple of the block | row-major |
+    | lhs_scales | f8E4M3FN (nvfp4), f8E8M0FNU (mxfp4); none beside bf16, f16 | M x K/block; of groups, a list of tiles | tiled_128x4 |
     | rhs        | f4E2M1FN     | N x K; of G groups, (G * N) x K | row-major |
-    | rhs_scales | as lhs_scales | N x K/block; of groups, a list of tiles | tiled_128x4 |
+    | rhs, prepacked | i8       | N/128 x K/64 x bytes of a tile, with its scales in it | #fp4.weight_layout |
+    | rhs_scales | f8E4M3FN (nvfp4), f8E8M0FNU (mxfp4); none beside a prepacked rhs | N x K/block; of groups, a list of tiles | tiled_128x4 |
     | fp8_block128: data, scales | f8E4M3FN, f32 | as above, K a multiple of 16; as (C51) of docs/Spec.md has it | row-major |
     | alpha      | f32          | scalar, M x 1 or 1 x N; of groups, a scalar or G | row-major |
     | epilogue_inputs | f32, bf16, f16 | scalar, M x 1, 1 x N or M x N | row-major |

@@ -15,8 +15,8 @@ def Pipe_Dialect : Dialect {
   let cppNamespace = "::fp4::pipe";
   let summary = "Kernels as tiles that flow between warp roles through typed channels";
   let description = [{
-    A pipe kernel is a `gpu.func` whose tiles (operands in shared memory, accumulators and scale
-    factors in tensor memory) are SSA values of types that carry the hardware layout. Whatever a
+    A pipe kernel is a `gpu.func` whose tiles (operands in shared memory; accumulators and scale
+    factors in tensor memory, or accumulators in registers) are SSA values of types that carry the hardware layout. Whatever a
     descriptor would hide in an opaque integer is part of a type and is verified here.
 
     A kernel goes through three forms, each of them legal, printable and verified:
