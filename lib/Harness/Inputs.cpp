@@ -150,7 +150,7 @@ void clearPadding(Tensor &tensor) {
 /// Prepacked weights, whose format the size of a tile tells.
 Expected<Tensor> makeWeights(Tensor &tensor, std::string_view distribution, Random &random) {
   const std::vector<int64_t> &shape = tensor.type.shape;
-  const bool isNV = shape.back() == hw::weightTileBytes(16);
+  const bool isNV = shape.size() == 3 && shape.back() == hw::weightTileBytes(16);
   if (shape.size() != 3 || (!isNV && shape.back() != hw::weightTileBytes(32)))
     return makeError(ErrorKind::Usage,
                      fmt::format("no input is made for {}", tensor.type.str()),

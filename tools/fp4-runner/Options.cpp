@@ -69,7 +69,8 @@ void addTuneOptions(CLI::App &app, Options &options) {
                "Search for faster plans by predicted time, verify the best, measure them on a GPU if "
                "there is one, and write them: -o FILE.mlir, or a file for --plan @FILE")
       ->excludes(app.get_option("--emit"))
-      ->excludes(app.get_option("--explore"));
+      ->excludes(app.get_option("--explore"))
+      ->excludes(app.get_option("--benchmark"));
   app.add_option("--tune-limit", options.tuneLimit, "Predictions of --tune")
       ->capture_default_str()
       ->check(CLI::Range(uint64_t(1), uint64_t(1) << 20));
@@ -112,12 +113,15 @@ std::optional<int> parseCommandLine(int argc, char **argv, Options &options) {
   CLI::App app(kDescription, "fp4-runner");
   app.footer(kFooter);
   addCompilerOptions(app, options);
+  harness::addRunOptions(app, options.run);
   addTuneOptions(app, options);
   addLayoutCommand(app, options);
   harness::addQuantizeCommands(app, options.quantize);
-  harness::addRunOptions(app, options.run);
   app.get_option("--shape")->description(
       "M[,N[,K]]: sizes of the dimensions that fp4.dims names M, N and K");
+  app.get_option("--compare")->description(
+      "FILE.json that --benchmark --json or --time --json wrote; with --time also FILE.mlir, a plan, "
+      "or @FILE of plans: say what is faster and slower now, and with --time why");
   addHelp(app, argc, argv);
   try {
     app.parse(argc, argv);
@@ -125,6 +129,8 @@ std::optional<int> parseCommandLine(int argc, char **argv, Options &options) {
         options.layout || options.quantize.verb != harness::QuantizeCommand::Verb::None;
     if (!command && options.input.empty())
       throw CLI::RequiredError("program");
+    if (options.tune && !options.run.compare.empty()) // CLI11 does not name a hidden option
+      throw CLI::ExcludesError("--tune", "--compare");
   } catch (const CLI::ParseError &error) {
     if (error.get_exit_code() == 0)
       return app.exit(error) + harness::print("", "help"); // --help

@@ -2,6 +2,8 @@
 
 #include "Options.h"
 
+#include "Tune.h"
+
 #include "llvm/ADT/StringRef.h"
 
 #include <iostream>
@@ -81,21 +83,27 @@ std::string describePlans(const std::vector<std::string> &plans) {
   return text.empty() ? "the plans of the compiler" : text;
 }
 
+bool isPlanFile(llvm::StringRef text) { return text.starts_with("@"); }
+
+bool isReport(llvm::StringRef text) { return text.ends_with(".json") && !isPlanFile(text); }
+
 bool isProgram(llvm::StringRef text) {
-  return text.ends_with(".mlir") || text.ends_with(".mlirbc");
+  return (text.ends_with(".mlir") || text.ends_with(".mlirbc")) && !isPlanFile(text);
 }
 
 } // namespace
 
 Status predictOther(Options &options) {
   const std::string what = options.run.compare;
-  if (!options.run.time || what.empty() || llvm::StringRef(what).ends_with(".json"))
+  if (!options.run.time || what.empty() || isReport(what))
     return {};
   Options other = options;
-  if (isProgram(what))
+  if (isProgram(what)) {
     other.input = what;
-  else
+  } else {
     other.compiler.plans = {what};
+    FP4_TRY(readPlanFiles(other.compiler.plans));
+  }
   other.run.compare.clear();
   other.run.outputs.clear();
   Compiler compiler(other.compiler);
@@ -105,7 +113,7 @@ Status predictOther(Options &options) {
   if (!report.passed())
     return makeError(ErrorKind::Mismatch, "the result of '" + what + "' differs from the reference",
                      "without --compare, --plan and the program show where");
-  options.run.before = report.timed(what);
+  options.run.before = report.timed(isPlanFile(what) ? describePlans(other.compiler.plans) : what);
   options.run.compare.clear();
   options.run.label =
       isProgram(what) ? options.input : describePlans(options.compiler.plans);

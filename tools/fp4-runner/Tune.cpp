@@ -17,6 +17,7 @@
 #include "fp4/Support/Progress.h"
 
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
 
@@ -54,6 +55,7 @@ private:
   Status begin();
   Status search();
   Status judge();
+  bool isFinalist(Trial &trial, bool gpu);
   Expected<bool> verify(const Trial &trial);
   Expected<std::optional<double>> measure(const Trial &trial);
   Status write() const;
@@ -67,6 +69,7 @@ private:
   std::vector<PlanChange> changesOf(const Plans &plans, size_t kernel) const;
   std::vector<size_t> kernelsByTime() const;
   std::string question() const;
+  bool isAnswer(const TunedPlans &known) const;
   std::string describe(const Plans &plans) const;
 
   const Options &options;
@@ -232,14 +235,35 @@ Expected<std::optional<double>> Tuner::measure(const Trial &trial) {
   return std::optional<double>(report.benchmark->entries.back().timing.median * perMillisecond);
 }
 
-/// Whether --device finds a GPU for the target.
-bool hasGpu(const Options &options) {
+/// The name of the GPU that --device finds for the target; empty: none.
+std::string gpuOf(const Options &options) {
   if (options.run.device == "sim")
-    return false;
+    return "";
   rt::DeviceOptions device;
   device.target = options.compiler.target;
   auto opened = rt::openDevice(options.run.device, device);
-  return opened && (*opened)->isHardware();
+  return opened && (*opened)->isHardware() ? (*opened)->name() : "";
+}
+
+/// Verifies a trial and, where there is a GPU, measures it. Returns whether it may win: one plan
+/// that fails must not end the search for all.
+bool Tuner::isFinalist(Trial &trial, bool gpu) {
+  Expected<bool> verified = verify(trial);
+  if (!verified) {
+    notes.push_back("a plan does not run and was passed over: " + describe(trial.plans) + ": " +
+                    verified.error().message);
+    return false;
+  }
+  trial.verified = *verified;
+  if (!trial.verified || !gpu)
+    return trial.verified;
+  Expected<std::optional<double>> measured = measure(trial);
+  if (measured)
+    trial.measured = *measured;
+  else
+    notes.push_back("a plan was not measured: " + describe(trial.plans) + ": " +
+                    measured.error().message);
+  return true;
 }
 
 /// Sorts the trials, and looks closely at the first ones.
@@ -251,16 +275,12 @@ Status Tuner::judge() {
     notes.push_back("not verified: --no-verify");
     return {};
   }
-  const bool gpu = hasGpu(options);
+  const bool gpu = !gpuOf(options).empty();
   size_t finalists = 0;
   for (size_t i = 0; i < trials.size() && finalists < kFinalists;) {
-    FP4_ASSIGN(trials[i].verified, verify(trials[i]));
-    if (!trials[i].verified) {
+    if (!isFinalist(trials[i], gpu)) {
       trials.erase(trials.begin() + ptrdiff_t(i));
       continue;
-    }
-    if (gpu) {
-      FP4_ASSIGN(trials[i].measured, measure(trials[i]));
     }
     if (trials[i].measured && *trials[i].measured < trials[best].measured.value_or(1e300))
       best = i;
@@ -269,7 +289,8 @@ Status Tuner::judge() {
   }
   if (trials.empty())
     return makeError(ErrorKind::Mismatch, "no plan computes the result of the reference",
-                     "without --tune the program shows where");
+                     (notes.empty() ? "" : notes.front() + "; ") +
+                         "without --tune the program shows where");
   return {};
 }
 
@@ -277,21 +298,47 @@ Status Tuner::judge() {
 // Begin and end
 //===----------------------------------------------------------------------===//
 
-/// Everything that an answer of the cache depends on.
+/// Tells a file that has changed: its size and its time.
+std::string stampOf(const std::string &path) {
+  llvm::sys::fs::file_status status;
+  if (llvm::sys::fs::status(path, status))
+    return "absent";
+  return llvm::formatv("{0} {1}", status.getSize(),
+                       status.getLastModificationTime().time_since_epoch().count())
+      .str();
+}
+
+/// Everything that an answer of the cache depends on, but for what isAnswer asks. Another build of
+/// the compiler is another file.
 std::string Tuner::question() const {
+  const harness::RunOptions &run = options.run;
   std::ostringstream text;
-  text << "tune 1\n" << options.compiler.target << ' ' << options.compiler.multiprocessors << ' '
-       << options.compiler.overlapLaunches << ' ' << options.tuneLimit << ' '
-       << options.run.function << '\n';
-  for (int64_t size : options.run.shape)
+  text << "tune 2\n" << stampOf(llvm::sys::fs::getMainExecutable(nullptr, nullptr)) << '\n'
+       << options.compiler.target << ' ' << options.compiler.multiprocessors << ' '
+       << options.compiler.overlapLaunches << ' ' << options.compiler.noArithmetic << ' '
+       << options.tuneLimit << ' ' << run.function << '\n'
+       << run.distribution << ' ' << run.seed << ' ' << run.policy << ' ' << run.check << ' '
+       << run.mix << ' ' << run.sampleAfter << '\n';
+  for (int64_t size : run.shape)
     text << size << ',';
-  for (const std::string &dim : options.run.dims)
+  for (const std::string &dim : run.dims)
     text << dim << ',';
+  for (const std::string &input : run.inputs)
+    text << '\n' << input << ' ' << stampOf(input.substr(input.find('=') + 1));
   for (const hw::TimingRow &row : hw::timingRows)
     if (row.target == options.compiler.target)
       text << '\n' << int(row.which) << " " << row.rate.value;
   text << '\n' << program;
   return text.str();
+}
+
+/// Whether what the cache has is as well known as what this search would find: verified, unless
+/// nobody asks for it, and measured on the same GPU, where there is one.
+bool Tuner::isAnswer(const TunedPlans &known) const {
+  if (!options.run.verify)
+    return true;
+  const std::string gpu = gpuOf(options);
+  return known.verified && (gpu.empty() || (known.measured && known.device == gpu));
 }
 
 Status Tuner::begin() {
@@ -328,11 +375,10 @@ Status Tuner::write() const {
   }
   std::string text = "// Plans for " + options.compiler.target + ", found by fp4-runner --tune: " +
                      "fp4-runner --plan @FILE\n";
-  std::vector<std::string> families;
+  Plans families, lines;
   for (const std::string &plan : winner.plans) {
     const std::string family = llvm::StringRef(plan).split(',').first.str();
-    const std::string line = plan + "\n";
-    if (text.find(line) != std::string::npos)
+    if (llvm::is_contained(lines, plan))
       continue;
     if (llvm::is_contained(families, family))
       return makeError(ErrorKind::Usage,
@@ -340,7 +386,8 @@ Status Tuner::write() const {
                            " have different ones",
                        "write the program instead: -o FILE.mlir");
     families.push_back(family);
-    text += line;
+    lines.push_back(plan);
+    text += plan + "\n";
   }
   return writeFile(options.output, text);
 }
@@ -412,7 +459,7 @@ Expected<int> Tuner::run() {
   if (damaged)
     notes.push_back("what the cache had is damaged and is replaced: " + cache.path());
   FP4_TRY(predict(own, better));
-  if (known && known->plans.size() == own.size()) {
+  if (known && known->plans.size() == own.size() && isAnswer(*known)) {
     FP4_TRY(predict(known->plans, better));
     fromCache = trials.back().plans == known->plans;
   }
@@ -423,9 +470,11 @@ Expected<int> Tuner::run() {
     const Trial &winner = trials[best];
     const auto before = std::find_if(trials.begin(), trials.end(),
                                      [&](const Trial &trial) { return trial.plans == own; });
-    FP4_TRY(cache.write({winner.plans, winner.microseconds,
-                         before == trials.end() ? 0 : before->microseconds, predictions,
-                         winner.verified, winner.measured, device}));
+    Status kept = cache.write({winner.plans, winner.microseconds,
+                               before == trials.end() ? 0 : before->microseconds, predictions,
+                               winner.verified, winner.measured, device});
+    if (!kept)
+      notes.push_back("not remembered: " + kept.error().message);
   } else {
     best = trials.size() - 1;
     trials[best].verified = known->verified;

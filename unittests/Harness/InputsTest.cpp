@@ -3,6 +3,7 @@
 #include "../../lib/Harness/AdversarialBlocks.h"
 #include "../../lib/Harness/Arguments.h"
 #include "fp4/Harness/Inputs.h"
+#include "fp4/ISA/WeightLayout.h"
 #include "fp4/Numerics/E2M1.h"
 #include "fp4/Numerics/Float16.h"
 #include "fp4/Harness/Verdict.h"
@@ -139,6 +140,17 @@ TEST(Inputs, TiledScalePaddingIsZero) {
   EXPECT_EQ(tensor.bytes[0], std::byte(0x38));
   for (size_t i = 1; i < 512; ++i)
     EXPECT_EQ(tensor.bytes[i], std::byte(0));
+}
+
+TEST(Inputs, PrepackedWeightsHaveRankThree) {
+  EXPECT_EQ(input({{1, 2, hw::weightTileBytes(16)}, ElementType::I8}, "ones").bytes.size(),
+            uint64_t(2 * hw::weightTileBytes(16)));
+  for (const std::vector<int64_t> &shape :
+       {std::vector<int64_t>{}, std::vector<int64_t>{hw::weightTileBytes(16)}}) {
+    auto tensor = makeInput({shape, ElementType::I8}, "ones", 1, 0);
+    ASSERT_FALSE(tensor);
+    EXPECT_EQ(tensor.error().note, "tensors of i8 are prepacked weights, N/128 x K/64 tiles");
+  }
 }
 
 TEST(Inputs, AnUnknownDistributionListsTheKnown) {

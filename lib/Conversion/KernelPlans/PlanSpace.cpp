@@ -94,7 +94,7 @@ void Neighbours::addAll(StringRef field, T KernelPlan::*member, ArrayRef<int64_t
 
 void Neighbours::addTiles() {
   constexpr int64_t mostRows = 256, columns = 8, mostColumns = 256, depth = 64, mostDepth = 512;
-  for (int64_t m : powers(mostRows, /*first=*/64))
+  for (int64_t m : powers(mostRows, /*first=*/8))
     for (int64_t n : numbers(columns, mostColumns, columns))
       for (int64_t k : powers(mostDepth, depth)) {
         add("tile", [&](KernelPlan &other) { other.tile = {m, n, k}; });
