@@ -87,7 +87,7 @@ Expected<Explorer::Ended> Explorer::runOrder() {
       FP4_ASSIGN(auto moved, take(places[depth].chosen, depth));
       if (moved)
         continue;
-      if (depth + 1 == places.size())
+      if (depth + 1 == places.size() || replaying)
         return Ended::Impossible; // what was wanted here has to wait
       return makeError(ErrorKind::Internal, "an order of steps does not repeat itself",
                        orderText(currentOrder()));
@@ -95,6 +95,8 @@ Expected<Explorer::Ended> Explorer::runOrder() {
     FP4_ASSIGN(auto went, chooseAndTake(depth));
     if (went == Chosen::Pruned)
       return Ended::Pruned;
+    if (probing)
+      return Ended::Left;
     if (went == Chosen::Nobody)
       break;
   }
@@ -151,9 +153,14 @@ void Explorer::count(Ended ended, OrderReport &report) const {
 Status Explorer::run(OrderReport &report) {
   const auto hazards = [&] { return options.hazards ? options.hazards() : 0; };
   const uint64_t clean = hazards();
-  do {
+  uint64_t begun = 0, most = options.most;
+  for (;;) {
+    probing = most && begun >= most;
     Expected<Ended> ended = runOrder();
+    if (ended && *ended == Ended::Left)
+      return {};
     count(ended ? *ended : Ended::Whole, report);
+    begun += !ended || *ended != Ended::Impossible;
     if (!ended || hazards() != clean) {
       report.failure = OrderReport::Failure::Hazard;
       if (!ended)
@@ -169,14 +176,11 @@ Status Explorer::run(OrderReport &report) {
       report = again;
       places.clear();
       fresh = 0;
-      FP4_ASSIGN(ended, runOrder());
-      count(*ended, report);
+      most = most ? std::max(most, begun + 1) : 0; // at least one order of every access
+    } else if (!backtrack()) {
+      break;
     }
-    if (options.most && report.orders + report.pruned >= options.most) {
-      report.complete = !backtrack();
-      return {};
-    }
-  } while (backtrack());
+  }
   report.complete = true;
   return {};
 }
@@ -185,6 +189,7 @@ Status Explorer::replay(std::span<const Process> order) {
   for (const Process process : order)
     places.push_back({process, nullptr, {process}, {}, {}});
   fresh = ~size_t(0); // its races are not asked for
+  replaying = true;
   FP4_ASSIGN(auto ended, runOrder());
   if (ended == Ended::Impossible)
     return makeError(ErrorKind::Usage, "the order to replay is not one of this launch",

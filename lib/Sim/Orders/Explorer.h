@@ -68,7 +68,8 @@ private:
   };
   /// How an order ended: as a whole; when all that could follow had run before; because what was
   /// wanted next has to wait there.
-  enum class Ended : uint8_t { Whole, Pruned, Impossible };
+  /// And, of an order that only shows whether one is left: that it is.
+  enum class Ended : uint8_t { Whole, Pruned, Impossible, Left };
   enum class Chosen : uint8_t { Step, Pruned, Nobody };
 
   Expected<Ended> runOrder();
@@ -86,6 +87,8 @@ private:
   std::vector<Place> places;
   std::optional<Process> acting; ///< whose step has begun and not ended
   size_t fresh = 0; ///< steps before this one have run in the order before, too
+  bool replaying = false; ///< the order is a user's
+  bool probing = false;   ///< the limit is reached: is an order left?
 };
 
 } // namespace fp4::sim

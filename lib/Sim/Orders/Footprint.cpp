@@ -38,10 +38,18 @@ bool commute(uint8_t first, bool firstTicket, uint8_t second, bool secondTicket)
   return first == second && first != kWrite;
 }
 
+/// A wait by state is an error when the phase after the one that it waits for is over, too.
+static bool maySpoil(const ObjectAccess &wait, const ObjectAccess &arrival) {
+  return wait.use == ObjectUse::Await && arrival.use == ObjectUse::Arrive && arrival.completes &&
+         arrival.phase > wait.phase && wait.object >> 56 == uint64_t(ObjectKind::Mbarrier);
+}
+
 bool commute(const ObjectAccess &first, const ObjectAccess &second) {
   if (first.object != second.object)
     return true;
   if (first.use == ObjectUse::Write || second.use == ObjectUse::Write)
+    return false;
+  if (maySpoil(first, second) || maySpoil(second, first))
     return false;
   const bool awaits = first.use == ObjectUse::Await || second.use == ObjectUse::Await;
   if (awaits || (first.use == ObjectUse::Read && second.use == ObjectUse::Read))

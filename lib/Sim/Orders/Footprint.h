@@ -61,7 +61,7 @@ enum class ObjectUse : uint8_t {
   Read,   ///< of its phase
   Arrive, ///< arrivals and transactions of one phase commute
   Expect, ///< may keep a phase from completing: commutes with nothing
-  Await,  ///< of a phase that all who arrived in it have completed
+  Await,  ///< of a phase that all who arrived in it have completed; fails two phases later
   Write
 };
 struct ObjectAccess {

@@ -37,6 +37,10 @@ void OrderRecorder::begin(const Kernel &running, const std::map<uint64_t, Cluste
   tickets.clear();
   unwaited.clear();
   groups.clear();
+  copies.clear();
+  countsPending = std::ranges::any_of(running.code, [](const Insn &insn) {
+    return opcodeTable()[insn.row].base == "mbarrier.pending_count";
+  });
 }
 
 void OrderRecorder::beginStep(Process process) {
@@ -116,10 +120,13 @@ ByteUse OrderRecorder::useOf(const MemoryEvent &event) {
   if (event.kind == AccessKind::Write || event.actor.ticket || !exact ||
       opcodeTable()[insn.row].base != "red")
     return ByteUse::Write;
+  if (const auto known = reductions.find({operation, uint8_t(insn.type)});
+      known != reductions.end())
+    return known->second;
   const size_t next = size_t(ByteUse::Reduce) + reductions.size();
   if (next >= kByteUses)
     return ByteUse::Write;
-  return reductions.try_emplace({operation, uint8_t(insn.type)}, ByteUse(next)).first->second;
+  return reductions[{operation, uint8_t(insn.type)}] = ByteUse(next);
 }
 
 void OrderRecorder::touchBytes(const MemoryEvent &event, ByteUse use) {
@@ -175,6 +182,7 @@ void OrderRecorder::onMemory(const MemoryEvent &event) {
   if (!event.laneMask)
     return;
   const ByteUse use = useOf(event);
+  lanesReading |= use == ByteUse::Read ? event.laneMask : 0;
   if (event.space == Space::Tmem) {
     if (use != ByteUse::Read) // told when it is issued; what an operation lists when it is done
       return;
@@ -229,7 +237,8 @@ void OrderRecorder::onBarrier(const BarrierEvent &event) {
     return touchMbarrier(index, uint32_t(event.object), ObjectUse::Write);
   case BarrierOp::MbarArrive:
   case BarrierOp::MbarCompleteTx:
-    return touchMbarrier(index, uint32_t(event.object), ObjectUse::Arrive);
+    return touchMbarrier(index, uint32_t(event.object),
+                         countsPending ? ObjectUse::Write : ObjectUse::Arrive);
   case BarrierOp::MbarExpectTx:
     return touchMbarrier(index, uint32_t(event.object), ObjectUse::Expect);
   case BarrierOp::MbarPhaseDone:
@@ -273,11 +282,42 @@ void OrderRecorder::onTicket(const TicketEvent &event) {
   for (const SharedRange &range : event.writes)
     step.add(ByteUse::Poison, sharedByte(index, range.address),
              sharedByte(index, uint64_t(range.address) + range.bytes));
+  if (event.kind == TicketKind::ThreadCopy)
+    noteCopy(event, warp, process);
   noticed(true);
   const bool increments = event.kind == TicketKind::ThreadCopy && !kernel->code[event.at.pc].m[1];
   for (const uint32_t signal : event.signals)
     if (increments) // cp.async.mbarrier.arrive without .noinc
       touch(ObjectKind::Mbarrier, ObjectUse::Write, index, signal);
+}
+
+/// Copies of threads say when they are issued what they read: they read it when they are done. An
+/// arrival comes behind all copies that its lane issued, those that are done already, too.
+void OrderRecorder::noteCopy(const TicketEvent &event, Process warp, Process process) {
+  auto &reads = step.bytes[uint8_t(ByteUse::Read)];
+  ThreadCopy copy{warp, lanesReading, {}, {}, {}};
+  copy.reads.assign(reads.begin() + ptrdiff_t(readsBefore), reads.end());
+  reads.resize(readsBefore);
+  for (const SharedRange &range : event.writes) {
+    const uint64_t begin = sharedByte(event.actor.cluster, range.address);
+    copy.writes.push_back({begin, begin + range.bytes});
+  }
+  for (const auto &[earlier, other] : copies)
+    if (!event.signals.empty() && other.warp == warp && other.lanes >> event.lane & 1)
+      copy.after.push_back(earlier);
+  copies[process] = std::move(copy);
+}
+
+void OrderRecorder::touchCopy(Process ticket) {
+  const auto found = copies.find(ticket);
+  if (found == copies.end())
+    return;
+  for (const ByteRange &range : found->second.reads)
+    step.add(ByteUse::Read, range.begin, range.end);
+  for (const ByteRange &range : found->second.writes)
+    step.add(ByteUse::Write, range.begin, range.end);
+  for (const Process earlier : found->second.after)
+    step.awaited.push_back({earlier});
 }
 
 void OrderRecorder::waitForKind(Process warp, TicketKind kind) {

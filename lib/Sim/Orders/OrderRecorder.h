@@ -31,7 +31,11 @@ public:
   /// The step ends: its footprint is complete.
   void endStep();
   /// An instruction of the step begins.
-  void beginInstruction() { touchedHere = step.ticket; }
+  void beginInstruction() {
+    touchedHere = step.ticket;
+    readsBefore = step.bytes[uint8_t(ByteUse::Read)].size();
+    lanesReading = 0;
+  }
 
   const Footprint &footprint() const { return step; }
   /// What the last instruction did ends the step of a warp.
@@ -44,6 +48,15 @@ public:
   }
   /// A test of an mbarrier found its phase incomplete.
   void poll(uint64_t cluster, uint32_t mbarrier);
+  /// The step made it possible that this process begins.
+  void issue(Process process) { step.issued.push_back(process); }
+  /// The step is that of a copy of threads (cp.async), or of an arrival behind such copies.
+  void touchCopy(Process ticket);
+  /// The step ends a cluster, and clusters have not started, or not had when others ended.
+  void freePlace(bool starts) {
+    step.objects.push_back({objectId(ObjectKind::WorkQueue, 0, 0), 0,
+                            starts ? ObjectUse::Write : ObjectUse::Read});
+  }
   /// The step touches the whole machine.
   void touchEverything() { step.everything = true; }
   void touch(ObjectKind kind, ObjectUse use, uint64_t cluster, uint32_t index, uint64_t phase = 0);
@@ -76,6 +89,7 @@ private:
   void exitWarp(uint64_t cluster, uint32_t rank);
   void touchMbarrier(uint64_t cluster, uint32_t address, ObjectUse use);
   void waitForGroups(const FenceEvent &event);
+  void noteCopy(const TicketEvent &event, Process warp, Process copy);
   void waitForKind(Process warp, TicketKind kind);
   const Cluster &cluster(uint64_t index) const { return *clusters->at(index); }
 
@@ -84,6 +98,9 @@ private:
   Footprint step;
   Process running = 0;
   bool ends = false, looks = false, touchedHere = false;
+  bool countsPending = false; ///< the kernel can tell the arrivals of a phase apart
+  size_t readsBefore = 0;     ///< ranges that the step read before its last instruction
+  uint32_t lanesReading = 0;  ///< in that instruction
 
   /// What the bytes of an atomic held before it: one that changes nothing is a read.
   struct Atomic {
@@ -98,6 +115,14 @@ private:
   std::map<Process, uint64_t> tickets;
   std::map<std::pair<Process, TicketKind>, std::vector<Process>> unwaited; ///< tcgen05.ld and .st
   std::map<ThreadKey, Groups> groups;
+  /// What a copy of threads reads and writes, and behind which copies an arrival comes.
+  struct ThreadCopy {
+    Process warp = 0;
+    uint32_t lanes = 0;
+    std::vector<ByteRange> reads, writes;
+    std::vector<Process> after;
+  };
+  std::map<Process, ThreadCopy> copies;
   std::map<std::pair<uint8_t, uint8_t>, ByteUse> reductions; ///< by operation and type
 };
 

@@ -14,6 +14,12 @@ namespace {
 /// How an order begins whose steps end after every access.
 constexpr std::string_view kEveryAccess = "accesses ";
 
+/// Instructions after which a step of a warp ends that nobody else can notice.
+constexpr uint64_t kLongStep = 4096;
+/// States of a warp that only looks at memory, after which its loop is one that never closes; and
+/// of one that reads with plain accesses, which need not be a loop.
+constexpr size_t kMostLooks = 1 << 14, kMostReads = 1 << 16;
+
 /// Completes no operation by itself, and passes on what only a policy is told.
 class OrderPolicy final : public Policy {
 public:
@@ -101,11 +107,20 @@ bool OrderedLaunch::mayStart() const {
   return launch.nextCluster < launch.totalClusters && uint64_t(live) < resident;
 }
 
-void OrderedLaunch::startNext() {
+Cluster &OrderedLaunch::startNext() {
   const uint64_t index = launch.nextCluster++;
   auto &started = running[index] = std::make_unique<Running>(launch, index);
   started->cluster.policy = std::make_unique<OrderPolicy>(recorder, index);
   clusters[index] = &started->cluster;
+  started->live = started->cluster.liveThreads;
+  return started->cluster;
+}
+
+/// The step that starts a cluster happens before all that the cluster does.
+void OrderedLaunch::issueWarps(const Cluster &cluster) {
+  for (const auto &cta : cluster.ctas)
+    for (const Warp &warp : cta->warps)
+      recorder.issue(warpProcess(cluster.index, cta->rank, warp.index));
 }
 
 Status OrderedLaunch::begin() {
@@ -186,8 +201,8 @@ std::vector<Process> OrderedLaunch::candidates() {
   if (const auto same = std::ranges::find(warps, last); same != warps.end())
     std::rotate(warps.begin(), same, same + 1);
   warps.insert(warps.end(), tickets.begin(), tickets.end());
-  if (cancels && mayStart())
-    warps.push_back(kLauncher);
+  if (cancels && mayStart()) // before a request takes the cluster: of that, no step would tell
+    warps.insert(warps.begin(), kLauncher);
   return warps;
 }
 
@@ -197,7 +212,7 @@ Expected<bool> OrderedLaunch::step(Process process) {
   if (process == kLauncher) {
     if (!mayStart())
       return false;
-    startNext();
+    issueWarps(startNext());
     recorder.touch(ObjectKind::WorkQueue, ObjectUse::Write, 0, 0);
   } else {
     const auto found = running.find(process >> 40);
@@ -210,6 +225,8 @@ Expected<bool> OrderedLaunch::step(Process process) {
                           ? stepTicket(process, cluster)
                           : stepWarp(process, cluster.cluster.ctas[rank]->warps[index],
                                      cluster.scheduler));
+    if (moved)
+      FP4_TRY(checkLimit(cluster));
   }
   if (!moved)
     return false;
@@ -222,7 +239,10 @@ Expected<bool> OrderedLaunch::stepWarp(Process process, Warp &warp, Scheduler &s
   if (const auto loop = loops.find(process); loop != loops.end() && loop->second.closed)
     return false;
   const uint64_t limit = options.instructionLimit ? options.instructionLimit : options.spinLimit;
-  for (uint64_t count = 0; !warp.done() && !recorder.visible(); ++count) {
+  uint64_t count = 0;
+  for (; !warp.done() && !recorder.visible(); ++count) {
+    if (count >= kLongStep && !recorder.footprint().empty())
+      break; // a loop of plain accesses may wait for another
     const LaneGroup *group = scheduler.next(warp);
     if (!group)
       break;
@@ -240,20 +260,52 @@ Expected<bool> OrderedLaunch::stepWarp(Process process, Warp &warp, Scheduler &s
   recorder.endStep();
   if (recorder.footprint().empty())
     return false;
-  noteLoop(process, warp);
+  FP4_TRY(noteLoop(process, warp, recorder.looked() || count >= kLongStep));
   return true;
 }
 
 /// A warp that comes back to a state in which it has been, and has only looked at memory since then,
 /// has to wait until what it looks at changes.
-void OrderedLaunch::noteLoop(Process process, const Warp &warp) {
-  if (!recorder.looked() || !footprint().readsOnly()) {
+Status OrderedLaunch::noteLoop(Process process, const Warp &warp, bool looked) {
+  if (!(looked || recorder.everyAccess) || !footprint().readsOnly()) {
     loops.erase(process);
-    return;
+    return {};
   }
   Loop &loop = loops[process];
   loop.reads.join(footprint());
   loop.closed = !loop.states.insert(stateOf(warp, launch.kernel->registerBytes)).second;
+  if (loop.states.size() < (looked ? kMostLooks : kMostReads))
+    return {};
+  const uint32_t pc = warp.groups.empty() ? 0 : warp.groups.front().pc;
+  return makeError(
+      ErrorKind::Simulation,
+      fmt::format("kernel '{}', cluster {}, CTA rank {}, warp {}, at {}:{}: has looked at memory {} "
+                  "times, did nothing else, and never came back to the same registers",
+                  launch.kernel->info.name, process >> 40, process >> 32 & 0xFF, warp.index,
+                  launch.program->name, launch.kernel->code[pc].line, loop.states.size()),
+      "the orders of a loop that counts while it waits have no end: choose another policy, or let "
+      "it wait without the count");
+}
+
+/// The limits of Watchdog.cpp, of one order.
+Status OrderedLaunch::checkLimit(Running &cluster) const {
+  constexpr uint64_t kChanging = 16;
+  const uint64_t now = cluster.scheduler.executed(), all = options.instructionLimit,
+                 still = options.spinLimit;
+  if (!footprint().readsOnly())
+    cluster.atChange = now;
+  if (std::exchange(cluster.live, cluster.cluster.liveThreads) != cluster.cluster.liveThreads)
+    cluster.atExit = now;
+  const bool beyond = all ? now > all
+                          : still && (now - cluster.atChange > still ||
+                                      (now - cluster.atExit) / kChanging > still);
+  if (!beyond)
+    return {};
+  return makeError(ErrorKind::Simulation,
+                   fmt::format("endless loop: kernel '{}', cluster {} has executed {} warp "
+                               "instructions in one order and has not ended",
+                               launch.kernel->info.name, cluster.cluster.index, now),
+                   "--limit chooses another limit, 0 none");
 }
 
 Expected<bool> OrderedLaunch::stepTicket(Process process, Running &cluster) {
@@ -264,6 +316,7 @@ Expected<bool> OrderedLaunch::stepTicket(Process process, Running &cluster) {
     return false;
   const Ticket &ticket = found->second;
   recorder.beginInstruction();
+  recorder.touchCopy(process);
   for (const uint64_t earlier : ticket.after)
     recorder.await(cluster.cluster.index, earlier);
   if (ticket.stagesDone + 1 >= ticket.stages.size())
@@ -281,20 +334,31 @@ Expected<bool> OrderedLaunch::stepTicket(Process process, Running &cluster) {
 Status OrderedLaunch::afterStep(Process process) {
   if (!isTicket(process))
     last = process;
+  FP4_TRY(endClusters());
+  std::erase_if(loops, [&](const auto &loop) {
+    return loop.first != process && dependent(loop.second.reads, footprint());
+  });
+  return {};
+}
+
+/// The first cluster that waits for a place starts with the step that ends another. Where requests
+/// cancel clusters, the launcher starts it later. Which clusters end first decides when those that
+/// wait start; of the others the order does not matter.
+Status OrderedLaunch::endClusters() {
   for (auto &[index, cluster] : running) {
     auto &queue = static_cast<TicketQueue &>(*cluster->cluster.async);
     if (cluster->ended || cluster->cluster.liveThreads > 0 || !queue.tickets().empty())
       continue;
     cluster->ended = true;
     FP4_TRY(cluster->scheduler.close());
+    const bool waiting = launch.nextCluster < launch.totalClusters;
+    if (launch.totalClusters > resident)
+      recorder.freePlace(waiting);
     if (!cancels && mayStart()) {
-      startNext();
+      issueWarps(startNext());
       break;
     }
   }
-  std::erase_if(loops, [&](const auto &loop) {
-    return loop.first != process && dependent(loop.second.reads, footprint());
-  });
   return {};
 }
 
@@ -313,17 +377,18 @@ Expected<bool> OrderedLaunch::expire() {
   recorder.touchEverything();
   Status failed;
   bool passed = false;
+  Scheduler *looping = nullptr;
   for (auto &[index, cluster] : running)
     if (cluster->cluster.liveThreads > 0) {
       Status status = cluster->scheduler.unblock();
       passed |= status.has_value();
       if (!status && failed)
         failed = std::move(status);
-      if (!status && hasClosedLoop(index))
-        return tl::unexpected<Error>(cluster->scheduler.livelock());
+      if (!looping && !status && hasClosedLoop(index))
+        looping = &cluster->scheduler;
     }
   if (!passed)
-    return tl::unexpected<Error>(std::move(failed.error()));
+    return tl::unexpected<Error>(looping ? looping->livelock() : std::move(failed.error()));
   loops.clear();
   return true;
 }
@@ -379,8 +444,17 @@ Expected<LaunchStats> OrderedLaunch::replay() {
       steps.remove_prefix(kEveryAccess.size());
     FP4_ASSIGN(order, parseOrder(steps));
   }
+  if (!order.empty()) { // with whose result the order's is compared
+    launch.options = &silent;
+    (void)Explorer(*this, options.orders).replay({});
+    launch.options = &options;
+  }
   Explorer explorer(*this, options.orders);
-  FP4_TRY(explorer.replay(order));
+  if (Status status = explorer.replay(order); !status) {
+    if (status.error().kind == ErrorKind::Mismatch)
+      status.error().kind = ErrorKind::Simulation;
+    return tl::unexpected<Error>(std::move(status.error()));
+  }
   return stats;
 }
 

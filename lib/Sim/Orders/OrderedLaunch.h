@@ -41,6 +41,9 @@ private:
     Cluster cluster;
     Scheduler scheduler;
     bool ended = false;
+    uint64_t atChange = 0; ///< warp instructions when it last did more than read
+    uint64_t atExit = 0;   ///< ... when a warp last exited
+    uint64_t live = 0;     ///< threads, then
   };
   /// The states of a warp since it last did more than look at memory, and what it looked at.
   struct Loop {
@@ -55,13 +58,16 @@ private:
     std::vector<uint64_t> written;
   };
 
-  void startNext();
+  Cluster &startNext();
   bool mayStart() const;
   Expected<bool> stepWarp(Process process, Warp &warp, Scheduler &scheduler);
   Expected<bool> stepTicket(Process process, Running &running);
   Status afterStep(Process process);
+  Status endClusters();
+  Status checkLimit(Running &running) const;
   bool hasClosedLoop(uint64_t cluster) const;
-  void noteLoop(Process process, const Warp &warp);
+  Status noteLoop(Process process, const Warp &warp, bool looked);
+  void issueWarps(const Cluster &cluster);
   void restore();
   Status explain(Status failed, const OrderReport &report) const;
   Expected<LaunchStats> replay();

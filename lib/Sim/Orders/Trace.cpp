@@ -9,11 +9,13 @@ namespace fp4::sim {
 // Bytes
 //===----------------------------------------------------------------------===//
 
-uint32_t StepSets::with(uint32_t set, uint32_t step) {
+uint32_t StepSets::with(uint32_t set, uint32_t step, uint32_t previous) {
   const auto [entry, fresh] = larger.try_emplace({set, step}, uint32_t(sets.size()));
   if (fresh) {
     std::vector<uint32_t> steps = sets[set];
-    if (steps.empty() || steps.back() != step)
+    if (!steps.empty() && steps.back() == previous)
+      steps.back() = step;
+    else if (steps.empty() || steps.back() != step)
       steps.push_back(step);
     sets.push_back(std::move(steps));
   }
@@ -35,22 +37,22 @@ void ByteHistory::collect(const Byte &byte, uint8_t use, bool ticket,
     before.push_back(byte.poison - 1);
 }
 
-void ByteHistory::record(Byte &byte, uint8_t use, bool, uint32_t step) {
+void ByteHistory::record(Byte &byte, uint8_t use, uint32_t previous, uint32_t step) {
   if (use == uint8_t(ByteUse::Poison)) {
     byte.poison = step + 1;
     return;
   }
   if (byte.last && byte.use == use && commute(use, false, use, false)) {
-    byte.last = sets.with(byte.last, step);
+    byte.last = sets.with(byte.last, step, previous);
     return;
   }
   byte.older = byte.last;
-  byte.last = sets.with(0, step);
+  byte.last = sets.with(0, step, previous);
   byte.use = use;
 }
 
-void ByteHistory::use(uint32_t step, bool ticket, uint8_t use, const ByteRange &range,
-                      std::vector<uint32_t> &before) {
+void ByteHistory::use(uint32_t step, uint32_t previous, bool ticket, uint8_t use,
+                      const ByteRange &range, std::vector<uint32_t> &before) {
   ofTickets.resize(step + 1);
   ofTickets[step] = ticket;
   Byte was, now; // neighbours mostly have one history
@@ -66,7 +68,7 @@ void ByteHistory::use(uint32_t step, bool ticket, uint8_t use, const ByteRange &
         was = now = byte;
         known = true;
         collect(was, use, ticket, before);
-        record(now, use, ticket, step);
+        record(now, use, previous, step);
       }
       byte = now;
     }
@@ -115,6 +117,15 @@ static bool mayComeFirst(const ObjectAccess &earlier, const ObjectAccess &later)
          (earlier.phase & 1) == (later.phase & 1);
 }
 
+/// Whether who made this wait has arrived since then in the phase that ends now, which therefore
+/// does not end before the wait.
+bool Trace::isNeeded(uint32_t wait, const ObjectAccess &completing) const {
+  return std::ranges::any_of(objects.at(completing.object), [&](const ObjectStep &arrival) {
+    return arrival.access.use == ObjectUse::Arrive && arrival.access.phase == completing.phase &&
+           arrival.step < steps.size() && before(wait, arrival.step);
+  });
+}
+
 void Trace::useObject(uint32_t step, const ObjectAccess &access, Past &past, Past &waited,
                       std::vector<Before> &before) {
   auto &history = objects[access.object];
@@ -125,12 +136,13 @@ void Trace::useObject(uint32_t step, const ObjectAccess &access, Past &past, Pas
     const bool awaits = access.use == ObjectUse::Await && earlier.access.use == ObjectUse::Arrive &&
                         earlier.access.phase == access.phase;
     ObjectAccess alone = access;
-    alone.completes = false; // both have happened, in one phase
+    const bool spoils = earlier.access.use == ObjectUse::Await; // what it waited for the phase before
+    alone.completes &= spoils; // of arrivals both have happened, in one phase
     if (awaits)
       join(waited, earlier.step);
     else if (!commute(earlier.access, alone)) {
       join(past, earlier.step);
-      if (mayComeFirst(earlier.access, access))
+      if (mayComeFirst(earlier.access, access) && !(spoils && isNeeded(earlier.step, access)))
         before.push_back({earlier.step, false});
     }
   }
@@ -159,9 +171,11 @@ std::vector<uint32_t> Trace::add(Process process, const Footprint &footprint) {
   Past own = beginOf(process), past = own, waited(own.size());
   std::vector<Before> candidates;
   std::vector<uint32_t> users;
+  const auto earlier = ofProcess.find(process);
+  const uint32_t previous = earlier == ofProcess.end() ? ~0u : earlier->second.back();
   for (uint8_t use = 0; use < kByteUses; ++use)
     for (const ByteRange &range : footprint.bytes[use])
-      memory.use(step, footprint.ticket, use, range, users);
+      memory.use(step, previous, footprint.ticket, use, range, users);
   for (uint32_t user : users) {
     candidates.push_back({user, true});
     join(past, user);

@@ -21,7 +21,8 @@ class StepSets {
 public:
   StepSets() : sets(1) {} ///< 0 is empty
   const std::vector<uint32_t> &operator[](uint32_t set) const { return sets[set]; }
-  uint32_t with(uint32_t set, uint32_t step);
+  /// `step` comes after `previous` of the same process, and stands for it.
+  uint32_t with(uint32_t set, uint32_t step, uint32_t previous);
 
 private:
   std::vector<std::vector<uint32_t>> sets;
@@ -31,8 +32,9 @@ private:
 /// Who used each byte last.
 class ByteHistory {
 public:
-  /// Notes a use by `step` and adds the earlier steps on which it depends to `before`.
-  void use(uint32_t step, bool ticket, uint8_t use, const ByteRange &range,
+  /// Notes a use by `step`, which follows `previous` of its process, and adds the earlier steps on
+  /// which it depends to `before`.
+  void use(uint32_t step, uint32_t previous, bool ticket, uint8_t use, const ByteRange &range,
            std::vector<uint32_t> &before);
 
 private:
@@ -46,7 +48,7 @@ private:
   };
   using Page = std::array<Byte, kPage>;
   void collect(const Byte &byte, uint8_t use, bool ticket, std::vector<uint32_t> &before) const;
-  void record(Byte &byte, uint8_t use, bool ticket, uint32_t step);
+  void record(Byte &byte, uint8_t use, uint32_t previous, uint32_t step);
 
   std::unordered_map<uint64_t, std::unique_ptr<Page>> pages;
   StepSets sets;
@@ -86,6 +88,7 @@ private:
     bool memory; ///< through bytes
   };
   void join(Past &past, uint32_t step) const;
+  bool isNeeded(uint32_t wait, const ObjectAccess &completing) const;
   void joinAwaited(Past &past, const AwaitedTicket &awaited) const;
   Past beginOf(Process process) const;
   void useObject(uint32_t step, const ObjectAccess &access, Past &past, Past &waited,
@@ -95,7 +98,7 @@ private:
 
   std::vector<Step> steps;
   std::unordered_map<Process, std::vector<uint32_t>> ofProcess;
-  std::unordered_map<Process, uint32_t> issues; ///< the steps that issued operations
+  std::unordered_map<Process, uint32_t> issues; ///< the steps that issued operations, started warps
   ByteHistory memory;
   struct ObjectStep {
     ObjectAccess access;

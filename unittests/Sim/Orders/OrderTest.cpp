@@ -24,13 +24,14 @@ struct Wanted {
   uint64_t most = 0;
   const char *check = "strict";
   std::string replay = {};
+  uint64_t limit = 1'000'000;
 };
 
 Explored explore(const std::string &ptx, const Wanted &wanted) {
   Explored found;
   SimOptions options;
   options.policy = CompletionPolicy::Exhaustive;
-  options.instructionLimit = 1'000'000;
+  options.instructionLimit = wanted.limit;
   const auto instruments = instrument(wanted.check, options);
   options.trackWrites = false;
   options.orders.reduce = wanted.reduce;
@@ -58,7 +59,9 @@ Explored explore(const std::string &ptx, const Wanted &wanted) {
   Params params;
   params.add(out);
   auto stats = simulator.launch(
-      **program, "test", {.grid = {wanted.ctas, 1, 1}, .block = {32 * wanted.warps, 1, 1}},
+      **program, "test",
+      {.grid = {wanted.ctas, 1, 1},
+       .block = {32 * wanted.warps, 1, 1}},
       params.span());
   if (!stats)
     found.run = {{}, stats.error().message, stats.error().note};
@@ -212,7 +215,8 @@ std::string numberKernel(bool bug) {
 TEST(Orders, ABugInOneOrderOfThousands) {
   const Explored wrong = explore(numberKernel(true), {.warps = 7});
   EXPECT_THAT(wrong.run.error, HasSubstr("the result depends on the order: byte 4 of 'out' is"));
-  EXPECT_LE(wrong.report.orders, 5040u);
+  EXPECT_EQ(explore(numberKernel(true), {.warps = 7, .replay = wrong.report.order}).run.error,
+            wrong.run.error);
   const Explored right = explore(numberKernel(false), {.warps = 7, .check = "off"});
   EXPECT_EQ(right.run.error, "");
   EXPECT_EQ(right.report.orders, 5040u);
@@ -270,6 +274,155 @@ TEST(Orders, ARingWithoutItsReleaseFails) {
   EXPECT_NE(explore(ringKernel(3, false), {.warps = 2, .check = "off"}).run.error, "");
   EXPECT_NE(explore(ringKernel(3, false), {.warps = 2}).report.failure,
             OrderReport::Failure::None);
+}
+
+//===--- What happens before what -----------------------------------------===//
+
+TEST(Orders, AClusterThatTheLauncherStartedMayBeFirst) {
+  // Each cluster takes a number, and then asks for the work of another.
+  const std::string text = oneLane(
+      "  mov.u32 %r3, %ctaid.x;\n  atom.global.add.u32 %r4, [%out], 1;\n"
+      "  mul.wide.u32 %rd1, %r3, 4;\n  add.u64 %rd1, %rd1, %out;\n  add.u32 %r4, %r4, 1;\n"
+      "  st.global.b32 [%rd1+4], %r4;\n  mov.u32 %r2, bar;\n  mov.u32 %r5, response;\n"
+      "  mbarrier.init.shared::cta.b64 [%r2], 1;\n  fence.mbarrier_init.release.cluster;\n"
+      "  mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r2], 16;\n"
+      "  clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.b128 "
+      "[%r5], [%r2];\n"
+      "W:\n  mbarrier.try_wait.parity.shared::cta.b64 %p1, [%r2], 0;\n  @!%p1 bra W;\n",
+      "  .shared .align 8 .b64 bar;\n  .shared .align 16 .b8 response[16];\n");
+  const Explored found =
+      explore(text, {.ctas = 2, .words = 3, .results = true, .check = "off"});
+  EXPECT_EQ(found.run.error, "");
+  EXPECT_TRUE(found.report.complete);
+  EXPECT_EQ(found.results, (std::set<std::vector<uint32_t>>{{2, 1, 2}, {2, 2, 1}, {1, 1, 0}}));
+}
+
+TEST(Orders, ACopyOfThreadsReadsWhenItIsDone) {
+  const std::string wait = "  cp.async.wait_all;\n";
+  const auto text = [&](bool first) {
+    return oneLane("  mov.u32 %r2, buffer;\n  mov.u32 %r3, 5;\n"
+                   "  cp.async.ca.shared.global [%r2], [%out+16], 4;\n" +
+                       (first ? wait : "") +
+                       "  st.global.b32 [%out+16], %r3;\n"
+                       "  atom.global.add.u32 %r4, [%out+32], 1;\n" +
+                       wait + "  ld.shared.b32 %r5, [%r2];\n  st.global.b32 [%out], %r5;\n",
+                   "  .shared .align 16 .b8 buffer[16];\n");
+  };
+  const Explored late = explore(text(false), {.words = 12, .check = "off"});
+  EXPECT_THAT(late.run.error, HasSubstr("the result depends on the order: byte 0 of 'out'"));
+  const Explored right = explore(text(true), {.words = 12});
+  EXPECT_EQ(right.run.error + right.run.note, "");
+  EXPECT_EQ(right.report.orders, 1u);
+  EXPECT_EQ(right.run.out[0], 0u);
+}
+
+/// Two warps, of which one lane each executes the body after the other has initialised `bar`.
+std::string barrierKernel(int arrivals, const std::string &body) {
+  return kernelText("  and.b32 %r0, %t, 31;\n  shr.u32 %r1, %t, 5;\n  mov.u32 %r2, bar;\n"
+                    "  setp.ne.u32 %p0, %t, 0;\n  setp.ne.u32 %p1, %r0, 0;\n"
+                    "  setp.eq.u32 %p2, %r1, 0;\n  @%p0 bra READY;\n" +
+                        fmt::format("  mbarrier.init.shared::cta.b64 [%r2], {};\n", arrivals) +
+                        "READY:\n  bar.sync 0;\n  @%p1 bra END;\n"
+                        "  mbarrier.arrive.shared::cta.b64 %rd1, [%r2];\n" +
+                        body + "END:\n",
+                    "  .shared .align 8 .b64 bar;\n");
+}
+
+TEST(Orders, AWaitByStateMayComeTooLate) {
+  const std::string body = "  @%p2 bra END;\nW:\n"
+                           "  mbarrier.test_wait.shared::cta.b64 %p3, [%r2], %rd1;\n"
+                           "  @!%p3 bra W;\n";
+  EXPECT_THAT(explore(barrierKernel(1, body), {.warps = 2, .check = "off"}).run.error,
+              HasSubstr("is waited for with the state of phase 0"));
+  const Explored right = explore(barrierKernel(2, body), {.warps = 2, .check = "off"});
+  EXPECT_EQ(right.run.error, "");
+  EXPECT_TRUE(right.report.complete);
+}
+
+TEST(Orders, ArrivalsThatAreCountedDoNotCommute) {
+  const auto text = [](const char *count) {
+    return barrierKernel(3, fmt::format("  {};\n  mul.wide.u32 %rd2, %r1, 4;\n"
+                                        "  add.u64 %rd2, %rd2, %out;\n"
+                                        "  st.global.b32 [%rd2], %r3;\n",
+                                        count));
+  };
+  EXPECT_THAT(explore(text("mbarrier.pending_count.b64 %r3, %rd1"), {.warps = 2}).run.error,
+              HasSubstr("the result depends on the order"));
+  const Explored right = explore(text("mov.u32 %r3, 3"), {.warps = 2});
+  EXPECT_EQ(right.run.error, "");
+  EXPECT_EQ(right.report.orders, 1u);
+}
+
+TEST(Orders, ReductionsCommuteHoweverManyKindsThereAre) {
+  std::string body;
+  int place = 0;
+  for (const char *kind : {"and.b32", "or.b32", "xor.b32", "add.u32", "min.u32", "max.u32",
+                           "min.s32", "max.s32"})
+    body += fmt::format("  red.global.{} [%out+{}], %r1;\n", kind, 8 * place++);
+  for (const char *kind : {"and.b64", "or.b64", "xor.b64", "add.u64", "min.u64", "max.u64"})
+    body += fmt::format("  red.global.{} [%out+{}], %out;\n", kind, 8 * place++);
+  body.resize(body.rfind("  red"));
+  const Explored found = explore(oneLane(body), {.warps = 2, .words = 32});
+  EXPECT_EQ(found.run.error, "");
+  EXPECT_EQ(found.report.orders, 1u);
+}
+
+//===--- Loops that wait --------------------------------------------------===//
+
+TEST(Orders, ALoopOfPlainReadsEnds) {
+  const Explored found = explore(
+      oneLane("  setp.eq.u32 %p1, %r1, 1;\n  @%p1 bra SET;\n"
+              "SPIN:\n  ld.global.b32 %r2, [%out];\n  setp.eq.u32 %p2, %r2, 0;\n"
+              "  @%p2 bra SPIN;\n  bra END;\nSET:\n  mov.u32 %r3, 7;\n"
+              "  st.global.b32 [%out], %r3;\n"),
+      {.warps = 2, .check = "off"});
+  EXPECT_EQ(found.run.error, "");
+  EXPECT_TRUE(found.report.complete);
+  EXPECT_TRUE(found.report.everyAccess);
+}
+
+TEST(Orders, ALoopThatCountsWhileItWaitsIsAnError) {
+  const Explored found = explore(
+      oneLane("SPIN:\n  add.u32 %r4, %r4, 1;\n  ld.acquire.gpu.global.b32 %r2, [%out];\n"
+              "  setp.eq.u32 %p2, %r2, 0;\n  @%p2 bra SPIN;\n"),
+      {});
+  EXPECT_THAT(found.run.error, HasSubstr("warp 0, at test.ptx:"));
+  EXPECT_THAT(found.run.error, HasSubstr("never came back to the same registers"));
+}
+
+TEST(Orders, TheLimitEndsALoopThatWrites) {
+  const std::string text =
+      oneLane("  mov.u32 %r3, 0;\nSPIN:\n  add.u32 %r3, %r3, 1;\n"
+              "  st.release.gpu.global.b32 [%out], %r3;\n  setp.lt.u32 %p2, %r3, 100;\n"
+              "  @%p2 bra SPIN;\n");
+  EXPECT_THAT(explore(text, {.limit = 300}).run.error, HasSubstr("endless loop"));
+  EXPECT_EQ(explore(text, {.limit = 1000}).run.error, "");
+}
+
+TEST(Orders, ALoopWaitsForATimeLimitOfAnotherCluster) {
+  const auto text = [](const char *flag) {
+    return oneLane(
+        fmt::format("  mov.u32 %r3, %ctaid.x;\n  setp.eq.u32 %p1, %r3, 1;\n  @%p1 bra SET;\n"
+                    "SPIN:\n  ld.acquire.gpu.global.b32 %r2, [%out];\n"
+                    "  setp.eq.u32 %p2, %r2, 0;\n  @%p2 bra SPIN;\n  bra END;\nSET:\n"
+                    "  mov.u32 %r4, bar;\n  mbarrier.init.shared::cta.b64 [%r4], 1;\n"
+                    "  mbarrier.try_wait.parity.shared::cta.b64 %p3, [%r4], 0;\n"
+                    "  mov.u32 %r5, {};\n  st.release.gpu.global.b32 [%out], %r5;\n",
+                    flag),
+        "  .shared .align 8 .b64 bar;\n");
+  };
+  EXPECT_EQ(explore(text("1"), {.ctas = 2}).run.error, "");
+  EXPECT_THAT(explore(text("0"), {.ctas = 2}).run.error, HasSubstr("livelock"));
+}
+
+//===--- Replay -----------------------------------------------------------===//
+
+TEST(Orders, AnOrderOfAnotherKernelIsAnError) {
+  for (const char *order : {"test: 0.0.9", "test: 0.0.9 0.0.0", "test: 0.0.0*99"})
+    EXPECT_THAT(explore(addKernel(true), {.warps = 2, .replay = order}).run.error,
+                HasSubstr("the order to replay is not one of this launch"))
+        << order;
+  EXPECT_EQ(explore(addKernel(true), {.warps = 2, .replay = "test: 0.0.1"}).run.error, "");
 }
 
 //===--- What is left out -------------------------------------------------===//
