@@ -92,9 +92,10 @@ void addLayoutCommand(CLI::App &app, Options &options) {
 
 /// What measurements and tests need. --help leaves it out and fits a screen; --help-all has it.
 constexpr const char *kRareOptions[] = {
-    "--ptxas",   "--kernel",    "--multiprocessors", "--no-arithmetic", "--time-phases", "--explain",
-    "--threads", "--unwritten", "--stats",           "--limit",         "--no-verify",   "--compare",
-    "--sample-after", "--tune-limit", "--retune", "--mix", "--time-only", "--max-orders", "--replay"};
+    "--ptxas",        "--kernel",     "--multiprocessors", "--no-arithmetic", "--time-phases",
+    "--explain",      "--threads",    "--unwritten",       "--stats",         "--limit",
+    "--no-verify",    "--compare",    "--sample-after",    "--tune-limit",    "--retune",
+    "--mix",          "--time-only",  "--max-orders",      "--replay",        "--overlap-launches"};
 
 /// Options without a group are not in the help.
 void addHelp(CLI::App &app, int argc, char **argv) {
