@@ -22,8 +22,6 @@ with the command that repeats it, then "N passed, N failed".
 """
 import collections
 import itertools
-import pathlib
-import shutil
 import sys
 
 import recipes
@@ -172,74 +170,29 @@ def in_full(case):
         plan in ("chosen", "converted", "warps") or result == "bf16")
 
 
-def pack(folder, library, rows, distributions):
-    """Leaves the library in the folder with its runs, a line each."""
-    shutil.move(library, folder / library.name)
-    (folder / library.with_suffix(".txt").name).write_text("".join(
-        f"{library.name} --shape {m} --dist {distribution}\n"
-        for m, distribution in itertools.product(rows, distributions)))
-    outcome = sweeping.Outcome()
-    outcome.passed = len(rows) * len(distributions)
-    return outcome
-
-
-def check_group(tools, scratch, key, rows, schedules, distributions, folder):
-    """Compiles one library and runs it for every M, schedule and distribution."""
-    fmt, result, operands, plan, m, n, k = key
-    stem = scratch / f"{fmt}_{result}_{operands}_{plan}_m{m}_n{n}_k{k}".replace("?", "")
-    target = TARGETS.get(plan, "sm_100a")
-    library, command, built = sweeping.compile_library(tools, stem, program(*key),
-                                                       f"--target={target}", cubins=folder is not None)
-    outcome = sweeping.Outcome()
-    runs = list(itertools.product(rows, schedules, distributions))
-    if built.returncode:
-        outcome.failures = [f"{sweeping.shell(command)}\n{built.stderr}"] * len(runs)
-        return outcome
-    if folder:
-        return pack(folder, library, rows, distributions)
-    for m, (policy, seed), distribution in runs:
-        outcome.run([tools / "fp4-run", library, "--device=sim", f"--shape={m}",
-                     f"--policy={policy}", f"--seed={seed}", f"--dist={distribution}",
-                     "--threads=1", "--check=strict"])
-    library.unlink()
-    return outcome
+def libraries(cases, distributions):
+    """A program for all M of a case that differs in nothing else."""
+    groups = collections.defaultdict(list)
+    for fmt, result, operands, rows, plan, n, k, m in cases:
+        key = (fmt, result, operands, plan, "?" if rows == "dynamic" else m, n, k)
+        groups[key] += [[f"--shape={m}", f"--dist={distribution}"] for distribution in distributions]
+    for key, runs in groups.items():
+        yield sweeping.Program(sweeping.file_name(*key), program(*key),
+                               [f"--target={TARGETS.get(key[3], 'sm_100a')}"], runs)
 
 
 def main():
-    parser = sweeping.option_parser(__doc__)
-    parser.add_argument("--schedules", default="all", help="all, or eager")
+    parser = sweeping.product_parser(__doc__)
     parser.add_argument("--dist", default="gaussian,exact", help="distributions of the inputs")
     parser.add_argument("--plans", default="tiles", choices=PLANS,
                         help="tiles of all widths; or pairs, clusters and other plans; or results "
                              "stored by TMA; or products of converted operands, of swapped ones, or of mma.sync")
-    parser.add_argument("--pack", type=pathlib.Path, metavar="FOLDER",
-                        help="run nothing: leave the libraries there, with their runs, for a GPU")
     options = parser.parse_args()
-
-    if options.pack:
-        options.pack.mkdir(parents=True, exist_ok=True)
     plans = PLANS[options.plans]
     cases = subset(plans)
     if options.full:
         cases += filter(in_full, all_cases(plans))
-    cases = dict.fromkeys(cases)
-    schedules = SCHEDULES if options.schedules == "all" else SCHEDULES[:1]
-    distributions = options.dist.split(",")
-    groups = {}
-    for fmt, result, operands, rows, plan, n, k, m in cases:
-        key = (fmt, result, operands, plan, "?" if rows == "dynamic" else m, n, k)
-        groups.setdefault(key, []).append(m)
-    libraries = collections.Counter(key[3] for key in groups)
-    print("libraries by plan:", ", ".join(f"{plan}: {libraries[plan]}" for plan in plans))
-    if options.list:
-        for key, rows in groups.items():
-            print(*key, "M", *rows)
-        print(f"{len(cases)} shapes in {len(groups)} libraries, "
-              f"{len(cases) * len(schedules) * len(distributions)} runs")
-        return 0
-    return sweeping.run_all(options, check_group,
-                            [(key, rows, schedules, distributions, options.pack)
-                             for key, rows in groups.items()])
+    return sweeping.run_products(options, list(libraries(dict.fromkeys(cases), options.dist.split(","))), SCHEDULES)
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ library is compiled per program and run by fp4-run for every M under several sch
 with its strict hazard check. Prints every failure with the command that repeats it, then "N passed, N
 failed".
 """
+import collections
 import itertools
 import sys
 
@@ -72,37 +73,16 @@ def program(result, operands, epilogue, tile, m, n, k):
     return "\n".join([f"func.func @product({', '.join(arguments)}) -> {y} {{", *body, "}", ""])
 
 
-def check_group(tools, scratch, key, rows):
-    """Compiles one library and runs it for every M and schedule."""
-    stem = scratch / "_".join(map(str, key)).replace("?", "any")
-    library, command, built = sweeping.compile_library(tools, stem, program(*key), "--target=sm_90a",
-                                                       cubins=False)
-    outcome = sweeping.Outcome()
-    runs = list(itertools.product(rows, SCHEDULES))
-    if built.returncode:
-        outcome.failures = [f"{sweeping.shell(command)}\n{built.stderr}"] * len(runs)
-        return outcome
-    for m, (policy, seed) in runs:
-        outcome.run([tools / "fp4-run", library, "--device=sim", f"--shape={m}", f"--policy={policy}",
-                     f"--seed={seed}", "--threads=1", "--check=strict"])
-    library.unlink()
-    return outcome
-
-
 def main():
-    options = sweeping.option_parser(__doc__).parse_args()
+    options = sweeping.product_parser(__doc__).parse_args()
     cases = list(itertools.product(RESULTS, OPERANDS, EPILOGUES, ROWS, TILES, N, K, M))
-    cases = cases if options.full else sweeping.covering(cases)
-    groups = {}
-    for result, operands, epilogue, rows, tile, n, k, m in cases:
+    groups = collections.defaultdict(list)
+    for result, operands, epilogue, rows, tile, n, k, m in cases if options.full else sweeping.covering(cases):
         key = (result, operands, epilogue, tile, "?" if rows == "dynamic" else m, n, k)
-        groups.setdefault(key, []).append(m)
-    if options.list:
-        for key, rows in groups.items():
-            print(*key, "M", *rows)
-        print(f"{len(cases)} shapes in {len(groups)} libraries, {len(cases) * len(SCHEDULES)} runs")
-        return 0
-    return sweeping.run_all(options, check_group, list(groups.items()))
+        groups[key].append([f"--shape={m}"])
+    programs = [sweeping.Program(sweeping.file_name(*key), program(*key), ["--target=sm_90a"], runs)
+                for key, runs in groups.items()]
+    return sweeping.run_products(options, programs, SCHEDULES)
 
 
 if __name__ == "__main__":

@@ -112,37 +112,11 @@ def all_cases():
         yield case
 
 
-def check_case(tools, scratch, number, case, schedules):
-    library, command, built = sweeping.compile_library(tools, scratch / f"product_{number}",
-                                                       program(*case), cubins=False)
-    outcome = sweeping.Outcome()
-    if built.returncode:
-        outcome.failures = [f"{sweeping.shell(command)}\n{program(*case)}{built.stderr}"]
-        return outcome
-    for policy, seed in schedules:
-        outcome.run([tools / "fp4-run", library, "--device=sim", f"--policy={policy}",
-                     f"--seed={seed}", "--threads=1", "--check=strict"])
-    if outcome.failures:
-        outcome.failures.append(program(*case))
-    library.unlink()
-    return outcome
-
-
 def main():
-    parser = sweeping.option_parser(__doc__)
-    parser.add_argument("--schedules", default="all", help="all, or eager")
-    options = parser.parse_args()
-    cases = list(all_cases())
-    if not options.full:
-        cases = sweeping.covering(cases)
-    schedules = SCHEDULES if options.schedules == "all" else SCHEDULES[:1]
-    if options.list:
-        for case in cases:
-            print(*case)
-        print(f"{len(cases)} programs, {len(cases) * len(schedules)} runs")
-        return 0
-    return sweeping.run_all(options, check_case,
-                            [(number, case, schedules) for number, case in enumerate(cases)])
+    options = sweeping.product_parser(__doc__).parse_args()
+    cases = all_cases() if options.full else sweeping.covering(all_cases())
+    programs = [sweeping.Program(sweeping.file_name(*case), program(*case), [], [[]]) for case in cases]
+    return sweeping.run_products(options, programs, SCHEDULES)
 
 
 if __name__ == "__main__":

@@ -25,7 +25,6 @@ no kernel is listed and counts as a failure unless --partial is given. Ends with
 import itertools
 import pathlib
 import re
-import shutil
 import sys
 
 import recipes
@@ -290,10 +289,7 @@ def run_library(tools, stem, name, text, target, runs, options):
     elif built.returncode:
         outcome.failures.append(built.stderr)
     elif options.pack:
-        shutil.move(library, options.pack / library.name)
-        (options.pack / library.with_suffix(".txt").name).write_text(
-            "".join(f"{library.name} {sweeping.shell(arguments)}\n" for arguments in runs))
-        outcome.passed += len(runs)
+        outcome = sweeping.pack(options.pack, library, runs)
     else:
         for arguments in runs:
             outcome.run([tools / "fp4-run", library, "--device=sim", "--threads=1",
@@ -330,7 +326,6 @@ def main():
     parser.add_argument("--partial", action="store_true",
                         help="combinations without a kernel are no failures")
     parser.add_argument("--cubins", action="store_true", help="assemble every kernel too")
-    parser.add_argument("--pack", type=pathlib.Path, metavar="FOLDER", help="run nothing: leave the libraries there")
     parser.add_argument("--match", default="", help="only cases whose values, as --list prints "
                                                     "them, contain this")
     parser.add_argument("--part", default="1/1", metavar="I/N", help="every Nth library, from the Ith")

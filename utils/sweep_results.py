@@ -146,46 +146,21 @@ def all_cases():
 
 def is_one_kernel(tools, path):
     fused = subprocess.run([tools / "fp4-runner", path, "--emit=mlir", "--compile-to=fused"],
-                                    capture_output=True, text=True, check=False).stdout
+                           capture_output=True, text=True, check=False).stdout
     others = [op for op in ("linalg.generic", "fp4.quantize ", "fp4.amax ") if op in fused]
     return [] if fused.count("fp4.blockscaled_matmul") == 1 and not others else [f"not one kernel: {others}\n"]
 
 
-def check_case(tools, scratch, number, case, schedules):
-    text = program(case)
-    plan = PLANS[case[-1]] and [f"--plan=tile_product, {PLANS[case[-1]]}"]
-    library, command, built = sweeping.compile_library(tools, scratch / f"product_{number}", text, *plan,
-                                                       cubins=False)
-    outcome = sweeping.Outcome()
-    if built.returncode:
-        outcome.failures = [f"{sweeping.shell(command)}\n{text}{built.stderr}"]
-        return outcome
-    outcome.failures += is_one_kernel(tools, scratch / f"product_{number}.mlir")
-    shape = [f"--shape={case[8][1:]}"] if case[8][0] == "?" else []
-    for policy, seed in schedules:
-        outcome.run([tools / "fp4-run", library, "--device=sim", *shape, f"--policy={policy}",
-                     f"--seed={seed}", "--threads=1", "--check=strict"])
-    if outcome.failures:
-        outcome.failures.append(text)
-    library.unlink()
-    return outcome
+def library(case):
+    plan, rows = PLANS[case[-1]], case[8]
+    return sweeping.Program(sweeping.file_name(*case), program(case), [f"--plan=tile_product, {plan}"] if plan else [],
+                            [[f"--shape={rows[1:]}"] if rows[0] == "?" else []])
 
 
 def main():
-    parser = sweeping.option_parser(__doc__)
-    parser.add_argument("--schedules", default="all", help="all, or eager")
-    options = parser.parse_args()
-    cases = list(all_cases())
-    if not options.full:
-        cases = sweeping.covering(cases)
-    schedules = SCHEDULES if options.schedules == "all" else SCHEDULES[:1]
-    if options.list:
-        for case in cases:
-            print(*case)
-        print(f"{len(cases)} programs, {len(cases) * len(schedules)} runs")
-        return 0
-    return sweeping.run_all(options, check_case,
-                            [(number, case, schedules) for number, case in enumerate(cases)])
+    options = sweeping.product_parser(__doc__).parse_args()
+    cases = all_cases() if options.full else sweeping.covering(all_cases())
+    return sweeping.run_products(options, [library(case) for case in cases], SCHEDULES, is_one_kernel)
 
 
 if __name__ == "__main__":

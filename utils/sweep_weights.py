@@ -11,6 +11,7 @@ alpha is none, one number, one for each row or one for each column. M is dynamic
 compiled per program and run by fp4-run for every M under every schedule of the simulator, with its
 strict hazard check. Prints every failure with the command that repeats it, then "N passed, N failed".
 """
+import collections
 import itertools
 import sys
 
@@ -75,39 +76,14 @@ def all_cases():
             yield case
 
 
-def check_group(tools, scratch, key, rows, schedules):
-    """Compiles one library and runs it for every M and schedule."""
-    stem = scratch / "_".join(map(str, key))
-    library, command, built = sweeping.compile_library(tools, stem, program(*key), "--target=sm_90a",
-                                                       cubins=False)
-    outcome = sweeping.Outcome()
-    runs = list(itertools.product(rows, schedules))
-    if built.returncode:
-        outcome.failures = [f"{sweeping.shell(command)}\n{built.stderr}"] * len(runs)
-        return outcome
-    for m, (policy, seed) in runs:
-        outcome.run([tools / "fp4-run", library, "--device=sim", f"--shape={m}", f"--policy={policy}",
-                     f"--seed={seed}", "--threads=1", "--check=strict"])
-    library.unlink()
-    return outcome
-
-
 def main():
-    parser = sweeping.option_parser(__doc__)
-    parser.add_argument("--schedules", default="all", help="all, or eager")
-    options = parser.parse_args()
-    cases = list(all_cases()) if options.full else sweeping.covering(all_cases())
-    schedules = SCHEDULES if options.schedules == "all" else SCHEDULES[:1]
-    groups = {}
-    for *key, m in cases:
-        groups.setdefault(tuple(key), []).append(m)
-    if options.list:
-        for key, rows in groups.items():
-            print(*key, "M", *rows)
-        print(f"{len(cases)} shapes in {len(groups)} libraries, {len(cases) * len(schedules)} runs")
-        return 0
-    return sweeping.run_all(options, check_group,
-                            [(key, rows, schedules) for key, rows in groups.items()])
+    options = sweeping.product_parser(__doc__).parse_args()
+    groups = collections.defaultdict(list)
+    for *key, m in all_cases() if options.full else sweeping.covering(all_cases()):
+        groups[tuple(key)].append([f"--shape={m}"])
+    programs = [sweeping.Program(sweeping.file_name(*key), program(*key), ["--target=sm_90a"], runs)
+                for key, runs in groups.items()]
+    return sweeping.run_products(options, programs, SCHEDULES)
 
 
 if __name__ == "__main__":

@@ -1,11 +1,14 @@
 """What the sweeps share: choosing cases that cover every pair of values, compiling programs, running
-the libraries in the simulator, and counting."""
+the libraries in the simulator or packing them for a GPU, and counting."""
 import argparse
+import collections
 import concurrent.futures
 import itertools
 import os
 import pathlib
 import random
+import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -62,6 +65,17 @@ def sampled_covering(parameters, valid, wanted, tries=400):
     return chosen
 
 
+# A program: its name in files and lists, its text, options of fp4-runner, and the lists of options of
+# fp4-run under which it runs.
+Program = collections.namedtuple("Program", "name text arguments runs")
+
+
+def file_name(*values):
+    """A file's name that says the values: ("nvfp4", (1, 0), "?") is nvfp4_1-0_any."""
+    words = (str(value).replace("?", "any").replace(", ", "-") for value in values)
+    return "_".join(re.sub(r"[^\w.-]", "", word) for word in words)
+
+
 def shell(command):
     return " ".join(str(word) for word in command)
 
@@ -92,6 +106,27 @@ def compile_library(tools, stem, text, *arguments, cubins=True):
                                             env=environment)
 
 
+def pack(folder, library, runs):
+    """Moves the library into the folder, and writes its runs beside it, a line each."""
+    shutil.move(library, folder / library.name)
+    (folder / library.with_suffix(".txt").name).write_text(
+        "".join(f"{shell([library.name, *arguments])}\n" for arguments in runs))
+    outcome = Outcome()
+    outcome.passed = len(runs)
+    return outcome
+
+
+def run_strict(tools, library, runs, schedules):
+    """Runs the library in the simulator, with its strict hazard check, with each of the lists of options
+    `runs` under each of the schedules (policy, seed)."""
+    outcome = Outcome()
+    for arguments, (policy, seed) in itertools.product(runs, schedules):
+        outcome.run([tools / "fp4-run", library, "--device=sim", *arguments, f"--policy={policy}",
+                     f"--seed={seed}", "--threads=1", "--check=strict"])
+    library.unlink()
+    return outcome
+
+
 def option_parser(doc):
     parser = argparse.ArgumentParser(description=doc,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -99,6 +134,14 @@ def option_parser(doc):
     parser.add_argument("--full", action="store_true", help="the whole cross product")
     parser.add_argument("--list", action="store_true", help="print the cases and stop")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--pack", type=pathlib.Path, metavar="FOLDER",
+                        help="run nothing: leave the libraries there, with their runs, for a GPU")
+    return parser
+
+
+def product_parser(doc):
+    parser = option_parser(doc)
+    parser.add_argument("--schedules", default="all", choices=["all", "eager"])
     return parser
 
 
@@ -124,3 +167,37 @@ def run_all(options, check, groups):
     print(f"{passed} passed, {failed} failed"
           + (f", {len(unsupported)} without a kernel" if unsupported else ""))
     return 1 if failed or unsupported else 0
+
+
+def run_products(options, programs, schedules, judge=lambda tools, source: []):
+    """Compiles each program, and runs it under every one of the schedules, or packs it, or lists it, as
+    the options say. judge(tools, source) may return further failures of a program's file. Returns the
+    exit code."""
+    if options.schedules == "eager":
+        schedules = schedules[:1]
+    if options.list:
+        for program in programs:
+            print(program.name, *(shell(arguments) for arguments in program.runs))
+        runs = sum(len(program.runs) for program in programs)
+        print(f"{len(programs)} libraries, {runs * len(schedules)} runs")
+        return 0
+    if options.pack:
+        options.pack.mkdir(parents=True, exist_ok=True)
+
+    def check(tools, scratch, program):
+        stem = scratch / program.name
+        library, command, built = compile_library(tools, stem, program.text, *program.arguments,
+                                                  cubins=options.pack is not None)
+        if built.returncode:
+            outcome = Outcome()
+            outcome.failures = [f"{shell(command)}\n{program.text}{built.stderr}"] * len(program.runs)
+            return outcome
+        if options.pack:
+            return pack(options.pack, library, program.runs)
+        outcome = run_strict(tools, library, program.runs, schedules)
+        outcome.failures += judge(tools, stem.with_suffix(".mlir"))
+        if outcome.failures:
+            outcome.failures.append(program.text)
+        return outcome
+
+    return run_all(options, check, [(program,) for program in programs])
