@@ -23,27 +23,22 @@ public:
   ConvertedProductBuilder(gpu::GPUFuncOp func, const MatmulShape &shape, const KernelPlan &plan,
                           Location loc)
       : FragmentEpilogue(func, shape, plan, loc) {}
-  void build();
+  void build() {
+    buildTiles([&](Value m, Value n) { buildTile(m, n); });
+  }
 
 private:
   void buildTile(Value m, Value n);
   void buildKTile(ValueRange accs, Value row, Value column, Value k);
-  Value rowBlock(Value row, bool mayNotExist);
   Value lastRowBlock();
 };
 } // namespace
-
-void ConvertedProductBuilder::build() {
-  Value numM = countTilesM();
-  forEachWork(numM, constant(shape.tilesN()), [&](Value m, Value n) { buildTile(m, n); });
-  gpu::ReturnOp::create(b, loc);
-}
 
 void ConvertedProductBuilder::buildTile(Value m, Value n) {
   Value row = mul(m, shape.tileM), column = mul(n, shape.tileN);
   SmallVector<Value> accs;
   for (int64_t first = 0; first < shape.tileM; first += kRows)
-    accs.push_back(FragmentOp::create(b, loc, fragment()));
+    accs.push_back(newFragment());
   loop(constant(0), constant(shape.tilesK()), constant(1),
        [&](Value k) { buildKTile(accs, row, column, k); });
   for (auto [i, acc] : llvm::enumerate(accs))
@@ -51,35 +46,28 @@ void ConvertedProductBuilder::buildTile(Value m, Value n) {
               -2 * numerics::convertedExponent(format()));
 }
 
-/// The block of rows of scales of `row`: tiles begin where one does, or in the middle of one. Where
-/// it `mayNotExist`, those rows of A do not either, and take the scales of the last block.
-Value ConvertedProductBuilder::rowBlock(Value row, bool mayNotExist) {
-  Value block = arith::DivUIOp::create(b, loc, row, constant(kScaleBlockRows));
-  return mayNotExist ? arith::MinUIOp::create(b, loc, block, lastRowBlock()) : block;
-}
-
 /// The block of rows of A's scales that has the last row.
 Value ConvertedProductBuilder::lastRowBlock() {
   if (!rows)
     return constant((shape.m - 1) / kScaleBlockRows);
-  return arith::DivUIOp::create(b, loc, arith::SubIOp::create(b, loc, rows, constant(1)),
-                                constant(kScaleBlockRows));
+  return rowBlockOf(arith::SubIOp::create(b, loc, rows, constant(1)));
 }
 
+/// Rows of A behind the first of a tile may not exist. Then they take the scales of the last block.
 void ConvertedProductBuilder::buildKTile(ValueRange accs, Value row, Value column, Value k) {
   Value element = mul(k, shape.tileK);
-  int64_t tileBlocks = shape.tileK / shape.block / kScaleBlockColumns;
-  Value kBlock = mul(k, tileBlocks);
-  Value blocks =
-      existing(kBlock, tileBlocks, llvm::divideCeil(shape.k / shape.block, kScaleBlockColumns));
+  auto [kBlock, blocks] = scaleBlocksOf(k);
   SmallVector<Value> aTiles, aScales;
   for (size_t i = 0; i < accs.size(); ++i) {
     Value first = i ? add(row, constant(int64_t(i) * kRows)) : row;
     aTiles.push_back(load(a, first, element));
-    aScales.push_back(loadScales(scalesA, rowBlock(first, i > 0), kBlock, blocks, kRows));
+    Value rowBlock = rowBlockOf(first);
+    if (i)
+      rowBlock = arith::MinUIOp::create(b, loc, rowBlock, lastRowBlock());
+    aScales.push_back(loadScales(scalesA, rowBlock, kBlock, blocks, kRows));
   }
   Value bTile = load(bb, column, element);
-  Value sb = loadScales(scalesB, rowBlock(column, false), kBlock, blocks, shape.tileN);
+  Value sb = loadScales(scalesB, rowBlockOf(column), kBlock, blocks, shape.tileN);
   Value bHalf = convert(bTile, sb, blocks);
   Value more = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sgt, k, constant(0));
   for (auto [acc, tile, scales] : llvm::zip(accs, aTiles, aScales))

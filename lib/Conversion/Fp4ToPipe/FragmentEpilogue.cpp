@@ -13,6 +13,13 @@ using namespace fp4::pipe;
 /// Elements of a thread that are handled at a time, at most: half of the columns that it covers.
 static constexpr int64_t kElements = 16;
 
+void FragmentEpilogue::buildTiles(WorkBody body) {
+  numM = countTilesM();
+  forEachWork(numM, constant(shape.splits * shape.tilesN()), body);
+  gpu::ReturnOp::create(b, loc);
+}
+
+/// Of the rows that the kernel is given where they are dynamic.
 Value FragmentEpilogue::countTilesM() {
   Value count = constant(shape.dynamicRows() ? 0 : shape.tilesM());
   if (rows)
@@ -47,13 +54,15 @@ Value FragmentEpilogue::convert(Value tile, Value scales, Value blocks) {
   return ConvertTileOp::create(b, loc, type, tile, scales, blocks, Value()).getResult();
 }
 
-FragmentType FragmentEpilogue::fragment() {
-  return FragmentType::get(b.getContext(), {64, width()}, b.getF32Type(), FragmentKind::Wgmma);
+Value FragmentEpilogue::newFragment() {
+  auto type = FragmentType::get(b.getContext(), fragmentSize, b.getF32Type(), fragmentKind);
+  return FragmentOp::create(b, loc, type);
 }
 
 void FragmentEpilogue::forParts(llvm::function_ref<void(VectorType, int64_t)> body) {
-  for (int64_t first = 0; first < width(); first += 2 * kElements)
-    body(VectorType::get({std::min(kElements, (width() - first) / 2)}, b.getF32Type()), first);
+  int64_t width = fragmentSize[1];
+  for (int64_t first = 0; first < width; first += 2 * kElements)
+    body(VectorType::get({std::min(kElements, (width - first) / 2)}, b.getF32Type()), first);
 }
 
 void FragmentEpilogue::storeSums(SumsFrom sums, Value row, Value column, int exponent) {

@@ -9,10 +9,15 @@ namespace fp4 {
 
 class FragmentEpilogue : protected ProductBuilder {
 protected:
-  using ProductBuilder::ProductBuilder;
+  /// Fragments are those of warpgroups: 64 rows, of the columns of a tile; or, transposed, 64 columns.
+  FragmentEpilogue(mlir::gpu::GPUFuncOp func, const MatmulShape &shape, const KernelPlan &plan,
+                   mlir::Location loc)
+      : ProductBuilder(func, shape, plan, loc),
+        fragmentSize{64, shape.transposed ? shape.tileM : shape.tileN} {}
 
-  /// The tiles along m, of the rows that the kernel is given where they are dynamic.
-  mlir::Value countTilesM();
+  /// The whole kernel: `body` for every tile of the result, and of every range of K, that this block
+  /// works on.
+  void buildTiles(WorkBody body);
   /// A box of `map` from (row, column) on, or as many as `depth` columns take.
   mlir::Value load(mlir::Value map, mlir::Value row, mlir::Value column, int64_t depth = 0);
   /// The scales of a k tile of `rows` rows: the `blocks` blocks that exist from (rowBlock, kBlock) on.
@@ -24,13 +29,10 @@ protected:
     return shape.block == 16 ? numerics::BlockFormat::NVFP4 : numerics::BlockFormat::MXFP4;
   }
 
-  /// Columns of a fragment.
-  int64_t width() const {
-    return shape.transposed ? shape.tileM : warpColumns ? warpColumns : shape.tileN;
-  }
-  int64_t warpColumns = 0; ///< of the fragment of a warp, where warps share the columns of a tile
-  /// 64 rows of one warpgroup, of the columns of a tile; or, transposed, 64 columns.
-  pipe::FragmentType fragment();
+  std::array<int64_t, 2> fragmentSize; ///< rows and columns
+  pipe::FragmentKind fragmentKind = pipe::FragmentKind::Wgmma;
+  /// A fragment without sums.
+  mlir::Value newFragment();
 
   /// The sums of each thread from column `first` of its fragment on.
   using SumsFrom = llvm::function_ref<mlir::Value(mlir::VectorType type, int64_t first)>;
@@ -40,6 +42,11 @@ protected:
   /// of the result on.
   void storeSums(SumsFrom sums, mlir::Value row, mlir::Value column, int exponent);
   void storeSums(mlir::Value acc, mlir::Value row, mlir::Value column, int exponent);
+
+  mlir::Value numM; ///< tiles along m
+
+private:
+  mlir::Value countTilesM();
 };
 
 } // namespace fp4

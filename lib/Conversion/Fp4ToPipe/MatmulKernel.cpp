@@ -189,14 +189,13 @@ private:
     Value scaleRowA, scaleRowB;   ///< first row of the scales of A and of B
     Value blockA, blockB;         ///< the blocks of 128 rows of scales where these are
     Value bScaleRow;              ///< row of `column` within its block of scales; null when always 0
-    Value kBegin, kEnd;           ///< k tiles
+    Range k;                      ///< its tiles
     Value part;                   ///< the range of K of a product that is split
     Value alpha, alpha2;          ///< in every lane; null where there is none for the whole tile
   };
 
   Tile findTile(Value m, Value n);
   Value findGroup(Tile &tile, Value m);
-  void findRange(Tile &tile, Value part);
   Value broadcast(Value scalar);
   Value place(gpu::Dimension dimension, int64_t blocks);
   Value load(Value map, Value row, Value column, int64_t parts, Direction direction);
@@ -219,7 +218,6 @@ private:
   void store(Value chunk, const Tile &tile, Value column);
   Value counterIndex(const Tile &tile);
   Value sumOfParts(const Tile &tile, Value column);
-  Value blockOf(Value scaleRow);
   Value numbers(const Tile &tile, Value column, VectorType type, Value global, Value limit);
   Value factors(const Tile &tile, Value alphas, Value column);
 
@@ -297,26 +295,15 @@ Value MatmulBuilder::findGroup(Tile &tile, Value m) {
   return entry(table, m, 2);
 }
 
-/// K tiles are shared out evenly (numerics::splitRange).
-void MatmulBuilder::findRange(Tile &tile, Value part) {
-  tile.part = part;
-  Value splits = constant(shape.splits);
-  auto bound = [&](Value number) -> Value {
-    return arith::DivUIOp::create(b, loc, mul(number, shape.tilesK()), splits);
-  };
-  tile.kBegin = bound(part);
-  tile.kEnd = bound(add(part, constant(1)));
-}
-
 MatmulBuilder::Tile MatmulBuilder::findTile(Value m, Value n) {
   auto shifted = [&](Value first, Value place, int64_t size) {
     return place ? add(first, mul(place, size)) : first;
   };
   Tile tile;
-  tile.kBegin = constant(0);
-  tile.kEnd = constant(shape.tilesK());
+  tile.k = {constant(0), constant(shape.tilesK())};
   if (shape.splits > 1) {
-    findRange(tile, arith::DivUIOp::create(b, loc, n, constant(shape.tilesN())));
+    tile.part = arith::DivUIOp::create(b, loc, n, constant(shape.tilesN()));
+    tile.k = rangeOf(tile.part);
     n = arith::RemUIOp::create(b, loc, n, constant(shape.tilesN()));
   }
   Value group = shape.groups ? findGroup(tile, m) : Value();
@@ -336,16 +323,12 @@ MatmulBuilder::Tile MatmulBuilder::findTile(Value m, Value n) {
     if (shape.alpha == MatmulShape::Alpha::Groups)
       tile.alpha = broadcast(entry(alpha, group, 0));
   }
-  tile.blockA = group || shape.inCluster() ? blockOf(tile.scaleRowA) : m;
-  tile.blockB = blockOf(tile.scaleRowB);
+  tile.blockA = group || shape.inCluster() ? rowBlockOf(tile.scaleRowA) : m;
+  tile.blockB = rowBlockOf(tile.scaleRowB);
   // The tiles of 64, 96 and 192 columns often begin in the middle of a block of scale rows.
   if (shape.splitsScaleBlocks())
     tile.bScaleRow = arith::RemUIOp::create(b, loc, tile.column, constant(kScaleBlockRows));
   return tile;
-}
-
-Value MatmulBuilder::blockOf(Value scaleRow) {
-  return arith::DivUIOp::create(b, loc, scaleRow, constant(kScaleBlockRows));
 }
 
 void MatmulBuilder::buildTile(Value m, Value n) {
@@ -360,7 +343,7 @@ void MatmulBuilder::buildTile(Value m, Value n) {
 }
 
 void MatmulBuilder::buildAccumulation(ValueRange accs, const Tile &tile) {
-  loop(tile.kBegin, tile.kEnd, constant(1), [&](Value k) { buildKTile(accs, tile, k); });
+  loop(tile.k.begin, tile.k.end, constant(1), [&](Value k) { buildKTile(accs, tile, k); });
 }
 
 /// A tile of which each of `parts` blocks along `direction` loads as much as the box of `map`.
@@ -389,12 +372,9 @@ Value MatmulBuilder::loadScales(Value from, Value row, Value rowBlock, Value kBl
 
 void MatmulBuilder::buildKTile(ValueRange accs, const Tile &tile, Value k) {
   Value kElement = mul(k, shape.tileK);
-  int64_t tileBlocks = shape.tileK / shape.block / kScaleBlockColumns;
-  Value kBlock = mul(k, tileBlocks);
-  int64_t columnBlocks = llvm::divideCeil(shape.k / shape.block, kScaleBlockColumns);
-  Value blocks = existing(kBlock, tileBlocks, columnBlocks);
+  auto [kBlock, blocks] = scaleBlocksOf(k);
   Value steps = blocks; // a block of 4 scales is one step of 64 when 16 elements share a scale
-  if (int64_t tileSteps = shape.tileK / kMmaK; tileSteps != tileBlocks)
+  if (int64_t tileSteps = shape.tileK / kMmaK; shape.block != 16)
     steps = existing(mul(k, tileSteps), tileSteps, llvm::divideCeil(shape.k, kMmaK));
 
   auto copyScales = [&](Value from) {
@@ -421,7 +401,7 @@ void MatmulBuilder::buildKTile(ValueRange accs, const Tile &tile, Value k) {
     loadScalesB(scalesB2);
   Value ta = copyScales(sa);
   SmallVector<Value> tbs = llvm::map_to_vector(bScales, [&](Value s) -> Value { return copyScales(s); });
-  Value more = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sgt, k, tile.kBegin);
+  Value more = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sgt, k, tile.k.begin);
   for (auto [acc, bTile, tb] : llvm::zip_equal(accs, bTiles, tbs))
     MmaOp::create(b, loc, acc, aTile, ta, bTile, tb, tile.bScaleRow, more, steps);
 }
@@ -556,7 +536,7 @@ void MatmulBuilder::buildEpilogue(ValueRange accs, const Tile &found) {
 /// Of this block's tile: rows of 128, then columns.
 Value MatmulBuilder::counterIndex(const Tile &tile) {
   Value column = arith::DivUIOp::create(b, loc, tile.column, constant(shape.tileN));
-  return add(mul(blockOf(tile.row), shape.tilesN() * shape.clusterN), column);
+  return add(mul(rowBlockOf(tile.row), shape.tilesN() * shape.clusterN), column);
 }
 
 /// The parts of a chunk, added from the first to the last.

@@ -4,6 +4,8 @@
 
 #include "ElementwiseEmitter.h"
 
+#include "fp4/Numerics/BlockScaledGemm.h"
+
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
@@ -46,6 +48,27 @@ ProductBuilder::ProductBuilder(gpu::GPUFuncOp func, const MatmulShape &shape,
     derived.amax = next();
   if (shape.dynamicRows())
     rows = next();
+}
+
+ProductBuilder::ScaleBlocks ProductBuilder::scaleBlocksOf(Value k) {
+  int64_t ofTile = shape.tileK / shape.block / kScaleBlockColumns;
+  Value first = mul(k, ofTile);
+  return {first,
+          existing(first, ofTile, llvm::divideCeil(shape.k / shape.block, kScaleBlockColumns))};
+}
+
+Value ProductBuilder::rowBlockOf(Value row) {
+  return arith::DivUIOp::create(b, loc, row, constant(kScaleBlockRows));
+}
+
+ProductBuilder::Range ProductBuilder::rangeOf(Value part) {
+  constexpr auto kSlice = int64_t(numerics::splitSlice);
+  int64_t slices = llvm::divideCeil(shape.k, kSlice), tiles = kSlice / shape.tileK;
+  auto bound = [&](Value number) -> Value {
+    Value slice = arith::DivUIOp::create(b, loc, mul(number, slices), constant(shape.splits));
+    return tiles == 1 ? slice : min(mul(slice, tiles), shape.tilesK());
+  };
+  return {bound(part), bound(add(part, constant(1)))};
 }
 
 Value ProductBuilder::loadAlphas(int64_t count, Value alphas, Numbers numbers) {

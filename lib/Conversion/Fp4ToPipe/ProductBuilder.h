@@ -29,6 +29,20 @@ protected:
   /// Elements of the result from a vector of sums of each product.
   mlir::Value convertSums(llvm::ArrayRef<Sums> products, Numbers numbers);
 
+  /// The blocks of columns of scales of k tile `k`: the first, and how many exist, null where every
+  /// tile is whole.
+  struct ScaleBlocks {
+    mlir::Value first, count;
+  };
+  ScaleBlocks scaleBlocksOf(mlir::Value k);
+  /// The block of rows of scales that has `row`.
+  mlir::Value rowBlockOf(mlir::Value row);
+  /// The k tiles of range `part` of a product that is split (numerics::splitRange).
+  struct Range {
+    mlir::Value begin, end;
+  };
+  Range rangeOf(mlir::Value part);
+
   MatmulShape shape;
   mlir::Value a, bb, scalesA, scalesB, alpha, result, rows;
   mlir::Value b2, scalesB2, alpha2; ///< of a dual product

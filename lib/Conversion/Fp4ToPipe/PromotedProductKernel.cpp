@@ -19,7 +19,9 @@ public:
                          Location loc)
       : FragmentEpilogue(func, shape, plan, loc),
         partRows(std::min(shape.tileM, kMostPartRows)) {}
-  void build();
+  void build() {
+    buildTiles([&](Value m, Value n) { buildTile(m, n); });
+  }
 
 private:
   /// Rows of two warpgroups.
@@ -35,17 +37,11 @@ private:
 };
 } // namespace
 
-void PromotedProductBuilder::build() {
-  Value numM = countTilesM();
-  forEachWork(numM, constant(shape.tilesN()), [&](Value m, Value n) { buildTile(m, n); });
-  gpu::ReturnOp::create(b, loc);
-}
-
 void PromotedProductBuilder::buildTile(Value m, Value n) {
   Value row = mul(m, shape.tileM), column = mul(n, shape.tileN);
   SmallVector<Value> accumulators;
   for (int64_t first = 0; first < shape.tileM; first += partRows)
-    accumulators.push_back(FragmentOp::create(b, loc, fragment()));
+    accumulators.push_back(newFragment());
   loop(constant(0), constant(shape.tilesK()), constant(1),
        [&](Value k) { buildKTile(accumulators, row, column, k); });
   for (auto [part, acc] : llvm::enumerate(accumulators))
@@ -63,7 +59,7 @@ void PromotedProductBuilder::buildKTile(ArrayRef<Value> accumulators, Value row,
   Value element = mul(k, shape.tileK);
   Value aTile = load(a, row, element), bTile = load(bb, column, element);
   for (auto [part, acc] : llvm::enumerate(accumulators)) {
-    Value sums = FragmentOp::create(b, loc, fragment());
+    Value sums = newFragment();
     MmaFragmentOp::create(b, loc, sums, aTile, b.getI64IntegerAttr(int64_t(part) * partRows), bTile);
     PromoteOp::create(b, loc, acc, sums, scales[part], column);
   }

@@ -26,9 +26,11 @@ public:
       : FragmentEpilogue(func, shape, plan, loc) {
     int64_t warps = cast<RolePlanAttr>(plan.roles).getDriver(Engine::Tensor).getNumWarps();
     fragmentSize = *warpFragment(shape.tileM, shape.tileN, warps); // the check of the plan has it
-    warpColumns = fragmentSize[1];
+    fragmentKind = FragmentKind::MmaSync;
   }
-  void build();
+  void build() {
+    buildTiles([&](Value m, Value n) { buildTile(m, n); });
+  }
 
 private:
   void buildTile(Value m, Value n);
@@ -38,21 +40,12 @@ private:
 
   /// Rows that mma.sync has of a fragment.
   static constexpr int64_t kWarpRows = 16;
-  std::array<int64_t, 2> fragmentSize; ///< rows and columns of a warp
 };
 } // namespace
 
-void WarpProductBuilder::build() {
-  Value numM = countTilesM();
-  forEachWork(numM, constant(shape.tilesN()), [&](Value m, Value n) { buildTile(m, n); });
-  gpu::ReturnOp::create(b, loc);
-}
-
 void WarpProductBuilder::buildTile(Value m, Value n) {
   Value row = mul(m, shape.tileM), column = mul(n, shape.tileN);
-  auto type =
-      FragmentType::get(b.getContext(), fragmentSize, b.getF32Type(), FragmentKind::MmaSync);
-  Value acc = FragmentOp::create(b, loc, type);
+  Value acc = newFragment();
   loop(constant(0), constant(shape.tilesK()), constant(1),
        [&](Value k) { buildKTile(acc, row, column, k); });
   storeTile(acc, row, column);
@@ -60,11 +53,10 @@ void WarpProductBuilder::buildTile(Value m, Value n) {
 
 /// Of the fragment of this warp, 16 rows after the other.
 void WarpProductBuilder::storeTile(Value acc, Value row, Value column) {
-  auto [height, width] = fragmentSize;
   auto place = WarpPlaceOp::create(b, loc, acc, shape.tileM, shape.tileN);
   row = add(row, place.getRow());
   column = add(column, place.getColumn());
-  for (int64_t first = 0; first < height; first += kWarpRows)
+  for (int64_t first = 0; first < fragmentSize[0]; first += kWarpRows)
     storeSums(
         [&](VectorType type, int64_t from) -> Value {
           return ReadWarpFragmentOp::create(b, loc, type, acc, first, from);
@@ -81,16 +73,10 @@ Value WarpProductBuilder::rowInBlock(Value row, int64_t rows) {
 
 void WarpProductBuilder::buildKTile(Value acc, Value row, Value column, Value k) {
   Value element = mul(k, shape.tileK);
-  int64_t tileBlocks = shape.tileK / shape.block / kScaleBlockColumns;
-  Value kBlock = mul(k, tileBlocks);
-  Value blocks =
-      existing(kBlock, tileBlocks, llvm::divideCeil(shape.k / shape.block, kScaleBlockColumns));
+  auto [kBlock, blocks] = scaleBlocksOf(k);
   Value aTile = load(a, row, element), bTile = load(bb, column, element);
-  auto blockOf = [&](Value first) -> Value {
-    return arith::DivUIOp::create(b, loc, first, constant(kScaleBlockRows));
-  };
-  Value sa = loadScales(scalesA, blockOf(row), kBlock, blocks, shape.tileM);
-  Value sb = loadScales(scalesB, blockOf(column), kBlock, blocks, shape.tileN);
+  Value sa = loadScales(scalesA, rowBlockOf(row), kBlock, blocks, shape.tileM);
+  Value sb = loadScales(scalesB, rowBlockOf(column), kBlock, blocks, shape.tileN);
   MmaSyncOp::create(b, loc, acc, aTile, sa, rowInBlock(row, shape.tileM), bTile, sb,
                     rowInBlock(column, shape.tileN), blocks);
 }

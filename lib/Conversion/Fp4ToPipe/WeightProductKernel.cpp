@@ -30,30 +30,30 @@ class WeightProductBuilder : FragmentEpilogue {
 public:
   WeightProductBuilder(gpu::GPUFuncOp func, const MatmulShape &shape, const KernelPlan &plan,
                        Location loc);
-  void build();
+  void build() {
+    buildTiles([&](Value m, Value n) { buildTile(m, n); });
+  }
 
 private:
   /// A tile of the result, and the range of K of its sums.
   struct Tile {
     Value row, column;
-    Value kBegin, kEnd; ///< k tiles
-    Value part;         ///< null where K is not split
+    Range k;    ///< its tiles
+    Value part; ///< null where K is not split
   };
 
   Tile findTile(Value m, Value n);
-  void findRange(Tile &tile);
   void buildTile(Value m, Value n);
   void buildKTile(Value acc, const Tile &tile, Value k);
   void multiplyPrepacked(Value acc, const Tile &tile, Value k, Value more);
   void multiplyPlain(Value acc, const Tile &tile, Value k, Value more);
-  Value loadRows(const Tile &tile, Value k, Value kBlock, Value blocks);
+  Value loadRows(const Tile &tile, Value k, ScaleBlocks blocks);
   void buildJoin(Value acc, const Tile &tile);
   Value indexOf(const Tile &tile);
   /// What conversion multiplied by is undone.
   int exponent() const { return (shape.floatA ? -1 : -2) * numerics::convertedExponent(format()); }
 
   Value workspace, counters; ///< null where K is not split
-  Value numM;                ///< tiles along m
 };
 } // namespace
 
@@ -66,33 +66,13 @@ WeightProductBuilder::WeightProductBuilder(gpu::GPUFuncOp func, const MatmulShap
   }
 }
 
-void WeightProductBuilder::build() {
-  numM = countTilesM();
-  forEachWork(numM, constant(shape.splits * shape.tilesN()),
-              [&](Value m, Value n) { buildTile(m, n); });
-  gpu::ReturnOp::create(b, loc);
-}
-
-/// Slices of 256 elements are shared out evenly (numerics::splitRange).
-void WeightProductBuilder::findRange(Tile &tile) {
-  constexpr auto kSlice = int64_t(numerics::splitSlice);
-  int64_t slices = llvm::divideCeil(shape.k, kSlice), tiles = kSlice / shape.tileK;
-  auto bound = [&](Value number) -> Value {
-    Value slice = arith::DivUIOp::create(b, loc, mul(number, slices), constant(shape.splits));
-    return min(mul(slice, tiles), shape.tilesK());
-  };
-  tile.kBegin = bound(tile.part);
-  tile.kEnd = bound(add(tile.part, constant(1)));
-}
-
 WeightProductBuilder::Tile WeightProductBuilder::findTile(Value m, Value n) {
   Tile tile;
-  tile.kBegin = constant(0);
-  tile.kEnd = constant(shape.tilesK());
+  tile.k = {constant(0), constant(shape.tilesK())};
   if (shape.splits > 1) {
     tile.part = arith::DivUIOp::create(b, loc, n, constant(shape.tilesN()));
     n = arith::RemUIOp::create(b, loc, n, constant(shape.tilesN()));
-    findRange(tile);
+    tile.k = rangeOf(tile.part);
   }
   tile.row = mul(m, shape.tileM);
   tile.column = mul(n, shape.tileN);
@@ -101,8 +81,8 @@ WeightProductBuilder::Tile WeightProductBuilder::findTile(Value m, Value n) {
 
 void WeightProductBuilder::buildTile(Value m, Value n) {
   Tile tile = findTile(m, n);
-  Value acc = FragmentOp::create(b, loc, fragment());
-  loop(tile.kBegin, tile.kEnd, constant(1), [&](Value k) { buildKTile(acc, tile, k); });
+  Value acc = newFragment();
+  loop(tile.k.begin, tile.k.end, constant(1), [&](Value k) { buildKTile(acc, tile, k); });
   if (shape.splits > 1)
     return buildJoin(acc, tile);
   storeSums(acc, tile.row, tile.column, exponent());
@@ -113,7 +93,7 @@ void WeightProductBuilder::buildTile(Value m, Value n) {
 //===----------------------------------------------------------------------===//
 
 void WeightProductBuilder::buildKTile(Value acc, const Tile &tile, Value k) {
-  Value more = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sgt, k, tile.kBegin);
+  Value more = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sgt, k, tile.k.begin);
   if (shape.prepackedB)
     multiplyPrepacked(acc, tile, k, more);
   else
@@ -135,25 +115,23 @@ void WeightProductBuilder::multiplyPrepacked(Value acc, const Tile &tile, Value 
 }
 
 void WeightProductBuilder::multiplyPlain(Value acc, const Tile &tile, Value k, Value more) {
-  int64_t tileBlocks = shape.tileK / shape.block / kScaleBlockColumns;
-  Value kBlock = mul(k, tileBlocks);
-  Value blocks =
-      existing(kBlock, tileBlocks, llvm::divideCeil(shape.k / shape.block, kScaleBlockColumns));
+  ScaleBlocks blocks = scaleBlocksOf(k);
   Value weights = load(bb, tile.column, mul(k, shape.tileK), shape.tileK);
-  Value rowBlock = arith::DivUIOp::create(b, loc, tile.column, constant(kScaleBlockRows));
-  Value scales = loadScales(scalesB, rowBlock, kBlock, blocks, shape.tileN);
-  Value rows = loadRows(tile, k, kBlock, blocks);
-  MmaConvertedOp::create(b, loc, acc, weights, scales, rows, more, blocks,
+  Value scales =
+      loadScales(scalesB, rowBlockOf(tile.column), blocks.first, blocks.count, shape.tileN);
+  Value rows = loadRows(tile, k, blocks);
+  MmaConvertedOp::create(b, loc, acc, weights, scales, rows, more, blocks.count,
                          /*in_order=*/bool(shape.floatA));
 }
 
 /// A k tile of A, for the tensor core.
-Value WeightProductBuilder::loadRows(const Tile &tile, Value k, Value kBlock, Value blocks) {
+Value WeightProductBuilder::loadRows(const Tile &tile, Value k, ScaleBlocks blocks) {
   Value codes = load(a, tile.row, mul(k, shape.tileK), shape.tileK);
   if (shape.floatA)
     return codes;
   // The plan has one tile along m, which begins where a block of scales does.
-  return convert(codes, loadScales(scalesA, constant(0), kBlock, blocks, shape.tileM), blocks);
+  Value scales = loadScales(scalesA, constant(0), blocks.first, blocks.count, shape.tileM);
+  return convert(codes, scales, blocks.count);
 }
 
 //===----------------------------------------------------------------------===//
