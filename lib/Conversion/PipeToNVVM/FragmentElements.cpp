@@ -24,10 +24,8 @@ struct LowerReadFragment : PipePattern<pipe::ReadFragmentOp> {
   LogicalResult matchAndRewrite(pipe::ReadFragmentOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    auto type = op.getResult().getType();
-    auto elements = loadElements(b, adaptor.getAccumulator(), int64_t(op.getColumn()) / 2,
-                                 type.getNumElements());
-    rewriter.replaceOpWithNewOp<vector::FromElementsOp>(op, type, elements);
+    rewriter.replaceOp(op, loadVector(b, adaptor.getAccumulator(), int64_t(op.getColumn()) / 2,
+                                      op.getResult().getType()));
     return success();
   }
 };

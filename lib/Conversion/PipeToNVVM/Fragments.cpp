@@ -314,6 +314,11 @@ SmallVector<Value> fp4::loadElements(ImplicitLocOpBuilder &b, Value fragment, in
   return elements;
 }
 
+Value fp4::loadVector(ImplicitLocOpBuilder &b, Value fragment, int64_t first, VectorType type) {
+  return vector::FromElementsOp::create(b, type,
+                                        loadElements(b, fragment, first, type.getNumElements()));
+}
+
 void fp4::storeElements(ImplicitLocOpBuilder &b, Value fragment, ValueRange elements) {
   for (auto [i, element] : llvm::enumerate(elements))
     LLVM::StoreOp::create(b, element, elementPointer(b, fragment, int64_t(i)), 4);

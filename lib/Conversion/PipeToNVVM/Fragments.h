@@ -26,6 +26,9 @@ mlir::Value frameArray(mlir::ImplicitLocOpBuilder &b, const KernelState &state, 
 llvm::SmallVector<mlir::Value> loadElements(mlir::ImplicitLocOpBuilder &b, mlir::Value fragment,
                                             int64_t first, int64_t count);
 void storeElements(mlir::ImplicitLocOpBuilder &b, mlir::Value fragment, mlir::ValueRange elements);
+/// The same as a vector of `type`.
+mlir::Value loadVector(mlir::ImplicitLocOpBuilder &b, mlir::Value fragment, int64_t first,
+                       mlir::VectorType type);
 
 /// i64, what wgmma knows a K-major tile by whose rows have 128 bytes under a swizzle of 128.
 mlir::Value wgmmaDescriptor(mlir::ImplicitLocOpBuilder &b, mlir::Value tile);

@@ -38,6 +38,14 @@ FailureOr<Value> signalledBarrier(OpT op, AdaptorT adaptor, ConversionPatternRew
       .full;
 }
 
+/// A bulk copy of `bytes` from `source`, which they complete on `barrier`.
+void emitBulkCopy(OpBuilder &b, Location loc, const fp4::hw::TargetModel &target, Value shared,
+                  Value source, Value barrier, Value bytes) {
+  NVVM::CpAsyncBulkGlobalToSharedClusterOp::create(
+      b, loc, destination(b, loc, shared, target.hasBulkToCta), source, barrier, bytes,
+      /*multicastMask=*/Value(), /*l2CacheHint=*/Value());
+}
+
 struct LowerLoad : fp4::PipePattern<fp4::pipe::LoadOp> {
   using PipePattern::PipePattern;
 
@@ -136,10 +144,7 @@ struct LowerLoadScales : fp4::PipePattern<fp4::pipe::LoadScalesOp> {
       Value source = sourceBlock(rewriter, op, adaptor, i);
       Value target = fp4::offsetPointer(rewriter, loc, adaptor.getDest(),
                                         i * columnBlocks * fp4::pipe::kScaleBlockBytes);
-      NVVM::CpAsyncBulkGlobalToSharedClusterOp::create(
-          rewriter, loc, destination(rewriter, loc, target, state.target->hasBulkToCta), source,
-          *barrier, bytes,
-          /*multicastMask=*/Value(), /*l2CacheHint=*/Value());
+      emitBulkCopy(rewriter, loc, *state.target, target, source, *barrier, bytes);
     }
     rewriter.eraseOp(op);
     return success();
@@ -181,9 +186,7 @@ struct LowerLoadRows : fp4::PipePattern<fp4::pipe::LoadRowsOp> {
                                     fp4::constantI32(rewriter, loc, tile.getInnerBytes()));
     Value source = fp4::stridedPointer(rewriter, loc, adaptor.getSource(), adaptor.getRow(),
                                        op.getSource().getType().getRowPitch());
-    NVVM::CpAsyncBulkGlobalToSharedClusterOp::create(
-        rewriter, loc, destination(rewriter, loc, adaptor.getDest(), state.target->hasBulkToCta),
-        source, *barrier, bytes, /*multicastMask=*/Value(), /*l2CacheHint=*/Value());
+    emitBulkCopy(rewriter, loc, *state.target, adaptor.getDest(), source, *barrier, bytes);
     rewriter.eraseOp(op);
     return success();
   }

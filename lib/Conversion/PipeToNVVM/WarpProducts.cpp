@@ -63,12 +63,10 @@ struct LowerReadWarpFragment : PipePattern<pipe::ReadWarpFragmentOp> {
   LogicalResult matchAndRewrite(pipe::ReadWarpFragmentOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    auto type = op.getResult().getType();
     int64_t columns = op.getAccumulator().getType().getShape()[1];
     int64_t first = int64_t(op.getRow()) / hw::warpRowsA * columns + int64_t(op.getColumn());
-    auto elements =
-        loadElements(b, adaptor.getAccumulator(), first / 2, type.getNumElements());
-    rewriter.replaceOpWithNewOp<vector::FromElementsOp>(op, type, elements);
+    rewriter.replaceOp(
+        op, loadVector(b, adaptor.getAccumulator(), first / 2, op.getResult().getType()));
     return success();
   }
 };
