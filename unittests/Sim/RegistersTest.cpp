@@ -20,12 +20,12 @@ std::string exchange(const std::string &directives, unsigned given, unsigned tak
                      taken, given);
 }
 
-std::string outcome(const std::string &ptx) {
+std::string outcome(const std::string &ptx, uint32_t threads = 256) {
   for (CompletionPolicy policy : {CompletionPolicy::Eager, CompletionPolicy::Random}) {
     SimOptions options;
     options.policy = policy;
     Simulator simulator(options);
-    auto stats = run(simulator, ptx, {}, blocks(256));
+    auto stats = run(simulator, ptx, {}, blocks(threads));
     if (!stats)
       return messageOf(stats);
   }
@@ -52,6 +52,23 @@ TEST(Registers, IncAndDecGoTheirWay) {
   EXPECT_THAT(outcome(exchange(".maxnreg 128", 136, 128)),
               HasSubstr("setmaxnreg.dec expects at most the 128 registers that the warp has, but "
                         "got 136"));
+}
+
+// 544 threads of 120 registers did not launch on an H200, although they are only 65280.
+TEST(Registers, WarpsGetThemByFours) {
+  EXPECT_EQ(outcome(exchange(".maxnreg 96", 40, 96), 544), "");
+  EXPECT_THAT(outcome(exchange(".maxnreg 120", 40, 120), 544),
+              AllOf(HasSubstr("launch of 'k': a block must have at most the 65536 registers of a "
+                              "multiprocessor of sm_100a, but got 76800 of 640 threads that get 120 "
+                              "each (.maxnreg)"),
+                    HasSubstr("warps get registers by fours: 544 threads count as 640")));
+  EXPECT_EQ(outcome(exchange(".maxnreg 128", 40, 128), 512), "");
+}
+
+// Without setmaxnreg, .maxnreg is a limit, and a thread has what ptxas needs.
+TEST(Registers, ALimitIsNoNeed) {
+  const std::string kernel = header("sm_90a") + ".visible .entry k() .maxnreg 120\n{\nret;\n}\n";
+  EXPECT_EQ(outcome(kernel, 544), "");
 }
 
 // ptxas ignores setmaxnreg there, since it does not know the launch.

@@ -95,7 +95,8 @@ struct ConvertPipeToNVVM : fp4::impl::ConvertPipeToNVVMBase<ConvertPipeToNVVM> {
   }
 
   /// Where roles ask for registers, the launch gives every thread an equal share of the
-  /// multiprocessor's, and the roles redistribute them. Returns that share, 0 where no role asks.
+  /// multiprocessor's, and the roles redistribute them. Warps get them by fours, whether there are
+  /// four or not. Returns that share, 0 where no role asks.
   FailureOr<int32_t> setLaunchRegisters(gpu::GPUFuncOp kernel, const fp4::hw::TargetModel &model) {
     int32_t threads = 0, wanted = 0;
     for (auto region : kernel.getOps<fp4::pipe::RoleRegionOp>()) {
@@ -105,7 +106,8 @@ struct ConvertPipeToNVVM : fp4::impl::ConvertPipeToNVVMBase<ConvertPipeToNVVM> {
     }
     if (wanted == 0)
       return 0;
-    int32_t share = std::min(model.registersPerSM / threads, model.maxRegistersPerThread) / 8 * 8;
+    int32_t counted = int32_t(llvm::alignTo(threads, 4 * 32));
+    int32_t share = std::min(model.registersPerSM / counted, model.maxRegistersPerThread) / 8 * 8;
     // Other roles keep what the launch gave; a role waits forever for more than there is.
     for (auto region : kernel.getOps<fp4::pipe::RoleRegionOp>())
       if (region.getRole().getRegisters() == 0)

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "fp4/Sim/Simulator.h"
+#include "Sim/Decode/OpcodeTable.h"
 #include "Sim/Orders/OrderedLaunch.h"
 #include "Sim/Time/TimedLaunch.h"
 #include "fp4/ISA/TargetModel.h"
@@ -44,6 +45,32 @@ static std::string text(const std::array<uint32_t, 3> &shape) {
 
 static uint64_t volume(const std::array<uint32_t, 3> &shape) {
   return uint64_t(shape[0]) * shape[1] * shape[2];
+}
+
+/// Registers per thread at the launch, where PTX tells: ptxas gives a kernel with setmaxnreg what
+/// .maxnreg says. Else 0.
+static uint32_t launchRegisters(const Kernel &kernel) {
+  bool sets = std::any_of(kernel.code.begin(), kernel.code.end(), [](const Insn &insn) {
+    return opcodeTable()[insn.row].base == "setmaxnreg";
+  });
+  return sets ? kernel.info.maximumRegisters : 0;
+}
+
+/// A multiprocessor has the registers of one block. Each of its quarters has the registers of every
+/// fourth warp, so that the last warps of a block count as four.
+static Status checkRegisters(const Kernel &kernel, uint64_t threads,
+                             const hw::TargetModel &target) {
+  const uint64_t together = 4 * 32, each = launchRegisters(kernel);
+  const uint64_t counted = (threads + together - 1) / together * together;
+  if (counted * each <= target.registersPerSM)
+    return {};
+  return makeError(
+      ErrorKind::Usage,
+      fmt::format("launch of '{}': a block must have at most the {} registers of a multiprocessor of "
+                  "{}, but got {} of {} threads that get {} each (.maxnreg)",
+                  kernel.info.name, target.registersPerSM, target.name, counted * each, counted,
+                  each),
+      fmt::format("warps get registers by fours: {} threads count as {}", threads, counted));
 }
 
 /// What a launch must satisfy before the first instruction; errors are the launcher's.
@@ -341,6 +368,7 @@ Expected<LaunchStats> Simulator::launch(const Program &program, std::string_view
   FP4_TRY(chooseCluster(kernel->info, launch.config, launch.explicitCluster));
   const uint64_t shared = sharedBytesOf(*kernel, config);
   FP4_TRY(checkLaunch(kernel->info, launch.config, *target, params.size(), shared));
+  FP4_TRY(checkRegisters(*kernel, volume(launch.config.block), *target));
   FP4_TRY(load(program));
   divideGrid(launch);
   launch.params.assign(params.begin(), params.end());

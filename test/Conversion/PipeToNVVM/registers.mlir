@@ -1,9 +1,10 @@
 // Roles that ask for registers: the launch gives every thread an equal share of the multiprocessor's
-// 65536, and each role sets its own when it begins, before one thread of it is elected.
+// 65536, and each role sets its own when it begins, before one thread of it is elected. Warps get
+// registers by fours: 17 of them as many as 20.
 // RUN: split-file %s %t
 // RUN: fp4-opt %t/roles.mlir --pass-pipeline='builtin.module(fp4-set-target,gpu.module(convert-pipe-to-nvvm))' | FileCheck %s
 // RUN: not fp4-opt %t/many.mlir --pass-pipeline='builtin.module(fp4-set-target,gpu.module(convert-pipe-to-nvvm))' 2>&1 | FileCheck %s --check-prefix=MANY
-// MANY: error: roles must ask for at most the 64000 registers of the launch on sm_100a, but ask for 81920
+// MANY: error: roles must ask for at most the 53760 registers of the launch on sm_100a, but ask for 81920
 
 //--- roles.mlir
 // CHECK-LABEL: llvm.func @kernel
@@ -20,6 +21,25 @@ gpu.func @kernel() kernel {
   pipe.role idle warps 1 to 4 drives [threads] registers 40 {
   }
   pipe.role math warps 4 to 12 drives [tensor, bulk_store, threads] registers 232 {
+  }
+  gpu.return
+}
+}
+
+// CHECK-LABEL: llvm.func @seventeen
+// CHECK-SAME: nvvm.maxnreg = 96
+// CHECK-LABEL: llvm.func @twenty
+// CHECK-SAME: nvvm.maxnreg = 96
+gpu.module @n {
+gpu.func @seventeen() kernel {
+  pipe.role math warps 0 to 16 drives [tensor, threads] registers 96 {
+  }
+  pipe.role load warps 16 to 17 drives [tma] {
+  }
+  gpu.return
+}
+gpu.func @twenty() kernel {
+  pipe.role math warps 0 to 20 drives [tensor, threads] registers 96 {
   }
   gpu.return
 }
