@@ -74,8 +74,9 @@ static Status checkRegisters(const Kernel &kernel, uint64_t threads,
 }
 
 /// What a launch must satisfy before the first instruction; errors are the launcher's.
-static Status checkLaunch(const KernelInfo &kernel, const LaunchConfig &config,
+static Status checkLaunch(const Kernel &code, const LaunchConfig &config,
                           const hw::TargetModel &target, size_t paramBytes, uint64_t sharedBytes) {
+  const KernelInfo &kernel = code.info;
   auto refuse = [&](std::string message) {
     return makeError(ErrorKind::Usage, fmt::format("launch of '{}': {}", kernel.name, message));
   };
@@ -105,7 +106,7 @@ static Status checkLaunch(const KernelInfo &kernel, const LaunchConfig &config,
   if (paramBytes != kernel.paramBytes)
     return refuse(fmt::format("the kernel has {} bytes of parameters, but got {}",
                               kernel.paramBytes, paramBytes));
-  return {};
+  return checkRegisters(code, volume(config.block), target);
 }
 
 static Status chooseCluster(const KernelInfo &kernel, LaunchConfig &config, bool &explicitly) {
@@ -367,8 +368,7 @@ Expected<LaunchStats> Simulator::launch(const Program &program, std::string_view
   launch.multiprocessors = target->multiprocessors;
   FP4_TRY(chooseCluster(kernel->info, launch.config, launch.explicitCluster));
   const uint64_t shared = sharedBytesOf(*kernel, config);
-  FP4_TRY(checkLaunch(kernel->info, launch.config, *target, params.size(), shared));
-  FP4_TRY(checkRegisters(*kernel, volume(launch.config.block), *target));
+  FP4_TRY(checkLaunch(*kernel, launch.config, *target, params.size(), shared));
   FP4_TRY(load(program));
   divideGrid(launch);
   launch.params.assign(params.begin(), params.end());
