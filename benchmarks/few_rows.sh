@@ -5,11 +5,10 @@
 #   PyTorch's bf16 product of the same shape where there is PyTorch. One line per measurement:
 #   microseconds, SM clock and power.
 set -uo pipefail
+source "$(dirname "$0")"/measuring.sh
 shapes="8192x8192:1,2,4 7168x16384:1,2,4 4096x7168:1,2,4" all_rows="16 64"
 if [ "$1" = pack ]; then
-  build=$2 folder=$3
-  mkdir -p "$folder"
-  cp "$build"/bin/fp4-run "$0" "$(dirname "$0")"/products.py "$folder"
+  begin_pack "$2" "$3" products.py
   for format in nvfp4:16:f8E4M3FN mxfp4:32:f8E8M0FNU; do
     IFS=: read -r name block scale <<<"$format"
     for shape in $shapes; do
@@ -17,8 +16,8 @@ if [ "$1" = pack ]; then
       scales="$((k / block))x$scale, #fp4.scale_layout<tiled_128x4>"
       for rows in $all_rows; do
         for split in ${splits//,/ }; do
-          file="$folder/${name}_${n}x${k}_m${rows}_s$split"
-          cat >"$file.mlir" <<X
+          file=${name}_${n}x${k}_m${rows}_s$split
+          cat >"$folder/$file.mlir" <<X
 !a = tensor<${rows}x${k}xf4E2M1FN>
 !sa = tensor<${rows}x$scales>
 !b = tensor<${n}x${k}xf4E2M1FN>
@@ -29,7 +28,7 @@ func.func @few(%a: !a, %sa: !sa, %b: !b, %sb: !sb) -> tensor<${rows}x${n}xbf16> 
   return %y : tensor<${rows}x${n}xbf16>
 }
 X
-          "$build"/bin/fp4-runner "$file.mlir" --target=sm_90a --emit=so -o "$file.so" || exit
+          emit "$file" "$file" || exit
         done
       done
     done
@@ -40,11 +39,8 @@ cd "$2" || exit
 for rows in $all_rows; do
   for shape in $shapes; do
     for library in *_"${shape%:*}"_m"$rows"_s*.so; do
-      ./fp4-run "$library" --device cuda --benchmark 2>&1 |
-        grep -E 'matmul_0 .*(graph|rows) |error:|FAILED|differ' | sed "s/^/${library%.so} /"
+      measure "${library%.so}" "${library%.so}"
     done
-    if python3 -c 'import torch' 2>/dev/null; then
-      python3 products.py "$rows" "${shape%:*}"
-    fi
+    if has_torch; then python3 products.py "$rows" "${shape%:*}"; fi
   done
 done

@@ -6,10 +6,9 @@
 #   the same shape where there is PyTorch; then the quantizers. One line per measurement: microseconds,
 #   TFLOP/s, SM clock and power. The largest shapes take minutes to verify on the host.
 set -uo pipefail
+source "$(dirname "$0")"/measuring.sh
 if [ "$1" = pack ]; then
-  build=$2 folder=$3
-  mkdir -p "$folder"
-  cp "$build"/bin/fp4-run "$0" "$(dirname "$0")"/fp8_products.py "$folder"
+  begin_pack "$2" "$3" fp8_products.py
   while read -r m n k tiles; do
     name=fp8_${m}_${n}x${k} b=$(((k + 127) / 128)) c=$(((n + 127) / 128))
     types="tensor<${m}x${k}xf8E4M3FN>, tensor<${m}x${b}xf32>, tensor<${n}x${k}xf8E4M3FN>, tensor<${c}x${b}xf32>"
@@ -21,10 +20,9 @@ func.func @$name(%a: tensor<${m}x${k}xf8E4M3FN>, %sa: tensor<${m}x${b}xf32>, %b:
   return %y : tensor<${m}x${n}xbf16>
 }
 X
-    "$build"/bin/fp4-runner "$folder/$name.mlir" --target=sm_90a --emit=so -o "$folder/${name}_chosen.so"
+    emit "$name" "${name}_chosen" || exit
     for tile in $tiles; do
-      "$build"/bin/fp4-runner "$folder/$name.mlir" --target=sm_90a --emit=so \
-        --plan "tile_product, tile = [${tile/x/, }, 128]" -o "$folder/${name}_$tile.so"
+      emit "$name" "${name}_$tile" --plan "tile_product, tile = [${tile/x/, }, 128]" || exit
     done
   done <<X
 64 4096 7168 64x32 64x64
@@ -46,16 +44,15 @@ func.func @quantize_$block(%x: tensor<16384x4096xbf16>) -> (tensor<16384x4096xf8
   return %q, %s : tensor<16384x4096xf8E4M3FN>, tensor<${s}x32xf32>
 }
 X
-    "$build"/bin/fp4-runner "$folder/quantize_$block.mlir" --target=sm_90a --emit=so -o "$folder/quantize_$block.so"
+    emit "quantize_$block" "quantize_$block" || exit
   done
   exit
 fi
 cd "$2" || exit
 for library in *"${3:-}"*.so; do
-  ./fp4-run "$library" --device cuda --benchmark 2>&1 |
-    grep -E '_0 .*(graph|rows) |error:|FAILED|differ' | sed "s/^/${library%.so} /"
+  measure "${library%.so}" "${library%.so}"
 done
-if python3 -c 'import torch' 2>/dev/null; then
+if has_torch; then
   for program in fp8_*.mlir; do
     [[ $program == *"${3:-}"* ]] || continue
     IFS=_x. read -r _ m n k _ <<<"$program"

@@ -4,10 +4,9 @@
 #   for these numbers of rows, and PyTorch's bf16 product of the same shape where there is PyTorch.
 #   One line per measurement: microseconds, TFLOP/s, SM clock and power.
 set -uo pipefail
+source "$(dirname "$0")"/measuring.sh
 if [ "$1" = pack ]; then
-  build=$2 folder=$3
-  mkdir -p "$folder"
-  cp "$build"/bin/fp4-run "$0" "$(dirname "$0")"/products.py "$folder"
+  begin_pack "$2" "$3" products.py
   for format in nvfp4:16:f8E4M3FN mxfp4:32:f8E8M0FNU; do
     IFS=: read -r name block scale <<<"$format"
     data=8192xf4E2M1FN scales="$((8192 / block))x$scale, #fp4.scale_layout<tiled_128x4>"
@@ -21,8 +20,7 @@ func.func @$name(%a: tensor<?x$data> {fp4.dims = ["M", "K"]}, %sa: tensor<?x$sca
 }
 X
     for tile in 128x128 128x256 256x128; do
-      "$build"/bin/fp4-runner "$folder/$name.mlir" --target=sm_90a --emit=so \
-        --plan "tile_product, tile = [${tile/x/, }, 128]" -o "$folder/${name}_$tile.so"
+      emit "$name" "${name}_$tile" --plan "tile_product, tile = [${tile/x/, }, 128]" || exit
     done
   done
   exit
@@ -32,8 +30,7 @@ shift 2
 [ $# -gt 0 ] || set -- 64 1024 2048 8192
 for rows in "$@"; do
   for library in *.so; do
-    ./fp4-run "$library" --device cuda --shape "$rows" --benchmark 2>&1 |
-      grep -E 'matmul_0 .*(graph|rows) |error:|FAILED|differ' | sed "s/^/$rows ${library%.so} /"
+    measure "$rows ${library%.so}" "${library%.so}" --shape "$rows"
   done
-  if python3 -c 'import torch' 2>/dev/null; then python3 products.py "$rows"; fi
+  if has_torch; then python3 products.py "$rows"; fi
 done

@@ -5,19 +5,18 @@
 #   of rows every library whose tiles have them, and PyTorch's bf16 product of the same shape where
 #   there is PyTorch. One line per measurement: microseconds, SM clock and power.
 set -uo pipefail
+source "$(dirname "$0")"/measuring.sh
 shapes="8192x8192:1,2,4 7168x16384:1,2,4 4096x7168:1,2,4,8"
 if [ "$1" = pack ]; then
-  build=$2 folder=$3
-  mkdir -p "$folder"
-  cp "$build"/bin/fp4-run "$0" "$(dirname "$0")"/products.py "$folder"
+  begin_pack "$2" "$3" products.py
   for format in nvfp4:4608 mxfp4:4352; do
     for shape in $shapes; do
       IFS=: read -r name bytes <<<"$format"
       IFS=:x read -r n k splits <<<"$shape"
       weights="tensor<$((n / 128))x$((k / 64))x${bytes}xi8, #fp4.weight_layout<wgmma>>"
       for split in ${splits//,/ }; do
-        file="$folder/${name}_${n}x${k}_s$split"
-        cat >"$file.mlir" <<X
+        file=${name}_${n}x${k}_s$split
+        cat >"$folder/$file.mlir" <<X
 func.func @weights(%x: tensor<?x${k}xbf16> {fp4.dims = ["M", "K"]}, %w: $weights) -> tensor<?x${n}xbf16> {
   %y = fp4.blockscaled_matmul %x, %w {format = #fp4.format<$name>, split_k = $split : i64}
       : (tensor<?x${k}xbf16>, $weights) -> tensor<?x${n}xbf16>
@@ -26,8 +25,7 @@ func.func @weights(%x: tensor<?x${k}xbf16> {fp4.dims = ["M", "K"]}, %w: $weights
 X
         for rows in 8 16 32 64 128 256; do
           if [ "$rows" -gt 128 ] && [ "$split" -gt 2 ]; then continue; fi
-          "$build"/bin/fp4-runner "$file.mlir" --target=sm_90a --emit=so \
-            --plan "tile_product, tile = [$rows, 128, 256]" -o "${file}_m$rows.so" || exit
+          emit "$file" "${file}_m$rows" --plan "tile_product, tile = [$rows, 128, 256]" || exit
         done
       done
     done
@@ -45,12 +43,9 @@ for rows in "$@"; do
       for library in mxfp4_"${shape%:*}"_s*_m"$tile".so nvfp4_"${shape%:*}"_s*_m"$tile".so; do
         [ -f "$library" ] || continue
         if [ "$rows" -gt 256 ] && [[ $library != *_s1_* ]]; then continue; fi
-        ./fp4-run "$library" --device cuda --shape "$rows" --benchmark 2>&1 |
-          grep -E 'matmul_0 .*(graph|rows) |error:|FAILED|differ' | sed "s/^/$rows ${library%.so} /"
+        measure "$rows ${library%.so}" "${library%.so}" --shape "$rows"
       done
     done
-    if python3 -c 'import torch' 2>/dev/null; then
-      python3 products.py "$rows" ${shape%:*}
-    fi
+    if has_torch; then python3 products.py "$rows" "${shape%:*}"; fi
   done
 done

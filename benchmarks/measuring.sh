@@ -1,0 +1,22 @@
+# measuring.sh: what the benchmarks of products share. They source it, here and in the folder they pack.
+
+# begin_pack BUILD FOLDER FILE...: sets build and folder, and copies fp4-run, the benchmark and what it runs.
+begin_pack() {
+  build=$1 folder=$2
+  shift 2
+  local here
+  here=$(dirname "$0")
+  mkdir -p "$folder"
+  cp "$build"/bin/fp4-run "$0" "$here"/measuring.sh "${@/#/$here/}" "$folder"
+}
+
+# emit PROGRAM LIBRARY [OPTIONS...]: compiles PROGRAM.mlir of the folder for sm_90a.
+emit() { "$build"/bin/fp4-runner "$folder/$1.mlir" --target=sm_90a --emit=so -o "$folder/$2.so" "${@:3}"; }
+
+# measure LABEL LIBRARY [OPTIONS...]: verifies LIBRARY.so and times it; a line for each kernel, after the label.
+measure() {
+  ./fp4-run "$2.so" --device cuda --benchmark "${@:3}" 2>&1 |
+    grep -E '_0 .*(graph|rows) |error:|FAILED|differ' | sed "s/^/$1 /"
+}
+
+has_torch() { python3 -c 'import torch' 2>/dev/null; }
