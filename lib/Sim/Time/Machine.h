@@ -15,14 +15,19 @@ struct Multiprocessor {
   std::array<std::array<Server, kPipes>, kSchedulers> pipes;
   Server exchange; ///< shuffles and redux
   Server shared;   ///< the data path of shared memory and L1
-  Server port;     ///< to L2
+  SharedServer port; ///< to L2
   Server copies;   ///< the copy engine
   Server tensor;   ///< tcgen05, all of the multiprocessor
   Server scales;   ///< tcgen05.cp
   Server mbarriers;
   L1Cache l1;
-  std::deque<std::pair<double, uint64_t>> inFlight; ///< copies: their ends and bytes
-  uint64_t bytesInFlight = 0;
+  /// A copy of the engine, whose bytes arrive from `first` to `last`.
+  struct InFlight {
+    double first, last, bytes;
+  };
+  std::deque<InFlight> inFlight;
+  double bytesInFlight = 0;
+  double lastRow = 0;      ///< when the engine asked for the last row so far
   double lastStart = -1e9; ///< of a block
 };
 

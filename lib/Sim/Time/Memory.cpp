@@ -7,6 +7,51 @@ namespace fp4::sim {
 static constexpr uint64_t stampUnit = 1 << 16;
 
 //===----------------------------------------------------------------------===//
+// Queues
+//===----------------------------------------------------------------------===//
+
+double SharedServer::serve(double now, double duration, double present) {
+  constexpr double least = 1; // cycles: a shorter time is no gap
+  busy += duration;
+  if (now < free) {
+    const double end = serveInGaps(now, duration, present);
+    if (duration <= 0)
+      return end;
+  } else if (now - free >= least) {
+    gaps.push_back({free, now});
+  }
+  free = std::max(free, now) + duration;
+  return free;
+}
+
+/// Takes from `duration` what the gaps after `now` hold. Returns the end of the last part.
+double SharedServer::serveInGaps(double now, double &duration, double present) {
+  constexpr double least = 1;
+  const auto endsBefore = [](const Gap &gap, double when) { return gap.end <= when; };
+  const auto kept = std::lower_bound(gaps.begin(), gaps.end(), present, endsBefore);
+  gaps.erase(gaps.begin(), kept);
+  size_t at = size_t(std::lower_bound(gaps.begin(), gaps.end(), now, endsBefore) - gaps.begin());
+  double end = now;
+  while (duration > 0 && at < gaps.size()) {
+    const Gap gap = gaps[at];
+    const double begin = std::max(gap.begin, now), taken = std::min(gap.end - begin, duration);
+    end = begin + taken;
+    duration -= taken;
+    const bool before = begin - gap.begin >= least, after = gap.end - end >= least;
+    if (before && after) {
+      gaps[at] = {gap.begin, begin};
+      gaps.insert(gaps.begin() + ptrdiff_t(++at), {end, gap.end});
+    } else if (before || after) {
+      gaps[at] = before ? Gap{gap.begin, begin} : Gap{end, gap.end};
+      at += before;
+    } else {
+      gaps.erase(gaps.begin() + ptrdiff_t(at));
+    }
+  }
+  return end;
+}
+
+//===----------------------------------------------------------------------===//
 // L1
 //===----------------------------------------------------------------------===//
 
@@ -68,7 +113,7 @@ void MemorySystem::sample(double part) {
   }
 }
 
-void MemorySystem::touch(const LineAccess &access, const Server &port, double now, bool write,
+void MemorySystem::touch(const LineAccess &access, const SharedServer &port, double now, bool write,
                          Touched &sum) {
   constexpr float together = 2000; // cycles: about two turns of a ring of stages
   const uint64_t page = access.line / pageLines;
@@ -103,7 +148,7 @@ void MemorySystem::touch(const LineAccess &access, const Server &port, double no
 }
 
 /// When the last of the bytes is through every queue on its way, latency not counted.
-double MemorySystem::transfer(Server &port, double now, const Touched &touched, bool write) {
+double MemorySystem::transfer(SharedServer &port, double now, const Touched &touched, bool write) {
   const double missing = touched.missing * bringing[write];
   const double shared = std::max(touched.shared, touched.bytes * sharing[write]);
   if (share == 1) {
@@ -115,7 +160,8 @@ double MemorySystem::transfer(Server &port, double now, const Touched &touched, 
   l2Bytes += touched.bytes / share;
   deviceBytes += missing / share;
   const double inL2 = (touched.bytes - shared) / l2Rate + shared / sharedRate;
-  double end = std::max(port.serve(now, touched.bytes / portRate), l2.serve(now, inL2));
+  double end = std::max(port.serve(now, touched.bytes / portRate, present),
+                        l2.serve(now, inL2, present));
   if (missing <= 0)
     return end;
   constexpr double memory = 1 << 22; // bytes over which reads and writes mix
@@ -123,8 +169,8 @@ double MemorySystem::transfer(Server &port, double now, const Touched &touched, 
   read_ = read_ * fade + (write ? 0 : bytes);
   written = written * fade + (write ? bytes : 0);
   const double writes = written / (read_ + written);
-  end = std::max(end, device.serve(now, missing / deviceRate * (1 + turnaround * writes * writes)));
-  return end;
+  const double inMemory = missing / deviceRate * (1 + turnaround * writes * writes);
+  return std::max(end, device.serve(now, inMemory, present));
 }
 
 /// Of the sample's misses some are hits, so that the mean is right.
@@ -132,7 +178,7 @@ double MemorySystem::latencyOf(const Touched &touched) const {
   return touched.missing > 0 ? l2Latency + (deviceLatency - l2Latency) * bringing[0] : l2Latency;
 }
 
-double MemorySystem::read(Server &port, double now, std::span<const LineAccess> lines) {
+double MemorySystem::read(SharedServer &port, double now, std::span<const LineAccess> lines) {
   Touched touched;
   for (const LineAccess &access : lines)
     touch(access, port, now, /*write=*/false, touched);
@@ -140,7 +186,7 @@ double MemorySystem::read(Server &port, double now, std::span<const LineAccess> 
 }
 
 /// What is written goes to device memory some time, as what was written before does now.
-double MemorySystem::write(Server &port, double now, std::span<const LineAccess> lines) {
+double MemorySystem::write(SharedServer &port, double now, std::span<const LineAccess> lines) {
   Touched touched;
   for (const LineAccess &access : lines)
     touch(access, port, now, /*write=*/true, touched);
@@ -163,13 +209,14 @@ template <typename F> void forLines(std::span<const GlobalRun> runs, F &&f) {
 
 } // namespace
 
-double MemorySystem::read(Server &port, double now, std::span<const GlobalRun> runs) {
+double MemorySystem::read(SharedServer &port, double now, double last,
+                          std::span<const GlobalRun> runs) {
   Touched touched;
   forLines(runs, [&](const LineAccess &access) { touch(access, port, now, /*write=*/false, touched); });
-  return transfer(port, now, touched, false) + (latencyOf(touched));
+  return std::max(last, transfer(port, now, touched, false)) + latencyOf(touched);
 }
 
-double MemorySystem::write(Server &port, double now, std::span<const GlobalRun> runs) {
+double MemorySystem::write(SharedServer &port, double now, std::span<const GlobalRun> runs) {
   Touched touched;
   forLines(runs, [&](const LineAccess &access) { touch(access, port, now, /*write=*/true, touched); });
   return transfer(port, now, touched, true) + l2Latency;

@@ -31,6 +31,26 @@ struct Server {
   }
 };
 
+/// A server that is asked for times in any order. What is idle before a request that comes later
+/// stays for those that come earlier: a copy that waits for its turn holds nobody up.
+class SharedServer {
+public:
+  double busy = 0;
+
+  /// The end of the service of a request that comes at `now`. Nobody will ask for a time before
+  /// `present`.
+  double serve(double now, double duration, double present);
+
+private:
+  struct Gap {
+    double begin, end;
+  };
+  double serveInGaps(double now, double &duration, double present);
+
+  double free = 0;       ///< busy or a gap before it
+  std::vector<Gap> gaps; ///< idle times, in order
+};
+
 /// 32 bytes are a sector, four of them a line.
 inline constexpr uint32_t kSectorBytes = 32, kLineBytes = 128;
 
@@ -77,14 +97,16 @@ public:
   void sample(double share);
 
   /// The cycle at which data arrives that a multiprocessor asks for at `now` through its `port`.
-  double read(Server &port, double now, std::span<const LineAccess> lines);
+  double read(SharedServer &port, double now, std::span<const LineAccess> lines);
   /// ... at which L2 has taken the data.
-  double write(Server &port, double now, std::span<const LineAccess> lines);
+  double write(SharedServer &port, double now, std::span<const LineAccess> lines);
   /// Contiguous runs, as the copy engine asks for them.
-  double read(Server &port, double now, std::span<const GlobalRun> runs);
-  double write(Server &port, double now, std::span<const GlobalRun> runs);
+  /// The first is asked for at `now`, the last not before `last`.
+  double read(SharedServer &port, double now, double last, std::span<const GlobalRun> runs);
+  double write(SharedServer &port, double now, std::span<const GlobalRun> runs);
 
-  Server l2, device;
+  SharedServer l2, device;
+  double present = 0; ///< nobody will ask for anything before this cycle
   double deviceBytes = 0, l2Bytes = 0; ///< moved; of a sample, what the whole machine would
   double latencyOfL2() const { return l2Latency; }
 
@@ -97,9 +119,10 @@ private:
   struct Traffic {
     double bytes = 0, shared = 0, missing = 0, memberBytes = 0, memberMissing = 0;
   };
-  void touch(const LineAccess &access, const Server &port, double now, bool write, Touched &sum);
+  void touch(const LineAccess &access, const SharedServer &port, double now, bool write,
+             Touched &sum);
   double latencyOf(const Touched &touched) const;
-  double transfer(Server &port, double now, const Touched &touched, bool write);
+  double transfer(SharedServer &port, double now, const Touched &touched, bool write);
 
   static constexpr uint64_t pageLines = 16384; ///< 2 MiB
   struct Line {
@@ -107,7 +130,7 @@ private:
     uint8_t sectors = 0;
     uint8_t ofMembers = 0; ///< sectors that members asked for
     float when = -1e9f; ///< of the last request, cycles
-    const Server *by = nullptr;
+    const SharedServer *by = nullptr;
   };
   std::unordered_map<uint64_t, std::unique_ptr<Line[]>> pages;
   uint64_t lastPage = ~0ull;

@@ -84,6 +84,7 @@ static std::string_view opcodeAt(std::string_view text, size_t start) {
 TimedCode::TimedCode(const ProgramImpl &program, const Kernel &kernel,
                      const MachineKernel *machine) {
   classify(program, kernel);
+  findLooks(kernel);
   listRegisters(kernel);
   if (machine) {
     useMachineCode(kernel, *machine);
@@ -133,6 +134,23 @@ void TimedCode::classify(const ProgramImpl &program, const Kernel &kernel) {
       addProduct(opcode, timed);
     if (timed.unit == Unit::Free && opcode.starts_with("mov") && packsHalves(kernel, insn))
       timed = {Unit::Alu, 1};
+  }
+}
+
+/// A try_wait that no branch repeats is a look ahead: CUTLASS asks for the next stage before it
+/// fills this one. The machine instruction has its answer in a predicate behind a scoreboard, so that a
+/// warp waits where it uses the predicate, and what follows in the program goes ahead.
+void TimedCode::findLooks(const Kernel &kernel) {
+  constexpr uint32_t near = 6; // instructions of a loop that waits
+  for (uint32_t pc = 0; pc < insns.size(); ++pc) {
+    if (opcodeTable()[kernel.code[pc].row].base != "mbarrier.try_wait")
+      continue;
+    const uint32_t end = std::min(uint32_t(insns.size()), pc + near);
+    bool repeats = false;
+    for (uint32_t next = pc + 1; next < end && !repeats; ++next)
+      repeats = insns[next].unit == Unit::Branch && kernel.code[next].target <= pc &&
+                kernel.code[next].target + near > pc;
+    insns[pc].looks = !repeats;
   }
 }
 
@@ -317,7 +335,10 @@ void TimedCode::narrow(const Kernel &kernel) {
         (base == "and" && second == low) || (base == "shr" && second && *second >= 32);
     const bool combines = all && (!second || *second <= low);
     if (half)
-      timed = {Unit::Free, 0, false, false, false, 0, 0, timed.first, timed.reads, timed.writes};
+      timed = {.unit = Unit::Free,
+               .first = timed.first,
+               .reads = timed.reads,
+               .writes = timed.writes};
     else if (combines &&
              (base == "mul" || base == "mad" || base == "and" || base == "or" || base == "xor"))
       timed.count = std::min<uint8_t>(timed.count, 1);

@@ -57,6 +57,7 @@ struct TimedInsn {
   bool mayWake = false; ///< other warps may wait for what it does
   bool remote = false;  ///< it acts on another block of the cluster
   bool bypassesL1 = false;
+  bool looks = false; ///< a mbarrier.try_wait whose answer the program may use much later
   uint8_t depth = 0;  ///< of mma.sync: K of a wgmma of its element type
   float flops = 0;    ///< ... of the warp
   uint32_t first = 0; ///< of its registers in TimedCode::registers: those read, then
@@ -92,6 +93,7 @@ public:
 
 private:
   void classify(const ProgramImpl &program, const Kernel &kernel);
+  void findLooks(const Kernel &kernel);
   void listRegisters(const Kernel &kernel);
   void useMachineCode(const Kernel &kernel, const MachineKernel &machine);
   void narrow(const Kernel &kernel);

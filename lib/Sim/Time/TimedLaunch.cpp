@@ -168,6 +168,7 @@ Status TimedLaunch::runSlots(uint32_t begin, uint32_t end) {
       turns.push({slots[i].events.top().when, i});
   while (!turns.empty() && !waits) {
     Slot &slot = slots[turns.top().second];
+    machine.memory.present = turns.top().first;
     turns.pop();
     FP4_TRY(runSlot(slot, turns.empty() ? 1e300 : turns.top().first + lead));
     if (!slot.events.empty())
@@ -355,6 +356,7 @@ Status TimedLaunch::runWarp(Slot &slot, const Event &event) {
   }
   recorder.clear();
   running.policy->setTime(issue);
+  running.policy->setLooking(insn.looks);
   setClock(issue);
   FP4_ASSIGN(auto step, running.scheduler.stepOne(*warp.warp, *group));
   ++executed;

@@ -83,25 +83,46 @@ double TimedPolicy::copyIn(const Ticket &ticket) {
     rows += std::ceil(run.bytes / 128.0);
   const double fill = rows * 128 / rates[TimingRate::TmaBytes];
   const bool again = copy.insn == ticket.insn && copy.now == now && copy.issuer == ticket.issuer &&
-                     &to != &from && ticket.kind == TicketKind::Tma;
+                     copy.rank != rank && ticket.kind == TicketKind::Tma;
   if (again) // another destination of a multicast
-    return std::max(copy.arrival, to.copies.serve(now, fill));
-  double start = from.copies.serve(now, std::max(rates[TimingRate::TmaIssue], fill)) - fill;
-  const double limit = rates[TimingRate::TmaInFlight] * 1024;
-  while (!from.inFlight.empty() &&
-         (from.inFlight.front().first <= start || double(from.bytesInFlight) + bytes > limit)) {
-    start = std::max(start, from.inFlight.front().first - rates[TimingRate::L2Latency]);
-    from.bytesInFlight -= from.inFlight.front().second;
-    from.inFlight.pop_front();
-  }
+    return &to == &from ? copy.arrival : std::max(copy.arrival, to.copies.serve(now, fill));
+  const double start = from.copies.serve(now, std::max(rates[TimingRate::TmaIssue], fill)) - fill;
+  const CopyTurn turn = turnOf(from, start, fill, bytes);
   const double arrival =
-      machine.memory.read(from.port, start, std::span<const GlobalRun>(ticket.global)) +
+      machine.memory.read(from.port, turn.first, turn.last, ticket.global) +
       rates[TimingRate::TmaLatency] +
       (ticket.kind == TicketKind::Tma ? rates[TimingRate::TensorMapLatency] : 0);
-  from.inFlight.emplace_back(arrival, uint64_t(bytes));
-  from.bytesInFlight += uint64_t(bytes);
-  copy = {ticket.insn, now, arrival, ticket.issuer};
-  return arrival;
+  const double spread =
+      std::max(turn.last - turn.first, bytes / rates[TimingRate::L2PortBytes]);
+  from.inFlight.push_back({arrival - spread, arrival, bytes});
+  from.bytesInFlight += bytes;
+  copy = {ticket.insn, now, arrival, ticket.issuer, rank};
+  return &to == &from ? arrival : std::max(arrival, to.copies.serve(now, fill));
+}
+
+/// When the engine asks for the first and the last row of a copy that it begins at `start` at the
+/// earliest: as many bytes as may be in flight are asked for, and more when others have arrived.
+TimedPolicy::CopyTurn TimedPolicy::turnOf(Multiprocessor &sm, double start, double fill,
+                                          double bytes) const {
+  const double limit = rates[TimingRate::TmaInFlight] * 1024;
+  start = std::max(start, sm.lastRow);
+  while (!sm.inFlight.empty() && sm.inFlight.front().last <= start) {
+    sm.bytesInFlight -= sm.inFlight.front().bytes;
+    sm.inFlight.pop_front();
+  }
+  const auto whenFor = [&](double need) {
+    double excess = sm.bytesInFlight + std::min(need, limit) - limit, when = start;
+    for (const Multiprocessor::InFlight &one : sm.inFlight) {
+      if (excess <= 0)
+        break;
+      const double part = std::min(1.0, excess / one.bytes);
+      when = std::max(when, one.first + (one.last - one.first) * part);
+      excess -= one.bytes;
+    }
+    return when;
+  };
+  const double first = whenFor(kLineBytes);
+  return {first, sm.lastRow = std::max(first + fill, whenFor(bytes))};
 }
 
 double TimedPolicy::copyOut(const Ticket &ticket, double &read) {

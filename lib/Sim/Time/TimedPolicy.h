@@ -39,13 +39,21 @@ public:
   void beginRound() override {}
   std::optional<double> cycles() const override { return now; }
   bool due(const Ticket &) const override { return false; }
+  bool spurious(uint32_t) override { return looking; }
   void issued(const Ticket &ticket) override;
 
   void setTime(double cycle) { now = cycle; }
+  /// Whether what executes next is a wait that ends at once (TimedInsn::looks).
+  void setLooking(bool looks) { looking = looks; }
   /// When the last operation so far ends.
   double lastEnd() const { return last; }
 
 private:
+  /// When the copy engine asks for the first and for the last row of a copy.
+  struct CopyTurn {
+    double first, last;
+  };
+  CopyTurn turnOf(Multiprocessor &sm, double start, double fill, double bytes) const;
   double endOf(const Ticket &ticket, double &firstStage);
   /// `least`, or the end of the last ticket that this one comes after.
   double endOfThoseBefore(const Ticket &ticket, double least) const;
@@ -62,12 +70,14 @@ private:
   std::vector<Multiprocessor *> processors;
   Calendar calendar;
   double now = 0, last = 0;
+  bool looking = false;
   std::map<Thread, double> chains;           ///< the end of the last wgmma of a warp
   std::unordered_map<uint64_t, double> ends; ///< of tickets that others may wait for
   struct {
     const Insn *insn = nullptr;
     double now = -1, arrival = 0;
     Thread issuer;
+    size_t rank = 0; ///< of the destination
   } copy; ///< the last load, for the other destinations of a multicast
 };
 
