@@ -5,6 +5,7 @@
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/IR/AsmState.h"
+#include "mlir/Support/DebugStringHelper.h"
 #include "mlir/Transforms/LocationSnapshot.h"
 #include "llvm/Support/JSON.h"
 
@@ -15,12 +16,6 @@ using namespace fp4;
 namespace json = llvm::json;
 
 namespace {
-
-std::string spell(Type type) {
-  std::string text;
-  llvm::raw_string_ostream(text) << type;
-  return text;
-}
 
 /// Bytes of shared memory or columns of tensor memory, `stages` times.
 json::Object extent(bool shared, std::string what, int64_t first, int64_t size, int64_t stages,
@@ -39,7 +34,7 @@ json::Object describeChannel(pipe::ChannelOp channel, int64_t number, json::Arra
     for (auto [i, type] : llvm::enumerate(channel.getType().getPayload())) {
       auto shared = dyn_cast<pipe::SharedType>(type);
       int64_t size = shared ? shared.getBytes() : cast<pipe::TmemType>(type).getTmemColumns();
-      extents.push_back(extent(bool(shared), name + ": " + spell(type), (*channel.getPayload())[i],
+      extents.push_back(extent(bool(shared), name + ": " + debugString(type), (*channel.getPayload())[i],
                                size, *channel.getDepth(), channel.getStageStride(i)));
     }
     extents.push_back(extent(true, name + ": barriers", *channel.getBarriers(),
@@ -70,7 +65,7 @@ json::Object describeKernel(gpu::GPUFuncOp kernel) {
       channels.push_back(describeChannel(channel, int64_t(channels.size()), extents));
     else if (auto tile = dyn_cast<pipe::TmemTileOpInterface>(op); tile && tile.getFirstColumn()) {
       auto type = cast<pipe::TmemType>(tile.getTmemTile().getType());
-      extents.push_back(extent(false, spell(type), *tile.getFirstColumn(), type.getTmemColumns(),
+      extents.push_back(extent(false, debugString(type), *tile.getFirstColumn(), type.getTmemColumns(),
                                tile.getNumSets(), type.getTmemColumns()));
     }
   });

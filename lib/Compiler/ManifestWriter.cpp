@@ -12,6 +12,7 @@
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Support/DebugStringHelper.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -19,12 +20,6 @@ using namespace mlir;
 namespace json = llvm::json;
 
 namespace {
-
-std::string spell(Type type) {
-  std::string text;
-  llvm::raw_string_ostream(text) << type;
-  return text;
-}
 
 json::Object describeType(Type type) {
   json::Object object;
@@ -34,7 +29,7 @@ json::Object describeType(Type type) {
     for (int64_t size : tensor.getShape())
       shape.push_back(ShapedType::isDynamic(size) ? -1 : size);
   object["shape"] = std::move(shape);
-  object["type"] = spell(tensor ? tensor.getElementType() : type);
+  object["type"] = debugString(tensor ? tensor.getElementType() : type);
   auto layout = tensor ? fp4::scaleLayout(tensor) : std::nullopt;
   object["layout"] = layout ? fp4::stringifyScaleLayout(*layout) : "linear";
   return object;

@@ -16,26 +16,13 @@ static constexpr float kSumStart = 0x1.8p23f;
 // Scales
 //===----------------------------------------------------------------------===//
 
-/// 2^(code - 127) has the code as its exponent field, except for 0, a subnormal, and 255, NaN.
-Value DotOperands::factorE8M0(Value scales, int64_t number) {
-  constexpr int64_t subnormal = 0x00400000, nan = 0x7FFFFFFF, fraction = 23;
-  Value code = arith::AndIOp::create(b, arith::ShRUIOp::create(b, scales, s.integer(8 * number)),
-                                     s.integer(0xFF));
-  auto is = [&](int64_t value) -> Value {
-    return arith::CmpIOp::create(b, arith::CmpIPredicate::eq, code, s.integer(value));
-  };
-  Value power = arith::ShLIOp::create(b, code, s.integer(fraction));
-  power = arith::SelectOp::create(b, is(0), s.integer(subnormal), power);
-  return s.fromBits(arith::SelectOp::create(b, is(255), s.integer(nan), power));
-}
-
 /// The sign of an E4M3 scale is ignored.
 SmallVector<Value> DotOperands::factors(Value scales, int64_t first, int64_t count) {
   Value magnitudes = isE4M3 ? arith::AndIOp::create(b, scales, s.integer(0x7F7F7F7F)) : Value();
   SmallVector<Value> result;
   for (int64_t i = first; i < first + count; ++i)
     result.push_back(isE4M3 ? s.fromE4M3(arith::ShRUIOp::create(b, magnitudes, s.integer(8 * i)))
-                            : factorE8M0(scales, i));
+                            : s.fromBits(s.powerBits(scales, i, 23)));
   return result;
 }
 

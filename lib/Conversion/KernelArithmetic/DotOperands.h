@@ -34,8 +34,6 @@ public:
   mlir::Value add(mlir::Value offset, mlir::Value bytes, mlir::Value sum);
 
 private:
-  mlir::Value factorE8M0(mlir::Value scales, int64_t number);
-
   mlir::ImplicitLocOpBuilder &b;
   Scalars &s;
   bool isE4M3;

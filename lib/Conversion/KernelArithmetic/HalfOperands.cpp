@@ -71,19 +71,10 @@ Value HalfOperands::inBothLanes(Value half) {
   return vector::BroadcastOp::create(b, VectorType::get(2, elementType()), half);
 }
 
-/// 2^(code - 127) has the code as its exponent field, except for 0, a subnormal, and 255, NaN.
 SmallVector<Value> HalfOperands::factorsE8M0(Value scales, int64_t count) {
-  constexpr int64_t subnormal = 0x0040, nan = 0x7FFF, fraction = 7;
   SmallVector<Value> result;
   for (int64_t i = 0; i < count; ++i) {
-    Value code = arith::AndIOp::create(b, arith::ShRUIOp::create(b, scales, s.integer(8 * i)),
-                                       s.integer(0xFF));
-    auto is = [&](int64_t value) -> Value {
-      return arith::CmpIOp::create(b, arith::CmpIPredicate::eq, code, s.integer(value));
-    };
-    Value power = arith::ShLIOp::create(b, code, s.integer(fraction));
-    power = arith::SelectOp::create(b, is(0), s.integer(subnormal), power);
-    power = arith::SelectOp::create(b, is(255), s.integer(nan), power);
+    Value power = s.powerBits(scales, i, 7);
     result.push_back(asPair(s.permute(power, power, 0x1010)));
   }
   return result;

@@ -299,6 +299,19 @@ Value Scalars::fromE4M3(Value byte) {
   return extend(halves, 0);
 }
 
+/// 2^(code - 127) has the code as its exponent field, except for 0 and 255.
+Value Scalars::powerBits(Value scales, int64_t number, unsigned fractionBits) {
+  Value code = arith::AndIOp::create(b, arith::ShRUIOp::create(b, scales, integer(8 * number)),
+                                     integer(0xFF));
+  auto is = [&](int64_t value) -> Value {
+    return arith::CmpIOp::create(b, arith::CmpIPredicate::eq, code, integer(value));
+  };
+  int64_t subnormal = int64_t(1) << (fractionBits - 1), nan = (int64_t(256) << fractionBits) - 1;
+  Value power = arith::ShLIOp::create(b, code, integer(fractionBits));
+  power = arith::SelectOp::create(b, is(0), integer(subnormal), power);
+  return arith::SelectOp::create(b, is(255), integer(nan), power);
+}
+
 /// Without the instruction: the exponent of the pattern plus almost one. fp32 subnormals up to
 /// 2^-127 give 0, infinity the largest power.
 Value Scalars::toUE8M0Up(Value x) {
