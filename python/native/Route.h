@@ -84,6 +84,6 @@ Object runPlan(const Route &route, const Plan &plan, const Arguments &arguments,
                bool &ran);
 
 /// Makes an exception of `error`; `cause` may be empty. The package sets it.
-extern Object raiseError;
+extern Object &raiseError;
 
 } // namespace fp4::python

@@ -14,7 +14,8 @@
 
 namespace fp4::python {
 
-Object raiseError;
+// Never destroyed, as `exchange`.
+Object &raiseError = *new Object;
 
 namespace {
 

@@ -180,6 +180,13 @@ class Fallback(unittest.TestCase):
                                text=True, env={**os.environ, "FP4_NATIVE": "0"})
         self.assertEqual((found.stdout, found.returncode), ("5.0\n", 0), found.stderr)
 
+    @unittest.skipIf(_calls.native is None, "there is no native module")
+    def test_the_module_drops_nothing_after_python_has_ended(self) -> None:
+        code = "from fp4 import _calls, _library; " \
+               "_calls.native.load(str(_library.PATH), lambda *error: None)"
+        found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+        self.assertEqual((found.stderr, found.returncode), ("", 0))
+
     def test_numpy_goes_the_checked_way(self) -> None:
         x = matrix()
         compiled()(x, function="amax")
