@@ -47,6 +47,17 @@ out = torch.empty_like(x)
 add[lambda meta: (triton.cdiv(1000, meta["BLOCK"]),)](x, y, out, 1000)
 assert torch.equal(out, x + y)
 print(triton.testing.do_bench(lambda: None) >= 0)
+
+import triton.profiler as proton, triton.profiler.viewer as viewer
+from triton._C.libtriton import nvidia
+proton.start("profile", hook="triton")
+y = torch.rand(8, 16, device="cuda").half()
+product = torch.empty(8, 8, device="cuda").half()
+with proton.scope("product"):
+    nvidia.cublas.CublasLt(y).matmul(y, y, product)
+proton.finalize()
+viewer.print_tree(*viewer.parse(["time/ms"], "profile.hatchet"))
+assert torch.equal(product, (y.float() @ y.float().T).half())
 """
 
 
@@ -105,7 +116,55 @@ class Scripts(unittest.TestCase):
             path.write_text(TRITON)
             done = run(str(path), TRITON_CACHE_DIR=folder)
         self.assertEqual((done.returncode, done.stdout), (0, "True\n"), done.stderr)
-        self.assertIn("autotune takes the first 1 of its configurations", done.stderr)
+        for words in ("autotune takes the first 1 of its configurations", "there is no cuBLAS",
+                      "there is no CUPTI"):
+            self.assertIn(words, done.stderr)
+
+
+@unittest.skipIf(torch is None, "torch is not installed")
+class Cublas(unittest.TestCase):
+    """What stands in for Triton's CublasLt, against products of what fp4 dequantizes."""
+
+    def setUp(self) -> None:
+        from fp4.sim.cublas import CublasLt
+
+        torch.manual_seed(1)
+        self.blas = CublasLt()
+
+    def test_plain(self) -> None:
+        a, b = torch.randn(5, 8).half(), torch.randn(3, 8).half()
+        c, d = torch.empty(5, 3).half(), torch.empty(5, 3).half()
+        self.blas.matmul(a, b, c)
+        self.assertTrue(torch.equal(c, (a.float() @ b.float().T).half()))
+        self.blas.gemm(a, b, c, d, 2.0, -1.0)
+        self.assertTrue(torch.equal(d, (2 * (a.float() @ b.float().T) - c.float()).half()))
+        for wrong, words in ((lambda: self.blas.matmul(a, b.float(), c), "one dtype"),
+                             (lambda: self.blas.matmul(a, b, c[:2]), "a result of")):
+            with self.assertRaisesRegex(RuntimeError, words):
+                wrong()
+
+    def test_nvfp4(self) -> None:
+        import fp4.torch as ft
+
+        a, b = (ft.quantize(torch.randn(rows, 160).bfloat16(), recipe="torchao_1level")
+                for rows in (130, 16))
+        exact = ft.dequantize(a, torch.float32) @ ft.dequantize(b, torch.float32).T
+        d = torch.empty(130, 16)
+        data, scales = [x.data.view(torch.uint8) for x in (a, b)], [x.scales.reshape(-1)
+                                                                    for x in (a, b)]
+        self.blas.block_scaled_matmul_nvfp4(*data, d, *scales)
+        self.assertTrue(torch.equal(d, exact))
+        with self.assertRaisesRegex(RuntimeError, "expects 3072 scales for 130 x 10, but got 10"):
+            self.blas.block_scaled_matmul_nvfp4(*data, d, scales[0][:10], scales[1])
+
+    def test_mxfp8(self) -> None:
+        a, b = torch.eye(64)[:3].to(torch.float8_e4m3fn), torch.ones(2, 64).to(torch.float8_e4m3fn)
+        scales = torch.full((512,), 127, dtype=torch.uint8)
+        scales[16:18], scales[32] = torch.tensor([128, 126]), 255  # row 1: 2 and 1/2; row 2: NaN
+        d = torch.empty(3, 2)
+        self.blas.block_scaled_matmul_mxfp8(a, b, d, scales, torch.full_like(scales, 129))
+        self.assertEqual(d[:2].tolist(), [[4.0, 4.0], [8.0, 8.0]])
+        self.assertTrue(d[2].isnan().all())
 
 
 class Arguments(unittest.TestCase):
@@ -114,6 +173,7 @@ class Arguments(unittest.TestCase):
                 (["missing.py"], {}, "there is no script 'missing.py'"),
                 ([], {}, "the following arguments are required: script"),
                 (["--points=0", "test_sim.py"], {}, "must be at least 1"),
+                (["--unwritten=report", "test_sim.py"], {}, "(choose from"),
                 (["test_sim.py"], {"FP4_SIM": "/nowhere"}, "cannot be executed")):
             with self.subTest(words):
                 done = run(*arguments, **environment)

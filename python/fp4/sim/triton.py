@@ -1,7 +1,8 @@
 """Benchmarks of Triton: times of a simulator say nothing, so each runs as little as it can.
 
 do_bench calls its function once. perf_report runs the first sizes only, and autotune takes the
-first configurations that run. All say so on stderr, once.
+first configurations that run. Products of cuBLAS are torch's, and Proton records nothing. All say
+so on stderr, once.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import importlib
 import importlib.util
 import sys
 import time
+import types
 from typing import Any
 
 
@@ -25,9 +27,42 @@ def install(points: int, configs: int) -> None:
         return
     testing = importlib.import_module("triton.testing")
     autotuner = importlib.import_module("triton.runtime.autotuner")
+    _replace_cublas()
+    if importlib.util.find_spec("triton.profiler") is not None:
+        _replace_proton()
     _run_once(testing)
     _limit_points(testing, points)
     _limit_configs(autotuner.Autotuner, configs)
+
+
+def _replace_cublas() -> None:
+    """Triton's class loads libcublas.so when it is made; scripts make it when they are imported."""
+    nvidia: Any = getattr(importlib.import_module("triton._C.libtriton"), "nvidia", None)
+    if not hasattr(nvidia, "cublas") or importlib.util.find_spec("torch") is None:
+        return
+    from .cublas import CublasLt
+
+    class Announced(CublasLt):
+        def __init__(self, workspace: Any = None) -> None:
+            _say("there is no cuBLAS: its products are those of torch on the CPU")
+            super().__init__(workspace)
+
+    nvidia.cublas.CublasLt = Announced
+
+
+def _replace_proton() -> None:
+    """Proton needs CUPTI. Without it nothing is recorded, and there is no profile to show."""
+
+    def nothing(*args: Any, **options: Any) -> None:
+        _say("there is no CUPTI: Proton records nothing")
+
+    profiler: Any = importlib.import_module("triton.profiler")
+    for name in ("start", "activate", "deactivate", "finalize"):
+        setattr(profiler, name, nothing)
+    viewer: Any = types.ModuleType("triton.profiler.viewer")
+    viewer.parse = lambda *args, **options: (None, None)
+    viewer.print_tree = nothing
+    sys.modules[viewer.__name__] = profiler.viewer = viewer
 
 
 def _run_once(testing: Any) -> None:

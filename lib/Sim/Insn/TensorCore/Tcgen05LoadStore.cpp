@@ -30,6 +30,7 @@ struct Transfer {
   std::vector<Operand> elements;
   const std::byte *constants = nullptr; ///< bank 1
   bool practice = false;                ///< Judgement::Practice
+  bool untouched = false;               ///< a load of cells that nothing has written
 };
 
 /// The cells the instruction touches, as rectangles.
@@ -156,13 +157,38 @@ std::optional<unsigned> untouchedHalf(TicketQueue &queue, const Transfer &t,
   return untouched[0] == untouched[1] ? std::nullopt : std::optional(unsigned(untouched[1]));
 }
 
-Status checkLoad(TicketQueue &queue, const Transfer &t, TmemRange range, uint64_t reader) {
-  FP4_TRY(queue.state(t.rank).tmem.checkAllocated(range));
+/// True where nothing has written any of the cells, and practice lets a load read them: a compiler
+/// that pipelines a loop may issue its first load although the loop has no iterations, as Triton
+/// does. An error by the letter.
+bool readsUntouched(TicketQueue &queue, const Transfer &t, const std::vector<TmemRange> &ranges) {
+  const TensorMemory &tmem = queue.state(t.rank).tmem;
+  return t.practice &&
+         std::ranges::all_of(ranges, [&](const TmemRange &range) { return tmem.untouched(range); });
+}
+
+Status checkAllocated(TicketQueue &queue, const Transfer &t, const std::vector<TmemRange> &ranges) {
+  for (const TmemRange &range : ranges)
+    FP4_TRY(queue.state(t.rank).tmem.checkAllocated(range));
+  return {};
+}
+
+Status checkWritten(TicketQueue &queue, const Transfer &t, TmemRange range, uint64_t reader) {
   if (const auto half = untouchedHalf(queue, t, range)) {
     range.lane += *half ? 0 : 16;
     range.lanes = 16;
   }
   return queue.checkCells(t.rank, range, reader, "a cell");
+}
+
+/// A write that is still in flight at issue is a race in any schedule.
+Status checkLoad(TicketQueue &queue, const Transfer &t, const std::vector<TmemRange> &ranges,
+                 uint64_t reader) {
+  FP4_TRY(checkAllocated(queue, t, ranges));
+  if (t.untouched)
+    return {};
+  for (const TmemRange &range : ranges)
+    FP4_TRY(checkWritten(queue, t, range, reader));
+  return {};
 }
 
 /// What lanes of untouched cells get: nothing that a kernel could take for a value.
@@ -173,6 +199,22 @@ void spoil(const Transfer &t, const Operand &reduced, unsigned half) {
   };
   std::ranges::for_each(t.elements, fill);
   fill(reduced);
+}
+
+/// Gives the registers what the load finds: the cells, or where nothing wrote them, no value.
+void loadRegisters(TicketQueue &queue, const Insn &insn, const Transfer &t, const Operand &reduced,
+                   const TmemRange &first) {
+  if (!t.untouched) {
+    for (unsigned reg = 0; reg < t.elements.size(); ++reg)
+      if (t.elements[reg])
+        loadRegister(queue, t, reg);
+    if (reduced)
+      reduceRegisters(queue, insn, t, reduced);
+  }
+  const auto half = t.untouched ? std::nullopt : untouchedHalf(queue, t, first);
+  for (unsigned lanes : {0u, 1u})
+    if (t.untouched || half == lanes)
+      spoil(t, reduced, lanes);
 }
 
 /// tcgen05.ld: op 0 the registers, maybe 1 the reduced one, then the address, the half split
@@ -188,25 +230,19 @@ Outcome load(ExecContext &cx, const Insn &insn) {
   const Operand reduced = insn.m[2] ? insn.op[1] : Operand{};
   const auto ranges = footprint(*t, uint32_t(insn.u));
   Ticket ticket = queue.makeTicket(cx, insn, TicketKind::TmemLoad, cx.firstLane());
-  for (const TmemRange &range :
-       ranges) // a write still in flight at issue is a race in any schedule
-    if (Status ok = checkLoad(queue, *t, range, ticket.id); !ok)
-      return failHere(cx, std::move(ok.error()));
+  if (Status ok = checkAllocated(queue, *t, ranges); !ok)
+    return failHere(cx, std::move(ok.error()));
+  t->untouched = readsUntouched(queue, *t, ranges);
+  if (Status ok = checkLoad(queue, *t, ranges, ticket.id); !ok)
+    return failHere(cx, std::move(ok.error()));
   for (const Operand &element : t->elements)
     if (element)
       ticket.registerWrites.push_back({element.offset, element.offset + 128});
   if (reduced)
     ticket.registerWrites.push_back({reduced.offset, reduced.offset + 128});
   ticket.stages.push_back([&queue, &insn, t, ranges, reduced](const Ticket &self) -> Status {
-    for (const TmemRange &range : ranges)
-      FP4_TRY(checkLoad(queue, *t, range, self.id));
-    for (unsigned reg = 0; reg < t->elements.size(); ++reg)
-      if (t->elements[reg])
-        loadRegister(queue, *t, reg);
-    if (reduced)
-      reduceRegisters(queue, insn, *t, reduced);
-    if (const auto half = untouchedHalf(queue, *t, ranges[0]))
-      spoil(*t, reduced, *half);
+    FP4_TRY(checkLoad(queue, *t, ranges, self.id));
+    loadRegisters(queue, insn, *t, reduced, ranges[0]);
     for (const TmemRange &range : ranges)
       emitTmem(queue, self, t->rank, range);
     return {};
