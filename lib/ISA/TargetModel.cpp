@@ -55,4 +55,11 @@ Status requireProducts(const TargetModel &target) {
   return makeLack(target, "tcgen05, wgmma or block-scaled mma.sync", targetsThat(multiplies));
 }
 
+Status requireBlockScaled(const TargetModel &target) {
+  auto multiplies = [](const TargetModel &any) { return any.hasTcgen05 || any.hasMmaBlockScale; };
+  if (multiplies(target))
+    return {};
+  return makeLack(target, "tcgen05 or block-scaled mma.sync", targetsThat(multiplies));
+}
+
 } // namespace fp4::hw

@@ -15,6 +15,11 @@ using namespace fp4;
 
 static LogicalResult requireTensorCore(Operation *op, const hw::TargetModel &target) {
   auto product = cast<BlockScaledMatmulOp>(op);
+  if (product.isMXF8F6F4()) {
+    InFlightDiagnostic diag = op->emitOpError("has no kernel for elements of 8 bits yet");
+    diag.attachNote() << "quantize both operands to 4 bits";
+    return diag;
+  }
   bool isFused = product.isDual() || !product.hasOnlyElements();
   // Sums in registers have no groups yet, ranges of K only where operands are swapped, and one result
   // of one product.

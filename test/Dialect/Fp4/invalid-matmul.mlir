@@ -270,20 +270,6 @@ func.func @matmul_result_shape(%a: tensor<?x64xf4E2M1FN>, %sa: tensor<?x2xf8E8M0
 
 // -----
 
-// blockscaled_matmul (C11)
-func.func @matmul_format(%a: tensor<?x64xf4E2M1FN>, %sa: tensor<?x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, 
-    %b: tensor<8x64xf4E2M1FN>, %sb: tensor<8x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) {
-  %0 = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<mxfp4>}
-      : (tensor<?x64xf4E2M1FN>, tensor<?x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, tensor<8x64xf4E2M1FN>, tensor<8x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<?x8xf32>
-  // expected-error @+2 {{attribute 'format' must have elements of 4 bits, but got mxfp8_e4m3}}
-  // expected-note @+1 {{products of mxfp6 and mxfp8 have no kernels yet}}
-  %1 = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<mxfp8_e4m3>}
-      : (tensor<?x64xf4E2M1FN>, tensor<?x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, tensor<8x64xf4E2M1FN>, tensor<8x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<?x8xf32>
-  return
-}
-
-// -----
-
 // matmul_alpha (C3)
 func.func @alpha_recipe(%ax: tensor<f32>) {
   %0 = fp4.matmul_alpha %ax, %ax {lhs_recipe = #fp4.recipe<cutlass>} : tensor<f32>, tensor<f32> -> tensor<f32>

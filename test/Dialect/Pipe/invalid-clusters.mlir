@@ -35,7 +35,7 @@ func.func private @alone() -> !pipe.tmem<256x128xf32>
 
 // -----
 
-// expected-error @+1 {{layout must be linear, swizzle_32B, swizzle_64B, swizzle_128B or tiled_128x4, but got pair}}
+// expected-error @+1 {{layout must be linear, swizzle_32B, swizzle_64B, swizzle_128B, swizzle_128B_b4x16_p64 or tiled_128x4, but got pair}}
 func.func private @shared() -> !pipe.shared<128x256xf4E2M1FN, pair>
 
 // -----

@@ -66,7 +66,7 @@ func.func private @bad(!pipe.channel<!pipe.tmem<128x64xf32>, !pipe.shared<128x25
 
 // -----
 
-// expected-error @+1 {{layout must be linear, swizzle_32B, swizzle_64B, swizzle_128B or tiled_128x4, but got swizzle_96B}}
+// expected-error @+1 {{layout must be linear, swizzle_32B, swizzle_64B, swizzle_128B, swizzle_128B_b4x16_p64 or tiled_128x4, but got swizzle_96B}}
 func.func private @bad(!pipe.shared<128x256xf4E2M1FN, swizzle_96B>)
 
 // -----
@@ -216,12 +216,12 @@ func.func @mma(%acc: !acc, %a: !data, %h: !half, %s: !scales, %p: i1) {
 
 !acc = !pipe.tmem<128x128xf32>
 !data = !pipe.shared<128x256xf4E2M1FN, swizzle_128B>
-!bytes = !pipe.shared<128x128xf8E4M3FN, swizzle_128B>
+!halves = !pipe.shared<128x64xbf16, swizzle_128B>
 !scales = !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>
-func.func @mma(%acc: !acc, %a: !data, %b: !bytes, %s: !scales, %p: i1) {
+func.func @mma(%acc: !acc, %a: !data, %b: !halves, %s: !scales, %p: i1) {
   // (C115)
-  // expected-error @+1 {{b must be f4E2M1FN with the K of a, a multiple of 64, but got '!pipe.shared<128x128xf8E4M3FN, swizzle_128B>'}}
-  pipe.mma %acc, %a scaled %s, %b scaled %s accumulate %p : !acc, !data, !scales, !bytes, !scales
+  // expected-error @+1 {{b must be f4E2M1FN with the K of a, a multiple of 64, but got '!pipe.shared<128x64xbf16, swizzle_128B>'}}
+  pipe.mma %acc, %a scaled %s, %b scaled %s accumulate %p : !acc, !data, !scales, !halves, !scales
   return
 }
 

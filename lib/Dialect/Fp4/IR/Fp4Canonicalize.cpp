@@ -193,7 +193,8 @@ struct TransposedProduct : OpRewritePattern<linalg::TransposeOp> {
         op, op->getResult(0).getType(), product.getRhs(), product.getRhsScales(), product.getLhs(),
         product.getLhsScales(), product.getAlpha(), /*epilogue_inputs=*/ValueRange(),
         /*offsets=*/Value(), /*rhs2=*/Value(), /*rhs2_scales=*/Value(), /*alpha2=*/Value(),
-        /*quantize_amax=*/Value(), product.getFormatAttr(), product.getEpilogueAttr(),
+        /*quantize_amax=*/Value(), FormatAttr::get(op.getContext(), product.getFormatOfRhs()),
+        product.getRhsFormat() ? product.getFormatAttr() : FormatAttr(), product.getEpilogueAttr(),
         product.getSplitKAttr(), /*groups=*/DenseI64ArrayAttr(),
         /*arithmetic=*/ProductArithmeticAttr(), /*quantize_recipe=*/RecipeAttr(),
         /*quantize_outputs=*/OutputsAttr(), /*with_amax=*/UnitAttr());

@@ -511,14 +511,16 @@ static LogicalResult verifyEpilogueInputs(BlockScaledMatmulOp op) {
   return success();
 }
 
-/// Operands of 4 bits with tiled scales, where they have some, but for their elements.
-static LogicalResult verifyFp4Operands(BlockScaledMatmulOp op, const Checked &lhs,
+/// Operands with tiled scales, where they have some, but for their elements.
+static LogicalResult verifyTiledOperands(BlockScaledMatmulOp op, const Checked &lhs,
                                        const Checked &rhs) {
   if (failed(verifyBlockMultiple(lhs, 1, op.getFormat()))) // blockscaled_matmul (C3)
     return failure();
   if (failed(verifySplit(op, lhs))) // blockscaled_matmul (C14)
     return failure();
   if (failed(verifyFma(op, lhs))) // blockscaled_matmul (C30)
+    return failure();
+  if (failed(verifyMXF8F6F4(op, lhs, rhs)))
     return failure();
   if (op.isGrouped())
     return verifyGroupOperands(op, lhs, rhs);
@@ -533,15 +535,10 @@ LogicalResult BlockScaledMatmulOp::verify() {
   Checked rhs = operand(*this, "rhs", getRhs());
   if ((hasFloatLhs() || hasPrepackedRhs()) && failed(verifyUnscaled(*this, lhs)))
     return failure();
+  if (failed(verifyFormats(*this)))
+    return failure();
   if (failed(verifyData(*this, lhs, rhs))) // blockscaled_matmul (C1)
     return failure();
-  if (!hasPackedData(getFormat()) && !hasF32Scales()) { // blockscaled_matmul (C11)
-    auto diag = emitOpError("attribute 'format' must have elements of 4 bits, but got ")
-                << stringifyFormat(getFormat());
-    diag.attachNote() << "products of mxfp6 and mxfp8 have no kernels yet; quantize to mxfp4, or "
-                         "return codes and scales to a caller that has such a product";
-    return diag;
-  }
   int64_t depth = hasPrepackedRhs() ? rhs.type.getDimSize(1) * hw::weightTileColumns
                                     : rhs.type.getDimSize(1);
   if (lhs.type.getDimSize(1) != depth) { // blockscaled_matmul (C2)
@@ -550,7 +547,7 @@ LogicalResult BlockScaledMatmulOp::verify() {
     diag.attachNote() << "both are contracted along dimension 1: lhs is M x K and rhs is N x K";
     return diag;
   }
-  if (failed(hasF32Scales() ? verifyFp8Operands(*this) : verifyFp4Operands(*this, lhs, rhs)))
+  if (failed(hasF32Scales() ? verifyFp8Operands(*this) : verifyTiledOperands(*this, lhs, rhs)))
     return failure();
   if (getAlpha() && !isGrouped() && failed(verifyAlpha(*this, lhs, rhs))) // blockscaled_matmul (C7)
     return failure();

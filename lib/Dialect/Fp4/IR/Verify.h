@@ -37,6 +37,10 @@ mlir::LogicalResult verifyTiled(const Checked &scales);
 
 /// A product of which a side has no scales.
 mlir::LogicalResult verifyUnscaled(BlockScaledMatmulOp op, const Checked &lhs);
+/// blockscaled_matmul (C11), (C190): the formats of a product have an instruction (ProductFormats.cpp).
+mlir::LogicalResult verifyFormats(BlockScaledMatmulOp op);
+/// (C191), (C192): what elements of 8 bits go with.
+mlir::LogicalResult verifyMXF8F6F4(BlockScaledMatmulOp op, const Checked &lhs, const Checked &rhs);
 /// The data of both sides of a product.
 mlir::LogicalResult verifyData(BlockScaledMatmulOp op, const Checked &lhs, const Checked &rhs);
 /// Weights of `format` as fp4.prepack gives them.

@@ -71,7 +71,8 @@ std::string whyNotDual(linalg::GenericOp op, BlockScaledMatmulOp x, BlockScaledM
     return "the products have no common lhs";
   if (x.hasFloatLhs())
     return "the lhs has no scales";
-  if (x.getFormat() != y.getFormat() || x.getRhs().getType() != y.getRhs().getType())
+  if (x.getFormat() != y.getFormat() || x.getFormatOfRhs() != y.getFormatOfRhs() ||
+      x.getRhs().getType() != y.getRhs().getType())
     return "the products differ in their format, or in the type of their rhs";
   if (static_cast<bool>(x.getAlpha()) != static_cast<bool>(y.getAlpha()) ||
       (x.getAlpha() && x.getAlpha().getType() != y.getAlpha().getType()))
@@ -174,8 +175,8 @@ BlockScaledMatmulOp absorb(RewriterBase &b, linalg::GenericOp op,
       first.getRhs(), first.getRhsScales(), first.getAlpha(), inputs, first.getOffsets(),
       second ? second.getRhs() : Value(), second ? second.getRhsScales() : Value(),
       second ? Value(second.getAlpha()) : Value(), /*quantize_amax=*/Value(),
-      first.getFormatAttr(), first.getEpilogueAttr(), first.getSplitKAttr(), first.getGroupsAttr(),
-      first.getArithmeticAttr(), /*quantize_recipe=*/RecipeAttr(), /*quantize_outputs=*/OutputsAttr(),
+      first.getFormatAttr(), first.getRhsFormatAttr(), first.getEpilogueAttr(), first.getSplitKAttr(),
+      first.getGroupsAttr(), first.getArithmeticAttr(), /*quantize_recipe=*/RecipeAttr(), /*quantize_outputs=*/OutputsAttr(),
       /*with_amax=*/UnitAttr());
   fused->setDiscardableAttrs(first->getDiscardableAttrDictionary());
   BodyBuilder(b, op, from).build(fused);

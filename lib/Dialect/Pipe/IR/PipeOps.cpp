@@ -91,6 +91,17 @@ static LogicalResult verifyScaleMap(MakeTensorMapOp op) {
                           << op.getBuffer().getType();
 }
 
+/// (C292) What TMA wants where it adds padding.
+static LogicalResult verifyPaddedMap(MakeTensorMapOp op, int64_t pitch) {
+  int64_t columns = op.getColumns();
+  if (op.getType().getLayout() != Layout::Swizzle128BPadded ||
+      (columns % kPaddedRun == 0 && pitch % 32 == 0))
+    return success();
+  return op.emitOpError() << "columns of a map of layout swizzle_128B_b4x16_p64 must be a multiple of "
+                          << kPaddedRun << ", and the row pitch one of 32 bytes, but got " << columns
+                          << " and " << pitch;
+}
+
 LogicalResult MakeTensorMapOp::verify() {
   auto buffer = dyn_cast<MemRefType>(getBuffer().getType());
   TensorMapType map = getType();
@@ -123,7 +134,7 @@ LogicalResult MakeTensorMapOp::verify() {
   if (bytes > pitch) // (C108)
     return emitOpError() << columns << " columns take " << bytes
                          << " bytes, which must not exceed the row pitch of " << pitch;
-  return success();
+  return verifyPaddedMap(*this, pitch);
 }
 
 //===----------------------------------------------------------------------===//
@@ -234,7 +245,7 @@ template <typename LoadLike> static LogicalResult verifyEnd(LoadLike op) {
 
 Value LoadOp::getFilledTile() { return getResult(); }
 Value LoadOp::getSlot() { return getDest(); }
-int64_t LoadOp::getUnitBytes() { return getTileType().getBytes(); }
+int64_t LoadOp::getUnitBytes() { return getTileType().getLoadedBytes(); }
 Value LoadOp::getUnits() { return {}; }
 void LoadOp::fillSlot(OpBuilder &builder, Value slot, Value channel) {
   create(builder, getLoc(), Type(), getMap(), getRow(), getColumn(), slot, channel, Value(),
@@ -357,82 +368,6 @@ LogicalResult CopyScalesOp::verify() {
   if (getSets() && (*getSets() < 1 || !getTmemColumn())) // (C113)
     return emitOpError() << "sets must be positive and have a first column, but got " << *getSets()
                          << (getTmemColumn() ? "" : " without 'at'");
-  return success();
-}
-
-int64_t MmaOp::getBlockSize() {
-  TmemType scales = getAScales().getType();
-  int64_t columns = llvm::alignTo(getA().getType().getColumns() / 32, kScaleBlockColumns);
-  bool isPower = isa<Float8E8M0FNUType>(scales.getElementType());
-  return isPower && scales.getColumns() == columns ? 32 : 16;
-}
-
-int64_t MmaOp::getMaxSteps() { return getA().getType().getColumns() / kMmaK; }
-
-/// (C116) The scale tile has one column per block of k and enough rows for the operand.
-static LogicalResult verifyScales(MmaOp op, StringRef name, TmemType scales, int64_t rows) {
-  if (!scales.isScales())
-    return op.emitOpError() << name << " must have layout tiled_128x4, but got " << scales;
-  int64_t k = op.getA().getType().getColumns(), block = op.getBlockSize();
-  int64_t columns = llvm::alignTo(k / block, kScaleBlockColumns);
-  if (scales.getColumns() != columns)
-    return op.emitOpError() << name << " must have " << columns << " columns for K = " << k
-                            << " and blocks of " << block << ", but got " << scales.getColumns();
-  if (scales.getRows() < rows)
-    return op.emitOpError() << name << " must have at least " << rows << " rows, but got "
-                            << scales.getRows();
-  return success();
-}
-
-LogicalResult MmaOp::verify() {
-  TmemType acc = getAccumulator().getType();
-  SharedType a = getA().getType(), b = getB().getType();
-  if (acc.isScales())
-    return emitOpError() << "accumulator must be a tile of f32, but got " << acc;
-  TmemType sa = getAScales().getType(), sb = getBScales().getType();
-  if (acc.getPair() != sa.getPair() || acc.getPair() != sb.getPair()) // (C150)
-    return emitOpError()
-           << "accumulator and scales must all belong to a pair, or none of them, but "
-              "got "
-           << acc << ", " << sa << " and " << sb;
-  if (a.getRows() != kMmaM) // (C114)
-    return emitOpError() << "a must have " << kMmaM << " rows, but got " << a.getRows();
-  int64_t blocks = acc.getPair() ? 2 : 1;
-  if (b.getRows() * blocks != acc.getColumns()) // (C114)
-    return emitOpError() << "b must have as many rows as the accumulator has columns"
-                         << (blocks > 1 ? " for each block of the pair, " : ", ")
-                         << acc.getColumns() / blocks << ", but got " << b.getRows();
-  for (auto [name, tile] : {std::pair("a", a), std::pair("b", b)})
-    if (!isa<Float4E2M1FNType>(tile.getElementType()) || tile.getColumns() % kMmaK ||
-        tile.getColumns() != a.getColumns()) // (C115)
-      return emitOpError() << name << " must be f4E2M1FN with the K of a, a multiple of " << kMmaK
-                           << ", but got " << tile;
-  if (sa.getElementType() != sb.getElementType())
-    return emitOpError() << "scales must have one element type, but got " << sa.getElementType()
-                         << " and " << sb.getElementType();
-  if (failed(verifyScales(*this, "a_scales", sa, a.getRows())))
-    return failure();
-  return verifyScales(*this, "b_scales", sb, acc.getColumns());
-}
-
-int64_t MmaBlockwiseOp::getSlices() { return getA().getType().getRows() / kDenseMmaK; }
-
-LogicalResult MmaBlockwiseOp::verify() { // (C125)
-  TmemType acc = getAccumulator().getType();
-  SharedType a = getA().getType(), b = getB().getType();
-  Type element = a.getElementType();
-  if (!(element.isBF16() || element.isF16()) || a.getColumns() != kMmaM ||
-      a.getRows() % kDenseMmaK || !swizzleWidth(a.getLayout()))
-    return emitOpError() << "a must be bf16 or f16, a multiple of " << kDenseMmaK << " rows of "
-                         << kMmaM << " and swizzled, but got " << a;
-  if (b.getElementType() != element || b.getColumns() != kDenseMmaK || b.getRows() % kDenseMmaK ||
-      b.getLayout() != Layout::Swizzle32B)
-    return emitOpError() << "b must be " << element << ", a multiple of " << kDenseMmaK
-                         << " rows of " << kDenseMmaK << " with layout swizzle_32B, but got " << b;
-  int64_t columns = getSlices() * b.getRows();
-  if (acc.isScales() || acc.getPair() || acc.getColumns() != columns)
-    return emitOpError() << "accumulator must have " << columns << " columns, " << b.getRows()
-                         << " for each of " << getSlices() << " slices, but got " << acc;
   return success();
 }
 

@@ -43,8 +43,8 @@ static ParseResult parseWords(AsmParser &parser, Layout &layout, bool *pair) {
     std::optional<Layout> parsed = symbolizeLayout(word);
     if (!parsed)
       return parser.emitError(wordLoc)
-             << "layout must be linear, swizzle_32B, swizzle_64B, swizzle_128B or tiled_128x4, but "
-                "got "
+             << "layout must be linear, swizzle_32B, swizzle_64B, swizzle_128B, "
+                "swizzle_128B_b4x16_p64 or tiled_128x4, but got "
              << word;
     layout = *parsed;
   }
@@ -144,6 +144,7 @@ hw::SwizzleMode fp4::pipe::swizzleMode(Layout layout) {
   case Layout::Swizzle64B:
     return hw::SwizzleMode::B64;
   case Layout::Swizzle128B:
+  case Layout::Swizzle128BPadded:
     return hw::SwizzleMode::B128;
   case Layout::Linear:
   case Layout::Tiled128x4:
@@ -166,6 +167,11 @@ static int64_t rowBytes(int64_t columns, Type elementType) {
   return llvm::divideCeil(columns * bits(elementType), 8);
 }
 
+/// Bytes that a row takes in shared memory.
+static int64_t sharedRowBytes(int64_t columns, Type elementType, Layout layout) {
+  return layout == Layout::Swizzle128BPadded ? columns : rowBytes(columns, elementType);
+}
+
 int64_t GlobalType::getRowPitch() const {
   int64_t columns = getShape().back();
   return isa<Float4E2M1FNType>(getElementType()) ? hw::paddedRowBytes(columns)
@@ -177,7 +183,9 @@ int64_t GlobalType::getScaleBlockRows() const {
   return ShapedType::isDynamic(rows) ? rows : llvm::divideCeil(rows, kScaleBlockRows);
 }
 
-int64_t SharedType::getInnerBytes() const { return rowBytes(getColumns(), getElementType()); }
+int64_t SharedType::getInnerBytes() const {
+  return sharedRowBytes(getColumns(), getElementType(), getLayout());
+}
 
 int64_t SharedType::getPanels() const {
   int64_t width = swizzleWidth(getLayout());
@@ -188,6 +196,10 @@ int64_t SharedType::getBytes() const {
   if (isScales())
     return hw::tiled128x4Bytes(getRows(), getColumns());
   return getRows() * getInnerBytes();
+}
+
+int64_t SharedType::getLoadedBytes() const {
+  return isScales() ? getBytes() : getRows() * rowBytes(getColumns(), getElementType());
 }
 
 int64_t SharedType::getAlignment() const {
@@ -271,6 +283,14 @@ static LogicalResult verifyScaleTile(EmitError emitError, ArrayRef<int64_t> shap
   return success();
 }
 
+/// (C290)
+static LogicalResult verifyPadding(EmitError emitError, Type element, Layout layout) {
+  if (layout != Layout::Swizzle128BPadded || isa<Float4E2M1FNType>(element))
+    return success();
+  return emitError() << "tile of layout swizzle_128B_b4x16_p64 must have elements of f4E2M1FN, but got "
+                     << element;
+}
+
 LogicalResult GlobalType::verify(EmitError emitError, ArrayRef<int64_t> shape, Type element,
                                  Layout layout) {
   if (!element.isIntOrFloat())
@@ -298,9 +318,14 @@ LogicalResult TensorMapType::verify(EmitError emitError, ArrayRef<int64_t> shape
     return verifyScaleTile(emitError, shape, element);
   if (!bits(element))
     return emitError() << "element type must be an integer or a float, but got " << element;
+  if (failed(verifyPadding(emitError, element, layout))) // (C290)
+    return failure();
   if (shape[0] > 256) // (C101)
     return emitError() << "box must have at most 256 rows, but got " << shape[0];
-  int64_t inner = rowBytes(shape[1], element), width = swizzleWidth(layout);
+  int64_t inner = sharedRowBytes(shape[1], element, layout), width = swizzleWidth(layout);
+  if (layout == Layout::Swizzle128BPadded && inner != width) // (C290)
+    return emitError() << "rows of a box of layout swizzle_128B_b4x16_p64 must have " << width
+                       << " elements, but got " << shape[1];
   if (inner % 16 || inner > 256) // (C101)
     return emitError() << "rows of the box must be a multiple of 16 bytes, at most 256, but got "
                        << inner << " bytes";
@@ -318,7 +343,9 @@ LogicalResult SharedType::verify(EmitError emitError, ArrayRef<int64_t> shape, T
     return verifyScaleTile(emitError, shape, element);
   if (!bits(element))
     return emitError() << "element type must be an integer or a float, but got " << element;
-  int64_t inner = rowBytes(shape[1], element), width = swizzleWidth(layout);
+  if (failed(verifyPadding(emitError, element, layout))) // (C290)
+    return failure();
+  int64_t inner = sharedRowBytes(shape[1], element, layout), width = swizzleWidth(layout);
   if (width && inner % width) // (C102)
     return emitError() << "rows of a " << stringifyLayout(layout) << " tile must be a multiple of "
                        << width << " bytes, but got " << inner << " bytes";

@@ -37,15 +37,17 @@ static LogicalResult verifyFragments(Operation *op, FragmentType fragment, int64
                            << " fragments of the tile, but has " << region.getRole().getNumWarps();
 }
 
-/// (C251) Packed rows, one panel wide.
-static LogicalResult verifyOperand(Operation *op, StringRef name, SharedType data) {
+/// (C251) Rows of one panel; `isWide`: of elements of 8 bits.
+static LogicalResult verifyOperand(Operation *op, StringRef name, SharedType data, bool isWide) {
   int64_t bytes = data.getInnerBytes();
   bool fits = (bytes == 64 && data.getLayout() == Layout::Swizzle64B) ||
               (bytes == 128 && data.getLayout() == Layout::Swizzle128B);
-  if (isa<Float4E2M1FNType>(data.getElementType()) && fits)
+  Type element = data.getElementType();
+  if (fits && (isWide ? isa<Float8E4M3FNType, Float8E5M2Type>(element) : isa<Float4E2M1FNType>(element)))
     return success();
-  return op->emitOpError() << name << " must be f4E2M1FN with rows of 64 or 128 bytes and the "
-                           << "swizzle of that width, but got " << data;
+  return op->emitOpError() << name << " must be " << (isWide ? "f8E4M3FN or f8E5M2" : "f4E2M1FN")
+                           << " with rows of 64 or 128 bytes and the swizzle of that width, but got "
+                           << data;
 }
 
 /// (C252) A column of scales for each block, and rows for all of `data`.
@@ -71,8 +73,9 @@ LogicalResult MmaSyncOp::verify() {
     return emitOpError() << "accumulator must be a fragment of mma_sync with " << kWarpRows
                          << " rows or a multiple of " << kScaleRows << ", and a multiple of "
                          << kScaleRows << " columns, but got " << acc; // (C250)
-  if (failed(verifyOperand(*this, "a", a)) || failed(verifyOperand(*this, "b", b))) // (C251)
-    return failure();
+  bool isWide = !isa<Float4E2M1FNType>(a.getElementType());
+  if (failed(verifyOperand(*this, "a", a, isWide)) || failed(verifyOperand(*this, "b", b, isWide)))
+    return failure(); // (C251)
   if (a.getColumns() != b.getColumns())
     return emitOpError() << "a and b must have as many elements of k, but got " << a << " and "
                          << b; // (C251)
@@ -81,10 +84,12 @@ LogicalResult MmaSyncOp::verify() {
   SharedType ofA = getAScales().getType(), ofB = getBScales().getType();
   if (failed(verifyScales(*this, "a", a, ofA)) || failed(verifyScales(*this, "b", b, ofB))) // (C252)
     return failure();
-  if (ofA.getElementType() == ofB.getElementType())
-    return success();
-  return emitOpError() << "scales of a and b must be of one type, but got " << ofA << " and "
-                       << ofB; // (C252)
+  if (ofA.getElementType() != ofB.getElementType())
+    return emitOpError() << "scales of a and b must be of one type, but got " << ofA << " and "
+                         << ofB; // (C252)
+  if (isWide && !isa<Float8E8M0FNUType>(ofA.getElementType()))
+    return emitOpError() << "scales of operands of 8 bits must be f8E8M0FNU, but got " << ofA; // (C252)
+  return success();
 }
 
 LogicalResult WarpPlaceOp::verify() {

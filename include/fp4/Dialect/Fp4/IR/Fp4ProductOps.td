@@ -31,6 +31,11 @@ def Fp4_BlockScaledMatmulOp
     for 1 x 128 elements, and rhs, the weights, one for 128 x 128. Scales are row-major. For each
     block of 128 k in ascending order, an fp32 accumulator takes `fma(sum of the block, sa * sb, acc)`.
 
+    Operands of two formats have `rhs_format` besides: `format` is then that of lhs. Formats of OCP MX
+    with elements of 4 and 8 bits go together in any pair, such as activations of mxfp8_e4m3 and weights
+    of mxfp4. Where an operand has elements of 8 bits, instructions of the tensor core have 32 elements
+    of K and not 64 (docs/Numerics.md).
+
     With `split_k` K is cut into that many ranges of whole 256 elements, of which the last may be
     shorter. Each range has a sum of its own, and these are added in fp32 from the first to the
     last. The order belongs to the operation because it decides bits of the result.
@@ -60,11 +65,11 @@ def Fp4_BlockScaledMatmulOp
 
     | operand    | element type | shape | layout |
     |------------|--------------|-------|--------|
-    | lhs        | f4E2M1FN; or bf16, f16 without scales | M x K, M may be dynamic, K a multiple of the block | row-major |
-    | lhs_scales | f8E4M3FN (nvfp4), f8E8M0FNU (mxfp4); none beside bf16, f16 | M x K/block; of groups, a list of tiles | tiled_128x4 |
-    | rhs        | f4E2M1FN     | N x K; of G groups, (G * N) x K | row-major |
+    | lhs        | f4E2M1FN, f8E4M3FN, f8E5M2; or bf16, f16 without scales | M x K, M may be dynamic, K a multiple of the block | row-major |
+    | lhs_scales | f8E4M3FN (nvfp4), f8E8M0FNU (mxfp4, mxfp8); none beside bf16, f16 | M x K/block; of groups, a list of tiles | tiled_128x4 |
+    | rhs        | f4E2M1FN, f8E4M3FN, f8E5M2 | N x K; of G groups, (G * N) x K | row-major |
     | rhs, prepacked | i8       | N/128 x K/64 x bytes of a tile, with its scales in it | #fp4.weight_layout |
-    | rhs_scales | f8E4M3FN (nvfp4), f8E8M0FNU (mxfp4); none beside a prepacked rhs | N x K/block; of groups, a list of tiles | tiled_128x4 |
+    | rhs_scales | f8E4M3FN (nvfp4), f8E8M0FNU (mxfp4, mxfp8); none beside a prepacked rhs | N x K/block; of groups, a list of tiles | tiled_128x4 |
     | fp8_block128: data, scales | f8E4M3FN, f32 | as above, K a multiple of 16; as (C51) of docs/Spec.md has it | row-major |
     | alpha      | f32          | scalar, M x 1 or 1 x N; of groups, a scalar or G | row-major |
     | epilogue_inputs | f32, bf16, f16 | scalar, M x 1, 1 x N or M x N | row-major |
@@ -90,6 +95,16 @@ def Fp4_BlockScaledMatmulOp
         : (tensor<?x1024xf4E2M1FN>, tensor<?x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
            tensor<512x1024xf4E2M1FN>, tensor<512x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
            tensor<1x512xf32>) -> tensor<?x512xf32>
+    ```
+
+    Activations of 8 bits with weights of 4:
+
+    ```mlir
+    %y = fp4.blockscaled_matmul %q scaled %sw, %qw scaled %tw
+        {format = #fp4.format<mxfp8_e4m3>, rhs_format = #fp4.format<mxfp4>}
+        : (tensor<?x1024xf8E4M3FN>, tensor<?x32xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>,
+           tensor<512x1024xf4E2M1FN>, tensor<512x32xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>)
+        -> tensor<?x512xbf16>
     ```
 
     The gate of two products, quantized for the next one:
@@ -118,6 +133,7 @@ def Fp4_BlockScaledMatmulOp
                        Optional<AnyRankedTensor>:$alpha2,
                        Optional<AnyRankedTensor>:$quantize_amax,
                        Fp4_FormatAttr:$format,
+                       OptionalAttr<Fp4_FormatAttr>:$rhs_format,
                        OptionalAttr<Fp4_EpilogueAttr>:$epilogue,
                        OptionalAttr<I64Attr>:$split_k,
                        OptionalAttr<DenseI64ArrayAttr>:$groups,
@@ -139,6 +155,11 @@ def Fp4_BlockScaledMatmulOp
                    "::mlir::Value":$rhs_scales, "::mlir::Value":$alpha, "::fp4::Format":$format,
                    "::mlir::Type":$elementType)>];
   let extraClassDeclaration = [{
+    /// The format of rhs: that of lhs where it has none of its own.
+    ::fp4::Format getFormatOfRhs() { return getRhsFormat().value_or(getFormat()); }
+    /// An operand with tiled scales has elements of 8 bits: the kind of tcgen05.mma and mma.sync that
+    /// has elements of every width (C190).
+    bool isMXF8F6F4();
     /// Has an f32 scale for 1 x 128 elements of lhs and 128 x 128 of rhs.
     bool hasF32Scales() { return ::fp4::hasF32Scales(getFormat()); }
     /// Its lhs are floats of 16 bits, which have no scales.

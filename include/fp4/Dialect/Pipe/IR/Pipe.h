@@ -58,6 +58,9 @@ namespace fp4::pipe {
 inline constexpr int64_t kScaleBlockRows = 128, kScaleBlockColumns = 4, kScaleBlockBytes = 512;
 /// Elements of K that one block-scaled MMA instruction covers (kinds mxf4 and mxf4nvf4).
 inline constexpr int64_t kMmaK = 64;
+/// Elements of 4 bits to which TMA adds padding at a time, 8 bytes for each 16 of them: what a box of
+/// layout swizzle_128B_b4x16_p64 has in a row, and of which the rows of its tensor are multiples.
+inline constexpr int64_t kPaddedRun = 128;
 /// Elements of K that one MMA instruction of 16-bit types covers (kind f16).
 inline constexpr int64_t kDenseMmaK = 16;
 /// Rows of the TMEM accumulator and of an A tile.

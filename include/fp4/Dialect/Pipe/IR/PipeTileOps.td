@@ -251,11 +251,12 @@ def Pipe_MmaOp : Pipe_EngineOp<"mma", "Tensor", [AttrSizedOperandSegments]> {
   let description = [{
     `acc[m, n] = (accumulate ? acc[m, n] : 0)
                  + sum over k of a[m, k] * sa[m, k / block] * b[n, k] * sb[n + r, k / block]`
-    for k below `64 * steps` (default: the tile's K), with block = K / scale columns of the tile, 16
-    (scales of f8E4M3FN or f8E8M0FNU) or 32 (f8E8M0FNU), and r = `b_scale_row` (default 0), a
+    for k below `64 * steps`, or `32 * steps` where elements have 8 bits (default: the tile's K), with
+    block = K / scale columns of the tile, 16 (scales of f8E4M3FN or f8E8M0FNU) or 32 (f8E8M0FNU), and r = `b_scale_row` (default 0), a
     multiple of 32: the row of the scale tile that belongs to row 0 of B. Every step is one
     instruction; the first takes `accumulate`, later ones accumulate.
-    PTX: tcgen05.mma.cta_group::1.kind::mxf4nvf4.block_scale.block16 or .block32.
+    PTX: tcgen05.mma.cta_group::1.kind::mxf4nvf4.block_scale.block16 or .block32, and for elements of 8
+    bits, or of 4 and 8, kind::mxf8f6f4.block_scale.block32.
 
     The accumulator of a pair takes rows of A and of B from both blocks: those of the leader first.
     Each block has its half of the rows of A with their scales, its half of the rows of B, and the
@@ -263,7 +264,8 @@ def Pipe_MmaOp : Pipe_EngineOp<"mma", "Tensor", [AttrSizedOperandSegments]> {
 
     Constraints: (C114) A has 128 rows; accumulator and B agree in N, one of 8..256 in steps of 8;
     B of a block of a pair has half as many rows; (C115) A and B are f4E2M1FN, of the same K, a
-    multiple of 64; (C116) both scale tiles have the element type of one format and the columns its
+    multiple of 64, or (C291) one of them is f8E4M3FN or f8E5M2, and the other too, or f4E2M1FN of layout
+    swizzle_128B_b4x16_p64, with K a multiple of 128 and scales of f8E8M0FNU; (C116) both scale tiles have the element type of one format and the columns its
     block implies, and enough rows; (C150) accumulator and scale tiles all belong to a pair, or none
     does.
 
@@ -288,7 +290,11 @@ def Pipe_MmaOp : Pipe_EngineOp<"mma", "Tensor", [AttrSizedOperandSegments]> {
   let extraClassDeclaration = engineDecl # [{
     /// Elements of k that share one scale factor: 16 or 32.
     int64_t getBlockSize();
-    /// K = 64 instructions of a whole tile.
+    /// An operand has elements of 8 bits: kind mxf8f6f4.
+    bool isMXF8F6F4();
+    /// Elements of k of one instruction: 64, or 32 of kind mxf8f6f4.
+    int64_t getStepK() { return isMXF8F6F4() ? 32 : 64; }
+    /// Instructions of a whole tile.
     int64_t getMaxSteps();
   }];
 }

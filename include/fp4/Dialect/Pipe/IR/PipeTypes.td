@@ -68,11 +68,13 @@ def Pipe_TensorMapType : Pipe_TileType<"TensorMap", "tensor_map"> {
   let description = [{
     A 128-byte tensor map, a grid constant of the kernel. Shape, element type and layout are those
     of the box it loads, so `pipe.load` through it yields `!pipe.shared` of the same parameters.
-    Packed fp4 data use the map's element type UINT8, with coordinates in bytes. A map of
+    Packed fp4 data use the map's element type UINT8, with coordinates in bytes; layout
+    `swizzle_128B_b4x16_p64` has 16U4_ALIGN16B, with coordinates in elements. A map of
     `tiled_128x4` scales loads whole blocks of 512 bytes from a buffer of such blocks.
 
     Constraints: (C101) the box has at most 256 rows, and an inner size that is a multiple of 16
-    bytes and not larger than the swizzle width; (C103) holds for boxes of scales.
+    bytes and not larger than the swizzle width; (C103) holds for boxes of scales, and (C290) for boxes
+    of layout swizzle_128B_b4x16_p64.
   }];
   let extraClassDeclaration = tileDecls;
 }
@@ -85,14 +87,19 @@ def Pipe_SharedType : Pipe_TileType<"Shared", "shared"> {
     (1024, 512, 256 bytes for 128B, 64B, 32B). Rows wider than the swizzle are cut into panels of its
     width, all rows of one panel before the next: `!pipe.shared<64x128xbf16, swizzle_128B>` is two
     panels of 64 rows by 64 elements. `tiled_128x4` holds scale factors: rows/128 times columns/4
-    blocks of 512 bytes, block (i, j) at byte (i * columns/4 + j) * 512.
+    blocks of 512 bytes, block (i, j) at byte (i * columns/4 + j) * 512. `swizzle_128B_b4x16_p64` is
+    `swizzle_128B` of rows in which 16 elements of 4 bits take 16 bytes, 8 with data and 8 of padding, as
+    the matrix instructions that have elements of every width want them.
 
     Constraints: (C102) rows of data are a multiple of the swizzle's width; (C103) scale tiles have a
-    multiple of 128 rows and of 4 columns and an 8-bit float element type.
+    multiple of 128 rows and of 4 columns and an 8-bit float element type; (C290) tiles of layout
+    swizzle_128B_b4x16_p64 have elements of f4E2M1FN.
   }];
   let extraClassDeclaration = tileDecls # [{
-    /// Size of the tile in bytes.
+    /// Size of the tile in bytes, with padding.
     int64_t getBytes() const;
+    /// Bytes that a load of the whole tile completes on a barrier: those of the data.
+    int64_t getLoadedBytes() const;
     /// Bytes of one row.
     int64_t getInnerBytes() const;
     /// Panels of the swizzle's width; 1 without a swizzle.

@@ -19,13 +19,14 @@ def Pipe_MmaSyncOp : Pipe_EngineOp<"mma_sync", "Tensor", [AttrSizedOperandSegmen
     `a_scale_row`, q = `b_scale_row` (default 0): the rows of the scale tiles that belong to row 0 of A
     and of B, multiples of 32. Fragments of all warps of the role make up the tile, those below each
     other first: with 4 of them from top to bottom, warp 5 has the second of the second column. Instructions have
-    64 elements of K each, in ascending order. Elements behind the `blocks` blocks of 4 scale columns
+    64 elements of K each, or 32 where elements have 8 bits, in ascending order. Elements behind the `blocks` blocks of 4 scale columns
     that exist (default: all) are zeros. The accumulator is complete when the op ends, and the tiles
     have been read. PTX: ldmatrix, and mma.sync.m16n8k64.kind::mxf4nvf4.block_scale with
-    .scale_vec::4X.ue4m3 or .scale_vec::2X.ue8m0.
+    .scale_vec::4X.ue4m3 or .scale_vec::2X.ue8m0; of 8 bits, mma.sync.m16n8k32.kind::mxf8f6f4.block_scale
+    with .scale_vec::1X.ue8m0.
 
     Constraints: (C250) the accumulator is a fragment of mma_sync with 16 rows or a multiple of 32, and
-    a multiple of 32 columns; (C251) A and B are f4E2M1FN of the same K, with rows of 64 or 128 bytes
+    a multiple of 32 columns; (C251) A and B are f4E2M1FN, or each f8E4M3FN or f8E5M2, of the same K, with rows of 64 or 128 bytes
     under the swizzle of that width; their rows are multiples of the fragment's rows and columns, and
     the role has a warp for each fragment of the tile; (C252) both scale tiles have the element type of
     one format, a column per block, and enough rows: a multiple of 128 that holds those of the tile.

@@ -1,0 +1,116 @@
+//===- PipeMma.cpp - Matrix instructions on tiles in tensor memory --------===//
+//
+// Verifiers of pipe.mma and pipe.mma_blockwise. Labels such as (C114) refer to docs/Pipe.md.
+//
+//===----------------------------------------------------------------------===//
+
+#include "fp4/Dialect/Pipe/IR/Pipe.h"
+
+using namespace mlir;
+using namespace fp4;
+using namespace fp4::pipe;
+
+int64_t MmaOp::getBlockSize() {
+  TmemType scales = getAScales().getType();
+  int64_t columns = llvm::alignTo(getA().getType().getColumns() / 32, kScaleBlockColumns);
+  bool isPower = isa<Float8E8M0FNUType>(scales.getElementType());
+  return isPower && scales.getColumns() == columns ? 32 : 16;
+}
+
+/// f8E4M3FN or f8E5M2.
+static bool isFloat8(SharedType tile) {
+  return isa<Float8E4M3FNType, Float8E5M2Type>(tile.getElementType());
+}
+
+bool MmaOp::isMXF8F6F4() { return isFloat8(getA().getType()) || isFloat8(getB().getType()); }
+
+int64_t MmaOp::getMaxSteps() { return getA().getType().getColumns() / getStepK(); }
+
+/// (C291) Operands of kind mxf8f6f4.
+static LogicalResult verifyWideOperand(MmaOp op, StringRef name, SharedType tile) {
+  bool isPadded = tile.getLayout() == Layout::Swizzle128BPadded;
+  if ((!isFloat8(tile) && !isPadded) || tile.getColumns() % kPaddedRun ||
+      tile.getColumns() != op.getA().getType().getColumns())
+    return op.emitOpError() << name << " must be f8E4M3FN, f8E5M2, or f4E2M1FN of layout "
+                            << "swizzle_128B_b4x16_p64, with the K of a, a multiple of " << kPaddedRun
+                            << ", beside an operand of 8 bits, but got " << tile;
+  Type scales = op.getAScales().getType().getElementType();
+  if (isa<Float8E8M0FNUType>(scales))
+    return success();
+  return op.emitOpError() << "scales of operands of 8 bits must be f8E8M0FNU, but got " << scales;
+}
+
+/// (C115) Operands of kind mxf4nvf4.
+static LogicalResult verifyPackedOperand(MmaOp op, StringRef name, SharedType tile) {
+  if (isa<Float4E2M1FNType>(tile.getElementType()) && tile.getLayout() != Layout::Swizzle128BPadded &&
+      tile.getColumns() % kMmaK == 0 && tile.getColumns() == op.getA().getType().getColumns())
+    return success();
+  return op.emitOpError() << name << " must be f4E2M1FN with the K of a, a multiple of " << kMmaK
+                          << ", but got " << tile;
+}
+
+/// (C116) The scale tile has one column per block of k and enough rows for the operand.
+static LogicalResult verifyScales(MmaOp op, StringRef name, TmemType scales, int64_t rows) {
+  if (!scales.isScales())
+    return op.emitOpError() << name << " must have layout tiled_128x4, but got " << scales;
+  int64_t k = op.getA().getType().getColumns(), block = op.getBlockSize();
+  int64_t columns = llvm::alignTo(k / block, kScaleBlockColumns);
+  if (scales.getColumns() != columns)
+    return op.emitOpError() << name << " must have " << columns << " columns for K = " << k
+                            << " and blocks of " << block << ", but got " << scales.getColumns();
+  if (scales.getRows() < rows)
+    return op.emitOpError() << name << " must have at least " << rows << " rows, but got "
+                            << scales.getRows();
+  return success();
+}
+
+LogicalResult MmaOp::verify() {
+  TmemType acc = getAccumulator().getType();
+  SharedType a = getA().getType(), b = getB().getType();
+  if (acc.isScales())
+    return emitOpError() << "accumulator must be a tile of f32, but got " << acc;
+  TmemType sa = getAScales().getType(), sb = getBScales().getType();
+  if (acc.getPair() != sa.getPair() || acc.getPair() != sb.getPair()) // (C150)
+    return emitOpError()
+           << "accumulator and scales must all belong to a pair, or none of them, but "
+              "got "
+           << acc << ", " << sa << " and " << sb;
+  if (a.getRows() != kMmaM) // (C114)
+    return emitOpError() << "a must have " << kMmaM << " rows, but got " << a.getRows();
+  int64_t blocks = acc.getPair() ? 2 : 1;
+  if (b.getRows() * blocks != acc.getColumns()) // (C114)
+    return emitOpError() << "b must have as many rows as the accumulator has columns"
+                         << (blocks > 1 ? " for each block of the pair, " : ", ")
+                         << acc.getColumns() / blocks << ", but got " << b.getRows();
+  for (auto [name, tile] : {std::pair("a", a), std::pair("b", b)})
+    if (failed(isMXF8F6F4() ? verifyWideOperand(*this, name, tile)      // (C291)
+                            : verifyPackedOperand(*this, name, tile))) // (C115)
+      return failure();
+  if (sa.getElementType() != sb.getElementType())
+    return emitOpError() << "scales must have one element type, but got " << sa.getElementType()
+                         << " and " << sb.getElementType();
+  if (failed(verifyScales(*this, "a_scales", sa, a.getRows())))
+    return failure();
+  return verifyScales(*this, "b_scales", sb, acc.getColumns());
+}
+
+int64_t MmaBlockwiseOp::getSlices() { return getA().getType().getRows() / kDenseMmaK; }
+
+LogicalResult MmaBlockwiseOp::verify() { // (C125)
+  TmemType acc = getAccumulator().getType();
+  SharedType a = getA().getType(), b = getB().getType();
+  Type element = a.getElementType();
+  if (!(element.isBF16() || element.isF16()) || a.getColumns() != kMmaM ||
+      a.getRows() % kDenseMmaK || !swizzleWidth(a.getLayout()))
+    return emitOpError() << "a must be bf16 or f16, a multiple of " << kDenseMmaK << " rows of "
+                         << kMmaM << " and swizzled, but got " << a;
+  if (b.getElementType() != element || b.getColumns() != kDenseMmaK || b.getRows() % kDenseMmaK ||
+      b.getLayout() != Layout::Swizzle32B)
+    return emitOpError() << "b must be " << element << ", a multiple of " << kDenseMmaK
+                         << " rows of " << kDenseMmaK << " with layout swizzle_32B, but got " << b;
+  int64_t columns = getSlices() * b.getRows();
+  if (acc.isScales() || acc.getPair() || acc.getColumns() != columns)
+    return emitOpError() << "accumulator must have " << columns << " columns, " << b.getRows()
+                         << " for each of " << getSlices() << " slices, but got " << acc;
+  return success();
+}

@@ -1,0 +1,104 @@
+// RUN: fp4-opt %s -verify-diagnostics -split-input-file
+
+// Formats that go together in a product (docs/Spec.md). The first product of each function verifies; the
+// second differs in one place.
+
+// blockscaled_matmul (C11)
+func.func @six_bits(%a: tensor<?x64xf8E4M3FN>, %sa: tensor<?x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, %b: tensor<8x64xf8E4M3FN>, %sb: tensor<8x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, %c: tensor<?x64xf6E2M3FN>, %d: tensor<8x64xf6E2M3FN>) {
+  %0 = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<mxfp8_e4m3>}
+      : (tensor<?x64xf8E4M3FN>, tensor<?x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, tensor<8x64xf8E4M3FN>, tensor<8x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<?x8xf32>
+  // expected-error @+2 {{attribute 'format' must have elements of 4 or 8 bits, but got mxfp6_e2m3}}
+  // expected-note @+1 {{products of mxfp6 have no kernels yet; quantize to mxfp8 or mxfp4}}
+  %1 = fp4.blockscaled_matmul %c scaled %sa, %d scaled %sb {format = #fp4.format<mxfp6_e2m3>}
+      : (tensor<?x64xf6E2M3FN>, tensor<?x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, tensor<8x64xf6E2M3FN>, tensor<8x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<?x8xf32>
+  return
+}
+
+// -----
+
+// blockscaled_matmul (C11)
+func.func @six_bits_of_rhs(%a: tensor<?x64xf8E4M3FN>, %sa: tensor<?x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, %b: tensor<8x64xf8E5M2>, %sb: tensor<8x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, %d: tensor<8x64xf6E3M2FN>) {
+  %0 = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<mxfp8_e4m3>, rhs_format = #fp4.format<mxfp8_e5m2>}
+      : (tensor<?x64xf8E4M3FN>, tensor<?x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, tensor<8x64xf8E5M2>, tensor<8x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<?x8xf32>
+  // expected-error @+2 {{attribute 'rhs_format' must have elements of 4 or 8 bits, but got mxfp6_e3m2}}
+  // expected-note @+1 {{products of mxfp6 have no kernels yet}}
+  %1 = fp4.blockscaled_matmul %a scaled %sa, %d scaled %sb {format = #fp4.format<mxfp8_e4m3>, rhs_format = #fp4.format<mxfp6_e3m2>}
+      : (tensor<?x64xf8E4M3FN>, tensor<?x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, tensor<8x64xf6E3M2FN>, tensor<8x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<?x8xf32>
+  return
+}
+
+// -----
+
+// blockscaled_matmul (C11)
+func.func @weights(%a: tensor<?x64xbf16>, %b: tensor<8x64xf4E2M1FN>, %sb: tensor<8x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, %c: tensor<8x64xf8E4M3FN>) {
+  %0 = fp4.blockscaled_matmul %a, %b scaled %sb {format = #fp4.format<mxfp4>}
+      : (tensor<?x64xbf16>, tensor<8x64xf4E2M1FN>, tensor<8x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<?x8xf32>
+  // expected-error @+2 {{attribute 'format' must have elements of 4 bits, but got mxfp8_e4m3}}
+  // expected-note @+1 {{weights beside activations of bf16 or f16 are nvfp4 or mxfp4}}
+  %1 = fp4.blockscaled_matmul %a, %c scaled %sb {format = #fp4.format<mxfp8_e4m3>}
+      : (tensor<?x64xbf16>, tensor<8x64xf8E4M3FN>, tensor<8x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<?x8xf32>
+  return
+}
+
+// -----
+
+// blockscaled_matmul (C190)
+func.func @scales_of_two_types(%a: tensor<?x128xf8E4M3FN>, %sa: tensor<?x4xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, %b: tensor<8x128xf4E2M1FN>, %sb: tensor<8x4xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, %sn: tensor<8x8xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) {
+  %0 = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<mxfp8_e4m3>, rhs_format = #fp4.format<mxfp4>}
+      : (tensor<?x128xf8E4M3FN>, tensor<?x4xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, tensor<8x128xf4E2M1FN>, tensor<8x4xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<?x8xbf16>
+  // expected-error @+2 {{attribute 'rhs_format' must be a format that goes with mxfp8_e4m3, but got nvfp4}}
+  // expected-note @+1 {{an instruction has one type of scales, and one block, for both operands: quantize both to formats of f8E8M0FNU (mxfp4, mxfp8), or to one format}}
+  %1 = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sn {format = #fp4.format<mxfp8_e4m3>, rhs_format = #fp4.format<nvfp4>}
+      : (tensor<?x128xf8E4M3FN>, tensor<?x4xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, tensor<8x128xf4E2M1FN>, tensor<8x8xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<?x8xbf16>
+  return
+}
+
+// -----
+
+// blockscaled_matmul (C190)
+func.func @format_of_floats(%a: tensor<?x64xbf16>, %b: tensor<8x64xf4E2M1FN>, %sb: tensor<8x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) {
+  %0 = fp4.blockscaled_matmul %a, %b scaled %sb {format = #fp4.format<mxfp4>}
+      : (tensor<?x64xbf16>, tensor<8x64xf4E2M1FN>, tensor<8x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<?x8xf32>
+  // expected-error @+1 {{expects no attribute 'rhs_format' beside a lhs without scales}}
+  %1 = fp4.blockscaled_matmul %a, %b scaled %sb {format = #fp4.format<mxfp4>, rhs_format = #fp4.format<mxfp4>}
+      : (tensor<?x64xbf16>, tensor<8x64xf4E2M1FN>, tensor<8x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<?x8xf32>
+  return
+}
+
+// -----
+
+// blockscaled_matmul (C1)
+func.func @elements_of_rhs(%a: tensor<?x128xf8E4M3FN>, %sa: tensor<?x4xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, %b: tensor<8x128xf4E2M1FN>, %sb: tensor<8x4xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, %c: tensor<8x128xf8E4M3FN>) {
+  %0 = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<mxfp8_e4m3>, rhs_format = #fp4.format<mxfp4>}
+      : (tensor<?x128xf8E4M3FN>, tensor<?x4xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, tensor<8x128xf4E2M1FN>, tensor<8x4xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<?x8xbf16>
+  // expected-error @+1 {{operand 'rhs' must have elements of type f4E2M1FN, but got 'tensor<8x128xf8E4M3FN>'}}
+  %1 = fp4.blockscaled_matmul %a scaled %sa, %c scaled %sb {format = #fp4.format<mxfp8_e4m3>, rhs_format = #fp4.format<mxfp4>}
+      : (tensor<?x128xf8E4M3FN>, tensor<?x4xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, tensor<8x128xf8E4M3FN>, tensor<8x4xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<?x8xbf16>
+  return
+}
+
+// -----
+
+// blockscaled_matmul (C191)
+func.func @spread(%a: tensor<?x128xf8E4M3FN>, %sa: tensor<?x4xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, %b: tensor<8x128xf4E2M1FN>, %sb: tensor<8x4xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, %c: tensor<?x96xf8E4M3FN>, %sc: tensor<?x3xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, %d: tensor<8x96xf4E2M1FN>, %sd: tensor<8x3xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) {
+  %0 = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<mxfp8_e4m3>, rhs_format = #fp4.format<mxfp4>}
+      : (tensor<?x128xf8E4M3FN>, tensor<?x4xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, tensor<8x128xf4E2M1FN>, tensor<8x4xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<?x8xbf16>
+  // expected-error @+2 {{operand 'rhs' must have a dimension 1 that is a multiple of 128, but got 96}}
+  // expected-note @+1 {{beside an operand of 8 bits, elements of 4 bits are loaded 128 at a time; pad the contraction axis of both operands with zeros, or quantize both to one format}}
+  %1 = fp4.blockscaled_matmul %c scaled %sc, %d scaled %sd {format = #fp4.format<mxfp8_e4m3>, rhs_format = #fp4.format<mxfp4>}
+      : (tensor<?x96xf8E4M3FN>, tensor<?x3xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, tensor<8x96xf4E2M1FN>, tensor<8x3xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<?x8xbf16>
+  return
+}
+
+// -----
+
+// blockscaled_matmul (C192)
+func.func @threads(%a: tensor<4x64xf8E4M3FN>, %sa: tensor<4x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, %b: tensor<8x64xf8E4M3FN>, %sb: tensor<8x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, %x: tensor<4x64xf4E2M1FN>, %y: tensor<8x64xf4E2M1FN>) {
+  %0 = fp4.blockscaled_matmul %x scaled %sa, %y scaled %sb {format = #fp4.format<mxfp4>, arithmetic = #fp4.product_arithmetic<fma>}
+      : (tensor<4x64xf4E2M1FN>, tensor<4x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, tensor<8x64xf4E2M1FN>, tensor<8x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<4x8xf32>
+  // expected-error @+2 {{expects no arithmetic fma for elements of 8 bits, but got it}}
+  // expected-note @+1 {{leave 'arithmetic' out, and the tensor core multiplies; or quantize both operands to 4 bits}}
+  %1 = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<mxfp8_e4m3>, arithmetic = #fp4.product_arithmetic<fma>}
+      : (tensor<4x64xf8E4M3FN>, tensor<4x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, tensor<8x64xf8E4M3FN>, tensor<8x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<4x8xf32>
+  return
+}

@@ -1,0 +1,126 @@
+// RUN: fp4-opt %s -verify-diagnostics -split-input-file
+
+// Operands of 8 bits, and of 4 bits beside them, which take a byte for each element in shared memory. Every
+// error has a twin above it that differs in one place and verifies. Labels refer to docs/Pipe.md.
+
+func.func private @twin(!pipe.tensor_map<64x128xf4E2M1FN, swizzle_128B_b4x16_p64>)
+// (C290)
+// expected-error @+1 {{tile of layout swizzle_128B_b4x16_p64 must have elements of f4E2M1FN, but got 'f8E4M3FN'}}
+func.func private @bad(!pipe.tensor_map<64x128xf8E4M3FN, swizzle_128B_b4x16_p64>)
+
+// -----
+
+func.func private @twin(!pipe.tensor_map<64x128xf4E2M1FN, swizzle_128B_b4x16_p64>)
+// (C290)
+// expected-error @+1 {{rows of a box of layout swizzle_128B_b4x16_p64 must have 128 elements, but got 64}}
+func.func private @bad(!pipe.tensor_map<64x64xf4E2M1FN, swizzle_128B_b4x16_p64>)
+
+// -----
+
+func.func private @twin(!pipe.shared<64x256xf4E2M1FN, swizzle_128B_b4x16_p64>)
+// (C290)
+// expected-error @+1 {{tile of layout swizzle_128B_b4x16_p64 must have elements of f4E2M1FN, but got 'f8E5M2'}}
+func.func private @bad(!pipe.shared<64x256xf8E5M2, swizzle_128B_b4x16_p64>)
+
+// -----
+
+func.func private @twin(!pipe.shared<64x256xf4E2M1FN, swizzle_128B_b4x16_p64>)
+// (C102)
+// expected-error @+1 {{rows of a swizzle_128B_b4x16_p64 tile must be a multiple of 128 bytes, but got 64 bytes}}
+func.func private @bad(!pipe.shared<64x64xf4E2M1FN, swizzle_128B_b4x16_p64>)
+
+// -----
+
+!acc = !pipe.tmem<128x64xf32>
+!eight = !pipe.shared<128x128xf8E4M3FN, swizzle_128B>
+!four = !pipe.shared<64x128xf4E2M1FN, swizzle_128B_b4x16_p64>
+!packed = !pipe.shared<64x128xf4E2M1FN, swizzle_64B>
+!scales = !pipe.tmem<128x4xf8E8M0FNU, tiled_128x4>
+func.func @packed(%acc: !acc, %a: !eight, %b: !four, %c: !packed, %s: !scales, %p: i1) {
+  pipe.mma %acc, %a scaled %s, %b scaled %s accumulate %p : !acc, !eight, !scales, !four, !scales
+  // (C291)
+  // expected-error @+1 {{b must be f8E4M3FN, f8E5M2, or f4E2M1FN of layout swizzle_128B_b4x16_p64, with the K of a, a multiple of 128, beside an operand of 8 bits, but got '!pipe.shared<64x128xf4E2M1FN, swizzle_64B>'}}
+  pipe.mma %acc, %a scaled %s, %c scaled %s accumulate %p : !acc, !eight, !scales, !packed, !scales
+  return
+}
+
+// -----
+
+!acc = !pipe.tmem<128x128xf32>
+!eight = !pipe.shared<128x128xf8E5M2, swizzle_128B>
+!deep = !pipe.shared<128x256xf8E5M2, swizzle_128B>
+!scales = !pipe.tmem<128x4xf8E8M0FNU, tiled_128x4>
+func.func @depth(%acc: !acc, %a: !eight, %b: !deep, %s: !scales, %p: i1) {
+  pipe.mma %acc, %a scaled %s, %a scaled %s accumulate %p : !acc, !eight, !scales, !eight, !scales
+  // (C291)
+  // expected-error @+1 {{b must be f8E4M3FN, f8E5M2, or f4E2M1FN of layout swizzle_128B_b4x16_p64, with the K of a, a multiple of 128}}
+  pipe.mma %acc, %a scaled %s, %b scaled %s accumulate %p : !acc, !eight, !scales, !deep, !scales
+  return
+}
+
+// -----
+
+!acc = !pipe.tmem<128x128xf32>
+!eight = !pipe.shared<128x128xf8E4M3FN, swizzle_128B>
+!scales = !pipe.tmem<128x4xf8E8M0FNU, tiled_128x4>
+!of16 = !pipe.tmem<128x8xf8E4M3FN, tiled_128x4>
+func.func @scales(%acc: !acc, %a: !eight, %s: !scales, %t: !of16, %p: i1) {
+  pipe.mma %acc, %a scaled %s, %a scaled %s accumulate %p : !acc, !eight, !scales, !eight, !scales
+  // (C291)
+  // expected-error @+1 {{scales of operands of 8 bits must be f8E8M0FNU, but got 'f8E4M3FN'}}
+  pipe.mma %acc, %a scaled %t, %a scaled %t accumulate %p : !acc, !eight, !of16, !eight, !of16
+  return
+}
+
+// -----
+
+func.func @map(%buffer: memref<8x64xi8>) {
+  %0 = pipe.make_tensor_map %buffer columns 128
+      : memref<8x64xi8> -> !pipe.tensor_map<8x128xf4E2M1FN, swizzle_128B_b4x16_p64>
+  // (C292)
+  // expected-error @+1 {{columns of a map of layout swizzle_128B_b4x16_p64 must be a multiple of 128, and the row pitch one of 32 bytes, but got 96 and 64}}
+  %1 = pipe.make_tensor_map %buffer columns 96
+      : memref<8x64xi8> -> !pipe.tensor_map<8x128xf4E2M1FN, swizzle_128B_b4x16_p64>
+  return
+}
+
+// -----
+
+func.func @pitch(%buffer: memref<8x96xi8>, %odd: memref<8x80xi8>) {
+  %0 = pipe.make_tensor_map %buffer columns 128
+      : memref<8x96xi8> -> !pipe.tensor_map<8x128xf4E2M1FN, swizzle_128B_b4x16_p64>
+  // (C292)
+  // expected-error @+1 {{columns of a map of layout swizzle_128B_b4x16_p64 must be a multiple of 128, and the row pitch one of 32 bytes, but got 128 and 80}}
+  %1 = pipe.make_tensor_map %odd columns 128
+      : memref<8x80xi8> -> !pipe.tensor_map<8x128xf4E2M1FN, swizzle_128B_b4x16_p64>
+  return
+}
+
+// -----
+
+!frag = !pipe.fragment<32x64xf32, mma_sync>
+!eight = !pipe.shared<128x128xf8E4M3FN, swizzle_128B>
+!five = !pipe.shared<128x128xf8E5M2, swizzle_128B>
+!four = !pipe.shared<128x128xf4E2M1FN, swizzle_64B>
+!scales = !pipe.shared<128x4xf8E8M0FNU, tiled_128x4>
+func.func @warps(%acc: !frag, %a: !eight, %b: !five, %c: !four, %s: !scales) {
+  pipe.mma_sync %acc, %a scaled %s, %b scaled %s : !frag, !eight, !scales, !five, !scales
+  // (C251)
+  // expected-error @+1 {{b must be f8E4M3FN or f8E5M2 with rows of 64 or 128 bytes and the swizzle of that width, but got '!pipe.shared<128x128xf4E2M1FN, swizzle_64B>'}}
+  pipe.mma_sync %acc, %a scaled %s, %c scaled %s : !frag, !eight, !scales, !four, !scales
+  return
+}
+
+// -----
+
+!frag = !pipe.fragment<32x64xf32, mma_sync>
+!eight = !pipe.shared<128x128xf8E4M3FN, swizzle_128B>
+!scales = !pipe.shared<128x4xf8E8M0FNU, tiled_128x4>
+!of16 = !pipe.shared<128x8xf8E4M3FN, tiled_128x4>
+func.func @scales_of_warps(%acc: !frag, %a: !eight, %s: !scales, %t: !of16) {
+  pipe.mma_sync %acc, %a scaled %s, %a scaled %s : !frag, !eight, !scales, !eight, !scales
+  // (C252)
+  // expected-error @+1 {{scales of operands of 8 bits must be f8E8M0FNU, but got '!pipe.shared<128x8xf8E4M3FN, tiled_128x4>'}}
+  pipe.mma_sync %acc, %a scaled %t, %a scaled %t : !frag, !eight, !of16, !eight, !of16
+  return
+}
