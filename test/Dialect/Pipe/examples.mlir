@@ -26,7 +26,19 @@ func.func @scalars(%x: !pipe.global<?x1024xbf16>, %p: !pipe.global<f32>, %num_m:
     %row = arith.muli %m, %c128 : i32
     %column = arith.muli %n, %c128 : i32
   }
+  pipe.for_each_work %m, %n in (%num_m, %num_n) schedule #pipe.cluster_launch<along_m> {
+    pipe.request_work
+  }
   return
+}
+
+gpu.module @requests {
+  gpu.func @taken(%it: i32) kernel {
+    pipe.role load warps 5 to 6 drives [tma] {
+      %more, %block = pipe.next_work[%it]
+    }
+    gpu.return
+  }
 }
 
 func.func @factors(%p: !pipe.global<?x1xf32>, %m0: i32, %n0: i32, %m: i32) {

@@ -162,3 +162,31 @@ ForEachWorkOp::replaceWithAdditionalYields(RewriterBase &rewriter, ValueRange ne
   rewriter.replaceOp(*this, loop.getResults().take_front(getNumResults()));
   return cast<LoopLikeOpInterface>(loop.getOperation());
 }
+
+//===----------------------------------------------------------------------===//
+// Requests
+//===----------------------------------------------------------------------===//
+
+LogicalResult RequestWorkOp::verify() { // (C301)
+  if (getIteration()) // the loop is expanded
+    return success();
+  auto work = dyn_cast<ForEachWorkOp>((*this)->getParentOp());
+  if (!work || work.getSchedule().getRingDepth() == 0) {
+    InFlightDiagnostic diag = emitOpError()
+                              << "must be directly in a pipe.for_each_work whose schedule shares out "
+                                 "work while the kernel runs";
+    diag.attachNote() << "such as #pipe.cluster_launch<along_m>";
+    return diag;
+  }
+  for (auto other : work.getBody()->getOps<RequestWorkOp>())
+    if (other != *this && other->isBeforeInBlock(*this))
+      return emitOpError("must be the only one of its loop").attachNote(other.getLoc())
+             << "the other is here";
+  return success();
+}
+
+LogicalResult NextWorkOp::verify() { // (C302)
+  if ((*this)->getParentOfType<RoleRegionOp>())
+    return success();
+  return emitOpError() << "must be in a pipe.role, which takes every response once";
+}

@@ -41,7 +41,9 @@ static void layOutShared(MemoryPlan &plan) {
     tile.channel->places[tile.index] = offset;
     offset += tile.channel->depth * tile.type.getBytes();
   }
-  offset = llvm::alignTo(offset, kBarrierBytes);
+  offset = llvm::alignTo(offset, plan.workDepth ? kResponseBytes : kBarrierBytes);
+  plan.workRing = offset;
+  offset += plan.workDepth * kRingBytesPerResponse;
   for (ChannelPlan &channel : plan.channels) {
     channel.barriers = offset;
     offset += kBarriersPerStage * kBarrierBytes * channel.depth;
@@ -143,6 +145,12 @@ int64_t StageTilePlan::getSetColumns() const {
   return cast<TmemType>(TmemTileOpInterface(op).getTmemTile().getType()).getTmemColumns();
 }
 
+int64_t fp4::pipe::workRingDepth(gpu::GPUFuncOp kernel) {
+  int64_t depth = 0;
+  kernel.walk([&](ForEachWorkOp work) { depth = std::max(depth, work.getSchedule().getRingDepth()); });
+  return depth;
+}
+
 /// The channel whose stages `tile` is made from, or null.
 static ChannelOp channelOfStage(TmemTileOpInterface tile) {
   auto wait = tile.getStageTile().getDefiningOp<ConsumerWaitOp>();
@@ -158,6 +166,7 @@ FailureOr<MemoryPlan> fp4::pipe::planMemory(gpu::GPUFuncOp kernel, const hw::Tar
     else if (auto tile = dyn_cast<TmemTileOpInterface>(op))
       plan.stageTiles.push_back({tile, channelOfStage(tile)});
   });
+  plan.workDepth = workRingDepth(kernel);
   Capacity whole = capacityOf(kernel, target);
   int64_t capacity = whole.sharedBytes - options.reserveBytes;
   auto tmemFits = [&] {

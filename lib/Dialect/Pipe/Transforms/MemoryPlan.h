@@ -1,8 +1,9 @@
 //===- MemoryPlan.h - Depths and places of a kernel's buffers -------------===//
 //
 // Shared memory from offset 0: the tiles of shared channels, widest alignment first, all stages of
-// a tile adjacent; then full and empty barriers of every channel, 8 bytes each; then the word that
-// receives the tensor memory address. Tensor memory from column 0 of the kernel's allocation: the
+// a tile adjacent; then the ring of responses to requests for work with its barriers, if there is one;
+// then full and empty barriers of every channel, 8 bytes each; then the word that receives the tensor
+// memory address. Tensor memory from column 0 of the kernel's allocation: the
 // tiles of tensor memory channels, then the tiles that a role makes for itself from a stage.
 //
 //===----------------------------------------------------------------------===//
@@ -28,6 +29,12 @@ struct Capacity {
 /// The share of a block of `kernel`: as many blocks are resident as its attribute nvvm.minctasm
 /// says, else one.
 Capacity capacityOf(mlir::gpu::GPUFuncOp kernel, const hw::TargetModel &target);
+
+/// A response of cluster launch control, and what each takes with its two barriers.
+inline constexpr int64_t kResponseBytes = 16, kRingBytesPerResponse = 32;
+
+/// Responses that the schedules of `kernel` have room for, 0 where none asks for work.
+int64_t workRingDepth(mlir::gpu::GPUFuncOp kernel);
 
 struct PlanOptions {
   unsigned maxStages = 8;       ///< per shared memory channel
@@ -57,6 +64,8 @@ struct StageTilePlan {
 struct MemoryPlan {
   llvm::SmallVector<ChannelPlan> channels;
   llvm::SmallVector<StageTilePlan> stageTiles;
+  int64_t workDepth = 0;   ///< responses to requests for work
+  int64_t workRing = 0;    ///< byte offset of their ring
   int64_t sharedBytes = 0; ///< dynamic shared memory of a block
   int64_t tmemSlot = 0;    ///< byte offset of the address word
   int64_t usedColumns = 0;

@@ -54,6 +54,9 @@ static void applyPlan(gpu::GPUFuncOp kernel, const MemoryPlan &plan) {
   kernel->setAttr(PipeDialect::kSharedBytesAttr, b.getI64IntegerAttr(plan.sharedBytes));
   kernel->setAttr(PipeDialect::kTmemColumnsAttr, b.getI64IntegerAttr(plan.tmemColumns));
   kernel->setAttr(PipeDialect::kTmemSlotAttr, b.getI64IntegerAttr(plan.tmemSlot));
+  if (plan.workDepth)
+    kernel->setAttr(PipeDialect::kWorkRingAttr,
+                    b.getDenseI64ArrayAttr({plan.workRing, plan.workDepth}));
 }
 
 //===----------------------------------------------------------------------===//

@@ -95,6 +95,27 @@ static LogicalResult checkLimits(gpu::GPUFuncOp kernel, const hw::TargetModel &t
   return success();
 }
 
+/// (C304) The ring of responses to requests for work.
+static LogicalResult checkRing(gpu::GPUFuncOp kernel, const hw::TargetModel &target,
+                               Ranges &ranges) {
+  int64_t depth = workRingDepth(kernel);
+  if (depth == 0)
+    return success();
+  if (Status status = hw::requireFeature(target, &hw::TargetModel::hasClusterLaunchControl,
+                                         "cluster launch control");
+      !status)
+    return kernel.emitOpError() << "work that is requested must be on a target that answers: "
+                                << status.error().message;
+  auto ring = kernel->getAttrOfType<DenseI64ArrayAttr>(PipeDialect::kWorkRingAttr);
+  if (!ring || ring.size() != 2 || ring[0] < 0 || ring[0] % kResponseBytes || ring[1] != depth)
+    return kernel.emitOpError() << "attribute " << PipeDialect::kWorkRingAttr
+                                << " must be a multiple of " << kResponseBytes << " and the "
+                                << depth << " responses of the schedule";
+  int64_t end = ring[0] + depth * kRingBytesPerResponse;
+  ranges.shared.push_back({ring[0], end, "ring of responses", kernel});
+  return success();
+}
+
 static LogicalResult verifyKernel(gpu::GPUFuncOp kernel, const hw::TargetModel &target) {
   Ranges ranges;
   WalkResult placed = kernel.walk([&](Operation *op) {
@@ -115,7 +136,7 @@ static LogicalResult verifyKernel(gpu::GPUFuncOp kernel, const hw::TargetModel &
   });
   if (placed.wasInterrupted())
     return failure();
-  if (failed(verifyCluster(kernel, target)))
+  if (failed(verifyCluster(kernel, target)) || failed(checkRing(kernel, target, ranges)))
     return failure();
   FailureOr<int64_t> shared = attribute(kernel, PipeDialect::kSharedBytesAttr);
   FailureOr<int64_t> columns = attribute(kernel, PipeDialect::kTmemColumnsAttr);

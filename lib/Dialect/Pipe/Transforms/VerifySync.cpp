@@ -6,6 +6,7 @@
 //    has both, in this order, and its tiles are used in between;
 //  - channels: compare both ends of each (C132), (C133); count iterations through the loops (C134);
 //    compare announced with loaded bytes (C135); run the channel ops of all roles (C136);
+//  - work: all roles take the responses to requests for work (C303);
 //  - sets: a set of tensor memory columns is not filled while a product may read it (C137).
 //
 //===----------------------------------------------------------------------===//
@@ -15,6 +16,7 @@
 #include "StageBytes.h"
 #include "VerifyOverlap.h"
 #include "VerifySharing.h"
+#include "VerifyWork.h"
 
 #include "fp4/Dialect/Pipe/IR/Cluster.h"
 #include "fp4/Dialect/Pipe/Transforms/Passes.h"
@@ -304,7 +306,7 @@ static LogicalResult verifyChannel(ChannelOp channel, bool pairs) {
 }
 
 static LogicalResult verifyKernel(gpu::GPUFuncOp kernel) {
-  if (failed(verifyDeclarations(kernel)) || failed(verifyTiles(kernel)))
+  if (failed(verifyDeclarations(kernel)) || failed(verifyTiles(kernel)) || failed(verifyWork(kernel)))
     return failure();
   for (RoleRegionOp role : kernel.getBody().getOps<RoleRegionOp>())
     if (failed(PairChecker().check(&role.getBody().front())))

@@ -45,7 +45,7 @@ def Fp4_PlanAttr : AttrDef<Fp4_Dialect, "Plan"> {
     | pair | two thread blocks along the rows work on a tile as one tensor core |
     | store | tma: results leave through tiles in shared memory, which TMA stores. direct: threads write them from their registers. The pass `fp4-plan-kernels` decides where it is left out; in a complete plan without it, direct |
     | strip | tiles along the rows that a thread block takes one after the other |
-    | schedule | how thread blocks share tiles, such as `#pipe.static_persistent<along_m>` |
+    | schedule | how thread blocks share tiles: `#pipe.static_persistent<along_m>`, or in tile_product on tcgen05 also `#pipe.cluster_launch<along_m>` |
     | roles | which warps drive which engine, a `#pipe.role_plan` |
     | stages | most stages of a ring in shared memory; without it, as many as fit, up to 8 |
     | accumulators | most accumulators in tensor memory; without it, as many as fit, up to 4 |

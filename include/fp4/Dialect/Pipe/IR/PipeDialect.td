@@ -51,7 +51,10 @@ def Pipe_Dialect : Dialect {
 
     Attributes of a pipelined `gpu.func`: `pipe.shared_bytes` (dynamic shared memory of a block),
     `pipe.tmem_columns` (tensor memory columns to allocate), `pipe.tmem_slot` (byte offset in
-    shared memory of the word that receives the address of the allocation).
+    shared memory of the word that receives the address of the allocation). Where the schedule of its work
+    asks for it (`#pipe.cluster_launch`), `pipe.work_ring`: the byte offset of the ring of responses in
+    shared memory, and their number d. Behind d times 16 bytes are the full and then the empty barriers,
+    8 bytes each.
   }];
   let dependentDialects = ["::fp4::Fp4Dialect", "::mlir::LLVM::LLVMDialect"];
   let useDefaultTypePrinterParser = 1;
@@ -69,6 +72,8 @@ def Pipe_Dialect : Dialect {
     static constexpr ::llvm::StringLiteral kTmemColumnsAttr = "pipe.tmem_columns";
     /// Byte offset in shared memory of the 4-byte word that receives the allocation's address.
     static constexpr ::llvm::StringLiteral kTmemSlotAttr = "pipe.tmem_slot";
+    /// Byte offset of the ring of responses to requests for work, and their number: DenseI64ArrayAttr.
+    static constexpr ::llvm::StringLiteral kWorkRingAttr = "pipe.work_ring";
     void registerAttributes();
     void registerTypes();
   }];

@@ -22,6 +22,10 @@ def Pipe_WorkScheduleAttrInterface : AttrInterface<"WorkScheduleAttrInterface"> 
     }], "void", "expand", (ins "::mlir::RewriterBase &":$rewriter,
                                "::mlir::Operation *":$work,
                                "::mlir::OpBuilder::InsertPoint":$shared)>,
+    InterfaceMethod<[{
+      Responses to `pipe.request_work` that the ring in shared memory has room for; 0 where blocks know
+      their tiles without asking.
+    }], "int64_t", "getRingDepth", (ins), "", [{ return 0; }]>,
   ];
 }
 def Pipe_WorkScheduleAttr
@@ -61,6 +65,32 @@ def Pipe_StaticPersistentAttr
   let parameters = (ins EnumParameter<Pipe_Raster>:$raster,
                         DefaultValuedParameter<"int64_t", "0">:$width);
   let assemblyFormat = "`<` $raster (`<` $width^ `>`)? `>`";
+  let genVerifyDecl = 1;
+}
+
+def Pipe_ClusterLaunchAttr
+    : AttrDef<Pipe_Dialect, "ClusterLaunch",
+              [DeclareAttrInterfaceMethods<Pipe_WorkScheduleAttrInterface, ["getRingDepth"]>]> {
+  let mnemonic = "cluster_launch";
+  let summary = "blocks, or clusters, that take over tiles of others which have not started";
+  let description = [{
+    The grid has a block, or a cluster, for each tile. One that runs works on its own tile first. Then it asks the
+    hardware for one that has not started: that one will never start, and its tile is done here. So the work
+    is shared out while the kernel runs, by who is ready. The raster says which tile has number t, as
+    in `#pipe.static_persistent`.
+
+    `pipe.request_work` asks, in a role of its own. Responses arrive in a ring in shared memory, in every
+    block of a cluster; each role takes each of them, in order. Up to `depth` responses wait there, so the
+    role that asks is that many tiles ahead of the slowest. PTX: clusterlaunchcontrol.
+
+    Constraints: (C300) only the raster `panels` has a width, which is at least 1; `depth` is 1 to 8.
+
+    Example: `#pipe.cluster_launch<along_m>`, `#pipe.cluster_launch<panels<8> depth 4>`.
+  }];
+  let parameters = (ins EnumParameter<Pipe_Raster>:$raster,
+                        DefaultValuedParameter<"int64_t", "0">:$width,
+                        DefaultValuedParameter<"int64_t", "3">:$depth);
+  let assemblyFormat = "`<` $raster (`<` $width^ `>`)? (`depth` $depth^)? `>`";
   let genVerifyDecl = 1;
 }
 

@@ -58,4 +58,51 @@ def Pipe_ForEachWorkOp
   }];
 }
 
+def Pipe_RequestWorkOp : Pipe_EngineOp<"request_work", "WorkQueue"> {
+  let summary = "ask for the tile after this one";
+  let description = [{
+    Asks the hardware for a cluster that has not started, whose tile becomes the next piece of work of this
+    one. The answer arrives later in the ring of responses, `pipe.work_ring`, in every block of
+    the cluster. The op waits until all roles have taken the response whose place it needs. With several
+    blocks, the first one asks; the others announce the 16 bytes that they get.
+
+    `pipe.for_each_work` becomes a loop in `convert-pipe-to-nvvm`, which gives the op its iteration.
+    PTX: clusterlaunchcontrol.try_cancel, with .multicast::cluster::all where there are several blocks.
+
+    Constraints: (C301) before it has an iteration, the op is in the body of a `pipe.for_each_work` whose
+    schedule shares out work while the kernel runs, directly and once.
+
+    Example:
+    ```mlir
+    pipe.for_each_work %m, %n in (%num_m, %num_n) schedule #pipe.cluster_launch<along_m> {
+      pipe.request_work
+    }
+    ```
+  }];
+  let arguments = (ins Optional<I32>:$iteration);
+  let assemblyFormat = "(`[` $iteration^ `]`)? attr-dict";
+  let hasVerifier = 1;
+}
+
+def Pipe_NextWorkOp : Pipe_Op<"next_work"> {
+  let summary = "take the response to a request for work";
+  let description = [{
+    Waits for response number `iteration` in the ring, reads it, and gives its place back. `more` is
+    false where nothing was left. Else `block` is the index along x of the first block of the cluster whose work is
+    taken over. Each role that works on tiles takes each response once. PTX: mbarrier.try_wait, ld.shared,
+    clusterlaunchcontrol.query_cancel, fence.proxy.async, mbarrier.arrive.
+
+    Constraints: (C302) the op is in a `pipe.role`.
+
+    Example:
+    ```mlir
+    %more, %block = pipe.next_work[%it]
+    ```
+  }];
+  let arguments = (ins I32:$iteration);
+  let results = (outs I1:$more, I32:$block);
+  let assemblyFormat = "`[` $iteration `]` attr-dict";
+  let hasVerifier = 1;
+}
+
 #endif // FP4_DIALECT_PIPE_IR_PIPEWORKOPS_TD

@@ -1,0 +1,68 @@
+//===- Rasters.cpp - What schedules share ---------------------------------===//
+
+#include "Rasters.h"
+
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/IR/Matchers.h"
+
+using namespace mlir;
+using namespace fp4::pipe;
+
+LogicalResult fp4::pipe::verifyOrder(function_ref<InFlightDiagnostic()> emitError,
+                                     TileOrder order) {
+  if (order.raster == Raster::Panels && order.width < 1)
+    return emitError() << "panels must be at least 1 tile wide, but got " << order.width;
+  if (order.raster != Raster::Panels && order.width)
+    return emitError() << "raster " << stringifyRaster(order.raster)
+                       << " must have no width, but got " << order.width;
+  return success();
+}
+
+/// `count` is known to be a multiple of `unit`.
+static bool isMultiple(Value count, int64_t unit) {
+  APInt value;
+  return matchPattern(count, m_ConstantInt(&value)) && value.getSExtValue() % unit == 0;
+}
+
+/// Tile number `t` in panels of `width` columns, the last of which may be narrower.
+static TilePlace tileInPanels(I32Builder i32, Value t, Value numM, Value numN, int64_t width) {
+  Value columns = i32.constant(width);
+  Value whole = i32.mul(numM, columns); // tiles of a whole panel
+  Value panel = i32.div(t, whole), within = i32.rem(t, whole);
+  Value first = i32.mul(panel, columns);
+  Value actual = isMultiple(numN, width) ? columns : i32.min(i32.sub(numN, first), columns);
+  return {i32.div(within, actual), i32.add(first, i32.rem(within, actual))};
+}
+
+TilePlace fp4::pipe::tileOf(I32Builder i32, TileOrder order, Value t, ForEachWorkOp work) {
+  Value numM = work.getNumM(), numN = work.getNumN();
+  switch (order.raster) {
+  case Raster::AlongM:
+    return {i32.rem(t, numM), i32.div(t, numM)};
+  case Raster::AlongN:
+    return {i32.div(t, numN), i32.rem(t, numN)};
+  case Raster::Panels:
+    return tileInPanels(i32, t, numM, numN, order.width);
+  }
+  llvm_unreachable("all rasters are handled");
+}
+
+Value fp4::pipe::workerOf(I32Builder i32, Value block, hw::ClusterShape cluster) {
+  return cluster.m == 1 ? block : i32.div(block, i32.constant(cluster.m));
+}
+
+/// %clusterid says the same; ptxas computes it from the sizes that the launch gives, in ten
+/// instructions and more.
+Value fp4::pipe::thisWorker(I32Builder i32, hw::ClusterShape cluster) {
+  Value block = gpu::BlockIdOp::create(i32.b, i32.loc, gpu::Dimension::x);
+  return workerOf(i32, i32.index(block), cluster);
+}
+
+SmallVector<Value> fp4::pipe::moveBody(RewriterBase &rewriter, ForEachWorkOp work, Block *block,
+                                       ValueRange arguments) {
+  rewriter.mergeBlocks(work.getBody(), block, arguments);
+  Operation *yield = &block->back();
+  SmallVector<Value> yielded = llvm::to_vector(yield->getOperands());
+  rewriter.eraseOp(yield);
+  return yielded;
+}

@@ -1,0 +1,57 @@
+//===- Rasters.h - What schedules share -----------------------------------===//
+//
+// Which tile has which number, and which number a block begins with.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "fp4/Dialect/Pipe/IR/Cluster.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+namespace fp4::pipe {
+
+/// Arithmetic on i32 in `%x = op %a, %b` form.
+struct I32Builder {
+  mlir::OpBuilder &b;
+  mlir::Location loc;
+
+  using Value = mlir::Value;
+  Value constant(int64_t value) { return mlir::arith::ConstantIntOp::create(b, loc, value, 32); }
+  Value mul(Value x, Value y) { return mlir::arith::MulIOp::create(b, loc, x, y); }
+  Value div(Value x, Value y) { return mlir::arith::DivUIOp::create(b, loc, x, y); }
+  Value rem(Value x, Value y) { return mlir::arith::RemUIOp::create(b, loc, x, y); }
+  Value add(Value x, Value y) { return mlir::arith::AddIOp::create(b, loc, x, y); }
+  Value sub(Value x, Value y) { return mlir::arith::SubIOp::create(b, loc, x, y); }
+  Value min(Value x, Value y) { return mlir::arith::MinUIOp::create(b, loc, x, y); }
+  Value index(Value x) { return mlir::arith::IndexCastOp::create(b, loc, b.getI32Type(), x); }
+};
+
+/// The order of tiles: a raster and the width of its panels, 0 without.
+struct TileOrder {
+  Raster raster;
+  int64_t width;
+};
+
+struct TilePlace {
+  mlir::Value m, n;
+};
+
+/// Panels, and they alone, have a width.
+mlir::LogicalResult verifyOrder(llvm::function_ref<mlir::InFlightDiagnostic()> emitError,
+                                TileOrder order);
+
+/// Tile number `t` of the grid of `work`.
+TilePlace tileOf(I32Builder i32, TileOrder order, mlir::Value t, ForEachWorkOp work);
+
+/// The number of the worker whose first block has index `block` along x: blocks, or clusters of
+/// them, which a grid has side by side along x.
+mlir::Value workerOf(I32Builder i32, mlir::Value block, hw::ClusterShape cluster);
+/// The number of this worker.
+mlir::Value thisWorker(I32Builder i32, hw::ClusterShape cluster);
+
+/// Moves the body of `work` to the end of `block`, its arguments replaced; returns what it yields.
+llvm::SmallVector<mlir::Value> moveBody(mlir::RewriterBase &rewriter, ForEachWorkOp work,
+                                        mlir::Block *block, mlir::ValueRange arguments);
+
+} // namespace fp4::pipe

@@ -1,0 +1,60 @@
+//===- VerifyWork.cpp - Roles that take work from one ring ------------------===//
+//
+// A place in the ring of responses is given back when every role has taken its response. The ring cannot
+// stop a kernel that runs without it: a role takes response t before it waits for anything of tile
+// t + 1, so whoever is slowest finds its next response there, and what it waits for depends on earlier
+// tiles only.
+//
+//===----------------------------------------------------------------------===//
+
+#include "VerifyWork.h"
+
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+
+using namespace mlir;
+using namespace fp4::pipe;
+
+/// (C303) The loops over work of a kernel that requests it: at most one for each role, directly in it,
+/// all of one schedule.
+static LogicalResult verifyLoops(ArrayRef<ForEachWorkOp> works) {
+  llvm::SmallDenseMap<Operation *, ForEachWorkOp> ofRoles;
+  auto schedule = ForEachWorkOp(works.front()).getSchedule();
+  for (ForEachWorkOp work : works) {
+    if (!isa<RoleRegionOp>(work->getParentOp()))
+      return work.emitOpError("whose work is requested must be directly in a role");
+    auto [first, isFirst] = ofRoles.try_emplace(work->getParentOp(), work);
+    if (!isFirst)
+      return work.emitOpError("must be the only one of its role, which takes every response once")
+                 .attachNote(first->second.getLoc())
+             << "the other is here";
+    if (work.getSchedule() != schedule)
+      return work.emitOpError("must have the schedule of the other roles, ")
+             << schedule << ", but has " << work.getSchedule();
+  }
+  return success();
+}
+
+LogicalResult fp4::pipe::verifyWork(gpu::GPUFuncOp kernel) {
+  SmallVector<ForEachWorkOp> works;
+  SmallVector<RequestWorkOp> requests;
+  bool isRequested = false;
+  kernel.walk([&](Operation *op) {
+    if (auto work = dyn_cast<ForEachWorkOp>(op))
+      works.push_back(work);
+    else if (auto request = dyn_cast<RequestWorkOp>(op))
+      requests.push_back(request);
+  });
+  for (ForEachWorkOp work : works)
+    isRequested |= work.getSchedule().getRingDepth() > 0;
+  if (!isRequested)
+    return success();
+  if (failed(verifyLoops(works)))
+    return failure();
+  if (requests.empty()) // (C303)
+    return works.front().emitOpError("must have a role that requests the work, but none does");
+  if (requests.size() > 1) // (C303)
+    return requests[1].emitOpError("must be the only one of the kernel").attachNote(
+               requests[0].getLoc())
+           << "the other is here";
+  return success();
+}
