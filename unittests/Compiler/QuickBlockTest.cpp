@@ -112,4 +112,42 @@ TEST(QuickDivisions, RoundRight) {
   EXPECT_EQ(wrong, 0u);
 }
 
+/// Every byte of a scale table that a block can be quick with: the limit keeps products below 7.
+TEST(QuickBlock, LimitsOfTablesSaturateNothing) {
+  uint64_t above = 0;
+  for (uint32_t bits = kOne; bits < kOne + kSignificands; ++bits) {
+    float e = number(bits);
+    for (float inverse : {number(pattern(1 / e) - 1), 1 / e, number(pattern(1 / e) + 1)}) {
+      float limit = inverse * e2m1::kBelowSeven; // amaxes below it, rounding being monotone
+      above += limit * e >= 7;
+    }
+  }
+  EXPECT_EQ(above, 0u);
+}
+
+/// A scaled block with stochastic rounding: where an element is subnormal its code is 0 whatever the random byte.
+TEST(QuickBlock, SubnormalsOfScaledStochasticBlocksAreZero) {
+  float largest = 0x1p-126f * e2m1::kMostFactorOfStochastic; // of such an element times its factor
+  EXPECT_LT(256 * (largest / 0.5f), 1);
+  EXPECT_GE(e2m1::kMostFactorOfTable, e2m1::kLeastFactorOfTable);
+  EXPECT_LE(e2m1::kMostFactorOfTable, e2m1::kMostFactorOfScaled);
+  EXPECT_GE(e2m1::kLeastFactorOfTable, e2m1::kLeastFactor / 0.125f);
+}
+
+/// AdaptiveBlock.h, 3: every amax of 18 significant bits, every significand of a scale and of a code.
+TEST(AdaptiveBlock, ValuesOfCodesRoundRight) {
+  uint64_t wrong = 0, withoutLow = 0;
+  for (uint32_t bits = kOne; bits < kOne + kSignificands; bits += 1u << 6)
+    for (float f = 8; f < 16; ++f)
+      for (float code : {1.f, 1.5f}) {
+        float product = f * number(bits), wide = 6 * 448.f, narrow = 6 * 256.f;
+        float high = product / wide, low = std::fma(-wide, high, product) * (1 / wide);
+        wrong += std::fma(code, high, code * low) != code * product / wide;
+        wrong += code * (product / narrow) != code * product / narrow;
+        withoutLow += code * high != code * product / wide;
+      }
+  EXPECT_EQ(wrong, 0u);
+  EXPECT_GT(withoutLow, 0u); // there it is needed
+}
+
 } // namespace

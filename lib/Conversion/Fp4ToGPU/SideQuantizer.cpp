@@ -42,7 +42,7 @@ SmallVector<Value> SideQuantizer::randomWords(ArrayRef<BlockPlace> places) {
 BlockQuantizer::Block SideQuantizer::quantize(BlockElements elements, ArrayRef<BlockPlace> places,
                                               Value blockAmax, BlockQuantizer::FoldErrors fold) {
   if (butterfly)
-    elements = butterfly->transformBlock(elements.values);
+    elements = butterfly->transformBlock(elements);
   elements.rows = places.size();
   return quantizer.quantize(elements, blockAmax, fold, randomWords(places));
 }
@@ -55,6 +55,39 @@ BlockQuantizer::Block SideQuantizer::quantize(ArrayRef<Value> words, ArrayRef<Bl
 BlockQuantizer::Block SideQuantizer::quantizeColumn(ArrayRef<Value> words, unsigned half,
                                                     const BlockPlace &place, Value blockAmax) {
   return quantize(BlockElements::column(s, words, element, half), place, blockAmax, /*fold=*/{});
+}
+
+bool SideQuantizer::isQuick() const { return quantizer.isQuick(element, random.has_value()); }
+
+void SideQuantizer::fillTable(ScaleTable &table, Value amax, Value byte) {
+  quantizer.fillTable(table, amax, byte, element, random.has_value());
+}
+
+SmallVector<BlockQuantizer::Block>
+SideQuantizer::quantizeTogether(MutableArrayRef<BlockElements> blocks, ArrayRef<BlockPlace> places,
+                                ScaleTable &table) {
+  if (butterfly)
+    for (BlockElements &block : blocks)
+      block = butterfly->transformBlock(block);
+  return quantizer.quantizeTogether(blocks, table, randomWords(places));
+}
+
+SmallVector<BlockQuantizer::Block>
+SideQuantizer::quantizeTogether(ArrayRef<SmallVector<Value>> words, ArrayRef<BlockPlace> places,
+                                ScaleTable &table) {
+  SmallVector<BlockElements> blocks;
+  for (ArrayRef<Value> block : words)
+    blocks.push_back(BlockElements::finite(s, block, element));
+  return quantizeTogether(MutableArrayRef(blocks), places, table);
+}
+
+SmallVector<BlockQuantizer::Block> SideQuantizer::quantizeColumns(ArrayRef<Value> words,
+                                                                  ArrayRef<BlockPlace> places,
+                                                                  ScaleTable &table) {
+  SmallVector<BlockElements> blocks;
+  for (unsigned half : {0, 1})
+    blocks.push_back(BlockElements::finiteColumn(s, words, element, half));
+  return quantizeTogether(MutableArrayRef(blocks), places, table);
 }
 
 BlockQuantizer::Block fp4::mixBits(ImplicitLocOpBuilder &b, ArrayRef<Value> words, Value amax,

@@ -52,7 +52,26 @@ public:
   BlockQuantizer::Block quantizeColumn(llvm::ArrayRef<mlir::Value> words, unsigned half,
                                        const BlockPlace &place, mlir::Value blockAmax = {});
 
+  /// Whether the following are for this output: factors come from a table, and blocks are quantized
+  /// together.
+  bool isQuick() const;
+  /// Emits entry `byte` (i32) of the table of a tensor with this amax.
+  void fillTable(ScaleTable &table, mlir::Value amax, mlir::Value byte);
+  /// After a barrier, before the two below.
+  void useTable(ScaleTable &table) { quantizer.useTable(table); }
+  /// Blocks of the output, the packed elements of each in `words`.
+  llvm::SmallVector<BlockQuantizer::Block>
+  quantizeTogether(llvm::ArrayRef<llvm::SmallVector<mlir::Value>> words,
+                   llvm::ArrayRef<BlockPlace> places, ScaleTable &table);
+  /// The two columns of 16-bit elements in `words`.
+  llvm::SmallVector<BlockQuantizer::Block> quantizeColumns(llvm::ArrayRef<mlir::Value> words,
+                                                           llvm::ArrayRef<BlockPlace> places,
+                                                           ScaleTable &table);
+
 private:
+  llvm::SmallVector<BlockQuantizer::Block>
+  quantizeTogether(llvm::MutableArrayRef<BlockElements> blocks, llvm::ArrayRef<BlockPlace> places,
+                   ScaleTable &table);
   llvm::SmallVector<mlir::Value> randomWords(llvm::ArrayRef<BlockPlace> places);
   BlockQuantizer::Block quantize(BlockElements elements, llvm::ArrayRef<BlockPlace> places,
                                  mlir::Value blockAmax, BlockQuantizer::FoldErrors fold);

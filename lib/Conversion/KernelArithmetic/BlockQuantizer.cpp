@@ -1,5 +1,6 @@
 //===- BlockQuantizer.cpp - The elements of one block scale, in registers -===//
 #include "BlockQuantizer.h"
+#include "AdaptiveBlock.h"
 #include "QuickBlock.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -28,6 +29,33 @@ BlockElements BlockElements::column(Scalars &s, ArrayRef<Value> words, Type type
     return s.laneAmax(s.reducePacked(words, type, keepNaN), type, half, keepNaN);
   };
   return elements;
+}
+
+BlockElements BlockElements::finite(Scalars &s, ArrayRef<Value> words, Type type) {
+  if (!type.isBF16())
+    return packed(s, words, type);
+  BlockElements elements = packed(s, words, type);
+  for (auto [i, word] : llvm::enumerate(words))
+    elements.values[2 * i + 1] = s.widenHighOfFinite(word);
+  elements.exact = [&s, type, words = SmallVector<Value>(words)] { return packed(s, words, type); };
+  return elements;
+}
+
+BlockElements BlockElements::finiteColumn(Scalars &s, ArrayRef<Value> words, Type type,
+                                          unsigned half) {
+  BlockElements elements = column(s, words, type, half);
+  if (!type.isBF16() || half == 0)
+    return elements;
+  for (auto [value, word] : llvm::zip_equal(elements.values, words))
+    value = s.widenHighOfFinite(word);
+  elements.exact = [&s, type, half, words = SmallVector<Value>(words)] {
+    return column(s, words, type, half);
+  };
+  return elements;
+}
+
+static BlockElements exactly(const BlockElements &elements) {
+  return elements.exact ? elements.exact() : elements;
 }
 
 BlockQuantizer::BlockQuantizer(Scalars &scalars, ImplicitLocOpBuilder &builder,
@@ -162,21 +190,58 @@ BlockQuantizer::Block BlockQuantizer::quantizeAdaptively(const BlockElements &el
   Block quick = quantizeAsSpelled(elements, {}, {}, {});
   errorDivisions = nullptr;
   Value holds = divisions.end();
+  using Blocks = QuickBlock::Blocks;
   return QuickBlock::choose(
-      b, holds, quick.codes.size(), [&] { return quick; },
-      [&] { return quantizeAsSpelled(elements, {}, {}, {}); });
+             b, holds, 1, quick.codes.size(), [&] { return Blocks{quick}; },
+             [&] { return Blocks{quantizeAsSpelled(elements, {}, {}, {})}; })
+      .front();
+}
+
+bool BlockQuantizer::isQuick(Type stored, bool stochastic) const {
+  return QuickBlock::applies(description, recipe.program(), stored, stochastic, s.targetModel()) &&
+         ScaleTable::applies(description, recipe.program());
+}
+
+/// Exceptional blocks compute for themselves what the tensor gives only them.
+SmallVector<BlockQuantizer::Block> BlockQuantizer::quantizeTogether(ArrayRef<BlockElements> blocks,
+                                                                    ScaleTable &table,
+                                                                    ArrayRef<Value> random) {
+  size_t perBlock = random.size() / blocks.size();
+  auto asSpelled = [&] {
+    SmallVector<Value> emitted = recipe.emitted();
+    recipe.emit(Stage::Tensor);
+    QuickBlock::Blocks results;
+    for (auto [i, elements] : llvm::enumerate(blocks))
+      results.push_back(
+          quantizeAsSpelled(exactly(elements), {}, {}, random.slice(i * perBlock, perBlock)));
+    recipe.restore(emitted);
+    return results;
+  };
+  return QuickBlock(s, b, recipe, random, &table).quantize(blocks, asSpelled);
+}
+
+void BlockQuantizer::fillTable(ScaleTable &table, Value tensorAmax, Value byte, Type stored,
+                               bool stochastic) {
+  RecipeEmitter own(s, b, recipe.program());
+  own.set(RecipeOp::TensorAmax, tensorAmax);
+  own.emit(Stage::Tensor);
+  table.fill(own, byte, stored, stochastic);
 }
 
 BlockQuantizer::Block BlockQuantizer::quantize(const BlockElements &elements, Value blockAmax,
                                                FoldErrors fold, ArrayRef<Value> random) {
-  auto exact = [&] { return elements.exact ? elements.exact() : elements; };
-  auto asSpelled = [&] { return quantizeAsSpelled(exact(), blockAmax, fold, random); };
+  auto asSpelled = [&] { return quantizeAsSpelled(exactly(elements), blockAmax, fold, random); };
   bool isOwn = !blockAmax && !fold;
   if (isOwn && QuickBlock::applies(description, recipe.program(), elements.stored, !random.empty(),
                                    s.targetModel()))
-    return QuickBlock(s, b, recipe, random)
-        .quantize(random.empty() ? elements : exact(), asSpelled);
+    return QuickBlock(s, b, recipe, random, /*table=*/nullptr)
+        .quantize(elements, [&] { return QuickBlock::Blocks{asSpelled()}; })
+        .front();
+  if (isOwn &&
+      AdaptiveBlock::applies(description, recipe.program(), elements.stored, s.targetModel()))
+    return AdaptiveBlock(s, b, description, recipe, tensorAmax)
+        .quantize(exactly(elements), asSpelled);
   if (isOwn && recipe.program().candidates.size() > 1)
-    return quantizeAdaptively(exact());
+    return quantizeAdaptively(exactly(elements));
   return asSpelled();
 }

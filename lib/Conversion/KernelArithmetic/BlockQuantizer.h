@@ -12,6 +12,7 @@
 #pragma once
 
 #include "RecipeEmitter.h"
+#include "ScaleTable.h"
 
 #include <functional>
 
@@ -24,9 +25,10 @@ struct BlockElements {
   mlir::Type stored;                     ///< what they were widened from
   std::function<mlir::Value(bool keepNaN)> amax;
   /// A power of two: what they are still to be multiplied by, with the product rounded to `stored`.
-  /// Unless that overflows or either is subnormal it makes no difference, and `exact` emits those
-  /// that were multiplied before they were rounded.
+  /// Unless that overflows or either is subnormal it makes no difference.
   float scale = 1;
+  /// Where it makes a difference, or `values` are those of finite words: emits the elements as they
+  /// are.
   std::function<BlockElements()> exact = {};
 
   /// Packed elements of type `type` (bf16, f16 or f32) in i32 words.
@@ -34,6 +36,10 @@ struct BlockElements {
   /// One of two columns of bf16 or f16: the low (0) or high (1) halves of `words`.
   static BlockElements column(Scalars &s, llvm::ArrayRef<mlir::Value> words, mlir::Type type,
                               unsigned half);
+  /// The same, with values that hold where no element of `words` is infinite or NaN.
+  static BlockElements finite(Scalars &s, llvm::ArrayRef<mlir::Value> words, mlir::Type type);
+  static BlockElements finiteColumn(Scalars &s, llvm::ArrayRef<mlir::Value> words, mlir::Type type,
+                                    unsigned half);
 };
 
 class BlockQuantizer {
@@ -64,6 +70,19 @@ public:
                  FoldErrors fold = {}, llvm::ArrayRef<mlir::Value> random = {}) {
     return quantize(BlockElements::packed(s, words, type), blockAmax, fold, random);
   }
+
+  /// Whether quantizeTogether is for blocks of elements of type `stored` of this recipe, whose tensor
+  /// has one amax; useTable comes before it.
+  bool isQuick(mlir::Type stored, bool stochastic) const;
+  /// Where isQuick: quantizes blocks of a thread, which may share words, with factors from `table`.
+  /// `random` has the words of all blocks, or none.
+  llvm::SmallVector<Block> quantizeTogether(llvm::ArrayRef<BlockElements> blocks, ScaleTable &table,
+                                            llvm::ArrayRef<mlir::Value> random);
+  /// Emits entry `byte` (i32) of `table`, of a tensor with this amax.
+  void fillTable(ScaleTable &table, mlir::Value tensorAmax, mlir::Value byte, mlir::Type stored,
+                 bool stochastic);
+  /// After a barrier.
+  void useTable(ScaleTable &table) { table.loadTensorValues(recipe); }
 
   /// The amax (f32) of packed elements, as the recipe treats NaN; what threads that share a scale
   /// exchange.

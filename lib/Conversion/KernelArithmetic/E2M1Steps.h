@@ -45,6 +45,14 @@ inline constexpr float kAlign = 0x1p-14f;
 inline constexpr float kLeastFactor = 0x1p-112f;
 /// Up to here subnormal elements have code 0; see QuickBlock.h.
 inline constexpr float kMostFactorOfScaled = 0x1p120f;
+/// The same where rounding is stochastic: floor(256 * position) is 0 too.
+inline constexpr float kMostFactorOfStochastic = 0x1p116f;
+/// Of entries of a ScaleTable, for all scales that transforms leave to the factor (1 / 8 is the
+/// least).
+inline constexpr float kLeastFactorOfTable = 0x1p-109f;
+inline constexpr float kMostFactorOfTable = kMostFactorOfStochastic;
+/// x * e, rounded, is below 7 where x is below this times an approximate 1 / e.
+inline constexpr float kBelowSeven = 6.99f;
 /// Last places; see QuickBlock.h.
 inline constexpr int64_t kTieMargin = 8;
 /// Twice, one for each half.

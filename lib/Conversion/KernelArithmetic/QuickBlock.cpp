@@ -10,8 +10,9 @@ using namespace mlir;
 using namespace fp4;
 using numerics::Stage;
 
-/// The operand of the element stage, where that is a product, that is no element.
-static numerics::Value factorOf(const numerics::RecipeProgram &program) {
+numerics::Value QuickBlock::factorOf(const numerics::RecipeProgram &program) {
+  if (program.element == numerics::noValue)
+    return numerics::noValue;
   const numerics::Instruction &element = program.code[program.element];
   if (element.op != RecipeOp::Multiply)
     return numerics::noValue;
@@ -35,36 +36,63 @@ bool QuickBlock::applies(const numerics::Recipe &recipe, const numerics::RecipeP
          numerics::hasE4M3Scales(recipe.format);
 }
 
-Value QuickBlock::factor() { return recipe[factorOf(recipe.program())]; }
+//===----------------------------------------------------------------------===//
+// Scale and factor
+//===----------------------------------------------------------------------===//
 
-/// Emits the scale and the factor; returns whether they, and the quick codes, are right.
-Value QuickBlock::emitScale(const BlockElements &elements) {
-  // A NaN element fails the test below; rounded stochastically, it is skipped as the recipe says.
-  bool keepNaN = random.empty() || recipe.program().amaxNaN == numerics::NanPolicy::Propagate;
+static Value conjunction(ImplicitLocOpBuilder &b, Value x, Value y) {
+  return x ? Value(arith::AndIOp::create(b, x, y)) : y;
+}
+
+/// A NaN makes a block exceptional, but for a recipe that skips it, if elements are exact then.
+QuickBlock::Scale QuickBlock::emitScale(const BlockElements &elements) {
+  bool keepNaN = random.empty() || elements.exact ||
+                 recipe.program().amaxNaN == numerics::NanPolicy::Propagate;
   Value amax = s.multiply(elements.amax(keepNaN), s.constant(elements.scale));
   recipe.set(RecipeOp::BlockAmax, amax);
   recipe.set(RecipeOp::Stretch, s.constant(recipe.program().candidates.front()));
+  Scale scale = table ? lookUpScale(elements, amax) : computeScale(elements, amax);
+  scale.byte = arith::TruncIOp::create(b, b.getI8Type(), scale.byte);
+  return scale;
+}
+
+QuickBlock::Scale QuickBlock::lookUpScale(const BlockElements &elements, Value amax) {
+  Scalars::QuickDivisions divisions(s);
+  recipe.emitBlockUpTo(recipe.program().scaleByte);
+  Value holds = divisions.end(), byte = recipe[recipe.program().scaleByte];
+  ScaleTable::Entry entry = table->entry(byte);
+  Value isBelow = arith::CmpFOp::create(b, arith::CmpFPredicate::OLT, amax, entry.limit);
+  return {byte, s.multiply(entry.factor, s.constant(elements.scale)),
+          conjunction(b, holds, isBelow)};
+}
+
+QuickBlock::Scale QuickBlock::computeScale(const BlockElements &elements, Value amax) {
   Scalars::QuickDivisions divisions(s);
   recipe.emit(Stage::Block);
-  Value holds = divisions.end();
+  Value holds = divisions.end(), factor = recipe[factorOf(recipe.program())];
   auto expect = [&](arith::CmpFPredicate predicate, Value x, float y) {
-    Value condition = arith::CmpFOp::create(b, predicate, x, s.constant(y));
-    holds = holds ? Value(arith::AndIOp::create(b, holds, condition)) : condition;
+    holds = conjunction(b, holds, arith::CmpFOp::create(b, predicate, x, s.constant(y)));
   };
-  if (random.empty())
-    expect(arith::CmpFPredicate::OLT, s.multiply(amax, factor()), 7);
-  expect(arith::CmpFPredicate::OGE, factor(), e2m1::kLeastFactor / elements.scale);
+  if (random.empty() || elements.exact)
+    expect(arith::CmpFPredicate::OLT, s.multiply(amax, factor), 7);
+  expect(arith::CmpFPredicate::OGE, factor, e2m1::kLeastFactor / elements.scale);
   if (elements.scale != 1)
-    expect(arith::CmpFPredicate::OLE, factor(), e2m1::kMostFactorOfScaled);
-  return holds;
+    expect(arith::CmpFPredicate::OLE, factor,
+           random.empty() ? e2m1::kMostFactorOfScaled : e2m1::kMostFactorOfStochastic);
+  return {recipe[recipe.program().scaleByte],
+          s.multiply(factor, s.constant(e2m1::kAlign * elements.scale)), holds};
 }
+
+//===----------------------------------------------------------------------===//
+// Codes
+//===----------------------------------------------------------------------===//
 
 static Value expected(ImplicitLocOpBuilder &b, Value condition, bool value) {
   return LLVM::ExpectOp::create(b, condition, arith::ConstantOp::create(b, b.getBoolAttr(value)));
 }
 
 /// Whether `x` is within kTieMargin last places of a number with `significand` bits.
-Value QuickBlock::nearShortNumber(Value x, unsigned significand) {
+static Value nearShortNumber(Scalars &s, ImplicitLocOpBuilder &b, Value x, unsigned significand) {
   // The bits behind them, at the top of an i32, so that they wrap around.
   auto atTop = [&](int64_t n) { return s.integer(n << (significand + 8)); };
   Value low = arith::ShLIOp::create(b, s.bits(x), s.integer(significand + 8));
@@ -72,12 +100,31 @@ Value QuickBlock::nearShortNumber(Value x, unsigned significand) {
   return arith::CmpIOp::create(b, arith::CmpIPredicate::ule, shifted, atTop(2 * e2m1::kTieMargin));
 }
 
-SmallVector<Value> QuickBlock::moveTies(ArrayRef<Value> aligned, Type stored) {
+Value QuickBlock::mayTie(Scalars &s, ImplicitLocOpBuilder &b, Value inverse, Type stored) {
   unsigned significand = stored.isBF16() ? 8 : 11;
-  Value inverse = s.reciprocalApprox(factor());
-  Value mayTie =
-      arith::OrIOp::create(b, nearShortNumber(inverse, significand),
-                           nearShortNumber(s.multiply(inverse, s.constant(1.25f)), significand));
+  return arith::OrIOp::create(
+      b, nearShortNumber(s, b, inverse, significand),
+      nearShortNumber(s, b, s.multiply(inverse, s.constant(1.25f)), significand));
+}
+
+/// The powers of two in an aligned factor change nothing.
+Value QuickBlock::anyMayTie(ArrayRef<BlockElements> blocks, ArrayRef<Scale> scales) {
+  if (table) {
+    Value bits = s.bits(scales.front().factor);
+    for (const Scale &scale : scales.drop_front())
+      bits = arith::OrIOp::create(b, bits, s.bits(scale.factor));
+    return arith::CmpIOp::create(b, arith::CmpIPredicate::slt, bits, s.integer(0));
+  }
+  Value any;
+  for (auto [elements, scale] : llvm::zip_equal(blocks, scales)) {
+    Value tie = mayTie(s, b, s.reciprocalApprox(scale.factor), elements.stored);
+    any = any ? Value(arith::OrIOp::create(b, any, tie)) : tie;
+  }
+  return any;
+}
+
+SmallVector<Value> QuickBlock::moveTies(Scalars &s, ImplicitLocOpBuilder &b,
+                                        ArrayRef<Value> aligned, Value mayTie) {
   auto branch = scf::IfOp::create(b, TypeRange(ValueRange(aligned)), expected(b, mayTie, false),
                                   /*withElse=*/true);
   OpBuilder::InsertionGuard guard(b);
@@ -89,47 +136,66 @@ SmallVector<Value> QuickBlock::moveTies(ArrayRef<Value> aligned, Type stored) {
   return SmallVector<Value>(branch.getResults());
 }
 
-SmallVector<Value> QuickBlock::emitCodes(const BlockElements &elements) {
-  Value aligned = s.multiply(factor(), s.constant(e2m1::kAlign * elements.scale));
-  SmallVector<Value> values =
-      llvm::map_to_vector(elements.values, [&](Value x) { return s.multiply(x, aligned); });
-  if (random.empty())
-    values = moveTies(values, elements.stored);
-  SmallVector<Value> codes;
-  for (size_t first = 0; first < values.size(); first += 8) {
-    ArrayRef<Value> eight = ArrayRef(values).slice(first, 8);
-    codes.push_back(random.empty()
-                        ? s.packAlignedE2M1(eight)
-                        : s.packAlignedE2M1Stochastic(eight, random.slice(first / 4, 2)));
+QuickBlock::Blocks QuickBlock::emitCodes(ArrayRef<BlockElements> blocks, ArrayRef<Scale> scales) {
+  SmallVector<Value> values;
+  for (auto [elements, scale] : llvm::zip_equal(blocks, scales)) {
+    Value factor = table && random.empty() ? s.absolute(scale.factor) : scale.factor;
+    for (Value element : elements.values)
+      values.push_back(s.multiply(element, factor));
   }
-  return codes;
+  if (random.empty())
+    values = moveTies(s, b, values, anyMayTie(blocks, scales));
+  Blocks results;
+  size_t count = values.size() / blocks.size();
+  for (auto [i, scale] : llvm::enumerate(scales)) {
+    results.push_back({{}, scale.byte});
+    for (size_t first = i * count; first < (i + 1) * count; first += 8) {
+      ArrayRef<Value> eight = ArrayRef(values).slice(first, 8);
+      results.back().codes.push_back(
+          random.empty() ? s.packAlignedE2M1(eight)
+                         : s.packAlignedE2M1Stochastic(eight, random.slice(first / 4, 2)));
+    }
+  }
+  return results;
 }
 
-BlockQuantizer::Block QuickBlock::choose(ImplicitLocOpBuilder &b, Value likely, size_t codeWords,
-                                         llvm::function_ref<BlockQuantizer::Block()> quick,
-                                         llvm::function_ref<BlockQuantizer::Block()> asSpelled) {
-  SmallVector<Type> types(codeWords, b.getI32Type());
-  types.push_back(b.getI8Type());
+QuickBlock::Blocks QuickBlock::choose(ImplicitLocOpBuilder &b, Value likely, size_t count,
+                                      size_t codeWords, llvm::function_ref<Blocks()> quick,
+                                      llvm::function_ref<Blocks()> asSpelled) {
+  SmallVector<Type> types;
+  for (size_t i = 0; i < count; ++i) {
+    types.append(codeWords, b.getI32Type());
+    types.push_back(b.getI8Type());
+  }
   auto branch = scf::IfOp::create(b, types, expected(b, likely, true), /*withElse=*/true);
-  auto yield = [&](Block *block, llvm::function_ref<BlockQuantizer::Block()> emit) {
+  auto yield = [&](Block *block, llvm::function_ref<Blocks()> emit) {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(block);
-    BlockQuantizer::Block result = emit();
-    result.codes.push_back(result.scale);
-    scf::YieldOp::create(b, result.codes);
+    SmallVector<Value> values;
+    for (const BlockQuantizer::Block &result : emit()) {
+      values.append(result.codes);
+      values.push_back(result.scale);
+    }
+    scf::YieldOp::create(b, values);
   };
   yield(branch.thenBlock(), quick);
   yield(branch.elseBlock(), asSpelled);
-  BlockQuantizer::Block result{SmallVector<Value>(branch.getResults()), {}};
-  result.scale = result.codes.pop_back_val();
-  return result;
+  Blocks results;
+  ValueRange values = branch.getResults();
+  for (; !values.empty(); values = values.drop_front(codeWords + 1))
+    results.push_back({SmallVector<Value>(values.take_front(codeWords)), values[codeWords]});
+  return results;
 }
 
-BlockQuantizer::Block QuickBlock::quantize(const BlockElements &elements,
-                                           llvm::function_ref<BlockQuantizer::Block()> asSpelled) {
-  Value holds = emitScale(elements);
-  Value scale = arith::TruncIOp::create(b, b.getI8Type(), recipe[recipe.program().scaleByte]);
+QuickBlock::Blocks QuickBlock::quantize(ArrayRef<BlockElements> blocks,
+                                        llvm::function_ref<Blocks()> asSpelled) {
+  SmallVector<Scale> scales;
+  Value holds;
+  for (const BlockElements &elements : blocks) {
+    scales.push_back(emitScale(elements));
+    holds = conjunction(b, holds, scales.back().holds);
+  }
   return choose(
-      b, holds, elements.values.size() / 8,
-      [&] { return BlockQuantizer::Block{emitCodes(elements), scale}; }, asSpelled);
+      b, holds, blocks.size(), blocks.front().values.size() / 8,
+      [&] { return emitCodes(blocks, scales); }, asSpelled);
 }

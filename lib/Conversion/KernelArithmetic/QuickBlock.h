@@ -21,14 +21,20 @@
 //   5. Elements that a Hadamard transform has still to multiply by a power of two (BlockElements)
 //      have the same code where e has that factor instead: it commutes with the rounding to bf16 of
 //      what neither overflows (2 and 3 keep amax below 2^115) nor is subnormal before or after, and
-//      what is subnormal has code 0 where e <= 2^120. Not so where rounding is stochastic.
+//      what is subnormal has code 0 where e <= 2^120, and 2^116 where rounding is stochastic.
 //
-// Stochastic rounding needs only 1 and 3: it saturates element by element and has no ties.
+// Stochastic rounding has no ties, and it saturates element by element: it needs 1 and 3, and 2 only
+// for 5.
+//
+// Blocks that a thread has are quantized together: one branch for all of them leaves more to do
+// between two branches, which hides latencies. Where the tensor has one amax, a thread block looks
+// factors up (ScaleTable.h).
 //
 //===----------------------------------------------------------------------===//
 #pragma once
 
 #include "BlockQuantizer.h"
+#include "ScaleTable.h"
 
 namespace fp4 {
 
@@ -38,32 +44,53 @@ public:
   static bool applies(const numerics::Recipe &recipe, const numerics::RecipeProgram &program,
                       mlir::Type stored, bool stochastic, const hw::TargetModel &target);
 
-  /// `random` words (BlockQuantizer::quantize) round stochastically.
+  /// The operand of the element stage, where that is a product, that is no element.
+  static numerics::Value factorOf(const numerics::RecipeProgram &program);
+  /// Whether an element of a block with the factor 1 / `inverse` (4 above) may be halfway between
+  /// codes.
+  static mlir::Value mayTie(Scalars &s, mlir::ImplicitLocOpBuilder &b, mlir::Value inverse,
+                            mlir::Type stored);
+
+  /// Aligned values where halfway ones were moved if they `mayTie`.
+  static llvm::SmallVector<mlir::Value> moveTies(Scalars &s, mlir::ImplicitLocOpBuilder &b,
+                                                 llvm::ArrayRef<mlir::Value> aligned,
+                                                 mlir::Value mayTie);
+
+  /// `random` words (BlockQuantizer::quantize), the same number for each block, round
+  /// stochastically. `table` may be null.
   QuickBlock(Scalars &scalars, mlir::ImplicitLocOpBuilder &builder, RecipeEmitter &recipe,
-             llvm::ArrayRef<mlir::Value> random)
-      : s(scalars), b(builder), recipe(recipe), random(random) {}
+             llvm::ArrayRef<mlir::Value> random, ScaleTable *table)
+      : s(scalars), b(builder), recipe(recipe), random(random), table(table) {}
 
-  /// The result of `quick` where `likely` (i1) holds, and otherwise the result of `asSpelled`.
-  static BlockQuantizer::Block choose(mlir::ImplicitLocOpBuilder &b, mlir::Value likely,
-                                      size_t codeWords,
-                                      llvm::function_ref<BlockQuantizer::Block()> quick,
-                                      llvm::function_ref<BlockQuantizer::Block()> asSpelled);
+  /// The `count` blocks of `quick` where `likely` (i1) holds, and otherwise those of `asSpelled`.
+  using Blocks = llvm::SmallVector<BlockQuantizer::Block>;
+  static Blocks choose(mlir::ImplicitLocOpBuilder &b, mlir::Value likely, size_t count,
+                       size_t codeWords, llvm::function_ref<Blocks()> quick,
+                       llvm::function_ref<Blocks()> asSpelled);
 
-  /// Emits the block, where it is exceptional by `asSpelled`.
-  BlockQuantizer::Block quantize(const BlockElements &elements,
-                                 llvm::function_ref<BlockQuantizer::Block()> asSpelled);
+  /// Emits the blocks, which have as many elements each; where one is exceptional, all by
+  /// `asSpelled`.
+  Blocks quantize(llvm::ArrayRef<BlockElements> blocks, llvm::function_ref<Blocks()> asSpelled);
 
 private:
-  mlir::Value emitScale(const BlockElements &elements);
-  llvm::SmallVector<mlir::Value> emitCodes(const BlockElements &elements);
-  llvm::SmallVector<mlir::Value> moveTies(llvm::ArrayRef<mlir::Value> aligned, mlir::Type stored);
-  mlir::Value factor();
-  mlir::Value nearShortNumber(mlir::Value x, unsigned significand);
+  /// What is known of a block before its codes.
+  struct Scale {
+    mlir::Value byte; ///< i8
+    mlir::Value
+        factor; ///< aligned, of the block's elements; from a table negative where one may tie
+    mlir::Value holds; ///< whether byte and factor, and the quick codes, are right
+  };
+  Scale emitScale(const BlockElements &elements);
+  Scale lookUpScale(const BlockElements &elements, mlir::Value amax);
+  Scale computeScale(const BlockElements &elements, mlir::Value amax);
+  Blocks emitCodes(llvm::ArrayRef<BlockElements> blocks, llvm::ArrayRef<Scale> scales);
+  mlir::Value anyMayTie(llvm::ArrayRef<BlockElements> blocks, llvm::ArrayRef<Scale> scales);
 
   Scalars &s;
   mlir::ImplicitLocOpBuilder &b;
   RecipeEmitter &recipe;
   llvm::ArrayRef<mlir::Value> random;
+  ScaleTable *table;
 };
 
 } // namespace fp4

@@ -22,6 +22,37 @@ void RecipeEmitter::emit(numerics::Stage stage) {
     values[value] = emit(code.code[value]);
 }
 
+void RecipeEmitter::emitBlockUpTo(numerics::Value last) {
+  for (numerics::Value value = code.range(numerics::Stage::Block).first; value <= last; ++value)
+    values[value] = emit(code.code[value]);
+}
+
+SmallVector<numerics::Value> RecipeEmitter::tensorValuesUpTo(numerics::Value last) const {
+  SmallVector<numerics::Value> found;
+  for (numerics::Value user = code.range(numerics::Stage::Block).first; user <= last; ++user) {
+    ArrayRef operands(code.code[user].operands);
+    for (numerics::Value used : operands.take_front(numerics::operandCount(code.code[user].op))) {
+      const numerics::Instruction &instruction = code.code[used];
+      if (instruction.stage == numerics::Stage::Tensor && !llvm::is_contained(found, used) &&
+          instruction.op != RecipeOp::FloatConstant && instruction.op != RecipeOp::IntConstant)
+        found.push_back(used);
+    }
+  }
+  return found;
+}
+
+void RecipeEmitter::emitBlockFrom(numerics::Value given, mlir::Value value) {
+  auto [first, last] = code.range(numerics::Stage::Block);
+  auto isKnown = [&](numerics::Value next) {
+    const numerics::Instruction &instruction = code.code[next];
+    ArrayRef operands(instruction.operands);
+    return llvm::all_of(operands.take_front(numerics::operandCount(instruction.op)),
+                        [&](numerics::Value operand) { return bool(values[operand]); });
+  };
+  for (numerics::Value next = first; next < last; ++next)
+    values[next] = next == given ? value : isKnown(next) ? emit(code.code[next]) : mlir::Value();
+}
+
 mlir::Value RecipeEmitter::emit(const numerics::Instruction &instruction) {
   RecipeOp op = instruction.op;
   if (static_cast<size_t>(op) < kInputs)

@@ -28,8 +28,22 @@ public:
   void set(RecipeOp input, mlir::Value value);
   /// Emits the operations of a stage. Stages may be emitted again, with other inputs.
   void emit(numerics::Stage stage);
+  /// Emits the operations of stage Block up to `last`.
+  void emitBlockUpTo(numerics::Value last);
+  /// Emits those operations of stage Block that follow from `given`, whose value this is, and from
+  /// the tensor, in an emitter whose block inputs were not set.
+  void emitBlockFrom(numerics::Value given, mlir::Value value);
   /// A value of a stage that was emitted.
   mlir::Value operator[](numerics::Value value) const { return values[value]; }
+
+  /// The values of stage Tensor, no constants, that the operations of stage Block up to `last` use.
+  llvm::SmallVector<numerics::Value> tensorValuesUpTo(numerics::Value last) const;
+  /// Makes this the value of an operation that need not be emitted.
+  void replace(numerics::Value value, mlir::Value by) { values[value] = by; }
+
+  /// What was emitted, so that a branch can emit stages for itself.
+  llvm::SmallVector<mlir::Value> emitted() const { return values; }
+  void restore(llvm::SmallVector<mlir::Value> emitted) { values = std::move(emitted); }
 
 private:
   mlir::Value emit(const numerics::Instruction &instruction);

@@ -147,6 +147,19 @@ Value Scalars::widenHalf(Value word, Type element, unsigned half) {
                        : Value(arith::ShLIOp::create(b, word, integer(16))));
 }
 
+/// The high half times one, minus zero, and the low half times zero, plus zero: the sign of a zero
+/// stays above and goes below. ptxas makes the pair of zeros anew for every use, in three
+/// instructions, if it knows them: here they come with the block's z, which is 0.
+Value Scalars::widenHighOfFinite(Value word) {
+  auto type = VectorType::get(2, b.getBF16Type());
+  auto pair = [&](Value bits) { return LLVM::BitcastOp::create(b, type, bits).getResult(); };
+  Value z = NVVM::BlockIdZOp::create(b, b.getI32Type());
+  Value zeros = arith::OrIOp::create(b, z, integer(0x80000000));
+  Value high = callIntrinsic("llvm.nvvm.fma.rn.bf16x2", type,
+                             {pair(word), pair(integer(0x3F800000)), pair(zeros)});
+  return LLVM::BitcastOp::create(b, b.getF32Type(), high);
+}
+
 SmallVector<Value> Scalars::widen(ArrayRef<Value> words, Type element) {
   SmallVector<Value> values;
   for (Value word : words) {

@@ -87,6 +87,9 @@ public:
   mlir::Value reducePacked(llvm::ArrayRef<mlir::Value> words, mlir::Type element, bool keepNaN);
   /// The fp32 value of the low (0) or high (1) half of a word, of type bf16 or f16.
   mlir::Value widenHalf(mlir::Value word, mlir::Type element, unsigned half);
+  /// The same of the high half of two bf16; something else where the low half is infinite or NaN.
+  /// It is not the integer pipe, which limits quantizers, that computes it.
+  mlir::Value widenHighOfFinite(mlir::Value word);
   /// The fp32 values of packed elements of type bf16, f16 or f32 in i32 words, in element order.
   llvm::SmallVector<mlir::Value> widen(llvm::ArrayRef<mlir::Value> words, mlir::Type element);
 

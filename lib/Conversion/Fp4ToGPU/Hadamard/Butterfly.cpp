@@ -132,11 +132,12 @@ SmallVector<Value> Butterfly::scaled(ArrayRef<Value> sums) {
 
 SmallVector<Value> Butterfly::transform(ArrayRef<Value> elements) { return scaled(sums(elements)); }
 
-BlockElements Butterfly::packed(ArrayRef<Value> values) {
+BlockElements Butterfly::packed(ArrayRef<Value> values, bool finite) {
   SmallVector<Value> words;
   for (size_t i = 0; i < values.size(); i += 2)
     words.push_back(s.packBF16(values[i], values[i + 1]));
-  return BlockElements::packed(s, words, b.getBF16Type());
+  return finite ? BlockElements::finite(s, words, b.getBF16Type())
+                : BlockElements::packed(s, words, b.getBF16Type());
 }
 
 BlockElements Butterfly::unrounded(ArrayRef<Value> values) {
@@ -149,22 +150,25 @@ BlockElements Butterfly::unrounded(ArrayRef<Value> values) {
   return elements;
 }
 
-BlockElements Butterfly::transformBlock(ArrayRef<Value> elements) {
+/// Every sum has every element: where one is not finite, no sum is, and the block is exceptional.
+BlockElements Butterfly::transformBlock(const BlockElements &elements) {
+  auto exactValues = [elements] {
+    return elements.exact ? elements.exact().values : elements.values;
+  };
   if (!options.roundToBF16)
-    return unrounded(transform(elements));
+    return unrounded(transform(exactValues()));
   // No shuffle may stand in a branch.
-  const bool undivided = divisor() != 1 && lanes(elements.size()) == 1;
+  const bool inThread = lanes(elements.values.size()) == 1, undivided = divisor() != 1 && inThread;
   const float scale = undivided ? norm() : factor();
   int exponent;
   if (std::frexp(scale, &exponent) != 0.5f)
-    return packed(transform(elements));
-  SmallVector<Value> values = sums(elements, undivided ? 1 : divisor());
-  BlockElements block = packed(values);
+    return packed(transform(exactValues()));
+  SmallVector<Value> values =
+      sums(undivided ? elements.values : exactValues(), undivided ? 1 : divisor());
+  BlockElements block = packed(values, /*finite=*/undivided);
   block.scale = scale;
   if (undivided)
-    block.exact = [this, elements = SmallVector<Value>(elements)] {
-      return packed(transform(elements));
-    };
+    block.exact = [this, exactValues] { return packed(transform(exactValues())); };
   else
     block.exact = [this, values] { return packed(scaled(values)); };
   return block;

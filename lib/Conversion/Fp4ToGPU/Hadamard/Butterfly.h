@@ -50,7 +50,7 @@ public:
   llvm::SmallVector<mlir::Value> transform(llvm::ArrayRef<mlir::Value> elements);
   /// The same with the rounding to bf16, unless the options have none: elements of a block whose
   /// scale, where it is a power of two, is left to the block's.
-  BlockElements transformBlock(llvm::ArrayRef<mlir::Value> elements);
+  BlockElements transformBlock(const BlockElements &elements);
 
 private:
   bool isExact() const { return options.arithmetic == numerics::HadamardArithmetic::ExactSum; }
@@ -61,7 +61,7 @@ private:
   float divisor() const { return isExact() ? 1.0f : static_cast<float>(options.blockSize); }
   llvm::SmallVector<mlir::Value> sums(llvm::ArrayRef<mlir::Value> elements, float divisor);
   llvm::SmallVector<mlir::Value> prepared(llvm::ArrayRef<mlir::Value> elements, float divisor);
-  BlockElements packed(llvm::ArrayRef<mlir::Value> values);
+  BlockElements packed(llvm::ArrayRef<mlir::Value> values, bool finite = false);
   BlockElements unrounded(llvm::ArrayRef<mlir::Value> values);
   mlir::Value toFp32(mlir::Value sum);
   mlir::Value shuffle(mlir::Value mine, unsigned laneStride);

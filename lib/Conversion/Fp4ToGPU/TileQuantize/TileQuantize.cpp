@@ -34,6 +34,7 @@ struct Side {
   Int32 firstBlock; ///< of the group
   Value rowAmaxes;  ///< pointer to the amax of each row of the output; null where it has one amax
   Extent rows;      ///< of the output
+  std::optional<ScaleTable> table; ///< of its factors, where blocks are quantized together
 
   /// Takes the amax of this row for what follows. Rows that do not exist have the last one's.
   void chooseRow(ImplicitLocOpBuilder &b, Int32 row) {
@@ -72,7 +73,7 @@ public:
         plan{type.getElementTypeBitWidth() / 8, op.getBlockSize(),
              hasPackedData(op.getFormat()) ? 4 : 8, op.hasSquareBlocks()},
         rows{type.getDimSize(0)}, columns{type.getDimSize(1)},
-        noArithmetic(context.noArithmetic) {}
+        noArithmetic(context.noArithmetic), rowsTogether(context.plan.resident.value_or(1) > 3 ? 1 : 2) {}
 
   void emit() {
     Value hostRows = kernel.hostRows(op.getInput());
@@ -85,6 +86,7 @@ public:
       pieces.push_back(tile.load(pass));
     // What depends on the tensor alone is computed while the loads are under way.
     makeSides(amaxes[0], amaxes[1]);
+    makeTables(tile.threadIndex());
     allocateShared(tile);
     emitRows(tile, pieces);
     if (columnwise || isStaged(rowwise))
@@ -213,7 +215,8 @@ private:
   void makeSide(std::optional<Side> &side, const Output &output, Value amax,
                 const OutputWriter::Shape &shape, Int32 firstBlock) {
     side.emplace(Side{std::nullopt, OutputWriter(b, output.data, output.scales, shape), amax,
-                      firstBlock, op.getPerRow() ? output.amax : Value(), shape.rows});
+                      firstBlock, op.getPerRow() ? output.amax : Value(), shape.rows,
+                      /*table=*/std::nullopt});
     if (noArithmetic)
       return;
     bool isColumnwise = &side == &columnwise;
@@ -226,6 +229,37 @@ private:
     }
     side->quantizer.emplace(s, b, op, isColumnwise, amax, rng,
                             (length + (TilePlan::square - 1)) / TilePlan::square, firstGroup);
+  }
+
+  /// Threads compute an entry each of the tables that the outputs look factors up in.
+  void makeTables(Int32 thread) {
+    if (plan.squareBlocks || op.getPerRow() || noArithmetic)
+      return;
+    auto hasTable = [](const std::optional<Side> &side) {
+      return side && side->quantizer->isQuick();
+    };
+    Side *first = hasTable(rowwise) ? &*rowwise : hasTable(columnwise) ? &*columnwise : nullptr;
+    if (!first)
+      return;
+    bool twice = hasTable(columnwise) && first->amax != columnwise->amax;
+    constexpr int64_t bytes = 4 * ScaleTable::kWords;
+    Value tables = kernel.sharedWords((twice ? 2 : 1) * ScaleTable::kWords, "factors");
+    Int32 number = thread / ScaleTable::kEntries;
+    emitWhere(b, number < (twice ? 2 : 1), [&] {
+      Value amax = first->amax;
+      if (twice)
+        amax = arith::SelectOp::create(b, number < 1, amax, columnwise->amax);
+      ScaleTable table(s, b, address(b, tables, number, bytes));
+      first->quantizer->fillTable(table, amax, thread % ScaleTable::kEntries);
+    });
+    if (hasTable(rowwise))
+      rowwise->table.emplace(s, b, tables);
+    if (hasTable(columnwise))
+      columnwise->table.emplace(s, b, twice ? advance(b, tables, bytes) : tables);
+    NVVM::Barrier0Op::create(b);
+    for (std::optional<Side> *side : {&rowwise, &columnwise})
+      if (hasTable(*side))
+        (*side)->quantizer->useTable(*(*side)->table);
   }
 
   void allocateShared(Tile &tile) {
@@ -251,9 +285,26 @@ private:
         elementTile->share(piece);
     if (plan.squareBlocks)
       return emitSquare(tile, pieces);
+    if (rowwise && rowwise->table)
+      return emitQuickRows(tile, pieces);
     for (const Tile::Piece &piece : pieces)
       if (rowwise)
         writeRow(tile, piece, quantizeRows(*rowwise, tile, piece));
+  }
+
+  /// As many blocks at a time as there are registers for.
+  void emitQuickRows(Tile &tile, ArrayRef<Tile::Piece> pieces) {
+    for (; !pieces.empty(); pieces = pieces.drop_front(std::min(pieces.size(), rowsTogether))) {
+      SmallVector<SmallVector<Value>> words;
+      SmallVector<BlockPlace> places;
+      for (const Tile::Piece &piece : pieces.take_front(rowsTogether)) {
+        words.push_back(piece.words);
+        places.push_back(rowwise->place(rowOf(tile, piece), blockOf(tile, piece)));
+      }
+      auto blocks = rowwise->quantizer->quantizeTogether(words, places, *rowwise->table);
+      for (auto [piece, block] : llvm::zip(pieces, blocks))
+        writeRow(tile, piece, block);
+    }
   }
 
   /// Codes and scale of a row-wise block, or of rows of a square block.
@@ -353,9 +404,20 @@ private:
       Int32 block = tile.threadIndex() % blocks;
       Int32 word = tile.threadIndex() / blocks + pass * wordsPerPass;
       SmallVector<Value> words = elementTile->column(word, block * plan.blockSize, plan.blockSize);
-      for (unsigned half = 0; half < plan.columnsPerWord(); ++half)
-        emitColumn(tile, word * plan.columnsPerWord() + half, block, words, half);
+      if (columnwise->table && plan.columnsPerWord() == 2)
+        emitQuickColumns(tile, word * 2, block, words);
+      else
+        for (unsigned half = 0; half < plan.columnsPerWord(); ++half)
+          emitColumn(tile, word * plan.columnsPerWord() + half, block, words, half);
     }
+  }
+
+  void emitQuickColumns(Tile &tile, Int32 column, Int32 block, ArrayRef<Value> words) {
+    Int32 row = tile.firstColumn() + column, place = tile.firstRow() / plan.blockSize + block;
+    BlockPlace places[] = {columnwise->place(row, place), columnwise->place(row + 1, place)};
+    auto blocks = columnwise->quantizer->quantizeColumns(words, places, *columnwise->table);
+    for (int64_t half : {0, 1})
+      columnwise->writer.write(row + half, place, blocks[half]);
   }
 
   void emitColumn(Tile &tile, Int32 column, Int32 block, ArrayRef<Value> words, unsigned half) {
@@ -413,6 +475,7 @@ private:
   Output outputs[2];                     ///< row-wise, column-wise
   Value rng;
   bool noArithmetic;
+  size_t rowsTogether; ///< row-wise blocks that are quantized together, as registers allow
   std::optional<Side> rowwise, columnwise;
   std::optional<ElementTile> elementTile;
   std::optional<CodeTile> codeTile;

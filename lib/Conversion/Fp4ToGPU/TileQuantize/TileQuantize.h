@@ -29,6 +29,7 @@
 
 #include "Int32.h"
 #include "KernelBuilder.h"
+#include "ScaleTable.h"
 #include "SideQuantizer.h"
 
 #include "fp4/Conversion/KernelPlans/KernelPlans.h"
