@@ -88,10 +88,25 @@ void fillFloats(Tensor &tensor, const Generator &generate) {
   }
 }
 
-void fillE4M3(Tensor &tensor, const Generator &generate) {
+/// The upper byte of an f16 is an E5M2: rounded to nearest even, infinities excepted.
+uint8_t encodeE5M2(float value) {
+  constexpr uint16_t largest = 0x7B;
+  const uint16_t half = numerics::encodeF16(value);
+  const auto rounded = uint16_t((half & 0x7FFF) + 0x7F + (half >> 8 & 1));
+  return uint8_t(half >> 15 << 7 | std::min<uint16_t>(rounded >> 8, largest));
+}
+
+bool isFloat8(ElementType type) {
+  return type == ElementType::F8E4M3FN || type == ElementType::F8E5M2;
+}
+
+void fillFloat8(Tensor &tensor, const Generator &generate) {
+  const bool isE4M3 = tensor.type.element == ElementType::F8E4M3FN;
   uint64_t i = 0;
-  for (uint8_t &code : tensor.as<uint8_t>())
-    code = numerics::encodeE4M3(generate(i++));
+  for (uint8_t &code : tensor.as<uint8_t>()) {
+    const float value = generate(i++);
+    code = isE4M3 ? numerics::encodeE4M3(value) : encodeE5M2(value);
+  }
 }
 
 void fillCodes(Tensor &tensor, std::string_view distribution, Random &random) {
@@ -179,6 +194,10 @@ Expected<Tensor> makeInput(const Type &type, std::string_view distribution, uint
                      fmt::format("choose one of {}", fmt::join(kDistributions, ", ")));
   Random random(seed * 0x2545f4914f6cdd1d + index);
   Tensor tensor(type);
+  if (isFactor && isFloat8(type.element)) {
+    fillFloat8(tensor, floatGenerator(distribution, random, type, seed + index));
+    return tensor;
+  }
   switch (type.element) {
   case ElementType::I64: // the state of a random number generator: seed, offset
     std::fill(tensor.as<uint64_t>().begin(), tensor.as<uint64_t>().end(), index);
@@ -195,11 +214,6 @@ Expected<Tensor> makeInput(const Type &type, std::string_view distribution, uint
   case ElementType::I8:
     return makeWeights(tensor, distribution, random);
   case ElementType::F8E4M3FN:
-    if (isFactor) {
-      fillE4M3(tensor, floatGenerator(distribution, random, type, seed + index));
-      break;
-    }
-    [[fallthrough]];
   case ElementType::F8E8M0FNU:
     fillScales(tensor, distribution, random);
     clearPadding(tensor);

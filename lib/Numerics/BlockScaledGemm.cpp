@@ -131,6 +131,8 @@ Expected<std::vector<float>> gemmMmaModel(const GemmProblem &p) {
   FP4_TRY(validate(p));
   if (hasF32Scales(p.format))
     return promotedModel(p);
+  if (isMXF8F6F4(p))
+    return wideModel(p);
   if (p.core == TensorCore::Converted)
     return convertedModel(p);
   if (p.core == TensorCore::None)
@@ -166,6 +168,8 @@ Expected<GemmReference> gemmReference(const GemmProblem &p) {
   FP4_TRY(validate(p));
   if (hasF32Scales(p.format))
     return promotedReference(p);
+  if (isMXF8F6F4(p))
+    return wideReference(p);
   if (p.floatA)
     return floatReference(p);
   const PaddedOperand a(p, p.a), b(p, p.b);

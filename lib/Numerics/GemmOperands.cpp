@@ -10,6 +10,14 @@ namespace {
 auto fail(std::string message, std::string note = "") {
   return makeError(ErrorKind::Usage, std::move(message), std::move(note));
 }
+/// Rows have `depth` elements of `bits` bits.
+Status checkPitch(const std::string &name, const GemmOperand &operand, uint64_t depth,
+                  unsigned bits) {
+  if (operand.dataPitch == 0 || operand.dataPitch >= depth * bits / 8)
+    return {};
+  return fail("row pitch of operand " + name + " must be at least " +
+              (bits == 16 ? "2 K" : bits == 8 ? "K" : "K / 2") + " bytes");
+}
 } // namespace
 
 Status validate(const GemmProblem &p) {
@@ -23,14 +31,16 @@ Status validate(const GemmProblem &p) {
                    (*p.floatA == FloatType::F16 && isMX(p.format))))
     return fail("a without scales must be bf16 beside nvfp4 or mxfp4, or f16 beside nvfp4, of a "
                 "tensor core of 16-bit floats");
+  if (p.rhsFormat && *p.rhsFormat != p.format && !(isMX(p.format) && isMX(*p.rhsFormat)))
+    return fail("operands of two formats must both have scales of f8E8M0FNU, but got " +
+                std::string(stringify(p.format)) + " and " + std::string(stringify(*p.rhsFormat)));
+  if (isMXF8F6F4(p) && p.core != TensorCore::BlockScaled)
+    return fail("elements of 8 bits must have a tensor core with block scales");
   if (!p.a.data || !p.b.data || (!p.a.scales && !p.floatA) || !p.b.scales)
     return fail("matrix product expects data and scales of both operands");
-  const uint64_t rowBytes = isPacked(p.format) ? p.depth / 2 : p.depth;
-  const std::string least = isPacked(p.format) ? "K / 2" : "K";
-  if (p.a.dataPitch && p.a.dataPitch < (p.floatA ? p.depth * 2 : rowBytes))
-    return fail("row pitch of operand a must be at least " + (p.floatA ? "2 K" : least) + " bytes");
-  if (p.b.dataPitch && p.b.dataPitch < rowBytes)
-    return fail("row pitch of operand b must be at least " + least + " bytes");
+  const unsigned bitsA = p.floatA ? 16 : isPacked(p.format) ? 4 : 8;
+  FP4_TRY(checkPitch("a", p.a, p.depth, bitsA));
+  FP4_TRY(checkPitch("b", p.b, p.depth, isPacked(formatOfB(p)) ? 4 : 8));
   if (const uint64_t slices = slicesOf(p); p.splits == 0 || p.splits > slices)
     return fail("ranges of K must be 1 to " + std::to_string(slices) + ", but got " +
                 std::to_string(p.splits));

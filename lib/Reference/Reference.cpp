@@ -43,7 +43,8 @@ const std::map<std::string, Entry> &entries() {
       {"fp4.prepack", {runPrepack, {"format"}}},
       {"fp4.unprepack", {runUnprepack, {"format"}}},
       {"fp4.matmul_alpha", {runAlpha, {"lhs_recipe", "rhs_recipe", "per_group"}}},
-      {"fp4.blockscaled_matmul", {runMatmul, {"format", "epilogue", "split_k", "groups", "arithmetic"}}}};
+      {"fp4.blockscaled_matmul",
+       {runMatmul, {"format", "rhs_format", "epilogue", "split_k", "groups", "arithmetic"}}}};
   return table;
 }
 

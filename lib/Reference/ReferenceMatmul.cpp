@@ -22,8 +22,9 @@ Expected<std::vector<uint8_t>> linearScales(const Tensor &scales) {
   return std::vector<uint8_t>(bytesOf(scales).begin(), bytesOf(scales).end());
 }
 
-static Expected<numerics::BlockFormat> formatOf(const Step &step) {
-  FP4_ASSIGN(auto name, step.attribute("format"));
+static Expected<numerics::BlockFormat> formatOf(const Step &step,
+                                                const char *attribute = "format") {
+  FP4_ASSIGN(auto name, step.attribute(attribute));
   auto format = numerics::parseBlockFormat(name);
   if (!format)
     return step.wrong(fmt::format("has the unknown format '{}'", name));
@@ -179,6 +180,9 @@ Expected<ProductStep> readProduct(Step &step) {
                       alpha ? floats(*alpha) : std::vector<float>(), {}};
   numerics::GemmProblem &common = product.common;
   common.format = format;
+  if (step.op.attributes.contains("rhs_format")) {
+    FP4_ASSIGN(common.rhsFormat, formatOf(step, "rhs_format"));
+  }
   common.depth = lhs.second;
   common.output = floatType(step.types[0].element);
   FP4_ASSIGN(common.epilogue, numerics::parseEpilogue(step.attributeOr("epilogue", "")));
@@ -216,13 +220,18 @@ Expected<OwnedProblem> floatProblem(const ProductStep &product) {
   return owned;
 }
 
+/// Bytes of a row of elements.
+uint64_t pitchOf(numerics::BlockFormat format, uint64_t depth) {
+  return numerics::isPacked(format) ? static_cast<uint64_t>(hw::denseRowBytes(int64_t(depth)))
+                                    : depth;
+}
+
 /// Group `group`, whose scales begin at `atA` and `atB` of the lists of tiles.
 Expected<OwnedProblem> problemOf(const ProductStep &product, size_t group, uint64_t &atA,
                                  uint64_t &atB) {
   const ProductOperands &operands = product.operands;
-  const auto pitch = numerics::isPacked(product.common.format)
-                         ? static_cast<uint64_t>(hw::denseRowBytes(int64_t(product.common.depth)))
-                         : product.common.depth;
+  const uint64_t pitchA = pitchOf(product.common.format, product.common.depth);
+  const uint64_t pitchB = pitchOf(formatOfB(product.common), product.common.depth);
   const RowRange range = product.groups[group];
   OwnedProblem owned{product.common, {}, {}, {}};
   if (!operands.lhsScales)
@@ -234,10 +243,10 @@ Expected<OwnedProblem> problemOf(const ProductStep &product, size_t group, uint6
     FP4_ASSIGN(owned.scalesA, linearScales(*operands.lhsScales));
     FP4_ASSIGN(owned.scalesB, linearScales(*operands.rhsScales));
   }
-  owned.gemm.a = {bytesOf(*operands.lhs).data() + range.begin * pitch, owned.scalesA.data(),
-                  range.rows, pitch, 0};
-  owned.gemm.b = {bytesOf(*operands.rhs).data() + group * product.columns() * pitch,
-                  owned.scalesB.data(), product.columns(), pitch, 0};
+  owned.gemm.a = {bytesOf(*operands.lhs).data() + range.begin * pitchA, owned.scalesA.data(),
+                  range.rows, pitchA, 0};
+  owned.gemm.b = {bytesOf(*operands.rhs).data() + group * product.columns() * pitchB,
+                  owned.scalesB.data(), product.columns(), pitchB, 0};
   if (product.alpha)
     setAlpha(owned.gemm, *product.alpha, product.alphas, group);
   return owned;

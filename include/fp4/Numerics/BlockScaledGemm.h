@@ -11,6 +11,9 @@
 // the accumulator are aligned to the largest scale exponent, cut to 35 fractional bits and added
 // exactly. The result is cut to fp32 toward zero.
 //
+// Elements of 8 bits, or of 8 and 4, are those of kind mxf8f6f4: one instruction has K = 32, a truncated
+// fused dot product whose terms have the exponents of both scales besides (DenseMma.h).
+//
 // Threads without a tensor core (TensorCore::None) add blocks with fused multiply-adds.
 //
 // A tensor core without fp4 (TensorCore::Converted) gets f16 or bf16 operands, and one instruction
@@ -99,9 +102,9 @@ uint16_t convertElement(BlockFormat format, FloatType type, uint8_t code, uint8_
 /// The power of two that it multiplies by: f16 holds every product of a value and a scale so.
 constexpr int convertedExponent(BlockFormat format) { return isMX(format) ? 0 : -7; }
 
-/// An operand with linear scales: rows x depth elements, rows of `depth / 2` bytes at `dataPitch`,
-/// rows of `depth / block` scale bytes at `scalePitch` (0: dense). Of fp8_block128 a row has `depth`
-/// bytes, and ceil(depth / 128) scales of 4 bytes, which 128 rows of B share.
+/// An operand with linear scales: rows x depth elements, rows of `depth / 2` bytes, or `depth` of
+/// more than 4 bits, at `dataPitch`, rows of `depth / block` scale bytes at `scalePitch` (0: dense). Of
+/// fp8_block128 a row has `depth` bytes, and ceil(depth / 128) scales of 4 bytes, which 128 rows of B share.
 struct GemmOperand {
   const uint8_t *data = nullptr;
   const uint8_t *scales = nullptr;
@@ -111,6 +114,8 @@ struct GemmOperand {
 
 struct GemmProblem {
   BlockFormat format = BlockFormat::NVFP4;
+  /// Of B, where that has another; both are formats of OCP MX.
+  std::optional<BlockFormat> rhsFormat = std::nullopt;
   GemmOperand a, b;                          ///< A is M x K, B is N x K
   uint64_t depth = 0;                        ///< K, a multiple of the block size
   std::optional<float> alpha = std::nullopt; ///< applied in fp32 after the sum
@@ -129,6 +134,12 @@ struct GemmProblem {
   /// and no scales. TensorCore::Converted only.
   std::optional<FloatType> floatA = std::nullopt;
 };
+
+constexpr BlockFormat formatOfB(const GemmProblem &p) { return p.rhsFormat.value_or(p.format); }
+/// Kind mxf8f6f4 multiplies: powers of two scale blocks, and elements of an operand do not have 4 bits.
+constexpr bool isMXF8F6F4(const GemmProblem &p) {
+  return isMX(p.format) && !(isPacked(p.format) && isPacked(formatOfB(p)));
+}
 
 /// Elements of K in a slice, of which the ranges of a split product consist.
 inline constexpr uint64_t splitSlice = 256;

@@ -74,6 +74,19 @@ func.func @mxfp4(%x: tensor<96x64xf32>) -> tensor<96x96xf32> {
   return %y : tensor<96x96xf32>
 }
 
+// CHECK-LABEL: func.func @matmul_of_two_formats
+func.func @matmul_of_two_formats(%q: tensor<?x1024xf8E4M3FN>, %sw: tensor<?x32xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>,
+                                 %qw: tensor<512x1024xf4E2M1FN>, %tw: tensor<512x32xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>)
+    -> tensor<?x512xbf16> {
+  // CHECK: fp4.blockscaled_matmul {{.*}} {format = #fp4.format<mxfp8_e4m3>, rhs_format = #fp4.format<mxfp4>}
+  %y = fp4.blockscaled_matmul %q scaled %sw, %qw scaled %tw
+      {format = #fp4.format<mxfp8_e4m3>, rhs_format = #fp4.format<mxfp4>}
+      : (tensor<?x1024xf8E4M3FN>, tensor<?x32xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>,
+         tensor<512x1024xf4E2M1FN>, tensor<512x32xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>)
+      -> tensor<?x512xbf16>
+  return %y : tensor<?x512xbf16>
+}
+
 // CHECK-LABEL: func @dual
 func.func @dual(%q: tensor<?x1024xf4E2M1FN>, %sw: tensor<?x32xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>,
     %qw: tensor<512x1024xf4E2M1FN>, %tw: tensor<512x32xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) {

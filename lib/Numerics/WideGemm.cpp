@@ -1,0 +1,284 @@
+// Products of elements of 8 bits, or of 8 and fewer, under scales of f8E8M0FNU: the model of kind
+// mxf8f6f4 of tcgen05.mma and mma.sync, and the fp64 reference with its bound.
+//
+// One instruction has 32 elements of K, which are a block of both operands, so it has one scale of each
+// row. Its products and the accumulator, 33 terms, are cut at 2^-25 of the largest one's exponent, and
+// the sum toward zero at 2^-23 of itself (DenseMma.h).
+#include "GemmOperands.h"
+#include "fp4/Numerics/DenseRow.h"
+#include "fp4/Support/Parallel.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <mutex>
+
+namespace fp4::numerics {
+namespace {
+
+constexpr unsigned instructionK = 32, instructionsPerStep = fp4MmaK / instructionK;
+/// Columns that are handled at once: those of the widest instruction.
+constexpr uint64_t pieceColumns = 256;
+constexpr uint8_t nanScale = 0xFF;
+
+hw::MmaType typeOf(BlockFormat format) {
+  const ElementFormat element = elementOf(format);
+  if (element.bits == 4)
+    return hw::MmaType::E2M1;
+  if (element.bits == 6)
+    return element.mantissa == 3 ? hw::MmaType::E2M3 : hw::MmaType::E3M2;
+  return element.mantissa == 3 ? hw::MmaType::E4M3 : hw::MmaType::E5M2;
+}
+
+/// An operand by instruction.
+struct WideOperand {
+  hw::MmaType type;
+  ElementFormat element;
+  uint64_t rows, instructions;
+  std::vector<FactorRow> factors; ///< [row][instruction]
+  std::vector<uint8_t> scales;    ///< the same
+
+  WideOperand(const GemmProblem &p, const GemmOperand &o, BlockFormat format)
+      : type(typeOf(format)), element(elementOf(format)), rows(o.rows),
+        instructions(p.depth / instructionK), factors(rows * instructions),
+        scales(rows * instructions) {
+    const uint64_t dataPitch = o.dataPitch ? o.dataPitch : p.depth * (isPacked(format) ? 4 : 8) / 8;
+    const uint64_t scalePitch = o.scalePitch ? o.scalePitch : instructions;
+    for (uint64_t r = 0; r < rows; ++r)
+      for (uint64_t i = 0; i < instructions; ++i) {
+        decode(o.data + r * dataPitch, i, isPacked(format), factors[r * instructions + i]);
+        scales[r * instructions + i] = o.scales[r * scalePitch + i];
+      }
+  }
+
+  const FactorRow &row(uint64_t r, uint64_t i) const { return factors[r * instructions + i]; }
+  uint8_t scale(uint64_t r, uint64_t i) const { return scales[r * instructions + i]; }
+
+  /// NaN and infinities as such.
+  double value(const Factor &factor) const {
+    if (factor.kind == Factor::NaN)
+      return std::numeric_limits<double>::quiet_NaN();
+    if (factor.kind == Factor::Infinite)
+      return std::copysign(std::numeric_limits<double>::infinity(), factor.significand);
+    return std::ldexp(factor.significand, factor.exponent - int(fractionBits(type)));
+  }
+  /// At least the power of two that the hardware aligns a factor by: subnormals have that of the
+  /// smallest normal number.
+  double power(double value) const {
+    return value == 0 ? 0 : std::max(std::fabs(value), std::ldexp(1, 1 - element.bias));
+  }
+
+private:
+  /// A byte for each element, 4-bit ones in bits 5 to 2, as they are in tensor memory.
+  void decode(const uint8_t *from, uint64_t i, bool packed, FactorRow &out) const {
+    uint8_t bytes[instructionK];
+    for (unsigned k = 0; k < instructionK; ++k) {
+      const uint64_t at = i * instructionK + k;
+      bytes[k] = packed ? uint8_t((from[at / 2] >> (at % 2 * 4) & 15) << 2) : from[at];
+    }
+    decodeFactors(type, bytes, /*unpacked=*/true, /*negate=*/false, out);
+  }
+};
+
+struct WideProduct {
+  WideOperand a, b;
+  explicit WideProduct(const GemmProblem &p)
+      : a(p, p.a, p.format), b(p, p.b, formatOfB(p)) {}
+};
+
+/// Runs body(first instruction, end) for every range of K.
+template <typename Body> void forWideRanges(const GemmProblem &p, const Body &body) {
+  forRanges(p, [&](uint64_t begin, uint64_t end) {
+    body(begin * instructionsPerStep,
+         std::min(end * instructionsPerStep, p.depth / instructionK));
+  });
+}
+
+/// Runs body(first column, columns) for every piece of the result's columns.
+template <typename Body>
+void forPieces(const GemmProblem &p, const WideProduct &product, const Body &body) {
+  std::mutex mutex;
+  uint64_t done = 0;
+  const uint64_t columns = product.b.rows;
+  parallelFor((columns + pieceColumns - 1) / pieceColumns, p.threads, [&](uint64_t piece) {
+    const uint64_t first = piece * pieceColumns, count = std::min(pieceColumns, columns - first);
+    body(first, count);
+    const std::lock_guard lock(mutex);
+    if (p.progress)
+      p.progress(done += product.a.rows * count, product.a.rows * columns);
+  });
+}
+
+//===--- Model -----------------------------------------------------------===//
+
+/// Columns of B by instruction.
+std::vector<DenseColumns> decodePanel(const WideOperand &b, uint64_t first, uint64_t count) {
+  std::vector<DenseColumns> panel;
+  for (uint64_t i = 0; i < b.instructions; ++i) {
+    std::vector<FactorRow> columns;
+    for (uint64_t j = first; j < first + count; ++j)
+      columns.push_back(b.row(j, i));
+    panel.emplace_back(std::move(columns), instructionK);
+  }
+  return panel;
+}
+
+/// Instruction `i` of row `row` against a panel; a scale that is NaN makes NaN.
+void addInstruction(const WideProduct &product, uint64_t row, uint64_t first, uint64_t i,
+                    const DenseColumns &columns, std::span<uint32_t> sums) {
+  const unsigned bits = fractionBits(product.a.type) + fractionBits(product.b.type);
+  const DenseRowOptions options{bits, hw::AccumulatorType::F32, {}};
+  const uint8_t ofRow = product.a.scale(row, i);
+  std::vector<int32_t> exponents(sums.size());
+  for (size_t j = 0; j < sums.size(); ++j)
+    exponents[j] = int(ofRow) + int(product.b.scale(first + j, i)) - 2 * 127;
+  denseRow(product.a.row(row, i), columns, exponents, sums, options);
+  for (size_t j = 0; j < sums.size(); ++j)
+    if (ofRow == nanScale || product.b.scale(first + j, i) == nanScale)
+      sums[j] = denseNaN;
+}
+
+/// The sums of row `row`: those of the ranges of K, added from the first on.
+void multiplyRow(const GemmProblem &p, const WideProduct &product, uint64_t row, uint64_t first,
+                 const std::vector<DenseColumns> &panel, std::span<float> sums) {
+  forWideRanges(p, [&](uint64_t begin, uint64_t end) {
+    std::vector<uint32_t> part(sums.size());
+    for (uint64_t i = begin; i < end; ++i)
+      addInstruction(product, row, first, i, panel[i], part);
+    for (size_t j = 0; j < sums.size(); ++j)
+      sums[j] = begin == 0 ? floatOf(part[j]) : sums[j] + floatOf(part[j]);
+  });
+}
+
+//===--- fp64 reference --------------------------------------------------===//
+
+/// The columns of a piece as numbers, scaled: by k, then by column. `powers` bound the powers of two
+/// of factors.
+struct ScaledColumns {
+  uint64_t count;
+  std::vector<double> values, powers;
+
+  ScaledColumns(const WideOperand &b, uint64_t first, uint64_t count)
+      : count(count), values(b.instructions * instructionK * count), powers(values.size()) {
+    for (uint64_t j = 0; j < count; ++j)
+      for (uint64_t k = 0; k < b.instructions * instructionK; ++k) {
+        const uint64_t i = k / instructionK;
+        const double value = b.value(b.row(first + j, i)[k % instructionK]);
+        values[k * count + j] = value * scaleOf(b, first + j, i);
+        powers[k * count + j] = b.power(value) * scaleOf(b, first + j, i);
+      }
+  }
+
+  static double scaleOf(const WideOperand &operand, uint64_t row, uint64_t i) {
+    const uint8_t code = operand.scale(row, i);
+    return code == nanScale ? std::numeric_limits<double>::quiet_NaN()
+                            : std::ldexp(1, int(code) - 127);
+  }
+};
+
+/// The numbers of a row against the columns of a piece, over one range of K or over several.
+struct WideSums {
+  std::vector<double> sum, magnitude, error, reach;
+
+  explicit WideSums(uint64_t count) : sum(count), magnitude(count), error(count), reach(count) {}
+
+  /// Each of 33 terms loses less than 2^-25 of the largest power among them, or of the least there
+  /// is, and the result less than 2^-23 of itself.
+  void addInstruction(const WideOperand &a, uint64_t row, const ScaledColumns &b, uint64_t i) {
+    std::vector<double> largest(sum.size());
+    for (size_t j = 0; j < sum.size(); ++j)
+      largest[j] = std::fabs(sum[j]) + error[j];
+    const double scale = ScaledColumns::scaleOf(a, row, i);
+    for (unsigned k = 0; k < instructionK; ++k) {
+      const double x = a.value(a.row(row, i)[k]) * scale, power = a.power(x / scale) * scale;
+      const double *values = &b.values[(i * instructionK + k) * b.count];
+      const double *powers = &b.powers[(i * instructionK + k) * b.count];
+      for (size_t j = 0; j < sum.size(); ++j) {
+        sum[j] += x * values[j];
+        magnitude[j] += std::fabs(x * values[j]);
+        largest[j] = std::max(largest[j], power * powers[j]);
+      }
+    }
+    for (size_t j = 0; j < sum.size(); ++j) {
+      error[j] += (instructionK + 1) * 0x1p-25 * std::max(largest[j], 0x1p-133);
+      error[j] += (std::fabs(sum[j]) + error[j]) * 0x1p-23 + 0x1p-149;
+      reach[j] = std::max(reach[j], std::fabs(sum[j]) + error[j]);
+      if (std::isnan(sum[j]))
+        reach[j] = sum[j];
+    }
+  }
+
+  /// Adds a further range of K in fp32, which rounds to nearest.
+  void addRange(const WideSums &part) {
+    for (size_t j = 0; j < sum.size(); ++j) {
+      sum[j] += part.sum[j];
+      magnitude[j] += part.magnitude[j];
+      error[j] += part.error[j];
+      error[j] += (std::fabs(sum[j]) + error[j]) * 0x1p-24 + 0x1p-150;
+      const double most = std::max({part.reach[j], std::fabs(sum[j]) + error[j]});
+      reach[j] = std::isnan(most) || std::isnan(reach[j]) ? sum[j] : std::max(reach[j], most);
+    }
+  }
+};
+
+WideSums sumsOf(const GemmProblem &p, const WideProduct &product, uint64_t row,
+                const ScaledColumns &columns) {
+  WideSums total(columns.count);
+  forWideRanges(p, [&](uint64_t begin, uint64_t end) {
+    WideSums part(columns.count);
+    for (uint64_t i = begin; i < end; ++i)
+      part.addInstruction(product.a, row, columns, i);
+    if (begin == 0)
+      total = std::move(part);
+    else
+      total.addRange(part);
+  });
+  return total;
+}
+
+} // namespace
+
+std::vector<float> wideModel(const GemmProblem &p) {
+  const WideProduct product(p);
+  const EpilogueProgram epilogue(hasAlpha(p), p.epilogue, p.output);
+  std::vector<float> result(product.a.rows * product.b.rows);
+  forPieces(p, product, [&](uint64_t first, uint64_t count) {
+    const std::vector<DenseColumns> panel = decodePanel(product.b, first, count);
+    std::vector<float> sums(count);
+    for (uint64_t row = 0; row < product.a.rows; ++row) {
+      multiplyRow(p, product, row, first, panel, sums);
+      for (uint64_t j = 0; j < count; ++j)
+        result[row * product.b.rows + first + j] =
+            epilogue.apply(sums[j], alphaAt(p, row, first + j).value_or(1.f));
+    }
+  });
+  return result;
+}
+
+GemmReference wideReference(const GemmProblem &p) {
+  const WideProduct product(p);
+  const EpilogueProgram epilogue(hasAlpha(p), p.epilogue, p.output);
+  const double fp64 = double(p.depth) * 0x1p-52; // of the reference itself
+  const uint64_t elements = product.a.rows * product.b.rows;
+  GemmReference result{std::vector<double>(elements), std::vector<double>(elements),
+                       std::vector<uint8_t>(elements)};
+  forPieces(p, product, [&](uint64_t first, uint64_t count) {
+    const ScaledColumns columns(product.b, first, count);
+    for (uint64_t row = 0; row < product.a.rows; ++row) {
+      const WideSums sums = sumsOf(p, product, row, columns);
+      for (uint64_t j = 0; j < count; ++j) {
+        const float alpha = alphaAt(p, row, first + j).value_or(1.f);
+        const BoundedValue element =
+            epilogue.bound({sums.sum[j], sums.error[j] + fp64 * sums.magnitude[j]}, alpha);
+        const uint64_t at = row * product.b.rows + first + j;
+        result.values[at] = element.value;
+        result.bounds[at] = element.error;
+        result.mayOverflow[at] =
+            !(sums.reach[j] < 0x1p128) || epilogue.mayOverflow(element, alpha);
+      }
+    }
+  });
+  return result;
+}
+
+} // namespace fp4::numerics

@@ -1,0 +1,190 @@
+// Products of elements of 8 bits, or of 8 and 4: the model against single instructions on rows as they
+// are in shared memory, and the bound.
+#include "TestData.h"
+#include "fp4/Numerics/BlockScaledGemm.h"
+#include "fp4/Numerics/DenseMma.h"
+#include <cmath>
+#include <gtest/gtest.h>
+
+using namespace fp4;
+using namespace fp4::numerics;
+
+namespace {
+
+hw::MmaType typeOf(BlockFormat format) {
+  return format == BlockFormat::MXFP8E4M3   ? hw::MmaType::E4M3
+         : format == BlockFormat::MXFP8E5M2 ? hw::MmaType::E5M2
+                                            : hw::MmaType::E2M1;
+}
+
+/// Rows of codes without NaN and infinity, with scales of 2^-6 to 2^6.
+struct Side {
+  BlockFormat format;
+  unsigned rows, k;
+  std::vector<uint8_t> codes, scales;
+
+  Side(BlockFormat format, unsigned rows, unsigned k, test::Random &random)
+      : format(format), rows(rows), k(k), codes(rows * k * (isPacked(format) ? 4 : 8) / 8),
+        scales(rows * k / 32) {
+    for (uint8_t &code : codes)
+      code = isPacked(format) ? uint8_t(random.below(256))
+                              : uint8_t(random.below(2) << 7 | random.below(0x7C));
+    for (uint8_t &scale : scales)
+      scale = uint8_t(121 + random.below(13));
+  }
+
+  GemmOperand operand() const { return {codes.data(), scales.data(), rows, 0, 0}; }
+
+  /// 32 elements from `first` on; 16 of 4 bits take 16 bytes, of which 8 are padding.
+  FactorRow factors(unsigned row, unsigned first) const {
+    uint8_t bytes[32] = {};
+    const unsigned run = isPacked(format) ? 8 : 16;
+    const uint8_t *from = &codes[(row * k + first) * (isPacked(format) ? 4 : 8) / 8];
+    for (unsigned i = 0; i < 32; ++i)
+      bytes[i] = i % 16 < run ? from[i / 16 * run + i % 16] : uint8_t(0xEE);
+    FactorRow out;
+    decodeFactors(typeOf(format), bytes, false, false, out);
+    return out;
+  }
+};
+
+struct Problem {
+  Side a, b;
+
+  Problem(BlockFormat lhs, BlockFormat rhs, unsigned m, unsigned n, unsigned k, uint64_t seed)
+      : Problem(lhs, rhs, m, n, k, test::Random(seed)) {}
+
+  GemmProblem gemm() const {
+    GemmProblem p;
+    p.format = a.format;
+    if (b.format != a.format)
+      p.rhsFormat = b.format;
+    p.a = a.operand();
+    p.b = b.operand();
+    p.depth = a.k;
+    return p;
+  }
+
+  float range(unsigned row, unsigned column, unsigned first, unsigned end) const {
+    uint32_t sum = 0;
+    const unsigned bits = fractionBits(typeOf(a.format)) + fractionBits(typeOf(b.format));
+    for (unsigned k = first; k < end; k += 32) {
+      const FactorRow x = a.factors(row, k), y = b.factors(column, k);
+      const int scale = a.scales[(row * a.k + k) / 32] + b.scales[(column * b.k + k) / 32] - 254;
+      sum = denseElement(x, y, bits, scale, hw::AccumulatorType::F32, sum);
+    }
+    return floatOf(sum);
+  }
+
+private:
+  Problem(BlockFormat lhs, BlockFormat rhs, unsigned m, unsigned n, unsigned k,
+          test::Random random)
+      : a(lhs, m, k, random), b(rhs, n, k, random) {}
+};
+
+constexpr std::pair<BlockFormat, BlockFormat> pairs[] = {
+    {BlockFormat::MXFP8E4M3, BlockFormat::MXFP8E4M3},
+    {BlockFormat::MXFP8E5M2, BlockFormat::MXFP8E4M3},
+    {BlockFormat::MXFP8E4M3, BlockFormat::MXFP4},
+    {BlockFormat::MXFP4, BlockFormat::MXFP8E5M2}};
+
+TEST(WideGemm, ModelIsTheChainOfInstructions) {
+  for (auto [lhs, rhs] : pairs)
+    for (unsigned k : {128, 352}) { // 352 ends within a step of 64
+      const Problem problem(lhs, rhs, 5, 260, k, 7);
+      const auto model = gemmMmaModel(problem.gemm());
+      ASSERT_TRUE(model);
+      for (unsigned i = 0; i < problem.a.rows; ++i)
+        for (unsigned j = 0; j < problem.b.rows; ++j)
+          ASSERT_EQ(bitsOf((*model)[i * problem.b.rows + j]), bitsOf(problem.range(i, j, 0, k)))
+              << stringify(lhs) << " " << stringify(rhs) << " " << i << " " << j;
+    }
+}
+
+TEST(WideGemm, RangesOfKHaveSumsOfTheirOwn) {
+  const Problem problem(BlockFormat::MXFP8E4M3, BlockFormat::MXFP4, 3, 8, 608, 5);
+  GemmProblem p = problem.gemm();
+  p.splits = 2; // of three slices of 256, of which the last has 96
+  const auto model = gemmMmaModel(p);
+  ASSERT_TRUE(model);
+  for (unsigned i = 0; i < 3; ++i)
+    for (unsigned j = 0; j < 8; ++j)
+      EXPECT_EQ(bitsOf((*model)[i * 8 + j]),
+                bitsOf(problem.range(i, j, 0, 256) + problem.range(i, j, 256, 608)));
+}
+
+TEST(WideGemm, ModelLiesWithinTheBoundAndUsesIt) {
+  for (auto [lhs, rhs] : pairs) {
+    const Problem problem(lhs, rhs, 16, 48, 1024, 11);
+    const auto model = gemmMmaModel(problem.gemm());
+    const auto reference = gemmReference(problem.gemm());
+    ASSERT_TRUE(model && reference);
+    double used = 0;
+    for (size_t i = 0; i < model->size(); ++i) {
+      const double error = std::fabs((*model)[i] - reference->values[i]);
+      EXPECT_LE(error, reference->bounds[i]) << i;
+      EXPECT_FALSE(reference->mayOverflow[i]);
+      used = std::max(used, error / reference->bounds[i]);
+    }
+    EXPECT_GT(used, 0.01) << stringify(lhs) << " " << stringify(rhs);
+  }
+}
+
+TEST(WideGemm, SubnormalFactorsAreWithinTheBound) {
+  for (auto [lhs, rhs] : pairs) {
+    Problem problem(lhs, rhs, 16, 16, 256, 13);
+    for (Side *side : {&problem.a, &problem.b})
+      for (uint8_t &code : side->codes)
+        code &= isPacked(side->format) ? 0x99 : 0x83;
+    const auto model = gemmMmaModel(problem.gemm());
+    const auto reference = gemmReference(problem.gemm());
+    ASSERT_TRUE(model && reference);
+    for (size_t i = 0; i < model->size(); ++i)
+      EXPECT_LE(std::fabs((*model)[i] - reference->values[i]), reference->bounds[i]) << i;
+  }
+}
+
+TEST(WideGemm, OneWrongScaleBreaksTheBound) {
+  Problem problem(BlockFormat::MXFP8E4M3, BlockFormat::MXFP8E4M3, 4, 8, 512, 17);
+  const auto model = gemmMmaModel(problem.gemm());
+  ++problem.b.scales[3];
+  const auto reference = gemmReference(problem.gemm());
+  ASSERT_TRUE(model && reference);
+  unsigned outside[2] = {}; // of other columns, and of column 0, which the scale belongs to
+  for (size_t i = 0; i < model->size(); ++i)
+    outside[i % 8 == 0] +=
+        std::fabs((*model)[i] - reference->values[i]) > reference->bounds[i];
+  EXPECT_EQ(outside[0], 0u);
+  EXPECT_GT(outside[1], 0u);
+}
+
+TEST(WideGemm, NaNOfAScaleOrAnElementMakesNaN) {
+  Problem problem(BlockFormat::MXFP8E5M2, BlockFormat::MXFP8E4M3, 2, 3, 64, 19);
+  problem.a.scales[1] = 0xFF; // row 0
+  problem.b.codes[64] = 0x7F; // column 1
+  const auto model = gemmMmaModel(problem.gemm());
+  const auto reference = gemmReference(problem.gemm());
+  ASSERT_TRUE(model && reference);
+  for (unsigned i = 0; i < 6; ++i) {
+    const bool isNaN = i / 3 == 0 || i % 3 == 1;
+    EXPECT_EQ(std::isnan((*model)[i]), isNaN) << i;
+    EXPECT_EQ(reference->mayOverflow[i], isNaN) << i;
+  }
+}
+
+TEST(WideGemm, RefusesWhatNoInstructionServes) {
+  const Problem problem(BlockFormat::MXFP8E4M3, BlockFormat::MXFP4, 1, 1, 64, 1);
+  GemmProblem p = problem.gemm();
+  p.rhsFormat = BlockFormat::NVFP4;
+  EXPECT_EQ(gemmMmaModel(p).error().message,
+            "operands of two formats must both have scales of f8E8M0FNU, but got mxfp8_e4m3 and nvfp4");
+  p.rhsFormat = BlockFormat::MXFP4;
+  p.core = TensorCore::Converted;
+  EXPECT_EQ(gemmMmaModel(p).error().message,
+            "elements of 8 bits must have a tensor core with block scales");
+  p.core = TensorCore::BlockScaled;
+  p.b.dataPitch = 16;
+  EXPECT_EQ(gemmReference(p).error().message, "row pitch of operand b must be at least K / 2 bytes");
+}
+
+} // namespace
