@@ -91,8 +91,10 @@ static void setPlan(MatmulShape &shape, const KernelPlan &plan, const hw::Target
     shape.clusterN = plan.cluster[1];
   }
   shape.swap = plan.swap && target.hasTcgen05;
-  if (shape.swap)
+  if (shape.swap) {
     std::swap(shape.m, shape.n);
+    std::swap(shape.dataTypeA, shape.dataTypeB);
+  }
   // Sums in registers are stored as they are, so nothing but the tile is swapped.
   shape.transposed = shape.floatA || (plan.swap && !shape.swap);
   if (plan.swap && shape.transposed)
@@ -108,7 +110,8 @@ static MatmulShape matmulShape(BlockScaledMatmulOp op, const KernelPlan &plan,
   shape.n = op.getColumns();
   shape.k = lhs.getDimSize(1);
   shape.block = blockSize(op.getFormat());
-  shape.dataType = cast<RankedTensorType>(op.getRhs().getType()).getElementType();
+  shape.dataTypeA = lhs.getElementType();
+  shape.dataTypeB = cast<RankedTensorType>(op.getRhs().getType()).getElementType();
   shape.scaleType = scaleType(op.getContext(), op.getFormat());
   if (op.hasFloatLhs())
     shape.floatA = lhs.getElementType();

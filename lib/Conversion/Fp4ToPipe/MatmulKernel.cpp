@@ -33,22 +33,27 @@ int64_t MatmulShape::rowsScalesB() const {
   return llvm::alignTo(first + tileN, kScaleBlockRows);
 }
 
-/// A box has `rows` rows of one panel, and the swizzle that is as wide as the panel.
-static TensorMapType mapOf(const MatmulShape &shape, int64_t rows) {
-  int64_t widest = MatmulShape::kPanelBytes * 8 / shape.dataType.getIntOrFloatBitWidth();
+/// A box has `rows` rows of one panel, and the swizzle that is as wide as the panel. Elements of 4 bits
+/// take 8 in shared memory beside an operand of 8 bits.
+static TensorMapType mapOf(const MatmulShape &shape, Type element, int64_t rows) {
+  bool isPadded = shape.isMXF8F6F4() && isa<Float4E2M1FNType>(element);
+  int64_t bits = isPadded ? 8 : element.getIntOrFloatBitWidth();
+  int64_t widest = MatmulShape::kPanelBytes * 8 / bits;
   int64_t panel = std::min(shape.tileK, widest);
-  Layout layout = panel < widest ? Layout::Swizzle64B : Layout::Swizzle128B;
-  return TensorMapType::get({rows, panel}, shape.dataType, layout);
+  Layout layout = isPadded         ? Layout::Swizzle128BPadded
+                  : panel < widest ? Layout::Swizzle64B
+                                   : Layout::Swizzle128B;
+  return TensorMapType::get({rows, panel}, element, layout);
 }
 TensorMapType MatmulShape::mapA() const {
   if (floatA) // a line of the widest swizzle
     return TensorMapType::get({tileM, 64}, floatA, Layout::Swizzle128B);
   // Where operands are converted, a tall tile has a box for each block of rows of scales.
   int64_t rows = hasF32Scales() ? blockM() : std::min(blockM(), kScaleBlockRows);
-  return mapOf(*this, rows / partsA());
+  return mapOf(*this, dataTypeA, rows / partsA());
 }
 TensorMapType MatmulShape::mapB() const {
-  return mapOf(*this, blockN() / partsB());
+  return mapOf(*this, dataTypeB, blockN() / partsB());
 }
 Type MatmulShape::scalesA() const {
   if (hasF32Scales())
@@ -374,8 +379,8 @@ void MatmulBuilder::buildKTile(ValueRange accs, const Tile &tile, Value k) {
   Value kElement = mul(k, shape.tileK);
   auto [kBlock, blocks] = scaleBlocksOf(k);
   Value steps = blocks; // a block of 4 scales is one step of 64 when 16 elements share a scale
-  if (int64_t tileSteps = shape.tileK / kMmaK; shape.block != 16)
-    steps = existing(mul(k, tileSteps), tileSteps, llvm::divideCeil(shape.k, kMmaK));
+  if (int64_t tileSteps = shape.tileK / shape.stepK(); shape.block != 16)
+    steps = existing(mul(k, tileSteps), tileSteps, llvm::divideCeil(shape.k, shape.stepK()));
 
   auto copyScales = [&](Value from) {
     auto tileType = cast<SharedType>(from.getType());

@@ -29,7 +29,8 @@ struct MatmulShape {
   int64_t clusterM = 1, clusterN = 1; ///< blocks of a cluster
   bool pair = false;                  ///< two blocks along m have one tile
   int64_t block;                      ///< elements of K that share a scale: 16, 32 or 128
-  mlir::Type dataType;                ///< f4E2M1FN, or f8E4M3FN with scales of f32
+  /// f4E2M1FN, f8E4M3FN or f8E5M2; f8E4M3FN with scales of f32.
+  mlir::Type dataTypeA, dataTypeB;
   mlir::Type scaleType;               ///< f8E4M3FN, f8E8M0FNU or f32
   mlir::Type resultType;              ///< f32, bf16 or f16
   /// No alpha, one, one for each row of the result (M x 1), one for each column (1 x N), or one for
@@ -76,6 +77,13 @@ struct MatmulShape {
   /// Registers in which a thread keeps what it will store, see heldColumns().
   static constexpr int64_t kHeldRegisters = 128;
 
+  /// Kind mxf8f6f4 multiplies: tiled scales, and elements of 8 bits on one side or on both.
+  bool isMXF8F6F4() const {
+    return !hasF32Scales() && !floatA &&
+           !(isa<mlir::Float4E2M1FNType>(dataTypeA) && isa<mlir::Float4E2M1FNType>(dataTypeB));
+  }
+  /// Elements of K of one instruction of a block-scaled kind.
+  int64_t stepK() const { return isMXF8F6F4() ? 32 : pipe::kMmaK; }
   /// Scales are row-major f32, of 1 x 128 elements of A and 128 x 128 of B.
   bool hasF32Scales() const { return scaleType.isF32(); }
   bool dynamicRows() const { return mlir::ShapedType::isDynamic(m); }

@@ -39,7 +39,10 @@ Value integerArray(OpBuilder &builder, Location loc, unsigned bits, ValueRange v
 }
 
 /// How TMA sees elements of `type`: packed fp4 travels as bytes (blackwell: same shared image).
-hw::TensorMapType mapTypeOf(Type type) {
+hw::TensorMapType mapTypeOf(fp4::pipe::TensorMapType map) {
+  Type type = map.getElementType();
+  if (map.getLayout() == fp4::pipe::Layout::Swizzle128BPadded)
+    return hw::TensorMapType::U4Align16;
   if (type.isBF16())
     return hw::TensorMapType::BFloat16;
   if (type.isF16())
@@ -125,7 +128,10 @@ struct MakeTensorMapLowering : ConvertOpToLLVMPattern<fp4::pipe::MakeTensorMapOp
       return success();
     }
     // Columns of the map's element type: bytes for packed fp4.
-    int64_t packed = mapType.getElementType().getIntOrFloatBitWidth() == 4 ? 2 : 1;
+    hw::TensorMapType type = mapTypeOf(mapType);
+    bool countsBytes = mapType.getElementType().getIntOrFloatBitWidth() == 4 &&
+                       type == hw::TensorMapType::UInt8;
+    int64_t packed = countsBytes ? 2 : 1;
     auto i64 = [&](int64_t value) { return constantInt(rewriter, loc, 64, value); };
     auto i32 = [&](int64_t value) { return constantInt(rewriter, loc, 32, value); };
     int64_t pitch = bufferType.getDimSize(1) * bufferType.getElementTypeBitWidth() / 8;
@@ -137,8 +143,7 @@ struct MakeTensorMapLowering : ConvertOpToLLVMPattern<fp4::pipe::MakeTensorMapOp
     Value box = integerArray(rewriter, loc, 32,
                              {i32(mapType.getColumns() / packed), i32(mapType.getRows())});
     replaceByMap(rewriter, op, buffer,
-                 {mapTypeOf(mapType.getElementType()), fp4::pipe::swizzleMode(mapType.getLayout()),
-                  /*rank=*/2, dims, strides, box});
+                 {type, fp4::pipe::swizzleMode(mapType.getLayout()), /*rank=*/2, dims, strides, box});
     return success();
   }
 

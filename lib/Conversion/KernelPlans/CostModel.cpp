@@ -37,7 +37,7 @@ int64_t fp4::productWorkers(const ProductTile &tile, const hw::TargetModel &targ
   return clusters * tile.blocks() / (tile.pair ? 2 : 1);
 }
 
-/// Cycles of one step of 64 elements of K, and what takes them.
+/// Cycles of one instruction, and what takes them.
 static ProductCost stepCost(const MatmulSize &size, const ProductTile &tile,
                             const hw::ProductRates &rates) {
   constexpr double kStep = 64, kStepBytes = 32;
@@ -48,7 +48,7 @@ static ProductCost stepCost(const MatmulSize &size, const ProductTile &tile,
   double scaleRows = kProductTileM + double(ceilDiv(tile.n, 128) * 128 * size.products);
   double delivered = double(std::min(size.m, kProductTileM) +
                             std::min(size.n, tile.rowsOfB()) * size.products);
-  double bytes = delivered * kStepBytes + scaleRows * (kStep / double(size.block));
+  double bytes = delivered * kStepBytes + scaleRows * (double(size.stepK) / double(size.block));
   double feed = bytes / rates.l2BytesPerCycle;
   return {std::max(issue, feed),
           issue >= feed ? ProductBound::TensorCore : ProductBound::L2Feed};
@@ -57,7 +57,7 @@ static ProductCost stepCost(const MatmulSize &size, const ProductTile &tile,
 /// Bytes that the kernel must read and write at least once; a range of K besides writes its sums,
 /// which are read again.
 static double compulsoryBytes(const MatmulSize &size) {
-  double perRow = double(size.k) / 2 + double(size.k) / double(size.block);
+  double perRow = double(size.k) * 32 / double(size.stepK) + double(size.k) / double(size.block);
   double rowsOfB =
       double(size.n * size.products) * double(std::max<size_t>(1, size.groups.size()));
   double sums = size.splits > 1 ? 2.0 * 4 * double(size.splits) : 0;
@@ -100,7 +100,9 @@ ProductCost fp4::productCost(const MatmulSize &size, const ProductTile &tile,
     return productCost(transposed(size), unswapped(tile), target);
   const hw::ProductRates &rates = *target.product;
   ProductCost step = stepCost(size, tile, rates);
-  double main = 4 * ceilDiv(ceilDiv(size.k, 256), size.splits) * step.cycles + rates.fillCycles;
+  int64_t tiles = ceilDiv(size.k, kProductTileSteps * size.stepK);
+  double main =
+      kProductTileSteps * ceilDiv(tiles, size.splits) * step.cycles + rates.fillCycles;
   double epilogue = rates.epilogueCyclesPerColumn * double(tile.n * size.products);
   bool overlapped = tile.n * size.products <= 192;
   double cycles = std::max(overlapped ? main : main + rates.serialShare * epilogue, epilogue);
@@ -145,7 +147,7 @@ int64_t fp4::stagesThatCoverLoads(const MatmulSize &size, const ProductTile &til
                 cyclesOf(hw::TimingRate::TmaLatency, target) +
                 cyclesOf(hw::TimingRate::MbarrierWake, target) +
                 double(stageBytes) / cyclesOf(hw::TimingRate::TmaBytes, target);
-  double steps = double(tileK) / 64;
+  double steps = double(tileK) / double(size.stepK);
   return 1 + int64_t(std::ceil(turn / (steps * stepCost(size, tile, *target.product).cycles)));
 }
 

@@ -2,10 +2,10 @@
 //
 // How many cycles a persistent GEMM takes with tiles of n columns, each of one block with 128 rows
 // or of a pair of blocks with 256. Words in capitals are rates of the target (fp4/ISA/Rates.h). A
-// step of 64 elements of K costs the larger of
-//   issue  the matrix instruction: its arithmetic, 2 * 128 * n * 64 / FLOPS in each block, or its
-//          operands from shared memory, (128 + rows of B in a block) * 32 B / SHARED
-//   feed   what the L2 cache delivers to a multiprocessor: (128 + rows of B) * 32 B of data, 4 B of
+// step of 64 elements of K, or of 32 where elements have 8 bits, costs the larger of
+//   issue  the matrix instruction: its arithmetic, 2 * 128 * n * 64 / FLOPS in each block whatever its
+//          elements are, or its operands from shared memory, (128 + rows of B in a block) * 32 B / SHARED
+//   feed   what the L2 cache delivers to a multiprocessor: (128 + rows of B) * 32 B of data, the
 //          scales for each row of A and each column, / L2; rows that do not exist are not delivered
 // and an output tile costs
 //   main = steps * that + FILL
@@ -38,13 +38,16 @@ inline constexpr int64_t kAssumedRows = 4096;
 struct MatmulSize {
   int64_t m, n, k, block;
   int64_t resultBytes = 2; ///< of one element
+  /// Elements of K of one instruction, 32 bytes of each operand row in shared memory: 64 of 4 bits; 32
+  /// where an operand has 8.
+  int64_t stepK = 64;
   int64_t splits = 1;      ///< ranges of K that blocks take in parallel
   int64_t products = 1;    ///< of one A, which a tile has the sums of
   llvm::SmallVector<int64_t> groups = {}; ///< rows of products that are stacked; none for one
 };
 
-/// Rows and depth of a tile of one block, and the columns that a tile can have.
-inline constexpr int64_t kProductTileM = 128, kProductTileK = 256;
+/// Rows of a tile of one block, instructions along its depth, and the columns that a tile can have.
+inline constexpr int64_t kProductTileM = 128, kProductTileSteps = 4;
 inline constexpr int64_t kProductTileNs[] = {64, 96, 128, 192, 256};
 
 /// With swapped operands, rows of the lhs that a tile can have, and how many of them tiles begin at

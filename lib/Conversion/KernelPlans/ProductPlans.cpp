@@ -5,6 +5,8 @@
 #include "RolePlans.h"
 #include "WarpProductPlans.h"
 
+#include "fp4/Numerics/BlockScaledGemm.h"
+
 #include "mlir/IR/Remarks.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -13,13 +15,15 @@
 using namespace mlir;
 using namespace fp4;
 
+/// Elements of 8 bits. Warps load 4-bit elements as they are in memory, not beside others.
+static Status requireWideElements(BlockScaledMatmulOp product, const hw::TargetModel &target) {
+  bool isMixed = hasPackedData(product.getFormat()) || hasPackedData(product.getFormatOfRhs());
+  return isMixed ? hw::requireFeature(target, &hw::TargetModel::hasTcgen05, "tcgen05")
+                 : hw::requireBlockScaled(target);
+}
+
 static LogicalResult requireTensorCore(Operation *op, const hw::TargetModel &target) {
   auto product = cast<BlockScaledMatmulOp>(op);
-  if (product.isMXF8F6F4()) {
-    InFlightDiagnostic diag = op->emitOpError("has no kernel for elements of 8 bits yet");
-    diag.attachNote() << "quantize both operands to 4 bits";
-    return diag;
-  }
   bool isFused = product.isDual() || !product.hasOnlyElements();
   // Sums in registers have no groups yet, ranges of K only where operands are swapped, and one result
   // of one product.
@@ -28,7 +32,8 @@ static LogicalResult requireTensorCore(Operation *op, const hw::TargetModel &tar
   Status status = product.hasF32Scales() || product.hasFloatLhs()
                       ? hw::requireFeature(target, &hw::TargetModel::hasWgmma, "wgmma")
                   : isWide ? hw::requireFeature(target, &hw::TargetModel::hasTcgen05, "tcgen05")
-                           : hw::requireProducts(target);
+                  : product.isMXF8F6F4() ? requireWideElements(product, target)
+                                         : hw::requireProducts(target);
   if (status)
     return success();
   InFlightDiagnostic diag = op->emitOpError(status.error().message);
@@ -40,11 +45,15 @@ static LogicalResult requireTensorCore(Operation *op, const hw::TargetModel &tar
 // The proposal
 //===----------------------------------------------------------------------===//
 
+/// Elements of K in a k tile of one panel of the widest swizzle.
+static int64_t tileDepth(const MatmulSize &size) { return kProductTileSteps * size.stepK; }
+
 static MatmulSize sizeOf(BlockScaledMatmulOp product) {
   auto lhs = cast<RankedTensorType>(product.getLhs().getType());
   int64_t rows = lhs.isDynamicDim(0) ? kAssumedRows : lhs.getDimSize(0);
   MatmulSize size = {rows, product.getColumns(), lhs.getDimSize(1), blockSize(product.getFormat()),
                      product.getElementType().getIntOrFloatBitWidth() / 8};
+  size.stepK = product.isMXF8F6F4() ? 32 : 64;
   size.splits = int64_t(product.getSplitK().value_or(1));
   size.products = product.isDual() ? 2 : 1;
   if (product.getGroups())
@@ -147,7 +156,7 @@ static void explain(Operation *op, const MatmulSize &size, const ProductTile &ti
 /// that time in cycles; of numbers that are nearly as good, the smallest.
 static std::optional<std::pair<int64_t, double>>
 betterSplit(const MatmulSize &size, const ProductTile &tile, const hw::TargetModel &target) {
-  int64_t slices = llvm::divideCeil(size.k, kProductTileK);
+  int64_t slices = llvm::divideCeil(size.k, int64_t(numerics::splitSlice));
   std::optional<std::pair<int64_t, double>> best;
   double least = 0.9 * productCost(size, tile, target).cycles;
   for (int64_t splits = 2; splits <= std::min(slices, BlockScaledMatmulOp::kMaxSplits); ++splits) {
@@ -178,12 +187,12 @@ static void adviseSplit(BlockScaledMatmulOp op, const MatmulSize &size, const Pr
 
 /// Bytes of shared memory and columns of tensor memory that one stage and one accumulator take,
 /// with what a tile that begins within a block of scales loads more.
-static std::pair<int64_t, int64_t> footprint(const KernelPlan &plan, int64_t block,
-                                             int64_t products) {
+static std::pair<int64_t, int64_t> footprint(const KernelPlan &plan, const MatmulSize &size) {
   auto [m, n, k] = plan.tile;
+  int64_t block = size.block, products = size.products;
   int64_t rowsOfB = products * (plan.pair ? n / 2 : n);
   int64_t scaleRows = kProductTileM + products * int64_t(llvm::alignTo(n + 96, 128));
-  int64_t bytes = (kProductTileM + rowsOfB) * k / 2 + scaleRows * k / block;
+  int64_t bytes = (kProductTileM + rowsOfB) * k * 32 / size.stepK + scaleRows * k / block;
   int64_t columns = products * n + scaleRows / 32 * k / block / 4;
   return {bytes, columns};
 }
@@ -217,7 +226,7 @@ static bool isStagingBetter(const KernelPlan &plan, const KernelPlan &wish, cons
                             const ProductTile &tile, const hw::TargetModel &target) {
   if (isBeyondMemory(plan, target))
     return false; // an error of the check
-  int64_t bytes = footprint(plan, size.block, size.products).first;
+  int64_t bytes = footprint(plan, size).first;
   int64_t room = target.sharedBytesPerCta - kBarrierBytes;
   auto stagesIn = [&](int64_t capacity) {
     return std::min(wish.stages.value_or(kMostStages), capacity / bytes);
@@ -254,7 +263,7 @@ static KernelPlan proposeProduct(Operation *op, const KernelPlan &wish,
   explain(op, size, tile, target);
   adviseSplit(product, size, tile, target);
   KernelPlan plan = planOfFamily(KernelFamily::TileProduct);
-  plan.tile = {tile.rows(), tile.n, kProductTileK};
+  plan.tile = {tile.rows(), tile.n, tileDepth(size)};
   plan.pair = tile.pair;
   plan.swap = tile.swap;
   if (tile.blocks() > 1)
@@ -292,11 +301,13 @@ static LogicalResult checkSwap(Operation *op, const KernelPlan &plan) {
     return misfit(op, "swap", "is left out with 'pair', 'cluster' and store = tma", "both");
   bool fits = llvm::is_contained(kSwappedTileNs, n) &&
               (n % kSwappedUnit == 0 || lhs.getDimSize(0) <= n);
-  if (m == kProductTileM && k % kProductTileK == 0 && fits)
+  int64_t depth = tileDepth(sizeOf(product));
+  if (m == kProductTileM && k % depth == 0 && fits)
     return success();
   return misfit(op, "tile",
                 "is, with 'swap', [128, n, k] with n = 8 or 16 for as many rows, 32 or 64, and k a "
-                "multiple of 256",
+                "multiple of " +
+                    Twine(depth),
                 spell(plan.tile) + " for " + Twine(lhs.getDimSize(0)) + " rows");
 }
 
@@ -309,8 +320,8 @@ static std::string spellChoice(ArrayRef<int64_t> numbers) {
   return text;
 }
 
-/// The matrix instruction has 128 rows in a block, and 128 bytes, which are 256 elements, are the
-/// widest swizzle.
+/// The matrix instruction has 128 rows in a block, and 128 bytes, which are 256 elements of 4 bits, are
+/// the widest swizzle.
 static LogicalResult checkTile(Operation *op, const KernelPlan &plan,
                                const hw::TargetModel &target) {
   auto [m, n, k] = plan.tile;
@@ -319,19 +330,21 @@ static LogicalResult checkTile(Operation *op, const KernelPlan &plan,
   if (plan.swap && failed(checkSwap(op, plan)))
     return failure();
   SmallVector<int64_t> columns = tileColumns(product);
-  bool fits = m == rows && k % kProductTileK == 0 && llvm::is_contained(columns, n);
+  MatmulSize size = sizeOf(product);
+  int64_t depth = tileDepth(size);
+  bool fits = m == rows && k % depth == 0 && llvm::is_contained(columns, n);
   if (!plan.swap && !fits)
     return misfit(op, "tile",
                   "is [" + Twine(rows) + ", n, k] with n = " + spellChoice(columns) +
-                      " and k a multiple of 256",
+                      " and k a multiple of " + Twine(depth),
                   spell(plan.tile));
-  if (product.getSplitK().value_or(1) > 1 && k != kProductTileK)
-    return misfit(op, "tile", "is 256 deep, which ranges of K are multiples of", spell(plan.tile));
+  if (product.getSplitK().value_or(1) > 1 && k > int64_t(numerics::splitSlice))
+    return misfit(op, "tile", "is at most 256 deep, which ranges of K are multiples of",
+                  spell(plan.tile));
   if (isBeyondMemory(plan, target))
     return misfit(op, "tile", "fits in the memories of a multiprocessor of " +
                                   StringRef(target.name), spell(plan.tile));
-  auto [bytes, tmemColumns] =
-      footprint(plan, blockSize(product.getFormat()), product.isDual() ? 2 : 1);
+  auto [bytes, tmemColumns] = footprint(plan, size);
   if (bytes + kBarrierBytes <= target.sharedBytesPerCta && tmemColumns <= target.tmemColumns)
     return success();
   return misfit(op, "tile", "fits in the memories of a multiprocessor of " +

@@ -18,7 +18,8 @@
 using namespace mlir;
 using namespace fp4;
 
-/// Rows and columns of a tile, and its depth: of 128, rows have 64 bytes, and of 256 they have 128.
+/// Rows and columns of a tile, and its depth: of 128, rows have 64 bytes, and of 256, or of 128 elements
+/// of 8 bits, they have 128.
 static constexpr std::array<int64_t, 4> kTileMs = {16, 32, 64, 128};
 static constexpr std::array<int64_t, 3> kTileNs = {64, 128, 256};
 static constexpr int64_t kTileK = 128, kDeepTileK = 256;
@@ -57,7 +58,7 @@ static int64_t warpsOf(int64_t m, int64_t n) {
 // The model
 //===----------------------------------------------------------------------===//
 
-/// Of one multiprocessor and cycle: FLOP of fp4 (ninfer#160 measured 4094.8 to 4095.8 on an RTX 5090)
+/// Of one multiprocessor and cycle: FLOP of fp4, of fp8 half as many (ninfer#160 measured 4094.8 to 4095.8 on an RTX 5090)
 /// and bytes of shared memory (CUDA guide: 32 banks).
 static constexpr double kFlops = 4096, kSharedBytes = 128;
 /// Bytes that the L2 cache delivers to it per cycle, and cycles of a tile beside its k tiles: assumed,
@@ -67,18 +68,18 @@ static constexpr double kFeedBytes = 32, kTileCycles = 1500;
 namespace {
 /// A tile of a product.
 struct WarpTile {
-  int64_t m, n, block;
+  int64_t m, n, block, stepK; ///< as MatmulSize has them
 
   /// Bytes of a stage, scales of whole blocks of 128 rows included.
   int64_t stageBytes(int64_t k) const {
     int64_t scaleRows = llvm::alignTo(m, 128) + llvm::alignTo(n, 128);
-    return (m + n) * k / 2 + scaleRows * k / block;
+    return (m + n) * k * 32 / stepK + scaleRows * k / block;
   }
   /// Bytes that the warps read from shared memory for a k tile.
   int64_t readBytes() const {
     int64_t warps = warpsOf(m, n);
     auto [rows, columns] = *warpFragment(m, n, warps);
-    return warps * (rows + columns) * kTileK / 2;
+    return warps * (rows + columns) * kTileK * 32 / stepK;
   }
 };
 } // namespace
@@ -87,7 +88,7 @@ static double cyclesOf(const MatmulSize &size, const WarpTile &tile,
                        const hw::TargetModel &target) {
   int64_t tiles = llvm::divideCeil(size.m, tile.m) * llvm::divideCeil(size.n, tile.n);
   int64_t waves = llvm::divideCeil(tiles, target.multiprocessors);
-  double multiply = 2.0 * tile.m * tile.n * kTileK / kFlops;
+  double multiply = 2.0 * tile.m * tile.n * kTileK * 64 / double(tile.stepK) / kFlops;
   double read = tile.readBytes() / kSharedBytes;
   double feed = tile.stageBytes(kTileK) / kFeedBytes;
   int64_t deep = llvm::divideCeil(size.k, kTileK);
@@ -104,7 +105,7 @@ static std::array<int64_t, 2> chooseTile(const KernelPlan &wish, const MatmulSiz
       if ((wish.tile[0] && wish.tile[0] != m) || (wish.tile[1] && wish.tile[1] != n) ||
           m * n > kMostElements)
         continue;
-      double cycles = cyclesOf(size, {m, n, size.block}, target);
+      double cycles = cyclesOf(size, {m, n, size.block, size.stepK}, target);
       if (least != 0 && cycles >= least)
         continue;
       least = cycles;
@@ -140,15 +141,19 @@ KernelPlan fp4::proposeWarpProduct(Operation *op, const KernelPlan &wish, const 
 static LogicalResult checkTile(Operation *op, const KernelPlan &plan,
                                const hw::TargetModel &target) {
   auto [m, n, k] = plan.tile;
+  auto product = cast<BlockScaledMatmulOp>(op);
+  bool isWide = product.isMXF8F6F4(), isDeep = k == kDeepTileK && !isWide;
   std::string found =
       ("[" + Twine(m) + ", " + Twine(n) + ", " + Twine(k) + "]").str();
   if (!llvm::is_contained(kTileMs, m) || !llvm::is_contained(kTileNs, n) ||
-      m * n > kMostElements || (k != kTileK && k != kDeepTileK))
+      m * n > kMostElements || (k != kTileK && !isDeep))
     return misfit(op, "tile",
                   "is [m, n, k] with m = 16, 32, 64 or 128, n = 64, 128 or 256, m * n up to 16384 "
-                  "and k = 128 or 256",
+                  "and k = 128" +
+                      Twine(isWide ? "" : " or 256"),
                   found);
-  int64_t stage = WarpTile{m, n, blockSize(cast<BlockScaledMatmulOp>(op).getFormat())}.stageBytes(k);
+  int64_t stage =
+      WarpTile{m, n, blockSize(product.getFormat()), isWide ? 32 : 64}.stageBytes(k);
   if (kFewestStages * stage + kOtherSharedBytes <= target.sharedBytesPerCta)
     return success();
   return misfit(op, "tile",

@@ -118,7 +118,9 @@ private:
     if (panel)
       column = arith::AddIOp::create(
           b, loc, column, fp4::constantI32(b, loc, panel * tile.getColumns() / tile.getPanels()));
-    if (tile.getElementType().getIntOrFloatBitWidth() == 4) // the map counts bytes
+    bool countsBytes = tile.getElementType().getIntOrFloatBitWidth() == 4 &&
+                       tile.getLayout() != fp4::pipe::Layout::Swizzle128BPadded;
+    if (countsBytes)
       column = shifted(column, 1);
     return {column, row};
   }

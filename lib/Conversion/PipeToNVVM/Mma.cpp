@@ -6,6 +6,8 @@
 // has its rows in several panels) and the scales at
 //   nvfp4 (block 16, scale_vec 4X): 512-byte block s, id 0
 //   mxfp4 (block 32, scale_vec 2X): 512-byte block s / 2, id 2 (s mod 2)
+// Elements of 8 bits, and of 4 bits beside them, take a byte each in shared memory: there MMA s has K =
+// 32, and the scales of mxfp8 (block 32, scale_vec 1X) in block s / 4, id s mod 4.
 // pipe.mma_blockwise reads A as TMA wrote it, rows of k with contiguous columns: an MN-major
 // operand in panels of the swizzle's width. Slice s of 16 rows starts 16 s lines further. PTX ISA:
 // "Tensorcore 5th generation: tcgen05.mma, tcgen05.cp".
@@ -44,7 +46,7 @@ Value advance(OpBuilder &b, Location loc, Value descriptor, int64_t bytes) {
 /// Byte offset in a K-major tile of the slice of matrix step `step`: within a panel slices are side
 /// by side, and panel follows panel.
 int64_t sliceOffset(fp4::pipe::SharedType tile, int64_t step) {
-  int64_t panels = tile.getPanels(), steps = tile.getColumns() / fp4::pipe::kMmaK / panels;
+  int64_t panels = tile.getPanels(), steps = tile.getInnerBytes() / hw::mmaRowBytes / panels;
   return step / steps * (tile.getBytes() / panels) + step % steps * hw::mmaRowBytes;
 }
 
@@ -116,7 +118,7 @@ struct LowerMma : OpConversionPattern<fp4::pipe::MmaOp> {
                                 ConversionPatternRewriter &rewriter) const override {
     Location loc = op.getLoc();
     bool blocksOf16 = op.getBlockSize() == 16;
-    hw::ScaleVector vector = blocksOf16 ? hw::ScaleVector::X4 : hw::ScaleVector::X2;
+    auto vector = hw::ScaleVector(op.getStepK() / op.getBlockSize());
     auto group = op.getAccumulator().getType().getPair() ? NVVM::CTAGroupKind::CTA_2
                                                          : NVVM::CTAGroupKind::CTA_1;
     hw::BlockScaledInstrDesc form = descriptorOf(op);
@@ -132,7 +134,9 @@ struct LowerMma : OpConversionPattern<fp4::pipe::MmaOp> {
         Value accumulate =
             step == 0 ? adaptor.getAccumulate() : arith::ConstantIntOp::create(rewriter, loc, 1, 1);
         NVVM::Tcgen05MMABlockScaleOp::create(
-            rewriter, loc, NVVM::MMABlockScaleKind::MXF4NVF4, group,
+            rewriter, loc,
+            op.isMXF8F6F4() ? NVVM::MMABlockScaleKind::MXF8F6F4 : NVVM::MMABlockScaleKind::MXF4NVF4,
+            group,
             blocksOf16 ? NVVM::Tcgen05MMABlockScale::BLOCK16 : NVVM::Tcgen05MMABlockScale::BLOCK32,
             NVVM::Tcgen05MMACollectorOp::DISCARD, operands.accumulator,
             advance(rewriter, loc, operands.a, sliceOffset(op.getA().getType(), step)),
@@ -146,9 +150,19 @@ struct LowerMma : OpConversionPattern<fp4::pipe::MmaOp> {
   }
 
 private:
+  static hw::MmaType typeOf(fp4::pipe::SharedType tile) {
+    Type element = tile.getElementType();
+    return isa<Float8E4M3FNType>(element) ? hw::MmaType::E4M3
+           : isa<Float8E5M2Type>(element) ? hw::MmaType::E5M2
+                                          : hw::MmaType::E2M1;
+  }
+
   /// Without the ids of scales.
   static hw::BlockScaledInstrDesc descriptorOf(fp4::pipe::MmaOp op) {
     hw::BlockScaledInstrDesc form;
+    form.kind = op.isMXF8F6F4() ? hw::MmaKind::MXF8F6F4 : hw::MmaKind::MXF4NVF4;
+    form.aType = typeOf(op.getA().getType());
+    form.bType = typeOf(op.getB().getType());
     form.m = op.getAccumulator().getType().getRows();
     form.n = op.getAccumulator().getType().getColumns();
     bool isPower = isa<Float8E8M0FNUType>(op.getAScales().getType().getElementType());

@@ -1,11 +1,12 @@
 //===- WarpProducts.cpp - Block-scaled products of mma.sync ---------------===//
 //
-// A warp multiplies its rows of A with its rows of B in steps of 64 elements of K. What a step needs
+// A warp multiplies its rows of A with its rows of B in steps of 32 bytes of K, 64 elements. What a step needs
 // is loaded before the instructions of the step before, so that ldmatrix and the tensor core overlap.
 // The reads of a k tile are fenced, before loads of TMA that follow, while the instructions of the
 // last step are still to come.
 //
-// A word of the scales' layout holds what one row needs of NVFP4 for a step, and of MXFP4 for two.
+// A word of the scales' layout holds what one row needs of NVFP4 for a step, of MXFP4 for two, and of
+// MXFP8, whose steps have 32 elements, for four.
 //
 //===----------------------------------------------------------------------===//
 #include "WarpProducts.h"
@@ -160,11 +161,33 @@ struct LowerMmaSync : PipePattern<pipe::MmaSyncOp> {
   }
 
 private:
-  static bool isNVFP4(pipe::MmaSyncOp op) {
-    return isa<Float8E4M3FNType>(op.getAScales().getType().getElementType());
+  /// What an instruction takes.
+  struct Form {
+    NVVM::MMABlockScaleKind kind;
+    NVVM::ScaleVecSize vector;
+    NVVM::BlockScaleFormat scales;
+    NVVM::MMATypes a, b;
+    int64_t k, stepsOfWord; ///< steps that a word of scales serves
+  };
+
+  static NVVM::MMATypes typeOf(pipe::SharedType tile) {
+    Type element = tile.getElementType();
+    return isa<Float8E4M3FNType>(element) ? NVVM::MMATypes::e4m3
+           : isa<Float8E5M2Type>(element) ? NVVM::MMATypes::e5m2
+                                          : NVVM::MMATypes::e2m1;
   }
-  /// Steps that a word of scales serves.
-  static int64_t stepsOfWord(pipe::MmaSyncOp op) { return isNVFP4(op) ? 1 : 2; }
+
+  static Form formOf(pipe::MmaSyncOp op) {
+    NVVM::MMATypes a = typeOf(op.getA().getType()), b = typeOf(op.getB().getType());
+    if (a != NVVM::MMATypes::e2m1)
+      return {NVVM::MMABlockScaleKind::MXF8F6F4, NVVM::ScaleVecSize::X1,
+              NVVM::BlockScaleFormat::UE8M0, a, b, /*k=*/32, /*stepsOfWord=*/4};
+    if (isa<Float8E4M3FNType>(op.getAScales().getType().getElementType()))
+      return {NVVM::MMABlockScaleKind::MXF4NVF4, NVVM::ScaleVecSize::X4,
+              NVVM::BlockScaleFormat::UE4M3, a, b, /*k=*/64, /*stepsOfWord=*/1};
+    return {NVVM::MMABlockScaleKind::MXF4NVF4, NVVM::ScaleVecSize::X2,
+            NVVM::BlockScaleFormat::UE8M0, a, b, /*k=*/64, /*stepsOfWord=*/2};
+  }
 
   static WarpOperand operandA(ImplicitLocOpBuilder &b, pipe::MmaSyncOp op, OpAdaptor adaptor,
                               const WarpTile &tile) {
@@ -193,9 +216,9 @@ private:
   static StepOperands loadStep(pipe::MmaSyncOp op, const WarpOperand &ofA, const WarpOperand &ofB,
                                int64_t step, const StepOperands &before) {
     StepOperands loaded = {ofA.loadData(step), ofB.loadData(step), before.scalesA, before.scalesB};
-    if (step % stepsOfWord(op) == 0) {
-      loaded.scalesA = ofA.loadScales(step / stepsOfWord(op));
-      loaded.scalesB = ofB.loadScales(step / stepsOfWord(op));
+    if (int64_t steps = formOf(op).stepsOfWord; step % steps == 0) {
+      loaded.scalesA = ofA.loadScales(step / steps);
+      loaded.scalesB = ofB.loadScales(step / steps);
     }
     return loaded;
   }
@@ -204,7 +227,8 @@ private:
   static void multiply(ImplicitLocOpBuilder &b, pipe::MmaSyncOp op, const WarpTile &tile,
                        const StepOperands &step, int64_t number, MutableArrayRef<Value> sums) {
     int64_t perRow = tile.columns / hw::warpRowsB;
-    int64_t byte = number % stepsOfWord(op) * 2; // of the scales in their word
+    int64_t steps = formOf(op).stepsOfWord;
+    int64_t byte = number % steps * 4 / steps; // of the scales in their word
     for (int64_t i = 0; i < tile.rows / hw::warpRowsA; ++i)
       for (int64_t j = 0; j < perRow; ++j)
         multiplyOne(b, op, ArrayRef(step.a).slice(4 * i, 4), ArrayRef(step.b).slice(2 * j, 2),
@@ -226,15 +250,12 @@ private:
     };
     SmallVector<Type> floats(kSums, b.getF32Type());
     auto type = LLVM::LLVMStructType::getLiteral(b.getContext(), floats);
-    constexpr int64_t shape[] = {16, 8, 64};
-    bool nvfp4 = isNVFP4(op);
+    Form form = formOf(op);
+    const int64_t shape[] = {16, 8, form.k};
     Value result = NVVM::MmaBlockScaleOp::create(
         b, type, left, right, ValueRange(ArrayRef<Value>(sums)), ofLeft.word, number(ofLeft.byte),
         number(ofLeft.thread), ofRight.word, number(ofRight.byte), number(ofRight.thread), shape,
-        std::array{NVVM::MMATypes::e2m1, NVVM::MMATypes::e2m1},
-        nvfp4 ? NVVM::ScaleVecSize::X4 : NVVM::ScaleVecSize::X2,
-        nvfp4 ? NVVM::BlockScaleFormat::UE4M3 : NVVM::BlockScaleFormat::UE8M0,
-        NVVM::MMABlockScaleKind::MXF4NVF4);
+        std::array{form.a, form.b}, form.vector, form.scales, form.kind);
     for (int64_t i = 0; i < kSums; ++i)
       sums[i] = LLVM::ExtractValueOp::create(b, result, i);
   }

@@ -80,7 +80,7 @@ func.func @roles(%a: tensor<256x256xf4E2M1FN>, %s: !s) {
 func.func @split(%a: tensor<256x512xf4E2M1FN>, %s: tensor<256x32xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) {
   %0 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, split_k = 2 : i64, fp4.plan = #fp4.plan<tile_product, tile = [128, 64, 256]>}
       : (tensor<256x512xf4E2M1FN>, tensor<256x32xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<256x512xf4E2M1FN>, tensor<256x32xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<256x256xbf16>
-  // expected-error @+2 {{must have a plan whose 'tile' is 256 deep, which ranges of K are multiples of, but got [128, 64, 512]}}
+  // expected-error @+2 {{must have a plan whose 'tile' is at most 256 deep, which ranges of K are multiples of, but got [128, 64, 512]}}
   // expected-note @+1 {{leave 'tile' out}}
   %1 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, split_k = 2 : i64, fp4.plan = #fp4.plan<tile_product, tile = [128, 64, 512]>}
       : (tensor<256x512xf4E2M1FN>, tensor<256x32xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<256x512xf4E2M1FN>, tensor<256x32xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<256x256xbf16>

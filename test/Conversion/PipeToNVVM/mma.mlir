@@ -127,6 +127,33 @@ gpu.func @powers_of_16(%acc: !pipe.tmem<128x128xf32>, %as: !a, %t: !pipe.tmem<12
   gpu.return
 }
 
+// E5M2 times E2M1 (kind mxf8f6f4): MMAs of K = 32, whose operand rows are 32 bytes in both tiles, and whose
+// scales are the four bytes of one word, told apart by their ids.
+// CHECK-LABEL: llvm.func @mixed
+gpu.func @mixed(%acc: !pipe.tmem<128x64xf32>, %as: !pipe.shared<128x128xf8E5M2, swizzle_128B>,
+                %bs: !pipe.shared<64x128xf4E2M1FN, swizzle_128B_b4x16_p64>,
+                %t: !pipe.tmem<128x4xf8E8M0FNU, tiled_128x4>, %more: i1) kernel {
+  // M 128, N 64, UE8M0, A type 1, B type 5; ids in bits 29 and 4.
+  // CHECK-DAG: %[[ID0:.*]] = llvm.mlir.constant(143660160 : i32)
+  // CHECK-DAG: %[[ID1:.*]] = llvm.mlir.constant(680531088 : i32)
+  // CHECK-DAG: %[[ID2:.*]] = llvm.mlir.constant(1217402016 : i32)
+  // CHECK-DAG: %[[ID3:.*]] = llvm.mlir.constant(1754272944 : i32)
+  // CHECK-DAG: %[[I2:.*]] = llvm.mlir.constant(2 : i64)
+  pipe.role mma warps 0 to 1 drives [tensor, scale_copy] {
+    // CHECK: nvvm.tcgen05.mma.block_scale %{{.*}}, %[[A:.*]], %[[B:.*]], %[[ID0]], %{{.*}}, %[[SA:.*]], %[[SB:.*]] {blockScale = #nvvm.tcgen05_mma_block_scale<block32>, ctaGroup = #nvvm.cta_group<cta_1>, kind = #nvvm.block_scale_kind<mxf8f6f4>}
+    // CHECK-DAG: %[[A1:.*]] = llvm.add %[[A]], %[[I2]]
+    // CHECK-DAG: %[[B1:.*]] = llvm.add %[[B]], %[[I2]]
+    // CHECK: nvvm.tcgen05.mma.block_scale %{{.*}}, %[[A1]], %[[B1]], %[[ID1]],
+    // CHECK: nvvm.tcgen05.mma.block_scale {{.*}}, %[[ID2]],
+    // CHECK: nvvm.tcgen05.mma.block_scale {{.*}}, %[[ID3]],
+    // CHECK-NOT: nvvm.tcgen05.mma.block_scale
+    pipe.mma %acc, %as scaled %t, %bs scaled %t accumulate %more
+        : !pipe.tmem<128x64xf32>, !pipe.shared<128x128xf8E5M2, swizzle_128B>, !pipe.tmem<128x4xf8E8M0FNU, tiled_128x4>,
+          !pipe.shared<64x128xf4E2M1FN, swizzle_128B_b4x16_p64>, !pipe.tmem<128x4xf8E8M0FNU, tiled_128x4>
+  }
+  gpu.return
+}
+
 // Three sets of a scale tile of 8 columns: set it mod 3.
 // CHECK-LABEL: llvm.func @sets
 // CHECK-SAME: %[[IT:[a-z0-9]+]]: i32

@@ -1,0 +1,15 @@
+// Elements of 8 bits, and of 4 beside them, on targets that have no instruction for them.
+// RUN: not fp4-opt %s --fp4-set-target=target=sm_90a --fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=HOPPER
+// HOPPER: error: 'fp4.blockscaled_matmul' op target 'sm_90a' has no tcgen05
+// HOPPER: note: targets with tcgen05: sm_100a
+// RUN: not fp4-opt %s --fp4-set-target=target=sm_120a --fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=WARPS
+// WARPS: error: 'fp4.blockscaled_matmul' op target 'sm_120a' has no tcgen05
+// RUN: fp4-opt %s --fp4-set-target=target=sm_100a --fp4-plan-kernels | FileCheck %s
+// CHECK: fp4.plan = #fp4.plan<tile_product, tile = [128, {{[0-9]+}}, 128]
+
+func.func @mixed(%a: tensor<64x256xf8E4M3FN>, %sa: tensor<64x8xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>,
+                 %b: tensor<96x256xf4E2M1FN>, %sb: tensor<96x8xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<64x96xbf16> {
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<mxfp8_e4m3>, rhs_format = #fp4.format<mxfp4>}
+      : (tensor<64x256xf8E4M3FN>, tensor<64x8xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, tensor<96x256xf4E2M1FN>, tensor<96x8xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<64x96xbf16>
+  return %y : tensor<64x96xbf16>
+}
