@@ -51,37 +51,58 @@ LogicalResult checkShapes(Operation *op, const ScaledProduct &product) {
   return success();
 }
 
+/// The formats of both sides.
+struct Formats {
+  Format lhs, rhs;
+};
+
+std::string typesOf(Type lhs, Type rhs) {
+  std::string types;
+  llvm::raw_string_ostream(types) << lhs << " and " << rhs;
+  return types;
+}
+
+/// Elements that a product has: of 4 and of 8 bits.
+LogicalResult checkElements(Operation *op, Type lhs, Type rhs, int64_t k) {
+  auto hasFour = [](Type type) { return isa<Float4E2M1FNType>(type); };
+  for (Type type : {lhs, rhs})
+    if (!hasFour(type) && !isa<Float8E4M3FNType, Float8E5M2Type>(type))
+      return refuse(op, "both sides must have elements of type f4E2M1FN, f8E4M3FN or f8E5M2, but got " +
+                            typesOf(lhs, rhs),
+                    "products of 6-bit elements have no kernel; quantize both sides to 4 or 8 bits");
+  constexpr int64_t unit = 128; // blockscaled_matmul (C191)
+  if (hasFour(lhs) == hasFour(rhs) || k % unit == 0)
+    return success();
+  return refuse(op, "elements of 4 bits beside such of 8 must have a K that is a multiple of 128, but got " +
+                        Twine(k),
+                "pad K of both sides with zeros, or quantize both sides to as many bits");
+}
+
 /// Data and scales agree: the same rows, and the same block in both operands.
-FailureOr<Format> checkFormat(Operation *op, const ScaledProduct &product) {
+FailureOr<Formats> checkFormats(Operation *op, const ScaledProduct &product) {
   RankedTensorType lhs = typeOf(product.lhs.data), rhs = typeOf(product.rhs.data);
   RankedTensorType lhsScales = typeOf(product.lhs.scales), rhsScales = typeOf(product.rhs.scales);
-  if (!isa<Float4E2M1FNType>(lhs.getElementType()) || lhs.getElementType() != rhs.getElementType()) {
-    std::string types;
-    llvm::raw_string_ostream(types) << lhs.getElementType() << " and " << rhs.getElementType();
-    return refuse(op, "both sides must have elements of type f4E2M1FN, but got " + types,
-                  "products of 6-bit, 8-bit and mixed elements have no kernel; quantize both sides "
-                  "to f4E2M1FN");
-  }
   const int64_t k = lhs.getShape().back(), blocks = lhsScales.getShape().back();
+  if (failed(checkElements(op, lhs.getElementType(), rhs.getElementType(), k)))
+    return failure();
   if (k != rhs.getShape().back() || blocks != rhsScales.getShape().back() || blocks == 0 ||
       lhs.getShape().drop_back() != lhsScales.getShape().drop_back() ||
       rhs.getShape().drop_back() != rhsScales.getShape().drop_back())
     return refuse(op, "both sides must be rows x K with scales of rows x K/block",
                   "contract the last dimension of both sides, and give each row its own scales");
-  std::optional<Format> format =
-      k % blocks == 0 && lhsScales.getElementType() == rhsScales.getElementType()
-          ? findFormat(lhs.getElementType(), lhsScales.getElementType(), k / blocks)
-          : std::nullopt;
-  if (format)
-    return *format;
-  std::string found;
-  llvm::raw_string_ostream(found) << "but got K = " << k << ", " << blocks << " blocks, and scales of "
-                                  << lhsScales.getElementType() << " and "
-                                  << rhsScales.getElementType();
+  auto formatOf = [&](RankedTensorType data) -> std::optional<Format> {
+    if (k % blocks || lhsScales.getElementType() != rhsScales.getElementType())
+      return std::nullopt;
+    return findFormat(data.getElementType(), lhsScales.getElementType(), k / blocks);
+  };
+  std::optional<Format> left = formatOf(lhs), right = formatOf(rhs);
+  if (left && right)
+    return Formats{*left, *right};
+  std::string found = typesOf(lhsScales.getElementType(), rhsScales.getElementType());
   return refuse(op,
-                "scales must be f8E8M0FNU for blocks of 32 elements (mxfp4) or f8E4M3FN for "
-                "blocks of 16 (nvfp4), " +
-                    found,
+                "scales must be f8E8M0FNU for blocks of 32 elements (mxfp4, mxfp8) or f8E4M3FN for "
+                "blocks of 16 (nvfp4), but got K = " +
+                    Twine(k) + ", " + Twine(blocks) + " blocks, and scales of " + found,
                 "quantize with the block and the scales of one of these formats");
 }
 
@@ -125,13 +146,15 @@ Value batchOf(OpBuilder &b, Location loc, Value tensor, int64_t index) {
       sizes, strides);
 }
 
-Value build(OpBuilder &b, Location loc, const ScaledProduct &product, Format format) {
+Value build(OpBuilder &b, Location loc, const ScaledProduct &product, const Formats &formats) {
   Value lhsScales = swizzled(b, loc, product.lhs.scales);
   Value rhsScales = swizzled(b, loc, product.rhs.scales);
-  return BlockScaledMatmulOp::create(b, loc, asMatrix(b, loc, product.lhs.data), lhsScales,
-                                     asMatrix(b, loc, product.rhs.data), rhsScales, product.alpha,
-                                     format, product.result.getElementType())
-      .getResult();
+  auto matmul = BlockScaledMatmulOp::create(
+      b, loc, asMatrix(b, loc, product.lhs.data), lhsScales, asMatrix(b, loc, product.rhs.data),
+      rhsScales, product.alpha, formats.lhs, product.result.getElementType());
+  if (formats.rhs != formats.lhs)
+    matmul.setRhsFormat(formats.rhs);
+  return matmul.getResult();
 }
 
 } // namespace
@@ -173,13 +196,13 @@ Value reshapeTo(OpBuilder &b, Location loc, Value matrix, RankedTensorType type)
 FailureOr<Value> convertProduct(OpBuilder &b, Operation *op, const ScaledProduct &product) {
   if (failed(checkShapes(op, product)))
     return failure();
-  FailureOr<Format> format = checkFormat(op, product);
-  if (failed(format) || failed(checkResult(op, product)))
+  FailureOr<Formats> formats = checkFormats(op, product);
+  if (failed(formats) || failed(checkResult(op, product)))
     return failure();
   Location loc = op->getLoc();
   const bool oneRight = product.result.getRank() == 2 || typeOf(product.rhs.data).getDimSize(0) == 1;
   if (oneRight)
-    return reshapeTo(b, loc, build(b, loc, product, *format), product.result);
+    return reshapeTo(b, loc, build(b, loc, product, *formats), product.result);
   SmallVector<Value> results;
   for (int64_t batch = 0; batch < product.result.getDimSize(0); ++batch) {
     auto of = [&](Value tensor) { return batchOf(b, loc, tensor, batch); };
@@ -188,7 +211,7 @@ FailureOr<Value> convertProduct(OpBuilder &b, Operation *op, const ScaledProduct
                              {of(product.rhs.data), of(product.rhs.scales)},
                              product.alpha,
                              product.result},
-                            *format));
+                            *formats));
   }
   return reshapeTo(b, loc, tensor::ConcatOp::create(b, loc, 0, results), product.result);
 }

@@ -56,10 +56,23 @@ func.func @config(%a: tensor<1x48x64xf4E2M1FN>, %b: tensor<1x32x64xf4E2M1FN>, %s
 
 // -----
 
+// Elements of 4 bits beside such of 8 are loaded 128 at a time.
+func.func @spread(%a: tensor<1x48x64xf8E4M3FN>, %b: tensor<1x32x64xf4E2M1FN>, %sa: tensor<1x48x2xf8E8M0FNU>,
+                  %sb: tensor<1x32x2xf8E8M0FNU>) -> tensor<1x48x32xf32> {
+  // expected-error @+2 {{elements of 4 bits beside such of 8 must have a K that is a multiple of 128, but got 64}}
+  // expected-note @+1 {{pad K of both sides with zeros, or quantize both sides to as many bits}}
+  %y = "stablehlo.custom_call"(%a, %b, %sa, %sb) <{call_target_name = "__op$block_scaled_dot"}>
+      : (tensor<1x48x64xf8E4M3FN>, tensor<1x32x64xf4E2M1FN>, tensor<1x48x2xf8E8M0FNU>,
+         tensor<1x32x2xf8E8M0FNU>) -> tensor<1x48x32xf32>
+  return %y : tensor<1x48x32xf32>
+}
+
+// -----
+
 // Scales of NVFP4 for blocks of MXFP4.
 func.func @scales(%a: tensor<1x48x64xf4E2M1FN>, %b: tensor<1x32x64xf4E2M1FN>, %sa: tensor<1x48x2xf8E4M3FN>,
                   %sb: tensor<1x32x2xf8E4M3FN>) -> tensor<1x48x32xf32> {
-  // expected-error @+2 {{scales must be f8E8M0FNU for blocks of 32 elements (mxfp4) or f8E4M3FN for blocks of 16 (nvfp4), but got K = 64, 2 blocks, and scales of f8E4M3FN and f8E4M3FN}}
+  // expected-error @+2 {{scales must be f8E8M0FNU for blocks of 32 elements (mxfp4, mxfp8) or f8E4M3FN for blocks of 16 (nvfp4), but got K = 64, 2 blocks, and scales of f8E4M3FN and f8E4M3FN}}
   // expected-note @+1 {{quantize with the block and the scales of one of these formats}}
   %y = "stablehlo.custom_call"(%a, %b, %sa, %sb) <{call_target_name = "__op$block_scaled_dot"}>
       : (tensor<1x48x64xf4E2M1FN>, tensor<1x32x64xf4E2M1FN>, tensor<1x48x2xf8E4M3FN>,

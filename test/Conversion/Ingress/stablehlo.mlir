@@ -20,6 +20,17 @@
 // DOT-NOT:        stablehlo
 // DOT-NOT:        @xla.scaled_dot
 
+// Sides of two formats.
+// CHECK-LABEL: func.func @mixed(
+// CHECK:         fp4.blockscaled_matmul {{.*}} {format = #fp4.format<mxfp8_e4m3>, rhs_format = #fp4.format<mxfp4>}
+func.func @mixed(%a: tensor<1x48x128xf8E4M3FN>, %b: tensor<1x32x128xf4E2M1FN>, %sa: tensor<1x48x4xf8E8M0FNU>,
+                 %sb: tensor<1x32x4xf8E8M0FNU>) -> tensor<1x48x32xf32> {
+  %y = "stablehlo.custom_call"(%a, %b, %sa, %sb) <{call_target_name = "__op$block_scaled_dot"}>
+      : (tensor<1x48x128xf8E4M3FN>, tensor<1x32x128xf4E2M1FN>, tensor<1x48x4xf8E8M0FNU>,
+         tensor<1x32x4xf8E8M0FNU>) -> tensor<1x48x32xf32>
+  return %y : tensor<1x48x32xf32>
+}
+
 // Both sides contract their last dimension. What is not block-scaled stays.
 // CHECK-LABEL: func.func @last(
 // CHECK:         fp4.blockscaled_matmul

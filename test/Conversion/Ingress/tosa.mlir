@@ -37,6 +37,17 @@ func.func @batches(%a: tensor<2x16x64xf4E2M1FN>, %sa: tensor<2x16x2xf8E8M0FNU>,
   return %y : tensor<2x16x32xf32>
 }
 
+// Elements of 8 bits.
+// CHECK-LABEL: func.func @eight_bits(
+// CHECK:         fp4.blockscaled_matmul {{.*}} {format = #fp4.format<mxfp8_e5m2>}
+func.func @eight_bits(%a: tensor<1x16x64xf8E5M2>, %sa: tensor<1x16x2xf8E8M0FNU>,
+                      %b: tensor<1x32x64xf8E5M2>, %sb: tensor<1x32x2xf8E8M0FNU>) -> tensor<1x16x32xf32> {
+  %y = tosa.matmul_t_block_scaled %a, %sa, %b, %sb {block_size = #tosa.block_size<BLOCK_SIZE_32>}
+      : (tensor<1x16x64xf8E5M2>, tensor<1x16x2xf8E8M0FNU>, tensor<1x32x64xf8E5M2>,
+         tensor<1x32x2xf8E8M0FNU>) -> tensor<1x16x32xf32>
+  return %y : tensor<1x16x32xf32>
+}
+
 // A vector is one row, and the rows of a matrix may be dynamic.
 // CHECK-LABEL: func.func @casts(
 // CHECK:         fp4.quantize %{{.*}} {format = #fp4.format<mxfp4>{{.*}} : (tensor<1x64xf32>)
