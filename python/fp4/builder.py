@@ -329,7 +329,8 @@ class FunctionBuilder:
         """fp4.blockscaled_matmul: M x N = M x K times the transpose of N x K.
 
         Args:
-            lhs, rhs: in the same format, with scales in the layout tiled_128x4.
+            lhs, rhs: in the same format, or in mxfp8 and mxfp4 formats in any pair, with scales in
+                the layout tiled_128x4.
             alpha: multiplies the fp32 sums; `matmul_alpha` makes it of the amaxes of the operands.
             element: of the result, "bf16", "f16" or "f32".
             epilogue: steps in fp32 after alpha, such as "relu", in their order.
@@ -343,6 +344,8 @@ class FunctionBuilder:
         kind = Type((_matrix(lhs.data, "'lhs'")[0], _matrix(rhs.data, "'rhs'")[0]),
                     m.one_of(element, "element", ELEMENTS))
         attributes = {"format": f"#fp4.format<{lhs.format}>"}
+        if rhs.format != lhs.format:
+            attributes["rhs_format"] = f"#fp4.format<{rhs.format}>"
         if steps := m.words(epilogue, "'epilogue'"):
             attributes["epilogue"] = f"#fp4.epilogue<{steps}>"
         factor = f" alpha {used['alpha']}" if "alpha" in used else ""
@@ -490,6 +493,3 @@ def _check_product(lhs: ScaledValue, rhs: ScaledValue, alpha: Value | None) -> N
         if value.amax is not None and alpha is None:
             raise UsageError(f"the product must have an alpha, because {what} has an amax",
                              "pass alpha=f.matmul_alpha(lhs, rhs)")
-    if lhs.format != rhs.format:
-        raise UsageError(f"'lhs' and 'rhs' must have one format, but are {lhs.format} and "
-                         f"{rhs.format}")

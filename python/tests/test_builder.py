@@ -151,6 +151,26 @@ class Refused(unittest.TestCase):
                     if text.endswith("  # without the amax that nvfp4 needs"))
         self.assertEqual(caught.exception.location, (__file__, line, 1))
 
+    def test_operands_of_two_formats(self) -> None:
+        builder = fp4.Builder()
+        f = builder.function("mixed")
+        x, w = f.argument("x", (4, 128)), f.argument("w", (8, 128))
+        activations = f.quantize(x, "mxfp8_e4m3", layout=TILED)
+        f.returns(f.blockscaled_matmul(activations, f.quantize(w, "mxfp4", layout=TILED)))
+        self.assertIn("format = #fp4.format<mxfp8_e4m3>, rhs_format = #fp4.format<mxfp4>",
+                      f.text())
+        fp4.compile(builder)
+
+    def test_operands_that_no_instruction_has(self) -> None:
+        builder = fp4.Builder()
+        f = builder.function("mixed")
+        x, w = f.argument("x", (4, 128)), f.argument("w", (8, 128))
+        weights = f.quantize(w, "nvfp4", amax=f.amax(w), layout=TILED)
+        alpha = f.argument("alpha", (), "f32")
+        f.returns(f.blockscaled_matmul(f.quantize(x, "mxfp4", layout=TILED), weights, alpha=alpha))
+        with self.assertRaisesRegex(fp4.CompileError, "must be a format that goes with mxfp4"):
+            fp4.compile(builder)
+
     def test_what_the_builder_refuses(self) -> None:
         builder, other = fp4.Builder(), fp4.Builder().function("other")
         f = builder.function("f")
@@ -175,7 +195,6 @@ class Refused(unittest.TestCase):
             "value of function 'f', but is one of 'other'": lambda: f.amax(y),
             "scales in the layout tiled_128x4": lambda: f.blockscaled_matmul(linear_scales, tiled),
             "must have an alpha": lambda: f.blockscaled_matmul(tiled, tiled),
-            "must have one format": lambda: f.blockscaled_matmul(mx, tiled, alpha=v),
             "must have an amax": lambda: f.matmul_alpha(tiled, mx),
             "'rounding' must be bf16 here": lambda: f.hadamard(x, fp4.Hadamard(rounding="none")),
             "must return before": lambda: fp4.compile(builder),
