@@ -27,6 +27,11 @@ func.func @quantizers(%x: tensor<64x32xbf16>, %f: tensor<64x32xf32>, %a: tensor<
   // CHECK: fp4.quantize {{.*}}#fp4.plan<stream_blocks, threads = 128, blocks_per_thread = 2>
   %q1, %s1 = fp4.quantize %x amax %a {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, hadamard = #fp4.hadamard<>}
       : (tensor<64x32xbf16>, tensor<f32>) -> (tensor<64x32xf4E2M1FN>, tensor<64x2xf8E4M3FN>)
+  // Two candidate scales, without an instruction for E2M1.
+  // SM90: fp4.quantize {{.*}}#fp4.plan<stream_blocks, threads = 128, blocks_per_thread = 2>
+  // SM100: fp4.quantize {{.*}}#fp4.plan<stream_blocks, threads = 256, blocks_per_thread = 1>
+  %qf, %sf = fp4.quantize %x amax %a {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<four_over_six>}
+      : (tensor<64x32xbf16>, tensor<f32>) -> (tensor<64x32xf4E2M1FN>, tensor<64x2xf8E4M3FN>)
   // As many blocks as the target's registers allow where blocks are plain, else three or two.
   // SM100: fp4.quantize {{.*}}#fp4.plan<tile_quantize, threads = 256, resident = 3>
   // SM90: fp4.quantize {{.*}}#fp4.plan<tile_quantize, threads = 256, resident = 4>
