@@ -143,9 +143,13 @@ double fp4::stagedStoreCycles(const MatmulSize &size, const ProductTile &tile,
 
 int64_t fp4::stagesThatCoverLoads(const MatmulSize &size, const ProductTile &tile, int64_t tileK,
                                   int64_t stageBytes, const hw::TargetModel &target) {
-  double turn = cyclesOf(hw::TimingRate::L2Latency, target) +
-                cyclesOf(hw::TimingRate::TmaLatency, target) +
+  // from the release of a stage over its copies and products to the next release
+  double turn = cyclesOf(hw::TimingRate::MbarrierTest, target) * 2 +
                 cyclesOf(hw::TimingRate::MbarrierWake, target) +
+                cyclesOf(hw::TimingRate::TmaIssue, target) +
+                cyclesOf(hw::TimingRate::L2Latency, target) +
+                cyclesOf(hw::TimingRate::TmaLatency, target) +
+                cyclesOf(hw::TimingRate::Tcgen05Tail, target) +
                 double(stageBytes) / cyclesOf(hw::TimingRate::TmaBytes, target);
   double steps = double(tileK) / double(size.stepK);
   return 1 + int64_t(std::ceil(turn / (steps * stepCost(size, tile, *target.product).cycles)));

@@ -36,6 +36,7 @@ struct UnwaitedLoad {
 struct BulkGroups {
   std::vector<uint64_t> open;
   std::deque<std::vector<uint64_t>> committed; ///< oldest first
+  size_t waited = 0; ///< of wgmma: this many of them were waited for and are empty
 };
 
 /// The state that one CTA adds to Cta for the asynchronous families.

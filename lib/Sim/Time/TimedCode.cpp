@@ -37,6 +37,11 @@ bool packsHalves(const Kernel &kernel, const Insn &insn) {
   return from.kind == OperandKind::Vector && kernel.operandPool[from.offset].width <= 2;
 }
 
+/// ptxas puts a fence before an access that releases.
+bool releasesDevice(const std::string &opcode) {
+  return opcode.find(".release.gpu") != opcode.npos || opcode.find(".acq_rel.gpu") != opcode.npos;
+}
+
 bool wakesOthers(Unit unit) {
   switch (unit) {
   case Unit::Barrier:
@@ -129,6 +134,7 @@ void TimedCode::classify(const ProgramImpl &program, const Kernel &kernel) {
     timed.count = row->second->count;
     timed.mayWake = wakesOthers(timed.unit);
     timed.remote = timed.unit == Unit::Mbarrier && opcode.find("shared::cluster") != opcode.npos;
+    timed.releases = timed.unit == Unit::Memory && releasesDevice(opcode);
     timed.bypassesL1 = opcode.find(".cg") != opcode.npos || opcode.find(".volatile") != opcode.npos;
     if (timed.unit == Unit::MmaSync)
       addProduct(opcode, timed);

@@ -57,6 +57,7 @@ struct TimedInsn {
   bool mayWake = false; ///< other warps may wait for what it does
   bool remote = false;  ///< it acts on another block of the cluster
   bool bypassesL1 = false;
+  bool releases = false; ///< an access that is a fence of the device too
   bool looks = false; ///< a mbarrier.try_wait whose answer the program may use much later
   uint8_t depth = 0;  ///< of mma.sync: K of a wgmma of its element type
   float flops = 0;    ///< ... of the warp

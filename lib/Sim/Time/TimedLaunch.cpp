@@ -429,6 +429,13 @@ double TimedLaunch::latencyOf(const TimedInsn &insn) const {
 /// Whether A of a wgmma is in registers.
 static bool readsRegisters(const Insn &insn) { return insn.op[1].kind == OperandKind::Vector; }
 
+/// A fence of the device: the warp goes on when L2 has its stores.
+double TimedLaunch::release(TimedWarp &warp, double issue) const {
+  warp.reason = Activity::Fence;
+  return warp.nextIssue = std::max(
+             {warp.nextIssue, issue + rates[TimingRate::FenceDevice], warp.stores});
+}
+
 /// When the result of an instruction that issues now is there. What holds the warp itself moves
 /// nextIssue.
 double TimedLaunch::resultOf(TimedWarp &warp, Running &running, const TimedInsn &insn, double issue,
@@ -447,7 +454,7 @@ double TimedLaunch::resultOf(TimedWarp &warp, Running &running, const TimedInsn 
   case Unit::Redux:
     return exchange(TimingRate::ReduxInterval, TimingRate::ReduxLatency);
   case Unit::Memory:
-    return accessMemory(warp, running, insn, issue, because);
+    return accessMemory(warp, running, insn, insn.releases ? release(warp, issue) : issue, because);
   case Unit::Mbarrier:
     return hold(TimingRate::MbarrierArrive, Activity::Mbarrier);
   case Unit::MbarrierTest:
@@ -456,7 +463,7 @@ double TimedLaunch::resultOf(TimedWarp &warp, Running &running, const TimedInsn 
   case Unit::FenceAsync:
     return hold(TimingRate::FenceProxyAsync, Activity::Fence);
   case Unit::Fence:
-    return hold(TimingRate::FenceDevice, Activity::Fence);
+    return release(warp, issue);
   case Unit::Wgmma:
     return hold(readsRegisters(launch.kernel->code[warp.pc]) ? TimingRate::WgmmaIssueRegisters
                                                              : TimingRate::WgmmaIssue,
@@ -488,8 +495,10 @@ double TimedLaunch::accessMemory(TimedWarp &warp, Running &running, const TimedI
   because = Activity::Global;
   const double looked = sm.shared.serve(issue, double(recorder.lines.size()) * perWavefront);
   const std::span<const LineAccess> all = recorder.lines;
-  if (recorder.write || recorder.atomic)
-    running.stores = std::max(running.stores, machine.memory.write(sm.port, looked, all));
+  if (recorder.write || recorder.atomic) {
+    warp.stores = std::max(warp.stores, machine.memory.write(sm.port, looked, all));
+    running.stores = std::max(running.stores, warp.stores);
+  }
   if (recorder.write && !recorder.atomic)
     return result;
   if (recorder.atomic || recorder.strong || insn.bypassesL1)

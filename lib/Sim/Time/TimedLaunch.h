@@ -50,6 +50,7 @@ private:
     std::vector<float> ready;      ///< of each register, cycles after `born`
     std::vector<Activity> because; ///< ... and what fills it
     double born = 0;
+    double stores = 0; ///< when L2 has the last of its own
     WarpAccount account;
   };
   struct Running {
@@ -108,6 +109,7 @@ private:
   void complete(Running &running, TimedWarp &warp, const TimedInsn &insn, double issue,
                 const Scheduler::Step &step);
   double latencyOf(const TimedInsn &insn) const;
+  double release(TimedWarp &warp, double issue) const;
   double resultOf(TimedWarp &warp, Running &running, const TimedInsn &insn, double issue,
                   Activity &because);
   double accessMemory(TimedWarp &warp, Running &running, const TimedInsn &insn, double issue,

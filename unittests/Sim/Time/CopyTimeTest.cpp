@@ -110,4 +110,20 @@ TEST(CopyTime, ALookAtABarrierHoldsNobodyUp) {
   EXPECT_GT(cycles(copy + wait + work), without + 600);
 }
 
+TEST(CopyTime, AReleaseWaitsForTheStoresOfItsWarp) {
+  const LaunchConfig config{.grid = {1, 1, 1}, .block = {32, 1, 1}};
+  std::string stores; // a line for each lane: 32 requests of 32 bytes each
+  for (int i = 0; i < 16; ++i)
+    stores += fmt::format("  st.global.b32 [%rd1+{}], %t;\n", 4096 * i);
+  const auto cycles = [&](const std::string &atomic) {
+    return predict("  mul.wide.u32 %rd1, %t, 128;\n  add.u64 %rd1, %out, %rd1;\n" + stores +
+                       atomic + "  mov.u32 %r5, %r6;\n",
+                   config, 1 << 17)
+        .cycles;
+  };
+  const double relaxed = cycles("  atom.relaxed.gpu.global.add.u32 %r6, [%out], 1;\n"),
+               release = cycles("  atom.acq_rel.gpu.global.add.u32 %r6, [%out], 1;\n");
+  EXPECT_GE(release, relaxed + hw::timingRate("sm_90a", TimingRate::FenceDevice)->value - 40);
+}
+
 } // namespace

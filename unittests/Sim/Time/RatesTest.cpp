@@ -26,6 +26,6 @@ TEST(TimingRates, ARateIsFoundByTargetAndName) {
 TEST(TimingRates, TheCostModelQuotesTheSameEntries) {
   const TargetModel *b200 = lookupTarget("sm_100a");
   EXPECT_EQ(b200->product->flopsPerCycle.value, timingRate("sm_100a", TimingRate::Fp4Flops)->value);
-  EXPECT_EQ(b200->product->l2BytesPerCycle.value,
-            timingRate("sm_100a", TimingRate::L2PortBytes)->value);
+  EXPECT_EQ(b200->product->sharedBytesPerCycle.value,
+            timingRate("sm_100a", TimingRate::SharedBytes)->value);
 }

@@ -1,6 +1,7 @@
 //===- Floats.cpp - Exact floating-point helpers --------------------------===//
 #include "Sim/Insn/Scalar/Floats.h"
 #include "fp4/Numerics/Float16.h"
+#include <bit>
 #include <cmath>
 
 using namespace fp4::sim;
@@ -66,8 +67,8 @@ double fp4::sim::decode(uint32_t bits, const Format &format) {
     return mantissa ? std::copysign(std::nan(""), sign) : sign * INFINITY;
   if (exponent == 0)
     return sign * std::ldexp(mantissa, 1 - format.bias - format.mantissaBits);
-  return sign * std::ldexp(mantissa | 1u << format.mantissaBits,
-                           static_cast<int>(exponent) - format.bias - format.mantissaBits);
+  const uint64_t field = uint64_t(int64_t(exponent) - format.bias + 1023) << 52;
+  return sign * std::bit_cast<double>(field | uint64_t(mantissa) << (52 - format.mantissaBits));
 }
 
 uint16_t fp4::sim::encodeHalf(double x) {

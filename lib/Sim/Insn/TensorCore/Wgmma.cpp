@@ -329,7 +329,7 @@ Outcome mmaAsync(ExecContext &cx, const Insn &insn) {
 Outcome fence(ExecContext &cx, const Insn &) {
   if (!cx.converged())
     return Outcome::Retry;
-  if (cx.observer) {
+  if (cx.launch().options->observer) { // somebody's, not the one of a prediction
     TicketQueue &queue = TicketQueue::of(cx);
     queue.watchRegisters(cx.warp());
     queue.state(cx.cta().rank).wgmmaRegisters[cx.warp().index].fence();
@@ -371,8 +371,9 @@ private:
     const auto found = all.find(warp);
     if (found == all.end() || found->second.committed.size() < count)
       return count == 0;
-    for (size_t i = 0; i < count; ++i)
-      for (uint64_t id : found->second.committed[i])
+    const auto &groups = found->second;
+    for (size_t i = groups.waited; i < count; ++i)
+      for (uint64_t id : groups.committed[i])
         if (!queue.done(id))
           return false;
     return true;
@@ -388,16 +389,17 @@ private:
 Outcome waitGroup(ExecContext &cx, const Insn &insn) {
   if (!cx.converged())
     return Outcome::Retry;
-  auto &groups = groupsOf(cx).committed;
+  BulkGroups &mine = groupsOf(cx);
+  auto &groups = mine.committed;
   const auto keep = std::min<uint64_t>(uint64_t(insn.op[0].imm), groups.size());
   const size_t count = groups.size() - keep;
   auto wait = std::make_unique<WarpgroupWait>(cx, count);
   if (!wait->ready())
     return cx.block(std::move(wait));
-  for (size_t i = 0; i < count; ++i) {
-    for (uint64_t id : groups[i])
+  for (; mine.waited < count; ++mine.waited) {
+    for (uint64_t id : groups[mine.waited])
       emitWaited(cx, id);
-    groups[i].clear();
+    groups[mine.waited].clear();
   }
   return Outcome::Next;
 }
