@@ -34,6 +34,7 @@ public:
   uint32_t liveWarps = 0;
   SharedMemory shared;
   std::array<CtaBarrier, 16> barriers;
+  bool sawRequestFail = false; ///< clusterlaunchcontrol: a query said that a request has failed
 
   /// Threads barrier.cta without a count waits for: 32 for each warp that has live lanes.
   uint32_t barrierThreads() const { return 32 * liveWarps; }

@@ -55,6 +55,25 @@ TEST(ClusterLaunch, TheIndexOfAFailedRequestIsAnError) {
               HasSubstr("request that succeeded"));
 }
 
+/// PTX leaves undefined what a request does after the CTA has seen one fail.
+TEST(ClusterLaunch, ARequestAfterOneThatFailedIsAnError) {
+  const std::string again = "  @%p2 bra TAKEN;\n"
+                            "  mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r1], 16;\n"
+                            "  clusterlaunchcontrol.try_cancel.async.shared::cta"
+                            ".mbarrier::complete_tx::bytes.b128 [%r2], [%r1];\n"
+                            "LAST:\n"
+                            "  mbarrier.try_wait.parity.shared::cta.b64 %p1, [%r1], %r4;\n"
+                            "  @!%p1 bra LAST;\n  ret;\nTAKEN:\n";
+  for (SimOptions options : schedules(3)) {
+    for (Judgement judgement : {Judgement::Letter, Judgement::Practice}) {
+      options.judgement = judgement;
+      EXPECT_THAT(runText(persistentKernel(again), options, clusters(2), 2).error,
+                  HasSubstr("a request after one that failed"));
+    }
+    EXPECT_EQ(runText(persistentKernel("  @!%p2 ret;\n"), options, clusters(2), 2).error, "");
+  }
+}
+
 /// In practice it may be asked for, and then is no CTA's; the letter of PTX has it undefined.
 TEST(ClusterLaunch, TheIndexOfAFailedRequestIsNone) {
   const std::string text = persistentKernel(

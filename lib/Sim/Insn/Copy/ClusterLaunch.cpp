@@ -68,6 +68,10 @@ Outcome tryCancelLane(ExecContext &cx, const Insn &insn, int lane) {
 }
 
 Outcome tryCancel(ExecContext &cx, const Insn &insn) {
+  if (cx.cta().sawRequestFail)
+    return cx.fail("try_cancel must not be a request after one that failed",
+                   "a query of this CTA said that nothing was left; PTX leaves undefined what follows",
+                   std::countr_zero(cx.mask));
   for (uint32_t rest = cx.mask; rest; rest &= rest - 1)
     if (tryCancelLane(cx, insn, std::countr_zero(rest)) == Outcome::Error)
       return Outcome::Error;
@@ -79,6 +83,7 @@ Outcome isCanceled(ExecContext &cx, const Insn &insn) {
   uint32_t lanes = 0;
   for (int lane = 0; lane < 32; ++lane)
     lanes |= uint32_t(responses[lane].canceled & 1) << lane;
+  cx.cta().sawRequestFail |= (cx.mask & ~lanes) != 0;
   cx.setPredicate(insn.op[0], lanes);
   return Outcome::Next;
 }
