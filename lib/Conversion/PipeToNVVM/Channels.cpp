@@ -38,30 +38,28 @@ void emitFence(OpBuilder &b, Location loc, NVVM::Tcgen05FenceKind kind) {
   NVVM::Tcgen05FenceOp::create(b, loc, kind);
 }
 
-/// Waits until the phase of parity `parity` has completed; other blocks may arrive at a barrier of
-/// a `cluster`.
-void emitWait(OpBuilder &b, Location loc, Value barrier, Value parity, bool cluster) {
-  auto loop = scf::WhileOp::create(b, loc, TypeRange(), ValueRange());
-  OpBuilder::InsertionGuard restore(b);
-  b.createBlock(&loop.getBefore());
-  auto scope = cluster ? NVVM::MemScopeKind::CLUSTER : NVVM::MemScopeKind::CTA;
-  Value done = NVVM::MBarrierTryWaitOp::create(b, loc, b.getI1Type(), barrier, parity,
-                                               /*ticks=*/Value(), scope, /*relaxed=*/false);
-  Value again = arith::XOrIOp::create(b, loc, done, arith::ConstantIntOp::create(b, loc, 1, 1));
-  scf::ConditionOp::create(b, loc, again, ValueRange());
-  b.createBlock(&loop.getAfter());
-  scf::YieldOp::create(b, loc);
+/// A tile in shared memory. One thread that only names tiles in descriptors of tcgen05 and in copies computes
+/// addresses of 32 bits; the accesses of many threads keep the pointer that they are based on.
+Value sharedTile(OpBuilder &b, Location loc, const fp4::KernelState &state, Value stage,
+                 int64_t place, int64_t stride, bool isElected) {
+  if (!isElected || !state.target->hasTcgen05)
+    return fp4::stridedPointer(b, loc, fp4::offsetPointer(b, loc, state.sharedBase, place), stage,
+                               stride);
+  Value base = LLVM::PtrToIntOp::create(b, loc, b.getI32Type(), state.sharedBase);
+  Value first = arith::AddIOp::create(b, loc, base, fp4::constantI32(b, loc, place));
+  Value offset = arith::MulIOp::create(b, loc, stage, fp4::constantI32(b, loc, stride));
+  Value address = arith::AddIOp::create(b, loc, first, offset);
+  return LLVM::IntToPtrOp::create(b, loc, state.sharedBase.getType(), address);
 }
 
 /// The tiles of one stage: shared pointers or tensor memory addresses.
 SmallVector<Value> stageTiles(OpBuilder &b, Location loc, fp4::pipe::ChannelOp channel,
-                              const fp4::KernelState &state, Value stage) {
+                              const fp4::KernelState &state, Value stage, bool isElected) {
   SmallVector<Value> tiles;
   for (auto [i, place] : llvm::enumerate(*channel.getPayload())) {
     int64_t stride = channel.getStageStride(i);
     if (channel.getType().isShared()) {
-      Value first = fp4::offsetPointer(b, loc, state.sharedBase, place);
-      tiles.push_back(fp4::stridedPointer(b, loc, first, stage, stride));
+      tiles.push_back(sharedTile(b, loc, state, stage, place, stride, isElected));
       continue;
     }
     Value first = arith::AddIOp::create(b, loc, state.tmemBase, fp4::constantI32(b, loc, place));
@@ -101,10 +99,12 @@ template <typename OpT> struct LowerWait : fp4::PipePattern<OpT> {
     if (producer && channel->overlaps())
       fp4::emitStageWait(rewriter, loc, *channel, adaptor.getChannel(), adaptor.getIteration(), 1);
     else if (!producer || !this->state.filledOnce.contains(*channel))
-      emitWait(rewriter, loc, producer ? at.empty : at.full, parity, channel->isCluster());
+      fp4::emitBarrierWait(rewriter, loc, producer ? at.empty : at.full, parity, channel->isCluster());
     if (this->state.fencedWaits.contains(op))
       emitFence(rewriter, loc, NVVM::Tcgen05FenceKind::AFTER_THREAD_SYNC);
-    rewriter.replaceOp(op, stageTiles(rewriter, loc, *channel, this->state, at.stage));
+    fp4::pipe::RoleAttr role = this->state.roles.lookup(op);
+    rewriter.replaceOp(op, stageTiles(rewriter, loc, *channel, this->state, at.stage,
+                                      role && role.isElected()));
     return success();
   }
 };
@@ -227,6 +227,19 @@ private:
 
 } // namespace
 
+void fp4::emitBarrierWait(OpBuilder &b, Location loc, Value barrier, Value parity, bool cluster) {
+  auto loop = scf::WhileOp::create(b, loc, TypeRange(), ValueRange());
+  OpBuilder::InsertionGuard restore(b);
+  b.createBlock(&loop.getBefore());
+  auto scope = cluster ? NVVM::MemScopeKind::CLUSTER : NVVM::MemScopeKind::CTA;
+  Value done = NVVM::MBarrierTryWaitOp::create(b, loc, b.getI1Type(), barrier, parity,
+                                               /*ticks=*/Value(), scope, /*relaxed=*/false);
+  Value again = arith::XOrIOp::create(b, loc, done, arith::ConstantIntOp::create(b, loc, 1, 1));
+  scf::ConditionOp::create(b, loc, again, ValueRange());
+  b.createBlock(&loop.getAfter());
+  scf::YieldOp::create(b, loc);
+}
+
 void fp4::emitProxyFence(OpBuilder &b, Location loc) {
   NVVM::FenceProxyOp::create(
       b, loc, NVVM::ProxyKind::async_shared,
@@ -239,7 +252,7 @@ void fp4::emitStageWait(OpBuilder &b, Location loc, pipe::ChannelOp channel, Val
   ChannelStage at =
       channelStage(b, loc, channel, barriers, arith::AddIOp::create(b, loc, iteration, ahead));
   Value parity = arith::XOrIOp::create(b, loc, at.phase, constantI32(b, loc, 1));
-  emitWait(b, loc, at.empty, parity, channel.isCluster());
+  emitBarrierWait(b, loc, at.empty, parity, channel.isCluster());
 }
 
 fp4::pipe::Engine fp4::consumerEngine(pipe::ChannelOp channel, Operation *op) {

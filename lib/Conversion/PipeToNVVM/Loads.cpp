@@ -16,12 +16,18 @@ using namespace mlir;
 namespace {
 
 /// The destination as the target's bulk copies name it: in shared::cta; or, without that form and
-/// where other blocks take part, a block addresses itself in the shared::cluster window.
-Value destination(OpBuilder &b, Location loc, Value shared, bool toCta) {
+/// where other blocks take part, in shared::cluster. That window contains the block's own, so
+/// the address is the same. A cast of address spaces goes through generic addresses; kernels without
+/// tcgen05 keep it, because they were verified with it on a GPU.
+Value destination(OpBuilder &b, Location loc, Value shared, bool toCta,
+                  const fp4::hw::TargetModel &target) {
   if (toCta)
     return shared;
   Type cluster = LLVM::LLVMPointerType::get(b.getContext(), fp4::kClusterSpace);
-  return LLVM::AddrSpaceCastOp::create(b, loc, cluster, shared);
+  if (!target.hasTcgen05)
+    return LLVM::AddrSpaceCastOp::create(b, loc, cluster, shared);
+  Value address = LLVM::PtrToIntOp::create(b, loc, b.getI32Type(), shared);
+  return LLVM::IntToPtrOp::create(b, loc, cluster, address);
 }
 
 /// The full barrier that `op` signals.
@@ -42,7 +48,7 @@ FailureOr<Value> signalledBarrier(OpT op, AdaptorT adaptor, ConversionPatternRew
 void emitBulkCopy(OpBuilder &b, Location loc, const fp4::hw::TargetModel &target, Value shared,
                   Value source, Value barrier, Value bytes) {
   NVVM::CpAsyncBulkGlobalToSharedClusterOp::create(
-      b, loc, destination(b, loc, shared, target.hasBulkToCta), source, barrier, bytes,
+      b, loc, destination(b, loc, shared, target.hasBulkToCta, target), source, barrier, bytes,
       /*multicastMask=*/Value(), /*l2CacheHint=*/Value());
 }
 
@@ -99,7 +105,7 @@ private:
       target = fp4::stridedPointer(b, loc, target, box.part, bytes / box.parts);
     bool toCta = state.target->hasBulkToCta && !box.mask && !box.group;
     NVVM::CpAsyncBulkTensorGlobalToSharedClusterOp::create(
-        b, loc, destination(b, loc, target, toCta), adaptor.getMap(), place, box.barrier,
+        b, loc, destination(b, loc, target, toCta, *state.target), adaptor.getMap(), place, box.barrier,
         /*im2colOffsets=*/ValueRange(), box.mask, /*l2CacheHint=*/Value(), NVVM::TMALoadMode::TILE,
         /*isCTAOnly=*/toCta, box.group, /*predicate=*/Value());
   }

@@ -51,7 +51,8 @@ struct KernelState {
   llvm::SmallPtrSet<mlir::Operation *, 4> fencedReleases; ///< see findFencedReleases
   llvm::DenseMap<mlir::Operation *, pipe::Engine> releases; ///< what completes each release
   bool splitsWarps = false; ///< threads store segments behind guards of their own
-  /// Around each op that an engine executes. Roles may be lowered before the ops in them.
+  /// Around each op that an engine executes, or that uses a channel. Roles may be lowered before the
+  /// ops in them.
   llvm::DenseMap<mlir::Operation *, pipe::RoleAttr> roles;
 
   mlir::NVVM::CTAGroupKind ctaGroup() const {
@@ -162,6 +163,11 @@ bool isFilledOnce(pipe::ChannelOp channel);
 /// The stage of `iteration`; `barriers` is the lowered channel.
 ChannelStage channelStage(mlir::OpBuilder &, mlir::Location, pipe::ChannelOp channel,
                           mlir::Value barriers, mlir::Value iteration);
+
+/// Waits until the phase of parity `parity` has completed; other blocks may arrive at a barrier of
+/// a `cluster`.
+void emitBarrierWait(mlir::OpBuilder &, mlir::Location, mlir::Value barrier, mlir::Value parity,
+                     bool cluster);
 
 /// Waits until the stage of `distance` iterations before is released; not if there was none.
 void emitStageWait(mlir::OpBuilder &, mlir::Location, pipe::ChannelOp channel, mlir::Value barriers,

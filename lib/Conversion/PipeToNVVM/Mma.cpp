@@ -21,26 +21,50 @@
 #include "fp4/ISA/ScaleLayout.h"
 #include "fp4/ISA/SmemDescriptor.h"
 
+#include "mlir/IR/Matchers.h"
+
 using namespace mlir;
 namespace hw = fp4::hw;
 
 namespace {
 
-/// `form`, which starts at address 0, made to start at `tile` (!llvm.ptr<3>).
-Value descriptorAt(OpBuilder &b, Location loc, Value tile, const hw::SmemDescriptor &form) {
-  Value address = LLVM::PtrToIntOp::create(b, loc, b.getI32Type(), tile);
-  ImplicitLocOpBuilder builder(loc, b);
-  Value field = hw::descriptorStart(fp4::Int32(builder, address));
-  Value wide = arith::ExtUIOp::create(b, loc, b.getI64Type(), field);
-  return arith::OrIOp::create(b, loc, wide, fp4::constantI64(b, loc, form.encode()));
+/// A shared memory descriptor, in two words: the upper one is constant, and arithmetic on the lower one never
+/// carries. Its low field counts 16-byte units and shared memory ends below its range.
+struct Descriptor {
+  Value low; ///< i32
+  uint32_t high;
+
+  /// i64, advanced by `bytes`.
+  Value at(OpBuilder &b, Location loc, int64_t bytes) const {
+    Value word = low;
+    if (bytes)
+      word = arith::AddIOp::create(b, loc, word, fp4::constantI32(b, loc, bytes / 16));
+    Value wide = arith::ExtUIOp::create(b, loc, b.getI64Type(), word);
+    return arith::OrIOp::create(b, loc, wide, fp4::constantI64(b, loc, int64_t(high) << 32));
+  }
+};
+
+/// The start field for `tile` (!llvm.ptr<3>). Where this is stage s of a channel, the field of stage 0 does
+/// not change in the loop: fields add as addresses do, because stages end within shared memory.
+Value startOf(ImplicitLocOpBuilder &b, Value tile) {
+  auto field = [&](Value address) -> Value { return hw::descriptorStart(fp4::Int32(b, address)); };
+  auto pointer = tile.getDefiningOp<LLVM::IntToPtrOp>();
+  auto sum = pointer ? pointer.getArg().getDefiningOp<arith::AddIOp>() : arith::AddIOp();
+  auto offset = sum ? sum.getRhs().getDefiningOp<arith::MulIOp>() : arith::MulIOp();
+  APInt stride;
+  if (!offset || !matchPattern(offset.getRhs(), m_ConstantInt(&stride)) || stride.urem(16) != 0)
+    return field(LLVM::PtrToIntOp::create(b, b.getI32Type(), tile));
+  return fp4::Int32(b, field(sum.getLhs())) +
+         fp4::Int32(b, offset.getLhs()) * uint32_t(stride.getZExtValue() / 16);
 }
 
-/// `descriptor`, advanced by `bytes`: the low field counts 16-byte units and never carries, because
-/// shared memory ends below its range.
-Value advance(OpBuilder &b, Location loc, Value descriptor, int64_t bytes) {
-  if (bytes == 0)
-    return descriptor;
-  return arith::AddIOp::create(b, loc, descriptor, fp4::constantI64(b, loc, bytes / 16));
+/// `form`, which starts at address 0, made to start at `tile`.
+Descriptor descriptorAt(OpBuilder &b, Location loc, Value tile, const hw::SmemDescriptor &form) {
+  ImplicitLocOpBuilder builder(loc, b);
+  Value field = startOf(builder, tile);
+  uint64_t bits = form.encode();
+  Value low = arith::AddIOp::create(b, loc, field, fp4::constantI32(b, loc, int32_t(bits)));
+  return {low, uint32_t(bits >> 32)};
 }
 
 /// Byte offset in a K-major tile of the slice of matrix step `step`: within a panel slices are side
@@ -70,15 +94,16 @@ struct LowerCopyScales : fp4::PipePattern<fp4::pipe::CopyScalesOp> {
     FailureOr<Value> target = firstColumn(rewriter, op);
     if (failed(target))
       return failure();
-    Value source =
+    Descriptor source =
         descriptorAt(rewriter, loc, adaptor.getSource(), hw::SmemDescriptor::scaleFactorBlock());
     for (int64_t k = 0; k < columnBlocks; ++k)
       fp4::emitGuarded(rewriter, loc, k, adaptor.getBlocks(), [&] {
         for (int64_t row = 0; row < rowBlocks; ++row)
           copyBlock(rewriter, loc,
                     addColumns(rewriter, loc, *target, hw::scaleTileColumn(row, k, rowBlocks)),
-                    advance(rewriter, loc, source,
-                            hw::scaleBlockIndex(row, k, columnBlocks) * fp4::pipe::kScaleBlockBytes));
+                    source.at(rewriter, loc,
+                              hw::scaleBlockIndex(row, k, columnBlocks) *
+                                  fp4::pipe::kScaleBlockBytes));
       });
     rewriter.replaceOp(op, *target);
     return success();
@@ -139,8 +164,8 @@ struct LowerMma : OpConversionPattern<fp4::pipe::MmaOp> {
             group,
             blocksOf16 ? NVVM::Tcgen05MMABlockScale::BLOCK16 : NVVM::Tcgen05MMABlockScale::BLOCK32,
             NVVM::Tcgen05MMACollectorOp::DISCARD, operands.accumulator,
-            advance(rewriter, loc, operands.a, sliceOffset(op.getA().getType(), step)),
-            advance(rewriter, loc, operands.b, sliceOffset(op.getB().getType(), step)),
+            operands.a.at(rewriter, loc, sliceOffset(op.getA().getType(), step)),
+            operands.b.at(rewriter, loc, sliceOffset(op.getB().getType(), step)),
             fp4::constantI32(rewriter, loc, *form.encode()), accumulate,
             scaleAddress(rewriter, loc, adaptor.getAScales(), kBlock, 1),
             scaleAddress(rewriter, loc, operands.bScales, kBlock, rowBlocks));
@@ -172,7 +197,8 @@ private:
 
   /// What all steps share.
   struct Operands {
-    Value accumulator, a, b, bScales;
+    Value accumulator, bScales;
+    Descriptor a, b;
   };
 
   static Operands collect(OpBuilder &b, fp4::pipe::MmaOp op, OpAdaptor adaptor) {
@@ -217,9 +243,9 @@ struct LowerMmaBlockwise : OpConversionPattern<fp4::pipe::MmaBlockwiseOp> {
 
     hw::SwizzleMode swizzle = fp4::pipe::swizzleMode(a.getLayout());
     int64_t sliceBytes = fp4::pipe::kDenseMmaK * fp4::pipe::swizzleWidth(a.getLayout());
-    Value aTile = descriptorAt(rewriter, loc, adaptor.getA(),
+    Descriptor aTile = descriptorAt(rewriter, loc, adaptor.getA(),
                                hw::SmemDescriptor::mnMajorOperand(swizzle, a.getRows()));
-    Value bTile = descriptorAt(rewriter, loc, adaptor.getB(),
+    Descriptor bTile = descriptorAt(rewriter, loc, adaptor.getB(),
                                hw::SmemDescriptor::kMajorOperand(hw::SwizzleMode::B32));
     Value never = arith::ConstantIntOp::create(rewriter, loc, 0, 1);
     for (int64_t slice = 0; slice < op.getSlices(); ++slice)
@@ -228,7 +254,7 @@ struct LowerMmaBlockwise : OpConversionPattern<fp4::pipe::MmaBlockwiseOp> {
           NVVM::Tcgen05MMACollectorOp::DISCARD, /*aShift=*/false,
           fp4::tmemPointer(rewriter, loc,
                            addColumns(rewriter, loc, adaptor.getAccumulator(), slice * form.n)),
-          advance(rewriter, loc, aTile, slice * sliceBytes), bTile,
+          aTile.at(rewriter, loc, slice * sliceBytes), bTile.at(rewriter, loc, 0),
           fp4::constantI32(rewriter, loc, *bits), /*enableInputD=*/never, /*scaleInputD=*/Value(),
           /*disableOutputLane=*/Value());
     rewriter.eraseOp(op);

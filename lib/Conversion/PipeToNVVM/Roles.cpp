@@ -168,7 +168,10 @@ static void describeKernel(gpu::GPUFuncOp kernel, fp4::KernelState &state) {
   for (auto region : kernel.getOps<pipe::RoleRegionOp>()) {
     pipe::RoleAttr role = region.getRole();
     state.numThreads = std::max<int32_t>(state.numThreads, 32 * role.getEndWarp());
-    region.walk([&](pipe::EngineOpInterface op) { state.roles[op] = role; });
+    region.walk([&](Operation *op) {
+      if (isa<pipe::EngineOpInterface, pipe::ChannelOpInterface>(op))
+        state.roles[op] = role;
+    });
   }
   for (auto channel : kernel.getOps<pipe::ChannelOp>())
     if (fp4::isFilledOnce(channel))

@@ -17,9 +17,12 @@ gpu.func @load(%b: !map, %sf: !sf, %row: i32, %col: i32, %blocks: i32, %it: i32)
   pipe.role load warps 0 to 1 drives [tma] {
     // CHECK-DAG: %[[LAST:.*]] = llvm.mlir.constant(2 : i32)
     // A stage's tile: place plus stage times its bytes.
-    // CHECK: %[[TILE:.*]] = llvm.getelementptr inbounds %{{.*}}[%{{.*}}] : (!llvm.ptr<3>, i32) -> !llvm.ptr<3>, !llvm.array<24576 x i8>
-    // CHECK: %[[SPLACE:.*]] = llvm.getelementptr inbounds %{{.*}}[49152]
-    // CHECK: %[[STILE:.*]] = llvm.getelementptr inbounds %[[SPLACE]][%{{.*}}] : (!llvm.ptr<3>, i32) -> !llvm.ptr<3>, !llvm.array<2048 x i8>
+    // CHECK-DAG: %[[BYTES:.*]] = llvm.mlir.constant(24576 : i32)
+    // CHECK-DAG: %[[SPLACE:.*]] = llvm.mlir.constant(49152 : i32)
+    // CHECK: llvm.mul %{{.*}}, %[[BYTES]]
+    // CHECK: %[[TILE:.*]] = llvm.inttoptr %{{.*}} : i32 to !llvm.ptr<3>
+    // CHECK: llvm.add %{{.*}}, %[[SPLACE]]
+    // CHECK: %[[STILE:.*]] = llvm.inttoptr %{{.*}} : i32 to !llvm.ptr<3>
     %s, %sc = pipe.producer_acquire %ab[%it] : !ch
     // The map of packed fp4 counts bytes: column / 2 comes first.
     // CHECK: %[[FULL:.*]] = llvm.getelementptr inbounds %{{.*}} : (!llvm.ptr<3>, i32) -> !llvm.ptr<3>, !llvm.array<8 x i8>

@@ -20,17 +20,18 @@ gpu.func @nvfp4(%it: i32, %row: i32, %more: i1) kernel
   // version 1. The instruction descriptor: N 192, M 128, E2M1 times E2M1, UE4M3 scales.
   // CHECK-DAG: %[[C192:.*]] = llvm.mlir.constant(192 : i32)
   // CHECK-DAG: %[[C208:.*]] = llvm.mlir.constant(208 : i32)
-  // CHECK-DAG: %[[SDESC:.*]] = llvm.mlir.constant(70403103981568 : i64)
-  // CHECK-DAG: %[[DESC:.*]] = llvm.mlir.constant(4611756662049538048 : i64)
+  // CHECK-DAG: %[[SDESC:.*]] = llvm.mlir.constant(70403103916032 : i64)
+  // CHECK-DAG: %[[DESC:.*]] = llvm.mlir.constant(4611756662049472512 : i64)
   // CHECK-DAG: %[[IDESC:.*]] = llvm.mlir.constant(137364608 : i32)
   // CHECK-DAG: %[[TRUE:.*]] = llvm.mlir.constant(true) : i1
-  // CHECK-DAG: %[[I2:.*]] = llvm.mlir.constant(2 : i64)
-  // CHECK-DAG: %[[I32:.*]] = llvm.mlir.constant(32 : i64)
-  // CHECK-DAG: %[[I128:.*]] = llvm.mlir.constant(128 : i64)
+  // CHECK-DAG: %[[I2:.*]] = llvm.mlir.constant(2 : i32)
+  // CHECK-DAG: %[[I32:.*]] = llvm.mlir.constant(32 : i32)
+  // CHECK-DAG: %[[I128:.*]] = llvm.mlir.constant(128 : i32)
   // CHECK-DAG: %[[FIELD:.*]] = llvm.mlir.constant(16383 : i32)
   // CHECK-DAG: %[[C4:.*]] = llvm.mlir.constant(4 : i32)
   // CHECK-DAG: %[[C5:.*]] = llvm.mlir.constant(5 : i32)
   // CHECK-DAG: %[[C8:.*]] = llvm.mlir.constant(8 : i32)
+  // CHECK-DAG: %[[LOW:.*]] = llvm.mlir.constant(65536 : i32)
   %ab = pipe.channel from tma to tensor depth 2 payload [1024, 33792, 82944, 87040] barriers 95232 : !nv
   %accs = pipe.channel from tensor to threads(128) depth 1 payload [0] barriers 95264 : !pipe.channel<!pipe.tmem<128x192xf32>>
   pipe.role mma warps 0 to 1 drives [tensor, scale_copy] {
@@ -39,12 +40,16 @@ gpu.func @nvfp4(%it: i32, %row: i32, %more: i1) kernel
     // CHECK: %[[SFA:.*]] = llvm.add %[[TMEM:.*]], %[[C192]]
     // An address is 14 bits of units of 16 bytes: the rank of the block lies above.
     // CHECK: llvm.and %{{.*}}, %[[FIELD]]
-    // CHECK: %[[S0:.*]] = llvm.or %{{.*}}, %[[SDESC]]
+    // CHECK: %[[SLOW:.*]] = llvm.add %{{.*}}, %[[LOW]] : i32
+    // CHECK: %[[SWIDE:.*]] = llvm.zext %[[SLOW]]
+    // CHECK: %[[S0:.*]] = llvm.or %[[SWIDE]], %[[SDESC]]
     // CHECK: %[[T0:.*]] = llvm.inttoptr %[[SFA]]
     // CHECK: nvvm.tcgen05.cp %[[T0]], %[[S0]] {multicast = #nvvm.tcgen05_cp_multicast<warpx4>, shape = #nvvm.tcgen05_cp_shape<shape_32x128b>}
     // The next block: 512 bytes and 4 columns on.
     // CHECK: %[[A1:.*]] = llvm.add %[[SFA]], %[[C4]]
-    // CHECK: %[[S1:.*]] = llvm.add %[[S0]], %[[I32]]
+    // CHECK: %[[SLOW1:.*]] = llvm.add %[[SLOW]], %[[I32]]
+    // CHECK: %[[SWIDE1:.*]] = llvm.zext %[[SLOW1]]
+    // CHECK: %[[S1:.*]] = llvm.or %[[SWIDE1]], %[[SDESC]]
     // CHECK: %[[T1:.*]] = llvm.inttoptr %[[A1]]
     // CHECK: nvvm.tcgen05.cp %[[T1]], %[[S1]]
     // CHECK-COUNT-2: nvvm.tcgen05.cp
@@ -52,23 +57,35 @@ gpu.func @nvfp4(%it: i32, %row: i32, %more: i1) kernel
     // Eight blocks of SFB: (row block, k block) goes to column 8 k + 4 row, from behind the four
     // blocks of each row block before: 2048 bytes on for the second.
     // CHECK: %[[SFB:.*]] = llvm.add %[[TMEM]], %[[C208]]
-    // CHECK: %[[B0:.*]] = llvm.or %{{.*}}, %[[SDESC]]
+    // CHECK: %[[BLOW:.*]] = llvm.add %{{.*}}, %[[LOW]] : i32
+    // CHECK: %[[BWIDE:.*]] = llvm.zext %[[BLOW]]
+    // CHECK: %[[B0:.*]] = llvm.or %[[BWIDE]], %[[SDESC]]
     // CHECK: nvvm.tcgen05.cp %{{.*}}, %[[B0]]
-    // CHECK: %[[B1:.*]] = llvm.add %[[B0]], %[[I128]]
+    // CHECK: %[[BLOW1:.*]] = llvm.add %[[BLOW]], %[[I128]]
+    // CHECK: %[[BWIDE1:.*]] = llvm.zext %[[BLOW1]]
+    // CHECK: %[[B1:.*]] = llvm.or %[[BWIDE1]], %[[SDESC]]
     // CHECK: nvvm.tcgen05.cp %{{.*}}, %[[B1]]
     // CHECK-COUNT-6: nvvm.tcgen05.cp
     %tb = pipe.copy_scales %sbs at 208 : !nvb -> !pipe.tmem<256x16xf8E4M3FN, tiled_128x4>
-    // CHECK: %[[ADESC:.*]] = llvm.or %{{.*}}, %[[DESC]]
-    // CHECK: %[[BDESC:.*]] = llvm.or %{{.*}}, %[[DESC]]
+    // CHECK: %[[ALOW:.*]] = llvm.add %{{.*}}, %[[LOW]] : i32
+    // CHECK: %[[BLOW0:.*]] = llvm.add %{{.*}}, %[[LOW]] : i32
     // Rows of scales step a column every 32.
     // CHECK: %[[COLS:.*]] = llvm.lshr %[[ROW]], %[[C5]] : i32
     // CHECK: %[[SHIFTED:.*]] = llvm.add %[[SFB]], %[[COLS]]
+    // CHECK: %[[AWIDE:.*]] = llvm.zext %[[ALOW]]
+    // CHECK: %[[ADESC:.*]] = llvm.or %[[AWIDE]], %[[DESC]]
+    // CHECK: %[[BWIDE0:.*]] = llvm.zext %[[BLOW0]]
+    // CHECK: %[[BDESC:.*]] = llvm.or %[[BWIDE0]], %[[DESC]]
     // CHECK: %[[SA0:.*]] = llvm.inttoptr %[[SFA]]
     // CHECK: %[[SB0:.*]] = llvm.inttoptr %[[SHIFTED]]
     // CHECK: nvvm.tcgen05.mma.block_scale %{{.*}}, %[[ADESC]], %[[BDESC]], %[[IDESC]], %[[MORE]], %[[SA0]], %[[SB0]] {blockScale = #nvvm.tcgen05_mma_block_scale<block16>, ctaGroup = #nvvm.cta_group<cta_1>, kind = #nvvm.block_scale_kind<mxf4nvf4>}
     // Next step: 32 bytes on in both operands, one block on in the scales, and it accumulates.
-    // CHECK-DAG: %[[A2:.*]] = llvm.add %[[ADESC]], %[[I2]]
-    // CHECK-DAG: %[[B2:.*]] = llvm.add %[[BDESC]], %[[I2]]
+    // CHECK: %[[ALOW2:.*]] = llvm.add %[[ALOW]], %[[I2]]
+    // CHECK: %[[AWIDE2:.*]] = llvm.zext %[[ALOW2]]
+    // CHECK: %[[A2:.*]] = llvm.or %[[AWIDE2]], %[[DESC]]
+    // CHECK: %[[BLOW2:.*]] = llvm.add %[[BLOW0]], %[[I2]]
+    // CHECK: %[[BWIDE2:.*]] = llvm.zext %[[BLOW2]]
+    // CHECK: %[[B2:.*]] = llvm.or %[[BWIDE2]], %[[DESC]]
     // CHECK-DAG: llvm.add %[[SFA]], %[[C4]]
     // CHECK-DAG: llvm.add %[[SHIFTED]], %[[C8]]
     // CHECK: nvvm.tcgen05.mma.block_scale %{{.*}}, %[[A2]], %[[B2]], %[[IDESC]], %[[TRUE]],

@@ -18,7 +18,7 @@ gpu.func @load(%map: !map, %row: i32, %col: i32, %it: i32) kernel {
   %xs = pipe.channel from tma to tensor depth 2 payload [0] barriers 32768 : !xs
   pipe.role load warps 0 to 1 drives [tma] {
     // CHECK-DAG: %[[C64:.*]] = llvm.mlir.constant(64 : i32)
-    // CHECK: %[[TILE:.*]] = llvm.getelementptr inbounds %{{.*}}[%{{.*}}] : (!llvm.ptr<3>, i32) -> !llvm.ptr<3>, !llvm.array<16384 x i8>
+    // CHECK: %[[TILE:.*]] = llvm.inttoptr %{{.*}} : i32 to !llvm.ptr<3>
     %x = pipe.producer_acquire %xs[%it] : !xs
     // CHECK: nvvm.cp.async.bulk.tensor.shared.cluster.global %[[TILE]], %[[MAP]], %{{.*}}, box[%[[COL]], %[[ROW]]]
     // CHECK: %[[NEXT:.*]] = llvm.add %[[COL]], %[[C64]]
@@ -34,13 +34,13 @@ gpu.func @transform(%it: i32) kernel attributes {pipe.tmem_columns = 64 : i64, p
   // A: 128-byte swizzle (2 << 61), stride of 8 rows 1024 bytes (64 << 32), of a panel 8192 bytes (512 << 16),
   // version 1 (1 << 46). B: 32-byte swizzle (6 << 61), stride 256 (16 << 32), leading offset 16, not used. The
   // instruction: M 128, N 16, bf16 times bf16 with A transposed, fp32 sums.
-  // CHECK-DAG: %[[A:.*]] = llvm.mlir.constant(4611756662083026944 : i64)
-  // CHECK-DAG: %[[B:.*]] = llvm.mlir.constant(-4611615580963667968 : i64)
+  // CHECK-DAG: %[[A:.*]] = llvm.mlir.constant(4611756662049472512 : i64)
+  // CHECK-DAG: %[[B:.*]] = llvm.mlir.constant(-4611615580963733504 : i64)
   // CHECK-DAG: %[[IDESC:.*]] = llvm.mlir.constant(134513808 : i32)
   // CHECK-DAG: %[[FALSE:.*]] = llvm.mlir.constant(false) : i1
   // CHECK-DAG: %[[QUARTERS:.*]] = llvm.mlir.constant(1048592000 : i32)
   // CHECK-DAG: %[[C16:.*]] = llvm.mlir.constant(16 : i32)
-  // CHECK-DAG: %[[STEP:.*]] = llvm.mlir.constant(128 : i64)
+  // CHECK-DAG: %[[STEP:.*]] = llvm.mlir.constant(128 : i32)
   %xs = pipe.channel from tma to tensor depth 2 payload [0] barriers 33280 : !xs
   %hs = pipe.channel from threads(128) to tensor depth 1 payload [32768] barriers 33312 : !hs
   %accs = pipe.channel from tensor to threads(128) depth 1 payload [0] barriers 33328 : !accs
@@ -54,8 +54,10 @@ gpu.func @transform(%it: i32) kernel attributes {pipe.tmem_columns = 64 : i64, p
     // CHECK: nvvm.tcgen05.mma %{{.*}}, %[[ADESC]], %[[BDESC]], %[[IDESC]], %[[FALSE]] {{.*}}ctaGroup = #nvvm.cta_group<cta_1>, kind = #nvvm.tcgen05_mma_kind<f16>
     // CHECK: %[[D1:.*]] = llvm.add %{{.*}}, %[[C16]] : i32
     // CHECK: %[[P1:.*]] = llvm.inttoptr %[[D1]]
-    // CHECK: %[[A1:.*]] = llvm.add %[[ADESC]], %[[STEP]]
-    // CHECK: nvvm.tcgen05.mma %[[P1]], %[[A1]], %[[BDESC]], %[[IDESC]], %[[FALSE]]
+    // CHECK: %[[LOW1:.*]] = llvm.add %{{.*}}, %[[STEP]]
+    // CHECK: %[[WIDE1:.*]] = llvm.zext %[[LOW1]] : i32 to i64
+    // CHECK: %[[A1:.*]] = llvm.or %[[WIDE1]], %[[A]]
+    // CHECK: nvvm.tcgen05.mma %[[P1]], %[[A1]], %{{.*}}, %[[IDESC]], %[[FALSE]]
     // CHECK-COUNT-2: nvvm.tcgen05.mma
     // CHECK-NOT: nvvm.tcgen05.mma
     pipe.mma_blockwise %acc, %x, %h : !acc, !x, !h
