@@ -48,6 +48,7 @@ DELETIONS = {
     "bulk wait": r"cp\.async\.bulk\.wait_group[^;]*;",
     "wgmma": r"wgmma\.(?:fence|commit_group|wait_group)[^;]*;",
     "dependent launch": r"griddepcontrol\.\w+;",
+    "request for work": r"clusterlaunchcontrol\.try_cancel[^;]*;",
 }
 
 # What is weakened: the match becomes the text.
@@ -60,6 +61,7 @@ WEAKENINGS = {
     "scope narrowed": (r"(?:(?<=\.release)|(?<=\.acquire)|(?<=\.acq_rel)|(?<=\.relaxed))"
                        r"\.(?:cluster|gpu|sys)(?=\.)", ".cta"),
     "atomic narrowed": (r"(?:(?<=\batom)|(?<=\bred))(?=\.global)", ".relaxed.cta"),
+    "response to one block": (r"(?<=complete_tx::bytes)\.multicast::cluster::all", ""),
     "wait for reads only": (r"(?<=wait_group)(?=\s+\d)", ".read"),
 }
 

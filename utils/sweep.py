@@ -50,7 +50,11 @@ OTHERS = {**{f"pair_{n}": f"pair, tile = [256, {n}, 256]" for n in COLUMNS},
           **{f"pair_{m}x{n}": f"pair, cluster = [{m}, {n}]" for m, n in CLUSTERS if m > 1},
           "1x2_256": "cluster = [1, 2], tile = [128, 256, 256]",
           "shallow": "tile = [128, 64, 256], stages = 1, accumulators = 1",
-          "along_n": "schedule = #pipe.static_persistent<along_n>"}
+          "along_n": "schedule = #pipe.static_persistent<along_n>",
+          "taken_over": "schedule = #pipe.cluster_launch<along_m>",
+          "taken_over_pair": "pair, tile = [256, 64, 256], schedule = #pipe.cluster_launch<along_n depth 2>",
+          "taken_over_2x2": "cluster = [2, 2], tile = [128, 64, 256], "
+                            "schedule = #pipe.cluster_launch<panels<2> depth 1>"}
 STORES = {"tma": "store = tma",
           **{f"tma_{n}": f"store = tma, tile = [128, {n}, 256]" for n in (64, 96, 256)},
           **{f"direct_{n}": f"store = direct, tile = [128, {n}, 256]" for n in (192, 256)},

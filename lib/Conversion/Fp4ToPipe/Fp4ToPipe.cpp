@@ -310,13 +310,15 @@ private:
     values.push_back(pipe::GlobalViewOp::create(b, loc, countersType, counters));
   }
 
-  /// One block, or cluster, per output tile, at most as many as are resident, at least one so that
-  /// no rows are not an invalid launch.
+  /// One block, or cluster, per output tile, at least one so that no rows are not an invalid launch. They
+  /// are at most as many as are resident, except where blocks take over tiles of others.
   void launch(OpBuilder &b, Location loc, gpu::GPUFuncOp kernel, const MatmulShape &shape,
               const KernelPlan &plan, ValueRange arguments, Value rows) const {
     int64_t threads = cast<pipe::RolePlanAttr>(plan.roles).getNumThreads();
     int64_t resident = *plan.resident * target.multiprocessors;
     int64_t most = std::max<int64_t>(1, resident / (shape.clusterM * shape.clusterN));
+    if (cast<pipe::WorkScheduleAttrInterface>(plan.schedule).getRingDepth())
+      most = std::numeric_limits<int32_t>::max() / shape.clusterM; // as a grid may have along x
     auto constant = [&](int64_t value) -> Value {
       return arith::ConstantIndexOp::create(b, loc, value);
     };

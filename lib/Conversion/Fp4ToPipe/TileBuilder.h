@@ -53,6 +53,8 @@ protected:
     auto work = pipe::ForEachWorkOp::create(b, loc, numM, numN, schedule);
     mlir::OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(work.getBody());
+    if (schedule.getRingDepth())
+      pipe::RequestWorkOp::create(b, loc, mlir::Value());
     body(work.getM(), work.getN());
   }
 

@@ -72,6 +72,19 @@ Value fp4::addAndSynchronize(OpBuilder &b, Location loc, Value pointer, Value va
       .getRes();
 }
 
+std::pair<Value, Value> fp4::decodeResponse(OpBuilder &b, Location loc, Value low, Value high) {
+  Type word = b.getI32Type();
+  Type both = LLVM::LLVMStructType::getLiteral(b.getContext(), {word, word});
+  StringRef text = "{.reg .pred p;.reg .b128 q;mov.b128 q, {$2, $3};"
+                   "clusterlaunchcontrol.query_cancel.is_canceled.pred.b128 p, q;"
+                   "selp.b32 $0, 1, 0, p;mov.b32 $1, 0;"
+                   "@p clusterlaunchcontrol.query_cancel.get_first_ctaid::x.b32.b128 $1, q;}";
+  auto access = emit(b, loc, both, ValueRange{low, high}, text, "=r,=&r,l,l",
+                     /*hasSideEffects=*/false);
+  SmallVector<Value> fields = fieldsOf(b, loc, access.getRes(), 2);
+  return {fields[0], fields[1]};
+}
+
 SmallVector<Value> fp4::loadOnce(ImplicitLocOpBuilder &b, Value pointer) {
   SmallVector<Type> types(4, b.getI32Type());
   auto access = emit(

@@ -32,6 +32,12 @@ mlir::Value lop3Select(mlir::ImplicitLocOpBuilder &b, mlir::Value mask, mlir::Va
 mlir::Value addAndSynchronize(mlir::OpBuilder &, mlir::Location, mlir::Value pointer,
                               mlir::Value value);
 
+/// What a response of cluster launch control says (i64, low and high): whether there is a block to take over
+/// (i32, 0 or 1), and its index along x (i32), which is 0 without. LLVM takes the query of the index for one that may be
+/// executed at any time; PTX has it undefined where there is none.
+std::pair<mlir::Value, mlir::Value> decodeResponse(mlir::OpBuilder &, mlir::Location,
+                                                   mlir::Value low, mlir::Value high);
+
 /// Four words from global memory that nobody reads again; LLVM has no way to say so to NVPTX.
 llvm::SmallVector<mlir::Value> loadOnce(mlir::ImplicitLocOpBuilder &b, mlir::Value pointer);
 

@@ -1,6 +1,7 @@
 //===- Families.cpp - Which family an operation has, and what fits --------===//
 
 #include "Families.h"
+#include "RolePlans.h"
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -132,6 +133,11 @@ LogicalResult fp4::checkTiling(Operation *op, const KernelPlan &plan, const hw::
                                ArrayRef<pipe::Engine> engines, RoleRules rules) {
   if (!isa<pipe::WorkScheduleAttrInterface>(plan.schedule))
     return misfit(op, "schedule", "is a schedule such as #pipe.static_persistent<along_m>",
+                  spell(plan.schedule));
+  if (requestsWork(plan.schedule) && !llvm::is_contained(engines, pipe::Engine::WorkQueue))
+    return misfit(op, "schedule",
+                  "is one such as #pipe.static_persistent<along_m> in this family on " +
+                      StringRef(target.name),
                   spell(plan.schedule));
   auto roles = dyn_cast<pipe::RolePlanAttr>(plan.roles);
   if (!roles)

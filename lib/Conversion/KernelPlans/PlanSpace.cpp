@@ -122,6 +122,11 @@ void Neighbours::addSchedules() {
         other.schedule = pipe::StaticPersistentAttr::get(context, pipe::Raster(raster), width);
       });
   }
+  constexpr int64_t responses = 3; // as in an attribute that does not say
+  add("schedule", [&](KernelPlan &other) {
+    other.schedule =
+        pipe::ClusterLaunchAttr::get(context, pipe::Raster::AlongM, /*width=*/0, responses);
+  });
 }
 
 std::vector<PlanNeighbour> Neighbours::collect() {

@@ -272,7 +272,8 @@ static KernelPlan proposeProduct(Operation *op, const KernelPlan &wish,
   bool staging = chooseStaging(product, wish.orElse(plan), wish, size, tile, target);
   if (staging)
     plan.store = ResultStore::Tma;
-  plan.roles = tensorMemoryRoles(op->getContext(), staging);
+  bool requests = requestsWork(wish.schedule ? wish.schedule : plan.schedule);
+  plan.roles = tensorMemoryRoles(op->getContext(), staging, requests);
   plan.resident = 1;
   return plan;
 }
@@ -396,6 +397,8 @@ static LogicalResult checkProduct(Operation *op, const KernelPlan &plan,
   SmallVector<pipe::Engine> engines = {Tma, Tensor, ScaleCopy, Threads};
   if (plan.store == ResultStore::Tma)
     engines.push_back(BulkStore);
+  if (requestsWork(plan.schedule) && target.hasClusterLaunchControl)
+    engines.push_back(WorkQueue);
   return checkTiling(op, plan, target, engines);
 }
 

@@ -7,14 +7,22 @@ using namespace fp4::pipe;
 
 /// The epilogue has the first warps because a warp reaches the lanes of tensor memory of its index
 /// modulo 4.
-RolePlanAttr fp4::tensorMemoryRoles(MLIRContext *context, bool storesTiles) {
+RolePlanAttr fp4::tensorMemoryRoles(MLIRContext *context, bool storesTiles, bool requestsWork) {
   SmallVector<RoleAttr> roles = {
       RoleAttr::get(context, "load", 5, 6, {Engine::Tma}, 0),
       RoleAttr::get(context, "mma", 4, 5, {Engine::Tensor, Engine::ScaleCopy}, 0),
       RoleAttr::get(context, "epilogue", 0, 4, {Engine::Threads}, 0)};
   if (storesTiles)
     roles.push_back(RoleAttr::get(context, "store", 6, 7, {Engine::BulkStore}, 0));
+  int32_t next = storesTiles ? 7 : 6;
+  if (requestsWork)
+    roles.push_back(RoleAttr::get(context, "scheduler", next, next + 1, {Engine::WorkQueue}, 0));
   return RolePlanAttr::get(context, roles);
+}
+
+bool fp4::requestsWork(Attribute schedule) {
+  auto interface = dyn_cast_or_null<WorkScheduleAttrInterface>(schedule);
+  return interface && interface.getRingDepth() > 0;
 }
 
 /// What two warpgroups of fragments and two of the other roles make of the 128 registers for each

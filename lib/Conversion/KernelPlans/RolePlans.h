@@ -12,8 +12,12 @@ namespace fp4 {
 
 /// For accumulators in tensor memory: one warp loads, one issues matrix instructions and copies of
 /// scale factors, four read accumulators and store; with `storesTiles` another one issues the stores
-/// of what these leave in shared memory.
-pipe::RolePlanAttr tensorMemoryRoles(mlir::MLIRContext *context, bool storesTiles = false);
+/// of what these leave in shared memory, and with `requestsWork` another one asks for tiles.
+pipe::RolePlanAttr tensorMemoryRoles(mlir::MLIRContext *context, bool storesTiles = false,
+                                     bool requestsWork = false);
+
+/// Blocks that work by `schedule` ask for tiles while the kernel runs.
+bool requestsWork(mlir::Attribute schedule);
 
 /// For accumulators in registers: two warpgroups multiply and store; of a third, one warp loads, and
 /// three convert operand B.

@@ -83,21 +83,23 @@ static SmallVector<fp4::Int32> producerRanks(ImplicitLocOpBuilder &b, const fp4:
   return ranks;
 }
 
+void fp4::arriveAtBlock(OpBuilder &b, Location loc, Value barrier, Value rank) {
+  NVVM::MBarrierArriveOp::create(b, loc, TypeRange(), barrierOf(b, loc, barrier, rank),
+                                 /*count=*/Value(), NVVM::MemScopeKind::CLUSTER,
+                                 /*relaxed=*/false);
+}
+
 void fp4::arriveAtLeader(OpBuilder &builder, Location loc, const KernelState &state,
                          Value barrier) {
   ImplicitLocOpBuilder b(loc, builder);
-  Value remote = barrierOf(b, loc, barrier, hw::pairLeader(rankOf(b, state)));
-  NVVM::MBarrierArriveOp::create(b, TypeRange(), remote, /*count=*/Value(),
-                                 NVVM::MemScopeKind::CLUSTER, /*relaxed=*/false);
+  arriveAtBlock(b, loc, barrier, hw::pairLeader(rankOf(b, state)));
 }
 
 void fp4::arriveAtProducers(OpBuilder &builder, Location loc, const KernelState &state,
                             const pipe::ChannelSharing &sharing, Value barrier) {
   ImplicitLocOpBuilder b(loc, builder);
   for (fp4::Int32 rank : producerRanks(b, state, sharing))
-    NVVM::MBarrierArriveOp::create(b, TypeRange(), barrierOf(b, loc, barrier, rank),
-                                   /*count=*/Value(), NVVM::MemScopeKind::CLUSTER,
-                                   /*relaxed=*/false);
+    arriveAtBlock(b, loc, barrier, rank);
 }
 
 void fp4::emitKernelBarrier(OpBuilder &b, Location loc, const KernelState &state) {

@@ -49,13 +49,17 @@ struct ConvertPipeToNVVM : fp4::impl::ConvertPipeToNVVMBase<ConvertPipeToNVVM> {
 
   /// Every tile has a place: nothing of the sequential or specialized form is left.
   LogicalResult checkForm(gpu::GPUFuncOp kernel) {
-    WalkResult result = kernel.walk([](Operation *op) {
+    WalkResult result = kernel.walk([&](Operation *op) {
       bool placed =
           llvm::TypeSwitch<Operation *, bool>(op)
               .Case([](fp4::pipe::AccumulatorOp) { return false; })
               .Case([](fp4::pipe::ChannelOp channel) { return channel.isPipelined(); })
               .Case([](fp4::pipe::StageFillerOpInterface op) { return bool(op.getSlot()); })
               .Case([](fp4::pipe::TmemTileOpInterface op) { return bool(op.getFirstColumn()); })
+              .Case([&](fp4::pipe::ForEachWorkOp work) {
+                bool asks = work.getSchedule().getRingDepth() > 0;
+                return !asks || kernel->hasAttr(fp4::pipe::PipeDialect::kWorkRingAttr);
+              })
               .Default(true);
       if (placed)
         return WalkResult::advance();
@@ -155,6 +159,7 @@ struct ConvertPipeToNVVM : fp4::impl::ConvertPipeToNVVMBase<ConvertPipeToNVVM> {
     fp4::populatePromotionPatterns(converter, patterns, state);
     fp4::populateWarpProductPatterns(converter, patterns, state);
     fp4::populateQuantizePatterns(converter, patterns, state);
+    fp4::populateWorkPatterns(converter, patterns, state);
     fp4::populateEpiloguePatterns(converter, patterns, state);
     fp4::populateResultPatterns(converter, patterns, state);
     fp4::populateStagedStorePatterns(converter, patterns, state);

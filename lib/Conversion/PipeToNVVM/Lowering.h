@@ -50,9 +50,10 @@ struct KernelState {
   llvm::SmallPtrSet<mlir::Operation *, 4> continuedProducts; ///< see findContinuedProducts
   llvm::SmallPtrSet<mlir::Operation *, 4> fencedReleases; ///< see findFencedReleases
   llvm::DenseMap<mlir::Operation *, pipe::Engine> releases; ///< what completes each release
+  int64_t workRing = 0, workDepth = 0; ///< place of the responses to requests for work; their number
   bool splitsWarps = false; ///< threads store segments behind guards of their own
-  /// Around each op that an engine executes, or that uses a channel. Roles may be lowered before the
-  /// ops in them.
+  /// Around each op that an engine executes, that uses a channel, or that takes work. Roles may be
+  /// lowered before the ops in them.
   llvm::DenseMap<mlir::Operation *, pipe::RoleAttr> roles;
 
   mlir::NVVM::CTAGroupKind ctaGroup() const {
@@ -102,6 +103,8 @@ void populateStagedStorePatterns(const mlir::TypeConverter &, mlir::RewritePatte
                                  const KernelState &);
 void populateJoinPatterns(const mlir::TypeConverter &, mlir::RewritePatternSet &,
                           const KernelState &);
+void populateWorkPatterns(const mlir::TypeConverter &, mlir::RewritePatternSet &,
+                          const KernelState &);
 void populateEpiloguePatterns(const mlir::TypeConverter &, mlir::RewritePatternSet &,
                               const KernelState &);
 
@@ -117,6 +120,9 @@ void findFencedReleases(mlir::gpu::GPUFuncOp kernel, KernelState &state);
 
 /// Collects the products that another product of the same B follows, which waits for both.
 void findContinuedProducts(mlir::gpu::GPUFuncOp kernel, KernelState &state);
+
+/// Initializes the barriers of the ring of responses to requests for work; false where there is none.
+bool initializeWorkRing(mlir::OpBuilder &, mlir::gpu::GPUFuncOp kernel, const KernelState &state);
 
 /// Inserts the prologue and the teardown of `kernel` and returns its state.
 KernelState emitPrologue(mlir::gpu::GPUFuncOp kernel);
@@ -206,6 +212,8 @@ mlir::Value producersMask(mlir::OpBuilder &, mlir::Location, const KernelState &
 /// The leader's `barrier`, as an operand of a copy.
 mlir::Value leaderBarrier(mlir::OpBuilder &, mlir::Location, const KernelState &state,
                           mlir::Value barrier);
+/// This thread arrives at `barrier` of the block of rank `rank`.
+void arriveAtBlock(mlir::OpBuilder &, mlir::Location, mlir::Value barrier, mlir::Value rank);
 /// This thread arrives at `barrier` of the leader, or of all producers that wait for its block.
 void arriveAtLeader(mlir::OpBuilder &, mlir::Location, const KernelState &state,
                     mlir::Value barrier);

@@ -86,7 +86,7 @@ void initializeBlock(OpBuilder &b, gpu::GPUFuncOp kernel, const fp4::KernelState
                                NVVM::CacheEvictionPriorityAttr(), map, /*predicate=*/Value(),
                                /*tensormap=*/true, /*uniform=*/false, /*in_param_space=*/true);
     }
-  bool any = false;
+  bool any = fp4::initializeWorkRing(b, kernel, state);
   for (auto channel : kernel.getOps<fp4::pipe::ChannelOp>()) {
     initializeBarriers(b, channel, state);
     any = true;
@@ -169,7 +169,7 @@ static void describeKernel(gpu::GPUFuncOp kernel, fp4::KernelState &state) {
     pipe::RoleAttr role = region.getRole();
     state.numThreads = std::max<int32_t>(state.numThreads, 32 * role.getEndWarp());
     region.walk([&](Operation *op) {
-      if (isa<pipe::EngineOpInterface, pipe::ChannelOpInterface>(op))
+      if (isa<pipe::EngineOpInterface, pipe::ChannelOpInterface, pipe::NextWorkOp>(op))
         state.roles[op] = role;
     });
   }
@@ -192,6 +192,10 @@ static void describeKernel(gpu::GPUFuncOp kernel, fp4::KernelState &state) {
     if (channel.isCluster())
       state.sharing[channel] = pipe::sharingOf(channel, state.pairs);
   state.tmemColumns = integerAttr(kernel, PipeDialect::kTmemColumnsAttr);
+  if (auto ring = kernel->getAttrOfType<DenseI64ArrayAttr>(PipeDialect::kWorkRingAttr)) {
+    state.workRing = ring[0];
+    state.workDepth = ring[1];
+  }
 }
 
 /// The place of a block follows from its rank. ptxas would compute %cluster_ctaid from the sizes that
