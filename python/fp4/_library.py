@@ -154,6 +154,9 @@ def library() -> Any:
         raise ImportError(f"cannot load '{PATH}': {error}\nnote: libfp4.so needs libMLIR.so and "
                           "libLLVM.so of LLVM 22; libfp4rt.so runs libraries without "
                           "them") from error
+    if not hasattr(loaded, "fp4_version"):
+        raise ImportError(f"'{PATH}' is neither libfp4.so nor libfp4rt.so: it has no function "
+                          "fp4_version\nnote: unset FP4_LIBRARY, or name one of the two")
     check = _check(loaded)
     for name, arguments in _CHECKED.items():
         if (function := getattr(loaded, name, None)) is not None:

@@ -10,6 +10,7 @@ CPU tensors run in the simulator, CUDA tensors on their device's current stream.
 the operations; `import fp4` does not import this package, because it imports torch.
 """
 
+from . import requirement  # noqa: F401 (first: it says what is wrong with torch)
 from .buffers import ScaledBuffers
 from .convert import quantize_
 from .drop_in import scaled_mm

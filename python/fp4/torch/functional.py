@@ -56,6 +56,7 @@ def quantize(x: torch.Tensor, *, format: str = "nvfp4", recipe: str = "",
         _check_transpose(shape[1], format, per_row or (amax is not None and amax.dim() == 1))
     else:
         _check_columns(rows, format)
+    _check_devices(x=x, amax=amax, rng=rng)
     number = amax_for(rows, format, recipe, amax, per_row)
     data, scales = _ops.quantize(rows, number, _rng_for(rows, rounding, rng), format, recipe,
                                  layout, square, transpose, None)
@@ -152,10 +153,21 @@ def linear(x: Scaled, weight: Scaled, bias: torch.Tensor | None = None,
         raise UsageError(f"K must be a multiple of {x.block}, but got {x.shape[1]}")
     _check_alpha(x, weight)
     check_bias(bias, weight.shape[0])
+    _check_devices(x=x, weight=weight, bias=bias)
     result: torch.Tensor = _ops.scaled_mm(
         _typed(x.data), _typed(x.scales, x), x.amax, _typed(weight.data),
         _typed(weight.scales, weight), weight.amax, bias, x.format, x.recipe, weight.recipe, dtype)
     return result
+
+
+def _check_devices(**operands: torch.Tensor | Scaled | None) -> None:
+    """Nothing is moved: all operands are on the device of the first."""
+    given = {name: value.device for name, value in operands.items() if value is not None}
+    first, device = next(iter(given.items()))
+    for name, other in given.items():
+        if other != device:
+            raise UsageError(f"'{first}' and '{name}' must be on one device, but are on {device} "
+                             f"and {other}", "move one of them with .to(device)")
 
 
 def _check_alpha(x: Scaled, weight: Scaled) -> None:
