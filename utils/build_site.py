@@ -5,7 +5,8 @@
 
 The documents lie beside the code that they are about and link to it. This script stages them in
 build/site-source, in the same folders, with the files that they link to; a link to a folder becomes its
-name. Descriptions of operations and passes are added where `ninja mlir-doc` wrote them (--build).
+name. Descriptions of operations and passes are added where `ninja mlir-doc` wrote them (--build), and
+plots of all measurements in the documents (plot_benchmarks.py).
 """
 import argparse
 import importlib.util
@@ -56,6 +57,8 @@ def main():
         stage(name, ROOT / name, staged)
     for page in sorted((options.build / "docs").glob("**/*.md")):
         stage(f"generated/{page.name}", page, staged)
+    plots = ROOT / "utils" / "plot_benchmarks.py"
+    subprocess.run([sys.executable, plots, staged / "generated"], check=True)
     sys.exit(subprocess.run([sys.executable, "-m", "mkdocs", "build", "--strict"], cwd=ROOT).returncode)
 
 
