@@ -162,12 +162,17 @@ def linear(x: Scaled, weight: Scaled, bias: torch.Tensor | None = None,
 
 def _check_devices(**operands: torch.Tensor | Scaled | None) -> None:
     """Nothing is moved: all operands are on the device of the first."""
-    given = {name: value.device for name, value in operands.items() if value is not None}
-    first, device = next(iter(given.items()))
-    for name, other in given.items():
-        if other != device:
+    if torch.compiler.is_compiling():
+        return
+    first, device = "", None
+    for name, value in operands.items():
+        if value is None:
+            continue
+        if device is None:
+            first, device = name, value.device
+        elif value.device != device:
             raise UsageError(f"'{first}' and '{name}' must be on one device, but are on {device} "
-                             f"and {other}", "move one of them with .to(device)")
+                             f"and {value.device}", "move one of them with .to(device)")
 
 
 def _check_alpha(x: Scaled, weight: Scaled) -> None:
