@@ -164,7 +164,8 @@ def _check_devices(**operands: torch.Tensor | Scaled | None) -> None:
     """Nothing is moved: all operands are on the device of the first."""
     if torch.compiler.is_compiling():
         return
-    first, device = "", None
+    first = ""
+    device: torch.device | None = None
     for name, value in operands.items():
         if value is None:
             continue
