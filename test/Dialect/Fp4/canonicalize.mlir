@@ -252,3 +252,50 @@ func.func @transposed_rows(%x: tensor<64x32xbf16>)
       : (tensor<32x64xbf16>) -> (tensor<32x64xf8E4M3FN>, tensor<32x2xf8E8M0FNU>)
   return %q, %s, %p, %r : tensor<32x64xf4E2M1FN>, tensor<32x4xf8E4M3FN>, tensor<32x64xf8E4M3FN>, tensor<32x2xf8E8M0FNU>
 }
+
+// -----
+
+!e = tensor<64x128xf4E2M1FN>
+!s = tensor<64x8xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+// A dual product keeps an alpha of 1 beside another one; a single product does not.
+// CHECK-LABEL: func @dual_alphas
+// CHECK:         fp4.blockscaled_matmul {{.*}} alpha %{{.*}} with {{.*}} alpha2 %
+// CHECK:         fp4.blockscaled_matmul
+// CHECK-NOT:     alpha
+// CHECK:         return
+func.func @dual_alphas(%a: !e, %s: !s, %f: tensor<f32>) -> (tensor<64x64xf32>, tensor<64x64xf32>) {
+  %one = arith.constant dense<1.0> : tensor<f32>
+  %0 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s alpha %one with %a scaled %s alpha2 %f epilogue() {
+  ^bb0(%x: f32, %z: f32):
+    %y = arith.mulf %x, %z : f32
+    fp4.yield %y : f32
+  } {format = #fp4.format<nvfp4>} : (!e, !s, !e, !s, tensor<f32>, !e, !s, tensor<f32>) -> tensor<64x64xf32>
+  %1 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s alpha %one {format = #fp4.format<nvfp4>}
+      : (!e, !s, !e, !s, tensor<f32>) -> tensor<64x64xf32>
+  return %0, %1 : tensor<64x64xf32>, tensor<64x64xf32>
+}
+
+// -----
+
+// Formats, and plans, that only rowwise outputs have keep the transposed matrix.
+// CHECK-LABEL: func @rowwise_only
+// CHECK-SAME:    %[[X:.*]]: tensor<128x128xbf16>
+// CHECK:         %[[T:.*]] = linalg.transpose
+// CHECK:         fp4.quantize %[[T]] {format = #fp4.format<fp8_block128>
+// CHECK:         fp4.quantize %[[T]] {block = array<i64: 128, 128>, format = #fp4.format<fp8_block128>
+// CHECK:         fp4.quantize %[[T]] amax %{{.*}} #fp4.plan<stream_blocks, threads = 128>
+// CHECK:         fp4.quantize %[[X]] amax %{{.*}} #fp4.plan<tile_quantize, threads = 128>
+func.func @rowwise_only(%x: tensor<128x128xbf16>, %a: tensor<f32>)
+    -> (tensor<128x1xf32>, tensor<1x1xf32>, tensor<128x8xf8E4M3FN>, tensor<128x8xf8E4M3FN>) {
+  %e = tensor.empty() : tensor<128x128xbf16>
+  %t = linalg.transpose ins(%x : tensor<128x128xbf16>) outs(%e : tensor<128x128xbf16>) permutation = [1, 0]
+  %q0, %s0 = fp4.quantize %t {format = #fp4.format<fp8_block128>, recipe = #fp4.recipe<fp8_deepgemm>}
+      : (tensor<128x128xbf16>) -> (tensor<128x128xf8E4M3FN>, tensor<128x1xf32>)
+  %q1, %s1 = fp4.quantize %t {format = #fp4.format<fp8_block128>, block = array<i64: 128, 128>, recipe = #fp4.recipe<fp8_deepgemm>}
+      : (tensor<128x128xbf16>) -> (tensor<128x128xf8E4M3FN>, tensor<1x1xf32>)
+  %q2, %s2 = fp4.quantize %t amax %a {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, fp4.plan = #fp4.plan<stream_blocks, threads = 128>}
+      : (tensor<128x128xbf16>, tensor<f32>) -> (tensor<128x128xf4E2M1FN>, tensor<128x8xf8E4M3FN>)
+  %q3, %s3 = fp4.quantize %t amax %a {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, fp4.plan = #fp4.plan<tile_quantize, threads = 128>}
+      : (tensor<128x128xbf16>, tensor<f32>) -> (tensor<128x128xf4E2M1FN>, tensor<128x8xf8E4M3FN>)
+  return %s0, %s1, %s2, %s3 : tensor<128x1xf32>, tensor<1x1xf32>, tensor<128x8xf8E4M3FN>, tensor<128x8xf8E4M3FN>
+}

@@ -318,3 +318,30 @@ func.func @planned_layout(%x: tensor<32x32xbf16>, %a: tensor<f32>) -> tensor<32x
   %t = fp4.swizzle_scales %q#1 {fp4.plan = #fp4.plan<stream_items>} : tensor<32x2xf8E4M3FN> -> tensor<32x2xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
   return %t : tensor<32x2xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 }
+
+// -----
+
+// Format fp8_block128 has one product, which gives its elements, and quantizers without a transform.
+#m = affine_map<(i, j) -> (i, j)>
+!e = tensor<128x128xf8E4M3FN>
+func.func @fp8(%x: tensor<128x256xbf16>, %a: !e, %s: tensor<128x1xf32>, %b: !e, %u: tensor<1x1xf32>) -> tensor<128x128xf32> {
+  %t = fp4.hadamard %x {size = 16 : i64, dimension = 1 : i64} : tensor<128x256xbf16> -> tensor<128x256xbf16>
+  // CHECK: :[[@LINE+1]]:{{.*}}remark: [Missed] hadamard+quantize | Category:fp4-fuse | Reason="quantizers of format fp8_block128 do not transform their input"
+  %q:2 = fp4.quantize %t {format = #fp4.format<fp8_block128>, recipe = #fp4.recipe<fp8_deepgemm>}
+      : (tensor<128x256xbf16>) -> (tensor<128x256xf8E4M3FN>, tensor<128x2xf32>)
+  %p = fp4.blockscaled_matmul %a scaled %s, %b scaled %u {format = #fp4.format<fp8_block128>}
+      : (!e, tensor<128x1xf32>, !e, tensor<1x1xf32>) -> tensor<128x128xf32>
+  %r = fp4.blockscaled_matmul %a scaled %s, %a scaled %u {format = #fp4.format<fp8_block128>}
+      : (!e, tensor<128x1xf32>, !e, tensor<1x1xf32>) -> tensor<128x128xf32>
+  %i = tensor.empty() : tensor<128x128xf32>
+  // CHECK: :[[@LINE+2]]:{{.*}}remark: [Missed] product+product | Category:fp4-fuse | Reason="products of format fp8_block128 are single"
+  // CHECK: remark: [Passed] product+elementwise
+  %y = linalg.generic {indexing_maps = [#m, #m, #m], iterator_types = ["parallel", "parallel"]} ins(%p, %r : tensor<128x128xf32>, tensor<128x128xf32>) outs(%i : tensor<128x128xf32>) {
+  ^bb0(%f: f32, %g: f32, %o: f32):
+    %h = arith.mulf %f, %g : f32
+    linalg.yield %h : f32
+  } -> tensor<128x128xf32>
+  // CHECK: :[[@LINE+1]]:{{.*}}remark: [Missed] product+amax | Category:fp4-fuse | Reason="products of format fp8_block128 give their elements alone"
+  %z = fp4.amax %y : tensor<128x128xf32> -> tensor<f32>
+  return %y : tensor<128x128xf32>
+}

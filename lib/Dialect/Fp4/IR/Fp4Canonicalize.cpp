@@ -92,6 +92,8 @@ struct DropUnitAlpha : OpRewritePattern<BlockScaledMatmulOp> {
 
   LogicalResult matchAndRewrite(BlockScaledMatmulOp op, PatternRewriter &rewriter) const override {
     DenseFPElementsAttr alpha;
+    if (op.isDual())
+      return rewriter.notifyMatchFailure(op, "both products have an alpha or none has");
     if (!op.getAlpha() || !matchPattern(op.getAlpha(), m_Constant(&alpha)))
       return rewriter.notifyMatchFailure(op, "there is no constant alpha");
     if (!alpha.isSplat() || !alpha.getSplatValue<APFloat>().isExactlyValue(1.0))
@@ -146,6 +148,11 @@ struct QuantizeTransposed : OpRewritePattern<QuantizeOp> {
     Value source = transposedOf(op.getInput());
     if (!source || op.getGroups() || op.getRounding() == Rounding::Stochastic)
       return rewriter.notifyMatchFailure(op, "the other orientation is not the same");
+    if (op.hasF32Scales())
+      return rewriter.notifyMatchFailure(op, "the format has rowwise outputs only");
+    auto plan = op->getAttrOfType<PlanAttr>(Fp4Dialect::kPlanAttr);
+    if (plan && plan.getFamily() == KernelFamily::StreamBlocks)
+      return rewriter.notifyMatchFailure(op, "only rowwise outputs have the kernel of its plan");
     bool both = op.getOutputs() == Outputs::Both;
     Outputs other = both               ? Outputs::Both
                     : op.hasRowwise() ? Outputs::Columnwise

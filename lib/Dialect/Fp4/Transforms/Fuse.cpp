@@ -88,6 +88,8 @@ Reason whyNotAbsorb(HadamardOp transform, Operation *use) {
   auto quantize = dyn_cast<QuantizeOp>(use);
   if (!quantize)
     return nameOf(use) + " reads the transformed tensor from memory";
+  if (quantize.hasF32Scales())
+    return "quantizers of format fp8_block128 do not transform their input";
   if (quantize.getOutputs() == Outputs::Both)
     return "the quantizer writes both orientations, and the transform runs along the blocks of one";
   if (quantize.hasSquareBlocks())

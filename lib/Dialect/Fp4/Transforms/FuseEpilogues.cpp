@@ -71,6 +71,8 @@ std::string whyNotDual(linalg::GenericOp op, BlockScaledMatmulOp x, BlockScaledM
     return "the products have no common lhs";
   if (x.hasFloatLhs())
     return "the lhs has no scales";
+  if (x.hasF32Scales() || y.hasF32Scales())
+    return "products of format fp8_block128 are single";
   if (x.getFormat() != y.getFormat() || x.getFormatOfRhs() != y.getFormatOfRhs() ||
       x.getRhs().getType() != y.getRhs().getType())
     return "the products differ in their format, or in the type of their rhs";
