@@ -4,6 +4,8 @@
 //
 //   nested modules     nobody looks into them
 //   poison, constants  canonicalization forgets where they were written
+//   empty tensors      canonicalization forgets them too, and devices have no empty buffers
+//   names              what a manifest cannot quote
 //   scale layouts      upstream operations take encodings for comments: tensor.cast changes them
 //
 //===----------------------------------------------------------------------===//
@@ -17,6 +19,8 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/UB/IR/UBOps.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/JSON.h"
 
 namespace fp4 {
 #define GEN_PASS_DEF_CHECKPROGRAM
@@ -66,7 +70,44 @@ LogicalResult checkLayouts(Operation *op) {
   return diagnostic;
 }
 
+bool isEmpty(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  return tensor && llvm::is_contained(tensor.getShape(), 0);
+}
+
+LogicalResult checkFunction(func::FuncOp function) {
+  if (!llvm::json::isUTF8(function.getName())) {
+    std::string name;
+    llvm::raw_string_ostream stream(name);
+    llvm::printEscapedString(function.getName(), stream);
+    return function.emitOpError("must have a name of UTF-8 text, but got '") << name << "'";
+  }
+  for (auto [number, type] : llvm::enumerate(function.getArgumentTypes()))
+    if (isEmpty(type)) {
+      InFlightDiagnostic diagnostic =
+          function.emitOpError("argument ") << number << " must have elements, but got " << type;
+      diagnostic.attachNote() << "devices have no empty buffers";
+      return diagnostic;
+    }
+  return success();
+}
+
+/// What an operation of this dialect reads or gives has elements.
+LogicalResult checkElements(Operation *op) {
+  for (Type type : llvm::concat<Type>(llvm::to_vector(op->getOperandTypes()),
+                                      llvm::to_vector(op->getResultTypes())))
+    if (isEmpty(type)) {
+      InFlightDiagnostic diagnostic =
+          op->emitOpError("must read and give tensors with elements, but got ") << type;
+      diagnostic.attachNote() << "devices have no empty buffers; leave the operation out";
+      return diagnostic;
+    }
+  return success();
+}
+
 LogicalResult check(Operation *op) {
+  if (auto function = dyn_cast<func::FuncOp>(op))
+    return checkFunction(function);
   if (auto nested = dyn_cast<ModuleOp>(op)) {
     InFlightDiagnostic diagnostic = nested.emitError(
         "a program must be one module, but got a module inside of another");
@@ -83,6 +124,8 @@ LogicalResult check(Operation *op) {
       failed(fp4::verifyConstant(cast<ElementsAttr>(constant.getValue()),
                                  [&] { return op->emitOpError(); })))
     return failure();
+  if (isa_and_present<fp4::Fp4Dialect>(op->getDialect()))
+    return checkElements(op);
   return op->getDialect() ? checkLayouts(op) : success();
 }
 

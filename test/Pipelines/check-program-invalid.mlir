@@ -103,3 +103,41 @@ module @inner {
     return
   }
 }
+
+// -----
+
+func.func @rows(%x: tensor<64x32xbf16>) -> tensor<f32> {
+  %y = tensor.extract_slice %x[0, 0] [1, 32] [1, 1] : tensor<64x32xbf16> to tensor<1x32xbf16>
+  %a = fp4.amax %y : tensor<1x32xbf16> -> tensor<f32>
+  return %a : tensor<f32>
+}
+func.func @no_rows(%x: tensor<64x32xbf16>) -> tensor<f32> {
+  %y = tensor.extract_slice %x[0, 0] [0, 32] [1, 1] : tensor<64x32xbf16> to tensor<0x32xbf16>
+  // expected-error @+2 {{'fp4.amax' op must read and give tensors with elements, but got 'tensor<0x32xbf16>'}}
+  // expected-note @+1 {{devices have no empty buffers; leave the operation out}}
+  %a = fp4.amax %y : tensor<0x32xbf16> -> tensor<f32>
+  return %a : tensor<f32>
+}
+
+// -----
+
+func.func private @deep(tensor<128x64xf4E2M1FN>)
+// expected-error @+2 {{'func.func' op argument 0 must have elements, but got 'tensor<128x0xf4E2M1FN>'}}
+// expected-note @+1 {{devices have no empty buffers}}
+func.func private @no_depth(tensor<128x0xf4E2M1FN>)
+
+// -----
+
+func.func private @"f\C3\BC"()
+// expected-error @+1 {{'func.func' op must have a name of UTF-8 text, but got 'f\FF'}}
+func.func private @"f\FF"()
+
+// -----
+
+func.func @constants() -> (tensor<4x4xf32>, tensor<200000x80000xf32>) {
+  %0 = arith.constant dense<1.0> : tensor<4x4xf32>
+  // expected-error @+2 {{'arith.constant' op must have at most 2147483648 bytes, but got 'tensor<200000x80000xf32>'}}
+  // expected-note @+1 {{make the tensor an argument}}
+  %1 = arith.constant dense<1.0> : tensor<200000x80000xf32>
+  return %0, %1 : tensor<4x4xf32>, tensor<200000x80000xf32>
+}

@@ -37,7 +37,17 @@ static std::optional<ArrayRef<char>> rawBytes(ElementsAttr value) {
 }
 
 static bool hasBuffer(RankedTensorType type) {
-  return type && fp4::userBufferType(type) && type.getNumElements() != 0;
+  return type && fp4::userBufferType(type) && !llvm::is_contained(type.getShape(), 0);
+}
+
+/// Bytes of a constant, which a program holds several times while it is compiled.
+static constexpr uint64_t kMaxConstantBytes = uint64_t(1) << 31;
+
+static bool fits(RankedTensorType type) {
+  uint64_t bytes = elementBytes(type);
+  for (int64_t extent : type.getShape())
+    bytes = llvm::SaturatingMultiply(bytes, uint64_t(extent));
+  return bytes <= kMaxConstantBytes;
 }
 
 static bool isWhole(ElementsAttr value, RankedTensorType type, ArrayRef<char> bytes) {
@@ -49,7 +59,7 @@ static bool isWhole(ElementsAttr value, RankedTensorType type, ArrayRef<char> by
 bool fp4::hasConstantBytes(ElementsAttr value) {
   auto type = dyn_cast<RankedTensorType>(value.getType());
   std::optional<ArrayRef<char>> bytes = rawBytes(value);
-  return hasBuffer(type) && bytes && isWhole(value, type, *bytes);
+  return hasBuffer(type) && fits(type) && bytes && isWhole(value, type, *bytes);
 }
 
 LogicalResult fp4::verifyConstant(ElementsAttr value, function_ref<InFlightDiagnostic()> emitError) {
@@ -61,6 +71,9 @@ LogicalResult fp4::verifyConstant(ElementsAttr value, function_ref<InFlightDiagn
     diagnostic << "must be a tensor with a device buffer, but got " << value.getType();
     diagnostic.attachNote() << "buffers exist for bf16, f16, f32, i64, f4E2M1FN, f8E4M3FN and "
                                "f8E8M0FNU, and none for tensors without elements";
+  } else if (!fits(type)) {
+    diagnostic << "must have at most " << kMaxConstantBytes << " bytes, but got " << type;
+    diagnostic.attachNote() << "make the tensor an argument";
   } else if (std::optional<ArrayRef<char>> bytes = rawBytes(value)) {
     diagnostic << "must have a blob of " << type.getNumElements() * elementBytes(type)
                << " bytes for " << type << ", but got " << bytes->size();
