@@ -169,7 +169,8 @@ ProductTile fp4::cheapestTile(llvm::ArrayRef<ProductTile> candidates, const Matm
 static int64_t evenPanel(double width, int64_t columns) {
   int64_t best = std::clamp<int64_t>(std::llround(width), 1, columns);
   double least = width / 4;
-  for (int64_t divisor = 1; divisor <= columns; ++divisor)
+  auto most = std::min(columns, int64_t(std::ceil(width + least)));
+  for (int64_t divisor = 1; divisor <= most; ++divisor)
     if (double off = std::abs(double(divisor) - width); columns % divisor == 0 && off <= least) {
       best = divisor;
       least = off;

@@ -5,6 +5,7 @@
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace fp4;
@@ -18,6 +19,9 @@ bool fp4::transformsOnTensorCore(QuantizeOp op) {
 }
 
 using Families = SmallVector<KernelFamily, 2>;
+
+/// No tile of a product, and no tiles of a cluster together, have more rows or columns.
+static constexpr int64_t kMaxTileExtent = 1 << 16;
 
 static Families familiesOfQuantize(QuantizeOp op) {
   if (transformsOnTensorCore(op))
@@ -167,11 +171,49 @@ LogicalResult fp4::checkThreads(Operation *op, int64_t threads, int64_t resident
   return success();
 }
 
-/// The family of `plan` has a kernel for `op`.
+/// Kernels number blocks of 16 elements, and chunks of 8, with 32 bits. Entry points refuse dynamic
+/// sizes beyond that.
+static LogicalResult checkElements(Operation *op, RankedTensorType type) {
+  constexpr uint64_t most = uint64_t(INT32_MAX) * 8;
+  uint64_t elements = 1;
+  for (int64_t extent : type.getShape())
+    if (!ShapedType::isDynamic(extent))
+      elements = llvm::SaturatingMultiply(elements, uint64_t(extent));
+  if (elements <= most)
+    return success();
+  InFlightDiagnostic diag = op->emitOpError("has kernels for tensors of at most ")
+                            << most << " elements, but got " << type;
+  diag.attachNote() << "split the tensor along its rows";
+  return diag;
+}
+
+/// Kernels of products number rows and columns with 32 bits, up to the end of the last tile.
+static LogicalResult checkExtents(Operation *op, RankedTensorType type) {
+  constexpr int64_t most = INT32_MAX - kMaxTileExtent;
+  if (llvm::all_of(type.getShape(), [](int64_t extent) { return extent <= most; }))
+    return success();
+  InFlightDiagnostic diag = op->emitOpError("has kernels for at most ")
+                            << most << " rows and columns, but got " << type;
+  diag.attachNote() << "split the tensor along that dimension";
+  return diag;
+}
+
+static LogicalResult checkSizes(Operation *op) {
+  for (ValueRange values : {ValueRange(op->getOperands()), ValueRange(op->getResults())})
+    for (Value value : values) {
+      auto type = dyn_cast<RankedTensorType>(value.getType());
+      bool isProduct = isa<BlockScaledMatmulOp>(op);
+      if (type && (failed(checkElements(op, type)) || (isProduct && failed(checkExtents(op, type)))))
+        return failure();
+    }
+  return success();
+}
+
+/// The family of `plan` has a kernel for `op`, of its sizes.
 static LogicalResult checkFamily(Operation *op, KernelFamily family) {
   Families families = familiesOf(op);
   if (llvm::is_contained(families, family))
-    return success();
+    return checkSizes(op);
   InFlightDiagnostic diag = op->emitOpError()
                             << "has no kernel of family " << stringifyKernelFamily(family);
   diag.attachNote() << "it has kernels of: "

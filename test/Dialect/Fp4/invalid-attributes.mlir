@@ -2,6 +2,16 @@
 // One case per constraint of docs/Spec.md. The first operation of a case is legal, the second differs
 // from it in what the constraint is about.
 
+// operation (C200)
+func.func @extents(%ok: tensor<1099511627776x16xbf16>, %bad: tensor<1099511627777x16xbf16>) {
+  %0 = fp4.amax %ok : tensor<1099511627776x16xbf16> -> tensor<f32>
+  // expected-error @+1 {{operand 'input' must have extents of at most 1099511627776, but got 'tensor<1099511627777x16xbf16>'}}
+  %1 = fp4.amax %bad : tensor<1099511627777x16xbf16> -> tensor<f32>
+  return
+}
+
+// -----
+
 // operation (C1)
 func.func @unknown_attribute(%x: tensor<4x32xbf16>) -> (tensor<f32>, tensor<f32>) {
   %a = fp4.amax %x {my.note} : tensor<4x32xbf16> -> tensor<f32>
@@ -184,8 +194,15 @@ module attributes {fp4.target = #fp4.target<sm_42>} {}
 // -----
 
 // target (C1)
-// expected-error @+1 {{multiprocessors of a target must not be negative, but got -1}}
+// expected-error @+1 {{multiprocessors of a target must be 0 to 65535, but got -1}}
 module attributes {fp4.target = #fp4.target<sm_100a, multiprocessors = -1>} {}
+
+// -----
+
+// target (C1)
+module attributes {fp4.target = #fp4.target<sm_100a, multiprocessors = 65535>} {}
+// expected-error @+1 {{multiprocessors of a target must be 0 to 65535, but got 4294967296}}
+module attributes {fp4.target = #fp4.target<sm_100a, multiprocessors = 4294967296>} {}
 
 // -----
 

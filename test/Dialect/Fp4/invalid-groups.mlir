@@ -194,3 +194,31 @@ func.func @fma_groups(%a: tensor<8x512xf4E2M1FN>, %s: !s, %b: tensor<64x512xf4E2
       : (tensor<8x512xf4E2M1FN>, !s, tensor<64x512xf4E2M1FN>, !s) -> tensor<8x32xbf16>
   return
 }
+
+// -----
+
+!s = tensor<128x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+!s2 = tensor<256x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+// blockscaled_matmul (C15)
+func.func @no_group(%a: tensor<16x64xf4E2M1FN>, %s: !s, %t: !s2) {
+  %0 = fp4.blockscaled_matmul %a scaled %t, %a scaled %t {format = #fp4.format<nvfp4>, groups = array<i64: 8, 8>, arithmetic = #fp4.product_arithmetic<fma>}
+      : (tensor<16x64xf4E2M1FN>, !s2, tensor<16x64xf4E2M1FN>, !s2) -> tensor<16x8xf32>
+  // expected-error @+1 {{attribute 'groups' must be at least one number of rows, none negative, but got []}}
+  %1 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, groups = array<i64>, arithmetic = #fp4.product_arithmetic<fma>}
+      : (tensor<16x64xf4E2M1FN>, !s, tensor<16x64xf4E2M1FN>, !s) -> tensor<16x16xf32>
+  return
+}
+
+// -----
+
+!s = tensor<8388608x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+!r = tensor<0x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+// blockscaled_matmul (C15)
+func.func @many_groups(%a: tensor<16x64xf4E2M1FN>, %b: tensor<0x64xf4E2M1FN>, %s: !s, %r: !r, %ok: tensor<65537xi64>, %bad: tensor<65538xi64>) {
+  %0 = fp4.blockscaled_matmul %a scaled %s, %b scaled %r offsets %ok {format = #fp4.format<nvfp4>}
+      : (tensor<16x64xf4E2M1FN>, !s, tensor<0x64xf4E2M1FN>, !r, tensor<65537xi64>) -> tensor<16x0xf32>
+  // expected-error @+1 {{operand 'offsets' must have at most 65537 numbers, but got 'tensor<65538xi64>'}}
+  %1 = fp4.blockscaled_matmul %a scaled %s, %b scaled %r offsets %bad {format = #fp4.format<nvfp4>}
+      : (tensor<16x64xf4E2M1FN>, !s, tensor<0x64xf4E2M1FN>, !r, tensor<65538xi64>) -> tensor<16x0xf32>
+  return
+}

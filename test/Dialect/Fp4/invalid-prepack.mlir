@@ -178,3 +178,15 @@ func.func @prepacked(%x: tensor<?x128xbf16>, %p: !packed, %w: tensor<256x128xf4E
       : (tensor<?x128xbf16>, tensor<256x128xf4E2M1FN>) -> tensor<?x256xbf16>
   return
 }
+
+// -----
+
+!ok = tensor<1099511627776x1x4608xi8, #fp4.weight_layout<wgmma>>
+!large = tensor<144115188075855872x1x4608xi8, #fp4.weight_layout<wgmma>>
+// operation (C200)
+func.func @extents(%ok: !ok, %bad: !large) {
+  %0:2 = fp4.unprepack %ok {format = #fp4.format<nvfp4>} : (!ok) -> (tensor<140737488355328x64xf4E2M1FN>, tensor<140737488355328x4xf8E4M3FN>)
+  // expected-error @+1 {{operand 'input' must have extents of at most 1099511627776, but got}}
+  %1:2 = fp4.unprepack %bad {format = #fp4.format<nvfp4>} : (!large) -> (tensor<0x64xf4E2M1FN>, tensor<0x4xf8E4M3FN>)
+  return
+}

@@ -142,3 +142,15 @@ func.func @interleave_result(%x: tensor<8x2xf4E2M1FN>) {
   %1 = fp4.interleave_shards %x {shards = 2 : i64} : tensor<8x2xf4E2M1FN> -> tensor<2x8xf4E2M1FN>
   return
 }
+
+// -----
+
+!ok = tensor<1099511627776x2xf8E4M3FN>
+!large = tensor<9223372036854775807x2xf8E4M3FN>
+// operation (C200)
+func.func @stack_extents(%ok: !ok, %s: !large) {
+  %0 = fp4.stack_scales %ok, %ok : (!ok, !ok) -> tensor<2199023255552x2xf8E4M3FN>
+  // expected-error @+1 {{operand 'shards[0]' must have extents of at most 1099511627776, but got}}
+  %1 = fp4.stack_scales %s, %s : (!large, !large) -> tensor<2x4xf8E4M3FN>
+  return
+}

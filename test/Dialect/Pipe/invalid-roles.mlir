@@ -29,6 +29,13 @@ gpu.func @bad(%c0: i32) kernel {
 
 // -----
 
+#twin = #pipe.role_plan<math warps 60 to 64 drives [threads] registers 24>
+// (C119)
+// expected-error @+1 {{role math must end within 64 warps, but got warps 0 to 2147483644}}
+#role = #pipe.role_plan<math warps 0 to 2147483644 drives [threads] registers 24>
+
+// -----
+
 // (C119)
 // expected-error @+1 {{role idle must drive an engine}}
 #role = #pipe.role<idle warps 0 to 1 drives []>
@@ -375,8 +382,15 @@ func.func @view_strides(%x: memref<8x64xbf16, strided<[128, 1]>>, %y: memref<8x6
 // -----
 
 // (C146)
-// expected-error @+1 {{panels must be at least 1 tile wide, but got 0}}
+// expected-error @+1 {{panels must be 1 to 2147483647 tiles wide, but got 0}}
 #bad = #pipe.static_persistent<panels>
+
+// -----
+
+#twin = #pipe.static_persistent<panels<2147483647>>
+// (C146)
+// expected-error @+1 {{panels must be 1 to 2147483647 tiles wide, but got 4294967296}}
+#bad = #pipe.static_persistent<panels<4294967296>>
 
 // -----
 

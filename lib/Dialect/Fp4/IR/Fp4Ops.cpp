@@ -101,8 +101,9 @@ OpFoldResult UnswizzleScalesOp::fold(FoldAdaptor adaptor) {
 
 /// `extent` more, or dynamic.
 static int64_t plus(int64_t extent, int64_t more) {
-  return ShapedType::isDynamic(extent) || ShapedType::isDynamic(more) ? ShapedType::kDynamic
-                                                                      : extent + more;
+  bool isStatic = !ShapedType::isDynamic(extent) && !ShapedType::isDynamic(more);
+  int64_t sum = 0;
+  return isStatic && !llvm::AddOverflow(extent, more, sum) ? sum : ShapedType::kDynamic;
 }
 
 /// A matrix all of whose extents are static.
@@ -352,6 +353,9 @@ static LogicalResult verifyGroupRows(BlockScaledMatmulOp op, const Checked &lhs)
   if (offsets.type.getRank() != 1 || offsets.type.isDynamicDim(0) ||
       offsets.type.getDimSize(0) < 2 || offsets.type.getElementType() != i64)
     return offsets.must("be a static tensor of i64 with one number more than there are groups");
+  constexpr int64_t most = (1 << 16) + 1; // far more than a model has experts
+  if (offsets.type.getDimSize(0) > most)
+    return offsets.must("have at most " + Twine(most) + " numbers");
   if (!lhs.type.isDynamicDim(0))
     return success();
   auto diag = lhs.must("have static rows beside 'offsets'");
@@ -362,8 +366,6 @@ static LogicalResult verifyGroupRows(BlockScaledMatmulOp op, const Checked &lhs)
 /// blockscaled_matmul (C16): operands and alpha of groups.
 static LogicalResult verifyGroupOperands(BlockScaledMatmulOp op, const Checked &lhs,
                                          const Checked &rhs) {
-  if (failed(verifyGroupRows(op, lhs)))
-    return failure();
   int64_t groups = op.getNumGroups(), rows = rhs.type.getDimSize(0);
   if (rhs.type.isDynamicDim(0) || rows % groups)
     return rhs.must("have as many rows for each of the " + Twine(groups) + " groups");
@@ -518,8 +520,8 @@ static LogicalResult verifyTiledOperands(BlockScaledMatmulOp op, const Checked &
     return failure();
   if (failed(verifySplit(op, lhs))) // blockscaled_matmul (C14)
     return failure();
-  if (failed(verifyFma(op, lhs))) // blockscaled_matmul (C30)
-    return failure();
+  if ((op.isGrouped() && failed(verifyGroupRows(op, lhs))) || failed(verifyFma(op, lhs)))
+    return failure(); // blockscaled_matmul (C15), (C30)
   if (failed(verifyMXF8F6F4(op, lhs, rhs)))
     return failure();
   if (op.isGrouped())

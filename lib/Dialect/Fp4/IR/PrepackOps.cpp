@@ -45,7 +45,7 @@ LogicalResult verify::verifyPrepacked(const Checked &weights, Format format) {
               hasPackedData(format) &&
               weights.type.getDimSize(2) == hw::weightTileBytes(blockSize(format));
   if (fits)
-    return success();
+    return verifyExtents(weights);
   auto diag = weights.must("be prepacked weights of " + Twine(stringifyFormat(format)) +
                            ", or have scales");
   diag.attachNote() << "fp4.prepack makes a tensor of #fp4.weight_layout<wgmma> of weights and "
@@ -133,9 +133,11 @@ LogicalResult PrepackOp::verify() {
 /// The row-major data that `packed` are tiles of; no rows where it is no such tensor.
 static RankedTensorType dataOf(RankedTensorType packed) {
   SmallVector<int64_t> shape = {0, 0};
-  if (packed.getRank() == 3 && packed.hasStaticShape())
-    shape = {packed.getDimSize(0) * hw::weightTileRows,
-             packed.getDimSize(1) * hw::weightTileColumns};
+  bool overflows = packed.getRank() != 3 || !packed.hasStaticShape() ||
+                   llvm::MulOverflow(packed.getDimSize(0), hw::weightTileRows, shape[0]) ||
+                   llvm::MulOverflow(packed.getDimSize(1), hw::weightTileColumns, shape[1]);
+  if (overflows)
+    shape = {0, 0};
   return RankedTensorType::get(shape, Float4E2M1FNType::get(packed.getContext()));
 }
 

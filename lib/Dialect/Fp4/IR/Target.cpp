@@ -34,6 +34,9 @@ void TargetAttr::print(AsmPrinter &printer) const {
   printer << '>';
 }
 
+/// Far above any GPU, and what grids, a product of this, cannot overflow.
+static constexpr int64_t kMaxMultiprocessors = 65535;
+
 // #fp4.target (C1)
 LogicalResult TargetAttr::verify(function_ref<InFlightDiagnostic()> emitError, StringRef name,
                                  int64_t multiprocessors) {
@@ -42,9 +45,9 @@ LogicalResult TargetAttr::verify(function_ref<InFlightDiagnostic()> emitError, S
     diag.attachNote() << model.error().note;
     return diag;
   }
-  if (multiprocessors < 0)
-    return emitError() << "multiprocessors of a target must not be negative, but got "
-                       << multiprocessors;
+  if (multiprocessors < 0 || multiprocessors > kMaxMultiprocessors)
+    return emitError() << "multiprocessors of a target must be 0 to " << kMaxMultiprocessors
+                       << ", but got " << multiprocessors;
   return success();
 }
 

@@ -43,7 +43,20 @@ static std::string printed(RankedTensorType type) {
   return text;
 }
 
+/// Extents whose sums and products with the sizes of tiles 64 bits can hold.
+static constexpr int64_t kMaxExtent = int64_t(1) << 40;
+
+LogicalResult verify::verifyExtents(const Checked &value) {
+  auto exceeds = [](int64_t extent) { return extent > kMaxExtent; };
+  if (!llvm::any_of(value.type.getShape(), exceeds))
+    return success();
+  return value.must( // operation (C200)
+      "have extents of at most " + Twine(kMaxExtent));
+}
+
 LogicalResult verify::verifyMatrix(const Checked &value) {
+  if (failed(verifyExtents(value)))
+    return failure();
   if (value.type.getRank() != 2) {
     auto diag = value.must("have 2 dimensions");
     if (value.type.getRank() > 2)

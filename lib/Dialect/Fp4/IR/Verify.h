@@ -22,7 +22,9 @@ struct Checked {
 Checked operand(mlir::Operation *op, llvm::StringRef name, mlir::Value value);
 Checked result(mlir::Operation *op, llvm::StringRef name, mlir::Value value);
 
-/// Two dimensions, the second static, in a layout that has a buffer.
+/// operation (C200): sizes that verifiers can add and multiply.
+mlir::LogicalResult verifyExtents(const Checked &value);
+/// Of such extents, two dimensions, the second static, in a layout that has a buffer.
 mlir::LogicalResult verifyMatrix(const Checked &value);
 /// bf16, f16 or f32.
 mlir::LogicalResult verifyRealElements(const Checked &value);

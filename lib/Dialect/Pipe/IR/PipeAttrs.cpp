@@ -28,6 +28,8 @@ void PipeDialect::registerAttributes() {
 
 /// Warps that setmaxnreg speaks to at once.
 static constexpr int32_t kWarpsPerGroup = 4;
+/// Warps of a multiprocessor; what a block of a target has is checked where its kernel is planned.
+static constexpr int32_t kMaxWarps = 64;
 
 //===----------------------------------------------------------------------===//
 // Parsing and printing
@@ -143,6 +145,9 @@ LogicalResult RoleAttr::verify(EmitError emitError, StringRef name, int32_t firs
   if (first < 0 || end <= first)
     return emitError() << "role " << name << " must have at least one warp, but got warps " << first
                        << " to " << end;
+  if (end > kMaxWarps)
+    return emitError() << "role " << name << " must end within " << kMaxWarps
+                       << " warps, but got warps " << first << " to " << end;
   if (engines.empty())
     return emitError() << "role " << name << " must drive an engine";
   llvm::SmallSet<Engine, 4> seen;

@@ -10,8 +10,9 @@ using namespace fp4::pipe;
 
 LogicalResult fp4::pipe::verifyOrder(function_ref<InFlightDiagnostic()> emitError,
                                      TileOrder order) {
-  if (order.raster == Raster::Panels && order.width < 1)
-    return emitError() << "panels must be at least 1 tile wide, but got " << order.width;
+  if (order.raster == Raster::Panels && (order.width < 1 || order.width > INT32_MAX))
+    return emitError() << "panels must be 1 to " << INT32_MAX << " tiles wide, but got "
+                       << order.width;
   if (order.raster != Raster::Panels && order.width)
     return emitError() << "raster " << stringifyRaster(order.raster)
                        << " must have no width, but got " << order.width;
