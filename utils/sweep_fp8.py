@@ -7,7 +7,10 @@ result.
   utils/sweep_fp8.py --list  what would run
 
 Operands are quantized by the program, activations in blocks of 1 x 128 and weights in 128 x 128, or are
-its arguments. M is dynamic or static; tiles are those that fp4-plan-kernels chooses and others. One
+its arguments. A product is one, or one whose K is cut into two ranges, or of four groups, among them an
+empty one and one of a single row: their rows are attributes (groups), or numbers of the device that say
+where each group ends (offsets), of which one decreases and one is too large, or where each begins and
+ends (ranges). M is dynamic or static; tiles are those that fp4-plan-kernels chooses and others. One
 library is compiled per program and run by fp4-run for every M under several schedules of the simulator,
 with its strict hazard check. Prints every failure with the command that repeats it, then "N passed, N
 failed".
@@ -25,6 +28,8 @@ RESULTS = ["bf16", "f16", "f32"]
 OPERANDS = ["plain", "power_of_two", "fp8"]
 EPILOGUES = ["none", "alpha", "rows", "columns", "relu"]
 ROWS = ["dynamic", "static"]
+FORMS = ["one", "split", "groups", "offsets", "ranges"]
+GROUPS = 4
 TILES = {"chosen": "", "64x56": "tile = [64, 56, 128]", "64x128": "tile = [64, 128, 128]",
          "128x128": "tile = [128, 128, 128]", "128x96": "tile = [128, 96, 128]",
          "128x192": "tile = [128, 192, 128], stages = 2", "256x128": "tile = [256, 128, 128]",
@@ -36,8 +41,29 @@ def up(size):
     return (size + 127) // 128
 
 
-def alpha_type(epilogue, m, n):
-    return {"alpha": "tensor<f32>", "rows": f"tensor<{m}x1xf32>",
+def sizes_of_groups(m):
+    """Rows of the groups: none, one, a third and the others."""
+    return [0, 1, (m - 1) // 3, m - 1 - (m - 1) // 3]
+
+
+def of_form(form, m):
+    """Lines, an operand, its type, and an attribute of the product."""
+    if form == "split":
+        return [], "", [], ", split_k = 2 : i64"
+    if form == "groups":
+        return [], "", [], f", groups = array<i64: {', '.join(map(str, sizes_of_groups(m)))}>"
+    ends = [0, 0, 1, 1 + (m - 1) // 3, m]
+    if form == "offsets":
+        numbers, kind = [ends[0], -3, *ends[2:4], 10**12], f"tensor<{GROUPS + 1}xi64>"
+    else:  # the last row of each group but the second belongs to none
+        numbers = [[begin, max(begin, end - (group != 1))]
+                   for group, (begin, end) in enumerate(zip(ends, ends[1:]))]
+        kind = f"tensor<{GROUPS}x2xi64>"
+    return [f"  %o = arith.constant dense<{numbers}> : {kind}"], " offsets %o", [kind], ""
+
+
+def alpha_type(epilogue, m, n, groups):
+    return {"alpha": f"tensor<{groups}xf32>" if groups > 1 else "tensor<f32>", "rows": f"tensor<{m}x1xf32>",
             "columns": f"tensor<1x{n}xf32>"}.get(epilogue)
 
 
@@ -48,37 +74,50 @@ def quantization(name, data, scales, recipe, block):
             f" : ({source}) -> ({data}, {scales})")
 
 
-def program(result, operands, epilogue, tile, m, n, k):
+def program(result, operands, epilogue, tile, form, m, n, k):
     recipe = "fp8_deepgemm" + ("" if operands == "plain" else "_power_of_two")
-    arguments, body, types = [], [], []
-    for name, rows, bands, block in (("a", m, m, 1), ("b", n, up(n), 128)):
+    arguments, types = [], []
+    groups = 1 if form in ("one", "split") else GROUPS
+    body, offsets, offsets_type, attribute = ([], "", [], "") if form == "one" else of_form(form, m)
+    for name, rows, bands, block in (("a", m, m, 1), ("b", groups * n, groups * up(n), 128)):
         data, scales = f"tensor<{rows}x{k}xf8E4M3FN>", f"tensor<{bands}x{up(k)}xf32>"
         types += [data, scales]
-        if operands == "fp8":
+        if operands == "fp8" or rows == groups * n != n:  # blocks of weights end with their group
             arguments += [f"%{name}: {data}", f"%s{name}: {scales}"]
         else:
             arguments.append(f"%x{name}: {data.replace('f8E4M3FN', 'bf16')}")
             body.append(quantization(name, data, scales, recipe, block))
-    alpha = alpha_type(epilogue, m, n)
+    alpha = alpha_type(epilogue, m, n, groups)
     if alpha:
         arguments.append(f"%alpha: {alpha}")
         types.append(alpha)
+    types += offsets_type
     y = f"tensor<{m}x{n}x{result}>"
     written = TILES[tile] and f", fp4.plan = #fp4.plan<tile_product, {TILES[tile]}>"
+    written += attribute
     if epilogue == "relu":
         written += ", epilogue = #fp4.epilogue<relu>"
-    body += [f"  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb{' alpha %alpha' * bool(alpha)}"
+    body += [f"  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb{' alpha %alpha' * bool(alpha)}{offsets}"
              f" {{format = #fp4.format<fp8_block128>{written}}} : ({', '.join(types)}) -> {y}",
              f"  return %y : {y}"]
     return "\n".join([f"func.func @product({', '.join(arguments)}) -> {y} {{", *body, "}", ""])
 
 
+def has_form(case):
+    _, _, epilogue, rows, _, form, _, k, m = case
+    if form == "split":
+        return k > 256
+    return form == "one" or (rows == "static" and m > 3 and epilogue not in ("rows", "columns"))
+
+
 def main():
     options = sweeping.product_parser(__doc__).parse_args()
-    cases = list(itertools.product(RESULTS, OPERANDS, EPILOGUES, ROWS, TILES, N, K, M))
+    cases = list(filter(has_form, itertools.product(RESULTS, OPERANDS, EPILOGUES, ROWS, TILES, FORMS, N, K,
+                                                    M)))
     groups = collections.defaultdict(list)
-    for result, operands, epilogue, rows, tile, n, k, m in cases if options.full else sweeping.covering(cases):
-        key = (result, operands, epilogue, tile, "?" if rows == "dynamic" else m, n, k)
+    for case in cases if options.full else sweeping.covering(cases):
+        result, operands, epilogue, rows, tile, form, n, k, m = case
+        key = (result, operands, epilogue, tile, form, "?" if rows == "dynamic" else m, n, k)
         groups[key].append([f"--shape={m}"])
     programs = [sweeping.Program(sweeping.file_name(*key), program(*key), ["--target=sm_90a"], runs)
                 for key, runs in groups.items()]

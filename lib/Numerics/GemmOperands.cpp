@@ -44,8 +44,6 @@ Status validate(const GemmProblem &p) {
   if (const uint64_t slices = slicesOf(p); p.splits == 0 || p.splits > slices)
     return fail("ranges of K must be 1 to " + std::to_string(slices) + ", but got " +
                 std::to_string(p.splits));
-  if (endsInBlock && p.splits != 1)
-    return fail("ranges of K must be 1 for this tensor core, but got " + std::to_string(p.splits));
   if (!p.rowAlpha.empty() && p.rowAlpha.size() != p.a.rows)
     return fail("alphas of rows must be " + std::to_string(p.a.rows) + " numbers, but got " +
                 std::to_string(p.rowAlpha.size()));

@@ -78,14 +78,21 @@ std::vector<DenseColumns> decodePanel(const Fp8Operand &b, uint64_t first, uint6
   return panel;
 }
 
-/// The accumulators of row `row` against a panel whose first column is `first`.
+/// Blocks of K of range `split`, which has whole slices.
+SplitRange blocksOf(const GemmProblem &p, uint64_t split, uint64_t blocks) {
+  constexpr uint64_t perSlice = splitSlice / blockK;
+  const SplitRange slices = splitRange(split, p.splits, slicesOf(p));
+  return {slices.begin * perSlice, std::min(slices.end * perSlice, blocks)};
+}
+
+/// The accumulators of row `row` against a panel whose first column is `first`, of some blocks of K.
 void promoteRow(const Fp8Operand &a, const Fp8Operand &b, uint64_t row, uint64_t first,
-                const std::vector<DenseColumns> &panel, std::span<float> acc) {
+                SplitRange blocks, const std::vector<DenseColumns> &panel, std::span<float> acc) {
   const DenseRowOptions options{
       2 * fractionBits(hw::MmaType::E4M3), hw::AccumulatorType::F32, hopperFP8};
   const std::vector<int32_t> unscaled(acc.size());
   std::vector<uint32_t> sums(acc.size());
-  for (uint64_t k = 0; k < a.blocks; ++k) {
+  for (uint64_t k = blocks.begin; k < blocks.end; ++k) {
     std::fill(sums.begin(), sums.end(), 0);
     for (unsigned i = 0; i < instructionsPerBlock; ++i)
       denseRow(factorsOf(a.block(row, k) + i * instructionK),
@@ -93,6 +100,20 @@ void promoteRow(const Fp8Operand &a, const Fp8Operand &b, uint64_t row, uint64_t
     for (uint64_t j = 0; j < acc.size(); ++j)
       acc[j] = std::fma(floatOf(sums[j]), a.scale(row, k) * b.scale(first + j, k), acc[j]);
   }
+}
+
+/// The sums of all ranges of K, added from the first to the last.
+std::vector<float> sumsOfRow(const GemmProblem &p, const Fp8Operand &a, const Fp8Operand &b,
+                             uint64_t row, uint64_t first, const std::vector<DenseColumns> &panel,
+                             uint64_t count) {
+  std::vector<float> all(count);
+  for (uint64_t split = 0; split < p.splits; ++split) {
+    std::vector<float> acc(count);
+    promoteRow(a, b, row, first, blocksOf(p, split, a.blocks), panel, acc);
+    for (uint64_t j = 0; j < count; ++j)
+      all[j] = split ? all[j] + acc[j] : acc[j];
+  }
+  return all;
 }
 
 //===--- fp64 reference --------------------------------------------------===//
@@ -160,7 +181,29 @@ struct Fp8Sums {
     for (auto *numbers : {&part, &partMagnitude, &partError})
       std::fill(numbers->begin(), numbers->end(), 0.0);
   }
+
+  /// Adds the sums of the next range of K, rounded once.
+  void join(const Fp8Sums &range) {
+    for (size_t j = 0; j < sum.size(); ++j) {
+      sum[j] += range.sum[j];
+      magnitude[j] += range.magnitude[j];
+      error[j] += range.error[j];
+      const double most = std::fabs(sum[j]) + error[j];
+      error[j] += most * 0x1p-24 + 0x1p-150;
+      reach[j] = std::max({reach[j], range.reach[j], most + error[j]});
+    }
+  }
 };
+
+/// Adds to `sums` the products of row `row` and the columns from `first` on, of some blocks of K.
+void addBlocks(const Fp8Operand &a, const Fp8Operand &b, uint64_t row, uint64_t first,
+               SplitRange blocks, const Fp8Columns &columns, Fp8Sums &sums) {
+  for (uint64_t k = blocks.begin; k < blocks.end; ++k) {
+    for (unsigned i = 0; i < blockK; i += instructionK)
+      sums.addInstruction(a.block(row, k) + i, columns, k * blockK + i);
+    sums.promote(a.scale(row, k), b, first, k);
+  }
+}
 
 } // namespace
 
@@ -170,10 +213,8 @@ std::vector<float> promotedModel(const GemmProblem &p) {
   std::vector<float> result(a.rows * b.rows);
   forPieces(p, a, b, [&](uint64_t first, uint64_t count) {
     const std::vector<DenseColumns> panel = decodePanel(b, first, count);
-    std::vector<float> acc(count);
     for (uint64_t row = 0; row < a.rows; ++row) {
-      std::fill(acc.begin(), acc.end(), 0.f);
-      promoteRow(a, b, row, first, panel, acc);
+      const std::vector<float> acc = sumsOfRow(p, a, b, row, first, panel, count);
       for (uint64_t j = 0; j < count; ++j)
         result[row * b.rows + first + j] =
             epilogue.apply(acc[j], alphaAt(p, row, first + j).value_or(1.f));
@@ -193,10 +234,10 @@ GemmReference promotedReference(const GemmProblem &p) {
     const Fp8Columns columns(b, first, count);
     for (uint64_t row = 0; row < a.rows; ++row) {
       Fp8Sums sums(count);
-      for (uint64_t k = 0; k < a.blocks; ++k) {
-        for (unsigned i = 0; i < blockK; i += instructionK)
-          sums.addInstruction(a.block(row, k) + i, columns, k * blockK + i);
-        sums.promote(a.scale(row, k), b, first, k);
+      for (uint64_t split = 0; split < p.splits; ++split) {
+        Fp8Sums range(count);
+        addBlocks(a, b, row, first, blocksOf(p, split, a.blocks), columns, range);
+        sums.join(range);
       }
       for (uint64_t j = 0; j < count; ++j) {
         const float alpha = alphaAt(p, row, first + j).value_or(1.f);

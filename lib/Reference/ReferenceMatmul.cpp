@@ -125,17 +125,28 @@ Expected<std::vector<uint8_t>> nextScales(const ProductStep &product, const Tens
   return numerics::unswizzleScales(bytes.subspan(at - size, size), rows, blocks);
 }
 
+/// The f32 scales of `count` lines of blocks of a matrix, from line `first` on.
+std::vector<uint8_t> scaleLines(const ProductStep &product, const Tensor &scales, uint64_t first,
+                                uint64_t count) {
+  const uint64_t block = numerics::blockSizeOf(product.common.format);
+  const uint64_t pitch = (product.common.depth + block - 1) / block * sizeof(float);
+  const std::span<const uint8_t> lines = bytesOf(scales).subspan(first * pitch, count * pitch);
+  return {lines.begin(), lines.end()};
+}
+
 /// The rows between offsets, of `rows`: an offset that is smaller than the one before it, or too
 /// large, ends its group there.
 std::vector<RowRange> groupsBetween(const Tensor &offsets, uint64_t rows) {
   std::vector<RowRange> groups;
   uint64_t end = 0;
   const std::span<const int64_t> values = offsets.as<int64_t>();
-  for (size_t i = 0; i < values.size(); ++i) {
-    const auto clamped = std::clamp<int64_t>(values[i], 0, int64_t(rows));
-    const uint64_t begin = std::exchange(end, std::max(end, uint64_t(clamped)));
-    if (i > 0)
-      groups.push_back({begin, end - begin});
+  const auto moveTo = [&](size_t i) {
+    return end = std::max(end, uint64_t(std::clamp<int64_t>(values[i], 0, int64_t(rows))));
+  };
+  const size_t step = offsets.type.shape.size(); // 2 where each group has its own begin and end
+  for (size_t i = 0; i + 1 < values.size(); i += step) {
+    const uint64_t begin = moveTo(i);
+    groups.push_back({begin, moveTo(i + 1) - begin});
   }
   return groups;
 }
@@ -236,7 +247,12 @@ Expected<OwnedProblem> problemOf(const ProductStep &product, size_t group, uint6
   OwnedProblem owned{product.common, {}, {}, {}};
   if (!operands.lhsScales)
     return floatProblem(product);
-  if (product.isGrouped) {
+  if (numerics::hasF32Scales(product.common.format)) {
+    const uint64_t block = numerics::blockSizeOf(product.common.format);
+    const uint64_t lines = (product.columns() + block - 1) / block;
+    owned.scalesA = scaleLines(product, *operands.lhsScales, range.begin, range.rows);
+    owned.scalesB = scaleLines(product, *operands.rhsScales, group * lines, lines);
+  } else if (product.isGrouped) {
     FP4_ASSIGN(owned.scalesA, nextScales(product, *operands.lhsScales, range.rows, atA));
     FP4_ASSIGN(owned.scalesB, nextScales(product, *operands.rhsScales, product.columns(), atB));
   } else {

@@ -298,7 +298,7 @@ private:
                                   ValueRange(), sizes, ValueRange())
           .getMemref();
     };
-    bool ofFragments = shape.transposed;
+    bool ofFragments = shape.hasFragments();
     pipe::GlobalType partsType = ofFragments ? shape.fragmentWorkspace() : shape.workspace();
     pipe::GlobalType countersType = ofFragments ? shape.fragmentCounters() : shape.counters();
     Value parts = allocate(partsType, shape.splits * (ofFragments ? shape.tilesN() : shape.workM()));

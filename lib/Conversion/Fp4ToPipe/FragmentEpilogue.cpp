@@ -19,13 +19,12 @@ void FragmentEpilogue::buildTiles(WorkBody body) {
   gpu::ReturnOp::create(b, loc);
 }
 
-/// Of the rows that the kernel is given where they are dynamic.
+/// Of the rows that the kernel is given where they are dynamic, and of groups what their table says.
 Value FragmentEpilogue::countTilesM() {
-  Value count = constant(shape.dynamicRows() ? 0 : shape.tilesM());
   if (rows)
-    count =
-        arith::DivUIOp::create(b, loc, add(rows, constant(shape.tileM - 1)), constant(shape.tileM));
-  return count;
+    return arith::DivUIOp::create(b, loc, add(rows, constant(shape.tileM - 1)),
+                                  constant(shape.tileM));
+  return table ? entry(table, constant(shape.tablePlaces), 0) : constant(shape.tilesM());
 }
 
 Value FragmentEpilogue::load(Value map, Value row, Value column, int64_t depth) {
@@ -65,9 +64,10 @@ void FragmentEpilogue::forParts(llvm::function_ref<void(VectorType, int64_t)> bo
     body(VectorType::get({std::min(kElements, (width - first) / 2)}, b.getF32Type()), first);
 }
 
-void FragmentEpilogue::storeSums(SumsFrom sums, Value row, Value column, int exponent) {
+void FragmentEpilogue::storeSums(SumsFrom sums, Value row, Value column, int exponent,
+                                 OfGroup group) {
   using Alpha = MatmulShape::Alpha;
-  Value scalar, factor;
+  Value scalar = group.alpha, factor;
   if (shape.alpha == Alpha::One)
     scalar = LoadScalarOp::create(b, loc, b.getF32Type(), alpha);
   Alpha ofLines = shape.transposed ? Alpha::Columns : Alpha::Rows; // the same in every part
@@ -89,14 +89,42 @@ void FragmentEpilogue::storeSums(SumsFrom sums, Value row, Value column, int exp
           b, loc, values, arith::ConstantOp::create(b, loc, DenseElementsAttr::get(type, power)));
     }
     StoreFragmentOp::create(b, loc, convertSums({{values, factor}}, numbers), result, atRow,
-                            atColumn, rows, shape.transposed);
+                            atColumn, group.rowLimit ? group.rowLimit : rows, shape.transposed);
   });
 }
 
-void FragmentEpilogue::storeSums(Value acc, Value row, Value column, int exponent) {
+void FragmentEpilogue::storeSums(Value acc, Value row, Value column, int exponent, OfGroup group) {
   storeSums(
       [&](VectorType type, int64_t first) -> Value {
         return ReadFragmentOp::create(b, loc, type, acc, b.getI64IntegerAttr(first));
       },
-      row, column, exponent);
+      row, column, exponent, group);
+}
+
+void FragmentEpilogue::joinSums(ValueRange accs, Value index, Value part,
+                                llvm::function_ref<void(size_t, SumsFrom)> finish) {
+  Value tiles = mul(numM, shape.tilesN());
+  Value own = add(arith::MulIOp::create(b, loc, part, tiles), index);
+  auto place = [&](size_t acc, int64_t first) {
+    return b.getI64IntegerAttr((int64_t(acc) * fragmentSize[1] + first) / 2 * threads);
+  };
+  for (auto [number, acc] : llvm::enumerate(accs))
+    forParts([&, acc = acc, number = number](VectorType type, int64_t first) {
+      Value sums = ReadFragmentOp::create(b, loc, type, acc, b.getI64IntegerAttr(first));
+      LeaveFragmentOp::create(b, loc, sums, workspace, own, place(number, first));
+    });
+  Value last = JoinOp::create(b, loc, counters, index, shape.splits);
+  auto branch = scf::IfOp::create(b, loc, last, /*withElseRegion=*/false);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(branch.thenBlock());
+  for (size_t number = 0; number < accs.size(); ++number)
+    finish(number, [&](VectorType type, int64_t first) {
+      Value row = index, sum;
+      for (int64_t range = 0; range < shape.splits; ++range) {
+        Value next = FetchFragmentOp::create(b, loc, type, workspace, row, place(number, first));
+        sum = sum ? arith::AddFOp::create(b, loc, sum, next).getResult() : next;
+        row = add(row, tiles);
+      }
+      return sum;
+    });
 }

@@ -13,7 +13,10 @@ protected:
   FragmentEpilogue(mlir::gpu::GPUFuncOp func, const MatmulShape &shape, const KernelPlan &plan,
                    mlir::Location loc)
       : ProductBuilder(func, shape, plan, loc),
-        fragmentSize{64, shape.transposed ? shape.tileM : shape.tileN} {}
+        fragmentSize{64, shape.transposed ? shape.tileM : shape.tileN},
+        threads(mlir::cast<pipe::RolePlanAttr>(plan.roles)
+                    .getDriver(pipe::Engine::Threads)
+                    .getNumThreads()) {}
 
   /// The whole kernel: `body` for every tile of the result, and of every range of K, that this block
   /// works on.
@@ -34,16 +37,29 @@ protected:
   /// A fragment without sums.
   mlir::Value newFragment();
 
+  /// What a tile of a group has in place of its product: the end of its rows, and its alpha; null
+  /// where these are the product's.
+  struct OfGroup {
+    mlir::Value rowLimit, alpha;
+  };
   /// The sums of each thread from column `first` of its fragment on.
   using SumsFrom = llvm::function_ref<mlir::Value(mlir::VectorType type, int64_t first)>;
   /// Calls `body` for the columns of a fragment that are handled at a time.
   void forParts(llvm::function_ref<void(mlir::VectorType type, int64_t first)> body);
   /// Converts the sums of the role's warpgroups, times 2^exponent, and stores them from (row, column)
   /// of the result on.
-  void storeSums(SumsFrom sums, mlir::Value row, mlir::Value column, int exponent);
-  void storeSums(mlir::Value acc, mlir::Value row, mlir::Value column, int exponent);
+  void storeSums(SumsFrom sums, mlir::Value row, mlir::Value column, int exponent,
+                 OfGroup group = {});
+  void storeSums(mlir::Value acc, mlir::Value row, mlir::Value column, int exponent,
+                 OfGroup group = {});
+  /// Of a product that is split: leaves the sums of range `part` of tile `index`. The last block of
+  /// the tile to do so calls `finish` with the sums over all ranges, from the first to the last, of
+  /// each of `accs`.
+  void joinSums(mlir::ValueRange accs, mlir::Value index, mlir::Value part,
+                llvm::function_ref<void(size_t acc, SumsFrom sums)> finish);
 
   mlir::Value numM; ///< tiles along m
+  int64_t threads;  ///< of the warpgroups that multiply
 
 private:
   mlir::Value countTilesM();

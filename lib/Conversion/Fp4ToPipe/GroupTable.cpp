@@ -35,6 +35,8 @@ void fp4::setGroups(MatmulShape &shape, BlockScaledMatmulOp op) {
 
 Value fp4::scalesOfGroups(OpBuilder &builder, Location loc, const MatmulShape &shape, Value tiles,
                           int64_t rows) {
+  if (shape.hasF32Scales()) // they are rows and no list of tiles
+    return tiles;
   auto type = pipe::GlobalType::get({rows, shape.k / shape.block}, shape.scaleType,
                                     pipe::Layout::Tiled128x4);
   MemRefType buffer = pipe::getBufferType(type);
@@ -76,8 +78,9 @@ namespace {
 /// tile is outside of the operands and no two groups have a row in common.
 class TableKernel {
 public:
-  TableKernel(gpu::GPUFuncOp func, const MatmulShape &shape)
-      : shape(shape), b(func.getLoc(), func.getBody()) {
+  /// `step` numbers of the offsets belong to a group, 1 or 2.
+  TableKernel(gpu::GPUFuncOp func, const MatmulShape &shape, int64_t step)
+      : shape(shape), step(step), b(func.getLoc(), func.getBody()) {
     offsets = pipe::GlobalPtrOp::create(b, pointer(), func.getArgument(0));
     table = pipe::GlobalPtrOp::create(b, pointer(), func.getArgument(1));
     build();
@@ -104,7 +107,7 @@ private:
     body();
   }
 
-  Int32 offset(Int32 group);
+  Int32 offset(Int32 index);
   Place advance(const Place &before, Int32 group);
   Place placeBefore(Int32 group);
   void writeRow(Int32 row, std::array<Int32, 4> words);
@@ -112,14 +115,15 @@ private:
   void build();
 
   MatmulShape shape;
+  int64_t step;
   ImplicitLocOpBuilder b;
   Value offsets, table;
 };
 } // namespace
 
-/// offsets[group], at most the rows that there are.
-Int32 TableKernel::offset(Int32 group) {
-  Value wide = LLVM::LoadOp::create(b, b.getI64Type(), at(offsets, group, 8), /*alignment=*/8);
+/// Number `index` of the offsets, at most the rows that there are.
+Int32 TableKernel::offset(Int32 index) {
+  Value wide = LLVM::LoadOp::create(b, b.getI64Type(), at(offsets, index, 8), /*alignment=*/8);
   wide = arith::MaxSIOp::create(b, wide, arith::ConstantIntOp::create(b, 0, 64));
   wide = arith::MinSIOp::create(b, wide, arith::ConstantIntOp::create(b, shape.m, 64));
   return {b, arith::TruncIOp::create(b, b.getI32Type(), wide)};
@@ -127,7 +131,8 @@ Int32 TableKernel::offset(Int32 group) {
 
 TableKernel::Place TableKernel::advance(const Place &before, Int32 group) {
   auto larger = [&](Int32 x, Int32 y) -> Int32 { return {b, arith::MaxUIOp::create(b, x, y)}; };
-  Int32 begin = larger(before.end, offset(group)), end = larger(begin, offset(group + 1));
+  Int32 begin = larger(before.end, offset(group * step)),
+        end = larger(begin, offset(group * step + 1));
   Int32 rows = end - begin;
   return {end, before.tiles + (rows + (shape.workM() - 1)) / shape.workM(),
           before.scaleRows + (rows + (kBlockRows - 1)) / kBlockRows * kBlockRows};
@@ -155,7 +160,7 @@ void TableKernel::writeRow(Int32 row, std::array<Int32, 4> words) {
 void TableKernel::writeGroup(Int32 group) {
   Place before = placeBefore(group), after = advance(before, group);
   auto larger = [&](Int32 x, Int32 y) -> Int32 { return {b, arith::MaxUIOp::create(b, x, y)}; };
-  Int32 begin = larger(before.end, offset(group)), zero(b, int64_t(0)), one(b, int64_t(1));
+  Int32 begin = larger(before.end, offset(group * step)), zero(b, int64_t(0)), one(b, int64_t(1));
   auto loop = scf::ForOp::create(b, zero, after.tiles - before.tiles, one);
   {
     OpBuilder::InsertionGuard guard(b);
@@ -179,7 +184,8 @@ void TableKernel::build() {
 static Value makeTable(RewriterBase &rewriter, BlockScaledMatmulOp op, Value offsets,
                        const MatmulShape &shape) {
   Location loc = op.getLoc();
-  auto offsetsType = pipe::GlobalType::get({shape.groups + 1}, rewriter.getI64Type());
+  auto given = cast<RankedTensorType>(op.getOffsets().getType());
+  auto offsetsType = pipe::GlobalType::get(given.getShape(), rewriter.getI64Type());
   gpu::GPUModuleOp module =
       createKernelModule(rewriter, op->getParentOfType<ModuleOp>(), op, "groups");
   gpu::GPUFuncOp kernel;
@@ -190,7 +196,7 @@ static Value makeTable(RewriterBase &rewriter, BlockScaledMatmulOp op, Value off
     kernel->setAttr(gpu::GPUDialect::getKernelFuncAttrName(), inside.getUnitAttr());
     kernel.setKnownBlockSizeAttr(
         inside.getDenseI32ArrayAttr({int32_t(TableKernel::kThreads), 1, 1}));
-    TableKernel(kernel, shape);
+    TableKernel(kernel, shape, /*step=*/given.getRank());
   }
   Value table = gpu::AllocOp::create(rewriter, loc, pipe::getBufferType(shape.table()),
                                      /*asyncToken=*/Type(), ValueRange(), ValueRange(),

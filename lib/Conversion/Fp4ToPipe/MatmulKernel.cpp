@@ -64,7 +64,8 @@ Type MatmulShape::scalesA() const {
 }
 Type MatmulShape::scalesB() const {
   if (hasF32Scales())
-    return GlobalType::get({int64_t(llvm::divideCeil(n, block)), tilesK()}, scaleType);
+    return GlobalType::get(
+        {std::max<int64_t>(groups, 1) * int64_t(llvm::divideCeil(n, block)), tilesK()}, scaleType);
   if (inCluster())
     return TensorMapType::get({rowsScalesB() / partsScalesB(), tileK / block}, scaleType,
                               Layout::Tiled128x4);
@@ -166,7 +167,7 @@ SmallVector<Type> MatmulShape::argumentTypes() const {
     types.push_back(i32(*this));
   if (groups)
     types.push_back(table());
-  if (splits > 1 && transposed)
+  if (splits > 1 && hasFragments())
     llvm::append_values(types, Type(fragmentWorkspace()), Type(fragmentCounters()));
   else if (splits > 1)
     llvm::append_values(types, Type(workspace()), Type(counters()));
@@ -206,7 +207,6 @@ private:
   Value load(Value map, Value row, Value column, int64_t parts, Direction direction);
   Value loadScales(Value from, Value row, Value rowBlock, Value kBlock, Value blocks,
                    int64_t rows, int64_t parts);
-  Value entry(Value from, Value index, int64_t column);
   void buildTile(Value m, Value n);
   void buildAccumulation(ValueRange accs, const Tile &tile);
   void buildKTile(ValueRange accs, const Tile &tile, Value k);
@@ -226,7 +226,6 @@ private:
   Value numbers(const Tile &tile, Value column, VectorType type, Value global, Value limit);
   Value factors(const Tile &tile, Value alphas, Value column);
 
-  Value table, workspace, counters; ///< null where the product has no groups, or no ranges of K
   Value numM;
   Value placeM, placeN; ///< of this block in its cluster; null where it is alone
   Value alphaVector, alpha2Vector; ///< alpha in every lane; null where there is none or not one
@@ -236,15 +235,7 @@ private:
 
 MatmulBuilder::MatmulBuilder(gpu::GPUFuncOp func, const MatmulShape &shape, const KernelPlan &plan,
                              Location loc)
-    : ProductBuilder(func, shape, plan, loc) {
-  auto arguments = func.getArguments().begin() + numArguments;
-  if (shape.groups)
-    table = *arguments++;
-  if (shape.splits > 1) {
-    workspace = *arguments++;
-    counters = *arguments++;
-  }
-}
+    : ProductBuilder(func, shape, plan, loc) {}
 
 void MatmulBuilder::build() {
   if (rows) {
@@ -274,14 +265,6 @@ void MatmulBuilder::build() {
 Value MatmulBuilder::broadcast(Value scalar) {
   auto type = VectorType::get({shape.chunk()}, b.getF32Type());
   return vector::BroadcastOp::create(b, loc, type, scalar);
-}
-
-/// Number `column` of row `index` of a table.
-Value MatmulBuilder::entry(Value from, Value index, int64_t column) {
-  auto type = cast<GlobalType>(from.getType());
-  int64_t columns = type.getRank() == 2 ? type.getShape()[1] : 1;
-  auto row = VectorType::get({columns}, type.getElementType());
-  return vector::ExtractOp::create(b, loc, LoadEntryOp::create(b, loc, row, from, index), column);
 }
 
 /// The place of this block in its cluster along m or n; null where there is one block.

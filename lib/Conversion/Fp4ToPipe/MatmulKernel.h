@@ -92,6 +92,8 @@ struct MatmulShape {
   /// All sums of a thread have one alpha: they are of one row, or with `swap` of one column.
   bool hasAlphaOfThread() const { return alpha == (swap ? Alpha::Columns : Alpha::Rows); }
   bool hasAlphaOfColumns() const { return alpha == (swap ? Alpha::Rows : Alpha::Columns); }
+  /// The sums that ranges of K leave are those of fragments.
+  bool hasFragments() const { return transposed || hasF32Scales(); }
   bool inCluster() const { return clusterM * clusterN > 1; }
 
   /// Rows of A and of B that a block has of its tile.

@@ -12,10 +12,28 @@ using namespace mlir;
 using namespace fp4;
 using namespace fp4::pipe;
 
+/// The arguments of the results that are derived from the elements.
+static void takeDerived(const MatmulShape &shape, ResultArguments &derived,
+                        llvm::function_ref<Value()> next) {
+  if (shape.quantizer && shape.quantizer->hasAmax)
+    derived.quantizeAmax = next();
+  if (shape.quantizer && shape.quantizer->rows) {
+    derived.codes = next();
+    derived.scales = next();
+  }
+  if (shape.quantizer && shape.quantizer->columns) {
+    derived.columnCodes = next();
+    derived.columnScales = next();
+  }
+  if (shape.withAmax)
+    derived.amax = next();
+}
+
 ProductBuilder::ProductBuilder(gpu::GPUFuncOp func, const MatmulShape &shape,
                                const KernelPlan &plan, Location loc)
     : TileBuilder(func, plan, loc), shape(shape) {
-  auto next = [&] { return func.getArgument(numArguments++); };
+  unsigned number = 0;
+  auto next = [&] { return func.getArgument(number++); };
   a = next();
   bb = next();
   if (!shape.floatA)
@@ -34,20 +52,22 @@ ProductBuilder::ProductBuilder(gpu::GPUFuncOp func, const MatmulShape &shape,
     inputs.push_back(next());
   if (shape.storesElements)
     derived.elements = result = next();
-  if (shape.quantizer && shape.quantizer->hasAmax)
-    derived.quantizeAmax = next();
-  if (shape.quantizer && shape.quantizer->rows) {
-    derived.codes = next();
-    derived.scales = next();
-  }
-  if (shape.quantizer && shape.quantizer->columns) {
-    derived.columnCodes = next();
-    derived.columnScales = next();
-  }
-  if (shape.withAmax)
-    derived.amax = next();
+  takeDerived(shape, derived, next);
   if (shape.dynamicRows())
     rows = next();
+  if (shape.groups)
+    table = next();
+  if (shape.splits > 1) {
+    workspace = next();
+    counters = next();
+  }
+}
+
+Value ProductBuilder::entry(Value from, Value index, int64_t column) {
+  auto type = cast<GlobalType>(from.getType());
+  int64_t columns = type.getRank() == 2 ? type.getShape()[1] : 1;
+  auto row = VectorType::get({columns}, type.getElementType());
+  return vector::ExtractOp::create(b, loc, LoadEntryOp::create(b, loc, row, from, index), column);
 }
 
 ProductBuilder::ScaleBlocks ProductBuilder::scaleBlocksOf(Value k) {

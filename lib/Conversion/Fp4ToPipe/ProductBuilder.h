@@ -42,13 +42,15 @@ protected:
     mlir::Value begin, end;
   };
   Range rangeOf(mlir::Value part);
+  /// Number `column` of row `index` of a table.
+  mlir::Value entry(mlir::Value from, mlir::Value index, int64_t column);
 
   MatmulShape shape;
   mlir::Value a, bb, scalesA, scalesB, alpha, result, rows;
   mlir::Value b2, scalesB2, alpha2; ///< of a dual product
   ResultArguments derived;          ///< the results, where there are others than elements
   llvm::SmallVector<mlir::Value> inputs; ///< of the body
-  unsigned numArguments = 0;             ///< that every product has; others follow
+  mlir::Value table, workspace, counters; ///< null where the product has no groups, or no ranges of K
 
 private:
   mlir::Value emitStep(numerics::EpilogueOp step, mlir::Value sums, mlir::Value factor);

@@ -4,6 +4,9 @@
 // sums its products in registers, and the sums times their scales are added in fp32. A tile of more
 // rows than the warpgroups have at a time consists of parts, each with an accumulator of its own.
 //
+// Groups have their tiles in a table (GroupTable.cpp), and the scales of rhs begin anew with each of
+// them. Ranges of K are tiles of their own.
+//
 //===----------------------------------------------------------------------===//
 
 #include "FragmentEpilogue.h"
@@ -27,41 +30,91 @@ private:
   /// Rows of two warpgroups.
   static constexpr int64_t kMostPartRows = 128;
 
+  /// A tile of the result, and the range of K of its sums.
+  struct Tile {
+    Value row, column;
+    Value rowB;         ///< of rhs, its first
+    Value scaleColumn;  ///< `column`, where the groups before have whole blocks of scales
+    OfGroup group;
+    Range k;
+    Value part, index; ///< the range, and the tile among those of the result; null without ranges
+  };
+
+  Tile findTile(Value m, Value n);
+  void findGroup(Tile &tile, Value m);
   void buildTile(Value m, Value n);
-  void buildKTile(ArrayRef<Value> accumulators, Value row, Value column, Value k);
-  Value partRow(Value row, size_t part) {
-    return part ? add(row, constant(int64_t(part) * partRows)) : row;
+  void buildKTile(ArrayRef<Value> accumulators, const Tile &tile, Value k);
+  Value partRow(const Tile &tile, size_t part) {
+    return part ? add(tile.row, constant(int64_t(part) * partRows)) : tile.row;
   }
 
   int64_t partRows;
 };
 } // namespace
 
+PromotedProductBuilder::Tile PromotedProductBuilder::findTile(Value m, Value n) {
+  Tile tile;
+  tile.k = {constant(0), constant(shape.tilesK())};
+  if (shape.splits > 1) {
+    tile.part = arith::DivUIOp::create(b, loc, n, constant(shape.tilesN()));
+    n = arith::RemUIOp::create(b, loc, n, constant(shape.tilesN()));
+    tile.k = rangeOf(tile.part);
+    tile.index = add(mul(m, shape.tilesN()), n);
+  }
+  tile.row = table ? entry(table, m, 0) : mul(m, shape.tileM);
+  tile.column = mul(n, shape.tileN);
+  tile.rowB = tile.scaleColumn = tile.column;
+  if (table)
+    findGroup(tile, m);
+  return tile;
+}
+
+/// What belongs to the group of tile `m` of the table.
+void PromotedProductBuilder::findGroup(Tile &tile, Value m) {
+  tile.group.rowLimit = entry(table, m, 1);
+  Value group = entry(table, m, 2);
+  tile.rowB = add(tile.column, mul(group, shape.n));
+  tile.scaleColumn = add(tile.column, mul(group, shape.groupScaleRowsB()));
+  if (shape.alpha == MatmulShape::Alpha::Groups)
+    tile.group.alpha = entry(alpha, group, 0);
+}
+
 void PromotedProductBuilder::buildTile(Value m, Value n) {
-  Value row = mul(m, shape.tileM), column = mul(n, shape.tileN);
+  Tile tile = findTile(m, n);
   SmallVector<Value> accumulators;
   for (int64_t first = 0; first < shape.tileM; first += partRows)
     accumulators.push_back(newFragment());
-  loop(constant(0), constant(shape.tilesK()), constant(1),
-       [&](Value k) { buildKTile(accumulators, row, column, k); });
+  loop(tile.k.begin, tile.k.end, constant(1),
+       [&](Value k) { buildKTile(accumulators, tile, k); });
+  auto store = [&](size_t part, auto sums) {
+    storeSums(sums, partRow(tile, part), tile.column, /*exponent=*/0, tile.group);
+  };
+  if (shape.splits > 1)
+    return joinSums(accumulators, tile.index, tile.part,
+                    [&](size_t part, SumsFrom sums) { store(part, sums); });
   for (auto [part, acc] : llvm::enumerate(accumulators))
-    storeSums(acc, partRow(row, part), column, /*exponent=*/0);
+    store(part, acc);
 }
 
-/// Scales are asked for before the tiles are there.
-void PromotedProductBuilder::buildKTile(ArrayRef<Value> accumulators, Value row, Value column,
-                                        Value k) {
+/// Scales are taken behind the product, so that a tile whose first ones are late begins all the same.
+/// A thread with two parts has no registers for that, and takes them before.
+void PromotedProductBuilder::buildKTile(ArrayRef<Value> accumulators, const Tile &tile, Value k) {
   auto type = VectorType::get({2 + promotedBlocks(shape.tileN)}, b.getF32Type());
+  auto scalesOf = [&](size_t part) -> Value {
+    return BlockScalesOp::create(b, loc, type, scalesA, partRow(tile, part), scalesB,
+                                 tile.scaleColumn, b.getI64IntegerAttr(shape.tileN), k, rows);
+  };
   SmallVector<Value> scales;
-  for (size_t part = 0; part < accumulators.size(); ++part)
-    scales.push_back(BlockScalesOp::create(b, loc, type, scalesA, partRow(row, part), scalesB, column,
-                                           b.getI64IntegerAttr(shape.tileN), k, rows));
+  for (size_t part = 0; accumulators.size() > 1 && part < accumulators.size(); ++part)
+    scales.push_back(scalesOf(part));
   Value element = mul(k, shape.tileK);
-  Value aTile = load(a, row, element), bTile = load(bb, column, element);
+  Value aTile = load(a, tile.row, element), bTile = load(bb, tile.rowB, element);
   for (auto [part, acc] : llvm::enumerate(accumulators)) {
     Value sums = newFragment();
     MmaFragmentOp::create(b, loc, sums, aTile, b.getI64IntegerAttr(int64_t(part) * partRows), bTile);
-    PromoteOp::create(b, loc, acc, sums, scales[part], column);
+    if (scales.size() == part)
+      scales.push_back(scalesOf(part));
+    PromoteOp::create(b, loc, acc, sums, scales[part], tile.scaleColumn);
   }
 }
 

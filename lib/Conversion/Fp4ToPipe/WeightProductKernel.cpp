@@ -52,19 +52,12 @@ private:
   Value indexOf(const Tile &tile);
   /// What conversion multiplied by is undone.
   int exponent() const { return (shape.floatA ? -1 : -2) * numerics::convertedExponent(format()); }
-
-  Value workspace, counters; ///< null where K is not split
 };
 } // namespace
 
 WeightProductBuilder::WeightProductBuilder(gpu::GPUFuncOp func, const MatmulShape &shape,
                                            const KernelPlan &plan, Location loc)
-    : FragmentEpilogue(func, shape, plan, loc) {
-  if (shape.splits > 1) {
-    workspace = func.getArgument(numArguments);
-    counters = func.getArgument(numArguments + 1);
-  }
-}
+    : FragmentEpilogue(func, shape, plan, loc) {}
 
 WeightProductBuilder::Tile WeightProductBuilder::findTile(Value m, Value n) {
   Tile tile;

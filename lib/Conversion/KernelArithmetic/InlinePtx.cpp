@@ -110,6 +110,14 @@ Value fp4::transposeMatrix(ImplicitLocOpBuilder &b, Value word) {
 }
 
 /// "{$0, $1, ..}": `count` operands from `first` on.
+Value fp4::loadWhen(ImplicitLocOpBuilder &b, Value condition, Value pointer, Value otherwise) {
+  Value flag = LLVM::ZExtOp::create(b, b.getI32Type(), condition);
+  return emit(b, b.getLoc(), b.getF32Type(), ValueRange{otherwise, pointer, flag},
+              "{\n.reg .pred p;\nsetp.ne.b32 p, $3, 0;\n@p ld.global.nc.f32 $0, [$2];\n}", "=f,0,l,r",
+              /*hasSideEffects=*/false)
+      .getRes();
+}
+
 static std::string operandList(size_t first, size_t count) {
   std::string text = "{";
   for (size_t i = 0; i < count; ++i)

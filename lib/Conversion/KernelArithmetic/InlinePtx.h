@@ -48,6 +48,11 @@ void storeOnce(mlir::ImplicitLocOpBuilder &b, mlir::ValueRange words, mlir::Valu
 /// the word (i32) of each thread: thread l gets elements 2 (l % 4) and one more of column l / 4.
 mlir::Value transposeMatrix(mlir::ImplicitLocOpBuilder &b, mlir::Value word);
 
+/// The f32 at `pointer`, to global memory that nobody writes, or `otherwise` without the condition (i1).
+/// ptxas keeps both in one register, so that a loop which carries it does not wait for the load.
+mlir::Value loadWhen(mlir::ImplicitLocOpBuilder &b, mlir::Value condition, mlir::Value pointer,
+                     mlir::Value otherwise);
+
 /// A part of a product of a warpgroup with A in registers: instructions of 16 elements of K each.
 struct WarpgroupProduct {
   mlir::Type element;               ///< f16 or bf16

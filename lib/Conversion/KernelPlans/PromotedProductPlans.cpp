@@ -11,6 +11,7 @@
 #include "Families.h"
 #include "RolePlans.h"
 
+#include "llvm/ADT/bit.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -19,6 +20,8 @@ using namespace fp4;
 /// The depth of a tile is a block of scales.
 static constexpr int64_t kTileK = 128;
 static constexpr std::array<int64_t, 3> kTileMs = {64, 128, 256};
+/// A thread with two parts has a few registers too few, so that nobody chooses it unasked.
+static constexpr int64_t kSpillingRows = 256;
 /// Columns are those of one instruction.
 static constexpr int64_t kColumnStep = 8;
 /// Registers of a thread for accumulators and sums; 48 more are for everything else.
@@ -28,8 +31,9 @@ static constexpr int64_t kFragmentRegisters = 192;
 /// multiprocessor of an H200; cycles of a tile beside its k tiles.
 static constexpr int64_t kMultiplyAdds = 4096, kFeedBytes = 48, kTileCycles = 1500;
 
-/// Cycles of a warpgroup for a part of a k tile: of waiting, and for each column.
-static constexpr int64_t kWaitCycles = 600, kColumnCycles = 4;
+/// Cycles of a warpgroup for a part of a k tile: of waiting, and for two columns. Where tiles begin
+/// anywhere in a block of scales, selecting a scale for each 8 columns takes half as many again.
+static constexpr int64_t kWaitCycles = 500, kColumnPairCycles = 6;
 
 /// Parts of 128 rows of a tile, or one of 64.
 static int64_t partsOf(int64_t rows) { return llvm::divideCeil(rows, 128); }
@@ -40,11 +44,15 @@ static int64_t mostColumns(int64_t rows) {
 
 static int64_t cyclesOf(const MatmulSize &size, int64_t m, int64_t n,
                         const hw::TargetModel &target) {
-  int64_t tiles = llvm::divideCeil(size.m, m) * llvm::divideCeil(size.n, n);
+  int64_t tilesM = 0;
+  for (int64_t rows : size.groups.empty() ? llvm::SmallVector<int64_t>{size.m} : size.groups)
+    tilesM += llvm::divideCeil(rows, m);
+  int64_t tiles = tilesM * llvm::divideCeil(size.n, n) * size.splits;
   int64_t waves = llvm::divideCeil(tiles, target.multiprocessors);
   int64_t multiply = m * n * kTileK / kMultiplyAdds, feed = (m + n) * kTileK / kFeedBytes;
-  int64_t wait = partsOf(m) * (kWaitCycles + kColumnCycles * n);
-  int64_t deep = llvm::divideCeil(size.k, kTileK);
+  bool selects = 128 % n != 0 && n % 128 != 0;
+  int64_t wait = partsOf(m) * (kWaitCycles + kColumnPairCycles * n / 2 * (selects ? 3 : 2) / 2);
+  int64_t deep = llvm::divideCeil(size.k, kTileK * size.splits);
   return waves * (deep * std::max({multiply, feed, wait}) + kTileCycles);
 }
 
@@ -55,6 +63,8 @@ static std::array<int64_t, 3> chooseTile(const KernelPlan &wish, const MatmulSiz
   int64_t least = 0;
   for (int64_t m : kTileMs)
     for (int64_t n = mostColumns(m); n >= 2 * kColumnStep; n -= kColumnStep) {
+      if (m == kSpillingRows && wish.tile[0] != m)
+        continue;
       if ((wish.tile[0] && wish.tile[0] != m) || (wish.tile[1] && wish.tile[1] != n))
         continue;
       int64_t cycles = cyclesOf(size, m, n, target);
@@ -66,13 +76,22 @@ static std::array<int64_t, 3> chooseTile(const KernelPlan &wish, const MatmulSiz
   return best;
 }
 
+/// Stages that fit, as a power of two: the stage of a k tile is then its lower bits, which a warpgroup
+/// has sooner than the remainder of a division.
+static int64_t chooseStages(const std::array<int64_t, 3> &tile, const hw::TargetModel &target) {
+  constexpr int64_t most = 16, ofBarriers = 1024;
+  int64_t room = target.sharedBytesPerCta - ofBarriers, bytes = (tile[0] + tile[1]) * tile[2];
+  return int64_t(llvm::bit_floor(uint64_t(std::clamp<int64_t>(room / bytes, 1, most))));
+}
+
 KernelPlan fp4::proposePromotedProduct(Operation *op, const KernelPlan &wish,
                                        const MatmulSize &size, const hw::TargetModel &target) {
   KernelPlan plan = planOfFamily(KernelFamily::TileProduct);
   plan.tile = chooseTile(wish, size, target);
+  plan.stages = chooseStages(plan.tile, target);
   plan.schedule = neighboursAlongM(op->getContext());
-  bool isTall = plan.tile[0] > 64; // one warpgroup has enough registers
-  plan.roles = fragmentRoles(op->getContext(), isTall ? 2 : 1, /*spare=*/isTall);
+  // One warpgroup has enough registers, but ptxas knows the warps that ask for more to be converged.
+  plan.roles = fragmentRoles(op->getContext(), plan.tile[0] > 64 ? 2 : 1, /*spare=*/true);
   plan.resident = 1;
   return plan;
 }

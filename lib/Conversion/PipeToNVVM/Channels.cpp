@@ -216,12 +216,27 @@ private:
         NVVM::Tcgen05WaitOp::create(b, loc, NVVM::Tcgen05WaitKind::STORE);
       emitFence(b, loc, NVVM::Tcgen05FenceKind::BEFORE_THREAD_SYNC);
     }
+    bool forWarp = this->state.warpReleases.contains(op) && !channel.isCluster();
     if (!channel.isCluster())
-      NVVM::MBarrierArriveOp::create(b, loc, b.getI64Type(), barrier, /*count=*/Value());
+      NVVM::MBarrierArriveOp::create(b, loc, b.getI64Type(), barrier,
+                                     forWarp ? arriveForWarp(b, loc) : Value());
     else if (producer)
       fp4::arriveAtLeader(b, loc, this->state, barrier);
     else
       fp4::arriveAtProducers(b, loc, this->state, this->state.sharing.at(channel), barrier);
+  }
+
+  /// Goes on in one thread of each warp, once all are there; the arrivals of the warp.
+  Value arriveForWarp(OpBuilder &b, Location loc) const {
+    constexpr int64_t warpThreads = 32;
+    NVVM::SyncWarpOp::create(b, loc, fp4::constantI32(b, loc, -1));
+    Value lane = arith::AndIOp::create(b, loc, this->state.threadIndex,
+                                       fp4::constantI32(b, loc, warpThreads - 1));
+    Value isFirst = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, lane,
+                                          fp4::constantI32(b, loc, 0));
+    auto branch = scf::IfOp::create(b, loc, isFirst, /*withElseRegion=*/false);
+    b.setInsertionPointToStart(branch.thenBlock());
+    return fp4::constantI32(b, loc, warpThreads);
   }
 };
 
@@ -261,16 +276,24 @@ fp4::pipe::Engine fp4::consumerEngine(pipe::ChannelOp channel, Operation *op) {
   return channel.getConsumerEngines()[number.value_or(0)];
 }
 
+/// What the role of `release` does with the tiles of its channel.
+static bool areReadBy(fp4::pipe::ConsumerReleaseOp release,
+                      llvm::function_ref<bool(Operation *)> isReader) {
+  bool all = true;
+  release->getParentOfType<fp4::pipe::RoleRegionOp>().walk([&](fp4::pipe::ConsumerWaitOp wait) {
+    if (wait.getChannel() == release.getChannel())
+      all &= llvm::all_of(wait->getUsers(), isReader);
+  });
+  return all;
+}
+
 void fp4::findFencedReleases(gpu::GPUFuncOp kernel, KernelState &state) {
   kernel.walk([&](pipe::ConsumerReleaseOp release) {
-    bool all = true;
-    release->getParentOfType<pipe::RoleRegionOp>().walk([&](pipe::ConsumerWaitOp wait) {
-      if (wait.getChannel() == release.getChannel())
-        all &= llvm::all_of(wait->getUsers(), (llvm::IsaPred<pipe::MmaConvertedOp, pipe::MmaFragmentOp,
-                                                             pipe::MmaPrepackedOp, pipe::MmaSyncOp>));
-    });
-    if (all)
+    if (areReadBy(release, llvm::IsaPred<pipe::MmaConvertedOp, pipe::MmaFragmentOp,
+                                         pipe::MmaPrepackedOp, pipe::MmaSyncOp>))
       state.fencedReleases.insert(release);
+    if (areReadBy(release, llvm::IsaPred<pipe::MmaFragmentOp>))
+      state.warpReleases.insert(release);
   });
 }
 

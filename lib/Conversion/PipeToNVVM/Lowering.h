@@ -49,6 +49,7 @@ struct KernelState {
   llvm::SmallPtrSet<mlir::Operation *, 4> partlyReleased; ///< see findPartlyReleased
   llvm::SmallPtrSet<mlir::Operation *, 4> continuedProducts; ///< see findContinuedProducts
   llvm::SmallPtrSet<mlir::Operation *, 4> fencedReleases; ///< see findFencedReleases
+  llvm::SmallPtrSet<mlir::Operation *, 4> warpReleases;   ///< the same
   llvm::DenseMap<mlir::Operation *, pipe::Engine> releases; ///< what completes each release
   int64_t workRing = 0, workDepth = 0; ///< place of the responses to requests for work; their number
   bool splitsWarps = false; ///< threads store segments behind guards of their own
@@ -115,7 +116,8 @@ void findFencedWaits(mlir::gpu::GPUFuncOp kernel, KernelState &state);
 void findPartlyReleased(mlir::gpu::GPUFuncOp kernel, KernelState &state);
 
 /// Collects the releases of tiles that nobody has read but wgmma, which needs no fence, and products
-/// that fence their own reads.
+/// that fence their own reads; and those of tiles that wgmma alone has read, for which one thread of
+/// each warp arrives.
 void findFencedReleases(mlir::gpu::GPUFuncOp kernel, KernelState &state);
 
 /// Collects the products that another product of the same B follows, which waits for both.

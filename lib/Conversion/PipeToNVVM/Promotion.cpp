@@ -50,68 +50,144 @@ struct LowerMmaFragment : PipePattern<pipe::MmaFragmentOp> {
   }
 };
 
-/// In a loop over the blocks, a thread asks for the scales of the next block before it uses those of
-/// this one: the tensor core does not wait for memory. One warpgroup alone waits for its tiles anyway
-/// and does not gain from it (docs/Performance.md).
+/// Four threads have the same rows, so each asks for the scales of one of four blocks in a row, which
+/// they exchange; of B, eight fours ask for those of as many blocks of columns. In a loop over the
+/// blocks, the scales of four blocks are asked for four blocks before their use.
 struct LowerBlockScales : PipePattern<pipe::BlockScalesOp> {
   using PipePattern::PipePattern;
 
   LogicalResult matchAndRewrite(pipe::BlockScalesOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    bool hasOthers = state.roles.at(op).getNumThreads() > kGroupThreads;
-    SmallVector<Value> scales = hasOthers && countsBlocks(op)
-                                    ? loadAhead(b, op, adaptor)
-                                    : loadScales(b, op, adaptor, Int32(b, adaptor.getBlock()));
+    Int32 block(b, adaptor.getBlock());
+    SmallVector<Value> held = isOfLoop(op) ? loadAhead(b, op, adaptor, block)
+                                           : loadBlocks(b, op, adaptor, block / kAhead);
+    SmallVector<Value> scales;
+    Int32 place = block % kAhead;
+    for (int64_t half : {0, 1})
+      scales.push_back(exchange(b, held[size_t(half)], place));
+    for (int64_t i = 0; i < pipe::promotedBlocks(int64_t(op.getColumns())); ++i)
+      scales.push_back(exchangeAll(b, held[2], place + i * kAhead));
     rewriter.replaceOpWithNewOp<vector::FromElementsOp>(op, op.getResult().getType(), scales);
     return success();
   }
 
 private:
-  /// The block is the number of an iteration of the loop around the op.
-  static bool countsBlocks(pipe::BlockScalesOp op) {
+  /// Blocks whose scales are asked for together: as many as threads have the same rows.
+  static constexpr int64_t kAhead = 4;
+  /// What a thread holds: a scale of each of its two rows, and one of B.
+  static constexpr int64_t kHeld = 3;
+
+  /// The block is the variable of the loop around the op, for whose tile it gives the scales.
+  static bool isOfLoop(pipe::BlockScalesOp op) {
     auto loop = dyn_cast<scf::ForOp>(op->getParentOp());
-    APInt first, step;
-    return loop && loop.getInductionVar() == op.getBlock() &&
-           matchPattern(loop.getLowerBound(), m_ConstantInt(&first)) && first.isZero() &&
-           matchPattern(loop.getStep(), m_ConstantInt(&step)) && step.isOne();
+    auto isOutside = [&](Value value) { // arguments of the kernel are already those of another block
+      if (!value || isa<BlockArgument>(value))
+        return !value || cast<BlockArgument>(value).getOwner() != loop.getBody();
+      return !loop->isAncestor(value.getDefiningOp());
+    };
+    return loop && loop.getInductionVar() == op.getBlock() && matchPattern(loop.getStep(), m_One()) &&
+           isOutside(op.getRow()) && isOutside(op.getColumn()) && isOutside(op.getRows());
   }
 
-  /// Those of the last block are asked for twice.
-  SmallVector<Value> loadAhead(ImplicitLocOpBuilder &b, pipe::BlockScalesOp op,
-                               OpAdaptor adaptor) const {
-    int64_t count = op.getResult().getType().getNumElements();
-    Value array = frameArray(b, state, count);
-    Int32 block(b, adaptor.getBlock()), last(b, op.getA().getType().getShape()[1] - 1);
-    Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, block, Int32(b, int64_t(0)));
-    auto branch = scf::IfOp::create(b, isFirst, /*withElseRegion=*/false);
+  /// Those of the block; every four blocks, those that were asked for take their place.
+  SmallVector<Value> loadAhead(ImplicitLocOpBuilder &b, pipe::BlockScalesOp op, OpAdaptor adaptor,
+                               Int32 block) const {
+    Value array = frameArray(b, state, kHeld), ahead = frameArray(b, state, kHeld);
+    auto loop = cast<scf::ForOp>(op->getParentOp());
+    Value first = loop.getLowerBound();
     {
       OpBuilder::InsertionGuard restore(b);
-      b.setInsertionPointToStart(branch.thenBlock());
-      storeElements(b, array, loadScales(b, op, adaptor, block));
+      b.setInsertionPoint(loop);
+      storeElements(b, ahead, loadBlocks(b, op, adaptor, Int32(b, first) / kAhead));
+      if (hasFewRows(op))
+        prefetchBlocks(b, op, adaptor, Int32(b, first));
     }
-    SmallVector<Value> scales = loadElements(b, array, 0, count);
-    storeElements(b, array, loadScales(b, op, adaptor, minimum(block + 1, last)));
+    Value isNext = equals(b, block % kAhead, constI32(b, 0));
+    if (!matchPattern(first, m_Zero()))
+      isNext = arith::OrIOp::create(b, isNext, equals(b, block, first));
+    SmallVector<Value> held = loadElements(b, array, 0, kHeld), next = loadElements(b, ahead, 0, kHeld);
+    SmallVector<Value> pointers = pointersOf(b, op, adaptor, block / kAhead + 1), loads;
+    for (int64_t i = 0; i < kHeld; ++i) {
+      held[i] = arith::SelectOp::create(b, isNext, next[i], held[i]);
+      loads.push_back(loadWhen(b, isNext, pointers[i], next[i]));
+    }
+    storeElements(b, array, held);
+    storeElements(b, ahead, loads);
+    return held;
+  }
+
+  static Value equals(ImplicitLocOpBuilder &b, Value x, Value y) {
+    return arith::CmpIOp::create(b, arith::CmpIPredicate::eq, x, y);
+  }
+
+  /// Blocks work on one tile or two, so that memory has not given them the scales of others before.
+  static bool hasFewRows(pipe::BlockScalesOp op) {
+    constexpr int64_t most = 128;
+    int64_t rows = op.getA().getType().getShape()[0];
+    return !ShapedType::isDynamic(rows) && rows <= most;
+  }
+
+  /// Asks for all lines of scales of this tile from block `first` on, so that none of those that
+  /// follow comes from memory.
+  void prefetchBlocks(ImplicitLocOpBuilder &b, pipe::BlockScalesOp op, OpAdaptor adaptor,
+                      Int32 first) const {
+    constexpr int64_t perLine = 32; // scales of 128 bytes
+    int64_t count = op.getA().getType().getShape()[1];
+    Int32 thread = threadOfRole(b, op, state);
+    for (int64_t line = 1; line * perLine < count; line += kAhead) {
+      Int32 block = minimum(first + (thread % kAhead + line) * perLine, Int32(b, count - 1));
+      for (Value pointer : pointersAt(b, op, adaptor, block))
+        NVVM::PrefetchOp::create(
+            b, NVVM::PrefetchCacheLevelAttr::get(b.getContext(), NVVM::PrefetchCacheLevel::L2),
+            NVVM::CacheEvictionPriorityAttr(), pointer, /*predicate=*/Value());
+    }
+  }
+
+  SmallVector<Value> loadBlocks(ImplicitLocOpBuilder &b, pipe::BlockScalesOp op, OpAdaptor adaptor,
+                                Int32 four) const {
+    SmallVector<Value> scales;
+    for (Value pointer : pointersOf(b, op, adaptor, four))
+      scales.push_back(load(b, b.getF32Type(), pointer, 4));
     return scales;
   }
 
-  SmallVector<Value> loadScales(ImplicitLocOpBuilder &b, pipe::BlockScalesOp op, OpAdaptor adaptor,
-                                Int32 ofBlock) const {
+  /// Where what this thread holds of the four blocks from 4 * `four` on is; in the place of those
+  /// behind the last is the last.
+  SmallVector<Value> pointersOf(ImplicitLocOpBuilder &b, pipe::BlockScalesOp op, OpAdaptor adaptor,
+                                Int32 four) const {
+    Int32 block = four * kAhead + threadOfRole(b, op, state) % kAhead;
+    return pointersAt(b, op, adaptor,
+                      minimum(block, Int32(b, op.getA().getType().getShape()[1] - 1)));
+  }
+
+  /// Where the scales of this thread's two rows, and of its block of columns, are for `block`.
+  SmallVector<Value> pointersAt(ImplicitLocOpBuilder &b, pipe::BlockScalesOp op, OpAdaptor adaptor,
+                                Int32 block) const {
     pipe::GlobalType typeA = op.getA().getType(), typeB = op.getB().getType();
-    Int32 row = Int32(b, adaptor.getRow()) + rowOfThread(threadOfRole(b, op, state));
+    Int32 thread = threadOfRole(b, op, state);
+    Int32 row = Int32(b, adaptor.getRow()) + rowOfThread(thread);
     Int32 rows = adaptor.getRows() ? Int32(b, adaptor.getRows()) : Int32(b, typeA.getShape()[0]);
-    Int32 block = Int32(b, adaptor.getColumn()) / pipe::kPromotedBlock;
-    SmallVector<Value> scales;
+    SmallVector<Value> pointers;
     for (int64_t half : {0, 8})
-      scales.push_back(loadScale(b, adaptor.getA(), typeA,
-                                 hasWholeTiles(typeA) ? row + half : minimum(row + half, rows - 1),
-                                 ofBlock));
-    int64_t blocks = pipe::promotedBlocks(int64_t(op.getColumns()));
+      pointers.push_back(
+          pointerTo(b, adaptor.getA(), typeA,
+                    hasWholeTiles(typeA) ? row + half : minimum(row + half, rows - 1), block));
+    Int32 rowB = Int32(b, adaptor.getColumn()) / pipe::kPromotedBlock + thread % 32 / kAhead;
     Int32 last(b, typeB.getShape()[0] - 1);
-    for (int64_t i = 0; i < blocks; ++i)
-      scales.push_back(
-          loadScale(b, adaptor.getB(), typeB, i ? minimum(block + i, last) : block, ofBlock));
-    return scales;
+    pointers.push_back(pointerTo(b, adaptor.getB(), typeB, minimum(rowB, last), block));
+    return pointers;
+  }
+
+  /// The element of thread `place` of this thread's four, and of thread `place` of the warp.
+  static Value exchange(ImplicitLocOpBuilder &b, Value element, Value place) {
+    constexpr int64_t fours = (32 - kAhead) << 8 | 31; // PTX ISA, shfl.sync: segment mask and clamp
+    return NVVM::ShflOp::create(b, b.getF32Type(), constI32(b, -1), element, place,
+                                constI32(b, fours), NVVM::ShflKind::idx, UnitAttr());
+  }
+  static Value exchangeAll(ImplicitLocOpBuilder &b, Value element, Value place) {
+    return NVVM::ShflOp::create(b, b.getF32Type(), constI32(b, -1), element, place, constI32(b, 31),
+                                NVVM::ShflKind::idx, UnitAttr());
   }
 
   /// Every tile has all of its rows, so that the rows of a thread are at constant distances.
@@ -120,10 +196,10 @@ private:
     return !ShapedType::isDynamic(type.getShape()[0]) && type.getShape()[0] % mostRows == 0;
   }
 
-  static Value loadScale(ImplicitLocOpBuilder &b, Value buffer, pipe::GlobalType type, Int32 row,
+  static Value pointerTo(ImplicitLocOpBuilder &b, Value buffer, pipe::GlobalType type, Int32 row,
                          Value block) {
     Value line = stridedPointer(b, b.getLoc(), buffer, row, type.getRowPitch());
-    return load(b, b.getF32Type(), stridedPointer(b, b.getLoc(), line, block, 4), 4);
+    return stridedPointer(b, b.getLoc(), line, block, 4);
   }
 };
 

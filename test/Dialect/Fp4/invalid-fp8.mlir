@@ -56,14 +56,39 @@ func.func @rhs_granularity(%a: tensor<256x256xf8E4M3FN>, %sa: tensor<256x2xf32>,
 
 // -----
 
-// blockscaled_matmul (C52)
+// blockscaled_matmul (C51)
+func.func @groups(%a: tensor<256x256xf8E4M3FN>, %sa: tensor<256x2xf32>, %b: tensor<400x256xf8E4M3FN>, %sb: tensor<4x2xf32>, %plain: tensor<3x2xf32>) {
+  %0 = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<fp8_block128>, groups = array<i64: 56, 200>}
+      : (tensor<256x256xf8E4M3FN>, tensor<256x2xf32>, tensor<400x256xf8E4M3FN>, tensor<4x2xf32>) -> tensor<256x200xf32>
+  // expected-error @+2 {{operand 'rhs_scales' must be 'tensor<4x2xf32>', but got 'tensor<3x2xf32>'}}
+  // expected-note @+1 {{each group of rhs has a row-major f32 scale for each 128 x 128 elements}}
+  %1 = fp4.blockscaled_matmul %a scaled %sa, %b scaled %plain {format = #fp4.format<fp8_block128>, groups = array<i64: 56, 200>}
+      : (tensor<256x256xf8E4M3FN>, tensor<256x2xf32>, tensor<400x256xf8E4M3FN>, tensor<3x2xf32>) -> tensor<256x200xf32>
+  return
+}
+
+// -----
+
+// blockscaled_matmul (C14)
 func.func @split(%a: tensor<256x512xf8E4M3FN>, %sa: tensor<256x4xf32>, %b: tensor<256x512xf8E4M3FN>, %sb: tensor<2x4xf32>) {
+  %0 = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<fp8_block128>, split_k = 2 : i64}
+      : (tensor<256x512xf8E4M3FN>, tensor<256x4xf32>, tensor<256x512xf8E4M3FN>, tensor<2x4xf32>) -> tensor<256x256xf32>
+  // expected-error @+1 {{attribute 'split_k' must be 1 to 2 for K = 512, but got 3}}
+  %1 = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<fp8_block128>, split_k = 3 : i64}
+      : (tensor<256x512xf8E4M3FN>, tensor<256x4xf32>, tensor<256x512xf8E4M3FN>, tensor<2x4xf32>) -> tensor<256x256xf32>
+  return
+}
+
+// -----
+
+// blockscaled_matmul (C52)
+func.func @fma(%a: tensor<4x512xf8E4M3FN>, %sa: tensor<4x4xf32>, %b: tensor<256x512xf8E4M3FN>, %sb: tensor<2x4xf32>) {
   %0 = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<fp8_block128>}
-      : (tensor<256x512xf8E4M3FN>, tensor<256x4xf32>, tensor<256x512xf8E4M3FN>, tensor<2x4xf32>) -> tensor<256x256xf32>
-  // expected-error @+2 {{expects no attribute 'split_k' for format fp8_block128, but got it}}
-  // expected-note @+1 {{these products are of two whole matrices, on the tensor core}}
-  %1 = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<fp8_block128>, split_k = 2 : i64}
-      : (tensor<256x512xf8E4M3FN>, tensor<256x4xf32>, tensor<256x512xf8E4M3FN>, tensor<2x4xf32>) -> tensor<256x256xf32>
+      : (tensor<4x512xf8E4M3FN>, tensor<4x4xf32>, tensor<256x512xf8E4M3FN>, tensor<2x4xf32>) -> tensor<4x256xf32>
+  // expected-error @+2 {{expects no arithmetic fma for format fp8_block128, but got it}}
+  // expected-note @+1 {{these products have one result, and are on the tensor core}}
+  %1 = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<fp8_block128>, arithmetic = #fp4.product_arithmetic<fma>}
+      : (tensor<4x512xf8E4M3FN>, tensor<4x4xf32>, tensor<256x512xf8E4M3FN>, tensor<2x4xf32>) -> tensor<4x256xf32>
   return
 }
 

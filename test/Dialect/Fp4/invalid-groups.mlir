@@ -60,9 +60,22 @@ func.func @both(%a: tensor<64x512xf4E2M1FN>, %s: !s, %o: tensor<3xi64>) {
 func.func @offsets(%a: tensor<64x512xf4E2M1FN>, %s: !s, %l: tensor<2048x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, %o: tensor<3xi64>, %one: tensor<1xi64>) {
   %0 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s offsets %o {format = #fp4.format<nvfp4>}
       : (tensor<64x512xf4E2M1FN>, !s, tensor<64x512xf4E2M1FN>, !s, tensor<3xi64>) -> tensor<64x32xbf16>
-  // expected-error @+1 {{operand 'offsets' must be a static tensor of i64 with one number more than there are groups, but got 'tensor<1xi64>'}}
+  // expected-error @+1 {{operand 'offsets' must be a static tensor of i64 with one number more than there are groups, or with two numbers for each group, but got 'tensor<1xi64>'}}
   %1 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s offsets %one {format = #fp4.format<nvfp4>}
       : (tensor<64x512xf4E2M1FN>, !s, tensor<64x512xf4E2M1FN>, !s, tensor<1xi64>) -> tensor<64x32xbf16>
+  return
+}
+
+// -----
+
+!s = tensor<2048x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+// blockscaled_matmul (C15)
+func.func @ranges(%a: tensor<64x512xf4E2M1FN>, %s: !s, %o: tensor<2x2xi64>, %three: tensor<2x3xi64>) {
+  %0 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s offsets %o {format = #fp4.format<nvfp4>}
+      : (tensor<64x512xf4E2M1FN>, !s, tensor<64x512xf4E2M1FN>, !s, tensor<2x2xi64>) -> tensor<64x32xbf16>
+  // expected-error @+1 {{operand 'offsets' must be a static tensor of i64 with one number more than there are groups, or with two numbers for each group, but got 'tensor<2x3xi64>'}}
+  %1 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s offsets %three {format = #fp4.format<nvfp4>}
+      : (tensor<64x512xf4E2M1FN>, !s, tensor<64x512xf4E2M1FN>, !s, tensor<2x3xi64>) -> tensor<64x32xbf16>
   return
 }
 

@@ -309,8 +309,10 @@ void BlockScaledMatmulOp::build(OpBuilder &builder, OperationState &state, Value
 }
 
 int64_t BlockScaledMatmulOp::getNumGroups() {
-  if (getOffsets())
-    return rankedType(getOffsets()).getDimSize(0) - 1;
+  if (getOffsets()) {
+    RankedTensorType type = rankedType(getOffsets());
+    return type.getDimSize(0) - (type.getRank() == 1 ? 1 : 0);
+  }
   return getGroups() ? int64_t(getGroups()->size()) : 1;
 }
 
@@ -320,88 +322,8 @@ int64_t BlockScaledMatmulOp::getColumns() {
 }
 
 //===----------------------------------------------------------------------===//
-// Products of groups
+// Products
 //===----------------------------------------------------------------------===//
-
-/// The tiles of scales that matrices of `rows` and `blocks` columns of scales have.
-static RankedTensorType tileList(ArrayRef<int64_t> rows, RankedTensorType scales) {
-  int64_t tiles = 0;
-  for (int64_t count : rows)
-    tiles += llvm::divideCeil(count, 128) * llvm::divideCeil(scales.getDimSize(1), 4);
-  return withScaleLayout(scales.clone({128 * tiles, 4}), ScaleLayout::Tiled128x4);
-}
-
-/// Rows of each group for which its scales must have a place: with offsets that only the device
-/// knows, of the groups that need the most.
-static SmallVector<int64_t> rowsOfGroups(BlockScaledMatmulOp op) {
-  if (auto groups = op.getGroups())
-    return SmallVector<int64_t>(*groups);
-  int64_t rows = rankedType(op.getLhs()).getDimSize(0);
-  SmallVector<int64_t> most(op.getNumGroups(), 128); // each ends within a block of 128 rows
-  most.push_back(rows / 128 * 128);
-  return most;
-}
-
-/// blockscaled_matmul (C15): the rows of groups.
-static LogicalResult verifyGroupRows(BlockScaledMatmulOp op, const Checked &lhs) {
-  if (op.getGroups() && op.getOffsets())
-    return op.emitOpError("expects one of attribute 'groups' and operand 'offsets', but got both");
-  if (op.getGroups())
-    return verifyGroups(lhs, op.getGroups());
-  Checked offsets = operand(op, "offsets", op.getOffsets());
-  auto i64 = IntegerType::get(op.getContext(), 64);
-  if (offsets.type.getRank() != 1 || offsets.type.isDynamicDim(0) ||
-      offsets.type.getDimSize(0) < 2 || offsets.type.getElementType() != i64)
-    return offsets.must("be a static tensor of i64 with one number more than there are groups");
-  constexpr int64_t most = (1 << 16) + 1; // far more than a model has experts
-  if (offsets.type.getDimSize(0) > most)
-    return offsets.must("have at most " + Twine(most) + " numbers");
-  if (!lhs.type.isDynamicDim(0))
-    return success();
-  auto diag = lhs.must("have static rows beside 'offsets'");
-  diag.attachNote() << "the last of the offsets says how many of them the groups use";
-  return diag;
-}
-
-/// blockscaled_matmul (C16): operands and alpha of groups.
-static LogicalResult verifyGroupOperands(BlockScaledMatmulOp op, const Checked &lhs,
-                                         const Checked &rhs) {
-  int64_t groups = op.getNumGroups(), rows = rhs.type.getDimSize(0);
-  if (rhs.type.isDynamicDim(0) || rows % groups)
-    return rhs.must("have as many rows for each of the " + Twine(groups) + " groups");
-  SmallVector<int64_t> columns(groups, rows / groups);
-  Checked lhsScales = operand(op, "lhs_scales", op.getLhsScales());
-  Checked rhsScales = operand(op, "rhs_scales", op.getRhsScales());
-  for (const Checked &scales : {lhsScales, rhsScales})
-    if (failed(verifyScaleElements(scales, op.getFormat())) || failed(verifyTiled(scales)))
-      return failure();
-  StringRef note = "these are the tiles of all groups, each padded to 128 rows and 4 blocks, as "
-                   "fp4.quantize with 'groups' writes them";
-  if (failed(verifyType(lhsScales, tileList(rowsOfGroups(op), scalesOf(lhs.type, op.getFormat())),
-                        note)) ||
-      failed(verifyType(rhsScales, tileList(columns, scalesOf(rhs.type, op.getFormat())), note)))
-    return failure();
-  if (!op.getAlpha() || rankedType(op.getAlpha()).getRank() == 0)
-    return success();
-  return verifyType(operand(op, "alpha", op.getAlpha()),
-                    RankedTensorType::get({groups}, Float32Type::get(op.getContext())),
-                    "a product of groups has one alpha, or one for each group");
-}
-
-/// blockscaled_matmul (C14): ranges of K.
-static LogicalResult verifySplit(BlockScaledMatmulOp op, const Checked &lhs) {
-  if (!op.getSplitK())
-    return success();
-  int64_t splits = *op.getSplitK();
-  int64_t slices = llvm::divideCeil(lhs.type.getDimSize(1), int64_t(numerics::splitSlice));
-  int64_t most = std::min<int64_t>(slices, BlockScaledMatmulOp::kMaxSplits);
-  if (splits < 1 || splits > most)
-    return op.emitOpError("attribute 'split_k' must be 1 to ")
-           << most << " for K = " << lhs.type.getDimSize(1) << ", but got " << splits;
-  if (op.isGrouped() && splits > 1)
-    return op.emitOpError("expects no attribute 'split_k' in a product of groups, but got one");
-  return success();
-}
 
 /// blockscaled_matmul (C30): threads multiply few rows, of one matrix or of equal groups.
 static LogicalResult verifyFma(BlockScaledMatmulOp op, const Checked &lhs) {

@@ -24,32 +24,43 @@ RankedTensorType verify::f32ScalesOf(RankedTensorType data, int64_t rows) {
   return RankedTensorType::get(blocks, Float32Type::get(data.getContext()));
 }
 
+/// Those of the rows of rhs, which begin anew with each group.
+static RankedTensorType f32ScalesOfGroups(BlockScaledMatmulOp op, RankedTensorType rhs) {
+  RankedTensorType scales = f32ScalesOf(rhs, blockSize(op.getFormat()));
+  if (!op.isGrouped())
+    return scales;
+  int64_t groups = op.getNumGroups(), rows = rhs.getDimSize(0) / groups;
+  int64_t blocks = llvm::divideCeil(rows, blockSize(op.getFormat()));
+  return scales.clone({groups * blocks, scales.getDimSize(1)});
+}
+
 LogicalResult verify::verifyFp8Operands(BlockScaledMatmulOp op) {
   Checked lhs = operand(op, "lhs", op.getLhs()), rhs = operand(op, "rhs", op.getRhs());
   bool isFused = op.isDual() || !op.hasOnlyElements();
-  if (op.isGrouped() || op.getSplitK() || op.usesFma() || isFused) { // blockscaled_matmul (C52)
+  if (op.usesFma() || isFused) { // blockscaled_matmul (C52)
     auto diag = op.emitOpError("expects no ")
-                << (isFused           ? "other product or result"
-                    : op.getSplitK()  ? "attribute 'split_k'"
-                    : op.usesFma()    ? "arithmetic fma"
-                    : op.getOffsets() ? "operand 'offsets'"
-                                      : "attribute 'groups'")
+                << (isFused ? "other product or result" : "arithmetic fma")
                 << " for format fp8_block128, but got it";
-    diag.attachNote() << "these products are of two whole matrices, on the tensor core";
+    diag.attachNote() << "these products have one result, and are on the tensor core";
     return diag;
   }
   if (failed(verifyMultiple(lhs, 1, kPitchElements, // blockscaled_matmul (C50)
                             "rows of operands begin at multiples of 16 bytes; pad the contraction "
-                            "axis with zeros")))
+                            "axis with zeros")) ||
+      failed(verifySplit(op, lhs)))
+    return failure();
+  if (op.isGrouped() && (failed(verifyGroupRows(op, lhs)) || failed(verifyGroupColumns(op, rhs)) ||
+                         failed(verifyGroupAlpha(op))))
     return failure();
   if (failed(verifyType(operand(op, "lhs_scales", op.getLhsScales()), // blockscaled_matmul (C51)
                         f32ScalesOf(lhs.type, 1),
                         "lhs has a row-major f32 scale for each 1 x 128 elements")))
     return failure();
-  int64_t block = blockSize(op.getFormat());
   return verifyType(operand(op, "rhs_scales", op.getRhsScales()), // blockscaled_matmul (C51)
-                    f32ScalesOf(rhs.type, block),
-                    "rhs has a row-major f32 scale for each 128 x 128 elements");
+                    f32ScalesOfGroups(op, rhs.type),
+                    op.isGrouped() ? "each group of rhs has a row-major f32 scale for each 128 x 128 "
+                                     "elements"
+                                   : "rhs has a row-major f32 scale for each 128 x 128 elements");
 }
 
 LogicalResult verify::verifyFp8Quantize(QuantizeOp op) {

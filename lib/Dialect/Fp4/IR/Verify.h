@@ -76,6 +76,15 @@ mlir::LogicalResult verifyAmaxType(const Checked &value,
 /// are not its elements must be (FusedProduct.cpp).
 mlir::LogicalResult verifyResultCount(BlockScaledMatmulOp op);
 mlir::LogicalResult verifyFusedProduct(BlockScaledMatmulOp op);
+/// blockscaled_matmul (C14): ranges of K.
+mlir::LogicalResult verifySplit(BlockScaledMatmulOp op, const Checked &lhs);
+/// blockscaled_matmul (C15): the rows of groups.
+mlir::LogicalResult verifyGroupRows(BlockScaledMatmulOp op, const Checked &lhs);
+/// blockscaled_matmul (C16): the rows of rhs, the alpha, and all operands of groups of 4 bits.
+mlir::LogicalResult verifyGroupColumns(BlockScaledMatmulOp op, const Checked &rhs);
+mlir::LogicalResult verifyGroupAlpha(BlockScaledMatmulOp op);
+mlir::LogicalResult verifyGroupOperands(BlockScaledMatmulOp op, const Checked &lhs,
+                                        const Checked &rhs);
 /// blockscaled_matmul (C50) to (C52): operands of format fp8_block128, but for their elements.
 mlir::LogicalResult verifyFp8Operands(BlockScaledMatmulOp op);
 /// quantize (C50), (C51): what format fp8_block128 goes with.

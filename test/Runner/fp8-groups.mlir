@@ -1,0 +1,45 @@
+// RUN: fp4-runner %s --target=sm_90a --device=sim --check=strict --policy=random --function=groups | FileCheck %s
+// RUN: fp4-runner %s --target=sm_90a --device=sim --check=strict --policy=delay --function=offsets | FileCheck %s
+// RUN: fp4-runner %s --target=sm_90a --device=sim --check=strict --policy=lazy --function=ranges | FileCheck %s
+// RUN: fp4-runner %s --target=sm_90a --device=sim --check=strict --policy=random --function=split | FileCheck %s
+
+// Products of FP8 with f32 scales, of groups: rows that the program knows; offsets of the device, one of
+// which decreases and one of which is too large; and ranges with rows between them that are of no group,
+// as the masked layout of a mixture of experts has them. An empty group and one of a single row are among
+// them. Then one product whose K is cut into ranges.
+
+// CHECK: equals the wgmma model, bit for bit
+// CHECK: none (strict check)
+
+!a = tensor<100x272xf8E4M3FN>
+!sa = tensor<100x3xf32>
+!b = tensor<160x272xf8E4M3FN>
+!sb = tensor<4x3xf32>
+
+func.func @groups(%a: !a, %sa: !sa, %b: !b, %sb: !sb, %alpha: tensor<4xf32>) -> tensor<100x40xbf16> {
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb alpha %alpha
+      {format = #fp4.format<fp8_block128>, groups = array<i64: 70, 0, 1, 29>}
+      : (!a, !sa, !b, !sb, tensor<4xf32>) -> tensor<100x40xbf16>
+  return %y : tensor<100x40xbf16>
+}
+
+func.func @offsets(%a: !a, %sa: !sa, %b: !b, %sb: !sb) -> tensor<100x40xf32> {
+  %o = arith.constant dense<[0, 70, -5, 71, 100000]> : tensor<5xi64>
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb offsets %o {format = #fp4.format<fp8_block128>}
+      : (!a, !sa, !b, !sb, tensor<5xi64>) -> tensor<100x40xf32>
+  return %y : tensor<100x40xf32>
+}
+
+func.func @ranges(%a: !a, %sa: !sa, %b: !b, %sb: !sb) -> tensor<100x40xf32> {
+  %o = arith.constant dense<[[0, 20], [25, 26], [50, 50], [75, 90]]> : tensor<4x2xi64>
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb offsets %o {format = #fp4.format<fp8_block128>}
+      : (!a, !sa, !b, !sb, tensor<4x2xi64>) -> tensor<100x40xf32>
+  return %y : tensor<100x40xf32>
+}
+
+func.func @split(%a: tensor<40x640xf8E4M3FN>, %sa: tensor<40x5xf32>, %b: tensor<72x640xf8E4M3FN>, %sb: tensor<1x5xf32>)
+    -> tensor<40x72xbf16> {
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<fp8_block128>, split_k = 3 : i64}
+      : (tensor<40x640xf8E4M3FN>, tensor<40x5xf32>, tensor<72x640xf8E4M3FN>, tensor<1x5xf32>) -> tensor<40x72xbf16>
+  return %y : tensor<40x72xbf16>
+}
