@@ -38,3 +38,41 @@ func.func @fetch(%s: !pipe.global<256x64xf32>, %bad: !pipe.global<256x48xf32>, %
   %1 = pipe.fetch %bad[%i, %i] : !pipe.global<256x48xf32> -> vector<32xf32>
   return
 }
+
+// -----
+
+gpu.module @m {
+gpu.func @cluster() kernel attributes {known_cluster_size = array<i32: 2, 1, 1>} {
+  %acc = pipe.fragment : !pipe.fragment<64x32xf32, wgmma>
+  pipe.join_fragment %acc by 16 : !pipe.fragment<64x32xf32, wgmma>
+  %of_warps = pipe.fragment : !pipe.fragment<64x32xf32, mma_sync>
+  // (C260)
+  // expected-error @+1 {{accumulator must be a fragment of wgmma with 64 rows, but got '!pipe.fragment<64x32xf32, mma_sync>'}}
+  pipe.join_fragment %of_warps by 16 : !pipe.fragment<64x32xf32, mma_sync>
+  gpu.return
+}
+}
+
+// -----
+
+gpu.module @m {
+gpu.func @cluster() kernel attributes {known_cluster_size = array<i32: 2, 1, 1>} {
+  %acc = pipe.fragment : !pipe.fragment<64x32xf32, wgmma>
+  // (C260)
+  // expected-error @+1 {{columns must be a multiple of 8 that divides the 32 columns of the accumulator, but got 24}}
+  pipe.join_fragment %acc by 24 : !pipe.fragment<64x32xf32, wgmma>
+  gpu.return
+}
+}
+
+// -----
+
+gpu.module @m {
+gpu.func @alone() kernel attributes {known_cluster_size = array<i32: 1, 2, 1>} {
+  %acc = pipe.fragment : !pipe.fragment<64x32xf32, wgmma>
+  // (C261)
+  // expected-error @+1 {{expects a cluster of at least 2 blocks along m, but got 1}}
+  pipe.join_fragment %acc by 16 : !pipe.fragment<64x32xf32, wgmma>
+  gpu.return
+}
+}

@@ -1,6 +1,6 @@
 //===- PipeJoin.cpp - Tables of tiles, and parts of a tile ----------------===//
 
-#include "fp4/Dialect/Pipe/IR/Pipe.h"
+#include "fp4/Dialect/Pipe/IR/Cluster.h"
 
 using namespace mlir;
 using namespace fp4::pipe;
@@ -24,6 +24,41 @@ LogicalResult JoinOp::verify() { // (C171)
                          << counters;
   if (int64_t(getParts()) < 2)
     return emitOpError() << "parts must be at least 2, but got " << int64_t(getParts());
+  return success();
+}
+
+int64_t JoinFragmentOp::getPiecesOfBlock() {
+  return llvm::divideCeil(getNumPieces(), int64_t(clusterOf(*this).m));
+}
+
+int64_t JoinFragmentOp::getNumAdding() {
+  return std::min(getNumPieces(), int64_t(clusterOf(*this).m));
+}
+
+int64_t JoinFragmentOp::getPieceBytes() {
+  auto region = (*this)->getParentOfType<RoleRegionOp>();
+  int64_t threads = region ? region.getRole().getNumThreads() : 0;
+  return threads * int64_t(getColumns()) / 2 * 4; // a thread has half of the elements of a row pair
+}
+
+int64_t JoinFragmentOp::getJoinBytes() {
+  constexpr int64_t barriers = 2 * 8;
+  return getPiecesOfBlock() * int64_t(clusterOf(*this).m) * getPieceBytes() + barriers;
+}
+
+LogicalResult JoinFragmentOp::verify() {
+  FragmentType type = getAccumulator().getType();
+  if (type.getKind() != FragmentKind::Wgmma || type.getShape()[0] != 64)
+    return emitOpError() << "accumulator must be a fragment of wgmma with 64 rows, but got "
+                         << type; // (C260)
+  int64_t columns = getColumns();
+  if (columns <= 0 || columns % 8 || type.getShape()[1] % columns)
+    return emitOpError() << "columns must be a multiple of 8 that divides the "
+                         << type.getShape()[1] << " columns of the accumulator, but got "
+                         << columns; // (C260)
+  if (clusterOf(*this).m < 2)
+    return emitOpError() << "expects a cluster of at least 2 blocks along m, but got "
+                         << clusterOf(*this).m; // (C261)
   return success();
 }
 

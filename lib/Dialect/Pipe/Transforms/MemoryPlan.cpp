@@ -41,6 +41,10 @@ static void layOutShared(MemoryPlan &plan) {
     tile.channel->places[tile.index] = offset;
     offset += tile.channel->depth * tile.type.getBytes();
   }
+  for (JoinPlan &join : plan.joins) {
+    join.place = llvm::alignTo(offset, JoinFragmentOp::kJoinAlignment);
+    offset = join.place + join.op.getJoinBytes();
+  }
   offset = llvm::alignTo(offset, plan.workDepth ? kResponseBytes : kBarrierBytes);
   plan.workRing = offset;
   offset += plan.workDepth * kRingBytesPerResponse;
@@ -165,6 +169,8 @@ FailureOr<MemoryPlan> fp4::pipe::planMemory(gpu::GPUFuncOp kernel, const hw::Tar
       plan.channels.push_back({channel, 1, {}, 0});
     else if (auto tile = dyn_cast<TmemTileOpInterface>(op))
       plan.stageTiles.push_back({tile, channelOfStage(tile)});
+    else if (auto join = dyn_cast<JoinFragmentOp>(op))
+      plan.joins.push_back({join});
   });
   plan.workDepth = workRingDepth(kernel);
   Capacity whole = capacityOf(kernel, target);

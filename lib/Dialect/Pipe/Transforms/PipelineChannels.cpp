@@ -51,6 +51,8 @@ static void applyPlan(gpu::GPUFuncOp kernel, const MemoryPlan &plan) {
     TmemTileOpInterface op = tile.op;
     op.setPlace(tile.column, tile.sets);
   }
+  for (const JoinPlan &join : plan.joins)
+    JoinFragmentOp(join.op).setPlace(join.place);
   kernel->setAttr(PipeDialect::kSharedBytesAttr, b.getI64IntegerAttr(plan.sharedBytes));
   kernel->setAttr(PipeDialect::kTmemColumnsAttr, b.getI64IntegerAttr(plan.tmemColumns));
   kernel->setAttr(PipeDialect::kTmemSlotAttr, b.getI64IntegerAttr(plan.tmemSlot));

@@ -131,6 +131,16 @@ static LogicalResult verifyKernel(gpu::GPUFuncOp kernel, const hw::TargetModel &
       auto type = cast<TmemType>(tile.getTmemTile().getType());
       int64_t end = *column + tile.getNumSets() * type.getTmemColumns();
       ranges.tmem.push_back({*column, end, type.isScales() ? "scale tile" : "tile", op});
+    } else if (auto join = dyn_cast<JoinFragmentOp>(op)) {
+      std::optional<int64_t> place = join.getPlace();
+      if (!place || *place % JoinFragmentOp::kJoinAlignment) { // (C262)
+        InFlightDiagnostic diag =
+            join.emitOpError("must have a place in shared memory in the pipelined form, a multiple of ")
+            << JoinFragmentOp::kJoinAlignment;
+        diag.attachNote() << "add 'at <byte>'";
+        return WalkResult::interrupt();
+      }
+      ranges.shared.push_back({*place, *place + join.getJoinBytes(), "join", op});
     }
     return WalkResult::advance();
   });

@@ -346,3 +346,40 @@ gpu.func @kernel(%s: !pipe.shared<128x16xf8E4M3FN, tiled_128x4>) kernel attribut
   gpu.return
 }
 }
+
+// -----
+
+// (C262) What the blocks of a cluster send to each other needs a place, a multiple of 16.
+!line = !pipe.channel<!pipe.shared<8x16xi8>>
+gpu.module @m {
+gpu.func @join() kernel attributes {known_cluster_size = array<i32: 2, 1, 1>,
+    pipe.shared_bytes = 8400 : i64, pipe.tmem_columns = 0 : i64, pipe.tmem_slot = 8392 : i64} {
+  %c = pipe.channel from tma to threads(8) depth 1 payload [0] barriers 8376 : !line
+  pipe.role math warps 0 to 8 drives [tensor, threads] {
+    %acc = pipe.fragment : !pipe.fragment<64x8xf32, wgmma>
+    pipe.join_fragment %acc by 8 at 128 : !pipe.fragment<64x8xf32, wgmma>
+    // expected-error @+2 {{must have a place in shared memory in the pipelined form, a multiple of 16}}
+    // expected-note @+1 {{add 'at <byte>'}}
+    pipe.join_fragment %acc by 8 at 136 : !pipe.fragment<64x8xf32, wgmma>
+  }
+  gpu.return
+}
+}
+
+// -----
+
+// (C140) Two blocks send 4096 bytes each to the one that adds them, and there are two barriers.
+!line = !pipe.channel<!pipe.shared<8x16xi8>>
+gpu.module @m {
+gpu.func @join() kernel attributes {known_cluster_size = array<i32: 2, 1, 1>,
+    pipe.shared_bytes = 8400 : i64, pipe.tmem_columns = 0 : i64, pipe.tmem_slot = 8352 : i64} {
+  // expected-error @+1 {{barriers at bytes 8328 to 8344 must be disjoint from join at 128 to 8336}}
+  %c = pipe.channel from tma to threads(8) depth 1 payload [0] barriers 8328 : !line
+  pipe.role math warps 0 to 8 drives [tensor, threads] {
+    %acc = pipe.fragment : !pipe.fragment<64x8xf32, wgmma>
+    // expected-note @+1 {{the other is here}}
+    pipe.join_fragment %acc by 8 at 128 : !pipe.fragment<64x8xf32, wgmma>
+  }
+  gpu.return
+}
+}
