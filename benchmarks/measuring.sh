@@ -13,10 +13,11 @@ begin_pack() {
 # emit PROGRAM LIBRARY [OPTIONS...]: compiles PROGRAM.mlir of the folder for sm_90a.
 emit() { "$build"/bin/fp4-runner "$folder/$1.mlir" --target=sm_90a --emit=so -o "$folder/$2.so" "${@:3}"; }
 
-# measure LABEL LIBRARY [OPTIONS...]: verifies LIBRARY.so and times it; a line for each kernel, after the label.
+# measure LABEL LIBRARY [OPTIONS...]: verifies LIBRARY.so and times it; after the label, a line for each kernel
+# and one for the program.
 measure() {
   ./fp4-run "$2.so" --device cuda --benchmark "${@:3}" 2>&1 |
-    grep -E '_0 .*(graph|rows) |error:|FAILED|differ' | sed "s/^/$1 /"
+    grep -E '(_0|program) .*(graph|rows) |error:|FAILED|differ' | sed "s/^/$1 /"
 }
 
 has_torch() { python3 -c 'import torch' 2>/dev/null; }

@@ -86,10 +86,6 @@ static void setPlan(MatmulShape &shape, const KernelPlan &plan, const hw::Target
   shape.tileK = plan.tile[2];
   shape.pair = plan.pair;
   shape.storesTiles = plan.store == ResultStore::Tma;
-  if (plan.cluster[0]) {
-    shape.clusterM = plan.cluster[0];
-    shape.clusterN = plan.cluster[1];
-  }
   shape.swap = plan.swap && target.hasTcgen05;
   if (shape.swap) {
     std::swap(shape.m, shape.n);
@@ -97,6 +93,11 @@ static void setPlan(MatmulShape &shape, const KernelPlan &plan, const hw::Target
   }
   // Sums in registers are stored as they are, so nothing but the tile is swapped.
   shape.transposed = shape.floatA || (plan.swap && !shape.swap);
+  shape.joinsInCluster = shape.transposed && plan.cluster[0] > 1;
+  if (plan.cluster[0] && !shape.transposed) {
+    shape.clusterM = plan.cluster[0];
+    shape.clusterN = plan.cluster[1];
+  }
   if (plan.swap && shape.transposed)
     std::swap(shape.tileM, shape.tileN);
 }
@@ -261,7 +262,7 @@ private:
     addResults(b, loc, shape, adaptor, results, values);
     if (shape.dynamicRows())
       values.push_back(arith::IndexCastOp::create(b, loc, b.getI32Type(), rows));
-    if (shape.splits > 1)
+    if (shape.hasWorkspace())
       addWorkspace(b, loc, shape, rows, values);
     return values;
   }
@@ -316,24 +317,23 @@ private:
               const KernelPlan &plan, ValueRange arguments, Value rows) const {
     int64_t threads = cast<pipe::RolePlanAttr>(plan.roles).getNumThreads();
     int64_t resident = *plan.resident * target.multiprocessors;
-    int64_t most = std::max<int64_t>(1, resident / (shape.clusterM * shape.clusterN));
+    int64_t most = std::max<int64_t>(1, resident / (shape.clusterBlocksM() * shape.clusterN));
     if (cast<pipe::WorkScheduleAttrInterface>(plan.schedule).getRingDepth())
-      most = std::numeric_limits<int32_t>::max() / shape.clusterM; // as a grid may have along x
+      most = std::numeric_limits<int32_t>::max() / shape.clusterBlocksM(); // as a grid may have along x
     auto constant = [&](int64_t value) -> Value {
       return arith::ConstantIndexOp::create(b, loc, value);
     };
     Value one = constant(1), works;
     if (shape.dynamicRows()) {
       Value tilesM = arith::CeilDivUIOp::create(b, loc, rows, constant(shape.workM()));
-      Value tiles =
-          arith::MulIOp::create(b, loc, tilesM, constant(shape.splits * shape.tilesN()));
+      Value tiles = arith::MulIOp::create(b, loc, tilesM, constant(shape.worksN()));
       works = arith::MinUIOp::create(b, loc, tiles, constant(most));
       works = arith::MaxUIOp::create(b, loc, works, one);
     } else {
-      works = constant(std::clamp<int64_t>(shape.tilesM() * shape.tilesN() * shape.splits, 1, most));
+      works = constant(std::clamp<int64_t>(shape.tilesM() * shape.worksN(), 1, most));
     }
-    if (shape.clusterM > 1)
-      works = arith::MulIOp::create(b, loc, works, constant(shape.clusterM));
+    if (shape.clusterBlocksM() > 1)
+      works = arith::MulIOp::create(b, loc, works, constant(shape.clusterBlocksM()));
     gpu::LaunchFuncOp::create(b, loc, kernel, gpu::KernelDim3{works, constant(shape.clusterN), one},
                               gpu::KernelDim3{constant(threads), one, one},
                               /*dynamicSharedMemorySize=*/Value(), arguments);

@@ -10,12 +10,9 @@ using namespace mlir;
 using namespace fp4;
 using namespace fp4::pipe;
 
-/// Elements of a thread that are handled at a time, at most: half of the columns that it covers.
-static constexpr int64_t kElements = 16;
-
 void FragmentEpilogue::buildTiles(WorkBody body) {
   numM = countTilesM();
-  forEachWork(numM, constant(shape.splits * shape.tilesN()), body);
+  forEachWork(numM, constant(shape.worksN()), body);
   gpu::ReturnOp::create(b, loc);
 }
 
@@ -60,18 +57,26 @@ Value FragmentEpilogue::newFragment() {
 
 void FragmentEpilogue::forParts(llvm::function_ref<void(VectorType, int64_t)> body) {
   int64_t width = fragmentSize[1];
-  for (int64_t first = 0; first < width; first += 2 * kElements)
-    body(VectorType::get({std::min(kElements, (width - first) / 2)}, b.getF32Type()), first);
+  for (int64_t first = 0; first < width; first += partColumns)
+    body(VectorType::get({std::min(partColumns, width - first) / 2}, b.getF32Type()), first);
 }
 
 void FragmentEpilogue::storeSums(SumsFrom sums, Value row, Value column, int exponent,
-                                 OfGroup group) {
+                                 OfGroup group, PartGuard isStored) {
   using Alpha = MatmulShape::Alpha;
   Value scalar = group.alpha, factor;
   if (shape.alpha == Alpha::One)
     scalar = LoadScalarOp::create(b, loc, b.getF32Type(), alpha);
   Alpha ofLines = shape.transposed ? Alpha::Columns : Alpha::Rows; // the same in every part
   forParts([&](VectorType type, int64_t first) {
+    OpBuilder::InsertionGuard restore(b);
+    // Parts that have the factors of their rows in common take those of the first.
+    bool isOwn = first == 0 || 2 * type.getNumElements() < partColumns;
+    if (isStored) {
+      auto branch = scf::IfOp::create(b, loc, isStored(first), /*withElseRegion=*/false);
+      b.setInsertionPointToStart(branch.thenBlock());
+      isOwn = true;
+    }
     Value place = add(shape.transposed ? row : column, constant(first));
     Value atRow = shape.transposed ? place : row, atColumn = shape.transposed ? column : place;
     auto numbers = [&](VectorType ofType, Value global, Value limit) -> Value {
@@ -80,7 +85,7 @@ void FragmentEpilogue::storeSums(SumsFrom sums, Value row, Value column, int exp
     };
     if (scalar)
       factor = vector::BroadcastOp::create(b, loc, type, scalar);
-    else if (alpha && (shape.alpha != ofLines || first == 0 || type.getNumElements() < kElements))
+    else if (alpha && (shape.alpha != ofLines || isOwn))
       factor = loadAlphas(type.getNumElements(), alpha, numbers);
     Value values = sums(type, first);
     if (exponent) {
@@ -93,12 +98,13 @@ void FragmentEpilogue::storeSums(SumsFrom sums, Value row, Value column, int exp
   });
 }
 
-void FragmentEpilogue::storeSums(Value acc, Value row, Value column, int exponent, OfGroup group) {
+void FragmentEpilogue::storeSums(Value acc, Value row, Value column, int exponent, OfGroup group,
+                                 PartGuard isStored) {
   storeSums(
       [&](VectorType type, int64_t first) -> Value {
         return ReadFragmentOp::create(b, loc, type, acc, b.getI64IntegerAttr(first));
       },
-      row, column, exponent, group);
+      row, column, exponent, group, isStored);
 }
 
 void FragmentEpilogue::joinSums(ValueRange accs, Value index, Value part,

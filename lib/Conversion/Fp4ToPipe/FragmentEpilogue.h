@@ -44,14 +44,17 @@ protected:
   };
   /// The sums of each thread from column `first` of its fragment on.
   using SumsFrom = llvm::function_ref<mlir::Value(mlir::VectorType type, int64_t first)>;
+  int64_t partColumns = 32; ///< that are handled at a time, at most
   /// Calls `body` for the columns of a fragment that are handled at a time.
   void forParts(llvm::function_ref<void(mlir::VectorType type, int64_t first)> body);
+  /// i1: this block stores the part from column `first` on.
+  using PartGuard = llvm::function_ref<mlir::Value(int64_t first)>;
   /// Converts the sums of the role's warpgroups, times 2^exponent, and stores them from (row, column)
-  /// of the result on.
+  /// of the result on: all, or the parts that this block stores.
   void storeSums(SumsFrom sums, mlir::Value row, mlir::Value column, int exponent,
-                 OfGroup group = {});
+                 OfGroup group = {}, PartGuard isStored = {});
   void storeSums(mlir::Value acc, mlir::Value row, mlir::Value column, int exponent,
-                 OfGroup group = {});
+                 OfGroup group = {}, PartGuard isStored = {});
   /// Of a product that is split: leaves the sums of range `part` of tile `index`. The last block of
   /// the tile to do so calls `finish` with the sums over all ranges, from the first to the last, of
   /// each of `accs`.

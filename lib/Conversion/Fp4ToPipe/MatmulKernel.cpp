@@ -167,9 +167,9 @@ SmallVector<Type> MatmulShape::argumentTypes() const {
     types.push_back(i32(*this));
   if (groups)
     types.push_back(table());
-  if (splits > 1 && hasFragments())
+  if (hasWorkspace() && hasFragments())
     llvm::append_values(types, Type(fragmentWorkspace()), Type(fragmentCounters()));
-  else if (splits > 1)
+  else if (hasWorkspace())
     llvm::append_values(types, Type(workspace()), Type(counters()));
   return types;
 }
@@ -257,7 +257,7 @@ void MatmulBuilder::build() {
     results.emplace(b, loc, shape, derived);
   placeM = place(gpu::Dimension::x, shape.clusterM);
   placeN = place(gpu::Dimension::y, shape.clusterN);
-  forEachWork(numM, constant(shape.splits * shape.tilesN()),
+  forEachWork(numM, constant(shape.worksN()),
               [&](Value m, Value n) { buildTile(m, n); });
   gpu::ReturnOp::create(b, loc);
 }

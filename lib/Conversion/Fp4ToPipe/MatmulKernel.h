@@ -40,6 +40,9 @@ struct MatmulShape {
   mlir::Region *body = nullptr; ///< what follows these, or none: BlockScaledMatmulOp's
   llvm::SmallVector<pipe::GlobalType> inputs; ///< of the body, behind the element
   int64_t splits = 1; ///< ranges of K that have sums of their own
+  /// The ranges of a tile are those of the blocks of a cluster, which join in shared memory. Otherwise
+  /// they are works of their own, which join in a workspace.
+  bool joinsInCluster = false;
   int64_t groups = 0; ///< products whose rows are stacked; 0 where there is one
   /// Of groups: places in the table of their tiles along m, and the rows of scales of A, of which
   /// each group has whole blocks.
@@ -112,6 +115,11 @@ struct MatmulShape {
   /// Where the rows are static.
   int64_t tilesM() const { return groups ? tablePlaces : (m + workM() - 1) / workM(); }
   int64_t tilesN() const { return (n + workN() - 1) / workN(); }
+  /// Works along n of all ranges of K that have works of their own.
+  int64_t worksN() const { return (joinsInCluster ? 1 : splits) * tilesN(); }
+  bool hasWorkspace() const { return splits > 1 && !joinsInCluster; }
+  /// Blocks of a work.
+  int64_t clusterBlocksM() const { return joinsInCluster ? splits : clusterM; }
   int64_t tilesK() const { return (k + tileK - 1) / tileK; }
 
   /// Blocks that load a tile together: those along n need the same A, those along m the same B,

@@ -57,7 +57,7 @@ ProductBuilder::ProductBuilder(gpu::GPUFuncOp func, const MatmulShape &shape,
     rows = next();
   if (shape.groups)
     table = next();
-  if (shape.splits > 1) {
+  if (shape.hasWorkspace()) {
     workspace = next();
     counters = next();
   }

@@ -6,8 +6,9 @@
 // floats, or is converted in shared memory. What conversions multiplied by a power of two is undone
 // before alpha.
 //
-// Ranges of K are tiles of their own. Every thread leaves its sums in a workspace, and the last
-// block to join adds them from the first range to the last.
+// Ranges of K are added from the first to the last. They are those of the blocks of a cluster, which
+// send each other their sums. Or they are tiles of their own: every thread leaves its sums in a
+// workspace, and the last block to join adds them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,14 +23,15 @@ using namespace mlir;
 using namespace fp4;
 using namespace fp4::pipe;
 
-/// Threads of the two warpgroups that multiply.
-static constexpr int64_t kThreads = 256;
+/// Columns of a fragment that an instruction has at least.
+static constexpr int64_t kFewestColumns = 8;
 
 namespace {
 class WeightProductBuilder : FragmentEpilogue {
 public:
   WeightProductBuilder(gpu::GPUFuncOp func, const MatmulShape &shape, const KernelPlan &plan,
-                       Location loc);
+                       Location loc)
+      : FragmentEpilogue(func, shape, plan, loc) {}
   void build() {
     buildTiles([&](Value m, Value n) { buildTile(m, n); });
   }
@@ -48,21 +50,21 @@ private:
   void multiplyPrepacked(Value acc, const Tile &tile, Value k, Value more);
   void multiplyPlain(Value acc, const Tile &tile, Value k, Value more);
   Value loadRows(const Tile &tile, Value k, ScaleBlocks blocks);
-  void buildJoin(Value acc, const Tile &tile);
+  void joinInCluster(Value acc, const Tile &tile);
   Value indexOf(const Tile &tile);
   /// What conversion multiplied by is undone.
   int exponent() const { return (shape.floatA ? -1 : -2) * numerics::convertedExponent(format()); }
 };
 } // namespace
 
-WeightProductBuilder::WeightProductBuilder(gpu::GPUFuncOp func, const MatmulShape &shape,
-                                           const KernelPlan &plan, Location loc)
-    : FragmentEpilogue(func, shape, plan, loc) {}
-
 WeightProductBuilder::Tile WeightProductBuilder::findTile(Value m, Value n) {
   Tile tile;
   tile.k = {constant(0), constant(shape.tilesK())};
-  if (shape.splits > 1) {
+  if (shape.joinsInCluster) {
+    Value place = gpu::ClusterBlockIdOp::create(b, loc, gpu::Dimension::x);
+    tile.part = arith::IndexCastOp::create(b, loc, b.getI32Type(), place);
+    tile.k = rangeOf(tile.part);
+  } else if (shape.splits > 1) {
     tile.part = arith::DivUIOp::create(b, loc, n, constant(shape.tilesN()));
     n = arith::RemUIOp::create(b, loc, n, constant(shape.tilesN()));
     tile.k = rangeOf(tile.part);
@@ -76,8 +78,12 @@ void WeightProductBuilder::buildTile(Value m, Value n) {
   Tile tile = findTile(m, n);
   Value acc = newFragment();
   loop(tile.k.begin, tile.k.end, constant(1), [&](Value k) { buildKTile(acc, tile, k); });
+  if (shape.joinsInCluster)
+    return joinInCluster(acc, tile);
   if (shape.splits > 1)
-    return buildJoin(acc, tile);
+    return joinSums(acc, indexOf(tile), tile.part, [&](size_t, SumsFrom sums) {
+      storeSums(sums, tile.row, tile.column, exponent());
+    });
   storeSums(acc, tile.row, tile.column, exponent());
 }
 
@@ -138,29 +144,16 @@ Value WeightProductBuilder::indexOf(const Tile &tile) {
   return add(mul(m, shape.tilesN()), n);
 }
 
-/// Every block leaves the sums of its range; the last one of a tile finishes it.
-void WeightProductBuilder::buildJoin(Value acc, const Tile &tile) {
-  Value index = indexOf(tile), tiles = mul(numM, shape.tilesN());
-  Value own = add(arith::MulIOp::create(b, loc, tile.part, tiles), index);
-  auto place = [&](int64_t first) { return b.getI64IntegerAttr(first / 2 * kThreads); };
-  forParts([&](VectorType type, int64_t first) {
-    Value sums = ReadFragmentOp::create(b, loc, type, acc, b.getI64IntegerAttr(first));
-    LeaveFragmentOp::create(b, loc, sums, workspace, own, place(first));
+/// Every block adds and stores some columns of the fragment, as many as the others, if there are
+/// enough.
+void WeightProductBuilder::joinInCluster(Value acc, const Tile &tile) {
+  while (partColumns > kFewestColumns && partColumns * shape.splits > fragmentSize[1])
+    partColumns /= 2;
+  JoinFragmentOp::create(b, loc, acc, partColumns, IntegerAttr());
+  storeSums(acc, tile.row, tile.column, exponent(), {}, [&](int64_t first) -> Value {
+    Value block = constant(first / partColumns % shape.splits);
+    return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, tile.part, block);
   });
-  Value last = JoinOp::create(b, loc, counters, index, shape.splits);
-  auto branch = scf::IfOp::create(b, loc, last, /*withElseRegion=*/false);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(branch.thenBlock());
-  auto fetch = [&](VectorType type, int64_t first) {
-    Value row = index, sum;
-    for (int64_t part = 0; part < shape.splits; ++part) {
-      Value next = FetchFragmentOp::create(b, loc, type, workspace, row, place(first));
-      sum = sum ? arith::AddFOp::create(b, loc, sum, next).getResult() : next;
-      row = add(row, tiles);
-    }
-    return sum;
-  };
-  storeSums(fetch, tile.row, tile.column, exponent());
 }
 
 gpu::GPUFuncOp fp4::buildWeightProductKernel(gpu::GPUModuleOp module, const MatmulShape &shape,

@@ -49,6 +49,8 @@ KernelPlan fp4::proposeConvertedProduct(Operation *op, const KernelPlan &wish,
   plan.swap = hasFewRows(cast<BlockScaledMatmulOp>(op)) && (wish.swap || !wish.tile[0]);
   if (plan.swap) {
     plan.tile = {kTileM, swappedColumns(size.m), kTileK};
+    plan.cluster = proposeJoin(wish, wish.tile[0] ? wish.tile[1] : plan.tile[1], /*tilesM=*/1,
+                               /*resident=*/1, size, target);
   } else {
     TileCost tile = chooseTile(size, target);
     plan.tile = {tile.m, tile.n, kTileK};
@@ -74,8 +76,9 @@ static StringRef warpgroupRules(pipe::RolePlanAttr roles) {
 }
 
 LogicalResult fp4::checkFragmentPlan(Operation *op, const KernelPlan &plan,
-                                     const hw::TargetModel &target, int64_t resident) {
-  if (plan.pair || plan.swap || plan.cluster[0])
+                                     const hw::TargetModel &target, int64_t resident,
+                                     bool mayJoin) {
+  if (plan.pair || plan.swap || (plan.cluster[0] && !mayJoin))
     return misfit(op, plan.pair ? "pair" : plan.swap ? "swap" : "cluster",
                   "is left out on " + StringRef(target.name), "one");
   if (*plan.resident < 1 || *plan.resident > resident)
@@ -122,9 +125,11 @@ LogicalResult fp4::checkConvertedProduct(Operation *op, const KernelPlan &plan,
                                          const hw::TargetModel &target) {
   if (failed(plan.swap ? checkSwappedTile(op, plan) : checkConvertedTile(op, plan)))
     return failure();
+  if (plan.swap && failed(checkJoin(op, plan, plan.tile[1], target)))
+    return failure();
   KernelPlan unswapped = plan;
   unswapped.swap = false;
-  if (failed(checkFragmentPlan(op, unswapped, target)))
+  if (failed(checkFragmentPlan(op, unswapped, target, /*resident=*/1, /*mayJoin=*/plan.swap)))
     return failure();
   using enum pipe::Engine;
   return checkTiling(op, plan, target, {Tma, Convert, Tensor, Threads}, warpgroupRules);

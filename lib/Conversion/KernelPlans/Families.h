@@ -25,10 +25,19 @@ extern const FamilyRules kProductRules, kTransformRules, kTileQuantizeRules, kSt
     kStreamItemsRules, kReduceGridRules, kReduceRowsRules, kDotsRules;
 
 struct MatmulSize;
-/// What plans of sums in registers have in common: blocks by themselves, at most `resident` on a
-/// multiprocessor, which store directly.
+/// What plans of sums in registers have in common: blocks by themselves, unless ranges of K `mayJoin`
+/// in clusters, at most `resident` on a multiprocessor, which store directly.
 llvm::LogicalResult checkFragmentPlan(mlir::Operation *op, const KernelPlan &plan,
-                                      const hw::TargetModel &target, int64_t resident = 1);
+                                      const hw::TargetModel &target, int64_t resident = 1,
+                                      bool mayJoin = false);
+/// The cluster in which the ranges of K of a tile of `rows` rows, one of `tilesM` along m, join, or none
+/// where they join in a workspace; and what the plan of such a product must say
+/// (WeightProductPlans.cpp).
+std::array<int64_t, 3> proposeJoin(const KernelPlan &wish, int64_t rows, int64_t tilesM,
+                                   int64_t resident, const MatmulSize &size,
+                                   const hw::TargetModel &target);
+llvm::LogicalResult checkJoin(mlir::Operation *op, const KernelPlan &plan, int64_t rows,
+                              const hw::TargetModel &target);
 /// What kProductRules are on targets without tcgen05 (ConvertedProductPlans.cpp).
 KernelPlan proposeConvertedProduct(mlir::Operation *op, const KernelPlan &wish,
                                    const MatmulSize &size, const hw::TargetModel &target);

@@ -52,16 +52,21 @@ Value fp4::producersMask(OpBuilder &builder, Location loc, const KernelState &st
   return maskOperand(b, sharing.producersOf(rankOf(b, state)));
 }
 
-/// `barrier` of block `rank`.
-static Value barrierOf(OpBuilder &b, Location loc, Value barrier, Value rank) {
-  Type type = LLVM::LLVMPointerType::get(b.getContext(), fp4::kClusterSpace);
-  return NVVM::MapaOp::create(b, loc, type, barrier, rank);
+Value fp4::inBlock(OpBuilder &b, Location loc, Value pointer, Value rank) {
+  Type type = LLVM::LLVMPointerType::get(b.getContext(), kClusterSpace);
+  return NVVM::MapaOp::create(b, loc, type, pointer, rank);
+}
+
+void fp4::arriveAtBlock(OpBuilder &b, Location loc, Value barrier, Value rank) {
+  NVVM::MBarrierArriveOp::create(b, loc, TypeRange(), inBlock(b, loc, barrier, rank),
+                                 /*count=*/Value(), NVVM::MemScopeKind::CLUSTER,
+                                 /*relaxed=*/false);
 }
 
 Value fp4::leaderBarrier(OpBuilder &builder, Location loc, const KernelState &state,
                          Value barrier) {
   ImplicitLocOpBuilder b(loc, builder);
-  Value remote = barrierOf(b, loc, barrier, hw::pairLeader(rankOf(b, state)));
+  Value remote = inBlock(b, loc, barrier, hw::pairLeader(rankOf(b, state)));
   // The copy's operand has the type of an own barrier; the address says which block is meant.
   Value address = LLVM::PtrToIntOp::create(b, b.getI32Type(), remote);
   return LLVM::IntToPtrOp::create(b, barrier.getType(), address);
@@ -81,12 +86,6 @@ static SmallVector<fp4::Int32> producerRanks(ImplicitLocOpBuilder &b, const fp4:
   for (uint32_t i = 1; sharing.multicastN && i < n; ++i)
     ranks.push_back((rank + i * m) % (m * n));
   return ranks;
-}
-
-void fp4::arriveAtBlock(OpBuilder &b, Location loc, Value barrier, Value rank) {
-  NVVM::MBarrierArriveOp::create(b, loc, TypeRange(), barrierOf(b, loc, barrier, rank),
-                                 /*count=*/Value(), NVVM::MemScopeKind::CLUSTER,
-                                 /*relaxed=*/false);
 }
 
 void fp4::arriveAtLeader(OpBuilder &builder, Location loc, const KernelState &state,

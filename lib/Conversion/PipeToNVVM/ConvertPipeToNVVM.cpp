@@ -60,6 +60,7 @@ struct ConvertPipeToNVVM : fp4::impl::ConvertPipeToNVVMBase<ConvertPipeToNVVM> {
                 bool asks = work.getSchedule().getRingDepth() > 0;
                 return !asks || kernel->hasAttr(fp4::pipe::PipeDialect::kWorkRingAttr);
               })
+              .Case([](fp4::pipe::JoinFragmentOp op) { return op.getPlace().has_value(); })
               .Default(true);
       if (placed)
         return WalkResult::advance();
@@ -164,6 +165,7 @@ struct ConvertPipeToNVVM : fp4::impl::ConvertPipeToNVVMBase<ConvertPipeToNVVM> {
     fp4::populateResultPatterns(converter, patterns, state);
     fp4::populateStagedStorePatterns(converter, patterns, state);
     fp4::populateJoinPatterns(converter, patterns, state);
+    fp4::populateJoinFragmentPatterns(converter, patterns, state);
     ConversionTarget target(getContext());
     target.markUnknownOpDynamicallyLegal([](Operation *) { return true; });
     target.addIllegalDialect<fp4::pipe::PipeDialect>();

@@ -28,6 +28,13 @@ namespace fp4 {
 /// Address spaces of the NVPTX backend.
 enum : unsigned { kGlobalSpace = 1, kSharedSpace = 3, kTmemSpace = 6, kClusterSpace = 7 };
 
+/// What a join of a cluster says of itself while its role and its kernel are around it.
+struct JoinSizes {
+  int64_t pieceBytes; ///< of a piece of one block
+  int64_t barriers;   ///< where they are in shared memory
+  int64_t adding;     ///< blocks that add pieces
+};
+
 /// The values that the prologue of one kernel defined; null if the kernel has no such thing.
 struct KernelState {
   mlir::Value threadIndex;  ///< i32, thread of the block
@@ -53,6 +60,7 @@ struct KernelState {
   llvm::DenseMap<mlir::Operation *, pipe::Engine> releases; ///< what completes each release
   int64_t workRing = 0, workDepth = 0; ///< place of the responses to requests for work; their number
   bool splitsWarps = false; ///< threads store segments behind guards of their own
+  llvm::DenseMap<mlir::Operation *, JoinSizes> joins;
   /// Around each op that an engine executes, that uses a channel, or that takes work. Roles may be
   /// lowered before the ops in them.
   llvm::DenseMap<mlir::Operation *, pipe::RoleAttr> roles;
@@ -106,6 +114,8 @@ void populateJoinPatterns(const mlir::TypeConverter &, mlir::RewritePatternSet &
                           const KernelState &);
 void populateWorkPatterns(const mlir::TypeConverter &, mlir::RewritePatternSet &,
                           const KernelState &);
+void populateJoinFragmentPatterns(const mlir::TypeConverter &, mlir::RewritePatternSet &,
+                                  const KernelState &);
 void populateEpiloguePatterns(const mlir::TypeConverter &, mlir::RewritePatternSet &,
                               const KernelState &);
 
@@ -125,6 +135,9 @@ void findContinuedProducts(mlir::gpu::GPUFuncOp kernel, KernelState &state);
 
 /// Initializes the barriers of the ring of responses to requests for work; false where there is none.
 bool initializeWorkRing(mlir::OpBuilder &, mlir::gpu::GPUFuncOp kernel, const KernelState &state);
+/// Initializes the barriers of a join of a cluster.
+void initializeJoin(mlir::OpBuilder &, mlir::Location, mlir::Operation *join,
+                    const KernelState &state);
 
 /// Inserts the prologue and the teardown of `kernel` and returns its state.
 KernelState emitPrologue(mlir::gpu::GPUFuncOp kernel);
@@ -214,7 +227,9 @@ mlir::Value producersMask(mlir::OpBuilder &, mlir::Location, const KernelState &
 /// The leader's `barrier`, as an operand of a copy.
 mlir::Value leaderBarrier(mlir::OpBuilder &, mlir::Location, const KernelState &state,
                           mlir::Value barrier);
-/// This thread arrives at `barrier` of the block of rank `rank`.
+/// `pointer`, into the shared memory of this block, of block `rank`.
+mlir::Value inBlock(mlir::OpBuilder &, mlir::Location, mlir::Value pointer, mlir::Value rank);
+/// This thread arrives at `barrier` of block `rank`; all it did before is seen by who waits there.
 void arriveAtBlock(mlir::OpBuilder &, mlir::Location, mlir::Value barrier, mlir::Value rank);
 /// This thread arrives at `barrier` of the leader, or of all producers that wait for its block.
 void arriveAtLeader(mlir::OpBuilder &, mlir::Location, const KernelState &state,

@@ -91,6 +91,10 @@ void initializeBlock(OpBuilder &b, gpu::GPUFuncOp kernel, const fp4::KernelState
     initializeBarriers(b, channel, state);
     any = true;
   }
+  kernel.walk([&](fp4::pipe::JoinFragmentOp join) {
+    fp4::initializeJoin(b, join.getLoc(), join, state);
+    any = true;
+  });
   if (any)
     NVVM::FenceMbarrierInitOp::create(b, kernel.getLoc());
 }
@@ -171,6 +175,10 @@ static void describeKernel(gpu::GPUFuncOp kernel, fp4::KernelState &state) {
     region.walk([&](Operation *op) {
       if (isa<pipe::EngineOpInterface, pipe::ChannelOpInterface, pipe::NextWorkOp>(op))
         state.roles[op] = role;
+      if (auto join = dyn_cast<pipe::JoinFragmentOp>(op))
+        state.joins[op] = {join.getPieceBytes(),
+                           int64_t(*join.getPlace()) + join.getBarriersOffset(),
+                           join.getNumAdding()};
     });
   }
   for (auto channel : kernel.getOps<pipe::ChannelOp>())

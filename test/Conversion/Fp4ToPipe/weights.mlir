@@ -25,6 +25,28 @@ func.func @prepacked(%x: tensor<20x320xbf16>, %p: tensor<2x5x4608xi8, #fp4.weigh
 
 // -----
 
+// Ranges of K are those of the blocks of a cluster, which add and store some columns each. Of 8, the
+// first block has all.
+// CHECK-LABEL: func.func @joined
+// CHECK-NOT: gpu.memset
+// CHECK: gpu.launch_func @joined_matmul_0::@kernel blocks in (%c4, %c1, %c1)
+// CHECK-LABEL: gpu.func @kernel
+// CHECK-SAME: known_cluster_size = array<i32: 2, 1, 1>
+// CHECK: %[[PLACE:.*]] = gpu.cluster_block_id x
+// CHECK: %[[PART:.*]] = arith.index_cast %[[PLACE]]
+// CHECK: pipe.join_fragment %[[ACC:.*]] by 8 : !pipe.fragment<64x8xf32, wgmma>
+// CHECK: %[[MINE:.*]] = arith.cmpi eq, %[[PART]], %c0
+// CHECK: scf.if %[[MINE]]
+// CHECK:   pipe.read_fragment %[[ACC]][0]
+// CHECK:   pipe.store_fragment {{.*}} transposed
+func.func @joined(%x: tensor<7x512xbf16>, %p: tensor<2x8x4352xi8, #fp4.weight_layout<wgmma>>) -> tensor<7x256xf32> {
+  %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<mxfp4>, split_k = 2 : i64}
+      : (tensor<7x512xbf16>, tensor<2x8x4352xi8, #fp4.weight_layout<wgmma>>) -> tensor<7x256xf32>
+  return %y : tensor<7x256xf32>
+}
+
+// -----
+
 // Ranges of K are tiles of their own. Threads leave their sums, and the last block adds them in order.
 // CHECK-LABEL: func.func @split
 // CHECK: gpu.memset
@@ -37,7 +59,7 @@ func.func @prepacked(%x: tensor<20x320xbf16>, %p: tensor<2x5x4608xi8, #fp4.weigh
 // CHECK:   arith.addf %[[A]], %[[B]]
 // CHECK:   pipe.store_fragment {{.*}} transposed
 func.func @split(%x: tensor<7x512xbf16>, %p: tensor<2x8x4352xi8, #fp4.weight_layout<wgmma>>) -> tensor<7x256xf32> {
-  %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<mxfp4>, split_k = 2 : i64}
+  %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<mxfp4>, split_k = 2 : i64, fp4.plan = #fp4.plan<tile_product, cluster = [1, 1]>}
       : (tensor<7x512xbf16>, tensor<2x8x4352xi8, #fp4.weight_layout<wgmma>>) -> tensor<7x256xf32>
   return %y : tensor<7x256xf32>
 }

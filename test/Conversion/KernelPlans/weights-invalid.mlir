@@ -1,6 +1,10 @@
 // Plans that a product of floats and weights cannot have, each named with what it is.
 // RUN: sed s/PLAN/tile=[128,128,128]/ %s | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=TILE
 // RUN: sed s/PLAN/tile=[48,128,256]/ %s | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=TILE
+// RUN: sed 's/PLAN/cluster=[2,1]/; s/{format/{split_k = 4 : i64, format/' %s | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=CLUSTER
+// RUN: sed 's/PLAN/tile=[128,128,256], cluster=[4,1]/; s/{format/{split_k = 4 : i64, format/' %s | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=CLUSTER
+// RUN: sed 's/PLAN/resident = 1/; s/{format/{split_k = 2 : i64, format/' %s | fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels | FileCheck %s --check-prefix=JOINED
+// RUN: sed 's/PLAN/cluster=[1,1]/; s/{format/{split_k = 4 : i64, format/' %s | fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels | FileCheck %s --check-prefix=ALONE
 // RUN: sed s/PLAN/cluster=[2,1]/ %s | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=CLUSTER
 // RUN: sed 's/PLAN/tile=[64,128,256], resident = 2/' %s | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=RESIDENT
 // RUN: sed 's/PLAN/tile=[32,128,256], resident = 2/' %s | fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels | FileCheck %s --check-prefix=TWO
@@ -12,7 +16,9 @@
 // RUN: sed s/PLAN/tile=[256,128,256]/ %s | fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels | FileCheck %s --check-prefix=WIDE
 
 // TILE: error: {{.*}}'tile' is [m, 128, 256] with m = 8, 16, 32, 64, 128 or 256 for a lhs without scales
-// CLUSTER: error: {{.*}}cluster{{.*}}left out on sm_90a
+// CLUSTER: error: {{.*}}'cluster' is [1, 1], or [split_k, 1] for up to 8 ranges of K of tiles of up to 64 rows, but
+// JOINED: cluster = [2, 1]
+// ALONE: cluster = [1, 1]
 // RESIDENT: error: {{.*}}resident{{.*}}is 1
 // TWO: resident = 2
 // STORE: error: {{.*}}store{{.*}}left out on sm_90a
@@ -20,8 +26,8 @@
 // TARGET: error: {{.*}}has no wgmma
 // NARROW: load warps 8 to 9 drives [tma], math warps 0 to 8 drives [tensor, threads]
 // WIDE: math warps 0 to 8 drives [tensor, threads] registers 240
-func.func @f(%x: tensor<64x256xbf16>, %p: tensor<2x4x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<64x256xf32> {
+func.func @f(%x: tensor<64x1024xbf16>, %p: tensor<2x16x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<64x256xf32> {
   %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, PLAN>}
-      : (tensor<64x256xbf16>, tensor<2x4x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<64x256xf32>
+      : (tensor<64x1024xbf16>, tensor<2x16x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<64x256xf32>
   return %y : tensor<64x256xf32>
 }

@@ -3,8 +3,9 @@
 // Shared memory from offset 0: the tiles of shared channels, widest alignment first, all stages of
 // a tile adjacent; then what joins of a cluster receive; then the ring of responses to requests for
 // work with its barriers, if there is one; then full and empty barriers of every channel, 8 bytes each;
-// then the word that receives the tensor memory address. Tensor memory from column 0 of the kernel's allocation: the
-// tiles of tensor memory channels, then the tiles that a role makes for itself from a stage.
+// then the word that receives the tensor memory address. Tensor memory from column 0 of the kernel's
+// allocation: the tiles of tensor memory channels, then the tiles that a role makes for itself from a
+// stage.
 //
 //===----------------------------------------------------------------------===//
 #pragma once

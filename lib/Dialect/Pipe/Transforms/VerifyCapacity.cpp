@@ -49,6 +49,19 @@ static void addChannel(Ranges &ranges, ChannelOp channel) {
   ranges.shared.push_back({barriers, barriers + 16 * depth, "barriers", channel});
 }
 
+static LogicalResult addJoin(Ranges &ranges, JoinFragmentOp join) {
+  std::optional<int64_t> place = join.getPlace();
+  if (!place || *place % JoinFragmentOp::kJoinAlignment) { // (C262)
+    InFlightDiagnostic diag =
+        join.emitOpError("must have a place in shared memory in the pipelined form, a multiple of ")
+        << JoinFragmentOp::kJoinAlignment;
+    diag.attachNote() << "add 'at <byte>'";
+    return diag;
+  }
+  ranges.shared.push_back({*place, *place + join.getJoinBytes(), "join", join});
+  return success();
+}
+
 /// (C140), (C141) Ranges are disjoint and end at or before `limit`.
 static LogicalResult checkRanges(SmallVector<Extent> &ranges, int64_t limit, StringRef unit,
                                  StringRef attribute) {
@@ -132,15 +145,7 @@ static LogicalResult verifyKernel(gpu::GPUFuncOp kernel, const hw::TargetModel &
       int64_t end = *column + tile.getNumSets() * type.getTmemColumns();
       ranges.tmem.push_back({*column, end, type.isScales() ? "scale tile" : "tile", op});
     } else if (auto join = dyn_cast<JoinFragmentOp>(op)) {
-      std::optional<int64_t> place = join.getPlace();
-      if (!place || *place % JoinFragmentOp::kJoinAlignment) { // (C262)
-        InFlightDiagnostic diag =
-            join.emitOpError("must have a place in shared memory in the pipelined form, a multiple of ")
-            << JoinFragmentOp::kJoinAlignment;
-        diag.attachNote() << "add 'at <byte>'";
-        return WalkResult::interrupt();
-      }
-      ranges.shared.push_back({*place, *place + join.getJoinBytes(), "join", op});
+      return WalkResult(addJoin(ranges, join));
     }
     return WalkResult::advance();
   });

@@ -1,0 +1,166 @@
+//===- JoinFragment.cpp - Sums of the blocks of a cluster -----------------===//
+//
+// join_fragment: a thread stores each piece of its accumulator to the shared memory of the block that
+// adds it, behind those of the blocks before. Two barriers of a block count warps, those of which the
+// lanes share out the blocks to arrive at:
+//
+//   arrived   every warp of the cluster has sent its pieces to this block
+//   added     every warp of the blocks that add has read what this block sent
+//
+// A join waits for the `added` of the one before, whose parity a thread keeps in a register. No block
+// ends before the others have added its pieces: the kernel ends with a barrier of the cluster.
+//
+//===----------------------------------------------------------------------===//
+#include "Fragments.h"
+
+#include "SmallBuilders.h"
+
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+using namespace fp4;
+
+namespace {
+
+constexpr int64_t kWarp = 32, kTogether = 4; ///< elements of a thread that one access moves
+
+class ClusterJoin {
+public:
+  ClusterJoin(ImplicitLocOpBuilder &b, pipe::JoinFragmentOp op, const KernelState &state,
+              Value fragment)
+      : b(b), op(op), fragment(fragment), sizes(state.joins.at(op)), blocks(state.cluster.m),
+        mine(b, placeInCluster(b, b.getLoc(), state, hw::ClusterDirection::M)),
+        first(Int32(b, state.clusterRank) - mine), thread(threadOfRole(b, op, state)),
+        threads(state.roles.at(op).getNumThreads()),
+        received(offsetPointer(b, b.getLoc(), state.sharedBase, *op.getPlace())),
+        arrived(offsetPointer(b, b.getLoc(), state.sharedBase, sizes.barriers)),
+        added(offsetPointer(b, b.getLoc(), arrived, 8)) {}
+
+  /// `phase`: i32, the parity of this join.
+  void emit(Value phase) {
+    Value before = arith::XOrIOp::create(b, phase, constI32(b, 1));
+    emitBarrierWait(b, b.getLoc(), added, before, /*cluster=*/true);
+    for (int64_t piece = 0; piece < op.getNumPieces(); ++piece)
+      send(piece);
+    arrive(arrived, sizes.adding);
+    when(mine < sizes.adding, [&] {
+      emitBarrierWait(b, b.getLoc(), arrived, phase, /*cluster=*/true);
+      for (int64_t piece = 0; piece < op.getNumPieces(); ++piece)
+        when(arith::CmpIOp::create(b, arith::CmpIPredicate::eq, mine, Int32(b, piece % blocks)),
+             [&] { add(piece); });
+      arrive(added, blocks);
+    });
+  }
+
+private:
+  void when(Value condition, llvm::function_ref<void()> body) {
+    auto branch = scf::IfOp::create(b, condition, /*withElseRegion=*/false);
+    OpBuilder::InsertionGuard restore(b);
+    b.setInsertionPointToStart(branch.thenBlock());
+    body();
+  }
+
+  int64_t elementsOfPiece() { return int64_t(op.getColumns()) / 2; }
+
+  /// What this thread has of `piece` from the first block on; elements are apart by threads.
+  Value slot(int64_t piece) {
+    Value ofPiece = offsetPointer(b, b.getLoc(), received,
+                                  piece / blocks * blocks * sizes.pieceBytes);
+    return stridedPointer(b, b.getLoc(), ofPiece, thread, 4 * kTogether);
+  }
+
+  void send(int64_t piece) {
+    int64_t begin = piece * elementsOfPiece();
+    SmallVector<Value> elements = loadElements(b, fragment, begin, elementsOfPiece());
+    Value own = stridedPointer(b, b.getLoc(), slot(piece), mine, sizes.pieceBytes);
+    Value target = inBlock(b, b.getLoc(), own, first + piece % blocks);
+    auto type = VectorType::get(kTogether, b.getF32Type());
+    for (int64_t i = 0; i < elementsOfPiece(); i += kTogether) {
+      Value four =
+          vector::FromElementsOp::create(b, type, ArrayRef(elements).slice(i, kTogether));
+      Value at = offsetPointer(b, b.getLoc(), target, 4 * i * threads);
+      LLVM::StoreOp::create(b, four, at, 4 * kTogether);
+    }
+  }
+
+  /// This warp arrives at `barrier` of the first `count` blocks along m.
+  void arrive(Value barrier, int64_t count) {
+    NVVM::SyncWarpOp::create(b, constI32(b, -1)); // what the other lanes did comes before
+    Int32 lane = thread % kWarp;
+    when(lane < count, [&] { arriveAtBlock(b, b.getLoc(), barrier, first + lane); });
+    NVVM::SyncWarpOp::create(b, constI32(b, -1)); // the lanes go on together
+  }
+
+  void add(int64_t piece) {
+    auto type = VectorType::get(kTogether, b.getF32Type());
+    Value source = slot(piece);
+    SmallVector<Value> sums;
+    for (int64_t i = 0; i < elementsOfPiece(); i += kTogether) {
+      Value sum;
+      for (int64_t block = 0; block < blocks; ++block) {
+        Value at = offsetPointer(b, b.getLoc(), source,
+                                 block * sizes.pieceBytes + 4 * i * threads);
+        Value next = LLVM::LoadOp::create(b, type, at, 4 * kTogether);
+        sum = sum ? arith::AddFOp::create(b, sum, next).getResult() : next;
+      }
+      for (int64_t j = 0; j < kTogether; ++j)
+        sums.push_back(vector::ExtractOp::create(b, sum, j));
+    }
+    storeElements(b, offsetPointer(b, b.getLoc(), fragment, 4 * piece * elementsOfPiece()), sums);
+  }
+
+  ImplicitLocOpBuilder &b;
+  pipe::JoinFragmentOp op;
+  Value fragment;
+  JoinSizes sizes;
+  int64_t blocks; ///< along m
+  Int32 mine;     ///< the place of this block along m
+  Int32 first;    ///< the rank of the first block along m
+  Int32 thread;   ///< of the role
+  int64_t threads;
+  Value received, arrived, added;
+};
+
+struct LowerJoinFragment : PipePattern<pipe::JoinFragmentOp> {
+  using PipePattern::PipePattern;
+
+  LogicalResult matchAndRewrite(pipe::JoinFragmentOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    Value kept = parity(b);
+    Value phase = LLVM::LoadOp::create(b, b.getI32Type(), kept, 4);
+    ClusterJoin(b, op, state, adaptor.getAccumulator()).emit(phase);
+    LLVM::StoreOp::create(b, arith::XOrIOp::create(b, phase, constI32(b, 1)), kept, 4);
+    rewriter.eraseOp(op);
+    return success();
+  }
+
+private:
+  /// 0 when the kernel begins.
+  Value parity(ImplicitLocOpBuilder &b) const {
+    Value kept = frameArray(b, state, 1);
+    OpBuilder::InsertionGuard restore(b);
+    b.setInsertionPointAfterValue(kept);
+    LLVM::StoreOp::create(b, constI32(b, 0), kept, 4);
+    return kept;
+  }
+};
+
+} // namespace
+
+void fp4::initializeJoin(OpBuilder &b, Location loc, Operation *join, const KernelState &state) {
+  JoinSizes sizes = state.joins.at(join);
+  auto initialize = [&](int64_t offset, int64_t blocks) {
+    int64_t arrivals = blocks * state.roles.at(join).getNumWarps();
+    NVVM::MBarrierInitOp::create(b, loc,
+                                 offsetPointer(b, loc, state.sharedBase, sizes.barriers + offset),
+                                 constantI32(b, loc, arrivals), /*predicate=*/Value());
+  };
+  initialize(0, state.cluster.m);
+  initialize(8, sizes.adding);
+}
+
+void fp4::populateJoinFragmentPatterns(const TypeConverter &converter, RewritePatternSet &patterns,
+                                       const KernelState &state) {
+  patterns.add<LowerJoinFragment>(converter, patterns.getContext(), state);
+}
