@@ -155,11 +155,19 @@ gpu.func @mixed(%acc: !pipe.tmem<128x64xf32>, %as: !pipe.shared<128x128xf8E5M2, 
   // CHECK-DAG: %[[ID1:.*]] = llvm.mlir.constant(680531088 : i32)
   // CHECK-DAG: %[[ID2:.*]] = llvm.mlir.constant(1217402016 : i32)
   // CHECK-DAG: %[[ID3:.*]] = llvm.mlir.constant(1754272944 : i32)
-  // CHECK-DAG: %[[I2:.*]] = llvm.mlir.constant(2 : i64)
+  // CHECK-DAG: %[[I2:.*]] = llvm.mlir.constant(2 : i32)
+  // CHECK-DAG: %[[HIGH:.*]] = llvm.mlir.constant(4611756662049472512 : i64)
+  // CHECK-DAG: %[[LOW:.*]] = llvm.mlir.constant(65536 : i32)
   pipe.role mma warps 0 to 1 drives [tensor, scale_copy] {
+    // CHECK: %[[ALOW:.*]] = llvm.add %{{.*}}, %[[LOW]] : i32
+    // CHECK: %[[BLOW:.*]] = llvm.add %{{.*}}, %[[LOW]] : i32
     // CHECK: nvvm.tcgen05.mma.block_scale %{{.*}}, %[[A:.*]], %[[B:.*]], %[[ID0]], %{{.*}}, %[[SA:.*]], %[[SB:.*]] {blockScale = #nvvm.tcgen05_mma_block_scale<block32>, ctaGroup = #nvvm.cta_group<cta_1>, kind = #nvvm.block_scale_kind<mxf8f6f4>}
-    // CHECK-DAG: %[[A1:.*]] = llvm.add %[[A]], %[[I2]]
-    // CHECK-DAG: %[[B1:.*]] = llvm.add %[[B]], %[[I2]]
+    // CHECK: %[[ALOW1:.*]] = llvm.add %[[ALOW]], %[[I2]]
+    // CHECK: %[[AWIDE1:.*]] = llvm.zext %[[ALOW1]]
+    // CHECK: %[[A1:.*]] = llvm.or %[[AWIDE1]], %[[HIGH]]
+    // CHECK: %[[BLOW1:.*]] = llvm.add %[[BLOW]], %[[I2]]
+    // CHECK: %[[BWIDE1:.*]] = llvm.zext %[[BLOW1]]
+    // CHECK: %[[B1:.*]] = llvm.or %[[BWIDE1]], %[[HIGH]]
     // CHECK: nvvm.tcgen05.mma.block_scale %{{.*}}, %[[A1]], %[[B1]], %[[ID1]],
     // CHECK: nvvm.tcgen05.mma.block_scale {{.*}}, %[[ID2]],
     // CHECK: nvvm.tcgen05.mma.block_scale {{.*}}, %[[ID3]],
