@@ -99,6 +99,8 @@ def structure(listing):
         "commits": count(products, "UTCBAR"),
         "tile_stores": count(everything, "UTMASTG"),
         "local_accesses": count(everything, "STL|LDL"),
+        # What synchronization of scope cluster costs without restricted fences.
+        "flushes_in_loops": count(loads + products, r"CCTL\.IVALL|MEMBAR.*\.GPU"),
     }
 
 

@@ -97,9 +97,11 @@ template <typename OpT> struct LowerWait : fp4::PipePattern<OpT> {
                                   .getResult()
                             : at.phase;
     if (producer && channel->overlaps())
-      fp4::emitStageWait(rewriter, loc, *channel, adaptor.getChannel(), adaptor.getIteration(), 1);
+      fp4::emitStageWait(rewriter, loc, this->state, *channel, adaptor.getChannel(),
+                         adaptor.getIteration(), 1);
     else if (!producer || !this->state.filledOnce.contains(*channel))
-      fp4::emitBarrierWait(rewriter, loc, producer ? at.empty : at.full, parity, channel->isCluster());
+      fp4::emitBarrierWait(rewriter, loc, this->state, producer ? at.empty : at.full, parity,
+                           channel->isCluster());
     if (this->state.fencedWaits.contains(op))
       emitFence(rewriter, loc, NVVM::Tcgen05FenceKind::AFTER_THREAD_SYNC);
     fp4::pipe::RoleAttr role = this->state.roles.lookup(op);
@@ -118,7 +120,7 @@ struct LowerAwaitRelease : fp4::PipePattern<fp4::pipe::AwaitReleaseOp> {
     if (failed(channel))
       return failure();
     Location loc = op.getLoc();
-    fp4::emitStageWait(rewriter, loc, *channel, adaptor.getChannel(), adaptor.getIteration(),
+    fp4::emitStageWait(rewriter, loc, state, *channel, adaptor.getChannel(), adaptor.getIteration(),
                        op.getDistance());
     if (state.fencedWaits.contains(op))
       emitFence(rewriter, loc, NVVM::Tcgen05FenceKind::AFTER_THREAD_SYNC);
@@ -242,17 +244,23 @@ private:
 
 } // namespace
 
-void fp4::emitBarrierWait(OpBuilder &b, Location loc, Value barrier, Value parity, bool cluster) {
+void fp4::emitBarrierWait(OpBuilder &b, Location loc, const KernelState &state, Value barrier,
+                          Value parity, bool cluster) {
+  bool fenced = cluster && hasRestrictedFences(state);
   auto loop = scf::WhileOp::create(b, loc, TypeRange(), ValueRange());
   OpBuilder::InsertionGuard restore(b);
   b.createBlock(&loop.getBefore());
   auto scope = cluster ? NVVM::MemScopeKind::CLUSTER : NVVM::MemScopeKind::CTA;
   Value done = NVVM::MBarrierTryWaitOp::create(b, loc, b.getI1Type(), barrier, parity,
-                                               /*ticks=*/Value(), scope, /*relaxed=*/false);
+                                               /*ticks=*/Value(), scope, /*relaxed=*/fenced);
   Value again = arith::XOrIOp::create(b, loc, done, arith::ConstantIntOp::create(b, loc, 1, 1));
   scf::ConditionOp::create(b, loc, again, ValueRange());
   b.createBlock(&loop.getAfter());
   scf::YieldOp::create(b, loc);
+  if (!fenced)
+    return;
+  b.setInsertionPointAfter(loop);
+  NVVM::FenceSyncRestrictOp::create(b, loc, NVVM::MemOrderKind::ACQUIRE);
 }
 
 void fp4::emitProxyFence(OpBuilder &b, Location loc) {
@@ -261,13 +269,14 @@ void fp4::emitProxyFence(OpBuilder &b, Location loc) {
       NVVM::SharedSpaceAttr::get(b.getContext(), NVVM::SharedSpace::shared_cta));
 }
 
-void fp4::emitStageWait(OpBuilder &b, Location loc, pipe::ChannelOp channel, Value barriers,
-                        Value iteration, int64_t distance) {
+void fp4::emitStageWait(OpBuilder &b, Location loc, const KernelState &state,
+                        pipe::ChannelOp channel, Value barriers, Value iteration,
+                        int64_t distance) {
   Value ahead = constantI32(b, loc, *channel.getDepth() - distance);
   ChannelStage at =
       channelStage(b, loc, channel, barriers, arith::AddIOp::create(b, loc, iteration, ahead));
   Value parity = arith::XOrIOp::create(b, loc, at.phase, constantI32(b, loc, 1));
-  emitBarrierWait(b, loc, at.empty, parity, channel.isCluster());
+  emitBarrierWait(b, loc, state, at.empty, parity, channel.isCluster());
 }
 
 fp4::pipe::Engine fp4::consumerEngine(pipe::ChannelOp channel, Operation *op) {

@@ -57,10 +57,26 @@ Value fp4::inBlock(OpBuilder &b, Location loc, Value pointer, Value rank) {
   return NVVM::MapaOp::create(b, loc, type, pointer, rank);
 }
 
+bool fp4::hasRestrictedFences(const KernelState &state) {
+  return state.target->ptxFeature >= "+ptx86";
+}
+
+static void emitRemoteArrival(OpBuilder &b, Location loc, Value barrier, Value rank, bool relaxed) {
+  NVVM::MBarrierArriveOp::create(b, loc, TypeRange(), fp4::inBlock(b, loc, barrier, rank),
+                                 /*count=*/Value(), NVVM::MemScopeKind::CLUSTER, relaxed);
+}
+
 void fp4::arriveAtBlock(OpBuilder &b, Location loc, Value barrier, Value rank) {
-  NVVM::MBarrierArriveOp::create(b, loc, TypeRange(), inBlock(b, loc, barrier, rank),
-                                 /*count=*/Value(), NVVM::MemScopeKind::CLUSTER,
-                                 /*relaxed=*/false);
+  emitRemoteArrival(b, loc, barrier, rank, /*relaxed=*/false);
+}
+
+void fp4::arriveAtBlocks(OpBuilder &b, Location loc, const KernelState &state, Value barrier,
+                         ValueRange ranks) {
+  bool fenced = hasRestrictedFences(state);
+  if (fenced)
+    NVVM::FenceSyncRestrictOp::create(b, loc, NVVM::MemOrderKind::RELEASE);
+  for (Value rank : ranks)
+    emitRemoteArrival(b, loc, barrier, rank, /*relaxed=*/fenced);
 }
 
 Value fp4::leaderBarrier(OpBuilder &builder, Location loc, const KernelState &state,
@@ -91,14 +107,14 @@ static SmallVector<fp4::Int32> producerRanks(ImplicitLocOpBuilder &b, const fp4:
 void fp4::arriveAtLeader(OpBuilder &builder, Location loc, const KernelState &state,
                          Value barrier) {
   ImplicitLocOpBuilder b(loc, builder);
-  arriveAtBlock(b, loc, barrier, hw::pairLeader(rankOf(b, state)));
+  arriveAtBlocks(b, loc, state, barrier, Value(hw::pairLeader(rankOf(b, state))));
 }
 
 void fp4::arriveAtProducers(OpBuilder &builder, Location loc, const KernelState &state,
                             const pipe::ChannelSharing &sharing, Value barrier) {
   ImplicitLocOpBuilder b(loc, builder);
-  for (fp4::Int32 rank : producerRanks(b, state, sharing))
-    arriveAtBlock(b, loc, barrier, rank);
+  SmallVector<fp4::Int32> ranks = producerRanks(b, state, sharing);
+  arriveAtBlocks(b, loc, state, barrier, SmallVector<Value>(ranks.begin(), ranks.end()));
 }
 
 void fp4::emitKernelBarrier(OpBuilder &b, Location loc, const KernelState &state) {

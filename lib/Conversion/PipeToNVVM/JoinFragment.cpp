@@ -28,7 +28,7 @@ class ClusterJoin {
 public:
   ClusterJoin(ImplicitLocOpBuilder &b, pipe::JoinFragmentOp op, const KernelState &state,
               Value fragment)
-      : b(b), op(op), fragment(fragment), sizes(state.joins.at(op)), blocks(state.cluster.m),
+      : b(b), op(op), state(state), fragment(fragment), sizes(state.joins.at(op)), blocks(state.cluster.m),
         mine(b, placeInCluster(b, b.getLoc(), state, hw::ClusterDirection::M)),
         first(Int32(b, state.clusterRank) - mine), thread(threadOfRole(b, op, state)),
         threads(state.roles.at(op).getNumThreads()),
@@ -39,12 +39,12 @@ public:
   /// `phase`: i32, the parity of this join.
   void emit(Value phase) {
     Value before = arith::XOrIOp::create(b, phase, constI32(b, 1));
-    emitBarrierWait(b, b.getLoc(), added, before, /*cluster=*/true);
+    emitBarrierWait(b, b.getLoc(), state, added, before, /*cluster=*/true);
     for (int64_t piece = 0; piece < op.getNumPieces(); ++piece)
       send(piece);
     arrive(arrived, sizes.adding);
     when(mine < sizes.adding, [&] {
-      emitBarrierWait(b, b.getLoc(), arrived, phase, /*cluster=*/true);
+      emitBarrierWait(b, b.getLoc(), state, arrived, phase, /*cluster=*/true);
       for (int64_t piece = 0; piece < op.getNumPieces(); ++piece)
         when(arith::CmpIOp::create(b, arith::CmpIPredicate::eq, mine, Int32(b, piece % blocks)),
              [&] { add(piece); });
@@ -111,6 +111,7 @@ private:
 
   ImplicitLocOpBuilder &b;
   pipe::JoinFragmentOp op;
+  const KernelState &state;
   Value fragment;
   JoinSizes sizes;
   int64_t blocks; ///< along m

@@ -186,13 +186,13 @@ ChannelStage channelStage(mlir::OpBuilder &, mlir::Location, pipe::ChannelOp cha
                           mlir::Value barriers, mlir::Value iteration);
 
 /// Waits until the phase of parity `parity` has completed; other blocks may arrive at a barrier of
-/// a `cluster`.
-void emitBarrierWait(mlir::OpBuilder &, mlir::Location, mlir::Value barrier, mlir::Value parity,
-                     bool cluster);
+/// a `cluster`. What they did to shared memory is then seen; to global memory only on sm_90a.
+void emitBarrierWait(mlir::OpBuilder &, mlir::Location, const KernelState &, mlir::Value barrier,
+                     mlir::Value parity, bool cluster);
 
 /// Waits until the stage of `distance` iterations before is released; not if there was none.
-void emitStageWait(mlir::OpBuilder &, mlir::Location, pipe::ChannelOp channel, mlir::Value barriers,
-                   mlir::Value iteration, int64_t distance);
+void emitStageWait(mlir::OpBuilder &, mlir::Location, const KernelState &, pipe::ChannelOp channel,
+                   mlir::Value barriers, mlir::Value iteration, int64_t distance);
 
 /// Waits until the copies out of the stage of `iteration`, or of the one before where the channel
 /// releases late, have read it, and arrives for that stage.
@@ -229,8 +229,15 @@ mlir::Value leaderBarrier(mlir::OpBuilder &, mlir::Location, const KernelState &
                           mlir::Value barrier);
 /// `pointer`, into the shared memory of this block, of block `rank`.
 mlir::Value inBlock(mlir::OpBuilder &, mlir::Location, mlir::Value pointer, mlir::Value rank);
+/// The target has fences of shared memory alone. A wait or an arrival of scope cluster makes ptxas
+/// drop the L1 cache or wait for all of device memory; with such a fence it need not.
+bool hasRestrictedFences(const KernelState &);
 /// This thread arrives at `barrier` of block `rank`; all it did before is seen by who waits there.
 void arriveAtBlock(mlir::OpBuilder &, mlir::Location, mlir::Value barrier, mlir::Value rank);
+/// The same at each of `ranks`; what it did in the shared memory of its block is seen, and no more
+/// where there are restricted fences.
+void arriveAtBlocks(mlir::OpBuilder &, mlir::Location, const KernelState &, mlir::Value barrier,
+                    mlir::ValueRange ranks);
 /// This thread arrives at `barrier` of the leader, or of all producers that wait for its block.
 void arriveAtLeader(mlir::OpBuilder &, mlir::Location, const KernelState &state,
                     mlir::Value barrier);

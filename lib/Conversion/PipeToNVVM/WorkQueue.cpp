@@ -76,7 +76,7 @@ struct LowerRequestWork : fp4::PipePattern<fp4::pipe::RequestWorkOp> {
     emitInFirstBlock(rewriter, loc, state, [&] {
       Value parity =
           arith::XOrIOp::create(rewriter, loc, at.phase, fp4::constantI32(rewriter, loc, 1));
-      fp4::emitBarrierWait(rewriter, loc, at.empty, parity, hasCluster(state));
+      fp4::emitBarrierWait(rewriter, loc, state, at.empty, parity, hasCluster(state));
     });
     NVVM::MBarrierArriveExpectTxOp::create(rewriter, loc, /*res=*/Type(), at.full,
                                            fp4::constantI32(rewriter, loc, kResponseBytes),
@@ -101,7 +101,7 @@ struct LowerNextWork : fp4::PipePattern<fp4::pipe::NextWorkOp> {
       return rewriter.notifyMatchFailure(op, "expects a ring of responses");
     Location loc = op.getLoc();
     RingPlace at = placeOf(rewriter, loc, state, adaptor.getIteration());
-    fp4::emitBarrierWait(rewriter, loc, at.full, at.phase, hasCluster(state));
+    fp4::emitBarrierWait(rewriter, loc, state, at.full, at.phase, hasCluster(state));
     auto words = VectorType::get({2}, rewriter.getI64Type());
     Value response =
         LLVM::LoadOp::create(rewriter, loc, words, at.response, /*alignment=*/kResponseBytes);
@@ -122,7 +122,7 @@ struct LowerNextWork : fp4::PipePattern<fp4::pipe::NextWorkOp> {
 private:
   void arrive(OpBuilder &b, Location loc, Value empty) const {
     if (hasCluster(state))
-      fp4::arriveAtBlock(b, loc, empty, fp4::constantI32(b, loc, 0));
+      fp4::arriveAtBlocks(b, loc, state, empty, fp4::constantI32(b, loc, 0));
     else
       NVVM::MBarrierArriveOp::create(b, loc, b.getI64Type(), empty, /*count=*/Value());
   }

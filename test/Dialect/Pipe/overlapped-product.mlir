@@ -135,5 +135,6 @@ gpu.func @overlapped(%a: !map, %b: !map, %sfa: !scale_map, %sfb: !scale_map, %al
 
 // The partial release arrives at the leader; the release behind it does nothing.
 // NVVM-LABEL: llvm.func @overlapped
-// NVVM: nvvm.mbarrier.arrive %{{.*}} {scope = #nvvm.mem_scope<cluster>} : !llvm.ptr<7>
+// NVVM: nvvm.fence.sync_restrict {order = #nvvm.mem_order<release>}
+// NVVM: nvvm.mbarrier.arrive %{{.*}} {relaxed = true, scope = #nvvm.mem_scope<cluster>} : !llvm.ptr<7>
 // NVVM-NOT: nvvm.mbarrier.arrive %{{.*}} : !llvm.ptr<7>
