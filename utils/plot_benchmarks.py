@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Draws every table of measurements in the documents as a bar chart, and a page with all of them.
 
-  utils/plot_benchmarks.py OUT      # a page Plots.md and OUT/plots/*.svg
+  utils/plot_benchmarks.py OUT      # the page of plots in OUT, and OUT/plots/*.svg
 
 A table is one of measurements if its header has a unit of UNITS: "median us", "best, TFLOP/s". A column
 without a unit has that of the column before it ("NVFP4, us: 1 range | 2 | 4"); ratios and everything

@@ -333,7 +333,7 @@ def sim_cases() -> list[Case]:
     gpu = ("import types\n__version__ = '2.13.0'\n"
            "cuda = types.SimpleNamespace(is_available=lambda: True)\n")
     return [
-        Case(name, "no script", sim("missing.py")),
+        Case(name, "no script", sim("nowhere")),
         Case(name, "no tool", sim(__file__, FP4_SIM="/nowhere/fp4-sim")),
         Case(name, "a device that is none", sim("--device=b100", __file__)),
         Case(name, "a torch that has a GPU",
