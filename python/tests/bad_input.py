@@ -195,7 +195,7 @@ def compile_cases() -> list[Case]:
              lambda: fp4.compile(small, assemble=True, ptxas=old_ptxas())),
         Case("`fp4.compile`, `linear` of `fp4.Builder`", "layout", linear_scales),
         Case("`fp4.Device`", "a device that is none", lambda: fp4.Device("tpu")),
-        Case("`fp4.load`", "a file that is no library", lambda: fp4.load(__file__)),
+        Case("`fp4.load`", "a file that is no library", lambda: fp4.load("/dev/null")),
     ]
 
 

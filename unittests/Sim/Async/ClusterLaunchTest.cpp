@@ -87,9 +87,9 @@ TEST(ClusterLaunch, TheIndexOfAFailedRequestIsNone) {
     const RunResult result = runText(text, options, clusters(5), 5);
     ASSERT_EQ(result.error, "") << describe(options);
     EXPECT_EQ(result.out, std::vector<uint32_t>(5, 1));
-    // Who does not look whether it succeeded works on a CTA that is none.
+    // Who does not look whether it succeeded asks again.
     EXPECT_THAT(runText(persistentKernel(""), options, clusters(2), 2).error,
-                HasSubstr("out of bounds"));
+                HasSubstr("a request after one that failed"));
   }
 }
 
