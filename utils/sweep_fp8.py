@@ -112,10 +112,13 @@ def has_form(case):
 
 def main():
     options = sweeping.product_parser(__doc__).parse_args()
-    cases = list(filter(has_form, itertools.product(RESULTS, OPERANDS, EPILOGUES, ROWS, TILES, FORMS, N, K,
-                                                    M)))
+    values = [RESULTS, OPERANDS, EPILOGUES, ROWS, list(TILES), FORMS, N, K, M]
+    if options.full:
+        cases = filter(has_form, itertools.product(*values))
+    else:
+        cases = sweeping.sampled_covering(values, has_form, lambda i, j: True)
     groups = collections.defaultdict(list)
-    for case in cases if options.full else sweeping.covering(cases):
+    for case in cases:
         result, operands, epilogue, rows, tile, form, n, k, m = case
         key = (result, operands, epilogue, tile, form, "?" if rows == "dynamic" else m, n, k)
         groups[key].append([f"--shape={m}"])

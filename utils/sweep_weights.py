@@ -67,19 +67,24 @@ def program(element, fmt, result, weights, alpha, split, tile, n, k):
     return "\n".join([f"func.func @linear(%x: {lhs}, {', '.join(arguments)}) -> {y} {{", *body, "}", ""])
 
 
-def all_cases():
-    for case in itertools.product(ELEMENTS, FORMATS, RESULTS, WEIGHTS, ALPHAS, SPLITS, TILES, N, K, M):
-        element, fmt, _, weights, _, split, _, n, k, _ = case
-        exact = element == "bf16" or fmt == "nvfp4"
-        whole = weights == "plain" or n % 128 == 0 and k % 64 == 0
-        if exact and whole and k % recipes.FORMATS[fmt].block == 0 and split <= -(-k // 256):
-            yield case
+VALUES = [ELEMENTS, FORMATS, RESULTS, WEIGHTS, ALPHAS, SPLITS, TILES, N, K, M]
+
+
+def exists(case):
+    element, fmt, _, weights, _, split, _, n, k, _ = case
+    exact = element == "bf16" or fmt == "nvfp4"
+    whole = weights == "plain" or n % 128 == 0 and k % 64 == 0
+    return exact and whole and k % recipes.FORMATS[fmt].block == 0 and split <= -(-k // 256)
 
 
 def main():
     options = sweeping.product_parser(__doc__).parse_args()
     groups = collections.defaultdict(list)
-    for *key, m in all_cases() if options.full else sweeping.covering(all_cases()):
+    if options.full:
+        cases = filter(exists, itertools.product(*VALUES))
+    else:
+        cases = sweeping.sampled_covering(VALUES, exists, lambda i, j: True)
+    for *key, m in cases:
         groups[tuple(key)].append([f"--shape={m}"])
     programs = [sweeping.Program(sweeping.file_name(*key), program(*key), ["--target=sm_90a"], runs)
                 for key, runs in groups.items()]
