@@ -14,7 +14,7 @@
 // CHECK: a_amax_0 kernel: registers {{[1-3][0-9]}}, spill 0, stack 0
 // CHECK: b_dequantize_0 kernel: registers {{[1-3][0-9]}}, spill 0, stack 0
 // CHECK: c_quantize_0 kernel: registers {{[1-3][0-9]}}, spill 0, stack 0
-// CHECK: d_quantize_0 kernel: registers {{[1-6][0-9]}}, spill 0, stack 0
+// CHECK: d_quantize_0 kernel: registers {{[1-8][0-9]}}, spill 0, stack 0
 // CHECK: e_quantize_0 kernel: registers {{[1-3][0-9]}}, spill 0, stack 0
 // CHECK: f_quantize_0 kernel: registers {{[1-5][0-9]}}, spill 0, stack 0
 
@@ -27,9 +27,9 @@
 // SM90-NEXT: 1 c_quantize_0.ptx:st.global.b8
 // SM90-NEXT: 1 c_quantize_0.ptx:st.global.v4.b32
 // SM90-NEXT: 1 d_quantize_0.ptx:ld.global.b32
-// SM90-NEXT: 4 d_quantize_0.ptx:ld.global.v4.b32
-// SM90-NEXT: 1 d_quantize_0.ptx:st.global.b8
-// SM90-NEXT: 1 d_quantize_0.ptx:st.global.v2.b32
+// SM90-NEXT: 8 d_quantize_0.ptx:ld.global.v4.b32
+// SM90-NEXT: 2 d_quantize_0.ptx:st.global.b8
+// SM90-NEXT: 2 d_quantize_0.ptx:st.global.v2.b32
 // SM90-NEXT: 1 e_quantize_0.ptx:ld.global.b32
 // SM90-NEXT: 2 e_quantize_0.ptx:ld.global.v4.b32
 // SM90-NEXT: 1 e_quantize_0.ptx:st.global.b8

@@ -78,7 +78,8 @@ std::string quantizeModule(const QuantizeCase &c) {
   std::string input = fmt::format("tensor<?x{}x{}>", c.columns, numerics::stringify(c.type));
   return fmt::format(
       "func.func @f(%x: {}, %a: tensor<f32>) -> ({}, {}) {{\n"
-      "  %q, %s = fp4.quantize %x {}{{format = #fp4.format<{}>, recipe = #fp4.recipe<{}>}}\n"
+      "  %q, %s = fp4.quantize %x {}{{format = #fp4.format<{}>, recipe = #fp4.recipe<{}>,\n"
+      "      fp4.plan = #fp4.plan<stream_blocks, threads = 256, blocks_per_thread = 1>}}\n"
       "      : ({}{}) -> ({}, {})\n"
       "  return %q, %s : {}, {}\n}}\n",
       input, data, scales, amax, format, c.recipe, input, c.hasAmax() ? ", tensor<f32>" : "", data,

@@ -90,7 +90,7 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"fp4.sim: error: {error}", file=sys.stderr)
         return 2
     package = os.fspath(pathlib.Path(__file__).resolve().parent.parent.parent)
-    paths = [package, *filter(None, [os.environ.get("PYTHONPATH")])]
+    paths = [*filter(None, [os.environ.get("PYTHONPATH")]), package]
     os.environ["PYTHONPATH"] = os.pathsep.join(paths)
     sys.stdout.flush()
     os.execv(command[0], command)

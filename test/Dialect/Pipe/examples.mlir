@@ -239,6 +239,11 @@ gpu.func @planned() kernel attributes {pipe.role_plan =
                     load warps 5 to 6 drives [tma]>} {
   gpu.return
 }
+gpu.func @joined() kernel attributes {known_cluster_size = array<i32: 2, 1, 1>} {
+  %acc = pipe.fragment : !pipe.fragment<64x16xf32, wgmma>
+  pipe.join_fragment %acc by 8 at 98304 : !pipe.fragment<64x16xf32, wgmma>
+  gpu.return
+}
 gpu.func @roles(%c: i32) kernel {
   %accs = pipe.channel from tensor to threads(128) : !accs
   pipe.role epilogue warps 0 to 4 drives [threads] {

@@ -61,8 +61,9 @@ def ConvertPipeToNVVM : Pass<"convert-pipe-to-nvvm", "::mlir::gpu::GPUModuleOp">
     ...
     %done = nvvm.mbarrier.try_wait %empty, %parity : !llvm.ptr<3>, i32 -> i1
     ...
-    %tile = llvm.getelementptr inbounds %shared[%stage]
-        : (!llvm.ptr<3>, i32) -> !llvm.ptr<3>, !llvm.array<16384 x i8>
+    %offset = llvm.mul %stage, %bytes : i32
+    %address = llvm.add %base, %offset : i32
+    %tile = llvm.inttoptr %address : i32 to !llvm.ptr<3>
     nvvm.mbarrier.arrive.expect_tx %full, %bytes : !llvm.ptr<3>, i32
     nvvm.cp.async.bulk.tensor.shared.cluster.global %tile, %a, %full, box[%c0, %c0]
         {isCTAOnly = true} : !llvm.ptr<3>, !llvm.ptr
