@@ -176,10 +176,7 @@ Expected<GemmReference> gemmReference(const GemmProblem &p) {
   const StepKernels &kernels = stepKernels();
   const StepRounding rounding = roundingOf(p);
   const EpilogueProgram epilogue(hasAlpha(p), p.epilogue, p.output);
-  GemmReference result;
-  result.values.resize(a.rows * b.rows);
-  result.bounds.resize(a.rows * b.rows);
-  result.mayOverflow.resize(a.rows * b.rows);
+  GemmReference result = emptyReference(p);
   forTiles(p, a, b, [&](const Tile &tile) {
     for (uint64_t first = 0; first < tile.columns; first += panelColumns)
       for (uint64_t r = 0; r < tile.rows; ++r) {

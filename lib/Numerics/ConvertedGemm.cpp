@@ -2,26 +2,22 @@
 // instruction of K = 16 after the other, each a truncated fused dot product (DenseMma.h). The order of
 // converted operands says which elements come together (FragmentLayout.h); beside an operand of floats,
 // which is as it is in memory, they follow one another.
-#include "GemmOperands.h"
+#include "ColumnPieces.h"
 #include "fp4/ISA/FragmentLayout.h"
 #include "fp4/Numerics/DenseRow.h"
 #include "fp4/Numerics/E2M1.h"
 #include "fp4/Numerics/E4M3.h"
 #include "fp4/Numerics/UE8M0.h"
-#include "fp4/Support/Parallel.h"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <mutex>
 
 namespace fp4::numerics {
 namespace {
 
 constexpr unsigned instructionK = hw::convertedInstructionK, tileK = hw::convertedTileK;
 constexpr unsigned instructionsPerTile = tileK / instructionK, stepsPerTile = tileK / fp4MmaK;
-/// Columns that are handled at once: those of the widest instruction.
-constexpr uint64_t pieceColumns = 256;
 
 /// The 16 factors of each instruction of a k tile, of one row.
 using TileFactors = std::array<FactorRow, instructionsPerTile>;
@@ -152,11 +148,7 @@ std::vector<float> convertedModel(const GemmProblem &p) {
   const EpilogueProgram epilogue(hasAlpha(p), p.epilogue, p.output);
   const int restored = -(p.floatA ? 1 : 2) * convertedExponent(p.format);
   std::vector<float> result(p.a.rows * b.rows);
-  std::mutex mutex;
-  uint64_t done = 0;
-  parallelFor((b.rows + pieceColumns - 1) / pieceColumns, p.threads, [&](uint64_t piece) {
-    const uint64_t first = piece * pieceColumns;
-    const uint64_t count = std::min(pieceColumns, b.rows - first);
+  forPieces(p, [&](uint64_t first, uint64_t count) {
     const std::vector<DenseColumns> panel = decodePanel(p, b, first, count);
     std::vector<float> sums(count);
     for (uint64_t row = 0; row < p.a.rows; ++row) {
@@ -165,9 +157,6 @@ std::vector<float> convertedModel(const GemmProblem &p) {
         result[row * b.rows + first + j] = epilogue.apply(std::ldexp(sums[j], restored),
                                                           alphaAt(p, row, first + j).value_or(1.f));
     }
-    const std::lock_guard lock(mutex);
-    if (p.progress)
-      p.progress(done += p.a.rows * count, p.a.rows * b.rows);
   });
   return result;
 }

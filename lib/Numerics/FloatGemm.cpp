@@ -109,10 +109,7 @@ GemmReference floatReference(const GemmProblem &p) {
   std::vector<Line> rows;
   for (uint64_t row = 0; row < p.a.rows; ++row)
     rows.push_back(floatLine(p, row));
-  GemmReference result;
-  result.values.resize(p.a.rows * p.b.rows);
-  result.bounds.resize(p.a.rows * p.b.rows);
-  result.mayOverflow.resize(p.a.rows * p.b.rows);
+  GemmReference result = emptyReference(p);
   parallelFor(p.b.rows, p.threads, [&](uint64_t column) {
     const Line b = scaledLine(p, column);
     for (uint64_t row = 0; row < p.a.rows; ++row) {

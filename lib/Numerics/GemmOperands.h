@@ -14,6 +14,13 @@ bool hasAlpha(const GemmProblem &p);
 /// What element (row, column) of the result is multiplied by.
 std::optional<float> alphaAt(const GemmProblem &p, uint64_t row, uint64_t column);
 
+/// The reference of a product before its elements are known.
+inline GemmReference emptyReference(const GemmProblem &p) {
+  const uint64_t elements = p.a.rows * p.b.rows;
+  return {std::vector<double>(elements), std::vector<double>(elements),
+          std::vector<uint8_t>(elements)};
+}
+
 /// Slices of K, of which the ranges of a split product consist.
 uint64_t slicesOf(const GemmProblem &p);
 

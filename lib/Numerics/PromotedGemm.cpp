@@ -1,15 +1,13 @@
 // Products of FP8 with f32 scales: the model of a tensor core whose sums of 128 elements are promoted
 // to fp32, and the fp64 reference with its bound.
-#include "GemmOperands.h"
+#include "ColumnPieces.h"
 #include "fp4/Numerics/DenseRow.h"
 #include "fp4/Numerics/E4M3.h"
-#include "fp4/Support/Parallel.h"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstring>
-#include <mutex>
 
 namespace fp4::numerics {
 namespace {
@@ -17,8 +15,6 @@ namespace {
 constexpr unsigned instructionK = 32, blockK = 128, instructionsPerBlock = blockK / instructionK;
 /// Rows of B that share a scale.
 constexpr uint64_t blockRows = 128;
-/// Columns that are handled at once: those of the widest instruction.
-constexpr uint64_t pieceColumns = 256;
 
 /// An operand with rows of whole blocks, zero behind K.
 struct Fp8Operand {
@@ -42,21 +38,6 @@ struct Fp8Operand {
   }
   float scale(uint64_t row, uint64_t b) const { return scales[row / rowsPerScale * blocks + b]; }
 };
-
-/// Runs body(first column, columns) for every piece of the result's columns.
-template <typename Body>
-void forPieces(const GemmProblem &p, const Fp8Operand &a, const Fp8Operand &b, const Body &body) {
-  std::mutex mutex;
-  uint64_t done = 0;
-  parallelFor((b.rows + pieceColumns - 1) / pieceColumns, p.threads, [&](uint64_t piece) {
-    const uint64_t first = piece * pieceColumns;
-    const uint64_t count = std::min(pieceColumns, b.rows - first);
-    body(first, count);
-    const std::lock_guard lock(mutex);
-    if (p.progress)
-      p.progress(done += a.rows * count, a.rows * b.rows);
-  });
-}
 
 //===--- Model -----------------------------------------------------------===//
 
@@ -211,7 +192,7 @@ std::vector<float> promotedModel(const GemmProblem &p) {
   const Fp8Operand a(p, p.a, 1), b(p, p.b, blockRows);
   const EpilogueProgram epilogue(hasAlpha(p), p.epilogue, p.output);
   std::vector<float> result(a.rows * b.rows);
-  forPieces(p, a, b, [&](uint64_t first, uint64_t count) {
+  forPieces(p, [&](uint64_t first, uint64_t count) {
     const std::vector<DenseColumns> panel = decodePanel(b, first, count);
     for (uint64_t row = 0; row < a.rows; ++row) {
       const std::vector<float> acc = sumsOfRow(p, a, b, row, first, panel, count);
@@ -226,11 +207,8 @@ std::vector<float> promotedModel(const GemmProblem &p) {
 GemmReference promotedReference(const GemmProblem &p) {
   const Fp8Operand a(p, p.a, 1), b(p, p.b, blockRows);
   const EpilogueProgram epilogue(hasAlpha(p), p.epilogue, p.output);
-  const double fp64 = double(p.depth) * 0x1p-52; // of the reference itself
-  const uint64_t elements = a.rows * b.rows;
-  GemmReference result{std::vector<double>(elements), std::vector<double>(elements),
-                       std::vector<uint8_t>(elements)};
-  forPieces(p, a, b, [&](uint64_t first, uint64_t count) {
+  GemmReference result = emptyReference(p);
+  forPieces(p, [&](uint64_t first, uint64_t count) {
     const Fp8Columns columns(b, first, count);
     for (uint64_t row = 0; row < a.rows; ++row) {
       Fp8Sums sums(count);
@@ -239,16 +217,7 @@ GemmReference promotedReference(const GemmProblem &p) {
         addBlocks(a, b, row, first, blocksOf(p, split, a.blocks), columns, range);
         sums.join(range);
       }
-      for (uint64_t j = 0; j < count; ++j) {
-        const float alpha = alphaAt(p, row, first + j).value_or(1.f);
-        const BoundedValue element =
-            epilogue.bound({sums.sum[j], sums.error[j] + fp64 * sums.magnitude[j]}, alpha);
-        const uint64_t at = row * b.rows + first + j;
-        result.values[at] = element.value;
-        result.bounds[at] = element.error;
-        result.mayOverflow[at] =
-            !(sums.reach[j] < 0x1p128) || epilogue.mayOverflow(element, alpha);
-      }
+      setElements(p, epilogue, sums, row, first, result);
     }
   });
   return result;

@@ -4,21 +4,17 @@
 // One instruction has 32 elements of K, which are a block of both operands, so it has one scale of each
 // row. Its products and the accumulator, 33 terms, are cut at 2^-25 of the largest one's exponent, and
 // the sum toward zero at 2^-23 of itself (DenseMma.h).
-#include "GemmOperands.h"
+#include "ColumnPieces.h"
 #include "fp4/Numerics/DenseRow.h"
-#include "fp4/Support/Parallel.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <mutex>
 
 namespace fp4::numerics {
 namespace {
 
 constexpr unsigned instructionK = 32, instructionsPerStep = fp4MmaK / instructionK;
-/// Columns that are handled at once: those of the widest instruction.
-constexpr uint64_t pieceColumns = 256;
 constexpr uint8_t nanScale = 0xFF;
 
 hw::MmaType typeOf(BlockFormat format) {
@@ -91,21 +87,6 @@ template <typename Body> void forWideRanges(const GemmProblem &p, const Body &bo
   forRanges(p, [&](uint64_t begin, uint64_t end) {
     body(begin * instructionsPerStep,
          std::min(end * instructionsPerStep, p.depth / instructionK));
-  });
-}
-
-/// Runs body(first column, columns) for every piece of the result's columns.
-template <typename Body>
-void forPieces(const GemmProblem &p, const WideProduct &product, const Body &body) {
-  std::mutex mutex;
-  uint64_t done = 0;
-  const uint64_t columns = product.b.rows;
-  parallelFor((columns + pieceColumns - 1) / pieceColumns, p.threads, [&](uint64_t piece) {
-    const uint64_t first = piece * pieceColumns, count = std::min(pieceColumns, columns - first);
-    body(first, count);
-    const std::lock_guard lock(mutex);
-    if (p.progress)
-      p.progress(done += product.a.rows * count, product.a.rows * columns);
   });
 }
 
@@ -242,7 +223,7 @@ std::vector<float> wideModel(const GemmProblem &p) {
   const WideProduct product(p);
   const EpilogueProgram epilogue(hasAlpha(p), p.epilogue, p.output);
   std::vector<float> result(product.a.rows * product.b.rows);
-  forPieces(p, product, [&](uint64_t first, uint64_t count) {
+  forPieces(p, [&](uint64_t first, uint64_t count) {
     const std::vector<DenseColumns> panel = decodePanel(product.b, first, count);
     std::vector<float> sums(count);
     for (uint64_t row = 0; row < product.a.rows; ++row) {
@@ -258,24 +239,12 @@ std::vector<float> wideModel(const GemmProblem &p) {
 GemmReference wideReference(const GemmProblem &p) {
   const WideProduct product(p);
   const EpilogueProgram epilogue(hasAlpha(p), p.epilogue, p.output);
-  const double fp64 = double(p.depth) * 0x1p-52; // of the reference itself
-  const uint64_t elements = product.a.rows * product.b.rows;
-  GemmReference result{std::vector<double>(elements), std::vector<double>(elements),
-                       std::vector<uint8_t>(elements)};
-  forPieces(p, product, [&](uint64_t first, uint64_t count) {
+  GemmReference result = emptyReference(p);
+  forPieces(p, [&](uint64_t first, uint64_t count) {
     const ScaledColumns columns(product.b, first, count);
     for (uint64_t row = 0; row < product.a.rows; ++row) {
       const WideSums sums = sumsOf(p, product, row, columns);
-      for (uint64_t j = 0; j < count; ++j) {
-        const float alpha = alphaAt(p, row, first + j).value_or(1.f);
-        const BoundedValue element =
-            epilogue.bound({sums.sum[j], sums.error[j] + fp64 * sums.magnitude[j]}, alpha);
-        const uint64_t at = row * product.b.rows + first + j;
-        result.values[at] = element.value;
-        result.bounds[at] = element.error;
-        result.mayOverflow[at] =
-            !(sums.reach[j] < 0x1p128) || epilogue.mayOverflow(element, alpha);
-      }
+      setElements(p, epilogue, sums, row, first, result);
     }
   });
   return result;
