@@ -51,9 +51,7 @@ void ClusterLaunchAttr::expand(RewriterBase &rewriter, Operation *op,
   Location loc = work.getLoc();
   I32Builder i32{rewriter, loc};
   rewriter.restoreInsertionPoint(shared);
-  Value total = i32.mul(work.getNumM(), work.getNumN());
-  fp4::hw::ClusterShape cluster = clusterOf(work);
-  Value first = thisWorker(i32, cluster);
+  auto [cluster, total, first] = numbersOf(i32, work);
 
   rewriter.setInsertionPoint(work);
   scf::WhileOp loop = createLoop(rewriter, work, first, total);

@@ -54,9 +54,15 @@ Value fp4::pipe::workerOf(I32Builder i32, Value block, hw::ClusterShape cluster)
 
 /// %clusterid says the same; ptxas computes it from the sizes that the launch gives, in ten
 /// instructions and more.
-Value fp4::pipe::thisWorker(I32Builder i32, hw::ClusterShape cluster) {
+static Value thisWorker(I32Builder i32, fp4::hw::ClusterShape cluster) {
   Value block = gpu::BlockIdOp::create(i32.b, i32.loc, gpu::Dimension::x);
   return workerOf(i32, i32.index(block), cluster);
+}
+
+WorkNumbers fp4::pipe::numbersOf(I32Builder i32, ForEachWorkOp work) {
+  WorkNumbers numbers{clusterOf(work), i32.mul(work.getNumM(), work.getNumN()), Value()};
+  numbers.first = thisWorker(i32, numbers.cluster);
+  return numbers;
 }
 
 SmallVector<Value> fp4::pipe::moveBody(RewriterBase &rewriter, ForEachWorkOp work, Block *block,

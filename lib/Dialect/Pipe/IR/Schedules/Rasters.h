@@ -47,8 +47,13 @@ TilePlace tileOf(I32Builder i32, TileOrder order, mlir::Value t, ForEachWorkOp w
 /// The number of the worker whose first block has index `block` along x: blocks, or clusters of
 /// them, which a grid has side by side along x.
 mlir::Value workerOf(I32Builder i32, mlir::Value block, hw::ClusterShape cluster);
-/// The number of this worker.
-mlir::Value thisWorker(I32Builder i32, hw::ClusterShape cluster);
+
+/// How many tiles `work` has, and the number that this worker begins with.
+struct WorkNumbers {
+  hw::ClusterShape cluster;
+  mlir::Value total, first;
+};
+WorkNumbers numbersOf(I32Builder i32, ForEachWorkOp work);
 
 /// Moves the body of `work` to the end of `block`, its arguments replaced; returns what it yields.
 llvm::SmallVector<mlir::Value> moveBody(mlir::RewriterBase &rewriter, ForEachWorkOp work,

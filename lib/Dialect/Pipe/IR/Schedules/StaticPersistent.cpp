@@ -19,9 +19,7 @@ void StaticPersistentAttr::expand(RewriterBase &rewriter, Operation *op,
   Location loc = work.getLoc();
   I32Builder i32{rewriter, loc};
   rewriter.restoreInsertionPoint(shared);
-  Value total = i32.mul(work.getNumM(), work.getNumN());
-  fp4::hw::ClusterShape cluster = clusterOf(work);
-  Value first = thisWorker(i32, cluster);
+  auto [cluster, total, first] = numbersOf(i32, work);
   Value blocks = i32.index(gpu::GridDimOp::create(rewriter, loc, gpu::Dimension::x));
   Value workers = workerOf(i32, blocks, cluster);
 
