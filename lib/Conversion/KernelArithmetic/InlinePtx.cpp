@@ -109,7 +109,6 @@ Value fp4::transposeMatrix(ImplicitLocOpBuilder &b, Value word) {
       .getRes();
 }
 
-/// "{$0, $1, ..}": `count` operands from `first` on.
 Value fp4::loadWhen(ImplicitLocOpBuilder &b, Value condition, Value pointer, Value otherwise) {
   Value flag = LLVM::ZExtOp::create(b, b.getI32Type(), condition);
   return emit(b, b.getLoc(), b.getF32Type(), ValueRange{otherwise, pointer, flag},
@@ -118,6 +117,7 @@ Value fp4::loadWhen(ImplicitLocOpBuilder &b, Value condition, Value pointer, Val
       .getRes();
 }
 
+/// "{$0, $1, ..}": `count` operands from `first` on.
 static std::string operandList(size_t first, size_t count) {
   std::string text = "{";
   for (size_t i = 0; i < count; ++i)
