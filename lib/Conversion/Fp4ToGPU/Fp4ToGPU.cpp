@@ -29,23 +29,6 @@ using namespace mlir;
 
 namespace {
 
-/// Kernels number blocks of 16 elements, and chunks of 8, with 32 bits. Entry points refuse dynamic
-/// sizes beyond that.
-LogicalResult checkSizes(Operation *op) {
-  constexpr int64_t most = int64_t(INT32_MAX) * 8;
-  for (ValueRange values : {ValueRange(op->getOperands()), ValueRange(op->getResults())})
-    for (Value value : values) {
-      auto type = dyn_cast<RankedTensorType>(value.getType());
-      if (!type || !type.hasStaticShape() || type.getNumElements() <= most)
-        continue;
-      InFlightDiagnostic diag = op->emitOpError("has kernels for tensors of at most ")
-                                << most << " elements, but got " << type;
-      diag.attachNote() << "split the tensor along its rows";
-      return diag;
-    }
-  return success();
-}
-
 LogicalResult lower(Operation *operation, fp4::LoweringContext &context) {
   return TypeSwitch<Operation *, LogicalResult>(operation)
       .Case([&](fp4::AmaxOp op) { return fp4::lowerAmax(op, context); })
@@ -100,7 +83,7 @@ struct ConvertFp4ToGPU : fp4::impl::ConvertFp4ToGPUBase<ConvertFp4ToGPU> {
       FailureOr<fp4::KernelPlan> plan = fp4::planOf(op, *target);
       if (succeeded(plan))
         context.plan = *plan;
-      if (failed(plan) || failed(checkSizes(op)) || failed(lower(op, context)))
+      if (failed(plan) || failed(lower(op, context)))
         signalPassFailure();
       else
         eraseWithInits(op);
