@@ -42,7 +42,7 @@ struct Trial {
   harness::TimedProgram timed; ///< predicted
   double microseconds = 0;
   bool verified = false;
-  std::optional<double> measured; ///< microseconds
+  std::optional<double> measured = std::nullopt; ///< microseconds
 };
 
 class Tuner {
