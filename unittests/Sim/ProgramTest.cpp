@@ -121,6 +121,20 @@ TEST(Program, SyntaxErrorsAreLocated) {
   EXPECT_NE(parseError("hello").find("t.ptx:1:1: expects a directive"), std::string::npos);
 }
 
+TEST(Program, DigitsBelongToTheBase) {
+  for (const char *number : {"0b12", "0899", "0x", "0b", "0xg"})
+    EXPECT_NE(parseError(kernel(std::string("mov.u32 %r1, ") + number + ";")), "no error") << number;
+  for (const char *number : {"0b11", "0777", "0x9aF", "0", "899", "9U"})
+    EXPECT_EQ(parseError(kernel(std::string("mov.u32 %r1, ") + number + ";")), "no error") << number;
+}
+
+TEST(Program, AModuleSaysWhatItIsOf) {
+  EXPECT_CONTAINS(parseError(""), "t.ptx:1:1: a module must have a .version, but got none");
+  EXPECT_CONTAINS(parseError(".version 8.7\n.address_size 64\n"),
+                  "a module must have a .target, but got none");
+  EXPECT_EQ(parseError(".version 8.7\n.target sm_100a\n"), "no error");
+}
+
 /// What nvcc -rdc=true leaves, one file behind the other.
 TEST(Program, SeveralModulesInOneText) {
   const std::string inlined = ".weak .func (.param .b32 r) same() { st.param.b32 [r], 1; ret; }\n";
@@ -171,6 +185,9 @@ TEST(Program, AbsurdSizesAreErrors) {
       parseError(kernel(".shared .b8 x[99999999];\nmov.u32 %r1, x;")).find("must have at most"),
       std::string::npos);
   EXPECT_EQ(parseError(header() + ".global .b8 x[99][99];"), "no error");
+  EXPECT_CONTAINS(parseError(header() + ".global .b8 x[1073741824];\n.global .b8 y[1073741824];\n"
+                                        ".global .b8 z[1];"),
+                  "must have at most 2147483648 bytes together, but have 2147483649 up to 'z'");
   EXPECT_CONTAINS(parseError(header() + ".file 4294967297 \"x.cu\""),
                   "a file index must have at most 32 bits, but got 4294967297");
 }

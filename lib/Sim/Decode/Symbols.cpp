@@ -89,6 +89,22 @@ static uint64_t initializerBits(const ptx::Initializer &element, Type type,
                             : uint64_t(std::bit_cast<uint32_t>(static_cast<float>(number)));
 }
 
+/// What the variables of a module have together: images of them fit into the host.
+static constexpr uint64_t kMaxModuleBytes = 1ull << 31;
+
+static void checkModuleBytes(const ptx::Module &module) {
+  uint64_t total = 0;
+  for (const ptx::Variable &variable : module.variables) {
+    total += variable.isExtern ? 0 : variableBytes(variable);
+    if (total > kMaxModuleBytes)
+      throw DecodeError{variable.loc,
+                        fmt::format("variables at module scope must have at most {} bytes together, "
+                                    "but have {} up to '{}'",
+                                    kMaxModuleBytes, total, variable.name),
+                        "", false};
+  }
+}
+
 static ModuleVariable placeModuleVariable(const ptx::Variable &variable) {
   if (variable.space != "global" && variable.space != "const")
     throw DecodeError{variable.loc,
@@ -134,6 +150,7 @@ static void initialize(ModuleVariable &placed, const ptx::Variable &variable,
 ModuleSymbols fp4::sim::placeModuleVariables(const ptx::Module &module, ProgramImpl &program) {
   ModuleSymbols symbols;
   collectFunctions(module, symbols);
+  checkModuleBytes(module);
   std::vector<const ptx::Variable *> variables; // in the order of program.variables
   for (const ptx::Variable &variable : module.variables) {
     if (variable.space == "shared")

@@ -122,12 +122,14 @@ void Lexer::lexNumber() {
   } else if (at(position) == '0') {
     base = 8;
   }
-  bool fits = true;
+  bool fits = true, isDigits = true;
+  size_t firstDigit = position;
   while (std::isxdigit(static_cast<unsigned char>(at(position)))) {
     char c = at(position);
     if (base <= 10 && !std::isdigit(static_cast<unsigned char>(c)))
       break;
     uint64_t digit = digitValue(c);
+    isDigits &= digit < static_cast<uint64_t>(base);
     fits &= current.value <= (~0ull - digit) / static_cast<uint64_t>(base);
     current.value = current.value * static_cast<uint64_t>(base) + digit;
     ++position;
@@ -138,7 +140,7 @@ void Lexer::lexNumber() {
     return lexDecimalFloat(begin);
   if (c == 'U')
     ++position;
-  bool clean = !isNameChar(at(position));
+  bool clean = isDigits && position > firstDigit && !isNameChar(at(position));
   while (isNameChar(at(position)))
     ++position;
   finish(fits && clean ? TokenKind::Int : TokenKind::Bad, begin, position);

@@ -14,6 +14,10 @@ Module Parser::parseModule() {
   module.files.emplace_back();
   while (lexer.peek().kind != TokenKind::End)
     parseTopLevel(module);
+  for (auto [name, value] : {std::pair(".version", module.version), {".target", module.target}})
+    if (value.empty())
+      fail(lexer.peek(), fmt::format("a module must have a {}, but got none", name),
+           "PTX begins with '.version 8.7' and '.target sm_100a', for example");
   module.made = vectors.takeText();
   return module;
 }
