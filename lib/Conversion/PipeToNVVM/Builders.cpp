@@ -48,9 +48,11 @@ Value fp4::constantI64(OpBuilder &b, Location loc, int64_t value) {
 Value fp4::offsetPointer(OpBuilder &b, Location loc, Value base, int64_t bytes) {
   if (bytes == 0)
     return base;
+  LLVM::GEPArg offset = static_cast<int32_t>(bytes);
+  if (!llvm::isInt<32>(bytes)) // the rows of a wide result
+    offset = constantI64(b, loc, bytes);
   return LLVM::GEPOp::create(b, loc, base.getType(), b.getI8Type(), base,
-                             ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(bytes)},
-                             LLVM::GEPNoWrapFlags::inbounds);
+                             ArrayRef<LLVM::GEPArg>{offset}, LLVM::GEPNoWrapFlags::inbounds);
 }
 
 Value fp4::stridedPointer(OpBuilder &b, Location loc, Value base, Value index, int64_t stride) {

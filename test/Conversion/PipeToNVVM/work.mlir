@@ -44,4 +44,15 @@ gpu.func @panels(%m: i32, %n: i32, %p: !llvm.ptr<1>) kernel {
   }
   gpu.return
 }
+// A panel is no wider than the grid: 32 bits hold the number of its tiles.
+// CHECK-LABEL: llvm.func @wide_panels
+gpu.func @wide_panels(%m: i32, %n: i32, %p: !llvm.ptr<1>) kernel {
+  // CHECK: %[[COLUMNS:.*]] = llvm.intr.umin(%arg1, %{{.*}})
+  // CHECK: llvm.mul %arg0, %[[COLUMNS]]
+  pipe.for_each_work %i, %j in (%m, %n) schedule #pipe.static_persistent<panels<2147483647>> {
+    llvm.store volatile %i, %p : i32, !llvm.ptr<1>
+    llvm.store volatile %j, %p : i32, !llvm.ptr<1>
+  }
+  gpu.return
+}
 }

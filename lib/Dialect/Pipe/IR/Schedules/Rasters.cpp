@@ -25,9 +25,19 @@ static bool isMultiple(Value count, int64_t unit) {
   return matchPattern(count, m_ConstantInt(&value)) && value.getSExtValue() % unit == 0;
 }
 
+/// `width`, or all columns where there are fewer: the tiles of a whole panel are then no more than all
+/// tiles, which 32 bits hold. Those of narrow panels always fit.
+static Value columnsOfPanel(I32Builder i32, Value numN, int64_t width) {
+  constexpr int64_t narrow = 64;
+  APInt value;
+  if (matchPattern(numN, m_ConstantInt(&value)))
+    return i32.constant(std::min(width, value.getSExtValue()));
+  return width <= narrow ? i32.constant(width) : i32.min(i32.constant(width), numN);
+}
+
 /// Tile number `t` in panels of `width` columns, the last of which may be narrower.
 static TilePlace tileInPanels(I32Builder i32, Value t, Value numM, Value numN, int64_t width) {
-  Value columns = i32.constant(width);
+  Value columns = columnsOfPanel(i32, numN, width);
   Value whole = i32.mul(numM, columns); // tiles of a whole panel
   Value panel = i32.div(t, whole), within = i32.rem(t, whole);
   Value first = i32.mul(panel, columns);
