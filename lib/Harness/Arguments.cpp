@@ -59,15 +59,20 @@ std::vector<ShapedDim> shapedDims(const Function &function) {
   return dims;
 }
 
-/// The sizes of --shape must be those the library was compiled for.
-Status checkFixedShape(const Function &function, const std::vector<int64_t> &shape) {
+/// The sizes of --shape must be those the library was compiled for, and those of other options:
+/// `types` are what the arguments are so far.
+Status checkFixedShape(const Function &function, const std::vector<Type> &types,
+                       const std::vector<int64_t> &shape) {
   for (const ShapedDim &dim : shapedDims(function)) {
-    const int64_t fixed = dim.argument.type.shape[dim.dim];
+    const Type &type = types[size_t(&dim.argument - function.arguments.data())];
+    const int64_t fixed = type.shape[dim.dim];
     if (dim.entry < shape.size() && fixed >= 0 && fixed != shape[dim.entry])
       return makeError(ErrorKind::Usage,
                        fmt::format("--shape has {} = {}, but argument '{}' is {}", "MNK"[dim.entry],
-                                   shape[dim.entry], dim.argument.name, dim.argument.type.str()),
-                       kFixedNote);
+                                   shape[dim.entry], dim.argument.name, type.str()),
+                       dim.argument.type.shape[dim.dim] < 0
+                           ? "--dim or --input gave it this size"
+                           : kFixedNote);
   }
   return {};
 }
@@ -186,7 +191,7 @@ Status Binder::loadFiles() {
 }
 
 Status Binder::fixCommonSize() {
-  FP4_TRY(checkFixedShape(function_, options_.shape));
+  FP4_TRY(checkFixedShape(function_, types_, options_.shape));
   bool assumed = options_.shape.empty() && !sizeFromFile_;
   int64_t rows = !options_.shape.empty() ? options_.shape[0] : sizeFromFile_.value_or(kDefaultRows);
   bool used = false;

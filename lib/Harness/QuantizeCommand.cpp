@@ -7,6 +7,7 @@
 #include "fp4/Harness/TensorNpy.h"
 
 #include <CLI/CLI.hpp>
+#include <cmath>
 #include <fmt/format.h>
 
 namespace fp4::harness {
@@ -83,7 +84,12 @@ void addShared(CLI::App &app, QuantizeCommand &command) {
                  "of the scales: linear, padded_128x4, tiled_128x4, tiled_8x4; or ggml: scales and "
                  "codes in ggml's blocks, PREFIX.ggml.npy")
       ->capture_default_str();
-  app.add_option("--amax", command.amax, "amax of the tensor, instead of its own");
+  app.add_option("--amax", command.amax, "amax of the tensor, instead of its own")
+      ->check([](const std::string &text) {
+        float amax = -1;
+        const bool isAmax = CLI::detail::lexical_cast(text, amax) && std::isfinite(amax) && amax >= 0;
+        return isAmax ? "" : "must be a finite number that is not negative, but got '" + text + "'";
+      });
 }
 
 } // namespace

@@ -2,6 +2,8 @@
 
 #include "QuantizeReport.h"
 
+#include "fp4/Support/JsonText.h"
+
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
@@ -175,7 +177,7 @@ std::string QuantizeReport::json() const {
   if (found && found->first)
     object["first"] = {{"row", *found->first / made[0].side.blocks},
                        {"block", *found->first % made[0].side.blocks}};
-  return object.dump(2) + "\n";
+  return jsonText(object, 2) + "\n";
 }
 
 } // namespace fp4::harness

@@ -5,6 +5,7 @@
 #include "fp4/Harness/Check.h"
 #include "fp4/Harness/Runner.h"
 #include "fp4/Sim/ReportJson.h"
+#include "fp4/Support/JsonText.h"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -357,7 +358,7 @@ std::string RunReport::json() const {
   }
   if (benchmarked)
     object["benchmark"] = benchmarkToJson(*this);
-  return object.dump(2) + "\n";
+  return jsonText(object, 2) + "\n";
 }
 
 } // namespace fp4::harness

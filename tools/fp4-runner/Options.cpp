@@ -12,8 +12,7 @@ namespace {
 constexpr const char *kDescription =
     "Compiles a program of fp4 operations, runs it and checks the result against the reference.";
 
-constexpr const char *kFooter = R"(
-Examples:
+constexpr const char *kFooter = R"(Examples:
   fp4-runner examples/nvfp4_linear.mlir --shape 300,384,272 --policy=random --seed=7
   fp4-runner examples/nvfp4_linear.mlir --input x=x.npy --output y=y.npy
   fp4-runner examples/nvfp4_linear.mlir --emit=mlir --compile-to=pipelined
@@ -70,7 +69,10 @@ void addTuneOptions(CLI::App &app, Options &options) {
                "there is one, and write them: -o FILE.mlir, or a file for --plan @FILE")
       ->excludes(app.get_option("--emit"))
       ->excludes(app.get_option("--explore"))
-      ->excludes(app.get_option("--benchmark"));
+      ->excludes(app.get_option("--benchmark"))
+      ->excludes(app.get_option("--compare"));
+  for (const char *ofRuns : {"--benchmark", "--output"}) // --emit writes, and runs nothing
+    app.get_option("--emit")->excludes(app.get_option(ofRuns));
   app.add_option("--tune-limit", options.tuneLimit, "Predictions of --tune")
       ->capture_default_str()
       ->check(CLI::Range(uint64_t(1), uint64_t(1) << 20));
@@ -97,12 +99,12 @@ constexpr const char *kRareOptions[] = {
     "--no-verify",    "--compare",    "--sample-after",    "--tune-limit",    "--retune",
     "--mix",          "--time-only",  "--max-orders",      "--replay",        "--overlap-launches"};
 
-/// Options without a group are not in the help.
+/// Options without a group are not in the help, and CLI11 does not name them in an error either.
 void addHelp(CLI::App &app, int argc, char **argv) {
   app.set_help_flag("-h,--help", "Print the usual options and exit");
   app.set_help_all_flag("--help-all", "Print every option and those of the subcommands");
-  const auto asksForAll = [](std::string_view text) { return text == "--help-all"; };
-  if (std::any_of(argv, argv + argc, asksForAll))
+  const auto asksForUsual = [](std::string_view text) { return text == "-h" || text == "--help"; };
+  if (std::none_of(argv, argv + argc, asksForUsual))
     return;
   for (const char *name : kRareOptions)
     app.get_option(name)->group("");
@@ -130,8 +132,6 @@ std::optional<int> parseCommandLine(int argc, char **argv, Options &options) {
         options.layout || options.quantize.verb != harness::QuantizeCommand::Verb::None;
     if (!command && options.input.empty())
       throw CLI::RequiredError("program");
-    if (options.tune && !options.run.compare.empty()) // CLI11 does not name a hidden option
-      throw CLI::ExcludesError("--tune", "--compare");
   } catch (const CLI::ParseError &error) {
     if (error.get_exit_code() == 0)
       return app.exit(error) + harness::print("", "help"); // --help

@@ -61,6 +61,16 @@ json::Object toJson(const TunedPlans &tuned, const std::string &key) {
   return object;
 }
 
+/// What the cache writes is shallow, and the parser of what it reads recurses.
+bool nestsDeeply(llvm::StringRef text) {
+  constexpr int most = 32;
+  int depth = 0;
+  return llvm::any_of(text, [&](char c) {
+    depth += (c == '[' || c == '{') - (c == ']' || c == '}');
+    return depth > most;
+  });
+}
+
 /// Every field but `measured` must be there.
 std::optional<TunedPlans> fromJson(const json::Object &object) {
   TunedPlans tuned;
@@ -102,7 +112,7 @@ std::optional<TunedPlans> TuneCache::read(bool &damaged) const {
     return std::nullopt;
   damaged = true;
   Expected<std::string> text = readText(file);
-  if (!text)
+  if (!text || nestsDeeply(*text))
     return std::nullopt;
   llvm::Expected<json::Value> value = json::parse(*text);
   if (!value) {

@@ -8,6 +8,7 @@
 #include "Child.h"
 #include "fp4/SimCuda/ElfFile.h"
 #include "fp4/Support/InputFile.h"
+#include "fp4/Support/JsonText.h"
 #include "fp4/Support/OutputFile.h"
 #include "fp4/Support/Process.h"
 #include "fp4/Harness/Runner.h"
@@ -311,6 +312,6 @@ Expected<int> fp4::harness::runProgram(const ProgramOptions &options) {
   summarize(found, *status, options.statistics);
   const int code = codeOf(found, *status);
   const int printed =
-      options.json ? print(toJson(found, options, code).dump() + "\n", "report") : 0;
+      options.json ? print(jsonText(toJson(found, options, code)) + "\n", "report") : 0;
   return code ? code : printed;
 }

@@ -1,6 +1,7 @@
 //===- Context.cpp - Options, errors and the end of the process -----------===//
 #include "Context.h"
 #include "fp4/Sim/ReportJson.h"
+#include "fp4/Support/JsonText.h"
 #include <atomic>
 #include <csignal>
 #include <cstdio>
@@ -125,7 +126,7 @@ void Context::reportAccesses() const {
   const std::vector<sim::AccessCount> wasteful = instruments->wasteful();
   trace("accesses: " + sim::textOf(wasteful));
   for (const sim::AccessCount &count : wasteful)
-    reportLine("access " + sim::toJson(count).dump());
+    reportLine("access " + jsonText(sim::toJson(count)));
 }
 
 /// A process that was forked from the one that began the timeline leaves it alone.

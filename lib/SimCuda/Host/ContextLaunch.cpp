@@ -1,6 +1,7 @@
 //===- ContextLaunch.cpp - Launches and what the device would refuse ------===//
 #include "Context.h"
 #include "fp4/Sim/ReportJson.h"
+#include "fp4/Support/JsonText.h"
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
@@ -64,7 +65,7 @@ int Context::residentBlocks(const sim::KernelInfo &kernel, int threads,
 void Context::reportHazards() {
   for (const sim::HazardReport &report : instruments->hazards()) {
     print(report.text());
-    reportLine("hazard " + sim::toJson(report).dump());
+    reportLine("hazard " + jsonText(sim::toJson(report)));
   }
   instruments->clearHazards();
 }
@@ -76,7 +77,7 @@ void Context::reportOrders() {
     print(fmt::format("orders of {}: {}\n", report.kernel, sim::summaryOf(report)));
     if (report.failure == sim::OrderReport::Failure::Hazard)
       print(fmt::format("note: --replay '{}' repeats the order\n", report.order));
-    reportLine("orders " + sim::toJson(report).dump());
+    reportLine("orders " + jsonText(sim::toJson(report)));
   }
 }
 
@@ -95,7 +96,7 @@ Code Context::runKernel(const char *function, const Function &kernel,
   if (stats && !instruments->times().empty()) {
     const sim::KernelTime &time = instruments->times().back();
     print(sim::text(time));
-    reportLine("time " + sim::toJson(time).dump());
+    reportLine("time " + jsonText(sim::toJson(time)));
   }
   if (stats) {
     ++launches;
