@@ -13,10 +13,10 @@ include "fp4/Dialect/Pipe/IR/PipeOpBase.td"
 def Pipe_JoinOp : Pipe_EngineOp<"join", "Threads"> {
   let summary = "true for the last of several blocks to arrive";
   let description = [{
-    Adds 1 to a number of `counters[index, *]`, which were 0 when the kernel began, and is true where
-    this makes it `parts`. What the warps that arrived before have stored is visible then. Every warp
+    Counts in a number of `counters[index, *]`, 0 when a kernel begins, and is true for the last of
+    `parts`, which makes it 0 again. What the warps that arrived before have stored is visible then. Every warp
     of the role arrives at a number of its own, those of a warp in all blocks at the same: with what the
-    other warps of its block did it has nothing to do. Nobody waits. PTX: atom.acq_rel.gpu.add.
+    other warps of its block did it has nothing to do. Nobody waits. PTX: atom.acq_rel.gpu.inc.
 
     Constraints: (C171) counters are a buffer of i32 with 4 or 8 columns, one for each warp; `parts` is at least 2.
 
