@@ -21,6 +21,18 @@
 // both halves, where a bf16 has its lower exponent and its upper fraction bits, and the other two are
 // after a rotation by 8. A word of mxfp4 is rotated by 7, which brings bytes into the exponent.
 //
+// Tiles for activations of e4m3 are those of mxfp4 alone. They have 128 rows and 128 columns, whose
+// blocks of one row share a power of two, and their weights become e4m3. For every 32 columns, thread
+// 32 w + 4 i + c has eight elements of each of its two rows, the columns 4 c to 4 c + 3 and those 16
+// behind. These are a word, nibble n with the magnitude of element n in its lower three bits. The signs of
+// elements 0 to 3 are the upper bits of nibbles 1, 3, 5 and 7, and those of elements 4 to 7 the upper bits
+// of nibbles 0, 2, 4 and 6. The tile begins with the words: of 64 rows each, of the first 64 columns and
+// then of the others, of each thread, four: by 32 columns, and of these by row. Then comes a word for each
+// row, of row i and of row i + 8 in turn: nibble j of it is the exponent of block j, from 0 to 11, plus 5,
+// bits 30 to 23 are the exponent of the power of two with a bias of 127, and bit 22 says that the row is
+// NaN there. A weight is code * 2^(nibble - 5) * 2^(exponent - 127), and code * 2^(nibble - 5) is a normal
+// e4m3, or zero.
+//
 // Source: PTX ISA, "Register Fragments and Shared Memory Matrix Layouts" of wgmma.mma_async.
 //
 //===----------------------------------------------------------------------===//
@@ -75,6 +87,47 @@ constexpr unsigned weightScaleByte(unsigned row, unsigned block) {
   const unsigned perRow = unsigned(weightTileColumns) / block;
   const unsigned pair = row / 16 * 8 + row % 8, lower = row / 8 % 2;
   return unsigned(weightCodeBytes) + (pair * 2 + lower) * perRow;
+}
+
+//===--- Tiles for activations of e4m3 -----------------------------------===//
+
+inline constexpr int64_t byteTileColumns = 128, byteStepColumns = 32, byteSteps = 4;
+inline constexpr int64_t byteCodeBytes = weightTileRows * byteTileColumns / 2;
+/// Codes of one warpgroup, of 64 columns of it, and of one thread there.
+inline constexpr int64_t byteGroupBytes = byteCodeBytes / 2, byteHalfBytes = byteGroupBytes / 2,
+                         byteThreadBytes = 16;
+inline constexpr int64_t byteTileBytes = byteCodeBytes + weightTileRows * 4;
+
+/// Columns of a tile of so many bytes.
+constexpr int64_t weightColumnsOf(int64_t tileBytes) {
+  return tileBytes == byteTileBytes ? byteTileColumns : weightTileColumns;
+}
+
+/// What is added to the exponent of a block, and the largest sum: the magnitudes 1/2 to 6 of codes are
+/// normal numbers of e4m3 between 2^-6 and 384.
+inline constexpr int byteExponentBias = 5, byteMostExponent = 11;
+/// Bits of the word of a row: the power of two, and NaN.
+inline constexpr uint32_t bytePowerMask = 0x7FC00000, byteNaN = 0x7FC00000;
+/// The e4m3 of the eight magnitudes in a block whose exponent is 0, and what each exponent more adds.
+inline constexpr uint32_t byteMagnitudes[] = {0x14100800, 0x24201C18};
+inline constexpr uint32_t byteExponentSteps[] = {0x08080800, 0x08080808};
+
+/// Where the eight codes of one thread, row and 32 columns are, within a tile.
+struct ByteWord {
+  unsigned byte;   ///< of the word
+  unsigned row;
+  unsigned column; ///< of elements 0 to 3; the others are 16 behind
+};
+inline constexpr unsigned byteWords = byteCodeBytes / 4;
+constexpr ByteWord byteWord(unsigned index) {
+  const unsigned lower = index % 2, thread = index / 4 % 128, half = index / 512 % 2;
+  const unsigned step = half * 2 + index / 2 % 2, group = index / 1024;
+  return {4 * index, group * 64 + thread / 32 * 16 + thread % 32 / 4 + lower * 8,
+          step * 32 + thread % 4 * 4};
+}
+/// Where the word of `row` is within a tile.
+constexpr unsigned byteRowWord(unsigned row) {
+  return unsigned(byteCodeBytes) + (row / 16 * 16 + row % 8 * 2 + row / 8 % 2) * 4;
 }
 
 } // namespace fp4::hw

@@ -13,6 +13,7 @@
 
 #include "fp4/Conversion/KernelPlans/KernelPlans.h"
 #include "fp4/Dialect/Fp4/IR/Target.h"
+#include "fp4/ISA/WeightLayout.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -28,6 +29,15 @@ namespace fp4 {
 using namespace mlir;
 
 namespace {
+
+/// Prepacked weights for activations of e4m3.
+bool isForBytes(TypedValue<RankedTensorType> tiles) {
+  return tiles.getType().getDimSize(2) == fp4::hw::byteTileBytes;
+}
+
+LogicalResult refuseBytes(Operation *op) {
+  return op->emitOpError("has no kernel yet for tiles of 8704 bytes");
+}
 
 LogicalResult lower(Operation *operation, fp4::LoweringContext &context) {
   return TypeSwitch<Operation *, LogicalResult>(operation)
@@ -45,8 +55,12 @@ LogicalResult lower(Operation *operation, fp4::LoweringContext &context) {
       .Case([&](fp4::UnswizzleScalesOp op) { return fp4::lowerUnswizzle(op, context); })
       .Case([&](fp4::StackScalesOp op) { return fp4::lowerStackScales(op, context); })
       .Case([&](fp4::InterleaveShardsOp op) { return fp4::lowerInterleaveShards(op, context); })
-      .Case([&](fp4::PrepackOp op) { return fp4::lowerPrepack(op, context); })
-      .Case([&](fp4::UnprepackOp op) { return fp4::lowerUnprepack(op, context); })
+      .Case([&](fp4::PrepackOp op) {
+        return isForBytes(op.getResult()) ? refuseBytes(op) : fp4::lowerPrepack(op, context);
+      })
+      .Case([&](fp4::UnprepackOp op) {
+        return isForBytes(op.getInput()) ? refuseBytes(op) : fp4::lowerUnprepack(op, context);
+      })
       .Case([&](fp4::MatmulAlphaOp op) { return fp4::lowerMatmulAlpha(op, context); })
       .Case([&](fp4::BlockScaledMatmulOp op) { return fp4::lowerDots(op, context); })
       .Case([&](linalg::GenericOp op) { return fp4::lowerElementwise(op, context); })

@@ -34,7 +34,7 @@ func.func @weights(%a: tensor<?x64xbf16>, %b: tensor<8x64xf4E2M1FN>, %sb: tensor
   %0 = fp4.blockscaled_matmul %a, %b scaled %sb {format = #fp4.format<mxfp4>}
       : (tensor<?x64xbf16>, tensor<8x64xf4E2M1FN>, tensor<8x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<?x8xf32>
   // expected-error @+2 {{attribute 'format' must have elements of 4 bits, but got mxfp8_e4m3}}
-  // expected-note @+1 {{weights beside activations of bf16 or f16 are nvfp4 or mxfp4}}
+  // expected-note @+1 {{weights beside activations without scales are nvfp4 or mxfp4}}
   %1 = fp4.blockscaled_matmul %a, %c scaled %sb {format = #fp4.format<mxfp8_e4m3>}
       : (tensor<?x64xbf16>, tensor<8x64xf8E4M3FN>, tensor<8x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<?x8xf32>
   return

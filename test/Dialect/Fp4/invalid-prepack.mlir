@@ -117,7 +117,7 @@ func.func private @encoding(tensor<2x2x4608xf32, #fp4.weight_layout<wgmma>>)
 
 func.func private @encoding_ok(tensor<2x2x4352xi8, #fp4.weight_layout<wgmma>>)
 // weight_layout (C2)
-// expected-error @+1 {{expects static dimensions, rows and columns of tiles of 4608 or 4352 bytes, but got [2, 2, 4096]}}
+// expected-error @+1 {{expects static dimensions, rows and columns of tiles of 4608, 4352 or 8704 bytes, but got [2, 2, 4096]}}
 func.func private @encoding(tensor<2x2x4096xi8, #fp4.weight_layout<wgmma>>)
 
 // -----
@@ -128,7 +128,7 @@ func.func @floats(%x: tensor<?x128xbf16>, %bad: tensor<?x128xf32>, %w: !weights,
   %0 = fp4.blockscaled_matmul %x, %w scaled %s {format = #fp4.format<nvfp4>}
       : (tensor<?x128xbf16>, !weights, !scales) -> tensor<?x256xbf16>
   // blockscaled_matmul (C17)
-  // expected-error @+2 {{operand 'lhs' must have elements of type bf16 or f16 without 'lhs_scales', but got 'tensor<?x128xf32>'}}
+  // expected-error @+2 {{operand 'lhs' must have elements of type bf16, f16 or f8E4M3FN without 'lhs_scales', but got 'tensor<?x128xf32>'}}
   // expected-note @+1 {{add 'scaled' and the scales of a quantized operand}}
   %1 = fp4.blockscaled_matmul %bad, %w scaled %s {format = #fp4.format<nvfp4>}
       : (tensor<?x128xf32>, !weights, !scales) -> tensor<?x256xbf16>
@@ -159,7 +159,7 @@ func.func @scaled_lhs(%x: tensor<128x128xbf16>, %q: tensor<128x128xf4E2M1FN>, %s
       : (tensor<128x128xbf16>, !packed) -> tensor<128x256xbf16>
   // blockscaled_matmul (C17)
   // expected-error @+2 {{expects scales of operand 'rhs' beside a lhs with scales}}
-  // expected-note @+1 {{weights are prepacked for products with activations of bf16 or f16}}
+  // expected-note @+1 {{weights are prepacked for products with activations without scales}}
   %1 = fp4.blockscaled_matmul %q scaled %s, %p {format = #fp4.format<nvfp4>}
       : (tensor<128x128xf4E2M1FN>, !tiled, !packed) -> tensor<128x256xbf16>
   return
@@ -188,5 +188,74 @@ func.func @extents(%ok: !ok, %bad: !large) {
   %0:2 = fp4.unprepack %ok {format = #fp4.format<nvfp4>} : (!ok) -> (tensor<140737488355328x64xf4E2M1FN>, tensor<140737488355328x4xf8E4M3FN>)
   // expected-error @+1 {{operand 'input' must have extents of at most 1099511627776, but got}}
   %1:2 = fp4.unprepack %bad {format = #fp4.format<nvfp4>} : (!large) -> (tensor<0x64xf4E2M1FN>, tensor<0x4xf8E4M3FN>)
+  return
+}
+
+// -----
+
+!packed = tensor<2x1x8704xi8, #fp4.weight_layout<wgmma>>
+!weights = tensor<256x128xf4E2M1FN>
+!scales = tensor<256x4xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
+func.func @bytes(%x: tensor<?x128xf8E4M3FN>, %p: !packed, %w: !weights, %s: !scales) {
+  %0 = fp4.blockscaled_matmul %x, %p {format = #fp4.format<mxfp4>}
+      : (tensor<?x128xf8E4M3FN>, !packed) -> tensor<?x256xbf16>
+  // blockscaled_matmul (C321)
+  // expected-error @+2 {{operand 'rhs' must be mxfp4 weights that are prepacked in tiles of 8704 bytes beside a lhs of f8E4M3FN without scales, but got 'tensor<256x128xf4E2M1FN>'}}
+  // expected-note @+1 {{fp4.prepack gives tensor<N/128 x K/128 x 8704 x i8, #fp4.weight_layout<wgmma>>, or pass 'lhs_scales' of mxfp8_e4m3}}
+  %1 = fp4.blockscaled_matmul %x, %w scaled %s {format = #fp4.format<mxfp4>}
+      : (tensor<?x128xf8E4M3FN>, !weights, !scales) -> tensor<?x256xbf16>
+  return
+}
+
+// -----
+
+!halves = tensor<2x2x4352xi8, #fp4.weight_layout<wgmma>>
+!bytes = tensor<2x1x8704xi8, #fp4.weight_layout<wgmma>>
+func.func @halves(%x: tensor<?x128xbf16>, %ok: !halves, %bad: !bytes) {
+  %0 = fp4.blockscaled_matmul %x, %ok {format = #fp4.format<mxfp4>}
+      : (tensor<?x128xbf16>, !halves) -> tensor<?x256xbf16>
+  // blockscaled_matmul (C321)
+  // expected-error @+2 {{operand 'lhs' must have elements of type f8E4M3FN beside weights in tiles of 8704 bytes, but got 'tensor<?x128xbf16>'}}
+  // expected-note @+1 {{fp4.prepack gives mxfp4 weights in tiles of 4352 bytes for bf16}}
+  %1 = fp4.blockscaled_matmul %x, %bad {format = #fp4.format<mxfp4>}
+      : (tensor<?x128xbf16>, !bytes) -> tensor<?x256xbf16>
+  return
+}
+
+// -----
+
+!data = tensor<256x192xf4E2M1FN>
+!scales = tensor<256x6xf8E8M0FNU>
+func.func @byte_columns(%q: !data, %s: !scales) {
+  %0 = fp4.prepack %q scaled %s {format = #fp4.format<mxfp4>} : (!data, !scales) -> tensor<2x3x4352xi8, #fp4.weight_layout<wgmma>>
+  // prepack (C322)
+  // expected-error @+2 {{operand 'data' must have a dimension 1 that is a multiple of 128, but got 192}}
+  // expected-note @+1 {{tiles for activations of e4m3 have 128 columns}}
+  %1 = fp4.prepack %q scaled %s {format = #fp4.format<mxfp4>} : (!data, !scales) -> tensor<2x1x8704xi8, #fp4.weight_layout<wgmma>>
+  return
+}
+
+// -----
+
+!data = tensor<256x128xf4E2M1FN>
+!scales = tensor<256x8xf8E4M3FN>
+func.func @byte_format(%q: !data, %s: !scales) {
+  %0 = fp4.prepack %q scaled %s {format = #fp4.format<nvfp4>} : (!data, !scales) -> tensor<2x2x4608xi8, #fp4.weight_layout<wgmma>>
+  // prepack (C322)
+  // expected-error @+1 {{attribute 'format' must be mxfp4 for tiles of 8704 bytes, but got nvfp4}}
+  %1 = fp4.prepack %q scaled %s {format = #fp4.format<nvfp4>} : (!data, !scales) -> tensor<2x1x8704xi8, #fp4.weight_layout<wgmma>>
+  return
+}
+
+// -----
+
+!packed = tensor<2x1x8704xi8, #fp4.weight_layout<wgmma>>
+!scales = tensor<256x4xf8E8M0FNU>
+func.func @unpacked_bytes(%p: !packed) {
+  %0:2 = fp4.unprepack %p {format = #fp4.format<mxfp4>} : (!packed) -> (tensor<256x128xf4E2M1FN>, !scales)
+  // unprepack (C1)
+  // expected-error @+2 {{operand 'input' must be prepacked weights of nvfp4, or have scales, but got}}
+  // expected-note @+1 {{fp4.prepack makes a tensor of #fp4.weight_layout<wgmma>}}
+  %1:2 = fp4.unprepack %p {format = #fp4.format<nvfp4>} : (!packed) -> (tensor<256x128xf4E2M1FN>, tensor<256x8xf8E4M3FN>)
   return
 }

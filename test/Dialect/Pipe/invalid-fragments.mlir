@@ -261,8 +261,23 @@ func.func @twin(%w: !pipe.shared<2x4608xi8>, %x: !pipe.shared<16x128xf16, swizzl
 func.func @bad(%w: !pipe.shared<2x4096xi8>, %x: !pipe.shared<16x128xf16, swizzle_128B>, %more: i1) {
   %acc = pipe.fragment : !pipe.fragment<64x16xf32, wgmma>
   // (C191)
-  // expected-error @+1 {{weights must be i8 in linear rows of 4608 or 4352 bytes, but got}}
+  // expected-error @+1 {{weights must be i8 in linear rows of 4608, 4352 or 8704 bytes, but got}}
   pipe.mma_prepacked %acc, %w, %x accumulate %more : !pipe.fragment<64x16xf32, wgmma>, !pipe.shared<2x4096xi8>, !pipe.shared<16x128xf16, swizzle_128B>
+  return
+}
+
+// -----
+
+func.func @twin(%w: !pipe.shared<2x8704xi8>, %x: !pipe.shared<16x256xf8E4M3FN, swizzle_128B>, %more: i1) {
+  %acc = pipe.fragment : !pipe.fragment<64x16xf32, wgmma>
+  pipe.mma_prepacked %acc, %w, %x accumulate %more : !pipe.fragment<64x16xf32, wgmma>, !pipe.shared<2x8704xi8>, !pipe.shared<16x256xf8E4M3FN, swizzle_128B>
+  return
+}
+func.func @bad(%w: !pipe.shared<2x8704xi8>, %x: !pipe.shared<16x128xbf16, swizzle_128B>, %more: i1) {
+  %acc = pipe.fragment : !pipe.fragment<64x16xf32, wgmma>
+  // (C320)
+  // expected-error @+1 {{b must be '!pipe.shared<16x256xf8E4M3FN, swizzle_128B>', but got}}
+  pipe.mma_prepacked %acc, %w, %x accumulate %more : !pipe.fragment<64x16xf32, wgmma>, !pipe.shared<2x8704xi8>, !pipe.shared<16x128xbf16, swizzle_128B>
   return
 }
 

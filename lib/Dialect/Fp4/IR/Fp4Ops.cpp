@@ -463,8 +463,9 @@ LogicalResult BlockScaledMatmulOp::verify() {
     return failure();
   if (failed(verifyData(*this, lhs, rhs))) // blockscaled_matmul (C1)
     return failure();
-  int64_t depth = hasPrepackedRhs() ? rhs.type.getDimSize(1) * hw::weightTileColumns
-                                    : rhs.type.getDimSize(1);
+  int64_t depth = rhs.type.getDimSize(1);
+  if (hasPrepackedRhs())
+    depth *= hw::weightColumnsOf(rhs.type.getDimSize(2));
   if (lhs.type.getDimSize(1) != depth) { // blockscaled_matmul (C2)
     auto diag = emitOpError("expects operands 'lhs' and 'rhs' with equal dimensions 1, but got ")
                 << lhs.type.getDimSize(1) << " and " << depth;

@@ -22,34 +22,66 @@ LogicalResult WeightLayoutAttr::verifyEncoding(ArrayRef<int64_t> shape, Type ele
   if (!elementType.isInteger(8)) // weight_layout (C1)
     return emitError() << "weight layout " << *this << " expects elements of type i8, but got "
                        << elementType;
+  constexpr int64_t sizes[] = {hw::weightTileBytes(16), hw::weightTileBytes(32), hw::byteTileBytes};
   bool isTiles = shape.size() == 3 && !ShapedType::isDynamicShape(shape) &&
-                 (shape[2] == hw::weightTileBytes(16) || shape[2] == hw::weightTileBytes(32));
+                 llvm::is_contained(sizes, shape[2]);
   if (isTiles)
     return success();
   return emitError() << "weight layout " << *this // weight_layout (C2)
                      << " expects static dimensions, rows and columns of tiles of "
-                     << hw::weightTileBytes(16) << " or " << hw::weightTileBytes(32)
-                     << " bytes, but got [" << shape << "]";
+                     << hw::weightTileBytes(16) << ", " << hw::weightTileBytes(32) << " or "
+                     << hw::byteTileBytes << " bytes, but got [" << shape << "]";
+}
+
+/// Tiles of `bytes` bytes of `data`.
+static RankedTensorType tilesOf(RankedTensorType data, int64_t bytes) {
+  SmallVector<int64_t> shape = {data.getDimSize(0) / hw::weightTileRows,
+                                data.getDimSize(1) / hw::weightColumnsOf(bytes), bytes};
+  return RankedTensorType::get(shape, IntegerType::get(data.getContext(), 8),
+                               WeightLayoutAttr::get(data.getContext(), WeightLayout::Wgmma));
 }
 
 RankedTensorType verify::prepackedType(RankedTensorType data, Format format) {
-  SmallVector<int64_t> shape = {data.getDimSize(0) / hw::weightTileRows,
-                                data.getDimSize(1) / hw::weightTileColumns,
-                                hw::weightTileBytes(blockSize(format))};
-  return RankedTensorType::get(shape, IntegerType::get(data.getContext(), 8),
-                               WeightLayoutAttr::get(data.getContext(), WeightLayout::Wgmma));
+  return tilesOf(data, hw::weightTileBytes(blockSize(format)));
+}
+
+/// Tiles for activations of e4m3.
+static bool isForBytes(RankedTensorType tiles) {
+  return isa_and_present<WeightLayoutAttr>(tiles.getEncoding()) && tiles.getRank() == 3 &&
+         tiles.getDimSize(2) == hw::byteTileBytes;
 }
 
 LogicalResult verify::verifyPrepacked(const Checked &weights, Format format) {
   bool fits = isa_and_present<WeightLayoutAttr>(weights.type.getEncoding()) &&
               hasPackedData(format) &&
-              weights.type.getDimSize(2) == hw::weightTileBytes(blockSize(format));
+              (isForBytes(weights.type)
+                   ? numerics::isMX(blockFormat(format))
+                   : weights.type.getDimSize(2) == hw::weightTileBytes(blockSize(format)));
   if (fits)
     return verifyExtents(weights);
   auto diag = weights.must("be prepacked weights of " + Twine(stringifyFormat(format)) +
                            ", or have scales");
   diag.attachNote() << "fp4.prepack makes a tensor of #fp4.weight_layout<wgmma> of weights and "
                        "scales";
+  return diag;
+}
+
+/// blockscaled_matmul (C321): a lhs of e4m3 without scales, or weights that are prepacked for one.
+static LogicalResult verifyBytes(BlockScaledMatmulOp op, const Checked &lhs) {
+  bool isBytes = isa<Float8E4M3FNType>(lhs.type.getElementType());
+  RankedTensorType rhs = rankedType(op.getRhs());
+  if (isBytes == isForBytes(rhs))
+    return success();
+  if (isBytes) {
+    auto diag = operand(op, "rhs", op.getRhs())
+                    .must("be mxfp4 weights that are prepacked in tiles of 8704 bytes beside a lhs of "
+                          "f8E4M3FN without scales");
+    diag.attachNote() << "fp4.prepack gives tensor<N/128 x K/128 x 8704 x i8, "
+                         "#fp4.weight_layout<wgmma>>, or pass 'lhs_scales' of mxfp8_e4m3";
+    return diag;
+  }
+  auto diag = lhs.must("have elements of type f8E4M3FN beside weights in tiles of 8704 bytes");
+  diag.attachNote() << "fp4.prepack gives mxfp4 weights in tiles of 4352 bytes for bf16";
   return diag;
 }
 
@@ -64,12 +96,16 @@ LogicalResult verify::verifyUnscaled(BlockScaledMatmulOp op, const Checked &lhs)
     return op.emitOpError("expects scales of both operands in format fp8_block128");
   if (op.hasPrepackedRhs() && !op.hasFloatLhs()) {
     auto diag = op.emitOpError("expects scales of operand 'rhs' beside a lhs with scales");
-    diag.attachNote() << "weights are prepacked for products with activations of bf16 or f16";
+    diag.attachNote() << "weights are prepacked for products with activations without scales";
     return diag;
   }
+  if (failed(verifyBytes(op, lhs)))
+    return failure();
   Type element = lhs.type.getElementType();
+  if (isa<Float8E4M3FNType>(element))
+    return success();
   if (!element.isBF16() && !element.isF16()) {
-    auto diag = lhs.must("have elements of type bf16 or f16 without 'lhs_scales'");
+    auto diag = lhs.must("have elements of type bf16, f16 or f8E4M3FN without 'lhs_scales'");
     diag.attachNote() << "add 'scaled' and the scales of a quantized operand";
     return diag;
   }
@@ -118,6 +154,15 @@ LogicalResult PrepackOp::verify() {
   if (!hasPackedData(getFormat())) // prepack (C2)
     return emitOpError("attribute 'format' must have elements of 4 bits, but got ")
            << stringifyFormat(getFormat());
+  Checked packed = result(*this, "result", getResult());
+  bool isBytes = isForBytes(packed.type);
+  if (isBytes && failed(verifyMultiple(data, 1, hw::byteTileColumns, // prepack (C322)
+                                       "tiles for activations of e4m3 have 128 columns; pad the weights "
+                                       "with zeros before they are quantized")))
+    return failure();
+  if (isBytes && !numerics::isMX(blockFormat(getFormat()))) // prepack (C322)
+    return emitOpError("attribute 'format' must be mxfp4 for tiles of 8704 bytes, but got ")
+           << stringifyFormat(getFormat());
   if (!hasWholeTiles(data.type)) { // prepack (C3)
     auto diag = data.must("have a multiple of 128 rows and of 64 columns");
     diag.attachNote() << "pad the weights with zeros before they are quantized";
@@ -126,8 +171,8 @@ LogicalResult PrepackOp::verify() {
   if (failed(verifyRowMajor(scales)) || // prepack (C4)
       failed(verifyType(scales, scalesOf(data.type, getFormat()))))
     return failure();
-  return verifyType(result(*this, "result", getResult()), // prepack (C5)
-                    prepackedType(data.type, getFormat()));
+  return verifyType(packed, isBytes ? tilesOf(data.type, hw::byteTileBytes) // prepack (C5)
+                                    : prepackedType(data.type, getFormat()));
 }
 
 /// The row-major data that `packed` are tiles of; no rows where it is no such tensor.
@@ -135,7 +180,8 @@ static RankedTensorType dataOf(RankedTensorType packed) {
   SmallVector<int64_t> shape = {0, 0};
   bool overflows = packed.getRank() != 3 || !packed.hasStaticShape() ||
                    llvm::MulOverflow(packed.getDimSize(0), hw::weightTileRows, shape[0]) ||
-                   llvm::MulOverflow(packed.getDimSize(1), hw::weightTileColumns, shape[1]);
+                   llvm::MulOverflow(packed.getDimSize(1),
+                                     hw::weightColumnsOf(packed.getDimSize(2)), shape[1]);
   if (overflows)
     shape = {0, 0};
   return RankedTensorType::get(shape, Float4E2M1FNType::get(packed.getContext()));

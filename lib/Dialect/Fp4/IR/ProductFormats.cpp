@@ -30,7 +30,7 @@ static LogicalResult verifyWidth(BlockScaledMatmulOp op, StringRef name, Format 
               << name << "' must have elements of 4" << (op.hasFloatLhs() ? "" : " or 8")
               << " bits, but got " << stringifyFormat(format);
   diag.attachNote() << (op.hasFloatLhs()
-                            ? "weights beside activations of bf16 or f16 are nvfp4 or mxfp4"
+                            ? "weights beside activations without scales are nvfp4 or mxfp4"
                             : "products of mxfp6 have no kernels yet; quantize to mxfp8 or mxfp4, or "
                               "return codes and scales to a caller that has such a product");
   return diag;

@@ -121,23 +121,27 @@ static int64_t blockOfTile(int64_t bytes) {
 LogicalResult MmaPrepackedOp::verify() {
   FragmentType acc = getAccumulator().getType();
   SharedType weights = getWeights().getType(), b = getB().getType();
+  bool isBytes = weights.getInnerBytes() == hw::byteTileBytes;
   if (acc.getKind() != FragmentKind::Wgmma || acc.getShape()[0] != kFragmentRows)
     return emitOpError() << "accumulator must be a fragment of wgmma with " << kFragmentRows
                          << " rows, but got " << acc; // (C191)
   int64_t block = blockOfTile(weights.getInnerBytes());
-  if (!weights.getElementType().isInteger(8) || weights.getLayout() != Layout::Linear || !block)
+  if (!weights.getElementType().isInteger(8) || weights.getLayout() != Layout::Linear ||
+      (!block && !isBytes))
     return emitOpError() << "weights must be i8 in linear rows of " << hw::weightTileBytes(16)
-                         << " or " << hw::weightTileBytes(32) << " bytes, but got "
-                         << weights; // (C191)
+                         << ", " << hw::weightTileBytes(32) << " or " << hw::byteTileBytes
+                         << " bytes, but got " << weights; // (C191)
   if (!hasWarpgroups(*this, hw::weightTileRows))
     return emitOpError() << "must be in a role of two warpgroups"; // (C191)
-  bool isHalf = b.getElementType().isBF16() || (block == 16 && b.getElementType().isF16());
-  auto expected =
-      SharedType::get({acc.getShape()[1], weights.getRows() * hw::weightTileColumns},
-                      isHalf ? b.getElementType() : BFloat16Type::get(getContext()),
-                      Layout::Swizzle128B);
+  Type element = BFloat16Type::get(getContext());
+  if (isBytes)
+    element = Float8E4M3FNType::get(getContext());
+  else if (block == 16 && b.getElementType().isF16())
+    element = b.getElementType();
+  int64_t depth = weights.getRows() * hw::weightColumnsOf(weights.getInnerBytes());
+  auto expected = SharedType::get({acc.getShape()[1], depth}, element, Layout::Swizzle128B);
   if (b != expected)
-    return emitOpError() << "b must be " << expected << ", but got " << b; // (C191)
+    return emitOpError() << "b must be " << expected << ", but got " << b; // (C191), (C320)
   return success();
 }
 

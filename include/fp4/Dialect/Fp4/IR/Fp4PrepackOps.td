@@ -16,11 +16,17 @@ def Fp4_PrepackOp : Fp4_Op<"prepack", [Fp4_InferTypes]> {
     The scales of NVFP4 change their form: exponents get another bias, and magnitudes below 2^-6 are
     no longer subnormal. An element whose scale is zero becomes zero, because no scale in that form is.
 
+    The result type of MXFP4 weights says what they are for: 16-bit floats, or activations of e4m3. The
+    latter has tiles of 128 by 128, whose rows have a power of two each, and the elements of a block
+    relative to it are normal numbers of e4m3. Where nonzero blocks of a row of a tile have scales that are
+    more than 2^11 apart, or one is NaN, the row is NaN in that tile: the range is checked, and no weight
+    is rounded. A block of zeros may get another scale.
+
     | operand | element type | shape | layout |
     |---------|--------------|-------|--------|
-    | data    | f4E2M1FN     | N x K, N a multiple of 128, K of 64 | row-major |
+    | data    | f4E2M1FN     | N x K, N a multiple of 128, K of 64, or of 128 for e4m3 | row-major |
     | scales  | f8E4M3FN (nvfp4), f8E8M0FNU (mxfp4) | N x K/block | row-major |
-    | result  | i8           | N/128 x K/64 x 4608 (nvfp4) or 4352 (mxfp4) | `#fp4.weight_layout<wgmma>` |
+    | result  | i8           | N/128 x K/64 x 4608 (nvfp4) or 4352 (mxfp4); N/128 x K/128 x 8704 (mxfp4, for e4m3) | `#fp4.weight_layout<wgmma>` |
 
     ```mlir
     %p = fp4.prepack %q scaled %s {format = #fp4.format<nvfp4>}
@@ -39,11 +45,12 @@ def Fp4_UnprepackOp : Fp4_Op<"unprepack", [Fp4_InferTypes]> {
   let summary = "weights and scales back to row-major";
   let description = [{
     This is the inverse of `fp4.prepack`: the codes of a block are those that were packed, unless
-    its scale is zero, and so are its scales.
+    its scale is zero, and so are its scales. Of tiles for e4m3, a block of zeros may have another scale,
+    and all scales of a row that is NaN in a tile are NaN.
 
     | operand | element type | shape | layout |
     |---------|--------------|-------|--------|
-    | input   | i8           | N/128 x K/64 x 4608 (nvfp4) or 4352 (mxfp4) | `#fp4.weight_layout<wgmma>` |
+    | input   | i8           | as the result of `fp4.prepack` | `#fp4.weight_layout<wgmma>` |
     | data    | f4E2M1FN     | N x K | row-major |
     | scales  | f8E4M3FN (nvfp4), f8E8M0FNU (mxfp4) | N x K/block | row-major |
 

@@ -63,12 +63,17 @@ def Fp4_BlockScaledMatmulOp
     a product whose rhs has quantized weights. These may be prepacked: `fp4.prepack` gives a rhs that
     contains its scales, in a layout that its type names.
 
+    A lhs of f8E4M3FN without scales is the activation beside MXFP4 weights that are prepacked for it.
+    What its elements were divided by, a number or one for each row, is alpha. For each block of 128 k in
+    ascending order, an fp32 accumulator takes `fma(sum of the block, 2^e, acc)`, where the power of two is
+    that of the row of weights in its tile, and the sum is that of the tensor core.
+
     | operand    | element type | shape | layout |
     |------------|--------------|-------|--------|
-    | lhs        | f4E2M1FN, f8E4M3FN, f8E5M2; or bf16, f16 without scales | M x K, M may be dynamic, K a multiple of the block | row-major |
-    | lhs_scales | f8E4M3FN (nvfp4), f8E8M0FNU (mxfp4, mxfp8); none beside bf16, f16 | M x K/block; of groups, a list of tiles | tiled_128x4 |
+    | lhs        | f4E2M1FN, f8E4M3FN, f8E5M2; or bf16, f16, f8E4M3FN without scales | M x K, M may be dynamic, K a multiple of the block | row-major |
+    | lhs_scales | f8E4M3FN (nvfp4), f8E8M0FNU (mxfp4, mxfp8); or none | M x K/block; of groups, a list of tiles | tiled_128x4 |
     | rhs        | f4E2M1FN, f8E4M3FN, f8E5M2 | N x K; of G groups, (G * N) x K | row-major |
-    | rhs, prepacked | i8       | N/128 x K/64 x bytes of a tile, with its scales in it | #fp4.weight_layout |
+    | rhs, prepacked | i8       | N/128 x K/64, or K/128 beside f8E4M3FN, x bytes of a tile, with its scales in it | #fp4.weight_layout |
     | rhs_scales | f8E4M3FN (nvfp4), f8E8M0FNU (mxfp4, mxfp8); none beside a prepacked rhs | N x K/block; of groups, a list of tiles | tiled_128x4 |
     | fp8_block128: data, scales | f8E4M3FN, f32 | as above, K a multiple of 16; as (C51) of docs/Spec.md has it | row-major |
     | alpha      | f32          | scalar, M x 1 or 1 x N; of groups, a scalar or G | row-major |

@@ -106,7 +106,7 @@ def Pipe_MmaConvertedOp : Pipe_EngineOp<"mma_converted", "Tensor"> {
 }
 
 def Pipe_MmaPrepackedOp : Pipe_EngineOp<"mma_prepacked", "Tensor"> {
-  let summary = "product of a prepacked and of a 16-bit tile, in registers";
+  let summary = "product of a prepacked and of a 16-bit or e4m3 tile, in registers";
   let description = [{
     `acc[m, n] = (accumulate ? acc[m, n] : 0) + sum over k of w[m, k] * b[n, k]`, where W are the
     tiles of `#fp4.weight_layout<wgmma>` in the rows of `weights`, side by side along K, converted to
@@ -115,10 +115,15 @@ def Pipe_MmaPrepackedOp : Pipe_EngineOp<"mma_prepacked", "Tensor"> {
     instructions of 16 in ascending order. The accumulator is complete when the op ends. PTX:
     wgmma.mma_async.m64nNk16 with A in registers.
 
+    Tiles for e4m3 have 128 elements of K and a power of two for each row. For every tile in ascending
+    order, the accumulator takes `fma(sum of the tile, power, acc)`, where the sum is that of four
+    instructions of 32. PTX: wgmma.mma_async.m64nNk32 with A in registers.
+
     Constraints: (C191) the accumulator is a fragment of wgmma with 64 rows, and the role has two
-    warpgroups; weights are i8, linear, in rows of 4608 bytes (nvfp4) or 4352 (mxfp4); B has the
+    warpgroups; weights are i8, linear, in rows of 4608 bytes (nvfp4), 4352 or 8704 (mxfp4); B has the
     accumulator's columns, 64 elements of K for each row of the weights, bf16 or with nvfp4 f16, and
-    layout swizzle_128B.
+    layout swizzle_128B; (C320) beside rows of 8704 bytes B is f8E4M3FN and has 128 elements of K for
+    each row.
 
     Example:
     ```mlir
