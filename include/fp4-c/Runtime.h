@@ -64,6 +64,12 @@ FP4RT_EXPORT void fp4rt_free(void *device);
  *  memory, which must not be written or freed. */
 FP4RT_EXPORT void *fp4rt_constant(const void *bytes, uint64_t size);
 
+/** Device memory for counters, aligned to 256 bytes: it is zero, and every kernel that gets it leaves
+ *  it zero, so nobody has to clear it. The runtime owns it and gives it to all calls whose work is in
+ *  one order; calls on other streams, and those that a graph captures, get other memory. It is valid
+ *  as long as the constants of the program; it must not be freed. */
+FP4RT_EXPORT void *fp4rt_counters(uint64_t bytes);
+
 /** Sets `bytes` bytes of device memory to `value`. */
 FP4RT_EXPORT void fp4rt_memset(void *device, uint8_t value, uint64_t bytes);
 
@@ -155,6 +161,7 @@ typedef struct fp4rt_api {
                            uint32_t grid_y, uint32_t grid_z, uint32_t block_x, uint32_t block_y,
                            uint32_t block_z, uint32_t shared_bytes, void **params,
                            uint32_t num_params);
+  void *(*counters)(uint64_t bytes);
 } fp4rt_api;
 
 /** The table of this runtime, which lives as long as the process. */

@@ -47,6 +47,11 @@ void *fp4rt_constant(const void *bytes, uint64_t size) {
   return session ? session->constant(bytes, size) : nullptr;
 }
 
+void *fp4rt_counters(uint64_t bytes) {
+  Session *session = Session::current();
+  return session ? session->counters(bytes) : nullptr;
+}
+
 void fp4rt_memset(void *device, uint8_t value, uint64_t bytes) {
   if (Session *session = Session::current())
     session->memset(device, value, bytes);

@@ -21,6 +21,9 @@ Session::Session(Device &device, SessionOptions options)
       cache_(options_.cache ? *options_.cache : *ownCache_) {}
 
 Session::~Session() {
+  // A kernel that did not end has left its counters as they were.
+  if (failed() && countersOrder_)
+    cache_.dropCounters(*countersOrder_);
   // Errors while freeing have nobody left to hear them; the first error is already kept.
   for (auto [address, bytes] : allocations_)
     (void)release(address);
@@ -139,6 +142,18 @@ void *Session::constant(const void *bytes, uint64_t size) {
   if (failed())
     return nullptr;
   auto address = cache_.constant({static_cast<const std::byte *>(bytes), size});
+  if (!address)
+    fail(address.error());
+  return address ? reinterpret_cast<void *>(*address) : nullptr;
+}
+
+void *Session::counters(uint64_t bytes) {
+  if (failed())
+    return nullptr;
+  auto order = device_.orderOf(options_.stream);
+  if (order)
+    countersOrder_ = *order;
+  auto address = order.and_then([&](WorkOrder of) { return cache_.counters(of, bytes); });
   if (!address)
     fail(address.error());
   return address ? reinterpret_cast<void *>(*address) : nullptr;

@@ -11,7 +11,7 @@ import fp4
 import numpy as np
 from fp4.program import _Call, require_names
 from fp4.tensors import view
-from programs import QUANTIZE, compiled, floats, matrix, ml_dtypes, operands, product
+from programs import QUANTIZE, bf16_bits, compiled, floats, matrix, ml_dtypes, operands, product
 
 
 class Exporter:
@@ -40,6 +40,13 @@ class Calls(unittest.TestCase):
         y = compiled()(q, s, amax, function="dequantize", verify=True)
         self.assertEqual(y.dtype, np.dtype(ml_dtypes.bfloat16 if ml_dtypes else np.uint16))
         self.assertLess(np.abs(floats(y) - floats(x)).max(), amax / 6)
+
+    def test_a_call_finds_nothing_of_the_one_before(self) -> None:
+        x = floats(matrix(2000))
+        for rows, factor in ((2000, 4), (2000, 1), (1, 0.5), (700, 0.25)):
+            part = bf16_bits(x[:rows] * factor)
+            amax = compiled()(part, function="amax", verify=True)
+            self.assertEqual(amax, np.abs(floats(part)).max())
 
     def test_tiled_scales(self) -> None:
         x = matrix(130)

@@ -349,15 +349,17 @@ TEST(Amax, SkipsNaNAndCoversTails) {
                                    "  %0 = fp4.amax %x : tensor<?x{0}x{1}> -> tensor<f32>\n"
                                    "  return %0 : tensor<f32>\n}}\n",
                                    columns, numerics::stringify(type)));
+      Buffer words = kernel.allocate(8, 0); // of all launches, each of which leaves them zero
       auto amax = [&](const std::vector<float> &values) {
         uint64_t perChunk = 32 / numerics::sizeOf(type);
         int32_t chunks = values.size() / perChunk, tail = values.size() % perChunk;
         Buffer x = kernel.upload(numerics::encodeFloats(type, values));
-        Buffer result = kernel.allocate(4, 0);
+        Buffer result = kernel.allocate(4);
         if (columns % perChunk != 0)
-          kernel.launch("f_amax_0", 2, x, result, chunks, tail);
+          kernel.launch("f_amax_0", 2, x, result, chunks, tail, words);
         else
-          kernel.launch("f_amax_0", 2, x, result, chunks);
+          kernel.launch("f_amax_0", 2, x, result, chunks, words);
+        EXPECT_EQ(kernel.download<uint64_t>(words)[0], 0u);
         return kernel.download<float>(result)[0];
       };
       for (uint64_t rows : {1, 3, 700}) {
@@ -389,8 +391,8 @@ TEST(Amax, KeepsNaNWhereAsked) {
       auto amax = [&] {
         int32_t perChunk = 32 / numerics::sizeOf(type);
         Buffer x = kernel.upload(numerics::encodeFloats(type, values));
-        Buffer result = kernel.allocate(4, 0);
-        kernel.launch("f_amax_0", 1, x, result, 99 / perChunk, 99 % perChunk);
+        Buffer result = kernel.allocate(4), words = kernel.allocate(8, 0);
+        kernel.launch("f_amax_0", 1, x, result, 99 / perChunk, 99 % perChunk, words);
         return std::bit_cast<uint32_t>(kernel.download<float>(result)[0]);
       };
       EXPECT_EQ(amax(), std::bit_cast<uint32_t>(numerics::amax(values)));

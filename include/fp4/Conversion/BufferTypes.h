@@ -32,6 +32,14 @@
 
 namespace fp4 {
 
+/// On a gpu.alloc: the memory is zero, and the kernels that get it leave it zero. Nobody frees it, and
+/// kernels that follow one another may have the same (fp4rt_counters).
+inline constexpr llvm::StringLiteral kCountersAttr = "fp4.counters";
+
+/// Allocates such memory; `sizes` are the dynamic ones of `type`, a buffer of i32.
+mlir::Value allocateCounters(mlir::OpBuilder &builder, mlir::Location loc, mlir::MemRefType type,
+                             mlir::ValueRange sizes = {});
+
 /// The buffer of `type` in device memory. Null if there is none: dynamic columns of types other
 /// than f4E2M1FN and scales, or an element type that is not listed above.
 mlir::MemRefType deviceBufferType(mlir::RankedTensorType type);

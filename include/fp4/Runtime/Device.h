@@ -16,6 +16,7 @@
 #include "fp4/Support/Error.h"
 
 #include <array>
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -42,6 +43,13 @@ using ModuleId = uint32_t;
 /// to the primary context of the device. A simulator has done its work when a call returns, and
 /// ignores it.
 using StreamHandle = uint64_t;
+
+/// Names an order of work: two kernels of one order never run at the same time.
+struct WorkOrder {
+  uint64_t stream = 0;
+  uint64_t capture = 0; ///< the graph that records what the stream gets; 0: none does
+  auto operator<=>(const WorkOrder &) const = default;
+};
 
 struct Dim3 {
   uint32_t x = 1, y = 1, z = 1;
@@ -137,6 +145,16 @@ public:
   virtual Expected<DevicePtr> allocateOn(StreamHandle, uint64_t bytes) { return allocate(bytes); }
   /// Frees what allocateOn returned after the work that was issued to `stream` until now.
   virtual Status freeOn(StreamHandle, DevicePtr address) { return free(address); }
+
+  /// Allocates memory that is zero for whatever is issued from now on, to whichever stream; also
+  /// while one is captured. Free it with free().
+  virtual Expected<DevicePtr> allocateZeroed(uint64_t bytes) {
+    FP4_ASSIGN(auto address, allocate(bytes));
+    FP4_TRY(memset(address, 0, bytes));
+    return address;
+  }
+  /// The order of what is issued to `stream` now.
+  virtual Expected<WorkOrder> orderOf(StreamHandle stream) { return WorkOrder{stream, 0}; }
 
   /// Loads the cubin if the device can run it, and otherwise the PTX. A PTX error is of kind
   /// Compile and carries the assembler's text.

@@ -1,7 +1,7 @@
 //===- ModuleCache.h - What the calls of one program share on a device ----===//
 //
-// Modules and constants are brought to a device once and stay there while the program is in use. A
-// program that is called again and again has a cache that outlives its sessions; a session without
+// Modules and constants are brought to a device once and stay there while the program is in use, and
+// so do the counters of its kernels, which are zero between them. A program that is called again and again has a cache that outlives its sessions; a session without
 // one makes its own. A cache may be used by several sessions on several threads.
 //
 //===----------------------------------------------------------------------===//
@@ -18,7 +18,7 @@ class ModuleCache {
 public:
   /// `device` must outlive the cache.
   explicit ModuleCache(Device &device) : device_(device) {}
-  /// Waits for the device, then unloads the modules and frees the constants.
+  /// Waits for the device, then unloads the modules and frees the constants and the counters.
   ~ModuleCache();
   ModuleCache(const ModuleCache &) = delete;
   ModuleCache &operator=(const ModuleCache &) = delete;
@@ -29,6 +29,11 @@ public:
   Expected<DevicePtr> constant(std::span<const std::byte> bytes);
   /// Bytes of all constants.
   uint64_t constantBytes() const;
+  /// Zeroed device memory of at least `bytes` for kernels that leave it zero, always the same for
+  /// work of one order until more is wanted.
+  Expected<DevicePtr> counters(WorkOrder order, uint64_t bytes);
+  /// The counters of this order are not zero any more: the next call gets others.
+  void dropCounters(WorkOrder order);
 
 private:
   Device &device_;
@@ -36,6 +41,13 @@ private:
   std::map<const fp4rt_module *, ModuleId> modules_;
   std::map<const std::byte *, DevicePtr> constants_;
   uint64_t constantBytes_ = 0;
+  struct Counters {
+    DevicePtr address;
+    uint64_t bytes;
+  };
+  std::map<WorkOrder, Counters> counters_;
+  /// All that were allocated: kernels of a captured graph may have those that were too small later.
+  std::vector<DevicePtr> counterMemory_;
 };
 
 } // namespace fp4::rt

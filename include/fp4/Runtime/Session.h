@@ -113,6 +113,7 @@ public:
   void *allocateResult(uint32_t index, uint64_t bytes);
   void free(void *address);
   void *constant(const void *bytes, uint64_t size);
+  void *counters(uint64_t bytes);
   void memset(void *address, uint8_t value, uint64_t bytes);
   void copy2D(Copy2D copy);
   void encodeTensorMap(void *out128, const TensorMapRequest &request);
@@ -152,6 +153,7 @@ private:
   std::vector<ResultBuffer> destinations_; ///< of the call that runs
   bool recording_ = false;
   std::vector<RecordedOp> recorded_;
+  std::optional<WorkOrder> countersOrder_; ///< whose counters this session has given out
 };
 
 /// The functions of fp4-c/Runtime.h by name, for a JIT that does not search the process.

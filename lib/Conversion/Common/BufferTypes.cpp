@@ -99,6 +99,13 @@ Value fp4::allocateBuffer(OpBuilder &builder, Location loc, RankedTensorType typ
   return memref::SubViewOp::create(builder, loc, buffer, memory, offsets, shape, strides);
 }
 
+Value fp4::allocateCounters(OpBuilder &builder, Location loc, MemRefType type, ValueRange sizes) {
+  auto alloc = gpu::AllocOp::create(builder, loc, type, /*asyncToken=*/Type(), ValueRange(), sizes,
+                                    ValueRange());
+  alloc->setAttr(kCountersAttr, builder.getUnitAttr());
+  return alloc.getMemref();
+}
+
 Value fp4::logicalRows(OpBuilder &builder, Location loc, RankedTensorType type, Value buffer) {
   if (!type.isDynamicDim(0))
     return arith::ConstantIndexOp::create(builder, loc, type.getDimSize(0));

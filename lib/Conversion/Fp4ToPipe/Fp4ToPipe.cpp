@@ -283,30 +283,27 @@ private:
       values.push_back(pipe::GlobalViewOp::create(b, loc, type, buffer));
   }
 
-  /// What the ranges of K leave, and numbers to count them with, which begin at 0.
+  /// What the ranges of K leave, and numbers to count them with.
   static void addWorkspace(OpBuilder &b, Location loc, const MatmulShape &shape, Value rows,
                            SmallVector<Value> &values) {
     auto constant = [&](int64_t value) -> Value {
       return arith::ConstantIndexOp::create(b, loc, value);
     };
-    auto allocate = [&](pipe::GlobalType type, int64_t perTile) -> Value {
-      SmallVector<Value> sizes;
-      if (shape.dynamicRows()) {
-        Value tiles = arith::CeilDivUIOp::create(b, loc, rows, constant(shape.workM()));
-        sizes.push_back(arith::MulIOp::create(b, loc, tiles, constant(perTile)));
-      }
-      return gpu::AllocOp::create(b, loc, pipe::getBufferType(type), /*asyncToken=*/Type(),
-                                  ValueRange(), sizes, ValueRange())
-          .getMemref();
+    auto sizes = [&](int64_t perTile) -> SmallVector<Value> {
+      if (!shape.dynamicRows())
+        return {};
+      Value tiles = arith::CeilDivUIOp::create(b, loc, rows, constant(shape.workM()));
+      return {arith::MulIOp::create(b, loc, tiles, constant(perTile))};
     };
     bool ofFragments = shape.hasFragments();
     pipe::GlobalType partsType = ofFragments ? shape.fragmentWorkspace() : shape.workspace();
     pipe::GlobalType countersType = ofFragments ? shape.fragmentCounters() : shape.counters();
-    Value parts = allocate(partsType, shape.splits * (ofFragments ? shape.tilesN() : shape.workM()));
-    Value counters =
-        allocate(countersType, shape.clusterM * shape.tilesN() * shape.clusterN);
-    Value zero = arith::ConstantIntOp::create(b, loc, 0, 32);
-    gpu::MemsetOp::create(b, loc, TypeRange(), ValueRange(), counters, zero);
+    int64_t rowsOfParts = shape.splits * (ofFragments ? shape.tilesN() : shape.workM());
+    Value parts = gpu::AllocOp::create(b, loc, pipe::getBufferType(partsType), /*asyncToken=*/Type(),
+                                       ValueRange(), sizes(rowsOfParts), ValueRange())
+                      .getMemref();
+    Value counters = allocateCounters(b, loc, pipe::getBufferType(countersType),
+                                      sizes(shape.clusterM * shape.tilesN() * shape.clusterN));
     values.push_back(pipe::GlobalViewOp::create(b, loc, partsType, parts));
     values.push_back(pipe::GlobalViewOp::create(b, loc, countersType, counters));
   }

@@ -7,7 +7,7 @@
 //    that is not the case already, a copy is made before the return. Their allocations carry the
 //    number of the result, so that a caller can provide the memory.
 // 3. Casts between tensors and buffers cancel; whatever tensor operation is left is an error.
-// 4. Every buffer that is not returned is deallocated after its last use.
+// 4. Every buffer that is not returned is deallocated after its last use, but for counters, which stay.
 //
 //===----------------------------------------------------------------------===//
 
@@ -281,7 +281,7 @@ private:
 
   void deallocateTemporaries() {
     for (Operation &op : llvm::make_early_inc_range(body)) {
-      if (!isa<gpu::AllocOp>(op))
+      if (!isa<gpu::AllocOp>(op) || op.hasAttr(fp4::kCountersAttr))
         continue;
       Value buffer = op.getResult(0);
       if (llvm::any_of(buffer.getUsers(), llvm::IsaPred<gpu::DeallocOp>))

@@ -8,6 +8,7 @@
 #include "Patterns.h"
 #include "RuntimeCalls.h"
 
+#include "fp4/Conversion/BufferTypes.h"
 #include "fp4/Conversion/HostToRuntime/Passes.h"
 
 #include "mlir/Conversion/LLVMCommon/MemRefBuilder.h"
@@ -64,9 +65,11 @@ struct AllocLowering : ConvertOpToLLVMPattern<gpu::AllocOp> {
   }
 
 private:
-  /// A buffer that the function returns may be memory of its caller.
+  /// Counters are memory of the program; a buffer that the function returns may be its caller's.
   static Value allocate(OpBuilder &builder, gpu::AllocOp op, Value bytes) {
     Location loc = op.getLoc();
+    if (op->hasAttr(fp4::kCountersAttr))
+      return fp4::callRuntime(builder, loc, moduleOf(op), RuntimeFunction::Counters, bytes);
     auto result = op->getAttrOfType<IntegerAttr>(fp4::kResultAttr);
     if (!result)
       return fp4::callRuntime(builder, loc, moduleOf(op), RuntimeFunction::Alloc, bytes);

@@ -26,6 +26,8 @@ Signature signatureOf(MLIRContext *context, fp4::RuntimeFunction function) {
     return {"fp4rt_alloc_result", {i32, i64}, ptr};
   case fp4::RuntimeFunction::Constant: // bytes, size
     return {"fp4rt_constant", {ptr, i64}, ptr};
+  case fp4::RuntimeFunction::Counters:
+    return {"fp4rt_counters", {i64}, ptr};
   case fp4::RuntimeFunction::Free:
     return {"fp4rt_free", {ptr}, {}};
   case fp4::RuntimeFunction::Memset:

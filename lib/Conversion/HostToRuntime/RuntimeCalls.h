@@ -18,6 +18,7 @@ enum class RuntimeFunction {
   Alloc,
   AllocResult,
   Constant,
+  Counters,
   Free,
   Memset,
   Memcpy2D,

@@ -65,10 +65,10 @@ Value fp4::lop3Select(ImplicitLocOpBuilder &b, Value mask, Value ones, Value zer
       .getRes();
 }
 
-Value fp4::addAndSynchronize(OpBuilder &b, Location loc, Value pointer, Value value) {
+Value fp4::countAndSynchronize(OpBuilder &b, Location loc, Value pointer, Value most) {
   Value address = LLVM::PtrToIntOp::create(b, loc, b.getI64Type(), pointer);
-  return emit(b, loc, b.getI32Type(), ValueRange{address, value},
-              "atom.acq_rel.gpu.global.add.u32 $0, [$1], $2;", "=r,l,r,~{memory}")
+  return emit(b, loc, b.getI32Type(), ValueRange{address, most},
+              "atom.acq_rel.gpu.global.inc.u32 $0, [$1], $2;", "=r,l,r,~{memory}")
       .getRes();
 }
 

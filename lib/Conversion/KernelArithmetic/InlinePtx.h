@@ -26,11 +26,11 @@ llvm::SmallVector<mlir::Value> computeHere(mlir::OpBuilder &, mlir::Location,
 mlir::Value lop3Select(mlir::ImplicitLocOpBuilder &b, mlir::Value mask, mlir::Value ones,
                        mlir::Value zeros);
 
-/// Adds `value` (i32) to the word of global memory at `pointer` and returns what it was. It releases
-/// what was stored before it and acquires what other threads have released there, on the whole GPU:
-/// the code generator drops the order of an atomicrmw (LLVM 22).
-mlir::Value addAndSynchronize(mlir::OpBuilder &, mlir::Location, mlir::Value pointer,
-                              mlir::Value value);
+/// Counts in the word of global memory at `pointer`, which is 0 at first and again after `most` (i32), and
+/// returns what it was. It releases what was stored before it and acquires what other threads have
+/// released there, on the whole GPU: the code generator drops the order of an atomicrmw (LLVM 22).
+mlir::Value countAndSynchronize(mlir::OpBuilder &, mlir::Location, mlir::Value pointer,
+                                mlir::Value most);
 
 /// What a response of cluster launch control says (i64, low and high): whether there is a block to take over
 /// (i32, 0 or 1), and its index along x (i32), which is 0 without. LLVM takes the query of the index for one that may be

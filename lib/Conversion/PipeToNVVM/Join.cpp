@@ -1,7 +1,7 @@
 //===- Join.cpp - Tables of tiles, and parts of a tile --------------------===//
 //
-// A join is an atomic addition that releases what the warp has stored and acquires what those that
-// came before have. Warp q of the four, or eight, counts in column q: threads of a warp exchange data with the
+// A join is an atomic increment that releases what the warp has stored and acquires what those that
+// came before have. That of the last one makes the counter 0 again, for the next kernel. Warp q of the four, or eight, counts in column q: threads of a warp exchange data with the
 // same threads of other blocks only, so that no barrier of the block is needed.
 //
 //===----------------------------------------------------------------------===//
@@ -41,7 +41,7 @@ struct LowerJoin : fp4::PipePattern<fp4::pipe::JoinOp> {
                                 ConversionPatternRewriter &rewriter) const override {
     Location loc = op.getLoc();
     auto constant = [&](int64_t value) { return fp4::constantI32(rewriter, loc, value); };
-    Value all = constant(-1), zero = constant(0);
+    Value all = constant(-1), zero = constant(0), most = constant(int64_t(op.getParts()) - 1);
     int64_t counters = op.getCounters().getType().getShape()[1]; // of a tile, one for each warp
     Value row = fp4::stridedPointer(rewriter, loc, adaptor.getCounters(), adaptor.getIndex(),
                                     4 * counters);
@@ -55,7 +55,7 @@ struct LowerJoin : fp4::PipePattern<fp4::pipe::JoinOp> {
     {
       OpBuilder::InsertionGuard guard(rewriter);
       rewriter.setInsertionPointToStart(branch.thenBlock());
-      Value before = fp4::addAndSynchronize(rewriter, loc, counter, constant(1));
+      Value before = fp4::countAndSynchronize(rewriter, loc, counter, most);
       scf::YieldOp::create(rewriter, loc, before);
       rewriter.setInsertionPointToStart(branch.elseBlock());
       scf::YieldOp::create(rewriter, loc, zero);
@@ -64,8 +64,7 @@ struct LowerJoin : fp4::PipePattern<fp4::pipe::JoinOp> {
                                         branch.getResult(0), zero, constant(31),
                                         NVVM::ShflKind::idx, UnitAttr());
     NVVM::SyncWarpOp::create(rewriter, loc, all); // what lane 0 has acquired the others see too
-    rewriter.replaceOpWithNewOp<arith::CmpIOp>(op, arith::CmpIPredicate::eq, before,
-                                               constant(int64_t(op.getParts()) - 1));
+    rewriter.replaceOpWithNewOp<arith::CmpIOp>(op, arith::CmpIPredicate::eq, before, most);
     return success();
   }
 };

@@ -129,6 +129,50 @@ Status CudaDevice::freeOn(StreamHandle stream, DevicePtr address) {
                fmt::format("freeing {:#x}", address));
 }
 
+/// While any stream is captured, a thread may allocate, and wait for a stream that is not, only in the
+/// relaxed mode. The memory is not of the graph: kernels of it find it there whenever they run.
+Expected<DevicePtr> CudaDevice::allocateZeroed(uint64_t bytes) {
+  Entered entered(*this);
+  FP4_TRY(entered.status);
+  CaptureMode mode = CaptureRelaxed;
+  FP4_TRY(check(driver_.ThreadExchangeStreamCaptureMode(&mode), "cuThreadExchangeStreamCaptureMode",
+                "allocating counters"));
+  Expected<DevicePtr> address = allocate(bytes);
+  Status zeroed = address ? zeroAside(*address, bytes) : Status{};
+  if (!zeroed) {
+    driver_.MemFree(*address);
+    address = tl::unexpected<Error>(zeroed.error());
+  }
+  driver_.ThreadExchangeStreamCaptureMode(&mode);
+  return address;
+}
+
+/// On a stream of its own, because work on the default stream would touch one that is captured.
+Status CudaDevice::zeroAside(DevicePtr address, uint64_t bytes) {
+  FP4_ASSIGN(auto stream, createStream());
+  Status status = memset(address, 0, bytes, stream);
+  if (status)
+    status = synchronizeStream(stream);
+  driver_.StreamDestroy(streamOf(stream));
+  return status;
+}
+
+/// Handles are given to other streams later, and one of them is another stream on every thread;
+/// numbers are not.
+Expected<WorkOrder> CudaDevice::orderOf(StreamHandle handle) {
+  Stream stream = streamOf(handle);
+  if (!stream) // is never captured
+    return WorkOrder{};
+  Entered entered(*this);
+  FP4_TRY(entered.status);
+  unsigned long long number = 0, capture = 0;
+  CaptureStatus capturing = {};
+  FP4_TRY(check(driver_.StreamGetId(stream, &number), "cuStreamGetId", "identifying a stream"));
+  FP4_TRY(check(driver_.StreamGetCaptureInfo(stream, &capturing, &capture, nullptr, nullptr, nullptr),
+                "cuStreamGetCaptureInfo", "asking whether a stream is captured"));
+  return WorkOrder{number, capturing == CaptureActive ? capture : 0};
+}
+
 Status CudaDevice::copyToDevice(DevicePtr dst, std::span<const std::byte> src) {
   if (src.empty())
     return {};

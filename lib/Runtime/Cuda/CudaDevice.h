@@ -35,6 +35,8 @@ public:
   Status memset(DevicePtr dst, uint8_t value, uint64_t bytes, StreamHandle stream) override;
   Expected<DevicePtr> allocateOn(StreamHandle stream, uint64_t bytes) override;
   Status freeOn(StreamHandle stream, DevicePtr address) override;
+  Expected<DevicePtr> allocateZeroed(uint64_t bytes) override;
+  Expected<WorkOrder> orderOf(StreamHandle stream) override;
   Expected<ModuleId> loadModule(const fp4rt_module &module) override;
   Status unloadModule(ModuleId module) override;
   Expected<KernelInfo> kernelInfo(ModuleId module, std::string_view kernel) override;
@@ -92,6 +94,7 @@ private:
     return cuda::check(driver_, result, call, doing);
   }
   cuda::Stream streamOf(StreamHandle handle) const;
+  Status zeroAside(DevicePtr address, uint64_t bytes);
   Expected<Kernel *> findKernel(ModuleId module, std::string_view kernel);
   Status allowDynamicShared(Kernel &kernel, uint32_t bytes);
   Expected<Kernel> describeKernel(const LoadedModule &module, const std::string &kernel) const;

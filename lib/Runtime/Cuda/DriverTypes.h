@@ -71,7 +71,9 @@ enum JitOption : int {
   ErrorLogBufferBytes = 6,
 };
 
-enum CaptureMode : int { CaptureThreadLocal = 1 };
+enum CaptureMode : int { CaptureThreadLocal = 1, CaptureRelaxed = 2 };
+
+enum CaptureStatus : int { CaptureActive = 1 };
 
 enum MemoryType : unsigned { DeviceMemory = 2 };
 
@@ -168,6 +170,10 @@ static_assert(sizeof(LaunchConfig) == 56);
   X(StreamSynchronize, "cuStreamSynchronize", Stream)                                              \
   X(StreamDestroy, "cuStreamDestroy_v2", Stream)                                                   \
   X(StreamBeginCapture, "cuStreamBeginCapture_v2", Stream, CaptureMode)                            \
+  X(StreamGetId, "cuStreamGetId", Stream, unsigned long long *)                                    \
+  X(StreamGetCaptureInfo, "cuStreamGetCaptureInfo_v2", Stream, CaptureStatus *,                    \
+    unsigned long long *, Graph *, void **, size_t *)                                              \
+  X(ThreadExchangeStreamCaptureMode, "cuThreadExchangeStreamCaptureMode", CaptureMode *)           \
   X(StreamEndCapture, "cuStreamEndCapture", Stream, Graph *)                                       \
   X(GraphGetNodes, "cuGraphGetNodes", Graph, void **, size_t *)                                    \
   X(GraphInstantiate, "cuGraphInstantiateWithFlags", GraphExec *, Graph, unsigned long long)       \

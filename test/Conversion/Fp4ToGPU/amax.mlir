@@ -1,9 +1,9 @@
 // RUN: fp4-opt %s -fp4-set-target -fp4-plan-kernels -convert-fp4-to-gpu -split-input-file | FileCheck %s
-// amax: 32-byte chunks, one atomic per block, and elements behind the last chunk one by one.
+// amax: 32-byte chunks, a maximum and a count per block, and elements behind the last chunk one by one.
 
 // Rows of whole chunks have no tail. The kernel is told how many chunks there are.
 // CHECK-LABEL: gpu.module @whole_amax_0
-// CHECK:       gpu.func @kernel(%{{.*}}: !pipe.global<?x1024xbf16>, %[[OUT:.*]]: !pipe.global<f32>, %[[CHUNKS:.*]]: i32)
+// CHECK:       gpu.func @kernel(%{{.*}}: !pipe.global<?x1024xbf16>, %[[OUT:.*]]: !pipe.global<f32>, %[[CHUNKS:.*]]: i32, %[[WORDS:.*]]: !pipe.global<2xi32>)
 // CHECK-SAME:    kernel attributes {known_block_size = array<i32: 256, 1, 1>}
 // CHECK:         %[[P:.*]] = pipe.global_ptr %[[OUT]]
 // CHECK:         scf.for unsigned %{{.*}} = %{{.*}} to %[[CHUNKS]] step
@@ -12,20 +12,32 @@
 // CHECK-COUNT-7:   llvm.call_intrinsic "llvm.nvvm.fmax.xorsign.abs.bf16x2"
 // CHECK:           llvm.intr.maxnum
 // CHECK-NOT:       llvm.intr.maximum
+// CHECK:         %[[W:.*]] = pipe.global_ptr %[[WORDS]]
+// CHECK:         %[[BLOCKS:.*]] = nvvm.read.ptx.sreg.nctaid.x
 // CHECK:         nvvm.redux.sync umax
 // CHECK:         nvvm.barrier0
 // CHECK:         nvvm.redux.sync umax
-// CHECK:         llvm.atomicrmw umax %[[P]], %{{.*}} syncscope("device") monotonic
+// The last block stores the largest, and both words are zero again.
+// CHECK:         llvm.atomicrmw umax %[[W]], %{{.*}} syncscope("device") monotonic
+// CHECK:         %[[MOST:.*]] = arith.subi %[[BLOCKS]]
+// CHECK:         llvm.getelementptr inbounds %[[W]][4]
+// CHECK:         %[[BEFORE:.*]] = llvm.inline_asm has_side_effects {{.*}}"atom.acq_rel.gpu.global.inc.u32 $0, [$1], $2;", "=r,l,r,~{memory}" %{{.*}}, %[[MOST]]
+// CHECK:         %[[LAST:.*]] = arith.cmpi eq, %[[BEFORE]], %[[MOST]]
+// CHECK:         scf.if %[[LAST]]
+// CHECK:           %[[AMAX:.*]] = llvm.atomicrmw xchg %{{.*}}, %c0{{.*}} syncscope("device") monotonic
+// CHECK:           llvm.store %[[AMAX]], %[[P]]
 // CHECK-LABEL: func.func @whole
 // CHECK-SAME:  (%[[X:.*]]: tensor<?x1024xbf16>)
 // CHECK-DAG:     %[[XB:.*]] = builtin.unrealized_conversion_cast %[[X]] : tensor<?x1024xbf16> to memref<?x1024xbf16>
 // CHECK:         %[[ROWS:.*]] = memref.dim %[[XB]]
 // CHECK:         %[[R:.*]] = gpu.alloc () : memref<f32>
-// CHECK:         gpu.memset %[[R]], %{{.*}} : memref<f32>, f32
+// CHECK-NOT:     gpu.memset
 // CHECK:         %[[G0:.*]] = pipe.global_view %{{.*}} : memref<?x1024xbf16> -> !pipe.global<?x1024xbf16>
 // CHECK:         %[[G1:.*]] = pipe.global_view %[[R]] : memref<f32> -> !pipe.global<f32>
+// CHECK:         %[[C:.*]] = gpu.alloc () {fp4.counters} : memref<2xi32>
+// CHECK:         %[[G2:.*]] = pipe.global_view %[[C]] : memref<2xi32> -> !pipe.global<2xi32>
 // CHECK:         gpu.launch_func @whole_amax_0::@kernel blocks in (%{{.*}}, %{{.*}}, %{{.*}}) threads in (%c256{{[^)]*}})
-// CHECK-SAME:      args(%[[G0]] : !pipe.global<?x1024xbf16>, %[[G1]] : !pipe.global<f32>, %{{.*}} : i32)
+// CHECK-SAME:      args(%[[G0]] : !pipe.global<?x1024xbf16>, %[[G1]] : !pipe.global<f32>, %{{.*}} : i32, %[[G2]] : !pipe.global<2xi32>)
 func.func @whole(%x: tensor<?x1024xbf16>) -> tensor<f32> {
   %0 = fp4.amax %x : tensor<?x1024xbf16> -> tensor<f32>
   return %0 : tensor<f32>
@@ -34,12 +46,46 @@ func.func @whole(%x: tensor<?x1024xbf16>) -> tensor<f32> {
 // -----
 
 // CHECK-LABEL: gpu.module @ragged_amax_0
-// CHECK:       gpu.func @kernel({{.*}}, %[[CHUNKS:[a-z0-9]*]]: i32, %[[TAIL:[a-z0-9]*]]: i32)
+// CHECK:       gpu.func @kernel({{.*}}, %[[CHUNKS:[a-z0-9]*]]: i32, %[[TAIL:[a-z0-9]*]]: i32,
 // CHECK:         arith.cmpi ult, %{{.*}}, %[[TAIL]]
 // CHECK:         llvm.load %{{.*}} invariant {alignment = 2 : i64} : !llvm.ptr<1> -> f16
 func.func @ragged(%x: tensor<?x10xf16>) -> tensor<f32> {
   %0 = fp4.amax %x : tensor<?x10xf16> -> tensor<f32>
   return %0 : tensor<f32>
+}
+
+// -----
+
+// Every group has its words. A group without rows has no block that would store 0.
+// CHECK-LABEL: gpu.module @groups_amax_0
+// CHECK:         atom.acq_rel.gpu.global.inc.u32
+// CHECK-LABEL: func.func @groups
+// CHECK-NOT:     gpu.memset
+// CHECK:         gpu.alloc () {fp4.counters} : memref<4xi32>
+// CHECK-LABEL: func.func @empty_group
+// CHECK:         gpu.memset
+// CHECK:         gpu.alloc () {fp4.counters} : memref<4xi32>
+func.func @groups(%x: tensor<64x32xbf16>) -> tensor<2xf32> {
+  %0 = fp4.amax %x {groups = array<i64: 48, 16>} : tensor<64x32xbf16> -> tensor<2xf32>
+  return %0 : tensor<2xf32>
+}
+func.func @empty_group(%x: tensor<64x32xbf16>) -> tensor<2xf32> {
+  %0 = fp4.amax %x {groups = array<i64: 64, 0>} : tensor<64x32xbf16> -> tensor<2xf32>
+  return %0 : tensor<2xf32>
+}
+
+// -----
+
+// The block of a row has nobody to meet.
+// CHECK-LABEL: gpu.module @rows_amax_0
+// CHECK-NOT:     atomicrmw
+// CHECK-NOT:     inline_asm
+// CHECK-LABEL: func.func @rows
+// CHECK-NOT:     gpu.memset
+// CHECK-NOT:     fp4.counters
+func.func @rows(%x: tensor<64x32xbf16>) -> tensor<64xf32> {
+  %0 = fp4.amax %x {per_row} : tensor<64x32xbf16> -> tensor<64xf32>
+  return %0 : tensor<64xf32>
 }
 
 // -----

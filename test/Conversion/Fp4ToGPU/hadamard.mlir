@@ -86,8 +86,12 @@ func.func @odd(%x: tensor<32x5xbf16>) -> tensor<32x5xbf16> {
 // CHECK-COUNT-2: nvvm.redux.sync umax
 // CHECK:         nvvm.barrier0
 // CHECK-COUNT-2: llvm.atomicrmw umax
+// CHECK:         atom.acq_rel.gpu.global.inc.u32
+// CHECK:         scf.if
+// CHECK-COUNT-2:   llvm.atomicrmw xchg
 // CHECK-LABEL: func.func @amaxes
-// CHECK-COUNT-2: gpu.memset
+// CHECK-NOT:     gpu.memset
+// CHECK:         gpu.alloc () {fp4.counters} : memref<3xi32>
 func.func @amaxes(%x: tensor<?x64xbf16>) -> (tensor<f32>, tensor<f32>) {
   %0:2 = fp4.hadamard_amax %x : tensor<?x64xbf16> -> tensor<f32>, tensor<f32>
   return %0#0, %0#1 : tensor<f32>, tensor<f32>

@@ -31,6 +31,17 @@ func.func @aligned(%q: tensor<4x64xf4E2M1FN>, %unused: tensor<f32>)
   return %q, %q : tensor<4x64xf4E2M1FN>, tensor<4x64xf4E2M1FN>
 }
 
+// Counters stay for the next call.
+
+// CHECK-LABEL: func.func @counters
+// CHECK:         gpu.alloc () {fp4.counters}
+// CHECK-NOT:     gpu.dealloc
+// CHECK:         return
+func.func @counters(%x: tensor<64x32xbf16>) -> tensor<f32> {
+  %0 = fp4.amax %x : tensor<64x32xbf16> -> tensor<f32>
+  return %0 : tensor<f32>
+}
+
 // Scales in the layout of the tensor core are blocks of 512 bytes.
 
 // CHECK-LABEL: func.func @tiled

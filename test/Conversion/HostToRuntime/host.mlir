@@ -97,6 +97,17 @@ func.func @temporary() {
   return
 }
 
+// Counters are memory of the program, zero already.
+// CHECK-LABEL: llvm.func internal @counters(
+func.func @counters(%x: memref<?xi32>) {
+  %c0 = arith.constant 0 : index
+  %tiles = memref.dim %x, %c0 : memref<?xi32>
+  // CHECK: %[[BYTES:.*]] = llvm.ptrtoint
+  // CHECK: llvm.call @fp4rt_counters(%[[BYTES]]) : (i64) -> !llvm.ptr
+  %counters = gpu.alloc (%tiles) {fp4.counters} : memref<?x4xi32>
+  return
+}
+
 // A result can lie where a caller wants it, and says which one it is.
 // CHECK-LABEL: llvm.func internal @results(
 func.func @results(%x: memref<?xf32>) -> (memref<4xf32>, memref<?xf32>) {

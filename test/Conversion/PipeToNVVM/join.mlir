@@ -7,7 +7,7 @@
 // CHECK: %[[ENTRY:.*]] = llvm.getelementptr inbounds %[[TABLE]][128]
 // CHECK: llvm.load %[[ENTRY]] invariant {alignment = 16 : i64} : !llvm.ptr<1> -> vector<4xi32>
 // CHECK: nvvm.bar.warp.sync
-// CHECK: llvm.inline_asm has_side_effects {{.*}}"atom.acq_rel.gpu.global.add.u32 $0, [$1], $2;"
+// CHECK: llvm.inline_asm has_side_effects {{.*}}"atom.acq_rel.gpu.global.inc.u32 $0, [$1], $2;"
 // CHECK: nvvm.shfl.sync idx
 // CHECK: nvvm.bar.warp.sync
 // CHECK: llvm.icmp "eq"

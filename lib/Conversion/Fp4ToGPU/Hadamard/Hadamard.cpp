@@ -191,7 +191,7 @@ public:
 
   void emitAmax() {
     Value hostCount = pieces.count(hostRows());
-    Value results[] = {zeroed(op.getBefore()), zeroed(op.getAfter())};
+    Value results[] = {allocate(op.getBefore()), allocate(op.getAfter())};
     input = kernel.input(op.getInput());
     SmallVector<Value> pointers = {amaxPointer(results[0]), amaxPointer(results[1])};
     if (op.getGroups())
@@ -202,7 +202,7 @@ public:
         kernel.forEachItem(warps.bound(), zeros(), [&](Value item, ValueRange carried) {
           return includePiece(pieces.lanes() > 1 ? warps.clamped(item) : item, carried);
         });
-    finishAmax(found, pointers);
+    finishAmax(found, pointers, blocksOfGrid(kernel, /*maxima=*/2));
     kernel.launch(gridMaxBlocks(kernel, target, hostCount));
   }
 
@@ -227,7 +227,7 @@ private:
         });
     for (Value &pointer : pointers)
       pointer = address(b, pointer, grid.group(), 4);
-    finishAmax(found, pointers);
+    finishAmax(found, pointers, grid.blocksOfGroup(/*maxima=*/2));
     kernel.launch(constIndex(kernel.host(), grid.blocks()));
   }
 
@@ -249,9 +249,9 @@ private:
     return {before, after};
   }
 
-  void finishAmax(SmallVector<Value> found, ArrayRef<Value> pointers) {
+  void finishAmax(SmallVector<Value> found, ArrayRef<Value> pointers, MaxBlocks blocks) {
     found[1] = s.roundToBF16(s.multiply(found[1], butterfly.scale()));
-    emitGridMax(kernel, s, found, pointers);
+    emitGridMax(kernel, s, found, pointers, blocks);
   }
 
   bool keepsNaN() { return op.getNan() == NanPolicy::Propagate; }
@@ -259,11 +259,12 @@ private:
     return keepsNaN() ? s.maximumOrNaN(x, y) : s.maximumNumber(x, y);
   }
 
-  /// The buffer of a result, 0 before the launch.
-  Value zeroed(Value result) {
+  /// The buffer of a result, with 0 for groups that no block has.
+  Value allocate(Value result) {
     Value buffer = kernel.allocate(result, /*rows=*/Value());
-    gpu::MemsetOp::create(kernel.host(), TypeRange(), ValueRange(), buffer,
-                          constF32(kernel.host(), 0));
+    if (op.getGroups() && llvm::is_contained(*op.getGroups(), 0))
+      gpu::MemsetOp::create(kernel.host(), TypeRange(), ValueRange(), buffer,
+                            constF32(kernel.host(), 0));
     return buffer;
   }
 

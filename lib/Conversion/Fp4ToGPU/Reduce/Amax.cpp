@@ -1,10 +1,11 @@
 //===- Amax.cpp - Kernels that reduce to, or compute, one number ----------===//
 //
-// fp4.amax: the host sets the result to zero. Threads walk over the matrix in 32-byte chunks and
-// reduce their maxima over the grid (GridMax.h). With groups of rows, every group has thread blocks
-// of its own, and chunks are as wide as rows allow, because groups begin where rows begin. With an
-// amax per row, every row has one thread block. With an amax per column, a thread keeps the maxima
-// of a chunk of columns over a band of rows, and raises each in memory.
+// fp4.amax: threads walk over the matrix in 32-byte chunks and reduce their maxima over the grid
+// (GridMax.h). With groups of rows, every group has thread blocks of its own, and chunks are as wide as
+// rows allow, because groups begin where rows begin; the host sets the amaxes of groups without rows to
+// zero. With an amax per row, every row has one thread block. With an amax per column, the host sets
+// the result to zero, and a thread keeps the maxima of a chunk of columns over a band of rows, and
+// raises each in memory.
 //
 // fp4.matmul_alpha is a kernel of one thread, or of one for each row that has an amax: its operands
 // are in device memory and the host never waits for them.
@@ -45,7 +46,8 @@ public:
     ImplicitLocOpBuilder &host = kernel.host();
     Value rows = kernel.hostRows(op.getInput());
     Value buffer = kernel.allocate(op.getAmax(), op.getPerRow() ? rows : Value());
-    gpu::MemsetOp::create(host, TypeRange(), ValueRange(), buffer, constF32(host, 0));
+    if (op.getPerColumn() || (op.getGroups() && llvm::is_contained(*op.getGroups(), 0)))
+      gpu::MemsetOp::create(host, TypeRange(), ValueRange(), buffer, constF32(host, 0));
     input = kernel.input(op.getInput());
     result = kernel.pointer(buffer, cast<RankedTensorType>(op.getAmax().getType()));
     if (op.getGroups())
@@ -94,7 +96,7 @@ private:
     })[0];
     if (tail)
       amax = includeTail(amax);
-    emitGridMax(kernel, s, amax, result);
+    emitGridMax(kernel, s, amax, result, blocksOfGrid(kernel, /*maxima=*/1));
   }
 
   void emitGroups(ArrayRef<int64_t> groups) {
@@ -108,7 +110,8 @@ private:
       Int32 inMatrix = grid.firstItem() + Int32(b, chunk);
       return SmallVector<Value>{includeChunk(carried[0], inMatrix, chunkBytes)};
     })[0];
-    emitGridMax(kernel, s, amax, address(b, result, grid.group(), 4));
+    emitGridMax(kernel, s, amax, address(b, result, grid.group(), 4),
+                grid.blocksOfGroup(/*maxima=*/1));
     kernel.launch(constIndex(kernel.host(), grid.blocks()));
   }
 
@@ -125,7 +128,7 @@ private:
       return SmallVector<Value>{includeChunk(carried[0], inMatrix, chunkBytes)};
     };
     Value amax = kernel.forEachItem(thread, chunksOfRow, step, none, include)[0];
-    emitGridMax(kernel, s, amax, address(b, result, row, 4));
+    emitGridMax(kernel, s, amax, address(b, result, row, 4), /*blocks=*/std::nullopt);
     kernel.launch(hostRows);
   }
 

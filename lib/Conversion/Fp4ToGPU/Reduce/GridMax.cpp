@@ -1,6 +1,10 @@
 //===- GridMax.cpp - Maxima over all threads of a launch ------------------===//
 #include "Reduce/GridMax.h"
 
+#include "InlinePtx.h"
+
+#include "fp4/Conversion/BufferTypes.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -22,7 +26,7 @@ Value fp4::gridMaxBlocks(KernelBuilder &kernel, const hw::TargetModel &target, V
 
 GroupedGrid::GroupedGrid(KernelBuilder &kernel, const hw::TargetModel &target,
                          ArrayRef<int64_t> items)
-    : kernel(kernel) {
+    : kernel(kernel), numGroups(static_cast<int64_t>(items.size())) {
   ImplicitLocOpBuilder &b = kernel.body();
   Int32 block(b, NVVM::BlockIdXOp::create(b, b.getI32Type()));
   int64_t all = std::accumulate(items.begin(), items.end(), int64_t(0)), first = 0;
@@ -72,8 +76,45 @@ Value fp4::magnitudeBits(ImplicitLocOpBuilder &b, Scalars &s, Value x) {
   return arith::MinUIOp::create(b, s.bits(x), s.integer(0x7FC00000));
 }
 
+/// Words for `groups` groups of blocks; the pointer in the kernel.
+static Value maxWords(KernelBuilder &kernel, int64_t groups, int64_t maxima) {
+  auto type = RankedTensorType::get({groups * (maxima + 1)}, kernel.body().getI32Type());
+  auto memory = MemRefType::get(type.getShape(), type.getElementType());
+  Value buffer = allocateCounters(kernel.host(), kernel.host().getLoc(), memory);
+  return kernel.pointer(buffer, type);
+}
+
+MaxBlocks fp4::blocksOfGrid(KernelBuilder &kernel, int64_t maxima) {
+  Value words = maxWords(kernel, /*groups=*/1, maxima);
+  return {words, NVVM::GridDimXOp::create(kernel.body(), kernel.body().getI32Type())};
+}
+
+MaxBlocks GroupedGrid::blocksOfGroup(int64_t maxima) {
+  Value words = maxWords(kernel, numGroups, maxima);
+  return {address(kernel.body(), words, mine->group, (maxima + 1) * 4), mine->blocks};
+}
+
+/// Folds what this block has, `bits`, with what the others have; the last one stores it. One thread is
+/// here: its atomics are in order.
+static void emitFold(ImplicitLocOpBuilder &b, Scalars &s, ArrayRef<Value> bits,
+                     ArrayRef<Value> results, MaxBlocks blocks) {
+  auto atomic = [&](LLVM::AtomicBinOp kind, size_t word, Value value) -> Value {
+    return LLVM::AtomicRMWOp::create(b, kind, advance(b, blocks.words, 4 * word), value,
+                                     LLVM::AtomicOrdering::monotonic, "device");
+  };
+  for (auto [i, mine] : llvm::enumerate(bits))
+    atomic(LLVM::AtomicBinOp::umax, i, mine);
+  Value most = arith::SubIOp::create(b, blocks.number, s.integer(1));
+  Value counter = advance(b, blocks.words, 4 * bits.size());
+  Value before = countAndSynchronize(b, b.getLoc(), counter, most);
+  emitWhen(b, arith::CmpIOp::create(b, arith::CmpIPredicate::eq, before, most), [&] {
+    for (auto [i, result] : llvm::enumerate(results))
+      store(b, atomic(LLVM::AtomicBinOp::xchg, i, s.integer(0)), result, 4);
+  });
+}
+
 void fp4::emitGridMax(KernelBuilder &kernel, Scalars &s, ArrayRef<Value> values,
-                      ArrayRef<Value> results) {
+                      ArrayRef<Value> results, std::optional<MaxBlocks> blocks) {
   ImplicitLocOpBuilder &b = kernel.body();
   const int64_t warps = kernel.numThreads() / kWarp;
   Value shared = kernel.sharedWords(warps * values.size(), "warp_max");
@@ -92,14 +133,17 @@ void fp4::emitGridMax(KernelBuilder &kernel, Scalars &s, ArrayRef<Value> values,
   Value isFirstWarp = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, thread, s.integer(kWarp));
   emitWhen(b, isFirstWarp, [&] {
     Value slot = arith::AndIOp::create(b, thread, s.integer(warps - 1));
-    for (auto [i, result] : llvm::enumerate(results)) {
+    SmallVector<Value> bits;
+    for (size_t i = 0; i < results.size(); ++i) {
       Value warpBits =
           LLVM::LoadOp::create(b, b.getI32Type(), address(b, slots(i), slot, 4), /*alignment=*/4);
-      Value blockBits = reduceWarp(b, warpBits);
-      emitWhen(b, isFirstLane, [&] {
-        LLVM::AtomicRMWOp::create(b, LLVM::AtomicBinOp::umax, result, blockBits,
-                                  LLVM::AtomicOrdering::monotonic, "device");
-      });
+      bits.push_back(reduceWarp(b, warpBits));
     }
+    emitWhen(b, isFirstLane, [&] {
+      if (blocks)
+        return emitFold(b, s, bits, results, *blocks);
+      for (auto [mine, result] : llvm::zip_equal(bits, results))
+        store(b, mine, result, 4);
+    });
   });
 }

@@ -1,7 +1,7 @@
 //===- GridMax.h - Maxima over all threads of a launch --------------------===//
 //
-// redux.sync reduces a warp, shared memory a block, and one atomic maximum per block the grid.
-// Non-negative fp32 numbers order like their bits, NaN above infinity, so this is integer code.
+// redux.sync reduces a warp, shared memory a block, and one atomic maximum per block the blocks. The last
+// block to come stores it, and leaves the words that they share zero for the next kernel. Non-negative fp32 numbers order like their bits, NaN above infinity, so this is integer code.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -17,11 +17,20 @@ namespace fp4 {
 /// The bits of a magnitude (fp32), every NaN as the quiet one that lib/Numerics returns.
 mlir::Value magnitudeBits(mlir::ImplicitLocOpBuilder &b, Scalars &scalars, mlir::Value x);
 
-/// Raises each of `results` (pointers to fp32, zeroed by the host) to the largest of the `values`
-/// (non-negative fp32, or NaN) that the threads of the grid have there. All threads of a block
-/// must be here, outside of loops; the kernel has one.
+/// Blocks that have maxima together, and where they meet.
+struct MaxBlocks {
+  mlir::Value words;  ///< pointer to an i32 for each maximum and one that counts, all 0
+  mlir::Value number; ///< i32
+};
+
+/// All blocks of the grid, which have `maxima` maxima.
+MaxBlocks blocksOfGrid(KernelBuilder &kernel, int64_t maxima);
+
+/// Stores to `results` (pointers to fp32) the largest of the `values` (non-negative fp32, or NaN) that
+/// the threads of all `blocks` have there, or those of this block alone. All threads of a block must
+/// be here, outside of loops; the kernel has one.
 void emitGridMax(KernelBuilder &kernel, Scalars &scalars, llvm::ArrayRef<mlir::Value> values,
-                 llvm::ArrayRef<mlir::Value> results);
+                 llvm::ArrayRef<mlir::Value> results, std::optional<MaxBlocks> blocks);
 
 /// Blocks (an index) to launch for `items` (an index) of such a kernel: enough threads to cover the
 /// latency of memory, few enough atomics, and at least one block.
@@ -36,6 +45,8 @@ public:
 
   int64_t blocks() const { return numBlocks; }
   Int32 group() const { return mine->group; }
+  /// Those of the group, which have `maxima` maxima.
+  MaxBlocks blocksOfGroup(int64_t maxima);
   /// The first item of the group, among those of all groups; and their number.
   Int32 firstItem() const { return mine->firstItem; }
   Int32 items() const { return mine->items; }
@@ -48,6 +59,7 @@ private:
     Int32 group, firstItem, items, firstBlock, blocks;
   };
   KernelBuilder &kernel;
+  int64_t numGroups;
   std::optional<Share> mine;
   int64_t numBlocks = 0;
 };
