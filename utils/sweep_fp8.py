@@ -7,13 +7,13 @@ result.
   utils/sweep_fp8.py --list  what would run
 
 Operands are quantized by the program, activations in blocks of 1 x 128 and weights in 128 x 128, or are
-its arguments. A product is one, or one whose K is cut into two ranges, or of four groups, among them an
-empty one and one of a single row: their rows are attributes (groups), or numbers of the device that say
-where each group ends (offsets), of which one decreases and one is too large, or where each begins and
-ends (ranges). M is dynamic or static; tiles are those that fp4-plan-kernels chooses and others. One
-library is compiled per program and run by fp4-run for every M under several schedules of the simulator,
-with its strict hazard check. Prints every failure with the command that repeats it, then "N passed, N
-failed".
+its arguments. A product is one, or one whose K is cut into two ranges, which join in a cluster or in a
+workspace, or of four groups, among them an empty one and one of a single row: their rows are attributes
+(groups), or numbers of the device that say where each group ends (offsets), of which one decreases and
+one is too large, or where each begins and ends (ranges). M is dynamic or static; tiles are those that
+fp4-plan-kernels chooses and others. One library is compiled per program and run by fp4-run for every M
+under several schedules of the simulator, with its strict hazard check. Prints every failure with the
+command that repeats it, then "N passed, N failed".
 """
 import collections
 import itertools
@@ -33,6 +33,7 @@ GROUPS = 4
 TILES = {"chosen": "", "64x56": "tile = [64, 56, 128]", "64x128": "tile = [64, 128, 128]",
          "128x128": "tile = [128, 128, 128]", "128x96": "tile = [128, 96, 128]",
          "128x192": "tile = [128, 192, 128], stages = 2", "256x128": "tile = [256, 128, 128]",
+         "workspace": "cluster = [1, 1]",
          "along_n": "schedule = #pipe.static_persistent<along_n>"}
 SCHEDULES = [("eager", 1), ("lazy", 1), ("random", 1), ("delay", 1)]
 

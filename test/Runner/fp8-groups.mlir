@@ -2,11 +2,14 @@
 // RUN: fp4-runner %s --target=sm_90a --device=sim --check=strict --policy=delay --function=offsets | FileCheck %s
 // RUN: fp4-runner %s --target=sm_90a --device=sim --check=strict --policy=lazy --function=ranges | FileCheck %s
 // RUN: fp4-runner %s --target=sm_90a --device=sim --check=strict --policy=random --function=split | FileCheck %s
+// RUN: fp4-runner %s --target=sm_90a --device=sim --check=strict --policy=delay --function=three | FileCheck %s
+// RUN: fp4-runner %s --target=sm_90a --device=sim --check=strict --policy=lazy --function=joined --shape=150 | FileCheck %s
 
 // Products of FP8 with f32 scales, of groups: rows that the program knows; offsets of the device, one of
 // which decreases and one of which is too large; and ranges with rows between them that are of no group,
 // as the masked layout of a mixture of experts has them. An empty group and one of a single row are among
-// them. Then one product whose K is cut into ranges.
+// them. Then products whose K is cut into ranges, which join in a workspace or in clusters, and have M at run
+// time.
 
 // CHECK: equals the wgmma model, bit for bit
 // CHECK: none (strict check)
@@ -40,6 +43,23 @@ func.func @ranges(%a: !a, %sa: !sa, %b: !b, %sb: !sb) -> tensor<100x40xf32> {
 func.func @split(%a: tensor<40x640xf8E4M3FN>, %sa: tensor<40x5xf32>, %b: tensor<72x640xf8E4M3FN>, %sb: tensor<1x5xf32>)
     -> tensor<40x72xbf16> {
   %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<fp8_block128>, split_k = 3 : i64}
+      : (tensor<40x640xf8E4M3FN>, tensor<40x5xf32>, tensor<72x640xf8E4M3FN>, tensor<1x5xf32>) -> tensor<40x72xbf16>
+  return %y : tensor<40x72xbf16>
+}
+
+func.func @joined(%a: tensor<?x640xf8E4M3FN>, %sa: tensor<?x5xf32>, %b: tensor<200x640xf8E4M3FN>, %sb: tensor<2x5xf32>)
+    -> tensor<?x200xf32> {
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb
+      {format = #fp4.format<fp8_block128>, split_k = 2 : i64, fp4.plan = #fp4.plan<tile_product, tile = [128, 112, 128]>}
+      : (tensor<?x640xf8E4M3FN>, tensor<?x5xf32>, tensor<200x640xf8E4M3FN>, tensor<2x5xf32>) -> tensor<?x200xf32>
+  return %y : tensor<?x200xf32>
+}
+
+func.func @three(%a: tensor<40x640xf8E4M3FN>, %sa: tensor<40x5xf32>, %b: tensor<72x640xf8E4M3FN>, %sb: tensor<1x5xf32>)
+    -> tensor<40x72xbf16> {
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb
+      {format = #fp4.format<fp8_block128>, split_k = 3 : i64,
+       fp4.plan = #fp4.plan<tile_product, tile = [64, 72, 128], cluster = [3, 1]>}
       : (tensor<40x640xf8E4M3FN>, tensor<40x5xf32>, tensor<72x640xf8E4M3FN>, tensor<1x5xf32>) -> tensor<40x72xbf16>
   return %y : tensor<40x72xbf16>
 }

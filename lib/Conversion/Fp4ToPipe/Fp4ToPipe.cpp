@@ -93,8 +93,8 @@ static void setPlan(MatmulShape &shape, const KernelPlan &plan, const hw::Target
   }
   // Sums in registers are stored as they are, so nothing but the tile is swapped.
   shape.transposed = shape.floatA || (plan.swap && !shape.swap);
-  shape.joinsInCluster = shape.transposed && plan.cluster[0] > 1;
-  if (plan.cluster[0] && !shape.transposed) {
+  shape.joinsInCluster = shape.hasFragments() && plan.cluster[0] > 1;
+  if (plan.cluster[0] && !shape.hasFragments()) {
     shape.clusterM = plan.cluster[0];
     shape.clusterN = plan.cluster[1];
   }

@@ -10,6 +10,9 @@ using namespace mlir;
 using namespace fp4;
 using namespace fp4::pipe;
 
+/// Columns of a fragment that an instruction has at least.
+static constexpr int64_t kFewestColumns = 8;
+
 void FragmentEpilogue::buildTiles(WorkBody body) {
   numM = countTilesM();
   forEachWork(numM, constant(shape.worksN()), body);
@@ -133,4 +136,21 @@ void FragmentEpilogue::joinSums(ValueRange accs, Value index, Value part,
       }
       return sum;
     });
+}
+
+Value FragmentEpilogue::placeOfRange() {
+  Value place = gpu::ClusterBlockIdOp::create(b, loc, gpu::Dimension::x);
+  return arith::IndexCastOp::create(b, loc, b.getI32Type(), place);
+}
+
+void FragmentEpilogue::joinInCluster(Value acc, Value part, Value row, Value column, int exponent) {
+  int64_t width = fragmentSize[1];
+  while (partColumns > kFewestColumns &&
+         (partColumns * shape.splits > width || width % partColumns != 0))
+    partColumns -= kFewestColumns;
+  JoinFragmentOp::create(b, loc, acc, partColumns, IntegerAttr());
+  storeSums(acc, row, column, exponent, {}, [&](int64_t first) -> Value {
+    Value block = constant(first / partColumns % shape.splits);
+    return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, part, block);
+  });
 }

@@ -61,6 +61,14 @@ protected:
   void joinSums(mlir::ValueRange accs, mlir::Value index, mlir::Value part,
                 llvm::function_ref<void(size_t acc, SumsFrom sums)> finish);
 
+  /// i32: the range of K that this block has, where the ranges of a tile join in a cluster.
+  mlir::Value placeOfRange();
+  /// Of such a product: adds the sums `acc` of the blocks of the cluster, `part` of which is this one's
+  /// range, and stores them from (row, column) of the result on. Every block adds and stores some
+  /// columns of the fragment, as many as the others, if there are enough.
+  void joinInCluster(mlir::Value acc, mlir::Value part, mlir::Value row, mlir::Value column,
+                     int exponent);
+
   mlir::Value numM; ///< tiles along m
   int64_t threads;  ///< of the warpgroups that multiply
 

@@ -5,7 +5,7 @@
 // rows than the warpgroups have at a time consists of parts, each with an accumulator of its own.
 //
 // Groups have their tiles in a table (GroupTable.cpp), and the scales of rhs begin anew with each of
-// them. Ranges of K are tiles of their own.
+// them. Ranges of K are those of the blocks of a cluster, or tiles of their own.
 //
 //===----------------------------------------------------------------------===//
 
@@ -55,7 +55,10 @@ private:
 PromotedProductBuilder::Tile PromotedProductBuilder::findTile(Value m, Value n) {
   Tile tile;
   tile.k = {constant(0), constant(shape.tilesK())};
-  if (shape.splits > 1) {
+  if (shape.joinsInCluster) {
+    tile.part = placeOfRange();
+    tile.k = rangeOf(tile.part);
+  } else if (shape.splits > 1) {
     tile.part = arith::DivUIOp::create(b, loc, n, constant(shape.tilesN()));
     n = arith::RemUIOp::create(b, loc, n, constant(shape.tilesN()));
     tile.k = rangeOf(tile.part);
@@ -89,6 +92,8 @@ void PromotedProductBuilder::buildTile(Value m, Value n) {
   auto store = [&](size_t part, auto sums) {
     storeSums(sums, partRow(tile, part), tile.column, /*exponent=*/0, tile.group);
   };
+  if (shape.joinsInCluster)
+    return joinInCluster(accumulators.front(), tile.part, tile.row, tile.column, /*exponent=*/0);
   if (shape.splits > 1)
     return joinSums(accumulators, tile.index, tile.part,
                     [&](size_t part, SumsFrom sums) { store(part, sums); });

@@ -23,9 +23,6 @@ using namespace mlir;
 using namespace fp4;
 using namespace fp4::pipe;
 
-/// Columns of a fragment that an instruction has at least.
-static constexpr int64_t kFewestColumns = 8;
-
 namespace {
 class WeightProductBuilder : FragmentEpilogue {
 public:
@@ -50,7 +47,6 @@ private:
   void multiplyPrepacked(Value acc, const Tile &tile, Value k, Value more);
   void multiplyPlain(Value acc, const Tile &tile, Value k, Value more);
   Value loadRows(const Tile &tile, Value k, ScaleBlocks blocks);
-  void joinInCluster(Value acc, const Tile &tile);
   Value indexOf(const Tile &tile);
   /// What conversion multiplied by is undone.
   int exponent() const { return (shape.floatA ? -1 : -2) * numerics::convertedExponent(format()); }
@@ -61,8 +57,7 @@ WeightProductBuilder::Tile WeightProductBuilder::findTile(Value m, Value n) {
   Tile tile;
   tile.k = {constant(0), constant(shape.tilesK())};
   if (shape.joinsInCluster) {
-    Value place = gpu::ClusterBlockIdOp::create(b, loc, gpu::Dimension::x);
-    tile.part = arith::IndexCastOp::create(b, loc, b.getI32Type(), place);
+    tile.part = placeOfRange();
     tile.k = rangeOf(tile.part);
   } else if (shape.splits > 1) {
     tile.part = arith::DivUIOp::create(b, loc, n, constant(shape.tilesN()));
@@ -79,7 +74,7 @@ void WeightProductBuilder::buildTile(Value m, Value n) {
   Value acc = newFragment();
   loop(tile.k.begin, tile.k.end, constant(1), [&](Value k) { buildKTile(acc, tile, k); });
   if (shape.joinsInCluster)
-    return joinInCluster(acc, tile);
+    return joinInCluster(acc, tile.part, tile.row, tile.column, exponent());
   if (shape.splits > 1)
     return joinSums(acc, indexOf(tile), tile.part, [&](size_t, SumsFrom sums) {
       storeSums(sums, tile.row, tile.column, exponent());
@@ -142,18 +137,6 @@ Value WeightProductBuilder::indexOf(const Tile &tile) {
   Value m = arith::DivUIOp::create(b, loc, tile.row, constant(shape.tileM));
   Value n = arith::DivUIOp::create(b, loc, tile.column, constant(shape.tileN));
   return add(mul(m, shape.tilesN()), n);
-}
-
-/// Every block adds and stores some columns of the fragment, as many as the others, if there are
-/// enough.
-void WeightProductBuilder::joinInCluster(Value acc, const Tile &tile) {
-  while (partColumns > kFewestColumns && partColumns * shape.splits > fragmentSize[1])
-    partColumns /= 2;
-  JoinFragmentOp::create(b, loc, acc, partColumns, IntegerAttr());
-  storeSums(acc, tile.row, tile.column, exponent(), {}, [&](int64_t first) -> Value {
-    Value block = constant(first / partColumns % shape.splits);
-    return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, tile.part, block);
-  });
 }
 
 gpu::GPUFuncOp fp4::buildWeightProductKernel(gpu::GPUModuleOp module, const MatmulShape &shape,

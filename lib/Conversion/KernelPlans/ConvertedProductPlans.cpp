@@ -49,8 +49,9 @@ KernelPlan fp4::proposeConvertedProduct(Operation *op, const KernelPlan &wish,
   plan.swap = hasFewRows(cast<BlockScaledMatmulOp>(op)) && (wish.swap || !wish.tile[0]);
   if (plan.swap) {
     plan.tile = {kTileM, swappedColumns(size.m), kTileK};
-    plan.cluster = proposeJoin(wish, wish.tile[0] ? wish.tile[1] : plan.tile[1], /*tilesM=*/1,
-                               /*resident=*/1, size, target);
+    plan.cluster =
+        proposeJoin(wish, {wish.tile[0] ? wish.tile[1] : plan.tile[1], kMostJoinedRows},
+                    llvm::divideCeil(size.n, kTileM), /*resident=*/1, size, target);
   } else {
     TileCost tile = chooseTile(size, target);
     plan.tile = {tile.m, tile.n, kTileK};
@@ -125,7 +126,7 @@ LogicalResult fp4::checkConvertedProduct(Operation *op, const KernelPlan &plan,
                                          const hw::TargetModel &target) {
   if (failed(plan.swap ? checkSwappedTile(op, plan) : checkConvertedTile(op, plan)))
     return failure();
-  if (plan.swap && failed(checkJoin(op, plan, plan.tile[1], target)))
+  if (plan.swap && failed(checkJoin(op, plan, {plan.tile[1], kMostJoinedRows}, target)))
     return failure();
   KernelPlan unswapped = plan;
   unswapped.swap = false;

@@ -30,14 +30,19 @@ struct MatmulSize;
 llvm::LogicalResult checkFragmentPlan(mlir::Operation *op, const KernelPlan &plan,
                                       const hw::TargetModel &target, int64_t resident = 1,
                                       bool mayJoin = false);
-/// The cluster in which the ranges of K of a tile of `rows` rows, one of `tilesM` along m, join, or none
-/// where they join in a workspace; and what the plan of such a product must say
-/// (WeightProductPlans.cpp).
-std::array<int64_t, 3> proposeJoin(const KernelPlan &wish, int64_t rows, int64_t tilesM,
+/// The cluster in which the ranges of K of each of `tiles` tiles join, or none where they join in a
+/// workspace because tiles have more than the `mostRows` rows whose sums fit in shared memory, or
+/// clusters find no room; and what the plan of such a product must say (WeightProductPlans.cpp).
+struct JoinedTile {
+  int64_t rows, mostRows;
+};
+std::array<int64_t, 3> proposeJoin(const KernelPlan &wish, JoinedTile tile, int64_t tiles,
                                    int64_t resident, const MatmulSize &size,
                                    const hw::TargetModel &target);
-llvm::LogicalResult checkJoin(mlir::Operation *op, const KernelPlan &plan, int64_t rows,
+llvm::LogicalResult checkJoin(mlir::Operation *op, const KernelPlan &plan, JoinedTile tile,
                               const hw::TargetModel &target);
+/// Of tiles of products whose weights are operand A: their rows are columns of fragments.
+inline constexpr int64_t kMostJoinedRows = 64;
 /// What kProductRules are on targets without tcgen05 (ConvertedProductPlans.cpp).
 KernelPlan proposeConvertedProduct(mlir::Operation *op, const KernelPlan &wish,
                                    const MatmulSize &size, const hw::TargetModel &target);

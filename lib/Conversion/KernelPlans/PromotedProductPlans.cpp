@@ -3,7 +3,8 @@
 // A warpgroup has 64 rows of a tile, or 128 in two parts, with the accumulators and the sums of one
 // part in its registers. Of the tiles that fit, the one whose waves take the fewest cycles: a k tile
 // costs what the tensor core takes for it, what its operands take from the L2 cache, or what a
-// warpgroup takes from one k tile to the next (docs/Performance.md).
+// warpgroup takes from one k tile to the next (docs/Performance.md). Ranges of K of tiles of one part
+// join in clusters as those of other products do.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,6 +23,8 @@ static constexpr int64_t kTileK = 128;
 static constexpr std::array<int64_t, 3> kTileMs = {64, 128, 256};
 /// A thread with two parts has a few registers too few, so that nobody chooses it unasked.
 static constexpr int64_t kSpillingRows = 256;
+/// Rows of the tiles whose sums fit in shared memory beside four stages.
+static constexpr int64_t kMostPartRows = 128;
 /// Columns are those of one instruction.
 static constexpr int64_t kColumnStep = 8;
 /// Registers of a thread for accumulators and sums; 48 more are for everything else.
@@ -36,7 +39,7 @@ static constexpr int64_t kMultiplyAdds = 4096, kFeedBytes = 48, kTileCycles = 15
 static constexpr int64_t kWaitCycles = 500, kColumnPairCycles = 6;
 
 /// Parts of 128 rows of a tile, or one of 64.
-static int64_t partsOf(int64_t rows) { return llvm::divideCeil(rows, 128); }
+static int64_t partsOf(int64_t rows) { return llvm::divideCeil(rows, kMostPartRows); }
 
 static int64_t mostColumns(int64_t rows) {
   return kFragmentRegisters * 2 / (partsOf(rows) + 1) / kColumnStep * kColumnStep;
@@ -78,9 +81,11 @@ static std::array<int64_t, 3> chooseTile(const KernelPlan &wish, const MatmulSiz
 
 /// Stages that fit, as a power of two: the stage of a k tile is then its lower bits, which a warpgroup
 /// has sooner than the remainder of a division.
-static int64_t chooseStages(const std::array<int64_t, 3> &tile, const hw::TargetModel &target) {
+static int64_t chooseStages(const std::array<int64_t, 3> &tile, int64_t joinedColumns,
+                            const hw::TargetModel &target) {
   constexpr int64_t most = 16, ofBarriers = 1024;
-  int64_t room = target.sharedBytesPerCta - ofBarriers, bytes = (tile[0] + tile[1]) * tile[2];
+  int64_t room = target.sharedBytesPerCta - ofBarriers - tile[0] * joinedColumns * 4;
+  int64_t bytes = (tile[0] + tile[1]) * tile[2];
   return int64_t(llvm::bit_floor(uint64_t(std::clamp<int64_t>(room / bytes, 1, most))));
 }
 
@@ -88,7 +93,12 @@ KernelPlan fp4::proposePromotedProduct(Operation *op, const KernelPlan &wish,
                                        const MatmulSize &size, const hw::TargetModel &target) {
   KernelPlan plan = planOfFamily(KernelFamily::TileProduct);
   plan.tile = chooseTile(wish, size, target);
-  plan.stages = chooseStages(plan.tile, target);
+  int64_t tiles = llvm::divideCeil(size.m, plan.tile[0]) * llvm::divideCeil(size.n, plan.tile[1]);
+  plan.cluster = proposeJoin(wish, {plan.tile[0], kMostPartRows}, tiles, /*resident=*/1, size, target);
+  // Blocks add pieces of up to 32 columns, of which each has room for as many as the others.
+  bool joins = plan.cluster[0] > 1;
+  int64_t columns = joins ? int64_t(llvm::alignTo(plan.tile[1], 32 * size.splits)) : 0;
+  plan.stages = chooseStages(plan.tile, columns, target);
   plan.schedule = neighboursAlongM(op->getContext());
   // One warpgroup has enough registers, but ptxas knows the warps that ask for more to be converged.
   plan.roles = fragmentRoles(op->getContext(), plan.tile[0] > 64 ? 2 : 1, /*spare=*/true);
@@ -122,7 +132,8 @@ LogicalResult fp4::checkPromotedProduct(Operation *op, const KernelPlan &plan,
                   "is [m, n, 128] with m = 64 or 128 and n a multiple of 8 up to 192, or m = 256 "
                   "and n up to 128",
                   "[" + Twine(m) + ", " + Twine(n) + ", " + Twine(k) + "]");
-  if (failed(checkFragmentPlan(op, plan, target)))
+  if (failed(checkJoin(op, plan, {m, kMostPartRows}, target)) ||
+      failed(checkFragmentPlan(op, plan, target, /*resident=*/1, /*mayJoin=*/true)))
     return failure();
   using enum pipe::Engine;
   return checkTiling(op, plan, target, {Tma, Tensor, Threads},

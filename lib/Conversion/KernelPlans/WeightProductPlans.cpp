@@ -39,34 +39,32 @@ static int64_t chooseRows(const MatmulSize &size, const hw::TargetModel &target)
 }
 
 /// Ranges of K join in a cluster where shared memory holds what its blocks send beside their stages.
-static constexpr int64_t kMostJoinedRows = 64;
-
 /// Larger clusters than of two blocks have room where 70 to 85 % of the places for blocks are taken. The
 /// multiprocessors of a GPC are no multiple of a cluster, so that of an H200's 264 places 256 blocks take
 /// two waves. Of 128 blocks, two share a multiprocessor and leave another idle (docs/Performance.md).
-std::array<int64_t, 3> fp4::proposeJoin(const KernelPlan &wish, int64_t rows, int64_t tilesM,
+std::array<int64_t, 3> fp4::proposeJoin(const KernelPlan &wish, JoinedTile tile, int64_t tiles,
                                         int64_t resident, const MatmulSize &size,
                                         const hw::TargetModel &target) {
   if (wish.cluster[0])
     return wish.cluster;
-  int64_t blocks = tilesM * llvm::divideCeil(size.n, kTileN) * size.splits;
+  int64_t blocks = tiles * size.splits;
   int64_t places = resident * target.multiprocessors;
   bool haveRoom = size.splits == 2 || (14 * places <= 20 * blocks && 20 * blocks <= 17 * places);
   bool joins = size.splits > 1 && size.splits <= target.maxClusterSize &&
-               rows <= kMostJoinedRows && haveRoom;
+               tile.rows <= tile.mostRows && haveRoom;
   return joins ? std::array<int64_t, 3>{size.splits, 1} : std::array<int64_t, 3>{};
 }
 
-LogicalResult fp4::checkJoin(Operation *op, const KernelPlan &plan, int64_t rows,
+LogicalResult fp4::checkJoin(Operation *op, const KernelPlan &plan, JoinedTile tile,
                              const hw::TargetModel &target) {
   auto [m, n, none] = plan.cluster;
   int64_t splits = int64_t(cast<BlockScaledMatmulOp>(op).getSplitK().value_or(1));
-  bool joins = m == splits && m <= target.maxClusterSize && rows <= kMostJoinedRows;
+  bool joins = m == splits && m <= target.maxClusterSize && tile.rows <= tile.mostRows;
   if (m == 0 || (n == 1 && (m == 1 || joins)))
     return success();
   return misfit(op, "cluster",
                 "is [1, 1], or [split_k, 1] for up to " + Twine(target.maxClusterSize) +
-                    " ranges of K of tiles of up to " + Twine(kMostJoinedRows) + " rows",
+                    " ranges of K of tiles of up to " + Twine(tile.mostRows) + " rows",
                 "[" + Twine(m) + ", " + Twine(n) + "]");
 }
 
@@ -82,8 +80,9 @@ KernelPlan fp4::proposeWeightProduct(Operation *op, const KernelPlan &wish, cons
   plan.resident = isFull ? mostResident(plan.tile[0]) : 1;
   auto lhs = cast<RankedTensorType>(cast<BlockScaledMatmulOp>(op).getLhs().getType());
   int64_t tilesM = lhs.isDynamicDim(0) ? 1 : llvm::divideCeil(size.m, plan.tile[0]);
-  plan.cluster = proposeJoin(wish, plan.tile[0], tilesM, wish.resident.value_or(*plan.resident),
-                             size, target);
+  plan.cluster = proposeJoin(wish, {plan.tile[0], kMostJoinedRows},
+                             tilesM * llvm::divideCeil(size.n, kTileN),
+                             wish.resident.value_or(*plan.resident), size, target);
   return plan;
 }
 
@@ -109,7 +108,7 @@ LogicalResult fp4::checkWeightProduct(Operation *op, const KernelPlan &plan,
                       "] with m = 8, 16, 32, 64, 128 or 256 for a lhs "
                       "without scales",
                   "[" + Twine(m) + ", " + Twine(n) + ", " + Twine(k) + "]");
-  if (failed(checkJoin(op, plan, m, target)) ||
+  if (failed(checkJoin(op, plan, {m, kMostJoinedRows}, target)) ||
       failed(checkFragmentPlan(op, plan, target, mostResident(m), /*mayJoin=*/true)))
     return failure();
   using enum pipe::Engine;
