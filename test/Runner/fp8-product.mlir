@@ -1,10 +1,12 @@
 // Products of FP8 with f32 scales of 1 x 128 and 128 x 128 on sm_90a: tiles of one and two warpgroups and of
-// two parts, columns that are no divisor of 128, ragged M, N and K, M at run time; alpha and an epilogue.
+// two parts, columns that are no divisor of 128, ragged M, N and K, M at run time; alpha and an epilogue. Of two
+// parts of 128 columns, scales of the next four blocks take the place of those before.
 
 // RUN: fp4-runner %s --device=sim --target=sm_90a --function=plain --shape=130 --check=strict --policy=random | FileCheck %s
 // RUN: fp4-runner %s --device=sim --target=sm_90a --function=plain --shape=130 --check=strict --policy=lazy --plan "tile_product, tile = [256, 64, 128]" | FileCheck %s
 // RUN: fp4-runner %s --device=sim --target=sm_90a --function=plain --shape=60 --check=strict --policy=delay --plan "tile_product, tile = [64, 56, 128]" | FileCheck %s
 // RUN: fp4-runner %s --device=sim --target=sm_90a --function=plain --shape=70 --check=strict --plan "tile_product, tile = [128, 192, 128], stages = 2" | FileCheck %s
+// RUN: fp4-runner %s --device=sim --target=sm_90a --function=deep --shape=300 --check=strict --policy=random --plan "tile_product, tile = [256, 128, 128]" | FileCheck %s
 // RUN: fp4-runner %s --device=sim --target=sm_90a --function=layer --check=strict --policy=random --seed=3 | FileCheck %s
 // CHECK: y {{.*}}equals the wgmma model, bit for bit, and the fp64 sum within its bound
 // CHECK: hazards {{.*}}none (strict check)
@@ -30,4 +32,11 @@ func.func @layer(%x: tensor<70x256xbf16>, %w: tensor<200x256xbf16>, %alpha: tens
   %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb alpha %alpha {format = #fp4.format<fp8_block128>, epilogue = #fp4.epilogue<relu>}
       : (tensor<70x256xf8E4M3FN>, tensor<70x2xf32>, tensor<200x256xf8E4M3FN>, tensor<2x2xf32>, tensor<f32>) -> tensor<70x200xf32>
   return %y : tensor<70x200xf32>
+}
+
+func.func @deep(%a: tensor<?x1296xf8E4M3FN>, %sa: tensor<?x11xf32>, %b: tensor<136x1296xf8E4M3FN>, %sb: tensor<2x11xf32>)
+    -> (tensor<?x136xbf16> {fp4.name = "y"}) {
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<fp8_block128>}
+      : (tensor<?x1296xf8E4M3FN>, tensor<?x11xf32>, tensor<136x1296xf8E4M3FN>, tensor<2x11xf32>) -> tensor<?x136xbf16>
+  return %y : tensor<?x136xbf16>
 }

@@ -2,7 +2,8 @@
 //
 // The textbook algorithm of MatmulKernel.cpp, where a k tile is a block of scales: the tensor core
 // sums its products in registers, and the sums times their scales are added in fp32. A tile of more
-// rows than the warpgroups have at a time consists of parts, each with an accumulator of its own.
+// rows than the warpgroups have at a time consists of parts, each with an accumulator of its own. All
+// parts have their sums in one fragment, one part after the other.
 //
 // Groups have their tiles in a table (GroupTable.cpp), and the scales of rhs begin anew with each of
 // them. Ranges of K are those of the blocks of a cluster, or tiles of their own.
@@ -32,7 +33,8 @@ private:
 
   /// A tile of the result, and the range of K of its sums.
   struct Tile {
-    Value row, column;
+    SmallVector<Value> rows; ///< the first of each part
+    Value column;
     Value rowB;         ///< of rhs, its first
     Value scaleColumn;  ///< `column`, where the groups before have whole blocks of scales
     OfGroup group;
@@ -44,9 +46,6 @@ private:
   void findGroup(Tile &tile, Value m);
   void buildTile(Value m, Value n);
   void buildKTile(ArrayRef<Value> accumulators, const Tile &tile, Value k);
-  Value partRow(const Tile &tile, size_t part) {
-    return part ? add(tile.row, constant(int64_t(part) * partRows)) : tile.row;
-  }
 
   int64_t partRows;
 };
@@ -64,7 +63,10 @@ PromotedProductBuilder::Tile PromotedProductBuilder::findTile(Value m, Value n) 
     tile.k = rangeOf(tile.part);
     tile.index = add(mul(m, shape.tilesN()), n);
   }
-  tile.row = table ? entry(table, m, 0) : mul(m, shape.tileM);
+  Value row = table ? entry(table, m, 0) : mul(m, shape.tileM);
+  tile.rows = {row};
+  for (int64_t first = partRows; first < shape.tileM; first += partRows)
+    tile.rows.push_back(add(row, constant(first)));
   tile.column = mul(n, shape.tileN);
   tile.rowB = tile.scaleColumn = tile.column;
   if (table)
@@ -85,15 +87,16 @@ void PromotedProductBuilder::findGroup(Tile &tile, Value m) {
 void PromotedProductBuilder::buildTile(Value m, Value n) {
   Tile tile = findTile(m, n);
   SmallVector<Value> accumulators;
-  for (int64_t first = 0; first < shape.tileM; first += partRows)
+  for (size_t part = 0; part < tile.rows.size(); ++part)
     accumulators.push_back(newFragment());
   loop(tile.k.begin, tile.k.end, constant(1),
        [&](Value k) { buildKTile(accumulators, tile, k); });
   auto store = [&](size_t part, auto sums) {
-    storeSums(sums, partRow(tile, part), tile.column, /*exponent=*/0, tile.group);
+    storeSums(sums, tile.rows[part], tile.column, /*exponent=*/0, tile.group);
   };
   if (shape.joinsInCluster)
-    return joinInCluster(accumulators.front(), tile.part, tile.row, tile.column, /*exponent=*/0);
+    return joinInCluster(accumulators.front(), tile.part, tile.rows.front(), tile.column,
+                         /*exponent=*/0);
   if (shape.splits > 1)
     return joinSums(accumulators, tile.index, tile.part,
                     [&](size_t part, SumsFrom sums) { store(part, sums); });
@@ -102,20 +105,20 @@ void PromotedProductBuilder::buildTile(Value m, Value n) {
 }
 
 /// Scales are taken behind the product, so that a tile whose first ones are late begins all the same.
-/// A thread with two parts has no registers for that, and takes them before.
+/// A thread with two parts takes them before, while the stage is loaded.
 void PromotedProductBuilder::buildKTile(ArrayRef<Value> accumulators, const Tile &tile, Value k) {
   auto type = VectorType::get({2 + promotedBlocks(shape.tileN)}, b.getF32Type());
   auto scalesOf = [&](size_t part) -> Value {
-    return BlockScalesOp::create(b, loc, type, scalesA, partRow(tile, part), scalesB,
+    return BlockScalesOp::create(b, loc, type, scalesA, tile.rows[part], scalesB,
                                  tile.scaleColumn, b.getI64IntegerAttr(shape.tileN), k, rows);
   };
   SmallVector<Value> scales;
   for (size_t part = 0; accumulators.size() > 1 && part < accumulators.size(); ++part)
     scales.push_back(scalesOf(part));
   Value element = mul(k, shape.tileK);
-  Value aTile = load(a, tile.row, element), bTile = load(bb, tile.rowB, element);
+  Value aTile = load(a, tile.rows.front(), element), bTile = load(bb, tile.rowB, element);
+  Value sums = newFragment();
   for (auto [part, acc] : llvm::enumerate(accumulators)) {
-    Value sums = newFragment();
     MmaFragmentOp::create(b, loc, sums, aTile, b.getI64IntegerAttr(int64_t(part) * partRows), bTile);
     if (scales.size() == part)
       scales.push_back(scalesOf(part));

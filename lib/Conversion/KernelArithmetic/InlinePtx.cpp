@@ -26,13 +26,13 @@ static Value integerOf(ImplicitLocOpBuilder &b, Value pointer) {
   return LLVM::PtrToIntOp::create(b, b.getI64Type(), pointer);
 }
 
-/// `text` through which `registers` flow: read-write operands, which are its results.
+/// `text` through which `registers`, all i32 or all f32, flow: read-write operands, which are its results.
 static SmallVector<Value> emitThrough(OpBuilder &b, Location loc, ValueRange registers,
                                       StringRef text, bool hasSideEffects) {
   // "=r,=r,..,0,1,..": output i is tied to input i.
-  std::string outputs, inputs;
+  std::string outputs, inputs, output = registers.front().getType().isF32() ? "=f" : "=r";
   for (size_t i = 0; i < registers.size(); ++i) {
-    outputs += i ? ",=r" : "=r";
+    outputs += i ? "," + output : output;
     inputs += "," + std::to_string(i);
   }
   SmallVector<Type> types(registers.getTypes());
@@ -55,6 +55,10 @@ SmallVector<Value> fp4::waitForLoaded(OpBuilder &b, Location loc, ValueRange reg
 
 SmallVector<Value> fp4::computeHere(OpBuilder &b, Location loc, ValueRange registers) {
   return emitThrough(b, loc, registers, "", /*hasSideEffects=*/false);
+}
+
+SmallVector<Value> fp4::finishHere(OpBuilder &b, Location loc, ValueRange numbers) {
+  return emitThrough(b, loc, numbers, "", /*hasSideEffects=*/true);
 }
 
 Value fp4::lop3Select(ImplicitLocOpBuilder &b, Value mask, Value ones, Value zeros) {
@@ -178,12 +182,17 @@ SmallVector<Value> fp4::multiplyWarpgroup(ImplicitLocOpBuilder &b, ValueRange ac
   return fieldsOf(b, b.getLoc(), multiply.getRes(), count);
 }
 
+/// Operands: the sums as results, the two descriptors, what the sums take the place of. That p is false
+/// is a secret from ptxas, which takes an accumulator that is not read for a new one: no grid is empty.
 SmallVector<Value> fp4::multiplyShared(ImplicitLocOpBuilder &b, const SharedProduct &product) {
   size_t count = size_t(product.columns) / 2;
-  std::string text = llvm::formatv("{{\n.reg .pred p, q;\n.reg .b64 x, y;\n"
-                                   "setp.ne.b64 p, ${0}, ${0};\nsetp.eq.b64 q, ${0}, ${0};\n"
-                                   "wgmma.fence.sync.aligned;\n",
-                                   count);
+  std::string text =
+      llvm::formatv("{{\n.reg .pred p, q;\n.reg .b32 n;\n.reg .b64 x, y;\n{1}"
+                    "setp.eq.b64 q, ${0}, ${0};\nwgmma.fence.sync.aligned;\n",
+                    count,
+                    product.before.empty()
+                        ? llvm::formatv("setp.ne.b64 p, ${0}, ${0};\n", count).str()
+                        : "mov.u32 n, %nctaid.x;\nsetp.eq.u32 p, n, 0;\n");
   for (auto [i, offset] : llvm::enumerate(product.offsets))
     text += llvm::formatv("add.s64 x, ${0}, {2};\nadd.s64 y, ${1}, {2};\n"
                           "wgmma.mma_async.sync.aligned.m64n{3}k32.f32.e4m3.e4m3 {4}, x, y, {5}, 1, "
@@ -195,8 +204,13 @@ SmallVector<Value> fp4::multiplyShared(ImplicitLocOpBuilder &b, const SharedProd
   std::string constraints = "=f";
   for (size_t i = 1; i < count; ++i)
     constraints += ",=f";
+  constraints += ",l,l";
+  SmallVector<Value> operands = {product.a, product.b};
+  for (size_t i = 0; i < product.before.size(); ++i)
+    constraints += "," + std::to_string(i);
+  llvm::append_range(operands, product.before);
   SmallVector<Type> types(count, b.getF32Type());
   auto multiply = emit(b, b.getLoc(), LLVM::LLVMStructType::getLiteral(b.getContext(), types),
-                       ValueRange{product.a, product.b}, text, constraints + ",l,l");
+                       operands, text, constraints);
   return fieldsOf(b, b.getLoc(), multiply.getRes(), int64_t(count));
 }

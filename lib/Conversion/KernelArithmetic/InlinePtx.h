@@ -20,6 +20,9 @@ llvm::SmallVector<mlir::Value> waitForLoaded(mlir::OpBuilder &, mlir::Location,
 llvm::SmallVector<mlir::Value> computeHere(mlir::OpBuilder &, mlir::Location,
                                            mlir::ValueRange registers);
 
+/// The same of `numbers` (f32 each), before everything that follows.
+llvm::SmallVector<mlir::Value> finishHere(mlir::OpBuilder &, mlir::Location, mlir::ValueRange numbers);
+
 /// Of each bit `ones` where `mask` has it, else `zeros` (i32), in one lop3. As and, and, or it
 /// would be two instructions where LLVM sees that not all bits of `zeros` matter, and leaves masks
 /// that are not each other's complement.
@@ -71,6 +74,10 @@ struct SharedProduct {
   int64_t columns;                                       ///< of B
   mlir::Value a, b;                                      ///< i64, descriptors of the first instruction
   llvm::SmallVector<int64_t> offsets;                    ///< of each instruction, in their units
+  /// f32 each, or none: sums that this product takes the place of. It begins when nobody reads them
+  /// any more, and has their registers. Without them ptxas begins it earlier, with registers of its
+  /// own.
+  llvm::SmallVector<mlir::Value> before;
 };
 /// The sums of a thread, f32 each, when they are complete.
 llvm::SmallVector<mlir::Value> multiplyShared(mlir::ImplicitLocOpBuilder &b,

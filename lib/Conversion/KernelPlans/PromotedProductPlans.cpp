@@ -21,8 +21,6 @@ using namespace fp4;
 /// The depth of a tile is a block of scales.
 static constexpr int64_t kTileK = 128;
 static constexpr std::array<int64_t, 3> kTileMs = {64, 128, 256};
-/// A thread with two parts has a few registers too few, so that nobody chooses it unasked.
-static constexpr int64_t kSpillingRows = 256;
 /// Rows of the tiles whose sums fit in shared memory beside four stages.
 static constexpr int64_t kMostPartRows = 128;
 /// Columns are those of one instruction.
@@ -34,7 +32,7 @@ static constexpr int64_t kFragmentRegisters = 192;
 /// multiprocessor of an H200; cycles of a tile beside its k tiles.
 static constexpr int64_t kMultiplyAdds = 4096, kFeedBytes = 48, kTileCycles = 1500;
 
-/// Cycles of a warpgroup for a part of a k tile: of waiting, and for two columns. Where tiles begin
+/// Cycles of a warpgroup: of waiting for a k tile, and for two columns of a part. Where tiles begin
 /// anywhere in a block of scales, selecting a scale for each 8 columns takes half as many again.
 static constexpr int64_t kWaitCycles = 500, kColumnPairCycles = 6;
 
@@ -54,7 +52,8 @@ static int64_t cyclesOf(const MatmulSize &size, int64_t m, int64_t n,
   int64_t waves = llvm::divideCeil(tiles, target.multiprocessors);
   int64_t multiply = m * n * kTileK / kMultiplyAdds, feed = (m + n) * kTileK / kFeedBytes;
   bool selects = 128 % n != 0 && n % 128 != 0;
-  int64_t wait = partsOf(m) * (kWaitCycles + kColumnPairCycles * n / 2 * (selects ? 3 : 2) / 2);
+  int64_t wait =
+      kWaitCycles + partsOf(m) * (kColumnPairCycles * n / 2 * (selects ? 3 : 2) / 2);
   int64_t deep = llvm::divideCeil(size.k, kTileK * size.splits);
   return waves * (deep * std::max({multiply, feed, wait}) + kTileCycles);
 }
@@ -66,8 +65,6 @@ static std::array<int64_t, 3> chooseTile(const KernelPlan &wish, const MatmulSiz
   int64_t least = 0;
   for (int64_t m : kTileMs)
     for (int64_t n = mostColumns(m); n >= 2 * kColumnStep; n -= kColumnStep) {
-      if (m == kSpillingRows && wish.tile[0] != m)
-        continue;
       if ((wish.tile[0] && wish.tile[0] != m) || (wish.tile[1] && wish.tile[1] != n))
         continue;
       int64_t cycles = cyclesOf(size, m, n, target);

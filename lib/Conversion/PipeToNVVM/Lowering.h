@@ -55,6 +55,10 @@ struct KernelState {
   llvm::SmallPtrSet<mlir::Operation *, 4> fencedWaits; ///< see findFencedWaits
   llvm::SmallPtrSet<mlir::Operation *, 4> partlyReleased; ///< see findPartlyReleased
   llvm::SmallPtrSet<mlir::Operation *, 4> continuedProducts; ///< see findContinuedProducts
+  llvm::SmallPtrSet<mlir::Operation *, 4> replacingProducts;  ///< see describePromotion
+  llvm::SmallPtrSet<mlir::Operation *, 4> awaitedPromotions; ///< of sums that one of these replaces
+  /// Registers of a thread for fragments, and for scales of their sums that are held four blocks ahead.
+  int64_t fragmentRegisters = 0, scaleRegisters = 0;
   llvm::SmallPtrSet<mlir::Operation *, 4> fencedReleases; ///< see findFencedReleases
   llvm::SmallPtrSet<mlir::Operation *, 4> warpReleases;   ///< the same
   llvm::DenseMap<mlir::Operation *, pipe::Engine> releases; ///< what completes each release
@@ -132,6 +136,10 @@ void findFencedReleases(mlir::gpu::GPUFuncOp kernel, KernelState &state);
 
 /// Collects the products that another product of the same B follows, which waits for both.
 void findContinuedProducts(mlir::gpu::GPUFuncOp kernel, KernelState &state);
+
+/// Finds which products of tiles in shared memory give the sums of another part in the place of those
+/// of the part before, and what fragments and their scales take.
+void describePromotion(mlir::gpu::GPUFuncOp kernel, KernelState &state);
 
 /// Initializes the barriers of the ring of responses to requests for work; false where there is none.
 bool initializeWorkRing(mlir::OpBuilder &, mlir::gpu::GPUFuncOp kernel, const KernelState &state);

@@ -4,6 +4,10 @@
 // block of 128 columns that its tile reaches into. Tiles whose columns are no divisor or multiple of
 // 128 begin anywhere in a block, so each part of 8 columns selects between two.
 //
+// Where the parts of a tile have their sums in one fragment, the product of a part waits for those who
+// read the sums of the part before: the tensor core works for the other warpgroup. Otherwise ptxas
+// begins it early, in 44 registers more, and spills accumulators.
+//
 //===----------------------------------------------------------------------===//
 #include "Fragments.h"
 
@@ -44,15 +48,26 @@ struct LowerMmaFragment : PipePattern<pipe::MmaFragmentOp> {
     product.b = wgmmaDescriptor(b, adaptor.getB());
     for (int64_t byte = 0; byte < kRowBytes; byte += kInstructionBytes)
       product.offsets.push_back(byte / kDescriptorUnit);
+    if (state.replacingProducts.contains(op))
+      product.before =
+          loadElements(b, adaptor.getSums(), 0, op.getSums().getType().getElementsPerThread());
     storeElements(b, adaptor.getSums(), multiplyShared(b, product));
     rewriter.eraseOp(op);
     return success();
   }
 };
 
+/// Blocks whose scales are asked for together: as many as threads have the same rows.
+constexpr int64_t kAhead = 4;
+/// What a thread holds of them: a scale of each of its two rows, and one of B.
+constexpr int64_t kHeld = 3;
+/// Registers of a thread for fragments and scales that leave room for everything else.
+constexpr int64_t kMostHeldRegisters = 200;
+
 /// Four threads have the same rows, so each asks for the scales of one of four blocks in a row, which
 /// they exchange; of B, eight fours ask for those of as many blocks of columns. In a loop over the
-/// blocks, the scales of four blocks are asked for four blocks before their use.
+/// blocks, the scales of four blocks are asked for four blocks before their use; where there are no
+/// registers for these beside the ones in use, when the last of those has been exchanged.
 struct LowerBlockScales : PipePattern<pipe::BlockScalesOp> {
   using PipePattern::PipePattern;
 
@@ -60,24 +75,28 @@ struct LowerBlockScales : PipePattern<pipe::BlockScalesOp> {
                                 ConversionPatternRewriter &rewriter) const override {
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
     Int32 block(b, adaptor.getBlock());
-    SmallVector<Value> held = isOfLoop(op) ? loadAhead(b, op, adaptor, block)
-                                           : loadBlocks(b, op, adaptor, block / kAhead);
+    bool hasRoom = state.fragmentRegisters + state.scaleRegisters <= kMostHeldRegisters;
+    Value array; // whose elements the next take the place of
+    SmallVector<Value> held;
+    if (!isOfLoop(op))
+      held = loadBlocks(b, op, adaptor, block / kAhead);
+    else if (hasRoom)
+      held = loadAhead(b, op, adaptor, block);
+    else
+      held = loadElements(b, array = loadFirst(b, op, adaptor), 0, kHeld);
     SmallVector<Value> scales;
     Int32 place = block % kAhead;
     for (int64_t half : {0, 1})
       scales.push_back(exchange(b, held[size_t(half)], place));
     for (int64_t i = 0; i < pipe::promotedBlocks(int64_t(op.getColumns())); ++i)
       scales.push_back(exchangeAll(b, held[2], place + i * kAhead));
+    if (array)
+      storeElements(b, array, loadNext(b, op, adaptor, block, held));
     rewriter.replaceOpWithNewOp<vector::FromElementsOp>(op, op.getResult().getType(), scales);
     return success();
   }
 
 private:
-  /// Blocks whose scales are asked for together: as many as threads have the same rows.
-  static constexpr int64_t kAhead = 4;
-  /// What a thread holds: a scale of each of its two rows, and one of B.
-  static constexpr int64_t kHeld = 3;
-
   /// The block is the variable of the loop around the op, for whose tile it gives the scales.
   static bool isOfLoop(pipe::BlockScalesOp op) {
     auto loop = dyn_cast<scf::ForOp>(op->getParentOp());
@@ -115,6 +134,26 @@ private:
     storeElements(b, array, held);
     storeElements(b, ahead, loads);
     return held;
+  }
+
+  /// An array with those of the first block of the loop.
+  Value loadFirst(ImplicitLocOpBuilder &b, pipe::BlockScalesOp op, OpAdaptor adaptor) const {
+    Value array = frameArray(b, state, kHeld);
+    auto loop = cast<scf::ForOp>(op->getParentOp());
+    OpBuilder::InsertionGuard restore(b);
+    b.setInsertionPoint(loop);
+    storeElements(b, array, loadBlocks(b, op, adaptor, Int32(b, loop.getLowerBound()) / kAhead));
+    return array;
+  }
+
+  /// Behind the last block of four, those of the next four; otherwise what is held.
+  SmallVector<Value> loadNext(ImplicitLocOpBuilder &b, pipe::BlockScalesOp op, OpAdaptor adaptor,
+                              Int32 block, ArrayRef<Value> held) const {
+    Value isLast = equals(b, block % kAhead, constI32(b, kAhead - 1));
+    SmallVector<Value> next;
+    for (auto [element, pointer] : llvm::zip(held, pointersOf(b, op, adaptor, block / kAhead + 1)))
+      next.push_back(loadWhen(b, isLast, pointer, element));
+    return next;
   }
 
   static Value equals(ImplicitLocOpBuilder &b, Value x, Value y) {
@@ -221,6 +260,9 @@ struct LowerPromote : PipePattern<pipe::PromoteOp> {
         for (int64_t i = first + 2 * half; i < first + 2 * half + 2; ++i)
           acc[i] = LLVM::FMAOp::create(b, sums[i], scale, acc[i]);
       }
+    // LLVM would do it where the next sums are promoted, and keep these until then.
+    if (state.awaitedPromotions.contains(op))
+      acc = finishHere(b, b.getLoc(), acc);
     storeElements(b, adaptor.getAccumulator(), acc);
     rewriter.eraseOp(op);
     return success();
@@ -257,6 +299,25 @@ private:
 };
 
 } // namespace
+
+void fp4::describePromotion(gpu::GPUFuncOp kernel, KernelState &state) {
+  kernel.walk([&](Operation *op) {
+    if (auto fragment = dyn_cast<pipe::FragmentOp>(op))
+      state.fragmentRegisters += fragment.getType().getElementsPerThread();
+    if (isa<pipe::BlockScalesOp>(op))
+      state.scaleRegisters += 2 * kHeld;
+    auto product = dyn_cast<pipe::MmaFragmentOp>(op);
+    if (!product)
+      return;
+    for (Operation *user : product.getSums().getUsers()) {
+      bool isBefore = user->getBlock() == op->getBlock() && user->isBeforeInBlock(op);
+      if (isBefore && isa<pipe::MmaFragmentOp>(user))
+        state.replacingProducts.insert(op);
+      if (isBefore && isa<pipe::PromoteOp>(user))
+        state.awaitedPromotions.insert(user);
+    }
+  });
+}
 
 void fp4::populatePromotionPatterns(const TypeConverter &converter, RewritePatternSet &patterns,
                                     const KernelState &state) {

@@ -188,6 +188,7 @@ static void describeKernel(gpu::GPUFuncOp kernel, fp4::KernelState &state) {
   fp4::findPartlyReleased(kernel, state);
   fp4::findFencedReleases(kernel, state);
   fp4::findContinuedProducts(kernel, state);
+  fp4::describePromotion(kernel, state);
   kernel.walk([&](Operation *op) {
     state.splitsWarps |= isa<pipe::StoreOp, pipe::StoreColumnOp, pipe::FoldAmaxOp>(op);
     if (isa<pipe::ConsumerReleaseOp, pipe::PartialReleaseOp>(op))

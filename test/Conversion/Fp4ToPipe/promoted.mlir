@@ -1,0 +1,42 @@
+// RUN: fp4-opt %s -split-input-file -fp4-set-target=target=sm_90a -fp4-plan-kernels -convert-fp4-to-pipe -canonicalize | FileCheck %s
+
+// The parts of a tile have an accumulator each, and their sums in one fragment. Rows of parts are numbers of
+// the tile and not of the k tile, and so are the pointers to their scales.
+// CHECK-LABEL: gpu.func @kernel
+// CHECK: %[[NEXT:.*]] = arith.addi %[[ROW:.*]], %c128
+// CHECK-COUNT-2: pipe.fragment : !pipe.fragment<64x128xf32, wgmma>
+// CHECK: scf.for %[[K:.*]] =
+// CHECK:   %[[S0:.*]] = pipe.block_scales %{{.*}}[%[[ROW]]]
+// CHECK:   %[[S1:.*]] = pipe.block_scales %{{.*}}[%[[NEXT]]]
+// CHECK:   %[[SUMS:.*]] = pipe.fragment
+// CHECK:   pipe.mma_fragment %[[SUMS]], %[[A:.*]][0], %[[B:.*]] :
+// CHECK:   pipe.promote %{{.*}}, %[[SUMS]] scaled %[[S0]]
+// CHECK:   pipe.mma_fragment %[[SUMS]], %[[A]][128], %[[B]] :
+// CHECK:   pipe.promote %{{.*}}, %[[SUMS]] scaled %[[S1]]
+func.func @parts(%a: tensor<512x512xf8E4M3FN>, %sa: tensor<512x4xf32>, %b: tensor<256x512xf8E4M3FN>, %sb: tensor<2x4xf32>) -> tensor<512x256xbf16> {
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb
+      {format = #fp4.format<fp8_block128>, fp4.plan = #fp4.plan<tile_product, tile = [256, 128, 128]>}
+      : (tensor<512x512xf8E4M3FN>, tensor<512x4xf32>, tensor<256x512xf8E4M3FN>, tensor<2x4xf32>) -> tensor<512x256xbf16>
+  return %y : tensor<512x256xbf16>
+}
+
+// -----
+
+// Two ranges of K are those of a cluster. Its blocks add 7 pieces of 16 columns by turns.
+// CHECK-LABEL: func.func @joined
+// CHECK-NOT: gpu.memset
+// CHECK: gpu.launch_func @joined_matmul_0::@kernel blocks in (%c4, %c1, %c1)
+// CHECK-LABEL: gpu.func @kernel
+// CHECK-SAME: known_cluster_size = array<i32: 2, 1, 1>
+// CHECK: %[[PLACE:.*]] = gpu.cluster_block_id x
+// CHECK: %[[PART:.*]] = arith.index_cast %[[PLACE]]
+// CHECK: pipe.join_fragment %[[ACC:.*]] by 16 : !pipe.fragment<64x112xf32, wgmma>
+// CHECK: arith.cmpi eq, %[[PART]], %c0
+// CHECK: arith.cmpi eq, %[[PART]], %c1
+// CHECK: pipe.store_fragment
+func.func @joined(%a: tensor<100x512xf8E4M3FN>, %sa: tensor<100x4xf32>, %b: tensor<200x512xf8E4M3FN>, %sb: tensor<2x4xf32>) -> tensor<100x200xbf16> {
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb
+      {format = #fp4.format<fp8_block128>, split_k = 2 : i64, fp4.plan = #fp4.plan<tile_product, tile = [128, 112, 128]>}
+      : (tensor<100x512xf8E4M3FN>, tensor<100x4xf32>, tensor<200x512xf8E4M3FN>, tensor<2x4xf32>) -> tensor<100x200xbf16>
+  return %y : tensor<100x200xbf16>
+}

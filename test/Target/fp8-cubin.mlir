@@ -1,0 +1,41 @@
+// ptxas accepts products of FP8 with f32 scales for sm_90a without spills: with tiles of 256 x 128, whose
+// threads have 128 accumulators and the 64 sums of one part at a time, where M is whole tiles, is ragged, or is
+// known at run time, and of groups; and where ranges of K join in a cluster.
+// REQUIRES: ptxas
+// RUN: fp4-opt %s --fp4-set-target=target=sm_90a --compile-to=cubin | %python %fp4_src/test/Target/Inputs/resources.py \
+// RUN:   | tee %t | FileCheck %s
+
+// CHECK: whole_matmul_0 kernel: registers 168, spill 0, stack 0
+// CHECK: ragged_matmul_0 kernel: registers 168, spill 0, stack 0
+// CHECK: groups_matmul_0 kernel: registers 168, spill 0, stack 0
+// CHECK: ranges_matmul_0 kernel: registers {{[0-9]+}}, spill 0, stack 0
+
+!w = tensor<4096x2048xf8E4M3FN>
+!sw = tensor<32x16xf32>
+
+func.func @whole(%a: tensor<4096x2048xf8E4M3FN>, %sa: tensor<4096x16xf32>, %b: !w, %sb: !sw) -> tensor<4096x4096xbf16> {
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb
+      {format = #fp4.format<fp8_block128>, fp4.plan = #fp4.plan<tile_product, tile = [256, 128, 128]>}
+      : (tensor<4096x2048xf8E4M3FN>, tensor<4096x16xf32>, !w, !sw) -> tensor<4096x4096xbf16>
+  return %y : tensor<4096x4096xbf16>
+}
+func.func @ragged(%a: tensor<?x2000xf8E4M3FN>, %sa: tensor<?x16xf32>, %b: tensor<4104x2000xf8E4M3FN>, %sb: tensor<33x16xf32>)
+    -> tensor<?x4104xbf16> {
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb
+      {format = #fp4.format<fp8_block128>, fp4.plan = #fp4.plan<tile_product, tile = [256, 128, 128]>}
+      : (tensor<?x2000xf8E4M3FN>, tensor<?x16xf32>, tensor<4104x2000xf8E4M3FN>, tensor<33x16xf32>) -> tensor<?x4104xbf16>
+  return %y : tensor<?x4104xbf16>
+}
+func.func @groups(%a: tensor<1200x2048xf8E4M3FN>, %sa: tensor<1200x16xf32>, %b: tensor<8192x2048xf8E4M3FN>,
+                  %sb: tensor<64x16xf32>) -> tensor<1200x4096xbf16> {
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb
+      {format = #fp4.format<fp8_block128>, groups = array<i64: 500, 700>, fp4.plan = #fp4.plan<tile_product, tile = [256, 128, 128]>}
+      : (tensor<1200x2048xf8E4M3FN>, tensor<1200x16xf32>, tensor<8192x2048xf8E4M3FN>, tensor<64x16xf32>) -> tensor<1200x4096xbf16>
+  return %y : tensor<1200x4096xbf16>
+}
+func.func @ranges(%a: tensor<128x2048xf8E4M3FN>, %sa: tensor<128x16xf32>, %b: !w, %sb: !sw) -> tensor<128x4096xbf16> {
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb
+      {format = #fp4.format<fp8_block128>, split_k = 2 : i64, fp4.plan = #fp4.plan<tile_product, tile = [128, 112, 128]>}
+      : (tensor<128x2048xf8E4M3FN>, tensor<128x16xf32>, !w, !sw) -> tensor<128x4096xbf16>
+  return %y : tensor<128x4096xbf16>
+}
