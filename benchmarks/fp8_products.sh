@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # fp8_products.sh pack BUILD FOLDER: compiles products of FP8 with f32 scales of 1 x 128 and 128 x 128 for
-#   sm_90a into FOLDER: DeepGEMM's shapes, with the tile that fp4-plan-kernels chooses and with others.
+#   sm_90a into FOLDER: DeepGEMM's shapes, with one range of K and two, with the tile that fp4-plan-kernels
+#   chooses and with others, and ranges that join in a workspace.
 # fp8_products.sh run FOLDER [PATTERN]: on a machine with a Hopper GPU, verifies and times each library
 #   whose name contains PATTERN, and PyTorch's product of FP8 with one scale per tensor (cuBLASLt) of
 #   the same shape where there is PyTorch; then the quantizers. One line per measurement: microseconds,
@@ -9,31 +10,39 @@ set -uo pipefail
 source "$(dirname "$0")"/measuring.sh
 if [ "$1" = pack ]; then
   begin_pack "$2" "$3" fp8_products.py
-  while read -r m n k tiles; do
-    name=fp8_${m}_${n}x${k} b=$(((k + 127) / 128)) c=$(((n + 127) / 128))
+  while read -r m n k split tiles; do
+    name=fp8_${m}_${n}x${k}_s$split b=$(((k + 127) / 128)) c=$(((n + 127) / 128))
     types="tensor<${m}x${k}xf8E4M3FN>, tensor<${m}x${b}xf32>, tensor<${n}x${k}xf8E4M3FN>, tensor<${c}x${b}xf32>"
     cat >"$folder/$name.mlir" <<X
 func.func @$name(%a: tensor<${m}x${k}xf8E4M3FN>, %sa: tensor<${m}x${b}xf32>, %b: tensor<${n}x${k}xf8E4M3FN>,
     %sb: tensor<${c}x${b}xf32>) -> tensor<${m}x${n}xbf16> {
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<fp8_block128>}
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<fp8_block128>, split_k = $split : i64}
       : ($types) -> tensor<${m}x${n}xbf16>
   return %y : tensor<${m}x${n}xbf16>
 }
 X
     emit "$name" "${name}_chosen" || exit
+    if [ "$split" -gt 1 ]; then
+      emit "$name" "${name}_workspace" --plan "tile_product, cluster = [1, 1]" || exit
+    fi
     for tile in $tiles; do
       emit "$name" "${name}_$tile" --plan "tile_product, tile = [${tile/x/, }, 128]" || exit
     done
   done <<X
-64 4096 7168 64x32 64x64
-128 4096 7168 128x32 128x64 64x64
-64 7168 16384 64x56 64x64
-128 7168 16384 128x56 128x64 64x112
-4096 7168 2048 128x128 256x128 128x160
-4096 4096 7168 128x128 256x128 128x160
-4096 32768 512 128x128 256x128
-4096 24576 1536 128x128 256x128
-4096 7168 16384 128x128 256x128
+64 4096 7168 1 64x32 64x64
+64 4096 7168 2 64x64
+128 4096 7168 1 128x32 128x64 64x64
+128 4096 7168 2 128x64 64x128
+64 7168 16384 1 64x56 64x64
+64 7168 16384 2 64x112 64x128
+128 7168 16384 1 128x56 128x64 64x112
+128 7168 16384 2 128x112 128x128
+1024 7168 2048 1 128x128 256x128
+4096 7168 2048 1 128x128 256x128 128x160
+4096 4096 7168 1 128x128 256x128 128x160
+4096 32768 512 1 128x128 256x128
+4096 24576 1536 1 128x128 256x128
+4096 7168 16384 1 128x128 256x128
 X
   for block in 1 128; do
     s=$((16384 / block))
@@ -53,7 +62,7 @@ for library in *"${3:-}"*.so; do
   measure "${library%.so}" "${library%.so}"
 done
 if has_torch; then
-  for program in fp8_*.mlir; do
+  for program in fp8_*_s1.mlir; do
     [[ $program == *"${3:-}"* ]] || continue
     IFS=_x. read -r _ m n k _ <<<"$program"
     python3 fp8_products.py "$m" "$n" "$k"
