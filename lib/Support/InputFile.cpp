@@ -84,7 +84,8 @@ Expected<Container> readWhole(const std::string &path, uint64_t limit) {
     return unreadable(path, std::strerror(errno));
   if (const char *special = describe(status.st_mode))
     return makeError(ErrorKind::Usage,
-                     fmt::format("'{}' must be a regular file, but it is {}", path, special));
+                     fmt::format("'{}' must be a regular file, but it is {}", path, special),
+                     "nothing was read; save the content as a file and name that");
   try {
     return drain<Container>(file.number, path, static_cast<uint64_t>(status.st_size), limit);
   } catch (const std::bad_alloc &) {

@@ -114,7 +114,7 @@ Expected<Ptxas> Ptxas::find(std::string_view explicitPath) {
     return failureOf(outcome);
   Expected<CudaVersion> version = parsePtxasVersion(outcome->output);
   if (!version)
-    return failureOf(version);
+    return makeError(version.error().kind, version.error().message, kInstall);
   return Ptxas(std::move(*path), *version);
 }
 
@@ -136,9 +136,10 @@ static tl::unexpected<Error> refusal(const ProcessResult &outcome, const std::st
                      "ptxas rejects the kernel for " + std::string(chip) + ": " +
                          explainPtxasErrors(outcome.output, ptx),
                      "this is a mistake of the compiler; keep the PTX with dump-dir and report it");
+  const std::string said = explainPtxasErrors(outcome.output, ptx);
   return makeError(ErrorKind::Compile,
-                   "ptxas ('" + path + "') " + outcome.ending({}) + ": " +
-                       explainPtxasErrors(outcome.output, ptx),
+                   "ptxas ('" + path + "') " + outcome.ending({}) + (said.empty() ? "" : ": ") +
+                       said,
                    "check that it runs and that $TMPDIR has room; or ask for PTX");
 }
 

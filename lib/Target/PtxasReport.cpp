@@ -97,7 +97,8 @@ std::string fp4::explainPtxasErrors(std::string_view report, std::string_view pt
 }
 
 fp4::Expected<fp4::CudaVersion> fp4::parsePtxasVersion(std::string_view text) {
-  StringRef release = StringRef(text).split("release ").second.split(',').first;
+  StringRef release = StringRef(text).split("release ").second.take_while(
+      [](char c) { return llvm::isDigit(c) || c == '.'; });
   CudaVersion version;
   auto [major, minor] = release.split('.');
   if (major.getAsInteger(10, version.major) || minor.getAsInteger(10, version.minor))

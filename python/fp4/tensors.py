@@ -100,7 +100,7 @@ def view(value: Any, what: str, stream: int = 1) -> View:
     if hasattr(value, "__dlpack__") and hasattr(value, "__dlpack_device__"):
         return _view_other(value, what, stream)
     raise TypeError(f"{what} must be a NumPy array, a torch tensor or a DLPack object, but got "
-                    f"{type(value).__name__}")
+                    f"{type(value).__name__}\nnote: pass numpy.asarray(x, dtype)")
 
 
 def _view_other(value: Any, what: str, stream: int) -> View:
@@ -184,7 +184,8 @@ def logical_sizes(found: View, operand: Operand, named: dict[str, int]) -> tuple
     for name, size in zip(operand.dims, sizes):
         if name.isidentifier() and named.setdefault(name, size) != size:
             raise UsageError(f"{what} must have {named[name]} for dimension '{name}', as another "
-                             f"argument has, but got {size}")
+                             f"argument has, but got {size}",
+                             f"arguments with the dimension '{name}' have one size in a call")
     return sizes
 
 
@@ -192,7 +193,7 @@ def _check_dtype(found: View, expected: Type, what: str) -> None:
     accepted = _DTYPES[expected.element]
     if found.dtype in accepted:
         return
-    note = ""
+    note = f"nothing is converted; pass an array of {accepted[0]}"
     if found.dtype == "float4_e2m1fn":
         note = "two elements share a byte, the even column in the low nibble; pass uint8 [.., K/2]"
     elif found.dtype == "int8":
@@ -208,7 +209,8 @@ def _linear_sizes(found: View, expected: Type, what: str) -> tuple[int, ...]:
         shape = ", ".join("?" if size < 0 else str(size) for size in pattern)
         packed = " of bytes, two elements in each" if expected.element == "f4E2M1FN" else ""
         raise UsageError(f"{what} must be {expected}, an array of shape [{shape}]{packed}, but got "
-                         f"{found}")
+                         f"{found}", "sizes other than ? are part of the program: pad the array, "
+                         "or compile for its shape")
     scale = 2 if expected.element == "f4E2M1FN" else 1
     last = len(expected.shape) - 1
     return tuple((size * scale if i == last else size) if wanted < 0 else wanted

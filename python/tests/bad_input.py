@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import argparse
 import collections.abc
+import concurrent.futures
 import contextlib
+import itertools
 import json
 import os
 import pathlib
@@ -24,8 +26,10 @@ import fp4
 import fp4.dist as fd
 import fp4.torch as ft
 import numpy as np
+import safetensors.torch
 import torch
-from fp4.compat import flashinfer
+from fp4 import checkpoints
+from fp4.compat import flashinfer, torchao, vllm
 from programs import QUANTIZE, ROOT, compiled, product
 
 Function = collections.abc.Callable[[], Any]
@@ -191,19 +195,26 @@ def compile_cases() -> list[Case]:
         Case(name, "a target that is none", lambda: fp4.compile(small, target="sm_1")),
         Case(name, "a missing ptxas",
              lambda: fp4.compile(small, assemble=True, ptxas=pathlib.Path("/nowhere/ptxas"))),
-        Case(name, "an incompatible ptxas",
-             lambda: fp4.compile(small, assemble=True, ptxas=old_ptxas())),
+        Case(name, "an incompatible ptxas: CUDA 12.4", lambda: fp4.compile(
+            small, assemble=True, ptxas=fake_ptxas("echo 'tools, release 12.4, V12.4.131'"))),
+        Case(name, "an incompatible ptxas: no version", lambda: fp4.compile(
+            small, assemble=True, ptxas=fake_ptxas("echo 'ptxas fatal   : no such option' >&2"))),
+        Case(name, "a ptxas that crashes", lambda: fp4.compile(
+            small, assemble=True, ptxas=fake_ptxas(CRASHES))),
         Case("`fp4.compile`, `linear` of `fp4.Builder`", "layout", linear_scales),
         Case("`fp4.Device`", "a device that is none", lambda: fp4.Device("tpu")),
         Case("`fp4.load`", "a file that is no library", lambda: fp4.load("/dev/null")),
     ]
 
 
-def old_ptxas() -> pathlib.Path:
-    """A ptxas that answers as one of CUDA 11 does."""
+#: Its version is right, and then it ends by a signal.
+CRASHES = 'test "$1" = --version && echo "Cuda compilation tools, release 13.0" || kill -SEGV $$'
+
+
+def fake_ptxas(command: str) -> pathlib.Path:
+    """A ptxas that answers as `command` of a shell does."""
     path = pathlib.Path(tempfile.mkdtemp(), "ptxas")
-    path.write_text("#!/bin/sh\necho \"ptxas fatal   : Value 'sm_100a' is not defined for option "
-                    "'gpu-name'\" >&2\nexit 1\n")
+    path.write_text(f"#!/bin/sh\n{command}\n")
     path.chmod(0o755)
     return path
 
@@ -231,6 +242,68 @@ def compat_cases() -> list[Case]:
         Case(name, "layout", lambda: flashinfer.mm_fp4(data, data.T, rows, tiles.T, scale)),
         Case(name, "stride: a transposed packed tensor",
              lambda: flashinfer.mm_fp4(data, data.T.contiguous(), tiles, tiles.T, scale)),
+        *vllm_cases(x, scale),
+        *torchao_cases(x),
+    ]
+
+
+def vllm_cases(x: Any, scale: Any) -> list[Case]:
+    data, tiles = vllm.scaled_fp4_quant(x, scale)
+    rows = vllm.scaled_fp4_quant(x, scale, is_sf_swizzled_layout=False)[1]
+    quantize, multiply = ("`fp4.compat.vllm.scaled_fp4_quant`",
+                          "`fp4.compat.vllm.cutlass_scaled_fp4_mm`")
+
+    def product(a: Any, b: Any, scales: Any, alpha: Any = scale) -> Function:
+        return lambda: vllm.cutlass_scaled_fp4_mm(a, b, scales, tiles, alpha, torch.bfloat16)
+
+    return [
+        Case(quantize, "dtype", lambda: vllm.scaled_fp4_quant(x.float(), scale)),
+        Case(quantize, "stride", lambda: vllm.scaled_fp4_quant(x.t(), scale)),
+        Case(quantize, "K", lambda: vllm.scaled_fp4_quant(matrix(48, 40), scale)),
+        Case(quantize, "scale convention: a scale of each row",
+             lambda: vllm.scaled_fp4_quant(x, torch.ones(48))),
+        Case(quantize, "device", lambda: vllm.scaled_fp4_quant(x.to("meta"), scale)),
+        Case(multiply, "dtype", product(x, data, tiles)),
+        Case(multiply, "layout", product(data, data, rows)),
+        Case(multiply, "K", product(data[:, :16].contiguous(), data, tiles)),
+        Case(multiply, "stride: a transposed packed tensor", product(data.t(), data.t(), tiles)),
+    ]
+
+
+def torchao_cases(x: Any) -> list[Case]:
+    name = "`fp4.compat.torchao.nvfp4_quantize`"
+    return [
+        Case(name, "dtype", lambda: torchao.nvfp4_quantize(x.double())),
+        Case(name, "stride", lambda: torchao.nvfp4_quantize(x.t())),
+        Case(name, "K", lambda: torchao.nvfp4_quantize(matrix(48, 40))),
+        Case(name, "scale convention: blocks of 32",
+             lambda: torchao.nvfp4_quantize(x, block_size=32)),
+    ]
+
+
+def checkpoint_cases() -> list[Case]:
+    folder = pathlib.Path(tempfile.mkdtemp())
+    whole, cut, other = (folder / f"{name}.safetensors" for name in ("whole", "cut", "other"))
+    weights = {"w": ft.quantize(matrix(32), layout="linear", recipe="modelopt")}
+    checkpoints.write(whole, weights, "modelopt")
+    cut.write_bytes(whole.read_bytes()[:-100])
+    safetensors.torch.save_file({"w": torch.zeros(2, 2)}, other)
+    name, write = "`fp4.checkpoints.open`", "`fp4.checkpoints.write`"
+
+    def written(weight: Any) -> Function:
+        return lambda: checkpoints.write(folder / "new", {"w": weight}, "modelopt")
+
+    return [
+        Case(name, "no file", lambda: checkpoints.open(folder / "nothing.safetensors")),
+        Case(name, "a damaged file", lambda: checkpoints.open(cut)),
+        Case(name, "a file without 4-bit weights", lambda: checkpoints.open(other)),
+        Case(name, "layout", lambda: checkpoints.open(whole, layout="gguf")),
+        Case(name, "scale convention", lambda: checkpoints.open(whole, global_scale="amax")),
+        Case("`Checkpoint.read`", "a weight that is not there",
+             lambda: checkpoints.open(whole).read("ww")),
+        Case(write, "dtype: a matrix that is not quantized", written(matrix())),
+        Case(write, "layout", written(ft.quantize(matrix(32)))),
+        Case(write, "scale convention", written(ft.quantize(matrix(32), layout="linear"))),
     ]
 
 
@@ -301,6 +374,13 @@ def fake_torch(text: str) -> str:
     return os.pathsep.join((str(folder), os.environ.get("PYTHONPATH", "")))
 
 
+def old_driver(library: str) -> str:
+    """A folder whose libcuda.so.1 lacks every function."""
+    folder = tempfile.mkdtemp()
+    pathlib.Path(folder, "libcuda.so.1").symlink_to(library)
+    return folder
+
+
 def script(text: str) -> str:
     path = pathlib.Path(tempfile.mkdtemp(), "script.py")
     path.write_text(text)
@@ -320,6 +400,9 @@ def installation_cases() -> list[Case]:
              child("import fp4; fp4.compile('')", FP4_LIBRARY=runtime_library())),
         Case("runtime wheel: `fp4.Device(\"cuda\")`", "no driver",
              child("import fp4; fp4.Device('cuda')", FP4_LIBRARY=runtime_library())),
+        Case("runtime wheel: `fp4.Device(\"cuda\")`", "an incompatible driver",
+             child("import fp4; fp4.Device('cuda')", FP4_LIBRARY=runtime_library(),
+                   LD_LIBRARY_PATH=old_driver(f"{found}/{library}"))),
         Case("`import fp4.torch`", "no torch", child(
             "import fp4.torch",
             PYTHONPATH=fake_torch("raise ModuleNotFoundError(\"No module named 'torch'\")"))),
@@ -348,8 +431,10 @@ def sim_cases() -> list[Case]:
 SECTIONS: dict[str, Function] = {
     "fp4.torch": torch_cases, "fp4.dist": dist_cases, "Programs": program_cases,
     "The compiler": compile_cases, "Functions of other packages": compat_cases,
-    "Installations": installation_cases, "fp4.sim": sim_cases,
+    "fp4.checkpoints": checkpoint_cases,
 }
+#: Their cases wait for processes, which run beside the others.
+PROCESSES: dict[str, Function] = {"Installations": installation_cases, "fp4.sim": sim_cases}
 
 
 def outcome(function: Function) -> tuple[str, str, str]:
@@ -382,10 +467,13 @@ def plain(text: str) -> str:
 
 
 def tables() -> str:
-    with group_of_one():
-        return "\n".join(f"## {name}\n\n| call | wrong | exception | message | remedy |\n"
-                         "|---|---|---|---|---|\n" + "".join(map(row, cases()))
-                         for name, cases in SECTIONS.items())
+    with group_of_one(), concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        apart = {name: pool.map(row, cases()) for name, cases in PROCESSES.items()}
+        return "\n".join(
+            f"## {name}\n\n| call | wrong | exception | message | remedy |\n"
+            "|---|---|---|---|---|\n" + "".join(rows)
+            for name, rows in itertools.chain(
+                ((name, map(row, cases())) for name, cases in SECTIONS.items()), apart.items()))
 
 
 def row(case: Case) -> str:

@@ -23,6 +23,7 @@ class BadInput(unittest.TestCase):
         self.assertGreater(len(rows), 50)
         for row in rows:
             self.assertNotIn(row[2], ("nothing", "AttributeError", "SystemError"), row)
+            self.assertNotIn(row[4], ("", " |", "|"), f"{row} has no remedy")
 
     def test_the_judge(self) -> None:
         self.assertEqual(bad_input.outcome(lambda: None), ("nothing", "", ""))

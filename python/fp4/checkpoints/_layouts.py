@@ -103,5 +103,6 @@ LAYOUTS = {layout.name: layout for layout in (_COMPRESSED_TENSORS, _MODELOPT, _G
 def layout_of(name: str) -> Layout:
     """The layout `name`, or a UsageError that lists the names."""
     if name not in LAYOUTS:
-        raise UsageError(f"'layout' must be {', '.join(LAYOUTS)}, but got {name!r}")
+        raise UsageError(f"'layout' must be {', '.join(LAYOUTS)}, but got {name!r}",
+                         "without a layout the names of the tensors say which it is")
     return LAYOUTS[name]

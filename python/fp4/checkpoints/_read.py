@@ -33,7 +33,8 @@ class Checkpoint(Mapping[str, Entry]):
     def __init__(self, path: pathlib.Path, layout: str | None, global_scale: str | None,
                  device: str) -> None:
         if global_scale is not None and global_scale not in CONVENTIONS:
-            raise UsageError(f"'global_scale' must be encode or decode, but got {global_scale!r}")
+            raise UsageError(f"'global_scale' must be encode or decode, but got {global_scale!r}",
+                             "encode is 2688 / amax and decode amax / 2688")
         self._stated = global_scale
         self._files = Files(path, device)
         try:

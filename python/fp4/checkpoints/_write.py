@@ -89,7 +89,7 @@ def _experts(value: Any) -> list[Scaled]:
     for part in parts or [None]:
         if not isinstance(part, Scaled):
             raise TypeError("weights must be fp4.torch.Scaled, or sequences of them, but got "
-                            f"{type(part).__name__}")
+                            f"{type(part).__name__}\nnote: pass fp4.torch.quantize(weight)")
     first = parts[0]
     for part in parts:
         if (part.shape, part.format) != (first.shape, first.format):

@@ -99,7 +99,8 @@ def expect(scales: Any, layout: str, rows: int, columns: int, what: str) -> torc
     known = _NOTES.find(scales)
     if known is not None and (known.layout, known.rows, known.columns) != (layout, rows, columns):
         raise UsageError(f"{what} must be {layout} scales of {rows} x {columns}, but got {known}",
-                         _remedy(layout) if known.layout != layout else "")
+                         _remedy(layout) if known.layout != layout else
+                         "pass the scales that were made with these codes")
     shape = padded(rows, columns) if layout == TILED else (rows, columns)
     if tuple(scales.shape) not in (shape, (math.prod(shape),), _tiles(shape)):
         raise UsageError(f"{what} must be {layout} scales of {rows} x {columns}, a tensor of shape "

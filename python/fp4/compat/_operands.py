@@ -33,10 +33,11 @@ def check_input(x: Any, name: str, dtypes: tuple[torch.dtype, ...], block: int) 
     check_tensor(x, name)
     if x.dtype not in dtypes:
         names = " or ".join(str(dtype).removeprefix("torch.") for dtype in dtypes)
-        raise UsageError(f"argument '{name}' must be {names}, but got {type_of(x)}")
+        raise UsageError(f"argument '{name}' must be {names}, but got {type_of(x)}",
+                         f"nothing is converted; pass x.to({dtypes[0]})")
     if x.dim() == 0 or x.shape[-1] % block or not x.shape[-1]:
         raise UsageError(f"argument '{name}' must have rows of a multiple of {block} elements, but "
-                         f"got {type_of(x)}")
+                         f"got {type_of(x)}", "pad them with zeros")
     if not x.numel():
         raise UsageError(f"argument '{name}' must have a row, but got {type_of(x)}",
                          "skip the call for an empty batch; fp4.torch takes one")
@@ -54,7 +55,8 @@ def scalar(value: Any, name: str) -> torch.Tensor:
     """One f32."""
     check_tensor(value, name)
     if value.numel() != 1 or value.dtype != torch.float32:
-        raise UsageError(f"argument '{name}' must be one float32, but got {type_of(value)}")
+        raise UsageError(f"argument '{name}' must be one float32, but got {type_of(value)}",
+                         "it is the scale of the whole tensor")
     return value.detach().reshape(())  # type: ignore[no-any-return]
 
 
@@ -63,7 +65,7 @@ def check_codes(codes: Any, name: str) -> None:
     check_tensor(codes, name)
     if codes.dim() != 2 or codes.dtype not in (torch.uint8, torch.float4_e2m1fn_x2):
         raise UsageError(f"argument '{name}' must be a matrix of uint8 or float4_e2m1fn_x2, two "
-                         f"codes in a byte, but got {type_of(codes)}")
+                         f"codes in a byte, but got {type_of(codes)}", "quantize it first")
 
 
 def into(out: Any, result: torch.Tensor) -> torch.Tensor:

@@ -239,7 +239,8 @@ def _linear(input: Any, weight: Any, bias: torch.Tensor | None = None) -> torch.
                          "quantize the other with NVFP4Tensor.to_nvfp4, or call .dequantize()")
     if input.shape[1] != weight.shape[1]:
         raise UsageError(f"arguments 'input' and 'weight' must have one K, but got "
-                         f"{input.shape[1]} and {weight.shape[1]}")
+                         f"{input.shape[1]} and {weight.shape[1]}",
+                         "each is quantized along K, its last dimension")
     levels = [level for level in (input.per_tensor_scale, weight.per_tensor_scale)
               if level is not None]
     refuse(bias is not None and not levels and input.orig_dtype != torch.float32,

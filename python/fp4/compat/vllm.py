@@ -98,7 +98,8 @@ def cutlass_scaled_fp4_mm(
     check_codes(b, "b")
     if a.shape[1] != b.shape[1]:
         raise UsageError(f"arguments 'a' and 'b' must have one K, but got {2 * a.shape[1]} and "
-                         f"{2 * b.shape[1]}")
+                         f"{2 * b.shape[1]}",
+                         "each is quantized along K, its last dimension")
     rows, columns, size = a.shape[0], 2 * a.shape[1], b.shape[0]
     blocks = columns // 16
     scales = (expect(block_scale_a, TILED, rows, blocks, "argument 'block_scale_a'"),

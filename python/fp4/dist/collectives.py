@@ -76,7 +76,8 @@ def all_gather(shard: Scaled, dim: int = 0, group: Group = None, *,
             arguments do not fit. Then the other ranks wait for it, as in any collective.
     """
     if not isinstance(shard, Scaled):
-        raise TypeError(f"'shard' must be an fp4.torch.Scaled, but got {type(shard).__name__}")
+        raise TypeError(f"'shard' must be an fp4.torch.Scaled, but got {type(shard).__name__}\n"
+                        "note: pass fp4.dist.quantize(shard)")
     layout = recipes.check_layout(layout or shard.layout)
     if dim not in (0, 1):
         raise UsageError(f"'dim' must be 0 or 1, but got {dim}")
@@ -177,7 +178,8 @@ def _check_sizes(sizes: Sequence[int], shard: Scaled, dim: int, rank: int, count
                          f"{list(sizes)}")
     if sizes[rank] != shard.shape[dim]:
         raise UsageError(f"'sizes[{rank}]' must be the size {shard.shape[dim]} of this rank's "
-                         f"shard, but got {sizes[rank]}")
+                         f"shard, but got {sizes[rank]}",
+                         "pass the size of each rank's shard, in the order of the ranks")
     _check_columns(sizes, dim, shard.block, None if shard.amax is None else shard.amax.dim())
 
 

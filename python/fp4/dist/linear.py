@@ -162,7 +162,8 @@ def _check_gradient(x: Any, weight: Any) -> None:
     if not isinstance(x, torch.Tensor):
         raise TypeError(f"'x' must be a torch.Tensor, but got {type(x).__name__}")
     if not isinstance(weight, Scaled):
-        raise TypeError(f"'weight' must be an fp4.torch.Scaled, but got {type(weight).__name__}")
+        raise TypeError(f"'weight' must be an fp4.torch.Scaled, but got "
+                        f"{type(weight).__name__}\nnote: pass fp4.torch.quantize(weight)")
     if torch.is_grad_enabled() and x.requires_grad:
         raise UsageError("a parallel linear layer has no gradient, but 'x' needs one",
                          "call it under torch.no_grad(), or pass x.detach()")

@@ -49,7 +49,8 @@ def find_tool() -> str:
     named = os.environ.get("FP4_SIM")
     if named:
         if not os.access(named, os.X_OK):
-            raise UsageError(f"$FP4_SIM must be the tool fp4-sim, but '{named}' cannot be executed")
+            raise UsageError(f"$FP4_SIM must be the tool fp4-sim, but '{named}' cannot be executed",
+                             "unset FP4_SIM, or name the tool that the package fp4-sim installs")
         return named
     here = find_library().resolve().parent.parent / "bin" / "fp4-sim"
     found = os.fspath(here) if here.exists() else shutil.which("fp4-sim")
@@ -79,7 +80,8 @@ def main(arguments: list[str] | None = None) -> int:
     if not options.module and options.script is None:
         parser.error("the following arguments are required: script, or -m and a module")
     if options.script not in (None, "-") and not os.path.isfile(options.script):
-        print(f"fp4.sim: error: there is no script '{options.script}'", file=sys.stderr)
+        print(f"fp4.sim: error: there is no script '{options.script}'\nnote: a module is run with "
+              "-m; options stand before the script", file=sys.stderr)
         return 2
     if options.points < 1 or options.configs < 1:
         print("fp4.sim: error: --points and --configs must be at least 1", file=sys.stderr)

@@ -89,7 +89,7 @@ def _names_cuda(device: Any) -> bool:
         device = torch.device(device)
         if device.type == "cuda" and (device.index or 0) > 0:
             raise RuntimeError(f"CUDA error: invalid device ordinal: there is one device, not "
-                               f"{device}")
+                               f"{device}\nnote: use cuda:0")
         return bool(device.type == "cuda")
     return False
 

@@ -79,7 +79,8 @@ def _check(a: Tensor, b: Tensor, contraction_dim: Any, use_fast_accum: bool) -> 
         raise UsageError(f"'contraction_dim' must be () or (1, 0), but got {contraction_dim}")
     if a.shape[1] != b.shape[0]:
         raise UsageError("'mat_a' and 'mat_b' must have one K, but got "
-                         f"{2 * a.shape[1]} and {2 * b.shape[0]}")
+                         f"{2 * a.shape[1]} and {2 * b.shape[0]}",
+                         "mat_b is the transposed view of a weight [N, K/2]")
 
 
 def _scales(scale: Any, recipe: Any, swizzle: Any, matrix: Tensor,
@@ -108,14 +109,16 @@ def _scales(scale: Any, recipe: Any, swizzle: Any, matrix: Tensor,
     if blocks.dtype != SCALE_DTYPES[format] or blocks.numel() != size or not blocks.is_contiguous():
         raise UsageError(f"'scale_{name}' must be contiguous {str(SCALE_DTYPES[format])[6:]} with "
                          f"{size} elements, but got {str(blocks.dtype)[6:]} of shape "
-                         f"{list(blocks.shape)}")
+                         f"{list(blocks.shape)}", "tiles are of 128 rows and 4 columns, the last "
+                         "ones filled up: use fp4.torch.swizzle")
     return format, blocks.view(tiles), _number(scales[1:], name)
 
 
 def _check_matrix(matrix: Tensor, name: str) -> None:
     if matrix.dim() != 2 or matrix.dtype != torch.float4_e2m1fn_x2:
         raise UsageError(f"'mat_{name}' must be a matrix of float4_e2m1fn_x2, but got "
-                         f"{str(matrix.dtype)[6:]} of shape {list(matrix.shape)}")
+                         f"{str(matrix.dtype)[6:]} of shape {list(matrix.shape)}",
+                         "bytes are passed as x.view(torch.float4_e2m1fn_x2)")
     if not matrix.is_contiguous():
         raise UsageError(f"'mat_{name}' must be {'column' if name == 'b' else 'row'}-major, but "
                          "its strides are not",

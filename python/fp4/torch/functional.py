@@ -148,7 +148,7 @@ def linear(x: Scaled, weight: Scaled, bias: torch.Tensor | None = None,
                              f"pass fp4.torch.swizzle({name})")
     if x.format != weight.format or x.shape[1] != weight.shape[1]:
         raise UsageError(f"'x' and 'weight' must have one format and one K, but got {x!r} and "
-                         f"{weight!r}")
+                         f"{weight!r}", "quantize both in one format; K is the columns of both")
     if x.shape[1] % x.block:
         raise UsageError(f"K must be a multiple of {x.block}, but got {x.shape[1]}")
     _check_alpha(x, weight)
@@ -214,7 +214,7 @@ def _check_input(x: Any, name: str) -> None:
         raise TypeError(f"'{name}' must be a torch.Tensor, but got {type(x).__name__}")
     if not x.dtype.is_floating_point or x.dtype.itemsize < 2 or x.dtype == torch.float64:
         raise UsageError(f"'{name}' must be bfloat16, float16 or float32, but got "
-                         f"{str(x.dtype)[6:]}")
+                         f"{str(x.dtype)[6:]}", "nothing is converted; pass x.float()")
     if x.dim() == 0 or not x.shape[-1]:
         raise UsageError(f"'{name}' must be a matrix with columns, but got the shape "
                          f"{list(x.shape)}")
@@ -241,7 +241,8 @@ def _check_transpose(rows: int, format: str, per_row: bool) -> None:
 
 def _check_scaled(x: Any, name: str) -> None:
     if not isinstance(x, Scaled):
-        raise TypeError(f"'{name}' must be an fp4.torch.Scaled, but got {type(x).__name__}")
+        raise TypeError(f"'{name}' must be an fp4.torch.Scaled, but got {type(x).__name__}\n"
+                        f"note: pass fp4.torch.quantize({name})")
 
 
 def amax_for(x: torch.Tensor, format: str, recipe: str, given: torch.Tensor | None,

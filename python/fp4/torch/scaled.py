@@ -215,7 +215,7 @@ def _check_member(tensor: Any, name: str, dtypes: Sequence[torch.dtype], shape: 
         raise TypeError(f"'{name}' must be a torch.Tensor, but got {type(tensor).__name__}")
     if tensor.dtype not in dtypes:
         raise UsageError(f"'{name}' must be {' or '.join(str(kind)[6:] for kind in dtypes)}, but "
-                         f"got {str(tensor.dtype)[6:]}")
+                         f"got {str(tensor.dtype)[6:]}", "nothing is converted; uint8 is the bytes")
     if tuple(tensor.shape) != tuple(shape):
         raise UsageError(f"'{name}' must have the shape {list(shape)}, but got "
                          f"{list(tensor.shape)}", note)
