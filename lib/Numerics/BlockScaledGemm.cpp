@@ -92,16 +92,21 @@ void addPart(const ReferenceState &part, ReferenceState &total) {
 /// One fp4 instruction: five terms cut at 2^-35 of the largest scale's exponent. Four instructions
 /// of 16-bit floats: 17 terms of each cut at 2^-25 of the largest product's exponent. That is at
 /// most the largest product itself, unless a factor is subnormal, which is below 2^-14 in f16 and
-/// whose partner is below 12 powers of its scale.
-/// With scales above 2^125, bf16 elements may be infinite. Threads round to nearest, a known number
-/// of times (finish); a block times one scale is finite with scales up to 2^115.
+/// 2^-126 in bf16 and whose partner is below 12 powers of its scale. What a sum that is subnormal
+/// loses, the epilogue enlarges as it does the sum.
+/// Threads round to nearest, a known number of times (finish); a block times one scale is finite
+/// with scales up to 2^115.
 StepRounding roundingOf(const GemmProblem &p) {
   if (p.core == TensorCore::None)
     return {.cut = 0, .align = 0, .product = 1, .largestScale = 115};
   if (p.core == TensorCore::BlockScaled)
     return {.cut = 0x1p-23, .align = 5 * 0x1p-35, .product = 1};
-  const double smallest = isMX(p.format) ? 0x1p-126 : std::ldexp(1, -14 - convertedExponent(p.format));
-  return {.cut = 4 * 0x1p-23, .align = 4 * 17 * 0x1p-25, .factor = 12 * smallest, .largestScale = 125};
+  const int exponent = convertedExponent(p.format);
+  const double smallest = std::ldexp(1, (isMX(p.format) ? -126 : -14) - exponent);
+  return {.cut = 4 * 0x1p-23,
+          .align = 4 * 17 * 0x1p-25,
+          .factor = 12 * smallest,
+          .least = std::ldexp(4 * 0x1p-148, -2 * exponent)};
 }
 
 /// Sums, bounds and possible overflows of one row and panel, from its state after the last step.
@@ -112,8 +117,9 @@ void finish(const GemmProblem &p, const EpilogueProgram &epilogue, const Referen
   const double fp64 = static_cast<double>(p.depth) * 0x1p-52; // of the reference itself
   for (unsigned j = 0; j < count; ++j) {
     const float alpha = alphaAt(p, row, column + j).value_or(1.f);
-    // Partial sums of lanes are not those of the reference, but no larger than all magnitudes.
-    const bool hasLanes = p.core == TensorCore::None;
+    // Partial sums of lanes, and of converted operands in their order along K, are not those of the
+    // reference, but no larger than all magnitudes.
+    const bool hasLanes = p.core == TensorCore::None, isBlockScaled = p.core == TensorCore::BlockScaled;
     const double roundings = hasLanes ? static_cast<double>(fmaRoundings(p)) : 0;
     const double ofLanes = roundings * (0x1.01p-24 * r.magnitude[j] + 0x1p-150);
     const BoundedValue sum = {r.sum[j], r.error[j] + ofLanes + fp64 * r.magnitude[j]};
@@ -121,7 +127,8 @@ void finish(const GemmProblem &p, const EpilogueProgram &epilogue, const Referen
     result.values[at + j] = element.value;
     result.bounds[at + j] = element.error;
     result.mayOverflow[at + j] =
-        mayOverflow || (hasLanes ? r.magnitude[j] : r.reach[j]) >= 0x1p127 * 2 || epilogue.mayOverflow(element, alpha);
+        mayOverflow || (isBlockScaled ? r.reach[j] : r.magnitude[j]) >= 0x1p127 * 2 ||
+        epilogue.mayOverflow(element, alpha);
   }
 }
 

@@ -47,8 +47,9 @@ TileElements convertTile(const GemmProblem &p, const PaddedOperand &operand, uin
       break;
     const Fp4MmaOperand part = operand.step(row, step);
     const uint8_t code = part.data[inStep / 2] >> (inStep % 2 * 4) & 15;
-    elements[k] =
-        convertElement(p.format, elementOf(p), code, part.scales[inStep / blockSizeOf(p.format)]);
+    const uint8_t scale = part.scales[inStep / blockSizeOf(p.format)];
+    elements[k] = p.floatA ? convertElement(p.format, elementOf(p), code, scale)
+                           : convertElement(p.format, code, scale);
   }
   return elements;
 }
@@ -130,23 +131,28 @@ TensorCore tensorCoreOf(const hw::TargetModel &target) {
                                                       : TensorCore::Converted;
 }
 
-uint16_t convertElement(BlockFormat format, FloatType type, uint8_t code, uint8_t scale) {
-  const float value = decodeE2M1(code);
-  const float scaled = isMX(format)
-                           ? value * decodeUE8M0(scale)
-                           : std::ldexp(value * decodeUE4M3(scale), convertedExponent(format));
+static uint16_t convertElement(BlockFormat format, FloatType type, uint8_t code, uint8_t scale,
+                               int exponent) {
+  const double factor = isMX(format) ? decodeUE8M0(scale) : decodeUE4M3(scale);
+  const auto scaled = static_cast<float>(std::ldexp(decodeE2M1(code) * factor, exponent));
   return type == FloatType::BF16 ? encodeBF16(scaled) : encodeF16(scaled);
 }
 
+uint16_t convertElement(BlockFormat format, FloatType type, uint8_t code, uint8_t scale) {
+  return convertElement(format, type, code, scale, convertedExponent(format, /*besideFloats=*/true));
+}
+
 uint16_t convertElement(BlockFormat format, uint8_t code, uint8_t scale) {
-  return convertElement(format, isMX(format) ? FloatType::BF16 : FloatType::F16, code, scale);
+  return convertElement(format, isMX(format) ? FloatType::BF16 : FloatType::F16, code, scale,
+                        convertedExponent(format));
 }
 
 std::vector<float> convertedModel(const GemmProblem &p) {
   const Rows a(p);
   const PaddedOperand b(p, p.b);
   const EpilogueProgram epilogue(hasAlpha(p), p.epilogue, p.output);
-  const int restored = -(p.floatA ? 1 : 2) * convertedExponent(p.format);
+  const int restored = p.floatA ? -convertedExponent(p.format, /*besideFloats=*/true)
+                                : -2 * convertedExponent(p.format);
   std::vector<float> result(p.a.rows * b.rows);
   forPieces(p, [&](uint64_t first, uint64_t count) {
     const std::vector<DenseColumns> panel = decodePanel(p, b, first, count);

@@ -88,7 +88,7 @@ void addRange(const Sum &part, Sum &total) {
 }
 
 Sum sumOfRanges(const GemmProblem &p, const Line &a, const Line &b) {
-  const double factor = std::ldexp(1, -convertedExponent(p.format));
+  const double factor = std::ldexp(1, -convertedExponent(p.format, /*besideFloats=*/true));
   const double absolute =
       17 * 0x1p-25 * smallestNormal(*p.floatA) * (b.largest + factor * a.largest);
   Sum total;

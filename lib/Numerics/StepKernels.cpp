@@ -129,7 +129,7 @@ FP4_INLINE void endStep(const StepRow &a, const StepPanel &b, const StepRounding
     const double most = r.magnitude[j] + r.error[j];
     const double largest =
         rounding.product * (a.power * b.powers[j]) + rounding.factor * (a.power + b.powers[j]);
-    r.error[j] += rounding.cut * most + rounding.align * larger(largest, most) + 0x1p-148;
+    r.error[j] += rounding.cut * most + rounding.align * larger(largest, most) + rounding.least;
     r.reach[j] = larger(r.reach[j], std::fabs(r.sum[j]) + r.error[j]);
   }
 }

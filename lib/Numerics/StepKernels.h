@@ -24,6 +24,7 @@ struct ReferenceState {
 /// with the powers pa and pb of the largest scales.
 struct StepRounding {
   double cut = 0, align = 0, product = 0, factor = 0;
+  double least = 0x1p-148; ///< what sums that are subnormal lose
   int largestScale = 1 << 20; ///< exponent of a scale above which a factor may be infinite
 };
 

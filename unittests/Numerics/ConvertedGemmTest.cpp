@@ -31,15 +31,40 @@ TEST(ConvertElement, SignOfAScaleIsIgnored) {
             convertElement(BlockFormat::NVFP4, 3, 0x38));
 }
 
-TEST(ConvertElement, MXFP4IsExactInBF16BelowTheLargest) {
+TEST(ConvertElement, MXFP4IsExactInBF16ForEveryScale) {
   for (unsigned code = 0; code < 16; ++code)
     for (unsigned scale = 0; scale < 255; ++scale) {
       const double exact = std::ldexp(double(decodeE2M1(uint8_t(code))), int(scale) - 127);
       const double converted =
           decodeBF16(convertElement(BlockFormat::MXFP4, uint8_t(code), uint8_t(scale)));
+      EXPECT_EQ(std::ldexp(converted, 4), exact) << code << " " << scale;
+    }
+}
+
+TEST(ConvertElement, MXFP4BesideFloatsIsExactBelowTheLargest) {
+  for (unsigned code = 0; code < 16; ++code)
+    for (unsigned scale = 0; scale < 255; ++scale) {
+      const double exact = std::ldexp(double(decodeE2M1(uint8_t(code))), int(scale) - 127);
+      const double converted = decodeBF16(
+          convertElement(BlockFormat::MXFP4, FloatType::BF16, uint8_t(code), uint8_t(scale)));
       EXPECT_EQ(converted, std::fabs(exact) < 0x1p128 ? exact : std::copysign(INFINITY, exact))
           << code << " " << scale;
     }
+}
+
+/// What a thread computes with fused multiply-adds of bf16: all its operands are numbers of bf16.
+TEST(ConvertElement, MXFP4IsOneFusedMultiplyAdd) {
+  const auto isBF16 = [](double x) { return decodeBF16(encodeBF16(float(x))) == x; };
+  for (unsigned scale = 0; scale < 255; ++scale) {
+    const double factor = std::ldexp(1, int(scale) - 127 - 4);
+    EXPECT_TRUE(isBF16(factor) && isBF16(-24 * factor)) << scale;
+    for (unsigned code = 0; code < 16; ++code) {
+      const double value = decodeE2M1(uint8_t(code));
+      EXPECT_TRUE(isBF16(24 + value));
+      EXPECT_EQ((24 + value) * factor - 24 * factor,
+                decodeBF16(convertElement(BlockFormat::MXFP4, uint8_t(code), uint8_t(scale))));
+    }
+  }
 }
 
 TEST(ConvertElement, NaNScalesMakeNaN) {
@@ -103,7 +128,7 @@ struct Problem {
         const FactorRow x = factors(a, sa, row, first, i), y = factors(b, sb, column, first, i);
         sum = denseElement({x.data(), 16}, {y.data(), 16}, bits, 0, hw::AccumulatorType::F32, sum);
       }
-    return std::ldexp(floatOf(sum), isMX(format) ? 0 : 14);
+    return std::ldexp(floatOf(sum), isMX(format) ? 8 : 14);
   }
 };
 
@@ -147,15 +172,32 @@ TEST_P(ConvertedGemm, SubnormalFactorsAreWithinTheBound) {
 INSTANTIATE_TEST_SUITE_P(Formats, ConvertedGemm,
                          testing::Values(BlockFormat::NVFP4, BlockFormat::MXFP4));
 
-TEST(ConvertedGemm, InfiniteFactorsAreForeseen) {
+TEST(ConvertedGemm, TheLargestAndTheSmallestScaleMakeFiniteProducts) {
   Problem problem(BlockFormat::MXFP4, 1, 1, 32, 1);
   problem.sa[0] = 254;
   problem.sb[0] = 0;
+  const auto model = gemmMmaModel(problem.gemm());
+  const auto reference = gemmReference(problem.gemm());
+  ASSERT_TRUE(model && reference);
+  EXPECT_FALSE(reference->mayOverflow[0]);
+  EXPECT_LE(std::fabs((*model)[0] - reference->values[0]), reference->bounds[0]);
+}
+
+/// 6 * 2^124 times 6 * 2^4 with either sign: whether a sum of theirs overflows depends on the order.
+TEST(ConvertedGemm, SumsThatOverflowInTheOrderOfInstructionsAreForeseen) {
+  Problem problem(BlockFormat::MXFP4, 1, 1, 128, 1);
+  for (unsigned i = 0; i < 64; ++i) {
+    problem.a[i] = i % 32 < 16 ? 0x77 : 0xFF;
+    problem.b[i] = 0x77;
+  }
+  for (unsigned i = 0; i < 4; ++i) {
+    problem.sa[i] = 127 + 124;
+    problem.sb[i] = 127 + 4;
+  }
   const auto reference = gemmReference(problem.gemm());
   ASSERT_TRUE(reference);
+  EXPECT_EQ(reference->values[0], 0);
   EXPECT_TRUE(reference->mayOverflow[0]);
-  problem.sa[0] = 252;
-  EXPECT_FALSE(gemmReference(problem.gemm())->mayOverflow[0]);
 }
 
 } // namespace

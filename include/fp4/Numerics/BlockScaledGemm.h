@@ -94,13 +94,17 @@ inline constexpr unsigned fmaLanes = 32, fmaChunk = 32;
 TensorCore tensorCoreOf(const hw::TargetModel &target);
 
 /// The factor that TensorCore::Converted makes of an element: for NVFP4 the f16 of
-/// value * scale * 2^-7, for MXFP4 the bf16 of value * scale. Both are exact, except that an MXFP4
-/// element of 2^128 or more is infinite. Returns the 16 bits.
+/// value * scale * 2^-7, for MXFP4 the bf16 of value * scale * 2^-4. Both are exact for every code and
+/// scale. Returns the 16 bits.
 uint16_t convertElement(BlockFormat format, uint8_t code, uint8_t scale);
-/// The same in the type of the other operand, f16 (nvfp4 only) or bf16, where that has no scales.
+/// The same in the type of the other operand, f16 (nvfp4 only) or bf16, where that has no scales: for
+/// NVFP4 of value * scale * 2^-7, for MXFP4 of value * scale, which is infinite from 2^128 on.
 uint16_t convertElement(BlockFormat format, FloatType type, uint8_t code, uint8_t scale);
-/// The power of two that it multiplies by: f16 holds every product of a value and a scale so.
-constexpr int convertedExponent(BlockFormat format) { return isMX(format) ? 0 : -7; }
+/// The power of two that either multiplies by, so that f16 or bf16 holds every product of a value and a
+/// scale.
+constexpr int convertedExponent(BlockFormat format, bool besideFloats = false) {
+  return !isMX(format) ? -7 : besideFloats ? 0 : -4;
+}
 
 /// An operand with linear scales: rows x depth elements, rows of `depth / 2` bytes, or `depth` of
 /// more than 4 bits, at `dataPitch`, rows of `depth / block` scale bytes at `scalePitch` (0: dense). Of

@@ -49,7 +49,10 @@ private:
   Value loadRows(const Tile &tile, Value k, ScaleBlocks blocks);
   Value indexOf(const Tile &tile);
   /// What conversion multiplied by is undone.
-  int exponent() const { return (shape.floatA ? -1 : -2) * numerics::convertedExponent(format()); }
+  int exponent() const {
+    return shape.floatA ? -numerics::convertedExponent(format(), /*besideFloats=*/true)
+                        : -2 * numerics::convertedExponent(format());
+  }
 };
 } // namespace
 

@@ -71,11 +71,15 @@ Value HalfOperands::inBothLanes(Value half) {
   return vector::BroadcastOp::create(b, VectorType::get(2, elementType()), half);
 }
 
+/// A byte is the exponent of a bf16, but for 0, a subnormal, and 255, for which the infinity that it
+/// gives becomes NaN.
 SmallVector<Value> HalfOperands::factorsE8M0(Value scales, int64_t count) {
   SmallVector<Value> result;
-  for (int64_t i = 0; i < count; ++i) {
-    Value power = s.powerBits(scales, i, 7);
-    result.push_back(asPair(s.permute(power, power, 0x1010)));
+  for (uint32_t i = 0; i < count; ++i) {
+    Value bytes = s.permute(scales, s.integer(0), 0x4040 + i * 0x0101);
+    Value pair = asPair(shifted(bytes, 7));
+    pair = LLVM::MaxNumOp::create(b, pair, splat(0x1p-127));
+    result.push_back(LLVM::FMAOp::create(b, pair, splat(0), pair));
   }
   return result;
 }
@@ -122,9 +126,9 @@ SmallVector<Value> HalfOperands::widenToBF16(Value codes) {
   return words;
 }
 
-SmallVector<Value> HalfOperands::convert(Value codes, Value factor) {
+SmallVector<Value> HalfOperands::scale(ValueRange words, Value factor) {
   SmallVector<Value> result;
-  for (Value word : element.isF16() ? widenToF16(codes) : widenToBF16(codes)) {
+  for (Value word : words) {
     Value pair = asPair(word);
     if (!isE4M3)
       pair = arith::MulFOp::create(b, pair, splat(0x1p126));
@@ -133,7 +137,60 @@ SmallVector<Value> HalfOperands::convert(Value codes, Value factor) {
   return result;
 }
 
-/// The first two results of convert() have the even nibbles of a word: neighbours are brought there.
+/// ptxas moves a constant to a register again for every permutation. It keeps what it does not know:
+/// the upper bits of a thread's index are zeros, but it does not follow them through a shuffle.
+void HalfOperands::keepTables(Value threadIndex) {
+  if (isE4M3)
+    return;
+  OpBuilder::InsertionGuard restore(b);
+  b.setInsertionPointAfterValue(threadIndex);
+  Value other = NVVM::ShflOp::create(b, b.getI32Type(), s.integer(-1), threadIndex, s.integer(1),
+                                     s.integer(31), NVVM::ShflKind::bfly, UnitAttr());
+  Value zero = arith::ShRUIOp::create(b, other, s.integer(12));
+  auto keep = [&](uint32_t value) -> Value {
+    return arith::XOrIOp::create(b, zero, s.integer(value));
+  };
+  positives = keep(0xCCC8C4C0);
+  negatives = keep(0xB4B8BCC0);
+  upperByte = keep(0x41);
+}
+
+/// The lower bytes of the bf16 of 24 + value, whose upper bytes are all 0x41. A lookup takes the lower
+/// three bits of four codes and gives 0xFF where the fourth is set, because all bytes of a table have
+/// their highest bit.
+Value HalfOperands::lookUp(Value codes) {
+  auto in = [&](Value low, uint32_t high, Value selector) -> Value {
+    return NVVM::PermuteOp::create(b, b.getI32Type(), low, s.integer(high), selector,
+                                   NVVM::PermuteMode::DEFAULT);
+  };
+  Value otherSigns = arith::XOrIOp::create(b, codes, s.integer(0x88888888));
+  return arith::AndIOp::create(b, in(positives, 0xF0E0D8D0, codes),
+                               in(negatives, 0x90A0A8B0, otherSigns));
+}
+
+/// value * 2^-4 * scale = (24 + value) * (2^-4 * scale) - 24 * 2^-4 * scale, all of which are numbers
+/// of bf16 for every scale.
+SmallVector<Value> HalfOperands::convertE8M0(Value codes, Value factor) {
+  const double power = std::ldexp(1.0, numerics::convertedExponent(numerics::BlockFormat::MXFP4));
+  Value scaled = arith::MulFOp::create(b, factor, splat(power));
+  Value offset = arith::MulFOp::create(b, factor, splat(-24 * power));
+  Value halves[2] = {lookUp(codes), lookUp(shifted(codes, -16))};
+  SmallVector<Value> result;
+  for (uint32_t odd : {0x0000u, 0x0101u})
+    for (Value bytes : halves) {
+      Value pair = asPair(s.permute(bytes, upperByte, 0x4240 + odd));
+      result.push_back(LLVM::FMAOp::create(b, pair, scaled, offset));
+    }
+  return result;
+}
+
+SmallVector<Value> HalfOperands::convert(Value codes, Value factor) {
+  if (isE4M3)
+    return scale(element.isF16() ? widenToF16(codes) : widenToBF16(codes), factor);
+  return convertE8M0(codes, factor);
+}
+
+/// The first two results of either have the even nibbles of a word: neighbours are brought there.
 SmallVector<Value> HalfOperands::convertInOrder(Value codes, Value low, Value high) {
   Value odd = arith::ShRUIOp::create(b, codes, s.integer(4));
   // Bytes of `codes`, 0 and up, and of `odd`, 4 and up, of two pairs.
@@ -141,7 +198,8 @@ SmallVector<Value> HalfOperands::convertInOrder(Value codes, Value low, Value hi
   SmallVector<Value> result;
   for (auto [factor, first] : {std::pair(low, 0x0000u), std::pair(high, 0x2222u)}) {
     Value word = s.permute(codes, odd, selector + first);
-    llvm::append_range(result, ArrayRef(convert(word, factor)).take_front(2));
+    SmallVector<Value> pairs = element.isF16() ? widenToF16(word) : widenToBF16(word);
+    llvm::append_range(result, scale(ArrayRef(pairs).take_front(2), factor));
   }
   return result;
 }

@@ -8,7 +8,9 @@
 //   bf16   s......ee m...     -> value * 2^-126; 2^126 and then the scale restore it
 //
 // With scales of f8E4M3FN an element can be bf16 too, and the scale times 2^119 gives the same
-// value * scale * 2^-7.
+// value * scale * 2^-7. With scales of f8E8M0FNU these are two multiplications, because bf16 has no
+// power of two for both. Where both operands are converted, a table gives 24 + value, and one fused
+// multiply-add makes value * scale * 2^-4 of it.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -24,6 +26,8 @@ public:
   HalfOperands(mlir::ImplicitLocOpBuilder &b, const hw::TargetModel &target, mlir::Type scaleType,
                mlir::Type element = {});
 
+  /// Makes what convert() looks up, behind the index of the thread in its block (i32).
+  void keepTables(mlir::Value threadIndex);
   /// Elements that share a scale, and the type of an element: f16 or bf16.
   int64_t blockSize() const { return isE4M3 ? 16 : 32; }
   mlir::Type elementType() const { return element; }
@@ -31,8 +35,9 @@ public:
   /// The factors of the first `count` of the four scales in a word (i32), each in both lanes of
   /// vector<2xelement>.
   llvm::SmallVector<mlir::Value> factors(mlir::Value scales, int64_t count = 4);
-  /// The eight codes of a word times `factor`: two vector<2xelement> of even codes and two of odd
-  /// ones. Their order is the same for all words, so that it does not matter to a sum.
+  /// The eight codes of a word times `factor` and 2^numerics::convertedExponent: two
+  /// vector<2xelement> of even codes and two of odd ones. Their order is the same for all words, so
+  /// that it does not matter to a sum.
   llvm::SmallVector<mlir::Value> convert(mlir::Value codes, mlir::Value factor);
   /// The same as four vector<2xelement> of neighbours, in ascending order: the first two pairs times
   /// `low`, the others times `high`.
@@ -43,6 +48,9 @@ private:
   llvm::SmallVector<mlir::Value> factorsE4M3(mlir::Value scales, int64_t count);
   llvm::SmallVector<mlir::Value> factorsE8M0(mlir::Value scales, int64_t count);
   mlir::Value inBothLanes(mlir::Value half);
+  mlir::Value lookUp(mlir::Value codes);
+  llvm::SmallVector<mlir::Value> convertE8M0(mlir::Value codes, mlir::Value factor);
+  llvm::SmallVector<mlir::Value> scale(mlir::ValueRange words, mlir::Value factor);
   llvm::SmallVector<mlir::Value> widenToF16(mlir::Value codes);
   llvm::SmallVector<mlir::Value> widenToBF16(mlir::Value codes);
   mlir::Value shifted(mlir::Value word, int64_t left);
@@ -55,6 +63,7 @@ private:
   Scalars s;
   bool isE4M3;
   mlir::Type element;
+  mlir::Value positives, negatives, upperByte; ///< the lower halves of tables, and 0x41
 };
 
 } // namespace fp4

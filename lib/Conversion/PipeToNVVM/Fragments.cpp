@@ -94,6 +94,7 @@ private:
   void convertItem(ImplicitLocOpBuilder &b, pipe::ConvertTileOp op, OpAdaptor adaptor,
                    Int32 index) const {
     HalfOperands halves(b, *state.target, op.getScales().getType().getElementType());
+    halves.keepTables(state.threadIndex);
     int64_t rows = op.getSource().getType().getRows();
     Int32 row = index % rows, half = (index / rows) ^ (row / 8 % 2);
     TileLine source(adaptor.getSource(), pipe::Layout::Swizzle64B, row);
@@ -163,6 +164,7 @@ struct LowerMmaConverted : PipePattern<pipe::MmaConvertedOp> {
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
     HalfOperands halves(b, *state.target, op.getAScales().getType().getElementType(),
                         op.getB().getType().getElementType());
+    halves.keepTables(state.threadIndex);
     PartOfA part =
         op.getInOrder() ? loadInOrder(b, op, adaptor, halves) : loadA(b, op, adaptor, halves);
     WarpgroupProduct product = productOf(b, op, adaptor);

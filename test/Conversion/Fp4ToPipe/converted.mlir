@@ -33,15 +33,16 @@ func.func @linear(%q: tensor<?x1024xf4E2M1FN>, %s: tensor<?x64xf8E4M3FN, #fp4.sc
 
 // -----
 
-// Up to 64 columns have a tile of 64. MXFP4 becomes bf16 as it is. A k tile has one block of 4 scale
-// columns, so that no k tile has a part of its blocks.
+// Up to 64 columns have a tile of 64. The conversion of MXFP4 to bf16 multiplies each operand by 2^-4. A k
+// tile has one block of 4 scale columns, so that no k tile has a part of its blocks.
 // CHECK-LABEL: func.func @narrow
 // CHECK: gpu.func @kernel
-// CHECK-NOT: arith.constant dense<{{.*}}vector<16xf32>
+// CHECK: %[[POWER:.*]] = arith.constant dense<2.560000e+02> : vector<16xf32>
 // CHECK: pipe.convert_tile {{.*}} -> !pipe.shared<64x128xbf16, swizzle_128B>
 // CHECK: pipe.mma_converted {{.*}} accumulate %{{[0-9]+}} : !pipe.fragment<64x64xf32, wgmma>
 // CHECK: %[[R:.*]] = pipe.read_fragment
-// CHECK: pipe.store_fragment %[[R]], {{.*}} : vector<16xf32>, !pipe.global<100x40xf32>
+// CHECK: %[[RESTORED:.*]] = arith.mulf %[[R]], %[[POWER]]
+// CHECK: pipe.store_fragment %[[RESTORED]], {{.*}} : vector<16xf32>, !pipe.global<100x40xf32>
 func.func @narrow(%q: tensor<100x288xf4E2M1FN>, %s: tensor<100x9xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>,
     %w: tensor<40x288xf4E2M1FN>, %sw: tensor<40x9xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<100x40xf32> {
   %y = fp4.blockscaled_matmul %q scaled %s, %w scaled %sw {format = #fp4.format<mxfp4>}
