@@ -157,8 +157,8 @@ Status CudaDevice::zeroAside(DevicePtr address, uint64_t bytes) {
   return status;
 }
 
-/// Handles are given to other streams later, and one of them is another stream on every thread;
-/// numbers are not.
+/// Handles are given to other streams later, and one of them is another stream on every thread; numbers
+/// are not. The driver tells none while the stream is captured, but then it lives.
 Expected<WorkOrder> CudaDevice::orderOf(StreamHandle handle) {
   Stream stream = streamOf(handle);
   if (!stream) // is never captured
@@ -167,10 +167,12 @@ Expected<WorkOrder> CudaDevice::orderOf(StreamHandle handle) {
   FP4_TRY(entered.status);
   unsigned long long number = 0, capture = 0;
   CaptureStatus capturing = {};
-  FP4_TRY(check(driver_.StreamGetId(stream, &number), "cuStreamGetId", "identifying a stream"));
   FP4_TRY(check(driver_.StreamGetCaptureInfo(stream, &capturing, &capture, nullptr, nullptr, nullptr),
                 "cuStreamGetCaptureInfo", "asking whether a stream is captured"));
-  return WorkOrder{number, capturing == CaptureActive ? capture : 0};
+  if (capturing == CaptureActive)
+    return WorkOrder{reinterpret_cast<uint64_t>(stream), capture};
+  FP4_TRY(check(driver_.StreamGetId(stream, &number), "cuStreamGetId", "identifying a stream"));
+  return WorkOrder{number, 0};
 }
 
 Status CudaDevice::copyToDevice(DevicePtr dst, std::span<const std::byte> src) {

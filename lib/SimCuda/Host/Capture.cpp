@@ -88,6 +88,15 @@ Code fp4::simcuda::synchronize(const char *function, StreamHandle handle) {
   return Context::get().sticky();
 }
 
+Code fp4::simcuda::identify(const char *function, StreamHandle handle, unsigned long long *id) {
+  if (capturing(handle))
+    return Context::get().fail(function, StreamCaptureUnsupported,
+                               "the stream is being captured, and has no number meanwhile",
+                               "ask before, or take its handle");
+  *id = streamId(handle);
+  return Success;
+}
+
 //===----------------------------------------------------------------------===//
 // Begin and end
 //===----------------------------------------------------------------------===//

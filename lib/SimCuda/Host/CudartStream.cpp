@@ -39,8 +39,7 @@ FP4_ENTRY int cudaStreamGetPriority(StreamHandle stream, int *priority) {
 }
 FP4_PER_THREAD(cudaStreamGetPriority, _ptsz)
 FP4_ENTRY int cudaStreamGetId(StreamHandle stream, unsigned long long *id) {
-  *id = streamId(stream);
-  return Success;
+  return identify("cudaStreamGetId", stream, id);
 }
 FP4_PER_THREAD(cudaStreamGetId, _ptsz)
 FP4_ENTRY int cudaStreamGetDevice(StreamHandle, int *device) {

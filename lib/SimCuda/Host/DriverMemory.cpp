@@ -185,8 +185,7 @@ FP4_ENTRY int cuStreamCreateWithPriority(StreamHandle *stream, unsigned flags, i
   return createStream(stream, flags, priority);
 }
 FP4_ENTRY int cuStreamGetId(StreamHandle stream, unsigned long long *id) {
-  *id = streamId(stream);
-  return Success;
+  return identify("cuStreamGetId", stream, id);
 }
 FP4_PER_THREAD(cuStreamGetId, _ptsz)
 FP4_ENTRY int cuStreamGetFlags(StreamHandle stream, unsigned *flags) {

@@ -58,6 +58,8 @@ FP4_HOST_API Code perform(const char *function, const Work &work);
 FP4_HOST_API Code enqueue(const char *function, StreamHandle stream, Work work);
 /// A wait for a stream (null: for the device) is an error while the stream is captured.
 FP4_HOST_API Code synchronize(const char *function, StreamHandle stream);
+/// cudaStreamGetId and cuStreamGetId, which the driver refuses while the stream is captured.
+FP4_HOST_API Code identify(const char *function, StreamHandle stream, unsigned long long *id);
 
 FP4_HOST_API Code beginCapture(const char *function, StreamHandle stream, GraphHandle *into,
                                std::span<GraphNode *const> after);
