@@ -6,11 +6,13 @@ import pathlib
 import subprocess
 import sys
 import tempfile
+import types
 import unittest
 from typing import Any
 
 import fp4
 from fp4.sim import __main__ as sim
+from fp4.sim.triton import limit_points
 from programs import torch
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -167,12 +169,24 @@ class Cublas(unittest.TestCase):
         self.assertTrue(d[2].isnan().all())
 
 
+class Benchmarks(unittest.TestCase):
+    def test_sizes_that_run(self) -> None:
+        for points, expected in ((0, []), (2, [1, 2]), (9, [1, 2, 3])):
+            class Mark:
+                def _run(self, bench: Any) -> Any:
+                    return bench.x_vals
+
+            limit_points(types.SimpleNamespace(Mark=Mark), points)
+            self.assertEqual(Mark()._run(types.SimpleNamespace(x_vals=[1, 2, 3])), expected)
+
+
 class Arguments(unittest.TestCase):
     def test_errors(self) -> None:
         for arguments, environment, words in (
                 (["missing.py"], {}, "there is no script 'missing.py'"),
                 ([], {}, "the following arguments are required: script"),
-                (["--points=0", "test_sim.py"], {}, "must be at least 1"),
+                (["--points=-1", "test_sim.py"], {}, "--points must be at least 0"),
+                (["--configs=0", "test_sim.py"], {}, "--configs at least 1"),
                 (["--unwritten=report", "test_sim.py"], {}, "(choose from"),
                 (["test_sim.py"], {"FP4_SIM": "/nowhere"}, "cannot be executed")):
             with self.subTest(words):

@@ -34,7 +34,8 @@ def _parser() -> argparse.ArgumentParser:
     for name in ("explain", "stats", "trace", "json"):
         parser.add_argument(f"--{name}", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--points", type=int, default=1, metavar="N",
-                        help="sizes of each triton.testing.perf_report that run (default 1)")
+                        help="sizes of each triton.testing.perf_report that run (default 1); with 0 a "
+                             "script runs without its benchmarks")
     parser.add_argument("--configs", type=int, default=1, metavar="N",
                         help="configurations that triton.autotune tries (default 1)")
     parser.add_argument("-m", dest="module", nargs=argparse.REMAINDER, metavar="MODULE",
@@ -83,8 +84,9 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"fp4.sim: error: there is no script '{options.script}'\nnote: a module is run with "
               "-m; options stand before the script", file=sys.stderr)
         return 2
-    if options.points < 1 or options.configs < 1:
-        print("fp4.sim: error: --points and --configs must be at least 1", file=sys.stderr)
+    if options.points < 0 or options.configs < 1:
+        print("fp4.sim: error: --points must be at least 0, and --configs at least 1",
+              file=sys.stderr)
         return 2
     try:
         command = _command(options)

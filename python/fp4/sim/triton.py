@@ -31,7 +31,7 @@ def install(points: int, configs: int) -> None:
     if importlib.util.find_spec("triton.profiler") is not None:
         _replace_proton()
     _run_once(testing)
-    _limit_points(testing, points)
+    limit_points(testing, points)
     _limit_configs(autotuner.Autotuner, configs)
 
 
@@ -83,7 +83,7 @@ def _run_once(testing: Any) -> None:
             setattr(testing, name, do_bench)
 
 
-def _limit_points(testing: Any, points: int) -> None:
+def limit_points(testing: Any, points: int) -> None:
     original = testing.Mark._run
 
     def run(self: Any, bench: Any, *args: Any, **options: Any) -> Any:
