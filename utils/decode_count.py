@@ -8,7 +8,7 @@
 The decoding is what the warps execute beside HGMMA instructions, without a branch, up to the last of them:
 loads of codes and scales from shared memory, their conversion and whatever else is there, but for
 WARPGROUP and uniform instructions, with which HGMMA are ordered and get their descriptors. An HGMMA
-has 8 weights of each thread.
+has 8 weights of each thread. Beside activations of e4m3 the instruction is QGMMA and has 16.
 
 Needs nvdisasm: on PATH, in $NVDISASM, or build/toolchain (utils/setup.sh fetches it).
 """
@@ -25,20 +25,21 @@ INSTRUCTION = re.compile(r"^\s*/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\w+ )?\s*([A-Z][\w.
 
 def decoding(listing):
     """The mnemonics from the last label, or branch, before the first HGMMA up to the last HGMMA before the
-    next, and the number of HGMMA."""
-    before, since, products = [], [], 0  # names of HGMMA's helpers begin with U or W
+    next, and the weights that a thread has of these HGMMA."""
+    before, since, products, weights = [], [], 0, 0  # names of HGMMA's helpers begin with U or W
     for line in listing.splitlines():
         match = INSTRUCTION.match(line)
         if line.startswith(".L") or (match and match.group(1).split(".")[0] in ("BRA", "BSYNC")):
             if products:
                 break
             since = []
-        elif match and match.group(1).startswith("HGMMA"):
+        elif match and match.group(1).startswith(("HGMMA", "QGMMA")):
             products += 1
+            weights += 8 if match.group(1).startswith("HGMMA") else 16
             before, since = before + since, []
         elif match and match.group(1)[0] not in "UW":
             since.append(match.group(1).split(".")[0])
-    return before, products
+    return before, weights
 
 
 def main():
@@ -49,10 +50,10 @@ def main():
     options = parser.parse_args()
     listing = subprocess.run([sass_count.find_nvdisasm(), "-c", options.cubin], check=True,
                              capture_output=True, text=True).stdout
-    before, products = decoding(listing)
-    if not products:
-        sys.exit(f"error: '{options.cubin}' must have HGMMA instructions, but has none")
-    per_weight = len(before) / (8 * products)
+    before, weights = decoding(listing)
+    if not weights:
+        sys.exit(f"error: '{options.cubin}' must have HGMMA or QGMMA instructions, but has none")
+    per_weight = len(before) / weights
     counts = ", ".join(f"{name} {count}" for name, count in collections.Counter(before).most_common())
     print(f"{per_weight:.2f} instructions per weight: {counts}")
     if options.most is not None and per_weight > options.most:

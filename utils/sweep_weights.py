@@ -20,8 +20,8 @@ import sweeping
 
 M = [1, 8, 21, 65, 130, 300]
 N = [128, 256, 200]  # 200 is not prepacked
-K = [64, 320, 768, 176]  # 320 and 768 end and do not end within a k tile; 176 is not prepacked
-ELEMENTS = ["bf16", "f16"]
+K = [64, 320, 768, 384, 176]  # 320 and 384 end within a k tile, 768 does not; 176 is not prepacked
+ELEMENTS = ["bf16", "f16", "f8E4M3FN"]
 FORMATS = ["nvfp4", "mxfp4"]
 RESULTS = ["bf16", "f16", "f32"]
 WEIGHTS = ["plain", "prepacked"]
@@ -34,7 +34,7 @@ TILED = "#fp4.scale_layout<tiled_128x4>"
 PACKED = "#fp4.weight_layout<wgmma>"
 
 
-def rhs(fmt, weights, n, k):
+def rhs(element, fmt, weights, n, k):
     """Lines that define the right side, its operands, and their types."""
     facts = recipes.FORMATS[fmt]
     data, scales = f"tensor<{n}x{k}xf4E2M1FN>", f"tensor<{n}x{k // facts.block}x{facts.scale}>"
@@ -43,8 +43,9 @@ def rhs(fmt, weights, n, k):
         tiled = f"{scales[:-1]}, {TILED}>"
         return (arguments, [f"  %t = fp4.swizzle_scales %s : {scales} -> {tiled}"], "%w scaled %t",
                 [data, tiled])
-    tile = 64 * 128 // 2 + 64 * 128 // facts.block
-    packed = f"tensor<{n // 128}x{k // 64}x{tile}xi8, {PACKED}>"
+    columns = 128 if element == "f8E4M3FN" else 64
+    tile = columns * 128 // 2 + columns * 128 // facts.block
+    packed = f"tensor<{n // 128}x{k // columns}x{tile}xi8, {PACKED}>"
     line = (f"  %p = fp4.prepack %w scaled %s {{format = #fp4.format<{fmt}>}} "
             f": ({data}, {scales}) -> {packed}")
     return arguments, [line], "%p", [packed]
@@ -52,7 +53,7 @@ def rhs(fmt, weights, n, k):
 
 def program(element, fmt, result, weights, alpha, split, tile, n, k):
     lhs, y = f"tensor<?x{k}x{element}>", f"tensor<?x{n}x{result}>"
-    arguments, body, operands, kinds = rhs(fmt, weights, n, k)
+    arguments, body, operands, kinds = rhs(element, fmt, weights, n, k)
     kinds = [lhs, *kinds]
     factor = {"one": "tensor<f32>", "rows": "tensor<?x1xf32>", "columns": f"tensor<1x{n}xf32>"}.get(alpha)
     if factor:
@@ -71,9 +72,11 @@ VALUES = [ELEMENTS, FORMATS, RESULTS, WEIGHTS, ALPHAS, SPLITS, TILES, N, K, M]
 
 
 def exists(case):
-    element, fmt, _, weights, _, split, _, n, k, _ = case
-    exact = element == "bf16" or fmt == "nvfp4"
+    element, fmt, _, weights, _, split, tile, n, k, _ = case
+    exact = element == "bf16" or (fmt == "nvfp4") == (element == "f16")
     whole = weights == "plain" or n % 128 == 0 and k % 64 == 0
+    if element == "f8E4M3FN" and (weights == "plain" or k % 128 or tile == 256):
+        return False
     return exact and whole and k % recipes.FORMATS[fmt].block == 0 and split <= -(-k // 256)
 
 

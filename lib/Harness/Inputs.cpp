@@ -6,6 +6,7 @@
 #include "fp4/Harness/Inputs.h"
 #include "fp4/ISA/ScaleLayout.h"
 #include "fp4/ISA/WeightLayout.h"
+#include "fp4/Numerics/ByteWeights.h"
 #include "fp4/Numerics/E4M3.h"
 #include "fp4/Numerics/Float16.h"
 #include "fp4/Numerics/PackedWeights.h"
@@ -166,21 +167,23 @@ void clearPadding(Tensor &tensor) {
 Expected<Tensor> makeWeights(Tensor &tensor, std::string_view distribution, Random &random) {
   const std::vector<int64_t> &shape = tensor.type.shape;
   const bool isNV = shape.size() == 3 && shape.back() == hw::weightTileBytes(16);
-  if (shape.size() != 3 || (!isNV && shape.back() != hw::weightTileBytes(32)))
+  const bool isForBytes = shape.size() == 3 && shape.back() == hw::byteTileBytes;
+  if (shape.size() != 3 || (!isNV && !isForBytes && shape.back() != hw::weightTileBytes(32)))
     return makeError(ErrorKind::Usage,
                      fmt::format("no input is made for {}", tensor.type.str()),
                      "tensors of i8 are prepacked weights, N/128 x K/64 tiles");
-  const int64_t rows = shape[0] * hw::weightTileRows, columns = shape[1] * hw::weightTileColumns;
+  const int64_t rows = shape[0] * hw::weightTileRows, columns = shape[1] * hw::weightColumnsOf(shape[2]);
   Tensor codes(Type{{rows, columns}, ElementType::F4E2M1FN});
   Tensor scales(isNV ? Type{{rows, columns / 16}, ElementType::F8E4M3FN}
                      : Type{{rows, columns / 32}, ElementType::F8E8M0FNU});
   fillCodes(codes, distribution, random);
   fillScales(scales, distribution, random);
+  const auto format = isNV ? numerics::BlockFormat::NVFP4 : numerics::BlockFormat::MXFP4;
+  const std::span<const uint8_t> codeBytes = codes.as<uint8_t>(), scaleBytes = scales.as<uint8_t>();
   FP4_ASSIGN(auto packed,
-             numerics::packWeights(isNV ? numerics::BlockFormat::NVFP4
-                                        : numerics::BlockFormat::MXFP4,
-                                   codes.as<uint8_t>(), scales.as<uint8_t>(), uint64_t(rows),
-                                   uint64_t(columns)));
+             isForBytes ? numerics::packByteWeights(codeBytes, scaleBytes, uint64_t(rows), uint64_t(columns))
+                        : numerics::packWeights(format, codeBytes, scaleBytes, uint64_t(rows),
+                                                uint64_t(columns)));
   std::ranges::copy(packed, tensor.as<uint8_t>().begin());
   return std::move(tensor);
 }

@@ -36,7 +36,8 @@ Status validate(const GemmProblem &p) {
                 std::string(stringify(p.format)) + " and " + std::string(stringify(*p.rhsFormat)));
   if (isMXF8F6F4(p) && p.core != TensorCore::BlockScaled)
     return fail("elements of 8 bits must have a tensor core with block scales");
-  if (!p.a.data || !p.b.data || (!p.a.scales && !p.floatA) || !p.b.scales)
+  const bool needsScales = !p.floatA && !(endsInBlock && p.rowsPerScaleB == 1);
+  if (!p.a.data || !p.b.data || (!p.a.scales && needsScales) || !p.b.scales)
     return fail("matrix product expects data and scales of both operands");
   const unsigned bitsA = p.floatA ? 16 : isPacked(p.format) ? 4 : 8;
   FP4_TRY(checkPitch("a", p.a, p.depth, bitsA));

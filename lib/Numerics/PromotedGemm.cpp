@@ -1,5 +1,5 @@
-// Products of FP8 with f32 scales: the model of a tensor core whose sums of 128 elements are promoted
-// to fp32, and the fp64 reference with its bound.
+// Products of FP8 with f32 scales, or with powers of two for rows of weights: the model of a tensor core
+// whose sums of 128 elements are promoted to fp32, and the fp64 reference with its bound.
 #include "ColumnPieces.h"
 #include "fp4/Numerics/DenseRow.h"
 #include "fp4/Numerics/E4M3.h"
@@ -13,8 +13,6 @@ namespace fp4::numerics {
 namespace {
 
 constexpr unsigned instructionK = 32, blockK = 128, instructionsPerBlock = blockK / instructionK;
-/// Rows of B that share a scale.
-constexpr uint64_t blockRows = 128;
 
 /// An operand with rows of whole blocks, zero behind K.
 struct Fp8Operand {
@@ -24,12 +22,12 @@ struct Fp8Operand {
 
   Fp8Operand(const GemmProblem &p, const GemmOperand &o, uint64_t rowsPerScale)
       : rows(o.rows), blocks((p.depth + blockK - 1) / blockK), rowsPerScale(rowsPerScale),
-        codes(rows * blocks * blockK), scales((rows + rowsPerScale - 1) / rowsPerScale * blocks) {
+        codes(rows * blocks * blockK), scales((rows + rowsPerScale - 1) / rowsPerScale * blocks, 1.f) {
     const uint64_t pitch = o.dataPitch ? o.dataPitch : p.depth;
     const uint64_t scalePitch = o.scalePitch ? o.scalePitch : blocks * sizeof(float);
     for (uint64_t r = 0; r < rows; ++r)
       std::memcpy(&codes[r * blocks * blockK], o.data + r * pitch, p.depth);
-    for (uint64_t r = 0; r < scales.size() / blocks; ++r)
+    for (uint64_t r = 0; o.scales && r < scales.size() / blocks; ++r)
       std::memcpy(&scales[r * blocks], o.scales + r * scalePitch, blocks * sizeof(float));
   }
 
@@ -189,7 +187,7 @@ void addBlocks(const Fp8Operand &a, const Fp8Operand &b, uint64_t row, uint64_t 
 } // namespace
 
 std::vector<float> promotedModel(const GemmProblem &p) {
-  const Fp8Operand a(p, p.a, 1), b(p, p.b, blockRows);
+  const Fp8Operand a(p, p.a, 1), b(p, p.b, p.rowsPerScaleB);
   const EpilogueProgram epilogue(hasAlpha(p), p.epilogue, p.output);
   std::vector<float> result(a.rows * b.rows);
   forPieces(p, [&](uint64_t first, uint64_t count) {
@@ -205,7 +203,7 @@ std::vector<float> promotedModel(const GemmProblem &p) {
 }
 
 GemmReference promotedReference(const GemmProblem &p) {
-  const Fp8Operand a(p, p.a, 1), b(p, p.b, blockRows);
+  const Fp8Operand a(p, p.a, 1), b(p, p.b, p.rowsPerScaleB);
   const EpilogueProgram epilogue(hasAlpha(p), p.epilogue, p.output);
   GemmReference result = emptyReference(p);
   forPieces(p, [&](uint64_t first, uint64_t count) {

@@ -6,6 +6,7 @@
 //   poison, constants  canonicalization forgets where they were written
 //   empty tensors      canonicalization forgets them too, and devices have no empty buffers
 //   names              what a manifest cannot quote
+//   weights            constants that prepacking for e4m3 would make NaN
 //   scale layouts      upstream operations take encodings for comments: tensor.cast changes them
 //
 //===----------------------------------------------------------------------===//
@@ -13,6 +14,8 @@
 #include "fp4/Conversion/BufferTypes.h"
 #include "fp4/Conversion/ConstantBytes.h"
 #include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
+#include "fp4/ISA/WeightLayout.h"
+#include "fp4/Numerics/ByteWeights.h"
 #include "fp4/Pipelines/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -105,6 +108,37 @@ LogicalResult checkElements(Operation *op) {
   return success();
 }
 
+/// The bytes of a constant; none of other values.
+std::vector<uint8_t> bytesOf(Value value) {
+  auto constant = value.getDefiningOp<arith::ConstantOp>();
+  auto elements = constant ? dyn_cast<ElementsAttr>(constant.getValue()) : ElementsAttr();
+  if (!elements || !fp4::hasConstantBytes(elements))
+    return {};
+  return fp4::constantBytes(elements,
+                            fp4::deviceBufferType(cast<RankedTensorType>(value.getType())));
+}
+
+/// Constant weights for activations of e4m3 are in its range; of others the kernel makes NaN.
+LogicalResult checkRange(fp4::PrepackOp op) {
+  auto data = cast<RankedTensorType>(op.getData().getType());
+  if (cast<RankedTensorType>(op.getResult().getType()).getDimSize(2) != fp4::hw::byteTileBytes)
+    return success();
+  std::vector<uint8_t> codes = bytesOf(op.getData()), scales = bytesOf(op.getScales());
+  if (codes.empty() || scales.empty())
+    return success();
+  auto far = fp4::numerics::findFarScales(codes, scales, uint64_t(data.getDimSize(0)),
+                                          uint64_t(data.getDimSize(1)));
+  if (!far)
+    return success();
+  InFlightDiagnostic diagnostic =
+      op.emitOpError("operand 'scales' must be at most 2^11 apart in 128 columns of a row, but got 2^")
+      << int(far->smallest) - 127 << " and 2^" << int(far->largest) - 127 << " in row " << far->row
+      << " from column " << far->column << " on";
+  diagnostic.attachNote() << "e4m3 has no such weights; prepack them in tiles of 4352 bytes for "
+                             "activations of bf16, or make the elements of the smaller blocks zero";
+  return diagnostic;
+}
+
 LogicalResult check(Operation *op) {
   if (auto function = dyn_cast<func::FuncOp>(op))
     return checkFunction(function);
@@ -123,6 +157,8 @@ LogicalResult check(Operation *op) {
       constant && isa<RankedTensorType>(constant.getType()) && !op->use_empty() &&
       failed(fp4::verifyConstant(cast<ElementsAttr>(constant.getValue()),
                                  [&] { return op->emitOpError(); })))
+    return failure();
+  if (auto prepack = dyn_cast<fp4::PrepackOp>(op); prepack && failed(checkRange(prepack)))
     return failure();
   if (isa_and_present<fp4::Fp4Dialect>(op->getDialect()))
     return checkElements(op);

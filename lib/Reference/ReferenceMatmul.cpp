@@ -5,11 +5,13 @@
 #include "fp4/ISA/BufferShape.h"
 #include "fp4/ISA/WeightLayout.h"
 #include "fp4/Numerics/BlockScaledGemm.h"
+#include "fp4/Numerics/ByteWeights.h"
 #include "fp4/Numerics/PackedWeights.h"
 #include "fp4/Numerics/Quantize.h"
 #include "fp4/Support/Progress.h"
 
 #include <algorithm>
+#include <cstring>
 #include <fmt/format.h>
 #include <utility>
 
@@ -46,6 +48,12 @@ Status runPrepack(Step &step) {
   FP4_TRY(step.expect(2, 1));
   FP4_ASSIGN(auto format, formatOf(step));
   FP4_ASSIGN(auto shape, step.matrix(0));
+  if (step.types[0].shape.back() == hw::byteTileBytes) {
+    FP4_ASSIGN(auto bytes, numerics::packByteWeights(bytesOf(*step.operands[0]),
+                                                     bytesOf(*step.operands[1]), shape.first,
+                                                     shape.second));
+    return step.define(0, bytes);
+  }
   FP4_ASSIGN(auto tiles, numerics::packWeights(format, bytesOf(*step.operands[0]),
                                                bytesOf(*step.operands[1]), shape.first,
                                                shape.second));
@@ -56,9 +64,11 @@ Status runUnprepack(Step &step) {
   FP4_TRY(step.expect(1, 2));
   FP4_ASSIGN(auto format, formatOf(step));
   const std::vector<int64_t> &shape = step.types[0].shape;
-  FP4_ASSIGN(auto weights,
-             numerics::unpackWeights(format, bytesOf(*step.operands[0]), uint64_t(shape.at(0)),
-                                     uint64_t(shape.at(1))));
+  const std::span<const uint8_t> tiles = bytesOf(*step.operands[0]);
+  const bool isForBytes = step.operands[0]->type.shape.back() == hw::byteTileBytes;
+  const uint64_t rows = uint64_t(shape.at(0)), columns = uint64_t(shape.at(1));
+  FP4_ASSIGN(auto weights, isForBytes ? numerics::unpackByteWeights(tiles, rows, columns)
+                                      : numerics::unpackWeights(format, tiles, rows, columns));
   FP4_TRY(step.define(0, weights.codes));
   return step.define(1, weights.scales);
 }
@@ -172,7 +182,8 @@ std::pair<uint64_t, uint64_t> sizesOf(const Tensor &tensor) {
   const std::vector<int64_t> &shape = tensor.type.shape;
   if (shape.size() == 2)
     return {uint64_t(shape[0]), uint64_t(shape[1])};
-  return {uint64_t(shape[0] * hw::weightTileRows), uint64_t(shape[1] * hw::weightTileColumns)};
+  return {uint64_t(shape[0] * hw::weightTileRows),
+          uint64_t(shape[1] * hw::weightColumnsOf(shape[2]))};
 }
 
 Expected<ProductStep> readProduct(Step &step) {
@@ -200,7 +211,10 @@ Expected<ProductStep> readProduct(Step &step) {
   FP4_ASSIGN(common.splits, step.integer("split_k", 1));
   const bool usesFma = step.attributeOr("arithmetic", "tensor_core") == "fma";
   common.core = usesFma ? numerics::TensorCore::None : numerics::tensorCoreOf(step.target);
-  if (!operands.lhsScales) {
+  if (!operands.lhsScales && operands.lhs->type.element == ElementType::F8E4M3FN) {
+    common.format = numerics::BlockFormat::FP8Block128;
+    common.rowsPerScaleB = 1;
+  } else if (!operands.lhsScales) {
     common.floatA = floatType(operands.lhs->type.element);
     common.core = numerics::TensorCore::Converted; // the tensor core of 16-bit floats
   }
@@ -231,6 +245,21 @@ Expected<OwnedProblem> floatProblem(const ProductStep &product) {
   return owned;
 }
 
+/// A product of e4m3 and of weights that are prepacked for it.
+Expected<OwnedProblem> byteProblem(const ProductStep &product) {
+  OwnedProblem owned{product.common, {}, {}, {}};
+  FP4_ASSIGN(auto weights, numerics::decodeByteWeights(bytesOf(*product.operands.rhs),
+                                                       product.rhs.first, product.rhs.second));
+  owned.codesB = std::move(weights.elements);
+  owned.scalesB.resize(weights.powers.size() * sizeof(float));
+  std::memcpy(owned.scalesB.data(), weights.powers.data(), owned.scalesB.size());
+  owned.gemm.a = {bytesOf(*product.operands.lhs).data(), nullptr, product.lhs.first, 0, 0};
+  owned.gemm.b = {owned.codesB.data(), owned.scalesB.data(), product.rhs.first, 0, 0};
+  if (product.alpha)
+    setAlpha(owned.gemm, *product.alpha, product.alphas, 0);
+  return owned;
+}
+
 /// Bytes of a row of elements.
 uint64_t pitchOf(numerics::BlockFormat format, uint64_t depth) {
   return numerics::isPacked(format) ? static_cast<uint64_t>(hw::denseRowBytes(int64_t(depth)))
@@ -246,7 +275,7 @@ Expected<OwnedProblem> problemOf(const ProductStep &product, size_t group, uint6
   const RowRange range = product.groups[group];
   OwnedProblem owned{product.common, {}, {}, {}};
   if (!operands.lhsScales)
-    return floatProblem(product);
+    return product.common.floatA ? floatProblem(product) : byteProblem(product);
   if (numerics::hasF32Scales(product.common.format)) {
     const uint64_t block = numerics::blockSizeOf(product.common.format);
     const uint64_t lines = (product.columns() + block - 1) / block;

@@ -137,6 +137,9 @@ struct GemmProblem {
   /// A has elements of this type, bf16 or f16, of which rows are a.dataPitch bytes apart (0: dense),
   /// and no scales. TensorCore::Converted only.
   std::optional<FloatType> floatA = std::nullopt;
+  /// Of fp8_block128: rows of B that share a scale. 1 for weights that were prepacked for e4m3
+  /// (ByteWeights.h), whose scales are powers of two; then A may have no scales, which are 1.
+  uint64_t rowsPerScaleB = 128;
 };
 
 constexpr BlockFormat formatOfB(const GemmProblem &p) { return p.rhsFormat.value_or(p.format); }

@@ -35,10 +35,6 @@ bool isForBytes(TypedValue<RankedTensorType> tiles) {
   return tiles.getType().getDimSize(2) == fp4::hw::byteTileBytes;
 }
 
-LogicalResult refuseBytes(Operation *op) {
-  return op->emitOpError("has no kernel yet for tiles of 8704 bytes");
-}
-
 LogicalResult lower(Operation *operation, fp4::LoweringContext &context) {
   return TypeSwitch<Operation *, LogicalResult>(operation)
       .Case([&](fp4::AmaxOp op) { return fp4::lowerAmax(op, context); })
@@ -56,10 +52,12 @@ LogicalResult lower(Operation *operation, fp4::LoweringContext &context) {
       .Case([&](fp4::StackScalesOp op) { return fp4::lowerStackScales(op, context); })
       .Case([&](fp4::InterleaveShardsOp op) { return fp4::lowerInterleaveShards(op, context); })
       .Case([&](fp4::PrepackOp op) {
-        return isForBytes(op.getResult()) ? refuseBytes(op) : fp4::lowerPrepack(op, context);
+        return isForBytes(op.getResult()) ? fp4::lowerPrepackBytes(op, context)
+                                          : fp4::lowerPrepack(op, context);
       })
       .Case([&](fp4::UnprepackOp op) {
-        return isForBytes(op.getInput()) ? refuseBytes(op) : fp4::lowerUnprepack(op, context);
+        return isForBytes(op.getInput()) ? fp4::lowerUnprepackBytes(op, context)
+                                         : fp4::lowerUnprepack(op, context);
       })
       .Case([&](fp4::MatmulAlphaOp op) { return fp4::lowerMatmulAlpha(op, context); })
       .Case([&](fp4::BlockScaledMatmulOp op) { return fp4::lowerDots(op, context); })

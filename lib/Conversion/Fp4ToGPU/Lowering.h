@@ -27,6 +27,9 @@ struct LoweringContext {
 mlir::LogicalResult lowerAmax(AmaxOp op, LoweringContext &context);
 mlir::LogicalResult lowerPrepack(PrepackOp op, LoweringContext &context);
 mlir::LogicalResult lowerUnprepack(UnprepackOp op, LoweringContext &context);
+/// Tiles for activations of e4m3 (Scales/PrepackBytes.cpp).
+mlir::LogicalResult lowerPrepackBytes(PrepackOp op, LoweringContext &context);
+mlir::LogicalResult lowerUnprepackBytes(UnprepackOp op, LoweringContext &context);
 mlir::LogicalResult lowerMatmulAlpha(MatmulAlphaOp op, LoweringContext &context);
 mlir::LogicalResult lowerTileQuantize(QuantizeOp op, LoweringContext &context);
 mlir::LogicalResult lowerRowwiseQuantize(QuantizeOp op, LoweringContext &context);

@@ -47,7 +47,8 @@ static TensorMapType mapOf(const MatmulShape &shape, Type element, int64_t rows)
 }
 TensorMapType MatmulShape::mapA() const {
   if (floatA) // a line of the widest swizzle
-    return TensorMapType::get({tileM, 64}, floatA, Layout::Swizzle128B);
+    return TensorMapType::get({tileM, kPanelBytes * 8 / floatA.getIntOrFloatBitWidth()}, floatA,
+                              Layout::Swizzle128B);
   // Where operands are converted, a tall tile has a box for each block of rows of scales.
   int64_t rows = hasF32Scales() ? blockM() : std::min(blockM(), kScaleBlockRows);
   return mapOf(*this, dataTypeA, rows / partsA());
@@ -71,9 +72,13 @@ Type MatmulShape::scalesB() const {
                               Layout::Tiled128x4);
   return GlobalType::get({scaleRowsB(), k / block}, scaleType, Layout::Tiled128x4);
 }
+int64_t MatmulShape::tileBytesB() const {
+  return takesBytes() ? hw::byteTileBytes : hw::weightTileBytes(block);
+}
 GlobalType MatmulShape::tilesB() const {
-  int64_t tiles = n / hw::weightTileRows * (k / hw::weightTileColumns);
-  return GlobalType::get({tiles, hw::weightTileBytes(block)},
+  int64_t bytes = tileBytesB();
+  int64_t tiles = n / hw::weightTileRows * (k / hw::weightColumnsOf(bytes));
+  return GlobalType::get({tiles, bytes},
                          IntegerType::get(scaleType.getContext(), 8));
 }
 GlobalType MatmulShape::alphas() const {

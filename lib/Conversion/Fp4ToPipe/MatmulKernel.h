@@ -52,7 +52,7 @@ struct MatmulShape {
   std::optional<ResultQuantizer> quantizer; ///< of the elements
   bool withAmax = false;                    ///< of the elements
   bool storesElements = true;               ///< the elements are a result themselves
-  mlir::Type floatA;        ///< bf16 or f16: the elements of A, which has no scales; else null
+  mlir::Type floatA;        ///< bf16, f16 or f8E4M3FN: the elements of A, which has no scales; else null
   /// Fragments have columns of Y in their rows: B is the operand that the tensor core takes from
   /// registers. A is floats, or so few rows that they fill no instruction otherwise.
   bool transposed = false;
@@ -87,6 +87,8 @@ struct MatmulShape {
   }
   /// Elements of K of one instruction of a block-scaled kind.
   int64_t stepK() const { return isMXF8F6F4() ? 32 : pipe::kMmaK; }
+  /// A is e4m3 without scales, and the tensor core sums 128 products at a time.
+  bool takesBytes() const { return floatA && floatA.getIntOrFloatBitWidth() == 8; }
   /// Scales are row-major f32, of 1 x 128 elements of A and 128 x 128 of B.
   bool hasF32Scales() const { return scaleType.isF32(); }
   bool dynamicRows() const { return mlir::ShapedType::isDynamic(m); }
@@ -149,6 +151,7 @@ struct MatmulShape {
   /// tiles of groups, and the workspace and the counters of a product that is split.
   pipe::TensorMapType mapA() const;
   pipe::TensorMapType mapB() const;
+  int64_t tileBytesB() const;      ///< of a tile of prepacked B
   pipe::GlobalType tilesB() const; ///< prepacked, in its place
   mlir::Type scalesA() const;
   mlir::Type scalesB() const;

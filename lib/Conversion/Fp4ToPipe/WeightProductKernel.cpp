@@ -2,8 +2,8 @@
 //
 // The textbook algorithm of MatmulKernel.cpp with its operands swapped: rows of weights are those of
 // the accumulator, which a warpgroup has in registers, and the rows of A are its columns, so that few
-// of them fill an instruction. Weights become 16-bit floats on their way to the tensor core. A is
-// floats, or is converted in shared memory. What conversions multiplied by a power of two is undone
+// of them fill an instruction. Weights become 16-bit floats, or e4m3 where A is that, on their way to
+// the tensor core. A is floats, or is converted in shared memory. What conversions multiplied by a power of two is undone
 // before alpha.
 //
 // Ranges of K are added from the first to the last. They are those of the blocks of a cluster, which
@@ -43,11 +43,16 @@ private:
 
   Tile findTile(Value m, Value n);
   void buildTile(Value m, Value n);
-  void buildKTile(Value acc, const Tile &tile, Value k);
-  void multiplyPrepacked(Value acc, const Tile &tile, Value k, Value more);
+  void buildKTile(ArrayRef<Value> accumulators, const Tile &tile, Value k);
+  void multiplyPrepacked(ArrayRef<Value> accumulators, const Tile &tile, Value k, Value more);
   void multiplyPlain(Value acc, const Tile &tile, Value k, Value more);
   Value loadRows(const Tile &tile, Value k, ScaleBlocks blocks);
   Value indexOf(const Tile &tile);
+  /// A tile of more columns than the warpgroups have rows of fragments consists of parts, each with an
+  /// accumulator of its own.
+  Value partColumn(const Tile &tile, size_t part) {
+    return part ? add(tile.column, constant(int64_t(part) * hw::weightTileRows)) : tile.column;
+  }
   /// What conversion multiplied by is undone.
   int exponent() const {
     return shape.floatA ? -numerics::convertedExponent(format(), /*besideFloats=*/true)
@@ -74,41 +79,55 @@ WeightProductBuilder::Tile WeightProductBuilder::findTile(Value m, Value n) {
 
 void WeightProductBuilder::buildTile(Value m, Value n) {
   Tile tile = findTile(m, n);
-  Value acc = newFragment();
-  loop(tile.k.begin, tile.k.end, constant(1), [&](Value k) { buildKTile(acc, tile, k); });
+  SmallVector<Value> accumulators;
+  for (int64_t first = 0; first < shape.tileN; first += hw::weightTileRows)
+    accumulators.push_back(newFragment());
+  loop(tile.k.begin, tile.k.end, constant(1), [&](Value k) { buildKTile(accumulators, tile, k); });
   if (shape.joinsInCluster)
-    return joinInCluster(acc, tile.part, tile.row, tile.column, exponent());
+    return joinInCluster(accumulators.front(), tile.part, tile.row, tile.column, exponent());
+  auto store = [&](size_t part, auto sums) {
+    storeSums(sums, tile.row, partColumn(tile, part), exponent());
+  };
   if (shape.splits > 1)
-    return joinSums(acc, indexOf(tile), tile.part, [&](size_t, SumsFrom sums) {
-      storeSums(sums, tile.row, tile.column, exponent());
-    });
-  storeSums(acc, tile.row, tile.column, exponent());
+    return joinSums(accumulators, indexOf(tile), tile.part,
+                    [&](size_t part, SumsFrom sums) { store(part, sums); });
+  for (auto [part, acc] : llvm::enumerate(accumulators))
+    store(part, acc);
 }
 
 //===----------------------------------------------------------------------===//
 // K tiles
 //===----------------------------------------------------------------------===//
 
-void WeightProductBuilder::buildKTile(Value acc, const Tile &tile, Value k) {
+void WeightProductBuilder::buildKTile(ArrayRef<Value> accumulators, const Tile &tile, Value k) {
   Value more = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sgt, k, tile.k.begin);
   if (shape.prepackedB)
-    multiplyPrepacked(acc, tile, k, more);
+    multiplyPrepacked(accumulators, tile, k, more);
   else
-    multiplyPlain(acc, tile, k, more);
+    multiplyPlain(accumulators.front(), tile, k, more);
 }
 
-void WeightProductBuilder::multiplyPrepacked(Value acc, const Tile &tile, Value k, Value more) {
-  int64_t perRow = shape.k / hw::weightTileColumns, perTile = shape.tileK / hw::weightTileColumns;
+void WeightProductBuilder::multiplyPrepacked(ArrayRef<Value> accumulators, const Tile &tile, Value k,
+                                             Value more) {
+  int64_t columns = hw::weightColumnsOf(shape.tileBytesB());
+  int64_t perRow = shape.k / columns, perTile = shape.tileK / columns;
   auto source = cast<GlobalType>(bb.getType());
   auto type = SharedType::get({perTile, source.getShape()[1]}, source.getElementType());
   Value first = mul(k, perTile);
   Value count = existing(first, perTile, perRow);
-  Value rowOfTiles = arith::DivUIOp::create(b, loc, tile.column, constant(hw::weightTileRows));
-  Value index = add(mul(rowOfTiles, perRow), first);
-  Value weights =
-      LoadRowsOp::create(b, loc, type, bb, index, count, Value(), Value(), Value()).getResult();
+  SmallVector<Value> weights;
+  for (size_t part = 0; part < accumulators.size(); ++part) {
+    Value rowOfTiles = arith::DivUIOp::create(b, loc, partColumn(tile, part),
+                                              constant(hw::weightTileRows));
+    Value index = add(mul(rowOfTiles, perRow), first);
+    weights.push_back(
+        LoadRowsOp::create(b, loc, type, bb, index, count, Value(), Value(), Value()).getResult());
+  }
   Value act = load(a, tile.row, mul(k, shape.tileK), shape.tileK);
-  MmaPrepackedOp::create(b, loc, acc, weights, act, more, count);
+  if (shape.takesBytes()) // is added to zeros
+    more = arith::ConstantOp::create(b, loc, b.getBoolAttr(true));
+  for (auto [acc, rows] : llvm::zip_equal(accumulators, weights))
+    MmaPrepackedOp::create(b, loc, acc, rows, act, more, count);
 }
 
 void WeightProductBuilder::multiplyPlain(Value acc, const Tile &tile, Value k, Value more) {

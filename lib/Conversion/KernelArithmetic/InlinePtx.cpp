@@ -214,3 +214,35 @@ SmallVector<Value> fp4::multiplyShared(ImplicitLocOpBuilder &b, const SharedProd
                        operands, text, constraints);
   return fieldsOf(b, b.getLoc(), multiply.getRes(), int64_t(count));
 }
+
+SmallVector<Value> fp4::startBytes(ImplicitLocOpBuilder &b, const ByteProduct &product) {
+  size_t count = size_t(product.columns) / 2, descriptor = count + product.a.size();
+  std::string text = llvm::formatv("{{\n.reg .pred p, q;\n.reg .b64 d;\n.reg .b32 base, low, high;\n"
+                                   "mov.b64 {{base, high}, ${0};\nsetp.ne.b32 p, base, base;\n"
+                                   "setp.eq.b32 q, base, base;\nwgmma.fence.sync.aligned;\n",
+                                   descriptor);
+  for (auto [i, offset] : llvm::enumerate(product.offsets))
+    text += llvm::formatv("add.s32 low, base, {0};\nmov.b64 d, {{low, high};\n"
+                          "wgmma.mma_async.sync.aligned.m64n{1}k32.f32.e4m3.e4m3 {2}, {3}, d, {4}, 1, "
+                          "1;\n",
+                          offset, product.columns, operandList(0, count),
+                          operandList(count + 4 * i, 4), i ? "q" : "p")
+                .str();
+  text += "wgmma.commit_group.sync.aligned;\n}";
+  std::string constraints = "=f";
+  for (size_t i = 1; i < count; ++i)
+    constraints += ",=f";
+  for (size_t i = 0; i < product.a.size(); ++i)
+    constraints += ",r";
+  SmallVector<Value> operands(product.a);
+  operands.push_back(product.b);
+  SmallVector<Type> types(count, b.getF32Type());
+  auto multiply = emit(b, b.getLoc(), LLVM::LLVMStructType::getLiteral(b.getContext(), types),
+                       operands, text, constraints + ",l");
+  return fieldsOf(b, b.getLoc(), multiply.getRes(), int64_t(count));
+}
+
+SmallVector<Value> fp4::awaitSums(ImplicitLocOpBuilder &b, ValueRange sums) {
+  return emitThrough(b, b.getLoc(), sums, "wgmma.wait_group.sync.aligned 0;",
+                     /*hasSideEffects=*/true);
+}

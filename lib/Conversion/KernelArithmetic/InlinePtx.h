@@ -83,6 +83,18 @@ struct SharedProduct {
 llvm::SmallVector<mlir::Value> multiplyShared(mlir::ImplicitLocOpBuilder &b,
                                               const SharedProduct &product);
 
+/// One k tile of a product of e4m3 with A in registers.
+struct ByteProduct {
+  int64_t columns;                     ///< of B
+  llvm::SmallVector<mlir::Value> a;    ///< i32, four for each instruction
+  mlir::Value b;                       ///< i64, descriptor of the tile, the same in all lanes
+  llvm::SmallVector<int64_t> offsets;  ///< of each instruction, in units of the descriptor
+};
+/// The sums of a thread, f32 each, which are complete behind awaitSums. It begins with none.
+llvm::SmallVector<mlir::Value> startBytes(mlir::ImplicitLocOpBuilder &b,
+                                          const ByteProduct &product);
+llvm::SmallVector<mlir::Value> awaitSums(mlir::ImplicitLocOpBuilder &b, mlir::ValueRange sums);
+
 /// `accumulator`, f32 each, plus the product.
 llvm::SmallVector<mlir::Value> multiplyWarpgroup(mlir::ImplicitLocOpBuilder &b,
                                                  mlir::ValueRange accumulator,

@@ -24,9 +24,6 @@ static Status requireWideElements(BlockScaledMatmulOp product, const hw::TargetM
 
 static LogicalResult requireTensorCore(Operation *op, const hw::TargetModel &target) {
   auto product = cast<BlockScaledMatmulOp>(op);
-  auto lhs = cast<RankedTensorType>(product.getLhs().getType());
-  if (product.hasFloatLhs() && isa<Float8E4M3FNType>(lhs.getElementType()))
-    return op->emitOpError("has no kernel yet for a lhs of f8E4M3FN without scales");
   bool isFused = product.isDual() || !product.hasOnlyElements();
   // Sums in registers have no groups yet, ranges of K only where operands are swapped, and one result
   // of one product.

@@ -9,21 +9,34 @@
 using namespace mlir;
 using namespace fp4;
 
-/// Columns of a tile of the result: 64 rows of weights for each of two warpgroups.
-static constexpr int64_t kTileN = 128;
+/// Columns of a tile of the result: 64 rows of weights for each of two warpgroups; beside e4m3 also
+/// twice as many, with two accumulators.
+static constexpr int64_t kTileN = 128, kWideTileN = 256, kMathThreads = 256;
 /// Elements of K: of prepacked weights, which one bulk copy loads, and of others, of which the
 /// widest swizzle of their data has so many.
 static constexpr int64_t kPrepackedTileK = 256, kTileK = 128;
 /// Rows of a tile, columns of the instruction.
 static constexpr int64_t kTileMs[] = {8, 16, 32, 64, 128, 256};
+/// The same where sums are promoted, so that registers have them beside the accumulators.
+static constexpr int64_t kPromotedTileMs[] = {8, 16, 32, 64, 96, 128};
+static constexpr int64_t kMostRowsOfWideTile = 64;
+/// Sums of the threads that fit beside the rest in the registers that nine warps have at most.
+static constexpr int64_t kMostSums = 128 * kTileN;
 
 static int64_t depthOf(Operation *op) {
   return cast<BlockScaledMatmulOp>(op).hasPrepackedRhs() ? kPrepackedTileK : kTileK;
 }
 
+static bool isPromoted(Operation *op) {
+  auto lhs = cast<RankedTensorType>(cast<BlockScaledMatmulOp>(op).getLhs().getType());
+  return isa<Float8E4M3FNType>(lhs.getElementType());
+}
+
 /// Two blocks with few sums have registers enough beside each other, and hide what the other waits
 /// for.
-static int64_t mostResident(int64_t rows) { return rows <= 32 ? 2 : 1; }
+static int64_t mostResident(const std::array<int64_t, 3> &tile) {
+  return tile[0] <= 32 && tile[1] == kTileN ? 2 : 1;
+}
 
 /// The smallest tile that has all rows, else the widest, whose weights are converted for the most
 /// rows, unless tiles of half as many rows leave fewer multiprocessors idle.
@@ -36,6 +49,14 @@ static int64_t chooseRows(const MatmulSize &size, const hw::TargetModel &target)
     return int64_t(llvm::divideCeil(tiles * size.splits, target.multiprocessors)) * rows;
   };
   return time(128) * 10 < time(256) * 9 ? 128 : 256;
+}
+
+/// The tile of a product beside e4m3: the smallest that has all rows, else one of 128 x 128.
+static std::array<int64_t, 3> choosePromotedTile(const KernelPlan &wish, const MatmulSize &size) {
+  const int64_t *rows = llvm::find_if(
+      kPromotedTileMs, [&](int64_t rows) { return size.m <= rows || rows == kPromotedTileMs[5]; });
+  return {wish.tile[0] ? wish.tile[0] : *rows, wish.tile[1] ? wish.tile[1] : kTileN,
+          kPrepackedTileK};
 }
 
 /// Ranges of K join in a cluster where shared memory holds what its blocks send beside their stages.
@@ -71,14 +92,22 @@ LogicalResult fp4::checkJoin(Operation *op, const KernelPlan &plan, JoinedTile t
 KernelPlan fp4::proposeWeightProduct(Operation *op, const KernelPlan &wish, const MatmulSize &size,
                                      const hw::TargetModel &target) {
   KernelPlan plan = planOfFamily(KernelFamily::TileProduct);
-  plan.tile = {wish.tile[0] ? wish.tile[0] : chooseRows(size, target), kTileN, depthOf(op)};
+  if (isPromoted(op))
+    plan.tile = choosePromotedTile(wish, size);
+  else
+    plan.tile = {wish.tile[0] ? wish.tile[0] : chooseRows(size, target), kTileN, depthOf(op)};
   plan.schedule = neighboursAlongM(op->getContext());
   // The widest accumulators need registers that other warps give up.
-  plan.roles = fragmentRoles(op->getContext(), /*groups=*/2, /*spare=*/plan.tile[0] == 256);
-  int64_t items = llvm::divideCeil(size.m, plan.tile[0]) * llvm::divideCeil(size.n, kTileN);
+  int64_t mostRows = kMostSums / plan.tile[1] / (isPromoted(op) ? 2 : 1);
+  plan.roles = fragmentRoles(op->getContext(), /*groups=*/2, /*spare=*/plan.tile[0] > mostRows);
+  int64_t items = llvm::divideCeil(size.m, plan.tile[0]) * llvm::divideCeil(size.n, plan.tile[1]);
   bool isFull = items * size.splits > target.multiprocessors;
-  plan.resident = isFull ? mostResident(plan.tile[0]) : 1;
+  plan.resident = isFull ? mostResident(plan.tile) : 1;
   auto lhs = cast<RankedTensorType>(cast<BlockScaledMatmulOp>(op).getLhs().getType());
+  if (plan.tile[1] == kWideTileN) {
+    plan.cluster = wish.cluster;
+    return plan;
+  }
   int64_t tilesM = lhs.isDynamicDim(0) ? 1 : llvm::divideCeil(size.m, plan.tile[0]);
   plan.cluster = proposeJoin(wish, {plan.tile[0], kMostJoinedRows},
                              tilesM * llvm::divideCeil(size.n, kTileN),
@@ -90,7 +119,7 @@ KernelPlan fp4::proposeWeightProduct(Operation *op, const KernelPlan &wish, cons
 static StringRef mathRules(pipe::RolePlanAttr roles) {
   using enum pipe::Engine;
   pipe::RoleAttr math = roles.getDriver(Tensor);
-  if (math != roles.getDriver(Threads) || math.getNumThreads() != 2 * kTileN ||
+  if (math != roles.getDriver(Threads) || math.getNumThreads() != kMathThreads ||
       math.getFirstWarp() % 8)
     return "drive the engines tensor and threads with 8 warps from a multiple of 8";
   if (roles.getDriver(Tma) == math)
@@ -98,18 +127,36 @@ static StringRef mathRules(pipe::RolePlanAttr roles) {
   return {};
 }
 
-LogicalResult fp4::checkWeightProduct(Operation *op, const KernelPlan &plan,
-                                      const hw::TargetModel &target) {
+static LogicalResult checkTile(Operation *op, const KernelPlan &plan) {
   auto [m, n, k] = plan.tile;
   int64_t depth = depthOf(op);
-  if (!llvm::is_contained(kTileMs, m) || n != kTileN || k != depth)
+  std::string found = ("[" + Twine(m) + ", " + Twine(n) + ", " + Twine(k) + "]").str();
+  if (!isPromoted(op)) {
+    if (llvm::is_contained(kTileMs, m) && n == kTileN && k == depth)
+      return success();
     return misfit(op, "tile",
                   "is [m, 128, " + Twine(depth) +
                       "] with m = 8, 16, 32, 64, 128 or 256 for a lhs "
                       "without scales",
-                  "[" + Twine(m) + ", " + Twine(n) + ", " + Twine(k) + "]");
-  if (failed(checkJoin(op, plan, {m, kMostJoinedRows}, target)) ||
-      failed(checkFragmentPlan(op, plan, target, mostResident(m), /*mayJoin=*/true)))
+                  found);
+  }
+  bool isWide = n == kWideTileN && m <= kMostRowsOfWideTile &&
+                cast<BlockScaledMatmulOp>(op).getColumns() % kWideTileN == 0 && !plan.cluster[0];
+  if (llvm::is_contained(kPromotedTileMs, m) && (n == kTileN || isWide) && k == depth)
+    return success();
+  return misfit(
+      op, "tile",
+      "is [m, 128, 256] with m = 8, 16, 32, 64, 96 or 128 for a lhs of f8E4M3FN without "
+      "scales, or, without a cluster, [m, 256, 256] with m up to 64 for a multiple of 256 "
+      "columns",
+      found);
+}
+
+LogicalResult fp4::checkWeightProduct(Operation *op, const KernelPlan &plan,
+                                      const hw::TargetModel &target) {
+  int64_t m = plan.tile[0];
+  if (failed(checkTile(op, plan)) || failed(checkJoin(op, plan, {m, kMostJoinedRows}, target)) ||
+      failed(checkFragmentPlan(op, plan, target, mostResident(plan.tile), /*mayJoin=*/true)))
     return failure();
   using enum pipe::Engine;
   return checkTiling(op, plan, target, {Tma, Tensor, Threads}, mathRules);

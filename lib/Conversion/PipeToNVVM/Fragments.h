@@ -1,7 +1,7 @@
 //===- Fragments.h - Fragments in the frame of a thread -------------------===//
 //
 // What the patterns of ops on fragments share (Fragments.cpp, FragmentElements.cpp, Prepacked.cpp,
-// Promotion.cpp).
+// PrepackedBytes.cpp, Promotion.cpp).
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -40,6 +40,11 @@ llvm::SmallVector<int64_t> instructionOffsets(pipe::SharedType tile, int64_t fir
 /// `count` words (i32) of shared memory, from a pointer that is aligned to all of them.
 llvm::SmallVector<mlir::Value> loadSharedWords(mlir::ImplicitLocOpBuilder &b, mlir::Value pointer,
                                          int64_t count);
+
+/// Calls `multiply` with the first tile and the number of the tiles of K that exist: all `tiles`, or, where
+/// `existing` (i32) are fewer, one by one.
+void forExistingTiles(mlir::ImplicitLocOpBuilder &b, mlir::Value existing, int64_t tiles,
+                      llvm::function_ref<void(int64_t first, int64_t count)> multiply);
 
 /// A warpgroup has 128 threads, and 64 rows of a fragment.
 inline constexpr int64_t kGroupThreads = 128, kGroupRows = 64;

@@ -106,6 +106,8 @@ void populateElementPatterns(const mlir::TypeConverter &, mlir::RewritePatternSe
                              const KernelState &);
 void populatePrepackedPatterns(const mlir::TypeConverter &, mlir::RewritePatternSet &,
                                const KernelState &);
+void populatePrepackedBytePatterns(const mlir::TypeConverter &, mlir::RewritePatternSet &,
+                                   const KernelState &);
 void populatePromotionPatterns(const mlir::TypeConverter &, mlir::RewritePatternSet &,
                                const KernelState &);
 void populateQuantizePatterns(const mlir::TypeConverter &, mlir::RewritePatternSet &,

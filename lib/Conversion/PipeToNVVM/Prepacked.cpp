@@ -32,36 +32,17 @@ struct LowerMmaPrepacked : PipePattern<pipe::MmaPrepackedOp> {
 
   LogicalResult matchAndRewrite(pipe::MmaPrepackedOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
+    if (op.getWeights().getType().getInnerBytes() == hw::byteTileBytes)
+      return failure(); // PrepackedBytes.cpp
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    int64_t tiles = op.getWeights().getType().getRows();
-    if (adaptor.getTiles())
-      multiplyExisting(b, op, adaptor, tiles);
-    else
-      multiply(b, op, adaptor, 0, tiles);
+    forExistingTiles(
+        b, adaptor.getTiles(), op.getWeights().getType().getRows(),
+        [&](int64_t first, int64_t count) { multiply(b, op, adaptor, first, count); });
     rewriter.eraseOp(op);
     return success();
   }
 
 private:
-  /// The last tiles of K are multiplied one by one.
-  void multiplyExisting(ImplicitLocOpBuilder &b, pipe::MmaPrepackedOp op, OpAdaptor adaptor,
-                        int64_t tiles) const {
-    Int32 existing(b, adaptor.getTiles());
-    Value all = arith::CmpIOp::create(b, arith::CmpIPredicate::uge, existing, Int32(b, tiles));
-    auto branch = scf::IfOp::create(b, all, /*withElseRegion=*/true);
-    OpBuilder::InsertionGuard restore(b);
-    b.setInsertionPointToStart(branch.thenBlock());
-    multiply(b, op, adaptor, 0, tiles);
-    b.setInsertionPointToStart(branch.elseBlock());
-    for (int64_t tile = 0; tile + 1 < tiles; ++tile) {
-      Value exists = Int32(b, tile) < existing;
-      auto one = scf::IfOp::create(b, exists, /*withElseRegion=*/false);
-      OpBuilder::InsertionGuard inner(b);
-      b.setInsertionPointToStart(one.thenBlock());
-      multiply(b, op, adaptor, tile, 1);
-    }
-  }
-
   /// A tile is converted while the tensor core multiplies those before.
   void multiply(ImplicitLocOpBuilder &b, pipe::MmaPrepackedOp op, OpAdaptor adaptor, int64_t first,
                 int64_t count) const {
@@ -177,6 +158,25 @@ struct LowerFetchFragment : PipePattern<pipe::FetchFragmentOp> {
 };
 
 } // namespace
+
+void fp4::forExistingTiles(ImplicitLocOpBuilder &b, Value existing, int64_t tiles,
+                           llvm::function_ref<void(int64_t first, int64_t count)> multiply) {
+  if (!existing)
+    return multiply(0, tiles);
+  Value all = arith::CmpIOp::create(b, arith::CmpIPredicate::uge, existing, Int32(b, tiles));
+  auto branch = scf::IfOp::create(b, all, /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard restore(b);
+  b.setInsertionPointToStart(branch.thenBlock());
+  multiply(0, tiles);
+  b.setInsertionPointToStart(branch.elseBlock());
+  for (int64_t tile = 0; tile + 1 < tiles; ++tile) {
+    Value exists = Int32(b, tile) < Int32(b, existing);
+    auto one = scf::IfOp::create(b, exists, /*withElseRegion=*/false);
+    OpBuilder::InsertionGuard inner(b);
+    b.setInsertionPointToStart(one.thenBlock());
+    multiply(tile, 1);
+  }
+}
 
 void fp4::populatePrepackedPatterns(const TypeConverter &converter, RewritePatternSet &patterns,
                                     const KernelState &state) {

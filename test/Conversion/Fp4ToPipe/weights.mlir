@@ -81,3 +81,21 @@ func.func @plain(%x: tensor<5x256xf16>, %w: tensor<200x256xf4E2M1FN>,
       -> tensor<5x200xf16>
   return %y : tensor<5x200xf16>
 }
+
+// -----
+
+// Beside e4m3 a tile has 128 elements of K, and every product is added to the accumulator's zeros.
+// CHECK-LABEL: func.func @bytes
+// CHECK: pipe.make_tensor_map %{{.*}} columns 384 : memref<20x384xi8> -> !pipe.tensor_map<32x128xf8E4M3FN, swizzle_128B>
+// CHECK: pipe.buffer_view %{{.*}} offset 0 : memref<2x3x8704xi8> -> memref<6x8704xi8>
+// CHECK: %[[MORE:.*]] = arith.constant true
+// CHECK: %[[ACC:.*]] = pipe.fragment : !pipe.fragment<64x32xf32, wgmma>
+// CHECK: %[[W:.*]] = pipe.load_rows %{{.*}} count %[[COUNT:.*]] : !pipe.global<6x8704xi8> -> !pipe.shared<2x8704xi8>
+// CHECK: %[[X:.*]] = pipe.load %{{.*}} -> !pipe.shared<32x256xf8E4M3FN, swizzle_128B>
+// CHECK: pipe.mma_prepacked %[[ACC]], %[[W]], %[[X]] accumulate %[[MORE]] tiles %[[COUNT]]
+// CHECK: arith.mulf %{{.*}}, %{{.*}} : vector<16xf32>
+func.func @bytes(%x: tensor<20x384xf8E4M3FN>, %p: tensor<2x3x8704xi8, #fp4.weight_layout<wgmma>>, %s: tensor<20x1xf32>) -> tensor<20x256xbf16> {
+  %y = fp4.blockscaled_matmul %x, %p alpha %s {format = #fp4.format<mxfp4>}
+      : (tensor<20x384xf8E4M3FN>, tensor<2x3x8704xi8, #fp4.weight_layout<wgmma>>, tensor<20x1xf32>) -> tensor<20x256xbf16>
+  return %y : tensor<20x256xbf16>
+}

@@ -1,0 +1,207 @@
+//===- PrepackBytes.cpp - Weights for activations of e4m3, and back -------===//
+//
+// A thread moves what a thread of a product has of one row and 64 columns of a tile, two words of
+// codes: of each 32 columns, two bytes and the two that are 8 bytes behind. The first of each eight
+// threads with the same row moves the word of the row. fp4/ISA/WeightLayout.h says where a tile has
+// what, and fp4/Numerics/ByteWeights.h what the word of a row is.
+//
+//===----------------------------------------------------------------------===//
+#include "Int32.h"
+#include "KernelBuilder.h"
+#include "Lowering.h"
+
+#include "fp4/ISA/WeightLayout.h"
+
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+using namespace mlir;
+using namespace fp4;
+
+namespace {
+
+constexpr int64_t kBlock = 32, kBlocks = hw::byteTileColumns / kBlock;
+/// Items of a tile: of each row, two halves of four threads.
+constexpr int64_t kItemsOfRow = 8, kItems = hw::weightTileRows * kItemsOfRow;
+constexpr int64_t kStepBytes = kBlock / 2, kHalfSteps = hw::byteSteps / 2;
+constexpr int64_t kNaNScale = 0xFF, kExponentShift = 23;
+/// Exponents of blocks are relative to this one of the largest scale.
+constexpr int64_t kTopExponent = hw::byteMostExponent - hw::byteExponentBias;
+constexpr int64_t kMagnitudes = 0x77777777;
+
+/// Where an item's codes are, and its row's scales and word.
+class Item {
+public:
+  Item(ImplicitLocOpBuilder &b, Value number, RankedTensorType data)
+      : b(b), columns(data.getDimSize(1)), item(b, number), tile(item / kItems),
+        row(item % kItems / kItemsOfRow), part(item % kItemsOfRow) {}
+
+  Int32 number() const { return part; }
+  /// The bytes of the row in its tile.
+  Value rowCodes(Value data) const {
+    return address(b, address(b, data, matrixRow(), columns / 2), tileColumn(),
+                   hw::byteTileColumns / 2);
+  }
+  Value rowScales(Value scales) const {
+    return address(b, address(b, scales, matrixRow(), columns / kBlock), tileColumn(), kBlocks);
+  }
+  /// The first of the two bytes of elements 0 to 3 of step 0 or 1 of its half.
+  Value codes(Value data, int64_t step) const {
+    Value half = address(b, rowCodes(data), part / 4, kHalfSteps * kStepBytes);
+    return address(b, advance(b, half, step * kStepBytes), part % 4, 2);
+  }
+  Value packedCodes(Value tiles, int64_t step) const {
+    Int32 thread = row % 64 / 16 * 32 + row % 8 * 4 + part % 4;
+    Value group = address(b, start(tiles), row / 64, hw::byteGroupBytes);
+    Value half = address(b, group, part / 4, hw::byteHalfBytes);
+    Value words = address(b, half, thread, hw::byteThreadBytes);
+    return address(b, advance(b, words, step * 8), row / 8 % 2, 4);
+  }
+  Value packedRow(Value tiles) const {
+    Int32 word = row / 16 * 16 + row % 8 * 2 + row / 8 % 2;
+    return address(b, advance(b, start(tiles), hw::byteCodeBytes), word, 4);
+  }
+
+private:
+  int64_t tilesPerRow() const { return columns / hw::byteTileColumns; }
+  Int32 matrixRow() const { return tile / tilesPerRow() * hw::weightTileRows + row; }
+  Int32 tileColumn() const { return tile % tilesPerRow(); }
+  Value start(Value tiles) const { return address(b, tiles, tile, hw::byteTileBytes); }
+
+  ImplicitLocOpBuilder &b;
+  int64_t columns;
+  Int32 item, tile, row, part;
+};
+
+/// The signs of `from` bits 3, 7, 11, 15 at 7, 15, 23, 31, and back.
+Int32 spreadSigns(Int32 half) {
+  return (half & 0x8) * 0x10 | (half & 0x80) * 0x100 | (half & 0x800) * 0x1000 |
+         (half & 0x8000) * 0x10000;
+}
+Int32 gatherSigns(Int32 word) {
+  return ((word >> 4) & 0x8) | ((word >> 8) & 0x80) | ((word >> 12) & 0x800) |
+         ((word >> 16) & 0x8000);
+}
+
+/// As lib/Numerics/ByteWeights.cpp has them.
+Int32 placeCodes(Int32 low, Int32 high) {
+  return ((low | high * 0x10000) & kMagnitudes) | spreadSigns(low) | (spreadSigns(high) >> 4);
+}
+Int32 takeCodes(Int32 word) {
+  return (word & kMagnitudes) | gatherSigns(word) | gatherSigns(word * 0x10) * 0x10000;
+}
+
+Int32 loadHalf(ImplicitLocOpBuilder &b, Value pointer) {
+  return {b, arith::ExtUIOp::create(b, b.getI32Type(), load(b, b.getI16Type(), pointer, 2))};
+}
+void storeHalf(ImplicitLocOpBuilder &b, Value half, Value pointer) {
+  store(b, arith::TruncIOp::create(b, b.getI16Type(), half), pointer, 2);
+}
+
+Int32 maximum(Int32 x, Int32 y) { return {x.builder(), arith::MaxSIOp::create(x.builder(), x, y)}; }
+Value isEqual(ImplicitLocOpBuilder &b, Int32 x, int64_t y) {
+  return arith::CmpIOp::create(b, arith::CmpIPredicate::eq, x, Int32(b, y));
+}
+Value isBelowZero(ImplicitLocOpBuilder &b, Int32 x) {
+  return arith::CmpIOp::create(b, arith::CmpIPredicate::slt, x, Int32(b, int64_t(0)));
+}
+
+/// The word of a row of a tile: its power of two and the exponents of its blocks, or NaN.
+Int32 wordOfRow(ImplicitLocOpBuilder &b, Value codes, Int32 scales) {
+  SmallVector<Int32> bytes;
+  SmallVector<Value> isZero;
+  Int32 largest(b, int64_t(0));
+  Value isNaN = isEqual(b, scales, -1);
+  for (int64_t j = 0; j < kBlocks; ++j) {
+    Int32 magnitudes(b, int64_t(0));
+    for (int64_t i = 0; i < kStepBytes; i += 4)
+      magnitudes =
+          magnitudes | Int32(b, load(b, b.getI32Type(), advance(b, codes, j * kStepBytes + i), 4));
+    isZero.push_back(isEqual(b, magnitudes & kMagnitudes, 0));
+    bytes.push_back((scales >> 8 * j) & 0xFF);
+    largest = maximum(largest, select(isZero[j], Int32(b, int64_t(0)), bytes[j]));
+    isNaN = arith::OrIOp::create(b, isNaN, isEqual(b, bytes[j], kNaNScale));
+  }
+  Int32 power = maximum(largest - kTopExponent, Int32(b, int64_t(1)));
+  Int32 word = power * (int64_t(1) << kExponentShift);
+  for (int64_t j = 0; j < kBlocks; ++j) {
+    Int32 exponent = bytes[j] + hw::byteExponentBias - power;
+    exponent = select(isZero[j], Int32(b, int64_t(0)), exponent);
+    isNaN = arith::OrIOp::create(b, isNaN, isBelowZero(b, exponent));
+    word = word | exponent * (int64_t(1) << 4 * j);
+  }
+  return select(isNaN, Int32(b, int64_t(hw::byteNaN)), word);
+}
+
+/// The scales of a row of a tile.
+Int32 scalesOfRow(ImplicitLocOpBuilder &b, Int32 word) {
+  Int32 power = (word >> kExponentShift) & 0xFF, scales(b, int64_t(0));
+  for (int64_t j = 0; j < kBlocks; ++j) {
+    Int32 scale = ((word >> 4 * j) & 15) - hw::byteExponentBias + power;
+    scales = scales | maximum(scale, Int32(b, int64_t(0))) * (int64_t(1) << 8 * j);
+  }
+  return select(isEqual(b, word & int64_t(hw::bytePowerMask), int64_t(hw::byteNaN)),
+                Int32(b, int64_t(-1)), scales);
+}
+
+RankedTensorType rankedType(Value value) { return cast<RankedTensorType>(value.getType()); }
+
+/// Calls `move` for each item of `data`, and `moveRow` for the first of each row of a tile.
+void forItems(KernelBuilder &kernel, RankedTensorType data, function_ref<void(Item &)> move,
+              function_ref<void(Item &)> moveRow) {
+  ImplicitLocOpBuilder &b = kernel.body();
+  int64_t items = data.getNumElements() / (hw::byteTileColumns / kItemsOfRow);
+  kernel.forEachItem(constI32(b, items), {}, [&](Value number, ValueRange) -> SmallVector<Value> {
+    Item item(b, number, data);
+    move(item);
+    auto first = scf::IfOp::create(b, item.number() < 1, /*withElseRegion=*/false);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(first.thenBlock());
+    moveRow(item);
+    return {};
+  });
+  kernel.launchItems(constIndex(kernel.host(), items));
+}
+
+} // namespace
+
+LogicalResult fp4::lowerPrepackBytes(PrepackOp op, LoweringContext &context) {
+  KernelBuilder kernel(op, "prepack", context);
+  ImplicitLocOpBuilder &b = kernel.body();
+  Value data = kernel.input(op.getData()), scales = kernel.input(op.getScales());
+  Value tiles = kernel.output(op.getResult(), /*rows=*/Value());
+  auto moveCodes = [&](Item &item) {
+    for (int64_t step = 0; step < kHalfSteps; ++step) {
+      Value codes = item.codes(data, step);
+      Int32 low = loadHalf(b, codes), high = loadHalf(b, advance(b, codes, kStepBytes / 2));
+      store(b, placeCodes(low, high), item.packedCodes(tiles, step), 4);
+    }
+  };
+  auto moveRow = [&](Item &item) {
+    Int32 word(b, load(b, b.getI32Type(), item.rowScales(scales), 4));
+    store(b, wordOfRow(b, item.rowCodes(data), word), item.packedRow(tiles), 4);
+  };
+  forItems(kernel, rankedType(op.getData()), moveCodes, moveRow);
+  return success();
+}
+
+LogicalResult fp4::lowerUnprepackBytes(UnprepackOp op, LoweringContext &context) {
+  KernelBuilder kernel(op, "unprepack", context);
+  ImplicitLocOpBuilder &b = kernel.body();
+  Value tiles = kernel.input(op.getInput());
+  Value data = kernel.output(op.getData(), /*rows=*/Value());
+  Value scales = kernel.output(op.getScales(), /*rows=*/Value());
+  auto moveCodes = [&](Item &item) {
+    for (int64_t step = 0; step < kHalfSteps; ++step) {
+      Int32 both = takeCodes({b, load(b, b.getI32Type(), item.packedCodes(tiles, step), 4)});
+      Value codes = item.codes(data, step);
+      storeHalf(b, both, codes);
+      storeHalf(b, both >> 16, advance(b, codes, kStepBytes / 2));
+    }
+  };
+  auto moveRow = [&](Item &item) {
+    Int32 word(b, load(b, b.getI32Type(), item.packedRow(tiles), 4));
+    store(b, scalesOfRow(b, word), item.rowScales(scales), 4);
+  };
+  forItems(kernel, rankedType(op.getData()), moveCodes, moveRow);
+  return success();
+}

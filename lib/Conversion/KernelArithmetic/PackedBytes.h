@@ -1,0 +1,34 @@
+//===- PackedBytes.h - Prepacked weights as e4m3 --------------------------===//
+//
+// Tiles for activations of e4m3 (fp4/ISA/WeightLayout.h), in registers. The e4m3 of the eight
+// magnitudes are a table of two words, whose bytes but for that of zero grow by 8 with the exponent
+// of the block: two multiplications and additions for the eight codes of a word. prmt takes the
+// four bytes that four nibbles select, and one logical operation adds their signs.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+
+namespace fp4 {
+
+class PackedBytes {
+public:
+  explicit PackedBytes(mlir::ImplicitLocOpBuilder &b) : b(b) {}
+
+  /// Words of codes that a thread has of a tile, by 32 columns and of these by row, and words of
+  /// its two rows.
+  static constexpr int64_t numCodeWords = 8, numRowWords = 2;
+  /// The registers (i32) of the four instructions of a tile, four each.
+  llvm::SmallVector<mlir::Value> convertTile(mlir::ValueRange codes, mlir::ValueRange rows);
+  /// The power of two (f32) of a row in its tile.
+  mlir::Value powerOf(mlir::Value row);
+
+private:
+  std::pair<mlir::Value, mlir::Value> convertWord(mlir::Value codes, mlir::Value row, int64_t step);
+  mlir::Value constant(uint32_t value);
+
+  mlir::ImplicitLocOpBuilder &b;
+};
+
+} // namespace fp4
