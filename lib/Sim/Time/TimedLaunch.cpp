@@ -472,7 +472,7 @@ double TimedLaunch::resultOf(TimedWarp &warp, Running &running, const TimedInsn 
     return hold(TimingRate::TmemAlloc, Activity::Products);
   case Unit::TmemMove: // the registers of a load wait for it
     because = Activity::Products;
-    return std::max(issue, running.policy->lastEnd());
+    return std::max(issue, running.policy->newestEnd());
   default:
     because = insn.unit == Unit::MmaSync ? Activity::Products : Activity::Arithmetic;
     return issue + latencyOf(insn);

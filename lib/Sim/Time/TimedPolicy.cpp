@@ -8,7 +8,7 @@ namespace fp4::sim {
 void TimedPolicy::issued(const Ticket &ticket) {
   double firstStage = 0;
   const double end = endOfThoseBefore(ticket, endOf(ticket, firstStage));
-  ends[ticket.id] = end;
+  ends[ticket.id] = newest = end;
   last = std::max(last, end);
   machine.flops += double(ticket.flops) * machine.scale;
   for (size_t stage = 0; stage < std::max<size_t>(1, ticket.stages.size()); ++stage)

@@ -47,6 +47,8 @@ public:
   void setLooking(bool looks) { looking = looks; }
   /// When the last operation so far ends.
   double lastEnd() const { return last; }
+  /// When the operation that was issued last ends.
+  double newestEnd() const { return newest; }
 
 private:
   /// When the copy engine asks for the first and for the last row of a copy.
@@ -69,7 +71,7 @@ private:
   const Recorder &recorder;
   std::vector<Multiprocessor *> processors;
   Calendar calendar;
-  double now = 0, last = 0;
+  double now = 0, last = 0, newest = 0;
   bool looking = false;
   std::map<Thread, double> chains;           ///< the end of the last wgmma of a warp
   std::unordered_map<uint64_t, double> ends; ///< of tickets that others may wait for
