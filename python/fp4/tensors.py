@@ -134,13 +134,10 @@ def _view_numpy(array: Any, what: str) -> View:
 
 
 def _view_torch(tensor: Any, what: str) -> View:
-    torch = sys.modules["torch"]
     if tensor.device.type not in ("cpu", "cuda"):
         raise UsageError(f"{what} must be on the CPU or a CUDA device, but is on {tensor.device}",
                          "move it with .cpu() or .cuda()")
-    if tensor.layout != torch.strided:
-        raise UsageError(f"{what} must be a dense tensor, but its layout is {tensor.layout}",
-                         "make it dense with .to_dense()")
+    check_dense(tensor, what)
     if tensor.requires_grad:
         raise UsageError(f"{what} must not require a gradient: a call records none",
                          "pass x.detach()")
@@ -160,6 +157,17 @@ def _view_torch(tensor: Any, what: str) -> View:
     device = tensor.device.index if tensor.device.type == "cuda" else CPU
     dtype = str(tensor.dtype).removeprefix("torch.")
     return View(tensor, "torch", dtype, tuple(tensor.shape), address, device)
+
+
+def check_dense(tensor: Any, what: str) -> None:
+    """A UsageError for a torch tensor without strides: sparse, nested, or of MKL-DNN."""
+    torch = sys.modules["torch"]
+    if tensor.is_nested:
+        raise UsageError(f"{what} must be a dense tensor, but it is nested",
+                         "pad it with torch.nested.to_padded_tensor")
+    if tensor.layout != torch.strided:
+        raise UsageError(f"{what} must be a dense tensor, but its layout is {tensor.layout}",
+                         "make it dense with .to_dense()")
 
 
 def not_contiguous(what: str, shape: Sequence[int]) -> UsageError:

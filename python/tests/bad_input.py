@@ -58,6 +58,9 @@ def torch_cases() -> list[Case]:
         Case(quantize, "dtype", lambda: ft.quantize(x.double())),
         Case(quantize, "device", lambda: ft.quantize(x, amax=torch.ones((), device="meta"))),
         Case(quantize, "stride", lambda: ft.quantize(x.t())),
+        Case(quantize, "stride: a sparse matrix", lambda: ft.quantize(x.to_sparse_csr())),
+        Case(quantize, "stride: a nested tensor",
+             lambda: ft.quantize(torch.nested.nested_tensor([x, x]))),
         Case(quantize, "layout", lambda: ft.quantize(x, layout="swizzled")),
         Case(quantize, "scale convention", lambda: ft.quantize(
             x, recipe="modelopt, tensor_scale = supplied_decode")),
@@ -174,6 +177,8 @@ def program_cases() -> list[Case]:
                                                     function="linear")),
         Case(name, "device", cuda),
         Case(name, "stride", quantize(torch.ones(64, 48, dtype=torch.bfloat16).t())),
+        Case(name, "stride: a sparse matrix", quantize(x.to_sparse())),
+        Case(name, "stride: a nested tensor", quantize(torch.nested.nested_tensor([x, x]))),
         Case(name, "stride: a transposed packed tensor", lambda: program(
             torch.zeros(32, 48, dtype=torch.uint8).t(), s, amax, function="dequantize")),
         Case(name, "layout", lambda: gemm(

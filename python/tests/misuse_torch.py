@@ -39,6 +39,8 @@ def wrong_matrix(rng: random.Random) -> tuple[str, Any]:
         ("strided", matrix(32, 128)[:, ::2]),
         ("a scalar", torch.zeros((), dtype=BF16)),
         ("sparse", torch.zeros(32, 64).to_sparse()),
+        ("sparse by rows", torch.zeros(32, 64).to_sparse_csr()),
+        ("of MKL-DNN", torch.zeros(32, 64).to_mkldnn()),
     ])
 
 

@@ -34,8 +34,8 @@ def _parser() -> argparse.ArgumentParser:
     for name in ("explain", "stats", "trace", "json"):
         parser.add_argument(f"--{name}", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--points", type=int, default=1, metavar="N",
-                        help="sizes of each triton.testing.perf_report that run (default 1); with 0 a "
-                             "script runs without its benchmarks")
+                        help="sizes of each triton.testing.perf_report that run (default 1); with "
+                             "0 a script runs without its benchmarks")
     parser.add_argument("--configs", type=int, default=1, metavar="N",
                         help="configurations that triton.autotune tries (default 1)")
     parser.add_argument("-m", dest="module", nargs=argparse.REMAINDER, metavar="MODULE",

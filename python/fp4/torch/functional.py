@@ -7,6 +7,7 @@ from typing import Any
 import torch
 
 from ..errors import UsageError
+from ..tensors import check_dense
 from . import gradients, recipes  # noqa: F401  (gradients registers them)
 from .scaled import Scaled, scale_shape
 
@@ -212,6 +213,7 @@ def _matrix(x: Any, name: str) -> torch.Tensor:
 def _check_input(x: Any, name: str) -> None:
     if not isinstance(x, torch.Tensor):
         raise TypeError(f"'{name}' must be a torch.Tensor, but got {type(x).__name__}")
+    check_dense(x, f"'{name}'")
     if not x.dtype.is_floating_point or x.dtype.itemsize < 2 or x.dtype == torch.float64:
         raise UsageError(f"'{name}' must be bfloat16, float16 or float32, but got "
                          f"{str(x.dtype)[6:]}", "nothing is converted; pass x.float()")
