@@ -92,12 +92,12 @@ GlobalType MatmulShape::alphas() const {
   return GlobalType::get(size, Float32Type::get(scaleType.getContext()));
 }
 Layout MatmulShape::stagedLayout() const {
-  bool isWidest = chunk() * resultType.getIntOrFloatBitWidth() == 128 * 8;
+  bool isWidest = storedColumns() * resultType.getIntOrFloatBitWidth() == 128 * 8;
   return isWidest ? Layout::Swizzle128B : Layout::Swizzle64B;
 }
 Type MatmulShape::result() const {
   if (storesTiles)
-    return TensorMapType::get({blockM(), chunk()}, resultType, stagedLayout());
+    return TensorMapType::get({blockM(), storedColumns()}, resultType, stagedLayout());
   return GlobalType::get({resultRows(), resultColumns()}, resultType);
 }
 
@@ -221,6 +221,8 @@ private:
   using Storing = llvm::function_ref<void(Value chunk, Value column)>;
   void drain(ValueRange accs, const Tile &tile, Conversion convert, Storing store);
   SmallVector<Value> read(ValueRange accs, Value column);
+  SmallVector<Value> registersOf(Value chunk);
+  Value chunkOf(ValueRange registers, Type element);
   Value hold(Value chunk);
   Value orLast(Value column);
   void forColumns(const Tile &tile, int64_t most, LoopBody body);
@@ -424,19 +426,31 @@ void MatmulBuilder::forColumns(const Tile &tile, int64_t most, LoopBody body) {
   loop(constant(0), columns, constant(shape.chunk()), body);
 }
 
-/// A chunk that is converted here and not where it is stored.
-Value MatmulBuilder::hold(Value chunk) {
+/// The registers of a chunk that is converted here and not where it is stored.
+SmallVector<Value> MatmulBuilder::registersOf(Value chunk) {
   auto type = cast<VectorType>(chunk.getType());
   int64_t bits = type.getElementTypeBitWidth(), count = type.getNumElements() * bits / 32;
-  if (bits == 32)
-    return chunk;
-  auto words = VectorType::get({count}, b.getI32Type());
-  Value packed = vector::BitCastOp::create(b, loc, words, chunk);
+  if (bits != 32)
+    chunk = vector::BitCastOp::create(b, loc, VectorType::get({count}, b.getI32Type()), chunk);
   SmallVector<Value> registers;
   for (int64_t i = 0; i < count; ++i)
-    registers.push_back(vector::ExtractOp::create(b, loc, packed, i));
-  packed = vector::FromElementsOp::create(b, loc, words, computeHere(b, loc, registers));
-  return vector::BitCastOp::create(b, loc, type, packed);
+    registers.push_back(vector::ExtractOp::create(b, loc, chunk, i));
+  return bits == 32 ? registers : computeHere(b, loc, registers);
+}
+
+/// The chunk, or chunks side by side, that registers have.
+Value MatmulBuilder::chunkOf(ValueRange registers, Type element) {
+  int64_t count = registers.size();
+  auto words = VectorType::get({count}, registers.front().getType());
+  Value packed = vector::FromElementsOp::create(b, loc, words, registers);
+  int64_t perWord = 32 / element.getIntOrFloatBitWidth();
+  if (perWord == 1)
+    return packed;
+  return vector::BitCastOp::create(b, loc, VectorType::get({count * perWord}, element), packed);
+}
+
+Value MatmulBuilder::hold(Value chunk) {
+  return chunkOf(registersOf(chunk), cast<VectorType>(chunk.getType()).getElementType());
 }
 
 /// A chunk of the sums of each product.
@@ -448,7 +462,7 @@ SmallVector<Value> MatmulBuilder::read(ValueRange accs, Value column) {
 
 /// Reads the accumulator, converts and stores it. The last columns stay in registers until all of it
 /// is read, where the next tile waits for it: then it is given back before these are stored. Each
-/// chunk of them is on its way while the one before it is converted.
+/// chunk of them is on its way while the one before it is converted; a store may take several.
 void MatmulBuilder::drain(ValueRange accs, const Tile &tile, Conversion convert, Storing store) {
   int64_t streamed = shape.tileN - shape.heldColumns(), chunk = shape.chunk();
   forColumns(tile, streamed, [&](Value column) {
@@ -456,17 +470,23 @@ void MatmulBuilder::drain(ValueRange accs, const Tile &tile, Conversion convert,
     Value place = add(tile.column, column);
     store(convert(sums, place), place);
   });
-  SmallVector<std::pair<Value, Value>> held; // with their columns
-  SmallVector<Value> next;
+  SmallVector<Value> held, next;
+  Type element;
   for (int64_t column = streamed; column < shape.tileN; column += chunk) {
     SmallVector<Value> sums = column == streamed ? read(accs, constant(column)) : next;
     if (column + chunk < shape.tileN)
       next = read(accs, constant(column + chunk));
     Value place = add(tile.column, constant(column));
-    held.push_back({hold(convert(sums, orLast(place))), place});
+    Value converted = convert(sums, orLast(place));
+    element = cast<VectorType>(converted.getType()).getElementType();
+    llvm::append_range(held, registersOf(converted));
   }
-  for (auto [piece, column] : held)
-    store(piece, column);
+  if (held.empty())
+    return;
+  int64_t pieces = shape.heldColumns() / shape.storedColumns();
+  for (int64_t piece = 0, size = held.size() / pieces; piece < pieces; ++piece)
+    store(chunkOf(ValueRange(held).slice(piece * size, size), element),
+          add(tile.column, constant(streamed + piece * shape.storedColumns())));
 }
 
 /// Columns that do not exist take what goes with the last that do.

@@ -58,14 +58,16 @@ struct MatmulShape {
   bool transposed = false;
   bool prepackedB = false;  ///< B is tiles of fp4.prepack, which contain its scales
 
-  /// Columns that an epilogue thread holds at a time. A row of a staged tile is as wide as the
+  /// Columns that an epilogue thread stores at a time. A row of a staged tile is as wide as the
   /// widest swizzle that divides the tile. More columns, with what a body reads for them, are too
   /// many registers.
-  int64_t chunk() const {
-    constexpr int64_t narrow = 32;
+  int64_t storedColumns() const {
     int64_t widest = 128 * 8 / resultType.getIntOrFloatBitWidth();
-    return storesTiles && !body && tileN % widest == 0 ? widest : std::min(narrow, tileN);
+    return storesTiles && !body && tileN % widest == 0 ? widest : narrowChunk();
   }
+  /// Columns of sums that it reads and converts at a time, which divide those that it stores. Beside
+  /// columns that it holds, these and the next are to fit in its registers too.
+  int64_t chunk() const { return hasOneAccumulator() ? narrowChunk() : storedColumns(); }
   pipe::Layout stagedLayout() const;
   /// More, or something else, than the elements leaves the kernel (ResultStores.h).
   bool derivesResults() const { return quantizer || withAmax; }
@@ -77,6 +79,7 @@ struct MatmulShape {
   }
   /// Tensor memory has no second accumulator, or pair of them, beside the scales.
   bool hasOneAccumulator() const { return tileN * (dual ? 2 : 1) == 256; }
+  int64_t narrowChunk() const { return std::min<int64_t>(32, tileN); }
   /// Registers in which a thread keeps what it will store, see heldColumns().
   static constexpr int64_t kHeldRegisters = 128;
 

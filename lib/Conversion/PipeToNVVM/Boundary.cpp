@@ -65,10 +65,8 @@ private:
                            NVVM::NVVMDialect::getMaxnregAttrName()})
       if (Attribute value = op->getAttr(name))
         kernel->setAttr(name, value);
-    // A block has the tensor memory for itself, unless the kernel says otherwise. ptxas, which is not
-    // told, spills registers to have several.
-    if (state.tmemColumns && !kernel->hasAttr(NVVM::NVVMDialect::getMinctasmAttrName()))
-      kernel->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(), b.getI32IntegerAttr(1));
+    // Kernels with tensor memory do not say that one block is resident. ptxas 13.0, if told so, has
+    // every load of an accumulator on its way at once, in all 255 registers, and spills addresses.
     if (auto bytes = op->getAttrOfType<IntegerAttr>(fp4::pipe::PipeDialect::kSharedBytesAttr))
       kernel->setAttr("fp4.dynamic_shared_bytes", b.getI64IntegerAttr(bytes.getInt()));
   }

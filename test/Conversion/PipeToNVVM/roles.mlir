@@ -13,7 +13,7 @@
 // CHECK-LABEL: llvm.func @kernel(
 // CHECK-SAME: %[[MAP:.*]]: !llvm.ptr {llvm.align = 64 : i64, llvm.byval = !llvm.array<128 x i8>, nvvm.grid_constant},
 // CHECK-SAME: %{{.*}}: !llvm.ptr<1>, %{{.*}}: i32)
-// CHECK-SAME: attributes {fp4.dynamic_shared_bytes = 32856 : i64, gpu.kernel, nvvm.kernel, nvvm.minctasm = 1 : i32, nvvm.reqntid = array<i32: 192, 1, 1>}
+// CHECK-SAME: attributes {fp4.dynamic_shared_bytes = 32856 : i64, gpu.kernel, nvvm.kernel, nvvm.reqntid = array<i32: 192, 1, 1>}
 gpu.module @m {
 gpu.func @kernel(%a: !map, %y: !pipe.global<?x512xbf16>, %m: i32) kernel
     attributes {pipe.shared_bytes = 32856 : i64, pipe.tmem_columns = 256 : i64,
