@@ -23,7 +23,7 @@ import sweeping
 
 M = [1, 64, 65, 130, 257]
 N = [8, 72, 136, 264]
-K = [16, 128, 272, 640]  # 16 and 272 end within a block
+K = [16, 128, 272, 512, 640]  # 16 and 272 end within a block
 RESULTS = ["bf16", "f16", "f32"]
 OPERANDS = ["plain", "power_of_two", "fp8"]
 EPILOGUES = ["none", "alpha", "rows", "columns", "relu"]
@@ -33,7 +33,7 @@ GROUPS = 4
 TILES = {"chosen": "", "64x56": "tile = [64, 56, 128]", "64x128": "tile = [64, 128, 128]",
          "128x128": "tile = [128, 128, 128]", "128x96": "tile = [128, 96, 128]",
          "128x192": "tile = [128, 192, 128], stages = 2", "256x128": "tile = [256, 128, 128]",
-         "workspace": "cluster = [1, 1]",
+         "workspace": "cluster = [1, 1]", "64x128x256": "tile = [64, 128, 256]",
          "along_n": "schedule = #pipe.static_persistent<along_n>"}
 SCHEDULES = [("eager", 1), ("lazy", 1), ("random", 1), ("delay", 1)]
 
@@ -105,7 +105,9 @@ def program(result, operands, epilogue, tile, form, m, n, k):
 
 
 def has_form(case):
-    _, _, epilogue, rows, _, form, _, k, m = case
+    _, _, epilogue, rows, tile, form, _, k, m = case
+    if tile.endswith("x256") and k % 256:
+        return False
     if form == "split":
         return k > 256
     return form == "one" or (rows == "static" and m > 3 and epilogue not in ("rows", "columns"))

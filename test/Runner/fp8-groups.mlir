@@ -3,6 +3,7 @@
 // RUN: fp4-runner %s --target=sm_90a --device=sim --check=strict --policy=lazy --function=ranges | FileCheck %s
 // RUN: fp4-runner %s --target=sm_90a --device=sim --check=strict --policy=random --function=split | FileCheck %s
 // RUN: fp4-runner %s --target=sm_90a --device=sim --check=strict --policy=delay --function=three | FileCheck %s
+// RUN: fp4-runner %s --target=sm_90a --device=sim --check=strict --policy=random --function=deep | FileCheck %s
 // RUN: fp4-runner %s --target=sm_90a --device=sim --check=strict --policy=lazy --function=joined --shape=150 | FileCheck %s
 
 // Products of FP8 with f32 scales, of groups: rows that the program knows; offsets of the device, one of
@@ -61,5 +62,15 @@ func.func @three(%a: tensor<40x640xf8E4M3FN>, %sa: tensor<40x5xf32>, %b: tensor<
       {format = #fp4.format<fp8_block128>, split_k = 3 : i64,
        fp4.plan = #fp4.plan<tile_product, tile = [64, 72, 128], cluster = [3, 1]>}
       : (tensor<40x640xf8E4M3FN>, tensor<40x5xf32>, tensor<72x640xf8E4M3FN>, tensor<1x5xf32>) -> tensor<40x72xbf16>
+  return %y : tensor<40x72xbf16>
+}
+
+// Ranges of one, two and two slices of 256 elements, in tiles of two blocks of scales.
+func.func @deep(%a: tensor<40x1280xf8E4M3FN>, %sa: tensor<40x10xf32>, %b: tensor<72x1280xf8E4M3FN>, %sb: tensor<1x10xf32>)
+    -> tensor<40x72xbf16> {
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb
+      {format = #fp4.format<fp8_block128>, split_k = 3 : i64,
+       fp4.plan = #fp4.plan<tile_product, tile = [64, 72, 256], cluster = [3, 1]>}
+      : (tensor<40x1280xf8E4M3FN>, tensor<40x10xf32>, tensor<72x1280xf8E4M3FN>, tensor<1x10xf32>) -> tensor<40x72xbf16>
   return %y : tensor<40x72xbf16>
 }

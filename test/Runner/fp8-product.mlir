@@ -1,12 +1,14 @@
 // Products of FP8 with f32 scales of 1 x 128 and 128 x 128 on sm_90a: tiles of one and two warpgroups and of
 // two parts, columns that are no divisor of 128, ragged M, N and K, M at run time; alpha and an epilogue. Of two
-// parts of 128 columns, scales of the next four blocks take the place of those before.
+// parts of 128 columns, and of two blocks, scales of the next four blocks take the place of those before.
 
 // RUN: fp4-runner %s --device=sim --target=sm_90a --function=plain --shape=130 --check=strict --policy=random | FileCheck %s
 // RUN: fp4-runner %s --device=sim --target=sm_90a --function=plain --shape=130 --check=strict --policy=lazy --plan "tile_product, tile = [256, 64, 128]" | FileCheck %s
 // RUN: fp4-runner %s --device=sim --target=sm_90a --function=plain --shape=60 --check=strict --policy=delay --plan "tile_product, tile = [64, 56, 128]" | FileCheck %s
 // RUN: fp4-runner %s --device=sim --target=sm_90a --function=plain --shape=70 --check=strict --plan "tile_product, tile = [128, 192, 128], stages = 2" | FileCheck %s
 // RUN: fp4-runner %s --device=sim --target=sm_90a --function=deep --shape=300 --check=strict --policy=random --plan "tile_product, tile = [256, 128, 128]" | FileCheck %s
+// RUN: fp4-runner %s --device=sim --target=sm_90a --function=two --check=strict --policy=lazy | FileCheck %s
+// RUN: fp4-runner %s --device=sim --target=sm_90a --function=two_wide --shape=100 --check=strict --policy=random | FileCheck %s
 // RUN: fp4-runner %s --device=sim --target=sm_90a --function=layer --check=strict --policy=random --seed=3 | FileCheck %s
 // CHECK: y {{.*}}equals the wgmma model, bit for bit, and the fp64 sum within its bound
 // CHECK: hazards {{.*}}none (strict check)
@@ -14,7 +16,9 @@
 // RUN: not fp4-runner %s --device=sim --target=sm_100a --function=plain --shape=130 2>&1 | FileCheck %s --check-prefix=TARGET
 // TARGET: error: {{.*}}target 'sm_100a' has no wgmma
 // RUN: not fp4-opt %s --fp4-set-target=target=sm_90a --fp4-plan-kernels="plans='tile_product, tile = [256, 192, 128]'" 2>&1 | FileCheck %s --check-prefix=TILE
-// TILE: must have a plan whose 'tile' is [m, n, 128] with m = 64 or 128 and n a multiple of 8 up to 192, or m = 256 and n up to 128, but got [256, 192, 128]
+// TILE: must have a plan whose 'tile' is [m, n, 128] with m = 64 or 128 and n a multiple of 8 up to 192, or m = 256 and n up to 128; or, for K a multiple of 256, [m, n, 256] with m = 64 or 128 and n up to 128, but got [256, 192, 128]
+// RUN: not fp4-opt %s --fp4-set-target=target=sm_90a --fp4-plan-kernels="plans='tile_product, tile = [64, 64, 256]'" 2>&1 | FileCheck %s --check-prefix=DEPTH
+// DEPTH: but got [64, 64, 256]
 
 func.func @plain(%a: tensor<?x400xf8E4M3FN>, %sa: tensor<?x4xf32>, %b: tensor<136x400xf8E4M3FN>, %sb: tensor<2x4xf32>)
     -> (tensor<?x136xbf16> {fp4.name = "y"}) {
@@ -38,5 +42,21 @@ func.func @deep(%a: tensor<?x1296xf8E4M3FN>, %sa: tensor<?x11xf32>, %b: tensor<1
     -> (tensor<?x136xbf16> {fp4.name = "y"}) {
   %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<fp8_block128>}
       : (tensor<?x1296xf8E4M3FN>, tensor<?x11xf32>, tensor<136x1296xf8E4M3FN>, tensor<2x11xf32>) -> tensor<?x136xbf16>
+  return %y : tensor<?x136xbf16>
+}
+
+func.func @two(%a: tensor<70x1280xf8E4M3FN>, %sa: tensor<70x10xf32>, %b: tensor<136x1280xf8E4M3FN>, %sb: tensor<2x10xf32>)
+    -> (tensor<70x136xbf16> {fp4.name = "y"}) {
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb
+      {format = #fp4.format<fp8_block128>, fp4.plan = #fp4.plan<tile_product, tile = [64, 64, 256]>}
+      : (tensor<70x1280xf8E4M3FN>, tensor<70x10xf32>, tensor<136x1280xf8E4M3FN>, tensor<2x10xf32>) -> tensor<70x136xbf16>
+  return %y : tensor<70x136xbf16>
+}
+
+func.func @two_wide(%a: tensor<?x1280xf8E4M3FN>, %sa: tensor<?x10xf32>, %b: tensor<136x1280xf8E4M3FN>, %sb: tensor<2x10xf32>)
+    -> (tensor<?x136xbf16> {fp4.name = "y"}) {
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb
+      {format = #fp4.format<fp8_block128>, fp4.plan = #fp4.plan<tile_product, tile = [128, 128, 256]>}
+      : (tensor<?x1280xf8E4M3FN>, tensor<?x10xf32>, tensor<136x1280xf8E4M3FN>, tensor<2x10xf32>) -> tensor<?x136xbf16>
   return %y : tensor<?x136xbf16>
 }

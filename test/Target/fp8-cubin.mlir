@@ -1,6 +1,6 @@
 // ptxas accepts products of FP8 with f32 scales for sm_90a without spills: with tiles of 256 x 128, whose
 // threads have 128 accumulators and the 64 sums of one part at a time, where M is whole tiles, is ragged, or is
-// known at run time, and of groups; and where ranges of K join in a cluster.
+// known at run time, and of groups; where ranges of K join in a cluster; and where two products run at a time.
 // REQUIRES: ptxas
 // RUN: fp4-opt %s --fp4-set-target=target=sm_90a --compile-to=cubin | %python %fp4_src/test/Target/Inputs/resources.py \
 // RUN:   | tee %t | FileCheck %s
@@ -9,6 +9,7 @@
 // CHECK: ragged_matmul_0 kernel: registers 168, spill 0, stack 0
 // CHECK: groups_matmul_0 kernel: registers 168, spill 0, stack 0
 // CHECK: ranges_matmul_0 kernel: registers {{[0-9]+}}, spill 0, stack 0
+// CHECK: two_matmul_0 kernel: registers {{[0-9]+}}, spill 0, stack 0
 
 !w = tensor<4096x2048xf8E4M3FN>
 !sw = tensor<32x16xf32>
@@ -36,6 +37,12 @@ func.func @groups(%a: tensor<1200x2048xf8E4M3FN>, %sa: tensor<1200x16xf32>, %b: 
 func.func @ranges(%a: tensor<128x2048xf8E4M3FN>, %sa: tensor<128x16xf32>, %b: !w, %sb: !sw) -> tensor<128x4096xbf16> {
   %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb
       {format = #fp4.format<fp8_block128>, split_k = 2 : i64, fp4.plan = #fp4.plan<tile_product, tile = [128, 112, 128]>}
+      : (tensor<128x2048xf8E4M3FN>, tensor<128x16xf32>, !w, !sw) -> tensor<128x4096xbf16>
+  return %y : tensor<128x4096xbf16>
+}
+func.func @two(%a: tensor<128x2048xf8E4M3FN>, %sa: tensor<128x16xf32>, %b: !w, %sb: !sw) -> tensor<128x4096xbf16> {
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb
+      {format = #fp4.format<fp8_block128>, fp4.plan = #fp4.plan<tile_product, tile = [128, 128, 256]>}
       : (tensor<128x2048xf8E4M3FN>, tensor<128x16xf32>, !w, !sw) -> tensor<128x4096xbf16>
   return %y : tensor<128x4096xbf16>
 }

@@ -84,6 +84,10 @@ static void setPlan(MatmulShape &shape, const KernelPlan &plan, const hw::Target
   shape.tileM = plan.tile[0];
   shape.tileN = plan.tile[1];
   shape.tileK = plan.tile[2];
+  if (shape.hasF32Scales()) { // the tensor core sums one block of scales
+    shape.blocksOfTileK = shape.tileK / pipe::kPromotedBlock;
+    shape.tileK = pipe::kPromotedBlock;
+  }
   shape.pair = plan.pair;
   shape.storesTiles = plan.store == ResultStore::Tma;
   shape.swap = plan.swap && target.hasTcgen05;

@@ -39,6 +39,7 @@ struct MatmulShape {
   llvm::SmallVector<numerics::EpilogueOp> epilogue; ///< named steps, after alpha
   mlir::Region *body = nullptr; ///< what follows these, or none: BlockScaledMatmulOp's
   llvm::SmallVector<pipe::GlobalType> inputs; ///< of the body, behind the element
+  int64_t blocksOfTileK = 1; ///< of f32 scales: k tiles that a stage has
   int64_t splits = 1; ///< ranges of K that have sums of their own
   /// The ranges of a tile are those of the blocks of a cluster, which join in shared memory. Otherwise
   /// they are works of their own, which join in a workspace.

@@ -3,7 +3,8 @@
 // The textbook algorithm of MatmulKernel.cpp, where a k tile is a block of scales: the tensor core
 // sums its products in registers, and the sums times their scales are added in fp32. A tile of more
 // rows than the warpgroups have at a time consists of parts, each with an accumulator of its own. All
-// parts have their sums in one fragment, one part after the other.
+// parts have their sums in one fragment, one part after the other. Or a tile of one part has two blocks at
+// a time, each with sums of its own.
 //
 // Groups have their tiles in a table (GroupTable.cpp), and the scales of rhs begin anew with each of
 // them. Ranges of K are those of the blocks of a cluster, or tiles of their own.
@@ -46,6 +47,8 @@ private:
   void findGroup(Tile &tile, Value m);
   void buildTile(Value m, Value n);
   void buildKTile(ArrayRef<Value> accumulators, const Tile &tile, Value k);
+  void buildTwo(Value acc, const Tile &tile, Value k);
+  Value scalesOf(const Tile &tile, size_t part, Value k);
 
   int64_t partRows;
 };
@@ -89,8 +92,12 @@ void PromotedProductBuilder::buildTile(Value m, Value n) {
   SmallVector<Value> accumulators;
   for (size_t part = 0; part < tile.rows.size(); ++part)
     accumulators.push_back(newFragment());
-  loop(tile.k.begin, tile.k.end, constant(1),
-       [&](Value k) { buildKTile(accumulators, tile, k); });
+  loop(tile.k.begin, tile.k.end, constant(shape.blocksOfTileK), [&](Value k) {
+    if (shape.blocksOfTileK == 1)
+      buildKTile(accumulators, tile, k);
+    else
+      buildTwo(accumulators.front(), tile, k);
+  });
   auto store = [&](size_t part, auto sums) {
     storeSums(sums, tile.rows[part], tile.column, /*exponent=*/0, tile.group);
   };
@@ -104,24 +111,39 @@ void PromotedProductBuilder::buildTile(Value m, Value n) {
     store(part, acc);
 }
 
+Value PromotedProductBuilder::scalesOf(const Tile &tile, size_t part, Value k) {
+  auto type = VectorType::get({2 + promotedBlocks(shape.tileN)}, b.getF32Type());
+  return BlockScalesOp::create(b, loc, type, scalesA, tile.rows[part], scalesB, tile.scaleColumn,
+                               b.getI64IntegerAttr(shape.tileN), k, rows);
+}
+
+/// Blocks `k` and the next one, whose tiles a stage has: both products can run at a time.
+void PromotedProductBuilder::buildTwo(Value acc, const Tile &tile, Value k) {
+  Value blocks[] = {k, add(k, constant(1))}, sums[] = {newFragment(), newFragment()};
+  SmallVector<std::pair<Value, Value>> tiles;
+  for (Value block : blocks) {
+    Value element = mul(block, shape.tileK), aTile = load(a, tile.rows.front(), element);
+    tiles.push_back({aTile, load(bb, tile.rowB, element)});
+  }
+  for (size_t i : {0, 1}) {
+    MmaFragmentOp::create(b, loc, sums[i], tiles[i].first, b.getI64IntegerAttr(0), tiles[i].second);
+    PromoteOp::create(b, loc, acc, sums[i], scalesOf(tile, 0, blocks[i]), tile.scaleColumn);
+  }
+}
+
 /// Scales are taken behind the product, so that a tile whose first ones are late begins all the same.
 /// A thread with two parts takes them before, while the stage is loaded.
 void PromotedProductBuilder::buildKTile(ArrayRef<Value> accumulators, const Tile &tile, Value k) {
-  auto type = VectorType::get({2 + promotedBlocks(shape.tileN)}, b.getF32Type());
-  auto scalesOf = [&](size_t part) -> Value {
-    return BlockScalesOp::create(b, loc, type, scalesA, tile.rows[part], scalesB,
-                                 tile.scaleColumn, b.getI64IntegerAttr(shape.tileN), k, rows);
-  };
   SmallVector<Value> scales;
   for (size_t part = 0; accumulators.size() > 1 && part < accumulators.size(); ++part)
-    scales.push_back(scalesOf(part));
+    scales.push_back(scalesOf(tile, part, k));
   Value element = mul(k, shape.tileK);
   Value aTile = load(a, tile.rows.front(), element), bTile = load(bb, tile.rowB, element);
   Value sums = newFragment();
   for (auto [part, acc] : llvm::enumerate(accumulators)) {
     MmaFragmentOp::create(b, loc, sums, aTile, b.getI64IntegerAttr(int64_t(part) * partRows), bTile);
     if (scales.size() == part)
-      scales.push_back(scalesOf(part));
+      scales.push_back(scalesOf(tile, part, k));
     PromoteOp::create(b, loc, acc, sums, scales[part], tile.scaleColumn);
   }
 }

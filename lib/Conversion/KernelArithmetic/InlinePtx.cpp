@@ -182,6 +182,28 @@ SmallVector<Value> fp4::multiplyWarpgroup(ImplicitLocOpBuilder &b, ValueRange ac
   return fieldsOf(b, b.getLoc(), multiply.getRes(), count);
 }
 
+/// The instructions of one k tile: sums from operand `sums` on, descriptors from operand `descriptors` on.
+/// Predicate p is false, and q is true.
+static std::string instructionsOf(const fp4::SharedProduct &product, size_t sums, size_t descriptors) {
+  std::string text;
+  for (auto [i, offset] : llvm::enumerate(product.offsets))
+    text += llvm::formatv("add.s64 x, ${0}, {2};\nadd.s64 y, ${1}, {2};\n"
+                          "wgmma.mma_async.sync.aligned.m64n{3}k32.f32.e4m3.e4m3 {4}, x, y, {5}, 1, "
+                          "1;\n",
+                          descriptors, descriptors + 1, offset, product.columns,
+                          operandList(sums, size_t(product.columns) / 2), i ? "q" : "p")
+                .str();
+  return text + "wgmma.commit_group.sync.aligned;\n";
+}
+
+/// `count` results that are f32.
+static std::string sumConstraints(size_t count) {
+  std::string constraints = "=f";
+  for (size_t i = 1; i < count; ++i)
+    constraints += ",=f";
+  return constraints;
+}
+
 /// Operands: the sums as results, the two descriptors, what the sums take the place of. That p is false
 /// is a secret from ptxas, which takes an accumulator that is not read for a new one: no grid is empty.
 SmallVector<Value> fp4::multiplyShared(ImplicitLocOpBuilder &b, const SharedProduct &product) {
@@ -192,19 +214,10 @@ SmallVector<Value> fp4::multiplyShared(ImplicitLocOpBuilder &b, const SharedProd
                     count,
                     product.before.empty()
                         ? llvm::formatv("setp.ne.b64 p, ${0}, ${0};\n", count).str()
-                        : "mov.u32 n, %nctaid.x;\nsetp.eq.u32 p, n, 0;\n");
-  for (auto [i, offset] : llvm::enumerate(product.offsets))
-    text += llvm::formatv("add.s64 x, ${0}, {2};\nadd.s64 y, ${1}, {2};\n"
-                          "wgmma.mma_async.sync.aligned.m64n{3}k32.f32.e4m3.e4m3 {4}, x, y, {5}, 1, "
-                          "1;\n",
-                          count, count + 1, offset, product.columns, operandList(0, count),
-                          i ? "q" : "p")
-                .str();
-  text += "wgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 0;\n}";
-  std::string constraints = "=f";
-  for (size_t i = 1; i < count; ++i)
-    constraints += ",=f";
-  constraints += ",l,l";
+                        : "mov.u32 n, %nctaid.x;\nsetp.eq.u32 p, n, 0;\n")
+          .str() +
+      instructionsOf(product, 0, count) + "wgmma.wait_group.sync.aligned 0;\n}";
+  std::string constraints = sumConstraints(count) + ",l,l";
   SmallVector<Value> operands = {product.a, product.b};
   for (size_t i = 0; i < product.before.size(); ++i)
     constraints += "," + std::to_string(i);
@@ -213,6 +226,26 @@ SmallVector<Value> fp4::multiplyShared(ImplicitLocOpBuilder &b, const SharedProd
   auto multiply = emit(b, b.getLoc(), LLVM::LLVMStructType::getLiteral(b.getContext(), types),
                        operands, text, constraints);
   return fieldsOf(b, b.getLoc(), multiply.getRes(), int64_t(count));
+}
+
+std::array<SmallVector<Value>, 2> fp4::multiplyTwo(ImplicitLocOpBuilder &b, const SharedProduct &first,
+                                                   const SharedProduct &second) {
+  size_t count = size_t(first.columns) / 2;
+  std::string text = llvm::formatv("{{\n.reg .pred p, q;\n.reg .b64 x, y;\n"
+                                   "setp.ne.b64 p, ${0}, ${0};\nsetp.eq.b64 q, ${0}, ${0};\n"
+                                   "wgmma.fence.sync.aligned;\n",
+                                   2 * count)
+                         .str() +
+                     instructionsOf(first, 0, 2 * count) +
+                     instructionsOf(second, count, 2 * count + 2) +
+                     "wgmma.wait_group.sync.aligned 1;\n}";
+  SmallVector<Type> types(2 * count, b.getF32Type());
+  auto multiply = emit(b, b.getLoc(), LLVM::LLVMStructType::getLiteral(b.getContext(), types),
+                       ValueRange{first.a, first.b, second.a, second.b}, text,
+                       sumConstraints(2 * count) + ",l,l,l,l");
+  SmallVector<Value> sums = fieldsOf(b, b.getLoc(), multiply.getRes(), int64_t(2 * count));
+  return {SmallVector<Value>(ArrayRef(sums).take_front(count)),
+          SmallVector<Value>(ArrayRef(sums).drop_front(count))};
 }
 
 SmallVector<Value> fp4::startBytes(ImplicitLocOpBuilder &b, const ByteProduct &product) {

@@ -82,6 +82,11 @@ struct SharedProduct {
 /// The sums of a thread, f32 each, when they are complete.
 llvm::SmallVector<mlir::Value> multiplyShared(mlir::ImplicitLocOpBuilder &b,
                                               const SharedProduct &product);
+/// The sums of `first`, when they are complete, and those of `second`, which has as many columns and runs
+/// on: they are what awaitSums returns.
+std::array<llvm::SmallVector<mlir::Value>, 2> multiplyTwo(mlir::ImplicitLocOpBuilder &b,
+                                                          const SharedProduct &first,
+                                                          const SharedProduct &second);
 
 /// One k tile of a product of e4m3 with A in registers.
 struct ByteProduct {

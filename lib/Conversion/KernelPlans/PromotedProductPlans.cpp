@@ -6,6 +6,10 @@
 // warpgroup takes from one k tile to the next (docs/Performance.md). Ranges of K of tiles of one part
 // join in clusters as those of other products do.
 //
+// Where one warpgroup has all rows, what it takes from one k tile to the next binds. Then a tile is two
+// blocks of scales deep: it waits once for both, and adds the sums of the first while the second is
+// multiplied. Two warpgroups hide each other's waits, and have a stage sooner if it has one block.
+//
 //===----------------------------------------------------------------------===//
 
 #include "CostModel.h"
@@ -18,8 +22,8 @@
 using namespace mlir;
 using namespace fp4;
 
-/// The depth of a tile is a block of scales.
-static constexpr int64_t kTileK = 128;
+/// The depth of a tile is a block of scales, or two.
+static constexpr int64_t kTileK = 128, kTwoTileK = 256;
 static constexpr std::array<int64_t, 3> kTileMs = {64, 128, 256};
 /// Rows of the tiles whose sums fit in shared memory beside four stages.
 static constexpr int64_t kMostPartRows = 128;
@@ -39,11 +43,26 @@ static constexpr int64_t kWaitCycles = 500, kColumnPairCycles = 6;
 /// Parts of 128 rows of a tile, or one of 64.
 static int64_t partsOf(int64_t rows) { return llvm::divideCeil(rows, kMostPartRows); }
 
-static int64_t mostColumns(int64_t rows) {
-  return kFragmentRegisters * 2 / (partsOf(rows) + 1) / kColumnStep * kColumnStep;
+/// Sums are those of one part, or of each of two blocks.
+static int64_t mostColumns(int64_t rows, int64_t depth) {
+  int64_t fragments = partsOf(rows) + depth / kTileK;
+  return kFragmentRegisters * 2 / fragments / kColumnStep * kColumnStep;
 }
 
-static int64_t cyclesOf(const MatmulSize &size, int64_t m, int64_t n,
+/// Whole ranges of K consist of two blocks each.
+static bool mayHaveTwoBlocks(int64_t rows, int64_t k) {
+  return partsOf(rows) == 1 && k % kTwoTileK == 0;
+}
+
+/// One warpgroup alone waits for k tiles longer than it multiplies them.
+static int64_t depthOf(const KernelPlan &wish, int64_t rows, const MatmulSize &size) {
+  if (wish.tile[2])
+    return wish.tile[2];
+  bool isAlone = size.groups.empty() && rows == kTileMs[0] && size.m <= rows;
+  return isAlone && mayHaveTwoBlocks(rows, size.k) ? kTwoTileK : kTileK;
+}
+
+static int64_t cyclesOf(const MatmulSize &size, int64_t m, int64_t n, int64_t depth,
                         const hw::TargetModel &target) {
   int64_t tilesM = 0;
   for (int64_t rows : size.groups.empty() ? llvm::SmallVector<int64_t>{size.m} : size.groups)
@@ -53,7 +72,7 @@ static int64_t cyclesOf(const MatmulSize &size, int64_t m, int64_t n,
   int64_t multiply = m * n * kTileK / kMultiplyAdds, feed = (m + n) * kTileK / kFeedBytes;
   bool selects = 128 % n != 0 && n % 128 != 0;
   int64_t wait =
-      kWaitCycles + partsOf(m) * (kColumnPairCycles * n / 2 * (selects ? 3 : 2) / 2);
+      kWaitCycles * kTileK / depth + partsOf(m) * (kColumnPairCycles * n / 2 * (selects ? 3 : 2) / 2);
   int64_t deep = llvm::divideCeil(size.k, kTileK * size.splits);
   return waves * (deep * std::max({multiply, feed, wait}) + kTileCycles);
 }
@@ -64,14 +83,15 @@ static std::array<int64_t, 3> chooseTile(const KernelPlan &wish, const MatmulSiz
   std::array<int64_t, 3> best = {128, 128, kTileK};
   int64_t least = 0;
   for (int64_t m : kTileMs)
-    for (int64_t n = mostColumns(m); n >= 2 * kColumnStep; n -= kColumnStep) {
+    for (int64_t depth = depthOf(wish, m, size), n = mostColumns(m, depth); n >= 2 * kColumnStep;
+         n -= kColumnStep) {
       if ((wish.tile[0] && wish.tile[0] != m) || (wish.tile[1] && wish.tile[1] != n))
         continue;
-      int64_t cycles = cyclesOf(size, m, n, target);
+      int64_t cycles = cyclesOf(size, m, n, depth, target);
       if (least && cycles >= least)
         continue;
       least = cycles;
-      best = {m, n, kTileK};
+      best = {m, n, depth};
     }
   return best;
 }
@@ -123,11 +143,14 @@ static StringRef twoGroupRules(pipe::RolePlanAttr roles) {
 LogicalResult fp4::checkPromotedProduct(Operation *op, const KernelPlan &plan,
                                         const hw::TargetModel &target) {
   auto [m, n, k] = plan.tile;
-  if (!llvm::is_contained(kTileMs, m) || n < kColumnStep || n % kColumnStep || n > mostColumns(m) ||
-      k != kTileK)
+  auto lhs = cast<RankedTensorType>(cast<BlockScaledMatmulOp>(op).getLhs().getType());
+  bool hasDepth = k == kTileK || (k == kTwoTileK && mayHaveTwoBlocks(m, lhs.getDimSize(1)));
+  if (!llvm::is_contained(kTileMs, m) || !hasDepth || n < kColumnStep || n % kColumnStep ||
+      n > mostColumns(m, k))
     return misfit(op, "tile",
                   "is [m, n, 128] with m = 64 or 128 and n a multiple of 8 up to 192, or m = 256 "
-                  "and n up to 128",
+                  "and n up to 128; or, for K a multiple of 256, [m, n, 256] with m = 64 or 128 and "
+                  "n up to 128",
                   "[" + Twine(m) + ", " + Twine(n) + ", " + Twine(k) + "]");
   if (failed(checkJoin(op, plan, {m, kMostPartRows}, target)) ||
       failed(checkFragmentPlan(op, plan, target, /*resident=*/1, /*mayJoin=*/true)))

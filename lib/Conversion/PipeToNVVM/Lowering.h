@@ -57,6 +57,8 @@ struct KernelState {
   llvm::SmallPtrSet<mlir::Operation *, 4> continuedProducts; ///< see findContinuedProducts
   llvm::SmallPtrSet<mlir::Operation *, 4> replacingProducts;  ///< see describePromotion
   llvm::SmallPtrSet<mlir::Operation *, 4> awaitedPromotions; ///< of sums that one of these replaces
+  llvm::DenseMap<mlir::Operation *, mlir::Operation *> nextProducts; ///< which begin with their key
+  llvm::SmallPtrSet<mlir::Operation *, 4> begunProducts;             ///< these
   /// Registers of a thread for fragments, and for scales of their sums that are held four blocks ahead.
   int64_t fragmentRegisters = 0, scaleRegisters = 0;
   llvm::SmallPtrSet<mlir::Operation *, 4> fencedReleases; ///< see findFencedReleases
@@ -140,7 +142,8 @@ void findFencedReleases(mlir::gpu::GPUFuncOp kernel, KernelState &state);
 void findContinuedProducts(mlir::gpu::GPUFuncOp kernel, KernelState &state);
 
 /// Finds which products of tiles in shared memory give the sums of another part in the place of those
-/// of the part before, and what fragments and their scales take.
+/// of the part before, which of them can begin with the one before because their tiles are there, and
+/// what fragments and their scales take.
 void describePromotion(mlir::gpu::GPUFuncOp kernel, KernelState &state);
 
 /// Initializes the barriers of the ring of responses to requests for work; false where there is none.

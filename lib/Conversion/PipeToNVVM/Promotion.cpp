@@ -8,6 +8,9 @@
 // read the sums of the part before: the tensor core works for the other warpgroup. Otherwise ptxas
 // begins it early, in 44 registers more, and spills accumulators.
 //
+// Where a stage has two k tiles, both products begin together, and the first sums are added while the
+// second product runs.
+//
 //===----------------------------------------------------------------------===//
 #include "Fragments.h"
 
@@ -38,22 +41,45 @@ struct LowerMmaFragment : PipePattern<pipe::MmaFragmentOp> {
   LogicalResult matchAndRewrite(pipe::MmaFragmentOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    int64_t count = op.getSums().getType().getElementsPerThread();
+    if (state.begunProducts.contains(op)) {
+      SmallVector<Value> sums = loadElements(b, adaptor.getSums(), 0, count);
+      storeElements(b, adaptor.getSums(), awaitSums(b, sums));
+    } else if (Operation *next = state.nextProducts.lookup(op)) {
+      multiplyWithNext(b, op, adaptor, cast<pipe::MmaFragmentOp>(next), rewriter);
+    } else {
+      SharedProduct product = productOf(b, op, adaptor.getA(), adaptor.getB());
+      if (state.replacingProducts.contains(op))
+        product.before = loadElements(b, adaptor.getSums(), 0, count);
+      storeElements(b, adaptor.getSums(), multiplyShared(b, product));
+    }
+    rewriter.eraseOp(op);
+    return success();
+  }
+
+private:
+  SharedProduct productOf(ImplicitLocOpBuilder &b, pipe::MmaFragmentOp op, Value a, Value tileB) const {
     constexpr int64_t groupRows = hw::fragmentRows(hw::FragmentKind::Wgmma);
     constexpr int64_t groupThreads = hw::fragmentThreads(hw::FragmentKind::Wgmma);
     Int32 group = threadOfRole(b, op, state) / groupThreads;
-    Value first = offsetPointer(b, b.getLoc(), adaptor.getA(), int64_t(op.getRow()) * kRowBytes);
+    Value first = offsetPointer(b, b.getLoc(), a, int64_t(op.getRow()) * kRowBytes);
     SharedProduct product;
     product.columns = op.getSums().getType().getShape()[1];
     product.a = wgmmaDescriptor(b, stridedPointer(b, b.getLoc(), first, group, groupRows * kRowBytes));
-    product.b = wgmmaDescriptor(b, adaptor.getB());
+    product.b = wgmmaDescriptor(b, tileB);
     for (int64_t byte = 0; byte < kRowBytes; byte += kInstructionBytes)
       product.offsets.push_back(byte / kDescriptorUnit);
-    if (state.replacingProducts.contains(op))
-      product.before =
-          loadElements(b, adaptor.getSums(), 0, op.getSums().getType().getElementsPerThread());
-    storeElements(b, adaptor.getSums(), multiplyShared(b, product));
-    rewriter.eraseOp(op);
-    return success();
+    return product;
+  }
+
+  void multiplyWithNext(ImplicitLocOpBuilder &b, pipe::MmaFragmentOp op, OpAdaptor adaptor,
+                        pipe::MmaFragmentOp next, ConversionPatternRewriter &rewriter) const {
+    SharedProduct first = productOf(b, op, adaptor.getA(), adaptor.getB());
+    SharedProduct second = productOf(b, next, rewriter.getRemappedValue(next.getA()),
+                                     rewriter.getRemappedValue(next.getB()));
+    auto [sums, running] = multiplyTwo(b, first, second);
+    storeElements(b, adaptor.getSums(), sums);
+    storeElements(b, rewriter.getRemappedValue(next.getSums()), running);
   }
 };
 
@@ -75,13 +101,14 @@ struct LowerBlockScales : PipePattern<pipe::BlockScalesOp> {
                                 ConversionPatternRewriter &rewriter) const override {
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
     Int32 block(b, adaptor.getBlock());
+    Int32 loopBlock = isOfLoop(op) ? Int32(b, loopOf(op).getInductionVar()) : block;
     bool hasRoom = state.fragmentRegisters + state.scaleRegisters <= kMostHeldRegisters;
     Value array; // whose elements the next take the place of
     SmallVector<Value> held;
     if (!isOfLoop(op))
       held = loadBlocks(b, op, adaptor, block / kAhead);
     else if (hasRoom)
-      held = loadAhead(b, op, adaptor, block);
+      held = loadAhead(b, op, adaptor, loopBlock);
     else
       held = loadElements(b, array = loadFirst(b, op, adaptor), 0, kHeld);
     SmallVector<Value> scales;
@@ -91,13 +118,32 @@ struct LowerBlockScales : PipePattern<pipe::BlockScalesOp> {
     for (int64_t i = 0; i < pipe::promotedBlocks(int64_t(op.getColumns())); ++i)
       scales.push_back(exchangeAll(b, held[2], place + i * kAhead));
     if (array)
-      storeElements(b, array, loadNext(b, op, adaptor, block, held));
+      storeElements(b, array, loadNext(b, op, adaptor, loopBlock, held));
     rewriter.replaceOpWithNewOp<vector::FromElementsOp>(op, op.getResult().getType(), scales);
     return success();
   }
 
 private:
-  /// The block is the variable of the loop around the op, for whose tile it gives the scales.
+  static scf::ForOp loopOf(pipe::BlockScalesOp op) { return cast<scf::ForOp>(op->getParentOp()); }
+
+  /// Blocks of an iteration of `loop`, one or two; 0 of other loops.
+  static int64_t blocksOfIteration(scf::ForOp loop) {
+    APInt step;
+    if (!matchPattern(loop.getStep(), m_ConstantInt(&step)) || (step != 1 && step != 2))
+      return 0;
+    return step.getSExtValue();
+  }
+
+  /// The block is that of the iteration of `loop`, or the second one of two.
+  static bool isBlockOf(Value block, scf::ForOp loop) {
+    if (auto next = block.getDefiningOp<arith::AddIOp>())
+      return blocksOfIteration(loop) == 2 && next.getLhs() == loop.getInductionVar() &&
+             matchPattern(next.getRhs(), m_One());
+    return block == loop.getInductionVar();
+  }
+
+  /// The blocks are those of the loop around the op, for whose tile it gives the scales. Two of an
+  /// iteration are of the same four.
   static bool isOfLoop(pipe::BlockScalesOp op) {
     auto loop = dyn_cast<scf::ForOp>(op->getParentOp());
     auto isOutside = [&](Value value) { // arguments of the kernel are already those of another block
@@ -105,7 +151,7 @@ private:
         return !value || cast<BlockArgument>(value).getOwner() != loop.getBody();
       return !loop->isAncestor(value.getDefiningOp());
     };
-    return loop && loop.getInductionVar() == op.getBlock() && matchPattern(loop.getStep(), m_One()) &&
+    return loop && blocksOfIteration(loop) && isBlockOf(op.getBlock(), loop) &&
            isOutside(op.getRow()) && isOutside(op.getColumn()) && isOutside(op.getRows());
   }
 
@@ -149,7 +195,8 @@ private:
   /// Behind the last block of four, those of the next four; otherwise what is held.
   SmallVector<Value> loadNext(ImplicitLocOpBuilder &b, pipe::BlockScalesOp op, OpAdaptor adaptor,
                               Int32 block, ArrayRef<Value> held) const {
-    Value isLast = equals(b, block % kAhead, constI32(b, kAhead - 1));
+    int64_t last = kAhead - blocksOfIteration(loopOf(op));
+    Value isLast = equals(b, block % kAhead, constI32(b, last));
     SmallVector<Value> next;
     for (auto [element, pointer] : llvm::zip(held, pointersOf(b, op, adaptor, block / kAhead + 1)))
       next.push_back(loadWhen(b, isLast, pointer, element));
@@ -300,6 +347,24 @@ private:
 
 } // namespace
 
+/// The product before `product` with sums of its own, where the tiles of this one are there too; or null.
+static pipe::MmaFragmentOp productBefore(pipe::MmaFragmentOp product) {
+  for (Operation *op = product->getPrevNode(); op; op = op->getPrevNode()) {
+    auto before = dyn_cast<pipe::MmaFragmentOp>(op);
+    if (!before)
+      continue;
+    auto isThere = [&](Value value) {
+      Operation *origin = value.getDefiningOp();
+      return !origin || origin->getBlock() != op->getBlock() || origin->isBeforeInBlock(op);
+    };
+    bool begins = before.getSums() != product.getSums() &&
+                  before.getSums().getType() == product.getSums().getType() &&
+                  isThere(product.getSums()) && isThere(product.getA()) && isThere(product.getB());
+    return begins ? before : pipe::MmaFragmentOp();
+  }
+  return {};
+}
+
 void fp4::describePromotion(gpu::GPUFuncOp kernel, KernelState &state) {
   kernel.walk([&](Operation *op) {
     if (auto fragment = dyn_cast<pipe::FragmentOp>(op))
@@ -315,6 +380,10 @@ void fp4::describePromotion(gpu::GPUFuncOp kernel, KernelState &state) {
         state.replacingProducts.insert(op);
       if (isBefore && isa<pipe::PromoteOp>(user))
         state.awaitedPromotions.insert(user);
+    }
+    if (auto before = productBefore(product); before && !state.begunProducts.contains(before)) {
+      state.nextProducts[before] = op;
+      state.begunProducts.insert(op);
     }
   });
 }

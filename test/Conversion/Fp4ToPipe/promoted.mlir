@@ -40,3 +40,25 @@ func.func @joined(%a: tensor<100x512xf8E4M3FN>, %sa: tensor<100x4xf32>, %b: tens
       : (tensor<100x512xf8E4M3FN>, tensor<100x4xf32>, tensor<200x512xf8E4M3FN>, tensor<2x4xf32>) -> tensor<100x200xbf16>
   return %y : tensor<100x200xbf16>
 }
+
+// -----
+
+// A stage has the tiles of two blocks of scales, each with sums of its own.
+// CHECK-LABEL: gpu.func @kernel
+// CHECK: scf.for %[[K:.*]] = %{{.*}} to %{{.*}} step %c2
+// CHECK:   %[[NEXT:.*]] = arith.addi %[[K]], %c1
+// CHECK-DAG:   %[[S0:.*]] = pipe.fragment : !pipe.fragment<64x64xf32, wgmma>
+// CHECK-DAG:   %[[S1:.*]] = pipe.fragment : !pipe.fragment<64x64xf32, wgmma>
+// CHECK-COUNT-4: pipe.load
+// CHECK:   pipe.mma_fragment
+// CHECK:   pipe.block_scales {{.*}} block %[[K]]
+// CHECK:   pipe.promote %[[ACC:.*]], %[[ONE:.*]] scaled
+// CHECK:   pipe.mma_fragment
+// CHECK:   pipe.block_scales {{.*}} block %[[NEXT]]
+// CHECK:   pipe.promote %[[ACC]],
+func.func @two(%a: tensor<100x512xf8E4M3FN>, %sa: tensor<100x4xf32>, %b: tensor<200x512xf8E4M3FN>, %sb: tensor<2x4xf32>) -> tensor<100x200xbf16> {
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb
+      {format = #fp4.format<fp8_block128>, fp4.plan = #fp4.plan<tile_product, tile = [64, 64, 256]>}
+      : (tensor<100x512xf8E4M3FN>, tensor<100x4xf32>, tensor<200x512xf8E4M3FN>, tensor<2x4xf32>) -> tensor<100x200xbf16>
+  return %y : tensor<100x200xbf16>
+}

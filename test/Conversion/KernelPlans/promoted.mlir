@@ -1,7 +1,7 @@
 // RUN: fp4-opt %s -split-input-file -verify-diagnostics -fp4-set-target=target=sm_90a -fp4-plan-kernels | FileCheck %s
-// Plans of products of FP8 with f32 scales: many rows have tiles of two parts; two ranges of K are those of a
-// cluster, and a ring has as many stages as their pieces leave room for. Four ranges whose clusters would
-// take two waves, and tiles of two parts, join in a workspace.
+// Plans of products of FP8 with f32 scales: many rows have tiles of two parts; few have tiles of two blocks of
+// scales; two ranges of K are those of a cluster, and a ring has as many stages as their pieces leave room
+// for. Four ranges whose clusters would take two waves, and tiles of two parts, join in a workspace.
 
 !b = tensor<4096x7168xf8E4M3FN>
 !sb = tensor<32x56xf32>
@@ -15,7 +15,7 @@ func.func @rows(%a: tensor<4096x7168xf8E4M3FN>, %sa: tensor<4096x56xf32>, %b: !b
 }
 
 // CHECK-LABEL: func.func @two
-// CHECK: tile = [64, 64, 128], cluster = [2, 1], schedule {{.*}} stages = 8
+// CHECK: tile = [64, 64, 256], cluster = [2, 1], schedule {{.*}} stages = 4
 func.func @two(%a: tensor<64x7168xf8E4M3FN>, %sa: tensor<64x56xf32>, %b: !b, %sb: !sb) -> tensor<64x4096xbf16> {
   %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<fp8_block128>, split_k = 2 : i64}
       : (tensor<64x7168xf8E4M3FN>, tensor<64x56xf32>, !b, !sb) -> tensor<64x4096xbf16>
@@ -23,7 +23,7 @@ func.func @two(%a: tensor<64x7168xf8E4M3FN>, %sa: tensor<64x56xf32>, %b: !b, %sb
 }
 
 // CHECK-LABEL: func.func @four
-// CHECK: tile = [64, 128, 128], schedule {{.*}} stages = 8
+// CHECK: tile = [64, 128, 256], schedule {{.*}} stages = 4
 func.func @four(%a: tensor<64x7168xf8E4M3FN>, %sa: tensor<64x56xf32>, %b: !b, %sb: !sb) -> tensor<64x4096xbf16> {
   %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<fp8_block128>, split_k = 4 : i64}
       : (tensor<64x7168xf8E4M3FN>, tensor<64x56xf32>, !b, !sb) -> tensor<64x4096xbf16>
