@@ -164,14 +164,25 @@ Status TicketQueue::checkDestinations(const Ticket &ticket) {
   return {};
 }
 
+/// Neighbours among `ranges` become one: an accumulator is a row of registers.
+static std::vector<RegisterRange> joined(const std::vector<RegisterRange> &ranges) {
+  std::vector<RegisterRange> result;
+  for (const RegisterRange &range : ranges)
+    if (!result.empty() && result.back().end == range.begin)
+      result.back().end = range.end;
+    else
+      result.push_back(range);
+  return result;
+}
+
 Status TicketQueue::issue(Ticket ticket) {
   if (Status valid = checkDestinations(ticket); !valid)
     return tl::unexpected(located(ticket, std::move(valid.error())));
   event(ticket, TicketState::Issued);
   if (!ticket.registerWrites.empty()) {
     Warp &warp = warpOf(ticket);
-    unwaitedLoads.push_back(
-        {ticket.id, ticket.kind, &warp, ticket.insn, ticket.chained, ticket.registerWrites});
+    unwaitedLoads.push_back({ticket.id, ticket.kind, &warp, ticket.insn, ticket.chained,
+                             joined(ticket.registerWrites)});
     ++warp.loadsInFlight;
   }
   const uint64_t id = ticket.id;

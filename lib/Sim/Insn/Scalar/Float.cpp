@@ -375,6 +375,8 @@ template <unsigned Sources> Status bindGeneral(BindContext &cx, Op op, const cha
   FP4_TRY(describe(cx, op, roundSlot));
   if (Handler fast = nearestHandler(cx.insn, op, Sources))
     return cx.use(fast);
+  if (Handler fast = halfHandler(cx.insn, op))
+    return cx.use(fast);
   if (cx.insn.type == Type::F64)
     return cx.use(general64);
   return useFor(cx, pickGeneral<Sources>(cx.insn.type));

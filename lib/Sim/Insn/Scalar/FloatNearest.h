@@ -1,4 +1,4 @@
-//===- FloatNearest.h - The vectorised paths of f32 and f32x2 -------------===//
+//===- FloatNearest.h - The vectorised paths of f32 and of halves ---------===//
 #pragma once
 
 #include "Sim/Decode/Insn.h"
@@ -30,5 +30,8 @@ enum FloatField : unsigned { kOp, kRound, kFtz, kSat, kNaN, kXorsign, kRelu };
 /// A handler that computes all lanes at once, or null: then the general path serves. `sources` is
 /// the number of operands.
 Handler nearestHandler(const Insn &insn, FloatOp op, unsigned sources);
+
+/// The same for sums, differences and products of f16, bf16 and pairs of them (HalfNearest.cpp).
+Handler halfHandler(const Insn &insn, FloatOp op);
 
 } // namespace fp4::sim
