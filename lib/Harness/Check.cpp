@@ -53,6 +53,10 @@ static void addTimeOptions(CLI::App &app, sim::SimulationOptions &options) {
                  "them with ptxas and nvdisasm, auto does what it can")
       ->capture_default_str()
       ->check(CLI::IsMember({"ptx", "cubin", "auto"}));
+  app.add_option("--clock", options.clock,
+                 "GHz of the multiprocessors that --time predicts for; 0: as in the target's table "
+                 "of rates")
+      ->capture_default_str();
 }
 
 void addSimulationOptions(CLI::App &app, sim::SimulationOptions &options,

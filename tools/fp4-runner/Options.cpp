@@ -97,7 +97,7 @@ constexpr const char *kRareOptions[] = {
     "--ptxas",        "--kernel",     "--multiprocessors", "--no-arithmetic", "--time-phases",
     "--explain",      "--threads",    "--unwritten",       "--stats",         "--limit",
     "--no-verify",    "--compare",    "--sample-after",    "--tune-limit",    "--retune",
-    "--mix",          "--time-only",  "--max-orders",      "--replay",        "--overlap-launches"};
+    "--mix",          "--clock",      "--time-only",  "--max-orders",      "--replay",        "--overlap-launches"};
 
 /// Options without a group are not in the help, and CLI11 does not name them in an error either.
 void addHelp(CLI::App &app, int argc, char **argv) {

@@ -213,6 +213,7 @@ Status Tuner::search() {
 Expected<bool> Tuner::verify(const Trial &trial) {
   harness::RunOptions run = options.run;
   run.time = run.timesOnly = false;
+  run.clock = 0;
   run.device = "sim";
   FP4_ASSIGN(auto report, execute(trial.plans, run));
   if (!report.passed())
@@ -225,6 +226,7 @@ Expected<bool> Tuner::verify(const Trial &trial) {
 Expected<std::optional<double>> Tuner::measure(const Trial &trial) {
   harness::RunOptions run = options.run;
   run.time = run.timesOnly = false;
+  run.clock = 0;
   run.check.clear();
   run.benchmark = true;
   FP4_ASSIGN(auto report, execute(trial.plans, run));
@@ -318,7 +320,7 @@ std::string Tuner::question() const {
        << options.compiler.overlapLaunches << ' ' << options.compiler.noArithmetic << ' '
        << options.tuneLimit << ' ' << run.function << '\n'
        << run.distribution << ' ' << run.seed << ' ' << run.policy << ' ' << run.check << ' '
-       << run.mix << ' ' << run.sampleAfter << '\n';
+       << run.mix << ' ' << run.clock << ' ' << run.sampleAfter << '\n';
   for (int64_t size : run.shape)
     text << size << ',';
   for (const std::string &dim : run.dims)

@@ -128,6 +128,8 @@ void setEnvironment(const ProgramOptions &options, const fs::path &folder, const
   const bool isOrder = options.replay.find(": ") != options.replay.npos;
   setenv("FP4_SIM_REPLAY", (isOrder ? options.replay : absolute(options.replay)).c_str(), 1);
   setenv("FP4_SIM_TIME", options.time ? "1" : "0", 1);
+  setenv("FP4_SIM_MIX", options.mix.c_str(), 1);
+  setenv("FP4_SIM_CLOCK", fmt::format("{}", options.clock).c_str(), 1);
   setenv("FP4_SIM_SEED", std::to_string(options.seed).c_str(), 1);
   setenv("FP4_SIM_THREADS", std::to_string(options.hostThreads).c_str(), 1);
   setenv("FP4_SIM_LIMIT", std::to_string(options.spinLimit).c_str(), 1);

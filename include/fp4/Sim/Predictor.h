@@ -31,6 +31,9 @@ struct Predictor {
   /// saves time (docs/Time.md, "Large grids"); 0: never.
   uint64_t sampleAfter = kSampleAfter;
   InstructionMix mix = InstructionMix::Ptx;
+  /// Clock of the multiprocessors; 0: that of the target's table of rates. What L2 and device memory
+  /// deliver in a second, and how long device memory takes behind L2, do not change with it.
+  double gigahertz = 0;
   /// Called with the time of every launch, and where its instructions come from: "of the cubin", or
   /// "estimated from PTX" and why, if that was asked for.
   std::function<void(KernelTime, std::string)> receive = {};

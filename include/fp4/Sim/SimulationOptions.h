@@ -18,6 +18,7 @@ struct SimulationOptions {
   bool time = false;              ///< policy timed, and what it predicts is reported
   bool timesOnly = false;         ///< with time: Predictor::timesOnly
   std::string mix = "ptx";        ///< with time: ptx | cubin | auto, Predictor::mix
+  double clock = 0;               ///< with time: Predictor::gigahertz
   uint64_t sampleAfter = 6u << 20; ///< with time: Predictor::sampleAfter
   uint64_t seed = 1;              ///< of the random policy
   uint64_t maxOrders = 0;         ///< of the policy exhaustive, for each launch; 0: no limit

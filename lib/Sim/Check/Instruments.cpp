@@ -39,6 +39,21 @@ static Status readOrders(const SimulationOptions &options, SimOptions &settings)
   return {};
 }
 
+static Status checkClock(const SimulationOptions &options) {
+  constexpr double slowest = 0.2, fastest = 4; // no GPU runs slower or faster
+  if (options.clock == 0)
+    return {};
+  if (!(options.clock >= slowest && options.clock <= fastest))
+    return makeError(ErrorKind::Usage,
+                     fmt::format("--clock expects {} to {} GHz, but got {}", slowest, fastest,
+                                 options.clock),
+                     "leave --clock out for the clock of the target's table of rates");
+  if (!options.time)
+    return makeError(ErrorKind::Usage, "--clock is the clock of a prediction, but nothing predicts",
+                     "add --time");
+  return {};
+}
+
 Expected<SimOptions> settingsOf(const SimulationOptions &options) {
   FP4_ASSIGN(auto policy, parseCompletionPolicy(options.policy));
   if (options.unwritten != "error" && options.unwritten != "ignore")
@@ -51,6 +66,7 @@ Expected<SimOptions> settingsOf(const SimulationOptions &options) {
     return makeError(ErrorKind::Usage,
                      fmt::format("--time expects the policy timed, but got {}", options.policy),
                      "leave --policy out");
+  FP4_TRY(checkClock(options));
   settings.policy = options.time ? CompletionPolicy::Timed : policy;
   settings.seed = options.seed;
   settings.hostThreads = options.hostThreads;
@@ -71,6 +87,7 @@ static Expected<Predictor> predictorOf(const SimulationOptions &options) {
     return makeError(ErrorKind::Usage, fmt::format("unknown source '{}' of --mix", options.mix),
                      "choose ptx, cubin or auto");
   Predictor predictor;
+  predictor.gigahertz = options.clock;
   predictor.timesOnly = options.timesOnly;
   predictor.sampleAfter = options.sampleAfter;
   predictor.mix = options.mix == "ptx"     ? InstructionMix::Ptx

@@ -14,11 +14,14 @@ using hw::TimingRate;
 /// which a simulation goes on, since rates are divided by too.
 class Rates {
 public:
-  explicit Rates(std::string_view target) {
+  /// With multiprocessors of `gigahertz`; 0: as the table has it.
+  explicit Rates(std::string_view target, double gigahertz = 0) {
     values.fill(std::numeric_limits<double>::quiet_NaN());
     for (const hw::TimingRow &row : hw::timingRows)
       if (row.target == target)
         values[size_t(row.which)] = row.rate;
+    if (gigahertz > 0)
+      setClock(gigahertz);
   }
   double operator[](TimingRate which) const {
     const double value = values[size_t(which)];
@@ -30,6 +33,17 @@ public:
   const std::set<TimingRate> &missing() const { return missed; }
 
 private:
+  double &at(TimingRate which) { return values[size_t(which)]; }
+
+  /// Cycles that pass in L2 are taken to be those of the multiprocessors; what device memory adds
+  /// to them is a time.
+  void setClock(double gigahertz) {
+    const double behind = at(TimingRate::MemoryLatency) - at(TimingRate::L2Latency);
+    at(TimingRate::MemoryLatency) += behind * (gigahertz / at(TimingRate::Gigahertz) - 1);
+    if (at(TimingRate::Gigahertz) > 0) // of a target without a table nothing becomes known
+      at(TimingRate::Gigahertz) = gigahertz;
+  }
+
   std::array<double, hw::timingRateCount> values{};
   mutable std::set<TimingRate> missed;
 };

@@ -50,7 +50,7 @@ uint32_t residentBlocksOf(const hw::TargetModel &target, uint64_t threads, uint6
 
 TimedLaunch::TimedLaunch(Launch &launch, const hw::TargetModel &target, uint64_t sharedBytes)
     : launch(launch), target(target), predictor(Predictor::of(*launch.options)),
-      rates(target.name), machineCode(machineCodeOf(launch, predictor.mix)),
+      rates(target.name, predictor.gigahertz), machineCode(machineCodeOf(launch, predictor.mix)),
       code(*launch.program, *launch.kernel, machineCode.kernel),
       registers(registersOf(launch.kernel->info, code, target, volume(launch.config.block))),
       residentBlocks(residentBlocksOf(target, volume(launch.config.block), sharedBytes, registers)),

@@ -41,6 +41,14 @@ static Expected<uint64_t> number(const std::string &text) {
   return value;
 }
 
+static Expected<double> decimal(const std::string &text) {
+  char *end = nullptr;
+  const double value = std::strtod(text.c_str(), &end);
+  if (text.empty() || *end)
+    return makeError(ErrorKind::Usage, fmt::format("expects a number, but got '{}'", text));
+  return value;
+}
+
 void Context::readOptions() {
   currentChip = orExit(findChip(variable("FP4_SIM_DEVICE", "b200")), "FP4_SIM_DEVICE");
   sim::SimulationOptions options;
@@ -50,6 +58,8 @@ void Context::readOptions() {
       orExit(number(variable("FP4_SIM_MAX_ORDERS", "0")), "FP4_SIM_MAX_ORDERS");
   options.replay = variable("FP4_SIM_REPLAY", "");
   options.time = variable("FP4_SIM_TIME", "0") != "0";
+  options.mix = variable("FP4_SIM_MIX", "ptx");
+  options.clock = orExit(decimal(variable("FP4_SIM_CLOCK", "0")), "FP4_SIM_CLOCK");
   options.seed = orExit(number(variable("FP4_SIM_SEED", "1")), "FP4_SIM_SEED");
   options.check = variable("FP4_SIM_CHECK", "default");
   options.statistics = variable("FP4_SIM_STATS", "0") != "0";

@@ -93,6 +93,17 @@ TEST(Time, ALoadThatFollowsALoadWaitsForMemory) {
   EXPECT_NEAR(l2, rate(TimingRate::L2Latency) + 2 * rate(TimingRate::AluLatency), 8);
 }
 
+TEST(Time, DeviceMemoryTakesItsTimeAtAnyClock) {
+  const std::string body = std::string("  ld.global.b32 %r1, [%out];\n") + store;
+  const KernelTime fast = runTimed(body, oneWarp).time,
+                   slow = runTimed(body, oneWarp, 4096, CompletionPolicy::Timed, "sm_90a", 0,
+                                   {.gigahertz = rate(TimingRate::Gigahertz) / 2})
+                              .time;
+  EXPECT_EQ(slow.gigahertz, fast.gigahertz / 2);
+  const double behind = rate(TimingRate::MemoryLatency) - rate(TimingRate::L2Latency);
+  EXPECT_NEAR(fast.cycles - slow.cycles, behind / 2, 8);
+}
+
 TEST(Time, BankConflictsSerialize) {
   const auto cycles = [](unsigned stride) {
     const std::string before = fmt::format(
