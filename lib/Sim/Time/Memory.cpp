@@ -18,19 +18,31 @@ double SharedServer::serve(double now, double duration, double present) {
     if (duration <= 0)
       return end;
   } else if (now - free >= least) {
+    forget(present);
     gaps.push_back({free, now});
   }
   free = std::max(free, now) + duration;
   return free;
 }
 
+/// Drops the gaps before `present`. They are erased when they are half of all, so that a request
+/// moves a gap once on average.
+void SharedServer::forget(double present) {
+  while (past < gaps.size() && gaps[past].end <= present)
+    ++past;
+  if (2 * past < gaps.size())
+    return;
+  gaps.erase(gaps.begin(), gaps.begin() + ptrdiff_t(past));
+  past = 0;
+}
+
 /// Takes from `duration` what the gaps after `now` hold. Returns the end of the last part.
 double SharedServer::serveInGaps(double now, double &duration, double present) {
   constexpr double least = 1;
   const auto endsBefore = [](const Gap &gap, double when) { return gap.end <= when; };
-  const auto kept = std::lower_bound(gaps.begin(), gaps.end(), present, endsBefore);
-  gaps.erase(gaps.begin(), kept);
-  size_t at = size_t(std::lower_bound(gaps.begin(), gaps.end(), now, endsBefore) - gaps.begin());
+  forget(present);
+  size_t at = size_t(std::lower_bound(gaps.begin() + ptrdiff_t(past), gaps.end(), now, endsBefore) -
+                     gaps.begin());
   double end = now;
   while (duration > 0 && at < gaps.size()) {
     const Gap gap = gaps[at];
@@ -99,10 +111,11 @@ MemorySystem::MemorySystem(const Rates &rates, double gigahertz, uint64_t l2Size
       turnaround(rates[TimingRate::MemoryTurnaround]),
       capacity(uint32_t(l2Size / stampUnit)) {}
 
-void MemorySystem::sample(double part) {
+void MemorySystem::sample(double part, unsigned others) {
   share = part;
+  companions = others;
   for (double *rate : {&l2Rate, &sharedRate, &deviceRate})
-    *rate *= part;
+    *rate *= part * (1 + companions);
   for (int write : {0, 1}) {
     const Traffic &all = traffic[write];
     if (all.bytes <= 0 || all.memberMissing <= 0)
@@ -147,6 +160,16 @@ void MemorySystem::touch(const LineAccess &access, const SharedServer &port, dou
   line.by = &port;
 }
 
+/// The end of a request. Those of companions come one after the other, so that they do not form a
+/// block in front of the next request of the member.
+double MemorySystem::serve(SharedServer &server, double now, double duration) const {
+  constexpr double apart = 223; // cycles
+  const double end = server.serve(now, duration, present);
+  for (unsigned i = 1; i <= companions; ++i)
+    server.serve(now + i * apart, duration, present);
+  return end;
+}
+
 /// When the last of the bytes is through every queue on its way, latency not counted.
 double MemorySystem::transfer(SharedServer &port, double now, const Touched &touched, bool write) {
   const double missing = touched.missing * bringing[write];
@@ -160,8 +183,8 @@ double MemorySystem::transfer(SharedServer &port, double now, const Touched &tou
   l2Bytes += touched.bytes / share;
   deviceBytes += missing / share;
   const double inL2 = (touched.bytes - shared) / l2Rate + shared / sharedRate;
-  double end = std::max(port.serve(now, touched.bytes / portRate, present),
-                        l2.serve(now, inL2, present));
+  double end =
+      std::max(port.serve(now, touched.bytes / portRate, present), serve(l2, now, inL2));
   if (missing <= 0)
     return end;
   constexpr double memory = 1 << 22; // bytes over which reads and writes mix
@@ -170,7 +193,7 @@ double MemorySystem::transfer(SharedServer &port, double now, const Touched &tou
   written = written * fade + (write ? bytes : 0);
   const double writes = written / (read_ + written);
   const double inMemory = missing / deviceRate * (1 + turnaround * writes * writes);
-  return std::max(end, device.serve(now, inMemory, present));
+  return std::max(end, serve(device, now, inMemory));
 }
 
 /// Of the sample's misses some are hits, so that the mean is right.

@@ -47,8 +47,11 @@ private:
   };
   double serveInGaps(double now, double &duration, double present);
 
+  void forget(double present);
+
   double free = 0;       ///< busy or a gap before it
   std::vector<Gap> gaps; ///< idle times, in order
+  size_t past = 0;       ///< of them, that nobody will ask for
 };
 
 /// 32 bytes are a sector, four of them a line.
@@ -93,8 +96,10 @@ public:
 
   /// Requests of which ports may go on as a sample.
   void setMembers(const void *begin, const void *end) { members = {begin, end}; }
-  /// The members go on alone; they are `share` of the machine.
-  void sample(double share);
+  /// The members go on alone; they are `share` of the machine. Each has `companions` that are not
+  /// simulated and ask for what it asks for, some time later: those who meet in the queues are many
+  /// enough that one may ask for more than its part for a while.
+  void sample(double share, unsigned companions);
 
   /// The cycle at which data arrives that a multiprocessor asks for at `now` through its `port`.
   double read(SharedServer &port, double now, std::span<const LineAccess> lines);
@@ -123,6 +128,7 @@ private:
              Touched &sum);
   double latencyOf(const Touched &touched) const;
   double transfer(SharedServer &port, double now, const Touched &touched, bool write);
+  double serve(SharedServer &server, double now, double duration) const;
 
   static constexpr uint64_t pageLines = 16384; ///< 2 MiB
   struct Line {
@@ -140,6 +146,7 @@ private:
   std::pair<const void *, const void *> members;
   Traffic traffic[2];                      ///< read, written; before the sample
   double share = 1;                        ///< of the machine, that makes requests
+  unsigned companions = 0;                 ///< of each that does
   double bringing[2] = {1, 1};             ///< of what a sample misses: what the machine misses too
   double sharing[2] = {0, 0};              ///< of bytes: of lines that others ask for
   double read_ = 0, written = 0; ///< bytes, of the recent past

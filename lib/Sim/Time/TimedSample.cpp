@@ -15,11 +15,19 @@
 
 namespace fp4::sim {
 
-/// Eight multiprocessors, in two clusters or more: fewer would meet each other too rarely.
+/// Eight multiprocessors, in two clusters or more, so that they see enough of the values of a large
+/// grid. The blocks of a persistent grid go on for long and see many: two clusters are enough.
 uint32_t TimedLaunch::membersOf() const {
   constexpr uint64_t processors = 8, clusters = 2;
-  return uint32_t(
-      std::min(slotsOfAll, std::max(clusters, (processors + clusterSize - 1) / clusterSize)));
+  const bool persistent = launch.totalClusters <= slotsOfAll * residentBlocks;
+  const uint64_t enough = persistent ? 1 : (processors + clusterSize - 1) / clusterSize;
+  return uint32_t(std::min(slotsOfAll, std::max(clusters, enough)));
+}
+
+/// Of a member, so that eight multiprocessors meet in L2.
+static unsigned companionsOf(uint64_t processors) {
+  constexpr uint64_t together = 8;
+  return processors < together ? unsigned(together / processors) - 1 : 0;
 }
 
 /// Where the others have to finish all the same, standing still saves nothing. A grid that
@@ -39,7 +47,7 @@ void TimedLaunch::beginSample() {
   launch.sampleOf = slots.size();
   launch.sampling = true;
   machine.scale = double(slots.size()) / double(members);
-  machine.memory.sample(1 / machine.scale);
+  machine.memory.sample(1 / machine.scale, companionsOf(members * clusterSize));
 }
 
 uint64_t TimedLaunch::firstLeft() const {
