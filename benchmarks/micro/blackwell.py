@@ -10,6 +10,7 @@ from instructions import span
 
 SHARED = 160 * 1024
 KINDS = {"mxf4nvf4": ".kind::mxf4nvf4.block_scale.block16", "mxf4": ".kind::mxf4.block_scale.block32",
+         "mxf8f6f4": ".kind::mxf8f6f4.block_scale.block32",
          "f8f6f4": ".kind::f8f6f4", "f16": ".kind::f16"}
 
 
@@ -63,6 +64,8 @@ NEXT:"""
 
 def descriptor(kind: str, m: int, n: int) -> int:
     """PTX ISA, "Instruction descriptor": zeros of e4m3 or f16 with sums in f32, or of e2m1."""
+    if kind == "mxf8f6f4":
+        return n >> 3 << 17 | m >> 7 << 27 | 1 << 23
     if kind.startswith("mx"):
         return n >> 3 << 17 | m >> 7 << 27 | 1 << 7 | 1 << 10 | 1 << 23
     return n >> 3 << 17 | m >> 4 << 24 | 1 << 4

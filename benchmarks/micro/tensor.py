@@ -26,7 +26,7 @@ ZERO: st.shared.b32 [%s], %z; add.u32 %s, %s, %n; setp.lt.u32 %zq, %s, %e; @%zq 
   fence.proxy.async;"""
     body = "  wgmma.fence.sync.aligned;\n" + product * length
     body += "  wgmma.commit_group.sync.aligned;\n  wgmma.wait_group.sync.aligned 0;"
-    return ptx.timed(setup, body, [f"%d{i}" for i in range(columns // 2)], block=256)
+    return ptx.timed(setup, body, [f"%d{i}" for i in range(columns // 2)], block=384)
 
 
 def products(device: Device, out: int, rounds: int) -> Iterator[dict[str, Any]]:
@@ -50,14 +50,21 @@ def products(device: Device, out: int, rounds: int) -> Iterator[dict[str, Any]]:
                            "group of 16": round(times[2], 1)}
 
 
-def beside(device: Device, out: int, rounds: int) -> Iterator[dict[str, Any]]:
-    """Warps that compute while another warpgroup multiplies: one span for each."""
-    code = group(256, "bf16", False, 4)
-    split = code.index("LOOP:")
-    arithmetic = "\n".join(f"  lop3.b32 %y{i % 8}, %y{i % 8}, %y{(i + 1) % 8}, %tid4, 0x1e;" for i in range(128))
-    registers = "  .reg .b32 %y<8>, %tid4; .reg .pred %other; mov.b32 %tid4, %thread; setp.ge.u32 %other, %thread, 128;\n"
-    registers += "".join(f"  add.u32 %y{i}, %thread, {i};\n" for i in range(8))
-    loop = f"""{registers}  @!%other bra LOOP;
+ARITHMETIC = {"lop3": "lop3.b32 {0}, {0}, {1}, %tid4, 0x1e;", "prmt": "prmt.b32 {0}, {0}, {1}, %tid4;",
+              "imad": "mad.lo.u32 {0}, {0}, {1}, %tid4;", "fmul2": "mul.bf16x2 {0}, {0}, {1};",
+              "ffma": "fma.rn.f32 {0}, {0}, {1}, {0};"}
+OPERATIONS = 128  # of a round of the warps that compute
+
+
+def busy(columns: int, registers: bool, line: str) -> str:
+    """A warpgroup multiplies, and the warps behind it compute. Products go on for longer than the arithmetic."""
+    length, longer = (4, 2) if columns > 64 else (32, 4)
+    code = group(columns, "bf16", registers, length)
+    arithmetic = "\n".join("  " + line.format(f"%y{i % 8}", f"%y{(i + 1) % 8}") for i in range(OPERATIONS))
+    declared = "  .reg .b32 %y<8>, %tid4; .reg .pred %other; mov.b32 %tid4, %thread; setp.ge.u32 %other, %thread, 128;\n"
+    declared += "".join(f"  add.u32 %y{i}, %thread, {i};\n" for i in range(8))
+    loop = f"""{declared}  @!%other mul.lo.u32 %count, %count, {longer};
+  @!%other bra LOOP;
 ALU:
 {arithmetic}
   sub.u32 %count, %count, 1;
@@ -67,14 +74,23 @@ ALU:
 {chr(10).join(f'  xor.b32 %sink, %sink, %y{i};' for i in range(8))}
   bra DONE;
 """
+    split = code.index("LOOP:")
     code = code[:split] + loop + code[split:]
     last = code.rindex("  setp.eq.u32 %first, %lane, 0;")
-    code = code[:last] + "DONE:\n" + code[last:]
-    kernel = device.load(code, shared=160 * 1024)
-    for warps in (4, 8):
-        kernel(1, 32 * warps, out, 10 * rounds, 0x7FFFFFFF)
-        device.synchronize()
-        words = device.read(out, 2 * warps)
-        yield {"name": f"group of four m64n256 with {warps - 4} warps of lop3", "unit": "clk",
-               "value": round((words[1] - words[0]) / (10 * rounds), 1),
-               "128 lop3": round((words[9] - words[8]) / (10 * rounds), 1) if warps > 4 else None}
+    return code[:last] + "DONE:\n" + code[last:]
+
+
+def beside(device: Device, out: int, rounds: int) -> Iterator[dict[str, Any]]:
+    """Warps that compute while another warpgroup multiplies: cycles of an instruction of each of `warps` a scheduler."""
+    for columns, registers in ((256, False), (256, True), (64, True), (16, False), (16, True), (8, True)):
+        for name, line in ARITHMETIC.items():
+            kernel = device.load(busy(columns, registers, line), shared=160 * 1024)
+            for warps in (1, 2):
+                kernel(1, 128 + 128 * warps, out, 10 * rounds, 0x7FFFFFFF)
+                device.synchronize()
+                words = device.read(out, 8 + 8 * warps)
+                alone = max(words[9 + 2 * w] - words[8 + 2 * w] for w in range(4 * warps))
+                products = words[1] - words[0]
+                yield {"name": f"{name} beside m64n{columns}, A in {'registers' if registers else 'shared memory'}, {warps} a scheduler",
+                       "unit": "clk", "value": round(alone / (10 * rounds * OPERATIONS * warps), 2),
+                       "products went on": products > alone}

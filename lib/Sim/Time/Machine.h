@@ -16,6 +16,7 @@ struct Multiprocessor {
   Server exchange; ///< shuffles and redux
   Server shared;   ///< the data path of shared memory and L1
   SharedServer port; ///< to L2
+  Server requests; ///< what hands copies to the engine
   Server copies;   ///< the copy engine
   Server tensor;   ///< tcgen05, all of the multiprocessor
   Server scales;   ///< tcgen05.cp

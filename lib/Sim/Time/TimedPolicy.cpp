@@ -42,8 +42,8 @@ double TimedPolicy::endOf(const Ticket &ticket, double &firstStage) {
   case TicketKind::Commit: {
     const TimingRate tail =
         ticket.ctaGroup == 2 ? TimingRate::Tcgen05PairTail : TimingRate::Tcgen05Tail;
-    return endOfThoseBefore(ticket, now) +
-           std::max(0.0, rates[tail] - rates[TimingRate::MbarrierWake]);
+    const double seen = rates[TimingRate::MbarrierWake] + rates[TimingRate::MbarrierTest];
+    return endOfThoseBefore(ticket, now) + std::max(0.0, rates[tail] - seen);
   }
   case TicketKind::TmemCopy: {
     Multiprocessor &sm = *processors[ticket.issuer.rank];
@@ -65,6 +65,14 @@ double TimedPolicy::endOf(const Ticket &ticket, double &firstStage) {
 // Copies
 //===----------------------------------------------------------------------===//
 
+/// When the engine begins a copy whose rows take it `fill`. Copies come to it one after the other,
+/// and a small one may come while a large one is in the engine.
+double TimedPolicy::startOf(Multiprocessor &sm, double fill) const {
+  const double issue = rates[TimingRate::TmaIssue];
+  const double begin = sm.requests.serve(now, issue) - std::min(fill, issue);
+  return sm.copies.serve(begin, fill) - fill;
+}
+
 double TimedPolicy::copyIn(const Ticket &ticket) {
   const uint32_t address = ticket.sharedWrites.empty() ? 0 : ticket.sharedWrites[0].address;
   const size_t rank = std::min<size_t>(address >> kSharedRankShift, processors.size() - 1);
@@ -75,8 +83,7 @@ double TimedPolicy::copyIn(const Ticket &ticket) {
   if (ticket.engine == Engine::Threads) // st.async
     return now + rates[TimingRate::RemoteArrive];
   if (ticket.global.empty()) // between blocks of the cluster
-    return from.copies.serve(
-               now, std::max(rates[TimingRate::TmaIssue], bytes / rates[TimingRate::TmaBytes])) +
+    return startOf(from, bytes / rates[TimingRate::TmaBytes]) + bytes / rates[TimingRate::TmaBytes] +
            rates[TimingRate::TmaLatency] + rates[TimingRate::RemoteLatency];
   double rows = 0; // each takes the engine a cycle for every 128 bytes or part of them
   for (const GlobalRun &run : ticket.global)
@@ -86,7 +93,7 @@ double TimedPolicy::copyIn(const Ticket &ticket) {
                      copy.rank != rank && ticket.kind == TicketKind::Tma;
   if (again) // another destination of a multicast
     return &to == &from ? copy.arrival : std::max(copy.arrival, to.copies.serve(now, fill));
-  const double start = from.copies.serve(now, std::max(rates[TimingRate::TmaIssue], fill)) - fill;
+  const double start = startOf(from, fill);
   const CopyTurn turn = turnOf(from, start, fill, bytes);
   const double arrival =
       machine.memory.read(from.port, turn.first, turn.last, ticket.global) +
@@ -128,8 +135,7 @@ TimedPolicy::CopyTurn TimedPolicy::turnOf(Multiprocessor &sm, double start, doub
 double TimedPolicy::copyOut(const Ticket &ticket, double &read) {
   Multiprocessor &sm = *processors[ticket.issuer.rank];
   const double fill = double(ticket.bytes) / rates[TimingRate::TmaBytes];
-  const double start = sm.copies.serve(now, std::max(rates[TimingRate::TmaIssue], fill));
-  read = start + rates[TimingRate::StoreLatency];
+  read = startOf(sm, fill) + fill + rates[TimingRate::StoreLatency];
   return machine.memory.write(sm.port, read, std::span<const GlobalRun>(ticket.global));
 }
 
@@ -158,20 +164,28 @@ double TimedPolicy::wgmma(const Ticket &ticket) {
          rates[registers ? TimingRate::WgmmaTailRegisters : TimingRate::WgmmaTail];
 }
 
+/// A product takes the tensor core for its arithmetic or, if that is longer, for the reads of both
+/// operands; its result needs A before the arithmetic, and B while it goes on. One block multiplies
+/// 64 rows no faster than 128. The smallest interval is that of 128 rows of A and a few of B, which
+/// take as long as 48. The tail that the table has includes the read of 128 rows of A.
 double TimedPolicy::tcgen05Mma(const Ticket &ticket) {
-  constexpr double rowBytes = 32;
+  constexpr double rowBytes = 32, fullRows = 128;
   const uint64_t shape = ticket.pipelined ? ticket.pipelined->accumulator >> 25 : 0;
   const double m = double(shape >> 24 & 0xFFF), n = double(shape >> 12 & 0xFFF);
   const unsigned k = unsigned(shape & 0xFFF);
-  const double blocks = ticket.ctaGroup == 2 ? 2 : 1;
-  const double compute = double(ticket.flops) / blocks / rates[flopsOf(k)];
-  const double operands = (m / blocks + n / blocks) * rowBytes / rates[TimingRate::SharedBytes];
-  const double duration = std::max({compute, operands, rates[TimingRate::Tcgen05Minimum] / blocks});
+  const bool pair = ticket.ctaGroup == 2, inTmem = ticket.insn->op[1].kind == OperandKind::Address;
+  const double blocks = pair ? 2 : 1, idle = pair || m <= 0 ? 1 : std::max(1.0, fullRows / m);
+  const double compute = double(ticket.flops) * idle / blocks / rates[flopsOf(k)];
+  const double perRow = rowBytes / rates[TimingRate::SharedBytes];
+  const double ofA = inTmem ? 0 : m / blocks * perRow, least = rates[TimingRate::Tcgen05Minimum];
+  const double ofB = std::max(n / blocks * perRow, pair ? 0 : least - fullRows * perRow);
+  const double duration = std::max({compute, ofA + ofB, pair ? least / 2 : 0});
   double end = 0;
   for (size_t rank = 0; rank < processors.size(); ++rank)
     if (ticket.sharedReads >> rank & 1)
       end = std::max(end, processors[rank]->tensor.serve(now, duration));
-  return end ? end : processors[ticket.issuer.rank]->tensor.serve(now, duration);
+  end = end ? end : processors[ticket.issuer.rank]->tensor.serve(now, duration);
+  return std::max(now, end - (duration - compute) - (fullRows * perRow - ofA));
 }
 
 double TimedPolicy::tmemMove(const Ticket &ticket) {

@@ -55,6 +55,7 @@ private:
   struct CopyTurn {
     double first, last;
   };
+  double startOf(Multiprocessor &sm, double fill) const;
   CopyTurn turnOf(Multiprocessor &sm, double start, double fill, double bytes) const;
   double endOf(const Ticket &ticket, double &firstStage);
   /// `least`, or the end of the last ticket that this one comes after.

@@ -1,0 +1,259 @@
+#!/usr/bin/env python3
+"""Compares predicted times with those measured on an H200, of every kernel that was measured, in one table.
+
+  benchmarks/time/hopper.py pack BUILD FOLDER [--only WORD]     compiles the kernels for sm_90a into FOLDER, with fp4-run
+  FOLDER/hopper.py run FOLDER [--jobs N] [--only WORD] [--most SECONDS] [--json FILE]
+
+The second command needs no GPU and nothing but the folder, on any machine. Each kernel runs with the plan that was measured,
+alone, with cold L2. Points that a rate of fp4/ISA/TimingRates.def was fitted to are marked, and take no part in the errors.
+"""
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import pathlib
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass, field
+
+HERE = pathlib.Path(__file__).resolve().parent
+SCALES = {"nvfp4": (16, "f8E4M3FN", 4608), "mxfp4": (32, "f8E8M0FNU", 4352)}
+CALIBRATION = {("add", 32): "FirstBlocks"}
+SHORT, NEAR = 5.0, 0.5  # us: launches under SHORT are asked to be within NEAR
+
+
+@dataclass
+class Point:
+    kind: str  # streaming, mapping, or a kind of products_h200.csv
+    name: str
+    library: str
+    function: str
+    measured: float
+    kernel: str = ""  # of several; empty: the longest
+    shape: list[int] = field(default_factory=list)
+    results: bool = False  # the time depends on values
+    calibrates: str = ""
+    predicted: float = 0.0
+    bound: str = ""
+
+    def error(self) -> float:
+        return self.predicted / self.measured - 1
+
+    def command(self, folder: pathlib.Path) -> list[str]:
+        what = ["--time", "--no-verify", "--check=off"] if self.results else ["--time-only"]
+        shape = ["--shape", ",".join(map(str, self.shape))] if self.shape else []
+        return [str(folder / "fp4-run"), str(folder / self.library), "--device", "sim", "--function", self.function, "--json",
+                *what, *shape]
+
+
+def rows_of(file: pathlib.Path) -> list[dict[str, str]]:
+    with open(file, encoding="utf-8") as lines:
+        return list(csv.DictReader(line for line in lines if not line.startswith("#")))
+
+
+# What was measured
+
+
+def streaming(folder: pathlib.Path) -> list[Point]:
+    return [Point("streaming", f"{row['kernel']}, {row['rows']} rows", "elementwise.so" if row["function"] == "add" else "streaming.so",
+                  row["function"], float(row["microseconds"]), row["kernel"], [int(row["rows"])], True,
+                  CALIBRATION.get((row["function"], int(row["rows"])), "")) for row in rows_of(folder / "h200.csv")]
+
+
+def mappings(folder: pathlib.Path) -> list[Point]:
+    return [Point("mapping", f"{row['function']}, {row['threads']} threads, {row['blocks']} blocks",
+                  f"streaming_{row['threads']}_{row['blocks']}.so", row["function"], float(row["microseconds"]), "quantize", [16384], True)
+            for row in rows_of(folder / "mappings_h200.csv")]
+
+
+def products(folder: pathlib.Path) -> list[Point]:
+    points = []
+    for row in rows_of(folder / "products_h200.csv"):
+        kind, split = row["kind"], int(row["split"])
+        name = f"{row['format']} {row['m']} x {row['n']} x {row['k']}{f', {split} ranges' if split > 1 else ''} {row['tile']}"
+        library = "gemv.so" if kind == "dots" else "_".join([kind, *(row[key] for key in ("format", "m", "n", "k", "split", "tile"))]) + ".so"
+        points.append(Point(kind, name.strip(), library, row["format"] if kind == "dots" else "f", float(row["microseconds"]),
+                            "dots" if kind == "dots" else "", [int(row["m"])] if kind == "weights" else []))
+    return points
+
+
+def selected(folder: pathlib.Path, word: str) -> list[Point]:
+    """The points whose kind and name contain `word`."""
+    return [p for p in streaming(folder) + products(folder) + mappings(folder) if word in f"{p.kind} {p.name}"]
+
+
+# The programs
+
+
+def weights(row: dict[str, str]) -> str:
+    """bf16 activations times prepacked weights."""
+    n, k = int(row["n"]), int(row["k"])
+    packed = f"tensor<{n // 128}x{k // 64}x{SCALES[row['format']][2]}xi8, #fp4.weight_layout<wgmma>>"
+    return f"""func.func @f(%x: tensor<?x{k}xbf16> {{fp4.dims = ["M", "K"]}}, %w: {packed}) -> tensor<?x{n}xbf16> {{
+  %y = fp4.blockscaled_matmul %x, %w {{format = #fp4.format<{row['format']}>, split_k = {row['split']} : i64}}
+      : (tensor<?x{k}xbf16>, {packed}) -> tensor<?x{n}xbf16>
+  return %y : tensor<?x{n}xbf16>
+}}
+"""
+
+
+def product(row: dict[str, str]) -> str:
+    """Two operands with scales, of fp4 or of FP8 in blocks of 128."""
+    m, n, k = int(row["m"]), int(row["n"]), int(row["k"])
+
+    def operand(name: str, rows: int) -> tuple[str, str]:
+        if row["format"] == "fp8_block128":
+            size = f"{rows}x{k // 128}" if name == "a" else f"{rows // 128}x{k // 128}"
+            data, scale = f"tensor<{rows}x{k}xf8E4M3FN>", f"tensor<{size}xf32>"
+        else:
+            block, element, _ = SCALES[row["format"]]
+            data = f"tensor<{rows}x{k}xf4E2M1FN>"
+            scale = f"tensor<{rows}x{k // block}x{element}, #fp4.scale_layout<tiled_128x4>>"
+        return f"%{name}: {data}, %s{name}: {scale}", f"{data}, {scale}"
+
+    (a, types_a), (b, types_b) = operand("a", m), operand("b", n)
+    split = f", split_k = {row['split']} : i64" if int(row["split"]) > 1 else ""
+    return f"""func.func @f({a}, {b}) -> tensor<{m}x{n}xbf16> {{
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {{format = #fp4.format<{row['format']}>{split}}}
+      : ({types_a}, {types_b}) -> tensor<{m}x{n}xbf16>
+  return %y : tensor<{m}x{n}xbf16>
+}}
+"""
+
+
+def plan_of(row: dict[str, str]) -> list[str]:
+    """Ranges of K joined in a workspace when they were measured."""
+    tile = f", tile = [{row['tile'].replace('x', ', ')}]" if row["tile"] else ""
+    join = ", cluster = [1, 1]" if int(row["split"]) > 1 else ""
+    return ["--plan", f"tile_product{tile}{join}"] if tile or join else []
+
+
+def pack(options: argparse.Namespace) -> None:
+    build, folder = options.build, options.folder
+    folder.mkdir(parents=True, exist_ok=True)
+    for file in (build / "bin" / "fp4-run", HERE / "hopper.py", *HERE.glob("*h200.csv")):
+        shutil.copy(file, folder)
+    needed = {point.library for point in selected(HERE, options.only)}
+
+    def emit(program: pathlib.Path, library: str, *rest: str) -> None:
+        if library in needed:
+            subprocess.run([build / "bin" / "fp4-runner", program, "--target=sm_90a", "--emit=so", "-o", folder / library, *rest], check=True)
+            needed.remove(library)
+
+    emit(HERE.parent / "streaming.mlir", "streaming.so")
+    emit(HERE.parent / "micro" / "elementwise.mlir", "elementwise.so")
+    emit(HERE.parent / "gemv.mlir", "gemv.so", "--plan", "stream_dots, threads = 128, resident = 4")
+    for row in rows_of(HERE / "mappings_h200.csv"):
+        emit(HERE.parent / "streaming.mlir", f"streaming_{row['threads']}_{row['blocks']}.so", "--plan",
+             f"stream_blocks, threads = {row['threads']}, blocks_per_thread = {row['blocks']}")
+    program = folder / "product.mlir"
+    for row, point in zip(rows_of(HERE / "products_h200.csv"), products(HERE)):
+        if row["kind"] == "dots":
+            continue
+        program.write_text(weights(row) if row["kind"] == "weights" else product(row), encoding="utf-8")
+        emit(program, point.library, *plan_of(row))
+
+
+# The predictions
+
+
+def predict(folder: pathlib.Path, point: Point, most: float) -> bool:
+    """Fills in the prediction; false where it takes too long."""
+    try:
+        done = subprocess.run(point.command(folder), capture_output=True, text=True, timeout=most)
+    except subprocess.TimeoutExpired:
+        return False
+    if done.returncode:
+        raise SystemExit(f"error: {' '.join(point.command(folder))}\n{done.stderr}")
+    report = json.loads(done.stdout)
+    launches = [time for kernel, time in zip(report["kernels"], report["predicted_times"]) if point.kernel in kernel["module"]]
+    launch = max(launches, key=lambda time: float(time["microseconds"]))
+    if not launch["predicted"]:
+        raise SystemExit(f"error: no prediction of {point.name}: {launch['unknown']}")
+    point.predicted, point.bound = float(launch["microseconds"]), str(launch["bound"])
+    return True
+
+
+def ranks(values: list[float]) -> list[float]:
+    """Equal values share the mean of their ranks."""
+    return [sum(other < value for other in values) + (sum(other == value for other in values) - 1) / 2 for value in values]
+
+
+def correlation(a: list[float], b: list[float]) -> float:
+    """Spearman's, of ranks."""
+    x, y = ranks(a), ranks(b)
+    mean = (len(x) - 1) / 2
+    products_ = sum((p - mean) * (q - mean) for p, q in zip(x, y))
+    return float(products_ / (sum((p - mean) ** 2 for p in x) * sum((q - mean) ** 2 for q in y)) ** 0.5)
+
+
+def show(points: list[Point], what: str) -> None:
+    if not points:
+        return
+    errors = [abs(p.error()) for p in points]
+    print(f"{what}: {len(points)} points, mean absolute error {100 * sum(errors) / len(errors):.1f} %, "
+          f"worst {100 * max(errors):.1f} %, {sum(e <= 0.2 for e in errors)} within 20 %")
+
+
+def summarize(points: list[Point]) -> None:
+    show([p for p in points if p.calibrates], "calibration")
+    rest = [p for p in points if not p.calibrates]
+    for kind in dict.fromkeys(p.kind for p in rest):
+        show([p for p in rest if p.kind == kind], f"validation, {kind}")
+    show(rest, "validation, all")
+    short = [p for p in rest if p.measured < SHORT]
+    if short:
+        print(f"validation, under {SHORT:g} us: {sum(abs(p.predicted - p.measured) <= NEAR for p in short)} of {len(short)} "
+              f"within {NEAR} us")
+    groups = [p for p in rest if p.kind == "mapping"]
+    for function in dict.fromkeys(p.function for p in groups):
+        of = [p for p in groups if p.function == function]
+        best, chosen = min(p.measured for p in of), min(of, key=lambda p: p.predicted)
+        print(f"mappings of {function}: rank correlation {correlation([p.measured for p in of], [p.predicted for p in of]):.2f}, "
+              f"the one predicted to be best is {100 * (chosen.measured / best - 1):.1f} % slower than the best")
+
+
+def run(options: argparse.Namespace) -> None:
+    points = selected(options.folder, options.only)
+    attempt: Callable[[Point], tuple[Point, bool]] = lambda p: (p, predict(options.folder, p, options.most))
+    done = []
+    with ThreadPoolExecutor(options.jobs) as pool:
+        for point, finished in pool.map(attempt, points):
+            if not finished:
+                print(f"{point.kind:<10} {point.name:<52} left out after {options.most:g} s", flush=True)
+                continue
+            done.append(point)
+            print(f"{point.kind:<10} {point.name:<52} measured {point.measured:>7.2f} us  predicted {point.predicted:>7.2f} us  "
+                  f"{100 * point.error():+6.1f} %  {point.bound}{', calibrates ' + point.calibrates if point.calibrates else ''}", flush=True)
+    summarize(done)
+    if options.json:
+        pathlib.Path(options.json).write_text(json.dumps([asdict(p) for p in done], indent=1) + "\n", encoding="utf-8")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(dest="command", required=True)
+    packing = commands.add_parser("pack")
+    packing.add_argument("build", type=pathlib.Path)
+    packing.add_argument("folder", type=pathlib.Path)
+    packing.add_argument("--only", default="", help="kernels whose kind and name contain this")
+    running = commands.add_parser("run")
+    running.add_argument("folder", type=pathlib.Path)
+    running.add_argument("--jobs", type=int, default=1, help="predictions at a time")
+    running.add_argument("--only", default="", help="points whose kind and name contain this")
+    running.add_argument("--most", type=float, default=600, help="seconds of one prediction")
+    running.add_argument("--json", help="write the points there")
+    options = parser.parse_args()
+    if options.command == "pack":
+        pack(options)
+    else:
+        run(options)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
