@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # weights.sh pack BUILD FOLDER: compiles products of bf16 activations and prepacked fp4 weights for
 #   sm_90a into FOLDER, a library for each format, shape N x K, number of rows of a tile and split of K;
-#   of ranges of K that can join in a cluster two, one of which joins in a workspace.
+#   of ranges of K that can join in a cluster two, one of which joins in a workspace; of tiles of 128 rows
+#   two, one of which has 256 columns.
 # weights.sh run FOLDER [ROWS...]: on a machine with a Hopper GPU, verifies and times for these numbers
 #   of rows every library whose tiles have them, and PyTorch's bf16 product of the same shape where
 #   there is PyTorch. One line per measurement: microseconds, SM clock and power.
@@ -27,6 +28,12 @@ X
         for rows in 8 16 32 64 128 256; do
           if [ "$rows" -gt 128 ] && [ "$split" -gt 2 ]; then continue; fi
           plan="tile_product, tile = [$rows, 128, 256]"
+          if [ "$rows" -gt 64 ]; then plan="tile_product, tile = [$rows, 128, 128]"; fi
+          if [ "$rows" = 128 ]; then
+            wide="tile_product, tile = [128, 256, 128]"
+            if [ "$split" = 1 ]; then wide="$wide, schedule = #pipe.static_persistent<panels<4>>"; fi
+            emit "$file" "${file}_m${rows}_wide" --plan "$wide" || exit
+          fi
           if [ "$rows" -gt 64 ] || [ "$split" = 1 ]; then
             emit "$file" "${file}_m$rows" --plan "$plan" || exit
             continue
@@ -47,7 +54,7 @@ for rows in "$@"; do
   [ "$rows" -le 128 ] || tiles="128 256"
   for shape in $shapes; do
     for tile in $tiles; do
-      for library in {mxfp4,nvfp4}_"${shape%:*}"_s*_m"$tile"{,_workspace}.so; do
+      for library in {mxfp4,nvfp4}_"${shape%:*}"_s*_m"$tile"{,_workspace,_wide}.so; do
         [ -f "$library" ] || continue
         if [ "$rows" -gt 256 ] && [[ $library != *_s1_* ]]; then continue; fi
         measure "$rows ${library%.so}" "${library%.so}" --shape "$rows"

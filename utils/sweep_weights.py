@@ -27,7 +27,7 @@ RESULTS = ["bf16", "f16", "f32"]
 WEIGHTS = ["plain", "prepacked"]
 ALPHAS = ["none", "one", "rows", "columns"]
 SPLITS = [1, 2, 3]
-TILES = ["chosen", 8, 16, 32, 64, 128, 256]
+TILES = ["chosen", "8", "16", "32", "64", "128", "256", "8x256", "64x256", "128x256"] # rows x columns, of 128
 SCHEDULES = [("eager", 1), ("lazy", 1), ("random", 1), ("random", 2)]
 
 TILED = "#fp4.scale_layout<tiled_128x4>"
@@ -51,6 +51,13 @@ def rhs(element, fmt, weights, n, k):
     return arguments, [line], "%p", [packed]
 
 
+def shape_of(tile, weights, element):
+    """Rows, columns and depth: prepacked weights have several depths."""
+    rows, _, columns = tile.partition("x")
+    depth = 128 if weights == "plain" or rows == "32" or columns else 64 if rows == "256" else 256
+    return f"{rows}, {columns or 128}, {256 if element == 'f8E4M3FN' else depth}"
+
+
 def program(element, fmt, result, weights, alpha, split, tile, n, k):
     lhs, y = f"tensor<?x{k}x{element}>", f"tensor<?x{n}x{result}>"
     arguments, body, operands, kinds = rhs(element, fmt, weights, n, k)
@@ -60,8 +67,7 @@ def program(element, fmt, result, weights, alpha, split, tile, n, k):
         arguments.append(f"%alpha: {factor}")
         kinds.append(factor)
         operands += " alpha %alpha"
-    depth = 256 if weights == "prepacked" else 128
-    plan = "" if tile == "chosen" else f", fp4.plan = #fp4.plan<tile_product, tile = [{tile}, 128, {depth}]>"
+    plan = "" if tile == "chosen" else f", fp4.plan = #fp4.plan<tile_product, tile = [{shape_of(tile, weights, element)}]>"
     body += [f"  %y = fp4.blockscaled_matmul %x, {operands}"
              f" {{format = #fp4.format<{fmt}>, split_k = {split} : i64{plan}}}",
              f"    : ({', '.join(kinds)}) -> {y}", f"  return %y : {y}"]
@@ -75,9 +81,10 @@ def exists(case):
     element, fmt, _, weights, _, split, tile, n, k, _ = case
     exact = element == "bf16" or (fmt == "nvfp4") == (element == "f16")
     whole = weights == "plain" or n % 128 == 0 and k % 64 == 0
-    if element == "f8E4M3FN" and (weights == "plain" or k % 128 or tile == 256):
+    if element == "f8E4M3FN" and (weights == "plain" or k % 128 or tile in ("256", "128x256")):
         return False
-    return exact and whole and k % recipes.FORMATS[fmt].block == 0 and split <= -(-k // 256)
+    wide = "x" not in tile or weights == "prepacked" and n % 256 == 0
+    return exact and whole and wide and k % recipes.FORMATS[fmt].block == 0 and split <= -(-k // 256)
 
 
 def main():

@@ -59,8 +59,11 @@ constexpr int64_t weightTileBytes(int64_t block) {
 }
 
 /// Rotations to the right that bring pair j of a word into its place, and the highest exponent bit.
-inline constexpr std::array<unsigned, 4> weightRotation = {10, 14, 4, 8};
-inline constexpr std::array<unsigned, 4> weightRotationOfTop = {10, 14, 4, 0};
+inline constexpr std::array<unsigned, 4> weightRotation = {0, 4, 26, 30};
+inline constexpr std::array<unsigned, 4> weightRotationOfTop = {0, 4, 26, 6};
+/// From this rotation on the bits of a pair do not go around, so that a shift to the left brings them
+/// as well. The pipe that multiplies integers can take it, while the other has the masks.
+inline constexpr unsigned weightLeastShift = 26;
 /// Bits of a pair in its place: of both codes, and the highest exponent bits alone.
 inline constexpr uint32_t weightPairMask = 0x81C081C0, weightTopMask = 0x01000100;
 /// By how much a word of four scales is rotated to the left.

@@ -101,6 +101,8 @@ llvm::SmallVector<mlir::Value> startBytes(mlir::ImplicitLocOpBuilder &b,
 llvm::SmallVector<mlir::Value> awaitSums(mlir::ImplicitLocOpBuilder &b, mlir::ValueRange sums);
 
 /// `accumulator`, f32 each, plus the product.
+/// The sums of all products that the warpgroup has issued, once they are complete.
+llvm::SmallVector<mlir::Value> waitForProducts(mlir::ImplicitLocOpBuilder &b, mlir::ValueRange sums);
 llvm::SmallVector<mlir::Value> multiplyWarpgroup(mlir::ImplicitLocOpBuilder &b,
                                                  mlir::ValueRange accumulator,
                                                  const WarpgroupProduct &product);

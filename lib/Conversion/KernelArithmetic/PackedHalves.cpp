@@ -86,7 +86,10 @@ SmallVector<PackedHalves::Factors> PackedHalves::factorsE8M0(Value scales) {
 
 /// The bits of pair j in their place.
 Value PackedHalves::takePair(Value word, unsigned j) {
-  Value rotated = rotate(word, hw::weightRotation[j]);
+  unsigned amount = hw::weightRotation[j];
+  Value rotated = amount < hw::weightLeastShift
+                      ? rotate(word, amount)
+                      : arith::ShLIOp::create(b, word, constant(b, 32 - amount)).getResult();
   Value pair;
   if (hw::weightRotation[j] == hw::weightRotationOfTop[j]) {
     pair = masked(rotated, hw::weightPairMask);

@@ -9,27 +9,32 @@
 using namespace mlir;
 using namespace fp4;
 
-/// Columns of a tile of the result: 64 rows of weights for each of two warpgroups; beside e4m3 also
-/// twice as many, with two accumulators.
+/// Columns of a tile of the result: 64 rows of weights for each of two warpgroups; of prepacked weights
+/// also twice as many, with two accumulators.
 static constexpr int64_t kTileN = 128, kWideTileN = 256, kMathThreads = 256;
-/// Elements of K: of prepacked weights, which one bulk copy loads, and of others, of which the
-/// widest swizzle of their data has so many.
+/// Elements of K: of prepacked weights, of which one bulk copy loads a row of tiles, at most, and of
+/// others, of which the widest swizzle of their data has so many.
 static constexpr int64_t kPrepackedTileK = 256, kTileK = 128;
 /// Rows of a tile, columns of the instruction.
 static constexpr int64_t kTileMs[] = {8, 16, 32, 64, 128, 256};
 /// The same where sums are promoted, so that registers have them beside the accumulators.
 static constexpr int64_t kPromotedTileMs[] = {8, 16, 32, 64, 96, 128};
 static constexpr int64_t kMostRowsOfWideTile = 64;
+/// A wide tile beside 16-bit floats has so many rows, of which a thread has 128 sums.
+static constexpr int64_t kMostWideRows = 128;
 /// Sums of the threads that fit beside the rest in the registers that nine warps have at most.
 static constexpr int64_t kMostSums = 128 * kTileN;
 
-static int64_t depthOf(Operation *op) {
-  return cast<BlockScaledMatmulOp>(op).hasPrepackedRhs() ? kPrepackedTileK : kTileK;
-}
+static bool isPrepacked(Operation *op) { return cast<BlockScaledMatmulOp>(op).hasPrepackedRhs(); }
 
 static bool isPromoted(Operation *op) {
   auto lhs = cast<RankedTensorType>(cast<BlockScaledMatmulOp>(op).getLhs().getType());
   return isa<Float8E4M3FNType>(lhs.getElementType());
+}
+
+/// As deep as leaves room for several stages.
+static int64_t depthOf(Operation *op, int64_t rows) {
+  return isPrepacked(op) && (isPromoted(op) || rows < kMostWideRows) ? kPrepackedTileK : kTileK;
 }
 
 /// Two blocks with few sums have registers enough beside each other, and hide what the other waits
@@ -38,17 +43,48 @@ static int64_t mostResident(const std::array<int64_t, 3> &tile) {
   return tile[0] <= 32 && tile[1] == kTileN ? 2 : 1;
 }
 
-/// The smallest tile that has all rows, else the widest, whose weights are converted for the most
-/// rows, unless tiles of half as many rows leave fewer multiprocessors idle.
-static int64_t chooseRows(const MatmulSize &size, const hw::TargetModel &target) {
+/// Elements of the tiles that a multiprocessor multiplies.
+static int64_t timeOf(const MatmulSize &size, int64_t rows, int64_t columns,
+                      const hw::TargetModel &target) {
+  int64_t tiles = llvm::divideCeil(size.m, rows) * llvm::divideCeil(size.n, columns);
+  return int64_t(llvm::divideCeil(tiles * size.splits, target.multiprocessors)) * rows * columns;
+}
+
+/// The smallest tile that has all rows. Else 128 of prepacked weights, and of others the widest, which are
+/// converted for the most rows, unless tiles of half as many rows leave fewer multiprocessors idle.
+static int64_t chooseRows(Operation *op, const MatmulSize &size, const hw::TargetModel &target) {
   for (int64_t rows : kTileMs)
-    if (size.m <= rows)
+    if (size.m <= rows && (rows <= kMostWideRows || !isPrepacked(op)))
       return rows;
-  auto time = [&](int64_t rows) {
-    int64_t tiles = llvm::divideCeil(size.m, rows) * llvm::divideCeil(size.n, kTileN);
-    return int64_t(llvm::divideCeil(tiles * size.splits, target.multiprocessors)) * rows;
-  };
-  return time(128) * 10 < time(256) * 9 ? 128 : 256;
+  auto time = [&](int64_t rows) { return timeOf(size, rows, kTileN, target); };
+  return isPrepacked(op) || time(128) * 10 < time(256) * 9 ? 128 : 256;
+}
+
+/// Wide tiles load activations once for twice as many weights, where they leave no more
+/// multiprocessors idle.
+static int64_t chooseColumns(Operation *op, int64_t rows, const MatmulSize &size,
+                             const hw::TargetModel &target) {
+  bool mayBeWide = isPrepacked(op) && rows == kMostWideRows && size.n % kWideTileN == 0;
+  auto time = [&](int64_t columns) { return timeOf(size, rows, columns, target); };
+  return mayBeWide && time(kWideTileN) <= time(kTileN) ? kWideTileN : kTileN;
+}
+
+static std::array<int64_t, 3> chooseTile(Operation *op, const KernelPlan &wish,
+                                         const MatmulSize &size, const hw::TargetModel &target) {
+  int64_t rows = wish.tile[0] ? wish.tile[0] : chooseRows(op, size, target);
+  int64_t columns = wish.tile[1] ? wish.tile[1] : chooseColumns(op, rows, size, target);
+  return {rows, columns, depthOf(op, rows)};
+}
+
+/// Panels of so many wide tiles were the fastest of 4 and 8, and faster than all rows first.
+static pipe::WorkScheduleAttrInterface scheduleOf(Operation *op, const KernelPlan &plan,
+                                                  const MatmulSize &size) {
+  constexpr int64_t panel = 4;
+  MLIRContext *context = op->getContext();
+  if (isPromoted(op) || plan.tile[1] != kWideTileN || size.splits > 1 ||
+      size.n % (panel * kWideTileN))
+    return neighboursAlongM(context);
+  return pipe::StaticPersistentAttr::get(context, pipe::Raster::Panels, panel);
 }
 
 /// The tile of a product beside e4m3: the smallest that has all rows, else one of 128 x 128.
@@ -92,11 +128,8 @@ LogicalResult fp4::checkJoin(Operation *op, const KernelPlan &plan, JoinedTile t
 KernelPlan fp4::proposeWeightProduct(Operation *op, const KernelPlan &wish, const MatmulSize &size,
                                      const hw::TargetModel &target) {
   KernelPlan plan = planOfFamily(KernelFamily::TileProduct);
-  if (isPromoted(op))
-    plan.tile = choosePromotedTile(wish, size);
-  else
-    plan.tile = {wish.tile[0] ? wish.tile[0] : chooseRows(size, target), kTileN, depthOf(op)};
-  plan.schedule = neighboursAlongM(op->getContext());
+  plan.tile = isPromoted(op) ? choosePromotedTile(wish, size) : chooseTile(op, wish, size, target);
+  plan.schedule = scheduleOf(op, plan, size);
   // The widest accumulators need registers that other warps give up.
   int64_t mostRows = kMostSums / plan.tile[1] / (isPromoted(op) ? 2 : 1);
   plan.roles = fragmentRoles(op->getContext(), /*groups=*/2, /*spare=*/plan.tile[0] > mostRows);
@@ -127,19 +160,32 @@ static StringRef mathRules(pipe::RolePlanAttr roles) {
   return {};
 }
 
-static LogicalResult checkTile(Operation *op, const KernelPlan &plan) {
+/// Of prepacked weights 64, 128 or 256 elements of K, and twice as many columns if the weights have whole
+/// tiles of these.
+static LogicalResult checkFloatTile(Operation *op, const KernelPlan &plan) {
   auto [m, n, k] = plan.tile;
-  int64_t depth = depthOf(op);
+  bool isWide = n == kWideTileN && m <= kMostWideRows &&
+                cast<BlockScaledMatmulOp>(op).getColumns() % kWideTileN == 0 &&
+                plan.cluster[0] <= 1;
+  bool isPacked = (n == kTileN || isWide) && k >= 64 && kPrepackedTileK % k == 0;
+  if (llvm::is_contained(kTileMs, m) &&
+      (isPrepacked(op) ? isPacked : n == kTileN && k == kTileK))
+    return success();
+  return misfit(op, "tile",
+                isPrepacked(op)
+                    ? "is [m, n, k] with m = 8, 16, 32, 64, 128 or 256, n = 128, or, without a cluster, "
+                      "256 for m up to 128 and a multiple of 256 columns, and k = 64, 128 or 256 for "
+                      "a prepacked rhs"
+                    : "is [m, 128, 128] with m = 8, 16, 32, 64, 128 or 256 for a lhs without scales",
+                "[" + Twine(m) + ", " + Twine(n) + ", " + Twine(k) + "]");
+}
+
+static LogicalResult checkTile(Operation *op, const KernelPlan &plan) {
+  if (!isPromoted(op))
+    return checkFloatTile(op, plan);
+  auto [m, n, k] = plan.tile;
+  int64_t depth = depthOf(op, m);
   std::string found = ("[" + Twine(m) + ", " + Twine(n) + ", " + Twine(k) + "]").str();
-  if (!isPromoted(op)) {
-    if (llvm::is_contained(kTileMs, m) && n == kTileN && k == depth)
-      return success();
-    return misfit(op, "tile",
-                  "is [m, 128, " + Twine(depth) +
-                      "] with m = 8, 16, 32, 64, 128 or 256 for a lhs "
-                      "without scales",
-                  found);
-  }
   bool isWide = n == kWideTileN && m <= kMostRowsOfWideTile &&
                 cast<BlockScaledMatmulOp>(op).getColumns() % kWideTileN == 0 && !plan.cluster[0];
   if (llvm::is_contained(kPromotedTileMs, m) && (n == kTileN || isWide) && k == depth)

@@ -365,14 +365,20 @@ SmallVector<Value> fp4::loadSharedWords(ImplicitLocOpBuilder &b, Value pointer, 
   return result;
 }
 
-void fp4::findContinuedProducts(gpu::GPUFuncOp kernel, KernelState &state) {
-  kernel.walk([&](pipe::MmaConvertedOp op) {
+/// Another product of the same B follows in the block.
+template <typename Product> static void findContinued(gpu::GPUFuncOp kernel, KernelState &state) {
+  kernel.walk([&](Product op) {
     if (llvm::any_of(op.getB().getUsers(), [&](Operation *user) {
-          return isa<pipe::MmaConvertedOp>(user) && user->getBlock() == op->getBlock() &&
+          return isa<Product>(user) && user->getBlock() == op->getBlock() &&
                  op->isBeforeInBlock(user);
         }))
       state.continuedProducts.insert(op);
   });
+}
+
+void fp4::findContinuedProducts(gpu::GPUFuncOp kernel, KernelState &state) {
+  findContinued<pipe::MmaConvertedOp>(kernel, state);
+  findContinued<pipe::MmaPrepackedOp>(kernel, state);
 }
 
 void fp4::populateFragmentPatterns(const TypeConverter &converter, RewritePatternSet &patterns,

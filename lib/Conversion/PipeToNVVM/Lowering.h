@@ -61,6 +61,7 @@ struct KernelState {
   llvm::SmallPtrSet<mlir::Operation *, 4> begunProducts;             ///< these
   /// Registers of a thread for fragments, and for scales of their sums that are held four blocks ahead.
   int64_t fragmentRegisters = 0, scaleRegisters = 0;
+  llvm::SmallPtrSet<mlir::Operation *, 4> loopedProducts;    ///< see deferReleases
   llvm::SmallPtrSet<mlir::Operation *, 4> fencedReleases; ///< see findFencedReleases
   llvm::SmallPtrSet<mlir::Operation *, 4> warpReleases;   ///< the same
   llvm::DenseMap<mlir::Operation *, pipe::Engine> releases; ///< what completes each release
@@ -140,6 +141,10 @@ void findFencedReleases(mlir::gpu::GPUFuncOp kernel, KernelState &state);
 
 /// Collects the products that another product of the same B follows, which waits for both.
 void findContinuedProducts(mlir::gpu::GPUFuncOp kernel, KernelState &state);
+/// The tensor core goes on between the iterations of a loop over the stages of a channel that is as deep
+/// as three: an iteration releases the stage of the one before, whose products its own have waited for,
+/// and the last stage is released behind the loop. Whatever looks for releases comes later.
+void deferReleases(mlir::gpu::GPUFuncOp kernel, KernelState &state);
 
 /// Finds which products of tiles in shared memory give the sums of another part in the place of those
 /// of the part before, which of them can begin with the one before because their tiles are there, and

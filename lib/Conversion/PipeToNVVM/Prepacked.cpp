@@ -59,12 +59,23 @@ private:
         product.accumulate = arith::ConstantOp::create(b, b.getBoolAttr(true));
       product.a = halves.convertTile(words[i].codes, words[i].scales);
       product.bOffsets = instructionOffsets(op.getB().getType(), (first + i) * kSteps, kSteps);
-      product.pending = i + 1 < count;
+      product.pending = i + 1 < count || state.continuedProducts.contains(op) ||
+                        state.loopedProducts.contains(op);
       sums = multiplyWarpgroup(b, sums, product);
       if (i == 0) // the reads of weights before loads that follow, while the tensor core is busy
         emitProxyFence(b, op.getLoc());
     }
     storeElements(b, fragment, sums);
+    if (state.loopedProducts.contains(op))
+      finishLoop(b, op, fragment);
+  }
+
+  /// Behind the loop over the products of this op.
+  static void finishLoop(ImplicitLocOpBuilder &b, pipe::MmaPrepackedOp op, Value fragment) {
+    OpBuilder::InsertionGuard restore(b);
+    b.setInsertionPointAfter(op->getParentOfType<scf::ForOp>());
+    int64_t count = op.getAccumulator().getType().getElementsPerThread();
+    storeElements(b, fragment, waitForProducts(b, loadElements(b, fragment, 0, count)));
   }
 
   /// What a thread has of a tile.
@@ -176,6 +187,80 @@ void fp4::forExistingTiles(ImplicitLocOpBuilder &b, Value existing, int64_t tile
     b.setInsertionPointToStart(one.thenBlock());
     multiply(tile, 1);
   }
+}
+
+//===----------------------------------------------------------------------===//
+// Products that go on between iterations
+//===----------------------------------------------------------------------===//
+
+/// The products of a loop over the stages of a channel, and the release of a stage behind them.
+struct ProductLoop {
+  scf::ForOp loop;
+  SmallVector<pipe::MmaPrepackedOp> products;
+  pipe::ConsumerReleaseOp release;
+};
+
+/// Of other products, or of tiles that may not exist, none goes on. An iteration has several tiles: the
+/// registers with the weights of one are written again while the tensor core reads those of another.
+/// Products of 16 to 64 columns were slower that way (docs/Performance.md).
+static std::optional<ProductLoop> findProductLoop(scf::ForOp loop) {
+  constexpr int64_t fewestStages = 3, fewestTiles = 2, mostOfFew = 8, fewestOfMany = 128;
+  ProductLoop found{loop, {}, {}};
+  for (Operation &op : *loop.getBody()) {
+    if (auto product = dyn_cast<pipe::MmaPrepackedOp>(op))
+      found.products.push_back(product);
+    else if (auto release = dyn_cast<pipe::ConsumerReleaseOp>(op)) {
+      if (std::exchange(found.release, release))
+        return std::nullopt;
+    } else if (!isa<pipe::ConsumerWaitOp, scf::YieldOp>(op) && !isPure(&op))
+      return std::nullopt;
+  }
+  if (found.products.empty() || !found.release || llvm::any_of(found.products, [](auto product) {
+        return product.getTiles() || product.getWeights().getType().getInnerBytes() == hw::byteTileBytes;
+      }))
+    return std::nullopt;
+  int64_t tiles = 0, columns = found.products.front().getB().getType().getRows();
+  for (pipe::MmaPrepackedOp product : found.products)
+    tiles += product.getWeights().getType().getRows();
+  bool isSlower = found.products.size() == 1 && columns > mostOfFew && columns < fewestOfMany;
+  if (tiles < fewestTiles || isSlower)
+    return std::nullopt;
+  auto channel = found.release.getChannel().getDefiningOp<pipe::ChannelOp>();
+  return channel && *channel.getDepth() >= fewestStages ? std::optional(found) : std::nullopt;
+}
+
+/// The release of the stage before `next`, if `exists`.
+static void releaseBefore(OpBuilder &b, pipe::ConsumerReleaseOp release, Value next, Value exists) {
+  Location loc = release.getLoc();
+  auto branch = scf::IfOp::create(b, loc, exists, /*withElseRegion=*/false);
+  OpBuilder::InsertionGuard restore(b);
+  b.setInsertionPointToStart(branch.thenBlock());
+  Value before = arith::SubIOp::create(b, loc, next, constantI32(b, loc, 1));
+  IRMapping mapping;
+  mapping.map(release.getIteration(), before);
+  b.clone(*release, mapping);
+}
+
+void fp4::deferReleases(gpu::GPUFuncOp kernel, KernelState &state) {
+  kernel.walk([&](scf::ForOp loop) {
+    std::optional<ProductLoop> found = findProductLoop(loop);
+    auto counter = found ? dyn_cast<BlockArgument>(found->release.getIteration()) : BlockArgument();
+    if (!counter || counter.getOwner() != loop.getBody() || counter.getArgNumber() == 0)
+      return;
+    pipe::ConsumerReleaseOp release = found->release;
+    OpBuilder b(release);
+    Location loc = release.getLoc();
+    b.setInsertionPointAfter(found->products.front());
+    auto isAbove = [&](Value a, Value low) -> Value {
+      return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sgt, a, low);
+    };
+    releaseBefore(b, release, counter, isAbove(loop.getInductionVar(), loop.getLowerBound()));
+    b.setInsertionPointAfter(loop);
+    releaseBefore(b, release, loop.getResult(counter.getArgNumber() - 1),
+                  isAbove(loop.getUpperBound(), loop.getLowerBound()));
+    release.erase();
+    state.loopedProducts.insert(found->products.begin(), found->products.end());
+  });
 }
 
 void fp4::populatePrepackedPatterns(const TypeConverter &converter, RewritePatternSet &patterns,

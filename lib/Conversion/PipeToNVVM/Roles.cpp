@@ -169,6 +169,7 @@ private:
 /// What the kernel says of itself before any of it is lowered.
 static void describeKernel(gpu::GPUFuncOp kernel, fp4::KernelState &state) {
   namespace pipe = fp4::pipe;
+  fp4::deferReleases(kernel, state);
   for (auto region : kernel.getOps<pipe::RoleRegionOp>()) {
     pipe::RoleAttr role = region.getRole();
     state.numThreads = std::max<int32_t>(state.numThreads, 32 * role.getEndWarp());

@@ -68,6 +68,29 @@ func.func @split(%x: tensor<7x512xbf16>, %p: tensor<2x8x4352xi8, #fp4.weight_lay
 
 // -----
 
+// A tile of 256 columns has two fragments, and one tile of activations for both.
+// CHECK-LABEL: func.func @wide
+// CHECK: gpu.launch_func @wide_matmul_0::@kernel blocks in (%c1, %c1, %c1)
+// CHECK-DAG: %[[UPPER:.*]] = pipe.fragment : !pipe.fragment<64x64xf32, wgmma>
+// CHECK-DAG: %[[LOWER:.*]] = pipe.fragment : !pipe.fragment<64x64xf32, wgmma>
+// CHECK: scf.for
+// CHECK:   %[[W0:.*]] = pipe.load_rows %{{.*}} : !pipe.global<16x4608xi8> -> !pipe.shared<2x4608xi8>
+// CHECK:   %[[W1:.*]] = pipe.load_rows %{{.*}} : !pipe.global<16x4608xi8> -> !pipe.shared<2x4608xi8>
+// CHECK:   %[[X:.*]] = pipe.load %{{.*}} -> !pipe.shared<64x128xbf16, swizzle_128B>
+// CHECK:   pipe.mma_prepacked %[[A0:.*]], %[[W0]], %[[X]] accumulate
+// CHECK:   pipe.mma_prepacked %[[A1:.*]], %[[W1]], %[[X]] accumulate
+// CHECK: pipe.read_fragment %[[A0]][0]
+// CHECK: pipe.store_fragment {{.*}} transposed
+// CHECK: pipe.read_fragment %[[A1]][0]
+// CHECK: pipe.store_fragment {{.*}} transposed
+func.func @wide(%x: tensor<60x512xbf16>, %p: tensor<2x8x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<60x256xbf16> {
+  %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, tile = [64, 256, 128]>}
+      : (tensor<60x512xbf16>, tensor<2x8x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<60x256xbf16>
+  return %y : tensor<60x256xbf16>
+}
+
+// -----
+
 // Plain weights are decoded as the operand A of any converted product.
 // CHECK-LABEL: func.func @plain
 // CHECK: %[[W:.*]] = pipe.load %{{.*}} -> !pipe.shared<128x128xf4E2M1FN, swizzle_64B>

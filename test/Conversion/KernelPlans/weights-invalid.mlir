@@ -1,5 +1,8 @@
 // Plans that a product of floats and weights cannot have, each named with what it is.
-// RUN: sed s/PLAN/tile=[128,128,128]/ %s | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=TILE
+// RUN: sed s/PLAN/tile=[128,128,96]/ %s | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=TILE
+// RUN: sed s/PLAN/tile=[256,256,64]/ %s | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=TILE
+// RUN: sed s/PLAN/tile=[64,256,512]/ %s | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=TILE
+// RUN: sed 's/PLAN/tile=[64,256,128]/; s/2x16x4608/3x16x4608/; s/64x256xf32/64x384xf32/' %s | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=TILE
 // RUN: sed s/PLAN/tile=[48,128,256]/ %s | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=TILE
 // RUN: sed 's/PLAN/cluster=[2,1]/; s/{format/{split_k = 4 : i64, format/' %s | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=CLUSTER
 // RUN: sed 's/PLAN/tile=[128,128,256], cluster=[4,1]/; s/{format/{split_k = 4 : i64, format/' %s | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=CLUSTER
@@ -15,7 +18,11 @@
 // RUN: sed s/PLAN/tile=[64,128,256]/ %s | fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels | FileCheck %s --check-prefix=NARROW
 // RUN: sed s/PLAN/tile=[256,128,256]/ %s | fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels | FileCheck %s --check-prefix=WIDE
 
-// TILE: error: {{.*}}'tile' is [m, 128, 256] with m = 8, 16, 32, 64, 128 or 256 for a lhs without scales
+// RUN: sed s/PLAN/tile=[128,256,128]/ %s | fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels | FileCheck %s --check-prefix=TWICE
+// RUN: sed s/PLAN/tile=[64,256,64]/ %s | fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels | FileCheck %s --check-prefix=NARROWER
+// RUN: sed 's/PLAN/tile=[64,256,128], cluster=[2,1]/; s/{format/{split_k = 2 : i64, format/' %s | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=JOIN
+
+// TILE: error: {{.*}}'tile' is [m, n, k] with m = 8, 16, 32, 64, 128 or 256, n = 128, or, without a cluster, 256 for m up to 128 and a multiple of 256 columns, and k = 64, 128 or 256 for a prepacked rhs
 // CLUSTER: error: {{.*}}'cluster' is [1, 1], or [split_k, 1] for up to 8 ranges of K of tiles of up to 64 rows, but
 // JOINED: cluster = [2, 1]
 // ALONE: cluster = [1, 1]
@@ -25,6 +32,9 @@
 // MATH: error: {{.*}}roles{{.*}}tensor and threads with 8 warps from a multiple of 8
 // TARGET: error: {{.*}}has no wgmma
 // NARROW: load warps 8 to 9 drives [tma], math warps 0 to 8 drives [tensor, threads]
+// TWICE: math warps 0 to 8 drives [tensor, threads] registers 240
+// NARROWER: load warps 8 to 9 drives [tma], math warps 0 to 8 drives [tensor, threads]>
+// JOIN: error: {{.*}}'tile' is {{.*}} without a cluster, 256 for m up to 128 {{.*}}, but got [64, 256, 128]
 // WIDE: math warps 0 to 8 drives [tensor, threads] registers 240
 func.func @f(%x: tensor<64x1024xbf16>, %p: tensor<2x16x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<64x256xf32> {
   %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, PLAN>}

@@ -1,0 +1,43 @@
+// RUN: fp4-opt %s -split-input-file -fp4-set-target=target=sm_90a -fp4-plan-kernels | FileCheck %s
+
+// Tiles of 256 columns where there are enough of them, in panels of four.
+// CHECK-LABEL: @many
+// CHECK: tile = [128, 256, 128], schedule = #pipe.static_persistent<panels<4>>
+func.func @many(%x: tensor<1024x512xbf16>, %p: tensor<64x8x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<1024x8192xbf16> {
+  %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<nvfp4>}
+      : (tensor<1024x512xbf16>, tensor<64x8x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<1024x8192xbf16>
+  return %y : tensor<1024x8192xbf16>
+}
+
+// -----
+
+// They would leave half of the multiprocessors idle.
+// CHECK-LABEL: @few
+// CHECK: tile = [128, 128, 128], schedule = #pipe.static_persistent<along_m>
+func.func @few(%x: tensor<256x512xbf16>, %p: tensor<64x8x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<256x8192xbf16> {
+  %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<nvfp4>}
+      : (tensor<256x512xbf16>, tensor<64x8x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<256x8192xbf16>
+  return %y : tensor<256x8192xbf16>
+}
+
+// -----
+
+// Ranges of K fill them.
+// CHECK-LABEL: @ranges
+// CHECK: tile = [128, 256, 128], schedule = #pipe.static_persistent<along_m>
+func.func @ranges(%x: tensor<256x512xbf16>, %p: tensor<64x8x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<256x8192xbf16> {
+  %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<nvfp4>, split_k = 2 : i64}
+      : (tensor<256x512xbf16>, tensor<64x8x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<256x8192xbf16>
+  return %y : tensor<256x8192xbf16>
+}
+
+// -----
+
+// 128 columns do not fill two tiles.
+// CHECK-LABEL: @odd
+// CHECK: tile = [128, 128, 128]
+func.func @odd(%x: tensor<1024x512xbf16>, %p: tensor<63x8x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<1024x8064xbf16> {
+  %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<nvfp4>}
+      : (tensor<1024x512xbf16>, tensor<63x8x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<1024x8064xbf16>
+  return %y : tensor<1024x8064xbf16>
+}
