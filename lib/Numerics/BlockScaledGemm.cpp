@@ -138,10 +138,10 @@ Expected<std::vector<float>> gemmMmaModel(const GemmProblem &p) {
   FP4_TRY(validate(p));
   if (hasF32Scales(p.format))
     return promotedModel(p);
-  if (isMXF8F6F4(p))
-    return wideModel(p);
   if (p.core == TensorCore::Converted)
     return convertedModel(p);
+  if (isMXF8F6F4(p))
+    return wideModel(p);
   if (p.core == TensorCore::None)
     return fmaModel(p);
   const PaddedOperand a(p, p.a), b(p, p.b);
@@ -175,10 +175,10 @@ Expected<GemmReference> gemmReference(const GemmProblem &p) {
   FP4_TRY(validate(p));
   if (hasF32Scales(p.format))
     return promotedReference(p);
+  if (p.floatA || (isMXF8F6F4(p) && p.core == TensorCore::Converted))
+    return convertedReference(p);
   if (isMXF8F6F4(p))
     return wideReference(p);
-  if (p.floatA)
-    return floatReference(p);
   const PaddedOperand a(p, p.a), b(p, p.b);
   const StepKernels &kernels = stepKernels();
   const StepRounding rounding = roundingOf(p);

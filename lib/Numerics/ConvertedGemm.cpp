@@ -5,7 +5,6 @@
 #include "ColumnPieces.h"
 #include "fp4/ISA/FragmentLayout.h"
 #include "fp4/Numerics/DenseRow.h"
-#include "fp4/Numerics/E2M1.h"
 #include "fp4/Numerics/E4M3.h"
 #include "fp4/Numerics/UE8M0.h"
 
@@ -22,7 +21,7 @@ constexpr unsigned instructionsPerTile = tileK / instructionK, stepsPerTile = ti
 /// The 16 factors of each instruction of a k tile, of one row.
 using TileFactors = std::array<FactorRow, instructionsPerTile>;
 
-/// The elements of a k tile, of one row.
+/// The elements of a k tile, of one row; zeros where K has ended.
 using TileElements = std::array<uint16_t, tileK>;
 
 /// The type of both factors: that of the operand without scales, if there is one.
@@ -36,20 +35,15 @@ hw::MmaType factorType(const GemmProblem &p) {
 /// K tiles of `steps` steps.
 uint64_t tilesOf(uint64_t steps) { return (steps + stepsPerTile - 1) / stepsPerTile; }
 
-/// Zeros where K has ended.
-TileElements convertTile(const GemmProblem &p, const PaddedOperand &operand, uint64_t row,
-                         uint64_t tile) {
+TileElements convertTile(const GemmProblem &p, const GemmOperand &operand, BlockFormat format,
+                         uint64_t row, uint64_t tile) {
   TileElements elements{};
-  for (unsigned k = 0; k < tileK; ++k) {
-    const uint64_t step = tile * stepsPerTile + k / fp4MmaK;
-    const unsigned inStep = k % fp4MmaK;
-    if (step >= operand.steps)
-      break;
-    const Fp4MmaOperand part = operand.step(row, step);
-    const uint8_t code = part.data[inStep / 2] >> (inStep % 2 * 4) & 15;
-    const uint8_t scale = part.scales[inStep / blockSizeOf(p.format)];
-    elements[k] = p.floatA ? convertElement(p.format, elementOf(p), code, scale)
-                           : convertElement(p.format, code, scale);
+  const uint64_t first = tile * tileK, end = std::min<uint64_t>(first + tileK, p.depth);
+  for (uint64_t k = first; k < end; ++k) {
+    const ScaledCode element = scaledCode(p, operand, format, row, k);
+    elements[k - first] = p.floatA
+                              ? convertElement(format, elementOf(p), element.code, element.scale)
+                              : convertElement(format, element.code, element.scale);
   }
   return elements;
 }
@@ -76,13 +70,12 @@ TileFactors factorsOf(const GemmProblem &p, const TileElements &elements) {
 }
 
 /// Columns of B by instruction.
-std::vector<DenseColumns> decodePanel(const GemmProblem &p, const PaddedOperand &b, uint64_t first,
-                                      uint64_t count) {
+std::vector<DenseColumns> decodePanel(const GemmProblem &p, uint64_t first, uint64_t count) {
   std::vector<DenseColumns> panel;
-  for (uint64_t tile = 0; tile < tilesOf(b.steps); ++tile) {
+  for (uint64_t tile = 0; tile < tilesOf(stepsOf(p)); ++tile) {
     std::array<std::vector<FactorRow>, instructionsPerTile> columns;
     for (uint64_t j = 0; j < count; ++j) {
-      const TileFactors factors = factorsOf(p, convertTile(p, b, first + j, tile));
+      const TileFactors factors = factorsOf(p, convertTile(p, p.b, formatOfB(p), first + j, tile));
       for (unsigned i = 0; i < instructionsPerTile; ++i)
         columns[i].push_back(factors[i]);
     }
@@ -92,30 +85,20 @@ std::vector<DenseColumns> decodePanel(const GemmProblem &p, const PaddedOperand 
   return panel;
 }
 
-/// Rows of A by k tile.
-struct Rows {
-  const GemmProblem &p;
-  std::optional<PaddedOperand> scaled; ///< where they are not floats
-
-  explicit Rows(const GemmProblem &p) : p(p) {
-    if (!p.floatA)
-      scaled.emplace(p, p.a);
-  }
-  TileFactors tile(uint64_t row, uint64_t number) const {
-    return factorsOf(p, scaled ? convertTile(p, *scaled, row, number) : floatTile(p, row, number));
-  }
-};
+TileFactors factorsOfRow(const GemmProblem &p, uint64_t row, uint64_t tile) {
+  return factorsOf(p, p.floatA ? floatTile(p, row, tile) : convertTile(p, p.a, p.format, row, tile));
+}
 
 /// The sums of row `row` against a panel: those of the ranges of K, added from the first on.
-void multiplyRow(const GemmProblem &p, const Rows &a, uint64_t row,
-                 const std::vector<DenseColumns> &panel, std::span<float> sums) {
+void multiplyRow(const GemmProblem &p, uint64_t row, const std::vector<DenseColumns> &panel,
+                 std::span<float> sums) {
   const unsigned fraction = fractionBits(factorType(p));
   const DenseRowOptions options{2 * fraction, hw::AccumulatorType::F32, {}};
   const std::vector<int32_t> unscaled(sums.size());
   forRanges(p, [&](uint64_t begin, uint64_t end) { // steps; a range begins with a k tile
     std::vector<uint32_t> part(sums.size());
     for (uint64_t tile = tilesOf(begin); tile < tilesOf(end); ++tile) {
-      const TileFactors factors = a.tile(row, tile);
+      const TileFactors factors = factorsOfRow(p, row, tile);
       for (unsigned i = 0; i < instructionsPerTile; ++i)
         denseRow(factors[i], panel[tile * instructionsPerTile + i], unscaled, part, options);
     }
@@ -134,7 +117,8 @@ TensorCore tensorCoreOf(const hw::TargetModel &target) {
 static uint16_t convertElement(BlockFormat format, FloatType type, uint8_t code, uint8_t scale,
                                int exponent) {
   const double factor = isMX(format) ? decodeUE8M0(scale) : decodeUE4M3(scale);
-  const auto scaled = static_cast<float>(std::ldexp(decodeE2M1(code) * factor, exponent));
+  const double power = 1.0 / (1 << -exponent);
+  const auto scaled = static_cast<float>(decodeElement(format, code) * factor * power);
   return type == FloatType::BF16 ? encodeBF16(scaled) : encodeF16(scaled);
 }
 
@@ -148,20 +132,17 @@ uint16_t convertElement(BlockFormat format, uint8_t code, uint8_t scale) {
 }
 
 std::vector<float> convertedModel(const GemmProblem &p) {
-  const Rows a(p);
-  const PaddedOperand b(p, p.b);
   const EpilogueProgram epilogue(hasAlpha(p), p.epilogue, p.output);
-  const int restored = p.floatA ? -convertedExponent(p.format, /*besideFloats=*/true)
-                                : -2 * convertedExponent(p.format);
-  std::vector<float> result(p.a.rows * b.rows);
+  const int restored = -convertedExponent(p);
+  std::vector<float> result(p.a.rows * p.b.rows);
   forPieces(p, [&](uint64_t first, uint64_t count) {
-    const std::vector<DenseColumns> panel = decodePanel(p, b, first, count);
+    const std::vector<DenseColumns> panel = decodePanel(p, first, count);
     std::vector<float> sums(count);
     for (uint64_t row = 0; row < p.a.rows; ++row) {
-      multiplyRow(p, a, row, panel, sums);
+      multiplyRow(p, row, panel, sums);
       for (uint64_t j = 0; j < count; ++j)
-        result[row * b.rows + first + j] = epilogue.apply(std::ldexp(sums[j], restored),
-                                                          alphaAt(p, row, first + j).value_or(1.f));
+        result[row * p.b.rows + first + j] = epilogue.apply(
+            std::ldexp(sums[j], restored), alphaAt(p, row, first + j).value_or(1.f));
     }
   });
   return result;

@@ -1,11 +1,14 @@
-// The fp64 reference of a product of 16-bit floats and scaled fp4 elements, with its bound.
+// The fp64 reference of a product on a tensor core of 16-bit floats, with its bound: of floats and
+// scaled fp4 elements, or of scaled elements of 8 bits on one side or on both.
 //
 // One instruction of wgmma cuts its 16 products and the accumulator, 17 terms, at 2^-25 of the largest
 // one's exponent, and the sum toward zero at 2^-23 of itself. The largest term is at most the sum of
-// magnitudes so far. A product with a subnormal factor counts with the exponent of the smallest
-// normal number in its place.
+// magnitudes up to the end of what its instructions share: 16 elements in the order of memory, or a k
+// tile where converted operands have an order of their own. A product with a subnormal factor counts
+// with the exponent of the smallest normal number in its place. A subnormal factor of 8 bits has been
+// rounded besides.
 #include "GemmOperands.h"
-#include "fp4/Numerics/E2M1.h"
+#include "fp4/ISA/FragmentLayout.h"
 #include "fp4/Numerics/E4M3.h"
 #include "fp4/Numerics/UE8M0.h"
 #include "fp4/Support/Parallel.h"
@@ -16,7 +19,7 @@
 namespace fp4::numerics {
 namespace {
 
-constexpr uint64_t instructionK = 16;
+constexpr uint64_t instructionK = hw::convertedInstructionK;
 
 /// A row of either operand: its elements, and the largest magnitude of them.
 struct Line {
@@ -41,38 +44,63 @@ Line floatLine(const GemmProblem &p, uint64_t row) {
 }
 
 /// Elements as they are, without what their conversion multiplies by.
-Line scaledLine(const GemmProblem &p, uint64_t row) {
-  const unsigned block = blockSizeOf(p.format);
-  const uint8_t *data = p.b.data + row * (p.b.dataPitch ? p.b.dataPitch : p.depth / 2);
-  const uint8_t *scales = p.b.scales + row * (p.b.scalePitch ? p.b.scalePitch : p.depth / block);
+Line scaledLine(const GemmProblem &p, const GemmOperand &operand, BlockFormat format, uint64_t row) {
   Line line;
   for (uint64_t k = 0; k < p.depth; ++k) {
-    const uint8_t scale = scales[k / block];
-    line.add(decodeE2M1(data[k / 2] >> (k % 2 * 4) & 15) *
-             double(isMX(p.format) ? decodeUE8M0(scale) : decodeUE4M3(scale)));
+    const ScaledCode element = scaledCode(p, operand, format, row, k);
+    line.add(decodeElement(format, element.code) *
+             double(isMX(format) ? decodeUE8M0(element.scale) : decodeUE4M3(element.scale)));
   }
   return line;
 }
 
-double smallestNormal(FloatType type) { return type == FloatType::F16 ? 0x1p-14 : 0x1p-126; }
+/// What the factors of an operand may lose, in units of its elements.
+struct Loss {
+  double smallest; ///< normal number
+  double rounding; ///< of what is smaller
+};
+
+Loss lossOf(const GemmProblem &p, bool isA) {
+  const BlockFormat format = isA ? p.format : formatOfB(p);
+  const double smallest = p.floatA == FloatType::F16 ? 0x1p-14 : 0x1p-126;
+  const int exponent = isA && p.floatA ? 0 : convertedExponent(format, p.floatA.has_value());
+  return {std::ldexp(smallest, -exponent), isPacked(format) ? 0 : 0x1p-134};
+}
+
+/// How instructions round.
+struct Rounding {
+  uint64_t together; ///< elements that instructions share
+  double absolute;   ///< the most that one loses of products with subnormal factors
+  double least;      ///< the most that one loses of a subnormal sum
+};
+
+Rounding roundingOf(const GemmProblem &p, const Line &a, const Line &b) {
+  const Loss x = lossOf(p, true), y = lossOf(p, false);
+  const double cut = 17 * 0x1p-25 * (x.smallest * b.largest + y.smallest * a.largest);
+  const double rounded =
+      16 * (x.rounding * b.largest + y.rounding * a.largest + x.rounding * y.rounding);
+  return {p.floatA ? instructionK : hw::convertedTileK, cut + rounded,
+          std::ldexp(0x1p-149, -convertedExponent(p))};
+}
 
 struct Sum {
   double value = 0, error = 0, magnitude = 0, reach = 0;
 };
 
-/// The sum over k from `first` to `end`. `absolute` is the most that an instruction cuts of products
-/// with a subnormal factor.
-Sum sumOf(const Line &a, const Line &b, uint64_t first, uint64_t end, double absolute) {
+/// The sum over k from `first` to `end`.
+Sum sumOf(const Line &a, const Line &b, uint64_t first, uint64_t end, const Rounding &rounding) {
   Sum sum;
-  for (uint64_t at = first; at < end; at += instructionK) {
-    for (uint64_t k = at; k < std::min(at + instructionK, end); ++k) {
+  for (uint64_t at = first; at < end; at += rounding.together) {
+    for (uint64_t k = at; k < std::min(at + rounding.together, end); ++k) {
       const double product = a.values[k] * b.values[k];
       sum.value += product;
       sum.magnitude += std::fabs(product);
     }
-    const double largest = sum.magnitude + sum.error;
-    sum.error += largest * (17 * 0x1p-25 + 0x1p-23) + absolute + 0x1p-149;
-    sum.reach = std::max(sum.reach, largest + sum.error);
+    for (uint64_t i = 0; i < rounding.together; i += instructionK) {
+      const double largest = sum.magnitude + sum.error;
+      sum.error += largest * (17 * 0x1p-25 + 0x1p-23) + rounding.absolute + rounding.least;
+      sum.reach = std::max(sum.reach, largest + sum.error);
+    }
   }
   sum.error += sum.magnitude * double(end - first) * 0x1p-52;
   return sum;
@@ -88,12 +116,10 @@ void addRange(const Sum &part, Sum &total) {
 }
 
 Sum sumOfRanges(const GemmProblem &p, const Line &a, const Line &b) {
-  const double factor = std::ldexp(1, -convertedExponent(p.format, /*besideFloats=*/true));
-  const double absolute =
-      17 * 0x1p-25 * smallestNormal(*p.floatA) * (b.largest + factor * a.largest);
+  const Rounding rounding = roundingOf(p, a, b);
   Sum total;
   forRanges(p, [&](uint64_t begin, uint64_t end) {
-    const Sum part = sumOf(a, b, begin * fp4MmaK, std::min<uint64_t>(end * fp4MmaK, p.depth), absolute);
+    const Sum part = sumOf(a, b, begin * fp4MmaK, std::min<uint64_t>(end * fp4MmaK, p.depth), rounding);
     if (begin == 0)
       total = part;
     else
@@ -104,14 +130,15 @@ Sum sumOfRanges(const GemmProblem &p, const Line &a, const Line &b) {
 
 } // namespace
 
-GemmReference floatReference(const GemmProblem &p) {
+GemmReference convertedReference(const GemmProblem &p) {
   const EpilogueProgram epilogue(hasAlpha(p), p.epilogue, p.output);
   std::vector<Line> rows;
   for (uint64_t row = 0; row < p.a.rows; ++row)
-    rows.push_back(floatLine(p, row));
+    rows.push_back(p.floatA ? floatLine(p, row) : scaledLine(p, p.a, p.format, row));
   GemmReference result = emptyReference(p);
   parallelFor(p.b.rows, p.threads, [&](uint64_t column) {
-    const Line b = scaledLine(p, column);
+    const Line b = scaledLine(p, p.b, formatOfB(p), column);
+    const bool mayBeInfinite = !b.isFinite || b.largest >= 0x1p127;
     for (uint64_t row = 0; row < p.a.rows; ++row) {
       const Sum sum = sumOfRanges(p, rows[row], b);
       const float alpha = alphaAt(p, row, column).value_or(1.f);
@@ -119,7 +146,8 @@ GemmReference floatReference(const GemmProblem &p) {
       const uint64_t at = row * p.b.rows + column;
       result.values[at] = element.value;
       result.bounds[at] = element.error;
-      result.mayOverflow[at] = !rows[row].isFinite || !b.isFinite || b.largest >= 0x1p127 ||
+      result.mayOverflow[at] = mayBeInfinite || !rows[row].isFinite ||
+                               (!p.floatA && rows[row].largest >= 0x1p127) ||
                                sum.reach >= 0x1p127 || epilogue.mayOverflow(element, alpha);
     }
   });

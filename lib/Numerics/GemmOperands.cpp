@@ -1,5 +1,7 @@
 // Checks of a product, and its operands in whole steps of K.
 #include "GemmOperands.h"
+#include "fp4/Numerics/E2M1.h"
+#include "fp4/Numerics/E4M3.h"
 
 #include <cstring>
 #include <string>
@@ -34,8 +36,11 @@ Status validate(const GemmProblem &p) {
   if (p.rhsFormat && *p.rhsFormat != p.format && !(isMX(p.format) && isMX(*p.rhsFormat)))
     return fail("operands of two formats must both have scales of f8E8M0FNU, but got " +
                 std::string(stringify(p.format)) + " and " + std::string(stringify(*p.rhsFormat)));
-  if (isMXF8F6F4(p) && p.core != TensorCore::BlockScaled)
-    return fail("elements of 8 bits must have a tensor core with block scales");
+  if (isMXF8F6F4(p) && p.core == TensorCore::None)
+    return fail("elements of 8 bits must have a tensor core");
+  const bool hasSix = elementOf(p.format).bits == 6 || elementOf(formatOfB(p)).bits == 6;
+  if (hasSix && p.core != TensorCore::BlockScaled)
+    return fail("elements of 6 bits must have a tensor core with block scales");
   const bool needsScales = !p.floatA && !(endsInBlock && p.rowsPerScaleB == 1);
   if (!p.a.data || !p.b.data || (!p.a.scales && needsScales) || !p.b.scales)
     return fail("matrix product expects data and scales of both operands");
@@ -69,6 +74,23 @@ uint16_t floatBits(const GemmProblem &p, uint64_t row, uint64_t k) {
   uint16_t bits;
   std::memcpy(&bits, p.a.data + row * pitch + k * sizeof(bits), sizeof(bits));
   return bits;
+}
+
+ScaledCode scaledCode(const GemmProblem &p, const GemmOperand &operand, BlockFormat format,
+                      uint64_t row, uint64_t k) {
+  const unsigned perByte = isPacked(format) ? 2 : 1, block = blockSizeOf(format);
+  const uint64_t pitch = operand.dataPitch ? operand.dataPitch : p.depth / perByte;
+  const uint64_t scalePitch = operand.scalePitch ? operand.scalePitch : p.depth / block;
+  const uint8_t byte = operand.data[row * pitch + k / perByte];
+  return {isPacked(format) ? uint8_t(byte >> (k % 2 * 4) & 15) : byte,
+          operand.scales[row * scalePitch + k / block]};
+}
+
+/// An E5M2 is the upper half of an f16.
+float decodeElement(BlockFormat format, uint8_t code) {
+  if (isPacked(format))
+    return decodeE2M1(code);
+  return elementOf(format).mantissa == 3 ? decodeE4M3(code) : decodeF16(uint16_t(code << 8));
 }
 
 uint64_t slicesOf(const GemmProblem &p) { return (p.depth + splitSlice - 1) / splitSlice; }

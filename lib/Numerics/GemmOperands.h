@@ -52,8 +52,18 @@ struct PaddedOperand {
 
 /// The model of TensorCore::Converted (gemmMmaModel calls it).
 std::vector<float> convertedModel(const GemmProblem &p);
-/// The reference of a product whose A are floats (gemmReference calls it).
-GemmReference floatReference(const GemmProblem &p);
+/// The reference of one with elements of 8 bits or floats (gemmReference calls it).
+GemmReference convertedReference(const GemmProblem &p);
+
+/// What an element of an operand with scales is made of.
+struct ScaledCode {
+  uint8_t code, scale;
+};
+/// Element k of row `row` of `operand`, whose scales have 8 bits.
+ScaledCode scaledCode(const GemmProblem &p, const GemmOperand &operand, BlockFormat format,
+                      uint64_t row, uint64_t k);
+/// The number that `code` is, of elements of 4 or 8 bits.
+float decodeElement(BlockFormat format, uint8_t code);
 
 /// The bits of element k of row `row` of A, which are floats of 16 bits.
 uint16_t floatBits(const GemmProblem &p, uint64_t row, uint64_t k);

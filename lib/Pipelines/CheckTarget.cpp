@@ -23,8 +23,7 @@ struct CheckTarget : fp4::impl::CheckTargetBase<CheckTarget> {
       fp4::Status status =
           op.hasF32Scales()
               ? fp4::hw::requireFeature(*model, &fp4::hw::TargetModel::hasWgmma, "wgmma")
-          : op.isMXF8F6F4() ? fp4::hw::requireBlockScaled(*model)
-                            : fp4::hw::requireProducts(*model);
+              : fp4::hw::requireProducts(*model);
       if (status)
         return WalkResult::advance();
       InFlightDiagnostic diagnostic = op.emitOpError(status.error().message);

@@ -1,6 +1,7 @@
 // Products of elements of 8 bits, or of 8 and 4: the model against single instructions on rows as they
 // are in shared memory, and the bound.
 #include "TestData.h"
+#include "fp4/ISA/FragmentLayout.h"
 #include "fp4/Numerics/BlockScaledGemm.h"
 #include "fp4/Numerics/DenseMma.h"
 #include <cmath>
@@ -172,6 +173,82 @@ TEST(WideGemm, NaNOfAScaleOrAnElementMakesNaN) {
   }
 }
 
+//===--- Converted to bf16 -----------------------------------------------===//
+
+/// What instruction `i` of the k tile from `first` on multiplies of a row.
+FactorRow convertedFactors(const Side &side, unsigned row, unsigned first, unsigned i) {
+  uint16_t elements[16] = {};
+  for (unsigned n = 0; n < 16; ++n) {
+    const unsigned k = first + hw::convertedElementOf(i, n), at = row * side.k + k;
+    if (k >= side.k)
+      continue;
+    const uint8_t code = isPacked(side.format) ? side.codes[at / 2] >> (at % 2 * 4) & 15 : side.codes[at];
+    elements[n] = convertElement(side.format, code, side.scales[at / 32]);
+  }
+  FactorRow out;
+  decodeFactors(hw::MmaType::BF16, reinterpret_cast<const uint8_t *>(elements), false, false, out);
+  return out;
+}
+
+TEST(ConvertedWideGemm, ModelIsTheChainOfInstructions) {
+  for (auto [lhs, rhs] : pairs) {
+    const Problem problem(lhs, rhs, 3, 70, 352, 23);
+    GemmProblem p = problem.gemm();
+    p.core = TensorCore::Converted;
+    const auto model = gemmMmaModel(p);
+    ASSERT_TRUE(model);
+    for (unsigned i = 0; i < 3; ++i)
+      for (unsigned j = 0; j < 70; ++j) {
+        uint32_t sum = 0;
+        for (unsigned first = 0; first < 352; first += hw::convertedTileK)
+          for (unsigned n = 0; n < hw::convertedTileK / 16; ++n) {
+            const FactorRow x = convertedFactors(problem.a, i, first, n),
+                            y = convertedFactors(problem.b, j, first, n);
+            sum = denseElement({x.data(), 16}, {y.data(), 16}, 14, 0, hw::AccumulatorType::F32, sum);
+          }
+        const int power = 4 * (isPacked(lhs) + isPacked(rhs));
+        ASSERT_EQ(bitsOf((*model)[i * 70 + j]), bitsOf(std::ldexp(floatOf(sum), power))) << i << " " << j;
+      }
+  }
+}
+
+TEST(ConvertedWideGemm, ModelLiesWithinTheBoundForEveryScale) {
+  for (auto [lhs, rhs] : pairs)
+    for (unsigned scale : {0, 1, 60, 127, 190, 254}) {
+      Problem problem(lhs, rhs, 8, 16, 288, 29);
+      for (unsigned i = 0; i < problem.a.scales.size(); ++i) // the product stays within fp32
+        problem.a.scales[i] = uint8_t(std::min(254u, scale + i % 3));
+      for (uint8_t &other : problem.b.scales)
+        other = uint8_t(254 - scale);
+      GemmProblem p = problem.gemm();
+      p.core = TensorCore::Converted;
+      const auto model = gemmMmaModel(p);
+      const auto reference = gemmReference(p);
+      ASSERT_TRUE(model && reference);
+      for (size_t i = 0; i < model->size(); ++i)
+        if (std::isfinite((*model)[i]) || !reference->mayOverflow[i]) {
+          EXPECT_LE(std::fabs((*model)[i] - reference->values[i]), reference->bounds[i])
+              << stringify(lhs) << " " << stringify(rhs) << " " << scale << " " << i;
+        }
+    }
+}
+
+TEST(ConvertElement, MXFP8IsExactWithinTheRangeOfBF16) {
+  EXPECT_EQ(convertElement(BlockFormat::MXFP8E4M3, 0x7E, 127), encodeBF16(448));
+  EXPECT_EQ(convertElement(BlockFormat::MXFP8E5M2, 0xC1, 127), encodeBF16(-2.5));
+  EXPECT_EQ(convertElement(BlockFormat::MXFP8E4M3, 0x01, 127), encodeBF16(0x1p-9f));
+  EXPECT_EQ(convertElement(BlockFormat::MXFP8E4M3, 0x38, 254), encodeBF16(0x1p127f));
+  EXPECT_EQ(convertElement(BlockFormat::MXFP8E4M3, 0x40, 254), 0x7F80); // 2 * 2^127
+  EXPECT_EQ(convertElement(BlockFormat::MXFP8E4M3, 0x01, 0), 0);        // 2^-136
+  EXPECT_EQ(convertElement(BlockFormat::MXFP8E4M3, 0x0B, 4), 0x0016);   // 22 * 2^-133
+  EXPECT_EQ(convertElement(BlockFormat::MXFP8E4M3, 0x0B, 0), 0x0001);   // 1.375 * 2^-133
+  EXPECT_EQ(convertElement(BlockFormat::MXFP8E4M3, 0x0C, 0), 0x0002);   // 1.5 * 2^-133
+  for (uint8_t nan : {0x7D, 0x7E, 0x7F})
+    EXPECT_TRUE(std::isnan(decodeBF16(convertElement(BlockFormat::MXFP8E5M2, nan, 127))));
+  EXPECT_TRUE(std::isnan(decodeBF16(convertElement(BlockFormat::MXFP8E4M3, 0xFF, 127))));
+  EXPECT_TRUE(std::isnan(decodeBF16(convertElement(BlockFormat::MXFP8E4M3, 0, 255))));
+}
+
 TEST(WideGemm, RefusesWhatNoInstructionServes) {
   const Problem problem(BlockFormat::MXFP8E4M3, BlockFormat::MXFP4, 1, 1, 64, 1);
   GemmProblem p = problem.gemm();
@@ -179,9 +256,8 @@ TEST(WideGemm, RefusesWhatNoInstructionServes) {
   EXPECT_EQ(gemmMmaModel(p).error().message,
             "operands of two formats must both have scales of f8E8M0FNU, but got mxfp8_e4m3 and nvfp4");
   p.rhsFormat = BlockFormat::MXFP4;
-  p.core = TensorCore::Converted;
-  EXPECT_EQ(gemmMmaModel(p).error().message,
-            "elements of 8 bits must have a tensor core with block scales");
+  p.core = TensorCore::None;
+  EXPECT_EQ(gemmMmaModel(p).error().message, "elements of 8 bits must have a tensor core");
   p.core = TensorCore::BlockScaled;
   p.b.dataPitch = 16;
   EXPECT_EQ(gemmReference(p).error().message, "row pitch of operand b must be at least K / 2 bytes");

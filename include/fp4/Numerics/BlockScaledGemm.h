@@ -16,8 +16,8 @@
 //
 // Threads without a tensor core (TensorCore::None) add blocks with fused multiply-adds.
 //
-// A tensor core without fp4 (TensorCore::Converted) gets f16 or bf16 operands, and one instruction
-// has K = 16: a truncated fused dot product (DenseMma.h).
+// A tensor core without block scales (TensorCore::Converted) gets f16 or bf16 operands, and one
+// instruction has K = 16: a truncated fused dot product (DenseMma.h).
 //
 // Operands of fp8_block128 have f32 scales, A one for 1 x 128 elements and B one for 128 x 128. The
 // tensor core sums 128 products in four instructions of K = 32, each a truncated fused dot product
@@ -95,7 +95,8 @@ TensorCore tensorCoreOf(const hw::TargetModel &target);
 
 /// The factor that TensorCore::Converted makes of an element: for NVFP4 the f16 of
 /// value * scale * 2^-7, for MXFP4 the bf16 of value * scale * 2^-4. Both are exact for every code and
-/// scale. Returns the 16 bits.
+/// scale. For MXFP8 it is the bf16 of value * scale, which is exact from 2^-126 up to 2^128; beyond
+/// that it is infinite, and below it is rounded to nearest even. Returns the 16 bits.
 uint16_t convertElement(BlockFormat format, uint8_t code, uint8_t scale);
 /// The same in the type of the other operand, f16 (nvfp4 only) or bf16, where that has no scales: for
 /// NVFP4 of value * scale * 2^-7, for MXFP4 of value * scale, which is infinite from 2^128 on.
@@ -103,7 +104,7 @@ uint16_t convertElement(BlockFormat format, FloatType type, uint8_t code, uint8_
 /// The power of two that either multiplies by, so that f16 or bf16 holds every product of a value and a
 /// scale.
 constexpr int convertedExponent(BlockFormat format, bool besideFloats = false) {
-  return !isMX(format) ? -7 : besideFloats ? 0 : -4;
+  return !isMX(format) ? -7 : isPacked(format) && !besideFloats ? -4 : 0;
 }
 
 /// An operand with linear scales: rows x depth elements, rows of `depth / 2` bytes, or `depth` of
@@ -143,6 +144,11 @@ struct GemmProblem {
 };
 
 constexpr BlockFormat formatOfB(const GemmProblem &p) { return p.rhsFormat.value_or(p.format); }
+/// Of TensorCore::Converted: the power of two that the sums have too much.
+constexpr int convertedExponent(const GemmProblem &p) {
+  return (p.floatA ? 0 : convertedExponent(p.format)) +
+         convertedExponent(formatOfB(p), p.floatA.has_value());
+}
 /// Kind mxf8f6f4 multiplies: powers of two scale blocks, and elements of an operand do not have 4 bits.
 constexpr bool isMXF8F6F4(const GemmProblem &p) {
   return isMX(p.format) && !(isPacked(p.format) && isPacked(formatOfB(p)));

@@ -43,7 +43,7 @@ void ConvertedProductBuilder::buildTile(Value m, Value n) {
        [&](Value k) { buildKTile(accs, row, column, k); });
   for (auto [i, acc] : llvm::enumerate(accs))
     storeSums(acc, i ? add(row, constant(int64_t(i) * kRows)) : row, column,
-              -2 * numerics::convertedExponent(format()));
+              restoringExponent());
 }
 
 /// The block of rows of A's scales that has the last row.

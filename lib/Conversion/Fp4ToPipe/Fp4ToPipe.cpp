@@ -121,6 +121,7 @@ static MatmulShape matmulShape(BlockScaledMatmulOp op, const KernelPlan &plan,
   if (op.hasFloatLhs())
     shape.floatA = lhs.getElementType();
   shape.prepackedB = op.hasPrepackedRhs();
+  shape.spreadsCodes = target.hasTcgen05;
   shape.resultType = op.getElementType();
   shape.alpha = alphaOf(op);
   if (auto epilogue = op.getEpilogue())

@@ -53,6 +53,23 @@ Value FragmentEpilogue::convert(Value tile, Value scales, Value blocks) {
   return ConvertTileOp::create(b, loc, type, tile, scales, blocks, Value()).getResult();
 }
 
+/// Codes of 4 bits are as they are in memory or prepacked, as bytes.
+static numerics::BlockFormat formatOfCodes(Type data, int64_t block) {
+  using enum numerics::BlockFormat;
+  if (isa<Float8E4M3FNType>(data))
+    return MXFP8E4M3;
+  if (isa<Float8E5M2Type>(data))
+    return MXFP8E5M2;
+  return block == 16 ? NVFP4 : MXFP4;
+}
+
+int FragmentEpilogue::restoringExponent() const {
+  bool hasFloats = bool(shape.floatA);
+  int ofB = numerics::convertedExponent(formatOfCodes(shape.dataTypeB, shape.block), hasFloats);
+  return hasFloats ? -ofB
+                   : -ofB - numerics::convertedExponent(formatOfCodes(shape.dataTypeA, shape.block));
+}
+
 Value FragmentEpilogue::newFragment() {
   auto type = FragmentType::get(b.getContext(), fragmentSize, b.getF32Type(), fragmentKind);
   return FragmentOp::create(b, loc, type);

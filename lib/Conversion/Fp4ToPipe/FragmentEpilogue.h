@@ -28,9 +28,8 @@ protected:
                          mlir::Value blocks, int64_t rows);
   /// A k tile as the tensor core takes it from shared memory.
   mlir::Value convert(mlir::Value tile, mlir::Value scales, mlir::Value blocks);
-  numerics::BlockFormat format() const {
-    return shape.block == 16 ? numerics::BlockFormat::NVFP4 : numerics::BlockFormat::MXFP4;
-  }
+  /// The exponent of what undoes the powers of two that operands have been converted with.
+  int restoringExponent() const;
 
   std::array<int64_t, 2> fragmentSize; ///< rows and columns
   pipe::FragmentKind fragmentKind = pipe::FragmentKind::Wgmma;

@@ -34,9 +34,9 @@ int64_t MatmulShape::rowsScalesB() const {
 }
 
 /// A box has `rows` rows of one panel, and the swizzle that is as wide as the panel. Elements of 4 bits
-/// take 8 in shared memory beside an operand of 8 bits.
+/// that are spread take 8 in shared memory.
 static TensorMapType mapOf(const MatmulShape &shape, Type element, int64_t rows) {
-  bool isPadded = shape.isMXF8F6F4() && isa<Float4E2M1FNType>(element);
+  bool isPadded = shape.spreadsCodes && shape.isMXF8F6F4() && isa<Float4E2M1FNType>(element);
   int64_t bits = isPadded ? 8 : element.getIntOrFloatBitWidth();
   int64_t widest = MatmulShape::kPanelBytes * 8 / bits;
   int64_t panel = std::min(shape.tileK, widest);

@@ -89,6 +89,7 @@ struct MatmulShape {
     return !hasF32Scales() && !floatA &&
            !(isa<mlir::Float4E2M1FNType>(dataTypeA) && isa<mlir::Float4E2M1FNType>(dataTypeB));
   }
+  bool spreadsCodes = false; ///< TMA spreads elements of 4 bits beside such of 8 over bytes
   /// Elements of K of one instruction of a block-scaled kind.
   int64_t stepK() const { return isMXF8F6F4() ? 32 : pipe::kMmaK; }
   /// A is e4m3 without scales, and the tensor core sums 128 products at a time.

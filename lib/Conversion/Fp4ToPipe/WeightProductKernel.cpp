@@ -53,11 +53,6 @@ private:
   Value partColumn(const Tile &tile, size_t part) {
     return part ? add(tile.column, constant(int64_t(part) * hw::weightTileRows)) : tile.column;
   }
-  /// What conversion multiplied by is undone.
-  int exponent() const {
-    return shape.floatA ? -numerics::convertedExponent(format(), /*besideFloats=*/true)
-                        : -2 * numerics::convertedExponent(format());
-  }
 };
 } // namespace
 
@@ -84,9 +79,9 @@ void WeightProductBuilder::buildTile(Value m, Value n) {
     accumulators.push_back(newFragment());
   loop(tile.k.begin, tile.k.end, constant(1), [&](Value k) { buildKTile(accumulators, tile, k); });
   if (shape.joinsInCluster)
-    return joinInCluster(accumulators.front(), tile.part, tile.row, tile.column, exponent());
+    return joinInCluster(accumulators.front(), tile.part, tile.row, tile.column, restoringExponent());
   auto store = [&](size_t part, auto sums) {
-    storeSums(sums, tile.row, partColumn(tile, part), exponent());
+    storeSums(sums, tile.row, partColumn(tile, part), restoringExponent());
   };
   if (shape.splits > 1)
     return joinSums(accumulators, indexOf(tile), tile.part,

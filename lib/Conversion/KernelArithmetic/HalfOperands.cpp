@@ -13,8 +13,10 @@ using namespace mlir;
 using namespace fp4;
 
 HalfOperands::HalfOperands(ImplicitLocOpBuilder &b, const hw::TargetModel &target, Type scaleType,
-                           Type element)
-    : b(b), s(b, target), isE4M3(isa<Float8E4M3FNType>(scaleType)), element(element) {
+                           Type element, Type data)
+    : b(b), s(b, target), isE4M3(isa<Float8E4M3FNType>(scaleType)), element(element), data(data) {
+  if (isa_and_nonnull<Float4E2M1FNType>(data))
+    this->data = {};
   if (!element)
     this->element = isE4M3 ? Type(b.getF16Type()) : Type(b.getBF16Type());
 }
@@ -34,7 +36,12 @@ Value HalfOperands::splat(double value) {
 //===----------------------------------------------------------------------===//
 
 SmallVector<Value> HalfOperands::factors(Value scales, int64_t count) {
-  return isE4M3 ? factorsE4M3(scales, count) : factorsE8M0(scales, count);
+  if (!data)
+    return isE4M3 ? factorsE4M3(scales, count) : factorsE8M0(scales, count);
+  SmallVector<Value> result;
+  for (int64_t i = 0; i < count; ++i)
+    result.push_back(LLVM::BitcastOp::create(b, b.getF32Type(), s.powerBits(scales, i, 23)));
+  return result;
 }
 
 /// The sign of a scale is ignored. 448 * 2^7 fits in f16.
@@ -140,7 +147,7 @@ SmallVector<Value> HalfOperands::scale(ValueRange words, Value factor) {
 /// ptxas moves a constant to a register again for every permutation. It keeps what it does not know:
 /// the upper bits of a thread's index are zeros, but it does not follow them through a shuffle.
 void HalfOperands::keepTables(Value threadIndex) {
-  if (isE4M3)
+  if (isE4M3 || data)
     return;
   OpBuilder::InsertionGuard restore(b);
   b.setInsertionPointAfterValue(threadIndex);
@@ -184,10 +191,32 @@ SmallVector<Value> HalfOperands::convertE8M0(Value codes, Value factor) {
   return result;
 }
 
-SmallVector<Value> HalfOperands::convert(Value codes, Value factor) {
+/// Four pairs of the even bytes, and then of the odd ones, of two words.
+SmallVector<Value> HalfOperands::convertBytes(ValueRange codes, Value factor) {
+  auto halves = VectorType::get(2, b.getF16Type()), singles = VectorType::get(2, b.getF32Type());
+  Value factors = vector::BroadcastOp::create(b, singles, factor);
+  SmallVector<Value> result;
+  for (uint32_t selector : {0x6420u, 0x7531u}) {
+    Value four = LLVM::BitcastOp::create(b, VectorType::get(4, b.getI8Type()),
+                                         s.permute(codes[0], codes[1], selector));
+    for (int64_t first : {0, 2}) {
+      Value two = vector::ExtractStridedSliceOp::create(b, four, ArrayRef<int64_t>{first},
+                                                        ArrayRef<int64_t>{2}, ArrayRef<int64_t>{1});
+      Value pair = NVVM::ConvertF8x2ToF16x2Op::create(b, halves, two, b.getBoolAttr(false),
+                                                      TypeAttr::get(data));
+      Value scaled = arith::MulFOp::create(b, arith::ExtFOp::create(b, singles, pair), factors);
+      result.push_back(arith::TruncFOp::create(b, VectorType::get(2, element), scaled));
+    }
+  }
+  return result;
+}
+
+SmallVector<Value> HalfOperands::convert(ValueRange codes, Value factor) {
+  if (data)
+    return convertBytes(codes, factor);
   if (isE4M3)
-    return scale(element.isF16() ? widenToF16(codes) : widenToBF16(codes), factor);
-  return convertE8M0(codes, factor);
+    return scale(element.isF16() ? widenToF16(codes[0]) : widenToBF16(codes[0]), factor);
+  return convertE8M0(codes[0], factor);
 }
 
 /// The first two results of either have the even nibbles of a word: neighbours are brought there.

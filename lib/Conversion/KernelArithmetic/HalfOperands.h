@@ -12,6 +12,9 @@
 // power of two for both. Where both operands are converted, a table gives 24 + value, and one fused
 // multiply-add makes value * scale * 2^-4 of it.
 //
+// Codes of 8 bits, which have scales of f8E8M0FNU, become f16, then f32, are multiplied by the scale and
+// rounded to bf16.
+//
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -22,9 +25,10 @@ namespace fp4 {
 class HalfOperands {
 public:
   /// For scales of f8E4M3FN or f8E8M0FNU. Elements are `element`, f16 only with f8E4M3FN; null for
-  /// the type that numerics::convertElement chooses.
+  /// the type that numerics::convertElement chooses. Codes are f4E2M1FN, or with scales of f8E8M0FNU
+  /// `data`, f8E4M3FN or f8E5M2.
   HalfOperands(mlir::ImplicitLocOpBuilder &b, const hw::TargetModel &target, mlir::Type scaleType,
-               mlir::Type element = {});
+               mlir::Type element = {}, mlir::Type data = {});
 
   /// Makes what convert() looks up, behind the index of the thread in its block (i32).
   void keepTables(mlir::Value threadIndex);
@@ -33,12 +37,12 @@ public:
   mlir::Type elementType() const { return element; }
 
   /// The factors of the first `count` of the four scales in a word (i32), each in both lanes of
-  /// vector<2xelement>.
+  /// vector<2xelement>; of codes of 8 bits f32.
   llvm::SmallVector<mlir::Value> factors(mlir::Value scales, int64_t count = 4);
-  /// The eight codes of a word times `factor` and 2^numerics::convertedExponent: two
+  /// The eight codes of a word, or of two of 8 bits, times `factor` and 2^numerics::convertedExponent: two
   /// vector<2xelement> of even codes and two of odd ones. Their order is the same for all words, so
   /// that it does not matter to a sum.
-  llvm::SmallVector<mlir::Value> convert(mlir::Value codes, mlir::Value factor);
+  llvm::SmallVector<mlir::Value> convert(mlir::ValueRange codes, mlir::Value factor);
   /// The same as four vector<2xelement> of neighbours, in ascending order: the first two pairs times
   /// `low`, the others times `high`.
   llvm::SmallVector<mlir::Value> convertInOrder(mlir::Value codes, mlir::Value low,
@@ -50,6 +54,7 @@ private:
   mlir::Value inBothLanes(mlir::Value half);
   mlir::Value lookUp(mlir::Value codes);
   llvm::SmallVector<mlir::Value> convertE8M0(mlir::Value codes, mlir::Value factor);
+  llvm::SmallVector<mlir::Value> convertBytes(mlir::ValueRange codes, mlir::Value factor);
   llvm::SmallVector<mlir::Value> scale(mlir::ValueRange words, mlir::Value factor);
   llvm::SmallVector<mlir::Value> widenToF16(mlir::Value codes);
   llvm::SmallVector<mlir::Value> widenToBF16(mlir::Value codes);
@@ -62,7 +67,7 @@ private:
   mlir::ImplicitLocOpBuilder &b;
   Scalars s;
   bool isE4M3;
-  mlir::Type element;
+  mlir::Type element, data;
   mlir::Value positives, negatives, upperByte; ///< the lower halves of tables, and 0x41
 };
 

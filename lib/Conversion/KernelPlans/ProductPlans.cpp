@@ -18,8 +18,12 @@ using namespace fp4;
 /// Elements of 8 bits. Warps load 4-bit elements as they are in memory, not beside others.
 static Status requireWideElements(BlockScaledMatmulOp product, const hw::TargetModel &target) {
   bool isMixed = hasPackedData(product.getFormat()) || hasPackedData(product.getFormatOfRhs());
-  return isMixed ? hw::requireFeature(target, &hw::TargetModel::hasTcgen05, "tcgen05")
-                 : hw::requireBlockScaled(target);
+  if (!isMixed || target.hasTcgen05 || target.hasWgmma)
+    return hw::requireProducts(target);
+  return makeError(ErrorKind::Compile,
+                   "target '" + std::string(target.name) +
+                       "' has no products of elements of 8 and of 4 bits",
+                   "sm_90a, sm_100a and sm_103a have them; or quantize both operands to mxfp8 or to mxfp4");
 }
 
 static LogicalResult requireTensorCore(Operation *op, const hw::TargetModel &target) {

@@ -5,14 +5,14 @@
 //
 // Operands that are converted have an order along K of their own (FragmentLayout.h): a thread of
 // mma_converted has 16 bytes of a row of A, the codes of a quarter of the row, which are the
-// elements that it has of all instructions:
+// elements that it has of all instructions. Of elements of 8 bits these are 32 bytes.
 //
 //   register   0          1          2          3
 //   row        r          r + 8      r          r + 8      r = 16 w + l / 4
 //   k          2 c, + 1   2 c, + 1   2 c + 8, + 1          c = l % 4
 //
-// convert_tile: a thread takes half of a row, eight bytes of each quarter, and writes the line of
-// 128 bytes that they become. Neighbouring threads have neighbouring rows, and every other eight of
+// convert_tile: a thread takes half of a row, half of each quarter, and writes the line of 128 bytes
+// that they become. Neighbouring threads have neighbouring rows, and every other eight of
 // them the other half: with the swizzles of both tiles, they touch all banks equally often.
 //
 // Beside a B whose elements follow one another, a thread takes from each 32 elements of a row of A the
@@ -39,8 +39,23 @@ using namespace fp4;
 
 namespace {
 
-/// Quarters of a row of a k tile, and bytes of each, of packed codes.
-constexpr int64_t kQuarters = 4, kQuarterBytes = 16;
+/// Quarters of a row of a k tile, and groups of eight elements of each, which two instructions have.
+constexpr int64_t kQuarters = 4, kGroups = 4;
+
+/// A k tile that is converted.
+struct CodeTile {
+  pipe::Layout layout;
+  int64_t groupWords; ///< words of eight elements: one, or two of elements of 8 bits
+
+  explicit CodeTile(pipe::SharedType type)
+      : layout(type.getLayout()),
+        groupWords(type.getElementType().getIntOrFloatBitWidth() * hw::codesPerWord / 32) {}
+  int64_t quarterBytes() const { return kGroups * groupWords * 4; }
+  /// Those of `group`, of words that repeat after `words`.
+  ArrayRef<Value> wordsOf(ArrayRef<Value> words, int64_t group) const {
+    return words.slice(group * groupWords % words.size(), groupWords);
+  }
+};
 /// ptxas refuses instructions of 256 columns where 512 threads leave 128 registers to each.
 constexpr int64_t kInstructionColumns = 128;
 
@@ -93,24 +108,34 @@ private:
 
   void convertItem(ImplicitLocOpBuilder &b, pipe::ConvertTileOp op, OpAdaptor adaptor,
                    Int32 index) const {
-    HalfOperands halves(b, *state.target, op.getScales().getType().getElementType());
+    CodeTile tile(op.getSource().getType());
+    HalfOperands halves(b, *state.target, op.getScales().getType().getElementType(), {},
+                        op.getSource().getType().getElementType());
     halves.keepTables(state.threadIndex);
     int64_t rows = op.getSource().getType().getRows();
     Int32 row = index % rows, half = (index / rows) ^ (row / 8 % 2);
-    TileLine source(adaptor.getSource(), pipe::Layout::Swizzle64B, row);
-    SmallVector<SmallVector<Value>> quarters;
-    for (int64_t quarter = 0; quarter < kQuarters; ++quarter)
-      quarters.push_back(loadSharedWords(b, source.at(half * 8 ^ Int32(b, quarter * kQuarterBytes)), 2));
+    TileLine source(adaptor.getSource(), tile.layout, row);
+    int64_t bytes = tile.quarterBytes();
+    auto loadPairs = [&](int64_t word) { // a role of few registers has no room for four words of each
+      SmallVector<SmallVector<Value>> quarters;
+      for (int64_t quarter = 0; quarter < kQuarters; ++quarter)
+        quarters.push_back(loadSharedWords(
+            b, source.at(half * (bytes / 2) ^ Int32(b, quarter * bytes + 4 * word)), 2));
+      return quarters;
+    };
+    SmallVector<SmallVector<Value>> quarters = loadPairs(0);
     SmallVector<Value> factors =
         halves.factors(scalesOfQuarters(b, op, adaptor, row, half), kQuarters);
     Value panel = stridedPointer(b, b.getLoc(), adaptor.getDest(), half, rows * kLineBytes);
     TileLine line(panel, pipe::Layout::Swizzle128B, row);
-    for (int64_t word : {0, 1}) {
+    for (int64_t group : {0, 1}) {
+      if (group && tile.groupWords == 2)
+        quarters = loadPairs(2);
       SmallVector<SmallVector<Value>> pairs;
       for (int64_t quarter = 0; quarter < kQuarters; ++quarter)
-        pairs.push_back(halves.convert(quarters[quarter][word], factors[quarter]));
+        pairs.push_back(halves.convert(tile.wordsOf(quarters[quarter], group), factors[quarter]));
       for (int64_t i = 0; i < 4; ++i)
-        store(b, line.at((4 * word + i) * 16),
+        store(b, line.at((4 * group + i) * 16),
               {pairs[0][i], pairs[1][i], pairs[2][i], pairs[3][i]});
     }
   }
@@ -163,23 +188,28 @@ struct LowerMmaConverted : PipePattern<pipe::MmaConvertedOp> {
                                 ConversionPatternRewriter &rewriter) const override {
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
     HalfOperands halves(b, *state.target, op.getAScales().getType().getElementType(),
-                        op.getB().getType().getElementType());
-    halves.keepTables(state.threadIndex);
+                        op.getB().getType().getElementType(), op.getA().getType().getElementType());
+    if (!op.getInOrder())
+      halves.keepTables(state.threadIndex);
     PartOfA part =
         op.getInOrder() ? loadInOrder(b, op, adaptor, halves) : loadA(b, op, adaptor, halves);
     WarpgroupProduct product = productOf(b, op, adaptor);
     int64_t count = op.getAccumulator().getType().getElementsPerThread();
     SmallVector<Value> sums = loadElements(b, adaptor.getAccumulator(), 0, count);
-    // Words are converted while the tensor core multiplies those before.
-    int64_t words = op.getB().getType().getRows() > kInstructionColumns ? 1 : 2;
-    for (int64_t word = 0; word < kWords; word += words) {
+    // Groups are converted while the tensor core multiplies those before.
+    int64_t groups = op.getB().getType().getRows() > kInstructionColumns ? 1 : 2;
+    CodeTile tile(op.getA().getType());
+    for (int64_t group = 0; group < kGroups; group += groups) {
+      if (int64_t word = group * tile.groupWords; word && word % kLoadedWords == 0)
+        loadCodes(b, op, adaptor, word, part);
       product.a.clear();
-      for (int64_t i = word; i < word + words; ++i)
-        llvm::append_range(product.a, convertWord(b, op, halves, part, i));
-      product.bOffsets = instructionOffsets(op.getB().getType(), 2 * word, 2 * words);
-      product.pending = word + words < kWords || state.continuedProducts.contains(op);
+      for (int64_t i = group; i < group + groups; ++i)
+        llvm::append_range(product.a, convertGroup(b, op, halves, part, i));
+      product.bOffsets = instructionOffsets(op.getB().getType(), 2 * group, 2 * groups);
+      product.pending = group + groups < kGroups || state.continuedProducts.contains(op);
       sums = multiplyWarpgroup(b, sums, product);
-      if (word == 0) // the reads of A before loads that follow, while the tensor core is busy
+      // The reads of A before loads that follow, while the tensor core is busy.
+      if (group * tile.groupWords == (tile.groupWords - 1) * kLoadedWords)
         emitProxyFence(b, op.getLoc());
       product.accumulate = arith::ConstantOp::create(b, b.getBoolAttr(true));
     }
@@ -189,14 +219,26 @@ struct LowerMmaConverted : PipePattern<pipe::MmaConvertedOp> {
   }
 
 private:
-  /// Words of a quarter of a row. Each has elements of two instructions.
-  static constexpr int64_t kWords = kQuarterBytes / 4;
-
   /// What a thread has of A: words of two rows which are 8 apart, and their factors, one for each
-  /// instruction. A word has elements of two.
+  /// instruction. A group has elements of two.
   struct PartOfA {
     SmallVector<Value> codes[2], factors[2];
   };
+
+  /// Words of a row that a load takes. Registers have no room for twice as many beside 128 sums.
+  static constexpr int64_t kLoadedWords = 4;
+
+  /// Words `word` and up of the two rows.
+  void loadCodes(ImplicitLocOpBuilder &b, pipe::MmaConvertedOp op, OpAdaptor adaptor, int64_t word,
+                 PartOfA &part) const {
+    Int32 thread = threadOfRole(b, op, state), row = rowOfThread(thread);
+    CodeTile tile(op.getA().getType());
+    Int32 place = thread % kQuarters * tile.quarterBytes() ^ Int32(b, 4 * word);
+    for (int64_t i : {0, 1}) {
+      TileLine line(adaptor.getA(), tile.layout, row + 8 * i);
+      part.codes[i] = loadSharedWords(b, line.at(place), kLoadedWords);
+    }
+  }
 
   PartOfA loadA(ImplicitLocOpBuilder &b, pipe::MmaConvertedOp op, OpAdaptor adaptor,
                 HalfOperands &halves) const {
@@ -204,11 +246,7 @@ private:
     Int32 row = rowOfThread(thread);
     Int32 quarter = thread % kQuarters;
     PartOfA part;
-    for (int64_t i : {0, 1})
-      part.codes[i] = loadSharedWords(
-          b,
-          TileLine(adaptor.getA(), pipe::Layout::Swizzle64B, row + 8 * i).at(quarter * kQuarterBytes),
-          kWords);
+    loadCodes(b, op, adaptor, 0, part);
     pipe::SharedType type = op.getAScales().getType();
     int64_t perQuarter = type.getColumns() / kQuarters; // one scale or two
     Int32 place = quarter * perQuarter, block = place / pipe::kScaleBlockColumns;
@@ -222,8 +260,8 @@ private:
     SmallVector<Value> factors =
         halves.factors(pickBytes(b, upper, lower, selector), 2 * perQuarter);
     for (int64_t i : {0, 1})
-      for (int64_t word = 0; word < kWords; ++word)
-        part.factors[i].append(2, factors[i * perQuarter + word * perQuarter / kWords]);
+      for (int64_t group = 0; group < kGroups; ++group)
+        part.factors[i].append(2, factors[i * perQuarter + group * perQuarter / kGroups]);
     return part;
   }
 
@@ -237,7 +275,7 @@ private:
     PartOfA part;
     for (int64_t half : {0, 1}) {
       TileLine line(adaptor.getA(), pipe::Layout::Swizzle64B, row + 8 * half);
-      for (int64_t i = 0; i < kWords; ++i) {
+      for (int64_t i = 0; i < kGroups; ++i) {
         SmallVector<Value> words = loadSharedWords(b, line.at(i * 16), 4);
         Value low = pickBytes(b, words[0], words[1], selector);
         Value high = pickBytes(b, words[2], words[3], selector);
@@ -254,14 +292,16 @@ private:
   }
 
   /// Registers of A of two instructions.
-  static SmallVector<Value> convertWord(ImplicitLocOpBuilder &b, pipe::MmaConvertedOp op,
-                                        HalfOperands &halves, const PartOfA &part, int64_t word) {
+  static SmallVector<Value> convertGroup(ImplicitLocOpBuilder &b, pipe::MmaConvertedOp op,
+                                         HalfOperands &halves, const PartOfA &part, int64_t group) {
+    CodeTile tile(op.getA().getType());
     SmallVector<Value> pairs[2]; // of the upper row and of the lower one
     for (int64_t half : {0, 1}) {
-      Value codes = part.codes[half][word], factor = part.factors[half][2 * word];
-      pairs[half] =
-          op.getInOrder() ? halves.convertInOrder(codes, factor, part.factors[half][2 * word + 1])
-                          : halves.convert(codes, factor);
+      ArrayRef<Value> codes = tile.wordsOf(part.codes[half], group);
+      Value factor = part.factors[half][2 * group];
+      pairs[half] = op.getInOrder() ? halves.convertInOrder(codes.front(), factor,
+                                                            part.factors[half][2 * group + 1])
+                                    : halves.convert(codes, factor);
     }
     SmallVector<Value> registers;
     for (int64_t i = 0; i < 4; ++i)

@@ -10,9 +10,24 @@ func.func @twin(%b: !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, %s: !pipe.share
 }
 func.func @bad(%b: !pipe.shared<128x256xf4E2M1FN, swizzle_128B>, %s: !pipe.shared<128x16xf8E4M3FN, tiled_128x4>) {
   // (C180)
-  // expected-error @+1 {{source must be f4E2M1FN with rows of 64 bytes and layout swizzle_64B, but got}}
+  // expected-error @+1 {{source must be f4E2M1FN with rows of 64 bytes and layout swizzle_64B, or with scales of f8E8M0FNU f8E4M3FN or f8E5M2 with rows of 128 bytes and layout swizzle_128B, but got}}
   %w = pipe.convert_tile %b scaled %s : !pipe.shared<128x256xf4E2M1FN, swizzle_128B>, !pipe.shared<128x16xf8E4M3FN, tiled_128x4>
       -> !pipe.shared<128x256xf16, swizzle_128B>
+  return
+}
+
+// -----
+
+func.func @twin(%b: !pipe.shared<128x128xf8E5M2, swizzle_128B>, %s: !pipe.shared<128x4xf8E8M0FNU, tiled_128x4>) {
+  %w = pipe.convert_tile %b scaled %s : !pipe.shared<128x128xf8E5M2, swizzle_128B>, !pipe.shared<128x4xf8E8M0FNU, tiled_128x4>
+      -> !pipe.shared<128x128xbf16, swizzle_128B>
+  return
+}
+func.func @bad(%b: !pipe.shared<128x128xf8E5M2, swizzle_128B>, %s: !pipe.shared<128x8xf8E4M3FN, tiled_128x4>) {
+  // (C180)
+  // expected-error @+1 {{source must be f4E2M1FN with rows of 64 bytes and layout swizzle_64B, or with scales of f8E8M0FNU}}
+  %w = pipe.convert_tile %b scaled %s : !pipe.shared<128x128xf8E5M2, swizzle_128B>, !pipe.shared<128x8xf8E4M3FN, tiled_128x4>
+      -> !pipe.shared<128x128xf16, swizzle_128B>
   return
 }
 
@@ -83,7 +98,7 @@ func.func @twin(%acc: !pipe.fragment<64x128xf32, wgmma>, %a: !pipe.shared<128x12
 }
 func.func @bad(%acc: !pipe.fragment<64x128xf32, wgmma>, %a: !pipe.shared<128x128xf4E2M1FN>, %sa: !pipe.shared<128x8xf8E4M3FN, tiled_128x4>, %b: !pipe.shared<128x128xf16, swizzle_128B>, %more: i1) {
   // (C180)
-  // expected-error @+1 {{a must be f4E2M1FN with rows of 64 bytes and layout swizzle_64B, but got}}
+  // expected-error @+1 {{a must be f4E2M1FN with rows of 64 bytes and layout swizzle_64B, or with scales of f8E8M0FNU f8E4M3FN or f8E5M2 with rows of 128 bytes and layout swizzle_128B, but got}}
   pipe.mma_converted %acc, %a scaled %sa, %b accumulate %more : !pipe.fragment<64x128xf32, wgmma>,
       !pipe.shared<128x128xf4E2M1FN>, !pipe.shared<128x8xf8E4M3FN, tiled_128x4>, !pipe.shared<128x128xf16, swizzle_128B>
   return

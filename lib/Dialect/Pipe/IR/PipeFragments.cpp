@@ -35,13 +35,17 @@ static Type convertedType(Type scale) {
 
 static int64_t blockOf(Type scale) { return isa<Float8E4M3FNType>(scale) ? 16 : 32; }
 
-/// (C180) An operand that is converted: packed data, and their scales.
-static LogicalResult verifyPacked(Operation *op, StringRef name, SharedType data,
-                                  SharedType scales) {
-  if (!isa<Float4E2M1FNType>(data.getElementType()) || data.getLayout() != Layout::Swizzle64B ||
-      data.getPanels() != 1)
+/// (C180) An operand that is converted: rows of one panel, and their scales.
+static LogicalResult verifyConvertible(Operation *op, StringRef name, SharedType data,
+                                       SharedType scales) {
+  bool isPacked = isa<Float4E2M1FNType>(data.getElementType());
+  bool isWide = isa<Float8E4M3FNType, Float8E5M2Type>(data.getElementType()) &&
+                isa<Float8E8M0FNUType>(scales.getElementType());
+  if ((!isPacked && !isWide) || data.getPanels() != 1 ||
+      data.getLayout() != (isPacked ? Layout::Swizzle64B : Layout::Swizzle128B))
     return op->emitOpError() << name << " must be f4E2M1FN with rows of 64 bytes and layout "
-                             << "swizzle_64B, but got " << data;
+                             << "swizzle_64B, or with scales of f8E8M0FNU f8E4M3FN or f8E5M2 with "
+                             << "rows of 128 bytes and layout swizzle_128B, but got " << data;
   int64_t columns = scales.isScales() ? data.getColumns() / blockOf(scales.getElementType()) : 0;
   if (!scales.isScales() || scales.getColumns() != columns || scales.getRows() < data.getRows())
     return op->emitOpError() << "scales of " << name << " must have layout tiled_128x4, a column "
@@ -65,7 +69,7 @@ void ConvertTileOp::fillSlot(OpBuilder &builder, Value slot, Value) {
 
 LogicalResult ConvertTileOp::verify() {
   SharedType source = getSource().getType(), scales = getScales().getType();
-  if (failed(verifyPacked(*this, "source", source, scales))) // (C180)
+  if (failed(verifyConvertible(*this, "source", source, scales))) // (C180)
     return failure();
   if (bool(getResult()) == bool(getDest()))
     return emitOpError() << "must return a tile or fill a destination"; // (C180)
@@ -94,8 +98,10 @@ LogicalResult MmaConvertedOp::verify() {
   if (acc.getKind() != FragmentKind::Wgmma || acc.getShape()[0] != kFragmentRows)
     return emitOpError() << "accumulator must be a fragment of wgmma with " << kFragmentRows
                          << " rows, but got " << acc; // (C181)
-  if (failed(verifyPacked(*this, "a", a, scales))) // (C180)
+  if (failed(verifyConvertible(*this, "a", a, scales))) // (C180)
     return failure();
+  if (getInOrder() && !isa<Float4E2M1FNType>(a.getElementType()))
+    return emitOpError() << "a must be f4E2M1FN with 'in_order', but got " << a; // (C181)
   if (a.getRows() % kFragmentRows || !hasWarpgroups(*this, a.getRows()))
     return emitOpError() << "a must have " << kFragmentRows
                          << " rows for each warpgroup of its role, but got " << a; // (C181)
