@@ -16,8 +16,8 @@ def Pipe_ConvertTileOp : Pipe_EngineOp<
   let description = [{
     `tile[n, k] = convert(source[n, k], scales[n, k / block])`, for tensor cores without fp4. With
     scales of f8E4M3FN the elements are f16 and are value * scale * 2^-7. With scales of f8E8M0FNU
-    they are bf16 and are value * scale. `numerics::convertElement` is the definition: both are
-    exact, but for infinite bf16. The elements of a row have the order in which `pipe.mma_converted`
+    they are bf16 and are value * scale * 2^-4. `numerics::convertElement` is the definition: both
+    are exact. The elements of a row have the order in which `pipe.mma_converted`
     multiplies them (`include/fp4/ISA/FragmentLayout.h`). Elements behind the `blocks` blocks of 4
     scale columns that exist (default: all) must be zeros of `source`. A thread converts half of a
     row at a time. The sequential form returns the tile; the other forms fill a tile of a channel
