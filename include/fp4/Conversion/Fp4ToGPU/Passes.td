@@ -35,8 +35,8 @@ def ConvertFp4ToGPU : Pass<"convert-fp4-to-gpu", "::mlir::ModuleOp"> {
     ...
     gpu.module @f_amax_0 {
       ...
-      gpu.func @kernel(%x: !pipe.global<64x32xbf16>, %amax: !pipe.global<f32>, %blocks: i32) kernel
-          attributes {known_block_size = array<i32: 256, 1, 1>} {
+      gpu.func @kernel(%x: !pipe.global<64x32xbf16>, %amax: !pipe.global<f32>, %blocks: i32,
+          %counters: !pipe.global<2xi32>) kernel attributes {known_block_size = array<i32: 256, 1, 1>} {
         ...
         gpu.return
       }
@@ -45,14 +45,16 @@ def ConvertFp4ToGPU : Pass<"convert-fp4-to-gpu", "::mlir::ModuleOp"> {
       ...
       %b = gpu.alloc () : memref<f32>
       %amax = builtin.unrealized_conversion_cast %b : memref<f32> to tensor<f32>
-      ...
-      gpu.memset %b, %zero : memref<f32>, f32
       %xb = builtin.unrealized_conversion_cast %x : tensor<64x32xbf16> to memref<64x32xbf16>
       %g0 = pipe.global_view %xb : memref<64x32xbf16> -> !pipe.global<64x32xbf16>
       %g1 = pipe.global_view %b : memref<f32> -> !pipe.global<f32>
       ...
+      %c = gpu.alloc () {fp4.counters} : memref<2xi32>
+      %g2 = pipe.global_view %c : memref<2xi32> -> !pipe.global<2xi32>
+      ...
       gpu.launch_func @f_amax_0::@kernel blocks in (%n, %c1, %c1) threads in (%c256, %c1, %c1)
-          args(%g0 : !pipe.global<64x32xbf16>, %g1 : !pipe.global<f32>, %blocks : i32)
+          args(%g0 : !pipe.global<64x32xbf16>, %g1 : !pipe.global<f32>, %blocks : i32,
+               %g2 : !pipe.global<2xi32>)
       return %amax : tensor<f32>
     }
     ```
