@@ -39,6 +39,18 @@ func.func private @store() attributes {p = #fp4.plan<tile_product, store = bulk>
 // -----
 
 // #fp4.plan (C2)
+// expected-error @+1 {{'order' of a plan must be ascending or descending, but got down}}
+func.func private @order() attributes {p = #fp4.plan<tile_quantize, order = down>}
+
+// -----
+
+// #fp4.plan (C2)
+// expected-error @+1 {{'amax' of a plan must be separate or same, but got before}}
+func.func private @amax() attributes {p = #fp4.plan<stream_blocks, amax = before>}
+
+// -----
+
+// #fp4.plan (C2)
 // expected-error @+1 {{'tile' of a plan of family tile_product must have 3 sizes, but got 2}}
 func.func private @two() attributes {p = #fp4.plan<tile_product, tile = [128, 64]>}
 

@@ -19,7 +19,13 @@ func.func private @families() attributes {
   g = #fp4.plan<reduce_rows>,
   // Equal plans are one attribute.
   // CHECK-SAME: h = #fp4.plan<reduce_rows>
-  h = #fp4.plan<reduce_rows>
+  h = #fp4.plan<reduce_rows>,
+  // CHECK-SAME: i = #fp4.plan<stream_blocks, order = descending, amax = same>
+  i = #fp4.plan<stream_blocks, amax = same, order = descending>,
+  // CHECK-SAME: j = #fp4.plan<tile_quantize, order = ascending>
+  j = #fp4.plan<tile_quantize, order = ascending>,
+  // CHECK-SAME: k = #fp4.plan<stream_blocks, amax = separate>
+  k = #fp4.plan<stream_blocks, amax = separate>
 }
 
 // CHECK-LABEL: func @on_an_operation

@@ -20,12 +20,14 @@ namespace {
 using Number = std::optional<int64_t>;
 using Dims = std::array<int64_t, 3>;
 using Store = std::optional<ResultStore>;
+using Order = std::optional<BlockOrder>;
+using Amax = std::optional<AmaxKernel>;
 
 /// A field by its name in the text.
 struct Field {
   StringLiteral name;
   std::variant<Number KernelPlan::*, Dims KernelPlan::*, Attribute KernelPlan::*,
-               bool KernelPlan::*, Store KernelPlan::*>
+               bool KernelPlan::*, Store KernelPlan::*, Order KernelPlan::*, Amax KernelPlan::*>
       member;
   unsigned families;       ///< that have it
   bool isOptional = false; ///< a complete plan may lack it
@@ -59,6 +61,8 @@ constexpr Field kFields[] = {
     {"resident", &KernelPlan::resident, of(StreamBlocks, StreamDots), /*isOptional=*/true},
     {"grid", &KernelPlan::grid, of(ReduceGrid)},
     {"cache_hints", &KernelPlan::cacheHints, of(StreamBlocks), /*isOptional=*/true},
+    {"order", &KernelPlan::order, of(StreamBlocks, TileQuantize), /*isOptional=*/true},
+    {"amax", &KernelPlan::amax, of(StreamBlocks), /*isOptional=*/true},
 };
 
 const Field *findField(KernelFamily family, StringRef name) {
@@ -78,7 +82,7 @@ bool isSaid(const Number &number) { return number.has_value(); }
 bool isSaid(const Dims &dims) { return dims != Dims{}; }
 bool isSaid(const Attribute &attribute) { return bool(attribute); }
 bool isSaid(const bool &flag) { return flag; }
-bool isSaid(const Store &store) { return store.has_value(); }
+template <typename Word> bool isSaid(const std::optional<Word> &word) { return word.has_value(); }
 
 bool isSaid(const Field &field, const KernelPlan &plan) {
   return visit(field, plan, [](const auto &value) { return isSaid(value); });
@@ -88,7 +92,9 @@ llvm::hash_code hashOf(const Number &number) { return llvm::hash_value(number.va
 llvm::hash_code hashOf(const Dims &dims) { return llvm::hash_combine_range(dims); }
 llvm::hash_code hashOf(const Attribute &attribute) { return hash_value(attribute); }
 llvm::hash_code hashOf(const bool &flag) { return llvm::hash_value(flag); }
-llvm::hash_code hashOf(const Store &store) { return llvm::hash_value(store ? int(*store) : -1); }
+template <typename Word> llvm::hash_code hashOf(const std::optional<Word> &word) {
+  return llvm::hash_value(word ? int(*word) : -1);
+}
 
 } // namespace
 
@@ -134,8 +140,9 @@ static void printValue(AsmPrinter &printer, const Attribute &attribute) {
   printer << " = " << attribute;
 }
 static void printValue(AsmPrinter &, const bool &) {}
-static void printValue(AsmPrinter &printer, const Store &store) {
-  printer << " = " << stringifyResultStore(*store);
+template <typename Word>
+static void printValue(AsmPrinter &printer, const std::optional<Word> &word) {
+  printer << " = " << stringifyEnum(*word);
 }
 
 void PlanAttr::print(AsmPrinter &printer) const {
@@ -184,16 +191,25 @@ static ParseResult parseValue(AsmParser &, StringRef, bool &flag) {
   return success();
 }
 
+/// The words of an enumeration of the dialect, which numbers them from 0: "x or y".
+template <typename Word> static std::string wordsOf() {
+  SmallVector<StringRef> words;
+  for (uint32_t word = 0; !stringifyEnum(Word(word)).empty(); ++word)
+    words.push_back(stringifyEnum(Word(word)));
+  return llvm::join(words, " or ");
+}
+
 /// #fp4.plan (C2)
-static ParseResult parseValue(AsmParser &parser, StringRef field, Store &store) {
-  StringRef word;
+template <typename Word>
+static ParseResult parseValue(AsmParser &parser, StringRef field, std::optional<Word> &word) {
+  StringRef text;
   SMLoc loc;
-  if (parser.parseEqual() || parser.getCurrentLocation(&loc) || parser.parseKeyword(&word))
+  if (parser.parseEqual() || parser.getCurrentLocation(&loc) || parser.parseKeyword(&text))
     return failure();
-  if ((store = symbolizeResultStore(word)))
+  if ((word = symbolizeEnum<Word>(text)))
     return success();
-  return parser.emitError(loc) << "'" << field << "' of a plan must be direct or tma, but got "
-                               << word;
+  return parser.emitError(loc) << "'" << field << "' of a plan must be " << wordsOf<Word>()
+                               << ", but got " << text;
 }
 
 static std::string familyNames() {

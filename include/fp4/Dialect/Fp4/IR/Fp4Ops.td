@@ -193,7 +193,8 @@ def Fp4_QuantizeOp : Fp4_TensorOp<"quantize", [AttrSizedOperandSegments, Fp4_Inf
     `array<i64: 1, 32>` for MXFP4 when absent; NVFP4 also has `array<i64: 16, 16>`, whose scale is
     written to each of its 16 rows.
 
-    Format `fp8_block128` has row-major f32 scales, of 1 x 128 elements or of `array<i64: 128, 128>`:
+    Format `fp8_block128` has row-major f32 scales, of 1 x 128 elements, of `array<i64: 128, 128>`, or
+    of whole rows, `array<i64: 1, K>`:
     scale = max(a_b, 1e-4) / 448, with `power_of_two = up` rounded up to one; data = e4m3(x * (1 / scale)).
 
     `hadamard` transforms the input of the rowwise outputs along dimension 1 and

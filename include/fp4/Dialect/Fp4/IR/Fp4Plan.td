@@ -18,6 +18,14 @@ def Fp4_ResultStore : Fp4_I32Enum<"ResultStore", "way of a result to global memo
     I32EnumAttrCase<"Direct", 0, "direct">,
     I32EnumAttrCase<"Tma", 1, "tma">]>;
 
+def Fp4_BlockOrder : Fp4_I32Enum<"BlockOrder", "order in which thread blocks take a matrix", [
+    I32EnumAttrCase<"Ascending", 0, "ascending">,
+    I32EnumAttrCase<"Descending", 1, "descending">]>;
+
+def Fp4_AmaxKernel : Fp4_I32Enum<"AmaxKernel", "kernel that computes the amax of a quantizer", [
+    I32EnumAttrCase<"Separate", 0, "separate">,
+    I32EnumAttrCase<"Same", 1, "same">]>;
+
 def Fp4_PlanAttr : AttrDef<Fp4_Dialect, "Plan"> {
   let mnemonic = "plan";
   let summary = "how an operation becomes a kernel";
@@ -30,8 +38,8 @@ def Fp4_PlanAttr : AttrDef<Fp4_Dialect, "Plan"> {
     |--------|--------|--------|
     | tile_product | output tiles on the tensor core | tile, swap, cluster, pair, store, schedule, roles, stages, accumulators, resident |
     | tile_transform | quantizer whose transform runs on the tensor core | tile, strip, schedule, roles, stages, accumulators, resident |
-    | tile_quantize | a thread block quantizes a tile along rows, columns or both | threads, resident |
-    | stream_blocks | threads quantize or decode blocks of rows | threads, blocks_per_thread, resident, cache_hints |
+    | tile_quantize | a thread block quantizes a tile along rows, columns or both | threads, resident, order |
+    | stream_blocks | threads quantize or decode blocks of rows | threads, blocks_per_thread, resident, cache_hints, order, amax |
     | stream_items | threads take work items from a list | threads, items_per_thread |
     | reduce_grid | all threads reduce to one number | threads, items_per_thread, grid |
     | reduce_rows | a thread block reduces each row | threads |
@@ -55,9 +63,11 @@ def Fp4_PlanAttr : AttrDef<Fp4_Dialect, "Plan"> {
     | resident | thread blocks that a multiprocessor holds at a time; without it, as many as fit |
     | grid | thread blocks that are launched for each multiprocessor at most |
     | cache_hints | accesses tell the caches that each line is used once |
+    | order | descending: thread blocks take the matrix from its end, which the L2 cache still has where the kernel before read it last. ascending, and without it: from its beginning |
+    | amax | same: the kernel computes the amax of its input too, in thread blocks that wait for each other, where all of them are resident at once; where they are not, two kernels run. separate, and without it: two kernels |
 
-    Constraints: (C1) a plan has fields of its family only, each once; (C2) numbers are positive, and
-    `tile` has 3 of them in tile_product and 2 in tile_transform, and `cluster` has 2; (C3) the attribute is on an
+    Constraints: (C1) a plan has fields of its family only, each once; (C2) numbers are positive, words are those of
+    the table, and `tile` has 3 of them in tile_product and 2 in tile_transform, and `cluster` has 2; (C3) the attribute is on an
     operation of the fp4 dialect or a linalg.generic.
 
     Example: `#fp4.plan<tile_product, tile = [128, 64, 256]>`,

@@ -18,6 +18,8 @@ namespace fp4 {
 
 enum class KernelFamily : uint32_t; // Fp4Plan.td
 enum class ResultStore : uint32_t;
+enum class BlockOrder : uint32_t;
+enum class AmaxKernel : uint32_t;
 
 /// Each field may be left open. Fp4Plan.td says what the fields mean and which family has which.
 struct KernelPlan {
@@ -34,6 +36,8 @@ struct KernelPlan {
   std::optional<int64_t> threads, blocksPerThread, itemsPerThread;
   std::optional<int64_t> resident, grid;
   bool cacheHints = false;
+  std::optional<BlockOrder> order;
+  std::optional<AmaxKernel> amax;
 
   bool operator==(const KernelPlan &) const = default;
 
