@@ -71,6 +71,11 @@ Expected<SmemDescriptor> SmemDescriptor::decodeWgmma(uint64_t bits) {
 }
 
 uint32_t SmemDescriptor::operandAddress(uint32_t row, uint32_t byte) const {
+  // [derived] CUTLASS' descriptors of K = 96 give both lines a start of their own.
+  constexpr uint32_t line = 128;
+  if (const uint32_t at = startAddress % line + byte; lboAbsolute && at >= line)
+    return swizzleAddress(SwizzleMode::B128, leadingByteOffset + (row / 8) * strideByteOffset +
+                                                 row % 8 * line + at - line);
   const uint32_t group = startAddress + (row / 8) * strideByteOffset;
   if (swizzle == SwizzleMode::None)
     return group + (row % 8) * 16 + (byte / 16) * leadingByteOffset + byte % 16;

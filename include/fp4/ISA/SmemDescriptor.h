@@ -25,6 +25,8 @@ namespace fp4::hw {
 
 /// Bytes of K that one MMA reads of each row, whatever the element type (64 fp4, 32 fp8, 16 f16).
 inline constexpr uint32_t mmaRowBytes = 32;
+/// The same of an MMA of K = 96, and elements of K in three panels of 128 bytes, which are whole slices.
+inline constexpr uint32_t mmaK96RowBytes = 48, mmaK96TileK = 768;
 
 /// The start-address field of a descriptor for a shared address. A template, so that kernels emit it
 /// (Int32 of KernelArithmetic): a block of a cluster has its rank above the 18 bits of the address.
@@ -55,7 +57,9 @@ struct SmemDescriptor {
 
   /// Shared address of byte `byte` of row `row` of a K-major operand, with byte 0..31 inside the
   /// 32-byte K slice of one MMA (element k of an fp4 operand lies in byte k / 2). Also the source
-  /// address of tcgen05.cp, where byte / 16 counts 16-byte atoms of the row.
+  /// address of tcgen05.cp, where byte / 16 counts 16-byte atoms of the row. With K = 96 (lboAbsolute)
+  /// byte 0..47: bytes behind the line of 128 that the slice begins in are those of the line that LBO
+  /// is the address of.
   ///   no swizzle: start + (row/8)*SBO + (row%8)*16 + (byte/16)*LBO + byte%16
   ///   swizzled:   swizzle(start + (row/8)*SBO + (row%8)*W + byte), W the swizzle width
   uint32_t operandAddress(uint32_t row, uint32_t byte) const;
@@ -72,6 +76,17 @@ struct SmemDescriptor {
   /// The descriptor of the `step`-th 32-byte K slice: +32 bytes inside a swizzled row, +2 LBO
   /// without swizzle.
   SmemDescriptor atKStep(uint32_t step) const;
+
+  /// Byte offsets, in a tile of panels of `panelBytes` bytes, of the `step`-th slice of K = 96: of its
+  /// start, and of the line that goes on where the first one ends (of its own panel where none does).
+  struct K96Slice {
+    uint32_t start = 0, next = 0;
+  };
+  static constexpr K96Slice k96Slice(uint32_t step, uint32_t panelBytes) {
+    const uint32_t byte = step * mmaK96RowBytes, panel = byte / 128, within = byte % 128;
+    return {panel * panelBytes + within,
+            (within + mmaK96RowBytes > 128 ? panel + 1 : panel) * panelBytes};
+  }
 
   /// A K-major operand tile whose rows are one swizzle width long, packed (SBO = 8 rows). Without
   /// swizzle: the two 8x16-byte core matrices of a K slice adjacent (LBO 128, SBO 256).

@@ -142,6 +142,8 @@ struct LowerMma : OpConversionPattern<fp4::pipe::MmaOp> {
   LogicalResult matchAndRewrite(fp4::pipe::MmaOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
     Location loc = op.getLoc();
+    if (op.getK96())
+      return rewriter.notifyMatchFailure(op, "instructions of K = 96 have no lowering yet");
     bool blocksOf16 = op.getBlockSize() == 16;
     auto vector = hw::ScaleVector(op.getStepK() / op.getBlockSize());
     auto group = op.getAccumulator().getType().getPair() ? NVVM::CTAGroupKind::CTA_2

@@ -457,6 +457,8 @@ static LogicalResult verifyTiledOperands(BlockScaledMatmulOp op, const Checked &
 LogicalResult BlockScaledMatmulOp::verify() {
   Checked lhs = operand(*this, "lhs", getLhs());
   Checked rhs = operand(*this, "rhs", getRhs());
+  if (usesK96())
+    return emitOpError("expects no arithmetic tensor_core_k96, which has no kernels yet");
   if ((hasFloatLhs() || hasPrepackedRhs()) && failed(verifyUnscaled(*this, lhs)))
     return failure();
   if (failed(verifyFormats(*this)))

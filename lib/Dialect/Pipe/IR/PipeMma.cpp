@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "fp4/Dialect/Pipe/IR/Pipe.h"
+#include "fp4/ISA/SmemDescriptor.h"
 
 using namespace mlir;
 using namespace fp4;
@@ -64,6 +65,30 @@ static LogicalResult verifyScales(MmaOp op, StringRef name, TmemType scales, int
   return success();
 }
 
+/// (C311) What a descriptor of K = 96 can say of operands and scales.
+static LogicalResult verifyK96(MmaOp op, StringRef name, SharedType tile) {
+  if (isa<Float4E2M1FNType>(tile.getElementType()) && tile.getLayout() == Layout::Swizzle128B &&
+      tile.getColumns() % hw::mmaK96TileK == 0)
+    return success();
+  return op.emitOpError() << name << " must be f4E2M1FN of layout swizzle_128B, with a K that is a multiple of "
+                          << hw::mmaK96TileK << ", for instructions of K = 96, but got " << tile;
+}
+
+static LogicalResult verifyK96(MmaOp op) {
+  TmemType acc = op.getAccumulator().getType(), scales = op.getBScales().getType();
+  if (!acc.getPair())
+    return op.emitOpError() << "accumulator of instructions of K = 96 must belong to a pair, but got "
+                            << acc;
+  if (failed(verifyK96(op, "a", op.getA().getType())) ||
+      failed(verifyK96(op, "b", op.getB().getType())))
+    return failure();
+  int64_t rows = llvm::alignTo(acc.getColumns(), kScaleBlockRows);
+  if (scales.getRows() == rows)
+    return success();
+  return op.emitOpError() << "b_scales of instructions of K = 96 must have " << rows
+                          << " rows, those of the accumulator in whole blocks, but got " << scales;
+}
+
 LogicalResult MmaOp::verify() {
   TmemType acc = getAccumulator().getType();
   SharedType a = getA().getType(), b = getB().getType();
@@ -86,6 +111,8 @@ LogicalResult MmaOp::verify() {
     if (failed(isMXF8F6F4() ? verifyWideOperand(*this, name, tile)      // (C291)
                             : verifyPackedOperand(*this, name, tile))) // (C115)
       return failure();
+  if (getK96() && failed(verifyK96(*this))) // (C311)
+    return failure();
   if (sa.getElementType() != sb.getElementType())
     return emitOpError() << "scales must have one element type, but got " << sa.getElementType()
                          << " and " << sb.getElementType();

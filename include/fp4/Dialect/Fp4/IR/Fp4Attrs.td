@@ -164,14 +164,16 @@ def Fp4_HadamardAttr : AttrDef<Fp4_Dialect, "Hadamard"> {
 
 def Fp4_ProductArithmetic : Fp4_I32Enum<"ProductArithmetic", "how a product sums", [
     I32EnumAttrCase<"TensorCore", 0, "tensor_core">,
-    I32EnumAttrCase<"Fma", 1, "fma">]>;
+    I32EnumAttrCase<"Fma", 1, "fma">,
+    I32EnumAttrCase<"TensorCoreK96", 2, "tensor_core_k96">]>;
 
 def Fp4_ProductArithmeticAttr : EnumAttr<Fp4_Dialect, Fp4_ProductArithmetic,
                                          "product_arithmetic"> {
   let description = [{
     `tensor_core` sums as the tensor core of the target does. `fma` sums the products of a block
     exactly, and adds block after block in fp32 with fused multiply-adds, in 32 lanes that are added
-    at the end: what threads without a tensor core do (docs/Numerics.md has both).
+    at the end: what threads without a tensor core do. `tensor_core_k96` sums 96 products in an
+    instruction, where `tensor_core` sums 64: sm_103a has it (docs/Numerics.md has all three).
   }];
   let assemblyFormat = "`<` $value `>`";
 }

@@ -47,7 +47,9 @@ def Fp4_BlockScaledMatmulOp
     `fp4.quantize` with `groups` writes them, where each group is padded to 128 rows by itself.
 
     With `arithmetic = #fp4.product_arithmetic<fma>` threads multiply and not the tensor core, which
-    suits products of a few rows with a matrix. This too decides bits of the result.
+    suits products of a few rows with a matrix. This too decides bits of the result. So does
+    `tensor_core_k96`: instructions of the tensor core have 96 elements of K, on sm_103a, which has 1.5
+    times the rate with them.
 
     With `rhs2` it is a dual product: two products of one lhs, of which the body takes the elements in
     fp32 as its first two arguments. `alpha2` is the alpha of the second. So a gated unit such as
@@ -181,6 +183,8 @@ def Fp4_BlockScaledMatmulOp
     static constexpr int64_t kMaxSplits = 32;
     /// Threads multiply, and not the tensor core.
     bool usesFma() { return getArithmetic() == ::fp4::ProductArithmetic::Fma; }
+    /// Instructions of the tensor core have 96 elements of K.
+    bool usesK96() { return getArithmetic() == ::fp4::ProductArithmetic::TensorCoreK96; }
     /// Rows of a product of threads at most: each thread has the sums of all of them.
     static constexpr int64_t kMaxFmaRows = 8;
     /// Two products of one lhs.

@@ -251,12 +251,15 @@ def Pipe_MmaOp : Pipe_EngineOp<"mma", "Tensor", [AttrSizedOperandSegments]> {
   let description = [{
     `acc[m, n] = (accumulate ? acc[m, n] : 0)
                  + sum over k of a[m, k] * sa[m, k / block] * b[n, k] * sb[n + r, k / block]`
-    for k below `64 * steps`, or `32 * steps` where elements have 8 bits (default: the tile's K), with
+    for k below `64 * steps`, `32 * steps` where elements have 8 bits, or `96 * steps` with `k96` (default:
+    the tile's K), with
     block = K / scale columns of the tile, 16 (scales of f8E4M3FN or f8E8M0FNU) or 32 (f8E8M0FNU), and r = `b_scale_row` (default 0), a
     multiple of 32: the row of the scale tile that belongs to row 0 of B. Every step is one
     instruction; the first takes `accumulate`, later ones accumulate.
     PTX: tcgen05.mma.cta_group::1.kind::mxf4nvf4.block_scale.block16 or .block32, and for elements of 8
-    bits, or of 4 and 8, kind::mxf8f6f4.block_scale.block32.
+    bits, or of 4 and 8, kind::mxf8f6f4.block_scale.block32. With `k96` an instruction has K = 96, by a bit
+    of its descriptor: 48 bytes of a row, which may begin in one panel and end in the next, and 6 or 3
+    scales, which may begin in one block of scales and end in the next.
 
     The accumulator of a pair takes rows of A and of B from both blocks: those of the leader first.
     Each block has its half of the rows of A with their scales, its half of the rows of B, and the
@@ -267,7 +270,9 @@ def Pipe_MmaOp : Pipe_EngineOp<"mma", "Tensor", [AttrSizedOperandSegments]> {
     multiple of 64, or (C291) one of them is f8E4M3FN or f8E5M2, and the other too, or f4E2M1FN of layout
     swizzle_128B_b4x16_p64, with K a multiple of 128 and scales of f8E8M0FNU; (C116) both scale tiles have the element type of one format and the columns its
     block implies, and enough rows; (C150) accumulator and scale tiles all belong to a pair, or none
-    does.
+    does; (C311) with `k96` the accumulator belongs to a pair, and A and B have elements of 4 bits, layout
+    swizzle_128B and a K that is a multiple of 768, three panels; the scales of B have as many rows as the
+    accumulator columns, in whole blocks of 128.
 
     Example:
     ```mlir
@@ -279,7 +284,7 @@ def Pipe_MmaOp : Pipe_EngineOp<"mma", "Tensor", [AttrSizedOperandSegments]> {
   }];
   let arguments = (ins Pipe_TmemType:$accumulator, Pipe_SharedType:$a, Pipe_TmemType:$a_scales,
                        Pipe_SharedType:$b, Pipe_TmemType:$b_scales, Optional<I32>:$b_scale_row,
-                       I1:$accumulate, Optional<I32>:$steps);
+                       I1:$accumulate, Optional<I32>:$steps, UnitAttr:$k96);
   let assemblyFormat = [{
     $accumulator `,` $a `scaled` $a_scales `,` $b `scaled` $b_scales
     (`from` $b_scale_row^)? `accumulate` $accumulate (`steps` $steps^)? attr-dict `:`
@@ -292,8 +297,8 @@ def Pipe_MmaOp : Pipe_EngineOp<"mma", "Tensor", [AttrSizedOperandSegments]> {
     int64_t getBlockSize();
     /// An operand has elements of 8 bits: kind mxf8f6f4.
     bool isMXF8F6F4();
-    /// Elements of k of one instruction: 64, or 32 of kind mxf8f6f4.
-    int64_t getStepK() { return isMXF8F6F4() ? 32 : 64; }
+    /// Elements of k of one instruction: 64 or 96, or 32 of kind mxf8f6f4.
+    int64_t getStepK() { return isMXF8F6F4() ? 32 : getK96() ? 96 : 64; }
     /// Instructions of a whole tile.
     int64_t getMaxSteps();
   }];

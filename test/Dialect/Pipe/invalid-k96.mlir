@@ -1,0 +1,71 @@
+// RUN: fp4-opt %s -verify-diagnostics -split-input-file
+
+// Instructions of K = 96. Every error has a twin above it that differs in one place and verifies. Labels refer
+// to docs/Pipe.md.
+
+!acc = !pipe.tmem<256x192xf32, pair>
+!wacc = !pipe.tmem<128x96xf32>
+!a = !pipe.shared<128x768xf4E2M1FN, swizzle_128B>
+!b = !pipe.shared<96x768xf4E2M1FN, swizzle_128B>
+!sa = !pipe.tmem<128x48xf8E4M3FN, tiled_128x4, pair>
+!wsa = !pipe.tmem<128x48xf8E4M3FN, tiled_128x4>
+!sb = !pipe.tmem<256x48xf8E4M3FN, tiled_128x4, pair>
+!wsb = !pipe.tmem<128x48xf8E4M3FN, tiled_128x4>
+func.func @alone(%acc: !acc, %a: !a, %b: !b, %sa: !sa, %sb: !sb, %wacc: !wacc, %wsa: !wsa, %wsb: !wsb, %p: i1) {
+  pipe.mma %acc, %a scaled %sa, %b scaled %sb accumulate %p {k96} : !acc, !a, !sa, !b, !sb
+  // (C311)
+  // expected-error @+1 {{accumulator of instructions of K = 96 must belong to a pair, but got '!pipe.tmem<128x96xf32>'}}
+  pipe.mma %wacc, %a scaled %wsa, %b scaled %wsb accumulate %p {k96} : !wacc, !a, !wsa, !b, !wsb
+  return
+}
+
+// -----
+
+!acc = !pipe.tmem<256x192xf32, pair>
+!a = !pipe.shared<128x768xf4E2M1FN, swizzle_128B>
+!wa = !pipe.shared<128x1024xf4E2M1FN, swizzle_128B>
+!b = !pipe.shared<96x768xf4E2M1FN, swizzle_128B>
+!wb = !pipe.shared<96x1024xf4E2M1FN, swizzle_128B>
+!sa = !pipe.tmem<128x48xf8E4M3FN, tiled_128x4, pair>
+!wsa = !pipe.tmem<128x64xf8E4M3FN, tiled_128x4, pair>
+!sb = !pipe.tmem<256x48xf8E4M3FN, tiled_128x4, pair>
+!wsb = !pipe.tmem<256x64xf8E4M3FN, tiled_128x4, pair>
+func.func @depth(%acc: !acc, %a: !a, %b: !b, %sa: !sa, %sb: !sb, %wa: !wa, %wb: !wb, %wsa: !wsa, %wsb: !wsb, %p: i1) {
+  pipe.mma %acc, %a scaled %sa, %b scaled %sb accumulate %p {k96} : !acc, !a, !sa, !b, !sb
+  // (C311)
+  // expected-error @+1 {{a must be f4E2M1FN of layout swizzle_128B, with a K that is a multiple of 768, for instructions of K = 96, but got '!pipe.shared<128x1024xf4E2M1FN, swizzle_128B>'}}
+  pipe.mma %acc, %wa scaled %wsa, %wb scaled %wsb accumulate %p {k96} : !acc, !wa, !wsa, !wb, !wsb
+  return
+}
+
+// -----
+
+!acc = !pipe.tmem<256x192xf32, pair>
+!a = !pipe.shared<128x768xf4E2M1FN, swizzle_128B>
+!b = !pipe.shared<96x768xf4E2M1FN, swizzle_128B>
+!wb = !pipe.shared<96x768xf4E2M1FN, swizzle_64B>
+!sa = !pipe.tmem<128x48xf8E4M3FN, tiled_128x4, pair>
+!sb = !pipe.tmem<256x48xf8E4M3FN, tiled_128x4, pair>
+func.func @layout(%acc: !acc, %a: !a, %b: !b, %sa: !sa, %sb: !sb, %wb: !wb, %p: i1) {
+  pipe.mma %acc, %a scaled %sa, %b scaled %sb accumulate %p {k96} : !acc, !a, !sa, !b, !sb
+  // (C311)
+  // expected-error @+1 {{b must be f4E2M1FN of layout swizzle_128B, with a K that is a multiple of 768, for instructions of K = 96, but got '!pipe.shared<96x768xf4E2M1FN, swizzle_64B>'}}
+  pipe.mma %acc, %a scaled %sa, %wb scaled %sb accumulate %p {k96} : !acc, !a, !sa, !wb, !sb
+  return
+}
+
+// -----
+
+!acc = !pipe.tmem<256x192xf32, pair>
+!a = !pipe.shared<128x768xf4E2M1FN, swizzle_128B>
+!b = !pipe.shared<96x768xf4E2M1FN, swizzle_128B>
+!sa = !pipe.tmem<128x48xf8E4M3FN, tiled_128x4, pair>
+!sb = !pipe.tmem<256x48xf8E4M3FN, tiled_128x4, pair>
+!wsb = !pipe.tmem<384x48xf8E4M3FN, tiled_128x4, pair>
+func.func @rows(%acc: !acc, %a: !a, %b: !b, %sa: !sa, %sb: !sb, %wsb: !wsb, %p: i1) {
+  pipe.mma %acc, %a scaled %sa, %b scaled %sb accumulate %p {k96} : !acc, !a, !sa, !b, !sb
+  // (C311)
+  // expected-error @+1 {{b_scales of instructions of K = 96 must have 256 rows, those of the accumulator in whole blocks, but got '!pipe.tmem<384x48xf8E4M3FN, tiled_128x4, pair>'}}
+  pipe.mma %acc, %a scaled %sa, %b scaled %wsb accumulate %p {k96} : !acc, !a, !sa, !b, !wsb
+  return
+}
