@@ -8,6 +8,7 @@
 
 #include "fp4/Conversion/Fp4ToPipe/Passes.h"
 
+#include "ConvertAhead.h"
 #include "GroupTable.h"
 #include "Lowering.h"
 #include "MatmulKernel.h"
@@ -104,6 +105,9 @@ static void setPlan(MatmulShape &shape, const KernelPlan &plan, const hw::Target
   }
   if (plan.swap && shape.transposed)
     std::swap(shape.tileM, shape.tileN);
+  shape.convertsAhead = !target.hasTcgen05 && target.hasWgmma && convertsAhead(plan);
+  if (shape.convertsAhead)
+    shape.floatA = convertedTypeOf(shape);
 }
 
 static MatmulShape matmulShape(BlockScaledMatmulOp op, const KernelPlan &plan,
@@ -157,7 +161,7 @@ struct MatmulLowering : OpConversionPattern<BlockScaledMatmulOp> {
 
     Value rows =
         logicalRows(rewriter, loc, cast<RankedTensorType>(op.getLhs().getType()), adaptor.getLhs());
-    if (shape.dynamicRows() && !shape.floatA)
+    if (shape.dynamicRows() && !op.hasFloatLhs())
       checkScaleRows(rewriter, op, adaptor.getLhsScales(), rows);
     SmallVector<Value> results = allocateResults(rewriter, op, shape, rows);
 
@@ -169,7 +173,11 @@ struct MatmulLowering : OpConversionPattern<BlockScaledMatmulOp> {
                  : target.hasMmaBlockScale ? buildWarpProductKernel
                                            : buildConvertedProductKernel;
     gpu::GPUFuncOp kernel = build(kernels, shape, *plan, loc);
-    SmallVector<Value> arguments = kernelArguments(rewriter, loc, shape, adaptor, results, rows);
+    Value lhs = adaptor.getLhs();
+    if (shape.convertsAhead)
+      lhs = convertAhead(rewriter, op, lhs, adaptor.getLhsScales(), shape, rows, target);
+    SmallVector<Value> arguments =
+        kernelArguments(rewriter, loc, shape, adaptor, lhs, results, rows);
     if (shape.groups)
       arguments.push_back(tableOfGroups(rewriter, op, adaptor.getOffsets(), shape));
     launch(rewriter, loc, kernel, shape, *plan, arguments, rows);
@@ -219,7 +227,7 @@ private:
 
   /// The operands with the scales of those that have some, and their alphas.
   static SmallVector<Value> operandArguments(OpBuilder &b, Location loc, const MatmulShape &shape,
-                                             OpAdaptor adaptor) {
+                                             OpAdaptor adaptor, Value lhs) {
     auto columns = b.getI64IntegerAttr(shape.k);
     auto view = [&](Type type, Value buffer) -> Value {
       return pipe::GlobalViewOp::create(b, loc, type, buffer);
@@ -231,7 +239,7 @@ private:
       return pipe::MakeTensorMapOp::create(b, loc, type, buffer,
                                            b.getI64IntegerAttr(shape.k / shape.block));
     };
-    std::pair a(adaptor.getLhs(), adaptor.getLhsScales());
+    std::pair a(lhs, adaptor.getLhsScales());
     std::pair second(adaptor.getRhs(), adaptor.getRhsScales());
     if (shape.swap)
       std::swap(a, second);
@@ -260,8 +268,9 @@ private:
   }
 
   SmallVector<Value> kernelArguments(OpBuilder &b, Location loc, const MatmulShape &shape,
-                                     OpAdaptor adaptor, ValueRange results, Value rows) const {
-    SmallVector<Value> values = operandArguments(b, loc, shape, adaptor);
+                                     OpAdaptor adaptor, Value lhs, ValueRange results,
+                                     Value rows) const {
+    SmallVector<Value> values = operandArguments(b, loc, shape, adaptor, lhs);
     for (auto [type, input] : llvm::zip(shape.inputs, adaptor.getEpilogueInputs()))
       values.push_back(pipe::GlobalViewOp::create(b, loc, type, input));
     addResults(b, loc, shape, adaptor, results, values);

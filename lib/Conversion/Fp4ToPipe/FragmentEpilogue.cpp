@@ -64,7 +64,7 @@ static numerics::BlockFormat formatOfCodes(Type data, int64_t block) {
 }
 
 int FragmentEpilogue::restoringExponent() const {
-  bool hasFloats = bool(shape.floatA);
+  bool hasFloats = shape.floatA && !shape.convertsAhead;
   int ofB = numerics::convertedExponent(formatOfCodes(shape.dataTypeB, shape.block), hasFloats);
   return hasFloats ? -ofB
                    : -ofB - numerics::convertedExponent(formatOfCodes(shape.dataTypeA, shape.block));

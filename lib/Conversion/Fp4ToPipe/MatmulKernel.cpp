@@ -54,7 +54,9 @@ TensorMapType MatmulShape::mapA() const {
   return mapOf(*this, dataTypeA, rows / partsA());
 }
 TensorMapType MatmulShape::mapB() const {
-  return mapOf(*this, dataTypeB, blockN() / partsB());
+  // Transposed, a wide tile has a box for each of its accumulators.
+  int64_t rows = transposed ? std::min(blockN(), hw::weightTileRows) : blockN();
+  return mapOf(*this, dataTypeB, rows / partsB());
 }
 Type MatmulShape::scalesA() const {
   if (hasF32Scales())

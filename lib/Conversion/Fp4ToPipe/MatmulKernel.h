@@ -57,6 +57,8 @@ struct MatmulShape {
   /// Fragments have columns of Y in their rows: B is the operand that the tensor core takes from
   /// registers. A is floats, or so few rows that they fill no instruction otherwise.
   bool transposed = false;
+  /// A was converted by a kernel of its own and is `floatA` (ConvertAhead.h).
+  bool convertsAhead = false;
   bool prepackedB = false;  ///< B is tiles of fp4.prepack, which contain its scales
 
   /// Columns that an epilogue thread stores at a time. A row of a staged tile is as wide as the
@@ -86,7 +88,7 @@ struct MatmulShape {
 
   /// Kind mxf8f6f4 multiplies: tiled scales, and elements of 8 bits on one side or on both.
   bool isMXF8F6F4() const {
-    return !hasF32Scales() && !floatA &&
+    return !hasF32Scales() && (!floatA || convertsAhead) &&
            !(isa<mlir::Float4E2M1FNType>(dataTypeA) && isa<mlir::Float4E2M1FNType>(dataTypeB));
   }
   bool spreadsCodes = false; ///< TMA spreads elements of 4 bits beside such of 8 over bytes

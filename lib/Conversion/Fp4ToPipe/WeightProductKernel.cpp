@@ -3,7 +3,7 @@
 // The textbook algorithm of MatmulKernel.cpp with its operands swapped: rows of weights are those of
 // the accumulator, which a warpgroup has in registers, and the rows of A are its columns, so that few
 // of them fill an instruction. Weights become 16-bit floats, or e4m3 where A is that, on their way to
-// the tensor core. A is floats, or is converted in shared memory. What conversions multiplied by a power of two is undone
+// the tensor core. A is floats, or is converted in shared memory or before (ConvertAhead.h). What conversions multiplied by a power of two is undone
 // before alpha.
 //
 // Ranges of K are added from the first to the last. They are those of the blocks of a cluster, which
@@ -45,7 +45,7 @@ private:
   void buildTile(Value m, Value n);
   void buildKTile(ArrayRef<Value> accumulators, const Tile &tile, Value k);
   void multiplyPrepacked(ArrayRef<Value> accumulators, const Tile &tile, Value k, Value more);
-  void multiplyPlain(Value acc, const Tile &tile, Value k, Value more);
+  void multiplyPlain(ArrayRef<Value> accumulators, const Tile &tile, Value k, Value more);
   Value loadRows(const Tile &tile, Value k, ScaleBlocks blocks);
   Value indexOf(const Tile &tile);
   /// A tile of more columns than the warpgroups have rows of fragments consists of parts, each with an
@@ -99,7 +99,7 @@ void WeightProductBuilder::buildKTile(ArrayRef<Value> accumulators, const Tile &
   if (shape.prepackedB)
     multiplyPrepacked(accumulators, tile, k, more);
   else
-    multiplyPlain(accumulators.front(), tile, k, more);
+    multiplyPlain(accumulators, tile, k, more);
 }
 
 void WeightProductBuilder::multiplyPrepacked(ArrayRef<Value> accumulators, const Tile &tile, Value k,
@@ -125,14 +125,20 @@ void WeightProductBuilder::multiplyPrepacked(ArrayRef<Value> accumulators, const
     MmaPrepackedOp::create(b, loc, acc, rows, act, more, count);
 }
 
-void WeightProductBuilder::multiplyPlain(Value acc, const Tile &tile, Value k, Value more) {
+void WeightProductBuilder::multiplyPlain(ArrayRef<Value> accumulators, const Tile &tile, Value k,
+                                         Value more) {
   ScaleBlocks blocks = scaleBlocksOf(k);
-  Value weights = load(bb, tile.column, mul(k, shape.tileK), shape.tileK);
-  Value scales =
-      loadScales(scalesB, rowBlockOf(tile.column), blocks.first, blocks.count, shape.tileN);
+  SmallVector<Value> weights, scales;
+  for (size_t part = 0; part < accumulators.size(); ++part) {
+    Value column = partColumn(tile, part);
+    weights.push_back(load(bb, column, mul(k, shape.tileK), shape.tileK));
+    scales.push_back(loadScales(scalesB, rowBlockOf(column), blocks.first, blocks.count,
+                                hw::weightTileRows));
+  }
   Value rows = loadRows(tile, k, blocks);
-  MmaConvertedOp::create(b, loc, acc, weights, scales, rows, more, blocks.count,
-                         /*in_order=*/bool(shape.floatA));
+  for (auto [acc, part, ofPart] : llvm::zip_equal(accumulators, weights, scales))
+    MmaConvertedOp::create(b, loc, acc, part, ofPart, rows, more, blocks.count,
+                           /*in_order=*/shape.floatA && !shape.convertsAhead);
 }
 
 /// A k tile of A, for the tensor core.

@@ -41,10 +41,19 @@ static int64_t swappedColumns(int64_t rows) {
   return *llvm::find_if(kSwappedTileNs, [&](int64_t columns) { return rows <= columns; });
 }
 
+/// Swapped operands, and more rows than a tile of the kernel has that converts few of them.
+static bool asksForAhead(Operation *op, const KernelPlan &wish) {
+  bool hasMany = wish.tile[1] ? wish.tile[1] > kSwappedTileNs[3]
+                              : !hasFewRows(cast<BlockScaledMatmulOp>(op));
+  return wish.swap && hasMany;
+}
+
 /// With few rows, weights are the operand in registers, and an instruction has no more columns than
 /// there are rows.
 KernelPlan fp4::proposeConvertedProduct(Operation *op, const KernelPlan &wish,
                                         const MatmulSize &size, const hw::TargetModel &target) {
+  if (asksForAhead(op, wish))
+    return proposeAheadProduct(op, wish);
   KernelPlan plan = planOfFamily(KernelFamily::TileProduct);
   plan.swap = hasFewRows(cast<BlockScaledMatmulOp>(op)) && (wish.swap || !wish.tile[0]);
   if (plan.swap) {
@@ -124,6 +133,8 @@ static LogicalResult checkConvertedTile(Operation *op, const KernelPlan &plan) {
 
 LogicalResult fp4::checkConvertedProduct(Operation *op, const KernelPlan &plan,
                                          const hw::TargetModel &target) {
+  if (convertsAhead(plan))
+    return checkAheadProduct(op, plan, target);
   if (failed(plan.swap ? checkSwappedTile(op, plan) : checkConvertedTile(op, plan)))
     return failure();
   if (plan.swap && failed(checkJoin(op, plan, {plan.tile[1], kMostJoinedRows}, target)))

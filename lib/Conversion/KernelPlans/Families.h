@@ -50,6 +50,10 @@ KernelPlan proposeConvertedProduct(mlir::Operation *op, const KernelPlan &wish,
 bool hasFewRows(BlockScaledMatmulOp product);
 llvm::LogicalResult checkConvertedProduct(mlir::Operation *op, const KernelPlan &plan,
                                           const hw::TargetModel &target);
+/// The same where the lhs is converted before the product (AheadProductPlans.cpp).
+KernelPlan proposeAheadProduct(mlir::Operation *op, const KernelPlan &wish);
+llvm::LogicalResult checkAheadProduct(mlir::Operation *op, const KernelPlan &plan,
+                                      const hw::TargetModel &target);
 /// The same of operands of FP8 with f32 scales (PromotedProductPlans.cpp).
 KernelPlan proposePromotedProduct(mlir::Operation *op, const KernelPlan &wish,
                                   const MatmulSize &size, const hw::TargetModel &target);
@@ -63,6 +67,9 @@ llvm::LogicalResult checkWeightProduct(mlir::Operation *op, const KernelPlan &pl
                                        const hw::TargetModel &target);
 
 const FamilyRules &rulesOf(KernelFamily family);
+
+/// Roles of two warpgroups that multiply, whose accumulators never leave their registers.
+llvm::StringRef fragmentRules(pipe::RolePlanAttr roles);
 
 /// For families with a kernel on every target.
 llvm::LogicalResult requireNothing(mlir::Operation *op, const hw::TargetModel &target);

@@ -149,7 +149,7 @@ KernelPlan fp4::proposeWeightProduct(Operation *op, const KernelPlan &wish, cons
 }
 
 /// Accumulators never leave the registers of their warpgroup.
-static StringRef mathRules(pipe::RolePlanAttr roles) {
+StringRef fp4::fragmentRules(pipe::RolePlanAttr roles) {
   using enum pipe::Engine;
   pipe::RoleAttr math = roles.getDriver(Tensor);
   if (math != roles.getDriver(Threads) || math.getNumThreads() != kMathThreads ||
@@ -205,5 +205,5 @@ LogicalResult fp4::checkWeightProduct(Operation *op, const KernelPlan &plan,
       failed(checkFragmentPlan(op, plan, target, mostResident(plan.tile), /*mayJoin=*/true)))
     return failure();
   using enum pipe::Engine;
-  return checkTiling(op, plan, target, {Tma, Tensor, Threads}, mathRules);
+  return checkTiling(op, plan, target, {Tma, Tensor, Threads}, fragmentRules);
 }

@@ -206,7 +206,8 @@ struct LowerMmaConverted : PipePattern<pipe::MmaConvertedOp> {
       for (int64_t i = group; i < group + groups; ++i)
         llvm::append_range(product.a, convertGroup(b, op, halves, part, i));
       product.bOffsets = instructionOffsets(op.getB().getType(), 2 * group, 2 * groups);
-      product.pending = group + groups < kGroups || state.continuedProducts.contains(op);
+      product.pending = group + groups < kGroups || state.continuedProducts.contains(op) ||
+                        state.loopedProducts.contains(op);
       sums = multiplyWarpgroup(b, sums, product);
       // The reads of A before loads that follow, while the tensor core is busy.
       if (group * tile.groupWords == (tile.groupWords - 1) * kLoadedWords)
@@ -214,6 +215,8 @@ struct LowerMmaConverted : PipePattern<pipe::MmaConvertedOp> {
       product.accumulate = arith::ConstantOp::create(b, b.getBoolAttr(true));
     }
     storeElements(b, adaptor.getAccumulator(), sums);
+    if (state.loopedProducts.contains(op))
+      finishProductLoop(b, op, adaptor.getAccumulator(), op.getAccumulator().getType());
     rewriter.eraseOp(op);
     return success();
   }
@@ -316,7 +319,8 @@ private:
     product.element = op.getB().getType().getElementType();
     product.columns = std::min(op.getB().getType().getRows(), kInstructionColumns);
     product.accumulate = adaptor.getAccumulate();
-    product.b = wgmmaDescriptor(b, adaptor.getB());
+    product.b = uniformDescriptor(b, adaptor.getB());
+    product.isUniform = true;
     return product;
   }
 };

@@ -46,6 +46,11 @@ llvm::SmallVector<mlir::Value> loadSharedWords(mlir::ImplicitLocOpBuilder &b, ml
 void forExistingTiles(mlir::ImplicitLocOpBuilder &b, mlir::Value existing, int64_t tiles,
                       llvm::function_ref<void(int64_t first, int64_t count)> multiply);
 
+/// Behind the loop over a `product` that goes on between iterations (KernelState::loopedProducts): its
+/// sums are complete.
+void finishProductLoop(mlir::ImplicitLocOpBuilder &b, mlir::Operation *product, mlir::Value fragment,
+                       pipe::FragmentType type);
+
 /// A warpgroup has 128 threads, and 64 rows of a fragment.
 inline constexpr int64_t kGroupThreads = 128, kGroupRows = 64;
 /// Bytes of a line of layout swizzle_128B.

@@ -67,15 +67,7 @@ private:
     }
     storeElements(b, fragment, sums);
     if (state.loopedProducts.contains(op))
-      finishLoop(b, op, fragment);
-  }
-
-  /// Behind the loop over the products of this op.
-  static void finishLoop(ImplicitLocOpBuilder &b, pipe::MmaPrepackedOp op, Value fragment) {
-    OpBuilder::InsertionGuard restore(b);
-    b.setInsertionPointAfter(op->getParentOfType<scf::ForOp>());
-    int64_t count = op.getAccumulator().getType().getElementsPerThread();
-    storeElements(b, fragment, waitForProducts(b, loadElements(b, fragment, 0, count)));
+      finishProductLoop(b, op, fragment, op.getAccumulator().getType());
   }
 
   /// What a thread has of a tile.
@@ -193,37 +185,65 @@ void fp4::forExistingTiles(ImplicitLocOpBuilder &b, Value existing, int64_t tile
 // Products that go on between iterations
 //===----------------------------------------------------------------------===//
 
+void fp4::finishProductLoop(ImplicitLocOpBuilder &b, Operation *product, Value fragment,
+                            pipe::FragmentType type) {
+  OpBuilder::InsertionGuard restore(b);
+  b.setInsertionPointAfter(product->getParentOfType<scf::ForOp>());
+  int64_t count = type.getElementsPerThread();
+  storeElements(b, fragment, waitForProducts(b, loadElements(b, fragment, 0, count)));
+}
+
 /// The products of a loop over the stages of a channel, and the release of a stage behind them.
 struct ProductLoop {
   scf::ForOp loop;
-  SmallVector<pipe::MmaPrepackedOp> products;
+  SmallVector<Operation *> products;
   pipe::ConsumerReleaseOp release;
+  int64_t tiles = 0;   ///< of 64 elements of K, of all products
+  int64_t columns = 0; ///< of the products
+
+  bool add(Operation &op);
 };
+
+/// False for what is no product that may go on.
+bool ProductLoop::add(Operation &op) {
+  if (auto product = dyn_cast<pipe::MmaPrepackedOp>(op)) {
+    if (product.getTiles() || product.getWeights().getType().getInnerBytes() == hw::byteTileBytes)
+      return false;
+    tiles += product.getWeights().getType().getRows();
+    columns = product.getB().getType().getRows();
+  } else if (auto product = dyn_cast<pipe::MmaConvertedOp>(op)) {
+    if (product.getBlocks() || product.getInOrder())
+      return false;
+    tiles += product.getB().getType().getColumns() / hw::weightTileColumns;
+    columns = product.getB().getType().getRows();
+  } else {
+    return false;
+  }
+  products.push_back(&op);
+  return true;
+}
 
 /// Of other products, or of tiles that may not exist, none goes on. An iteration has several tiles: the
 /// registers with the weights of one are written again while the tensor core reads those of another.
 /// Products of 16 to 64 columns were slower that way (docs/Performance.md).
 static std::optional<ProductLoop> findProductLoop(scf::ForOp loop) {
   constexpr int64_t fewestStages = 3, fewestTiles = 2, mostOfFew = 8, fewestOfMany = 128;
-  ProductLoop found{loop, {}, {}};
+  ProductLoop found;
+  found.loop = loop;
   for (Operation &op : *loop.getBody()) {
-    if (auto product = dyn_cast<pipe::MmaPrepackedOp>(op))
-      found.products.push_back(product);
-    else if (auto release = dyn_cast<pipe::ConsumerReleaseOp>(op)) {
+    if (found.add(op))
+      continue;
+    if (auto release = dyn_cast<pipe::ConsumerReleaseOp>(op)) {
       if (std::exchange(found.release, release))
         return std::nullopt;
     } else if (!isa<pipe::ConsumerWaitOp, scf::YieldOp>(op) && !isPure(&op))
       return std::nullopt;
   }
-  if (found.products.empty() || !found.release || llvm::any_of(found.products, [](auto product) {
-        return product.getTiles() || product.getWeights().getType().getInnerBytes() == hw::byteTileBytes;
-      }))
+  if (found.products.empty() || !found.release)
     return std::nullopt;
-  int64_t tiles = 0, columns = found.products.front().getB().getType().getRows();
-  for (pipe::MmaPrepackedOp product : found.products)
-    tiles += product.getWeights().getType().getRows();
-  bool isSlower = found.products.size() == 1 && columns > mostOfFew && columns < fewestOfMany;
-  if (tiles < fewestTiles || isSlower)
+  bool isSlower = found.products.size() == 1 && found.columns > mostOfFew &&
+                  found.columns < fewestOfMany;
+  if (found.tiles < fewestTiles || isSlower)
     return std::nullopt;
   auto channel = found.release.getChannel().getDefiningOp<pipe::ChannelOp>();
   return channel && *channel.getDepth() >= fewestStages ? std::optional(found) : std::nullopt;

@@ -32,4 +32,8 @@ kernelOperations(mlir::Operation *root, llvm::function_ref<bool(mlir::Operation 
 /// or where it does not fit the operation or the target.
 llvm::FailureOr<KernelPlan> planOf(mlir::Operation *op, const hw::TargetModel &target);
 
+/// Of a complete plan of a product of fp4 operands on a target without fp4 tensor cores: a kernel of its
+/// own converts the lhs before the product.
+bool convertsAhead(const KernelPlan &plan);
+
 } // namespace fp4

@@ -1,0 +1,61 @@
+//===- AheadProductPlans.cpp - Products whose lhs is converted before them ===//
+//
+// On targets without fp4 tensor cores: the rhs is converted in registers, for 128 rows at a time, and
+// the lhs by a kernel of its own (lib/Conversion/Fp4ToPipe/ConvertAhead.cpp), which reads and writes it
+// once. The product converts half as much, and no warps convert beside those that multiply.
+//
+//===----------------------------------------------------------------------===//
+
+#include "CostModel.h"
+#include "Families.h"
+#include "RolePlans.h"
+
+using namespace mlir;
+using namespace fp4;
+
+/// Columns of the result, 64 for each of two warpgroups or twice as many, its rows, and the depth.
+static constexpr int64_t kNarrow = 128, kWide = 256, kRows = 128, kDepth = 128;
+
+bool fp4::convertsAhead(const KernelPlan &plan) { return plan.swap && plan.tile[1] == kRows; }
+
+static int64_t columnsOf(Operation *op) { return cast<BlockScaledMatmulOp>(op).getColumns(); }
+static int64_t depthOf(Operation *op) {
+  return cast<RankedTensorType>(cast<BlockScaledMatmulOp>(op).getLhs().getType()).getDimSize(1);
+}
+
+/// Panels of four wide tiles, as of prepacked weights.
+static pipe::WorkScheduleAttrInterface scheduleOf(Operation *op, int64_t columns) {
+  constexpr int64_t panel = 4;
+  if (columnsOf(op) % (panel * columns))
+    return neighboursAlongM(op->getContext());
+  return pipe::StaticPersistentAttr::get(op->getContext(), pipe::Raster::Panels, panel);
+}
+
+KernelPlan fp4::proposeAheadProduct(Operation *op, const KernelPlan &wish) {
+  KernelPlan plan = planOfFamily(KernelFamily::TileProduct);
+  int64_t widest = columnsOf(op) % kWide ? kNarrow : kWide;
+  plan.tile = {wish.tile[0] ? wish.tile[0] : widest, kRows, kDepth};
+  plan.swap = true;
+  plan.schedule = scheduleOf(op, plan.tile[0]);
+  plan.roles = fragmentRoles(op->getContext(), /*groups=*/2, /*spare=*/plan.tile[0] == kWide);
+  plan.resident = 1;
+  return plan;
+}
+
+LogicalResult fp4::checkAheadProduct(Operation *op, const KernelPlan &plan,
+                                     const hw::TargetModel &target) {
+  auto [m, n, k] = plan.tile;
+  bool fits = m == kNarrow || (m == kWide && columnsOf(op) % kWide == 0);
+  if (!fits || k != kDepth || depthOf(op) % kDepth)
+    return misfit(op, "tile",
+                  "is, with 'swap' and 128 rows, [128, 128, 128] or, for a multiple of 256 columns, "
+                  "[256, 128, 128], and K is a multiple of 128",
+                  "[" + Twine(m) + ", " + Twine(n) + ", " + Twine(k) + "] and K = " +
+                      Twine(depthOf(op)));
+  KernelPlan unswapped = plan;
+  unswapped.swap = false;
+  if (failed(checkFragmentPlan(op, unswapped, target)))
+    return failure();
+  using enum pipe::Engine;
+  return checkTiling(op, plan, target, {Tma, Tensor, Threads}, fragmentRules);
+}
