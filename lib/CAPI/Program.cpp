@@ -54,7 +54,7 @@ Expected<Buffer> bufferOf(const fp4_tensor &tensor) {
   };
   if (tensor.rank < 0 || tensor.rank > FP4_MAX_RANK)
     return refuse("the rank", "0 to 4", tensor.rank);
-  if (tensor.element < FP4_BF16 || tensor.element > FP4_I64)
+  if (tensor.element < FP4_BF16 || tensor.element > FP4_I8)
     return refuse("the element type", "an fp4_element_type", tensor.element);
   if (tensor.layout < FP4_LINEAR || tensor.layout > FP4_TILED_128X4)
     return refuse("the layout", "an fp4_layout", tensor.layout);
