@@ -18,6 +18,7 @@ SENTENCES, BATCH, LENGTH = 2048, 256, 64
 def record(folder: pathlib.Path) -> None:
     packed.record(folder / "programs")
     import embeddings
+    import layers
     import minilm
     import torch
     import train
@@ -33,12 +34,29 @@ def record(folder: pathlib.Path) -> None:
     rows = [tokens(text, LENGTH) for text in embeddings.docstrings(SENTENCES)]
     torch.save({"rows": rows, "original": embeddings.embed(model, rows, 64, "cpu")},
                folder / "sentences.pt")
+    layers.record(folder)
     packed.without_running()
     for make in embeddings.variants(model).values():
-        embeddings.embed(make(), rows[:2], 2, "cpu")
+        made = make()
+        embeddings.embed(made, rows[:2], 2, "cpu")
+        record_plans(made, rows)
+    layers.record_sizes()
     options = train.parse(["--steps", "1"])
     models, batches = train.build(options)
     train.train(models["NVFP4"], batches, 1, 1)
+
+
+def record_plans(model: Any, rows: "list[list[int]]") -> None:
+    """Weights in 4 bits have programs for some numbers of rows: those of every batch."""
+    import fp4.torch
+    import torch
+
+    counts = {size * length for length in range(1, LENGTH + 1)
+              for size in (BATCH, len(rows) % BATCH)}
+    for layer in model.modules():
+        if isinstance(layer, fp4.torch.WeightOnlyLinear):
+            for count in counts:
+                layer(torch.empty(count, layer.in_features, dtype=torch.bfloat16))
 
 
 def sentences(folder: pathlib.Path) -> None:
@@ -102,6 +120,9 @@ def run(folder: pathlib.Path, steps: int) -> None:
 
     packed.replay(folder / "programs")
     print(f"torch {torch.__version__}, {torch.cuda.get_device_name()}")
+    import layers
+
+    layers.run(folder)
     sentences(folder)
     import train
 

@@ -6,6 +6,6 @@ set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 root=$here/../..
 source "$here"/packing.sh
-begin_pack "$1" "$2" "$here"/{models.py,run_models.sh,packed.py} "$root"/examples/python/{minilm,embeddings,train}.py
+begin_pack "$1" "$2" "$here"/{models.py,layers.py,run_models.sh,packed.py} "$root"/examples/python/{minilm,embeddings,train}.py
 record "$folder"/models.py
 end_pack

@@ -44,12 +44,12 @@ def record(folder: pathlib.Path) -> None:
 def without_running() -> None:
     """Lets the operations of fp4.torch on CPU tensors compile their programs for the GPU and return
     zeros: for models that would take long in the simulator. Call `record` first."""
-    from fp4.torch import ops
+    from fp4.torch import ops, weight_only
 
     class Compiled(Exception):
         pass
 
-    def compile_for_gpu(program: Any, *tensors: Any) -> Any:
+    def compile_for_gpu(program: Any, *tensors: Any, **options: Any) -> Any:
         program(GPU)
         raise Compiled
 
@@ -57,8 +57,8 @@ def without_running() -> None:
         tensor.view(torch.uint8 if tensor.dim() else tensor.dtype).zero_()
         return tensor
 
-    def kernel(name: str) -> Any:
-        run, shapes = getattr(ops, f"_{name}"), getattr(ops, f"_{name}_fake")
+    def kernel(module: Any, name: str) -> Any:
+        run, shapes = getattr(module, f"_{name}"), getattr(module, f"_{name}_fake")
 
         def call(*arguments: Any) -> Any:
             try:
@@ -71,10 +71,13 @@ def without_running() -> None:
 
     import torch
 
-    ops.run = compile_for_gpu
-    for name in ("amax", "hadamard_amax", "hadamard", "quantize", "quantize_both", "dequantize",
-                 "swizzle_scales", "unswizzle_scales", "scaled_mm"):
-        getattr(ops, name).register_kernel("cpu")(kernel(name))
+    for module, names in (
+            (ops, ("amax", "hadamard_amax", "hadamard", "quantize", "quantize_both", "dequantize",
+                   "swizzle_scales", "unswizzle_scales", "scaled_mm")),
+            (weight_only, ("prepack", "unprepack", "weight_mm"))):
+        module.run = compile_for_gpu
+        for name in names:
+            getattr(module, name).register_kernel("cpu")(kernel(module, name))
 
 
 class Packed:

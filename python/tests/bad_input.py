@@ -84,6 +84,7 @@ def torch_cases() -> list[Case]:
         Case(multiply, "device", lambda: ft.linear(a._map(lambda t: t.to("meta")), w)),
         *scaled_mm_cases(a, w),
         *layer_cases(),
+        *weight_only_cases(),
     ]
 
 
@@ -114,6 +115,29 @@ def layer_cases() -> list[Case]:
         Case("`fp4.torch.quantize_`", "K", lambda: ft.quantize_(model)),
         Case("`fp4.torch.Linear`", "dtype", lambda: trained(torch.randn(16, 64).double())),
         Case("`fp4.torch.Linear`", "rows", lambda: trained(matrix(8).requires_grad_())),
+    ]
+
+
+def weight_only_cases() -> list[Case]:
+    name = "`fp4.torch.WeightOnlyLinear`"
+    layer = ft.WeightOnlyLinear(ft.quantize(matrix(128)))
+    other = ft.WeightOnlyLinear(ft.quantize(matrix(128), format="mxfp4"))
+    simulator = fp4.Device("sim")  # of an sm_100a GPU
+
+    def elsewhere() -> Any:
+        with ft.simulator(simulator):
+            return layer(matrix())
+
+    return [
+        Case(name, "dtype", lambda: layer(matrix().float())),
+        Case(name, "dtype: beside MXFP4", lambda: other(matrix().half())),
+        Case(name, "device", lambda: layer(matrix().to("meta"))),
+        Case(name, "device: another GPU", elsewhere),
+        Case(name, "stride", lambda: layer(matrix(64, 48).t())),
+        Case(name, "K", lambda: layer(matrix(48, 128))),
+        Case(name, "rows and K of the weights", lambda: ft.WeightOnlyLinear(ft.quantize(matrix()))),
+        Case(name, "dtype: a matrix that is not quantized",
+             lambda: ft.WeightOnlyLinear(matrix(128))),  # type: ignore[arg-type]
     ]
 
 

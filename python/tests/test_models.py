@@ -20,7 +20,7 @@ if not MISSING:
     import minilm
     import train
 
-CONFIG = {"hidden_size": 64, "intermediate_size": 128, "num_attention_heads": 2,
+CONFIG = {"hidden_size": 128, "intermediate_size": 256, "num_attention_heads": 2,
           "num_hidden_layers": 1, "layer_norm_eps": 1e-12, "max_position_embeddings": 32,
           "vocab_size": 12}
 PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "the", "cat", "##s", "run", "##ning", ".", "cafe",
@@ -31,25 +31,25 @@ def checkpoint() -> "dict[str, Any]":
     """Random tensors under the names of the real file."""
     generator = torch.Generator().manual_seed(1)
     layer = "encoder.layer.0"
-    shapes = {"embeddings.word_embeddings.weight": (12, 64),
-              "embeddings.position_embeddings.weight": (32, 64),
-              "embeddings.token_type_embeddings.weight": (2, 64)}
-    for name, shape in ((f"{layer}.attention.self.query", (64, 64)),
-                        (f"{layer}.attention.self.key", (64, 64)),
-                        (f"{layer}.attention.self.value", (64, 64)),
-                        (f"{layer}.attention.output.dense", (64, 64)),
-                        (f"{layer}.intermediate.dense", (128, 64)),
-                        (f"{layer}.output.dense", (64, 128)),
-                        ("embeddings.LayerNorm", (64,)),
-                        (f"{layer}.attention.output.LayerNorm", (64,)),
-                        (f"{layer}.output.LayerNorm", (64,))):
+    shapes = {"embeddings.word_embeddings.weight": (12, 128),
+              "embeddings.position_embeddings.weight": (32, 128),
+              "embeddings.token_type_embeddings.weight": (2, 128)}
+    for name, shape in ((f"{layer}.attention.self.query", (128, 128)),
+                        (f"{layer}.attention.self.key", (128, 128)),
+                        (f"{layer}.attention.self.value", (128, 128)),
+                        (f"{layer}.attention.output.dense", (128, 128)),
+                        (f"{layer}.intermediate.dense", (256, 128)),
+                        (f"{layer}.output.dense", (128, 256)),
+                        ("embeddings.LayerNorm", (128,)),
+                        (f"{layer}.attention.output.LayerNorm", (128,)),
+                        (f"{layer}.output.LayerNorm", (128,))):
         shapes[f"{name}.weight"], shapes[f"{name}.bias"] = shape, shape[:1]
     return {name: torch.randn(shape, generator=generator) * 0.2 for name, shape in shapes.items()}
 
 
 def torchs_own(tensors: "dict[str, Any]", ids: Any, is_token: Any) -> Any:
     """The same network of torch's modules."""
-    encoder = torch.nn.TransformerEncoderLayer(64, 2, 128, 0.0, "gelu", 1e-12, batch_first=True)
+    encoder = torch.nn.TransformerEncoderLayer(128, 2, 256, 0.0, "gelu", 1e-12, batch_first=True)
     state = minilm.renamed(tensors, 1)
     names = {"self_attn.in_proj_": "qkv.", "self_attn.out_proj.": "out.", "linear1.": "up.",
              "linear2.": "down.", "norm1.": "norm1.", "norm2.": "norm2."}
@@ -58,7 +58,7 @@ def torchs_own(tensors: "dict[str, Any]", ids: Any, is_token: Any) -> Any:
     x = tensors["embeddings.word_embeddings.weight"][ids]
     x = x + tensors["embeddings.position_embeddings.weight"][:ids.shape[1]]
     x = x + tensors["embeddings.token_type_embeddings.weight"][0]
-    x = torch.nn.functional.layer_norm(x, (64,), tensors["embeddings.LayerNorm.weight"],
+    x = torch.nn.functional.layer_norm(x, (128,), tensors["embeddings.LayerNorm.weight"],
                                        tensors["embeddings.LayerNorm.bias"], 1e-12)
     y = encoder(x, src_key_padding_mask=~is_token)
     means = torch.stack([row[kept].mean(0) for row, kept in zip(y, is_token)])
@@ -88,8 +88,10 @@ class Embeddings(unittest.TestCase):
         with torch.no_grad():
             expected = torchs_own(tensors, *minilm.batch(rows))
         torch.testing.assert_close(original, expected)
-        for format in ("nvfp4", "mxfp4"):
-            found = embeddings.embed(embeddings.quantized(model, format), rows, 4, "cpu")
+        for format, weight_only in (("nvfp4", False), ("mxfp4", False), ("nvfp4", True),
+                                    ("mxfp4", True)):
+            made = embeddings.quantized(model, format, weight_only)
+            found = embeddings.embed(made, rows, 4, "cpu")
             cosine, least, _, _ = embeddings.compare(found, original)
             self.assertGreater(least, 0.9)
             self.assertLess(cosine, 0.99999)  # 4 bits were used

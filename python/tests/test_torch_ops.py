@@ -54,6 +54,8 @@ class Operations(unittest.TestCase):
         a, b = ft.quantize(x), ft.quantize(matrix(32))
         operands = (bytes_of(a.data), bytes_of(a.scales), a.amax,
                     bytes_of(b.data), bytes_of(b.scales), b.amax)
+        weight = ft.quantize(matrix(128), layout="linear")
+        packed = torch.ops.fp4.prepack(weight.data, weight.scales, "nvfp4")
         found = {
             "amax": [(x, False), (x, True)],
             "hadamard_amax": [(x, ft.SIGN_MASK)],
@@ -69,6 +71,10 @@ class Operations(unittest.TestCase):
             "unswizzle_scales": [(bytes_of(a.scales), 48, 4)],
             "scaled_mm": [(*operands, None, "nvfp4", one[1], one[1], torch.bfloat16),
                           (*operands, bias, "nvfp4", one[1], one[1], torch.float32)],
+            "prepack": [(bytes_of(weight.data), bytes_of(weight.scales), "nvfp4")],
+            "unprepack": [(packed,)],
+            "weight_mm": [(matrix(requires_grad=True), packed, number, None),
+                          (x, packed, None, torch.ones(128, requires_grad=True))],
         }
         mine = {name.split("::")[1].split(".")[0] for name in
                 torch._C._dispatch_get_all_op_names() if name.startswith("fp4::")}

@@ -5,6 +5,7 @@
     y = fp4.torch.linear(x, w)                       # x w^T, bfloat16 [128, 64]
 
     fp4.torch.quantize_(model, training=True)        # linear layers that train in NVFP4
+    fp4.torch.quantize_(model, weight_only=True)     # 16-bit activations, weights in 4 bits
 
 CPU tensors run in the simulator, CUDA tensors on their device's current stream. docs/Python.md has
 the operations; `import fp4` does not import this package, because it imports torch.
@@ -34,8 +35,10 @@ from .scales import (
     decode_scale_of,
     encode_scale_of,
 )
+from .weight_only import WeightOnlyLinear
 
 __all__ = ["SIGN_MASK", "Exported", "Linear", "NVFP4Training", "QuantizedLinear", "Scaled",
-           "ScaledBuffers", "amax", "amax_of_decode_scale", "amax_of_encode_scale",
-           "decode_scale_of", "dequantize", "encode_scale_of", "fake_quantize", "from_export",
-           "hadamard", "linear", "quantize", "quantize_", "scaled_mm", "simulator", "swizzle"]
+           "ScaledBuffers", "WeightOnlyLinear", "amax", "amax_of_decode_scale",
+           "amax_of_encode_scale", "decode_scale_of", "dequantize", "encode_scale_of",
+           "fake_quantize", "from_export", "hadamard", "linear", "quantize", "quantize_",
+           "scaled_mm", "simulator", "swizzle"]

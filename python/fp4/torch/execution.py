@@ -39,9 +39,11 @@ def simulator(device: Device | None = None, *, verify: bool = False) -> Iterator
         _settings.reset(token)
 
 
-def run(program: Callable[[str], Compiled], *tensors: torch.Tensor | None) -> Any:
-    """Calls the program that `program` makes for a target. Arguments that are None are left out.
-    Gradients are recorded outside, by the operation."""
+def run(program: Callable[[str], Compiled], *tensors: torch.Tensor | None,
+        target: str = "sm_100a") -> Any:
+    """Calls the program that `program` makes for a target, which on the CPU is that of the
+    simulator, or `target` without one. Arguments that are None are left out. Gradients are recorded
+    outside, by the operation."""
     given = [tensor.detach() if tensor.requires_grad else tensor
              for tensor in tensors if tensor is not None]
     if given[0].is_cuda:
@@ -50,8 +52,8 @@ def run(program: Callable[[str], Compiled], *tensors: torch.Tensor | None) -> An
         raise UsageError("tensors must be on the CPU or a CUDA device, but are on "
                          f"{given[0].device}", "move them with .cpu() or .cuda()")
     device, verify = _settings.get()
-    target = "sm_100a" if device is None else device.target
-    return program(target).program(device)(*given, verify=verify)
+    compiled = program(target if device is None else device.target)
+    return compiled.program(device)(*given, verify=verify)
 
 
 @functools.cache

@@ -1,0 +1,162 @@
+"""fp4.torch.WeightOnlyLinear: bits, plans, gradients, graphs, copies, and what is refused."""
+
+import copy
+import unittest
+from typing import Any
+
+import fp4
+from programs import torch
+from test_torch_linear import compiled_once
+from test_torch_ops import bytes_of, matrix
+
+if torch is not None:
+    import fp4.torch as ft
+    from fp4.torch import weight_programs
+
+N, K = 256, 320
+
+
+def source(rows: int = N, columns: int = K, bias: bool = True) -> Any:
+    torch.manual_seed(1)
+    return torch.nn.Linear(columns, rows, bias, dtype=torch.bfloat16)
+
+
+def layer(format: str = "nvfp4", **options: Any) -> Any:
+    return ft.WeightOnlyLinear.from_linear(source(**options), format=format)
+
+
+def exact_weight(top: float) -> Any:
+    """Numbers that NVFP4 and MXFP4 have, in blocks with the scale 1; one has the scale top / 6."""
+    torch.manual_seed(2)
+    values = torch.tensor([0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0])
+    weight = values[torch.randint(8, (N, K))] * (torch.randint(2, (N, K)) * 2 - 1)
+    weight[:, ::16] = 6.0
+    weight[3, :32] *= top / 6
+    return weight
+
+
+@unittest.skipIf(torch is None, "torch is not installed")
+class WeightOnly(unittest.TestCase):
+    def test_sums_that_are_exact_are_those_of_torch(self) -> None:
+        bias = torch.randint(-8, 8, (N,)).to(torch.float32)
+        for format, top, dtype, rows in (("nvfp4", 2688, torch.bfloat16, 3),
+                                         ("nvfp4", 2688, torch.float16, 70),
+                                         ("mxfp4", 48, torch.bfloat16, 130)):
+            with self.subTest(format=format, rows=rows):
+                weight = exact_weight(top)
+                made = ft.WeightOnlyLinear(ft.quantize(weight, format=format),
+                                           torch.nn.Parameter(bias.to(dtype)))
+                values = ft.dequantize(made.unpack(), torch.float32)
+                self.assertTrue(torch.equal(values, weight))
+                x = torch.randint(-2, 3, (rows, K)).to(dtype)
+                expected = (x.float() @ weight.T + bias).to(dtype)
+                with torch.no_grad():
+                    y = made(x.view(rows, 1, K))
+                self.assertEqual((y.shape, y.dtype), ((rows, 1, N), dtype))
+                self.assertTrue(torch.equal(y.view(rows, N), expected))
+
+    def test_every_plan_has_the_bits_of_the_reference_model(self) -> None:
+        device = fp4.Device("sim", target="sm_90a", check="strict", policy="random", seed=3)
+        with device, ft.simulator(device, verify=True), torch.no_grad():
+            nvfp4, mxfp4 = layer(), layer("mxfp4", bias=False)
+            rows = ft.WeightOnlyLinear(ft.quantize(source().weight, per_row=True))
+            for count in (1, 12, 30):
+                nvfp4(matrix(count, K))
+            mxfp4(matrix(50, K))
+            nvfp4(matrix(100, K).half())
+            self.assertEqual(rows(matrix(9, K)).shape, (9, N))
+            self.assertEqual(rows.alpha.shape, (N,))
+
+    def test_the_bias_is_a_part_of_the_kernel(self) -> None:
+        plan = weight_programs.Plan((8, 128, 256), 1, 1)
+        what = weight_programs.Product(N, K, "bf16", "nvfp4", plan, 0, "bf16")
+        self.assertEqual(len(weight_programs.product(what, "sm_90a").kernels), 1)
+
+    def test_plans(self) -> None:
+        choose = weight_programs.choose_plan
+        for rows, n, k, tile, split, resident in (
+                (1, 8192, 8192, (8, 128, 256), 2, 1), (16, 4096, 7168, (16, 128, 256), 4, 1),
+                (9, 7168, 16384, (16, 128, 256), 4, 2), (64, 7168, 16384, (64, 128, 256), 2, 1),
+                (128, 4096, 7168, (128, 128, 128), 4, 1), (256, 8192, 8192, (128, 128, 128), 1, 1),
+                (1024, 8192, 8192, (128, 256, 128), 1, 1), (1, 128, 64, (8, 128, 256), 1, 1)):
+            self.assertEqual(choose(rows, n, k), weight_programs.Plan(tile, split, resident))
+
+    def test_unpack_gives_the_bytes_that_were_packed(self) -> None:
+        for format in ("nvfp4", "mxfp4"):
+            weight = ft.quantize(source().weight, format=format, layout="linear")
+            unpacked = ft.WeightOnlyLinear(weight).unpack()
+            for one, other in ((weight.data, unpacked.data), (weight.scales, unpacked.scales)):
+                self.assertTrue(torch.equal(bytes_of(one), bytes_of(other)))
+            self.assertTrue(torch.equal(ft.dequantize(weight), ft.dequantize(unpacked)))
+
+    def test_gradients(self) -> None:
+        made = layer()
+        x = matrix(5, K).requires_grad_()
+        dy = matrix(5, N, 3)
+        made(x).backward(dy)
+        self.assertTrue(torch.equal(x.grad, dy @ ft.dequantize(made.unpack())))
+        self.assertTrue(torch.equal(made.bias.grad, dy.float().sum(0).bfloat16()))
+
+    def test_graphs(self) -> None:
+        made = layer()
+        graphed, graphs = compiled_once(made)
+        for rows in (6, 3):
+            with torch.no_grad():
+                self.assertTrue(torch.equal(graphed(matrix(rows, K)), made(matrix(rows, K))))
+        self.assertEqual(len(graphs), 1)
+
+    def test_copies_files_and_conversions(self) -> None:
+        made = layer()
+        x = matrix(4, K)
+        other = ft.WeightOnlyLinear.from_linear(torch.nn.Linear(K, N, dtype=torch.bfloat16))
+        other.load_state_dict(made.state_dict())
+        half = copy.deepcopy(made).half()
+        self.assertEqual((half.alpha.dtype, half.packed.dtype, half.bias.dtype),
+                         (torch.float32, torch.uint8, torch.float16))
+        with torch.no_grad():
+            self.assertTrue(torch.equal(other(x), made(x)))
+            with torch.autocast("cpu", torch.bfloat16):
+                self.assertTrue(torch.equal(made(x.float()), made(x)))
+        with self.assertRaisesRegex(RuntimeError, "size mismatch for packed"):
+            layer("mxfp4").load_state_dict(made.state_dict())
+
+    def test_a_model(self) -> None:
+        model = torch.nn.Sequential(source(), torch.nn.ReLU(), source(128, N))
+        x, weights = matrix(2, K), [model[0].weight, model[2].weight]
+        self.assertEqual(ft.quantize_(model, weight_only=True), ["0", "2"])
+        for index, weight in zip((0, 2), weights):
+            self.assertTrue(torch.equal(ft.dequantize(model[index].unpack()),
+                                        ft.dequantize(ft.quantize(weight.detach()))))
+        with torch.no_grad():
+            self.assertEqual(model(x).shape, (2, 128))
+            self.assertEqual(model(x[:0]).shape, (0, 128))
+
+    def test_what_is_refused(self) -> None:
+        made, wide = layer(), layer("mxfp4", bias=False)
+        x = matrix(4, K)
+        simulator = ft.simulator(fp4.Device("sim"))  # of an sm_100a GPU
+        with torch.no_grad():
+            for said, call in (
+                    ("must be bfloat16 or float16 beside weights of nvfp4, but got float32",
+                     lambda: made(x.float())),
+                    ("must be bfloat16 beside weights of mxfp4, but got float16",
+                     lambda: wide(x.half())),
+                    ("must be contiguous", lambda: made(matrix(K, 4).t())),
+                    ("must have 320 columns, but got the shape \\[4, 64\\]",
+                     lambda: made(matrix(4, 64))),
+                    ("on one device, but are on meta and cpu", lambda: made(x.to("meta"))),
+                    ("multiple of 128 and in_features of 64, but got 192 and 320",
+                     lambda: layer(rows=192)),
+                    ("'bias' must be bfloat16, float16 or float32, but got float64",
+                     lambda: ft.WeightOnlyLinear(made.unpack(), torch.nn.Parameter(
+                         torch.zeros(N, dtype=torch.float64)))),
+                    ("'training' and 'weight_only'", lambda: ft.quantize_(
+                        torch.nn.Sequential(source()), training=True, weight_only=True))):
+                with self.subTest(said=said), self.assertRaisesRegex(fp4.UsageError, said):
+                    call()
+            with simulator, self.assertRaisesRegex(fp4.UsageError, "run on sm_90a, but the device"):
+                made(x)
+
+
+if __name__ == "__main__":
+    unittest.main()
