@@ -1,63 +1,16 @@
 //===- DenseMma.cpp - Arithmetic of matrix units besides fp4 block scaling ===//
 #include "fp4/Numerics/DenseMma.h"
+#include "FactorDecoder.h"
 
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <cstring>
 #include <limits>
 
 namespace fp4::numerics {
 namespace {
 
-using hw::MmaType;
-
 constexpr int zeroExponent = -133;
-
-/// A binary format: exponent and fraction bits; `ieee` has infinities, `nanCode` a single NaN.
-struct Format {
-  unsigned exponentBits, fractionBits;
-  bool ieee;
-  bool oneNaN;
-};
-
-Format formatOf(MmaType type) {
-  switch (type) {
-  case MmaType::F16:
-    return {5, 10, true, false};
-  case MmaType::BF16:
-    return {8, 7, true, false};
-  case MmaType::TF32:
-    return {8, 10, true, false};
-  case MmaType::E4M3:
-    return {4, 3, false, true};
-  case MmaType::E5M2:
-    return {5, 2, true, false};
-  case MmaType::E2M3:
-    return {2, 3, false, false};
-  case MmaType::E3M2:
-    return {3, 2, false, false};
-  default:
-    return {2, 1, false, false}; // E2M1
-  }
-}
-
-Factor decode(const Format &f, uint32_t code, bool negate) {
-  const uint32_t fraction = code & ((1u << f.fractionBits) - 1);
-  const uint32_t field = code >> f.fractionBits & ((1u << f.exponentBits) - 1);
-  const uint32_t top = (1u << f.exponentBits) - 1;
-  const int bias = (1 << (f.exponentBits - 1)) - 1;
-  const bool negative = (code >> (f.fractionBits + f.exponentBits) & 1) != uint32_t(negate);
-  Factor out;
-  if (f.ieee && field == top)
-    out.kind = fraction ? Factor::NaN : Factor::Infinite;
-  if (f.oneNaN && field == top && fraction == (1u << f.fractionBits) - 1)
-    out.kind = Factor::NaN;
-  const int32_t magnitude = int32_t(fraction | (field ? 1u << f.fractionBits : 0));
-  out.significand = negative ? -magnitude : magnitude;
-  out.exponent = int16_t(std::max<int>(int(field), 1) - bias);
-  return out;
-}
 
 int64_t alignTerm(int64_t value, int shift) {
   if (shift >= 0)
@@ -89,45 +42,12 @@ float roundTowardZero(int64_t sum, int exponent) {
 
 } // namespace
 
-unsigned fractionBits(MmaType type) { return formatOf(type).fractionBits; }
-
-unsigned factorsPerRow(MmaType type) {
-  switch (type) {
-  case MmaType::TF32:
-    return 8;
-  case MmaType::F16:
-  case MmaType::BF16:
-    return 16;
-  default:
-    return 32;
-  }
-}
-
-void decodeFactors(MmaType type, const uint8_t *row, bool unpacked, bool negate, FactorRow &out) {
-  const Format f = formatOf(type);
-  const unsigned bits = type == MmaType::TF32 ? 32 : 1 + f.exponentBits + f.fractionBits;
-  const unsigned container = bits > 8 ? bits : 8, count = 256 / container;
-  for (unsigned k = 0; k < count; ++k) {
-    uint32_t code = 0;
-    if (bits >= 8) {
-      std::memcpy(&code, row + k * container / 8, container / 8);
-    } else if (unpacked) {
-      code = bits == 4 ? row[k] >> 2 : row[k];
-    } else {
-      const unsigned at = k % 16 * bits; // of the 16-byte half
-      const uint8_t *from = row + k / 16 * 16 + at / 8;
-      code = (from[0] | uint32_t(from[1]) << 8) >> (at % 8);
-    }
-    out[k] = decode(f, type == MmaType::TF32 ? code >> 13 : code & ((1u << bits) - 1), negate);
-  }
-}
-
 uint32_t denseElement(std::span<const Factor> a, std::span<const Factor> b, unsigned bits,
                       int scale, hw::AccumulatorType dType, uint32_t c, DensePrecision precision,
                       int addendShift) {
   const bool half = dType == hw::AccumulatorType::F16;
-  Factor addend = half ? decode({5, 10, true, false}, c & 0xFFFF, false)
-                       : decode({8, 23, true, false}, c, false);
+  const Factor addend = half ? decodeFactor(binary16, c & 0xFFFF, false)
+                             : decodeFactor(binary32, c, false);
   const unsigned addendBits = half ? 10 : 23;
   bool nan = addend.kind == Factor::NaN, plusInf = false, minusInf = false;
   const auto infinity = [&](bool negative) { (negative ? minusInf : plusInf) = true; };

@@ -1,11 +1,13 @@
-//===- DenseRow.cpp - A row of a dense matrix product, vectorized ---------===//
+//===- DenseRow.cpp - Rows of a dense matrix product, vectorized ----------===//
 #include "fp4/Numerics/DenseRow.h"
+#include "FactorDecoder.h"
+#include "Multiversion.h"
 
 #include <algorithm>
 #include <bit>
-
-#if defined(__x86_64__) && defined(__clang__)
-#define FP4_DENSE_X86 1
+#include <cstring>
+#ifdef FP4_MULTIVERSION_X86
+#include <immintrin.h>
 #endif
 
 namespace fp4::numerics {
@@ -13,177 +15,349 @@ namespace fp4::numerics {
 namespace {
 
 constexpr int32_t zeroExponent = -133;
-constexpr int32_t absentExponent = -0x4000; ///< of a zero factor: no shift brings its product back
-constexpr unsigned maxColumns = 256;
-constexpr unsigned termsPerSum = 16;
+constexpr unsigned lanes = 8;  ///< of a block of columns
+constexpr unsigned blocks = 4; ///< that one step multiplies
+constexpr unsigned termsPerSum = 16, maxTerms = 64;
 
 /// Where the sum's unit 2^(emax - align) and its highest bit stay inside fp32's normal range.
-bool isOrdinary(int32_t emax, int align) { return emax - align > -126 && emax < 90; }
+constexpr int32_t ordinaryEnd = 90;
 
-} // namespace
+/// A factor of A that is not zero, its significand 2^(align - bits) times as large.
+struct Term {
+  int32_t significand, exponent;
+  uint32_t place; ///< of its k in a block of columns
+};
 
-DenseColumns::DenseColumns(std::vector<FactorRow> columns, unsigned k)
-    : rows(std::move(columns)), k(k), parts((k + maxDenseK - 1) / maxDenseK),
-      count(unsigned(rows.size()) / parts), significands(size_t(count) * k),
-      exponents(size_t(count) * k), special(count) {
-  for (unsigned j = 0; j < count; ++j)
-    for (unsigned i = 0; i < k; ++i) {
-      const Factor &f = factor(j, i);
-      significands[size_t(i) * count + j] = f.significand;
-      exponents[size_t(i) * count + j] = f.significand ? f.exponent : absentExponent;
-      special[j] |= f.kind != Factor::Finite;
-    }
-}
+struct RowTerms {
+  const Term *terms = nullptr;
+  unsigned count = 0;
+  bool special = false; ///< has NaN or infinity
+};
 
-/// One row; the arrays are by column.
-class DenseRowKernel {
-public:
-  DenseRowKernel(const FactorRow &a, const DenseColumns &b, std::span<const int32_t> scales,
-                 std::span<uint32_t> d, const DenseRowOptions &options)
-      : a(a), b(b), scales(scales), d(d), options(options), n(b.size()),
-        terms(options.selection ? b.k / 2 : b.k) {}
+/// Columns of B that one step multiplies, and what it keeps of them.
+struct Strip {
+  const int32_t *significands, *exponents;
+  size_t blockSize; ///< elements of a block of B
+  alignas(32) int32_t scales[blocks * lanes];
+  alignas(32) int32_t emax[blocks * lanes]; ///< in: of C; out: of all
+  alignas(32) int32_t partial[maxTerms / termsPerSum][blocks * lanes];
+};
 
-  void run() {
-    for (unsigned i = 0; i < terms; ++i)
-      rowIsSpecial |= a[i].kind != Factor::Finite;
-    if (!rowIsSpecial)
-      accumulate();
-    for (unsigned j = 0; j < n; ++j)
-      d[j] = rowIsSpecial || unusual[j] ? byDefinition(j) : results[j];
+/// Exponents of the products, and their sums.
+template <unsigned Blocks> struct PortableProducts {
+  static void run(const RowTerms &row, Strip &strip) {
+    for (unsigned block = 0; block < Blocks; ++block)
+      for (unsigned j = 0; j < lanes; ++j)
+        column(row, strip, block, j);
   }
 
 private:
-  /// The k of B that term `i` multiplies.
-  unsigned place(unsigned i) const { return options.selection ? options.selection[i] : i; }
+  static void column(const RowTerms &row, Strip &strip, unsigned block, unsigned j) {
+    const size_t at = block * strip.blockSize + j;
+    const int32_t *significands = strip.significands + at, *exponents = strip.exponents + at;
+    const unsigned lane = block * lanes + j;
+    int32_t &emax = strip.emax[lane];
+    const int32_t scale = strip.scales[lane];
+    for (unsigned i = 0; i < row.count; ++i) {
+      const Term &term = row.terms[i];
+      emax = std::max(emax, term.exponent + exponents[term.place] + scale);
+    }
+    for (unsigned i = 0; i < row.count; ++i) {
+      const Term &term = row.terms[i];
+      const int32_t product = term.significand * significands[term.place];
+      const int32_t shift = emax - scale - term.exponent - exponents[term.place];
+      const int32_t magnitude = (product < 0 ? -product : product) >> std::min(shift, 31);
+      int32_t &sum = strip.partial[i / termsPerSum][lane];
+      sum = (i % termsPerSum ? sum : 0) + (product < 0 ? -magnitude : magnitude);
+    }
+  }
+};
 
-  uint32_t byDefinition(unsigned j) const {
-    FactorRow column;
-    for (unsigned i = 0; i < terms; ++i)
-      column[i] = b.factor(j, place(i));
-    return denseElement({a.data(), terms}, {column.data(), terms}, options.bits, scales[j],
-                        options.dType, d[j], options.precision, options.addendShift);
+#ifdef FP4_MULTIVERSION_X86
+/// The same: blocks in registers, all terms of A one after the other.
+template <unsigned Blocks> struct AVX2Products {
+  [[gnu::target("avx2")]] static void run(const RowTerms &row, Strip &strip) {
+    __m256i base[Blocks];
+    raise(row, strip, base);
+    for (unsigned first = 0; first < row.count; first += termsPerSum)
+      add(row, first, std::min(first + termsPerSum, row.count), strip, base);
   }
 
-  /// The vectorized part, compiled for several instruction sets.
-  [[gnu::always_inline]] inline void accumulateBody() {
-    decodeAddends();
-    for (unsigned i = 0; i < terms; ++i)
-      if (a[i].significand)
-        raiseExponents(a[i].exponent, &b.exponents[place(i) * n], scales.data());
-    addAddends();
-    for (unsigned first = 0; first < terms; first += termsPerSum)
-      addProducts(first, std::min(first + termsPerSum, terms));
-    options.dType == hw::AccumulatorType::F16 ? roundToHalf() : roundTowardZero();
+private:
+  [[gnu::target("avx2")]] static __m256i load(const int32_t *from) {
+    return _mm256_loadu_si256(reinterpret_cast<const __m256i *>(from));
+  }
+  [[gnu::target("avx2")]] static void store(int32_t *to, __m256i value) {
+    _mm256_storeu_si256(reinterpret_cast<__m256i *>(to), value);
   }
 
-  [[gnu::always_inline]] inline void raiseExponents(int32_t exponent, const int32_t *be,
-                                                    const int32_t *scale) {
-    for (unsigned j = 0; j < n; ++j)
-      emax[j] = std::max(emax[j], exponent + be[j] + scale[j]);
-  }
-
-  [[gnu::always_inline]] inline void decodeAddends() {
-    const bool half = options.dType == hw::AccumulatorType::F16;
-    const int fraction = half ? 10 : 23, top = half ? 31 : 255, bias = half ? 15 : 127;
-    const uint32_t *d = this->d.data();
-    const int32_t *special = b.special.data();
-    for (unsigned j = 0; j < n; ++j) {
-      const int32_t field = int32_t(d[j] >> fraction) & top;
-      const int32_t low = int32_t(d[j] & ((1u << fraction) - 1));
-      const int32_t magnitude = field ? low | 1 << fraction : low;
-      const bool negative = d[j] >> (half ? 15 : 31) & 1;
-      addend[j] = negative ? -magnitude : magnitude;
-      addendExponent[j] =
-          magnitude ? std::max(field, 1) - bias - options.addendShift : zeroExponent;
-      unusual[j] = field == top || special[j];
-      emax[j] = std::max(addendExponent[j], zeroExponent);
+  /// `base`: emax without the scales, from which the exponents of both factors are subtracted.
+  [[gnu::target("avx2"), gnu::always_inline]] static inline void
+  raise(const RowTerms &row, Strip &strip, __m256i (&base)[Blocks]) {
+    for (__m256i &most : base)
+      most = _mm256_set1_epi32(2 * absentExponent);
+    for (unsigned i = 0; i < row.count; ++i) {
+      const __m256i exponent = _mm256_set1_epi32(row.terms[i].exponent);
+      const int32_t *exponents = strip.exponents + row.terms[i].place;
+      for (unsigned b = 0; b < Blocks; ++b)
+        base[b] = _mm256_max_epi32(
+            base[b], _mm256_add_epi32(exponent, load(exponents + b * strip.blockSize)));
+    }
+    for (unsigned b = 0; b < Blocks; ++b) {
+      const __m256i scale = load(strip.scales + b * lanes);
+      const __m256i emax =
+          _mm256_max_epi32(load(strip.emax + b * lanes), _mm256_add_epi32(base[b], scale));
+      store(strip.emax + b * lanes, emax);
+      base[b] = _mm256_sub_epi32(emax, scale);
     }
   }
 
-  [[gnu::always_inline]] inline void addAddends() {
-    const int fraction = options.dType == hw::AccumulatorType::F16 ? 10 : 23;
-    const int left = std::max(options.precision.align - fraction, 0);
-    const int right = std::max(fraction - options.precision.align, 0);
-    for (unsigned j = 0; j < n; ++j) {
-      const int32_t shift = std::min(emax[j] - addendExponent[j] + right, 31);
-      const uint32_t magnitude = uint32_t(addend[j] < 0 ? -addend[j] : addend[j]) << left >> shift;
-      sums[j] = double(addend[j] < 0 ? -int32_t(magnitude) : int32_t(magnitude));
-    }
-  }
-
-  [[gnu::always_inline]] inline void addProducts(unsigned first, unsigned last) {
-    const int left = options.precision.align - int(options.bits);
-    int32_t partial[maxColumns] = {};
+  /// A shift by more than 31 gives zero.
+  [[gnu::target("avx2"), gnu::always_inline]] static inline void
+  add(const RowTerms &row, unsigned first, unsigned last, Strip &strip,
+      const __m256i (&base)[Blocks]) {
+    __m256i sums[Blocks] = {};
     for (unsigned i = first; i < last; ++i) {
-      const int32_t significand = a[i].significand, exponent = a[i].exponent;
-      if (!significand)
-        continue;
-      const int32_t *bs = &b.significands[place(i) * n], *be = &b.exponents[place(i) * n];
-      for (unsigned j = 0; j < n; ++j) {
-        const int32_t product = significand * bs[j];
-        const int32_t shift = std::min(emax[j] - exponent - be[j] - scales[j], 31);
-        const uint32_t term = uint32_t(product < 0 ? -product : product) << left >> shift;
-        partial[j] += product < 0 ? -int32_t(term) : int32_t(term);
+      const Term &term = row.terms[i];
+      const __m256i significand = _mm256_set1_epi32(term.significand);
+      const __m256i exponent = _mm256_set1_epi32(term.exponent);
+      for (unsigned b = 0; b < Blocks; ++b) {
+        const size_t at = term.place + b * strip.blockSize;
+        const __m256i product = _mm256_mullo_epi32(significand, load(strip.significands + at));
+        const __m256i shift =
+            _mm256_sub_epi32(_mm256_sub_epi32(base[b], exponent), load(strip.exponents + at));
+        const __m256i magnitude = _mm256_srlv_epi32(_mm256_abs_epi32(product), shift);
+        sums[b] = _mm256_add_epi32(sums[b], _mm256_sign_epi32(magnitude, product));
       }
     }
+    for (unsigned b = 0; b < Blocks; ++b)
+      store(strip.partial[first / termsPerSum] + b * lanes, sums[b]);
+  }
+};
+#else
+template <unsigned Blocks> using AVX2Products = PortableProducts<Blocks>;
+#endif
+
+} // namespace
+
+/// Multiplies all rows by up to 32 columns, and then by the next; arrays are by column.
+class DenseRowKernel {
+public:
+  DenseRowKernel(const DenseRows &a, const DenseColumns &b, std::span<const DenseRow> rows,
+                 const DenseRowOptions &options)
+      : a(a), b(b), rows(rows), options(options), allTerms(rows.size() * a.k), terms(rows.size()) {
+    for (unsigned row = 0; row < rows.size(); ++row)
+      terms[row] = collect(row, &allTerms[size_t(row) * a.k]);
+  }
+
+  void run() {
+    for (unsigned first = 0; first < b.size(); first += width)
+      for (unsigned row = 0; row < rows.size(); ++row)
+        multiply(row, first, std::min(width, b.size() - first));
+  }
+
+private:
+  static constexpr unsigned width = blocks * lanes;
+
+  unsigned termsOf(const DenseRow &row) const { return row.selection ? b.k / 2 : b.k; }
+
+  RowTerms collect(unsigned row, Term *to) const {
+    const int left = options.precision.align - int(options.bits);
+    const int32_t *significands = &a.significands[size_t(row) * a.k];
+    const int32_t *exponents = &a.exponents[size_t(row) * a.k];
+    const uint8_t *selection = rows[row].selection;
+    RowTerms out{to, 0, a.isSpecial(row)};
+    for (unsigned i = 0, end = termsOf(rows[row]); i < end; ++i) {
+      const unsigned k = selection ? selection[i] : i;
+      to[out.count] = {significands[i] * (1 << left), exponents[i], k * lanes};
+      out.count += significands[i] != 0;
+    }
+    return out;
+  }
+
+  void multiply(unsigned index, unsigned first, unsigned n) {
+    const DenseRow &row = rows[index];
+    uint32_t *to = row.d + first;
+    std::memset(d, 0, sizeof(d));
+    std::memcpy(d, to, n * sizeof(*d));
+    bool anyUnusual = terms[index].special || !b.special.empty();
+    if (!terms[index].special) {
+      prepare(row, first, n);
+      anyUnusual |= multiversion<Accumulate>(this, &terms[index], n);
+    }
+    if (!anyUnusual) {
+      std::memcpy(to, results, n * sizeof(*d));
+      return;
+    }
     for (unsigned j = 0; j < n; ++j)
-      sums[j] += partial[j];
+      to[j] = terms[index].special || unusual[j] || b.isSpecial(first + j)
+                  ? byDefinition(index, first + j)
+                  : results[j];
+  }
+
+  void prepare(const DenseRow &row, unsigned first, unsigned n) {
+    strip.significands = &b.significands[b.place(first, 0)];
+    strip.exponents = &b.exponents[b.place(first, 0)];
+    strip.blockSize = size_t(b.k) * lanes;
+    std::memset(strip.scales, 0, sizeof(strip.scales));
+    if (row.scales)
+      std::memcpy(strip.scales, row.scales + first, n * sizeof(*strip.scales));
+  }
+
+  uint32_t byDefinition(unsigned index, unsigned column) const {
+    const DenseRow &row = rows[index];
+    Factor ofA[maxTerms], ofB[maxTerms];
+    const unsigned count = termsOf(row);
+    for (unsigned i = 0; i < count; ++i) {
+      ofA[i] = a.factor(index, i);
+      ofB[i] = b.factor(column, row.selection ? row.selection[i] : i);
+    }
+    return denseElement({ofA, count}, {ofB, count}, options.bits,
+                        row.scales ? row.scales[column] : 0, options.dType, row.d[column],
+                        options.precision, options.addendShift);
+  }
+
+  /// The vectorized part, for each instruction set: whether some results are not to be used.
+  struct Accumulate {
+    [[gnu::always_inline]] static inline bool run(DenseRowKernel *kernel, const RowTerms *row,
+                                                  unsigned n) {
+      switch ((n + lanes - 1) / lanes) {
+      case 1:
+        return kernel->accumulate<1>(*row);
+      case 2:
+        return kernel->accumulate<2>(*row);
+      case 3:
+        return kernel->accumulate<3>(*row);
+      default:
+        return kernel->accumulate<blocks>(*row);
+      }
+    }
+  };
+
+  template <unsigned Blocks> [[gnu::always_inline]] inline bool accumulate(const RowTerms &row) {
+    constexpr unsigned n = Blocks * lanes;
+    const bool half = options.dType == hw::AccumulatorType::F16;
+    half ? decodeAddends<n>(10, 5) : decodeAddends<n>(23, 8);
+    if (row.count == 0)
+      std::memset(strip.partial[0], 0, sizeof(strip.partial[0]));
+    if (hasAVX2())
+      AVX2Products<Blocks>::run(row, strip);
+    else
+      PortableProducts<Blocks>::run(row, strip);
+    half ? alignAddends<n>(10) : alignAddends<n>(23);
+    if (!half && row.count <= termsPerSum) {
+      roundPart<n>();
+    } else {
+      addUp<n>(row.count);
+      half ? roundToHalf<n>() : roundTowardZero<n>();
+    }
+    int32_t any = 0;
+    for (unsigned j = 0; j < n; ++j)
+      any |= unusual[j];
+    return any;
+  }
+
+  template <unsigned N>
+  [[gnu::always_inline]] inline void decodeAddends(int fractionBits, int exponentBits) {
+    const int32_t fractions = (1 << fractionBits) - 1, top = (1 << exponentBits) - 1;
+    const int32_t bias = (1 << (exponentBits - 1)) - 1 + options.addendShift;
+    for (unsigned j = 0; j < N; ++j) {
+      const int32_t field = int32_t(d[j]) >> fractionBits & top;
+      const int32_t magnitude = (int32_t(d[j]) & fractions) | (field ? 1 << fractionBits : 0);
+      const int32_t exponent = std::max(field, 1) - bias;
+      const int32_t negative = int32_t(d[j]) >> (fractionBits + exponentBits) & 1;
+      addend[j] = magnitude;
+      addendSign[j] = -negative;
+      addendExponent[j] = magnitude ? exponent : zeroExponent;
+      unusual[j] = field == top;
+      strip.emax[j] = std::max(addendExponent[j], zeroExponent);
+    }
+  }
+
+  /// The addends become multiples of 2^(emax - align), with their sign.
+  template <unsigned N> [[gnu::always_inline]] inline void alignAddends(int fractionBits) {
+    const int left = std::max(options.precision.align - fractionBits, 0);
+    const int right = std::max(fractionBits - options.precision.align, 0);
+    for (unsigned j = 0; j < N; ++j) {
+      const int32_t shift = std::min(strip.emax[j] - addendExponent[j] + right, 31);
+      addend[j] = ((addend[j] << left >> shift) ^ addendSign[j]) - addendSign[j];
+    }
+  }
+
+  /// To fp32, of one partial sum: with the addend it has up to 32 bits and a sign.
+  template <unsigned N> [[gnu::always_inline]] inline void roundPart() {
+    const uint32_t kept = ~0u << (23 - options.precision.result);
+    const int32_t align = options.precision.align, least = align - 126;
+    for (unsigned j = 0; j < N; ++j) {
+      const uint32_t part = uint32_t(strip.partial[0][j]), c = uint32_t(addend[j]);
+      const uint32_t sum = part + c;
+      const uint32_t overflow = (part ^ sum) & (c ^ sum);
+      const uint32_t sign = uint32_t(int32_t(sum ^ overflow) >> 31);
+      const uint32_t magnitude = (sum ^ sign) - sign, big = magnitude >> 31;
+      // Without the bit below the 24 that are kept, the conversion does not round up.
+      uint32_t top = magnitude >> big;
+      top &= ~(top >> 24);
+      const uint32_t unit = uint32_t(strip.emax[j] - align + 127 + int32_t(big)) << 23;
+      const float value = float(int32_t(top)) * std::bit_cast<float>(unit);
+      const uint32_t bits = (std::bit_cast<uint32_t>(value) & kept) | (sign & 0x80000000u);
+      results[j] = magnitude ? bits : 0;
+      const bool ordinary = strip.emax[j] > least && strip.emax[j] < ordinaryEnd;
+      unusual[j] |= !ordinary && magnitude;
+    }
+  }
+
+  template <unsigned N> [[gnu::always_inline]] inline void addUp(unsigned terms) {
+    for (unsigned j = 0; j < N; ++j)
+      sums[j] = addend[j];
+    for (unsigned part = 0; part * termsPerSum < terms; ++part)
+      for (unsigned j = 0; j < N; ++j)
+        sums[j] += strip.partial[part][j];
   }
 
   /// 2^(emax - align).
   [[gnu::always_inline]] inline double unit(unsigned j) const {
-    return std::bit_cast<double>(uint64_t(int64_t(emax[j]) - options.precision.align + 1023) << 52);
+    const int64_t exponent = int64_t(strip.emax[j]) - options.precision.align + 1023;
+    return std::bit_cast<double>(uint64_t(exponent) << 52);
   }
 
-  [[gnu::always_inline]] inline void roundTowardZero() {
-    const int dropped = 52 - options.precision.result;
-    for (unsigned j = 0; j < n; ++j) {
-      const uint64_t kept = std::bit_cast<uint64_t>(sums[j]) >> dropped << dropped;
-      results[j] = std::bit_cast<uint32_t>(float(std::bit_cast<double>(kept) * unit(j)));
-      unusual[j] |= sums[j] != 0 && !isOrdinary(emax[j], options.precision.align);
+  template <unsigned N> [[gnu::always_inline]] inline void roundTowardZero() {
+    const uint64_t kept = ~0ull << (52 - options.precision.result);
+    const int32_t least = options.precision.align - 126;
+    for (unsigned j = 0; j < N; ++j) {
+      const uint64_t sum = std::bit_cast<uint64_t>(sums[j]);
+      results[j] = std::bit_cast<uint32_t>(float(std::bit_cast<double>(sum & kept) * unit(j)));
+      const bool ordinary = strip.emax[j] > least && strip.emax[j] < ordinaryEnd;
+      unusual[j] |= sums[j] != 0 && !ordinary;
     }
   }
 
-  [[gnu::always_inline]] inline void roundToHalf() {
-    for (unsigned j = 0; j < n; ++j)
+  template <unsigned N> [[gnu::always_inline]] inline void roundToHalf() {
+    for (unsigned j = 0; j < N; ++j)
       results[j] = std::bit_cast<uint16_t>(static_cast<_Float16>(sums[j] * unit(j)));
   }
 
-#ifdef FP4_DENSE_X86
-  [[gnu::target("avx512f,avx512bw,avx512dq,avx512vl")]] void accumulateAVX512() {
-    accumulateBody();
-  }
-  [[gnu::target("avx2")]] void accumulateAVX2() { accumulateBody(); }
-#endif
-  void accumulatePortable() { accumulateBody(); }
-
-  void accumulate() {
-#ifdef FP4_DENSE_X86
-    if (__builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
-        __builtin_cpu_supports("avx512bw"))
-      return accumulateAVX512();
-    if (__builtin_cpu_supports("avx2"))
-      return accumulateAVX2();
-#endif
-    accumulatePortable();
-  }
-
-  const FactorRow &a;
+  const DenseRows &a;
   const DenseColumns &b;
-  std::span<const int32_t> scales;
-  std::span<uint32_t> d;
+  std::span<const DenseRow> rows;
   const DenseRowOptions &options;
-  const unsigned n, terms;
-  bool rowIsSpecial = false;
-  int32_t emax[maxColumns], addend[maxColumns], addendExponent[maxColumns];
-  int32_t unusual[maxColumns]; ///< for the definition
-  uint32_t results[maxColumns];
-  double sums[maxColumns];
+  std::vector<Term> allTerms;
+  std::vector<RowTerms> terms; ///< by row
+  Strip strip;
+  alignas(32) uint32_t d[width], results[width];
+  alignas(32) int32_t addend[width], addendSign[width], addendExponent[width];
+  alignas(32) int32_t unusual[width]; ///< for the definition
+  alignas(32) double sums[width];
 };
+
+void denseRows(const DenseRows &a, const DenseColumns &b, std::span<const DenseRow> rows,
+               const DenseRowOptions &options) {
+  DenseRowKernel(a, b, rows, options).run();
+}
 
 void denseRow(const FactorRow &a, const DenseColumns &b, std::span<const int32_t> scales,
               std::span<uint32_t> d, const DenseRowOptions &options) {
-  DenseRowKernel(a, b, scales, d, options).run();
+  const DenseRow row{d.data(), scales.data()};
+  denseRows(DenseRows({&a, 1}, std::min(b.depth(), maxDenseK)), b, {&row, 1}, options);
 }
 
 } // namespace fp4::numerics

@@ -207,4 +207,78 @@ TEST(DenseMma, RowsEqualTheDefinition) {
     }
 }
 
+/// A code of 16 bits that makes sums difficult: zeros, subnormals, the largest, exponents far apart,
+/// and seldom an infinity or NaN.
+uint16_t difficultHalf(std::mt19937 &rng, MmaType type) {
+  const unsigned fraction = fractionBits(type), top = (1u << (15 - fraction)) - 1;
+  const uint16_t sign = uint16_t(rng() & 0x8000), low = uint16_t(rng() & ((1u << fraction) - 1));
+  switch (rng() % 8) {
+  case 0:
+    return sign;
+  case 1:
+    return sign | low; // subnormal
+  case 2:
+    return sign | uint16_t(((top - 1) << fraction) | ((1u << fraction) - 1));
+  case 3:
+    return rng() % 64 ? sign | low : sign | uint16_t(top << fraction) | (rng() % 2 ? low : 0);
+  default: // within the range of fp32 when multiplied
+    return sign | uint16_t((top / 4 + rng() % (top / 2)) << fraction) | low;
+  }
+}
+
+TEST(DenseMma, DifficultSumsEqualTheDefinition) {
+  std::mt19937 rng(11);
+  constexpr unsigned k = 16, m = 8, n = 45; // not a multiple of what is done at a time
+  for (int pass = 0; pass < 60; ++pass) {
+    const MmaType type = pass % 2 ? MmaType::BF16 : MmaType::F16;
+    const auto dType = pass % 5 == 4 ? AccumulatorType::F16 : AccumulatorType::F32;
+    std::vector<uint16_t> codesA(m * k), codesB(n * k);
+    for (uint16_t &code : codesA)
+      code = difficultHalf(rng, type);
+    for (unsigned i = 0; i < n * k; ++i) // some columns repeat a row with other signs
+      codesB[i] = i / k % 3 ? difficultHalf(rng, type) : codesA[i % k] ^ (i % 2 ? 0x8000 : 0);
+    const auto *bytesA = reinterpret_cast<const uint8_t *>(codesA.data());
+    const auto *bytesB = reinterpret_cast<const uint8_t *>(codesB.data());
+    const bool negate = pass % 7 == 0;
+    const DenseRows a(type, {bytesA, 32 * m}, false, false);
+    const DenseColumns b(type, {bytesB, 32 * n}, 32, false, negate);
+    std::vector<uint32_t> d(m * n), expected(m * n);
+    std::vector<DenseRow> rows(m);
+    for (unsigned i = 0; i < m * n; ++i) {
+      const uint32_t bits = rng();
+      d[i] = dType == AccumulatorType::F16 ? bits & 0xFFFF : bits % 4 ? bits : bits & 0x80000000;
+      FactorRow ofA, ofB;
+      decodeFactors(type, bytesA + i / n * 32, false, false, ofA);
+      decodeFactors(type, bytesB + i % n * 32, false, negate, ofB);
+      expected[i] = denseElement({ofA.data(), k}, {ofB.data(), k}, 2 * fractionBits(type), 0,
+                                 dType, d[i]);
+    }
+    for (unsigned row = 0; row < m; ++row)
+      rows[row].d = &d[row * n];
+    denseRows(a, b, rows, {2 * fractionBits(type), dType, {}});
+    EXPECT_EQ(d, expected) << stringify(type) << " pass " << pass;
+  }
+}
+
+TEST(DenseMma, LargestSumsDoNotOverflow) {
+  // Sixteen products of the largest significands and C of the same exponent: 2^31 and more units.
+  const std::vector<uint16_t> largest(16, 0x3FFF);
+  const auto *bytes = reinterpret_cast<const uint8_t *>(largest.data());
+  for (bool negate : {false, true})
+    for (float c : {7.9999995f, -7.9999995f, 0.0f}) {
+      const DenseRows a(MmaType::F16, {bytes, 32}, false, false);
+      const DenseColumns b(MmaType::F16, {bytes, 32}, 32, false, negate);
+      uint32_t d = std::bit_cast<uint32_t>(c);
+      FactorRow ofA, ofB;
+      decodeFactors(MmaType::F16, bytes, false, false, ofA);
+      decodeFactors(MmaType::F16, bytes, false, negate, ofB);
+      const uint32_t expected =
+          denseElement({ofA.data(), 16}, {ofB.data(), 16}, 20, 0, AccumulatorType::F32, d);
+      const DenseRow row{&d};
+      denseRows(a, b, {&row, 1}, {20, AccumulatorType::F32, {}});
+      EXPECT_EQ(d, expected) << c;
+      EXPECT_GT(std::abs(asFloat(d)), 50.0f);
+    }
+}
+
 } // namespace

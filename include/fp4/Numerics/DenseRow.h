@@ -1,6 +1,6 @@
-//===- DenseRow.h - A row of a dense matrix product, vectorized -----------===//
+//===- DenseRow.h - Rows of a dense matrix product, vectorized ------------===//
 //
-// The arithmetic of DenseMma.h for one row of D at a time, in 32-bit integers over its columns:
+// The arithmetic of DenseMma.h for rows of D, in 32-bit integers over their columns:
 //
 //   e_k    = exponent(a_k) + exponent(b_k) + scale     far below all others for a zero product
 //   emax   = max over k of e_k, exponent(C), -133
@@ -18,33 +18,77 @@
 
 namespace fp4::numerics {
 
-/// The columns of B, decoded: significands and exponents by k, then by column.
-class DenseColumns {
+/// The rows of A, decoded: significands and exponents by row, then by k.
+class DenseRows {
 public:
-  /// A column of more than maxDenseK factors is given as two rows.
-  DenseColumns(std::vector<FactorRow> columns, unsigned k);
-  unsigned size() const { return count; }
+  /// Rows of 32 bytes, as decodeFactors has them.
+  DenseRows(hw::MmaType type, std::span<const uint8_t> bytes, bool unpacked, bool negate);
+  /// The first `k` factors of each row.
+  DenseRows(std::span<const FactorRow> rows, unsigned k);
+  unsigned size() const { return unsigned(significands.size() / k); }
+  /// A bit for every factor of a row that is not zero.
+  uint64_t nonZero(unsigned row) const;
 
 private:
   friend class DenseRowKernel;
-  const Factor &factor(unsigned column, unsigned i) const {
-    return rows[column * parts + i / maxDenseK][i % maxDenseK];
-  }
-  std::vector<FactorRow> rows; ///< `parts` per column
-  unsigned k, parts, count;
+  Factor factor(unsigned row, unsigned i) const;
+  bool isSpecial(unsigned row) const { return !special.empty() && special[row]; }
+
+  unsigned k = 0;
   std::vector<int32_t> significands, exponents;
-  std::vector<int32_t> special; ///< by column: has NaN or infinity
+  std::vector<uint8_t> kinds;   ///< Factor::Class; empty where all are finite
+  std::vector<uint8_t> special; ///< by row: has NaN or infinity; empty where none has
+};
+
+/// The columns of B, decoded: significands and exponents in blocks of 8 columns, and in a block by
+/// k, then by column.
+class DenseColumns {
+public:
+  /// A column of more than maxDenseK factors is given as two rows.
+  DenseColumns(const std::vector<FactorRow> &columns, unsigned k);
+  /// Columns of `bytesPerColumn` bytes of K, in rows of 32 as decodeFactors has them.
+  DenseColumns(hw::MmaType type, std::span<const uint8_t> bytes, unsigned bytesPerColumn,
+               bool unpacked, bool negate);
+  unsigned size() const { return count; }
+  unsigned depth() const { return k; }
+
+private:
+  friend class DenseRowKernel;
+  static constexpr unsigned lanes = 8;
+
+  void allocate(unsigned columns, unsigned depth);
+  size_t place(unsigned column, unsigned i) const {
+    return (size_t(column / lanes) * k + i) * lanes + column % lanes;
+  }
+  Factor factor(unsigned column, unsigned i) const;
+  bool isSpecial(unsigned column) const { return !special.empty() && special[column]; }
+
+  unsigned k = 0, count = 0;
+  std::vector<int32_t> significands, exponents;
+  std::vector<uint8_t> kinds;   ///< as in DenseRows
+  std::vector<uint8_t> special; ///< by column
 };
 
 struct DenseRowOptions {
   unsigned bits = 0; ///< fraction bits of a product
   hw::AccumulatorType dType = hw::AccumulatorType::F32;
   DensePrecision precision;
-  const uint8_t *selection = nullptr; ///< sparse A: the k of each of its elements, half as many
-  int addendShift = 0;                ///< C counts 2^-addendShift of itself
+  int addendShift = 0; ///< C counts 2^-addendShift of itself
 };
 
-/// d[j] = sum over k of a_k b_jk 2^scales[j] + d[j], for every column; as denseElement has it.
+/// A row of D, which has as many columns as B.
+struct DenseRow {
+  uint32_t *d = nullptr;              ///< C, and then the result
+  const int32_t *scales = nullptr;    ///< by column; null: none
+  const uint8_t *selection = nullptr; ///< sparse A: the k of each of its elements, half as many
+};
+
+/// d[j] = sum over k of a_k b_jk 2^scales[j] + d[j], for the first rows of A and every column; as
+/// denseElement has it.
+void denseRows(const DenseRows &a, const DenseColumns &b, std::span<const DenseRow> rows,
+               const DenseRowOptions &options);
+
+/// The same of one dense row.
 void denseRow(const FactorRow &a, const DenseColumns &b, std::span<const int32_t> scales,
               std::span<uint32_t> d, const DenseRowOptions &options);
 

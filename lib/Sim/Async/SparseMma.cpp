@@ -63,13 +63,6 @@ Status decodeSparseRow(const SparseFormat &format, uint64_t metadata, uint64_t n
   return {};
 }
 
-uint64_t nonZeroFactors(std::span<const Factor> row) {
-  uint64_t bits = 0;
-  for (size_t i = 0; i < row.size(); ++i)
-    bits |= uint64_t(row[i].significand || row[i].kind != Factor::Finite) << i;
-  return bits;
-}
-
 uint64_t nonZeroElements(std::span<const uint8_t> bytes, unsigned elementBits) {
   uint64_t bits = 0;
   for (size_t i = 0; i < bytes.size(); ++i) {
@@ -110,21 +103,6 @@ uint64_t warpMetadata(const uint32_t *lanes, const SparseFormat &format, bool fu
 
 unsigned warpSelectors(const SparseFormat &format, bool full) {
   return (format.elementBits >= 16 ? 4 : 2) / (full ? 2 : 1);
-}
-
-DenseColumns decodeColumns(hw::MmaType type, std::span<const uint8_t> bytes,
-                           unsigned bytesPerColumn, bool unpacked, bool negate) {
-  const unsigned parts = bytesPerColumn / hw::mmaRowBytes, perPart = factorsPerRow(type);
-  const unsigned k = parts * perPart, entries = (k + maxDenseK - 1) / maxDenseK;
-  std::vector<FactorRow> rows(bytes.size() / bytesPerColumn * entries);
-  FactorRow part;
-  for (size_t i = 0; i < bytes.size() / hw::mmaRowBytes; ++i) {
-    decodeFactors(type, &bytes[i * hw::mmaRowBytes], unpacked, negate, part);
-    const size_t column = i / parts, first = i % parts * perPart;
-    std::copy_n(part.begin(), perPart,
-                rows[column * entries + first / maxDenseK].begin() + first % maxDenseK);
-  }
-  return DenseColumns(std::move(rows), k);
 }
 
 } // namespace fp4::sim

@@ -45,9 +45,7 @@ unsigned containerBits(hw::MmaType type);
 Status decodeSparseRow(const SparseFormat &format, uint64_t metadata, uint64_t nonZero,
                        unsigned row, SparseRow &out);
 
-/// Which of a row's stored factors are not zero.
-uint64_t nonZeroFactors(std::span<const numerics::Factor> row);
-/// The same of elements packed in `bytes`.
+/// Which of the elements packed in `bytes` are not zero.
 uint64_t nonZeroElements(std::span<const uint8_t> bytes, unsigned elementBits);
 
 /// The elements of a column of B (64 bytes) that a row selects (32 bytes). For 8 and 4 bits.
@@ -60,9 +58,5 @@ uint64_t warpMetadata(const uint32_t *lanes, const SparseFormat &format, bool fu
                       unsigned selector, unsigned row);
 /// How many selectors there are.
 unsigned warpSelectors(const SparseFormat &format, bool full);
-
-/// Columns of `bytesPerColumn` (32 or 64) bytes of K.
-numerics::DenseColumns decodeColumns(hw::MmaType type, std::span<const uint8_t> bytes,
-                                     unsigned bytesPerColumn, bool unpacked, bool negate);
 
 } // namespace fp4::sim

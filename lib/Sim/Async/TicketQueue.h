@@ -39,12 +39,37 @@ struct BulkGroups {
   size_t waited = 0; ///< of wgmma: this many of them were waited for and are empty
 };
 
+/// The cp.async groups of a warp's threads: threads that have done the same share theirs.
+class WarpCopyGroups {
+public:
+  /// Calls f(groups) for the groups of `lanes`, each once.
+  template <typename F> void forLanes(uint32_t lanes, F &&f) {
+    for (size_t i = 0; i < parts.size(); ++i) {
+      if (!(parts[i].lanes & lanes))
+        continue;
+      if (const uint32_t others = parts[i].lanes & ~lanes) {
+        parts.push_back(parts[i]);
+        parts.back().lanes = others;
+        parts[i].lanes &= lanes;
+      }
+      f(parts[i].groups);
+    }
+  }
+
+private:
+  struct Part {
+    uint32_t lanes = ~0u;
+    BulkGroups groups;
+  };
+  std::vector<Part> parts{1};
+};
+
 /// The state that one CTA adds to Cta for the asynchronous families.
 struct CtaAsync {
   MbarrierTable mbarriers;
   TensorMemory tmem;
   std::map<Thread, BulkGroups> bulkGroups;
-  std::map<Thread, BulkGroups> copyGroups;           ///< of cp.async without bulk
+  std::map<uint32_t, WarpCopyGroups> copyGroups;     ///< of cp.async without bulk, by warp
   std::map<uint32_t, BulkGroups> wgmmaGroups;        ///< by warp
   std::map<uint32_t, WgmmaRegisters> wgmmaRegisters; ///< by warp, once it executed wgmma.fence
 };

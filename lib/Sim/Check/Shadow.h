@@ -135,8 +135,10 @@ public:
       first = record;
       return;
     }
-    if (!more)
+    if (!more) {
       more = std::make_unique<More>();
+      more->records.reserve(3); // what most cells have at most
+    }
     more->records.push_back(record);
   }
   /// The oldest read of `more` becomes a member of `readers`.

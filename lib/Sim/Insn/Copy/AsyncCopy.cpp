@@ -24,10 +24,9 @@ struct LaneCopy {
   uint32_t bytes = 0, sourceBytes = 0;
 };
 
-BulkGroups &groupsOf(ExecContext &cx, int lane) {
-  return TicketQueue::of(cx)
-      .state(cx.cta().rank)
-      .copyGroups[{cx.cta().rank, cx.warp().index, lane}];
+/// Calls f(groups) for those of the executing lanes.
+template <typename F> void forGroups(ExecContext &cx, F &&f) {
+  TicketQueue::of(cx).state(cx.cta().rank).copyGroups[cx.warp().index].forLanes(cx.mask, f);
 }
 
 bool laneCopy(ExecContext &cx, const Insn &insn, int lane, LaneCopy &out) {
@@ -87,6 +86,7 @@ Outcome copyAsync(ExecContext &cx, const Insn &insn) {
   Ticket ticket = queue.makeTicket(cx, insn, TicketKind::ThreadCopy, cx.firstLane());
   ticket.proxy = Proxy::Generic;
   std::vector<LaneCopy> copies;
+  copies.reserve(32);
   for (uint32_t rest = cx.mask; rest; rest &= rest - 1) {
     LaneCopy copy;
     if (!laneCopy(cx, insn, std::countr_zero(rest), copy))
@@ -95,7 +95,7 @@ Outcome copyAsync(ExecContext &cx, const Insn &insn) {
     copies.push_back(copy);
   }
   report(cx, insn, copies);
-  ticket.stages.push_back([&queue, copies](const Ticket &) -> Status {
+  ticket.stages.push_back([&queue, copies = std::move(copies)](const Ticket &) -> Status {
     for (const LaneCopy &copy : copies) {
       FP4_ASSIGN(auto to, queue.sharedDestination(copy.shared, copy.bytes));
       std::memset(to, 0, copy.bytes);
@@ -106,30 +106,27 @@ Outcome copyAsync(ExecContext &cx, const Insn &insn) {
     }
     return {};
   });
-  for (uint32_t rest = cx.mask; rest; rest &= rest - 1)
-    groupsOf(cx, std::countr_zero(rest)).open.push_back(ticket.id);
+  forGroups(cx, [&](BulkGroups &groups) { groups.open.push_back(ticket.id); });
   return finish(cx, queue.issue(std::move(ticket)));
 }
 
 Outcome commitGroup(ExecContext &cx, const Insn &) {
-  for (uint32_t rest = cx.mask; rest; rest &= rest - 1) {
-    BulkGroups &groups = groupsOf(cx, std::countr_zero(rest));
+  forGroups(cx, [](BulkGroups &groups) {
     groups.committed.push_back(std::move(groups.open));
     groups.open.clear();
-  }
+  });
   return Outcome::Next;
 }
 
 /// Calls f(ticket) for the copies of all but the `keep` newest groups of the executing lanes, and
 /// with `all` for those of the open one.
 template <typename F> void forCopies(ExecContext &cx, uint64_t keep, bool all, F &&f) {
-  for (uint32_t rest = cx.mask; rest; rest &= rest - 1) {
-    const BulkGroups &groups = groupsOf(cx, std::countr_zero(rest));
+  forGroups(cx, [&](const BulkGroups &groups) {
     for (size_t i = 0; i + keep < groups.committed.size(); ++i)
       std::for_each(groups.committed[i].begin(), groups.committed[i].end(), f);
     if (all)
       std::for_each(groups.open.begin(), groups.open.end(), f);
-  }
+  });
 }
 
 /// Those in flight.
@@ -153,13 +150,12 @@ void forgetCopies(ExecContext &cx, uint64_t keep, bool all) {
   done.erase(std::unique(done.begin(), done.end()), done.end());
   for (uint64_t id : done)
     emitWaited(cx, id);
-  for (uint32_t rest = cx.mask; rest; rest &= rest - 1) {
-    BulkGroups &groups = groupsOf(cx, std::countr_zero(rest));
+  forGroups(cx, [&](BulkGroups &groups) {
     const size_t kept = std::min<size_t>(keep, groups.committed.size());
     groups.committed.erase(groups.committed.begin(), groups.committed.end() - ptrdiff_t(kept));
     if (all)
       groups.open.clear();
-  }
+  });
 }
 
 /// cp.async.wait_group N and, with Insn::m[0], cp.async.wait_all.

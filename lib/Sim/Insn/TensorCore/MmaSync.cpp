@@ -99,32 +99,37 @@ std::vector<uint8_t> gather(ExecContext &cx, const Operand &fragment, unsigned r
   return out;
 }
 
-/// Calls f(register, byte in it, lane, row, column) for every element of C or D.
-template <typename F> void forEachResult(const Insn &insn, F &&f) {
-  const bool half = insn.m[kHalfResult];
-  for (unsigned row = 0; row < insn.m[kRows]; ++row)
-    for (unsigned column = 0; column < columns; ++column) {
-      const unsigned i = row / 8 * 2 + column % 2, lane = row % 8 * 4 + column / 2;
-      f(half ? i / 2 : i, half ? 2 * (i % 2) : 0, lane, row * columns + column);
-    }
+/// Calls f(bytes of a lane's element, its cell) for every element of C or D; `bytesOf(i)` are those
+/// of register i.
+template <typename Bytes, typename F>
+void forEachResult(const Insn &insn, Bytes &&bytesOf, F &&f) {
+  const unsigned perRegister = insn.m[kHalfResult] ? 2 : 1;
+  for (unsigned i = 0; i < insn.m[kRows] / 8 * 2; ++i) {
+    std::byte *bytes = bytesOf(i / perRegister) + 4 / perRegister * (i % perRegister);
+    for (unsigned lane = 0; lane < 32; ++lane)
+      f(bytes + 4 * lane, (i / 2 * 8 + lane / 4) * columns + 2 * (lane % 4) + i % 2);
+  }
 }
 
 std::vector<uint32_t> gatherC(ExecContext &cx, const Insn &insn) {
   std::vector<uint32_t> cells(maxRows * columns);
   const Operand *o = cx.elements(insn.op[3]);
-  forEachResult(insn, [&](unsigned i, unsigned byte, unsigned lane, unsigned cell) {
-    const auto *bytes = reinterpret_cast<const std::byte *>(cx.src<uint32_t>(o[i]) + lane);
-    std::memcpy(&cells[cell], bytes + byte, insn.m[kHalfResult] ? 2 : 4);
-  });
+  const size_t size = insn.m[kHalfResult] ? 2 : 4;
+  forEachResult(
+      insn,
+      [&](unsigned i) {
+        return reinterpret_cast<std::byte *>(const_cast<uint32_t *>(cx.src<uint32_t>(o[i])));
+      },
+      [&](const std::byte *from, unsigned cell) { std::memcpy(&cells[cell], from, size); });
   return cells;
 }
 
 void scatterD(ExecContext &cx, const Insn &insn, const std::vector<uint32_t> &cells) {
   const Operand *o = cx.elements(insn.op[0]);
-  forEachResult(insn, [&](unsigned i, unsigned byte, unsigned lane, unsigned cell) {
-    auto *bytes = reinterpret_cast<std::byte *>(cx.dst<uint32_t>(o[i]) + lane);
-    std::memcpy(bytes + byte, &cells[cell], insn.m[kHalfResult] ? 2 : 4);
-  });
+  const size_t size = insn.m[kHalfResult] ? 2 : 4;
+  forEachResult(
+      insn, [&](unsigned i) { return reinterpret_cast<std::byte *>(cx.dst<uint32_t>(o[i])); },
+      [&](std::byte *to, unsigned cell) { std::memcpy(to, &cells[cell], size); });
 }
 
 /// The operand with the scales of A.
@@ -152,13 +157,6 @@ bool gatherScales(ExecContext &cx, const Insn &insn, unsigned op, unsigned rows,
       out[4 * row + block] = uint8_t(data[lane] >> (8 * (byte + block * vector / 4)));
   }
   return true;
-}
-
-std::vector<FactorRow> factors(MmaType type, const std::vector<uint8_t> &bytes) {
-  std::vector<FactorRow> rows(bytes.size() / rowBytes);
-  for (size_t i = 0; i < rows.size(); ++i)
-    decodeFactors(type, &bytes[i * rowBytes], true, false, rows[i]);
-  return rows;
 }
 
 /// Operands of a sparse A: metadata, and the selector of the lanes that hold it.
@@ -203,24 +201,26 @@ bool goesByHalves(ExecContext &cx, const Insn &insn) {
 
 void multiplyFloats(const Insn &insn, Tile &tile) {
   const auto aType = MmaType(insn.m[kTypeA]), bType = MmaType(insn.m[kTypeB]);
-  const auto a = factors(aType, tile.a);
-  const DenseColumns b = decodeColumns(bType, tile.b, columnBytes(insn), true, false);
-  DenseRowOptions options{fractionBits(aType) + fractionBits(bType), resultType(insn), {}};
-  std::vector<int32_t> scales(columns);
-  for (unsigned row = 0; row < insn.m[kRows]; ++row) {
-    const std::span<uint32_t> cells(&tile.d[row * columns], columns);
-    bool invalid[columns] = {};
-    for (unsigned column = 0; insn.m[kScaling] && column < columns; ++column) {
-      const uint8_t ofA = tile.scalesA[4 * row], ofB = tile.scalesB[4 * column];
-      invalid[column] = ofA == kNaNScale || ofB == kNaNScale;
-      scales[column] = invalid[column] ? 0 : int(ofA) + int(ofB) - 2 * 127;
-    }
-    options.selection = tile.selections.empty() ? nullptr : tile.selections[row].data();
-    denseRow(a[row], b, scales, cells, options);
-    for (unsigned column = 0; column < columns; ++column)
-      if (invalid[column])
-        cells[column] = denseNaN;
+  const DenseRows a(aType, tile.a, true, false);
+  const DenseColumns b(bType, tile.b, columnBytes(insn), true, false);
+  const DenseRowOptions options{fractionBits(aType) + fractionBits(bType), resultType(insn), {}};
+  std::vector<int32_t> scales(insn.m[kScaling] ? maxRows * columns : 0);
+  std::vector<size_t> invalid;
+  for (size_t i = 0; i < scales.size(); ++i) {
+    const uint8_t ofA = tile.scalesA[4 * (i / columns)], ofB = tile.scalesB[4 * (i % columns)];
+    if (ofA == kNaNScale || ofB == kNaNScale)
+      invalid.push_back(i);
+    else
+      scales[i] = int(ofA) + int(ofB) - 2 * 127;
   }
+  std::array<DenseRow, maxRows> rows;
+  for (unsigned row = 0; row < insn.m[kRows]; ++row)
+    rows[row] = {&tile.d[row * columns],
+                 scales.empty() ? nullptr : &scales[row * columns],
+                 tile.selections.empty() ? nullptr : tile.selections[row].data()};
+  denseRows(a, b, std::span(rows).first(insn.m[kRows]), options);
+  for (size_t element : invalid)
+    tile.d[element] = denseNaN;
 }
 
 //===----------------------------------------------------------------------===//
@@ -266,21 +266,21 @@ SparseRow selectionOf(const SparseRow &row, unsigned part) {
 /// of the high ones, and that to C, rounded to nearest. So says the code of ptxas 13.0.
 void multiplyAsHalves(const Insn &insn, Tile &tile) {
   const auto aType = MmaType(insn.m[kTypeA]), bType = MmaType(insn.m[kTypeB]);
-  const std::vector<int32_t> unscaled(columns);
   std::vector<uint32_t> sums(tile.d.size());
   for (unsigned part = 0; part < 2; ++part) {
-    const auto a = halvesOf(aType, tile.a, rowBytes, 2, part);
+    const DenseRows a(halvesOf(aType, tile.a, rowBytes, 2, part), rowBytes / 2);
     const DenseColumns b(halvesOf(bType, tile.b, columnBytes(insn), insn.m[kSparse] ? 4 : 2, part),
                          columnBytes(insn) / 2);
-    DenseRowOptions options{20, resultType(insn), {}};
+    std::array<SparseRow, maxRows> selections;
+    std::array<DenseRow, maxRows> rows;
     for (unsigned row = 0; row < maxRows; ++row) {
-      SparseRow selection;
+      rows[row] = {&sums[row * columns]};
       if (insn.m[kSparse]) {
-        selection = selectionOf(tile.selections[row], part);
-        options.selection = selection.data();
+        selections[row] = selectionOf(tile.selections[row], part);
+        rows[row].selection = selections[row].data();
       }
-      denseRow(a[row], b, unscaled, std::span(sums).subspan(row * columns, columns), options);
     }
+    denseRows(a, b, rows, {20, resultType(insn), {}});
   }
   for (size_t i = 0; i < sums.size(); ++i)
     tile.d[i] = insn.m[kHalfResult] ? addHalves(tile.d[i], sums[i]) : addFloats(tile.d[i], sums[i]);

@@ -24,38 +24,30 @@ tl::unexpected<Error> fail(std::string message, std::string note = "") {
   return makeError(ErrorKind::Simulation, std::move(message), std::move(note));
 }
 
-std::vector<FactorRow> decodeRows(MmaType type, const std::vector<uint8_t> &bytes, bool unpacked,
-                                  bool negate) {
-  std::vector<FactorRow> rows(bytes.size() / hw::mmaRowBytes);
-  for (size_t i = 0; i < rows.size(); ++i)
-    decodeFactors(type, bytes.data() + hw::mmaRowBytes * i, unpacked, negate, rows[i]);
-  return rows;
-}
-
-constexpr int nanScale = 1 << 20;
-int scaleExponent(uint8_t code) { return code == 0xFF ? nanScale : int(code) - 127; }
-
-/// One row of D; a scale that is NaN gives NaN.
-void multiplyRow(const FactorRow &a, const DenseColumns &b, std::vector<int32_t> &scales,
-                 std::span<uint32_t> cells, const DenseRowOptions &options) {
-  std::vector<size_t> invalid;
-  for (size_t column = 0; column < scales.size(); ++column)
-    if (scales[column] >= nanScale / 2) {
-      invalid.push_back(column);
-      scales[column] = 0;
-    }
-  denseRow(a, b, scales, cells, options);
-  for (size_t column : invalid)
-    cells[column] = denseNaN;
-}
-
 /// The part of one CTA, as its operands are decoded.
 struct FloatingPart {
-  std::vector<FactorRow> a;
+  DenseRows a;
   DenseColumns b;
   std::vector<uint8_t> scalesA, scalesB; ///< of mxf8f6f4
   std::vector<SparseRow> selections;     ///< of a sparse A
 };
+
+/// Exponents of the scales of D's elements, row by row; none without scales. An element with a scale
+/// that is NaN is one of `invalid`.
+std::vector<int32_t> scaleExponents(const FloatingPart &part, std::vector<size_t> &invalid) {
+  constexpr uint8_t nan = 0xFF;
+  std::vector<int32_t> exponents;
+  if (part.scalesA.empty())
+    return exponents;
+  for (size_t row = 0; row < part.a.size(); ++row)
+    for (size_t column = 0; column < part.b.size(); ++column) {
+      const uint8_t ofA = part.scalesA[4 * row], ofB = part.scalesB[4 * column];
+      if (ofA == nan || ofB == nan)
+        invalid.push_back(exponents.size());
+      exponents.push_back(ofA == nan || ofB == nan ? 0 : int(ofA) + int(ofB) - 2 * 127);
+    }
+  return exponents;
+}
 
 void multiplyRows(TicketQueue &queue, const MmaRequest &mma, unsigned member,
                   const FloatingPart &part) {
@@ -63,24 +55,27 @@ void multiplyRows(TicketQueue &queue, const MmaRequest &mma, unsigned member,
   // [uncertain] PTX does not say whether the scaled D is rounded; here it is not.
   options.addendShift = mma.scaleD;
   Accumulator d(queue, mma, member);
-  std::vector<int32_t> scales(part.b.size());
-  for (size_t row = 0; row < part.a.size(); ++row) {
-    const std::span<uint32_t> cells(d.words() + row * d.pitch(), scales.size());
+  const unsigned n = part.b.size();
+  std::vector<size_t> invalid;
+  const std::vector<int32_t> scales = scaleExponents(part, invalid);
+  std::vector<DenseRow> rows(part.a.size());
+  for (size_t row = 0; row < rows.size(); ++row) {
+    uint32_t *cells = d.words() + row * d.pitch();
     if (!mma.accumulate)
-      std::fill(cells.begin(), cells.end(), 0);
-    for (size_t column = 0; !part.scalesA.empty() && column < scales.size(); ++column)
-      scales[column] =
-          scaleExponent(part.scalesA[4 * row]) + scaleExponent(part.scalesB[4 * column]);
-    options.selection = part.selections.empty() ? nullptr : part.selections[row].data();
-    multiplyRow(part.a[row], part.b, scales, cells, options);
+      std::fill_n(cells, n, 0);
+    rows[row] = {cells, scales.empty() ? nullptr : &scales[row * n],
+                 part.selections.empty() ? nullptr : part.selections[row].data()};
   }
+  denseRows(part.a, part.b, rows, options);
+  for (size_t element : invalid)
+    rows[element / n].d[element % n] = denseNaN;
   d.writeBack();
 }
 
 Status runFloating(TicketQueue &queue, const Ticket &self, const MmaRequest &mma, unsigned member,
                    const std::vector<uint8_t> &aBytes, const std::vector<uint8_t> &bBytes) {
-  FloatingPart part{decodeRows(mma.aType, aBytes, mma.aInTmem, mma.negateA),
-                    decodeColumns(mma.bType, bBytes, mma.columnBytes(), false, mma.negateB),
+  FloatingPart part{DenseRows(mma.aType, aBytes, mma.aInTmem, mma.negateA),
+                    DenseColumns(mma.bType, bBytes, mma.columnBytes(), false, mma.negateB),
                     {},
                     {},
                     {}};
@@ -89,8 +84,8 @@ Status runFloating(TicketQueue &queue, const Ticket &self, const MmaRequest &mma
     FP4_TRY(gatherScaleBytes(queue, self, mma.ranks[member], mma, false, part.scalesB));
   }
   std::vector<uint64_t> nonZero;
-  for (const FactorRow &row : part.a)
-    nonZero.push_back(nonZeroFactors({row.data(), factorsPerRow(mma.aType)}));
+  for (unsigned row = 0; mma.variant.sparse && row < part.a.size(); ++row)
+    nonZero.push_back(part.a.nonZero(row));
   FP4_TRY(gatherSelections(queue, self, mma, member, nonZero, part.selections));
   FP4_TRY(checkAccumulator(queue, self, mma, member));
   multiplyRows(queue, mma, member, part);

@@ -112,13 +112,53 @@ Expected<std::vector<SparseRow>> selectionsOf(const WarpMma &mma, const std::vec
   return rows;
 }
 
-/// The cell of D in row `row` of the warp's 16: the register's bytes of one lane.
-std::byte *cellOfD(const WarpMma &mma, unsigned row, unsigned column) {
-  const auto [lane, element] = hw::fragmentPlace(hw::FragmentKind::Wgmma, row, column, mma.n());
-  const bool half = mma.mode(kHalfResult);
-  const Operand &reg = mma.d[half ? element / 2 : element];
-  return mma.registers + reg.offset + 4 * lane + (half ? 2 * (element % 2) : 0);
-}
+/// The warp's 16 rows of D as a matrix of 32-bit cells, between its registers and back.
+class Accumulator {
+public:
+  explicit Accumulator(const WarpMma &mma)
+      : mma(mma), half(mma.mode(kHalfResult)), matrix(size_t(warpRows) * mma.n()) {
+    for (unsigned row = 0; row < warpRows; ++row)
+      for (unsigned column = 0; column < hw::fragmentTileColumns; ++column) {
+        const auto [lane, element] =
+            hw::fragmentPlace(hw::FragmentKind::Wgmma, row, column, hw::fragmentTileColumns);
+        cellOf[element][lane] = row * mma.n() + column;
+      }
+    if (mma.accumulate)
+      forEachCell([](uint32_t &cell, std::byte *place, size_t size) {
+        std::memcpy(&cell, place, size);
+      });
+  }
+  std::span<uint32_t> row(unsigned index) {
+    return std::span(matrix).subspan(size_t(index) * mma.n(), mma.n());
+  }
+  void writeBack() {
+    forEachCell([](uint32_t &cell, std::byte *place, size_t size) {
+      std::memcpy(place, &cell, size);
+    });
+  }
+
+private:
+  static constexpr unsigned tileElements = warpRows * hw::fragmentTileColumns / 32; ///< of a lane
+
+  /// f(cell, its place in a register, bytes): register by register.
+  template <typename F> void forEachCell(F &&f) {
+    for (unsigned element = 0; element < matrix.size() / 32; ++element) {
+      uint32_t *tile = &matrix[element / tileElements * hw::fragmentTileColumns];
+      const auto &cells = cellOf[element % tileElements];
+      std::byte *reg = mma.registers + mma.d[half ? element / 2 : element].offset;
+      for (unsigned lane = 0; lane < 32; ++lane)
+        if (half)
+          f(tile[cells[lane]], reg + 4 * lane + 2 * (element % 2), 2);
+        else
+          f(tile[cells[lane]], reg + 4 * lane, 4);
+    }
+  }
+
+  const WarpMma &mma;
+  const bool half;
+  std::vector<uint32_t> matrix;
+  uint32_t cellOf[tileElements][32]; ///< of the first 8 columns
+};
 
 //===----------------------------------------------------------------------===//
 // Arithmetic
@@ -131,48 +171,29 @@ uint32_t integerSum(const WarpMma &mma, const uint8_t *a, const uint8_t *b, uint
   return bitElement(a, b, false, c);
 }
 
-std::vector<FactorRow> factors(MmaType type, const std::vector<uint8_t> &bytes, bool negate) {
-  std::vector<FactorRow> rows(bytes.size() / hw::mmaRowBytes);
-  for (size_t i = 0; i < rows.size(); ++i)
-    decodeFactors(type, bytes.data() + hw::mmaRowBytes * i, false, negate, rows[i]);
-  return rows;
-}
-
-/// Calls update(row, cells) for each of the warp's rows of D: its cells hold C, and then D.
-template <typename F> void updateD(const WarpMma &mma, F &&update) {
-  const size_t bytes = mma.mode(kHalfResult) ? 2 : 4;
-  std::vector<uint32_t> cells(mma.n());
-  for (unsigned row = 0; row < warpRows; ++row) {
-    std::fill(cells.begin(), cells.end(), 0);
-    for (unsigned column = 0; mma.accumulate && column < mma.n(); ++column)
-      std::memcpy(&cells[column], cellOfD(mma, row, column), bytes);
-    update(row, std::span(cells));
-    for (unsigned column = 0; column < mma.n(); ++column)
-      std::memcpy(cellOfD(mma, row, column), &cells[column], bytes);
-  }
-}
-
 void multiplyFloats(const WarpMma &mma, const std::vector<uint8_t> &aBytes,
                     const std::vector<uint8_t> &bBytes, const std::vector<SparseRow> &selections) {
   const auto aType = MmaType(mma.mode(kElement)), bType = MmaType(mma.mode(kOtherElement));
   const bool fp8 = aType == MmaType::E4M3 || aType == MmaType::E5M2;
-  const auto a = factors(aType, aBytes, mma.mode(kInverse) & negateA);
-  const DenseColumns b =
-      decodeColumns(bType, bBytes, mma.columnBytes(), false, mma.mode(kInverse) & negateB);
-  DenseRowOptions options{fractionBits(aType) + fractionBits(bType),
-                          mma.mode(kHalfResult) ? hw::AccumulatorType::F16
-                                                : hw::AccumulatorType::F32,
-                          fp8 ? hopperFP8 : DensePrecision{}};
-  const std::vector<int32_t> unscaled(mma.n());
-  updateD(mma, [&](unsigned row, std::span<uint32_t> cells) {
-    options.selection = selections.empty() ? nullptr : selections[row].data();
-    denseRow(a[row], b, unscaled, cells, options);
-  });
+  const DenseRows a(aType, aBytes, false, mma.mode(kInverse) & negateA);
+  const DenseColumns b(bType, bBytes, mma.columnBytes(), false, mma.mode(kInverse) & negateB);
+  Accumulator d(mma);
+  std::array<DenseRow, warpRows> rows;
+  for (unsigned row = 0; row < warpRows; ++row)
+    rows[row] = {d.row(row).data(), nullptr,
+                 selections.empty() ? nullptr : selections[row].data()};
+  denseRows(a, b, rows,
+            {fractionBits(aType) + fractionBits(bType),
+             mma.mode(kHalfResult) ? hw::AccumulatorType::F16 : hw::AccumulatorType::F32,
+             fp8 ? hopperFP8 : DensePrecision{}});
+  d.writeBack();
 }
 
 void multiplyIntegers(const WarpMma &mma, const std::vector<uint8_t> &a,
                       const std::vector<uint8_t> &b, const std::vector<SparseRow> &selections) {
-  updateD(mma, [&](unsigned row, std::span<uint32_t> cells) {
+  Accumulator d(mma);
+  for (unsigned row = 0; row < warpRows; ++row) {
+    const std::span<uint32_t> cells = d.row(row);
     for (size_t column = 0; column < cells.size(); ++column) {
       const uint8_t *factors = &b[column * mma.columnBytes()];
       std::array<uint8_t, hw::mmaRowBytes> chosen;
@@ -182,7 +203,8 @@ void multiplyIntegers(const WarpMma &mma, const std::vector<uint8_t> &a,
       }
       cells[column] = integerSum(mma, &a[row * hw::mmaRowBytes], factors, cells[column]);
     }
-  });
+  }
+  d.writeBack();
 }
 
 Status multiply(TicketQueue &queue, const Ticket &self, const WarpMma &mma) {

@@ -160,15 +160,16 @@ void multiply(const Insn &insn, unsigned k, const std::vector<uint8_t> &a,
                                 aType == MmaType::S8, bType == MmaType::S8, insn.m[6], cells[i]);
     return;
   }
-  const auto rows = factors(aType, a);
+  const DenseRows rows(factors(aType, a), k);
   const DenseColumns columns(factors(bType, b), k);
   const bool half = insn.m[4] && insn.m[5];
   const DenseRowOptions options{fractionBits(aType) + fractionBits(bType),
                                 half ? hw::AccumulatorType::F16 : hw::AccumulatorType::F32,
                                 {}};
-  const std::vector<int32_t> unscaled(n);
+  std::vector<DenseRow> products(m);
   for (unsigned row = 0; row < m; ++row)
-    denseRow(rows[row], columns, unscaled, std::span(cells).subspan(row * n, n), options);
+    products[row] = {&cells[row * n]};
+  denseRows(rows, columns, products, options);
 }
 
 Outcome product(ExecContext &cx, const Insn &insn) {

@@ -1,0 +1,38 @@
+//===- Multiversion.h - One loop, compiled for several processors ---------===//
+//
+// multiversion<Body>(arguments...) calls Body::run, which must be always_inline, compiled for what
+// this processor has. All versions are of one source and give the same bits.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include <utility>
+
+#if defined(__x86_64__) && defined(__clang__)
+#define FP4_MULTIVERSION_X86 1
+#endif
+
+namespace fp4::numerics {
+
+#ifdef FP4_MULTIVERSION_X86
+inline bool hasAVX2() {
+  static const bool has = __builtin_cpu_supports("avx2");
+  return has;
+}
+template <typename Body, typename... Arguments>
+[[gnu::target("avx2")]] auto runAVX2(Arguments... arguments) {
+  return Body::run(arguments...);
+}
+#else
+inline bool hasAVX2() { return false; }
+#endif
+
+template <typename Body, typename... Arguments> auto multiversion(Arguments... arguments) {
+#ifdef FP4_MULTIVERSION_X86
+  if (hasAVX2())
+    return runAVX2<Body, Arguments...>(arguments...);
+#endif
+  return Body::run(arguments...);
+}
+
+} // namespace fp4::numerics
