@@ -28,4 +28,4 @@ _fp4_values() {
   esac
 }
 
-complete -o default -F _fp4_complete fp4-opt fp4-runner fp4-run
+complete -o default -F _fp4_complete fp4-opt fp4-runner fp4-run fp4-sim fp4-reduce fp4-lsp-server

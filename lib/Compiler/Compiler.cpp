@@ -65,7 +65,7 @@ public:
   /// Optimization remarks become diagnostics; nothing else streams them.
   void enableRemarks() {
     remark::RemarkCategories categories;
-    categories.passed = categories.missed = "fp4-fuse|fp4-plan";
+    categories.passed = categories.missed = "fp4-fuse|fp4-plan|fp4-ptxas";
     (void)remark::enableOptimizationRemarks(*context, /*streamer=*/nullptr,
                                             std::make_unique<remark::RemarkEmittingPolicyAll>(),
                                             categories, /*printAsEmitRemarks=*/true);

@@ -14,6 +14,7 @@
 #include "fp4/Target/PtxEmission.h"
 #include "fp4/Target/Ptxas.h"
 
+#include "mlir/IR/Remarks.h"
 #include "mlir/IR/Threading.h"
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/GPU/GPUToLLVMIRTranslation.h"
@@ -52,6 +53,20 @@ StringRef ptxVersion(StringRef ptx) {
   return ptx.split(".version ").second.split('\n').first.trim();
 }
 
+/// Says what the assembler decided about registers.
+void explain(LLVM::LLVMFuncOp kernel, const fp4::KernelResources &used) {
+  auto name = [](StringRef what) { return remark::RemarkOpts::name(what).category("fp4-ptxas"); };
+  if (used.spillStores + used.spillLoads == 0) {
+    remark::passed(kernel.getLoc(), name("registers"))
+        << llvm::formatv("{0} has {1} registers and spills nothing", kernel.getName(), used.registers)
+               .str();
+    return;
+  }
+  remark::missed(kernel.getLoc(), name("spills"))
+      << remark::reason("{0} has {1} registers, and spills {2} bytes, which it loads as {3}",
+                        kernel.getName(), used.registers, used.spillStores, used.spillLoads);
+}
+
 /// The kernel's entry in the table of Passes.td.
 DictionaryAttr metadataOf(LLVM::LLVMFuncOp kernel, const std::optional<fp4::Assembly> &assembly) {
   Builder builder(kernel.getContext());
@@ -70,6 +85,7 @@ DictionaryAttr metadataOf(LLVM::LLVMFuncOp kernel, const std::optional<fp4::Asse
     list.append("stack_bytes", builder.getI64IntegerAttr(used.stackBytes));
     list.append("shared_bytes", builder.getI64IntegerAttr(used.sharedBytes));
     list.append("barriers", builder.getI64IntegerAttr(used.barriers));
+    explain(kernel, used);
   }
   return list.getDictionary(kernel.getContext());
 }

@@ -7,6 +7,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "../Help.h"
+
 #include "fp4/InitAll.h"
 
 #include "mlir/IR/DialectRegistry.h"
@@ -15,7 +17,24 @@
 #include "mlir/Support/LogicalResult.h"
 #include "mlir/Tools/mlir-lsp-server/MlirLspServerMain.h"
 
+/// What --help shows.
+constexpr const char *kHelp = R"(fp4-lsp-server speaks the Language Server Protocol on standard input and output, for .mlir files.
+
+An editor starts it without arguments; the extension MLIR of VS Code takes it as its setting
+mlir.server_path.
+
+  --log=error|info|verbose          messages on standard error
+  --pretty                          write JSON on several lines
+  --lit-test                        read messages that are separated by lines of // -----
+
+  --help-all                        every option
+  docs/Tools.md says how to set up an editor.
+)";
+
 int main(int argc, char **argv) {
+  if (fp4::printHelp(llvm::ArrayRef(argv, argc), kHelp))
+    return 0;
+  fp4::askForAllOptions(llvm::MutableArrayRef(argv, argc));
   mlir::DialectRegistry registry;
   mlir::registerAllDialects(registry);
   mlir::registerAllExtensions(registry);

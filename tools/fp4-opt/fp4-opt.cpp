@@ -5,6 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "../Help.h"
+
 #include "fp4/InitAll.h"
 #include "fp4/Pipelines/Pipelines.h"
 
@@ -59,15 +61,10 @@ constexpr const char *kHelp = R"(fp4-opt runs passes and named phases on .mlir f
   docs/Pipelines.md describes the phases, docs/Tools.md the other tools.
 )";
 
-/// Prints the help where the command line asks for it.
-static bool printHelp(ArrayRef<char *> arguments) {
-  if (!llvm::any_of(arguments.drop_front(), [](StringRef text) {
-        return text == "--help" || text == "-help" || text == "-h";
-      }))
-    return false;
+/// kHelp with the names of the phases.
+static std::string helpText() {
   auto [before, after] = StringRef(kHelp).split("PHASES");
-  outs() << before << fp4::phaseNames() << after;
-  return true;
+  return (before + fp4::phaseNames() + after).str();
 }
 
 /// Prints an error with a note and returns false.
@@ -94,7 +91,7 @@ static bool expandArguments(ArrayRef<char *> arguments, std::vector<std::string>
     } else if (option.consume_front("plan=")) {
       plans += (option + ";").str();
     } else {
-      expanded.push_back(option == "help-all" ? "--help" : arguments[i]);
+      expanded.push_back(arguments[i]);
     }
   }
   if (!plans.empty())
@@ -106,8 +103,9 @@ static bool expandArguments(ArrayRef<char *> arguments, std::vector<std::string>
 
 int main(int argc, char **argv) {
   InitLLVM initLLVM(argc, argv);
-  if (printHelp(ArrayRef(argv, argc)))
+  if (fp4::printHelp(ArrayRef(argv, argc), helpText()))
     return 0;
+  fp4::askForAllOptions(MutableArrayRef(argv, argc));
   std::vector<std::string> arguments;
   if (!expandArguments(ArrayRef(argv, argc), arguments))
     return 1;

@@ -17,6 +17,7 @@ int main(int argc, char **argv) {
                "compares its results with the reference.",
                "fp4-run");
   app.set_version_flag("--version", "fp4-run " FP4_VERSION);
+  app.set_help_all_flag("--help-all", "Print every option, as --help does");
   std::string path;
   bool list = false;
   harness::RunOptions options;

@@ -40,6 +40,7 @@ static void addRun(CLI::App &app, harness::ProgramOptions &options) {
 
 int main(int argc, char **argv) {
   CLI::App app{"The PTX simulator: runs CUDA programs, and says whether it can run PTX", "fp4-sim"};
+  app.set_help_all_flag("--help-all", "Print the options of both subcommands too");
   std::vector<std::string> files;
   std::string chip;
   CLI::App *check = app.add_subcommand("check", "Load and decode PTX; list kernels");

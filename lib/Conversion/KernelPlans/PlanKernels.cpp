@@ -15,6 +15,7 @@
 
 #include "mlir/AsmParser/AsmParser.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/Remarks.h"
 
 namespace fp4 {
 #define GEN_PASS_DEF_PLANKERNELS
@@ -87,8 +88,17 @@ private:
     FailureOr<KernelPlan> complete = completePlan(op, wish, target);
     if (failed(complete))
       return failure();
-    op->setAttr(Fp4Dialect::kPlanAttr, PlanAttr::get(op->getContext(), *complete));
+    auto decided = PlanAttr::get(op->getContext(), *complete);
+    op->setAttr(Fp4Dialect::kPlanAttr, decided);
+    remark::passed(op->getLoc(), remark::RemarkOpts::name("plan").category("fp4-plan"))
+        << spell(decided);
     return success();
+  }
+
+  static std::string spell(Attribute plan) {
+    std::string text;
+    llvm::raw_string_ostream(text) << plan;
+    return text;
   }
 
   FailureOr<SmallVector<KernelPlan>> parsePlans() {

@@ -12,3 +12,7 @@ ask() { # tool, the words of the line as bash splits it
 ask fp4-opt --fp4-fu
 ask fp4-runner --compile-to = pi
 ask fp4-runner --unw
+ask fp4-run --tw
+ask fp4-sim run --timel
+ask fp4-reduce --reduction-t
+ask fp4-lsp-server --lit

@@ -1,0 +1,33 @@
+//===- Help.h - A help that fits a screen -----------------------*- C++ -*-===//
+//
+// The tools of MLIR print hundreds of options of LLVM for --help. Ours print a screen, and those for
+// --help-all.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/raw_ostream.h"
+
+namespace fp4 {
+
+/// Prints `screen` and returns true where the command line asks for help.
+inline bool printHelp(llvm::ArrayRef<char *> arguments, llvm::StringRef screen) {
+  bool asks = llvm::any_of(arguments.drop_front(), [](llvm::StringRef text) {
+    return text == "--help" || text == "-help" || text == "-h";
+  });
+  if (asks)
+    llvm::outs() << screen;
+  return asks;
+}
+
+/// Makes --help-all what LLVM calls --help. `arguments` are those of main.
+inline void askForAllOptions(llvm::MutableArrayRef<char *> arguments) {
+  static char help[] = "--help";
+  for (char *&argument : arguments.drop_front())
+    if (llvm::StringRef(argument) == "--help-all")
+      argument = help;
+}
+
+} // namespace fp4
