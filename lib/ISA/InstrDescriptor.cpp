@@ -116,6 +116,20 @@ std::optional<MmaType> mmaTypeFromCode(MmaKind kind, unsigned code) {
   return std::nullopt;
 }
 
+/// PTX ISA lists K = 96 for dense fp4 products of pairs alone.
+static Status validateK96(MmaKind kind, unsigned ctaGroup, unsigned m, unsigned n,
+                          MmaVariant variant) {
+  const bool fp4Kind = kind == MmaKind::MXF4 || kind == MmaKind::MXF4NVF4;
+  if (!fp4Kind || variant.sparse || ctaGroup != 2)
+    return fail(fmt::format("K = 96 expects kind::mxf4 or kind::mxf4nvf4 with cta_group::2, dense, "
+                            "but got {}kind::{} with cta_group::{}",
+                            variant.sparse ? ".sp " : "", stringify(kind), ctaGroup));
+  if (m != 256 || !isLegalN(kind, ctaGroup, m, n))
+    return fail(fmt::format("K = 96 expects M = 256 and N in 16, 32, ..., 256, but got {} and {}", m,
+                            n));
+  return {};
+}
+
 static Status validateWeightStationary(const std::string &where, unsigned m, unsigned n,
                                        bool sparse) {
   if (m != 32 && m != 64 && m != 128)
@@ -128,6 +142,8 @@ static Status validateWeightStationary(const std::string &where, unsigned m, uns
 
 Status validateMmaShape(MmaKind kind, unsigned ctaGroup, unsigned m, unsigned n,
                         MmaVariant variant) {
+  if (variant.k96)
+    return validateK96(kind, ctaGroup, m, n, variant);
   const bool scaled = isBlockScaled(kind), pairOf256 = scaled && variant.sparse;
   const std::string where =
       fmt::format("{}{}kind::{} with cta_group::{}", variant.weightStationary ? ".ws " : "",

@@ -89,7 +89,9 @@ void addPart(const ReferenceState &part, ReferenceState &total) {
   }
 }
 
-/// One fp4 instruction: five terms cut at 2^-35 of the largest scale's exponent. Four instructions
+/// One fp4 instruction: five terms cut at 2^-35 of the largest scale's exponent. Two of K = 96 cut seven
+/// each where three of K = 64 are: either lies within two of the three, so 14 terms for each of the
+/// three bound them. Four instructions
 /// of 16-bit floats: 17 terms of each cut at 2^-25 of the largest product's exponent. That is at
 /// most the largest product itself, unless a factor is subnormal, which is below 2^-14 in f16 and
 /// 2^-126 in bf16 and whose partner is below 12 powers of its scale. What a sum that is subnormal
@@ -100,7 +102,7 @@ StepRounding roundingOf(const GemmProblem &p) {
   if (p.core == TensorCore::None)
     return {.cut = 0, .align = 0, .product = 1, .largestScale = 115};
   if (p.core == TensorCore::BlockScaled)
-    return {.cut = 0x1p-23, .align = 5 * 0x1p-35, .product = 1};
+    return {.cut = 0x1p-23, .align = (p.k96 ? 2 * 7 : 5) * 0x1p-35, .product = 1};
   const int exponent = convertedExponent(p.format);
   const double smallest = std::ldexp(1, (isMX(p.format) ? -126 : -14) - exponent);
   return {.cut = 4 * 0x1p-23,
@@ -144,6 +146,8 @@ Expected<std::vector<float>> gemmMmaModel(const GemmProblem &p) {
     return wideModel(p);
   if (p.core == TensorCore::None)
     return fmaModel(p);
+  if (p.k96)
+    return k96Model(p);
   const PaddedOperand a(p, p.a), b(p, p.b);
   const StepKind kind = stepKindOf(p.format);
   const EpilogueProgram epilogue(hasAlpha(p), p.epilogue, p.output);

@@ -114,9 +114,12 @@ Term accumulatorTerm(float c) {
 } // namespace
 
 float fp4MmaElement(hw::ScaleType scaleType, hw::ScaleVector vector, const uint8_t *a,
-                    const uint8_t *aScales, const uint8_t *b, const uint8_t *bScales, float c) {
-  std::array<Term, stepGroups + 1> terms;
-  for (unsigned g = 0; g < stepGroups; ++g) {
+                    const uint8_t *aScales, const uint8_t *b, const uint8_t *bScales, float c,
+                    unsigned k) {
+  constexpr unsigned mostGroups = 6;
+  const unsigned groups = k / groupSize;
+  std::array<Term, mostGroups + 1> terms = {};
+  for (unsigned g = 0; g < groups; ++g) {
     const unsigned i = scaleIndex(vector, g);
     const ScaleParts sa = scaleParts(scaleType, aScales[i]), sb = scaleParts(scaleType, bScales[i]);
     if (sa.nan || sb.nan)
@@ -127,7 +130,7 @@ float fp4MmaElement(hw::ScaleType scaleType, hw::ScaleVector vector, const uint8
     return mmaNaN;
   if (std::isinf(c))
     return c;
-  terms[stepGroups] = accumulatorTerm(c);
+  terms[groups] = accumulatorTerm(c);
   int emax = zeroExponent;
   for (const Term &t : terms)
     emax = std::max(emax, t.exponent);

@@ -41,6 +41,10 @@ Status validate(const GemmProblem &p) {
   const bool hasSix = elementOf(p.format).bits == 6 || elementOf(formatOfB(p)).bits == 6;
   if (hasSix && p.core != TensorCore::BlockScaled)
     return fail("elements of 6 bits must have a tensor core with block scales");
+  const bool packed = isPacked(p.format) && isPacked(formatOfB(p));
+  if (p.k96 && (p.core != TensorCore::BlockScaled || !packed || p.splits != 1))
+    return fail("instructions of K = 96 must have elements of 4 bits, a tensor core with block scales "
+                "and one range of K");
   const bool needsScales = !p.floatA && !(endsInBlock && p.rowsPerScaleB == 1);
   if (!p.a.data || !p.b.data || (!p.a.scales && needsScales) || !p.b.scales)
     return fail("matrix product expects data and scales of both operands");

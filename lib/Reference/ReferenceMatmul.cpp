@@ -209,7 +209,9 @@ Expected<ProductStep> readProduct(Step &step) {
   common.output = floatType(step.types[0].element);
   FP4_ASSIGN(common.epilogue, numerics::parseEpilogue(step.attributeOr("epilogue", "")));
   FP4_ASSIGN(common.splits, step.integer("split_k", 1));
-  const bool usesFma = step.attributeOr("arithmetic", "tensor_core") == "fma";
+  const std::string arithmetic = step.attributeOr("arithmetic", "tensor_core");
+  const bool usesFma = arithmetic == "fma";
+  common.k96 = arithmetic == "tensor_core_k96";
   common.core = usesFma ? numerics::TensorCore::None : numerics::tensorCoreOf(step.target);
   if (!operands.lhsScales && operands.lhs->type.element == ElementType::F8E4M3FN) {
     common.format = numerics::BlockFormat::FP8Block128;

@@ -7,6 +7,7 @@
 #include "fp4/ISA/InstrDescriptor.h"
 #include "fp4/ISA/SmemDescriptor.h"
 #include "fp4/ISA/ZeroColumnMask.h"
+#include <array>
 #include <gtest/gtest.h>
 #include <set>
 
@@ -133,6 +134,34 @@ TEST(SmemDescriptor, kStepsCoverASwizzledTile) {
 
 // The MN-major examples of PTX ISA ("Canonical Layouts", bf16): shape ((8,a,2),(8,2)) with strides
 // in elements, LBO and SBO in elements.
+// Eight slices of 48 bytes are three lines of 128; the third and the sixth go on in the next panel.
+TEST(SmemDescriptor, slicesOfK96) {
+  constexpr uint32_t panel = 128 * 128, tile = 4096;
+  const std::array<std::pair<uint32_t, uint32_t>, 8> places = {{{0, 0},
+                                                               {48, 0},
+                                                               {96, panel},
+                                                               {panel + 16, panel},
+                                                               {panel + 64, panel},
+                                                               {panel + 112, 2 * panel},
+                                                               {2 * panel + 32, 2 * panel},
+                                                               {2 * panel + 80, 2 * panel}}};
+  for (uint32_t step = 0; step < places.size(); ++step) {
+    const auto [start, next] = SmemDescriptor::k96Slice(step, panel);
+    EXPECT_EQ(std::pair(start, next), places[step]) << step;
+    auto d = SmemDescriptor::kMajorOperand(SwizzleMode::B128, tile + start);
+    d.lboAbsolute = true;
+    d.leadingByteOffset = tile + next;
+    EXPECT_EQ(*SmemDescriptor::decode(d.encode()), d);
+    for (uint32_t row : {0u, 5u, 8u, 127u})
+      for (uint32_t byte = 0; byte < mmaK96RowBytes; byte += 16) { // where TMA put that byte
+        const uint32_t k = 48 * step + byte;
+        EXPECT_EQ(d.operandAddress(row, byte),
+                  swizzleAddress(SwizzleMode::B128, tile + k / 128 * panel + 128 * row + k % 128))
+            << step << ", row " << row << ", byte " << byte;
+      }
+  }
+}
+
 TEST(SmemDescriptor, transposedExamplesOfPtx) {
   struct Example {
     SwizzleMode mode;
@@ -454,6 +483,18 @@ TEST(ZeroColumnMask, examplesOfPtx) {
   EXPECT_EQ(zeroColumnsOf(mask, 32, 3).substr(1), "1110000111000");
   EXPECT_EQ(*ZeroColumnMask::decode(mask.encode()), mask);
   EXPECT_FALSE(ZeroColumnMask::decode(1ull << 36));
+}
+
+// PTX ISA's shape table has K = 96 for dense fp4 kinds of pairs.
+TEST(MmaShape, k96) {
+  const MmaVariant k96 = {.k96 = true};
+  EXPECT_TRUE(validateMmaShape(MmaKind::MXF4NVF4, 2, 256, 192, k96));
+  EXPECT_TRUE(validateMmaShape(MmaKind::MXF4, 2, 256, 16, k96));
+  EXPECT_FALSE(validateMmaShape(MmaKind::MXF4NVF4, 1, 128, 128, k96));
+  EXPECT_FALSE(validateMmaShape(MmaKind::MXF4NVF4, 2, 128, 128, k96));
+  EXPECT_FALSE(validateMmaShape(MmaKind::MXF4NVF4, 2, 256, 8, k96));
+  EXPECT_FALSE(validateMmaShape(MmaKind::MXF8F6F4, 2, 256, 128, k96));
+  EXPECT_FALSE(validateMmaShape(MmaKind::MXF4, 2, 256, 128, {.sparse = true, .k96 = true}));
 }
 
 TEST(MmaShape, depthAndScaleVectors) {

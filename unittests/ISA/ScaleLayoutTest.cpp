@@ -171,4 +171,17 @@ TEST(ScaleLayout, explainRejectsNonsense) {
   EXPECT_EQ(explainScale({.ctaGroup = 3}).error().message, "cta group must be 1 or 2, but got 3");
 }
 
+// The scales of 48 or 24 blocks of K follow one another, four to a block of 512 bytes.
+TEST(ScaleLayout, stepsOfK96) {
+  for (unsigned step = 0; step < 8; ++step)
+    for (ScaleVector vector : {ScaleVector::X4, ScaleVector::X2}) {
+      const ScaleStep at = k96ScaleStep(vector, step);
+      EXPECT_EQ(4 * at.kBlock + at.id, step * k96Scales(vector));
+      EXPECT_EQ(96 % k96Scales(vector), 0u);
+      EXPECT_EQ(at.id % (unsigned(vector) / 2), 0u);
+    }
+  for (unsigned rows : {64u, 128u, 192u, 256u}) // as tiles of scales in tensor memory have them
+    EXPECT_EQ(k96BlockColumns(rows), scaleTileColumn(0, 1, (rows + 127) / 128));
+}
+
 } // namespace

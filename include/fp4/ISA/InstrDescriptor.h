@@ -46,9 +46,9 @@ unsigned mmaK(MmaKind kind, bool sparse = false, bool k96 = false);
 std::optional<unsigned> mmaTypeCode(MmaKind kind, MmaType type);
 std::optional<MmaType> mmaTypeFromCode(MmaKind kind, unsigned code);
 
-/// .sp and .ws of tcgen05.mma.
+/// .sp and .ws of tcgen05.mma, and K = 96 of its descriptor.
 struct MmaVariant {
-  bool sparse = false, weightStationary = false;
+  bool sparse = false, weightStationary = false, k96 = false;
 };
 
 /// Checks M and N against PTX ISA's shape table. `ctaGroup` is 1 or 2.

@@ -153,6 +153,17 @@ constexpr ScaleStep scaleStep(ScaleVector vector, unsigned step) {
   return {step / steps, step % steps * static_cast<unsigned>(vector)};
 }
 
+/// The same of steps of K = 96, of 6 or 3 scales: they may begin in one block and end in the next, which
+/// is as many columns further as the rows of the operand have (scaleTileColumn).
+constexpr unsigned k96Scales(ScaleVector vector) { return vector == ScaleVector::X4 ? 6 : 3; }
+constexpr ScaleStep k96ScaleStep(ScaleVector vector, unsigned step) {
+  const unsigned first = step * k96Scales(vector);
+  return {first / 4, first % 4};
+}
+/// Columns from the scales of one block of K to those of the next, for a product of `rows` rows (or
+/// columns). [derived] CUTLASS' layout of K = 96 rounds them up to whole blocks of 128.
+constexpr unsigned k96BlockColumns(unsigned rows) { return (rows + 127) / 128 * 4; }
+
 //===--- For people ------------------------------------------------------===//
 
 /// The block-scaled formats this project knows, as their layouts need them.

@@ -11,6 +11,8 @@
 // the accumulator are aligned to the largest scale exponent, cut to 35 fractional bits and added
 // exactly. The result is cut to fp32 toward zero.
 //
+// Instructions of K = 96, which sm_103a has, add six scaled sums at a time (K96Gemm.cpp).
+//
 // Elements of 8 bits, or of 8 and 4, are those of kind mxf8f6f4: one instruction has K = 32, a truncated
 // fused dot product whose terms have the exponents of both scales besides (DenseMma.h).
 //
@@ -72,9 +74,10 @@ void fp4MmaStep(hw::ScaleType scaleType, hw::ScaleVector vector, unsigned m, uns
                 bool accumulate);
 
 /// Defines one element of the above in integer arithmetic: `a` and `b` are the 32 packed bytes, the
-/// scales are 4 or 2 bytes, and `c` is the accumulator.
+/// scales are 4 or 2 bytes, and `c` is the accumulator. With `k` = 96 they are 48, and 6 or 3 bytes.
 float fp4MmaElement(hw::ScaleType scaleType, hw::ScaleVector vector, const uint8_t *a,
-                    const uint8_t *aScales, const uint8_t *b, const uint8_t *bScales, float c);
+                    const uint8_t *aScales, const uint8_t *b, const uint8_t *bScales, float c,
+                    unsigned k = fp4MmaK);
 
 //===--- Whole matrices --------------------------------------------------===//
 
@@ -135,6 +138,8 @@ struct GemmProblem {
   /// range has whole slices of 256 elements (splitRange), so there are at most as many as slices.
   uint64_t splits = 1;
   TensorCore core = TensorCore::BlockScaled;
+  /// Of TensorCore::BlockScaled and elements of 4 bits: an instruction has K = 96. Without ranges of K.
+  bool k96 = false;
   /// A has elements of this type, bf16 or f16, of which rows are a.dataPitch bytes apart (0: dense),
   /// and no scales. TensorCore::Converted only.
   std::optional<FloatType> floatA = std::nullopt;

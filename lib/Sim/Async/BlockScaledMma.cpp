@@ -1,17 +1,17 @@
 //===- BlockScaledMma.cpp - Scalar definition and vector kernels ----------===//
 //
 // The vector path per row m and per block of 16 columns:
-//   1. four integer dot products of 16 products each, on doubled fp4 values (int8, |x| <= 12), so
+//   1. four integer dot products, or six of K = 96, of 16 products each, on doubled fp4 values (int8, |x| <= 12), so
 //      that p_g is an integer multiple of 1/4;
 //   2. term_g = p_g * scaleA_g * scaleB_g in fp32: at most 12 + 4 + 4 significant bits, exact;
-//   3. the four terms and C summed in double, one round toward zero to fp32.
+//   3. the terms and C summed in double, one round toward zero to fp32.
 // Step 3 is exact, and equal to the definition, for an element where
 //   * scale exponents are moderate (no NaN, |e| <= 64), so nothing under- or overflows, and
 //   * emax - e_g <= 27 (UE4M3; 33 for UE8M0) for every group, as term_g is a multiple of
 //     2^(e_g - 8) (2^(e_g - 2)), so nothing of it is truncated at 2^(emax - 35), and
 //   * C = 0, or emax - exponent(C) <= 12 with C normal, so that C is not truncated either.
 // emax is bounded from above by the largest exponents of the row and of the 16 columns; zero
-// scales give zero terms and take no part in the bounds. The sum then has at most 50 bits.
+// scales give zero terms and take no part in the bounds. The sum then has at most 51 bits.
 //
 // Where only the second or third condition fails, the AVX-512 kernel computes emax of each element
 // and truncates each term to an integer in double, as the definition says; what is left for the
@@ -36,6 +36,7 @@ namespace fp4::sim {
 namespace {
 
 constexpr int zeroExponent = -139;
+constexpr int maxGroups = 6;
 constexpr uint32_t canonicalNaN = 0x7FFFFFFFu;
 
 /// Twice the value of each fp4 (e2m1) code.
@@ -95,13 +96,14 @@ float roundTowardZero(__int128 sum, int exponent) {
 } // namespace
 
 float blockScaledElement(const uint8_t *a, const uint8_t *b, const uint8_t *scalesA,
-                         const uint8_t *scalesB, ScaleFormat format, bool negate, float c) {
-  int64_t value[5]; // group g: p_g * sA * sB in 2^-8; C: its significand in 2^-23
-  int exponent[5];
+                         const uint8_t *scalesB, ScaleFormat format, bool negate, float c,
+                         int groups) {
+  int64_t value[maxGroups + 1]; // group g: p_g * sA * sB in 2^-8; C: its significand in 2^-23
+  int exponent[maxGroups + 1];
   const uint32_t bits = std::bit_cast<uint32_t>(c);
   const int field = (bits >> 23) & 255;
   bool nan = field == 255 && (bits & 0x7FFFFF);
-  for (int g = 0; g < 4; ++g) {
+  for (int g = 0; g < groups; ++g) {
     int sum = 0;
     bool anyProduct = false;
     for (int k = 16 * g; k < 16 * g + 16; ++k) {
@@ -120,12 +122,12 @@ float blockScaledElement(const uint8_t *a, const uint8_t *b, const uint8_t *scal
   if (field == 255)
     return c;
   const int64_t significand = (bits & 0x7FFFFF) | (field ? 0x800000 : 0);
-  value[4] = bits >> 31 ? -significand : significand;
-  exponent[4] = significand ? std::max(field, 1) - 127 : zeroExponent;
-  const int emax = *std::max_element(exponent, exponent + 5);
+  value[groups] = bits >> 31 ? -significand : significand;
+  exponent[groups] = significand ? std::max(field, 1) - 127 : zeroExponent;
+  const int emax = *std::max_element(exponent, exponent + groups + 1);
   __int128 sum = 0;
-  for (int x = 0; x < 5; ++x)
-    sum += alignTerm(value[x], exponent[x] - emax + (x < 4 ? 27 : 12)); // 35 - 8, 35 - 23
+  for (int x = 0; x <= groups; ++x)
+    sum += alignTerm(value[x], exponent[x] - emax + (x < groups ? 27 : 12)); // 35 - 8, 35 - 23
   return roundTowardZero(sum, emax - 35);
 }
 
@@ -139,7 +141,7 @@ constexpr int blockColumns = 16;
 constexpr int noExponent = 1 << 20;  // lowest exponent of a row of zero scales
 constexpr int absentExponent = 1000; // far below zeroExponent
 
-/// The exponents of four scales: bounds over the non-zero ones, and whether the fast path may run.
+/// The exponents of some scales: bounds over the non-zero ones, and whether the fast path may run.
 struct ScaleBounds {
   int highest = -noExponent, lowest = noExponent;
   bool moderate = true;
@@ -154,19 +156,19 @@ struct ScaleBounds {
 };
 
 /// A decoded for the kernels: doubled values, scale values, bounds.
-struct DecodedRow {
-  alignas(64) int8_t values[64];
-  float scales[4];       ///< value of the scale / 4, because both fp4 operands are doubled
-  int32_t exponents[4];  ///< of the scales; of a zero scale -absentExponent
-  int32_t correction[4]; ///< -12 * sum of the group's values: undoes the unsigned offset of B
+template <int groups> struct DecodedRow {
+  alignas(64) int8_t values[16 * groups];
+  float scales[groups];       ///< value of the scale / 4, because both fp4 operands are doubled
+  int32_t exponents[groups];  ///< of the scales; of a zero scale -absentExponent
+  int32_t correction[groups]; ///< -12 * sum of the group's values: undoes the unsigned offset of B
   ScaleBounds bounds;
 };
 
 /// 16 columns of B: for quad q of k, bytes 4*column..4*column+3 are doubled values + 12.
-struct DecodedBlock {
-  alignas(64) uint8_t quads[16][64];
-  alignas(64) float scales[4][blockColumns];
-  alignas(64) int32_t exponents[4][blockColumns];
+template <int groups> struct DecodedBlock {
+  alignas(64) uint8_t quads[4 * groups][64];
+  alignas(64) float scales[groups][blockColumns];
+  alignas(64) int32_t exponents[groups][blockColumns];
   ScaleBounds bounds;
 };
 
@@ -208,13 +210,14 @@ struct PairTable {
 
 int32_t exponentOf(const Scale &scale) { return scale.eighths ? scale.exponent : -absentExponent; }
 
-void decodeRow(DecodedRow &row, const uint8_t *codes, const uint8_t *scaleCodes,
+template <int groups>
+void decodeRow(DecodedRow<groups> &row, const uint8_t *codes, const uint8_t *scaleCodes,
                const ScaleTable &scales, bool negate) {
   const PairTable &pairs = PairTable::get();
-  for (int byte = 0; byte < 32; ++byte)
+  for (int byte = 0; byte < 8 * groups; ++byte)
     std::memcpy(row.values + 2 * byte, &pairs.plain[codes[byte]], 2);
   row.bounds = {};
-  for (int g = 0; g < 4; ++g) {
+  for (int g = 0; g < groups; ++g) {
     int sum = 0;
     for (int k = 0; k < 16; ++k)
       sum += row.values[16 * g + k];
@@ -225,7 +228,8 @@ void decodeRow(DecodedRow &row, const uint8_t *codes, const uint8_t *scaleCodes,
   }
 }
 
-void decodeBlock(DecodedBlock &block, const BlockScaledOperands &o, int firstColumn,
+template <int groups>
+void decodeBlock(DecodedBlock<groups> &block, const BlockScaledOperands &o, int firstColumn,
                  const ScaleTable &scales) {
   const PairTable &pairs = PairTable::get();
   block.bounds = {};
@@ -234,14 +238,14 @@ void decodeBlock(DecodedBlock &block, const BlockScaledOperands &o, int firstCol
   std::memset(block.exponents, 0, sizeof block.exponents);
   const int count = std::min(blockColumns, o.columns - firstColumn);
   for (int column = 0; column < count; ++column) {
-    const uint8_t *codes = o.b + 32 * (firstColumn + column);
-    const uint8_t *scaleCodes = o.scalesB + 4 * (firstColumn + column);
-    for (int quad = 0; quad < 16; ++quad) {
+    const uint8_t *codes = o.b + 8 * groups * (firstColumn + column);
+    const uint8_t *scaleCodes = o.scalesB + groups * (firstColumn + column);
+    for (int quad = 0; quad < 4 * groups; ++quad) {
       const uint32_t four =
           pairs.offset[codes[2 * quad]] | uint32_t(pairs.offset[codes[2 * quad + 1]]) << 16;
       std::memcpy(&block.quads[quad][4 * column], &four, 4);
     }
-    for (int g = 0; g < 4; ++g) {
+    for (int g = 0; g < groups; ++g) {
       block.scales[g][column] = scales.value[scaleCodes[g]];
       block.exponents[g][column] = exponentOf(scales.scale[scaleCodes[g]]);
       block.bounds.add(scales.scale[scaleCodes[g]]);
@@ -273,21 +277,24 @@ ExactRange exactRange(const ScaleBounds &row, const ScaleBounds &block, ScaleFor
 /// before D is written.
 using Inexact = uint32_t;
 
+template <int groups>
 void scalarElements(const BlockScaledOperands &o, int row, int firstColumn, Inexact which,
                     const float *c) {
   for (; which; which &= which - 1) {
     const int lane = std::countr_zero(which), column = firstColumn + lane;
     o.d[row * o.pitch + column] =
-        blockScaledElement(o.a + 32 * row, o.b + 32 * column, o.scalesA + 4 * row,
-                           o.scalesB + 4 * column, o.format, o.negateA != o.negateB, c[lane]);
+        blockScaledElement(o.a + 8 * groups * row, o.b + 8 * groups * column, o.scalesA + groups * row,
+                           o.scalesB + groups * column, o.format, o.negateA != o.negateB, c[lane], groups);
   }
 }
 
 /// Portable kernel of one row and one block; the compiler vectorizes its loops over 16 columns.
 /// Sums in `sums`, exact whenever the element is.
-inline __attribute__((always_inline)) void dotPortable(const DecodedRow &row,
-                                                       const DecodedBlock &block, double *sums) {
-  for (int g = 0; g < 4; ++g) {
+template <int groups>
+inline __attribute__((always_inline)) void dotPortable(const DecodedRow<groups> &row,
+                                                       const DecodedBlock<groups> &block,
+                                                       double *sums) {
+  for (int g = 0; g < groups; ++g) {
     int16_t p[blockColumns] = {};
     for (int quad = 4 * g; quad < 4 * g + 4; ++quad)
       for (int k = 0; k < 4; ++k)
@@ -299,19 +306,20 @@ inline __attribute__((always_inline)) void dotPortable(const DecodedRow &row,
   }
 }
 
-std::vector<DecodedRow> decodeRows(const BlockScaledOperands &o, const ScaleTable &scales) {
-  std::vector<DecodedRow> rows(o.rows);
+template <int groups>
+std::vector<DecodedRow<groups>> decodeRows(const BlockScaledOperands &o, const ScaleTable &scales) {
+  std::vector<DecodedRow<groups>> rows(o.rows);
   for (int m = 0; m < o.rows; ++m)
-    decodeRow(rows[m], o.a + 32 * m, o.scalesA + 4 * m, scales, o.negateA != o.negateB);
+    decodeRow(rows[m], o.a + 8 * groups * m, o.scalesA + groups * m, scales, o.negateA != o.negateB);
   return rows;
 }
 
 /// `dot` is dotPortable or a faster equal of it.
-template <auto dot>
+template <int groups, auto dot>
 inline __attribute__((always_inline)) void runBlocks(const BlockScaledOperands &o) {
   const ScaleTable &scales = ScaleTable::get(o.format);
-  const std::vector<DecodedRow> rows = decodeRows(o, scales);
-  DecodedBlock block;
+  const std::vector<DecodedRow<groups>> rows = decodeRows<groups>(o, scales);
+  DecodedBlock<groups> block;
   for (int first = 0; first < o.columns; first += blockColumns) {
     decodeBlock(block, o, first, scales);
     const int count = std::min(blockColumns, o.columns - first);
@@ -333,12 +341,14 @@ inline __attribute__((always_inline)) void runBlocks(const BlockScaledOperands &
       for (int n = 0; n < count; ++n) // the 29 bits a float lacks, dropped: round toward zero
         d[n] = static_cast<float>(
             std::bit_cast<double>(std::bit_cast<uint64_t>(sums[n]) & ~0x1FFFFFFFull));
-      scalarElements(o, m, first, inexact & ((1u << count) - 1), c);
+      scalarElements<groups>(o, m, first, inexact & ((1u << count) - 1), c);
     }
   }
 }
 
-void runBaseline(const BlockScaledOperands &o) { runBlocks<dotPortable>(o); }
+void runBaseline(const BlockScaledOperands &o) {
+  o.groups == 6 ? runBlocks<6, dotPortable<6>>(o) : runBlocks<4, dotPortable<4>>(o);
+}
 bool always() { return true; }
 
 #ifdef FP4_SIM_X86
@@ -350,9 +360,11 @@ FP4_AVX2 inline void addTo(double *sums, __m128 terms) {
 }
 
 /// dotPortable: 8 columns at a time, products in pairs of bytes (a sum of 16 fits 16 bits).
-FP4_AVX2 inline void dotAvx2(const DecodedRow &row, const DecodedBlock &block, double *sums) {
+template <int groups>
+FP4_AVX2 inline void dotAvx2(const DecodedRow<groups> &row, const DecodedBlock<groups> &block,
+                             double *sums) {
   for (int half = 0; half < 2; ++half)
-    for (int g = 0; g < 4; ++g) {
+    for (int g = 0; g < groups; ++g) {
       __m256i pairs = _mm256_setzero_si256();
       for (int quad = 4 * g; quad < 4 * g + 4; ++quad) {
         int32_t four;
@@ -371,7 +383,9 @@ FP4_AVX2 inline void dotAvx2(const DecodedRow &row, const DecodedBlock &block, d
     }
 }
 
-FP4_AVX2 void runAvx2(const BlockScaledOperands &o) { runBlocks<dotAvx2>(o); }
+FP4_AVX2 void runAvx2(const BlockScaledOperands &o) {
+  o.groups == 6 ? runBlocks<6, dotAvx2<6>>(o) : runBlocks<4, dotAvx2<4>>(o);
+}
 
 #define FP4_AVX512 __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")))
 bool hasAvx512() {
@@ -381,7 +395,9 @@ bool hasAvx512() {
 }
 
 /// One group of 16 columns: the dot product of 16 k as floats, already scaled.
-FP4_AVX512 inline __m512 groupTerm(const DecodedRow &row, const DecodedBlock &block, int g) {
+template <int groups>
+FP4_AVX512 inline __m512 groupTerm(const DecodedRow<groups> &row, const DecodedBlock<groups> &block,
+                                   int g) {
   __m512i p = _mm512_set1_epi32(row.correction[g]);
   for (int quad = 4 * g; quad < 4 * g + 4; ++quad) {
     int32_t four;
@@ -397,10 +413,12 @@ FP4_AVX512 inline __m512d lower(__m512 x) { return _mm512_cvtps_pd(_mm512_castps
 FP4_AVX512 inline __m512d upper(__m512 x) { return _mm512_cvtps_pd(_mm512_extractf32x8_ps(x, 1)); }
 
 /// One row of one block: D, and which elements must be redone.
-FP4_AVX512 inline __m512 rowAvx512(const DecodedRow &row, const DecodedBlock &block, __m512 c) {
+template <int groups>
+FP4_AVX512 inline __m512 rowAvx512(const DecodedRow<groups> &row, const DecodedBlock<groups> &block,
+                                   __m512 c) {
   __m512d low = _mm512_add_pd(_mm512_setzero_pd(), lower(c));
   __m512d high = _mm512_add_pd(_mm512_setzero_pd(), upper(c));
-  for (int g = 0; g < 4; ++g) {
+  for (int g = 0; g < groups; ++g) {
     const __m512 term = groupTerm(row, block, g);
     low = _mm512_add_pd(low, lower(term));
     high = _mm512_add_pd(high, upper(term));
@@ -444,8 +462,9 @@ FP4_AVX512 inline __m512 towardZero(__m512d low, __m512d high) {
 
 /// The definition for a row and block of moderate scales, every term aligned and truncated. `left`
 /// gets the elements that only the scalar definition can do.
-FP4_AVX512 __m512 alignedRowAvx512(const DecodedRow &row, const DecodedBlock &block, __m512 c,
-                                   Inexact &left) {
+template <int groups>
+FP4_AVX512 __m512 alignedRowAvx512(const DecodedRow<groups> &row, const DecodedBlock<groups> &block,
+                                   __m512 c, Inexact &left) {
   const __m512i bits = _mm512_castps_si512(c);
   const __m512i field = _mm512_and_si512(_mm512_srli_epi32(bits, 23), _mm512_set1_epi32(255));
   const __mmask16 cZero = _mm512_testn_epi32_mask(bits, _mm512_set1_epi32(0x7FFFFFFF));
@@ -456,15 +475,15 @@ FP4_AVX512 __m512 alignedRowAvx512(const DecodedRow &row, const DecodedBlock &bl
   const __m512i none = _mm512_set1_epi32(zeroExponent);
   __m512i emax =
       _mm512_mask_mov_epi32(_mm512_sub_epi32(field, _mm512_set1_epi32(127)), cZero, none);
-  __m512 terms[4];
-  __m512i exponents[4];
-  for (int g = 0; g < 4; ++g) {
+  __m512 terms[groups];
+  __m512i exponents[groups];
+  for (int g = 0; g < groups; ++g) {
     terms[g] = groupTerm(row, block, g);
     exponents[g] = _mm512_max_epi32(none, _mm512_add_epi32(_mm512_set1_epi32(row.exponents[g]),
                                                            _mm512_load_si512(block.exponents[g])));
     emax = _mm512_max_epi32(emax, exponents[g]);
   }
-  for (int g = 0; g < 4; ++g) {
+  for (int g = 0; g < groups; ++g) {
     const __mmask16 zero = _mm512_cmp_ps_mask(terms[g], _mm512_setzero_ps(), _CMP_EQ_OQ);
     bad |= zero & _mm512_cmpeq_epi32_mask(exponents[g], emax) &
            _mm512_cmpgt_epi32_mask(exponents[g], none);
@@ -474,7 +493,7 @@ FP4_AVX512 __m512 alignedRowAvx512(const DecodedRow &row, const DecodedBlock &bl
   const __m512d upLow = powerOfTwo(lowerI(up)), upHigh = powerOfTwo(upperI(up));
   __m512d low = _mm512_add_pd(_mm512_setzero_pd(), truncated(lower(c), upLow));
   __m512d high = _mm512_add_pd(_mm512_setzero_pd(), truncated(upper(c), upHigh));
-  for (int g = 0; g < 4; ++g) {
+  for (int g = 0; g < groups; ++g) {
     low = _mm512_add_pd(low, truncated(lower(terms[g]), upLow));
     high = _mm512_add_pd(high, truncated(upper(terms[g]), upHigh));
   }
@@ -483,10 +502,10 @@ FP4_AVX512 __m512 alignedRowAvx512(const DecodedRow &row, const DecodedBlock &bl
                     _mm512_mul_pd(high, powerOfTwo(upperI(down))));
 }
 
-FP4_AVX512 void runAvx512(const BlockScaledOperands &o) {
+template <int groups> FP4_AVX512 void runGroupsAvx512(const BlockScaledOperands &o) {
   const ScaleTable &scales = ScaleTable::get(o.format);
-  const std::vector<DecodedRow> rows = decodeRows(o, scales);
-  DecodedBlock block;
+  const std::vector<DecodedRow<groups>> rows = decodeRows<groups>(o, scales);
+  DecodedBlock<groups> block;
   for (int first = 0; first < o.columns; first += blockColumns) {
     decodeBlock(block, o, first, scales);
     const __mmask16 lanes = o.columns - first >= 16 ? 0xFFFF : 0xFF;
@@ -504,9 +523,13 @@ FP4_AVX512 void runAvx512(const BlockScaledOperands &o) {
         _mm512_mask_storeu_ps(d, lanes, alignedRowAvx512(rows[m], block, c, inexact));
       alignas(64) float saved[blockColumns];
       _mm512_store_ps(saved, c);
-      scalarElements(o, m, first, inexact & lanes, saved);
+      scalarElements<groups>(o, m, first, inexact & lanes, saved);
     }
   }
+}
+
+void runAvx512(const BlockScaledOperands &o) {
+  o.groups == 6 ? runGroupsAvx512<6>(o) : runGroupsAvx512<4>(o);
 }
 #endif
 

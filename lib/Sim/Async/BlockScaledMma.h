@@ -13,7 +13,8 @@
 // sends every other element to the scalar one; the tests hold them equal bit for bit.
 //
 // Operands are decoded tiles: rows of 64 fp4 codes packed two per byte (even k in the low nibble),
-// and four scale bytes per row, one per group of 16 k (a block of 32 repeats its byte).
+// and four scale bytes per row, one per group of 16 k (a block of 32 repeats its byte). A step of K = 96
+// (sm_103a) has six groups. [uncertain] It is taken to be one such sum of seven terms.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -29,10 +30,11 @@ enum class ScaleFormat : uint8_t { UE4M3, UE8M0 };
 struct BlockScaledOperands {
   int rows = 0;                     ///< M of this CTA
   int columns = 0;                  ///< N of this CTA, a multiple of 8
-  const uint8_t *a = nullptr;       ///< rows x 32 bytes
-  const uint8_t *b = nullptr;       ///< columns x 32 bytes
-  const uint8_t *scalesA = nullptr; ///< rows x 4 bytes
-  const uint8_t *scalesB = nullptr; ///< columns x 4 bytes
+  int groups = 4;                   ///< of 16 k: 4, or 6 of K = 96
+  const uint8_t *a = nullptr;       ///< rows x 8 * groups bytes
+  const uint8_t *b = nullptr;       ///< columns x 8 * groups bytes
+  const uint8_t *scalesA = nullptr; ///< rows x groups bytes
+  const uint8_t *scalesB = nullptr; ///< columns x groups bytes
   ScaleFormat format = ScaleFormat::UE4M3;
   bool negateA = false, negateB = false;
   bool accumulate = true; ///< false: C is +0 and D is not read
@@ -43,9 +45,11 @@ struct BlockScaledOperands {
 /// D = A * B + C of the whole tile, bit exact, with the widest vectors the machine has.
 void blockScaledMma(const BlockScaledOperands &operands);
 
-/// One element by the scalar definition: `a`, `b` 32 bytes of codes, `scalesA`, `scalesB` 4 bytes.
+/// One element by the scalar definition: `a`, `b` 8 * groups bytes of codes, `scalesA`, `scalesB` one
+/// byte for each group.
 float blockScaledElement(const uint8_t *a, const uint8_t *b, const uint8_t *scalesA,
-                         const uint8_t *scalesB, ScaleFormat format, bool negate, float c);
+                         const uint8_t *scalesB, ScaleFormat format, bool negate, float c,
+                         int groups = 4);
 
 /// The implementations blockScaledMma chooses from; `supported` says whether the machine runs it.
 struct BlockScaledKernel {

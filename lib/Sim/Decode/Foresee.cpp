@@ -114,9 +114,7 @@ private:
     constexpr uint64_t k96 = 1ull << 31;
     if (found == constants.end() || !(found->second & k96))
       return {};
-    FP4_TRY(hw::requireFeature(target, &hw::TargetModel::hasFp4K96, "product of K = 96"));
-    return makeError(ErrorKind::Simulation, "the simulator has no product of K = 96",
-                     "use K = 64, the same with more instructions");
+    return hw::requireFeature(target, &hw::TargetModel::hasFp4K96, "product of K = 96");
   }
 
   void limit(const KernelInfo &kernel, std::string_view what, uint64_t value, uint64_t most) {

@@ -18,26 +18,27 @@ namespace {
 enum class Scales { Ordinary, Any, Zeros, Extreme };
 
 struct Problem {
-  int rows = 128, columns = 128;
+  int rows = 128, columns = 128, groups = 4;
   sim::ScaleFormat format = sim::ScaleFormat::UE4M3;
   bool block32 = false;
   std::vector<uint8_t> a, b, scalesA, scalesB;
   std::vector<float> d;
 
-  Problem(int rows, int columns, sim::ScaleFormat format, Scales scales, uint32_t seed)
-      : rows(rows), columns(columns), format(format), block32(format == sim::ScaleFormat::UE8M0) {
+  Problem(int rows, int columns, sim::ScaleFormat format, Scales scales, uint32_t seed, int groups = 4)
+      : rows(rows), columns(columns), groups(groups), format(format),
+        block32(format == sim::ScaleFormat::UE8M0) {
     std::mt19937 rng(seed);
     const auto codes = [&](std::vector<uint8_t> &to, int count) {
-      for (int i = 0; i < 32 * count; ++i)
+      for (int i = 0; i < 8 * groups * count; ++i)
         to.push_back(rng() % 8 ? uint8_t(rng()) : 0);
       for (int i = 0; i < count; i += 5) // a group of zeros, whose scale does not count
-        std::fill_n(to.begin() + 32 * i + 8 * (i / 5 % 4), 8, i % 2 ? 0x80 : 0);
+        std::fill_n(to.begin() + 8 * (groups * i + i / 5 % groups), 8, i % 2 ? 0x80 : 0);
     };
     codes(a, rows);
     codes(b, columns);
-    for (int i = 0; i < 4 * rows; ++i)
+    for (int i = 0; i < groups * rows; ++i)
       scalesA.push_back(i % 2 && block32 ? scalesA.back() : draw(rng, scales));
-    for (int i = 0; i < 4 * columns; ++i)
+    for (int i = 0; i < groups * columns; ++i)
       scalesB.push_back(i % 2 && block32 ? scalesB.back() : draw(rng, scales));
     for (int i = 0; i < rows * columns; ++i)
       d.push_back(accumulator(rng, scales));
@@ -68,6 +69,7 @@ struct Problem {
     BlockScaledOperands o;
     o.rows = rows;
     o.columns = columns;
+    o.groups = groups;
     o.a = a.data();
     o.b = b.data();
     o.scalesA = scalesA.data();
@@ -82,8 +84,9 @@ struct Problem {
     for (int m = 0; m < rows; ++m)
       for (int n = 0; n < columns; ++n)
         out[m * columns + n] =
-            blockScaledElement(&a[32 * m], &b[32 * n], &scalesA[4 * m], &scalesB[4 * n], format,
-                               negate, accumulate ? d[m * columns + n] : 0.0f);
+            blockScaledElement(&a[8 * groups * m], &b[8 * groups * n], &scalesA[groups * m],
+                               &scalesB[groups * n], format, negate,
+                               accumulate ? d[m * columns + n] : 0.0f, groups);
     return out;
   }
 };
@@ -115,12 +118,12 @@ TEST(BlockScaledMma, EveryKernelEqualsTheDefinition) {
       continue;
     uint32_t seed = 1;
     for (const Case &c : cases)
-      for (int columns : {8, 24, 64}) {
-        Problem p(32, columns, c.format, c.scales, ++seed);
+      for (auto [columns, groups] : {std::pair(8, 4), {24, 4}, {64, 4}, {24, 6}, {64, 6}}) {
+        Problem p(32, columns, c.format, c.scales, ++seed, groups);
         const auto want = p.reference(false, true);
         kernels[k].run(p.operands());
-        EXPECT_EQ(differences(p.d, want), 0)
-            << kernels[k].name << ", case " << &c - cases << ", N " << columns << ", seed " << seed;
+        EXPECT_EQ(differences(p.d, want), 0) << kernels[k].name << ", case " << &c - cases << ", N "
+                                             << columns << ", groups " << groups << ", seed " << seed;
       }
   }
 }
@@ -146,17 +149,19 @@ TEST(BlockScaledMma, NegationAndOverwriting) {
 TEST(BlockScaledMma, DefinitionEqualsNumerics) {
   uint32_t seed = 500;
   for (const Case &c : cases)
-    for (int repeat = 0; repeat < 4; ++repeat) {
-      Problem p(16, 64, c.format, c.scales, ++seed);
+    for (int groups : {4, 4, 6, 6}) {
+      Problem p(16, 64, c.format, c.scales, ++seed, groups);
       const auto ours = p.reference(false, true);
       std::vector<float> theirs(p.d.size());
       for (int m = 0; m < p.rows; ++m)
         for (int n = 0; n < p.columns; ++n)
           theirs[m * p.columns + n] = numerics::fp4MmaElement(
               c.format == sim::ScaleFormat::UE4M3 ? hw::ScaleType::UE4M3 : hw::ScaleType::UE8M0,
-              hw::ScaleVector::X4, &p.a[32 * m], &p.scalesA[4 * m], &p.b[32 * n], &p.scalesB[4 * n],
-              p.d[m * p.columns + n]);
-      EXPECT_EQ(differences(ours, theirs), 0) << "case " << &c - cases << ", seed " << seed;
+              hw::ScaleVector::X4, &p.a[8 * groups * m], &p.scalesA[groups * m],
+              &p.b[8 * groups * n], &p.scalesB[groups * n], p.d[m * p.columns + n],
+              16 * unsigned(groups));
+      EXPECT_EQ(differences(ours, theirs), 0)
+          << "case " << &c - cases << ", groups " << groups << ", seed " << seed;
     }
 }
 

@@ -95,7 +95,22 @@ Status checkMajorness(const hw::SmemDescriptor &tile, hw::MmaType type, bool tra
   return {};
 }
 
+/// A slice of 48 bytes may end in another line than it begins in, whose address LBO is.
+Status checkK96Operand(const hw::SmemDescriptor &tile, std::string_view name) {
+  if (tile.swizzle == hw::SwizzleMode::B128 && tile.lboAbsolute && tile.baseOffset == 0)
+    return {};
+  return fail(fmt::format("K = 96 expects {} of swizzle_128B with base offset 0 and an absolute leading "
+                          "address (bit 52 of its descriptor)",
+                          name));
+}
+
 Status checkOperandLayouts(const MmaRequest &mma) {
+  if (mma.variant.k96 && mma.aInTmem)
+    return fail("K = 96 expects A in shared memory");
+  if (mma.variant.k96) {
+    FP4_TRY(checkK96Operand(mma.a, "A"));
+    FP4_TRY(checkK96Operand(mma.b, "B"));
+  }
   if (mma.aInTmem && mma.transposeA)
     return fail("A in tensor memory must not be transposed");
   if (!mma.aInTmem)
@@ -211,8 +226,9 @@ bool decodeOperands(ExecContext &cx, const Insn &insn, int lane, MmaRequest &mma
 Ticket mmaTicket(ExecContext &cx, const Insn &insn, int lane, const MmaRequest &mma) {
   Ticket ticket = TicketQueue::of(cx).makeTicket(cx, insn, TicketKind::Mma, lane);
   ticket.ctaGroup = mma.ctaGroup;
-  ticket.flops = 2ull * mma.m * mma.n * hw::mmaK(mma.kind, mma.variant.sparse);
-  const uint64_t shape = uint64_t(mma.m) << 24 | mma.n << 12 | hw::mmaK(mma.kind);
+  const bool k96 = mma.variant.k96;
+  ticket.flops = 2ull * mma.m * mma.n * hw::mmaK(mma.kind, mma.variant.sparse, k96);
+  const uint64_t shape = uint64_t(mma.m) << 24 | mma.n << 12 | hw::mmaK(mma.kind, false, k96);
   ticket.pipelined = {PipelinedOp::Mma, false, shape << 25 | mma.d.pack()};
   for (uint32_t rank : mma.ranks) {
     ticket.sharedReads |= 1u << rank;
@@ -290,11 +306,11 @@ SparseFormat MmaRequest::sparseFormat() const {
 Status gatherA(TicketQueue &queue, const Ticket &self, const MmaRequest &mma, unsigned member,
                std::vector<uint8_t> &out) {
   const uint32_t rank = mma.ranks[member];
-  out.resize(hw::mmaRowBytes * mma.rows());
+  out.resize(mma.rowBytes() * mma.rows());
   if (!mma.aInTmem)
     return gatherTile(queue, self, rank, mma.a,
                       {0, mma.rows(), mma.transposeA ? transposableBytes(mma.aType) : 0,
-                       hw::mmaRowBytes, usedBytes(mma.kind, mma.aType)},
+                       mma.rowBytes(), usedBytes(mma.kind, mma.aType)},
                       out.data());
   constexpr unsigned columns = hw::mmaRowBytes / 4;
   FP4_TRY(readOperand(queue, self, mma, rank, mma.aTmem, columns, "A"));

@@ -22,7 +22,7 @@ struct MmaRequest {
   hw::AccumulatorType dType = hw::AccumulatorType::F32;
   bool negateA = false, negateB = false, transposeA = false, transposeB = false, saturate = false;
   bool accumulate = false;
-  hw::MmaVariant variant; ///< .sp, .ws
+  hw::MmaVariant variant; ///< .sp, .ws, K = 96
   hw::AccumulatorLayout layout{};
   std::vector<uint32_t> ranks; ///< CTAs, even first
   hw::TmemAddress d;
@@ -46,8 +46,9 @@ struct MmaRequest {
   uint32_t sfa = 0, sfb = 0;
 
   unsigned rows() const { return m / ctaGroup; } ///< of one CTA
-  /// Bytes of K in a column of B.
-  unsigned columnBytes() const { return (variant.sparse ? 2 : 1) * hw::mmaRowBytes; }
+  /// Bytes of K in a row of A and in a column of B.
+  unsigned rowBytes() const { return variant.k96 ? hw::mmaK96RowBytes : hw::mmaRowBytes; }
+  unsigned columnBytes() const { return (variant.sparse ? 2 : 1) * rowBytes(); }
   SparseFormat sparseFormat() const;
 };
 
@@ -87,7 +88,7 @@ struct TileRows {
 Status gatherTile(TicketQueue &queue, const Ticket &self, uint32_t rank,
                   const hw::SmemDescriptor &tile, const TileRows &rows, uint8_t *out);
 
-/// The bytes of K of each operand row, row major. A: the rows of one CTA, 32 bytes each. B: all N
+/// The bytes of K of each operand row, row major. A: the rows of one CTA, 32 bytes each, or 48. B: all N
 /// columns.
 Status gatherA(TicketQueue &queue, const Ticket &self, const MmaRequest &mma, unsigned member,
                std::vector<uint8_t> &out);
@@ -98,7 +99,8 @@ Status gatherB(TicketQueue &queue, const Ticket &self, const MmaRequest &mma,
 Status gatherSelections(TicketQueue &queue, const Ticket &self, const MmaRequest &mma,
                         unsigned member, std::span<const uint64_t> nonZero,
                         std::vector<SparseRow> &out);
-/// Scale bytes of a block-scaled MMA, four per row (one per quarter of K, repeated as needed).
+/// Scale bytes of a block-scaled MMA, four per row (one per quarter of K, repeated as needed); six with
+/// K = 96.
 Status gatherScaleBytes(TicketQueue &queue, const Ticket &self, uint32_t rank,
                         const MmaRequest &mma, bool ofA, std::vector<uint8_t> &out);
 

@@ -2,7 +2,8 @@
 //
 // PTX ISA, "tcgen05.mma" and ".sp" with .block_scale, kinds mxf4 and mxf4nvf4: D = A * B (+ D), A
 // of M x 64 and B of N x 64 fp4 (K-major), scale factors in tensor memory. A sparse A stands for K
-// of 128: a scale is of 16 or 32 of its stored elements, and of twice as many of B. One ticket does
+// of 128: a scale is of 16 or 32 of its stored elements, and of twice as many of B. A bit of the
+// descriptor makes it K = 96, whose 6 or 3 scales reach over the end of a block of 4. One ticket does
 // the whole of it when it completes: gather operands and scales by lib/ISA's layouts, multiply
 // (BlockScaledMma.h), write D. With cta_group::2 each CTA of the pair supplies half of the rows of
 // A and of B and holds its part of D. kind::mxf8f6f4 is in Tcgen05Mma.cpp.
@@ -14,6 +15,7 @@
 #include "Sim/Async/BlockScaledMma.h"
 #include "Sim/Insn/TensorCore/MmaOperands.h"
 #include "fp4/ISA/ScaleLayout.h"
+#include "fp4/ISA/TargetModel.h"
 
 #include <cstring>
 #include <fmt/format.h>
@@ -53,6 +55,43 @@ Status gatherScales(TicketQueue &queue, const Ticket &self, uint32_t rank, const
             "every quarter of the lanes must hold the same scale factors");
     }
   }
+  return {};
+}
+
+/// The same of K = 96: six bytes, of which the scales begin at byte `id` of a row's word and may end in the
+/// word of the next block.
+Status gatherK96Scales(TicketQueue &queue, const Ticket &self, uint32_t rank, const MmaRequest &mma,
+                       uint32_t address, unsigned rows, unsigned id, std::string_view name,
+                       std::vector<uint8_t> &out) {
+  constexpr unsigned groups = 6;
+  const auto base = hw::TmemAddress::unpack(address);
+  const unsigned scales = hw::k96Scales(mma.vector), next = hw::k96BlockColumns(rows);
+  const unsigned words = (id + scales + 3) / 4;
+  for (unsigned word = 0; word < words; ++word) {
+    const TmemRange range{0, hw::tmemLaneCount, base.column + word * next, (rows + 31) / 32};
+    FP4_TRY(queue.checkCells(rank, range, self.id, name));
+    emitTmem(queue, self, rank, range);
+  }
+  TensorMemory &tmem = queue.state(rank).tmem;
+  out.resize(groups * rows);
+  for (unsigned row = 0; row < rows; ++row)
+    for (unsigned scale = 0; scale < scales; ++scale) {
+      const unsigned byte = id + scale;
+      const auto read = [&](unsigned quadrant) {
+        const auto cell = hw::scaleCell(row, byte % 4, 0, quadrant);
+        return uint8_t(*tmem.cell(cell.lane, base.column + byte / 4 * next + cell.column) >>
+                       8 * cell.byte);
+      };
+      const uint8_t value = read(0);
+      for (unsigned quadrant = 1; quadrant < 4; ++quadrant)
+        if (read(quadrant) != value)
+          return makeError(ErrorKind::Simulation,
+                           fmt::format("the copies of {} in tensor memory differ: row {}, scale {}",
+                                       name, row, scale),
+                           "every quarter of the lanes must hold the same scale factors");
+      const unsigned repeat = groups / scales;
+      std::fill_n(&out[groups * row + scale * repeat], repeat, value);
+    }
   return {};
 }
 
@@ -105,6 +144,7 @@ Status runCta(TicketQueue &queue, const Ticket &self, const MmaRequest &mma, uns
   BlockScaledOperands operands;
   operands.rows = int(mma.rows());
   operands.columns = int(mma.n);
+  operands.groups = mma.variant.k96 ? 6 : 4;
   operands.a = a.data();
   operands.b = b.data();
   operands.scalesA = scalesA.data();
@@ -132,8 +172,7 @@ Status run(TicketQueue &queue, const Ticket &self, const MmaRequest &mma) {
 
 Status decodeScaled(const Insn &insn, uint32_t bits, MmaRequest &mma) {
   FP4_ASSIGN(auto desc, hw::BlockScaledInstrDesc::decode(mma.kind, bits));
-  if (desc.k96)
-    return makeError(ErrorKind::Simulation, "K = 96 does not exist on sm_100a");
+  mma.variant.k96 = desc.k96;
   if (desc.sparse != mma.variant.sparse)
     return makeError(ErrorKind::Simulation,
                      desc.sparse
@@ -157,8 +196,10 @@ Status decodeScaled(const Insn &insn, uint32_t bits, MmaRequest &mma) {
                      fmt::format("kind::{} with scales of type {} does not take {} scales per row",
                                  stringify(mma.kind), stringify(mma.scaleType), insn.m[kMmaScales]),
                      "check the scale type in bit 23 of the instruction descriptor");
+  // [derived] CUTLASS' steps of 6 and 3 scales begin at every second byte, and at every byte.
+  const unsigned unit = mma.variant.k96 ? insn.m[kMmaScales] / 2 : insn.m[kMmaScales];
   for (unsigned id : {mma.sfaId, mma.sfbId})
-    if (id % insn.m[kMmaScales] || id + insn.m[kMmaScales] > 4)
+    if (id % unit || (id + unit > 4 && !mma.variant.k96))
       return makeError(ErrorKind::Simulation,
                        fmt::format("scale factor id {} is not legal with {} scales per row", id,
                                    insn.m[kMmaScales]));
@@ -176,6 +217,13 @@ bool scaleAddress(ExecContext &cx, const Operand &o, int lane, unsigned id, uint
   return false;
 }
 
+Status checkTarget(ExecContext &cx, const MmaRequest &mma) {
+  const hw::TargetModel *target = hw::lookupTarget(cx.launch().options->target);
+  if (!mma.variant.k96 || !target)
+    return {};
+  return hw::requireFeature(*target, &hw::TargetModel::hasFp4K96, "product of K = 96");
+}
+
 Outcome mmaScaled(ExecContext &cx, const Insn &insn) {
   TicketQueue &queue = TicketQueue::of(cx);
   for (uint32_t rest = cx.mask; rest; rest &= rest - 1) {
@@ -189,6 +237,8 @@ Outcome mmaScaled(ExecContext &cx, const Insn &insn) {
       return Outcome::Error;
     if (!decodeOperands(cx, insn, lane, *mma))
       return Outcome::Error;
+    if (Status ok = checkTarget(cx, *mma); !ok)
+      return failHere(cx, std::move(ok.error()), lane);
     Ticket ticket = mmaTicket(cx, insn, lane, *mma);
     const bool fp4 = mma->kind != hw::MmaKind::MXF8F6F4;
     ticket.stages.push_back([&queue, mma, fp4](const Ticket &self) {
@@ -214,6 +264,11 @@ uint8_t scalesPerRow(std::string_view kind, std::string_view vector) {
 
 Status gatherScaleBytes(TicketQueue &queue, const Ticket &self, uint32_t rank,
                         const MmaRequest &mma, bool ofA, std::vector<uint8_t> &out) {
+  if (mma.variant.k96)
+    return ofA ? gatherK96Scales(queue, self, rank, mma, mma.sfa, mma.m / mma.ctaGroup, mma.sfaId,
+                                 "scale factors of A", out)
+               : gatherK96Scales(queue, self, rank, mma, mma.sfb, mma.n, mma.sfbId,
+                                 "scale factors of B", out);
   const bool pair = mma.layout == AccumulatorLayout::B;
   const auto operand = !pair ? hw::ScaleOperand::Rows
                        : ofA ? hw::ScaleOperand::RowsPairM128
