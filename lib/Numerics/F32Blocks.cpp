@@ -8,8 +8,6 @@
 namespace fp4::numerics {
 namespace {
 
-constexpr uint64_t blockColumns = 128;
-
 /// The rows and columns of one block.
 struct Range {
   uint64_t row, rowEnd, column, columnEnd;
@@ -33,19 +31,19 @@ uint32_t quantizeRange(RecipeEvaluator &evaluator, std::span<const float> values
 } // namespace
 
 QuantizedSide quantizeF32Blocks(const RecipeProgram &program, std::span<const float> values,
-                                uint64_t rows, uint64_t columns, bool squareBlocks) {
-  const uint64_t blockRows = squareBlocks ? blockColumns : 1;
+                                uint64_t rows, uint64_t columns, BlockExtent extent) {
   QuantizedSide out;
   out.rows = rows;
   out.columns = columns;
-  out.blocks = (columns + blockColumns - 1) / blockColumns;
+  out.blocks = (columns + extent.columns - 1) / extent.columns;
   out.packed = false;
   out.data.resize(rows * columns);
   RecipeEvaluator evaluator(program);
   evaluator.setTensor(0.f); // constants
-  for (uint64_t r = 0; r < rows; r += blockRows)
-    for (uint64_t c = 0; c < columns; c += blockColumns) {
-      const Range block = {r, std::min(r + blockRows, rows), c, std::min(c + blockColumns, columns)};
+  for (uint64_t r = 0; r < rows; r += extent.rows)
+    for (uint64_t c = 0; c < columns; c += extent.columns) {
+      const Range block = {r, std::min(r + extent.rows, rows), c,
+                           std::min(c + extent.columns, columns)};
       const uint32_t scale = quantizeRange(evaluator, values, columns, block, out.data);
       const auto *bytes = reinterpret_cast<const uint8_t *>(&scale);
       out.scales.insert(out.scales.end(), bytes, bytes + sizeof scale);

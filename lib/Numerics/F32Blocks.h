@@ -6,9 +6,14 @@
 
 namespace fp4::numerics {
 
-/// Quantizes a row-major matrix of blocks of 1 x 128 elements, or 128 x 128 where they are square;
-/// the last ones of a row and of a column may be smaller. Scales are row-major and have 4 bytes.
+/// Rows and columns of the elements that share a scale.
+struct BlockExtent {
+  uint64_t rows, columns;
+};
+
+/// Quantizes a row-major matrix in such blocks; the last ones of a row and of a column may be smaller.
+/// Scales are row-major and have 4 bytes.
 QuantizedSide quantizeF32Blocks(const RecipeProgram &program, std::span<const float> values,
-                                uint64_t rows, uint64_t columns, bool squareBlocks);
+                                uint64_t rows, uint64_t columns, BlockExtent extent);
 
 } // namespace fp4::numerics

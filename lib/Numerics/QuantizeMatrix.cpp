@@ -184,6 +184,8 @@ Status checkRowAmax(const SideOptions &side, const QuantizeOptions &options, uin
 /// What formats with f32 scales have no meaning for.
 Status checkF32Options(const QuantizeOptions &options) {
   const auto isPlain = [](const SideOptions &side) { return !side.hadamard && !side.stochastic; };
+  if (options.squareBlocks && options.wholeRows)
+    return usage("blocks must be square or whole rows, but got both");
   if (options.columnwise || options.amaxPerRow || !isPlain(*options.rowwise) ||
       options.layout != ScaleLayout::Linear)
     return usage("blocks under an f32 expect a plain row-wise output with linear scales");
@@ -200,6 +202,9 @@ Status checkOptions(const Recipe &recipe, std::span<const float> values, uint64_
   const bool nvfp4 = hasE4M3Scales(recipe.format);
   if (hasF32Scales(recipe.format))
     return checkF32Options(options);
+  if (options.wholeRows)
+    return usage("blocks of whole rows must be of format fp8_block128, but got " +
+                 std::string(stringify(recipe.format)));
   if (options.squareBlocks && !nvfp4)
     return usage("square blocks must be of format nvfp4, but got " +
                  std::string(stringify(recipe.format)));
@@ -258,7 +263,10 @@ Expected<QuantizedPair> quantizeFrom(const Recipe &recipe, const RecipeProgram &
   FP4_TRY(checkOptions(recipe, values, rows, columns, options));
   QuantizedPair pair;
   if (hasF32Scales(recipe.format)) {
-    pair.rowwise = quantizeF32Blocks(program, values, rows, columns, options.squareBlocks);
+    const uint64_t block = blockSizeOf(recipe.format);
+    const BlockExtent extent = {options.squareBlocks ? block : 1,
+                                options.wholeRows ? std::max<uint64_t>(columns, 1) : block};
+    pair.rowwise = quantizeF32Blocks(program, values, rows, columns, extent);
     return pair;
   }
   if (options.rowwise) {

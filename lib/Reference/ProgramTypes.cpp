@@ -30,9 +30,11 @@ std::vector<Shape> quantizedShapes(const ProgramOp &op, const Shape &input) {
   const int64_t block = numerics::blockSizeOf(format.value_or(numerics::BlockFormat::NVFP4));
   const std::string outputs = attributeOr(op, "outputs", "rowwise");
   std::vector<Shape> shapes;
-  const bool square = attributeOr(op, "block", "") == "128,128";
+  const std::string shape = attributeOr(op, "block", "");
+  const bool square = shape == "128,128", isRow = shape == fmt::format("1,{}", input[1]);
+  const int64_t columns = isRow ? std::max<int64_t>(input[1], 1) : block;
   if (outputs != "columnwise")
-    appendSide(shapes, input[0], input[1], block, square ? block : 1);
+    appendSide(shapes, input[0], input[1], columns, square ? block : 1);
   if (outputs != "rowwise")
     appendSide(shapes, input[1], input[0], block);
   return shapes;

@@ -305,6 +305,8 @@ Status runQuantize(Step &step) {
   FP4_ASSIGN(auto recipe, recipeOf(step));
   FP4_ASSIGN(auto shape, step.matrix(0));
   FP4_ASSIGN(auto options, quantizeOptions(step));
+  options.wholeRows = numerics::hasF32Scales(recipe.format) &&
+                      step.attributeOr("block", "") == fmt::format("1,{}", shape.second);
   if (step.op.attributes.contains("groups"))
     return runGroups(step, recipe, options);
   FP4_ASSIGN(auto pair, numerics::quantizeMatrix(recipe, floats(*step.operands[0]), shape.first,

@@ -39,24 +39,27 @@ float scaleAt(const QuantizedSide &side, uint64_t i) {
   return scale;
 }
 
-void expectBlocks(const char *recipe, uint64_t rows, uint64_t columns, bool square) {
+void expectBlocks(const char *recipe, uint64_t rows, uint64_t columns, bool square,
+                  bool wholeRows = false) {
   const std::vector<float> x = values(rows * columns, rows + columns);
   QuantizeOptions options;
   options.squareBlocks = square;
+  options.wholeRows = wholeRows;
   const auto pair = quantizeMatrix(*lookupRecipe(recipe), x, rows, columns, options);
   ASSERT_TRUE(pair) << pair.error().message;
   const QuantizedSide &side = *pair->rowwise;
-  const uint64_t height = square ? 128 : 1, blocks = (columns + 127) / 128;
+  const uint64_t height = square ? 128 : 1, width = wholeRows ? columns : 128;
+  const uint64_t blocks = (columns + width - 1) / width;
   ASSERT_EQ(side.scales.size(), (rows + height - 1) / height * blocks * 4);
   for (uint64_t r = 0; r < rows; ++r)
     for (uint64_t c = 0; c < columns; ++c) {
-      const uint64_t top = r / height * height, left = c / 128 * 128;
+      const uint64_t top = r / height * height, left = c / width * width;
       float amax = 0;
       for (uint64_t i = top; i < std::min(top + height, rows); ++i)
-        for (uint64_t j = left; j < std::min(left + 128, columns); ++j)
+        for (uint64_t j = left; j < std::min(left + width, columns); ++j)
           amax = std::max(amax, std::fabs(x[i * columns + j]));
       const float scale = expectedScale(amax, std::string_view(recipe).ends_with("power_of_two"));
-      ASSERT_EQ(bitsOf(scaleAt(side, r / height * blocks + c / 128)), bitsOf(scale)) << r << " " << c;
+      ASSERT_EQ(bitsOf(scaleAt(side, r / height * blocks + c / width)), bitsOf(scale)) << r << " " << c;
       ASSERT_EQ(side.code(r, c), encodeE4M3(x[r * columns + c] * (1.f / scale))) << r << " " << c;
       c |= 7; // one element of eight
     }
@@ -66,6 +69,8 @@ TEST(F32Blocks, RowsAndSquaresFollowTheFormula) {
   for (const char *recipe : {"fp8_deepgemm", "fp8_deepgemm_power_of_two"}) {
     expectBlocks(recipe, 3, 400, false);
     expectBlocks(recipe, 150, 272, true);
+    expectBlocks(recipe, 5, 400, false, true);
+    expectBlocks(recipe, 3, 48, false, true);
   }
 }
 
@@ -103,6 +108,16 @@ TEST(F32Blocks, OtherOutputsAreRefused) {
   ASSERT_FALSE(pair);
   EXPECT_EQ(pair.error().message,
             "blocks under an f32 expect a plain row-wise output with linear scales");
+  options = {.squareBlocks = true, .wholeRows = true};
+  const auto both = quantizeMatrix(*lookupRecipe("fp8_deepgemm"), values(256, 1), 2, 128, options);
+  ASSERT_FALSE(both);
+  EXPECT_EQ(both.error().message, "blocks must be square or whole rows, but got both");
+  options = {.wholeRows = true};
+  const auto nvfp4 =
+      quantizeMatrix(*lookupRecipe("transformer_engine"), values(256, 1), 2, 128, options);
+  ASSERT_FALSE(nvfp4);
+  EXPECT_EQ(nvfp4.error().message,
+            "blocks of whole rows must be of format fp8_block128, but got nvfp4");
   EXPECT_FALSE(parseRecipe("fp8_deepgemm, amax_floor = -1.0"));
   EXPECT_EQ(spell(*parseRecipe("fp8_deepgemm, power_of_two = up")), "fp8_deepgemm_power_of_two");
 }

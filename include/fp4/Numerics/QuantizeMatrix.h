@@ -47,7 +47,8 @@ struct SideOptions {
 struct QuantizeOptions {
   std::optional<SideOptions> rowwise = SideOptions{};
   std::optional<SideOptions> columnwise;
-  bool squareBlocks = false; ///< 16 x 16
+  bool squareBlocks = false; ///< 16 x 16; of fp8_block128 128 x 128
+  bool wholeRows = false;    ///< fp8_block128: each row is a block
   bool amaxPerRow = false;   ///< nvfp4: each row of an output has its amax (row-scaled)
   ScaleLayout layout = ScaleLayout::Linear;
 };

@@ -110,8 +110,20 @@ func.func @dequantize(%a: tensor<256x512xf8E4M3FN>, %sa: tensor<256x4xf32>, %sm:
 func.func @block(%x: tensor<?x256xbf16>) {
   %0:2 = fp4.quantize %x {format = #fp4.format<fp8_block128>, recipe = #fp4.recipe<fp8_deepgemm>}
       : (tensor<?x256xbf16>) -> (tensor<?x256xf8E4M3FN>, tensor<?x2xf32>)
-  // expected-error @+1 {{attribute 'block' must be [1, 128] or [128, 128] for format fp8_block128, but got [16, 16]}}
+  // expected-error @+1 {{attribute 'block' must be [1, 128], [128, 128] or [1, 256] for format fp8_block128, but got [16, 16]}}
   %1:2 = fp4.quantize %x {format = #fp4.format<fp8_block128>, recipe = #fp4.recipe<fp8_deepgemm>, block = array<i64: 16, 16>}
+      : (tensor<?x256xbf16>) -> (tensor<?x256xf8E4M3FN>, tensor<?x2xf32>)
+  return
+}
+
+// -----
+
+// quantize (C8): a row has one scale.
+func.func @rows(%x: tensor<?x256xbf16>) {
+  %0:2 = fp4.quantize %x {format = #fp4.format<fp8_block128>, recipe = #fp4.recipe<fp8_deepgemm>, block = array<i64: 1, 256>}
+      : (tensor<?x256xbf16>) -> (tensor<?x256xf8E4M3FN>, tensor<?x1xf32>)
+  // expected-error @+1 {{result 'scales' must be 'tensor<?x1xf32>', but got 'tensor<?x2xf32>'}}
+  %1:2 = fp4.quantize %x {format = #fp4.format<fp8_block128>, recipe = #fp4.recipe<fp8_deepgemm>, block = array<i64: 1, 256>}
       : (tensor<?x256xbf16>) -> (tensor<?x256xf8E4M3FN>, tensor<?x2xf32>)
   return
 }

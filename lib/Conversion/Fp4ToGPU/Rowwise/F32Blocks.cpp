@@ -6,6 +6,9 @@
 //                         and exchange their maxima by shuffles
 //   blocks of 128 x 128   a thread block for each; a thread has chunks of four rows, all of which are
 //                         loaded before the first is used, and maxima meet in shared memory
+//   blocks of whole rows  a part of a warp, some warps or a thread block for each; a thread keeps
+//                         its chunks in registers until their maxima have met. The threads of a
+//                         longer row read it twice
 //
 // Rows are whole chunks. Chunks of rows and columns that do not exist are zeros and not stored.
 //
@@ -30,13 +33,16 @@ namespace {
 
 constexpr int64_t kBlock = 128, kChunk = 16, kChunksPerBlock = kBlock / kChunk;
 constexpr int64_t kAccessBytes = 16, kWarp = 32, kWords = kChunk / 4;
+/// Chunks of a row that a thread loads at once, to cover the latency of memory, and words that it has
+/// registers for.
+constexpr int64_t kChunksInFlight = 4, kMostWords = 64;
 
 class F32QuantizeKernel {
 public:
   F32QuantizeKernel(QuantizeOp op, LoweringContext &context)
       : op(op), kernel(op, "quantize", context), b(kernel.body()), s(b, context.target),
         type(cast<RankedTensorType>(op.getInput().getType())), columns(type.getDimSize(1)),
-        blocks(llvm::divideCeil(columns, kBlock)), noArithmetic(context.noArithmetic) {}
+        blocks(isOfWholeRows() ? 1 : llvm::divideCeil(columns, kBlock)), noArithmetic(context.noArithmetic) {}
 
   void emit() {
     Value hostRows = kernel.hostRows(op.getInput());
@@ -48,6 +54,8 @@ public:
     rows = kernel.scalar(hostRows);
     if (square)
       return emitSquares(hostBands);
+    if (isOfWholeRows())
+      return emitWholeRows(hostRows);
     emitRows();
     Value chunks = arith::MulIOp::create(kernel.host(), hostRows,
                                          constIndex(kernel.host(), blocks * kChunksPerBlock));
@@ -60,6 +68,10 @@ private:
     Value exists;
     SmallVector<Value> words;
   };
+
+  bool isOfWholeRows() {
+    return op.getBlock() && op.getBlock()->front() == 1 && op.getBlock()->back() != kBlock;
+  }
 
   Value ceilDiv(Value size, int64_t unit) {
     ImplicitLocOpBuilder &host = kernel.host();
@@ -169,7 +181,7 @@ private:
       load(chunk);
       chunks.push_back(chunk);
     }
-    Value amax = s.fromBits(blockMax(thread, shuffleMax(amaxBits(chunks), kWarp)));
+    Value amax = s.fromBits(warpMax(thread, shuffleMax(amaxBits(chunks), kWarp), kernel.numThreads() / kWarp));
     BlockQuantizer quantizer(s, b, op.getRecipe().getDecisions());
     quantizer.setTensorAmax(s.constant(0));
     Value scale;
@@ -180,19 +192,87 @@ private:
                                         constIndex(kernel.host(), blocks)));
   }
 
+  /// The threads of a row: few enough that each has some chunks, many enough that these fit in its
+  /// registers. They are a part of a warp, or warps.
+  int64_t threadsOfRow() {
+    int64_t some = llvm::divideCeil(columns / kChunk, kChunksInFlight);
+    int64_t power = int64_t(llvm::PowerOf2Ceil(uint64_t(some)));
+    return kernel.numThreads() % power == 0 ? power : kernel.numThreads();
+  }
+
+  void emitWholeRows(Value hostRows) {
+    int64_t lanes = threadsOfRow(), rowsOfBlock = kernel.numThreads() / lanes;
+    Int32 thread(b, NVVM::ThreadIdXOp::create(b, b.getI32Type()));
+    Int32 block(b, NVVM::BlockIdXOp::create(b, b.getI32Type()));
+    Int32 row = block * rowsOfBlock + thread / lanes, lane = thread % lanes;
+    int64_t perThread = llvm::divideCeil(columns / kChunk, lanes);
+    int64_t words = perThread * kChunk * type.getElementTypeBitWidth() / 32;
+    Value scale = words <= kMostWords ? encodeKept(row, lane, perThread, lanes)
+                                           : encodeTwice(row, lane, lanes);
+    storeScale(arith::AndIOp::create(b, isZero(lane), row < Int32(b, rows)), scale, row, Int32(b, 0));
+    kernel.launch(ceilDiv(hostRows, rowsOfBlock));
+  }
+
+  Chunk chunkOf(Int32 row, Int32 number) {
+    Chunk chunk{row, number * kChunk, {}, {}};
+    chunk.exists = isInside(chunk);
+    load(chunk);
+    return chunk;
+  }
+
+  BlockQuantizer rowQuantizer() {
+    BlockQuantizer quantizer(s, b, op.getRecipe().getDecisions());
+    quantizer.setTensorAmax(s.constant(0));
+    return quantizer;
+  }
+
+  /// Every thread keeps its chunks until their maxima have met. The bits of the scale.
+  Value encodeKept(Int32 row, Int32 lane, int64_t perThread, int64_t lanes) {
+    SmallVector<Chunk> chunks;
+    for (int64_t i = 0; i < perThread; ++i)
+      chunks.push_back(chunkOf(row, lane + i * lanes));
+    Value amax = rowMax(amaxBits(chunks), lanes);
+    BlockQuantizer quantizer = rowQuantizer();
+    Value scale;
+    for (const Chunk &chunk : chunks)
+      scale = encode(quantizer, chunk, amax);
+    return scale;
+  }
+
+  /// The threads of a block walk over a row twice. The bits of the scale.
+  Value encodeTwice(Int32 row, Int32 lane, int64_t lanes) {
+    Value end = s.integer(columns / kChunk), step = s.integer(lanes), none = s.integer(0);
+    Value bits = kernel.forEachItem(lane, end, step, none, [&](Value number, ValueRange most) {
+      Value larger = arith::MaxUIOp::create(b, most[0], amaxBits(chunkOf(row, Int32(b, number))));
+      return SmallVector<Value>{larger};
+    })[0];
+    Value amax = rowMax(bits, lanes);
+    return kernel.forEachItem(lane, end, step, none, [&](Value number, ValueRange) {
+      BlockQuantizer quantizer = rowQuantizer();
+      return SmallVector<Value>{encode(quantizer, chunkOf(row, Int32(b, number)), amax)};
+    })[0];
+  }
+
+  /// The largest of the threads of a row.
+  Value rowMax(Value bits, int64_t lanes) {
+    bits = shuffleMax(bits, std::min(lanes, kWarp));
+    Int32 thread(b, NVVM::ThreadIdXOp::create(b, b.getI32Type()));
+    return s.fromBits(lanes <= kWarp ? bits : warpMax(thread, bits, lanes / kWarp));
+  }
+
   Value isZero(Value x) {
     return arith::CmpIOp::create(b, arith::CmpIPredicate::eq, x, s.integer(0));
   }
 
-  /// The largest of all warps' maxima.
-  Value blockMax(Int32 thread, Value bits) {
-    int64_t warps = kernel.numThreads() / kWarp;
-    Value shared = kernel.sharedWords(warps, "warp_max");
+  /// The largest of the maxima of the `warps` warps that work together.
+  Value warpMax(Int32 thread, Value bits, int64_t warps) {
+    Value shared = kernel.sharedWords(kernel.numThreads() / kWarp, "warp_max");
     emitWhen(b, isZero(thread % kWarp),
              [&] { store(b, bits, address(b, shared, thread / kWarp, 4), 4); });
     NVVM::Barrier0Op::create(b);
+    Value first = address(b, shared, thread / (warps * kWarp) * warps, 4);
     for (int64_t warp = 0; warp < warps; ++warp) {
-      Value other = LLVM::LoadOp::create(b, b.getI32Type(), advance(b, shared, 4 * warp), 4);
+      Value other = LLVM::LoadOp::create(b, b.getI32Type(), advance(b, first, 4 * warp), 4);
       bits = arith::MaxUIOp::create(b, bits, other);
     }
     return bits;

@@ -15,8 +15,8 @@ using namespace fp4::verify;
 /// Elements of a row of data that 16 bytes have, the unit of pitch of TMA.
 static constexpr int64_t kPitchElements = 16;
 
-RankedTensorType verify::f32ScalesOf(RankedTensorType data, int64_t rows) {
-  int64_t sizes[] = {rows, blockSize(Format::FP8Block128)};
+RankedTensorType verify::f32ScalesOf(RankedTensorType data, int64_t rows, int64_t columns) {
+  int64_t sizes[] = {rows, columns};
   SmallVector<int64_t> blocks;
   for (auto [extent, size] : llvm::zip(data.getShape(), sizes))
     blocks.push_back(ShapedType::isDynamic(extent) ? extent

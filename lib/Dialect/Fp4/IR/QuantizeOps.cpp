@@ -174,8 +174,9 @@ static void quantizedTypes(RankedTensorType input, Format format, Outputs output
       std::swap(shape[0], shape[1]);
     auto data = RankedTensorType::get(shape, dataType(input.getContext(), format));
     types.push_back(data);
+    bool isPair = block && block->size() == 2 && block->front() > 0 && block->back() > 0;
     if (numerics::hasF32Scales(blockFormat(format)))
-      types.push_back(f32ScalesOf(data, block ? block->front() : 1));
+      types.push_back(isPair ? f32ScalesOf(data, block->front(), block->back()) : f32ScalesOf(data, 1));
     else
       types.push_back(scalesOf(data, format));
   }
@@ -270,13 +271,14 @@ static LogicalResult verifyBlock(QuantizeOp op) {
   bool nvfp4 = numerics::hasE4M3Scales(blockFormat(op.getFormat())), f32 = op.hasF32Scales();
   if (!block || *block == ArrayRef<int64_t>{1, op.getBlockSize()})
     return success();
-  int64_t side = f32 ? op.getBlockSize() : 16;
+  int64_t side = f32 ? op.getBlockSize() : 16, columns = rankedType(op.getInput()).getDimSize(1);
+  if (f32 && *block == ArrayRef<int64_t>{1, columns})
+    return success();
+  std::string wholeRow = ", [128, 128] or [1, " + std::to_string(columns) + "]";
   if ((!nvfp4 && !f32) || *block != ArrayRef<int64_t>{side, side}) // quantize (C7)
     return op.emitOpError("attribute 'block' must be ")
            << "[1, " << op.getBlockSize() << "]"
-           << (nvfp4 ? " or [16, 16]"
-               : f32 ? " or [128, 128]"
-                     : "")
+           << (nvfp4 ? StringRef(" or [16, 16]") : f32 ? StringRef(wholeRow) : StringRef())
            << " for format " << stringifyFormat(op.getFormat()) << ", but got [" << *block << "]";
   if (f32)
     return success();

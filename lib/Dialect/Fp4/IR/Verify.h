@@ -89,8 +89,9 @@ mlir::LogicalResult verifyGroupOperands(BlockScaledMatmulOp op, const Checked &l
 mlir::LogicalResult verifyFp8Operands(BlockScaledMatmulOp op);
 /// quantize (C50), (C51): what format fp8_block128 goes with.
 mlir::LogicalResult verifyFp8Quantize(QuantizeOp op);
-/// The row-major f32 scales of `data`, of blocks of `rows` x 128.
-mlir::RankedTensorType f32ScalesOf(mlir::RankedTensorType data, int64_t rows);
+/// The row-major f32 scales of `data`, of blocks of `rows` x `columns`.
+mlir::RankedTensorType f32ScalesOf(mlir::RankedTensorType data, int64_t rows,
+                                   int64_t columns = blockSize(Format::FP8Block128));
 
 mlir::RankedTensorType rankedType(mlir::Value value);
 /// The row-major scales of a matrix of type `data`, blocks along dimension 1.
