@@ -54,11 +54,13 @@ static bool mayHaveTwoBlocks(int64_t rows, int64_t k) {
   return partsOf(rows) == 1 && k % kTwoTileK == 0;
 }
 
-/// One warpgroup alone waits for k tiles longer than it multiplies them.
+/// One warpgroup alone waits for k tiles longer than it multiplies them. Two tiles of few rows side by
+/// side are faster than one of twice as many; ranges of K gain nothing there.
 static int64_t depthOf(const KernelPlan &wish, int64_t rows, const MatmulSize &size) {
   if (wish.tile[2])
     return wish.tile[2];
-  bool isAlone = size.groups.empty() && rows == kTileMs[0] && size.m <= rows;
+  int64_t most = size.splits == 1 ? 2 * rows : rows;
+  bool isAlone = size.groups.empty() && rows == kTileMs[0] && size.m <= most;
   return isAlone && mayHaveTwoBlocks(rows, size.k) ? kTwoTileK : kTileK;
 }
 

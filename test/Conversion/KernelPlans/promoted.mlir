@@ -1,7 +1,7 @@
 // RUN: fp4-opt %s -split-input-file -verify-diagnostics -fp4-set-target=target=sm_90a -fp4-plan-kernels | FileCheck %s
 // Plans of products of FP8 with f32 scales: many rows have tiles of two parts; few have tiles of two blocks of
-// scales; two ranges of K are those of a cluster, and a ring has as many stages as their pieces leave room
-// for. Four ranges whose clusters would take two waves, and tiles of two parts, join in a workspace.
+// scales, and 128 rows have two of them side by side; two ranges of K are those of a cluster, and a ring has as
+// many stages as their pieces leave room for. Four ranges whose clusters would take two waves, and tiles of two parts, join in a workspace.
 
 !b = tensor<4096x7168xf8E4M3FN>
 !sb = tensor<32x56xf32>
@@ -12,6 +12,14 @@ func.func @rows(%a: tensor<4096x7168xf8E4M3FN>, %sa: tensor<4096x56xf32>, %b: !b
   %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<fp8_block128>}
       : (tensor<4096x7168xf8E4M3FN>, tensor<4096x56xf32>, !b, !sb) -> tensor<4096x4096xbf16>
   return %y : tensor<4096x4096xbf16>
+}
+
+// CHECK-LABEL: func.func @beside
+// CHECK: tile = [64, 64, 256], schedule {{.*}} stages = 4
+func.func @beside(%a: tensor<128x7168xf8E4M3FN>, %sa: tensor<128x56xf32>, %b: !b, %sb: !sb) -> tensor<128x4096xbf16> {
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<fp8_block128>}
+      : (tensor<128x7168xf8E4M3FN>, tensor<128x56xf32>, !b, !sb) -> tensor<128x4096xbf16>
+  return %y : tensor<128x4096xbf16>
 }
 
 // CHECK-LABEL: func.func @two
