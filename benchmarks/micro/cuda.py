@@ -135,15 +135,17 @@ class Device:
         return lambda: self._call("cuGraphLaunch", executable, None)
 
     def encode(self, kind: int, pointer: int, sizes: Sequence[int], strides: Sequence[int], box: Sequence[int],
-               swizzle: int) -> "ctypes.Array[Any]":
-        """A tensor map: `kind` and `swizzle` are numbers of the driver's enumerations, sizes and boxes are
-        in elements, the first dimension first, and strides in bytes, of all dimensions but the first."""
+               swizzle: int, promotion: int = 2) -> "ctypes.Array[Any]":
+        """A tensor map: `kind`, `swizzle` and `promotion` (of L2, 128 bytes) are numbers of the driver's
+        enumerations, sizes and boxes are in elements, the first dimension first, and strides in bytes, of all
+        dimensions but the first."""
         storage = (ctypes.c_uint64 * 32)()
         base = ctypes.addressof(storage)
         aligned = (ctypes.c_uint64 * 16).from_address((base + 63) // 64 * 64)
         rank = len(sizes)
         self._call("cuTensorMapEncodeTiled", ctypes.byref(aligned), kind, rank, _u64(pointer), (_u64 * rank)(*sizes),
-                   (_u64 * rank)(*strides), (_uint * rank)(*box), (_uint * rank)(*[1] * rank), 0, swizzle, 2, 0)
+                   (_u64 * rank)(*strides), (_uint * rank)(*box), (_uint * rank)(*[1] * rank), 0, swizzle,
+                   promotion, 0)
         aligned._storage = storage  # type: ignore[attr-defined]
         return aligned
 

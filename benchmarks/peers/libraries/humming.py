@@ -1,0 +1,91 @@
+"""Humming (vllm-project/humming): products of quantized weights, compiled at run time with NVRTC.
+
+`prepare` takes the wheels of humming-kernels and of what it needs and the machine lacks; nothing is compiled
+then. Tiles are those of its own heuristics. Its layers quantize no activations here: e4m3 ones come with scales."""
+from __future__ import annotations
+
+import concurrent.futures
+import contextlib
+import os
+import pathlib
+import shutil
+import sys
+import zipfile
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from problems import Operands, Problem, make_operands
+
+from .library import Library, Missing, Prepared
+
+WEIGHTS = {"nvfp4": {"dtype": "float4e2m1", "scale_dtype": "float8e4m3", "group_size": 16, "scale_2_type": "tensor"},
+           "mxfp4": {"dtype": "float4e2m1", "scale_dtype": "float8e8m0", "group_size": 32}}
+
+
+class Humming(Library):
+    name = "Humming"
+    source = "a folder with the wheel of humming-kernels"
+
+    def prepare(self, source: pathlib.Path | None, folder: pathlib.Path, problems: Sequence[Problem]) -> None:
+        wheels = sorted(source.glob("*.whl")) if source else []
+        if not any(wheel.name.startswith("humming_kernels") for wheel in wheels):
+            raise Missing("humming_kernels-*.whl")
+        shutil.rmtree(folder / "site", ignore_errors=True)
+        for wheel in wheels:
+            with zipfile.ZipFile(wheel) as archive:
+                archive.extractall(folder / "site")
+
+    def check(self, folder: pathlib.Path) -> None:
+        if not (folder / "site" / "humming").is_dir():
+            raise Missing("the package humming, which prepare unpacks")
+        sys.path.insert(0, str(folder / "site"))
+        try:
+            import humming.layer  # noqa: F401
+        except ImportError as failure:
+            raise Missing(str(failure)) from failure
+
+    def warm(self, folder: pathlib.Path, problems: Sequence[Problem]) -> None:
+        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+            list(pool.map(_compile, [p for p in problems if self.cases(folder, p)]))
+
+    def cases(self, folder: pathlib.Path, problem: Problem) -> list[str]:
+        return {"bf16_nvfp4": ["W4A16"], "bf16_mxfp4": ["W4A16"], "e4m3_mxfp4": ["W4A8"]}.get(problem.kind, [])
+
+    def run(self, folder: pathlib.Path, case: str, sets: Sequence[Operands]) -> Prepared:
+        problem = sets[0].problem
+        results = [torch.empty(problem.m, problem.n, dtype=torch.bfloat16, device=s.x.device) for s in sets]
+        return Prepared([_launch(_layer(s), s, r) for s, r in zip(sets, results)], results)
+
+
+def _compile(problem: Problem) -> None:
+    """A first call, which compiles. What fails fails again in `run`, which says so."""
+    operands = make_operands(problem, 0)
+    result = torch.empty(problem.m, problem.n, dtype=torch.bfloat16, device="cuda")
+    with contextlib.suppress(Exception):
+        _launch(_layer(operands), operands, result)()
+
+
+def _layer(operands: Operands) -> Any:
+    from humming.layer import HummingLayer
+
+    problem = operands.problem
+    format = problem.kind.split("_")[1]
+    inputs = {"dtype": "float8e4m3"} if problem.kind.startswith("e4m3") else None
+    layer = HummingLayer(problem.n, problem.k, dict(WEIGHTS[format]), inputs, torch_dtype=torch.bfloat16).cuda()
+    scales = torch.float8_e4m3fn if format == "nvfp4" else torch.float8_e8m0fnu
+    tensors = {"weight": operands.weights.view(torch.int32), "weight_scale": operands.scales.view(scales)}
+    if operands.tensor_scale is not None:
+        tensors["weight_scale_2"] = operands.tensor_scale.view(1)
+    layer.load_from_tensors(tensors)
+    layer.transform()
+    return layer
+
+
+def _launch(layer: Any, operands: Operands, result: Any) -> Callable[[], None]:
+    if operands.row_scales is None:
+        return lambda: layer(operands.x, outputs=result)
+    rows = operands.row_scales.shape[0]
+    storage = torch.zeros(-(-rows // 4) * 4, 1, device=result.device)  # as its own quantizer allocates them
+    storage[:rows] = operands.row_scales
+    return lambda: layer(operands.x, outputs=result, input_scale=storage[:rows])

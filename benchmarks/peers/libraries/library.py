@@ -1,0 +1,54 @@
+"""What a library has to have."""
+from __future__ import annotations
+
+import abc
+import pathlib
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from problems import Operands, Problem, reference
+
+Launch = Callable[[], None]
+
+
+class Missing(Exception):
+    """What a library needs and this machine or folder does not have."""
+
+
+class Library(abc.ABC):
+    """A library, or a compiler, that multiplies.
+
+    `prepare` runs where there are compilers, and no GPU is needed; `cases` and `run` run where there is a GPU and
+    may compile there what can be compiled only there. Nothing is fetched.
+    """
+
+    name: str
+    #: What `prepare` takes as --source: a folder or a file, or "" if it takes none.
+    source = ""
+
+    def prepare(self, source: pathlib.Path | None, folder: pathlib.Path, problems: Sequence[Problem]) -> None:
+        """Writes into `folder`, which is of this library alone, what `run` needs. Raises Missing."""
+
+    def check(self, folder: pathlib.Path) -> None:
+        """Raises Missing where `run` could not run."""
+
+    def warm(self, folder: pathlib.Path, problems: Sequence[Problem]) -> None:
+        """Compiles ahead of the runs what can be compiled only where there is a GPU."""
+
+    @abc.abstractmethod
+    def cases(self, folder: pathlib.Path, problem: Problem) -> list[str]:
+        """The labels of what the library has for a problem, the preferred one first; empty if it has nothing."""
+
+    @abc.abstractmethod
+    def run(self, folder: pathlib.Path, case: str, sets: Sequence[Operands]) -> "Prepared":
+        """What launches the product of each set on torch's current stream, with operands already in the layouts
+        that the library wants."""
+
+
+class Prepared:
+    """Launches, one for each set, and the results that they write. `expected` gives the f32 product of a set
+    where it is not problems.reference, because the library multiplies without some of the scales."""
+
+    def __init__(self, launches: Sequence[Launch], results: Sequence[Any],
+                 expected: Callable[[Operands], Any] = reference) -> None:
+        self.launches, self.results, self.expected = launches, results, expected

@@ -1,0 +1,175 @@
+"""fp4: programs that this repository compiles, called through its Python package."""
+from __future__ import annotations
+
+import concurrent.futures
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from problems import BLOCK, Operands, Problem
+
+from .library import Library, Missing, Prepared
+
+FORMAT = {"bf16_nvfp4": "nvfp4", "bf16_mxfp4": "mxfp4", "e4m3_mxfp4": "mxfp4"}
+TILE = {"bf16_nvfp4": (64, 4608), "bf16_mxfp4": (64, 4352), "e4m3_mxfp4": (128, 8704)}
+
+
+class Ours(Library):
+    name = "fp4"
+    source = "a build folder with bin/fp4-runner and lib/libfp4rt.so"
+
+    def __init__(self, plans: Sequence[tuple[str, int, str]] = ()) -> None:
+        """Of problems whose names contain the first string, ranges of K, and a plan: cases beside the usual ones."""
+        self.plans = plans
+
+    def prepare(self, source: pathlib.Path | None, folder: pathlib.Path, problems: Sequence[Problem]) -> None:
+        if source is None or not (source / "bin" / "fp4-runner").exists():
+            raise Missing("bin/fp4-runner of a build folder")
+        cases: dict[str, dict[str, str]] = {}
+        work: dict[pathlib.Path, tuple[str, str]] = {}
+        for problem in problems:
+            cases[problem.name] = {}
+            for ranges, plan in [*[(r, "") for r in ranges_of(problem)], *self._plans_of(problem)]:
+                label = f"split_k {ranges}" + (f", {plan}" if plan else "")
+                library = cases[problem.name][label] = f"{problem.name}_{len(cases[problem.name])}.so"
+                work[folder / library] = program(problem, ranges), plan
+            if problem.kind in BLOCK:
+                work[folder / _prepack_library(problem)] = prepack_program(problem), ""
+        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+            list(pool.map(lambda item: _compile(source, item[0], *item[1]), work.items()))
+        known = folder / "cases.json"
+        before = json.loads(known.read_text()) if known.exists() else {}
+        known.write_text(json.dumps(before | cases, indent=1))
+        _copy_package(source, folder)
+
+    def _plans_of(self, problem: Problem) -> list[tuple[int, str]]:
+        return [(ranges, plan) for part, ranges, plan in self.plans if part in problem.name]
+
+    def check(self, folder: pathlib.Path) -> None:
+        if not (folder / "cases.json").exists():
+            raise Missing(f"{folder.name}/cases.json, which prepare writes")
+
+    def cases(self, folder: pathlib.Path, problem: Problem) -> list[str]:
+        return list(json.loads((folder / "cases.json").read_text()).get(problem.name, ()))
+
+    def run(self, folder: pathlib.Path, case: str, sets: Sequence[Operands]) -> Prepared:
+        sys.path.insert(0, str(folder / "python"))
+        import fp4
+
+        problem = sets[0].problem
+        library = json.loads((folder / "cases.json").read_text())[problem.name][case]
+        product = fp4.load(folder / library)
+        prepack = fp4.load(folder / _prepack_library(problem)) if problem.kind in BLOCK else None
+        results = [torch.empty(problem.m, problem.n, dtype=torch.bfloat16, device=s.x.device) for s in sets]
+
+        def launch(arguments: Sequence[Any], result: Any) -> Any:
+            return lambda: product(*arguments, out=result)
+
+        return Prepared([launch(_arguments(s, prepack), r) for s, r in zip(sets, results)], results)
+
+
+def ranges_of(problem: Problem) -> list[int]:
+    """Ranges of K with which the tiles of a product fill the 132 multiprocessors of an H200 once. Of few rows
+    beside quantized weights, two blocks share a multiprocessor."""
+    if problem.groups > 1 or problem.m > 256 or problem.k < 1024:
+        return [1]
+    if problem.kind == "fp8":
+        return [1, 2] if problem.m <= 128 else [1]
+    tiles, most = -(-problem.m // 128) * (problem.n // 128), 264 if problem.m <= 32 else 132
+    return [r for r in (1, 2, 4) if r == 1 or tiles * r <= most][-2:]
+
+
+def program(problem: Problem, ranges: int) -> str:
+    """A function `product` of the operands, in the order of `_arguments`."""
+    m, n, k, kind = problem.m, problem.n, problem.k, problem.kind
+    result = f"tensor<{m}x{n}xbf16>"
+    if kind in BLOCK:
+        x = f"tensor<{m}x{k}x{'bf16' if kind.startswith('bf16') else 'f8E4M3FN'}>"
+        alpha = {"bf16_nvfp4": "tensor<f32>", "bf16_mxfp4": ""}.get(kind, f"tensor<{m}x1xf32>")
+        types, format = [x, _packed(problem), *([alpha] if alpha else [])], FORMAT[kind]
+        text = "%0, %1" + (" alpha %2" if alpha else "")
+    else:
+        format, text = "fp8_block128", "%0 scaled %1, %2 scaled %3"
+        rows = problem.groups * n
+        types = [f"tensor<{m}x{k}xf8E4M3FN>", f"tensor<{m}x{k // 128}xf32>",
+                 f"tensor<{rows}x{k}xf8E4M3FN>", f"tensor<{rows // 128}x{k // 128}xf32>"]
+        if problem.groups > 1:
+            types.append(f"tensor<{problem.groups}x2xi64>" if problem.used else f"tensor<{problem.groups + 1}xi64>")
+            text += " offsets %4"
+    split = f", split_k = {ranges} : i64" if ranges > 1 else ""
+    arguments = ", ".join(f"%{i}: {t}" for i, t in enumerate(types))
+    return (f"func.func @product({arguments}) -> {result} {{\n"
+            f"  %y = fp4.blockscaled_matmul {text} {{format = #fp4.format<{format}>{split}}}\n"
+            f"      : ({', '.join(types)}) -> {result}\n  return %y : {result}\n}}\n")
+
+
+def prepack_program(problem: Problem) -> str:
+    n, k, kind = problem.n, problem.k, problem.kind
+    scale = "f8E4M3FN" if kind == "bf16_nvfp4" else "f8E8M0FNU"
+    w, s, p = f"tensor<{n}x{k}xf4E2M1FN>", f"tensor<{n}x{k // BLOCK[kind]}x{scale}>", _packed(problem)
+    return (f"func.func @prepack(%w: {w}, %s: {s}) -> {p} {{\n"
+            f"  %p = fp4.prepack %w scaled %s {{format = #fp4.format<{FORMAT[kind]}>}} : ({w}, {s}) -> {p}\n"
+            f"  return %p : {p}\n}}\n")
+
+
+def _packed(problem: Problem) -> str:
+    columns, size = TILE[problem.kind]
+    return f"tensor<{problem.n // 128}x{problem.k // columns}x{size}xi8, #fp4.weight_layout<wgmma>>"
+
+
+def _prepack_library(problem: Problem) -> str:
+    return f"prepack_{problem.kind}_{problem.n}x{problem.k}.so"
+
+
+def _arguments(operands: Operands, prepack: Any) -> list[Any]:
+    problem = operands.problem
+    if prepack is not None:
+        columns, size = TILE[problem.kind]
+        scales = torch.float8_e4m3fn if problem.kind == "bf16_nvfp4" else torch.float8_e8m0fnu
+        packed = torch.empty(problem.n // 128, problem.k // columns, size, dtype=torch.uint8,
+                             device=operands.x.device)
+        prepack(operands.weights, operands.scales.view(scales), out=packed)
+        alpha = operands.tensor_scale if operands.tensor_scale is not None else operands.row_scales
+        return [operands.x, packed, *([alpha] if alpha is not None else [])]
+    arguments = [operands.x, operands.row_scales, operands.weights, operands.scales]
+    if problem.groups > 1:
+        arguments.append(_offsets(problem).to(operands.x.device))
+    return arguments
+
+
+def _offsets(problem: Problem) -> Any:
+    begins = [group * (problem.m // problem.groups) for group in range(problem.groups + 1)]
+    if problem.used:
+        return torch.tensor([[begin, begin + rows] for begin, rows in zip(begins, problem.used)])
+    return torch.tensor(begins)
+
+
+def _compile(build: pathlib.Path, library: pathlib.Path, text: str, plan: str) -> None:
+    source, text = library.with_suffix(".mlir"), f"// {plan or 'the chosen plan'}\n{text}"
+    compiler = build / "bin" / "fp4-runner"
+    if library.exists() and source.read_text() == text and library.stat().st_mtime > compiler.stat().st_mtime:
+        return
+    source.write_text(text)
+    command = [compiler, source, "--target=sm_90a", "--emit=so", "-o", library]
+    found = subprocess.run(command + (["--plan", plan] if plan else []), capture_output=True, text=True)
+    if found.returncode:
+        raise Missing(f"a program that compiles: {source}: {found.stderr.strip()}")
+
+
+def _copy_package(build: pathlib.Path, folder: pathlib.Path) -> None:
+    """The Python package and the runtime, which is all that runs need."""
+    root = pathlib.Path(__file__).resolve().parents[3]
+    shutil.copytree(root / "python" / "fp4", folder / "python" / "fp4", dirs_exist_ok=True,
+                    ignore=shutil.ignore_patterns("__pycache__"))
+    lib = folder / "python" / "fp4" / "lib"
+    lib.mkdir(exist_ok=True)
+    for name in ("libfp4rt.so", "_native.abi3.so"):
+        if (build / "lib" / name).exists():
+            shutil.copy(build / "lib" / name, lib)
+    subprocess.run(["strip", *lib.glob("*.so")], check=False)

@@ -1,0 +1,287 @@
+"""benchmarks/peers without a GPU: operands and references, the table, and the driver with libraries
+that are missing, wrong, or fail; and fp4's own programs in the simulator."""
+
+import contextlib
+import dataclasses
+import io
+import json
+import math
+import os
+import pathlib
+import sys
+import tempfile
+import unittest
+import xml.etree.ElementTree as ET
+from typing import Any
+
+try:
+    import torch
+except ImportError as failure:
+    raise unittest.SkipTest("needs torch") from failure
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "benchmarks" / "peers"))
+
+import measuring  # noqa: E402
+import problems  # noqa: E402
+import run  # noqa: E402
+import table  # noqa: E402
+from libraries import ALL, deepgemm  # noqa: E402
+from libraries.cublas import Cublas  # noqa: E402
+from libraries.library import Library, Missing, Prepared  # noqa: E402
+from libraries.ours import Ours, program, ranges_of  # noqa: E402
+from problems import Problem, difference, make_operands, reference  # noqa: E402
+
+SMALL = [Problem("bf16_nvfp4", 3, 128, 128), Problem("bf16_mxfp4", 3, 128, 128),
+         Problem("e4m3_mxfp4", 3, 128, 128), Problem("fp8", 5, 256, 256),
+         Problem("contiguous", 8, 128, 256, 2), Problem("masked", 8, 128, 256, 2, (3, 0))]
+
+
+class Operands(unittest.TestCase):
+    def test_bytes_and_roofs_are_those_of_the_formats(self) -> None:
+        few = Problem("bf16_nvfp4", 1, 8192, 8192)
+        self.assertEqual(few.bytes, 8192 * 8192 * 9 // 16 + 2 * 8192 + 2 * 8192)
+        self.assertEqual(few.roof()[1], "memory")
+        self.assertAlmostEqual(few.roof()[0], 7.87, places=2)
+        many = Problem("fp8", 4096, 4096, 7168)
+        self.assertEqual(many.flops, 2 * 4096 * 4096 * 7168)
+        self.assertEqual(many.roof()[1], "tensor core")
+        self.assertEqual(Problem("masked", 8, 128, 256, 2, (3, 0)).flops, 2 * 3 * 128 * 256)
+
+    def test_names_are_unique(self) -> None:
+        names = [problem.name for problem in problems.every()]
+        self.assertEqual(len(names), len(set(names)))
+
+    def test_problems_that_nobody_could_multiply(self) -> None:
+        for wrong in (("int4", 1, 128, 128), ("fp8", 1, 100, 128), ("fp8", 0, 128, 128),
+                      ("contiguous", 3, 128, 128, 2), ("masked", 8, 128, 128, 2),
+                      ("masked", 8, 128, 128, 2, (5, 0))):
+            with self.assertRaises(ValueError):
+                Problem(*wrong)  # type: ignore[arg-type]
+
+    def test_the_reference_is_the_sum_of_products(self) -> None:
+        for problem in SMALL:
+            operands = make_operands(problem, 1, "cpu")
+            expected, row, column = reference(operands), 2, 77
+            weights = problems.dequantized_weights(operands).double()[column]
+            x = operands.x.double()[row]
+            if operands.row_scales is not None:
+                scales = operands.row_scales.double()[row]
+                x = x * scales.repeat_interleave(x.numel() // scales.numel())
+            value = float((x * weights).sum())
+            if operands.tensor_scale is not None:
+                value *= float(operands.tensor_scale)
+            found = float(expected[row, column])
+            self.assertAlmostEqual(found, value, delta=1e-4 * abs(value) + 1e-6)
+
+    def test_codes_become_values(self) -> None:
+        operands = make_operands(SMALL[1], 0, "cpu")
+        operands.weights[:] = 0xF2  # the even column has code 2, the odd one code 15
+        operands.scales[:] = 128  # two
+        self.assertEqual(problems.dequantized_weights(operands)[5, :4].tolist(), [2, -12, 2, -12])
+
+    def test_weights_of_w4a8_are_e4m3(self) -> None:
+        weights = problems.dequantized_weights(make_operands(SMALL[2], 3, "cpu"))
+        self.assertTrue(torch.equal(weights, weights.to(torch.float8_e4m3fn).float()))
+
+    def test_rows_of_no_group_are_not_compared(self) -> None:
+        expected = reference(make_operands(SMALL[5], 0, "cpu"))
+        self.assertEqual(expected.isnan().any(1).tolist(), [False] * 3 + [True] * 5)
+        self.assertLess(difference(expected.nan_to_num(7.0), expected), 1e-6)
+
+    def test_a_wrong_tile_is_a_difference(self) -> None:
+        expected = torch.randn(512, 512)
+        self.assertLess(difference(expected.bfloat16(), expected), 0.003)
+        for wrong in (expected.roll(1, 0), torch.zeros_like(expected), expected * math.nan):
+            self.assertEqual(difference(wrong, expected), math.inf)
+        one = expected.clone()
+        one[400, 300] += 1
+        self.assertEqual(difference(one, expected), math.inf)
+
+
+class Right(Library):
+    name = "fp4"
+
+    def cases(self, folder: pathlib.Path, problem: Problem) -> list[str]:
+        return ["right"]
+
+    def run(self, folder: pathlib.Path, case: str, sets: Any) -> Prepared:
+        results = [torch.empty(s.problem.m, s.problem.n, dtype=torch.bfloat16) for s in sets]
+        return Prepared([lambda s=s, r=r: r.copy_(self.product(s)) for s, r in zip(sets, results)],
+                        results)
+
+    def product(self, operands: Any) -> Any:
+        return reference(operands).nan_to_num(0.0)
+
+
+class Wrong(Right):
+    name = "wrong"
+
+    def product(self, operands: Any) -> Any:
+        return reference(operands).roll(1, 1)
+
+
+class Raises(Right):
+    name = "raises"
+
+    def run(self, folder: pathlib.Path, case: str, sets: Any) -> Prepared:
+        raise RuntimeError("no kernel image")
+
+
+class Absent(Right):
+    name = "absent"
+
+    def check(self, folder: pathlib.Path) -> None:
+        raise Missing("its wheel")
+
+
+def timer(series: dict[Any, Any]) -> dict[Any, Any]:
+    return {key: measuring.Timing(10.0 + i, 9.5, 12.5, 1800.0, 99) for i, key in enumerate(series)}
+
+
+def report(*libraries: Library, problem: Problem = SMALL[3], timing: Any = timer) -> dict[str, Any]:
+    state, ready = run.find(libraries, pathlib.Path("."))
+    machine = {"device": "none", "driver": "0", "torch": torch.__version__}
+    return {"schema": table.SCHEMA, "machine": machine, "method": run.METHOD,
+            "libraries": state,
+            "problems": [run.compare(problem, ready, "cpu", timing, lambda size: 2)]}
+
+
+class Driver(unittest.TestCase):
+    def test_a_report_has_times_and_what_failed(self) -> None:
+        peer = type("Peer", (Right,), {"name": "peer"})()
+        found = report(Right(), peer, Wrong(), Raises(), Absent())
+        table.check_schema(json.loads(json.dumps(found)))
+        self.assertEqual(found["libraries"]["absent"], "its wheel")
+        results = {r["library"]: r for r in found["problems"][0]["results"]}
+        self.assertEqual([results["fp4"]["us"], results["peer"]["us"]], [10.0, 11.0])
+        self.assertLess(results["fp4"]["error"], 0.003)
+        self.assertIn("differs from the product in f32 by inf", results["wrong"]["failed"])
+        self.assertIn("no kernel image", results["raises"]["failed"])
+        text = table.text(found)
+        self.assertIn("| 10.0 | right | peer right | 11.0 | 1.10 |", text)
+        self.assertIn("absent is missing: its wheel", text)
+        self.assertIn("raises right: RuntimeError: no kernel image", text)
+
+    def test_what_breaks_while_it_is_timed_has_no_time(self) -> None:
+        def breaks(series: dict[Any, Any]) -> dict[Any, Any]:
+            for launches in series.values():
+                launches[0].__defaults__[1].zero_()  # a result, after it was verified
+            return timer(series)
+
+        found = report(Right(), timing=breaks)
+        self.assertIn("failed", found["problems"][0]["results"][0])
+        found = report(Right(), timing=lambda series: dict.fromkeys(series, "Error: capture"))
+        self.assertIn("capture", found["problems"][0]["results"][0]["failed"])
+        table.check_schema(found)
+
+    def test_a_problem_without_peers_or_without_us(self) -> None:
+        self.assertEqual(table.rows(report(Right()))[0][3], "-")
+        peer = type("Peer", (Right,), {"name": "peer"})()
+        row = table.rows(report(Raises(), peer))[0]
+        self.assertEqual(row[1:6], ["-", "-", "peer right", "10.0", "-"])
+
+    def test_reports_that_are_none(self) -> None:
+        good = report(Right())
+        for change in ({"schema": 0}, {"problems": [{"results": [{"us": 1.0}]}]},
+                       {"problems": [{"results": [{"us": 1.0, "failed": ""}]}]},
+                       {"problems": [{"results": [{}]}]}):
+            with self.assertRaises(ValueError):
+                table.check_schema(good | change)
+        with self.assertRaises(ValueError):
+            table.check_schema({key: value for key, value in good.items() if key != "machine"})
+
+    def test_the_plot_is_a_drawing_of_all_bars(self) -> None:
+        peer = type("Peer", (Right,), {"name": "peer"})()
+        drawing = ET.fromstring(table.plot(report(Right(), peer)))
+        titles = [title.text for title in drawing.iter("{http://www.w3.org/2000/svg}title")]
+        names = [text.split(":")[0] for text in titles if text]
+        self.assertEqual(names, ["fp4, us", "peer, us", "roof, us"])
+
+    def test_sources_are_named_and_missing_ones_said(self) -> None:
+        self.assertEqual(self.main("prepare", "--source", "nobody=.")[0],
+                         "error: no library is named nobody; `list` names them")
+        code, text = self.main("prepare", "--libraries", "Humming,DeepGEMM",
+                               "--source", "Humming=.", "--source", "DeepGEMM=.")
+        self.assertEqual(code, 1)
+        self.assertIn("Humming: needs humming_kernels-*.whl", text)
+        self.assertIn("DeepGEMM: needs a folder with DeepGEMM/", text)
+        self.assertIn("left out, no --source", self.main("prepare", "--libraries", "Humming")[1])
+
+    def main(self, command: str, *options: str) -> tuple[Any, str]:
+        out, saved = io.StringIO(), sys.argv
+        with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(out):
+            sys.argv = ["run.py", command, folder, *options]
+            try:
+                code: Any = run.main()
+            except SystemExit as end:
+                code = end.code
+            finally:
+                sys.argv = saved
+        return code, out.getvalue()
+
+    def test_every_library_says_what_it_lacks(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            state, ready = run.find([library() for library in ALL], pathlib.Path(folder))
+        if not torch.cuda.is_available():
+            self.assertEqual(ready, [])
+            self.assertEqual(len(state), len(ALL))
+
+
+class Layouts(unittest.TestCase):
+    def test_scales_that_deepgemm_reads(self) -> None:
+        scales = torch.arange(10.0).view(1, 5, 2)
+        found = deepgemm._transposed_scales(scales)
+        self.assertEqual(found.tolist(), [[[0, 2, 4, 6, 8, 0, 0, 0], [1, 3, 5, 7, 9, 0, 0, 0]]])
+
+    def test_groups_that_deepgemm_reads(self) -> None:
+        self.assertEqual(deepgemm._grouped_layout(SMALL[4]).tolist(), [0] * 4 + [1] * 4)
+        self.assertEqual(deepgemm._grouped_layout(SMALL[5]).tolist(), [3, 0])
+
+    def test_ranges_fill_the_multiprocessors_once(self) -> None:
+        self.assertEqual(ranges_of(Problem("bf16_nvfp4", 64, 8192, 8192)), [1, 2])
+        self.assertEqual(ranges_of(Problem("bf16_nvfp4", 16, 7168, 16384)), [2, 4])
+        self.assertEqual(ranges_of(Problem("bf16_nvfp4", 256, 8192, 8192)), [1])
+        self.assertEqual(ranges_of(SMALL[4]), [1])
+
+    def test_cublas_without_scales(self) -> None:
+        self.assertEqual(Cublas().cases(pathlib.Path("."), SMALL[5]), [])
+
+    def test_clocks(self) -> None:
+        self.assertEqual(measuring.clock_of([100, 1000, 0, 0], [1900, 2000, 50, 60]), 1800.0)
+        self.assertTrue(math.isnan(measuring.clock_of([0, 0], [0, 0])))
+
+    def test_sets_are_colder_than_the_cache(self) -> None:
+        for size in (1, 10**6, 10**7, 10**9):
+            count = measuring.sets_of(size)
+            self.assertTrue((count - 1) * size >= 120e6 or count == 64, size)
+
+
+class InTheSimulator(unittest.TestCase):
+    """What `prepare` compiles, called as a run calls it, with tensors of the CPU."""
+
+    def test_products_of_every_kind(self) -> None:
+        build = pathlib.Path(os.environ.get("FP4_BUILD", ROOT / "build"))
+        if not (build / "bin" / "fp4-runner").exists():
+            self.skipTest("needs bin/fp4-runner of a build")
+        with tempfile.TemporaryDirectory() as name:
+            folder, library = pathlib.Path(name), Ours()
+            library.prepare(build, folder, SMALL)
+            library.check(folder)
+            for problem in SMALL:
+                sets = [make_operands(problem, seed, "cpu") for seed in range(2)]
+                for case in library.cases(folder, problem)[-1:]:
+                    prepared = library.run(folder, case, sets)
+                    for launch in prepared.launches:
+                        launch()
+                    run.verify(prepared, sets, lambda function, i, sets=sets: function(sets[i]))
+
+    def test_a_program_that_does_not_compile_is_missing(self) -> None:
+        with self.assertRaisesRegex(Missing, "bin/fp4-runner"):
+            Ours().prepare(pathlib.Path("/nonexistent"), pathlib.Path("/nonexistent"), [])
+        self.assertIn("offsets %4", program(SMALL[5], 1))
+        self.assertEqual(dataclasses.replace(SMALL[3], m=7).name, "fp8_7_256x256")
+
+
+if __name__ == "__main__":
+    unittest.main()
