@@ -13,8 +13,11 @@ inline constexpr unsigned kSchedulers = 4;
 struct Multiprocessor {
   std::array<Server, kSchedulers> issue;
   std::array<std::array<Server, kPipes>, kSchedulers> pipes;
+  std::array<double, kSchedulers> beside{}; ///< interval of the pipes while wgmma accumulates
   Server exchange; ///< shuffles and redux
   Server shared;   ///< the data path of shared memory and L1
+  double productEnd = 0;   ///< of the wgmma so far
+  double productShare = 0; ///< of that data path, which it takes until then
   SharedServer port; ///< to L2
   Server requests; ///< what hands copies to the engine
   Server copies;   ///< the copy engine
@@ -39,8 +42,7 @@ struct Machine {
   const Rates &rates;
   MemorySystem memory;
   std::vector<Multiprocessor> processors;
-  double flops = 0; ///< of products; of a sample, what the whole machine would compute
-  double scale = 1; ///< machines that a sample stands for
+  double flops = 0; ///< of the products that were executed
 };
 
 } // namespace fp4::sim

@@ -107,14 +107,16 @@ MemorySystem::MemorySystem(const Rates &rates, double gigahertz, uint64_t l2Size
       portRate(rates[TimingRate::L2PortBytes]),
       l2Rate(rates[TimingRate::L2Terabytes] * 1e3 / gigahertz),
       sharedRate(rates[TimingRate::L2SharedTerabytes] * 1e3 / gigahertz),
+      multicastRate(rates[TimingRate::MulticastTerabytes] * 1e3 / gigahertz),
       deviceRate(rates[TimingRate::MemoryTerabytes] * 1e3 / gigahertz),
+      pairs(rates[TimingRate::MemoryGranule] > kSectorBytes),
       turnaround(rates[TimingRate::MemoryTurnaround]),
-      capacity(uint32_t(l2Size / stampUnit)) {}
+      capacity(uint32_t(double(l2Size) * rates[TimingRate::L2Reach] / stampUnit)) {}
 
 void MemorySystem::sample(double part, unsigned others) {
   share = part;
   companions = others;
-  for (double *rate : {&l2Rate, &sharedRate, &deviceRate})
+  for (double *rate : {&l2Rate, &sharedRate, &multicastRate, &deviceRate})
     *rate *= part * (1 + companions);
   for (int write : {0, 1}) {
     const Traffic &all = traffic[write];
@@ -124,6 +126,16 @@ void MemorySystem::sample(double part, unsigned others) {
     bringing[write] = std::min(1.0, all.missing / all.bytes / alone);
     sharing[write] = all.shared / all.bytes;
   }
+}
+
+/// What comes from device memory for `sectors` where `present` ones are there.
+uint32_t MemorySystem::fetched(uint32_t sectors, uint32_t present, bool write) const {
+  constexpr uint32_t first = 0b0101; // of a pair
+  const uint32_t missing = sectors & ~present;
+  if (write || !pairs)
+    return missing;
+  const uint32_t touched = (missing | missing >> 1) & first;
+  return (touched | touched << 1) & ~present;
 }
 
 void MemorySystem::touch(const LineAccess &access, const SharedServer &port, double now, bool write,
@@ -142,7 +154,7 @@ void MemorySystem::touch(const LineAccess &access, const SharedServer &port, dou
   if (line.stamp && stamp - line.stamp > capacity)
     line.sectors = line.ofMembers = 0; // displaced since
   const double bytes = double(std::popcount(access.sectors)) * kSectorBytes;
-  const uint32_t missing = access.sectors & ~line.sectors;
+  const uint32_t missing = fetched(access.sectors, line.sectors, write);
   sum.bytes += bytes;
   sum.missing += double(std::popcount(missing)) * kSectorBytes;
   if (line.by && line.by != &port && float(now) - line.when < together)
@@ -150,12 +162,12 @@ void MemorySystem::touch(const LineAccess &access, const SharedServer &port, dou
   if (const void *by = &port; share == 1 && by >= members.first && by < members.second) {
     Traffic &seen = traffic[write];
     seen.memberBytes += bytes;
-    seen.memberMissing +=
-        double(std::popcount(access.sectors & ~uint32_t(line.ofMembers))) * kSectorBytes;
-    line.ofMembers |= uint8_t(access.sectors);
+    const uint32_t alone = fetched(access.sectors, line.ofMembers, write);
+    seen.memberMissing += double(std::popcount(alone)) * kSectorBytes;
+    line.ofMembers |= uint8_t(access.sectors | alone);
   }
   line.stamp = stamp;
-  line.sectors |= uint8_t(access.sectors);
+  line.sectors |= uint8_t(access.sectors | missing);
   line.when = float(now);
   line.by = &port;
 }
@@ -194,6 +206,11 @@ double MemorySystem::transfer(SharedServer &port, double now, const Touched &tou
   const double writes = written / (read_ + written);
   const double inMemory = missing / deviceRate * (1 + turnaround * writes * writes);
   return std::max(end, serve(device, now, inMemory));
+}
+
+double MemorySystem::deliver(double now, double bytes) {
+  l2Bytes += bytes / share;
+  return serve(l2, now, bytes / multicastRate);
 }
 
 /// Of the sample's misses some are hits, so that the mean is right.

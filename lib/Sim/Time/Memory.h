@@ -109,6 +109,8 @@ public:
   /// The first is asked for at `now`, the last not before `last`.
   double read(SharedServer &port, double now, double last, std::span<const GlobalRun> runs);
   double write(SharedServer &port, double now, std::span<const GlobalRun> runs);
+  /// What a multicast brings to another destination; the cycle at which L2 is done with it.
+  double deliver(double now, double bytes);
 
   SharedServer l2, device;
   double present = 0; ///< nobody will ask for anything before this cycle
@@ -126,6 +128,7 @@ private:
   };
   void touch(const LineAccess &access, const SharedServer &port, double now, bool write,
              Touched &sum);
+  uint32_t fetched(uint32_t sectors, uint32_t present, bool write) const;
   double latencyOf(const Touched &touched) const;
   double transfer(SharedServer &port, double now, const Touched &touched, bool write);
   double serve(SharedServer &server, double now, double duration) const;
@@ -141,7 +144,9 @@ private:
   std::unordered_map<uint64_t, std::unique_ptr<Line[]>> pages;
   uint64_t lastPage = ~0ull;
   Line *lastLines = nullptr;
-  double l2Latency, deviceLatency, portRate, l2Rate, sharedRate, deviceRate; ///< cycles, B/cycle
+  double l2Latency, deviceLatency; ///< cycles
+  double portRate, l2Rate, sharedRate, multicastRate, deviceRate; ///< B/cycle
+  bool pairs; ///< device memory delivers two sectors at a time
   double turnaround;
   std::pair<const void *, const void *> members;
   Traffic traffic[2];                      ///< read, written; before the sample

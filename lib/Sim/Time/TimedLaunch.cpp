@@ -55,7 +55,7 @@ TimedLaunch::TimedLaunch(Launch &launch, const hw::TargetModel &target, uint64_t
       registers(registersOf(launch.kernel->info, code, target, volume(launch.config.block))),
       residentBlocks(residentBlocksOf(target, volume(launch.config.block), sharedBytes, registers)),
       clusterSize(volume(launch.config.cluster)),
-      slotsOfAll(std::max<uint64_t>(1, target.multiprocessors / clusterSize)),
+      slotsOfAll(std::max<uint64_t>(1, roomFor(clusterSize) / clusterSize)),
       slots(slotsOfAll), machine(rates, rates[TimingRate::Gigahertz], target.l2Bytes),
       before(launch.observer), members(membersOf()) {
   machine.processors.resize(slots.size() * clusterSize);
@@ -75,6 +75,14 @@ TimedLaunch::TimedLaunch(Launch &launch, const hw::TargetModel &target, uint64_t
                             machine.processors.data() + members * clusterSize);
 }
 
+/// Multiprocessors on which clusters of a size find room: large ones do not fit everywhere.
+uint64_t TimedLaunch::roomFor(uint64_t cluster) const {
+  constexpr uint64_t large = 4;
+  return cluster < large ? target.multiprocessors
+                         : std::min(uint64_t(target.multiprocessors),
+                                    uint64_t(rates[TimingRate::ClustersOfFour]));
+}
+
 TimedLaunch::~TimedLaunch() { launch.observer = before; }
 
 //===----------------------------------------------------------------------===//
@@ -83,8 +91,9 @@ TimedLaunch::~TimedLaunch() { launch.observer = before; }
 
 /// Starts the next cluster of the sample in a free place.
 bool TimedLaunch::startNext(Slot &slot, uint32_t place, double when) {
-  if (phase == Phase::Rest || !launch.findNext())
+  if (phase >= Phase::Probe || !launch.findNext())
     return false;
+  slot.begun += phase == Phase::Sample;
   auto running = std::make_unique<Running>(launch, launch.nextCluster++);
   std::vector<Multiprocessor *> processors;
   for (uint64_t rank = 0; rank < clusterSize; ++rank)
@@ -123,7 +132,7 @@ Status TimedLaunch::finish(Slot &slot, uint32_t place) {
   double done = std::max(running.policy->lastEnd(), running.stores);
   for (TimedWarp &warp : running.warps)
     done = std::max(done, warp.nextIssue);
-  if (phase != Phase::Rest)
+  if (phase < Phase::Probe)
     end = std::max(end, done);
   stats.warpInstructions += running.scheduler.executed();
   stats.mmas += running.cluster.mmas;
@@ -152,8 +161,10 @@ Expected<LaunchStats> TimedLaunch::run() {
   if (phase == Phase::Sample)
     FP4_TRY(runSlots(0, members));
   predicted = prediction();
-  if (phase == Phase::Sample)
+  if (phase == Phase::Sample) {
+    FP4_TRY(scaleSample());
     FP4_TRY(finishRest());
+  }
   nanoseconds = std::numeric_limits<double>::quiet_NaN();
   launch.observer = before;
   return stats;
@@ -170,7 +181,10 @@ Status TimedLaunch::runSlots(uint32_t begin, uint32_t end) {
     Slot &slot = slots[turns.top().second];
     machine.memory.present = turns.top().first;
     turns.pop();
+    const double flops = machine.flops, instructions = double(executed);
     FP4_TRY(runSlot(slot, turns.empty() ? 1e300 : turns.top().first + lead));
+    slot.flops += machine.flops - flops;
+    slot.instructions += double(executed) - instructions;
     if (!slot.events.empty())
       turns.push({slot.events.top().when, slot.index});
     if (phase == Phase::Whole && maySample()) {
@@ -318,8 +332,9 @@ void TimedLaunch::wake(Slot &slot, uint32_t place, double now, double extra) {
 
 /// A program that polls for ever is stopped.
 Status TimedLaunch::checkProgress(Running &running) {
-  constexpr uint64_t patience = 1 << 24;
-  if (phase == Phase::Sample && running.steps > patience)
+  constexpr uint64_t patience = 1 << 24, less = 1 << 18;
+  if ((phase == Phase::Sample && running.steps > patience) ||
+      (phase == Phase::Probe && running.steps > less))
     waits = true;
   const uint64_t limit = launch.options->spinLimit, most = launch.options->instructionLimit;
   if ((limit && ++running.steps > limit) || (most && running.scheduler.executed() > most))
@@ -363,7 +378,7 @@ Status TimedLaunch::runWarp(Slot &slot, const Event &event) {
   FP4_TRY(checkProgress(running));
   warp.pc = step.pc;
   complete(running, warp, code[step.pc], issue, step);
-  if (warp.warp->done() && phase != Phase::Rest)
+  if (warp.warp->done() && phase < Phase::Probe)
     account.add(warp.warp->index, warp.account);
   if (insn.mayWake && !running.blocked.empty())
     wake(slot, event.running, issue, insn.remote ? rates[TimingRate::RemoteArrive] : 0);
@@ -482,7 +497,8 @@ double TimedLaunch::resultOf(TimedWarp &warp, Running &running, const TimedInsn 
 double TimedLaunch::accessMemory(TimedWarp &warp, Running &running, const TimedInsn &insn,
                                  double issue, Activity &because) {
   Multiprocessor &sm = *warp.processor;
-  const double perWavefront = kLineBytes / rates[TimingRate::SharedBytes];
+  const double left = issue < sm.productEnd ? 1 - sm.productShare : 1;
+  const double perWavefront = kLineBytes / rates[TimingRate::SharedBytes] / left;
   double result = issue;
   if (recorder.wavefronts) {
     because = Activity::Shared;

@@ -77,22 +77,32 @@ private:
     std::priority_queue<Event> events;
     std::vector<std::unique_ptr<Running>> running; ///< by place; null: free
     uint32_t index = 0;
+    double flops = 0, instructions = 0; ///< executed
+    double before = 0;                  ///< work() when the sample began
+    uint32_t atBegin = 0;               ///< clusters that ran when the sample began
+    uint32_t begun = 0;                 ///< ... and that began since
+    /// Products, or instructions where there are none.
+    double work() const { return flops > 0 ? flops : instructions; }
   };
 
   /// A launch is whole until its sample goes on alone. After it the slots that stood still finish
   /// what they have begun, without a time.
-  enum class Phase { Whole, Sample, Rest };
+  enum class Phase { Whole, Sample, Probe, Rest };
 
   /// Of the events of what happens at `cycle`.
   void setClock(double cycle) {
-    nanoseconds = phase == Phase::Rest ? std::numeric_limits<double>::quiet_NaN()
+    nanoseconds = phase >= Phase::Probe ? std::numeric_limits<double>::quiet_NaN()
                                        : cycle / launch.gigahertz;
   }
+  uint64_t roomFor(uint64_t cluster) const;
   KernelTime prediction() const;
   Status runSlots(uint32_t begin, uint32_t end);
   uint32_t membersOf() const;
   bool maySample() const;
   void beginSample();
+  Expected<double> machinesOfSample();
+  Expected<double> workBetween(uint32_t first, uint32_t last);
+  Status scaleSample();
   Status finishRest();
   bool startNext(Slot &slot, uint32_t place, double when);
   Status runSlot(Slot &slot, double until);
@@ -103,7 +113,7 @@ private:
   Status finish(Slot &slot, uint32_t place);
   void schedule(Slot &slot, uint32_t place, TimedWarp &warp);
   void wake(Slot &slot, uint32_t place, double now, double extra);
-  double reservePipes(std::array<Server, kPipes> &pipes,
+  double reservePipes(Multiprocessor &sm, unsigned scheduler,
                       const std::array<uint8_t, kPipes + 1> &counts, double now);
   bool reserve(TimedWarp &warp, const TimedInsn &insn, double now, double &when);
   void complete(Running &running, TimedWarp &warp, const TimedInsn &insn, double issue,
@@ -138,6 +148,7 @@ private:
   uint32_t members;      ///< slots that are the sample, the first ones
   uint64_t left = 0;     ///< clusters before it have started when the sample began
   uint64_t executed = 0; ///< warp instructions
+  double flopsBefore = 0, bytesBefore = 0, l2BytesBefore = 0; ///< when the sample began
   bool waits = false;    ///< the sample waits for blocks that are not in it
   KernelTime predicted;
   LaunchStats stats;

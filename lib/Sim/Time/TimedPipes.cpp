@@ -4,57 +4,75 @@
 
 namespace fp4::sim {
 
+/// What the accumulators of a wgmma leave of the registers' ports: the least interval of the pipes
+/// that read several of them.
+static double besideOf(const Multiprocessor &sm, unsigned scheduler, double now) {
+  return sm.pipes[scheduler][PipeTensor].free > now ? sm.beside[scheduler] : 0;
+}
+
 /// Takes the pipes of machine instructions. Returns when all are free; each has them in a row.
-double TimedLaunch::reservePipes(std::array<Server, kPipes> &pipes,
+double TimedLaunch::reservePipes(Multiprocessor &sm, unsigned scheduler,
                                  const std::array<uint8_t, kPipes + 1> &counts, double now) {
+  auto &pipes = sm.pipes[scheduler];
   double when = now;
   const auto take = [&](Pipe pipe, double duration) {
     when = std::max(when, pipes[pipe].free);
     pipes[pipe].serve(now, duration);
   };
-  const bool beside = target.hasWgmma && pipes[PipeTensor].free > now;
-  const TimingRate intervals[] = {
-      beside ? TimingRate::WgmmaAluInterval : TimingRate::AluInterval, TimingRate::ImadInterval,
-      TimingRate::FmaInterval, TimingRate::HalfInterval, TimingRate::MufuInterval,
-      TimingRate::DoubleInterval};
+  constexpr TimingRate intervals[] = {TimingRate::AluInterval,  TimingRate::ImadInterval,
+                                      TimingRate::FmaInterval,  TimingRate::HalfInterval,
+                                      TimingRate::MufuInterval, TimingRate::DoubleInterval};
+  const double beside = besideOf(sm, scheduler, now);
   for (unsigned pipe = 0; pipe < std::size(intervals); ++pipe)
-    if (counts[pipe])
-      take(Pipe(pipe), rates[intervals[pipe]] * counts[pipe]);
+    if (counts[pipe]) {
+      const bool slows = pipe == PipeAlu || pipe == PipeHeavy || pipe == PipeHalf;
+      take(Pipe(pipe), std::max(rates[intervals[pipe]], slows ? beside : 0) * counts[pipe]);
+    }
   if (const unsigned fp32 = counts[kPipes])
     take(pipes[PipeHeavy].free <= pipes[PipeLite].free ? PipeHeavy : PipeLite,
          2 * rates[TimingRate::FmaInterval] * fp32);
   return when;
 }
 
+/// Where the integer pipe and that of products are both busy, an instruction delays the product.
+static void delayProduct(std::array<Server, kPipes> &pipes, Pipe pipe, double now, double delay) {
+  if (pipes[pipe == PipeAlu ? PipeHeavy : PipeAlu].free > now)
+    pipes[PipeTensor].free += delay;
+}
+
+static Pipe freer(const std::array<Server, kPipes> &pipes, Pipe a, Pipe b) {
+  return pipes[a].free <= pipes[b].free ? a : b;
+}
+
 /// Takes the unit. False when it is busy: `when` is when it will be this warp's.
 bool TimedLaunch::reserve(TimedWarp &warp, const TimedInsn &insn, double now, double &when) {
   auto &pipes = warp.processor->pipes[warp.scheduler];
+  const double beside = besideOf(*warp.processor, warp.scheduler, now);
+  const auto slowed = [&](TimingRate rate) { return std::max(rates[rate], beside); };
   const auto take = [&](Pipe pipe, double interval) {
     when = std::max(now, pipes[pipe].free);
     pipes[pipe].serve(now, interval * insn.count);
+    if (beside > 0)
+      delayProduct(pipes, pipe, now, rates[TimingRate::BesideDelay] * insn.count);
     return when <= now;
   };
-  const auto freer = [&](Pipe a, Pipe b) { return pipes[a].free <= pipes[b].free ? a : b; };
   if (const auto *counts = code.pipesOf(warp.pc); counts && insn.unit != Unit::MmaSync) {
-    when = reservePipes(pipes, *counts, now);
-    return when <= now;
+    return (when = reservePipes(*warp.processor, warp.scheduler, *counts, now)) <= now;
   }
   switch (insn.unit) {
-  case Unit::Alu: { // the accumulators of wgmma take the ports of the registers
-    const bool beside = target.hasWgmma && pipes[PipeTensor].free > now;
-    return take(PipeAlu, rates[beside ? TimingRate::WgmmaAluInterval : TimingRate::AluInterval]);
-  }
+  case Unit::Alu:
+    return take(PipeAlu, slowed(TimingRate::AluInterval));
   case Unit::Sum:
   case Unit::Shift: {
-    const Pipe pipe = freer(PipeAlu, PipeHeavy);
-    return take(pipe, rates[pipe == PipeAlu ? TimingRate::AluInterval : TimingRate::ImadInterval]);
+    const Pipe pipe = freer(pipes, PipeAlu, PipeHeavy);
+    return take(pipe, slowed(pipe == PipeAlu ? TimingRate::AluInterval : TimingRate::ImadInterval));
   }
   case Unit::Imad:
-    return take(PipeHeavy, rates[TimingRate::ImadInterval]);
+    return take(PipeHeavy, slowed(TimingRate::ImadInterval));
   case Unit::Fma:
-    return take(freer(PipeHeavy, PipeLite), 2 * rates[TimingRate::FmaInterval]);
+    return take(freer(pipes, PipeHeavy, PipeLite), 2 * rates[TimingRate::FmaInterval]);
   case Unit::Half:
-    return take(PipeHalf, rates[TimingRate::HalfInterval]);
+    return take(PipeHalf, slowed(TimingRate::HalfInterval));
   case Unit::Mufu:
     return take(PipeMufu, rates[TimingRate::MufuInterval]);
   case Unit::MmaSync: {

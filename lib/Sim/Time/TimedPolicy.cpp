@@ -10,7 +10,7 @@ void TimedPolicy::issued(const Ticket &ticket) {
   const double end = endOfThoseBefore(ticket, endOf(ticket, firstStage));
   ends[ticket.id] = newest = end;
   last = std::max(last, end);
-  machine.flops += double(ticket.flops) * machine.scale;
+  machine.flops += double(ticket.flops);
   for (size_t stage = 0; stage < std::max<size_t>(1, ticket.stages.size()); ++stage)
     calendar(ticket.id, stage == 0 && ticket.stages.size() > 1 ? firstStage : end);
 }
@@ -90,9 +90,11 @@ double TimedPolicy::copyIn(const Ticket &ticket) {
     rows += std::ceil(run.bytes / 128.0);
   const double fill = rows * 128 / rates[TimingRate::TmaBytes];
   const bool again = copy.insn == ticket.insn && copy.now == now && copy.issuer == ticket.issuer &&
-                     copy.rank != rank && ticket.kind == TicketKind::Tma;
-  if (again) // another destination of a multicast
-    return &to == &from ? copy.arrival : std::max(copy.arrival, to.copies.serve(now, fill));
+                     copy.rank != rank;
+  if (again) { // another destination of a multicast
+    const double arrival = std::max(copy.arrival, machine.memory.deliver(now, bytes));
+    return &to == &from ? arrival : std::max(arrival, to.copies.serve(now, fill));
+  }
   const double start = startOf(from, fill);
   const CopyTurn turn = turnOf(from, start, fill, bytes);
   const double arrival =
@@ -143,6 +145,27 @@ double TimedPolicy::copyOut(const Ticket &ticket, double &read) {
 // Products
 //===----------------------------------------------------------------------===//
 
+/// The interval of arithmetic beside products of n columns, between those that were measured.
+static double besideProduct(const Rates &rates, double n, bool registers) {
+  using Row = std::pair<double, TimingRate>;
+  constexpr Row ofShared[] = {{16, TimingRate::BesideShared16},
+                              {64, TimingRate::BesideShared64},
+                              {256, TimingRate::BesideShared256}};
+  constexpr Row ofRegisters[] = {{8, TimingRate::BesideRegisters8},
+                                 {16, TimingRate::BesideRegisters16},
+                                 {32, TimingRate::BesideRegisters32},
+                                 {64, TimingRate::BesideRegisters64},
+                                 {256, TimingRate::BesideRegisters256}};
+  const std::span<const Row> rows = registers ? std::span<const Row>(ofRegisters) : ofShared;
+  size_t above = 1;
+  while (above + 1 < rows.size() && n > rows[above].first)
+    ++above;
+  const auto [low, rateOfLow] = rows[above - 1];
+  const auto [high, rateOfHigh] = rows[above];
+  const double part = std::clamp((n - low) / (high - low), 0.0, 1.0);
+  return rates[rateOfLow] + part * (rates[rateOfHigh] - rates[rateOfLow]);
+}
+
 /// A warp's quarter of a product: 16 rows. B, and A unless it is in registers, come from shared
 /// memory, which a warpgroup reads once.
 double TimedPolicy::wgmma(const Ticket &ticket) {
@@ -156,10 +179,15 @@ double TimedPolicy::wgmma(const Ticket &ticket) {
   const double read = bytes / rates[TimingRate::SharedBytes];
   const double least = registers ? rates[TimingRate::WgmmaMinimum] : 0;
   Server &pipe = sm.pipes[ticket.issuer.warp % kSchedulers][PipeTensor];
+  sm.beside[ticket.issuer.warp % kSchedulers] = besideProduct(rates, n, registers);
   double &chain = chains[ticket.issuer];
   const double begin = registers ? std::max(now, chain + rates[TimingRate::WgmmaGap]) : now;
-  const double end = chain = pipe.serve(begin, std::max({compute, read * kSchedulers, least}));
+  const double duration = std::max({compute, read * kSchedulers, least});
+  const double end = chain = pipe.serve(begin, duration);
   sm.shared.busy += read;
+  sm.productEnd = std::max(sm.productEnd, end);
+  constexpr double most = 0.9; // loads of threads are not shut out
+  sm.productShare = std::min(read * kSchedulers / duration, most);
   return std::max(end, sm.shared.free) +
          rates[registers ? TimingRate::WgmmaTailRegisters : TimingRate::WgmmaTail];
 }

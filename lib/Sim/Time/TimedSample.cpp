@@ -6,6 +6,10 @@
 // device memory and with these shares. They have as many clusters as any slot has: of a persistent
 // grid their own, of others those whose index they would have got.
 //
+// What the whole machine computes and moves is what the members do, as often as there is work for
+// the others: clusters that had not begun, or, in a persistent grid, what is left to the slots. Those
+// with a higher index have a tile less there, so that a few of them finish as probes.
+//
 // The other slots stand still. If anybody wants results, they finish what they have begun after the
 // sample, without a time, and what has not begun runs without a clock.
 //
@@ -46,8 +50,69 @@ void TimedLaunch::beginSample() {
   launch.sample = members;
   launch.sampleOf = slots.size();
   launch.sampling = true;
-  machine.scale = double(slots.size()) / double(members);
-  machine.memory.sample(1 / machine.scale, companionsOf(members * clusterSize));
+  flopsBefore = machine.flops;
+  bytesBefore = machine.memory.deviceBytes;
+  l2BytesBefore = machine.memory.l2Bytes;
+  for (Slot &slot : slots) {
+    slot.before = slot.work();
+    slot.atBegin = uint32_t(std::count_if(slot.running.begin(), slot.running.end(),
+                                          [](const auto &running) { return bool(running); }));
+  }
+  machine.memory.sample(double(members) / double(slots.size()),
+                        companionsOf(members * clusterSize));
+}
+
+/// The work of the slots from `first` to `last`, both of which are done. Where those two did the
+/// same, so did those between them, and where they are neighbours there is nobody between them.
+Expected<double> TimedLaunch::workBetween(uint32_t first, uint32_t last) {
+  constexpr double same = 0.01;
+  const double a = slots[first].work(), b = slots[last].work();
+  if (last - first <= 1 || std::abs(a - b) <= same * std::max(a, b) || waits)
+    return (a + b) / 2 * (last - first + 1);
+  const uint32_t middle = (first + last) / 2;
+  FP4_TRY(runSlots(middle, middle + 1));
+  FP4_ASSIGN(const double left, workBetween(first, middle));
+  FP4_ASSIGN(const double right, workBetween(middle, last));
+  return left + right - slots[middle].work();
+}
+
+/// How often the machine does what the members did since the sample began. A cluster that ran then
+/// was half done.
+Expected<double> TimedLaunch::machinesOfSample() {
+  const double plain = double(slots.size()) / double(members);
+  const uint64_t notBegun = launch.totalClusters - left;
+  double work = 0, before = 0, ofMembers = 0, clusters = double(notBegun), memberClusters = 0;
+  for (const Slot &slot : slots) {
+    const bool member = slot.index < members;
+    before += slot.before;
+    clusters += slot.atBegin / 2.0;
+    memberClusters += member ? slot.begun + slot.atBegin / 2.0 : 0;
+    ofMembers += member ? slot.work() - slot.before : 0;
+  }
+  if (notBegun)
+    return memberClusters > 0 ? clusters / memberClusters : plain;
+  phase = Phase::Probe;
+  const uint32_t last = uint32_t(slots.size()) - 1;
+  for (uint32_t i = 0; i + 1 < members; ++i)
+    work += slots[i].work();
+  FP4_TRY(runSlots(last, last + 1));
+  FP4_ASSIGN(const double others, workBetween(members - 1, last));
+  const bool waited = std::exchange(waits, false);
+  return waited || ofMembers <= 0 ? plain : (work + others - before) / ofMembers;
+}
+
+/// Of the prediction: what the whole machine computed and moved.
+Status TimedLaunch::scaleSample() {
+  if (waits)
+    return {};
+  const double flops = machine.flops - flopsBefore, bytes = predicted.memoryBytes - bytesBefore,
+               ofL2 = predicted.l2Bytes - l2BytesBefore,
+               plain = double(slots.size()) / double(members);
+  FP4_ASSIGN(const double machines, machinesOfSample());
+  predicted.flops = flopsBefore + flops * machines;
+  predicted.memoryBytes = bytesBefore + bytes * machines / plain;
+  predicted.l2Bytes = l2BytesBefore + ofL2 * machines / plain;
+  return {};
 }
 
 uint64_t TimedLaunch::firstLeft() const {

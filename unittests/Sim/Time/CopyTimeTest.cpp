@@ -46,7 +46,7 @@ KernelTime predict(const std::string &body, LaunchConfig config, size_t bytes,
   options.predicted = predictor;
   Simulator simulator(options);
   auto program = parse(kernelText(
-      body, "  .shared .align 8 .b64 bar;\n  .shared .align 4 .b32 slot;\n", target));
+      body, "  .shared .align 8 .b64 bar;\n  .shared .align 4 .b32 slot;\n  .reg .b16 %h<4>;\n", target));
   const uint64_t out = simulator.memory().allocate(bytes, "out");
   auto stats = simulator.launch(*program, "test", config, Params().add(out).span());
   EXPECT_TRUE(stats) << stats.error().message;
@@ -90,6 +90,29 @@ TEST(CopyTime, MoreBytesThanMayBeInFlightArriveAtTheRateOfTheMemory) {
   const double alone = microsecondsOfCopies(1, 6) - microsecondsOfCopies(1, 2);
   EXPECT_GT(alone, 4 * 32768 / slower - 0.2);
   EXPECT_LT(alone, 2 * 4 * 32768 / slower);
+}
+
+TEST(CopyTime, AMulticastIsOneCopyWithMoreDestinations) {
+  const LaunchConfig one{.grid = {1, 1, 1}, .block = {1, 1, 1}, .dynamicSharedBytes = 32768};
+  LaunchConfig two = one;
+  two.grid = two.cluster = {2, 1, 1};
+  const auto time = [&](const std::string &copy, const LaunchConfig &config) {
+    return predict(begin + "  mov.u32 %r2, %cluster_ctarank;\n  setp.ne.u32 %p2, %r2, 0;\n"
+                           "  mov.b16 %h1, 3;\n"
+                           "  mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r1], 32768;\n"
+                           "  barrier.cluster.arrive.release;\n  barrier.cluster.wait.acquire;\n" +
+                       copy + wait +
+                       "  barrier.cluster.arrive.release;\n  barrier.cluster.wait.acquire;\n",
+                   config, 65536);
+  };
+  const std::string bulk = "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes";
+  const KernelTime alone = time("  " + bulk + " [%r0], [%out], 32768, [%r1];\n", one),
+                   multicast = time("  @%p2 bra WAIT;\n  " + bulk +
+                                        ".multicast::cluster [%r0], [%out], 32768, [%r1], %h1;\n",
+                                    two);
+  EXPECT_NEAR(multicast.cycles, alone.cycles, 200); // one behind the other would take 256 more
+  EXPECT_EQ(multicast.memoryBytes, 32768);
+  EXPECT_EQ(multicast.l2Bytes, 2 * alone.l2Bytes); // L2 delivers to both
 }
 
 TEST(CopyTime, ALookAtABarrierHoldsNobodyUp) {

@@ -186,4 +186,100 @@ TEST(Time, WithoutResultsOnlyTheSampleRuns) {
   EXPECT_LT(std::count(sample.out.begin(), sample.out.end(), 1u), ptrdiff_t(words / 2));
 }
 
+/// Zeros in the first 16 KiB of shared memory, and %rd4 as a descriptor of them.
+std::string operands(unsigned threads) {
+  std::string text = "  mov.u32 %r2, dynamic;\n  mad.lo.u32 %r3, %t, 16, %r2;\n  mov.u32 %r4, 0;\n";
+  for (unsigned at = 0; at < 16384; at += 16 * threads)
+    text += fmt::format("  st.shared.v4.b32 [%r3+{}], {{%r4, %r4, %r4, %r4}};\n", at);
+  return text + "  fence.proxy.async;\n  bar.sync 0;\n  shr.u32 %r2, %r2, 4;\n"
+                "  cvt.u64.u32 %rd4, %r2;\n  or.b64 %rd4, %rd4, 0x4000004000010000;\n";
+}
+
+std::string products(unsigned columns, int times) {
+  std::string accumulators;
+  for (unsigned i = 0; i < columns / 2; ++i)
+    accumulators += fmt::format("{}%v{}", i ? ", " : "", i);
+  return "  wgmma.fence.sync.aligned;\n" +
+         repeated(fmt::format("  wgmma.mma_async.sync.aligned.m64n{}k16.f32.bf16.bf16 {{{}}}, %rd4, "
+                              "%rd4, 1, 1, 1, 0, 0;\n",
+                              columns, accumulators),
+                  times) +
+         "  wgmma.commit_group.sync.aligned;\n  wgmma.wait_group.sync.aligned 0;\n";
+}
+
+/// Blocks that stay and take every 132nd of `tiles`; without results, so that a sample is taken.
+KernelTime persistent(unsigned tiles, uint64_t sampleAfter) {
+  const std::string body =
+      operands(128) + "  mov.u32 %r2, %ctaid.x;\nTILE:\n" + products(8, 4) +
+      repeated("  ex2.approx.ftz.f32 %r1, %r1;\n", 20) +
+      fmt::format("  add.u32 %r2, %r2, 132;\n  setp.lt.u32 %p1, %r2, {};\n  @%p1 bra TILE;\n",
+                  tiles);
+  return runTimed(body, {.grid = {132, 1, 1}, .block = {128, 1, 1}, .dynamicSharedBytes = 16384},
+                  4096, CompletionPolicy::Timed, "sm_90a", 0,
+                  {.timesOnly = true, .sampleAfter = sampleAfter})
+      .time;
+}
+
+TEST(Time, ASampleComputesWhatAPersistentGridDoesAlthoughTheFirstBlocksDoMore) {
+  for (unsigned tiles : {132 * 8 - 60, 132 * 8}) { // the last 60 blocks have a tile less, or none
+    const KernelTime whole = persistent(tiles, 0), sample = persistent(tiles, 60000);
+    ASSERT_TRUE(sample.sampled() && !whole.sampled());
+    EXPECT_EQ(whole.flops, tiles * 4 * 2.0 * 64 * 8 * 16);
+    EXPECT_NEAR(sample.flops, whole.flops, 0.001 * whole.flops) << tiles;
+    EXPECT_NEAR(sample.cycles, whole.cycles, 0.03 * whole.cycles) << tiles;
+  }
+}
+
+/// Cycles of an instruction of the second warpgroup while the first executes `before`.
+double cyclesBeside(const std::string &before, const std::string &line) {
+  constexpr int times = 64;
+  std::string work;
+  for (int i = 0; i < times; ++i)
+    work += fmt::format(fmt::runtime(line), i % 8);
+  const std::string body =
+      operands(256) + "  setp.ge.u32 %p1, %t, 128;\n  @%p1 bra OTHERS;\n" + before + "  bra.uni END;\nOTHERS:\n" +
+      repeated("  ex2.approx.ftz.f32 %r20, %r20;\n", 20) + "  mov.u64 %rd5, %clock64;\n" + work +
+      "  add.u32 %r21, %r10, %r17;\n  mov.u64 %rd6, %clock64;\n  sub.u64 %rd6, %rd6, %rd5;\n"
+      "  cvt.u32.u64 %r1, %rd6;\n" +
+      store + "END:\n";
+  const Timed result =
+      runTimed(body, {.grid = {1, 1, 1}, .block = {256, 1, 1}, .dynamicSharedBytes = 16384});
+  return double(result.out[128]) / times;
+}
+
+TEST(Time, ArithmeticBesideProductsIsSlower) {
+  const std::string wide = products(64, 40);
+  const std::string logic = "  prmt.b32 %r1{0}, %r1{0}, %t, 12816;\n",
+                    multiply = "  mad.lo.u32 %r1{0}, %r1{0}, %t, 3;\n",
+                    load = "  ld.shared.b32 %r1{0}, [dynamic];\n";
+  const double beside = rate(TimingRate::BesideShared64);
+  EXPECT_NEAR(cyclesBeside("", logic), rate(TimingRate::AluInterval), 0.2);
+  EXPECT_NEAR(cyclesBeside(wide, logic), beside, 0.2);
+  EXPECT_NEAR(cyclesBeside("", multiply), rate(TimingRate::ImadInterval), 0.2);
+  EXPECT_NEAR(cyclesBeside(wide, multiply), beside, 0.2);
+  // four warps load, and the products of 64 columns read all the time
+  EXPECT_NEAR(cyclesBeside("", load), 4, 0.6);
+  EXPECT_GT(cyclesBeside(wide, load), 8);
+}
+
+TEST(Time, DeviceMemoryDeliversSectorsOrPairsOfThem) {
+  const std::string body = "  mul.wide.u32 %rd1, %t, 128;\n  add.u64 %rd1, %out, %rd1;\n"
+                           "  ld.global.b32 %r1, [%rd1];\n  add.u32 %r2, %r1, 1;\n";
+  for (const std::string target : {"sm_90a", "sm_100a"}) {
+    const KernelTime time = runTimed(body, oneWarp, 4096, CompletionPolicy::Timed, target).time;
+    EXPECT_EQ(time.memoryBytes, 32 * rate(TimingRate::MemoryGranule, target)) << target;
+  }
+}
+
+TEST(Time, ClustersOfFourFindRoomOnFewerMultiprocessors) {
+  const auto slots = [&](unsigned cluster) {
+    return runTimed("  mov.u32 %r1, %t;\n",
+                    {.grid = {148, 1, 1}, .block = {32, 1, 1}, .cluster = {cluster, 1, 1}}, 4096,
+                    CompletionPolicy::Timed, "sm_100a")
+        .time.multiprocessors;
+  };
+  EXPECT_EQ(slots(2), 148u);
+  EXPECT_EQ(slots(4), uint32_t(rate(TimingRate::ClustersOfFour, "sm_100a")));
+}
+
 } // namespace
