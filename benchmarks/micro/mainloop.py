@@ -8,7 +8,7 @@ from cuda import Device
 
 ROW = 128  # bytes of a row of shared memory in the widest swizzle
 STEP = 32  # bytes of K that one product takes
-APART = 8  # k tiles of the operands: they stay in L2
+APART = 8  # k tiles of the operands that stay in L2
 # by bytes of a row: the driver's number of a swizzle, and its layout in a descriptor of shared memory
 SWIZZLES = {32: (1, 6), 64: (2, 4), 128: (3, 2)}
 
@@ -73,8 +73,8 @@ KEEP~:
 """
 
 
-def kernel(tile: Tile) -> str:
-    """A kernel of 64 threads: `out` gets the clock before the first copy and behind the last product."""
+def kernel(tile: Tile, apart: int = APART) -> str:
+    """A kernel of 64 threads over operands of `apart` k tiles, again and again: `out` gets the clock before the first copy and behind the last product."""
     body = f"""{ptx.CLOCK}  .shared .align 8 .b64 bars[{2 * tile.stages + 1}]; .shared .align 4 .b32 where;
   .reg .b32 %slot, %stage, %full, %empty, %phase, %tmem, %to, %x, %zero, %column, %it, %steps, %last, %at;
   .reg .b64 %mapA, %mapB, %da, %db, %ea, %eb; .reg .pred %done, %wrap, %always, %other, %bystander;
@@ -94,7 +94,7 @@ MADE:
   mov.u64 %begin, %clock64; st.global.u64 [%out], %begin; mov.u32 %phase, 1;
 COPY: mbarrier.try_wait.parity.shared::cta.b64 %done, [%empty], %phase; @!%done bra COPY;
   mbarrier.arrive.expect_tx.shared::cta.b64 _, [%full], {tile.size()};
-{copies(tile)}  add.u32 %column, %column, {tile.k}; setp.eq.u32 %wrap, %column, {APART * tile.k}; selp.b32 %column, 0, %column, %wrap;
+{copies(tile)}  add.u32 %column, %column, {tile.k}; setp.eq.u32 %wrap, %column, {apart * tile.k}; selp.b32 %column, 0, %column, %wrap;
 {advance(tile).replace("~", "0")}  add.u32 %it, %it, 1; setp.lt.u32 %done, %it, %steps; @%done bra COPY;
   bra NEXT;
 MULTIPLY: mov.u32 %phase, 0;
@@ -119,18 +119,19 @@ END:"""
     return text
 
 
-def cycles(device: Device, out: int, tile: Tile, few: int, many: int) -> float:
+def cycles(device: Device, out: int, tile: Tile, few: int, many: int, apart: int = APART) -> float:
     """Of a k tile, between two lengths of the loop."""
-    memory = device.allocate(max(tile.m, tile.n) * APART * tile.bytes())
+    memory = [device.allocate(rows * apart * tile.bytes()) for rows in (tile.m, tile.n)]
     kind = 9 if tile.element == "bf16" else 0  # bytes
-    maps = [device.encode(kind, memory, (APART * tile.k, rows), (APART * tile.bytes(),),
-                          (tile.box() * tile.k // tile.bytes(), rows), SWIZZLES[tile.box()][0]) for rows in (tile.m, tile.n)]
-    loop = device.load(kernel(tile), shared=(tile.size() * tile.stages + 1023) // 1024 * 1024)
+    maps = [device.encode(kind, of, (apart * tile.k, rows), (apart * tile.bytes(),),
+                          (tile.box() * tile.k // tile.bytes(), rows), SWIZZLES[tile.box()][0]) for of, rows in zip(memory, (tile.m, tile.n))]
+    loop = device.load(kernel(tile, apart), shared=(tile.size() * tile.stages + 1023) // 1024 * 1024)
     spans = []
     for steps in (few, many):
         loop(1, 64, out, steps, *maps)
         device.synchronize()
         begin, end = device.read(out, 2)
         spans.append(end - begin)
-    device.free(memory)
+    for of in memory:
+        device.free(of)
     return (spans[1] - spans[0]) / (many - few)

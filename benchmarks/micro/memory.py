@@ -67,9 +67,11 @@ RING = """  .reg .b32 %bar, %buf, %k, %ph, %slot, %m, %o, %c32, %t0, %rows; .reg
 """
 
 
-def ring(load: str) -> str:
+def ring(load: str, cluster: int = 1) -> str:
     """One thread keeps `stages` copies of `bytes` in flight: `count` copies, from its own run of memory
-    of `span` bytes, over and over. Stores the clock's two readings. Barriers lie behind the buffers."""
+    of `span` bytes, or that of its cluster, over and over. Stores the clock's two readings. Barriers lie
+    behind the buffers."""
+    meet = "barrier.cluster.arrive.release; barrier.cluster.wait.acquire;" if cluster > 1 else ""
     return ptx.kernel(["out", "from", "bytes", "stages", "count", "span", "apart"],
                       """  .reg .b32 %stg, %cnt, %it, %barrier, %dst, %bid, %x0, %row; .reg .b64 %t, %begin, %end, %base, %w, %off;
 """, RING + f"""
@@ -80,8 +82,8 @@ INIT:
   mad.lo.u32 %barrier, %it, 8, %bar; mbarrier.init.shared.b64 [%barrier], 1;
   add.u32 %it, %it, 1; setp.lt.u32 %q, %it, %stg; @%q bra INIT;
   fence.mbarrier_init.release.cluster;
-  fence.proxy.async;
-  mov.u32 %bid, %ctaid.x; mul.wide.u32 %base, %bid, 1; mul.lo.u64 %base, %base, %apart; add.u64 %base, %base, %from;
+  fence.proxy.async; {meet}
+  mov.u32 %bid, %ctaid.x; div.u32 %x0, %bid, {cluster}; mul.wide.u32 %base, %x0, 1; mul.lo.u64 %base, %base, %apart; add.u64 %base, %base, %from;
   mov.u64 %off, 0;
   mov.u64 %begin, %clock64;
   mov.u32 %it, 0; mov.u32 %slot, 0; mov.u32 %ph, 0;
@@ -109,8 +111,8 @@ SKIP:
   @%q xor.b32 %ph, %ph, 1;
   add.u32 %k, %k, 1; setp.lt.u32 %q, %k, %cnt; @%q bra LOOP;
   mov.u64 %end, %clock64;
-  mul.wide.u32 %w, %bid, 16; add.u64 %w, %w, %out; st.global.v2.u64 [%w], {{%begin, %end}};
-END:""")
+  mul.wide.u32 %w, %bid, 16; add.u64 %w, %w, %out; st.global.v2.u64 [%w], {{%begin, %end}}; {meet}
+END:""", cluster=cluster)
 
 
 BULK = "  cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%dst], [%a], %c32, [%barrier];"
@@ -144,14 +146,39 @@ def copies(device: Device, out: int, quick: bool) -> Iterator[dict[str, Any]]:
                 device.synchronize()
             seconds = device.seconds(lambda: kernel(sms, 32, out, memory, size, stages, count, run, run))
             words = device.read(out, 2 * sms)
-            clocks = sum(words[2 * i + 1] - words[2 * i] for i in range(sms)) / sms
+            spans = sorted(words[2 * i + 1] - words[2 * i] for i in range(sms))
+            clocks = sum(spans) / sms
             yield {"name": f"bulk copies of {size} B, {stages} in flight, from {name}",
                    "value": round(size * count / clocks, 2), "unit": "B/clk/SM",
+                   "of the fastest, a quarter, half, three quarters, the slowest":
+                       [round(size * count / spans[i * (sms - 1) // 4], 2) for i in range(5)],
                    "TB/s": round(size * count * sms / seconds / 1e12, 3)}
     kernel(1, 32, out, memory, 16384, 8, 64 if quick else 2048, 131072, 0)
     device.synchronize()
     yield {"name": "bulk copies of 16384 B, 8 in flight, from L2, one SM alone",
            "value": round(16384 * (64 if quick else 2048) / span(device.read(out, 2), 1), 2), "unit": "B/clk/SM"}
+
+
+def multicast(device: Device, out: int, quick: bool) -> Iterator[dict[str, Any]]:
+    """Blocks of a cluster that all want the same bytes from L2: each copies all of them, or its part to all."""
+    sms = device.multiprocessors()
+    run, count = 128 << 10, 64 if quick else 512
+    memory = device.allocate(sms * run)
+    for cluster in (2, 4):
+        part = f"""  {{ .reg .b32 %rank, %part, %to; .reg .b64 %of; .reg .b16 %all; mov.u32 %rank, %cluster_ctarank; div.u32 %part, %c32, {cluster};
+  mad.lo.u32 %to, %rank, %part, %dst; mul.wide.u32 %of, %rank, %part; add.u64 %of, %of, %a; mov.b16 %all, {(1 << cluster) - 1};
+  cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%to], [%of], %part, [%barrier], %all; }}"""
+        for how, load in (("copied by each", BULK), ("multicast", part)):
+            kernel = device.load(ring(load, cluster), shared=200 * 1024)
+            for size, stages in ((8192, 8), (16384, 4), (16384, 8), (32768, 4)):
+                grid = sms // cluster * cluster
+                for _ in range(2):  # the first brings it into L2
+                    kernel(grid, 1, out, memory, size, stages, count, run, run)
+                device.synchronize()
+                words = device.read(out, 2 * grid)
+                clocks = sum(words[2 * i + 1] - words[2 * i] for i in range(grid)) / grid
+                yield {"name": f"{size} B for clusters of {cluster}, {how}, {stages} in flight, from L2",
+                       "value": round(size * count / clocks, 2), "unit": "B/clk/SM"}
 
 
 def boxes(device: Device, out: int, quick: bool) -> Iterator[dict[str, Any]]:

@@ -33,6 +33,7 @@ def sections(device: Device, out: int, quick: bool) -> dict[str, Callable[[], Ro
             "latencies": lambda: instructions.latencies(device, out, rounds),
             "barriers": lambda: memory.barriers(device, out, rounds),
             "copies": lambda: memory.copies(device, out, quick),
+            "multicast": lambda: memory.multicast(device, out, quick),
             "boxes": lambda: memory.boxes(device, out, quick),
             "bandwidth": lambda: memory.bandwidth(device, out, quick),
             "launches": lambda: launch.launches(device, out, quick)}

@@ -19,11 +19,14 @@ def group(columns: int, kind: str, registers: bool, length: int) -> str:
     setup = f"""  .reg .b32 %a<4>, %d<{columns // 2}>; .reg .b64 %da, %db; .reg .b32 %s;
   mov.u32 %s, window; shr.u32 %s, %s, 4; cvt.u64.u32 %da, %s;
   or.b64 %da, %da, 0x4000004000010000; add.u64 %db, %da, 1024;
-""" + "".join(f"  mov.b32 %a{i}, 0;\n" for i in range(4)) + "".join(f"  mov.b32 %d{i}, 0;\n" for i in range(columns // 2))
+""" + "".join(f"  mov.b32 %d{i}, 0;\n" for i in range(columns // 2))
     setup += """  .reg .b32 %z; mov.b32 %z, 0; mov.u32 %s, window; .reg .b32 %e; mad.lo.u32 %s, %thread, 4, %s; add.u32 %e, %s, 65536;
   .reg .b32 %n; mov.u32 %n, %ntid.x; mul.lo.u32 %n, %n, 4; .reg .pred %zq;
 ZERO: st.shared.b32 [%s], %z; add.u32 %s, %s, %n; setp.lt.u32 %zq, %s, %e; @%zq bra ZERO;
-  fence.proxy.async;"""
+  fence.proxy.async; bar.sync 0; mov.u32 %s, window;
+"""
+    if registers:  # which ptxas must not know, or it gives each product registers of its own and serializes them
+        setup += "".join(f"  ld.shared.b32 %a{i}, [%s+{4 * i}];\n" for i in range(4))
     body = "  wgmma.fence.sync.aligned;\n" + product * length
     body += "  wgmma.commit_group.sync.aligned;\n  wgmma.wait_group.sync.aligned 0;"
     return ptx.timed(setup, body, [f"%d{i}" for i in range(columns // 2)], block=384)
@@ -53,18 +56,26 @@ def products(device: Device, out: int, rounds: int) -> Iterator[dict[str, Any]]:
 ARITHMETIC = {"lop3": "lop3.b32 {0}, {0}, {1}, %tid4, 0x1e;", "prmt": "prmt.b32 {0}, {0}, {1}, %tid4;",
               "imad": "mad.lo.u32 {0}, {0}, {1}, %tid4;", "fmul2": "mul.bf16x2 {0}, {0}, {1};",
               "ffma": "fma.rn.f32 {0}, {0}, {1}, {0};"}
+MIXES = [(name,) for name in ARITHMETIC] + [("lop3", "imad"), ("lop3", "fmul2"), ("imad", "fmul2"), ("lop3", "ffma"),
+                                            ("lop3", "imad", "fmul2", "ffma")]
+BESIDE = [(0, False)] + [(n, False) for n in (16, 64, 256)] + [(n, True) for n in (8, 16, 32, 64, 128, 256)]  # 0: no products
 OPERATIONS = 128  # of a round of the warps that compute
+LONGER = 4  # rounds of those that multiply
 
 
-def busy(columns: int, registers: bool, line: str) -> str:
+def group_of(columns: int) -> int:
+    """Products of a group: as many as keep the tensor core busy, without too much code."""
+    return 4 if columns > 128 else 8 if columns > 64 else 32
+
+
+def busy(columns: int, registers: bool, lines: list[str]) -> str:
     """A warpgroup multiplies, and the warps behind it compute. Products go on for longer than the arithmetic."""
-    length, longer = (4, 2) if columns > 64 else (32, 4)
-    code = group(columns, "bf16", registers, length)
-    arithmetic = "\n".join("  " + line.format(f"%y{i % 8}", f"%y{(i + 1) % 8}") for i in range(OPERATIONS))
+    code = group(columns or 8, "bf16", registers, group_of(columns))
+    arithmetic = "\n".join("  " + lines[i % len(lines)].format(f"%y{i % 8}", f"%y{(i + 1) % 8}") for i in range(OPERATIONS))
     declared = "  .reg .b32 %y<8>, %tid4; .reg .pred %other; mov.b32 %tid4, %thread; setp.ge.u32 %other, %thread, 128;\n"
     declared += "".join(f"  add.u32 %y{i}, %thread, {i};\n" for i in range(8))
-    loop = f"""{declared}  @!%other mul.lo.u32 %count, %count, {longer};
-  @!%other bra LOOP;
+    loop = f"""{declared}  @!%other mul.lo.u32 %count, %count, {LONGER};
+  @!%other bra {"LOOP" if columns else "DONE"};
 ALU:
 {arithmetic}
   sub.u32 %count, %count, 1;
@@ -82,15 +93,16 @@ ALU:
 
 def beside(device: Device, out: int, rounds: int) -> Iterator[dict[str, Any]]:
     """Warps that compute while another warpgroup multiplies: cycles of an instruction of each of `warps` a scheduler."""
-    for columns, registers in ((256, False), (256, True), (64, True), (16, False), (16, True), (8, True)):
-        for name, line in ARITHMETIC.items():
-            kernel = device.load(busy(columns, registers, line), shared=160 * 1024)
+    for columns, registers in BESIDE:
+        for mix in MIXES:
+            kernel = device.load(busy(columns, registers, [ARITHMETIC[name] for name in mix]), shared=160 * 1024)
             for warps in (1, 2):
                 kernel(1, 128 + 128 * warps, out, 10 * rounds, 0x7FFFFFFF)
                 device.synchronize()
                 words = device.read(out, 8 + 8 * warps)
                 alone = max(words[9 + 2 * w] - words[8 + 2 * w] for w in range(4 * warps))
                 products = words[1] - words[0]
-                yield {"name": f"{name} beside m64n{columns}, A in {'registers' if registers else 'shared memory'}, {warps} a scheduler",
-                       "unit": "clk", "value": round(alone / (10 * rounds * OPERATIONS * warps), 2),
-                       "products went on": products > alone}
+                beside = f"beside m64n{columns}, A in {'registers' if registers else 'shared memory'}" if columns else "alone"
+                yield {"name": f"{' + '.join(mix)} {beside}, {warps} a scheduler", "unit": "clk",
+                       "value": round(alone / (10 * rounds * OPERATIONS * warps), 2),
+                       "a product": round(products / (10 * rounds * LONGER * group_of(columns)), 1) if columns else 0, "products went on": products > alone}

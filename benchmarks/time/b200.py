@@ -24,12 +24,12 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "micro")
 import blackwell  # noqa: E402
 import ptx  # noqa: E402
 from cuda import Device  # noqa: E402
-from mainloop import Tile, cycles  # noqa: E402
+from mainloop import APART, Tile, cycles  # noqa: E402
 
 GIGAHERTZ = 1.3
 SHARED = 225 * 1024  # bytes that the stages may have, of a block's 227 KiB
 FEW, MANY = 24, 72  # k tiles
-HALF = 63 << 20  # bytes of L2 on one side of the chip
+HALF = 63 << 20  # bytes of L2 that keep lines for one multiprocessor (L2Reach)
 TURN = ("64", "32", "2", "BF16")  # N, K and stages of the tile of 128 rows that gave TmaLatency
 KINDS = {"BF16": "f16", "E4M3": "f8f6f4", "MXF8": "mxf8f6f4", "MXF4": "mxf4"}
 
@@ -58,13 +58,14 @@ def tile_of(row: dict[str, str]) -> Tile:
 
 
 def main_loops(device: Device, out: int, rows: list[dict[str, str]]) -> Iterator[Point]:
-    """Cycles of a k tile. What is copied here stays in L2; what was copied there did so if it fit."""
+    """Cycles of a k tile. Operands that L2 kept there are copied again and again here, others once, from device memory."""
     for row in rows:
         tile = tile_of(row)
         beyond = (tile.m + tile.n) * tile.bytes() * (int(row["K"]) // tile.k) > HALF
         measured = float(row["time_ms"]) * 1e6 * GIGAHERTZ / (int(row["K"]) / tile.k)
         name = f"{tile.m} x {tile.n} x {tile.k} {tile.element}, {tile.stages} stages"
-        yield Point("main loop, beyond half of L2" if beyond else "main loop, in half of L2", name, measured, cycles(device, out, tile, FEW, MANY),
+        yield Point("main loop, from device memory" if beyond else "main loop, from L2", name, measured,
+                    cycles(device, out, tile, FEW, MANY, MANY if beyond else APART),
                     tile.m == 128 and (row["TILE_N"], row["TILE_K"], row["STAGES"], row["dtype"]) == TURN)
 
 

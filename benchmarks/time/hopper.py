@@ -4,8 +4,12 @@
   benchmarks/time/hopper.py pack BUILD FOLDER [--only WORD]     compiles the kernels for sm_90a into FOLDER, with fp4-run
   FOLDER/hopper.py run FOLDER [--jobs N] [--only WORD] [--most SECONDS] [--json FILE]
 
+  FOLDER/hopper.py measure FOLDER [--only WORD,...] [--seconds N] [--json FILE]   on an H200
+
 The second command needs no GPU and nothing but the folder, on any machine. Each kernel runs with the plan that was measured,
 alone, with cold L2. Points that a rate of fp4/ISA/TimingRates.def was fitted to are marked, and take no part in the errors.
+The third measures the same libraries again, verified before, and prints a line for each: the median, its 20th and 80th
+percentiles, and the clock.
 """
 from __future__ import annotations
 
@@ -16,6 +20,7 @@ import pathlib
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
@@ -158,6 +163,39 @@ def pack(options: argparse.Namespace) -> None:
         emit(program, point.library, *plan_of(row))
 
 
+# Measuring
+
+
+def measure_one(folder: pathlib.Path, point: Point) -> dict[str, object]:
+    """The timing of the longest kernel, in us. fp4-run compares with the reference before it measures."""
+    shape = ["--shape", ",".join(map(str, point.shape))] if point.shape else []
+    done = subprocess.run([str(folder / "fp4-run"), str(folder / point.library), "--device", "cuda", "--function", point.function, "--json",
+                           "--benchmark", *shape], capture_output=True, text=True)
+    if done.returncode:
+        raise SystemExit(f"error: {point.kind} {point.name}: {(done.stderr or done.stdout)[-400:]}")
+    report = json.loads(done.stdout)["benchmark"]
+    entries = [entry for entry in report["entries"] if entry["name"] != "program" and point.kernel in entry["name"]]
+    timing = max(entries, key=lambda entry: float(entry["timing"]["median_ms"]))["timing"]
+    low, high = timing.get("sm_clock_mhz", (0, 0))
+    return {"kind": point.kind, "name": point.name, "before": point.measured, "microseconds": round(1e3 * timing["median_ms"], 3),
+            "p20": round(1e3 * timing["p20_ms"], 3), "p80": round(1e3 * timing["p80_ms"], 3), "clock": [low, high]}
+
+
+def measure(options: argparse.Namespace) -> None:
+    """In the order of the words of --only, until the time is over."""
+    begin, rows = time.monotonic(), []
+    for point in [point for word in options.only.split(",") for point in selected(options.folder, word)]:
+        if time.monotonic() - begin > options.seconds:
+            print(f"left out after {options.seconds:g} s: {point.kind} {point.name}", flush=True)
+            continue
+        row = measure_one(options.folder, point)
+        rows.append(row)
+        print(f"{row['kind']:<10} {row['name']:<52} {row['microseconds']:>8} us, before {row['before']:>8} us, p20 {row['p20']}, p80 {row['p80']}, "
+              f"clock {row['clock']}", flush=True)
+        if options.json:
+            pathlib.Path(options.json).write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+
+
 # The predictions
 
 
@@ -247,11 +285,13 @@ def main() -> int:
     running.add_argument("--only", default="", help="points whose kind and name contain this")
     running.add_argument("--most", type=float, default=600, help="seconds of one prediction")
     running.add_argument("--json", help="write the points there")
+    measuring = commands.add_parser("measure")
+    measuring.add_argument("folder", type=pathlib.Path)
+    measuring.add_argument("--only", default="", help="points whose kind and name contain one of these, in this order")
+    measuring.add_argument("--seconds", type=float, default=600, help="no measurement begins later")
+    measuring.add_argument("--json", help="write the measurements there")
     options = parser.parse_args()
-    if options.command == "pack":
-        pack(options)
-    else:
-        run(options)
+    {"pack": pack, "run": run, "measure": measure}[options.command](options)
     return 0
 
 
