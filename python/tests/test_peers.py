@@ -12,6 +12,7 @@ import sys
 import tempfile
 import unittest
 import xml.etree.ElementTree as ET
+import zipfile
 from typing import Any
 
 try:
@@ -28,6 +29,7 @@ import run  # noqa: E402
 import table  # noqa: E402
 from libraries import ALL, deepgemm  # noqa: E402
 from libraries.cublas import Cublas  # noqa: E402
+from libraries.humming import Humming  # noqa: E402
 from libraries.library import Library, Missing, Prepared  # noqa: E402
 from libraries.ours import Ours, program, ranges_of  # noqa: E402
 from problems import Problem, difference, make_operands, reference  # noqa: E402
@@ -219,6 +221,15 @@ class Driver(unittest.TestCase):
             finally:
                 sys.argv = saved
         return code, out.getvalue()
+
+    def test_programs_of_a_wheel_can_be_executed(self) -> None:
+        with tempfile.TemporaryDirectory() as name:
+            folder = pathlib.Path(name)
+            with zipfile.ZipFile(folder / "humming_kernels-1-py3-none-any.whl", "w") as wheel:
+                wheel.writestr("humming/_native/x86_64/compile", "")
+            Humming().prepare(folder, folder, [])
+            program = folder / "site" / "humming" / "_native" / "x86_64" / "compile"
+            self.assertTrue(os.access(program, os.X_OK))
 
     def test_every_library_says_what_it_lacks(self) -> None:
         with tempfile.TemporaryDirectory() as folder:

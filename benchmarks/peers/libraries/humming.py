@@ -21,6 +21,8 @@ from .library import Library, Missing, Prepared
 
 WEIGHTS = {"nvfp4": {"dtype": "float4e2m1", "scale_dtype": "float8e4m3", "group_size": 16, "scale_2_type": "tensor"},
            "mxfp4": {"dtype": "float4e2m1", "scale_dtype": "float8e8m0", "group_size": 32}}
+#: As long as `warm` takes at most.
+WARM_SECONDS = 40
 
 
 class Humming(Library):
@@ -35,6 +37,8 @@ class Humming(Library):
         for wheel in wheels:
             with zipfile.ZipFile(wheel) as archive:
                 archive.extractall(folder / "site")
+        for path in folder.glob("site/**/_native/**/*"):  # zipfile forgets that programs can be executed
+            path.chmod(0o755)
 
     def check(self, folder: pathlib.Path) -> None:
         if not (folder / "site" / "humming").is_dir():
@@ -46,8 +50,10 @@ class Humming(Library):
             raise Missing(str(failure)) from failure
 
     def warm(self, folder: pathlib.Path, problems: Sequence[Problem]) -> None:
-        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-            list(pool.map(_compile, [p for p in problems if self.cases(folder, p)]))
+        pool = concurrent.futures.ThreadPoolExecutor(os.cpu_count())
+        work = [pool.submit(_compile, p) for p in problems if self.cases(folder, p)]
+        concurrent.futures.wait(work, WARM_SECONDS)
+        pool.shutdown(wait=False, cancel_futures=True)  # `run` compiles what is left
 
     def cases(self, folder: pathlib.Path, problem: Problem) -> list[str]:
         return {"bf16_nvfp4": ["W4A16"], "bf16_mxfp4": ["W4A16"], "e4m3_mxfp4": ["W4A8"]}.get(problem.kind, [])
