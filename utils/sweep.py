@@ -9,6 +9,7 @@
   utils/sweep.py --plans=swapped    products with the rhs as operand A
   utils/sweep.py --plans=few        the same of converted operands, for sm_90a
   utils/sweep.py --plans=warps      products of mma.sync, for sm_120a
+  utils/sweep.py --plans=k96        products by instructions of K = 96, for sm_103a
   utils/sweep.py --list          what would run
 
 A program is a linear layer from bf16 operands, or a product of operands that are already quantized
@@ -74,10 +75,14 @@ WARPS = {"warps": "", "warps_shallow": "stages = 1", "warps_deep": "tile = [64, 
          **{f"warps_{m}x{n}": f"tile = [{m}, {n}, 128]"
             for m, n in ((16, 64), (32, 128), (64, 64), (128, 64), (128, 128), (64, 256))},
          "warps_along_n": "schedule = #pipe.static_persistent<along_n>"}
+LONG = {"k96": "", **{f"k96_{n}": f"tile = [256, {n}, 768]" for n in (64, 128, 192)},
+        "k96_tma": "store = tma, tile = [256, 128, 768]", "k96_2x2": "cluster = [2, 2]",
+        "k96_4x1": "cluster = [4, 1]",
+        "k96_shallow": "tile = [256, 64, 768], stages = 1, accumulators = 1"}
 PLANS = {"tiles": TILES, "others": OTHERS, "stores": STORES, "converted": CONVERTED,
-         "swapped": SWAPPED, "few": CONVERTED_FEW, "warps": WARPS}
+         "swapped": SWAPPED, "few": CONVERTED_FEW, "warps": WARPS, "k96": LONG}
 TARGETS = {**dict.fromkeys({**CONVERTED, **CONVERTED_FEW}, "sm_90a"),
-           **dict.fromkeys(WARPS, "sm_120a")}
+           **dict.fromkeys(WARPS, "sm_120a"), **dict.fromkeys(LONG, "sm_103a")}
 SCHEDULES = [("eager", 1), ("lazy", 1), ("random", 1), ("random", 2), ("random", 3),
              ("delay", 1)]
 
@@ -136,6 +141,8 @@ def program(fmt, result, operands, plan, m, n, k):
     y = f"tensor<{m}x{n}x{result}>"
     fields = {name: text for plans in PLANS.values() for name, text in plans.items()}[plan]
     written = fields and f", fp4.plan = #fp4.plan<tile_product, {fields}>"
+    if plan in LONG:
+        written += ", arithmetic = #fp4.product_arithmetic<tensor_core_k96>"
     body += [f"  %y = fp4.blockscaled_matmul %qx scaled %tx, %qw scaled %tw{alpha}"
              f" {{format = #fp4.format<{fmt}>{written}}}",
              f"    : ({', '.join(swizzled)}) -> {y}", f"  return %y : {y}"]
@@ -145,12 +152,15 @@ def program(fmt, result, operands, plan, m, n, k):
 def parameters(plans):
     """Values of format, result, operands, rows, plan, N, K and M."""
     rows = FEW if plans is SWAPPED else FEW[:-1] if plans is CONVERTED_FEW else M
-    return [FORMATS, RESULTS, OPERANDS, ROWS, list(plans), N, K, rows]
+    depths = K + [800, 2400] if plans is LONG else K  # within the second tile, and a ring of two wraps
+    return [FORMATS, RESULTS, OPERANDS, ROWS, list(plans), N, depths, rows]
 
 
 def exists(case):
     """272 is no multiple of mxfp4's block."""
     facts = recipes.FORMATS[case[0]]
+    if case[4] == "k96_tma" and case[5] * (4 if case[1] == "f32" else 2) % 16:
+        return False
     if case[4] in {**SWAPPED, **CONVERTED_FEW} and case[3] == "dynamic":
         return False
     return not facts.is_mx or (case[6] % facts.block == 0 and case[2] in ("bf16", "fp4"))
@@ -171,7 +181,7 @@ def in_full(case):
     """Dynamic layers from bf16: every result type with the plan that is chosen, every plan with bf16."""
     _, result, operands, rows, plan, *_ = case
     return (operands, rows) == ("bf16", "dynamic") and (
-        plan in ("chosen", "converted", "warps") or result == "bf16")
+        plan in ("chosen", "converted", "warps", "k96") or result == "bf16")
 
 
 def libraries(cases, distributions):
@@ -190,7 +200,8 @@ def main():
     parser.add_argument("--dist", default="gaussian,exact", help="distributions of the inputs")
     parser.add_argument("--plans", default="tiles", choices=PLANS,
                         help="tiles of all widths; or pairs, clusters and other plans; or results "
-                             "stored by TMA; or products of converted operands, of swapped ones, or of mma.sync")
+                             "stored by TMA; or products of converted operands, of swapped ones, of mma.sync, "
+                             "or of K = 96")
     options = parser.parse_args()
     plans = PLANS[options.plans]
     cases = subset(plans)

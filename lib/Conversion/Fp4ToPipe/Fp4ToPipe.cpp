@@ -125,6 +125,7 @@ static MatmulShape matmulShape(BlockScaledMatmulOp op, const KernelPlan &plan,
   if (op.hasFloatLhs())
     shape.floatA = lhs.getElementType();
   shape.prepackedB = op.hasPrepackedRhs();
+  shape.k96 = op.usesK96();
   shape.spreadsCodes = target.hasTcgen05;
   shape.resultType = op.getElementType();
   shape.alpha = alphaOf(op);

@@ -371,9 +371,11 @@ void MatmulBuilder::buildKTile(ValueRange accs, const Tile &tile, Value k) {
   Value kElement = mul(k, shape.tileK);
   auto [kBlock, blocks] = scaleBlocksOf(k);
   Value steps = blocks; // a block of 4 scales is one step of 64 when 16 elements share a scale
-  if (int64_t tileSteps = shape.tileK / shape.stepK(); shape.block != 16)
+  if (int64_t tileSteps = shape.tileK / shape.stepK(); shape.block != 16 || shape.k96)
     steps = existing(mul(k, tileSteps), tileSteps, llvm::divideCeil(shape.k, shape.stepK()));
 
+  if (shape.k96) // the last step reads scales behind those that exist, which TMA has made zero
+    blocks = Value();
   auto copyScales = [&](Value from) {
     auto tileType = cast<SharedType>(from.getType());
     auto type = TmemType::get(tileType.getShape(), tileType.getElementType(), Layout::Tiled128x4,
@@ -400,7 +402,7 @@ void MatmulBuilder::buildKTile(ValueRange accs, const Tile &tile, Value k) {
   SmallVector<Value> tbs = llvm::map_to_vector(bScales, [&](Value s) -> Value { return copyScales(s); });
   Value more = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sgt, k, tile.k.begin);
   for (auto [acc, bTile, tb] : llvm::zip_equal(accs, bTiles, tbs))
-    MmaOp::create(b, loc, acc, aTile, ta, bTile, tb, tile.bScaleRow, more, steps);
+    MmaOp::create(b, loc, acc, aTile, ta, bTile, tb, tile.bScaleRow, more, steps, shape.k96);
 }
 
 /// The numbers of `global` that go with the chunk of a row from `column` of the tile's product on.

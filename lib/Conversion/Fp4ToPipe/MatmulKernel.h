@@ -80,8 +80,12 @@ struct MatmulShape {
     bool rows = quantizer && quantizer->rows;
     return rows ? pipe::kScaleBlockColumns * quantizer->block() : chunk();
   }
-  /// Tensor memory has no second accumulator, or pair of them, beside the scales.
-  bool hasOneAccumulator() const { return tileN * (dual ? 2 : 1) == 256; }
+  /// Tensor memory has no second accumulator, or pair of them, beside the scales. Those of k tiles of K =
+  /// 96 take 12 columns for 128 rows, three times as many as others.
+  bool hasOneAccumulator() const {
+    int64_t columns = tileN * (dual ? 2 : 1);
+    return columns == 256 || (k96 && columns == 192);
+  }
   int64_t narrowChunk() const { return std::min<int64_t>(32, tileN); }
   /// Registers in which a thread keeps what it will store, see heldColumns().
   static constexpr int64_t kHeldRegisters = 128;
@@ -91,9 +95,10 @@ struct MatmulShape {
     return !hasF32Scales() && (!floatA || convertsAhead) &&
            !(isa<mlir::Float4E2M1FNType>(dataTypeA) && isa<mlir::Float4E2M1FNType>(dataTypeB));
   }
+  bool k96 = false; ///< instructions have K = 96
   bool spreadsCodes = false; ///< TMA spreads elements of 4 bits beside such of 8 over bytes
   /// Elements of K of one instruction of a block-scaled kind.
-  int64_t stepK() const { return isMXF8F6F4() ? 32 : pipe::kMmaK; }
+  int64_t stepK() const { return isMXF8F6F4() ? 32 : k96 ? 96 : pipe::kMmaK; }
   /// A is e4m3 without scales, and the tensor core sums 128 products at a time.
   bool takesBytes() const { return floatA && floatA.getIntOrFloatBitWidth() == 8; }
   /// Scales are row-major f32, of 1 x 128 elements of A and 128 x 128 of B.

@@ -40,15 +40,16 @@ int64_t fp4::productWorkers(const ProductTile &tile, const hw::TargetModel &targ
 /// Cycles of one instruction, and what takes them.
 static ProductCost stepCost(const MatmulSize &size, const ProductTile &tile,
                             const hw::ProductRates &rates) {
-  constexpr double kStep = 64, kStepBytes = 32;
+  constexpr double kStep = 64;
+  const double stepBytes = double(size.stepBytes());
   double rows = kProductTileM + double(tile.rowsOfB() * size.products);
   double columns = double(tile.n * size.products);
   double issue = std::max(2.0 * kProductTileM * columns * kStep / rates.flopsPerCycle,
-                          rows * kStepBytes / rates.sharedBytesPerCycle);
+                          rows * stepBytes / rates.sharedBytesPerCycle);
   double scaleRows = kProductTileM + double(ceilDiv(tile.n, 128) * 128 * size.products);
   double delivered = double(std::min(size.m, kProductTileM) +
                             std::min(size.n, tile.rowsOfB()) * size.products);
-  double bytes = delivered * kStepBytes + scaleRows * (double(size.stepK) / double(size.block));
+  double bytes = delivered * stepBytes + scaleRows * (double(size.stepK) / double(size.block));
   double feed = bytes / rates.l2BytesPerCycle;
   return {std::max(issue, feed),
           issue >= feed ? ProductBound::TensorCore : ProductBound::L2Feed};
@@ -57,7 +58,7 @@ static ProductCost stepCost(const MatmulSize &size, const ProductTile &tile,
 /// Bytes that the kernel must read and write at least once; a range of K besides writes its sums,
 /// which are read again.
 static double compulsoryBytes(const MatmulSize &size) {
-  double perRow = double(size.k) * 32 / double(size.stepK) + double(size.k) / double(size.block);
+  double perRow = double(size.k * size.stepBytes()) / double(size.stepK) + double(size.k) / double(size.block);
   double rowsOfB =
       double(size.n * size.products) * double(std::max<size_t>(1, size.groups.size()));
   double sums = size.splits > 1 ? 2.0 * 4 * double(size.splits) : 0;
@@ -100,11 +101,13 @@ ProductCost fp4::productCost(const MatmulSize &size, const ProductTile &tile,
     return productCost(transposed(size), unswapped(tile), target);
   const hw::ProductRates &rates = *target.product;
   ProductCost step = stepCost(size, tile, rates);
-  int64_t tiles = ceilDiv(size.k, kProductTileSteps * size.stepK);
-  double main =
-      kProductTileSteps * ceilDiv(tiles, size.splits) * step.cycles + rates.fillCycles;
+  int64_t tileSteps = size.tileSteps(), tiles = ceilDiv(size.k, tileSteps * size.stepK);
+  int64_t steps = tileSteps * ceilDiv(tiles, size.splits);
+  if (size.stepK == 96) // of a k tile of three panels often a good part does not exist
+    steps = ceilDiv(size.k, size.stepK);
+  double main = double(steps) * step.cycles + rates.fillCycles;
   double epilogue = rates.epilogueCyclesPerColumn * double(tile.n * size.products);
-  bool overlapped = tile.n * size.products <= 192;
+  bool overlapped = tile.n * size.products <= (size.stepK == 96 ? 128 : 192);
   double cycles = std::max(overlapped ? main : main + rates.serialShare * epilogue, epilogue);
   ProductBound bound = cycles > epilogue ? step.bound : ProductBound::Epilogue;
   double waves = double(wavesOf(size, tile, target));

@@ -10,7 +10,8 @@
 // and an output tile costs
 //   main = steps * that + FILL
 //   epi  = EPILOGUE * n
-// where a dual product has n columns and the rows of B twice. With two accumulators the two overlap,
+// Instructions of K = 96 take 48 B of each row, and no longer for their arithmetic.
+// A dual product has n columns and the rows of B twice. With two accumulators the two overlap,
 // max(main, epi); with one (n = 256, where the second does not fit beside the scales) only partly:
 // max(main + SERIAL * epi, epi). A kernel is
 //   max(ceil(tiles / workers) * tile + TAIL + epi, compulsory bytes / DRAM) + LAUNCH.
@@ -39,16 +40,21 @@ struct MatmulSize {
   int64_t m, n, k, block;
   int64_t resultBytes = 2; ///< of one element
   /// Elements of K of one instruction, 32 bytes of each operand row in shared memory: 64 of 4 bits; 32
-  /// where an operand has 8.
+  /// where an operand has 8. With 96 of 4 bits it takes 48, and as long as with 64.
   int64_t stepK = 64;
+  int64_t stepBytes() const { return stepK == 96 ? 48 : 32; }
+  /// Instructions of a k tile: of one panel, or of three.
+  int64_t tileSteps() const { return stepK == 96 ? 8 : 4; }
   int64_t splits = 1;      ///< ranges of K that blocks take in parallel
   int64_t products = 1;    ///< of one A, which a tile has the sums of
   llvm::SmallVector<int64_t> groups = {}; ///< rows of products that are stacked; none for one
 };
 
-/// Rows of a tile of one block, instructions along its depth, and the columns that a tile can have.
-inline constexpr int64_t kProductTileM = 128, kProductTileSteps = 4;
+/// Rows of a tile of one block, and the columns that a tile can have.
+inline constexpr int64_t kProductTileM = 128;
 inline constexpr int64_t kProductTileNs[] = {64, 96, 128, 192, 256};
+/// With instructions of K = 96: whole blocks of scales of B, and room for two stages of three panels.
+inline constexpr int64_t kK96TileNs[] = {64, 128, 192};
 
 /// With swapped operands, rows of the lhs that a tile can have, and how many of them tiles begin at
 /// multiples of: 32 rows of scales share a column of tensor memory.

@@ -33,7 +33,10 @@ static LogicalResult requireTensorCore(Operation *op, const hw::TargetModel &tar
   // of one product.
   bool isSplit = product.getSplitK().value_or(1) > 1 && !(target.hasWgmma && hasFewRows(product));
   bool isWide = product.isGrouped() || isSplit || isFused;
-  Status status = product.hasF32Scales() || product.hasFloatLhs()
+  Status status = product.usesK96()
+                      ? hw::requireFeature(target, &hw::TargetModel::hasFp4K96,
+                                           "tensor core instructions of K = 96")
+                  : product.hasF32Scales() || product.hasFloatLhs()
                       ? hw::requireFeature(target, &hw::TargetModel::hasWgmma, "wgmma")
                   : isWide ? hw::requireFeature(target, &hw::TargetModel::hasTcgen05, "tcgen05")
                   : product.isMXF8F6F4() ? requireWideElements(product, target)
@@ -49,15 +52,15 @@ static LogicalResult requireTensorCore(Operation *op, const hw::TargetModel &tar
 // The proposal
 //===----------------------------------------------------------------------===//
 
-/// Elements of K in a k tile of one panel of the widest swizzle.
-static int64_t tileDepth(const MatmulSize &size) { return kProductTileSteps * size.stepK; }
+/// Elements of K in a k tile of one panel of the widest swizzle, or of three.
+static int64_t tileDepth(const MatmulSize &size) { return size.tileSteps() * size.stepK; }
 
 static MatmulSize sizeOf(BlockScaledMatmulOp product) {
   auto lhs = cast<RankedTensorType>(product.getLhs().getType());
   int64_t rows = lhs.isDynamicDim(0) ? kAssumedRows : lhs.getDimSize(0);
   MatmulSize size = {rows, product.getColumns(), lhs.getDimSize(1), blockSize(product.getFormat()),
                      product.getElementType().getIntOrFloatBitWidth() / 8};
-  size.stepK = product.isMXF8F6F4() ? 32 : 64;
+  size.stepK = product.isMXF8F6F4() ? 32 : product.usesK96() ? 96 : 64;
   size.splits = int64_t(product.getSplitK().value_or(1));
   size.products = product.isDual() ? 2 : 1;
   if (product.getGroups())
@@ -72,6 +75,8 @@ static MatmulSize sizeOf(BlockScaledMatmulOp product) {
 static SmallVector<int64_t> tileColumns(BlockScaledMatmulOp product) {
   SmallVector<int64_t> columns(std::begin(kProductTileNs), std::end(kProductTileNs));
   int64_t unit = 1;
+  if (product.usesK96())
+    columns.assign(std::begin(kK96TileNs), std::end(kK96TileNs));
   if (product.quantizesRows())
     unit = pipe::kScaleBlockColumns *
            numerics::blockSizeOf(product.getQuantizeRecipe()->getDecisions().format);
@@ -93,7 +98,7 @@ static void addSwapped(const KernelPlan &wish, BlockScaledMatmulOp product, cons
   auto lhs = cast<RankedTensorType>(product.getLhs().getType());
   bool mayHave = !wish.tile[0] && !wish.cluster[0] && !wish.pair && wish.store != ResultStore::Tma;
   bool isSmall = !lhs.isDynamicDim(0) && !product.isGrouped() && size.m <= kSwappedTileNs[3] &&
-                 !product.isDual() && product.hasOnlyElements();
+                 !product.isDual() && !product.usesK96() && product.hasOnlyElements();
   if (!wish.swap && !(mayHave && isSmall))
     return;
   for (int64_t n : kSwappedTileNs)
@@ -107,7 +112,7 @@ static SmallVector<ProductTile> candidates(const KernelPlan &wish, BlockScaledMa
                                            const MatmulSize &size, const hw::TargetModel &target) {
   bool asksForOne = !wish.pair && (wish.cluster[0] || wish.tile[0] == kProductTileM);
   bool mayPair = target.hasCtaPairs && !asksForOne && mostRows(size) > kProductTileM;
-  bool mustPair = wish.pair || wish.tile[0] == 2 * kProductTileM;
+  bool mustPair = wish.pair || wish.tile[0] == 2 * kProductTileM || product.usesK96();
   int64_t most = target.maxClusterSize; // a larger cluster is an error of the check
   bool hasCluster = wish.cluster[0] && wish.cluster[0] <= most && wish.cluster[1] <= most;
   SmallVector<ProductTile> tiles;
@@ -127,7 +132,7 @@ static SmallVector<ProductTile> candidates(const KernelPlan &wish, BlockScaledMa
   }
   addSwapped(wish, product, size, tiles);
   if (tiles.empty()) // the check of the plan says what is wrong with the tile that was asked for
-    tiles.push_back({wish.pair, kProductTileM, wish.pair ? 2 : 1, 1, wish.swap});
+    tiles.push_back({mustPair, kProductTileM, mustPair ? 2 : 1, 1, wish.swap});
   return tiles;
 }
 
@@ -178,7 +183,7 @@ betterSplit(const MatmulSize &size, const ProductTile &tile, const hw::TargetMod
 /// The order of a sum is not the pass's to change, but it can say what another would gain.
 static void adviseSplit(BlockScaledMatmulOp op, const MatmulSize &size, const ProductTile &tile,
                         const hw::TargetModel &target) {
-  if (op.isGrouped() || op.getSplitK() || op.isDual() || !op.hasOnlyElements())
+  if (op.isGrouped() || op.getSplitK() || op.isDual() || op.usesK96() || !op.hasOnlyElements())
     return;
   auto better = betterSplit(size, tile, target);
   if (!better)
@@ -196,7 +201,7 @@ static std::pair<int64_t, int64_t> footprint(const KernelPlan &plan, const Matmu
   int64_t block = size.block, products = size.products;
   int64_t rowsOfB = products * (plan.pair ? n / 2 : n);
   int64_t scaleRows = kProductTileM + products * int64_t(llvm::alignTo(n + 96, 128));
-  int64_t bytes = (kProductTileM + rowsOfB) * k * 32 / size.stepK + scaleRows * k / block;
+  int64_t bytes = (kProductTileM + rowsOfB) * k * size.stepBytes() / size.stepK + scaleRows * k / block;
   int64_t columns = products * n + scaleRows / 32 * k / block / 4;
   return {bytes, columns};
 }
@@ -330,9 +335,11 @@ static std::string spellChoice(ArrayRef<int64_t> numbers) {
 static LogicalResult checkTile(Operation *op, const KernelPlan &plan,
                                const hw::TargetModel &target) {
   auto [m, n, k] = plan.tile;
-  int64_t rows = plan.pair ? 2 * kProductTileM : kProductTileM;
   auto product = cast<BlockScaledMatmulOp>(op);
   if (plan.swap && failed(checkSwap(op, plan)))
+  int64_t rows = plan.pair || product.usesK96() ? 2 * kProductTileM : kProductTileM;
+  if (product.usesK96() && !plan.pair)
+    return misfit(op, "pair", "is there with arithmetic tensor_core_k96", "none");
     return failure();
   SmallVector<int64_t> columns = tileColumns(product);
   MatmulSize size = sizeOf(product);

@@ -8,6 +8,8 @@
 //   mxfp4 (block 32, scale_vec 2X): 512-byte block s / 2, id 2 (s mod 2)
 // Elements of 8 bits, and of 4 bits beside them, take a byte each in shared memory: there MMA s has K =
 // 32, and the scales of mxfp8 (block 32, scale_vec 1X) in block s / 4, id s mod 4.
+// With K = 96 MMA s reads 48 bytes from byte 48 s on, in this panel and the next, and scales from the 6 s-th
+// or 3 s-th of the row on (k96Slice, k96ScaleStep): descriptors have the addresses of both lines.
 // pipe.mma_blockwise reads A as TMA wrote it, rows of k with contiguous columns: an MN-major
 // operand in panels of the swizzle's width. Slice s of 16 rows starts 16 s lines further. PTX ISA:
 // "Tensorcore 5th generation: tcgen05.mma, tcgen05.cp".
@@ -34,11 +36,12 @@ struct Descriptor {
   Value low; ///< i32
   uint32_t high;
 
-  /// i64, advanced by `bytes`.
-  Value at(OpBuilder &b, Location loc, int64_t bytes) const {
+  /// i64, advanced by `bytes`; the leading address, where it is one, by `leading`.
+  Value at(OpBuilder &b, Location loc, int64_t bytes, int64_t leading = 0) const {
     Value word = low;
-    if (bytes)
-      word = arith::AddIOp::create(b, loc, word, fp4::constantI32(b, loc, bytes / 16));
+    if (bytes || leading)
+      word = arith::AddIOp::create(b, loc, word,
+                                   fp4::constantI32(b, loc, bytes / 16 + (leading / 16 << 16)));
     Value wide = arith::ExtUIOp::create(b, loc, b.getI64Type(), word);
     return arith::OrIOp::create(b, loc, wide, fp4::constantI64(b, loc, int64_t(high) << 32));
   }
@@ -58,10 +61,12 @@ Value startOf(ImplicitLocOpBuilder &b, Value tile) {
          fp4::Int32(b, offset.getLhs()) * uint32_t(stride.getZExtValue() / 16);
 }
 
-/// `form`, which starts at address 0, made to start at `tile`.
+/// `form`, which starts at address 0, made to start at `tile`. A leading address starts there too.
 Descriptor descriptorAt(OpBuilder &b, Location loc, Value tile, const hw::SmemDescriptor &form) {
   ImplicitLocOpBuilder builder(loc, b);
   Value field = startOf(builder, tile);
+  if (form.lboAbsolute)
+    field = arith::MulIOp::create(b, loc, field, fp4::constantI32(b, loc, 1 << 16 | 1));
   uint64_t bits = form.encode();
   Value low = arith::AddIOp::create(b, loc, field, fp4::constantI32(b, loc, int32_t(bits)));
   return {low, uint32_t(bits >> 32)};
@@ -142,10 +147,9 @@ struct LowerMma : OpConversionPattern<fp4::pipe::MmaOp> {
   LogicalResult matchAndRewrite(fp4::pipe::MmaOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
     Location loc = op.getLoc();
-    if (op.getK96())
-      return rewriter.notifyMatchFailure(op, "instructions of K = 96 have no lowering yet");
     bool blocksOf16 = op.getBlockSize() == 16;
-    auto vector = hw::ScaleVector(op.getStepK() / op.getBlockSize());
+    auto vector = op.getK96() ? hw::ScaleVector(64 / op.getBlockSize())
+                              : hw::ScaleVector(op.getStepK() / op.getBlockSize());
     auto group = op.getAccumulator().getType().getPair() ? NVVM::CTAGroupKind::CTA_2
                                                          : NVVM::CTAGroupKind::CTA_1;
     hw::BlockScaledInstrDesc form = descriptorOf(op);
@@ -156,7 +160,7 @@ struct LowerMma : OpConversionPattern<fp4::pipe::MmaOp> {
     int64_t rowBlocks = op.getBScales().getType().getRows() / fp4::pipe::kScaleBlockRows;
     for (int64_t step = 0; step < op.getMaxSteps(); ++step)
       fp4::emitGuarded(rewriter, loc, step, adaptor.getSteps(), [&] {
-        auto [kBlock, id] = hw::scaleStep(vector, step);
+        auto [kBlock, id] = op.getK96() ? hw::k96ScaleStep(vector, step) : hw::scaleStep(vector, step);
         form.sfaId = form.sfbId = id;
         Value accumulate =
             step == 0 ? adaptor.getAccumulate() : arith::ConstantIntOp::create(rewriter, loc, 1, 1);
@@ -166,8 +170,8 @@ struct LowerMma : OpConversionPattern<fp4::pipe::MmaOp> {
             group,
             blocksOf16 ? NVVM::Tcgen05MMABlockScale::BLOCK16 : NVVM::Tcgen05MMABlockScale::BLOCK32,
             NVVM::Tcgen05MMACollectorOp::DISCARD, operands.accumulator,
-            operands.a.at(rewriter, loc, sliceOffset(op.getA().getType(), step)),
-            operands.b.at(rewriter, loc, sliceOffset(op.getB().getType(), step)),
+            slice(rewriter, loc, operands.a, op.getA().getType(), op.getK96(), step),
+            slice(rewriter, loc, operands.b, op.getB().getType(), op.getK96(), step),
             fp4::constantI32(rewriter, loc, *form.encode()), accumulate,
             scaleAddress(rewriter, loc, adaptor.getAScales(), kBlock, 1),
             scaleAddress(rewriter, loc, operands.bScales, kBlock, rowBlocks));
@@ -177,6 +181,15 @@ struct LowerMma : OpConversionPattern<fp4::pipe::MmaOp> {
   }
 
 private:
+  static Value slice(OpBuilder &b, Location loc, const Descriptor &tile, fp4::pipe::SharedType type,
+                     bool k96, int64_t step) {
+    if (!k96)
+      return tile.at(b, loc, sliceOffset(type, step));
+    auto [start, next] =
+        hw::SmemDescriptor::k96Slice(uint32_t(step), uint32_t(type.getBytes() / type.getPanels()));
+    return tile.at(b, loc, start, next);
+  }
+
   static hw::MmaType typeOf(fp4::pipe::SharedType tile) {
     Type element = tile.getElementType();
     return isa<Float8E4M3FNType>(element) ? hw::MmaType::E4M3
@@ -192,6 +205,7 @@ private:
     form.bType = typeOf(op.getB().getType());
     form.m = op.getAccumulator().getType().getRows();
     form.n = op.getAccumulator().getType().getColumns();
+    form.k96 = op.getK96();
     bool isPower = isa<Float8E8M0FNUType>(op.getAScales().getType().getElementType());
     form.scaleType = isPower ? hw::ScaleType::UE8M0 : hw::ScaleType::UE4M3;
     return form;
@@ -206,8 +220,12 @@ private:
   static Operands collect(OpBuilder &b, fp4::pipe::MmaOp op, OpAdaptor adaptor) {
     Location loc = op.getLoc();
     auto operand = [&](Value tile, fp4::pipe::SharedType type) {
-      hw::SwizzleMode swizzle = fp4::pipe::swizzleMode(type.getLayout());
-      return descriptorAt(b, loc, tile, hw::SmemDescriptor::kMajorOperand(swizzle));
+      auto form = hw::SmemDescriptor::kMajorOperand(fp4::pipe::swizzleMode(type.getLayout()));
+      if (op.getK96()) {
+        form.lboAbsolute = true;
+        form.leadingByteOffset = 0;
+      }
+      return descriptorAt(b, loc, tile, form);
     };
     Operands operands;
     operands.accumulator = fp4::tmemPointer(b, loc, adaptor.getAccumulator());

@@ -435,6 +435,22 @@ static LogicalResult verifyEpilogueInputs(BlockScaledMatmulOp op) {
   return success();
 }
 
+/// blockscaled_matmul (C312): what instructions of K = 96 multiply.
+static LogicalResult verifyK96(BlockScaledMatmulOp op) {
+  if (!op.usesK96())
+    return success();
+  bool isPacked = hasPackedData(op.getFormat()) && hasPackedData(op.getFormatOfRhs());
+  if (!isPacked || op.hasFloatLhs() || op.hasPrepackedRhs())
+    return op.emitOpError("expects operands of nvfp4 or mxfp4 with scales for arithmetic "
+                          "tensor_core_k96, but got others");
+  if (op.getSplitK().value_or(1) <= 1 && !op.isDual())
+    return success();
+  auto diag = op.emitOpError("expects neither 'split_k' nor operand 'rhs2' with arithmetic "
+                             "tensor_core_k96");
+  diag.attachNote() << "leave 'arithmetic' out, and instructions have K = 64";
+  return diag;
+}
+
 /// Operands with tiled scales, where they have some, but for their elements.
 static LogicalResult verifyTiledOperands(BlockScaledMatmulOp op, const Checked &lhs,
                                        const Checked &rhs) {
@@ -457,11 +473,9 @@ static LogicalResult verifyTiledOperands(BlockScaledMatmulOp op, const Checked &
 LogicalResult BlockScaledMatmulOp::verify() {
   Checked lhs = operand(*this, "lhs", getLhs());
   Checked rhs = operand(*this, "rhs", getRhs());
-  if (usesK96())
-    return emitOpError("expects no arithmetic tensor_core_k96, which has no kernels yet");
   if ((hasFloatLhs() || hasPrepackedRhs()) && failed(verifyUnscaled(*this, lhs)))
     return failure();
-  if (failed(verifyFormats(*this)))
+  if (failed(verifyFormats(*this)) || failed(verifyK96(*this))) // blockscaled_matmul (C312)
     return failure();
   if (failed(verifyData(*this, lhs, rhs))) // blockscaled_matmul (C1)
     return failure();
