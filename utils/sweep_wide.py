@@ -5,7 +5,7 @@ checks every result.
   utils/sweep_wide.py         a covering subset: every pair of values of two parameters occurs
   utils/sweep_wide.py --full  the whole cross product
   utils/sweep_wide.py --list  what would run
-  utils/sweep_wide.py --plans=warps  products of mma.sync, for sm_120a
+  utils/sweep_wide.py --plans=warps  products of mma.sync, for sm_120a, of 6 bits too
 
 Operands are quantized by the program or are its arguments. M is dynamic or static; plans are the one that
 fp4-plan-kernels chooses and others. One library is compiled per program and run by fp4-run for every M
@@ -23,7 +23,9 @@ M = [1, 64, 65, 130, 257]
 N = [8, 72, 136, 264]
 K = [32, 128, 288, 640]  # 32 and 288 end within a tile of 128
 FORMATS = ["mxfp8_e4m3", "mxfp8_e5m2", "mxfp4"]
-RECIPES = {"mxfp8_e4m3": "mxfp8_e4m3_rceil", "mxfp8_e5m2": "mxfp8_e5m2_floor", "mxfp4": "ocp_floor"}
+WARP_FORMATS = FORMATS + ["mxfp6_e2m3", "mxfp6_e3m2"]
+RECIPES = {"mxfp6_e2m3": "mxfp6_e2m3_floor", "mxfp6_e3m2": "mxfp6_e3m2_rceil",
+           "mxfp8_e4m3": "mxfp8_e4m3_rceil", "mxfp8_e5m2": "mxfp8_e5m2_floor", "mxfp4": "ocp_floor"}
 RESULTS = ["bf16", "f16", "f32"]
 OPERANDS = ["bf16", "codes"]
 EPILOGUES = ["none", "alpha", "rows", "columns", "relu"]
@@ -85,10 +87,10 @@ def program(lhs, rhs, result, operands, epilogue, plan, m, n, k):
 
 
 def exists(case):
-    """Beside 8 bits, elements of 4 come 128 at a time, and not with mma.sync."""
+    """Beside 6 and 8 bits, elements of 4 come 128 at a time."""
     lhs, rhs, result, _, _, rows, plan, n, k, m = case
     is_mixed = "mxfp4" in (lhs, rhs)
-    if (lhs, rhs) == ("mxfp4", "mxfp4") or (is_mixed and (k % 128 or plan in WARPS)):
+    if (lhs, rhs) == ("mxfp4", "mxfp4") or (is_mixed and k % 128):
         return False
     if plan == "swap" and rows == "dynamic":
         return False
@@ -99,7 +101,8 @@ def main():
     parser = sweeping.product_parser(__doc__)
     parser.add_argument("--plans", default="tcgen05", choices=PLANS)
     options = parser.parse_args()
-    values = [FORMATS, FORMATS, RESULTS, OPERANDS, EPILOGUES, ROWS, list(PLANS[options.plans]), N, K, M]
+    formats = WARP_FORMATS if options.plans == "warps" else FORMATS
+    values = [formats, formats, RESULTS, OPERANDS, EPILOGUES, ROWS, list(PLANS[options.plans]), N, K, M]
     cases = (filter(exists, itertools.product(*values)) if options.full
              else sweeping.sampled_covering(values, exists, lambda i, j: True))
     groups = collections.defaultdict(list)

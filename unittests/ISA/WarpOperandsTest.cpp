@@ -31,6 +31,28 @@ TEST(WarpOperands, matricesAreTheFragmentsOfTwoB) {
     }
 }
 
+// Elements of 4 bits and those beside them have one order of k in their registers, which has every element once.
+TEST(WarpOperands, codesAndWhatIsBesideThemHaveOneOrder) {
+  for (unsigned row = 0; row < 8; ++row) {
+    uint32_t seen = 0;
+    for (unsigned lane = 4 * row; lane < 4 * row + 4; ++lane)
+      for (unsigned i = 0; i < 2; ++i)
+        for (unsigned j = 0; j < 4; ++j) {
+          const auto codes = sourceOf(matrixLineOfCodes<unsigned>, lane, 0);
+          const auto bytes = lineBesideCodes<unsigned>(lane);
+          EXPECT_EQ(codes.row, row);
+          EXPECT_EQ(bytes.row, row);
+          const unsigned bit = 8 * j + 2 - unsigned(codeShift(i)); // of the word, that lands in bit 2 of byte j
+          const unsigned element = 2 * codes.byte + bit / 4;
+          EXPECT_EQ(bit % 4, 0u);
+          EXPECT_EQ(element, bytes.byte + (besideCodes(i) >> 4 * j & 7));
+          seen |= 1u << element;
+        }
+    EXPECT_EQ(seen, ~0u);
+  }
+  EXPECT_EQ(codeMask, 0x3Cu * 0x01010101u);
+}
+
 TEST(WarpOperands, scalesAreWhereAnInstructionLooks) {
   for (unsigned thread = 0; thread < 2; ++thread)
     for (unsigned row = 0; row < warpRowsA; ++row)

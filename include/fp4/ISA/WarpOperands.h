@@ -9,6 +9,14 @@
 // ldmatrix.x4 fills four such registers: lanes 8 j .. 8 j + 7 name the 8 rows of 16 bytes that become
 // register j of all lanes. One of them gives all of A, or B of 16 rows, which are two instructions.
 //
+// Beside elements of 6 or 8 bits, which take a byte each, an instruction has 32 elements of 4 bits. These are
+// two to a byte in memory: a register of ldmatrix has eight of one row, which become two registers of
+// bytes. So the elements of either operand take another order of k, in which register i of a row has
+//
+//   elements 8 (l % 4) + i, + 2 + i, + 4 + i, + 6 + i
+//
+// The order changes no bit of the sum. All of the other operand comes from two words of the row.
+//
 // Scales are bytes of a register too: row r of A has those of lane 4 (r % 8) + 2 t + r / 8, row n of B
 // those of lane 4 n + t, where t is the "thread id" of the instruction. With every t used, a register
 // has the scales of 32 rows, of two instructions along A or of four along B.
@@ -44,6 +52,22 @@ template <typename Int> constexpr MatrixLine<Int> matrixLineOfA(Int lane) {
 template <typename Int> constexpr MatrixLine<Int> matrixLineOfB(Int lane) {
   return {lane / 16 * 8 + lane % 8, lane / 8 % 2 * 16};
 }
+
+/// Beside elements of a byte each: the rows of 32 whose 16 bytes, 32 elements of 4 bits, a lane names, so that
+/// register j has those of rows 8 j .. 8 j + 7.
+template <typename Int> constexpr MatrixLine<Int> matrixLineOfCodes(Int lane) {
+  return {lane % 32, lane - lane};
+}
+/// The eight bytes of row l / 4, of 8, that a lane has of the other operand.
+template <typename Int> constexpr MatrixLine<Int> lineBesideCodes(Int lane) {
+  return {lane / 4, lane % 4 * 8};
+}
+/// What takes elements 0, 2, 4, 6, or 1, 3, 5, 7, from eight bytes, as a selector of prmt.
+constexpr uint32_t besideCodes(unsigned i) { return i ? 0x7531 : 0x6420; }
+/// The same of eight elements of 4 bits in a word, into bits 5 to 2 of bytes, where instructions have
+/// E2M1: a shift, to the left where it is positive, and a mask.
+constexpr int codeShift(unsigned i) { return i ? -2 : 2; }
+inline constexpr uint32_t codeMask = 0x3C3C3C3C;
 
 /// The row, of 32, whose scales a lane has. The instruction with rows 16 t .. of A takes thread id t.
 template <typename Int> constexpr Int scaleRowOfA(Int lane) {

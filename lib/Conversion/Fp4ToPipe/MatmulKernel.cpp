@@ -37,7 +37,7 @@ int64_t MatmulShape::rowsScalesB() const {
 /// that are spread take 8 in shared memory.
 static TensorMapType mapOf(const MatmulShape &shape, Type element, int64_t rows) {
   bool isPadded = shape.spreadsCodes && shape.isMXF8F6F4() && isa<Float4E2M1FNType>(element);
-  int64_t bits = isPadded ? 8 : element.getIntOrFloatBitWidth();
+  int64_t bits = isPadded || isByteElementType(element) ? 8 : element.getIntOrFloatBitWidth();
   int64_t widest = MatmulShape::kPanelBytes * 8 / bits;
   int64_t panel = std::min(shape.tileK, widest);
   Layout layout = isPadded         ? Layout::Swizzle128BPadded

@@ -15,15 +15,16 @@
 using namespace mlir;
 using namespace fp4;
 
-/// Elements of 8 bits. Warps load 4-bit elements as they are in memory, not beside others.
+/// Elements of 6 bits take a byte each in memory, as the registers of warps do, and not 12 bytes for 16 as
+/// tensor cores with tensor memory want them.
 static Status requireWideElements(BlockScaledMatmulOp product, const hw::TargetModel &target) {
-  bool isMixed = hasPackedData(product.getFormat()) || hasPackedData(product.getFormatOfRhs());
-  if (!isMixed || target.hasTcgen05 || target.hasWgmma)
-    return hw::requireProducts(target);
-  return makeError(ErrorKind::Compile,
-                   "target '" + std::string(target.name) +
-                       "' has no products of elements of 8 and of 4 bits",
-                   "sm_90a, sm_100a and sm_103a have them; or quantize both operands to mxfp8 or to mxfp4");
+  auto hasSix = [](Format format) {
+    return numerics::elementOf(blockFormat(format)).bits == 6;
+  };
+  if (hasSix(product.getFormat()) || hasSix(product.getFormatOfRhs()))
+    return hw::requireFeature(target, &hw::TargetModel::hasMmaBlockScale,
+                              "products of elements of 6 bits");
+  return hw::requireProducts(target);
 }
 
 static LogicalResult requireTensorCore(Operation *op, const hw::TargetModel &target) {
@@ -74,9 +75,9 @@ static MatmulSize sizeOf(BlockScaledMatmulOp product) {
 /// are quantized a tile begins and ends where words of four scales do.
 static SmallVector<int64_t> tileColumns(BlockScaledMatmulOp product) {
   SmallVector<int64_t> columns(std::begin(kProductTileNs), std::end(kProductTileNs));
-  int64_t unit = 1;
   if (product.usesK96())
     columns.assign(std::begin(kK96TileNs), std::end(kK96TileNs));
+  int64_t unit = 1;
   if (product.quantizesRows())
     unit = pipe::kScaleBlockColumns *
            numerics::blockSizeOf(product.getQuantizeRecipe()->getDecisions().format);
@@ -336,10 +337,10 @@ static LogicalResult checkTile(Operation *op, const KernelPlan &plan,
                                const hw::TargetModel &target) {
   auto [m, n, k] = plan.tile;
   auto product = cast<BlockScaledMatmulOp>(op);
-  if (plan.swap && failed(checkSwap(op, plan)))
   int64_t rows = plan.pair || product.usesK96() ? 2 * kProductTileM : kProductTileM;
   if (product.usesK96() && !plan.pair)
     return misfit(op, "pair", "is there with arithmetic tensor_core_k96", "none");
+  if (plan.swap && failed(checkSwap(op, plan)))
     return failure();
   SmallVector<int64_t> columns = tileColumns(product);
   MatmulSize size = sizeOf(product);

@@ -6,7 +6,8 @@
 // last step are still to come.
 //
 // A word of the scales' layout holds what one row needs of NVFP4 for a step, of MXFP4 for two, and of
-// MXFP8, whose steps have 32 elements, for four.
+// MXFP8 and MXFP6, whose steps have 32 elements, for four. Elements of 6 bits take a byte each in memory, as
+// they do in registers; elements of 4 bits beside them become bytes on their way (fp4/ISA/WarpOperands.h).
 //
 //===----------------------------------------------------------------------===//
 #include "WarpProducts.h"
@@ -80,17 +81,26 @@ struct ScaleTile {
   Value blocks; ///< those that exist; null where all do
 };
 
+/// How elements come into registers: 32 bytes of a row in a step, or a step of elements of 4 and of 6 or 8
+/// bits.
+enum class DataForm { Alike, Codes, BesideCodes };
+
 /// One operand of a warp: where its lanes find data and scales.
 class WarpOperand {
 public:
-  /// `rows` rows of `tile` from `firstRow` on; `line` is what this lane names for ldmatrix.
+  /// `rows` rows of `tile` from `firstRow` on; `line` is what this lane names for its loads. `isA`: of two
+  /// rows of 8, registers of the same k come one after the other.
   WarpOperand(ImplicitLocOpBuilder &b, Value tile, pipe::Layout layout, Int32 firstRow,
-              int64_t rows, hw::MatrixLine<Int32> line, const ScaleTile &scales)
+              int64_t rows, hw::MatrixLine<Int32> line, DataForm form, bool isA,
+              const ScaleTile &scales)
       : b(b), rows(rows), width(pipe::swizzleWidth(layout)),
-        line(tile, layout, firstRow + line.row), byte(line.byte), scales(scales) {}
+        line(tile, layout, firstRow + line.row), byte(line.byte), form(form), isA(isA),
+        scales(scales) {}
 
   /// Registers of step `step`, four for each 16 rows.
   SmallVector<Value> loadData(int64_t step) const {
+    if (form != DataForm::Alike)
+      return orderOfInstructions(form == DataForm::Codes ? loadCodes(step) : loadBytes(step));
     SmallVector<Value> registers;
     Value first = line.at(byte ^ Int32(b, step * hw::warpRowBytes));
     for (int64_t row = 0; row < rows; row += hw::matrixRows)
@@ -109,6 +119,56 @@ public:
   }
 
 private:
+  using Pair = std::array<Value, 2>; ///< both registers of 8 rows
+
+  /// Elements of 4 bits, 16 bytes of a row in a step. 16 rows are named twice.
+  SmallVector<Pair> loadCodes(int64_t step) const {
+    SmallVector<Pair> pairs;
+    Value first = line.at(byte ^ Int32(b, step * hw::warpRowBytes / 2));
+    for (int64_t row = 0; row < rows; row += hw::warpScaleRows)
+      for (Value word : loadMatrices(b, offsetPointer(b, b.getLoc(), first, row * width)))
+        pairs.push_back({codesOf(word, 0), codesOf(word, 1)});
+    pairs.resize(size_t(rows / hw::warpRowsB));
+    return pairs;
+  }
+
+  Value codesOf(Value word, unsigned i) const {
+    Value bits = constantI32(b, b.getLoc(), std::abs(hw::codeShift(i)));
+    Value shifted = hw::codeShift(i) > 0 ? arith::ShLIOp::create(b, word, bits).getResult()
+                                         : arith::ShRUIOp::create(b, word, bits).getResult();
+    return arith::AndIOp::create(b, shifted, constantI32(b, b.getLoc(), hw::codeMask));
+  }
+
+  /// Elements of a byte each, eight of a row in a step.
+  SmallVector<Pair> loadBytes(int64_t step) const {
+    SmallVector<Pair> pairs;
+    Value first = line.at(byte ^ Int32(b, step * hw::warpRowBytes));
+    auto select = [&](ArrayRef<Value> words, unsigned i) -> Value {
+      return NVVM::PermuteOp::create(b, b.getI32Type(), words[0], words[1],
+                                     constantI32(b, b.getLoc(), hw::besideCodes(i)),
+                                     NVVM::PermuteMode::DEFAULT);
+    };
+    for (int64_t row = 0; row < rows; row += hw::warpRowsB) {
+      SmallVector<Value> words =
+          loadSharedWords(b, offsetPointer(b, b.getLoc(), first, row * width), 2);
+      pairs.push_back({select(words, 0), select(words, 1)});
+    }
+    return pairs;
+  }
+
+  SmallVector<Value> orderOfInstructions(ArrayRef<Pair> pairs) const {
+    SmallVector<Value> registers;
+    for (size_t i = 0; i < pairs.size(); i += 2) {
+      auto [first, second] = pairs[i];
+      auto [below, secondBelow] = pairs[i + 1];
+      if (isA)
+        llvm::append_values(registers, first, below, second, secondBelow);
+      else
+        llvm::append_values(registers, first, second, below, secondBelow);
+    }
+    return registers;
+  }
+
   static SmallVector<Value> loadMatrices(ImplicitLocOpBuilder &b, Value pointer) {
     SmallVector<Type> words(4, b.getI32Type());
     auto type = LLVM::LLVMStructType::getLiteral(b.getContext(), words);
@@ -125,8 +185,27 @@ private:
   int64_t rows, width;
   TileLine line;
   Int32 byte;
+  DataForm form;
+  bool isA;
   ScaleTile scales;
 };
+
+/// Of `tile`, beside `other`.
+DataForm formOf(pipe::SharedType tile, pipe::SharedType other) {
+  bool isPacked = isa<Float4E2M1FNType>(tile.getElementType());
+  if (isPacked == isa<Float4E2M1FNType>(other.getElementType()))
+    return DataForm::Alike;
+  return isPacked ? DataForm::Codes : DataForm::BesideCodes;
+}
+
+hw::MatrixLine<Int32> lineOf(DataForm form, Int32 lane, int64_t rows,
+                             hw::MatrixLine<Int32> alike) {
+  if (form == DataForm::BesideCodes)
+    return hw::lineBesideCodes(lane);
+  if (form == DataForm::Alike)
+    return alike;
+  return hw::matrixLineOfCodes(rows < int64_t(hw::warpScaleRows) ? lane % rows : lane);
+}
 
 /// What one step multiplies, in registers.
 struct StepOperands {
@@ -144,7 +223,7 @@ struct LowerMmaSync : PipePattern<pipe::MmaSyncOp> {
     WarpOperand ofA = operandA(b, op, adaptor, tile), ofB = operandB(b, op, adaptor, tile);
     int64_t count = op.getAccumulator().getType().getElementsPerThread();
     SmallVector<Value> sums = loadElements(b, adaptor.getAccumulator(), 0, count);
-    int64_t steps = op.getA().getType().getInnerBytes() / hw::warpRowBytes;
+    int64_t steps = op.getA().getType().getColumns() / formOf(op).k;
     StepOperands now = loadStep(op, ofA, ofB, 0, {});
     for (int64_t step = 0; step < steps; ++step) {
       StepOperands next;
@@ -172,14 +251,16 @@ private:
 
   static NVVM::MMATypes typeOf(pipe::SharedType tile) {
     Type element = tile.getElementType();
-    return isa<Float8E4M3FNType>(element) ? NVVM::MMATypes::e4m3
-           : isa<Float8E5M2Type>(element) ? NVVM::MMATypes::e5m2
-                                          : NVVM::MMATypes::e2m1;
+    return isa<Float8E4M3FNType>(element)   ? NVVM::MMATypes::e4m3
+           : isa<Float8E5M2Type>(element)   ? NVVM::MMATypes::e5m2
+           : isa<Float6E2M3FNType>(element) ? NVVM::MMATypes::e2m3
+           : isa<Float6E3M2FNType>(element) ? NVVM::MMATypes::e3m2
+                                            : NVVM::MMATypes::e2m1;
   }
 
   static Form formOf(pipe::MmaSyncOp op) {
     NVVM::MMATypes a = typeOf(op.getA().getType()), b = typeOf(op.getB().getType());
-    if (a != NVVM::MMATypes::e2m1)
+    if (a != NVVM::MMATypes::e2m1 || b != NVVM::MMATypes::e2m1)
       return {NVVM::MMABlockScaleKind::MXF8F6F4, NVVM::ScaleVecSize::X1,
               NVVM::BlockScaleFormat::UE8M0, a, b, /*k=*/32, /*stepsOfWord=*/4};
     if (isa<Float8E4M3FNType>(op.getAScales().getType().getElementType()))
@@ -197,8 +278,9 @@ private:
     if (adaptor.getAScaleRow())
       row = row + Int32(b, adaptor.getAScaleRow());
     ScaleTile scales = {adaptor.getAScales(), op.getAScales().getType(), row, adaptor.getBlocks()};
-    return {b,         adaptor.getA(), op.getA().getType().getLayout(), tile.row,
-            tile.rows, hw::matrixLineOfA(lane), scales};
+    DataForm form = ::formOf(op.getA().getType(), op.getB().getType());
+    return {b, adaptor.getA(), op.getA().getType().getLayout(), tile.row, tile.rows,
+            lineOf(form, lane, tile.rows, hw::matrixLineOfA(lane)), form, /*isA=*/true, scales};
   }
 
   static WarpOperand operandB(ImplicitLocOpBuilder &b, pipe::MmaSyncOp op, OpAdaptor adaptor,
@@ -208,8 +290,9 @@ private:
     if (adaptor.getBScaleRow())
       row = row + Int32(b, adaptor.getBScaleRow());
     ScaleTile scales = {adaptor.getBScales(), op.getBScales().getType(), row, adaptor.getBlocks()};
-    return {b,            adaptor.getB(), op.getB().getType().getLayout(), tile.column,
-            tile.columns, hw::matrixLineOfB(lane), scales};
+    DataForm form = ::formOf(op.getB().getType(), op.getA().getType());
+    return {b, adaptor.getB(), op.getB().getType().getLayout(), tile.column, tile.columns,
+            lineOf(form, lane, tile.columns, hw::matrixLineOfB(lane)), form, /*isA=*/false, scales};
   }
 
   /// `before`: what the step before has, with whose scales this one may share words.

@@ -1,10 +1,9 @@
-// Elements of 8 bits with 4 beside them: a target without such products, one that converts operands, and one
-// that has an instruction.
+// Elements of 8 bits with 4 beside them: a target that converts operands, one whose warps make bytes of 4 bits,
+// and one whose TMA spreads them.
 // RUN: fp4-opt %s --fp4-set-target=target=sm_90a --fp4-plan-kernels | FileCheck %s --check-prefix=HOPPER
 // HOPPER: fp4.plan = #fp4.plan<tile_product, tile = [128, 64, 128], swap
-// RUN: not fp4-opt %s --fp4-set-target=target=sm_120a --fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=WARPS
-// WARPS: error: 'fp4.blockscaled_matmul' op target 'sm_120a' has no products of elements of 8 and of 4 bits
-// WARPS: note: sm_90a, sm_100a and sm_103a have them; or quantize both operands to mxfp8 or to mxfp4
+// RUN: fp4-opt %s --fp4-set-target=target=sm_120a --fp4-plan-kernels | FileCheck %s --check-prefix=WARPS
+// WARPS: fp4.plan = #fp4.plan<tile_product, tile = [{{[0-9]+, [0-9]+}}, 128]
 // RUN: fp4-opt %s --fp4-set-target=target=sm_100a --fp4-plan-kernels | FileCheck %s
 // CHECK: fp4.plan = #fp4.plan<tile_product, tile = [128, {{[0-9]+}}, 128]
 

@@ -4,39 +4,13 @@
 // second differs in one place.
 
 // blockscaled_matmul (C11)
-func.func @six_bits(%a: tensor<?x64xf8E4M3FN>, %sa: tensor<?x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, %b: tensor<8x64xf8E4M3FN>, %sb: tensor<8x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, %c: tensor<?x64xf6E2M3FN>, %d: tensor<8x64xf6E2M3FN>) {
-  %0 = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<mxfp8_e4m3>}
-      : (tensor<?x64xf8E4M3FN>, tensor<?x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, tensor<8x64xf8E4M3FN>, tensor<8x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<?x8xf32>
-  // expected-error @+2 {{attribute 'format' must have elements of 4 or 8 bits, but got mxfp6_e2m3}}
-  // expected-note @+1 {{products of mxfp6 have no kernels yet; quantize to mxfp8 or mxfp4}}
-  %1 = fp4.blockscaled_matmul %c scaled %sa, %d scaled %sb {format = #fp4.format<mxfp6_e2m3>}
-      : (tensor<?x64xf6E2M3FN>, tensor<?x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, tensor<8x64xf6E2M3FN>, tensor<8x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<?x8xf32>
-  return
-}
-
-// -----
-
-// blockscaled_matmul (C11)
-func.func @six_bits_of_rhs(%a: tensor<?x64xf8E4M3FN>, %sa: tensor<?x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, %b: tensor<8x64xf8E5M2>, %sb: tensor<8x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, %d: tensor<8x64xf6E3M2FN>) {
-  %0 = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<mxfp8_e4m3>, rhs_format = #fp4.format<mxfp8_e5m2>}
-      : (tensor<?x64xf8E4M3FN>, tensor<?x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, tensor<8x64xf8E5M2>, tensor<8x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<?x8xf32>
-  // expected-error @+2 {{attribute 'rhs_format' must have elements of 4 or 8 bits, but got mxfp6_e3m2}}
-  // expected-note @+1 {{products of mxfp6 have no kernels yet}}
-  %1 = fp4.blockscaled_matmul %a scaled %sa, %d scaled %sb {format = #fp4.format<mxfp8_e4m3>, rhs_format = #fp4.format<mxfp6_e3m2>}
-      : (tensor<?x64xf8E4M3FN>, tensor<?x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, tensor<8x64xf6E3M2FN>, tensor<8x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<?x8xf32>
-  return
-}
-
-// -----
-
-// blockscaled_matmul (C11)
-func.func @weights(%a: tensor<?x64xbf16>, %b: tensor<8x64xf4E2M1FN>, %sb: tensor<8x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, %c: tensor<8x64xf8E4M3FN>) {
+func.func @wide_weights(%a: tensor<?x64xbf16>, %b: tensor<8x64xf4E2M1FN>, %sb: tensor<8x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, %d: tensor<8x64xf6E2M3FN>) {
   %0 = fp4.blockscaled_matmul %a, %b scaled %sb {format = #fp4.format<mxfp4>}
       : (tensor<?x64xbf16>, tensor<8x64xf4E2M1FN>, tensor<8x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<?x8xf32>
-  // expected-error @+2 {{attribute 'format' must have elements of 4 bits, but got mxfp8_e4m3}}
+  // expected-error @+2 {{attribute 'format' must have elements of 4 bits, but got mxfp6_e2m3}}
   // expected-note @+1 {{weights beside activations without scales are nvfp4 or mxfp4}}
-  %1 = fp4.blockscaled_matmul %a, %c scaled %sb {format = #fp4.format<mxfp8_e4m3>}
-      : (tensor<?x64xbf16>, tensor<8x64xf8E4M3FN>, tensor<8x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<?x8xf32>
+  %1 = fp4.blockscaled_matmul %a, %d scaled %sb {format = #fp4.format<mxfp6_e2m3>}
+      : (tensor<?x64xbf16>, tensor<8x64xf6E2M3FN>, tensor<8x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<?x8xf32>
   return
 }
 

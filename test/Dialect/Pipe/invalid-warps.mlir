@@ -98,8 +98,8 @@ func.func @twin(%acc: !pipe.fragment<32x64xf32, mma_sync>,
 func.func @bad(%acc: !pipe.fragment<32x64xf32, mma_sync>,
     %a: !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, %sa: !pipe.shared<128x8xf8E4M3FN, tiled_128x4>,
     %b: !pipe.shared<128x128xf8E4M3FN, swizzle_128B>, %sb: !pipe.shared<128x8xf8E4M3FN, tiled_128x4>) {
-  // (C251)
-  // expected-error @+1 {{b must be f4E2M1FN with rows of 64 or 128 bytes and the swizzle of that width, but got}}
+  // (C252)
+  // expected-error @+1 {{scales of operands of 6 or 8 bits must be f8E8M0FNU, but got}}
   pipe.mma_sync %acc, %a scaled %sa, %b scaled %sb : !pipe.fragment<32x64xf32, mma_sync>,
       !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, !pipe.shared<128x8xf8E4M3FN, tiled_128x4>,
       !pipe.shared<128x128xf8E4M3FN, swizzle_128B>, !pipe.shared<128x8xf8E4M3FN, tiled_128x4>

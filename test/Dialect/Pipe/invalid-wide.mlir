@@ -101,12 +101,12 @@ func.func @pitch(%buffer: memref<8x96xi8>, %odd: memref<8x80xi8>) {
 !frag = !pipe.fragment<32x64xf32, mma_sync>
 !eight = !pipe.shared<128x128xf8E4M3FN, swizzle_128B>
 !five = !pipe.shared<128x128xf8E5M2, swizzle_128B>
-!four = !pipe.shared<128x128xf4E2M1FN, swizzle_64B>
+!four = !pipe.shared<128x128xf4E2M1FN, swizzle_32B>
 !scales = !pipe.shared<128x4xf8E8M0FNU, tiled_128x4>
 func.func @warps(%acc: !frag, %a: !eight, %b: !five, %c: !four, %s: !scales) {
   pipe.mma_sync %acc, %a scaled %s, %b scaled %s : !frag, !eight, !scales, !five, !scales
   // (C251)
-  // expected-error @+1 {{b must be f8E4M3FN or f8E5M2 with rows of 64 or 128 bytes and the swizzle of that width, but got '!pipe.shared<128x128xf4E2M1FN, swizzle_64B>'}}
+  // expected-error @+1 {{b must be of 4, 6 or 8 bits with rows of 64 or 128 bytes and the swizzle of that width, but got '!pipe.shared<128x128xf4E2M1FN, swizzle_32B>'}}
   pipe.mma_sync %acc, %a scaled %s, %c scaled %s : !frag, !eight, !scales, !four, !scales
   return
 }
@@ -120,7 +120,7 @@ func.func @warps(%acc: !frag, %a: !eight, %b: !five, %c: !four, %s: !scales) {
 func.func @scales_of_warps(%acc: !frag, %a: !eight, %s: !scales, %t: !of16) {
   pipe.mma_sync %acc, %a scaled %s, %a scaled %s : !frag, !eight, !scales, !eight, !scales
   // (C252)
-  // expected-error @+1 {{scales of operands of 8 bits must be f8E8M0FNU, but got '!pipe.shared<128x8xf8E4M3FN, tiled_128x4>'}}
+  // expected-error @+1 {{scales of operands of 6 or 8 bits must be f8E8M0FNU, but got '!pipe.shared<128x8xf8E4M3FN, tiled_128x4>'}}
   pipe.mma_sync %acc, %a scaled %t, %a scaled %t : !frag, !eight, !of16, !eight, !of16
   return
 }

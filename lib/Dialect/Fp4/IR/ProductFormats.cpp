@@ -23,16 +23,11 @@ bool BlockScaledMatmulOp::isMXF8F6F4() {
 
 /// blockscaled_matmul (C11): elements that a matrix instruction has. Beside floats weights have 4 bits.
 static LogicalResult verifyWidth(BlockScaledMatmulOp op, StringRef name, Format format) {
-  bool isWide = !op.hasFloatLhs() && bitsOf(format) == 8;
-  if (bitsOf(format) == 4 || isWide || hasF32Scales(format))
+  if (bitsOf(format) == 4 || !op.hasFloatLhs() || hasF32Scales(format))
     return success();
   auto diag = op.emitOpError("attribute '")
-              << name << "' must have elements of 4" << (op.hasFloatLhs() ? "" : " or 8")
-              << " bits, but got " << stringifyFormat(format);
-  diag.attachNote() << (op.hasFloatLhs()
-                            ? "weights beside activations without scales are nvfp4 or mxfp4"
-                            : "products of mxfp6 have no kernels yet; quantize to mxfp8 or mxfp4, or "
-                              "return codes and scales to a caller that has such a product");
+              << name << "' must have elements of 4 bits, but got " << stringifyFormat(format);
+  diag.attachNote() << "weights beside activations without scales are nvfp4 or mxfp4";
   return diag;
 }
 

@@ -124,7 +124,8 @@ LogicalResult MakeTensorMapOp::verify() {
   if (columns < 1 || (packed && columns % 2))
     return emitOpError() << "columns must be positive" << (packed ? " and even" : "")
                          << ", but got " << columns;
-  int64_t bytes = columns * map.getElementType().getIntOrFloatBitWidth() / 8;
+  int64_t bits = packed ? 4 : hasBytes ? 8 : map.getElementType().getIntOrFloatBitWidth();
+  int64_t bytes = columns * bits / 8;
   if (pitch % 16) { // (C108)
     InFlightDiagnostic diag = emitOpError()
                               << "row pitch must be a multiple of 16 bytes, but got " << pitch;

@@ -158,7 +158,10 @@ int64_t fp4::pipe::swizzleWidth(Layout layout) {
   return mode == hw::SwizzleMode::None ? 0 : hw::swizzleWidthBytes(mode);
 }
 
+/// Of an element in memory: codes of 6 bits take a byte each.
 static int64_t bits(Type elementType) {
+  if (isByteElementType(elementType))
+    return 8;
   return elementType.isIntOrFloat() ? elementType.getIntOrFloatBitWidth() : 0;
 }
 

@@ -37,15 +37,15 @@ static LogicalResult verifyFragments(Operation *op, FragmentType fragment, int64
                            << " fragments of the tile, but has " << region.getRole().getNumWarps();
 }
 
-/// (C251) Rows of one panel; `isWide`: of elements of 8 bits.
+/// (C251) Rows of one panel; `isWide`: of any elements, an operand's of 6 or 8 bits.
 static LogicalResult verifyOperand(Operation *op, StringRef name, SharedType data, bool isWide) {
   int64_t bytes = data.getInnerBytes();
   bool fits = (bytes == 64 && data.getLayout() == Layout::Swizzle64B) ||
               (bytes == 128 && data.getLayout() == Layout::Swizzle128B);
   Type element = data.getElementType();
-  if (fits && (isWide ? isa<Float8E4M3FNType, Float8E5M2Type>(element) : isa<Float4E2M1FNType>(element)))
+  if (fits && ((isWide && isByteElementType(element)) || isa<Float4E2M1FNType>(element)))
     return success();
-  return op->emitOpError() << name << " must be " << (isWide ? "f8E4M3FN or f8E5M2" : "f4E2M1FN")
+  return op->emitOpError() << name << " must be " << (isWide ? "of 4, 6 or 8 bits" : "f4E2M1FN")
                            << " with rows of 64 or 128 bytes and the swizzle of that width, but got "
                            << data;
 }
@@ -73,7 +73,7 @@ LogicalResult MmaSyncOp::verify() {
     return emitOpError() << "accumulator must be a fragment of mma_sync with " << kWarpRows
                          << " rows or a multiple of " << kScaleRows << ", and a multiple of "
                          << kScaleRows << " columns, but got " << acc; // (C250)
-  bool isWide = !isa<Float4E2M1FNType>(a.getElementType());
+  bool isWide = isByteElementType(a.getElementType()) || isByteElementType(b.getElementType());
   if (failed(verifyOperand(*this, "a", a, isWide)) || failed(verifyOperand(*this, "b", b, isWide)))
     return failure(); // (C251)
   if (a.getColumns() != b.getColumns())
@@ -88,7 +88,7 @@ LogicalResult MmaSyncOp::verify() {
     return emitOpError() << "scales of a and b must be of one type, but got " << ofA << " and "
                          << ofB; // (C252)
   if (isWide && !isa<Float8E8M0FNUType>(ofA.getElementType()))
-    return emitOpError() << "scales of operands of 8 bits must be f8E8M0FNU, but got " << ofA; // (C252)
+    return emitOpError() << "scales of operands of 6 or 8 bits must be f8E8M0FNU, but got " << ofA; // (C252)
   return success();
 }
 
