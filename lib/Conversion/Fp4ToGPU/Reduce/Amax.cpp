@@ -35,9 +35,9 @@ constexpr int64_t kBandRows = 64;
 /// Bytes of columns that a thread has there: few, so that a narrow matrix has many threads.
 constexpr int64_t kColumnBytes = 8;
 
-class AmaxKernel {
+class AmaxEmitter {
 public:
-  AmaxKernel(AmaxOp op, LoweringContext &context)
+  AmaxEmitter(AmaxOp op, LoweringContext &context)
       : op(op), kernel(op, "amax", context), b(kernel.body()), s(b, context.target),
         target(context.target), type(cast<RankedTensorType>(op.getInput().getType())),
         elementBytes(type.getElementTypeBitWidth() / 8) {}
@@ -220,7 +220,7 @@ void onFirstThread(KernelBuilder &kernel, llvm::function_ref<void()> then) {
 } // namespace
 
 LogicalResult fp4::lowerAmax(AmaxOp op, LoweringContext &context) {
-  AmaxKernel(op, context).emit();
+  AmaxEmitter(op, context).emit();
   return success();
 }
 
