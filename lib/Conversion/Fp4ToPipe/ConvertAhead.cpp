@@ -5,8 +5,10 @@
 // loads what it can multiply.
 //
 // The elements of a k tile have the order of pipe.convert_tile (FragmentLayout.h), and are the same
-// numbers, so that a product has the same bits with it and without. A thread has eight elements of
-// each quarter of a k tile, which become 64 bytes side by side.
+// numbers, so that a product has the same bits with it and without. The four threads of a k tile load a
+// quarter of it each, and exchange words. Then each has eight elements of every quarter, which become 64
+// bytes side by side. They exchange these in pieces of 16 bytes, so that each of their stores writes 64
+// bytes that follow one another.
 //
 //===----------------------------------------------------------------------===//
 
@@ -70,9 +72,13 @@ private:
     Int32 number, row, tile, place;
   };
 
+  /// What each of the four threads of a k tile has for itself and for the other three.
+  using Parts = std::array<SmallVector<Value>, kItemsOfTile>;
+
   void build();
-  void convert(const Item &item);
-  SmallVector<Value> loadCodes(const Item &item);
+  void convert(const Item &item, Value exists);
+  Parts exchange(Parts parts, Int32 place);
+  Parts loadCodes(const Item &item);
   Value loadScales(const Item &item);
 
   MatmulShape shape;
@@ -87,27 +93,48 @@ void ConvertKernel::build() {
   Int32 thread(b, NVVM::ThreadIdXOp::create(b, b.getI32Type()));
   halves.keepTables(thread);
   int64_t perRow = itemsPerRow(shape);
-  Int32 number = block * kThreads + thread;
-  Int32 row = number / perRow, inRow = number % perRow;
-  Value exists = rows ? row < Int32(b, rows) : row < shape.m;
-  auto branch = scf::IfOp::create(b, exists);
+  Int32 number = block * kThreads + thread, ofWarp = block * kThreads + thread / 32 * 32;
+  Int32 count = rows ? Int32(b, rows) : Int32(b, shape.m);
+  // Threads exchange what they have, so all of a warp go on, those without an item with the last row.
+  auto branch = scf::IfOp::create(b, ofWarp / perRow < count);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(branch.thenBlock());
-  convert({number, row, inRow / kItemsOfTile, inRow % kItemsOfTile});
+  Int32 row = number / perRow, inRow = number % perRow;
+  convert({number, minimum(row, count - 1), inRow / kItemsOfTile, inRow % kItemsOfTile},
+          row < count);
 }
 
-/// The words of eight codes of each quarter, one after the other.
-SmallVector<Value> ConvertKernel::loadCodes(const Item &item) {
-  int64_t bytes = shape.dataTypeA.getIntOrFloatBitWidth(); // of eight codes
-  Int32 index = item.row * (shape.k / hw::codesPerWord) + item.tile * (kQuarters * kItemsOfTile) +
-                item.place;
-  Value first = address(b, source, index, bytes);
-  SmallVector<Value> words;
-  for (int64_t quarter = 0; quarter < kQuarters; ++quarter)
-    for (int64_t byte = 0; byte < bytes; byte += 4)
-      words.push_back(load(b, b.getI32Type(),
-                           advance(b, first, quarter * kItemsOfTile * bytes + byte), 4));
-  return words;
+/// Part i of thread j of the four becomes part j of thread i.
+ConvertKernel::Parts ConvertKernel::exchange(Parts parts, Int32 place) {
+  for (int64_t step : {1, 2}) {
+    Value isLow = (place & step) < 1;
+    for (int64_t low : {int64_t(0), 3 - step})
+      for (auto [first, second] : llvm::zip_equal(parts[low], parts[low + step])) {
+        Value sent = arith::SelectOp::create(b, isLow, second, first);
+        Value received = NVVM::ShflOp::create(b, b.getI32Type(), constI32(b, -1), sent,
+                                              constI32(b, step), constI32(b, 31),
+                                              NVVM::ShflKind::bfly, UnitAttr());
+        Value kept = arith::SelectOp::create(b, isLow, first, received);
+        second = arith::SelectOp::create(b, isLow, received, second);
+        first = kept;
+      }
+  }
+  return parts;
+}
+
+/// The words of a quarter, by the thread that needs them.
+ConvertKernel::Parts ConvertKernel::loadCodes(const Item &item) {
+  int64_t words = shape.dataTypeA.getIntOrFloatBitWidth() / 4; // of eight codes: one, or two of 8 bits
+  Int32 index = item.row * itemsPerRow(shape) + item.tile * kItemsOfTile + item.place;
+  Value first = address(b, source, index, kItemsOfTile * words * 4);
+  Parts parts;
+  auto type = VectorType::get(4, b.getI32Type());
+  for (int64_t i = 0; i < kItemsOfTile * words; i += 4) {
+    Value four = load(b, type, advance(b, first, 4 * i), 16);
+    for (int64_t j = i; j < i + 4; ++j)
+      parts[j / words].push_back(vector::ExtractOp::create(b, four, j - i));
+  }
+  return parts;
 }
 
 /// A word with the scales of the four quarters.
@@ -128,21 +155,23 @@ Value ConvertKernel::loadScales(const Item &item) {
                                  NVVM::PermuteMode::DEFAULT);
 }
 
-void ConvertKernel::convert(const Item &item) {
-  SmallVector<Value> words = loadCodes(item);
+void ConvertKernel::convert(const Item &item, Value exists) {
+  Parts words = exchange(loadCodes(item), item.place), pieces;
   SmallVector<Value> factors = halves.factors(loadScales(item), kQuarters);
-  size_t perQuarter = words.size() / kQuarters;
-  SmallVector<SmallVector<Value>> pairs;
   for (size_t quarter = 0; quarter < kQuarters; ++quarter)
-    pairs.push_back(halves.convert(
-        ValueRange(words).slice(quarter * perQuarter, perQuarter), factors[quarter]));
-  Value first = address(b, dest, item.number, 2 * kElements);
-  for (size_t i = 0; i < pairs[0].size(); ++i) {
-    SmallVector<Value> four;
-    for (const SmallVector<Value> &quarter : pairs)
-      four.push_back(LLVM::BitcastOp::create(b, b.getI32Type(), quarter[i]));
+    for (auto [piece, pair] : llvm::zip_equal(pieces, halves.convert(words[quarter], factors[quarter])))
+      piece.push_back(LLVM::BitcastOp::create(b, b.getI32Type(), pair));
+  pieces = exchange(std::move(pieces), item.place);
+  auto branch = scf::IfOp::create(b, exists);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(branch.thenBlock());
+  constexpr int64_t bytes = 2 * kElements; // of an item
+  Value first = address(b, dest, item.number - item.place, bytes);
+  first = address(b, first, item.place, bytes / kItemsOfTile);
+  for (auto [number, piece] : llvm::enumerate(pieces)) {
     auto type = VectorType::get(kQuarters, b.getI32Type());
-    store(b, vector::FromElementsOp::create(b, type, four), advance(b, first, int64_t(i) * 16), 16);
+    store(b, vector::FromElementsOp::create(b, type, piece),
+          advance(b, first, int64_t(number) * bytes), 16);
   }
 }
 
