@@ -115,6 +115,14 @@ FP4RT_EXPORT void fp4rt_launch_dependent(const fp4rt_module *module, const char 
                                          uint32_t block_x, uint32_t block_y, uint32_t block_z,
                                          uint32_t shared_bytes, void **params, uint32_t num_params);
 
+/** As fp4rt_launch, for a kernel whose blocks wait for each other: all of them are resident at the same
+ *  time, or the launch fails. */
+FP4RT_EXPORT void fp4rt_launch_cooperative(const fp4rt_module *module, const char *kernel,
+                                           uint32_t grid_x, uint32_t grid_y, uint32_t grid_z,
+                                           uint32_t block_x, uint32_t block_y, uint32_t block_z,
+                                           uint32_t shared_bytes, void **params,
+                                           uint32_t num_params);
+
 /** The type of `fp4_entry_NAME`. args[0] points to the descriptors of the results, if there are
  * any; one pointer to a memref descriptor per argument follows. It returns 0, or 1 where the
  * library is bound to no functions; nothing was done then. */
@@ -162,6 +170,10 @@ typedef struct fp4rt_api {
                            uint32_t block_z, uint32_t shared_bytes, void **params,
                            uint32_t num_params);
   void *(*counters)(uint64_t bytes);
+  void (*launch_cooperative)(const fp4rt_module *module, const char *kernel, uint32_t grid_x,
+                             uint32_t grid_y, uint32_t grid_z, uint32_t block_x, uint32_t block_y,
+                             uint32_t block_z, uint32_t shared_bytes, void **params,
+                             uint32_t num_params);
 } fp4rt_api;
 
 /** The table of this runtime, which lives as long as the process. */

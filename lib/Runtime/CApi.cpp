@@ -117,6 +117,16 @@ void fp4rt_launch_dependent(const fp4rt_module *module, const char *kernel, uint
   launchIn(Session::current(), module, kernel, shape, params, numParams);
 }
 
+void fp4rt_launch_cooperative(const fp4rt_module *module, const char *kernel, uint32_t gridX,
+                              uint32_t gridY, uint32_t gridZ, uint32_t blockX, uint32_t blockY,
+                              uint32_t blockZ, uint32_t sharedBytes, void **params,
+                              uint32_t numParams) {
+  LaunchShape shape{{gridX, gridY, gridZ}, {blockX, blockY, blockZ}};
+  shape.dynamicSharedBytes = sharedBytes;
+  shape.cooperative = true;
+  launchIn(Session::current(), module, kernel, shape, params, numParams);
+}
+
 void fp4rt_call(fp4_entry_function entry, void *const *buffers, const fp4rt_memref_type *types,
                 uint32_t numArguments, uint32_t numResults) {
   if (Session *session = Session::current())

@@ -64,6 +64,8 @@ struct LaunchShape {
   StreamHandle stream = 0;
   /// May begin while the kernel before it on the stream ends: it executes griddepcontrol.wait.
   bool dependent = false;
+  /// All blocks are resident at the same time, so that they may wait for each other.
+  bool cooperative = false;
 };
 
 /// A rectangle of bytes; pitches in bytes, at least `width`.

@@ -91,8 +91,9 @@ struct ConvertFp4ToGPU : fp4::impl::ConvertFp4ToGPUBase<ConvertFp4ToGPU> {
     module->setAttr(gpu::GPUDialect::getContainerModuleAttrName(), UnitAttr::get(&getContext()));
     SymbolTable symbols(module);
     fp4::LoweringContext context{symbols, *target, noArithmetic};
-    for (Operation *op : operations) {
-      FailureOr<fp4::KernelPlan> plan = fp4::planOf(op, *target);
+    // Whether a plan fits depends on the operations before.
+    auto plans = llvm::map_to_vector(operations, [&](Operation *op) { return fp4::planOf(op, *target); });
+    for (auto [op, plan] : llvm::zip_equal(operations, plans)) {
       if (succeeded(plan))
         context.plan = *plan;
       if (failed(plan) || failed(lower(op, context)))

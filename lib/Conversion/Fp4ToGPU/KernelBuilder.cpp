@@ -2,6 +2,7 @@
 #include "KernelBuilder.h"
 
 #include "fp4/Conversion/BufferTypes.h"
+#include "fp4/Conversion/LaunchAttributes.h"
 #include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -114,16 +115,27 @@ Value KernelBuilder::scalar(Value hostValue) {
   return addOperand(hostValue);
 }
 
-void KernelBuilder::launch(Value blocks) {
+void KernelBuilder::launch(Value blocks, bool cooperative) {
   gpu::ReturnOp::create(bodyBuilder);
   Value one = constIndex(hostBuilder, 1), perBlock = constIndex(hostBuilder, numThreads());
-  gpu::LaunchFuncOp::create(hostBuilder, function, gpu::KernelDim3{blocks, one, one},
-                            gpu::KernelDim3{perBlock, one, one},
-                            /*dynamicSharedMemorySize=*/Value(), operands);
+  auto launch = gpu::LaunchFuncOp::create(hostBuilder, function, gpu::KernelDim3{blocks, one, one},
+                                          gpu::KernelDim3{perBlock, one, one},
+                                          /*dynamicSharedMemorySize=*/Value(), operands);
+  if (cooperative)
+    launch->setAttr(kCooperativeAttr, hostBuilder.getUnitAttr());
 }
 
 void KernelBuilder::launchItems(Value items) {
   launch(arith::CeilDivUIOp::create(hostBuilder, items, constIndex(hostBuilder, itemsPerBlock())));
+}
+
+Value KernelBuilder::blockIndex() {
+  Value index = NVVM::BlockIdXOp::create(bodyBuilder, bodyBuilder.getI32Type());
+  if (plan.order != BlockOrder::Descending)
+    return index;
+  Value blocks = NVVM::GridDimXOp::create(bodyBuilder, bodyBuilder.getI32Type());
+  Value last = arith::SubIOp::create(bodyBuilder, blocks, constI32(bodyBuilder, 1));
+  return arith::SubIOp::create(bodyBuilder, last, index);
 }
 
 Value KernelBuilder::globalThread() {

@@ -64,11 +64,14 @@ public:
   /// Adds a scalar kernel operand; an index becomes an i32. Returns it in the kernel.
   mlir::Value scalar(mlir::Value hostValue);
 
-  /// Launches `blocks` (an index) blocks of threads and closes the kernel.
-  void launch(mlir::Value blocks);
+  /// Launches `blocks` (an index) blocks of threads and closes the kernel. Blocks of a cooperative launch
+  /// may wait for each other.
+  void launch(mlir::Value blocks, bool cooperative = false);
   /// Launches enough blocks for `items` (an index) work items; see forEachItem.
   void launchItems(mlir::Value items);
 
+  /// Number of the thread block, i32, in the order that the plan asks for.
+  mlir::Value blockIndex();
   /// Thread number within the grid, and threads in the grid; i32.
   mlir::Value globalThread();
   mlir::Value gridThreads();

@@ -22,9 +22,18 @@ struct LoweringContext {
   /// arithmetic: the twins that benchmarks time beside kernels. Results are garbage.
   bool noArithmetic;
   KernelPlan plan = {}; ///< of the operation that is lowered
+  /// Quantizers whose kernel computes their amax too, and what that does with NaN.
+  llvm::DenseMap<mlir::Operation *, NanPolicy> withAmax = llvm::DenseMap<mlir::Operation *, NanPolicy>();
 };
 
 mlir::LogicalResult lowerAmax(AmaxOp op, LoweringContext &context);
+
+/// The quantizer whose kernel computes `amax` too, as its plan says, where all blocks of that are
+/// resident at once; null where there is none.
+QuantizeOp quantizerOf(AmaxOp amax, const LoweringContext &context);
+/// Whether the blocks of that kernel are resident at once, and there are any; i1, on the host.
+mlir::Value fitsAtOnce(QuantizeOp quantize, mlir::ImplicitLocOpBuilder &host, mlir::Value rows);
+
 mlir::LogicalResult lowerPrepack(PrepackOp op, LoweringContext &context);
 mlir::LogicalResult lowerUnprepack(UnprepackOp op, LoweringContext &context);
 /// Tiles for activations of e4m3 (Scales/PrepackBytes.cpp).

@@ -10,6 +10,7 @@
 
 #include "fp4/Conversion/BufferTypes.h"
 #include "fp4/Conversion/HostToRuntime/Passes.h"
+#include "fp4/Conversion/LaunchAttributes.h"
 
 #include "mlir/Conversion/LLVMCommon/MemRefBuilder.h"
 #include "mlir/Conversion/LLVMCommon/Pattern.h"
@@ -198,10 +199,10 @@ struct LaunchLowering : ConvertOpToLLVMPattern<gpu::LaunchFuncOp> {
     operands.push_back(sharedBytes(rewriter, op, adaptor));
     operands.push_back(parameterArray(rewriter, op, adaptor.getKernelOperands()));
     operands.push_back(constantInt(rewriter, loc, 32, op.getNumKernelOperands()));
-    bool isDependent = op->hasAttr(fp4::kDependentAttr);
-    fp4::callRuntime(rewriter, loc, module,
-                     isDependent ? RuntimeFunction::LaunchDependent : RuntimeFunction::Launch,
-                     operands);
+    RuntimeFunction function = op->hasAttr(fp4::kCooperativeAttr) ? RuntimeFunction::LaunchCooperative
+                               : op->hasAttr(fp4::kDependentAttr) ? RuntimeFunction::LaunchDependent
+                                                                  : RuntimeFunction::Launch;
+    fp4::callRuntime(rewriter, loc, module, function, operands);
     rewriter.eraseOp(op);
     return success();
   }

@@ -14,6 +14,12 @@ struct Signature {
   Type result; // null: void
 };
 
+StringRef launchName(fp4::RuntimeFunction function) {
+  return function == fp4::RuntimeFunction::Launch            ? "fp4rt_launch"
+         : function == fp4::RuntimeFunction::LaunchDependent ? "fp4rt_launch_dependent"
+                                                             : "fp4rt_launch_cooperative";
+}
+
 Signature signatureOf(MLIRContext *context, fp4::RuntimeFunction function) {
   Type ptr = LLVM::LLVMPointerType::get(context);
   Type i8 = IntegerType::get(context, 8);
@@ -42,11 +48,9 @@ Signature signatureOf(MLIRContext *context, fp4::RuntimeFunction function) {
   case fp4::RuntimeFunction::ExpectSize: // what, found, min, max, note
     return {"fp4rt_expect_size", {ptr, i64, i64, i64, ptr}, {}};
   case fp4::RuntimeFunction::Launch: // module, kernel, grid, block, shared, parameters, count
-    return {"fp4rt_launch", {ptr, ptr, i32, i32, i32, i32, i32, i32, i32, ptr, i32}, {}};
-  case fp4::RuntimeFunction::LaunchDependent: // the same
-    return {"fp4rt_launch_dependent",
-            {ptr, ptr, i32, i32, i32, i32, i32, i32, i32, ptr, i32},
-            {}};
+  case fp4::RuntimeFunction::LaunchDependent:
+  case fp4::RuntimeFunction::LaunchCooperative:
+    return {launchName(function), {ptr, ptr, i32, i32, i32, i32, i32, i32, i32, ptr, i32}, {}};
   case fp4::RuntimeFunction::Call: // entry, buffers, types, arguments, results
     return {"fp4rt_call", {ptr, ptr, ptr, i32, i32}, {}};
   }

@@ -27,6 +27,7 @@ enum class RuntimeFunction {
   ExpectSize,
   Launch,
   LaunchDependent,
+  LaunchCooperative,
   Call,
 };
 

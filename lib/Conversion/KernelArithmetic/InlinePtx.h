@@ -35,6 +35,9 @@ mlir::Value lop3Select(mlir::ImplicitLocOpBuilder &b, mlir::Value mask, mlir::Va
 mlir::Value countAndSynchronize(mlir::OpBuilder &, mlir::Location, mlir::Value pointer,
                                 mlir::Value most);
 
+/// The word (i32) of global memory at `pointer`, and what other threads have released there.
+mlir::Value loadAndAcquire(mlir::OpBuilder &, mlir::Location, mlir::Value pointer);
+
 /// What a response of cluster launch control says (i64, low and high): whether there is a block to take over
 /// (i32, 0 or 1), and its index along x (i32), which is 0 without. LLVM takes the query of the index for one that may be
 /// executed at any time; PTX has it undefined where there is none.

@@ -152,6 +152,10 @@ std::vector<PlanNeighbour> Neighbours::collect() {
   addAll("resident", &KernelPlan::resident, numbers(1, 8));
   addAll("grid", &KernelPlan::grid, powers(64));
   add("cache_hints", [&](KernelPlan &other) { other.cacheHints = !plan.cacheHints; });
+  for (BlockOrder order : {BlockOrder::Ascending, BlockOrder::Descending})
+    add("order", [&](KernelPlan &other) { other.order = order; });
+  for (AmaxKernel amax : {AmaxKernel::Separate, AmaxKernel::Same})
+    add("amax", [&](KernelPlan &other) { other.amax = amax; });
   for (KernelFamily family : familiesOf(op))
     add("family", [&](KernelPlan &other) {
       other = KernelPlan();

@@ -40,8 +40,46 @@ static bool comparesScales(Operation *op, const hw::TargetModel &target) {
          quantize.getRecipe().getDecisions().adaptive != numerics::Adaptive::Off;
 }
 
+/// Whether something that runs before `op` reads `value`; views of its buffer do not.
+static bool isReadBefore(Value value, Operation *op) {
+  return llvm::any_of(value.getUsers(), [&](Operation *user) {
+    if (user == op || (user->getBlock() == op->getBlock() && op->isBeforeInBlock(user)))
+      return false;
+    bool isView = isa<UnrealizedConversionCastOp>(user) || isa<pipe::PipeDialect>(user->getDialect());
+    return !isView || llvm::any_of(user->getResults(),
+                                   [&](Value view) { return isReadBefore(view, op); });
+  });
+}
+
+AmaxOp fp4::amaxOfKernel(QuantizeOp quantize) {
+  auto amax = quantize.getAmax() ? quantize.getAmax().getDefiningOp<AmaxOp>() : AmaxOp();
+  if (!amax || amax.getInput() != quantize.getInput() || amax.getGroups() || amax.hasLines() ||
+      quantize.getHadamard() || quantize.getGroups() || quantize.hasF32Scales())
+    return {};
+  bool isFirst = amax->getBlock() == quantize->getBlock() && !isReadBefore(amax.getAmax(), quantize);
+  return isFirst ? amax : AmaxOp();
+}
+
+/// Whether a kernel has read the same tensor for an amax of this quantizer, and the L2 cache may have
+/// the end of it alone.
+static bool endsInCache(QuantizeOp op, const hw::TargetModel &target) {
+  auto type = cast<RankedTensorType>(op.getInput().getType());
+  if (type.hasStaticShape() &&
+      uint64_t(type.getNumElements()) * type.getElementTypeBitWidth() / 8 <= target.l2Bytes / 2)
+    return false;
+  Value amaxes[] = {op.getAmax(), op.getColumnwiseAmax()};
+  return llvm::any_of(amaxes, [&](Value amax) {
+    Operation *before = amax ? amax.getDefiningOp() : nullptr;
+    return isa_and_present<AmaxOp, HadamardAmaxOp>(before) && before->getOperand(0) == op.getInput();
+  });
+}
+
 static KernelPlan proposeBlocks(Operation *op, const KernelPlan &, const hw::TargetModel &target) {
   KernelPlan plan = planOfFamily(StreamBlocks);
+  if (auto quantize = dyn_cast<QuantizeOp>(op)) {
+    if (endsInCache(quantize, target))
+      plan.order = BlockOrder::Descending;
+  }
   bool hasMoreToDo = transformsInThread(op) || comparesScales(op, target);
   plan.threads = hasMoreToDo ? 128 : 256;
   plan.blocksPerThread = hasMoreToDo ? 2 : 1;
@@ -52,6 +90,13 @@ static LogicalResult checkBlocks(Operation *op, const KernelPlan &plan,
                                  const hw::TargetModel &target) {
   if (failed(checkAtMost(op, "blocks_per_thread", *plan.blocksPerThread, kMostBlocks)))
     return failure();
+  auto quantize = dyn_cast<QuantizeOp>(op);
+  if (plan.amax == AmaxKernel::Same && (!quantize || !amaxOfKernel(quantize))) {
+    InFlightDiagnostic diag = misfit(op, "amax", "is separate", "same");
+    diag.attachNote() << "a quantizer along rows computes the amax of its input where it is the first "
+                         "to need it, without groups, transforms or f32 scales";
+    return diag;
+  }
   return checkThreads(op, *plan.threads, plan.resident.value_or(1), target);
 }
 
@@ -76,6 +121,8 @@ static KernelPlan proposeTiles(Operation *operation, const KernelPlan &,
   bool isBF16 = cast<RankedTensorType>(op.getInput().getType()).getElementType().isBF16();
   KernelPlan plan = planOfFamily(TileQuantize);
   plan.threads = kTileQuantizeThreads;
+  if (endsInCache(op, target))
+    plan.order = BlockOrder::Descending;
   if (adaptive || longSteps)
     plan.resident = 2;
   else

@@ -365,13 +365,17 @@ Status CudaDevice::launch(ModuleId module, std::string_view name, const LaunchSh
   Kernel &kernel = *found;
   FP4_TRY(checkLaunch(kernel, shape, params.size()));
   FP4_TRY(allowDynamicShared(kernel, shape.dynamicSharedBytes));
-  std::array<LaunchAttribute, 2> attributes;
+  std::array<LaunchAttribute, 3> attributes;
   unsigned numAttributes = 0;
   if (shape.cluster.x != 0 && kernel.requiredCluster.x == 0)
     attributes[numAttributes++].value.cluster = {shape.cluster.x, shape.cluster.y,
                                                  shape.cluster.z};
   if (shape.dependent) {
     attributes[numAttributes].id = ProgrammaticStreamSerialization;
+    attributes[numAttributes++].value.allowed = 1;
+  }
+  if (shape.cooperative) {
+    attributes[numAttributes].id = Cooperative;
     attributes[numAttributes++].value.allowed = 1;
   }
   if (shape.cluster.count() > 8)

@@ -71,6 +71,9 @@ const char *hint(Result result) {
     return "the kernel did not end: run with --device sim, which reports deadlocks";
   case ErrorLaunchOutOfResources:
     return "the block needs more registers or shared memory than the GPU has";
+  case ErrorCooperativeLaunchTooLarge:
+    return "blocks that wait for each other must all be resident: other work may have taken "
+           "multiprocessors away (MPS), or the code was emitted for a larger GPU";
   case ErrorNotFound:
     return "the module has no symbol of that name";
   default:

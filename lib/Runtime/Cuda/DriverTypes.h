@@ -41,6 +41,7 @@ enum : Result {
   ErrorLaunchTimeout = 702,
   ErrorIllegalInstruction = 715,
   ErrorMisalignedAddress = 716,
+  ErrorCooperativeLaunchTooLarge = 720,
   ErrorLaunchFailed = 719,
   ErrorSystemDriverMismatch = 803,
 };
@@ -94,7 +95,11 @@ struct Memcpy2D {
 };
 static_assert(sizeof(Memcpy2D) == 128 && offsetof(Memcpy2D, dstPitch) == 104);
 
-enum LaunchAttributeId : int { ClusterDimension = 4, ProgrammaticStreamSerialization = 6 };
+enum LaunchAttributeId : int {
+  Cooperative = 2,
+  ClusterDimension = 4,
+  ProgrammaticStreamSerialization = 6
+};
 
 struct LaunchAttribute {
   LaunchAttributeId id = ClusterDimension;
@@ -104,7 +109,7 @@ struct LaunchAttribute {
     struct {
       unsigned x, y, z;
     } cluster;
-    int allowed; ///< of ProgrammaticStreamSerialization
+    int allowed; ///< of Cooperative and ProgrammaticStreamSerialization
   } value = {};
 };
 static_assert(sizeof(LaunchAttribute) == 72);

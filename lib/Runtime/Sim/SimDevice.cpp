@@ -177,7 +177,15 @@ Status SimDevice::launch(ModuleId module, std::string_view kernel, const LaunchS
   config.cluster = toArray(shape.cluster);
   config.dynamicSharedBytes = shape.dynamicSharedBytes;
   config.dependent = shape.dependent;
-  FP4_ASSIGN(auto stats, simulator_.launch(*modules_[module], kernel, config, block));
+  constexpr uint64_t kWorkspaceBytes = 256;
+  if (shape.cooperative) {
+    config.gridWorkspace = simulator_.memory().allocate(kWorkspaceBytes, "the grid's workspace");
+    FP4_TRY(simulator_.memory().fill(config.gridWorkspace, 0, kWorkspaceBytes));
+  }
+  auto launched = simulator_.launch(*modules_[module], kernel, config, block);
+  if (shape.cooperative)
+    (void)simulator_.memory().free(config.gridWorkspace);
+  FP4_ASSIGN(auto stats, std::move(launched));
   lastLaunch_ = {stats.warpInstructions, stats.mmas, stats.tickets};
   return {};
 }

@@ -12,6 +12,14 @@ inline constexpr int64_t kTransformTileM = 64, kTransformTileK = 128, kTransform
 /// Threads of a thread block of a tile_quantize kernel.
 inline constexpr int64_t kTileQuantizeThreads = 256;
 
+/// A stream_blocks kernel that computes the amax of its input too: threads of a thread block, blocks of a
+/// thread, which keeps their elements in registers until it knows the amax, and thread blocks of a
+/// multiprocessor. The 132 multiprocessors of an H200 hold 1056 rows of 4096 elements so.
+inline constexpr int64_t kAmaxThreads = 256, kAmaxBlocksPerThread = 2, kAmaxResident = 4;
+/// The amax that such a kernel of `quantize` can compute: of the same tensor, and no operation needs it
+/// before. Null where there is none.
+AmaxOp amaxOfKernel(QuantizeOp quantize);
+
 /// A transform of the quantizer runs on the tensor core.
 bool transformsOnTensorCore(QuantizeOp op);
 

@@ -37,8 +37,9 @@ constexpr int64_t kColumnBytes = 8;
 
 class AmaxEmitter {
 public:
-  AmaxEmitter(AmaxOp op, LoweringContext &context)
-      : op(op), kernel(op, "amax", context), b(kernel.body()), s(b, context.target),
+  /// `quantizer` computes the amax itself where it can, or is null.
+  AmaxEmitter(AmaxOp op, QuantizeOp quantizer, LoweringContext &context)
+      : op(op), quantizer(quantizer), kernel(op, "amax", context), b(kernel.body()), s(b, context.target),
         target(context.target), type(cast<RankedTensorType>(op.getInput().getType())),
         elementBytes(type.getElementTypeBitWidth() / 8) {}
 
@@ -65,7 +66,12 @@ public:
     if (type.getDimSize(1) * elementBytes % kChunkBytes != 0)
       tail = kernel.scalar(arith::RemUIOp::create(host, elements, perChunk));
     emitBody();
-    kernel.launch(gridMaxBlocks(kernel, target, hostChunks)); // one at least: the tail is its work
+    Value blocks = gridMaxBlocks(kernel, target, hostChunks); // one at least: the tail is its work
+    if (quantizer) {
+      Value isLeft = fitsAtOnce(quantizer, host, rows);
+      blocks = arith::SelectOp::create(host, isLeft, constIndex(host, 0), blocks);
+    }
+    kernel.launch(blocks);
   }
 
 private:
@@ -194,6 +200,7 @@ private:
   }
 
   AmaxOp op;
+  QuantizeOp quantizer;
   KernelBuilder kernel;
   ImplicitLocOpBuilder &b;
   Scalars s;
@@ -220,7 +227,10 @@ void onFirstThread(KernelBuilder &kernel, llvm::function_ref<void()> then) {
 } // namespace
 
 LogicalResult fp4::lowerAmax(AmaxOp op, LoweringContext &context) {
-  AmaxEmitter(op, context).emit();
+  QuantizeOp quantizer = quantizerOf(op, context);
+  if (quantizer)
+    context.withAmax[quantizer] = op.getNan();
+  AmaxEmitter(op, quantizer, context).emit();
   return success();
 }
 

@@ -94,6 +94,13 @@ MaxBlocks GroupedGrid::blocksOfGroup(int64_t maxima) {
   return {address(kernel.body(), words, mine->group, (maxima + 1) * 4), mine->blocks};
 }
 
+/// Counts this block, `offset` bytes behind the first word; what it was, and what the last one finds.
+static std::pair<Value, Value> emitCount(ImplicitLocOpBuilder &b, MaxBlocks blocks, int64_t offset) {
+  Value most = arith::SubIOp::create(b, blocks.number, constI32(b, 1));
+  Value counter = advance(b, blocks.words, offset);
+  return {countAndSynchronize(b, b.getLoc(), counter, most), most};
+}
+
 /// Folds what this block has, `bits`, with what the others have; the last one stores it. One thread is
 /// here: its atomics are in order.
 static void emitFold(ImplicitLocOpBuilder &b, Scalars &s, ArrayRef<Value> bits,
@@ -104,17 +111,16 @@ static void emitFold(ImplicitLocOpBuilder &b, Scalars &s, ArrayRef<Value> bits,
   };
   for (auto [i, mine] : llvm::enumerate(bits))
     atomic(LLVM::AtomicBinOp::umax, i, mine);
-  Value most = arith::SubIOp::create(b, blocks.number, s.integer(1));
-  Value counter = advance(b, blocks.words, 4 * bits.size());
-  Value before = countAndSynchronize(b, b.getLoc(), counter, most);
+  auto [before, most] = emitCount(b, blocks, 4 * bits.size());
   emitWhen(b, arith::CmpIOp::create(b, arith::CmpIPredicate::eq, before, most), [&] {
     for (auto [i, result] : llvm::enumerate(results))
       store(b, atomic(LLVM::AtomicBinOp::xchg, i, s.integer(0)), result, 4);
   });
 }
 
-void fp4::emitGridMax(KernelBuilder &kernel, Scalars &s, ArrayRef<Value> values,
-                      ArrayRef<Value> results, std::optional<MaxBlocks> blocks) {
+/// Has the first thread of a block execute what `then` emits, given the bits of the block's maxima.
+static void reduceBlock(KernelBuilder &kernel, Scalars &s, ArrayRef<Value> values,
+                        function_ref<void(ArrayRef<Value>)> then) {
   ImplicitLocOpBuilder &b = kernel.body();
   const int64_t warps = kernel.numThreads() / kWarp;
   Value shared = kernel.sharedWords(warps * values.size(), "warp_max");
@@ -134,16 +140,62 @@ void fp4::emitGridMax(KernelBuilder &kernel, Scalars &s, ArrayRef<Value> values,
   emitWhen(b, isFirstWarp, [&] {
     Value slot = arith::AndIOp::create(b, thread, s.integer(warps - 1));
     SmallVector<Value> bits;
-    for (size_t i = 0; i < results.size(); ++i) {
+    for (size_t i = 0; i < values.size(); ++i) {
       Value warpBits =
           LLVM::LoadOp::create(b, b.getI32Type(), address(b, slots(i), slot, 4), /*alignment=*/4);
       bits.push_back(reduceWarp(b, warpBits));
     }
-    emitWhen(b, isFirstLane, [&] {
-      if (blocks)
-        return emitFold(b, s, bits, results, *blocks);
-      for (auto [mine, result] : llvm::zip_equal(bits, results))
-        store(b, mine, result, 4);
+    emitWhen(b, isFirstLane, [&] { then(bits); });
+  });
+}
+
+void fp4::emitGridMax(KernelBuilder &kernel, Scalars &s, ArrayRef<Value> values,
+                      ArrayRef<Value> results, std::optional<MaxBlocks> blocks) {
+  ImplicitLocOpBuilder &b = kernel.body();
+  reduceBlock(kernel, s, values, [&](ArrayRef<Value> bits) {
+    if (blocks)
+      return emitFold(b, s, bits, results, *blocks);
+    for (auto [mine, result] : llvm::zip_equal(bits, results))
+      store(b, mine, result, 4);
+  });
+}
+
+/// Waits until a counter is zero again.
+static void emitWaitForZero(ImplicitLocOpBuilder &b, Scalars &s, Value counter) {
+  auto loop = scf::WhileOp::create(b, TypeRange(), ValueRange());
+  OpBuilder::InsertionGuard restore(b);
+  b.createBlock(&loop.getBefore());
+  Value count = loadAndAcquire(b, b.getLoc(), counter);
+  Value some = arith::CmpIOp::create(b, arith::CmpIPredicate::ne, count, s.integer(0));
+  scf::ConditionOp::create(b, some, ValueRange());
+  b.createBlock(&loop.getAfter());
+  scf::YieldOp::create(b);
+}
+
+Value fp4::emitMaxOfAll(KernelBuilder &kernel, Scalars &s, Value value, Value result) {
+  ImplicitLocOpBuilder &b = kernel.body();
+  // The maximum and, above it, the blocks that have read it; those that have come.
+  MaxBlocks blocks = blocksOfGrid(kernel, /*maxima=*/2);
+  constexpr int64_t come = 8;
+  Value known = kernel.sharedWords(1, "grid_max");
+  auto atomic = [&](LLVM::AtomicBinOp kind, Value operand) -> Value {
+    return LLVM::AtomicRMWOp::create(b, kind, blocks.words, operand, LLVM::AtomicOrdering::monotonic,
+                                     "device");
+  };
+  auto wide = [&](int64_t x) -> Value { return arith::ConstantIntOp::create(b, b.getI64Type(), x); };
+  reduceBlock(kernel, s, value, [&](ArrayRef<Value> bits) {
+    atomic(LLVM::AtomicBinOp::umax, arith::ExtUIOp::create(b, b.getI64Type(), bits.front()));
+    Value most = emitCount(b, blocks, come).second;
+    emitWaitForZero(b, s, advance(b, blocks.words, come));
+    Value both = atomic(LLVM::AtomicBinOp::add, wide(int64_t(1) << 32));
+    Value largest = arith::TruncIOp::create(b, b.getI32Type(), both);
+    store(b, largest, known, 4);
+    Value before = arith::TruncIOp::create(b, b.getI32Type(), arith::ShRUIOp::create(b, both, wide(32)));
+    emitWhen(b, arith::CmpIOp::create(b, arith::CmpIPredicate::eq, before, most), [&] {
+      atomic(LLVM::AtomicBinOp::xchg, wide(0)); // nobody reads the word any more
+      store(b, largest, result, 4);
     });
   });
+  NVVM::Barrier0Op::create(b);
+  return LLVM::LoadOp::create(b, b.getF32Type(), known, /*alignment=*/4);
 }

@@ -32,6 +32,13 @@ MaxBlocks blocksOfGrid(KernelBuilder &kernel, int64_t maxima);
 void emitGridMax(KernelBuilder &kernel, Scalars &scalars, llvm::ArrayRef<mlir::Value> values,
                  llvm::ArrayRef<mlir::Value> results, std::optional<MaxBlocks> blocks);
 
+/// The largest of the `value`s (f32) of all threads of the grid, as emitGridMax, in every thread; the
+/// last block to read it stores it to `result`. Blocks wait for each other: the launch is cooperative.
+/// A block takes one round trip to count that it has come, one to see that all have, and one to read the
+/// maximum and count that it has: both are in one word of 64 bits, so nothing is left to do at the end.
+mlir::Value emitMaxOfAll(KernelBuilder &kernel, Scalars &scalars, mlir::Value value,
+                         mlir::Value result);
+
 /// Blocks (an index) to launch for `items` (an index) of such a kernel: enough threads to cover the
 /// latency of memory, few enough atomics, and at least one block.
 mlir::Value gridMaxBlocks(KernelBuilder &kernel, const hw::TargetModel &target, mlir::Value items);

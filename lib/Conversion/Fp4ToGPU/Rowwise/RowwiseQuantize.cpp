@@ -6,9 +6,13 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Lowering.h"
+#include "Reduce/GridMax.h"
 #include "Rowwise/RowBlocks.h"
 #include "SideQuantizer.h"
 
+#include "fp4/Conversion/KernelPlans/KernelPlans.h"
+
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
 using namespace mlir;
@@ -31,10 +35,10 @@ public:
 
   /// The blocks of this thread.
   SmallVector<RowBlocks::Position> positions();
-  void launch() {
+  void launch() { kernel.launch(hostCtas()); }
+  Value hostCtas() {
     ImplicitLocOpBuilder &host = kernel.host();
-    Value perCta = constIndex(host, blocksPerCta());
-    kernel.launch(arith::CeilDivUIOp::create(host, hostBlocks, perCta));
+    return arith::CeilDivUIOp::create(host, hostBlocks, constIndex(host, blocksPerCta()));
   }
 
 private:
@@ -50,7 +54,7 @@ private:
 
 SmallVector<RowBlocks::Position> RowGrid::positions() {
   ImplicitLocOpBuilder &b = kernel.body();
-  Value cta = NVVM::BlockIdXOp::create(b, b.getI32Type());
+  Value cta = kernel.blockIndex();
   Value thread = NVVM::ThreadIdXOp::create(b, b.getI32Type());
   Value base = arith::MulIOp::create(b, cta, constI32(b, blocksPerCta()));
   Value first = arith::AddIOp::create(b, base, thread);
@@ -96,38 +100,149 @@ static RowBlocks::Shape rowShape(QuantizeOp op, bool cacheHints) {
           op.getPerRow()};
 }
 
+//===----------------------------------------------------------------------===//
+// With the amax in the same kernel
+//===----------------------------------------------------------------------===//
+
+QuantizeOp fp4::quantizerOf(AmaxOp amax, const LoweringContext &context) {
+  if (context.noArithmetic)
+    return {};
+  for (Operation *user : amax->getUsers()) {
+    auto quantize = dyn_cast<QuantizeOp>(user);
+    auto plan = user->getAttrOfType<PlanAttr>(Fp4Dialect::kPlanAttr);
+    if (quantize && plan && plan.getFamily() == KernelFamily::StreamBlocks &&
+        plan.getPlan().amax == AmaxKernel::Same && amaxOfKernel(quantize) == amax)
+      return quantize;
+  }
+  return {};
+}
+
+/// Facts of the device are known when the host code runs.
+static Value hostMultiprocessors(ImplicitLocOpBuilder &host, ModuleOp module) {
+  constexpr StringLiteral name = "fp4rt_multiprocessor_count";
+  if (!module.lookupSymbol(name)) {
+    OpBuilder b = OpBuilder::atBlockBegin(module.getBody());
+    LLVM::LLVMFuncOp::create(b, module.getLoc(), name,
+                             LLVM::LLVMFunctionType::get(b.getI32Type(), ArrayRef<Type>()));
+  }
+  auto call = LLVM::CallOp::create(host, TypeRange(host.getI32Type()), name, ValueRange());
+  return arith::IndexCastOp::create(host, host.getIndexType(), call.getResult());
+}
+
+Value fp4::fitsAtOnce(QuantizeOp op, ImplicitLocOpBuilder &host, Value rows) {
+  Value blocks = RowBlocks::count(host, rowShape(op, /*cacheHints=*/false), rows);
+  Value ctas = arith::CeilDivUIOp::create(host, blocks,
+                                          constIndex(host, kAmaxThreads * kAmaxBlocksPerThread));
+  Value most = arith::MulIOp::create(host, hostMultiprocessors(host, op->getParentOfType<ModuleOp>()),
+                                     constIndex(host, kAmaxResident));
+  auto isAtMost = [&](Value x, Value y) {
+    return arith::CmpIOp::create(host, arith::CmpIPredicate::ule, x, y);
+  };
+  return arith::AndIOp::create(host, isAtMost(constIndex(host, 1), ctas), isAtMost(ctas, most));
+}
+
+/// The amax of what the threads of the grid have loaded, also stored to `result`.
+static Value amaxOf(QuantizeOp op, NanPolicy nan, KernelBuilder &kernel, Scalars &s,
+                    ArrayRef<SmallVector<Value>> words, Value result) {
+  SmallVector<Value> all;
+  for (const SmallVector<Value> &block : words)
+    all.append(block);
+  Type element = cast<RankedTensorType>(op.getInput().getType()).getElementType();
+  return emitMaxOfAll(kernel, s, s.amax(all, element, nan == NanPolicy::Propagate), result);
+}
+
+//===----------------------------------------------------------------------===//
+// Quantizers
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// A kernel of a quantizer whose results have their buffers.
+class RowwiseKernel {
+public:
+  RowwiseKernel(QuantizeOp op, const LoweringContext &context, KernelBuilder &kernel,
+                ArrayRef<Value> results)
+      : op(op), context(context), kernel(kernel), b(kernel.body()), s(b, context.target),
+        rows(kernel.hostRows(op.getInput())), input(kernel.input(op.getInput())) {
+    amax = op.getAmax() ? kernel.input(op.getAmax()) : Value();
+    rng = op.getRng() ? kernel.input(op.getRng()) : Value();
+    data = kernel.pointer(results[0], cast<RankedTensorType>(op.getData().getType()));
+    scales = kernel.pointer(results[1], cast<RankedTensorType>(op.getScales().getType()));
+    grid.emplace(kernel, context.plan, rowShape(op, context.plan.cacheHints), rows);
+    positions = grid->positions();
+    for (const RowBlocks::Position &position : positions)
+      words.push_back(grid->blocks().load(input, position));
+  }
+
+  /// With an amax that is there, if there is any. It is launched where `condition` (i1) holds; null:
+  /// always.
+  void emit(Value condition) {
+    quantize(loadAmaxes(b, amax, op.getPerRow(), positions));
+    launch(condition, /*cooperative=*/false);
+  }
+
+  /// With the amax of what its threads have loaded.
+  void emitAtOnce(NanPolicy nan, Value condition) {
+    Value largest = amaxOf(op, nan, kernel, s, words, /*result=*/amax);
+    quantize(SmallVector<Value>(positions.size(), largest));
+    launch(condition, /*cooperative=*/true);
+  }
+
+private:
+  void quantize(ArrayRef<Value> amaxes) {
+    int64_t codeWords = op.getBlockSize() * codeBits(op.getFormat()) / 32;
+    int64_t columns = cast<RankedTensorType>(op.getInput().getType()).getDimSize(1);
+    Value groups = constI32(b, llvm::divideCeil(columns, 16));
+    std::optional<SideQuantizer> quantizer;
+    for (auto [position, elements, amax] : llvm::zip_equal(positions, words, amaxes)) {
+      if (!context.noArithmetic && (!quantizer || op.getPerRow()))
+        quantizer.emplace(s, b, op, /*columnwise=*/false, amax, rng, groups);
+      BlockPlace place{position.row, position.column, position.index};
+      BlockQuantizer::Block block =
+          quantizer ? quantizer->quantize(elements, place) : mixBits(b, elements, amax, codeWords);
+      grid->blocks().storeCodes(data, position, block.codes);
+      grid->blocks().storeScale(scales, position, block.scale);
+    }
+  }
+
+  void launch(Value condition, bool cooperative) {
+    ImplicitLocOpBuilder &host = kernel.host();
+    Value ctas = grid->hostCtas();
+    if (condition)
+      ctas = arith::SelectOp::create(host, condition, ctas, constIndex(host, 0));
+    kernel.launch(ctas, cooperative);
+  }
+
+  QuantizeOp op;
+  const LoweringContext &context;
+  KernelBuilder &kernel;
+  ImplicitLocOpBuilder &b;
+  Scalars s;
+  Value rows, input, amax, rng, data, scales;
+  std::optional<RowGrid> grid;
+  SmallVector<RowBlocks::Position> positions;
+  SmallVector<SmallVector<Value>> words;
+};
+
+} // namespace
+
 LogicalResult fp4::lowerRowwiseQuantize(QuantizeOp op, LoweringContext &context) {
   KernelBuilder kernel(op, "quantize", context);
-  ImplicitLocOpBuilder &b = kernel.body();
-  auto type = cast<RankedTensorType>(op.getInput().getType());
-
+  ImplicitLocOpBuilder &host = kernel.host();
   Value rows = kernel.hostRows(op.getInput());
-  Value input = kernel.input(op.getInput());
-  Value amaxPointer = op.getAmax() ? kernel.input(op.getAmax()) : Value();
-  Value rng = op.getRng() ? kernel.input(op.getRng()) : Value();
-  Value data = kernel.output(op.getData(), rows), scales = kernel.output(op.getScales(), rows);
-  RowGrid grid(kernel, context.plan, rowShape(op, context.plan.cacheHints), rows);
-  RowBlocks &blocks = grid.blocks();
-  int64_t codeWords = op.getBlockSize() * codeBits(op.getFormat()) / 32;
-
-  SmallVector<RowBlocks::Position> positions = grid.positions();
-  SmallVector<SmallVector<Value>> words;
-  for (const RowBlocks::Position &position : positions)
-    words.push_back(blocks.load(input, position));
-  Scalars scalars(b, context.target);
-  SmallVector<Value> amaxes = loadAmaxes(b, amaxPointer, op.getPerRow(), positions);
-  Value groups = constI32(b, llvm::divideCeil(type.getDimSize(1), 16));
-  std::optional<SideQuantizer> quantizer;
-  for (auto [position, elements, amax] : llvm::zip_equal(positions, words, amaxes)) {
-    if (!context.noArithmetic && (!quantizer || op.getPerRow()))
-      quantizer.emplace(scalars, b, op, /*columnwise=*/false, amax, rng, groups);
-    BlockPlace place{position.row, position.column, position.index};
-    BlockQuantizer::Block block =
-        quantizer ? quantizer->quantize(elements, place) : mixBits(b, elements, amax, codeWords);
-    blocks.storeCodes(data, position, block.codes);
-    blocks.storeScale(scales, position, block.scale);
+  Value results[] = {kernel.allocate(op.getData(), rows), kernel.allocate(op.getScales(), rows)};
+  Value isApart;
+  if (auto nan = context.withAmax.find(op); nan != context.withAmax.end()) {
+    LoweringContext together = context;
+    together.plan.threads = kAmaxThreads;
+    together.plan.blocksPerThread = kAmaxBlocksPerThread;
+    together.plan.resident = kAmaxResident;
+    Value fits = fitsAtOnce(op, host, rows);
+    KernelBuilder both(op, "amax_quantize", together);
+    RowwiseKernel(op, together, both, results).emitAtOnce(nan->second, fits);
+    isApart = arith::XOrIOp::create(host, fits, arith::ConstantIntOp::create(host, 1, 1));
   }
-  grid.launch();
+  RowwiseKernel(op, context, kernel, results).emit(isApart);
   return success();
 }
 

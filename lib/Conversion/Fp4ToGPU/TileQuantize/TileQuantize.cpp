@@ -149,7 +149,7 @@ private:
 
   /// The tile of this thread block, and the group that it is part of.
   Tile findTile(Value input) {
-    Int32 index(b, NVVM::BlockIdXOp::create(b, b.getI32Type()));
+    Int32 index(b, kernel.blockIndex());
     Int32 band = index / tilesPerRow(), firstColumn = index % tilesPerRow() * plan.columns();
     endRow = rows;
     if (!op.getGroups())
