@@ -24,10 +24,13 @@ PURPOSES = {
     "hadamard_amax_1": "amaxes of dY and of dY^T transformed",
     "quantize_2": "dY, and dY^T transformed, stochastically",
     "matmul_alpha_0": "factor of Y",
+    "convert_0": "X to 16 bits",
     "matmul_0": "Y = X W^T",
     "matmul_alpha_1": "factor of dX",
+    "convert_1": "dY to 16 bits",
     "matmul_1": "dX = dY W",
     "matmul_alpha_2": "factor of dW",
+    "convert_2": "dY^T to 16 bits",
     "matmul_2": "dW = dY^T X",
 }
 

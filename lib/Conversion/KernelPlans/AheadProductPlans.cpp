@@ -10,6 +10,8 @@
 #include "Families.h"
 #include "RolePlans.h"
 
+#include <limits>
+
 using namespace mlir;
 using namespace fp4;
 
@@ -31,10 +33,37 @@ static pipe::WorkScheduleAttrInterface scheduleOf(Operation *op, int64_t columns
   return pipe::StaticPersistentAttr::get(op->getContext(), pipe::Raster::Panels, panel);
 }
 
-KernelPlan fp4::proposeAheadProduct(Operation *op, const KernelPlan &wish) {
+/// Columns of a tile, and what a wave of them takes, in the unit of ConvertedProductPlans.cpp: 84 and 49
+/// us for K = 8192 on an H200 (docs/Performance.md).
+struct AheadTile {
+  int64_t columns, time;
+};
+static constexpr AheadTile kTiles[] = {{kWide, 10}, {kNarrow, 6}};
+
+static double timeOf(const AheadTile &tile, const MatmulSize &size, const hw::TargetModel &target) {
+  int64_t tiles = llvm::divideCeil(size.m, kRows) * llvm::divideCeil(size.n, tile.columns);
+  return timeOfWaves(int64_t(llvm::divideCeil(tiles, target.multiprocessors)), tile.time, size);
+}
+
+static AheadTile chooseTile(Operation *op, const MatmulSize &size, const hw::TargetModel &target) {
+  bool isWide = columnsOf(op) % kWide == 0 &&
+                timeOf(kTiles[0], size, target) <= timeOf(kTiles[1], size, target);
+  return kTiles[isWide ? 0 : 1];
+}
+
+/// The conversion moves its bytes at the speed of a copy, and is a launch more.
+double fp4::aheadProductTime(Operation *op, const MatmulSize &size, const hw::TargetModel &target) {
+  constexpr double launch = 1.5, bytesPerMicrosecond = 3.5e6;
+  if (size.k % kDepth)
+    return std::numeric_limits<double>::infinity();
+  double bytes = double(size.m) * double(size.k) * (2.0 + (size.stepK == 32 ? 1.0 : 0.5));
+  return timeOf(chooseTile(op, size, target), size, target) + launch + bytes / bytesPerMicrosecond;
+}
+
+KernelPlan fp4::proposeAheadProduct(Operation *op, const KernelPlan &wish, const MatmulSize &size,
+                                    const hw::TargetModel &target) {
   KernelPlan plan = planOfFamily(KernelFamily::TileProduct);
-  int64_t widest = columnsOf(op) % kWide ? kNarrow : kWide;
-  plan.tile = {wish.tile[0] ? wish.tile[0] : widest, kRows, kDepth};
+  plan.tile = {wish.tile[0] ? wish.tile[0] : chooseTile(op, size, target).columns, kRows, kDepth};
   plan.swap = true;
   plan.schedule = scheduleOf(op, plan.tile[0]);
   plan.roles = fragmentRoles(op->getContext(), /*groups=*/2, /*spare=*/plan.tile[0] == kWide);

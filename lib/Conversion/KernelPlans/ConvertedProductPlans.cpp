@@ -12,21 +12,30 @@ using namespace fp4;
 static constexpr int64_t kTileM = 128, kTallM = 256, kTileK = 128;
 static constexpr std::array<int64_t, 3> kTileNs = {64, 128, 256};
 
-/// Tiles, and what a wave of them takes, one to the other: 101, 109 and 67 us for K = 8192 on an
-/// H200 (docs/Performance.md). Of two that take as long the first is better: it converts less of B,
+/// Tiles, and what a wave of them takes, in units of kUnit: 101, 109 and 67 us for K = 8192 on an H200
+/// (docs/Performance.md). Of two that take as long the first is better: it converts less of B,
 /// which passes through shared memory.
 struct TileCost {
   int64_t m, n, time;
 };
 static constexpr TileCost kTiles[] = {{kTallM, 128, 12}, {kTileM, 256, 13}, {kTileM, 128, 8}};
 
+/// Microseconds, and the elements of K that take as long.
+static constexpr double kUnit = 8.4, kUnitDepth = 8192;
+
+double fp4::timeOfWaves(int64_t waves, int64_t time, const MatmulSize &size) {
+  return double(waves * time) * kUnit * double(size.k) / kUnitDepth;
+}
+
+static double timeOf(const TileCost &tile, const MatmulSize &size, const hw::TargetModel &target) {
+  int64_t tiles = llvm::divideCeil(size.m, tile.m) * llvm::divideCeil(size.n, tile.n);
+  return timeOfWaves(int64_t(llvm::divideCeil(tiles, target.multiprocessors)), tile.time, size);
+}
+
 static TileCost chooseTile(const MatmulSize &size, const hw::TargetModel &target) {
   if (size.n <= kTileNs[0])
     return {kTileM, kTileNs[0], 0};
-  auto time = [&](const TileCost &tile) {
-    int64_t tiles = llvm::divideCeil(size.m, tile.m) * llvm::divideCeil(size.n, tile.n);
-    return int64_t(llvm::divideCeil(tiles, target.multiprocessors)) * tile.time;
-  };
+  auto time = [&](const TileCost &tile) { return timeOf(tile, size, target); };
   return *std::min_element(std::begin(kTiles), std::end(kTiles),
                            [&](const TileCost &x, const TileCost &y) { return time(x) < time(y); });
 }
@@ -41,19 +50,23 @@ static int64_t swappedColumns(int64_t rows) {
   return *llvm::find_if(kSwappedTileNs, [&](int64_t columns) { return rows <= columns; });
 }
 
-/// Swapped operands, and more rows than a tile of the kernel has that converts few of them.
-static bool asksForAhead(Operation *op, const KernelPlan &wish) {
-  bool hasMany = wish.tile[1] ? wish.tile[1] > kSwappedTileNs[3]
-                              : !hasFewRows(cast<BlockScaledMatmulOp>(op));
-  return wish.swap && hasMany;
+/// The lhs is converted before the product: where operands are swapped and a tile has more rows than one
+/// of the kernel that converts few of them, or where nothing is said and it is faster.
+static bool choosesAhead(Operation *op, const KernelPlan &wish, const MatmulSize &size,
+                         const hw::TargetModel &target) {
+  bool hasFew = hasFewRows(cast<BlockScaledMatmulOp>(op));
+  if (wish.swap)
+    return wish.tile[1] ? wish.tile[1] > kSwappedTileNs[3] : !hasFew;
+  return !hasFew && !wish.tile[0] && !wish.roles && size.n > kTileNs[0] &&
+         aheadProductTime(op, size, target) < timeOf(chooseTile(size, target), size, target);
 }
 
 /// With few rows, weights are the operand in registers, and an instruction has no more columns than
 /// there are rows.
 KernelPlan fp4::proposeConvertedProduct(Operation *op, const KernelPlan &wish,
                                         const MatmulSize &size, const hw::TargetModel &target) {
-  if (asksForAhead(op, wish))
-    return proposeAheadProduct(op, wish);
+  if (choosesAhead(op, wish, size, target))
+    return proposeAheadProduct(op, wish, size, target);
   KernelPlan plan = planOfFamily(KernelFamily::TileProduct);
   plan.swap = hasFewRows(cast<BlockScaledMatmulOp>(op)) && (wish.swap || !wish.tile[0]);
   if (plan.swap) {

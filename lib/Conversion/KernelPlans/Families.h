@@ -51,7 +51,12 @@ bool hasFewRows(BlockScaledMatmulOp product);
 llvm::LogicalResult checkConvertedProduct(mlir::Operation *op, const KernelPlan &plan,
                                           const hw::TargetModel &target);
 /// The same where the lhs is converted before the product (AheadProductPlans.cpp).
-KernelPlan proposeAheadProduct(mlir::Operation *op, const KernelPlan &wish);
+KernelPlan proposeAheadProduct(mlir::Operation *op, const KernelPlan &wish, const MatmulSize &size,
+                               const hw::TargetModel &target);
+/// Microseconds that such a product takes, with its conversion, by measurements of an H200.
+double aheadProductTime(mlir::Operation *op, const MatmulSize &size, const hw::TargetModel &target);
+/// The same of `waves` of tiles, each of which takes `time` in the unit of tables of tiles.
+double timeOfWaves(int64_t waves, int64_t time, const MatmulSize &size);
 llvm::LogicalResult checkAheadProduct(mlir::Operation *op, const KernelPlan &plan,
                                       const hw::TargetModel &target);
 /// The same of operands of FP8 with f32 scales (PromotedProductPlans.cpp).
