@@ -16,8 +16,8 @@
 // CHECK-SAME: mul.rn.f32
 // CHECK-NOT: gpu.module
 
-// SM90: gpu.binary @scale_kernels [#gpu.object<#nvvm.target<O = 3, chip = "sm_90a", features = "+ptx80">,
-// SM90-SAME: .version 8.0
+// SM90: gpu.binary @scale_kernels [#gpu.object<#nvvm.target<O = 3, chip = "sm_90a", features = "+ptx86">,
+// SM90-SAME: .version 8.6
 // SM90-SAME: .target sm_90a
 gpu.module @scale_kernels {
   llvm.func @scale(%data: !llvm.ptr<1>, %factor: f32)

@@ -24,9 +24,10 @@
 // OLD: note: install ptxas (CUDA 12.9 or newer) {{.*}}ask for PTX
 
 // The same assembler is new enough for sm_90a; it is an impostor that fails, and its words are shown.
-// RUN: not fp4-opt %t/ok.mlir -fp4-set-target=target=sm_90a "--fp4-emit-kernels=emit=cubin ptxas=%t/old-ptxas.sh" 2>&1 \
+// RUN: sed 's/12\.6/12.8/g' %t/old-ptxas.sh > %t/newer-ptxas.sh && chmod +x %t/newer-ptxas.sh
+// RUN: not fp4-opt %t/ok.mlir -fp4-set-target=target=sm_90a "--fp4-emit-kernels=emit=cubin ptxas=%t/newer-ptxas.sh" 2>&1 \
 // RUN:   | FileCheck %s --check-prefix=REJECT
-// REJECT: error: ptxas rejects the kernel for sm_90a: Unknown modifier '.bar' (ptx line 5: .version 8.0)
+// REJECT: error: ptxas rejects the kernel for sm_90a: Unknown modifier '.bar' (ptx line 5: .version 8.6)
 // REJECT: note: this is a mistake of the compiler; keep the PTX with dump-dir and report it
 
 // No ptxas anywhere: PTX still comes out.

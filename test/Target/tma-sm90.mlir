@@ -9,7 +9,7 @@
 // RUN: diff %t/tma.ptx %fp4_src/integration_test/cuda-sm90/copy_tiles.ptx
 // RUN: %if ptxas %{ fp4-opt %s --pass-pipeline='builtin.module(fp4-set-target{target=sm_90a},gpu.module(convert-pipe-to-nvvm),fp4-emit-kernels{emit=cubin})' | %python %fp4_src/test/Target/Inputs/resources.py | FileCheck %s --check-prefix=PTXAS %}
 
-// CHECK: .version 8.0
+// CHECK: .version 8.6
 // CHECK: .target sm_90a
 // CHECK: .visible .entry copy_tiles(
 // CHECK: .reqntid 160
@@ -17,7 +17,7 @@
 // CHECK: fence.mbarrier_init.release.cluster
 // CHECK: mbarrier.try_wait.parity.shared.b64
 // CHECK: mbarrier.arrive.expect_tx.shared.b64
-// CHECK: cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes
+// CHECK: cp.async.bulk.tensor.2d.shared::cta.global.tile.mbarrier::complete_tx::bytes
 // CHECK: mbarrier.try_wait.parity.shared.b64
 // CHECK: ld.shared.v4.b32
 // CHECK: st.global.v4.b32

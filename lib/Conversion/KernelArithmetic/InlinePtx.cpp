@@ -114,6 +114,15 @@ void fp4::storeOnce(ImplicitLocOpBuilder &b, ValueRange words, Value pointer) {
        isFour ? "r,r,r,r,l" : "r,r,l");
 }
 
+void fp4::storeAsync(ImplicitLocOpBuilder &b, ValueRange words, Value pointer, Value barrier) {
+  SmallVector<Value> operands(words);
+  operands.append({integerOf(b, pointer), integerOf(b, barrier)});
+  emit(b, b.getLoc(), LLVM::LLVMVoidType::get(b.getContext()), operands,
+       "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.f32 [$4], {$0, $1, $2, $3}, "
+       "[$5];",
+       "f,f,f,f,l,l,~{memory}");
+}
+
 Value fp4::transposeMatrix(ImplicitLocOpBuilder &b, Value word) {
   return emit(b, b.getLoc(), b.getI32Type(), word, "movmatrix.sync.aligned.m8n8.trans.b16 $0, $1;",
               "=r,r")

@@ -50,6 +50,11 @@ llvm::SmallVector<mlir::Value> loadOnce(mlir::ImplicitLocOpBuilder &b, mlir::Val
 /// Two or four words to global memory that nobody reads soon.
 void storeOnce(mlir::ImplicitLocOpBuilder &b, mlir::ValueRange words, mlir::Value pointer);
 
+/// Four words (f32 each) to shared memory of a block of the cluster (ptr<7>), some time later. Then 16 bytes
+/// more have arrived at `barrier`, which is in the same block.
+void storeAsync(mlir::ImplicitLocOpBuilder &b, mlir::ValueRange words, mlir::Value pointer,
+                mlir::Value barrier);
+
 /// The other side of an 8 x 8 matrix of 16-bit elements, of which a warp has two neighbours of a row in
 /// the word (i32) of each thread: thread l gets elements 2 (l % 4) and one more of column l / 4.
 mlir::Value transposeMatrix(mlir::ImplicitLocOpBuilder &b, mlir::Value word);

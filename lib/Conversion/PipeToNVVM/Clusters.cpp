@@ -66,10 +66,6 @@ static void emitRemoteArrival(OpBuilder &b, Location loc, Value barrier, Value r
                                  /*count=*/Value(), NVVM::MemScopeKind::CLUSTER, relaxed);
 }
 
-void fp4::arriveAtBlock(OpBuilder &b, Location loc, Value barrier, Value rank) {
-  emitRemoteArrival(b, loc, barrier, rank, /*relaxed=*/false);
-}
-
 void fp4::arriveAtBlocks(OpBuilder &b, Location loc, const KernelState &state, Value barrier,
                          ValueRange ranks) {
   bool fenced = hasRestrictedFences(state);
@@ -115,6 +111,15 @@ void fp4::arriveAtProducers(OpBuilder &builder, Location loc, const KernelState 
   ImplicitLocOpBuilder b(loc, builder);
   SmallVector<fp4::Int32> ranks = producerRanks(b, state, sharing);
   arriveAtBlocks(b, loc, state, barrier, SmallVector<Value>(ranks.begin(), ranks.end()));
+}
+
+void fp4::emitFirstBarrier(OpBuilder &b, Location loc, const KernelState &state) {
+  if (state.cluster.size() == 1 || state.tmemColumns)
+    return emitKernelBarrier(b, loc, state);
+  // The fence behind the initializations releases them. A barrier that releases as well would wait for
+  // a fence of the whole GPU before the first load.
+  NVVM::ClusterArriveRelaxedOp::create(b, loc, b.getUnitAttr());
+  NVVM::ClusterWaitOp::create(b, loc, b.getUnitAttr());
 }
 
 void fp4::emitKernelBarrier(OpBuilder &b, Location loc, const KernelState &state) {

@@ -1,11 +1,13 @@
 //===- JoinFragment.cpp - Sums of the blocks of a cluster -----------------===//
 //
 // join_fragment: a thread stores each piece of its accumulator to the shared memory of the block that
-// adds it, behind those of the blocks before. Two barriers of a block count warps, those of which the
-// lanes share out the blocks to arrive at:
+// adds it, behind those of the blocks before. The stores are asynchronous: nobody waits for them but who
+// adds, and no fence orders them. A block has two barriers:
 //
-//   arrived   every warp of the cluster has sent its pieces to this block
-//   added     every warp of the blocks that add has read what this block sent
+//   arrived   counts the bytes that the warps of the cluster send to this block; every warp of the block
+//             announces those of its own elements
+//   added     counts warps: every one of the blocks that add has read what this block sent. Its lanes
+//             share out the blocks to arrive at
 //
 // A join waits for the `added` of the one before, whose parity a thread keeps in a register. No block
 // ends before the others have added its pieces: the kernel ends with a barrier of the cluster.
@@ -13,6 +15,7 @@
 //===----------------------------------------------------------------------===//
 #include "Fragments.h"
 
+#include "InlinePtx.h"
 #include "SmallBuilders.h"
 
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -42,13 +45,13 @@ public:
     emitBarrierWait(b, b.getLoc(), state, added, before, /*cluster=*/true);
     for (int64_t piece = 0; piece < op.getNumPieces(); ++piece)
       send(piece);
-    arrive(arrived, sizes.adding);
     when(mine < sizes.adding, [&] {
+      announce();
       emitBarrierWait(b, b.getLoc(), state, arrived, phase, /*cluster=*/true);
       for (int64_t piece = 0; piece < op.getNumPieces(); ++piece)
         when(arith::CmpIOp::create(b, arith::CmpIPredicate::eq, mine, Int32(b, piece % blocks)),
              [&] { add(piece); });
-      arrive(added, blocks);
+      arriveAdded();
     });
   }
 
@@ -74,20 +77,29 @@ private:
     SmallVector<Value> elements = loadElements(b, fragment, begin, elementsOfPiece());
     Value own = stridedPointer(b, b.getLoc(), slot(piece), mine, sizes.pieceBytes);
     Value target = inBlock(b, b.getLoc(), own, first + piece % blocks);
-    auto type = VectorType::get(kTogether, b.getF32Type());
-    for (int64_t i = 0; i < elementsOfPiece(); i += kTogether) {
-      Value four =
-          vector::FromElementsOp::create(b, type, ArrayRef(elements).slice(i, kTogether));
-      Value at = offsetPointer(b, b.getLoc(), target, 4 * i * threads);
-      LLVM::StoreOp::create(b, four, at, 4 * kTogether);
-    }
+    Value barrier = inBlock(b, b.getLoc(), arrived, first + piece % blocks);
+    for (int64_t i = 0; i < elementsOfPiece(); i += kTogether)
+      storeAsync(b, ArrayRef(elements).slice(i, kTogether),
+                 offsetPointer(b, b.getLoc(), target, 4 * i * threads), barrier);
   }
 
-  /// This warp arrives at `barrier` of the first `count` blocks along m.
-  void arrive(Value barrier, int64_t count) {
+  /// The bytes that this warp adds up.
+  void announce() {
+    Int32 pieces = Int32(b, op.getNumPieces() + blocks - 1) - mine;
+    Int32 bytes = pieces / blocks * (blocks * sizes.pieceBytes / (threads / kWarp));
+    when(thread % kWarp < 1, [&] {
+      NVVM::MBarrierArriveExpectTxOp::create(b, /*res=*/Type(), arrived, bytes,
+                                             NVVM::MemScopeKind::CTA, /*relaxed=*/false,
+                                             /*predicate=*/Value());
+    });
+  }
+
+  /// This warp arrives at `added` of all blocks along m.
+  void arriveAdded() {
     NVVM::SyncWarpOp::create(b, constI32(b, -1)); // what the other lanes did comes before
     Int32 lane = thread % kWarp;
-    when(lane < count, [&] { arriveAtBlock(b, b.getLoc(), barrier, first + lane); });
+    when(lane < blocks,
+         [&] { arriveAtBlocks(b, b.getLoc(), state, added, Value(first + lane)); });
     NVVM::SyncWarpOp::create(b, constI32(b, -1)); // the lanes go on together
   }
 
@@ -151,14 +163,14 @@ private:
 
 void fp4::initializeJoin(OpBuilder &b, Location loc, Operation *join, const KernelState &state) {
   JoinSizes sizes = state.joins.at(join);
-  auto initialize = [&](int64_t offset, int64_t blocks) {
-    int64_t arrivals = blocks * state.roles.at(join).getNumWarps();
+  int64_t warps = state.roles.at(join).getNumWarps();
+  auto initialize = [&](int64_t offset, int64_t arrivals) {
     NVVM::MBarrierInitOp::create(b, loc,
                                  offsetPointer(b, loc, state.sharedBase, sizes.barriers + offset),
                                  constantI32(b, loc, arrivals), /*predicate=*/Value());
   };
-  initialize(0, state.cluster.m);
-  initialize(8, sizes.adding);
+  initialize(0, warps);
+  initialize(8, warps * sizes.adding);
 }
 
 void fp4::populateJoinFragmentPatterns(const TypeConverter &converter, RewritePatternSet &patterns,

@@ -250,10 +250,8 @@ mlir::Value inBlock(mlir::OpBuilder &, mlir::Location, mlir::Value pointer, mlir
 /// The target has fences of shared memory alone. A wait or an arrival of scope cluster makes ptxas
 /// drop the L1 cache or wait for all of device memory; with such a fence it need not.
 bool hasRestrictedFences(const KernelState &);
-/// This thread arrives at `barrier` of block `rank`; all it did before is seen by who waits there.
-void arriveAtBlock(mlir::OpBuilder &, mlir::Location, mlir::Value barrier, mlir::Value rank);
-/// The same at each of `ranks`; what it did in the shared memory of its block is seen, and no more
-/// where there are restricted fences.
+/// This thread arrives at `barrier` of each block of `ranks`. What it did in the shared memory of its own
+/// block before is seen by who waits there, and no more where there are restricted fences.
 void arriveAtBlocks(mlir::OpBuilder &, mlir::Location, const KernelState &, mlir::Value barrier,
                     mlir::ValueRange ranks);
 /// This thread arrives at `barrier` of the leader, or of all producers that wait for its block.
@@ -261,6 +259,9 @@ void arriveAtLeader(mlir::OpBuilder &, mlir::Location, const KernelState &state,
                     mlir::Value barrier);
 void arriveAtProducers(mlir::OpBuilder &, mlir::Location, const KernelState &state,
                        const pipe::ChannelSharing &sharing, mlir::Value barrier);
+/// The barrier behind the initializations of mbarriers, which all threads of the block, or of the cluster,
+/// see from there on.
+void emitFirstBarrier(mlir::OpBuilder &, mlir::Location, const KernelState &state);
 /// A barrier of all threads of the block, or of the cluster if there is one.
 void emitKernelBarrier(mlir::OpBuilder &, mlir::Location, const KernelState &state);
 

@@ -247,7 +247,7 @@ fp4::KernelState fp4::emitPrologue(gpu::GPUFuncOp kernel) {
                                    state.ctaGroup());
       NVVM::Tcgen05RelinquishAllocPermitOp::create(b, loc, state.ctaGroup());
     });
-  emitKernelBarrier(b, loc, state);
+  emitFirstBarrier(b, loc, state);
   if (state.tmemColumns && warp)
     state.tmemBase = LLVM::LoadOp::create(b, loc, b.getI32Type(), slot);
   emitTeardown(kernel, state);

@@ -1,27 +1,27 @@
 // RUN: fp4-opt %s -fp4-set-target=target=sm_90a -convert-pipe-to-nvvm | FileCheck %s
 // Sums of the blocks of a cluster: a thread sends what it has of columns 0 to 7 to the first block, of
-// the others to the second. Warps arrive at the barriers of all blocks that wait for them, and each block
-// adds from the first to the last.
+// the others to the second, with stores that count their bytes on the barrier there. Each block adds from
+// the first to the last, and its warps arrive at the barriers of all blocks, whose places are free then.
 
 // CHECK-LABEL: llvm.func @join
-// The barriers count the 8 warps of both blocks, and of both blocks that add.
-// CHECK: %[[ALL:.*]] = llvm.mlir.constant(16 : i32)
-// CHECK: nvvm.mbarrier.init %{{.*}}, %{{.*}} : !llvm.ptr<3>, i32
-// CHECK: nvvm.mbarrier.init %{{.*}}, %{{.*}} : !llvm.ptr<3>, i32
-// CHECK: nvvm.cluster.arrive
+// The barriers count the 8 warps of the block, which announce bytes, and those of both blocks that add.
+// CHECK-DAG: %[[OWN:.*]] = llvm.mlir.constant(8 : i32)
+// CHECK-DAG: %[[ALL:.*]] = llvm.mlir.constant(16 : i32)
+// CHECK: nvvm.mbarrier.init %{{.*}}, %[[OWN]] : !llvm.ptr<3>, i32
+// CHECK: nvvm.mbarrier.init %{{.*}}, %[[ALL]] : !llvm.ptr<3>, i32
+// CHECK: nvvm.fence.mbarrier.init
+// CHECK: nvvm.cluster.arrive.relaxed
 // CHECK: nvvm.cluster.wait
-// CHECK: nvvm.mbarrier.try_wait {{.*}}scope = #nvvm.mem_scope<cluster>
-// CHECK: nvvm.mapa
-// CHECK: llvm.store %{{.*}} {alignment = 16 : i64} : vector<4xf32>, !llvm.ptr<7>
-// CHECK: nvvm.mapa
-// CHECK: llvm.store %{{.*}} {alignment = 16 : i64} : vector<4xf32>, !llvm.ptr<7>
-// CHECK: nvvm.bar.warp.sync
-// CHECK: nvvm.mapa
-// CHECK: nvvm.mbarrier.arrive
+// CHECK: nvvm.mbarrier.try_wait {{.*}}relaxed = true{{.*}}scope = #nvvm.mem_scope<cluster>
+// CHECK: nvvm.fence.sync_restrict {order = #nvvm.mem_order<acquire>}
+// CHECK-COUNT-2: st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.f32
+// CHECK-NOT: st.async
+// CHECK: nvvm.mbarrier.arrive.expect_tx
 // CHECK: nvvm.mbarrier.try_wait
 // CHECK: %[[FIRST:.*]] = llvm.load %{{.*}} {alignment = 16 : i64} : !llvm.ptr<3> -> vector<4xf32>
 // CHECK: %[[SECOND:.*]] = llvm.load %{{.*}} {alignment = 16 : i64} : !llvm.ptr<3> -> vector<4xf32>
 // CHECK: llvm.fadd %[[FIRST]], %[[SECOND]]
+// CHECK: nvvm.fence.sync_restrict {order = #nvvm.mem_order<release>}
 // CHECK: nvvm.mbarrier.arrive
 // CHECK: nvvm.cluster.wait
 gpu.module @kernels {

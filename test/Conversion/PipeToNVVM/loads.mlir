@@ -28,8 +28,7 @@ gpu.func @load(%b: !map, %sf: !sf, %row: i32, %col: i32, %blocks: i32, %it: i32)
     // CHECK: %[[FULL:.*]] = llvm.getelementptr inbounds %{{.*}} : (!llvm.ptr<3>, i32) -> !llvm.ptr<3>, !llvm.array<8 x i8>
     // CHECK: %[[BYTE:.*]] = llvm.lshr %[[COL]], %{{.*}} : i32
     // CHECK: nvvm.cp.async.bulk.tensor.shared.cluster.global %[[TILE]], %[[MAP]], %[[FULL]], box[%[[BYTE]], %[[ROW]]] {isCTAOnly = true} : !llvm.ptr<3>, !llvm.ptr
-    // SM90: %[[CLUSTER:.*]] = llvm.addrspacecast %{{.*}} : !llvm.ptr<3> to !llvm.ptr<7>
-    // SM90: nvvm.cp.async.bulk.tensor.shared.cluster.global %[[CLUSTER]], {{.*}} : !llvm.ptr<7>, !llvm.ptr
+    // SM90: nvvm.cp.async.bulk.tensor.shared.cluster.global {{.*}} {isCTAOnly = true} : !llvm.ptr<3>, !llvm.ptr
     pipe.load %b[%row, %col] into %s signals %ab[%it] : !map, !data, !ch
     // Two rows of blocks; 3 blocks per row of the buffer (9 scale columns). Only the blocks that
     // exist are copied, and the second row of blocks is clamped to the buffer's last, 2.
