@@ -6,6 +6,7 @@
 #include <bit>
 #include <cstring>
 #include <fmt/format.h>
+#include <ranges>
 
 namespace fp4::numerics {
 namespace {
@@ -69,6 +70,17 @@ uint32_t takePair(uint32_t word, unsigned j) {
          (std::rotr(word, int(hw::weightRotationOfTop[j])) & hw::weightTopMask);
 }
 
+uint32_t mix(uint32_t word) {
+  for (const hw::WeightMix &step : hw::weightMixes)
+    word = step(word);
+  return word;
+}
+uint32_t unmix(uint32_t word) {
+  for (const hw::WeightMix &step : std::views::reverse(hw::weightMixes))
+    word = step(word);
+  return word;
+}
+
 /// Rotates all words of scales of a tile to the left.
 void rotateScales(uint8_t *tile, const Shape &shape, int by) {
   for (auto at = uint64_t(hw::weightCodeBytes); at < shape.tileBytes(); at += sizeof(uint32_t)) {
@@ -122,6 +134,7 @@ Expected<std::vector<uint8_t>> packWeights(BlockFormat format, std::span<const u
         const bool isZero = !isMX(format) && (scales[shape.scaleByte(row + r, column + c)] & 0x7F) == 0;
         bits |= placePair(spreadPair(isZero ? 0 : codes[shape.codeByte(row + r, column + c)]), j);
       }
+      bits = mix(bits);
       std::memcpy(out + word.byte, &bits, sizeof(bits));
     }
     const unsigned perRow = unsigned(hw::weightTileColumns) / shape.block();
@@ -152,6 +165,7 @@ Expected<UnpackedWeights> unpackWeights(BlockFormat format, std::span<const uint
       const hw::WeightWord word = hw::weightWord(i);
       uint32_t bits;
       std::memcpy(&bits, in + word.byte, sizeof(bits));
+      bits = unmix(bits);
       for (unsigned j = 0; j < 4; ++j) {
         const auto [r, c] = placeOf(word, j);
         result.codes[shape.codeByte(row + r, column + c)] = gatherPair(takePair(bits, j));

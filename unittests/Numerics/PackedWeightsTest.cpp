@@ -61,6 +61,25 @@ TEST(PackedWeights, TheBitsOfAWordAreAllTaken) {
   EXPECT_EQ(bits.size(), 32u);
 }
 
+/// What a product of bf16 does with a word (lib/Conversion/KernelArithmetic/PackedHalves.cpp).
+TEST(PackedWeights, OneMaskTakesAPair) {
+  const Weights weights(BlockFormat::MXFP4);
+  const auto tiles = packWeights(BlockFormat::MXFP4, weights.codes, weights.scales, rows, columns);
+  ASSERT_TRUE(tiles);
+  for (unsigned i = 0; i < hw::weightWords; ++i) {
+    const hw::WeightWord at = hw::weightWord(i);
+    uint32_t word;
+    std::memcpy(&word, tiles->data() + at.byte, sizeof(word));
+    const uint32_t moved[] = {word, std::rotr(word, 4), word << 6, word << 2 ^ word >> 6};
+    for (unsigned j = 0; j < 4; ++j) {
+      const uint64_t row = at.row + j % 2 * 8, column = at.column + j / 2 * 8;
+      const uint8_t byte = weights.codes[(row * columns + column) / 2];
+      const auto half = [](uint32_t code) { return (code & 7) << 6 | (code & 8) << 12; };
+      EXPECT_EQ(moved[j] & hw::weightPairMask, half(byte & 15) | half(byte >> 4) << 16);
+    }
+  }
+}
+
 TEST(PackedWeights, UnpackIsTheInverse) {
   for (BlockFormat format : {BlockFormat::NVFP4, BlockFormat::MXFP4}) {
     const Weights weights(format);

@@ -14,7 +14,9 @@
 // A pair of codes becomes a pair of bf16 in its register by rotations of the word to the right and
 // masks: sign, exponent and fraction of a code stand in bits 15 and 8 to 6 of a bf16, and the bits of
 // four such pairs do not fit beside each other, so that the highest exponent bit of the last pair is
-// elsewhere. `weightRotation` and `weightRotationOfTop` are these amounts.
+// elsewhere. `weightRotation` and `weightRotationOfTop` are these amounts. To take its bits from two
+// places would be two masks. So the last pair is the exclusive or of both shifted words, under one mask:
+// `weightMixes` makes the bits that stand in its way cancel.
 //
 // Four scales are in a word: of nvfp4 those of a row, of mxfp4 the two of row i and the two of row
 // i + 8. A word of nvfp4 is rotated to the left by 4: then two of its scales are in the bits 11 to 4 of
@@ -64,6 +66,18 @@ inline constexpr std::array<unsigned, 4> weightRotationOfTop = {0, 4, 26, 6};
 /// From this rotation on the bits of a pair do not go around, so that a shift to the left brings them
 /// as well. The pipe that multiplies integers can take it, while the other has the masks.
 inline constexpr unsigned weightLeastShift = 26;
+/// What the word goes through at last, in this order: x ^= shift(x, by) & mask, where `by` is to the right,
+/// or to the left where it is negative. Each is its own inverse. Then pair 3 is
+/// (x << 2 ^ x >> 6) & weightPairMask, and the pairs before it are as they were.
+struct WeightMix {
+  int by;
+  uint32_t mask;
+  template <typename Word> constexpr Word operator()(Word x) const {
+    return x ^ ((by > 0 ? x >> by : x << -by) & mask);
+  }
+};
+inline constexpr std::array<WeightMix, 4> weightMixes = {
+    {{8, 0x00300000}, {8, 0x00002000}, {8, 0x00000030}, {-8, 0x40004000}}};
 /// Bits of a pair in its place: of both codes, and the highest exponent bits alone.
 inline constexpr uint32_t weightPairMask = 0x81C081C0, weightTopMask = 0x01000100;
 /// By how much a word of four scales is rotated to the left.

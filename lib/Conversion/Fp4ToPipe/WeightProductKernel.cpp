@@ -44,7 +44,7 @@ private:
   Tile findTile(Value m, Value n);
   void buildTile(Value m, Value n);
   void buildKTile(ArrayRef<Value> accumulators, const Tile &tile, Value k);
-  void multiplyPrepacked(ArrayRef<Value> accumulators, const Tile &tile, Value k, Value more);
+  void multiplyPrepacked(ArrayRef<Value> accumulators, const Tile &tile, Value k);
   void multiplyPlain(ArrayRef<Value> accumulators, const Tile &tile, Value k, Value more);
   Value loadRows(const Tile &tile, Value k, ScaleBlocks blocks);
   Value indexOf(const Tile &tile);
@@ -95,15 +95,13 @@ void WeightProductBuilder::buildTile(Value m, Value n) {
 //===----------------------------------------------------------------------===//
 
 void WeightProductBuilder::buildKTile(ArrayRef<Value> accumulators, const Tile &tile, Value k) {
-  Value more = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sgt, k, tile.k.begin);
   if (shape.prepackedB)
-    multiplyPrepacked(accumulators, tile, k, more);
-  else
-    multiplyPlain(accumulators, tile, k, more);
+    return multiplyPrepacked(accumulators, tile, k);
+  Value more = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sgt, k, tile.k.begin);
+  multiplyPlain(accumulators, tile, k, more);
 }
 
-void WeightProductBuilder::multiplyPrepacked(ArrayRef<Value> accumulators, const Tile &tile, Value k,
-                                             Value more) {
+void WeightProductBuilder::multiplyPrepacked(ArrayRef<Value> accumulators, const Tile &tile, Value k) {
   int64_t columns = hw::weightColumnsOf(shape.tileBytesB());
   int64_t perRow = shape.k / columns, perTile = shape.tileK / columns;
   auto source = cast<GlobalType>(bb.getType());
@@ -119,8 +117,8 @@ void WeightProductBuilder::multiplyPrepacked(ArrayRef<Value> accumulators, const
         LoadRowsOp::create(b, loc, type, bb, index, count, Value(), Value(), Value()).getResult());
   }
   Value act = load(a, tile.row, mul(k, shape.tileK), shape.tileK);
-  if (shape.takesBytes()) // is added to zeros
-    more = arith::ConstantOp::create(b, loc, b.getBoolAttr(true));
+  // The first product is added to the zeros of the accumulator, which costs no predicate.
+  Value more = arith::ConstantOp::create(b, loc, b.getBoolAttr(true));
   for (auto [acc, rows] : llvm::zip_equal(accumulators, weights))
     MmaPrepackedOp::create(b, loc, acc, rows, act, more, count);
 }

@@ -86,22 +86,18 @@ SmallVector<PackedHalves::Factors> PackedHalves::factorsE8M0(Value scales) {
 
 /// The bits of pair j in their place.
 Value PackedHalves::takePair(Value word, unsigned j) {
-  unsigned amount = hw::weightRotation[j];
-  Value rotated = amount < hw::weightLeastShift
-                      ? rotate(word, amount)
-                      : arith::ShLIOp::create(b, word, constant(b, 32 - amount)).getResult();
-  Value pair;
-  if (hw::weightRotation[j] == hw::weightRotationOfTop[j]) {
-    pair = masked(rotated, hw::weightPairMask);
-  } else {
-    Value top = masked(rotate(word, hw::weightRotationOfTop[j]), hw::weightTopMask);
-    pair = arith::OrIOp::create(b, masked(rotated, hw::weightPairMask & ~hw::weightTopMask), top);
-  }
+  unsigned amount = hw::weightRotation[j], ofTop = hw::weightRotationOfTop[j];
+  Value moved = amount < hw::weightLeastShift
+                    ? rotate(word, amount)
+                    : arith::ShLIOp::create(b, word, constant(b, 32 - amount)).getResult();
+  if (ofTop != amount) // hw::weightMixes
+    moved = arith::XOrIOp::create(b, moved, arith::ShRUIOp::create(b, word, constant(b, ofTop)));
+  Value pair = masked(moved, hw::weightPairMask);
   if (element.isBF16())
     return pair;
   constexpr uint32_t signs = 0x80008000;
-  Value moved = arith::ShLIOp::create(b, masked(pair, ~signs), constant(b, kFractionShift));
-  return arith::OrIOp::create(b, moved, masked(pair, signs));
+  Value magnitudes = arith::ShLIOp::create(b, masked(pair, ~signs), constant(b, kFractionShift));
+  return arith::OrIOp::create(b, magnitudes, masked(pair, signs));
 }
 
 SmallVector<Value> PackedHalves::convertTile(ValueRange codes, ValueRange scales) {

@@ -1,7 +1,7 @@
 //===- PackedHalves.h - Prepacked weights as bf16 or f16 ------------------===//
 //
 // What fp4/ISA/WeightLayout.h describes, in registers. A word of eight codes becomes four pairs with
-// two rotations, two shifts and five logical operations, and a multiplication for each pair:
+// four shifts or rotations and four logical operations, and a multiplication for each pair:
 //
 //   bf16   value * 2^-126; a nvfp4 scale in its packed form is scale * 2^119
 //   f16    three bits further to the left: value * 2^-14 and scale * 2^7

@@ -105,6 +105,21 @@ public:
                   both(rotated(hw::weightRotationOfTop[j]), hw::weightTopMask));
   }
 
+  Value mix(Value word, const hw::WeightMix &step) {
+    Value other = step.by > 0 ? right(word, step.by) : left(word, -step.by);
+    return arith::XOrIOp::create(b, word, both(other, step.mask));
+  }
+  Value mix(Value word) {
+    for (const hw::WeightMix &step : hw::weightMixes)
+      word = mix(word, step);
+    return word;
+  }
+  Value unmix(Value word) {
+    for (const hw::WeightMix &step : llvm::reverse(hw::weightMixes))
+      word = mix(word, step);
+    return word;
+  }
+
   Value widenScale(Value byte) {
     Value magnitude = both(byte, 0x7F);
     Value small = NVVM::PermuteOp::create(b, b.getI32Type(), constant(0x74706800),
@@ -198,7 +213,7 @@ static Value packWord(Bits &bits, ArrayRef<SmallVector<Value>> rows, ArrayRef<Va
     Value placed = bits.placePair(bits.spreadPair(byte), j);
     word = word ? bits.either(word, placed) : placed;
   }
-  return word;
+  return bits.mix(word);
 }
 
 LogicalResult fp4::lowerPrepack(PrepackOp op, LoweringContext &context) {
@@ -251,13 +266,15 @@ LogicalResult fp4::lowerUnprepack(UnprepackOp op, LoweringContext &context) {
   Value scales = kernel.output(op.getScales(), /*rows=*/Value());
   auto moveCodes = [&](Item &item) {
     SmallVector<Value> words = loadWords(b, item.packedCodes(tiles), 4);
-    for (int64_t step = 0; step < kSteps; ++step)
+    for (int64_t step = 0; step < kSteps; ++step) {
+      Value word = bits.unmix(words[step]);
       for (unsigned j = 0; j < 4; ++j) {
-        Value byte = bits.gatherPair(bits.takePair(words[step], j));
+        Value byte = bits.gatherPair(bits.takePair(word, j));
         Value target = advance(b, item.codes(data, j % 2), 8 * step + j / 2 * 4);
         store(b, arith::TruncIOp::create(b, b.getI8Type(), byte),
               address(b, target, item.lane(), 1), 1);
       }
+    }
   };
   auto convert = [&](Value word) {
     word = bits.rotateLeft(word, 32 - hw::weightScaleRotation(block));
