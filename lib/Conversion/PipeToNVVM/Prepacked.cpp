@@ -9,13 +9,10 @@
 // threads.
 //
 //===----------------------------------------------------------------------===//
-#include "Fragments.h"
+#include "PrepackedTiles.h"
 
 #include "InlinePtx.h"
-#include "PackedHalves.h"
 #include "SmallBuilders.h"
-
-#include "fp4/ISA/WeightLayout.h"
 
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
@@ -32,8 +29,8 @@ struct LowerMmaPrepacked : PipePattern<pipe::MmaPrepackedOp> {
 
   LogicalResult matchAndRewrite(pipe::MmaPrepackedOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
-    if (op.getWeights().getType().getInnerBytes() == hw::byteTileBytes)
-      return failure(); // PrepackedBytes.cpp
+    if (op.getWeights().getType().getInnerBytes() == hw::byteTileBytes || takesWarpProducts(op))
+      return failure(); // PrepackedBytes.cpp, PrepackedFew.cpp
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
     forExistingTiles(
         b, adaptor.getTiles(), op.getWeights().getType().getRows(),
@@ -46,11 +43,13 @@ private:
   /// A tile is converted while the tensor core multiplies those before.
   void multiply(ImplicitLocOpBuilder &b, pipe::MmaPrepackedOp op, OpAdaptor adaptor, int64_t first,
                 int64_t count) const {
-    SmallVector<Words> words;
+    SmallVector<PrepackedWords> words;
+    Int32 thread = threadOfRole(b, op, state);
     for (int64_t tile = first; tile < first + count; ++tile)
-      words.push_back(loadTile(b, op, adaptor, tile));
+      words.push_back(
+          loadPrepackedTile(b, adaptor.getWeights(), op.getWeights().getType(), thread, tile));
     WarpgroupProduct product = productOf(b, op, adaptor);
-    PackedHalves halves(b, blockOf(op), product.element);
+    PackedHalves halves(b, blockOfWeights(op.getWeights().getType()), product.element);
     Value fragment = adaptor.getAccumulator();
     SmallVector<Value> sums =
         loadElements(b, fragment, 0, op.getAccumulator().getType().getElementsPerThread());
@@ -70,15 +69,6 @@ private:
       finishProductLoop(b, op, fragment, op.getAccumulator().getType());
   }
 
-  /// What a thread has of a tile.
-  struct Words {
-    SmallVector<Value> codes, scales;
-  };
-
-  static int64_t blockOf(pipe::MmaPrepackedOp op) {
-    return op.getWeights().getType().getInnerBytes() == hw::weightTileBytes(16) ? 16 : 32;
-  }
-
   static WarpgroupProduct productOf(ImplicitLocOpBuilder &b, pipe::MmaPrepackedOp op,
                                     OpAdaptor adaptor) {
     WarpgroupProduct product;
@@ -88,19 +78,6 @@ private:
     product.b = uniformDescriptor(b, adaptor.getB());
     product.isUniform = true;
     return product;
-  }
-
-  Words loadTile(ImplicitLocOpBuilder &b, pipe::MmaPrepackedOp op, OpAdaptor adaptor,
-                 int64_t number) const {
-    int64_t bytes = op.getWeights().getType().getInnerBytes();
-    Value tile = offsetPointer(b, op.getLoc(), adaptor.getWeights(), number * bytes);
-    Value scales = offsetPointer(b, op.getLoc(), tile, hw::weightCodeBytes);
-    Int32 thread = threadOfRole(b, op, state);
-    int64_t numScales = PackedHalves::numScaleWords(blockOf(op));
-    return {
-        loadSharedWords(b, stridedPointer(b, b.getLoc(), tile, thread, hw::weightThreadBytes), 4),
-        loadSharedWords(b, stridedPointer(b, b.getLoc(), scales, thread / 4, 4 * numScales),
-                        numScales)};
   }
 };
 
@@ -162,6 +139,16 @@ struct LowerFetchFragment : PipePattern<pipe::FetchFragmentOp> {
 
 } // namespace
 
+PrepackedWords fp4::loadPrepackedTile(ImplicitLocOpBuilder &b, Value weights, pipe::SharedType type,
+                                      Int32 thread, int64_t number) {
+  Value tile = offsetPointer(b, b.getLoc(), weights, number * type.getInnerBytes());
+  Value scales = offsetPointer(b, b.getLoc(), tile, hw::weightCodeBytes);
+  int64_t numScales = PackedHalves::numScaleWords(blockOfWeights(type));
+  return {loadSharedWords(b, stridedPointer(b, b.getLoc(), tile, thread, hw::weightThreadBytes), 4),
+          loadSharedWords(b, stridedPointer(b, b.getLoc(), scales, thread / 4, 4 * numScales),
+                          numScales)};
+}
+
 void fp4::forExistingTiles(ImplicitLocOpBuilder &b, Value existing, int64_t tiles,
                            llvm::function_ref<void(int64_t first, int64_t count)> multiply) {
   if (!existing)
@@ -207,7 +194,8 @@ struct ProductLoop {
 /// False for what is no product that may go on.
 bool ProductLoop::add(Operation &op) {
   if (auto product = dyn_cast<pipe::MmaPrepackedOp>(op)) {
-    if (product.getTiles() || product.getWeights().getType().getInnerBytes() == hw::byteTileBytes)
+    if (product.getTiles() || takesWarpProducts(product) ||
+        product.getWeights().getType().getInnerBytes() == hw::byteTileBytes)
       return false;
     tiles += product.getWeights().getType().getRows();
     columns = product.getB().getType().getRows();
@@ -225,9 +213,9 @@ bool ProductLoop::add(Operation &op) {
 
 /// Of other products, or of tiles that may not exist, none goes on. An iteration has several tiles: the
 /// registers with the weights of one are written again while the tensor core reads those of another.
-/// Products of 16 to 64 columns were slower that way (docs/Performance.md).
+/// Products of 32 and 64 columns were slower that way (docs/Performance.md).
 static std::optional<ProductLoop> findProductLoop(scf::ForOp loop) {
-  constexpr int64_t fewestStages = 3, fewestTiles = 2, mostOfFew = 8, fewestOfMany = 128;
+  constexpr int64_t fewestStages = 3, fewestTiles = 2, fewestOfMany = 128;
   ProductLoop found;
   found.loop = loop;
   for (Operation &op : *loop.getBody()) {
@@ -241,8 +229,7 @@ static std::optional<ProductLoop> findProductLoop(scf::ForOp loop) {
   }
   if (found.products.empty() || !found.release)
     return std::nullopt;
-  bool isSlower = found.products.size() == 1 && found.columns > mostOfFew &&
-                  found.columns < fewestOfMany;
+  bool isSlower = found.products.size() == 1 && found.columns < fewestOfMany;
   if (found.tiles < fewestTiles || isSlower)
     return std::nullopt;
   auto channel = found.release.getChannel().getDefiningOp<pipe::ChannelOp>();

@@ -1,0 +1,141 @@
+//===- PrepackedFew.cpp - Products of prepacked weights and few columns ---===//
+//
+// mma_prepacked with 8 columns. wgmma takes as long for them as for 32, and beside it the pipes
+// that convert weights are slower by half (docs/Time.md). mma.sync.m16n8k16 has the same fragments:
+// a warp of the warpgroup has its 16 rows of weights and of the accumulator, and takes B from
+// shared memory with ldmatrix. It sums as wgmma does (fp4/Numerics/DenseMma.h).
+//
+// Everything is read before the first product; what follows needs the stage no more.
+//
+//===----------------------------------------------------------------------===//
+#include "PrepackedTiles.h"
+#include "SmallBuilders.h"
+#include "TileLines.h"
+
+#include "mlir/IR/Matchers.h"
+
+using namespace mlir;
+using namespace fp4;
+
+namespace {
+
+/// Elements of a thread of the accumulator.
+constexpr int64_t kSums = 4;
+/// Bytes of K that an ldmatrix.x4 reads of 8 rows: of two instructions.
+constexpr int64_t kMatrixBytes = 64;
+constexpr int64_t kSteps = hw::weightSteps;
+
+/// Where the lanes of a warp find B, 8 rows of a tile under a swizzle of 128.
+class ColumnsOfB {
+public:
+  ColumnsOfB(ImplicitLocOpBuilder &b, Value tile, pipe::SharedType type)
+      : b(b), lane(b, NVVM::LaneIdOp::create(b, b.getI32Type())),
+        line(tile, type.getLayout(), lane % kFewColumns) {}
+
+  /// The registers of the steps of tile `number` of K, two each.
+  SmallVector<Value> load(int64_t number) const {
+    SmallVector<Value> registers;
+    for (int64_t byte = 0; byte < kLineBytes; byte += kMatrixBytes) {
+      Value first = line.at(lane / kFewColumns * 16 ^ Int32(b, byte));
+      llvm::append_range(registers, loadMatrices(offsetPointer(b, b.getLoc(), first,
+                                                               number * kFewColumns * kLineBytes)));
+    }
+    return registers;
+  }
+
+private:
+  SmallVector<Value> loadMatrices(Value pointer) const {
+    SmallVector<Type> words(4, b.getI32Type());
+    auto type = LLVM::LLVMStructType::getLiteral(b.getContext(), words);
+    Value loaded = NVVM::LdMatrixOp::create(b, type, pointer, 4, NVVM::MMALayout::row,
+                                            NVVM::LdStMatrixShapeAttr::get(b.getContext(), 8, 8),
+                                            NVVM::LdStMatrixEltType::B16);
+    SmallVector<Value> registers;
+    for (int64_t i = 0; i < 4; ++i)
+      registers.push_back(LLVM::ExtractValueOp::create(b, loaded, i));
+    return registers;
+  }
+
+  ImplicitLocOpBuilder &b;
+  Int32 lane;
+  TileLine line;
+};
+
+struct LowerMmaPrepackedFew : PipePattern<pipe::MmaPrepackedOp> {
+  using PipePattern::PipePattern;
+
+  LogicalResult matchAndRewrite(pipe::MmaPrepackedOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    if (!takesWarpProducts(op))
+      return failure();
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    forExistingTiles(b, adaptor.getTiles(), op.getWeights().getType().getRows(),
+                     [&](int64_t first, int64_t count) { multiply(b, op, adaptor, first, count); });
+    rewriter.eraseOp(op);
+    return success();
+  }
+
+private:
+  void multiply(ImplicitLocOpBuilder &b, pipe::MmaPrepackedOp op, OpAdaptor adaptor, int64_t first,
+                int64_t count) const {
+    pipe::SharedType type = op.getB().getType();
+    ColumnsOfB columns(b, adaptor.getB(), type);
+    Int32 thread = threadOfRole(b, op, state);
+    SmallVector<PrepackedWords> words;
+    SmallVector<SmallVector<Value>> ofB;
+    for (int64_t tile = first; tile < first + count; ++tile) {
+      words.push_back(
+          loadPrepackedTile(b, adaptor.getWeights(), op.getWeights().getType(), thread, tile));
+      ofB.push_back(columns.load(tile));
+    }
+    emitProxyFence(b, op.getLoc()); // the reads before loads that follow
+    PackedHalves halves(b, blockOfWeights(op.getWeights().getType()), type.getElementType());
+    SmallVector<Value> sums = accumulator(b, op, adaptor, first == 0);
+    for (int64_t tile = 0; tile < count; ++tile) {
+      SmallVector<Value> weights = halves.convertTile(words[tile].codes, words[tile].scales);
+      for (int64_t step = 0; step < kSteps; ++step)
+        multiplyOne(b, type.getElementType(), ArrayRef(weights).slice(4 * step, 4),
+                    ArrayRef(ofB[tile]).slice(2 * step, 2), sums);
+    }
+    storeElements(b, adaptor.getAccumulator(), sums);
+  }
+
+  /// Its elements before a tile, which without `accumulate` are 0 before the first.
+  static SmallVector<Value> accumulator(ImplicitLocOpBuilder &b, pipe::MmaPrepackedOp op,
+                                        OpAdaptor adaptor, bool isFirst) {
+    SmallVector<Value> sums = loadElements(b, adaptor.getAccumulator(), 0,
+                                           op.getAccumulator().getType().getElementsPerThread());
+    if (!isFirst || matchPattern(adaptor.getAccumulate(), m_One()))
+      return sums;
+    for (Value &element : sums)
+      element = arith::SelectOp::create(b, adaptor.getAccumulate(), element, constF32(b, 0));
+    return sums;
+  }
+
+  static void multiplyOne(ImplicitLocOpBuilder &b, Type element, ArrayRef<Value> weights,
+                          ArrayRef<Value> columns, MutableArrayRef<Value> sums) {
+    auto operands = [&](ArrayRef<Value> words) {
+      SmallVector<Value> pairs(words);
+      if (element.isF16())
+        for (Value &word : pairs)
+          word = LLVM::BitcastOp::create(b, VectorType::get(2, element), word);
+      return pairs;
+    };
+    SmallVector<Type> floats(kSums, b.getF32Type());
+    NVVM::MMATypes kind = element.isF16() ? NVVM::MMATypes::f16 : NVVM::MMATypes::bf16;
+    Value result = NVVM::MmaOp::create(
+        b, LLVM::LLVMStructType::getLiteral(b.getContext(), floats), operands(weights),
+        operands(columns), ValueRange(ArrayRef<Value>(sums)), ArrayRef<int64_t>{16, 8, 16},
+        std::nullopt, std::nullopt, std::array{kind, kind},
+        std::array{NVVM::MMALayout::row, NVVM::MMALayout::col});
+    for (int64_t i = 0; i < kSums; ++i)
+      sums[i] = LLVM::ExtractValueOp::create(b, result, i);
+  }
+};
+
+} // namespace
+
+void fp4::populatePrepackedFewPatterns(const TypeConverter &converter, RewritePatternSet &patterns,
+                                       const KernelState &state) {
+  patterns.add<LowerMmaPrepackedFew>(converter, patterns.getContext(), state);
+}

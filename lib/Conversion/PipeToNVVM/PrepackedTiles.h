@@ -1,0 +1,34 @@
+//===- PrepackedTiles.h - What a thread reads of prepacked weights --------===//
+#pragma once
+
+#include "Fragments.h"
+
+#include "PackedHalves.h"
+
+#include "fp4/ISA/WeightLayout.h"
+
+namespace fp4 {
+
+/// What a thread has of a tile: the codes of four instructions, and the scales of its two rows.
+struct PrepackedWords {
+  llvm::SmallVector<mlir::Value> codes, scales;
+};
+
+/// Elements that share a scale in `weights`, a tile for 16-bit floats.
+inline int64_t blockOfWeights(pipe::SharedType weights) {
+  return weights.getInnerBytes() == hw::weightTileBytes(16) ? 16 : 32;
+}
+
+/// Of tile `number` of the row of tiles at `weights`, by thread `thread` of the role.
+PrepackedWords loadPrepackedTile(mlir::ImplicitLocOpBuilder &b, mlir::Value weights,
+                                 pipe::SharedType type, Int32 thread, int64_t number);
+
+/// mma_prepacked with so few columns takes mma.sync (PrepackedFew.cpp). With 16 it was slower than
+/// wgmma (docs/Performance.md).
+inline constexpr int64_t kFewColumns = 8;
+inline bool takesWarpProducts(pipe::MmaPrepackedOp op) {
+  return op.getWeights().getType().getInnerBytes() != hw::byteTileBytes &&
+         op.getB().getType().getRows() == kFewColumns;
+}
+
+} // namespace fp4
