@@ -355,11 +355,30 @@ TEST(TmemKernels, AllOfALoadMayBeUntouched) {
     ASSERT_EQ(result.error, "") << load;
     EXPECT_THAT(result.out, testing::Each(~0u)) << load;
   }
-  EXPECT_THAT(run("  tcgen05.ld.sync.aligned.32x32b.x2.b32 {%v0, %v1}, [%r11+16];\n",
-                  Judgement::Practice)
-                  .error,
-              HasSubstr("never written"))
-      << "a part of it was written";
+}
+
+// As a loop without iterations loads a wider accumulator than the loop before it left in its place.
+TEST(TmemKernels, ColumnsOfALoadMayBeUntouched) {
+  const auto run = [&](const std::string &load, Judgement judgement) {
+    SimOptions options = schedules()[0];
+    options.judgement = judgement;
+    return runText(tmemKernel("  mov.u32 %v0, 7;\n  mov.u32 %v1, 7;\n"
+                              "  tcgen05.st.sync.aligned.32x32b.x1.b32 [%r11+16], {%v0};\n"
+                              "  tcgen05.wait::st.sync.aligned;\n" +
+                                  load + waitLoad + dump(2),
+                              false),
+                   options, block(128), 256);
+  };
+  const std::string wide = "  tcgen05.ld.sync.aligned.32x32b.x2.b32 {%v0, %v1}, [%r11+16];\n";
+  const RunResult result = run(wide, Judgement::Practice);
+  ASSERT_EQ(result.error, "");
+  EXPECT_EQ(std::ranges::count(result.out, 7u), 128);
+  EXPECT_EQ(std::ranges::count(result.out, ~0u), 128);
+  EXPECT_THAT(run(wide, Judgement::Letter).error, HasSubstr("never written"));
+  for (const char *other : {"  tcgen05.ld.sync.aligned.16x32bx2.x2.b32 {%v0, %v1}, [%r11+16], 4;\n",
+                            "  tcgen05.ld.red.sync.aligned.32x32b.x2.min.u32 {%v0, %v1}, %r12, "
+                            "[%r11+16];\n"})
+    EXPECT_THAT(run(other, Judgement::Practice).error, HasSubstr("never written"));
 }
 
 struct Rule {
