@@ -26,8 +26,9 @@ def Pipe_MmaSyncOp : Pipe_EngineOp<"mma_sync", "Tensor", [AttrSizedOperandSegmen
     with .scale_vec::1X.ue8m0.
 
     Constraints: (C250) the accumulator is a fragment of mma_sync with 16 rows or a multiple of 32, and
-    a multiple of 32 columns; (C251) A and B are f4E2M1FN, or each f8E4M3FN or f8E5M2, of the same K, with rows of 64 or 128 bytes
-    under the swizzle of that width; their rows are multiples of the fragment's rows and columns, and
+    a multiple of 32 columns; (C251) A and B have elements of 4, 6 or 8 bits (f4E2M1FN,
+    f6E2M3FN, f6E3M2FN, f8E4M3FN, f8E5M2) and the same K, with rows of 64 or 128 bytes under the
+    swizzle of that width; their rows are multiples of the fragment's rows and columns, and
     the role has a warp for each fragment of the tile; (C252) both scale tiles have the element type of
     one format, a column per block, and enough rows: a multiple of 128 that holds those of the tile.
 
