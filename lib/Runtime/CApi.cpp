@@ -102,29 +102,35 @@ void fp4rt_expect_size(const char *what, int64_t found, int64_t min, int64_t max
 void fp4rt_launch(const fp4rt_module *module, const char *kernel, uint32_t gridX, uint32_t gridY,
                   uint32_t gridZ, uint32_t blockX, uint32_t blockY, uint32_t blockZ,
                   uint32_t sharedBytes, void **params, uint32_t numParams) {
-  LaunchShape shape{{gridX, gridY, gridZ}, {blockX, blockY, blockZ}};
-  shape.dynamicSharedBytes = sharedBytes;
-  launchIn(Session::current(), module, kernel, shape, params, numParams);
+  launchIn(Session::current(), module, kernel,
+           {.grid = {gridX, gridY, gridZ},
+            .block = {blockX, blockY, blockZ},
+            .dynamicSharedBytes = sharedBytes},
+           params, numParams);
 }
 
 void fp4rt_launch_dependent(const fp4rt_module *module, const char *kernel, uint32_t gridX,
                             uint32_t gridY, uint32_t gridZ, uint32_t blockX, uint32_t blockY,
                             uint32_t blockZ, uint32_t sharedBytes, void **params,
                             uint32_t numParams) {
-  LaunchShape shape{{gridX, gridY, gridZ}, {blockX, blockY, blockZ}};
-  shape.dynamicSharedBytes = sharedBytes;
-  shape.dependent = true;
-  launchIn(Session::current(), module, kernel, shape, params, numParams);
+  launchIn(Session::current(), module, kernel,
+           {.grid = {gridX, gridY, gridZ},
+            .block = {blockX, blockY, blockZ},
+            .dynamicSharedBytes = sharedBytes,
+            .dependent = true},
+           params, numParams);
 }
 
 void fp4rt_launch_cooperative(const fp4rt_module *module, const char *kernel, uint32_t gridX,
                               uint32_t gridY, uint32_t gridZ, uint32_t blockX, uint32_t blockY,
                               uint32_t blockZ, uint32_t sharedBytes, void **params,
                               uint32_t numParams) {
-  LaunchShape shape{{gridX, gridY, gridZ}, {blockX, blockY, blockZ}};
-  shape.dynamicSharedBytes = sharedBytes;
-  shape.cooperative = true;
-  launchIn(Session::current(), module, kernel, shape, params, numParams);
+  launchIn(Session::current(), module, kernel,
+           {.grid = {gridX, gridY, gridZ},
+            .block = {blockX, blockY, blockZ},
+            .dynamicSharedBytes = sharedBytes,
+            .cooperative = true},
+           params, numParams);
 }
 
 void fp4rt_call(fp4_entry_function entry, void *const *buffers, const fp4rt_memref_type *types,

@@ -46,6 +46,12 @@ llvm::SmallVector<mlir::Value> loadSharedWords(mlir::ImplicitLocOpBuilder &b, ml
 void forExistingTiles(mlir::ImplicitLocOpBuilder &b, mlir::Value existing, int64_t tiles,
                       llvm::function_ref<void(int64_t first, int64_t count)> multiply);
 
+/// All elements of an accumulator before a tile of K, which without `accumulate` (i1) are 0 before the
+/// first tile.
+llvm::SmallVector<mlir::Value> loadAccumulator(mlir::ImplicitLocOpBuilder &b,
+                                               pipe::FragmentType type, mlir::Value fragment,
+                                               mlir::Value accumulate, bool isFirst);
+
 /// Behind the loop over a `product` that goes on between iterations (KernelState::loopedProducts): its
 /// sums are complete.
 void finishProductLoop(mlir::ImplicitLocOpBuilder &b, mlir::Operation *product, mlir::Value fragment,

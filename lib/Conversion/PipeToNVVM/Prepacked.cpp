@@ -15,6 +15,7 @@
 #include "SmallBuilders.h"
 
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 using namespace fp4;
@@ -147,6 +148,16 @@ PrepackedWords fp4::loadPrepackedTile(ImplicitLocOpBuilder &b, Value weights, pi
   return {loadSharedWords(b, stridedPointer(b, b.getLoc(), tile, thread, hw::weightThreadBytes), 4),
           loadSharedWords(b, stridedPointer(b, b.getLoc(), scales, thread / 4, 4 * numScales),
                           numScales)};
+}
+
+SmallVector<Value> fp4::loadAccumulator(ImplicitLocOpBuilder &b, pipe::FragmentType type,
+                                        Value fragment, Value accumulate, bool isFirst) {
+  SmallVector<Value> sums = loadElements(b, fragment, 0, type.getElementsPerThread());
+  if (!isFirst || matchPattern(accumulate, m_One()))
+    return sums;
+  for (Value &element : sums)
+    element = arith::SelectOp::create(b, accumulate, element, constF32(b, 0));
+  return sums;
 }
 
 void fp4::forExistingTiles(ImplicitLocOpBuilder &b, Value existing, int64_t tiles,

@@ -14,8 +14,6 @@
 
 #include "fp4/ISA/WeightLayout.h"
 
-#include "mlir/IR/Matchers.h"
-
 using namespace mlir;
 using namespace fp4;
 
@@ -53,7 +51,9 @@ private:
                         bytes.convertTile(words[0].codes, words[0].rows),
                         uniformDescriptor(b, adaptor.getB()),
                         {}};
-    SmallVector<Value> acc = accumulator(b, op, adaptor, first == 0);
+    SmallVector<Value> acc =
+        loadAccumulator(b, op.getAccumulator().getType(), adaptor.getAccumulator(),
+                        adaptor.getAccumulate(), first == 0);
     for (int64_t i = 0; i < count; ++i) {
       product.offsets = instructionOffsets(type, (first + i) * hw::byteSteps, hw::byteSteps);
       SmallVector<Value> sums = startBytes(b, product);
@@ -64,18 +64,6 @@ private:
       promote(b, awaitSums(b, sums), words[i], acc);
     }
     storeElements(b, adaptor.getAccumulator(), acc);
-  }
-
-  /// Its elements before a tile, which without `accumulate` are 0 before the first.
-  static SmallVector<Value> accumulator(ImplicitLocOpBuilder &b, pipe::MmaPrepackedOp op,
-                                        OpAdaptor adaptor, bool isFirst) {
-    SmallVector<Value> acc = loadElements(b, adaptor.getAccumulator(), 0,
-                                          op.getAccumulator().getType().getElementsPerThread());
-    if (!isFirst || matchPattern(adaptor.getAccumulate(), m_One()))
-      return acc;
-    for (Value &element : acc)
-      element = arith::SelectOp::create(b, adaptor.getAccumulate(), element, constF32(b, 0));
-    return acc;
   }
 
   /// Of every 8 columns, a thread has two elements of its upper row and two of its lower one.

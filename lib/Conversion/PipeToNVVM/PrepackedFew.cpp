@@ -12,8 +12,6 @@
 #include "SmallBuilders.h"
 #include "TileLines.h"
 
-#include "mlir/IR/Matchers.h"
-
 using namespace mlir;
 using namespace fp4;
 
@@ -37,25 +35,13 @@ public:
     SmallVector<Value> registers;
     for (int64_t byte = 0; byte < kLineBytes; byte += kMatrixBytes) {
       Value first = line.at(lane / kFewColumns * 16 ^ Int32(b, byte));
-      llvm::append_range(registers, loadMatrices(offsetPointer(b, b.getLoc(), first,
-                                                               number * kFewColumns * kLineBytes)));
+      Value rows = offsetPointer(b, b.getLoc(), first, number * kFewColumns * kLineBytes);
+      llvm::append_range(registers, loadMatrices(b, rows));
     }
     return registers;
   }
 
 private:
-  SmallVector<Value> loadMatrices(Value pointer) const {
-    SmallVector<Type> words(4, b.getI32Type());
-    auto type = LLVM::LLVMStructType::getLiteral(b.getContext(), words);
-    Value loaded = NVVM::LdMatrixOp::create(b, type, pointer, 4, NVVM::MMALayout::row,
-                                            NVVM::LdStMatrixShapeAttr::get(b.getContext(), 8, 8),
-                                            NVVM::LdStMatrixEltType::B16);
-    SmallVector<Value> registers;
-    for (int64_t i = 0; i < 4; ++i)
-      registers.push_back(LLVM::ExtractValueOp::create(b, loaded, i));
-    return registers;
-  }
-
   ImplicitLocOpBuilder &b;
   Int32 lane;
   TileLine line;
@@ -90,7 +76,9 @@ private:
     }
     emitProxyFence(b, op.getLoc()); // the reads before loads that follow
     PackedHalves halves(b, blockOfWeights(op.getWeights().getType()), type.getElementType());
-    SmallVector<Value> sums = accumulator(b, op, adaptor, first == 0);
+    SmallVector<Value> sums =
+        loadAccumulator(b, op.getAccumulator().getType(), adaptor.getAccumulator(),
+                        adaptor.getAccumulate(), first == 0);
     for (int64_t tile = 0; tile < count; ++tile) {
       SmallVector<Value> weights = halves.convertTile(words[tile].codes, words[tile].scales);
       for (int64_t step = 0; step < kSteps; ++step)
@@ -98,18 +86,6 @@ private:
                     ArrayRef(ofB[tile]).slice(2 * step, 2), sums);
     }
     storeElements(b, adaptor.getAccumulator(), sums);
-  }
-
-  /// Its elements before a tile, which without `accumulate` are 0 before the first.
-  static SmallVector<Value> accumulator(ImplicitLocOpBuilder &b, pipe::MmaPrepackedOp op,
-                                        OpAdaptor adaptor, bool isFirst) {
-    SmallVector<Value> sums = loadElements(b, adaptor.getAccumulator(), 0,
-                                           op.getAccumulator().getType().getElementsPerThread());
-    if (!isFirst || matchPattern(adaptor.getAccumulate(), m_One()))
-      return sums;
-    for (Value &element : sums)
-      element = arith::SelectOp::create(b, adaptor.getAccumulate(), element, constF32(b, 0));
-    return sums;
   }
 
   static void multiplyOne(ImplicitLocOpBuilder &b, Type element, ArrayRef<Value> weights,

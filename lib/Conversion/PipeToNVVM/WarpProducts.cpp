@@ -169,18 +169,6 @@ private:
     return registers;
   }
 
-  static SmallVector<Value> loadMatrices(ImplicitLocOpBuilder &b, Value pointer) {
-    SmallVector<Type> words(4, b.getI32Type());
-    auto type = LLVM::LLVMStructType::getLiteral(b.getContext(), words);
-    auto shape = NVVM::LdStMatrixShapeAttr::get(b.getContext(), 8, 8);
-    Value loaded = NVVM::LdMatrixOp::create(b, type, pointer, 4, NVVM::MMALayout::row, shape,
-                                            NVVM::LdStMatrixEltType::B16);
-    SmallVector<Value> registers;
-    for (int64_t i = 0; i < 4; ++i)
-      registers.push_back(LLVM::ExtractValueOp::create(b, loaded, i));
-    return registers;
-  }
-
   ImplicitLocOpBuilder &b;
   int64_t rows, width;
   TileLine line;
