@@ -1,9 +1,8 @@
 //===- CallerBuffersTest.cpp - fp4rt_call with buffers of a caller --------===//
 
-#include "fp4/Runtime/OpenDevice.h"
-#include "fp4/Runtime/Session.h"
+#include "SimulatorDevice.h"
 
-#include <gmock/gmock.h>
+#include "fp4/Runtime/Session.h"
 
 #include <array>
 #include <numeric>
@@ -22,12 +21,6 @@ template <> struct Descriptor<0> {
   void *allocated, *aligned;
   int64_t offset = 0;
 };
-
-std::unique_ptr<Device> simulator() {
-  auto device = openDevice("sim", {});
-  EXPECT_TRUE(device) << format(device.error());
-  return device ? std::move(*device) : nullptr;
-}
 
 /// Where `entry` made its results.
 struct {

@@ -1,11 +1,9 @@
-//===- SessionTest.cpp - The C ABI's session, target rules, absent drivers -===//
+//===- SessionTest.cpp - The C ABI's session ------------------------------===//
+
+#include "SimulatorDevice.h"
 
 #include "fp4/Runtime/Session.h"
-#include "../../lib/Runtime/TargetMatch.h"
-#include "fp4/Runtime/OpenDevice.h"
 #include "fp4/Sim/Instruments.h"
-
-#include <gmock/gmock.h>
 
 #include <array>
 #include <thread>
@@ -14,12 +12,6 @@ namespace fp4::rt {
 namespace {
 
 using testing::HasSubstr;
-
-std::unique_ptr<Device> simulator() {
-  auto device = openDevice("sim", {});
-  EXPECT_TRUE(device) << format(device.error());
-  return device ? std::move(*device) : nullptr;
-}
 
 TEST(Session, CallsWithoutASessionDoNothing) {
   EXPECT_EQ(fp4rt_alloc(16), nullptr);
@@ -564,72 +556,6 @@ TEST(Session, WhatIsHandedOverOutlivesTheSession) {
   EXPECT_TRUE(device->free(address));
 }
 
-//===----------------------------------------------------------------------===//
-// Counters
-//===----------------------------------------------------------------------===//
-
-/// What fp4rt_counters gives a session of its own.
-DevicePtr countersOf(Device &device, ModuleCache &cache, StreamHandle stream, uint64_t bytes,
-                     bool fails = false) {
-  Session session(device, {.stream = stream, .cache = &cache});
-  Session::Scope scope(session);
-  auto address = reinterpret_cast<DevicePtr>(fp4rt_counters(bytes));
-  EXPECT_NE(address, 0u);
-  if (fails)
-    fp4rt_fail("a kernel did not end", nullptr);
-  EXPECT_EQ(session.finish().has_value(), !fails);
-  return address;
-}
-
-std::vector<std::byte> contents(Device &device, DevicePtr address, size_t bytes) {
-  std::vector<std::byte> read(bytes, std::byte(0xEE));
-  EXPECT_TRUE(device.copyToHost(read, address));
-  return read;
-}
-
-TEST(Session, CountersAreZeroAndStayForTheWorkOfAStream) {
-  auto device = simulator();
-  ModuleCache cache(*device);
-  const DevicePtr first = countersOf(*device, cache, 1, 8);
-  EXPECT_EQ(first % 256, 0u);
-  EXPECT_THAT(contents(*device, first, 4096), testing::Each(std::byte(0)));
-  EXPECT_EQ(countersOf(*device, cache, 1, 4096), first);
-  EXPECT_NE(countersOf(*device, cache, 2, 8), first) << "its kernels run at the same time";
-  ModuleCache other(*device);
-  EXPECT_NE(countersOf(*device, other, 1, 8), first) << "of another program";
-}
-
-// Kernels of a captured graph keep the smaller ones.
-TEST(Session, MoreCountersAreOtherMemory) {
-  auto device = simulator();
-  ModuleCache cache(*device);
-  const DevicePtr small = countersOf(*device, cache, 1, 8);
-  const DevicePtr large = countersOf(*device, cache, 1, 4097);
-  EXPECT_NE(large, small);
-  EXPECT_THAT(contents(*device, large, 8192), testing::Each(std::byte(0)));
-  EXPECT_THAT(contents(*device, small, 4096), testing::Each(std::byte(0))) << "still there";
-  EXPECT_EQ(countersOf(*device, cache, 1, 8), large);
-}
-
-// A simulator goes on after a kernel that did not, with whatever it has counted.
-TEST(Session, AfterAnErrorThereAreOtherCounters) {
-  auto device = simulator();
-  ModuleCache cache(*device);
-  const DevicePtr first = countersOf(*device, cache, 1, 8), other = countersOf(*device, cache, 2, 8);
-  EXPECT_EQ(countersOf(*device, cache, 1, 8, /*fails=*/true), first);
-  EXPECT_NE(countersOf(*device, cache, 1, 8), first);
-  EXPECT_EQ(countersOf(*device, cache, 2, 8), other) << "that stream has had no error";
-}
-
-TEST(Session, CountersNeedASessionWithoutError) {
-  EXPECT_EQ(fp4rt_counters(8), nullptr) << "there is no session";
-  auto device = simulator();
-  Session session(*device);
-  Session::Scope scope(session);
-  fp4rt_fail("first", nullptr);
-  EXPECT_EQ(fp4rt_counters(8), nullptr);
-}
-
 // Sessions of several threads share a device and a cache. The thread sanitizer watches this test.
 TEST(Session, SessionsOfSeveralThreadsShareADevice) {
   auto device = simulator();
@@ -657,67 +583,6 @@ TEST(Session, SessionsOfSeveralThreadsShareADevice) {
     thread.join();
   for (const Status &outcome : outcomes)
     EXPECT_TRUE(outcome) << format(outcome.error());
-}
-
-TEST(Session, TheTableHasEveryFunction) {
-  const fp4rt_api *api = fp4rt_get_api();
-  EXPECT_EQ(api->size, sizeof(fp4rt_api));
-  EXPECT_EQ(api->alloc, &fp4rt_alloc);
-  EXPECT_EQ(api->alloc_result, &fp4rt_alloc_result);
-  EXPECT_EQ(api->fail, &fp4rt_fail);
-  EXPECT_EQ(api->launch, &fp4rt_launch);
-  EXPECT_EQ(api->counters, &fp4rt_counters);
-}
-
-TEST(Session, EveryAbiFunctionHasASymbol) {
-  for (const AbiSymbol &symbol : abiSymbols()) {
-    EXPECT_NE(symbol.address, nullptr);
-    EXPECT_THAT(symbol.name, testing::StartsWith("fp4rt_"));
-  }
-  EXPECT_EQ(abiSymbols().size(), sizeof(fp4rt_api) / sizeof(void *) - 1);
-}
-
-TEST(OpenDevice, SelectorsThatDoNotExist) {
-  auto unknown = openDevice("tpu", {});
-  ASSERT_FALSE(unknown);
-  EXPECT_EQ(unknown.error().kind, ErrorKind::Usage);
-  EXPECT_EQ(unknown.error().message, "unknown device 'tpu'");
-  EXPECT_FALSE(openDevice("cuda:x", {}));
-  EXPECT_FALSE(openDevice("cuda:-1", {}));
-  DeviceOptions options;
-  options.target = "sm_42";
-  EXPECT_FALSE(openDevice("sim", options));
-  options = {};
-  options.check = "lenient";
-  auto mode = openDevice("sim", options);
-  ASSERT_FALSE(mode);
-  EXPECT_EQ(mode.error().message, "unknown mode 'lenient' of --check");
-  auto absent = openDevice("cuda:63", {});
-  ASSERT_FALSE(absent);
-  EXPECT_EQ(absent.error().kind, ErrorKind::Device);
-  EXPECT_THAT(absent.error().note,
-              testing::AnyOf(HasSubstr("--device sim"), HasSubstr("choose cuda:0")));
-}
-
-// The CUDA compatibility rules, one line each.
-TEST(TargetMatch, Rules) {
-  auto match = [](const char *target, int major, int minor) {
-    TargetMatch m = matchTarget(target, major, minor);
-    return std::pair(m.cubin, m.ptx);
-  };
-  EXPECT_EQ(match("sm_90a", 9, 0), std::pair(true, true));
-  EXPECT_EQ(match("sm_90a", 10, 0), std::pair(false, false)); // "a": its own chip only
-  EXPECT_EQ(match("sm_100a", 9, 0), std::pair(false, false));
-  EXPECT_EQ(match("sm_100a", 10, 3), std::pair(false, false));
-  EXPECT_EQ(match("sm_100f", 10, 3), std::pair(true, true)); // "f": its family
-  EXPECT_EQ(match("sm_100f", 12, 0), std::pair(false, false));
-  EXPECT_EQ(match("sm_103f", 10, 0), std::pair(false, false)); // an older chip of the family
-  EXPECT_EQ(match("sm_90", 9, 0), std::pair(true, true));
-  EXPECT_EQ(match("sm_90", 10, 0), std::pair(false, true)); // PTX runs forward
-  EXPECT_EQ(match("sm_80", 8, 9), std::pair(true, true));
-  EXPECT_EQ(match("sm_89", 8, 6), std::pair(false, false));
-  EXPECT_FALSE(matchTarget("gfx90a", 9, 0).known);
-  EXPECT_FALSE(matchTarget("sm_", 9, 0).known);
 }
 
 } // namespace
