@@ -1,7 +1,7 @@
 //===- TargetsTest.cpp - Every row of the table of targets ----------------===//
 //
-// What a row claims, asked of those who know: the compiler builds every example and benchmark for it, and ptxas
-// assembles what it has and nothing else. A new row is tested without an edit here.
+// What a row claims, asked of those who know: the compiler builds every example and benchmark for
+// it, and ptxas assembles what it has and nothing else. A new row is tested without an edit here.
 //
 //===----------------------------------------------------------------------===//
 
@@ -62,12 +62,10 @@ struct Fact {
 };
 
 constexpr const char *kTensorCopy =
-    "cp.async.bulk.tensor.2d.shared::{}.global.tile.mbarrier::complete_tx::bytes "
-    "[%r1], [%rd1, {{%r2, %r3}}], [%r2];";
+    "cp.async.bulk.tensor.2d.shared::cta.global.tile.mbarrier::complete_tx::bytes "
+    "[%r1], [%rd1, {%r2, %r3}], [%r2];";
 
 const std::vector<Fact> &facts() {
-  static const std::string toCluster = fmt::format(fmt::runtime(kTensorCopy), "cluster"),
-                           toCta = fmt::format(fmt::runtime(kTensorCopy), "cta");
   static const std::vector<Fact> table = {
       {"tcgen05", &TargetModel::hasTcgen05,
        "tcgen05.mma.cta_group::1.kind::mxf4nvf4.block_scale.block16 "
@@ -80,8 +78,7 @@ const std::vector<Fact> &facts() {
        "mma.sync.aligned.m16n8k64.row.col.kind::mxf4.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32."
        "ue8m0 {%f1, %f2, %f3, %f4}, {%r1, %r2, %r3, %r4}, {%r1, %r2}, {%f1, %f2, %f3, %f4}, "
        "%r1, {0, 0}, %r2, {0, 0};"},
-      {"TMA", &TargetModel::hasTma, toCluster.c_str()},
-      {"bulk copies to shared::cta", &TargetModel::hasBulkToCta, toCta.c_str()},
+      {"TMA", &TargetModel::hasTma, kTensorCopy},
       {"cluster launch control", &TargetModel::hasClusterLaunchControl,
        "clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.b128 "
        "[%r1], [%r2];"},

@@ -41,7 +41,6 @@ struct TargetModel {
   bool hasMmaBlockScale;    ///< mma.sync with block_scale (fp4 without tensor memory)
   bool hasFp8MmaSync;       ///< mma.sync multiplies fp8 as such, and does not widen it to f16
   bool hasTma;              ///< cp.async.bulk.tensor and mbarrier transactions
-  bool hasBulkToCta;        ///< bulk copies to shared::cta, in the PTX version of `ptxFeature`
   bool hasPackedTensorMaps; ///< tensor maps of 4-bit and 6-bit elements and of 32-byte atoms
   bool hasClusterLaunchControl;
   bool hasCtaPairs;          ///< tcgen05 with cta_group::2: two blocks of a cluster as one

@@ -15,14 +15,10 @@ using namespace mlir;
 
 namespace {
 
-/// The destination as the target's bulk copies name it: in shared::cta; or, without that form and
-/// where other blocks take part, in shared::cluster. That window contains the block's own, so
-/// the address is the same. A cast of address spaces goes through generic addresses; kernels without
-/// tcgen05 keep it, because they were verified with it on a GPU.
-Value destination(OpBuilder &b, Location loc, Value shared, bool toCta,
-                  const fp4::hw::TargetModel &target) {
-  if (toCta)
-    return shared;
+/// `shared` in shared::cluster, which copies name where other blocks take part. That window
+/// contains the block's own, so the address is the same. A cast of address spaces goes through
+/// generic addresses; kernels without tcgen05 keep it, because they were verified with it on a GPU.
+Value inCluster(OpBuilder &b, Location loc, Value shared, const fp4::hw::TargetModel &target) {
   Type cluster = LLVM::LLVMPointerType::get(b.getContext(), fp4::kClusterSpace);
   if (!target.hasTcgen05)
     return LLVM::AddrSpaceCastOp::create(b, loc, cluster, shared);
@@ -45,11 +41,11 @@ FailureOr<Value> signalledBarrier(OpT op, AdaptorT adaptor, ConversionPatternRew
 }
 
 /// A bulk copy of `bytes` from `source`, which they complete on `barrier`.
-void emitBulkCopy(OpBuilder &b, Location loc, const fp4::hw::TargetModel &target, Value shared,
-                  Value source, Value barrier, Value bytes) {
-  NVVM::CpAsyncBulkGlobalToSharedClusterOp::create(
-      b, loc, destination(b, loc, shared, target.hasBulkToCta, target), source, barrier, bytes,
-      /*multicastMask=*/Value(), /*l2CacheHint=*/Value());
+void emitBulkCopy(OpBuilder &b, Location loc, Value shared, Value source, Value barrier,
+                  Value bytes) {
+  NVVM::CpAsyncBulkGlobalToSharedClusterOp::create(b, loc, shared, source, barrier, bytes,
+                                                   /*multicastMask=*/Value(),
+                                                   /*l2CacheHint=*/Value());
 }
 
 struct LowerLoad : fp4::PipePattern<fp4::pipe::LoadOp> {
@@ -103,9 +99,10 @@ private:
     Value target = fp4::offsetPointer(b, loc, adaptor.getDest(), panel * bytes);
     if (box.part)
       target = fp4::stridedPointer(b, loc, target, box.part, bytes / box.parts);
-    bool toCta = state.target->hasBulkToCta && !box.mask && !box.group;
+    bool toCta = !box.mask && !box.group;
     NVVM::CpAsyncBulkTensorGlobalToSharedClusterOp::create(
-        b, loc, destination(b, loc, target, toCta, *state.target), adaptor.getMap(), place, box.barrier,
+        b, loc, toCta ? target : inCluster(b, loc, target, *state.target), adaptor.getMap(), place,
+        box.barrier,
         /*im2colOffsets=*/ValueRange(), box.mask, /*l2CacheHint=*/Value(), NVVM::TMALoadMode::TILE,
         /*isCTAOnly=*/toCta, box.group, /*predicate=*/Value());
   }
@@ -152,7 +149,7 @@ struct LowerLoadScales : fp4::PipePattern<fp4::pipe::LoadScalesOp> {
       Value source = sourceBlock(rewriter, op, adaptor, i);
       Value target = fp4::offsetPointer(rewriter, loc, adaptor.getDest(),
                                         i * columnBlocks * fp4::pipe::kScaleBlockBytes);
-      emitBulkCopy(rewriter, loc, *state.target, target, source, *barrier, bytes);
+      emitBulkCopy(rewriter, loc, target, source, *barrier, bytes);
     }
     rewriter.eraseOp(op);
     return success();
@@ -194,7 +191,7 @@ struct LowerLoadRows : fp4::PipePattern<fp4::pipe::LoadRowsOp> {
                                     fp4::constantI32(rewriter, loc, tile.getInnerBytes()));
     Value source = fp4::stridedPointer(rewriter, loc, adaptor.getSource(), adaptor.getRow(),
                                        op.getSource().getType().getRowPitch());
-    emitBulkCopy(rewriter, loc, *state.target, adaptor.getDest(), source, *barrier, bytes);
+    emitBulkCopy(rewriter, loc, adaptor.getDest(), source, *barrier, bytes);
     rewriter.eraseOp(op);
     return success();
   }

@@ -30,7 +30,7 @@ Expected<Driver> load() {
   driver.name = reinterpret_cast<Result (*)(__VA_ARGS__)>(dlsym(library, symbol));                 \
   if (!driver.name)                                                                                \
     return unavailable("the driver library has no " symbol,                                        \
-                       "update the NVIDIA driver to CUDA 12.4 or later");
+                       "update the NVIDIA driver to CUDA 12.7 or later");
   FP4_CUDA_CALLS(X)
 #undef X
   if (Result result = driver.Init(0); result != Success) {
