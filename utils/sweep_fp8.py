@@ -34,7 +34,8 @@ TILES = {"chosen": "", "64x56": "tile = [64, 56, 128]", "64x128": "tile = [64, 1
          "128x128": "tile = [128, 128, 128]", "128x96": "tile = [128, 96, 128]",
          "128x192": "tile = [128, 192, 128], stages = 2", "256x128": "tile = [256, 128, 128]",
          "workspace": "cluster = [1, 1]", "64x128x256": "tile = [64, 128, 256]",
-         "along_n": "schedule = #pipe.static_persistent<along_n>"}
+         "along_n": "schedule = #pipe.static_persistent<along_n>",
+         "panels": "schedule = #pipe.static_persistent<panels<2>>"}
 SCHEDULES = [("eager", 1), ("lazy", 1), ("random", 1), ("delay", 1)]
 
 

@@ -1,6 +1,7 @@
 // RUN: fp4-runner %s --target=sm_90a --device=sim --check=strict --policy=random --function=groups | FileCheck %s
 // RUN: fp4-runner %s --target=sm_90a --device=sim --check=strict --policy=delay --function=offsets | FileCheck %s
 // RUN: fp4-runner %s --target=sm_90a --device=sim --check=strict --policy=lazy --function=ranges | FileCheck %s
+// RUN: fp4-runner %s --target=sm_90a --device=sim --check=strict --policy=random --function=gaps | FileCheck %s
 // RUN: fp4-runner %s --target=sm_90a --device=sim --check=strict --policy=random --function=split | FileCheck %s
 // RUN: fp4-runner %s --target=sm_90a --device=sim --check=strict --policy=delay --function=three | FileCheck %s
 // RUN: fp4-runner %s --target=sm_90a --device=sim --check=strict --policy=random --function=deep | FileCheck %s
@@ -39,6 +40,14 @@ func.func @ranges(%a: !a, %sa: !sa, %b: !b, %sb: !sb) -> tensor<100x40xf32> {
   %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb offsets %o {format = #fp4.format<fp8_block128>}
       : (!a, !sa, !b, !sb, tensor<4x2xi64>) -> tensor<100x40xf32>
   return %y : tensor<100x40xf32>
+}
+
+// No group has the first rows or the last ones, rows of 10 bytes.
+func.func @gaps(%a: !a, %sa: !sa, %b: tensor<20x272xf8E4M3FN>, %sb: !sb) -> tensor<100x5xbf16> {
+  %o = arith.constant dense<[[3, 3], [4, 30], [30, 31], [33, 60]]> : tensor<4x2xi64>
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb offsets %o {format = #fp4.format<fp8_block128>, expected_rows = 14 : i64}
+      : (!a, !sa, tensor<20x272xf8E4M3FN>, !sb, tensor<4x2xi64>) -> tensor<100x5xbf16>
+  return %y : tensor<100x5xbf16>
 }
 
 func.func @split(%a: tensor<40x640xf8E4M3FN>, %sa: tensor<40x5xf32>, %b: tensor<72x640xf8E4M3FN>, %sb: tensor<1x5xf32>)

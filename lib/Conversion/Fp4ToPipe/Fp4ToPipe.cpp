@@ -89,6 +89,8 @@ static void setPlan(MatmulShape &shape, const KernelPlan &plan, const hw::Target
     shape.blocksOfTileK = shape.tileK / pipe::kPromotedBlock;
     shape.tileK = pipe::kPromotedBlock;
   }
+  shape.hasSpareThreads =
+      bool(cast<pipe::RolePlanAttr>(plan.roles).getDriver(pipe::Engine::Convert));
   shape.pair = plan.pair;
   shape.storesTiles = plan.store == ResultStore::Tma;
   shape.swap = plan.swap && target.hasTcgen05;
@@ -203,7 +205,7 @@ private:
       Value dynamic = type.hasStaticShape() ? Value() : rows;
       results.push_back(allocateBuffer(b, op.getLoc(), type, dynamic));
     }
-    if (op.getOffsets())
+    if (op.getOffsets() && !shape.clearsRows)
       fillWithZero(b, op.getLoc(), results.front());
     if (shape.withAmax)
       fillWithZero(b, op.getLoc(), results.back());

@@ -21,6 +21,7 @@ static constexpr int64_t kBlockRows = pipe::kScaleBlockRows;
 
 void fp4::setGroups(MatmulShape &shape, BlockScaledMatmulOp op) {
   shape.groups = op.getNumGroups();
+  shape.clearsRows = op.getOffsets() && shape.hasF32Scales() && shape.hasSpareThreads;
   if (!op.getGroups()) { // as many as there may be: every group ends within a tile
     shape.tablePlaces = shape.m / shape.workM() + shape.groups;
     shape.groupScaleRows = (shape.m / kBlockRows + shape.groups) * kBlockRows;
@@ -168,9 +169,15 @@ void TableKernel::writeGroup(Int32 group) {
     Int32 tile(b, loop.getInductionVar()), first = tile * shape.workM();
     writeRow(before.tiles + tile, {begin + first, after.end, group, before.scaleRows + first});
   }
+  if (shape.clearsRows)
+    writeRow(group + shape.gapPlaces(), {before.end, begin, zero, zero});
   Value isLast = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, group,
                                        Int32(b, shape.groups - 1));
-  when(isLast, [&] { writeRow({b, shape.tablePlaces}, {after.tiles, zero, zero, zero}); });
+  when(isLast, [&] {
+    writeRow({b, shape.tablePlaces}, {after.tiles, zero, zero, zero});
+    if (shape.clearsRows)
+      writeRow(group + (shape.gapPlaces() + 1), {after.end, Int32(b, shape.m), zero, zero});
+  });
 }
 
 void TableKernel::build() {

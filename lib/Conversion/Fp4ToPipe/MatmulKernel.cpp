@@ -128,7 +128,9 @@ static Type i32(const MatmulShape &shape) {
   return IntegerType::get(shape.scaleType.getContext(), 32);
 }
 
-GlobalType MatmulShape::table() const { return GlobalType::get({tablePlaces + 1, 4}, i32(*this)); }
+GlobalType MatmulShape::table() const {
+  return GlobalType::get({gapPlaces() + gaps(), 4}, i32(*this));
+}
 
 GlobalType MatmulShape::workspace() const {
   int64_t rows = dynamicRows() ? m : splits * tilesM() * workM();

@@ -48,6 +48,9 @@ struct MatmulShape {
   /// Of groups: places in the table of their tiles along m, and the rows of scales of A, of which
   /// each group has whole blocks.
   int64_t tablePlaces = 0, groupScaleRows = 0;
+  /// The kernel writes zeros to the rows of no group. Otherwise its result begins as zeros.
+  bool clearsRows = false;
+  bool hasSpareThreads = false; ///< a role has threads that neither load nor multiply
   bool storesTiles = false; ///< the result leaves through shared memory and TMA stores
   bool dual = false;        ///< two products of A, whose elements the body takes
   std::optional<ResultQuantizer> quantizer; ///< of the elements
@@ -172,8 +175,11 @@ struct MatmulShape {
   /// The amax of the quantizer, codes and scales of rows and of columns, the amax: those that exist.
   llvm::SmallVector<pipe::GlobalType> derivedTypes() const;
   /// Of groups, a row for each tile along m: its first row, the end of its group's rows, its group,
-  /// and its first row of scales of A. One more row begins with the number of tiles.
+  /// and its first row of scales of A. One more row begins with the number of tiles. Rows from
+  /// `gapPlaces` on begin with the first row and the end of what lies before each group, and behind all.
   pipe::GlobalType table() const;
+  int64_t gapPlaces() const { return tablePlaces + 1; }
+  int64_t gaps() const { return clearsRows ? groups + 1 : 0; }
   /// The sums of every range of K, each with whole tiles; and what pipe.join counts with, a row for
   /// each tile of a block.
   pipe::GlobalType workspace() const;

@@ -167,9 +167,7 @@ ProductTile fp4::cheapestTile(llvm::ArrayRef<ProductTile> candidates, const Matm
   return best;
 }
 
-/// A divisor of `columns` that is within a quarter of `width`, else `width`: then all panels are as
-/// wide, and a tile is found without a division by a variable.
-static int64_t evenPanel(double width, int64_t columns) {
+int64_t fp4::evenPanel(double width, int64_t columns) {
   int64_t best = std::clamp<int64_t>(std::llround(width), 1, columns);
   double least = width / 4;
   auto most = std::min(columns, int64_t(std::ceil(width + least)));

@@ -48,6 +48,7 @@ struct MatmulSize {
   int64_t splits = 1;      ///< ranges of K that blocks take in parallel
   int64_t products = 1;    ///< of one A, which a tile has the sums of
   llvm::SmallVector<int64_t> groups = {}; ///< rows of products that are stacked; none for one
+  bool expectsGroups = false; ///< these are expected, and groups have about as many
 };
 
 /// Rows of a tile of one block, and the columns that a tile can have.
@@ -105,6 +106,10 @@ int64_t stagesThatCoverLoads(const MatmulSize &size, const ProductTile &tile, in
 /// The cheapest of `candidates`, which are not empty; of equals, the first.
 ProductTile cheapestTile(llvm::ArrayRef<ProductTile> candidates, const MatmulSize &size,
                          const hw::TargetModel &target);
+
+/// A divisor of `columns` that is within a quarter of `width`, else `width`: then all panels are as
+/// wide, and a tile is found without a division by a variable.
+int64_t evenPanel(double width, int64_t columns);
 
 /// Columns of tiles in a panel, by which tiles that run at a time share most of their operands; none
 /// where all of the operands stay in the L2 cache in any order.

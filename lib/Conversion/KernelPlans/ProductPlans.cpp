@@ -66,8 +66,11 @@ static MatmulSize sizeOf(BlockScaledMatmulOp product) {
   size.products = product.isDual() ? 2 : 1;
   if (product.getGroups())
     llvm::append_range(size.groups, *product.getGroups());
-  else if (product.isGrouped()) // only the device knows
-    size.groups.assign(product.getNumGroups(), llvm::divideCeil(rows, product.getNumGroups()));
+  if (product.getOffsets()) { // only the device knows
+    auto all = int64_t(llvm::divideCeil(rows, product.getNumGroups()));
+    size.groups.assign(product.getNumGroups(), int64_t(product.getExpectedRows().value_or(all)));
+    size.expectsGroups = true;
+  }
   return size;
 }
 

@@ -19,6 +19,8 @@
 #include "llvm/ADT/bit.h"
 #include "llvm/Support/MathExtras.h"
 
+#include <cmath>
+
 using namespace mlir;
 using namespace fp4;
 
@@ -36,9 +38,14 @@ static constexpr int64_t kFragmentRegisters = 192;
 /// multiprocessor of an H200; cycles of a tile beside its k tiles.
 static constexpr int64_t kMultiplyAdds = 4096, kFeedBytes = 48, kTileCycles = 1500;
 
-/// Cycles of a warpgroup: of waiting for a k tile, and for two columns of a part. Where tiles begin
-/// anywhere in a block of scales, selecting a scale for each 8 columns takes half as many again.
-static constexpr int64_t kWaitCycles = 500, kColumnPairCycles = 6;
+/// What a warpgroup takes from one k tile to the next: cycles of waiting, and for two columns of its
+/// rows. Two of them hide most of the latter, but take so many fourths of the tensor core's time.
+struct WarpgroupRates {
+  int64_t wait, columnPair, fourths;
+};
+static constexpr WarpgroupRates kAlone = {500, 6, 0}, kBeside = {500, 2, 5};
+/// The same where tiles begin anywhere in a block of scales: each 8 columns select one of two.
+static constexpr WarpgroupRates kAloneSelects = {500, 9, 0}, kBesideSelects = {500, 5, 7};
 
 /// Parts of 128 rows of a tile, or one of 64.
 static int64_t partsOf(int64_t rows) { return llvm::divideCeil(rows, kMostPartRows); }
@@ -64,17 +71,33 @@ static int64_t depthOf(const KernelPlan &wish, int64_t rows, const MatmulSize &s
   return isAlone && mayHaveTwoBlocks(rows, size.k) ? kTwoTileK : kTileK;
 }
 
+/// Groups whose rows are expected end anywhere in a tile, on average in the middle.
+static int64_t tilesAlongM(const MatmulSize &size, int64_t m) {
+  if (size.groups.empty())
+    return int64_t(llvm::divideCeil(size.m, m));
+  int64_t tiles = 0, halves = 0;
+  for (int64_t rows : size.groups) {
+    tiles += llvm::divideCeil(rows, m);
+    halves += 2 * rows + m;
+  }
+  return size.expectsGroups ? int64_t(llvm::divideCeil(halves, 2 * m)) : tiles;
+}
+
+static int64_t waitOf(int64_t m, int64_t n, int64_t depth, int64_t multiply) {
+  constexpr int64_t half = pipe::kPromotedBlock / 2;
+  bool selects = n % half != 0 && pipe::kPromotedBlock % n != 0;
+  const WarpgroupRates &rates = m == kTileMs[0] ? (selects ? kAloneSelects : kAlone)
+                                                : (selects ? kBesideSelects : kBeside);
+  return std::max(rates.wait * kTileK / depth + partsOf(m) * rates.columnPair * n / 2,
+                  multiply * rates.fourths / 4);
+}
+
 static int64_t cyclesOf(const MatmulSize &size, int64_t m, int64_t n, int64_t depth,
                         const hw::TargetModel &target) {
-  int64_t tilesM = 0;
-  for (int64_t rows : size.groups.empty() ? llvm::SmallVector<int64_t>{size.m} : size.groups)
-    tilesM += llvm::divideCeil(rows, m);
-  int64_t tiles = tilesM * llvm::divideCeil(size.n, n) * size.splits;
+  int64_t tiles = tilesAlongM(size, m) * llvm::divideCeil(size.n, n) * size.splits;
   int64_t waves = llvm::divideCeil(tiles, target.multiprocessors);
   int64_t multiply = m * n * kTileK / kMultiplyAdds, feed = (m + n) * kTileK / kFeedBytes;
-  bool selects = 128 % n != 0 && n % 128 != 0;
-  int64_t wait =
-      kWaitCycles * kTileK / depth + partsOf(m) * (kColumnPairCycles * n / 2 * (selects ? 3 : 2) / 2);
+  int64_t wait = waitOf(m, n, depth, multiply);
   int64_t deep = llvm::divideCeil(size.k, kTileK * size.splits);
   return waves * (deep * std::max({multiply, feed, wait}) + kTileCycles);
 }
@@ -99,13 +122,33 @@ static std::array<int64_t, 3> chooseTile(const KernelPlan &wish, const MatmulSiz
 }
 
 /// Stages that fit, as a power of two: the stage of a k tile is then its lower bits, which a warpgroup
-/// has sooner than the remainder of a division.
+/// has sooner than the remainder of a division. Wide tiles wait for their loads, and have them all.
 static int64_t chooseStages(const std::array<int64_t, 3> &tile, int64_t joinedColumns,
                             const hw::TargetModel &target) {
   constexpr int64_t most = 16, ofBarriers = 1024;
   int64_t room = target.sharedBytesPerCta - ofBarriers - tile[0] * joinedColumns * 4;
   int64_t bytes = (tile[0] + tile[1]) * tile[2];
-  return int64_t(llvm::bit_floor(uint64_t(std::clamp<int64_t>(room / bytes, 1, most))));
+  int64_t stages = std::clamp<int64_t>(room / bytes, 1, most);
+  bool isWide = tile[0] == kMostPartRows && tile[1] > kMostPartRows;
+  return isWide ? stages : int64_t(llvm::bit_floor(uint64_t(stages)));
+}
+
+/// Tiles that run at a time share rows of their operands. Of all tiles along m they share few, where
+/// these are many: then all of A comes from memory again for each column of tiles. In panels of as many
+/// columns as rows they read the least; panels of half as many were faster (docs/Performance.md).
+static pipe::WorkScheduleAttrInterface scheduleOf(MLIRContext *context,
+                                                  const std::array<int64_t, 3> &tile,
+                                                  const MatmulSize &size,
+                                                  const hw::TargetModel &target) {
+  int64_t tilesM = std::max<int64_t>(1, tilesAlongM(size, tile[0])), workers = target.multiprocessors;
+  auto columns = int64_t(llvm::divideCeil(size.n, tile[1]));
+  double width = std::sqrt(double(workers * tile[0]) / double(tile[1]));
+  int64_t rowsOfA = std::min(tilesM, workers) * tile[0];
+  double rowsOfPanels = 2 * width * double(tile[1]);
+  if (size.splits > 1 || columns < 2 || double(rowsOfA) < 2 * rowsOfPanels)
+    return neighboursAlongM(context);
+  return pipe::StaticPersistentAttr::get(context, pipe::Raster::Panels,
+                                         evenPanel(width / 2, columns));
 }
 
 KernelPlan fp4::proposePromotedProduct(Operation *op, const KernelPlan &wish,
@@ -118,7 +161,7 @@ KernelPlan fp4::proposePromotedProduct(Operation *op, const KernelPlan &wish,
   bool joins = plan.cluster[0] > 1;
   int64_t columns = joins ? int64_t(llvm::alignTo(plan.tile[1], 32 * size.splits)) : 0;
   plan.stages = chooseStages(plan.tile, columns, target);
-  plan.schedule = neighboursAlongM(op->getContext());
+  plan.schedule = scheduleOf(op->getContext(), plan.tile, size, target);
   // One warpgroup has enough registers, but ptxas knows the warps that ask for more to be converged.
   plan.roles = fragmentRoles(op->getContext(), plan.tile[0] > 64 ? 2 : 1, /*spare=*/true);
   plan.resident = 1;

@@ -166,6 +166,7 @@ struct ConvertPipeToNVVM : fp4::impl::ConvertPipeToNVVMBase<ConvertPipeToNVVM> {
     fp4::populateEpiloguePatterns(converter, patterns, state);
     fp4::populateResultPatterns(converter, patterns, state);
     fp4::populateStagedStorePatterns(converter, patterns, state);
+    fp4::populateClearRowsPatterns(converter, patterns, state);
     fp4::populateJoinPatterns(converter, patterns, state);
     fp4::populateJoinFragmentPatterns(converter, patterns, state);
     ConversionTarget target(getContext());

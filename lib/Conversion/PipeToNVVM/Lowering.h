@@ -121,6 +121,8 @@ void populateResultPatterns(const mlir::TypeConverter &, mlir::RewritePatternSet
                             const KernelState &);
 void populateStagedStorePatterns(const mlir::TypeConverter &, mlir::RewritePatternSet &,
                                  const KernelState &);
+void populateClearRowsPatterns(const mlir::TypeConverter &, mlir::RewritePatternSet &,
+                               const KernelState &);
 void populateJoinPatterns(const mlir::TypeConverter &, mlir::RewritePatternSet &,
                           const KernelState &);
 void populateWorkPatterns(const mlir::TypeConverter &, mlir::RewritePatternSet &,

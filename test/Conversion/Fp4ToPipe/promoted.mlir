@@ -62,3 +62,36 @@ func.func @two(%a: tensor<100x512xf8E4M3FN>, %sa: tensor<100x4xf32>, %b: tensor<
       : (tensor<100x512xf8E4M3FN>, tensor<100x4xf32>, tensor<200x512xf8E4M3FN>, tensor<2x4xf32>) -> tensor<100x200xbf16>
   return %y : tensor<100x200xbf16>
 }
+
+// -----
+
+// The device has the rows of groups. The kernel itself writes zeros to the rows between them, of which the table
+// has a row before each group and one behind all, unless no role has threads for it.
+// CHECK-LABEL: func.func @cleared
+// CHECK-NOT: gpu.memset
+// CHECK: gpu.alloc () : memref<7x4xi32>
+// CHECK-LABEL: gpu.func @kernel
+// CHECK: scf.for %[[GAP:.*]] = %c0{{.*}} to %c3{{.*}} step
+// CHECK:   %[[PLACE:.*]] = arith.addi %[[GAP]], %c4
+// CHECK:   pipe.load_entry %{{.*}}[%[[PLACE]]]
+// CHECK:   pipe.clear_rows %{{.*}} to
+// CHECK: pipe.for_each_work
+// CHECK-LABEL: func.func @zeroed
+// CHECK: gpu.memset
+// CHECK: gpu.alloc () : memref<4x4xi32>
+func.func @cleared(%a: tensor<200x512xf8E4M3FN>, %sa: tensor<200x4xf32>, %b: tensor<256x512xf8E4M3FN>, %sb: tensor<2x4xf32>, %o: tensor<2x2xi64>) -> tensor<200x128xbf16> {
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb offsets %o
+      {format = #fp4.format<fp8_block128>, fp4.plan = #fp4.plan<tile_product, tile = [128, 128, 128]>}
+      : (tensor<200x512xf8E4M3FN>, tensor<200x4xf32>, tensor<256x512xf8E4M3FN>, tensor<2x4xf32>, tensor<2x2xi64>) -> tensor<200x128xbf16>
+  return %y : tensor<200x128xbf16>
+}
+
+// -----
+
+func.func @zeroed(%a: tensor<200x512xf8E4M3FN>, %sa: tensor<200x4xf32>, %b: tensor<256x512xf8E4M3FN>, %sb: tensor<2x4xf32>, %o: tensor<2x2xi64>) -> tensor<200x128xbf16> {
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb offsets %o
+      {format = #fp4.format<fp8_block128>, fp4.plan = #fp4.plan<tile_product, tile = [128, 128, 128], roles =
+       #pipe.role_plan<load warps 8 to 9 drives [tma], math warps 0 to 8 drives [tensor, threads]>>}
+      : (tensor<200x512xf8E4M3FN>, tensor<200x4xf32>, tensor<256x512xf8E4M3FN>, tensor<2x4xf32>, tensor<2x2xi64>) -> tensor<200x128xbf16>
+  return %y : tensor<200x128xbf16>
+}

@@ -48,3 +48,27 @@ func.func @tall(%a: tensor<256x512xf8E4M3FN>, %sa: tensor<256x4xf32>, %b: tensor
       : (tensor<256x512xf8E4M3FN>, tensor<256x4xf32>, tensor<128x512xf8E4M3FN>, tensor<1x4xf32>) -> tensor<256x128xbf16>
   return %y : tensor<256x128xbf16>
 }
+
+// -----
+
+// Many tiles along m are taken in panels along n, so that tiles that run at a time share rows of A. Groups of
+// which few rows are expected have lower tiles, because each ends anywhere in its last one.
+!a = tensor<32768x2048xf8E4M3FN>
+!sa = tensor<32768x16xf32>
+!b = tensor<16384x2048xf8E4M3FN>
+!sb = tensor<128x16xf32>
+// CHECK-LABEL: func.func @contiguous
+// CHECK: tile = [256, 128, 128], schedule = #pipe.static_persistent<panels<8>>
+func.func @contiguous(%a: !a, %sa: !sa, %b: !b, %sb: !sb, %o: tensor<5xi64>) -> tensor<32768x4096xbf16> {
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb offsets %o {format = #fp4.format<fp8_block128>}
+      : (!a, !sa, !b, !sb, tensor<5xi64>) -> tensor<32768x4096xbf16>
+  return %y : tensor<32768x4096xbf16>
+}
+
+// CHECK-LABEL: func.func @few
+// CHECK: tile = [128, 192, 128], schedule = #pipe.static_persistent<along_m>
+func.func @few(%a: tensor<4096x2048xf8E4M3FN>, %sa: tensor<4096x16xf32>, %b: !b, %sb: !sb, %o: tensor<4x2xi64>) -> tensor<4096x4096xbf16> {
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb offsets %o {format = #fp4.format<fp8_block128>, expected_rows = 256 : i64}
+      : (tensor<4096x2048xf8E4M3FN>, tensor<4096x16xf32>, !b, !sb, tensor<4x2xi64>) -> tensor<4096x4096xbf16>
+  return %y : tensor<4096x4096xbf16>
+}

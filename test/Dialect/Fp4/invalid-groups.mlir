@@ -235,3 +235,35 @@ func.func @many_groups(%a: tensor<16x64xf4E2M1FN>, %b: tensor<0x64xf4E2M1FN>, %s
       : (tensor<16x64xf4E2M1FN>, !s, tensor<0x64xf4E2M1FN>, !r, tensor<65538xi64>) -> tensor<16x0xf32>
   return
 }
+
+// -----
+
+!a = tensor<64x512xf8E4M3FN>
+!s = tensor<64x4xf32>
+!b = tensor<256x512xf8E4M3FN>
+!sb = tensor<2x4xf32>
+// blockscaled_matmul (C353)
+func.func @expected(%a: !a, %s: !s, %b: !b, %sb: !sb, %o: tensor<3xi64>) {
+  %0 = fp4.blockscaled_matmul %a scaled %s, %b scaled %sb offsets %o {format = #fp4.format<fp8_block128>, expected_rows = 64 : i64}
+      : (!a, !s, !b, !sb, tensor<3xi64>) -> tensor<64x128xbf16>
+  // expected-error @+1 {{attribute 'expected_rows' must be 1 to 64, the rows of lhs, but got 65}}
+  %1 = fp4.blockscaled_matmul %a scaled %s, %b scaled %sb offsets %o {format = #fp4.format<fp8_block128>, expected_rows = 65 : i64}
+      : (!a, !s, !b, !sb, tensor<3xi64>) -> tensor<64x128xbf16>
+  return
+}
+
+// -----
+
+!a = tensor<64x512xf8E4M3FN>
+!s = tensor<64x4xf32>
+!b = tensor<256x512xf8E4M3FN>
+!sb = tensor<2x4xf32>
+// blockscaled_matmul (C353)
+func.func @unexpected(%a: !a, %s: !s, %b: !b, %sb: !sb, %o: tensor<3xi64>) {
+  %0 = fp4.blockscaled_matmul %a scaled %s, %b scaled %sb {format = #fp4.format<fp8_block128>, groups = array<i64: 24, 40>}
+      : (!a, !s, !b, !sb) -> tensor<64x128xbf16>
+  // expected-error @+1 {{expects attribute 'expected_rows' with operand 'offsets' alone}}
+  %1 = fp4.blockscaled_matmul %a scaled %s, %b scaled %sb {format = #fp4.format<fp8_block128>, groups = array<i64: 24, 40>, expected_rows = 32 : i64}
+      : (!a, !s, !b, !sb) -> tensor<64x128xbf16>
+  return
+}

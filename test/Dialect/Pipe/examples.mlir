@@ -101,6 +101,11 @@ func.func @converted(%b: !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, %sb: !pipe
   return
 }
 
+func.func @cleared(%y: !pipe.global<4096x512xbf16>, %begin: i32, %end: i32) {
+  pipe.clear_rows %y[%begin to %end] : !pipe.global<4096x512xbf16>
+  return
+}
+
 func.func @weights(%acc: !pipe.fragment<64x16xf32, wgmma>, %x: !pipe.shared<16x256xbf16, swizzle_128B>, %more: i1,
                    %p: !pipe.global<64x4608xi8>, %row: i32, %n: i32) {
   %w = pipe.load_rows %p[%row] count %n : !pipe.global<64x4608xi8> -> !pipe.shared<4x4608xi8>

@@ -309,3 +309,16 @@ func.func @bad(%v: vector<16xf32>, %p: !pipe.global<8x4096xf32>, %i: i32) {
   pipe.leave_fragment %v, %p[%i, 4084] : vector<16xf32>, !pipe.global<8x4096xf32>
   return
 }
+
+// -----
+
+func.func @twin(%y: !pipe.global<100x40xbf16>, %begin: i32, %end: i32) {
+  pipe.clear_rows %y[%begin to %end] : !pipe.global<100x40xbf16>
+  return
+}
+func.func @bad(%y: !pipe.global<100x40xf4E2M1FN>, %begin: i32, %end: i32) {
+  // (C352)
+  // expected-error @+1 {{destination must be a linear buffer of rank 2 with static columns and elements of whole bytes, but got}}
+  pipe.clear_rows %y[%begin to %end] : !pipe.global<100x40xf4E2M1FN>
+  return
+}

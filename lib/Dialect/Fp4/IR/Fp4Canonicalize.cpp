@@ -203,7 +203,7 @@ struct TransposedProduct : OpRewritePattern<linalg::TransposeOp> {
         /*quantize_amax=*/Value(), FormatAttr::get(op.getContext(), product.getFormatOfRhs()),
         product.getRhsFormat() ? product.getFormatAttr() : FormatAttr(), product.getEpilogueAttr(),
         product.getSplitKAttr(), /*groups=*/DenseI64ArrayAttr(),
-        product.getArithmeticAttr(), /*quantize_recipe=*/RecipeAttr(),
+        /*expected_rows=*/IntegerAttr(), product.getArithmeticAttr(), /*quantize_recipe=*/RecipeAttr(),
         /*quantize_outputs=*/OutputsAttr(), /*with_amax=*/UnitAttr());
     keepPlan(product, swapped);
     return success();

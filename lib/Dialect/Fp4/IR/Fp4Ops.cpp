@@ -488,7 +488,8 @@ LogicalResult BlockScaledMatmulOp::verify() {
     diag.attachNote() << "both are contracted along dimension 1: lhs is M x K and rhs is N x K";
     return diag;
   }
-  if (failed(hasF32Scales() ? verifyFp8Operands(*this) : verifyTiledOperands(*this, lhs, rhs)))
+  if (failed(hasF32Scales() ? verifyFp8Operands(*this) : verifyTiledOperands(*this, lhs, rhs)) ||
+      failed(verifyExpectedRows(*this, lhs))) // blockscaled_matmul (C353)
     return failure();
   if (getAlpha() && !isGrouped() && failed(verifyAlpha(*this, lhs, rhs))) // blockscaled_matmul (C7)
     return failure();

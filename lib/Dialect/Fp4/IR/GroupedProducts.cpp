@@ -57,6 +57,19 @@ LogicalResult verify::verifyGroupRows(BlockScaledMatmulOp op, const Checked &lhs
   return diag;
 }
 
+/// blockscaled_matmul (C353): what plans are told of groups.
+LogicalResult verify::verifyExpectedRows(BlockScaledMatmulOp op, const Checked &lhs) {
+  if (!op.getExpectedRows())
+    return success();
+  int64_t rows = *op.getExpectedRows(), most = lhs.type.getDimSize(0);
+  if (!op.getOffsets())
+    return op.emitOpError("expects attribute 'expected_rows' with operand 'offsets' alone");
+  if (rows < 1 || rows > most)
+    return op.emitOpError("attribute 'expected_rows' must be 1 to ")
+           << most << ", the rows of lhs, but got " << rows;
+  return success();
+}
+
 LogicalResult verify::verifyGroupColumns(BlockScaledMatmulOp op, const Checked &rhs) {
   int64_t groups = op.getNumGroups();
   if (!rhs.type.isDynamicDim(0) && rhs.type.getDimSize(0) % groups == 0)

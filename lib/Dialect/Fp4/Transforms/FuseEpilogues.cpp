@@ -178,8 +178,8 @@ BlockScaledMatmulOp absorb(RewriterBase &b, linalg::GenericOp op,
       second ? second.getRhs() : Value(), second ? second.getRhsScales() : Value(),
       second ? Value(second.getAlpha()) : Value(), /*quantize_amax=*/Value(),
       first.getFormatAttr(), first.getRhsFormatAttr(), first.getEpilogueAttr(), first.getSplitKAttr(),
-      first.getGroupsAttr(), first.getArithmeticAttr(), /*quantize_recipe=*/RecipeAttr(), /*quantize_outputs=*/OutputsAttr(),
-      /*with_amax=*/UnitAttr());
+      first.getGroupsAttr(), first.getExpectedRowsAttr(), first.getArithmeticAttr(),
+      /*quantize_recipe=*/RecipeAttr(), /*quantize_outputs=*/OutputsAttr(), /*with_amax=*/UnitAttr());
   fused->setDiscardableAttrs(first->getDiscardableAttrDictionary());
   BodyBuilder(b, op, from).build(fused);
   b.replaceOp(op, fused.getResult());

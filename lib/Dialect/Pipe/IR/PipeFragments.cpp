@@ -80,6 +80,15 @@ LogicalResult ConvertTileOp::verify() {
   return success();
 }
 
+LogicalResult ClearRowsOp::verify() {
+  GlobalType dest = getDest().getType();
+  if (dest.getRank() == 2 && !dest.hasDynamicColumns() && !dest.isScales() &&
+      dest.getElementType().getIntOrFloatBitWidth() % 8 == 0)
+    return success();
+  return emitOpError() << "destination must be a linear buffer of rank 2 with static columns and "
+                       << "elements of whole bytes, but got " << dest; // (C352)
+}
+
 //===----------------------------------------------------------------------===//
 // Products
 //===----------------------------------------------------------------------===//

@@ -45,6 +45,8 @@ def Fp4_BlockScaledMatmulOp
     equal size, and an empty group has no result. With `offsets` the rows of groups are known on the
     device only: group g has the rows offsets[g] to offsets[g + 1]. Scales are lists of tiles as
     `fp4.quantize` with `groups` writes them, where each group is padded to 128 rows by itself.
+    `expected_rows` are those that a group is expected to have, by which plans are chosen. They decide no
+    bit of the result, and groups may have other numbers of rows.
 
     With `arithmetic = #fp4.product_arithmetic<fma>` threads multiply and not the tensor core, which
     suits products of a few rows with a matrix. This too decides bits of the result. So does
@@ -144,6 +146,7 @@ def Fp4_BlockScaledMatmulOp
                        OptionalAttr<Fp4_EpilogueAttr>:$epilogue,
                        OptionalAttr<I64Attr>:$split_k,
                        OptionalAttr<DenseI64ArrayAttr>:$groups,
+                       OptionalAttr<I64Attr>:$expected_rows,
                        OptionalAttr<Fp4_ProductArithmeticAttr>:$arithmetic,
                        OptionalAttr<Fp4_RecipeAttr>:$quantize_recipe,
                        OptionalAttr<Fp4_OutputsAttr>:$quantize_outputs,

@@ -51,6 +51,27 @@ def Pipe_ConvertTileOp : Pipe_EngineOp<
   }];
 }
 
+def Pipe_ClearRowsOp : Pipe_EngineOp<"clear_rows", "Convert"> {
+  let summary = "zeros in rows of a buffer that no tile writes";
+  let description = [{
+    `dest[r, c] = 0` for `begin <= r < end` and all columns c. The blocks of the grid take the rows in
+    turn, and the threads of the role pieces of a row, of 16 bytes where its size allows it. No other
+    role waits for them, so that zeros leave while the others multiply. The role drives `convert` because it
+    has threads and no tiles. PTX: st.global.v4.
+
+    Constraints: (C352) dest is a linear buffer of rank 2 with static columns, whose elements have whole
+    bytes.
+
+    Example:
+    ```mlir
+    pipe.clear_rows %y[%begin to %end] : !pipe.global<4096x512xbf16>
+    ```
+  }];
+  let arguments = (ins Pipe_GlobalType:$dest, I32:$begin, I32:$end);
+  let assemblyFormat = "$dest `[` $begin `to` $end `]` attr-dict `:` qualified(type($dest))";
+  let hasVerifier = 1;
+}
+
 //===----------------------------------------------------------------------===//
 // Engine tensor
 //===----------------------------------------------------------------------===//

@@ -1,0 +1,66 @@
+//===- ClearRows.cpp - Zeros in rows that no tile writes ------------------===//
+//
+// Block i of g takes the rows begin + i, begin + i + g and so on. Its threads have neighbouring pieces of a
+// row, so that a warp writes whole lines.
+//
+//===----------------------------------------------------------------------===//
+#include "Fragments.h"
+
+#include "SmallBuilders.h"
+
+#include <numeric>
+
+using namespace mlir;
+using namespace fp4;
+
+namespace {
+
+/// Bytes of the widest store of a thread.
+constexpr int64_t kWidestStore = 16;
+
+struct LowerClearRows : PipePattern<pipe::ClearRowsOp> {
+  using PipePattern::PipePattern;
+
+  LogicalResult matchAndRewrite(pipe::ClearRowsOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    Int32 block(b, NVVM::BlockIdXOp::create(b, b.getI32Type()));
+    Value blocks = NVVM::GridDimXOp::create(b, b.getI32Type());
+    int64_t bytes = op.getDest().getType().getRowPitch();
+    int64_t piece = std::gcd(bytes, kWidestStore), threads = state.roles.at(op).getNumThreads();
+    Int32 thread = threadOfRole(b, op, state);
+    forSteps(b, Int32(b, adaptor.getBegin()) + block, adaptor.getEnd(), blocks, [&](Value row) {
+      Value line = stridedPointer(b, op.getLoc(), adaptor.getDest(), row, bytes);
+      forSteps(b, thread, constantI32(b, op.getLoc(), bytes / piece),
+               constantI32(b, op.getLoc(), threads), [&](Value number) {
+                 storeZeros(b, stridedPointer(b, op.getLoc(), line, number, piece), piece);
+               });
+    });
+    rewriter.eraseOp(op);
+    return success();
+  }
+
+private:
+  static void forSteps(ImplicitLocOpBuilder &b, Value begin, Value end, Value step,
+                       llvm::function_ref<void(Value)> body) {
+    auto loop = scf::ForOp::create(b, begin, end, step);
+    OpBuilder::InsertionGuard restore(b);
+    b.setInsertionPointToStart(loop.getBody());
+    body(loop.getInductionVar());
+  }
+
+  static void storeZeros(ImplicitLocOpBuilder &b, Value pointer, int64_t bytes) {
+    Type type = b.getIntegerType(unsigned(8 * std::min<int64_t>(bytes, 4)));
+    if (bytes > 4)
+      type = VectorType::get({bytes / 4}, type);
+    Value zeros = arith::ConstantOp::create(b, b.getZeroAttr(type));
+    LLVM::StoreOp::create(b, zeros, pointer, unsigned(bytes));
+  }
+};
+
+} // namespace
+
+void fp4::populateClearRowsPatterns(const TypeConverter &converter, RewritePatternSet &patterns,
+                                    const KernelState &state) {
+  patterns.add<LowerClearRows>(converter, patterns.getContext(), state);
+}

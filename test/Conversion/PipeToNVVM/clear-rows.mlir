@@ -1,0 +1,35 @@
+// RUN: fp4-opt %s -fp4-set-target=target=sm_90a -convert-pipe-to-nvvm | FileCheck %s
+// Zeros in rows: a block takes every so many of them as there are blocks, and a thread 16 bytes of each 1536,
+// or as many as divide the row.
+
+// CHECK-LABEL: llvm.func @rows
+// CHECK-DAG: %[[ZEROS:.*]] = llvm.mlir.constant(dense<0> : vector<4xi32>)
+// CHECK-DAG: %[[THREADS:.*]] = llvm.mlir.constant(96 : i32)
+// CHECK-DAG: %[[PIECES:.*]] = llvm.mlir.constant(5 : i32)
+// CHECK: %[[BLOCK:.*]] = nvvm.read.ptx.sreg.ctaid.x
+// CHECK: %[[BLOCKS:.*]] = nvvm.read.ptx.sreg.nctaid.x
+// CHECK: %[[FIRST:.*]] = llvm.add %arg1, %[[BLOCK]]
+// CHECK: llvm.icmp "slt" %[[ROW:.*]], %arg2
+// CHECK: %[[LINE:.*]] = llvm.getelementptr inbounds %arg0[%[[ROW]]] : {{.*}}!llvm.array<80 x i8>
+// CHECK: llvm.icmp "slt" %[[PIECE:.*]], %[[PIECES]]
+// CHECK: %[[AT:.*]] = llvm.getelementptr inbounds %[[LINE]][%[[PIECE]]] : {{.*}}!llvm.array<16 x i8>
+// CHECK: llvm.store %[[ZEROS]], %[[AT]] {alignment = 16 : i64} : vector<4xi32>
+// CHECK: llvm.add %[[PIECE]], %[[THREADS]]
+// CHECK: llvm.add %[[ROW]], %[[BLOCKS]]
+
+// CHECK-LABEL: llvm.func @narrow
+// CHECK: llvm.store %{{.*}} {alignment = 2 : i64} : i16
+gpu.module @kernels {
+gpu.func @rows(%y: !pipe.global<100x40xbf16>, %begin: i32, %end: i32) kernel attributes {pipe.shared_bytes = 0 : i64} {
+  pipe.role spare warps 0 to 3 drives [convert] {
+    pipe.clear_rows %y[%begin to %end] : !pipe.global<100x40xbf16>
+  }
+  gpu.return
+}
+gpu.func @narrow(%y: !pipe.global<100x5xbf16>, %begin: i32, %end: i32) kernel attributes {pipe.shared_bytes = 0 : i64} {
+  pipe.role spare warps 0 to 3 drives [convert] {
+    pipe.clear_rows %y[%begin to %end] : !pipe.global<100x5xbf16>
+  }
+  gpu.return
+}
+}
