@@ -3,10 +3,10 @@
 #include "fp4/ISA/WeightLayout.h"
 #include "fp4/Support/Error.h"
 
+#include <array>
 #include <bit>
 #include <cstring>
 #include <fmt/format.h>
-#include <ranges>
 
 namespace fp4::numerics {
 namespace {
@@ -43,11 +43,12 @@ Status check(const Shape &shape, size_t codes, size_t scales, size_t tiles) {
   if (isPacked(shape.format) && isWhole && codes == elements / 2 &&
       scales == elements / shape.block() && tiles == shape.tiles() * shape.tileBytes())
     return {};
-  return makeError(ErrorKind::Usage,
-                   fmt::format("prepacked weights must have a multiple of 128 rows and of 64 columns "
-                               "of 4 bits, but got {} x {} of {}",
-                               shape.rows, shape.columns, stringify(shape.format)),
-                   "pad the weights with zeros before they are quantized");
+  return makeError(
+      ErrorKind::Usage,
+      fmt::format("prepacked weights must have a multiple of 128 rows and of 64 columns "
+                  "of 4 bits, but got {} x {} of {}",
+                  shape.rows, shape.columns, stringify(shape.format)),
+      "pad the weights with zeros before they are quantized");
 }
 
 /// Bits of the codes in a byte, where a pair of bf16 has them.
@@ -61,24 +62,24 @@ uint8_t gatherPair(uint32_t pair) {
   return uint8_t(code(pair) | code(pair >> 16) << 4);
 }
 
-uint32_t placePair(uint32_t pair, unsigned j) {
-  return std::rotl(pair & ~hw::weightTopMask, int(hw::weightRotation[j])) |
-         std::rotl(pair & hw::weightTopMask, int(hw::weightRotationOfTop[j]));
+/// The words of two instructions, which share bits.
+using TwoWords = std::array<uint32_t, 2>;
+
+void placePair(TwoWords &words, unsigned word, unsigned j, uint32_t pair) {
+  for (const hw::WeightPart &part : hw::weightParts[word][j])
+    words[part.word] |= std::rotr(pair & part.mask, int(part.rotation));
 }
-uint32_t takePair(uint32_t word, unsigned j) {
-  return (std::rotr(word, int(hw::weightRotation[j])) & hw::weightPairMask & ~hw::weightTopMask) |
-         (std::rotr(word, int(hw::weightRotationOfTop[j])) & hw::weightTopMask);
+uint32_t takePair(const TwoWords &words, unsigned word, unsigned j) {
+  uint32_t pair = 0;
+  for (const hw::WeightPart &part : hw::weightParts[word][j])
+    pair |= std::rotl(words[part.word], int(part.rotation)) & part.mask;
+  return pair;
 }
 
-uint32_t mix(uint32_t word) {
+/// Its own inverse.
+void mix(TwoWords &words) {
   for (const hw::WeightMix &step : hw::weightMixes)
-    word = step(word);
-  return word;
-}
-uint32_t unmix(uint32_t word) {
-  for (const hw::WeightMix &step : std::views::reverse(hw::weightMixes))
-    word = step(word);
-  return word;
+    step(words);
 }
 
 /// Rotates all words of scales of a tile to the left.
@@ -126,16 +127,17 @@ Expected<std::vector<uint8_t>> packWeights(BlockFormat format, std::span<const u
   for (uint64_t tile = 0; tile < shape.tiles(); ++tile) {
     uint8_t *out = &packed[tile * shape.tileBytes()];
     const uint64_t row = shape.rowOf(tile), column = shape.columnOf(tile);
-    for (unsigned i = 0; i < hw::weightWords; ++i) {
-      const hw::WeightWord word = hw::weightWord(i);
-      uint32_t bits = 0;
-      for (unsigned j = 0; j < 4; ++j) {
-        const auto [r, c] = placeOf(word, j);
-        const bool isZero = !isMX(format) && (scales[shape.scaleByte(row + r, column + c)] & 0x7F) == 0;
-        bits |= placePair(spreadPair(isZero ? 0 : codes[shape.codeByte(row + r, column + c)]), j);
+    for (unsigned i = 0; i < hw::weightWords; i += 2) {
+      TwoWords bits{};
+      for (unsigned j = 0; j < 8; ++j) {
+        const auto [r, c] = placeOf(hw::weightWord(i + j / 4), j % 4);
+        const bool isZero =
+            !isMX(format) && (scales[shape.scaleByte(row + r, column + c)] & 0x7F) == 0;
+        const uint8_t byte = isZero ? 0 : codes[shape.codeByte(row + r, column + c)];
+        placePair(bits, j / 4, j % 4, spreadPair(byte));
       }
-      bits = mix(bits);
-      std::memcpy(out + word.byte, &bits, sizeof(bits));
+      mix(bits);
+      std::memcpy(out + hw::weightWord(i).byte, bits.data(), sizeof(bits));
     }
     const unsigned perRow = unsigned(hw::weightTileColumns) / shape.block();
     for (unsigned r = 0; r < unsigned(hw::weightTileRows); ++r) {
@@ -161,14 +163,14 @@ Expected<UnpackedWeights> unpackWeights(BlockFormat format, std::span<const uint
     uint8_t *in = copy.data();
     rotateScales(in, shape, -int(hw::weightScaleRotation(shape.block())));
     const uint64_t row = shape.rowOf(tile), column = shape.columnOf(tile);
-    for (unsigned i = 0; i < hw::weightWords; ++i) {
-      const hw::WeightWord word = hw::weightWord(i);
-      uint32_t bits;
-      std::memcpy(&bits, in + word.byte, sizeof(bits));
-      bits = unmix(bits);
-      for (unsigned j = 0; j < 4; ++j) {
-        const auto [r, c] = placeOf(word, j);
-        result.codes[shape.codeByte(row + r, column + c)] = gatherPair(takePair(bits, j));
+    for (unsigned i = 0; i < hw::weightWords; i += 2) {
+      TwoWords bits;
+      std::memcpy(bits.data(), in + hw::weightWord(i).byte, sizeof(bits));
+      mix(bits);
+      for (unsigned j = 0; j < 8; ++j) {
+        const auto [r, c] = placeOf(hw::weightWord(i + j / 4), j % 4);
+        result.codes[shape.codeByte(row + r, column + c)] =
+            gatherPair(takePair(bits, j / 4, j % 4));
       }
     }
     const unsigned perRow = unsigned(hw::weightTileColumns) / shape.block();

@@ -1,11 +1,11 @@
-// Weights in the order of a tensor core's registers: the form of scales, the place of every code, and
-// the model of their product with 16-bit floats.
+// Weights in the order of a tensor core's registers: the form of scales, the place of every code,
+// and the model of their product with 16-bit floats.
+#include "fp4/Numerics/PackedWeights.h"
 #include "TestData.h"
 #include "fp4/ISA/WeightLayout.h"
 #include "fp4/Numerics/BlockScaledGemm.h"
 #include "fp4/Numerics/E2M1.h"
 #include "fp4/Numerics/E4M3.h"
-#include "fp4/Numerics/PackedWeights.h"
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -50,29 +50,50 @@ TEST(PackedWeights, AScaleIsTheLowerBitsOfItself) {
   EXPECT_TRUE(std::isnan(decodeF16(uint16_t(widenScale(0x7F) << 7))));
 }
 
-TEST(PackedWeights, TheBitsOfAWordAreAllTaken) {
+TEST(PackedWeights, TheBitsOfTwoWordsAreAllTaken) {
   std::set<unsigned> bits;
-  for (unsigned j = 0; j < 4; ++j)
-    for (unsigned bit = 0; bit < 32; ++bit)
-      if (hw::weightPairMask >> bit & 1) {
-        const bool isTop = hw::weightTopMask >> bit & 1;
-        bits.insert((bit + (isTop ? hw::weightRotationOfTop : hw::weightRotation)[j]) % 32);
+  unsigned taken = 0;
+  for (const auto &pairs : hw::weightParts)
+    for (const auto &parts : pairs) {
+      uint32_t mask = 0;
+      for (const hw::WeightPart &part : parts) {
+        mask |= part.mask;
+        for (unsigned bit = 0; bit < 32; ++bit)
+          if (part.mask >> bit & 1) {
+            bits.insert(part.word * 32 + (bit + 32 - part.rotation) % 32);
+            ++taken;
+          }
       }
-  EXPECT_EQ(bits.size(), 32u);
+      EXPECT_EQ(mask, hw::weightPairMask);
+    }
+  EXPECT_EQ(bits.size(), 64u);
+  EXPECT_EQ(taken, 64u);
 }
 
-/// What a product of bf16 does with a word (lib/Conversion/KernelArithmetic/PackedHalves.cpp).
+/// What prmt does with two words.
+uint32_t permute(uint32_t low, uint32_t high, uint32_t selector) {
+  const uint64_t both = uint64_t(high) << 32 | low;
+  uint32_t result = 0;
+  for (unsigned i = 0; i < 4; ++i)
+    result |= uint32_t(both >> (selector >> 4 * i & 7) * 8 & 0xFF) << 8 * i;
+  return result;
+}
+
+/// What a product of bf16 does with two words (lib/Conversion/KernelArithmetic/PackedHalves.cpp).
 TEST(PackedWeights, OneMaskTakesAPair) {
   const Weights weights(BlockFormat::MXFP4);
   const auto tiles = packWeights(BlockFormat::MXFP4, weights.codes, weights.scales, rows, columns);
   ASSERT_TRUE(tiles);
-  for (unsigned i = 0; i < hw::weightWords; ++i) {
-    const hw::WeightWord at = hw::weightWord(i);
-    uint32_t word;
-    std::memcpy(&word, tiles->data() + at.byte, sizeof(word));
-    const uint32_t moved[] = {word, std::rotr(word, 4), word << 6, word << 2 ^ word >> 6};
-    for (unsigned j = 0; j < 4; ++j) {
-      const uint64_t row = at.row + j % 2 * 8, column = at.column + j / 2 * 8;
+  for (unsigned i = 0; i < hw::weightWords; i += 2) {
+    uint32_t word[2];
+    std::memcpy(word, tiles->data() + hw::weightWord(i).byte, sizeof(word));
+    const auto [x, y] = word;
+    const uint32_t ofX = std::rotl(x, 2), ofY = y << 4;
+    const uint32_t moved[] = {x, x << 6, std::rotl(x, 12), ofX ^ ofY,
+                              y, y << 6, std::rotl(y, 10), permute(ofX, ofY, 0x2705)};
+    for (unsigned j = 0; j < 8; ++j) {
+      const hw::WeightWord at = hw::weightWord(i + j / 4);
+      const uint64_t row = at.row + j % 2 * 8, column = at.column + j % 4 / 2 * 8;
       const uint8_t byte = weights.codes[(row * columns + column) / 2];
       const auto half = [](uint32_t code) { return (code & 7) << 6 | (code & 8) << 12; };
       EXPECT_EQ(moved[j] & hw::weightPairMask, half(byte & 15) | half(byte >> 4) << 16);
@@ -151,7 +172,8 @@ TEST(FloatGemm, TheModelIsWithinTheBound) {
     test::Random random(11);
     std::vector<uint16_t> x(m * k);
     for (uint16_t &bits : x) {
-      const float value = std::ldexp(float(int(random.word() % 2001) - 1000), -10 - int(random.word() % 16));
+      const float value =
+          std::ldexp(float(int(random.word() % 2001) - 1000), -10 - int(random.word() % 16));
       bits = type == FloatType::BF16 ? encodeBF16(value) : encodeF16(value);
     }
     const Weights weights(BlockFormat::NVFP4);

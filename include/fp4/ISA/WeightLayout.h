@@ -7,33 +7,42 @@
 //   row      i            i + 8        i                i + 8
 //   columns  2 c, + 1     2 c, + 1     2 c + 8, + 9     2 c + 8, + 9
 //
-// A tile of `#fp4.weight_layout<wgmma>` has 128 rows and 64 columns. It begins with the codes: of the
-// first 64 rows and of the second, of each of 128 threads, a word for each 16 columns, four in
+// A tile of `#fp4.weight_layout<wgmma>` has 128 rows and 64 columns. It begins with the codes: of
+// the first 64 rows and of the second, of each of 128 threads, a word for each 16 columns, four in
 // all. Then come the scales: of each row i the 64 / block of row i and those of row i + 8.
 //
-// A pair of codes becomes a pair of bf16 in its register by rotations of the word to the right and
-// masks: sign, exponent and fraction of a code stand in bits 15 and 8 to 6 of a bf16, and the bits of
-// four such pairs do not fit beside each other, so that the highest exponent bit of the last pair is
-// elsewhere. `weightRotation` and `weightRotationOfTop` are these amounts. To take its bits from two
-// places would be two masks. So the last pair is the exclusive or of both shifted words, under one mask:
-// `weightMixes` makes the bits that stand in its way cancel.
+// A pair of codes becomes a pair of bf16 in its register by a rotation of its word to the left and
+// a mask: sign, exponent and fraction of a code stand in bits 15 and 8 to 6 of a bf16. The bits of
+// four such pairs do not fit beside each other in a word: with three pairs in their places, bits
+// are left of which one more rotation brings three quarters. So the words of two instructions share
+// what is left, x of the first and y of the second:
+//
+//   pair     0     1              2               3
+//   x        x     rotl(x, 6)     rotl(x, 12)     rotl(x, 2) ^ rotl(y, 4)
+//   y        y     rotl(y, 6)     rotl(y, 10)     bytes 1 and 3 of rotl(y, 4) as bytes 0 and 2, and
+//                                                 bytes 0 and 2 of rotl(x, 2) as bytes 1 and 3
+//
+// each under the same mask. These are seven shifts, rotations and permutations for eight pairs.
+// `weightParts` says where the bits of each pair stand, and `weightMixes` makes those cancel that
+// stand in the way of others in the exclusive or.
 //
 // Four scales are in a word: of nvfp4 those of a row, of mxfp4 the two of row i and the two of row
-// i + 8. A word of nvfp4 is rotated to the left by 4: then two of its scales are in the bits 11 to 4 of
-// both halves, where a bf16 has its lower exponent and its upper fraction bits, and the other two are
-// after a rotation by 8. A word of mxfp4 is rotated by 7, which brings bytes into the exponent.
+// i + 8. A word of nvfp4 is rotated to the left by 4: then two of its scales are in the bits 11 to
+// 4 of both halves, where a bf16 has its lower exponent and its upper fraction bits, and the other
+// two are after a rotation by 8. A word of mxfp4 is rotated by 7, which brings bytes into the
+// exponent.
 //
 // Tiles for activations of e4m3 are those of mxfp4 alone. They have 128 rows and 128 columns, whose
-// blocks of one row share a power of two, and their weights become e4m3. For every 32 columns, thread
-// 32 w + 4 i + c has eight elements of each of its two rows, the columns 4 c to 4 c + 3 and those 16
-// behind. These are a word, nibble n with the magnitude of element n in its lower three bits. The signs of
-// elements 0 to 3 are the upper bits of nibbles 1, 3, 5 and 7, and those of elements 4 to 7 the upper bits
-// of nibbles 0, 2, 4 and 6. The tile begins with the words: of 64 rows each, of the first 64 columns and
-// then of the others, of each thread, four: by 32 columns, and of these by row. Then comes a word for each
-// row, of row i and of row i + 8 in turn: nibble j of it is the exponent of block j, from 0 to 11, plus 5,
-// bits 30 to 23 are the exponent of the power of two with a bias of 127, and bit 22 says that the row is
-// NaN there. A weight is code * 2^(nibble - 5) * 2^(exponent - 127), and code * 2^(nibble - 5) is a normal
-// e4m3, or zero.
+// blocks of one row share a power of two, and their weights become e4m3. For every 32 columns,
+// thread 32 w + 4 i + c has eight elements of each of its two rows, the columns 4 c to 4 c + 3 and
+// those 16 behind. These are a word, nibble n with the magnitude of element n in its lower three
+// bits. The signs of elements 0 to 3 are the upper bits of nibbles 1, 3, 5 and 7, and those of
+// elements 4 to 7 the upper bits of nibbles 0, 2, 4 and 6. The tile begins with the words: of 64
+// rows each, of the first 64 columns and then of the others, of each thread, four: by 32 columns,
+// and of these by row. Then comes a word for each row, of row i and of row i + 8 in turn: nibble j
+// of it is the exponent of block j, from 0 to 11, plus 5, bits 30 to 23 are the exponent of the
+// power of two with a bias of 127, and bit 22 says that the row is NaN there. A weight is code *
+// 2^(nibble - 5) * 2^(exponent - 127), and code * 2^(nibble - 5) is a normal e4m3, or zero.
 //
 // Source: PTX ISA, "Register Fragments and Shared Memory Matrix Layouts" of wgmma.mma_async.
 //
@@ -60,26 +69,49 @@ constexpr int64_t weightTileBytes(int64_t block) {
   return weightCodeBytes + weightScaleBytes(block);
 }
 
-/// Rotations to the right that bring pair j of a word into its place, and the highest exponent bit.
-inline constexpr std::array<unsigned, 4> weightRotation = {0, 4, 26, 30};
-inline constexpr std::array<unsigned, 4> weightRotationOfTop = {0, 4, 26, 6};
-/// From this rotation on the bits of a pair do not go around, so that a shift to the left brings them
-/// as well. The pipe that multiplies integers can take it, while the other has the masks.
-inline constexpr unsigned weightLeastShift = 26;
-/// What the word goes through at last, in this order: x ^= shift(x, by) & mask, where `by` is to the right,
-/// or to the left where it is negative. Each is its own inverse. Then pair 3 is
-/// (x << 2 ^ x >> 6) & weightPairMask, and the pairs before it are as they were.
+/// How word 0 or 1 of two is moved for its pairs: rotated to the left. Where nothing that the mask
+/// takes goes around, a shift brings it as well, and the pipe that multiplies integers can take
+/// that, while the other has the masks.
+struct WeightMove {
+  unsigned by;
+  bool goesAround;
+};
+inline constexpr std::array<std::array<WeightMove, 4>, 2> weightMoves = {
+    {{{{0, false}, {6, false}, {12, true}, {2, true}}},
+     {{{0, false}, {6, false}, {10, true}, {4, false}}}}};
+/// The bytes of the last moves of both words that pair 3 of word 1 has, as prmt takes them.
+inline constexpr uint32_t weightLastBytes = 0x2705;
+
+/// Bits of a pair that `word` has, and the rotation to the left that brings them into their place.
+struct WeightPart {
+  unsigned word, rotation;
+  uint32_t mask;
+};
+/// Of the pairs of word 0 and of word 1, where their bits are once the words are no longer mixed.
+inline constexpr std::array<std::array<std::array<WeightPart, 2>, 4>, 2> weightParts = {
+    {{{{{{0, 0, 0x81C081C0}, {}}},
+       {{{0, 6, 0x81C081C0}, {}}},
+       {{{0, 12, 0x81C081C0}, {}}},
+       {{{0, 2, 0x80408040}, {1, 4, 0x01800180}}}}},
+     {{{{{1, 0, 0x81C081C0}, {}}},
+       {{{1, 6, 0x81C081C0}, {}}},
+       {{{1, 10, 0x81C081C0}, {}}},
+       {{{0, 10, 0x81008100}, {1, 28, 0x00C000C0}}}}}}};
+/// What both words go through at last: `word` ^= shift(the other, by) & mask, where `by` is to the
+/// right, or to the left where it is negative. Neither changes what the other reads, so each is its
+/// own inverse.
 struct WeightMix {
+  unsigned word;
   int by;
   uint32_t mask;
-  template <typename Word> constexpr Word operator()(Word x) const {
-    return x ^ ((by > 0 ? x >> by : x << -by) & mask);
+  template <typename Words> constexpr void operator()(Words &words) const {
+    const auto other = words[1 - word];
+    words[word] ^= (by > 0 ? other >> by : other << -by) & mask;
   }
 };
-inline constexpr std::array<WeightMix, 4> weightMixes = {
-    {{8, 0x00300000}, {8, 0x00002000}, {8, 0x00000030}, {-8, 0x40004000}}};
-/// Bits of a pair in its place: of both codes, and the highest exponent bits alone.
-inline constexpr uint32_t weightPairMask = 0x81C081C0, weightTopMask = 0x01000100;
+inline constexpr std::array<WeightMix, 2> weightMixes = {{{0, -2, 0x20102010}, {1, 2, 0x00180018}}};
+/// Bits of a pair in its place.
+inline constexpr uint32_t weightPairMask = 0x81C081C0;
 /// By how much a word of four scales is rotated to the left.
 constexpr unsigned weightScaleRotation(int64_t block) { return block == 16 ? 4 : 7; }
 /// The bits of two scales of nvfp4 and of mxfp4.
@@ -95,8 +127,7 @@ struct WeightWord {
 inline constexpr unsigned weightWords = weightCodeBytes / 4;
 constexpr WeightWord weightWord(unsigned index) {
   const unsigned step = index % 4, thread = index / 4 % 128, group = index / 512;
-  return {4 * index, group * 64 + thread / 32 * 16 + thread % 32 / 4,
-          step * 16 + thread % 4 * 2};
+  return {4 * index, group * 64 + thread / 32 * 16 + thread % 32 / 4, step * 16 + thread % 4 * 2};
 }
 
 /// Where the scales of `row` begin within a tile.
@@ -120,18 +151,19 @@ constexpr int64_t weightColumnsOf(int64_t tileBytes) {
   return tileBytes == byteTileBytes ? byteTileColumns : weightTileColumns;
 }
 
-/// What is added to the exponent of a block, and the largest sum: the magnitudes 1/2 to 6 of codes are
-/// normal numbers of e4m3 between 2^-6 and 384.
+/// What is added to the exponent of a block, and the largest sum: the magnitudes 1/2 to 6 of codes
+/// are normal numbers of e4m3 between 2^-6 and 384.
 inline constexpr int byteExponentBias = 5, byteMostExponent = 11;
 /// Bits of the word of a row: the power of two, and NaN.
 inline constexpr uint32_t bytePowerMask = 0x7FC00000, byteNaN = 0x7FC00000;
-/// The e4m3 of the eight magnitudes in a block whose exponent is 0, and what each exponent more adds.
+/// The e4m3 of the eight magnitudes in a block whose exponent is 0, and what each exponent more
+/// adds.
 inline constexpr uint32_t byteMagnitudes[] = {0x14100800, 0x24201C18};
 inline constexpr uint32_t byteExponentSteps[] = {0x08080800, 0x08080808};
 
 /// Where the eight codes of one thread, row and 32 columns are, within a tile.
 struct ByteWord {
-  unsigned byte;   ///< of the word
+  unsigned byte; ///< of the word
   unsigned row;
   unsigned column; ///< of elements 0 to 3; the others are 16 behind
 };

@@ -3,10 +3,9 @@
 
 #include "InlinePtx.h"
 
-#include "fp4/ISA/WeightLayout.h"
-
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
@@ -53,8 +52,8 @@ PackedHalves::Factors PackedHalves::factorsE4M3(Value scales) {
   Value registers[2];
   for (unsigned odd : {0u, 1u}) {
     Value bits = rotate(scales, 8 * odd);
-    if (element.isBF16()) // the upper exponent bits
-      bits = lop3Select(b, constant(b, hw::weightScaleMask), bits, constant(b, 0x70007000));
+    if (element.isBF16())
+      bits = lop3Select(b, constant(b, hw::weightScaleMask), bits, upperBits);
     else
       bits =
           arith::ShLIOp::create(b, masked(bits, hw::weightScaleMask), constant(b, kFractionShift));
@@ -84,14 +83,27 @@ SmallVector<PackedHalves::Factors> PackedHalves::factorsE8M0(Value scales) {
 // Codes
 //===----------------------------------------------------------------------===//
 
-/// The bits of pair j in their place.
-Value PackedHalves::takePair(Value word, unsigned j) {
-  unsigned amount = hw::weightRotation[j], ofTop = hw::weightRotationOfTop[j];
-  Value moved = amount < hw::weightLeastShift
-                    ? rotate(word, amount)
-                    : arith::ShLIOp::create(b, word, constant(b, 32 - amount)).getResult();
-  if (ofTop != amount) // hw::weightMixes
-    moved = arith::XOrIOp::create(b, moved, arith::ShRUIOp::create(b, word, constant(b, ofTop)));
+/// `word` as `move` says.
+Value PackedHalves::moved(Value word, const hw::WeightMove &move) {
+  return move.goesAround ? rotate(word, 32 - move.by)
+                         : arith::ShLIOp::create(b, word, constant(b, move.by)).getResult();
+}
+
+/// The pairs of two words in their places, beside other bits.
+SmallVector<Value> PackedHalves::movePairs(ValueRange words) {
+  SmallVector<Value> pairs;
+  for (unsigned word : {0u, 1u})
+    for (const hw::WeightMove &move : hw::weightMoves[word])
+      pairs.push_back(move.by ? moved(words[word], move) : words[word]);
+  Value first = pairs[3], second = pairs[7];
+  pairs[3] = arith::XOrIOp::create(b, first, second);
+  pairs[7] = NVVM::PermuteOp::create(b, b.getI32Type(), first, second,
+                                     constant(b, hw::weightLastBytes), NVVM::PermuteMode::DEFAULT);
+  return pairs;
+}
+
+/// What the mask leaves of a pair, as two elements.
+Value PackedHalves::takePair(Value moved) {
   Value pair = masked(moved, hw::weightPairMask);
   if (element.isBF16())
     return pair;
@@ -105,12 +117,12 @@ SmallVector<Value> PackedHalves::convertTile(ValueRange codes, ValueRange scales
       isE4M3 ? SmallVector<Factors>{factorsE4M3(scales[0]), factorsE4M3(scales[1])}
              : factorsE8M0(scales.front());
   SmallVector<Value> result;
-  for (int64_t step = 0; step < hw::weightSteps; ++step)
-    for (unsigned j = 0; j < 4; ++j) {
-      Value pair = asPair(takePair(codes[step], j));
+  for (int64_t step = 0; step < hw::weightSteps; step += 2)
+    for (auto [i, moved] : llvm::enumerate(movePairs(codes.slice(step, 2)))) {
+      Value pair = asPair(takePair(moved));
       if (!isE4M3) // the factor would be infinite for a scale of 4
         pair = arith::MulFOp::create(b, pair, splat(0x1p126));
-      pair = arith::MulFOp::create(b, pair, rows[j % 2][step]);
+      pair = arith::MulFOp::create(b, pair, rows[i % 2][step + int64_t(i) / 4]);
       result.push_back(LLVM::BitcastOp::create(b, b.getI32Type(), pair));
     }
   return result;

@@ -1,7 +1,8 @@
 //===- PackedHalves.h - Prepacked weights as bf16 or f16 ------------------===//
 //
-// What fp4/ISA/WeightLayout.h describes, in registers. A word of eight codes becomes four pairs with
-// four shifts or rotations and four logical operations, and a multiplication for each pair:
+// What fp4/ISA/WeightLayout.h describes, in registers. Two words of eight codes each become eight
+// pairs with seven shifts, rotations or permutations, a logical operation and a multiplication for
+// each pair:
 //
 //   bf16   value * 2^-126; a nvfp4 scale in its packed form is scale * 2^119
 //   f16    three bits further to the left: value * 2^-14 and scale * 2^7
@@ -12,6 +13,8 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "fp4/ISA/WeightLayout.h"
+
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 
 namespace fp4 {
@@ -19,8 +22,16 @@ namespace fp4 {
 class PackedHalves {
 public:
   /// `block` elements share a scale; elements are `element`, bf16, or f16 where block is 16.
-  PackedHalves(mlir::ImplicitLocOpBuilder &b, int64_t block, mlir::Type element)
-      : b(b), isE4M3(block == 16), element(element) {}
+  /// `upperBits` is kUpperBits, where it is needed.
+  PackedHalves(mlir::ImplicitLocOpBuilder &b, int64_t block, mlir::Type element,
+               mlir::Value upperBits)
+      : b(b), isE4M3(block == 16), element(element), upperBits(upperBits) {}
+
+  /// The upper exponent bits of two scales of nvfp4 as bf16.
+  static constexpr uint32_t kUpperBits = 0x70007000;
+  static bool needsUpperBits(int64_t block, mlir::Type element) {
+    return block == 16 && element.isBF16();
+  }
 
   /// Words of scales that a thread has of a tile: of its two rows one each, or together.
   static constexpr int64_t numScaleWords(int64_t block) { return block == 16 ? 2 : 1; }
@@ -36,13 +47,16 @@ private:
   mlir::Value inBothLanes(mlir::Value pair, int64_t lane);
   mlir::Value rotate(mlir::Value word, unsigned amount);
   mlir::Value masked(mlir::Value word, uint32_t mask);
-  mlir::Value takePair(mlir::Value word, unsigned j);
+  mlir::Value moved(mlir::Value word, const hw::WeightMove &move);
+  llvm::SmallVector<mlir::Value> movePairs(mlir::ValueRange words);
+  mlir::Value takePair(mlir::Value moved);
   mlir::Value asPair(mlir::Value word);
   mlir::Value splat(double value);
 
   mlir::ImplicitLocOpBuilder &b;
   bool isE4M3;
   mlir::Type element;
+  mlir::Value upperBits;
 };
 
 } // namespace fp4

@@ -11,12 +11,13 @@
 //   row        r          r + 8      r          r + 8      r = 16 w + l / 4
 //   k          2 c, + 1   2 c, + 1   2 c + 8, + 1          c = l % 4
 //
-// convert_tile: a thread takes half of a row, half of each quarter, and writes the line of 128 bytes
-// that they become. Neighbouring threads have neighbouring rows, and every other eight of
+// convert_tile: a thread takes half of a row, half of each quarter, and writes the line of 128
+// bytes that they become. Neighbouring threads have neighbouring rows, and every other eight of
 // them the other half: with the swizzles of both tiles, they touch all banks equally often.
 //
-// Beside a B whose elements follow one another, a thread takes from each 32 elements of a row of A the
-// four pairs of two instructions in their place: the four threads of a row read the same 16 bytes.
+// Beside a B whose elements follow one another, a thread takes from each 32 elements of a row of A
+// the four pairs of two instructions in their place: the four threads of a row read the same 16
+// bytes.
 //
 // PTX ISA, "Register Fragments and Shared Memory Matrix Layouts" of wgmma.mma_async.
 //
@@ -39,7 +40,8 @@ using namespace fp4;
 
 namespace {
 
-/// Quarters of a row of a k tile, and groups of eight elements of each, which two instructions have.
+/// Quarters of a row of a k tile, and groups of eight elements of each, which two instructions
+/// have.
 constexpr int64_t kQuarters = 4, kGroups = 4;
 
 /// A k tile that is converted.
@@ -116,13 +118,14 @@ private:
     Int32 row = index % rows, half = (index / rows) ^ (row / 8 % 2);
     TileLine source(adaptor.getSource(), tile.layout, row);
     int64_t bytes = tile.quarterBytes();
-    auto loadPairs = [&](int64_t word) { // a role of few registers has no room for four words of each
-      SmallVector<SmallVector<Value>> quarters;
-      for (int64_t quarter = 0; quarter < kQuarters; ++quarter)
-        quarters.push_back(loadSharedWords(
-            b, source.at(half * (bytes / 2) ^ Int32(b, quarter * bytes + 4 * word)), 2));
-      return quarters;
-    };
+    auto loadPairs =
+        [&](int64_t word) { // a role of few registers has no room for four words of each
+          SmallVector<SmallVector<Value>> quarters;
+          for (int64_t quarter = 0; quarter < kQuarters; ++quarter)
+            quarters.push_back(loadSharedWords(
+                b, source.at(half * (bytes / 2) ^ Int32(b, quarter * bytes + 4 * word)), 2));
+          return quarters;
+        };
     SmallVector<SmallVector<Value>> quarters = loadPairs(0);
     SmallVector<Value> factors =
         halves.factors(scalesOfQuarters(b, op, adaptor, row, half), kQuarters);
@@ -148,7 +151,7 @@ private:
     if (type.getColumns() == kQuarters)
       return low;
     Value high = loadScaleWord(b, adaptor.getScales(), type, row,
-                            existingBlock(adaptor.getBlocks(), Int32(b, 1)));
+                               existingBlock(adaptor.getBlocks(), Int32(b, 1)));
     return pickBytes(b, low, high, half * 0x1111 + 0x6420);
   }
 
@@ -285,7 +288,8 @@ private:
         part.codes[half].push_back(pickBytes(b, low, high, Int32(b, int64_t(0x5410))));
       }
       for (int64_t block = 0; block < type.getColumns() / pipe::kScaleBlockColumns; ++block) {
-        Int32 existing = block ? existingBlock(adaptor.getBlocks(), Int32(b, block)) : Int32(b, block);
+        Int32 existing =
+            block ? existingBlock(adaptor.getBlocks(), Int32(b, block)) : Int32(b, block);
         Value scales = loadScaleWord(b, adaptor.getAScales(), type, row + 8 * half, existing);
         for (Value factor : halves.factors(scales))
           part.factors[half].append(size_t(perScale), factor);
@@ -370,22 +374,34 @@ void fp4::storeElements(ImplicitLocOpBuilder &b, Value fragment, ValueRange elem
     LLVM::StoreOp::create(b, element, elementPointer(b, fragment, int64_t(i)), 4);
 }
 
-Value fp4::wgmmaDescriptor(ImplicitLocOpBuilder &b, Value tile) {
+/// Of a tile at `address`, an i32.
+static Value descriptorAt(ImplicitLocOpBuilder &b, Value address) {
   uint64_t form = hw::SmemDescriptor::kMajorOperand(hw::SwizzleMode::B128).encodeWgmma();
-  Value address = LLVM::PtrToIntOp::create(b, b.getI32Type(), tile);
   Value start = hw::descriptorStart(Int32(b, address));
   Value wide = arith::ExtUIOp::create(b, b.getI64Type(), start);
   return arith::OrIOp::create(b, wide, constantI64(b, b.getLoc(), int64_t(form)));
 }
 
+Value fp4::wgmmaDescriptor(ImplicitLocOpBuilder &b, Value tile) {
+  return descriptorAt(b, LLVM::PtrToIntOp::create(b, b.getI32Type(), tile));
+}
+
+/// The address is that of the first lane of the warp: what is computed of it is uniform.
 Value fp4::uniformDescriptor(ImplicitLocOpBuilder &b, Value tile) {
-  auto number = [&](int64_t value) { return constantI32(b, b.getLoc(), value); };
-  Value descriptor = wgmmaDescriptor(b, tile);
-  Value low = LLVM::TruncOp::create(b, b.getI32Type(), descriptor);
-  Value first = NVVM::ShflOp::create(b, b.getI32Type(), number(-1), low, number(0), number(31),
-                                     NVVM::ShflKind::idx, UnitAttr());
-  Value upper = arith::AndIOp::create(b, descriptor, constantI64(b, b.getLoc(), ~0xFFFFFFFFLL));
-  return arith::OrIOp::create(b, upper, arith::ExtUIOp::create(b, b.getI64Type(), first));
+  Value address = LLVM::PtrToIntOp::create(b, b.getI32Type(), tile);
+  Value all = constantI32(b, b.getLoc(), -1), first = constantI32(b, b.getLoc(), 0);
+  Value last = constantI32(b, b.getLoc(), 31);
+  return descriptorAt(b, NVVM::ShflOp::create(b, b.getI32Type(), all, address, first, last,
+                                              NVVM::ShflKind::idx, UnitAttr()));
+}
+
+/// The number of a multiprocessor has no bit 31, which ptxas does not know.
+Value fp4::keptConstant(ImplicitLocOpBuilder &b, const KernelState &state, uint32_t value) {
+  OpBuilder::InsertionGuard restore(b);
+  b.setInsertionPointAfterValue(state.threadIndex);
+  Value number = NVVM::SmIdOp::create(b, b.getI32Type());
+  Value none = arith::ShRUIOp::create(b, number, constantI32(b, b.getLoc(), 31));
+  return arith::OrIOp::create(b, none, constantI32(b, b.getLoc(), int32_t(value)));
 }
 
 SmallVector<int64_t> fp4::instructionOffsets(pipe::SharedType tile, int64_t first, int64_t count) {
@@ -427,6 +443,6 @@ void fp4::findContinuedProducts(gpu::GPUFuncOp kernel, KernelState &state) {
 
 void fp4::populateFragmentPatterns(const TypeConverter &converter, RewritePatternSet &patterns,
                                    const KernelState &state) {
-  patterns.add<LowerConvertTile, LowerFragment, LowerMmaConverted>(converter,
-                                                                   patterns.getContext(), state);
+  patterns.add<LowerConvertTile, LowerFragment, LowerMmaConverted>(converter, patterns.getContext(),
+                                                                   state);
 }

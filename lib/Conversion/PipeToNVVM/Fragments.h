@@ -34,6 +34,8 @@ mlir::Value loadVector(mlir::ImplicitLocOpBuilder &b, mlir::Value fragment, int6
 mlir::Value wgmmaDescriptor(mlir::ImplicitLocOpBuilder &b, mlir::Value tile);
 /// The same from one lane, so that ptxas sees that it is the same in all.
 mlir::Value uniformDescriptor(mlir::ImplicitLocOpBuilder &b, mlir::Value tile);
+/// An i32 that stays in a register: ptxas makes a constant that it knows again in each turn of a loop.
+mlir::Value keptConstant(mlir::ImplicitLocOpBuilder &b, const KernelState &state, uint32_t value);
 /// What is added to either for `count` instructions of 32 bytes of K each, from number `first` on.
 llvm::SmallVector<int64_t> instructionOffsets(pipe::SharedType tile, int64_t first, int64_t count);
 

@@ -33,9 +33,8 @@ struct LowerMmaPrepacked : PipePattern<pipe::MmaPrepackedOp> {
     if (op.getWeights().getType().getInnerBytes() == hw::byteTileBytes || takesWarpProducts(op))
       return failure(); // PrepackedBytes.cpp, PrepackedFew.cpp
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    forExistingTiles(
-        b, adaptor.getTiles(), op.getWeights().getType().getRows(),
-        [&](int64_t first, int64_t count) { multiply(b, op, adaptor, first, count); });
+    forExistingTiles(b, adaptor.getTiles(), op.getWeights().getType().getRows(),
+                     [&](int64_t first, int64_t count) { multiply(b, op, adaptor, first, count); });
     rewriter.eraseOp(op);
     return success();
   }
@@ -50,7 +49,7 @@ private:
       words.push_back(
           loadPrepackedTile(b, adaptor.getWeights(), op.getWeights().getType(), thread, tile));
     WarpgroupProduct product = productOf(b, op, adaptor);
-    PackedHalves halves(b, blockOfWeights(op.getWeights().getType()), product.element);
+    PackedHalves halves = halvesOf(b, op, state);
     Value fragment = adaptor.getAccumulator();
     SmallVector<Value> sums =
         loadElements(b, fragment, 0, op.getAccumulator().getType().getElementsPerThread());
@@ -140,6 +139,16 @@ struct LowerFetchFragment : PipePattern<pipe::FetchFragmentOp> {
 
 } // namespace
 
+PackedHalves fp4::halvesOf(ImplicitLocOpBuilder &b, pipe::MmaPrepackedOp op,
+                           const KernelState &state) {
+  int64_t block = blockOfWeights(op.getWeights().getType());
+  Type element = op.getB().getType().getElementType();
+  Value upperBits;
+  if (PackedHalves::needsUpperBits(block, element))
+    upperBits = keptConstant(b, state, PackedHalves::kUpperBits);
+  return {b, block, element, upperBits};
+}
+
 PrepackedWords fp4::loadPrepackedTile(ImplicitLocOpBuilder &b, Value weights, pipe::SharedType type,
                                       Int32 thread, int64_t number) {
   Value tile = offsetPointer(b, b.getLoc(), weights, number * type.getInnerBytes());
@@ -222,9 +231,9 @@ bool ProductLoop::add(Operation &op) {
   return true;
 }
 
-/// Of other products, or of tiles that may not exist, none goes on. An iteration has several tiles: the
-/// registers with the weights of one are written again while the tensor core reads those of another.
-/// Products of 32 and 64 columns were slower that way (docs/Performance.md).
+/// Of other products, or of tiles that may not exist, none goes on. An iteration has several tiles:
+/// the registers with the weights of one are written again while the tensor core reads those of
+/// another. Products of 32 and 64 columns were slower that way (docs/Performance.md).
 static std::optional<ProductLoop> findProductLoop(scf::ForOp loop) {
   constexpr int64_t fewestStages = 3, fewestTiles = 2, fewestOfMany = 128;
   ProductLoop found;

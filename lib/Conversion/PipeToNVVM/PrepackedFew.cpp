@@ -75,7 +75,7 @@ private:
       ofB.push_back(columns.load(tile));
     }
     emitProxyFence(b, op.getLoc()); // the reads before loads that follow
-    PackedHalves halves(b, blockOfWeights(op.getWeights().getType()), type.getElementType());
+    PackedHalves halves = halvesOf(b, op, state);
     SmallVector<Value> sums =
         loadAccumulator(b, op.getAccumulator().getType(), adaptor.getAccumulator(),
                         adaptor.getAccumulate(), first == 0);

@@ -23,6 +23,10 @@ inline int64_t blockOfWeights(pipe::SharedType weights) {
 PrepackedWords loadPrepackedTile(mlir::ImplicitLocOpBuilder &b, mlir::Value weights,
                                  pipe::SharedType type, Int32 thread, int64_t number);
 
+/// The conversion of the weights of `op`.
+PackedHalves halvesOf(mlir::ImplicitLocOpBuilder &b, pipe::MmaPrepackedOp op,
+                      const KernelState &state);
+
 /// mma_prepacked with so few columns takes mma.sync (PrepackedFew.cpp). With 16 it was slower than
 /// wgmma (docs/Performance.md).
 inline constexpr int64_t kFewColumns = 8;

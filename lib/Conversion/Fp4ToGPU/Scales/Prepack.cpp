@@ -1,8 +1,8 @@
 //===- Prepack.cpp - Weights in the order of registers, and back ----------===//
 //
-// A thread moves the 16 bytes of codes that a thread of a product has of a tile: 32 bytes, of which it
-// needs a quarter, of each of two rows. The first of the four threads that share two rows moves their
-// scales. fp4/ISA/WeightLayout.h says where a tile has what.
+// A thread moves the 16 bytes of codes that a thread of a product has of a tile: 32 bytes, of which
+// it needs a quarter, of each of two rows. The first of the four threads that share two rows moves
+// their scales. fp4/ISA/WeightLayout.h says where a tile has what.
 //
 //===----------------------------------------------------------------------===//
 #include "Int32.h"
@@ -30,8 +30,8 @@ constexpr int64_t kNaN = 0x7F, kWideNaN = 0xFF;
 class Item {
 public:
   Item(ImplicitLocOpBuilder &b, Value number, RankedTensorType data, int64_t block)
-      : b(b), block(block), columns(data.getDimSize(1)), item(b, number),
-        tile(item / kThreads), place(item % kThreads),
+      : b(b), block(block), columns(data.getDimSize(1)), item(b, number), tile(item / kThreads),
+        place(item % kThreads),
         row(tile / tilesPerRow() * hw::weightTileRows + place / 32 * 16 + place % 32 / 4),
         column(tile % tilesPerRow() * hw::weightTileColumns) {}
 
@@ -67,6 +67,9 @@ private:
 /// Bits of words, as lib/Numerics/PackedWeights.cpp has them.
 class Bits {
 public:
+  /// The words of two instructions, which share bits.
+  using TwoWords = std::array<Value, 2>;
+
   explicit Bits(ImplicitLocOpBuilder &b) : b(b) {}
 
   Value constant(int64_t value) { return constI32(b, value); }
@@ -95,36 +98,40 @@ public:
     Value low = either(both(right(pair, 6), 0x07), both(right(pair, 12), 0x08));
     return either(low, either(both(right(pair, 18), 0x70), both(right(pair, 24), 0x80)));
   }
-  Value placePair(Value pair, unsigned j) {
-    Value top = rotateLeft(both(pair, hw::weightTopMask), hw::weightRotationOfTop[j]);
-    return either(rotateLeft(both(pair, ~int64_t(hw::weightTopMask)), hw::weightRotation[j]), top);
+  /// A word that is null yet is zero.
+  void placePair(TwoWords &words, unsigned word, unsigned j, Value pair) {
+    for (const hw::WeightPart &part : hw::weightParts[word][j]) {
+      if (part.mask == 0)
+        continue;
+      Value placed = rotateLeft(both(pair, part.mask), (32 - part.rotation) % 32);
+      Value &target = words[part.word];
+      target = target ? either(target, placed) : placed;
+    }
   }
-  Value takePair(Value word, unsigned j) {
-    auto rotated = [&](unsigned by) { return rotateLeft(word, (32 - by) % 32); };
-    return either(both(rotated(hw::weightRotation[j]), hw::weightPairMask & ~hw::weightTopMask),
-                  both(rotated(hw::weightRotationOfTop[j]), hw::weightTopMask));
+  Value takePair(const TwoWords &words, unsigned word, unsigned j) {
+    Value pair;
+    for (const hw::WeightPart &part : hw::weightParts[word][j]) {
+      if (part.mask == 0)
+        continue;
+      Value taken = both(rotateLeft(words[part.word], part.rotation), part.mask);
+      pair = pair ? either(pair, taken) : taken;
+    }
+    return pair;
   }
-
-  Value mix(Value word, const hw::WeightMix &step) {
-    Value other = step.by > 0 ? right(word, step.by) : left(word, -step.by);
-    return arith::XOrIOp::create(b, word, both(other, step.mask));
-  }
-  Value mix(Value word) {
-    for (const hw::WeightMix &step : hw::weightMixes)
-      word = mix(word, step);
-    return word;
-  }
-  Value unmix(Value word) {
-    for (const hw::WeightMix &step : llvm::reverse(hw::weightMixes))
-      word = mix(word, step);
-    return word;
+  /// Its own inverse.
+  void mix(TwoWords &words) {
+    for (const hw::WeightMix &step : hw::weightMixes) {
+      Value other = words[1 - step.word];
+      other = step.by > 0 ? right(other, step.by) : left(other, -step.by);
+      words[step.word] = arith::XOrIOp::create(b, words[step.word], both(other, step.mask));
+    }
   }
 
   Value widenScale(Value byte) {
     Value magnitude = both(byte, 0x7F);
-    Value small = NVVM::PermuteOp::create(b, b.getI32Type(), constant(0x74706800),
-                                          constant(0x7E7C7A78), magnitude,
-                                          NVVM::PermuteMode::DEFAULT);
+    Value small =
+        NVVM::PermuteOp::create(b, b.getI32Type(), constant(0x74706800), constant(0x7E7C7A78),
+                                magnitude, NVVM::PermuteMode::DEFAULT);
     Value wide = arith::AddIOp::create(b, magnitude, constant(kExponents));
     wide = choose(isLess(magnitude, 8), both(small, 0xFF), wide);
     return choose(is(magnitude, kNaN), constant(kWideNaN), wide);
@@ -198,22 +205,23 @@ void forItems(KernelBuilder &kernel, RankedTensorType data, int64_t block,
 
 } // namespace
 
-/// The word of a step, of 32 bytes and the scales of each row; `shift` brings the byte of the item's
-/// lane down. Elements whose nvfp4 scale is zero are zero.
-static Value packWord(Bits &bits, ArrayRef<SmallVector<Value>> rows, ArrayRef<Value> scales,
-                      int64_t step, Value shift, bool isE4M3) {
-  Value word;
-  for (unsigned j = 0; j < 4; ++j) {
-    Value byte = arith::ShRUIOp::create(bits.b, rows[j % 2][2 * step + j / 2], shift);
+/// The words of `step` and the next, of 32 bytes and the scales of each row; `shift` brings the
+/// byte of the item's lane down. Elements whose nvfp4 scale is zero are zero.
+static Bits::TwoWords packWords(Bits &bits, ArrayRef<SmallVector<Value>> rows,
+                                ArrayRef<Value> scales, int64_t step, Value shift, bool isE4M3) {
+  Bits::TwoWords words;
+  for (unsigned i = 0; i < 8; ++i) {
+    unsigned word = i / 4, j = i % 4;
+    Value byte = arith::ShRUIOp::create(bits.b, rows[j % 2][2 * (step + word) + j / 2], shift);
     byte = bits.both(byte, 0xFF);
     if (isE4M3) {
-      Value scale = bits.both(bits.right(scales[j % 2], 8 * step), 0x7F);
+      Value scale = bits.both(bits.right(scales[j % 2], 8 * (step + word)), 0x7F);
       byte = bits.choose(bits.is(scale, 0), bits.constant(0), byte);
     }
-    Value placed = bits.placePair(bits.spreadPair(byte), j);
-    word = word ? bits.either(word, placed) : placed;
+    bits.placePair(words, word, j, bits.spreadPair(byte));
   }
-  return bits.mix(word);
+  bits.mix(words);
+  return words;
 }
 
 LogicalResult fp4::lowerPrepack(PrepackOp op, LoweringContext &context) {
@@ -232,8 +240,8 @@ LogicalResult fp4::lowerPrepack(PrepackOp op, LoweringContext &context) {
       rowScales[lower] = loadScales(b, item.scales(scales, lower), item.scalesPerRow());
     }
     SmallVector<Value> packed;
-    for (int64_t step = 0; step < kSteps; ++step)
-      packed.push_back(packWord(bits, words, rowScales, step, item.lane() * 8, isE4M3));
+    for (int64_t step = 0; step < kSteps; step += 2)
+      llvm::append_range(packed, packWords(bits, words, rowScales, step, item.lane() * 8, isE4M3));
     Value all = vector::FromElementsOp::create(b, VectorType::get(4, b.getI32Type()), packed);
     store(b, all, item.packedCodes(tiles), 16);
   };
@@ -256,6 +264,19 @@ LogicalResult fp4::lowerPrepack(PrepackOp op, LoweringContext &context) {
   return success();
 }
 
+/// Stores what an item has of the words of `step` and the next.
+static void unpackWords(Bits &bits, Bits::TwoWords words, const Item &item, int64_t step,
+                        Value data) {
+  bits.mix(words);
+  for (unsigned i = 0; i < 8; ++i) {
+    unsigned word = i / 4, j = i % 4;
+    Value byte = bits.gatherPair(bits.takePair(words, word, j));
+    Value target = advance(bits.b, item.codes(data, j % 2), 8 * (step + word) + j / 2 * 4);
+    store(bits.b, arith::TruncIOp::create(bits.b, bits.b.getI8Type(), byte),
+          address(bits.b, target, item.lane(), 1), 1);
+  }
+}
+
 LogicalResult fp4::lowerUnprepack(UnprepackOp op, LoweringContext &context) {
   KernelBuilder kernel(op, "unprepack", context);
   ImplicitLocOpBuilder &b = kernel.body();
@@ -266,15 +287,8 @@ LogicalResult fp4::lowerUnprepack(UnprepackOp op, LoweringContext &context) {
   Value scales = kernel.output(op.getScales(), /*rows=*/Value());
   auto moveCodes = [&](Item &item) {
     SmallVector<Value> words = loadWords(b, item.packedCodes(tiles), 4);
-    for (int64_t step = 0; step < kSteps; ++step) {
-      Value word = bits.unmix(words[step]);
-      for (unsigned j = 0; j < 4; ++j) {
-        Value byte = bits.gatherPair(bits.takePair(word, j));
-        Value target = advance(b, item.codes(data, j % 2), 8 * step + j / 2 * 4);
-        store(b, arith::TruncIOp::create(b, b.getI8Type(), byte),
-              address(b, target, item.lane(), 1), 1);
-      }
-    }
+    for (int64_t step = 0; step < kSteps; step += 2)
+      unpackWords(bits, {words[step], words[step + 1]}, item, step, data);
   };
   auto convert = [&](Value word) {
     word = bits.rotateLeft(word, 32 - hw::weightScaleRotation(block));
