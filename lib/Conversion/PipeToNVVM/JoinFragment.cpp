@@ -1,16 +1,18 @@
 //===- JoinFragment.cpp - Sums of the blocks of a cluster -----------------===//
 //
-// join_fragment: a thread stores each piece of its accumulator to the shared memory of the block that
-// adds it, behind those of the blocks before. The stores are asynchronous: nobody waits for them but who
-// adds, and no fence orders them. A block has two barriers:
+// join_fragment: a thread stores each piece of its accumulator to the shared memory of the block
+// that adds it, behind those of the blocks before. The stores are asynchronous: nobody waits for
+// them but who adds, and no fence orders them. A block has two barriers:
 //
-//   arrived   counts the bytes that the warps of the cluster send to this block; every warp of the block
+//   arrived   counts the bytes that the warps of the cluster send to this block; every warp of it
 //             announces those of its own elements
-//   added     counts warps: every one of the blocks that add has read what this block sent. Its lanes
+//   added     counts warps: every one of the blocks that add has read what this block sent. Lanes
 //             share out the blocks to arrive at
 //
-// A join waits for the `added` of the one before, whose parity a thread keeps in a register. No block
-// ends before the others have added its pieces: the kernel ends with a barrier of the cluster.
+// A join waits for the `added` of the one before, whose parity a thread keeps in a register. Behind
+// the last one, in the last turn of the loop, nobody arrives there. So where a block has one turn, all
+// that reaches it is what it waits for itself. Behind several, the kernel ends with a barrier of the
+// cluster, which also releases the stored results to all of the GPU and waits for that.
 //
 //===----------------------------------------------------------------------===//
 #include "Fragments.h"
@@ -31,7 +33,8 @@ class ClusterJoin {
 public:
   ClusterJoin(ImplicitLocOpBuilder &b, pipe::JoinFragmentOp op, const KernelState &state,
               Value fragment)
-      : b(b), op(op), state(state), fragment(fragment), sizes(state.joins.at(op)), blocks(state.cluster.m),
+      : b(b), op(op), state(state), fragment(fragment), sizes(state.joins.at(op)),
+        blocks(state.cluster.m),
         mine(b, placeInCluster(b, b.getLoc(), state, hw::ClusterDirection::M)),
         first(Int32(b, state.clusterRank) - mine), thread(threadOfRole(b, op, state)),
         threads(state.roles.at(op).getNumThreads()),
@@ -51,11 +54,19 @@ public:
       for (int64_t piece = 0; piece < op.getNumPieces(); ++piece)
         when(arith::CmpIOp::create(b, arith::CmpIPredicate::eq, mine, Int32(b, piece % blocks)),
              [&] { add(piece); });
-      arriveAdded();
+      if (scf::ForOp loop = loopOfJoins(op))
+        when(hasNext(loop), [&] { arriveAdded(); });
+      else
+        arriveAdded();
     });
   }
 
 private:
+  Value hasNext(scf::ForOp loop) {
+    Value next = arith::AddIOp::create(b, loop.getInductionVar(), loop.getStep());
+    return arith::CmpIOp::create(b, arith::CmpIPredicate::slt, next, loop.getUpperBound());
+  }
+
   void when(Value condition, llvm::function_ref<void()> body) {
     auto branch = scf::IfOp::create(b, condition, /*withElseRegion=*/false);
     OpBuilder::InsertionGuard restore(b);
@@ -67,8 +78,8 @@ private:
 
   /// What this thread has of `piece` from the first block on; elements are apart by threads.
   Value slot(int64_t piece) {
-    Value ofPiece = offsetPointer(b, b.getLoc(), received,
-                                  piece / blocks * blocks * sizes.pieceBytes);
+    Value ofPiece =
+        offsetPointer(b, b.getLoc(), received, piece / blocks * blocks * sizes.pieceBytes);
     return stridedPointer(b, b.getLoc(), ofPiece, thread, 4 * kTogether);
   }
 
@@ -92,14 +103,14 @@ private:
                                              NVVM::MemScopeKind::CTA, /*relaxed=*/false,
                                              /*predicate=*/Value());
     });
+    NVVM::SyncWarpOp::create(b, constI32(b, -1)); // the lanes go on together
   }
 
   /// This warp arrives at `added` of all blocks along m.
   void arriveAdded() {
     NVVM::SyncWarpOp::create(b, constI32(b, -1)); // what the other lanes did comes before
     Int32 lane = thread % kWarp;
-    when(lane < blocks,
-         [&] { arriveAtBlocks(b, b.getLoc(), state, added, Value(first + lane)); });
+    when(lane < blocks, [&] { arriveAtBlocks(b, b.getLoc(), state, added, Value(first + lane)); });
     NVVM::SyncWarpOp::create(b, constI32(b, -1)); // the lanes go on together
   }
 
@@ -110,8 +121,7 @@ private:
     for (int64_t i = 0; i < elementsOfPiece(); i += kTogether) {
       Value sum;
       for (int64_t block = 0; block < blocks; ++block) {
-        Value at = offsetPointer(b, b.getLoc(), source,
-                                 block * sizes.pieceBytes + 4 * i * threads);
+        Value at = offsetPointer(b, b.getLoc(), source, block * sizes.pieceBytes + 4 * i * threads);
         Value next = LLVM::LoadOp::create(b, type, at, 4 * kTogether);
         sum = sum ? arith::AddFOp::create(b, sum, next).getResult() : next;
       }
@@ -160,6 +170,8 @@ private:
 };
 
 } // namespace
+
+scf::ForOp fp4::loopOfJoins(Operation *join) { return dyn_cast<scf::ForOp>(join->getParentOp()); }
 
 void fp4::initializeJoin(OpBuilder &b, Location loc, Operation *join, const KernelState &state) {
   JoinSizes sizes = state.joins.at(join);

@@ -99,6 +99,28 @@ void initializeBlock(OpBuilder &b, gpu::GPUFuncOp kernel, const fp4::KernelState
     NVVM::FenceMbarrierInitOp::create(b, kernel.getLoc());
 }
 
+/// Where the blocks of a cluster exchange nothing but what they join: whether a block has another
+/// turn of a loop with joins behind its first. In one turn nothing reaches a block but what it
+/// waits for itself (JoinFragment.cpp). Null where that is not known, or where they exchange more.
+Value hasSecondTurn(OpBuilder &b, gpu::GPUFuncOp kernel, const fp4::KernelState &state) {
+  Location loc = kernel.getLoc();
+  bool isKnown = state.sharing.empty() && state.workDepth == 0;
+  Value any;
+  kernel.walk([&](fp4::pipe::JoinFragmentOp join) {
+    scf::ForOp loop = fp4::loopOfJoins(join);
+    isKnown &= loop && llvm::all_of(loop->getOperands().take_front(3), [&](Value bound) {
+                 return bound.getParentRegion() == &kernel.getBody();
+               });
+    if (!isKnown)
+      return;
+    Value next = arith::AddIOp::create(b, loc, loop.getLowerBound(), loop.getStep());
+    Value goesOn =
+        arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, next, loop.getUpperBound());
+    any = any ? arith::OrIOp::create(b, loc, any, goesOn).getResult() : goesOn;
+  });
+  return isKnown ? any : Value();
+}
+
 void emitTeardown(gpu::GPUFuncOp kernel, const fp4::KernelState &state) {
   std::optional<int32_t> warp = tensorWarp(kernel);
   bool frees = state.tmemColumns && warp;
@@ -106,6 +128,10 @@ void emitTeardown(gpu::GPUFuncOp kernel, const fp4::KernelState &state) {
     return;
   Location loc = kernel.getLoc();
   OpBuilder b(kernel.getBody().back().getTerminator());
+  OpBuilder::InsertionGuard restore(b);
+  if (Value more = frees ? Value() : hasSecondTurn(b, kernel, state))
+    b.setInsertionPointToStart(
+        scf::IfOp::create(b, loc, more, /*withElseRegion=*/false).thenBlock());
   fp4::emitKernelBarrier(b, loc, state);
   if (!frees)
     return;
@@ -208,8 +234,8 @@ static void describeKernel(gpu::GPUFuncOp kernel, fp4::KernelState &state) {
   }
 }
 
-/// The place of a block follows from its rank. ptxas would compute %cluster_ctaid from the sizes that
-/// the launch gives, on the way to the first load.
+/// The place of a block follows from its rank. ptxas would compute %cluster_ctaid from the sizes
+/// that the launch gives, on the way to the first load.
 static void deriveBlockIds(OpBuilder &b, gpu::GPUFuncOp kernel, const fp4::KernelState &state) {
   kernel.walk([&](gpu::ClusterBlockIdOp op) {
     if (op.getDimension() == gpu::Dimension::z)

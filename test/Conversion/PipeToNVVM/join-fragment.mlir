@@ -24,6 +24,26 @@
 // CHECK: nvvm.fence.sync_restrict {order = #nvvm.mem_order<release>}
 // CHECK: nvvm.mbarrier.arrive
 // CHECK: nvvm.cluster.wait
+
+// In the last turn of a loop over tiles nobody arrives. Only blocks that have several turns have a barrier at the end.
+// CHECK-LABEL: llvm.func @joins
+// CHECK: nvvm.cluster.arrive.relaxed
+// CHECK: nvvm.cluster.wait
+// CHECK: ^bb{{[0-9]+}}(%[[TILE:.*]]: i32):
+// CHECK-NEXT: llvm.icmp "slt" %[[TILE]], %[[TILES:.*]] : i32
+// CHECK: llvm.fadd
+// CHECK: %[[NEXT:.*]] = llvm.add %[[TILE]], %[[BLOCKS:.*]] : i32
+// CHECK-NEXT: %[[GOES_ON:.*]] = llvm.icmp "slt" %[[NEXT]], %[[TILES]] : i32
+// CHECK-NEXT: llvm.cond_br %[[GOES_ON]]
+// CHECK: nvvm.fence.sync_restrict {order = #nvvm.mem_order<release>}
+// CHECK: nvvm.mbarrier.arrive
+// CHECK-NOT: nvvm.cluster
+// CHECK: llvm.add %[[TILE]], %[[BLOCKS]] : i32
+// CHECK: %[[SECOND:.*]] = llvm.add %{{.*}}, %[[BLOCKS]] : i32
+// CHECK-NEXT: %[[SEVERAL:.*]] = llvm.icmp "slt" %[[SECOND]], %[[TILES]] : i32
+// CHECK-NEXT: llvm.cond_br %[[SEVERAL]]
+// CHECK: nvvm.cluster.arrive {aligned}
+// CHECK: nvvm.cluster.wait {aligned}
 gpu.module @kernels {
 gpu.func @join(%y: !pipe.global<16x128xf32>) kernel attributes {known_block_size = array<i32: 256, 1, 1>,
     known_cluster_size = array<i32: 2, 1, 1>, pipe.shared_bytes = 16416 : i64} {
@@ -33,6 +53,21 @@ gpu.func @join(%y: !pipe.global<16x128xf32>) kernel attributes {known_block_size
     pipe.join_fragment %acc by 8 at 0 : !pipe.fragment<64x16xf32, wgmma>
     %v = pipe.read_fragment %acc[0] : !pipe.fragment<64x16xf32, wgmma> -> vector<8xf32>
     pipe.store_fragment %v, %y[%c0, %c0] transposed : vector<8xf32>, !pipe.global<16x128xf32>
+  }
+  gpu.return
+}
+
+gpu.func @joins(%y: !pipe.global<16x128xf32>) kernel attributes {known_block_size = array<i32: 256, 1, 1>,
+    known_cluster_size = array<i32: 2, 1, 1>, pipe.shared_bytes = 16416 : i64} {
+  %c0 = arith.constant 0 : i32
+  %c4 = arith.constant 4 : i32
+  pipe.role math warps 0 to 8 drives [tensor, threads] {
+    pipe.for_each_work %m, %n in (%c4, %c4) schedule #pipe.static_persistent<along_m> {
+      %acc = pipe.fragment : !pipe.fragment<64x16xf32, wgmma>
+      pipe.join_fragment %acc by 8 at 0 : !pipe.fragment<64x16xf32, wgmma>
+      %v = pipe.read_fragment %acc[0] : !pipe.fragment<64x16xf32, wgmma> -> vector<8xf32>
+      pipe.store_fragment %v, %y[%c0, %c0] transposed : vector<8xf32>, !pipe.global<16x128xf32>
+    }
   }
   gpu.return
 }
