@@ -16,7 +16,10 @@ DenseRows::DenseRows(hw::MmaType type, std::span<const uint8_t> bytes, bool unpa
     loadCodes(type, &bytes[row * rowBytes], unpacked, &codes[row * k], 1);
   significands.resize(codes.size());
   exponents.resize(codes.size());
-  if (!decodeCodes(type, codes.data(), codes.size(), negate, significands.data(), exponents.data()))
+  const bool any =
+      decodeCodes(type, codes.data(), codes.size(), negate, significands.data(), exponents.data());
+  widen();
+  if (!any)
     return;
   kinds.resize(codes.size());
   special.resize(size());
@@ -38,6 +41,7 @@ DenseRows::DenseRows(std::span<const FactorRow> rows, unsigned k)
     kinds[i] = f.kind;
     special[i / k] = true;
   }
+  widen();
 }
 
 uint64_t DenseRows::nonZero(unsigned row) const {
@@ -89,6 +93,7 @@ DenseColumns::DenseColumns(const std::vector<FactorRow> &columns, unsigned depth
       kinds[at] = f.kind;
       special[j] = true;
     }
+  widen();
 }
 
 DenseColumns::DenseColumns(hw::MmaType type, std::span<const uint8_t> bytes,
@@ -111,6 +116,7 @@ DenseColumns::DenseColumns(hw::MmaType type, std::span<const uint8_t> bytes,
       if ((kinds[at + i] = kindOf(type, codes[i])) != Factor::Finite)
         special[first + i % lanes] = true;
   }
+  widen();
 }
 
 } // namespace fp4::numerics

@@ -1,5 +1,6 @@
 //===- DenseRow.cpp - Rows of a dense matrix product, vectorized ----------===//
 #include "fp4/Numerics/DenseRow.h"
+#include "DenseKernels.h"
 #include "FactorDecoder.h"
 #include "Multiversion.h"
 
@@ -144,8 +145,9 @@ template <unsigned Blocks> using AVX2Products = PortableProducts<Blocks>;
 class DenseRowKernel {
 public:
   DenseRowKernel(const DenseRows &a, const DenseColumns &b, std::span<const DenseRow> rows,
-                 const DenseRowOptions &options)
-      : a(a), b(b), rows(rows), options(options), allTerms(rows.size() * a.k), terms(rows.size()) {
+                 const DenseRowOptions &options, bool avx2)
+      : a(a), b(b), rows(rows), options(options), avx2(avx2), allTerms(rows.size() * a.k),
+        terms(rows.size()) {
     for (unsigned row = 0; row < rows.size(); ++row)
       terms[row] = collect(row, &allTerms[size_t(row) * a.k]);
   }
@@ -183,7 +185,8 @@ private:
     bool anyUnusual = terms[index].special || !b.special.empty();
     if (!terms[index].special) {
       prepare(row, first, n);
-      anyUnusual |= multiversion<Accumulate>(this, &terms[index], n);
+      anyUnusual |= avx2 ? multiversion<Accumulate>(this, &terms[index], n)
+                         : Accumulate::run(this, &terms[index], n);
     }
     if (!anyUnusual) {
       std::memcpy(to, results, n * sizeof(*d));
@@ -191,7 +194,7 @@ private:
     }
     for (unsigned j = 0; j < n; ++j)
       to[j] = terms[index].special || unusual[j] || b.isSpecial(first + j)
-                  ? byDefinition(index, first + j)
+                  ? denseByDefinition(a, b, row, index, first + j, row.d[first + j], options)
                   : results[j];
   }
 
@@ -202,19 +205,6 @@ private:
     std::memset(strip.scales, 0, sizeof(strip.scales));
     if (row.scales)
       std::memcpy(strip.scales, row.scales + first, n * sizeof(*strip.scales));
-  }
-
-  uint32_t byDefinition(unsigned index, unsigned column) const {
-    const DenseRow &row = rows[index];
-    Factor ofA[maxTerms], ofB[maxTerms];
-    const unsigned count = termsOf(row);
-    for (unsigned i = 0; i < count; ++i) {
-      ofA[i] = a.factor(index, i);
-      ofB[i] = b.factor(column, row.selection ? row.selection[i] : i);
-    }
-    return denseElement({ofA, count}, {ofB, count}, options.bits,
-                        row.scales ? row.scales[column] : 0, options.dType, row.d[column],
-                        options.precision, options.addendShift);
   }
 
   /// The vectorized part, for each instruction set: whether some results are not to be used.
@@ -240,7 +230,7 @@ private:
     half ? decodeAddends<n>(10, 5) : decodeAddends<n>(23, 8);
     if (row.count == 0)
       std::memset(strip.partial[0], 0, sizeof(strip.partial[0]));
-    if (hasAVX2())
+    if (avx2)
       AVX2Products<Blocks>::run(row, strip);
     else
       PortableProducts<Blocks>::run(row, strip);
@@ -340,6 +330,7 @@ private:
   const DenseColumns &b;
   std::span<const DenseRow> rows;
   const DenseRowOptions &options;
+  const bool avx2;
   std::vector<Term> allTerms;
   std::vector<RowTerms> terms; ///< by row
   Strip strip;
@@ -349,9 +340,47 @@ private:
   alignas(32) double sums[width];
 };
 
+uint32_t denseByDefinition(const DenseRows &a, const DenseColumns &b, const DenseRow &row,
+                           unsigned index, unsigned column, uint32_t c,
+                           const DenseRowOptions &options) {
+  Factor ofA[maxTerms], ofB[maxTerms];
+  const unsigned count = row.selection ? b.k / 2 : b.k;
+  for (unsigned i = 0; i < count; ++i) {
+    ofA[i] = a.factor(index, i);
+    ofB[i] = b.factor(column, row.selection ? row.selection[i] : i);
+  }
+  return denseElement({ofA, count}, {ofB, count}, options.bits, row.scales ? row.scales[column] : 0,
+                      options.dType, c, options.precision, options.addendShift);
+}
+
+namespace {
+
+void runAVX2(const DenseRows &a, const DenseColumns &b, std::span<const DenseRow> rows,
+             const DenseRowOptions &options) {
+  DenseRowKernel(a, b, rows, options, true).run();
+}
+void runPortable(const DenseRows &a, const DenseColumns &b, std::span<const DenseRow> rows,
+                 const DenseRowOptions &options) {
+  DenseRowKernel(a, b, rows, options, false).run();
+}
+
+const DenseRowMethod methods[] = {
+#ifdef FP4_MULTIVERSION_X86
+    {"avx512", hasAVX512Products, denseRows512},
+    {"avx2", hasAVX2, runAVX2},
+#endif
+    {"portable", [] { return true; }, runPortable},
+};
+
+} // namespace
+
+std::span<const DenseRowMethod> denseRowMethods() { return methods; }
+
 void denseRows(const DenseRows &a, const DenseColumns &b, std::span<const DenseRow> rows,
                const DenseRowOptions &options) {
-  DenseRowKernel(a, b, rows, options).run();
+  static const DenseRowMethod *best = std::ranges::find_if(
+      methods, [](const DenseRowMethod &method) { return method.supported(); });
+  best->run(a, b, rows, options);
 }
 
 void denseRow(const FactorRow &a, const DenseColumns &b, std::span<const int32_t> scales,

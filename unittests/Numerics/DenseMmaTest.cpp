@@ -175,6 +175,15 @@ std::vector<uint8_t> randomRow(std::mt19937 &rng, MmaType type, bool moderate) {
   return row;
 }
 
+/// All of them must give the same bits.
+std::vector<const DenseRowMethod *> supportedMethods() {
+  std::vector<const DenseRowMethod *> methods;
+  for (const DenseRowMethod &method : denseRowMethods())
+    if (method.supported())
+      methods.push_back(&method);
+  return methods;
+}
+
 TEST(DenseMma, RowsEqualTheDefinition) {
   std::mt19937 rng(7);
   const std::pair<MmaType, unsigned> types[] = {{MmaType::F16, 16},  {MmaType::BF16, 16},
@@ -202,13 +211,20 @@ TEST(DenseMma, RowsEqualTheDefinition) {
         expected.push_back(denseElement({a.data(), k}, {columns[j].data(), k}, bits, scales[j],
                                         dType, d[j], precision));
       }
+      for (const DenseRowMethod *method : supportedMethods()) {
+        std::vector<uint32_t> results = d;
+        const DenseRow row{results.data(), scales.data()};
+        method->run(DenseRows({&a, 1}, k), DenseColumns(columns, k), {&row, 1},
+                    {bits, dType, precision});
+        EXPECT_EQ(results, expected) << method->name << " " << stringify(type) << " pass " << pass;
+      }
       denseRow(a, DenseColumns(columns, k), scales, d, {bits, dType, precision});
       EXPECT_EQ(d, expected) << stringify(type) << " pass " << pass;
     }
 }
 
-/// A code of 16 bits that makes sums difficult: zeros, subnormals, the largest, exponents far apart,
-/// and seldom an infinity or NaN.
+/// A code of 16 bits that makes sums difficult: zeros, subnormals, the largest, exponents far
+/// apart, and seldom an infinity or NaN.
 uint16_t difficultHalf(std::mt19937 &rng, MmaType type) {
   const unsigned fraction = fractionBits(type), top = (1u << (15 - fraction)) - 1;
   const uint16_t sign = uint16_t(rng() & 0x8000), low = uint16_t(rng() & ((1u << fraction) - 1));
@@ -250,13 +266,90 @@ TEST(DenseMma, DifficultSumsEqualTheDefinition) {
       FactorRow ofA, ofB;
       decodeFactors(type, bytesA + i / n * 32, false, false, ofA);
       decodeFactors(type, bytesB + i % n * 32, false, negate, ofB);
-      expected[i] = denseElement({ofA.data(), k}, {ofB.data(), k}, 2 * fractionBits(type), 0,
-                                 dType, d[i]);
+      expected[i] =
+          denseElement({ofA.data(), k}, {ofB.data(), k}, 2 * fractionBits(type), 0, dType, d[i]);
     }
-    for (unsigned row = 0; row < m; ++row)
-      rows[row].d = &d[row * n];
-    denseRows(a, b, rows, {2 * fractionBits(type), dType, {}});
-    EXPECT_EQ(d, expected) << stringify(type) << " pass " << pass;
+    for (const DenseRowMethod *method : supportedMethods()) {
+      std::vector<uint32_t> results = d;
+      for (unsigned row = 0; row < m; ++row)
+        rows[row].d = &results[row * n];
+      method->run(a, b, rows, {2 * fractionBits(type), dType, {}});
+      EXPECT_EQ(results, expected) << method->name << " " << stringify(type) << " pass " << pass;
+    }
+  }
+}
+
+/// What one element of C and a few of a product can do to the choice of emax: every exponent of
+/// both, also those whose products fp32 cannot hold, beside zeros.
+TEST(DenseMma, EveryExponentEqualsTheDefinition) {
+  constexpr unsigned k = 16, n = 256;
+  for (int eighth = 0; eighth < 32; ++eighth)
+    for (const auto dType : {AccumulatorType::F32, AccumulatorType::F16}) {
+      std::vector<uint16_t> codesA(k), codesB(n * k);
+      codesA[3] = uint16_t(eighth << 10 | 0x55);
+      codesA[7] = uint16_t(0x8000 | eighth << 10 | 0x2A);
+      std::vector<uint32_t> d(n), expected(n);
+      const auto *bytesA = reinterpret_cast<const uint8_t *>(codesA.data());
+      const auto *bytesB = reinterpret_cast<const uint8_t *>(codesB.data());
+      FactorRow ofA, ofB;
+      decodeFactors(MmaType::BF16, bytesA, false, false, ofA);
+      for (unsigned j = 0; j < n; ++j) {
+        codesB[j * k + 3] = uint16_t(j << 7 | 0x33);
+        codesB[j * k + 7] = uint16_t(j % 3 ? (j * 37 & 0xFF) << 7 : 0);
+        d[j] = dType == AccumulatorType::F16 ? (j * 0x2F1 & 0xFFFF) : j * 0x01F35A71u;
+        decodeFactors(MmaType::BF16, bytesB + j * 32, false, false, ofB);
+        expected[j] = denseElement({ofA.data(), k}, {ofB.data(), k}, 14, 0, dType, d[j]);
+      }
+      const DenseRows a(MmaType::BF16, {bytesA, 32}, false, false);
+      const DenseColumns b(MmaType::BF16, {bytesB, 32 * n}, 32, false, false);
+      for (const DenseRowMethod *method : supportedMethods()) {
+        std::vector<uint32_t> results = d;
+        const DenseRow row{results.data()};
+        method->run(a, b, {&row, 1}, {14, dType, {}});
+        EXPECT_EQ(results, expected) << method->name << " exponent " << eighth;
+      }
+    }
+}
+
+/// Selections of a sparse A, columns of 64 bytes, scales far apart and a C that counts less.
+TEST(DenseMma, SparseAndScaledRowsAreAlike) {
+  std::mt19937 rng(13);
+  constexpr unsigned m = 4, n = 37;
+  for (int pass = 0; pass < 24; ++pass) {
+    const bool sparse = pass % 2;
+    const unsigned columnBytes = sparse ? 64 : 32;
+    std::vector<uint8_t> bytesA, bytesB;
+    const auto append = [&](std::vector<uint8_t> &to) {
+      const std::vector<uint8_t> row = randomRow(rng, MmaType::E5M2, pass % 3 != 0);
+      to.insert(to.end(), row.begin(), row.end());
+    };
+    while (bytesA.size() < 32 * m)
+      append(bytesA);
+    while (bytesB.size() < columnBytes * n)
+      append(bytesB);
+    std::vector<int32_t> scales(m * n);
+    std::vector<uint32_t> d(m * n), expected;
+    std::vector<uint8_t> selection(32);
+    for (unsigned i = 0; i < 32; ++i)
+      selection[i] = uint8_t(2 * i + rng() % 2);
+    for (unsigned i = 0; i < m * n; ++i) {
+      scales[i] = int(rng() % 508) - 254;
+      d[i] = rng();
+    }
+    const DenseRows a(MmaType::E5M2, bytesA, false, false);
+    const DenseColumns b(MmaType::E5M2, bytesB, columnBytes, false, false);
+    const DenseRowOptions options{4, AccumulatorType::F32, {}, pass % 5};
+    for (const DenseRowMethod *method : supportedMethods()) {
+      std::vector<uint32_t> results = d;
+      std::vector<DenseRow> rows(m);
+      for (unsigned row = 0; row < m; ++row)
+        rows[row] = {&results[row * n], pass % 3 ? &scales[row * n] : nullptr,
+                     sparse ? selection.data() : nullptr};
+      method->run(a, b, rows, options);
+      if (expected.empty())
+        expected = results;
+      EXPECT_EQ(results, expected) << method->name << " pass " << pass;
+    }
   }
 }
 
@@ -274,9 +367,14 @@ TEST(DenseMma, LargestSumsDoNotOverflow) {
       decodeFactors(MmaType::F16, bytes, false, negate, ofB);
       const uint32_t expected =
           denseElement({ofA.data(), 16}, {ofB.data(), 16}, 20, 0, AccumulatorType::F32, d);
+      for (const DenseRowMethod *method : supportedMethods()) {
+        uint32_t result = d;
+        const DenseRow row{&result};
+        method->run(a, b, {&row, 1}, {20, AccumulatorType::F32, {}});
+        EXPECT_EQ(result, expected) << method->name << " " << c;
+      }
       const DenseRow row{&d};
       denseRows(a, b, {&row, 1}, {20, AccumulatorType::F32, {}});
-      EXPECT_EQ(d, expected) << c;
       EXPECT_GT(std::abs(asFloat(d)), 50.0f);
     }
 }

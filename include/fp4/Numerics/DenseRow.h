@@ -8,7 +8,8 @@
 //
 // A term is below 2^27, so 16 of them fit in 32 bits; their sums and C's add up exactly in double
 // precision, whose low bits are cut for the rounding toward zero. Elements with NaN, infinity or an
-// exponent near the ends of fp32's range go to the definition, denseElement.
+// exponent near the ends of fp32's range go to the definition, denseElement. With AVX-512 products
+// are fp32, and their conversion truncates them (DenseRow512.cpp).
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -17,6 +18,10 @@
 #include <vector>
 
 namespace fp4::numerics {
+
+class DenseColumns;
+struct DenseRow;
+struct DenseRowOptions;
 
 /// The rows of A, decoded: significands and exponents by row, then by k.
 class DenseRows {
@@ -31,6 +36,10 @@ public:
 
 private:
   friend class DenseRowKernel;
+  friend class DenseFloatKernel;
+  friend uint32_t denseByDefinition(const DenseRows &, const DenseColumns &, const DenseRow &,
+                                    unsigned, unsigned, uint32_t, const DenseRowOptions &);
+  void widen();
   Factor factor(unsigned row, unsigned i) const;
   bool isSpecial(unsigned row) const { return !special.empty() && special[row]; }
 
@@ -38,6 +47,9 @@ private:
   std::vector<int32_t> significands, exponents;
   std::vector<uint8_t> kinds;   ///< Factor::Class; empty where all are finite
   std::vector<uint8_t> special; ///< by row: has NaN or infinity; empty where none has
+  // For AVX-512 alone.
+  std::vector<float> values;  ///< significand * 2^(exponent - 10)
+  std::vector<int32_t> pairs; ///< the exponent, in 16 bits, twice
 };
 
 /// The columns of B, decoded: significands and exponents in blocks of 8 columns, and in a block by
@@ -54,7 +66,11 @@ public:
 
 private:
   friend class DenseRowKernel;
-  static constexpr unsigned lanes = 8;
+  friend class DenseFloatKernel;
+  friend uint32_t denseByDefinition(const DenseRows &, const DenseColumns &, const DenseRow &,
+                                    unsigned, unsigned, uint32_t, const DenseRowOptions &);
+  static constexpr unsigned lanes = 8, wide = 32;
+  void widen();
 
   void allocate(unsigned columns, unsigned depth);
   size_t place(unsigned column, unsigned i) const {
@@ -67,6 +83,9 @@ private:
   std::vector<int32_t> significands, exponents;
   std::vector<uint8_t> kinds;   ///< as in DenseRows
   std::vector<uint8_t> special; ///< by column
+  // For AVX-512 alone, in blocks of 32 columns: as in DenseRows.
+  std::vector<float> values;
+  std::vector<int16_t> shortExponents;
 };
 
 struct DenseRowOptions {
@@ -87,6 +106,15 @@ struct DenseRow {
 /// denseElement has it.
 void denseRows(const DenseRows &a, const DenseColumns &b, std::span<const DenseRow> rows,
                const DenseRowOptions &options);
+
+/// The ways to do that, the fastest first; all of them give the same bits.
+struct DenseRowMethod {
+  const char *name;
+  bool (*supported)();
+  void (*run)(const DenseRows &, const DenseColumns &, std::span<const DenseRow>,
+              const DenseRowOptions &);
+};
+std::span<const DenseRowMethod> denseRowMethods();
 
 /// The same of one dense row.
 void denseRow(const FactorRow &a, const DenseColumns &b, std::span<const int32_t> scales,

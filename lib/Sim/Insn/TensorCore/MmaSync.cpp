@@ -12,9 +12,9 @@
 // every element in a byte, kinds mxf4 and mxf4nvf4 two in one. Scales: row r of A has those of lane
 // 4 (r % 8) + 2 tid + r / 8, column n of B those of lane 4 n + tid.
 //
-// Arithmetic: that of the other matrix units, fp4/Numerics/DenseMma.h, BlockScaledMma.h and SparseMma.h,
-// but for fp8 on Hopper and B200, whose mma.sync has no such factors: ptxas makes f16 of them and
-// two products of one (multiplyAsHalves). Doubles and m8n8k4 are in MmaSyncOther.cpp.
+// Arithmetic: that of the other matrix units, fp4/Numerics/DenseMma.h, BlockScaledMma.h and
+// SparseMma.h, but for fp8 on Hopper and B200, whose mma.sync has no such factors: ptxas makes f16
+// of them and two products of one (multiplyAsHalves). Doubles and m8n8k4 are in MmaSyncOther.cpp.
 //
 //===----------------------------------------------------------------------===//
 #include "Sim/Async/BlockScaledMma.h"
@@ -24,6 +24,7 @@
 #include "Sim/Insn/Scalar/Floats.h"
 #include "fp4/ISA/SmemDescriptor.h"
 #include "fp4/ISA/TargetModel.h"
+#include "fp4/Numerics/WarpProduct.h"
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -101,8 +102,7 @@ std::vector<uint8_t> gather(ExecContext &cx, const Operand &fragment, unsigned r
 
 /// Calls f(bytes of a lane's element, its cell) for every element of C or D; `bytesOf(i)` are those
 /// of register i.
-template <typename Bytes, typename F>
-void forEachResult(const Insn &insn, Bytes &&bytesOf, F &&f) {
+template <typename Bytes, typename F> void forEachResult(const Insn &insn, Bytes &&bytesOf, F &&f) {
   const unsigned perRegister = insn.m[kHalfResult] ? 2 : 1;
   for (unsigned i = 0; i < insn.m[kRows] / 8 * 2; ++i) {
     std::byte *bytes = bytesOf(i / perRegister) + 4 / perRegister * (i % perRegister);
@@ -215,8 +215,7 @@ void multiplyFloats(const Insn &insn, Tile &tile) {
   }
   std::array<DenseRow, maxRows> rows;
   for (unsigned row = 0; row < insn.m[kRows]; ++row)
-    rows[row] = {&tile.d[row * columns],
-                 scales.empty() ? nullptr : &scales[row * columns],
+    rows[row] = {&tile.d[row * columns], scales.empty() ? nullptr : &scales[row * columns],
                  tile.selections.empty() ? nullptr : tile.selections[row].data()};
   denseRows(a, b, std::span(rows).first(insn.m[kRows]), options);
   for (size_t element : invalid)
@@ -336,9 +335,34 @@ void multiplyFp4(const Insn &insn, Tile &tile) {
   }
 }
 
+/// The common shapes, from register to register (fp4/Numerics/WarpProduct.h).
+bool multiplyAtOnce(ExecContext &cx, const Insn &insn) {
+  const auto aType = MmaType(insn.m[kTypeA]), bType = MmaType(insn.m[kTypeB]);
+  const auto isHalf = [](MmaType type) { return type == MmaType::F16 || type == MmaType::BF16; };
+  const auto isFp8 = [](MmaType type) { return type == MmaType::E4M3 || type == MmaType::E5M2; };
+  const bool fp8 = isFp8(aType) && isFp8(bType);
+  if (insn.m[kHalfResult] || insn.m[kScaling] || insn.m[kSparse] ||
+      !(isHalf(aType) || (fp8 && goesByHalves(cx, insn))))
+    return false;
+  WarpProduct product{aType, bType, (fp8 ? 16u : 8u) * insn.m[kHalves], {}, {}, {}, {}};
+  for (unsigned i = 0; i < cx.elementCount(insn.op[1]); ++i)
+    product.a[i] = cx.src<uint32_t>(cx.elements(insn.op[1])[i]);
+  for (unsigned i = 0; i < cx.elementCount(insn.op[2]); ++i)
+    product.b[i] = cx.src<uint32_t>(cx.elements(insn.op[2])[i]);
+  for (unsigned i = 0; i < product.c.size(); ++i) {
+    product.c[i] = cx.src<uint32_t>(cx.elements(insn.op[3])[i]);
+    product.d[i] = cx.dst<uint32_t>(cx.elements(insn.op[0])[i]);
+  }
+  return multiplyWarp(product);
+}
+
 Outcome mmaSync(ExecContext &cx, const Insn &insn) {
   if (!cx.converged())
     return Outcome::Retry;
+  if (multiplyAtOnce(cx, insn)) {
+    ++cx.cluster().mmas;
+    return Outcome::Next;
+  }
   Tile tile;
   tile.a = gather(cx, insn.op[1], maxRows, insn.m[kRows] / 8, rowBytes);
   tile.b = gather(cx, insn.op[2], columns, 1, columnBytes(insn));

@@ -123,22 +123,45 @@ public:
             hw::fragmentPlace(hw::FragmentKind::Wgmma, row, column, hw::fragmentTileColumns);
         cellOf[element][lane] = row * mma.n() + column;
       }
-    if (mma.accumulate)
-      forEachCell([](uint32_t &cell, std::byte *place, size_t size) {
-        std::memcpy(&cell, place, size);
+    if (!mma.accumulate)
+      return;
+    if (half)
+      forEachCell(
+          [](uint32_t &cell, std::byte *place, size_t size) { std::memcpy(&cell, place, size); });
+    else
+      forEachPair([](uint32_t *cells, uint32_t *even, uint32_t *odd) {
+        for (unsigned c = 0; c < 4; ++c)
+          cells[2 * c] = even[c], cells[2 * c + 1] = odd[c];
       });
   }
   std::span<uint32_t> row(unsigned index) {
     return std::span(matrix).subspan(size_t(index) * mma.n(), mma.n());
   }
   void writeBack() {
-    forEachCell([](uint32_t &cell, std::byte *place, size_t size) {
-      std::memcpy(place, &cell, size);
-    });
+    if (!half)
+      return forEachPair([](uint32_t *cells, uint32_t *even, uint32_t *odd) {
+        for (unsigned c = 0; c < 4; ++c)
+          even[c] = cells[2 * c], odd[c] = cells[2 * c + 1];
+      });
+    forEachCell(
+        [](uint32_t &cell, std::byte *place, size_t size) { std::memcpy(place, &cell, size); });
   }
 
 private:
   static constexpr unsigned tileElements = warpRows * hw::fragmentTileColumns / 32; ///< of a lane
+
+  /// f(8 cells of a row, and 4 lanes of the registers of its even and of its odd columns), of 32
+  /// bits each: what `cellOf` says, row by row.
+  template <typename F> void forEachPair(F &&f) {
+    for (unsigned element = 0; element < matrix.size() / 32; element += 2) {
+      const unsigned first = element / tileElements * hw::fragmentTileColumns;
+      const auto &even = cellOf[element % tileElements];
+      auto *evens = reinterpret_cast<uint32_t *>(mma.registers + mma.d[element].offset);
+      auto *odds = reinterpret_cast<uint32_t *>(mma.registers + mma.d[element + 1].offset);
+      for (unsigned lane = 0; lane < 32; lane += 4)
+        f(&matrix[first + even[lane]], evens + lane, odds + lane);
+    }
+  }
 
   /// f(cell, its place in a register, bytes): register by register.
   template <typename F> void forEachCell(F &&f) {
@@ -171,17 +194,39 @@ uint32_t integerSum(const WarpMma &mma, const uint8_t *a, const uint8_t *b, uint
   return bitElement(a, b, false, c);
 }
 
+/// The columns of B, decoded. The four warps of a group multiply by the same bytes, a few products
+/// each at a time: those that a host thread has decoded last are kept by their places.
+const DenseColumns &decodeColumns(const WarpMma &mma, const std::vector<uint8_t> &bytes) {
+  struct Decoded {
+    uint32_t mode = ~0u;
+    std::vector<uint8_t> bytes;
+    std::optional<DenseColumns> columns;
+  };
+  constexpr size_t places = 32, rowBytes = hw::mmaRowBytes, stageBytes = 4096;
+  thread_local std::array<Decoded, places> kept;
+  const size_t at = mma.b.startAddress;
+  Decoded &entry = kept[(at / rowBytes + at / stageBytes) % places];
+  const bool negate = mma.mode(kInverse) & negateB;
+  const uint32_t mode = uint32_t(mma.mode(kOtherElement)) << 16 | negate << 8 | mma.columnBytes();
+  if (entry.mode != mode || entry.bytes != bytes) {
+    entry.mode = mode;
+    entry.bytes = bytes;
+    entry.columns.emplace(MmaType(mma.mode(kOtherElement)), bytes, mma.columnBytes(), false,
+                          negate);
+  }
+  return *entry.columns;
+}
+
 void multiplyFloats(const WarpMma &mma, const std::vector<uint8_t> &aBytes,
                     const std::vector<uint8_t> &bBytes, const std::vector<SparseRow> &selections) {
   const auto aType = MmaType(mma.mode(kElement)), bType = MmaType(mma.mode(kOtherElement));
   const bool fp8 = aType == MmaType::E4M3 || aType == MmaType::E5M2;
   const DenseRows a(aType, aBytes, false, mma.mode(kInverse) & negateA);
-  const DenseColumns b(bType, bBytes, mma.columnBytes(), false, mma.mode(kInverse) & negateB);
+  const DenseColumns &b = decodeColumns(mma, bBytes);
   Accumulator d(mma);
   std::array<DenseRow, warpRows> rows;
   for (unsigned row = 0; row < warpRows; ++row)
-    rows[row] = {d.row(row).data(), nullptr,
-                 selections.empty() ? nullptr : selections[row].data()};
+    rows[row] = {d.row(row).data(), nullptr, selections.empty() ? nullptr : selections[row].data()};
   denseRows(a, b, rows,
             {fractionBits(aType) + fractionBits(bType),
              mma.mode(kHalfResult) ? hw::AccumulatorType::F16 : hw::AccumulatorType::F32,
