@@ -4,6 +4,8 @@
 // instructions (32 lanes each) per second for families and mixes of instructions, matrix products
 // per second for the tensor core. Processor time, the best of three: others may use the machine.
 //
+// What waits in loops has the milliseconds of a launch.
+//
 //   sim-throughput [part of a name]
 //
 //===----------------------------------------------------------------------===//
@@ -90,11 +92,32 @@ std::vector<uint8_t> contents() {
   for (size_t i = 0; i < bytes.size(); ++i)
     bytes[i] = uint8_t(i % 2 ? (random() & 0x83) | 0x3C : random());
   std::fill(bytes.begin() + matrix::offsetScales, bytes.begin() + matrix::imageBytes, 0x38);
+  std::fill_n(bytes.begin() + 16384, 4, 0); // the count of gridBarrier
   return bytes;
+}
+
+/// Blocks that count themselves and wait until all have: one thread of each reads the count in a
+/// loop, or, with `everyThread`, all do.
+std::string gridBarrier(bool everyThread) {
+  std::string text = ".version 9.0\n.target sm_100a\n.address_size 64\n"
+                     ".visible .entry k(.param .b64 p)\n{\n.reg .b32 %r<8>;\n.reg .b64 %rd<4>;\n"
+                     ".reg .pred %p<4>;\nld.param.b64 %rd0, [p];\nadd.u64 %rd0, %rd0, 16384;\n"
+                     "mov.u32 %r0, %tid.x;\nmov.u32 %r1, %nctaid.x;\nmov.u32 %r2, 0;\n"
+                     "setp.eq.u32 %p0, %r0, 0;\n@%p0 st.relaxed.gpu.global.u32 [%rd0+4], %r0;\n";
+  for (int round = 1; round <= 4; ++round) {
+    const std::string n = std::to_string(round);
+    text += "bar.sync 0;\nadd.u32 %r2, %r2, %r1;\n"
+            "@%p0 red.release.gpu.global.add.u32 [%rd0], 1;\n";
+    text += everyThread ? "" : "@!%p0 bra MET" + n + ";\n";
+    text += "POLL" + n + ":\nld.acquire.gpu.global.u32 %r3, [%rd0];\n" +
+            "setp.lt.u32 %p1, %r3, %r2;\n@%p1 bra POLL" + n + ";\nMET" + n + ":\n";
+  }
+  return text + "bar.sync 0;\nret;\n}\n";
 }
 
 struct Speed {
   double instructions = 0, products = 0; ///< per second
+  double milliseconds = 0;               ///< of the launch
 };
 
 /// The errors end the program.
@@ -117,7 +140,7 @@ Speed measureOnce(const Program &program, Observer *observer, const LaunchConfig
     std::fputs(fp4::format(stats.error()).c_str(), stderr);
     std::exit(1);
   }
-  return {double(stats->warpInstructions) / seconds, double(stats->mmas) / seconds};
+  return {double(stats->warpInstructions) / seconds, double(stats->mmas) / seconds, 1e3 * seconds};
 }
 
 Speed measure(const Program &program, Observer *observer, const LaunchConfig &config,
@@ -127,6 +150,7 @@ Speed measure(const Program &program, Observer *observer, const LaunchConfig &co
     const Speed speed = measureOnce(program, observer, config, target);
     best.instructions = std::max(best.instructions, speed.instructions);
     best.products = std::max(best.products, speed.products);
+    best.milliseconds = i ? std::min(best.milliseconds, speed.milliseconds) : speed.milliseconds;
   }
   return best;
 }
@@ -147,6 +171,19 @@ Both compare(const std::string &text, const LaunchConfig &config, const char *ta
   for (const HazardReport &report : checker.reports()) // all of them are right
     std::fputs(report.text().c_str(), stderr);
   return both;
+}
+
+template <typename Wanted> void measureWaits(Wanted &&wanted) {
+  std::printf("\n%-36s %10s %10s %8s\n", "milliseconds", "check off", "strict", "ratio");
+  for (const bool every : {false, true}) {
+    const char *name = every ? "grid barrier x 4, all threads poll" : "grid barrier x 4, one polls";
+    if (!wanted(name))
+      continue;
+    const LaunchConfig config{{132, 1, 1}, {every ? 64u : 256u, 1, 1}, {0, 0, 0}, 0};
+    const Both both = compare(gridBarrier(every), config, "sm_100a");
+    const double off = both.off.milliseconds, on = both.on.milliseconds;
+    std::printf("%-36s %10.2f %10.2f %8.2f\n", name, off, on, on / off);
+  }
 }
 
 } // namespace
@@ -173,5 +210,6 @@ int main(int argc, char **argv) {
       std::printf("%-36s %10.2f %10.2f %8.2f %10.1f\n", kernel.name, off, on, off / on,
                   off * double(kernel.multiplyAdds) / 1e6);
     }
+  measureWaits(wanted);
   return 0;
 }

@@ -81,6 +81,66 @@ TEST(Spin, SoMayAClusterThatHasNotStarted) {
   EXPECT_THAT(errorOf(waitForFlag("%r1, 160"), blocks(32, 160)), HasSubstr("livelock"));
 }
 
+/// `rounds` times: a thread of every CTA counts it, and waits until all are counted.
+std::string gridBarriers(int rounds, const std::string &pause = "") {
+  std::string text = "mov.u32 %r1, %nctaid.x;\nmov.b32 %r2, 0;\nsetp.eq.u32 %pr1, %lane, 0;\n";
+  for (int i = 0; i < rounds; ++i) {
+    const std::string n = std::to_string(i);
+    text += "add.u32 %r2, %r2, %r1;\n@!%pr1 bra $met" + n +
+            ";\nred.release.gpu.global.add.u32 [%p0], 1;\n$poll" + n + ":\n" + pause +
+            "ld.acquire.gpu.global.b32 %r3, [%p0];\nsetp.lt.u32 %pr2, %r3, %r2;\n@%pr2 bra $poll" +
+            n + ";\n$met" + n + ":\nbar.warp.sync -1;\n";
+  }
+  return text;
+}
+
+/// A warp that polls is parked: it took a million instructions for each of the later barriers.
+TEST(Spin, PollingIsNotRepeated) {
+  for (const char *pause : {"", "nanosleep.u32 20;\n"})
+    for (CompletionPolicy policy : {CompletionPolicy::Eager, CompletionPolicy::Random}) {
+      Simulator simulator(withPolicy(policy));
+      const uint64_t out = upload(simulator, std::vector<uint32_t>(64), "out");
+      auto stats = run(simulator, kernel(gridBarriers(4, pause), 1), {out}, blocks(64, 100));
+      ASSERT_TRUE(stats) << messageOf(stats);
+      EXPECT_EQ(download<uint32_t>(simulator, out, 1)[0], 2u * 4 * 100);
+      EXPECT_LT(stats->warpInstructions, 200u * 4 * 8192) << pause << " policy " << int(policy);
+    }
+}
+
+/// What it waits for comes after long: from a warp of its own CTA, through shared memory, or from
+/// an asynchronous copy.
+TEST(Spin, AParkedWarpGoesOn) {
+  const std::string body = R"(
+.shared .align 4 .b32 flag;
+mov.u32 %r1, %tid.x;
+mov.u32 %r4, flag;
+setp.eq.u32 %pr1, %r1, 0;
+@%pr1 st.shared.b32 [%r4], 0;
+bar.sync 0;
+setp.lt.u32 %pr1, %r1, 32;
+@!%pr1 bra $wait;
+mov.b32 %r2, 0;
+$work:
+add.u32 %r2, %r2, 1;
+setp.lt.u32 %pr2, %r2, 100000;
+@%pr2 bra $work;
+st.volatile.shared.b32 [%r4], %r2;
+bra $end;
+$wait:
+ld.volatile.shared.b32 %r3, [%r4];
+setp.eq.u32 %pr2, %r3, 0;
+@%pr2 bra $wait;
+@%pr1 bra $end;
+st.global.b32 [%p0], %r3;
+$end:)";
+  Simulator simulator;
+  const uint64_t out = upload(simulator, std::vector<uint32_t>(64), "out");
+  auto stats = run(simulator, kernel(body, 1), {out}, blocks(128));
+  ASSERT_TRUE(stats) << messageOf(stats);
+  EXPECT_EQ(download<uint32_t>(simulator, out, 1)[0], 100000u);
+  EXPECT_LT(stats->warpInstructions, 310000u) << "three warps wait for 300000 instructions of one";
+}
+
 TEST(Spin, SleepingDoesNotHelp) {
   EXPECT_THAT(errorOf(waitForFlag(kNobody, "nanosleep.u32 100;"), blocks(64, 2)),
               HasSubstr("livelock"));

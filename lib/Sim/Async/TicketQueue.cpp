@@ -322,6 +322,12 @@ bool names(const Operand &o, const std::vector<RegisterRange> &ranges, const Ker
   });
 }
 
+bool alike(const std::vector<RegisterRange> &some, const std::vector<RegisterRange> &others) {
+  return std::ranges::equal(some, others, [](const RegisterRange &a, const RegisterRange &b) {
+    return a.begin == b.begin && a.end == b.end;
+  });
+}
+
 } // namespace
 
 void TicketQueue::watchRegisters(Warp &warp) {
@@ -350,16 +356,23 @@ Status TicketQueue::useRegisters(const Warp &warp, const Insn &insn) {
     it->second.use(insn, kernel.operandPool.data(), uint32_t(&insn - kernel.code.data()),
                    opcodeTable()[insn.row].base == "mov");
   }
+  const UnwaitedLoad *unused = nullptr; // products of one accumulator follow each other
   for (size_t i = 0; i < unwaitedLoads.size();) {
     const UnwaitedLoad &load = unwaitedLoads[i];
-    const bool used = load.warp == &warp && load.chained != insn.handler &&
-                      std::any_of(insn.op.begin(), insn.op.end(), [&](const Operand &o) {
-                        return names(o, load.registers, *owner.launch->kernel);
-                      });
-    if (!used) {
+    if (load.warp != &warp || load.chained == insn.handler ||
+        (unused && alike(unused->registers, load.registers))) {
       ++i;
       continue;
     }
+    const bool used = std::any_of(insn.op.begin(), insn.op.end(), [&](const Operand &o) {
+      return names(o, load.registers, *owner.launch->kernel);
+    });
+    if (!used) {
+      unused = &load;
+      ++i;
+      continue;
+    }
+    unused = nullptr;
     const uint64_t id = load.id;
     // Nothing waits for a wgmma but wgmma.wait_group.
     if (owner.launch->options->judgement == Judgement::Letter || load.kind == TicketKind::Wgmma)

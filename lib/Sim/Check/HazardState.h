@@ -41,12 +41,22 @@ struct Pipeline {
 };
 using PipelineOf = std::pair<uint32_t, uint32_t>; ///< lane and cta_group
 
+/// What a warp has learned from the releases through an address, so that one that polls does not
+/// learn it again.
+struct Learned {
+  uint64_t address = ~uint64_t(0), changes = 0; ///< ReleasesAt::changes
+  Scope scope{};
+  bool acquire = false;
+  bool operator==(const Learned &) const = default;
+};
+
 struct WarpState {
   uint32_t rank = 0, index = 0, slot = 0;
   Clocks clocks;
   Clocks released;       ///< what the last release fence published
   Scope releasedScope{}; ///< ... and in which scope
   Clocks unacquired;     ///< what relaxed reads and waits saw: an acquire fence takes it over
+  Learned learned;       ///< last
   VectorClock tensorIn;  ///< tcgen05 operations that its next ones are ordered after
   VectorClock fenced;    ///< (strict) what the last fence::after_thread_sync knew, and own waits
   std::map<PipelineOf, Pipeline> pipelines;
@@ -109,7 +119,11 @@ struct Release {
   Scope scope{};
   Clocks clocks;
 };
-using Releases = std::unordered_map<uint64_t, std::vector<Release>>; ///< by address
+struct ReleasesAt {
+  std::vector<Release> all;
+  uint64_t changes = 0;
+};
+using Releases = std::unordered_map<uint64_t, ReleasesAt>; ///< by address
 
 /// A wgmma: one operation of four warps, each of which issues its part and waits.
 struct Product {

@@ -169,42 +169,48 @@ bool inScope(const Release &from, const WarpState &warp, uint32_t cluster, Scope
   return from.rank == warp.rank || both >= Scope::Cluster;
 }
 
-/// What the clocks of another cluster are to this one.
-std::shared_ptr<const Foreign> abroad(const Release &release, bool visible) {
-  auto foreign = std::make_shared<Foreign>();
+/// Adds what the clocks of another cluster are to this one.
+void abroad(const Release &release, bool visible, Foreign &foreign) {
   if (visible && release.clocks.foreign)
-    *foreign = *release.clocks.foreign;
-  Known &known = (*foreign)[release.cluster];
+    for (const auto &[cluster, known] : *release.clocks.foreign)
+      foreign[cluster].join(known);
+  Known &known = foreign[release.cluster];
   known.loose.join(release.clocks.loose);
   if (visible) {
     known.generic.join(release.clocks.generic);
     known.async.join(release.clocks.asyncGlobal);
   }
-  return foreign;
 }
 
-void take(WarpState &warp, const Release &release, uint32_t cluster, bool visible, bool acquire) {
-  if (release.cluster != cluster) {
-    const auto foreign = abroad(release, visible);
-    warp.unacquired.joinForeign(foreign);
+/// Of the releases through an address.
+void take(WarpState &warp, const ReleasesAt &at, uint32_t cluster, Scope scope, bool acquire) {
+  auto foreign = std::make_shared<Foreign>();
+  for (const Release &release : at.all) {
+    const bool visible = inScope(release, warp, cluster, scope);
+    if (release.cluster != cluster) {
+      abroad(release, visible, *foreign);
+      continue;
+    }
+    warp.clocks.joinLoose(release.clocks);
+    if (!visible)
+      continue;
+    warp.unacquired.join(release.clocks);
     if (acquire)
-      warp.clocks.joinForeign(foreign);
-    return;
+      warp.clocks.join(release.clocks);
   }
-  warp.clocks.joinLoose(release.clocks);
-  if (!visible)
+  if (foreign->empty())
     return;
-  warp.unacquired.join(release.clocks);
+  warp.unacquired.joinForeign(foreign);
   if (acquire)
-    warp.clocks.join(release.clocks);
+    warp.clocks.joinForeign(foreign);
 }
 
-Release &entryOf(std::vector<Release> &releases, uint32_t cluster, uint32_t rank, Scope scope) {
-  for (Release &release : releases)
+void put(ReleasesAt &at, uint32_t cluster, uint32_t rank, Scope scope, const Clocks &clocks) {
+  ++at.changes;
+  for (Release &release : at.all)
     if (release.cluster == cluster && release.rank == rank && release.scope == scope)
-      return release;
-  releases.push_back({cluster, rank, scope, {}});
-  return releases.back();
+      return release.clocks.join(clocks);
+  at.all.push_back({cluster, rank, scope, clocks});
 }
 
 } // namespace
@@ -216,19 +222,19 @@ void HazardChecker::Impl::synchronize(ClusterState &cluster, const MemoryEvent &
   const Scope scope = scopeOf(event);
   if (event.kind != AccessKind::Write)
     if (auto it = all.find(address); it != all.end()) {
-      for (const Release &release : it->second)
-        take(warp, release, cluster.index, inScope(release, warp, cluster.index, scope),
-             acquires(event.order));
+      const Learned learned{address, it->second.changes, scope, acquires(event.order)};
+      if (learned != warp.learned)
+        take(warp, it->second, cluster.index, scope, learned.acquire);
+      warp.learned = learned;
       warp.laneSync = ++cluster.sequence;
     }
   if (event.kind == AccessKind::Read)
     return;
   if (releases(event.order)) {
-    entryOf(all[address], cluster.index, warp.rank, scope).clocks.join(warp.clocks);
+    put(all[address], cluster.index, warp.rank, scope, warp.clocks);
     cluster.advance(warp);
   } else if (!warp.released.generic.empty()) {
-    entryOf(all[address], cluster.index, warp.rank, std::min(scope, warp.releasedScope))
-        .clocks.join(warp.released);
+    put(all[address], cluster.index, warp.rank, std::min(scope, warp.releasedScope), warp.released);
   }
 }
 

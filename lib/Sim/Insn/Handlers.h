@@ -17,6 +17,9 @@ bool isBranch(Handler handler);
 /// Whether a handler reads the time: %clock, %globaltimer and friends.
 bool readsClock(Handler handler);
 
+/// Whether a handler is that of nanosleep.
+bool isSleep(Handler handler);
+
 /// Index of a special register that changes while a warp runs, -1 when the name is none.
 int clockRegister(std::string_view name);
 

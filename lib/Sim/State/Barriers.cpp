@@ -54,7 +54,7 @@ bool fp4::sim::allBlocked(const Cluster &cluster) {
   for (const auto &cta : cluster.ctas)
     for (const Warp &warp : cta->warps)
       for (const LaneGroup &group : warp.groups)
-        if (!group.wait || group.wait->ready())
+        if (!group.wait || group.wait->polls() || group.wait->ready())
           return false;
   return true;
 }

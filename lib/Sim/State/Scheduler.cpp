@@ -1,7 +1,9 @@
 //===- Scheduler.cpp - Runs the warps of one cluster ----------------------===//
 #include "Sim/State/Scheduler.h"
 #include "Sim/Insn/Handlers.h"
+#include "Sim/Insn/Warp/Call.h"
 #include "Sim/State/Barriers.h"
+#include "Sim/State/Polling.h"
 #include "fp4/Sim/Events/LifeEvent.h"
 #include "fp4/Sim/Observer.h"
 #include <algorithm>
@@ -17,7 +19,11 @@ static constexpr uint64_t kSpinRounds = 64;
 Scheduler::Scheduler(Cluster &cluster)
     : cluster(cluster), cx(cluster),
       clockless(std::ranges::none_of(cluster.launch->kernel->code,
-                                     [](const Insn &insn) { return readsClock(insn.handler); })) {}
+                                     [](const Insn &insn) { return readsClock(insn.handler); })),
+      parkable(clockless &&
+               std::ranges::none_of(cluster.launch->kernel->callSites, [](const CallSite &site) {
+                 return site.builtin == findBuiltin("vprintf");
+               })) {}
 
 //===----------------------------------------------------------------------===//
 // Rounds
@@ -39,7 +45,7 @@ bool Scheduler::round() {
         continue;
       uint32_t quantum = policy.quantum();
       uint64_t before = instructions;
-      progress |= runWarp(warp, quantum);
+      progress |= turn(warp, quantum);
       const uint64_t ran = instructions - before;
       changed |= ran > 0 && ran < quantum; // a warp that still waits changes nothing
     }
@@ -48,10 +54,25 @@ bool Scheduler::round() {
   return progress;
 }
 
+bool Scheduler::turn(Warp &warp, uint32_t quantum) {
+  const uint64_t before = instructions;
+  bool progress = false;
+  if (std::has_single_bit(warp.turns)) { // ever more seldom
+    if (parks(warp, quantum))
+      return true;
+    progress = instructions > before && lastOutcome != Outcome::Yield;
+  }
+  const auto ran = [&] { return static_cast<uint32_t>(instructions - before); };
+  progress |= ran() < quantum && runWarp(warp, quantum - ran());
+  const bool used = ran() == quantum || (ran() && lastOutcome == Outcome::Yield);
+  warp.turns = used ? warp.turns + 1 : 0;
+  return progress;
+}
+
 Expected<Scheduler::State> Scheduler::run(uint64_t budget) {
-  uint64_t end = instructions + budget;
+  const uint64_t before = instructions, end = instructions + budget;
   uint64_t limit = cluster.launch->options->instructionLimit;
-  if (spinning)
+  if (spinning && !anyParked(cluster))
     if (auto state = pause(); !state || *state == State::Spinning)
       return state;
   while (cluster.liveThreads > 0) {
@@ -65,7 +86,7 @@ Expected<Scheduler::State> Scheduler::run(uint64_t budget) {
       if (!advanced)
         return tl::unexpected<Error>(std::move(advanced.error()));
       if (!*advanced && (progress || !allBlocked(cluster))) // it may poll for another cluster
-        return pause();
+        return !progress && anyParked(cluster) ? idle(instructions == before) : pause();
       if (!*advanced && !expireWaits())
         return tl::unexpected<Error>(cluster.async->deadlock());
     }

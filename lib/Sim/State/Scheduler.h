@@ -52,6 +52,10 @@ public:
 
 private:
   bool round();
+  /// One turn of `warp`; false when it did nothing but poll.
+  bool turn(Warp &warp, uint32_t quantum);
+  /// Parks a warp that only repeats what it reads (Polling.h). It may run up to a quantum for that.
+  bool parks(Warp &warp, uint32_t quantum);
   /// Runs one group of `warp` for a quantum; false when none can run.
   bool runWarp(Warp &warp, uint32_t quantum);
   LaneGroup *pickGroup(Warp &warp);
@@ -71,6 +75,7 @@ private:
   // Whether it gets anywhere: see Spinning.h.
   enum class Motion : uint8_t { Changes, Repeats, Unclear };
   Expected<State> pause();
+  State idle(bool still);
   bool lookIsDue() const;
   Motion look();
   LoopTrace trace();
@@ -81,6 +86,7 @@ private:
   uint64_t instructions = 0;
   uint64_t busyRounds = 0; ///< rounds in a row in which no warp blocked or exited
   bool clockless;          ///< the kernel does not look at the time
+  bool parkable;           ///< ... and does not print: nobody notices turns that are left out
   bool spinning = false;   ///< the last look found that it repeats itself
   uint64_t nextLook = 0;   ///< instructions
   uint64_t looked = 0;     ///< ... at the last look

@@ -4,6 +4,7 @@
 #include "Sim/Insn/ExecContext.h"
 #include "Sim/Insn/Handlers.h"
 #include "Sim/State/ConcurrentBytes.h"
+#include "Sim/State/Polling.h"
 #include "fp4/Sim/Events.h"
 #include <algorithm>
 #include <cstring>
@@ -16,23 +17,10 @@ using namespace fp4::sim;
 // The probe
 //===----------------------------------------------------------------------===//
 
-/// What memory holds there, or null.
-static const std::byte *find(const Cluster &cluster, Space space, uint64_t address,
-                             uint32_t bytes) {
-  if (space == Space::Global)
-    return cluster.launch->memory->translate(address, bytes);
-  const uint32_t rank = static_cast<uint32_t>(address) >> kSharedRankShift;
-  const uint32_t offset = static_cast<uint32_t>(address) & kSharedOffsetMask;
-  if (space != Space::SharedCluster || rank >= cluster.ctas.size() ||
-      !cluster.ctas[rank]->shared.contains(offset, bytes))
-    return nullptr;
-  return cluster.ctas[rank]->shared.at(offset);
-}
-
 /// Remembers what a place holds. Too many places are taken for a change: no loop waits so.
 void LoopProbe::note(Space space, uint64_t address, uint32_t bytes) {
   constexpr size_t kMostPlaces = 1 << 16;
-  const std::byte *place = find(cluster, space, address, bytes);
+  const std::byte *place = storageOf(cluster, space, address, bytes);
   if (!place || bytes > sizeof(Value) || written.size() > kMostPlaces) {
     different = true;
     return;
@@ -62,7 +50,7 @@ void LoopProbe::onMemory(const MemoryEvent &event) {
 
 bool LoopProbe::changed() {
   for (const auto &[address, entry] : written) {
-    const std::byte *place = find(cluster, entry.space, address, entry.bytes);
+    const std::byte *place = storageOf(cluster, entry.space, address, entry.bytes);
     Value now;
     if (place)
       loadBytes(now.data(), place, entry.bytes);
@@ -182,7 +170,7 @@ std::string describePlace(const Cluster &cluster, const LoopProbe::Read &read) {
                        found ? read.address - found->address : 0);
   }
   uint64_t value = 0;
-  const std::byte *place = find(cluster, read.space, read.address, read.bytes);
+  const std::byte *place = storageOf(cluster, read.space, read.address, read.bytes);
   if (!place || read.bytes > sizeof(value))
     return text;
   loadBytes(&value, place, read.bytes);

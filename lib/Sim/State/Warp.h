@@ -47,6 +47,7 @@ public:
   uint32_t carry = 0;          ///< CC.CF: add.cc and friends
   uint32_t maxRegisters = 0;   ///< per thread, for setmaxnreg; 0: the launch does not tell
   uint64_t executed = 0;
+  uint32_t turns = 0; ///< in a row that it has used up, or ended asleep
   /// tcgen05.ld that the warp has not waited for: AsyncWork::useRegisters.
   uint32_t loadsInFlight = 0;
 

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Sim/Async/Deadlock.h"
+#include "Sim/State/Polling.h"
 #include "Sim/State/Scheduler.h"
 #include <algorithm>
 #include <fmt/format.h>
@@ -42,6 +43,12 @@ Expected<Scheduler::State> Scheduler::pause() {
   return spun && spinning ? State::Spinning : State::Running;
 }
 
+/// All warps wait or are parked: they repeat themselves. `still`: for all of this run.
+Scheduler::State Scheduler::idle(bool still) {
+  spinning = !expireWaits();
+  return spinning && still && cluster.launch->options->spinLimit ? State::Spinning : State::Running;
+}
+
 /// Runs some rounds under a probe.
 Scheduler::Motion Scheduler::look() {
   LoopProbe probe(cluster, cx.observer);
@@ -53,9 +60,12 @@ Scheduler::Motion Scheduler::look() {
   for (unsigned i = 0; i < kLookRounds && motion == Motion::Unclear && !cx.failed; ++i) {
     if (i >= kFirstRounds && instructions > enough)
       break;
+    const uint64_t ran = instructions;
     round();
     if (probe.changed() || cluster.changes + cluster.tickets != changes)
       motion = Motion::Changes;
+    else if (instructions == ran && anyParked(cluster))
+      motion = Motion::Repeats;
     else if (clockless && recurrence.complete(probe.synchronized()))
       motion = probe.readsHostMemory() ? Motion::Unclear : Motion::Repeats;
   }
@@ -93,6 +103,7 @@ Status Scheduler::checkProgress(Motion seen) {
 LoopTrace Scheduler::trace() {
   LoopProbe probe(cluster, nullptr);
   cx.observer = &probe;
+  unpark(cluster);
   std::map<const Warp *, std::set<uint32_t>> visited;
   for (unsigned step = 0; step < kTraceSteps && !cx.failed; ++step)
     for (auto &cta : cluster.ctas)

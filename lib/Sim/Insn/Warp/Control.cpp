@@ -277,6 +277,7 @@ Status barrierReduction(BindContext &cx, uint8_t predicateIndex) {
 
 Handler fp4::sim::exitHandler() { return exitLanes; }
 bool fp4::sim::isBranch(Handler handler) { return handler == bra; }
+bool fp4::sim::isSleep(Handler handler) { return handler == sleepHint; }
 
 namespace fp4::sim {
 

@@ -1,0 +1,75 @@
+//===- Polling.h - Loops that read until something changes ----------------===//
+//
+// A warp that has used up several turns may be in a loop that reads a flag. Scheduler::parks runs
+// it under a probe. If it comes back to the same registers twice, and has only read memory, or
+// changed nothing by atomics, each further turn would be the same: the warp is parked. It waits
+// until the bytes that it has read change, and the loop goes on where it stood.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "Sim/State/Cluster.h"
+#include "Sim/State/Wait.h"
+#include "fp4/Sim/MemoryModel.h"
+#include "fp4/Sim/Observer.h"
+#include <array>
+#include <vector>
+
+namespace fp4::sim {
+
+/// What memory holds there, or null.
+const std::byte *storageOf(const Cluster &cluster, Space space, uint64_t address, uint32_t bytes);
+
+/// Bytes that a loop reads, and what it has found there.
+struct PolledPlace {
+  Space space;
+  uint64_t address;
+  uint32_t bytes;
+  std::array<std::byte, 32> value;
+};
+
+/// Sees what one warp does, and hands every event on.
+class PollProbe final : public Observer {
+public:
+  PollProbe(const Cluster &cluster, Observer *next) : cluster(cluster), next(next) {}
+
+  void onMemory(const MemoryEvent &event) override;
+  void onBarrier(const BarrierEvent &event) override;
+  void onFence(const FenceEvent &event) override;
+  void onTicket(const TicketEvent &event) override;
+  void onLife(const LifeEvent &event) override;
+
+  /// It did more than look, or what it reads changes.
+  bool acts() const { return busy; }
+  /// Asked after the loop was run through twice: whatever an atomic changes has been seen then.
+  std::vector<PolledPlace> places() const { return seen; }
+
+private:
+  void note(Space space, uint64_t address, uint32_t bytes);
+
+  const Cluster &cluster;
+  Observer *next;
+  bool busy = false;
+  std::vector<PolledPlace> seen;
+};
+
+/// Until one of the places holds something else, or would be an error to read.
+class PollWait final : public Wait {
+public:
+  PollWait(const Cluster &cluster, std::vector<PolledPlace> places)
+      : cluster(cluster), places(std::move(places)) {}
+
+  bool ready() const override;
+  bool polls() const override { return true; }
+  std::string describe() const override { return "a change of what it reads in a loop"; }
+
+private:
+  const Cluster &cluster;
+  const std::vector<PolledPlace> places;
+};
+
+bool anyParked(const Cluster &cluster);
+/// Lets all parked groups of a cluster go on.
+void unpark(Cluster &cluster);
+
+} // namespace fp4::sim
