@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Sim/Decode/Decoder.h"
+#include "Sim/Decode/LaneOrder.h"
 #include "Sim/Insn/Handlers.h"
 #include "Sim/Insn/Scalar/Floats.h"
 #include <bit>
@@ -71,6 +72,8 @@ void KernelDecoder::run(std::vector<DecodeError> *errors) {
   keepRegisterNames();
   registers.finish();
   kernel.info.instructions = static_cast<uint32_t>(kernel.code.size() - 1 - callees.size());
+  if (!errors || errors->empty())
+    orderLanes(kernel);
 }
 
 void KernelDecoder::decodeBody(const ptx::Function &body, std::vector<DecodeError> *errors) {

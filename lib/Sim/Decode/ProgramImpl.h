@@ -69,9 +69,16 @@ struct CallSite {
   std::vector<ArgumentPlace> arguments, results;
 };
 
+/// Of a pc: when lanes that are there have their turn, the lowest first (LaneOrder.cpp).
+struct LaneTurn {
+  uint32_t order = 0;
+  uint32_t until = 0; ///< the end of its block: up to it, order follows the text
+};
+
 struct Kernel {
   KernelInfo info;
-  std::vector<Insn> code; ///< every body ends with an exit or return that the decoder appends
+  std::vector<Insn> code;      ///< every body ends with an exit or return that the decoder appends
+  std::vector<LaneTurn> turns; ///< of each pc
   std::vector<Operand> operandPool;
   std::vector<std::byte> constants; ///< bank 1 for rank 0
   std::vector<RankFixup> rankFixups;

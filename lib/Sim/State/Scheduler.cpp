@@ -185,8 +185,13 @@ void Scheduler::mergeGroups(Warp &warp) {
     }
 }
 
-/// The runnable group with the lowest PC; when a quantum ran out in a diverged warp, the next one
-/// above it has its turn first.
+/// Kernel::turns of where `group` is.
+const LaneTurn &Scheduler::turnOf(const LaneGroup &group) const {
+  return cluster.launch->kernel->turns[group.pc];
+}
+
+/// The runnable group whose turn comes first; when a quantum ran out in a diverged warp, the next
+/// one behind it has its turn before.
 LaneGroup *Scheduler::pickGroup(Warp &warp) {
   for (LaneGroup &group : warp.groups)
     if (group.wait && group.wait->ready())
@@ -197,9 +202,10 @@ LaneGroup *Scheduler::pickGroup(Warp &warp) {
   for (LaneGroup &group : warp.groups) {
     if (group.wait)
       continue;
-    if (!lowest || group.pc < lowest->pc)
+    const uint32_t order = turnOf(group).order;
+    if (!lowest || order < turnOf(*lowest).order)
       lowest = &group;
-    if (warp.passedOver && group.pc > warp.passedOver && (!next || group.pc < next->pc))
+    if (warp.passedOver && order >= warp.passedOver && (!next || order < turnOf(*next).order))
       next = &group;
   }
   warp.passedOver = 0;
@@ -284,6 +290,8 @@ bool Scheduler::registersReady(Warp &warp, const Insn &insn) {
 bool Scheduler::runGroup(Warp &warp, size_t groupIndex, uint32_t quantum) {
   LaneGroup &group = warp.groups[groupIndex];
   uint32_t meet = ~0u; // where to stop and look at the other groups again
+  if (warp.groups.size() > 1)
+    meet = turnOf(group).until;
   for (const LaneGroup &other : warp.groups)
     if (other.pc > group.pc)
       meet = std::min(meet, other.pc);
@@ -299,7 +307,7 @@ bool Scheduler::runGroup(Warp &warp, size_t groupIndex, uint32_t quantum) {
   if (outcome != Outcome::Next)
     return finish(warp, groupIndex, outcome) || (outcome == Outcome::Retry && ran > 1);
   if (left == 0 && warp.groups.size() > 1)
-    warp.passedOver = cx.pc;
+    warp.passedOver = 1 + turnOf(group).order;
   return true;
 }
 
@@ -317,7 +325,8 @@ bool Scheduler::finish(Warp &warp, size_t groupIndex, Outcome outcome) {
     suspend(warp, groupIndex, outcome == Outcome::Retry);
     return outcome == Outcome::NextWhenReady;
   case Outcome::Yield:
-    warp.passedOver = warp.groups[groupIndex].pc++;
+    warp.passedOver = 1 + turnOf(warp.groups[groupIndex]).order;
+    ++warp.groups[groupIndex].pc;
     return false;
   case Outcome::Exit:
     exitLanes(warp, groupIndex);

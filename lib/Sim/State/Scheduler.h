@@ -58,6 +58,7 @@ private:
   bool parks(Warp &warp, uint32_t quantum);
   /// Runs one group of `warp` for a quantum; false when none can run.
   bool runWarp(Warp &warp, uint32_t quantum);
+  const LaneTurn &turnOf(const LaneGroup &group) const;
   LaneGroup *pickGroup(Warp &warp);
   void mergeGroups(Warp &warp);
   /// Executes the group; returns whether it did something other than poll.

@@ -1,9 +1,9 @@
 //===- Warp.h - 32 lanes, their registers and program counters ------------===//
 //
 // Per-lane program counters are kept as groups: lanes that share a PC run as one group. A
-// converged warp has one group. The runnable group with the lowest PC runs first, and groups that
-// reach the same PC merge; after a quantum another group gets its turn, so a lane that spins
-// cannot starve the lane it waits for.
+// converged warp has one group. The runnable group whose PC comes first in Kernel::turns runs
+// first, so that lanes meet where their ways join, and groups that reach the same PC merge; after a
+// quantum another group gets its turn, so a lane that spins cannot starve the lane it waits for.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -40,7 +40,8 @@ public:
   const std::byte *constants = nullptr; ///< bank 1
   std::vector<LaneGroup> groups;        ///< disjoint masks, union == live
   std::vector<std::byte> local;         ///< .local: lane l at l * Kernel::info.localBytes
-  uint32_t passedOver = 0;     ///< PC of a group whose quantum ran out while others waited; 0: none
+  uint32_t passedOver = 0; ///< 1 + LaneTurn::order of a group whose quantum ran out while others
+                           ///< waited; 0: none
   uint32_t clusterArrived = 0; ///< lanes that arrived at the current barrier.cluster phase
   uint32_t clusterPending = 0; ///< lanes that arrived at a barrier.cluster and have not waited
   uint32_t parted = 0;         ///< 1 + PC of a branch that split the lanes, until they synchronize
