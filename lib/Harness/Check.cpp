@@ -48,6 +48,15 @@ static void addTimeOptions(CLI::App &app, sim::SimulationOptions &options) {
   app.add_flag("--time", options.time,
                "predict the time of every kernel, what bounds it and what its warps wait for "
                "(docs/Time.md)");
+  app.add_flag_callback(
+      "--time-only", [&options] { options.time = options.timesOnly = true; },
+      "predict times and compute no results: products are not multiplied, and of a large grid only "
+      "a sample runs");
+  app.add_option("--sample-after", options.sampleAfter,
+                 "warp instructions after which --time goes on with a sample of a large grid; 0: "
+                 "never")
+      ->capture_default_str()
+      ->check(CLI::NonNegativeNumber);
   app.add_option("--mix", options.mix,
                  "where --time takes machine instructions from: ptx estimates them, cubin counts "
                  "them with ptxas and nvdisasm, auto does what it can")

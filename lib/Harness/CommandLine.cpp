@@ -19,16 +19,6 @@ void addRunOptions(CLI::App &app, RunOptions &options) {
                    "auto (a GPU that runs the code, else the simulator), sim, cuda or cuda:N")
       ->capture_default_str();
   addSimulationOptions(*group, options, "the inputs and the random policy");
-  group->add_flag_callback(
-      "--time-only", [&options] { options.time = options.timesOnly = true; },
-      "predict times and compute no results: products are not multiplied, and of a large grid only "
-      "a sample runs");
-  group
-      ->add_option("--sample-after", options.sampleAfter,
-                   "warp instructions after which --time goes on with a sample of a large grid; 0: "
-                   "never")
-      ->capture_default_str()
-      ->check(CLI::NonNegativeNumber);
   addJsonOption(*group, options.json);
   group
       ->add_option("--dist", options.distribution,

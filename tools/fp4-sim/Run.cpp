@@ -6,12 +6,12 @@
 //===----------------------------------------------------------------------===//
 #include "Run.h"
 #include "Child.h"
+#include "fp4/Harness/Runner.h"
 #include "fp4/SimCuda/ElfFile.h"
 #include "fp4/Support/InputFile.h"
 #include "fp4/Support/JsonText.h"
 #include "fp4/Support/OutputFile.h"
 #include "fp4/Support/Process.h"
-#include "fp4/Harness/Runner.h"
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
@@ -24,8 +24,8 @@
 #include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
-#include <sys/stat.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -101,7 +101,7 @@ void putFirst(const char *variable, const std::string &value, char separator) {
 }
 
 std::string checkOf(const ProgramOptions &options) {
-  return options.check.empty() ? "default" : options.check;
+  return !options.check.empty() ? options.check : options.timesOnly ? "off" : "default";
 }
 
 /// The program may go to another folder before its first call.
@@ -127,7 +127,8 @@ void setEnvironment(const ProgramOptions &options, const fs::path &folder, const
   setenv("FP4_SIM_MAX_ORDERS", std::to_string(options.maxOrders).c_str(), 1);
   const bool isOrder = options.replay.find(": ") != options.replay.npos;
   setenv("FP4_SIM_REPLAY", (isOrder ? options.replay : absolute(options.replay)).c_str(), 1);
-  setenv("FP4_SIM_TIME", options.time ? "1" : "0", 1);
+  setenv("FP4_SIM_TIME", options.timesOnly ? "only" : options.time ? "1" : "0", 1);
+  setenv("FP4_SIM_SAMPLE_AFTER", std::to_string(options.sampleAfter).c_str(), 1);
   setenv("FP4_SIM_MIX", options.mix.c_str(), 1);
   setenv("FP4_SIM_CLOCK", fmt::format("{}", options.clock).c_str(), 1);
   setenv("FP4_SIM_SEED", std::to_string(options.seed).c_str(), 1);
@@ -155,7 +156,8 @@ void setEnvironment(const ProgramOptions &options, const fs::path &folder, const
   preloadSanitizer();
 }
 
-/// Hands our stderr down under a number that the program has no use for (lib/SimCuda/Host/Report.h).
+/// Hands our stderr down under a number that the program has no use for
+/// (lib/SimCuda/Host/Report.h).
 void handDownStderr() {
   constexpr int beyondTheProgram = 500;
   const int file = fcntl(STDERR_FILENO, F_DUPFD, beyondTheProgram);
@@ -312,6 +314,9 @@ Expected<int> fp4::harness::runProgram(const ProgramOptions &options) {
     return tl::unexpected<Error>(std::move(status.error()));
   const Findings found = readReport(reportPath);
   summarize(found, *status, options.statistics);
+  if (options.timesOnly)
+    fmt::print(stderr, "fp4-sim: --time-only computes no results: what the program found in them "
+                       "means nothing\n");
   const int code = codeOf(found, *status);
   const int printed =
       options.json ? print(jsonText(toJson(found, options, code)) + "\n", "report") : 0;

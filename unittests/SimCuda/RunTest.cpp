@@ -95,6 +95,18 @@ TEST(Run, StatisticsAndTimeline) {
 }
 
 /// The hazard checker needs no option.
+TEST(Run, TimesWithoutResults) {
+  const Outcome times = run("scale", "--time-only --sample-after 0 --json");
+  EXPECT_EQ(times.code, 0) << times.output;
+  EXPECT_THAT(times.output, HasSubstr("--time-only computes no results"));
+  EXPECT_THAT(times.output, HasSubstr("\"check\":\"off\""));
+  EXPECT_THAT(times.output, HasSubstr("\"predicted_times\":[{"));
+  EXPECT_THAT(times.output, HasSubstr("\"microseconds\":"));
+  const Outcome checked = run("scale", "--time-only --check strict");
+  EXPECT_EQ(checked.code, 2) << checked.output;
+  EXPECT_THAT(checked.output, HasSubstr("--time-only expects no hazard check, but got strict"));
+}
+
 TEST(Run, HazardsAreLookedForByDefault) {
   Outcome racy = run("racy");
   EXPECT_EQ(racy.code, 6) << racy.output;

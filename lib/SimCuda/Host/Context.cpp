@@ -54,10 +54,14 @@ void Context::readOptions() {
   sim::SimulationOptions options;
   options.target = std::string(currentChip->target);
   options.policy = variable("FP4_SIM_POLICY", "eager");
-  options.maxOrders =
-      orExit(number(variable("FP4_SIM_MAX_ORDERS", "0")), "FP4_SIM_MAX_ORDERS");
+  options.maxOrders = orExit(number(variable("FP4_SIM_MAX_ORDERS", "0")), "FP4_SIM_MAX_ORDERS");
   options.replay = variable("FP4_SIM_REPLAY", "");
-  options.time = variable("FP4_SIM_TIME", "0") != "0";
+  const std::string time = variable("FP4_SIM_TIME", "0");
+  options.time = time != "0";
+  options.timesOnly = time == "only";
+  options.sampleAfter =
+      orExit(number(variable("FP4_SIM_SAMPLE_AFTER", std::to_string(options.sampleAfter).c_str())),
+             "FP4_SIM_SAMPLE_AFTER");
   options.mix = variable("FP4_SIM_MIX", "ptx");
   options.clock = orExit(decimal(variable("FP4_SIM_CLOCK", "0")), "FP4_SIM_CLOCK");
   options.seed = orExit(number(variable("FP4_SIM_SEED", "1")), "FP4_SIM_SEED");
@@ -175,9 +179,7 @@ Code Context::fail(const char *function, Code code, std::string message, std::st
   return fail(function, code, Error{ErrorKind::Usage, std::move(message), std::move(note)});
 }
 
-void Context::trace(std::string_view what) const {
-  print(fmt::format("fp4-sim: {}\n", what));
-}
+void Context::trace(std::string_view what) const { print(fmt::format("fp4-sim: {}\n", what)); }
 
 Code Context::quiet(Code code) {
   threadError = code;

@@ -11,8 +11,9 @@ import sys
 from .._library import find_library
 from ..errors import UsageError
 
-_OPTIONS = ("device", "check", "policy", "seed", "timeline", "limit", "threads", "unwritten",
-            "dump-ptx", "ptx-dir")
+_OPTIONS = ("device", "check", "policy", "mix", "clock", "sample-after", "seed", "timeline",
+            "limit", "threads", "unwritten", "dump-ptx", "ptx-dir")
+_FLAGS = ("explain", "stats", "trace", "json", "time", "time-only")
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -24,14 +25,17 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--device", default="b200", help="b200, b300, h200 or rtx5090")
     parser.add_argument("--check", help="off, default or strict: the hazard checker")
     parser.add_argument("--policy", help="eager, lazy, random or delay: when copies complete")
-    for name in ("seed", "limit", "threads"):
+    parser.add_argument("--mix", choices=("ptx", "cubin", "auto"),
+                        help="where --time takes machine instructions from")
+    parser.add_argument("--clock", type=float, metavar="GHZ", help="that --time predicts for")
+    for name in ("seed", "limit", "threads", "sample-after"):
         parser.add_argument(f"--{name}", type=int, metavar="N")
     parser.add_argument("--timeline", metavar="FILE", help="a trace of the kernels")
     parser.add_argument("--unwritten", choices=("error", "ignore"),
                         help="reads of shared and tensor memory that nobody wrote")
     for name in ("dump-ptx", "ptx-dir"):
         parser.add_argument(f"--{name}", metavar="DIR")
-    for name in ("explain", "stats", "trace", "json"):
+    for name in _FLAGS:
         parser.add_argument(f"--{name}", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--points", type=int, default=1, metavar="N",
                         help="sizes of each triton.testing.perf_report that run (default 1); with "
@@ -68,8 +72,7 @@ def _command(options: argparse.Namespace) -> list[str]:
         value = getattr(options, name.replace("-", "_"))
         if value is not None:
             command += [f"--{name}={value}"]
-    command += [f"--{name}" for name in ("explain", "stats", "trace", "json")
-                if getattr(options, name)]
+    command += [f"--{name}" for name in _FLAGS if getattr(options, name.replace("-", "_"))]
     what = ["-m", *options.module] if options.module else [options.script, *options.arguments]
     return [*command, "--", sys.executable, "-m", "fp4.sim.script", str(options.points),
             str(options.configs), *what]
