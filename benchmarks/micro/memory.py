@@ -159,26 +159,73 @@ def copies(device: Device, out: int, quick: bool) -> Iterator[dict[str, Any]]:
            "value": round(16384 * (64 if quick else 2048) / span(device.read(out, 2), 1), 2), "unit": "B/clk/SM"}
 
 
+def multicast_ring(cluster: int) -> str:
+    """Each block copies its part to all. One thread waits for stages and tells all blocks that they are free, another fills those that
+    all blocks have waited for: otherwise bytes of a round could count for the one before. The first stores the clock's readings."""
+    tell = "".join(f"  mapa.shared::cluster.u32 %remote, %there, {rank}; "
+                   "mbarrier.arrive.shared::cluster.b64 _, [%remote];\n" for rank in range(cluster))
+    meet = "barrier.cluster.arrive.release; barrier.cluster.wait.acquire;"
+    return ptx.kernel(["out", "from", "bytes", "stages", "count", "span", "apart"], "", f"""
+  .reg .b32 %t, %buf, %c32, %stg, %cnt, %full, %free, %here, %there, %remote, %i, %k, %slot, %ph, %rank, %part, %at, %to, %bid, %x0;
+  .reg .b64 %begin, %end, %base, %off, %of, %start, %w; .reg .b16 %all; .reg .pred %q, %done, %first;
+  mov.u32 %t, %tid.x; mov.u32 %buf, window; cvt.u32.u64 %c32, %bytes; cvt.u32.u64 %stg, %stages; cvt.u32.u64 %cnt, %count;
+  mad.lo.u32 %full, %stg, %c32, %buf; mad.lo.u32 %free, %stg, 8, %full; mov.b16 %all, {(1 << cluster) - 1};
+  mov.u32 %rank, %cluster_ctarank; div.u32 %part, %c32, {cluster}; mul.lo.u32 %at, %rank, %part; cvt.u64.u32 %start, %at;
+  mov.u32 %bid, %ctaid.x; div.u32 %x0, %bid, {cluster}; cvt.u64.u32 %base, %x0; mul.lo.u64 %base, %base, %apart;
+  add.u64 %base, %base, %from; add.u64 %base, %base, %start;
+  setp.ne.u32 %first, %t, 0; @%first bra READY;
+  mov.u32 %i, 0;
+INIT:
+  mad.lo.u32 %here, %i, 8, %full; mbarrier.init.shared.b64 [%here], 1;
+  mad.lo.u32 %there, %i, 8, %free; mbarrier.init.shared.b64 [%there], {cluster};
+  add.u32 %i, %i, 1; setp.lt.u32 %q, %i, %stg; @%q bra INIT;
+  fence.mbarrier_init.release.cluster; fence.proxy.async;
+READY:
+  {meet}
+  mov.u64 %begin, %clock64; mov.u64 %off, 0; mov.u32 %k, 0; mov.u32 %slot, 0; mov.u32 %ph, 0;
+  setp.eq.u32 %q, %t, 0; @%q bra FILL;
+  setp.ne.u32 %q, %t, 32; @%q bra END;
+TAKE:
+  mad.lo.u32 %here, %slot, 8, %full; mad.lo.u32 %there, %slot, 8, %free;
+FULL: mbarrier.try_wait.parity.shared.b64 %done, [%here], %ph; @!%done bra FULL;
+{tell}
+  add.u32 %slot, %slot, 1; setp.eq.u32 %q, %slot, %stg; selp.b32 %slot, 0, %slot, %q; @%q xor.b32 %ph, %ph, 1;
+  add.u32 %k, %k, 1; setp.lt.u32 %q, %k, %cnt; @%q bra TAKE;
+  mov.u64 %end, %clock64;
+  mul.wide.u32 %w, %bid, 16; add.u64 %w, %w, %out; st.global.v2.u64 [%w], {{%begin, %end}}; bra END;
+FILL:
+  mad.lo.u32 %here, %slot, 8, %full; mad.lo.u32 %there, %slot, 8, %free; mad.lo.u32 %to, %slot, %c32, %buf; add.u32 %to, %to, %at;
+  setp.lt.u32 %q, %k, %stg; @%q bra EMPTY;
+WAIT: mbarrier.try_wait.parity.shared.b64 %done, [%there], %ph; @!%done bra WAIT;
+EMPTY:
+  mbarrier.arrive.expect_tx.shared.b64 _, [%here], %c32; add.u64 %of, %base, %off;
+  cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%to], [%of], %part, [%here], %all;
+  add.u64 %off, %off, %bytes; setp.ge.u64 %q, %off, %span; selp.b64 %off, 0, %off, %q;
+  add.u32 %slot, %slot, 1; setp.eq.u32 %q, %slot, %stg; selp.b32 %slot, 0, %slot, %q;
+  setp.gt.u32 %done, %k, %stg; and.pred %q, %q, %done; @%q xor.b32 %ph, %ph, 1;
+  add.u32 %k, %k, 1; setp.lt.u32 %q, %k, %cnt; @%q bra FILL;
+END:
+  {meet}""", cluster=cluster)
+
+
 def multicast(device: Device, out: int, quick: bool) -> Iterator[dict[str, Any]]:
-    """Blocks of a cluster that all want the same bytes from L2: each copies all of them, or its part to all."""
+    """Blocks of a cluster that all want the same bytes from L2: each copies all of them, or its part to all. Where clusters of 4
+    find room on 124 multiprocessors alone, 31 of them run at a time, and so that all do, no more are launched."""
     sms = device.multiprocessors()
     run, count = 128 << 10, 64 if quick else 512
     memory = device.allocate(sms * run)
     for cluster in (2, 4):
-        part = f"""  {{ .reg .b32 %rank, %part, %to; .reg .b64 %of; .reg .b16 %all; mov.u32 %rank, %cluster_ctarank; div.u32 %part, %c32, {cluster};
-  mad.lo.u32 %to, %rank, %part, %dst; mul.wide.u32 %of, %rank, %part; add.u64 %of, %of, %a; mov.b16 %all, {(1 << cluster) - 1};
-  cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%to], [%of], %part, [%barrier], %all; }}"""
-        for how, load in (("copied by each", BULK), ("multicast", part)):
-            kernel = device.load(ring(load, cluster), shared=200 * 1024)
-            for size, stages in ((8192, 8), (16384, 4), (16384, 8), (32768, 4)):
-                grid = sms // cluster * cluster
+        for how, code in (("copied by each", ring(BULK, cluster)), ("multicast", multicast_ring(cluster))):
+            kernel = device.load(code, shared=200 * 1024)
+            for size, stages in ((16384, 8), (32768, 4), (65536, 3)):
+                grid = (sms - 8 if cluster > 2 else sms) // cluster * cluster
                 for _ in range(2):  # the first brings it into L2
-                    kernel(grid, 1, out, memory, size, stages, count, run, run)
+                    kernel(grid, 64, out, memory, size, stages, count, run, run)
                 device.synchronize()
                 words = device.read(out, 2 * grid)
                 clocks = sum(words[2 * i + 1] - words[2 * i] for i in range(grid)) / grid
                 yield {"name": f"{size} B for clusters of {cluster}, {how}, {stages} in flight, from L2",
-                       "value": round(size * count / clocks, 2), "unit": "B/clk/SM"}
+                       "value": round(size * count / clocks, 2), "unit": "B/clk/SM", "multiprocessors": grid}
 
 
 def boxes(device: Device, out: int, quick: bool) -> Iterator[dict[str, Any]]:

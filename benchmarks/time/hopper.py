@@ -2,7 +2,7 @@
 """Compares predicted times with those measured on an H200, of every kernel that was measured, in one table.
 
   benchmarks/time/hopper.py pack BUILD FOLDER [--only WORD]     compiles the kernels for sm_90a into FOLDER, with fp4-run
-  FOLDER/hopper.py run FOLDER [--jobs N] [--only WORD] [--most SECONDS] [--json FILE]
+  FOLDER/hopper.py run FOLDER [--jobs N] [--only WORD,...] [--mix cubin] [--most SECONDS] [--json FILE]
 
   FOLDER/hopper.py measure FOLDER [--only WORD,...] [--seconds N] [--json FILE]   on an H200
 
@@ -48,11 +48,11 @@ class Point:
     def error(self) -> float:
         return self.predicted / self.measured - 1
 
-    def command(self, folder: pathlib.Path) -> list[str]:
+    def command(self, folder: pathlib.Path, mix: str) -> list[str]:
         what = ["--time", "--no-verify", "--check=off"] if self.results else ["--time-only"]
         shape = ["--shape", ",".join(map(str, self.shape))] if self.shape else []
         return [str(folder / "fp4-run"), str(folder / self.library), "--device", "sim", "--function", self.function, "--json",
-                *what, *shape]
+                "--mix", mix, *what, *shape]
 
 
 def rows_of(file: pathlib.Path) -> list[dict[str, str]]:
@@ -86,9 +86,10 @@ def products(folder: pathlib.Path) -> list[Point]:
     return points
 
 
-def selected(folder: pathlib.Path, word: str) -> list[Point]:
-    """The points whose kind and name contain `word`."""
-    return [p for p in streaming(folder) + products(folder) + mappings(folder) if word in f"{p.kind} {p.name}"]
+def selected(folder: pathlib.Path, words: str) -> list[Point]:
+    """The points whose kind and name contain one of `words`, each once, in the order of the words."""
+    every = streaming(folder) + products(folder) + mappings(folder)
+    return list({f"{p.kind} {p.name}": p for word in words.split(",") for p in every if word in f"{p.kind} {p.name}"}.values())
 
 
 # The programs
@@ -184,7 +185,7 @@ def measure_one(folder: pathlib.Path, point: Point) -> dict[str, object]:
 def measure(options: argparse.Namespace) -> None:
     """In the order of the words of --only, until the time is over."""
     begin, rows = time.monotonic(), []
-    for point in [point for word in options.only.split(",") for point in selected(options.folder, word)]:
+    for point in selected(options.folder, options.only):
         if time.monotonic() - begin > options.seconds:
             print(f"left out after {options.seconds:g} s: {point.kind} {point.name}", flush=True)
             continue
@@ -199,14 +200,14 @@ def measure(options: argparse.Namespace) -> None:
 # The predictions
 
 
-def predict(folder: pathlib.Path, point: Point, most: float) -> bool:
+def predict(folder: pathlib.Path, point: Point, mix: str, most: float) -> bool:
     """Fills in the prediction; false where it takes too long."""
     try:
-        done = subprocess.run(point.command(folder), capture_output=True, text=True, timeout=most)
+        done = subprocess.run(point.command(folder, mix), capture_output=True, text=True, timeout=most)
     except subprocess.TimeoutExpired:
         return False
     if done.returncode:
-        raise SystemExit(f"error: {' '.join(point.command(folder))}\n{done.stderr}")
+        raise SystemExit(f"error: {' '.join(point.command(folder, mix))}\n{done.stderr}")
     report = json.loads(done.stdout)
     launches = [time for kernel, time in zip(report["kernels"], report["predicted_times"]) if point.kernel in kernel["module"]]
     launch = max(launches, key=lambda time: float(time["microseconds"]))
@@ -257,7 +258,7 @@ def summarize(points: list[Point]) -> None:
 
 def run(options: argparse.Namespace) -> None:
     points = selected(options.folder, options.only)
-    attempt: Callable[[Point], tuple[Point, bool]] = lambda p: (p, predict(options.folder, p, options.most))
+    attempt: Callable[[Point], tuple[Point, bool]] = lambda p: (p, predict(options.folder, p, options.mix, options.most))
     done = []
     with ThreadPoolExecutor(options.jobs) as pool:
         for point, finished in pool.map(attempt, points):
@@ -278,11 +279,12 @@ def main() -> int:
     packing = commands.add_parser("pack")
     packing.add_argument("build", type=pathlib.Path)
     packing.add_argument("folder", type=pathlib.Path)
-    packing.add_argument("--only", default="", help="kernels whose kind and name contain this")
+    packing.add_argument("--only", default="", help="kernels whose kind and name contain one of these")
     running = commands.add_parser("run")
     running.add_argument("folder", type=pathlib.Path)
     running.add_argument("--jobs", type=int, default=1, help="predictions at a time")
-    running.add_argument("--only", default="", help="points whose kind and name contain this")
+    running.add_argument("--only", default="", help="points whose kind and name contain one of these, in this order")
+    running.add_argument("--mix", default="ptx", choices=("ptx", "cubin", "auto"), help="where the machine instructions come from")
     running.add_argument("--most", type=float, default=600, help="seconds of one prediction")
     running.add_argument("--json", help="write the points there")
     measuring = commands.add_parser("measure")

@@ -89,7 +89,7 @@ std::vector<ResourceTime> resourcesOf(const Machine &machine, double cycles,
       result.push_back({std::string(name), busy / cycles});
   };
   add("device memory", machine.memory.device.busy);
-  add("L2", machine.memory.l2.busy);
+  add("L2", std::max(machine.memory.l2.busy, machine.memory.delivery.busy));
   double issue = 0, port = 0, shared = 0, copies = 0, tensor = 0, exchange = 0;
   std::array<double, kPipes> pipes{};
   for (const Multiprocessor &sm : std::span(machine.processors).first(processors)) {

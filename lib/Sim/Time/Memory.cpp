@@ -194,9 +194,10 @@ double MemorySystem::transfer(SharedServer &port, double now, const Touched &tou
   }
   l2Bytes += touched.bytes / share;
   deviceBytes += missing / share;
-  const double inL2 = (touched.bytes - shared) / l2Rate + shared / sharedRate;
-  double end =
-      std::max(port.serve(now, touched.bytes / portRate, present), serve(l2, now, inL2));
+  const double once = touched.bytes - shared;
+  const double ways = once / std::max(l2Rate, sharedRate) + shared / sharedRate;
+  double end = std::max({port.serve(now, touched.bytes / portRate, present),
+                         serve(l2, now, once / l2Rate), serve(delivery, now, ways)});
   if (missing <= 0)
     return end;
   constexpr double memory = 1 << 22; // bytes over which reads and writes mix
@@ -210,7 +211,7 @@ double MemorySystem::transfer(SharedServer &port, double now, const Touched &tou
 
 double MemorySystem::deliver(double now, double bytes) {
   l2Bytes += bytes / share;
-  return serve(l2, now, bytes / multicastRate);
+  return serve(delivery, now, bytes / multicastRate);
 }
 
 /// Of the sample's misses some are hits, so that the mean is right.

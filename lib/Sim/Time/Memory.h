@@ -112,7 +112,9 @@ public:
   /// What a multicast brings to another destination; the cycle at which L2 is done with it.
   double deliver(double now, double bytes);
 
-  SharedServer l2, device;
+  /// L2 reads a line once for those who ask for it at nearly the same time; what lies between it
+  /// and the multiprocessors brings it to each.
+  SharedServer l2, delivery, device;
   double present = 0; ///< nobody will ask for anything before this cycle
   double deviceBytes = 0, l2Bytes = 0; ///< moved; of a sample, what the whole machine would
   double latencyOfL2() const { return l2Latency; }

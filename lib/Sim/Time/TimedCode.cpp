@@ -91,6 +91,7 @@ TimedCode::TimedCode(const ProgramImpl &program, const Kernel &kernel,
   classify(program, kernel);
   findLooks(kernel);
   listRegisters(kernel);
+  findUnused(kernel);
   if (machine) {
     useMachineCode(kernel, *machine);
   } else {
@@ -231,6 +232,8 @@ void TimedCode::listRegisters(const Kernel &kernel) {
     for (unsigned i = 0; i < written && !accumulates; ++i)
       numbering.add(insn.op[i], kernel, registers);
     timed.writes = uint16_t(registers.size() - timed.first - timed.reads);
+    if (accumulates)
+      numbering.add(insn.op[0], kernel, accumulators[uint32_t(pc)]);
   }
   count = uint32_t(words.size());
 }

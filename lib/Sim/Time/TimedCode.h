@@ -11,6 +11,7 @@
 #include "Sim/Decode/ProgramImpl.h"
 #include <array>
 #include <span>
+#include <unordered_map>
 
 namespace fp4::sim {
 
@@ -58,10 +59,11 @@ struct TimedInsn {
   bool remote = false;  ///< it acts on another block of the cluster
   bool bypassesL1 = false;
   bool releases = false; ///< an access that is a fence of the device too
-  bool looks = false; ///< a mbarrier.try_wait whose answer the program may use much later
-  uint8_t depth = 0;  ///< of mma.sync: K of a wgmma of its element type
-  float flops = 0;    ///< ... of the warp
-  uint32_t first = 0; ///< of its registers in TimedCode::registers: those read, then
+  bool looks = false;    ///< a mbarrier.try_wait whose answer the program may use much later
+  bool unused = false;   ///< a result that has no effect: ptxas leaves it out
+  uint8_t depth = 0;     ///< of mma.sync: K of a wgmma of its element type
+  float flops = 0;       ///< ... of the warp
+  uint32_t first = 0;    ///< of its registers in TimedCode::registers: those read, then
   uint16_t reads = 0, writes = 0;
 };
 
@@ -71,7 +73,8 @@ struct MachineCount;
 class TimedCode {
 public:
   /// With what ptxas makes of the kernel, if somebody knows; it must outlive the constructor alone.
-  TimedCode(const ProgramImpl &program, const Kernel &kernel, const MachineKernel *machine = nullptr);
+  TimedCode(const ProgramImpl &program, const Kernel &kernel,
+            const MachineKernel *machine = nullptr);
 
   const TimedInsn &operator[](uint32_t pc) const { return insns[pc]; }
   std::span<const uint16_t> reads(const TimedInsn &insn) const {
@@ -96,6 +99,7 @@ private:
   void classify(const ProgramImpl &program, const Kernel &kernel);
   void findLooks(const Kernel &kernel);
   void listRegisters(const Kernel &kernel);
+  void findUnused(const Kernel &kernel);
   void useMachineCode(const Kernel &kernel, const MachineKernel &machine);
   void narrow(const Kernel &kernel);
   void fold(const Kernel &kernel);
@@ -106,6 +110,7 @@ private:
   std::vector<std::array<uint8_t, kPipes + 1>> machinePipes; ///< the last: either half of fp32's
   std::vector<uint16_t> registers;
   std::vector<uint8_t> words; ///< of 32 bits, of each register; 0: a predicate
+  std::unordered_map<uint32_t, std::vector<uint16_t>> accumulators; ///< of each wgmma, by pc
   uint32_t count = 0, needed = 0;
   bool exact = false; ///< needed
   std::string unknownOpcode;

@@ -371,7 +371,7 @@ Status TimedLaunch::runWarp(Slot &slot, const Event &event) {
   }
   recorder.clear();
   running.policy->setTime(issue);
-  running.policy->setLooking(insn.looks);
+  running.policy->setInsn(insn.looks, insn.unused);
   setClock(issue);
   FP4_ASSIGN(auto step, running.scheduler.stepOne(*warp.warp, *group));
   ++executed;

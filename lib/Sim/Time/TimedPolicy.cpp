@@ -10,7 +10,7 @@ void TimedPolicy::issued(const Ticket &ticket) {
   const double end = endOfThoseBefore(ticket, endOf(ticket, firstStage));
   ends[ticket.id] = newest = end;
   last = std::max(last, end);
-  machine.flops += double(ticket.flops);
+  machine.flops += leftOut ? 0 : double(ticket.flops);
   for (size_t stage = 0; stage < std::max<size_t>(1, ticket.stages.size()); ++stage)
     calendar(ticket.id, stage == 0 && ticket.stages.size() > 1 ? firstStage : end);
 }
@@ -36,7 +36,7 @@ double TimedPolicy::endOf(const Ticket &ticket, double &firstStage) {
     return machine.memory.read(sm.port, now, std::span<const LineAccess>(recorder.lines));
   }
   case TicketKind::Wgmma:
-    return wgmma(ticket);
+    return leftOut ? now : wgmma(ticket);
   case TicketKind::Mma:
     return tcgen05Mma(ticket);
   case TicketKind::Commit: {

@@ -43,8 +43,12 @@ public:
   void issued(const Ticket &ticket) override;
 
   void setTime(double cycle) { now = cycle; }
-  /// Whether what executes next is a wait that ends at once (TimedInsn::looks).
-  void setLooking(bool looks) { looking = looks; }
+  /// Whether what executes next is a wait that ends at once (TimedInsn::looks), or nothing at all
+  /// (TimedInsn::unused).
+  void setInsn(bool looks, bool unused) {
+    looking = looks;
+    leftOut = unused;
+  }
   /// When the last operation so far ends.
   double lastEnd() const { return last; }
   /// When the operation that was issued last ends.
@@ -73,7 +77,7 @@ private:
   std::vector<Multiprocessor *> processors;
   Calendar calendar;
   double now = 0, last = 0, newest = 0;
-  bool looking = false;
+  bool looking = false, leftOut = false;
   std::map<Thread, double> chains;           ///< the end of the last wgmma of a warp
   std::unordered_map<uint64_t, double> ends; ///< of tickets that others may wait for
   struct {
@@ -81,7 +85,7 @@ private:
     double now = -1, arrival = 0;
     Thread issuer;
     size_t rank = 0; ///< of the destination
-  } copy; ///< the last load, for the other destinations of a multicast
+  } copy;            ///< the last load, for the other destinations of a multicast
 };
 
 } // namespace fp4::sim

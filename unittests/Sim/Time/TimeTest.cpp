@@ -25,8 +25,7 @@ struct Timed {
 
 Timed runTimed(const std::string &body, LaunchConfig config, size_t words = 4096,
                CompletionPolicy policy = CompletionPolicy::Timed,
-               const std::string &target = "sm_90a", uint32_t fill = 0,
-               Predictor predictor = {}) {
+               const std::string &target = "sm_90a", uint32_t fill = 0, Predictor predictor = {}) {
   Timed result;
   SimOptions options;
   options.policy = policy;
@@ -71,6 +70,11 @@ TEST(Time, AChainCostsTheLatencyOfItsInstructions) {
               rate(TimingRate::AluLatency), 0.1);
   EXPECT_NEAR(cyclesOf("  mov.u32 %r1, %t;\n", "  ex2.approx.ftz.f32 %r1, %r1;\n", oneWarp),
               rate(TimingRate::MufuLatency), 0.1);
+  EXPECT_NEAR(
+      cyclesOf("  mov.u32 %r1, %t;\n", "  shfl.sync.bfly.b32 %r1, %r1, 1, 31, -1;\n", oneWarp),
+      rate(TimingRate::ShuffleLatency) + rate(TimingRate::ShuffleInterval), 0.1);
+  EXPECT_NEAR(cyclesOf("  mov.u32 %r1, %t;\n", "  shf.l.wrap.b32 %r1, %r1, %t, 3;\n", oneWarp),
+              rate(TimingRate::AluLatency), 0.1);
 }
 
 TEST(Time, ManyWarpsShareTheUnitsOfTheirSchedulers) {
@@ -195,16 +199,19 @@ std::string operands(unsigned threads) {
                 "  cvt.u64.u32 %rd4, %r2;\n  or.b64 %rd4, %rd4, 0x4000004000010000;\n";
 }
 
-std::string products(unsigned columns, int times) {
+/// Products whose sums are stored, or not.
+std::string products(unsigned columns, int times, bool stored = true) {
   std::string accumulators;
   for (unsigned i = 0; i < columns / 2; ++i)
     accumulators += fmt::format("{}%v{}", i ? ", " : "", i);
   return "  wgmma.fence.sync.aligned;\n" +
-         repeated(fmt::format("  wgmma.mma_async.sync.aligned.m64n{}k16.f32.bf16.bf16 {{{}}}, %rd4, "
-                              "%rd4, 1, 1, 1, 0, 0;\n",
-                              columns, accumulators),
-                  times) +
-         "  wgmma.commit_group.sync.aligned;\n  wgmma.wait_group.sync.aligned 0;\n";
+         repeated(
+             fmt::format("  wgmma.mma_async.sync.aligned.m64n{}k16.f32.bf16.bf16 {{{}}}, %rd4, "
+                         "%rd4, 1, 1, 1, 0, 0;\n",
+                         columns, accumulators),
+             times) +
+         "  wgmma.commit_group.sync.aligned;\n  wgmma.wait_group.sync.aligned 0;\n" +
+         (stored ? "  st.shared.b32 [dynamic+16380], %v0;\n" : "");
 }
 
 /// Blocks that stay and take every 132nd of `tiles`; without results, so that a sample is taken.
@@ -237,8 +244,9 @@ double cyclesBeside(const std::string &before, const std::string &line) {
   for (int i = 0; i < times; ++i)
     work += fmt::format(fmt::runtime(line), i % 8);
   const std::string body =
-      operands(256) + "  setp.ge.u32 %p1, %t, 128;\n  @%p1 bra OTHERS;\n" + before + "  bra.uni END;\nOTHERS:\n" +
-      repeated("  ex2.approx.ftz.f32 %r20, %r20;\n", 20) + "  mov.u64 %rd5, %clock64;\n" + work +
+      operands(256) + "  setp.ge.u32 %p1, %t, 128;\n  @%p1 bra OTHERS;\n" + before +
+      "  bra.uni END;\nOTHERS:\n" + repeated("  ex2.approx.ftz.f32 %r20, %r20;\n", 20) +
+      "  mov.u64 %rd5, %clock64;\n" + work +
       "  add.u32 %r21, %r10, %r17;\n  mov.u64 %rd6, %clock64;\n  sub.u64 %rd6, %rd6, %rd5;\n"
       "  cvt.u32.u64 %r1, %rd6;\n" +
       store + "END:\n";
@@ -260,6 +268,20 @@ TEST(Time, ArithmeticBesideProductsIsSlower) {
   // four warps load, and the products of 64 columns read all the time
   EXPECT_NEAR(cyclesBeside("", load), 4, 0.6);
   EXPECT_GT(cyclesBeside(wide, load), 8);
+}
+
+TEST(Time, ProductsWhoseSumsNobodyUsesTakeNoTime) {
+  const auto time = [](int times, bool stored) {
+    return runTimed(operands(128) + products(64, times, stored),
+                    {.grid = {1, 1, 1}, .block = {128, 1, 1}, .dynamicSharedBytes = 16384})
+        .time;
+  };
+  constexpr double flops = 2.0 * 64 * 64 * 16;
+  const double interval = flops / rate(TimingRate::HalfFlops);
+  EXPECT_NEAR(time(200, true).cycles - time(100, true).cycles, 100 * interval, 10);
+  EXPECT_NEAR(time(200, false).cycles - time(100, false).cycles, 0, 10);
+  EXPECT_EQ(time(100, true).flops, 100 * flops);
+  EXPECT_EQ(time(100, false).flops, 0);
 }
 
 TEST(Time, DeviceMemoryDeliversSectorsOrPairsOfThem) {
