@@ -5,12 +5,14 @@
 // only on the tensor are computed while the loads are under way.
 //
 //===----------------------------------------------------------------------===//
+#include "Int32.h"
 #include "Lowering.h"
 #include "Reduce/GridMax.h"
 #include "Rowwise/RowBlocks.h"
 #include "SideQuantizer.h"
 
 #include "fp4/Conversion/KernelPlans/KernelPlans.h"
+#include "fp4/ISA/ScaleLayout.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -29,9 +31,11 @@ public:
   RowGrid(KernelBuilder &kernel, const KernelPlan &plan, RowBlocks::Shape shape, Value rows)
       : kernel(kernel), threads(*plan.threads), blocksPerThread(*plan.blocksPerThread),
         shape(shape), hostBlocks(RowBlocks::count(kernel.host(), shape, rows)),
-        inKernel(kernel.body(), shape, kernel.scalar(rows)) {}
+        rows(kernel.scalar(rows)), inKernel(kernel.body(), shape, this->rows) {}
 
   RowBlocks &blocks() { return inKernel; }
+  /// The same matrix in blocks of another shape.
+  RowBlocks inShape(RowBlocks::Shape other) { return RowBlocks(kernel.body(), other, rows); }
 
   /// The blocks of this thread.
   SmallVector<RowBlocks::Position> positions();
@@ -46,7 +50,7 @@ private:
   int64_t blocksPerCta() const { return threads * blocksPerThread; }
   int64_t threads, blocksPerThread;
   RowBlocks::Shape shape;
-  Value hostBlocks;
+  Value hostBlocks, rows;
   RowBlocks inKernel;
 };
 
@@ -82,6 +86,9 @@ static SmallVector<Value> loadAmaxes(ImplicitLocOpBuilder &b, Value pointer, boo
   return amaxes;
 }
 
+/// Elements of a block that a thread has where another lane has as many.
+static constexpr int64_t kSharedElements = 16;
+
 /// Bits that a code takes in memory.
 static int64_t codeBits(Format format) { return hasPackedData(format) ? 4 : 8; }
 
@@ -98,6 +105,16 @@ static RowBlocks::Shape rowShape(QuantizeOp op, bool cacheHints) {
           isTiled && isRagged,
           cacheHints,
           op.getPerRow()};
+}
+
+/// Whether two lanes have a block. Where a thread has 32 codes of a byte, each of its two stores
+/// writes half of every sector that it touches; 16 are one store, and those of a warp are whole
+/// sectors.
+static bool sharesBlocks(QuantizeOp op) {
+  int64_t columns = cast<RankedTensorType>(op.getInput().getType()).getDimSize(1);
+  return codeBits(op.getFormat()) == 8 && op.getBlockSize() == 2 * kSharedElements &&
+         columns % (op.getBlockSize() * hw::scaleBlockColumns) == 0 && !op.getHadamard() &&
+         !op.getRng();
 }
 
 //===----------------------------------------------------------------------===//
@@ -168,7 +185,10 @@ public:
     rng = op.getRng() ? kernel.input(op.getRng()) : Value();
     data = kernel.pointer(results[0], cast<RankedTensorType>(op.getData().getType()));
     scales = kernel.pointer(results[1], cast<RankedTensorType>(op.getScales().getType()));
-    grid.emplace(kernel, context.plan, rowShape(op, context.plan.cacheHints), rows);
+    shape = rowShape(op, context.plan.cacheHints);
+    if (sharesBlocks(op))
+      shape.blockSize = kSharedElements;
+    grid.emplace(kernel, context.plan, shape, rows);
     positions = grid->positions();
     for (const RowBlocks::Position &position : positions)
       words.push_back(grid->blocks().load(input, position));
@@ -190,7 +210,7 @@ public:
 
 private:
   void quantize(ArrayRef<Value> amaxes) {
-    int64_t codeWords = op.getBlockSize() * codeBits(op.getFormat()) / 32;
+    int64_t codeWords = shape.blockSize * shape.codeBits / 32;
     int64_t columns = cast<RankedTensorType>(op.getInput().getType()).getDimSize(1);
     Value groups = constI32(b, llvm::divideCeil(columns, 16));
     std::optional<SideQuantizer> quantizer;
@@ -199,10 +219,37 @@ private:
         quantizer.emplace(s, b, op, /*columnwise=*/false, amax, rng, groups);
       BlockPlace place{position.row, position.column, position.index};
       BlockQuantizer::Block block =
-          quantizer ? quantizer->quantize(elements, place) : mixBits(b, elements, amax, codeWords);
+          quantizer ? quantizer->quantize(elements, place, sharedAmax(*quantizer, elements))
+                    : mixBits(b, elements, amax, codeWords);
       grid->blocks().storeCodes(data, position, block.codes);
-      grid->blocks().storeScale(scales, position, block.scale);
+      storeScale(position, block.scale);
     }
+  }
+
+  /// The amax of a block that two lanes have; null where one has it.
+  Value sharedAmax(SideQuantizer &quantizer, ArrayRef<Value> elements) {
+    if (!sharesBlocks(op))
+      return {};
+    BlockQuantizer &recipe = quantizer.recipe();
+    Type element = cast<RankedTensorType>(op.getInput().getType()).getElementType();
+    Value mine = recipe.amax(elements, element);
+    Value other = NVVM::ShflOp::create(b, mine.getType(), s.integer(-1), mine, s.integer(1),
+                                       s.integer(31), NVVM::ShflKind::bfly,
+                                       /*return_value_and_is_valid=*/UnitAttr());
+    return recipe.keepsNaN() ? s.maximumOrNaN(mine, other) : s.maximumNumber(mine, other);
+  }
+
+  /// Of two lanes that have a block, the first one stores its scale.
+  void storeScale(RowBlocks::Position position, Value scale) {
+    if (!sharesBlocks(op))
+      return grid->blocks().storeScale(scales, position, scale);
+    Value isFirst = Int32(b, position.index) % 2 < 1;
+    for (Value *number : {&position.index, &position.column, &position.paddedColumn})
+      if (*number)
+        *number = Int32(b, *number) / 2;
+    position.isMine =
+        position.isMine ? arith::AndIOp::create(b, position.isMine, isFirst).getResult() : isFirst;
+    grid->inShape(rowShape(op, /*cacheHints=*/false)).storeScale(scales, position, scale);
   }
 
   void launch(Value condition, bool cooperative) {
@@ -219,6 +266,7 @@ private:
   ImplicitLocOpBuilder &b;
   Scalars s;
   Value rows, input, amax, rng, data, scales;
+  RowBlocks::Shape shape;
   std::optional<RowGrid> grid;
   SmallVector<RowBlocks::Position> positions;
   SmallVector<SmallVector<Value>> words;
