@@ -124,7 +124,7 @@ BlockQuantizer::Block AdaptiveBlock::better(const Candidate &first, const Candid
   for (size_t i = 0; i < nibbles.size(); i += 4) {
     auto high = [&](size_t parity) { // nibbles of every other of eight elements
       Value bytes = s.permute(nibbles[i + parity], nibbles[i + parity + 2], e2m1::kHighBytes);
-      return s.bitSelect(e2m1::kSigns, bytes, arith::ShLIOp::create(b, bytes, s.integer(3)));
+      return s.bitSelect(e2m1::kSigns, bytes, s.shiftLeft(bytes, 3));
     };
     Value even = high(0), odd = high(1);
     block.codes.push_back(

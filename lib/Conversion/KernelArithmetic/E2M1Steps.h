@@ -64,6 +64,8 @@ inline constexpr uint32_t kHighBytes = 0x7531;
 /// byte, lands below the code of the next one.
 inline constexpr uint32_t kRound = 0x08080808;
 inline constexpr uint32_t kSigns = 0x80808080;
+/// Above the code in four bytes: set where stochastic rounding carried out of it.
+inline constexpr uint32_t kCarried = 0x10101010;
 inline constexpr uint32_t kHighNibbles = 0xF0F0F0F0;
 
 } // namespace fp4::e2m1

@@ -153,7 +153,8 @@ QuickBlock::Blocks QuickBlock::emitCodes(ArrayRef<BlockElements> blocks, ArrayRe
       ArrayRef<Value> eight = ArrayRef(values).slice(first, 8);
       results.back().codes.push_back(
           random.empty() ? s.packAlignedE2M1(eight)
-                         : s.packAlignedE2M1Stochastic(eight, random.slice(first / 4, 2)));
+                         : s.packAlignedE2M1Stochastic(eight, random.slice(first / 4, 2),
+                                                       /*belowSeven=*/table != nullptr));
     }
   }
   return results;

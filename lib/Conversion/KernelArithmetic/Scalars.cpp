@@ -144,7 +144,16 @@ Value Scalars::widenHalf(Value word, Type element, unsigned half) {
   if (!element.isBF16())
     return extend(LLVM::BitcastOp::create(b, VectorType::get(2, element), word), half);
   return fromBits(half ? Value(arith::AndIOp::create(b, word, integer(0xFFFF0000)))
-                       : Value(arith::ShLIOp::create(b, word, integer(16))));
+                       : shiftLeft(word, 16));
+}
+
+/// ptxas makes a shift of a multiplication by a power of two that it knows: here it comes with the
+/// block's z, which is 0.
+Value Scalars::shiftLeft(Value x, unsigned count) {
+  if (target.hasFp4Convert || savesRegisters)
+    return arith::ShLIOp::create(b, x, integer(count));
+  Value z = NVVM::BlockIdZOp::create(b, b.getI32Type());
+  return arith::MulIOp::create(b, x, arith::OrIOp::create(b, z, integer(int64_t(1) << count)));
 }
 
 /// The high half times one, minus zero, and the low half times zero, plus zero: the sign of a zero
@@ -213,8 +222,7 @@ Value Scalars::halvesE2M1(Value high, Value low) {
 /// The codes of two pairs of halves, in the high nibbles of an i32's bytes.
 Value Scalars::nibblesE2M1(Value low, Value high) {
   Value bytes = permute(low, high, e2m1::kHighBytes);
-  Value shifted = arith::ShLIOp::create(b, bytes, integer(3));
-  Value rounded = arith::AddIOp::create(b, shifted, integer(e2m1::kRound));
+  Value rounded = arith::AddIOp::create(b, shiftLeft(bytes, 3), integer(e2m1::kRound));
   return bitSelect(e2m1::kSigns, bytes, rounded);
 }
 

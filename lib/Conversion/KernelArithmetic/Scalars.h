@@ -72,6 +72,12 @@ public:
   mlir::Value permute(mlir::Value low, mlir::Value high, uint32_t selector);
   /// The bits of `ones` where `mask` has ones, elsewhere those of `zeros`.
   mlir::Value bitSelect(uint32_t mask, mlir::Value ones, mlir::Value zeros);
+  /// x << count. Where E2M1 takes integer operations, by a multiplication: these limit quantizers,
+  /// and the pipe that multiplies integers has time.
+  mlir::Value shiftLeft(mlir::Value x, unsigned count);
+  /// For a kernel that has no registers for the factors of these multiplications: it shifts, and
+  /// clamps what packAlignedE2M1Stochastic rounds.
+  void saveRegisters() { savesRegisters = true; }
   /// A call of an LLVM intrinsic without side effects.
   mlir::Value callIntrinsic(llvm::StringRef name, mlir::Type result, mlir::ValueRange operands);
 
@@ -105,9 +111,10 @@ public:
   /// (Stochastic.cpp).
   mlir::Value packE2M1Stochastic(llvm::ArrayRef<mlir::Value> values,
                                  llvm::ArrayRef<mlir::Value> random);
-  /// The same of values times 2^-14, where the target has no cvt.rs.
+  /// The same of values times 2^-14, where the target has no cvt.rs. `belowSeven`: none is 7 *
+  /// 2^-14 or more.
   mlir::Value packAlignedE2M1Stochastic(llvm::ArrayRef<mlir::Value> values,
-                                        llvm::ArrayRef<mlir::Value> random);
+                                        llvm::ArrayRef<mlir::Value> random, bool belowSeven);
   /// The fp32 values of 8 E2M1 codes in an i32.
   llvm::SmallVector<mlir::Value> unpackE2M1(mlir::Value word);
 
@@ -135,6 +142,7 @@ private:
   mlir::ImplicitLocOpBuilder &b;
   const hw::TargetModel &target;
   QuickDivisions *quick = nullptr;
+  bool savesRegisters = false;
 };
 
 } // namespace fp4

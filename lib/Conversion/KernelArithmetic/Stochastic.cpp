@@ -8,7 +8,9 @@
 //     random byte added there carries into the code exactly where cvt.rs rounds away from zero.
 //     cvt.rz.f16x2 makes two patterns and cuts what is below.
 //   * Clamping the magnitude to 6 * 2^-14 saturates, and makes +6 of NaN. Its position is 0: no
-//     carry.
+//     carry. Magnitudes below 7 * 2^-14 need no clamp: they carry to 8 * 2^-14 at most, which is a
+//     bit above the code that is clear otherwise, and then the code is 0 and seven times that bit
+//     is added.
 //
 //===----------------------------------------------------------------------===//
 #include "E2M1Steps.h"
@@ -34,38 +36,47 @@ static Value convertFour(ImplicitLocOpBuilder &b, ArrayRef<Value> values, Value 
 
 /// Two aligned values as f16 patterns plus the bytes 0 and 2 of `random`: codes in bits 3:1 and
 /// signs in bit 7 of the high bytes.
-static Value roundPair(Scalars &s, ImplicitLocOpBuilder &b, Value low, Value high, Value random) {
+static Value roundPair(Scalars &s, ImplicitLocOpBuilder &b, Value low, Value high, Value random,
+                       bool belowSeven) {
   auto halves = VectorType::get(2, b.getF16Type());
   Value pair = NVVM::ConvertF32x2ToF16x2Op::create(b, halves, high, low, /*random_bits=*/Value(),
                                                    NVVM::FPRoundingMode::RZ);
   Value largest = LLVM::BitcastOp::create(b, halves, s.integer(e2m1::kLargest));
-  pair = s.callIntrinsic("llvm.nvvm.fmin.xorsign.abs.f16x2", halves, {pair, largest});
+  if (!belowSeven)
+    pair = s.callIntrinsic("llvm.nvvm.fmin.xorsign.abs.f16x2", halves, {pair, largest});
   Value patterns = LLVM::BitcastOp::create(b, b.getI32Type(), pair);
-  return arith::AddIOp::create(b, patterns, arith::ShLIOp::create(b, random, s.integer(1)));
+  return arith::AddIOp::create(b, patterns, s.shiftLeft(random, 1));
 }
 
 /// The codes of the even and of the odd ones of eight values, in high nibbles. Each word of random
 /// bits serves four values: byte 2 the first, byte 3 the third, bytes 0 and 1, each with its bits
 /// reversed, the second and fourth; so does the instruction (E2M1.h).
 static std::pair<Value, Value> emulateEight(Scalars &s, ImplicitLocOpBuilder &b,
-                                            ArrayRef<Value> values, ArrayRef<Value> random) {
+                                            ArrayRef<Value> values, ArrayRef<Value> random,
+                                            bool belowSeven) {
   constexpr uint32_t even = 0x4342, odd = 0x4243; // bytes 2 and 3; 3 and 2; 4 is zero
   SmallVector<Value> evens, odds;
   for (auto [i, word] : llvm::enumerate(random)) {
     ArrayRef<Value> x = values.slice(4 * i, 4);
     Value reversed = LLVM::BitReverseOp::create(b, word.getType(), word);
-    evens.push_back(roundPair(s, b, x[0], x[2], s.permute(word, s.integer(0), even)));
-    odds.push_back(roundPair(s, b, x[1], x[3], s.permute(reversed, s.integer(0), odd)));
+    evens.push_back(roundPair(s, b, x[0], x[2], s.permute(word, s.integer(0), even), belowSeven));
+    odds.push_back(roundPair(s, b, x[1], x[3], s.permute(reversed, s.integer(0), odd), belowSeven));
   }
   auto nibbles = [&](ArrayRef<Value> pairs) {
     Value bytes = s.permute(pairs[0], pairs[1], e2m1::kHighBytes);
-    return s.bitSelect(e2m1::kSigns, bytes, arith::ShLIOp::create(b, bytes, s.integer(3)));
+    Value codes = s.shiftLeft(bytes, 3);
+    if (belowSeven) {
+      Value carried = arith::AndIOp::create(b, bytes, s.integer(e2m1::kCarried));
+      codes = arith::AddIOp::create(b, codes, arith::MulIOp::create(b, carried, s.integer(7)));
+    }
+    return s.bitSelect(e2m1::kSigns, bytes, codes);
   };
   return {nibbles(evens), nibbles(odds)};
 }
 
-Value Scalars::packAlignedE2M1Stochastic(ArrayRef<Value> values, ArrayRef<Value> random) {
-  auto [even, odd] = emulateEight(*this, b, values, random);
+Value Scalars::packAlignedE2M1Stochastic(ArrayRef<Value> values, ArrayRef<Value> random,
+                                         bool belowSeven) {
+  auto [even, odd] = emulateEight(*this, b, values, random, belowSeven && !savesRegisters);
   return mergeNibbles(even, odd);
 }
 
@@ -73,7 +84,7 @@ Value Scalars::packE2M1Stochastic(ArrayRef<Value> values, ArrayRef<Value> random
   if (!target.hasStochasticConvert)
     return packAlignedE2M1Stochastic(
         llvm::map_to_vector(values, [&](Value x) { return multiply(x, constant(e2m1::kAlign)); }),
-        random);
+        random, /*belowSeven=*/false);
   Value low = convertFour(b, values.take_front(4), random[0]);
   Value high = convertFour(b, values.drop_front(4), random[1]);
   return arith::OrIOp::create(b, low, arith::ShLIOp::create(b, high, integer(16)));

@@ -72,8 +72,11 @@ public:
         type(rankedType(op.getInput())),
         plan{type.getElementTypeBitWidth() / 8, op.getBlockSize(),
              hasPackedData(op.getFormat()) ? 4 : 8, op.hasSquareBlocks()},
-        rows{type.getDimSize(0)}, columns{type.getDimSize(1)},
-        noArithmetic(context.noArithmetic), rowsTogether(context.plan.resident.value_or(1) > 3 ? 1 : 2) {}
+        rows{type.getDimSize(0)}, columns{type.getDimSize(1)}, noArithmetic(context.noArithmetic),
+        rowsTogether(context.plan.resident.value_or(1) > 3 ? 1 : 2) {
+    if (rowsTogether == 1 || (op.getRng() && isStaticAndRagged()))
+      s.saveRegisters();
+  }
 
   void emit() {
     Value hostRows = kernel.hostRows(op.getInput());
@@ -102,6 +105,12 @@ public:
   }
 
 private:
+  /// Tests of rows and of columns take registers.
+  bool isStaticAndRagged() {
+    return !type.isDynamicDim(0) &&
+           llvm::any_of(type.getShape(), [](int64_t size) { return size % TilePlan::rows != 0; });
+  }
+
   /// Tiles of the kernel in a row of the matrix; they cover whole tiles of scales, whose padding is
   /// theirs to write.
   int64_t tilesPerRow() {
