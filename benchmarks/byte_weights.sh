@@ -10,7 +10,7 @@
 set -uo pipefail
 source "$(dirname "$0")"/measuring.sh
 shapes=${SHAPES:-8192x8192:1,2,4 7168x16384:1,2,4 4096x7168:1,2,4,8}
-tiles="8x128 16x128 32x128 64x128 96x128 128x128 64x256"
+tiles="8x128 16x128 32x128 64x128 96x128 128x128 64x256 256x128"
 if [ "$1" = pack ]; then
   begin_pack "$2" "$3" fp8_products.py
   for shape in $shapes; do
@@ -28,7 +28,9 @@ X
       for tile in $tiles; do
         rows=${tile%x*} columns=${tile#*x}
         if [ "$rows" -gt 64 ] && [ "$split" -gt 2 ]; then continue; fi
-        plan="tile_product, tile = [$rows, $columns, 256]"
+        depth=256
+        if [ "$rows" = 256 ]; then depth=128; fi # whose weights threads hold
+        plan="tile_product, tile = [$rows, $columns, $depth]"
         if [ "$rows" -gt 64 ] || [ "$columns" -gt 128 ] || [ "$split" = 1 ]; then
           emit "$file" "${file}_t$tile" --plan "$plan" || exit
           continue
@@ -46,7 +48,7 @@ shift 2
 for rows in "$@"; do
   fit=$(for tile in 8 16 32 64; do [ "$tile" -ge "$rows" ] && echo "${tile}x128"; done | head -1)
   for shape in $shapes; do
-    for tile in ${fit:-96x128 128x128 64x256}; do
+    for tile in ${fit:-96x128 128x128 64x256 256x128}; do
       for library in bytes_"${shape%:*}"_s*_t"$tile"{,_workspace}.so; do
         [ -f "$library" ] || continue
         if [ "$rows" -gt 256 ] && [[ $library != *_s1_* ]]; then continue; fi

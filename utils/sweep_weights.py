@@ -55,7 +55,9 @@ def shape_of(tile, weights, element):
     """Rows, columns and depth: prepacked weights have several depths."""
     rows, _, columns = tile.partition("x")
     depth = 128 if weights == "plain" or rows == "32" or columns else 64 if rows == "256" else 256
-    return f"{rows}, {columns or 128}, {256 if element == 'f8E4M3FN' else depth}"
+    if element == "f8E4M3FN":
+        depth = 128 if rows == "256" else 256
+    return f"{rows}, {columns or 128}, {depth}"
 
 
 def program(element, fmt, result, weights, alpha, split, tile, n, k):
@@ -81,7 +83,7 @@ def exists(case):
     element, fmt, _, weights, _, split, tile, n, k, _ = case
     exact = element == "bf16" or (fmt == "nvfp4") == (element == "f16")
     whole = weights == "plain" or n % 128 == 0 and k % 64 == 0
-    if element == "f8E4M3FN" and (weights == "plain" or k % 128 or tile in ("256", "128x256")):
+    if element == "f8E4M3FN" and (weights == "plain" or k % 128 or tile == "128x256"):
         return False
     wide = "x" not in tile or weights == "prepacked" and n % 256 == 0
     return exact and whole and wide and k % recipes.FORMATS[fmt].block == 0 and split <= -(-k // 256)

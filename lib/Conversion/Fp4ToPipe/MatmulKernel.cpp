@@ -77,11 +77,13 @@ Type MatmulShape::scalesB() const {
 int64_t MatmulShape::tileBytesB() const {
   return takesBytes() ? hw::byteTileBytes : hw::weightTileBytes(block);
 }
+bool MatmulShape::holdsWeights() const {
+  return prepackedB && takesBytes() && tileK == hw::byteTileColumns;
+}
 GlobalType MatmulShape::tilesB() const {
   int64_t bytes = tileBytesB();
   int64_t tiles = n / hw::weightTileRows * (k / hw::weightColumnsOf(bytes));
-  return GlobalType::get({tiles, bytes},
-                         IntegerType::get(scaleType.getContext(), 8));
+  return GlobalType::get({tiles, bytes}, IntegerType::get(scaleType.getContext(), 8));
 }
 GlobalType MatmulShape::alphas() const {
   SmallVector<int64_t> size;

@@ -167,6 +167,7 @@ struct MatmulShape {
   pipe::TensorMapType mapA() const;
   pipe::TensorMapType mapB() const;
   int64_t tileBytesB() const;      ///< of a tile of prepacked B
+  bool holdsWeights() const;       ///< one k tile of these ahead of the rows that they multiply
   pipe::GlobalType tilesB() const; ///< prepacked, in its place
   mlir::Type scalesA() const;
   mlir::Type scalesB() const;

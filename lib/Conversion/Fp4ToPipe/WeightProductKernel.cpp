@@ -45,6 +45,8 @@ private:
   void buildTile(Value m, Value n);
   void buildKTile(ArrayRef<Value> accumulators, const Tile &tile, Value k);
   void multiplyPrepacked(ArrayRef<Value> accumulators, const Tile &tile, Value k);
+  void multiplyHeld(Value acc, const Tile &tile);
+  Value loadTile(const Tile &tile, Value k);
   void multiplyPlain(ArrayRef<Value> accumulators, const Tile &tile, Value k, Value more);
   Value loadRows(const Tile &tile, Value k, ScaleBlocks blocks);
   Value indexOf(const Tile &tile);
@@ -77,7 +79,11 @@ void WeightProductBuilder::buildTile(Value m, Value n) {
   SmallVector<Value> accumulators;
   for (int64_t first = 0; first < shape.tileN; first += hw::weightTileRows)
     accumulators.push_back(newFragment());
-  loop(tile.k.begin, tile.k.end, constant(1), [&](Value k) { buildKTile(accumulators, tile, k); });
+  if (shape.holdsWeights())
+    multiplyHeld(accumulators.front(), tile);
+  else
+    loop(tile.k.begin, tile.k.end, constant(1),
+         [&](Value k) { buildKTile(accumulators, tile, k); });
   if (shape.joinsInCluster)
     return joinInCluster(accumulators.front(), tile.part, tile.row, tile.column, restoringExponent());
   auto store = [&](size_t part, auto sums) {
@@ -121,6 +127,31 @@ void WeightProductBuilder::multiplyPrepacked(ArrayRef<Value> accumulators, const
   Value more = arith::ConstantOp::create(b, loc, b.getBoolAttr(true));
   for (auto [acc, rows] : llvm::zip_equal(accumulators, weights))
     MmaPrepackedOp::create(b, loc, acc, rows, act, more, count);
+}
+
+/// The tile of prepacked weights of k tile `k`.
+Value WeightProductBuilder::loadTile(const Tile &tile, Value k) {
+  auto source = cast<GlobalType>(bb.getType());
+  auto type = SharedType::get({1, source.getShape()[1]}, source.getElementType());
+  Value rowOfTiles = arith::DivUIOp::create(b, loc, tile.column, constant(hw::weightTileRows));
+  Value index = add(mul(rowOfTiles, shape.tilesK()), k);
+  return LoadRowsOp::create(b, loc, type, bb, index, Value(), Value(), Value(), Value())
+      .getResult();
+}
+
+/// Weights are loaded a k tile ahead, in the stage of the activations before, so that a warpgroup
+/// converts them as soon as these are multiplied. In the place of those behind the last are the
+/// last.
+void WeightProductBuilder::multiplyHeld(Value acc, const Tile &tile) {
+  auto type = FragmentType::get(b.getContext(), {fragmentSize[0], hw::byteTileColumns},
+                                b.getType<Float8E4M3FNType>(), fragmentKind);
+  Value held = HoldWeightsOp::create(b, loc, type, loadTile(tile, tile.k.begin));
+  Value last = arith::SubIOp::create(b, loc, tile.k.end, constant(1));
+  loop(tile.k.begin, tile.k.end, constant(1), [&](Value k) {
+    Value next = loadTile(tile, arith::MinSIOp::create(b, loc, add(k, constant(1)), last));
+    Value act = load(a, tile.row, mul(k, shape.tileK), shape.tileK);
+    MmaHeldOp::create(b, loc, acc, held, act, next);
+  });
 }
 
 void WeightProductBuilder::multiplyPlain(ArrayRef<Value> accumulators, const Tile &tile, Value k,

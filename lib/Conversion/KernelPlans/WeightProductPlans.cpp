@@ -20,6 +20,11 @@ static constexpr int64_t kTileMs[] = {8, 16, 32, 64, 128, 256};
 /// The same where sums are promoted, so that registers have them beside the accumulators.
 static constexpr int64_t kPromotedTileMs[] = {8, 16, 32, 64, 96, 128};
 static constexpr int64_t kMostRowsOfWideTile = 64;
+/// The tile whose weights are converted a k tile ahead and held in registers.
+static constexpr int64_t kHeldTileM = 256, kHeldTileK = 128;
+/// What a wave of these tiles takes, and one of 128 x 128: 67 and 35 us for K = 8192 on an H200
+/// (docs/Performance.md).
+static constexpr int64_t kHeldTime = 19, kPromotedTime = 10;
 /// A wide tile beside 16-bit floats has so many rows, of which a thread has 128 sums.
 static constexpr int64_t kMostWideRows = 128;
 /// Sums of the threads that fit beside the rest in the registers that nine warps have at most.
@@ -87,12 +92,23 @@ static pipe::WorkScheduleAttrInterface scheduleOf(Operation *op, const KernelPla
   return pipe::StaticPersistentAttr::get(context, pipe::Raster::Panels, panel);
 }
 
-/// The tile of a product beside e4m3: the smallest that has all rows, else one of 128 x 128.
-static std::array<int64_t, 3> choosePromotedTile(const KernelPlan &wish, const MatmulSize &size) {
-  const int64_t *rows = llvm::find_if(
+/// What the waves of tiles of so many rows take.
+static int64_t timeOfPromoted(const MatmulSize &size, int64_t rows, const hw::TargetModel &target) {
+  int64_t waves = timeOf(size, rows, kTileN, target) / (rows * kTileN);
+  return waves * (rows == kHeldTileM ? kHeldTime : kPromotedTime);
+}
+
+/// The tile of a product beside e4m3: the smallest that has all rows, else one of 128 x 128, or the
+/// one whose weights are held where its waves are faster.
+static std::array<int64_t, 3> choosePromotedTile(const KernelPlan &wish, const MatmulSize &size,
+                                                 const hw::TargetModel &target) {
+  const int64_t *fit = llvm::find_if(
       kPromotedTileMs, [&](int64_t rows) { return size.m <= rows || rows == kPromotedTileMs[5]; });
-  return {wish.tile[0] ? wish.tile[0] : *rows, wish.tile[1] ? wish.tile[1] : kTileN,
-          kPrepackedTileK};
+  bool isHeld = size.m > *fit && !wish.tile[2] && wish.tile[1] != kWideTileN &&
+                timeOfPromoted(size, kHeldTileM, target) < timeOfPromoted(size, *fit, target);
+  int64_t rows = wish.tile[0] ? wish.tile[0] : isHeld ? kHeldTileM : *fit;
+  int64_t depth = rows == kHeldTileM ? kHeldTileK : kPrepackedTileK;
+  return {rows, wish.tile[1] ? wish.tile[1] : kTileN, wish.tile[2] ? wish.tile[2] : depth};
 }
 
 /// Ranges of K join in a cluster where shared memory holds what its blocks send beside their stages.
@@ -128,7 +144,8 @@ LogicalResult fp4::checkJoin(Operation *op, const KernelPlan &plan, JoinedTile t
 KernelPlan fp4::proposeWeightProduct(Operation *op, const KernelPlan &wish, const MatmulSize &size,
                                      const hw::TargetModel &target) {
   KernelPlan plan = planOfFamily(KernelFamily::TileProduct);
-  plan.tile = isPromoted(op) ? choosePromotedTile(wish, size) : chooseTile(op, wish, size, target);
+  plan.tile =
+      isPromoted(op) ? choosePromotedTile(wish, size, target) : chooseTile(op, wish, size, target);
   plan.schedule = scheduleOf(op, plan, size);
   // The widest accumulators need registers that other warps give up.
   int64_t mostRows = kMostSums / plan.tile[1] / (isPromoted(op) ? 2 : 1);
@@ -188,13 +205,14 @@ static LogicalResult checkTile(Operation *op, const KernelPlan &plan) {
   std::string found = ("[" + Twine(m) + ", " + Twine(n) + ", " + Twine(k) + "]").str();
   bool isWide = n == kWideTileN && m <= kMostRowsOfWideTile &&
                 cast<BlockScaledMatmulOp>(op).getColumns() % kWideTileN == 0 && !plan.cluster[0];
-  if (llvm::is_contained(kPromotedTileMs, m) && (n == kTileN || isWide) && k == depth)
+  bool isHeld = m == kHeldTileM && n == kTileN && k == kHeldTileK;
+  if (isHeld || (llvm::is_contained(kPromotedTileMs, m) && (n == kTileN || isWide) && k == depth))
     return success();
   return misfit(
       op, "tile",
       "is [m, 128, 256] with m = 8, 16, 32, 64, 96 or 128 for a lhs of f8E4M3FN without "
-      "scales, or, without a cluster, [m, 256, 256] with m up to 64 for a multiple of 256 "
-      "columns",
+      "scales, [256, 128, 128], or, without a cluster, [m, 256, 256] with m up to 64 for a "
+      "multiple of 256 columns",
       found);
 }
 

@@ -298,8 +298,9 @@ static bool areReadBy(fp4::pipe::ConsumerReleaseOp release,
 
 void fp4::findFencedReleases(gpu::GPUFuncOp kernel, KernelState &state) {
   kernel.walk([&](pipe::ConsumerReleaseOp release) {
-    if (areReadBy(release, llvm::IsaPred<pipe::MmaConvertedOp, pipe::MmaFragmentOp,
-                                         pipe::MmaPrepackedOp, pipe::MmaSyncOp>))
+    if (areReadBy(release,
+                  llvm::IsaPred<pipe::HoldWeightsOp, pipe::MmaConvertedOp, pipe::MmaFragmentOp,
+                                pipe::MmaHeldOp, pipe::MmaPrepackedOp, pipe::MmaSyncOp>))
       state.fencedReleases.insert(release);
     if (areReadBy(release, llvm::IsaPred<pipe::MmaFragmentOp>))
       state.warpReleases.insert(release);

@@ -158,6 +158,7 @@ struct ConvertPipeToNVVM : fp4::impl::ConvertPipeToNVVMBase<ConvertPipeToNVVM> {
     fp4::populateElementPatterns(converter, patterns, state);
     fp4::populatePrepackedPatterns(converter, patterns, state);
     fp4::populatePrepackedBytePatterns(converter, patterns, state);
+    fp4::populateHeldBytePatterns(converter, patterns, state);
     fp4::populatePrepackedFewPatterns(converter, patterns, state);
     fp4::populatePromotionPatterns(converter, patterns, state);
     fp4::populateWarpProductPatterns(converter, patterns, state);

@@ -111,6 +111,8 @@ void populatePrepackedPatterns(const mlir::TypeConverter &, mlir::RewritePattern
                                const KernelState &);
 void populatePrepackedBytePatterns(const mlir::TypeConverter &, mlir::RewritePatternSet &,
                                    const KernelState &);
+void populateHeldBytePatterns(const mlir::TypeConverter &, mlir::RewritePatternSet &,
+                              const KernelState &);
 void populatePrepackedFewPatterns(const mlir::TypeConverter &, mlir::RewritePatternSet &,
                                    const KernelState &);
 void populatePromotionPatterns(const mlir::TypeConverter &, mlir::RewritePatternSet &,

@@ -6,7 +6,7 @@
 // The next tile is converted while the tensor core multiplies the one before.
 //
 //===----------------------------------------------------------------------===//
-#include "Fragments.h"
+#include "PrepackedTiles.h"
 
 #include "InlinePtx.h"
 #include "PackedBytes.h"
@@ -35,16 +35,12 @@ struct LowerMmaPrepackedBytes : PipePattern<pipe::MmaPrepackedOp> {
   }
 
 private:
-  /// What a thread has of a tile.
-  struct Words {
-    SmallVector<Value> codes, rows;
-  };
-
   void multiply(ImplicitLocOpBuilder &b, pipe::MmaPrepackedOp op, OpAdaptor adaptor, int64_t first,
                 int64_t count) const {
-    SmallVector<Words> words;
+    SmallVector<ByteWords> words;
+    Int32 thread = threadOfRole(b, op, state);
     for (int64_t tile = first; tile < first + count; ++tile)
-      words.push_back(loadTile(b, op, adaptor, tile));
+      words.push_back(loadByteTile(b, adaptor.getWeights(), thread, tile));
     PackedBytes bytes(b);
     pipe::SharedType type = op.getB().getType();
     ByteProduct product{type.getRows(),
@@ -67,35 +63,34 @@ private:
   }
 
   /// Of every 8 columns, a thread has two elements of its upper row and two of its lower one.
-  static void promote(ImplicitLocOpBuilder &b, ValueRange sums, const Words &words,
+  static void promote(ImplicitLocOpBuilder &b, ValueRange sums, const ByteWords &words,
                       SmallVector<Value> &acc) {
     PackedBytes bytes(b);
     Value powers[] = {bytes.powerOf(words.rows[0]), bytes.powerOf(words.rows[1])};
     for (auto [i, element] : llvm::enumerate(acc))
       element = LLVM::FMAOp::create(b, sums[i], powers[i / 2 % 2], element);
   }
-
-  Words loadTile(ImplicitLocOpBuilder &b, pipe::MmaPrepackedOp op, OpAdaptor adaptor,
-                 int64_t number) const {
-    Value tile = offsetPointer(b, op.getLoc(), adaptor.getWeights(), number * hw::byteTileBytes);
-    Int32 thread = threadOfRole(b, op, state), group = thread / kGroupThreads;
-    Value codes = stridedPointer(b, b.getLoc(), tile, group, hw::byteGroupBytes);
-    codes = stridedPointer(b, b.getLoc(), codes, thread % kGroupThreads, hw::byteThreadBytes);
-    Words words;
-    for (int64_t half : {0, 1})
-      llvm::append_range(
-          words.codes,
-          loadSharedWords(b, offsetPointer(b, b.getLoc(), codes, half * hw::byteHalfBytes),
-                          PackedBytes::numCodeWords / 2));
-    Value rows = offsetPointer(b, op.getLoc(), tile, hw::byteCodeBytes);
-    words.rows = loadSharedWords(
-        b, stridedPointer(b, b.getLoc(), rows, thread / 4, 4 * PackedBytes::numRowWords),
-        PackedBytes::numRowWords);
-    return words;
-  }
 };
 
 } // namespace
+
+ByteWords fp4::loadByteTile(ImplicitLocOpBuilder &b, Value weights, Int32 thread, int64_t number) {
+  Value tile = offsetPointer(b, b.getLoc(), weights, number * hw::byteTileBytes);
+  Int32 group = thread / kGroupThreads;
+  Value codes = stridedPointer(b, b.getLoc(), tile, group, hw::byteGroupBytes);
+  codes = stridedPointer(b, b.getLoc(), codes, thread % kGroupThreads, hw::byteThreadBytes);
+  ByteWords words;
+  for (int64_t half : {0, 1})
+    llvm::append_range(
+        words.codes,
+        loadSharedWords(b, offsetPointer(b, b.getLoc(), codes, half * hw::byteHalfBytes),
+                        PackedBytes::numCodeWords / 2));
+  Value rows = offsetPointer(b, b.getLoc(), tile, hw::byteCodeBytes);
+  words.rows = loadSharedWords(
+      b, stridedPointer(b, b.getLoc(), rows, thread / 4, 4 * PackedBytes::numRowWords),
+      PackedBytes::numRowWords);
+  return words;
+}
 
 void fp4::populatePrepackedBytePatterns(const TypeConverter &converter, RewritePatternSet &patterns,
                                         const KernelState &state) {

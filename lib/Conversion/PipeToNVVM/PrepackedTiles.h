@@ -27,6 +27,14 @@ PrepackedWords loadPrepackedTile(mlir::ImplicitLocOpBuilder &b, mlir::Value weig
 PackedHalves halvesOf(mlir::ImplicitLocOpBuilder &b, pipe::MmaPrepackedOp op,
                       const KernelState &state);
 
+/// What a thread has of a tile for e4m3: the codes of four instructions, and the words of its two
+/// rows.
+struct ByteWords {
+  llvm::SmallVector<mlir::Value> codes, rows;
+};
+ByteWords loadByteTile(mlir::ImplicitLocOpBuilder &b, mlir::Value weights, Int32 thread,
+                       int64_t number);
+
 /// mma_prepacked with so few columns takes mma.sync (PrepackedFew.cpp). With 16 it was slower than
 /// wgmma (docs/Performance.md).
 inline constexpr int64_t kFewColumns = 8;

@@ -122,3 +122,22 @@ func.func @bytes(%x: tensor<20x384xf8E4M3FN>, %p: tensor<2x3x8704xi8, #fp4.weigh
       : (tensor<20x384xf8E4M3FN>, tensor<2x3x8704xi8, #fp4.weight_layout<wgmma>>, tensor<20x1xf32>) -> tensor<20x256xbf16>
   return %y : tensor<20x256xbf16>
 }
+
+// -----
+
+// Held weights are loaded a k tile ahead of the rows that they multiply; behind the last comes the last again.
+// CHECK-LABEL: func.func @held
+// CHECK: %[[ACC:.*]] = pipe.fragment : !pipe.fragment<64x256xf32, wgmma>
+// CHECK: %[[FIRST:.*]] = pipe.load_rows %{{.*}} -> !pipe.shared<1x8704xi8>
+// CHECK: %[[HELD:.*]] = pipe.hold_weights %[[FIRST]]
+// CHECK: scf.for %[[K:.*]] = %{{.*}} to %{{.*}} step
+// CHECK: %[[NEXT:.*]] = arith.addi %[[K]], %{{.*}} : i32
+// CHECK: arith.minsi %[[NEXT]], %{{.*}} : i32
+// CHECK: %[[W:.*]] = pipe.load_rows %{{.*}} -> !pipe.shared<1x8704xi8>
+// CHECK: %[[X:.*]] = pipe.load %{{.*}} -> !pipe.shared<256x128xf8E4M3FN, swizzle_128B>
+// CHECK: pipe.mma_held %[[ACC]], %[[HELD]], %[[X]] next %[[W]]
+func.func @held(%x: tensor<300x384xf8E4M3FN>, %p: tensor<2x3x8704xi8, #fp4.weight_layout<wgmma>>) -> tensor<300x256xbf16> {
+  %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<mxfp4>, fp4.plan = #fp4.plan<tile_product, tile = [256, 128, 128]>}
+      : (tensor<300x384xf8E4M3FN>, tensor<2x3x8704xi8, #fp4.weight_layout<wgmma>>) -> tensor<300x256xbf16>
+  return %y : tensor<300x256xbf16>
+}

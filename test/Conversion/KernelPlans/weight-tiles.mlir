@@ -41,3 +41,25 @@ func.func @odd(%x: tensor<1024x512xbf16>, %p: tensor<63x8x4608xi8, #fp4.weight_l
       : (tensor<1024x512xbf16>, tensor<63x8x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<1024x8064xbf16>
   return %y : tensor<1024x8064xbf16>
 }
+
+// -----
+
+// Beside e4m3, tiles of 256 rows hold their weights where waves of them are faster.
+// CHECK-LABEL: @held
+// CHECK: tile = [256, 128, 128], schedule = #pipe.static_persistent<along_m>
+func.func @held(%x: tensor<1024x512xf8E4M3FN>, %p: tensor<64x4x8704xi8, #fp4.weight_layout<wgmma>>) -> tensor<1024x8192xbf16> {
+  %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<mxfp4>}
+      : (tensor<1024x512xf8E4M3FN>, tensor<64x4x8704xi8, #fp4.weight_layout<wgmma>>) -> tensor<1024x8192xbf16>
+  return %y : tensor<1024x8192xbf16>
+}
+
+// -----
+
+// They would leave half of the multiprocessors idle.
+// CHECK-LABEL: @promoted
+// CHECK: tile = [128, 128, 256], schedule = #pipe.static_persistent<along_m>
+func.func @promoted(%x: tensor<256x512xf8E4M3FN>, %p: tensor<64x4x8704xi8, #fp4.weight_layout<wgmma>>) -> tensor<256x8192xbf16> {
+  %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<mxfp4>}
+      : (tensor<256x512xf8E4M3FN>, tensor<64x4x8704xi8, #fp4.weight_layout<wgmma>>) -> tensor<256x8192xbf16>
+  return %y : tensor<256x8192xbf16>
+}

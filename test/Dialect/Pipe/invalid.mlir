@@ -454,7 +454,7 @@ func.func private @rows() -> !pipe.fragment<32x72xf32, wgmma>
 // -----
 
 // (C158)
-// expected-error @+1 {{fragment must have elements of f32, but got 'bf16'}}
+// expected-error @+1 {{fragment must have elements of f32, or of wgmma f8E4M3FN, but got 'bf16'}}
 func.func private @element() -> !pipe.fragment<64x64xbf16, wgmma>
 
 // -----

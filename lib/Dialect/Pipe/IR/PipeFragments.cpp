@@ -160,6 +160,45 @@ LogicalResult MmaPrepackedOp::verify() {
   return success();
 }
 
+/// Columns of an accumulator that held weights are multiplied with.
+static constexpr int64_t kHeldColumns = 256;
+
+/// Weights that a warpgroup holds, and the tile in shared memory that they are of.
+static LogicalResult verifyHeld(Operation *op, FragmentType held, StringRef name, SharedType tile) {
+  MLIRContext *context = op->getContext();
+  auto ofWeights = FragmentType::get(context, {kFragmentRows, hw::byteTileColumns},
+                                     Float8E4M3FNType::get(context), FragmentKind::Wgmma);
+  if (held != ofWeights)
+    return op->emitOpError() << "held weights must be " << ofWeights << ", but got "
+                             << held; // (C318)
+  auto ofTile =
+      SharedType::get({1, hw::byteTileBytes}, IntegerType::get(context, 8), Layout::Linear);
+  if (tile != ofTile)
+    return op->emitOpError() << name << " must be " << ofTile << ", but got " << tile; // (C318)
+  if (!hasWarpgroups(op, hw::weightTileRows))
+    return op->emitOpError() << "must be in a role of two warpgroups"; // (C318)
+  return success();
+}
+
+LogicalResult HoldWeightsOp::verify() {
+  return verifyHeld(*this, getResult().getType(), "weights", getWeights().getType());
+}
+
+LogicalResult MmaHeldOp::verify() {
+  FragmentType acc = getAccumulator().getType();
+  auto sums = FragmentType::get(getContext(), {kFragmentRows, kHeldColumns},
+                                Float32Type::get(getContext()), FragmentKind::Wgmma);
+  if (acc != sums)
+    return emitOpError() << "accumulator must be " << sums << ", but got " << acc; // (C318)
+  if (failed(verifyHeld(*this, getHeld().getType(), "next", getNext().getType())))
+    return failure();
+  auto expected = SharedType::get({kHeldColumns, hw::byteTileColumns},
+                                  Float8E4M3FNType::get(getContext()), Layout::Swizzle128B);
+  if (getB().getType() != expected)
+    return emitOpError() << "b must be " << expected << ", but got " << getB().getType(); // (C318)
+  return success();
+}
+
 //===----------------------------------------------------------------------===//
 // Bulk copies of rows
 //===----------------------------------------------------------------------===//

@@ -389,8 +389,9 @@ LogicalResult FragmentType::verify(EmitError emitError, ArrayRef<int64_t> shape,
                                    FragmentKind kind) { // (C158)
   if (failed(verifyRank2(emitError, shape)))
     return failure();
-  if (!element.isF32())
-    return emitError() << "fragment must have elements of f32, but got " << element;
+  if (!element.isF32() && !(kind == FragmentKind::Wgmma && isa<Float8E4M3FNType>(element)))
+    return emitError() << "fragment must have elements of f32, or of wgmma f8E4M3FN, but got "
+                       << element;
   if (Status status = hw::validateFragment(toHardware(kind), shape[0], shape[1]); !status)
     return emitError() << "fragment must be what its instruction makes: " << status.error().message;
   return success();

@@ -161,6 +161,55 @@ def Pipe_MmaPrepackedOp : Pipe_EngineOp<"mma_prepacked", "Tensor"> {
   let hasVerifier = 1;
 }
 
+def Pipe_HoldWeightsOp : Pipe_EngineOp<"hold_weights", "Tensor"> {
+  let summary = "a prepacked tile as e4m3, in registers";
+  let description = [{
+    Every warpgroup of the role converts its 64 rows of a tile of `#fp4.weight_layout<wgmma>` for e4m3,
+    and keeps them in its registers, as wgmma has operand A there, with the power of two of each row.
+    `pipe.mma_held` multiplies them.
+
+    Constraints: (C318) as in `pipe.mma_held`.
+
+    Example:
+    ```mlir
+    %held = pipe.hold_weights %w : !pipe.shared<1x8704xi8> -> !pipe.fragment<64x128xf8E4M3FN, wgmma>
+    ```
+  }];
+  let arguments = (ins Pipe_SharedType:$weights);
+  let results = (outs Pipe_FragmentType:$result);
+  let assemblyFormat = [{
+    $weights attr-dict `:` qualified(type($weights)) `->` qualified(type($result))
+  }];
+  let hasVerifier = 1;
+}
+
+def Pipe_MmaHeldOp : Pipe_EngineOp<"mma_held", "Tensor"> {
+  let summary = "product of a held tile of weights, and the conversion of the next one";
+  let description = [{
+    `acc[m, n] = fma(sum over k of held[m, k] * b[n, k], power[m], acc[m, n])` as `pipe.mma_prepacked`
+    has it of tiles for e4m3. Afterwards `held` has the tile `next`. The accumulator is complete when
+    the op ends. Columns are multiplied in two parts. PTX: wgmma.mma_async.m64n128k32 with A in registers.
+
+    Constraints: (C318) the accumulator is a fragment<64x256xf32, wgmma>, and the role has two
+    warpgroups; held weights are a fragment<64x128xf8E4M3FN, wgmma>; `next` is i8 and linear, one row
+    of 8704 bytes; B is f8E4M3FN and 256 x 128, with layout swizzle_128B.
+
+    Example:
+    ```mlir
+    pipe.mma_held %acc, %held, %x next %w : !pipe.fragment<64x256xf32, wgmma>,
+        !pipe.fragment<64x128xf8E4M3FN, wgmma>, !pipe.shared<256x128xf8E4M3FN, swizzle_128B>,
+        !pipe.shared<1x8704xi8>
+    ```
+  }];
+  let arguments = (ins Pipe_FragmentType:$accumulator, Pipe_FragmentType:$held, Pipe_SharedType:$b,
+                       Pipe_SharedType:$next);
+  let assemblyFormat = [{
+    $accumulator `,` $held `,` $b `next` $next attr-dict `:` qualified(type($accumulator)) `,`
+    qualified(type($held)) `,` qualified(type($b)) `,` qualified(type($next))
+  }];
+  let hasVerifier = 1;
+}
+
 //===----------------------------------------------------------------------===//
 // Engine tma
 //===----------------------------------------------------------------------===//

@@ -1,0 +1,141 @@
+//===- HeldBytes.cpp - Products of e4m3 and weights that threads hold -----===//
+//
+// mma_held: the weights of a k tile are in registers when it begins, and are converted for twice as
+// many columns as an instruction of mma_prepacked has. The columns are multiplied in two parts,
+// which take turns with one set of sums: registers have no room for two beside the accumulators of
+// both.
+//
+// A warpgroup converts the next k tile behind its products, while the tensor core multiplies for
+// the other warpgroup, which is then a half of a k tile behind. Conversions beside the warpgroup's
+// own products were slower (docs/Performance.md), and need 16 registers more.
+//
+//===----------------------------------------------------------------------===//
+#include "PrepackedTiles.h"
+
+#include "InlinePtx.h"
+#include "PackedBytes.h"
+#include "SmallBuilders.h"
+
+using namespace mlir;
+using namespace fp4;
+
+namespace {
+
+/// Words of a thread: four for each instruction, then those of its two rows.
+constexpr int64_t kWeightWords = 4 * hw::byteSteps;
+constexpr int64_t kHeldWords = kWeightWords + PackedBytes::numRowWords;
+
+/// Parts of a tile, each of which has as many columns as registers have sums.
+constexpr int64_t kParts = 2;
+
+SmallVector<Value> loadHeld(ImplicitLocOpBuilder &b, Value held) {
+  SmallVector<Value> words;
+  for (Value word : loadElements(b, held, 0, kHeldWords))
+    words.push_back(LLVM::BitcastOp::create(b, b.getI32Type(), word));
+  return words;
+}
+
+void storeHeld(ImplicitLocOpBuilder &b, Value held, ArrayRef<Value> words) {
+  SmallVector<Value> elements;
+  for (Value word : words)
+    elements.push_back(LLVM::BitcastOp::create(b, b.getF32Type(), word));
+  storeElements(b, held, elements);
+}
+
+struct LowerHoldWeights : PipePattern<pipe::HoldWeightsOp> {
+  using PipePattern::PipePattern;
+
+  LogicalResult matchAndRewrite(pipe::HoldWeightsOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    Value held = frameArray(b, state, kHeldWords);
+    ByteWords words = loadByteTile(b, adaptor.getWeights(), threadOfRole(b, op, state), 0);
+    emitProxyFence(b, op.getLoc());
+    SmallVector<Value> converted = PackedBytes(b).convertTile(words.codes, words.rows);
+    llvm::append_range(converted, words.rows);
+    storeHeld(b, held, converted);
+    rewriter.replaceOp(op, held);
+    return success();
+  }
+};
+
+struct LowerMmaHeld : PipePattern<pipe::MmaHeldOp> {
+  using PipePattern::PipePattern;
+
+  LogicalResult matchAndRewrite(pipe::MmaHeldOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    pipe::SharedType type = op.getB().getType();
+    Product product(b, type, adaptor);
+    product.multiply(threadOfRole(b, op, state), adaptor.getNext());
+    rewriter.eraseOp(op);
+    return success();
+  }
+
+private:
+  struct Product {
+    Product(ImplicitLocOpBuilder &b, pipe::SharedType type, OpAdaptor adaptor)
+        : b(b), bytes(b), type(type), columns(type.getRows() / kParts),
+          descriptor(uniformDescriptor(b, adaptor.getB())), accumulator(adaptor.getAccumulator()),
+          array(adaptor.getHeld()), held(loadHeld(b, array)) {}
+
+    void multiply(Int32 thread, Value nextTile);
+
+  private:
+    SmallVector<Value> start(int64_t part);
+    void promote(ValueRange sums, int64_t part);
+    void convert(const ByteWords &next);
+
+    ImplicitLocOpBuilder &b;
+    PackedBytes bytes;
+    pipe::SharedType type;
+    int64_t columns;
+    Value descriptor, accumulator, array;
+    SmallVector<Value> held;
+  };
+};
+
+void LowerMmaHeld::Product::multiply(Int32 thread, Value nextTile) {
+  SmallVector<Value> sums = start(0);
+  ByteWords next = loadByteTile(b, nextTile, thread, 0);
+  emitProxyFence(b, b.getLoc()); // the reads of weights before loads that follow
+  promote(awaitSums(b, sums), 0);
+  sums = start(1);
+  promote(awaitSums(b, sums), 1);
+  convert(next);
+}
+
+/// The four instructions of a part.
+SmallVector<Value> LowerMmaHeld::Product::start(int64_t part) {
+  constexpr int64_t unit = 16; // of addresses in descriptors
+  ByteProduct product{columns, {}, descriptor, instructionOffsets(type, 0, hw::byteSteps)};
+  product.a.append(held.begin(), held.begin() + kWeightWords);
+  for (int64_t &offset : product.offsets)
+    offset += part * columns * kLineBytes / unit;
+  return startBytes(b, product);
+}
+
+/// Of every 8 columns, a thread has two elements of its upper row and two of its lower one. LLVM
+/// would add the sums where they are added to the next time, and keep them until then.
+void LowerMmaHeld::Product::promote(ValueRange sums, int64_t part) {
+  Value powers[] = {bytes.powerOf(held[kWeightWords]), bytes.powerOf(held[kWeightWords + 1])};
+  int64_t count = columns / 2, first = part * count;
+  SmallVector<Value> acc = loadElements(b, accumulator, first, count);
+  for (auto [i, element] : llvm::enumerate(acc))
+    element = LLVM::FMAOp::create(b, sums[i], powers[i / 2 % 2], element);
+  storeElements(b, offsetPointer(b, b.getLoc(), accumulator, 4 * first),
+                finishHere(b, b.getLoc(), acc));
+}
+
+void LowerMmaHeld::Product::convert(const ByteWords &next) {
+  SmallVector<Value> words = bytes.convertTile(next.codes, next.rows);
+  llvm::append_range(words, next.rows);
+  storeHeld(b, array, words);
+}
+
+} // namespace
+
+void fp4::populateHeldBytePatterns(const TypeConverter &converter, RewritePatternSet &patterns,
+                                   const KernelState &state) {
+  patterns.add<LowerHoldWeights, LowerMmaHeld>(converter, patterns.getContext(), state);
+}
