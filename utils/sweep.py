@@ -36,7 +36,7 @@ FORMATS = [name for name, facts in recipes.FORMATS.items() if facts.is_packed]
 # The first of each format, but for mxfp4 the one that uses the whole range.
 RECIPE = {recipe.format: name for name, recipe in reversed(recipes.recipes().items())}
 RECIPE["mxfp4"] = "ocp_rceil"
-RESULTS = ["bf16", "f16", "f32"]
+RESULTS = ["bf16", "f16", "f32", "f8E4M3FN"]
 OPERANDS = ["bf16", "fp4", "rows", "columns"]
 ROWS = ["dynamic", "static"]
 # Plans of products by name: what differs from the plan that fp4-plan-kernels would choose.
@@ -159,7 +159,7 @@ def parameters(plans):
 def exists(case):
     """272 is no multiple of mxfp4's block."""
     facts = recipes.FORMATS[case[0]]
-    if case[4] == "k96_tma" and case[5] * (4 if case[1] == "f32" else 2) % 16:
+    if "tma" in case[4] and case[5] * {"f32": 4, "f8E4M3FN": 1}.get(case[1], 2) % 16:
         return False
     if case[4] in {**SWAPPED, **CONVERTED_FEW} and case[3] == "dynamic":
         return False

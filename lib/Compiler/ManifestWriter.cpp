@@ -101,18 +101,22 @@ bool isNumbers(Value value) {
   return isTensor(value) && fp4::isElementType(getElementTypeOrSelf(value));
 }
 
+bool isResult(Value value) {
+  return isTensor(value) && fp4::isResultType(getElementTypeOrSelf(value));
+}
+
 /// An elementwise operation of linalg that is not known by its name.
 linalg::LinalgOp elementwiseOf(Operation *op) {
   auto linalgOp = dyn_cast<linalg::LinalgOp>(op);
   bool isNamed = isa<linalg::TransposeOp>(op);
-  bool isElementwise = linalgOp && !isNamed && llvm::all_of(op->getResults(), isNumbers) &&
+  bool isElementwise = linalgOp && !isNamed && llvm::all_of(op->getResults(), isResult) &&
                        fp4::whyNotElementwise(linalgOp).empty();
   return isElementwise ? linalgOp : nullptr;
 }
 
 /// One operation of arith or math on tensors of numbers.
 bool isElementwiseOnTensors(Operation *op) {
-  return op->getNumResults() == 1 && isNumbers(op->getResult(0)) &&
+  return op->getNumResults() == 1 && isResult(op->getResult(0)) &&
          llvm::all_of(op->getOperands(), isNumbers) && fp4::elementOpOf(op);
 }
 

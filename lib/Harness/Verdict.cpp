@@ -10,9 +10,10 @@ namespace fp4::harness {
 namespace {
 
 numerics::FloatType floatType(ElementType type) {
-  return type == ElementType::BF16  ? numerics::FloatType::BF16
-         : type == ElementType::F16 ? numerics::FloatType::F16
-                                    : numerics::FloatType::F32;
+  return type == ElementType::BF16       ? numerics::FloatType::BF16
+         : type == ElementType::F16      ? numerics::FloatType::F16
+         : type == ElementType::F8E4M3FN ? numerics::FloatType::E4M3
+                                         : numerics::FloatType::F32;
 }
 
 bool isFloat(ElementType type) {

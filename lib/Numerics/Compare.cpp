@@ -1,4 +1,5 @@
 #include "fp4/Numerics/Compare.h"
+#include "fp4/Numerics/E4M3.h"
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
@@ -13,13 +14,20 @@ constexpr uint64_t farApart = std::numeric_limits<uint64_t>::max();
 /// below +0.
 int64_t ordinal(FloatType type, float x) {
   uint32_t u = bitsOf(x);
-  if (type == FloatType::BF16)
+  if (type == FloatType::E4M3)
+    u = static_cast<uint32_t>(encodeE4M3(x)) << 24;
+  else if (type == FloatType::BF16)
     u = static_cast<uint32_t>(encodeBF16(x)) << 16;
   else if (type == FloatType::F16)
     u = static_cast<uint32_t>(encodeF16(x)) << 16;
-  const int shift = type == FloatType::F32 ? 0 : 16;
+  const int shift = type == FloatType::F32 ? 0 : type == FloatType::E4M3 ? 24 : 16;
   const int64_t magnitude = (u & 0x7FFFFFFF) >> shift;
   return u >> 31 ? -1 - magnitude : magnitude;
+}
+
+/// What infinity becomes in the type.
+bool isOverflow(FloatType type, float x) {
+  return !std::isfinite(x) || (type == FloatType::E4M3 && std::fabs(x) == e4m3Max);
 }
 
 struct Reporter {
@@ -125,8 +133,9 @@ CompareReport compareWithin(std::span<const float> got, std::span<const double> 
   r.surplus(got.size(), std::min(expected.size(), bound.size()));
   for (size_t i = 0; i < std::min({got.size(), expected.size(), bound.size()}); ++i) {
     const double error = std::fabs(got[i] - expected[i]);
-    const bool same = got[i] == expected[i] || (std::isnan(got[i]) && std::isnan(expected[i])) ||
-                      (i < mayOverflow.size() && mayOverflow[i] && !std::isfinite(got[i]));
+    const bool same =
+        got[i] == expected[i] || (std::isnan(got[i]) && std::isnan(expected[i])) ||
+        (i < mayOverflow.size() && mayOverflow[i] && isOverflow(options.type, got[i]));
     if (same)
       continue;
     const Mismatch m{.got = got[i],

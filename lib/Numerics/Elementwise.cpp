@@ -1,5 +1,6 @@
 // Elementwise programs: their text, and their evaluation in fp32.
 #include "fp4/Numerics/Elementwise.h"
+#include "fp4/Numerics/E4M3.h"
 #include "fp4/Numerics/Transcendentals.h"
 #include <algorithm>
 #include <bit>
@@ -97,6 +98,11 @@ constexpr std::array rows = {
           [](float x, float y, float) { return float(x >= y); }},
     OpRow{ElementOp::Select, "select", 3, [](float x, float y, float z) { return x != 0 ? y : z; }},
 };
+
+/// Without saturation, as arith.truncf converts.
+float convertTo(FloatType type, float x) {
+  return type == FloatType::E4M3 ? decodeE4M3(encodeE4M3NonSaturating(x)) : roundTo(type, x);
+}
 
 const OpRow &rowOf(ElementOp op) { return *std::ranges::find(rows, op, &OpRow::op); }
 
@@ -216,7 +222,7 @@ void ElementProgram::evaluate(std::span<float> values) const {
     const float exact = instruction.op == ElementOp::Constant
                             ? floatOf(instruction.immediate)
                             : rowOf(instruction.op).evaluate(operand(0), operand(1), operand(2));
-    values[inputs + i] = roundTo(instruction.type, exact);
+    values[inputs + i] = convertTo(instruction.type, exact);
   }
 }
 

@@ -1,8 +1,10 @@
 // What follows a product: a step that attributes name is one row here.
 #include "fp4/Numerics/Epilogue.h"
+#include "fp4/Numerics/E4M3.h"
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 
 namespace fp4::numerics {
 namespace {
@@ -37,6 +39,8 @@ Rounding roundingOf(FloatType type) {
     return {0x1p-8, 0x1p-134, 0x1.FEp127};
   case FloatType::F16:
     return {0x1p-11, 0x1p-25, 65504};
+  case FloatType::E4M3: // saturates
+    return {0x1p-4, 0x1p-10, std::numeric_limits<double>::infinity()};
   case FloatType::F32:
     break;
   }
@@ -50,6 +54,8 @@ BoundedValue scaled(BoundedValue x, double alpha) {
 
 BoundedValue rounded(BoundedValue x, FloatType type) {
   const Rounding rounding = roundingOf(type);
+  if (type == FloatType::E4M3) // what saturates moves toward each other, if at all
+    x.value = std::clamp<double>(x.value, -e4m3Max, e4m3Max);
   return {x.value, x.error + rounding.unit * (std::fabs(x.value) + x.error) + rounding.smallest};
 }
 

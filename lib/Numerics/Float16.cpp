@@ -1,5 +1,6 @@
 // bf16 and f16 by integer arithmetic on the fp32 bits.
 #include "fp4/Numerics/Float16.h"
+#include "fp4/Numerics/E4M3.h"
 #include <cmath>
 #include <cstring>
 
@@ -48,11 +49,21 @@ float stickyFloat(double x) {
 }
 
 std::string_view stringify(FloatType type) {
-  return type == FloatType::F32 ? "f32" : type == FloatType::BF16 ? "bf16" : "f16";
+  switch (type) {
+  case FloatType::BF16:
+    return "bf16";
+  case FloatType::F16:
+    return "f16";
+  case FloatType::E4M3:
+    return "f8E4M3FN";
+  case FloatType::F32:
+    break;
+  }
+  return "f32";
 }
 
 std::optional<FloatType> parseFloatType(std::string_view text) {
-  for (FloatType type : {FloatType::F32, FloatType::BF16, FloatType::F16})
+  for (FloatType type : {FloatType::F32, FloatType::BF16, FloatType::F16, FloatType::E4M3})
     if (stringify(type) == text)
       return type;
   return std::nullopt;
@@ -64,6 +75,8 @@ float roundTo(FloatType type, float x) {
     return decodeBF16(encodeBF16(x));
   case FloatType::F16:
     return decodeF16(encodeF16(x));
+  case FloatType::E4M3:
+    return decodeE4M3(encodeE4M3(x));
   case FloatType::F32:
     break;
   }
@@ -77,6 +90,10 @@ std::vector<float> decodeFloats(FloatType type, std::span<const std::byte> bytes
     return out;
   }
   for (size_t i = 0; i < out.size(); ++i) {
+    if (type == FloatType::E4M3) {
+      out[i] = decodeE4M3(static_cast<uint8_t>(bytes[i]));
+      continue;
+    }
     uint16_t half;
     std::memcpy(&half, bytes.data() + 2 * i, 2);
     out[i] = type == FloatType::BF16 ? decodeBF16(half) : decodeF16(half);
@@ -91,6 +108,10 @@ std::vector<std::byte> encodeFloats(FloatType type, std::span<const float> value
     return out;
   }
   for (size_t i = 0; i < values.size(); ++i) {
+    if (type == FloatType::E4M3) {
+      out[i] = static_cast<std::byte>(encodeE4M3(values[i]));
+      continue;
+    }
     const uint16_t half = type == FloatType::BF16 ? encodeBF16(values[i]) : encodeF16(values[i]);
     std::memcpy(out.data() + 2 * i, &half, 2);
   }

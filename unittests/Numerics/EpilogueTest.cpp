@@ -51,7 +51,7 @@ TEST(Epilogue, RoundsLast) {
 
 /// Of a sum within its bound, the element is within the bound of the element.
 TEST(Epilogue, BoundsHold) {
-  for (FloatType type : {FloatType::F32, FloatType::BF16, FloatType::F16})
+  for (FloatType type : {FloatType::F32, FloatType::BF16, FloatType::F16, FloatType::E4M3})
     for (bool relu : {false, true})
       for (float alpha : {0.3f, -1.7f, 1e-30f})
         for (double sum : {-3.25, -1e-7, 0.0, 1e-7, 0.7, 1234.5}) {
@@ -66,6 +66,20 @@ TEST(Epilogue, BoundsHold) {
                 << stringify(type) << " relu " << relu << " alpha " << alpha << " sum " << sum;
           }
         }
+}
+
+TEST(Epilogue, E4M3Saturates) {
+  const EpilogueProgram program(false, {}, FloatType::E4M3);
+  EXPECT_EQ(evaluate(program, 1.05f), 1.f);
+  EXPECT_EQ(evaluate(program, 465.f), 448.f);
+  EXPECT_EQ(evaluate(program, -kInfinity), -448.f);
+  EXPECT_TRUE(std::isnan(evaluate(program, kNaN)));
+  const BoundedValue far = program.bound({1e6, 1}, 1);
+  EXPECT_EQ(far.value, 448);
+  EXPECT_FALSE(program.mayOverflow(far, 1));
+  const std::vector<std::byte> bytes = encodeFloats(FloatType::E4M3, std::vector{1.f, -0.f, 1e9f});
+  EXPECT_EQ(bytes, (std::vector{std::byte(0x38), std::byte(0x80), std::byte(0x7E)}));
+  EXPECT_EQ(decodeFloats(FloatType::E4M3, bytes), (std::vector{1.f, -0.f, 448.f}));
 }
 
 TEST(Epilogue, SaysWhatMayOverflow) {

@@ -30,12 +30,15 @@ float decodeF16(uint16_t bits);
 /// zero: encoding it rounds as if from `x` itself, once.
 float stickyFloat(double x);
 
-/// The plain element types of inputs and results.
-enum class FloatType : uint8_t { F32, BF16, F16 };
+/// The plain element types of inputs and results. E4M3 is a type of results alone, and has no
+/// infinity: rounding saturates.
+enum class FloatType : uint8_t { F32, BF16, F16, E4M3 };
 
-std::string_view stringify(FloatType type); ///< "f32", "bf16", "f16"
+std::string_view stringify(FloatType type); ///< "f32", "bf16", "f16", "f8E4M3FN"
 std::optional<FloatType> parseFloatType(std::string_view text);
-constexpr size_t sizeOf(FloatType type) { return type == FloatType::F32 ? 4 : 2; }
+constexpr size_t sizeOf(FloatType type) {
+  return type == FloatType::F32 ? 4 : type == FloatType::E4M3 ? 1 : 2;
+}
 
 /// `x` rounded once to `type`, as a float.
 float roundTo(FloatType type, float x);

@@ -96,8 +96,8 @@ GlobalType MatmulShape::alphas() const {
   return GlobalType::get(size, Float32Type::get(scaleType.getContext()));
 }
 Layout MatmulShape::stagedLayout() const {
-  bool isWidest = storedColumns() * resultType.getIntOrFloatBitWidth() == 128 * 8;
-  return isWidest ? Layout::Swizzle128B : Layout::Swizzle64B;
+  int64_t bytes = storedColumns() * resultType.getIntOrFloatBitWidth() / 8;
+  return bytes == 128 ? Layout::Swizzle128B : bytes == 64 ? Layout::Swizzle64B : Layout::Swizzle32B;
 }
 Type MatmulShape::result() const {
   if (storesTiles)

@@ -65,10 +65,10 @@ struct MatmulShape {
   bool prepackedB = false;  ///< B is tiles of fp4.prepack, which contain its scales
 
   /// Columns that an epilogue thread stores at a time. A row of a staged tile is as wide as the
-  /// widest swizzle that divides the tile. More columns, with what a body reads for them, are too
-  /// many registers.
+  /// widest swizzle that divides the tile, of at most 64 columns, whose sums a thread reads. More
+  /// columns, with what a body reads for them, are too many registers.
   int64_t storedColumns() const {
-    int64_t widest = 128 * 8 / resultType.getIntOrFloatBitWidth();
+    int64_t widest = std::min<int64_t>(64, 128 * 8 / resultType.getIntOrFloatBitWidth());
     return storesTiles && !body && tileN % widest == 0 ? widest : narrowChunk();
   }
   /// Columns of sums that it reads and converts at a time, which divide those that it stores. Beside

@@ -104,11 +104,10 @@ Value ProductBuilder::emitStep(numerics::EpilogueOp step, Value sums, Value fact
   case numerics::EpilogueOp::Relu:
     return arith::MaximumFOp::create(
         b, loc, sums, arith::ConstantOp::create(b, loc, b.getZeroAttr(sums.getType())));
-  case numerics::EpilogueOp::Round:
-    if (shape.resultType.isF32())
-      return sums;
-    return arith::TruncFOp::create(
-        b, loc, cast<VectorType>(sums.getType()).clone(shape.resultType), sums);
+  case numerics::EpilogueOp::Round: {
+    ImplicitLocOpBuilder at(loc, b);
+    return narrowTo(at, sums, shape.resultType);
+  }
   }
   llvm_unreachable("every step has its operation");
 }

@@ -2,6 +2,7 @@
 #include "ElementwiseEmitter.h"
 
 #include "Float32.h"
+#include "InlinePtx.h"
 
 #include "fp4/Numerics/Transcendentals.h"
 
@@ -20,9 +21,31 @@ Value fp4::widenToF32(ImplicitLocOpBuilder &b, Value value) {
   return arith::ExtFOp::create(b, type.clone(b.getF32Type()), value);
 }
 
+/// To nearest even, saturating: two elements of fp32 to a conversion.
+static Value narrowToE4M3(ImplicitLocOpBuilder &b, Value value) {
+  auto e4m3 = Float8E4M3FNType::get(b.getContext());
+  int64_t count = cast<VectorType>(value.getType()).getNumElements();
+  SmallVector<Value> bytes;
+  for (int64_t i = 0; i < count; i += 2) {
+    Value low = vector::ExtractOp::create(b, value, i);
+    Value high = i + 1 < count ? vector::ExtractOp::create(b, value, i + 1).getResult() : low;
+    bytes.push_back(packE4M3(b, low, high));
+  }
+  auto pairs = VectorType::get({int64_t(bytes.size())}, b.getI16Type());
+  Value packed = vector::FromElementsOp::create(b, pairs, bytes);
+  auto all = VectorType::get({2 * int64_t(bytes.size())}, e4m3);
+  packed = vector::BitCastOp::create(b, all, packed);
+  if (count % 2 == 0)
+    return packed;
+  return vector::ExtractStridedSliceOp::create(b, packed, ArrayRef<int64_t>{0},
+                                               ArrayRef<int64_t>{count}, ArrayRef<int64_t>{1});
+}
+
 Value fp4::narrowTo(ImplicitLocOpBuilder &b, Value value, Type element) {
   if (element.isF32())
     return value;
+  if (isa<Float8E4M3FNType>(element))
+    return narrowToE4M3(b, value);
   return arith::TruncFOp::create(b, cast<VectorType>(value.getType()).clone(element), value);
 }
 
@@ -39,6 +62,8 @@ public:
     Type element = op.getResult(0).getType();
     if (element.isBF16() || element.isF16())
       exact = widenToF32(b, narrowTo(b, exact, element));
+    else if (isa<Float8E4M3FNType>(element) && !isWithin464(op.getOperand(0)))
+      exact = orNaN({b, exact}); // who yields it rounds
     values.map(op.getResult(0), exact);
   }
 
@@ -50,6 +75,32 @@ public:
   }
 
 private:
+  /// Whether a clamp is behind `value`, so that its conversion to e4m3 is the one that saturates.
+  static bool isWithin464(Value value) {
+    auto bound = [](Value limit) {
+      auto constant = limit.getDefiningOp<arith::ConstantOp>();
+      auto number = constant ? dyn_cast<FloatAttr>(constant.getValue()) : FloatAttr();
+      return number ? number.getValueAsDouble() : std::numeric_limits<double>::infinity();
+    };
+    auto below = value.getDefiningOp<arith::MinimumFOp>();
+    auto above = below ? below.getLhs().getDefiningOp<arith::MaximumFOp>() : arith::MaximumFOp();
+    return above && std::abs(bound(below.getRhs())) <= 464 &&
+           std::abs(bound(above.getRhs())) <= 464;
+  }
+
+  /// NaN where e4m3 has no number near `x`.
+  Value orNaN(Float32 x) {
+    Float32 nan(b, constant(std::numeric_limits<float>::quiet_NaN()));
+    Value exists =
+        arith::CmpFOp::create(b, arith::CmpFPredicate::OLE, numerics::magnitude(x), constant(464));
+    return arith::SelectOp::create(b, exists, x, nan);
+  }
+
+  Value constant(float number) {
+    return arith::ConstantOp::create(
+        b, cast<TypedAttr>(Attribute(DenseElementsAttr::get(type, number))));
+  }
+
   Float32 operand(Operation &op, unsigned number) { return {b, lookup(op.getOperand(number))}; }
 
   /// In fp32, before the rounding to another type; an i1 vector for comparisons.

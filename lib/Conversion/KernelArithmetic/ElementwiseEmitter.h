@@ -17,7 +17,7 @@ namespace fp4 {
 llvm::SmallVector<mlir::Value> emitElementwise(mlir::ImplicitLocOpBuilder &builder,
                                                mlir::Block &body, mlir::ValueRange arguments);
 
-/// `value`, a vector of f32, bf16 or f16, as f32, and back.
+/// `value`, a vector of f32, bf16 or f16, as f32, and back, to f8E4M3FN too.
 mlir::Value widenToF32(mlir::ImplicitLocOpBuilder &builder, mlir::Value value);
 mlir::Value narrowTo(mlir::ImplicitLocOpBuilder &builder, mlir::Value value, mlir::Type element);
 

@@ -69,6 +69,12 @@ Value fp4::lop3Select(ImplicitLocOpBuilder &b, Value mask, Value ones, Value zer
       .getRes();
 }
 
+Value fp4::packE4M3(ImplicitLocOpBuilder &b, Value low, Value high) {
+  return emit(b, b.getLoc(), b.getI16Type(), ValueRange{high, low},
+              "cvt.rn.satfinite.e4m3x2.f32 $0, $1, $2;", "=h,f,f", /*hasSideEffects=*/false)
+      .getRes();
+}
+
 Value fp4::countAndSynchronize(OpBuilder &b, Location loc, Value pointer, Value most) {
   Value address = LLVM::PtrToIntOp::create(b, loc, b.getI64Type(), pointer);
   return emit(b, loc, b.getI32Type(), ValueRange{address, most},

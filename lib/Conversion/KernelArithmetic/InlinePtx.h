@@ -29,6 +29,10 @@ llvm::SmallVector<mlir::Value> finishHere(mlir::OpBuilder &, mlir::Location, mli
 mlir::Value lop3Select(mlir::ImplicitLocOpBuilder &b, mlir::Value mask, mlir::Value ones,
                        mlir::Value zeros);
 
+/// Two f32 as e4m3 (i16), `low` in the low byte; to nearest even, saturating. The operation of MLIR may have
+/// side effects, as it says, so that no role of a kernel could execute it.
+mlir::Value packE4M3(mlir::ImplicitLocOpBuilder &b, mlir::Value low, mlir::Value high);
+
 /// Counts in the word of global memory at `pointer`, which is 0 at first and again after `most` (i32), and
 /// returns what it was. It releases what was stored before it and acquires what other threads have
 /// released there, on the whole GPU: the code generator drops the order of an atomicrmw (LLVM 22).

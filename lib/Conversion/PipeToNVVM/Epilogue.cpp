@@ -373,6 +373,18 @@ private:
   }
 };
 
+/// Elements of 8 bits are bytes from here on.
+struct ConvertBitCast : OpConversionPattern<vector::BitCastOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult matchAndRewrite(vector::BitCastOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    Type type = getTypeConverter()->convertType(op.getType());
+    rewriter.replaceOpWithNewOp<vector::BitCastOp>(op, type, adaptor.getSource());
+    return success();
+  }
+};
+
 } // namespace
 
 Value fp4::accumulatorLane(OpBuilder &b, Location loc, const KernelState &state) {
@@ -383,4 +395,5 @@ void fp4::populateEpiloguePatterns(const TypeConverter &converter, RewritePatter
                                    const KernelState &state) {
   patterns.add<LowerRead, LowerLoadFactors, LowerStore, LowerHadamardMatrix>(
       converter, patterns.getContext(), state);
+  patterns.add<ConvertBitCast>(converter, patterns.getContext());
 }

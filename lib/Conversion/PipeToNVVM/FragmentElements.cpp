@@ -276,9 +276,9 @@ private:
     SmallVector<Value> elements;
     for (int64_t i = first; i < first + count; ++i)
       elements.push_back(vector::ExtractOp::create(b, adaptor.getValue(), i));
-    Value value =
-        count == 1 ? elements.front()
-                   : vector::FromElementsOp::create(b, VectorType::get(count, element), elements);
+    Value value = count == 1 ? elements.front()
+                             : vector::FromElementsOp::create(
+                                   b, VectorType::get(count, elements.front().getType()), elements);
     LLVM::StoreOp::create(b, value,
                           pointerTo(b, op, adaptor, places.rowOf(first), places.columnOf(first)),
                           unsigned(element.getIntOrFloatBitWidth() / 8 * count));

@@ -80,10 +80,11 @@ func.func @several() {
 // -----
 
 func.func @transposed(%v: vector<8xbf16>, %y: !pipe.global<8x512xbf16>, %w: vector<4xf8E4M3FN>,
-    %s: !pipe.global<128x4xf8E4M3FN, tiled_128x4>, %c: i32) {
+    %s: !pipe.global<128x4xf8E4M3FN, tiled_128x4>, %z: !pipe.global<8x512xf8E4M3FN>, %c: i32) {
   pipe.store %v, %y[%c, %c] transposed : vector<8xbf16>, !pipe.global<8x512xbf16>
+  pipe.store %w, %z[%c, %c] transposed : vector<4xf8E4M3FN>, !pipe.global<8x512xf8E4M3FN>
   // (C200)
-  // expected-error @+1 {{transposed must be elements of 16 or 32 bits of a linear buffer, but got '!pipe.global<128x4xf8E4M3FN, tiled_128x4>'}}
+  // expected-error @+1 {{transposed must be elements of 8, 16 or 32 bits of a linear buffer, but got '!pipe.global<128x4xf8E4M3FN, tiled_128x4>'}}
   pipe.store %w, %s[%c, %c] transposed : vector<4xf8E4M3FN>, !pipe.global<128x4xf8E4M3FN, tiled_128x4>
   return
 }

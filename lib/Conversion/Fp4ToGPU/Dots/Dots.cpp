@@ -344,7 +344,10 @@ Value DotsKernel::element(Value sum, Value row, Value column, Value group) {
       arguments.push_back(widenToF32(b, vectorOf(number(pointer, typeOf(input), row, column))));
     value = emitElementwise(b, op.getEpilogueBody().front(), arguments).front();
   }
-  return vector::ExtractOp::create(b, narrowTo(b, value, resultType), 0);
+  value = vector::ExtractOp::create(b, narrowTo(b, value, resultType), 0);
+  if (resultType.getIntOrFloatBitWidth() == 8) // memory has bytes
+    value = arith::BitcastOp::create(b, b.getI8Type(), value);
+  return value;
 }
 
 LogicalResult fp4::lowerDots(BlockScaledMatmulOp op, LoweringContext &context) {

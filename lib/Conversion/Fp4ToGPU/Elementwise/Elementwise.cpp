@@ -126,6 +126,8 @@ private:
 
   void store(Value value, Value pointer, Value item, RankedTensorType type) {
     Value to = address(b, pointer, Int32(b, item) * run, bytesOf(type));
+    if (bytesOf(type) == 1) // memory has bytes
+      value = vector::BitCastOp::create(b, VectorType::get(run, b.getI8Type()), value);
     fp4::store(b, value, to, alignment(type));
   }
 
@@ -148,8 +150,8 @@ LogicalResult fp4::lowerElementwise(linalg::GenericOp op, LoweringContext &conte
   if (reason.empty() && op.getInputs().empty())
     reason = "it reads no tensor";
   for (Type type : op.getResultTypes())
-    if (reason.empty() && !isElementType(getElementTypeOrSelf(type)))
-      reason = "a result is not f32, bf16 or f16";
+    if (reason.empty() && !isResultType(getElementTypeOrSelf(type)))
+      reason = "a result is not f32, bf16, f16 or f8E4M3FN";
   if (!reason.empty()) {
     InFlightDiagnostic diag = op.emitOpError("has no kernel: ") << reason;
     diag.attachNote() << "kernels of linalg are elementwise: every result and input is indexed by "

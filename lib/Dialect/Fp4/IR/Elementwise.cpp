@@ -13,6 +13,8 @@ using numerics::ElementOp;
 
 bool fp4::isElementType(Type type) { return type.isF32() || type.isBF16() || type.isF16(); }
 
+bool fp4::isResultType(Type type) { return isElementType(type) || isa<Float8E4M3FNType>(type); }
+
 namespace {
 
 constexpr std::pair<ElementOp, StringLiteral> kOperations[] = {
@@ -53,9 +55,10 @@ std::optional<ElementOp> comparisonOf(arith::CmpFOp op) {
 
 numerics::FloatType floatTypeOf(Type type) {
   type = getElementTypeOrSelf(type);
-  return type.isBF16()  ? numerics::FloatType::BF16
-         : type.isF16() ? numerics::FloatType::F16
-                        : numerics::FloatType::F32;
+  return type.isBF16()                 ? numerics::FloatType::BF16
+         : type.isF16()                ? numerics::FloatType::F16
+         : isa<Float8E4M3FNType>(type) ? numerics::FloatType::E4M3
+                                       : numerics::FloatType::F32;
 }
 
 std::string nameOf(Operation *op) { return ("'" + op->getName().getStringRef() + "'").str(); }
@@ -131,8 +134,14 @@ std::string whyNotOperation(Operation &op) {
     return nameOf(&op) + " has no elementwise step; these have one: " + elementwiseOperations();
   Type type = op.getResult(0).getType();
   bool isComparison = isa<arith::CmpFOp>(op) && type.isInteger(1);
-  return isComparison || isElementType(type) ? ""
-                                             : nameOf(&op) + " is not of type f32, bf16 or f16";
+  if (isComparison || isElementType(type))
+    return "";
+  bool isLast = isa<arith::TruncFOp>(op) && llvm::all_of(op.getUsers(), [](Operation *user) {
+                  return user->hasTrait<OpTrait::IsTerminator>();
+                });
+  if (isLast && isResultType(type))
+    return "";
+  return nameOf(&op) + " is not of type f32, bf16 or f16, or f8E4M3FN as the last one";
 }
 
 } // namespace

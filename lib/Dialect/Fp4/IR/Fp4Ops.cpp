@@ -362,6 +362,18 @@ static LogicalResult verifySide(BlockScaledMatmulOp op, const Checked &data, Str
                         : "");
 }
 
+/// blockscaled_matmul (C9), (C323): elements in which a product can leave.
+static LogicalResult verifyResultElements(BlockScaledMatmulOp op, const Checked &output) {
+  if (!isa<Float8E4M3FNType>(output.type.getElementType()))
+    return verifyRealElements(output, "bf16, f16, f32 or f8E4M3FN"); // blockscaled_matmul (C9)
+  if (op.hasOnlyElements())
+    return success();
+  auto diag = op.emitOpError( // blockscaled_matmul (C323)
+      "expects no other result beside elements of type f8E4M3FN, but got some");
+  diag.attachNote() << "codes and an amax are those of elements of type bf16, f16 or f32";
+  return diag;
+}
+
 /// blockscaled_matmul (C8) to (C10): the result and the tile.
 static LogicalResult verifyMatmulResult(BlockScaledMatmulOp op, const Checked &lhs,
                                         const Checked &rhs) {
@@ -374,7 +386,7 @@ static LogicalResult verifyMatmulResult(BlockScaledMatmulOp op, const Checked &l
   if (!op.getResult())
     return success();
   Checked output = result(op, "result", op.getResult());
-  if (failed(verifyRealElements(output))) // blockscaled_matmul (C9)
+  if (failed(verifyResultElements(op, output)))
     return failure();
   auto expected = RankedTensorType::get({lhs.type.getDimSize(0), op.getColumns()},
                                         output.type.getElementType());
@@ -405,9 +417,11 @@ static LogicalResult verifyBody(BlockScaledMatmulOp op, Block &body) {
   Type yielded = yield ? yield.getValue().getType() : Type(), element = yielded;
   if (op.getResult())
     element = rankedType(op.getResult()).getElementType();
+  if (isa_and_present<Float8E4M3FNType>(element) && yielded && yielded.isF32())
+    element = yielded; // the product rounds what the body yields
   bool fits = op.getEpilogueBody().hasOneBlock() &&
               TypeRange(body.getArgumentTypes()) == TypeRange(types) && yield &&
-              yielded == element && isElementType(element);
+              yielded == element && isResultType(element);
   if (!fits) // blockscaled_matmul (C12)
     return op.emitOpError("body must take ")
            << types << " and yield " << element << " in one block with fp4.yield";

@@ -73,11 +73,11 @@ LogicalResult verify::verifyMatrix(const Checked &value) {
   return diag;
 }
 
-LogicalResult verify::verifyRealElements(const Checked &value) {
+LogicalResult verify::verifyRealElements(const Checked &value, StringRef known) {
   Type element = value.type.getElementType();
   if (element.isBF16() || element.isF16() || element.isF32())
     return success();
-  return value.must("have elements of type bf16, f16 or f32");
+  return value.must("have elements of type " + known);
 }
 
 LogicalResult verify::verifyDataElements(const Checked &value, Format format) {

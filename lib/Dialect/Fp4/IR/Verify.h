@@ -27,7 +27,8 @@ mlir::LogicalResult verifyExtents(const Checked &value);
 /// Of such extents, two dimensions, the second static, in a layout that has a buffer.
 mlir::LogicalResult verifyMatrix(const Checked &value);
 /// bf16, f16 or f32.
-mlir::LogicalResult verifyRealElements(const Checked &value);
+mlir::LogicalResult verifyRealElements(const Checked &value,
+                                       llvm::StringRef known = "bf16, f16 or f32");
 mlir::LogicalResult verifyDataElements(const Checked &value, Format format);
 mlir::LogicalResult verifyScaleElements(const Checked &value, Format format);
 /// tensor<f32>.

@@ -14,6 +14,7 @@
 #include "fp4/Dialect/Fp4/IR/Elementwise.h"
 #include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/Transforms/Transforms.h"
 #include "mlir/Dialect/MemRef/Transforms/Transforms.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -34,11 +35,17 @@ bool isNumbers(Type type) {
          (fp4::isElementType(tensor.getElementType()) || tensor.getElementType().isInteger(1));
 }
 
+bool isCastToResult(Operation *op) {
+  auto type = dyn_cast<RankedTensorType>(op->getResult(0).getType());
+  return isa<arith::TruncFOp>(op) && type && !type.getEncoding() &&
+         fp4::isResultType(type.getElementType());
+}
+
 /// One operation on whole tensors that has an elementwise step.
 bool isElementwiseOnTensors(Operation *op) {
   return OpTrait::hasElementwiseMappableTraits(op) && op->getNumResults() == 1 &&
-         isNumbers(op->getResult(0).getType()) && llvm::all_of(op->getOperandTypes(), isNumbers) &&
-         fp4::elementOpOf(op);
+         (isNumbers(op->getResult(0).getType()) || isCastToResult(op)) &&
+         llvm::all_of(op->getOperandTypes(), isNumbers) && fp4::elementOpOf(op);
 }
 
 bool isNamedElementwise(Operation *op) {

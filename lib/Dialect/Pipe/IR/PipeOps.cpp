@@ -492,9 +492,9 @@ LogicalResult StoreOp::verify() {
     return emitOpError() << "vector must have the " << kScaleBlockColumns
                          << " columns of a block of scales, but got " << count;
   if (getTransposed() && // (C200)
-      (dest.isScales() || vector.getElementTypeBitWidth() < 16))
-    return emitOpError() << "transposed must be elements of 16 or 32 bits of a linear buffer, but "
-                            "got "
+      (dest.isScales() || vector.getElementTypeBitWidth() < 8))
+    return emitOpError() << "transposed must be elements of 8, 16 or 32 bits of a linear buffer, "
+                            "but got "
                          << dest;
   if (!getRows() && ShapedType::isDynamic(dest.getShape()[0])) { // (C118)
     InFlightDiagnostic diag = emitOpError()

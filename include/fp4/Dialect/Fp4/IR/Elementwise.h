@@ -17,6 +17,8 @@ namespace fp4 {
 
 /// f32, bf16 or f16.
 bool isElementType(mlir::Type type);
+/// Those, and f8E4M3FN, which arith.truncf gives at the end.
+bool isResultType(mlir::Type type);
 
 /// The step that one operation is, on numbers or on tensors of them; none where there is none.
 std::optional<numerics::ElementOp> elementOpOf(mlir::Operation *op);

@@ -86,7 +86,7 @@ def Fp4_BlockScaledMatmulOp
     | rhs2, rhs2_scales | as rhs, rhs_scales | as rhs, rhs_scales | |
     | alpha2     | f32          | as alpha | row-major |
     | quantize_amax | f32       | scalar | row-major |
-    | result     | f32, bf16, f16 | M x N | row-major |
+    | result     | f32, bf16, f16, f8E4M3FN | M x N | row-major |
     | amax       | f32          | scalar | row-major |
     | quantized  | as the results of `fp4.quantize` | as they | as they |
 

@@ -305,14 +305,14 @@ def Pipe_StoreFragmentOp : Pipe_EngineOp<"store_fragment", "Threads"> {
     first warpgroup.
 
     Constraints: (C184) the vector has a multiple of 4 elements of the buffer's type, which is f32,
-    bf16 or f16; `rows` is present when the buffer's rows are dynamic.
+    bf16, f16 or f8E4M3FN; `rows` is present when the buffer's rows are dynamic.
 
     Example:
     ```mlir
     pipe.store_fragment %v, %d[%m0, %n0] : vector<16xbf16>, !pipe.global<512x512xbf16>
     ```
   }];
-  let arguments = (ins FixedVectorOfRankAndType<[1], [F32, BF16, F16]>:$value,
+  let arguments = (ins FixedVectorOfRankAndType<[1], [F32, BF16, F16, F8E4M3FN]>:$value,
                        Pipe_GlobalType:$dest, I32:$row, I32:$column, Optional<I32>:$rows,
                        UnitAttr:$transposed);
   let assemblyFormat = [{

@@ -446,7 +446,7 @@ def Pipe_StoreOp : Pipe_EngineOp<"store", "Threads"> {
 
     Constraints: (C118) the vector has 1, 2, 4, .. elements of the buffer's element type, 32 or more
     of f4E2M1FN, 4 of a tiled_128x4 buffer; `rows` is present when the buffer's rows are dynamic;
-    (C200) a `transposed` store has elements of 16 or 32 bits and a linear buffer.
+    (C200) a `transposed` store has elements of 8, 16 or 32 bits and a linear buffer.
 
     Example:
     ```mlir

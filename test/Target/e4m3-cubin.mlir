@@ -1,0 +1,45 @@
+// ptxas accepts products with results of e4m3 without spills: with every sum of a thread in registers at a time, with
+// staged rows of 64 and of 32 bytes, with swapped operands, and with accumulators in registers.
+// REQUIRES: ptxas
+// RUN: fp4-opt %s --compile-to=cubin | %python %fp4_src/test/Target/Inputs/resources.py | FileCheck %s
+// RUN: sed 's/, fp4.plan = .*>}/}/' %s > %t.mlir
+// RUN: fp4-opt %t.mlir --fp4-set-target=target=sm_90a --compile-to=cubin | %python %fp4_src/test/Target/Inputs/resources.py \
+// RUN:   | FileCheck %s
+// RUN: fp4-opt %t.mlir --fp4-set-target=target=sm_120a --compile-to=cubin | %python %fp4_src/test/Target/Inputs/resources.py \
+// RUN:   | FileCheck %s
+
+// CHECK: wide_matmul_0 kernel: registers {{[0-9]+}}, spill 0, stack 0
+// CHECK: pair_matmul_0 kernel: registers {{[0-9]+}}, spill 0, stack 0
+// CHECK: narrow_matmul_0 kernel: registers {{[0-9]+}}, spill 0, stack 0
+// CHECK: few_matmul_0 kernel: registers {{[0-9]+}}, spill 0, stack 0
+
+#tiled = #fp4.scale_layout<tiled_128x4>
+!a = tensor<512x1024xf4E2M1FN>
+!sa = tensor<512x64xf8E4M3FN, #tiled>
+!v = tensor<40x1024xf4E2M1FN>
+!sv = tensor<40x64xf8E4M3FN, #tiled>
+
+func.func @wide(%a: !a, %sa: !sa, %b: !a, %sb: !sa, %alpha: tensor<f32>) -> tensor<512x512xf8E4M3FN> {
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb alpha %alpha
+      {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, tile = [128, 256, 256]>}
+      : (!a, !sa, !a, !sa, tensor<f32>) -> tensor<512x512xf8E4M3FN>
+  return %y : tensor<512x512xf8E4M3FN>
+}
+func.func @pair(%a: !a, %sa: !sa, %b: !a, %sb: !sa, %alpha: tensor<f32>) -> tensor<512x512xf8E4M3FN> {
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb alpha %alpha
+      {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, pair, tile = [256, 256, 256], store = tma>}
+      : (!a, !sa, !a, !sa, tensor<f32>) -> tensor<512x512xf8E4M3FN>
+  return %y : tensor<512x512xf8E4M3FN>
+}
+func.func @narrow(%a: !a, %sa: !sa, %b: !a, %sb: !sa, %alpha: tensor<f32>) -> tensor<512x512xf8E4M3FN> {
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb alpha %alpha
+      {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, tile = [128, 96, 256], store = tma>}
+      : (!a, !sa, !a, !sa, tensor<f32>) -> tensor<512x512xf8E4M3FN>
+  return %y : tensor<512x512xf8E4M3FN>
+}
+func.func @few(%a: !v, %sa: !sv, %b: !a, %sb: !sa, %alpha: tensor<f32>) -> tensor<40x512xf8E4M3FN> {
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb alpha %alpha
+      {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, swap, tile = [128, 64, 256]>}
+      : (!v, !sv, !a, !sa, tensor<f32>) -> tensor<40x512xf8E4M3FN>
+  return %y : tensor<40x512xf8E4M3FN>
+}
