@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Compiles products of elements of 8 bits, and of 8 and 4, of many shapes, runs them in the simulator and
+"""Compiles products of elements of 8 and 6 bits, and of these and 4, of many shapes, runs them in the simulator and
 checks every result.
 
   utils/sweep_wide.py         a covering subset: every pair of values of two parameters occurs
   utils/sweep_wide.py --full  the whole cross product
   utils/sweep_wide.py --list  what would run
-  utils/sweep_wide.py --plans=warps  products of mma.sync, for sm_120a, of 6 bits too
+  utils/sweep_wide.py --plans=warps  products of mma.sync, for sm_120a
 
 Operands are quantized by the program or are its arguments. M is dynamic or static; plans are the one that
 fp4-plan-kernels chooses and others. One library is compiled per program and run by fp4-run for every M
@@ -22,11 +22,11 @@ import sweeping
 M = [1, 64, 65, 130, 257]
 N = [8, 72, 136, 264]
 K = [32, 128, 288, 640]  # 32 and 288 end within a tile of 128
-FORMATS = ["mxfp8_e4m3", "mxfp8_e5m2", "mxfp4"]
-WARP_FORMATS = FORMATS + ["mxfp6_e2m3", "mxfp6_e3m2"]
+FORMATS = ["mxfp8_e4m3", "mxfp8_e5m2", "mxfp4", "mxfp6_e2m3", "mxfp6_e3m2"]
 RECIPES = {"mxfp6_e2m3": "mxfp6_e2m3_floor", "mxfp6_e3m2": "mxfp6_e3m2_rceil",
            "mxfp8_e4m3": "mxfp8_e4m3_rceil", "mxfp8_e5m2": "mxfp8_e5m2_floor", "mxfp4": "ocp_floor"}
-RESULTS = ["bf16", "f16", "f32"]
+RESULTS = ["bf16", "f16", "f32", "f8E4M3FN"]
+BYTES = {"f32": 4, "f8E4M3FN": 1}  # of an element; others have 2
 OPERANDS = ["bf16", "codes"]
 EPILOGUES = ["none", "alpha", "rows", "columns", "relu"]
 ROWS = ["dynamic", "static"]
@@ -87,22 +87,23 @@ def program(lhs, rhs, result, operands, epilogue, plan, m, n, k):
 
 
 def exists(case):
-    """Beside 6 and 8 bits, elements of 4 come 128 at a time."""
+    """Beside 6 and 8 bits, elements of 4 come 128 at a time, and those of 6 where TMA spreads them."""
     lhs, rhs, result, _, _, rows, plan, n, k, m = case
     is_mixed = "mxfp4" in (lhs, rhs)
     if (lhs, rhs) == ("mxfp4", "mxfp4") or (is_mixed and k % 128):
         return False
+    if plan not in WARPS and k % 128 and "mxfp6" in lhs + rhs:
+        return False
     if plan == "swap" and rows == "dynamic":
         return False
-    return plan != "tma" or n * (4 if result == "f32" else 2) % 16 == 0
+    return plan != "tma" or n * BYTES.get(result, 2) % 16 == 0
 
 
 def main():
     parser = sweeping.product_parser(__doc__)
     parser.add_argument("--plans", default="tcgen05", choices=PLANS)
     options = parser.parse_args()
-    formats = WARP_FORMATS if options.plans == "warps" else FORMATS
-    values = [formats, formats, RESULTS, OPERANDS, EPILOGUES, ROWS, list(PLANS[options.plans]), N, K, M]
+    values = [FORMATS, FORMATS, RESULTS, OPERANDS, EPILOGUES, ROWS, list(PLANS[options.plans]), N, K, M]
     cases = (filter(exists, itertools.product(*values)) if options.full
              else sweeping.sampled_covering(values, exists, lambda i, j: True))
     groups = collections.defaultdict(list)

@@ -11,9 +11,14 @@
 // CHECK: y {{.*}}equals the mma.sync model, bit for bit, and the fp64 sum within its bound
 // CHECK: hazards {{.*}}none (strict check)
 
-// RUN: not fp4-opt %s --fp4-set-target=target=sm_100a --fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=OTHER
-// OTHER: error: 'fp4.blockscaled_matmul' op target 'sm_100a' has no products of elements of 6 bits
-// OTHER: note: targets with products of elements of 6 bits: sm_120a, sm_121a
+// RUN: not fp4-opt %s --fp4-set-target=target=sm_90a --fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=OTHER
+// OTHER: error: 'fp4.blockscaled_matmul' op target 'sm_90a' has no products of elements of 6 bits
+// OTHER: note: sm_100a, sm_103a, sm_110a, sm_120a and sm_121a have them; or quantize both operands to mxfp8
+
+// Tensor cores with tensor memory want K in runs of 128 (mixed-sm100.mlir has them).
+// RUN: not fp4-opt %s --fp4-set-target=target=sm_100a --fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=RUNS
+// RUNS: error: 'fp4.blockscaled_matmul' op target 'sm_100a' expects K a multiple of 128 for elements of 6 bits, but got 160
+// RUNS: note: pad the contraction axis of both operands with zeros
 
 func.func @six(%x: tensor<?x160xbf16>, %w: tensor<72x160xbf16>) -> (tensor<?x72xbf16> {fp4.name = "y"}) {
   %qa, %la = fp4.quantize %x {format = #fp4.format<mxfp6_e2m3>, recipe = #fp4.recipe<mxfp6_e2m3_floor>}

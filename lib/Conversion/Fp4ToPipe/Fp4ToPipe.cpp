@@ -12,6 +12,7 @@
 #include "GroupTable.h"
 #include "Lowering.h"
 #include "MatmulKernel.h"
+#include "PackSix.h"
 #include "WarpProductKernel.h"
 
 #include "fp4/Conversion/BufferTypes.h"
@@ -179,8 +180,13 @@ struct MatmulLowering : OpConversionPattern<BlockScaledMatmulOp> {
     Value lhs = adaptor.getLhs();
     if (shape.convertsAhead)
       lhs = convertAhead(rewriter, op, lhs, adaptor.getLhsScales(), shape, rows, target);
+    SmallVector<Value> operands(adaptor.getOperands());
+    if (shape.spreadsCodes)
+      packOperands(rewriter, op, operands, rows);
+    if (!shape.convertsAhead)
+      lhs = operands.front();
     SmallVector<Value> arguments =
-        kernelArguments(rewriter, loc, shape, adaptor, lhs, results, rows);
+        kernelArguments(rewriter, loc, shape, OpAdaptor(operands, adaptor), lhs, results, rows);
     if (shape.groups)
       arguments.push_back(tableOfGroups(rewriter, op, adaptor.getOffsets(), shape));
     launch(rewriter, loc, kernel, shape, *plan, arguments, rows);
@@ -189,6 +195,15 @@ struct MatmulLowering : OpConversionPattern<BlockScaledMatmulOp> {
   }
 
 private:
+  /// Data of 6 bits, of which TMA wants four in three bytes.
+  static void packOperands(RewriterBase &rewriter, BlockScaledMatmulOp op,
+                           SmallVectorImpl<Value> &operands, Value rows) {
+    for (auto [number, operand] : llvm::enumerate(op->getOperands()))
+      if (auto type = cast<RankedTensorType>(operand.getType());
+          isSixBitElementType(type.getElementType()))
+        operands[number] = packSix(rewriter, op, operands[number], type, rows);
+  }
+
   static void fillWithZero(OpBuilder &b, Location loc, Value buffer) {
     Type element = cast<MemRefType>(buffer.getType()).getElementType();
     Value zero = arith::ConstantOp::create(b, loc, b.getZeroAttr(element));

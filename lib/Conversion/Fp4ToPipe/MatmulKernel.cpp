@@ -33,16 +33,17 @@ int64_t MatmulShape::rowsScalesB() const {
   return llvm::alignTo(first + tileN, kScaleBlockRows);
 }
 
-/// A box has `rows` rows of one panel, and the swizzle that is as wide as the panel. Elements of 4 bits
-/// that are spread take 8 in shared memory.
+/// A box has `rows` rows of one panel, and the swizzle that is as wide as the panel. Elements of 4
+/// and 6 bits that are spread take 8 in shared memory.
 static TensorMapType mapOf(const MatmulShape &shape, Type element, int64_t rows) {
-  bool isPadded = shape.spreadsCodes && shape.isMXF8F6F4() && isa<Float4E2M1FNType>(element);
-  int64_t bits = isPadded || isByteElementType(element) ? 8 : element.getIntOrFloatBitWidth();
+  bool isFloat8 = isa<Float8E4M3FNType, Float8E5M2Type>(element);
+  bool isSpread = shape.spreadsCodes && shape.isMXF8F6F4() && !isFloat8;
+  int64_t bits = isSpread || isByteElementType(element) ? 8 : element.getIntOrFloatBitWidth();
   int64_t widest = MatmulShape::kPanelBytes * 8 / bits;
   int64_t panel = std::min(shape.tileK, widest);
-  Layout layout = isPadded         ? Layout::Swizzle128BPadded
-                  : panel < widest ? Layout::Swizzle64B
-                                   : Layout::Swizzle128B;
+  Layout layout = panel < widest ? Layout::Swizzle64B : Layout::Swizzle128B;
+  if (isSpread)
+    layout = isSixBitElementType(element) ? Layout::Swizzle128BPadded6 : Layout::Swizzle128BPadded;
   return TensorMapType::get({rows, panel}, element, layout);
 }
 TensorMapType MatmulShape::mapA() const {

@@ -43,6 +43,8 @@ hw::TensorMapType mapTypeOf(fp4::pipe::TensorMapType map) {
   Type type = map.getElementType();
   if (map.getLayout() == fp4::pipe::Layout::Swizzle128BPadded)
     return hw::TensorMapType::U4Align16;
+  if (map.getLayout() == fp4::pipe::Layout::Swizzle128BPadded6)
+    return hw::TensorMapType::U6Align16;
   if (type.isBF16())
     return hw::TensorMapType::BFloat16;
   if (type.isF16())

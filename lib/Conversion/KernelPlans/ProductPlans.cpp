@@ -15,16 +15,30 @@
 using namespace mlir;
 using namespace fp4;
 
-/// Elements of 6 bits take a byte each in memory, as the registers of warps do, and not 12 bytes for 16 as
-/// tensor cores with tensor memory want them.
+/// Elements of 6 bits take a byte each in memory, as in the registers of warps. Where tensor cores
+/// have tensor memory, a kernel packs them before, and TMA loads 128 of them at a time.
 static Status requireWideElements(BlockScaledMatmulOp product, const hw::TargetModel &target) {
   auto hasSix = [](Format format) {
     return numerics::elementOf(blockFormat(format)).bits == 6;
   };
-  if (hasSix(product.getFormat()) || hasSix(product.getFormatOfRhs()))
-    return hw::requireFeature(target, &hw::TargetModel::hasMmaBlockScale,
-                              "products of elements of 6 bits");
-  return hw::requireProducts(target);
+  if (!hasSix(product.getFormat()) && !hasSix(product.getFormatOfRhs()))
+    return hw::requireProducts(target);
+  if (!target.hasTcgen05 && !target.hasMmaBlockScale)
+    return makeError(ErrorKind::Compile,
+                     "target '" + std::string(target.name) +
+                         "' has no products of elements of 6 bits",
+                     "sm_100a, sm_103a, sm_110a, sm_120a and sm_121a have them; or quantize both "
+                     "operands to mxfp8");
+  if (!target.hasTcgen05)
+    return hw::requireProducts(target);
+  int64_t depth = cast<RankedTensorType>(product.getLhs().getType()).getDimSize(1);
+  if (depth % pipe::kPaddedRun == 0)
+    return {};
+  return makeError(ErrorKind::Compile,
+                   "target '" + std::string(target.name) + "' expects K a multiple of " +
+                       std::to_string(pipe::kPaddedRun) + " for elements of 6 bits, but got " +
+                       std::to_string(depth),
+                   "pad the contraction axis of both operands with zeros");
 }
 
 static LogicalResult requireTensorCore(Operation *op, const hw::TargetModel &target) {
@@ -34,14 +48,14 @@ static LogicalResult requireTensorCore(Operation *op, const hw::TargetModel &tar
   // of one product.
   bool isSplit = product.getSplitK().value_or(1) > 1 && !(target.hasWgmma && hasFewRows(product));
   bool isWide = product.isGrouped() || isSplit || isFused;
-  Status status = product.usesK96()
-                      ? hw::requireFeature(target, &hw::TargetModel::hasFp4K96,
-                                           "tensor core instructions of K = 96")
+  Status status = product.usesK96() ? hw::requireFeature(target, &hw::TargetModel::hasFp4K96,
+                                                         "tensor core instructions of K = 96")
                   : product.hasF32Scales() || product.hasFloatLhs()
                       ? hw::requireFeature(target, &hw::TargetModel::hasWgmma, "wgmma")
                   : isWide ? hw::requireFeature(target, &hw::TargetModel::hasTcgen05, "tcgen05")
-                  : product.isMXF8F6F4() ? requireWideElements(product, target)
-                                         : hw::requireProducts(target);
+                           : hw::requireProducts(target);
+  if (status && product.isMXF8F6F4())
+    status = requireWideElements(product, target);
   if (status)
     return success();
   InFlightDiagnostic diag = op->emitOpError(status.error().message);

@@ -122,7 +122,7 @@ private:
       column = arith::AddIOp::create(
           b, loc, column, fp4::constantI32(b, loc, panel * tile.getColumns() / tile.getPanels()));
     bool countsBytes = tile.getElementType().getIntOrFloatBitWidth() == 4 &&
-                       tile.getLayout() != fp4::pipe::Layout::Swizzle128BPadded;
+                       !fp4::pipe::isPadded(tile.getLayout());
     if (countsBytes)
       column = shifted(column, 1);
     return {column, row};

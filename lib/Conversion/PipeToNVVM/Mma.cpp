@@ -192,9 +192,11 @@ private:
 
   static hw::MmaType typeOf(fp4::pipe::SharedType tile) {
     Type element = tile.getElementType();
-    return isa<Float8E4M3FNType>(element) ? hw::MmaType::E4M3
-           : isa<Float8E5M2Type>(element) ? hw::MmaType::E5M2
-                                          : hw::MmaType::E2M1;
+    return isa<Float8E4M3FNType>(element)   ? hw::MmaType::E4M3
+           : isa<Float8E5M2Type>(element)   ? hw::MmaType::E5M2
+           : isa<Float6E2M3FNType>(element) ? hw::MmaType::E2M3
+           : isa<Float6E3M2FNType>(element) ? hw::MmaType::E3M2
+                                            : hw::MmaType::E2M1;
   }
 
   /// Without the ids of scales.

@@ -39,7 +39,7 @@ func.func private @bad(!pipe.shared<64x64xf4E2M1FN, swizzle_128B_b4x16_p64>)
 func.func @packed(%acc: !acc, %a: !eight, %b: !four, %c: !packed, %s: !scales, %p: i1) {
   pipe.mma %acc, %a scaled %s, %b scaled %s accumulate %p : !acc, !eight, !scales, !four, !scales
   // (C291)
-  // expected-error @+1 {{b must be f8E4M3FN, f8E5M2, or f4E2M1FN of layout swizzle_128B_b4x16_p64, with the K of a, a multiple of 128, beside an operand of 8 bits, but got '!pipe.shared<64x128xf4E2M1FN, swizzle_64B>'}}
+  // expected-error @+1 {{b must be f8E4M3FN, f8E5M2, or of 6 or 4 bits in layout swizzle_128B_b6x16_p32 or swizzle_128B_b4x16_p64, with the K of a, a multiple of 128, beside an operand of 6 or 8 bits, but got '!pipe.shared<64x128xf4E2M1FN, swizzle_64B>'}}
   pipe.mma %acc, %a scaled %s, %c scaled %s accumulate %p : !acc, !eight, !scales, !packed, !scales
   return
 }
@@ -53,7 +53,7 @@ func.func @packed(%acc: !acc, %a: !eight, %b: !four, %c: !packed, %s: !scales, %
 func.func @depth(%acc: !acc, %a: !eight, %b: !deep, %s: !scales, %p: i1) {
   pipe.mma %acc, %a scaled %s, %a scaled %s accumulate %p : !acc, !eight, !scales, !eight, !scales
   // (C291)
-  // expected-error @+1 {{b must be f8E4M3FN, f8E5M2, or f4E2M1FN of layout swizzle_128B_b4x16_p64, with the K of a, a multiple of 128}}
+  // expected-error @+1 {{b must be f8E4M3FN, f8E5M2, or of 6 or 4 bits in layout swizzle_128B_b6x16_p32 or swizzle_128B_b4x16_p64, with the K of a, a multiple of 128}}
   pipe.mma %acc, %a scaled %s, %b scaled %s accumulate %p : !acc, !eight, !scales, !deep, !scales
   return
 }
@@ -67,7 +67,7 @@ func.func @depth(%acc: !acc, %a: !eight, %b: !deep, %s: !scales, %p: i1) {
 func.func @scales(%acc: !acc, %a: !eight, %s: !scales, %t: !of16, %p: i1) {
   pipe.mma %acc, %a scaled %s, %a scaled %s accumulate %p : !acc, !eight, !scales, !eight, !scales
   // (C291)
-  // expected-error @+1 {{scales of operands of 8 bits must be f8E8M0FNU, but got 'f8E4M3FN'}}
+  // expected-error @+1 {{scales of operands of 6 or 8 bits must be f8E8M0FNU, but got 'f8E4M3FN'}}
   pipe.mma %acc, %a scaled %t, %a scaled %t accumulate %p : !acc, !eight, !of16, !eight, !of16
   return
 }
@@ -122,5 +122,39 @@ func.func @scales_of_warps(%acc: !frag, %a: !eight, %s: !scales, %t: !of16) {
   // (C252)
   // expected-error @+1 {{scales of operands of 6 or 8 bits must be f8E8M0FNU, but got '!pipe.shared<128x8xf8E4M3FN, tiled_128x4>'}}
   pipe.mma_sync %acc, %a scaled %t, %a scaled %t : !frag, !eight, !of16, !eight, !of16
+  return
+}
+
+// -----
+
+func.func private @twin(!pipe.tensor_map<64x128xf6E2M3FN, swizzle_128B_b6x16_p32>)
+// (C290)
+// expected-error @+1 {{tile of layout swizzle_128B_b6x16_p32 must have elements of f6E2M3FN or f6E3M2FN, but got 'f4E2M1FN'}}
+func.func private @bad(!pipe.tensor_map<64x128xf4E2M1FN, swizzle_128B_b6x16_p32>)
+
+// -----
+
+!acc = !pipe.tmem<128x64xf32>
+!eight = !pipe.shared<128x128xf8E4M3FN, swizzle_128B>
+!six = !pipe.shared<64x128xf6E3M2FN, swizzle_128B_b6x16_p32>
+!bytes = !pipe.shared<64x128xf6E3M2FN, swizzle_128B>
+!scales = !pipe.tmem<128x4xf8E8M0FNU, tiled_128x4>
+func.func @six(%acc: !acc, %a: !eight, %b: !six, %c: !bytes, %s: !scales, %p: i1) {
+  pipe.mma %acc, %a scaled %s, %b scaled %s accumulate %p : !acc, !eight, !scales, !six, !scales
+  // (C291)
+  // expected-error @+1 {{b must be f8E4M3FN, f8E5M2, or of 6 or 4 bits in layout swizzle_128B_b6x16_p32 or swizzle_128B_b4x16_p64, with the K of a, a multiple of 128, beside an operand of 6 or 8 bits, but got '!pipe.shared<64x128xf6E3M2FN, swizzle_128B>'}}
+  pipe.mma %acc, %a scaled %s, %c scaled %s accumulate %p : !acc, !eight, !scales, !bytes, !scales
+  return
+}
+
+// -----
+
+func.func @map_of_six(%buffer: memref<8x96xi8>, %odd: memref<8x112xi8>) {
+  %0 = pipe.make_tensor_map %buffer columns 128
+      : memref<8x96xi8> -> !pipe.tensor_map<8x128xf6E2M3FN, swizzle_128B_b6x16_p32>
+  // (C292)
+  // expected-error @+1 {{columns of a map of layout swizzle_128B_b6x16_p32 must be a multiple of 128, and the row pitch one of 32 bytes, but got 128 and 112}}
+  %1 = pipe.make_tensor_map %odd columns 128
+      : memref<8x112xi8> -> !pipe.tensor_map<8x128xf6E2M3FN, swizzle_128B_b6x16_p32>
   return
 }

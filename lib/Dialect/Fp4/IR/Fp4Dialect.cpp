@@ -105,6 +105,10 @@ bool fp4::isByteElementType(Type type) {
       type);
 }
 
+bool fp4::isSixBitElementType(Type type) {
+  return isa_and_present<Float6E2M3FNType, Float6E3M2FNType>(type);
+}
+
 bool fp4::isScaleElementType(Type type) {
   return isa_and_present<Float8E4M3FNType, Float8E8M0FNUType>(type);
 }

@@ -18,32 +18,33 @@ int64_t MmaOp::getBlockSize() {
   return isPower && scales.getColumns() == columns ? 32 : 16;
 }
 
-/// f8E4M3FN or f8E5M2.
-static bool isFloat8(SharedType tile) {
-  return isa<Float8E4M3FNType, Float8E5M2Type>(tile.getElementType());
-}
+/// Of 6 or 8 bits.
+static bool isWide(SharedType tile) { return isByteElementType(tile.getElementType()); }
 
-bool MmaOp::isMXF8F6F4() { return isFloat8(getA().getType()) || isFloat8(getB().getType()); }
+bool MmaOp::isMXF8F6F4() { return isWide(getA().getType()) || isWide(getB().getType()); }
 
 int64_t MmaOp::getMaxSteps() { return getA().getType().getColumns() / getStepK(); }
 
 /// (C291) Operands of kind mxf8f6f4.
 static LogicalResult verifyWideOperand(MmaOp op, StringRef name, SharedType tile) {
-  bool isPadded = tile.getLayout() == Layout::Swizzle128BPadded;
-  if ((!isFloat8(tile) && !isPadded) || tile.getColumns() % kPaddedRun ||
+  bool isFloat8 = isa<Float8E4M3FNType, Float8E5M2Type>(tile.getElementType());
+  if ((!isFloat8 && !isPadded(tile.getLayout())) || tile.getColumns() % kPaddedRun ||
       tile.getColumns() != op.getA().getType().getColumns())
-    return op.emitOpError() << name << " must be f8E4M3FN, f8E5M2, or f4E2M1FN of layout "
-                            << "swizzle_128B_b4x16_p64, with the K of a, a multiple of " << kPaddedRun
-                            << ", beside an operand of 8 bits, but got " << tile;
+    return op.emitOpError()
+           << name << " must be f8E4M3FN, f8E5M2, or of 6 or 4 bits in layout "
+           << "swizzle_128B_b6x16_p32 or swizzle_128B_b4x16_p64, with the K of a, a "
+           << "multiple of " << kPaddedRun << ", beside an operand of 6 or 8 bits, but got "
+           << tile;
   Type scales = op.getAScales().getType().getElementType();
   if (isa<Float8E8M0FNUType>(scales))
     return success();
-  return op.emitOpError() << "scales of operands of 8 bits must be f8E8M0FNU, but got " << scales;
+  return op.emitOpError() << "scales of operands of 6 or 8 bits must be f8E8M0FNU, but got "
+                          << scales;
 }
 
 /// (C115) Operands of kind mxf4nvf4.
 static LogicalResult verifyPackedOperand(MmaOp op, StringRef name, SharedType tile) {
-  if (isa<Float4E2M1FNType>(tile.getElementType()) && tile.getLayout() != Layout::Swizzle128BPadded &&
+  if (isa<Float4E2M1FNType>(tile.getElementType()) && !isPadded(tile.getLayout()) &&
       tile.getColumns() % kMmaK == 0 && tile.getColumns() == op.getA().getType().getColumns())
     return success();
   return op.emitOpError() << name << " must be f4E2M1FN with the K of a, a multiple of " << kMmaK

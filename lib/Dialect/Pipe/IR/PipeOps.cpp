@@ -94,12 +94,13 @@ static LogicalResult verifyScaleMap(MakeTensorMapOp op) {
 /// (C292) What TMA wants where it adds padding.
 static LogicalResult verifyPaddedMap(MakeTensorMapOp op, int64_t pitch) {
   int64_t columns = op.getColumns();
-  if (op.getType().getLayout() != Layout::Swizzle128BPadded ||
-      (columns % kPaddedRun == 0 && pitch % 32 == 0))
+  Layout layout = op.getType().getLayout();
+  if (!isPadded(layout) || (columns % kPaddedRun == 0 && pitch % 32 == 0))
     return success();
-  return op.emitOpError() << "columns of a map of layout swizzle_128B_b4x16_p64 must be a multiple of "
-                          << kPaddedRun << ", and the row pitch one of 32 bytes, but got " << columns
-                          << " and " << pitch;
+  return op.emitOpError() << "columns of a map of layout " << stringifyLayout(layout)
+                          << " must be a multiple of " << kPaddedRun
+                          << ", and the row pitch one of 32 bytes, but got " << columns << " and "
+                          << pitch;
 }
 
 LogicalResult MakeTensorMapOp::verify() {
@@ -124,8 +125,7 @@ LogicalResult MakeTensorMapOp::verify() {
   if (columns < 1 || (packed && columns % 2))
     return emitOpError() << "columns must be positive" << (packed ? " and even" : "")
                          << ", but got " << columns;
-  int64_t bits = packed ? 4 : hasBytes ? 8 : map.getElementType().getIntOrFloatBitWidth();
-  int64_t bytes = columns * bits / 8;
+  int64_t bytes = columns * bitsInMemory(map.getElementType(), map.getLayout()) / 8;
   if (pitch % 16) { // (C108)
     InFlightDiagnostic diag = emitOpError()
                               << "row pitch must be a multiple of 16 bytes, but got " << pitch;

@@ -145,6 +145,7 @@ hw::SwizzleMode fp4::pipe::swizzleMode(Layout layout) {
     return hw::SwizzleMode::B64;
   case Layout::Swizzle128B:
   case Layout::Swizzle128BPadded:
+  case Layout::Swizzle128BPadded6:
     return hw::SwizzleMode::B128;
   case Layout::Linear:
   case Layout::Tiled128x4:
@@ -153,32 +154,35 @@ hw::SwizzleMode fp4::pipe::swizzleMode(Layout layout) {
   return hw::SwizzleMode::None;
 }
 
+bool fp4::pipe::isPadded(Layout layout) {
+  return layout == Layout::Swizzle128BPadded || layout == Layout::Swizzle128BPadded6;
+}
+
 int64_t fp4::pipe::swizzleWidth(Layout layout) {
   hw::SwizzleMode mode = swizzleMode(layout);
   return mode == hw::SwizzleMode::None ? 0 : hw::swizzleWidthBytes(mode);
 }
 
-/// Of an element in memory: codes of 6 bits take a byte each.
-static int64_t bits(Type elementType) {
-  if (isByteElementType(elementType))
+int64_t fp4::pipe::bitsInMemory(Type elementType, Layout layout) {
+  if (isByteElementType(elementType) && !isPadded(layout))
     return 8;
   return elementType.isIntOrFloat() ? elementType.getIntOrFloatBitWidth() : 0;
 }
 
-/// Bytes of a row of packed elements.
-static int64_t rowBytes(int64_t columns, Type elementType) {
-  return llvm::divideCeil(columns * bits(elementType), 8);
+/// Bytes of a row in global memory.
+static int64_t rowBytes(int64_t columns, Type elementType, Layout layout) {
+  return llvm::divideCeil(columns * bitsInMemory(elementType, layout), 8);
 }
 
 /// Bytes that a row takes in shared memory.
 static int64_t sharedRowBytes(int64_t columns, Type elementType, Layout layout) {
-  return layout == Layout::Swizzle128BPadded ? columns : rowBytes(columns, elementType);
+  return isPadded(layout) ? columns : rowBytes(columns, elementType, layout);
 }
 
 int64_t GlobalType::getRowPitch() const {
   int64_t columns = getShape().back();
   return isa<Float4E2M1FNType>(getElementType()) ? hw::paddedRowBytes(columns)
-                                                 : rowBytes(columns, getElementType());
+                                                 : rowBytes(columns, getElementType(), getLayout());
 }
 
 int64_t GlobalType::getScaleBlockRows() const {
@@ -202,7 +206,8 @@ int64_t SharedType::getBytes() const {
 }
 
 int64_t SharedType::getLoadedBytes() const {
-  return isScales() ? getBytes() : getRows() * rowBytes(getColumns(), getElementType());
+  return isScales() ? getBytes()
+                    : getRows() * rowBytes(getColumns(), getElementType(), getLayout());
 }
 
 int64_t SharedType::getAlignment() const {
@@ -288,10 +293,12 @@ static LogicalResult verifyScaleTile(EmitError emitError, ArrayRef<int64_t> shap
 
 /// (C290)
 static LogicalResult verifyPadding(EmitError emitError, Type element, Layout layout) {
-  if (layout != Layout::Swizzle128BPadded || isa<Float4E2M1FNType>(element))
+  bool isOfSix = layout == Layout::Swizzle128BPadded6;
+  bool fits = isOfSix ? isSixBitElementType(element) : isa<Float4E2M1FNType>(element);
+  if (!isPadded(layout) || fits)
     return success();
-  return emitError() << "tile of layout swizzle_128B_b4x16_p64 must have elements of f4E2M1FN, but got "
-                     << element;
+  return emitError() << "tile of layout " << stringifyLayout(layout) << " must have elements of "
+                     << (isOfSix ? "f6E2M3FN or f6E3M2FN" : "f4E2M1FN") << ", but got " << element;
 }
 
 LogicalResult GlobalType::verify(EmitError emitError, ArrayRef<int64_t> shape, Type element,
@@ -319,16 +326,16 @@ LogicalResult TensorMapType::verify(EmitError emitError, ArrayRef<int64_t> shape
     return failure();
   if (layout == Layout::Tiled128x4)
     return verifyScaleTile(emitError, shape, element);
-  if (!bits(element))
+  if (!bitsInMemory(element, layout))
     return emitError() << "element type must be an integer or a float, but got " << element;
   if (failed(verifyPadding(emitError, element, layout))) // (C290)
     return failure();
   if (shape[0] > 256) // (C101)
     return emitError() << "box must have at most 256 rows, but got " << shape[0];
   int64_t inner = sharedRowBytes(shape[1], element, layout), width = swizzleWidth(layout);
-  if (layout == Layout::Swizzle128BPadded && inner != width) // (C290)
-    return emitError() << "rows of a box of layout swizzle_128B_b4x16_p64 must have " << width
-                       << " elements, but got " << shape[1];
+  if (isPadded(layout) && inner != width) // (C290)
+    return emitError() << "rows of a box of layout " << stringifyLayout(layout) << " must have "
+                       << width << " elements, but got " << shape[1];
   if (inner % 16 || inner > 256) // (C101)
     return emitError() << "rows of the box must be a multiple of 16 bytes, at most 256, but got "
                        << inner << " bytes";
@@ -344,7 +351,7 @@ LogicalResult SharedType::verify(EmitError emitError, ArrayRef<int64_t> shape, T
     return failure();
   if (layout == Layout::Tiled128x4)
     return verifyScaleTile(emitError, shape, element);
-  if (!bits(element))
+  if (!bitsInMemory(element, layout))
     return emitError() << "element type must be an integer or a float, but got " << element;
   if (failed(verifyPadding(emitError, element, layout))) // (C290)
     return failure();

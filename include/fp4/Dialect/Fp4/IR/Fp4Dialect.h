@@ -53,6 +53,8 @@ inline bool hasPackedData(Format format) { return numerics::isPacked(blockFormat
 
 /// True for the element types of data that have a byte each: 6 and 8 bits.
 bool isByteElementType(mlir::Type type);
+/// f6E2M3FN or f6E3M2FN.
+bool isSixBitElementType(mlir::Type type);
 
 /// The recipe that is used where none is written: transformer_engine, ocp_floor.
 const numerics::Recipe &defaultRecipe(Format format);

@@ -58,8 +58,8 @@ namespace fp4::pipe {
 inline constexpr int64_t kScaleBlockRows = 128, kScaleBlockColumns = 4, kScaleBlockBytes = 512;
 /// Elements of K that one block-scaled MMA instruction covers (kinds mxf4 and mxf4nvf4).
 inline constexpr int64_t kMmaK = 64;
-/// Elements of 4 bits to which TMA adds padding at a time, 8 bytes for each 16 of them: what a box of
-/// layout swizzle_128B_b4x16_p64 has in a row, and of which the rows of its tensor are multiples.
+/// Elements of 4 or 6 bits to which TMA adds padding at a time, 8 or 4 bytes for each 16 of them:
+/// what a box of a padded layout has in a row, and of which the rows of its tensor are multiples.
 inline constexpr int64_t kPaddedRun = 128;
 /// Elements of K that one MMA instruction of 16-bit types covers (kind f16).
 inline constexpr int64_t kDenseMmaK = 16;
@@ -75,6 +75,11 @@ int64_t promotedBlocks(int64_t columns);
 hw::SwizzleMode swizzleMode(Layout layout);
 /// Bytes of a swizzled row: 32, 64 or 128; 0 for layouts without a swizzle.
 int64_t swizzleWidth(Layout layout);
+/// Whether 16 packed elements of 4 or 6 bits take 16 bytes in shared memory.
+bool isPadded(Layout layout);
+/// Of an element in global memory, 0 where it is no number: codes of 6 bits take a byte each,
+/// except where TMA adds padding to packed ones.
+int64_t bitsInMemory(mlir::Type elementType, Layout layout);
 /// Device buffer of a kernel argument; the rules of BufferTypes.h.
 mlir::MemRefType getBufferType(GlobalType type);
 

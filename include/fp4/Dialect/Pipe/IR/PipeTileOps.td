@@ -267,8 +267,9 @@ def Pipe_MmaOp : Pipe_EngineOp<"mma", "Tensor", [AttrSizedOperandSegments]> {
 
     Constraints: (C114) A has 128 rows; accumulator and B agree in N, one of 8..256 in steps of 8;
     B of a block of a pair has half as many rows; (C115) A and B are f4E2M1FN, of the same K, a
-    multiple of 64, or (C291) one of them is f8E4M3FN or f8E5M2, and the other too, or f4E2M1FN of layout
-    swizzle_128B_b4x16_p64, with K a multiple of 128 and scales of f8E8M0FNU; (C116) both scale tiles have the element type of one format and the columns its
+    multiple of 64, or (C291) one of them has 8 or 6 bits: each is f8E4M3FN, f8E5M2, or of 6 or 4 bits in
+    layout swizzle_128B_b6x16_p32 or swizzle_128B_b4x16_p64, with K a multiple of 128 and scales of
+    f8E8M0FNU; (C116) both scale tiles have the element type of one format and the columns its
     block implies, and enough rows; (C150) accumulator and scale tiles all belong to a pair, or none
     does; (C311) with `k96` the accumulator belongs to a pair, and A and B have elements of 4 bits, layout
     swizzle_128B and a K that is a multiple of 768, three panels; the scales of B have as many rows as the

@@ -69,12 +69,13 @@ def Pipe_TensorMapType : Pipe_TileType<"TensorMap", "tensor_map"> {
     A 128-byte tensor map, a grid constant of the kernel. Shape, element type and layout are those
     of the box it loads, so `pipe.load` through it yields `!pipe.shared` of the same parameters.
     Packed fp4 data use the map's element type UINT8, with coordinates in bytes; layout
-    `swizzle_128B_b4x16_p64` has 16U4_ALIGN16B, with coordinates in elements. A map of
+    `swizzle_128B_b4x16_p64` has 16U4_ALIGN16B and `swizzle_128B_b6x16_p32` 16U6_ALIGN16B, whose
+    buffer has four elements of 6 bits in 3 bytes, with coordinates in elements. A map of
     `tiled_128x4` scales loads whole blocks of 512 bytes from a buffer of such blocks.
 
     Constraints: (C101) the box has at most 256 rows, and an inner size that is a multiple of 16
     bytes and not larger than the swizzle width; (C103) holds for boxes of scales, and (C290) for boxes
-    of layout swizzle_128B_b4x16_p64.
+    of layouts swizzle_128B_b4x16_p64 and swizzle_128B_b6x16_p32.
   }];
   let extraClassDeclaration = tileDecls;
 }
@@ -89,11 +90,13 @@ def Pipe_SharedType : Pipe_TileType<"Shared", "shared"> {
     panels of 64 rows by 64 elements. `tiled_128x4` holds scale factors: rows/128 times columns/4
     blocks of 512 bytes, block (i, j) at byte (i * columns/4 + j) * 512. `swizzle_128B_b4x16_p64` is
     `swizzle_128B` of rows in which 16 elements of 4 bits take 16 bytes, 8 with data and 8 of padding, as
-    the matrix instructions that have elements of every width want them.
+    the matrix instructions that have elements of every width want them, and `swizzle_128B_b6x16_p32`
+    the same of elements of 6 bits, 12 bytes with data and 4 of padding.
 
     Constraints: (C102) rows of data are a multiple of the swizzle's width; (C103) scale tiles have a
     multiple of 128 rows and of 4 columns and an 8-bit float element type; (C290) tiles of layout
-    swizzle_128B_b4x16_p64 have elements of f4E2M1FN.
+    swizzle_128B_b4x16_p64 have elements of f4E2M1FN, those of swizzle_128B_b6x16_p32 f6E2M3FN or
+    f6E3M2FN.
   }];
   let extraClassDeclaration = tileDecls # [{
     /// Size of the tile in bytes, with padding.

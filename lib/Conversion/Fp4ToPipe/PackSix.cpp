@@ -1,0 +1,121 @@
+//===- PackSix.cpp - Elements of 6 bits, packed before a product ----------===//
+//
+// Quantizers and callers have a byte for each element of 6 bits. The tensor core with tensor memory
+// reads such elements packed, and TMA reads them so from memory. This kernel packs a matrix once,
+// at the speed of a copy: a thread takes 64 elements that follow one another, and stores 48 bytes.
+//
+//===----------------------------------------------------------------------===//
+
+#include "PackSix.h"
+
+#include "Lowering.h"
+
+#include "Int32.h"
+#include "SmallBuilders.h"
+
+#include "fp4/Dialect/Pipe/IR/Pipe.h"
+#include "fp4/ISA/PackedSixBits.h"
+
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+using namespace fp4;
+
+namespace {
+
+constexpr int64_t kThreads = 256;
+constexpr int64_t kAccessWords = 4, kAccess = 16; // of one load or store, in words and in bytes
+constexpr int64_t kElements = 64;                 // of a thread
+constexpr int64_t kPackedBytes = kElements * 6 / 8;
+
+/// What the three arguments of the kernel are: the elements, the packed ones, and the rows if
+/// dynamic.
+SmallVector<Type> argumentTypes(RankedTensorType type) {
+  Builder b(type.getContext());
+  int64_t rows = type.getDimSize(0), columns = type.getDimSize(1);
+  SmallVector<Type> types = {pipe::GlobalType::get({rows, columns}, type.getElementType()),
+                             pipe::GlobalType::get({rows, columns * 6 / 8}, b.getI8Type())};
+  if (type.isDynamicDim(0))
+    types.push_back(b.getI32Type());
+  return types;
+}
+
+void packItem(ImplicitLocOpBuilder &b, Value source, Value dest, Int32 item) {
+  auto four = VectorType::get(kAccessWords, b.getI32Type());
+  Value from = address(b, source, item, kElements), to = address(b, dest, item, kPackedBytes);
+  SmallVector<Value> packed;
+  for (int64_t byte = 0; byte < kElements; byte += hw::sixBitGroup) {
+    Value loaded = load(b, four, advance(b, from, byte), kAccess);
+    auto word = [&](int64_t i) { return Int32(b, vector::ExtractOp::create(b, loaded, i)); };
+    for (Int32 bits : hw::packSixBitGroup<Int32>({word(0), word(1), word(2), word(3)}))
+      packed.push_back(bits);
+  }
+  for (int64_t i = 0; i < kPackedBytes / 4; i += kAccessWords)
+    store(b, vector::FromElementsOp::create(b, four, ArrayRef(packed).slice(i, kAccessWords)),
+          advance(b, to, 4 * i), kAccess);
+}
+
+gpu::GPUFuncOp buildKernel(RewriterBase &rewriter, BlockScaledMatmulOp op, RankedTensorType type) {
+  gpu::GPUModuleOp module =
+      createKernelModule(rewriter, op->getParentOfType<ModuleOp>(), op, "pack");
+  OpBuilder inside = OpBuilder::atBlockBegin(module.getBody());
+  auto kernel = gpu::GPUFuncOp::create(inside, op.getLoc(), "kernel",
+                                       inside.getFunctionType(argumentTypes(type), {}));
+  kernel->setAttr(gpu::GPUDialect::getKernelFuncAttrName(), inside.getUnitAttr());
+  kernel.setKnownBlockSizeAttr(inside.getDenseI32ArrayAttr({int32_t(kThreads), 1, 1}));
+  ImplicitLocOpBuilder b(op.getLoc(), kernel.getBody());
+  auto pointer = [&](unsigned number) -> Value {
+    return pipe::GlobalPtrOp::create(b, LLVM::LLVMPointerType::get(b.getContext(), 1),
+                                     kernel.getArgument(number));
+  };
+  Value source = pointer(0), dest = pointer(1);
+  int64_t perRow = type.getDimSize(1) / kElements;
+  Int32 item = Int32(b, NVVM::BlockIdXOp::create(b, b.getI32Type())) * kThreads +
+               Int32(b, NVVM::ThreadIdXOp::create(b, b.getI32Type()));
+  Int32 rows =
+      type.isDynamicDim(0) ? Int32(b, kernel.getArgument(2)) : Int32(b, type.getDimSize(0));
+  auto branch = scf::IfOp::create(b, item / perRow < rows);
+  {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(branch.thenBlock());
+    packItem(b, source, dest, item);
+  }
+  gpu::ReturnOp::create(b);
+  return kernel;
+}
+
+} // namespace
+
+Value fp4::packSix(RewriterBase &rewriter, BlockScaledMatmulOp op, Value buffer,
+                   RankedTensorType type, Value rows) {
+  Location loc = op.getLoc();
+  gpu::GPUFuncOp kernel = buildKernel(rewriter, op, type);
+  auto index = [&](int64_t value) -> Value {
+    return arith::ConstantIndexOp::create(rewriter, loc, value);
+  };
+  bool isDynamic = type.isDynamicDim(0);
+  Value one = index(1);
+  Value items = rewriter.createOrFold<arith::MulIOp>(
+      loc, isDynamic ? rows : index(type.getDimSize(0)), index(type.getDimSize(1) / kElements));
+  Value blocks = arith::CeilDivUIOp::create(rewriter, loc, items, index(kThreads));
+  blocks = arith::MaxUIOp::create(rewriter, loc, blocks, one); // no rows are no invalid launch
+  SmallVector<Value> sizes;
+  if (isDynamic)
+    sizes.push_back(rows);
+  auto packedType = cast<pipe::GlobalType>(kernel.getArgumentTypes()[1]);
+  Value packed = gpu::AllocOp::create(rewriter, loc, pipe::getBufferType(packedType),
+                                      /*asyncToken=*/Type(), ValueRange(), sizes, ValueRange())
+                     .getMemref();
+  SmallVector<Value> buffers = {buffer, packed}, arguments;
+  for (auto [argument, value] : llvm::zip(kernel.getArgumentTypes(), buffers))
+    arguments.push_back(pipe::GlobalViewOp::create(rewriter, loc, argument, value));
+  if (isDynamic)
+    arguments.push_back(arith::IndexCastOp::create(rewriter, loc, rewriter.getI32Type(), rows));
+  gpu::LaunchFuncOp::create(rewriter, loc, kernel, gpu::KernelDim3{blocks, one, one},
+                            gpu::KernelDim3{index(kThreads), one, one},
+                            /*dynamicSharedMemorySize=*/Value(), arguments);
+  return packed;
+}
