@@ -44,6 +44,33 @@ gpu.func @panels(%m: i32, %n: i32, %p: !llvm.ptr<1>) kernel {
   }
   gpu.return
 }
+// Of a known number of tiles the last panel has a known width, and a quotient is the high word of a product.
+// CHECK-LABEL: llvm.func @known_panels
+gpu.func @known_panels(%p: !llvm.ptr<1>) kernel {
+  %m = arith.constant 32 : i32
+  %n = arith.constant 43 : i32
+  // CHECK-DAG: %[[WIDTH:.*]] = llvm.mlir.constant(10 : i32)
+  // CHECK-DAG: %[[REST:.*]] = llvm.mlir.constant(3 : i32)
+  // CHECK-DAG: %[[LAST:.*]] = llvm.mlir.constant(4 : i32)
+  // CHECK-DAG: %[[TENTH:.*]] = llvm.mlir.constant(429496730 : i32)
+  // CHECK-DAG: %[[THIRD:.*]] = llvm.mlir.constant(1431655766 : i32)
+  // CHECK: %[[PANEL:.*]] = llvm.udiv
+  // CHECK: %[[WITHIN:.*]] = llvm.urem
+  // CHECK: %[[IS:.*]] = llvm.icmp "eq" %[[PANEL]], %[[LAST]]
+  // CHECK: %[[INVERSE:.*]] = llvm.select %[[IS]], %[[THIRD]], %[[TENTH]]
+  // CHECK: llvm.zext %[[WITHIN]]
+  // CHECK: llvm.zext %[[INVERSE]]
+  // CHECK: llvm.lshr
+  // CHECK: %[[ROW:.*]] = llvm.trunc
+  // CHECK: %[[OF:.*]] = llvm.select %[[IS]], %[[REST]], %[[WIDTH]]
+  // CHECK: %[[BEFORE:.*]] = llvm.mul %[[ROW]], %[[OF]]
+  // CHECK: llvm.sub %[[WITHIN]], %[[BEFORE]]
+  pipe.for_each_work %i, %j in (%m, %n) schedule #pipe.static_persistent<panels<10>> {
+    llvm.store volatile %i, %p : i32, !llvm.ptr<1>
+    llvm.store volatile %j, %p : i32, !llvm.ptr<1>
+  }
+  gpu.return
+}
 // A panel is no wider than the grid: 32 bits hold the number of its tiles.
 // CHECK-LABEL: llvm.func @wide_panels
 gpu.func @wide_panels(%m: i32, %n: i32, %p: !llvm.ptr<1>) kernel {

@@ -5,6 +5,8 @@
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/IR/Matchers.h"
 
+#include <optional>
+
 using namespace mlir;
 using namespace fp4::pipe;
 
@@ -20,13 +22,14 @@ LogicalResult fp4::pipe::verifyOrder(function_ref<InFlightDiagnostic()> emitErro
 }
 
 /// `count` is known to be a multiple of `unit`.
-static bool isMultiple(Value count, int64_t unit) {
-  APInt value;
-  return matchPattern(count, m_ConstantInt(&value)) && value.getSExtValue() % unit == 0;
+static bool isMultiple(Value count, Value unit) {
+  APInt all, one;
+  return matchPattern(count, m_ConstantInt(&all)) && matchPattern(unit, m_ConstantInt(&one)) &&
+         all.urem(one) == 0;
 }
 
-/// `width`, or all columns where there are fewer: the tiles of a whole panel are then no more than all
-/// tiles, which 32 bits hold. Those of narrow panels always fit.
+/// `width`, or all columns where there are fewer: the tiles of a whole panel are then no more than
+/// all tiles, which 32 bits hold. Those of narrow panels always fit.
 static Value columnsOfPanel(I32Builder i32, Value numN, int64_t width) {
   constexpr int64_t narrow = 64;
   APInt value;
@@ -35,14 +38,55 @@ static Value columnsOfPanel(I32Builder i32, Value numN, int64_t width) {
   return width <= narrow ? i32.constant(width) : i32.min(i32.constant(width), numN);
 }
 
+/// The two widths of panels, and how many are whole, of a known number of tiles; null where a panel
+/// has the width of all others, or anything is not known. The quotient of x and d is the high word
+/// of x times 2^32 / d, rounded up, where x d is below 2^32.
+struct PanelWidths {
+  uint64_t whole, last, panels;
+
+  static std::optional<PanelWidths> of(Value numM, Value numN, Value columns) {
+    APInt rows, all, width;
+    if (!matchPattern(numM, m_ConstantInt(&rows)) || !matchPattern(numN, m_ConstantInt(&all)) ||
+        !matchPattern(columns, m_ConstantInt(&width)))
+      return std::nullopt;
+    uint64_t whole = width.getZExtValue(), last = all.getZExtValue() % whole;
+    if (last < 2 || rows.getZExtValue() * whole * whole >> 32)
+      return std::nullopt;
+    return PanelWidths{whole, last, all.getZExtValue() / whole};
+  }
+  static int32_t inverse(uint64_t d) { return static_cast<int32_t>(((1ull << 32) + d - 1) / d); }
+};
+
+/// Row and column of tile `within` of panel number `panel`, of `columns` columns but for the last
+/// one.
+static TilePlace placeInPanel(I32Builder i32, Value within, Value panel, Value numM, Value numN,
+                              Value columns) {
+  if (isMultiple(numN, columns))
+    return {i32.div(within, columns), i32.rem(within, columns)};
+  auto widths = PanelWidths::of(numM, numN, columns);
+  if (!widths) {
+    Value left = i32.sub(numN, i32.mul(panel, columns)), actual = i32.min(left, columns);
+    return {i32.div(within, actual), i32.rem(within, actual)};
+  }
+  // A division by a variable, which LLVM makes of two by constants, is a subroutine on the path to
+  // the first load.
+  Value isLast = i32.equal(panel, i32.constant(int64_t(widths->panels)));
+  auto ofPanel = [&](int64_t last, int64_t whole) {
+    return i32.select(isLast, i32.constant(last), i32.constant(whole));
+  };
+  Value row = i32.highWord(
+      within, ofPanel(PanelWidths::inverse(widths->last), PanelWidths::inverse(widths->whole)));
+  Value before = i32.mul(row, ofPanel(int64_t(widths->last), int64_t(widths->whole)));
+  return {row, i32.sub(within, before)};
+}
+
 /// Tile number `t` in panels of `width` columns, the last of which may be narrower.
 static TilePlace tileInPanels(I32Builder i32, Value t, Value numM, Value numN, int64_t width) {
   Value columns = columnsOfPanel(i32, numN, width);
   Value whole = i32.mul(numM, columns); // tiles of a whole panel
   Value panel = i32.div(t, whole), within = i32.rem(t, whole);
-  Value first = i32.mul(panel, columns);
-  Value actual = isMultiple(numN, width) ? columns : i32.min(i32.sub(numN, first), columns);
-  return {i32.div(within, actual), i32.add(first, i32.rem(within, actual))};
+  TilePlace place = placeInPanel(i32, within, panel, numM, numN, columns);
+  return {place.m, i32.add(i32.mul(panel, columns), place.n)};
 }
 
 TilePlace fp4::pipe::tileOf(I32Builder i32, TileOrder order, Value t, ForEachWorkOp work) {

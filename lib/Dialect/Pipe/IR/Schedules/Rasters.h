@@ -24,6 +24,15 @@ struct I32Builder {
   Value add(Value x, Value y) { return mlir::arith::AddIOp::create(b, loc, x, y); }
   Value sub(Value x, Value y) { return mlir::arith::SubIOp::create(b, loc, x, y); }
   Value min(Value x, Value y) { return mlir::arith::MinUIOp::create(b, loc, x, y); }
+  Value highWord(Value x, Value y) {
+    return mlir::arith::MulUIExtendedOp::create(b, loc, x, y).getHigh();
+  }
+  Value equal(Value x, Value y) {
+    return mlir::arith::CmpIOp::create(b, loc, mlir::arith::CmpIPredicate::eq, x, y);
+  }
+  Value select(Value condition, Value x, Value y) {
+    return mlir::arith::SelectOp::create(b, loc, condition, x, y);
+  }
   Value index(Value x) { return mlir::arith::IndexCastOp::create(b, loc, b.getI32Type(), x); }
 };
 
