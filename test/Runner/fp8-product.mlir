@@ -1,6 +1,7 @@
 // Products of FP8 with f32 scales of 1 x 128 and 128 x 128 on sm_90a: tiles of one and two warpgroups and of
 // two parts, columns that are no divisor of 128, ragged M, N and K, M at run time; alpha and an epilogue. Of two
-// parts of 128 columns, and of two blocks, scales of the next four blocks take the place of those before.
+// parts of 128 columns, and of two blocks, scales of the next four blocks take the place of those before. Where K
+// is a multiple of 512, tiles in shared memory have the scales of four blocks.
 
 // RUN: fp4-runner %s --device=sim --target=sm_90a --function=plain --shape=130 --check=strict --policy=random | FileCheck %s
 // RUN: fp4-runner %s --device=sim --target=sm_90a --function=plain --shape=130 --check=strict --policy=lazy --plan "tile_product, tile = [256, 64, 128]" | FileCheck %s
@@ -10,6 +11,11 @@
 // RUN: fp4-runner %s --device=sim --target=sm_90a --function=two --check=strict --policy=lazy | FileCheck %s
 // RUN: fp4-runner %s --device=sim --target=sm_90a --function=two_wide --shape=100 --check=strict --policy=random | FileCheck %s
 // RUN: fp4-runner %s --device=sim --target=sm_90a --function=layer --check=strict --policy=random --seed=3 | FileCheck %s
+// RUN: fp4-runner %s --device=sim --target=sm_90a --function=staged --shape=300 --check=strict --policy=random --plan "tile_product, tile = [256, 128, 128]" | FileCheck %s
+// RUN: fp4-runner %s --device=sim --target=sm_90a --function=staged --shape=130 --check=strict --policy=delay --plan "tile_product, tile = [128, 96, 128], stages = 3" | FileCheck %s
+// RUN: fp4-runner %s --device=sim --target=sm_90a --function=staged --shape=200 --check=strict --policy=random --plan "tile_product, tile = [64, 64, 128], stages = 5" | FileCheck %s
+// RUN: fp4-runner %s --device=sim --target=sm_90a --function=staged_two --check=strict --policy=lazy | FileCheck %s
+// RUN: fp4-runner %s --device=sim --target=sm_90a --function=staged_ranges --check=strict --policy=random | FileCheck %s
 // CHECK: y {{.*}}equals the wgmma model, bit for bit, and the fp64 sum within its bound
 // CHECK: hazards {{.*}}none (strict check)
 
@@ -43,6 +49,28 @@ func.func @deep(%a: tensor<?x1296xf8E4M3FN>, %sa: tensor<?x11xf32>, %b: tensor<1
   %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<fp8_block128>}
       : (tensor<?x1296xf8E4M3FN>, tensor<?x11xf32>, tensor<136x1296xf8E4M3FN>, tensor<2x11xf32>) -> tensor<?x136xbf16>
   return %y : tensor<?x136xbf16>
+}
+
+func.func @staged(%a: tensor<?x1024xf8E4M3FN>, %sa: tensor<?x8xf32>, %b: tensor<264x1024xf8E4M3FN>, %sb: tensor<3x8xf32>)
+    -> (tensor<?x264xbf16> {fp4.name = "y"}) {
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<fp8_block128>}
+      : (tensor<?x1024xf8E4M3FN>, tensor<?x8xf32>, tensor<264x1024xf8E4M3FN>, tensor<3x8xf32>) -> tensor<?x264xbf16>
+  return %y : tensor<?x264xbf16>
+}
+
+func.func @staged_two(%a: tensor<70x1536xf8E4M3FN>, %sa: tensor<70x12xf32>, %b: tensor<136x1536xf8E4M3FN>, %sb: tensor<2x12xf32>)
+    -> (tensor<70x136xbf16> {fp4.name = "y"}) {
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb
+      {format = #fp4.format<fp8_block128>, fp4.plan = #fp4.plan<tile_product, tile = [64, 64, 256], stages = 3>}
+      : (tensor<70x1536xf8E4M3FN>, tensor<70x12xf32>, tensor<136x1536xf8E4M3FN>, tensor<2x12xf32>) -> tensor<70x136xbf16>
+  return %y : tensor<70x136xbf16>
+}
+
+func.func @staged_ranges(%a: tensor<70x2048xf8E4M3FN>, %sa: tensor<70x16xf32>, %b: tensor<136x2048xf8E4M3FN>, %sb: tensor<2x16xf32>)
+    -> (tensor<70x136xbf16> {fp4.name = "y"}) {
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<fp8_block128>, split_k = 2 : i64}
+      : (tensor<70x2048xf8E4M3FN>, tensor<70x16xf32>, tensor<136x2048xf8E4M3FN>, tensor<2x16xf32>) -> tensor<70x136xbf16>
+  return %y : tensor<70x136xbf16>
 }
 
 func.func @two(%a: tensor<70x1280xf8E4M3FN>, %sa: tensor<70x10xf32>, %b: tensor<136x1280xf8E4M3FN>, %sb: tensor<2x10xf32>)

@@ -23,9 +23,9 @@
 // PARTS: wgmma.fence.sync.aligned;
 // PARTS-COUNT-4: wgmma.mma_async.sync.aligned.m64n128k32.f32.e4m3.e4m3
 // PARTS: wgmma.wait_group.sync.aligned 0;
-func.func @product(%a: tensor<512x512xf8E4M3FN>, %sa: tensor<512x4xf32>, %b: tensor<256x512xf8E4M3FN>, %sb: tensor<2x4xf32>)
+func.func @product(%a: tensor<512x768xf8E4M3FN>, %sa: tensor<512x6xf32>, %b: tensor<256x768xf8E4M3FN>, %sb: tensor<2x6xf32>)
     -> tensor<512x256xbf16> {
   %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<fp8_block128>}
-      : (tensor<512x512xf8E4M3FN>, tensor<512x4xf32>, tensor<256x512xf8E4M3FN>, tensor<2x4xf32>) -> tensor<512x256xbf16>
+      : (tensor<512x768xf8E4M3FN>, tensor<512x6xf32>, tensor<256x768xf8E4M3FN>, tensor<2x6xf32>) -> tensor<512x256xbf16>
   return %y : tensor<512x256xbf16>
 }

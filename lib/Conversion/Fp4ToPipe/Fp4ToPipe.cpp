@@ -252,7 +252,7 @@ private:
     };
     auto scales = [&](Type type, Value tiles, int64_t rows) -> Value {
       Value buffer = shape.groups ? scalesOfGroups(b, loc, shape, tiles, rows) : tiles;
-      if (!shape.inCluster())
+      if (!isa<pipe::TensorMapType>(type))
         return view(type, buffer);
       return pipe::MakeTensorMapOp::create(b, loc, type, buffer,
                                            b.getI64IntegerAttr(shape.k / shape.block));

@@ -61,15 +61,15 @@ TensorMapType MatmulShape::mapB() const {
 }
 Type MatmulShape::scalesA() const {
   if (hasF32Scales())
-    return GlobalType::get({m, tilesK()}, scaleType);
+    return f32Scales(tileM, m);
   if (inCluster())
     return TensorMapType::get({blockM(), tileK / block}, scaleType, Layout::Tiled128x4);
   return GlobalType::get({scaleRowsA(), k / block}, scaleType, Layout::Tiled128x4);
 }
 Type MatmulShape::scalesB() const {
   if (hasF32Scales())
-    return GlobalType::get(
-        {std::max<int64_t>(groups, 1) * int64_t(llvm::divideCeil(n, block)), tilesK()}, scaleType);
+    return f32Scales(promotedBlocks(tileN),
+                     std::max<int64_t>(groups, 1) * int64_t(llvm::divideCeil(n, block)));
   if (inCluster())
     return TensorMapType::get({rowsScalesB() / partsScalesB(), tileK / block}, scaleType,
                               Layout::Tiled128x4);

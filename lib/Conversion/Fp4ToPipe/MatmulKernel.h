@@ -104,6 +104,18 @@ struct MatmulShape {
   int64_t stepK() const { return isMXF8F6F4() ? 32 : k96 ? 96 : pipe::kMmaK; }
   /// A is e4m3 without scales, and the tensor core sums 128 products at a time.
   bool takesBytes() const { return floatA && floatA.getIntOrFloatBitWidth() == 8; }
+  /// The scales of so many blocks of K have a row of a tile in shared memory, as narrow as TMA allows.
+  static constexpr int64_t kStagedBlocks = 4;
+  /// f32 scales reach shared memory in tiles of as many blocks, of which every range of K has whole ones.
+  bool stagesScales() const {
+    return hasF32Scales() && k % (kStagedBlocks * tileK * splits) == 0;
+  }
+  /// A map of boxes of `boxRows` of them, or the buffer of all `rows`.
+  mlir::Type f32Scales(int64_t boxRows, int64_t rows) const {
+    if (stagesScales())
+      return pipe::TensorMapType::get({boxRows, kStagedBlocks}, scaleType, pipe::Layout::Linear);
+    return pipe::GlobalType::get({rows, tilesK()}, scaleType);
+  }
   /// Scales are row-major f32, of 1 x 128 elements of A and 128 x 128 of B.
   bool hasF32Scales() const { return scaleType.isF32(); }
   bool dynamicRows() const { return mlir::ShapedType::isDynamic(m); }

@@ -9,6 +9,9 @@
 // Groups have their tiles in a table (GroupTable.cpp), and the scales of rhs begin anew with each of
 // them. Ranges of K are those of the blocks of a cluster, or tiles of their own.
 //
+// Where every range of K has whole fours of blocks, tiles in shared memory have the scales of four; elsewhere
+// threads take them from global memory.
+//
 //===----------------------------------------------------------------------===//
 
 #include "FragmentEpilogue.h"
@@ -49,9 +52,14 @@ private:
   Tile findTile(Value m, Value n);
   void findGroup(Tile &tile, Value m);
   void buildTile(Value m, Value n);
-  void buildKTile(ArrayRef<Value> accumulators, const Tile &tile, Value k);
-  void buildTwo(Value acc, const Tile &tile, Value k);
+  void buildKTiles(ArrayRef<Value> accumulators, const Tile &tile, Value first);
+  /// The scales of a part of the tile, and of block `next` behind the first of a stage.
+  using ScalesOf = llvm::function_ref<Value(size_t part, int64_t next)>;
+  void buildStage(ArrayRef<Value> accumulators, const Tile &tile, Value k, ScalesOf scalesOf);
+  void buildKTile(ArrayRef<Value> accumulators, const Tile &tile, Value k, ScalesOf scalesOf);
+  void buildTwo(Value acc, const Tile &tile, Value k, ScalesOf scalesOf);
   Value scalesOf(const Tile &tile, size_t part, Value k);
+  Value behind(Value k, int64_t next) { return next ? add(k, constant(next)) : k; }
 
   int64_t partRows;
 };
@@ -103,11 +111,13 @@ void PromotedProductBuilder::buildTile(Value m, Value n) {
   SmallVector<Value> accumulators;
   for (size_t part = 0; part < tile.rows.size(); ++part)
     accumulators.push_back(newFragment());
-  loop(tile.k.begin, tile.k.end, constant(shape.blocksOfTileK), [&](Value k) {
-    if (shape.blocksOfTileK == 1)
-      buildKTile(accumulators, tile, k);
-    else
-      buildTwo(accumulators.front(), tile, k);
+  int64_t step = shape.stagesScales() ? MatmulShape::kStagedBlocks : shape.blocksOfTileK;
+  loop(tile.k.begin, tile.k.end, constant(step), [&](Value k) {
+    if (shape.stagesScales())
+      return buildKTiles(accumulators, tile, k);
+    buildStage(accumulators, tile, k, [&](size_t part, int64_t next) {
+      return scalesOf(tile, part, behind(k, next));
+    });
   });
   auto store = [&](size_t part, auto sums) {
     storeSums(sums, tile.rows[part], tile.column, /*exponent=*/0, tile.group);
@@ -129,32 +139,62 @@ Value PromotedProductBuilder::scalesOf(const Tile &tile, size_t part, Value k) {
 }
 
 /// Blocks `k` and the next one, whose tiles a stage has: both products can run at a time.
-void PromotedProductBuilder::buildTwo(Value acc, const Tile &tile, Value k) {
+void PromotedProductBuilder::buildTwo(Value acc, const Tile &tile, Value k, ScalesOf scalesOf) {
   Value blocks[] = {k, add(k, constant(1))}, sums[] = {newFragment(), newFragment()};
   SmallVector<std::pair<Value, Value>> tiles;
   for (Value block : blocks) {
     Value element = mul(block, shape.tileK), aTile = load(a, tile.rows.front(), element);
     tiles.push_back({aTile, load(bb, tile.rowB, element)});
   }
+  SmallVector<Value> scales;
+  for (int64_t i = 0; shape.stagesScales() && i < 2; ++i)
+    scales.push_back(scalesOf(0, i));
   for (size_t i : {0, 1}) {
     MmaFragmentOp::create(b, loc, sums[i], tiles[i].first, b.getI64IntegerAttr(0), tiles[i].second);
-    PromoteOp::create(b, loc, acc, sums[i], scalesOf(tile, 0, blocks[i]), tile.scaleColumn);
+    if (scales.size() == i)
+      scales.push_back(scalesOf(0, int64_t(i)));
+    PromoteOp::create(b, loc, acc, sums[i], scales[i], tile.scaleColumn);
   }
 }
 
-/// Scales are taken behind the product, so that a tile whose first ones are late begins all the same.
-/// A thread with two parts takes them before, while the stage is loaded.
-void PromotedProductBuilder::buildKTile(ArrayRef<Value> accumulators, const Tile &tile, Value k) {
+/// Blocks from `first` on, whose scales a tile of each operand has.
+void PromotedProductBuilder::buildKTiles(ArrayRef<Value> accumulators, const Tile &tile,
+                                         Value first) {
+  Value block = arith::DivUIOp::create(b, loc, tile.scaleColumn, constant(kPromotedBlock));
+  Value ofA = load(scalesA, tile.rows.front(), first), ofB = load(scalesB, block, first);
+  auto type = VectorType::get({2 + promotedBlocks(shape.tileN)}, b.getF32Type());
+  Value step = constant(shape.blocksOfTileK);
+  loop(constant(0), constant(MatmulShape::kStagedBlocks), step, [&](Value place) {
+    buildStage(accumulators, tile, add(first, place), [&](size_t part, int64_t next) -> Value {
+      return TileScalesOp::create(b, loc, type, ofA, b.getI64IntegerAttr(int64_t(part) * partRows),
+                                  ofB, behind(place, next));
+    });
+  });
+}
+
+void PromotedProductBuilder::buildStage(ArrayRef<Value> accumulators, const Tile &tile, Value k,
+                                        ScalesOf scalesOf) {
+  if (shape.blocksOfTileK == 1)
+    buildKTile(accumulators, tile, k, scalesOf);
+  else
+    buildTwo(accumulators.front(), tile, k, scalesOf);
+}
+
+/// Scales from global memory are taken behind the product, so that a tile whose first ones are late begins all
+/// the same. A thread with two parts takes them before, while the stage is loaded, and tiles of scales are there.
+void PromotedProductBuilder::buildKTile(ArrayRef<Value> accumulators, const Tile &tile, Value k,
+                                        ScalesOf scalesOf) {
   SmallVector<Value> scales;
-  for (size_t part = 0; accumulators.size() > 1 && part < accumulators.size(); ++part)
-    scales.push_back(scalesOf(tile, part, k));
+  bool before = accumulators.size() > 1 || shape.stagesScales();
+  for (size_t part = 0; before && part < accumulators.size(); ++part)
+    scales.push_back(scalesOf(part, 0));
   Value element = mul(k, shape.tileK);
   Value aTile = load(a, tile.rows.front(), element), bTile = load(bb, tile.rowB, element);
   Value sums = newFragment();
   for (auto [part, acc] : llvm::enumerate(accumulators)) {
     MmaFragmentOp::create(b, loc, sums, aTile, b.getI64IntegerAttr(int64_t(part) * partRows), bTile);
     if (scales.size() == part)
-      scales.push_back(scalesOf(tile, part, k));
+      scales.push_back(scalesOf(part, 0));
     PromoteOp::create(b, loc, acc, sums, scales[part], tile.scaleColumn);
   }
 }

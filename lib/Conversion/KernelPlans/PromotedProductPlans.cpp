@@ -122,15 +122,16 @@ static std::array<int64_t, 3> chooseTile(const KernelPlan &wish, const MatmulSiz
 }
 
 /// Stages that fit, as a power of two: the stage of a k tile is then its lower bits, which a warpgroup
-/// has sooner than the remainder of a division. Wide tiles wait for their loads, and have them all.
+/// has sooner than the remainder of a division. Wide tiles wait for their loads, and have them all; so do
+/// tiles of few rows that are side by side, for which more stages gain more (docs/Performance.md).
 static int64_t chooseStages(const std::array<int64_t, 3> &tile, int64_t joinedColumns,
-                            const hw::TargetModel &target) {
-  constexpr int64_t most = 16, ofBarriers = 1024;
+                            bool areBeside, const hw::TargetModel &target) {
+  constexpr int64_t most = 16, ofBarriers = 1024, ofScales = 16; // of a row, and of 8 for B
   int64_t room = target.sharedBytesPerCta - ofBarriers - tile[0] * joinedColumns * 4;
-  int64_t bytes = (tile[0] + tile[1]) * tile[2];
+  int64_t bytes = (tile[0] + tile[1]) * tile[2] + (tile[0] + 8) * ofScales;
   int64_t stages = std::clamp<int64_t>(room / bytes, 1, most);
   bool isWide = tile[0] == kMostPartRows && tile[1] > kMostPartRows;
-  return isWide ? stages : int64_t(llvm::bit_floor(uint64_t(stages)));
+  return isWide || areBeside ? stages : int64_t(llvm::bit_floor(uint64_t(stages)));
 }
 
 /// Tiles that run at a time share rows of their operands. Of all tiles along m they share few, where
@@ -160,7 +161,9 @@ KernelPlan fp4::proposePromotedProduct(Operation *op, const KernelPlan &wish,
   // Blocks add pieces of up to 32 columns, of which each has room for as many as the others.
   bool joins = plan.cluster[0] > 1;
   int64_t columns = joins ? int64_t(llvm::alignTo(plan.tile[1], 32 * size.splits)) : 0;
-  plan.stages = chooseStages(plan.tile, columns, target);
+  bool areBeside = plan.tile[2] == kTwoTileK && size.splits == 1 && size.m > plan.tile[0] &&
+                   size.m <= 2 * plan.tile[0];
+  plan.stages = chooseStages(plan.tile, columns, areBeside, target);
   plan.schedule = scheduleOf(op->getContext(), plan.tile, size, target);
   // One warpgroup has enough registers, but ptxas knows the warps that ask for more to be converged.
   plan.roles = fragmentRoles(op->getContext(), plan.tile[0] > 64 ? 2 : 1, /*spare=*/true);

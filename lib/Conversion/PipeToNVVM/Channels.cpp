@@ -226,6 +226,10 @@ private:
       fp4::arriveAtLeader(b, loc, this->state, barrier);
     else
       fp4::arriveAtProducers(b, loc, this->state, this->state.sharing.at(channel), barrier);
+    if (forWarp) { // instructions of whole warps may follow
+      b.setInsertionPointAfter(b.getInsertionBlock()->getParentOp());
+      NVVM::SyncWarpOp::create(b, loc, fp4::constantI32(b, loc, -1));
+    }
   }
 
   /// Goes on in one thread of each warp, once all are there; the arrivals of the warp.
@@ -302,7 +306,7 @@ void fp4::findFencedReleases(gpu::GPUFuncOp kernel, KernelState &state) {
                   llvm::IsaPred<pipe::HoldWeightsOp, pipe::MmaConvertedOp, pipe::MmaFragmentOp,
                                 pipe::MmaHeldOp, pipe::MmaPrepackedOp, pipe::MmaSyncOp>))
       state.fencedReleases.insert(release);
-    if (areReadBy(release, llvm::IsaPred<pipe::MmaFragmentOp>))
+    if (areReadBy(release, llvm::IsaPred<pipe::MmaFragmentOp, pipe::TileScalesOp>))
       state.warpReleases.insert(release);
   });
 }

@@ -152,6 +152,10 @@ void findContinuedProducts(mlir::gpu::GPUFuncOp kernel, KernelState &state);
 /// and the last stage is released behind the loop. Whatever looks for releases comes later.
 void deferReleases(mlir::gpu::GPUFuncOp kernel, KernelState &state);
 
+/// Replaces loops over the blocks of k whose scales are in a tile by their iterations. Whatever looks for
+/// products and releases comes later.
+void unrollPromotion(mlir::gpu::GPUFuncOp kernel);
+
 /// Finds which products of tiles in shared memory give the sums of another part in the place of those
 /// of the part before, which of them can begin with the one before because their tiles are there, and
 /// what fragments and their scales take.

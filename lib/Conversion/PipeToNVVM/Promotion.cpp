@@ -11,6 +11,10 @@
 // Where a stage has two k tiles, both products begin together, and the first sums are added while the
 // second product runs.
 //
+// A loop of few iterations, with the scales of its blocks in a tile, becomes its iterations: ptxas then
+// computes the barriers and descriptors of a k tile while the sums of the one before are added. They have
+// their sums in one fragment for the same reason as parts do.
+//
 //===----------------------------------------------------------------------===//
 #include "Fragments.h"
 
@@ -20,6 +24,7 @@
 #include "fp4/ISA/FragmentLayout.h"
 #include "fp4/ISA/SmemDescriptor.h"
 
+#include "mlir/Dialect/SCF/Utils/Utils.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/Matchers.h"
 
@@ -289,6 +294,32 @@ private:
   }
 };
 
+/// A thread reads what it needs when it needs it: four threads have the same rows, and the rows of a warp
+/// are in banks of their own.
+struct LowerTileScales : PipePattern<pipe::TileScalesOp> {
+  using PipePattern::PipePattern;
+
+  LogicalResult matchAndRewrite(pipe::TileScalesOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    int64_t pitch = op.getA().getType().getInnerBytes();
+    Int32 row = rowOfThread(threadOfRole(b, op, state)) + int64_t(op.getRow());
+    Value ofRow = stridedPointer(b, b.getLoc(), adaptor.getA(), row, pitch);
+    SmallVector<Value> scales;
+    auto add = [&](Value line, int64_t index) {
+      Value first = offsetPointer(b, b.getLoc(), line, index * pitch);
+      Value pointer = stridedPointer(b, b.getLoc(), first, adaptor.getColumn(), 4);
+      scales.push_back(LLVM::LoadOp::create(b, b.getF32Type(), pointer, 4));
+    };
+    add(ofRow, 0);
+    add(ofRow, 8);
+    for (int64_t i = 0; i < op.getB().getType().getRows(); ++i)
+      add(adaptor.getB(), i);
+    rewriter.replaceOpWithNewOp<vector::FromElementsOp>(op, op.getResult().getType(), scales);
+    return success();
+  }
+};
+
 struct LowerPromote : PipePattern<pipe::PromoteOp> {
   using PipePattern::PipePattern;
 
@@ -365,6 +396,21 @@ static pipe::MmaFragmentOp productBefore(pipe::MmaFragmentOp product) {
   return {};
 }
 
+void fp4::unrollPromotion(gpu::GPUFuncOp kernel) {
+  SmallVector<scf::ForOp> loops;
+  kernel.walk([&](pipe::TileScalesOp scales) {
+    auto loop = dyn_cast<scf::ForOp>(scales->getParentOp());
+    std::optional<llvm::APInt> count = loop ? loop.getStaticTripCount() : std::nullopt;
+    if (count && count->ule(kAhead) && !llvm::is_contained(loops, loop))
+      loops.push_back(loop);
+  });
+  for (scf::ForOp loop : loops) {
+    for (auto fragment : llvm::make_early_inc_range(loop.getOps<pipe::FragmentOp>()))
+      fragment->moveBefore(loop);
+    (void)loopUnrollFull(loop); // of a known number of iterations it succeeds
+  }
+}
+
 void fp4::describePromotion(gpu::GPUFuncOp kernel, KernelState &state) {
   kernel.walk([&](Operation *op) {
     if (auto fragment = dyn_cast<pipe::FragmentOp>(op))
@@ -390,6 +436,6 @@ void fp4::describePromotion(gpu::GPUFuncOp kernel, KernelState &state) {
 
 void fp4::populatePromotionPatterns(const TypeConverter &converter, RewritePatternSet &patterns,
                                     const KernelState &state) {
-  patterns.add<LowerMmaFragment, LowerBlockScales, LowerPromote>(converter, patterns.getContext(),
-                                                                 state);
+  patterns.add<LowerMmaFragment, LowerBlockScales, LowerTileScales, LowerPromote>(
+      converter, patterns.getContext(), state);
 }

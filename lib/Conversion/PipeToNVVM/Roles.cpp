@@ -253,6 +253,7 @@ fp4::KernelState fp4::emitPrologue(gpu::GPUFuncOp kernel) {
   KernelState state;
   if (kernel.getOps<pipe::RoleRegionOp>().empty())
     return state;
+  unrollPromotion(kernel);
   describeKernel(kernel, state);
   OpBuilder b = OpBuilder::atBlockBegin(&kernel.getBody().front());
   Location loc = kernel.getLoc();

@@ -1,7 +1,7 @@
 // RUN: fp4-opt %s -split-input-file -fp4-set-target=target=sm_90a -fp4-plan-kernels -convert-fp4-to-pipe -canonicalize | FileCheck %s
 
 // The parts of a tile have an accumulator each, and their sums in one fragment. Rows of parts are numbers of
-// the tile and not of the k tile, and so are the pointers to their scales.
+// the tile and not of the k tile, and so are the pointers to their scales, where K is no multiple of 512.
 // CHECK-LABEL: gpu.func @kernel
 // CHECK: %[[NEXT:.*]] = arith.addi %[[ROW:.*]], %c128
 // CHECK-COUNT-2: pipe.fragment : !pipe.fragment<64x128xf32, wgmma>
@@ -13,10 +13,33 @@
 // CHECK:   pipe.promote %{{.*}}, %[[SUMS]] scaled %[[S0]]
 // CHECK:   pipe.mma_fragment %[[SUMS]], %[[A]][128], %[[B]] :
 // CHECK:   pipe.promote %{{.*}}, %[[SUMS]] scaled %[[S1]]
-func.func @parts(%a: tensor<512x512xf8E4M3FN>, %sa: tensor<512x4xf32>, %b: tensor<256x512xf8E4M3FN>, %sb: tensor<2x4xf32>) -> tensor<512x256xbf16> {
+func.func @parts(%a: tensor<512x400xf8E4M3FN>, %sa: tensor<512x4xf32>, %b: tensor<256x400xf8E4M3FN>, %sb: tensor<2x4xf32>) -> tensor<512x256xbf16> {
   %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb
       {format = #fp4.format<fp8_block128>, fp4.plan = #fp4.plan<tile_product, tile = [256, 128, 128]>}
-      : (tensor<512x512xf8E4M3FN>, tensor<512x4xf32>, tensor<256x512xf8E4M3FN>, tensor<2x4xf32>) -> tensor<512x256xbf16>
+      : (tensor<512x400xf8E4M3FN>, tensor<512x4xf32>, tensor<256x400xf8E4M3FN>, tensor<2x4xf32>) -> tensor<512x256xbf16>
+  return %y : tensor<512x256xbf16>
+}
+
+// -----
+
+// Scales of four blocks of K are a tile.
+// CHECK-LABEL: func.func @staged
+// CHECK: gpu.launch_func @staged_matmul_0::@kernel blocks in (%c4, %c1, %c1)
+// CHECK-LABEL: gpu.func @kernel
+// CHECK-SAME: !pipe.tensor_map<256x4xf32>, {{.*}}!pipe.tensor_map<1x4xf32>
+// CHECK: scf.for %[[FIRST:.*]] = %c0{{.*}} to %c8{{.*}} step %c4
+// CHECK:   %[[SA:.*]] = pipe.load %{{.*}}[%{{.*}}, %[[FIRST]]] : !pipe.tensor_map<256x4xf32>
+// CHECK:   %[[SB:.*]] = pipe.load %{{.*}}[%{{.*}}, %[[FIRST]]] : !pipe.tensor_map<1x4xf32>
+// CHECK:   scf.for %[[PLACE:.*]] = %c0{{.*}} to %c4{{.*}} step %c1
+// CHECK:     arith.addi %[[FIRST]], %[[PLACE]]
+// CHECK:     pipe.tile_scales %[[SA]][0], %[[SB]] column %[[PLACE]]
+// CHECK:     pipe.tile_scales %[[SA]][128], %[[SB]] column %[[PLACE]]
+// CHECK-COUNT-2: pipe.load
+// CHECK:     pipe.mma_fragment
+func.func @staged(%a: tensor<512x1024xf8E4M3FN>, %sa: tensor<512x8xf32>, %b: tensor<256x1024xf8E4M3FN>, %sb: tensor<2x8xf32>) -> tensor<512x256xbf16> {
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb
+      {format = #fp4.format<fp8_block128>, fp4.plan = #fp4.plan<tile_product, tile = [256, 128, 128]>}
+      : (tensor<512x1024xf8E4M3FN>, tensor<512x8xf32>, tensor<256x1024xf8E4M3FN>, tensor<2x8xf32>) -> tensor<512x256xbf16>
   return %y : tensor<512x256xbf16>
 }
 
@@ -54,12 +77,13 @@ func.func @joined(%a: tensor<100x512xf8E4M3FN>, %sa: tensor<100x4xf32>, %b: tens
 // CHECK:   pipe.block_scales {{.*}} block %[[K]]
 // CHECK:   pipe.promote %[[ACC:.*]], %[[ONE:.*]] scaled
 // CHECK:   pipe.mma_fragment
-// CHECK:   pipe.block_scales {{.*}} block %[[NEXT]]
+// CHECK:   %[[SECOND:.*]] = arith.addi %[[K]], %c1
+// CHECK:   pipe.block_scales {{.*}} block %[[SECOND]]
 // CHECK:   pipe.promote %[[ACC]],
-func.func @two(%a: tensor<100x512xf8E4M3FN>, %sa: tensor<100x4xf32>, %b: tensor<200x512xf8E4M3FN>, %sb: tensor<2x4xf32>) -> tensor<100x200xbf16> {
+func.func @two(%a: tensor<100x768xf8E4M3FN>, %sa: tensor<100x6xf32>, %b: tensor<200x768xf8E4M3FN>, %sb: tensor<2x6xf32>) -> tensor<100x200xbf16> {
   %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb
       {format = #fp4.format<fp8_block128>, fp4.plan = #fp4.plan<tile_product, tile = [64, 64, 256]>}
-      : (tensor<100x512xf8E4M3FN>, tensor<100x4xf32>, tensor<200x512xf8E4M3FN>, tensor<2x4xf32>) -> tensor<100x200xbf16>
+      : (tensor<100x768xf8E4M3FN>, tensor<100x6xf32>, tensor<200x768xf8E4M3FN>, tensor<2x6xf32>) -> tensor<100x200xbf16>
   return %y : tensor<100x200xbf16>
 }
 

@@ -15,7 +15,7 @@ func.func @rows(%a: tensor<4096x7168xf8E4M3FN>, %sa: tensor<4096x56xf32>, %b: !b
 }
 
 // CHECK-LABEL: func.func @beside
-// CHECK: tile = [64, 64, 256], schedule {{.*}} stages = 4
+// CHECK: tile = [64, 64, 256], schedule {{.*}} stages = 6
 func.func @beside(%a: tensor<128x7168xf8E4M3FN>, %sa: tensor<128x56xf32>, %b: !b, %sb: !sb) -> tensor<128x4096xbf16> {
   %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<fp8_block128>}
       : (tensor<128x7168xf8E4M3FN>, tensor<128x56xf32>, !b, !sb) -> tensor<128x4096xbf16>

@@ -138,7 +138,10 @@ func.func @warps(%a: !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, %sa: !pipe.sha
 func.func @promotion(%a: !pipe.shared<256x128xf8E4M3FN, swizzle_128B>, %b: !pipe.shared<128x128xf8E4M3FN, swizzle_128B>,
                      %acc: !pipe.fragment<64x128xf32, wgmma>, %sums: !pipe.fragment<64x128xf32, wgmma>,
                      %sa: !pipe.global<?x56xf32>, %sb: !pipe.global<32x56xf32>,
+                     %ta: !pipe.shared<256x4xf32>, %tb: !pipe.shared<1x4xf32>,
                      %m0: i32, %n0: i32, %k: i32, %m: i32) {
+  %t = pipe.tile_scales %ta[128], %tb column %k : !pipe.shared<256x4xf32>, !pipe.shared<1x4xf32>
+      -> vector<3xf32>
   %s = pipe.block_scales %sa[%m0], %sb[%n0 of 128] block %k rows %m
       : !pipe.global<?x56xf32>, !pipe.global<32x56xf32> -> vector<3xf32>
   pipe.mma_fragment %sums, %a[128], %b : !pipe.fragment<64x128xf32, wgmma>,

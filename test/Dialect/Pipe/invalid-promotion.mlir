@@ -176,3 +176,68 @@ func.func @bad(%acc: !pipe.fragment<64x192xf32, wgmma>, %sums: !pipe.fragment<64
   pipe.promote %acc, %sums scaled %s at %n0 : !pipe.fragment<64x192xf32, wgmma>, vector<3xf32>
   return
 }
+
+// -----
+
+func.func @twin(%sa: !pipe.shared<256x4xf32>, %sb: !pipe.shared<1x4xf32>, %k: i32) {
+  %s = pipe.tile_scales %sa[128], %sb column %k : !pipe.shared<256x4xf32>, !pipe.shared<1x4xf32> -> vector<3xf32>
+  return
+}
+func.func @bad(%sa: !pipe.shared<256x4xf32>, %sb: !pipe.shared<1x4xi32>, %k: i32) {
+  // (C323)
+  // expected-error @+1 {{b must be f32 without a swizzle, but got}}
+  %s = pipe.tile_scales %sa[128], %sb column %k : !pipe.shared<256x4xf32>, !pipe.shared<1x4xi32> -> vector<3xf32>
+  return
+}
+
+// -----
+
+func.func @twin(%sa: !pipe.shared<256x4xf32>, %sb: !pipe.shared<1x4xf32>, %k: i32) {
+  %s = pipe.tile_scales %sa[128], %sb column %k : !pipe.shared<256x4xf32>, !pipe.shared<1x4xf32> -> vector<3xf32>
+  return
+}
+func.func @bad(%sa: !pipe.shared<256x32xf32, swizzle_128B>, %sb: !pipe.shared<1x32xf32>, %k: i32) {
+  // (C323)
+  // expected-error @+1 {{a must be f32 without a swizzle, but got}}
+  %s = pipe.tile_scales %sa[128], %sb column %k : !pipe.shared<256x32xf32, swizzle_128B>, !pipe.shared<1x32xf32> -> vector<3xf32>
+  return
+}
+
+// -----
+
+func.func @twin(%sa: !pipe.shared<256x4xf32>, %sb: !pipe.shared<1x4xf32>, %k: i32) {
+  %s = pipe.tile_scales %sa[128], %sb column %k : !pipe.shared<256x4xf32>, !pipe.shared<1x4xf32> -> vector<3xf32>
+  return
+}
+func.func @bad(%sa: !pipe.shared<256x4xf32>, %sb: !pipe.shared<1x8xf32>, %k: i32) {
+  // (C323)
+  // expected-error @+1 {{a and b must have as many columns, a scale for each block of k, but got}}
+  %s = pipe.tile_scales %sa[128], %sb column %k : !pipe.shared<256x4xf32>, !pipe.shared<1x8xf32> -> vector<3xf32>
+  return
+}
+
+// -----
+
+func.func @twin(%sa: !pipe.shared<256x4xf32>, %sb: !pipe.shared<1x4xf32>, %k: i32) {
+  %s = pipe.tile_scales %sa[128], %sb column %k : !pipe.shared<256x4xf32>, !pipe.shared<1x4xf32> -> vector<3xf32>
+  return
+}
+func.func @bad(%sa: !pipe.shared<256x4xf32>, %sb: !pipe.shared<1x4xf32>, %k: i32) {
+  // (C323)
+  // expected-error @+1 {{a must have 64 rows for each warpgroup of its role, from a multiple of 64 on, but got 256 rows, from 256 on}}
+  %s = pipe.tile_scales %sa[256], %sb column %k : !pipe.shared<256x4xf32>, !pipe.shared<1x4xf32> -> vector<3xf32>
+  return
+}
+
+// -----
+
+func.func @twin(%sa: !pipe.shared<256x4xf32>, %sb: !pipe.shared<1x4xf32>, %k: i32) {
+  %s = pipe.tile_scales %sa[128], %sb column %k : !pipe.shared<256x4xf32>, !pipe.shared<1x4xf32> -> vector<3xf32>
+  return
+}
+func.func @bad(%sa: !pipe.shared<256x4xf32>, %sb: !pipe.shared<1x4xf32>, %k: i32) {
+  // (C323)
+  // expected-error @+1 {{scales must be 3 numbers, two and one for each row of b, but got}}
+  %s = pipe.tile_scales %sa[128], %sb column %k : !pipe.shared<256x4xf32>, !pipe.shared<1x4xf32> -> vector<4xf32>
+  return
+}

@@ -186,7 +186,8 @@ int64_t ChannelOp::getStageStride(size_t index) {
     return (*getStride())[index];
   Type tile = getType().getPayload()[index];
   auto shared = dyn_cast<SharedType>(tile);
-  return shared ? shared.getBytes() : cast<TmemType>(tile).getTmemColumns();
+  return shared ? int64_t(llvm::alignTo(shared.getBytes(), shared.getAlignment()))
+                : cast<TmemType>(tile).getTmemColumns();
 }
 
 bool ChannelOp::overlaps() {

@@ -37,6 +37,12 @@ static int64_t rowsOfRole(Operation *op) {
   return region ? region.getRole().getNumThreads() / kGroupThreads * kFragmentRows : 0;
 }
 
+/// The warpgroups of the role around `op` have 64 rows each of a tile of `rows`, from `row` on.
+static bool hasRowsOfRole(Operation *op, int64_t row, int64_t rows) {
+  int64_t most = std::max(rowsOfRole(op), kFragmentRows);
+  return row >= 0 && row % kFragmentRows == 0 && rows - row >= most;
+}
+
 LogicalResult MmaFragmentOp::verify() {
   FragmentType sums = getSums().getType();
   if (!isFragmentOfWgmma(sums))
@@ -47,8 +53,8 @@ LogicalResult MmaFragmentOp::verify() {
         tile.getLayout() != Layout::Swizzle128B)
       return emitOpError() << name << " must be f8E4M3FN with rows of " << kRowBytes
                            << " bytes and layout swizzle_128B, but got " << tile; // (C220)
-  int64_t row = getRow(), rows = getA().getType().getRows(), most = rowsOfRole(*this);
-  if (row < 0 || row % kFragmentRows || rows - row < std::max(most, kFragmentRows))
+  int64_t row = getRow(), rows = getA().getType().getRows();
+  if (!hasRowsOfRole(*this, row, rows))
     return emitOpError() << "a must have " << kFragmentRows << " rows for each warpgroup of its role, "
                          << "from a multiple of " << kFragmentRows << " on, but got " << rows
                          << " rows, from " << row << " on"; // (C220)
@@ -86,6 +92,25 @@ LogicalResult BlockScalesOp::verify() {
     return emitOpError() << "columns must be a multiple of " << kFewestColumns << " up to "
                          << kMostColumns << ", but got " << columns; // (C221)
   return verifyScales(*this, getResult().getType(), columns); // (C221)
+}
+
+LogicalResult TileScalesOp::verify() {
+  SharedType a = getA().getType(), b = getB().getType();
+  for (auto [name, tile] : {std::pair("a", a), {"b", b}})
+    if (!tile.getElementType().isF32() || tile.getLayout() != Layout::Linear)
+      return emitOpError() << name << " must be f32 without a swizzle, but got " << tile; // (C323)
+  if (a.getColumns() != b.getColumns())
+    return emitOpError() << "a and b must have as many columns, a scale for each block of k, but got "
+                         << a << " and " << b; // (C323)
+  int64_t row = getRow(), expected = 2 + b.getRows();
+  if (!hasRowsOfRole(*this, row, a.getRows()))
+    return emitOpError() << "a must have " << kFragmentRows << " rows for each warpgroup of its role, "
+                         << "from a multiple of " << kFragmentRows << " on, but got " << a.getRows()
+                         << " rows, from " << row << " on"; // (C323)
+  if (getResult().getType().getNumElements() != expected)
+    return emitOpError() << "scales must be " << expected << " numbers, two and one for each row of b, "
+                         << "but got " << getResult().getType(); // (C323)
+  return success();
 }
 
 LogicalResult PromoteOp::verify() {

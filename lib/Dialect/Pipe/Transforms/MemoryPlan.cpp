@@ -39,7 +39,7 @@ static void layOutShared(MemoryPlan &plan) {
   for (Tile &tile : tiles) {
     offset = llvm::alignTo(offset, tile.type.getAlignment());
     tile.channel->places[tile.index] = offset;
-    offset += tile.channel->depth * tile.type.getBytes();
+    offset += tile.channel->depth * tile.channel->channel.getStageStride(tile.index);
   }
   for (JoinPlan &join : plan.joins) {
     join.place = llvm::alignTo(offset, JoinFragmentOp::kJoinAlignment);

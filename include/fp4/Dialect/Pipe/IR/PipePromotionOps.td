@@ -71,6 +71,33 @@ def Pipe_BlockScalesOp : Pipe_EngineOp<"block_scales", "Threads", [Pure]> {
   let hasVerifier = 1;
 }
 
+def Pipe_TileScalesOp : Pipe_EngineOp<"tile_scales", "Threads"> {
+  let summary = "scales of one block of k, from tiles of them, that go with this thread's sums";
+  let description = [{
+    What `pipe.block_scales` gives, from tiles in shared memory: a column of both is a block of k, a row
+    of `a` is one of the tile whose sums they scale, and a row of `b` is a block of 128 columns of the
+    result. Warpgroup w of the role has the rows from `row + 64 w` on. A thread gets `a[r, column]` and
+    `a[r + 8, column]` of its rows, then `b[i, column]` for each row of `b`. PTX: ld.shared.
+
+    Constraints: (C323) both tiles are of f32 without a swizzle and have as many columns; A has 64 rows
+    from `row` on for each warpgroup of the role; `row` is a multiple of 64; the vector has two
+    elements, and one for each row of `b`.
+
+    Example:
+    ```mlir
+    %s = pipe.tile_scales %sa[128], %sb column %k : !pipe.shared<256x4xf32>, !pipe.shared<1x4xf32>
+        -> vector<3xf32>
+    ```
+  }];
+  let arguments = (ins Pipe_SharedType:$a, I64Attr:$row, Pipe_SharedType:$b, I32:$column);
+  let results = (outs FixedVectorOfRankAndType<[1], [F32]>:$result);
+  let assemblyFormat = [{
+    $a `[` $row `]` `,` $b `column` $column attr-dict
+    `:` qualified(type($a)) `,` qualified(type($b)) `->` qualified(type($result))
+  }];
+  let hasVerifier = 1;
+}
+
 def Pipe_PromoteOp
     : Pipe_EngineOp<"promote", "Threads",
                     [AllTypesMatch<["accumulator", "sums"]>]> {
