@@ -1,7 +1,8 @@
 //===- ClearRows.cpp - Zeros in rows that no tile writes ------------------===//
 //
 // Block i of g takes the rows begin + i, begin + i + g and so on. Its threads have neighbouring pieces of a
-// row, so that a warp writes whole lines.
+// row, so that a warp writes whole lines. They sleep after each row: loads of the products do not wait
+// behind zeros then.
 //
 //===----------------------------------------------------------------------===//
 #include "Fragments.h"
@@ -17,6 +18,8 @@ namespace {
 
 /// Bytes of the widest store of a thread.
 constexpr int64_t kWidestStore = 16;
+/// Zeros that a block writes in a nanosecond: all blocks of an H200 half of what its memory takes.
+constexpr int64_t kBytesPerNanosecond = 20;
 
 struct LowerClearRows : PipePattern<pipe::ClearRowsOp> {
   using PipePattern::PipePattern;
@@ -35,6 +38,7 @@ struct LowerClearRows : PipePattern<pipe::ClearRowsOp> {
                constantI32(b, op.getLoc(), threads), [&](Value number) {
                  storeZeros(b, stridedPointer(b, op.getLoc(), line, number, piece), piece);
                });
+      NVVM::NanosleepOp::create(b, constI32(b, bytes / kBytesPerNanosecond));
     });
     rewriter.eraseOp(op);
     return success();

@@ -1,6 +1,6 @@
 // RUN: fp4-opt %s -fp4-set-target=target=sm_90a -convert-pipe-to-nvvm | FileCheck %s
 // Zeros in rows: a block takes every so many of them as there are blocks, and a thread 16 bytes of each 1536,
-// or as many as divide the row.
+// or as many as divide the row. It sleeps after each row.
 
 // CHECK-LABEL: llvm.func @rows
 // CHECK-DAG: %[[ZEROS:.*]] = llvm.mlir.constant(dense<0> : vector<4xi32>)
@@ -15,6 +15,7 @@
 // CHECK: %[[AT:.*]] = llvm.getelementptr inbounds %[[LINE]][%[[PIECE]]] : {{.*}}!llvm.array<16 x i8>
 // CHECK: llvm.store %[[ZEROS]], %[[AT]] {alignment = 16 : i64} : vector<4xi32>
 // CHECK: llvm.add %[[PIECE]], %[[THREADS]]
+// CHECK: nvvm.nanosleep
 // CHECK: llvm.add %[[ROW]], %[[BLOCKS]]
 
 // CHECK-LABEL: llvm.func @narrow
