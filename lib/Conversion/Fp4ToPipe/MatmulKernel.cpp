@@ -68,8 +68,7 @@ Type MatmulShape::scalesA() const {
 }
 Type MatmulShape::scalesB() const {
   if (hasF32Scales())
-    return f32Scales(promotedBlocks(tileN),
-                     std::max<int64_t>(groups, 1) * int64_t(llvm::divideCeil(n, block)));
+    return f32Scales(promotedBlocks(tileN), f32ScaleRowsB());
   if (inCluster())
     return TensorMapType::get({rowsScalesB() / partsScalesB(), tileK / block}, scaleType,
                               Layout::Tiled128x4);

@@ -110,7 +110,11 @@ struct MatmulShape {
   bool stagesScales() const {
     return hasF32Scales() && k % (kStagedBlocks * tileK * splits) == 0;
   }
-  /// A map of boxes of `boxRows` of them, or the buffer of all `rows`.
+  /// Blocks of rows of B, of which each group has whole ones.
+  int64_t f32ScaleRowsB() const {
+    return std::max<int64_t>(groups, 1) * int64_t(llvm::divideCeil(n, block));
+  }
+  /// A map of boxes of `boxRows` of f32 scales, or the buffer of all `rows`.
   mlir::Type f32Scales(int64_t boxRows, int64_t rows) const {
     if (stagesScales())
       return pipe::TensorMapType::get({boxRows, kStagedBlocks}, scaleType, pipe::Layout::Linear);
