@@ -75,8 +75,8 @@ public:
   /// x << count. Where E2M1 takes integer operations, by a multiplication: these limit quantizers,
   /// and the pipe that multiplies integers has time.
   mlir::Value shiftLeft(mlir::Value x, unsigned count);
-  /// For a kernel that has no registers for the factors of these multiplications: it shifts, and
-  /// clamps what packAlignedE2M1Stochastic rounds.
+  /// For a kernel that gains nothing or has no registers for the factors of these multiplications:
+  /// it shifts, and clamps what packAlignedE2M1Stochastic rounds.
   void saveRegisters() { savesRegisters = true; }
   /// A call of an LLVM intrinsic without side effects.
   mlir::Value callIntrinsic(llvm::StringRef name, mlir::Type result, mlir::ValueRange operands);

@@ -183,6 +183,9 @@ public:
         rows(kernel.hostRows(op.getInput())), input(kernel.input(op.getInput())) {
     amax = op.getAmax() ? kernel.input(op.getAmax()) : Value();
     rng = op.getRng() ? kernel.input(op.getRng()) : Value();
+    // Others wait for memory, or, with Philox, for the pipe that multiplies integers.
+    if (op.getRecipe().getDecisions().adaptive == numerics::Adaptive::Off)
+      s.saveRegisters();
     data = kernel.pointer(results[0], cast<RankedTensorType>(op.getData().getType()));
     scales = kernel.pointer(results[1], cast<RankedTensorType>(op.getScales().getType()));
     shape = rowShape(op, context.plan.cacheHints);
