@@ -24,8 +24,8 @@ Expected<Indexed> indexed(Step &step, size_t number, const std::vector<size_t> &
     return step.wrong(fmt::format("has {} dimensions for operand {} of type {}", dimensions.size(),
                                   number, operand.type.str()));
   if (value.values.size() != operand.type.elements())
-    return step.wrong(fmt::format("must have operand {} of f32, bf16 or f16, but got {}", number,
-                                  operand.type.str()));
+    return step.wrong(fmt::format("must have operand {} of f32, bf16, f16 or f8E4M3FN, but got {}",
+                                  number, operand.type.str()));
   uint64_t stride = 1;
   for (size_t i = shape.size(); i-- > 0; stride *= static_cast<uint64_t>(shape[i])) {
     if (dimensions[i] == std::numeric_limits<size_t>::max() && shape[i] == 1)

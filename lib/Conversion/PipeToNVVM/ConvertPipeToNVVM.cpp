@@ -137,18 +137,8 @@ struct ConvertPipeToNVVM : fp4::impl::ConvertPipeToNVVMBase<ConvertPipeToNVVM> {
     });
   }
 
-  LogicalResult lowerKernel(gpu::GPUFuncOp kernel, const fp4::hw::TargetModel &model) {
-    if (failed(checkForm(kernel)) || failed(checkKernel(kernel, model)))
-      return failure();
-    FailureOr<int32_t> registers = setLaunchRegisters(kernel, model);
-    if (failed(registers))
-      return failure();
-    expandWork(kernel);
-    fp4::KernelState state = fp4::emitPrologue(kernel);
-    state.launchRegisters = *registers;
-    state.target = &model;
-    fp4::PipeTypeConverter converter;
-    RewritePatternSet patterns(&getContext());
+  static void populatePatterns(const fp4::PipeTypeConverter &converter, RewritePatternSet &patterns,
+                               const fp4::KernelState &state) {
     fp4::populateBoundaryPatterns(converter, patterns, state);
     fp4::populateRolePatterns(converter, patterns, state);
     fp4::populateChannelPatterns(converter, patterns, state);
@@ -170,6 +160,21 @@ struct ConvertPipeToNVVM : fp4::impl::ConvertPipeToNVVMBase<ConvertPipeToNVVM> {
     fp4::populateClearRowsPatterns(converter, patterns, state);
     fp4::populateJoinPatterns(converter, patterns, state);
     fp4::populateJoinFragmentPatterns(converter, patterns, state);
+  }
+
+  LogicalResult lowerKernel(gpu::GPUFuncOp kernel, const fp4::hw::TargetModel &model) {
+    if (failed(checkForm(kernel)) || failed(checkKernel(kernel, model)))
+      return failure();
+    FailureOr<int32_t> registers = setLaunchRegisters(kernel, model);
+    if (failed(registers))
+      return failure();
+    expandWork(kernel);
+    fp4::KernelState state = fp4::emitPrologue(kernel);
+    state.launchRegisters = *registers;
+    state.target = &model;
+    fp4::PipeTypeConverter converter;
+    RewritePatternSet patterns(&getContext());
+    populatePatterns(converter, patterns, state);
     ConversionTarget target(getContext());
     target.markUnknownOpDynamicallyLegal([](Operation *) { return true; });
     target.addIllegalDialect<fp4::pipe::PipeDialect>();

@@ -106,6 +106,21 @@ func.func @cleared(%y: !pipe.global<4096x512xbf16>, %begin: i32, %end: i32) {
   return
 }
 
+func.func @held(%w: !pipe.shared<1x8704xi8>, %x: !pipe.shared<256x128xf8E4M3FN, swizzle_128B>) {
+  %acc = pipe.fragment : !pipe.fragment<64x256xf32, wgmma>
+  %held = pipe.hold_weights %w : !pipe.shared<1x8704xi8> -> !pipe.fragment<64x128xf8E4M3FN, wgmma>
+  pipe.mma_held %acc, %held, %x next %w : !pipe.fragment<64x256xf32, wgmma>,
+      !pipe.fragment<64x128xf8E4M3FN, wgmma>, !pipe.shared<256x128xf8E4M3FN, swizzle_128B>,
+      !pipe.shared<1x8704xi8>
+  return
+}
+
+func.func @staged_scales(%sa: !pipe.shared<256x4xf32>, %sb: !pipe.shared<1x4xf32>, %k: i32) {
+  %s = pipe.tile_scales %sa[128], %sb column %k : !pipe.shared<256x4xf32>, !pipe.shared<1x4xf32>
+      -> vector<3xf32>
+  return
+}
+
 func.func @weights(%acc: !pipe.fragment<64x16xf32, wgmma>, %x: !pipe.shared<16x256xbf16, swizzle_128B>, %more: i1,
                    %p: !pipe.global<64x4608xi8>, %row: i32, %n: i32) {
   %w = pipe.load_rows %p[%row] count %n : !pipe.global<64x4608xi8> -> !pipe.shared<4x4608xi8>
@@ -138,10 +153,7 @@ func.func @warps(%a: !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, %sa: !pipe.sha
 func.func @promotion(%a: !pipe.shared<256x128xf8E4M3FN, swizzle_128B>, %b: !pipe.shared<128x128xf8E4M3FN, swizzle_128B>,
                      %acc: !pipe.fragment<64x128xf32, wgmma>, %sums: !pipe.fragment<64x128xf32, wgmma>,
                      %sa: !pipe.global<?x56xf32>, %sb: !pipe.global<32x56xf32>,
-                     %ta: !pipe.shared<256x4xf32>, %tb: !pipe.shared<1x4xf32>,
                      %m0: i32, %n0: i32, %k: i32, %m: i32) {
-  %t = pipe.tile_scales %ta[128], %tb column %k : !pipe.shared<256x4xf32>, !pipe.shared<1x4xf32>
-      -> vector<3xf32>
   %s = pipe.block_scales %sa[%m0], %sb[%n0 of 128] block %k rows %m
       : !pipe.global<?x56xf32>, !pipe.global<32x56xf32> -> vector<3xf32>
   pipe.mma_fragment %sums, %a[128], %b : !pipe.fragment<64x128xf32, wgmma>,
