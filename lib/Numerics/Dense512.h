@@ -49,6 +49,11 @@ FP4_AVX512_INLINE inline __m512i fields(__m512 value) {
   return _mm512_and_si512(_mm512_srli_epi32(_mm512_castps_si512(value), 23), all(255));
 }
 
+/// NaN and infinities.
+FP4_AVX512_INLINE inline __mmask16 specials(__m512 value) {
+  return _mm512_cmpeq_epi32_mask(fields(value), all(255));
+}
+
 /// Their exponents, `least` of those that are smaller in the format that they are from, and that of
 /// no product for zeros.
 FP4_AVX512_INLINE inline __m512i exponents(__m512 value, int32_t least, int32_t absent) {
@@ -75,7 +80,7 @@ FP4_AVX512_INLINE inline Elements begin(__m512i bits, const DenseRowOptions &opt
                                        all(options.addendShift));
   __m512i most = _mm512_cvtepi16_epi32(products);
   Elements o;
-  o.bad = _mm512_cmpeq_epi32_mask(fields(c), all(255));
+  o.bad = specials(c);
   if (scale) { // the products themselves must be ordinary, too
     o.bad |= extraordinary(most);
     most = _mm512_add_epi32(most, *scale);

@@ -355,10 +355,12 @@ uint32_t denseByDefinition(const DenseRows &a, const DenseColumns &b, const Dens
 
 namespace {
 
-void runAVX2(const DenseRows &a, const DenseColumns &b, std::span<const DenseRow> rows,
-             const DenseRowOptions &options) {
+#ifdef FP4_MULTIVERSION_X86
+void runWithAVX2(const DenseRows &a, const DenseColumns &b, std::span<const DenseRow> rows,
+                 const DenseRowOptions &options) {
   DenseRowKernel(a, b, rows, options, true).run();
 }
+#endif
 void runPortable(const DenseRows &a, const DenseColumns &b, std::span<const DenseRow> rows,
                  const DenseRowOptions &options) {
   DenseRowKernel(a, b, rows, options, false).run();
@@ -367,7 +369,7 @@ void runPortable(const DenseRows &a, const DenseColumns &b, std::span<const Dens
 const DenseRowMethod methods[] = {
 #ifdef FP4_MULTIVERSION_X86
     {"avx512", hasAVX512Products, denseRows512},
-    {"avx2", hasAVX2, runAVX2},
+    {"avx2", hasAVX2, runWithAVX2},
 #endif
     {"portable", [] { return true; }, runPortable},
 };

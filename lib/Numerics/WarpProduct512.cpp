@@ -95,7 +95,7 @@ struct Operands {
 };
 
 FP4_AVX512_INLINE inline void addFactors(Operands &to, __m512 value, int32_t least, unsigned at) {
-  to.special |= _mm512_cmpeq_epi32_mask(fields(value), all(255)) != 0;
+  to.special |= specials(value) != 0;
   to.a[at] = value;
   to.aExponents[at] = _mm512_cvtepi32_epi16(exponents(value, least, absentExponent));
 }
@@ -114,7 +114,7 @@ FP4_AVX512_INLINE inline void load(const WarpProduct &p, unsigned part, Operands
       const __m512i words = _mm512_loadu_si512(p.b[i] + half * lanes);
       for (unsigned j = 0; j < 2; ++j) {
         const __m512 value = factors(p.bType, words, 2 * part + j);
-        to.special |= _mm512_cmpeq_epi32_mask(fields(value), all(255)) != 0;
+        to.special |= specials(value) != 0;
         const __m512i exponent = exponents(value, leastExponent(p.bType), absentExponent);
         _mm512_store_ps(&to.b[i][j][half * lanes], value);
         _mm512_store_si512(&to.bExponents[i][j][half * lanes],

@@ -177,6 +177,32 @@ $end:)";
   EXPECT_THAT(with("32", "1"), HasSubstr("livelock"));
 }
 
+/// A lane that polls comes first in the text, and lanes behind its loop need many turns until they
+/// set the flag, or never do.
+TEST(Spin, LanesThatSleepLetOthersRun) {
+  auto with = [](const std::string &pause, const std::string &last) {
+    std::string body = R"(
+setp.eq.u32 %pr1, %lane, 0;
+@!%pr1 bra $set;
+$poll:
+)" + pause + R"(
+ld.volatile.global.b32 %r3, [%p0];
+setp.eq.u32 %pr2, %r3, 0;
+@%pr2 bra $poll;
+bra $end;
+$set:
+mov.b32 %r2, 1;
+)";
+    for (int i = 0; i < 60; ++i)
+      body += "add.u32 %r2, %r2, %r2;\nor.b32 %r2, %r2, 1;\n";
+    return errorOf(body + last + "\n$end:");
+  };
+  const std::string store = "st.volatile.global.b32 [%p0], %r2;";
+  EXPECT_EQ(with("", store), "");
+  EXPECT_EQ(with("nanosleep.u32 20;", store), "");
+  EXPECT_THAT(with("nanosleep.u32 20;", ""), HasSubstr("livelock"));
+}
+
 TEST(Spin, ALockThatNobodyReleases) {
   auto body = [](const char *release) {
     return std::string(R"(

@@ -93,10 +93,11 @@ bool PollWait::ready() const {
     loadBytes(now.data(), bytes, place.bytes);
     if (now != place.value)
       return true;
+    if (place.space != Space::SharedCluster)
+      continue;
     const uint32_t address = static_cast<uint32_t>(place.address);
-    if (place.space == Space::SharedCluster &&
-        !cluster.ctas[address >> kSharedRankShift]->shared.valid(address & kSharedOffsetMask,
-                                                                 place.bytes))
+    const Cta &owner = *cluster.ctas[address >> kSharedRankShift];
+    if (owner.done() || !owner.shared.valid(address & kSharedOffsetMask, place.bytes))
       return true;
   }
   return false;

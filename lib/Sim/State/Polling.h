@@ -1,9 +1,10 @@
 //===- Polling.h - Loops that read until something changes ----------------===//
 //
-// A warp that has used up several turns may be in a loop that reads a flag. Scheduler::parks runs
-// it under a probe. If it comes back to the same registers twice, and has only read memory, or
-// changed nothing by atomics, each further turn would be the same: the warp is parked. It waits
-// until the bytes that it has read change, and the loop goes on where it stood.
+// A warp that has used up its turn may be in a loop that reads a flag. After 1, 2, 4, ... such
+// turns in a row Scheduler::parks runs it under a probe. If it comes back to the same registers
+// twice, and has only read memory, or changed nothing by atomics, each further turn would be the
+// same: the warp is parked. It waits until the bytes that it has read change, and the loop goes on
+// where it stood.
 //
 //===----------------------------------------------------------------------===//
 #pragma once

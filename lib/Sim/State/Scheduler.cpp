@@ -325,8 +325,8 @@ bool Scheduler::finish(Warp &warp, size_t groupIndex, Outcome outcome) {
     suspend(warp, groupIndex, outcome == Outcome::Retry);
     return outcome == Outcome::NextWhenReady;
   case Outcome::Yield:
+    ++warp.groups[groupIndex].pc; // it is passed over where it goes on
     warp.passedOver = 1 + turnOf(warp.groups[groupIndex]).order;
-    ++warp.groups[groupIndex].pc;
     return false;
   case Outcome::Exit:
     exitLanes(warp, groupIndex);

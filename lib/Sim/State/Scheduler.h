@@ -52,7 +52,7 @@ public:
 
 private:
   bool round();
-  /// One turn of `warp`; false when it did nothing but poll.
+  /// One turn of `warp`; false when it did nothing but poll, except in the turn that parks it.
   bool turn(Warp &warp, uint32_t quantum);
   /// Parks a warp that only repeats what it reads (Polling.h). It may run up to a quantum for that.
   bool parks(Warp &warp, uint32_t quantum);
@@ -76,7 +76,7 @@ private:
   // Whether it gets anywhere: see Spinning.h.
   enum class Motion : uint8_t { Changes, Repeats, Unclear };
   Expected<State> pause();
-  State idle(bool still);
+  Expected<State> idle(bool still);
   bool lookIsDue() const;
   Motion look();
   LoopTrace trace();

@@ -43,8 +43,14 @@ Expected<Scheduler::State> Scheduler::pause() {
   return spun && spinning ? State::Spinning : State::Running;
 }
 
-/// All warps wait or are parked: they repeat themselves. `still`: for all of this run.
-Scheduler::State Scheduler::idle(bool still) {
+/// All warps wait, sleep or are parked: they repeat themselves. `still`: none has run in this run
+/// of the cluster. Others may sleep in a loop that cannot be parked, so that they are looked at
+/// too.
+Expected<Scheduler::State> Scheduler::idle(bool still) {
+  if (!still && instructions >= nextLook) {
+    spinning = false; // some ran, so that this run alone decides nothing
+    return pause();
+  }
   spinning = !expireWaits();
   return spinning && still && cluster.launch->options->spinLimit ? State::Spinning : State::Running;
 }

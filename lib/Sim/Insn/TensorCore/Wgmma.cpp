@@ -126,8 +126,7 @@ public:
     if (!mma.accumulate)
       return;
     if (half)
-      forEachCell(
-          [](uint32_t &cell, std::byte *place, size_t size) { std::memcpy(&cell, place, size); });
+      forEachHalf([](uint32_t &cell, std::byte *place) { std::memcpy(&cell, place, 2); });
     else
       forEachPair([](uint32_t *cells, uint32_t *even, uint32_t *odd) {
         for (unsigned c = 0; c < 4; ++c)
@@ -143,8 +142,7 @@ public:
         for (unsigned c = 0; c < 4; ++c)
           even[c] = cells[2 * c], odd[c] = cells[2 * c + 1];
       });
-    forEachCell(
-        [](uint32_t &cell, std::byte *place, size_t size) { std::memcpy(place, &cell, size); });
+    forEachHalf([](uint32_t &cell, std::byte *place) { std::memcpy(place, &cell, 2); });
   }
 
 private:
@@ -163,17 +161,14 @@ private:
     }
   }
 
-  /// f(cell, its place in a register, bytes): register by register.
-  template <typename F> void forEachCell(F &&f) {
+  /// f(cell, its place in a register) of 16-bit cells: register by register.
+  template <typename F> void forEachHalf(F &&f) {
     for (unsigned element = 0; element < matrix.size() / 32; ++element) {
       uint32_t *tile = &matrix[element / tileElements * hw::fragmentTileColumns];
       const auto &cells = cellOf[element % tileElements];
-      std::byte *reg = mma.registers + mma.d[half ? element / 2 : element].offset;
+      std::byte *reg = mma.registers + mma.d[element / 2].offset + 2 * (element % 2);
       for (unsigned lane = 0; lane < 32; ++lane)
-        if (half)
-          f(tile[cells[lane]], reg + 4 * lane + 2 * (element % 2), 2);
-        else
-          f(tile[cells[lane]], reg + 4 * lane, 4);
+        f(tile[cells[lane]], reg + 4 * lane);
     }
   }
 
