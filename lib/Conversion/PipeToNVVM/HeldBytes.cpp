@@ -35,8 +35,10 @@ SmallVector<Value> loadHeld(ImplicitLocOpBuilder &b, Value held) {
   return words;
 }
 
-void storeHeld(ImplicitLocOpBuilder &b, Value held, ArrayRef<Value> words) {
-  SmallVector<Value> elements;
+/// The weights of a k tile as e4m3, and the scales of their rows.
+void storeConverted(ImplicitLocOpBuilder &b, Value held, const ByteWords &tile) {
+  SmallVector<Value> words = PackedBytes(b).convertTile(tile.codes, tile.rows), elements;
+  llvm::append_range(words, tile.rows);
   for (Value word : words)
     elements.push_back(LLVM::BitcastOp::create(b, b.getF32Type(), word));
   storeElements(b, held, elements);
@@ -51,9 +53,7 @@ struct LowerHoldWeights : PipePattern<pipe::HoldWeightsOp> {
     Value held = frameArray(b, state, kHeldWords);
     ByteWords words = loadByteTile(b, adaptor.getWeights(), threadOfRole(b, op, state), 0);
     emitProxyFence(b, op.getLoc());
-    SmallVector<Value> converted = PackedBytes(b).convertTile(words.codes, words.rows);
-    llvm::append_range(converted, words.rows);
-    storeHeld(b, held, converted);
+    storeConverted(b, held, words);
     rewriter.replaceOp(op, held);
     return success();
   }
@@ -84,7 +84,6 @@ private:
   private:
     SmallVector<Value> start(int64_t part);
     void promote(ValueRange sums, int64_t part);
-    void convert(const ByteWords &next);
 
     ImplicitLocOpBuilder &b;
     PackedBytes bytes;
@@ -102,7 +101,7 @@ void LowerMmaHeld::Product::multiply(Int32 thread, Value nextTile) {
   promote(awaitSums(b, sums), 0);
   sums = start(1);
   promote(awaitSums(b, sums), 1);
-  convert(next);
+  storeConverted(b, array, next);
 }
 
 /// The four instructions of a part.
@@ -125,12 +124,6 @@ void LowerMmaHeld::Product::promote(ValueRange sums, int64_t part) {
     element = LLVM::FMAOp::create(b, sums[i], powers[i / 2 % 2], element);
   storeElements(b, offsetPointer(b, b.getLoc(), accumulator, 4 * first),
                 finishHere(b, b.getLoc(), acc));
-}
-
-void LowerMmaHeld::Product::convert(const ByteWords &next) {
-  SmallVector<Value> words = bytes.convertTile(next.codes, next.rows);
-  llvm::append_range(words, next.rows);
-  storeHeld(b, array, words);
 }
 
 } // namespace

@@ -10,9 +10,9 @@
 //             share out the blocks to arrive at
 //
 // A join waits for the `added` of the one before, whose parity a thread keeps in a register. Behind
-// the last one, in the last turn of the loop, nobody arrives there. So where a block has one turn, all
-// that reaches it is what it waits for itself. Behind several, the kernel ends with a barrier of the
-// cluster, which also releases the stored results to all of the GPU and waits for that.
+// the last one, in the last turn of the loop, nobody arrives there. So where a block has one turn,
+// all that reaches it is what it waits for itself. Behind several, the kernel ends with a barrier
+// of the cluster, which also releases the stored results to all of the GPU and waits for that.
 //
 //===----------------------------------------------------------------------===//
 #include "Fragments.h"
@@ -171,7 +171,10 @@ private:
 
 } // namespace
 
-scf::ForOp fp4::loopOfJoins(Operation *join) { return dyn_cast<scf::ForOp>(join->getParentOp()); }
+scf::ForOp fp4::loopOfJoins(Operation *join) {
+  auto loop = dyn_cast<scf::ForOp>(join->getParentOp());
+  return loop && !loop->getParentOfType<LoopLikeOpInterface>() ? loop : scf::ForOp();
+}
 
 void fp4::initializeJoin(OpBuilder &b, Location loc, Operation *join, const KernelState &state) {
   JoinSizes sizes = state.joins.at(join);

@@ -166,7 +166,7 @@ bool initializeWorkRing(mlir::OpBuilder &, mlir::gpu::GPUFuncOp kernel, const Ke
 /// Initializes the barriers of a join of a cluster.
 void initializeJoin(mlir::OpBuilder &, mlir::Location, mlir::Operation *join,
                     const KernelState &state);
-/// The loop over tiles in each turn of which `join` is executed; null where there is another loop.
+/// The loop over tiles in each turn of which `join` is executed; null where there is a loop in a loop.
 mlir::scf::ForOp loopOfJoins(mlir::Operation *join);
 
 /// Inserts the prologue and the teardown of `kernel` and returns its state.

@@ -1,19 +1,19 @@
 //===- Promotion.cpp - Products whose sums are promoted to fp32 -----------===//
 //
 // A thread has elements of two rows of a fragment and so two scales of A; of B it has one for each
-// block of 128 columns that its tile reaches into. Tiles whose columns are no divisor or multiple of
-// 128 begin anywhere in a block, so each part of 8 columns selects between two.
+// block of 128 columns that its tile reaches into. Tiles whose columns are no divisor or multiple
+// of 128 begin anywhere in a block, so each part of 8 columns selects between two.
 //
-// Where the parts of a tile have their sums in one fragment, the product of a part waits for those who
-// read the sums of the part before: the tensor core works for the other warpgroup. Otherwise ptxas
-// begins it early, in 44 registers more, and spills accumulators.
+// Where the parts of a tile have their sums in one fragment, the product of a part waits for those
+// who read the sums of the part before: the tensor core works for the other warpgroup. Otherwise
+// ptxas begins it early, in 44 registers more, and spills accumulators.
 //
-// Where a stage has two k tiles, both products begin together, and the first sums are added while the
-// second product runs.
+// Where a stage has two k tiles, both products begin together, and the first sums are added while
+// the second product runs.
 //
-// A loop of few iterations, with the scales of its blocks in a tile, becomes its iterations: ptxas then
-// computes the barriers and descriptors of a k tile while the sums of the one before are added. They have
-// their sums in one fragment for the same reason as parts do.
+// A loop of few iterations, with the scales of its blocks in a tile, becomes its iterations: ptxas
+// then computes the barriers and descriptors of a k tile while the sums of the one before are
+// added. They have their sums in one fragment for the same reason as parts do.
 //
 //===----------------------------------------------------------------------===//
 #include "Fragments.h"
@@ -63,14 +63,16 @@ struct LowerMmaFragment : PipePattern<pipe::MmaFragmentOp> {
   }
 
 private:
-  SharedProduct productOf(ImplicitLocOpBuilder &b, pipe::MmaFragmentOp op, Value a, Value tileB) const {
+  SharedProduct productOf(ImplicitLocOpBuilder &b, pipe::MmaFragmentOp op, Value a,
+                          Value tileB) const {
     constexpr int64_t groupRows = hw::fragmentRows(hw::FragmentKind::Wgmma);
     constexpr int64_t groupThreads = hw::fragmentThreads(hw::FragmentKind::Wgmma);
     Int32 group = threadOfRole(b, op, state) / groupThreads;
     Value first = offsetPointer(b, b.getLoc(), a, int64_t(op.getRow()) * kRowBytes);
     SharedProduct product;
     product.columns = op.getSums().getType().getShape()[1];
-    product.a = wgmmaDescriptor(b, stridedPointer(b, b.getLoc(), first, group, groupRows * kRowBytes));
+    product.a =
+        wgmmaDescriptor(b, stridedPointer(b, b.getLoc(), first, group, groupRows * kRowBytes));
     product.b = wgmmaDescriptor(b, tileB);
     for (int64_t byte = 0; byte < kRowBytes; byte += kInstructionBytes)
       product.offsets.push_back(byte / kDescriptorUnit);
@@ -95,10 +97,11 @@ constexpr int64_t kHeld = 3;
 /// Registers of a thread for fragments and scales that leave room for everything else.
 constexpr int64_t kMostHeldRegisters = 200;
 
-/// Four threads have the same rows, so each asks for the scales of one of four blocks in a row, which
-/// they exchange; of B, eight fours ask for those of as many blocks of columns. In a loop over the
-/// blocks, the scales of four blocks are asked for four blocks before their use; where there are no
-/// registers for these beside the ones in use, when the last of those has been exchanged.
+/// Four threads have the same rows, so each asks for the scales of one of four blocks in a row,
+/// which they exchange; of B, eight fours ask for those of as many blocks of columns. In a loop
+/// over the blocks, the scales of four blocks are asked for four blocks before their use; where
+/// there are no registers for these beside the ones in use, when the last of those has been
+/// exchanged.
 struct LowerBlockScales : PipePattern<pipe::BlockScalesOp> {
   using PipePattern::PipePattern;
 
@@ -151,11 +154,12 @@ private:
   /// iteration are of the same four.
   static bool isOfLoop(pipe::BlockScalesOp op) {
     auto loop = dyn_cast<scf::ForOp>(op->getParentOp());
-    auto isOutside = [&](Value value) { // arguments of the kernel are already those of another block
-      if (!value || isa<BlockArgument>(value))
-        return !value || cast<BlockArgument>(value).getOwner() != loop.getBody();
-      return !loop->isAncestor(value.getDefiningOp());
-    };
+    auto isOutside =
+        [&](Value value) { // arguments of the kernel are already those of another block
+          if (!value || isa<BlockArgument>(value))
+            return !value || cast<BlockArgument>(value).getOwner() != loop.getBody();
+          return !loop->isAncestor(value.getDefiningOp());
+        };
     return loop && blocksOfIteration(loop) && isBlockOf(op.getBlock(), loop) &&
            isOutside(op.getRow()) && isOutside(op.getColumn()) && isOutside(op.getRows());
   }
@@ -176,7 +180,8 @@ private:
     Value isNext = equals(b, block % kAhead, constI32(b, 0));
     if (!matchPattern(first, m_Zero()))
       isNext = arith::OrIOp::create(b, isNext, equals(b, block, first));
-    SmallVector<Value> held = loadElements(b, array, 0, kHeld), next = loadElements(b, ahead, 0, kHeld);
+    SmallVector<Value> held = loadElements(b, array, 0, kHeld),
+                       next = loadElements(b, ahead, 0, kHeld);
     SmallVector<Value> pointers = pointersOf(b, op, adaptor, block / kAhead + 1), loads;
     for (int64_t i = 0; i < kHeld; ++i) {
       held[i] = arith::SelectOp::create(b, isNext, next[i], held[i]);
@@ -294,8 +299,8 @@ private:
   }
 };
 
-/// A thread reads what it needs when it needs it: four threads have the same rows, and the rows of a warp
-/// are in banks of their own.
+/// A thread reads what it needs when it needs it: four threads have the same rows, and the rows of
+/// a warp are in banks of their own.
 struct LowerTileScales : PipePattern<pipe::TileScalesOp> {
   using PipePattern::PipePattern;
 
@@ -378,7 +383,8 @@ private:
 
 } // namespace
 
-/// The product before `product` with sums of its own, where the tiles of this one are there too; or null.
+/// The product before `product` with sums of its own, where the tiles of this one are there too; or
+/// null.
 static pipe::MmaFragmentOp productBefore(pipe::MmaFragmentOp product) {
   for (Operation *op = product->getPrevNode(); op; op = op->getPrevNode()) {
     auto before = dyn_cast<pipe::MmaFragmentOp>(op);
@@ -396,6 +402,14 @@ static pipe::MmaFragmentOp productBefore(pipe::MmaFragmentOp product) {
   return {};
 }
 
+/// Sums that a product overwrites; other fragments begin as zeros in each turn of a loop.
+static bool areOverwritten(OpOperand &use) {
+  if (auto product = dyn_cast<pipe::MmaFragmentOp>(use.getOwner()))
+    return product.getSums() == use.get();
+  auto promote = dyn_cast<pipe::PromoteOp>(use.getOwner());
+  return promote && promote.getAccumulator() != use.get();
+}
+
 void fp4::unrollPromotion(gpu::GPUFuncOp kernel) {
   SmallVector<scf::ForOp> loops;
   kernel.walk([&](pipe::TileScalesOp scales) {
@@ -406,7 +420,8 @@ void fp4::unrollPromotion(gpu::GPUFuncOp kernel) {
   });
   for (scf::ForOp loop : loops) {
     for (auto fragment : llvm::make_early_inc_range(loop.getOps<pipe::FragmentOp>()))
-      fragment->moveBefore(loop);
+      if (llvm::all_of(fragment->getUses(), areOverwritten))
+        fragment->moveBefore(loop);
     (void)loopUnrollFull(loop); // of a known number of iterations it succeeds
   }
 }

@@ -105,20 +105,22 @@ void initializeBlock(OpBuilder &b, gpu::GPUFuncOp kernel, const fp4::KernelState
 Value hasSecondTurn(OpBuilder &b, gpu::GPUFuncOp kernel, const fp4::KernelState &state) {
   Location loc = kernel.getLoc();
   bool isKnown = state.sharing.empty() && state.workDepth == 0;
-  Value any;
+  SmallVector<scf::ForOp> loops;
   kernel.walk([&](fp4::pipe::JoinFragmentOp join) {
-    scf::ForOp loop = fp4::loopOfJoins(join);
-    isKnown &= loop && llvm::all_of(loop->getOperands().take_front(3), [&](Value bound) {
-                 return bound.getParentRegion() == &kernel.getBody();
-               });
-    if (!isKnown)
-      return;
+    loops.push_back(fp4::loopOfJoins(join));
+    isKnown &=
+        loops.back() && llvm::all_of(loops.back()->getOperands().take_front(3), [&](Value bound) {
+          return bound.getParentRegion() == &kernel.getBody();
+        });
+  });
+  Value any;
+  for (scf::ForOp loop : isKnown ? loops : SmallVector<scf::ForOp>()) {
     Value next = arith::AddIOp::create(b, loc, loop.getLowerBound(), loop.getStep());
     Value goesOn =
         arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, next, loop.getUpperBound());
     any = any ? arith::OrIOp::create(b, loc, any, goesOn).getResult() : goesOn;
-  });
-  return isKnown ? any : Value();
+  }
+  return any;
 }
 
 void emitTeardown(gpu::GPUFuncOp kernel, const fp4::KernelState &state) {
@@ -128,7 +130,6 @@ void emitTeardown(gpu::GPUFuncOp kernel, const fp4::KernelState &state) {
     return;
   Location loc = kernel.getLoc();
   OpBuilder b(kernel.getBody().back().getTerminator());
-  OpBuilder::InsertionGuard restore(b);
   if (Value more = frees ? Value() : hasSecondTurn(b, kernel, state))
     b.setInsertionPointToStart(
         scf::IfOp::create(b, loc, more, /*withElseRegion=*/false).thenBlock());

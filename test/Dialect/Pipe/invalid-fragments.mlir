@@ -83,8 +83,23 @@ func.func @twin(%acc: !pipe.fragment<64x128xf32, wgmma>, %a: !pipe.shared<128x12
 }
 func.func @bad(%acc: !pipe.fragment<128x128xf32, wgmma>, %a: !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, %sa: !pipe.shared<128x8xf8E4M3FN, tiled_128x4>, %b: !pipe.shared<128x128xf16, swizzle_128B>, %more: i1) {
   // (C181)
-  // expected-error @+1 {{accumulator must be a fragment of wgmma with 64 rows, but got}}
+  // expected-error @+1 {{accumulator must be an f32 fragment of wgmma with 64 rows, but got}}
   pipe.mma_converted %acc, %a scaled %sa, %b accumulate %more : !pipe.fragment<128x128xf32, wgmma>,
+      !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, !pipe.shared<128x8xf8E4M3FN, tiled_128x4>, !pipe.shared<128x128xf16, swizzle_128B>
+  return
+}
+
+// -----
+
+func.func @twin(%acc: !pipe.fragment<64x128xf32, wgmma>, %a: !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, %sa: !pipe.shared<128x8xf8E4M3FN, tiled_128x4>, %b: !pipe.shared<128x128xf16, swizzle_128B>, %more: i1) {
+  pipe.mma_converted %acc, %a scaled %sa, %b accumulate %more : !pipe.fragment<64x128xf32, wgmma>,
+      !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, !pipe.shared<128x8xf8E4M3FN, tiled_128x4>, !pipe.shared<128x128xf16, swizzle_128B>
+  return
+}
+func.func @bad(%acc: !pipe.fragment<64x128xf8E4M3FN, wgmma>, %a: !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, %sa: !pipe.shared<128x8xf8E4M3FN, tiled_128x4>, %b: !pipe.shared<128x128xf16, swizzle_128B>, %more: i1) {
+  // (C181)
+  // expected-error @+1 {{accumulator must be an f32 fragment of wgmma with 64 rows, but got}}
+  pipe.mma_converted %acc, %a scaled %sa, %b accumulate %more : !pipe.fragment<64x128xf8E4M3FN, wgmma>,
       !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, !pipe.shared<128x8xf8E4M3FN, tiled_128x4>, !pipe.shared<128x128xf16, swizzle_128B>
   return
 }
@@ -155,7 +170,7 @@ func.func @twin(%acc: !pipe.fragment<64x128xf32, wgmma>) {
 }
 func.func @bad(%acc: !pipe.fragment<128x128xf32, wgmma>) {
   // (C182)
-  // expected-error @+1 {{accumulator must have 64 rows, but got}}
+  // expected-error @+1 {{accumulator must have 64 rows of f32, but got}}
   %v = pipe.read_fragment %acc[0] : !pipe.fragment<128x128xf32, wgmma> -> vector<4xf32>
   return
 }

@@ -47,7 +47,7 @@ gpu.func @cluster() kernel attributes {known_cluster_size = array<i32: 2, 1, 1>}
   pipe.join_fragment %acc by 16 : !pipe.fragment<64x32xf32, wgmma>
   %of_warps = pipe.fragment : !pipe.fragment<64x32xf32, mma_sync>
   // (C260)
-  // expected-error @+1 {{accumulator must be a fragment of wgmma with 64 rows, but got '!pipe.fragment<64x32xf32, mma_sync>'}}
+  // expected-error @+1 {{accumulator must be an f32 fragment of wgmma with 64 rows, but got '!pipe.fragment<64x32xf32, mma_sync>'}}
   pipe.join_fragment %of_warps by 16 : !pipe.fragment<64x32xf32, mma_sync>
   gpu.return
 }

@@ -10,7 +10,7 @@ func.func @twin(%sums: !pipe.fragment<64x128xf32, wgmma>, %a: !pipe.shared<256x1
 }
 func.func @bad(%sums: !pipe.fragment<16x128xf32, mma_sync>, %a: !pipe.shared<256x128xf8E4M3FN, swizzle_128B>, %b: !pipe.shared<128x128xf8E4M3FN, swizzle_128B>) {
   // (C220)
-  // expected-error @+1 {{sums must be a fragment of wgmma with 64 rows, but got}}
+  // expected-error @+1 {{sums must be an f32 fragment of wgmma with 64 rows, but got}}
   pipe.mma_fragment %sums, %a[128], %b : !pipe.fragment<16x128xf32, mma_sync>,
       !pipe.shared<256x128xf8E4M3FN, swizzle_128B>, !pipe.shared<128x128xf8E4M3FN, swizzle_128B>
   return
@@ -159,7 +159,7 @@ func.func @twin(%acc: !pipe.fragment<64x128xf32, wgmma>, %sums: !pipe.fragment<6
 }
 func.func @bad(%acc: !pipe.fragment<128x128xf32, wgmma>, %sums: !pipe.fragment<128x128xf32, wgmma>, %s: vector<3xf32>, %n0: i32) {
   // (C222)
-  // expected-error @+1 {{sums must be a fragment of wgmma with 64 rows, but got}}
+  // expected-error @+1 {{sums must be an f32 fragment of wgmma with 64 rows, but got}}
   pipe.promote %acc, %sums scaled %s at %n0 : !pipe.fragment<128x128xf32, wgmma>, vector<3xf32>
   return
 }
@@ -184,7 +184,7 @@ func.func @twin(%sa: !pipe.shared<256x4xf32>, %sb: !pipe.shared<1x4xf32>, %k: i3
   return
 }
 func.func @bad(%sa: !pipe.shared<256x4xf32>, %sb: !pipe.shared<1x4xi32>, %k: i32) {
-  // (C323)
+  // (C324)
   // expected-error @+1 {{b must be f32 without a swizzle, but got}}
   %s = pipe.tile_scales %sa[128], %sb column %k : !pipe.shared<256x4xf32>, !pipe.shared<1x4xi32> -> vector<3xf32>
   return
@@ -197,7 +197,7 @@ func.func @twin(%sa: !pipe.shared<256x4xf32>, %sb: !pipe.shared<1x4xf32>, %k: i3
   return
 }
 func.func @bad(%sa: !pipe.shared<256x32xf32, swizzle_128B>, %sb: !pipe.shared<1x32xf32>, %k: i32) {
-  // (C323)
+  // (C324)
   // expected-error @+1 {{a must be f32 without a swizzle, but got}}
   %s = pipe.tile_scales %sa[128], %sb column %k : !pipe.shared<256x32xf32, swizzle_128B>, !pipe.shared<1x32xf32> -> vector<3xf32>
   return
@@ -210,7 +210,7 @@ func.func @twin(%sa: !pipe.shared<256x4xf32>, %sb: !pipe.shared<1x4xf32>, %k: i3
   return
 }
 func.func @bad(%sa: !pipe.shared<256x4xf32>, %sb: !pipe.shared<1x8xf32>, %k: i32) {
-  // (C323)
+  // (C324)
   // expected-error @+1 {{a and b must have as many columns, a scale for each block of k, but got}}
   %s = pipe.tile_scales %sa[128], %sb column %k : !pipe.shared<256x4xf32>, !pipe.shared<1x8xf32> -> vector<3xf32>
   return
@@ -223,7 +223,7 @@ func.func @twin(%sa: !pipe.shared<256x4xf32>, %sb: !pipe.shared<1x4xf32>, %k: i3
   return
 }
 func.func @bad(%sa: !pipe.shared<256x4xf32>, %sb: !pipe.shared<1x4xf32>, %k: i32) {
-  // (C323)
+  // (C324)
   // expected-error @+1 {{a must have 64 rows for each warpgroup of its role, from a multiple of 64 on, but got 256 rows, from 256 on}}
   %s = pipe.tile_scales %sa[256], %sb column %k : !pipe.shared<256x4xf32>, !pipe.shared<1x4xf32> -> vector<3xf32>
   return
@@ -236,7 +236,7 @@ func.func @twin(%sa: !pipe.shared<256x4xf32>, %sb: !pipe.shared<1x4xf32>, %k: i3
   return
 }
 func.func @bad(%sa: !pipe.shared<256x4xf32>, %sb: !pipe.shared<1x4xf32>, %k: i32) {
-  // (C323)
+  // (C324)
   // expected-error @+1 {{scales must be 3 numbers, two and one for each row of b, but got}}
   %s = pipe.tile_scales %sa[128], %sb column %k : !pipe.shared<256x4xf32>, !pipe.shared<1x4xf32> -> vector<4xf32>
   return

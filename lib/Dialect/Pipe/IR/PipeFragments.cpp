@@ -1,10 +1,11 @@
 //===- PipeFragments.cpp - Products whose accumulator is in registers -----===//
 //
-// Verifiers of the ops that convert operands and that make, read and store fragments. Labels such as
-// (C180) refer to docs/Pipe.md.
+// Verifiers of the ops that convert operands and that make, read and store fragments. Labels such
+// as (C180) refer to docs/Pipe.md.
 //
 //===----------------------------------------------------------------------===//
 
+#include "VerifyFragment.h"
 #include "VerifyIteration.h"
 #include "VerifyRows.h"
 
@@ -104,9 +105,9 @@ static bool hasWarpgroups(Operation *op, int64_t rows) {
 LogicalResult MmaConvertedOp::verify() {
   FragmentType acc = getAccumulator().getType();
   SharedType a = getA().getType(), scales = getAScales().getType(), b = getB().getType();
-  if (acc.getKind() != FragmentKind::Wgmma || acc.getShape()[0] != kFragmentRows)
-    return emitOpError() << "accumulator must be a fragment of wgmma with " << kFragmentRows
-                         << " rows, but got " << acc; // (C181)
+  if (!isAccumulatorOfWgmma(acc))
+    return emitOpError() << "accumulator must be an f32 fragment of wgmma with " << kFragmentRows
+                         << " rows, but got " << acc;   // (C181)
   if (failed(verifyConvertible(*this, "a", a, scales))) // (C180)
     return failure();
   if (getInOrder() && !isa<Float4E2M1FNType>(a.getElementType()))
@@ -137,8 +138,8 @@ LogicalResult MmaPrepackedOp::verify() {
   FragmentType acc = getAccumulator().getType();
   SharedType weights = getWeights().getType(), b = getB().getType();
   bool isBytes = weights.getInnerBytes() == hw::byteTileBytes;
-  if (acc.getKind() != FragmentKind::Wgmma || acc.getShape()[0] != kFragmentRows)
-    return emitOpError() << "accumulator must be a fragment of wgmma with " << kFragmentRows
+  if (!isAccumulatorOfWgmma(acc))
+    return emitOpError() << "accumulator must be an f32 fragment of wgmma with " << kFragmentRows
                          << " rows, but got " << acc; // (C191)
   int64_t block = blockOfTile(weights.getInnerBytes());
   if (!weights.getElementType().isInteger(8) || weights.getLayout() != Layout::Linear ||
@@ -239,8 +240,8 @@ LogicalResult LoadRowsOp::verify() {
 LogicalResult ReadFragmentOp::verify() {
   FragmentType acc = getAccumulator().getType();
   int64_t first = getColumn(), columns = getResult().getType().getNumElements() * 2;
-  if (acc.getShape()[0] != kFragmentRows)
-    return emitOpError() << "accumulator must have " << kFragmentRows << " rows, but got "
+  if (acc.getShape()[0] != kFragmentRows || !acc.getElementType().isF32())
+    return emitOpError() << "accumulator must have " << kFragmentRows << " rows of f32, but got "
                          << acc; // (C182)
   if (first < 0 || first % kFragmentColumns || columns % kFragmentColumns ||
       first > acc.getShape()[1] - columns)
@@ -262,8 +263,8 @@ LogicalResult FragmentFactorsOp::verify() {
   Type element = getResult().getType().getElementType();
   if (global.getRank() != 2 || global.getElementType() != element)
     return emitOpError() << "buffer must have 2 dimensions of " << element << ", but got "
-                         << global; // (C183)
-  return failure(failed(verifyRows(*this, global, getRows())) || // (C183)
+                         << global;                                  // (C183)
+  return failure(failed(verifyRows(*this, global, getRows())) ||     // (C183)
                  failed(verifyParts(*this, getResult().getType()))); // (C183)
 }
 
@@ -275,7 +276,7 @@ LogicalResult StoreFragmentOp::verify() {
                          << ", but got " << dest; // (C184)
   bool endsEarly = getRows() && !ShapedType::isDynamic(dest.getShape()[0]);
   return failure((!endsEarly && failed(verifyRows(*this, dest, getRows()))) || // (C184)
-                 failed(verifyParts(*this, type))); // (C184)
+                 failed(verifyParts(*this, type)));                            // (C184)
 }
 
 //===----------------------------------------------------------------------===//

@@ -1,5 +1,7 @@
 //===- PipeJoin.cpp - Tables of tiles, and parts of a tile ----------------===//
 
+#include "VerifyFragment.h"
+
 #include "fp4/Dialect/Pipe/IR/Cluster.h"
 
 using namespace mlir;
@@ -48,8 +50,8 @@ int64_t JoinFragmentOp::getJoinBytes() {
 
 LogicalResult JoinFragmentOp::verify() {
   FragmentType type = getAccumulator().getType();
-  if (type.getKind() != FragmentKind::Wgmma || type.getShape()[0] != 64)
-    return emitOpError() << "accumulator must be a fragment of wgmma with 64 rows, but got "
+  if (!isAccumulatorOfWgmma(type))
+    return emitOpError() << "accumulator must be an f32 fragment of wgmma with 64 rows, but got "
                          << type; // (C260)
   int64_t columns = getColumns();
   if (columns <= 0 || columns % 8 || type.getShape()[1] % columns)

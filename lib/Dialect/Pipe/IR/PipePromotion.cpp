@@ -4,7 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "fp4/Dialect/Pipe/IR/Pipe.h"
+#include "VerifyFragment.h"
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/OpImplementation.h"
@@ -27,8 +27,9 @@ int64_t fp4::pipe::promotedBlocks(int64_t columns) {
   return (lastFirst + columns - 1) / kPromotedBlock + 1;
 }
 
-static bool isFragmentOfWgmma(FragmentType type) {
-  return type.getKind() == FragmentKind::Wgmma && type.getShape()[0] == kFragmentRows;
+bool fp4::pipe::isAccumulatorOfWgmma(FragmentType type) {
+  return type.getKind() == FragmentKind::Wgmma && type.getShape()[0] == kFragmentRows &&
+         type.getElementType().isF32();
 }
 
 /// Rows that the warpgroups of the role around `op` have; 0 before there are roles.
@@ -45,8 +46,8 @@ static bool hasRowsOfRole(Operation *op, int64_t row, int64_t rows) {
 
 LogicalResult MmaFragmentOp::verify() {
   FragmentType sums = getSums().getType();
-  if (!isFragmentOfWgmma(sums))
-    return emitOpError() << "sums must be a fragment of wgmma with " << kFragmentRows
+  if (!isAccumulatorOfWgmma(sums))
+    return emitOpError() << "sums must be an f32 fragment of wgmma with " << kFragmentRows
                          << " rows, but got " << sums; // (C220)
   for (auto [name, tile] : {std::pair("a", getA().getType()), {"b", getB().getType()}})
     if (!isa<Float8E4M3FNType>(tile.getElementType()) || tile.getInnerBytes() != kRowBytes ||
@@ -55,7 +56,8 @@ LogicalResult MmaFragmentOp::verify() {
                            << " bytes and layout swizzle_128B, but got " << tile; // (C220)
   int64_t row = getRow(), rows = getA().getType().getRows();
   if (!hasRowsOfRole(*this, row, rows))
-    return emitOpError() << "a must have " << kFragmentRows << " rows for each warpgroup of its role, "
+    return emitOpError() << "a must have " << kFragmentRows
+                         << " rows for each warpgroup of its role, "
                          << "from a multiple of " << kFragmentRows << " on, but got " << rows
                          << " rows, from " << row << " on"; // (C220)
   if (getB().getType().getRows() != sums.getShape()[1])
@@ -79,45 +81,50 @@ LogicalResult BlockScalesOp::verify() {
     if (type.getRank() != 2 || !type.getElementType().isF32())
       return emitOpError() << name << " must have 2 dimensions of f32, but got " << type; // (C221)
   if (a.getShape()[1] != b.getShape()[1] || b.hasDynamicColumns())
-    return emitOpError() << "a and b must have as many columns, a scale for each block of k, but got "
-                         << a << " and " << b; // (C221)
+    return emitOpError()
+           << "a and b must have as many columns, a scale for each block of k, but got " << a
+           << " and " << b; // (C221)
   if (ShapedType::isDynamic(b.getShape()[0]))
     return emitOpError() << "b must have static rows, but got " << b; // (C221)
   if (ShapedType::isDynamic(a.getShape()[0]) != bool(getRows()))
-    return emitOpError() << "expects " << (getRows() ? "no operand 'rows' for static rows"
-                                                     : "operand 'rows' for dynamic rows")
+    return emitOpError() << "expects "
+                         << (getRows() ? "no operand 'rows' for static rows"
+                                       : "operand 'rows' for dynamic rows")
                          << ", but got " << (getRows() ? "one" : "none"); // (C221)
   int64_t columns = getColumns();
   if (columns < kFewestColumns || columns > kMostColumns || columns % kFewestColumns)
     return emitOpError() << "columns must be a multiple of " << kFewestColumns << " up to "
                          << kMostColumns << ", but got " << columns; // (C221)
-  return verifyScales(*this, getResult().getType(), columns); // (C221)
+  return verifyScales(*this, getResult().getType(), columns);        // (C221)
 }
 
 LogicalResult TileScalesOp::verify() {
   SharedType a = getA().getType(), b = getB().getType();
   for (auto [name, tile] : {std::pair("a", a), {"b", b}})
     if (!tile.getElementType().isF32() || tile.getLayout() != Layout::Linear)
-      return emitOpError() << name << " must be f32 without a swizzle, but got " << tile; // (C323)
+      return emitOpError() << name << " must be f32 without a swizzle, but got " << tile; // (C324)
   if (a.getColumns() != b.getColumns())
-    return emitOpError() << "a and b must have as many columns, a scale for each block of k, but got "
-                         << a << " and " << b; // (C323)
+    return emitOpError()
+           << "a and b must have as many columns, a scale for each block of k, but got " << a
+           << " and " << b; // (C324)
   int64_t row = getRow(), expected = 2 + b.getRows();
   if (!hasRowsOfRole(*this, row, a.getRows()))
-    return emitOpError() << "a must have " << kFragmentRows << " rows for each warpgroup of its role, "
+    return emitOpError() << "a must have " << kFragmentRows
+                         << " rows for each warpgroup of its role, "
                          << "from a multiple of " << kFragmentRows << " on, but got " << a.getRows()
-                         << " rows, from " << row << " on"; // (C323)
+                         << " rows, from " << row << " on"; // (C324)
   if (getResult().getType().getNumElements() != expected)
-    return emitOpError() << "scales must be " << expected << " numbers, two and one for each row of b, "
-                         << "but got " << getResult().getType(); // (C323)
+    return emitOpError() << "scales must be " << expected
+                         << " numbers, two and one for each row of b, "
+                         << "but got " << getResult().getType(); // (C324)
   return success();
 }
 
 LogicalResult PromoteOp::verify() {
   FragmentType sums = getSums().getType();
-  if (!isFragmentOfWgmma(sums))
-    return emitOpError() << "sums must be a fragment of wgmma with " << kFragmentRows
-                         << " rows, but got " << sums; // (C222)
+  if (!isAccumulatorOfWgmma(sums))
+    return emitOpError() << "sums must be an f32 fragment of wgmma with " << kFragmentRows
+                         << " rows, but got " << sums;                // (C222)
   return verifyScales(*this, cast<VectorType>(getScales().getType()), // (C222)
                       sums.getShape()[1]);
 }

@@ -79,7 +79,7 @@ def Pipe_TileScalesOp : Pipe_EngineOp<"tile_scales", "Threads"> {
     result. Warpgroup w of the role has the rows from `row + 64 w` on. A thread gets `a[r, column]` and
     `a[r + 8, column]` of its rows, then `b[i, column]` for each row of `b`. PTX: ld.shared.
 
-    Constraints: (C323) both tiles are of f32 without a swizzle and have as many columns; A has 64 rows
+    Constraints: (C324) both tiles are of f32 without a swizzle and have as many columns; A has 64 rows
     from `row` on for each warpgroup of the role; `row` is a multiple of 64; the vector has two
     elements, and one for each row of `b`.
 

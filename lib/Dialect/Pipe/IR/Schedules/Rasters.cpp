@@ -25,7 +25,7 @@ LogicalResult fp4::pipe::verifyOrder(function_ref<InFlightDiagnostic()> emitErro
 static bool isMultiple(Value count, Value unit) {
   APInt all, one;
   return matchPattern(count, m_ConstantInt(&all)) && matchPattern(unit, m_ConstantInt(&one)) &&
-         all.urem(one) == 0;
+         !one.isZero() && all.urem(one) == 0;
 }
 
 /// `width`, or all columns where there are fewer: the tiles of a whole panel are then no more than
@@ -49,7 +49,7 @@ struct PanelWidths {
     if (!matchPattern(numM, m_ConstantInt(&rows)) || !matchPattern(numN, m_ConstantInt(&all)) ||
         !matchPattern(columns, m_ConstantInt(&width)))
       return std::nullopt;
-    uint64_t whole = width.getZExtValue(), last = all.getZExtValue() % whole;
+    uint64_t whole = width.getZExtValue(), last = whole ? all.getZExtValue() % whole : 0;
     if (last < 2 || rows.getZExtValue() * whole * whole >> 32)
       return std::nullopt;
     return PanelWidths{whole, last, all.getZExtValue() / whole};
