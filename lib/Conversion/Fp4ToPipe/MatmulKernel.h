@@ -12,37 +12,38 @@ namespace fp4 {
 /// How a product quantizes its elements.
 struct ResultQuantizer {
   RecipeAttr recipe;
-  bool hasAmax;                        ///< the recipe has a tensor scale
-  bool rows = false, columns = false;  ///< orientations that are written
-  bool tiledRows = false, tiledColumns = false; ///< their scales have layout tiled_128x4, else row-major
+  bool hasAmax;                       ///< the recipe has a tensor scale
+  bool rows = false, columns = false; ///< orientations that are written
+  bool tiledRows = false,
+       tiledColumns = false; ///< their scales have layout tiled_128x4, else row-major
 
   int64_t block() const { return numerics::blockSizeOf(recipe.getDecisions().format); }
 };
 
-/// The parameters of the kernel of Y[M,N] = epilogue(A[M,K] B[N,K]^T). With `swap`, of Y^T: A is the
-/// rhs and B the lhs, and lanes of the accumulator are columns of Y.
+/// The parameters of the kernel of Y[M,N] = epilogue(A[M,K] B[N,K]^T). With `swap`, of Y^T: A is
+/// the rhs and B the lhs, and lanes of the accumulator are columns of Y.
 struct MatmulShape {
   int64_t m; ///< rows of A and Y, or ShapedType::kDynamic
   int64_t n, k;
-  bool swap = false; ///< m and n are columns and rows of Y
+  bool swap = false;                  ///< m and n are columns and rows of Y
   int64_t tileM, tileN, tileK;        ///< rows, columns and depth of an output tile
   int64_t clusterM = 1, clusterN = 1; ///< blocks of a cluster
   bool pair = false;                  ///< two blocks along m have one tile
   int64_t block;                      ///< elements of K that share a scale: 16, 32 or 128
   /// f4E2M1FN, f8E4M3FN or f8E5M2; f8E4M3FN with scales of f32.
   mlir::Type dataTypeA, dataTypeB;
-  mlir::Type scaleType;               ///< f8E4M3FN, f8E8M0FNU or f32
-  mlir::Type resultType;              ///< f32, bf16 or f16
+  mlir::Type scaleType;  ///< f8E4M3FN, f8E8M0FNU or f32
+  mlir::Type resultType; ///< f32, bf16 or f16
   /// No alpha, one, one for each row of the result (M x 1), one for each column (1 x N), or one for
   /// each group.
   enum class Alpha { None, One, Rows, Columns, Groups } alpha;
   llvm::SmallVector<numerics::EpilogueOp> epilogue; ///< named steps, after alpha
   mlir::Region *body = nullptr; ///< what follows these, or none: BlockScaledMatmulOp's
   llvm::SmallVector<pipe::GlobalType> inputs; ///< of the body, behind the element
-  int64_t blocksOfTileK = 1; ///< of f32 scales: k tiles that a stage has
-  int64_t splits = 1; ///< ranges of K that have sums of their own
-  /// The ranges of a tile are those of the blocks of a cluster, which join in shared memory. Otherwise
-  /// they are works of their own, which join in a workspace.
+  int64_t blocksOfTileK = 1;                  ///< of f32 scales: k tiles that a stage has
+  int64_t splits = 1;                         ///< ranges of K that have sums of their own
+  /// The ranges of a tile are those of the blocks of a cluster, which join in shared memory.
+  /// Otherwise they are works of their own, which join in a workspace.
   bool joinsInCluster = false;
   int64_t groups = 0; ///< products whose rows are stacked; 0 where there is one
   /// Of groups: places in the table of their tiles along m, and the rows of scales of A, of which
@@ -51,18 +52,18 @@ struct MatmulShape {
   /// The kernel writes zeros to the rows of no group. Otherwise its result begins as zeros.
   bool clearsRows = false;
   bool hasSpareThreads = false; ///< a role has threads that neither load nor multiply
-  bool storesTiles = false; ///< the result leaves through shared memory and TMA stores
-  bool dual = false;        ///< two products of A, whose elements the body takes
+  bool storesTiles = false;     ///< the result leaves through shared memory and TMA stores
+  bool dual = false;            ///< two products of A, whose elements the body takes
   std::optional<ResultQuantizer> quantizer; ///< of the elements
   bool withAmax = false;                    ///< of the elements
   bool storesElements = true;               ///< the elements are a result themselves
-  mlir::Type floatA;        ///< bf16, f16 or f8E4M3FN: the elements of A, which has no scales; else null
+  mlir::Type floatA; ///< bf16, f16 or f8E4M3FN: the elements of A, which has no scales; else null
   /// Fragments have columns of Y in their rows: B is the operand that the tensor core takes from
   /// registers. A is floats, or so few rows that they fill no instruction otherwise.
   bool transposed = false;
   /// A was converted by a kernel of its own and is `floatA` (ConvertAhead.h).
   bool convertsAhead = false;
-  bool prepackedB = false;  ///< B is tiles of fp4.prepack, which contain its scales
+  bool prepackedB = false; ///< B is tiles of fp4.prepack, which contain its scales
 
   /// Columns that an epilogue thread stores at a time. A row of a staged tile is as wide as the
   /// widest swizzle that divides the tile, of at most 64 columns, whose sums a thread reads. More
@@ -71,8 +72,8 @@ struct MatmulShape {
     int64_t widest = std::min<int64_t>(64, 128 * 8 / resultType.getIntOrFloatBitWidth());
     return storesTiles && !body && tileN % widest == 0 ? widest : narrowChunk();
   }
-  /// Columns of sums that it reads and converts at a time, which divide those that it stores. Beside
-  /// columns that it holds, these and the next are to fit in its registers too.
+  /// Columns of sums that it reads and converts at a time, which divide those that it stores.
+  /// Beside columns that it holds, these and the next are to fit in its registers too.
   int64_t chunk() const { return hasOneAccumulator() ? narrowChunk() : storedColumns(); }
   pipe::Layout stagedLayout() const;
   /// More, or something else, than the elements leaves the kernel (ResultStores.h).
@@ -83,8 +84,8 @@ struct MatmulShape {
     bool rows = quantizer && quantizer->rows;
     return rows ? pipe::kScaleBlockColumns * quantizer->block() : chunk();
   }
-  /// Tensor memory has no second accumulator, or pair of them, beside the scales. Those of k tiles of K =
-  /// 96 take 12 columns for 128 rows, three times as many as others.
+  /// Tensor memory has no second accumulator, or pair of them, beside the scales. Those of k tiles
+  /// of K = 96 take 12 columns for 128 rows, three times as many as others.
   bool hasOneAccumulator() const {
     int64_t columns = tileN * (dual ? 2 : 1);
     return columns == 256 || (k96 && columns == 192);
@@ -93,23 +94,23 @@ struct MatmulShape {
   /// Registers in which a thread keeps what it will store, see heldColumns().
   static constexpr int64_t kHeldRegisters = 128;
 
-  /// Kind mxf8f6f4 multiplies: tiled scales, and elements of 8 bits on one side or on both.
+  /// Kind mxf8f6f4 multiplies: tiled scales, and elements of 6 or 8 bits on one side or on both.
   bool isMXF8F6F4() const {
     return !hasF32Scales() && (!floatA || convertsAhead) &&
            !(isa<mlir::Float4E2M1FNType>(dataTypeA) && isa<mlir::Float4E2M1FNType>(dataTypeB));
   }
-  bool k96 = false; ///< instructions have K = 96
-  bool spreadsCodes = false; ///< TMA spreads elements of 4 bits beside such of 8 over bytes
+  bool k96 = false;          ///< instructions have K = 96
+  bool spreadsCodes = false; ///< TMA spreads elements of 4 and 6 bits over bytes
   /// Elements of K of one instruction of a block-scaled kind.
   int64_t stepK() const { return isMXF8F6F4() ? 32 : k96 ? 96 : pipe::kMmaK; }
   /// A is e4m3 without scales, and the tensor core sums 128 products at a time.
   bool takesBytes() const { return floatA && floatA.getIntOrFloatBitWidth() == 8; }
-  /// The scales of so many blocks of K have a row of a tile in shared memory, as narrow as TMA allows.
+  /// The scales of so many blocks of K have a row of a tile in shared memory, as narrow as TMA
+  /// allows.
   static constexpr int64_t kStagedBlocks = 4;
-  /// f32 scales reach shared memory in tiles of as many blocks, of which every range of K has whole ones.
-  bool stagesScales() const {
-    return hasF32Scales() && k % (kStagedBlocks * tileK * splits) == 0;
-  }
+  /// f32 scales reach shared memory in tiles of as many blocks, of which every range of K has whole
+  /// ones.
+  bool stagesScales() const { return hasF32Scales() && k % (kStagedBlocks * tileK * splits) == 0; }
   /// Blocks of rows of B, of which each group has whole ones.
   int64_t f32ScaleRowsB() const {
     return std::max<int64_t>(groups, 1) * int64_t(llvm::divideCeil(n, block));
@@ -188,12 +189,14 @@ struct MatmulShape {
   mlir::Type scalesA() const;
   mlir::Type scalesB() const;
   pipe::GlobalType alphas() const; ///< where there is an alpha
-  mlir::Type result() const; ///< a map of staged tiles where they are stored
-  /// The amax of the quantizer, codes and scales of rows and of columns, the amax: those that exist.
+  mlir::Type result() const;       ///< a map of staged tiles where they are stored
+  /// The amax of the quantizer, codes and scales of rows and of columns, the amax: those that
+  /// exist.
   llvm::SmallVector<pipe::GlobalType> derivedTypes() const;
   /// Of groups, a row for each tile along m: its first row, the end of its group's rows, its group,
   /// and its first row of scales of A. One more row begins with the number of tiles. Rows from
-  /// `gapPlaces` on begin with the first row and the end of what lies before each group, and behind all.
+  /// `gapPlaces` on begin with the first row and the end of what lies before each group, and behind
+  /// all.
   pipe::GlobalType table() const;
   int64_t gapPlaces() const { return tablePlaces + 1; }
   int64_t gaps() const { return clearsRows ? groups + 1 : 0; }

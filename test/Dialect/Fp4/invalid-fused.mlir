@@ -315,3 +315,24 @@ func.func @e4m3(%a: !e, %s: !s) {
       : (!e, !s, !e, !s) -> (tensor<64x64xf8E4M3FN>, tensor<f32>)
   return
 }
+
+// -----
+
+!e = tensor<64x128xf4E2M1FN>
+!s = tensor<64x8xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+func.func @amax_of_e4m3(%a: !e, %s: !s) {
+  %r0 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s epilogue() {
+  ^bb0(%x: f32):
+    %y = arith.truncf %x : f32 to bf16
+    fp4.yield %y : bf16
+  } {format = #fp4.format<nvfp4>, with_amax} : (!e, !s, !e, !s) -> tensor<f32>
+  // blockscaled_matmul (C323)
+  // expected-error @+2 {{expects no other result beside elements of type f8E4M3FN, but got some}}
+  // expected-note @+1 {{codes and an amax are those of elements of type bf16, f16 or f32}}
+  %r1 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s epilogue() {
+  ^bb0(%x: f32):
+    %y = arith.truncf %x : f32 to f8E4M3FN
+    fp4.yield %y : f8E4M3FN
+  } {format = #fp4.format<nvfp4>, with_amax} : (!e, !s, !e, !s) -> tensor<f32>
+  return
+}

@@ -117,6 +117,14 @@ static bool sharesBlocks(QuantizeOp op) {
          !op.getRng();
 }
 
+/// The shape of what a thread has.
+static RowBlocks::Shape threadShape(QuantizeOp op, bool cacheHints) {
+  RowBlocks::Shape shape = rowShape(op, cacheHints);
+  if (sharesBlocks(op))
+    shape.blockSize = kSharedElements;
+  return shape;
+}
+
 //===----------------------------------------------------------------------===//
 // With the amax in the same kernel
 //===----------------------------------------------------------------------===//
@@ -147,11 +155,12 @@ static Value hostMultiprocessors(ImplicitLocOpBuilder &host, ModuleOp module) {
 }
 
 Value fp4::fitsAtOnce(QuantizeOp op, ImplicitLocOpBuilder &host, Value rows) {
-  Value blocks = RowBlocks::count(host, rowShape(op, /*cacheHints=*/false), rows);
+  Value blocks = RowBlocks::count(host, threadShape(op, /*cacheHints=*/false), rows);
   Value ctas = arith::CeilDivUIOp::create(host, blocks,
                                           constIndex(host, kAmaxThreads * kAmaxBlocksPerThread));
-  Value most = arith::MulIOp::create(host, hostMultiprocessors(host, op->getParentOfType<ModuleOp>()),
-                                     constIndex(host, kAmaxResident));
+  Value most =
+      arith::MulIOp::create(host, hostMultiprocessors(host, op->getParentOfType<ModuleOp>()),
+                            constIndex(host, kAmaxResident));
   auto isAtMost = [&](Value x, Value y) {
     return arith::CmpIOp::create(host, arith::CmpIPredicate::ule, x, y);
   };
@@ -188,17 +197,15 @@ public:
       s.saveRegisters();
     data = kernel.pointer(results[0], cast<RankedTensorType>(op.getData().getType()));
     scales = kernel.pointer(results[1], cast<RankedTensorType>(op.getScales().getType()));
-    shape = rowShape(op, context.plan.cacheHints);
-    if (sharesBlocks(op))
-      shape.blockSize = kSharedElements;
+    shape = threadShape(op, context.plan.cacheHints);
     grid.emplace(kernel, context.plan, shape, rows);
     positions = grid->positions();
     for (const RowBlocks::Position &position : positions)
       words.push_back(grid->blocks().load(input, position));
   }
 
-  /// With an amax that is there, if there is any. It is launched where `condition` (i1) holds; null:
-  /// always.
+  /// With an amax that is there, if there is any. It is launched where `condition` (i1) holds;
+  /// null: always.
   void emit(Value condition) {
     quantize(loadAmaxes(b, amax, op.getPerRow(), positions));
     launch(condition, /*cooperative=*/false);

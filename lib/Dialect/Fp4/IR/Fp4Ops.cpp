@@ -252,15 +252,16 @@ static LogicalResult verifyAlphaRecipes(MatmulAlphaOp op) {
   auto text = [](const numerics::Recipe &recipe) { return StringRef(stringify(recipe.alpha)); };
   auto diag = op.emitOpError("expects recipes with one decision 'alpha', but got ") // (C4)
               << text(lhs) << " of the lhs and " << text(rhs) << " of the rhs";
-  diag.attachNote() << "lhs_recipe and rhs_recipe are those that quantized the operands; write alpha = "
-                    << text(rhs) << " in lhs_recipe, or the other in rhs_recipe";
+  diag.attachNote()
+      << "lhs_recipe and rhs_recipe are those that quantized the operands; write alpha = "
+      << text(rhs) << " in lhs_recipe, or the other in rhs_recipe";
   return diag;
 }
 
 /// matmul_alpha (C1): one amax, or one for each row of the operand.
 static LogicalResult verifyAlphaAmax(const Checked &amax) {
-  bool isLine = amax.type.getRank() == 1 && amax.type.getElementType().isF32() &&
-                !amax.type.getEncoding();
+  bool isLine =
+      amax.type.getRank() == 1 && amax.type.getElementType().isF32() && !amax.type.getEncoding();
   return isLine ? success() : verifyScalar(amax);
 }
 
@@ -300,9 +301,16 @@ void BlockScaledMatmulOp::build(OpBuilder &builder, OperationState &state, Value
     if (operand)
       state.addOperands(operand);
   auto &properties = state.getOrAddProperties<Properties>();
-  properties.operandSegmentSizes = {1, bool(lhsScales), 1, bool(rhsScales), bool(alpha),
-                                    /*inputs=*/0, /*offsets=*/0,
-                                    /*rhs2=*/0, /*rhs2_scales=*/0, /*alpha2=*/0,
+  properties.operandSegmentSizes = {1,
+                                    bool(lhsScales),
+                                    1,
+                                    bool(rhsScales),
+                                    bool(alpha),
+                                    /*inputs=*/0,
+                                    /*offsets=*/0,
+                                    /*rhs2=*/0,
+                                    /*rhs2_scales=*/0,
+                                    /*alpha2=*/0,
                                     /*quantize_amax=*/0};
   properties.setFormat(FormatAttr::get(builder.getContext(), format));
   state.addRegion();
@@ -338,7 +346,8 @@ static LogicalResult verifyFma(BlockScaledMatmulOp op, const Checked &lhs) {
   if (rows >= 1 && rows <= BlockScaledMatmulOp::kMaxFmaRows)
     return success();
   auto diag = op.emitOpError("attribute 'arithmetic' fma must be of 1 to ")
-              << BlockScaledMatmulOp::kMaxFmaRows << " static rows of 'lhs', or of each group, but got ";
+              << BlockScaledMatmulOp::kMaxFmaRows
+              << " static rows of 'lhs', or of each group, but got ";
   lhs.type.isDynamicDim(0) ? diag << "dynamic ones" : diag << rows;
   diag.attachNote() << "leave 'arithmetic' out, and the tensor core multiplies";
   return diag;
@@ -354,24 +363,31 @@ static LogicalResult verifySide(BlockScaledMatmulOp op, const Checked &data, Str
     return failure();
   RankedTensorType expected = scalesOf(data.type, op.getFormat());
   auto quantize = value.getDefiningOp<QuantizeOp>();
-  return verifyType(scales, // blockscaled_matmul (C6)
-                    withScaleLayout(expected, ScaleLayout::Tiled128x4),
-                    quantize && quantize.getGroups()
-                        ? "these are the tiles of several groups; give the product 'groups' too, or "
-                          "quantize each group by itself, a tensor.extract_slice of the rows"
-                        : "");
+  return verifyType(
+      scales, // blockscaled_matmul (C6)
+      withScaleLayout(expected, ScaleLayout::Tiled128x4),
+      quantize && quantize.getGroups()
+          ? "these are the tiles of several groups; give the product 'groups' too, or "
+            "quantize each group by itself, a tensor.extract_slice of the rows"
+          : "");
 }
 
-/// blockscaled_matmul (C9), (C323): elements in which a product can leave.
-static LogicalResult verifyResultElements(BlockScaledMatmulOp op, const Checked &output) {
-  if (!isa<Float8E4M3FNType>(output.type.getElementType()))
-    return verifyRealElements(output, "bf16, f16, f32 or f8E4M3FN"); // blockscaled_matmul (C9)
-  if (op.hasOnlyElements())
+/// blockscaled_matmul (C323): what codes and an amax are computed of.
+static LogicalResult verifyOnlyElements(BlockScaledMatmulOp op, Type element) {
+  if (!isa_and_present<Float8E4M3FNType>(element) || op.hasOnlyElements())
     return success();
   auto diag = op.emitOpError( // blockscaled_matmul (C323)
       "expects no other result beside elements of type f8E4M3FN, but got some");
   diag.attachNote() << "codes and an amax are those of elements of type bf16, f16 or f32";
   return diag;
+}
+
+/// blockscaled_matmul (C9): elements in which a product can leave.
+static LogicalResult verifyResultElements(BlockScaledMatmulOp op, const Checked &output) {
+  Type element = output.type.getElementType();
+  if (!isa<Float8E4M3FNType>(element))
+    return verifyRealElements(output, "bf16, f16, f32 or f8E4M3FN"); // blockscaled_matmul (C9)
+  return verifyOnlyElements(op, element);
 }
 
 /// blockscaled_matmul (C8) to (C10): the result and the tile.
@@ -417,6 +433,8 @@ static LogicalResult verifyBody(BlockScaledMatmulOp op, Block &body) {
   Type yielded = yield ? yield.getValue().getType() : Type(), element = yielded;
   if (op.getResult())
     element = rankedType(op.getResult()).getElementType();
+  if (failed(verifyOnlyElements(op, yielded)))
+    return failure();
   if (isa_and_present<Float8E4M3FNType>(element) && yielded && yielded.isF32())
     element = yielded; // the product rounds what the body yields
   bool fits = op.getEpilogueBody().hasOneBlock() &&
@@ -467,7 +485,7 @@ static LogicalResult verifyK96(BlockScaledMatmulOp op) {
 
 /// Operands with tiled scales, where they have some, but for their elements.
 static LogicalResult verifyTiledOperands(BlockScaledMatmulOp op, const Checked &lhs,
-                                       const Checked &rhs) {
+                                         const Checked &rhs) {
   if (failed(verifyBlockMultiple(lhs, 1, op.getFormat()))) // blockscaled_matmul (C3)
     return failure();
   if (failed(verifySplit(op, lhs))) // blockscaled_matmul (C14)
@@ -480,8 +498,7 @@ static LogicalResult verifyTiledOperands(BlockScaledMatmulOp op, const Checked &
     return verifyGroupOperands(op, lhs, rhs);
   if (!op.hasFloatLhs() && failed(verifySide(op, lhs, "lhs_scales", op.getLhsScales())))
     return failure();
-  return op.hasPrepackedRhs() ? success()
-                              : verifySide(op, rhs, "rhs_scales", op.getRhsScales());
+  return op.hasPrepackedRhs() ? success() : verifySide(op, rhs, "rhs_scales", op.getRhsScales());
 }
 
 LogicalResult BlockScaledMatmulOp::verify() {
@@ -539,10 +556,9 @@ LogicalResult fp4::inferResultTypes(Operation *op, ValueRange operands,
     return success();
   }
   auto inferable = dyn_cast<InferTypeOpInterface>(op);
-  if (!inferable ||
-      failed(inferable.inferReturnTypes(op->getContext(), op->getLoc(), operands,
-                                        op->getAttrDictionary(), op->getPropertiesStorage(),
-                                        op->getRegions(), types)))
+  if (!inferable || failed(inferable.inferReturnTypes(
+                        op->getContext(), op->getLoc(), operands, op->getAttrDictionary(),
+                        op->getPropertiesStorage(), op->getRegions(), types)))
     return failure();
   if (auto quantize = dyn_cast<QuantizeOp>(op)) // its scales are in the layout their type says
     for (auto [index, type] : llvm::enumerate(types))

@@ -26,7 +26,7 @@ Checked result(mlir::Operation *op, llvm::StringRef name, mlir::Value value);
 mlir::LogicalResult verifyExtents(const Checked &value);
 /// Of such extents, two dimensions, the second static, in a layout that has a buffer.
 mlir::LogicalResult verifyMatrix(const Checked &value);
-/// bf16, f16 or f32.
+/// bf16, f16 or f32; `known` is what the message says is allowed.
 mlir::LogicalResult verifyRealElements(const Checked &value,
                                        llvm::StringRef known = "bf16, f16 or f32");
 mlir::LogicalResult verifyDataElements(const Checked &value, Format format);
@@ -40,7 +40,8 @@ mlir::LogicalResult verifyTiled(const Checked &scales);
 
 /// A product of which a side has no scales.
 mlir::LogicalResult verifyUnscaled(BlockScaledMatmulOp op, const Checked &lhs);
-/// blockscaled_matmul (C11), (C190): the formats of a product have an instruction (ProductFormats.cpp).
+/// blockscaled_matmul (C11), (C190): the formats of a product have an instruction
+/// (ProductFormats.cpp).
 mlir::LogicalResult verifyFormats(BlockScaledMatmulOp op);
 /// (C191), (C192): what elements of 8 bits go with.
 mlir::LogicalResult verifyMXF8F6F4(BlockScaledMatmulOp op, const Checked &lhs, const Checked &rhs);

@@ -35,16 +35,16 @@ bool isNumbers(Type type) {
          (fp4::isElementType(tensor.getElementType()) || tensor.getElementType().isInteger(1));
 }
 
-bool isCastToResult(Operation *op) {
+bool isCastToE4M3(Operation *op) {
   auto type = dyn_cast<RankedTensorType>(op->getResult(0).getType());
   return isa<arith::TruncFOp>(op) && type && !type.getEncoding() &&
-         fp4::isResultType(type.getElementType());
+         isa<Float8E4M3FNType>(type.getElementType());
 }
 
 /// One operation on whole tensors that has an elementwise step.
 bool isElementwiseOnTensors(Operation *op) {
   return OpTrait::hasElementwiseMappableTraits(op) && op->getNumResults() == 1 &&
-         (isNumbers(op->getResult(0).getType()) || isCastToResult(op)) &&
+         (isNumbers(op->getResult(0).getType()) || isCastToE4M3(op)) &&
          llvm::all_of(op->getOperandTypes(), isNumbers) && fp4::elementOpOf(op);
 }
 
