@@ -1,20 +1,20 @@
 //===- ConvertAhead.cpp - An operand that is converted once ---------------===//
 //
-// A product of many rows loads an operand for every tile of the other one. Converted in the product,
-// each element is converted as often. This kernel does it once, at the speed of a copy: the product
-// loads what it can multiply.
+// A product of many rows loads an operand for every tile of the other one. Converted in the
+// product, each element is converted as often. This kernel does it once, at the speed of a copy:
+// the product loads what it can multiply.
 //
 // The elements of a k tile have the order of pipe.convert_tile (FragmentLayout.h), and are the same
-// numbers, so that a product has the same bits with it and without. The four threads of a k tile load a
-// quarter of it each, and exchange words. Then each has eight elements of every quarter, which become 64
-// bytes side by side. They exchange these in pieces of 16 bytes, so that each of their stores writes 64
-// bytes that follow one another.
+// numbers, so that a product has the same bits with it and without. The four threads of a k tile
+// load a quarter of it each, and exchange words. Then each has eight elements of every quarter,
+// which become 64 bytes side by side. They exchange these in pieces of 16 bytes, so that each of
+// their stores writes 64 bytes that follow one another.
 //
 //===----------------------------------------------------------------------===//
 
 #include "ConvertAhead.h"
 
-#include "Lowering.h"
+#include "ItemLaunch.h"
 
 #include "HalfOperands.h"
 #include "InlinePtx.h"
@@ -59,7 +59,6 @@ public:
     gpu::ReturnOp::create(b);
   }
 
-  static constexpr int64_t kThreads = 256;
   /// Items of a thread: eight elements of each quarter of a k tile.
   static int64_t itemsPerRow(const MatmulShape &shape) { return shape.k / kElements; }
 
@@ -93,9 +92,10 @@ void ConvertKernel::build() {
   Int32 thread(b, NVVM::ThreadIdXOp::create(b, b.getI32Type()));
   halves.keepTables(thread);
   int64_t perRow = itemsPerRow(shape);
-  Int32 number = block * kThreads + thread, ofWarp = block * kThreads + thread / 32 * 32;
+  Int32 number = block * kItemThreads + thread, ofWarp = block * kItemThreads + thread / 32 * 32;
   Int32 count = rows ? Int32(b, rows) : Int32(b, shape.m);
-  // Threads exchange what they have, so all of a warp go on, those without an item with the last row.
+  // Threads exchange what they have, so all of a warp go on, those without an item with the last
+  // row.
   auto branch = scf::IfOp::create(b, ofWarp / perRow < count);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(branch.thenBlock());
@@ -111,9 +111,9 @@ ConvertKernel::Parts ConvertKernel::exchange(Parts parts, Int32 place) {
     for (int64_t low : {int64_t(0), 3 - step})
       for (auto [first, second] : llvm::zip_equal(parts[low], parts[low + step])) {
         Value sent = arith::SelectOp::create(b, isLow, second, first);
-        Value received = NVVM::ShflOp::create(b, b.getI32Type(), constI32(b, -1), sent,
-                                              constI32(b, step), constI32(b, 31),
-                                              NVVM::ShflKind::bfly, UnitAttr());
+        Value received =
+            NVVM::ShflOp::create(b, b.getI32Type(), constI32(b, -1), sent, constI32(b, step),
+                                 constI32(b, 31), NVVM::ShflKind::bfly, UnitAttr());
         Value kept = arith::SelectOp::create(b, isLow, first, received);
         second = arith::SelectOp::create(b, isLow, received, second);
         first = kept;
@@ -124,7 +124,8 @@ ConvertKernel::Parts ConvertKernel::exchange(Parts parts, Int32 place) {
 
 /// The words of a quarter, by the thread that needs them.
 ConvertKernel::Parts ConvertKernel::loadCodes(const Item &item) {
-  int64_t words = shape.dataTypeA.getIntOrFloatBitWidth() / 4; // of eight codes: one, or two of 8 bits
+  int64_t words =
+      shape.dataTypeA.getIntOrFloatBitWidth() / 4; // of eight codes: one, or two of 8 bits
   Int32 index = item.row * itemsPerRow(shape) + item.tile * kItemsOfTile + item.place;
   Value first = address(b, source, index, kItemsOfTile * words * 4);
   Parts parts;
@@ -159,7 +160,8 @@ void ConvertKernel::convert(const Item &item, Value exists) {
   Parts words = exchange(loadCodes(item), item.place), pieces;
   SmallVector<Value> factors = halves.factors(loadScales(item), kQuarters);
   for (size_t quarter = 0; quarter < kQuarters; ++quarter)
-    for (auto [piece, pair] : llvm::zip_equal(pieces, halves.convert(words[quarter], factors[quarter])))
+    for (auto [piece, pair] :
+         llvm::zip_equal(pieces, halves.convert(words[quarter], factors[quarter])))
       piece.push_back(LLVM::BitcastOp::create(b, b.getI32Type(), pair));
   pieces = exchange(std::move(pieces), item.place);
   auto branch = scf::IfOp::create(b, exists);
@@ -177,47 +179,21 @@ void ConvertKernel::convert(const Item &item, Value exists) {
 
 static gpu::GPUFuncOp buildKernel(RewriterBase &rewriter, BlockScaledMatmulOp op,
                                   const MatmulShape &shape, const hw::TargetModel &target) {
-  gpu::GPUModuleOp module =
-      createKernelModule(rewriter, op->getParentOfType<ModuleOp>(), op, "convert");
-  OpBuilder inside = OpBuilder::atBlockBegin(module.getBody());
   SmallVector<Type> types = {pipe::GlobalType::get({shape.m, shape.k}, shape.dataTypeA),
                              shape.scalesA(), convertedA(shape)};
   if (shape.dynamicRows())
-    types.push_back(inside.getI32Type());
-  auto kernel = gpu::GPUFuncOp::create(inside, op.getLoc(), "kernel",
-                                       inside.getFunctionType(types, {}));
-  kernel->setAttr(gpu::GPUDialect::getKernelFuncAttrName(), inside.getUnitAttr());
-  kernel.setKnownBlockSizeAttr(
-      inside.getDenseI32ArrayAttr({int32_t(ConvertKernel::kThreads), 1, 1}));
+    types.push_back(rewriter.getI32Type());
+  gpu::GPUFuncOp kernel = createItemKernel(rewriter, op, "convert", types, kItemThreads);
   ConvertKernel(kernel, shape, target);
   return kernel;
 }
 
 Value fp4::convertAhead(RewriterBase &rewriter, BlockScaledMatmulOp op, Value lhs, Value scales,
                         const MatmulShape &shape, Value rows, const hw::TargetModel &target) {
-  Location loc = op.getLoc();
+  Value count =
+      shape.dynamicRows() ? rows : arith::ConstantIndexOp::create(rewriter, op.getLoc(), shape.m);
   gpu::GPUFuncOp kernel = buildKernel(rewriter, op, shape, target);
-  auto index = [&](int64_t value) -> Value {
-    return arith::ConstantIndexOp::create(rewriter, loc, value);
-  };
-  Value one = index(1), items = index(ConvertKernel::itemsPerRow(shape));
-  items = rewriter.createOrFold<arith::MulIOp>(
-      loc, shape.dynamicRows() ? rows : index(shape.m), items);
-  Value blocks = arith::CeilDivUIOp::create(rewriter, loc, items, index(ConvertKernel::kThreads));
-  blocks = arith::MaxUIOp::create(rewriter, loc, blocks, one); // no rows are no invalid launch
-  SmallVector<Value> sizes;
-  if (shape.dynamicRows())
-    sizes.push_back(rows);
-  Value converted = gpu::AllocOp::create(rewriter, loc, pipe::getBufferType(convertedA(shape)),
-                                         /*asyncToken=*/Type(), ValueRange(), sizes, ValueRange())
-                        .getMemref();
-  SmallVector<Value> buffers = {lhs, scales, converted}, arguments;
-  for (auto [type, buffer] : llvm::zip(kernel.getArgumentTypes(), buffers))
-    arguments.push_back(pipe::GlobalViewOp::create(rewriter, loc, type, buffer));
-  if (shape.dynamicRows())
-    arguments.push_back(arith::IndexCastOp::create(rewriter, loc, rewriter.getI32Type(), rows));
-  gpu::LaunchFuncOp::create(rewriter, loc, kernel, gpu::KernelDim3{blocks, one, one},
-                            gpu::KernelDim3{index(ConvertKernel::kThreads), one, one},
-                            /*dynamicSharedMemorySize=*/Value(), arguments);
-  return converted;
+  Value blocks = blocksOfRows(rewriter, op.getLoc(), count, ConvertKernel::itemsPerRow(shape));
+  return launchItems(rewriter, op.getLoc(), kernel, {lhs, scales}, blocks,
+                     shape.dynamicRows() ? rows : Value());
 }

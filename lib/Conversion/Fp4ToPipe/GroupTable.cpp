@@ -7,7 +7,7 @@
 
 #include "GroupTable.h"
 
-#include "Lowering.h"
+#include "ItemLaunch.h"
 
 #include "Int32.h"
 
@@ -74,9 +74,9 @@ static Value constantTable(OpBuilder &builder, Location loc, ArrayRef<int32_t> w
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// The kernel that makes the table. A thread adds up what comes before its group, and writes the rows
-/// of its tiles. Offsets that decrease or exceed the rows make groups empty or shorter, so that no
-/// tile is outside of the operands and no two groups have a row in common.
+/// The kernel that makes the table. A thread adds up what comes before its group, and writes the
+/// rows of its tiles. Offsets that decrease or exceed the rows make groups empty or shorter, so
+/// that no tile is outside of the operands and no two groups have a row in common.
 class TableKernel {
 public:
   /// `step` numbers of the offsets belong to a group, 1 or 2.
@@ -171,8 +171,8 @@ void TableKernel::writeGroup(Int32 group) {
   }
   if (shape.clearsRows)
     writeRow(group + shape.gapPlaces(), {before.end, begin, zero, zero});
-  Value isLast = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, group,
-                                       Int32(b, shape.groups - 1));
+  Value isLast =
+      arith::CmpIOp::create(b, arith::CmpIPredicate::eq, group, Int32(b, shape.groups - 1));
   when(isLast, [&] {
     writeRow({b, shape.tablePlaces}, {after.tiles, zero, zero, zero});
     if (shape.clearsRows)
@@ -193,34 +193,12 @@ static Value makeTable(RewriterBase &rewriter, BlockScaledMatmulOp op, Value off
   Location loc = op.getLoc();
   auto given = cast<RankedTensorType>(op.getOffsets().getType());
   auto offsetsType = pipe::GlobalType::get(given.getShape(), rewriter.getI64Type());
-  gpu::GPUModuleOp module =
-      createKernelModule(rewriter, op->getParentOfType<ModuleOp>(), op, "groups");
-  gpu::GPUFuncOp kernel;
-  {
-    OpBuilder inside = OpBuilder::atBlockBegin(module.getBody());
-    auto type = inside.getFunctionType({offsetsType, shape.table()}, {});
-    kernel = gpu::GPUFuncOp::create(inside, loc, "kernel", type);
-    kernel->setAttr(gpu::GPUDialect::getKernelFuncAttrName(), inside.getUnitAttr());
-    kernel.setKnownBlockSizeAttr(
-        inside.getDenseI32ArrayAttr({int32_t(TableKernel::kThreads), 1, 1}));
-    TableKernel(kernel, shape, /*step=*/given.getRank());
-  }
-  Value table = gpu::AllocOp::create(rewriter, loc, pipe::getBufferType(shape.table()),
-                                     /*asyncToken=*/Type(), ValueRange(), ValueRange(),
-                                     ValueRange())
-                    .getMemref();
-  auto index = [&](int64_t value) -> Value {
-    return arith::ConstantIndexOp::create(rewriter, loc, value);
-  };
-  Value one = index(1);
-  Value blocks = index(int64_t(llvm::divideCeil(shape.groups, TableKernel::kThreads)));
-  SmallVector<Value> arguments = {
-      pipe::GlobalViewOp::create(rewriter, loc, offsetsType, offsets),
-      pipe::GlobalViewOp::create(rewriter, loc, shape.table(), table)};
-  gpu::LaunchFuncOp::create(rewriter, loc, kernel, gpu::KernelDim3{blocks, one, one},
-                            gpu::KernelDim3{index(TableKernel::kThreads), one, one},
-                            /*dynamicSharedMemorySize=*/Value(), arguments);
-  return table;
+  gpu::GPUFuncOp kernel =
+      createItemKernel(rewriter, op, "groups", {offsetsType, shape.table()}, TableKernel::kThreads);
+  TableKernel(kernel, shape, /*step=*/given.getRank());
+  Value blocks = arith::ConstantIndexOp::create(
+      rewriter, loc, int64_t(llvm::divideCeil(shape.groups, TableKernel::kThreads)));
+  return launchItems(rewriter, loc, kernel, offsets, blocks);
 }
 
 Value fp4::tableOfGroups(RewriterBase &rewriter, BlockScaledMatmulOp op, Value offsets,

@@ -8,7 +8,7 @@
 
 #include "PackSix.h"
 
-#include "Lowering.h"
+#include "ItemLaunch.h"
 
 #include "Int32.h"
 #include "SmallBuilders.h"
@@ -26,7 +26,6 @@ using namespace fp4;
 
 namespace {
 
-constexpr int64_t kThreads = 256;
 constexpr int64_t kAccessWords = 4, kAccess = 16; // of one load or store, in words and in bytes
 constexpr int64_t kElements = 64;                 // of a thread
 constexpr int64_t kPackedBytes = kElements * 6 / 8;
@@ -59,13 +58,7 @@ void packItem(ImplicitLocOpBuilder &b, Value source, Value dest, Int32 item) {
 }
 
 gpu::GPUFuncOp buildKernel(RewriterBase &rewriter, BlockScaledMatmulOp op, RankedTensorType type) {
-  gpu::GPUModuleOp module =
-      createKernelModule(rewriter, op->getParentOfType<ModuleOp>(), op, "pack");
-  OpBuilder inside = OpBuilder::atBlockBegin(module.getBody());
-  auto kernel = gpu::GPUFuncOp::create(inside, op.getLoc(), "kernel",
-                                       inside.getFunctionType(argumentTypes(type), {}));
-  kernel->setAttr(gpu::GPUDialect::getKernelFuncAttrName(), inside.getUnitAttr());
-  kernel.setKnownBlockSizeAttr(inside.getDenseI32ArrayAttr({int32_t(kThreads), 1, 1}));
+  gpu::GPUFuncOp kernel = createItemKernel(rewriter, op, "pack", argumentTypes(type), kItemThreads);
   ImplicitLocOpBuilder b(op.getLoc(), kernel.getBody());
   auto pointer = [&](unsigned number) -> Value {
     return pipe::GlobalPtrOp::create(b, LLVM::LLVMPointerType::get(b.getContext(), 1),
@@ -73,7 +66,7 @@ gpu::GPUFuncOp buildKernel(RewriterBase &rewriter, BlockScaledMatmulOp op, Ranke
   };
   Value source = pointer(0), dest = pointer(1);
   int64_t perRow = type.getDimSize(1) / kElements;
-  Int32 item = Int32(b, NVVM::BlockIdXOp::create(b, b.getI32Type())) * kThreads +
+  Int32 item = Int32(b, NVVM::BlockIdXOp::create(b, b.getI32Type())) * kItemThreads +
                Int32(b, NVVM::ThreadIdXOp::create(b, b.getI32Type()));
   Int32 rows =
       type.isDynamicDim(0) ? Int32(b, kernel.getArgument(2)) : Int32(b, type.getDimSize(0));
@@ -91,31 +84,11 @@ gpu::GPUFuncOp buildKernel(RewriterBase &rewriter, BlockScaledMatmulOp op, Ranke
 
 Value fp4::packSix(RewriterBase &rewriter, BlockScaledMatmulOp op, Value buffer,
                    RankedTensorType type, Value rows) {
-  Location loc = op.getLoc();
+  if (!type.isDynamicDim(0))
+    rows = {};
+  Value count =
+      rows ? rows : arith::ConstantIndexOp::create(rewriter, op.getLoc(), type.getDimSize(0));
   gpu::GPUFuncOp kernel = buildKernel(rewriter, op, type);
-  auto index = [&](int64_t value) -> Value {
-    return arith::ConstantIndexOp::create(rewriter, loc, value);
-  };
-  bool isDynamic = type.isDynamicDim(0);
-  Value one = index(1);
-  Value items = rewriter.createOrFold<arith::MulIOp>(
-      loc, isDynamic ? rows : index(type.getDimSize(0)), index(type.getDimSize(1) / kElements));
-  Value blocks = arith::CeilDivUIOp::create(rewriter, loc, items, index(kThreads));
-  blocks = arith::MaxUIOp::create(rewriter, loc, blocks, one); // no rows are no invalid launch
-  SmallVector<Value> sizes;
-  if (isDynamic)
-    sizes.push_back(rows);
-  auto packedType = cast<pipe::GlobalType>(kernel.getArgumentTypes()[1]);
-  Value packed = gpu::AllocOp::create(rewriter, loc, pipe::getBufferType(packedType),
-                                      /*asyncToken=*/Type(), ValueRange(), sizes, ValueRange())
-                     .getMemref();
-  SmallVector<Value> buffers = {buffer, packed}, arguments;
-  for (auto [argument, value] : llvm::zip(kernel.getArgumentTypes(), buffers))
-    arguments.push_back(pipe::GlobalViewOp::create(rewriter, loc, argument, value));
-  if (isDynamic)
-    arguments.push_back(arith::IndexCastOp::create(rewriter, loc, rewriter.getI32Type(), rows));
-  gpu::LaunchFuncOp::create(rewriter, loc, kernel, gpu::KernelDim3{blocks, one, one},
-                            gpu::KernelDim3{index(kThreads), one, one},
-                            /*dynamicSharedMemorySize=*/Value(), arguments);
-  return packed;
+  Value blocks = blocksOfRows(rewriter, op.getLoc(), count, type.getDimSize(1) / kElements);
+  return launchItems(rewriter, op.getLoc(), kernel, buffer, blocks, rows);
 }

@@ -1,0 +1,51 @@
+//===- ItemLaunch.cpp - Kernels of threads that have an item each ---------===//
+
+#include "ItemLaunch.h"
+
+#include "Lowering.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+using namespace mlir;
+using namespace fp4;
+
+gpu::GPUFuncOp fp4::createItemKernel(RewriterBase &rewriter, BlockScaledMatmulOp op, StringRef kind,
+                                     TypeRange arguments, int64_t threads) {
+  gpu::GPUModuleOp module = createKernelModule(rewriter, op->getParentOfType<ModuleOp>(), op, kind);
+  OpBuilder inside = OpBuilder::atBlockBegin(module.getBody());
+  auto kernel =
+      gpu::GPUFuncOp::create(inside, op.getLoc(), "kernel", inside.getFunctionType(arguments, {}));
+  kernel->setAttr(gpu::GPUDialect::getKernelFuncAttrName(), inside.getUnitAttr());
+  kernel.setKnownBlockSizeAttr(inside.getDenseI32ArrayAttr({int32_t(threads), 1, 1}));
+  return kernel;
+}
+
+Value fp4::blocksOfRows(RewriterBase &rewriter, Location loc, Value rows, int64_t itemsPerRow) {
+  auto index = [&](int64_t value) -> Value {
+    return arith::ConstantIndexOp::create(rewriter, loc, value);
+  };
+  Value items = rewriter.createOrFold<arith::MulIOp>(loc, rows, index(itemsPerRow));
+  Value blocks = arith::CeilDivUIOp::create(rewriter, loc, items, index(kItemThreads));
+  return arith::MaxUIOp::create(rewriter, loc, blocks, index(1));
+}
+
+Value fp4::launchItems(RewriterBase &rewriter, Location loc, gpu::GPUFuncOp kernel,
+                       ValueRange inputs, Value blocks, Value rows) {
+  auto type = cast<pipe::GlobalType>(kernel.getArgumentTypes()[inputs.size()]);
+  Value result = gpu::AllocOp::create(rewriter, loc, pipe::getBufferType(type),
+                                      /*asyncToken=*/Type(), ValueRange(),
+                                      rows ? ValueRange(rows) : ValueRange(), ValueRange())
+                     .getMemref();
+  SmallVector<Value> buffers(inputs), arguments;
+  buffers.push_back(result);
+  for (auto [argument, buffer] : llvm::zip(kernel.getArgumentTypes(), buffers))
+    arguments.push_back(pipe::GlobalViewOp::create(rewriter, loc, argument, buffer));
+  if (rows)
+    arguments.push_back(arith::IndexCastOp::create(rewriter, loc, rewriter.getI32Type(), rows));
+  Value one = arith::ConstantIndexOp::create(rewriter, loc, 1);
+  Value threads = arith::ConstantIndexOp::create(rewriter, loc, (*kernel.getKnownBlockSize())[0]);
+  gpu::LaunchFuncOp::create(rewriter, loc, kernel, gpu::KernelDim3{blocks, one, one},
+                            gpu::KernelDim3{threads, one, one},
+                            /*dynamicSharedMemorySize=*/Value(), arguments);
+  return result;
+}

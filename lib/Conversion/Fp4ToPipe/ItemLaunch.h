@@ -1,0 +1,34 @@
+//===- ItemLaunch.h - Kernels of threads that have an item each -*- C++ -*-===//
+//
+// What a product needs beside its own kernel is made by small kernels before it: a converted or a
+// packed operand, the table of its groups. They have no roles, and write one buffer.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
+#include "fp4/Dialect/Pipe/IR/Pipe.h"
+
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+
+namespace fp4 {
+
+/// Threads of a block of a kernel whose items follow one another in rows.
+inline constexpr int64_t kItemThreads = 256;
+
+/// An empty kernel in a module of its own, launched in blocks of `threads`.
+mlir::gpu::GPUFuncOp createItemKernel(mlir::RewriterBase &, BlockScaledMatmulOp,
+                                      llvm::StringRef kind, mlir::TypeRange arguments,
+                                      int64_t threads);
+
+/// Blocks of kItemThreads for `itemsPerRow` items of each row, at least one: an empty grid is no
+/// valid launch.
+mlir::Value blocksOfRows(mlir::RewriterBase &, mlir::Location, mlir::Value rows,
+                         int64_t itemsPerRow);
+
+/// Launches `blocks` of a kernel of createItemKernel. Its arguments are views of `inputs` and of a
+/// new buffer, and `rows` as i32 where these are dynamic and not null. Returns the buffer.
+mlir::Value launchItems(mlir::RewriterBase &, mlir::Location, mlir::gpu::GPUFuncOp kernel,
+                        mlir::ValueRange inputs, mlir::Value blocks, mlir::Value rows = {});
+
+} // namespace fp4
