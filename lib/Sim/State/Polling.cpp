@@ -57,31 +57,22 @@ void PollProbe::onMemory(const MemoryEvent &event) {
     if (busy || event.uniform)
       break;
   }
-  if (next)
-    next->onMemory(event);
+  Probe::onMemory(event);
 }
 
 void PollProbe::onBarrier(const BarrierEvent &event) {
-  busy |= event.op != BarrierOp::WarpSync && event.op != BarrierOp::Parted;
-  if (next)
-    next->onBarrier(event);
-}
-
-void PollProbe::onFence(const FenceEvent &event) {
-  if (next)
-    next->onFence(event);
+  busy |= meetsOthers(event);
+  Probe::onBarrier(event);
 }
 
 void PollProbe::onTicket(const TicketEvent &event) {
   busy = true;
-  if (next)
-    next->onTicket(event);
+  Probe::onTicket(event);
 }
 
 void PollProbe::onLife(const LifeEvent &event) {
   busy = true;
-  if (next)
-    next->onLife(event);
+  Probe::onLife(event);
 }
 
 bool PollWait::ready() const {

@@ -9,10 +9,9 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "Sim/State/Cluster.h"
+#include "Sim/State/Probe.h"
 #include "Sim/State/Wait.h"
 #include "fp4/Sim/MemoryModel.h"
-#include "fp4/Sim/Observer.h"
 #include <array>
 #include <vector>
 
@@ -30,13 +29,12 @@ struct PolledPlace {
 };
 
 /// Sees what one warp does, and hands every event on.
-class PollProbe final : public Observer {
+class PollProbe final : public Probe {
 public:
-  PollProbe(const Cluster &cluster, Observer *next) : cluster(cluster), next(next) {}
+  using Probe::Probe;
 
   void onMemory(const MemoryEvent &event) override;
   void onBarrier(const BarrierEvent &event) override;
-  void onFence(const FenceEvent &event) override;
   void onTicket(const TicketEvent &event) override;
   void onLife(const LifeEvent &event) override;
 
@@ -48,8 +46,6 @@ public:
 private:
   void note(Space space, uint64_t address, uint32_t bytes);
 
-  const Cluster &cluster;
-  Observer *next;
   bool busy = false;
   std::vector<PolledPlace> seen;
 };

@@ -44,8 +44,7 @@ void LoopProbe::onMemory(const MemoryEvent &event) {
       if (const Allocation *found = cluster.launch->memory->find(address, 1))
         hostMemory = found->shared();
   }
-  if (next)
-    next->onMemory(event);
+  Probe::onMemory(event);
 }
 
 bool LoopProbe::changed() {
@@ -60,25 +59,13 @@ bool LoopProbe::changed() {
 }
 
 void LoopProbe::onBarrier(const BarrierEvent &event) {
-  barriers |= event.op != BarrierOp::WarpSync && event.op != BarrierOp::Parted;
-  if (next)
-    next->onBarrier(event);
-}
-
-void LoopProbe::onFence(const FenceEvent &event) {
-  if (next)
-    next->onFence(event);
-}
-
-void LoopProbe::onTicket(const TicketEvent &event) {
-  if (next)
-    next->onTicket(event);
+  barriers |= meetsOthers(event);
+  Probe::onBarrier(event);
 }
 
 void LoopProbe::onLife(const LifeEvent &event) {
   different = true;
-  if (next)
-    next->onLife(event);
+  Probe::onLife(event);
 }
 
 //===----------------------------------------------------------------------===//

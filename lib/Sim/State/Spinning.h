@@ -9,10 +9,9 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "Sim/State/Cluster.h"
+#include "Sim/State/Probe.h"
 #include "fp4/Sim/Actor.h"
 #include "fp4/Sim/MemoryModel.h"
-#include "fp4/Sim/Observer.h"
 #include <array>
 #include <map>
 #include <unordered_map>
@@ -20,14 +19,12 @@
 namespace fp4::sim {
 
 /// Sees the accesses of warps and hands every event on.
-class LoopProbe final : public Observer {
+class LoopProbe final : public Probe {
 public:
-  LoopProbe(const Cluster &cluster, Observer *next) : cluster(cluster), next(next) {}
+  using Probe::Probe;
 
   void onMemory(const MemoryEvent &event) override;
   void onBarrier(const BarrierEvent &event) override;
-  void onFence(const FenceEvent &event) override;
-  void onTicket(const TicketEvent &event) override;
   void onLife(const LifeEvent &event) override;
 
   /// A place that was written holds another value than it held at an earlier write. Asked when
@@ -52,8 +49,6 @@ private:
   using Value = std::array<std::byte, 32>;
   void note(Space space, uint64_t address, uint32_t bytes);
 
-  const Cluster &cluster;
-  Observer *next;
   bool different = false, barriers = false, hostMemory = false;
   struct Written {
     Space space;
