@@ -418,3 +418,16 @@ func.func @bad(%y: !pipe.global<100x40xf4E2M1FN>, %begin: i32, %end: i32) {
   pipe.clear_rows %y[%begin to %end] : !pipe.global<100x40xf4E2M1FN>
   return
 }
+
+// -----
+
+func.func @twin() {
+  %acc = pipe.fragment : !pipe.fragment<64x128xf32, wgmma>
+  return
+}
+func.func @bad() {
+  // (C313)
+  // expected-error @+1 {{accumulator must have elements of f32, but got '!pipe.fragment<64x128xf8E4M3FN, wgmma>'}}
+  %acc = pipe.fragment : !pipe.fragment<64x128xf8E4M3FN, wgmma>
+  return
+}

@@ -96,6 +96,12 @@ LogicalResult ClearRowsOp::verify() {
 
 void FragmentOp::getAsmResultNames(OpAsmSetValueNameFn name) { name(getResult(), "acc"); }
 
+LogicalResult FragmentOp::verify() {
+  if (getType().getElementType().isF32())
+    return success();
+  return emitOpError() << "accumulator must have elements of f32, but got " << getType(); // (C313)
+}
+
 /// A warpgroup of the role around `op` for every 64 rows; true before there are roles.
 static bool hasWarpgroups(Operation *op, int64_t rows) {
   auto region = op->getParentOfType<RoleRegionOp>();

@@ -82,6 +82,8 @@ def Pipe_FragmentOp : Pipe_EngineOp<"fragment", "Tensor", [Pipe_NamedResults]> {
     Every warpgroup of the role has a fragment of its own, which begins as zeros. Registers are not
     memory: the fragment stays in its role.
 
+    Constraints: (C313) the elements are f32.
+
     Example:
     ```mlir
     %acc = pipe.fragment : !pipe.fragment<64x128xf32, wgmma>
@@ -89,6 +91,7 @@ def Pipe_FragmentOp : Pipe_EngineOp<"fragment", "Tensor", [Pipe_NamedResults]> {
   }];
   let results = (outs Pipe_FragmentType:$result);
   let assemblyFormat = "attr-dict `:` qualified(type($result))";
+  let hasVerifier = 1;
 }
 
 def Pipe_MmaConvertedOp : Pipe_EngineOp<"mma_converted", "Tensor"> {
