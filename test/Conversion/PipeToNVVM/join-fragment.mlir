@@ -44,6 +44,17 @@
 // CHECK-NEXT: llvm.cond_br %[[SEVERAL]]
 // CHECK: nvvm.cluster.arrive {aligned}
 // CHECK: nvvm.cluster.wait {aligned}
+
+// A join in a loop of its own may be the last of that loop, but not of the block: its warps always
+// arrive, and the block always ends with a barrier.
+// CHECK-LABEL: llvm.func @joins_in_loop
+// CHECK: llvm.fadd
+// CHECK-NOT: llvm.icmp "slt"
+// CHECK: nvvm.fence.sync_restrict {order = #nvvm.mem_order<release>}
+// CHECK: nvvm.mbarrier.arrive
+// CHECK-NOT: llvm.icmp "slt"
+// CHECK: nvvm.cluster.arrive {aligned}
+// CHECK: nvvm.cluster.wait {aligned}
 gpu.module @kernels {
 gpu.func @join(%y: !pipe.global<16x128xf32>) kernel attributes {known_block_size = array<i32: 256, 1, 1>,
     known_cluster_size = array<i32: 2, 1, 1>, pipe.shared_bytes = 16416 : i64} {
@@ -67,6 +78,24 @@ gpu.func @joins(%y: !pipe.global<16x128xf32>) kernel attributes {known_block_siz
       pipe.join_fragment %acc by 8 at 0 : !pipe.fragment<64x16xf32, wgmma>
       %v = pipe.read_fragment %acc[0] : !pipe.fragment<64x16xf32, wgmma> -> vector<8xf32>
       pipe.store_fragment %v, %y[%c0, %c0] transposed : vector<8xf32>, !pipe.global<16x128xf32>
+    }
+  }
+  gpu.return
+}
+
+gpu.func @joins_in_loop(%y: !pipe.global<16x128xf32>) kernel attributes {known_block_size = array<i32: 256, 1, 1>,
+    known_cluster_size = array<i32: 2, 1, 1>, pipe.shared_bytes = 16416 : i64} {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %c4 = arith.constant 4 : i32
+  pipe.role math warps 0 to 8 drives [tensor, threads] {
+    pipe.for_each_work %m, %n in (%c4, %c4) schedule #pipe.static_persistent<along_m> {
+      scf.for %i = %c0 to %c4 step %c1 : i32 {
+        %acc = pipe.fragment : !pipe.fragment<64x16xf32, wgmma>
+        pipe.join_fragment %acc by 8 at 0 : !pipe.fragment<64x16xf32, wgmma>
+        %v = pipe.read_fragment %acc[0] : !pipe.fragment<64x16xf32, wgmma> -> vector<8xf32>
+        pipe.store_fragment %v, %y[%c0, %c0] transposed : vector<8xf32>, !pipe.global<16x128xf32>
+      }
     }
   }
   gpu.return

@@ -1,0 +1,32 @@
+// RUN: fp4-opt %s -fp4-set-target=target=sm_90a -convert-pipe-to-nvvm | FileCheck %s
+
+// A loop over the blocks of a tile of scales becomes its two iterations. Sums that a product
+// overwrites need no zeros of their own in each of them, but a fragment that is read as it begins
+// does: 32 zeros are stored three times, once for the sums and twice for the fragment.
+// CHECK-LABEL: llvm.func @turns
+// CHECK-DAG: %[[ZERO:.*]] = llvm.mlir.constant(0.000000e+00 : f32)
+// CHECK-COUNT-96: llvm.store %[[ZERO]],
+// CHECK-NOT: llvm.store %[[ZERO]],
+!a = !pipe.shared<128x128xf8E4M3FN, swizzle_128B>
+!b = !pipe.shared<64x128xf8E4M3FN, swizzle_128B>
+!sums = !pipe.fragment<64x64xf32, wgmma>
+gpu.module @kernels {
+gpu.func @turns(%a: !a, %b: !b, %sa: !pipe.shared<128x4xf32>, %sb: !pipe.shared<1x4xf32>, %y: !pipe.global<128x64xf32>) kernel
+    attributes {known_block_size = array<i32: 256, 1, 1>} {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %c2 = arith.constant 2 : i32
+  pipe.role math warps 0 to 8 drives [tensor, threads] {
+    scf.for %k = %c0 to %c2 step %c1 : i32 {
+      %acc = pipe.fragment : !sums
+      %sums = pipe.fragment : !sums
+      pipe.mma_fragment %sums, %a[0], %b : !sums, !a, !b
+      %s = pipe.tile_scales %sa[0], %sb column %k : !pipe.shared<128x4xf32>, !pipe.shared<1x4xf32> -> vector<3xf32>
+      pipe.promote %acc, %sums scaled %s at %c0 : !sums, vector<3xf32>
+      %v = pipe.read_fragment %acc[0] : !sums -> vector<32xf32>
+      pipe.store_fragment %v, %y[%c0, %c0] : vector<32xf32>, !pipe.global<128x64xf32>
+    }
+  }
+  gpu.return
+}
+}
