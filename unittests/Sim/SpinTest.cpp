@@ -360,6 +360,25 @@ TEST(Spin, StoresAreProgressForAWhile) {
               AllOf(HasSubstr("in which no warp exited"), Not(HasSubstr("seen to change"))));
 }
 
+/// A warp sleeps in a loop that counts, which cannot be parked, while another is parked for good.
+TEST(Spin, TheLimitEndsASleeperBesideAParkedWarp) {
+  auto with = [](const char *turns, const char *last) {
+    const std::string body = "mov.u32 %r2, %tid.x;\nsetp.lt.u32 %pr2, %r2, 32;\n@%pr2 bra $spin;\n" +
+                             countTo(turns, "nanosleep.u32 20;") + last + R"(
+bra $end;
+$spin:
+ld.volatile.global.b32 %r3, [%p0];
+setp.eq.u32 %pr2, %r3, 0;
+@%pr2 bra $spin;
+$end:)";
+    return errorOf(body, blocks(64), withLimit(1'000'000));
+  };
+  const char *store = "\nst.volatile.global.b32 [%p0], %r1;";
+  EXPECT_EQ(with("30000", store), "");
+  EXPECT_THAT(with("0", store), AllOf(HasSubstr("endless loop"), HasSubstr("is 1000000 warp")));
+  EXPECT_THAT(with("30000", ""), HasSubstr("livelock"));
+}
+
 /// One cluster fails, and others wait for it in vain: its error is the one that helps.
 TEST(Spin, TheErrorOfAnotherClusterCounts) {
   const std::string body = R"(
