@@ -363,8 +363,9 @@ TEST(Spin, StoresAreProgressForAWhile) {
 /// A warp sleeps in a loop that counts, which cannot be parked, while another is parked for good.
 TEST(Spin, TheLimitEndsASleeperBesideAParkedWarp) {
   auto with = [](const char *turns, const char *last) {
-    const std::string body = "mov.u32 %r2, %tid.x;\nsetp.lt.u32 %pr2, %r2, 32;\n@%pr2 bra $spin;\n" +
-                             countTo(turns, "nanosleep.u32 20;") + last + R"(
+    const std::string body =
+        "mov.u32 %r2, %tid.x;\nsetp.lt.u32 %pr2, %r2, 32;\n@%pr2 bra $spin;\n" +
+        countTo(turns, "nanosleep.u32 20;") + last + R"(
 bra $end;
 $spin:
 ld.volatile.global.b32 %r3, [%p0];
