@@ -7,7 +7,6 @@
 #include "fp4/Sim/Events/MemoryEvent.h"
 #include "fp4/Sim/Events/TicketEvent.h"
 #include "fp4/Sim/Observer.h"
-#include "fp4/Sim/Predictor.h"
 
 #include <algorithm>
 #include <cstring>
@@ -56,9 +55,12 @@ std::vector<uint64_t> TicketQueue::readyTickets() const {
 Status TicketQueue::runDue() {
   // A finished ticket can only make later ones ready, so one pass in issue order reaches them all.
   for (auto it = inFlight.begin(); it != inFlight.end();) {
+    if (!owner.policy->due(it->second) || !ready(it->second)) {
+      ++it;
+      continue;
+    }
     const uint64_t id = it->first;
-    if (owner.policy->due(it->second) && ready(it->second))
-      FP4_TRY(runNow(id));
+    FP4_TRY(runNow(id));
     it = inFlight.upper_bound(id);
   }
   return {};
@@ -128,7 +130,7 @@ static uint64_t bytesWritten(const Ticket &ticket) {
 }
 
 void TicketQueue::event(const Ticket &ticket, TicketState state) {
-  Observer *observer = owner.launch->observer;
+  Observer *observer = owner.launch->ticketObserver();
   if (!observer)
     return;
   const PipelinedOp op = ticket.pipelined.value_or(PipelinedOp());
@@ -184,6 +186,7 @@ Status TicketQueue::issue(Ticket ticket) {
     unwaitedLoads.push_back({ticket.id, ticket.kind, &warp, ticket.insn, ticket.chained,
                              joined(ticket.registerWrites)});
     ++warp.loadsInFlight;
+    claim(claimsOf(warp), unwaitedLoads.back());
   }
   const uint64_t id = ticket.id;
   owner.policy->issued(ticket);
@@ -203,21 +206,31 @@ Warp &TicketQueue::warpOf(const Ticket &ticket) {
 void TicketQueue::poison(Ticket &ticket) {
   constexpr int garbage = 0xA5; // for a program that gets to see it in spite of useRegisters
   for (const RegisterRange &range : ticket.registerWrites)
-    if (!ticket.chained) // an accumulator is read as well
+    if (!ticket.chained && !idle(ticket.kind)) // an accumulator is read as well
       std::memset(warpOf(ticket).registers + range.begin, garbage, range.end - range.begin);
   for (const SharedRange &range : ticket.sharedWrites)
     owner.ctaOfSharedAddress(range.address)
         ->shared.poison(range.address & kSharedOffsetMask, range.bytes, ticket.id);
-  for (const TmemCells &cells : ticket.tmemWrites)
-    state(cells.rank).tmem.poison(cells.range, ticket.id);
+  if (!idle(TicketKind::TmemLoad)) // then somebody reads them
+    for (const TmemCells &cells : ticket.tmemWrites)
+      state(cells.rank).tmem.poison(cells.range, ticket.id);
+}
+
+/// Whether a program that computes no results still loads what a ticket writes.
+bool TicketQueue::writesWhatIsLoaded(const Ticket &ticket) const {
+  return std::ranges::any_of(ticket.sharedWrites, [&](const SharedRange &range) {
+    const uint32_t begin = range.address & kSharedOffsetMask, end = begin + range.bytes;
+    return std::ranges::any_of(owner.launch->loadedShared, [&](const SharedRange &loaded) {
+      return begin < loaded.address + loaded.bytes && loaded.address < end;
+    });
+  });
 }
 
 Status TicketQueue::runStage(uint64_t id) {
   Ticket &ticket = inFlight.at(id);
   missedPolls = 0;
   if (ticket.stagesDone < ticket.stages.size()) {
-    const bool isProduct = ticket.kind == TicketKind::Mma || ticket.kind == TicketKind::Wgmma;
-    if (!isProduct || !Predictor::of(*owner.launch->options).timesOnly)
+    if (!idle(ticket.kind) || writesWhatIsLoaded(ticket))
       if (Status status = ticket.stages[ticket.stagesDone](ticket); !status)
         return tl::unexpected(located(ticket, std::move(status.error())));
     ++ticket.stagesDone;
@@ -244,8 +257,9 @@ Status TicketQueue::finish(uint64_t id) {
   for (const SharedRange &range : ticket.sharedWrites)
     owner.ctaOfSharedAddress(range.address)
         ->shared.markValid(range.address & kSharedOffsetMask, range.bytes);
-  for (const TmemCells &cells : ticket.tmemWrites)
-    state(cells.rank).tmem.written(cells.range, id);
+  if (!idle(TicketKind::TmemLoad))
+    for (const TmemCells &cells : ticket.tmemWrites)
+      state(cells.rank).tmem.written(cells.range, id);
   if (!ticket.registerWrites.empty() && ticket.kind != TicketKind::TmemLoad)
     warpOf(ticket).loadsInFlight -= uint32_t(
         std::erase_if(unwaitedLoads, [&](const UnwaitedLoad &load) { return load.id == id; }));
@@ -302,101 +316,6 @@ Status TicketQueue::ctaExited(Cta &cta) {
 }
 
 //===----------------------------------------------------------------------===//
-// Registers
-//===----------------------------------------------------------------------===//
-
-namespace {
-
-/// Whether an operand names a register of the ranges.
-bool names(const Operand &o, const std::vector<RegisterRange> &ranges, const Kernel &kernel) {
-  if (o.kind == OperandKind::Vector) {
-    const Operand *elements = kernel.operandPool.data() + o.offset;
-    return std::any_of(elements, elements + o.imm,
-                       [&](const Operand &e) { return names(e, ranges, kernel); });
-  }
-  if ((o.kind != OperandKind::Reg && o.kind != OperandKind::Address) || o.bank != kRegBank)
-    return false;
-  const uint32_t end = o.offset + 32u * o.width;
-  return std::any_of(ranges.begin(), ranges.end(), [&](const RegisterRange &range) {
-    return o.offset < range.end && range.begin < end;
-  });
-}
-
-bool alike(const std::vector<RegisterRange> &some, const std::vector<RegisterRange> &others) {
-  return std::ranges::equal(some, others, [](const RegisterRange &a, const RegisterRange &b) {
-    return a.begin == b.begin && a.end == b.end;
-  });
-}
-
-} // namespace
-
-void TicketQueue::watchRegisters(Warp &warp) {
-  if (state(warp.cta->rank).wgmmaRegisters.try_emplace(warp.index).second)
-    ++warp.loadsInFlight; // for as long as the warp lives
-}
-
-void TicketQueue::emitWaited(const Warp &warp, const Insn &insn, uint64_t id) {
-  Observer *observer = owner.launch->observer;
-  if (!observer)
-    return;
-  FenceEvent event;
-  event.actor = {uint32_t(owner.index), warp.cta->rank, warp.index, 0};
-  event.at = {0, insn.line};
-  event.kind = FenceKind::TicketWaited;
-  event.space = Space::Tmem;
-  event.laneMask = warp.live;
-  event.groups = id;
-  observer->onFence(event);
-}
-
-Status TicketQueue::useRegisters(const Warp &warp, const Insn &insn) {
-  auto &watched = state(warp.cta->rank).wgmmaRegisters;
-  if (auto it = watched.find(warp.index); it != watched.end() && !isWgmma(insn.handler)) {
-    const Kernel &kernel = *owner.launch->kernel;
-    it->second.use(insn, kernel.operandPool.data(), uint32_t(&insn - kernel.code.data()),
-                   opcodeTable()[insn.row].base == "mov");
-  }
-  const UnwaitedLoad *unused = nullptr; // products of one accumulator follow each other
-  for (size_t i = 0; i < unwaitedLoads.size();) {
-    const UnwaitedLoad &load = unwaitedLoads[i];
-    if (load.warp != &warp || load.chained == insn.handler ||
-        (unused && alike(unused->registers, load.registers))) {
-      ++i;
-      continue;
-    }
-    const bool used = std::any_of(insn.op.begin(), insn.op.end(), [&](const Operand &o) {
-      return names(o, load.registers, *owner.launch->kernel);
-    });
-    if (!used) {
-      unused = &load;
-      ++i;
-      continue;
-    }
-    unused = nullptr;
-    const uint64_t id = load.id;
-    // Nothing waits for a wgmma but wgmma.wait_group.
-    if (owner.launch->options->judgement == Judgement::Letter || load.kind == TicketKind::Wgmma)
-      return fail(
-          fmt::format("uses a register of the {} of line {} before it is known to be written",
-                      stringify(load.kind), load.insn->line),
-          load.kind == TicketKind::Wgmma ? "execute wgmma.wait_group first"
-                                         : "execute tcgen05.wait::ld first");
-    if (!done(id))
-      FP4_TRY(runNow(id));
-    emitWaited(warp, insn, id);
-    unwaitedLoads.erase(unwaitedLoads.begin() + ptrdiff_t(i));
-    --owner.ctas[warp.cta->rank]->warps[warp.index].loadsInFlight;
-  }
-  return {};
-}
-
-void TicketQueue::loadsWaited(Warp &warp) {
-  warp.loadsInFlight -= uint32_t(std::erase_if(unwaitedLoads, [&](const UnwaitedLoad &load) {
-    return load.warp == &warp && load.kind == TicketKind::TmemLoad;
-  }));
-}
-
-//===----------------------------------------------------------------------===//
 // Memory
 //===----------------------------------------------------------------------===//
 
@@ -448,6 +367,8 @@ Status TicketQueue::checkCells(uint32_t rank, const TmemRange &range, uint64_t r
                                std::string_view what) {
   TensorMemory &tmem = state(rank).tmem;
   FP4_TRY(tmem.checkAllocated(range));
+  if (idle(TicketKind::TmemLoad))
+    return {};
   const auto bad = tmem.firstBad(range, reader);
   if (!bad)
     return {};
@@ -492,7 +413,7 @@ Status TicketQueue::arrive(uint32_t address, const Ticket &ticket) {
 void TicketQueue::emit(const Actor &actor, CodePoint at, BarrierOp op, uint32_t address,
                        uint64_t count, MemOrder order, Scope scope, uint32_t lanes) {
   owner.changes += op != BarrierOp::MbarWaitPass;
-  if (Observer *observer = owner.launch->observer)
+  if (Observer *observer = owner.launch->ticketObserver())
     observer->onBarrier({actor, at, op, address, count, lanes, order, scope});
 }
 
@@ -504,7 +425,7 @@ void TicketQueue::emitPhase(const Actor &actor, CodePoint at, uint32_t address,
 
 void TicketQueue::emitAccess(const Ticket &ticket, AccessKind kind, Space space, uint64_t address,
                              uint32_t bytes, Proxy proxy) {
-  Observer *observer = owner.launch->observer;
+  Observer *observer = owner.launch->ticketObserver();
   if (!observer)
     return;
   MemoryEvent event{ticket.actor(owner), ticket.at(), kind, space, proxy};
@@ -516,7 +437,7 @@ void TicketQueue::emitAccess(const Ticket &ticket, AccessKind kind, Space space,
 }
 
 void TicketQueue::emitTmem(const Ticket &ticket, AccessKind kind, const TmemCells &cells) {
-  Observer *observer = owner.launch->observer;
+  Observer *observer = owner.launch->ticketObserver();
   if (!observer)
     return;
   const uint64_t address = hw::TmemAddress{cells.range.lane, cells.range.column}.pack();

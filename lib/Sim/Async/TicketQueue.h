@@ -72,6 +72,7 @@ struct CtaAsync {
   std::map<uint32_t, WarpCopyGroups> copyGroups;     ///< of cp.async without bulk, by warp
   std::map<uint32_t, BulkGroups> wgmmaGroups;        ///< by warp
   std::map<uint32_t, WgmmaRegisters> wgmmaRegisters; ///< by warp, once it executed wgmma.fence
+  std::vector<std::vector<uint64_t>> claims;         ///< by warp: TicketQueue::claimsOf
 };
 
 /// tcgen05.alloc or dealloc of cta_group::2, by one CTA of a pair.
@@ -161,6 +162,8 @@ public:
   Error located(const Ticket &ticket, Error error) const;
 
   bool ready(const Ticket &ticket) const;
+  /// Whether operations of a kind only take their time: nobody wants what they bring.
+  bool idle(TicketKind kind) const { return owner.launch->idleTickets >> unsigned(kind) & 1; }
 
   /// A poll (mbarrier.test_wait) found nothing. Polls that go on finding nothing while every ticket
   /// is held back make one complete, as blocked warps do.
@@ -168,6 +171,7 @@ public:
 
 private:
   Status runStage(uint64_t id);
+  bool writesWhatIsLoaded(const Ticket &ticket) const;
   Status checkDestinations(const Ticket &ticket);
   Status runNow(uint64_t id); ///< all stages
   Status finish(uint64_t id);
@@ -188,6 +192,13 @@ private:
   uint64_t nextId = 1;
   const Cta *leaving = nullptr; ///< its last thread has just exited; its memory is still there
   uint32_t missedPolls = 0;     ///< since the last stage ran
+
+  // The registers of unwaitedLoads, by warp, in units: most instructions name none of them.
+  static constexpr uint32_t claimUnit = 64; ///< bytes
+  std::vector<uint64_t> &claimsOf(const Warp &warp);
+  static void claim(std::vector<uint64_t> &claims, const UnwaitedLoad &load);
+  void claimAgain(const Warp &warp);
+  bool namesClaimed(const Warp &warp, const Insn &insn);
 };
 
 /// Ready when every ticket is done (or, with `readOnly`, has read its source).

@@ -3,6 +3,7 @@
 
 #include "Sim/Decode/ProgramImpl.h"
 #include "Sim/State/AlignedBytes.h"
+#include "fp4/Sim/MemoryModel.h"
 #include "fp4/Sim/Simulator.h"
 #include <mutex>
 
@@ -30,9 +31,13 @@ struct Launch {
   bool explicitCluster = false;              ///< a cluster was asked for, even one of 1 CTA
   std::vector<AlignedBytes> constantsByRank; ///< bank 1
   Observer *observer = nullptr;
+  bool onlyTimed = false; ///< it is that of a prediction, which asynchronous operations do not tell
+  Observer *ticketObserver() const { return onlyTimed ? nullptr : observer; }
   uint32_t multiprocessors = 1; ///< of the target
   double gigahertz = 1;         ///< of a timed launch
   double epoch = 0;             ///< ... nanoseconds of its begin
+  uint32_t idleTickets = 0; ///< mask of kinds that move and compute nothing (--time-only), unless
+  std::vector<SharedRange> loadedShared; ///< they write here, by offsets
   /// %globaltimer at a cycle of this launch.
   uint64_t nanoseconds(double cycles) const { return uint64_t(epoch + cycles / gigahertz); }
 

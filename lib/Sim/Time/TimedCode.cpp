@@ -1,8 +1,9 @@
 //===- TimedCode.cpp - What the instructions of a kernel cost -------------===//
 #include "Sim/Time/TimedCode.h"
-#include "Sim/Time/MachineMix.h"
 #include "Sim/Decode/OpcodeTable.h"
 #include "Sim/Insn/Handlers.h"
+#include "Sim/Time/MachineMix.h"
+#include "Sim/Time/RegisterFlow.h"
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
@@ -61,6 +62,24 @@ bool wakesOthers(Unit unit) {
   }
 }
 
+/// The memories that an access may mean: without a space, any.
+void addSpaces(const std::string &opcode, TimedInsn &timed) {
+  const auto has = [&](std::string_view part) { return opcode.find(part) != opcode.npos; };
+  const bool matrix = has("matrix"); // of shared memory, whether or not it says so
+  const bool generic = !has(".shared") && !has(".global") && !has(".local") && !has(".param") &&
+                       !has(".const") && !matrix;
+  timed.shared = generic || matrix || has(".shared");
+  timed.global = generic || has(".global");
+}
+
+/// Branches and accesses by threads: nobody waits for one of them.
+bool isPlain(Unit unit, const std::string &opcode) {
+  constexpr std::string_view plain[] = {"bra", "brx",  "call", "ld.",      "ldu.",
+                                        "st.", "atom", "red.", "ldmatrix", "stmatrix"};
+  return (unit == Unit::Branch || unit == Unit::Memory) &&
+         std::ranges::any_of(plain, [&](std::string_view one) { return opcode.starts_with(one); });
+}
+
 /// The work of "mma.sync.aligned.m16n8k16....f16...": shape and type are in the name.
 void addProduct(const std::string &opcode, TimedInsn &timed) {
   const auto has = [&](std::string_view part) { return opcode.find(part) != opcode.npos; };
@@ -72,6 +91,18 @@ void addProduct(const std::string &opcode, TimedInsn &timed) {
   timed.depth = has("mxf4") ? 64 : has(".tf32") ? 8 : 16;
   if (has(".e4m3") || has(".e5m2") || has(".s8") || has(".u8") || has(".e2m") || has(".e3m2"))
     timed.depth = has("mxf4") ? 64 : 32;
+}
+
+/// What else the opcode says.
+void addDetails(const std::string &opcode, TimedInsn &timed) {
+  timed.mayWake = wakesOthers(timed.unit) && !isPlain(timed.unit, opcode);
+  timed.remote = timed.unit == Unit::Mbarrier && opcode.find("shared::cluster") != opcode.npos;
+  timed.releases = timed.unit == Unit::Memory && releasesDevice(opcode);
+  timed.bypassesL1 = opcode.find(".cg") != opcode.npos || opcode.find(".volatile") != opcode.npos;
+  if (timed.unit == Unit::Memory)
+    addSpaces(opcode, timed);
+  if (timed.unit == Unit::MmaSync)
+    addProduct(opcode, timed);
 }
 
 } // namespace
@@ -133,12 +164,7 @@ void TimedCode::classify(const ProgramImpl &program, const Kernel &kernel) {
     }
     timed.unit = row->second->unit;
     timed.count = row->second->count;
-    timed.mayWake = wakesOthers(timed.unit);
-    timed.remote = timed.unit == Unit::Mbarrier && opcode.find("shared::cluster") != opcode.npos;
-    timed.releases = timed.unit == Unit::Memory && releasesDevice(opcode);
-    timed.bypassesL1 = opcode.find(".cg") != opcode.npos || opcode.find(".volatile") != opcode.npos;
-    if (timed.unit == Unit::MmaSync)
-      addProduct(opcode, timed);
+    addDetails(opcode, timed);
     if (timed.unit == Unit::Free && opcode.starts_with("mov") && packsHalves(kernel, insn))
       timed = {Unit::Alu, 1};
   }
@@ -224,7 +250,7 @@ void TimedCode::listRegisters(const Kernel &kernel) {
       continue;
     if (insn.guard != kNoGuard)
       numbering.add(insn.guard, 0, registers);
-    const unsigned written = outputs[insn.row];
+    const unsigned written = timed.outputs = uint8_t(outputs[insn.row]);
     const bool accumulates = timed.unit == Unit::Wgmma; // in order, without the scoreboard
     for (unsigned i = written; i < kMaxOperands; ++i)
       numbering.add(insn.op[i], kernel, registers);
@@ -345,6 +371,7 @@ void TimedCode::narrow(const Kernel &kernel) {
     const bool combines = all && (!second || *second <= low);
     if (half)
       timed = {.unit = Unit::Free,
+               .outputs = timed.outputs,
                .first = timed.first,
                .reads = timed.reads,
                .writes = timed.writes};
@@ -401,26 +428,24 @@ namespace {
 /// A set of registers, and their words.
 class LiveSet {
 public:
-  explicit LiveSet(const std::vector<uint8_t> &words) : words(&words), bits(words.size()) {}
+  explicit LiveSet(const std::vector<uint8_t> &words) : words(&words), set(words.size()) {}
   void add(uint32_t r) {
-    alive += bits[r] ? 0 : (*words)[r];
-    bits[r] = true;
+    alive += set.has(r) ? 0 : (*words)[r];
+    set.add(r);
   }
   void remove(uint32_t r) {
-    alive -= bits[r] ? (*words)[r] : 0;
-    bits[r] = false;
+    alive -= set.has(r) ? (*words)[r] : 0;
+    set.remove(r);
   }
   void join(const LiveSet &other) {
-    for (uint32_t r = 0; r < bits.size(); ++r)
-      if (other.bits[r])
-        add(r);
+    set.join(other.set, [&](uint32_t r) { alive += (*words)[r]; });
   }
-  bool operator==(const LiveSet &other) const { return bits == other.bits; }
+  bool operator==(const LiveSet &other) const { return set == other.set; }
   uint32_t size() const { return alive; }
 
 private:
   const std::vector<uint8_t> *words;
-  std::vector<bool> bits;
+  RegisterSet set;
   uint32_t alive = 0;
 };
 
@@ -438,42 +463,17 @@ std::vector<uint32_t> TimedCode::blockStarts(const Kernel &kernel) const {
   return starts;
 }
 
-/// Backward data flow over basic blocks, to a fixed point.
+/// Registers of a thread where most are alive.
 void TimedCode::countLive(const Kernel &kernel) {
-  const std::vector<uint32_t> starts = blockStarts(kernel);
-  std::unordered_map<uint32_t, LiveSet> in;
   uint32_t most = 0;
-  const auto ofBlock = [&](uint32_t begin, uint32_t end) {
-    LiveSet live(words);
-    const auto join = [&](uint32_t pc) {
-      if (auto found = in.find(pc); found != in.end())
-        live.join(found->second);
-    };
-    const TimedInsn &last = insns[end - 1];
-    const bool always = kernel.code[end - 1].guard == kNoGuard;
-    if (!always || (last.unit != Unit::Exit && last.unit != Unit::Branch))
-      join(end);
-    if (last.unit == Unit::Branch)
-      join(kernel.code[end - 1].target);
-    for (uint32_t pc = end; pc-- > begin;) {
-      most = std::max(most, live.size());
-      if (kernel.code[pc].guard == kNoGuard)
-        for (uint16_t r : writes(insns[pc]))
-          live.remove(r);
-      for (uint16_t r : reads(insns[pc]))
-        live.add(r);
-    }
-    return live;
-  };
-  for (bool changed = true; changed;) {
-    changed = false;
-    for (size_t b = starts.size() - 1; b-- > 0;) {
-      LiveSet live = ofBlock(starts[b], starts[b + 1]);
-      auto [known, fresh] = in.try_emplace(starts[b], LiveSet(words));
-      changed |= !(known->second == live);
-      known->second = std::move(live);
-    }
-  }
+  flowBackward(*this, kernel, blockStarts(kernel), LiveSet(words), [&](uint32_t pc, LiveSet &live) {
+    most = std::max(most, live.size());
+    if (kernel.code[pc].guard == kNoGuard)
+      for (uint16_t r : writes(insns[pc]))
+        live.remove(r);
+    for (uint16_t r : reads(insns[pc]))
+      live.add(r);
+  });
   constexpr uint32_t besides = 8, granularity = 8;
   needed = (most + besides + granularity - 1) / granularity * granularity;
 }

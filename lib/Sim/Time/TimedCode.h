@@ -9,6 +9,7 @@
 #pragma once
 
 #include "Sim/Decode/ProgramImpl.h"
+#include "fp4/Sim/MemoryModel.h"
 #include <array>
 #include <span>
 #include <unordered_map>
@@ -61,10 +62,20 @@ struct TimedInsn {
   bool releases = false; ///< an access that is a fence of the device too
   bool looks = false;    ///< a mbarrier.try_wait whose answer the program may use much later
   bool unused = false;   ///< a result that has no effect: ptxas leaves it out
+  bool shared = false;   ///< of an access: it may be one of shared memory
+  bool global = false;   ///< ... of global memory
+  uint8_t outputs = 0;   ///< operands that it writes, the first ones
   uint8_t depth = 0;     ///< of mma.sync: K of a wgmma of its element type
   float flops = 0;       ///< ... of the warp
   uint32_t first = 0;    ///< of its registers in TimedCode::registers: those read, then
   uint16_t reads = 0, writes = 0;
+};
+
+/// What a simulation that computes no results leaves out.
+struct IdleCode {
+  std::vector<uint8_t> insns;      ///< of each instruction whether it is; empty: none is
+  uint32_t tickets = 0;            ///< mask of the kinds (TicketKind) that move no data
+  std::vector<SharedRange> loaded; ///< but here, in shared memory
 };
 
 struct MachineKernel;
@@ -92,6 +103,8 @@ public:
   const std::array<uint8_t, kPipes + 1> *pipesOf(uint32_t pc) const {
     return machinePipes.empty() ? nullptr : &machinePipes[pc];
   }
+  /// What --time-only need not execute.
+  IdleCode idleCode(const Kernel &kernel) const;
   /// The opcode of an instruction that has no unit; empty if all have.
   const std::string &unknown() const { return unknownOpcode; }
 
@@ -105,6 +118,7 @@ private:
   void fold(const Kernel &kernel);
   std::vector<uint32_t> blockStarts(const Kernel &kernel) const;
   void countLive(const Kernel &kernel);
+  std::vector<uint8_t> ofProducts() const;
 
   std::vector<TimedInsn> insns;
   std::vector<std::array<uint8_t, kPipes + 1>> machinePipes; ///< the last: either half of fp32's

@@ -3,6 +3,7 @@
 #include "Sim/Async/TicketQueue.h"
 #include <algorithm>
 #include <fmt/format.h>
+#include <queue>
 
 namespace fp4::sim {
 namespace {
@@ -55,9 +56,9 @@ TimedLaunch::TimedLaunch(Launch &launch, const hw::TargetModel &target, uint64_t
       registers(registersOf(launch.kernel->info, code, target, volume(launch.config.block))),
       residentBlocks(residentBlocksOf(target, volume(launch.config.block), sharedBytes, registers)),
       clusterSize(volume(launch.config.cluster)),
-      slotsOfAll(std::max<uint64_t>(1, roomFor(clusterSize) / clusterSize)),
-      slots(slotsOfAll), machine(rates, rates[TimingRate::Gigahertz], target.l2Bytes),
-      before(launch.observer), members(membersOf()) {
+      slotsOfAll(std::max<uint64_t>(1, roomFor(clusterSize) / clusterSize)), slots(slotsOfAll),
+      machine(rates, rates[TimingRate::Gigahertz], target.l2Bytes), before(launch.observer),
+      kernel(launch.kernel), members(membersOf()) {
   machine.processors.resize(slots.size() * clusterSize);
   const double l1 = rates[TimingRate::L1Bytes] * 1024 -
                     double(residentBlocks * (sharedBytes + target.sharedReservedPerCta));
@@ -69,8 +70,11 @@ TimedLaunch::TimedLaunch(Launch &launch, const hw::TargetModel &target, uint64_t
     launch.observer = &observers;
   } else {
     launch.observer = &recorder;
+    launch.onlyTimed = true;
   }
   launch.gigahertz = rates[TimingRate::Gigahertz];
+  if (predictor.timesOnly)
+    leaveOutIdle();
   machine.memory.setMembers(machine.processors.data(),
                             machine.processors.data() + members * clusterSize);
 }
@@ -83,7 +87,12 @@ uint64_t TimedLaunch::roomFor(uint64_t cluster) const {
                                     uint64_t(rates[TimingRate::ClustersOfFour]));
 }
 
-TimedLaunch::~TimedLaunch() { launch.observer = before; }
+TimedLaunch::~TimedLaunch() {
+  launch.observer = before;
+  launch.onlyTimed = false;
+  launch.kernel = kernel;
+  launch.idleTickets = 0;
+}
 
 //===----------------------------------------------------------------------===//
 // Clusters
@@ -102,7 +111,7 @@ bool TimedLaunch::startNext(Slot &slot, uint32_t place, double when) {
     when = std::max(when, sm->lastStart + rates[TimingRate::BlockStart]);
     sm->lastStart = when;
   }
-  const auto policy = new TimedPolicy(machine, recorder, processors,
+  const auto policy = new TimedPolicy(machine, recorder, code, processors,
                                       [this, &slot, place](uint64_t ticket, double at) {
                                         slot.events.push({at, order++, place, kTicket, ticket});
                                       });
@@ -134,13 +143,7 @@ Status TimedLaunch::finish(Slot &slot, uint32_t place) {
     done = std::max(done, warp.nextIssue);
   if (phase < Phase::Probe)
     end = std::max(end, done);
-  stats.warpInstructions += running.scheduler.executed();
-  stats.mmas += running.cluster.mmas;
-  stats.tickets += running.cluster.tickets;
-  stats.ctas += running.cluster.ctas.size();
-  slot.running[place].reset();
-  if (launch.options->progress)
-    launch.options->progress(stats.ctas, launch.totalClusters * clusterSize);
+  retire(slot, place);
   startNext(slot, place, done + rates[TimingRate::BlockReplace]);
   return {};
 }
@@ -167,6 +170,7 @@ Expected<LaunchStats> TimedLaunch::run() {
   }
   nanoseconds = std::numeric_limits<double>::quiet_NaN();
   launch.observer = before;
+  launch.onlyTimed = false;
   return stats;
 }
 
@@ -197,8 +201,7 @@ Status TimedLaunch::runSlots(uint32_t begin, uint32_t end) {
 
 Status TimedLaunch::runSlot(Slot &slot, double until) {
   while (!slot.events.empty() && slot.events.top().when <= until && !waits) {
-    const Event event = slot.events.top();
-    slot.events.pop();
+    const TimedEvent event = slot.events.take();
     if (!slot.running[event.running]) // a ticket of a cluster that drained
       continue;
     if (event.warp == kTicket)
@@ -227,7 +230,7 @@ Status TimedLaunch::unblock(Slot &slot, uint32_t place) {
   return {};
 }
 
-Status TimedLaunch::runTicket(Slot &slot, const Event &event) {
+Status TimedLaunch::runTicket(Slot &slot, const TimedEvent &event) {
   Running &running = *slot.running[event.running];
   auto &queue = static_cast<TicketQueue &>(*running.cluster.async);
   if (queue.done(event.ticket))
@@ -346,7 +349,7 @@ Status TimedLaunch::checkProgress(Running &running) {
   return {};
 }
 
-Status TimedLaunch::runWarp(Slot &slot, const Event &event) {
+Status TimedLaunch::runWarp(Slot &slot, const TimedEvent &event) {
   Running &running = *slot.running[event.running];
   TimedWarp &warp = running.warps[event.warp];
   const TimedInsn &insn = code[warp.pc];
@@ -371,7 +374,7 @@ Status TimedLaunch::runWarp(Slot &slot, const Event &event) {
   }
   recorder.clear();
   running.policy->setTime(issue);
-  running.policy->setInsn(insn.looks, insn.unused);
+  running.policy->setLooking(insn.looks);
   setClock(issue);
   FP4_ASSIGN(auto step, running.scheduler.stepOne(*warp.warp, *group));
   ++executed;

@@ -13,12 +13,12 @@
 
 #include "Sim/State/Scheduler.h"
 #include "Sim/Time/Account.h"
+#include "Sim/Time/Calendar.h"
 #include "Sim/Time/MachineMix.h"
 #include "Sim/Time/TimedPolicy.h"
 #include "fp4/ISA/TargetModel.h"
 #include "fp4/Sim/ObserverList.h"
 #include "fp4/Sim/Predictor.h"
-#include <queue>
 
 namespace fp4::sim {
 
@@ -63,18 +63,8 @@ private:
     uint64_t steps = 0; ///< since anything but polling happened
     double stores = 0;  ///< when L2 has the last of them
   };
-  struct Event {
-    double when;
-    uint64_t order; ///< of events at one time
-    uint32_t running;
-    uint32_t warp; ///< ~0: a ticket
-    uint64_t ticket;
-    bool operator<(const Event &o) const {
-      return when != o.when ? when > o.when : order > o.order;
-    }
-  };
   struct Slot {
-    std::priority_queue<Event> events;
+    Calendar events;
     std::vector<std::unique_ptr<Running>> running; ///< by place; null: free
     uint32_t index = 0;
     double flops = 0, instructions = 0; ///< executed
@@ -95,6 +85,7 @@ private:
                                        : cycle / launch.gigahertz;
   }
   uint64_t roomFor(uint64_t cluster) const;
+  void leaveOutIdle();
   KernelTime prediction() const;
   Status runSlots(uint32_t begin, uint32_t end);
   uint32_t membersOf() const;
@@ -102,15 +93,17 @@ private:
   void beginSample();
   Expected<double> machinesOfSample();
   Expected<double> workBetween(uint32_t first, uint32_t last);
+  Status probe(Slot &slot);
   Status scaleSample();
   Status finishRest();
   bool startNext(Slot &slot, uint32_t place, double when);
   Status runSlot(Slot &slot, double until);
-  Status runTicket(Slot &slot, const Event &event);
-  Status runWarp(Slot &slot, const Event &event);
+  Status runTicket(Slot &slot, const TimedEvent &event);
+  Status runWarp(Slot &slot, const TimedEvent &event);
   Status checkProgress(Running &running);
   Status unblock(Slot &slot, uint32_t place);
   Status finish(Slot &slot, uint32_t place);
+  void retire(Slot &slot, uint32_t place);
   void schedule(Slot &slot, uint32_t place, TimedWarp &warp);
   void wake(Slot &slot, uint32_t place, double now, double extra);
   double reservePipes(Multiprocessor &sm, unsigned scheduler,
@@ -139,7 +132,9 @@ private:
   Machine machine;
   Recorder recorder;
   ObserverList observers;
-  Observer *before; ///< launch's
+  Observer *before;     ///< launch's
+  const Kernel *kernel; ///< launch's
+  Kernel withoutIdle;   ///< the same without what --time-only does not execute
   Account account;
   uint64_t order = 0;
   double end = 0; ///< of the last cluster

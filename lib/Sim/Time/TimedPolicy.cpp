@@ -6,13 +6,15 @@
 namespace fp4::sim {
 
 void TimedPolicy::issued(const Ticket &ticket) {
+  machine.flops += code[ticket.pc].unused ? 0 : double(ticket.flops);
+  if (stopped)
+    return;
   double firstStage = 0;
   const double end = endOfThoseBefore(ticket, endOf(ticket, firstStage));
   ends[ticket.id] = newest = end;
   last = std::max(last, end);
-  machine.flops += leftOut ? 0 : double(ticket.flops);
   for (size_t stage = 0; stage < std::max<size_t>(1, ticket.stages.size()); ++stage)
-    calendar(ticket.id, stage == 0 && ticket.stages.size() > 1 ? firstStage : end);
+    announce(ticket.id, stage == 0 && ticket.stages.size() > 1 ? firstStage : end);
 }
 
 double TimedPolicy::endOfThoseBefore(const Ticket &ticket, double least) const {
@@ -36,7 +38,7 @@ double TimedPolicy::endOf(const Ticket &ticket, double &firstStage) {
     return machine.memory.read(sm.port, now, std::span<const LineAccess>(recorder.lines));
   }
   case TicketKind::Wgmma:
-    return leftOut ? now : wgmma(ticket);
+    return code[ticket.pc].unused ? now : wgmma(ticket);
   case TicketKind::Mma:
     return tcgen05Mma(ticket);
   case TicketKind::Commit: {

@@ -27,13 +27,13 @@ inline TimingRate flopsOf(unsigned k) {
 class TimedPolicy final : public Policy {
 public:
   /// Called with the time of every stage of a ticket.
-  using Calendar = std::function<void(uint64_t ticket, double when)>;
+  using Announce = std::function<void(uint64_t ticket, double when)>;
 
   /// `processors`: of the CTAs, by rank.
-  TimedPolicy(Machine &machine, const Recorder &recorder, std::vector<Multiprocessor *> processors,
-              Calendar calendar)
-      : machine(machine), rates(machine.rates), recorder(recorder),
-        processors(std::move(processors)), calendar(std::move(calendar)) {}
+  TimedPolicy(Machine &machine, const Recorder &recorder, const TimedCode &code,
+              std::vector<Multiprocessor *> processors, Announce announce)
+      : machine(machine), rates(machine.rates), recorder(recorder), code(code),
+        processors(std::move(processors)), announce(std::move(announce)) {}
 
   uint64_t clock() const override { return uint64_t(now); }
   void beginRound() override {}
@@ -43,12 +43,10 @@ public:
   void issued(const Ticket &ticket) override;
 
   void setTime(double cycle) { now = cycle; }
-  /// Whether what executes next is a wait that ends at once (TimedInsn::looks), or nothing at all
-  /// (TimedInsn::unused).
-  void setInsn(bool looks, bool unused) {
-    looking = looks;
-    leftOut = unused;
-  }
+  /// Whether what executes next is a wait that ends at once (TimedInsn::looks).
+  void setLooking(bool looks) { looking = looks; }
+  /// From now on work is counted, and takes no time.
+  void stopClock() { stopped = true; }
   /// When the last operation so far ends.
   double lastEnd() const { return last; }
   /// When the operation that was issued last ends.
@@ -74,10 +72,11 @@ private:
   Machine &machine;
   const Rates &rates;
   const Recorder &recorder;
+  const TimedCode &code;
   std::vector<Multiprocessor *> processors;
-  Calendar calendar;
+  Announce announce;
   double now = 0, last = 0, newest = 0;
-  bool looking = false, leftOut = false;
+  bool looking = false, stopped = false;
   std::map<Thread, double> chains;           ///< the end of the last wgmma of a warp
   std::unordered_map<uint64_t, double> ends; ///< of tickets that others may wait for
   struct {

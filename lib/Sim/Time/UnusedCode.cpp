@@ -8,7 +8,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Sim/Decode/OpcodeTable.h"
-#include "Sim/Time/TimedCode.h"
+#include "Sim/Time/RegisterFlow.h"
 #include <algorithm>
 
 namespace fp4::sim {
@@ -28,25 +28,8 @@ bool onlyComputes(const TimedInsn &insn, const Insn &code) {
   }
 }
 
-/// A set of registers.
-class Registers {
-public:
-  explicit Registers(size_t size) : words(size / 64 + 1) {}
-  bool has(uint16_t r) const { return words[r / 64] >> r % 64 & 1; }
-  void add(uint16_t r) { words[r / 64] |= uint64_t(1) << r % 64; }
-  void remove(uint16_t r) { words[r / 64] &= ~(uint64_t(1) << r % 64); }
-  void join(const Registers &other) {
-    for (size_t i = 0; i < words.size(); ++i)
-      words[i] |= other.words[i];
-  }
-  bool operator==(const Registers &) const = default;
-
-private:
-  std::vector<uint64_t> words;
-};
-
-/// Backward data flow over basic blocks, to a fixed point: a register is wanted where an
-/// instruction that has an effect, or whose result is wanted, reads it later.
+/// A register is wanted where an instruction that has an effect, or whose result is wanted, reads
+/// it later.
 class Wants {
 public:
   using Accumulators = std::unordered_map<uint32_t, std::vector<uint16_t>>;
@@ -64,36 +47,13 @@ public:
   }
   /// Whether each instruction has an effect.
   std::vector<uint8_t> run(const std::vector<uint32_t> &starts) {
-    for (bool changed = true; changed;) {
-      changed = false;
-      for (size_t b = starts.size() - 1; b-- > 0;) {
-        Registers wanted = behind(starts[b + 1]);
-        for (uint32_t pc = starts[b + 1]; pc-- > starts[b];)
-          before(pc, wanted);
-        auto [known, fresh] = in.try_emplace(starts[b], code.registerCount());
-        changed |= !(known->second == wanted);
-        known->second = std::move(wanted);
-      }
-    }
+    flowBackward(code, kernel, starts, RegisterSet(code.registerCount()),
+                 [&](uint32_t pc, RegisterSet &wanted) { before(pc, wanted); });
     return std::move(effective);
   }
 
 private:
-  /// What is wanted at the end of a block.
-  Registers behind(uint32_t end) const {
-    Registers wanted(code.registerCount());
-    const auto join = [&](uint32_t pc) {
-      if (auto found = in.find(pc); found != in.end())
-        wanted.join(found->second);
-    };
-    const Unit last = code[end - 1].unit;
-    if (kernel.code[end - 1].guard != kNoGuard || (last != Unit::Exit && last != Unit::Branch))
-      join(end);
-    if (last == Unit::Branch)
-      join(kernel.code[end - 1].target);
-    return wanted;
-  }
-  void before(uint32_t pc, Registers &wanted) {
+  void before(uint32_t pc, RegisterSet &wanted) {
     const TimedInsn &insn = code[pc];
     const auto isWanted = [&](uint16_t r) { return wanted.has(r); };
     const bool alone = insn.unit != Unit::Shuffle;
@@ -115,7 +75,6 @@ private:
   const Kernel &kernel;
   const Accumulators &accumulators;
   std::vector<uint8_t> readByOthers, effective;
-  std::unordered_map<uint32_t, Registers> in; ///< what is wanted where a block begins
 };
 
 } // namespace

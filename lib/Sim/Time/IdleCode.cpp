@@ -1,0 +1,261 @@
+//===- IdleCode.cpp - What --time-only need not execute -------------------===//
+//
+// --time-only multiplies nothing, so that what a kernel with products computes from them means
+// nothing. Arithmetic that only feeds products, or results that follow from them, is idle too: no
+// address, predicate, barrier or flag depends on it, and so no time does. Neither does anything
+// depend on data that copies bring, unless an instruction that is not idle loads it.
+//
+// What is idle takes its time all the same. A kernel without products is executed as it is.
+//
+//===----------------------------------------------------------------------===//
+#include "Sim/State/SharedMemory.h"
+#include "Sim/Time/RegisterFlow.h"
+#include "Sim/Time/TimedLaunch.h"
+#include "fp4/Sim/TicketKind.h"
+#include <algorithm>
+#include <cstring>
+#include <optional>
+
+namespace fp4::sim {
+namespace {
+
+/// Whether an instruction that nobody needs may be left out: it has no effect but on registers, and
+/// waits for no other lane.
+bool mayIdle(const TimedInsn &insn, const Insn &code) {
+  const std::string_view base = opcodeTable()[code.row].base;
+  if (insn.unit == Unit::MmaSync)
+    return code.guard == kNoGuard && base.starts_with("mma");
+  const bool exchanges = base == "vote" || base == "elect" || base == "activemask";
+  return !exchanges &&
+         (insn.unit == Unit::Free || (insn.unit >= Unit::Alu && insn.unit <= Unit::Double));
+}
+
+/// What an operand that is read is for.
+enum class Use : uint8_t {
+  Always, ///< an address, a predicate, a descriptor
+  Factor, ///< of an asynchronous product
+  Stored, ///< data of a store
+  Tensor, ///< ... to tensor memory
+};
+
+Use useOf(const TimedInsn &insn, const Insn &code, unsigned operand) {
+  const OperandKind kind = code.op[operand].kind;
+  const bool data = kind == OperandKind::Vector || (operand == 1 && kind == OperandKind::Reg);
+  if (insn.unit == Unit::Wgmma)
+    return kind == OperandKind::Vector ? Use::Factor : Use::Always;
+  if (insn.unit == Unit::TmemMove)
+    return kind == OperandKind::Vector ? Use::Tensor : Use::Always;
+  const std::string_view base = opcodeTable()[code.row].base;
+  return data && (base == "st" || base == "stmatrix") ? Use::Stored : Use::Always;
+}
+
+/// Values that are the same in every thread and in every pass of a loop.
+class Constants {
+public:
+  Constants(const TimedCode &code, const Kernel &kernel)
+      : code(code), kernel(kernel), definitions(code.registerCount(), none) {
+    for (uint32_t pc = 0; pc < kernel.code.size(); ++pc)
+      for (uint16_t r : code.writes(code[pc]))
+        definitions[r] = definitions[r] == none ? pc : several;
+  }
+  /// What operand `index` of an instruction is, with its displacement.
+  std::optional<uint64_t> operand(uint32_t pc, unsigned index, unsigned depth = 0) const {
+    constexpr unsigned deepest = 8;
+    const Operand &o = kernel.code[pc].op[index];
+    const uint64_t displacement = o.kind == OperandKind::Address ? uint64_t(o.imm) : 0;
+    if ((o.kind != OperandKind::Reg && o.kind != OperandKind::Address) || depth > deepest)
+      return std::nullopt;
+    if (o.bank == kConstBank) {
+      uint64_t value = 0;
+      std::memcpy(&value, kernel.constants.data() + o.offset, std::min<size_t>(o.width, 8));
+      return value + displacement;
+    }
+    const auto found = result(definitions[registerOf(pc, index)], depth);
+    return found ? std::optional(*found + displacement) : std::nullopt;
+  }
+
+private:
+  static constexpr uint32_t none = ~0u, several = ~0u - 1;
+
+  std::optional<uint64_t> result(uint32_t pc, unsigned depth) const {
+    if (pc == none || pc == several || kernel.code[pc].guard != kNoGuard)
+      return std::nullopt;
+    const std::string_view base = opcodeTable()[kernel.code[pc].row].base;
+    if (base != "mov" && base != "add" && base != "cvta")
+      return std::nullopt;
+    const auto first = operand(pc, 1, depth + 1);
+    const auto second = base == "add" ? operand(pc, 2, depth + 1) : std::optional<uint64_t>(0);
+    return first && second ? std::optional(*first + *second) : std::nullopt;
+  }
+  uint16_t registerOf(uint32_t pc, unsigned index) const {
+    const Insn &insn = kernel.code[pc];
+    size_t at = insn.guard != kNoGuard;
+    for (unsigned i = code[pc].outputs; i < index;
+         ++i) // none of these instructions has vectors here
+      at += insn.op[i].kind != OperandKind::None && insn.op[i].bank == kRegBank;
+    return code.reads(code[pc])[at];
+  }
+
+  const TimedCode &code;
+  const Kernel &kernel;
+  std::vector<uint32_t> definitions; ///< the one instruction that writes a register
+};
+
+class Needs {
+public:
+  Needs(const TimedCode &code, const Kernel &kernel, std::vector<uint8_t> ofProducts)
+      : code(code), kernel(kernel), constants(code, kernel), ofProducts(std::move(ofProducts)) {}
+
+  /// Of each instruction whether it is needed. Repeated while loads turn out to be.
+  std::vector<uint8_t> run(const std::vector<uint32_t> &starts) {
+    for (bool again = true; again;) {
+      const bool shared = loadsShared, tensor = loadsTensor;
+      loaded.clear();
+      needed.assign(kernel.code.size(), 0);
+      flowBackward(code, kernel, starts, RegisterSet(code.registerCount()),
+                   [&](uint32_t pc, RegisterSet &wanted) { before(pc, wanted); });
+      again = shared != loadsShared || tensor != loadsTensor;
+    }
+    return std::move(needed);
+  }
+  bool loadsShared = false, loadsTensor = false; ///< and needs what it loads
+  bool loadsAnywhere = false;                    ///< of shared memory: where is not known
+  std::vector<SharedRange> loaded;               ///< what it needs of shared memory otherwise
+
+private:
+  void before(uint32_t pc, RegisterSet &wanted) {
+    const TimedInsn &insn = code[pc];
+    const Insn &instruction = kernel.code[pc];
+    const bool used =
+        std::ranges::any_of(code.writes(insn), [&](uint16_t r) { return wanted.has(r); });
+    if (!used && insn.writes && mayIdle(insn, instruction)) {
+      if (instruction.guard != kNoGuard) // lanes that execute nothing take no time
+        wanted.add(code.reads(insn)[0]);
+      return;
+    }
+    needed[pc] = true;
+    const bool copiesMap = opcodeTable()[instruction.row].base.starts_with("tensormap");
+    if ((used && insn.unit == Unit::Memory && insn.shared) || copiesMap)
+      addLoad(pc, copiesMap);
+    loadsTensor |= used && insn.unit == Unit::TmemMove;
+    if (instruction.guard == kNoGuard)
+      for (uint16_t r : code.writes(insn))
+        wanted.remove(r);
+    addReads(insn, instruction, wanted);
+  }
+  void addLoad(uint32_t pc, bool copiesMap) {
+    constexpr uint32_t most = 16; // bytes of a lane
+    loadsShared = true;
+    const bool plain = !copiesMap && opcodeTable()[kernel.code[pc].row].base == "ld";
+    if (const auto address = plain ? constants.operand(pc, 1) : std::nullopt)
+      loaded.push_back({uint32_t(*address) & kSharedOffsetMask, most});
+    else
+      loadsAnywhere = true;
+  }
+  void addReads(const TimedInsn &insn, const Insn &instruction, RegisterSet &wanted) const {
+    const std::span<const uint16_t> reads = code.reads(insn);
+    size_t at = 0;
+    const auto add = [&](Use use) {
+      const uint16_t r = reads[at++];
+      const bool stored = !ofProducts[r] && (!insn.shared || insn.global || loadsShared);
+      if (use == Use::Always || (use == Use::Stored && stored) ||
+          (use == Use::Tensor && loadsTensor))
+        wanted.add(r);
+    };
+    if (instruction.guard != kNoGuard)
+      add(Use::Always);
+    for (unsigned i = insn.outputs; i < kMaxOperands && at < reads.size(); ++i) {
+      const Operand &o = instruction.op[i];
+      const bool vector = o.kind == OperandKind::Vector;
+      const Operand *element = vector ? kernel.operandPool.data() + o.offset : &o;
+      for (int64_t e = 0; e < (vector ? o.imm : 1); ++e)
+        if (element[e].kind != OperandKind::None && element[e].bank == kRegBank)
+          add(useOf(insn, instruction, i));
+    }
+  }
+
+  const TimedCode &code;
+  const Kernel &kernel;
+  const Constants constants;
+  const std::vector<uint8_t> ofProducts;
+  std::vector<uint8_t> needed;
+};
+
+} // namespace
+
+/// Registers whose values follow from products.
+std::vector<uint8_t> TimedCode::ofProducts() const {
+  std::vector<uint8_t> derived(count);
+  for (const auto &[pc, sums] : accumulators)
+    for (uint16_t r : sums)
+      derived[r] = true;
+  for (bool again = true; again;) {
+    again = false;
+    for (const TimedInsn &insn : insns) {
+      const bool product = insn.unit == Unit::MmaSync || insn.unit == Unit::TmemMove;
+      const bool computes = insn.unit == Unit::Free || insn.unit == Unit::Shuffle ||
+                            insn.unit == Unit::Redux ||
+                            (insn.unit >= Unit::Alu && insn.unit <= Unit::Double);
+      if (!product &&
+          !(computes && std::ranges::any_of(reads(insn), [&](uint16_t r) { return derived[r]; })))
+        continue;
+      for (uint16_t r : writes(insn))
+        again |= !std::exchange(derived[r], uint8_t(true));
+    }
+  }
+  return derived;
+}
+
+IdleCode TimedCode::idleCode(const Kernel &kernel) const {
+  const auto isProduct = [&](uint32_t pc) {
+    return insns[pc].unit == Unit::Wgmma || insns[pc].unit == Unit::MmaSync ||
+           opcodeTable()[kernel.code[pc].row].base.starts_with("tcgen05.mma");
+  };
+  bool products = false;
+  for (uint32_t pc = 0; pc < insns.size() && !products; ++pc)
+    products = isProduct(pc);
+  if (!products)
+    return {};
+  constexpr uint32_t multiplies =
+      1u << unsigned(TicketKind::Mma) | 1u << unsigned(TicketKind::Wgmma);
+  if (!kernel.callSites.empty() || !kernel.branchTargets.empty())
+    return {{}, multiplies, {}}; // blockStarts knows no other ways than those of bra
+  Needs needs(*this, kernel, ofProducts());
+  IdleCode idle{needs.run(blockStarts(kernel)), multiplies, {}};
+  for (uint8_t &one : idle.insns)
+    one = !one;
+  for (TicketKind kind :
+       {TicketKind::TmemLoad, TicketKind::TmemStore, TicketKind::TmemCopy, TicketKind::TmemShift})
+    idle.tickets |= needs.loadsTensor ? 0 : 1u << unsigned(kind);
+  for (TicketKind kind : {TicketKind::Tma, TicketKind::Bulk})
+    idle.tickets |= needs.loadsAnywhere ? 0 : 1u << unsigned(kind);
+  idle.loaded = std::move(needs.loaded);
+  return idle;
+}
+
+namespace {
+
+/// In place of an instruction whose result nobody needs.
+Outcome idle(ExecContext &, const Insn &) { return Outcome::Next; }
+
+/// ... that all lanes execute together.
+Outcome idleTogether(ExecContext &cx, const Insn &) {
+  return cx.converged() ? Outcome::Next : Outcome::Retry;
+}
+
+} // namespace
+
+void TimedLaunch::leaveOutIdle() {
+  const IdleCode found = code.idleCode(*kernel);
+  launch.idleTickets = found.tickets;
+  launch.loadedShared = found.loaded;
+  if (found.insns.empty())
+    return;
+  withoutIdle = *kernel;
+  for (uint32_t pc = 0; pc < found.insns.size(); ++pc)
+    if (found.insns[pc])
+      withoutIdle.code[pc].handler = code[pc].unit == Unit::MmaSync ? idleTogether : idle;
+  launch.kernel = &withoutIdle;
+}
+
+} // namespace fp4::sim
