@@ -95,17 +95,19 @@ inline std::string scaledFp4() {
                  std::to_string(desc.encode().value_or(0)) + ", [%r8], [%r9]", true);
 }
 
-inline std::string denseF16() {
+inline std::string dense(fp4::hw::MmaKind kind, fp4::hw::MmaType type) {
   fp4::hw::InstrDesc desc;
-  desc.kind = fp4::hw::MmaKind::F16;
+  desc.kind = kind;
   desc.m = 128;
   desc.n = 256;
-  desc.aType = desc.bType = fp4::hw::MmaType::F16;
+  desc.aType = desc.bType = type;
   desc.dType = fp4::hw::AccumulatorType::F32;
-  return tcgen05("kind::f16", std::to_string(desc.encode().value_or(0)), false);
+  return tcgen05("kind::" + std::string(stringify(kind)), std::to_string(desc.encode().value_or(0)),
+                 false);
 }
 
-inline std::string wgmma() {
+/// `shape`: "k16.f32.f16.f16"; `transpose` are the operands that only 16-bit factors have.
+inline std::string wgmma(const std::string &shape, const std::string &transpose) {
   std::string d = "{";
   for (int i = 0; i < 64; ++i)
     d += (i ? ", %f" : "%f") + std::to_string(i);
@@ -114,8 +116,8 @@ inline std::string wgmma() {
         fp4::hw::SmemDescriptor::kMajorOperand(fp4::hw::SwizzleMode::None, base + at)
             .encodeWgmma());
   };
-  const std::string product = "wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16 " + d +
-                              "}, %rd2, %rd3, %p2, 1, 1, 0, 0;\n";
+  const std::string product = "wgmma.mma_async.sync.aligned.m64n128" + shape + " " + d +
+                              "}, %rd2, %rd3, %p2, 1, 1" + transpose + ";\n";
   return kernel("sm_90a",
                 "bar.sync 0;\nmov.b64 %rd2, " + operand(0) + ";\nmov.b64 %rd3, " +
                     operand(offsetB) + ";\n",
@@ -136,10 +138,14 @@ inline std::string mmaSync() {
 }
 
 inline std::vector<Kernel> kernels() {
+  using fp4::hw::MmaKind, fp4::hw::MmaType;
   return {
       {"tcgen05.mma mxf4nvf4 128x256x64", "sm_100a", scaledFp4(), 128 * 256 * 64},
-      {"tcgen05.mma f16 128x256x16", "sm_100a", denseF16(), 128 * 256 * 16},
-      {"wgmma f16 m64n128k16", "sm_90a", wgmma(), 64 * 128 * 16},
+      {"tcgen05.mma f16 128x256x16", "sm_100a", dense(MmaKind::F16, MmaType::F16), 128 * 256 * 16},
+      {"tcgen05.mma e4m3 128x256x32", "sm_100a", dense(MmaKind::F8F6F4, MmaType::E4M3),
+       128 * 256 * 32},
+      {"wgmma f16 m64n128k16", "sm_90a", wgmma("k16.f32.f16.f16", ", 0, 0"), 64 * 128 * 16},
+      {"wgmma e4m3 m64n128k32", "sm_90a", wgmma("k32.f32.e4m3.e4m3", ""), 64 * 128 * 32},
       {"mma.sync f16 m16n8k16", "sm_100a", mmaSync(), 16 * 8 * 16},
   };
 }

@@ -1,4 +1,4 @@
-//===- WarpProduct512.cpp - m16n8k16 of one warp, with AVX-512 ------------===//
+//===- WarpProduct512.cpp - 16 rows of one warp, with AVX-512 -------------===//
 //
 // The 16 rows of A are the lanes of a vector, and one column of B after the other is multiplied by
 // all of them (Dense512.h). In a register of A, C or D, lane 4 r + c belongs to row r; word c of
@@ -9,6 +9,7 @@
 #include "Dense512.h"
 #include "DenseKernels.h"
 #include "fp4/Numerics/WarpProduct.h"
+#include <cstring>
 
 namespace fp4::numerics {
 
@@ -81,73 +82,107 @@ FP4_AVX512_INLINE inline __m512 factors(MmaType type, __m512i words, unsigned in
   }
 }
 
-/// The least exponent that subnormal factors count with: fp8 is multiplied as f16.
-int32_t leastExponent(MmaType type) { return type == MmaType::BF16 ? -126 : -14; }
-
-/// The factors of one product of 8 or 16 deep.
-struct Operands {
-  bool special = false; ///< has NaN or infinity
-  __m512 a[maxK];
-  __m256i aExponents[maxK];
-  // By k / 8 and k % 2, and then by column and k % 8 / 2, as registers have them.
-  alignas(64) float b[maxK / 8][2][32];
-  alignas(64) int32_t bExponents[maxK / 8][2][32]; ///< twice, in 16 bits
-};
-
-FP4_AVX512_INLINE inline void addFactors(Operands &to, __m512 value, int32_t least, unsigned at) {
-  to.special |= specials(value) != 0;
-  to.a[at] = value;
-  to.aExponents[at] = _mm512_cvtepi32_epi16(exponents(value, least, absentExponent));
+/// The least exponent that subnormal factors count with; fp8 may be multiplied as f16.
+int32_t leastExponent(MmaType type, bool asHalves) {
+  constexpr int32_t ofBrain = -126, ofHalf = -14, ofE4M3 = -6;
+  return type == MmaType::BF16 ? ofBrain : type == MmaType::E4M3 && !asHalves ? ofE4M3 : ofHalf;
 }
 
-/// Of fp8 the two low bytes of all registers are `part` 0, and the others part 1.
-template <unsigned depth>
-FP4_AVX512_INLINE inline void load(const WarpProduct &p, unsigned part, Operands &to) {
-  for (unsigned i = 0; i < depth / 8; ++i) {
+/// The factors of one product, `perWord` of which are taken from a word of a register.
+template <unsigned depth, unsigned perWord> struct Operands {
+  static constexpr unsigned perRegister = 4 * perWord; ///< k of one
+  bool special = false;                                ///< has NaN or infinity
+  __m512 a[depth];
+  __m256i aExponents[depth];
+  // By register and place in a word, and then by column and word.
+  alignas(64) float b[depth / perRegister][perWord][32];
+  alignas(64) int32_t bExponents[depth / perRegister][perWord][32]; ///< twice, in 16 bits
+};
+
+/// Factors from `first` on of each word.
+template <unsigned depth, unsigned perWord>
+FP4_AVX512_INLINE inline void loadA(const std::array<const uint32_t *, 4> &a, MmaType type,
+                                    bool asHalves, unsigned first, Operands<depth, perWord> &to) {
+  const int32_t least = leastExponent(type, asHalves);
+  for (unsigned i = 0; i < depth / to.perRegister; ++i)
     for (unsigned c = 0; c < 4; ++c) {
-      const __m512i words = pick(p.a[2 * i], p.a[2 * i + 1], c);
-      for (unsigned j = 0; j < 2; ++j)
-        addFactors(to, factors(p.aType, words, 2 * part + j), leastExponent(p.aType),
-                   8 * i + 2 * c + j);
-    }
-    for (unsigned half = 0; half < 2; ++half) { // of 4 columns
-      const __m512i words = _mm512_loadu_si512(p.b[i] + half * lanes);
-      for (unsigned j = 0; j < 2; ++j) {
-        const __m512 value = factors(p.bType, words, 2 * part + j);
+      const __m512i words = pick(a[2 * i], a[2 * i + 1], c);
+      for (unsigned j = 0; j < perWord; ++j) {
+        const __m512 value = factors(type, words, first + j);
+        const unsigned at = to.perRegister * i + perWord * c + j;
         to.special |= specials(value) != 0;
-        const __m512i exponent = exponents(value, leastExponent(p.bType), absentExponent);
+        to.a[at] = value;
+        to.aExponents[at] = _mm512_cvtepi32_epi16(exponents(value, least, absentExponent));
+      }
+    }
+}
+
+/// The same of B; `b(i)` is register i.
+template <unsigned depth, unsigned perWord, typename Registers>
+FP4_AVX512_INLINE inline void loadB(Registers b, MmaType type, bool asHalves, unsigned first,
+                                    Operands<depth, perWord> &to) {
+  const int32_t least = leastExponent(type, asHalves);
+  for (unsigned i = 0; i < depth / to.perRegister; ++i)
+    for (unsigned half = 0; half < 2; ++half) { // of 4 columns
+      const __m512i words = _mm512_loadu_si512(b(i) + half * lanes);
+      for (unsigned j = 0; j < perWord; ++j) {
+        const __m512 value = factors(type, words, first + j);
+        to.special |= specials(value) != 0;
+        const __m512i exponent = exponents(value, least, absentExponent);
         _mm512_store_ps(&to.b[i][j][half * lanes], value);
         _mm512_store_si512(&to.bExponents[i][j][half * lanes],
                            _mm512_or_si512(_mm512_and_si512(exponent, all(0xFFFF)),
                                            _mm512_slli_epi32(exponent, 16)));
       }
     }
+}
+
+/// Columns of D from those of C, from `n` on: `count` at a time, so that A is loaded once for them.
+/// `bad` gets the elements that are not right. 32 terms fit in 32 bits with the precision of fp8.
+template <unsigned count, unsigned depth, unsigned perWord>
+FP4_AVX512_INLINE inline void addColumns(const Operands<depth, perWord> &operands, unsigned n,
+                                         __m512i *d, const DenseRowOptions &options,
+                                         __mmask16 &bad) {
+  constexpr unsigned perRegister = 4 * perWord;
+  const auto ofB = [&](const auto &array, unsigned i, unsigned j) {
+    return array[i / perRegister][i % perWord][4 * (n + j) + i % perRegister / perWord];
+  };
+  __m256i most[count];
+  for (__m256i &one : most)
+    one = _mm256_set1_epi16(2 * absentExponent);
+  for (unsigned i = 0; i < depth; ++i)
+    for (unsigned j = 0; j < count; ++j)
+      most[j] = _mm256_max_epi16(most[j],
+                                 _mm256_add_epi16(_mm256_set1_epi32(ofB(operands.bExponents, i, j)),
+                                                  operands.aExponents[i]));
+  Elements elements[count];
+  __m512i sums[count];
+  for (unsigned j = 0; j < count; ++j) {
+    elements[j] = begin(d[j], options, most[j], 0, nullptr);
+    sums[j] = _mm512_setzero_si512();
+  }
+  for (unsigned i = 0; i < depth; ++i)
+    for (unsigned j = 0; j < count; ++j) {
+      const __m512 product = _mm512_mul_ps(_mm512_set1_ps(ofB(operands.b, i, j)), operands.a[i]);
+      sums[j] = _mm512_add_epi32(sums[j],
+                                 _mm512_cvttps_epi32(_mm512_mul_ps(product, elements[j].factor)));
+    }
+  for (unsigned j = 0; j < count; ++j) {
+    add(elements[j], sums[j]);
+    __mmask16 some;
+    d[j] = finish(elements[j], options, some);
+    bad |= some;
   }
 }
 
-/// Column `n` of D from that of C. `bad` gets the elements that are not right.
-template <unsigned depth>
-FP4_AVX512_INLINE inline __m512i column(const Operands &operands, unsigned n, __m512i c,
-                                        __mmask16 &bad) {
-  const DenseRowOptions options;
-  const auto ofB = [&](const auto &array, unsigned i) {
-    return array[i / 8][i % 2][4 * n + i % 8 / 2];
-  };
-  __m256i most = _mm256_set1_epi16(2 * absentExponent);
-  for (unsigned i = 0; i < depth; ++i)
-    most = _mm256_max_epi16(most, _mm256_add_epi16(_mm256_set1_epi32(ofB(operands.bExponents, i)),
-                                                   operands.aExponents[i]));
-  Elements elements = begin(c, options, most, 0, nullptr);
-  __m512i sum = _mm512_setzero_si512();
-  for (unsigned i = 0; i < depth; ++i) {
-    const __m512 product = _mm512_mul_ps(_mm512_set1_ps(ofB(operands.b, i)), operands.a[i]);
-    sum = _mm512_add_epi32(sum, _mm512_cvttps_epi32(_mm512_mul_ps(product, elements.factor)));
-  }
-  add(elements, sum);
-  __mmask16 some;
-  const __m512i result = finish(elements, options, some);
-  bad |= some;
-  return result;
+/// All columns of a tile.
+template <unsigned depth, unsigned perWord>
+FP4_AVX512_INLINE inline void addTile(const Operands<depth, perWord> &operands,
+                                      __m512i (&d)[columns], const DenseRowOptions &options,
+                                      __mmask16 &bad) {
+  constexpr unsigned together = 4;
+  for (unsigned n = 0; n < columns; n += together)
+    addColumns<together>(operands, n, d + n, options, bad);
 }
 
 FP4_AVX512_INLINE inline __m512i ofC(const WarpProduct &p, unsigned n) {
@@ -161,23 +196,73 @@ FP4_AVX512_INLINE inline __m512i plus(__m512i c, __m512i sum) {
                                _mm512_cmp_ps_mask(total, total, _CMP_UNORD_Q), all(0x7FFFFFFF));
 }
 
+template <unsigned depth>
+FP4_AVX512_INLINE inline void load(const WarpProduct &p, unsigned first, Operands<depth, 2> &to) {
+  loadA(p.a, p.aType, true, first, to);
+  loadB([&](unsigned i) { return p.b[i]; }, p.bType, true, first, to);
+}
+
+/// Of fp8 the two low bytes of all registers are multiplied first, and then the others.
 template <unsigned depth> FP4_AVX512 bool multiply512(const WarpProduct &p) {
-  Operands operands;
-  load<depth>(p, 0, operands);
+  const DenseRowOptions options;
+  Operands<depth, 2> operands;
+  load(p, 0, operands);
   const bool narrow = depth != p.k;
   __m512i d[columns];
   __mmask16 bad = operands.special ? 0xFFFF : 0;
   for (unsigned n = 0; n < columns; ++n)
-    d[n] = column<depth>(operands, n, narrow ? _mm512_setzero_si512() : ofC(p, n), bad);
+    d[n] = narrow ? _mm512_setzero_si512() : ofC(p, n);
+  addTile(operands, d, options, bad);
   if (narrow) {
-    load<depth>(p, 1, operands);
+    load(p, 2, operands);
+    addTile(operands, d, options, bad);
     for (unsigned n = 0; n < columns; ++n)
-      d[n] = plus(ofC(p, n), column<depth>(operands, n, d[n], bad));
+      d[n] = plus(ofC(p, n), d[n]);
   }
   if (bad || operands.special)
     return false;
   for (unsigned j = 0; j < 2; ++j)
     unpick({d[j], d[2 + j], d[4 + j], d[6 + j]}, p.d[j], p.d[2 + j]);
+  return true;
+}
+
+/// Eight rows of 32 bytes as two registers: the first halves of all, and the second ones.
+void intoRegisters(const uint8_t *rows, uint32_t (&out)[2][32]) {
+  constexpr size_t rowBytes = 32, part = rowBytes / 2;
+  for (size_t row = 0; row < columns; ++row)
+    for (size_t half = 0; half < 2; ++half)
+      std::memcpy(&out[half][row * part / 4], rows + row * rowBytes + half * part, part);
+}
+
+/// D is written when all tiles are right.
+template <unsigned depth, unsigned perWord> FP4_AVX512 bool multiplyTiles512(const WarpTiles &p) {
+  constexpr unsigned mostTiles = 32;
+  DenseRowOptions options;
+  if (perWord == 4)
+    options.precision = hopperFP8;
+  constexpr size_t bytesOfEight = 256;
+  alignas(64) uint32_t low[2][32], high[2][32], ofB[2][32];
+  intoRegisters(p.a.data(), low);
+  intoRegisters(p.a.data() + bytesOfEight, high);
+  Operands<depth, perWord> operands;
+  loadA({low[0], high[0], low[1], high[1]}, p.aType, false, 0, operands);
+  const unsigned tiles = unsigned(p.d.size() / 4);
+  __m512i d[mostTiles][columns];
+  __mmask16 bad = 0;
+  for (unsigned tile = 0; tile < tiles && !bad && !operands.special; ++tile) {
+    uint32_t *const *of = &p.d[4 * tile];
+    intoRegisters(p.b.data() + tile * bytesOfEight, ofB);
+    loadB([&](unsigned i) { return ofB[i]; }, p.bType, false, 0, operands);
+    for (unsigned n = 0; n < columns; ++n)
+      d[tile][n] = p.accumulate ? pick(of[n % 2], of[2 + n % 2], n / 2) : _mm512_setzero_si512();
+    addTile(operands, d[tile], options, bad);
+  }
+  if (bad || operands.special)
+    return false;
+  for (unsigned tile = 0; tile < tiles; ++tile)
+    for (unsigned j = 0; j < 2; ++j)
+      unpick({d[tile][j], d[tile][2 + j], d[tile][4 + j], d[tile][6 + j]}, p.d[4 * tile + j],
+             p.d[4 * tile + 2 + j]);
   return true;
 }
 
@@ -191,9 +276,17 @@ bool multiplyWarp(const WarpProduct &product) {
                                               : multiply512<maxK / 2>(product);
 }
 
+bool multiplyTiles(const WarpTiles &tiles) {
+  if (!hasAVX512Products())
+    return false;
+  const bool narrow = tiles.aType == MmaType::E4M3 || tiles.aType == MmaType::E5M2;
+  return narrow ? multiplyTiles512<2 * maxK, 4>(tiles) : multiplyTiles512<maxK, 2>(tiles);
+}
+
 #else
 
 bool multiplyWarp(const WarpProduct &) { return false; }
+bool multiplyTiles(const WarpTiles &) { return false; }
 
 #endif
 

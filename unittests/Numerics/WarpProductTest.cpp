@@ -131,6 +131,81 @@ TEST(WarpProduct, EqualsTheDefinition) {
   }
 }
 
+/// The operands of multiplyTiles: rows of A, columns of B, and four registers of D for each tile.
+struct Tiles {
+  static constexpr unsigned rowBytes = 32;
+  std::vector<uint8_t> a, b;
+  std::vector<Register> d;
+  bool accumulate = true;
+
+  Tiles(std::mt19937 &rng, MmaType aType, MmaType bType, unsigned tiles)
+      : a(16 * rowBytes), b(8 * rowBytes * tiles) {
+    for (auto &[type, bytes] : {std::pair(aType, &a), std::pair(bType, &b)})
+      for (size_t at = 0; at < bytes->size(); at += 4) {
+        const uint32_t word = randomWord(rng, type, false);
+        std::memcpy(&(*bytes)[at], &word, 4);
+      }
+    for (unsigned tile = 0; tile < tiles; ++tile) {
+      Fragments f;
+      fill(f, rng, aType, bType, false);
+      d.insert(d.end(), f.c.begin(), f.c.end());
+    }
+  }
+  bool multiply(MmaType aType, MmaType bType) {
+    std::vector<uint32_t *> registers;
+    for (Register &reg : d)
+      registers.push_back(reg.data());
+    return multiplyTiles({aType, bType, a, b, accumulate, registers});
+  }
+  uint32_t cell(unsigned row, unsigned column) const {
+    return d[column / 8 * 4 + row / 8 * 2 + column % 2][row % 8 * 4 + column % 8 / 2];
+  }
+  /// Of wgmma, whose fp8 is no f16.
+  uint32_t expected(MmaType aType, MmaType bType, unsigned row, unsigned column) const {
+    const unsigned k = isNarrow(aType) ? 32 : 16;
+    FactorRow ofA, ofB;
+    decodeFactors(aType, &a[row * rowBytes], false, false, ofA);
+    decodeFactors(bType, &b[column * rowBytes], false, false, ofB);
+    return denseElement({ofA.data(), k}, {ofB.data(), k}, fractionBits(aType) + fractionBits(bType),
+                        0, AccumulatorType::F32, accumulate ? cell(row, column) : 0,
+                        isNarrow(aType) ? hopperFP8 : DensePrecision());
+  }
+};
+
+TEST(WarpProduct, TilesEqualTheDefinition) {
+  Fragments probe;
+  if (!multiplyWarp(probe.product(MmaType::F16, MmaType::F16, 16)))
+    GTEST_SKIP() << "this processor has no AVX-512";
+  std::mt19937 rng(23);
+  for (const auto &[aType, bType] : {std::pair(MmaType::F16, MmaType::F16),
+                                     {MmaType::BF16, MmaType::BF16},
+                                     {MmaType::E4M3, MmaType::E4M3},
+                                     {MmaType::E5M2, MmaType::E4M3},
+                                     {MmaType::E5M2, MmaType::E5M2}})
+    for (unsigned tiles : {1u, 3u, 32u})
+      for (bool accumulate : {false, true}) {
+        Tiles before(rng, aType, bType, tiles);
+        before.accumulate = accumulate;
+        Tiles after = before;
+        ASSERT_TRUE(after.multiply(aType, bType)) << stringify(aType);
+        for (unsigned row = 0; row < 16; ++row)
+          for (unsigned column = 0; column < 8 * tiles; ++column)
+            ASSERT_EQ(after.cell(row, column), before.expected(aType, bType, row, column))
+                << stringify(aType) << " x " << stringify(bType) << " row " << row << " column "
+                << column << " of " << tiles;
+      }
+}
+
+/// One NaN in the last tile, and all tiles are as they were.
+TEST(WarpProduct, TilesLeaveSpecialValues) {
+  std::mt19937 rng(29);
+  Tiles tiles(rng, MmaType::E4M3, MmaType::E4M3, 4);
+  tiles.b.back() = 0x7F;
+  const std::vector<Register> before = tiles.d;
+  EXPECT_FALSE(tiles.multiply(MmaType::E4M3, MmaType::E4M3));
+  EXPECT_EQ(tiles.d, before);
+}
+
 /// Infinity, NaN and what is beyond fp32 is left to others, and D is as it was.
 TEST(WarpProduct, LeavesSpecialValues) {
   for (const auto &[type, code] : {std::pair{MmaType::F16, 0x7C00u},

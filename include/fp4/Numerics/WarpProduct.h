@@ -2,8 +2,10 @@
 #pragma once
 
 #include "fp4/ISA/InstrDescriptor.h"
+#include "fp4/Numerics/DenseMma.h"
 #include <array>
 #include <cstdint>
+#include <span>
 
 namespace fp4::numerics {
 
@@ -21,5 +23,17 @@ struct WarpProduct {
 /// Multiplies. False, and nothing has happened, where the processor cannot do it, or where an
 /// element needs the definition: NaN, infinity, exponents near the ends of fp32's range.
 bool multiplyWarp(const WarpProduct &product);
+
+/// A warp's part of a wgmma: 16 rows by tiles of 8 columns, 32 bytes deep, of f16, bf16 or fp8
+/// factors, and an fp32 result whose tiles lie in registers as above.
+struct WarpTiles {
+  hw::MmaType aType{}, bType{};
+  std::span<const uint8_t> a, b; ///< rows of A and columns of B, one after the other
+  bool accumulate = false;       ///< D is added to
+  std::span<uint32_t *const> d;  ///< four registers of each tile
+};
+
+/// As multiplyWarp. fp8 factors are multiplied as they are, with the precision of Hopper's unit.
+bool multiplyTiles(const WarpTiles &tiles);
 
 } // namespace fp4::numerics

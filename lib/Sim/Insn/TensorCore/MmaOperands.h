@@ -83,6 +83,7 @@ struct TileRows {
   unsigned elementBytes = 0;           ///< of a transposed tile; 0: K-major
   unsigned rowBytes = hw::mmaRowBytes; ///< of K; twice as many for the B of a sparse A
   unsigned usedBytes = 16;             ///< of 16; behind narrow elements padding follows
+  bool operator==(const TileRows &) const = default;
 };
 
 Status gatherTile(TicketQueue &queue, const Ticket &self, uint32_t rank,

@@ -22,6 +22,7 @@
 #include "Sim/Insn/Handlers.h"
 #include "Sim/Insn/TensorCore/MmaOperands.h"
 #include "fp4/ISA/FragmentLayout.h"
+#include "fp4/Numerics/WarpProduct.h"
 #include "fp4/Sim/Events/FenceEvent.h"
 #include "fp4/Sim/Observer.h"
 
@@ -30,6 +31,7 @@
 #include <charconv>
 #include <cstring>
 #include <fmt/format.h>
+#include <ranges>
 
 namespace fp4::sim {
 using namespace numerics;
@@ -212,10 +214,28 @@ const DenseColumns &decodeColumns(const WarpMma &mma, const std::vector<uint8_t>
   return *entry.columns;
 }
 
+bool isFp8(MmaType type) { return type == MmaType::E4M3 || type == MmaType::E5M2; }
+
+/// Common products, into registers (fp4/Numerics/WarpProduct.h).
+bool multiplyAtOnce(const WarpMma &mma, const std::vector<uint8_t> &a,
+                    const std::vector<uint8_t> &b) {
+  constexpr unsigned most = 256;
+  const auto aType = MmaType(mma.mode(kElement)), bType = MmaType(mma.mode(kOtherElement));
+  const bool half = aType == MmaType::F16 || aType == MmaType::BF16;
+  if (mma.mode(kHalfResult) || mma.mode(kSparse) || mma.mode(kInverse) || !(half || isFp8(aType)))
+    return false;
+  std::array<uint32_t *, most / 2> d;
+  for (unsigned i = 0; i < mma.n() / 2; ++i)
+    d[i] = reinterpret_cast<uint32_t *>(mma.registers + mma.d[i].offset);
+  return multiplyTiles({aType, bType, a, b, mma.accumulate, std::span(d.data(), mma.n() / 2)});
+}
+
 void multiplyFloats(const WarpMma &mma, const std::vector<uint8_t> &aBytes,
                     const std::vector<uint8_t> &bBytes, const std::vector<SparseRow> &selections) {
+  if (multiplyAtOnce(mma, aBytes, bBytes))
+    return;
   const auto aType = MmaType(mma.mode(kElement)), bType = MmaType(mma.mode(kOtherElement));
-  const bool fp8 = aType == MmaType::E4M3 || aType == MmaType::E5M2;
+  const bool fp8 = isFp8(aType);
   const DenseRows a(aType, aBytes, false, mma.mode(kInverse) & negateA);
   const DenseColumns &b = decodeColumns(mma, bBytes);
   Accumulator d(mma);
@@ -302,23 +322,36 @@ unsigned elementBits(const Insn &insn) {
   return insn.m[kElement] == singleBit ? 1 : containerBits(MmaType(insn.m[kElement]));
 }
 
+/// Adds a register, most of which lie behind each other.
+void claim(Ticket &ticket, const Operand &reg) {
+  constexpr uint32_t bytes = 128;
+  if (!ticket.registerWrites.empty() && ticket.registerWrites.back().end == reg.offset)
+    ticket.registerWrites.back().end += bytes;
+  else
+    ticket.registerWrites.push_back({reg.offset, reg.offset + bytes});
+}
+
 Ticket makeMmaTicket(ExecContext &cx, const Insn &insn, const WarpMma &mma) {
   TicketQueue &queue = TicketQueue::of(cx);
   Ticket ticket = queue.makeTicket(cx, insn, TicketKind::Wgmma, cx.firstLane());
   ticket.sharedReads = 1u << mma.rank;
   ticket.chained = mmaAsync;
   for (unsigned i = 0; i < cx.elementCount(insn.op[0]); ++i)
-    ticket.registerWrites.push_back({mma.d[i].offset, mma.d[i].offset + 128});
+    claim(ticket, mma.d[i]);
   for (unsigned i = 0; mma.aRegisters && i < 4; ++i) // read, but as little to be touched
     if (mma.aRegisters[i].bank == kRegBank)
-      ticket.registerWrites.push_back({mma.aRegisters[i].offset, mma.aRegisters[i].offset + 128});
+      claim(ticket, mma.aRegisters[i]);
   ticket.bytes = 128ull * cx.elementCount(insn.op[0]);
   ticket.flops = 2ull * warpRows * mma.n() * 8 * mma.columnBytes() / elementBits(insn);
-  // Issued earlier by this warp: in order, as far as they share an accumulator.
-  for (const auto &[id, other] : queue.tickets())
-    if (other.kind == TicketKind::Wgmma && other.issuer.rank == ticket.issuer.rank &&
-        other.issuer.warp == ticket.issuer.warp)
-      ticket.after.push_back(id);
+  // Products of a warp are in order: this one comes after the last, which comes after the others.
+  const auto isOfWarp = [&](const auto &other) {
+    return other.second.kind == TicketKind::Wgmma &&
+           other.second.issuer.rank == ticket.issuer.rank &&
+           other.second.issuer.warp == ticket.issuer.warp;
+  };
+  const auto newestFirst = queue.tickets() | std::views::reverse;
+  if (const auto last = std::ranges::find_if(newestFirst, isOfWarp); last != newestFirst.end())
+    ticket.after.push_back(last->first);
   return ticket;
 }
 
