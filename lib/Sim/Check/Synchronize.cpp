@@ -8,6 +8,8 @@
 //===----------------------------------------------------------------------===//
 #include "HazardImpl.h"
 
+#include <ranges>
+
 namespace fp4::sim {
 
 using namespace check;
@@ -182,13 +184,24 @@ void abroad(const Release &release, bool visible, Foreign &foreign) {
   }
 }
 
-/// Of the releases through an address.
+/// Whether this is known already, and so is all that the releasing warp knew from others: what a
+/// warp knows of another one came with what that one knew.
+bool isKnown(const Release &release, const Foreign &foreign) {
+  auto it = foreign.find(release.cluster);
+  return it != foreign.end() && it->second.generic.covers(release.clocks.generic) &&
+         it->second.async.covers(release.clocks.asyncGlobal) &&
+         it->second.loose.covers(release.clocks.loose);
+}
+
+/// Of the releases through an address. Where blocks count there one after the other, each has
+/// acquired those before it, and the last one says it all.
 void take(WarpState &warp, const ReleasesAt &at, uint32_t cluster, Scope scope, bool acquire) {
   auto foreign = std::make_shared<Foreign>();
-  for (const Release &release : at.all) {
+  for (const Release &release : std::views::reverse(at.all)) {
     const bool visible = inScope(release, warp, cluster, scope);
     if (release.cluster != cluster) {
-      abroad(release, visible, *foreign);
+      if (!isKnown(release, *foreign))
+        abroad(release, visible, *foreign);
       continue;
     }
     warp.clocks.joinLoose(release.clocks);
