@@ -104,8 +104,8 @@ void addNvvm(OpPassManager &manager, const fp4::PhaseOptions &options) {
   manager.addNestedPass<gpu::GPUModuleOp>(createCanonicalizerPass());
   manager.addNestedPass<gpu::GPUModuleOp>(createCSEPass());
   // A kernel waits for the one before it only where it first touches memory.
-  if (options.overlapLaunches)
-    manager.addPass(fp4::createOverlapLaunches());
+  if (options.overlap != fp4::LaunchOverlap::None)
+    manager.addPass(fp4::createOverlapLaunches({options.overlap == fp4::LaunchOverlap::All}));
 }
 
 /// From the llvm and nvvm dialects to PTX, and to a cubin for `emit` = "cubin".

@@ -12,6 +12,21 @@
 // PTX: griddepcontrol.launch_dependents;
 // PTX-NEXT: griddepcontrol.wait;
 // PTX-NOT: ld.global.nc
+// Without the option a quantizer alone begins while the amax before it ends, unless another one is given.
+// RUN: fp4-runner %s --plan "stream_blocks, amax = separate" --check=strict --output y=%t.npy | FileCheck %s --check-prefixes=CHECK,STRICT
+// RUN: cmp %t.plain.npy %t.npy
+// RUN: fp4-runner %s --emit=ptx --kernel=overlapped_amax_0 -o - | FileCheck %s --check-prefix=LEADS
+// RUN: fp4-runner %s --emit=ptx --kernel=overlapped_quantize_0 -o - | FileCheck %s --check-prefix=FOLLOWS
+// RUN: fp4-runner %s --emit=ptx --kernel=overlapped_matmul_0 -o - | FileCheck %s --check-prefix=NONE
+// RUN: fp4-runner %s --no-overlap-launches --emit=ptx --kernel=overlapped_quantize_0 -o - | FileCheck %s --check-prefix=NONE
+// LEADS-NOT: griddepcontrol.wait
+// LEADS: griddepcontrol.launch_dependents;
+// FOLLOWS-NOT: ld.global
+// FOLLOWS: griddepcontrol.wait;
+// FOLLOWS-NOT: ld.global.nc
+// NONE-NOT: griddepcontrol
+// RUN: not fp4-runner %s --overlap-launches --no-overlap-launches 2>&1 | FileCheck %s --check-prefix=EITHER
+// EITHER: --overlap-launches excludes --no-overlap-launches
 // RUN: fp4-runner %s --overlap-launches --emit=so -o %t.so
 // RUN: fp4-run %t.so --device=sim --check=strict | FileCheck %s
 

@@ -25,6 +25,17 @@ Exit codes:
   0 success    1 the result differs from the reference    2 command line, file or input data
   3 the program does not compile    4 device    5 the simulated program is wrong    70 internal)";
 
+void addOverlapOptions(CLI::App &app, Options &options) {
+  auto *overlap = app.add_flag_callback(
+      "--overlap-launches", [&options] { options.compiler.overlap = LaunchOverlap::All; },
+      "Let each kernel begin while the one before it ends (programmatic dependent launch), and not "
+      "only a quantizer behind its amax");
+  app.add_flag_callback(
+         "--no-overlap-launches", [&options] { options.compiler.overlap = LaunchOverlap::None; },
+         "Let each kernel begin when the one before it has ended")
+      ->excludes(overlap);
+}
+
 void addCompilerOptions(CLI::App &app, Options &options) {
   app.add_option("program", options.input, "The .mlir file, or - for standard input");
   app.add_option("--target", options.compiler.target, "Target to compile for")
@@ -55,8 +66,7 @@ void addCompilerOptions(CLI::App &app, Options &options) {
                  "(--emit=mlir --compile-to=planned shows all; may be repeated); @FILE: what --tune "
                  "wrote")
       ->allow_extra_args(false);
-  app.add_flag("--overlap-launches", options.compiler.overlapLaunches,
-               "Let each kernel begin while the one before it ends (programmatic dependent launch)");
+  addOverlapOptions(app, options);
   app.add_flag("--no-arithmetic", options.compiler.noArithmetic,
                "For measurements: row-wise kernels only load and store; results are meaningless "
                "(see fp4-run --twin)");
@@ -93,11 +103,28 @@ void addLayoutCommand(CLI::App &app, Options &options) {
 }
 
 /// What measurements and tests need. --help leaves it out and fits a screen; --help-all has it.
-constexpr const char *kRareOptions[] = {
-    "--ptxas",        "--kernel",     "--multiprocessors", "--no-arithmetic", "--time-phases",
-    "--explain",      "--threads",    "--unwritten",       "--stats",         "--limit",
-    "--no-verify",    "--compare",    "--sample-after",    "--tune-limit",    "--retune",
-    "--mix",          "--clock",      "--time-only",  "--max-orders",      "--replay",        "--overlap-launches"};
+constexpr const char *kRareOptions[] = {"--ptxas",
+                                        "--kernel",
+                                        "--multiprocessors",
+                                        "--no-arithmetic",
+                                        "--time-phases",
+                                        "--explain",
+                                        "--threads",
+                                        "--unwritten",
+                                        "--stats",
+                                        "--limit",
+                                        "--no-verify",
+                                        "--compare",
+                                        "--sample-after",
+                                        "--tune-limit",
+                                        "--retune",
+                                        "--mix",
+                                        "--clock",
+                                        "--time-only",
+                                        "--max-orders",
+                                        "--replay",
+                                        "--overlap-launches",
+                                        "--no-overlap-launches"};
 
 /// Options without a group are not in the help, and CLI11 does not name them in an error either.
 void addHelp(CLI::App &app, int argc, char **argv) {

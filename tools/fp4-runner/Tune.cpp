@@ -315,9 +315,10 @@ std::string stampOf(const std::string &path) {
 std::string Tuner::question() const {
   const harness::RunOptions &run = options.run;
   std::ostringstream text;
-  text << "tune 2\n" << stampOf(llvm::sys::fs::getMainExecutable(nullptr, nullptr)) << '\n'
+  text << "tune 2\n"
+       << stampOf(llvm::sys::fs::getMainExecutable(nullptr, nullptr)) << '\n'
        << options.compiler.target << ' ' << options.compiler.multiprocessors << ' '
-       << options.compiler.overlapLaunches << ' ' << options.compiler.noArithmetic << ' '
+       << int(options.compiler.overlap) << ' ' << options.compiler.noArithmetic << ' '
        << options.tuneLimit << ' ' << run.function << '\n'
        << run.distribution << ' ' << run.seed << ' ' << run.policy << ' ' << run.check << ' '
        << run.mix << ' ' << run.clock << ' ' << run.sampleAfter << '\n';

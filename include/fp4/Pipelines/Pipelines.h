@@ -36,6 +36,9 @@ std::optional<Phase> parsePhase(std::string_view text);
 /// "fused, planned, ...": what an error about an unknown phase lists.
 std::string phaseNames();
 
+/// Which kernels begin while the one before them ends: none, quantizers behind their amax, or all.
+enum class LaunchOverlap : uint8_t { None, Quantizers, All };
+
 /// What all phases are told. Drivers pass it whole: a new option is a member here and its use in
 /// Pipelines.cpp.
 struct PhaseOptions {
@@ -43,7 +46,7 @@ struct PhaseOptions {
   std::string ptxas;              ///< the ptxas to run; empty: search for one
   std::vector<std::string> plans; ///< for kernels, as inside of #fp4.plan<...>
   bool noArithmetic = false;      ///< streaming kernels only load and store, for measurements
-  bool overlapLaunches = false; ///< a kernel may begin while the one before it ends
+  LaunchOverlap overlap = LaunchOverlap::Quantizers;
   unsigned multiprocessors = 0; ///< that grids of tensor core kernels fill; 0: all of the target
 };
 

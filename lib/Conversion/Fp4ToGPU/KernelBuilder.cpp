@@ -38,8 +38,16 @@ static gpu::GPUModuleOp createModule(Operation *op, StringRef kind, SymbolTable 
   return module;
 }
 
+/// What the launch of `op` is to the one before it or after it; empty: nothing.
+static StringRef overlapOf(Operation *op) {
+  if (isa<AmaxOp, HadamardAmaxOp>(op))
+    return kLeadsAttr;
+  auto quantize = dyn_cast<QuantizeOp>(op);
+  return quantize && quantize.getAmax() ? StringRef(kFollowsAttr) : StringRef();
+}
+
 KernelBuilder::KernelBuilder(Operation *op, StringRef kind, const LoweringContext &context)
-    : plan(context.plan), hostBuilder(op->getLoc(), op),
+    : plan(context.plan), overlap(overlapOf(op)), hostBuilder(op->getLoc(), op),
       bodyBuilder(op->getLoc(), op->getContext()), module(createModule(op, kind, context.symbols)) {
   bodyBuilder.setInsertionPointToStart(module.getBody());
   function = gpu::GPUFuncOp::create(bodyBuilder, "kernel", bodyBuilder.getFunctionType({}, {}));
@@ -121,8 +129,8 @@ void KernelBuilder::launch(Value blocks, bool cooperative) {
   auto launch = gpu::LaunchFuncOp::create(hostBuilder, function, gpu::KernelDim3{blocks, one, one},
                                           gpu::KernelDim3{perBlock, one, one},
                                           /*dynamicSharedMemorySize=*/Value(), operands);
-  if (cooperative)
-    launch->setAttr(kCooperativeAttr, hostBuilder.getUnitAttr());
+  if (StringRef attribute = cooperative ? StringRef(kCooperativeAttr) : overlap; !attribute.empty())
+    launch->setAttr(attribute, hostBuilder.getUnitAttr());
 }
 
 void KernelBuilder::launchItems(Value items) {

@@ -93,6 +93,7 @@ private:
   mlir::Value addOperand(mlir::Value hostValue);
 
   KernelPlan plan;
+  llvm::StringRef overlap; ///< attribute of the launch (LaunchAttributes.h)
   mlir::ImplicitLocOpBuilder hostBuilder, bodyBuilder;
   mlir::gpu::GPUModuleOp module;
   mlir::gpu::GPUFuncOp function;

@@ -8,10 +8,13 @@
 //  - a block of a product has its tensor memory: a block of the next kernel that took it first
 //    would keep it while it waits for this one.
 // Every block of every kernel waits, so a kernel that has ended has those before it behind it.
+// Where quantizers alone overlap, the amax before one is launched as usual: it begins when all
+// before it has ended.
 //
 //===----------------------------------------------------------------------===//
 
 #include "fp4/Conversion/HostToRuntime/Passes.h"
+#include "fp4/Conversion/LaunchAttributes.h"
 
 #include "Patterns.h"
 
@@ -72,19 +75,61 @@ void loadAsWritten(LLVM::LLVMFuncOp kernel) {
   });
 }
 
+using enum NVVM::GridDepActionKind;
+
+void insert(LLVM::LLVMFuncOp kernel, ArrayRef<NVVM::GridDepActionKind> kinds) {
+  OpBuilder b(placeIn(kernel));
+  for (NVVM::GridDepActionKind kind : kinds)
+    NVVM::GriddepcontrolOp::create(b, kernel.getLoc(), kind);
+}
+
+/// The amax that is launched next before a quantizer. A kernel that may take the place of both is
+/// between them.
+gpu::LaunchFuncOp leaderOf(gpu::LaunchFuncOp follower) {
+  for (Operation *op = follower->getPrevNode(); op; op = op->getPrevNode()) {
+    auto launch = dyn_cast<gpu::LaunchFuncOp>(op);
+    if (launch && launch->hasAttr(fp4::kLeadsAttr))
+      return launch;
+    if (isa<gpu::MemsetOp, gpu::MemcpyOp>(op) ||
+        (launch && !launch->hasAttr(fp4::kCooperativeAttr)))
+      break;
+  }
+  return {};
+}
+
 struct OverlapLaunches : fp4::impl::OverlapLaunchesBase<OverlapLaunches> {
+  using OverlapLaunchesBase::OverlapLaunchesBase;
+
   void runOnOperation() override {
-    getOperation().walk([](LLVM::LLVMFuncOp kernel) {
-      if (!kernel->hasAttr(gpu::GPUDialect::getKernelFuncAttrName()))
+    getOperation().walk([&](gpu::LaunchFuncOp launch) {
+      if (all)
+        return makeDependent(launch);
+      if (!launch->hasAttr(fp4::kFollowsAttr))
         return;
-      loadAsWritten(kernel);
-      OpBuilder b(placeIn(kernel));
-      for (auto kind : {NVVM::GridDepActionKind::launch_dependents, NVVM::GridDepActionKind::wait})
-        NVVM::GriddepcontrolOp::create(b, kernel.getLoc(), kind);
+      if (gpu::LaunchFuncOp leader = leaderOf(launch)) {
+        insert(kernelOf(leader), launch_dependents);
+        insert(kernelOf(launch), wait);
+        makeDependent(launch);
+      }
     });
-    getOperation().walk([](gpu::LaunchFuncOp launch) {
-      launch->setAttr(fp4::kDependentAttr, UnitAttr::get(launch.getContext()));
-    });
+    if (all)
+      getOperation().walk([](LLVM::LLVMFuncOp kernel) {
+        if (!kernel->hasAttr(gpu::GPUDialect::getKernelFuncAttrName()))
+          return;
+        loadAsWritten(kernel);
+        insert(kernel, {launch_dependents, wait});
+      });
+  }
+
+private:
+  static LLVM::LLVMFuncOp kernelOf(gpu::LaunchFuncOp launch) {
+    return SymbolTable::lookupNearestSymbolFrom<LLVM::LLVMFuncOp>(launch, launch.getKernelAttr());
+  }
+
+  void makeDependent(gpu::LaunchFuncOp launch) {
+    launch->setAttr(fp4::kDependentAttr, UnitAttr::get(launch.getContext()));
+    if (!all)
+      loadAsWritten(kernelOf(launch));
   }
 };
 

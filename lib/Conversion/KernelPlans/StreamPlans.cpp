@@ -74,11 +74,24 @@ static bool endsInCache(QuantizeOp op, const hw::TargetModel &target) {
   });
 }
 
+/// Whether a kernel computes the amax too where all of its blocks are resident: they are not where
+/// the tensor is known to be too large. The host code asks the device and, of dynamic rows, the
+/// tensor. Two candidate scales take more registers than so many threads have.
+static bool keepsItsAmax(QuantizeOp op, const hw::TargetModel &target) {
+  if (!amaxOfKernel(op) || op.getRecipe().getDecisions().adaptive != numerics::Adaptive::Off)
+    return false;
+  auto type = cast<RankedTensorType>(op.getInput().getType());
+  int64_t most = target.multiprocessors * kAmaxResident * kAmaxThreads * kAmaxBlocksPerThread;
+  return !type.hasStaticShape() || type.getNumElements() <= most * op.getBlockSize();
+}
+
 static KernelPlan proposeBlocks(Operation *op, const KernelPlan &, const hw::TargetModel &target) {
   KernelPlan plan = planOfFamily(StreamBlocks);
   if (auto quantize = dyn_cast<QuantizeOp>(op)) {
     if (endsInCache(quantize, target))
       plan.order = BlockOrder::Descending;
+    if (keepsItsAmax(quantize, target))
+      plan.amax = AmaxKernel::Same;
   }
   bool hasMoreToDo = transformsInThread(op) || comparesScales(op, target);
   plan.threads = hasMoreToDo ? 128 : 256;

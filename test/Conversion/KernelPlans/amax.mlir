@@ -1,16 +1,55 @@
 // RUN: fp4-opt %s -fp4-set-target -fp4-plan-kernels -split-input-file -verify-diagnostics | FileCheck %s
 // Where a kernel before it read a tensor of more than half the L2 cache, or may have, a quantizer begins at the end. It
-// computes its amax too where the program says so.
+// computes its amax too where all of its blocks may be resident at once, unless the program says otherwise.
 
 !q = tensor<?x64xf4E2M1FN>
 !s = tensor<?x4xf8E4M3FN>
 // CHECK-LABEL: func @dynamic
 func.func @dynamic(%x: tensor<?x64xbf16>) -> (tensor<f32>, !q, !s) {
   %a = fp4.amax %x : tensor<?x64xbf16> -> tensor<f32>
-  // CHECK: fp4.quantize {{.*}}#fp4.plan<stream_blocks, threads = 256, blocks_per_thread = 1, order = descending>
+  // CHECK: fp4.quantize {{.*}}#fp4.plan<stream_blocks, threads = 256, blocks_per_thread = 1, order = descending, amax = same>
   %q, %s = fp4.quantize %x amax %a {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>}
       : (tensor<?x64xbf16>, tensor<f32>) -> (!q, !s)
   return %a, %q, %s : tensor<f32>, !q, !s
+}
+
+// -----
+
+// 148 multiprocessors have 4 thread blocks each, of 256 threads that keep two blocks of 16 elements: 75776 rows of 64.
+// CHECK-LABEL: func @most
+func.func @most(%x: tensor<75776x64xbf16>) -> (tensor<75776x64xf4E2M1FN>, tensor<75776x4xf8E4M3FN>) {
+  %a = fp4.amax %x : tensor<75776x64xbf16> -> tensor<f32>
+  // CHECK: fp4.quantize {{.*}}#fp4.plan<stream_blocks, threads = 256, blocks_per_thread = 1, amax = same>
+  %q, %s = fp4.quantize %x amax %a {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>}
+      : (tensor<75776x64xbf16>, tensor<f32>) -> (tensor<75776x64xf4E2M1FN>, tensor<75776x4xf8E4M3FN>)
+  return %q, %s : tensor<75776x64xf4E2M1FN>, tensor<75776x4xf8E4M3FN>
+}
+// CHECK-LABEL: func @more
+func.func @more(%x: tensor<75777x64xbf16>) -> (tensor<75777x64xf4E2M1FN>, tensor<75777x4xf8E4M3FN>) {
+  %a = fp4.amax %x : tensor<75777x64xbf16> -> tensor<f32>
+  // CHECK: fp4.quantize {{.*}}#fp4.plan<stream_blocks, threads = 256, blocks_per_thread = 1>
+  %q, %s = fp4.quantize %x amax %a {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>}
+      : (tensor<75777x64xbf16>, tensor<f32>) -> (tensor<75777x64xf4E2M1FN>, tensor<75777x4xf8E4M3FN>)
+  return %q, %s : tensor<75777x64xf4E2M1FN>, tensor<75777x4xf8E4M3FN>
+}
+// CHECK-LABEL: func @apart
+func.func @apart(%x: tensor<64x64xbf16>) -> (tensor<64x64xf4E2M1FN>, tensor<64x4xf8E4M3FN>) {
+  %a = fp4.amax %x : tensor<64x64xbf16> -> tensor<f32>
+  // CHECK: fp4.quantize {{.*}}amax = separate>
+  %q, %s = fp4.quantize %x amax %a {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>,
+      fp4.plan = #fp4.plan<stream_blocks, amax = separate>}
+      : (tensor<64x64xbf16>, tensor<f32>) -> (tensor<64x64xf4E2M1FN>, tensor<64x4xf8E4M3FN>)
+  return %q, %s : tensor<64x64xf4E2M1FN>, tensor<64x4xf8E4M3FN>
+}
+
+// Two candidate scales would spill.
+// CHECK-LABEL: func @adaptive
+func.func @adaptive(%x: tensor<64x64xbf16>) -> (tensor<64x64xf4E2M1FN>, tensor<64x4xf8E4M3FN>) {
+  %a = fp4.amax %x : tensor<64x64xbf16> -> tensor<f32>
+  // CHECK: fp4.quantize {{.*}}blocks_per_thread = {{[0-9]}}>
+  %q, %s = fp4.quantize %x amax %a {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<four_over_six>}
+      : (tensor<64x64xbf16>, tensor<f32>) -> (tensor<64x64xf4E2M1FN>, tensor<64x4xf8E4M3FN>)
+  return %q, %s : tensor<64x64xf4E2M1FN>, tensor<64x4xf8E4M3FN>
 }
 
 // -----

@@ -146,6 +146,10 @@ def OverlapLaunches : Pass<"fp4-overlap-launches", "::mlir::ModuleOp"> {
     be written meanwhile. Launches have the attribute `fp4.dependent`, for which
     `convert-host-to-runtime` calls `fp4rt_launch_dependent`. No result changes.
 
+    With `all = false` this is so for a quantizer whose launch (`fp4.follows`) comes next to that of an
+    amax (`fp4.leads`), which gives way to it: the first executes `griddepcontrol.wait`, and the
+    second `griddepcontrol.launch_dependents`. Others are left alone.
+
     ```mlir
     // fp4-opt --fp4-overlap-launches
     gpu.module @m {
@@ -165,6 +169,9 @@ def OverlapLaunches : Pass<"fp4-overlap-launches", "::mlir::ModuleOp"> {
     }
     ```
   }];
+  let options = [
+    Option<"all", "all", "bool", /*default=*/"true",
+           "Every launch, and not only those of quantizers behind an amax">];
   let dependentDialects = ["::mlir::NVVM::NVVMDialect"];
 }
 

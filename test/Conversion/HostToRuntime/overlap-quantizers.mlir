@@ -1,0 +1,60 @@
+// A quantizer begins while the amax before it ends, and waits before it touches memory. A kernel that may take the place of
+// both can be between their launches; another kernel or a memset cannot.
+// RUN: fp4-opt %s -fp4-overlap-launches=all=false | FileCheck %s
+
+module attributes {gpu.container_module} {
+// CHECK-LABEL: gpu.module @amax
+// CHECK: llvm.func @kernel
+// CHECK-NEXT: nvvm.griddepcontrol launch_dependents
+// CHECK-NEXT: llvm.load %{{.*}} invariant
+gpu.module @amax {
+  llvm.func @kernel(%x: !llvm.ptr<1>) attributes {gpu.kernel, nvvm.kernel} {
+    %v = llvm.load %x invariant : !llvm.ptr<1> -> i32
+    llvm.return
+  }
+}
+// CHECK-LABEL: gpu.module @quantize
+// CHECK: llvm.func @kernel
+// CHECK-NEXT: nvvm.griddepcontrol wait
+// CHECK-NEXT: llvm.load %{{[a-z0-9]*}} : !llvm.ptr<1> -> i32
+gpu.module @quantize {
+  llvm.func @kernel(%x: !llvm.ptr<1>) attributes {gpu.kernel, nvvm.kernel} {
+    %v = llvm.load %x invariant : !llvm.ptr<1> -> i32
+    llvm.return
+  }
+}
+// CHECK-LABEL: gpu.module @other
+// CHECK-NOT: griddepcontrol
+gpu.module @other {
+  llvm.func @kernel(%x: !llvm.ptr<1>) attributes {gpu.kernel, nvvm.kernel} {
+    %v = llvm.load %x invariant : !llvm.ptr<1> -> i32
+    llvm.return
+  }
+}
+
+// CHECK-LABEL: func @together
+// CHECK: gpu.launch_func @amax::@kernel
+// CHECK-NOT: fp4.dependent
+// CHECK: gpu.launch_func @quantize::@kernel {{.*}}fp4.dependent
+func.func @together(%x: memref<64xf32>) {
+  %c1 = arith.constant 1 : index
+  %p = pipe.global_view %x : memref<64xf32> -> !pipe.global<64xf32>
+  gpu.launch_func @amax::@kernel blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1) args(%p : !pipe.global<64xf32>) {fp4.leads}
+  gpu.launch_func @other::@kernel blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1) args(%p : !pipe.global<64xf32>) {fp4.cooperative}
+  gpu.launch_func @quantize::@kernel blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1) args(%p : !pipe.global<64xf32>) {fp4.follows}
+  return
+}
+// CHECK-LABEL: func @apart
+// CHECK-NOT: fp4.dependent
+// CHECK: return
+func.func @apart(%x: memref<64xf32>, %zero: f32) {
+  %c1 = arith.constant 1 : index
+  %p = pipe.global_view %x : memref<64xf32> -> !pipe.global<64xf32>
+  gpu.launch_func @other::@kernel blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1) args(%p : !pipe.global<64xf32>) {fp4.leads}
+  gpu.memset %x, %zero : memref<64xf32>, f32
+  gpu.launch_func @other::@kernel blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1) args(%p : !pipe.global<64xf32>) {fp4.follows}
+  gpu.launch_func @other::@kernel blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1) args(%p : !pipe.global<64xf32>)
+  gpu.launch_func @other::@kernel blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1) args(%p : !pipe.global<64xf32>) {fp4.follows}
+  return
+}
+}
