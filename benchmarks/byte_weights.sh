@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # byte_weights.sh pack BUILD FOLDER: compiles products of e4m3 activations, with a scale for each row, and
 #   prepacked MXFP4 weights for sm_90a into FOLDER, a library for each shape N x K, tile and split of K;
-#   of ranges of K that can join in a cluster two, one of which joins in a workspace.
+#   of ranges of K that can join in a cluster two, one of which joins in a workspace; and one whose
+#   weights are converted before the product ("ahead").
 # byte_weights.sh run FOLDER [ROWS...]: on a machine with a Hopper GPU, verifies and times for these
 #   numbers of rows the libraries with the smallest tile that has them, or for more than 64 rows with all
 #   larger ones, and PyTorch's FP8 product with one scale per tensor of the same shape where there is
@@ -38,6 +39,7 @@ X
         emit "$file" "${file}_t$tile" --plan "$plan, cluster = [$split, 1]" || exit
         emit "$file" "${file}_t${tile}_workspace" --plan "$plan, cluster = [1, 1]" || exit
       done
+      [ "$split" -gt 1 ] || emit "$file" "${file}_t256x128_ahead" --plan "tile_product, tile = [128, 256, 128], swap" || exit
     done
   done
   exit
@@ -48,7 +50,7 @@ shift 2
 for rows in "$@"; do
   fit=$(for tile in 8 16 32 64; do [ "$tile" -ge "$rows" ] && echo "${tile}x128"; done | head -1)
   for shape in $shapes; do
-    for tile in ${fit:-96x128 128x128 64x256 256x128}; do
+    for tile in ${fit:-96x128 128x128 64x256 256x128 256x128_ahead}; do
       for library in bytes_"${shape%:*}"_s*_t"$tile"{,_workspace}.so; do
         [ -f "$library" ] || continue
         if [ "$rows" -gt 256 ] && [[ $library != *_s1_* ]]; then continue; fi

@@ -11,6 +11,10 @@
 // CHECK: t128x128_matmul_0 kernel: registers {{[0-9]+}}, spill 0, stack 0
 // CHECK: held_matmul_0 kernel: registers {{[0-9]+}}, spill 0, stack 0
 // CHECK: ranges_matmul_0 kernel: registers {{[0-9]+}}, spill 0, stack 0
+// CHECK: ahead_matmul_0 kernel: registers {{[0-9]+}}, spill 0, stack 0
+// CHECK: ahead_convert_0 kernel: registers {{[0-9]+}}, spill 0, stack 0
+// CHECK: ahead_ranges_matmul_0 kernel: registers {{[0-9]+}}, spill 0, stack 0
+// CHECK: ahead_ranges_convert_0 kernel: registers {{[0-9]+}}, spill 0, stack 0
 // CHECK: t64x256_matmul_0 kernel: registers {{[0-9]+}}, spill 0, stack 0
 
 !w = tensor<32x16x8704xi8, #fp4.weight_layout<wgmma>>
@@ -47,6 +51,16 @@ func.func @held(%x: tensor<?x2048xf8E4M3FN>, %w: !w, %s: tensor<?x1xf32>) -> ten
 }
 func.func @ranges(%x: tensor<?x2048xf8E4M3FN>, %w: !w, %s: tensor<?x1xf32>) -> tensor<?x4096xbf16> {
   %y = fp4.blockscaled_matmul %x, %w alpha %s {format = #fp4.format<mxfp4>, split_k = 2 : i64, fp4.plan = #fp4.plan<tile_product, tile = [256, 128, 128]>}
+      : (tensor<?x2048xf8E4M3FN>, !w, tensor<?x1xf32>) -> tensor<?x4096xbf16>
+  return %y : tensor<?x4096xbf16>
+}
+func.func @ahead(%x: tensor<?x2048xf8E4M3FN>, %w: !w, %s: tensor<?x1xf32>) -> tensor<?x4096xbf16> {
+  %y = fp4.blockscaled_matmul %x, %w alpha %s {format = #fp4.format<mxfp4>, fp4.plan = #fp4.plan<tile_product, tile = [128, 256, 128], swap>}
+      : (tensor<?x2048xf8E4M3FN>, !w, tensor<?x1xf32>) -> tensor<?x4096xbf16>
+  return %y : tensor<?x4096xbf16>
+}
+func.func @ahead_ranges(%x: tensor<?x2048xf8E4M3FN>, %w: !w, %s: tensor<?x1xf32>) -> tensor<?x4096xbf16> {
+  %y = fp4.blockscaled_matmul %x, %w alpha %s {format = #fp4.format<mxfp4>, split_k = 3 : i64, fp4.plan = #fp4.plan<tile_product, tile = [128, 256, 128], swap>}
       : (tensor<?x2048xf8E4M3FN>, !w, tensor<?x1xf32>) -> tensor<?x4096xbf16>
   return %y : tensor<?x4096xbf16>
 }

@@ -14,6 +14,7 @@
 
 #include "ConvertAhead.h"
 
+#include "FourLanes.h"
 #include "ItemLaunch.h"
 
 #include "HalfOperands.h"
@@ -71,13 +72,9 @@ private:
     Int32 number, row, tile, place;
   };
 
-  /// What each of the four threads of a k tile has for itself and for the other three.
-  using Parts = std::array<SmallVector<Value>, kItemsOfTile>;
-
   void build();
   void convert(const Item &item, Value exists);
-  Parts exchange(Parts parts, Int32 place);
-  Parts loadCodes(const Item &item);
+  PartsOfFour loadCodes(const Item &item);
   Value loadScales(const Item &item);
 
   MatmulShape shape;
@@ -104,31 +101,13 @@ void ConvertKernel::build() {
           row < count);
 }
 
-/// Part i of thread j of the four becomes part j of thread i.
-ConvertKernel::Parts ConvertKernel::exchange(Parts parts, Int32 place) {
-  for (int64_t step : {1, 2}) {
-    Value isLow = (place & step) < 1;
-    for (int64_t low : {int64_t(0), 3 - step})
-      for (auto [first, second] : llvm::zip_equal(parts[low], parts[low + step])) {
-        Value sent = arith::SelectOp::create(b, isLow, second, first);
-        Value received =
-            NVVM::ShflOp::create(b, b.getI32Type(), constI32(b, -1), sent, constI32(b, step),
-                                 constI32(b, 31), NVVM::ShflKind::bfly, UnitAttr());
-        Value kept = arith::SelectOp::create(b, isLow, first, received);
-        second = arith::SelectOp::create(b, isLow, received, second);
-        first = kept;
-      }
-  }
-  return parts;
-}
-
 /// The words of a quarter, by the thread that needs them.
-ConvertKernel::Parts ConvertKernel::loadCodes(const Item &item) {
+PartsOfFour ConvertKernel::loadCodes(const Item &item) {
   int64_t words =
       shape.dataTypeA.getIntOrFloatBitWidth() / 4; // of eight codes: one, or two of 8 bits
   Int32 index = item.row * itemsPerRow(shape) + item.tile * kItemsOfTile + item.place;
   Value first = address(b, source, index, kItemsOfTile * words * 4);
-  Parts parts;
+  PartsOfFour parts;
   auto type = VectorType::get(4, b.getI32Type());
   for (int64_t i = 0; i < kItemsOfTile * words; i += 4) {
     Value four = load(b, type, advance(b, first, 4 * i), 16);
@@ -157,13 +136,13 @@ Value ConvertKernel::loadScales(const Item &item) {
 }
 
 void ConvertKernel::convert(const Item &item, Value exists) {
-  Parts words = exchange(loadCodes(item), item.place), pieces;
+  PartsOfFour words = exchangeOfFour(b, loadCodes(item), item.place), pieces;
   SmallVector<Value> factors = halves.factors(loadScales(item), kQuarters);
   for (size_t quarter = 0; quarter < kQuarters; ++quarter)
     for (auto [piece, pair] :
          llvm::zip_equal(pieces, halves.convert(words[quarter], factors[quarter])))
       piece.push_back(LLVM::BitcastOp::create(b, b.getI32Type(), pair));
-  pieces = exchange(std::move(pieces), item.place);
+  pieces = exchangeOfFour(b, std::move(pieces), item.place);
   auto branch = scf::IfOp::create(b, exists);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(branch.thenBlock());

@@ -14,6 +14,7 @@
 #include "MatmulKernel.h"
 #include "PackSix.h"
 #include "WarpProductKernel.h"
+#include "WeightsAhead.h"
 
 #include "fp4/Conversion/BufferTypes.h"
 #include "fp4/Conversion/KernelPlans/KernelPlans.h"
@@ -108,7 +109,13 @@ static void setPlan(MatmulShape &shape, const KernelPlan &plan, const hw::Target
   }
   if (plan.swap && shape.transposed)
     std::swap(shape.tileM, shape.tileN);
-  shape.convertsAhead = !target.hasTcgen05 && target.hasWgmma && convertsAhead(plan);
+  shape.weightsAhead = plan.swap && shape.prepackedB;
+  if (shape.weightsAhead) {
+    shape.prepackedB = false;
+    shape.dataTypeB = Float8E4M3FNType::get(shape.scaleType.getContext());
+  }
+  shape.convertsAhead =
+      !target.hasTcgen05 && target.hasWgmma && !shape.weightsAhead && convertsAhead(plan);
   if (shape.convertsAhead)
     shape.floatA = convertedTypeOf(shape);
 }
@@ -177,16 +184,15 @@ struct MatmulLowering : OpConversionPattern<BlockScaledMatmulOp> {
                  : target.hasMmaBlockScale ? buildWarpProductKernel
                                            : buildConvertedProductKernel;
     gpu::GPUFuncOp kernel = build(kernels, shape, *plan, loc);
-    Value lhs = adaptor.getLhs();
-    if (shape.convertsAhead)
-      lhs = convertAhead(rewriter, op, lhs, adaptor.getLhsScales(), shape, rows, target);
     SmallVector<Value> operands(adaptor.getOperands());
     if (shape.spreadsCodes)
       packOperands(rewriter, op, operands, rows);
-    if (!shape.convertsAhead)
-      lhs = operands.front();
+    if (shape.convertsAhead)
+      operands.front() =
+          convertAhead(rewriter, op, adaptor.getLhs(), adaptor.getLhsScales(), shape, rows, target);
+    Value powers = shape.weightsAhead ? convertWeights(rewriter, op, operands, shape) : Value();
     SmallVector<Value> arguments =
-        kernelArguments(rewriter, loc, shape, OpAdaptor(operands, adaptor), lhs, results, rows);
+        kernelArguments(rewriter, loc, shape, OpAdaptor(operands, adaptor), powers, results, rows);
     if (shape.groups)
       arguments.push_back(tableOfGroups(rewriter, op, adaptor.getOffsets(), shape));
     launch(rewriter, loc, kernel, shape, *plan, arguments, rows);
@@ -202,6 +208,15 @@ private:
       if (auto type = cast<RankedTensorType>(operand.getType());
           isSixBitElementType(type.getElementType()))
         operands[number] = packSix(rewriter, op, operands[number], type, rows);
+  }
+
+  /// Prepacked weights, of which a kernel makes e4m3 in their place; returns their powers.
+  static Value convertWeights(RewriterBase &rewriter, BlockScaledMatmulOp op,
+                              SmallVectorImpl<Value> &operands, const MatmulShape &shape) {
+    Value &rhs = operands[op.getRhsMutable().getOperandNumber()];
+    ConvertedWeights weights = convertWeightsAhead(rewriter, op, rhs, shape);
+    rhs = weights.elements;
+    return weights.powers;
   }
 
   static void fillWithZero(OpBuilder &b, Location loc, Value buffer) {
@@ -245,7 +260,7 @@ private:
 
   /// The operands with the scales of those that have some, and their alphas.
   static SmallVector<Value> operandArguments(OpBuilder &b, Location loc, const MatmulShape &shape,
-                                             OpAdaptor adaptor, Value lhs) {
+                                             OpAdaptor adaptor, Value powers) {
     auto columns = b.getI64IntegerAttr(shape.k);
     auto view = [&](Type type, Value buffer) -> Value {
       return pipe::GlobalViewOp::create(b, loc, type, buffer);
@@ -257,8 +272,8 @@ private:
       return pipe::MakeTensorMapOp::create(b, loc, type, buffer,
                                            b.getI64IntegerAttr(shape.k / shape.block));
     };
-    std::pair a(lhs, adaptor.getLhsScales());
-    std::pair second(adaptor.getRhs(), adaptor.getRhsScales());
+    std::pair a(adaptor.getLhs(), adaptor.getLhsScales());
+    std::pair second(adaptor.getRhs(), powers ? powers : adaptor.getRhsScales());
     if (shape.swap)
       std::swap(a, second);
     SmallVector<Value> values = {
@@ -286,9 +301,9 @@ private:
   }
 
   SmallVector<Value> kernelArguments(OpBuilder &b, Location loc, const MatmulShape &shape,
-                                     OpAdaptor adaptor, Value lhs, ValueRange results,
+                                     OpAdaptor adaptor, Value powers, ValueRange results,
                                      Value rows) const {
-    SmallVector<Value> values = operandArguments(b, loc, shape, adaptor, lhs);
+    SmallVector<Value> values = operandArguments(b, loc, shape, adaptor, powers);
     for (auto [type, input] : llvm::zip(shape.inputs, adaptor.getEpilogueInputs()))
       values.push_back(pipe::GlobalViewOp::create(b, loc, type, input));
     addResults(b, loc, shape, adaptor, results, values);

@@ -48,8 +48,8 @@ static TensorMapType mapOf(const MatmulShape &shape, Type element, int64_t rows)
 }
 TensorMapType MatmulShape::mapA() const {
   if (floatA) // a line of the widest swizzle
-    return TensorMapType::get({tileM, kPanelBytes * 8 / floatA.getIntOrFloatBitWidth()}, floatA,
-                              Layout::Swizzle128B);
+    return TensorMapType::get({partRows(), kPanelBytes * 8 / floatA.getIntOrFloatBitWidth()},
+                              floatA, Layout::Swizzle128B);
   // Where operands are converted, a tall tile has a box for each block of rows of scales.
   int64_t rows = hasF32Scales() ? blockM() : std::min(blockM(), kScaleBlockRows);
   return mapOf(*this, dataTypeA, rows / partsA());
@@ -69,16 +69,13 @@ Type MatmulShape::scalesA() const {
 Type MatmulShape::scalesB() const {
   if (hasF32Scales())
     return f32Scales(promotedBlocks(tileN), f32ScaleRowsB());
+  if (weightsAhead)
+    return GlobalType::get({tilesN() * tilesK(), hw::weightTileRows},
+                           Float32Type::get(scaleType.getContext()));
   if (inCluster())
     return TensorMapType::get({rowsScalesB() / partsScalesB(), tileK / block}, scaleType,
                               Layout::Tiled128x4);
   return GlobalType::get({scaleRowsB(), k / block}, scaleType, Layout::Tiled128x4);
-}
-int64_t MatmulShape::tileBytesB() const {
-  return takesBytes() ? hw::byteTileBytes : hw::weightTileBytes(block);
-}
-bool MatmulShape::holdsWeights() const {
-  return prepackedB && takesBytes() && tileK == hw::byteTileColumns;
 }
 GlobalType MatmulShape::tilesB() const {
   int64_t bytes = tileBytesB();

@@ -3,6 +3,7 @@
 
 #include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
 #include "fp4/Dialect/Pipe/IR/Pipe.h"
+#include "fp4/ISA/WeightLayout.h"
 #include "fp4/Numerics/Epilogue.h"
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
@@ -64,6 +65,8 @@ struct MatmulShape {
   /// A was converted by a kernel of its own and is `floatA` (ConvertAhead.h).
   bool convertsAhead = false;
   bool prepackedB = false; ///< B is tiles of fp4.prepack, which contain its scales
+  /// B was such tiles and is e4m3 now, and its scales are powers of its rows (WeightsAhead.h).
+  bool weightsAhead = false;
 
   /// Columns that an epilogue thread stores at a time. A row of a staged tile is as wide as the
   /// widest swizzle that divides the tile, of at most 64 columns, whose sums a thread reads. More
@@ -110,7 +113,10 @@ struct MatmulShape {
   static constexpr int64_t kStagedBlocks = 4;
   /// f32 scales reach shared memory in tiles of as many blocks, of which every range of K has whole
   /// ones.
-  bool stagesScales() const { return hasF32Scales() && k % (kStagedBlocks * tileK * splits) == 0; }
+  bool stagesScales() const { return hasF32Scales() && hasWholeFours(); }
+  bool hasWholeFours() const { return k % (kStagedBlocks * tileK * splits) == 0; }
+  /// K tiles of e4m3 beside prepacked weights that follow one another in the code.
+  int64_t writtenKTiles() const { return hasWholeFours() ? kStagedBlocks : 1; }
   /// Blocks of rows of B, of which each group has whole ones.
   int64_t f32ScaleRowsB() const {
     return std::max<int64_t>(groups, 1) * int64_t(llvm::divideCeil(n, block));
@@ -183,8 +189,14 @@ struct MatmulShape {
   /// tiles of groups, and the workspace and the counters of a product that is split.
   pipe::TensorMapType mapA() const;
   pipe::TensorMapType mapB() const;
-  int64_t tileBytesB() const;      ///< of a tile of prepacked B
-  bool holdsWeights() const;       ///< one k tile of these ahead of the rows that they multiply
+  /// Bytes of a tile of prepacked B.
+  int64_t tileBytesB() const {
+    return takesBytes() ? hw::byteTileBytes : hw::weightTileBytes(block);
+  }
+  /// One k tile of prepacked B ahead of the rows that it multiplies.
+  bool holdsWeights() const { return prepackedB && takesBytes() && tileK == hw::byteTileColumns; }
+  /// Rows of A that have an accumulator of their own; a thread has sums of no more beside two.
+  int64_t partRows() const { return weightsAhead ? std::min<int64_t>(tileM, 128) : tileM; }
   pipe::GlobalType tilesB() const; ///< prepacked, in its place
   mlir::Type scalesA() const;
   mlir::Type scalesB() const;

@@ -1,14 +1,15 @@
 //===- WeightProductKernel.cpp - Products of few rows, or of floats, and of weights ===//
 //
-// The textbook algorithm of MatmulKernel.cpp with its operands swapped: rows of weights are those of
-// the accumulator, which a warpgroup has in registers, and the rows of A are its columns, so that few
-// of them fill an instruction. Weights become 16-bit floats, or e4m3 where A is that, on their way to
-// the tensor core. A is floats, or is converted in shared memory or before (ConvertAhead.h). What conversions multiplied by a power of two is undone
-// before alpha.
+// The textbook algorithm of MatmulKernel.cpp with its operands swapped: rows of weights are those
+// of the accumulator, which a warpgroup has in registers, and the rows of A are its columns, so
+// that few of them fill an instruction. Weights become 16-bit floats, or e4m3 where A is that, on
+// their way to the tensor core, or, of many rows, before the product (WeightsAhead.h). A is floats,
+// or is converted in shared memory or before (ConvertAhead.h). What conversions multiplied by a
+// power of two is undone before alpha.
 //
-// Ranges of K are added from the first to the last. They are those of the blocks of a cluster, which
-// send each other their sums. Or they are tiles of their own: every thread leaves its sums in a
-// workspace, and the last block to join adds them.
+// Ranges of K are added from the first to the last. They are those of the blocks of a cluster,
+// which send each other their sums. Or they are tiles of their own: every thread leaves its sums in
+// a workspace, and the last block to join adds them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,7 +29,9 @@ class WeightProductBuilder : FragmentEpilogue {
 public:
   WeightProductBuilder(gpu::GPUFuncOp func, const MatmulShape &shape, const KernelPlan &plan,
                        Location loc)
-      : FragmentEpilogue(func, shape, plan, loc) {}
+      : FragmentEpilogue(func, shape, plan, loc) {
+    fragmentSize[1] = shape.partRows();
+  }
   void build() {
     buildTiles([&](Value m, Value n) { buildTile(m, n); });
   }
@@ -46,14 +49,29 @@ private:
   void buildKTile(ArrayRef<Value> accumulators, const Tile &tile, Value k);
   void multiplyPrepacked(ArrayRef<Value> accumulators, const Tile &tile, Value k);
   void multiplyHeld(Value acc, const Tile &tile);
+  void multiplyAhead(ArrayRef<Value> accumulators, const Tile &tile);
+  /// The powers of a block of K, a row of a tile of them.
+  struct PowersOfBlock {
+    Value tile, block;
+  };
+  void promoteKTile(ArrayRef<Value> accumulators, const Tile &tile, Value k, PowersOfBlock powers);
   Value loadTile(const Tile &tile, Value k);
   void multiplyPlain(ArrayRef<Value> accumulators, const Tile &tile, Value k, Value more);
   Value loadRows(const Tile &tile, Value k, ScaleBlocks blocks);
   Value indexOf(const Tile &tile);
-  /// A tile of more columns than the warpgroups have rows of fragments consists of parts, each with an
-  /// accumulator of its own.
+  /// A tile of more columns than the warpgroups have rows of fragments, or of more rows than
+  /// threads have sums for, consists of parts, each with an accumulator of its own.
+  size_t numParts() {
+    return size_t(shape.tileN / hw::weightTileRows * (shape.tileM / shape.partRows()));
+  }
   Value partColumn(const Tile &tile, size_t part) {
-    return part ? add(tile.column, constant(int64_t(part) * hw::weightTileRows)) : tile.column;
+    return shift(tile.column, shape.weightsAhead ? 0 : part, hw::weightTileRows);
+  }
+  Value partRow(const Tile &tile, size_t part) {
+    return shift(tile.row, shape.weightsAhead ? part : 0, shape.partRows());
+  }
+  Value shift(Value first, size_t part, int64_t size) {
+    return part ? add(first, constant(int64_t(part) * size)) : first;
   }
 };
 } // namespace
@@ -77,9 +95,11 @@ WeightProductBuilder::Tile WeightProductBuilder::findTile(Value m, Value n) {
 void WeightProductBuilder::buildTile(Value m, Value n) {
   Tile tile = findTile(m, n);
   SmallVector<Value> accumulators;
-  for (int64_t first = 0; first < shape.tileN; first += hw::weightTileRows)
+  for (size_t part = 0; part < numParts(); ++part)
     accumulators.push_back(newFragment());
-  if (shape.holdsWeights())
+  if (shape.weightsAhead)
+    multiplyAhead(accumulators, tile);
+  else if (shape.holdsWeights())
     multiplyHeld(accumulators.front(), tile);
   else
     loop(tile.k.begin, tile.k.end, constant(1),
@@ -87,7 +107,7 @@ void WeightProductBuilder::buildTile(Value m, Value n) {
   if (shape.joinsInCluster)
     return joinInCluster(accumulators.front(), tile.part, tile.row, tile.column, restoringExponent());
   auto store = [&](size_t part, auto sums) {
-    storeSums(sums, tile.row, partColumn(tile, part), restoringExponent());
+    storeSums(sums, partRow(tile, part), partColumn(tile, part), restoringExponent());
   };
   if (shape.splits > 1)
     return joinSums(accumulators, indexOf(tile), tile.part,
@@ -152,6 +172,42 @@ void WeightProductBuilder::multiplyHeld(Value acc, const Tile &tile) {
     Value act = load(a, tile.row, mul(k, shape.tileK), shape.tileK);
     MmaHeldOp::create(b, loc, acc, held, act, next);
   });
+}
+
+/// Four k tiles are written out where every range of K has whole fours of them (Promotion.cpp).
+/// Their powers are loaded together.
+void WeightProductBuilder::multiplyAhead(ArrayRef<Value> accumulators, const Tile &tile) {
+  int64_t count = shape.writtenKTiles();
+  auto type = SharedType::get({count, hw::weightTileRows}, b.getF32Type(), Layout::Linear);
+  Value rowOfTiles = arith::DivUIOp::create(b, loc, tile.column, constant(hw::weightTileRows));
+  loop(tile.k.begin, tile.k.end, constant(count), [&](Value first) {
+    Value index = add(mul(rowOfTiles, shape.tilesK()), first);
+    Value powers =
+        LoadRowsOp::create(b, loc, type, scalesB, index, Value(), Value(), Value(), Value())
+            .getResult();
+    if (count == 1)
+      return promoteKTile(accumulators, tile, first, {powers, constant(0)});
+    loop(constant(0), constant(count), constant(1), [&](Value place) {
+      promoteKTile(accumulators, tile, add(first, place), {powers, place});
+    });
+  });
+}
+
+/// All parts have their sums in one fragment, one part after the other.
+void WeightProductBuilder::promoteKTile(ArrayRef<Value> accumulators, const Tile &tile, Value k,
+                                        PowersOfBlock powers) {
+  Value element = mul(k, shape.tileK);
+  Value scales =
+      TilePowersOp::create(b, loc, VectorType::get({3}, b.getF32Type()), powers.tile, powers.block);
+  Value weights = load(bb, tile.column, element, shape.tileK);
+  SmallVector<Value> parts;
+  for (size_t part = 0; part < accumulators.size(); ++part)
+    parts.push_back(load(a, partRow(tile, part), element, shape.tileK));
+  Value sums = newFragment();
+  for (auto [acc, act] : llvm::zip_equal(accumulators, parts)) {
+    MmaFragmentOp::create(b, loc, sums, weights, b.getI64IntegerAttr(0), act);
+    PromoteOp::create(b, loc, acc, sums, scales, constant(0));
+  }
 }
 
 void WeightProductBuilder::multiplyPlain(ArrayRef<Value> accumulators, const Tile &tile, Value k,

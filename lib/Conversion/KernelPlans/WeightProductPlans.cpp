@@ -25,6 +25,9 @@ static constexpr int64_t kHeldTileM = 256, kHeldTileK = 128;
 /// What a wave of these tiles takes, and one of 128 x 128: 67 and 35 us for K = 8192 on an H200
 /// (docs/Performance.md).
 static constexpr int64_t kHeldTime = 19, kPromotedTime = 10;
+/// The tile of weights that were converted before the product, with `swap`: columns and rows of the
+/// result, and the depth. A wave of 256 rows takes 47 us for K = 8192 (docs/Performance.md).
+static constexpr int64_t kAheadRows[] = {128, 256}, kAheadDepth = 128, kAheadTime = 14;
 /// A wide tile beside 16-bit floats has so many rows, of which a thread has 128 sums.
 static constexpr int64_t kMostWideRows = 128;
 /// Sums of the threads that fit beside the rest in the registers that nine warps have at most.
@@ -111,6 +114,35 @@ static std::array<int64_t, 3> choosePromotedTile(const KernelPlan &wish, const M
   return {rows, wish.tile[1] ? wish.tile[1] : kTileN, wish.tile[2] ? wish.tile[2] : depth};
 }
 
+/// The conversion moves its bytes at the speed of a copy, and is a launch more.
+static bool isFasterAhead(const MatmulSize &size, int64_t rows, const hw::TargetModel &target) {
+  constexpr double launch = 1.5, bytesPerMicrosecond = 3.5e6, unit = 3.5, unitDepth = 8192;
+  auto waves = [&](int64_t ofTile) {
+    return double(timeOf(size, ofTile, kTileN, target) / (ofTile * kTileN));
+  };
+  double ofUnit = unit * double(size.k) / unitDepth / double(size.splits);
+  double bytes = double(size.n) * double(size.k) * (0.5 + 1.0);
+  double ahead = waves(kAheadRows[1]) * kAheadTime * ofUnit + launch + bytes / bytesPerMicrosecond;
+  return size.m > kAheadRows[0] && ahead < double(timeOfPromoted(size, rows, target)) * ofUnit;
+}
+
+static bool isAhead(const KernelPlan &wish, const std::array<int64_t, 3> &tile,
+                    const MatmulSize &size, const hw::TargetModel &target) {
+  bool isFree =
+      !wish.tile[0] && !wish.tile[1] && !wish.tile[2] && !wish.cluster[0] && !wish.resident;
+  return wish.swap || (isFree && isFasterAhead(size, tile[0], target));
+}
+
+static KernelPlan proposeAheadWeights(Operation *op, const KernelPlan &wish) {
+  KernelPlan plan = planOfFamily(KernelFamily::TileProduct);
+  plan.swap = true;
+  plan.tile = {kTileN, wish.tile[1] ? wish.tile[1] : kAheadRows[1], kAheadDepth};
+  plan.schedule = neighboursAlongM(op->getContext());
+  plan.roles = fragmentRoles(op->getContext(), /*groups=*/2, /*spare=*/true);
+  plan.resident = 1;
+  return plan;
+}
+
 /// Ranges of K join in a cluster where shared memory holds what its blocks send beside their stages.
 /// Larger clusters than of two blocks have room where 70 to 85 % of the places for blocks are taken. The
 /// multiprocessors of a GPC are no multiple of a cluster, so that of an H200's 264 places 256 blocks take
@@ -146,6 +178,8 @@ KernelPlan fp4::proposeWeightProduct(Operation *op, const KernelPlan &wish, cons
   KernelPlan plan = planOfFamily(KernelFamily::TileProduct);
   plan.tile =
       isPromoted(op) ? choosePromotedTile(wish, size, target) : chooseTile(op, wish, size, target);
+  if (isPromoted(op) && isAhead(wish, plan.tile, size, target))
+    return proposeAheadWeights(op, wish);
   plan.schedule = scheduleOf(op, plan, size);
   // The widest accumulators need registers that other warps give up.
   int64_t mostRows = kMostSums / plan.tile[1] / (isPromoted(op) ? 2 : 1);
@@ -216,8 +250,28 @@ static LogicalResult checkTile(Operation *op, const KernelPlan &plan) {
       found);
 }
 
+static LogicalResult checkAheadWeights(Operation *op, const KernelPlan &plan,
+                                       const hw::TargetModel &target) {
+  auto [m, n, k] = plan.tile;
+  if (!isPrepacked(op) || !isPromoted(op))
+    return misfit(op, "swap", "is for prepacked weights beside a lhs of f8E4M3FN without scales",
+                  "it");
+  if (m != kTileN || !llvm::is_contained(kAheadRows, n) || k != kAheadDepth)
+    return misfit(op, "tile",
+                  "is, with 'swap' and prepacked weights, [128, 128, 128] or [128, 256, 128]",
+                  "[" + Twine(m) + ", " + Twine(n) + ", " + Twine(k) + "]");
+  KernelPlan unswapped = plan;
+  unswapped.swap = false;
+  if (failed(checkFragmentPlan(op, unswapped, target)))
+    return failure();
+  using enum pipe::Engine;
+  return checkTiling(op, plan, target, {Tma, Tensor, Threads}, fragmentRules);
+}
+
 LogicalResult fp4::checkWeightProduct(Operation *op, const KernelPlan &plan,
                                       const hw::TargetModel &target) {
+  if (plan.swap)
+    return checkAheadWeights(op, plan, target);
   int64_t m = plan.tile[0];
   if (failed(checkTile(op, plan)) || failed(checkJoin(op, plan, {m, kMostJoinedRows}, target)) ||
       failed(checkFragmentPlan(op, plan, target, mostResident(plan.tile), /*mayJoin=*/true)))

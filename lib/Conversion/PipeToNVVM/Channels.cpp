@@ -306,7 +306,8 @@ void fp4::findFencedReleases(gpu::GPUFuncOp kernel, KernelState &state) {
                   llvm::IsaPred<pipe::HoldWeightsOp, pipe::MmaConvertedOp, pipe::MmaFragmentOp,
                                 pipe::MmaHeldOp, pipe::MmaPrepackedOp, pipe::MmaSyncOp>))
       state.fencedReleases.insert(release);
-    if (areReadBy(release, llvm::IsaPred<pipe::MmaFragmentOp, pipe::TileScalesOp>))
+    if (areReadBy(release,
+                  llvm::IsaPred<pipe::MmaFragmentOp, pipe::TilePowersOp, pipe::TileScalesOp>))
       state.warpReleases.insert(release);
   });
 }

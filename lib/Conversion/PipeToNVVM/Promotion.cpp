@@ -325,6 +325,27 @@ struct LowerTileScales : PipePattern<pipe::TileScalesOp> {
   }
 };
 
+/// The scale of columns is 1, which costs no multiplication.
+struct LowerTilePowers : PipePattern<pipe::TilePowersOp> {
+  using PipePattern::PipePattern;
+
+  LogicalResult matchAndRewrite(pipe::TilePowersOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    Int32 row = rowOfThread(threadOfRole(b, op, state));
+    Value first = stridedPointer(b, b.getLoc(), adaptor.getPowers(), row, 4);
+    first = stridedPointer(b, b.getLoc(), first, adaptor.getBlock(),
+                           op.getPowers().getType().getInnerBytes());
+    SmallVector<Value> scales;
+    for (int64_t rows : {0, 8})
+      scales.push_back(LLVM::LoadOp::create(b, b.getF32Type(),
+                                            offsetPointer(b, b.getLoc(), first, 4 * rows), 4));
+    scales.push_back(constF32(b, 1));
+    rewriter.replaceOpWithNewOp<vector::FromElementsOp>(op, op.getResult().getType(), scales);
+    return success();
+  }
+};
+
 struct LowerPromote : PipePattern<pipe::PromoteOp> {
   using PipePattern::PipePattern;
 
@@ -412,8 +433,10 @@ static bool areOverwritten(OpOperand &use) {
 
 void fp4::unrollPromotion(gpu::GPUFuncOp kernel) {
   SmallVector<scf::ForOp> loops;
-  kernel.walk([&](pipe::TileScalesOp scales) {
-    auto loop = dyn_cast<scf::ForOp>(scales->getParentOp());
+  kernel.walk([&](Operation *op) {
+    if (!isa<pipe::TilePowersOp, pipe::TileScalesOp>(op))
+      return;
+    auto loop = dyn_cast<scf::ForOp>(op->getParentOp());
     std::optional<llvm::APInt> count = loop ? loop.getStaticTripCount() : std::nullopt;
     if (count && count->ule(kAhead) && !llvm::is_contained(loops, loop))
       loops.push_back(loop);
@@ -451,6 +474,6 @@ void fp4::describePromotion(gpu::GPUFuncOp kernel, KernelState &state) {
 
 void fp4::populatePromotionPatterns(const TypeConverter &converter, RewritePatternSet &patterns,
                                     const KernelState &state) {
-  patterns.add<LowerMmaFragment, LowerBlockScales, LowerTileScales, LowerPromote>(
+  patterns.add<LowerMmaFragment, LowerBlockScales, LowerTileScales, LowerTilePowers, LowerPromote>(
       converter, patterns.getContext(), state);
 }

@@ -125,6 +125,31 @@ func.func @bytes(%x: tensor<20x384xf8E4M3FN>, %p: tensor<2x3x8704xi8, #fp4.weigh
 
 // -----
 
+// Weights that are converted before: four k tiles follow one another, whose powers are loaded together. Rows
+// are multiplied in two parts.
+// CHECK-LABEL: func.func @ahead
+// CHECK: gpu.launch_func @ahead_convert_0::@kernel blocks in (%c8, %c1, %c1) threads in (%c256, %c1, %c1)
+// CHECK: gpu.launch_func @ahead_matmul_0::@kernel blocks in (%c4, %c1, %c1) threads in (%c384, %c1, %c1)
+// CHECK: %[[P:.*]] = pipe.load_rows %{{.*}} : !pipe.global<8x128xf32> -> !pipe.shared<4x128xf32>
+// CHECK: scf.for %[[BLOCK:.*]] = %{{.*}} to %c4_i32
+// CHECK: %[[S:.*]] = pipe.tile_powers %[[P]] block %[[BLOCK]]
+// CHECK: %[[W:.*]] = pipe.load %arg1{{.*}} -> !pipe.shared<128x128xf8E4M3FN, swizzle_128B>
+// CHECK: %[[X0:.*]] = pipe.load %arg0{{.*}} -> !pipe.shared<128x128xf8E4M3FN, swizzle_128B>
+// CHECK: %[[X1:.*]] = pipe.load %arg0{{.*}} -> !pipe.shared<128x128xf8E4M3FN, swizzle_128B>
+// CHECK: pipe.mma_fragment %[[SUMS:.*]], %[[W]][0], %[[X0]]
+// CHECK: pipe.promote %[[ACC0:.*]], %[[SUMS]] scaled %[[S]]
+// CHECK: pipe.mma_fragment %[[SUMS]], %[[W]][0], %[[X1]]
+// CHECK: pipe.promote %[[ACC1:.*]], %[[SUMS]] scaled %[[S]]
+// CHECK: pipe.read_fragment %[[ACC0]][96]
+// CHECK: pipe.read_fragment %[[ACC1]][0]
+func.func @ahead(%x: tensor<300x512xf8E4M3FN>, %p: tensor<2x4x8704xi8, #fp4.weight_layout<wgmma>>) -> tensor<300x256xbf16> {
+  %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<mxfp4>, fp4.plan = #fp4.plan<tile_product, tile = [128, 256, 128], swap>}
+      : (tensor<300x512xf8E4M3FN>, tensor<2x4x8704xi8, #fp4.weight_layout<wgmma>>) -> tensor<300x256xbf16>
+  return %y : tensor<300x256xbf16>
+}
+
+// -----
+
 // Held weights are loaded a k tile ahead of the rows that they multiply; behind the last comes the last again.
 // CHECK-LABEL: func.func @held
 // CHECK: %[[ACC:.*]] = pipe.fragment : !pipe.fragment<64x256xf32, wgmma>

@@ -55,6 +55,17 @@ func.func @held(%x: tensor<1024x512xf8E4M3FN>, %p: tensor<64x4x8704xi8, #fp4.wei
 
 // -----
 
+// Weights of many rows are converted before the product.
+// CHECK-LABEL: @ahead
+// CHECK: tile = [128, 256, 128], swap, schedule = #pipe.static_persistent<along_m>
+func.func @ahead(%x: tensor<4096x4096xf8E4M3FN>, %p: tensor<64x32x8704xi8, #fp4.weight_layout<wgmma>>) -> tensor<4096x8192xbf16> {
+  %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<mxfp4>}
+      : (tensor<4096x4096xf8E4M3FN>, tensor<64x32x8704xi8, #fp4.weight_layout<wgmma>>) -> tensor<4096x8192xbf16>
+  return %y : tensor<4096x8192xbf16>
+}
+
+// -----
+
 // They would leave half of the multiprocessors idle.
 // CHECK-LABEL: @promoted
 // CHECK: tile = [128, 128, 256], schedule = #pipe.static_persistent<along_m>

@@ -115,6 +115,11 @@ func.func @held(%w: !pipe.shared<1x8704xi8>, %x: !pipe.shared<256x128xf8E4M3FN, 
   return
 }
 
+func.func @powers(%p: !pipe.shared<4x128xf32>, %k: i32) {
+  %s = pipe.tile_powers %p block %k : !pipe.shared<4x128xf32> -> vector<3xf32>
+  return
+}
+
 func.func @staged_scales(%sa: !pipe.shared<256x4xf32>, %sb: !pipe.shared<1x4xf32>, %k: i32) {
   %s = pipe.tile_scales %sa[128], %sb column %k : !pipe.shared<256x4xf32>, !pipe.shared<1x4xf32>
       -> vector<3xf32>

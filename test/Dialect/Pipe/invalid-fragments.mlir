@@ -261,7 +261,7 @@ func.func @twin(%p: !pipe.global<64x4608xi8>, %i: i32) {
 }
 func.func @bad(%p: !pipe.global<64x4608xi8>, %i: i32) {
   // (C190)
-  // expected-error @+1 {{source and tile must be linear, with equal rows of elements of 8 bits, but got}}
+  // expected-error @+1 {{source and tile must be linear, with equal rows of elements of whole bytes, but got}}
   %w = pipe.load_rows %p[%i] : !pipe.global<64x4608xi8> -> !pipe.shared<4x2304xi8>
   return
 }

@@ -241,3 +241,42 @@ func.func @bad(%sa: !pipe.shared<256x4xf32>, %sb: !pipe.shared<1x4xf32>, %k: i32
   %s = pipe.tile_scales %sa[128], %sb column %k : !pipe.shared<256x4xf32>, !pipe.shared<1x4xf32> -> vector<4xf32>
   return
 }
+
+// -----
+
+func.func @twin(%p: !pipe.shared<4x128xf32>, %k: i32) {
+  %s = pipe.tile_powers %p block %k : !pipe.shared<4x128xf32> -> vector<3xf32>
+  return
+}
+func.func @bad(%p: !pipe.shared<4x128xi32>, %k: i32) {
+  // (C341)
+  // expected-error @+1 {{powers must be f32 without a swizzle, with 64 columns for each warpgroup of its role, but got '!pipe.shared<4x128xi32>'}}
+  %s = pipe.tile_powers %p block %k : !pipe.shared<4x128xi32> -> vector<3xf32>
+  return
+}
+
+// -----
+
+func.func @twin(%p: !pipe.shared<4x128xf32>, %k: i32) {
+  %s = pipe.tile_powers %p block %k : !pipe.shared<4x128xf32> -> vector<3xf32>
+  return
+}
+func.func @bad(%p: !pipe.shared<4x32xf32>, %k: i32) {
+  // (C341)
+  // expected-error @+1 {{powers must be f32 without a swizzle, with 64 columns for each warpgroup of its role, but got '!pipe.shared<4x32xf32>'}}
+  %s = pipe.tile_powers %p block %k : !pipe.shared<4x32xf32> -> vector<3xf32>
+  return
+}
+
+// -----
+
+func.func @twin(%p: !pipe.shared<4x128xf32>, %k: i32) {
+  %s = pipe.tile_powers %p block %k : !pipe.shared<4x128xf32> -> vector<3xf32>
+  return
+}
+func.func @bad(%p: !pipe.shared<4x128xf32>, %k: i32) {
+  // (C341)
+  // expected-error @+1 {{scales must be 3 numbers, but got 'vector<2xf32>'}}
+  %s = pipe.tile_powers %p block %k : !pipe.shared<4x128xf32> -> vector<2xf32>
+  return
+}

@@ -232,11 +232,12 @@ LogicalResult LoadRowsOp::verify() {
   bool isLinear = source.getRank() == 2 && source.getLayout() == Layout::Linear &&
                   tile.getLayout() == Layout::Linear && !source.hasDynamicColumns();
   if (isLinear && source.getElementType() == tile.getElementType() &&
-      tile.getElementType().getIntOrFloatBitWidth() == 8 &&
+      tile.getElementType().getIntOrFloatBitWidth() % 8 == 0 &&
       source.getRowPitch() == tile.getInnerBytes())
     return success();
-  return emitOpError() << "source and tile must be linear, with equal rows of elements of 8 bits, "
-                       << "but got " << source << " and " << tile; // (C190)
+  return emitOpError()
+         << "source and tile must be linear, with equal rows of elements of whole bytes, "
+         << "but got " << source << " and " << tile; // (C190)
 }
 
 //===----------------------------------------------------------------------===//

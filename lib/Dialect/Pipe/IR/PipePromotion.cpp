@@ -120,6 +120,17 @@ LogicalResult TileScalesOp::verify() {
   return success();
 }
 
+LogicalResult TilePowersOp::verify() {
+  SharedType powers = getPowers().getType();
+  if (!powers.getElementType().isF32() || powers.getLayout() != Layout::Linear ||
+      !hasRowsOfRole(*this, 0, powers.getColumns()))
+    return emitOpError() << "powers must be f32 without a swizzle, with " << kFragmentRows
+                         << " columns for each warpgroup of its role, but got " << powers; // (C341)
+  if (getResult().getType().getNumElements() != 3)
+    return emitOpError() << "scales must be 3 numbers, but got " << getResult().getType(); // (C341)
+  return success();
+}
+
 LogicalResult PromoteOp::verify() {
   FragmentType sums = getSums().getType();
   if (!isAccumulatorOfWgmma(sums))

@@ -223,8 +223,8 @@ def Pipe_LoadRowsOp : Pipe_LoadOpBase<"load_rows"> {
     Copies `count` rows (default: all of the tile) from row `row` of a buffer on, which lie together.
     PTX: cp.async.bulk.shared::cta.global, `count` times the bytes of a row.
 
-    Constraints: (C110) as in `pipe.load`; (C190) source and tile are linear, of one element type of 8
-    bits, with rows of equal size, a multiple of 16 bytes.
+    Constraints: (C110) as in `pipe.load`; (C190) source and tile are linear, of one element type of whole
+    bytes, with rows of equal size, a multiple of 16 bytes.
 
     Example:
     ```mlir

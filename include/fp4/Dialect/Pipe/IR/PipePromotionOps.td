@@ -98,6 +98,29 @@ def Pipe_TileScalesOp : Pipe_EngineOp<"tile_scales", "Threads"> {
   let hasVerifier = 1;
 }
 
+def Pipe_TilePowersOp : Pipe_EngineOp<"tile_powers", "Threads"> {
+  let summary = "powers of prepacked weights, from a tile of them, that go with this thread's sums";
+  let description = [{
+    A row of the tile is a block of k, a column is a row of the tile of weights. A thread gets
+    `powers[block, r]` and `powers[block, r + 8]` of its rows, and then 1 for its columns, for
+    `pipe.promote`. Warpgroup w of the role has the rows from `64 w` on. PTX: ld.shared.
+
+    Constraints: (C341) the tile is of f32 without a swizzle, with 64 columns for each warpgroup of the
+    role; the vector has three elements.
+
+    Example:
+    ```mlir
+    %s = pipe.tile_powers %p block %k : !pipe.shared<4x128xf32> -> vector<3xf32>
+    ```
+  }];
+  let arguments = (ins Pipe_SharedType:$powers, I32:$block);
+  let results = (outs FixedVectorOfRankAndType<[1], [F32]>:$result);
+  let assemblyFormat = [{
+    $powers `block` $block attr-dict `:` qualified(type($powers)) `->` qualified(type($result))
+  }];
+  let hasVerifier = 1;
+}
+
 def Pipe_PromoteOp
     : Pipe_EngineOp<"promote", "Threads",
                     [AllTypesMatch<["accumulator", "sums"]>]> {
