@@ -5,7 +5,8 @@
 //   fp4-run orientations.so --device cuda --function both --benchmark    # weight, activation, gradient
 //
 // `both` has plain blocks, `weight` square ones. `activation` and `gradient` are what TransformerEngine trains with: rows as they
-// are, columns transformed; to nearest even, or stochastically.
+// are, columns transformed; to nearest even, or stochastically. The same with a transform on the tensor core is
+// `activation_tensor` and `gradient_tensor`.
 
 func.func @both(%x: tensor<16384x4096xbf16> {fp4.name = "x", fp4.dims = ["M", ""]})
     -> (tensor<16384x4096xf4E2M1FN>, tensor<16384x256xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
@@ -52,6 +53,32 @@ func.func @gradient(%x: tensor<16384x4096xbf16> {fp4.name = "x", fp4.dims = ["M"
   %q, %s, %qt, %st = fp4.quantize %x amax %a columnwise_amax %at rng %rng
       {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, outputs = #fp4.outputs<both>,
        rounding = #fp4.rounding<stochastic>, columnwise_hadamard = #fp4.hadamard<size = 16>}
+      : (tensor<16384x4096xbf16>, tensor<f32>, tensor<f32>, tensor<2xi64>)
+      -> (tensor<16384x4096xf4E2M1FN>, tensor<16384x256xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
+          tensor<4096x16384xf4E2M1FN>, tensor<4096x1024xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>)
+  return %q, %s, %qt, %st : tensor<16384x4096xf4E2M1FN>, tensor<16384x256xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
+      tensor<4096x16384xf4E2M1FN>, tensor<4096x1024xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+}
+func.func @activation_tensor(%x: tensor<16384x4096xbf16> {fp4.name = "x", fp4.dims = ["M", ""]})
+    -> (tensor<16384x4096xf4E2M1FN>, tensor<16384x256xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
+        tensor<4096x16384xf4E2M1FN>, tensor<4096x1024xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) {
+  %a, %at = fp4.hadamard_amax %x {dimension = 0 : i64} : tensor<16384x4096xbf16> -> tensor<f32>, tensor<f32>
+  %q, %s, %qt, %st = fp4.quantize %x amax %a columnwise_amax %at
+      {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, outputs = #fp4.outputs<both>,
+       columnwise_hadamard = #fp4.hadamard<size = 16, arithmetic = tensor_core>}
+      : (tensor<16384x4096xbf16>, tensor<f32>, tensor<f32>)
+      -> (tensor<16384x4096xf4E2M1FN>, tensor<16384x256xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
+          tensor<4096x16384xf4E2M1FN>, tensor<4096x1024xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>)
+  return %q, %s, %qt, %st : tensor<16384x4096xf4E2M1FN>, tensor<16384x256xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
+      tensor<4096x16384xf4E2M1FN>, tensor<4096x1024xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+}
+func.func @gradient_tensor(%x: tensor<16384x4096xbf16> {fp4.name = "x", fp4.dims = ["M", ""]}, %rng: tensor<2xi64> {fp4.name = "rng"})
+    -> (tensor<16384x4096xf4E2M1FN>, tensor<16384x256xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
+        tensor<4096x16384xf4E2M1FN>, tensor<4096x1024xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) {
+  %a, %at = fp4.hadamard_amax %x {dimension = 0 : i64} : tensor<16384x4096xbf16> -> tensor<f32>, tensor<f32>
+  %q, %s, %qt, %st = fp4.quantize %x amax %a columnwise_amax %at rng %rng
+      {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, outputs = #fp4.outputs<both>,
+       rounding = #fp4.rounding<stochastic>, columnwise_hadamard = #fp4.hadamard<size = 16, arithmetic = tensor_core>}
       : (tensor<16384x4096xbf16>, tensor<f32>, tensor<f32>, tensor<2xi64>)
       -> (tensor<16384x4096xf4E2M1FN>, tensor<16384x256xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
           tensor<4096x16384xf4E2M1FN>, tensor<4096x1024xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>)

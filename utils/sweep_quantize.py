@@ -15,7 +15,8 @@ rounding, the layout of the scales, groups of rows and the shape. The subset has
 parameters, except pairs of a recipe with a transform, a layout or a shape, whose code is independent.
 
 Amax, Hadamard transforms and scale layouts have programs of their own. The transform on the tensor core
-has kernels only for columns, in NVFP4, inside fp4.quantize, on targets with tcgen05; others are not tried.
+has kernels only for columns, in NVFP4, inside fp4.quantize; others are not tried, nor with tcgen05 dynamic rows and
+groups.
 
 The inputs are bf16 values over several binades under an amax that is not a power of two, where recipes
 differ; the numbered blocks of unittests/Numerics/data/numerics_vectors.json, under each of their largest
@@ -82,7 +83,8 @@ class Case:
                       if self.outputs in (name, "both")]
         self.tiled = [self.layout != "linear", self.layout == "tiled"]
         # Rows may be dynamic, but not of groups or for the transform on the tensor core.
-        dynamic = self.columns % 3 and not self.arithmetic and not self.groups
+        self.tcgen05 = self.arithmetic and self.target == "sm_100a"
+        dynamic = self.columns % 3 and not self.tcgen05 and not self.groups
         self.m = "?" if dynamic else str(self.rows)
 
     def axis(self, side):
@@ -107,13 +109,13 @@ class Case:
         for side, size in enumerate(self.sizes):
             if size and (side not in self.sides or self.axis(side) % size):
                 return False
-        if self.groups and (self.arithmetic or self.rounding == "transformer_engine"):
+        if self.groups and (self.tcgen05 or self.rounding == "transformer_engine"):
             return False
         step = max(self.sizes[1], self.block_size)
         if self.groups and (1 in self.sides or self.block == "square") and any(
                 rows % step for rows in self.groups):
             return False
-        if self.arithmetic and (self.target != "sm_100a" or not self.nvfp4 or self.outputs == "both"
+        if self.arithmetic and (not self.nvfp4 or self.tcgen05 and self.outputs == "both"
                                 and self.rounding == "transformer_engine"):
             return False
         return self.layout != "mixed" or self.outputs == "both"

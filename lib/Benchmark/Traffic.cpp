@@ -22,8 +22,8 @@ struct Part {
   std::vector<std::string> results;
 };
 
-/// Quantizers whose transform runs on the tensor core have kernels called "transform", and their
-/// rowwise half, where they have one, another called "quantize".
+/// Quantizers whose transform runs on tcgen05 have kernels called "transform", and their rowwise
+/// half, where they have one, another called "quantize".
 bool transforms(const ProgramOp &op) {
   auto it = op.attributes.find("columnwise_hadamard");
   return op.op == "fp4.quantize" && it != op.attributes.end() &&
@@ -40,11 +40,15 @@ void appendTransform(std::vector<Part> &parts, const ProgramOp &op, const std::s
 }
 
 /// What has kernels of a kind: operations of its name, or, where there are none, those it names by
-/// their last words ("matmul" of fp4.blockscaled_matmul).
-std::vector<Part> partsOf(const std::vector<ProgramOp> &program, const std::string &kind) {
+/// their last words ("matmul" of fp4.blockscaled_matmul). `apart`: there are kernels that
+/// transform.
+std::vector<Part> partsOf(const std::vector<ProgramOp> &program, const std::string &kind,
+                          bool apart) {
+  if (kind == "amax_quantize") // the amax is an operand of the quantizer
+    return partsOf(program, "quantize", apart);
   std::vector<Part> exact, alike;
   for (const ProgramOp &op : program)
-    if (transforms(op))
+    if (apart && transforms(op))
       appendTransform(exact, op, kind);
     else if (op.op == "fp4." + kind)
       exact.push_back({&op, op.results});
@@ -92,7 +96,7 @@ std::vector<std::optional<Traffic>> launchTraffic(const Function &function,
   for (size_t i = 0; i < modules.size(); ++i)
     launches[kindOf(function.name, modules[i])].push_back(i);
   for (const auto &[kind, indices] : launches) {
-    const std::vector<Part> parts = partsOf(program, kind);
+    const std::vector<Part> parts = partsOf(program, kind, launches.contains("transform"));
     for (size_t k = 0; k < indices.size() && parts.size() == indices.size(); ++k)
       traffics[indices[k]] = trafficOf(parts[k], *types);
   }

@@ -361,12 +361,23 @@ TEST(Benchmark, TrafficFollowsFromTheLogicalTensors) {
   EXPECT_EQ(traffic[0]->bytes, 128u * 1024 * 2 + 128 * 512 + 128 * 64);
   EXPECT_EQ(traffic[1]->bytes, 128u * 1024 * 2 + 1024 * 64 + 1024 * 8);
   EXPECT_EQ(traffic[2]->bytes, traffic[1]->bytes);
+  // Where warps transform there is no such kernel, and one makes both orientations.
+  kernels = {"linear_quantize_0", "linear_quantize_1"};
+  const uint64_t columnwise = traffic[1]->bytes, rowwise = traffic[0]->bytes;
+  traffic = launchTraffic(function, arguments, kernels);
+  EXPECT_EQ(traffic[0]->bytes, rowwise + columnwise - 128u * 1024 * 2);
+  EXPECT_EQ(traffic[1]->bytes, columnwise);
   kernels = {"linear_amax_0", "linear_quantize_0"};
   // After fusion there may be fewer operations than the user wrote.
   function.fused = {function.program[0], function.program[2]};
   traffic = launchTraffic(function, arguments, kernels);
   EXPECT_EQ(traffic[0]->bytes, 128u * 1024 * 2 + 4);
   EXPECT_TRUE(traffic[1]);
+  // A quantizer that computes its amax reads the tensor once.
+  kernels = {"linear_amax_quantize_0"};
+  traffic = launchTraffic(function, arguments, kernels);
+  ASSERT_TRUE(traffic[0]);
+  EXPECT_EQ(traffic[0]->bytes, 128u * 1024 * 2 + 4 + 128 * 512 + 128 * 64);
 }
 
 //===----------------------------------------------------------------------===//

@@ -1,7 +1,8 @@
 //===- TransformKernelTest.cpp - Transform and quantization on tensor cores ===//
 //
-// The kernel of a columnwise fp4.quantize with a transform of arithmetic tensor_core, launched with
-// fewer blocks than it has strips, so that every ring wraps:
+// The kernels of a columnwise fp4.quantize with a transform of arithmetic tensor_core: of tcgen05,
+// launched with fewer blocks than it has strips, so that every ring wraps, and of mma.sync
+// (sm_90a):
 //  - equals lib/Numerics bit for bit, whenever asynchronous operations complete; padding is zero
 //    and what is behind the outputs untouched; the hazard checker has nothing to report;
 //  - where exponents spread so far that the tensor core cuts, it equals the model of the tensor
@@ -41,6 +42,7 @@ struct Case {
   std::string recipe = "transformer_engine";
   bool stochastic = false;
   numerics::PhiloxMapping mapping = numerics::PhiloxMapping::Element;
+  bool warps = false; ///< sm_90a
 
   uint64_t blocks() const { return (m + 15) / 16; }
   uint64_t pitch() const { return (m / 2 + 15) / 16 * 16; }
@@ -66,6 +68,8 @@ struct Case {
 
 std::string compile(const Case &c) {
   CompilerOptions options;
+  if (c.warps)
+    options.target = "sm_90a";
   std::ostringstream diagnostics;
   options.diagnostics = &diagnostics;
   Compiler compiler(options);
@@ -74,9 +78,9 @@ std::string compile(const Case &c) {
     status = compiler.compileTo(Phase::Ptx);
   EXPECT_TRUE(status) << status.error().message << "\n" << diagnostics.str();
   for (const KernelCode &kernel : compiler.kernels())
-    if (kernel.module == "f_transform_0")
+    if (kernel.module == (c.warps ? "f_quantize_0" : "f_transform_0"))
       return kernel.ptx;
-  ADD_FAILURE() << "there is no module f_transform_0";
+  ADD_FAILURE() << "there is no module of the transform";
   return "";
 }
 
@@ -107,7 +111,7 @@ struct Result {
 
 constexpr uint64_t kSeed = 0x123456789abcdef, kOffset = 42;
 
-/// Launches `ptx` with `grid` blocks.
+/// Launches `ptx` with `grid` blocks, or where warps transform, with one for each tile.
 Result run(const Case &c, const std::string &ptx, const std::vector<uint16_t> &x, float amax,
            uint32_t grid, const SimOptions &options) {
   auto program = sim::Program::parse(ptx, "transform.ptx");
@@ -142,20 +146,25 @@ Result run(const Case &c, const std::string &ptx, const std::vector<uint16_t> &x
 
   auto encoded = map.encode();
   EXPECT_TRUE(encoded) << encoded.error().message;
-  std::vector<std::byte> params(encoded->begin(), encoded->end());
+  std::vector<std::byte> params;
+  if (!c.warps)
+    params.assign(encoded->begin(), encoded->end());
   const auto add = [&](uint64_t address) {
     params.resize(params.size() + 8);
     std::memcpy(params.data() + params.size() - 8, &address, 8);
   };
+  if (c.warps)
+    add(map.address);
   add(scalar);
   if (c.stochastic)
     add(rng);
   add(codes);
   add(scales);
   sim::LaunchConfig config;
-  config.grid = {grid, 1, 1};
-  config.block = {192, 1, 1};
-  config.dynamicSharedBytes = 160 * 1024;
+  const uint64_t tilesOfRows = (c.m + 127) / 128, tilesOfColumns = (c.k + 127) / 128;
+  config.grid = {c.warps ? uint32_t(tilesOfRows * tilesOfColumns) : grid, 1, 1};
+  config.block = {c.warps ? 256u : 192u, 1, 1};
+  config.dynamicSharedBytes = c.warps ? 0 : 160 * 1024;
   if (auto stats = simulator.launch(**program, "kernel", config, params); !stats)
     return {stats.error().message, {}, {}};
   EXPECT_TRUE(memory.read(codes, result.codes.data(), result.codes.size()));
@@ -235,6 +244,14 @@ TEST(TransformKernel, EqualsTheReferenceUnderEverySchedule) {
   expectEqual({.m = 64, .k = 128, .recipe = "flashinfer"}, 1);
 }
 
+TEST(TransformKernel, OfWarpsEqualsTheReference) {
+  expectEqual({.m = 272, .k = 136, .warps = true}, 0);
+  expectEqual({.m = 272, .k = 136, .tiled = false, .warps = true}, 0);
+  expectEqual({.m = 16, .k = 24, .warps = true}, 0);
+  expectEqual({.m = 128, .k = 64, .recipe = "four_over_six", .warps = true}, 0);
+  expectEqual({.m = 144, .k = 72, .recipe = "torchao", .stochastic = true, .warps = true}, 0);
+}
+
 TEST(TransformKernel, RoundsStochastically) {
   expectEqual({.m = 192, .k = 136, .stochastic = true}, 2);
   expectEqual({.m = 144,
@@ -245,8 +262,7 @@ TEST(TransformKernel, RoundsStochastically) {
               1);
 }
 
-TEST(TransformKernel, HasNoHazards) {
-  const Case c{.m = 832, .k = 128};
+void expectNoHazards(const Case &c) {
   sim::HazardChecker checker;
   SimOptions options;
   options.policy = CompletionPolicy::Random;
@@ -257,7 +273,13 @@ TEST(TransformKernel, HasNoHazards) {
     ADD_FAILURE() << report.text();
 }
 
-/// The transform of 16 values as the model of tcgen05 kind::f16 computes it, rounded to bf16.
+TEST(TransformKernel, HasNoHazards) {
+  expectNoHazards({.m = 832, .k = 128});
+  expectNoHazards({.m = 272, .k = 136, .warps = true});
+}
+
+/// The transform of 16 values as the model of tcgen05 kind::f16 and of mma.sync computes it,
+/// rounded to bf16.
 std::array<float, 16> tensorCoreTransform(std::span<const uint16_t> x) {
   const numerics::HadamardOptions transform;
   std::vector<uint8_t> a(32);
@@ -283,8 +305,7 @@ std::array<float, 16> tensorCoreTransform(std::span<const uint16_t> x) {
 // 4 (1 + 2^-8) + 4 * 3 * 2^-25: the exact sum rounds up to fp32 and then up to bf16; the tensor
 // core cuts to fp32, which leaves a tie that goes to even. Such blocks equal the model and not the
 // exact sum; all others of the matrix equal both.
-TEST(TransformKernel, CutsLikeATensorCore) {
-  const Case c{.m = 64, .k = 8, .tiled = false};
+void expectCuts(const Case &c) {
   std::vector<uint16_t> x = input(c);
   for (uint64_t row = 0; row < 16; ++row)
     x[row * c.k + 3] = numerics::encodeBF16(row == 0   ? 4.0f
@@ -326,6 +347,11 @@ TEST(TransformKernel, CutsLikeATensorCore) {
     EXPECT_TRUE(inBlock || exact[i] == transformed[i]) << i;
   }
   EXPECT_GT(different, 0u);
+}
+
+TEST(TransformKernel, CutsLikeATensorCore) {
+  expectCuts({.m = 64, .k = 8, .tiled = false});
+  expectCuts({.m = 64, .k = 8, .tiled = false, .warps = true});
 }
 
 } // namespace

@@ -24,8 +24,10 @@ SideQuantizer::SideQuantizer(Scalars &s, ImplicitLocOpBuilder &b, QuantizeOp op,
       blockSize(op.getBlockSize()), quantizer(s, b, op.getRecipe().getDecisions()) {
   if (amax || !op.getPerRow())
     quantizer.setTensorAmax(amax);
-  if (auto transform = columnwise ? op.getColumnwiseHadamard() : op.getHadamard())
-    butterfly.emplace(s, b, transform->options());
+  auto transform = columnwise ? op.getColumnwiseHadamard() : op.getHadamard();
+  if (transform && transform->getArithmetic() == HadamardArithmetic::Butterfly)
+    butterfly.emplace(s, b,
+                      transform->options()); // others are transformed on the tensor core before
   if (rng)
     random.emplace(b, rng, randomSide(op, columnwise, groupsPerRow, firstGroup));
 }

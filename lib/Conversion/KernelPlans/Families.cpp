@@ -25,7 +25,7 @@ static constexpr int64_t kMaxTileExtent = 1 << 16;
 
 static Families familiesOfQuantize(QuantizeOp op) {
   if (transformsOnTensorCore(op))
-    return {TileTransform};
+    return {TileTransform, TileQuantize};
   if (op.hasColumnwise() || op.hasSquareBlocks() || op.getGroups())
     return {TileQuantize};
   return {StreamBlocks, TileQuantize};
@@ -79,6 +79,12 @@ KernelFamily fp4::familyOf(Operation *op) {
   if (auto plan = op->getAttrOfType<PlanAttr>(Fp4Dialect::kPlanAttr))
     return plan.getFamily();
   return familiesOf(op).front();
+}
+
+KernelFamily fp4::chooseFamily(Operation *op, const hw::TargetModel &target) {
+  auto quantize = dyn_cast<QuantizeOp>(op);
+  bool isOfWarps = quantize && transformsOnTensorCore(quantize) && !target.hasTcgen05;
+  return isOfWarps ? TileQuantize : familyOf(op);
 }
 
 bool fp4::hasTileKernel(Operation *op) {

@@ -114,6 +114,13 @@ inline KernelPlan planOfFamily(KernelFamily family) {
 /// The family of the plan on `op`, else the one that is chosen for it.
 KernelFamily familyOf(mlir::Operation *op);
 
+/// The family that an operation without a plan gets: warps transform on the tensor core where the
+/// target has no tcgen05.
+KernelFamily chooseFamily(mlir::Operation *op, const hw::TargetModel &target);
+
+/// Reports why warps have no kernel that transforms `op` on the tensor core.
+llvm::LogicalResult requireWarpTransform(QuantizeOp op);
+
 /// `plan` completed by what its family proposes, if the result fits; otherwise errors at `op`.
 llvm::FailureOr<KernelPlan> completePlan(mlir::Operation *op, const KernelPlan &plan,
                                          const hw::TargetModel &target);

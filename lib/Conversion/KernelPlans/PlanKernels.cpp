@@ -26,7 +26,8 @@ using namespace mlir;
 using namespace fp4;
 
 /// A quantizer of both orientations whose columnwise transform runs on the tensor core is two
-/// kernels. Where random numbers depend on the launch, it stays one operation, which has no kernel.
+/// kernels where that is tcgen05. Where random numbers depend on the launch, it stays one
+/// operation, which has no kernel.
 static void splitOrientations(QuantizeOp op) {
   auto transform = op.getColumnwiseHadamard();
   bool onTensorCore = transform && transform->getArithmetic() == HadamardArithmetic::TensorCore;
@@ -62,13 +63,16 @@ struct PlanKernels : fp4::impl::PlanKernelsBase<PlanKernels> {
     FailureOr<SmallVector<KernelPlan>> given = parsePlans();
     if (failed(given))
       return signalPassFailure();
-    getOperation().walk(splitOrientations);
     SmallVector<Operation *> work = kernelOperations(getOperation());
     if (work.empty())
       return;
     FailureOr<hw::TargetModel> target = targetOf(work.front());
     if (failed(target))
       return signalPassFailure();
+    if (target->hasTcgen05) {
+      getOperation().walk(splitOrientations);
+      work = kernelOperations(getOperation());
+    }
     for (Operation *op : work)
       if (failed(plan(op, *given, *target)))
         signalPassFailure();
@@ -79,7 +83,7 @@ private:
   static LogicalResult plan(Operation *op, ArrayRef<KernelPlan> given,
                             const hw::TargetModel &target) {
     KernelPlan wish;
-    wish.family = familyOf(op);
+    wish.family = chooseFamily(op, target);
     if (auto own = op->getAttrOfType<PlanAttr>(Fp4Dialect::kPlanAttr))
       wish = own.getPlan();
     for (const KernelPlan &other : given)

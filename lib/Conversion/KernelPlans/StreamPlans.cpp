@@ -119,6 +119,11 @@ constexpr FamilyRules fp4::kStreamBlocksRules = {requireNothing, proposeBlocks, 
 // tile_quantize
 //===----------------------------------------------------------------------===//
 
+static LogicalResult requireTiles(Operation *op, const hw::TargetModel &) {
+  auto quantize = cast<QuantizeOp>(op);
+  return transformsOnTensorCore(quantize) ? requireWarpTransform(quantize) : success();
+}
+
 /// The target says how many blocks fit where they are plain. Transforms, blocks of 32, square
 /// blocks, whose rows wait for each other, and stochastic rounding take up to 80 registers; 128
 /// where each candidate scale keeps its codes, or where 32 elements are rounded stochastically in
@@ -150,7 +155,7 @@ static LogicalResult checkTiles(Operation *op, const KernelPlan &plan,
   return checkThreads(op, *plan.threads, *plan.resident, target);
 }
 
-constexpr FamilyRules fp4::kTileQuantizeRules = {requireNothing, proposeTiles, checkTiles};
+constexpr FamilyRules fp4::kTileQuantizeRules = {requireTiles, proposeTiles, checkTiles};
 
 //===----------------------------------------------------------------------===//
 // stream_items, reduce_grid, reduce_rows

@@ -15,19 +15,32 @@ static InFlightDiagnostic noKernel(QuantizeOp op, const Twine &what, const Twine
   return diag;
 }
 
-static LogicalResult requireForm(QuantizeOp op) {
-  if (op.getOutputs() != Outputs::Columnwise)
-    return noKernel(op, "outputs columnwise", stringifyOutputs(op.getOutputs()));
+/// What every kernel needs that transforms columns on the tensor core.
+static LogicalResult requireBlocks(QuantizeOp op) {
   if (op.getFormat() != Format::NVFP4)
     return noKernel(op, "format nvfp4", stringifyFormat(op.getFormat()));
   if (op.hasSquareBlocks())
     return noKernel(op, "blocks of one row", "block [16, 16]");
+  if (int64_t size = op.getColumnwiseHadamard()->getSize(); size != kTransformSize)
+    return noKernel(op, "size 16", Twine(size));
+  return success();
+}
+
+LogicalResult fp4::requireWarpTransform(QuantizeOp op) {
+  if (op.getHadamard())
+    return noKernel(op, "no transform of rows", "'hadamard'");
+  return requireBlocks(op);
+}
+
+static LogicalResult requireForm(QuantizeOp op) {
+  if (op.getOutputs() != Outputs::Columnwise)
+    return noKernel(op, "outputs columnwise", stringifyOutputs(op.getOutputs()));
+  if (failed(requireBlocks(op)))
+    return failure();
   if (op.getGroups())
     return noKernel(op, "one matrix", "groups");
   if (op.getPerRow())
     return noKernel(op, "one amax", "per_row");
-  if (int64_t size = op.getColumnwiseHadamard()->getSize(); size != kTransformSize)
-    return noKernel(op, "size 16", Twine(size));
   auto type = cast<RankedTensorType>(op.getInput().getType());
   // A row of X is what a tensor map steps by.
   if (int64_t columns = type.getDimSize(1); columns % 8 || columns == 0)

@@ -1,11 +1,13 @@
 // RUN: fp4-opt %s -fp4-set-target -fp4-plan-kernels -convert-fp4-to-pipe -verify-diagnostics -split-input-file
 // RUN: not fp4-opt %s -fp4-set-target=target=sm_90a -fp4-plan-kernels -convert-fp4-to-pipe -split-input-file 2>&1 | FileCheck %s
 
-// Quantizers that transform on the tensor core and have no kernel there; the first has one.
+// Quantizers that transform on the tensor core and have no kernel there; the first has one. On sm_90a warps have the
+// kernel, which can do more.
 
-// CHECK: error: 'fp4.quantize' op {{.*}}sm_90a{{.*}}tcgen05
-// CHECK: note: {{.*}}sm_100a
-// CHECK: note: or give the transform 'arithmetic = butterfly'
+// CHECK: error: 'fp4.quantize' op with a transform on the tensor core must have no transform of rows, but got 'hadamard'
+// CHECK: note: give the transform 'arithmetic = butterfly'
+// CHECK: error: {{.*}}must have size 16, but got 32
+// CHECK: error: {{.*}}must have format nvfp4, but got mxfp4
 func.func @twin(%x: tensor<32x8xbf16>, %ax: tensor<f32>) {
   %q, %s = fp4.quantize %x amax %ax {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>,
       outputs = #fp4.outputs<columnwise>, columnwise_hadamard = #fp4.hadamard<arithmetic = tensor_core>}

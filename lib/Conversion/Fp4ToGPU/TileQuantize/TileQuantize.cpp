@@ -7,6 +7,7 @@
 #include "TileQuantize/TileQuantize.h"
 
 #include "Lowering.h"
+#include "TileQuantize/WarpTransform.h"
 
 #include "fp4/ISA/ScaleLayout.h"
 
@@ -73,6 +74,7 @@ public:
         plan{type.getElementTypeBitWidth() / 8, op.getBlockSize(),
              hasPackedData(op.getFormat()) ? 4 : 8, op.hasSquareBlocks()},
         rows{type.getDimSize(0)}, columns{type.getDimSize(1)}, noArithmetic(context.noArithmetic),
+        transforms(transformsOnTensorCore(op) && !noArithmetic),
         rowsTogether(context.plan.resident.value_or(1) > 3 ? 1 : 2) {
     if (rowsTogether == 1 || (op.getRng() && isStaticAndRagged()))
       s.saveRegisters();
@@ -96,7 +98,9 @@ public:
       NVVM::Barrier0Op::create(b);
     flushScales(rowwise, tile.threadIndex(), tile.firstRow(), tile.firstColumn());
     if (columnwise)
-      sharesCodes() ? emitCodeColumns(tile) : emitColumns(tile);
+      sharesCodes() ? emitCodeColumns(tile)
+      : transforms  ? emitTransformed(tile)
+                    : emitColumns(tile);
     if (isStaged(columnwise))
       NVVM::Barrier0Op::create(b);
     flushScales(columnwise, tile.threadIndex(), tile.firstColumn(), tile.firstRow());
@@ -275,7 +279,7 @@ private:
     if (sharesCodes())
       codeTile.emplace(kernel, s, plan);
     else if (op.hasColumnwise())
-      elementTile.emplace(kernel, tile);
+      elementTile.emplace(kernel, tile, transforms);
     if (plan.squareBlocks && op.hasColumnwise())
       squares =
           kernel.sharedWords(TilePlan::rows / TilePlan::square * plan.piecesPerRow(), "squares");
@@ -429,6 +433,38 @@ private:
       columnwise->writer.write(row + half, place, blocks[half]);
   }
 
+  /// Each warp takes the columns that it has transformed; 8 lanes have the blocks of one.
+  void emitTransformed(Tile &tile) {
+    Int32 thread = tile.threadIndex();
+    auto mask = static_cast<uint16_t>(op.getColumnwiseHadamard()->getSignMask());
+    emitWarpTransform(s, b, *elementTile, thread, mask);
+    int64_t blocks = plan.blocksPerColumn(), atOnce = TilePlan::warp / blocks;
+    Int32 block = thread % blocks, place = tile.firstRow() / plan.blockSize + block;
+    Int32 first = thread / TilePlan::warp * kWarpTransform + thread % TilePlan::warp / blocks;
+    const int64_t step = columnwise->table ? static_cast<int64_t>(rowsTogether) : 1;
+    for (int64_t column = 0; column < kWarpTransform; column += atOnce * step) {
+      SmallVector<SmallVector<Value>> words;
+      SmallVector<BlockPlace> places;
+      for (int64_t i = 0; i < step; ++i) {
+        Int32 mine = first + (column + i * atOnce);
+        words.push_back(elementTile->transformedBlock(mine, block));
+        places.push_back(columnwise->place(tile.firstColumn() + mine, place));
+      }
+      auto quantized = quantizeTransformed(words, places);
+      for (auto [at, result] : llvm::zip_equal(places, quantized))
+        columnwise->writer.write(Int32(b, at.row), place, result);
+    }
+  }
+
+  /// Blocks of the columnwise output, the packed elements of each in `words`.
+  SmallVector<BlockQuantizer::Block> quantizeTransformed(ArrayRef<SmallVector<Value>> words,
+                                                         ArrayRef<BlockPlace> places) {
+    if (columnwise->table)
+      return columnwise->quantizer->quantizeTogether(words, places, *columnwise->table);
+    columnwise->chooseRow(b, Int32(b, places[0].row));
+    return {columnwise->quantizer->quantize(words[0], places[0])};
+  }
+
   void emitColumn(Tile &tile, Int32 column, Int32 block, ArrayRef<Value> words, unsigned half) {
     Value amax;
     if (plan.squareBlocks)
@@ -484,6 +520,7 @@ private:
   Output outputs[2];                     ///< row-wise, column-wise
   Value rng;
   bool noArithmetic;
+  bool transforms;     ///< on the tensor core
   size_t rowsTogether; ///< row-wise blocks that are quantized together, as registers allow
   std::optional<Side> rowwise, columnwise;
   std::optional<ElementTile> elementTile;

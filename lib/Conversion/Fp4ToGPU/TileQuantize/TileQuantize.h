@@ -12,6 +12,9 @@
 //      few columns, so that transposed codes go to global memory in runs of 64 bytes. Tiled scales
 //      are gathered in shared memory: one by one, each store would write a byte of a sector.
 //
+// A transform on the tensor core is between steps 2 and 3 (WarpTransform.h): the columns are in
+// shared memory as the rows are, and a thread reads whole blocks.
+//
 // Of a square block a thread has 2 or 4 of the 16 rows, and other lanes of its warp the others: the
 // amax is reduced in registers and by shuffles in step 2. The column-wise codes are the row-wise
 // ones, transposed: shared memory has the codes, a quarter of the size, and step 3 transposes
@@ -143,19 +146,24 @@ private:
 /// The elements of a tile in shared memory, read as columns.
 class ElementTile {
 public:
-  ElementTile(KernelBuilder &kernel, Tile &tile);
+  /// `transforms`: warps transform it (WarpTransform.h).
+  ElementTile(KernelBuilder &kernel, Tile &tile, bool transforms);
 
   /// Leaves the piece there, rows beyond the last as zeros.
   void share(const Tile::Piece &piece);
   /// Word `word` of the rows first .. first + count - 1, each an i32; `first` is a multiple of 16.
   llvm::SmallVector<mlir::Value> column(Int32 word, Int32 first, int64_t count);
+  /// Chunk `chunk` of 16 bytes of a row.
+  mlir::Value chunkAddress(Int32 row, Int32 chunk);
+  /// After the transform: the packed elements of block `block` of column `column`.
+  llvm::SmallVector<mlir::Value> transformedBlock(Int32 column, Int32 block);
 
 private:
-  mlir::Value chunkAddress(Int32 row, Int32 chunk);
   void storeChunks(const Tile::Piece &piece, llvm::ArrayRef<mlir::Value> words);
 
   mlir::ImplicitLocOpBuilder &b;
   Tile &tile;
+  bool transforms;
   mlir::Value shared;
 };
 

@@ -14,8 +14,8 @@ using namespace fp4;
 
 static constexpr int64_t kChunkBytes = 16;
 
-ElementTile::ElementTile(KernelBuilder &kernel, Tile &tile)
-    : b(kernel.body()), tile(tile),
+ElementTile::ElementTile(KernelBuilder &kernel, Tile &tile, bool transforms)
+    : b(kernel.body()), tile(tile), transforms(transforms),
       shared(kernel.sharedWords(TilePlan::rows * TilePlan::rowWords, "elements")) {}
 
 /// Chunk `chunk` of row `row`, counted in 16 bytes, is stored as chunk number
@@ -24,9 +24,12 @@ ElementTile::ElementTile(KernelBuilder &kernel, Tile &tile)
 ///
 /// of its row, which changes its low three bits, the banks, only. A warp that reads a column has
 /// one chunk in rows 16 apart: row / 16 spreads them over all banks. Eight lanes that write have
-/// 16-byte chunks two apart in one row (chunk / 8), or four apart in two rows (row % 2).
+/// 16-byte chunks two apart in one row (chunk / 8), or four apart in two rows (row % 2). A warp
+/// that transforms reads and writes a chunk of 8 rows that follow each other: row % 8 is in the
+/// place of 2 * (row % 2).
 Value ElementTile::chunkAddress(Int32 row, Int32 chunk) {
-  Int32 stored = chunk ^ (chunk / 8) ^ (row / 16 % 8) ^ (row % 2 * 2);
+  Int32 inBand = transforms ? row % 8 : row % 2 * 2;
+  Int32 stored = chunk ^ (chunk / 8) ^ (row / 16 % 8) ^ inBand;
   return address(b, address(b, shared, row, TilePlan::rowBytes), stored, kChunkBytes);
 }
 
@@ -61,6 +64,20 @@ SmallVector<Value> ElementTile::column(Int32 word, Int32 first, int64_t count) {
       bases[row % 2] = address(b, chunkAddress(first + row, word / perChunk), word % perChunk, 4);
     Value pointer = advance(b, bases[row % 2], row % 16 / 2 * 2 * TilePlan::rowBytes);
     words.push_back(LLVM::LoadOp::create(b, b.getI32Type(), pointer, 4));
+  }
+  return words;
+}
+
+SmallVector<Value> ElementTile::transformedBlock(Int32 column, Int32 block) {
+  constexpr int64_t size = TilePlan::square, chunks = size * 2 / kChunkBytes;
+  Int32 row = block * size + column % size;
+  auto type = VectorType::get(kChunkBytes / 4, b.getI32Type());
+  SmallVector<Value> words;
+  for (int64_t chunk = 0; chunk < chunks; ++chunk) {
+    Value pointer = chunkAddress(row, column / size * chunks + chunk);
+    Value data = LLVM::LoadOp::create(b, type, pointer, kChunkBytes);
+    for (int64_t i = 0; i < kChunkBytes / 4; ++i)
+      words.push_back(vector::ExtractOp::create(b, data, i));
   }
   return words;
 }
