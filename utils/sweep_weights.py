@@ -20,14 +20,15 @@ import sweeping
 
 M = [1, 8, 21, 65, 130, 300]
 N = [128, 256, 200]  # 200 is not prepacked
-K = [64, 320, 768, 384, 176]  # 320 and 384 end within a k tile, 768 does not; 176 is not prepacked
+K = [64, 320, 768, 384, 176, 1024]  # 320 and 384 end within a k tile, 768 and 1024 do not; 176 is not prepacked
 ELEMENTS = ["bf16", "f16", "f8E4M3FN"]
 FORMATS = ["nvfp4", "mxfp4"]
 RESULTS = ["bf16", "f16", "f32"]
 WEIGHTS = ["plain", "prepacked"]
 ALPHAS = ["none", "one", "rows", "columns"]
 SPLITS = [1, 2, 3]
-TILES = ["chosen", "8", "16", "32", "64", "128", "256", "8x256", "64x256", "128x256"] # rows x columns, of 128
+TILES = ["chosen", "8", "16", "32", "64", "128", "256", "8x256", "64x256", "128x256",  # rows x columns, of 128
+         "128ahead", "256ahead"]  # of 128 columns whose weights are converted before the product
 SCHEDULES = [("eager", 1), ("lazy", 1), ("random", 1), ("random", 2)]
 
 TILED = "#fp4.scale_layout<tiled_128x4>"
@@ -52,12 +53,14 @@ def rhs(element, fmt, weights, n, k):
 
 
 def shape_of(tile, weights, element):
-    """Rows, columns and depth: prepacked weights have several depths."""
+    """The tile, by rows, columns and depth: prepacked weights have several depths."""
+    if tile.endswith("ahead"):
+        return f"[128, {tile[:3]}, 128], swap"
     rows, _, columns = tile.partition("x")
     depth = 128 if weights == "plain" or rows == "32" or columns else 64 if rows == "256" else 256
     if element == "f8E4M3FN":
         depth = 128 if rows == "256" else 256
-    return f"{rows}, {columns or 128}, {depth}"
+    return f"[{rows}, {columns or 128}, {depth}]"
 
 
 def program(element, fmt, result, weights, alpha, split, tile, n, k):
@@ -69,7 +72,7 @@ def program(element, fmt, result, weights, alpha, split, tile, n, k):
         arguments.append(f"%alpha: {factor}")
         kinds.append(factor)
         operands += " alpha %alpha"
-    plan = "" if tile == "chosen" else f", fp4.plan = #fp4.plan<tile_product, tile = [{shape_of(tile, weights, element)}]>"
+    plan = "" if tile == "chosen" else f", fp4.plan = #fp4.plan<tile_product, tile = {shape_of(tile, weights, element)}>"
     body += [f"  %y = fp4.blockscaled_matmul %x, {operands}"
              f" {{format = #fp4.format<{fmt}>, split_k = {split} : i64{plan}}}",
              f"    : ({', '.join(kinds)}) -> {y}", f"  return %y : {y}"]
@@ -84,6 +87,8 @@ def exists(case):
     exact = element == "bf16" or (fmt == "nvfp4") == (element == "f16")
     whole = weights == "plain" or n % 128 == 0 and k % 64 == 0
     if element == "f8E4M3FN" and (weights == "plain" or k % 128 or tile == "128x256"):
+        return False
+    if tile.endswith("ahead") and element != "f8E4M3FN":
         return False
     wide = "x" not in tile or weights == "prepacked" and n % 256 == 0
     return exact and whole and wide and k % recipes.FORMATS[fmt].block == 0 and split <= -(-k // 256)
