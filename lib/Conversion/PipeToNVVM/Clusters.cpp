@@ -9,6 +9,7 @@
 //===----------------------------------------------------------------------===//
 #include "Lowering.h"
 
+#include "InlinePtx.h"
 #include "Int32.h"
 
 using namespace mlir;
@@ -19,8 +20,10 @@ static fp4::Int32 rankOf(ImplicitLocOpBuilder &b, const fp4::KernelState &state)
   return fp4::Int32(b, state.clusterRank);
 }
 
+/// LLVM would shift in 16 bits, whose clamps ptxas computes on the path to the first load.
 static Value maskOperand(ImplicitLocOpBuilder &b, Value mask) {
-  return arith::TruncIOp::create(b, b.getI16Type(), mask);
+  Value word = fp4::computeHere(b, b.getLoc(), mask).front();
+  return arith::TruncIOp::create(b, b.getI16Type(), word);
 }
 
 Value fp4::isLeader(OpBuilder &builder, Location loc, const KernelState &state) {
@@ -114,7 +117,7 @@ void fp4::arriveAtProducers(OpBuilder &builder, Location loc, const KernelState 
 }
 
 void fp4::emitFirstBarrier(OpBuilder &b, Location loc, const KernelState &state) {
-  if (state.cluster.size() == 1 || state.tmemColumns)
+  if (state.cluster.size() == 1)
     return emitKernelBarrier(b, loc, state);
   // The fence behind the initializations releases them. A barrier that releases as well would wait for
   // a fence of the whole GPU before the first load.

@@ -1,17 +1,19 @@
 //===- Roles.cpp - Prologue, warp roles, teardown -------------------------===//
 //
 //   thread 0            prefetch tensor maps; initialize every barrier; fence
+//   all                 block barrier
 //   tensor warp         allocate tensor memory, its address goes to shared memory
-//   all                 block barrier; read the address
+//   roles that use it   barrier of their warps; read the address
 //   each role           if (its warps) { set its registers; if (elected, without threads) body }
 //   all                 block barrier
 //   tensor warp         free tensor memory
 //
-// In a kernel with clusters, both are barriers of the cluster: no block arrives at barriers of
-// another that do not exist yet, or no longer. Pairs allocate and free together; the roles that
-// issue for their tensor cores run on the leader only.
+// In a kernel with clusters, the first and the last are barriers of the cluster: no block arrives
+// at barriers of another that do not exist yet, or no longer. Pairs allocate and free together; the
+// roles that issue for their tensor cores run on the leader only. A role that loads does not wait
+// for tensor memory, so that its first load is on its way while the others do.
 //
-// The block barrier orders the last reads of the epilogue and the last MMA before the release of
+// The last barrier orders the last reads of the epilogue and the last MMA before the release of
 // tensor memory: both are complete when their role ends.
 //
 //===----------------------------------------------------------------------===//
@@ -22,12 +24,28 @@ using fp4::pipe::PipeDialect;
 
 namespace {
 
+/// The barrier of the warps that use tensor memory; 0 is that of the block.
+constexpr int64_t kTmemBarrier = 1;
+
 /// First warp of the role that drives the tensor engine: it allocates and frees tensor memory.
 std::optional<int32_t> tensorWarp(gpu::GPUFuncOp kernel) {
   for (auto region : kernel.getOps<fp4::pipe::RoleRegionOp>())
     if (region.getRole().drives(fp4::pipe::Engine::Tensor))
       return region.getRole().getFirstWarp();
   return std::nullopt;
+}
+
+/// The warps of a role that names tiles in tensor memory, or would if it ran on this block.
+bool usesTensorMemory(fp4::pipe::RoleRegionOp region) {
+  auto isTile = [](Type type) { return isa<fp4::pipe::TmemType>(type); };
+  return region.getRole().drives(fp4::pipe::Engine::Tensor) ||
+         region
+             .walk([&](Operation *op) {
+               bool uses = llvm::any_of(op->getOperandTypes(), isTile) ||
+                           llvm::any_of(op->getResultTypes(), isTile);
+               return uses ? WalkResult::interrupt() : WalkResult::advance();
+             })
+             .wasInterrupted();
 }
 
 int64_t integerAttr(gpu::GPUFuncOp kernel, StringRef name) {
@@ -123,6 +141,63 @@ Value hasSecondTurn(OpBuilder &b, gpu::GPUFuncOp kernel, const fp4::KernelState 
   return any;
 }
 
+struct Warps {
+  int32_t first, end;
+  int32_t count() const { return end - first; }
+};
+
+Value isAmong(OpBuilder &b, Location loc, const fp4::KernelState &state, Warps warps) {
+  Value first = fp4::constantI32(b, loc, warps.first);
+  if (warps.count() == 1)
+    return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, state.warpIndex, first);
+  Value relative = warps.first == 0
+                       ? state.warpIndex
+                       : arith::SubIOp::create(b, loc, state.warpIndex, first).getResult();
+  Value count = fp4::constantI32(b, loc, warps.count());
+  return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, relative, count);
+}
+
+/// The warps of all roles that use tensor memory, where they are side by side; else those of the
+/// block, which then wait for it together.
+Warps tensorMemoryWarps(gpu::GPUFuncOp kernel, const fp4::KernelState &state) {
+  Warps all{state.numThreads / 32, 0};
+  int32_t count = 0;
+  for (auto region : kernel.getOps<fp4::pipe::RoleRegionOp>()) {
+    if (!usesTensorMemory(region))
+      continue;
+    fp4::pipe::RoleAttr role = region.getRole();
+    all = {std::min(all.first, role.getFirstWarp()), std::max(all.end, role.getEndWarp())};
+    count += role.getNumWarps();
+  }
+  return count == all.count() ? all : Warps{0, state.numThreads / 32};
+}
+
+/// Allocates tensor memory; its address in the roles that use it, and anything in the others.
+Value allocateTensorMemory(OpBuilder &b, gpu::GPUFuncOp kernel, const fp4::KernelState &state,
+                           int32_t warp) {
+  Location loc = kernel.getLoc();
+  Value slot =
+      fp4::offsetPointer(b, loc, state.sharedBase, integerAttr(kernel, PipeDialect::kTmemSlotAttr));
+  Warps users = tensorMemoryWarps(kernel, state);
+  auto branch = scf::IfOp::create(b, loc, b.getI32Type(), isAmong(b, loc, state, users),
+                                  /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard restore(b);
+  b.setInsertionPointToStart(branch.thenBlock());
+  emitIfEqual(b, loc, state.warpIndex, warp, [&] {
+    NVVM::Tcgen05AllocOp::create(b, loc, slot, fp4::constantI32(b, loc, state.tmemColumns),
+                                 state.ctaGroup());
+    NVVM::Tcgen05RelinquishAllocPermitOp::create(b, loc, state.ctaGroup());
+  });
+  NVVM::BarrierOp::create(b, loc, TypeRange(), fp4::constantI32(b, loc, kTmemBarrier),
+                          fp4::constantI32(b, loc, 32 * users.count()),
+                          NVVM::BarrierReductionAttr(), /*reductionPredicate=*/Value());
+  Value base = LLVM::LoadOp::create(b, loc, b.getI32Type(), slot);
+  scf::YieldOp::create(b, loc, base);
+  b.setInsertionPointToStart(branch.elseBlock());
+  scf::YieldOp::create(b, loc, Value(LLVM::PoisonOp::create(b, loc, b.getI32Type())));
+  return branch.getResult(0);
+}
+
 void emitTeardown(gpu::GPUFuncOp kernel, const fp4::KernelState &state) {
   std::optional<int32_t> warp = tensorWarp(kernel);
   bool frees = state.tmemColumns && warp;
@@ -170,21 +245,9 @@ struct LowerRole : fp4::PipePattern<fp4::pipe::RoleRegionOp> {
   }
 
 private:
-  Value isWarpMine(OpBuilder &b, fp4::pipe::RoleRegionOp op) const {
-    Location loc = op.getLoc();
-    fp4::pipe::RoleAttr role = op.getRole();
-    Value first = fp4::constantI32(b, loc, role.getFirstWarp());
-    if (role.getNumWarps() == 1)
-      return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, state.warpIndex, first);
-    Value relative = role.getFirstWarp() == 0
-                         ? state.warpIndex
-                         : arith::SubIOp::create(b, loc, state.warpIndex, first).getResult();
-    Value count = fp4::constantI32(b, loc, role.getNumWarps());
-    return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, relative, count);
-  }
-
   Value isMine(OpBuilder &b, fp4::pipe::RoleRegionOp op) const {
-    Value mine = isWarpMine(b, op);
+    fp4::pipe::RoleAttr role = op.getRole();
+    Value mine = isAmong(b, op.getLoc(), state, {role.getFirstWarp(), role.getEndWarp()});
     if (!fp4::pipe::runsOnLeaders(op.getRole(), state.pairs))
       return mine;
     return arith::AndIOp::create(b, op.getLoc(), mine, fp4::isLeader(b, op.getLoc(), state));
@@ -266,18 +329,9 @@ fp4::KernelState fp4::emitPrologue(gpu::GPUFuncOp kernel) {
     deriveBlockIds(b, kernel, state);
   }
   emitIfEqual(b, loc, state.threadIndex, 0, [&] { initializeBlock(b, kernel, state); });
-  std::optional<int32_t> warp = tensorWarp(kernel);
-  Value slot =
-      offsetPointer(b, loc, state.sharedBase, integerAttr(kernel, PipeDialect::kTmemSlotAttr));
-  if (state.tmemColumns && warp)
-    emitIfEqual(b, loc, state.warpIndex, *warp, [&] {
-      NVVM::Tcgen05AllocOp::create(b, loc, slot, constantI32(b, loc, state.tmemColumns),
-                                   state.ctaGroup());
-      NVVM::Tcgen05RelinquishAllocPermitOp::create(b, loc, state.ctaGroup());
-    });
   emitFirstBarrier(b, loc, state);
-  if (state.tmemColumns && warp)
-    state.tmemBase = LLVM::LoadOp::create(b, loc, b.getI32Type(), slot);
+  if (std::optional<int32_t> warp = tensorWarp(kernel); state.tmemColumns && warp)
+    state.tmemBase = allocateTensorMemory(b, kernel, state, *warp);
   emitTeardown(kernel, state);
   return state;
 }

@@ -17,9 +17,10 @@ gpu.func @pair(%sf: !map, %it: i32) kernel attributes {known_cluster_size = arra
   // CHECK-DAG: %[[TWO:.*]] = llvm.mlir.constant(2 : i32)
   // CHECK-DAG: %[[THREE:.*]] = llvm.mlir.constant(3 : i32)
   // CHECK: %[[RANK:.*]] = nvvm.read.ptx.sreg.cluster.ctarank : i32
-  // CHECK: nvvm.tcgen05.alloc %{{.*}} {group = #nvvm.cta_group<cta_2>}
-  // CHECK: nvvm.cluster.arrive {aligned}
+  // CHECK: nvvm.cluster.arrive.relaxed {aligned}
   // CHECK-NEXT: nvvm.cluster.wait {aligned}
+  // CHECK: nvvm.tcgen05.alloc %{{.*}} {group = #nvvm.cta_group<cta_2>}
+  // CHECK: nvvm.barrier id
   %ab = pipe.channel from tma to tensor scope cluster depth 2 payload [0] barriers 4096 : !tiles
   pipe.role load warps 5 to 6 drives [tma] {
     %s = pipe.producer_acquire %ab[%it] : !tiles
@@ -44,7 +45,8 @@ gpu.func @pair(%sf: !map, %it: i32) kernel attributes {known_cluster_size = arra
     // CHECK: %[[REST:.*]] = llvm.urem %[[RANK]], %[[TWO]]
     // CHECK: %[[FIRST:.*]] = llvm.sub %[[RANK]], %[[REST]]
     // CHECK: %[[WIDE:.*]] = llvm.shl %[[THREE]], %[[FIRST]]
-    // CHECK: %[[MASK:.*]] = llvm.trunc %[[WIDE]] : i32 to i16
+    // CHECK: %[[WORD:.*]] = llvm.inline_asm "", "=r,0" %[[WIDE]]
+    // CHECK: %[[MASK:.*]] = llvm.trunc %[[WORD]] : i32 to i16
     // CHECK: nvvm.tcgen05.commit %{{.*}}, multicast_mask = %[[MASK]] {group = #nvvm.cta_group<cta_2>}
     pipe.consumer_release %ab[%it] : !tiles
   }

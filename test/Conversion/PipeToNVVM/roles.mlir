@@ -22,6 +22,7 @@ gpu.func @kernel(%a: !map, %y: !pipe.global<?x512xbf16>, %m: i32) kernel
   // whose empty barrier expects 128 threads; the fence makes them visible to the async proxy.
   // CHECK-DAG: %[[SHARED:.*]] = llvm.mlir.addressof @fp4_dynamic_shared
   // CHECK-DAG: %[[MANY:.*]] = llvm.mlir.constant(128 : i32)
+  // CHECK-DAG: %[[USERS:.*]] = llvm.mlir.constant(160 : i32)
   // CHECK-DAG: %[[MMAWARP:.*]] = llvm.mlir.constant(4 : i32)
   // CHECK: %[[TID:.*]] = nvvm.read.ptx.sreg.tid.x : i32
   // CHECK: %[[WARP:.*]] = llvm.lshr %[[TID]]
@@ -35,13 +36,18 @@ gpu.func @kernel(%a: !map, %y: !pipe.global<?x512xbf16>, %m: i32) kernel
   // CHECK-NOT: nvvm.mbarrier.init
   // CHECK: nvvm.fence.mbarrier.init
 
-  // The mma warp allocates; everyone reads the address after the barrier.
+  // Behind the barrier of the block the mma warp allocates. The warps that use tensor memory, and no others,
+  // read the address after a barrier of their own.
+  // CHECK: nvvm.barrier
   // CHECK: %[[SLOT:.*]] = llvm.getelementptr inbounds %[[SHARED]][32848]
+  // CHECK: llvm.icmp "ult" %[[WARP]], %{{.*}} : i32
   // CHECK: llvm.icmp "eq" %[[WARP]], %[[MMAWARP]] : i32
   // CHECK: nvvm.tcgen05.alloc %[[SLOT]], %{{.*}} : !llvm.ptr<3>, i32
   // CHECK: nvvm.tcgen05.relinquish_alloc_permit
-  // CHECK: nvvm.barrier
-  // CHECK: %[[TMEM:.*]] = llvm.load %[[SLOT]] : !llvm.ptr<3> -> i32
+  // CHECK: nvvm.barrier id = %{{.*}} number_of_threads = %[[USERS]]
+  // CHECK: %[[LOADED:.*]] = llvm.load %[[SLOT]] : !llvm.ptr<3> -> i32
+  // CHECK: llvm.br ^[[USE:.*]](%[[LOADED]] : i32)
+  // CHECK: ^[[USE]](%[[TMEM:.*]]: i32):
   %ab = pipe.channel from tma to tensor depth 2 payload [0] barriers 32768 : !ch
   %acc = pipe.channel from tensor to threads(128) depth 1 payload [0] barriers 32800 : !accs
   %c0 = arith.constant 0 : i32

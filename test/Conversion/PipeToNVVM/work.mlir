@@ -8,8 +8,8 @@ gpu.func @along_m(%m: i32, %n: i32, %p: !llvm.ptr<1>) kernel {
   // CHECK-DAG: nvvm.read.ptx.sreg.ctaid.x
   // CHECK-DAG: nvvm.read.ptx.sreg.nctaid.x
   // CHECK: llvm.icmp "slt" %[[T:.*]], %[[TOTAL]]
-  // CHECK: llvm.urem %[[T]], %[[M]]
-  // CHECK: llvm.udiv %[[T]], %[[M]]
+  // CHECK-DAG: llvm.urem %[[T]], %[[M]]
+  // CHECK-DAG: llvm.udiv %[[T]], %[[M]]
   pipe.for_each_work %i, %j in (%m, %n) schedule #pipe.static_persistent<along_m> {
     llvm.store volatile %i, %p : i32, !llvm.ptr<1>
     llvm.store volatile %j, %p : i32, !llvm.ptr<1>
@@ -54,8 +54,13 @@ gpu.func @known_panels(%p: !llvm.ptr<1>) kernel {
   // CHECK-DAG: %[[LAST:.*]] = llvm.mlir.constant(4 : i32)
   // CHECK-DAG: %[[TENTH:.*]] = llvm.mlir.constant(429496730 : i32)
   // CHECK-DAG: %[[THIRD:.*]] = llvm.mlir.constant(1431655766 : i32)
-  // CHECK: %[[PANEL:.*]] = llvm.udiv
-  // CHECK: %[[WITHIN:.*]] = llvm.urem
+  // CHECK-DAG: %[[INVERSE_OF_PANEL:.*]] = llvm.mlir.constant(13421773 : i32)
+  // CHECK-NOT: llvm.udiv
+  // CHECK: llvm.zext %[[INVERSE_OF_PANEL]]
+  // CHECK: llvm.lshr
+  // CHECK: %[[PANEL:.*]] = llvm.trunc
+  // CHECK: %[[BEFORE_PANEL:.*]] = llvm.mul %[[PANEL]]
+  // CHECK: %[[WITHIN:.*]] = llvm.sub %{{.*}}, %[[BEFORE_PANEL]]
   // CHECK: %[[IS:.*]] = llvm.icmp "eq" %[[PANEL]], %[[LAST]]
   // CHECK: %[[INVERSE:.*]] = llvm.select %[[IS]], %[[THIRD]], %[[TENTH]]
   // CHECK: llvm.zext %[[WITHIN]]

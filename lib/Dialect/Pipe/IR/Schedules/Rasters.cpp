@@ -38,9 +38,32 @@ static Value columnsOfPanel(I32Builder i32, Value numN, int64_t width) {
   return width <= narrow ? i32.constant(width) : i32.min(i32.constant(width), numN);
 }
 
+/// The quotient of x and `d` is the high word of x times this, where x d is below 2^32.
+static int32_t inverse(uint64_t d) { return static_cast<int32_t>(((1ull << 32) + d - 1) / d); }
+
+/// The value of a constant, or of a product of constants.
+static std::optional<uint64_t> knownCount(Value count) {
+  APInt value;
+  if (matchPattern(count, m_ConstantInt(&value)))
+    return value.getZExtValue();
+  auto product = count.getDefiningOp<arith::MulIOp>();
+  auto x = product ? knownCount(product.getLhs()) : std::nullopt;
+  auto y = product ? knownCount(product.getRhs()) : std::nullopt;
+  return x && y ? std::optional(*x * *y) : std::nullopt;
+}
+
+/// Row and column of tile `t`, of `total`, in rows of `size`. LLVM divides numbers that it knows to
+/// be small in 16 bits, which ptxas makes ten more instructions of, on the path to the first load.
+static TilePlace rowAndColumn(I32Builder i32, Value t, Value total, Value size) {
+  std::optional<uint64_t> all = knownCount(total), row = knownCount(size);
+  if (!all || !row || llvm::isPowerOf2_64(*row) || *all * *row >> 32)
+    return {i32.div(t, size), i32.rem(t, size)};
+  Value quotient = i32.highWord(t, i32.constant(inverse(*row)));
+  return {quotient, i32.sub(t, i32.mul(quotient, size))};
+}
+
 /// The two widths of panels, and how many are whole, of a known number of tiles; null where a panel
-/// has the width of all others, or anything is not known. The quotient of x and d is the high word
-/// of x times 2^32 / d, rounded up, where x d is below 2^32.
+/// has the width of all others, or anything is not known.
 struct PanelWidths {
   uint64_t whole, last, panels;
 
@@ -54,7 +77,6 @@ struct PanelWidths {
       return std::nullopt;
     return PanelWidths{whole, last, all.getZExtValue() / whole};
   }
-  static int32_t inverse(uint64_t d) { return static_cast<int32_t>(((1ull << 32) + d - 1) / d); }
 };
 
 /// Row and column of tile `within` of panel number `panel`, of `columns` columns but for the last
@@ -62,7 +84,7 @@ struct PanelWidths {
 static TilePlace placeInPanel(I32Builder i32, Value within, Value panel, Value numM, Value numN,
                               Value columns) {
   if (isMultiple(numN, columns))
-    return {i32.div(within, columns), i32.rem(within, columns)};
+    return rowAndColumn(i32, within, i32.mul(numM, columns), columns);
   auto widths = PanelWidths::of(numM, numN, columns);
   if (!widths) {
     Value left = i32.sub(numN, i32.mul(panel, columns)), actual = i32.min(left, columns);
@@ -74,8 +96,7 @@ static TilePlace placeInPanel(I32Builder i32, Value within, Value panel, Value n
   auto ofPanel = [&](int64_t last, int64_t whole) {
     return i32.select(isLast, i32.constant(last), i32.constant(whole));
   };
-  Value row = i32.highWord(
-      within, ofPanel(PanelWidths::inverse(widths->last), PanelWidths::inverse(widths->whole)));
+  Value row = i32.highWord(within, ofPanel(inverse(widths->last), inverse(widths->whole)));
   Value before = i32.mul(row, ofPanel(int64_t(widths->last), int64_t(widths->whole)));
   return {row, i32.sub(within, before)};
 }
@@ -84,18 +105,21 @@ static TilePlace placeInPanel(I32Builder i32, Value within, Value panel, Value n
 static TilePlace tileInPanels(I32Builder i32, Value t, Value numM, Value numN, int64_t width) {
   Value columns = columnsOfPanel(i32, numN, width);
   Value whole = i32.mul(numM, columns); // tiles of a whole panel
-  Value panel = i32.div(t, whole), within = i32.rem(t, whole);
+  auto [panel, within] = rowAndColumn(i32, t, i32.mul(numM, numN), whole);
   TilePlace place = placeInPanel(i32, within, panel, numM, numN, columns);
   return {place.m, i32.add(i32.mul(panel, columns), place.n)};
 }
 
 TilePlace fp4::pipe::tileOf(I32Builder i32, TileOrder order, Value t, ForEachWorkOp work) {
   Value numM = work.getNumM(), numN = work.getNumN();
+  Value total = i32.mul(numM, numN);
   switch (order.raster) {
-  case Raster::AlongM:
-    return {i32.rem(t, numM), i32.div(t, numM)};
+  case Raster::AlongM: {
+    auto [n, m] = rowAndColumn(i32, t, total, numM);
+    return {m, n};
+  }
   case Raster::AlongN:
-    return {i32.div(t, numN), i32.rem(t, numN)};
+    return rowAndColumn(i32, t, total, numN);
   case Raster::Panels:
     return tileInPanels(i32, t, numM, numN, order.width);
   }
