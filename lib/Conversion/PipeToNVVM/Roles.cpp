@@ -330,6 +330,9 @@ fp4::KernelState fp4::emitPrologue(gpu::GPUFuncOp kernel) {
   }
   emitIfEqual(b, loc, state.threadIndex, 0, [&] { initializeBlock(b, kernel, state); });
   emitFirstBarrier(b, loc, state);
+  // What all roles compute comes before: LLVM loads the entry of a table that says how many tiles there
+  // are while the first barrier is awaited, but not from behind this branch.
+  b.setInsertionPoint(*kernel.getOps<pipe::RoleRegionOp>().begin());
   if (std::optional<int32_t> warp = tensorWarp(kernel); state.tmemColumns && warp)
     state.tmemBase = allocateTensorMemory(b, kernel, state, *warp);
   emitTeardown(kernel, state);
