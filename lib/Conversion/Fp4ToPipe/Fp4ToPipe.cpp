@@ -120,6 +120,20 @@ static void setPlan(MatmulShape &shape, const KernelPlan &plan, const hw::Target
     shape.floatA = convertedTypeOf(shape);
 }
 
+/// Blocks of `plan` that the target runs at a time.
+static int64_t residentBlocks(const KernelPlan &plan, const hw::TargetModel &target) {
+  return *plan.resident * target.multiprocessors;
+}
+
+/// A block has several tiles, as far as is known. A kernel of one tile for each block would have
+/// fewer sets of scales for nothing.
+static bool takesTurns(const MatmulShape &shape, const KernelPlan &plan,
+                       const hw::TargetModel &target) {
+  return shape.dynamicRows() ||
+         shape.tilesM() * shape.worksN() * shape.clusterBlocksM() * shape.clusterN >
+             residentBlocks(plan, target);
+}
+
 static MatmulShape matmulShape(BlockScaledMatmulOp op, const KernelPlan &plan,
                                const hw::TargetModel &target) {
   auto lhs = cast<RankedTensorType>(op.getLhs().getType());
@@ -151,6 +165,8 @@ static MatmulShape matmulShape(BlockScaledMatmulOp op, const KernelPlan &plan,
   setPlan(shape, plan, target);
   if (op.isGrouped())
     setGroups(shape, op);
+  shape.alternates =
+      shape.holdsTiles() && plan.accumulators != 1 && takesTurns(shape, plan, target);
   return shape;
 }
 
@@ -360,8 +376,8 @@ private:
   void launch(OpBuilder &b, Location loc, gpu::GPUFuncOp kernel, const MatmulShape &shape,
               const KernelPlan &plan, ValueRange arguments, Value rows) const {
     int64_t threads = cast<pipe::RolePlanAttr>(plan.roles).getNumThreads();
-    int64_t resident = *plan.resident * target.multiprocessors;
-    int64_t most = std::max<int64_t>(1, resident / (shape.clusterBlocksM() * shape.clusterN));
+    int64_t most = std::max<int64_t>(1, residentBlocks(plan, target) /
+                                            (shape.clusterBlocksM() * shape.clusterN));
     if (cast<pipe::WorkScheduleAttrInterface>(plan.schedule).getRingDepth())
       most = std::numeric_limits<int32_t>::max() / shape.clusterBlocksM(); // as a grid may have along x
     auto constant = [&](int64_t value) -> Value {

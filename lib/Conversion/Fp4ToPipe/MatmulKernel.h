@@ -52,6 +52,9 @@ struct MatmulShape {
   int64_t tablePlaces = 0, groupScaleRows = 0;
   /// The kernel writes zeros to the rows of no group. Otherwise its result begins as zeros.
   bool clearsRows = false;
+  /// Even and odd tiles of a block are read from different ends, so that their accumulators may
+  /// have columns in common.
+  bool alternates = false;
   bool hasSpareThreads = false; ///< a role has threads that neither load nor multiply
   bool storesTiles = false;     ///< the result leaves through shared memory and TMA stores
   bool dual = false;            ///< two products of A, whose elements the body takes
@@ -148,6 +151,14 @@ struct MatmulShape {
     int64_t bits = splits > 1 ? 32 : resultType.getIntOrFloatBitWidth();
     int64_t registers = body ? kHeldRegisters / 2 : kHeldRegisters; // a body needs others
     return hasOneAccumulator() ? std::min<int64_t>(tileN, registers * 32 / bits) : 0;
+  }
+  /// Columns whose order does not change when that of a tile is turned around: those of the widest
+  /// staged tile.
+  static constexpr int64_t kTurnedColumns = 64;
+  /// A thread holds all of a tile, so it may read either end of it first.
+  bool holdsTiles() const {
+    return tileN == 256 && heldColumns() == tileN && !k96 && !dual && splits == 1 &&
+           !derivesResults();
   }
   /// Rows and columns of the result that a block, or a cluster, works on at a time.
   int64_t workM() const { return blockM() * clusterM; }

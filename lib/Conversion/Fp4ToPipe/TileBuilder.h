@@ -57,6 +57,18 @@ protected:
       pipe::RequestWorkOp::create(b, loc, mlir::Value());
     body(work.getM(), work.getN());
   }
+  using TurnBody = llvm::function_ref<void(mlir::Value m, mlir::Value n, mlir::Value turn)>;
+  /// The same, with the number of tiles that this block worked on before.
+  void forEachTurn(mlir::Value numM, mlir::Value numN, TurnBody body) {
+    auto work = pipe::ForEachWorkOp::create(b, loc, numM, numN, schedule, constant(0));
+    mlir::OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(work.getBody());
+    if (schedule.getRingDepth())
+      pipe::RequestWorkOp::create(b, loc, mlir::Value());
+    mlir::Value turn = work.getRegionIterArgs().front();
+    body(work.getM(), work.getN(), turn);
+    pipe::YieldOp::create(b, loc, add(turn, constant(1)));
+  }
 
   pipe::WorkScheduleAttrInterface schedule;
   mlir::Location loc;

@@ -16,6 +16,9 @@
 //                     whose stage is that of it - distance; a producer whose stages overlap waits
 //                     in the same way, distance 1
 //   partial_release   arrives in the place of consumer_release, which then emits nothing
+//                     the fence of shared memory that it would need stands before consumer_wait,
+//                     where nothing waits for it: the producer of the stage after the next must
+//                     know that the stage before was taken, and tensor memory has fences of its own
 //   consumer_release  of what bulk copies read arrives when they have (StagedStores.cpp)
 //
 // tcgen05 operations are not ordered by a barrier wait alone: between the last wait and those that
@@ -96,6 +99,9 @@ template <typename OpT> struct LowerWait : fp4::PipePattern<OpT> {
                                                     fp4::constantI32(rewriter, loc, 1))
                                   .getResult()
                             : at.phase;
+    if (!producer && channel->overlaps() && channel->isCluster() &&
+        fp4::hasRestrictedFences(this->state))
+      NVVM::FenceSyncRestrictOp::create(rewriter, loc, NVVM::MemOrderKind::RELEASE);
     if (producer && channel->overlaps())
       fp4::emitStageWait(rewriter, loc, this->state, *channel, adaptor.getChannel(),
                          adaptor.getIteration(), 1);
@@ -225,7 +231,8 @@ private:
     else if (producer)
       fp4::arriveAtLeader(b, loc, this->state, barrier);
     else
-      fp4::arriveAtProducers(b, loc, this->state, this->state.sharing.at(channel), barrier);
+      fp4::arriveAtProducers(b, loc, this->state, this->state.sharing.at(channel), barrier,
+                             /*isFenced=*/isa<fp4::pipe::PartialReleaseOp>(op.getOperation()));
     if (forWarp) { // instructions of whole warps may follow
       b.setInsertionPointAfter(b.getInsertionBlock()->getParentOp());
       NVVM::SyncWarpOp::create(b, loc, fp4::constantI32(b, loc, -1));

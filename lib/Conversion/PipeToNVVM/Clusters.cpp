@@ -70,9 +70,9 @@ static void emitRemoteArrival(OpBuilder &b, Location loc, Value barrier, Value r
 }
 
 void fp4::arriveAtBlocks(OpBuilder &b, Location loc, const KernelState &state, Value barrier,
-                         ValueRange ranks) {
+                         ValueRange ranks, bool isFenced) {
   bool fenced = hasRestrictedFences(state);
-  if (fenced)
+  if (fenced && !isFenced)
     NVVM::FenceSyncRestrictOp::create(b, loc, NVVM::MemOrderKind::RELEASE);
   for (Value rank : ranks)
     emitRemoteArrival(b, loc, barrier, rank, /*relaxed=*/fenced);
@@ -110,10 +110,10 @@ void fp4::arriveAtLeader(OpBuilder &builder, Location loc, const KernelState &st
 }
 
 void fp4::arriveAtProducers(OpBuilder &builder, Location loc, const KernelState &state,
-                            const pipe::ChannelSharing &sharing, Value barrier) {
+                            const pipe::ChannelSharing &sharing, Value barrier, bool isFenced) {
   ImplicitLocOpBuilder b(loc, builder);
   SmallVector<fp4::Int32> ranks = producerRanks(b, state, sharing);
-  arriveAtBlocks(b, loc, state, barrier, SmallVector<Value>(ranks.begin(), ranks.end()));
+  arriveAtBlocks(b, loc, state, barrier, SmallVector<Value>(ranks.begin(), ranks.end()), isFenced);
 }
 
 void fp4::emitFirstBarrier(OpBuilder &b, Location loc, const KernelState &state) {

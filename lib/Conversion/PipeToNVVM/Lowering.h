@@ -262,15 +262,17 @@ mlir::Value inBlock(mlir::OpBuilder &, mlir::Location, mlir::Value pointer, mlir
 /// The target has fences of shared memory alone. A wait or an arrival of scope cluster makes ptxas
 /// drop the L1 cache or wait for all of device memory; with such a fence it need not.
 bool hasRestrictedFences(const KernelState &);
-/// This thread arrives at `barrier` of each block of `ranks`. What it did in the shared memory of its own
-/// block before is seen by who waits there, and no more where there are restricted fences.
+/// This thread arrives at `barrier` of each block of `ranks`. What it did in the shared memory of
+/// its own block before is seen by who waits there, and no more where there are restricted fences.
+/// One of them may stand before: then it `isFenced`, and what the thread did since is not seen.
 void arriveAtBlocks(mlir::OpBuilder &, mlir::Location, const KernelState &, mlir::Value barrier,
-                    mlir::ValueRange ranks);
+                    mlir::ValueRange ranks, bool isFenced = false);
 /// This thread arrives at `barrier` of the leader, or of all producers that wait for its block.
 void arriveAtLeader(mlir::OpBuilder &, mlir::Location, const KernelState &state,
                     mlir::Value barrier);
 void arriveAtProducers(mlir::OpBuilder &, mlir::Location, const KernelState &state,
-                       const pipe::ChannelSharing &sharing, mlir::Value barrier);
+                       const pipe::ChannelSharing &sharing, mlir::Value barrier,
+                       bool isFenced = false);
 /// The barrier behind the initializations of mbarriers, which all threads of the block, or of the cluster,
 /// see from there on.
 void emitFirstBarrier(mlir::OpBuilder &, mlir::Location, const KernelState &state);

@@ -2,6 +2,9 @@
 
 #include "MemoryPlan.h"
 
+#include "ChannelEnds.h"
+#include "StageColumns.h"
+
 #include "fp4/ISA/TargetModel.h"
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
@@ -64,7 +67,8 @@ static void layOutTmem(MemoryPlan &plan) {
     channel.places.clear();
     for (Type type : channel.channel.getType().getPayload()) {
       channel.places.push_back(column);
-      column += channel.depth * cast<TmemType>(type).getTmemColumns();
+      int64_t size = cast<TmemType>(type).getTmemColumns();
+      column += (channel.depth - 1) * (channel.stride ? channel.stride : size) + size;
     }
   }
   for (StageTilePlan &tile : plan.stageTiles) {
@@ -138,6 +142,55 @@ static void deepenStageTiles(MemoryPlan &plan, llvm::function_ref<bool()> layOut
   layOutAndFits();
 }
 
+/// The wait of the one role that reads accumulators of `channel`; null where several tiles are
+/// handed over, or to several.
+static ConsumerWaitOp readerOf(ChannelOp channel) {
+  ConsumerWaitOp reader;
+  for (Operation *user : channel->getUsers())
+    if (auto wait = dyn_cast<ConsumerWaitOp>(user)) {
+      if (reader || channel.getType().getPayload().size() != 1)
+        return {};
+      reader = wait;
+    }
+  return reader;
+}
+
+/// Whether two accumulators may have `common` columns in common: a role that reads these first
+/// gives them back before it has read half of a tile.
+static bool areReadFirst(ChannelOp channel, int64_t columns, int64_t common) {
+  ConsumerWaitOp wait = readerOf(channel);
+  SmallVector<ReadOp> reads = wait ? readsOf(wait) : SmallVector<ReadOp>();
+  ReadOp last = 2 * common < columns ? lastCommonRead(reads, wait, columns, common) : ReadOp();
+  return last && 2 * (llvm::find(reads, last) - reads.begin()) < ptrdiff_t(reads.size());
+}
+
+/// Gives a channel that has room for one accumulator a second one, which begins within the first.
+/// The columns that scales need say how many the two have in common. There are at least two sets of
+/// scales, so that the products of one k tile are on their way while the scales of the next are
+/// copied.
+static void overlapAccumulators(MemoryPlan &plan, ChannelPlan &channel, int64_t capacity,
+                                llvm::function_ref<bool()> fits) {
+  constexpr int64_t kFewestSets = 2, kAlignment = 4;
+  auto sets = llvm::map_to_vector(plan.stageTiles, [](const StageTilePlan &t) { return t.sets; });
+  int64_t columns = cast<TmemType>(channel.channel.getType().getPayload()[0]).getTmemColumns();
+  channel.depth = 2;
+  for (int64_t most = sets.empty() ? 0 : sets.front(); most >= kFewestSets; --most) {
+    for (StageTilePlan &tile : plan.stageTiles)
+      tile.sets = most;
+    channel.stride = columns;
+    layOutTmem(plan);
+    int64_t common = llvm::alignTo(std::max<int64_t>(plan.usedColumns - capacity, 0), kAlignment);
+    channel.stride = columns - common;
+    if (areReadFirst(channel.channel, columns, common) && fits())
+      return;
+  }
+  channel.depth = 1;
+  channel.stride = 0;
+  for (auto [tile, number] : llvm::zip_equal(plan.stageTiles, sets))
+    tile.sets = number;
+  fits();
+}
+
 Capacity fp4::pipe::capacityOf(gpu::GPUFuncOp kernel, const hw::TargetModel &target) {
   auto attr = kernel->getAttrOfType<IntegerAttr>(NVVM::NVVMDialect::getMinctasmAttrName());
   int64_t blocks = attr ? std::max<int64_t>(attr.getInt(), 1) : 1;
@@ -194,5 +247,10 @@ FailureOr<MemoryPlan> fp4::pipe::planMemory(gpu::GPUFuncOp kernel, const hw::Tar
                                 << ", but takes " << plan.sharedBytes;
   deepen(plan, /*shared=*/true, options.maxStages, sharedFits);
   deepenStageTiles(plan, tmemFits);
+  for (ChannelPlan &channel : plan.channels)
+    if (!channel.isShared() && channel.depth == 1 &&
+        mostStages(channel.channel, options.maxAccumulators) > 1)
+      overlapAccumulators(plan, channel, whole.tmemColumns,
+                          [&] { return tmemFits() && sharedFits(); });
   return plan;
 }

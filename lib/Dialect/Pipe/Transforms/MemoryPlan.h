@@ -48,6 +48,7 @@ struct ChannelPlan {
   int64_t depth = 1;
   llvm::SmallVector<int64_t> places; ///< bytes or columns of stage 0, per tile
   int64_t barriers = 0;              ///< byte offset of the full barriers
+  int64_t stride = 0;                ///< columns between two stages that overlap, else 0
 
   bool isShared() const { return ChannelOp(channel).getType().isShared(); }
 };

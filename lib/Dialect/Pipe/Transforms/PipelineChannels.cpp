@@ -8,13 +8,16 @@
 //  3. A stage filled by tma begins with the announcement of its bytes: what its loads move, whole
 //     boxes for tensor maps and 512 bytes per existing block of scales.
 //  4. Scale tiles that have fewer sets than their channel has stages get a pipe.await_release.
-//  5. Launches of the kernel ask for its shared memory.
+//  5. Accumulators that have columns in common get a pipe.partial_release behind the last read of
+//     these.
+//  6. Launches of the kernel ask for its shared memory.
 //
 //===----------------------------------------------------------------------===//
 
 #include "ChannelEnds.h"
 #include "MemoryPlan.h"
 #include "StageBytes.h"
+#include "StageColumns.h"
 
 #include "fp4/Dialect/Fp4/IR/Target.h"
 #include "fp4/Dialect/Pipe/Transforms/Passes.h"
@@ -46,6 +49,8 @@ static void applyPlan(gpu::GPUFuncOp kernel, const MemoryPlan &plan) {
     channel.setDepthAttr(b.getI32IntegerAttr(entry.depth));
     channel.setPayloadAttr(b.getDenseI64ArrayAttr(entry.places));
     channel.setBarriersAttr(b.getI64IntegerAttr(entry.barriers));
+    if (entry.stride)
+      channel.setStrideAttr(b.getDenseI64ArrayAttr(entry.stride));
   }
   for (const StageTilePlan &tile : plan.stageTiles) {
     TmemTileOpInterface op = tile.op;
@@ -224,6 +229,23 @@ static void protectStageTiles(gpu::GPUFuncOp kernel) {
 }
 
 //===----------------------------------------------------------------------===//
+// Accumulators that overlap
+//===----------------------------------------------------------------------===//
+
+/// The other stage is filled as soon as the columns that it has too are read.
+static void releaseCommonColumns(gpu::GPUFuncOp kernel) {
+  kernel.walk([&](ConsumerWaitOp wait) {
+    auto channel = wait.getChannel().getDefiningOp<ChannelOp>();
+    if (!channel.overlaps())
+      return;
+    auto [common, stride] = channel.getOwnColumns();
+    ReadOp last = lastCommonRead(readsOf(wait), wait, common + stride, common);
+    OpBuilder b(last->getNextNode());
+    PartialReleaseOp::create(b, wait.getLoc(), wait.getChannel(), wait.getIteration());
+  });
+}
+
+//===----------------------------------------------------------------------===//
 // Pass
 //===----------------------------------------------------------------------===//
 
@@ -281,6 +303,7 @@ struct PipelineChannelsPass : fp4::pipe::impl::PipelineChannelsBase<PipelineChan
     if (failed(threadCounters(kernel)) || failed(announceBytes(kernel)))
       return failure();
     protectStageTiles(kernel);
+    releaseCommonColumns(kernel);
     updateLaunches(getOperation(), kernel, plan->sharedBytes);
     for (const ChannelPlan &channel : plan->channels)
       numStages += channel.depth;

@@ -3,43 +3,29 @@
 #include "VerifyOverlap.h"
 
 #include "ChannelEnds.h"
-
-#include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/IR/Matchers.h"
+#include "StageColumns.h"
 
 using namespace mlir;
 using namespace fp4::pipe;
 
-/// The smallest and the largest value of `column`: a constant, or what a loop with constant bounds
-/// counts.
-static std::optional<std::pair<int64_t, int64_t>> valuesOf(Value column) {
-  APInt first, end, step;
-  if (matchPattern(column, m_ConstantInt(&first)))
-    return {{first.getSExtValue(), first.getSExtValue()}};
-  auto argument = dyn_cast<BlockArgument>(column);
-  auto loop = argument ? dyn_cast<scf::ForOp>(argument.getOwner()->getParentOp()) : scf::ForOp();
-  if (!loop || loop.getInductionVar() != column ||
-      !matchPattern(loop.getLowerBound(), m_ConstantInt(&first)) ||
-      !matchPattern(loop.getUpperBound(), m_ConstantInt(&end)) ||
-      !matchPattern(loop.getStep(), m_ConstantInt(&step)) || step.getSExtValue() < 1)
-    return std::nullopt;
-  int64_t low = first.getSExtValue(), count = end.getSExtValue() - low, by = step.getSExtValue();
-  return {{low, low + std::max<int64_t>(count - 1, 0) / by * by}};
-}
-
-/// (C157) `user` reads columns that are in one stage only.
-static LogicalResult verifyReader(Operation *user, PartialReleaseOp partial, ChannelOp channel) {
-  auto [first, end] = channel.getOwnColumns();
+/// (C157) `user` reads columns that are in one stage only, whichever stage it is.
+static LogicalResult verifyReader(Operation *user, PartialReleaseOp partial, ConsumerWaitOp wait,
+                                  ChannelOp channel) {
+  auto [common, stride] = channel.getOwnColumns();
   auto read = dyn_cast<ReadOp>(user);
-  auto values = read ? valuesOf(read.getColumn()) : std::nullopt;
-  if (values && values->first >= first &&
-      values->second + cast<VectorType>(read.getType()).getNumElements() <= end)
-    return success();
-  InFlightDiagnostic diag = user->emitOpError()
-                            << "must read columns " << first << " to " << end
-                            << ", which no other stage has, after the others were released";
-  diag.attachNote(partial.getLoc()) << "released here; the place of the columns must be known";
-  return diag;
+  for (int64_t stage = 0; stage < 2; ++stage) {
+    auto [first, end] = ownColumns(common + stride, common, stage);
+    std::optional<ColumnRange> range = read ? columnsRead(read, wait, stage) : std::nullopt;
+    if (range && range->first >= first && range->end <= end)
+      continue;
+    InFlightDiagnostic diag = user->emitOpError()
+                              << "must read columns " << first << " to " << end << ", which stage "
+                              << stage << " alone has, after the others were "
+                              << "released";
+    diag.attachNote(partial.getLoc()) << "released here; the place of the columns must be known";
+    return diag;
+  }
+  return success();
 }
 
 /// The op that took the stage which `partial` releases in part, if it is held; nothing else
@@ -64,7 +50,7 @@ LogicalResult fp4::pipe::verifyOverlap(PartialReleaseOp partial) {
       Operation *ancestor = partial->getBlock()->findAncestorOpInBlock(*user);
       if (ancestor && ancestor->isBeforeInBlock(partial))
         continue;
-      if (failed(verifyReader(user, partial, channel)))
+      if (failed(verifyReader(user, partial, wait, channel)))
         return failure();
     }
   return success();

@@ -68,7 +68,7 @@ gpu.func @kernel(%n: i32) kernel {
       // expected-note @+1 {{released here; the place of the columns must be known}}
       pipe.partial_release %accs[%it] : !accs
       scf.for %c = %c64 to %n step %c32 : i32 {
-        // expected-error @+1 {{must read columns 32 to 96, which no other stage has, after the others were released}}
+        // expected-error @+1 {{must read columns 0 to 96, which stage 0 alone has, after the others were released}}
         %v = pipe.read %acc[%c] : !acc -> vector<32xf32>
       }
       pipe.consumer_release %accs[%it] : !accs
@@ -108,7 +108,7 @@ gpu.func @kernel(%n: i32) kernel {
       %high = pipe.read %acc[%c96] : !acc -> vector<32xf32>
       // expected-note @+1 {{released here; the place of the columns must be known}}
       pipe.partial_release %accs[%it] : !accs
-      // expected-error @+1 {{must read columns 32 to 96, which no other stage has, after the others were released}}
+      // expected-error @+1 {{must read columns 0 to 96, which stage 0 alone has, after the others were released}}
       %v = pipe.read %acc[%c96] : !acc -> vector<32xf32>
       pipe.consumer_release %accs[%it] : !accs
       %next = arith.addi %it, %c1 : i32
@@ -147,7 +147,7 @@ gpu.func @kernel(%n: i32) kernel {
       %high = pipe.read %acc[%c96] : !acc -> vector<32xf32>
       // expected-note @+1 {{released here; the place of the columns must be known}}
       pipe.partial_release %accs[%it] : !accs
-      // expected-error @+1 {{must read columns 32 to 96, which no other stage has, after the others were released}}
+      // expected-error @+1 {{must read columns 32 to 128, which stage 1 alone has, after the others were released}}
       %v = pipe.read %acc[%c0] : !acc -> vector<64xf32>
       pipe.consumer_release %accs[%it] : !accs
       %next = arith.addi %it, %c1 : i32
@@ -233,6 +233,262 @@ gpu.func @kernel() kernel {
     pipe.consumer_release %accs[%c1] : !accs
     %c = pipe.consumer_wait %accs[%c2] : !accs
     pipe.consumer_release %accs[%c2] : !accs
+  }
+  gpu.return
+}
+}
+
+// -----
+
+// (C157) What the next stage has too is read first in either turn: the end of stage 0, the beginning of stage 1.
+!acc = !pipe.tmem<128x128xf32>
+!accs = !pipe.channel<!acc>
+gpu.module @kernels {
+gpu.func @kernel(%n: i32) kernel {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %c2 = arith.constant 2 : i32
+  %c64 = arith.constant 64 : i32
+  %accs = pipe.channel from tensor to threads(128) depth 2 payload [0] stride [96] barriers 0 : !accs
+  pipe.role mma warps 4 to 5 drives [tensor] {
+    pipe.for_each_work %tm, %tn in (%n, %n) schedule #pipe.static_persistent<along_m> iter_args(%it = %c0) -> (i32) {
+      %acc = pipe.producer_acquire %accs[%it] : !accs
+      pipe.producer_commit %accs[%it] : !accs
+      %next = arith.addi %it, %c1 : i32
+      pipe.yield %next : i32
+    }
+  }
+  pipe.role epilogue warps 0 to 4 drives [threads] {
+    pipe.for_each_work %tm, %tn in (%n, %n) schedule #pipe.static_persistent<along_m> iter_args(%turn = %c0, %it = %c0) -> (i32, i32) {
+      %odd = arith.andi %turn, %c1 : i32
+      %even = arith.xori %odd, %c1 : i32
+      %first = arith.muli %even, %c64 : i32
+      %second = arith.xori %first, %c64 : i32
+      %acc = pipe.consumer_wait %accs[%it] : !accs
+      %x = pipe.read %acc[%first] : !acc -> vector<64xf32>
+      pipe.partial_release %accs[%it] : !accs
+      %y = pipe.read %acc[%second] : !acc -> vector<64xf32>
+      pipe.consumer_release %accs[%it] : !accs
+      %after = arith.addi %turn, %c1 : i32
+      %next = arith.addi %it, %c1 : i32
+      pipe.yield %after, %next : i32, i32
+    }
+  }
+  gpu.return
+}
+}
+
+// -----
+
+// (C157) In the wrong turns.
+!acc = !pipe.tmem<128x128xf32>
+!accs = !pipe.channel<!acc>
+gpu.module @kernels {
+gpu.func @kernel(%n: i32) kernel {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %c2 = arith.constant 2 : i32
+  %c64 = arith.constant 64 : i32
+  %accs = pipe.channel from tensor to threads(128) depth 2 payload [0] stride [96] barriers 0 : !accs
+  pipe.role mma warps 4 to 5 drives [tensor] {
+    pipe.for_each_work %tm, %tn in (%n, %n) schedule #pipe.static_persistent<along_m> iter_args(%it = %c0) -> (i32) {
+      %acc = pipe.producer_acquire %accs[%it] : !accs
+      pipe.producer_commit %accs[%it] : !accs
+      %next = arith.addi %it, %c1 : i32
+      pipe.yield %next : i32
+    }
+  }
+  pipe.role epilogue warps 0 to 4 drives [threads] {
+    pipe.for_each_work %tm, %tn in (%n, %n) schedule #pipe.static_persistent<along_m> iter_args(%turn = %c0, %it = %c0) -> (i32, i32) {
+      %odd = arith.andi %turn, %c1 : i32
+      %even = arith.xori %odd, %c1 : i32
+      %first = arith.muli %odd, %c64 : i32
+      %second = arith.xori %first, %c64 : i32
+      %acc = pipe.consumer_wait %accs[%it] : !accs
+      %x = pipe.read %acc[%first] : !acc -> vector<64xf32>
+      // expected-note @+1 {{released here; the place of the columns must be known}}
+      pipe.partial_release %accs[%it] : !accs
+      // expected-error @+1 {{must read columns 0 to 96, which stage 0 alone has, after the others were released}}
+      %y = pipe.read %acc[%second] : !acc -> vector<64xf32>
+      pipe.consumer_release %accs[%it] : !accs
+      %after = arith.addi %turn, %c1 : i32
+      %next = arith.addi %it, %c1 : i32
+      pipe.yield %after, %next : i32, i32
+    }
+  }
+  gpu.return
+}
+}
+
+// -----
+
+// (C157) Of other turns than those of the stages: the counter begins with 1.
+!acc = !pipe.tmem<128x128xf32>
+!accs = !pipe.channel<!acc>
+gpu.module @kernels {
+gpu.func @kernel(%n: i32) kernel {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %c2 = arith.constant 2 : i32
+  %c64 = arith.constant 64 : i32
+  %accs = pipe.channel from tensor to threads(128) depth 2 payload [0] stride [96] barriers 0 : !accs
+  pipe.role mma warps 4 to 5 drives [tensor] {
+    pipe.for_each_work %tm, %tn in (%n, %n) schedule #pipe.static_persistent<along_m> iter_args(%it = %c0) -> (i32) {
+      %acc = pipe.producer_acquire %accs[%it] : !accs
+      pipe.producer_commit %accs[%it] : !accs
+      %next = arith.addi %it, %c1 : i32
+      pipe.yield %next : i32
+    }
+  }
+  pipe.role epilogue warps 0 to 4 drives [threads] {
+    pipe.for_each_work %tm, %tn in (%n, %n) schedule #pipe.static_persistent<along_m> iter_args(%turn = %c1, %it = %c0) -> (i32, i32) {
+      %odd = arith.andi %turn, %c1 : i32
+      %even = arith.xori %odd, %c1 : i32
+      %first = arith.muli %even, %c64 : i32
+      %second = arith.xori %first, %c64 : i32
+      %acc = pipe.consumer_wait %accs[%it] : !accs
+      %x = pipe.read %acc[%first] : !acc -> vector<64xf32>
+      // expected-note @+1 {{released here; the place of the columns must be known}}
+      pipe.partial_release %accs[%it] : !accs
+      // expected-error @+1 {{must read columns 0 to 96, which stage 0 alone has, after the others were released}}
+      %y = pipe.read %acc[%second] : !acc -> vector<64xf32>
+      pipe.consumer_release %accs[%it] : !accs
+      %after = arith.addi %turn, %c1 : i32
+      %next = arith.addi %it, %c1 : i32
+      pipe.yield %after, %next : i32, i32
+    }
+  }
+  gpu.return
+}
+}
+
+// -----
+
+// (C157) The counter advances by 2.
+!acc = !pipe.tmem<128x128xf32>
+!accs = !pipe.channel<!acc>
+gpu.module @kernels {
+gpu.func @kernel(%n: i32) kernel {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %c2 = arith.constant 2 : i32
+  %c64 = arith.constant 64 : i32
+  %accs = pipe.channel from tensor to threads(128) depth 2 payload [0] stride [96] barriers 0 : !accs
+  pipe.role mma warps 4 to 5 drives [tensor] {
+    pipe.for_each_work %tm, %tn in (%n, %n) schedule #pipe.static_persistent<along_m> iter_args(%it = %c0) -> (i32) {
+      %acc = pipe.producer_acquire %accs[%it] : !accs
+      pipe.producer_commit %accs[%it] : !accs
+      %next = arith.addi %it, %c1 : i32
+      pipe.yield %next : i32
+    }
+  }
+  pipe.role epilogue warps 0 to 4 drives [threads] {
+    pipe.for_each_work %tm, %tn in (%n, %n) schedule #pipe.static_persistent<along_m> iter_args(%turn = %c0, %it = %c0) -> (i32, i32) {
+      %odd = arith.andi %turn, %c1 : i32
+      %even = arith.xori %odd, %c1 : i32
+      %first = arith.muli %even, %c64 : i32
+      %second = arith.xori %first, %c64 : i32
+      %acc = pipe.consumer_wait %accs[%it] : !accs
+      %x = pipe.read %acc[%first] : !acc -> vector<64xf32>
+      // expected-note @+1 {{released here; the place of the columns must be known}}
+      pipe.partial_release %accs[%it] : !accs
+      // expected-error @+1 {{must read columns 0 to 96, which stage 0 alone has, after the others were released}}
+      %y = pipe.read %acc[%second] : !acc -> vector<64xf32>
+      pipe.consumer_release %accs[%it] : !accs
+      %after = arith.addi %turn, %c2 : i32
+      %next = arith.addi %it, %c1 : i32
+      pipe.yield %after, %next : i32, i32
+    }
+  }
+  gpu.return
+}
+}
+
+// -----
+
+// (C157) Of two bits of the turn.
+!acc = !pipe.tmem<128x128xf32>
+!accs = !pipe.channel<!acc>
+gpu.module @kernels {
+gpu.func @kernel(%n: i32) kernel {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %c2 = arith.constant 2 : i32
+  %c64 = arith.constant 64 : i32
+  %accs = pipe.channel from tensor to threads(128) depth 2 payload [0] stride [96] barriers 0 : !accs
+  pipe.role mma warps 4 to 5 drives [tensor] {
+    pipe.for_each_work %tm, %tn in (%n, %n) schedule #pipe.static_persistent<along_m> iter_args(%it = %c0) -> (i32) {
+      %acc = pipe.producer_acquire %accs[%it] : !accs
+      pipe.producer_commit %accs[%it] : !accs
+      %next = arith.addi %it, %c1 : i32
+      pipe.yield %next : i32
+    }
+  }
+  pipe.role epilogue warps 0 to 4 drives [threads] {
+    pipe.for_each_work %tm, %tn in (%n, %n) schedule #pipe.static_persistent<along_m> iter_args(%turn = %c0, %it = %c0) -> (i32, i32) {
+      %odd = arith.andi %turn, %c2 : i32
+      %even = arith.xori %odd, %c1 : i32
+      %first = arith.muli %even, %c64 : i32
+      %second = arith.xori %first, %c64 : i32
+      %acc = pipe.consumer_wait %accs[%it] : !accs
+      %x = pipe.read %acc[%first] : !acc -> vector<64xf32>
+      // expected-note @+1 {{released here; the place of the columns must be known}}
+      pipe.partial_release %accs[%it] : !accs
+      // expected-error @+1 {{must read columns 0 to 96, which stage 0 alone has, after the others were released}}
+      %y = pipe.read %acc[%second] : !acc -> vector<64xf32>
+      pipe.consumer_release %accs[%it] : !accs
+      %after = arith.addi %turn, %c1 : i32
+      %next = arith.addi %it, %c1 : i32
+      pipe.yield %after, %next : i32, i32
+    }
+  }
+  gpu.return
+}
+}
+
+// -----
+
+// (C157) A turn takes two stages, so all turns have the same parity.
+!acc = !pipe.tmem<128x128xf32>
+!accs = !pipe.channel<!acc>
+gpu.module @kernels {
+gpu.func @kernel(%n: i32) kernel {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %c2 = arith.constant 2 : i32
+  %c64 = arith.constant 64 : i32
+  %accs = pipe.channel from tensor to threads(128) depth 2 payload [0] stride [96] barriers 0 : !accs
+  pipe.role mma warps 4 to 5 drives [tensor] {
+    pipe.for_each_work %tm, %tn in (%n, %n) schedule #pipe.static_persistent<along_m> iter_args(%it = %c0) -> (i32) {
+      %acc = pipe.producer_acquire %accs[%it] : !accs
+      pipe.producer_commit %accs[%it] : !accs
+      %second = arith.addi %it, %c1 : i32
+      %acc2 = pipe.producer_acquire %accs[%second] : !accs
+      pipe.producer_commit %accs[%second] : !accs
+      %next = arith.addi %it, %c2 : i32
+      pipe.yield %next : i32
+    }
+  }
+  pipe.role epilogue warps 0 to 4 drives [threads] {
+    pipe.for_each_work %tm, %tn in (%n, %n) schedule #pipe.static_persistent<along_m> iter_args(%turn = %c0, %it = %c0) -> (i32, i32) {
+      %odd = arith.andi %turn, %c1 : i32
+      %even = arith.xori %odd, %c1 : i32
+      %first = arith.muli %even, %c64 : i32
+      %last = arith.xori %first, %c64 : i32
+      %acc = pipe.consumer_wait %accs[%it] : !accs
+      %x = pipe.read %acc[%first] : !acc -> vector<64xf32>
+      // expected-note @+1 {{released here; the place of the columns must be known}}
+      pipe.partial_release %accs[%it] : !accs
+      // expected-error @+1 {{must read columns 0 to 96, which stage 0 alone has, after the others were released}}
+      %y = pipe.read %acc[%last] : !acc -> vector<64xf32>
+      pipe.consumer_release %accs[%it] : !accs
+      %second = arith.addi %it, %c1 : i32
+      %acc2 = pipe.consumer_wait %accs[%second] : !accs
+      pipe.consumer_release %accs[%second] : !accs
+      %after = arith.addi %turn, %c1 : i32
+      %next = arith.addi %it, %c2 : i32
+      pipe.yield %after, %next : i32, i32
+    }
   }
   gpu.return
 }

@@ -1,0 +1,172 @@
+//===- MatmulShape.cpp - What a product's kernel takes --------------------===//
+//
+// The types of a kernel's arguments, which follow from the sizes of the product and from its plan:
+// tensor maps and their boxes, scales, alphas, results, tables and workspaces.
+//
+//===----------------------------------------------------------------------===//
+
+#include "MatmulKernel.h"
+
+#include "fp4/ISA/WeightLayout.h"
+
+#include <numeric>
+
+using namespace mlir;
+using namespace fp4;
+using namespace fp4::pipe;
+
+/// A tile begins at a multiple of what its columns and a block have in common.
+int64_t MatmulShape::rowsScalesB() const {
+  int64_t first = splitsScaleBlocks() ? kScaleBlockRows - std::gcd(tileN, kScaleBlockRows) : 0;
+  return llvm::alignTo(first + tileN, kScaleBlockRows);
+}
+
+/// A box has `rows` rows of one panel, and the swizzle that is as wide as the panel. Elements of 4
+/// and 6 bits that are spread take 8 in shared memory.
+static TensorMapType mapOf(const MatmulShape &shape, Type element, int64_t rows) {
+  bool isFloat8 = isa<Float8E4M3FNType, Float8E5M2Type>(element);
+  bool isSpread = shape.spreadsCodes && shape.isMXF8F6F4() && !isFloat8;
+  int64_t bits = isSpread || isByteElementType(element) ? 8 : element.getIntOrFloatBitWidth();
+  int64_t widest = MatmulShape::kPanelBytes * 8 / bits;
+  int64_t panel = std::min(shape.tileK, widest);
+  Layout layout = panel < widest ? Layout::Swizzle64B : Layout::Swizzle128B;
+  if (isSpread)
+    layout = isSixBitElementType(element) ? Layout::Swizzle128BPadded6 : Layout::Swizzle128BPadded;
+  return TensorMapType::get({rows, panel}, element, layout);
+}
+TensorMapType MatmulShape::mapA() const {
+  if (floatA) // a line of the widest swizzle
+    return TensorMapType::get({partRows(), kPanelBytes * 8 / floatA.getIntOrFloatBitWidth()},
+                              floatA, Layout::Swizzle128B);
+  // Where operands are converted, a tall tile has a box for each block of rows of scales.
+  int64_t rows = hasF32Scales() ? blockM() : std::min(blockM(), kScaleBlockRows);
+  return mapOf(*this, dataTypeA, rows / partsA());
+}
+TensorMapType MatmulShape::mapB() const {
+  // Transposed, a wide tile has a box for each of its accumulators.
+  int64_t rows = transposed ? std::min(blockN(), hw::weightTileRows) : blockN();
+  return mapOf(*this, dataTypeB, rows / partsB());
+}
+Type MatmulShape::scalesA() const {
+  if (hasF32Scales())
+    return f32Scales(tileM, m);
+  if (inCluster())
+    return TensorMapType::get({blockM(), tileK / block}, scaleType, Layout::Tiled128x4);
+  return GlobalType::get({scaleRowsA(), k / block}, scaleType, Layout::Tiled128x4);
+}
+Type MatmulShape::scalesB() const {
+  if (hasF32Scales())
+    return f32Scales(promotedBlocks(tileN), f32ScaleRowsB());
+  if (weightsAhead)
+    return GlobalType::get({tilesN() * tilesK(), hw::weightTileRows},
+                           Float32Type::get(scaleType.getContext()));
+  if (inCluster())
+    return TensorMapType::get({rowsScalesB() / partsScalesB(), tileK / block}, scaleType,
+                              Layout::Tiled128x4);
+  return GlobalType::get({scaleRowsB(), k / block}, scaleType, Layout::Tiled128x4);
+}
+GlobalType MatmulShape::tilesB() const {
+  int64_t bytes = tileBytesB();
+  int64_t tiles = n / hw::weightTileRows * (k / hw::weightColumnsOf(bytes));
+  return GlobalType::get({tiles, bytes}, IntegerType::get(scaleType.getContext(), 8));
+}
+GlobalType MatmulShape::alphas() const {
+  SmallVector<int64_t> size;
+  if (alpha == Alpha::Rows)
+    size = {resultRows(), 1};
+  else if (alpha == Alpha::Columns)
+    size = {1, resultColumns()};
+  else if (alpha == Alpha::Groups)
+    size = {groups};
+  return GlobalType::get(size, Float32Type::get(scaleType.getContext()));
+}
+Layout MatmulShape::stagedLayout() const {
+  int64_t bytes = storedColumns() * resultType.getIntOrFloatBitWidth() / 8;
+  return bytes == 128 ? Layout::Swizzle128B : bytes == 64 ? Layout::Swizzle64B : Layout::Swizzle32B;
+}
+Type MatmulShape::result() const {
+  if (storesTiles)
+    return TensorMapType::get({blockM(), storedColumns()}, resultType, stagedLayout());
+  return GlobalType::get({resultRows(), resultColumns()}, resultType);
+}
+
+SmallVector<GlobalType> MatmulShape::derivedTypes() const {
+  SmallVector<GlobalType> types;
+  GlobalType scalar = GlobalType::get({}, Float32Type::get(scaleType.getContext()));
+  auto addSide = [&](int64_t rows, int64_t columns, bool isTiled) {
+    Format format = formatOf(quantizer->recipe.getDecisions().format);
+    int64_t blocks = llvm::divideCeil(columns, quantizer->block());
+    types.push_back(
+        GlobalType::get({rows, columns}, Float4E2M1FNType::get(scaleType.getContext())));
+    types.push_back(GlobalType::get({rows, blocks}, fp4::scaleType(scaleType.getContext(), format),
+                                    isTiled ? Layout::Tiled128x4 : Layout::Linear));
+  };
+  if (quantizer && quantizer->hasAmax)
+    types.push_back(scalar);
+  if (quantizer && quantizer->rows)
+    addSide(m, n, quantizer->tiledRows);
+  if (quantizer && quantizer->columns)
+    addSide(n, m, quantizer->tiledColumns);
+  if (withAmax)
+    types.push_back(scalar);
+  return types;
+}
+
+static Type i32(const MatmulShape &shape) {
+  return IntegerType::get(shape.scaleType.getContext(), 32);
+}
+
+GlobalType MatmulShape::table() const {
+  return GlobalType::get({gapPlaces() + gaps(), 4}, i32(*this));
+}
+
+GlobalType MatmulShape::workspace() const {
+  int64_t rows = dynamicRows() ? m : splits * tilesM() * workM();
+  return GlobalType::get({rows, tilesN() * workN()}, Float32Type::get(scaleType.getContext()));
+}
+
+GlobalType MatmulShape::counters() const {
+  int64_t rows = dynamicRows() ? m : tilesM() * clusterM * tilesN() * clusterN;
+  return GlobalType::get({rows, 4}, i32(*this));
+}
+
+GlobalType MatmulShape::fragmentWorkspace() const {
+  int64_t rows = dynamicRows() ? m : splits * tilesM() * tilesN();
+  return GlobalType::get({rows, tileM * tileN}, Float32Type::get(scaleType.getContext()));
+}
+
+GlobalType MatmulShape::fragmentCounters() const {
+  constexpr int64_t warps = 8;
+  return GlobalType::get({dynamicRows() ? m : tilesM() * tilesN(), warps}, i32(*this));
+}
+
+SmallVector<Type> MatmulShape::argumentTypes() const {
+  SmallVector<Type> types = {mapA()};
+  if (prepackedB)
+    types.push_back(tilesB());
+  else
+    types.push_back(mapB());
+  if (!floatA)
+    types.push_back(scalesA());
+  if (!prepackedB)
+    types.push_back(scalesB());
+  if (alpha != Alpha::None)
+    types.push_back(alphas());
+  if (dual)
+    llvm::append_values(types, Type(mapB()), scalesB());
+  if (dual && alpha != Alpha::None)
+    types.push_back(alphas());
+  llvm::append_range(types, inputs);
+  if (storesElements)
+    types.push_back(result());
+  llvm::append_range(types, derivedTypes());
+  if (dynamicRows())
+    types.push_back(i32(*this));
+  if (groups)
+    types.push_back(table());
+  if (hasWorkspace() && hasFragments())
+    llvm::append_values(types, Type(fragmentWorkspace()), Type(fragmentCounters()));
+  else if (hasWorkspace())
+    llvm::append_values(types, Type(workspace()), Type(counters()));
+  return types;
+}

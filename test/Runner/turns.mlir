@@ -1,0 +1,28 @@
+// Blocks that have several tiles of 256 columns, whose accumulators overlap: 77 tiles for 74 pairs of blocks. The
+// epilogue begins with the last columns of even tiles and with the first of odd ones.
+// RUN: fp4-runner %s --function=staged --plan "tile_product, pair, tile = [256, 256, 256], store = tma" --policy=lazy --check=strict | FileCheck %s
+// RUN: fp4-runner %s --function=staged --plan "tile_product, pair, tile = [256, 256, 256], store = tma" --policy=random --seed=3 | FileCheck %s
+// A result that TMA does not store, and columns that do not exist; scales of MXFP4 leave room for five sets.
+// RUN: fp4-runner %s --function=direct --plan "tile_product, pair, tile = [256, 256, 256], store = direct" --check=strict | FileCheck %s
+// RUN: fp4-runner %s --function=direct --plan "tile_product, tile = [128, 256, 256], store = direct" --policy=delay | FileCheck %s
+// RUN: fp4-runner %s --function=direct --plan "tile_product, pair, tile = [256, 256, 256], store = direct" --emit=mlir --compile-to=pipelined | FileCheck %s --check-prefix=SETS
+// CHECK: equals the tcgen05 model, bit for bit
+// CHECK: hazards {{.*}}none
+// SETS: pipe.channel from tensor {{.*}} depth 2 payload [0] stride [136]
+// SETS: pipe.copy_scales {{.*}} sets 5
+
+func.func @staged(%a: tensor<19712x512xf4E2M1FN>, %sa: tensor<19712x32xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
+    %b: tensor<256x512xf4E2M1FN>, %sb: tensor<256x32xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, %alpha: tensor<f32>) -> tensor<19712x256xbf16> {
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb alpha %alpha {format = #fp4.format<nvfp4>}
+      : (tensor<19712x512xf4E2M1FN>, tensor<19712x32xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<256x512xf4E2M1FN>,
+         tensor<256x32xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<f32>) -> tensor<19712x256xbf16>
+  return %y : tensor<19712x256xbf16>
+}
+
+func.func @direct(%a: tensor<19700x544xf4E2M1FN>, %sa: tensor<19700x17xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>,
+    %b: tensor<200x544xf4E2M1FN>, %sb: tensor<200x17xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<19700x200xf16> {
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<mxfp4>}
+      : (tensor<19700x544xf4E2M1FN>, tensor<19700x17xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, tensor<200x544xf4E2M1FN>,
+         tensor<200x17xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<19700x200xf16>
+  return %y : tensor<19700x200xf16>
+}
