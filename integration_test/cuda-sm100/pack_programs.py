@@ -5,7 +5,8 @@
 
 FOLDER has the libraries, programs.txt with a line of arguments of fp4-run for each verification, and times.txt with
 a name, arguments and predicted microseconds for each time. The programs are those of utils/sweep.py and
-utils/sweep_quantize.py, and the streaming kernels of benchmarks/streaming.mlir.
+utils/sweep_quantize.py, and the streaming kernels of benchmarks/streaming.mlir. For sm_103a there are
+products of K = 96, for sm_120a those of mma.sync.
 """
 from __future__ import annotations
 
@@ -19,7 +20,9 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TIMED = ["amax", "nvfp4", "mxfp4", "hadamard", "stochastic", "dequantize"]
 ROWS = [128, 1024]
-PLANS = {"sm_100a": ["tiles", "others", "stores", "swapped"], "sm_90a": ["converted"]}
+PLANS = {"sm_100a": ["tiles", "others", "stores", "swapped"], "sm_103a": ["k96"], "sm_120a": ["warps"], "sm_90a": ["converted"]}
+# Programs of tests that one target alone runs: their functions, with the shapes of dynamic sizes.
+TESTS = {"sm_103a": ("test/Runner/k96.mlir", ["wide", "powers", "cluster", "layer --shape 300", "layer --shape 5"])}
 
 
 def compile_library(build: pathlib.Path, source: pathlib.Path, target: str, library: pathlib.Path, small: bool,
@@ -38,7 +41,7 @@ def predicted(build: pathlib.Path, library: pathlib.Path, function: str, rows: i
     found = subprocess.run([build / "bin/fp4-run", library, "--device=sim", "--time", "--json", "--no-verify", "--check=off",
                             f"--function={function}", f"--shape={rows}"], capture_output=True, text=True, check=False)
     times = json.loads(found.stdout).get("predicted_times", []) if found.returncode == 0 else []
-    return sum(time["microseconds"] for time in times) or None
+    return sum(time["microseconds"] for time in times) if times and all(time["predicted"] for time in times) else None
 
 
 def sweeps(build: pathlib.Path, target: str, folder: pathlib.Path) -> list[str]:
@@ -69,6 +72,9 @@ def main() -> int:
                     times.append(f"{function} {rows} x 4096\tstreaming.so --function {function} --shape {rows}\t{time:.3f}")
     if compile_library(build, ROOT / "benchmarks/nvfp4_gemm.mlir", options.target, folder / "gemm.so", options.small):
         programs.append("gemm.so --dist exact")
+    source, functions = TESTS.get(options.target, ("", []))
+    if source and compile_library(build, ROOT / source, options.target, folder / "target.so", options.small):
+        programs += [f"target.so --function {function}" for function in functions[:2 if options.small else None]]
     (folder / "programs.txt").write_text("\n".join(programs) + "\n")
     (folder / "times.txt").write_text("".join(time + "\n" for time in times))
     print(f"{options.target}: {len(programs)} runs of programs, {len(times)} times")
