@@ -173,7 +173,7 @@ def fp4_labels(subjects):
 
 
 def pipe_labels(comment):
-    return [("pipe", label) for label in re.findall(r"\((C1\d\d)\)", comment)]
+    return [("pipe", label) for label in re.findall(r"\((C\d\d\d)\)", comment)]
 
 
 def findings(documented, checked, tested, document):
@@ -194,7 +194,7 @@ def findings(documented, checked, tested, document):
 
 def main():
     listed = pipe_labels("\n".join(re.findall(
-        r"^- \(C1\d\d\)", (ROOT / "docs/Pipe.md").read_text(), re.M)))
+        r"^- \(C\d\d\d\)", (ROOT / "docs/Pipe.md").read_text(), re.M)))
     fp4, pipe = documented_fp4(), set(listed)
     label_of = fp4_labels({subject for subject, _ in fp4})
     missing = [

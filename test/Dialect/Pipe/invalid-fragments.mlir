@@ -357,7 +357,7 @@ func.func @bad(%w: !pipe.shared<1x8704xi8>, %x: !pipe.shared<256x128xf8E4M3FN, s
   %acc = pipe.fragment : !pipe.fragment<64x256xf32, wgmma>
   %held = pipe.hold_weights %w : !pipe.shared<1x8704xi8> -> !pipe.fragment<64x128xf8E4M3FN, wgmma>
   // (C318)
-  // expected-error @+1 {{next must be '!pipe.shared<1x8704xi8>', but got '!pipe.shared<2x8704xi8>'}}
+  // expected-error @+1 {{next must be the tile '!pipe.shared<1x8704xi8>', but got '!pipe.shared<2x8704xi8>'}}
   pipe.mma_held %acc, %held, %x next %v : !pipe.fragment<64x256xf32, wgmma>, !pipe.fragment<64x128xf8E4M3FN, wgmma>, !pipe.shared<256x128xf8E4M3FN, swizzle_128B>, !pipe.shared<2x8704xi8>
   return
 }
@@ -372,7 +372,7 @@ func.func @twin(%w: !pipe.shared<1x8704xi8>, %x: !pipe.shared<256x128xf8E4M3FN, 
 }
 func.func @bad(%w: !pipe.shared<1x4352xi8>) {
   // (C318)
-  // expected-error @+1 {{weights must be '!pipe.shared<1x8704xi8>', but got '!pipe.shared<1x4352xi8>'}}
+  // expected-error @+1 {{weights must be the tile '!pipe.shared<1x8704xi8>', but got '!pipe.shared<1x4352xi8>'}}
   %held = pipe.hold_weights %w : !pipe.shared<1x4352xi8> -> !pipe.fragment<64x128xf8E4M3FN, wgmma>
   return
 }

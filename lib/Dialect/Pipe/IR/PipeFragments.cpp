@@ -181,7 +181,8 @@ static LogicalResult verifyHeld(Operation *op, FragmentType held, StringRef name
   auto ofTile =
       SharedType::get({1, hw::byteTileBytes}, IntegerType::get(context, 8), Layout::Linear);
   if (tile != ofTile)
-    return op->emitOpError() << name << " must be " << ofTile << ", but got " << tile; // (C318)
+    return op->emitOpError() << name << " must be the tile " << ofTile << ", but got "
+                             << tile; // (C318)
   if (!hasWarpgroups(op, hw::weightTileRows))
     return op->emitOpError() << "must be in a role of two warpgroups"; // (C318)
   return success();
