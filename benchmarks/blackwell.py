@@ -27,8 +27,8 @@ import tempfile
 from dataclasses import asdict, dataclass, field
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-BLOCK = {"nvfp4": 16, "mxfp4": 32}
-SCALE = {"nvfp4": "f8E4M3FN", "mxfp4": "f8E8M0FNU"}
+BLOCK = {"nvfp4": 16, "mxfp4": 32, "fp8_block128": 128}
+SCALE = {"nvfp4": "f8E4M3FN", "mxfp4": "f8E8M0FNU", "fp8_block128": "f32"}
 CONTEST, DEEPGEMM, TRITON = "gpu-mode", "DeepGEMM #348", "triton #9697"
 
 
@@ -39,7 +39,7 @@ class Problem:
     m: int
     n: int
     k: int
-    published: float
+    published: float | None
     source: str
     groups: list[int] = field(default_factory=list)
     format: str = "nvfp4"
@@ -83,6 +83,11 @@ def problems() -> list[Problem]:
         problem = Problem("GEMM", size, size, size, 0, TRITON)
         problem.published = teraflops(problem, value)
         found.append(problem)
+    found += [Problem("GEMM", m, n, k, None, "-", format="fp8_block128")
+              for m, n, k in ((64, 4096, 7168), (128, 4096, 7168), (128, 7168, 16384), (4096, 7168, 2048),
+                              (4096, 4096, 7168), (8192, 8192, 8192))]
+    found += [Problem("grouped", rows * count, n, k, None, "-", [rows] * count, format="fp8_block128")
+              for rows, count, n, k in ((4096, 4, 4096, 7168), (192, 4, 4096, 7168))]
     return found
 
 
@@ -90,6 +95,8 @@ def problems() -> list[Problem]:
 
 
 def scales(p: Problem, rows: int) -> str:
+    if p.format == "fp8_block128":
+        return f"tensor<{rows}x{-(-p.k // BLOCK[p.format])}xf32>"
     layout, block = "#fp4.scale_layout<tiled_128x4>", p.k // BLOCK[p.format]
     return f"tensor<{rows}x{block}x{SCALE[p.format]}, {layout}>"
 
@@ -101,10 +108,15 @@ def tiles(p: Problem, rows: list[int]) -> str:
 
 
 def program(p: Problem, plan: str = "") -> str:
-    """One product of quantized operands whose scales are tiled."""
+    """One product of quantized operands whose scales are tiled, or of FP8 with scales of blocks."""
     count = max(1, len(p.groups))
-    a, b = f"tensor<{p.m}x{p.k}xf4E2M1FN>", f"tensor<{p.n * count}x{p.k}xf4E2M1FN>"
-    sa, sb = (tiles(p, p.groups), tiles(p, [p.n] * count)) if p.groups else (scales(p, p.m), scales(p, p.n))
+    has_blocks = p.format == "fp8_block128"
+    element = "f8E4M3FN" if has_blocks else "f4E2M1FN"
+    a, b = f"tensor<{p.m}x{p.k}x{element}>", f"tensor<{p.n * count}x{p.k}x{element}>"
+    if has_blocks:
+        sa, sb = scales(p, p.m), scales(p, count * -(-p.n // 128))
+    else:
+        sa, sb = (tiles(p, p.groups), tiles(p, [p.n] * count)) if p.groups else (scales(p, p.m), scales(p, p.n))
     y = f"tensor<{p.m}x{p.n}x{p.result}>"
     attributes = [f"format = #fp4.format<{p.format}>"]
     attributes += [f"groups = array<i64: {', '.join(map(str, p.groups))}>"] if p.groups else []
@@ -145,7 +157,7 @@ class Row:
     note: str = ""
 
 
-REMARK = re.compile(r'Remark="([^"]*), predicted ([\d.]+) us at ([\d.]+) GHz, bound by ([^"]*)"')
+REMARK = re.compile(r'Remark="([^"]*), predicted ([\d.]+) us at ([\d.]+) GHz(?:, bound by ([^"]*))?"')
 PLAN = re.compile(r"fp4\.plan = #fp4\.plan<(\w+), ([^>]*)")
 
 
@@ -158,7 +170,7 @@ def planned(build: pathlib.Path, source: pathlib.Path, row: Row) -> None:
         return
     remark, plan = REMARK.search(found.stderr + found.stdout), PLAN.search(found.stdout)
     if remark:
-        row.plan, row.static, row.bound = remark[1], float(remark[2]), remark[4]
+        row.plan, row.static, row.bound = remark[1], float(remark[2]), remark[4] or ""
     elif plan:
         row.plan = f"{plan[1]}, {plan[2]}"[:60]
 
@@ -184,7 +196,7 @@ def plan_rows(build: pathlib.Path, only: str, limit: float) -> list[Row]:
     rows = []
     with tempfile.TemporaryDirectory() as scratch:
         for problem in problems():
-            if only not in f"{problem.kind} {problem.name} {problem.source}":
+            if only not in f"{problem.kind} {problem.name} {problem.format} {problem.source}":
                 continue
             row, source = Row(problem), pathlib.Path(scratch) / "p.mlir"
             source.write_text(program(problem))

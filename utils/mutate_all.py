@@ -32,6 +32,17 @@ def gemm(tile, fmt="nvfp4"):
     return text.replace("x96xf8E4M3FN", f"x{1536 // facts.block}x{facts.scale}")
 
 
+def lanes(k, tile):
+    """A product of FP8 with f32 scales, whose sums are in tensor memory for each block of K."""
+    blocks = (k + 127) // 128
+    a, sa = f"tensor<?x{k}xf8E4M3FN>", f"tensor<?x{blocks}xf32>"
+    b, sb = f"tensor<264x{k}xf8E4M3FN>", f"tensor<3x{blocks}xf32>"
+    return (f"func.func @product(%a: {a}, %sa: {sa}, %b: {b}, %sb: {sb}) -> tensor<?x264xbf16> {{\n"
+            "  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<fp8_block128>,"
+            f" fp4.plan = #fp4.plan<tile_product, tile = [128, {tile}, 128], stages = 2>}} :"
+            f" ({a}, {sa}, {b}, {sb}) -> tensor<?x264xbf16>\n  return %y : tensor<?x264xbf16>\n}}\n")
+
+
 def quantizer(target, *case):
     return Case((target, "transformer_engine", "bf16", *case)).program()
 
@@ -42,6 +53,8 @@ def programs():
                        "NVFP4 product, 192 columns (two sets of scales)": gemm(192),
                        "MXFP4 product, 128 columns": gemm(128, "mxfp4")}.items():
         yield Program(name, text, 1060, BLACKWELL, ["--multiprocessors=2"])
+    for name, k, tile in (("FP8 with f32 scales in tiles", 1024, 128), ("FP8 with f32 scales, two warpgroups", 1040, 256)):
+        yield Program(name, lanes(k, tile), 300, BLACKWELL, ["--multiprocessors=2"])
     near, whole = "nearest_even", ("one", 320, 272)
     several = ("one", 1280, 1152)  # of which several blocks take the amax
     for name, case in {

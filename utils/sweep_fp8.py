@@ -5,6 +5,7 @@ result.
   utils/sweep_fp8.py         a covering subset: every pair of values of two parameters occurs
   utils/sweep_fp8.py --full  the whole cross product
   utils/sweep_fp8.py --list  what would run
+  utils/sweep_fp8.py --plans=lanes  products whose sums are in tensor memory, for sm_100a
 
 Operands are quantized by the program, activations in blocks of 1 x 128 and weights in 128 x 128, or are
 its arguments. A product is one, or one whose K is cut into two ranges, which join in a cluster or in a
@@ -35,6 +36,10 @@ TILES = {"chosen": "", "64x56": "tile = [64, 56, 128]", "64x128": "tile = [64, 1
          "128x192": "tile = [128, 192, 128], stages = 2", "256x128": "tile = [256, 128, 128]",
          "workspace": "cluster = [1, 1]", "64x128x256": "tile = [64, 128, 256]",
          "along_n": "schedule = #pipe.static_persistent<along_n>",
+         "panels": "schedule = #pipe.static_persistent<panels<2>>"}
+LANES = {"chosen": "", "16": "tile = [128, 16, 128]", "32": "tile = [128, 32, 128]", "64": "tile = [128, 64, 128]",
+         "128": "tile = [128, 128, 128]", "256": "tile = [128, 256, 128]",
+         "one_stage": "tile = [128, 64, 128], stages = 1, accumulators = 1",
          "panels": "schedule = #pipe.static_persistent<panels<2>>"}
 SCHEDULES = [("eager", 1), ("lazy", 1), ("random", 1), ("delay", 1)]
 
@@ -95,7 +100,8 @@ def program(result, operands, epilogue, tile, form, m, n, k):
         types.append(alpha)
     types += offsets_type
     y = f"tensor<{m}x{n}x{result}>"
-    written = TILES[tile] and f", fp4.plan = #fp4.plan<tile_product, {TILES[tile]}>"
+    plan = (TILES | LANES)[tile]
+    written = plan and f", fp4.plan = #fp4.plan<tile_product, {plan}>"
     written += attribute
     if epilogue == "relu":
         written += ", epilogue = #fp4.epilogue<relu>"
@@ -109,14 +115,19 @@ def has_form(case):
     _, _, epilogue, rows, tile, form, _, k, m = case
     if tile.endswith("x256") and k % 256:
         return False
+    if form == "split" and tile == "256":  # two warpgroups have no ranges of K
+        return False
     if form == "split":
         return k > 256
     return form == "one" or (rows == "static" and m > 3 and epilogue not in ("rows", "columns"))
 
 
 def main():
-    options = sweeping.product_parser(__doc__).parse_args()
-    values = [RESULTS, OPERANDS, EPILOGUES, ROWS, list(TILES), FORMS, N, K, M]
+    parser = sweeping.product_parser(__doc__)
+    parser.add_argument("--plans", default="fragments", choices=["fragments", "lanes"])
+    options = parser.parse_args()
+    tiles, target = (LANES, "sm_100a") if options.plans == "lanes" else (TILES, "sm_90a")
+    values = [RESULTS, OPERANDS, EPILOGUES, ROWS, list(tiles), FORMS, N, K, M]
     if options.full:
         cases = filter(has_form, itertools.product(*values))
     else:
@@ -126,7 +137,7 @@ def main():
         result, operands, epilogue, rows, tile, form, n, k, m = case
         key = (result, operands, epilogue, tile, form, "?" if rows == "dynamic" else m, n, k)
         groups[key].append([f"--shape={m}"])
-    programs = [sweeping.Program(sweeping.file_name(*key), program(*key), ["--target=sm_90a"], runs)
+    programs = [sweeping.Program(sweeping.file_name(*key), program(*key), [f"--target={target}"], runs)
                 for key, runs in groups.items()]
     return sweeping.run_products(options, programs, SCHEDULES)
 

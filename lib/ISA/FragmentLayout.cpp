@@ -1,22 +1,46 @@
 #include "fp4/ISA/FragmentLayout.h"
 
+#include <bit>
 #include <fmt/format.h>
+#include <string_view>
 
 namespace fp4::hw {
+namespace {
+
+struct FragmentRule {
+  std::string_view name, columns;
+  bool (*hasColumns)(uint32_t columns);
+};
+
+FragmentRule ruleOf(FragmentKind kind) {
+  switch (kind) {
+  case FragmentKind::Wgmma:
+    return {"wgmma", "8 to 256 columns in steps of 8",
+            [](uint32_t n) { return n % fragmentTileColumns == 0 && n <= 256; }};
+  case FragmentKind::MmaSync:
+    return {"mma.sync", "a multiple of 8 columns",
+            [](uint32_t n) { return n % fragmentTileColumns == 0; }};
+  case FragmentKind::Lanes:
+    return {"tensor memory", "16, 32, 64 or 128 columns",
+            [](uint32_t n) { return std::has_single_bit(n) && n >= 16 && n <= 128; }};
+  }
+  return {};
+}
+
+} // namespace
 
 Status validateFragment(FragmentKind kind, uint32_t rows, uint32_t columns) {
-  constexpr uint32_t mostOfWgmma = 256;
-  const bool isWgmma = kind == FragmentKind::Wgmma;
-  if (rows == 0 || rows % fragmentRows(kind))
+  const FragmentRule rule = ruleOf(kind);
+  const bool isWhole = kind == FragmentKind::Lanes ? rows == fragmentRows(kind)
+                                                   : rows > 0 && rows % fragmentRows(kind) == 0;
+  if (!isWhole)
     return makeError(ErrorKind::Usage,
-                     fmt::format("{} expects a multiple of {} rows, but got {}",
-                                 isWgmma ? "wgmma" : "mma.sync", fragmentRows(kind), rows));
-  if (columns == 0 || columns % fragmentTileColumns || (isWgmma && columns > mostOfWgmma))
+                     fmt::format("{} expects {}{} rows, but got {}", rule.name,
+                                 kind == FragmentKind::Lanes ? "" : "a multiple of ",
+                                 fragmentRows(kind), rows));
+  if (columns == 0 || !rule.hasColumns(columns))
     return makeError(ErrorKind::Usage,
-                     fmt::format("{} expects {}, but got {}", isWgmma ? "wgmma" : "mma.sync",
-                                 isWgmma ? "8 to 256 columns in steps of 8"
-                                         : "a multiple of 8 columns",
-                                 columns));
+                     fmt::format("{} expects {}, but got {}", rule.name, rule.columns, columns));
   return {};
 }
 

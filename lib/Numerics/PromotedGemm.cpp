@@ -39,6 +39,11 @@ struct Fp8Operand {
 
 //===--- Model -----------------------------------------------------------===//
 
+/// Tensor cores with block scales multiply e4m3 in kind f8f6f4, which keeps what other kinds keep.
+DensePrecision precisionOf(const GemmProblem &p) {
+  return p.core == TensorCore::Converted ? hopperFP8 : DensePrecision{};
+}
+
 FactorRow factorsOf(const uint8_t *codes) {
   FactorRow factors;
   decodeFactors(hw::MmaType::E4M3, codes, false, false, factors);
@@ -66,9 +71,10 @@ SplitRange blocksOf(const GemmProblem &p, uint64_t split, uint64_t blocks) {
 
 /// The accumulators of row `row` against a panel whose first column is `first`, of some blocks of K.
 void promoteRow(const Fp8Operand &a, const Fp8Operand &b, uint64_t row, uint64_t first,
-                SplitRange blocks, const std::vector<DenseColumns> &panel, std::span<float> acc) {
-  const DenseRowOptions options{
-      2 * fractionBits(hw::MmaType::E4M3), hw::AccumulatorType::F32, hopperFP8};
+                SplitRange blocks, const std::vector<DenseColumns> &panel, DensePrecision precision,
+                std::span<float> acc) {
+  const DenseRowOptions options{2 * fractionBits(hw::MmaType::E4M3), hw::AccumulatorType::F32,
+                                precision};
   const std::vector<int32_t> unscaled(acc.size());
   std::vector<uint32_t> sums(acc.size());
   for (uint64_t k = blocks.begin; k < blocks.end; ++k) {
@@ -88,7 +94,7 @@ std::vector<float> sumsOfRow(const GemmProblem &p, const Fp8Operand &a, const Fp
   std::vector<float> all(count);
   for (uint64_t split = 0; split < p.splits; ++split) {
     std::vector<float> acc(count);
-    promoteRow(a, b, row, first, blocksOf(p, split, a.blocks), panel, acc);
+    promoteRow(a, b, row, first, blocksOf(p, split, a.blocks), panel, precisionOf(p), acc);
     for (uint64_t j = 0; j < count; ++j)
       all[j] = split ? all[j] + acc[j] : acc[j];
   }
@@ -119,13 +125,15 @@ struct Fp8Columns {
 struct Fp8Sums {
   std::vector<double> sum, magnitude, error, reach; ///< of the result
   std::vector<double> part, partMagnitude, partError, largest; ///< of a block, and of an instruction
+  double cut, resultCut; ///< what terms lose of the largest of them, and results of themselves
 
-  explicit Fp8Sums(uint64_t count)
+  Fp8Sums(uint64_t count, DensePrecision precision)
       : sum(count), magnitude(count), error(count), reach(count), part(count), partMagnitude(count),
-        partError(count), largest(count) {}
+        partError(count), largest(count), cut(std::ldexp(1, -precision.align)),
+        resultCut(std::ldexp(1, -precision.result)) {}
 
-  /// Each of 33 terms loses less than 2^-13 of the largest power among them, or of the least there
-  /// is, and the result less than 2^-13 of itself.
+  /// Each of 33 terms loses less than `cut` of the largest power among them, or of the least there
+  /// is, and the result less than `resultCut` of itself.
   void addInstruction(const uint8_t *codes, const Fp8Columns &b, uint64_t firstK) {
     for (size_t j = 0; j < part.size(); ++j)
       largest[j] = std::fabs(part[j]) + partError[j];
@@ -140,8 +148,8 @@ struct Fp8Sums {
       }
     }
     for (size_t j = 0; j < part.size(); ++j) {
-      partError[j] += (instructionK + 1) * 0x1p-13 * std::max(largest[j], 0x1p-133);
-      partError[j] += (std::fabs(part[j]) + partError[j]) * 0x1p-13;
+      partError[j] += (instructionK + 1) * cut * std::max(largest[j], 0x1p-133);
+      partError[j] += (std::fabs(part[j]) + partError[j]) * resultCut;
     }
   }
 
@@ -209,9 +217,9 @@ GemmReference promotedReference(const GemmProblem &p) {
   forPieces(p, [&](uint64_t first, uint64_t count) {
     const Fp8Columns columns(b, first, count);
     for (uint64_t row = 0; row < a.rows; ++row) {
-      Fp8Sums sums(count);
+      Fp8Sums sums(count, precisionOf(p));
       for (uint64_t split = 0; split < p.splits; ++split) {
-        Fp8Sums range(count);
+        Fp8Sums range(count, precisionOf(p));
         addBlocks(a, b, row, first, blocksOf(p, split, a.blocks), columns, range);
         sums.join(range);
       }

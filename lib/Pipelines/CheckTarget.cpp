@@ -1,5 +1,6 @@
 //===- CheckTarget.cpp - Does the target have what the program needs ------===//
 
+#include "fp4/Conversion/KernelPlans/KernelPlans.h"
 #include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
 #include "fp4/Dialect/Fp4/IR/Target.h"
 #include "fp4/ISA/TargetModel.h"
@@ -21,9 +22,7 @@ struct CheckTarget : fp4::impl::CheckTargetBase<CheckTarget> {
       return signalPassFailure();
     WalkResult walk = getOperation().walk([&](fp4::BlockScaledMatmulOp op) {
       fp4::Status status =
-          op.hasF32Scales()
-              ? fp4::hw::requireFeature(*model, &fp4::hw::TargetModel::hasWgmma, "wgmma")
-              : fp4::hw::requireProducts(*model);
+          op.hasF32Scales() ? fp4::requirePromotion(*model) : fp4::hw::requireProducts(*model);
       if (status)
         return WalkResult::advance();
       InFlightDiagnostic diagnostic = op.emitOpError(status.error().message);

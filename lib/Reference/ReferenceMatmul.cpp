@@ -216,6 +216,7 @@ Expected<ProductStep> readProduct(Step &step) {
   if (!operands.lhsScales && operands.lhs->type.element == ElementType::F8E4M3FN) {
     common.format = numerics::BlockFormat::FP8Block128;
     common.rowsPerScaleB = 1;
+    common.core = numerics::TensorCore::Converted; // wgmma, on every target
   } else if (!operands.lhsScales) {
     common.floatA = floatType(operands.lhs->type.element);
     common.core = numerics::TensorCore::Converted; // the tensor core of 16-bit floats
@@ -339,8 +340,7 @@ Status runMatmul(Step &step) {
   }
   FP4_TRY(step.defineFloats(0, model));
   ReferenceValue &result = step.results[0];
-  const bool isWgmma = numerics::hasF32Scales(product.common.format); // on every target
-  result.model = isWgmma ? "wgmma" : modelOf(product.common.core, step.target);
+  result.model = modelOf(product.common.core, step.target);
   result.sums = std::move(plain.values);
   result.bounds = std::move(plain.bounds);
   result.mayOverflow = std::move(plain.mayOverflow);

@@ -41,7 +41,9 @@ TEST(FragmentLayout, EveryPlaceHasOneElement) {
   const struct {
     FragmentKind kind;
     uint32_t rows, columns;
-  } cases[] = {{FragmentKind::Wgmma, 128, 96}, {FragmentKind::MmaSync, 48, 40}};
+  } cases[] = {{FragmentKind::Wgmma, 128, 96},
+               {FragmentKind::MmaSync, 48, 40},
+               {FragmentKind::Lanes, 128, 32}};
   for (const auto &c : cases) {
     const uint32_t elements = fragmentElements(c.kind, c.rows, c.columns);
     EXPECT_EQ(elements * fragmentThreads(c.kind), c.rows * c.columns);
@@ -80,4 +82,9 @@ TEST(FragmentLayout, Shapes) {
   EXPECT_EQ(validateFragment(FragmentKind::MmaSync, 16, 12).error().message,
             "mma.sync expects a multiple of 8 columns, but got 12");
   EXPECT_FALSE(validateFragment(FragmentKind::MmaSync, 0, 8));
+  EXPECT_TRUE(validateFragment(FragmentKind::Lanes, 128, 64));
+  EXPECT_EQ(validateFragment(FragmentKind::Lanes, 256, 64).error().message,
+            "tensor memory expects 128 rows, but got 256");
+  EXPECT_EQ(validateFragment(FragmentKind::Lanes, 128, 48).error().message,
+            "tensor memory expects 16, 32, 64 or 128 columns, but got 48");
 }

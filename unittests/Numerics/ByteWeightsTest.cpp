@@ -137,6 +137,7 @@ GemmProblem problemOf(const std::vector<uint8_t> &x, const ByteWeights &weights,
   GemmProblem p;
   p.format = BlockFormat::FP8Block128;
   p.rowsPerScaleB = 1;
+  p.core = TensorCore::Converted;
   p.a = {x.data(), nullptr, x.size() / columns, 0, 0};
   p.b = {weights.elements.data(), reinterpret_cast<const uint8_t *>(weights.powers.data()), n, 0,
          0};

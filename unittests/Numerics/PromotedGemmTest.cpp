@@ -16,6 +16,7 @@ struct Problem {
   unsigned m, n, k, blocks;
   std::vector<uint8_t> a, b;
   std::vector<float> sa, sb;
+  TensorCore core = TensorCore::Converted;
 
   Problem(unsigned m, unsigned n, unsigned k, uint64_t seed)
       : m(m), n(n), k(k), blocks((k + 127) / 128), a(m * k), b(n * k), sa(m * blocks),
@@ -35,6 +36,7 @@ struct Problem {
     p.a = {a.data(), reinterpret_cast<const uint8_t *>(sa.data()), m, 0, 0};
     p.b = {b.data(), reinterpret_cast<const uint8_t *>(sb.data()), n, 0, 0};
     p.depth = k;
+    p.core = core;
     return p;
   }
 
@@ -56,7 +58,8 @@ struct Problem {
       uint32_t sum = 0;
       for (unsigned first = block * 128; first < block * 128 + 128; first += 32) {
         const FactorRow x = factors(a, row, first), y = factors(b, column, first);
-        sum = denseElement(x, y, 6, 0, hw::AccumulatorType::F32, sum, hopperFP8);
+        sum = denseElement(x, y, 6, 0, hw::AccumulatorType::F32, sum,
+                           core == TensorCore::Converted ? hopperFP8 : DensePrecision{});
       }
       const float scale = sa[row * blocks + block] * sb[column / 128 * blocks + block];
       acc = std::fma(floatOf(sum), scale, acc);
@@ -66,8 +69,12 @@ struct Problem {
 };
 
 TEST(PromotedGemm, ModelIsTheChainOfInstructionsAndPromotions) {
-  for (unsigned k : {128, 400}) { // 400 ends within an instruction
-    const Problem problem(5, 300, k, 7);
+  for (auto [core, k] : {std::pair(TensorCore::Converted, 128u),
+                         {TensorCore::Converted, 400u},
+                         {TensorCore::BlockScaled, 128u},
+                         {TensorCore::BlockScaled, 400u}}) {
+    Problem problem(5, 300, k, 7); // 400 ends within an instruction
+    problem.core = core;
     const auto model = gemmMmaModel(problem.gemm());
     ASSERT_TRUE(model);
     for (unsigned i = 0; i < problem.m; ++i)
@@ -77,8 +84,11 @@ TEST(PromotedGemm, ModelIsTheChainOfInstructionsAndPromotions) {
   }
 }
 
-TEST(PromotedGemm, ModelLiesWithinTheBoundAndUsesIt) {
-  const Problem problem(16, 48, 1024, 11);
+class PromotedGemmOf : public testing::TestWithParam<TensorCore> {};
+
+TEST_P(PromotedGemmOf, ModelLiesWithinTheBoundAndUsesIt) {
+  Problem problem(16, 48, 1024, 11);
+  problem.core = GetParam();
   const auto model = gemmMmaModel(problem.gemm());
   const auto reference = gemmReference(problem.gemm());
   ASSERT_TRUE(model && reference);
@@ -91,8 +101,9 @@ TEST(PromotedGemm, ModelLiesWithinTheBoundAndUsesIt) {
   EXPECT_GT(used, 0.01);
 }
 
-TEST(PromotedGemm, SubnormalFactorsAreWithinTheBound) {
+TEST_P(PromotedGemmOf, SubnormalFactorsAreWithinTheBound) {
   Problem problem(16, 16, 256, 13);
+  problem.core = GetParam();
   for (auto *codes : {&problem.a, &problem.b})
     for (uint8_t &code : *codes)
       code &= 0x87;
@@ -103,8 +114,9 @@ TEST(PromotedGemm, SubnormalFactorsAreWithinTheBound) {
     EXPECT_LE(std::fabs((*model)[i] - reference->values[i]), reference->bounds[i]) << i;
 }
 
-TEST(PromotedGemm, OneWrongScaleBreaksTheBound) {
+TEST_P(PromotedGemmOf, OneWrongScaleBreaksTheBound) {
   Problem problem(4, 8, 512, 17);
+  problem.core = GetParam();
   const auto model = gemmMmaModel(problem.gemm());
   problem.sb[2] *= 1.5f;
   const auto reference = gemmReference(problem.gemm());
@@ -113,6 +125,25 @@ TEST(PromotedGemm, OneWrongScaleBreaksTheBound) {
   for (size_t i = 0; i < model->size(); ++i)
     outside += std::fabs((*model)[i] - reference->values[i]) > reference->bounds[i];
   EXPECT_GT(outside, 0u);
+}
+
+INSTANTIATE_TEST_SUITE_P(TensorCores, PromotedGemmOf,
+                         testing::Values(TensorCore::Converted, TensorCore::BlockScaled),
+                         [](const auto &info) {
+                           return info.param == TensorCore::Converted ? "wgmma" : "tcgen05";
+                         });
+
+/// A term 2^-16 of the largest one counts in kind f8f6f4 and is cut by wgmma.
+TEST(PromotedGemm, OnlyWgmmaCutsSmallTerms) {
+  Problem problem(1, 1, 128, 1);
+  std::fill(problem.a.begin(), problem.a.end(), 0);
+  std::fill(problem.b.begin(), problem.b.end(), 0);
+  problem.a[0] = problem.b[0] = 0x78;       // 256
+  problem.a[1] = 0x38, problem.b[1] = 0x38; // 1
+  problem.sa[0] = problem.sb[0] = 1;
+  EXPECT_EQ((*gemmMmaModel(problem.gemm()))[0], 65536.f);
+  problem.core = TensorCore::BlockScaled;
+  EXPECT_EQ((*gemmMmaModel(problem.gemm()))[0], 65537.f);
 }
 
 TEST(PromotedGemm, LargeScalesMayOverflow) {

@@ -23,12 +23,17 @@
 
 namespace fp4::hw {
 
-/// The instruction whose accumulator a fragment is.
-enum class FragmentKind : uint8_t { Wgmma, MmaSync };
+/// The instruction whose accumulator a fragment is, or `Lanes`: sums of what is read from the lanes of
+/// tensor memory, of which thread r of a warpgroup has lane r.
+enum class FragmentKind : uint8_t { Wgmma, MmaSync, Lanes };
 
 /// Rows of one instruction, and the threads that share them.
-constexpr uint32_t fragmentRows(FragmentKind kind) { return kind == FragmentKind::Wgmma ? 64 : 16; }
-constexpr uint32_t fragmentThreads(FragmentKind kind) { return fragmentRows(kind) * 2; }
+constexpr uint32_t fragmentRows(FragmentKind kind) {
+  return kind == FragmentKind::Wgmma ? 64 : kind == FragmentKind::MmaSync ? 16 : 128;
+}
+constexpr uint32_t fragmentThreads(FragmentKind kind) {
+  return kind == FragmentKind::Lanes ? fragmentRows(kind) : fragmentRows(kind) * 2;
+}
 /// Columns of a tile.
 inline constexpr uint32_t fragmentTileColumns = 8;
 
@@ -41,6 +46,8 @@ struct FragmentPlace {
 /// The place of element (row, column) of an accumulator of `columns` columns.
 constexpr FragmentPlace fragmentPlace(FragmentKind kind, uint32_t row, uint32_t column,
                                       uint32_t columns) {
+  if (kind == FragmentKind::Lanes)
+    return {row, column};
   const uint32_t rows = fragmentRows(kind), tilesPerRow = columns / fragmentTileColumns;
   const uint32_t tile = row / rows * tilesPerRow + column / fragmentTileColumns;
   return {row % rows / 16 * 32 + row % 8 * 4 + column % 8 / 2,
@@ -49,7 +56,7 @@ constexpr FragmentPlace fragmentPlace(FragmentKind kind, uint32_t row, uint32_t 
 
 /// Elements that each thread has of an accumulator of rows x columns.
 constexpr uint32_t fragmentElements(FragmentKind kind, uint32_t rows, uint32_t columns) {
-  return rows / fragmentRows(kind) * columns / 2;
+  return rows * columns / fragmentThreads(kind);
 }
 
 /// Elements along K of a k tile of converted fp4 operands, in instructions of 16, and those that
@@ -65,7 +72,8 @@ constexpr uint32_t convertedElementOf(uint32_t instruction, uint32_t n) {
 }
 
 /// Whether instructions of `kind` make an accumulator of rows x columns. The columns are those of
-/// one instruction of wgmma, 8 to 256, and of any number of mma.sync.
+/// one instruction of wgmma, 8 to 256, and of any number of mma.sync. Those of lanes are 16, 32, 64 or
+/// 128, of one block of scales.
 Status validateFragment(FragmentKind kind, uint32_t rows, uint32_t columns);
 
 } // namespace fp4::hw

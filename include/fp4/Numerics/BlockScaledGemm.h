@@ -23,8 +23,8 @@
 //
 // Operands of fp8_block128 have f32 scales, A one for 1 x 128 elements and B one for 128 x 128. The
 // tensor core sums 128 products in four instructions of K = 32, each a truncated fused dot product
-// that keeps 13 fraction bits (DenseMma.h, hopperFP8); then acc = fma(sum, fp32(sa * sb), acc), block
-// by block, from acc = +0.
+// (DenseMma.h), which keeps 13 fraction bits where the core is Converted, wgmma (hopperFP8); then
+// acc = fma(sum, fp32(sa * sb), acc), block by block, from acc = +0.
 //
 // Source of the models: MMA-Sim (arXiv 2511.10909), checked there against B200 and H100 hardware.
 //

@@ -94,7 +94,7 @@ def CheckTarget : Pass<"fp4-check-target", "::mlir::ModuleOp"> {
     support and which targets support it.
 
     **What holds afterwards.** The module's target has tcgen05, wgmma or block-scaled mma.sync if there
-    is a `fp4.blockscaled_matmul`, and wgmma if there is one of FP8 with f32 scales. The program is
+    is a `fp4.blockscaled_matmul`, and one of the first two if there is one of FP8 with f32 scales. The program is
     unchanged.
 
     ```mlir
@@ -104,8 +104,8 @@ def CheckTarget : Pass<"fp4-check-target", "::mlir::ModuleOp"> {
     !blocks = tensor<1x2xf32>
     module attributes {fp4.target = #fp4.target<sm_120a>} {
       func.func @f(%a: !data, %s: !rows, %t: !blocks) -> tensor<128x128xf32> {
-        // expected-error @+2 {{target 'sm_120a' has no wgmma}}
-        // expected-note @+1 {{targets with wgmma:}}
+        // expected-error @+2 {{target 'sm_120a' has no tcgen05 or wgmma}}
+        // expected-note @+1 {{targets with tcgen05 or wgmma:}}
         %y = fp4.blockscaled_matmul %a scaled %s, %a scaled %t {format = #fp4.format<fp8_block128>}
             : (!data, !rows, !data, !blocks) -> tensor<128x128xf32>
         return %y : tensor<128x128xf32>

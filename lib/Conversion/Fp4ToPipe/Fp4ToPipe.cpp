@@ -91,6 +91,9 @@ static void setPlan(MatmulShape &shape, const KernelPlan &plan, const hw::Target
     shape.blocksOfTileK = shape.tileK / pipe::kPromotedBlock;
     shape.tileK = pipe::kPromotedBlock;
   }
+  if (shape.hasF32Scales() && target.hasTcgen05)
+    shape.laneGroups =
+        cast<pipe::RolePlanAttr>(plan.roles).getDriver(pipe::Engine::Threads).getNumWarps() / 4;
   shape.hasSpareThreads =
       bool(cast<pipe::RolePlanAttr>(plan.roles).getDriver(pipe::Engine::Convert));
   shape.pair = plan.pair;
@@ -170,6 +173,17 @@ static MatmulShape matmulShape(BlockScaledMatmulOp op, const KernelPlan &plan,
   return shape;
 }
 
+/// What builds the kernel of a product, by where its operands are converted and its sums are.
+static decltype(&buildMatmulKernel) builderOf(const MatmulShape &shape,
+                                              const hw::TargetModel &target) {
+  return shape.laneGroups          ? buildLaneProductKernel
+         : shape.hasF32Scales()    ? buildPromotedProductKernel
+         : shape.transposed        ? buildWeightProductKernel
+         : target.hasTcgen05       ? buildMatmulKernel
+         : target.hasMmaBlockScale ? buildWarpProductKernel
+                                   : buildConvertedProductKernel;
+}
+
 namespace {
 struct MatmulLowering : OpConversionPattern<BlockScaledMatmulOp> {
   MatmulLowering(const TypeConverter &converter, MLIRContext *context,
@@ -194,12 +208,7 @@ struct MatmulLowering : OpConversionPattern<BlockScaledMatmulOp> {
 
     auto module = op->getParentOfType<ModuleOp>();
     gpu::GPUModuleOp kernels = createKernelModule(rewriter, module, op, "matmul");
-    auto build = shape.hasF32Scales()      ? buildPromotedProductKernel
-                 : shape.transposed        ? buildWeightProductKernel
-                 : target.hasTcgen05       ? buildMatmulKernel
-                 : target.hasMmaBlockScale ? buildWarpProductKernel
-                                           : buildConvertedProductKernel;
-    gpu::GPUFuncOp kernel = build(kernels, shape, *plan, loc);
+    gpu::GPUFuncOp kernel = builderOf(shape, target)(kernels, shape, *plan, loc);
     SmallVector<Value> operands(adaptor.getOperands());
     if (shape.spreadsCodes)
       packOperands(rewriter, op, operands, rows);

@@ -8,7 +8,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ProductBuilder.h"
+#include "MatmulBuilder.h"
 
 #include "InlinePtx.h"
 
@@ -22,71 +22,9 @@ using namespace fp4::pipe;
 // Body
 //===----------------------------------------------------------------------===//
 
-namespace {
-/// Emits the body; one method per part, in the order of the code.
-class MatmulBuilder : ProductBuilder {
-public:
-  MatmulBuilder(gpu::GPUFuncOp func, const MatmulShape &shape, const KernelPlan &plan,
-                Location loc);
-  void build();
-
-private:
-  /// The part of a tile that this block has.
-  struct Tile {
-    Value row, column;            ///< first row and first column of Y
-    Value rowLimit;               ///< the end of the rows; null where it is that of Y
-    Value rowB;                   ///< first row of B
-    Value scaleRowA, scaleRowB;   ///< first row of the scales of A and of B
-    Value blockA, blockB;         ///< the blocks of 128 rows of scales where these are
-    Value bScaleRow;              ///< row of `column` within its block of scales; null when always 0
-    Range k;                      ///< its tiles
-    Value part;                   ///< the range of K of a product that is split
-    Value alpha, alpha2;          ///< in every lane; null where there is none for the whole tile
-  };
-
-  Tile findTile(Value m, Value n);
-  Value findGroup(Tile &tile, Value m);
-  Value broadcast(Value scalar);
-  Value place(gpu::Dimension dimension, int64_t blocks);
-  Value load(Value map, Value row, Value column, int64_t parts, Direction direction);
-  Value loadScales(Value from, Value row, Value rowBlock, Value kBlock, Value blocks,
-                   int64_t rows, int64_t parts);
-  void buildTile(Value m, Value n);
-  void buildAccumulation(ValueRange accs, const Tile &tile);
-  void buildKTile(ValueRange accs, const Tile &tile, Value k);
-  void buildEpilogue(ValueRange accs, const Tile &tile);
-  void buildJoin(ValueRange accs, const Tile &tile);
-  using Conversion = llvm::function_ref<Value(ValueRange chunks, Value column)>;
-  using Storing = llvm::function_ref<void(Value chunk, Value column)>;
-  void drain(ValueRange accs, const Tile &tile, Conversion convert, Storing store);
-  SmallVector<Value> read(ValueRange accs, Value column);
-  SmallVector<Value> registersOf(Value chunk);
-  Value chunkOf(ValueRange registers, Type element);
-  Value hold(Value chunk);
-  Value orLast(Value column);
-  Value flipOf(Value turn);
-  Value inTurn(int64_t column);
-  void forColumns(const Tile &tile, int64_t most, LoopBody body);
-  Value convert(ValueRange chunks, const Tile &tile, Value column);
-  void store(Value chunk, const Tile &tile, Value column);
-  Value counterIndex(const Tile &tile);
-  Value sumOfParts(const Tile &tile, Value column);
-  Value numbers(const Tile &tile, Value column, VectorType type, Value global, Value limit);
-  Value factors(const Tile &tile, Value alphas, Value column);
-
-  Value numM;
-  Value flip; ///< what turns the order of columns around; null where it is always the same
-  Value placeM, placeN; ///< of this block in its cluster; null where it is alone
-  Value alphaVector, alpha2Vector; ///< alpha in every lane; null where there is none or not one
-  std::optional<ResultStores> results; ///< where there are others than the elements
-};
-} // namespace
-
-MatmulBuilder::MatmulBuilder(gpu::GPUFuncOp func, const MatmulShape &shape, const KernelPlan &plan,
-                             Location loc)
-    : ProductBuilder(func, shape, plan, loc) {}
-
 void MatmulBuilder::build() {
+  if (shape.clearsRows)
+    clearRows();
   if (rows) {
     Value padded = add(rows, constant(shape.workM() - 1));
     numM = arith::DivUIOp::create(b, loc, padded, constant(shape.workM()));

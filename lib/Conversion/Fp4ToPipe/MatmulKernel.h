@@ -41,6 +41,9 @@ struct MatmulShape {
   llvm::SmallVector<numerics::EpilogueOp> epilogue; ///< named steps, after alpha
   mlir::Region *body = nullptr; ///< what follows these, or none: BlockScaledMatmulOp's
   llvm::SmallVector<pipe::GlobalType> inputs; ///< of the body, behind the element
+  /// Of f32 scales: warpgroups that add up sums from tensor memory, each of a part of the columns;
+  /// 0 where the tensor core leaves sums in registers.
+  int64_t laneGroups = 0;
   int64_t blocksOfTileK = 1;                  ///< of f32 scales: k tiles that a stage has
   int64_t splits = 1;                         ///< ranges of K that have sums of their own
   /// The ranges of a tile are those of the blocks of a cluster, which join in shared memory.
@@ -94,6 +97,8 @@ struct MatmulShape {
   /// of K = 96 take 12 columns for 128 rows, three times as many as others.
   bool hasOneAccumulator() const {
     int64_t columns = tileN * (dual ? 2 : 1);
+    if (laneGroups) // accumulators are those of k tiles
+      return false;
     return columns == 256 || (k96 && columns == 192);
   }
   int64_t narrowChunk() const { return std::min<int64_t>(32, tileN); }
@@ -139,7 +144,7 @@ struct MatmulShape {
   bool hasAlphaOfThread() const { return alpha == (swap ? Alpha::Columns : Alpha::Rows); }
   bool hasAlphaOfColumns() const { return alpha == (swap ? Alpha::Rows : Alpha::Columns); }
   /// The sums that ranges of K leave are those of fragments.
-  bool hasFragments() const { return transposed || hasF32Scales(); }
+  bool hasFragments() const { return transposed || (hasF32Scales() && !laneGroups); }
   bool inCluster() const { return clusterM * clusterN > 1; }
 
   /// Rows of A and of B that a block has of its tile.
@@ -248,6 +253,10 @@ mlir::gpu::GPUFuncOp buildConvertedProductKernel(mlir::gpu::GPUModuleOp module,
 mlir::gpu::GPUFuncOp buildPromotedProductKernel(mlir::gpu::GPUModuleOp module,
                                                 const MatmulShape &shape, const KernelPlan &plan,
                                                 mlir::Location loc);
+
+/// The same where the tensor core leaves their sums in tensor memory (LaneProductKernel.cpp).
+mlir::gpu::GPUFuncOp buildLaneProductKernel(mlir::gpu::GPUModuleOp module, const MatmulShape &shape,
+                                            const KernelPlan &plan, mlir::Location loc);
 
 /// The same where fragments are transposed: the tensor core takes converted B from registers
 /// (WeightProductKernel.cpp).

@@ -49,7 +49,7 @@ TensorMapType MatmulShape::mapB() const {
 }
 Type MatmulShape::scalesA() const {
   if (hasF32Scales())
-    return f32Scales(tileM, m);
+    return f32Scales(blockM(), m);
   if (inCluster())
     return TensorMapType::get({blockM(), tileK / block}, scaleType, Layout::Tiled128x4);
   return GlobalType::get({scaleRowsA(), k / block}, scaleType, Layout::Tiled128x4);

@@ -70,6 +70,13 @@ Value ProductBuilder::entry(Value from, Value index, int64_t column) {
   return vector::ExtractOp::create(b, loc, LoadEntryOp::create(b, loc, row, from, index), column);
 }
 
+void ProductBuilder::clearRows() {
+  loop(constant(0), constant(shape.gaps()), constant(1), [&](Value gap) {
+    Value place = add(gap, constant(shape.gapPlaces()));
+    ClearRowsOp::create(b, loc, result, entry(table, place, 0), entry(table, place, 1));
+  });
+}
+
 ProductBuilder::ScaleBlocks ProductBuilder::scaleBlocksOf(Value k) {
   int64_t ofTile = shape.tileK / shape.block / kScaleBlockColumns;
   Value first = mul(k, ofTile);

@@ -42,6 +42,8 @@ protected:
     mlir::Value begin, end;
   };
   Range rangeOf(mlir::Value part);
+  /// The rows between groups, which are of none, become zero.
+  void clearRows();
   /// Number `column` of row `index` of a table.
   mlir::Value entry(mlir::Value from, mlir::Value index, int64_t column);
 

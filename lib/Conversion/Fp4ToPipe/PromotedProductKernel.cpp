@@ -48,7 +48,6 @@ private:
     Value part, index; ///< the range, and the tile among those of the result; null without ranges
   };
 
-  void clearRows();
   Tile findTile(Value m, Value n);
   void findGroup(Tile &tile, Value m);
   void buildTile(Value m, Value n);
@@ -64,14 +63,6 @@ private:
   int64_t partRows;
 };
 } // namespace
-
-/// The rows between groups, which are of none, are zero.
-void PromotedProductBuilder::clearRows() {
-  loop(constant(0), constant(shape.gaps()), constant(1), [&](Value gap) {
-    Value place = add(gap, constant(shape.gapPlaces()));
-    ClearRowsOp::create(b, loc, result, entry(table, place, 0), entry(table, place, 1));
-  });
-}
 
 PromotedProductBuilder::Tile PromotedProductBuilder::findTile(Value m, Value n) {
   Tile tile;

@@ -25,6 +25,7 @@ extern const FamilyRules kProductRules, kTransformRules, kTileQuantizeRules, kSt
     kStreamItemsRules, kReduceGridRules, kReduceRowsRules, kDotsRules;
 
 struct MatmulSize;
+struct ProductTile;
 /// What plans of sums in registers have in common: blocks by themselves, unless ranges of K `mayJoin`
 /// in clusters, at most `resident` on a multiprocessor, which store directly.
 llvm::LogicalResult checkFragmentPlan(mlir::Operation *op, const KernelPlan &plan,
@@ -64,6 +65,21 @@ KernelPlan proposePromotedProduct(mlir::Operation *op, const KernelPlan &wish,
                                   const MatmulSize &size, const hw::TargetModel &target);
 llvm::LogicalResult checkPromotedProduct(mlir::Operation *op, const KernelPlan &plan,
                                          const hw::TargetModel &target);
+/// The order of tiles by which those that run at a time share most of their operands, and what a
+/// cluster on a target with tcgen05 must be (ProductPlans.cpp).
+pipe::WorkScheduleAttrInterface rasterOfProduct(mlir::MLIRContext *context, const MatmulSize &size,
+                                                const ProductTile &tile,
+                                                const hw::TargetModel &target);
+llvm::LogicalResult checkProductCluster(mlir::Operation *op, const KernelPlan &plan,
+                                        const hw::TargetModel &target);
+/// Tiles of `rows` rows along m. Groups whose rows are expected end anywhere in a tile, on average
+/// in the middle.
+int64_t promotedTilesAlongM(const MatmulSize &size, int64_t rows);
+/// The same where sums are in tensor memory (LaneProductPlans.cpp).
+KernelPlan proposeLaneProduct(mlir::Operation *op, const KernelPlan &wish, const MatmulSize &size,
+                              const hw::TargetModel &target);
+llvm::LogicalResult checkLaneProduct(mlir::Operation *op, const KernelPlan &plan,
+                                     const hw::TargetModel &target);
 
 /// The same where the lhs has no scales (WeightProductPlans.cpp).
 KernelPlan proposeWeightProduct(mlir::Operation *op, const KernelPlan &wish,

@@ -41,6 +41,15 @@ static Status requireWideElements(BlockScaledMatmulOp product, const hw::TargetM
                    "pad the contraction axis of both operands with zeros");
 }
 
+Status fp4::requirePromotion(const hw::TargetModel &target) {
+  if (target.hasTcgen05 || target.hasWgmma)
+    return {};
+  return makeError(
+      ErrorKind::Compile, "target '" + std::string(target.name) + "' has no tcgen05 or wgmma",
+      "targets with tcgen05 or wgmma: " + hw::targetsWith(&hw::TargetModel::hasTcgen05) + ", " +
+          hw::targetsWith(&hw::TargetModel::hasWgmma));
+}
+
 static LogicalResult requireTensorCore(Operation *op, const hw::TargetModel &target) {
   auto product = cast<BlockScaledMatmulOp>(op);
   bool isFused = product.isDual() || !product.hasOnlyElements();
@@ -50,7 +59,8 @@ static LogicalResult requireTensorCore(Operation *op, const hw::TargetModel &tar
   bool isWide = product.isGrouped() || isSplit || isFused;
   Status status = product.usesK96() ? hw::requireFeature(target, &hw::TargetModel::hasFp4K96,
                                                          "tensor core instructions of K = 96")
-                  : product.hasF32Scales() || product.hasFloatLhs()
+                  : product.hasF32Scales() ? requirePromotion(target)
+                  : product.hasFloatLhs()
                       ? hw::requireFeature(target, &hw::TargetModel::hasWgmma, "wgmma")
                   : isWide ? hw::requireFeature(target, &hw::TargetModel::hasTcgen05, "tcgen05")
                            : hw::requireProducts(target);
@@ -154,9 +164,9 @@ static SmallVector<ProductTile> candidates(const KernelPlan &wish, BlockScaledMa
   return tiles;
 }
 
-static pipe::WorkScheduleAttrInterface rasterOf(MLIRContext *context, const MatmulSize &size,
-                                                const ProductTile &tile,
-                                                const hw::TargetModel &target) {
+pipe::WorkScheduleAttrInterface fp4::rasterOfProduct(MLIRContext *context, const MatmulSize &size,
+                                                     const ProductTile &tile,
+                                                     const hw::TargetModel &target) {
   std::optional<int64_t> width = choosePanel(size, tile, target);
   if (!width)
     return neighboursAlongM(context);
@@ -280,7 +290,8 @@ static KernelPlan proposeProduct(Operation *op, const KernelPlan &wish,
   auto product = cast<BlockScaledMatmulOp>(op);
   MatmulSize size = sizeOf(product);
   if (product.hasF32Scales())
-    return proposePromotedProduct(op, wish, size, target);
+    return (target.hasTcgen05 ? proposeLaneProduct : proposePromotedProduct)(op, wish, size,
+                                                                             target);
   if (product.hasFloatLhs())
     return proposeWeightProduct(op, wish, size, target);
   if (!target.hasTcgen05)
@@ -295,7 +306,7 @@ static KernelPlan proposeProduct(Operation *op, const KernelPlan &wish,
   plan.swap = tile.swap;
   if (tile.blocks() > 1)
     plan.cluster = {tile.clusterM, tile.clusterN};
-  plan.schedule = rasterOf(op->getContext(), size, tile, target);
+  plan.schedule = rasterOfProduct(op->getContext(), size, tile, target);
   bool staging = chooseStaging(product, wish.orElse(plan), wish, size, tile, target);
   if (staging)
     plan.store = ResultStore::Tma;
@@ -400,6 +411,11 @@ static LogicalResult checkCluster(Operation *op, const KernelPlan &plan,
   return success();
 }
 
+LogicalResult fp4::checkProductCluster(Operation *op, const KernelPlan &plan,
+                                       const hw::TargetModel &target) {
+  return checkCluster(op, plan, target);
+}
+
 static LogicalResult checkStore(Operation *op, const KernelPlan &plan) {
   if (plan.store != ResultStore::Tma)
     return success();
@@ -412,7 +428,7 @@ static LogicalResult checkProduct(Operation *op, const KernelPlan &plan,
                                   const hw::TargetModel &target) {
   using enum pipe::Engine;
   if (cast<BlockScaledMatmulOp>(op).hasF32Scales())
-    return checkPromotedProduct(op, plan, target);
+    return (target.hasTcgen05 ? checkLaneProduct : checkPromotedProduct)(op, plan, target);
   if (cast<BlockScaledMatmulOp>(op).hasFloatLhs())
     return checkWeightProduct(op, plan, target);
   if (!target.hasTcgen05)

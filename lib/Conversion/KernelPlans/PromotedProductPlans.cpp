@@ -71,8 +71,7 @@ static int64_t depthOf(const KernelPlan &wish, int64_t rows, const MatmulSize &s
   return isAlone && mayHaveTwoBlocks(rows, size.k) ? kTwoTileK : kTileK;
 }
 
-/// Groups whose rows are expected end anywhere in a tile, on average in the middle.
-static int64_t tilesAlongM(const MatmulSize &size, int64_t m) {
+int64_t fp4::promotedTilesAlongM(const MatmulSize &size, int64_t m) {
   if (size.groups.empty())
     return int64_t(llvm::divideCeil(size.m, m));
   int64_t tiles = 0, halves = 0;
@@ -94,7 +93,7 @@ static int64_t waitOf(int64_t m, int64_t n, int64_t depth, int64_t multiply) {
 
 static int64_t cyclesOf(const MatmulSize &size, int64_t m, int64_t n, int64_t depth,
                         const hw::TargetModel &target) {
-  int64_t tiles = tilesAlongM(size, m) * llvm::divideCeil(size.n, n) * size.splits;
+  int64_t tiles = promotedTilesAlongM(size, m) * llvm::divideCeil(size.n, n) * size.splits;
   int64_t waves = llvm::divideCeil(tiles, target.multiprocessors);
   int64_t multiply = m * n * kTileK / kMultiplyAdds, feed = (m + n) * kTileK / kFeedBytes;
   int64_t wait = waitOf(m, n, depth, multiply);
@@ -141,7 +140,8 @@ static pipe::WorkScheduleAttrInterface scheduleOf(MLIRContext *context,
                                                   const std::array<int64_t, 3> &tile,
                                                   const MatmulSize &size,
                                                   const hw::TargetModel &target) {
-  int64_t tilesM = std::max<int64_t>(1, tilesAlongM(size, tile[0])), workers = target.multiprocessors;
+  int64_t tilesM = std::max<int64_t>(1, promotedTilesAlongM(size, tile[0])),
+          workers = target.multiprocessors;
   auto columns = int64_t(llvm::divideCeil(size.n, tile[1]));
   double width = std::sqrt(double(workers * tile[0]) / double(tile[1]));
   int64_t rowsOfA = std::min(tilesM, workers) * tile[0];

@@ -20,6 +20,20 @@ RolePlanAttr fp4::tensorMemoryRoles(MLIRContext *context, bool storesTiles, bool
   return RolePlanAttr::get(context, roles);
 }
 
+/// What two warpgroups of sums and one of other roles make of the 168 registers for each of 384
+/// threads that the launch gives.
+static constexpr int32_t kLaneRegisters = 232, kIssuerRegisters = 40;
+
+RolePlanAttr fp4::laneRoles(MLIRContext *context, int32_t groups) {
+  int32_t threads = 4 * groups, most = groups > 1 ? kLaneRegisters : 0;
+  int32_t few = groups > 1 ? kIssuerRegisters : 0;
+  return RolePlanAttr::get(
+      context, {RoleAttr::get(context, "load", threads + 1, threads + 2, {Engine::Tma}, few),
+                RoleAttr::get(context, "mma", threads, threads + 1, {Engine::Tensor}, few),
+                RoleAttr::get(context, "promote", 0, threads, {Engine::Threads}, most),
+                RoleAttr::get(context, "spare", threads + 2, threads + 4, {Engine::Convert}, few)});
+}
+
 bool fp4::requestsWork(Attribute schedule) {
   auto interface = dyn_cast_or_null<WorkScheduleAttrInterface>(schedule);
   return interface && interface.getRingDepth() > 0;

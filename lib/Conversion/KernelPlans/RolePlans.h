@@ -16,6 +16,10 @@ namespace fp4 {
 pipe::RolePlanAttr tensorMemoryRoles(mlir::MLIRContext *context, bool storesTiles = false,
                                      bool requestsWork = false);
 
+/// For sums that `groups` warpgroups add up from tensor memory: one warp loads, one issues matrix
+/// instructions, and two beside them are spare. Two warpgroups take registers from these.
+pipe::RolePlanAttr laneRoles(mlir::MLIRContext *context, int32_t groups);
+
 /// Blocks that work by `schedule` ask for tiles while the kernel runs.
 bool requestsWork(mlir::Attribute schedule);
 

@@ -8,6 +8,7 @@
 // 4. NVVM ops without an LLVM intrinsic become inline assembly.
 //
 //===----------------------------------------------------------------------===//
+#include "LanePromotion.h"
 #include "Lowering.h"
 #include "WarpProducts.h"
 #include "fp4/Conversion/PipeToNVVM/Passes.h"
@@ -151,6 +152,7 @@ struct ConvertPipeToNVVM : fp4::impl::ConvertPipeToNVVMBase<ConvertPipeToNVVM> {
     fp4::populateHeldBytePatterns(converter, patterns, state);
     fp4::populatePrepackedFewPatterns(converter, patterns, state);
     fp4::populatePromotionPatterns(converter, patterns, state);
+    fp4::populateLanePromotionPatterns(converter, patterns, state);
     fp4::populateWarpProductPatterns(converter, patterns, state);
     fp4::populateQuantizePatterns(converter, patterns, state);
     fp4::populateWorkPatterns(converter, patterns, state);

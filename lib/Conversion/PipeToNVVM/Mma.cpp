@@ -19,6 +19,7 @@
 
 #include "Int32.h"
 
+#include "fp4/Dialect/Pipe/IR/PipeLanes.h"
 #include "fp4/ISA/InstrDescriptor.h"
 #include "fp4/ISA/ScaleLayout.h"
 #include "fp4/ISA/SmemDescriptor.h"
@@ -284,10 +285,48 @@ struct LowerMmaBlockwise : OpConversionPattern<fp4::pipe::MmaBlockwiseOp> {
   }
 };
 
+/// A block of k of e4m3: four instructions of K = 32, the first of which begins the sums.
+struct LowerMmaDense : OpConversionPattern<fp4::pipe::MmaDenseOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult matchAndRewrite(fp4::pipe::MmaDenseOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    Location loc = op.getLoc();
+    hw::InstrDesc form;
+    fp4::pipe::TmemType sums = op.getAccumulator().getType();
+    auto group = sums.getPair() ? NVVM::CTAGroupKind::CTA_2 : NVVM::CTAGroupKind::CTA_1;
+    form.kind = hw::MmaKind::F8F6F4;
+    form.m = sums.getRows();
+    form.n = sums.getColumns();
+    form.aType = form.bType = hw::MmaType::E4M3;
+    fp4::Expected<uint32_t> bits = form.encode();
+    if (!bits)
+      return rewriter.notifyMatchFailure(op, bits.error().message);
+    auto operand = [&](Value tile) {
+      return descriptorAt(rewriter, loc, tile,
+                          hw::SmemDescriptor::kMajorOperand(hw::SwizzleMode::B128));
+    };
+    Descriptor a = operand(adaptor.getA()), b = operand(adaptor.getB());
+    Value accumulator = fp4::tmemPointer(rewriter, loc, adaptor.getAccumulator());
+    fp4::pipe::SharedType type = op.getA().getType();
+    for (int64_t step = 0; step < type.getInnerBytes() / hw::mmaRowBytes; ++step) {
+      int64_t offset = sliceOffset(type, step);
+      NVVM::Tcgen05MMAOp::create(
+          rewriter, loc, NVVM::Tcgen05MMAKind::F8F6F4, group, NVVM::Tcgen05MMACollectorOp::DISCARD,
+          /*aShift=*/false, accumulator, a.at(rewriter, loc, offset), b.at(rewriter, loc, offset),
+          fp4::constantI32(rewriter, loc, *bits),
+          /*enableInputD=*/arith::ConstantIntOp::create(rewriter, loc, step > 0, 1),
+          /*scaleInputD=*/Value(), /*disableOutputLane=*/Value());
+    }
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+
 } // namespace
 
 void fp4::populateMmaPatterns(const TypeConverter &converter, RewritePatternSet &patterns,
                               const KernelState &state) {
   patterns.add<LowerCopyScales>(converter, patterns.getContext(), state);
-  patterns.add<LowerMma, LowerMmaBlockwise>(converter, patterns.getContext());
+  patterns.add<LowerMma, LowerMmaBlockwise, LowerMmaDense>(converter, patterns.getContext());
 }

@@ -226,11 +226,17 @@ struct LowerRole : fp4::PipePattern<fp4::pipe::RoleRegionOp> {
     auto dispatch = scf::IfOp::create(rewriter, loc, isMine(rewriter, op), false);
     rewriter.setInsertionPointToStart(dispatch.thenBlock());
     Block *body = dispatch.thenBlock();
-    if (int32_t registers = op.getRole().getRegisters())
+    if (int32_t registers = op.getRole().getRegisters()) {
       NVVM::SetMaxRegisterOp::create(rewriter, loc, registers,
                                      registers < state.launchRegisters
                                          ? NVVM::SetMaxRegisterAction::decrease
                                          : NVVM::SetMaxRegisterAction::increase);
+      if (isOnLeaders(op)) { // the same warps of the other block have given theirs
+        body = scf::IfOp::create(rewriter, loc, fp4::isLeader(rewriter, loc, state), false)
+                   .thenBlock();
+        rewriter.setInsertionPointToStart(body);
+      }
+    }
     if (op.getRole().isElected()) {
       Value leader = NVVM::ElectSyncOp::create(rewriter, loc, rewriter.getI1Type(), Value());
       body = scf::IfOp::create(rewriter, loc, leader, false).thenBlock();
@@ -245,10 +251,14 @@ struct LowerRole : fp4::PipePattern<fp4::pipe::RoleRegionOp> {
   }
 
 private:
+  bool isOnLeaders(fp4::pipe::RoleRegionOp op) const {
+    return fp4::pipe::runsOnLeaders(op.getRole(), state.pairs);
+  }
+
   Value isMine(OpBuilder &b, fp4::pipe::RoleRegionOp op) const {
     fp4::pipe::RoleAttr role = op.getRole();
     Value mine = isAmong(b, op.getLoc(), state, {role.getFirstWarp(), role.getEndWarp()});
-    if (!fp4::pipe::runsOnLeaders(op.getRole(), state.pairs))
+    if (!isOnLeaders(op) || role.getRegisters())
       return mine;
     return arith::AndIOp::create(b, op.getLoc(), mine, fp4::isLeader(b, op.getLoc(), state));
   }

@@ -167,6 +167,27 @@ func.func @promotion(%a: !pipe.shared<256x128xf8E4M3FN, swizzle_128B>, %b: !pipe
   return
 }
 
+func.func @lanes(%sums: !pipe.tmem<128x64xf32>, %a: !pipe.shared<128x128xf8E4M3FN, swizzle_128B>,
+                 %b: !pipe.shared<64x128xf8E4M3FN, swizzle_128B>, %sa: !pipe.global<?x56xf32>,
+                 %sb: !pipe.global<32x56xf32>, %m0: i32, %n0: i32, %k: i32, %m: i32) {
+  %acc = pipe.lane_sums : !pipe.fragment<128x64xf32, lanes>
+  %c = pipe.lane_column %acc : !pipe.fragment<128x64xf32, lanes>
+  %s = pipe.lane_scale %sa[%m0], %sb[%n0 of 64] block %k rows %m
+      : !pipe.global<?x56xf32>, !pipe.global<32x56xf32>
+  pipe.promote_lanes %acc, %sums scaled %s : !pipe.fragment<128x64xf32, lanes>, !pipe.tmem<128x64xf32>
+  %v = pipe.read_lanes %acc[32] : !pipe.fragment<128x64xf32, lanes> -> vector<32xf32>
+  return
+}
+
+func.func @dense(%acc: !pipe.tmem<128x64xf32>, %a: !pipe.shared<128x128xf8E4M3FN, swizzle_128B>,
+                 %b: !pipe.shared<64x128xf8E4M3FN, swizzle_128B>, %sa: !pipe.shared<128x4xf32>,
+                 %sb: !pipe.shared<1x4xf32>, %k: i32) {
+  pipe.mma_dense %acc, %a, %b : !pipe.tmem<128x64xf32>,
+      !pipe.shared<128x128xf8E4M3FN, swizzle_128B>, !pipe.shared<64x128xf8E4M3FN, swizzle_128B>
+  %s = pipe.lane_tile_scale %sa, %sb column %k : !pipe.shared<128x4xf32>, !pipe.shared<1x4xf32>
+  return
+}
+
 func.func @transforms(%acc: !pipe.tmem<128x64xf32>, %x: !pipe.shared<64x128xbf16, swizzle_128B>,
                       %slot: !pipe.shared<16x16xbf16, swizzle_32B>) {
   %h = pipe.hadamard_matrix signs 55272 -> !pipe.shared<16x16xbf16, swizzle_32B>

@@ -459,7 +459,7 @@ func.func private @element() -> !pipe.fragment<64x64xbf16, wgmma>
 
 // -----
 
-// expected-error @+1 {{fragment must be of wgmma or mma_sync, but got tcgen05}}
+// expected-error @+1 {{fragment must be of wgmma, mma_sync or lanes, but got tcgen05}}
 func.func private @kind() -> !pipe.fragment<64x64xf32, tcgen05>
 
 // -----

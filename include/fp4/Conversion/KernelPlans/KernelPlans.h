@@ -36,6 +36,10 @@ bool hasTileKernel(mlir::Operation *op);
 llvm::SmallVector<mlir::Operation *>
 kernelOperations(mlir::Operation *root, llvm::function_ref<bool(mlir::Operation *)> wanted = {});
 
+/// Fails unless products of FP8 with f32 scales have kernels on `target`: the tensor core sums e4m3 in
+/// tensor memory or in registers, where threads can add to it.
+Status requirePromotion(const hw::TargetModel &target);
+
 /// The plan on `op`. Fails, with an error at `op`, where there is none, where it is not complete,
 /// or where it does not fit the operation or the target.
 llvm::FailureOr<KernelPlan> planOf(mlir::Operation *op, const hw::TargetModel &target);

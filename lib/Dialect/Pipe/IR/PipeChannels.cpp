@@ -3,6 +3,7 @@
 #include "VerifyIteration.h"
 
 #include "fp4/Dialect/Pipe/IR/Cluster.h"
+#include "fp4/Dialect/Pipe/IR/PipeLanes.h"
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/IR/Builders.h"
@@ -106,10 +107,13 @@ static LogicalResult verifyTmemLanes(EngineOpInterface op, RoleRegionOp region) 
   RoleAttr role = region.getRole();
   bool accesses = op.getEngine() == Engine::Threads && (llvm::any_of(op->getOperands(), isTmem) ||
                                                         llvm::any_of(op->getResults(), isTmem));
-  if (!accesses || (role.getNumWarps() == 4 && role.getFirstWarp() % 4 == 0))
+  bool mayShare = isa<PromoteLanesOp>(op); // two warpgroups have columns of their own
+  bool hasAll = role.getNumWarps() == 4 || (mayShare && role.getNumWarps() == 8);
+  if (!accesses || (hasAll && role.getFirstWarp() % 4 == 0))
     return success();
   InFlightDiagnostic diag = op->emitOpError()
-                            << "must be in a role of 4 warps from a multiple of 4 to access tensor "
+                            << "must be in a role of 4 " << (mayShare ? "or 8 " : "")
+                            << "warps from a multiple of 4 to access tensor "
                                "memory, but is in warps "
                             << role.getFirstWarp() << " to " << role.getEndWarp();
   diag.attachNote(region.getLoc()) << "the role begins here";

@@ -1,5 +1,6 @@
 //===- PipeDialect.cpp - Registration and enumerations --------------------===//
 
+#include "fp4/Dialect/Pipe/IR/PipeLanes.h"
 #include "fp4/Dialect/Pipe/IR/PipeWarps.h"
 
 #include "mlir/IR/Builders.h"
@@ -37,6 +38,10 @@ void PipeDialect::initialize() {
   addOperations<
 #define GET_OP_LIST
 #include "fp4/Dialect/Pipe/IR/PipeWarpOps.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "fp4/Dialect/Pipe/IR/PipeLaneOps.cpp.inc"
       >();
   addInterfaces<PipeAsmInterface>();
 }

@@ -106,7 +106,7 @@ Type FragmentType::parse(AsmParser &parser) {
     return {};
   std::optional<FragmentKind> kind = symbolizeFragmentKind(word);
   if (!kind) {
-    parser.emitError(wordLoc) << "fragment must be of wgmma or mma_sync, but got " << word;
+    parser.emitError(wordLoc) << "fragment must be of wgmma, mma_sync or lanes, but got " << word;
     return {};
   }
   return getChecked([&] { return parser.emitError(loc); }, parser.getContext(), shape, elementType,
@@ -224,7 +224,15 @@ int64_t TmemType::getTmemColumns() const {
 }
 
 static hw::FragmentKind toHardware(FragmentKind kind) {
-  return kind == FragmentKind::Wgmma ? hw::FragmentKind::Wgmma : hw::FragmentKind::MmaSync;
+  switch (kind) {
+  case FragmentKind::Wgmma:
+    return hw::FragmentKind::Wgmma;
+  case FragmentKind::MmaSync:
+    return hw::FragmentKind::MmaSync;
+  case FragmentKind::Lanes:
+    return hw::FragmentKind::Lanes;
+  }
+  llvm_unreachable("every kind has its instruction");
 }
 
 int64_t FragmentType::getNumThreads() const { return hw::fragmentThreads(toHardware(getKind())); }

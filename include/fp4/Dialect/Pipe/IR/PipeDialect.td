@@ -111,7 +111,8 @@ def Pipe_EngineArrayAttr : TypedArrayAttrBase<Pipe_EngineAttr, "engines">;
 
 def Pipe_FragmentKind : Pipe_Enum<"FragmentKind", "instruction whose accumulator is in registers", [
   I32EnumAttrCase<"Wgmma", 0, "wgmma">,
-  I32EnumAttrCase<"MmaSync", 1, "mma_sync">]>;
+  I32EnumAttrCase<"MmaSync", 1, "mma_sync">,
+  I32EnumAttrCase<"Lanes", 2, "lanes">]>;
 
 def Pipe_Direction : Pipe_Enum<"Direction", "direction in which a cluster has several blocks", [
   I32EnumAttrCase<"M", 0, "m">,

@@ -156,12 +156,13 @@ def Pipe_FragmentType : Pipe_Type<"Fragment", "fragment"> {
     The accumulator of an instruction that leaves it in registers. `wgmma` shares 64 rows among the
     128 threads of a warpgroup, `mma_sync` 16 rows among the 32 threads of a warp. Which thread has
     which element is the law of `include/fp4/ISA/FragmentLayout.h`. A fragment of more rows is made
-    by several instructions. It never leaves its threads: it is no payload of a channel. A fragment of
+    by several instructions. `lanes` has what threads add up from the 128 lanes of tensor memory:
+    thread r of a warpgroup has row r. It never leaves its threads: it is no payload of a channel. A fragment of
     f8E4M3FN has weights that a warpgroup holds as operand A (`pipe.hold_weights`).
 
     Constraints: (C158) the element type is f32, or f8E4M3FN for `wgmma`, the rows are a multiple of
     those of the instruction, and the columns are such as it has, 8 to 256 in steps of 8, or any
-    multiple of 8 for `mma_sync`.
+    multiple of 8 for `mma_sync`. For `lanes` there are 128 rows and 16, 32, 64 or 128 columns.
 
     Example: `!pipe.fragment<64x256xf32, wgmma>`, `!pipe.fragment<32x64xf32, mma_sync>`.
   }];

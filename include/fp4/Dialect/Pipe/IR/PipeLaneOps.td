@@ -1,0 +1,180 @@
+//===- PipeLaneOps.td - Sums of lanes, promoted to fp32 ------------------===//
+//
+// Products whose sums are in tensor memory for one block of k, and in the registers of threads for all of
+// them. Thread r of a warpgroup has lane r of tensor memory, a row of the tile. Warpgroup w of the role has
+// the w-th part of the columns.
+//
+//===----------------------------------------------------------------------===//
+#ifndef FP4_DIALECT_PIPE_IR_PIPELANEOPS_TD
+#define FP4_DIALECT_PIPE_IR_PIPELANEOPS_TD
+
+include "fp4/Dialect/Pipe/IR/PipeOpBase.td"
+
+//===----------------------------------------------------------------------===//
+// Engine tensor
+//===----------------------------------------------------------------------===//
+
+def Pipe_MmaDenseOp : Pipe_EngineOp<"mma_dense", "Tensor"> {
+  let summary = "product of two tiles without scales, in tensor memory";
+  let description = [{
+    `acc[m, n] = sum over k of a[m, k] * b[n, k]` over the k of one tile, in instructions of 32 in
+    ascending order. What was in the accumulator is overwritten. The sums are those of kind f8f6f4
+    (docs/Numerics.md), and `pipe.promote_lanes` adds them to an accumulator of fp32.
+    With an accumulator of a pair, each block has 128 rows of A and half of the rows of B. PTX:
+    tcgen05.mma.kind::f8f6f4.
+
+    Constraints: (C373) A and B are f8E4M3FN with rows of 128 bytes and layout swizzle_128B; A has 128
+    rows; B has a row for each column of the accumulator, or for half of them where that belongs to a
+    pair; the columns are a multiple of 16 up to 256.
+
+    Example:
+    ```mlir
+    pipe.mma_dense %acc, %a, %b : !pipe.tmem<128x64xf32>,
+        !pipe.shared<128x128xf8E4M3FN, swizzle_128B>, !pipe.shared<64x128xf8E4M3FN, swizzle_128B>
+    ```
+  }];
+  let arguments = (ins Pipe_TmemType:$accumulator, Pipe_SharedType:$a, Pipe_SharedType:$b);
+  let assemblyFormat = [{
+    $accumulator `,` $a `,` $b attr-dict `:` qualified(type($accumulator)) `,`
+    qualified(type($a)) `,` qualified(type($b))
+  }];
+  let hasVerifier = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Engine threads
+//===----------------------------------------------------------------------===//
+
+def Pipe_LaneSumsOp : Pipe_EngineOp<"lane_sums", "Threads", [Pipe_NamedResults]> {
+  let summary = "sums of this thread's row in registers";
+  let description = [{
+    Every warpgroup of the role has a fragment of its own, which begins as zeros. Registers are not
+    memory: the fragment stays in its role.
+
+    Constraints: (C374) the fragment is of lanes.
+
+    Example:
+    ```mlir
+    %acc = pipe.lane_sums : !pipe.fragment<128x64xf32, lanes>
+    ```
+  }];
+  let results = (outs Pipe_FragmentType:$result);
+  let assemblyFormat = "attr-dict `:` qualified(type($result))";
+  let hasVerifier = 1;
+}
+
+def Pipe_LaneColumnOp : Pipe_EngineOp<"lane_column", "Threads", [Pure]> {
+  let summary = "the first column of a tile that this thread's warpgroup has";
+  let description = [{
+    Warpgroup w of the role has the columns of the tile from w times those of the fragment on.
+
+    Constraints: (C374) the fragment is of lanes.
+
+    Example:
+    ```mlir
+    %c = pipe.lane_column %acc : !pipe.fragment<128x64xf32, lanes>
+    ```
+  }];
+  let arguments = (ins Pipe_FragmentType:$accumulator);
+  let results = (outs I32:$result);
+  let assemblyFormat = "$accumulator attr-dict `:` qualified(type($accumulator))";
+  let hasVerifier = 1;
+}
+
+def Pipe_LaneScaleOp : Pipe_EngineOp<"lane_scale", "Threads", [Pure]> {
+  let summary = "scale of one block of k that goes with this thread's sums";
+  let description = [{
+    The fp32 product `a[row + r, block] * b[c / 128, block]`, rounded once to nearest even, for thread r
+    of a warpgroup and the first column c of the result that the warpgroup has: `column + w * columns`.
+    A scale of `a` is that of one row, a scale of `b` that of 128 columns of the result, each for one
+    block of 128 elements of k. Rows that do not exist have the scale of the last one; `rows` defaults
+    to the static rows of `a`, and columns that do not exist have that of the last block. Neither buffer
+    may be written while the kernel runs. PTX: ld.global.nc.
+
+    Constraints: (C375) both buffers have two dimensions of f32 and as many columns, and the rows of `b`
+    are static; `rows` is present when the rows of `a` are dynamic; `columns` divide 128.
+
+    Example:
+    ```mlir
+    %s = pipe.lane_scale %sa[%m0], %sb[%n0 of 64] block %k rows %m
+        : !pipe.global<?x56xf32>, !pipe.global<32x56xf32>
+    ```
+  }];
+  let arguments = (ins Pipe_GlobalType:$a, I32:$row, Pipe_GlobalType:$b, I32:$column,
+                       I64Attr:$columns, I32:$block, Optional<I32>:$rows);
+  let results = (outs F32:$result);
+  let assemblyFormat = [{
+    $a `[` $row `]` `,` $b `[` $column `of` $columns `]` `block` $block (`rows` $rows^)? attr-dict
+    `:` qualified(type($a)) `,` qualified(type($b))
+  }];
+  let hasVerifier = 1;
+}
+
+def Pipe_LaneTileScaleOp : Pipe_EngineOp<"lane_tile_scale", "Threads"> {
+  let summary = "scale of one block of k, from tiles of them, that goes with this thread's sums";
+  let description = [{
+    What `pipe.lane_scale` gives, from tiles in shared memory: a column of both is a block of k, a row of
+    `a` is one of the tile whose sums they scale, and a row of `b` is a block of 128 columns of the
+    result. Where `b` has more rows than one, each is that of a warpgroup of the role. PTX: ld.shared.
+
+    Constraints: (C376) both tiles are of f32 without a swizzle and have as many columns; A has 128 rows;
+    B has one row, or as many as the role has warpgroups.
+
+    Example:
+    ```mlir
+    %s = pipe.lane_tile_scale %sa, %sb column %k : !pipe.shared<128x4xf32>, !pipe.shared<1x4xf32>
+    ```
+  }];
+  let arguments = (ins Pipe_SharedType:$a, Pipe_SharedType:$b, I32:$column);
+  let results = (outs F32:$result);
+  let assemblyFormat = [{
+    $a `,` $b `column` $column attr-dict `:` qualified(type($a)) `,` qualified(type($b))
+  }];
+  let hasVerifier = 1;
+}
+
+def Pipe_PromoteLanesOp : Pipe_EngineOp<"promote_lanes", "Threads"> {
+  let summary = "sums in tensor memory times their scale, added to an accumulator in fp32";
+  let description = [{
+    `acc[r, n] = fma(sums[r, w * columns + n], scale, acc[r, n])` for the row r of each thread and the
+    columns of the fragment, rounded once to nearest even; w is the warpgroup in its role. PTX:
+    tcgen05.ld.sync.aligned.32x32b.xN, tcgen05.wait::ld, fma.rn.f32.
+
+    Constraints: (C377) the accumulator is a fragment of lanes, and the sums have its columns for each
+    warpgroup of the role.
+
+    Example:
+    ```mlir
+    pipe.promote_lanes %acc, %sums scaled %s : !pipe.fragment<128x64xf32, lanes>, !pipe.tmem<128x64xf32>
+    ```
+  }];
+  let arguments = (ins Pipe_FragmentType:$accumulator, Pipe_TmemType:$sums, F32:$scale);
+  let assemblyFormat = [{
+    $accumulator `,` $sums `scaled` $scale attr-dict
+    `:` qualified(type($accumulator)) `,` qualified(type($sums))
+  }];
+  let hasVerifier = 1;
+}
+
+def Pipe_ReadLanesOp : Pipe_EngineOp<"read_lanes", "Threads"> {
+  let summary = "this thread's sums of some columns of a fragment of lanes";
+  let description = [{
+    `result[i] = acc[r, column + i]` for the row r of the thread.
+
+    Constraints: (C378) the accumulator is a fragment of lanes, and has all columns of the vector.
+
+    Example:
+    ```mlir
+    %v = pipe.read_lanes %acc[32] : !pipe.fragment<128x64xf32, lanes> -> vector<32xf32>
+    ```
+  }];
+  let arguments = (ins Pipe_FragmentType:$accumulator, I64Attr:$column);
+  let results = (outs FixedVectorOfRankAndType<[1], [F32]>:$result);
+  let assemblyFormat = [{
+    $accumulator `[` $column `]` attr-dict
+    `:` qualified(type($accumulator)) `->` qualified(type($result))
+  }];
+  let hasVerifier = 1;
+}
+
+#endif // FP4_DIALECT_PIPE_IR_PIPELANEOPS_TD

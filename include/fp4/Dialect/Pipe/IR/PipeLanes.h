@@ -1,0 +1,7 @@
+//===- PipeLanes.h - Ops on sums of lanes, promoted to fp32 ---------------===//
+#pragma once
+
+#include "fp4/Dialect/Pipe/IR/Pipe.h"
+
+#define GET_OP_CLASSES
+#include "fp4/Dialect/Pipe/IR/PipeLaneOps.h.inc"

@@ -1,0 +1,73 @@
+//===- MatmulBuilder.h - The sequential kernel of a product of tiles ------===//
+#pragma once
+
+#include "ProductBuilder.h"
+
+namespace fp4 {
+
+/// Emits the body; one method per part, in the order of the code.
+class MatmulBuilder : protected ProductBuilder {
+public:
+  MatmulBuilder(mlir::gpu::GPUFuncOp func, const MatmulShape &shape, const KernelPlan &plan,
+                mlir::Location loc)
+      : ProductBuilder(func, shape, plan, loc) {}
+  virtual ~MatmulBuilder() = default;
+  void build();
+
+protected:
+  using Value = mlir::Value;
+  using ValueRange = mlir::ValueRange;
+
+  /// The part of a tile that this block has.
+  struct Tile {
+    Value row, column;          ///< first row and first column of Y
+    Value rowLimit;             ///< the end of the rows; null where it is that of Y
+    Value rowB;                 ///< first row of B
+    Value scaleRowA, scaleRowB; ///< first row of the scales of A and of B
+    Value blockA, blockB;       ///< the blocks of 128 rows of scales where these are
+    Value bScaleRow;            ///< row of `column` within its block of scales; null when always 0
+    Range k;                    ///< its tiles
+    Value part;                 ///< the range of K of a product that is split
+    Value alpha, alpha2;        ///< in every lane; null where there is none for the whole tile
+  };
+
+  virtual void buildTile(Value m, Value n);
+  Tile findTile(Value m, Value n);
+  Value load(Value map, Value row, Value column, int64_t parts, pipe::Direction direction);
+  void buildEpilogue(ValueRange accs, const Tile &tile);
+  using Conversion = llvm::function_ref<Value(ValueRange chunks, Value column)>;
+  using Storing = llvm::function_ref<void(Value chunk, Value column)>;
+  virtual void drain(ValueRange accs, const Tile &tile, Conversion convert, Storing store);
+  Value orLast(Value column);
+
+private:
+  Value findGroup(Tile &tile, Value m);
+  Value broadcast(Value scalar);
+  Value place(mlir::gpu::Dimension dimension, int64_t blocks);
+  Value loadScales(Value from, Value row, Value rowBlock, Value kBlock, Value blocks, int64_t rows,
+                   int64_t parts);
+  void buildAccumulation(ValueRange accs, const Tile &tile);
+  void buildKTile(ValueRange accs, const Tile &tile, Value k);
+  void buildJoin(ValueRange accs, const Tile &tile);
+  llvm::SmallVector<Value> read(ValueRange accs, Value column);
+  llvm::SmallVector<Value> registersOf(Value chunk);
+  Value chunkOf(ValueRange registers, mlir::Type element);
+  Value hold(Value chunk);
+  Value flipOf(Value turn);
+  Value inTurn(int64_t column);
+  void forColumns(const Tile &tile, int64_t most, LoopBody body);
+  Value convert(ValueRange chunks, const Tile &tile, Value column);
+  void store(Value chunk, const Tile &tile, Value column);
+  Value counterIndex(const Tile &tile);
+  Value sumOfParts(const Tile &tile, Value column);
+  Value numbers(const Tile &tile, Value column, mlir::VectorType type, Value global, Value limit);
+  Value factors(const Tile &tile, Value alphas, Value column);
+
+  Value numM;
+  Value flip; ///< what turns the order of columns around; null where it is always the same
+  Value placeM, placeN;                ///< of this block in its cluster; null where it is alone
+  Value alphaVector, alpha2Vector;     ///< alpha in every lane; null where there is none or not one
+  std::optional<ResultStores> results; ///< where there are others than the elements
+};
+
+} // namespace fp4

@@ -1,0 +1,158 @@
+//===- LaneProductPlans.cpp - FP8 with f32 scales in tensor memory --------===//
+//
+// A tile has 128 rows, whose sums of one block of k the tensor core leaves in tensor memory. A
+// warpgroup adds those of up to 128 columns to what it has in registers; two of them share a tile
+// of 256. Of the tiles, the one whose waves take the fewest cycles: a k tile costs what the tensor
+// core takes for it, what its operands take from the L2 cache, or what a warpgroup takes from one k
+// tile to the next.
+//
+//===----------------------------------------------------------------------===//
+
+#include "CostModel.h"
+#include "Families.h"
+#include "RolePlans.h"
+
+#include "mlir/IR/Remarks.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace fp4;
+
+/// The rows and the depth of a tile, a block of scales, and the columns that it can have.
+static constexpr int64_t kTileM = 128, kTileK = 128;
+static constexpr std::array<int64_t, 5> kTileNs = {16, 32, 64, 128, 256};
+/// Columns of a warpgroup: with them a thread has as many sums in registers.
+static constexpr int64_t kGroupColumns = 128;
+
+/// What a warpgroup takes from one k tile to the next, as the simulator predicts it: cycles of
+/// waiting, and of each column, most of which reading tensor memory takes. Two warpgroups have
+/// their turns at the same time. Those of a pair release accumulators to the block that leads it,
+/// which takes longer.
+static constexpr double kWaitCycles = 290, kPairWaitCycles = 510, kColumnCycles = 4;
+
+static int64_t groupsOf(int64_t columns) { return columns > kGroupColumns ? 2 : 1; }
+
+/// Cycles of a product with `tile`. Of a pair, each block loads half of the rows of B.
+static double cyclesOf(const MatmulSize &size, const ProductTile &tile,
+                       const hw::TargetModel &target) {
+  const hw::ProductRates &rates = *target.product;
+  int64_t n = tile.n, rows = kTileM * tile.clusterM;
+  int64_t clusters = promotedTilesAlongM(size, rows) * size.splits *
+                     int64_t(llvm::divideCeil(size.n, n * tile.clusterN));
+  int64_t workers = std::max<int64_t>(1, target.multiprocessors / tile.blocks());
+  auto waves = double(llvm::divideCeil(clusters, workers));
+  // Half as many products of 8 bits as of 4 in a cycle; a multiply-add is two operations.
+  double multiply =
+      std::max(4.0 * double(kTileM * n * kTileK) / rates.flopsPerCycle,
+               double((kTileM + tile.rowsOfB()) * kTileK) / rates.sharedBytesPerCycle);
+  double feed =
+      double((std::min(size.m, kTileM) + tile.rowsOfB()) * kTileK) / rates.l2BytesPerCycle;
+  double promote =
+      (tile.pair ? kPairWaitCycles : kWaitCycles) + kColumnCycles * double(n / groupsOf(n));
+  auto deep = double(llvm::divideCeil(size.k, kTileK * size.splits));
+  double cycles = deep * std::max({multiply, feed, promote}) + rates.fillCycles +
+                  rates.epilogueCyclesPerColumn * double(n);
+  auto groups = double(std::max<size_t>(1, size.groups.size()));
+  double memory =
+      (double(size.m) + double(size.n) * groups) * double(size.k) / rates.memoryBytesPerCycle;
+  return std::max(waves * cycles + rates.tailCycles, memory) + rates.launchCycles;
+}
+
+/// Tiles that go with what a program asks for: of n columns, by one block or by a pair, or by the
+/// blocks of the cluster that is asked for.
+static SmallVector<ProductTile> candidatesOf(const KernelPlan &wish, const MatmulSize &size,
+                                             const hw::TargetModel &target) {
+  SmallVector<ProductTile> tiles;
+  bool mustPair = wish.pair || wish.tile[0] == 2 * kTileM;
+  bool mayPair = mustPair || (!wish.tile[0] && !wish.cluster[0] && target.hasCtaPairs);
+  for (int64_t n : llvm::reverse(kTileNs)) {
+    if ((size.splits > 1 && groupsOf(n) > 1) || (wish.tile[1] && wish.tile[1] != n))
+      continue;
+    for (bool pair : {false, true}) {
+      if (pair ? !mayPair || n == kTileNs.front() : mustPair)
+        continue;
+      ProductTile tile{pair, n, pair ? 2 : 1, 1};
+      if (wish.cluster[0]) {
+        tile.clusterM = wish.cluster[0];
+        tile.clusterN = wish.cluster[1];
+      }
+      tiles.push_back(tile);
+    }
+  }
+  if (tiles.empty()) // the check says what is wrong with the tile that was asked for
+    tiles.push_back({mustPair, wish.tile[1] ? wish.tile[1] : kGroupColumns, mustPair ? 2 : 1, 1});
+  return tiles;
+}
+
+/// The best tile; of equals, the first, which has the most columns.
+static ProductTile chooseTile(const KernelPlan &wish, const MatmulSize &size,
+                              const hw::TargetModel &target) {
+  SmallVector<ProductTile> tiles = candidatesOf(wish, size, target);
+  return *llvm::min_element(tiles, [&](const ProductTile &x, const ProductTile &y) {
+    return cyclesOf(size, x, target) < cyclesOf(size, y, target);
+  });
+}
+
+static void explain(Operation *op, const MatmulSize &size, const ProductTile &tile,
+                    const hw::TargetModel &target) {
+  double clock = target.product->gigahertz;
+  auto name = remark::RemarkOpts::name("product").category("fp4-plan");
+  remark::passed(op->getLoc(), name)
+      << llvm::formatv("tiles of {0}x{1} by {2}, predicted {3:f2} us at {4:f1} GHz", tile.rows(),
+                       tile.n, tile.pair ? "a pair of blocks" : "one block",
+                       cyclesOf(size, tile, target) / clock / 1000, clock)
+             .str();
+}
+
+KernelPlan fp4::proposeLaneProduct(Operation *op, const KernelPlan &wish, const MatmulSize &size,
+                                   const hw::TargetModel &target) {
+  KernelPlan plan = planOfFamily(KernelFamily::TileProduct);
+  ProductTile tile = chooseTile(wish, size, target);
+  if (llvm::is_contained(kTileNs, tile.n)) // the check says what is wrong with another one
+    explain(op, size, tile, target);
+  plan.tile = {tile.rows(), tile.n, kTileK};
+  plan.pair = tile.pair;
+  if (tile.blocks() > 1)
+    plan.cluster = {tile.clusterM, tile.clusterN};
+  plan.schedule = rasterOfProduct(op->getContext(), size, tile, target);
+  plan.roles = laneRoles(op->getContext(), int32_t(groupsOf(tile.n)));
+  plan.resident = 1;
+  return plan;
+}
+
+/// Each warpgroup reaches all lanes of tensor memory.
+static StringRef oneGroupRules(pipe::RolePlanAttr roles) { return tensorMemoryRules(roles); }
+
+static StringRef twoGroupRules(pipe::RolePlanAttr roles) {
+  using enum pipe::Engine;
+  pipe::RoleAttr threads = roles.getDriver(Threads);
+  if (roles.getDriver(Tma) == roles.getDriver(Tensor))
+    return "drive the engines tma and tensor from two roles";
+  if (threads.getNumWarps() != 8 || threads.getFirstWarp() % 4)
+    return "drive the engine threads with 8 warps from a multiple of 4";
+  return {};
+}
+
+LogicalResult fp4::checkLaneProduct(Operation *op, const KernelPlan &plan,
+                                    const hw::TargetModel &target) {
+  auto [m, n, k] = plan.tile;
+  bool fits = m == (plan.pair ? 2 : 1) * kTileM && llvm::is_contained(kTileNs, n);
+  if (!fits || k != kTileK || (plan.pair && n == kTileNs.front()))
+    return misfit(op, "tile",
+                  plan.pair ? "is, with 'pair', [256, n, 128] with n = 32, 64, 128 or 256"
+                            : "is [128, n, 128] with n = 16, 32, 64, 128 or 256",
+                  "[" + Twine(m) + ", " + Twine(n) + ", " + Twine(k) + "]");
+  KernelPlan alone = plan;
+  alone.cluster = {};
+  alone.pair = false;
+  if (failed(checkFragmentPlan(op, alone, target)) || failed(checkProductCluster(op, plan, target)))
+    return failure();
+  bool isShared = groupsOf(n) > 1;
+  if (isShared && cast<BlockScaledMatmulOp>(op).getSplitK().value_or(1) > 1)
+    return misfit(op, "tile", "has at most " + Twine(kGroupColumns) + " columns for ranges of K",
+                  Twine(n));
+  using enum pipe::Engine;
+  return checkTiling(op, plan, target, {Tma, Tensor, Threads},
+                     isShared ? twoGroupRules : oneGroupRules);
+}

@@ -1,0 +1,182 @@
+//===- LanePromotion.cpp - Sums of lanes, promoted to fp32 ----------------===//
+//
+// An epilogue for each block of k, which adds to what its threads have in registers. A thread has
+// one row, and all of its columns have one scale. It reads 32 columns at a time; the next ones are
+// on their way while it adds those before, since tcgen05.wait::ld waits for all that were asked
+// for.
+//
+// A fragment is an array in the frame of its thread (Fragments.h). PTX ISA, "tcgen05.ld".
+//
+//===----------------------------------------------------------------------===//
+#include "LanePromotion.h"
+
+#include "Fragments.h"
+#include "InlinePtx.h"
+#include "SmallBuilders.h"
+
+#include "fp4/Dialect/Pipe/IR/PipeLanes.h"
+
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+using namespace fp4;
+
+namespace {
+
+/// Columns that are read at a time.
+constexpr int64_t kReadColumns = 32;
+
+Int32 groupOfThread(ImplicitLocOpBuilder &b, Operation *op, const KernelState &state) {
+  if (state.roles.at(op).getNumThreads() == kGroupThreads)
+    return Int32(b, 0);
+  return threadOfRole(b, op, state) / kGroupThreads;
+}
+
+struct LowerLaneSums : PipePattern<pipe::LaneSumsOp> {
+  using PipePattern::PipePattern;
+
+  LogicalResult matchAndRewrite(pipe::LaneSumsOp op, OpAdaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    int64_t count = op.getType().getElementsPerThread();
+    Value array = frameArray(b, state, count);
+    storeElements(b, array, SmallVector<Value>(count, constF32(b, 0)));
+    rewriter.replaceOp(op, array);
+    return success();
+  }
+};
+
+struct LowerLaneColumn : PipePattern<pipe::LaneColumnOp> {
+  using PipePattern::PipePattern;
+
+  LogicalResult matchAndRewrite(pipe::LaneColumnOp op, OpAdaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    int64_t columns = op.getAccumulator().getType().getShape()[1];
+    rewriter.replaceOp(op, Value(groupOfThread(b, op, state) * columns));
+    return success();
+  }
+};
+
+struct LowerLaneScale : PipePattern<pipe::LaneScaleOp> {
+  using PipePattern::PipePattern;
+
+  LogicalResult matchAndRewrite(pipe::LaneScaleOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    pipe::GlobalType typeA = op.getA().getType(), typeB = op.getB().getType();
+    Int32 rows = adaptor.getRows() ? Int32(b, adaptor.getRows()) : Int32(b, typeA.getShape()[0]);
+    Int32 row = Int32(b, adaptor.getRow()) + Int32(b, accumulatorLane(b, b.getLoc(), state));
+    Int32 column =
+        Int32(b, adaptor.getColumn()) + groupOfThread(b, op, state) * int64_t(op.getColumns());
+    Int32 band = minimum(column / pipe::kPromotedBlock, Int32(b, typeB.getShape()[0] - 1));
+    Value ofRow = loadAt(b, adaptor.getA(), typeA, minimum(row, rows - 1), adaptor.getBlock());
+    Value ofColumns = loadAt(b, adaptor.getB(), typeB, band, adaptor.getBlock());
+    rewriter.replaceOpWithNewOp<LLVM::FMulOp>(op, ofRow, ofColumns);
+    return success();
+  }
+
+private:
+  static Value loadAt(ImplicitLocOpBuilder &b, Value buffer, pipe::GlobalType type, Value row,
+                      Value block) {
+    Value line = stridedPointer(b, b.getLoc(), buffer, row, type.getRowPitch());
+    return load(b, b.getF32Type(), stridedPointer(b, b.getLoc(), line, block, 4), 4);
+  }
+};
+
+/// The rows of a warp are in banks of their own where a tile has scales of one block, and four
+/// share one where it has four.
+struct LowerLaneTileScale : PipePattern<pipe::LaneTileScaleOp> {
+  using PipePattern::PipePattern;
+
+  LogicalResult matchAndRewrite(pipe::LaneTileScaleOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    int64_t pitch = op.getA().getType().getInnerBytes();
+    auto at = [&](Value tile, Value row) {
+      Value line = stridedPointer(b, b.getLoc(), tile, row, pitch);
+      Value pointer = stridedPointer(b, b.getLoc(), line, adaptor.getColumn(), 4);
+      return LLVM::LoadOp::create(b, b.getF32Type(), pointer, 4);
+    };
+    Value ofRow = at(adaptor.getA(), accumulatorLane(b, b.getLoc(), state));
+    bool isShared = op.getB().getType().getRows() == 1;
+    Value ofColumns =
+        at(adaptor.getB(), isShared ? Value(Int32(b, 0)) : Value(groupOfThread(b, op, state)));
+    rewriter.replaceOpWithNewOp<LLVM::FMulOp>(op, ofRow, ofColumns);
+    return success();
+  }
+};
+
+struct LowerPromoteLanes : PipePattern<pipe::PromoteLanesOp> {
+  using PipePattern::PipePattern;
+
+  LogicalResult matchAndRewrite(pipe::PromoteLanesOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    int64_t columns = op.getAccumulator().getType().getShape()[1];
+    int64_t width = std::min(columns, kReadColumns);
+    if (state.splitsWarps) // tcgen05.ld is aligned, and guarded stores may have split the warp
+      NVVM::SyncWarpOp::create(b, constI32(b, -1));
+    Value first = firstColumn(b, op, adaptor.getSums());
+    SmallVector<Value> acc = loadElements(b, adaptor.getAccumulator(), 0, columns);
+    SmallVector<Value> sums = waitForLoaded(b, b.getLoc(), read(b, first, 0, width));
+    for (int64_t column = 0; column < columns; column += width) {
+      bool isLast = column + width == columns;
+      SmallVector<Value> next;
+      if (!isLast)
+        next = read(b, first, column + width, width);
+      for (int64_t i = 0; i < width; ++i)
+        acc[column + i] =
+            LLVM::FMAOp::create(b, arith::BitcastOp::create(b, b.getF32Type(), sums[i]),
+                                adaptor.getScale(), acc[column + i]);
+      if (!isLast)
+        sums = waitForLoaded(b, b.getLoc(), next);
+    }
+    storeElements(b, adaptor.getAccumulator(), acc);
+    rewriter.eraseOp(op);
+    return success();
+  }
+
+private:
+  /// The lanes of this warp, and the first column of this warpgroup.
+  Value firstColumn(ImplicitLocOpBuilder &b, pipe::PromoteLanesOp op, Value sums) const {
+    constexpr int64_t lanesOfWarps = 0x60, laneShift = 16;
+    int64_t columns = op.getAccumulator().getType().getShape()[1];
+    Value quadrant = arith::AndIOp::create(b, state.threadIndex, constI32(b, lanesOfWarps));
+    Value lane = arith::ShLIOp::create(b, quadrant, constI32(b, laneShift));
+    return Int32(b, sums) + Int32(b, lane) + groupOfThread(b, op, state) * columns;
+  }
+
+  static SmallVector<Value> read(ImplicitLocOpBuilder &b, Value first, int64_t column,
+                                 int64_t width) {
+    Value address = Int32(b, first) + column;
+    Value loaded = NVVM::Tcgen05LdOp::create(b, VectorType::get(width, b.getI32Type()),
+                                             /*pack=*/false, NVVM::Tcgen05LdStShape::SHAPE_32X32B,
+                                             tmemPointer(b, b.getLoc(), address),
+                                             /*offset=*/Value());
+    SmallVector<Value> words;
+    for (int64_t i = 0; i < width; ++i)
+      words.push_back(LLVM::ExtractElementOp::create(b, loaded, constI32(b, i)));
+    return words;
+  }
+};
+
+struct LowerReadLanes : PipePattern<pipe::ReadLanesOp> {
+  using PipePattern::PipePattern;
+
+  LogicalResult matchAndRewrite(pipe::ReadLanesOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    rewriter.replaceOp(op, loadVector(b, adaptor.getAccumulator(), int64_t(op.getColumn()),
+                                      op.getResult().getType()));
+    return success();
+  }
+};
+
+} // namespace
+
+void fp4::populateLanePromotionPatterns(const TypeConverter &converter, RewritePatternSet &patterns,
+                                        const KernelState &state) {
+  patterns.add<LowerLaneSums, LowerLaneColumn, LowerLaneScale, LowerLaneTileScale,
+               LowerPromoteLanes, LowerReadLanes>(converter, patterns.getContext(), state);
+}

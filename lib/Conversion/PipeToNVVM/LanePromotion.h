@@ -1,0 +1,11 @@
+//===- LanePromotion.h - Sums of lanes, promoted to fp32 ------------------===//
+#pragma once
+
+#include "Lowering.h"
+
+namespace fp4 {
+
+void populateLanePromotionPatterns(const mlir::TypeConverter &, mlir::RewritePatternSet &,
+                                   const KernelState &);
+
+} // namespace fp4

@@ -1,0 +1,61 @@
+// RUN: fp4-opt %s -split-input-file -fp4-set-target=target=sm_100a -fp4-plan-kernels -convert-fp4-to-pipe -canonicalize | FileCheck %s
+
+// Each k tile has an accumulator of its own, whose sums threads add to theirs. Rows of scales are those of the
+// tile, and scales are asked for before the sums.
+// CHECK-LABEL: gpu.func @kernel
+// CHECK: %[[ACC:.*]] = pipe.lane_sums : !pipe.fragment<128x64xf32, lanes>
+// CHECK: scf.for %[[K:.*]] = %c0{{.*}} to %c4{{.*}} step %c1
+// CHECK:   %[[SCALE:.*]] = pipe.lane_scale %{{.*}}[%[[ROW:.*]]], %{{.*}}[%[[COLUMN:.*]] of 64] block %[[K]] :
+// CHECK:   %[[A:.*]] = pipe.load %{{.*}}[%[[ROW]], %{{.*}}]
+// CHECK:   %[[B:.*]] = pipe.load %{{.*}}[%[[COLUMN]], %{{.*}}]
+// CHECK:   %[[SUMS:.*]] = pipe.accumulator : !pipe.tmem<128x64xf32>
+// CHECK:   pipe.mma_dense %[[SUMS]], %[[A]], %[[B]]
+// CHECK:   pipe.promote_lanes %[[ACC]], %[[SUMS]] scaled %[[SCALE]]
+// CHECK: pipe.read_lanes %[[ACC]][0]
+// CHECK: pipe.store {{.*}}[%[[ROW]], %[[COLUMN]]]
+// CHECK: pipe.read_lanes %[[ACC]][32]
+// CHECK: pipe.store
+func.func @one(%a: tensor<512x400xf8E4M3FN>, %sa: tensor<512x4xf32>, %b: tensor<256x400xf8E4M3FN>, %sb: tensor<2x4xf32>) -> tensor<512x256xbf16> {
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb
+      {format = #fp4.format<fp8_block128>, fp4.plan = #fp4.plan<tile_product, tile = [128, 64, 128]>}
+      : (tensor<512x400xf8E4M3FN>, tensor<512x4xf32>, tensor<256x400xf8E4M3FN>, tensor<2x4xf32>) -> tensor<512x256xbf16>
+  return %y : tensor<512x256xbf16>
+}
+
+// -----
+
+// Scales of four blocks of K are a tile. Two warpgroups have 128 columns each, and store them.
+// CHECK-LABEL: gpu.func @kernel
+// CHECK-SAME: !pipe.tensor_map<128x4xf32>, {{.*}}!pipe.tensor_map<2x4xf32>
+// CHECK: %[[ACC:.*]] = pipe.lane_sums : !pipe.fragment<128x128xf32, lanes>
+// CHECK: scf.for %[[FIRST:.*]] = %c0{{.*}} to %c8{{.*}} step %c4
+// CHECK:   %[[SA:.*]] = pipe.load %{{.*}}[%{{.*}}, %[[FIRST]]] : !pipe.tensor_map<128x4xf32>
+// CHECK:   %[[SB:.*]] = pipe.load %{{.*}}[%{{.*}}, %[[FIRST]]] : !pipe.tensor_map<2x4xf32>
+// CHECK:   scf.for %[[PLACE:.*]] = %c0{{.*}} to %c4{{.*}} step %c1
+// CHECK:     pipe.lane_tile_scale %[[SA]], %[[SB]] column %[[PLACE]]
+// CHECK:     pipe.mma_dense
+// CHECK:     pipe.promote_lanes
+// CHECK: %[[OWN:.*]] = pipe.lane_column %[[ACC]]
+// CHECK: %[[COLUMN:.*]] = arith.addi %{{.*}}, %[[OWN]]
+// CHECK: pipe.store {{.*}}, %[[COLUMN]]]
+func.func @staged(%a: tensor<512x1024xf8E4M3FN>, %sa: tensor<512x8xf32>, %b: tensor<512x1024xf8E4M3FN>, %sb: tensor<4x8xf32>) -> tensor<512x512xbf16> {
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb
+      {format = #fp4.format<fp8_block128>, fp4.plan = #fp4.plan<tile_product, tile = [128, 256, 128]>}
+      : (tensor<512x1024xf8E4M3FN>, tensor<512x8xf32>, tensor<512x1024xf8E4M3FN>, tensor<4x8xf32>) -> tensor<512x512xbf16>
+  return %y : tensor<512x512xbf16>
+}
+
+// -----
+
+// Groups have scales of their own: those of rhs begin at a block of 128 columns of each.
+// CHECK-LABEL: gpu.func @kernel
+// CHECK: %[[GROUP:.*]] = vector.extract %{{.*}}[2]
+// CHECK: %[[BAND:.*]] = arith.muli %[[GROUP]], %c256
+// CHECK: arith.addi %{{.*}}, %[[BAND]]
+// CHECK: pipe.lane_scale
+func.func @groups(%a: tensor<200x400xf8E4M3FN>, %sa: tensor<200x4xf32>, %b: tensor<400x400xf8E4M3FN>, %sb: tensor<4x4xf32>) -> tensor<200x200xbf16> {
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb
+      {format = #fp4.format<fp8_block128>, groups = array<i64: 150, 50>, fp4.plan = #fp4.plan<tile_product, tile = [128, 128, 128]>}
+      : (tensor<200x400xf8E4M3FN>, tensor<200x4xf32>, tensor<400x400xf8E4M3FN>, tensor<4x4xf32>) -> tensor<200x200xbf16>
+  return %y : tensor<200x200xbf16>
+}

@@ -1,0 +1,69 @@
+// RUN: fp4-opt %s -split-input-file -verify-diagnostics -fp4-set-target=target=sm_100a -fp4-plan-kernels | FileCheck %s
+// Plans of products of FP8 with f32 scales whose sums are in tensor memory: many rows have tiles of 256 columns,
+// which two warpgroups share, and few have as many columns as give every multiprocessor a tile.
+
+!b = tensor<4096x7168xf8E4M3FN>
+!sb = tensor<32x56xf32>
+
+// CHECK-LABEL: func.func @rows
+// CHECK: tile = [128, 256, 128], schedule
+// CHECK-SAME: promote warps 0 to 8 drives [threads]
+func.func @rows(%a: tensor<4096x7168xf8E4M3FN>, %sa: tensor<4096x56xf32>, %b: !b, %sb: !sb) -> tensor<4096x4096xbf16> {
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<fp8_block128>}
+      : (tensor<4096x7168xf8E4M3FN>, tensor<4096x56xf32>, !b, !sb) -> tensor<4096x4096xbf16>
+  return %y : tensor<4096x4096xbf16>
+}
+
+// CHECK-LABEL: func.func @few
+// CHECK: tile = [128, 32, 128], schedule
+// CHECK-SAME: promote warps 0 to 4 drives [threads]
+func.func @few(%a: tensor<64x7168xf8E4M3FN>, %sa: tensor<64x56xf32>, %b: !b, %sb: !sb) -> tensor<64x4096xbf16> {
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<fp8_block128>}
+      : (tensor<64x7168xf8E4M3FN>, tensor<64x56xf32>, !b, !sb) -> tensor<64x4096xbf16>
+  return %y : tensor<64x4096xbf16>
+}
+
+// -----
+
+func.func @tile(%a: tensor<256x512xf8E4M3FN>, %sa: tensor<256x4xf32>, %b: tensor<128x512xf8E4M3FN>, %sb: tensor<1x4xf32>) -> tensor<256x128xbf16> {
+  // expected-error @below {{must have a plan whose 'tile' is [128, n, 128] with n = 16, 32, 64, 128 or 256, but got [128, 96, 128]}}
+  // expected-note @below {{}}
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb
+      {format = #fp4.format<fp8_block128>, fp4.plan = #fp4.plan<tile_product, tile = [128, 96, 128]>}
+      : (tensor<256x512xf8E4M3FN>, tensor<256x4xf32>, tensor<128x512xf8E4M3FN>, tensor<1x4xf32>) -> tensor<256x128xbf16>
+  return %y : tensor<256x128xbf16>
+}
+
+// -----
+
+func.func @pair(%a: tensor<256x512xf8E4M3FN>, %sa: tensor<256x4xf32>, %b: tensor<128x512xf8E4M3FN>, %sb: tensor<1x4xf32>) -> tensor<256x128xbf16> {
+  // expected-error @below {{must have a plan whose 'tile' is, with 'pair', [256, n, 128] with n = 32, 64, 128 or 256, but got [128, 128, 128]}}
+  // expected-note @below {{}}
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb
+      {format = #fp4.format<fp8_block128>, fp4.plan = #fp4.plan<tile_product, tile = [128, 128, 128], pair>}
+      : (tensor<256x512xf8E4M3FN>, tensor<256x4xf32>, tensor<128x512xf8E4M3FN>, tensor<1x4xf32>) -> tensor<256x128xbf16>
+  return %y : tensor<256x128xbf16>
+}
+
+// -----
+
+func.func @ranges(%a: tensor<256x512xf8E4M3FN>, %sa: tensor<256x4xf32>, %b: tensor<256x512xf8E4M3FN>, %sb: tensor<2x4xf32>) -> tensor<256x256xbf16> {
+  // expected-error @below {{must have a plan whose 'tile' has at most 128 columns for ranges of K, but got 256}}
+  // expected-note @below {{}}
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb
+      {format = #fp4.format<fp8_block128>, split_k = 2 : i64, fp4.plan = #fp4.plan<tile_product, tile = [128, 256, 128]>}
+      : (tensor<256x512xf8E4M3FN>, tensor<256x4xf32>, tensor<256x512xf8E4M3FN>, tensor<2x4xf32>) -> tensor<256x256xbf16>
+  return %y : tensor<256x256xbf16>
+}
+
+// -----
+
+func.func @roles(%a: tensor<256x512xf8E4M3FN>, %sa: tensor<256x4xf32>, %b: tensor<256x512xf8E4M3FN>, %sb: tensor<2x4xf32>) -> tensor<256x256xbf16> {
+  // expected-error @below {{must have a plan whose 'roles' drive the engine threads with 8 warps from a multiple of 4, but got}}
+  // expected-note @below {{}}
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb
+      {format = #fp4.format<fp8_block128>, fp4.plan = #fp4.plan<tile_product, tile = [128, 256, 128], roles =
+       #pipe.role_plan<load warps 5 to 6 drives [tma], mma warps 4 to 5 drives [tensor], promote warps 0 to 4 drives [threads]>>}
+      : (tensor<256x512xf8E4M3FN>, tensor<256x4xf32>, tensor<256x512xf8E4M3FN>, tensor<2x4xf32>) -> tensor<256x256xbf16>
+  return %y : tensor<256x256xbf16>
+}

@@ -1,0 +1,302 @@
+// RUN: fp4-opt %s -verify-diagnostics -split-input-file
+
+// Sums of lanes that are promoted to fp32 (docs/Pipe.md). Every error has a twin above it that differs in one
+// place and verifies.
+
+func.func @twin(%acc: !pipe.tmem<128x64xf32>, %a: !pipe.shared<128x128xf8E4M3FN, swizzle_128B>, %b: !pipe.shared<64x128xf8E4M3FN, swizzle_128B>) {
+  pipe.mma_dense %acc, %a, %b : !pipe.tmem<128x64xf32>,
+      !pipe.shared<128x128xf8E4M3FN, swizzle_128B>, !pipe.shared<64x128xf8E4M3FN, swizzle_128B>
+  return
+}
+func.func @bad(%acc: !pipe.tmem<128x64xf32>, %a: !pipe.shared<128x128xf8E5M2, swizzle_128B>, %b: !pipe.shared<64x128xf8E4M3FN, swizzle_128B>) {
+  // (C373)
+  // expected-error @+1 {{a must be f8E4M3FN with rows of 128 bytes and layout swizzle_128B, but got}}
+  pipe.mma_dense %acc, %a, %b : !pipe.tmem<128x64xf32>,
+      !pipe.shared<128x128xf8E5M2, swizzle_128B>, !pipe.shared<64x128xf8E4M3FN, swizzle_128B>
+  return
+}
+
+// -----
+
+func.func @bad(%acc: !pipe.tmem<128x64xf32>, %a: !pipe.shared<128x128xf8E4M3FN, swizzle_128B>, %b: !pipe.shared<64x256xf8E4M3FN, swizzle_128B>) {
+  // (C373)
+  // expected-error @+1 {{b must be f8E4M3FN with rows of 128 bytes and layout swizzle_128B, but got}}
+  pipe.mma_dense %acc, %a, %b : !pipe.tmem<128x64xf32>,
+      !pipe.shared<128x128xf8E4M3FN, swizzle_128B>, !pipe.shared<64x256xf8E4M3FN, swizzle_128B>
+  return
+}
+
+// -----
+
+func.func @bad(%acc: !pipe.tmem<128x64xf32>, %a: !pipe.shared<64x128xf8E4M3FN, swizzle_128B>, %b: !pipe.shared<64x128xf8E4M3FN, swizzle_128B>) {
+  // (C373)
+  // expected-error @+1 {{a must have 128 rows, but got}}
+  pipe.mma_dense %acc, %a, %b : !pipe.tmem<128x64xf32>,
+      !pipe.shared<64x128xf8E4M3FN, swizzle_128B>, !pipe.shared<64x128xf8E4M3FN, swizzle_128B>
+  return
+}
+
+// -----
+
+func.func @bad(%acc: !pipe.tmem<128x72xf32>, %a: !pipe.shared<128x128xf8E4M3FN, swizzle_128B>, %b: !pipe.shared<72x128xf8E4M3FN, swizzle_128B>) {
+  // (C373)
+  // expected-error @+1 {{accumulator must have a multiple of 16 columns up to 256, but got}}
+  pipe.mma_dense %acc, %a, %b : !pipe.tmem<128x72xf32>,
+      !pipe.shared<128x128xf8E4M3FN, swizzle_128B>, !pipe.shared<72x128xf8E4M3FN, swizzle_128B>
+  return
+}
+
+// -----
+
+func.func @bad(%acc: !pipe.tmem<128x128xf32>, %a: !pipe.shared<128x128xf8E4M3FN, swizzle_128B>, %b: !pipe.shared<64x128xf8E4M3FN, swizzle_128B>) {
+  // (C373)
+  // expected-error @+1 {{b must have a row for each of 128 columns, of a pair for half of them, but got}}
+  pipe.mma_dense %acc, %a, %b : !pipe.tmem<128x128xf32>,
+      !pipe.shared<128x128xf8E4M3FN, swizzle_128B>, !pipe.shared<64x128xf8E4M3FN, swizzle_128B>
+  return
+}
+
+// -----
+
+func.func @twin(%acc: !pipe.tmem<256x128xf32, pair>, %a: !pipe.shared<128x128xf8E4M3FN, swizzle_128B>, %b: !pipe.shared<64x128xf8E4M3FN, swizzle_128B>) {
+  pipe.mma_dense %acc, %a, %b : !pipe.tmem<256x128xf32, pair>,
+      !pipe.shared<128x128xf8E4M3FN, swizzle_128B>, !pipe.shared<64x128xf8E4M3FN, swizzle_128B>
+  return
+}
+
+// -----
+
+func.func @twin() {
+  %acc = pipe.lane_sums : !pipe.fragment<128x64xf32, lanes>
+  return
+}
+func.func @bad() {
+  // (C374)
+  // expected-error @+1 {{accumulator must be a fragment of lanes, but got}}
+  %acc = pipe.lane_sums : !pipe.fragment<64x64xf32, wgmma>
+  return
+}
+
+// -----
+
+func.func @twin(%acc: !pipe.fragment<128x64xf32, lanes>) -> i32 {
+  %c = pipe.lane_column %acc : !pipe.fragment<128x64xf32, lanes>
+  return %c : i32
+}
+func.func @bad(%acc: !pipe.fragment<64x64xf32, wgmma>) -> i32 {
+  // (C374)
+  // expected-error @+1 {{accumulator must be a fragment of lanes, but got}}
+  %c = pipe.lane_column %acc : !pipe.fragment<64x64xf32, wgmma>
+  return %c : i32
+}
+
+// -----
+
+func.func @twin(%a: !pipe.global<?x56xf32>, %b: !pipe.global<32x56xf32>, %m: i32, %n: i32, %k: i32, %rows: i32) -> f32 {
+  %s = pipe.lane_scale %a[%m], %b[%n of 64] block %k rows %rows : !pipe.global<?x56xf32>, !pipe.global<32x56xf32>
+  return %s : f32
+}
+func.func @bad(%a: !pipe.global<?x56xf32>, %b: !pipe.global<32x56xbf16>, %m: i32, %n: i32, %k: i32, %rows: i32) -> f32 {
+  // (C375)
+  // expected-error @+1 {{b must have 2 dimensions of f32, but got}}
+  %s = pipe.lane_scale %a[%m], %b[%n of 64] block %k rows %rows : !pipe.global<?x56xf32>, !pipe.global<32x56xbf16>
+  return %s : f32
+}
+
+// -----
+
+func.func @bad(%a: !pipe.global<?x56xf32>, %b: !pipe.global<32x55xf32>, %m: i32, %n: i32, %k: i32, %rows: i32) -> f32 {
+  // (C375)
+  // expected-error @+1 {{a and b must have as many columns, a scale for each block of k, but got}}
+  %s = pipe.lane_scale %a[%m], %b[%n of 64] block %k rows %rows : !pipe.global<?x56xf32>, !pipe.global<32x55xf32>
+  return %s : f32
+}
+
+// -----
+
+func.func @bad(%a: !pipe.global<?x56xf32>, %b: !pipe.global<?x56xf32>, %m: i32, %n: i32, %k: i32, %rows: i32) -> f32 {
+  // (C375)
+  // expected-error @+1 {{b must have static rows, but got}}
+  %s = pipe.lane_scale %a[%m], %b[%n of 64] block %k rows %rows : !pipe.global<?x56xf32>, !pipe.global<?x56xf32>
+  return %s : f32
+}
+
+// -----
+
+func.func @bad(%a: !pipe.global<?x56xf32>, %b: !pipe.global<32x56xf32>, %m: i32, %n: i32, %k: i32) -> f32 {
+  // (C375)
+  // expected-error @+1 {{expects operand 'rows' for dynamic rows, but got none}}
+  %s = pipe.lane_scale %a[%m], %b[%n of 64] block %k : !pipe.global<?x56xf32>, !pipe.global<32x56xf32>
+  return %s : f32
+}
+
+// -----
+
+func.func @bad(%a: !pipe.global<?x56xf32>, %b: !pipe.global<32x56xf32>, %m: i32, %n: i32, %k: i32, %rows: i32) -> f32 {
+  // (C375)
+  // expected-error @+1 {{columns must divide 128, but got 96}}
+  %s = pipe.lane_scale %a[%m], %b[%n of 96] block %k rows %rows : !pipe.global<?x56xf32>, !pipe.global<32x56xf32>
+  return %s : f32
+}
+
+// -----
+
+func.func @twin(%a: !pipe.shared<128x4xf32>, %b: !pipe.shared<1x4xf32>, %k: i32) -> f32 {
+  %s = pipe.lane_tile_scale %a, %b column %k : !pipe.shared<128x4xf32>, !pipe.shared<1x4xf32>
+  return %s : f32
+}
+func.func @bad(%a: !pipe.shared<128x4xf32>, %b: !pipe.shared<1x4xi32>, %k: i32) -> f32 {
+  // (C376)
+  // expected-error @+1 {{b must be f32 without a swizzle, but got}}
+  %s = pipe.lane_tile_scale %a, %b column %k : !pipe.shared<128x4xf32>, !pipe.shared<1x4xi32>
+  return %s : f32
+}
+
+// -----
+
+func.func @bad(%a: !pipe.shared<128x4xf32>, %b: !pipe.shared<1x8xf32>, %k: i32) -> f32 {
+  // (C376)
+  // expected-error @+1 {{a and b must have as many columns, a scale for each block of k, but got}}
+  %s = pipe.lane_tile_scale %a, %b column %k : !pipe.shared<128x4xf32>, !pipe.shared<1x8xf32>
+  return %s : f32
+}
+
+// -----
+
+func.func @bad(%a: !pipe.shared<64x4xf32>, %b: !pipe.shared<1x4xf32>, %k: i32) -> f32 {
+  // (C376)
+  // expected-error @+1 {{a must have 128 rows, but got}}
+  %s = pipe.lane_tile_scale %a, %b column %k : !pipe.shared<64x4xf32>, !pipe.shared<1x4xf32>
+  return %s : f32
+}
+
+// -----
+
+gpu.module @m {
+  gpu.func @twin(%x: !pipe.global<f32>) kernel {
+    %c = pipe.channel from tma to threads(256) : !pipe.channel<!pipe.shared<128x4xf32>, !pipe.shared<2x4xf32>>
+    pipe.role promote warps 0 to 8 drives [threads] {
+      %k = arith.constant 0 : i32
+      %a, %b = pipe.consumer_wait %c : !pipe.channel<!pipe.shared<128x4xf32>, !pipe.shared<2x4xf32>>
+      %s = pipe.lane_tile_scale %a, %b column %k : !pipe.shared<128x4xf32>, !pipe.shared<2x4xf32>
+    }
+    gpu.return
+  }
+  gpu.func @bad(%x: !pipe.global<f32>) kernel {
+    %c = pipe.channel from tma to threads(256) : !pipe.channel<!pipe.shared<128x4xf32>, !pipe.shared<3x4xf32>>
+    pipe.role promote warps 0 to 8 drives [threads] {
+      %k = arith.constant 0 : i32
+      %a, %b = pipe.consumer_wait %c : !pipe.channel<!pipe.shared<128x4xf32>, !pipe.shared<3x4xf32>>
+      // (C376)
+      // expected-error @+1 {{b must have one row, or one for each of the 2 warpgroups of its role, but got}}
+      %s = pipe.lane_tile_scale %a, %b column %k : !pipe.shared<128x4xf32>, !pipe.shared<3x4xf32>
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+func.func @twin(%acc: !pipe.fragment<128x64xf32, lanes>, %sums: !pipe.tmem<128x64xf32>, %s: f32) {
+  pipe.promote_lanes %acc, %sums scaled %s : !pipe.fragment<128x64xf32, lanes>, !pipe.tmem<128x64xf32>
+  return
+}
+func.func @bad(%acc: !pipe.fragment<64x64xf32, wgmma>, %sums: !pipe.tmem<128x64xf32>, %s: f32) {
+  // (C377)
+  // expected-error @+1 {{accumulator must be a fragment of lanes, but got}}
+  pipe.promote_lanes %acc, %sums scaled %s : !pipe.fragment<64x64xf32, wgmma>, !pipe.tmem<128x64xf32>
+  return
+}
+
+// -----
+
+func.func @bad(%acc: !pipe.fragment<128x64xf32, lanes>, %sums: !pipe.tmem<128x96xf32>, %s: f32) {
+  // (C377)
+  // expected-error @+1 {{sums must have the 64 columns of the accumulator for each warpgroup of the role, but got}}
+  pipe.promote_lanes %acc, %sums scaled %s : !pipe.fragment<128x64xf32, lanes>, !pipe.tmem<128x96xf32>
+  return
+}
+
+// -----
+
+gpu.module @m {
+  gpu.func @twin(%x: !pipe.global<f32>) kernel {
+    %c = pipe.channel from tensor to threads(256) : !pipe.channel<!pipe.tmem<128x128xf32>>
+    pipe.role promote warps 0 to 8 drives [threads] {
+      %s = arith.constant 1.0 : f32
+      %acc = pipe.lane_sums : !pipe.fragment<128x64xf32, lanes>
+      %sums = pipe.consumer_wait %c : !pipe.channel<!pipe.tmem<128x128xf32>>
+      pipe.promote_lanes %acc, %sums scaled %s : !pipe.fragment<128x64xf32, lanes>, !pipe.tmem<128x128xf32>
+    }
+    gpu.return
+  }
+  gpu.func @columns(%x: !pipe.global<f32>) kernel {
+    %c = pipe.channel from tensor to threads(128) : !pipe.channel<!pipe.tmem<128x128xf32>>
+    pipe.role promote warps 0 to 4 drives [threads] {
+      %s = arith.constant 1.0 : f32
+      %acc = pipe.lane_sums : !pipe.fragment<128x64xf32, lanes>
+      %sums = pipe.consumer_wait %c : !pipe.channel<!pipe.tmem<128x128xf32>>
+      // (C377)
+      // expected-error @+1 {{sums must have the 64 columns of the accumulator for each warpgroup of the role, but got}}
+      pipe.promote_lanes %acc, %sums scaled %s : !pipe.fragment<128x64xf32, lanes>, !pipe.tmem<128x128xf32>
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @m {
+  gpu.func @warps(%x: !pipe.global<f32>) kernel {
+    %c = pipe.channel from tensor to threads(256) : !pipe.channel<!pipe.tmem<128x128xf32>>
+    // expected-note @+1 {{the role begins here}}
+    pipe.role promote warps 2 to 10 drives [threads] {
+      %s = arith.constant 1.0 : f32
+      %acc = pipe.lane_sums : !pipe.fragment<128x64xf32, lanes>
+      %sums = pipe.consumer_wait %c : !pipe.channel<!pipe.tmem<128x128xf32>>
+      // (C119)
+      // expected-error @+1 {{must be in a role of 4 or 8 warps from a multiple of 4 to access tensor memory, but is in warps 2 to 10}}
+      pipe.promote_lanes %acc, %sums scaled %s : !pipe.fragment<128x64xf32, lanes>, !pipe.tmem<128x128xf32>
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @m {
+  gpu.func @reads(%x: !pipe.global<f32>) kernel {
+    %c = pipe.channel from tensor to threads(256) : !pipe.channel<!pipe.tmem<128x128xf32>>
+    // expected-note @+1 {{the role begins here}}
+    pipe.role promote warps 0 to 8 drives [threads] {
+      %c0 = arith.constant 0 : i32
+      %sums = pipe.consumer_wait %c : !pipe.channel<!pipe.tmem<128x128xf32>>
+      // (C119)
+      // expected-error @+1 {{must be in a role of 4 warps from a multiple of 4 to access tensor memory, but is in warps 0 to 8}}
+      %v = pipe.read %sums[%c0] : !pipe.tmem<128x128xf32> -> vector<32xf32>
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+func.func @twin(%acc: !pipe.fragment<128x64xf32, lanes>) -> vector<32xf32> {
+  %v = pipe.read_lanes %acc[32] : !pipe.fragment<128x64xf32, lanes> -> vector<32xf32>
+  return %v : vector<32xf32>
+}
+func.func @bad(%acc: !pipe.fragment<128x64xf32, lanes>) -> vector<32xf32> {
+  // (C378)
+  // expected-error @+1 {{columns 48 to 80 must be among the 64 of the accumulator}}
+  %v = pipe.read_lanes %acc[48] : !pipe.fragment<128x64xf32, lanes> -> vector<32xf32>
+  return %v : vector<32xf32>
+}
+
+// -----
+
+func.func @bad(%acc: !pipe.fragment<64x64xf32, wgmma>) -> vector<32xf32> {
+  // (C378)
+  // expected-error @+1 {{accumulator must be a fragment of lanes, but got}}
+  %v = pipe.read_lanes %acc[32] : !pipe.fragment<64x64xf32, wgmma> -> vector<32xf32>
+  return %v : vector<32xf32>
+}

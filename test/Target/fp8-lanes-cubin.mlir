@@ -1,0 +1,43 @@
+// ptxas accepts products of FP8 with f32 scales for sm_100a without spills: with 128 columns, whose threads have 128
+// sums and the 64 that are added at a time; with 256, where two warpgroups take registers from the others; by pairs;
+// where M is known at run time and scales come from global memory; and of groups of which the device has the rows.
+// REQUIRES: ptxas
+// RUN: fp4-opt %s --fp4-set-target=target=sm_100a --compile-to=cubin | %python %fp4_src/test/Target/Inputs/resources.py \
+// RUN:   | tee %t | FileCheck %s
+
+// CHECK: one_matmul_0 kernel: registers {{[0-9]+}}, spill 0, stack 0
+// CHECK: two_matmul_0 kernel: registers 168, spill 0, stack 0
+// CHECK: ragged_matmul_0 kernel: registers 168, spill 0, stack 0
+// CHECK: groups_matmul_0 kernel: registers 168, spill 0, stack 0
+
+!a = tensor<4096x2048xf8E4M3FN>
+!sa = tensor<4096x16xf32>
+!b = tensor<4096x2048xf8E4M3FN>
+!sb = tensor<32x16xf32>
+
+func.func @one(%a: !a, %sa: !sa, %b: !b, %sb: !sb) -> tensor<4096x4096xbf16> {
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb
+      {format = #fp4.format<fp8_block128>, fp4.plan = #fp4.plan<tile_product, tile = [128, 128, 128]>}
+      : (!a, !sa, !b, !sb) -> tensor<4096x4096xbf16>
+  return %y : tensor<4096x4096xbf16>
+}
+func.func @two(%a: !a, %sa: !sa, %b: !b, %sb: !sb) -> tensor<4096x4096xbf16> {
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb
+      {format = #fp4.format<fp8_block128>, fp4.plan = #fp4.plan<tile_product, tile = [256, 256, 128], pair>}
+      : (!a, !sa, !b, !sb) -> tensor<4096x4096xbf16>
+  return %y : tensor<4096x4096xbf16>
+}
+func.func @ragged(%a: tensor<?x2000xf8E4M3FN>, %sa: tensor<?x16xf32>, %b: tensor<4104x2000xf8E4M3FN>, %sb: tensor<33x16xf32>)
+    -> tensor<?x4104xbf16> {
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb
+      {format = #fp4.format<fp8_block128>, fp4.plan = #fp4.plan<tile_product, tile = [128, 256, 128]>}
+      : (tensor<?x2000xf8E4M3FN>, tensor<?x16xf32>, tensor<4104x2000xf8E4M3FN>, tensor<33x16xf32>) -> tensor<?x4104xbf16>
+  return %y : tensor<?x4104xbf16>
+}
+func.func @groups(%a: !a, %sa: !sa, %b: tensor<8192x2048xf8E4M3FN>, %sb: tensor<64x16xf32>, %o: tensor<2x2xi64>)
+    -> tensor<4096x4096xbf16> {
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb offsets %o
+      {format = #fp4.format<fp8_block128>, fp4.plan = #fp4.plan<tile_product, tile = [256, 256, 128], pair>}
+      : (!a, !sa, tensor<8192x2048xf8E4M3FN>, tensor<64x16xf32>, tensor<2x2xi64>) -> tensor<4096x4096xbf16>
+  return %y : tensor<4096x4096xbf16>
+}
