@@ -18,11 +18,12 @@ def table():
     pattern = r'^FP4_TIMING_OF\((\w+), (\w+), ([^,]+), (\w+), "([^"]*)"\)'
     for target, name, value, mark, source in re.findall(pattern, text, re.M):
         known[name, target] = f"{value} ({mark.lower()}: {source})"
-    lines = ["| rate | unit | sm_90a | sm_100a | what |", "|---|---|---|---|---|"]
+    targets = list(dict.fromkeys(target for _, target in known))
+    lines = ["| " + " | ".join(["rate", "unit", *targets, "what"]) + " |", "|---" * (len(targets) + 3) + "|"]
     rates = re.findall(r'^FP4_TIMING\((\w+), "([^"]*)", "([^"]*)"\)', text, re.M)
     for name, unit, meaning in rates:
-        cells = [known.get((name, target), "-") for target in ("sm_90a", "sm_100a")]
-        lines.append(f"| {name} | {unit} | {cells[0]} | {cells[1]} | {meaning} |")
+        cells = [known.get((name, target), "-") for target in targets]
+        lines.append("| " + " | ".join([name, unit, *cells, meaning]) + " |")
     return "\n".join(lines) + "\n"
 
 

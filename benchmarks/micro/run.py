@@ -17,6 +17,7 @@ from typing import Any
 
 import blackwell
 import instructions
+import ladder
 import launch
 import memory
 import tensor
@@ -36,7 +37,12 @@ def sections(device: Device, out: int, quick: bool) -> dict[str, Callable[[], Ro
             "multicast": lambda: memory.multicast(device, out, quick),
             "boxes": lambda: memory.boxes(device, out, quick),
             "bandwidth": lambda: memory.bandwidth(device, out, quick),
-            "launches": lambda: launch.launches(device, out, quick)}
+            "launches": lambda: launch.launches(device, out, quick),
+            "ladder": lambda: ladder.ladder(device, out, quick),
+            "fetches": lambda: ladder.fetches(device, out, quick),
+            "atomics": lambda: ladder.atomics(device, out, quick),
+            "starts": lambda: ladder.starts(device, out, quick),
+            "replacement": lambda: ladder.replacement(device, out, quick)}
     hopper = {"tensor": lambda: tensor.products(device, out, rounds), "beside": lambda: tensor.beside(device, out, rounds)}
     tcgen05 = {"products": lambda: blackwell.products(device, out, rounds),
                "tmem": lambda: blackwell.tensor_memory(device, out, rounds)}

@@ -1,6 +1,7 @@
 //===- Memory.cpp - Caches and device memory with a clock -----------------===//
 #include "Sim/Time/Memory.h"
 #include <bit>
+#include <cmath>
 
 namespace fp4::sim {
 
@@ -103,21 +104,21 @@ void L1Cache::arrived(uint64_t line, double when) {
 //===----------------------------------------------------------------------===//
 
 MemorySystem::MemorySystem(const Rates &rates, double gigahertz, uint64_t l2Size)
-    : l2Latency(rates[TimingRate::L2Latency]), deviceLatency(rates[TimingRate::MemoryLatency]),
-      portRate(rates[TimingRate::L2PortBytes]),
+    : rates(rates), gigahertz(gigahertz), l2Latency(rates[TimingRate::L2Latency]),
+      deviceLatency(rates[TimingRate::MemoryLatency]), portRate(rates[TimingRate::L2PortBytes]),
       l2Rate(rates[TimingRate::L2Terabytes] * 1e3 / gigahertz),
       sharedRate(rates[TimingRate::L2SharedTerabytes] * 1e3 / gigahertz),
-      multicastRate(rates[TimingRate::MulticastTerabytes] * 1e3 / gigahertz),
       deviceRate(rates[TimingRate::MemoryTerabytes] * 1e3 / gigahertz),
       pairs(rates[TimingRate::MemoryGranule] > kSectorBytes),
-      turnaround(rates[TimingRate::MemoryTurnaround]),
+      turnaround(rates[TimingRate::MemoryTurnaround]), burst(rates[TimingRate::MemoryBurst]),
       capacity(uint32_t(double(l2Size) * rates[TimingRate::L2Reach] / stampUnit)) {}
 
 void MemorySystem::sample(double part, unsigned others) {
   share = part;
   companions = others;
-  for (double *rate : {&l2Rate, &sharedRate, &multicastRate, &deviceRate})
-    *rate *= part * (1 + companions);
+  served = part * (1 + companions);
+  for (double *rate : {&l2Rate, &sharedRate, &deviceRate})
+    *rate *= served;
   for (int write : {0, 1}) {
     const Traffic &all = traffic[write];
     if (all.bytes <= 0 || all.memberMissing <= 0)
@@ -206,12 +207,47 @@ double MemorySystem::transfer(SharedServer &port, double now, const Touched &tou
   written = written * fade + (write ? bytes : 0);
   const double writes = written / (read_ + written);
   const double inMemory = missing / deviceRate * (1 + turnaround * writes * writes);
-  return std::max(end, serve(device, now, inMemory));
+  const double least = waitForPart(now, inMemory, writes);
+  const double ofDevice = serve(device, now, inMemory);
+  writesBack |= write;
+  firstRead = write ? firstRead : std::min(firstRead, now);
+  return std::max({end, ofDevice, write ? 0 : now + least + inMemory});
+}
+
+/// Device memory has many parts, each with a queue of its own, so that a request may wait though
+/// others are idle: for requests at random as long as in a queue with that use, M/D/1. Writes keep a
+/// part busy for longer. With more use than `most` all parts have work to do, and the wait is that of
+/// the common queue. `most` and `ofWrites` are of the same measurements as the rate (micro: ladder).
+double MemorySystem::waitForPart(double now, double service, double writes) {
+  constexpr double recent = 2000, most = 0.83, ofWrites = 2; // cycles; of 1
+  const double since = std::max(0.0, now - useUntil);
+  use = use * std::exp(-since / recent) + service * (1 + companions) / recent;
+  useUntil = std::max(useUntil, now);
+  const double part = std::min(use, most);
+  return burst * (1 + ofWrites * writes) * part / (2 * (1 - part));
+}
+
+/// Lines that are read displace others, which are written back meanwhile if they were changed. So
+/// the memory is never idle between the reads and the writes of kernels that do the same one after
+/// the other, and a launch that writes ends no earlier than this.
+double MemorySystem::leastEnd() const {
+  const bool both = writesBack && firstRead < never;
+  return both ? firstRead + device.busy + deviceLatency + l2Latency : 0;
 }
 
 double MemorySystem::deliver(double now, double bytes) {
   l2Bytes += bytes / share;
-  return serve(delivery, now, bytes / multicastRate);
+  const double rate = rates[TimingRate::MulticastTerabytes] * 1e3 / gigahertz * served;
+  return serve(delivery, now, bytes / rate);
+}
+
+/// Operations on one line come one after the other, whoever asks for them.
+double MemorySystem::turnOf(std::span<const LineAccess> lines, double now) {
+  const double interval = rates[TimingRate::AtomicInterval] / share;
+  double turn = now;
+  for (const LineAccess &access : lines)
+    turn = std::max(turn, atomics[access.line].serve(now, interval, present) - interval);
+  return turn;
 }
 
 /// Of the sample's misses some are hits, so that the mean is right.

@@ -111,11 +111,15 @@ public:
   double write(SharedServer &port, double now, std::span<const GlobalRun> runs);
   /// What a multicast brings to another destination; the cycle at which L2 is done with it.
   double deliver(double now, double bytes);
+  /// When L2 comes to an atomic operation on these lines.
+  double turnOf(std::span<const LineAccess> lines, double now);
+  /// The earliest cycle at which a launch that did this may end.
+  double leastEnd() const;
 
   /// L2 reads a line once for those who ask for it at nearly the same time; what lies between it
   /// and the multiprocessors brings it to each.
   SharedServer l2, delivery, device;
-  double present = 0; ///< nobody will ask for anything before this cycle
+  double present = 0;                  ///< nobody will ask for anything before this cycle
   double deviceBytes = 0, l2Bytes = 0; ///< moved; of a sample, what the whole machine would
   double latencyOfL2() const { return l2Latency; }
 
@@ -134,28 +138,37 @@ private:
   double latencyOf(const Touched &touched) const;
   double transfer(SharedServer &port, double now, const Touched &touched, bool write);
   double serve(SharedServer &server, double now, double duration) const;
+  double waitForPart(double now, double service, double writes);
 
   static constexpr uint64_t pageLines = 16384; ///< 2 MiB
   struct Line {
     uint32_t stamp = 0; ///< 1 + deviceBytes / stampUnit when it was last touched
     uint8_t sectors = 0;
     uint8_t ofMembers = 0; ///< sectors that members asked for
-    float when = -1e9f; ///< of the last request, cycles
+    float when = -1e9f;    ///< of the last request, cycles
     const SharedServer *by = nullptr;
   };
   std::unordered_map<uint64_t, std::unique_ptr<Line[]>> pages;
   uint64_t lastPage = ~0ull;
   Line *lastLines = nullptr;
-  double l2Latency, deviceLatency; ///< cycles
-  double portRate, l2Rate, sharedRate, multicastRate, deviceRate; ///< B/cycle
-  bool pairs; ///< device memory delivers two sectors at a time
-  double turnaround;
+  const Rates &rates; ///< asked for that of multicasts when there is one: not all targets know it
+  double gigahertz;
+  double l2Latency, deviceLatency;                    ///< cycles
+  double portRate, l2Rate, sharedRate, deviceRate;    ///< B/cycle
+  std::unordered_map<uint64_t, SharedServer> atomics; ///< of each line
+  double served = 1; ///< of the rates, for those that make requests
+  bool pairs;        ///< device memory delivers two sectors at a time
+  double turnaround, burst;
+  double use = 0, useUntil = 0; ///< of device memory, of 1, in the recent past
+  static constexpr double never = 1e300;
+  double firstRead = never; ///< of device memory
+  bool writesBack = false;
   std::pair<const void *, const void *> members;
-  Traffic traffic[2];                      ///< read, written; before the sample
-  double share = 1;                        ///< of the machine, that makes requests
-  unsigned companions = 0;                 ///< of each that does
-  double bringing[2] = {1, 1};             ///< of what a sample misses: what the machine misses too
-  double sharing[2] = {0, 0};              ///< of bytes: of lines that others ask for
+  Traffic traffic[2];            ///< read, written; before the sample
+  double share = 1;              ///< of the machine, that makes requests
+  unsigned companions = 0;       ///< of each that does
+  double bringing[2] = {1, 1};   ///< of what a sample misses: what the machine misses too
+  double sharing[2] = {0, 0};    ///< of bytes: of lines that others ask for
   double read_ = 0, written = 0; ///< bytes, of the recent past
   uint32_t capacity;             ///< in units of the stamp
 };

@@ -88,9 +88,13 @@ void addProduct(const std::string &opcode, TimedInsn &timed) {
     if (std::sscanf(opcode.c_str() + at, ".m%un%uk%u", &m, &n, &k) == 3)
       break;
   timed.flops = 2.0f * float(m) * float(n) * float(k);
-  timed.depth = has("mxf4") ? 64 : has(".tf32") ? 8 : 16;
-  if (has(".e4m3") || has(".e5m2") || has(".s8") || has(".u8") || has(".e2m") || has(".e3m2"))
-    timed.depth = has("mxf4") ? 64 : 32;
+  const bool bytes =
+      has(".e4m3") || has(".e5m2") || has(".s8") || has(".u8") || has(".e2m") || has(".e3m2");
+  timed.product = has("mxf4")    ? hw::TimingRate::Fp4Flops
+                  : has("mxf8")  ? hw::TimingRate::ScaledQuarterFlops
+                  : bytes        ? hw::TimingRate::QuarterFlops
+                  : has(".tf32") ? hw::TimingRate::Tf32Flops
+                                 : hw::TimingRate::HalfFlops;
 }
 
 /// What else the opcode says.

@@ -9,6 +9,7 @@
 #pragma once
 
 #include "Sim/Decode/ProgramImpl.h"
+#include "fp4/ISA/TimingRates.h"
 #include "fp4/Sim/MemoryModel.h"
 #include <array>
 #include <span>
@@ -65,9 +66,9 @@ struct TimedInsn {
   bool shared = false;   ///< of an access: it may be one of shared memory
   bool global = false;   ///< ... of global memory
   uint8_t outputs = 0;   ///< operands that it writes, the first ones
-  uint8_t depth = 0;     ///< of mma.sync: K of a wgmma of its element type
-  float flops = 0;       ///< ... of the warp
-  uint32_t first = 0;    ///< of its registers in TimedCode::registers: those read, then
+  hw::TimingRate product = hw::TimingRate::HalfFlops; ///< of mma.sync: its rate
+  float flops = 0;                                    ///< ... and its work, of the warp
+  uint32_t first = 0; ///< of its registers in TimedCode::registers: those read, then
   uint16_t reads = 0, writes = 0;
 };
 

@@ -105,10 +105,14 @@ bool TimedLaunch::startNext(Slot &slot, uint32_t place, double when) {
   slot.begun += phase == Phase::Sample;
   auto running = std::make_unique<Running>(launch, launch.nextCluster++);
   std::vector<Multiprocessor *> processors;
+  const bool follows = when > rates[TimingRate::FirstBlocks];
+  const double warps = double((volume(launch.config.block) + 31) / 32),
+               apart = std::max(follows ? rates[TimingRate::BlockStart] : 0,
+                                warps * rates[TimingRate::WarpStart]);
   for (uint64_t rank = 0; rank < clusterSize; ++rank)
     processors.push_back(&machine.processors[slot.index * clusterSize + rank]);
   for (Multiprocessor *sm : processors) {
-    when = std::max(when, sm->lastStart + rates[TimingRate::BlockStart]);
+    when = std::max(when, sm->lastStart + apart);
     sm->lastStart = when;
   }
   const auto policy = new TimedPolicy(machine, recorder, code, processors,
@@ -163,6 +167,7 @@ Expected<LaunchStats> TimedLaunch::run() {
   FP4_TRY(runSlots(0, uint32_t(slots.size())));
   if (phase == Phase::Sample)
     FP4_TRY(runSlots(0, members));
+  end = std::max(end, machine.memory.leastEnd());
   predicted = prediction();
   if (phase == Phase::Sample) {
     FP4_TRY(scaleSample());
@@ -505,23 +510,23 @@ double TimedLaunch::accessMemory(TimedWarp &warp, Running &running, const TimedI
   double result = issue;
   if (recorder.wavefronts) {
     because = Activity::Shared;
-    const double done = sm.shared.serve(issue, recorder.wavefronts * perWavefront);
-    result =
-        done + rates[recorder.atomic ? TimingRate::SharedAtomicLatency : TimingRate::SharedLatency];
+    result = sm.shared.serve(issue, recorder.wavefronts * perWavefront) +
+             rates[recorder.atomic ? TimingRate::SharedAtomicLatency : TimingRate::SharedLatency];
   }
   if (recorder.lines.empty())
     return result;
   because = Activity::Global;
   const double looked = sm.shared.serve(issue, double(recorder.lines.size()) * perWavefront);
   const std::span<const LineAccess> all = recorder.lines;
+  const double turn = recorder.atomic ? machine.memory.turnOf(all, looked) : looked;
   if (recorder.write || recorder.atomic) {
-    warp.stores = std::max(warp.stores, machine.memory.write(sm.port, looked, all));
+    warp.stores = std::max(warp.stores, machine.memory.write(sm.port, turn, all));
     running.stores = std::max(running.stores, warp.stores);
   }
   if (recorder.write && !recorder.atomic)
     return result;
   if (recorder.atomic || recorder.strong || insn.bypassesL1)
-    return machine.memory.read(sm.port, looked, all);
+    return machine.memory.read(sm.port, turn, all);
   result = std::max(result, looked + rates[TimingRate::L1Latency]);
   std::vector<LineAccess> missing;
   for (const LineAccess &access : all) {

@@ -76,7 +76,7 @@ bool TimedLaunch::reserve(TimedWarp &warp, const TimedInsn &insn, double now, do
   case Unit::Mufu:
     return take(PipeMufu, rates[TimingRate::MufuInterval]);
   case Unit::MmaSync: {
-    const double flops = rates[flopsOf(insn.depth)] * rates[TimingRate::MmaSyncShare];
+    const double flops = rates[insn.product] * rates[TimingRate::MmaSyncShare];
     return take(PipeTensor, flops > 0 ? insn.flops * kSchedulers / flops : 0);
   }
   case Unit::Double:

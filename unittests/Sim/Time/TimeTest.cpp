@@ -142,11 +142,11 @@ TEST(Time, ResultsAreThoseOfOtherPolicies) {
 
 TEST(Time, ATargetWithoutRatesNamesThemAndStillComputes) {
   const Timed result = runTimed(std::string("  mov.u32 %r1, 7;\n") + store, oneWarp, 4096,
-                                CompletionPolicy::Timed, "sm_103a");
+                                CompletionPolicy::Timed, "sm_110a");
   EXPECT_EQ(result.out[0], 7u);
   EXPECT_FALSE(result.time.missing.empty());
   EXPECT_EQ(result.time.microseconds, 0);
-  EXPECT_NE(text(result.time).find("no prediction for sm_103a: unknown: Gigahertz"),
+  EXPECT_NE(text(result.time).find("no prediction for sm_110a: unknown: Gigahertz"),
             std::string::npos)
       << text(result.time);
 }
@@ -302,6 +302,51 @@ TEST(Time, ClustersOfFourFindRoomOnFewerMultiprocessors) {
   };
   EXPECT_EQ(slots(2), 148u);
   EXPECT_EQ(slots(4), uint32_t(rate(TimingRate::ClustersOfFour, "sm_100a")));
+}
+
+TEST(Time, ProductsWithScalesHaveTheirOwnRate) {
+  const auto interval = [](const std::string &form, const std::string &rest) {
+    const std::string line = "  mma.sync.aligned." + form +
+                             "{%v0, %v1, %v2, %v3}, {%r4, %r5, %r6, %r7}, {%r8, %r9}, "
+                             "{%v0, %v1, %v2, %v3}" +
+                             rest + ";\n";
+    std::string begin;
+    for (int i = 0; i < 4; ++i)
+      begin += fmt::format("  mov.b32 %v{}, 0;\n", i);
+    for (int i = 4; i < 12; ++i)
+      begin += fmt::format("  mov.b32 %r{}, 0;\n", i);
+    const auto cycles = [&](int times) {
+      return runTimed(begin + "  .reg .b16 %zero;\n  mov.b16 %zero, 0;\n" + repeated(line, times) +
+                          "  mov.b32 %r1, %v0;\n" + store,
+                      {.grid = {1, 1, 1}, .block = {512, 1, 1}}, 4096, CompletionPolicy::Timed,
+                      "sm_120a")
+          .time.cycles;
+    };
+    return (cycles(96) - cycles(32)) / 64;
+  };
+  const std::string scales = ", {%r10}, {%zero, %zero}, {%r11}, {%zero, %zero}";
+  constexpr double warpsOfScheduler = 4, flops = 2.0 * 16 * 8 * 32, quarter = 4;
+  const auto expected = [&](TimingRate which, double k) {
+    return warpsOfScheduler * flops * k / 32 / (rate(which, "sm_120a") / quarter);
+  };
+  EXPECT_NEAR(
+      interval("kind::mxf4nvf4.block_scale.scale_vec::4X.m16n8k64.row.col.f32.e2m1.e2m1.f32.ue4m3 ",
+               scales),
+      expected(TimingRate::Fp4Flops, 64), 1);
+  EXPECT_NEAR(
+      interval("kind::mxf8f6f4.block_scale.scale_vec::1X.m16n8k32.row.col.f32.e4m3.e4m3.f32.ue8m0 ",
+               scales),
+      expected(TimingRate::ScaledQuarterFlops, 32), 1);
+  EXPECT_NEAR(interval("m16n8k32.row.col.f32.e4m3.e4m3.f32 ", ""),
+              expected(TimingRate::QuarterFlops, 32), 1);
+}
+
+TEST(Time, BlocksBeginOneWarpAfterTheOther) {
+  const auto cycles = [](uint32_t threads) {
+    return runTimed("  mov.u32 %r1, %t;\n", {.grid = {2 * 132, 1, 1}, .block = {threads, 1, 1}})
+        .time.cycles;
+  };
+  EXPECT_NEAR(cycles(1024) - cycles(32), 31 * rate(TimingRate::WarpStart), 40);
 }
 
 } // namespace
