@@ -95,7 +95,8 @@ TEST_F(ModuleTest, IsCompiledInItsContextAndStaysAsItWas) {
   Compiler compiler({});
   ASSERT_TRUE(compiler.loadModule(*module));
   ASSERT_TRUE(compiler.compileTo(Phase::Ptx));
-  EXPECT_EQ(compiler.kernels().size(), 6u);
+  // Quantizers have a kernel more, with the amax in it, for small tensors.
+  EXPECT_EQ(compiler.kernels().size(), 8u);
   EXPECT_THAT(compiler.manifest(), HasSubstr(R"("symbol":"fp4_entry_linear")"));
   auto program = compiler.jit();
   ASSERT_TRUE(program) << format(program.error());
