@@ -34,6 +34,7 @@ GROUPS = 4
 TILES = {"chosen": "", "64x56": "tile = [64, 56, 128]", "64x128": "tile = [64, 128, 128]",
          "128x128": "tile = [128, 128, 128]", "128x96": "tile = [128, 96, 128]",
          "128x192": "tile = [128, 192, 128], stages = 2", "256x128": "tile = [256, 128, 128]",
+         "stored": "tile = [256, 128, 128], store = tma", "stored_64": "tile = [64, 96, 128], store = tma",
          "workspace": "cluster = [1, 1]", "64x128x256": "tile = [64, 128, 256]",
          "along_n": "schedule = #pipe.static_persistent<along_n>",
          "panels": "schedule = #pipe.static_persistent<panels<2>>"}
@@ -112,10 +113,12 @@ def program(result, operands, epilogue, tile, form, m, n, k):
 
 
 def has_form(case):
-    _, _, epilogue, rows, tile, form, _, k, m = case
+    result, _, epilogue, rows, tile, form, _, k, m = case
     if tile.endswith("x256") and k % 256:
         return False
     if form == "split" and tile == "256":  # two warpgroups have no ranges of K
+        return False
+    if tile.startswith("stored") and (form == "split" or result == "f32"):
         return False
     if form == "split":
         return k > 256

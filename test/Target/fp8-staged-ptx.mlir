@@ -1,6 +1,8 @@
 // Products of FP8 with f32 scales whose K is a multiple of 512: 4 scales of each of 256 rows are one box, and the
 // four k tiles of a box are written out. A thread reads five scales of a k tile, of two rows in each of two parts
-// and of B, before it starts the first product of the tile.
+// and of B, before it starts the first product of the tile. The last sums of a box are added in the next turn of the
+// loop, before its first product, and behind the loop. The last product of a box orders the reads of scales before
+// the box is loaded again. One thread of each warp arrives, without a branch.
 // RUN: fp4-runner %s --target=sm_90a --emit=ptx --plan "tile_product, tile = [256, 128, 128]" -o %t && FileCheck %s < %t
 
 // CHECK: .reqntid
@@ -10,11 +12,15 @@
 // CHECK: wgmma.fence.sync.aligned;
 // CHECK-COUNT-64: fma.rn.f32
 // CHECK: wgmma.fence.sync.aligned;
-// CHECK: mbarrier.arrive.shared.b64
-// CHECK-COUNT-3: ld.shared.b32
-// CHECK-NOT: ld.global
+// CHECK-NOT: bar.warp.sync
+// CHECK: @p mbarrier.arrive.shared.b64
 // CHECK: fence.proxy.async.shared::cta;
-// CHECK: mbarrier.arrive.shared.b64
+// CHECK-NEXT: wgmma.wait_group.sync.aligned 0;
+// CHECK: @p mbarrier.arrive.shared.b64
+// CHECK-NOT: fma.rn.f32
+// CHECK: bar.warp.sync
+// CHECK: @p mbarrier.arrive.shared.b64
+// CHECK-COUNT-64: fma.rn.f32
 func.func @product(%a: tensor<512x512xf8E4M3FN>, %sa: tensor<512x4xf32>, %b: tensor<256x512xf8E4M3FN>, %sb: tensor<2x4xf32>)
     -> tensor<512x256xbf16> {
   %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<fp8_block128>}

@@ -347,6 +347,8 @@ private:
                                                      b.getI64IntegerAttr(shape.n)));
     else if (shape.storesElements)
       values.push_back(pipe::GlobalViewOp::create(b, loc, shape.result(), results.front()));
+    if (shape.storesEnds())
+      values.push_back(pipe::GlobalViewOp::create(b, loc, shape.resultBuffer(), results.front()));
     SmallVector<Value> buffers;
     if (adaptor.getQuantizeAmax())
       buffers.push_back(adaptor.getQuantizeAmax());

@@ -113,8 +113,34 @@ void FragmentEpilogue::storeSums(SumsFrom sums, Value row, Value column, int exp
       values = arith::MulFOp::create(
           b, loc, values, arith::ConstantOp::create(b, loc, DenseElementsAttr::get(type, power)));
     }
-    StoreFragmentOp::create(b, loc, convertSums({{values, factor}}, numbers), result, atRow,
-                            atColumn, group.rowLimit ? group.rowLimit : rows, shape.transposed);
+    Value elements = convertSums({{values, factor}}, numbers);
+    if (shape.storesTiles)
+      return storeTile(elements, atRow, atColumn, group);
+    StoreFragmentOp::create(b, loc, elements, result, atRow, atColumn,
+                            group.rowLimit ? group.rowLimit : rows, shape.transposed);
+  });
+}
+
+/// What follows a group is that of another, which the box of its last tile has rows of.
+void FragmentEpilogue::storeTile(Value elements, Value row, Value column, OfGroup group) {
+  auto box = cast<TensorMapType>(result.getType());
+  auto type = SharedType::get(box.getShape(), box.getElementType(), box.getLayout());
+  Value staged = StageFragmentOp::create(b, loc, type, elements, Value()).getResult();
+  auto store = [&] { StoreTileOp::create(b, loc, staged, result, row, column); };
+  if (!shape.storesEnds())
+    return store();
+  auto when = [&](arith::CmpIPredicate holds, llvm::function_ref<void()> body) {
+    Value end = add(row, constant(type.getRows()));
+    Value condition = arith::CmpIOp::create(b, loc, holds, end, group.rowLimit);
+    auto branch = scf::IfOp::create(b, loc, condition, /*withElseRegion=*/false);
+    OpBuilder::InsertionGuard restore(b);
+    b.setInsertionPointToStart(branch.thenBlock());
+    body();
+  };
+  when(arith::CmpIPredicate::sle, store);
+  when(arith::CmpIPredicate::sgt, [&] {
+    StoreFragmentOp::create(b, loc, elements, resultBuffer, row, column, group.rowLimit,
+                            shape.transposed);
   });
 }
 

@@ -16,7 +16,10 @@ protected:
         fragmentSize{64, shape.transposed ? shape.tileM : shape.tileN},
         threads(mlir::cast<pipe::RolePlanAttr>(plan.roles)
                     .getDriver(pipe::Engine::Threads)
-                    .getNumThreads()) {}
+                    .getNumThreads()) {
+    if (shape.storesTiles)
+      partColumns = shape.storedColumns();
+  }
 
   /// The whole kernel: `body` for every tile of the result, and of every range of K, that this block
   /// works on.
@@ -73,6 +76,8 @@ protected:
 
 private:
   mlir::Value countTilesM();
+  /// A box of the result, through shared memory.
+  void storeTile(mlir::Value elements, mlir::Value row, mlir::Value column, OfGroup group);
 };
 
 } // namespace fp4

@@ -85,6 +85,11 @@ struct MatmulShape {
   /// Beside columns that it holds, these and the next are to fit in its registers too.
   int64_t chunk() const { return hasOneAccumulator() ? narrowChunk() : storedColumns(); }
   pipe::Layout stagedLayout() const;
+  /// Tiles at the end of a group have rows of another one, so the kernel stores their elements
+  /// directly.
+  bool storesEnds() const { return storesTiles && groups; }
+  /// Rows of a staged tile: those of accumulators that are complete together.
+  int64_t storedRows() const { return std::min<int64_t>(blockM(), 128); }
   /// More, or something else, than the elements leaves the kernel (ResultStores.h).
   bool derivesResults() const { return quantizer || withAmax; }
   /// Columns whose elements become results together: where rows are quantized, those of a word of
@@ -218,6 +223,17 @@ struct MatmulShape {
   mlir::Type scalesB() const;
   pipe::GlobalType alphas() const; ///< where there is an alpha
   mlir::Type result() const;       ///< a map of staged tiles where they are stored
+  pipe::GlobalType resultBuffer() const {
+    return pipe::GlobalType::get({resultRows(), resultColumns()}, resultType);
+  }
+  llvm::SmallVector<mlir::Type> elementTypes() const {
+    llvm::SmallVector<mlir::Type> types;
+    if (storesElements)
+      types.push_back(result());
+    if (storesEnds())
+      types.push_back(resultBuffer());
+    return types;
+  }
   /// The amax of the quantizer, codes and scales of rows and of columns, the amax: those that
   /// exist.
   llvm::SmallVector<pipe::GlobalType> derivedTypes() const;

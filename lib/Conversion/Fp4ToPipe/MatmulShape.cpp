@@ -86,8 +86,8 @@ Layout MatmulShape::stagedLayout() const {
 }
 Type MatmulShape::result() const {
   if (storesTiles)
-    return TensorMapType::get({blockM(), storedColumns()}, resultType, stagedLayout());
-  return GlobalType::get({resultRows(), resultColumns()}, resultType);
+    return TensorMapType::get({storedRows(), storedColumns()}, resultType, stagedLayout());
+  return resultBuffer();
 }
 
 SmallVector<GlobalType> MatmulShape::derivedTypes() const {
@@ -157,8 +157,7 @@ SmallVector<Type> MatmulShape::argumentTypes() const {
   if (dual && alpha != Alpha::None)
     types.push_back(alphas());
   llvm::append_range(types, inputs);
-  if (storesElements)
-    types.push_back(result());
+  llvm::append_range(types, elementTypes());
   llvm::append_range(types, derivedTypes());
   if (dynamicRows())
     types.push_back(i32(*this));

@@ -52,6 +52,7 @@ ProductBuilder::ProductBuilder(gpu::GPUFuncOp func, const MatmulShape &shape,
     inputs.push_back(next());
   if (shape.storesElements)
     derived.elements = result = next();
+  resultBuffer = shape.storesEnds() ? next() : result;
   takeDerived(shape, derived, next);
   if (shape.dynamicRows())
     rows = next();
@@ -73,7 +74,7 @@ Value ProductBuilder::entry(Value from, Value index, int64_t column) {
 void ProductBuilder::clearRows() {
   loop(constant(0), constant(shape.gaps()), constant(1), [&](Value gap) {
     Value place = add(gap, constant(shape.gapPlaces()));
-    ClearRowsOp::create(b, loc, result, entry(table, place, 0), entry(table, place, 1));
+    ClearRowsOp::create(b, loc, resultBuffer, entry(table, place, 0), entry(table, place, 1));
   });
 }
 

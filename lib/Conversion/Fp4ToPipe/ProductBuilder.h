@@ -49,6 +49,7 @@ protected:
 
   MatmulShape shape;
   mlir::Value a, bb, scalesA, scalesB, alpha, result, rows;
+  mlir::Value resultBuffer;         ///< `result`, or its elements if that is a map
   mlir::Value b2, scalesB2, alpha2; ///< of a dual product
   ResultArguments derived;          ///< the results, where there are others than elements
   llvm::SmallVector<mlir::Value> inputs; ///< of the body

@@ -129,6 +129,15 @@ void fp4::storeAsync(ImplicitLocOpBuilder &b, ValueRange words, Value pointer, V
        "f,f,f,f,l,l,~{memory}");
 }
 
+void fp4::arriveWhen(OpBuilder &b, Location loc, Value condition, Value pointer, Value count) {
+  Value flag = LLVM::ZExtOp::create(b, loc, b.getI32Type(), condition);
+  Value address = LLVM::PtrToIntOp::create(b, loc, b.getI32Type(), pointer);
+  emit(b, loc, LLVM::LLVMVoidType::get(b.getContext()), ValueRange{address, count, flag},
+       "{\n.reg .pred p;\n.reg .b64 state;\nsetp.ne.b32 p, $2, 0;\n"
+       "@p mbarrier.arrive.shared.b64 state, [$0], $1;\n}",
+       "r,r,r,~{memory}");
+}
+
 Value fp4::transposeMatrix(ImplicitLocOpBuilder &b, Value word) {
   return emit(b, b.getLoc(), b.getI32Type(), word, "movmatrix.sync.aligned.m8n8.trans.b16 $0, $1;",
               "=r,r")
@@ -234,20 +243,23 @@ static std::string sumConstraints(size_t count) {
 /// is a secret from ptxas, which takes an accumulator that is not read for a new one: no grid is empty.
 SmallVector<Value> fp4::multiplyShared(ImplicitLocOpBuilder &b, const SharedProduct &product) {
   size_t count = size_t(product.columns) / 2;
-  std::string text =
-      llvm::formatv("{{\n.reg .pred p, q;\n.reg .b32 n;\n.reg .b64 x, y;\n{1}"
-                    "setp.eq.b64 q, ${0}, ${0};\nwgmma.fence.sync.aligned;\n",
-                    count,
-                    product.before.empty()
-                        ? llvm::formatv("setp.ne.b64 p, ${0}, ${0};\n", count).str()
-                        : "mov.u32 n, %nctaid.x;\nsetp.eq.u32 p, n, 0;\n")
-          .str() +
-      instructionsOf(product, 0, count) + "wgmma.wait_group.sync.aligned 0;\n}";
+  std::string text = llvm::formatv("{{\n.reg .pred p, q;\n.reg .b32 n;\n.reg .b64 x, y;\n{1}"
+                                   "setp.eq.b64 q, ${0}, ${0};\nwgmma.fence.sync.aligned;\n",
+                                   count,
+                                   product.before.empty()
+                                       ? llvm::formatv("setp.ne.b64 p, ${0}, ${0};\n", count).str()
+                                       : "mov.u32 n, %nctaid.x;\nsetp.eq.u32 p, n, 0;\n")
+                         .str() +
+                     instructionsOf(product, 0, count) +
+                     (product.fencesReads ? "fence.proxy.async.shared::cta;\n" : "") +
+                     "wgmma.wait_group.sync.aligned 0;\n}";
   std::string constraints = sumConstraints(count) + ",l,l";
   SmallVector<Value> operands = {product.a, product.b};
   for (size_t i = 0; i < product.before.size(); ++i)
     constraints += "," + std::to_string(i);
   llvm::append_range(operands, product.before);
+  if (product.fencesReads)
+    constraints += ",~{memory}";
   SmallVector<Type> types(count, b.getF32Type());
   auto multiply = emit(b, b.getLoc(), LLVM::LLVMStructType::getLiteral(b.getContext(), types),
                        operands, text, constraints);

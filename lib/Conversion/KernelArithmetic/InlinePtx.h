@@ -90,6 +90,8 @@ struct SharedProduct {
   /// any more, and has their registers. Without them ptxas begins it earlier, with registers of its
   /// own.
   llvm::SmallVector<mlir::Value> before;
+  /// While it runs, what was read before from shared memory is ordered before copies into it.
+  bool fencesReads = false;
 };
 /// The sums of a thread, f32 each, when they are complete.
 llvm::SmallVector<mlir::Value> multiplyShared(mlir::ImplicitLocOpBuilder &b,
@@ -99,6 +101,10 @@ llvm::SmallVector<mlir::Value> multiplyShared(mlir::ImplicitLocOpBuilder &b,
 std::array<llvm::SmallVector<mlir::Value>, 2> multiplyTwo(mlir::ImplicitLocOpBuilder &b,
                                                           const SharedProduct &first,
                                                           const SharedProduct &second);
+
+/// `count` arrivals at the barrier at `pointer` where `condition`, an i1, holds: without a branch.
+void arriveWhen(mlir::OpBuilder &b, mlir::Location loc, mlir::Value condition, mlir::Value pointer,
+                mlir::Value count);
 
 /// One k tile of a product of e4m3 with A in registers.
 struct ByteProduct {

@@ -26,11 +26,16 @@ extern const FamilyRules kProductRules, kTransformRules, kTileQuantizeRules, kSt
 
 struct MatmulSize;
 struct ProductTile;
-/// What plans of sums in registers have in common: blocks by themselves, unless ranges of K `mayJoin`
-/// in clusters, at most `resident` on a multiprocessor, which store directly.
+/// Why a result cannot leave the kernel in tiles, and what it has instead; else empty. With
+/// `ofGroups` that of groups can.
+std::pair<llvm::StringRef, std::string> whyStoresAreDirect(BlockScaledMatmulOp product,
+                                                           bool ofGroups = false);
+/// What plans of sums in registers have in common: blocks by themselves, unless ranges of K
+/// `mayJoin` in clusters, at most `resident` on a multiprocessor, which store directly unless they
+/// `mayStage`.
 llvm::LogicalResult checkFragmentPlan(mlir::Operation *op, const KernelPlan &plan,
                                       const hw::TargetModel &target, int64_t resident = 1,
-                                      bool mayJoin = false);
+                                      bool mayJoin = false, bool mayStage = false);
 /// The cluster in which the ranges of K of each of `tiles` tiles join, or none where they join in a
 /// workspace because tiles have more than the `mostRows` rows whose sums fit in shared memory, or
 /// clusters find no room; and what the plan of such a product must say (WeightProductPlans.cpp).

@@ -238,10 +238,10 @@ constexpr int64_t kBarrierBytes = 1024; ///< and the slot of tensor memory
 constexpr int64_t kStagedBytes = 2 * 128 * 128; ///< two tiles of a result, with the widest swizzle
 constexpr int64_t kMostStages = 8;
 
-/// Why a result cannot leave the kernel in tiles, and what it has instead; else empty. A tensor map
-/// has rows of whole 16 bytes.
-static std::pair<StringRef, std::string> whyStoresAreDirect(BlockScaledMatmulOp product) {
-  if (product.isGrouped() || product.getSplitK().value_or(1) > 1)
+/// A tensor map has rows of whole 16 bytes.
+std::pair<StringRef, std::string> fp4::whyStoresAreDirect(BlockScaledMatmulOp product,
+                                                          bool ofGroups) {
+  if ((product.isGrouped() && !ofGroups) || product.getSplitK().value_or(1) > 1)
     return {"is direct for products of groups and of ranges of K", "tma"};
   if (!product.hasOnlyElements())
     return {"is direct where more than the elements is a result", "tma"};

@@ -37,6 +37,9 @@ static constexpr int64_t kFragmentRegisters = 192;
 /// Multiply-adds of fp8 per cycle, and bytes that the L2 cache delivers per cycle, of a
 /// multiprocessor of an H200; cycles of a tile beside its k tiles.
 static constexpr int64_t kMultiplyAdds = 4096, kFeedBytes = 48, kTileCycles = 1500;
+/// Cycles that a tall tile gains where its results leave through shared memory, and that a k tile
+/// takes longer with three stages than with four; and columns of the narrowest box.
+static constexpr int64_t kStoreCycles = 1300, kThirdStageCycles = 40, kStoredColumns = 32;
 
 /// What a warpgroup takes from one k tile to the next: cycles of waiting, and for two columns of its
 /// rows. Two of them hide most of the latter, but take so many fourths of the tensor core's time.
@@ -120,17 +123,17 @@ static std::array<int64_t, 3> chooseTile(const KernelPlan &wish, const MatmulSiz
   return best;
 }
 
-/// Stages that fit, as a power of two: the stage of a k tile is then its lower bits, which a warpgroup
-/// has sooner than the remainder of a division. Wide tiles wait for their loads, and have them all; so do
-/// tiles of few rows that are side by side, for which more stages gain more (docs/Performance.md).
-static int64_t chooseStages(const std::array<int64_t, 3> &tile, int64_t joinedColumns,
-                            bool areBeside, const hw::TargetModel &target) {
+/// Stages that fit, as a power of two: the stage of a k tile is then its lower bits, which a
+/// warpgroup has sooner than the remainder of a division. Wide tiles wait for their loads, and have
+/// them all; so do others that `takeAll`, for which more stages gain more (docs/Performance.md).
+static int64_t chooseStages(const std::array<int64_t, 3> &tile, int64_t otherBytes, bool takeAll,
+                            const hw::TargetModel &target) {
   constexpr int64_t most = 16, ofBarriers = 1024, ofScales = 16; // of a row, and of 8 for B
-  int64_t room = target.sharedBytesPerCta - ofBarriers - tile[0] * joinedColumns * 4;
+  int64_t room = target.sharedBytesPerCta - ofBarriers - otherBytes;
   int64_t bytes = (tile[0] + tile[1]) * tile[2] + (tile[0] + 8) * ofScales;
   int64_t stages = std::clamp<int64_t>(room / bytes, 1, most);
   bool isWide = tile[0] == kMostPartRows && tile[1] > kMostPartRows;
-  return isWide || areBeside ? stages : int64_t(llvm::bit_floor(uint64_t(stages)));
+  return isWide || takeAll ? stages : int64_t(llvm::bit_floor(uint64_t(stages)));
 }
 
 /// Tiles that run at a time share rows of their operands. Of all tiles along m they share few, where
@@ -152,6 +155,34 @@ static pipe::WorkScheduleAttrInterface scheduleOf(MLIRContext *context,
                                          evenPanel(width / 2, columns));
 }
 
+/// Why the result cannot leave the kernel in tiles, else empty: matrices of 8 x 8 elements of 16
+/// bits go to shared memory, as many as fill the rows of a swizzle.
+static std::pair<StringRef, std::string> whyNotStaged(BlockScaledMatmulOp product,
+                                                      const std::array<int64_t, 3> &tile) {
+  auto why = whyStoresAreDirect(product, /*ofGroups=*/true);
+  if (!why.first.empty() ||
+      (product.getElementType().getIntOrFloatBitWidth() == 16 && tile[1] % kStoredColumns == 0))
+    return why;
+  return {"is direct for elements of other than 16 bits and for tiles whose columns are no "
+          "multiple of 32",
+          "tma"};
+}
+
+/// Results that leave through shared memory do so while the next tile is multiplied. But tall tiles
+/// have only three stages beside them, and their k tiles take longer. Of groups it was not
+/// measured.
+static bool isStagingBetter(BlockScaledMatmulOp product, const KernelPlan &wish,
+                            const KernelPlan &plan, const MatmulSize &size,
+                            const hw::TargetModel &target) {
+  auto roles = dyn_cast_or_null<pipe::RolePlanAttr>(wish.roles);
+  if (wish.store || (roles && !roles.getDriver(pipe::Engine::BulkStore)))
+    return wish.store == ResultStore::Tma;
+  int64_t tiles = promotedTilesAlongM(size, plan.tile[0]) * llvm::divideCeil(size.n, plan.tile[1]);
+  int64_t lost = llvm::divideCeil(size.k, kTileK) * kThirdStageCycles;
+  return plan.tile[0] > kMostPartRows && size.groups.empty() && tiles > target.multiprocessors &&
+         lost < kStoreCycles && whyNotStaged(product, plan.tile).first.empty();
+}
+
 KernelPlan fp4::proposePromotedProduct(Operation *op, const KernelPlan &wish,
                                        const MatmulSize &size, const hw::TargetModel &target) {
   KernelPlan plan = planOfFamily(KernelFamily::TileProduct);
@@ -163,10 +194,17 @@ KernelPlan fp4::proposePromotedProduct(Operation *op, const KernelPlan &wish,
   int64_t columns = joins ? int64_t(llvm::alignTo(plan.tile[1], 32 * size.splits)) : 0;
   bool areBeside = plan.tile[2] == kTwoTileK && size.splits == 1 && size.m > plan.tile[0] &&
                    size.m <= 2 * plan.tile[0];
-  plan.stages = chooseStages(plan.tile, columns, areBeside, target);
+  int64_t otherBytes = plan.tile[0] * columns * 4;
+  if (isStagingBetter(cast<BlockScaledMatmulOp>(op), wish, plan, size, target))
+    plan.store = ResultStore::Tma;
+  bool isTallBeside = plan.store && plan.tile[0] > kMostPartRows;
+  if (plan.store)
+    otherBytes += plan.tile[0] * plan.tile[1] * size.resultBytes;
+  plan.stages = chooseStages(plan.tile, otherBytes, areBeside || isTallBeside, target);
   plan.schedule = scheduleOf(op->getContext(), plan.tile, size, target);
   // One warpgroup has enough registers, but ptxas knows the warps that ask for more to be converged.
-  plan.roles = fragmentRoles(op->getContext(), plan.tile[0] > 64 ? 2 : 1, /*spare=*/true);
+  plan.roles = fragmentRoles(op->getContext(), plan.tile[0] > 64 ? 2 : 1, /*spare=*/true,
+                             plan.store == ResultStore::Tma);
   plan.resident = 1;
   return plan;
 }
@@ -201,9 +239,16 @@ LogicalResult fp4::checkPromotedProduct(Operation *op, const KernelPlan &plan,
                   "n up to 128",
                   "[" + Twine(m) + ", " + Twine(n) + ", " + Twine(k) + "]");
   if (failed(checkJoin(op, plan, {m, kMostPartRows}, target)) ||
-      failed(checkFragmentPlan(op, plan, target, /*resident=*/1, /*mayJoin=*/true)))
+      failed(checkFragmentPlan(op, plan, target, /*resident=*/1, /*mayJoin=*/true,
+                               /*mayStage=*/true)))
     return failure();
   using enum pipe::Engine;
-  return checkTiling(op, plan, target, {Tma, Tensor, Threads},
-                     m == 64 ? oneGroupRules : twoGroupRules);
+  SmallVector<pipe::Engine> engines = {Tma, Tensor, Threads};
+  if (plan.store == ResultStore::Tma) {
+    auto [must, found] = whyNotStaged(cast<BlockScaledMatmulOp>(op), plan.tile);
+    if (!must.empty())
+      return misfit(op, "store", must, found);
+    engines.push_back(BulkStore);
+  }
+  return checkTiling(op, plan, target, engines, m == 64 ? oneGroupRules : twoGroupRules);
 }

@@ -54,16 +54,21 @@ RolePlanAttr fp4::warpgroupRoles(MLIRContext *context) {
 /// The same where the third warpgroup hardly needs any.
 static constexpr int32_t kFragmentRegisters = 240, kFewestRegisters = 24;
 
-/// Of the warpgroup that loads, three warps do nothing but give their registers away.
-RolePlanAttr fp4::fragmentRoles(MLIRContext *context, int32_t groups, bool spare) {
-  int32_t math = 4 * groups;
+/// Of the warpgroup that loads, the warps that do not store do nothing but give their registers
+/// away.
+RolePlanAttr fp4::fragmentRoles(MLIRContext *context, int32_t groups, bool spare,
+                                bool storesTiles) {
+  int32_t math = 4 * groups, next = math + (storesTiles ? 2 : 1);
   SmallVector<RoleAttr> roles = {
       RoleAttr::get(context, "load", math, math + 1, {Engine::Tma}, spare ? kFewestRegisters : 0),
       RoleAttr::get(context, "math", 0, math, {Engine::Tensor, Engine::Threads},
                     spare ? kFragmentRegisters : 0)};
+  if (storesTiles)
+    roles.push_back(RoleAttr::get(context, "store", math + 1, next, {Engine::BulkStore},
+                                  spare ? kFewestRegisters : 0));
   if (spare)
-    roles.push_back(RoleAttr::get(context, "spare", math + 1, math + 4, {Engine::Convert},
-                                  kFewestRegisters));
+    roles.push_back(
+        RoleAttr::get(context, "spare", next, math + 4, {Engine::Convert}, kFewestRegisters));
   return RolePlanAttr::get(context, roles);
 }
 

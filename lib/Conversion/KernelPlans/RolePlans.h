@@ -27,10 +27,12 @@ bool requestsWork(mlir::Attribute schedule);
 /// three convert operand B.
 pipe::RolePlanAttr warpgroupRoles(mlir::MLIRContext *context);
 
-/// For accumulators in registers, operands as they are in shared memory: `groups` warpgroups multiply
-/// and store, and one warp loads. With `spare`, three warps beside it give their registers away, and
-/// a thread that multiplies has 240, else 168 of two warpgroups.
-pipe::RolePlanAttr fragmentRoles(mlir::MLIRContext *context, int32_t groups, bool spare);
+/// For accumulators in registers, operands as they are in shared memory: `groups` warpgroups
+/// multiply and store, and one warp loads. With `spare`, three warps beside it give their registers
+/// away, and a thread that multiplies has 240, else 168 of two warpgroups. With `storesTiles` one
+/// of them stores what multiplying ones leave in shared memory.
+pipe::RolePlanAttr fragmentRoles(mlir::MLIRContext *context, int32_t groups, bool spare,
+                                 bool storesTiles = false);
 
 /// Neighbouring blocks work on tiles of one column at the same time.
 pipe::WorkScheduleAttrInterface neighboursAlongM(mlir::MLIRContext *context);

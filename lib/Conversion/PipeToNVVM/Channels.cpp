@@ -26,6 +26,7 @@
 // arrival, a tcgen05.fence::before_thread_sync. tcgen05.commit implies the latter.
 //
 //===----------------------------------------------------------------------===//
+#include "InlinePtx.h"
 #include "Lowering.h"
 
 #include "fp4/Dialect/Pipe/IR/PipeWarps.h"
@@ -224,32 +225,28 @@ private:
         NVVM::Tcgen05WaitOp::create(b, loc, NVVM::Tcgen05WaitKind::STORE);
       emitFence(b, loc, NVVM::Tcgen05FenceKind::BEFORE_THREAD_SYNC);
     }
-    bool forWarp = this->state.warpReleases.contains(op) && !channel.isCluster();
-    if (!channel.isCluster())
-      NVVM::MBarrierArriveOp::create(b, loc, b.getI64Type(), barrier,
-                                     forWarp ? arriveForWarp(b, loc) : Value());
+    if (this->state.warpReleases.contains(op) && !channel.isCluster())
+      arriveForWarp(b, op, barrier);
+    else if (!channel.isCluster())
+      NVVM::MBarrierArriveOp::create(b, loc, b.getI64Type(), barrier, /*count=*/Value());
     else if (producer)
       fp4::arriveAtLeader(b, loc, this->state, barrier);
     else
       fp4::arriveAtProducers(b, loc, this->state, this->state.sharing.at(channel), barrier,
                              /*isFenced=*/isa<fp4::pipe::PartialReleaseOp>(op.getOperation()));
-    if (forWarp) { // instructions of whole warps may follow
-      b.setInsertionPointAfter(b.getInsertionBlock()->getParentOp());
-      NVVM::SyncWarpOp::create(b, loc, fp4::constantI32(b, loc, -1));
-    }
   }
 
-  /// Goes on in one thread of each warp, once all are there; the arrivals of the warp.
-  Value arriveForWarp(OpBuilder &b, Location loc) const {
+  /// In one thread of each warp, once all are there.
+  void arriveForWarp(OpBuilder &b, OpT op, Value barrier) const {
     constexpr int64_t warpThreads = 32;
-    NVVM::SyncWarpOp::create(b, loc, fp4::constantI32(b, loc, -1));
+    Location loc = op.getLoc();
+    if (!this->state.alignedReleases.contains(op))
+      NVVM::SyncWarpOp::create(b, loc, fp4::constantI32(b, loc, -1));
     Value lane = arith::AndIOp::create(b, loc, this->state.threadIndex,
                                        fp4::constantI32(b, loc, warpThreads - 1));
     Value isFirst = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, lane,
                                           fp4::constantI32(b, loc, 0));
-    auto branch = scf::IfOp::create(b, loc, isFirst, /*withElseRegion=*/false);
-    b.setInsertionPointToStart(branch.thenBlock());
-    return fp4::constantI32(b, loc, warpThreads);
+    fp4::arriveWhen(b, loc, isFirst, barrier, fp4::constantI32(b, loc, warpThreads));
   }
 };
 
@@ -307,15 +304,42 @@ static bool areReadBy(fp4::pipe::ConsumerReleaseOp release,
   return all;
 }
 
+/// The last product before `release` in its block, if all that reads tiles of its channel comes
+/// before this; or null.
+static fp4::pipe::MmaFragmentOp productBehindReads(fp4::pipe::ConsumerReleaseOp release) {
+  Operation *op = release->getPrevNode();
+  while (op && !isa<fp4::pipe::MmaFragmentOp>(op))
+    op = op->getPrevNode();
+  auto product = cast_or_null<fp4::pipe::MmaFragmentOp>(op);
+  auto isEarlier = [&](Operation *user) {
+    return isa<fp4::pipe::TileScalesOp>(user) && user->getBlock() == op->getBlock() &&
+           user->isBeforeInBlock(op);
+  };
+  return product && areReadBy(release, isEarlier) ? product : fp4::pipe::MmaFragmentOp();
+}
+
 void fp4::findFencedReleases(gpu::GPUFuncOp kernel, KernelState &state) {
   kernel.walk([&](pipe::ConsumerReleaseOp release) {
     if (areReadBy(release,
                   llvm::IsaPred<pipe::HoldWeightsOp, pipe::MmaConvertedOp, pipe::MmaFragmentOp,
                                 pipe::MmaHeldOp, pipe::MmaPrepackedOp, pipe::MmaSyncOp>))
       state.fencedReleases.insert(release);
+    if (areReadBy(release, llvm::IsaPred<pipe::MmaFragmentOp>))
+      state.alignedReleases.insert(release);
     if (areReadBy(release,
                   llvm::IsaPred<pipe::MmaFragmentOp, pipe::TilePowersOp, pipe::TileScalesOp>))
       state.warpReleases.insert(release);
+    if (auto product = productBehindReads(release)) {
+      state.fencingProducts.insert(product);
+      state.fencedReleases.insert(release);
+    }
+  });
+  kernel.walk([&](pipe::StageFragmentOp stage) {
+    for (Operation *op = stage->getNextNode(); op; op = op->getNextNode())
+      if (auto commit = dyn_cast<pipe::ProducerCommitOp>(op)) {
+        state.warpReleases.insert(commit);
+        break;
+      }
   });
 }
 

@@ -63,7 +63,9 @@ struct KernelState {
   int64_t fragmentRegisters = 0, scaleRegisters = 0;
   llvm::SmallPtrSet<mlir::Operation *, 4> loopedProducts;    ///< see deferReleases
   llvm::SmallPtrSet<mlir::Operation *, 4> fencedReleases; ///< see findFencedReleases
+  llvm::SmallPtrSet<mlir::Operation *, 4> fencingProducts; ///< the same: these have the fence
   llvm::SmallPtrSet<mlir::Operation *, 4> warpReleases;   ///< the same
+  llvm::SmallPtrSet<mlir::Operation *, 4> alignedReleases;  ///< the same: each warp is complete
   llvm::DenseMap<mlir::Operation *, pipe::Engine> releases; ///< what completes each release
   int64_t workRing = 0, workDepth = 0; ///< place of the responses to requests for work; their number
   bool splitsWarps = false; ///< threads store segments behind guards of their own
@@ -152,8 +154,9 @@ void findContinuedProducts(mlir::gpu::GPUFuncOp kernel, KernelState &state);
 /// and the last stage is released behind the loop. Whatever looks for releases comes later.
 void deferReleases(mlir::gpu::GPUFuncOp kernel, KernelState &state);
 
-/// Replaces loops over the blocks of k whose scales are in a tile by their iterations. Whatever looks for
-/// products and releases comes later.
+/// Replaces loops over the blocks of k whose scales are in a tile by their iterations, and adds the
+/// last sums of these later (PromotionLoops.cpp). Whatever looks for products and releases comes
+/// later.
 void unrollPromotion(mlir::gpu::GPUFuncOp kernel);
 
 /// Finds which products of tiles in shared memory give the sums of another part in the place of those

@@ -10,10 +10,7 @@
 //
 // Where a stage has two k tiles, both products begin together, and the first sums are added while
 // the second product runs.
-//
-// A loop of few iterations, with the scales of its blocks in a tile, becomes its iterations: ptxas
-// then computes the barriers and descriptors of a k tile while the sums of the one before are
-// added. They have their sums in one fragment for the same reason as parts do.
+// Loops over blocks are changed before (PromotionLoops.cpp).
 //
 //===----------------------------------------------------------------------===//
 #include "Fragments.h"
@@ -24,7 +21,6 @@
 #include "fp4/ISA/FragmentLayout.h"
 #include "fp4/ISA/SmemDescriptor.h"
 
-#include "mlir/Dialect/SCF/Utils/Utils.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/Matchers.h"
 
@@ -56,6 +52,7 @@ struct LowerMmaFragment : PipePattern<pipe::MmaFragmentOp> {
       SharedProduct product = productOf(b, op, adaptor.getA(), adaptor.getB());
       if (state.replacingProducts.contains(op))
         product.before = loadElements(b, adaptor.getSums(), 0, count);
+      product.fencesReads = state.fencingProducts.contains(op);
       storeElements(b, adaptor.getSums(), multiplyShared(b, product));
     }
     rewriter.eraseOp(op);
@@ -423,32 +420,6 @@ static pipe::MmaFragmentOp productBefore(pipe::MmaFragmentOp product) {
   return {};
 }
 
-/// Sums that a product overwrites; other fragments begin as zeros in each turn of a loop.
-static bool areOverwritten(OpOperand &use) {
-  if (auto product = dyn_cast<pipe::MmaFragmentOp>(use.getOwner()))
-    return product.getSums() == use.get();
-  auto promote = dyn_cast<pipe::PromoteOp>(use.getOwner());
-  return promote && promote.getAccumulator() != use.get();
-}
-
-void fp4::unrollPromotion(gpu::GPUFuncOp kernel) {
-  SmallVector<scf::ForOp> loops;
-  kernel.walk([&](Operation *op) {
-    if (!isa<pipe::TilePowersOp, pipe::TileScalesOp>(op))
-      return;
-    auto loop = dyn_cast<scf::ForOp>(op->getParentOp());
-    std::optional<llvm::APInt> count = loop ? loop.getStaticTripCount() : std::nullopt;
-    if (count && count->ule(kAhead) && !llvm::is_contained(loops, loop))
-      loops.push_back(loop);
-  });
-  for (scf::ForOp loop : loops) {
-    for (auto fragment : llvm::make_early_inc_range(loop.getOps<pipe::FragmentOp>()))
-      if (llvm::all_of(fragment->getUses(), areOverwritten))
-        fragment->moveBefore(loop);
-    (void)loopUnrollFull(loop); // of a known number of iterations it succeeds
-  }
-}
-
 void fp4::describePromotion(gpu::GPUFuncOp kernel, KernelState &state) {
   kernel.walk([&](Operation *op) {
     if (auto fragment = dyn_cast<pipe::FragmentOp>(op))
@@ -460,7 +431,7 @@ void fp4::describePromotion(gpu::GPUFuncOp kernel, KernelState &state) {
       return;
     for (Operation *user : product.getSums().getUsers()) {
       bool isBefore = user->getBlock() == op->getBlock() && user->isBeforeInBlock(op);
-      if (isBefore && isa<pipe::MmaFragmentOp>(user))
+      if (isBefore && isa<pipe::MmaFragmentOp, pipe::PromoteOp>(user))
         state.replacingProducts.insert(op);
       if (isBefore && isa<pipe::PromoteOp>(user))
         state.awaitedPromotions.insert(user);

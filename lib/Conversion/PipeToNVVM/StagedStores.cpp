@@ -1,17 +1,19 @@
 //===- StagedStores.cpp - Results through shared memory to TMA stores -----===//
 //
-// Threads write rows of a swizzled tile, 16 bytes at a time, and hand it over in a channel. One
-// thread copies it with a tensor map, which clips what is outside of the matrix. PTX ISA, "Data
-// Movement and Conversion Instructions: Asynchronous copy": the copies of a thread form bulk groups,
-// and cp.async.bulk.wait_group.read returns when those of all but the latest groups have read their
-// source.
+// Threads write rows of a swizzled tile, 16 bytes at a time, or matrices of a fragment, and hand it
+// over in a channel. One thread copies it with a tensor map, which clips what is outside of the
+// matrix. PTX ISA, "Data Movement and Conversion Instructions: Asynchronous copy": the copies of a
+// thread form bulk groups, and cp.async.bulk.wait_group.read returns when those of all but the
+// latest groups have read their source.
 //
 //===----------------------------------------------------------------------===//
-#include "Lowering.h"
+#include "TileLines.h"
 
-#include "Int32.h"
+#include "SmallBuilders.h"
 
-#include "fp4/ISA/Swizzle.h"
+#include "fp4/ISA/FragmentLayout.h"
+
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
 
@@ -38,6 +40,37 @@ struct LowerStage : fp4::PipePattern<fp4::pipe::StageOp> {
       fp4::Int32 place = fp4::hw::swizzle(mode, row * tile.getInnerBytes() + byte);
       fp4::storePiece(rewriter, loc, adaptor.getValue(), byte / kAccessBytes * units, units,
                       fp4::stridedPointer(rewriter, loc, adaptor.getDest(), place, 1));
+    }
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+
+/// A warp has 16 rows. Of two neighbouring parts of 8 columns it has four matrices: lane l names
+/// row l % 16 of part l / 16.
+struct LowerStageFragment : fp4::PipePattern<fp4::pipe::StageFragmentOp> {
+  using PipePattern::PipePattern;
+
+  LogicalResult matchAndRewrite(fp4::pipe::StageFragmentOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    if (!op.getDest())
+      return rewriter.notifyMatchFailure(op, "expects the pipelined form: a destination");
+    constexpr int64_t warpRows = 16, warpThreads = 32, wordsOfStore = 4;
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    int64_t count = op.getValue().getType().getNumElements() / 2;
+    Value words =
+        LLVM::BitcastOp::create(b, VectorType::get(count, b.getI32Type()), adaptor.getValue());
+    fp4::Int32 thread = fp4::threadOfRole(b, op, state), lane = thread % warpThreads;
+    fp4::Int32 row = thread / warpThreads * warpRows + lane % warpRows;
+    fp4::TileLine line(adaptor.getDest(), op.getDest().getType().getLayout(), row);
+    auto shape = NVVM::LdStMatrixShapeAttr::get(b.getContext(), 8, 8);
+    for (int64_t first = 0; first < count; first += wordsOfStore) {
+      SmallVector<Value> sources;
+      for (int64_t i = first; i < first + wordsOfStore; ++i)
+        sources.push_back(vector::ExtractOp::create(b, words, i));
+      fp4::Int32 byte = lane / warpRows * kAccessBytes ^ fp4::Int32(b, first / 2 * kAccessBytes);
+      NVVM::StMatrixOp::create(b, line.at(byte), sources, NVVM::MMALayout::row, shape,
+                               NVVM::LdStMatrixEltType::B16);
     }
     rewriter.eraseOp(op);
     return success();
@@ -84,5 +117,6 @@ void fp4::releaseStored(OpBuilder &b, Location loc, pipe::ChannelOp channel, Val
 
 void fp4::populateStagedStorePatterns(const TypeConverter &converter, RewritePatternSet &patterns,
                                       const KernelState &state) {
-  patterns.add<LowerStage, LowerStoreTile>(converter, patterns.getContext(), state);
+  patterns.add<LowerStage, LowerStageFragment, LowerStoreTile>(converter, patterns.getContext(),
+                                                               state);
 }

@@ -14,6 +14,23 @@ func.func @rows(%a: tensor<4096x7168xf8E4M3FN>, %sa: tensor<4096x56xf32>, %b: !b
   return %y : tensor<4096x4096xbf16>
 }
 
+// Tiles of few k tiles leave through shared memory, where a block has several of them.
+// CHECK-LABEL: func.func @short
+// CHECK: tile = [256, 128, 128], store = tma, schedule {{.*}} store warps 9 to 10 drives [bulk_store] {{.*}} stages = 3
+func.func @short(%a: tensor<4096x2048xf8E4M3FN>, %sa: tensor<4096x16xf32>, %b: tensor<4096x2048xf8E4M3FN>, %sb: tensor<32x16xf32>) -> tensor<4096x4096xbf16> {
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<fp8_block128>}
+      : (tensor<4096x2048xf8E4M3FN>, tensor<4096x16xf32>, tensor<4096x2048xf8E4M3FN>, tensor<32x16xf32>) -> tensor<4096x4096xbf16>
+  return %y : tensor<4096x4096xbf16>
+}
+
+// CHECK-LABEL: func.func @one_wave
+// CHECK: tile = [256, 128, 128], schedule {{.*}} stages = 4
+func.func @one_wave(%a: tensor<1024x2048xf8E4M3FN>, %sa: tensor<1024x16xf32>, %b: tensor<4096x2048xf8E4M3FN>, %sb: tensor<32x16xf32>) -> tensor<1024x4096xbf16> {
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<fp8_block128>}
+      : (tensor<1024x2048xf8E4M3FN>, tensor<1024x16xf32>, tensor<4096x2048xf8E4M3FN>, tensor<32x16xf32>) -> tensor<1024x4096xbf16>
+  return %y : tensor<1024x4096xbf16>
+}
+
 // CHECK-LABEL: func.func @beside
 // CHECK: tile = [64, 64, 256], schedule {{.*}} stages = 6
 func.func @beside(%a: tensor<128x7168xf8E4M3FN>, %sa: tensor<128x56xf32>, %b: !b, %sb: !sb) -> tensor<128x4096xbf16> {

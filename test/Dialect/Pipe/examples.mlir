@@ -101,6 +101,12 @@ func.func @converted(%b: !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, %sb: !pipe
   return
 }
 
+func.func @staged_fragments(%v: vector<32xbf16>, %slot: !pipe.shared<128x64xbf16, swizzle_128B>) {
+  %t = pipe.stage_fragment %v : vector<32xbf16> -> !pipe.shared<128x64xbf16, swizzle_128B>
+  pipe.stage_fragment %v into %slot : vector<32xbf16>, !pipe.shared<128x64xbf16, swizzle_128B>
+  return
+}
+
 func.func @cleared(%y: !pipe.global<4096x512xbf16>, %begin: i32, %end: i32) {
   pipe.clear_rows %y[%begin to %end] : !pipe.global<4096x512xbf16>
   return

@@ -88,3 +88,23 @@ func.func @transposed(%v: vector<8xbf16>, %y: !pipe.global<8x512xbf16>, %w: vect
   pipe.store %w, %s[%c, %c] transposed : vector<4xf8E4M3FN>, !pipe.global<128x4xf8E4M3FN, tiled_128x4>
   return
 }
+
+// -----
+
+func.func @fragments(%v: vector<32xbf16>, %w: vector<16xbf16>) {
+  %ok = pipe.stage_fragment %v : vector<32xbf16> -> !pipe.shared<128x64xbf16, swizzle_128B>
+  %narrow = pipe.stage_fragment %w : vector<16xbf16> -> !pipe.shared<64x32xbf16, swizzle_64B>
+  // (C325)
+  // expected-error @+1 {{tile must have 64 rows for each warpgroup of its role and two columns for each element of 'vector<16xbf16>', as wide as its swizzle, but got '!pipe.shared<128x64xbf16, swizzle_128B>'}}
+  %bad = pipe.stage_fragment %w : vector<16xbf16> -> !pipe.shared<128x64xbf16, swizzle_128B>
+  return
+}
+
+// -----
+
+func.func @ends_of_fragments(%v: vector<32xbf16>) {
+  // (C325)
+  // expected-error @+1 {{must either return a tile or fill a destination}}
+  pipe.stage_fragment %v : vector<32xbf16>
+  return
+}

@@ -259,6 +259,34 @@ LogicalResult ReadFragmentOp::verify() {
   return success();
 }
 
+void StageFragmentOp::getAsmResultNames(OpAsmSetValueNameFn name) {
+  if (getResult())
+    name(getResult(), "staged");
+}
+Value StageFragmentOp::getFilledTile() { return getResult(); }
+Value StageFragmentOp::getSlot() { return getDest(); }
+int64_t StageFragmentOp::getUnitBytes() { return 0; }
+Value StageFragmentOp::getUnits() { return {}; }
+void StageFragmentOp::fillSlot(OpBuilder &builder, Value slot, Value) {
+  create(builder, getLoc(), Type(), getValue(), slot);
+}
+
+LogicalResult StageFragmentOp::verify() { // (C325)
+  if (bool(getDest()) == bool(getResult()))
+    return emitOpError() << "must either return a tile or fill a destination";
+  auto tile = cast<SharedType>((getDest() ? Value(getDest()) : Value(getResult())).getType());
+  VectorType vector = getValue().getType();
+  if (tile.getElementType() == vector.getElementType() && tile.getLayout() != Layout::Linear &&
+      tile.getInnerBytes() == swizzleWidth(tile.getLayout()) &&
+      tile.getColumns() == 2 * vector.getNumElements() && tile.getRows() % kFragmentRows == 0 &&
+      hasWarpgroups(*this, tile.getRows()))
+    return success();
+  return emitOpError()
+         << "tile must have " << kFragmentRows
+         << " rows for each warpgroup of its role and two columns for each element of " << vector
+         << ", as wide as its swizzle, but got " << tile;
+}
+
 static LogicalResult verifyParts(Operation *op, VectorType type) {
   if (type.getNumElements() % kElementsOfPart == 0)
     return success();

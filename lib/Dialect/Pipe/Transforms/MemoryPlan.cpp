@@ -79,12 +79,21 @@ static void layOutTmem(MemoryPlan &plan) {
   plan.tmemColumns = column ? std::max<int64_t>(kMinTmemColumns, llvm::PowerOf2Ceil(column)) : 0;
 }
 
+/// Stages that are filled from fragments in a row.
+static int64_t stagesOfFragments(ChannelOp channel) {
+  return llvm::count_if(channel->getUsers(), [](Operation *user) {
+    auto acquire = dyn_cast<ProducerAcquireOp>(user);
+    return acquire && llvm::any_of(acquire->getUsers(), llvm::IsaPred<StageFragmentOp>);
+  });
+}
+
 /// More stages than this do not help a channel. One that is filled once has one. An accumulator
 /// that a loop fills takes as long as the loop, and one more is enough to overlap it. Of what is
-/// stored to global memory, one stage is read while the next is filled.
+/// stored to global memory, one stage is read while the next is filled; fragments leave registers
+/// all at once, because the tensor core waits for that.
 static int64_t mostStages(ChannelOp channel, int64_t most) {
   if (llvm::is_contained(channel.getConsumerEngines(), Engine::BulkStore))
-    most = std::min<int64_t>(most, 2);
+    return std::max<int64_t>(stagesOfFragments(channel), std::min<int64_t>(most, 2));
   for (Operation *user : channel->getUsers()) {
     if (!isa<ProducerAcquireOp>(user))
       continue;
@@ -100,13 +109,14 @@ static int64_t mostStages(ChannelOp channel, int64_t most) {
   return most;
 }
 
-/// Deepens channels by turns while the layout fits.
+/// Deepens channels by turns while the layout fits, `last` ones with what the others leave.
 static void deepen(MemoryPlan &plan, bool shared, int64_t limit,
-                   llvm::function_ref<bool()> layOutAndFits) {
+                   llvm::function_ref<bool()> layOutAndFits, bool last = false) {
   for (bool grown = true; grown;) {
     grown = false;
     for (ChannelPlan &channel : plan.channels) {
-      if (channel.isShared() != shared || channel.depth >= mostStages(channel.channel, limit))
+      if (channel.isShared() != shared || channel.depth >= mostStages(channel.channel, limit) ||
+          (stagesOfFragments(channel.channel) > 0) != last)
         continue;
       ++channel.depth;
       if (layOutAndFits())
@@ -116,6 +126,11 @@ static void deepen(MemoryPlan &plan, bool shared, int64_t limit,
     }
   }
   layOutAndFits();
+}
+
+static void deepenShared(MemoryPlan &plan, int64_t limit, llvm::function_ref<bool()> fits) {
+  for (bool last : {false, true})
+    deepen(plan, /*shared=*/true, limit, fits, last);
 }
 
 /// Gives the tiles made from a channel as many sets as it has stages, or as many as fit.
@@ -245,7 +260,7 @@ FailureOr<MemoryPlan> fp4::pipe::planMemory(gpu::GPUFuncOp kernel, const hw::Tar
     return kernel.emitOpError() << "one stage of every channel must fit in " << capacity
                                 << " bytes of shared memory of " << StringRef(target.name)
                                 << ", but takes " << plan.sharedBytes;
-  deepen(plan, /*shared=*/true, options.maxStages, sharedFits);
+  deepenShared(plan, options.maxStages, sharedFits);
   deepenStageTiles(plan, tmemFits);
   for (ChannelPlan &channel : plan.channels)
     if (!channel.isShared() && channel.depth == 1 &&

@@ -325,6 +325,37 @@ def Pipe_StoreFragmentOp : Pipe_EngineOp<"store_fragment", "Threads"> {
   let hasVerifier = 1;
 }
 
+def Pipe_StageFragmentOp : Pipe_EngineOp<
+    "stage_fragment", "Threads",
+    [Pipe_NamedResults, DeclareOpInterfaceMethods<Pipe_StageFillerOpInterface>]> {
+  let summary = "this thread's elements of a fragment into a tile of shared memory";
+  let description = [{
+    Warpgroup w of the role writes rows 64 w .. 64 w + 63 of a tile that `pipe.store_tile` copies to
+    global memory; elements are in the order of `pipe.read_fragment`. Four matrices of 8 x 8 elements
+    leave at a time, and the swizzle of the tile puts the rows of each in different banks. The
+    sequential form returns the tile; the other forms fill a tile of a channel acquired by this role.
+    PTX: stmatrix.x4.
+
+    Constraints: (C325) the tile is returned or filled. It has 64 rows for each warpgroup of the role
+    and two columns for each element of the vector, of 16 bits and of the same type; a row is as wide
+    as the swizzle of the tile.
+
+    Example:
+    ```mlir
+    %t = pipe.stage_fragment %v : vector<32xbf16> -> !pipe.shared<128x64xbf16, swizzle_128B>
+    pipe.stage_fragment %v into %slot : vector<32xbf16>, !pipe.shared<128x64xbf16, swizzle_128B>
+    ```
+  }];
+  let arguments = (ins FixedVectorOfRankAndType<[1], [BF16, F16]>:$value,
+                       Optional<Pipe_SharedType>:$dest);
+  let results = (outs Optional<Pipe_SharedType>:$result);
+  let assemblyFormat = [{
+    $value (`into` $dest^)? attr-dict `:` qualified(type($value)) (`,` qualified(type($dest))^)?
+    (`->` qualified(type($result))^)?
+  }];
+  let hasVerifier = 1;
+}
+
 def Pipe_LeaveFragmentOp : Pipe_EngineOp<"leave_fragment", "Threads"> {
   let summary = "this thread's elements into a workspace";
   let description = [{
