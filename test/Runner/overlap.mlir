@@ -21,9 +21,10 @@
 // RUN: fp4-runner %s --no-overlap-launches --emit=ptx --kernel=overlapped_quantize_0 -o - | FileCheck %s --check-prefix=NONE
 // LEADS-NOT: griddepcontrol.wait
 // LEADS: griddepcontrol.launch_dependents;
-// FOLLOWS-NOT: ld.global
+// LEADS-NOT: griddepcontrol.wait
+// FOLLOWS-NOT: {{ld.global|griddepcontrol.launch_dependents}}
 // FOLLOWS: griddepcontrol.wait;
-// FOLLOWS-NOT: ld.global.nc
+// FOLLOWS-NOT: {{ld.global.nc|griddepcontrol.launch_dependents}}
 // NONE-NOT: griddepcontrol
 // RUN: not fp4-runner %s --overlap-launches --no-overlap-launches 2>&1 | FileCheck %s --check-prefix=EITHER
 // EITHER: --overlap-launches excludes --no-overlap-launches

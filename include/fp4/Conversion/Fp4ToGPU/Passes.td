@@ -54,7 +54,7 @@ def ConvertFp4ToGPU : Pass<"convert-fp4-to-gpu", "::mlir::ModuleOp"> {
       ...
       gpu.launch_func @f_amax_0::@kernel blocks in (%n, %c1, %c1) threads in (%c256, %c1, %c1)
           args(%g0 : !pipe.global<64x32xbf16>, %g1 : !pipe.global<f32>, %blocks : i32,
-               %g2 : !pipe.global<2xi32>)
+               %g2 : !pipe.global<2xi32>) {fp4.leads}
       return %amax : tensor<f32>
     }
     ```
