@@ -25,9 +25,9 @@ SideQuantizer::SideQuantizer(Scalars &s, ImplicitLocOpBuilder &b, QuantizeOp op,
   if (amax || !op.getPerRow())
     quantizer.setTensorAmax(amax);
   auto transform = columnwise ? op.getColumnwiseHadamard() : op.getHadamard();
+  // Others are transformed on the tensor core before.
   if (transform && transform->getArithmetic() == HadamardArithmetic::Butterfly)
-    butterfly.emplace(s, b,
-                      transform->options()); // others are transformed on the tensor core before
+    butterfly.emplace(s, b, transform->options());
   if (rng)
     random.emplace(b, rng, randomSide(op, columnwise, groupsPerRow, firstGroup));
 }
