@@ -216,8 +216,13 @@ void TicketQueue::poison(Ticket &ticket) {
       state(cells.rank).tmem.poison(cells.range, ticket.id);
 }
 
-/// Whether a program that computes no results still loads what a ticket writes.
+/// Whether a program that computes no results may still load what a ticket writes: where it loads
+/// shared memory; what threads store; what bulk stores bring to global memory, and reductions,
+/// since others may poll it. Boxes of tensors in global memory are results.
 bool TicketQueue::writesWhatIsLoaded(const Ticket &ticket) const {
+  if (ticket.kind == TicketKind::Bulk &&
+      (ticket.engine == Engine::Threads || ticket.sharedWrites.empty()))
+    return true;
   return std::ranges::any_of(ticket.sharedWrites, [&](const SharedRange &range) {
     const uint32_t begin = range.address & kSharedOffsetMask, end = begin + range.bytes;
     return std::ranges::any_of(owner.launch->loadedShared, [&](const SharedRange &loaded) {

@@ -13,6 +13,7 @@
 #include "Sim/Time/TimedLaunch.h"
 #include "fp4/Sim/TicketKind.h"
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <optional>
 
@@ -25,7 +26,8 @@ bool mayIdle(const TimedInsn &insn, const Insn &code) {
   const std::string_view base = opcodeTable()[code.row].base;
   if (insn.unit == Unit::MmaSync)
     return code.guard == kNoGuard && base.starts_with("mma");
-  const bool exchanges = base == "vote" || base == "elect" || base == "activemask";
+  const bool exchanges =
+      base == "vote" || base == "elect" || base == "activemask" || base == "shfl";
   return !exchanges &&
          (insn.unit == Unit::Free || (insn.unit >= Unit::Alu && insn.unit <= Unit::Double));
 }
@@ -78,7 +80,8 @@ private:
   static constexpr uint32_t none = ~0u, several = ~0u - 1;
 
   std::optional<uint64_t> result(uint32_t pc, unsigned depth) const {
-    if (pc == none || pc == several || kernel.code[pc].guard != kNoGuard)
+    if (pc == none || pc == several || kernel.code[pc].guard != kNoGuard ||
+        kernel.code[pc].op[0].kind == OperandKind::Vector) // each element has its own part
       return std::nullopt;
     const std::string_view base = opcodeTable()[kernel.code[pc].row].base;
     if (base != "mov" && base != "add" && base != "cvta")
@@ -109,21 +112,23 @@ public:
   /// Of each instruction whether it is needed. Repeated while loads turn out to be.
   std::vector<uint8_t> run(const std::vector<uint32_t> &starts) {
     for (bool again = true; again;) {
-      const bool shared = loadsShared, tensor = loadsTensor;
+      const std::array before{loadsShared, loadsAnywhere, loadsTensor, loadsGlobal};
       loaded.clear();
       needed.assign(kernel.code.size(), 0);
       flowBackward(code, kernel, starts, RegisterSet(code.registerCount()),
-                   [&](uint32_t pc, RegisterSet &wanted) { before(pc, wanted); });
-      again = shared != loadsShared || tensor != loadsTensor;
+                   [&](uint32_t pc, RegisterSet &wanted) { visit(pc, wanted); });
+      again = before != std::array{loadsShared, loadsAnywhere, loadsTensor, loadsGlobal};
     }
     return std::move(needed);
   }
   bool loadsShared = false, loadsTensor = false; ///< and needs what it loads
   bool loadsAnywhere = false;                    ///< of shared memory: where is not known
+  bool loadsGlobal = false;                      ///< a flag that others store, say
   std::vector<SharedRange> loaded;               ///< what it needs of shared memory otherwise
 
 private:
-  void before(uint32_t pc, RegisterSet &wanted) {
+  /// What is wanted before an instruction.
+  void visit(uint32_t pc, RegisterSet &wanted) {
     const TimedInsn &insn = code[pc];
     const Insn &instruction = kernel.code[pc];
     const bool used =
@@ -134,31 +139,44 @@ private:
       return;
     }
     needed[pc] = true;
-    const bool copiesMap = opcodeTable()[instruction.row].base.starts_with("tensormap");
-    if ((used && insn.unit == Unit::Memory && insn.shared) || copiesMap)
-      addLoad(pc, copiesMap);
+    loadsGlobal |= used && insn.unit == Unit::Memory && insn.global;
+    if ((used && insn.unit == Unit::Memory && insn.shared) || copiesNeeded(instruction))
+      addLoad(pc);
     loadsTensor |= used && insn.unit == Unit::TmemMove;
     if (instruction.guard == kNoGuard)
       for (uint16_t r : code.writes(insn))
         wanted.remove(r);
     addReads(insn, instruction, wanted);
   }
-  void addLoad(uint32_t pc, bool copiesMap) {
+  /// Whether an instruction brings from shared to global memory what may be needed there: a tensor
+  /// map, or a flag that somebody loads. Nobody stores flags as boxes of tensors.
+  bool copiesNeeded(const Insn &instruction) const {
+    const OpcodeRow &row = opcodeTable()[instruction.row];
+    const bool bulk = row.base == "cp.async.bulk" || row.base == "cp.reduce.async.bulk";
+    return row.base.starts_with("tensormap") ||
+           (loadsGlobal && bulk && row.slotText.starts_with("dst:global"));
+  }
+  void addLoad(uint32_t pc) {
     constexpr uint32_t most = 16; // bytes of a lane
     loadsShared = true;
-    const bool plain = !copiesMap && opcodeTable()[kernel.code[pc].row].base == "ld";
+    const bool plain = opcodeTable()[kernel.code[pc].row].base == "ld";
     if (const auto address = plain ? constants.operand(pc, 1) : std::nullopt)
       loaded.push_back({uint32_t(*address) & kSharedOffsetMask, most});
     else
       loadsAnywhere = true;
+  }
+  /// Whether the data of a store, which is in register `r`, may be needed. Of shared memory that is
+  /// loaded at unknown places, nothing tells results and what is needed apart.
+  bool needsStored(const TimedInsn &insn, uint16_t r) const {
+    return (insn.shared && loadsAnywhere) ||
+           (!ofProducts[r] && (!insn.shared || insn.global || loadsShared));
   }
   void addReads(const TimedInsn &insn, const Insn &instruction, RegisterSet &wanted) const {
     const std::span<const uint16_t> reads = code.reads(insn);
     size_t at = 0;
     const auto add = [&](Use use) {
       const uint16_t r = reads[at++];
-      const bool stored = !ofProducts[r] && (!insn.shared || insn.global || loadsShared);
-      if (use == Use::Always || (use == Use::Stored && stored) ||
+      if (use == Use::Always || (use == Use::Stored && needsStored(insn, r)) ||
           (use == Use::Tensor && loadsTensor))
         wanted.add(r);
     };
@@ -183,27 +201,37 @@ private:
 
 } // namespace
 
-/// Registers whose values follow from products.
-std::vector<uint8_t> TimedCode::ofProducts() const {
-  std::vector<uint8_t> derived(count);
-  for (const auto &[pc, sums] : accumulators)
-    for (uint16_t r : sums)
-      derived[r] = true;
+/// Registers whose values follow from products, whichever instruction wrote them last. One that
+/// holds a flag at another time is none of them; accumulators, which begin with a value, are.
+std::vector<uint8_t> TimedCode::ofProducts(const Kernel &kernel) const {
+  std::vector<uint8_t> derived(count), sums(count);
+  for (const auto &[pc, registers] : accumulators)
+    for (uint16_t r : registers)
+      derived[r] = sums[r] = true;
+  const auto follows = [&](const TimedInsn &insn) {
+    const bool computes = insn.unit == Unit::Free || insn.unit == Unit::Shuffle ||
+                          insn.unit == Unit::Redux ||
+                          (insn.unit >= Unit::Alu && insn.unit <= Unit::Double);
+    return insn.unit == Unit::MmaSync || insn.unit == Unit::TmemMove ||
+           (computes && std::ranges::any_of(reads(insn), [&](uint16_t r) { return derived[r]; }));
+  };
   for (bool again = true; again;) {
     again = false;
     for (const TimedInsn &insn : insns) {
-      const bool product = insn.unit == Unit::MmaSync || insn.unit == Unit::TmemMove;
-      const bool computes = insn.unit == Unit::Free || insn.unit == Unit::Shuffle ||
-                            insn.unit == Unit::Redux ||
-                            (insn.unit >= Unit::Alu && insn.unit <= Unit::Double);
-      if (!product &&
-          !(computes && std::ranges::any_of(reads(insn), [&](uint16_t r) { return derived[r]; })))
+      if (!follows(insn))
         continue;
-      for (uint16_t r : writes(insn))
+      for (uint16_t r : writes(insn)) {
         again |= !std::exchange(derived[r], uint8_t(true));
+        sums[r] |= insn.unit == Unit::MmaSync;
+      }
     }
   }
-  return derived;
+  std::vector<uint8_t> always = derived;
+  for (uint32_t pc = 0; pc < insns.size(); ++pc)
+    if (!follows(insns[pc]))
+      for (uint16_t r : writes(insns[pc]))
+        always[r] &= sums[r] && opcodeTable()[kernel.code[pc].row].base == "mov";
+  return always;
 }
 
 IdleCode TimedCode::idleCode(const Kernel &kernel) const {
@@ -220,7 +248,7 @@ IdleCode TimedCode::idleCode(const Kernel &kernel) const {
       1u << unsigned(TicketKind::Mma) | 1u << unsigned(TicketKind::Wgmma);
   if (!kernel.callSites.empty() || !kernel.branchTargets.empty())
     return {{}, multiplies, {}}; // blockStarts knows no other ways than those of bra
-  Needs needs(*this, kernel, ofProducts());
+  Needs needs(*this, kernel, ofProducts(kernel));
   IdleCode idle{needs.run(blockStarts(kernel)), multiplies, {}};
   for (uint8_t &one : idle.insns)
     one = !one;

@@ -119,7 +119,7 @@ private:
   void fold(const Kernel &kernel);
   std::vector<uint32_t> blockStarts(const Kernel &kernel) const;
   void countLive(const Kernel &kernel);
-  std::vector<uint8_t> ofProducts() const;
+  std::vector<uint8_t> ofProducts(const Kernel &kernel) const;
 
   std::vector<TimedInsn> insns;
   std::vector<std::array<uint8_t, kPipes + 1>> machinePipes; ///< the last: either half of fp32's

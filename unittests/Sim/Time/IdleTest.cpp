@@ -17,12 +17,14 @@ struct Result {
 };
 
 constexpr unsigned threads = 128, words = 1024;
+constexpr unsigned counts = 1000, count = 3; ///< where four words are not zero, and what they are
 
-Result run(const std::string &body, bool timesOnly) {
+Result run(const std::string &body, bool timesOnly, unsigned blocks = 1) {
   Result result;
   SimOptions options;
   options.policy = CompletionPolicy::Timed;
   options.target = "sm_90a";
+  options.spinLimit = 1 << 18; // one that polls for ever fails at once
   options.predicted =
       Predictor{.timesOnly = timesOnly,
                 .receive = [&](KernelTime time, std::string) { result.time = std::move(time); }};
@@ -30,9 +32,11 @@ Result run(const std::string &body, bool timesOnly) {
   auto program = parse(kernelText(body, "", "sm_90a"));
   const uint64_t out = simulator.memory().allocate(4 * words, "out");
   result.out.resize(words);
+  std::fill_n(result.out.begin() + counts, 4, count);
   EXPECT_TRUE(simulator.memory().write(out, result.out.data(), 4 * words));
   const auto stats = simulator.launch(
-      *program, "test", {.grid = {1, 1, 1}, .block = {threads, 1, 1}, .dynamicSharedBytes = 16384},
+      *program, "test",
+      {.grid = {blocks, 1, 1}, .block = {threads, 1, 1}, .dynamicSharedBytes = 16384},
       Params().add(out).span());
   EXPECT_TRUE(stats) << stats.error().message;
   EXPECT_TRUE(simulator.memory().read(out, result.out.data(), 4 * words));
@@ -114,6 +118,157 @@ TEST(Idle, WhatABranchDependsOnIsExecuted) {
   };
   EXPECT_EQ(stored(only), stored(all));
   EXPECT_EQ(std::ranges::count(stored(all), 3u) % threads == 0, false); // some lanes, not all
+}
+
+/// The same predicted time, with and without what --time-only leaves out. Returns both.
+std::pair<Result, Result> runBoth(const std::string &body, unsigned blocks = 1) {
+  const Result all = run(body, false, blocks), only = run(body, true, blocks);
+  EXPECT_GT(all.time.cycles, 0);
+  EXPECT_EQ(only.time.cycles, all.time.cycles);
+  return {all, only};
+}
+
+const std::string oneProduct = R"(
+  cvt.rn.f32.u32 %r11, %t;
+  wgmma.fence.sync.aligned;
+  wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%v0,%v1,%v2,%v3}, {%r11,%r11,%r11,%r11}, %rd4, 1, 1, 1, 0;
+  wgmma.commit_group.sync.aligned;
+  wgmma.wait_group.sync.aligned 0;
+  add.f32 %v4, %v0, 0f3F800000;
+  st.global.b32 [%rd1], %v4;
+)";
+
+/// As many turns as %r6 says, so that the time depends on it.
+const std::string countDown = R"(
+COUNT:
+  setp.eq.u32 %p5, %r6, 0;
+  @%p5 bra COUNTED;
+  sub.u32 %r6, %r6, 1;
+  bra COUNT;
+COUNTED:
+)";
+
+/// Block 1 polls a counter in global memory, which block 0 raises by an asynchronous operation.
+TEST(Idle, CountersThatOthersPollRise) {
+  const auto body = [&](const std::string &raise) {
+    return setUp + oneProduct + R"(
+  mov.u32 %r20, %ctaid.x;
+  mov.u32 %r22, 1;
+  add.u64 %rd5, %out, 2048;
+  mov.u32 %r23, dynamic;
+  add.u32 %r23, %r23, 16;
+  st.shared.v4.b32 [%r23], {%r22, %r4, %r4, %r4};
+  fence.proxy.async;
+  bar.sync 0;
+  setp.eq.u32 %p4, %t, 0;
+  setp.eq.and.u32 %p4, %r20, 0, %p4;
+)" + raise +
+           R"(
+  setp.eq.u32 %p3, %r20, 0;
+  @%p3 bra END;
+POLL:
+  ld.acquire.gpu.global.b32 %r21, [%rd5];
+  setp.eq.u32 %p5, %r21, 0;
+  @%p5 bra POLL;
+END:
+)";
+  };
+  const std::string wait = "  cp.async.bulk.commit_group;\n  cp.async.bulk.wait_group 0;\n";
+  for (const std::string &raise :
+       {std::string("  @%p4 red.async.release.gpu.global.add.u32 [%rd5], %r22;\n"),
+        "  @%p4 cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [%rd5], [%r23], 16;\n" +
+            wait,
+        "  @%p4 cp.async.bulk.global.shared::cta.bulk_group [%rd5], [%r23], 16;\n" + wait}) {
+    SCOPED_TRACE(raise);
+    const auto [all, only] = runBoth(body(raise), 2);
+    EXPECT_EQ(all.out[512], 1u);
+    EXPECT_EQ(only.out[512], 1u);
+  }
+}
+
+/// A register that held a result holds a number of a tile later: it is stored and loaded again.
+TEST(Idle, WhatFollowsAResultInItsRegisterIsExecuted) {
+  const auto [all, only] = runBoth(setUp + oneProduct + R"(
+  mov.b32 %v4, %r5;
+  st.global.b32 [%rd1+512], %v4;
+  st.shared.b32 [dynamic+64], %v4;
+  bar.sync 0;
+  ld.shared.b32 %r6, [dynamic+64];
+  st.global.b32 [%rd1+1024], %r6;
+)" + countDown);
+  for (const Result &result : {all, only})
+    for (unsigned t = 0; t < threads; ++t) {
+      EXPECT_EQ(result.out[threads + t], 5u);
+      EXPECT_EQ(result.out[2 * threads + t], 5u);
+    }
+}
+
+/// Shared memory that is loaded at unknown places may hold anything, though it follows from
+/// results.
+TEST(Idle, SharedMemoryThatIsLoadedAnywhereIsStored) {
+  const auto [all, only] = runBoth(setUp + oneProduct + R"(
+  and.b32 %r24, %v4, 0;
+  add.u32 %r24, %r24, 500;
+  st.shared.b32 [%r3], %r24;
+  ld.shared.b32 %r6, [%r3];
+  st.global.b32 [%rd1+512], %r6;
+)" + countDown);
+  for (unsigned t = 0; t < threads; ++t) {
+    EXPECT_EQ(all.out[threads + t], 500u);
+    EXPECT_EQ(only.out[threads + t], 500u);
+  }
+}
+
+/// A copy brings a count to 4096 bytes behind `dynamic`: in %r28, of thread `t` in %r29.
+const std::string bringCount = R"(
+  mov.u32 %r26, dynamic;
+  add.u32 %r27, %r26, 64;
+  add.u32 %r28, %r26, 4096;
+  and.b32 %r29, %t, 3;
+  mad.lo.u32 %r29, %r29, 4, %r28;
+  add.u64 %rd6, %out, 4000;
+  setp.eq.u32 %p3, %t, 0;
+  @%p3 mbarrier.init.shared.b64 [%r27], 1;
+  fence.proxy.async;
+  @%p3 mbarrier.arrive.expect_tx.shared.b64 _, [%r27], 16;
+  @%p3 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r28], [%rd6], 16, [%r27];
+  bar.sync 0;
+WAIT:
+  mbarrier.try_wait.parity.shared.b64 %p4, [%r27], 0;
+  @!%p4 bra WAIT;
+  mov.b64 %rd7, 0x0000100000000040;
+  mov.b64 {%r30, %r31}, %rd7;
+  add.u32 %r31, %r26, %r31;
+  mov.b64 {%r32, %r33}, %rd7;
+  add.u32 %r34, %r26, %r33;
+)";
+
+TEST(Idle, CopiesOfWhatABranchDependsOnAreExecuted) {
+  for (const char *load : {"  ld.shared.b32 %r6, [dynamic+4096];\n", // known where
+                           "  ld.shared.b32 %r6, [%r29];\n",         // of each thread
+                           "  ld.shared.b32 %r6, [%r34];\n"}) {      // the upper half of a constant
+    SCOPED_TRACE(load);
+    const auto [all, only] = runBoth(setUp + oneProduct + bringCount + load +
+                                     "  st.global.b32 [%rd1+512], %r6;\n" + countDown);
+    for (unsigned t = 0; t < threads; ++t) {
+      EXPECT_EQ(all.out[threads + t], count);
+      EXPECT_EQ(only.out[threads + t], count);
+    }
+  }
+}
+
+TEST(Idle, AProductThatABranchDependsOnIsExecuted) {
+  const auto [all, only] = runBoth(R"(
+  mov.u32 %r11, 0x3c003c00;
+  mov.b32 %v0, 0;
+  mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%v0,%v1,%v2,%v3}, {%r11,%r11,%r11,%r11}, {%r11,%r11}, {%v0,%v0,%v0,%v0};
+  cvt.rzi.u32.f32 %r6, %v0;
+  mul.wide.u32 %rd1, %t, 4;
+  add.u64 %rd1, %out, %rd1;
+  st.global.b32 [%rd1], %r6;
+)" + countDown);
+  EXPECT_EQ(all.out[0], 16u);
+  EXPECT_EQ(only.out[0], 16u);
 }
 
 TEST(Calendar, GivesEventsInTheOrderOfTheirTimesAndThenOfTheirComing) {
