@@ -40,6 +40,8 @@ public:
   /// The end of the service of a request that comes at `now`. Nobody will ask for a time before
   /// `present`.
   double serve(double now, double duration, double present);
+  /// Nothing before `present` counts any more.
+  bool isFree(double present) const { return free <= present; }
 
 private:
   struct Gap {
@@ -111,8 +113,8 @@ public:
   double write(SharedServer &port, double now, std::span<const GlobalRun> runs);
   /// What a multicast brings to another destination; the cycle at which L2 is done with it.
   double deliver(double now, double bytes);
-  /// When L2 comes to an atomic operation on these lines.
-  double turnOf(std::span<const LineAccess> lines, double now);
+  /// When L2 comes to an atomic operation on these lines that comes through `port`.
+  double turnOf(const SharedServer &port, std::span<const LineAccess> lines, double now);
   /// The earliest cycle at which a launch that did this may end.
   double leastEnd() const;
 
@@ -139,6 +141,7 @@ private:
   double transfer(SharedServer &port, double now, const Touched &touched, bool write);
   double serve(SharedServer &server, double now, double duration) const;
   double waitForPart(double now, double service, double writes);
+  void forgetTurns();
 
   static constexpr uint64_t pageLines = 16384; ///< 2 MiB
   struct Line {
@@ -153,11 +156,18 @@ private:
   Line *lastLines = nullptr;
   const Rates &rates; ///< asked for that of multicasts when there is one: not all targets know it
   double gigahertz;
-  double l2Latency, deviceLatency;                    ///< cycles
-  double portRate, l2Rate, sharedRate, deviceRate;    ///< B/cycle
-  std::unordered_map<uint64_t, SharedServer> atomics; ///< of each line
-  double served = 1; ///< of the rates, for those that make requests
-  bool pairs;        ///< device memory delivers two sectors at a time
+  double l2Latency, deviceLatency;                 ///< cycles
+  double portRate, l2Rate, sharedRate, deviceRate; ///< B/cycle
+  /// Atomic operations on one line.
+  struct Turns {
+    SharedServer server;
+    const SharedServer *by = nullptr; ///< the last port
+    bool several = false;             ///< more than one
+  };
+  std::unordered_map<uint64_t, Turns> atomics;
+  size_t manyTurns = 4096; ///< so many that those of the past go
+  double served = 1;       ///< of the rates, for those that make requests
+  bool pairs;              ///< device memory delivers two sectors at a time
   double turnaround, burst;
   double use = 0, useUntil = 0; ///< of device memory, of 1, in the recent past
   static constexpr double never = 1e300;

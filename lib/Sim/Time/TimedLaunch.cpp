@@ -340,10 +340,8 @@ void TimedLaunch::wake(Slot &slot, uint32_t place, double now, double extra) {
 
 /// A program that polls for ever is stopped.
 Status TimedLaunch::checkProgress(Running &running) {
-  constexpr uint64_t patience = 1 << 24, less = 1 << 18;
-  if ((phase == Phase::Sample && running.steps > patience) ||
-      (phase == Phase::Probe && running.steps > less))
-    waits = true;
+  constexpr uint64_t patience = 1 << 24;
+  waits |= phase == Phase::Sample && running.steps > patience;
   const uint64_t limit = launch.options->spinLimit, most = launch.options->instructionLimit;
   if ((limit && ++running.steps > limit) || (most && running.scheduler.executed() > most))
     return makeError(ErrorKind::Simulation,
@@ -455,8 +453,8 @@ static bool readsRegisters(const Insn &insn) { return insn.op[1].kind == Operand
 /// A fence of the device: the warp goes on when L2 has its stores.
 double TimedLaunch::release(TimedWarp &warp, double issue) const {
   warp.reason = Activity::Fence;
-  return warp.nextIssue = std::max(
-             {warp.nextIssue, issue + rates[TimingRate::FenceDevice], warp.stores});
+  return warp.nextIssue =
+             std::max({warp.nextIssue, issue + rates[TimingRate::FenceDevice], warp.stores});
 }
 
 /// When the result of an instruction that issues now is there. What holds the warp itself moves
@@ -518,7 +516,7 @@ double TimedLaunch::accessMemory(TimedWarp &warp, Running &running, const TimedI
   because = Activity::Global;
   const double looked = sm.shared.serve(issue, double(recorder.lines.size()) * perWavefront);
   const std::span<const LineAccess> all = recorder.lines;
-  const double turn = recorder.atomic ? machine.memory.turnOf(all, looked) : looked;
+  const double turn = recorder.atomic ? machine.memory.turnOf(sm.port, all, looked) : looked;
   if (recorder.write || recorder.atomic) {
     warp.stores = std::max(warp.stores, machine.memory.write(sm.port, turn, all));
     running.stores = std::max(running.stores, warp.stores);
@@ -550,8 +548,7 @@ double TimedLaunch::accessMemory(TimedWarp &warp, Running &running, const TimedI
 void TimedLaunch::report() const {
   const std::string why = machineCode.note.empty() ? "" : ": " + machineCode.note;
   if (predictor.receive)
-    predictor.receive(predicted,
-                      machineCode.kernel ? "of the cubin" : "estimated from PTX" + why);
+    predictor.receive(predicted, machineCode.kernel ? "of the cubin" : "estimated from PTX" + why);
   else if (launch.options->predicted)
     launch.options->predicted(predicted);
 }

@@ -83,13 +83,40 @@ TEST(MemorySystem, AtomicOperationsOnOneLineComeInTurn) {
   const Rates rates("sm_90a");
   MemorySystem memory(rates, rates[TimingRate::Gigahertz], 50ull << 20);
   const LineAccess one{7, 1}, other{8, 1};
-  EXPECT_EQ(memory.turnOf(std::span(&one, 1), 1000), 1000);
-  EXPECT_NEAR(memory.turnOf(std::span(&one, 1), 1000), 1000 + rates[TimingRate::AtomicInterval],
-              1e-9);
-  EXPECT_EQ(memory.turnOf(std::span(&other, 1), 1000), 1000);
+  const double interval = rates[TimingRate::AtomicInterval];
+  SharedServer ports[2];
+  const auto turnOf = [&](unsigned port, const LineAccess &line, double now) {
+    return memory.turnOf(ports[port], std::span(&line, 1), now);
+  };
+  EXPECT_EQ(turnOf(0, one, 1000), 1000);
+  EXPECT_NEAR(turnOf(1, one, 1000), 1000 + interval, 1e-9);
+  EXPECT_EQ(turnOf(0, other, 1000), 1000);
   // one that comes behind the stores of its warp leaves the time before it to others
-  EXPECT_EQ(memory.turnOf(std::span(&other, 1), 5000), 5000);
-  EXPECT_EQ(memory.turnOf(std::span(&other, 1), 2000), 2000);
+  EXPECT_EQ(turnOf(0, other, 5000), 5000);
+  EXPECT_EQ(turnOf(0, other, 2000), 2000);
+}
+
+/// Those who are not simulated ask for a counter, and not for the lines of one multiprocessor.
+TEST(MemorySystem, AtomicOperationsOfASampleWaitForOthersOnLinesOfSeveral) {
+  constexpr double part = 0.25;
+  const Rates rates("sm_90a");
+  MemorySystem memory(rates, rates[TimingRate::Gigahertz], 50ull << 20);
+  memory.sample(part, 0);
+  const double interval = rates[TimingRate::AtomicInterval];
+  SharedServer ports[2];
+  const auto turnOf = [&](unsigned port, uint64_t at, double now) {
+    const LineAccess line{at, 1};
+    return memory.turnOf(ports[port], std::span(&line, 1), now);
+  };
+  EXPECT_EQ(turnOf(0, 7, 1000), 1000);
+  EXPECT_NEAR(turnOf(0, 7, 1000), 1000 + interval, 1e-9);
+  EXPECT_NEAR(turnOf(1, 7, 1000), 1000 + 2 * interval, 1e-9);
+  EXPECT_NEAR(turnOf(0, 7, 1000), 1000 + (2 + 1 / part) * interval, 1e-9);
+  for (uint64_t line = 8; line < 20000; ++line) { // many lines: some of the past are forgotten
+    memory.present = 2000 + double(line);
+    EXPECT_NEAR(turnOf(0, line, memory.present), memory.present, 1e-9);
+    EXPECT_NEAR(turnOf(0, line, memory.present), memory.present + interval, 1e-9);
+  }
 }
 
 KernelTime predict(const std::string &body, LaunchConfig config, size_t bytes,
