@@ -8,9 +8,11 @@
 // CHECK: equals
 // STRICT: hazards {{.*}}none
 // RUN: fp4-runner %s --overlap-launches --emit=ptx --kernel=overlapped_matmul_0 -o - | FileCheck %s --check-prefix=PTX
-// PTX: tcgen05.alloc
+// PTX-NOT: {{tcgen05.alloc|ld.global}}
 // PTX: griddepcontrol.launch_dependents;
 // PTX-NEXT: griddepcontrol.wait;
+// PTX-NOT: ld.global.nc
+// PTX: tcgen05.alloc
 // PTX-NOT: ld.global.nc
 // Without the option a quantizer alone begins while the amax before it ends, unless another one is given.
 // RUN: fp4-runner %s --plan "stream_blocks, amax = separate" --check=strict --output y=%t.npy | FileCheck %s --check-prefixes=CHECK,STRICT

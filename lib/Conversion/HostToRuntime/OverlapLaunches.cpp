@@ -5,8 +5,7 @@
 // ended and what it wrote is visible. PTX ISA, "Parallel Synchronization and Communication
 // Instructions: griddepcontrol". Both instructions are at one place, where
 //  - nothing has touched global memory yet,
-//  - a block of a product has its tensor memory: a block of the next kernel that took it first
-//    would keep it while it waits for this one.
+//  - no block has tensor memory: it would keep that while it waits for a kernel that needs it.
 // Every block of every kernel waits, so a kernel that has ended has those before it behind it.
 // Where quantizers alone overlap, the amax before one is launched as usual: it begins when all
 // before it has ended.
@@ -38,7 +37,7 @@ bool isShared(Value pointer) {
   return cast<LLVM::LLVMPointerType>(pointer.getType()).getAddressSpace() == 3;
 }
 
-/// Touches no global memory: what kernels do before they share out their work.
+/// Touches no global memory and takes no tensor memory: what kernels do before they share out their work.
 bool isLocal(Operation *op) {
   if (auto load = dyn_cast<LLVM::LoadOp>(op))
     return isShared(load.getAddr());
@@ -46,8 +45,7 @@ bool isLocal(Operation *op) {
     return isShared(store.getAddr());
   return isMemoryEffectFree(op) || op->hasTrait<OpTrait::IsTerminator>() ||
          isa<NVVM::MBarrierInitOp, NVVM::FenceMbarrierInitOp, NVVM::PrefetchOp,
-             NVVM::Tcgen05AllocOp, NVVM::Tcgen05RelinquishAllocPermitOp, NVVM::ElectSyncOp,
-             NVVM::ClusterArriveOp, NVVM::ClusterArriveRelaxedOp>(op) ||
+             NVVM::ElectSyncOp, NVVM::ClusterArriveOp, NVVM::ClusterArriveRelaxedOp>(op) ||
          op->getName().getStringRef().starts_with("nvvm.read.ptx.sreg");
 }
 

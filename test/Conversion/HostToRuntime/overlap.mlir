@@ -19,22 +19,30 @@ gpu.module @streaming {
   }
 }
 
-// A block of a product first takes its tensor memory, so that no later kernel takes it instead.
+// A block takes tensor memory after it has waited: the kernel that it waits for may need that.
 // CHECK-LABEL: gpu.module @product
 gpu.module @product {
   // CHECK: nvvm.mbarrier.init
-  // CHECK: nvvm.tcgen05.alloc
   // CHECK: nvvm.barrier
   // CHECK-NEXT: nvvm.griddepcontrol launch_dependents
   // CHECK-NEXT: nvvm.griddepcontrol wait
-  // CHECK-NEXT: llvm.load
+  // CHECK-NEXT: nvvm.tcgen05.alloc
   llvm.func @kernel(%x: !llvm.ptr<1>, %shared: !llvm.ptr<3>, %columns: i32) attributes {gpu.kernel, nvvm.kernel} {
     nvvm.mbarrier.init %shared, %columns : !llvm.ptr<3>, i32
     nvvm.fence.mbarrier.init
-    nvvm.tcgen05.alloc %shared, %columns : !llvm.ptr<3>, i32
     nvvm.barrier
+    nvvm.tcgen05.alloc %shared, %columns : !llvm.ptr<3>, i32
     %v = llvm.load %shared : !llvm.ptr<3> -> i32
     %w = llvm.load %x : !llvm.ptr<1> -> i32
+    nvvm.barrier
+    llvm.return
+  }
+  // CHECK: llvm.func @early
+  // CHECK-NEXT: nvvm.griddepcontrol launch_dependents
+  // CHECK-NEXT: nvvm.griddepcontrol wait
+  // CHECK-NEXT: nvvm.tcgen05.alloc
+  llvm.func @early(%shared: !llvm.ptr<3>, %columns: i32) attributes {gpu.kernel, nvvm.kernel} {
+    nvvm.tcgen05.alloc %shared, %columns : !llvm.ptr<3>, i32
     nvvm.barrier
     llvm.return
   }

@@ -137,18 +137,18 @@ def OverlapLaunches : Pass<"fp4-overlap-launches", "::mlir::ModuleOp"> {
   let description = [{
     **Why.** Between two kernels of a stream a GPU is idle while the first drains and the second
     starts. With programmatic dependent launch, blocks of the second start as the first gives back
-    multiprocessors, initialize their barriers and tensor memory, and then wait.
+    multiprocessors, initialize their barriers, and then wait.
 
     **Precondition.** Kernels are llvm.func of the nvvm dialect, and launches are gpu.launch_func.
 
     **What holds afterwards.** Every kernel executes `griddepcontrol.launch_dependents` and
-    `griddepcontrol.wait` before it touches global memory, and reads global memory as memory that may
-    be written meanwhile. Launches have the attribute `fp4.dependent`, for which
+    `griddepcontrol.wait` before it touches global memory or takes tensor memory, and reads global
+    memory as memory that may be written meanwhile. Launches have the attribute `fp4.dependent`, for which
     `convert-host-to-runtime` calls `fp4rt_launch_dependent`. No result changes.
 
     With `all = false` this is so for a quantizer whose launch (`fp4.follows`) comes next to that of an
-    amax (`fp4.leads`), which gives way to it: the first executes `griddepcontrol.wait`, and the
-    second `griddepcontrol.launch_dependents`. Others are left alone.
+    amax (`fp4.leads`), which gives way to it: the quantizer executes `griddepcontrol.wait`, and the
+    amax `griddepcontrol.launch_dependents`. Others are left alone.
 
     ```mlir
     // fp4-opt --fp4-overlap-launches
