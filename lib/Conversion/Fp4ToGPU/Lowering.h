@@ -28,10 +28,11 @@ struct LoweringContext {
 
 mlir::LogicalResult lowerAmax(AmaxOp op, LoweringContext &context);
 
-/// The quantizer whose kernel computes `amax` too, as its plan says, where all blocks of that are
-/// resident at once; null where there is none.
+/// The quantizer whose kernel computes `amax` too, as its plan says, where its grid is not too large;
+/// null where there is none.
 QuantizeOp quantizerOf(AmaxOp amax, const LoweringContext &context);
-/// Whether the blocks of that kernel are resident at once, and there are any; i1, on the host.
+/// Whether the grid of that kernel has a block and at most kAmaxEighths of those that are resident at
+/// once; i1, on the host.
 mlir::Value fitsAtOnce(QuantizeOp quantize, mlir::ImplicitLocOpBuilder &host, mlir::Value rows);
 
 mlir::LogicalResult lowerPrepack(PrepackOp op, LoweringContext &context);

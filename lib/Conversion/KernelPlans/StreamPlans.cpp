@@ -74,14 +74,15 @@ static bool endsInCache(QuantizeOp op, const hw::TargetModel &target) {
   });
 }
 
-/// Whether a kernel computes the amax too where all of its blocks are resident: they are not where
-/// the tensor is known to be too large. The host code asks the device and, of dynamic rows, the
-/// tensor. Two candidate scales take more registers than so many threads have.
+/// Whether a kernel computes the amax too where its grid is not too large: it is where the tensor is
+/// known to be. The host code asks the device and, of dynamic rows, the tensor. Two candidate scales
+/// take more registers than so many threads have.
 static bool keepsItsAmax(QuantizeOp op, const hw::TargetModel &target) {
   if (!amaxOfKernel(op) || op.getRecipe().getDecisions().adaptive != numerics::Adaptive::Off)
     return false;
   auto type = cast<RankedTensorType>(op.getInput().getType());
-  int64_t most = target.multiprocessors * kAmaxResident * kAmaxThreads * kAmaxBlocksPerThread;
+  int64_t grid = target.multiprocessors * kAmaxResident * kAmaxEighths / 8;
+  int64_t most = grid * kAmaxThreads * kAmaxBlocksPerThread;
   return !type.hasStaticShape() || type.getNumElements() <= most * op.getBlockSize();
 }
 

@@ -13,9 +13,12 @@ inline constexpr int64_t kTransformTileM = 64, kTransformTileK = 128, kTransform
 inline constexpr int64_t kTileQuantizeThreads = 256;
 
 /// A stream_blocks kernel that computes the amax of its input too: threads of a thread block, blocks of a
-/// thread, which keeps their elements in registers until it knows the amax, and thread blocks of a
-/// multiprocessor. The 132 multiprocessors of an H200 hold 1056 rows of 4096 elements so.
+/// thread, which keeps their elements in registers until it knows the amax, and thread blocks that a
+/// multiprocessor holds.
 inline constexpr int64_t kAmaxThreads = 256, kAmaxBlocksPerThread = 2, kAmaxResident = 4;
+/// The largest grid of such a kernel, in eighths of what is resident: 924 rows of 4096 elements on an
+/// H200. With more rows two launches that overlap take less time.
+inline constexpr int64_t kAmaxEighths = 7;
 /// The amax that such a kernel of `quantize` can compute: of the same tensor, and no operation needs it
 /// before. Null where there is none.
 AmaxOp amaxOfKernel(QuantizeOp quantize);

@@ -158,9 +158,10 @@ Value fp4::fitsAtOnce(QuantizeOp op, ImplicitLocOpBuilder &host, Value rows) {
   Value blocks = RowBlocks::count(host, threadShape(op, /*cacheHints=*/false), rows);
   Value ctas = arith::CeilDivUIOp::create(host, blocks,
                                           constIndex(host, kAmaxThreads * kAmaxBlocksPerThread));
-  Value most =
+  Value eighths =
       arith::MulIOp::create(host, hostMultiprocessors(host, op->getParentOfType<ModuleOp>()),
-                            constIndex(host, kAmaxResident));
+                            constIndex(host, kAmaxResident * kAmaxEighths));
+  Value most = arith::DivUIOp::create(host, eighths, constIndex(host, 8));
   auto isAtMost = [&](Value x, Value y) {
     return arith::CmpIOp::create(host, arith::CmpIPredicate::ule, x, y);
   };

@@ -64,7 +64,7 @@ def Fp4_PlanAttr : AttrDef<Fp4_Dialect, "Plan"> {
     | grid | thread blocks that are launched for each multiprocessor at most |
     | cache_hints | accesses tell the caches that each line is used once |
     | order | descending: thread blocks take the matrix from its end, which the L2 cache still has where the kernel before read it last. ascending, and without it: from its beginning |
-    | amax | same: the kernel computes the amax of its input too, in thread blocks that wait for each other, where all of them are resident at once; where they are not, two kernels run. separate, and without it: two kernels |
+    | amax | same: the kernel computes the amax of its input too, in thread blocks that wait for each other, where they are at most 7/8 of those that the device holds at once; where they are more, two kernels run. separate, and without it: two kernels |
 
     Constraints: (C1) a plan has fields of its family only, each once; (C2) numbers are positive, words are those of
     the table, and `tile` has 3 of them in tile_product and 2 in tile_transform, and `cluster` has 2; (C3) the attribute is on an
