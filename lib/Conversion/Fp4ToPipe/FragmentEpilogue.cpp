@@ -116,8 +116,11 @@ void FragmentEpilogue::storeSums(SumsFrom sums, Value row, Value column, int exp
     Value elements = convertSums({{values, factor}}, numbers);
     if (shape.storesTiles)
       return storeTile(elements, atRow, atColumn, group);
+    constexpr int64_t fewestStaged = 8; // of which stmatrix takes the columns
+    bool isStaged = shape.stagesStores() && type.getNumElements() % fewestStaged == 0;
     StoreFragmentOp::create(b, loc, elements, result, atRow, atColumn,
-                            group.rowLimit ? group.rowLimit : rows, shape.transposed);
+                            group.rowLimit ? group.rowLimit : rows, shape.transposed, isStaged,
+                            IntegerAttr());
   });
 }
 
@@ -140,7 +143,7 @@ void FragmentEpilogue::storeTile(Value elements, Value row, Value column, OfGrou
   when(arith::CmpIPredicate::sle, store);
   when(arith::CmpIPredicate::sgt, [&] {
     StoreFragmentOp::create(b, loc, elements, resultBuffer, row, column, group.rowLimit,
-                            shape.transposed);
+                            shape.transposed, /*staged=*/false, IntegerAttr());
   });
 }
 

@@ -218,6 +218,14 @@ struct MatmulShape {
   bool holdsWeights() const { return prepackedB && takesBytes() && tileK == hw::byteTileColumns; }
   /// Rows of A that have an accumulator of their own; a thread has sums of no more beside two.
   int64_t partRows() const { return weightsAhead ? std::min<int64_t>(tileM, 128) : tileM; }
+  /// Threads exchange the elements of a transposed tile before they store them, where it has rows
+  /// enough to pay for the barriers, and weights whose stages leave room. In a workspace each warp
+  /// joins by itself, so that others of its warpgroup may have nothing to store.
+  bool stagesStores() const {
+    constexpr int64_t fewestRows = 64, chunk = 8;
+    return prepackedB && !takesBytes() && !hasWorkspace() && tileM >= fewestRows &&
+           n % chunk == 0 && resultType.getIntOrFloatBitWidth() == 16;
+  }
   pipe::GlobalType tilesB() const; ///< prepacked, in its place
   mlir::Type scalesA() const;
   mlir::Type scalesB() const;

@@ -62,6 +62,7 @@ struct ConvertPipeToNVVM : fp4::impl::ConvertPipeToNVVMBase<ConvertPipeToNVVM> {
                 return !asks || kernel->hasAttr(fp4::pipe::PipeDialect::kWorkRingAttr);
               })
               .Case([](fp4::pipe::JoinFragmentOp op) { return op.getPlace().has_value(); })
+              .Case([](fp4::pipe::StoreFragmentOp op) { return !op.getStaged() || op.getPlace(); })
               .Default(true);
       if (placed)
         return WalkResult::advance();

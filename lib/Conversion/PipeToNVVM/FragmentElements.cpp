@@ -8,6 +8,7 @@
 
 #include "InlinePtx.h"
 #include "SmallBuilders.h"
+#include "TileLines.h"
 
 #include "fp4/ISA/FragmentLayout.h"
 
@@ -231,12 +232,72 @@ private:
     }
   }
 
+  /// A warpgroup exchanges its elements in shared memory, in lines of the result's rows with 64
+  /// columns each, so that eight threads store a line of 128 bytes.
+  void storeStaged(ImplicitLocOpBuilder &b, pipe::StoreFragmentOp op, OpAdaptor adaptor,
+                   Int32 rows) const {
+    Int32 all = threadOfRole(b, op, state), group = all / kGroupThreads,
+          thread = all % kGroupThreads;
+    int64_t bytes = kGroupThreads * vectorOf(op).getNumElements() * 2;
+    Value space = stridedPointer(b, op.getLoc(),
+                                 offsetPointer(b, op.getLoc(), state.sharedBase, *op.getPlace()),
+                                 group, bytes);
+    synchronizeGroup(b, group); // what was read here before
+    stageMatrices(b, op, adaptor, space, thread);
+    synchronizeGroup(b, group);
+    constexpr int64_t chunks = kLineBytes / 16, columnsOfChunk = 8;
+    int64_t lines = kGroupThreads / chunks;
+    pipe::GlobalType dest = op.getDest().getType();
+    Int32 chunk = thread % chunks, own = thread / chunks, columns(b, dest.getShape()[1]);
+    Int32 column = Int32(b, adaptor.getColumn()) + group * kGroupRows + chunk * columnsOfChunk;
+    for (int64_t first = 0; first < bytes / kLineBytes; first += lines) {
+      Int32 row = Int32(b, adaptor.getRow()) + own + first;
+      Value exists = arith::AndIOp::create(b, row < rows, column < columns);
+      auto branch = scf::IfOp::create(b, exists, /*withElseRegion=*/false);
+      OpBuilder::InsertionGuard restore(b);
+      b.setInsertionPointToStart(branch.thenBlock());
+      TileLine line(space, pipe::Layout::Swizzle128B, own + first);
+      auto type = VectorType::get(4, b.getI32Type());
+      Value words = LLVM::LoadOp::create(b, type, line.at(chunk * 16), 16);
+      LLVM::StoreOp::create(b, words, pointerTo(b, op, adaptor, row, column), 16);
+    }
+  }
+
+  /// stmatrix.x4: 16 columns of the fragment, which are lines here, of this warp's 16 rows.
+  static void stageMatrices(ImplicitLocOpBuilder &b, pipe::StoreFragmentOp op, OpAdaptor adaptor,
+                            Value space, Int32 thread) {
+    constexpr int64_t matrix = hw::fragmentTileColumns, together = 8;
+    Int32 lane = thread % 32, number = lane / matrix;
+    Int32 byte = thread / 32 * 32 + number % 2 * 16;
+    auto shape = NVVM::LdStMatrixShapeAttr::get(b.getContext(), matrix, matrix);
+    for (int64_t i = 0; i < vectorOf(op).getNumElements(); i += together) {
+      Int32 row = number / 2 * matrix + lane % matrix + i / together * 2 * matrix;
+      SmallVector<Value> words;
+      for (int64_t j = i; j < i + together; j += 2) {
+        auto pair =
+            vector::ExtractStridedSliceOp::create(b, adaptor.getValue(), ArrayRef<int64_t>{j},
+                                                  ArrayRef<int64_t>{2}, ArrayRef<int64_t>{1});
+        words.push_back(LLVM::BitcastOp::create(b, b.getI32Type(), pair));
+      }
+      NVVM::StMatrixOp::create(b, TileLine(space, pipe::Layout::Swizzle128B, row).at(byte), words,
+                               NVVM::MMALayout::col, shape, NVVM::LdStMatrixEltType::B16);
+    }
+  }
+
+  /// A barrier of the threads of warpgroup `group` of the role; barrier 0 is that of the block.
+  static void synchronizeGroup(ImplicitLocOpBuilder &b, Int32 group) {
+    NVVM::BarrierOp::create(b, TypeRange(), group + 1, Int32(b, kGroupThreads),
+                            NVVM::BarrierReductionAttr(), Value());
+  }
+
   /// Elements of one row are columns of the result 8 apart, and those of neighbouring lanes lie
   /// between them.
   void storeTransposed(ImplicitLocOpBuilder &b, pipe::StoreFragmentOp op, OpAdaptor adaptor,
                        const ElementPlaces &places, Int32 rows) const {
     int64_t count = vectorOf(op).getNumElements();
     pipe::GlobalType dest = op.getDest().getType();
+    if (op.getStaged())
+      return storeStaged(b, op, adaptor, rows);
     if (dest.getElementType().getIntOrFloatBitWidth() == 16 && dest.getShape()[1] % 2 == 0)
       return storeMatrices(b, op, adaptor, rows);
     Int32 columns(b, dest.getShape()[1]);

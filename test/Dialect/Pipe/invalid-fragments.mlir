@@ -255,6 +255,50 @@ func.func @bad(%v: vector<2xbf16>, %d: !pipe.global<?x512xbf16>, %m: i32, %n: i3
 
 // -----
 
+func.func @twin(%v: vector<16xbf16>, %d: !pipe.global<64x512xbf16>, %m: i32) {
+  pipe.store_fragment %v, %d[%m, %m] transposed staged : vector<16xbf16>, !pipe.global<64x512xbf16>
+  return
+}
+func.func @bad(%v: vector<16xbf16>, %d: !pipe.global<64x508xbf16>, %m: i32) {
+  // (C333)
+  // expected-error @+1 {{staged must be transposed, in whole warpgroups, of a multiple of 8 elements of 16 bits and of a buffer with a multiple of 8 columns, but got}}
+  pipe.store_fragment %v, %d[%m, %m] transposed staged : vector<16xbf16>, !pipe.global<64x508xbf16>
+  return
+}
+
+// -----
+
+func.func @bad(%v: vector<16xbf16>, %d: !pipe.global<64x512xbf16>, %c: !pipe.global<24x8xi32>, %m: i32) {
+  %last = pipe.join %c[%m] of 2 : !pipe.global<24x8xi32>
+  scf.if %last {
+    pipe.store_fragment %v, %d[%m, %m] transposed : vector<16xbf16>, !pipe.global<64x512xbf16>
+    // (C333)
+    // expected-error @+1 {{staged must be executed by whole warpgroups, but is by the warps that are the last to join}}
+    pipe.store_fragment %v, %d[%m, %m] transposed staged : vector<16xbf16>, !pipe.global<64x512xbf16>
+  }
+  return
+}
+
+// -----
+
+func.func @bad(%v: vector<16xbf16>, %d: !pipe.global<64x512xbf16>, %m: i32) {
+  // (C333)
+  // expected-error @+1 {{staged must be transposed, in whole warpgroups, of a multiple of 8 elements of 16 bits}}
+  pipe.store_fragment %v, %d[%m, %m] staged : vector<16xbf16>, !pipe.global<64x512xbf16>
+  return
+}
+
+// -----
+
+func.func @bad(%v: vector<16xf32>, %d: !pipe.global<64x512xf32>, %m: i32) {
+  // (C333)
+  // expected-error @+1 {{of a multiple of 8 elements of 16 bits and of a buffer with a multiple of 8 columns, but got 'vector<16xf32>'}}
+  pipe.store_fragment %v, %d[%m, %m] transposed staged : vector<16xf32>, !pipe.global<64x512xf32>
+  return
+}
+
+// -----
+
 func.func @twin(%p: !pipe.global<64x4608xi8>, %i: i32) {
   %w = pipe.load_rows %p[%i] : !pipe.global<64x4608xi8> -> !pipe.shared<4x4608xi8>
   return

@@ -304,12 +304,48 @@ LogicalResult FragmentFactorsOp::verify() {
                  failed(verifyParts(*this, getResult().getType()))); // (C183)
 }
 
+int64_t StoreFragmentOp::getStagedBytes() {
+  auto region = (*this)->getParentOfType<RoleRegionOp>();
+  int64_t threads = getStaged() && region ? region.getRole().getNumThreads() : 0;
+  return threads * cast<VectorType>(getValue().getType()).getNumElements() * 2;
+}
+
+/// Each warp joins by itself, so that not all of a warpgroup may be the last.
+static bool isOfLastToJoin(Operation *op) {
+  for (Operation *parent = op->getParentOp(); parent; parent = parent->getParentOp())
+    if (llvm::any_of(parent->getOperands(),
+                     [](Value value) { return value.getDefiningOp<JoinOp>(); }))
+      return true;
+  return false;
+}
+
+/// (C333)
+static LogicalResult verifyStaged(StoreFragmentOp op) {
+  if (isOfLastToJoin(op))
+    return op.emitOpError("staged must be executed by whole warpgroups, but is by the warps that "
+                          "are the last to join"); // (C333)
+  constexpr int64_t warpgroup = 128, together = 8;
+  auto type = cast<VectorType>(op.getValue().getType());
+  auto region = op->getParentOfType<RoleRegionOp>();
+  bool hasGroups = !region || (region.getRole().getNumThreads() % warpgroup == 0 &&
+                               region.getRole().getFirstWarp() % 4 == 0);
+  if (op.getTransposed() && hasGroups && type.getElementTypeBitWidth() == 16 &&
+      type.getNumElements() % together == 0 && op.getDest().getType().getShape()[1] % together == 0)
+    return success();
+  return op.emitOpError() << "staged must be transposed, in whole warpgroups, of a multiple of "
+                          << together << " elements of 16 bits and of a buffer with a multiple of "
+                          << together << " columns, but got " << type << " and "
+                          << op.getDest().getType(); // (C333)
+}
+
 LogicalResult StoreFragmentOp::verify() {
   GlobalType dest = getDest().getType();
   auto type = cast<VectorType>(getValue().getType());
   if (dest.getRank() != 2 || dest.isScales() || dest.getElementType() != type.getElementType())
     return emitOpError() << "buffer must have 2 dimensions of " << type.getElementType()
                          << ", but got " << dest; // (C184)
+  if (getStaged() && failed(verifyStaged(*this)))
+    return failure();
   bool endsEarly = getRows() && !ShapedType::isDynamic(dest.getShape()[0]);
   return failure((!endsEarly && failed(verifyRows(*this, dest, getRows()))) || // (C184)
                  failed(verifyParts(*this, type)));                            // (C184)

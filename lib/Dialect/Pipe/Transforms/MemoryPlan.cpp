@@ -19,7 +19,8 @@ static constexpr int64_t kBarrierBytes = 8, kBarriersPerStage = 2;
 /// Smallest tensor memory allocation.
 static constexpr int64_t kMinTmemColumns = 32;
 
-static void layOutShared(MemoryPlan &plan) {
+/// The end of the tiles of all shared channels.
+static int64_t layOutTiles(MemoryPlan &plan) {
   struct Tile {
     ChannelPlan *channel;
     size_t index;
@@ -44,9 +45,18 @@ static void layOutShared(MemoryPlan &plan) {
     tile.channel->places[tile.index] = offset;
     offset += tile.channel->depth * tile.channel->channel.getStageStride(tile.index);
   }
+  return offset;
+}
+
+static void layOutShared(MemoryPlan &plan) {
+  int64_t offset = layOutTiles(plan);
   for (JoinPlan &join : plan.joins) {
     join.place = llvm::alignTo(offset, JoinFragmentOp::kJoinAlignment);
     offset = join.place + join.op.getJoinBytes();
+  }
+  if (plan.stagedBytes) {
+    plan.stagedPlace = llvm::alignTo(offset, StoreFragmentOp::kStagedAlignment);
+    offset = plan.stagedPlace + plan.stagedBytes;
   }
   offset = llvm::alignTo(offset, plan.workDepth ? kResponseBytes : kBarrierBytes);
   plan.workRing = offset;
@@ -229,8 +239,8 @@ static ChannelOp channelOfStage(TmemTileOpInterface tile) {
   return wait ? wait.getChannel().getDefiningOp<ChannelOp>() : ChannelOp();
 }
 
-FailureOr<MemoryPlan> fp4::pipe::planMemory(gpu::GPUFuncOp kernel, const hw::TargetModel &target,
-                                            const PlanOptions &options) {
+/// What in `kernel` needs a place, without one.
+static MemoryPlan collect(gpu::GPUFuncOp kernel) {
   MemoryPlan plan;
   kernel.walk([&](Operation *op) {
     if (auto channel = dyn_cast<ChannelOp>(op))
@@ -239,8 +249,16 @@ FailureOr<MemoryPlan> fp4::pipe::planMemory(gpu::GPUFuncOp kernel, const hw::Tar
       plan.stageTiles.push_back({tile, channelOfStage(tile)});
     else if (auto join = dyn_cast<JoinFragmentOp>(op))
       plan.joins.push_back({join});
+    else if (auto store = dyn_cast<StoreFragmentOp>(op))
+      plan.stagedBytes = std::max(plan.stagedBytes, store.getStagedBytes());
   });
   plan.workDepth = workRingDepth(kernel);
+  return plan;
+}
+
+FailureOr<MemoryPlan> fp4::pipe::planMemory(gpu::GPUFuncOp kernel, const hw::TargetModel &target,
+                                            const PlanOptions &options) {
+  MemoryPlan plan = collect(kernel);
   Capacity whole = capacityOf(kernel, target);
   int64_t capacity = whole.sharedBytes - options.reserveBytes;
   auto tmemFits = [&] {

@@ -58,6 +58,10 @@ static void applyPlan(gpu::GPUFuncOp kernel, const MemoryPlan &plan) {
   }
   for (const JoinPlan &join : plan.joins)
     JoinFragmentOp(join.op).setPlace(join.place);
+  kernel.walk([&](StoreFragmentOp store) {
+    if (store.getStaged())
+      store.setPlace(plan.stagedPlace);
+  });
   kernel->setAttr(PipeDialect::kSharedBytesAttr, b.getI64IntegerAttr(plan.sharedBytes));
   kernel->setAttr(PipeDialect::kTmemColumnsAttr, b.getI64IntegerAttr(plan.tmemColumns));
   kernel->setAttr(PipeDialect::kTmemSlotAttr, b.getI64IntegerAttr(plan.tmemSlot));

@@ -62,6 +62,32 @@ static LogicalResult addJoin(Ranges &ranges, JoinFragmentOp join) {
   return success();
 }
 
+/// The place that all staged stores of a kernel have.
+static LogicalResult addStaged(Ranges &ranges, gpu::GPUFuncOp kernel) {
+  StoreFragmentOp first;
+  int64_t bytes = 0;
+  WalkResult result = kernel.walk([&](StoreFragmentOp store) {
+    if (!store.getStaged())
+      return WalkResult::advance();
+    if (!first)
+      first = store;
+    bytes = std::max(bytes, store.getStagedBytes());
+    std::optional<int64_t> place = store.getPlace();
+    if (place && *place % StoreFragmentOp::kStagedAlignment == 0 && place == first.getPlace())
+      return WalkResult::advance();
+    InFlightDiagnostic diag = // (C334)
+        store.emitOpError("must have the place of all staged stores, a multiple of ")
+        << StoreFragmentOp::kStagedAlignment;
+    diag.attachNote() << "add 'at <byte>'";
+    return WalkResult::interrupt();
+  });
+  if (first && !result.wasInterrupted()) {
+    auto place = int64_t(*first.getPlace());
+    ranges.shared.push_back({place, place + bytes, "staged store", first});
+  }
+  return failure(result.wasInterrupted());
+}
+
 /// (C140), (C141) Ranges are disjoint and end at or before `limit`.
 static LogicalResult checkRanges(SmallVector<Extent> &ranges, int64_t limit, StringRef unit,
                                  StringRef attribute) {
@@ -149,7 +175,7 @@ static LogicalResult verifyKernel(gpu::GPUFuncOp kernel, const hw::TargetModel &
     }
     return WalkResult::advance();
   });
-  if (placed.wasInterrupted())
+  if (placed.wasInterrupted() || failed(addStaged(ranges, kernel)))
     return failure();
   if (failed(verifyCluster(kernel, target)) || failed(checkRing(kernel, target, ranges)))
     return failure();

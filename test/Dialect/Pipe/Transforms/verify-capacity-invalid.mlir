@@ -383,3 +383,22 @@ gpu.func @join() kernel attributes {known_cluster_size = array<i32: 2, 1, 1>,
   gpu.return
 }
 }
+
+// -----
+
+// (C334) All staged stores of a kernel have one place, a multiple of 1024.
+!line = !pipe.channel<!pipe.shared<8x16xi8>>
+gpu.module @m {
+gpu.func @staged(%v: vector<16xbf16>, %d: !pipe.global<64x512xbf16>, %i: i32) kernel attributes {
+    pipe.shared_bytes = 20000 : i64, pipe.tmem_columns = 0 : i64, pipe.tmem_slot = 19992 : i64} {
+  %c = pipe.channel from tma to threads(8) depth 1 payload [0] barriers 19976 : !line
+  pipe.role math warps 0 to 8 drives [tensor, threads] {
+    pipe.store_fragment %v, %d[%i, %i] transposed staged at 1024 : vector<16xbf16>, !pipe.global<64x512xbf16>
+    pipe.store_fragment %v, %d[%i, %i] transposed staged at 1024 : vector<16xbf16>, !pipe.global<64x512xbf16>
+    // expected-error @+2 {{must have the place of all staged stores, a multiple of 1024}}
+    // expected-note @+1 {{add 'at <byte>'}}
+    pipe.store_fragment %v, %d[%i, %i] transposed staged at 2048 : vector<16xbf16>, !pipe.global<64x512xbf16>
+  }
+  gpu.return
+}
+}

@@ -307,8 +307,14 @@ def Pipe_StoreFragmentOp : Pipe_EngineOp<"store_fragment", "Threads"> {
     `transposed` the rows of the fragment are columns of `dest`, and `column` is that of the role's
     first warpgroup.
 
+    With `staged` the threads of a warpgroup exchange their elements in shared memory, so that they
+    store whole lines of 128 bytes. In the pipelined form the op has a place there, which is
+    `getStagedBytes` long; all staged stores of a kernel have one place. PTX: stmatrix.trans, barrier.
+
     Constraints: (C184) the vector has a multiple of 4 elements of the buffer's type, which is f32,
-    bf16, f16 or f8E4M3FN; `rows` is present when the buffer's rows are dynamic.
+    bf16, f16 or f8E4M3FN; `rows` is present when the buffer's rows are dynamic; (C333) a staged store
+    is transposed, whole warpgroups execute it and not those warps alone that are the last to join, and
+    the vector has a multiple of 8 elements of 16 bits, of a buffer with a multiple of 8 columns.
 
     Example:
     ```mlir
@@ -317,12 +323,19 @@ def Pipe_StoreFragmentOp : Pipe_EngineOp<"store_fragment", "Threads"> {
   }];
   let arguments = (ins FixedVectorOfRankAndType<[1], [F32, BF16, F16, F8E4M3FN]>:$value,
                        Pipe_GlobalType:$dest, I32:$row, I32:$column, Optional<I32>:$rows,
-                       UnitAttr:$transposed);
+                       UnitAttr:$transposed, UnitAttr:$staged, OptionalAttr<I64Attr>:$place);
   let assemblyFormat = [{
-    $value `,` $dest `[` $row `,` $column `]` (`rows` $rows^)? (`transposed` $transposed^)? attr-dict
+    $value `,` $dest `[` $row `,` $column `]` (`rows` $rows^)? (`transposed` $transposed^)?
+    (`staged` $staged^)? (`at` $place^)? attr-dict
     `:` qualified(type($value)) `,` qualified(type($dest))
   }];
   let hasVerifier = 1;
+  let extraClassDeclaration = engineDecl # [{
+    /// Of its place in shared memory, that of a line of the widest swizzle.
+    static constexpr int64_t kStagedAlignment = 1024;
+    /// Of shared memory, for all threads of the role; 0 where nothing is staged.
+    int64_t getStagedBytes();
+  }];
 }
 
 def Pipe_StageFragmentOp : Pipe_EngineOp<
