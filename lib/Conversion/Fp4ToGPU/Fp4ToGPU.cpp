@@ -92,7 +92,8 @@ struct ConvertFp4ToGPU : fp4::impl::ConvertFp4ToGPUBase<ConvertFp4ToGPU> {
     SymbolTable symbols(module);
     fp4::LoweringContext context{symbols, *target, noArithmetic};
     // Whether a plan fits depends on the operations before.
-    auto plans = llvm::map_to_vector(operations, [&](Operation *op) { return fp4::planOf(op, *target); });
+    auto plans =
+        llvm::map_to_vector<1>(operations, [&](Operation *op) { return fp4::planOf(op, *target); });
     for (auto [op, plan] : llvm::zip_equal(operations, plans)) {
       if (succeeded(plan))
         context.plan = *plan;

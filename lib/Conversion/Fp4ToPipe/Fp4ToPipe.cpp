@@ -105,6 +105,7 @@ static void setPlan(MatmulShape &shape, const KernelPlan &plan, const hw::Target
   }
   // Sums in registers are stored as they are, so nothing but the tile is swapped.
   shape.transposed = shape.floatA || (plan.swap && !shape.swap);
+  shape.ranges = plan.ranges.value_or(1);
   shape.joinsInCluster = shape.hasFragments() && plan.cluster[0] > 1;
   if (plan.cluster[0] && !shape.hasFragments()) {
     shape.clusterM = plan.cluster[0];

@@ -159,20 +159,24 @@ void FragmentEpilogue::storeSums(Value acc, Value row, Value column, int exponen
 void FragmentEpilogue::joinSums(ValueRange accs, Value index, Value part,
                                 llvm::function_ref<void(size_t, SumsFrom)> finish) {
   Value tiles = mul(numM, shape.tilesN());
-  Value own = add(arith::MulIOp::create(b, loc, part, tiles), index);
-  auto place = [&](size_t acc, int64_t first) {
-    return b.getI64IntegerAttr((int64_t(acc) * fragmentSize[1] + first) / 2 * threads);
+  auto place = [&](size_t part, int64_t first) {
+    return b.getI64IntegerAttr((int64_t(part) * fragmentSize[1] + first) / 2 * threads);
   };
-  for (auto [number, acc] : llvm::enumerate(accs))
+  for (auto [number, acc] : llvm::enumerate(accs)) {
+    Value range = part;
+    if (shape.ranges > 1)
+      range = add(mul(part, shape.ranges), constant(int64_t(number) % shape.ranges));
+    Value own = add(arith::MulIOp::create(b, loc, range, tiles), index);
     forParts([&, acc = acc, number = number](VectorType type, int64_t first) {
       Value sums = ReadFragmentOp::create(b, loc, type, acc, b.getI64IntegerAttr(first));
-      LeaveFragmentOp::create(b, loc, sums, workspace, own, place(number, first));
+      LeaveFragmentOp::create(b, loc, sums, workspace, own, place(number / shape.ranges, first));
     });
-  Value last = JoinOp::create(b, loc, counters, index, shape.splits);
+  }
+  Value last = JoinOp::create(b, loc, counters, index, shape.joinedBlocks());
   auto branch = scf::IfOp::create(b, loc, last, /*withElseRegion=*/false);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(branch.thenBlock());
-  for (size_t number = 0; number < accs.size(); ++number)
+  for (size_t number = 0; number < accs.size() / size_t(shape.ranges); ++number)
     finish(number, [&](VectorType type, int64_t first) {
       Value row = index, sum;
       for (int64_t range = 0; range < shape.splits; ++range) {
@@ -184,19 +188,29 @@ void FragmentEpilogue::joinSums(ValueRange accs, Value index, Value part,
     });
 }
 
+Value FragmentEpilogue::sumOfRanges(ValueRange accs, VectorType type, int64_t first) {
+  Value sum;
+  for (Value acc : accs) {
+    Value next = ReadFragmentOp::create(b, loc, type, acc, b.getI64IntegerAttr(first));
+    sum = sum ? arith::AddFOp::create(b, loc, sum, next).getResult() : next;
+  }
+  return sum;
+}
+
 Value FragmentEpilogue::placeOfRange() {
   Value place = gpu::ClusterBlockIdOp::create(b, loc, gpu::Dimension::x);
   return arith::IndexCastOp::create(b, loc, b.getI32Type(), place);
 }
 
-void FragmentEpilogue::joinInCluster(Value acc, Value part, Value row, Value column, int exponent) {
+void FragmentEpilogue::joinInCluster(ValueRange accs, Value part, Value row, Value column,
+                                     int exponent) {
   int64_t width = fragmentSize[1];
   while (partColumns > kFewestColumns &&
-         (partColumns * shape.splits > width || width % partColumns != 0))
+         (partColumns * shape.joinedBlocks() > width || width % partColumns != 0))
     partColumns -= kFewestColumns;
-  JoinFragmentOp::create(b, loc, acc, partColumns, IntegerAttr());
-  storeSums(acc, row, column, exponent, {}, [&](int64_t first) -> Value {
-    Value block = constant(first / partColumns % shape.splits);
+  JoinFragmentOp::create(b, loc, accs, partColumns, IntegerAttr());
+  storeSums(accs.front(), row, column, exponent, {}, [&](int64_t first) -> Value {
+    Value block = constant(first / partColumns % shape.joinedBlocks());
     return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, part, block);
   });
 }

@@ -57,18 +57,20 @@ protected:
                  OfGroup group = {}, PartGuard isStored = {});
   void storeSums(mlir::Value acc, mlir::Value row, mlir::Value column, int exponent,
                  OfGroup group = {}, PartGuard isStored = {});
-  /// Of a product that is split: leaves the sums of range `part` of tile `index`. The last block of
-  /// the tile to do so calls `finish` with the sums over all ranges, from the first to the last, of
-  /// each of `accs`.
+  /// Of a product that is split: leaves the sums of the ranges of block `part` of tile `index`,
+  /// which each part of the tile has in `accs`. The last block of the tile to do so calls `finish`
+  /// with the sums over all ranges, from the first to the last, of each part.
   void joinSums(mlir::ValueRange accs, mlir::Value index, mlir::Value part,
-                llvm::function_ref<void(size_t acc, SumsFrom sums)> finish);
+                llvm::function_ref<void(size_t part, SumsFrom sums)> finish);
+  /// The sums over the ranges of a block that has all of them.
+  mlir::Value sumOfRanges(mlir::ValueRange accs, mlir::VectorType type, int64_t first);
 
-  /// i32: the range of K that this block has, where the ranges of a tile join in a cluster.
+  /// i32: the place of this block, where the ranges of a tile join in a cluster.
   mlir::Value placeOfRange();
-  /// Of such a product: adds the sums `acc` of the blocks of the cluster, `part` of which is this one's
-  /// range, and stores them from (row, column) of the result on. Every block adds and stores some
-  /// columns of the fragment, as many as the others, if there are enough.
-  void joinInCluster(mlir::Value acc, mlir::Value part, mlir::Value row, mlir::Value column,
+  /// Of such a product: adds the sums `accs` of the blocks of the cluster, in which this one has
+  /// place `part`, and stores them from (row, column) of the result on. Every block adds and stores
+  /// some columns of the fragment, as many as the others, if there are enough.
+  void joinInCluster(mlir::ValueRange accs, mlir::Value part, mlir::Value row, mlir::Value column,
                      int exponent);
 
   mlir::Value numM; ///< tiles along m

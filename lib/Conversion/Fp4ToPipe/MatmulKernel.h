@@ -46,6 +46,7 @@ struct MatmulShape {
   int64_t laneGroups = 0;
   int64_t blocksOfTileK = 1;                  ///< of f32 scales: k tiles that a stage has
   int64_t splits = 1;                         ///< ranges of K that have sums of their own
+  int64_t ranges = 1;                         ///< of these, that a block has; all have one length
   /// The ranges of a tile are those of the blocks of a cluster, which join in shared memory.
   /// Otherwise they are works of their own, which join in a workspace.
   bool joinsInCluster = false;
@@ -177,10 +178,12 @@ struct MatmulShape {
   int64_t tilesM() const { return groups ? tablePlaces : (m + workM() - 1) / workM(); }
   int64_t tilesN() const { return (n + workN() - 1) / workN(); }
   /// Works along n of all ranges of K that have works of their own.
-  int64_t worksN() const { return (joinsInCluster ? 1 : splits) * tilesN(); }
-  bool hasWorkspace() const { return splits > 1 && !joinsInCluster; }
+  int64_t worksN() const { return (joinsInCluster ? 1 : joinedBlocks()) * tilesN(); }
+  /// Blocks that have the ranges of a tile.
+  int64_t joinedBlocks() const { return splits / ranges; }
+  bool hasWorkspace() const { return joinedBlocks() > 1 && !joinsInCluster; }
   /// Blocks of a work.
-  int64_t clusterBlocksM() const { return joinsInCluster ? splits : clusterM; }
+  int64_t clusterBlocksM() const { return joinsInCluster ? joinedBlocks() : clusterM; }
   int64_t tilesK() const { return (k + tileK - 1) / tileK; }
 
   /// Blocks that load a tile together: those along n need the same A, those along m the same B,

@@ -2,15 +2,15 @@
 //
 // The textbook algorithm of MatmulKernel.cpp, where a k tile is a block of scales: the tensor core
 // sums its products in registers, and the sums times their scales are added in fp32. A tile of more
-// rows than the warpgroups have at a time consists of parts, each with an accumulator of its own. All
-// parts have their sums in one fragment, one part after the other. Or a tile of one part has two blocks at
-// a time, each with sums of its own.
+// rows than the warpgroups have at a time consists of parts, each with an accumulator of its own.
+// All parts have their sums in one fragment, one part after the other. Or a tile of one part has
+// two blocks at a time, each with sums of its own.
 //
-// Groups have their tiles in a table (GroupTable.cpp), and the scales of rhs begin anew with each of
-// them. Ranges of K are those of the blocks of a cluster, or tiles of their own.
+// Groups have their tiles in a table (GroupTable.cpp), and the scales of rhs begin anew with each
+// of them. Ranges of K are those of the blocks of a cluster, or tiles of their own.
 //
-// Where every range of K has whole fours of blocks, tiles in shared memory have the scales of four; elsewhere
-// threads take them from global memory.
+// Where every range of K has whole fours of blocks, tiles in shared memory have the scales of four;
+// elsewhere threads take them from global memory.
 //
 //===----------------------------------------------------------------------===//
 
@@ -114,7 +114,7 @@ void PromotedProductBuilder::buildTile(Value m, Value n) {
     storeSums(sums, tile.rows[part], tile.column, /*exponent=*/0, tile.group);
   };
   if (shape.joinsInCluster)
-    return joinInCluster(accumulators.front(), tile.part, tile.rows.front(), tile.column,
+    return joinInCluster(accumulators, tile.part, tile.rows.front(), tile.column,
                          /*exponent=*/0);
   if (shape.splits > 1)
     return joinSums(accumulators, tile.index, tile.part,

@@ -9,7 +9,8 @@
 //
 // Ranges of K are added from the first to the last. They are those of the blocks of a cluster,
 // which send each other their sums. Or they are tiles of their own: every thread leaves its sums in
-// a workspace, and the last block to join adds them.
+// a workspace, and the last block to join adds them. A block may have several ranges, of which each
+// stage has a k tile: their sums do not wait for each other.
 //
 //===----------------------------------------------------------------------===//
 
@@ -37,17 +38,26 @@ public:
   }
 
 private:
-  /// A tile of the result, and the range of K of its sums.
+  /// A tile of the result, and the range of K of its sums, the first that this block has.
   struct Tile {
     Value row, column;
     Range k;    ///< its tiles
-    Value part; ///< null where K is not split
+    Value part; ///< the place of the block among those of the tile; null where there is one
   };
 
   Tile findTile(Value m, Value n);
   void buildTile(Value m, Value n);
   void buildKTile(ArrayRef<Value> accumulators, const Tile &tile, Value k);
   void multiplyPrepacked(ArrayRef<Value> accumulators, const Tile &tile, Value k);
+  void multiplyRanges(ArrayRef<Value> accumulators, const Tile &tile, Value k);
+  struct Weights {
+    Value rows, count; ///< tiles that exist; null where all do
+  };
+  Weights loadWeights(Value column, Value k);
+  Value loadFloats(const Tile &tile, Value k) {
+    return load(a, tile.row, mul(k, shape.tileK), shape.tileK);
+  }
+  void multiply(Value acc, Weights weights, Value act);
   void multiplyHeld(Value acc, const Tile &tile);
   void multiplyAhead(ArrayRef<Value> accumulators, const Tile &tile);
   /// The powers of a block of K, a row of a tile of them.
@@ -81,12 +91,12 @@ WeightProductBuilder::Tile WeightProductBuilder::findTile(Value m, Value n) {
   tile.k = {constant(0), constant(shape.tilesK())};
   if (shape.joinsInCluster) {
     tile.part = placeOfRange();
-    tile.k = rangeOf(tile.part);
-  } else if (shape.splits > 1) {
+  } else if (shape.joinedBlocks() > 1) {
     tile.part = arith::DivUIOp::create(b, loc, n, constant(shape.tilesN()));
     n = arith::RemUIOp::create(b, loc, n, constant(shape.tilesN()));
-    tile.k = rangeOf(tile.part);
   }
+  if (shape.splits > 1)
+    tile.k = rangeOf(tile.part ? mul(tile.part, shape.ranges) : constant(0));
   tile.row = mul(m, shape.tileM);
   tile.column = mul(n, shape.tileN);
   return tile;
@@ -95,7 +105,7 @@ WeightProductBuilder::Tile WeightProductBuilder::findTile(Value m, Value n) {
 void WeightProductBuilder::buildTile(Value m, Value n) {
   Tile tile = findTile(m, n);
   SmallVector<Value> accumulators;
-  for (size_t part = 0; part < numParts(); ++part)
+  for (size_t i = 0; i < numParts() * size_t(shape.ranges); ++i)
     accumulators.push_back(newFragment());
   if (shape.weightsAhead)
     multiplyAhead(accumulators, tile);
@@ -105,13 +115,16 @@ void WeightProductBuilder::buildTile(Value m, Value n) {
     loop(tile.k.begin, tile.k.end, constant(1),
          [&](Value k) { buildKTile(accumulators, tile, k); });
   if (shape.joinsInCluster)
-    return joinInCluster(accumulators.front(), tile.part, tile.row, tile.column, restoringExponent());
+    return joinInCluster(accumulators, tile.part, tile.row, tile.column, restoringExponent());
   auto store = [&](size_t part, auto sums) {
     storeSums(sums, partRow(tile, part), partColumn(tile, part), restoringExponent());
   };
-  if (shape.splits > 1)
+  if (shape.joinedBlocks() > 1)
     return joinSums(accumulators, indexOf(tile), tile.part,
                     [&](size_t part, SumsFrom sums) { store(part, sums); });
+  if (shape.ranges > 1)
+    return store(
+        0, [&](VectorType type, int64_t first) { return sumOfRanges(accumulators, type, first); });
   for (auto [part, acc] : llvm::enumerate(accumulators))
     store(part, acc);
 }
@@ -127,26 +140,50 @@ void WeightProductBuilder::buildKTile(ArrayRef<Value> accumulators, const Tile &
   multiplyPlain(accumulators, tile, k, more);
 }
 
-void WeightProductBuilder::multiplyPrepacked(ArrayRef<Value> accumulators, const Tile &tile, Value k) {
+/// Those of k tile `k` and of the rows of the weights from `column` on.
+WeightProductBuilder::Weights WeightProductBuilder::loadWeights(Value column, Value k) {
   int64_t columns = hw::weightColumnsOf(shape.tileBytesB());
   int64_t perRow = shape.k / columns, perTile = shape.tileK / columns;
   auto source = cast<GlobalType>(bb.getType());
   auto type = SharedType::get({perTile, source.getShape()[1]}, source.getElementType());
   Value first = mul(k, perTile);
   Value count = existing(first, perTile, perRow);
-  SmallVector<Value> weights;
-  for (size_t part = 0; part < accumulators.size(); ++part) {
-    Value rowOfTiles = arith::DivUIOp::create(b, loc, partColumn(tile, part),
-                                              constant(hw::weightTileRows));
-    Value index = add(mul(rowOfTiles, perRow), first);
-    weights.push_back(
-        LoadRowsOp::create(b, loc, type, bb, index, count, Value(), Value(), Value()).getResult());
-  }
-  Value act = load(a, tile.row, mul(k, shape.tileK), shape.tileK);
-  // The first product is added to the zeros of the accumulator, which costs no predicate.
+  Value rowOfTiles = arith::DivUIOp::create(b, loc, column, constant(hw::weightTileRows));
+  Value index = add(mul(rowOfTiles, perRow), first);
+  Value rows =
+      LoadRowsOp::create(b, loc, type, bb, index, count, Value(), Value(), Value()).getResult();
+  return {rows, count};
+}
+
+/// The first product is added to the zeros of the accumulator, which costs no predicate.
+void WeightProductBuilder::multiply(Value acc, Weights weights, Value act) {
   Value more = arith::ConstantOp::create(b, loc, b.getBoolAttr(true));
-  for (auto [acc, rows] : llvm::zip_equal(accumulators, weights))
-    MmaPrepackedOp::create(b, loc, acc, rows, act, more, count);
+  MmaPrepackedOp::create(b, loc, acc, weights.rows, act, more, weights.count);
+}
+
+void WeightProductBuilder::multiplyPrepacked(ArrayRef<Value> accumulators, const Tile &tile,
+                                             Value k) {
+  if (shape.ranges > 1)
+    return multiplyRanges(accumulators, tile, k);
+  SmallVector<Weights> weights;
+  for (size_t part = 0; part < accumulators.size(); ++part)
+    weights.push_back(loadWeights(partColumn(tile, part), k));
+  Value act = loadFloats(tile, k);
+  for (auto [acc, ofPart] : llvm::zip_equal(accumulators, weights))
+    multiply(acc, ofPart, act);
+}
+
+/// K tile `k` of the first range, and those of the others that are as far from their first.
+void WeightProductBuilder::multiplyRanges(ArrayRef<Value> accumulators, const Tile &tile, Value k) {
+  int64_t tilesOfRange = shape.tilesK() / shape.splits;
+  SmallVector<std::pair<Weights, Value>> operands;
+  for (int64_t range = 0; range < shape.ranges; ++range) {
+    Value own = range ? add(k, constant(range * tilesOfRange)) : k;
+    Weights weights = loadWeights(tile.column, own);
+    operands.push_back({weights, loadFloats(tile, own)});
+  }
+  for (auto [acc, ofRange] : llvm::zip_equal(accumulators, operands))
+    multiply(acc, ofRange.first, ofRange.second);
 }
 
 /// The tile of prepacked weights of k tile `k`.
@@ -169,7 +206,7 @@ void WeightProductBuilder::multiplyHeld(Value acc, const Tile &tile) {
   Value last = arith::SubIOp::create(b, loc, tile.k.end, constant(1));
   loop(tile.k.begin, tile.k.end, constant(1), [&](Value k) {
     Value next = loadTile(tile, arith::MinSIOp::create(b, loc, add(k, constant(1)), last));
-    Value act = load(a, tile.row, mul(k, shape.tileK), shape.tileK);
+    Value act = loadFloats(tile, k);
     MmaHeldOp::create(b, loc, acc, held, act, next);
   });
 }
@@ -228,7 +265,7 @@ void WeightProductBuilder::multiplyPlain(ArrayRef<Value> accumulators, const Til
 
 /// A k tile of A, for the tensor core.
 Value WeightProductBuilder::loadRows(const Tile &tile, Value k, ScaleBlocks blocks) {
-  Value codes = load(a, tile.row, mul(k, shape.tileK), shape.tileK);
+  Value codes = loadFloats(tile, k);
   if (shape.floatA)
     return codes;
   // The plan has one tile along m, which begins where a block of scales does.

@@ -89,6 +89,8 @@ llvm::LogicalResult checkLaneProduct(mlir::Operation *op, const KernelPlan &plan
 /// The same where the lhs has no scales (WeightProductPlans.cpp).
 KernelPlan proposeWeightProduct(mlir::Operation *op, const KernelPlan &wish,
                                 const MatmulSize &size, const hw::TargetModel &target);
+/// Whether a block may have several ranges of K.
+bool mayHaveRanges(mlir::Operation *op);
 llvm::LogicalResult checkWeightProduct(mlir::Operation *op, const KernelPlan &plan,
                                        const hw::TargetModel &target);
 

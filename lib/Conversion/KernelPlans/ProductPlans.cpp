@@ -427,6 +427,9 @@ static LogicalResult checkStore(Operation *op, const KernelPlan &plan) {
 static LogicalResult checkProduct(Operation *op, const KernelPlan &plan,
                                   const hw::TargetModel &target) {
   using enum pipe::Engine;
+  if (plan.ranges.value_or(1) > 1 && !mayHaveRanges(op))
+    return misfit(op, "ranges", "is left out but for prepacked weights beside bf16 and f16",
+                  Twine(*plan.ranges));
   if (cast<BlockScaledMatmulOp>(op).hasF32Scales())
     return (target.hasTcgen05 ? checkLaneProduct : checkPromotedProduct)(op, plan, target);
   if (cast<BlockScaledMatmulOp>(op).hasFloatLhs())

@@ -4,6 +4,8 @@
 #include "Families.h"
 #include "RolePlans.h"
 
+#include "fp4/Numerics/BlockScaledGemm.h"
+
 #include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
@@ -40,9 +42,41 @@ static bool isPromoted(Operation *op) {
   return isa<Float8E4M3FNType>(lhs.getElementType());
 }
 
+/// Whether `ranges` of K that a block has are whole ones of one length.
+static bool haveOneLength(Operation *op, int64_t ranges) {
+  auto product = cast<BlockScaledMatmulOp>(op);
+  auto splits = int64_t(product.getSplitK().value_or(1));
+  int64_t k = cast<RankedTensorType>(product.getLhs().getType()).getDimSize(1);
+  return splits % ranges == 0 && k % (splits * int64_t(numerics::splitSlice)) == 0;
+}
+
 /// As deep as leaves room for several stages.
 static int64_t depthOf(Operation *op, int64_t rows) {
   return isPrepacked(op) && (isPromoted(op) || rows < kMostWideRows) ? kPrepackedTileK : kTileK;
+}
+
+/// Of each of `ranges` of K in a stage. Twice as many elements of few rows leave room too.
+static int64_t depthOfRange(Operation *op, int64_t rows, int64_t ranges) {
+  constexpr int64_t fewRows = 16;
+  int64_t depth = depthOf(op, rows);
+  return ranges == 1       ? depth
+         : rows <= fewRows ? std::min(depth, 2 * depth / ranges)
+                           : depth / ranges;
+}
+
+/// Two ranges in a block of at most 8 rows, where the blocks then fill the multiprocessors: the
+/// sums of one do not wait for those of the other (docs/Performance.md).
+static std::optional<int64_t> chooseRanges(Operation *op, const KernelPlan &wish,
+                                           const MatmulSize &size, const hw::TargetModel &target) {
+  constexpr int64_t fewRows = 8, ranges = 2;
+  int64_t blocks = llvm::divideCeil(size.n, kTileN) * size.splits;
+  bool isOpen = !wish.tile[0] && !wish.tile[1] && !wish.cluster[0] && !wish.resident;
+  int64_t places = ranges * target.multiprocessors;
+  bool isFull = 10 * blocks >= 9 * places && blocks <= places;
+  if (wish.ranges || !isOpen || size.m > fewRows || !isFull || !mayHaveRanges(op) ||
+      !haveOneLength(op, ranges))
+    return wish.ranges;
+  return ranges;
 }
 
 /// Two blocks with few sums have registers enough beside each other, and hide what the other waits
@@ -81,7 +115,7 @@ static std::array<int64_t, 3> chooseTile(Operation *op, const KernelPlan &wish,
                                          const MatmulSize &size, const hw::TargetModel &target) {
   int64_t rows = wish.tile[0] ? wish.tile[0] : chooseRows(op, size, target);
   int64_t columns = wish.tile[1] ? wish.tile[1] : chooseColumns(op, rows, size, target);
-  return {rows, columns, depthOf(op, rows)};
+  return {rows, columns, depthOfRange(op, rows, wish.ranges.value_or(1))};
 }
 
 /// Panels of so many wide tiles were the fastest of 4 and 8, and faster than all rows first.
@@ -152,30 +186,32 @@ std::array<int64_t, 3> fp4::proposeJoin(const KernelPlan &wish, JoinedTile tile,
                                         const hw::TargetModel &target) {
   if (wish.cluster[0])
     return wish.cluster;
-  int64_t blocks = tiles * size.splits;
+  int64_t blocksOfTile = size.splits / wish.ranges.value_or(1), blocks = tiles * blocksOfTile;
   int64_t places = resident * target.multiprocessors;
-  bool haveRoom = size.splits == 2 || (14 * places <= 20 * blocks && 20 * blocks <= 17 * places);
-  bool joins = size.splits > 1 && size.splits <= target.maxClusterSize &&
+  bool haveRoom = blocksOfTile == 2 || (14 * places <= 20 * blocks && 20 * blocks <= 17 * places);
+  bool joins = blocksOfTile > 1 && blocksOfTile <= target.maxClusterSize &&
                tile.rows <= tile.mostRows && haveRoom;
-  return joins ? std::array<int64_t, 3>{size.splits, 1} : std::array<int64_t, 3>{};
+  return joins ? std::array<int64_t, 3>{blocksOfTile, 1} : std::array<int64_t, 3>{};
 }
 
 LogicalResult fp4::checkJoin(Operation *op, const KernelPlan &plan, JoinedTile tile,
                              const hw::TargetModel &target) {
   auto [m, n, none] = plan.cluster;
   int64_t splits = int64_t(cast<BlockScaledMatmulOp>(op).getSplitK().value_or(1));
-  bool joins = m == splits && m <= target.maxClusterSize && tile.rows <= tile.mostRows;
+  bool joins = m * plan.ranges.value_or(1) == splits && m <= target.maxClusterSize &&
+               tile.rows <= tile.mostRows;
   if (m == 0 || (n == 1 && (m == 1 || joins)))
     return success();
   return misfit(op, "cluster",
-                "is [1, 1], or [split_k, 1] for up to " + Twine(target.maxClusterSize) +
+                "is [1, 1], or [split_k / ranges, 1] for up to " + Twine(target.maxClusterSize) +
                     " ranges of K of tiles of up to " + Twine(tile.mostRows) + " rows",
                 "[" + Twine(m) + ", " + Twine(n) + "]");
 }
 
-KernelPlan fp4::proposeWeightProduct(Operation *op, const KernelPlan &wish, const MatmulSize &size,
+KernelPlan fp4::proposeWeightProduct(Operation *op, const KernelPlan &given, const MatmulSize &size,
                                      const hw::TargetModel &target) {
-  KernelPlan plan = planOfFamily(KernelFamily::TileProduct);
+  KernelPlan plan = planOfFamily(KernelFamily::TileProduct), wish = given;
+  wish.ranges = plan.ranges = chooseRanges(op, given, size, target);
   plan.tile =
       isPromoted(op) ? choosePromotedTile(wish, size, target) : chooseTile(op, wish, size, target);
   if (isPromoted(op) && isAhead(wish, plan.tile, size, target))
@@ -185,7 +221,7 @@ KernelPlan fp4::proposeWeightProduct(Operation *op, const KernelPlan &wish, cons
   int64_t mostRows = kMostSums / plan.tile[1] / (isPromoted(op) ? 2 : 1);
   plan.roles = fragmentRoles(op->getContext(), /*groups=*/2, /*spare=*/plan.tile[0] > mostRows);
   int64_t items = llvm::divideCeil(size.m, plan.tile[0]) * llvm::divideCeil(size.n, plan.tile[1]);
-  bool isFull = items * size.splits > target.multiprocessors;
+  bool isFull = items * size.splits / wish.ranges.value_or(1) > target.multiprocessors;
   plan.resident = isFull ? mostResident(plan.tile) : 1;
   auto lhs = cast<RankedTensorType>(cast<BlockScaledMatmulOp>(op).getLhs().getType());
   if (plan.tile[1] == kWideTileN) {
@@ -231,6 +267,23 @@ static LogicalResult checkFloatTile(Operation *op, const KernelPlan &plan) {
                 "[" + Twine(m) + ", " + Twine(n) + ", " + Twine(k) + "]");
 }
 
+bool fp4::mayHaveRanges(Operation *op) {
+  return cast<BlockScaledMatmulOp>(op).hasFloatLhs() && isPrepacked(op) && !isPromoted(op);
+}
+
+/// Ranges of one length, so that each has a tile in every stage.
+static LogicalResult checkRanges(Operation *op, const KernelPlan &plan) {
+  int64_t ranges = plan.ranges.value_or(1);
+  if (ranges == 1)
+    return success();
+  if (haveOneLength(op, ranges) && plan.tile[1] == kTileN)
+    return success();
+  return misfit(op, "ranges",
+                "divides 'split_k' in tiles of " + Twine(kTileN) +
+                    " columns, where all ranges of K have as many slices of 256 elements",
+                Twine(ranges));
+}
+
 static LogicalResult checkTile(Operation *op, const KernelPlan &plan) {
   if (!isPromoted(op))
     return checkFloatTile(op, plan);
@@ -273,7 +326,8 @@ LogicalResult fp4::checkWeightProduct(Operation *op, const KernelPlan &plan,
   if (plan.swap)
     return checkAheadWeights(op, plan, target);
   int64_t m = plan.tile[0];
-  if (failed(checkTile(op, plan)) || failed(checkJoin(op, plan, {m, kMostJoinedRows}, target)) ||
+  if (failed(checkTile(op, plan)) || failed(checkRanges(op, plan)) ||
+      failed(checkJoin(op, plan, {m, kMostJoinedRows}, target)) ||
       failed(checkFragmentPlan(op, plan, target, mostResident(plan.tile), /*mayJoin=*/true)))
     return failure();
   using enum pipe::Engine;

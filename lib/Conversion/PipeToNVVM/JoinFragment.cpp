@@ -32,9 +32,9 @@ constexpr int64_t kWarp = 32, kTogether = 4; ///< elements of a thread that one 
 class ClusterJoin {
 public:
   ClusterJoin(ImplicitLocOpBuilder &b, pipe::JoinFragmentOp op, const KernelState &state,
-              Value fragment)
-      : b(b), op(op), state(state), fragment(fragment), sizes(state.joins.at(op)),
-        blocks(state.cluster.m),
+              ValueRange fragments)
+      : b(b), op(op), state(state), fragments(fragments), sizes(state.joins.at(op)),
+        blocks(state.cluster.m), ranges(int64_t(fragments.size())),
         mine(b, placeInCluster(b, b.getLoc(), state, hw::ClusterDirection::M)),
         first(Int32(b, state.clusterRank) - mine), thread(threadOfRole(b, op, state)),
         threads(state.roles.at(op).getNumThreads()),
@@ -47,7 +47,8 @@ public:
     Value before = arith::XOrIOp::create(b, phase, constI32(b, 1));
     emitBarrierWait(b, b.getLoc(), state, added, before, /*cluster=*/true);
     for (int64_t piece = 0; piece < op.getNumPieces(); ++piece)
-      send(piece);
+      for (int64_t range = 0; range < ranges; ++range)
+        send(piece, range);
     when(mine < sizes.adding, [&] {
       announce();
       emitBarrierWait(b, b.getLoc(), state, arrived, phase, /*cluster=*/true);
@@ -76,17 +77,20 @@ private:
 
   int64_t elementsOfPiece() { return int64_t(op.getColumns()) / 2; }
 
+  /// What all blocks send of a piece.
+  int64_t sentBytes() { return blocks * ranges * sizes.pieceBytes; }
+
   /// What this thread has of `piece` from the first block on; elements are apart by threads.
   Value slot(int64_t piece) {
-    Value ofPiece =
-        offsetPointer(b, b.getLoc(), received, piece / blocks * blocks * sizes.pieceBytes);
+    Value ofPiece = offsetPointer(b, b.getLoc(), received, piece / blocks * sentBytes());
     return stridedPointer(b, b.getLoc(), ofPiece, thread, 4 * kTogether);
   }
 
-  void send(int64_t piece) {
+  void send(int64_t piece, int64_t range) {
     int64_t begin = piece * elementsOfPiece();
-    SmallVector<Value> elements = loadElements(b, fragment, begin, elementsOfPiece());
-    Value own = stridedPointer(b, b.getLoc(), slot(piece), mine, sizes.pieceBytes);
+    SmallVector<Value> elements = loadElements(b, fragments[range], begin, elementsOfPiece());
+    Value ofRange = offsetPointer(b, b.getLoc(), slot(piece), range * sizes.pieceBytes);
+    Value own = stridedPointer(b, b.getLoc(), ofRange, mine, ranges * sizes.pieceBytes);
     Value target = inBlock(b, b.getLoc(), own, first + piece % blocks);
     Value barrier = inBlock(b, b.getLoc(), arrived, first + piece % blocks);
     for (int64_t i = 0; i < elementsOfPiece(); i += kTogether)
@@ -97,7 +101,7 @@ private:
   /// The bytes that this warp adds up.
   void announce() {
     Int32 pieces = Int32(b, op.getNumPieces() + blocks - 1) - mine;
-    Int32 bytes = pieces / blocks * (blocks * sizes.pieceBytes / (threads / kWarp));
+    Int32 bytes = pieces / blocks * (sentBytes() / (threads / kWarp));
     when(thread % kWarp < 1, [&] {
       NVVM::MBarrierArriveExpectTxOp::create(b, /*res=*/Type(), arrived, bytes,
                                              NVVM::MemScopeKind::CTA, /*relaxed=*/false,
@@ -120,23 +124,25 @@ private:
     SmallVector<Value> sums;
     for (int64_t i = 0; i < elementsOfPiece(); i += kTogether) {
       Value sum;
-      for (int64_t block = 0; block < blocks; ++block) {
-        Value at = offsetPointer(b, b.getLoc(), source, block * sizes.pieceBytes + 4 * i * threads);
+      for (int64_t range = 0; range < blocks * ranges; ++range) {
+        Value at = offsetPointer(b, b.getLoc(), source, range * sizes.pieceBytes + 4 * i * threads);
         Value next = LLVM::LoadOp::create(b, type, at, 4 * kTogether);
         sum = sum ? arith::AddFOp::create(b, sum, next).getResult() : next;
       }
       for (int64_t j = 0; j < kTogether; ++j)
         sums.push_back(vector::ExtractOp::create(b, sum, j));
     }
-    storeElements(b, offsetPointer(b, b.getLoc(), fragment, 4 * piece * elementsOfPiece()), sums);
+    storeElements(b, offsetPointer(b, b.getLoc(), fragments.front(), 4 * piece * elementsOfPiece()),
+                  sums);
   }
 
   ImplicitLocOpBuilder &b;
   pipe::JoinFragmentOp op;
   const KernelState &state;
-  Value fragment;
+  ValueRange fragments; ///< of the ranges of this block
   JoinSizes sizes;
   int64_t blocks; ///< along m
+  int64_t ranges; ///< of a block
   Int32 mine;     ///< the place of this block along m
   Int32 first;    ///< the rank of the first block along m
   Int32 thread;   ///< of the role
@@ -152,7 +158,7 @@ struct LowerJoinFragment : PipePattern<pipe::JoinFragmentOp> {
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
     Value kept = parity(b);
     Value phase = LLVM::LoadOp::create(b, b.getI32Type(), kept, 4);
-    ClusterJoin(b, op, state, adaptor.getAccumulator()).emit(phase);
+    ClusterJoin(b, op, state, adaptor.getAccumulators()).emit(phase);
     LLVM::StoreOp::create(b, arith::XOrIOp::create(b, phase, constI32(b, 1)), kept, 4);
     rewriter.eraseOp(op);
     return success();

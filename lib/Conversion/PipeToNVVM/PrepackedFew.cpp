@@ -47,6 +47,33 @@ private:
   TileLine line;
 };
 
+/// What a thread has of the operands and sums of a product.
+struct Turn {
+  Value accumulator;
+  std::vector<PrepackedWords> words;       ///< of each tile
+  std::vector<SmallVector<Value>> columns; ///< of each tile
+  SmallVector<Value> sums;
+};
+
+/// `op` and the products behind it, of other sums, that take turns with it: then fewer instructions
+/// wait for those before them. What may not exist is multiplied by itself.
+SmallVector<pipe::MmaPrepackedOp> productsInTurns(pipe::MmaPrepackedOp op) {
+  SmallVector<pipe::MmaPrepackedOp> products = {op};
+  if (op.getTiles())
+    return products;
+  while (auto next = dyn_cast_or_null<pipe::MmaPrepackedOp>(products.back()->getNextNode())) {
+    bool isLike = next.getWeights().getType() == op.getWeights().getType() &&
+                  next.getB().getType() == op.getB().getType() && !next.getTiles();
+    bool isOther = llvm::none_of(products, [&](pipe::MmaPrepackedOp product) {
+      return product.getAccumulator() == next.getAccumulator();
+    });
+    if (!isLike || !isOther)
+      break;
+    products.push_back(next);
+  }
+  return products;
+}
+
 struct LowerMmaPrepackedFew : PipePattern<pipe::MmaPrepackedOp> {
   using PipePattern::PipePattern;
 
@@ -54,38 +81,55 @@ struct LowerMmaPrepackedFew : PipePattern<pipe::MmaPrepackedOp> {
                                 ConversionPatternRewriter &rewriter) const override {
     if (!takesWarpProducts(op))
       return failure();
+    SmallVector<pipe::MmaPrepackedOp> products = productsInTurns(op);
+    rewriter.setInsertionPoint(products.back());
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
     forExistingTiles(b, adaptor.getTiles(), op.getWeights().getType().getRows(),
-                     [&](int64_t first, int64_t count) { multiply(b, op, adaptor, first, count); });
-    rewriter.eraseOp(op);
+                     [&](int64_t first, int64_t count) {
+                       std::vector<Turn> turns;
+                       for (pipe::MmaPrepackedOp product : products)
+                         turns.push_back(load(b, rewriter, product, first, count));
+                       multiply(b, op, turns, count);
+                     });
+    for (pipe::MmaPrepackedOp product : products)
+      rewriter.eraseOp(product);
     return success();
   }
 
 private:
-  void multiply(ImplicitLocOpBuilder &b, pipe::MmaPrepackedOp op, OpAdaptor adaptor, int64_t first,
+  Turn load(ImplicitLocOpBuilder &b, ConversionPatternRewriter &rewriter, pipe::MmaPrepackedOp op,
+            int64_t first, int64_t count) const {
+    auto lowered = [&](Value value) { return rewriter.getRemappedValue(value); };
+    Turn turn = {lowered(op.getAccumulator()), {}, {}, {}};
+    pipe::SharedType type = op.getB().getType();
+    ColumnsOfB columns(b, lowered(op.getB()), type);
+    Int32 thread = threadOfRole(b, op, state);
+    for (int64_t tile = first; tile < first + count; ++tile) {
+      turn.words.push_back(
+          loadPrepackedTile(b, lowered(op.getWeights()), op.getWeights().getType(), thread, tile));
+      turn.columns.push_back(columns.load(tile));
+    }
+    turn.sums = loadAccumulator(b, op.getAccumulator().getType(), turn.accumulator,
+                                lowered(op.getAccumulate()), first == 0);
+    return turn;
+  }
+
+  void multiply(ImplicitLocOpBuilder &b, pipe::MmaPrepackedOp op, MutableArrayRef<Turn> turns,
                 int64_t count) const {
     pipe::SharedType type = op.getB().getType();
-    ColumnsOfB columns(b, adaptor.getB(), type);
-    Int32 thread = threadOfRole(b, op, state);
-    SmallVector<PrepackedWords> words;
-    SmallVector<SmallVector<Value>> ofB;
-    for (int64_t tile = first; tile < first + count; ++tile) {
-      words.push_back(
-          loadPrepackedTile(b, adaptor.getWeights(), op.getWeights().getType(), thread, tile));
-      ofB.push_back(columns.load(tile));
-    }
     emitProxyFence(b, op.getLoc()); // the reads before loads that follow
     PackedHalves halves = halvesOf(b, op, state);
-    SmallVector<Value> sums =
-        loadAccumulator(b, op.getAccumulator().getType(), adaptor.getAccumulator(),
-                        adaptor.getAccumulate(), first == 0);
     for (int64_t tile = 0; tile < count; ++tile) {
-      SmallVector<Value> weights = halves.convertTile(words[tile].codes, words[tile].scales);
+      SmallVector<SmallVector<Value>> weights;
+      for (Turn &turn : turns)
+        weights.push_back(halves.convertTile(turn.words[tile].codes, turn.words[tile].scales));
       for (int64_t step = 0; step < kSteps; ++step)
-        multiplyOne(b, type.getElementType(), ArrayRef(weights).slice(4 * step, 4),
-                    ArrayRef(ofB[tile]).slice(2 * step, 2), sums);
+        for (auto [turn, ofTurn] : llvm::zip_equal(turns, weights))
+          multiplyOne(b, type.getElementType(), ArrayRef(ofTurn).slice(4 * step, 4),
+                      ArrayRef(turn.columns[tile]).slice(2 * step, 2), turn.sums);
     }
-    storeElements(b, adaptor.getAccumulator(), sums);
+    for (Turn &turn : turns)
+      storeElements(b, turn.accumulator, turn.sums);
   }
 
   static void multiplyOne(ImplicitLocOpBuilder &b, Type element, ArrayRef<Value> weights,

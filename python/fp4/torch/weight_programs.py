@@ -35,11 +35,13 @@ class Plan:
         tile: rows, columns and elements of K.
         split_k: ranges of K, whose sums are added in their order. They decide the last bits.
         resident: blocks that share a multiprocessor.
+        ranges: ranges of K that a block has.
     """
 
     tile: tuple[int, int, int]
     split_k: int
     resident: int
+    ranges: int = 1
 
 
 @functools.lru_cache(maxsize=4096)
@@ -52,7 +54,11 @@ def choose_plan(rows: int, n: int, k: int, processors: int = PROCESSORS) -> Plan
     splits = [split for split in _SPLITS if split <= -(-k // _SLICE)]
     if m <= 32:  # two blocks may share a multiprocessor
         split = next((s for s in splits if 10 * tiles * s >= 9 * processors), splits[-1])
-        return Plan((m, 128, 256), split, 2 if tiles * split > processors else 1)
+        is_full = tiles * split > processors
+        # Of few rows, a block has two ranges whose sums do not wait for each other.
+        if m == 8 and split > 1 and not is_full and k % (2 * split * _SLICE) == 0:
+            return Plan((m, 128, 256), 2 * split, 1, ranges=2)
+        return Plan((m, 128, 256), split, 2 if is_full else 1)
     split = max(s for s in splits if s == 1 or tiles * s <= processors)
     if m < 128:
         return Plan((m, 128, 256), split, 1)
@@ -135,13 +141,14 @@ def product(what: Product, target: str) -> Compiled:
     alpha = " alpha %alpha" if what.alpha_rank >= 0 else ""
     plan = what.plan
     tile = ", ".join(map(str, plan.tile))
+    ranges = f", ranges = {plan.ranges}" if plan.ranges > 1 else ""
     result, add = _add_bias(what, x, sums, y) if what.bias else ("%sums", "")
     return _compile(f"""func.func @weight_mm(
     {arguments})
     -> ({y} {{fp4.name = "y"}}) {{
   %sums = fp4.blockscaled_matmul %x, %packed{alpha} {{
       format = #fp4.format<{what.format}>, split_k = {plan.split_k} : i64,
-      fp4.plan = #fp4.plan<tile_product, tile = [{tile}], resident = {plan.resident}>}}
+      fp4.plan = #fp4.plan<tile_product, tile = [{tile}]{ranges}, resident = {plan.resident}>}}
       : ({types}) -> {sums}
 {add}  return {result} : {y}
 }}

@@ -74,3 +74,27 @@ func.func @promoted(%x: tensor<256x512xf8E4M3FN>, %p: tensor<64x4x8704xi8, #fp4.
       : (tensor<256x512xf8E4M3FN>, tensor<64x4x8704xi8, #fp4.weight_layout<wgmma>>) -> tensor<256x8192xbf16>
   return %y : tensor<256x8192xbf16>
 }
+
+// -----
+
+// A block of few rows has two ranges of K where all blocks fill the multiprocessors.
+// CHECK-LABEL: @two_ranges
+// CHECK: tile = [8, 128, 256], cluster = [2, 1], ranges = 2, {{.*}}resident = 1>
+func.func @two_ranges(%x: tensor<1x8192xbf16>, %p: tensor<64x128x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<1x8192xbf16> {
+  %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<nvfp4>, split_k = 4 : i64}
+      : (tensor<1x8192xbf16>, tensor<64x128x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<1x8192xbf16>
+  return %y : tensor<1x8192xbf16>
+}
+
+// -----
+
+// Ranges of several lengths have blocks of their own.
+// CHECK-LABEL: @uneven
+// CHECK: tile = [8, 128, 256],
+// CHECK-NOT: ranges
+// CHECK: resident = 2>
+func.func @uneven(%x: tensor<1x7936xbf16>, %p: tensor<64x124x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<1x8192xbf16> {
+  %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<nvfp4>, split_k = 4 : i64}
+      : (tensor<1x7936xbf16>, tensor<64x124x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<1x8192xbf16>
+  return %y : tensor<1x8192xbf16>
+}

@@ -55,6 +55,18 @@
 // CHECK-NOT: llvm.icmp "slt"
 // CHECK: nvvm.cluster.arrive {aligned}
 // CHECK: nvvm.cluster.wait {aligned}
+
+// Of two ranges each, a thread sends four pieces; a block adds those of both blocks from the first to the last.
+// CHECK-LABEL: llvm.func @ranges
+// CHECK-COUNT-4: st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.f32
+// CHECK-NOT: st.async
+// CHECK: %[[SUM0:.*]] = llvm.load %{{.*}} {alignment = 16 : i64} : !llvm.ptr<3> -> vector<4xf32>
+// CHECK: %[[SUM1:.*]] = llvm.load %{{.*}} {alignment = 16 : i64} : !llvm.ptr<3> -> vector<4xf32>
+// CHECK: %[[TWO:.*]] = llvm.fadd %[[SUM0]], %[[SUM1]]
+// CHECK: %[[SUM2:.*]] = llvm.load
+// CHECK: %[[THREE:.*]] = llvm.fadd %[[TWO]], %[[SUM2]]
+// CHECK: %[[SUM3:.*]] = llvm.load
+// CHECK: llvm.fadd %[[THREE]], %[[SUM3]]
 gpu.module @kernels {
 gpu.func @join(%y: !pipe.global<16x128xf32>) kernel attributes {known_block_size = array<i32: 256, 1, 1>,
     known_cluster_size = array<i32: 2, 1, 1>, pipe.shared_bytes = 16416 : i64} {
@@ -97,6 +109,19 @@ gpu.func @joins_in_loop(%y: !pipe.global<16x128xf32>) kernel attributes {known_b
         pipe.store_fragment %v, %y[%c0, %c0] transposed : vector<8xf32>, !pipe.global<16x128xf32>
       }
     }
+  }
+  gpu.return
+}
+
+gpu.func @ranges(%y: !pipe.global<16x128xf32>) kernel attributes {known_block_size = array<i32: 256, 1, 1>,
+    known_cluster_size = array<i32: 2, 1, 1>, pipe.shared_bytes = 32800 : i64} {
+  pipe.role math warps 0 to 8 drives [tensor, threads] {
+    %c0 = arith.constant 0 : i32
+    %acc = pipe.fragment : !pipe.fragment<64x16xf32, wgmma>
+    %next = pipe.fragment : !pipe.fragment<64x16xf32, wgmma>
+    pipe.join_fragment %acc, %next by 8 at 0 : !pipe.fragment<64x16xf32, wgmma>, !pipe.fragment<64x16xf32, wgmma>
+    %v = pipe.read_fragment %acc[0] : !pipe.fragment<64x16xf32, wgmma> -> vector<8xf32>
+    pipe.store_fragment %v, %y[%c0, %c0] transposed : vector<8xf32>, !pipe.global<16x128xf32>
   }
   gpu.return
 }

@@ -68,6 +68,21 @@ gpu.func @cluster() kernel attributes {known_cluster_size = array<i32: 2, 1, 1>}
 // -----
 
 gpu.module @m {
+gpu.func @ranges() kernel attributes {known_cluster_size = array<i32: 2, 1, 1>} {
+  %acc = pipe.fragment : !pipe.fragment<64x32xf32, wgmma>
+  %next = pipe.fragment : !pipe.fragment<64x32xf32, wgmma>
+  pipe.join_fragment %acc, %next by 16 : !pipe.fragment<64x32xf32, wgmma>, !pipe.fragment<64x32xf32, wgmma>
+  %other = pipe.fragment : !pipe.fragment<64x16xf32, wgmma>
+  // (C260)
+  // expected-error @+1 {{accumulators must be one or several of one type, but got '!pipe.fragment<64x32xf32, wgmma>', '!pipe.fragment<64x16xf32, wgmma>'}}
+  pipe.join_fragment %acc, %other by 16 : !pipe.fragment<64x32xf32, wgmma>, !pipe.fragment<64x16xf32, wgmma>
+  gpu.return
+}
+}
+
+// -----
+
+gpu.module @m {
 gpu.func @alone() kernel attributes {known_cluster_size = array<i32: 1, 2, 1>} {
   %acc = pipe.fragment : !pipe.fragment<64x32xf32, wgmma>
   // (C261)

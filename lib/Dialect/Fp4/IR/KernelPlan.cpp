@@ -45,6 +45,7 @@ constexpr Field kFields[] = {
     {"tile", &KernelPlan::tile, of(TileProduct, TileTransform)},
     {"swap", &KernelPlan::swap, of(TileProduct), /*isOptional=*/true},
     {"cluster", &KernelPlan::cluster, of(TileProduct), /*isOptional=*/true},
+    {"ranges", &KernelPlan::ranges, of(TileProduct), /*isOptional=*/true},
     {"pair", &KernelPlan::pair, of(TileProduct), /*isOptional=*/true},
     {"store", &KernelPlan::store, of(TileProduct), /*isOptional=*/true},
     {"strip", &KernelPlan::strip, of(TileTransform)},

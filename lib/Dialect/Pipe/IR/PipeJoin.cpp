@@ -45,11 +45,15 @@ int64_t JoinFragmentOp::getPieceBytes() {
 
 int64_t JoinFragmentOp::getJoinBytes() {
   constexpr int64_t barriers = 2 * 8;
-  return getPiecesOfBlock() * int64_t(clusterOf(*this).m) * getPieceBytes() + barriers;
+  int64_t fragments = int64_t(clusterOf(*this).m) * int64_t(getAccumulators().size());
+  return getPiecesOfBlock() * fragments * getPieceBytes() + barriers;
 }
 
 LogicalResult JoinFragmentOp::verify() {
-  FragmentType type = getAccumulator().getType();
+  if (getAccumulators().empty() || !llvm::all_equal(getAccumulators().getTypes()))
+    return emitOpError() << "accumulators must be one or several of one type, but got "
+                         << getAccumulators().getTypes(); // (C260)
+  FragmentType type = getFragmentType();
   if (!isAccumulatorOfWgmma(type))
     return emitOpError() << "accumulator must be an f32 fragment of wgmma with 64 rows, but got "
                          << type; // (C260)

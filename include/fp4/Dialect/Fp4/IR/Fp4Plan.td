@@ -36,7 +36,7 @@ def Fp4_PlanAttr : AttrDef<Fp4_Dialect, "Plan"> {
 
     | family | kernel | fields |
     |--------|--------|--------|
-    | tile_product | output tiles on the tensor core | tile, swap, cluster, pair, store, schedule, roles, stages, accumulators, resident |
+    | tile_product | output tiles on the tensor core | tile, swap, cluster, ranges, pair, store, schedule, roles, stages, accumulators, resident |
     | tile_transform | quantizer whose transform runs on the tensor core | tile, strip, schedule, roles, stages, accumulators, resident |
     | tile_quantize | a thread block quantizes a tile along rows, columns or both | threads, resident, order |
     | stream_blocks | threads quantize or decode blocks of rows | threads, blocks_per_thread, resident, cache_hints, order, amax |
@@ -50,6 +50,7 @@ def Fp4_PlanAttr : AttrDef<Fp4_Dialect, "Plan"> {
     | tile | tile_product: rows, columns and depth of an output tile, in elements. tile_transform: rows and columns of a tile of the input |
     | swap | the rows of the tile are columns of the result, and its columns rows: the tensor core has the rhs as operand A |
     | cluster | thread blocks along the rows and the columns that load operands together; without it, one |
+    | ranges | ranges of K that a thread block has, each with sums of its own and a k tile in a stage; without it, one |
     | pair | two thread blocks along the rows work on a tile as one tensor core |
     | store | tma: results leave through tiles in shared memory, which TMA stores. direct: threads write them from their registers. The pass `fp4-plan-kernels` decides where it is left out; in a complete plan without it, direct |
     | strip | tiles along the rows that a thread block takes one after the other |

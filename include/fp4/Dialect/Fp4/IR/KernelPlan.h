@@ -26,6 +26,7 @@ struct KernelPlan {
   KernelFamily family = {};
   std::array<int64_t, 3> tile = {}; ///< 0 where there is no such dimension
   std::array<int64_t, 3> cluster = {}; ///< blocks along m and n
+  std::optional<int64_t> ranges;       ///< of K that a block has
   bool swap = false; ///< the tensor core has the rhs as operand A
   bool pair = false;
   std::optional<ResultStore> store;

@@ -61,39 +61,40 @@ def Pipe_JoinFragmentOp : Pipe_EngineOp<"join_fragment", "Threads"> {
   let summary = "sums of the fragments of the blocks along m of a cluster";
   let description = [{
     Adds the fragments that the same threads of the S blocks along m have, element by element in fp32,
-    from the first block to the last. Columns are shared out `columns` at a time: piece p, columns
-    `p * columns` and the next ones, is added by the block at place p mod S along m. Afterwards the
-    accumulator of a block has the sums in its own pieces, and what it had in the others.
+    from the first block to the last; of a block that has several, from its first to its last. Columns
+    are shared out `columns` at a time: piece p, columns `p * columns` and the next ones, is added by
+    the block at place p mod S along m. Afterwards the first accumulator of a block has the sums in its
+    own pieces, and what it had in the others.
 
     Every block sends its pieces to the shared memory of the blocks that add them, and waits until all
     have arrived for its own. Before the next join the blocks wait until the sums of this one are added.
     In the pipelined form the op has a place in shared memory, which is `getJoinBytes` long: room for
     the pieces of all blocks, then two barriers. PTX: st.shared::cluster, mbarrier.arrive.release.cluster.
 
-    Constraints: (C260) the accumulator is a fragment of wgmma with 64 rows, and `columns` are a
-    multiple of 8 that divides its columns; (C261) the cluster has at least two blocks along m.
+    Constraints: (C260) accumulators are fragments of wgmma with 64 rows, of one type, and `columns` are
+    a multiple of 8 that divides their columns; (C261) the cluster has at least two blocks along m.
 
     Example:
     ```mlir
     pipe.join_fragment %acc by 8 at 98304 : !pipe.fragment<64x16xf32, wgmma>
     ```
   }];
-  let arguments = (ins Pipe_FragmentType:$accumulator, I64Attr:$columns, OptionalAttr<I64Attr>:$place);
+  let arguments = (ins Variadic<Pipe_FragmentType>:$accumulators, I64Attr:$columns,
+                       OptionalAttr<I64Attr>:$place);
   let assemblyFormat = [{
-    $accumulator `by` $columns (`at` $place^)? attr-dict `:` qualified(type($accumulator))
+    $accumulators `by` $columns (`at` $place^)? attr-dict `:` qualified(type($accumulators))
   }];
   let hasVerifier = 1;
   let extraClassDeclaration = engineDecl # [{
     /// Of its place in shared memory.
     static constexpr int64_t kJoinAlignment = 16;
-    int64_t getNumPieces() {
-      return getAccumulator().getType().getShape()[1] / int64_t(getColumns());
-    }
+    FragmentType getFragmentType() { return ::mlir::cast<FragmentType>(getAccumulators().front().getType()); }
+    int64_t getNumPieces() { return getFragmentType().getShape()[1] / int64_t(getColumns()); }
     /// Pieces that a block adds, at most.
     int64_t getPiecesOfBlock();
     /// Blocks that add pieces: the first ones along m.
     int64_t getNumAdding();
-    /// Bytes of a piece of one block, of all threads of the role.
+    /// Bytes of a piece of one accumulator of a block, of all threads of the role.
     int64_t getPieceBytes();
     /// Bytes of shared memory, barriers included, from a multiple of 16 on.
     int64_t getJoinBytes();
