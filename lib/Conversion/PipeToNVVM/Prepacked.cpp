@@ -233,9 +233,11 @@ bool ProductLoop::add(Operation &op) {
 
 /// Of other products, or of tiles that may not exist, none goes on. An iteration has several tiles:
 /// the registers with the weights of one are written again while the tensor core reads those of
-/// another. Products of 32 and 64 columns were slower that way (docs/Performance.md).
+/// another. Products of 128 columns were faster that way, those of 16 where there are many stages,
+/// and those of 64 slower (docs/Performance.md).
 static std::optional<ProductLoop> findProductLoop(scf::ForOp loop) {
   constexpr int64_t fewestStages = 3, fewestTiles = 2, fewestOfMany = 128;
+  constexpr int64_t mostOfFew = 16, fewestStagesOfFew = 6;
   ProductLoop found;
   found.loop = loop;
   for (Operation &op : *loop.getBody()) {
@@ -249,11 +251,12 @@ static std::optional<ProductLoop> findProductLoop(scf::ForOp loop) {
   }
   if (found.products.empty() || !found.release)
     return std::nullopt;
-  bool isSlower = found.products.size() == 1 && found.columns < fewestOfMany;
-  if (found.tiles < fewestTiles || isSlower)
+  bool isSingle = found.products.size() == 1, isFew = found.columns <= mostOfFew;
+  if (found.tiles < fewestTiles || (isSingle && !isFew && found.columns < fewestOfMany))
     return std::nullopt;
   auto channel = found.release.getChannel().getDefiningOp<pipe::ChannelOp>();
-  return channel && *channel.getDepth() >= fewestStages ? std::optional(found) : std::nullopt;
+  int64_t fewest = isSingle && isFew ? fewestStagesOfFew : fewestStages;
+  return channel && *channel.getDepth() >= fewest ? std::optional(found) : std::nullopt;
 }
 
 /// The release of the stage before `next`, if `exists`.
