@@ -77,6 +77,40 @@ std::string mapAcquiredAgain() {
                 useMap() + "END:\n");
 }
 
+/// CTA 0 counts, CTA 1 acquires that and counts, and CTA 0 stores a value and counts again. CTA 2
+/// reads the value when all have counted: the release of CTA 1, which is not the first of its
+/// address, knows an older one of CTA 0.
+std::string counted() {
+  return litmus(R"(
+  @!%p0 bra END;
+  mov.u32 %r5, %ctaid.x;
+  setp.eq.u32 %p2, %r5, 1;
+  @%p2 bra SECOND;
+  setp.eq.u32 %p2, %r5, 2;
+  @%p2 bra THIRD;
+  red.release.gpu.global.add.u32 [%out], 1;
+FIRST:
+  ld.relaxed.gpu.global.b32 %r6, [%out];
+  setp.lt.u32 %p3, %r6, 2;
+  @%p3 bra FIRST;
+  st.global.b32 [%out+128], 7;
+  red.release.gpu.global.add.u32 [%out], 1;
+  bra END;
+SECOND:
+  ld.acquire.gpu.global.b32 %r6, [%out];
+  setp.lt.u32 %p3, %r6, 1;
+  @%p3 bra SECOND;
+  red.release.gpu.global.add.u32 [%out], 1;
+  bra END;
+THIRD:
+  ld.acquire.gpu.global.b32 %r6, [%out];
+  setp.lt.u32 %p3, %r6, 3;
+  @%p3 bra THIRD;
+  ld.global.b32 %v0, [%out+128];
+END:
+)");
+}
+
 } // namespace
 
 std::vector<Litmus> fp4::sim::test::globalMemoryLitmus() {
@@ -113,8 +147,8 @@ std::vector<Litmus> fp4::sim::test::globalMemoryLitmus() {
                                      proxyFence + copyIn("%r2") + waitOn("%r2", "W1") + "END:\n");
   const std::string tensorCopyOut =
       litmus(litmusInit + "  @!%p0 bra END;\n  add.u64 %rd5, %out, 512;\n" +
-             makeMap("global", "%rd5") + releaseMap + acquireMap + "  st.global.b32 [%out+4], 7;\n" +
-             proxyFence + useMap() + "END:\n");
+             makeMap("global", "%rd5") + releaseMap + acquireMap +
+             "  st.global.b32 [%out+4], 7;\n" + proxyFence + useMap() + "END:\n");
   // One thread of each CTA of a cluster adds to one word.
   const std::string both = litmus("  @!%p0 bra END;\n"
                                   "  red.relaxed.cluster.global.add.u32 [%out], 1;\nEND:\n");
@@ -128,6 +162,9 @@ std::vector<Litmus> fp4::sim::test::globalMemoryLitmus() {
   };
   using R = HazardRule;
   return {
+      {"a count behind the last release", counted(), "[%out+128], 7;\n  red.release",
+       "[%out+128], 7;\n  red.relaxed", R::GlobalRace, "a release and an acquire", 64, 1, false,
+       false, nullptr, 3},
       {"a flag for the own CTA in another one", flag("cluster"), "release.cluster", "release.cta",
        R::RelaxedSync, ".acquire", 64, 2},
       {"a flag for the own cluster in another one", flag("gpu"), "release.gpu", "release.cluster",
@@ -157,8 +194,8 @@ std::vector<Litmus> fp4::sim::test::globalMemoryLitmus() {
        litmus("  @%p1 griddepcontrol.wait;\n  bar.sync 0;\n  @!%p1 ld.global.b32 %v0, [%out];\n"),
        "  bar.sync 0;\n", "", R::MissingGridWait, "griddepcontrol.wait before", 64, 1, false, false,
        nullptr, 1, true},
-      {"a copy of a dependent launch that does not wait", copiedIn(), "  griddepcontrol.wait;\n", "",
-       R::MissingGridWait, "griddepcontrol.wait before", 1, 1, false, false, nullptr, 1, true},
+      {"a copy of a dependent launch that does not wait", copiedIn(), "  griddepcontrol.wait;\n",
+       "", R::MissingGridWait, "griddepcontrol.wait before", 1, 1, false, false, nullptr, 1, true},
       {"memory that nobody wrote",
        litmus("  st.global.b32 [%out+8], %t;\n  ld.global.b32 %v0, [%out+8];\n"),
        "  st.global.b32 [%out+8], %t;\n", "", R::UninitializedRead, "a copy, a memset", 1, 1, true,
@@ -181,8 +218,8 @@ std::vector<Litmus> fp4::sim::test::globalMemoryLitmus() {
        releaseMap + acquireMap, releaseMap, R::MissingTensormapFence, "acquire of the map", 320, 2},
       {"a tensor map is acquired often, but too late", mapAcquiredAgain(), releaseMap + acquireMap,
        releaseMap, R::MissingTensormapFence, "acquire of the map"},
-      {"a tensor map is used while it is copied", copied, mapBarrier, "", R::GlobalRace, "barrier", 64,
-       1, false, false, "tensor map"},
+      {"a tensor map is used while it is copied", copied, mapBarrier, "", R::GlobalRace, "barrier",
+       64, 1, false, false, "tensor map"},
       {"a copy that reads nothing", nothing, "4, 0", "4, 4", R::GlobalRace, "barrier"},
       {"a store is not waited for, a later copy is", roundTrip, "  cp.async.bulk.wait_group 0;\n",
        "", R::UnwaitedCopy, "wait_group"},
