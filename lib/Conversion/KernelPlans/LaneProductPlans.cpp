@@ -66,6 +66,8 @@ static SmallVector<ProductTile> candidatesOf(const KernelPlan &wish, const Matmu
   SmallVector<ProductTile> tiles;
   bool mustPair = wish.pair || wish.tile[0] == 2 * kTileM;
   bool mayPair = mustPair || (!wish.tile[0] && !wish.cluster[0] && target.hasCtaPairs);
+  int64_t most = target.maxClusterSize; // a larger cluster is an error of the check
+  bool hasCluster = wish.cluster[0] && wish.cluster[0] <= most && wish.cluster[1] <= most;
   for (int64_t n : llvm::reverse(kTileNs)) {
     if ((size.splits > 1 && groupsOf(n) > 1) || (wish.tile[1] && wish.tile[1] != n))
       continue;
@@ -73,7 +75,7 @@ static SmallVector<ProductTile> candidatesOf(const KernelPlan &wish, const Matmu
       if (pair ? !mayPair || n == kTileNs.front() : mustPair)
         continue;
       ProductTile tile{pair, n, pair ? 2 : 1, 1};
-      if (wish.cluster[0]) {
+      if (hasCluster) {
         tile.clusterM = wish.cluster[0];
         tile.clusterN = wish.cluster[1];
       }
@@ -143,6 +145,9 @@ LogicalResult fp4::checkLaneProduct(Operation *op, const KernelPlan &plan,
                   plan.pair ? "is, with 'pair', [256, n, 128] with n = 32, 64, 128 or 256"
                             : "is [128, n, 128] with n = 16, 32, 64, 128 or 256",
                   "[" + Twine(m) + ", " + Twine(n) + ", " + Twine(k) + "]");
+  if (plan.store == ResultStore::Tma)
+    return misfit(op, "store", "is left out for format fp8_block128 on " + StringRef(target.name),
+                  "tma");
   KernelPlan alone = plan;
   alone.cluster = {};
   alone.pair = false;

@@ -67,3 +67,32 @@ func.func @roles(%a: tensor<256x512xf8E4M3FN>, %sa: tensor<256x4xf32>, %b: tenso
       : (tensor<256x512xf8E4M3FN>, tensor<256x4xf32>, tensor<256x512xf8E4M3FN>, tensor<2x4xf32>) -> tensor<256x256xbf16>
   return %y : tensor<256x256xbf16>
 }
+
+// -----
+
+// The first has a cluster that fits; that of the second is too large to be counted.
+func.func @clusters(%a: tensor<256x512xf8E4M3FN>, %sa: tensor<256x4xf32>, %b: tensor<256x512xf8E4M3FN>, %sb: tensor<2x4xf32>) {
+  %fits = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb
+      {format = #fp4.format<fp8_block128>, fp4.plan = #fp4.plan<tile_product, cluster = [2, 2]>}
+      : (tensor<256x512xf8E4M3FN>, tensor<256x4xf32>, tensor<256x512xf8E4M3FN>, tensor<2x4xf32>) -> tensor<256x256xbf16>
+  // expected-error @below {{must have a plan whose 'cluster' has powers of two, of at most 8 blocks on sm_100a, but got [4611686018427387904, 4]}}
+  // expected-note @below {{leave 'cluster' out}}
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb
+      {format = #fp4.format<fp8_block128>, fp4.plan = #fp4.plan<tile_product, cluster = [4611686018427387904, 4]>}
+      : (tensor<256x512xf8E4M3FN>, tensor<256x4xf32>, tensor<256x512xf8E4M3FN>, tensor<2x4xf32>) -> tensor<256x256xbf16>
+  return
+}
+
+// -----
+
+func.func @stores(%a: tensor<256x512xf8E4M3FN>, %sa: tensor<256x4xf32>, %b: tensor<256x512xf8E4M3FN>, %sb: tensor<2x4xf32>) {
+  %direct = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb
+      {format = #fp4.format<fp8_block128>, fp4.plan = #fp4.plan<tile_product, store = direct>}
+      : (tensor<256x512xf8E4M3FN>, tensor<256x4xf32>, tensor<256x512xf8E4M3FN>, tensor<2x4xf32>) -> tensor<256x256xbf16>
+  // expected-error @below {{must have a plan whose 'store' is left out for format fp8_block128 on sm_100a, but got tma}}
+  // expected-note @below {{leave 'store' out}}
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb
+      {format = #fp4.format<fp8_block128>, fp4.plan = #fp4.plan<tile_product, store = tma>}
+      : (tensor<256x512xf8E4M3FN>, tensor<256x4xf32>, tensor<256x512xf8E4M3FN>, tensor<2x4xf32>) -> tensor<256x256xbf16>
+  return
+}
