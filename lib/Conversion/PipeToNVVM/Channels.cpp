@@ -29,6 +29,7 @@
 #include "InlinePtx.h"
 #include "Lowering.h"
 
+#include "fp4/Dialect/Pipe/IR/PipeLanes.h"
 #include "fp4/Dialect/Pipe/IR/PipeWarps.h"
 
 #include "mlir/IR/Matchers.h"
@@ -42,8 +43,9 @@ void emitFence(OpBuilder &b, Location loc, NVVM::Tcgen05FenceKind kind) {
   NVVM::Tcgen05FenceOp::create(b, loc, kind);
 }
 
-/// A tile in shared memory. One thread that only names tiles in descriptors of tcgen05 and in copies computes
-/// addresses of 32 bits; the accesses of many threads keep the pointer that they are based on.
+/// A tile in shared memory. One thread that only names tiles in descriptors of tcgen05 and in
+/// copies computes addresses of 32 bits; the accesses of many threads keep the pointer that they
+/// are based on.
 Value sharedTile(OpBuilder &b, Location loc, const fp4::KernelState &state, Value stage,
                  int64_t place, int64_t stride, bool isElected) {
   if (!isElected || !state.target->hasTcgen05)
@@ -112,8 +114,8 @@ template <typename OpT> struct LowerWait : fp4::PipePattern<OpT> {
     if (this->state.fencedWaits.contains(op))
       emitFence(rewriter, loc, NVVM::Tcgen05FenceKind::AFTER_THREAD_SYNC);
     fp4::pipe::RoleAttr role = this->state.roles.lookup(op);
-    rewriter.replaceOp(op, stageTiles(rewriter, loc, *channel, this->state, at.stage,
-                                      role && role.isElected()));
+    rewriter.replaceOp(
+        op, stageTiles(rewriter, loc, *channel, this->state, at.stage, role && role.isElected()));
     return success();
   }
 };
@@ -159,7 +161,8 @@ struct LowerExpectTx : fp4::PipePattern<fp4::pipe::ExpectTxOp> {
   }
 };
 
-/// producer_commit completes full, consumer_release completes empty, each by the engine that the channel names.
+/// producer_commit completes full, consumer_release completes empty, each by the engine that the
+/// channel names.
 template <typename OpT> struct LowerArrival : fp4::PipePattern<OpT> {
   using fp4::PipePattern<OpT>::PipePattern;
 
@@ -244,8 +247,8 @@ private:
       NVVM::SyncWarpOp::create(b, loc, fp4::constantI32(b, loc, -1));
     Value lane = arith::AndIOp::create(b, loc, this->state.threadIndex,
                                        fp4::constantI32(b, loc, warpThreads - 1));
-    Value isFirst = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, lane,
-                                          fp4::constantI32(b, loc, 0));
+    Value isFirst =
+        arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, lane, fp4::constantI32(b, loc, 0));
     fp4::arriveWhen(b, loc, isFirst, barrier, fp4::constantI32(b, loc, warpThreads));
   }
 };
@@ -326,8 +329,8 @@ void fp4::findFencedReleases(gpu::GPUFuncOp kernel, KernelState &state) {
       state.fencedReleases.insert(release);
     if (areReadBy(release, llvm::IsaPred<pipe::MmaFragmentOp>))
       state.alignedReleases.insert(release);
-    if (areReadBy(release,
-                  llvm::IsaPred<pipe::MmaFragmentOp, pipe::TilePowersOp, pipe::TileScalesOp>))
+    if (areReadBy(release, llvm::IsaPred<pipe::LaneTileScaleOp, pipe::MmaFragmentOp,
+                                         pipe::TilePowersOp, pipe::TileScalesOp>))
       state.warpReleases.insert(release);
     if (auto product = productBehindReads(release)) {
       state.fencingProducts.insert(product);

@@ -33,6 +33,15 @@ gpu.module @m {
 // CHECK: tcgen05.wait::ld.sync.aligned
 // CHECK-COUNT-32: llvm.intr.fma(%{{.*}}, %[[SCALE]], %{{.*}})
 // CHECK: nvvm.tcgen05.fence <before>
+// CHECK: nvvm.mbarrier.arrive %
+
+// One thread of each warp releases the scales, once all have read them.
+// CHECK: nvvm.fence.proxy {kind = #nvvm.proxy_kind<async.shared>
+// CHECK-NOT: nvvm.mbarrier.arrive %
+// CHECK: nvvm.bar.warp.sync
+// CHECK-NOT: nvvm.mbarrier.arrive %
+// CHECK: llvm.inline_asm {{.*}}mbarrier.arrive
+// CHECK-NOT: nvvm.mbarrier.arrive %
 gpu.func @product(%it: i32, %y: !pipe.global<256x64xf32>) kernel attributes {pipe.tmem_columns = 64 : i64, pipe.tmem_slot = 34000 : i64} {
   %ab = pipe.channel from tma to tensor depth 1 payload [0, 16384] barriers 33280 : !abs
   %ss = pipe.channel from tensor to threads(256) depth 1 payload [0] barriers 33312 : !sumss
@@ -43,6 +52,10 @@ gpu.func @product(%it: i32, %y: !pipe.global<256x64xf32>) kernel attributes {pip
     pipe.mma_dense %sums, %a, %b : !sums, !a, !b
     pipe.producer_commit %ss[%it] : !sumss
     pipe.consumer_release %ab[%it] : !abs
+  }
+  pipe.role load warps 9 to 10 drives [tma] {
+    %ta, %tb = pipe.producer_acquire %sc[%it] : !scales
+    pipe.producer_commit %sc[%it] : !scales
   }
   pipe.role promote warps 0 to 8 drives [threads] {
     %c0 = arith.constant 0 : i32
