@@ -86,5 +86,27 @@ gpu.func @wide_panels(%m: i32, %n: i32, %p: !llvm.ptr<1>) kernel {
     llvm.store volatile %j, %p : i32, !llvm.ptr<1>
   }
   gpu.return
+}// Of no tiles there are none, and nothing is divided by their number here.
+// CHECK-LABEL: llvm.func @no_rows
+gpu.func @no_rows(%p: !llvm.ptr<1>) kernel {
+  %c0 = arith.constant 0 : i32
+  %c4 = arith.constant 4 : i32
+  // CHECK: llvm.icmp "slt"
+  pipe.for_each_work %i, %j in (%c0, %c4) schedule #pipe.static_persistent<along_m> {
+    llvm.store volatile %i, %p : i32, !llvm.ptr<1>
+    llvm.store volatile %j, %p : i32, !llvm.ptr<1>
+  }
+  gpu.return
+}
+// CHECK-LABEL: llvm.func @no_columns
+gpu.func @no_columns(%p: !llvm.ptr<1>) kernel {
+  %c0 = arith.constant 0 : i32
+  %c4 = arith.constant 4 : i32
+  // CHECK: llvm.icmp "slt"
+  pipe.for_each_work %i, %j in (%c4, %c0) schedule #pipe.static_persistent<panels<3>> {
+    llvm.store volatile %i, %p : i32, !llvm.ptr<1>
+    llvm.store volatile %j, %p : i32, !llvm.ptr<1>
+  }
+  gpu.return
 }
 }

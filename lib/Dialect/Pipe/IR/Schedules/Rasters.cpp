@@ -56,7 +56,7 @@ static std::optional<uint64_t> knownCount(Value count) {
 /// be small in 16 bits, which ptxas makes ten more instructions of, on the path to the first load.
 static TilePlace rowAndColumn(I32Builder i32, Value t, Value total, Value size) {
   std::optional<uint64_t> all = knownCount(total), row = knownCount(size);
-  if (!all || !row || llvm::isPowerOf2_64(*row) || *all * *row >> 32)
+  if (!all || !row || *row == 0 || llvm::isPowerOf2_64(*row) || *all * *row >> 32)
     return {i32.div(t, size), i32.rem(t, size)};
   Value quotient = i32.highWord(t, i32.constant(inverse(*row)));
   return {quotient, i32.sub(t, i32.mul(quotient, size))};
