@@ -199,9 +199,9 @@ static void overlapAccumulators(MemoryPlan &plan, ChannelPlan &channel, int64_t 
   auto sets = llvm::map_to_vector(plan.stageTiles, [](const StageTilePlan &t) { return t.sets; });
   int64_t columns = cast<TmemType>(channel.channel.getType().getPayload()[0]).getTmemColumns();
   channel.depth = 2;
-  for (int64_t most = sets.empty() ? 0 : sets.front(); most >= kFewestSets; --most) {
-    for (StageTilePlan &tile : plan.stageTiles)
-      tile.sets = most;
+  for (int64_t most = sets.empty() ? 0 : *llvm::max_element(sets); most >= kFewestSets; --most) {
+    for (auto [tile, original] : llvm::zip_equal(plan.stageTiles, sets))
+      tile.sets = std::min(most, original);
     channel.stride = columns;
     layOutTmem(plan);
     int64_t common = llvm::alignTo(std::max<int64_t>(plan.usedColumns - capacity, 0), kAlignment);
@@ -229,7 +229,8 @@ int64_t StageTilePlan::getSetColumns() const {
 
 int64_t fp4::pipe::workRingDepth(gpu::GPUFuncOp kernel) {
   int64_t depth = 0;
-  kernel.walk([&](ForEachWorkOp work) { depth = std::max(depth, work.getSchedule().getRingDepth()); });
+  kernel.walk(
+      [&](ForEachWorkOp work) { depth = std::max(depth, work.getSchedule().getRingDepth()); });
   return depth;
 }
 

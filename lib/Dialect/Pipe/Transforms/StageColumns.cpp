@@ -57,9 +57,10 @@ static std::optional<ColumnRange> countedBy(scf::ForOp loop) {
 }
 
 /// The loop over work each turn of which takes one stage, so that turns and stages have one parity.
+/// In a loop around it stages could go on where turns begin again.
 static ForEachWorkOp turnsOf(ConsumerWaitOp wait) {
   auto work = dyn_cast<ForEachWorkOp>(wait->getParentOp());
-  if (!work)
+  if (!work || !isa<RoleRegionOp>(work->getParentOp()))
     return {};
   int64_t takes = 0;
   wait->getParentOfType<RoleRegionOp>().walk(

@@ -493,3 +493,50 @@ gpu.func @kernel(%n: i32) kernel {
   gpu.return
 }
 }
+
+// -----
+
+// (C157) The loop over work is in another loop: turns begin anew where the stages go on.
+!acc = !pipe.tmem<128x128xf32>
+!accs = !pipe.channel<!acc>
+gpu.module @kernels {
+gpu.func @kernel(%n: i32, %times: i32) kernel {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %c64 = arith.constant 64 : i32
+  %accs = pipe.channel from tensor to threads(128) depth 2 payload [0] stride [96] barriers 0 : !accs
+  pipe.role mma warps 4 to 5 drives [tensor] {
+    %all = scf.for %i = %c0 to %times step %c1 iter_args(%from = %c0) -> (i32) : i32 {
+      %end = pipe.for_each_work %tm, %tn in (%n, %n) schedule #pipe.static_persistent<along_m> iter_args(%it = %from) -> (i32) {
+        %acc = pipe.producer_acquire %accs[%it] : !accs
+        pipe.producer_commit %accs[%it] : !accs
+        %next = arith.addi %it, %c1 : i32
+        pipe.yield %next : i32
+      }
+      scf.yield %end : i32
+    }
+  }
+  pipe.role epilogue warps 0 to 4 drives [threads] {
+    %all = scf.for %i = %c0 to %times step %c1 iter_args(%from = %c0) -> (i32) : i32 {
+      %turns, %end = pipe.for_each_work %tm, %tn in (%n, %n) schedule #pipe.static_persistent<along_m> iter_args(%turn = %c0, %it = %from) -> (i32, i32) {
+        %odd = arith.andi %turn, %c1 : i32
+        %even = arith.xori %odd, %c1 : i32
+        %first = arith.muli %even, %c64 : i32
+        %second = arith.xori %first, %c64 : i32
+        %acc = pipe.consumer_wait %accs[%it] : !accs
+        %x = pipe.read %acc[%first] : !acc -> vector<64xf32>
+        // expected-note @+1 {{released here; the place of the columns must be known}}
+        pipe.partial_release %accs[%it] : !accs
+        // expected-error @+1 {{must read columns 0 to 96, which stage 0 alone has, after the others were released}}
+        %y = pipe.read %acc[%second] : !acc -> vector<64xf32>
+        pipe.consumer_release %accs[%it] : !accs
+        %after = arith.addi %turn, %c1 : i32
+        %next = arith.addi %it, %c1 : i32
+        pipe.yield %after, %next : i32, i32
+      }
+      scf.yield %end : i32
+    }
+  }
+  gpu.return
+}
+}
