@@ -40,9 +40,24 @@ func.func @bad(%acc: !pipe.tmem<128x64xf32>, %a: !pipe.shared<64x128xf8E4M3FN, s
 
 func.func @bad(%acc: !pipe.tmem<128x72xf32>, %a: !pipe.shared<128x128xf8E4M3FN, swizzle_128B>, %b: !pipe.shared<72x128xf8E4M3FN, swizzle_128B>) {
   // (C373)
-  // expected-error @+1 {{accumulator must have a multiple of 16 columns up to 256, but got}}
+  // expected-error @+1 {{accumulator must have sums in a multiple of 16 columns, but got}}
   pipe.mma_dense %acc, %a, %b : !pipe.tmem<128x72xf32>,
       !pipe.shared<128x128xf8E4M3FN, swizzle_128B>, !pipe.shared<72x128xf8E4M3FN, swizzle_128B>
+  return
+}
+
+// -----
+
+func.func @twin(%acc: !pipe.tmem<128x16xf32>, %a: !pipe.shared<128x128xf8E4M3FN, swizzle_128B>, %b: !pipe.shared<16x128xf8E4M3FN, swizzle_128B>) {
+  pipe.mma_dense %acc, %a, %b : !pipe.tmem<128x16xf32>,
+      !pipe.shared<128x128xf8E4M3FN, swizzle_128B>, !pipe.shared<16x128xf8E4M3FN, swizzle_128B>
+  return
+}
+func.func @bad(%acc: !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>, %a: !pipe.shared<128x128xf8E4M3FN, swizzle_128B>, %b: !pipe.shared<16x128xf8E4M3FN, swizzle_128B>) {
+  // (C373)
+  // expected-error @+1 {{accumulator must have sums in a multiple of 16 columns, but got}}
+  pipe.mma_dense %acc, %a, %b : !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>,
+      !pipe.shared<128x128xf8E4M3FN, swizzle_128B>, !pipe.shared<16x128xf8E4M3FN, swizzle_128B>
   return
 }
 
@@ -141,6 +156,46 @@ func.func @bad(%a: !pipe.global<?x56xf32>, %b: !pipe.global<32x56xf32>, %m: i32,
 
 // -----
 
+func.func @twin(%a: !pipe.global<128x56xf32>, %b: !pipe.global<32x56xf32>, %m: i32, %n: i32, %k: i32) -> f32 {
+  %s = pipe.lane_scale %a[%m], %b[%n of 64] block %k : !pipe.global<128x56xf32>, !pipe.global<32x56xf32>
+  return %s : f32
+}
+func.func @bad(%a: !pipe.global<128x56xf32>, %b: !pipe.global<32x56xf32>, %m: i32, %n: i32, %k: i32, %rows: i32) -> f32 {
+  // (C375)
+  // expected-error @+1 {{expects no operand 'rows' for static rows, but got one}}
+  %s = pipe.lane_scale %a[%m], %b[%n of 64] block %k rows %rows : !pipe.global<128x56xf32>, !pipe.global<32x56xf32>
+  return %s : f32
+}
+
+// -----
+
+func.func @bad(%a: !pipe.global<?x56xbf16>, %b: !pipe.global<32x56xf32>, %m: i32, %n: i32, %k: i32, %rows: i32) -> f32 {
+  // (C375)
+  // expected-error @+1 {{a must have 2 dimensions of f32, but got}}
+  %s = pipe.lane_scale %a[%m], %b[%n of 64] block %k rows %rows : !pipe.global<?x56xbf16>, !pipe.global<32x56xf32>
+  return %s : f32
+}
+
+// -----
+
+func.func @bad(%a: !pipe.global<56xf32>, %b: !pipe.global<32x56xf32>, %m: i32, %n: i32, %k: i32) -> f32 {
+  // (C375)
+  // expected-error @+1 {{a must have 2 dimensions of f32, but got}}
+  %s = pipe.lane_scale %a[%m], %b[%n of 64] block %k : !pipe.global<56xf32>, !pipe.global<32x56xf32>
+  return %s : f32
+}
+
+// -----
+
+func.func @bad(%a: !pipe.global<?x?xf32>, %b: !pipe.global<32x?xf32>, %m: i32, %n: i32, %k: i32, %rows: i32) -> f32 {
+  // (C375)
+  // expected-error @+1 {{a and b must have as many columns, a scale for each block of k, but got}}
+  %s = pipe.lane_scale %a[%m], %b[%n of 64] block %k rows %rows : !pipe.global<?x?xf32>, !pipe.global<32x?xf32>
+  return %s : f32
+}
+
+// -----
+
 func.func @twin(%a: !pipe.shared<128x4xf32>, %b: !pipe.shared<1x4xf32>, %k: i32) -> f32 {
   %s = pipe.lane_tile_scale %a, %b column %k : !pipe.shared<128x4xf32>, !pipe.shared<1x4xf32>
   return %s : f32
@@ -167,6 +222,24 @@ func.func @bad(%a: !pipe.shared<64x4xf32>, %b: !pipe.shared<1x4xf32>, %k: i32) -
   // (C376)
   // expected-error @+1 {{a must have 128 rows, but got}}
   %s = pipe.lane_tile_scale %a, %b column %k : !pipe.shared<64x4xf32>, !pipe.shared<1x4xf32>
+  return %s : f32
+}
+
+// -----
+
+func.func @bad(%a: !pipe.shared<128x4xi32>, %b: !pipe.shared<1x4xf32>, %k: i32) -> f32 {
+  // (C376)
+  // expected-error @+1 {{a must be f32 without a swizzle, but got}}
+  %s = pipe.lane_tile_scale %a, %b column %k : !pipe.shared<128x4xi32>, !pipe.shared<1x4xf32>
+  return %s : f32
+}
+
+// -----
+
+func.func @bad(%a: !pipe.shared<128x32xf32, swizzle_128B>, %b: !pipe.shared<1x32xf32>, %k: i32) -> f32 {
+  // (C376)
+  // expected-error @+1 {{a must be f32 without a swizzle, but got}}
+  %s = pipe.lane_tile_scale %a, %b column %k : !pipe.shared<128x32xf32, swizzle_128B>, !pipe.shared<1x32xf32>
   return %s : f32
 }
 
@@ -214,6 +287,19 @@ func.func @bad(%acc: !pipe.fragment<128x64xf32, lanes>, %sums: !pipe.tmem<128x96
   // (C377)
   // expected-error @+1 {{sums must have the 64 columns of the accumulator for each warpgroup of the role, but got}}
   pipe.promote_lanes %acc, %sums scaled %s : !pipe.fragment<128x64xf32, lanes>, !pipe.tmem<128x96xf32>
+  return
+}
+
+// -----
+
+func.func @twin(%acc: !pipe.fragment<128x16xf32, lanes>, %sums: !pipe.tmem<128x16xf32>, %s: f32) {
+  pipe.promote_lanes %acc, %sums scaled %s : !pipe.fragment<128x16xf32, lanes>, !pipe.tmem<128x16xf32>
+  return
+}
+func.func @bad(%acc: !pipe.fragment<128x16xf32, lanes>, %sums: !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>, %s: f32) {
+  // (C377)
+  // expected-error @+1 {{sums must have the 16 columns of the accumulator for each warpgroup of the role, but got}}
+  pipe.promote_lanes %acc, %sums scaled %s : !pipe.fragment<128x16xf32, lanes>, !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>
   return
 }
 
@@ -289,6 +375,15 @@ func.func @bad(%acc: !pipe.fragment<128x64xf32, lanes>) -> vector<32xf32> {
   // (C378)
   // expected-error @+1 {{columns 48 to 80 must be among the 64 of the accumulator}}
   %v = pipe.read_lanes %acc[48] : !pipe.fragment<128x64xf32, lanes> -> vector<32xf32>
+  return %v : vector<32xf32>
+}
+
+// -----
+
+func.func @bad(%acc: !pipe.fragment<128x64xf32, lanes>) -> vector<32xf32> {
+  // (C378)
+  // expected-error @+1 {{columns -32 to 0 must be among the 64 of the accumulator}}
+  %v = pipe.read_lanes %acc[-32] : !pipe.fragment<128x64xf32, lanes> -> vector<32xf32>
   return %v : vector<32xf32>
 }
 

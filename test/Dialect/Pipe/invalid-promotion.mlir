@@ -250,7 +250,7 @@ func.func @twin(%p: !pipe.shared<4x128xf32>, %k: i32) {
 }
 func.func @bad(%p: !pipe.shared<4x128xi32>, %k: i32) {
   // (C341)
-  // expected-error @+1 {{powers must be f32 without a swizzle, with 64 columns for each warpgroup of its role, but got '!pipe.shared<4x128xi32>'}}
+  // expected-error @+1 {{powers must be f32 without a swizzle, with at least 64 columns for each warpgroup of its role, but got '!pipe.shared<4x128xi32>'}}
   %s = pipe.tile_powers %p block %k : !pipe.shared<4x128xi32> -> vector<3xf32>
   return
 }
@@ -263,7 +263,7 @@ func.func @twin(%p: !pipe.shared<4x128xf32>, %k: i32) {
 }
 func.func @bad(%p: !pipe.shared<4x32xf32>, %k: i32) {
   // (C341)
-  // expected-error @+1 {{powers must be f32 without a swizzle, with 64 columns for each warpgroup of its role, but got '!pipe.shared<4x32xf32>'}}
+  // expected-error @+1 {{powers must be f32 without a swizzle, with at least 64 columns for each warpgroup of its role, but got '!pipe.shared<4x32xf32>'}}
   %s = pipe.tile_powers %p block %k : !pipe.shared<4x32xf32> -> vector<3xf32>
   return
 }

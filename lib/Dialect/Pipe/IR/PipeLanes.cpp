@@ -16,9 +16,9 @@ using namespace fp4::pipe;
 #define GET_OP_CLASSES
 #include "fp4/Dialect/Pipe/IR/PipeLaneOps.cpp.inc"
 
-/// Bytes of a row of the tiles that the tensor core reads; columns of an instruction; threads of a
-/// warpgroup.
-static constexpr int64_t kRowBytes = 128, kColumnStep = 16, kMostColumns = 256, kGroupThreads = 128;
+/// Bytes of a row of the tiles that the tensor core reads; columns of which an instruction has a
+/// multiple; threads of a warpgroup.
+static constexpr int64_t kRowBytes = 128, kColumnStep = 16, kGroupThreads = 128;
 
 /// Warpgroups of the role around `op`; 0 before there are roles.
 static int64_t groupsOfRole(Operation *op) {
@@ -43,9 +43,9 @@ LogicalResult MmaDenseOp::verify() {
   if (a.getRows() != kMmaM)
     return emitOpError() << "a must have " << kMmaM << " rows, but got " << a; // (C373)
   int64_t columns = acc.getColumns();
-  if (acc.isScales() || columns % kColumnStep || columns > kMostColumns)
-    return emitOpError() << "accumulator must have a multiple of " << kColumnStep
-                         << " columns up to " << kMostColumns << ", but got " << acc; // (C373)
+  if (acc.isScales() || columns % kColumnStep) // the type has at most 256
+    return emitOpError() << "accumulator must have sums in a multiple of " << kColumnStep
+                         << " columns, but got " << acc; // (C373)
   if (b.getRows() * (acc.getPair() ? 2 : 1) != columns)
     return emitOpError() << "b must have a row for each of " << columns
                          << " columns, of a pair for half of them, but got " << b; // (C373)

@@ -124,7 +124,7 @@ LogicalResult TilePowersOp::verify() {
   SharedType powers = getPowers().getType();
   if (!powers.getElementType().isF32() || powers.getLayout() != Layout::Linear ||
       !hasRowsOfRole(*this, 0, powers.getColumns()))
-    return emitOpError() << "powers must be f32 without a swizzle, with " << kFragmentRows
+    return emitOpError() << "powers must be f32 without a swizzle, with at least " << kFragmentRows
                          << " columns for each warpgroup of its role, but got " << powers; // (C341)
   if (getResult().getType().getNumElements() != 3)
     return emitOpError() << "scales must be 3 numbers, but got " << getResult().getType(); // (C341)

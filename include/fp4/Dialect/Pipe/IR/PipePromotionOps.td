@@ -105,8 +105,8 @@ def Pipe_TilePowersOp : Pipe_EngineOp<"tile_powers", "Threads"> {
     `powers[block, r]` and `powers[block, r + 8]` of its rows, and then 1 for its columns, for
     `pipe.promote`. Warpgroup w of the role has the rows from `64 w` on. PTX: ld.shared.
 
-    Constraints: (C341) the tile is of f32 without a swizzle, with 64 columns for each warpgroup of the
-    role; the vector has three elements.
+    Constraints: (C341) the tile is of f32 without a swizzle, with at least 64 columns for each warpgroup
+    of the role; the vector has three elements.
 
     Example:
     ```mlir
