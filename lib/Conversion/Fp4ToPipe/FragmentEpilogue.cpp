@@ -19,7 +19,8 @@ void FragmentEpilogue::buildTiles(WorkBody body) {
   gpu::ReturnOp::create(b, loc);
 }
 
-/// Of the rows that the kernel is given where they are dynamic, and of groups what their table says.
+/// Of the rows that the kernel is given where they are dynamic, and of groups what their table
+/// says.
 Value FragmentEpilogue::countTilesM() {
   if (rows)
     return arith::DivUIOp::create(b, loc, add(rows, constant(shape.tileM - 1)),
@@ -48,8 +49,8 @@ Value FragmentEpilogue::loadScales(Value from, Value rowBlock, Value kBlock, Val
 
 Value FragmentEpilogue::convert(Value tile, Value scales, Value blocks) {
   Type half = shape.block == 16 ? Type(b.getF16Type()) : Type(b.getBF16Type());
-  auto type = SharedType::get(cast<SharedType>(tile.getType()).getShape(), half,
-                              Layout::Swizzle128B);
+  auto type =
+      SharedType::get(cast<SharedType>(tile.getType()).getShape(), half, Layout::Swizzle128B);
   return ConvertTileOp::create(b, loc, type, tile, scales, blocks, Value()).getResult();
 }
 
@@ -66,8 +67,9 @@ static numerics::BlockFormat formatOfCodes(Type data, int64_t block) {
 int FragmentEpilogue::restoringExponent() const {
   bool hasFloats = shape.floatA && !shape.convertsAhead;
   int ofB = numerics::convertedExponent(formatOfCodes(shape.dataTypeB, shape.block), hasFloats);
-  return hasFloats ? -ofB
-                   : -ofB - numerics::convertedExponent(formatOfCodes(shape.dataTypeA, shape.block));
+  return hasFloats
+             ? -ofB
+             : -ofB - numerics::convertedExponent(formatOfCodes(shape.dataTypeA, shape.block));
 }
 
 Value FragmentEpilogue::newFragment() {
@@ -113,15 +115,19 @@ void FragmentEpilogue::storeSums(SumsFrom sums, Value row, Value column, int exp
       values = arith::MulFOp::create(
           b, loc, values, arith::ConstantOp::create(b, loc, DenseElementsAttr::get(type, power)));
     }
-    Value elements = convertSums({{values, factor}}, numbers);
-    if (shape.storesTiles)
-      return storeTile(elements, atRow, atColumn, group);
-    constexpr int64_t fewestStaged = 8; // of which stmatrix takes the columns
-    bool isStaged = shape.stagesStores() && type.getNumElements() % fewestStaged == 0;
-    StoreFragmentOp::create(b, loc, elements, result, atRow, atColumn,
-                            group.rowLimit ? group.rowLimit : rows, shape.transposed, isStaged,
-                            IntegerAttr());
+    store(convertSums({{values, factor}}, numbers), atRow, atColumn, group);
   });
+}
+
+void FragmentEpilogue::store(Value elements, Value row, Value column, OfGroup group) {
+  if (shape.storesTiles)
+    return storeTile(elements, row, column, group);
+  constexpr int64_t fewestStaged = 8; // of which stmatrix takes the columns
+  int64_t count = cast<VectorType>(elements.getType()).getNumElements();
+  bool isStaged = shape.stagesStores() && count % fewestStaged == 0;
+  StoreFragmentOp::create(b, loc, elements, result, row, column,
+                          group.rowLimit ? group.rowLimit : rows, shape.transposed, isStaged,
+                          IntegerAttr());
 }
 
 /// What follows a group is that of another, which the box of its last tile has rows of.
@@ -129,9 +135,9 @@ void FragmentEpilogue::storeTile(Value elements, Value row, Value column, OfGrou
   auto box = cast<TensorMapType>(result.getType());
   auto type = SharedType::get(box.getShape(), box.getElementType(), box.getLayout());
   Value staged = StageFragmentOp::create(b, loc, type, elements, Value()).getResult();
-  auto store = [&] { StoreTileOp::create(b, loc, staged, result, row, column); };
+  auto storeWhole = [&] { StoreTileOp::create(b, loc, staged, result, row, column); };
   if (!shape.storesEnds())
-    return store();
+    return storeWhole();
   auto when = [&](arith::CmpIPredicate holds, llvm::function_ref<void()> body) {
     Value end = add(row, constant(type.getRows()));
     Value condition = arith::CmpIOp::create(b, loc, holds, end, group.rowLimit);
@@ -140,7 +146,7 @@ void FragmentEpilogue::storeTile(Value elements, Value row, Value column, OfGrou
     b.setInsertionPointToStart(branch.thenBlock());
     body();
   };
-  when(arith::CmpIPredicate::sle, store);
+  when(arith::CmpIPredicate::sle, storeWhole);
   when(arith::CmpIPredicate::sgt, [&] {
     StoreFragmentOp::create(b, loc, elements, resultBuffer, row, column, group.rowLimit,
                             shape.transposed, /*staged=*/false, IntegerAttr());

@@ -9,7 +9,8 @@ namespace fp4 {
 
 class FragmentEpilogue : protected ProductBuilder {
 protected:
-  /// Fragments are those of warpgroups: 64 rows, of the columns of a tile; or, transposed, 64 columns.
+  /// Fragments are those of warpgroups: 64 rows, of the columns of a tile; or, transposed, 64
+  /// columns.
   FragmentEpilogue(mlir::gpu::GPUFuncOp func, const MatmulShape &shape, const KernelPlan &plan,
                    mlir::Location loc)
       : ProductBuilder(func, shape, plan, loc),
@@ -21,12 +22,13 @@ protected:
       partColumns = shape.storedColumns();
   }
 
-  /// The whole kernel: `body` for every tile of the result, and of every range of K, that this block
-  /// works on.
+  /// The whole kernel: `body` for every tile of the result, and of every range of K, that this
+  /// block works on.
   void buildTiles(WorkBody body);
   /// A box of `map` from (row, column) on, or as many as `depth` columns take.
   mlir::Value load(mlir::Value map, mlir::Value row, mlir::Value column, int64_t depth = 0);
-  /// The scales of a k tile of `rows` rows: the `blocks` blocks that exist from (rowBlock, kBlock) on.
+  /// The scales of a k tile of `rows` rows: the `blocks` blocks that exist from (rowBlock, kBlock)
+  /// on.
   mlir::Value loadScales(mlir::Value from, mlir::Value rowBlock, mlir::Value kBlock,
                          mlir::Value blocks, int64_t rows);
   /// A k tile as the tensor core takes it from shared memory.
@@ -51,8 +53,8 @@ protected:
   void forParts(llvm::function_ref<void(mlir::VectorType type, int64_t first)> body);
   /// i1: this block stores the part from column `first` on.
   using PartGuard = llvm::function_ref<mlir::Value(int64_t first)>;
-  /// Converts the sums of the role's warpgroups, times 2^exponent, and stores them from (row, column)
-  /// of the result on: all, or the parts that this block stores.
+  /// Converts the sums of the role's warpgroups, times 2^exponent, and stores them from (row,
+  /// column) of the result on: all, or the parts that this block stores.
   void storeSums(SumsFrom sums, mlir::Value row, mlir::Value column, int exponent,
                  OfGroup group = {}, PartGuard isStored = {});
   void storeSums(mlir::Value acc, mlir::Value row, mlir::Value column, int exponent,
@@ -79,6 +81,7 @@ protected:
 private:
   mlir::Value countTilesM();
   /// A box of the result, through shared memory.
+  void store(mlir::Value elements, mlir::Value row, mlir::Value column, OfGroup group);
   void storeTile(mlir::Value elements, mlir::Value row, mlir::Value column, OfGroup group);
 };
 
