@@ -16,7 +16,7 @@ import re
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-SOURCES = ("docs/Performance.md", "docs/Time.md", "docs/Models.md", "docs/Python.md", "docs/Simulator.md")
+SOURCES = ("docs/Performance/*.md", "docs/Time.md", "docs/Models.md", "docs/Python.md", "docs/Simulator.md")
 UNITS = ("TFLOP/s", "TB/s", "GB/s", "us", "ms", "seconds", "bytes received", "M warp instructions/s",
          "thousand products/s", "G multiply-adds/s")
 NO_UNIT = re.compile(r"ratio|against|of copy|of twin|difference|by$|source|cosine|least|ranks|nearest|result|hazards")
@@ -144,8 +144,9 @@ def main():
             "built. The text beside a table says what was measured, where and how; predictions are tables of",
             "predictions here too.", ""]
     count = 0
-    for name in SOURCES:
-        for table in tables(name, (options.root / name).read_text(encoding="utf-8")):
+    for path in (path for source in SOURCES for path in sorted(options.root.glob(source))):
+        name = path.relative_to(options.root).as_posix()
+        for table in tables(name, path.read_text(encoding="utf-8")):
             page += [f"## {table.heading}", "", f"[The table](../{name}#{table.anchor})", ""]
             for unit in table.columns:
                 if table.bars(unit):
