@@ -44,6 +44,8 @@ struct LowerMmaFragment : PipePattern<pipe::MmaFragmentOp> {
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
     int64_t count = op.getSums().getType().getElementsPerThread();
     if (state.begunProducts.contains(op)) {
+      if (state.fencingProducts.contains(op))
+        emitProxyFence(b, op.getLoc());
       SmallVector<Value> sums = loadElements(b, adaptor.getSums(), 0, count);
       storeElements(b, adaptor.getSums(), awaitSums(b, sums));
     } else if (Operation *next = state.nextProducts.lookup(op)) {
