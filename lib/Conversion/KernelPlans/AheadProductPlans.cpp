@@ -1,8 +1,9 @@
 //===- AheadProductPlans.cpp - Products whose lhs is converted before them ===//
 //
-// On targets without fp4 tensor cores: the rhs is converted in registers, for 128 rows at a time, and
-// the lhs by a kernel of its own (lib/Conversion/Fp4ToPipe/ConvertAhead.cpp), which reads and writes it
-// once. The product converts half as much, and no warps convert beside those that multiply.
+// On targets without fp4 tensor cores: the rhs is converted in registers, for 128 rows at a time,
+// and the lhs by a kernel of its own (lib/Conversion/Fp4ToPipe/ConvertAhead.cpp), which reads and
+// writes it once. The product converts half as much, and no warps convert beside those that
+// multiply.
 //
 //===----------------------------------------------------------------------===//
 
@@ -33,8 +34,8 @@ static pipe::WorkScheduleAttrInterface scheduleOf(Operation *op, int64_t columns
   return pipe::StaticPersistentAttr::get(op->getContext(), pipe::Raster::Panels, panel);
 }
 
-/// Columns of a tile, and what a wave of them takes, in the unit of ConvertedProductPlans.cpp: 84 and 49
-/// us for K = 8192 on an H200 (docs/Performance.md).
+/// Columns of a tile, and what a wave of them takes, in the unit of ConvertedProductPlans.cpp: 84
+/// and 49 us for K = 8192 on an H200 (docs/Performance.md).
 struct AheadTile {
   int64_t columns, time;
 };
@@ -71,20 +72,25 @@ KernelPlan fp4::proposeAheadProduct(Operation *op, const KernelPlan &wish, const
   return plan;
 }
 
-LogicalResult fp4::checkAheadProduct(Operation *op, const KernelPlan &plan,
-                                     const hw::TargetModel &target) {
-  auto [m, n, k] = plan.tile;
-  bool fits = m == kNarrow || (m == kWide && columnsOf(op) % kWide == 0);
-  if (!fits || k != kDepth || depthOf(op) % kDepth)
-    return misfit(op, "tile",
-                  "is, with 'swap' and 128 rows, [128, 128, 128] or, for a multiple of 256 columns, "
-                  "[256, 128, 128], and K is a multiple of 128",
-                  "[" + Twine(m) + ", " + Twine(n) + ", " + Twine(k) + "] and K = " +
-                      Twine(depthOf(op)));
+LogicalResult fp4::checkAheadTiling(Operation *op, const KernelPlan &plan,
+                                    const hw::TargetModel &target) {
   KernelPlan unswapped = plan;
   unswapped.swap = false;
   if (failed(checkFragmentPlan(op, unswapped, target)))
     return failure();
   using enum pipe::Engine;
   return checkTiling(op, plan, target, {Tma, Tensor, Threads}, fragmentRules);
+}
+
+LogicalResult fp4::checkAheadProduct(Operation *op, const KernelPlan &plan,
+                                     const hw::TargetModel &target) {
+  auto [m, n, k] = plan.tile;
+  bool fits = m == kNarrow || (m == kWide && columnsOf(op) % kWide == 0);
+  if (!fits || k != kDepth || depthOf(op) % kDepth)
+    return misfit(
+        op, "tile",
+        "is, with 'swap' and 128 rows, [128, 128, 128] or, for a multiple of 256 columns, "
+        "[256, 128, 128], and K is a multiple of 128",
+        "[" + Twine(m) + ", " + Twine(n) + ", " + Twine(k) + "] and K = " + Twine(depthOf(op)));
+  return checkAheadTiling(op, plan, target);
 }

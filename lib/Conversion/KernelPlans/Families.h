@@ -65,7 +65,10 @@ double aheadProductTime(mlir::Operation *op, const MatmulSize &size, const hw::T
 double timeOfWaves(int64_t waves, int64_t time, const MatmulSize &size);
 llvm::LogicalResult checkAheadProduct(mlir::Operation *op, const KernelPlan &plan,
                                       const hw::TargetModel &target);
-/// The same of operands of FP8 with f32 scales (PromotedProductPlans.cpp).
+/// The roles, schedule and memory of a product whose operand a kernel before it converts.
+llvm::LogicalResult checkAheadTiling(mlir::Operation *op, const KernelPlan &plan,
+                                     const hw::TargetModel &target);
+/// Plans of operands of FP8 with f32 scales (PromotedProductPlans.cpp).
 KernelPlan proposePromotedProduct(mlir::Operation *op, const KernelPlan &wish,
                                   const MatmulSize &size, const hw::TargetModel &target);
 llvm::LogicalResult checkPromotedProduct(mlir::Operation *op, const KernelPlan &plan,

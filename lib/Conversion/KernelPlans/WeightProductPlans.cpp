@@ -11,11 +11,11 @@
 using namespace mlir;
 using namespace fp4;
 
-/// Columns of a tile of the result: 64 rows of weights for each of two warpgroups; of prepacked weights
-/// also twice as many, with two accumulators.
+/// Columns of a tile of the result: 64 rows of weights for each of two warpgroups; of prepacked
+/// weights also twice as many, with two accumulators.
 static constexpr int64_t kTileN = 128, kWideTileN = 256, kMathThreads = 256;
-/// Elements of K: of prepacked weights, of which one bulk copy loads a row of tiles, at most, and of
-/// others, of which the widest swizzle of their data has so many.
+/// Elements of K: of prepacked weights, of which one bulk copy loads a row of tiles, at most, and
+/// of others, of which the widest swizzle of their data has so many.
 static constexpr int64_t kPrepackedTileK = 256, kTileK = 128;
 /// Rows of a tile, columns of the instruction.
 static constexpr int64_t kTileMs[] = {8, 16, 32, 64, 128, 256};
@@ -92,8 +92,9 @@ static int64_t timeOf(const MatmulSize &size, int64_t rows, int64_t columns,
   return int64_t(llvm::divideCeil(tiles * size.splits, target.multiprocessors)) * rows * columns;
 }
 
-/// The smallest tile that has all rows. Else 128 of prepacked weights, and of others the widest, which are
-/// converted for the most rows, unless tiles of half as many rows leave fewer multiprocessors idle.
+/// The smallest tile that has all rows. Else 128 of prepacked weights, and of others the widest,
+/// which are converted for the most rows, unless tiles of half as many rows leave fewer
+/// multiprocessors idle.
 static int64_t chooseRows(Operation *op, const MatmulSize &size, const hw::TargetModel &target) {
   for (int64_t rows : kTileMs)
     if (size.m <= rows && (rows <= kMostWideRows || !isPrepacked(op)))
@@ -177,10 +178,11 @@ static KernelPlan proposeAheadWeights(Operation *op, const KernelPlan &wish) {
   return plan;
 }
 
-/// Ranges of K join in a cluster where shared memory holds what its blocks send beside their stages.
-/// Larger clusters than of two blocks have room where 70 to 85 % of the places for blocks are taken. The
-/// multiprocessors of a GPC are no multiple of a cluster, so that of an H200's 264 places 256 blocks take
-/// two waves. Of 128 blocks, two share a multiprocessor and leave another idle (docs/Performance.md).
+/// Ranges of K join in a cluster where shared memory holds what its blocks send beside their
+/// stages. Larger clusters than of two blocks have room where 70 to 85 % of the places for blocks
+/// are taken. The multiprocessors of a GPC are no multiple of a cluster, so that of an H200's 264
+/// places 256 blocks take two waves. Of 128 blocks, two share a multiprocessor and leave another
+/// idle (docs/Performance.md).
 std::array<int64_t, 3> fp4::proposeJoin(const KernelPlan &wish, JoinedTile tile, int64_t tiles,
                                         int64_t resident, const MatmulSize &size,
                                         const hw::TargetModel &target) {
@@ -229,9 +231,9 @@ KernelPlan fp4::proposeWeightProduct(Operation *op, const KernelPlan &given, con
     return plan;
   }
   int64_t tilesM = lhs.isDynamicDim(0) ? 1 : llvm::divideCeil(size.m, plan.tile[0]);
-  plan.cluster = proposeJoin(wish, {plan.tile[0], kMostJoinedRows},
-                             tilesM * llvm::divideCeil(size.n, kTileN),
-                             wish.resident.value_or(*plan.resident), size, target);
+  plan.cluster =
+      proposeJoin(wish, {plan.tile[0], kMostJoinedRows}, tilesM * llvm::divideCeil(size.n, kTileN),
+                  wish.resident.value_or(*plan.resident), size, target);
   return plan;
 }
 
@@ -247,24 +249,24 @@ StringRef fp4::fragmentRules(pipe::RolePlanAttr roles) {
   return {};
 }
 
-/// Of prepacked weights 64, 128 or 256 elements of K, and twice as many columns if the weights have whole
-/// tiles of these.
+/// Of prepacked weights 64, 128 or 256 elements of K, and twice as many columns if the weights have
+/// whole tiles of these.
 static LogicalResult checkFloatTile(Operation *op, const KernelPlan &plan) {
   auto [m, n, k] = plan.tile;
   bool isWide = n == kWideTileN && m <= kMostWideRows &&
                 cast<BlockScaledMatmulOp>(op).getColumns() % kWideTileN == 0 &&
                 plan.cluster[0] <= 1;
   bool isPacked = (n == kTileN || isWide) && k >= 64 && kPrepackedTileK % k == 0;
-  if (llvm::is_contained(kTileMs, m) &&
-      (isPrepacked(op) ? isPacked : n == kTileN && k == kTileK))
+  if (llvm::is_contained(kTileMs, m) && (isPrepacked(op) ? isPacked : n == kTileN && k == kTileK))
     return success();
-  return misfit(op, "tile",
-                isPrepacked(op)
-                    ? "is [m, n, k] with m = 8, 16, 32, 64, 128 or 256, n = 128, or, without a cluster, "
-                      "256 for m up to 128 and a multiple of 256 columns, and k = 64, 128 or 256 for "
-                      "a prepacked rhs"
-                    : "is [m, 128, 128] with m = 8, 16, 32, 64, 128 or 256 for a lhs without scales",
-                "[" + Twine(m) + ", " + Twine(n) + ", " + Twine(k) + "]");
+  return misfit(
+      op, "tile",
+      isPrepacked(op)
+          ? "is [m, n, k] with m = 8, 16, 32, 64, 128 or 256, n = 128, or, without a cluster, "
+            "256 for m up to 128 and a multiple of 256 columns, and k = 64, 128 or 256 for "
+            "a prepacked rhs"
+          : "is [m, 128, 128] with m = 8, 16, 32, 64, 128 or 256 for a lhs without scales",
+      "[" + Twine(m) + ", " + Twine(n) + ", " + Twine(k) + "]");
 }
 
 bool fp4::mayHaveRanges(Operation *op) {
@@ -313,12 +315,7 @@ static LogicalResult checkAheadWeights(Operation *op, const KernelPlan &plan,
     return misfit(op, "tile",
                   "is, with 'swap' and prepacked weights, [128, 128, 128] or [128, 256, 128]",
                   "[" + Twine(m) + ", " + Twine(n) + ", " + Twine(k) + "]");
-  KernelPlan unswapped = plan;
-  unswapped.swap = false;
-  if (failed(checkFragmentPlan(op, unswapped, target)))
-    return failure();
-  using enum pipe::Engine;
-  return checkTiling(op, plan, target, {Tma, Tensor, Threads}, fragmentRules);
+  return checkAheadTiling(op, plan, target);
 }
 
 LogicalResult fp4::checkWeightProduct(Operation *op, const KernelPlan &plan,

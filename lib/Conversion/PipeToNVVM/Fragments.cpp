@@ -175,11 +175,7 @@ struct LowerFragment : PipePattern<pipe::FragmentOp> {
   LogicalResult matchAndRewrite(pipe::FragmentOp op, OpAdaptor,
                                 ConversionPatternRewriter &rewriter) const override {
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    int64_t count = op.getType().getElementsPerThread();
-    Value array = frameArray(b, state, count);
-    SmallVector<Value> zeros(count, constF32(b, 0));
-    storeElements(b, array, zeros);
-    rewriter.replaceOp(op, array);
+    rewriter.replaceOp(op, zeroArray(b, state, op.getType().getElementsPerThread()));
     return success();
   }
 };
@@ -350,6 +346,12 @@ Value fp4::frameArray(ImplicitLocOpBuilder &b, const KernelState &state, int64_t
   auto type = LLVM::LLVMArrayType::get(b.getF32Type(), count);
   return LLVM::AllocaOp::create(b, LLVM::LLVMPointerType::get(b.getContext()), type,
                                 constantI32(b, b.getLoc(), 1), /*alignment=*/4);
+}
+
+Value fp4::zeroArray(ImplicitLocOpBuilder &b, const KernelState &state, int64_t count) {
+  Value array = frameArray(b, state, count);
+  storeElements(b, array, SmallVector<Value>(count, constF32(b, 0)));
+  return array;
 }
 
 static Value elementPointer(ImplicitLocOpBuilder &b, Value fragment, int64_t element) {

@@ -38,10 +38,7 @@ struct LowerLaneSums : PipePattern<pipe::LaneSumsOp> {
   LogicalResult matchAndRewrite(pipe::LaneSumsOp op, OpAdaptor,
                                 ConversionPatternRewriter &rewriter) const override {
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    int64_t count = op.getType().getElementsPerThread();
-    Value array = frameArray(b, state, count);
-    storeElements(b, array, SmallVector<Value>(count, constF32(b, 0)));
-    rewriter.replaceOp(op, array);
+    rewriter.replaceOp(op, zeroArray(b, state, op.getType().getElementsPerThread()));
     return success();
   }
 };

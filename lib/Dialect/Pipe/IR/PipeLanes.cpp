@@ -6,6 +6,8 @@
 
 #include "fp4/Dialect/Pipe/IR/PipeLanes.h"
 
+#include "VerifyFragment.h"
+
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/OpImplementation.h"
 
@@ -16,15 +18,8 @@ using namespace fp4::pipe;
 #define GET_OP_CLASSES
 #include "fp4/Dialect/Pipe/IR/PipeLaneOps.cpp.inc"
 
-/// Bytes of a row of the tiles that the tensor core reads; columns of which an instruction has a
-/// multiple; threads of a warpgroup.
-static constexpr int64_t kRowBytes = 128, kColumnStep = 16, kGroupThreads = 128;
-
-/// Warpgroups of the role around `op`; 0 before there are roles.
-static int64_t groupsOfRole(Operation *op) {
-  auto region = op->getParentOfType<RoleRegionOp>();
-  return region ? region.getRole().getNumThreads() / kGroupThreads : 0;
-}
+/// Columns of which an instruction has a multiple.
+static constexpr int64_t kColumnStep = 16;
 
 static LogicalResult requireLanes(Operation *op, FragmentType fragment) {
   if (fragment.getKind() == FragmentKind::Lanes)
@@ -35,11 +30,8 @@ static LogicalResult requireLanes(Operation *op, FragmentType fragment) {
 LogicalResult MmaDenseOp::verify() {
   TmemType acc = getAccumulator().getType();
   SharedType a = getA().getType(), b = getB().getType();
-  for (auto [name, tile] : {std::pair("a", a), {"b", b}})
-    if (!isa<Float8E4M3FNType>(tile.getElementType()) || tile.getInnerBytes() != kRowBytes ||
-        tile.getLayout() != Layout::Swizzle128B)
-      return emitOpError() << name << " must be f8E4M3FN with rows of " << kRowBytes
-                           << " bytes and layout swizzle_128B, but got " << tile; // (C373)
+  if (failed(verifyPromotedTiles(*this, a, b))) // (C373)
+    return failure();
   if (a.getRows() != kMmaM)
     return emitOpError() << "a must have " << kMmaM << " rows, but got " << a; // (C373)
   int64_t columns = acc.getColumns();
@@ -61,21 +53,9 @@ LogicalResult LaneColumnOp::verify() {
 }
 
 LogicalResult LaneScaleOp::verify() {
-  GlobalType a = getA().getType(), b = getB().getType();
-  for (auto [name, type] : {std::pair("a", a), {"b", b}})
-    if (type.getRank() != 2 || !type.getElementType().isF32())
-      return emitOpError() << name << " must have 2 dimensions of f32, but got " << type; // (C375)
-  if (a.getShape()[1] != b.getShape()[1] || b.hasDynamicColumns())
-    return emitOpError()
-           << "a and b must have as many columns, a scale for each block of k, but got " << a
-           << " and " << b; // (C375)
-  if (ShapedType::isDynamic(b.getShape()[0]))
-    return emitOpError() << "b must have static rows, but got " << b; // (C375)
-  if (ShapedType::isDynamic(a.getShape()[0]) != bool(getRows()))
-    return emitOpError() << "expects "
-                         << (getRows() ? "no operand 'rows' for static rows"
-                                       : "operand 'rows' for dynamic rows")
-                         << ", but got " << (getRows() ? "one" : "none"); // (C375)
+  if (failed(verifyScaleBuffers(*this, getA().getType(), getB().getType(),
+                                bool(getRows())))) // (C375)
+    return failure();
   int64_t columns = getColumns();
   if (columns < 1 || kPromotedBlock % columns)
     return emitOpError() << "columns must divide " << kPromotedBlock << ", but got "
@@ -85,13 +65,8 @@ LogicalResult LaneScaleOp::verify() {
 
 LogicalResult LaneTileScaleOp::verify() {
   SharedType a = getA().getType(), b = getB().getType();
-  for (auto [name, tile] : {std::pair("a", a), {"b", b}})
-    if (!tile.getElementType().isF32() || tile.getLayout() != Layout::Linear)
-      return emitOpError() << name << " must be f32 without a swizzle, but got " << tile; // (C376)
-  if (a.getColumns() != b.getColumns())
-    return emitOpError()
-           << "a and b must have as many columns, a scale for each block of k, but got " << a
-           << " and " << b; // (C376)
+  if (failed(verifyScaleTiles(*this, a, b))) // (C376)
+    return failure();
   if (a.getRows() != kMmaM)
     return emitOpError() << "a must have " << kMmaM << " rows, but got " << a; // (C376)
   int64_t groups = groupsOfRole(*this);

@@ -15,10 +15,8 @@ using namespace mlir;
 using namespace fp4;
 using namespace fp4::pipe;
 
-/// Rows of the fragment of a warpgroup, and its threads.
-static constexpr int64_t kFragmentRows = 64, kGroupThreads = 128;
-/// Bytes of a row of the tiles that the tensor core reads.
-static constexpr int64_t kRowBytes = 128;
+/// Rows of the fragment of a warpgroup.
+static constexpr int64_t kFragmentRows = 64;
 /// Columns of the smallest fragment, and the largest.
 static constexpr int64_t kFewestColumns = 8, kMostColumns = 256;
 
@@ -32,15 +30,56 @@ bool fp4::pipe::isAccumulatorOfWgmma(FragmentType type) {
          type.getElementType().isF32();
 }
 
-/// Rows that the warpgroups of the role around `op` have; 0 before there are roles.
-static int64_t rowsOfRole(Operation *op) {
+int64_t fp4::pipe::groupsOfRole(Operation *op) {
   auto region = op->getParentOfType<RoleRegionOp>();
-  return region ? region.getRole().getNumThreads() / kGroupThreads * kFragmentRows : 0;
+  return region ? region.getRole().getNumThreads() / kGroupThreads : 0;
+}
+
+LogicalResult fp4::pipe::verifyPromotedTiles(Operation *op, SharedType a, SharedType b) {
+  for (auto [name, tile] : {std::pair("a", a), {"b", b}})
+    if (!isa<Float8E4M3FNType>(tile.getElementType()) ||
+        tile.getInnerBytes() != kPromotedRowBytes || tile.getLayout() != Layout::Swizzle128B)
+      return op->emitOpError() << name << " must be f8E4M3FN with rows of " << kPromotedRowBytes
+                               << " bytes and layout swizzle_128B, but got " << tile;
+  return success();
+}
+
+/// A scale for each block of k in either.
+static LogicalResult verifySameBlocks(Operation *op, Type a, Type b, bool areEqual) {
+  if (areEqual)
+    return success();
+  return op->emitOpError() << "a and b must have as many columns, a scale for each block of k, "
+                           << "but got " << a << " and " << b;
+}
+
+LogicalResult fp4::pipe::verifyScaleBuffers(Operation *op, GlobalType a, GlobalType b,
+                                            bool hasRows) {
+  for (auto [name, type] : {std::pair("a", a), {"b", b}})
+    if (type.getRank() != 2 || !type.getElementType().isF32())
+      return op->emitOpError() << name << " must have 2 dimensions of f32, but got " << type;
+  if (failed(
+          verifySameBlocks(op, a, b, a.getShape()[1] == b.getShape()[1] && !b.hasDynamicColumns())))
+    return failure();
+  if (ShapedType::isDynamic(b.getShape()[0]))
+    return op->emitOpError() << "b must have static rows, but got " << b;
+  if (ShapedType::isDynamic(a.getShape()[0]) == hasRows)
+    return success();
+  return op->emitOpError() << "expects "
+                           << (hasRows ? "no operand 'rows' for static rows"
+                                       : "operand 'rows' for dynamic rows")
+                           << ", but got " << (hasRows ? "one" : "none");
+}
+
+LogicalResult fp4::pipe::verifyScaleTiles(Operation *op, SharedType a, SharedType b) {
+  for (auto [name, tile] : {std::pair("a", a), {"b", b}})
+    if (!tile.getElementType().isF32() || tile.getLayout() != Layout::Linear)
+      return op->emitOpError() << name << " must be f32 without a swizzle, but got " << tile;
+  return verifySameBlocks(op, a, b, a.getColumns() == b.getColumns());
 }
 
 /// The warpgroups of the role around `op` have 64 rows each of a tile of `rows`, from `row` on.
 static bool hasRowsOfRole(Operation *op, int64_t row, int64_t rows) {
-  int64_t most = std::max(rowsOfRole(op), kFragmentRows);
+  int64_t most = std::max(groupsOfRole(op), int64_t(1)) * kFragmentRows;
   return row >= 0 && row % kFragmentRows == 0 && rows - row >= most;
 }
 
@@ -48,12 +87,9 @@ LogicalResult MmaFragmentOp::verify() {
   FragmentType sums = getSums().getType();
   if (!isAccumulatorOfWgmma(sums))
     return emitOpError() << "sums must be an f32 fragment of wgmma with " << kFragmentRows
-                         << " rows, but got " << sums; // (C220)
-  for (auto [name, tile] : {std::pair("a", getA().getType()), {"b", getB().getType()}})
-    if (!isa<Float8E4M3FNType>(tile.getElementType()) || tile.getInnerBytes() != kRowBytes ||
-        tile.getLayout() != Layout::Swizzle128B)
-      return emitOpError() << name << " must be f8E4M3FN with rows of " << kRowBytes
-                           << " bytes and layout swizzle_128B, but got " << tile; // (C220)
+                         << " rows, but got " << sums;                        // (C220)
+  if (failed(verifyPromotedTiles(*this, getA().getType(), getB().getType()))) // (C220)
+    return failure();
   int64_t row = getRow(), rows = getA().getType().getRows();
   if (!hasRowsOfRole(*this, row, rows))
     return emitOpError() << "a must have " << kFragmentRows
@@ -76,21 +112,9 @@ static LogicalResult verifyScales(Operation *op, VectorType type, int64_t column
 }
 
 LogicalResult BlockScalesOp::verify() {
-  GlobalType a = getA().getType(), b = getB().getType();
-  for (auto [name, type] : {std::pair("a", a), {"b", b}})
-    if (type.getRank() != 2 || !type.getElementType().isF32())
-      return emitOpError() << name << " must have 2 dimensions of f32, but got " << type; // (C221)
-  if (a.getShape()[1] != b.getShape()[1] || b.hasDynamicColumns())
-    return emitOpError()
-           << "a and b must have as many columns, a scale for each block of k, but got " << a
-           << " and " << b; // (C221)
-  if (ShapedType::isDynamic(b.getShape()[0]))
-    return emitOpError() << "b must have static rows, but got " << b; // (C221)
-  if (ShapedType::isDynamic(a.getShape()[0]) != bool(getRows()))
-    return emitOpError() << "expects "
-                         << (getRows() ? "no operand 'rows' for static rows"
-                                       : "operand 'rows' for dynamic rows")
-                         << ", but got " << (getRows() ? "one" : "none"); // (C221)
+  if (failed(verifyScaleBuffers(*this, getA().getType(), getB().getType(),
+                                bool(getRows())))) // (C221)
+    return failure();
   int64_t columns = getColumns();
   if (columns < kFewestColumns || columns > kMostColumns || columns % kFewestColumns)
     return emitOpError() << "columns must be a multiple of " << kFewestColumns << " up to "
@@ -100,13 +124,8 @@ LogicalResult BlockScalesOp::verify() {
 
 LogicalResult TileScalesOp::verify() {
   SharedType a = getA().getType(), b = getB().getType();
-  for (auto [name, tile] : {std::pair("a", a), {"b", b}})
-    if (!tile.getElementType().isF32() || tile.getLayout() != Layout::Linear)
-      return emitOpError() << name << " must be f32 without a swizzle, but got " << tile; // (C324)
-  if (a.getColumns() != b.getColumns())
-    return emitOpError()
-           << "a and b must have as many columns, a scale for each block of k, but got " << a
-           << " and " << b; // (C324)
+  if (failed(verifyScaleTiles(*this, a, b))) // (C324)
+    return failure();
   int64_t row = getRow(), expected = 2 + b.getRows();
   if (!hasRowsOfRole(*this, row, a.getRows()))
     return emitOpError() << "a must have " << kFragmentRows

@@ -8,4 +8,20 @@ namespace fp4::pipe {
 /// Sums that a warpgroup has in registers, and no held weights: f32 in the rows of one instruction.
 bool isAccumulatorOfWgmma(FragmentType type);
 
+/// Bytes of a row of the e4m3 tiles whose sums are promoted; threads of a warpgroup.
+inline constexpr int64_t kPromotedRowBytes = 128, kGroupThreads = 128;
+
+/// Warpgroups of the role around `op`; 0 before there are roles.
+int64_t groupsOfRole(mlir::Operation *op);
+
+/// Tiles of e4m3 in rows of 128 bytes.
+llvm::LogicalResult verifyPromotedTiles(mlir::Operation *op, SharedType a, SharedType b);
+
+/// Buffers with a scale for each block of k. `hasRows`: there is an operand for the rows of `a`.
+llvm::LogicalResult verifyScaleBuffers(mlir::Operation *op, GlobalType a, GlobalType b,
+                                       bool hasRows);
+
+/// Tiles of such scales.
+llvm::LogicalResult verifyScaleTiles(mlir::Operation *op, SharedType a, SharedType b);
+
 } // namespace fp4::pipe
