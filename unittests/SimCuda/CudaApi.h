@@ -36,6 +36,7 @@ int cudaDeviceSynchronize();
 int cudaGetLastError();
 int cudaFuncSetAttribute(const void *, int, int);
 int cudaFuncGetAttributes(void *, const void *);
+int cudaOccupancyMaxActiveClusters(int *, const void *, const RuntimeLaunchConfig *);
 int cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *, const void *, int, size_t);
 int cudaGetDeviceProperties(void *, int);
 int cudaDeviceGetAttribute(int *, int, int);

@@ -19,17 +19,31 @@ static void launches() {
   grid("65535 in z", {1, 1, 65535});
   grid("65536 in z", {1, 1, 65536});
   const auto together = [&](const char *what, unsigned ctas) {
-    say(what, cudaLaunchCooperativeKernel(&countHost, {ctas, 1, 1}, {1024, 1, 1}, arguments, 0,
-                                          stream));
+    say(what,
+        cudaLaunchCooperativeKernel(&countHost, {ctas, 1, 1}, {1024, 1, 1}, arguments, 0, stream));
   };
   together("two for each multiprocessor", 2 * 148);
   together("one more", 2 * 148 + 1);
   MUST(cudaStreamEndCapture(stream, &graph));
 }
 
+/// Large clusters do not find room everywhere.
+static void activeClusters() {
+  for (unsigned size = 2; size <= 4; size += 2) {
+    fp4::simcuda::LaunchAttribute attribute{};
+    attribute.id = 4;
+    attribute.dim = {size, 1, 1};
+    const RuntimeLaunchConfig config{{size, 1, 1}, {1024, 1, 1}, 0, nullptr, &attribute, 1};
+    int active = 0;
+    MUST(cudaOccupancyMaxActiveClusters(&active, &countHost, &config));
+    std::printf("clusters of %u: %d\n", size, active);
+  }
+}
+
 /// Blocks of threads that are no whole warps, and more memory than there is.
 int limits() {
   launches();
+  activeClusters();
   int whole = 0, ragged = 0;
   MUST(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&whole, &countHost, 64, 0));
   MUST(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&ragged, &countHost, 65, 0));

@@ -133,6 +133,7 @@ TimedCode::TimedCode(const ProgramImpl &program, const Kernel &kernel,
     narrow(kernel);
     fold(kernel);
   }
+  leaveOutElections(kernel);
   countLive(kernel);
   exact = machine && machine->registers;
   if (exact)
@@ -175,8 +176,8 @@ void TimedCode::classify(const ProgramImpl &program, const Kernel &kernel) {
 }
 
 /// A try_wait that no branch repeats is a look ahead: CUTLASS asks for the next stage before it
-/// fills this one. The machine instruction has its answer in a predicate behind a scoreboard, so that a
-/// warp waits where it uses the predicate, and what follows in the program goes ahead.
+/// fills this one. The machine instruction has its answer in a predicate behind a scoreboard, so
+/// that a warp waits where it uses the predicate, and what follows in the program goes ahead.
 void TimedCode::findLooks(const Kernel &kernel) {
   constexpr uint32_t near = 6; // instructions of a loop that waits
   for (uint32_t pc = 0; pc < insns.size(); ++pc) {
@@ -326,8 +327,9 @@ void TimedCode::useMachineCode(const Kernel &kernel, const MachineKernel &machin
   const std::vector<uint32_t> starts = blockStarts(kernel);
   for (size_t b = 0; b + 1 < starts.size(); ++b) {
     const uint32_t begin = starts[b], size = starts[b + 1] - begin;
-    const uint32_t copies = copiesOf(std::span(insns).subspan(begin, size),
-                                     std::span<const MachineCount *const>(counts).subspan(begin, size));
+    const uint32_t copies =
+        copiesOf(std::span(insns).subspan(begin, size),
+                 std::span<const MachineCount *const>(counts).subspan(begin, size));
     for (uint32_t pc = begin; pc < begin + size; ++pc) {
       TimedInsn &timed = insns[pc];
       const MachineCount none, &count = counts[pc] ? *counts[pc] : none;

@@ -117,6 +117,8 @@ private:
   void useMachineCode(const Kernel &kernel, const MachineKernel &machine);
   void narrow(const Kernel &kernel);
   void fold(const Kernel &kernel);
+  uint32_t branchOfElected(const Kernel &kernel, uint32_t elect) const;
+  void leaveOutElections(const Kernel &kernel);
   std::vector<uint32_t> blockStarts(const Kernel &kernel) const;
   void countLive(const Kernel &kernel);
   std::vector<uint8_t> ofProducts(const Kernel &kernel) const;

@@ -416,7 +416,7 @@ void TimedLaunch::complete(Running &running, TimedWarp &warp, const TimedInsn &i
   warp.account.units |= step.lanes ? 1u << unsigned(insn.unit) : 0;
   warp.waited = issue + insn.count;
   const bool jumped = step.jumped || step.outcome == Outcome::Jump;
-  if (jumped) {
+  if (jumped && insn.count) {
     warp.nextIssue = std::max(warp.nextIssue, issue + rates[TimingRate::BranchCycles]);
     warp.reason = Activity::Branch;
   }

@@ -81,8 +81,8 @@ private:
 
   /// Of the events of what happens at `cycle`.
   void setClock(double cycle) {
-    nanoseconds = phase >= Phase::Probe ? std::numeric_limits<double>::quiet_NaN()
-                                       : cycle / launch.gigahertz;
+    nanoseconds =
+        phase >= Phase::Probe ? std::numeric_limits<double>::quiet_NaN() : cycle / launch.gigahertz;
   }
   uint64_t roomFor(uint64_t cluster) const;
   void leaveOutIdle();
@@ -144,7 +144,8 @@ private:
   uint64_t left = 0;     ///< clusters before it have started when the sample began
   uint64_t executed = 0; ///< warp instructions
   double flopsBefore = 0, bytesBefore = 0, l2BytesBefore = 0; ///< when the sample began
-  bool waits = false;    ///< the sample waits for blocks that are not in it
+  uint64_t canceledBefore = 0;                                ///< ... clusters that others took
+  bool waits = false; ///< the sample waits for blocks that are not in it
   KernelTime predicted;
   LaunchStats stats;
 };

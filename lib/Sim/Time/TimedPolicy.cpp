@@ -85,8 +85,9 @@ double TimedPolicy::copyIn(const Ticket &ticket) {
   if (ticket.engine == Engine::Threads) // st.async
     return now + rates[TimingRate::RemoteArrive];
   if (ticket.global.empty()) // between blocks of the cluster
-    return startOf(from, bytes / rates[TimingRate::TmaBytes]) + bytes / rates[TimingRate::TmaBytes] +
-           rates[TimingRate::TmaLatency] + rates[TimingRate::RemoteLatency];
+    return startOf(from, bytes / rates[TimingRate::TmaBytes]) +
+           bytes / rates[TimingRate::TmaBytes] + rates[TimingRate::TmaLatency] +
+           rates[TimingRate::RemoteLatency];
   double rows = 0; // each takes the engine a cycle for every 128 bytes or part of them
   for (const GlobalRun &run : ticket.global)
     rows += std::ceil(run.bytes / 128.0);
@@ -99,12 +100,10 @@ double TimedPolicy::copyIn(const Ticket &ticket) {
   }
   const double start = startOf(from, fill);
   const CopyTurn turn = turnOf(from, start, fill, bytes);
-  const double arrival =
-      machine.memory.read(from.port, turn.first, turn.last, ticket.global) +
-      rates[TimingRate::TmaLatency] +
-      (ticket.kind == TicketKind::Tma ? rates[TimingRate::TensorMapLatency] : 0);
-  const double spread =
-      std::max(turn.last - turn.first, bytes / rates[TimingRate::L2PortBytes]);
+  const double arrival = machine.memory.read(from.port, turn.first, turn.last, ticket.global) +
+                         rates[TimingRate::TmaLatency] +
+                         (ticket.kind == TicketKind::Tma ? rates[TimingRate::TensorMapLatency] : 0);
+  const double spread = std::max(turn.last - turn.first, bytes / rates[TimingRate::L2PortBytes]);
   from.inFlight.push_back({arrival - spread, arrival, bytes});
   from.bytesInFlight += bytes;
   copy = {ticket.insn, now, arrival, ticket.issuer, rank};
@@ -136,11 +135,26 @@ TimedPolicy::CopyTurn TimedPolicy::turnOf(Multiprocessor &sm, double start, doub
   return {first, sm.lastRow = std::max(first + fill, whenFor(bytes))};
 }
 
+/// Lanes of a warp that store the same at a time do so once: ptxas makes one UTMASTG of an
+/// instruction whose operands are those of the warp, as CuTe's epilogues have it, and no loop over
+/// its lanes.
 double TimedPolicy::copyOut(const Ticket &ticket, double &read) {
-  Multiprocessor &sm = *processors[ticket.issuer.rank];
-  const double fill = double(ticket.bytes) / rates[TimingRate::TmaBytes];
-  read = startOf(sm, fill) + fill + rates[TimingRate::StoreLatency];
-  return machine.memory.write(sm.port, read, std::span<const GlobalRun>(ticket.global));
+  Thread warp = ticket.issuer;
+  warp.lane = 0;
+  const uint64_t begin = ticket.global.empty() ? 0 : ticket.global[0].address;
+  const bool again = ticket.kind == TicketKind::Tma && store.insn == ticket.insn &&
+                     store.now == now && store.warp == warp && store.begin == begin &&
+                     store.bytes == ticket.bytes;
+  if (!again) {
+    Multiprocessor &sm = *processors[ticket.issuer.rank];
+    const double fill = double(ticket.bytes) / rates[TimingRate::TmaBytes];
+    const double source = startOf(sm, fill) + fill + rates[TimingRate::StoreLatency];
+    const double end =
+        machine.memory.write(sm.port, source, std::span<const GlobalRun>(ticket.global));
+    store = {ticket.insn, now, source, end, warp, begin, ticket.bytes};
+  }
+  read = store.read;
+  return store.end;
 }
 
 //===----------------------------------------------------------------------===//
@@ -197,8 +211,8 @@ double TimedPolicy::wgmma(const Ticket &ticket) {
 /// A product takes the tensor core for its arithmetic or, if that is longer, for the reads of both
 /// operands; its result needs A before the arithmetic, and B while it goes on. One block multiplies
 /// 64 rows no faster than 128. The smallest interval is that of 128 rows of A and a few of B, which
-/// take as long as 48. The tail that the table has includes the read of 128 rows of A. K = 96 takes as long
-/// as K = 64 (QRC, B300), and half as many bytes more.
+/// take as long as 48. The tail that the table has includes the read of 128 rows of A. K = 96 takes
+/// as long as K = 64 (QRC, B300), and half as many bytes more.
 double TimedPolicy::tcgen05Mma(const Ticket &ticket) {
   constexpr double fullRows = 128;
   const uint64_t shape = ticket.pipelined ? ticket.pipelined->accumulator >> 25 : 0;

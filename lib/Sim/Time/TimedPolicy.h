@@ -85,6 +85,12 @@ private:
     Thread issuer;
     size_t rank = 0; ///< of the destination
   } copy;            ///< the last load, for the other destinations of a multicast
+  struct {
+    const Insn *insn = nullptr;
+    double now = -1, read = 0, end = 0;
+    Thread warp;
+    uint64_t begin = 0, bytes = 0;
+  } store; ///< the last store through a tensor map, for the other lanes of its warp
 };
 
 } // namespace fp4::sim

@@ -7,8 +7,8 @@
 // grid their own, of others those whose index they would have got.
 //
 // What the whole machine computes and moves is what the members do, as often as there is work for
-// the others: clusters that had not begun, or, in a persistent grid, what is left to the slots. Those
-// with a higher index have a tile less there, so that a few of them finish as probes.
+// the others: clusters that had not begun, or, in a persistent grid, what is left to the slots.
+// Those with a higher index have a tile less there, so that a few of them finish as probes.
 //
 // The other slots stand still. If anybody wants results, they finish what they have begun after the
 // sample, without a time, and what has not begun runs without a clock.
@@ -53,6 +53,7 @@ void TimedLaunch::beginSample() {
   flopsBefore = machine.flops;
   bytesBefore = machine.memory.deviceBytes;
   l2BytesBefore = machine.memory.l2Bytes;
+  canceledBefore = launch.canceledClusters;
   for (Slot &slot : slots) {
     slot.before = slot.work();
     slot.atBegin = uint32_t(std::count_if(slot.running.begin(), slot.running.end(),
@@ -113,11 +114,12 @@ Expected<double> TimedLaunch::workBetween(uint32_t first, uint32_t last) {
 }
 
 /// How often the machine does what the members did since the sample began. A cluster that ran then
-/// was half done.
+/// was half done. Members may also have taken clusters that had not begun (cluster launch control).
 Expected<double> TimedLaunch::machinesOfSample() {
   const double plain = double(slots.size()) / double(members);
   const uint64_t notBegun = launch.totalClusters - left;
-  double work = 0, before = 0, ofMembers = 0, clusters = double(notBegun), memberClusters = 0;
+  double work = 0, before = 0, ofMembers = 0, clusters = double(notBegun);
+  double memberClusters = double(launch.canceledClusters - canceledBefore);
   for (const Slot &slot : slots) {
     const bool member = slot.index < members;
     before += slot.before;

@@ -1,6 +1,7 @@
 //===- HostImage.cpp - What the runtime and the driver API do alike -------===//
 #include "HostImage.h"
 #include "Graphs.h"
+#include "fp4/ISA/TimingRates.h"
 #include <algorithm>
 #include <cstring>
 #include <fmt/format.h>
@@ -138,8 +139,7 @@ Code fp4::simcuda::functionAttributes(const char *function, Function &kernel, Fu
   out = {};
   out.sharedSizeBytes = info.staticSharedBytes;
   out.localSizeBytes = info.localBytes;
-  uint64_t threads =
-      uint64_t(info.maximumBlock[0]) * info.maximumBlock[1] * info.maximumBlock[2];
+  uint64_t threads = uint64_t(info.maximumBlock[0]) * info.maximumBlock[1] * info.maximumBlock[2];
   out.maxThreadsPerBlock = static_cast<int>(threads ? threads : m.maxThreadsPerCta);
   // PTX has no register allocation: what a block of the largest size leaves each thread.
   out.numRegs = static_cast<int>(std::min(
@@ -161,6 +161,14 @@ Code fp4::simcuda::launchIn(const char *function, Function &kernel, const Launch
   return code == Success ? enqueue(function, request.stream, std::move(work)) : code;
 }
 
+/// Multiprocessors on which clusters of a size find room: large ones do not fit everywhere, and a
+/// persistent kernel asks how many there are.
+static uint64_t roomFor(const hw::TargetModel &model, uint64_t cluster) {
+  const hw::Rate *room = hw::timingRate(model.name, hw::TimingRate::ClustersOfFour);
+  return cluster < 4 || !room ? model.multiprocessors
+                              : std::min(uint64_t(model.multiprocessors), uint64_t(room->value));
+}
+
 Code fp4::simcuda::activeClusters(const char *function, Function &kernel,
                                   const LaunchRequest &request, int &clusters) {
   Context &context = Context::get();
@@ -173,7 +181,7 @@ Code fp4::simcuda::activeClusters(const char *function, Function &kernel,
   uint64_t threads = uint64_t(request.block.x) * request.block.y * request.block.z;
   auto blocks = static_cast<uint64_t>(
       context.residentBlocks(info, static_cast<int>(threads), request.dynamicShared));
-  clusters = static_cast<int>(context.chip().model().multiprocessors / size * blocks);
+  clusters = static_cast<int>(roomFor(context.chip().model(), size) / size * blocks);
   return Success;
 }
 

@@ -6,7 +6,7 @@ what it carries never runs.
 """
 import ctypes
 
-from fp4_redirect import JUMP_BYTES, address_of, write_jump
+from fp4_redirect import JUMP_BYTES, address_of, our_library, write_jump
 
 MODULES = ("cuda.bindings._internal.runtime", "cuda.bindings._internal.runtime_ptds")
 
@@ -25,7 +25,7 @@ def take_over(module):
     import cuda.bindings
 
     major = getattr(cuda.bindings, "__version__", "13").split(".")[0]
-    runtime = ctypes.CDLL(f"libcudart.so.{major}")
+    runtime = our_library(f"libcudart.so.{major}")
     functions = exported_functions(module)
     places = sorted(functions.values())
     for name, address in functions.items():

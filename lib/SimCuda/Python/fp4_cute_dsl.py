@@ -12,7 +12,7 @@ import re
 import struct
 import tempfile
 
-from fp4_redirect import address_of, write_jump
+from fp4_redirect import address_of, our_library, write_jump
 
 MODULES = ("cutlass.base_dsl.env_manager", "cutlass.base_dsl.compiler")
 
@@ -46,8 +46,8 @@ def inside(address):
 def take_over_runtime(path):
     folder = os.path.basename(os.path.dirname(os.path.dirname(path)))
     major = 13 if folder == "cu13" else 12
-    theirs, runtime = ctypes.CDLL(path), ctypes.CDLL(f"libcudart.so.{major}")
-    driver = ctypes.CDLL("libcuda.so.1")
+    theirs, runtime = ctypes.CDLL(path), our_library(f"libcudart.so.{major}")
+    driver = our_library("libcuda.so.1")
     for name in exported_names(path):
         address = address_of(theirs, name)
         ours = OURS.get(name, name[1:])

@@ -2,6 +2,7 @@
 import ctypes
 import functools
 import mmap
+import os
 import struct
 
 JUMP_BYTES = 14
@@ -10,6 +11,15 @@ JUMP_BYTES = 14
 @functools.cache
 def _libc():
     return ctypes.CDLL(None)
+
+
+def our_library(name):
+    """The simulator's library of this name, also where another one of this name is there already.
+
+    A path is necessary: a torch for CUDA brings a libcudart with it, and once that is loaded, its
+    name alone means it."""
+    folder = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    return ctypes.CDLL(os.path.join(folder, name))
 
 
 def write_jump(begin, to):

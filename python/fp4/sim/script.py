@@ -27,7 +27,7 @@ def main() -> None:
 def _redirect_torch(modes: contextlib.ExitStack) -> None:
     import torch
 
-    if torch.cuda.is_available():
+    if not _brings_a_runtime() and torch.cuda.is_available():
         raise SystemExit("fp4.sim: error: this torch has a GPU, and its CUDA tensors are not the "
                          "simulator's\nnote: set CUDA_VISIBLE_DEVICES= or install torch for CPUs")
     from . import cuda, tensors
@@ -36,6 +36,13 @@ def _redirect_torch(modes: contextlib.ExitStack) -> None:
     tensors.install()
     modes.enter_context(tensors.Redirect())
     modes.enter_context(tensors.Inherit())  # type: ignore[no-untyped-call]
+
+
+def _brings_a_runtime() -> bool:
+    """Whether a libcudart that is not the simulator's came with torch. It accepts no driver but
+    NVIDIA's, so that such a torch has no GPU here; to ask it would only make it try."""
+    with open("/proc/self/maps", encoding="utf-8") as maps:
+        return any("/libcudart" in line and "/fp4-cuda/" not in line for line in maps)
 
 
 def _run(script: str, *arguments: str) -> None:

@@ -119,23 +119,33 @@ TEST(MemorySystem, AtomicOperationsOfASampleWaitForOthersOnLinesOfSeveral) {
   }
 }
 
-KernelTime predict(const std::string &body, LaunchConfig config, size_t bytes,
-                   const std::string &target = "sm_90a") {
+using ParamsAt = std::function<Params(uint64_t out)>;
+
+/// `bytes` of device memory are at `out`.
+KernelTime predictText(const std::string &text, const LaunchConfig &config, size_t bytes,
+                       const std::string &target, uint64_t sampleAfter, const ParamsAt &params) {
   KernelTime time;
   SimOptions options;
   options.policy = CompletionPolicy::Timed;
   options.target = target;
-  Predictor predictor;
+  Predictor predictor{.timesOnly = sampleAfter > 0, .sampleAfter = sampleAfter};
   predictor.receive = [&](KernelTime received, std::string) { time = std::move(received); };
   options.predicted = predictor;
   Simulator simulator(options);
-  auto program = parse(kernelText(
-      body, "  .shared .align 8 .b64 bar;\n  .shared .align 4 .b32 slot;\n  .reg .b16 %h<4>;\n",
-      target));
+  auto program = parse(text);
   const uint64_t out = simulator.memory().allocate(bytes, "out");
-  auto stats = simulator.launch(*program, "test", config, Params().add(out).span());
+  auto stats = simulator.launch(*program, "test", config, params(out).span());
   EXPECT_TRUE(stats) << stats.error().message;
   return time;
+}
+
+KernelTime predict(const std::string &body, const LaunchConfig &config, size_t bytes,
+                   const std::string &target = "sm_90a", uint64_t sampleAfter = 0) {
+  const std::string variables =
+      "  .shared .align 8 .b64 bar;\n  .shared .align 4 .b32 slot;\n  .reg .b16 %h<4>;\n"
+      "  .shared .align 16 .b8 response[16];\n  .reg .b128 %q;\n";
+  return predictText(kernelText(body, variables, target), config, bytes, target, sampleAfter,
+                     [](uint64_t out) { return Params().add(out); });
 }
 
 const std::string begin = "  mov.u32 %r1, bar;\n  mov.u32 %r0, dynamic;\n"
@@ -279,6 +289,109 @@ TEST(CopyTime, AFenceOfSharedMemoryCostsWhatItsMachineInstructionsDo) {
   EXPECT_NEAR(cycles("  fence.release.sync_restrict::shared::cta.cluster;\n"),
               rate(TimingRate::FenceProxyAsync), 10);
   EXPECT_NEAR(cycles("  fence.acq_rel.cluster;\n"), rate(TimingRate::FenceDevice), 10);
+}
+
+/// A tile copies 16 KiB of its own. A block takes the tiles of blocks that have not begun.
+KernelTime tilesTaken(unsigned tiles, uint64_t sampleAfter) {
+  constexpr unsigned piece = 16384;
+  const std::string body =
+      begin + "  mov.u32 %r2, response;\n  mov.u32 %r3, %ctaid.x;\n  mov.u32 %r4, 0;\nWORK:\n" +
+      fmt::format("  mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r1], {};\n", piece + 16) +
+      "  clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.b128 "
+      "[%r2], [%r1];\n" +
+      fmt::format("  mul.wide.u32 %rd1, %r3, {0};\n  add.u64 %rd1, %out, %rd1;\n"
+                  "  cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes "
+                  "[%r0], [%rd1], {0}, [%r1];\n",
+                  piece) +
+      "WAIT:\n  mbarrier.try_wait.parity.shared::cta.b64 %p1, [%r1], %r4;\n  @!%p1 bra WAIT;\n"
+      "  xor.b32 %r4, %r4, 1;\n  ld.shared.b128 %q, [%r2];\n"
+      "  clusterlaunchcontrol.query_cancel.is_canceled.pred.b128 %p2, %q;\n  @!%p2 ret;\n"
+      "  clusterlaunchcontrol.query_cancel.get_first_ctaid.v4.b32.b128 {%r3, %r6, %r7, _}, %q;\n"
+      "  fence.proxy.async.shared::cta;\n  bra WORK;\n";
+  const LaunchConfig config{
+      .grid = {tiles, 1, 1}, .block = {1, 1, 1}, .dynamicSharedBytes = 200 << 10};
+  return predict(body, config, size_t(tiles) * piece, "sm_100a", sampleAfter);
+}
+
+/// Tiles that members took were once not counted: a product of 14 tiles each moved 22 times as much
+/// as it has.
+TEST(CopyTime, ASampleKnowsTheTilesThatItsBlocksTook) {
+  constexpr unsigned tiles = 148 * 12;
+  const KernelTime whole = tilesTaken(tiles, 0), sample = tilesTaken(tiles, 10000);
+  EXPECT_EQ(whole.simulated, 148u);
+  EXPECT_EQ(sample.simulated, 8u);
+  EXPECT_EQ(whole.memoryBytes, tiles * 16384.0);
+  EXPECT_NEAR(sample.memoryBytes, whole.memoryBytes, 0.1 * whole.memoryBytes);
+  EXPECT_NEAR(sample.microseconds, whole.microseconds, 0.1 * whole.microseconds);
+}
+
+/// ptxas makes straight code of what one thread hands to an engine, and none where a thread does
+/// more.
+TEST(CopyTime, ABranchAroundWhatTheWarpHandsToAnEngineCostsNothing) {
+  const LaunchConfig config{.grid = {1, 1, 1}, .block = {32, 1, 1}, .dynamicSharedBytes = 1024};
+  constexpr int times = 20;
+  const auto cycles = [&](const std::string &negation, const std::string &guard,
+                          const std::string &more) {
+    std::string body = fmt::format("  setp.ne.u32 %p5, %t, 0;\n  mov.u32 %r0, dynamic;\n"
+                                   "  mov.u32 %r1, bar;\n  @%p5 bra MADE;\n"
+                                   "  mbarrier.init.shared::cta.b64 [%r1], {};\n"
+                                   "  fence.mbarrier_init.release.cluster;\n"
+                                   "MADE:\n  bar.warp.sync -1;\n  mov.u32 %r5, %t;\n",
+                                   times);
+    for (int i = 0; i < times; ++i)
+      body += fmt::format("  elect.sync _|%p1, -1;\n{0}  @{1} bra L{2};\n"
+                          "  tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 "
+                          "[%r1];\n{3}L{2}:\n",
+                          negation, guard, i, more);
+    for (int i = 0; i < 300; ++i) // longer than the barrier takes for the commits
+      body += "  ex2.approx.ftz.f32 %r5, %r5;\n";
+    return predict(body + wait, config, 65536, "sm_100a").cycles;
+  };
+  const double branch = hw::timingRate("sm_100a", TimingRate::BranchCycles)->value;
+  const double plain = cycles("", "!%p1", ""),
+               negated = cycles("  not.pred %p2, %p1;\n", "%p2", "");
+  EXPECT_NEAR(plain, negated, 1);
+  EXPECT_GT(cycles("", "!%p1", "  st.shared.b32 [%r0], %r1;\n"), plain + 0.9 * times * branch);
+}
+
+/// CuTe's epilogues let all lanes of a warp store a tile: the machine instruction is one of the
+/// warp.
+TEST(CopyTime, LanesThatStoreTheSameStoreItOnce) {
+  std::string fill; // the tile, by every thread
+  for (unsigned at = 0; at < 1024; at += 16)
+    fill += fmt::format("  st.shared.v4.b32 [%r0+{}], {{%r2, %r2, %r2, %r2}};\n", at);
+  const auto text = [&](const std::string &row) {
+    return ".version 8.8\n.target sm_100a\n.address_size 64\n"
+           ".visible .entry test(.param .align 64 .b8 map[128], .param .u64 out_param)\n{\n"
+           "  .reg .b32 %r<8>;\n  .reg .b64 %rd<4>;\n  .shared .align 128 .b8 tile[1024];\n"
+           "  mov.b64 %rd1, map;\n  cvta.param.u64 %rd1, %rd1;\n  mov.u32 %r0, tile;\n  mov.u32 "
+           "%r2, %tid.x;\n" +
+           fill + row +
+           "  fence.proxy.async.shared::cta;\n"
+           "  cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%rd1, {0, %r1}], [%r0];\n"
+           "  cp.async.bulk.commit_group;\n  cp.async.bulk.wait_group.read 0;\n  ret;\n}\n";
+  };
+  constexpr unsigned rows = 8, rowBytes = 128, lanes = 32;
+  const auto time = [&](const std::string &row, unsigned threads) {
+    const LaunchConfig config{.grid = {1, 1, 1}, .block = {threads, 1, 1}};
+    const auto params = [&](uint64_t out) {
+      hw::TensorMap map;
+      map.elementType = hw::TensorMapType::Float32;
+      map.rank = 2;
+      map.address = out;
+      map.dims = {rowBytes / 4, lanes * rows};
+      map.strides = {rowBytes};
+      map.box = {rowBytes / 4, rows};
+      return Params().map(map).add(out);
+    };
+    return predictText(text(row), config, lanes * rows * rowBytes, "sm_100a", 0, params);
+  };
+  const std::string same = "  mov.u32 %r1, 0;\n", apart = "  mul.lo.u32 %r1, %r2, 8;\n";
+  const KernelTime one = time(same, 1), all = time(same, lanes), each = time(apart, lanes);
+  EXPECT_NEAR(all.cycles, one.cycles, 10);
+  EXPECT_EQ(all.l2Bytes, rows * rowBytes);
+  EXPECT_EQ(each.l2Bytes, lanes * rows * rowBytes);
+  EXPECT_GT(each.cycles, all.cycles + (lanes - 1) * rows);
 }
 
 } // namespace
