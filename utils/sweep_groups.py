@@ -7,7 +7,8 @@
 
 A program is a product of operands that are already quantized. The rows of its groups are known when
 it is compiled (groups), or a tensor of offsets has them (offsets), among them offsets that decrease or
-are too large; or the product is one whose K is cut into ranges (split); or threads multiply a batch of a
+are too large; or the product is one whose K is cut into ranges (split), or whose tiles
+workers share (stream); or threads multiply a batch of a
 few rows each (threads). Its alpha is none, one
 number, or one for each group. One library is compiled per program and run by fp4-run under every
 schedule of the simulator, with its strict hazard check. Prints every failure with the command that
@@ -19,7 +20,7 @@ import sys
 import recipes
 import sweeping
 
-FORMS = ["groups", "offsets", "split", "threads"]
+FORMS = ["groups", "offsets", "split", "stream", "threads"]
 # Rows of groups: a batch, ragged groups with empty ones and single rows, one group, many.
 ROWS = [(40, 40, 40), (170, 0, 1, 130), (1,), (0, 256, 0), tuple((7 * i) % 33 for i in range(20)),
         (3, 3, 3), (8, 8)]
@@ -64,11 +65,18 @@ def operand(name, count, k, facts, list_rows):
 
 def operands(form, rows, n, k, facts):
     groups, m, blocks = len(rows), sum(rows), k // facts.block
-    if form == "split":
+    if form in ("split", "stream"):
         return [operand("x", m, k, facts, None), operand("w", n, k, facts, None)]
     room = tiles(rows, blocks) if form in ("groups", "threads") else (m // 128 + groups) * -(-blocks // 4)
     return [operand("x", m, k, facts, room),
             operand("w", n * groups, k, facts, tiles([n] * groups, blocks))]
+
+
+def shares(m, n, k, plan):
+    """The tile of the plan, and so many workers that some tiles are shared, by two or by three."""
+    height, width = {"96": (128, 96), "256": (128, 256), "pair": (256, 192)}.get(plan, (128, 64))
+    count = -(-m // height) * -(-n // width)
+    return max(1, count * min(3, -(-k // 256)) - 1), height, width
 
 
 def program(form, rows, n, k, fmt, result, alpha, plan):
@@ -89,6 +97,8 @@ def program(form, rows, n, k, fmt, result, alpha, plan):
         types.append(f"tensor<{groups + 1}xi64>")
         body.append(f"  %o = arith.constant dense<{offsets_of(rows)}> : {types[-1]}")
         extra += " offsets %o"
+    elif form == "stream":
+        attributes = f", stream_k = array<i64: {', '.join(map(str, shares(sum(rows), n, k, plan)))}>"
     else:
         attributes = f", split_k = {-(-k // 256)} : i64"
     if PLANS[plan]:
@@ -107,7 +117,9 @@ def all_cases():
             continue
         if form == "threads" and (max(rows) > 8 or len(set(rows)) > 1):
             continue
-        if form == "split" and (alpha == "groups" or len(rows) > 3 or plan == "deep"):
+        if form == "stream" and plan not in ("chosen", "96", "256", "pair"):
+            continue
+        if form in ("split", "stream") and (alpha == "groups" or len(rows) > 3 or plan == "deep"):
             continue  # the groups are only how many rows there are
         yield case
 

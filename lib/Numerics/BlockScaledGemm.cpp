@@ -158,7 +158,7 @@ Expected<std::vector<float>> gemmMmaModel(const GemmProblem &p) {
         const unsigned count = tile.panelSize(first);
         const StepPanel *panels = tile.panelSteps(first);
         alignas(64) float sum[panelColumns] = {};
-        forRanges(p, [&](uint64_t begin, uint64_t end) {
+        forRangesAt(p, tile.row + r, tile.column + first, [&](uint64_t begin, uint64_t end) {
           alignas(64) float d[panelColumns] = {};
           for (uint64_t s = begin; s < end; ++s)
             addStep(kind, tile.rowSteps(r)[s], a.step(tile.row + r, s), panels[s],
@@ -193,7 +193,7 @@ Expected<GemmReference> gemmReference(const GemmProblem &p) {
       for (uint64_t r = 0; r < tile.rows; ++r) {
         ReferenceState state;
         int top = 0; // exponent of the largest scale
-        forRanges(p, [&](uint64_t begin, uint64_t end) {
+        forRangesAt(p, tile.row + r, tile.column + first, [&](uint64_t begin, uint64_t end) {
           ReferenceState part;
           for (uint64_t s = begin; s < end; ++s) {
             const StepRow &left = tile.rowSteps(r)[s];

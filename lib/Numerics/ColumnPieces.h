@@ -10,14 +10,15 @@ namespace fp4::numerics {
 /// Columns that are handled at once: those of the widest instruction.
 inline constexpr uint64_t pieceColumns = 256;
 
-/// Runs body(first column, columns) for every piece of the result's columns, and says how many elements
-/// are done.
+/// Runs body(first column, columns) for every piece of the result's columns, and says how many
+/// elements are done. A piece is in one column of tiles of stream_k.
 template <typename Body> void forPieces(const GemmProblem &p, const Body &body) {
   std::mutex mutex;
   uint64_t done = 0;
   const uint64_t columns = p.b.rows;
-  parallelFor((columns + pieceColumns - 1) / pieceColumns, p.threads, [&](uint64_t piece) {
-    const uint64_t first = piece * pieceColumns, count = std::min(pieceColumns, columns - first);
+  const uint64_t width = p.streamK ? std::min(pieceColumns, p.streamK->columns) : pieceColumns;
+  parallelFor((columns + width - 1) / width, p.threads, [&](uint64_t piece) {
+    const uint64_t first = piece * width, count = std::min(width, columns - first);
     body(first, count);
     const std::lock_guard lock(mutex);
     if (p.progress)

@@ -20,6 +20,23 @@ Status checkPitch(const std::string &name, const GemmOperand &operand, uint64_t 
   return fail("row pitch of operand " + name + " must be at least " +
               (bits == 16 ? "2 K" : bits == 8 ? "K" : "K / 2") + " bytes");
 }
+
+Status checkRanges(const GemmProblem &p) {
+  if (const uint64_t slices = slicesOf(p); p.splits == 0 || p.splits > slices)
+    return fail("ranges of K must be 1 to " + std::to_string(slices) + ", but got " +
+                std::to_string(p.splits));
+  if (!p.streamK)
+    return {};
+  const StreamK &stream = *p.streamK;
+  if (p.core != TensorCore::BlockScaled || p.k96 || p.splits != 1 || hasF32Scales(p.format))
+    return fail("shares of workers must be those of one tensor core with block scales and "
+                "instructions of K = 64 or 32");
+  if (stream.workers == 0 || stream.rows == 0 || stream.rows % streamUnit || stream.columns == 0 ||
+      stream.columns % streamUnit || stream.columns > 256)
+    return fail("shares must be those of 1 or more workers, in tiles of multiples of " +
+                std::to_string(streamUnit) + ", of up to 256 columns");
+  return {};
+}
 } // namespace
 
 Status validate(const GemmProblem &p) {
@@ -51,9 +68,7 @@ Status validate(const GemmProblem &p) {
   const unsigned bitsA = p.floatA ? 16 : isPacked(p.format) ? 4 : 8;
   FP4_TRY(checkPitch("a", p.a, p.depth, bitsA));
   FP4_TRY(checkPitch("b", p.b, p.depth, isPacked(formatOfB(p)) ? 4 : 8));
-  if (const uint64_t slices = slicesOf(p); p.splits == 0 || p.splits > slices)
-    return fail("ranges of K must be 1 to " + std::to_string(slices) + ", but got " +
-                std::to_string(p.splits));
+  FP4_TRY(checkRanges(p));
   if (!p.rowAlpha.empty() && p.rowAlpha.size() != p.a.rows)
     return fail("alphas of rows must be " + std::to_string(p.a.rows) + " numbers, but got " +
                 std::to_string(p.rowAlpha.size()));

@@ -36,6 +36,19 @@ template <typename Body> void forRanges(const GemmProblem &p, const Body &body) 
   }
 }
 
+/// The same for the elements of `row` from `column` on, a multiple of streamUnit, up to the next
+/// one.
+template <typename Body>
+void forRangesAt(const GemmProblem &p, uint64_t row, uint64_t column, const Body &body) {
+  if (!p.streamK)
+    return forRanges(p, body);
+  const uint64_t steps = stepsOf(p), perSlice = splitSlice / fp4MmaK;
+  const StreamShares shares(*p.streamK, p.a.rows, p.b.rows, slicesOf(p));
+  shares.forRanges(shares.tileAt(row, column), [&](uint64_t begin, uint64_t end, uint64_t) {
+    body(begin * perSlice, std::min(end * perSlice, steps));
+  });
+}
+
 /// An operand with dense rows of whole K = 64 steps, zero behind K.
 struct PaddedOperand {
   uint64_t rows, steps, scalesPerStep;

@@ -82,9 +82,10 @@ struct WideProduct {
       : a(p, p.a, p.format), b(p, p.b, formatOfB(p)) {}
 };
 
-/// Runs body(first instruction, end) for every range of K.
-template <typename Body> void forWideRanges(const GemmProblem &p, const Body &body) {
-  forRanges(p, [&](uint64_t begin, uint64_t end) {
+/// Runs body(first instruction, end) for every range of K of the elements of `row` from `first` on.
+template <typename Body>
+void forWideRanges(const GemmProblem &p, uint64_t row, uint64_t first, const Body &body) {
+  forRangesAt(p, row, first, [&](uint64_t begin, uint64_t end) {
     body(begin * instructionsPerStep,
          std::min(end * instructionsPerStep, p.depth / instructionK));
   });
@@ -122,7 +123,7 @@ void addInstruction(const WideProduct &product, uint64_t row, uint64_t first, ui
 /// The sums of row `row`: those of the ranges of K, added from the first on.
 void multiplyRow(const GemmProblem &p, const WideProduct &product, uint64_t row, uint64_t first,
                  const std::vector<DenseColumns> &panel, std::span<float> sums) {
-  forWideRanges(p, [&](uint64_t begin, uint64_t end) {
+  forWideRanges(p, row, first, [&](uint64_t begin, uint64_t end) {
     std::vector<uint32_t> part(sums.size());
     for (uint64_t i = begin; i < end; ++i)
       addInstruction(product, row, first, i, panel[i], part);
@@ -202,10 +203,10 @@ struct WideSums {
   }
 };
 
-WideSums sumsOf(const GemmProblem &p, const WideProduct &product, uint64_t row,
+WideSums sumsOf(const GemmProblem &p, const WideProduct &product, uint64_t row, uint64_t first,
                 const ScaledColumns &columns) {
   WideSums total(columns.count);
-  forWideRanges(p, [&](uint64_t begin, uint64_t end) {
+  forWideRanges(p, row, first, [&](uint64_t begin, uint64_t end) {
     WideSums part(columns.count);
     for (uint64_t i = begin; i < end; ++i)
       part.addInstruction(product.a, row, columns, i);
@@ -243,7 +244,7 @@ GemmReference wideReference(const GemmProblem &p) {
   forPieces(p, [&](uint64_t first, uint64_t count) {
     const ScaledColumns columns(product.b, first, count);
     for (uint64_t row = 0; row < product.a.rows; ++row) {
-      const WideSums sums = sumsOf(p, product, row, columns);
+      const WideSums sums = sumsOf(p, product, row, first, columns);
       setElements(p, epilogue, sums, row, first, result);
     }
   });

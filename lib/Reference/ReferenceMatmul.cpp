@@ -11,6 +11,8 @@
 #include "fp4/Support/Progress.h"
 
 #include <algorithm>
+#include <array>
+#include <charconv>
 #include <cstring>
 #include <fmt/format.h>
 #include <utility>
@@ -186,6 +188,23 @@ std::pair<uint64_t, uint64_t> sizesOf(const Tensor &tensor) {
           uint64_t(shape[1] * hw::weightColumnsOf(shape[2]))};
 }
 
+/// "148,256,192": the workers of attribute "stream_k", and the tile.
+Expected<std::optional<numerics::StreamK>> streamOf(const Step &step) {
+  const std::string text = step.attributeOr("stream_k", "");
+  if (text.empty())
+    return std::optional<numerics::StreamK>();
+  std::array<uint64_t, 3> numbers = {};
+  const char *at = text.data(), *last = at + text.size();
+  for (size_t i = 0; i < numbers.size(); ++i) {
+    const auto [end, error] = std::from_chars(at, last, numbers[i]);
+    const bool isEnd = i + 1 == numbers.size() ? end == last : end != last && *end == ',';
+    if (error != std::errc() || !isEnd)
+      return step.wrong(fmt::format("expects 3 numbers in 'stream_k', but got '{}'", text));
+    at = end + 1;
+  }
+  return std::optional(numerics::StreamK{numbers[0], numbers[1], numbers[2]});
+}
+
 Expected<ProductStep> readProduct(Step &step) {
   FP4_ASSIGN(auto operands, operandsOf(step));
   FP4_ASSIGN(auto format, formatOf(step));
@@ -209,6 +228,7 @@ Expected<ProductStep> readProduct(Step &step) {
   common.output = floatType(step.types[0].element);
   FP4_ASSIGN(common.epilogue, numerics::parseEpilogue(step.attributeOr("epilogue", "")));
   FP4_ASSIGN(common.splits, step.integer("split_k", 1));
+  FP4_ASSIGN(common.streamK, streamOf(step));
   const std::string arithmetic = step.attributeOr("arithmetic", "tensor_core");
   const bool usesFma = arithmetic == "fma";
   common.k96 = arithmetic == "tensor_core_k96";

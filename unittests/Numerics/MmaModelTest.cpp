@@ -426,6 +426,59 @@ TEST(Gemm, rangesOfKHaveSumsOfTheirOwn) {
   EXPECT_EQ(gemmMmaModel(p.problem).error().message, "ranges of K must be 1 to 4, but got 5");
 }
 
+TEST(StreamK, workersHaveEqualPartsOfTheSharedTiles) {
+  for (const uint64_t workers : {1, 2, 5, 7, 12, 13, 40})
+    for (const uint64_t slices : {1, 3, 8}) {
+      const StreamShares shares({workers, 32, 16}, 100, 40, slices); // 4 x 3 tiles
+      EXPECT_EQ(shares.shared, 12 % workers ? std::min<uint64_t>(12, workers + 12 % workers) : 0u);
+      std::vector<uint64_t> mine(workers);
+      uint64_t last = 0;
+      for (uint64_t tile = 0; tile < 12; ++tile) {
+        uint64_t next = 0;
+        shares.forRanges(tile, [&](uint64_t begin, uint64_t end, uint64_t worker) {
+          EXPECT_EQ(begin, next);
+          EXPECT_LT(begin, end);
+          next = end;
+          if (tile >= shares.shared)
+            return;
+          EXPECT_GE(worker, last); // in the order of workers
+          last = worker;
+          mine[worker] += end - begin;
+        });
+        EXPECT_EQ(next, slices);
+      }
+      const auto [least, most] = std::minmax_element(mine.begin(), mine.end());
+      EXPECT_LE(*most - *least, 1u);
+    }
+}
+
+TEST(Gemm, workersShareTiles) {
+  constexpr uint64_t k = 784;
+  Product p("transformer_engine", 40, 37, k, 3, 3.f);
+  const auto bitsOf = [&](uint64_t splits, std::optional<StreamK> stream) {
+    p.problem.splits = splits;
+    p.problem.streamK = stream;
+    const auto values = gemmMmaModel(p.problem);
+    const auto reference = gemmReference(p.problem);
+    EXPECT_TRUE(values && reference);
+    EXPECT_TRUE(compareWithin(*values, reference->values, reference->bounds, reference->mayOverflow,
+                              {.columns = 37})
+                    .ok());
+    return *values;
+  };
+  // Tiles of 32 x 16: 2 x 3, of 4 slices. Two workers for each have two ranges of two.
+  EXPECT_EQ(bitsOf(1, StreamK{12, 32, 16}), bitsOf(2, {}));
+  EXPECT_EQ(bitsOf(1, StreamK{6, 32, 16}), bitsOf(1, {})); // nothing is shared
+  // Four workers have all of six tiles, 6 slices each: tiles 1 and 4 have two ranges of two, the
+  // others one.
+  const std::vector<float> shared = bitsOf(1, StreamK{4, 32, 16}), one = bitsOf(1, {}),
+                           two = bitsOf(2, {});
+  for (uint64_t i = 0; i < 40 * 37; ++i) {
+    const uint64_t tile = i / 37 / 32 + i % 37 / 16 * 2;
+    ASSERT_EQ(shared[i], (tile == 1 || tile == 4 ? two : one)[i]) << i;
+  }
+}
+
 TEST(Gemm, boundCatchesOneWrongStep) {
   Product p("transformer_engine", 16, 16, 256, 9);
   const auto reference = gemmReference(p.problem);

@@ -3,6 +3,7 @@
 #include "TestData.h"
 #include "fp4/ISA/FragmentLayout.h"
 #include "fp4/Numerics/BlockScaledGemm.h"
+#include "fp4/Numerics/Compare.h"
 #include "fp4/Numerics/DenseMma.h"
 #include <cmath>
 #include <gtest/gtest.h>
@@ -112,6 +113,23 @@ TEST(WideGemm, RangesOfKHaveSumsOfTheirOwn) {
     for (unsigned j = 0; j < 8; ++j)
       EXPECT_EQ(bitsOf((*model)[i * 8 + j]),
                 bitsOf(problem.range(i, j, 0, 256) + problem.range(i, j, 256, 608)));
+}
+
+TEST(WideGemm, WorkersShareTiles) {
+  const Problem problem(BlockFormat::MXFP8E4M3, BlockFormat::MXFP4, 3, 40, 512, 5);
+  GemmProblem p = problem.gemm();
+  p.streamK = StreamK{2, 16, 16}; // three tiles of two slices: the second has a slice of either
+  const auto model = gemmMmaModel(p);
+  const auto reference = gemmReference(p);
+  ASSERT_TRUE(model && reference);
+  for (unsigned i = 0; i < 3; ++i)
+    for (unsigned j = 0; j < 40; ++j)
+      EXPECT_EQ(bitsOf((*model)[i * 40 + j]),
+                bitsOf(j / 16 == 1 ? problem.range(i, j, 0, 256) + problem.range(i, j, 256, 512)
+                                   : problem.range(i, j, 0, 512)));
+  EXPECT_TRUE(compareWithin(*model, reference->values, reference->bounds, reference->mayOverflow,
+                            {.columns = 40})
+                  .ok());
 }
 
 TEST(WideGemm, ModelLiesWithinTheBoundAndUsesIt) {

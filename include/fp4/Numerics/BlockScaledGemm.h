@@ -36,6 +36,7 @@
 #include "fp4/Numerics/Epilogue.h"
 #include "fp4/Numerics/Float16.h"
 #include "fp4/Numerics/Quantize.h"
+#include "fp4/Numerics/StreamK.h"
 #include "fp4/Support/Error.h"
 #include <cstddef>
 #include <cstdint>
@@ -137,6 +138,9 @@ struct GemmProblem {
   /// Ranges of K that have sums of their own, which are added in fp32 from the first to the last. A
   /// range has whole slices of 256 elements (splitRange), so there are at most as many as slices.
   uint64_t splits = 1;
+  /// In their place, ranges of K that differ from tile to tile (StreamK.h). TensorCore::BlockScaled
+  /// and K = 64 or 32 only.
+  std::optional<StreamK> streamK = std::nullopt;
   TensorCore core = TensorCore::BlockScaled;
   /// Of TensorCore::BlockScaled and elements of 4 bits: an instruction has K = 96. Without ranges of K.
   bool k96 = false;

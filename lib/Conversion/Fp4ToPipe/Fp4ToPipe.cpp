@@ -13,6 +13,7 @@
 #include "Lowering.h"
 #include "MatmulKernel.h"
 #include "PackSix.h"
+#include "StreamTable.h"
 #include "WarpProductKernel.h"
 #include "WeightsAhead.h"
 
@@ -134,8 +135,7 @@ static int64_t residentBlocks(const KernelPlan &plan, const hw::TargetModel &tar
 static bool takesTurns(const MatmulShape &shape, const KernelPlan &plan,
                        const hw::TargetModel &target) {
   return shape.dynamicRows() ||
-         shape.tilesM() * shape.worksN() * shape.clusterBlocksM() * shape.clusterN >
-             residentBlocks(plan, target);
+         shape.works() * shape.clusterBlocksM() * shape.clusterN > residentBlocks(plan, target);
 }
 
 static MatmulShape matmulShape(BlockScaledMatmulOp op, const KernelPlan &plan,
@@ -169,6 +169,8 @@ static MatmulShape matmulShape(BlockScaledMatmulOp op, const KernelPlan &plan,
   setPlan(shape, plan, target);
   if (op.isGrouped())
     setGroups(shape, op);
+  if (auto stream = op.getStreamK())
+    setStream(shape, {uint64_t((*stream)[0]), uint64_t((*stream)[1]), uint64_t((*stream)[2])});
   shape.alternates =
       shape.holdsTiles() && plan.accumulators != 1 && takesTurns(shape, plan, target);
   return shape;
@@ -335,6 +337,8 @@ private:
     addResults(b, loc, shape, adaptor, results, values);
     if (shape.dynamicRows())
       values.push_back(arith::IndexCastOp::create(b, loc, b.getI32Type(), rows));
+    if (shape.stream)
+      values.push_back(tableOfStream(b, loc, shape));
     if (shape.hasWorkspace())
       addWorkspace(b, loc, shape, rows, values);
     return values;
@@ -402,7 +406,7 @@ private:
       works = arith::MinUIOp::create(b, loc, tiles, constant(most));
       works = arith::MaxUIOp::create(b, loc, works, one);
     } else {
-      works = constant(std::clamp<int64_t>(shape.tilesM() * shape.worksN(), 1, most));
+      works = constant(std::clamp<int64_t>(shape.works(), 1, most));
     }
     if (shape.clusterBlocksM() > 1)
       works = arith::MulIOp::create(b, loc, works, constant(shape.clusterBlocksM()));

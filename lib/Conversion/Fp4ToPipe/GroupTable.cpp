@@ -61,8 +61,8 @@ static SmallVector<int32_t> tableOf(ArrayRef<int64_t> groups, const MatmulShape 
   return words;
 }
 
-static Value constantTable(OpBuilder &builder, Location loc, ArrayRef<int32_t> words,
-                           const MatmulShape &shape) {
+Value fp4::constantTable(OpBuilder &builder, Location loc, ArrayRef<int32_t> words,
+                         const MatmulShape &shape) {
   ArrayRef<uint8_t> bytes(reinterpret_cast<const uint8_t *>(words.data()), words.size() * 4);
   auto elements = RankedTensorType::get({int64_t(bytes.size())}, builder.getIntegerType(8));
   return pipe::DeviceConstantOp::create(builder, loc, pipe::getBufferType(shape.table()),

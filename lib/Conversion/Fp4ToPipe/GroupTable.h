@@ -19,4 +19,8 @@ mlir::Value scalesOfGroups(mlir::OpBuilder &builder, mlir::Location loc, const M
 mlir::Value tableOfGroups(mlir::RewriterBase &rewriter, BlockScaledMatmulOp op, mlir::Value offsets,
                           const MatmulShape &shape);
 
+/// `words` as a constant buffer of the table of `shape`.
+mlir::Value constantTable(mlir::OpBuilder &builder, mlir::Location loc,
+                          llvm::ArrayRef<int32_t> words, const MatmulShape &shape);
+
 } // namespace fp4

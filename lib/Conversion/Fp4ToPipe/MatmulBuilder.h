@@ -27,7 +27,8 @@ protected:
     Value blockA, blockB;       ///< the blocks of 128 rows of scales where these are
     Value bScaleRow;            ///< row of `column` within its block of scales; null when always 0
     Range k;                    ///< its tiles
-    Value part;                 ///< the range of K of a product that is split
+    Value part;                 ///< the range of K of a product that is split, or of a shared tile
+    Value parts, firstSums, counter; ///< of a shared tile: its ranges, and where they leave sums
     Value alpha, alpha2;        ///< in every lane; null where there is none for the whole tile
   };
 
@@ -42,6 +43,7 @@ protected:
 
 private:
   Value findGroup(Tile &tile, Value m);
+  void findShare(Tile &tile, Value &m, Value &n);
   Value broadcast(Value scalar);
   Value place(mlir::gpu::Dimension dimension, int64_t blocks);
   Value loadScales(Value from, Value row, Value rowBlock, Value kBlock, Value blocks, int64_t rows,
@@ -49,6 +51,14 @@ private:
   void buildAccumulation(ValueRange accs, const Tile &tile);
   void buildKTile(ValueRange accs, const Tile &tile, Value k);
   void buildJoin(ValueRange accs, const Tile &tile);
+  void when(Value condition, llvm::function_ref<void()> body,
+            llvm::function_ref<void()> otherwise = {});
+  Value rowOfSums(const Tile &tile, Value part);
+  void leaveShare(Value chunk, Value row, Value column);
+  Value fetchShare(Value row, Value column);
+  Value sumOfShares(const Tile &tile, Value column);
+  void finishShared(const Tile &tile);
+  void buildShare(ValueRange accs, const Tile &tile);
   llvm::SmallVector<Value> read(ValueRange accs, Value column);
   llvm::SmallVector<Value> registersOf(Value chunk);
   Value chunkOf(ValueRange registers, mlir::Type element);

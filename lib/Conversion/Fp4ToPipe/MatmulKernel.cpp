@@ -30,6 +30,8 @@ void MatmulBuilder::build() {
     numM = arith::DivUIOp::create(b, loc, padded, constant(shape.workM()));
   } else if (shape.groups) {
     numM = entry(table, constant(shape.tablePlaces), 0);
+  } else if (shape.stream) {
+    numM = constant(shape.streamWorks);
   } else {
     numM = constant(shape.tilesM());
   }
@@ -50,7 +52,8 @@ void MatmulBuilder::build() {
       buildTile(m, n);
     });
   else
-    forEachWork(numM, constant(shape.worksN()), [&](Value m, Value n) { buildTile(m, n); });
+    forEachWork(numM, constant(shape.stream ? 1 : shape.worksN()),
+                [&](Value m, Value n) { buildTile(m, n); });
   gpu::ReturnOp::create(b, loc);
 }
 
@@ -75,6 +78,18 @@ Value MatmulBuilder::findGroup(Tile &tile, Value m) {
   return entry(table, m, 2);
 }
 
+/// Work `m` of the table: its tile and its k tiles.
+void MatmulBuilder::findShare(Tile &tile, Value &m, Value &n) {
+  Value first = mul(m, 2), second = add(first, constant(1));
+  tile.firstSums = entry(table, second, 0);
+  tile.part = entry(table, second, 1);
+  tile.parts = entry(table, second, 2);
+  tile.counter = entry(table, second, 3);
+  m = entry(table, first, 0);
+  n = entry(table, first, 1);
+  tile.k = {entry(table, first, 2), entry(table, first, 3)};
+}
+
 MatmulBuilder::Tile MatmulBuilder::findTile(Value m, Value n) {
   auto shifted = [&](Value first, Value place, int64_t size) {
     return place ? add(first, mul(place, size)) : first;
@@ -86,6 +101,8 @@ MatmulBuilder::Tile MatmulBuilder::findTile(Value m, Value n) {
     tile.k = rangeOf(tile.part);
     n = arith::RemUIOp::create(b, loc, n, constant(shape.tilesN()));
   }
+  if (shape.stream)
+    findShare(tile, m, n);
   Value group = shape.groups ? findGroup(tile, m) : Value();
   tile.row = shifted(group ? tile.row : mul(m, shape.workM()), placeM, shape.blockM());
   tile.scaleRowA = group ? shifted(tile.scaleRowA, placeM, shape.blockM()) : tile.row;
@@ -337,6 +354,8 @@ void MatmulBuilder::buildEpilogue(ValueRange accs, const Tile &found) {
     if (shape.dual)
       tile.alpha2 = factors(tile, alpha2, tile.column);
   }
+  if (shape.stream)
+    return buildShare(accs, tile);
   if (shape.splits > 1)
     return buildJoin(accs, tile);
   if (results) {
@@ -388,6 +407,107 @@ void MatmulBuilder::buildJoin(ValueRange accs, const Tile &tile) {
   forColumns(tile, shape.tileN, [&](Value column) {
     Value inResult = add(tile.column, column);
     store(convert({sumOfParts(tile, inResult)}, tile, inResult), tile, inResult);
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Tiles that workers share
+//===----------------------------------------------------------------------===//
+
+void MatmulBuilder::when(Value condition, llvm::function_ref<void()> body,
+                         llvm::function_ref<void()> otherwise) {
+  auto branch = scf::IfOp::create(b, loc, condition, /*withElseRegion=*/bool(otherwise));
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(branch.thenBlock());
+  body();
+  if (!otherwise)
+    return;
+  b.setInsertionPointToStart(branch.elseBlock());
+  otherwise();
+}
+
+/// Where in the workspace the sums begin that `part` of its tile leaves of this block's rows.
+Value MatmulBuilder::rowOfSums(const Tile &tile, Value part) {
+  Value share = add(tile.firstSums, part);
+  if (placeM)
+    share = add(mul(share, shape.clusterM), placeM);
+  return mul(share, shape.rowsOfShare());
+}
+
+/// The rows of columns that a thread has side by side follow each other: those of all lanes, then
+/// those of the next columns.
+static int64_t linesOfColumns(int64_t columns) {
+  return columns / MatmulShape::kShareColumns * kMmaM;
+}
+
+void MatmulBuilder::leaveShare(Value chunk, Value row, Value column) {
+  constexpr int64_t count = MatmulShape::kShareColumns;
+  row = add(row, mul(arith::DivUIOp::create(b, loc, column, constant(count)), kMmaM));
+  for (int64_t first = 0; first < shape.storedColumns(); first += count) {
+    SmallVector<Value> sums;
+    for (int64_t i = 0; i < count; ++i)
+      sums.push_back(vector::ExtractOp::create(b, loc, chunk, first + i));
+    auto type = VectorType::get({count}, b.getF32Type());
+    StoreOp::create(b, loc, vector::FromElementsOp::create(b, loc, type, sums), workspace,
+                    add(row, constant(linesOfColumns(first))), constant(0), Value());
+  }
+}
+
+Value MatmulBuilder::fetchShare(Value row, Value column) {
+  constexpr int64_t count = MatmulShape::kShareColumns;
+  row = add(row, mul(arith::DivUIOp::create(b, loc, column, constant(count)), kMmaM));
+  auto type = VectorType::get({count}, b.getF32Type());
+  SmallVector<Value> sums;
+  for (int64_t first = 0; first < shape.chunk(); first += count) {
+    Value part = FetchOp::create(b, loc, type, workspace, add(row, constant(linesOfColumns(first))),
+                                 constant(0));
+    for (int64_t i = 0; i < count; ++i)
+      sums.push_back(vector::ExtractOp::create(b, loc, part, i));
+  }
+  return vector::FromElementsOp::create(b, loc, VectorType::get({shape.chunk()}, b.getF32Type()),
+                                        sums);
+}
+
+/// The sums of all ranges of a tile, from the first to the last. The first two, which every shared
+/// tile has, are on their way together.
+Value MatmulBuilder::sumOfShares(const Tile &tile, Value column) {
+  Value first = fetchShare(rowOfSums(tile, constant(0)), column);
+  Value second = fetchShare(rowOfSums(tile, constant(1)), column);
+  Value both = arith::AddFOp::create(b, loc, first, second);
+  auto parts = scf::ForOp::create(b, loc, constant(2), tile.parts, constant(1), ValueRange{both});
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(parts.getBody());
+  Value next = fetchShare(rowOfSums(tile, parts.getInductionVar()), column);
+  Value sum = arith::AddFOp::create(b, loc, parts.getRegionIterArg(0), next);
+  scf::YieldOp::create(b, loc, sum);
+  return parts.getResult(0);
+}
+
+void MatmulBuilder::finishShared(const Tile &tile) {
+  forColumns(tile, shape.tileN, [&](Value column) {
+    Value inResult = add(tile.column, column);
+    store(convert({sumOfShares(tile, column)}, tile, inResult), tile, inResult);
+  });
+}
+
+/// Whoever has all of a tile stores it. Of a shared one each leaves its sums, and the last to come
+/// adds all of them.
+void MatmulBuilder::buildShare(ValueRange accs, const Tile &tile) {
+  Value isShared =
+      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sgt, tile.parts, constant(1));
+  Value row = rowOfSums(tile, tile.part);
+  drain(
+      accs, tile, [](ValueRange sums, Value) { return sums.front(); },
+      [&](Value sums, Value column) {
+        when(
+            isShared,
+            [&] { leaveShare(sums, row, arith::SubIOp::create(b, loc, column, tile.column)); },
+            [&] { store(convert({sums}, tile, orLast(column)), tile, column); });
+      });
+  when(isShared, [&] {
+    Value counter = placeM ? add(mul(tile.counter, shape.clusterM), placeM) : tile.counter;
+    Value last = JoinOp::create(b, loc, counters, counter, tile.parts, IntegerAttr());
+    when(last, [&] { finishShared(tile); });
   });
 }
 

@@ -5,6 +5,7 @@
 #include "fp4/Dialect/Pipe/IR/Pipe.h"
 #include "fp4/ISA/WeightLayout.h"
 #include "fp4/Numerics/Epilogue.h"
+#include "fp4/Numerics/StreamK.h"
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 
@@ -50,6 +51,13 @@ struct MatmulShape {
   /// The ranges of a tile are those of the blocks of a cluster, which join in shared memory.
   /// Otherwise they are works of their own, which join in a workspace.
   bool joinsInCluster = false;
+  /// Workers that share tiles, where some tile is of several; with the works of all, the tiles that
+  /// have several, and the sums that these leave.
+  std::optional<numerics::StreamK> stream;
+  /// Columns that a thread leaves side by side, and rows of them that a block leaves of a tile.
+  static constexpr int64_t kShareColumns = 4;
+  int64_t rowsOfShare() const { return blockM() * tileN / kShareColumns; }
+  int64_t streamWorks = 0, streamJoins = 0, streamParts = 0;
   int64_t groups = 0; ///< products whose rows are stacked; 0 where there is one
   /// Of groups: places in the table of their tiles along m, and the rows of scales of A, of which
   /// each group has whole blocks.
@@ -159,7 +167,7 @@ struct MatmulShape {
   /// Columns that are read before any of them is stored. A tile of 256 columns has no second
   /// accumulator beside its scales, so the next tile waits until all of it is read.
   int64_t heldColumns() const {
-    int64_t bits = splits > 1 ? 32 : resultType.getIntOrFloatBitWidth();
+    int64_t bits = addsRanges() ? 32 : resultType.getIntOrFloatBitWidth();
     int64_t registers = body ? kHeldRegisters / 2 : kHeldRegisters; // a body needs others
     return hasOneAccumulator() ? std::min<int64_t>(tileN, registers * 32 / bits) : 0;
   }
@@ -168,9 +176,11 @@ struct MatmulShape {
   static constexpr int64_t kTurnedColumns = 64;
   /// A thread holds all of a tile, so it may read either end of it first.
   bool holdsTiles() const {
-    return tileN == 256 && heldColumns() == tileN && !k96 && !dual && splits == 1 &&
+    return tileN == 256 && heldColumns() == tileN && !k96 && !dual && !addsRanges() &&
            !derivesResults();
   }
+  /// Blocks leave sums of tiles in fp32, of all or of some.
+  bool addsRanges() const { return splits > 1 || stream; }
   /// Rows and columns of the result that a block, or a cluster, works on at a time.
   int64_t workM() const { return blockM() * clusterM; }
   int64_t workN() const { return tileN * clusterN; }
@@ -181,7 +191,11 @@ struct MatmulShape {
   int64_t worksN() const { return (joinsInCluster ? 1 : joinedBlocks()) * tilesN(); }
   /// Blocks that have the ranges of a tile.
   int64_t joinedBlocks() const { return splits / ranges; }
-  bool hasWorkspace() const { return joinedBlocks() > 1 && !joinsInCluster; }
+  bool hasWorkspace() const { return (joinedBlocks() > 1 && !joinsInCluster) || stream; }
+  /// Works of the whole kernel, where the rows are static.
+  int64_t works() const { return stream ? streamWorks : tilesM() * worksN(); }
+  /// Its works are rows of a table.
+  bool hasTable() const { return groups || stream; }
   /// Blocks of a work.
   int64_t clusterBlocksM() const { return joinsInCluster ? joinedBlocks() : clusterM; }
   int64_t tilesK() const { return (k + tileK - 1) / tileK; }
@@ -209,8 +223,8 @@ struct MatmulShape {
 
   /// Kernel argument types in order: A and B maps, A and B scales (a cluster has maps of them),
   /// alpha if any, of a dual product the second B, its scales and alpha, the inputs of the body, Y,
-  /// what is derived from it, the i32 number of rows if it is dynamic, the table of
-  /// tiles of groups, and the workspace and the counters of a product that is split.
+  /// what is derived from it, the i32 number of rows if it is dynamic, the table of tiles of groups
+  /// or of works, and the workspace and the counters of a product that is split.
   pipe::TensorMapType mapA() const;
   pipe::TensorMapType mapB() const;
   /// Bytes of a tile of prepacked B.
@@ -251,7 +265,7 @@ struct MatmulShape {
   /// Of groups, a row for each tile along m: its first row, the end of its group's rows, its group,
   /// and its first row of scales of A. One more row begins with the number of tiles. Rows from
   /// `gapPlaces` on begin with the first row and the end of what lies before each group, and behind
-  /// all.
+  /// all. Of workers that share tiles, StreamTable.cpp says what a row has.
   pipe::GlobalType table() const;
   int64_t gapPlaces() const { return tablePlaces + 1; }
   int64_t gaps() const { return clearsRows ? groups + 1 : 0; }

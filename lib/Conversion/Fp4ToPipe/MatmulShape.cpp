@@ -117,15 +117,22 @@ static Type i32(const MatmulShape &shape) {
 }
 
 GlobalType MatmulShape::table() const {
+  if (stream)
+    return GlobalType::get({2 * streamWorks, 4}, i32(*this));
   return GlobalType::get({gapPlaces() + gaps(), 4}, i32(*this));
 }
 
 GlobalType MatmulShape::workspace() const {
+  if (stream) // threads of a warp leave 16 bytes each, side by side
+    return GlobalType::get({streamParts * rowsOfShare() * clusterM, kShareColumns},
+                           Float32Type::get(scaleType.getContext()));
   int64_t rows = dynamicRows() ? m : splits * tilesM() * workM();
   return GlobalType::get({rows, tilesN() * workN()}, Float32Type::get(scaleType.getContext()));
 }
 
 GlobalType MatmulShape::counters() const {
+  if (stream)
+    return GlobalType::get({streamJoins * clusterM * clusterN, 4}, i32(*this));
   int64_t rows = dynamicRows() ? m : tilesM() * clusterM * tilesN() * clusterN;
   return GlobalType::get({rows, 4}, i32(*this));
 }
@@ -161,7 +168,7 @@ SmallVector<Type> MatmulShape::argumentTypes() const {
   llvm::append_range(types, derivedTypes());
   if (dynamicRows())
     types.push_back(i32(*this));
-  if (groups)
+  if (hasTable())
     types.push_back(table());
   if (hasWorkspace() && hasFragments())
     llvm::append_values(types, Type(fragmentWorkspace()), Type(fragmentCounters()));

@@ -56,7 +56,7 @@ ProductBuilder::ProductBuilder(gpu::GPUFuncOp func, const MatmulShape &shape,
   takeDerived(shape, derived, next);
   if (shape.dynamicRows())
     rows = next();
-  if (shape.groups)
+  if (shape.hasTable())
     table = next();
   if (shape.hasWorkspace()) {
     workspace = next();

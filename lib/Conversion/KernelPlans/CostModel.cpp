@@ -112,6 +112,11 @@ ProductCost fp4::productCost(const MatmulSize &size, const ProductTile &tile,
   ProductBound bound = cycles > epilogue ? step.bound : ProductBound::Epilogue;
   double waves = double(wavesOf(size, tile, target));
   double join = size.splits > 1 ? double(size.splits) * epilogue : 0; // of the last block
+  if (double tiles = double(countTiles(size, tile)), sharers = double(size.sharers);
+      sharers > 0 && std::fmod(tiles, sharers) > 0) {
+    waves = tiles / sharers;
+    join = 2 * rates.fillCycles + epilogue + std::max(2.0, sharers / tiles) * epilogue;
+  }
   double busy = waves * cycles + rates.tailCycles + epilogue + join;
   double memory = compulsoryBytes(size) / rates.memoryBytesPerCycle;
   if (memory > busy)

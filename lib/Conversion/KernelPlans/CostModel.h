@@ -3,8 +3,10 @@
 // How many cycles a persistent GEMM takes with tiles of n columns, each of one block with 128 rows
 // or of a pair of blocks with 256. Words in capitals are rates of the target (fp4/ISA/Rates.h). A
 // step of 64 elements of K, or of 32 where elements have 8 bits, costs the larger of
-//   issue  the matrix instruction: its arithmetic, 2 * 128 * n * 64 / FLOPS in each block whatever its
-//          elements are, or its operands from shared memory, (128 + rows of B in a block) * 32 B / SHARED
+//   issue  the matrix instruction: its arithmetic, 2 * 128 * n * 64 / FLOPS in each block whatever
+//   its
+//          elements are, or its operands from shared memory, (128 + rows of B in a block) * 32 B /
+//          SHARED
 //   feed   what the L2 cache delivers to a multiprocessor: (128 + rows of B) * 32 B of data, the
 //          scales for each row of A and each column, / L2; rows that do not exist are not delivered
 // and an output tile costs
@@ -15,8 +17,10 @@
 // max(main, epi); with one (n = 256, where the second does not fit beside the scales) only partly:
 // max(main + SERIAL * epi, epi). A kernel is
 //   max(ceil(tiles / workers) * tile + TAIL + epi, compulsory bytes / DRAM) + LAUNCH.
-// Workers are multiprocessors, or the pairs of them. The model is fitted to public measurements of
-// B200 with another compiler's kernels. It ranks plans. What it says about time is a prediction.
+// Workers that share tiles have no last wave: tiles / workers waves, and a worker begins twice
+// more, leaves the sums of one tile and adds those of another, which takes EPI each. Workers are
+// multiprocessors, or the pairs of them. The model is fitted to public measurements of B200 with
+// another compiler's kernels. It ranks plans. What it says about time is a prediction.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -46,6 +50,7 @@ struct MatmulSize {
   /// Instructions of a k tile: of one panel, or of three.
   int64_t tileSteps() const { return stepK == 96 ? 8 : 4; }
   int64_t splits = 1;      ///< ranges of K that blocks take in parallel
+  int64_t sharers = 0;     ///< workers that share tiles; 0 where each has whole ones
   int64_t products = 1;    ///< of one A, which a tile has the sums of
   llvm::SmallVector<int64_t> groups = {}; ///< rows of products that are stacked; none for one
   bool expectsGroups = false; ///< these are expected, and groups have about as many

@@ -55,7 +55,8 @@ static LogicalResult requireTensorCore(Operation *op, const hw::TargetModel &tar
   bool isFused = product.isDual() || !product.hasOnlyElements();
   // Sums in registers have no groups yet, ranges of K only where operands are swapped, and one result
   // of one product.
-  bool isSplit = product.getSplitK().value_or(1) > 1 && !(target.hasWgmma && hasFewRows(product));
+  bool isSplit = product.getStreamK() ||
+                 (product.getSplitK().value_or(1) > 1 && !(target.hasWgmma && hasFewRows(product)));
   bool isWide = product.isGrouped() || isSplit || isFused;
   Status status = product.usesK96() ? hw::requireFeature(target, &hw::TargetModel::hasFp4K96,
                                                          "tensor core instructions of K = 96")
@@ -88,6 +89,8 @@ static MatmulSize sizeOf(BlockScaledMatmulOp product) {
   size.stepK = product.isMXF8F6F4() ? 32 : product.usesK96() ? 96 : 64;
   size.splits = int64_t(product.getSplitK().value_or(1));
   size.products = product.isDual() ? 2 : 1;
+  if (auto stream = product.getStreamK())
+    size.sharers = (*stream)[0];
   if (product.getGroups())
     llvm::append_range(size.groups, *product.getGroups());
   if (product.getOffsets()) { // only the device knows
@@ -173,6 +176,16 @@ pipe::WorkScheduleAttrInterface fp4::rasterOfProduct(MLIRContext *context, const
   return pipe::StaticPersistentAttr::get(context, pipe::Raster::Panels, *width);
 }
 
+/// The wish of a program, with the rows and columns that it says of tiles that workers share.
+static KernelPlan wishOfStream(BlockScaledMatmulOp product, const KernelPlan &wish) {
+  KernelPlan all = wish;
+  if (auto stream = product.getStreamK(); stream && !wish.tile[0]) {
+    all.tile[0] = (*stream)[1];
+    all.tile[1] = (*stream)[2];
+  }
+  return all;
+}
+
 /// Says what was decided, and what the model thinks of it.
 static void explain(Operation *op, const MatmulSize &size, const ProductTile &tile,
                     const hw::TargetModel &target) {
@@ -208,10 +221,16 @@ betterSplit(const MatmulSize &size, const ProductTile &tile, const hw::TargetMod
   return best;
 }
 
+/// Nothing of the product says that its sums have one order, or how they are shared out.
+static bool mayChangeSums(BlockScaledMatmulOp op) {
+  return !op.isGrouped() && !op.getSplitK() && !op.getStreamK() && !op.isDual() && !op.usesK96() &&
+         op.hasOnlyElements();
+}
+
 /// The order of a sum is not the pass's to change, but it can say what another would gain.
 static void adviseSplit(BlockScaledMatmulOp op, const MatmulSize &size, const ProductTile &tile,
                         const hw::TargetModel &target) {
-  if (op.isGrouped() || op.getSplitK() || op.isDual() || op.usesK96() || !op.hasOnlyElements())
+  if (!mayChangeSums(op))
     return;
   auto better = betterSplit(size, tile, target);
   if (!better)
@@ -220,6 +239,24 @@ static void adviseSplit(BlockScaledMatmulOp op, const MatmulSize &size, const Pr
   remark::missed(op->getLoc(), name)
       << remark::reason("split_k = {0} is predicted to take {1:f2} us; it changes the order of sums",
                         better->first, better->second / target.product->gigahertz / 1000);
+}
+
+/// The same of workers that share the tiles of the last wave but one.
+static void adviseStream(BlockScaledMatmulOp op, const MatmulSize &size, const ProductTile &tile,
+                         const hw::TargetModel &target) {
+  auto lhs = cast<RankedTensorType>(op.getLhs().getType());
+  int64_t ofTile = tile.pair ? 2 : 1;
+  if (!mayChangeSums(op) || lhs.isDynamicDim(0) || tile.swap || tile.blocks() != ofTile)
+    return;
+  MatmulSize shared = size;
+  shared.sharers = productWorkers(tile, target);
+  double cycles = productCost(shared, tile, target).cycles;
+  if (cycles > 0.95 * productCost(size, tile, target).cycles)
+    return;
+  auto name = remark::RemarkOpts::name("stream_k").category("fp4-plan");
+  remark::missed(op->getLoc(), name) << remark::reason(
+      "stream_k = [{0}, {1}, {2}] is predicted to take {3:f2} us; it changes the order of sums",
+      shared.sharers, tile.rows(), tile.n, cycles / target.product->gigahertz / 1000);
 }
 
 /// Bytes of shared memory and columns of tensor memory that one stage and one accumulator take,
@@ -241,7 +278,7 @@ constexpr int64_t kMostStages = 8;
 /// A tensor map has rows of whole 16 bytes.
 std::pair<StringRef, std::string> fp4::whyStoresAreDirect(BlockScaledMatmulOp product,
                                                           bool ofGroups) {
-  if ((product.isGrouped() && !ofGroups) || product.getSplitK().value_or(1) > 1)
+  if ((product.isGrouped() && !ofGroups) || product.addsRanges())
     return {"is direct for products of groups and of ranges of K", "tma"};
   if (!product.hasOnlyElements())
     return {"is direct where more than the elements is a result", "tma"};
@@ -297,16 +334,19 @@ static KernelPlan proposeProduct(Operation *op, const KernelPlan &wish,
   if (!target.hasTcgen05)
     return target.hasMmaBlockScale ? proposeWarpProduct(op, wish, size, target)
                                    : proposeConvertedProduct(op, wish, size, target);
-  ProductTile tile = cheapestTile(candidates(wish, product, size, target), size, target);
+  ProductTile tile =
+      cheapestTile(candidates(wishOfStream(product, wish), product, size, target), size, target);
   explain(op, size, tile, target);
   adviseSplit(product, size, tile, target);
+  adviseStream(product, size, tile, target);
   KernelPlan plan = planOfFamily(KernelFamily::TileProduct);
   plan.tile = {tile.rows(), tile.n, tileDepth(size)};
   plan.pair = tile.pair;
   plan.swap = tile.swap;
   if (tile.blocks() > 1)
     plan.cluster = {tile.clusterM, tile.clusterN};
-  plan.schedule = rasterOfProduct(op->getContext(), size, tile, target);
+  plan.schedule = product.getStreamK() ? neighboursAlongM(op->getContext())
+                                       : rasterOfProduct(op->getContext(), size, tile, target);
   bool staging = chooseStaging(product, wish.orElse(plan), wish, size, tile, target);
   if (staging)
     plan.store = ResultStore::Tma;
@@ -359,6 +399,20 @@ static std::string spellChoice(ArrayRef<int64_t> numbers) {
   return text;
 }
 
+/// Workers share tiles of the rows and columns that the operation says.
+static LogicalResult checkStream(Operation *op, const KernelPlan &plan) {
+  ArrayRef<int64_t> stream = *cast<BlockScaledMatmulOp>(op).getStreamK();
+  if (plan.swap)
+    return misfit(op, "swap", "is left out with 'stream_k'", "it");
+  if (plan.tile[0] != stream[1] || plan.tile[1] != stream[2])
+    return misfit(op, "tile",
+                  "is [" + Twine(stream[1]) + ", " + Twine(stream[2]) + ", k], as 'stream_k' says",
+                  spell(plan.tile));
+  if (plan.cluster[0] > (plan.pair ? 2 : 1) || plan.cluster[1] > 1)
+    return misfit(op, "cluster", "is a pair or one block with 'stream_k'", spell(plan.cluster));
+  return success();
+}
+
 /// The matrix instruction has 128 rows in a block, and 128 bytes, which are 256 elements of 4 bits, are
 /// the widest swizzle.
 static LogicalResult checkTile(Operation *op, const KernelPlan &plan,
@@ -379,7 +433,9 @@ static LogicalResult checkTile(Operation *op, const KernelPlan &plan,
                   "is [" + Twine(rows) + ", n, k] with n = " + spellChoice(columns) +
                       " and k a multiple of " + Twine(depth),
                   spell(plan.tile));
-  if (product.getSplitK().value_or(1) > 1 && k > int64_t(numerics::splitSlice))
+  if (product.getStreamK() && failed(checkStream(op, plan)))
+    return failure();
+  if (product.addsRanges() && k > int64_t(numerics::splitSlice))
     return misfit(op, "tile", "is at most 256 deep, which ranges of K are multiples of",
                   spell(plan.tile));
   if (isBeyondMemory(plan, target))

@@ -41,7 +41,10 @@ struct LowerJoin : fp4::PipePattern<fp4::pipe::JoinOp> {
                                 ConversionPatternRewriter &rewriter) const override {
     Location loc = op.getLoc();
     auto constant = [&](int64_t value) { return fp4::constantI32(rewriter, loc, value); };
-    Value all = constant(-1), zero = constant(0), most = constant(int64_t(op.getParts()) - 1);
+    Value all = constant(-1), zero = constant(0);
+    Value most = op.getParts()
+                     ? constant(int64_t(*op.getParts()) - 1)
+                     : arith::AddIOp::create(rewriter, loc, adaptor.getDynamicParts(), all);
     int64_t counters = op.getCounters().getType().getShape()[1]; // of a tile, one for each warp
     Value row = fp4::stridedPointer(rewriter, loc, adaptor.getCounters(), adaptor.getIndex(),
                                     4 * counters);

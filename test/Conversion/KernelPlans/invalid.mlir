@@ -89,6 +89,22 @@ func.func @split(%a: tensor<256x512xf4E2M1FN>, %s: tensor<256x32xf8E4M3FN, #fp4.
 
 // -----
 
+func.func @stream(%a: tensor<256x512xf4E2M1FN>, %s: tensor<256x32xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) {
+  %0 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, stream_k = array<i64: 3, 128, 64>, fp4.plan = #fp4.plan<tile_product, tile = [128, 64, 256]>}
+      : (tensor<256x512xf4E2M1FN>, tensor<256x32xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<256x512xf4E2M1FN>, tensor<256x32xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<256x256xbf16>
+  // expected-error @+2 {{must have a plan whose 'tile' is [128, 64, k], as 'stream_k' says, but got [128, 128, 256]}}
+  // expected-note @+1 {{leave 'tile' out}}
+  %1 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, stream_k = array<i64: 3, 128, 64>, fp4.plan = #fp4.plan<tile_product, tile = [128, 128, 256]>}
+      : (tensor<256x512xf4E2M1FN>, tensor<256x32xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<256x512xf4E2M1FN>, tensor<256x32xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<256x256xbf16>
+  // expected-error @+2 {{must have a plan whose 'cluster' is a pair or one block with 'stream_k', but got [2, 1]}}
+  // expected-note @+1 {{leave 'cluster' out}}
+  %2 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, stream_k = array<i64: 3, 128, 64>, fp4.plan = #fp4.plan<tile_product, tile = [128, 64, 256], cluster = [2, 1]>}
+      : (tensor<256x512xf4E2M1FN>, tensor<256x32xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<256x512xf4E2M1FN>, tensor<256x32xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<256x256xbf16>
+  return
+}
+
+// -----
+
 !s = tensor<256x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 func.func @clusters(%a: tensor<256x256xf4E2M1FN>, %s: !s) {
   %0 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, pair, cluster = [2, 4], tile = [256, 128, 256]>}

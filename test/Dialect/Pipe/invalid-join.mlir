@@ -91,3 +91,13 @@ gpu.func @alone() kernel attributes {known_cluster_size = array<i32: 1, 2, 1>} {
   gpu.return
 }
 }
+
+// -----
+
+func.func @join_of_value(%c: !pipe.global<24x4xi32>, %i: i32) {
+  %0 = pipe.join %c[%i] of %i : !pipe.global<24x4xi32>
+  // (C419)
+  // expected-error @+1 {{parts must be a constant or a value, but got both}}
+  %1 = "pipe.join"(%c, %i, %i) {parts = 2 : i64} : (!pipe.global<24x4xi32>, i32, i32) -> i1
+  return
+}

@@ -186,6 +186,8 @@ struct TransposedProduct : OpRewritePattern<linalg::TransposeOp> {
       return rewriter.notifyMatchFailure(op, "the inputs of the epilogue are not transposed");
     if (product.usesFma())
       return rewriter.notifyMatchFailure(op, "threads multiply few rows, not few columns");
+    if (product.getStreamK())
+      return rewriter.notifyMatchFailure(op, "tiles are counted along the rows of the result");
     if (!product.hasOnlyElements())
       return rewriter.notifyMatchFailure(op, "it has other results than its elements");
     if (product.hasFloatLhs() || product.hasPrepackedRhs())
@@ -202,8 +204,9 @@ struct TransposedProduct : OpRewritePattern<linalg::TransposeOp> {
         /*offsets=*/Value(), /*rhs2=*/Value(), /*rhs2_scales=*/Value(), /*alpha2=*/Value(),
         /*quantize_amax=*/Value(), FormatAttr::get(op.getContext(), product.getFormatOfRhs()),
         product.getRhsFormat() ? product.getFormatAttr() : FormatAttr(), product.getEpilogueAttr(),
-        product.getSplitKAttr(), /*groups=*/DenseI64ArrayAttr(),
-        /*expected_rows=*/IntegerAttr(), product.getArithmeticAttr(), /*quantize_recipe=*/RecipeAttr(),
+        product.getSplitKAttr(), /*stream_k=*/DenseI64ArrayAttr(), /*groups=*/DenseI64ArrayAttr(),
+        /*expected_rows=*/IntegerAttr(), product.getArithmeticAttr(),
+        /*quantize_recipe=*/RecipeAttr(),
         /*quantize_outputs=*/OutputsAttr(), /*with_amax=*/UnitAttr());
     keepPlan(product, swapped);
     return success();

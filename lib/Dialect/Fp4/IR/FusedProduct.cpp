@@ -92,7 +92,7 @@ static LogicalResult verifyNeeds(BlockScaledMatmulOp op) {
     diag.attachNote() << "the body says what becomes of the sums, and in which type";
     return diag;
   }
-  if (op.isGrouped() || op.getSplitK().value_or(1) > 1 || op.usesFma())
+  if (op.isGrouped() || op.addsRanges() || op.usesFma())
     return op.emitOpError("expects no groups, no ranges of K and no arithmetic fma beside ") << what;
   return success();
 }

@@ -106,8 +106,44 @@ LogicalResult verify::verifyGroupOperands(BlockScaledMatmulOp op, const Checked 
   return verifyGroupAlpha(op);
 }
 
+/// Workers that share a tile of `stream`, at most; 0 where it does not say whose tiles these are.
+static int64_t mostShared(ArrayRef<int64_t> stream, int64_t m, int64_t n, int64_t slices) {
+  constexpr int64_t kMostWorkers = 1 << 16, kMostRows = 1 << 20, kMostColumns = 256;
+  constexpr auto kUnit = int64_t(numerics::streamUnit);
+  if (stream.size() != 3 || stream[0] < 1 || stream[0] > kMostWorkers || stream[1] < 1 ||
+      stream[1] > kMostRows || stream[1] % kUnit || stream[2] < 1 || stream[2] > kMostColumns ||
+      stream[2] % kUnit)
+    return 0;
+  numerics::StreamK shares = {uint64_t(stream[0]), uint64_t(stream[1]), uint64_t(stream[2])};
+  return int64_t(
+      numerics::StreamShares(shares, uint64_t(m), uint64_t(n), uint64_t(slices)).mostParts());
+}
+
+/// blockscaled_matmul (C420), (C421): shares of workers.
+static LogicalResult verifyStream(BlockScaledMatmulOp op, const Checked &lhs) {
+  if (!op.getStreamK())
+    return success();
+  if (op.hasFloatLhs() || op.hasF32Scales() || op.usesFma() || op.usesK96() || op.isGrouped() ||
+      op.isDual() || op.getSplitK().value_or(1) > 1 || lhs.type.isDynamicDim(0))
+    return op.emitOpError("expects static rows, tiled scales of both operands, and no groups, "
+                          "'rhs2', 'split_k' or 'arithmetic' beside 'stream_k'"); // (C420)
+  int64_t slices = llvm::divideCeil(lhs.type.getDimSize(1), int64_t(numerics::splitSlice));
+  int64_t parts = mostShared(*op.getStreamK(), lhs.type.getDimSize(0), op.getColumns(), slices);
+  if (parts == 0)
+    return op.emitOpError("attribute 'stream_k' must be workers, and rows and columns of a tile in "
+                          "multiples of 16, the columns up to 256, but got ")
+           << op.getStreamKAttr(); // (C421)
+  if (parts > BlockScaledMatmulOp::kMaxSplits)
+    return op.emitOpError("attribute 'stream_k' must have at most ")
+           << BlockScaledMatmulOp::kMaxSplits << " workers for each tile, but got "
+           << parts; // (C421)
+  return success();
+}
+
 /// blockscaled_matmul (C14): ranges of K.
 LogicalResult verify::verifySplit(BlockScaledMatmulOp op, const Checked &lhs) {
+  if (failed(verifyStream(op, lhs)))
+    return failure();
   if (!op.getSplitK())
     return success();
   int64_t splits = *op.getSplitK();

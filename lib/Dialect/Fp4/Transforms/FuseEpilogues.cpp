@@ -80,8 +80,7 @@ std::string whyNotDual(linalg::GenericOp op, BlockScaledMatmulOp x, BlockScaledM
       (x.getAlpha() && x.getAlpha().getType() != y.getAlpha().getType()))
     return "the products have alphas of different types";
   for (BlockScaledMatmulOp product : {x, y}) {
-    if (product.isGrouped() || product.getSplitK().value_or(1) > 1 || product.getEpilogue() ||
-        product.usesFma())
+    if (product.isGrouped() || product.addsRanges() || product.getEpilogue() || product.usesFma())
       return "a product has groups, ranges of K, steps or arithmetic of its own";
     if (product->hasAttr(Fp4Dialect::kPlanAttr))
       return "a product has a plan for a kernel of its own";
@@ -176,10 +175,12 @@ BlockScaledMatmulOp absorb(RewriterBase &b, linalg::GenericOp op,
       b, b.getFusedLoc(locs), op.getResult(0).getType(), first.getLhs(), first.getLhsScales(),
       first.getRhs(), first.getRhsScales(), first.getAlpha(), inputs, first.getOffsets(),
       second ? second.getRhs() : Value(), second ? second.getRhsScales() : Value(),
-      second ? Value(second.getAlpha()) : Value(), /*quantize_amax=*/Value(),
-      first.getFormatAttr(), first.getRhsFormatAttr(), first.getEpilogueAttr(), first.getSplitKAttr(),
-      first.getGroupsAttr(), first.getExpectedRowsAttr(), first.getArithmeticAttr(),
-      /*quantize_recipe=*/RecipeAttr(), /*quantize_outputs=*/OutputsAttr(), /*with_amax=*/UnitAttr());
+      second ? Value(second.getAlpha()) : Value(), /*quantize_amax=*/Value(), first.getFormatAttr(),
+      first.getRhsFormatAttr(), first.getEpilogueAttr(), first.getSplitKAttr(),
+      first.getStreamKAttr(), first.getGroupsAttr(), first.getExpectedRowsAttr(),
+      first.getArithmeticAttr(),
+      /*quantize_recipe=*/RecipeAttr(), /*quantize_outputs=*/OutputsAttr(),
+      /*with_amax=*/UnitAttr());
   fused->setDiscardableAttrs(first->getDiscardableAttrDictionary());
   BodyBuilder(b, op, from).build(fused);
   b.replaceOp(op, fused.getResult());

@@ -67,12 +67,12 @@ BlockScaledMatmulOp addResults(RewriterBase &b, BlockScaledMatmulOp product, Ope
   auto fused = BlockScaledMatmulOp::create(
       b, b.getFusedLoc({product.getLoc(), reader->getLoc()}), types, product.getLhs(),
       product.getLhsScales(), product.getRhs(), product.getRhsScales(), product.getAlpha(),
-      product.getEpilogueInputs(), product.getOffsets(), product.getRhs2(),
-      product.getRhs2Scales(), product.getAlpha2(),
+      product.getEpilogueInputs(), product.getOffsets(), product.getRhs2(), product.getRhs2Scales(),
+      product.getAlpha2(),
       added.quantizeAmax ? added.quantizeAmax : Value(product.getQuantizeAmax()),
       product.getFormatAttr(), product.getRhsFormatAttr(), product.getEpilogueAttr(),
-      product.getSplitKAttr(),
-      product.getGroupsAttr(), product.getExpectedRowsAttr(), product.getArithmeticAttr(),
+      product.getSplitKAttr(), product.getStreamKAttr(), product.getGroupsAttr(),
+      product.getExpectedRowsAttr(), product.getArithmeticAttr(),
       added.recipe ? added.recipe : product.getQuantizeRecipeAttr(),
       added.outputs ? added.outputs : product.getQuantizeOutputsAttr(),
       added.amax || product.getWithAmax() ? b.getUnitAttr() : UnitAttr());
@@ -101,7 +101,7 @@ std::string whyNotDerived(Operation *op, BlockScaledMatmulOp product) {
     return "the product is in another block";
   if (product.isGrouped())
     return "the product is one of groups";
-  if (product.getSplitK().value_or(1) > 1)
+  if (product.addsRanges())
     return "the product has sums of ranges of K";
   if (product.usesFma())
     return "threads multiply, which have few elements of a row";

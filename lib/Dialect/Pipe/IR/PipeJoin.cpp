@@ -18,14 +18,17 @@ LogicalResult LoadEntryOp::verify() { // (C170)
   return success();
 }
 
-LogicalResult JoinOp::verify() { // (C171)
+LogicalResult JoinOp::verify() {
   GlobalType counters = getCounters().getType();
   if (counters.getRank() != 2 || !llvm::is_contained({4, 8}, counters.getShape()[1]) ||
       !counters.getElementType().isInteger(32))
     return emitOpError() << "counters must be a buffer of i32 with 4 or 8 columns, but got "
-                         << counters;
-  if (int64_t(getParts()) < 2)
-    return emitOpError() << "parts must be at least 2, but got " << int64_t(getParts());
+                         << counters; // (C171)
+  if (getParts().has_value() == static_cast<bool>(getDynamicParts()))
+    return emitOpError() << "parts must be a constant or a value, but got "
+                         << (getParts() ? "both" : "neither"); // (C419)
+  if (getParts() && int64_t(*getParts()) < 2)
+    return emitOpError() << "parts must be at least 2, but got " << int64_t(*getParts()); // (C171)
   return success();
 }
 

@@ -255,6 +255,28 @@ static void eraseDead(Operation *root) {
   });
 }
 
+/// A value of another role that a loop carries, and what it is computed from, keep each other:
+/// takes `others` out. Returns one that something else needs, and what needs it.
+static std::pair<Operation *, Operation *> takeOut(RoleRegionOp region,
+                                                   ArrayRef<Operation *> others) {
+  llvm::SmallDenseMap<Operation *, Operation *> placeholders;
+  for (Operation *op : others) {
+    OpBuilder builder(op);
+    auto placeholder = UnrealizedConversionCastOp::create(builder, op->getLoc(),
+                                                          op->getResultTypes(), ValueRange());
+    op->replaceAllUsesWith(placeholder);
+    placeholders[placeholder] = op;
+    op->remove();
+  }
+  eraseDead(region);
+  std::pair<Operation *, Operation *> found = {};
+  region.walk([&](UnrealizedConversionCastOp left) {
+    if (Operation *op = placeholders.lookup(left); op && !found.second && !left->use_empty())
+      found = {op, *left->user_begin()};
+  });
+  return found;
+}
+
 LogicalResult KernelSpecializer::eraseOtherRoles(RoleRegionOp region) {
   SmallVector<Operation *> others;
   region.getBody().walk([&](EngineOpInterface op) {
@@ -278,9 +300,13 @@ LogicalResult KernelSpecializer::eraseOtherRoles(RoleRegionOp region) {
   }
   if (others.empty())
     return success();
-  Operation *op = others.front(), *user = *op->user_begin();
-  return user->emitOpError() << "value of " << op->getName() << " cannot cross from role "
-                             << roleOf(op).getName() << " to " << region.getRole().getName();
+  auto [op, user] = takeOut(region, others);
+  if (user)
+    user->emitOpError() << "value of " << op->getName() << " cannot cross from role "
+                        << roleOf(op).getName() << " to " << region.getRole().getName();
+  for (Operation *other : others)
+    other->destroy();
+  return failure(user != nullptr);
 }
 
 LogicalResult KernelSpecializer::buildRole(OpBuilder &builder, RoleAttr role) {

@@ -40,6 +40,11 @@ def Fp4_BlockScaledMatmulOp
     shorter. Each range has a sum of its own, and these are added in fp32 from the first to the
     last. The order belongs to the operation because it decides bits of the result.
 
+    With `stream_k` = [W, m, n] the result is cut into tiles of m x n elements, and W workers add up
+    equal parts of all slices of 256 elements of K that the first tiles have (docs/Spec.md says which).
+    A tile that several workers have parts of is the sum of theirs in fp32, in the order of K. So W
+    thread blocks, or pairs of them, take equally long where the number of tiles does not divide by W.
+
     With `groups` the product is one of several matrices: they are stacked in lhs, `groups` has the
     rows of each, and every group has N rows of its own in rhs. A batched product has groups of
     equal size, and an empty group has no result. With `offsets` the rows of groups are known on the
@@ -145,6 +150,7 @@ def Fp4_BlockScaledMatmulOp
                        OptionalAttr<Fp4_FormatAttr>:$rhs_format,
                        OptionalAttr<Fp4_EpilogueAttr>:$epilogue,
                        OptionalAttr<I64Attr>:$split_k,
+                       OptionalAttr<DenseI64ArrayAttr>:$stream_k,
                        OptionalAttr<DenseI64ArrayAttr>:$groups,
                        OptionalAttr<I64Attr>:$expected_rows,
                        OptionalAttr<Fp4_ProductArithmeticAttr>:$arithmetic,
@@ -184,6 +190,8 @@ def Fp4_BlockScaledMatmulOp
     int64_t getColumns();
     /// Ranges of K at most: the last thread block to join adds all of their sums.
     static constexpr int64_t kMaxSplits = 32;
+    /// Sums of ranges of K are added, of all elements or of those of some tiles.
+    bool addsRanges() { return getSplitK().value_or(1) > 1 || getStreamK(); }
     /// Threads multiply, and not the tensor core.
     bool usesFma() { return getArithmetic() == ::fp4::ProductArithmetic::Fma; }
     /// Instructions of the tensor core have 96 elements of K.

@@ -16,19 +16,29 @@ def Pipe_JoinOp : Pipe_EngineOp<"join", "Threads"> {
     Counts in a number of `counters[index, *]`, 0 when a kernel begins, and is true for the last of
     `parts`, which makes it 0 again. What the warps that arrived before have stored is visible then. Every warp
     of the role arrives at a number of its own, those of a warp in all blocks at the same: with what the
-    other warps of its block did it has nothing to do. Nobody waits. PTX: atom.acq_rel.gpu.inc.
+    other warps of its block did it has nothing to do. Nobody waits. The number of parts is a constant,
+    or a value that is the same for all of them. PTX: atom.acq_rel.gpu.inc.
 
-    Constraints: (C171) counters are a buffer of i32 with 4 or 8 columns, one for each warp; `parts` is at least 2.
+    Constraints: (C171) counters are a buffer of i32 with 4 or 8 columns, one for each warp; `parts` is at
+    least 2; (C419) there is either a constant or a value.
 
     Example:
     ```mlir
     %last = pipe.join %counters[%tile] of 4 : !pipe.global<24x4xi32>
+    %also = pipe.join %counters[%tile] of %n : !pipe.global<24x4xi32>
     ```
   }];
-  let arguments = (ins Pipe_GlobalType:$counters, I32:$index, I64Attr:$parts);
+  let arguments = (ins Pipe_GlobalType:$counters, I32:$index, Optional<I32>:$dynamic_parts,
+                       OptionalAttr<I64Attr>:$parts);
   let results = (outs I1:$last);
+  let builders = [OpBuilder<(ins "::mlir::Value":$counters, "::mlir::Value":$index,
+                                 "int64_t":$parts), [{
+    build($_builder, $_state, counters, index, /*dynamic_parts=*/{},
+          $_builder.getI64IntegerAttr(parts));
+  }]>];
   let assemblyFormat = [{
-    $counters `[` $index `]` `of` $parts attr-dict `:` qualified(type($counters))
+    $counters `[` $index `]` `of` ($dynamic_parts^):($parts)? attr-dict
+    `:` qualified(type($counters))
   }];
   let hasVerifier = 1;
 }
