@@ -39,13 +39,16 @@ ClusterState &HazardChecker::Impl::cluster(uint32_t index) {
 }
 
 void HazardChecker::onLaunch(const LaunchEvent &event) {
+  const bool follows = impl->program != nullptr;
+  impl->before.reset();
+  if (event.dependent && follows && !impl->dependent)
+    impl->before = std::move(impl->global);
   impl->program = &event.program.impl();
   impl->kernel = impl->program->find(event.kernel);
-  impl->kernelNumber =
-      impl->kernelNumbers
-          .try_emplace(fmt::format("{}:{}", impl->program->name, event.kernel),
-                       uint32_t(impl->kernelNumbers.size()))
-          .first->second;
+  impl->kernelNumber = impl->kernelNumbers
+                           .try_emplace(fmt::format("{}:{}", impl->program->name, event.kernel),
+                                        uint32_t(impl->kernelNumbers.size()))
+                           .first->second;
   impl->tmemAllocs.clear();
   impl->memory = &event.memory;
   impl->ctasPerCluster = event.ctasPerCluster;

@@ -12,6 +12,7 @@
 #include "Sim/Decode/ProgramImpl.h"
 #include "fp4/Sim/Events.h"
 
+#include <optional>
 #include <set>
 #include <tuple>
 
@@ -65,6 +66,8 @@ struct HazardChecker::Impl {
   const GlobalMemory *memory = nullptr;
   uint32_t ctasPerCluster = 1, warpsPerCta = 1;
   bool dependent = false; ///< it may begin before the launch before has ended
+  /// Of the launch before a dependent one, if that began when all before it had ended.
+  std::optional<check::GlobalShadow> before;
   std::set<uint32_t> tmemAllocs; ///< pc of each tcgen05.alloc that was executed
   std::unordered_map<uint32_t, std::unique_ptr<ClusterState>> clusters;
   check::GlobalShadow global;
@@ -87,6 +90,7 @@ struct HazardChecker::Impl {
   void access(ClusterState &cluster, const MemoryEvent &event);
   void lanes(Access &made, const MemoryEvent &event, uint32_t shift);
   void checkGridWait(Access &made, const MemoryEvent &event);
+  bool isWrittenBefore(const MemoryEvent &event) const;
   void useTensorMap(ClusterState &cluster, const MemoryEvent &event);
   void accessTmem(ClusterState &cluster, const MemoryEvent &event);
   void lateArrivals(Access &exit, const check::VectorClock &known);

@@ -17,10 +17,6 @@ namespace {
 constexpr size_t keptRecords = 48;      ///< per cell; beyond, the oldest are forgotten
 constexpr size_t keptGlobalReaders = 3; ///< the same of global memory: others are in a set
 
-uint32_t byteMask(uint32_t from, uint32_t count) {
-  return (count >= 32 ? ~0u : (1u << count) - 1) << from;
-}
-
 Strength strengthOf(const MemoryEvent &event) {
   if (event.order == MemOrder::Weak && event.kind != AccessKind::Atomic)
     return Weak;
@@ -139,12 +135,26 @@ void HazardChecker::Impl::access(ClusterState &cluster, const MemoryEvent &event
   lanes(made, event, shift);
 }
 
+/// Whether the launch before may write what this one reads. What an earlier one writes is known to
+/// be there if the launch before waited for that.
+bool HazardChecker::Impl::isWrittenBefore(const MemoryEvent &event) const {
+  if (!before)
+    return true;
+  if (event.actor.ticket)
+    return before->isWritten(event.addresses[0], event.bytes);
+  for (uint32_t rest = event.laneMask; rest; rest &= rest - 1)
+    if (before->isWritten(event.addressOf(uint32_t(std::countr_zero(rest))), event.bytes))
+      return true;
+  return false;
+}
+
 /// The launch before may still write what this one reads, and read what it writes.
 void HazardChecker::Impl::checkGridWait(Access &made, const MemoryEvent &event) {
   // What an operation reads when it is issued it reads before it is known as a ticket.
   const bool isIssued = made.ticket && made.ticket->id == 0;
   const Clocks &known = isIssued ? made.cluster.warp(event.actor).clocks : made.now;
-  if (known.generic.at(made.cluster.gridSlot()))
+  if (known.generic.at(made.cluster.gridSlot()) ||
+      (event.kind == AccessKind::Read && !isWrittenBefore(event)))
     return;
   const bool one = made.ticket || event.contiguous || event.uniform;
   const uint32_t first = one ? 0 : uint32_t(std::countr_zero(event.laneMask));
@@ -571,13 +581,14 @@ HazardRule HazardChecker::Impl::ruleOf(Access &made, const Record &old) const {
   const bool global = made.space == Space::Global;
   if (old.cluster() != made.record.cluster())
     return HazardRule::GlobalRace;
-  // A ticket moves its data when it completes, which may be after a write that came after its issue.
+  // A ticket moves its data when it completes, which may be after a write that came after its
+  // issue.
   const bool late = made.ticket && old.write() && made.ticket->issued < old.sequence;
   const bool bothWrite = made.record.write() && old.write();
   if (bothWrite && (late || (old.async() && made.record.async())))
     return HazardRule::OverwrittenWhileWritten;
-  const bool reuse = made.record.write() && !bothWrite &&
-                     (old.async() || (made.record.async() && !global));
+  const bool reuse =
+      made.record.write() && !bothWrite && (old.async() || (made.record.async() && !global));
   if (reuse || late)
     return HazardRule::OverwrittenWhileRead;
   if (old.async() && old.write())

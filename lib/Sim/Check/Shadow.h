@@ -19,6 +19,10 @@
 namespace fp4::sim::check {
 
 constexpr uint32_t cellBytes = 32;
+/// Of `count` bytes of a cell.
+constexpr uint32_t byteMask(uint32_t from, uint32_t count) {
+  return (count >= 32 ? ~0u : (1u << count) - 1) << from;
+}
 /// laneShift where one lane, or none in particular, accesses all bytes of a cell; and of a load by
 /// several lanes whose value reaches one store alone (LoadUses).
 constexpr uint32_t wholeCells = 7, storedLoad = 6;
@@ -174,6 +178,24 @@ public:
       lastNumber = number;
     }
     return last->cells[(address & ((1u << pageShift) - 1)) / cellBytes];
+  }
+  /// Whether a write of any of these bytes is known.
+  bool isWritten(uint64_t address, uint64_t bytes) const {
+    for (const uint64_t end = address + bytes; address < end;) {
+      const uint32_t from = address % cellBytes;
+      const uint32_t part = uint32_t(std::min<uint64_t>(end - address, cellBytes - from));
+      const auto page = pages.find(address >> pageShift);
+      bool written = false;
+      if (page != pages.end())
+        page->second->cells[(address & ((1u << pageShift) - 1)) / cellBytes].forEach(
+            [&](const Record &old) {
+              written |= old.write() && (old.mask & byteMask(from, part));
+            });
+      if (written)
+        return true;
+      address += part;
+    }
+    return false;
   }
   void clear() {
     pages.clear();

@@ -194,6 +194,16 @@ std::vector<Litmus> fp4::sim::test::globalMemoryLitmus() {
        litmus("  @%p1 griddepcontrol.wait;\n  bar.sync 0;\n  @!%p1 ld.global.b32 %v0, [%out];\n"),
        "  bar.sync 0;\n", "", R::MissingGridWait, "griddepcontrol.wait before", 64, 1, false, false,
        nullptr, 1, true},
+      {"a dependent launch that reads before it waits",
+       litmus("  ld.global.b32 %v0, [%out+512];\n  griddepcontrol.wait;\n"
+              "  ld.global.b32 %v0, [%out];\n"),
+       "[%out+512]", "[%out+508]", R::MissingGridWait, "what the launch before writes", 1, 1, false,
+       false, nullptr, 1, true},
+      {"a dependent launch that writes before it waits",
+       litmus("  ld.global.b32 %v0, [%out+512];\n  griddepcontrol.wait;\n"
+              "  st.global.b32 [%out+512], 7;\n"),
+       "  griddepcontrol.wait;\n", "", R::MissingGridWait, "griddepcontrol.wait before", 1, 1,
+       false, false, nullptr, 1, true},
       {"a copy of a dependent launch that does not wait", copiedIn(), "  griddepcontrol.wait;\n",
        "", R::MissingGridWait, "griddepcontrol.wait before", 1, 1, false, false, nullptr, 1, true},
       {"memory that nobody wrote",

@@ -24,6 +24,19 @@ std::string Judged::text() const {
   return all;
 }
 
+/// A launch that writes the first 512 bytes of `out`.
+static void launchBefore(Simulator &simulator, const Params &params) {
+  const auto program = Program::parse(
+      litmus(
+          "  mul.wide.u32 %rd5, %t, 8;\n  add.u64 %rd5, %rd5, %out;\n  st.global.b64 [%rd5], 0;\n"),
+      "before.ptx");
+  ASSERT_TRUE(program) << program.error().message;
+  LaunchConfig config;
+  config.block = {64, 1, 1};
+  const auto stats = simulator.launch(**program, "test", config, params.span());
+  ASSERT_TRUE(stats) << stats.error().message;
+}
+
 Judged fp4::sim::test::judge(const std::string &text, SimOptions options, const Litmus &test,
                              bool strict) {
   constexpr size_t bytes = 1024;
@@ -43,6 +56,8 @@ Judged fp4::sim::test::judge(const std::string &text, SimOptions options, const 
   config.cluster = {test.cluster, 1, 1};
   config.grid = {test.cluster * test.clusters, 1, 1};
   config.dependent = test.dependent;
+  if (test.dependent)
+    launchBefore(simulator, params);
   const auto stats = simulator.launch(**program, "test", config, params.span());
   return {instruments->hazards(), stats ? "" : stats.error().message};
 }
