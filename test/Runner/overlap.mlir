@@ -24,8 +24,11 @@
 // LEADS-NOT: griddepcontrol.wait
 // LEADS: griddepcontrol.launch_dependents;
 // LEADS-NOT: griddepcontrol.wait
-// FOLLOWS-NOT: {{ld.global|griddepcontrol.launch_dependents}}
+// FOLLOWS-NOT: griddepcontrol.launch_dependents
+// FOLLOWS: ld.global.v8
+// FOLLOWS-NOT: {{ld.global.b32|st.global}}
 // FOLLOWS: griddepcontrol.wait;
+// FOLLOWS: ld.global.b32
 // FOLLOWS-NOT: {{ld.global.nc|griddepcontrol.launch_dependents}}
 // NONE-NOT: griddepcontrol
 // RUN: not fp4-runner %s --overlap-launches --no-overlap-launches 2>&1 | FileCheck %s --check-prefix=EITHER

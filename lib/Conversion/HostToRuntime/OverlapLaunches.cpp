@@ -8,7 +8,8 @@
 //  - no block has tensor memory: it would keep that while it waits for a kernel that needs it.
 // Every block of every kernel waits, so a kernel that has ended has those before it behind it.
 // Where quantizers alone overlap, the amax before one is launched as usual: it begins when all
-// before it has ended.
+// before it has ended. So what the amax only reads does not change any more, and the quantizer
+// loads that before it waits.
 //
 //===----------------------------------------------------------------------===//
 
@@ -37,15 +38,16 @@ bool isShared(Value pointer) {
   return cast<LLVM::LLVMPointerType>(pointer.getType()).getAddressSpace() == 3;
 }
 
-/// Touches no global memory and takes no tensor memory: what kernels do before they share out their work.
+/// Touches no global memory and takes no tensor memory: what kernels do before they share out their
+/// work.
 bool isLocal(Operation *op) {
   if (auto load = dyn_cast<LLVM::LoadOp>(op))
     return isShared(load.getAddr());
   if (auto store = dyn_cast<LLVM::StoreOp>(op))
     return isShared(store.getAddr());
   return isMemoryEffectFree(op) || op->hasTrait<OpTrait::IsTerminator>() ||
-         isa<NVVM::MBarrierInitOp, NVVM::FenceMbarrierInitOp, NVVM::PrefetchOp,
-             NVVM::ElectSyncOp, NVVM::ClusterArriveOp, NVVM::ClusterArriveRelaxedOp>(op) ||
+         isa<NVVM::MBarrierInitOp, NVVM::FenceMbarrierInitOp, NVVM::PrefetchOp, NVVM::ElectSyncOp,
+             NVVM::ClusterArriveOp, NVVM::ClusterArriveRelaxedOp>(op) ||
          op->getName().getStringRef().starts_with("nvvm.read.ptx.sreg");
 }
 
@@ -63,6 +65,42 @@ Operation *placeIn(LLVM::LLVMFuncOp kernel) {
   return &kernel.getBody().front().front();
 }
 
+/// The argument of the kernel that `pointer` is computed from, or null.
+BlockArgument argumentOf(Value pointer) {
+  while (auto element = pointer.getDefiningOp<LLVM::GEPOp>())
+    pointer = element.getBase();
+  return dyn_cast<BlockArgument>(pointer);
+}
+
+/// The pointer of a load from global memory, or null.
+Value loadedFrom(Operation *op) {
+  if (auto load = dyn_cast<LLVM::LoadOp>(op))
+    return isShared(load.getAddr()) || load.getVolatile_() ? Value() : load.getAddr();
+  auto text = dyn_cast<LLVM::InlineAsmOp>(op);
+  return text && text.getAsmString().starts_with("ld.global.") ? text.getOperand(0) : Value();
+}
+
+bool isOnlyLoaded(Value pointer) {
+  return llvm::all_of(pointer.getUses(), [&](OpOperand &use) {
+    if (isa<LLVM::GEPOp>(use.getOwner()))
+      return use.getOperandNumber() == 0 && isOnlyLoaded(use.getOwner()->getResult(0));
+    return loadedFrom(use.getOwner()) == pointer;
+  });
+}
+
+/// Behind the first loads of what nobody writes, if nothing else is before them.
+Operation *placeBehindLoads(LLVM::LLVMFuncOp kernel, const llvm::SmallDenseSet<Value> &unwritten) {
+  Operation *place = &kernel.getBody().front().front();
+  for (Operation &op : kernel.getBody().front()) {
+    Value pointer = loadedFrom(&op);
+    if (pointer && unwritten.contains(argumentOf(pointer)))
+      place = op.getNextNode();
+    else if (!isLocal(&op) || isBarrier(&op))
+      break;
+  }
+  return place;
+}
+
 /// What a kernel reads may be written after it began.
 void loadAsWritten(LLVM::LLVMFuncOp kernel) {
   constexpr StringLiteral constant = "ld.global.nc.", ordinary = "ld.global.";
@@ -75,8 +113,8 @@ void loadAsWritten(LLVM::LLVMFuncOp kernel) {
 
 using enum NVVM::GridDepActionKind;
 
-void insert(LLVM::LLVMFuncOp kernel, ArrayRef<NVVM::GridDepActionKind> kinds) {
-  OpBuilder b(placeIn(kernel));
+void insert(LLVM::LLVMFuncOp kernel, Operation *place, ArrayRef<NVVM::GridDepActionKind> kinds) {
+  OpBuilder b(place);
   for (NVVM::GridDepActionKind kind : kinds)
     NVVM::GriddepcontrolOp::create(b, kernel.getLoc(), kind);
 }
@@ -95,6 +133,22 @@ gpu::LaunchFuncOp leaderOf(gpu::LaunchFuncOp follower) {
   return {};
 }
 
+LLVM::LLVMFuncOp kernelOf(gpu::LaunchFuncOp launch) {
+  return SymbolTable::lookupNearestSymbolFrom<LLVM::LLVMFuncOp>(launch, launch.getKernelAttr());
+}
+
+/// Arguments of the kernel of `follower` that the one of `leader` has too and only loads from.
+llvm::SmallDenseSet<Value> sharedInputs(gpu::LaunchFuncOp leader, gpu::LaunchFuncOp follower) {
+  llvm::SmallDenseSet<Value> inputs;
+  for (auto [operand, argument] :
+       llvm::zip_equal(leader.getKernelOperands(), kernelOf(leader).getArguments()))
+    for (auto [same, input] :
+         llvm::zip_equal(follower.getKernelOperands(), kernelOf(follower).getArguments()))
+      if (same == operand && isa<LLVM::LLVMPointerType>(input.getType()) && isOnlyLoaded(argument))
+        inputs.insert(input);
+  return inputs;
+}
+
 struct OverlapLaunches : fp4::impl::OverlapLaunchesBase<OverlapLaunches> {
   using OverlapLaunchesBase::OverlapLaunchesBase;
 
@@ -105,8 +159,9 @@ struct OverlapLaunches : fp4::impl::OverlapLaunchesBase<OverlapLaunches> {
       if (!launch->hasAttr(fp4::kFollowsAttr))
         return;
       if (gpu::LaunchFuncOp leader = leaderOf(launch)) {
-        insert(kernelOf(leader), launch_dependents);
-        insert(kernelOf(launch), wait);
+        LLVM::LLVMFuncOp first = kernelOf(leader), second = kernelOf(launch);
+        insert(second, placeBehindLoads(second, sharedInputs(leader, launch)), wait);
+        insert(first, placeIn(first), launch_dependents);
         makeDependent(launch);
       }
     });
@@ -115,15 +170,11 @@ struct OverlapLaunches : fp4::impl::OverlapLaunchesBase<OverlapLaunches> {
         if (!kernel->hasAttr(gpu::GPUDialect::getKernelFuncAttrName()))
           return;
         loadAsWritten(kernel);
-        insert(kernel, {launch_dependents, wait});
+        insert(kernel, placeIn(kernel), {launch_dependents, wait});
       });
   }
 
 private:
-  static LLVM::LLVMFuncOp kernelOf(gpu::LaunchFuncOp launch) {
-    return SymbolTable::lookupNearestSymbolFrom<LLVM::LLVMFuncOp>(launch, launch.getKernelAttr());
-  }
-
   void makeDependent(gpu::LaunchFuncOp launch) {
     launch->setAttr(fp4::kDependentAttr, UnitAttr::get(launch.getContext()));
     if (!all)

@@ -1,25 +1,43 @@
-// A quantizer begins while the amax before it ends, and waits before it touches memory. A kernel that may take the place of
-// both can be between their launches; another kernel or a memset cannot.
+// A quantizer begins while the amax before it ends, loads what the amax loads too, and waits before it touches other memory. A
+// kernel that may take the place of both can be between their launches; another kernel or a memset cannot.
 // RUN: fp4-opt %s -fp4-overlap-launches=all=false | FileCheck %s
 
 module attributes {gpu.container_module} {
 // CHECK-LABEL: gpu.module @amax
 // CHECK: llvm.func @kernel
 // CHECK-NEXT: nvvm.griddepcontrol launch_dependents
-// CHECK-NEXT: llvm.load %{{.*}} invariant
+// CHECK: llvm.load %{{.*}} invariant
 gpu.module @amax {
-  llvm.func @kernel(%x: !llvm.ptr<1>) attributes {gpu.kernel, nvvm.kernel} {
-    %v = llvm.load %x invariant : !llvm.ptr<1> -> i32
+  llvm.func @kernel(%x: !llvm.ptr<1>, %amax: !llvm.ptr<1>) attributes {gpu.kernel, nvvm.kernel} {
+    %second = llvm.getelementptr %x[1] : (!llvm.ptr<1>) -> !llvm.ptr<1>, i32
+    %v = llvm.load %second invariant : !llvm.ptr<1> -> i32
+    llvm.store %v, %amax : i32, !llvm.ptr<1>
     llvm.return
   }
 }
 // CHECK-LABEL: gpu.module @quantize
+// CHECK: llvm.func @kernel(%[[X:.*]]: !llvm.ptr<1>, %[[AMAX:.*]]: !llvm.ptr<1>)
+// CHECK-NEXT: %[[SECOND:.*]] = llvm.getelementptr %[[X]]
+// CHECK-NEXT: llvm.load %[[SECOND]] : !llvm.ptr<1> -> i32
+// CHECK-NEXT: nvvm.griddepcontrol wait
+// CHECK-NEXT: llvm.load %[[AMAX]] : !llvm.ptr<1> -> i32
+gpu.module @quantize {
+  llvm.func @kernel(%x: !llvm.ptr<1>, %amax: !llvm.ptr<1>) attributes {gpu.kernel, nvvm.kernel} {
+    %second = llvm.getelementptr %x[1] : (!llvm.ptr<1>) -> !llvm.ptr<1>, i32
+    %v = llvm.load %second invariant : !llvm.ptr<1> -> i32
+    %a = llvm.load %amax invariant : !llvm.ptr<1> -> i32
+    llvm.return
+  }
+}
+// What the amax writes, or has no part in, is not loaded before.
+// CHECK-LABEL: gpu.module @quantize_other
 // CHECK: llvm.func @kernel
 // CHECK-NEXT: nvvm.griddepcontrol wait
-// CHECK-NEXT: llvm.load %{{[a-z0-9]*}} : !llvm.ptr<1> -> i32
-gpu.module @quantize {
-  llvm.func @kernel(%x: !llvm.ptr<1>) attributes {gpu.kernel, nvvm.kernel} {
-    %v = llvm.load %x invariant : !llvm.ptr<1> -> i32
+// CHECK-NEXT: llvm.load
+gpu.module @quantize_other {
+  llvm.func @kernel(%y: !llvm.ptr<1>, %amax: !llvm.ptr<1>, %x: !llvm.ptr<1>) attributes {gpu.kernel, nvvm.kernel} {
+    %v = llvm.load %y invariant : !llvm.ptr<1> -> i32
+    %w = llvm.load %x invariant : !llvm.ptr<1> -> i32
     llvm.return
   }
 }
@@ -36,12 +54,16 @@ gpu.module @other {
 // CHECK: gpu.launch_func @amax::@kernel
 // CHECK-NOT: fp4.dependent
 // CHECK: gpu.launch_func @quantize::@kernel {{.*}}fp4.dependent
-func.func @together(%x: memref<64xf32>) {
+func.func @together(%x: memref<64xf32>, %amax: memref<64xf32>, %y: memref<64xf32>) {
   %c1 = arith.constant 1 : index
   %p = pipe.global_view %x : memref<64xf32> -> !pipe.global<64xf32>
-  gpu.launch_func @amax::@kernel blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1) args(%p : !pipe.global<64xf32>) {fp4.leads}
+  %a = pipe.global_view %amax : memref<64xf32> -> !pipe.global<64xf32>
+  %q = pipe.global_view %y : memref<64xf32> -> !pipe.global<64xf32>
+  gpu.launch_func @amax::@kernel blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1) args(%p : !pipe.global<64xf32>, %a : !pipe.global<64xf32>) {fp4.leads}
   gpu.launch_func @other::@kernel blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1) args(%p : !pipe.global<64xf32>) {fp4.cooperative}
-  gpu.launch_func @quantize::@kernel blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1) args(%p : !pipe.global<64xf32>) {fp4.follows}
+  gpu.launch_func @quantize::@kernel blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1) args(%p : !pipe.global<64xf32>, %a : !pipe.global<64xf32>) {fp4.follows}
+  gpu.launch_func @amax::@kernel blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1) args(%p : !pipe.global<64xf32>, %a : !pipe.global<64xf32>) {fp4.leads}
+  gpu.launch_func @quantize_other::@kernel blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1) args(%q : !pipe.global<64xf32>, %a : !pipe.global<64xf32>, %p : !pipe.global<64xf32>) {fp4.follows}
   return
 }
 // CHECK-LABEL: func @apart

@@ -147,8 +147,9 @@ def OverlapLaunches : Pass<"fp4-overlap-launches", "::mlir::ModuleOp"> {
     `convert-host-to-runtime` calls `fp4rt_launch_dependent`. No result changes.
 
     With `all = false` this is so for a quantizer whose launch (`fp4.follows`) comes next to that of an
-    amax (`fp4.leads`), which gives way to it: the quantizer executes `griddepcontrol.wait`, and the
-    amax `griddepcontrol.launch_dependents`. Others are left alone.
+    amax (`fp4.leads`), which gives way to it: the amax executes `griddepcontrol.launch_dependents`, and
+    the quantizer `griddepcontrol.wait` behind its first loads of what the amax only loads from.
+    Others are left alone.
 
     ```mlir
     // fp4-opt --fp4-overlap-launches
