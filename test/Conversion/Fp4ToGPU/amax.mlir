@@ -4,7 +4,7 @@
 // Rows of whole chunks have no tail. The kernel is told how many chunks there are.
 // CHECK-LABEL: gpu.module @whole_amax_0
 // CHECK:       gpu.func @kernel(%{{.*}}: !pipe.global<?x1024xbf16>, %[[OUT:.*]]: !pipe.global<f32>, %[[CHUNKS:.*]]: i32, %[[WORDS:.*]]: !pipe.global<2xi32>)
-// CHECK-SAME:    kernel attributes {known_block_size = array<i32: 256, 1, 1>}
+// CHECK-SAME:    kernel attributes {known_block_size = array<i32: 512, 1, 1>}
 // CHECK:         %[[P:.*]] = pipe.global_ptr %[[OUT]]
 // CHECK:         scf.for unsigned %{{.*}} = %{{.*}} to %[[CHUNKS]] step
 // CHECK:           llvm.load %{{.*}} invariant {alignment = 32 : i64} : !llvm.ptr<1> -> vector<8xi32>
@@ -36,7 +36,7 @@
 // CHECK:         %[[G1:.*]] = pipe.global_view %[[R]] : memref<f32> -> !pipe.global<f32>
 // CHECK:         %[[C:.*]] = gpu.alloc () {fp4.counters} : memref<2xi32>
 // CHECK:         %[[G2:.*]] = pipe.global_view %[[C]] : memref<2xi32> -> !pipe.global<2xi32>
-// CHECK:         gpu.launch_func @whole_amax_0::@kernel blocks in (%{{.*}}, %{{.*}}, %{{.*}}) threads in (%c256{{[^)]*}})
+// CHECK:         gpu.launch_func @whole_amax_0::@kernel blocks in (%{{.*}}, %{{.*}}, %{{.*}}) threads in (%c512{{[^)]*}})
 // CHECK-SAME:      args(%[[G0]] : !pipe.global<?x1024xbf16>, %[[G1]] : !pipe.global<f32>, %{{.*}} : i32, %[[G2]] : !pipe.global<2xi32>)
 func.func @whole(%x: tensor<?x1024xbf16>) -> tensor<f32> {
   %0 = fp4.amax %x : tensor<?x1024xbf16> -> tensor<f32>
