@@ -32,6 +32,8 @@ static constexpr int64_t kHeldTime = 19, kPromotedTime = 10;
 static constexpr int64_t kAheadRows[] = {128, 256}, kAheadDepth = 128, kAheadTime = 14;
 /// A wide tile beside 16-bit floats has so many rows, of which a thread has 128 sums.
 static constexpr int64_t kMostWideRows = 128;
+/// Ranges of K that a block may have.
+static constexpr int64_t kRanges[] = {1, 2, 4};
 /// Sums of the threads that fit beside the rest in the registers that nine warps have at most.
 static constexpr int64_t kMostSums = 128 * kTileN;
 
@@ -278,10 +280,10 @@ static LogicalResult checkRanges(Operation *op, const KernelPlan &plan) {
   int64_t ranges = plan.ranges.value_or(1);
   if (ranges == 1)
     return success();
-  if (haveOneLength(op, ranges) && plan.tile[1] == kTileN)
+  if (llvm::is_contained(kRanges, ranges) && haveOneLength(op, ranges) && plan.tile[1] == kTileN)
     return success();
   return misfit(op, "ranges",
-                "divides 'split_k' in tiles of " + Twine(kTileN) +
+                "is 1, 2 or 4, and divides 'split_k' in tiles of " + Twine(kTileN) +
                     " columns, where all ranges of K have as many slices of 256 elements",
                 Twine(ranges));
 }
@@ -323,7 +325,7 @@ LogicalResult fp4::checkWeightProduct(Operation *op, const KernelPlan &plan,
   if (plan.swap)
     return checkAheadWeights(op, plan, target);
   int64_t m = plan.tile[0];
-  if (failed(checkTile(op, plan)) || failed(checkRanges(op, plan)) ||
+  if (failed(checkRanges(op, plan)) || failed(checkTile(op, plan)) ||
       failed(checkJoin(op, plan, {m, kMostJoinedRows}, target)) ||
       failed(checkFragmentPlan(op, plan, target, mostResident(plan.tile), /*mayJoin=*/true)))
     return failure();
