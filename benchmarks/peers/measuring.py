@@ -21,6 +21,8 @@ Launch = Callable[[], None]
 #: Bytes of the operand sets that a launch does not use, more than twice the 60 MB of L2 of an H200.
 COLD = 140e6
 NODES, ROUNDS, ROUND_US = 10, 9, 6000.0
+#: A graph of short launches has so many that the start of the graph is little of it.
+GRAPH_US = 1000.0
 
 #: A block for each multiprocessor notes its cycles and the time: words 2i and 2i + 1 of multiprocessor i.
 CLOCKS = """
@@ -90,17 +92,24 @@ class _Series:
     """A graph of launches, and the times of its replays."""
 
     def __init__(self, launches: Sequence[Launch]) -> None:
-        self.nodes = len(launches) * max(1, -(-NODES // len(launches)))
-        self.graph = torch.cuda.CUDAGraph()
         for launch in launches:
             launch()
         torch.cuda.synchronize()
+        self.capture(launches, NODES)
+        self.capture(launches, max(NODES, int(GRAPH_US * self.nodes / self.took)))
+        self.times: list[float] = []
+        self.clocks: list[float] = []
+        self.replays = max(1, int(ROUND_US / self.took))
+
+    def capture(self, launches: Sequence[Launch], nodes: int) -> None:
+        """At least so many nodes."""
+        self.nodes = len(launches) * max(1, -(-nodes // len(launches)))
+        self.graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(self.graph):
             for i in range(self.nodes):
                 launches[i % len(launches)]()
-        self.times: list[float] = []
-        self.clocks: list[float] = []
-        self.replays = max(1, int(ROUND_US / max(self.replay(), 1.0)))
+        self.replay()
+        self.took = max(self.replay(), 1.0)
 
     def replay(self) -> float:
         """us of one replay."""
@@ -111,9 +120,10 @@ class _Series:
         torch.cuda.synchronize()
         return 1000 * float(begin.elapsed_time(end))
 
-    def round(self, clock: Clock) -> None:
+    def round(self, clock: Clock, settle: float) -> None:
         events = [torch.cuda.Event(enable_timing=True) for _ in range(self.replays + 1)]
-        self.graph.replay()  # the caches and the clock are those of this library
+        for _ in range(1 + int(settle / self.took)):  # the caches and the clock are those of this library
+            self.graph.replay()
         clock.note(0)
         events[0].record()
         for event in events[1:]:
@@ -129,15 +139,16 @@ class _Series:
                       statistics.median(self.clocks), len(times))
 
 
-def measure(series: dict[str, Sequence[Launch]]) -> dict[str, Timing | str]:
-    """The timing of each series of launches, or what went wrong."""
+def measure(series: dict[str, Sequence[Launch]], settle: float = 0.0, rounds: int = ROUNDS) -> dict[str, Timing | str]:
+    """The timing of each series of launches, or what went wrong. Each runs for `settle` us before it is timed in a
+    round: the power limit sets a clock by what ran tens of milliseconds before."""
     clock, found, ready = Clock(), {}, {}
     for name, launches in series.items():
         try:
             ready[name] = _Series(launches)
         except Exception as failure:  # of a library: the others are still measured
             found[name] = f"{type(failure).__name__}: {failure}"
-    for _ in range(ROUNDS):
+    for _ in range(rounds):
         for one in ready.values():
-            one.round(clock)
+            one.round(clock, settle)
     return found | {name: one.timing() for name, one in ready.items()}

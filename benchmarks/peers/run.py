@@ -13,12 +13,16 @@ others are compared. The exit code of `run` is 1 where something that is there f
 
   --problems REGEX    those whose name matches; `list` prints the names
   --libraries A,B     only these
+  --settle MS         run: what is timed runs for so long before, in each round: from a hundred on, the clock of
+                      products that power limits is their own, and not that of what ran before
+  --rounds N          run: rounds in which libraries alternate, 9 if it is not given
   --plan PART:RANGES:PLAN    prepare: besides, fp4's products whose names contain PART, with these ranges of K and plan
 """
 from __future__ import annotations
 
 import argparse
 import dataclasses
+import functools
 import json
 import pathlib
 import re
@@ -126,13 +130,14 @@ def run(options: argparse.Namespace, problems: Sequence[Problem]) -> int:
     import measuring
     import torch
 
+    timer = functools.partial(measuring.measure, settle=1e3 * options.settle, rounds=options.rounds)
     state, ready = find(chosen(options), options.folder.resolve())
     for library, folder in ready:
         library.warm(folder, problems)
-    report: dict[str, Any] = {"schema": table.SCHEMA, "machine": machine(torch), "method": METHOD, "libraries": state,
-                              "problems": []}
+    report: dict[str, Any] = {"schema": table.SCHEMA, "machine": machine(torch), "method": METHOD + (f"; each ran for {options.settle:g} ms before" if options.settle else ""),
+                              "libraries": state, "problems": []}
     for problem in problems:
-        report["problems"].append(compare(problem, ready, "cuda", measuring.measure, measuring.sets_of))
+        report["problems"].append(compare(problem, ready, "cuda", timer, measuring.sets_of))
         print("\n".join(" | ".join(row) for row in table.rows(report | {"problems": report["problems"][-1:]})), flush=True)
         torch.cuda.empty_cache()
         if options.json:  # what was measured stays, whatever happens next
@@ -182,6 +187,8 @@ def main() -> int:
     parser.add_argument("--problems", default="", metavar="REGEX")
     parser.add_argument("--libraries", default="", metavar="A,B")
     parser.add_argument("--plan", action="append", default=[], metavar="PART:RANGES:PLAN")
+    parser.add_argument("--settle", type=float, default=0, metavar="MS")
+    parser.add_argument("--rounds", type=int, default=9, metavar="N")
     parser.add_argument("--json", type=pathlib.Path)
     parser.add_argument("--plot", type=pathlib.Path)
     options = parser.parse_args()
