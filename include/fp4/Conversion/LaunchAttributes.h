@@ -12,4 +12,8 @@ inline constexpr llvm::StringLiteral kCooperativeAttr = "fp4.cooperative";
 /// it begins while the first ends (fp4-overlap-launches).
 inline constexpr llvm::StringLiteral kLeadsAttr = "fp4.leads", kFollowsAttr = "fp4.follows";
 
+/// On a launch: its kernel gains by beginning while whatever is before it ends, and lets the next
+/// one do so too (fp4-overlap-launches).
+inline constexpr llvm::StringLiteral kOverlapsAttr = "fp4.overlaps";
+
 } // namespace fp4

@@ -36,8 +36,9 @@ std::optional<Phase> parsePhase(std::string_view text);
 /// "fused, planned, ...": what an error about an unknown phase lists.
 std::string phaseNames();
 
-/// Which kernels begin while the one before them ends: none, quantizers behind their amax, or all.
-enum class LaunchOverlap : uint8_t { None, Quantizers, All };
+/// Which kernels begin while the one before them ends: none, those that gain by it (quantizers
+/// behind their amax, products of prepacked weights), or all.
+enum class LaunchOverlap : uint8_t { None, Chosen, All };
 
 /// What all phases are told. Drivers pass it whole: a new option is a member here and its use in
 /// Pipelines.cpp.
@@ -46,7 +47,7 @@ struct PhaseOptions {
   std::string ptxas;              ///< the ptxas to run; empty: search for one
   std::vector<std::string> plans; ///< for kernels, as inside of #fp4.plan<...>
   bool noArithmetic = false;      ///< streaming kernels only load and store, for measurements
-  LaunchOverlap overlap = LaunchOverlap::Quantizers;
+  LaunchOverlap overlap = LaunchOverlap::Chosen;
   unsigned multiprocessors = 0; ///< that grids of tensor core kernels fill; 0: all of the target
 };
 

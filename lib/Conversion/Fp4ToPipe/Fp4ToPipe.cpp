@@ -19,6 +19,7 @@
 
 #include "fp4/Conversion/BufferTypes.h"
 #include "fp4/Conversion/KernelPlans/KernelPlans.h"
+#include "fp4/Conversion/LaunchAttributes.h"
 #include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
 #include "fp4/Dialect/Fp4/IR/Target.h"
 #include "fp4/ISA/TargetModel.h"
@@ -410,9 +411,12 @@ private:
     }
     if (shape.clusterBlocksM() > 1)
       works = arith::MulIOp::create(b, loc, works, constant(shape.clusterBlocksM()));
-    gpu::LaunchFuncOp::create(b, loc, kernel, gpu::KernelDim3{works, constant(shape.clusterN), one},
-                              gpu::KernelDim3{constant(threads), one, one},
-                              /*dynamicSharedMemorySize=*/Value(), arguments);
+    auto launch = gpu::LaunchFuncOp::create(
+        b, loc, kernel, gpu::KernelDim3{works, constant(shape.clusterN), one},
+        gpu::KernelDim3{constant(threads), one, one},
+        /*dynamicSharedMemorySize=*/Value(), arguments);
+    if (shape.prepackedB)
+      launch->setAttr(kOverlapsAttr, b.getUnitAttr());
   }
 
   const hw::TargetModel &target;

@@ -7,9 +7,9 @@
 //  - nothing has touched global memory yet,
 //  - no block has tensor memory: it would keep that while it waits for a kernel that needs it.
 // Every block of every kernel waits, so a kernel that has ended has those before it behind it.
-// Where quantizers alone overlap, the amax before one is launched as usual: it begins when all
-// before it has ended. So what the amax only reads does not change any more, and the quantizer
-// loads that before it waits.
+// Where not all do, the amax before a quantizer is launched as usual: it begins when all before it
+// has ended. So what the amax only reads does not change any more, and the quantizer loads that
+// before it waits. A kernel that says so executes both, whatever is before it and behind it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -38,16 +38,28 @@ bool isShared(Value pointer) {
   return cast<LLVM::LLVMPointerType>(pointer.getType()).getAddressSpace() == 3;
 }
 
+/// What a thread has for itself.
+bool isOwn(Value pointer) {
+  while (Operation *op = pointer.getDefiningOp()) {
+    if (isa<LLVM::AllocaOp>(op))
+      return true;
+    if (!isa<LLVM::GEPOp, LLVM::AddrSpaceCastOp>(op))
+      return false;
+    pointer = op->getOperand(0);
+  }
+  return false;
+}
+
 /// Touches no global memory and takes no tensor memory: what kernels do before they share out their
 /// work.
 bool isLocal(Operation *op) {
   if (auto load = dyn_cast<LLVM::LoadOp>(op))
-    return isShared(load.getAddr());
+    return isShared(load.getAddr()) || isOwn(load.getAddr());
   if (auto store = dyn_cast<LLVM::StoreOp>(op))
-    return isShared(store.getAddr());
+    return isShared(store.getAddr()) || isOwn(store.getAddr());
   return isMemoryEffectFree(op) || op->hasTrait<OpTrait::IsTerminator>() ||
-         isa<NVVM::MBarrierInitOp, NVVM::FenceMbarrierInitOp, NVVM::PrefetchOp, NVVM::ElectSyncOp,
-             NVVM::ClusterArriveOp, NVVM::ClusterArriveRelaxedOp>(op) ||
+         isa<LLVM::AllocaOp, NVVM::MBarrierInitOp, NVVM::FenceMbarrierInitOp, NVVM::PrefetchOp,
+             NVVM::ElectSyncOp, NVVM::ClusterArriveOp, NVVM::ClusterArriveRelaxedOp>(op) ||
          op->getName().getStringRef().starts_with("nvvm.read.ptx.sreg");
 }
 
@@ -156,6 +168,11 @@ struct OverlapLaunches : fp4::impl::OverlapLaunchesBase<OverlapLaunches> {
     getOperation().walk([&](gpu::LaunchFuncOp launch) {
       if (all)
         return makeDependent(launch);
+      if (launch->hasAttr(fp4::kOverlapsAttr)) {
+        LLVM::LLVMFuncOp kernel = kernelOf(launch);
+        insert(kernel, placeIn(kernel), {launch_dependents, wait});
+        return makeDependent(launch);
+      }
       if (!launch->hasAttr(fp4::kFollowsAttr))
         return;
       if (gpu::LaunchFuncOp leader = leaderOf(launch)) {

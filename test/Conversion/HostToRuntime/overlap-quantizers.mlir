@@ -41,6 +41,38 @@ gpu.module @quantize_other {
     llvm.return
   }
 }
+// A kernel that says so overlaps with whatever is before it and behind it: it executes both, behind the
+// barrier that follows what it has for itself.
+// CHECK-LABEL: gpu.module @short
+// CHECK: llvm.store %{{.*}} : i32, !llvm.ptr
+// CHECK-NEXT: nvvm.barrier
+// CHECK-NEXT: nvvm.griddepcontrol launch_dependents
+// CHECK-NEXT: nvvm.griddepcontrol wait
+// CHECK-NEXT: llvm.load %{{[a-z0-9]*}} : !llvm.ptr<1> -> i32
+gpu.module @short {
+  llvm.func @kernel(%x: !llvm.ptr<1>) attributes {gpu.kernel, nvvm.kernel} {
+    %one = llvm.mlir.constant(1 : i32) : i32
+    %own = llvm.alloca %one x !llvm.array<4 x i32> : (i32) -> !llvm.ptr
+    %second = llvm.getelementptr %own[0, 1] : (!llvm.ptr) -> !llvm.ptr, !llvm.array<4 x i32>
+    llvm.store %one, %second : i32, !llvm.ptr
+    nvvm.barrier
+    %v = llvm.load %x invariant : !llvm.ptr<1> -> i32
+    llvm.return
+  }
+}
+// What it stores elsewhere is not its own.
+// CHECK-LABEL: gpu.module @stores
+// CHECK: llvm.func @kernel
+// CHECK-NEXT: nvvm.griddepcontrol launch_dependents
+// CHECK-NEXT: nvvm.griddepcontrol wait
+gpu.module @stores {
+  llvm.func @kernel(%x: !llvm.ptr) attributes {gpu.kernel, nvvm.kernel} {
+    %one = llvm.mlir.constant(1 : i32) : i32
+    llvm.store %one, %x : i32, !llvm.ptr
+    nvvm.barrier
+    llvm.return
+  }
+}
 // CHECK-LABEL: gpu.module @other
 // CHECK-NOT: griddepcontrol
 gpu.module @other {
@@ -64,6 +96,16 @@ func.func @together(%x: memref<64xf32>, %amax: memref<64xf32>, %y: memref<64xf32
   gpu.launch_func @quantize::@kernel blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1) args(%p : !pipe.global<64xf32>, %a : !pipe.global<64xf32>) {fp4.follows}
   gpu.launch_func @amax::@kernel blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1) args(%p : !pipe.global<64xf32>, %a : !pipe.global<64xf32>) {fp4.leads}
   gpu.launch_func @quantize_other::@kernel blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1) args(%q : !pipe.global<64xf32>, %a : !pipe.global<64xf32>, %p : !pipe.global<64xf32>) {fp4.follows}
+  return
+}
+// CHECK-LABEL: func @alone
+// CHECK: gpu.launch_func @short::@kernel {{.*}}fp4.dependent
+// CHECK: gpu.launch_func @stores::@kernel {{.*}}fp4.dependent
+func.func @alone(%x: memref<64xf32>) {
+  %c1 = arith.constant 1 : index
+  %p = pipe.global_view %x : memref<64xf32> -> !pipe.global<64xf32>
+  gpu.launch_func @short::@kernel blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1) args(%p : !pipe.global<64xf32>) {fp4.overlaps}
+  gpu.launch_func @stores::@kernel blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1) args(%p : !pipe.global<64xf32>) {fp4.overlaps}
   return
 }
 // CHECK-LABEL: func @apart
