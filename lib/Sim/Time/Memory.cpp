@@ -111,6 +111,7 @@ MemorySystem::MemorySystem(const Rates &rates, double gigahertz, uint64_t l2Size
       deviceRate(rates[TimingRate::MemoryTerabytes] * 1e3 / gigahertz),
       pairs(rates[TimingRate::MemoryGranule] > kSectorBytes),
       turnaround(rates[TimingRate::MemoryTurnaround]), burst(rates[TimingRate::MemoryBurst]),
+      writeHold(rates[TimingRate::WriteHold]),
       capacity(uint32_t(double(l2Size) * rates[TimingRate::L2Reach] / stampUnit)) {}
 
 void MemorySystem::sample(double part, unsigned others) {
@@ -209,6 +210,10 @@ double MemorySystem::transfer(SharedServer &port, double now, const Touched &tou
   const double inMemory = missing / deviceRate * (1 + turnaround * writes * writes);
   const double least = waitForPart(now, inMemory, writes);
   const double ofDevice = serve(device, now, inMemory);
+  if (write) { // its own way through them is part of that
+    serve(l2, now, std::max(0.0, inMemory * writeHold - once / l2Rate));
+    serve(delivery, now, std::max(0.0, inMemory * writeHold - ways));
+  }
   writesBack |= write;
   firstRead = write ? firstRead : std::min(firstRead, now);
   return std::max({end, ofDevice, write ? 0 : now + least + inMemory});

@@ -168,7 +168,7 @@ private:
   size_t manyTurns = 4096; ///< so many that those of the past go
   double served = 1;       ///< of the rates, for those that make requests
   bool pairs;              ///< device memory delivers two sectors at a time
-  double turnaround, burst;
+  double turnaround, burst, writeHold;
   double use = 0, useUntil = 0; ///< of device memory, of 1, in the recent past
   static constexpr double never = 1e300;
   double firstRead = never; ///< of device memory

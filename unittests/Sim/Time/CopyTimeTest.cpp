@@ -79,6 +79,47 @@ TEST(MemorySystem, ALaunchThatWritesEndsWhenMemoryWouldHaveDoneAllOfIt) {
   EXPECT_NEAR(memory.leastEnd(), 1000 + least + behind, 0.02 * least);
 }
 
+/// Reads that hit L2 with writes of new lines beside them take as long as if most of the writes
+/// came after them; writes of lines that are there take L2 alone.
+TEST(MemorySystem, WritesThatGoToDeviceMemoryHoldL2) {
+  const Rates rates("sm_90a");
+  const double gigahertz = rates[TimingRate::Gigahertz];
+  constexpr uint64_t reads = 8 << 20, writes = 4 << 20, piece = 16384;
+  const auto end = [&](bool fresh) {
+    MemorySystem memory(rates, gigahertz, 50ull << 20);
+    std::vector<SharedServer> ports(128);
+    const auto all = [&](uint64_t begin, uint64_t bytes, auto &&access) {
+      double last = 0;
+      for (uint64_t at = 0; at < bytes; at += piece) {
+        const GlobalRun run{begin + at, piece};
+        last = std::max(last, access(ports[at / piece % ports.size()], std::span(&run, 1)));
+      }
+      return last;
+    };
+    const auto read = [&](double now) {
+      return [&memory, now](SharedServer &port, std::span<const GlobalRun> run) {
+        return memory.read(port, now, now, run);
+      };
+    };
+    const auto write = [&](double now) {
+      return [&memory, now](SharedServer &port, std::span<const GlobalRun> run) {
+        return memory.write(port, now, run);
+      };
+    };
+    double now = all(0, reads, read(0));
+    now = std::max(now, all(64 << 20, fresh ? 0 : writes, write(now)));
+    now += 200000; // everything is done
+    all(64 << 20, writes, write(now));
+    return all(0, reads, read(now)) - now;
+  };
+  const auto cycles = [&](TimingRate rate) { return writes / (rates[rate] * 1e3 / gigahertz); };
+  const double inMemory = cycles(TimingRate::MemoryTerabytes),
+               through = cycles(TimingRate::L2Terabytes);
+  EXPECT_NEAR(end(true) - end(false), rates[TimingRate::WriteHold] * inMemory - through,
+              0.1 * inMemory);
+  EXPECT_GT(end(true) - end(false), 0.2 * inMemory);
+}
+
 TEST(MemorySystem, AtomicOperationsOnOneLineComeInTurn) {
   const Rates rates("sm_90a");
   MemorySystem memory(rates, rates[TimingRate::Gigahertz], 50ull << 20);
