@@ -62,28 +62,40 @@ static LogicalResult addJoin(Ranges &ranges, JoinFragmentOp join) {
   return success();
 }
 
+/// (C334) Warpgroups have neighbouring parts of the place, whose barriers are those of a role.
+static LogicalResult checkStaged(StoreFragmentOp store, StoreFragmentOp first) {
+  std::optional<int64_t> place = store.getPlace();
+  if (!place || *place % StoreFragmentOp::kStagedAlignment || place != first.getPlace()) {
+    InFlightDiagnostic diag =
+        store.emitOpError("must have the place of all staged stores, a multiple of ")
+        << StoreFragmentOp::kStagedAlignment; // (C334)
+    diag.attachNote() << "add 'at <byte>'";
+    return diag;
+  }
+  bool isOfRole = store->getParentOfType<RoleRegionOp>() == first->getParentOfType<RoleRegionOp>();
+  if (isOfRole && store.getStagedBytes() == first.getStagedBytes())
+    return success();
+  InFlightDiagnostic diag = store.emitOpError("must have the role and the ")
+                            << first.getStagedBytes() << " bytes of all staged stores, but has "
+                            << store.getStagedBytes()
+                            << (isOfRole ? "" : " in another role"); // (C334)
+  diag.attachNote(first.getLoc()) << "the first is here";
+  return diag;
+}
+
 /// The place that all staged stores of a kernel have.
 static LogicalResult addStaged(Ranges &ranges, gpu::GPUFuncOp kernel) {
   StoreFragmentOp first;
-  int64_t bytes = 0;
   WalkResult result = kernel.walk([&](StoreFragmentOp store) {
     if (!store.getStaged())
       return WalkResult::advance();
     if (!first)
       first = store;
-    bytes = std::max(bytes, store.getStagedBytes());
-    std::optional<int64_t> place = store.getPlace();
-    if (place && *place % StoreFragmentOp::kStagedAlignment == 0 && place == first.getPlace())
-      return WalkResult::advance();
-    InFlightDiagnostic diag = // (C334)
-        store.emitOpError("must have the place of all staged stores, a multiple of ")
-        << StoreFragmentOp::kStagedAlignment;
-    diag.attachNote() << "add 'at <byte>'";
-    return WalkResult::interrupt();
+    return failed(checkStaged(store, first)) ? WalkResult::interrupt() : WalkResult::advance();
   });
   if (first && !result.wasInterrupted()) {
     auto place = int64_t(*first.getPlace());
-    ranges.shared.push_back({place, place + bytes, "staged store", first});
+    ranges.shared.push_back({place, place + first.getStagedBytes(), "staged store", first});
   }
   return failure(result.wasInterrupted());
 }

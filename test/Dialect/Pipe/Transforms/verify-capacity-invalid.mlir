@@ -402,3 +402,57 @@ gpu.func @staged(%v: vector<16xbf16>, %d: !pipe.global<64x512xbf16>, %i: i32) ke
   gpu.return
 }
 }
+
+// -----
+
+// (C334) They have one size: a warpgroup would write to what another one has.
+!line = !pipe.channel<!pipe.shared<8x16xi8>>
+gpu.module @m {
+gpu.func @staged(%v: vector<16xbf16>, %w: vector<8xbf16>, %d: !pipe.global<64x512xbf16>, %i: i32) kernel attributes {
+    pipe.shared_bytes = 40000 : i64, pipe.tmem_columns = 0 : i64, pipe.tmem_slot = 39992 : i64} {
+  %c = pipe.channel from tma to threads(8) depth 1 payload [0] barriers 39976 : !line
+  pipe.role math warps 0 to 8 drives [tensor, threads] {
+    // expected-note @+1 {{the first is here}}
+    pipe.store_fragment %v, %d[%i, %i] transposed staged at 1024 : vector<16xbf16>, !pipe.global<64x512xbf16>
+    // expected-error @+1 {{must have the role and the 8192 bytes of all staged stores, but has 4096}}
+    pipe.store_fragment %w, %d[%i, %i] transposed staged at 1024 : vector<8xbf16>, !pipe.global<64x512xbf16>
+  }
+  gpu.return
+}
+}
+
+// -----
+
+// (C334) They have one role, whose barriers order them.
+!line = !pipe.channel<!pipe.shared<8x16xi8>>
+gpu.module @m {
+gpu.func @staged(%v: vector<16xbf16>, %w: vector<8xbf16>, %d: !pipe.global<64x512xbf16>, %i: i32) kernel attributes {
+    pipe.shared_bytes = 40000 : i64, pipe.tmem_columns = 0 : i64, pipe.tmem_slot = 39992 : i64} {
+  %c = pipe.channel from tma to threads(8) depth 1 payload [0] barriers 39976 : !line
+  pipe.role math warps 0 to 4 drives [tensor, threads] {
+    // expected-note @+1 {{the first is here}}
+    pipe.store_fragment %v, %d[%i, %i] transposed staged at 1024 : vector<16xbf16>, !pipe.global<64x512xbf16>
+  }
+  pipe.role more warps 4 to 8 drives [threads] {
+    // expected-error @+1 {{must have the role and the 4096 bytes of all staged stores, but has 4096 in another role}}
+    pipe.store_fragment %v, %d[%i, %i] transposed staged at 1024 : vector<16xbf16>, !pipe.global<64x512xbf16>
+  }
+  gpu.return
+}
+}
+
+// -----
+
+// (C334) Two stores of one size and one role may.
+!line = !pipe.channel<!pipe.shared<8x16xi8>>
+gpu.module @m {
+gpu.func @staged(%v: vector<16xbf16>, %w: vector<8xbf16>, %d: !pipe.global<64x512xbf16>, %i: i32) kernel attributes {
+    pipe.shared_bytes = 40000 : i64, pipe.tmem_columns = 0 : i64, pipe.tmem_slot = 39992 : i64} {
+  %c = pipe.channel from tma to threads(8) depth 1 payload [0] barriers 39976 : !line
+  pipe.role math warps 0 to 8 drives [tensor, threads] {
+    pipe.store_fragment %w, %d[%i, %i] transposed staged at 1024 : vector<8xbf16>, !pipe.global<64x512xbf16>
+    pipe.store_fragment %w, %d[%i, %i] transposed staged at 1024 : vector<8xbf16>, !pipe.global<64x512xbf16>
+  }
+  gpu.return
+}
+}
