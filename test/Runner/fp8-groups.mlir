@@ -2,6 +2,7 @@
 // RUN: fp4-runner %s --target=sm_90a --device=sim --check=strict --policy=delay --function=offsets | FileCheck %s
 // RUN: fp4-runner %s --target=sm_90a --device=sim --check=strict --policy=lazy --function=ranges | FileCheck %s
 // RUN: fp4-runner %s --target=sm_90a --device=sim --check=strict --policy=random --function=gaps | FileCheck %s
+// RUN: fp4-runner %s --target=sm_90a --device=sim --check=strict --policy=random --function=many | FileCheck %s --check-prefixes=TABLE,CHECK
 // RUN: fp4-runner %s --target=sm_90a --device=sim --check=strict --policy=random --function=split | FileCheck %s
 // RUN: fp4-runner %s --target=sm_90a --device=sim --check=strict --policy=delay --function=three | FileCheck %s
 // RUN: fp4-runner %s --target=sm_90a --device=sim --check=strict --policy=random --function=deep | FileCheck %s
@@ -13,6 +14,8 @@
 // them. Then products whose K is cut into ranges, which join in a workspace or in clusters, and have M at run
 // time.
 
+// Of more than eight groups a kernel makes a table.
+// TABLE: groups_0 {{.*}}1 block of 128 threads
 // CHECK: equals the wgmma model, bit for bit
 // CHECK: none (strict check)
 
@@ -48,6 +51,13 @@ func.func @gaps(%a: !a, %sa: !sa, %b: tensor<20x272xf8E4M3FN>, %sb: !sb) -> tens
   %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb offsets %o {format = #fp4.format<fp8_block128>, expected_rows = 14 : i64}
       : (!a, !sa, tensor<20x272xf8E4M3FN>, !sb, tensor<4x2xi64>) -> tensor<100x5xbf16>
   return %y : tensor<100x5xbf16>
+}
+
+func.func @many(%a: !a, %sa: !sa, %b: tensor<72x272xf8E4M3FN>, %sb: tensor<9x3xf32>) -> tensor<100x8xf32> {
+  %o = arith.constant dense<[[0, 20], [25, 26], [50, 50], [75, 90], [90, 90], [90, 91], [80, 92], [93, 94], [95, 9999]]> : tensor<9x2xi64>
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb offsets %o {format = #fp4.format<fp8_block128>}
+      : (!a, !sa, tensor<72x272xf8E4M3FN>, tensor<9x3xf32>, tensor<9x2xi64>) -> tensor<100x8xf32>
+  return %y : tensor<100x8xf32>
 }
 
 func.func @split(%a: tensor<40x640xf8E4M3FN>, %sa: tensor<40x5xf32>, %b: tensor<72x640xf8E4M3FN>, %sb: tensor<1x5xf32>)

@@ -20,14 +20,35 @@
 // PTX: cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group
 // PTX-NOT: st.global
 
+// Of more than eight k tiles, all of a tile is one stage: one fence and one arrival.
+// RUN: fp4-runner %s --device=sim --target=sm_90a --function=deep --check=strict --policy=random --plan "tile_product, tile = [128, 192, 128], store = tma" --multiprocessors=2 | FileCheck %s
+// RUN: fp4-runner %s --device=sim --target=sm_90a --function=deep --check=strict --policy=lazy --plan "tile_product, tile = [256, 64, 128], store = tma" --multiprocessors=1 | FileCheck %s
+// RUN: rm -rf %t && mkdir %t && fp4-runner %s --target=sm_90a --emit=ptx --plan "tile_product, tile = [128, 192, 128], store = tma" -o %t/ && FileCheck %s --check-prefix=DEEP < %t/deep_matmul_0.ptx
+// DEEP-COUNT-12: stmatrix.sync.aligned.m8n8.x4.shared.b16
+// DEEP: fence.proxy.async.shared::cta
+// DEEP-NOT: stmatrix
 // RUN: not fp4-opt %s --fp4-set-target=target=sm_90a --fp4-plan-kernels="plans='tile_product, tile = [128, 56, 128], store = tma'" 2>&1 | FileCheck %s --check-prefix=COLUMNS
 // COLUMNS: must have a plan whose 'store' is direct for elements of other than 16 bits and for tiles whose columns are no multiple of 32, but got tma
+
+// One role that fills the tiles and stores them would need no channel, and nobody would wait for the copies.
+// RUN: not fp4-opt %s --fp4-set-target=target=sm_90a --fp4-plan-kernels="plans='tile_product, tile = [128, 64, 128], store = tma, roles = #pipe.role_plan<load warps 8 to 9 drives [tma], math warps 0 to 8 drives [tensor, threads, bulk_store]>'" 2>&1 | FileCheck %s --check-prefix=ROLES
+// RUN: fp4-opt %s --fp4-set-target=target=sm_90a --fp4-plan-kernels="plans='tile_product, tile = [128, 64, 128], store = tma, roles = #pipe.role_plan<load warps 8 to 9 drives [tma], math warps 0 to 8 drives [tensor, threads], store warps 9 to 10 drives [bulk_store]>'" > /dev/null
+// ROLES: error: {{.*}}must have a plan whose 'roles' drive the engines threads and bulk_store from two roles
 
 func.func @bf16(%a: tensor<?x1024xf8E4M3FN>, %sa: tensor<?x8xf32>, %b: tensor<264x1024xf8E4M3FN>, %sb: tensor<3x8xf32>)
     -> (tensor<?x264xbf16> {fp4.name = "y"}) {
   %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<fp8_block128>}
       : (tensor<?x1024xf8E4M3FN>, tensor<?x8xf32>, tensor<264x1024xf8E4M3FN>, tensor<3x8xf32>) -> tensor<?x264xbf16>
   return %y : tensor<?x264xbf16>
+}
+
+// Groups with gaps, of nine k tiles; the last tile of the second ends before its box.
+func.func @deep(%a: tensor<640x1152xf8E4M3FN>, %sa: tensor<640x9xf32>, %b: tensor<512x1152xf8E4M3FN>, %sb: tensor<4x9xf32>)
+    -> (tensor<640x256xbf16> {fp4.name = "y"}) {
+  %o = arith.constant dense<[[0, 256], [300, 620]]> : tensor<2x2xi64>
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb offsets %o {format = #fp4.format<fp8_block128>}
+      : (tensor<640x1152xf8E4M3FN>, tensor<640x9xf32>, tensor<512x1152xf8E4M3FN>, tensor<4x9xf32>, tensor<2x2xi64>) -> tensor<640x256xbf16>
+  return %y : tensor<640x256xbf16>
 }
 
 func.func @f16(%a: tensor<70x512xf8E4M3FN>, %sa: tensor<70x4xf32>, %b: tensor<200x512xf8E4M3FN>, %sb: tensor<2x4xf32>, %alpha: tensor<1x200xf32>)

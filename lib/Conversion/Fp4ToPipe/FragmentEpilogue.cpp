@@ -25,7 +25,7 @@ Value FragmentEpilogue::countTilesM() {
   if (rows)
     return arith::DivUIOp::create(b, loc, add(rows, constant(shape.tileM - 1)),
                                   constant(shape.tileM));
-  return table ? entry(table, constant(shape.tablePlaces), 0) : constant(shape.tilesM());
+  return table ? countTilesOfGroups() : constant(shape.tilesM());
 }
 
 Value FragmentEpilogue::load(Value map, Value row, Value column, int64_t depth) {
@@ -116,12 +116,15 @@ void FragmentEpilogue::storeSums(SumsFrom sums, Value row, Value column, int exp
           b, loc, values, arith::ConstantOp::create(b, loc, DenseElementsAttr::get(type, power)));
     }
     store(convertSums({{values, factor}}, numbers), atRow, atColumn, group);
+    if (!shape.storesAtOnce())
+      storeStaged(group);
   });
+  storeStaged(group);
 }
 
 void FragmentEpilogue::store(Value elements, Value row, Value column, OfGroup group) {
   if (shape.storesTiles)
-    return storeTile(elements, row, column, group);
+    return stageTile(elements, row, column);
   constexpr int64_t fewestStaged = 8; // of which stmatrix takes the columns
   int64_t count = cast<VectorType>(elements.getType()).getNumElements();
   bool isStaged = shape.stagesStores() && count % fewestStaged == 0;
@@ -130,16 +133,24 @@ void FragmentEpilogue::store(Value elements, Value row, Value column, OfGroup gr
                           IntegerAttr());
 }
 
-/// What follows a group is that of another, which the box of its last tile has rows of.
-void FragmentEpilogue::storeTile(Value elements, Value row, Value column, OfGroup group) {
+void FragmentEpilogue::stageTile(Value elements, Value row, Value column) {
   auto box = cast<TensorMapType>(result.getType());
   auto type = SharedType::get(box.getShape(), box.getElementType(), box.getLayout());
-  Value staged = StageFragmentOp::create(b, loc, type, elements, Value()).getResult();
-  auto storeWhole = [&] { StoreTileOp::create(b, loc, staged, result, row, column); };
-  if (!shape.storesEnds())
+  Value tile = StageFragmentOp::create(b, loc, type, elements, Value()).getResult();
+  staged.push_back({tile, elements, row, column});
+}
+
+/// What follows a group is that of another, which the box of its last tile has rows of.
+void FragmentEpilogue::storeStaged(OfGroup group) {
+  SmallVector<StagedPart> parts = std::exchange(staged, {});
+  auto storeWhole = [&] {
+    for (const StagedPart &part : parts)
+      StoreTileOp::create(b, loc, part.tile, result, part.row, part.column);
+  };
+  if (parts.empty() || !shape.storesEnds())
     return storeWhole();
   auto when = [&](arith::CmpIPredicate holds, llvm::function_ref<void()> body) {
-    Value end = add(row, constant(type.getRows()));
+    Value end = add(parts.front().row, constant(shape.storedRows()));
     Value condition = arith::CmpIOp::create(b, loc, holds, end, group.rowLimit);
     auto branch = scf::IfOp::create(b, loc, condition, /*withElseRegion=*/false);
     OpBuilder::InsertionGuard restore(b);
@@ -148,8 +159,9 @@ void FragmentEpilogue::storeTile(Value elements, Value row, Value column, OfGrou
   };
   when(arith::CmpIPredicate::sle, storeWhole);
   when(arith::CmpIPredicate::sgt, [&] {
-    StoreFragmentOp::create(b, loc, elements, resultBuffer, row, column, group.rowLimit,
-                            shape.transposed, /*staged=*/false, IntegerAttr());
+    for (const StagedPart &part : parts)
+      StoreFragmentOp::create(b, loc, part.elements, resultBuffer, part.row, part.column,
+                              group.rowLimit, shape.transposed, /*staged=*/false, IntegerAttr());
   });
 }
 

@@ -80,9 +80,16 @@ protected:
 
 private:
   mlir::Value countTilesM();
-  /// A box of the result, through shared memory.
+  /// Elements of a box of the result that are in shared memory.
+  struct StagedPart {
+    mlir::Value tile, elements, row, column;
+  };
   void store(mlir::Value elements, mlir::Value row, mlir::Value column, OfGroup group);
-  void storeTile(mlir::Value elements, mlir::Value row, mlir::Value column, OfGroup group);
+  /// Boxes go through shared memory: all parts of a fragment, which is one fence and one arrival,
+  /// before the first is stored.
+  void stageTile(mlir::Value elements, mlir::Value row, mlir::Value column);
+  void storeStaged(OfGroup group);
+  llvm::SmallVector<StagedPart> staged;
 };
 
 } // namespace fp4

@@ -18,6 +18,8 @@ using namespace mlir;
 using namespace fp4;
 
 static constexpr int64_t kBlockRows = pipe::kScaleBlockRows;
+/// Groups that each tile's search goes through, which takes less than the launch of a kernel.
+static constexpr int64_t kMostSearched = 8;
 
 void fp4::setGroups(MatmulShape &shape, BlockScaledMatmulOp op) {
   shape.groups = op.getNumGroups();
@@ -25,6 +27,9 @@ void fp4::setGroups(MatmulShape &shape, BlockScaledMatmulOp op) {
   if (!op.getGroups()) { // as many as there may be: every group ends within a tile
     shape.tablePlaces = shape.m / shape.workM() + shape.groups;
     shape.groupScaleRows = (shape.m / kBlockRows + shape.groups) * kBlockRows;
+    bool mayWait = shape.hasF32Scales() && shape.hasFragments();
+    if (mayWait && shape.groups <= kMostSearched)
+      shape.searchedOffsets = cast<RankedTensorType>(op.getOffsets().getType()).getRank();
     return;
   }
   ArrayRef<int64_t> groups = *op.getGroups();
@@ -203,6 +208,12 @@ static Value makeTable(RewriterBase &rewriter, BlockScaledMatmulOp op, Value off
 
 Value fp4::tableOfGroups(RewriterBase &rewriter, BlockScaledMatmulOp op, Value offsets,
                          const MatmulShape &shape) {
+  if (shape.searchedOffsets) {
+    MemRefType words = pipe::getBufferType(shape.table());
+    Value view = pipe::BufferViewOp::create(rewriter, op.getLoc(), words, offsets, /*offset=*/0,
+                                            /*rows=*/Value());
+    return pipe::GlobalViewOp::create(rewriter, op.getLoc(), shape.table(), view);
+  }
   Value table = op.getGroups()
                     ? constantTable(rewriter, op.getLoc(), tableOf(*op.getGroups(), shape), shape)
                     : makeTable(rewriter, op, offsets, shape);

@@ -62,6 +62,9 @@ struct MatmulShape {
   /// Of groups: places in the table of their tiles along m, and the rows of scales of A, of which
   /// each group has whole blocks.
   int64_t tablePlaces = 0, groupScaleRows = 0;
+  /// Numbers of the offsets that belong to a group, 1 or 2, where the kernel searches the few groups
+  /// itself; 0 where a kernel before it makes a table of their tiles.
+  int64_t searchedOffsets = 0;
   /// The kernel writes zeros to the rows of no group. Otherwise its result begins as zeros.
   bool clearsRows = false;
   /// Even and odd tiles of a block are read from different ends, so that their accumulators may
@@ -97,6 +100,9 @@ struct MatmulShape {
   /// Tiles at the end of a group have rows of another one, so the kernel stores their elements
   /// directly.
   bool storesEnds() const { return storesTiles && groups; }
+  /// All staged tiles of a fragment are one stage. Where they leave for as long as the next tile is
+  /// multiplied, each is one, so that the first is free before the last has left.
+  bool storesAtOnce() const { return tilesK() > 8; }
   /// Rows of a staged tile: those of accumulators that are complete together.
   int64_t storedRows() const { return std::min<int64_t>(blockM(), 128); }
   /// More, or something else, than the elements leaves the kernel (ResultStores.h).
@@ -265,7 +271,8 @@ struct MatmulShape {
   /// Of groups, a row for each tile along m: its first row, the end of its group's rows, its group,
   /// and its first row of scales of A. One more row begins with the number of tiles. Rows from
   /// `gapPlaces` on begin with the first row and the end of what lies before each group, and behind
-  /// all. Of workers that share tiles, StreamTable.cpp says what a row has.
+  /// all. Where groups are searched, the offsets as words of 32 bits. Of workers that share tiles,
+  /// StreamTable.cpp says what a row has.
   pipe::GlobalType table() const;
   int64_t gapPlaces() const { return tablePlaces + 1; }
   int64_t gaps() const { return clearsRows ? groups + 1 : 0; }

@@ -119,6 +119,8 @@ static Type i32(const MatmulShape &shape) {
 GlobalType MatmulShape::table() const {
   if (stream)
     return GlobalType::get({2 * streamWorks, 4}, i32(*this));
+  if (searchedOffsets)
+    return GlobalType::get({groups + 2 - searchedOffsets, 2 * searchedOffsets}, i32(*this));
   return GlobalType::get({gapPlaces() + gaps(), 4}, i32(*this));
 }
 

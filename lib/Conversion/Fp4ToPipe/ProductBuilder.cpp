@@ -71,7 +71,92 @@ Value ProductBuilder::entry(Value from, Value index, int64_t column) {
   return vector::ExtractOp::create(b, loc, LoadEntryOp::create(b, loc, row, from, index), column);
 }
 
+/// Number `number` of `words` of the offsets, of 64 bits each, at most the rows that there are.
+Value ProductBuilder::rowAt(Value words, int64_t number) {
+  Value low = vector::ExtractOp::create(b, loc, words, 2 * number);
+  Value high = vector::ExtractOp::create(b, loc, words, 2 * number + 1);
+  Value zero = constant(0), most = constant(shape.m);
+  auto compare = [&](arith::CmpIPredicate holds) -> Value {
+    return arith::CmpIOp::create(b, loc, holds, high, zero);
+  };
+  auto choose = [&](arith::CmpIPredicate holds, Value then, Value otherwise) -> Value {
+    return arith::SelectOp::create(b, loc, compare(holds), then, otherwise);
+  };
+  Value row = choose(arith::CmpIPredicate::eq, arith::MinUIOp::create(b, loc, low, most), most);
+  return choose(arith::CmpIPredicate::slt, zero, row);
+}
+
+/// The rows of `group`, which begin at row `before` or later: no two groups have one in common.
+ProductBuilder::Rows ProductBuilder::rowsOfGroup(Value group, Value before) {
+  auto type = VectorType::get({2 * shape.searchedOffsets}, b.getI32Type());
+  bool areRanges = shape.searchedOffsets == 2;
+  Value words = LoadEntryOp::create(b, loc, type, table, group);
+  Value next =
+      areRanges ? words : LoadEntryOp::create(b, loc, type, table, add(group, constant(1)));
+  Value begin = arith::MaxUIOp::create(b, loc, before, rowAt(words, 0));
+  Value end = rowAt(next, areRanges ? 1 : 0);
+  return {begin, arith::MaxUIOp::create(b, loc, begin, end)};
+}
+
+/// Calls `body` for each group; returns the tiles of all.
+Value ProductBuilder::forGroups(GroupBody body) {
+  Value end = constant(0), tiles = constant(0);
+  for (int64_t group = 0; group < shape.groups; ++group) {
+    Rows rows = rowsOfGroup(constant(group), end);
+    body(group, rows, tiles);
+    end = rows.end;
+    Value count = arith::SubIOp::create(b, loc, rows.end, rows.begin);
+    tiles = add(tiles, arith::DivUIOp::create(b, loc, add(count, constant(shape.workM() - 1)),
+                                              constant(shape.workM())));
+  }
+  return tiles;
+}
+
+Value ProductBuilder::countTilesOfGroups() {
+  if (!shape.searchedOffsets)
+    return entry(table, constant(shape.tablePlaces), 0);
+  return forGroups([](int64_t, Rows, Value) {});
+}
+
+/// Searched, it is of the last group whose first tile comes no later.
+ProductBuilder::TileOfGroup ProductBuilder::tileOfGroup(Value m) {
+  if (!shape.searchedOffsets)
+    return {entry(table, m, 0), entry(table, m, 1), entry(table, m, 2)};
+  TileOfGroup tile;
+  forGroups([&](int64_t group, Rows rows, Value tilesBefore) {
+    Value number = arith::SubIOp::create(b, loc, m, tilesBefore);
+    TileOfGroup here = {add(rows.begin, mul(number, shape.workM())), rows.end, constant(group)};
+    if (group == 0) {
+      tile = here;
+      return;
+    }
+    Value isHere = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::uge, m, tilesBefore);
+    auto choose = [&](Value then, Value otherwise) -> Value {
+      return arith::SelectOp::create(b, loc, isHere, then, otherwise);
+    };
+    tile = {choose(here.row, tile.row), choose(here.rowLimit, tile.rowLimit),
+            choose(here.group, tile.group)};
+  });
+  return tile;
+}
+
+void ProductBuilder::clearSearched() {
+  Value first = constant(0);
+  auto groups = scf::ForOp::create(b, loc, first, constant(shape.groups), constant(1), first);
+  {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(groups.getBody());
+    Value before = groups.getRegionIterArgs().front();
+    Rows rows = rowsOfGroup(groups.getInductionVar(), before);
+    ClearRowsOp::create(b, loc, resultBuffer, before, rows.begin);
+    scf::YieldOp::create(b, loc, rows.end);
+  }
+  ClearRowsOp::create(b, loc, resultBuffer, groups.getResult(0), constant(shape.m));
+}
+
 void ProductBuilder::clearRows() {
+  if (shape.searchedOffsets)
+    return clearSearched();
   loop(constant(0), constant(shape.gaps()), constant(1), [&](Value gap) {
     Value place = add(gap, constant(shape.gapPlaces()));
     ClearRowsOp::create(b, loc, resultBuffer, entry(table, place, 0), entry(table, place, 1));

@@ -44,6 +44,13 @@ protected:
   Range rangeOf(mlir::Value part);
   /// The rows between groups, which are of none, become zero.
   void clearRows();
+  /// Of groups: the first row of tile `m` and the end of the rows of its group, and the group.
+  struct TileOfGroup {
+    mlir::Value row, rowLimit, group;
+  };
+  TileOfGroup tileOfGroup(mlir::Value m);
+  /// Of groups: tiles along m.
+  mlir::Value countTilesOfGroups();
   /// Number `column` of row `index` of a table.
   mlir::Value entry(mlir::Value from, mlir::Value index, int64_t column);
 
@@ -56,6 +63,14 @@ protected:
   mlir::Value table, workspace, counters; ///< null where the product has no groups, or no ranges of K
 
 private:
+  struct Rows {
+    mlir::Value begin, end;
+  };
+  Rows rowsOfGroup(mlir::Value group, mlir::Value before);
+  mlir::Value rowAt(mlir::Value words, int64_t number);
+  using GroupBody = llvm::function_ref<void(int64_t group, Rows rows, mlir::Value tilesBefore)>;
+  mlir::Value forGroups(GroupBody body);
+  void clearSearched();
   mlir::Value emitStep(numerics::EpilogueOp step, mlir::Value sums, mlir::Value factor);
   mlir::Value emitBody(llvm::ArrayRef<mlir::Value> sums, Numbers numbers);
   mlir::Value loadInput(mlir::Value input, int64_t count, Numbers numbers);

@@ -49,7 +49,7 @@ private:
   };
 
   Tile findTile(Value m, Value n);
-  void findGroup(Tile &tile, Value m);
+  void setGroup(Tile &tile, const TileOfGroup &place);
   void buildTile(Value m, Value n);
   void buildKTiles(ArrayRef<Value> accumulators, const Tile &tile, Value first);
   /// The scales of a part of the tile, and of block `next` behind the first of a stage.
@@ -76,21 +76,22 @@ PromotedProductBuilder::Tile PromotedProductBuilder::findTile(Value m, Value n) 
     tile.k = rangeOf(tile.part);
     tile.index = add(mul(m, shape.tilesN()), n);
   }
-  Value row = table ? entry(table, m, 0) : mul(m, shape.tileM);
+  TileOfGroup place = table ? tileOfGroup(m) : TileOfGroup{mul(m, shape.tileM), {}, {}};
+  Value row = place.row;
   tile.rows = {row};
   for (int64_t first = partRows; first < shape.tileM; first += partRows)
     tile.rows.push_back(add(row, constant(first)));
   tile.column = mul(n, shape.tileN);
   tile.rowB = tile.scaleColumn = tile.column;
   if (table)
-    findGroup(tile, m);
+    setGroup(tile, place);
   return tile;
 }
 
-/// What belongs to the group of tile `m` of the table.
-void PromotedProductBuilder::findGroup(Tile &tile, Value m) {
-  tile.group.rowLimit = entry(table, m, 1);
-  Value group = entry(table, m, 2);
+/// What belongs to the group of the tile.
+void PromotedProductBuilder::setGroup(Tile &tile, const TileOfGroup &place) {
+  tile.group.rowLimit = place.rowLimit;
+  Value group = place.group;
   tile.rowB = add(tile.column, mul(group, shape.n));
   tile.scaleColumn = add(tile.column, mul(group, shape.groupScaleRowsB()));
   if (shape.alpha == MatmulShape::Alpha::Groups)

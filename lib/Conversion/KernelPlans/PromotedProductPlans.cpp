@@ -29,6 +29,8 @@ static constexpr int64_t kTileK = 128, kTwoTileK = 256;
 static constexpr std::array<int64_t, 3> kTileMs = {64, 128, 256};
 /// Rows of the tiles whose sums fit in shared memory beside four stages.
 static constexpr int64_t kMostPartRows = 128;
+/// Blocks of K whose scales are a tile in shared memory.
+static constexpr int64_t kBlocksOfScales = 4;
 /// Columns are those of one instruction.
 static constexpr int64_t kColumnStep = 8;
 /// Registers of a thread for accumulators and sums; 48 more are for everything else.
@@ -39,7 +41,15 @@ static constexpr int64_t kFragmentRegisters = 192;
 static constexpr int64_t kMultiplyAdds = 4096, kFeedBytes = 48, kTileCycles = 1500;
 /// Cycles that a tall tile gains where its results leave through shared memory, and that a k tile
 /// takes longer with three stages than with four; and columns of the narrowest box.
-static constexpr int64_t kStoreCycles = 1300, kThirdStageCycles = 40, kStoredColumns = 32;
+static constexpr int64_t kStoreCycles = 1200, kThirdStageCycles = 40, kStoredColumns = 32;
+/// Tiles of a block from which on a wide tile gains more by such stores than by a fifth stage.
+static constexpr int64_t kFewestStoredTiles = 4;
+
+/// The same of tiles of many rows, whose scales are in shared memory. Two warpgroups hide each
+/// other's waits, and sums of whole boxes select few scales. A k tile of a tall tile, in groups
+/// too.
+static constexpr int64_t kManyFeedBytes = 52, kManyTileCycles = 2500, kTallCycles = 1100,
+                         kGroupedTallCycles = 1150;
 
 /// What a warpgroup takes from one k tile to the next: cycles of waiting, and for two columns of its
 /// rows. Two of them hide most of the latter, but take so many fourths of the tensor core's time.
@@ -94,10 +104,27 @@ static int64_t waitOf(int64_t m, int64_t n, int64_t depth, int64_t multiply) {
                   multiply * rates.fourths / 4);
 }
 
+/// Two warpgroups have a tile each of many rows, with its scales in shared memory.
+static bool hasMany(const MatmulSize &size, int64_t m, int64_t n) {
+  bool isMany = !size.groups.empty() || size.m > kTileMs.back();
+  return isMany && m > kTileMs.front() && n % kStoredColumns == 0 && size.splits == 1 &&
+         size.k % (pipe::kPromotedBlock * kBlocksOfScales) == 0;
+}
+
+static int64_t cyclesOfMany(const MatmulSize &size, int64_t m, int64_t n) {
+  int64_t multiply = m * n * kTileK / kMultiplyAdds, feed = (m + n) * kTileK / kManyFeedBytes;
+  int64_t tall = size.groups.empty() ? kTallCycles : kGroupedTallCycles;
+  if (m > kMostPartRows)
+    multiply = multiply * tall / (m * kMostPartRows * kTileK / kMultiplyAdds);
+  return int64_t(llvm::divideCeil(size.k, kTileK)) * std::max(multiply, feed) + kManyTileCycles;
+}
+
 static int64_t cyclesOf(const MatmulSize &size, int64_t m, int64_t n, int64_t depth,
                         const hw::TargetModel &target) {
   int64_t tiles = promotedTilesAlongM(size, m) * llvm::divideCeil(size.n, n) * size.splits;
   int64_t waves = llvm::divideCeil(tiles, target.multiprocessors);
+  if (hasMany(size, m, n))
+    return waves * cyclesOfMany(size, m, n);
   int64_t multiply = m * n * kTileK / kMultiplyAdds, feed = (m + n) * kTileK / kFeedBytes;
   int64_t wait = waitOf(m, n, depth, multiply);
   int64_t deep = llvm::divideCeil(size.k, kTileK * size.splits);
@@ -136,9 +163,10 @@ static int64_t chooseStages(const std::array<int64_t, 3> &tile, int64_t otherByt
   return isWide || takeAll ? stages : int64_t(llvm::bit_floor(uint64_t(stages)));
 }
 
-/// Tiles that run at a time share rows of their operands. Of all tiles along m they share few, where
-/// these are many: then all of A comes from memory again for each column of tiles. In panels of as many
-/// columns as rows they read the least; panels of half as many were faster (docs/Performance.md).
+/// Tiles that run at a time share rows of their operands. Of all tiles along m they share few,
+/// where these are many: then all of A comes from memory again for each column of tiles. In panels
+/// of as many columns as rows they read the least; panels of half as many were faster, and of a
+/// power of two, by which a division is a shift (docs/Performance.md).
 static pipe::WorkScheduleAttrInterface scheduleOf(MLIRContext *context,
                                                   const std::array<int64_t, 3> &tile,
                                                   const MatmulSize &size,
@@ -151,8 +179,8 @@ static pipe::WorkScheduleAttrInterface scheduleOf(MLIRContext *context,
   double rowsOfPanels = 2 * width * double(tile[1]);
   if (size.splits > 1 || columns < 2 || double(rowsOfA) < 2 * rowsOfPanels)
     return neighboursAlongM(context);
-  return pipe::StaticPersistentAttr::get(context, pipe::Raster::Panels,
-                                         evenPanel(width / 2, columns));
+  auto half = int64_t(llvm::bit_floor(uint64_t(std::max(width / 2, 1.0))));
+  return pipe::StaticPersistentAttr::get(context, pipe::Raster::Panels, std::min(half, columns));
 }
 
 /// Why the result cannot leave the kernel in tiles, else empty: matrices of 8 x 8 elements of 16
@@ -169,18 +197,21 @@ static std::pair<StringRef, std::string> whyNotStaged(BlockScaledMatmulOp produc
 }
 
 /// Results that leave through shared memory do so while the next tile is multiplied. But tall tiles
-/// have only three stages beside them, and their k tiles take longer. Of groups it was not
-/// measured.
+/// have only three stages beside them, and their k tiles take longer. Wide tiles have four of five,
+/// which are enough where a block has several tiles (docs/Performance/Fp8Products.md).
 static bool isStagingBetter(BlockScaledMatmulOp product, const KernelPlan &wish,
                             const KernelPlan &plan, const MatmulSize &size,
                             const hw::TargetModel &target) {
   auto roles = dyn_cast_or_null<pipe::RolePlanAttr>(wish.roles);
   if (wish.store || (roles && !roles.getDriver(pipe::Engine::BulkStore)))
     return wish.store == ResultStore::Tma;
-  int64_t tiles = promotedTilesAlongM(size, plan.tile[0]) * llvm::divideCeil(size.n, plan.tile[1]);
+  auto [m, n, k] = plan.tile;
+  int64_t tiles = promotedTilesAlongM(size, m) * llvm::divideCeil(size.n, n);
   int64_t lost = llvm::divideCeil(size.k, kTileK) * kThirdStageCycles;
-  return plan.tile[0] > kMostPartRows && size.groups.empty() && tiles > target.multiprocessors &&
-         lost < kStoreCycles && whyNotStaged(product, plan.tile).first.empty();
+  bool gains = m > kMostPartRows ? tiles > target.multiprocessors && lost < kStoreCycles
+                                 : m == kMostPartRows && n > kMostPartRows &&
+                                       tiles > kFewestStoredTiles * target.multiprocessors;
+  return gains && whyNotStaged(product, plan.tile).first.empty();
 }
 
 KernelPlan fp4::proposePromotedProduct(Operation *op, const KernelPlan &wish,
@@ -209,13 +240,23 @@ KernelPlan fp4::proposePromotedProduct(Operation *op, const KernelPlan &wish,
   return plan;
 }
 
+/// What the roles of every tile must do besides; else empty.
+static StringRef commonRules(pipe::RolePlanAttr roles) {
+  using enum pipe::Engine;
+  if (roles.getDriver(Tma) == roles.getDriver(Tensor))
+    return "drive the engines tma and tensor from two roles";
+  if (roles.getDriver(BulkStore) == roles.getDriver(Threads))
+    return "drive the engines threads and bulk_store from two roles";
+  return "";
+}
+
 /// The role of the tensor core has a warpgroup for each 64 rows of a part.
 static StringRef oneGroupRules(pipe::RolePlanAttr roles) {
   using enum pipe::Engine;
   pipe::RoleAttr math = roles.getDriver(Tensor);
   if (math != roles.getDriver(Threads) || math.getNumWarps() != 4 || math.getFirstWarp() % 4)
     return "drive the engines tensor and threads with 4 warps from a multiple of 4";
-  return roles.getDriver(Tma) == math ? "drive the engines tma and tensor from two roles" : "";
+  return commonRules(roles);
 }
 
 static StringRef twoGroupRules(pipe::RolePlanAttr roles) {
@@ -223,7 +264,7 @@ static StringRef twoGroupRules(pipe::RolePlanAttr roles) {
   pipe::RoleAttr math = roles.getDriver(Tensor);
   if (math != roles.getDriver(Threads) || math.getNumWarps() != 8 || math.getFirstWarp() % 4)
     return "drive the engines tensor and threads with 8 warps from a multiple of 4";
-  return roles.getDriver(Tma) == math ? "drive the engines tma and tensor from two roles" : "";
+  return commonRules(roles);
 }
 
 LogicalResult fp4::checkPromotedProduct(Operation *op, const KernelPlan &plan,

@@ -89,33 +89,57 @@ func.func @two(%a: tensor<100x768xf8E4M3FN>, %sa: tensor<100x6xf32>, %b: tensor<
 
 // -----
 
-// The device has the rows of groups. The kernel itself writes zeros to the rows between them, of which the table
+// The device has the rows of more than eight groups. The kernel itself writes zeros to the rows between them, of which the table
 // has a row before each group and one behind all, unless no role has threads for it.
 // CHECK-LABEL: func.func @cleared
 // CHECK-NOT: gpu.memset
-// CHECK: gpu.alloc () : memref<7x4xi32>
+// CHECK: gpu.alloc () : memref<21x4xi32>
 // CHECK-LABEL: gpu.func @kernel
-// CHECK: scf.for %[[GAP:.*]] = %c0{{.*}} to %c3{{.*}} step
-// CHECK:   %[[PLACE:.*]] = arith.addi %[[GAP]], %c4
+// CHECK: scf.for %[[GAP:.*]] = %c0{{.*}} to %c10{{.*}} step
+// CHECK:   %[[PLACE:.*]] = arith.addi %[[GAP]], %c11
 // CHECK:   pipe.load_entry %{{.*}}[%[[PLACE]]]
 // CHECK:   pipe.clear_rows %{{.*}} to
 // CHECK: pipe.for_each_work
 // CHECK-LABEL: func.func @zeroed
 // CHECK: gpu.memset
-// CHECK: gpu.alloc () : memref<4x4xi32>
-func.func @cleared(%a: tensor<200x512xf8E4M3FN>, %sa: tensor<200x4xf32>, %b: tensor<256x512xf8E4M3FN>, %sb: tensor<2x4xf32>, %o: tensor<2x2xi64>) -> tensor<200x128xbf16> {
+// CHECK: gpu.alloc () : memref<11x4xi32>
+func.func @cleared(%a: tensor<200x512xf8E4M3FN>, %sa: tensor<200x4xf32>, %b: tensor<1152x512xf8E4M3FN>, %sb: tensor<9x4xf32>, %o: tensor<9x2xi64>) -> tensor<200x128xbf16> {
   %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb offsets %o
       {format = #fp4.format<fp8_block128>, fp4.plan = #fp4.plan<tile_product, tile = [128, 128, 128]>}
-      : (tensor<200x512xf8E4M3FN>, tensor<200x4xf32>, tensor<256x512xf8E4M3FN>, tensor<2x4xf32>, tensor<2x2xi64>) -> tensor<200x128xbf16>
+      : (tensor<200x512xf8E4M3FN>, tensor<200x4xf32>, tensor<1152x512xf8E4M3FN>, tensor<9x4xf32>, tensor<9x2xi64>) -> tensor<200x128xbf16>
   return %y : tensor<200x128xbf16>
 }
 
 // -----
 
-func.func @zeroed(%a: tensor<200x512xf8E4M3FN>, %sa: tensor<200x4xf32>, %b: tensor<256x512xf8E4M3FN>, %sb: tensor<2x4xf32>, %o: tensor<2x2xi64>) -> tensor<200x128xbf16> {
+func.func @zeroed(%a: tensor<200x512xf8E4M3FN>, %sa: tensor<200x4xf32>, %b: tensor<1152x512xf8E4M3FN>, %sb: tensor<9x4xf32>, %o: tensor<9x2xi64>) -> tensor<200x128xbf16> {
   %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb offsets %o
       {format = #fp4.format<fp8_block128>, fp4.plan = #fp4.plan<tile_product, tile = [128, 128, 128], roles =
        #pipe.role_plan<load warps 8 to 9 drives [tma], math warps 0 to 8 drives [tensor, threads]>>}
+      : (tensor<200x512xf8E4M3FN>, tensor<200x4xf32>, tensor<1152x512xf8E4M3FN>, tensor<9x4xf32>, tensor<9x2xi64>) -> tensor<200x128xbf16>
+  return %y : tensor<200x128xbf16>
+}
+
+// -----
+
+// Of few groups each tile finds its own: the kernel reads the offsets, as words of 32 bits. What is before a
+// group begins where the one before ends.
+// CHECK-LABEL: func.func @searched
+// CHECK-NOT: gpu.alloc () : memref<{{.*}}xi32>
+// CHECK: pipe.buffer_view %{{.*}} offset 0 : memref<2x2xi64> -> memref<2x4xi32>
+// CHECK-COUNT-1: gpu.launch_func
+// CHECK-NOT: gpu.launch_func
+// CHECK-LABEL: gpu.func @kernel
+// CHECK: %[[LAST:.*]] = scf.for %[[GROUP:.*]] = %c0{{.*}} to %c2{{.*}} iter_args(%[[BEFORE:.*]] = %c0
+// CHECK:   pipe.load_entry %{{.*}}[%[[GROUP]]] : !pipe.global<2x4xi32> -> vector<4xi32>
+// CHECK:   %[[BEGIN:.*]] = arith.maxui %[[BEFORE]]
+// CHECK:   pipe.clear_rows %{{.*}}[%[[BEFORE]] to %[[BEGIN]]]
+// CHECK: pipe.clear_rows %{{.*}}[%[[LAST]] to %c200
+// CHECK: pipe.for_each_work
+// CHECK: arith.cmpi uge
+func.func @searched(%a: tensor<200x512xf8E4M3FN>, %sa: tensor<200x4xf32>, %b: tensor<256x512xf8E4M3FN>, %sb: tensor<2x4xf32>, %o: tensor<2x2xi64>) -> tensor<200x128xbf16> {
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb offsets %o
+      {format = #fp4.format<fp8_block128>, fp4.plan = #fp4.plan<tile_product, tile = [128, 128, 128]>}
       : (tensor<200x512xf8E4M3FN>, tensor<200x4xf32>, tensor<256x512xf8E4M3FN>, tensor<2x4xf32>, tensor<2x2xi64>) -> tensor<200x128xbf16>
   return %y : tensor<200x128xbf16>
 }
