@@ -97,6 +97,8 @@ def structure(listing):
         "products": count(products, MMA.pattern),
         "scale_copies": count(products, "UTCCP"),
         "commits": count(products, "UTCBAR"),
+        # Of operands that every thread has in a register of its own.
+        "moves_to_warp": count(products, "R2UR"),
         "tile_stores": count(everything, "UTMASTG"),
         "local_accesses": count(everything, "STL|LDL"),
         # What synchronization of scope cluster costs without restricted fences.

@@ -96,12 +96,8 @@ template <typename OpT> struct LowerWait : fp4::PipePattern<OpT> {
       return failure();
     constexpr bool producer = std::is_same_v<OpT, fp4::pipe::ProducerAcquireOp>;
     Location loc = op.getLoc();
-    fp4::ChannelStage at =
-        fp4::channelStage(rewriter, loc, *channel, adaptor.getChannel(), adaptor.getIteration());
-    Value parity = producer ? arith::XOrIOp::create(rewriter, loc, at.phase,
-                                                    fp4::constantI32(rewriter, loc, 1))
-                                  .getResult()
-                            : at.phase;
+    fp4::ChannelStage at = fp4::channelStage(rewriter, loc, this->state, *channel,
+                                             adaptor.getChannel(), adaptor.getIteration());
     if (!producer && channel->overlaps() && channel->isCluster() &&
         fp4::hasRestrictedFences(this->state))
       NVVM::FenceSyncRestrictOp::create(rewriter, loc, NVVM::MemOrderKind::RELEASE);
@@ -109,7 +105,8 @@ template <typename OpT> struct LowerWait : fp4::PipePattern<OpT> {
       fp4::emitStageWait(rewriter, loc, this->state, *channel, adaptor.getChannel(),
                          adaptor.getIteration(), 1);
     else if (!producer || !this->state.filledOnce.contains(*channel))
-      fp4::emitBarrierWait(rewriter, loc, this->state, producer ? at.empty : at.full, parity,
+      fp4::emitBarrierWait(rewriter, loc, this->state, producer ? at.empty : at.full,
+                           producer ? at.emptyParity(rewriter, loc) : at.fullParity(rewriter, loc),
                            channel->isCluster());
     if (this->state.fencedWaits.contains(op))
       emitFence(rewriter, loc, NVVM::Tcgen05FenceKind::AFTER_THREAD_SYNC);
@@ -146,16 +143,18 @@ struct LowerExpectTx : fp4::PipePattern<fp4::pipe::ExpectTxOp> {
     FailureOr<fp4::pipe::ChannelOp> channel = fp4::definingChannel(rewriter, op, op.getChannel());
     if (failed(channel))
       return failure();
-    fp4::ChannelStage at = fp4::channelStage(rewriter, op.getLoc(), *channel, adaptor.getChannel(),
-                                             adaptor.getIteration());
+    fp4::ChannelStage at = fp4::channelStage(rewriter, op.getLoc(), state, *channel,
+                                             adaptor.getChannel(), adaptor.getIteration());
     if (state.sharing.lookup(*channel).pairUses) { // the leader announces for both blocks
       Value leads = fp4::isLeader(rewriter, op.getLoc(), state);
       auto guard = scf::IfOp::create(rewriter, op.getLoc(), leads, /*withElseRegion=*/false);
       rewriter.setInsertionPointToStart(guard.thenBlock());
     }
-    NVVM::MBarrierArriveExpectTxOp::create(rewriter, op.getLoc(), /*res=*/Type(), at.full,
-                                           adaptor.getBytes(), NVVM::MemScopeKind::CTA,
-                                           /*relaxed=*/false, /*predicate=*/Value());
+    fp4::emitOnce(rewriter, op.getLoc(), state, op, [&] {
+      NVVM::MBarrierArriveExpectTxOp::create(rewriter, op.getLoc(), /*res=*/Type(), at.full,
+                                             adaptor.getBytes(), NVVM::MemScopeKind::CTA,
+                                             /*relaxed=*/false, /*predicate=*/Value());
+    });
     rewriter.eraseOp(op);
     return success();
   }
@@ -182,20 +181,19 @@ template <typename OpT> struct LowerArrival : fp4::PipePattern<OpT> {
       return success();
     }
     if (stored) {
-      fp4::releaseStored(rewriter, loc, *channel, adaptor.getChannel(), adaptor.getIteration());
+      fp4::releaseStored(rewriter, loc, this->state, *channel, adaptor.getChannel(),
+                         adaptor.getIteration());
       rewriter.eraseOp(op);
       return success();
     }
-    fp4::ChannelStage at =
-        fp4::channelStage(rewriter, loc, *channel, adaptor.getChannel(), adaptor.getIteration());
+    fp4::ChannelStage at = fp4::channelStage(rewriter, loc, this->state, *channel,
+                                             adaptor.getChannel(), adaptor.getIteration());
     Value barrier = producer ? at.full : at.empty;
     switch (producer ? channel->getProducer() : this->state.releases.at(op)) {
     case Engine::Tma: // the bytes of the loads complete the barrier
       break;
     case Engine::Tensor:
-      NVVM::Tcgen05CommitOp::create(rewriter, loc, barrier,
-                                    commitMask(rewriter, loc, *channel, producer),
-                                    this->state.ctaGroup());
+      emitCommit(rewriter, op, *channel, barrier, producer);
       break;
     case Engine::Threads:
       emitThreadArrival(rewriter, op, *channel, barrier, producer);
@@ -208,6 +206,15 @@ template <typename OpT> struct LowerArrival : fp4::PipePattern<OpT> {
   }
 
 private:
+  void emitCommit(OpBuilder &b, OpT op, fp4::pipe::ChannelOp channel, Value barrier,
+                  bool producer) const {
+    Location loc = op.getLoc();
+    Value mask = commitMask(b, loc, channel, producer);
+    fp4::emitOnce(b, loc, this->state, op, [&] {
+      NVVM::Tcgen05CommitOp::create(b, loc, barrier, mask, this->state.ctaGroup());
+    });
+  }
+
   /// The blocks at whose barriers tcgen05.commit arrives; null for its own block only.
   Value commitMask(OpBuilder &b, Location loc, fp4::pipe::ChannelOp channel, bool producer) const {
     if (!channel.isCluster())
@@ -283,11 +290,9 @@ void fp4::emitProxyFence(OpBuilder &b, Location loc) {
 void fp4::emitStageWait(OpBuilder &b, Location loc, const KernelState &state,
                         pipe::ChannelOp channel, Value barriers, Value iteration,
                         int64_t distance) {
-  Value ahead = constantI32(b, loc, *channel.getDepth() - distance);
   ChannelStage at =
-      channelStage(b, loc, channel, barriers, arith::AddIOp::create(b, loc, iteration, ahead));
-  Value parity = arith::XOrIOp::create(b, loc, at.phase, constantI32(b, loc, 1));
-  emitBarrierWait(b, loc, state, at.empty, parity, channel.isCluster());
+      channelStage(b, loc, state, channel, barriers, iteration, *channel.getDepth() - distance);
+  emitBarrierWait(b, loc, state, at.empty, at.emptyParity(b, loc), channel.isCluster());
 }
 
 fp4::pipe::Engine fp4::consumerEngine(pipe::ChannelOp channel, Operation *op) {
@@ -367,13 +372,34 @@ bool fp4::isFilledOnce(pipe::ChannelOp channel) {
   });
 }
 
-fp4::ChannelStage fp4::channelStage(OpBuilder &b, Location loc, pipe::ChannelOp channel,
-                                    Value barriers, Value iteration) {
+static Value otherParity(OpBuilder &b, Location loc, Value parity) {
+  return arith::XOrIOp::create(b, loc, parity, fp4::constantI32(b, loc, 1));
+}
+
+Value fp4::ChannelStage::fullParity(OpBuilder &b, Location loc) const {
+  return phase ? phase : otherParity(b, loc, other);
+}
+
+Value fp4::ChannelStage::emptyParity(OpBuilder &b, Location loc) const {
+  return other ? other : otherParity(b, loc, phase);
+}
+
+fp4::ChannelStage fp4::channelStage(OpBuilder &b, Location loc, const KernelState &state,
+                                    pipe::ChannelOp channel, Value barriers, Value iteration,
+                                    int64_t offset) {
   int64_t depth = *channel.getDepth();
-  Value count = constantI32(b, loc, depth), one = constantI32(b, loc, 1);
   ChannelStage at;
-  at.stage = arith::RemUIOp::create(b, loc, iteration, count);
-  at.phase = arith::AndIOp::create(b, loc, arith::DivUIOp::create(b, loc, iteration, count), one);
+  if (auto carried = state.carriedStages.find({iteration, offset});
+      carried != state.carriedStages.end()) {
+    at.stage = carried->second.stage;
+    (carried->second.inverted ? at.other : at.phase) = carried->second.phase;
+  } else {
+    Value count = constantI32(b, loc, depth), one = constantI32(b, loc, 1);
+    if (offset)
+      iteration = arith::AddIOp::create(b, loc, iteration, constantI32(b, loc, offset));
+    at.stage = arith::RemUIOp::create(b, loc, iteration, count);
+    at.phase = arith::AndIOp::create(b, loc, arith::DivUIOp::create(b, loc, iteration, count), one);
+  }
   at.full = stridedPointer(b, loc, barriers, at.stage, 8);
   at.empty = offsetPointer(b, loc, at.full, 8 * depth);
   return at;

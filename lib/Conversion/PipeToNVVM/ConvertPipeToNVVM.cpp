@@ -172,9 +172,8 @@ struct ConvertPipeToNVVM : fp4::impl::ConvertPipeToNVVMBase<ConvertPipeToNVVM> {
     if (failed(registers))
       return failure();
     expandWork(kernel);
-    fp4::KernelState state = fp4::emitPrologue(kernel);
+    fp4::KernelState state = fp4::emitPrologue(kernel, model);
     state.launchRegisters = *registers;
-    state.target = &model;
     fp4::PipeTypeConverter converter;
     RewritePatternSet patterns(&getContext());
     populatePatterns(converter, patterns, state);

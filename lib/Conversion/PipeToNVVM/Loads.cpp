@@ -28,14 +28,15 @@ Value inCluster(OpBuilder &b, Location loc, Value shared, const fp4::hw::TargetM
 
 /// The full barrier that `op` signals.
 template <typename OpT, typename AdaptorT>
-FailureOr<Value> signalledBarrier(OpT op, AdaptorT adaptor, ConversionPatternRewriter &rewriter) {
+FailureOr<Value> signalledBarrier(OpT op, AdaptorT adaptor, const fp4::KernelState &state,
+                                  ConversionPatternRewriter &rewriter) {
   if (!op.getDest() || !op.getIteration())
     return rewriter.notifyMatchFailure(op, "expects the pipelined form: a destination, a channel "
                                            "and an iteration");
   FailureOr<fp4::pipe::ChannelOp> channel = fp4::definingChannel(rewriter, op, op.getChannel());
   if (failed(channel))
     return failure();
-  return fp4::channelStage(rewriter, op.getLoc(), *channel, adaptor.getChannel(),
+  return fp4::channelStage(rewriter, op.getLoc(), state, *channel, adaptor.getChannel(),
                            adaptor.getIteration())
       .full;
 }
@@ -53,7 +54,7 @@ struct LowerLoad : fp4::PipePattern<fp4::pipe::LoadOp> {
 
   LogicalResult matchAndRewrite(fp4::pipe::LoadOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
-    FailureOr<Value> barrier = signalledBarrier(op, adaptor, rewriter);
+    FailureOr<Value> barrier = signalledBarrier(op, adaptor, state, rewriter);
     if (failed(barrier))
       return failure();
     Location loc = op.getLoc();
@@ -100,11 +101,14 @@ private:
     if (box.part)
       target = fp4::stridedPointer(b, loc, target, box.part, bytes / box.parts);
     bool toCta = !box.mask && !box.group;
-    NVVM::CpAsyncBulkTensorGlobalToSharedClusterOp::create(
-        b, loc, toCta ? target : inCluster(b, loc, target, *state.target), adaptor.getMap(), place,
-        box.barrier,
-        /*im2colOffsets=*/ValueRange(), box.mask, /*l2CacheHint=*/Value(), NVVM::TMALoadMode::TILE,
-        /*isCTAOnly=*/toCta, box.group, /*predicate=*/Value());
+    if (!toCta)
+      target = inCluster(b, loc, target, *state.target);
+    fp4::emitOnce(b, loc, state, op, [&] {
+      NVVM::CpAsyncBulkTensorGlobalToSharedClusterOp::create(
+          b, loc, target, adaptor.getMap(), place, box.barrier, /*im2colOffsets=*/ValueRange(),
+          box.mask, /*l2CacheHint=*/Value(), NVVM::TMALoadMode::TILE, /*isCTAOnly=*/toCta,
+          box.group, /*predicate=*/Value());
+    });
   }
 
   /// Of the box in a map, fastest first: bytes or elements and rows; or of scales, words of a
@@ -134,7 +138,7 @@ struct LowerLoadScales : fp4::PipePattern<fp4::pipe::LoadScalesOp> {
 
   LogicalResult matchAndRewrite(fp4::pipe::LoadScalesOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
-    FailureOr<Value> barrier = signalledBarrier(op, adaptor, rewriter);
+    FailureOr<Value> barrier = signalledBarrier(op, adaptor, state, rewriter);
     if (failed(barrier))
       return failure();
     Location loc = op.getLoc();
@@ -149,7 +153,8 @@ struct LowerLoadScales : fp4::PipePattern<fp4::pipe::LoadScalesOp> {
       Value source = sourceBlock(rewriter, op, adaptor, i);
       Value target = fp4::offsetPointer(rewriter, loc, adaptor.getDest(),
                                         i * columnBlocks * fp4::pipe::kScaleBlockBytes);
-      emitBulkCopy(rewriter, loc, target, source, *barrier, bytes);
+      fp4::emitOnce(rewriter, loc, state, op,
+                    [&] { emitBulkCopy(rewriter, loc, target, source, *barrier, bytes); });
     }
     rewriter.eraseOp(op);
     return success();
@@ -180,7 +185,7 @@ struct LowerLoadRows : fp4::PipePattern<fp4::pipe::LoadRowsOp> {
 
   LogicalResult matchAndRewrite(fp4::pipe::LoadRowsOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
-    FailureOr<Value> barrier = signalledBarrier(op, adaptor, rewriter);
+    FailureOr<Value> barrier = signalledBarrier(op, adaptor, state, rewriter);
     if (failed(barrier))
       return failure();
     Location loc = op.getLoc();
@@ -191,7 +196,8 @@ struct LowerLoadRows : fp4::PipePattern<fp4::pipe::LoadRowsOp> {
                                     fp4::constantI32(rewriter, loc, tile.getInnerBytes()));
     Value source = fp4::stridedPointer(rewriter, loc, adaptor.getSource(), adaptor.getRow(),
                                        op.getSource().getType().getRowPitch());
-    emitBulkCopy(rewriter, loc, adaptor.getDest(), source, *barrier, bytes);
+    fp4::emitOnce(rewriter, loc, state, op,
+                  [&] { emitBulkCopy(rewriter, loc, adaptor.getDest(), source, *barrier, bytes); });
     rewriter.eraseOp(op);
     return success();
   }

@@ -35,6 +35,12 @@ struct JoinSizes {
   int64_t adding;     ///< blocks that add pieces
 };
 
+/// A stage of a channel that a loop carries, and its phase, or the other one.
+struct CarriedStage {
+  mlir::Value stage, phase; ///< i32
+  bool inverted = false;
+};
+
 /// The values that the prologue of one kernel defined; null if the kernel has no such thing.
 struct KernelState {
   mlir::Value threadIndex;  ///< i32, thread of the block
@@ -73,6 +79,10 @@ struct KernelState {
   /// Around each op that an engine executes, that uses a channel, or that takes work. Roles may be
   /// lowered before the ops in them.
   llvm::DenseMap<mlir::Operation *, pipe::RoleAttr> roles;
+  llvm::SmallDenseSet<pipe::RoleAttr> wholeRoles; ///< see findWholeRoles
+  /// By the value of a counter and what is added to it; see carryStages.
+  llvm::DenseMap<std::pair<mlir::Value, int64_t>, CarriedStage> carriedStages;
+  llvm::DenseMap<mlir::Operation *, int64_t> scaleSets; ///< see unrollScaleSets
 
   mlir::NVVM::CTAGroupKind ctaGroup() const {
     return pairs ? mlir::NVVM::CTAGroupKind::CTA_2 : mlir::NVVM::CTAGroupKind::CTA_1;
@@ -136,6 +146,17 @@ void populateJoinFragmentPatterns(const mlir::TypeConverter &, mlir::RewritePatt
 void populateEpiloguePatterns(const mlir::TypeConverter &, mlir::RewritePatternSet &,
                               const KernelState &);
 
+/// Collects the roles without threads that run with all lanes of their warp and elect one for each
+/// instruction that must be issued once (Roles.cpp).
+void findWholeRoles(mlir::gpu::GPUFuncOp kernel, KernelState &state);
+
+/// Carries the stages of channels through loops of whole roles (CarriedStages.cpp).
+void carryStages(mlir::gpu::GPUFuncOp kernel, KernelState &state);
+
+/// Unrolls loops over k tiles whose scales have two sets, and finds the set of each copy that is
+/// known (CarriedStages.cpp). Whatever looks for channels and products comes later.
+void unrollScaleSets(mlir::gpu::GPUFuncOp kernel, KernelState &state);
+
 /// Collects the waits that a tcgen05.fence::after_thread_sync follows; filledOnce is set.
 void findFencedWaits(mlir::gpu::GPUFuncOp kernel, KernelState &state);
 
@@ -173,7 +194,7 @@ void initializeJoin(mlir::OpBuilder &, mlir::Location, mlir::Operation *join,
 mlir::scf::ForOp loopOfJoins(mlir::Operation *join);
 
 /// Inserts the prologue and the teardown of `kernel` and returns its state.
-KernelState emitPrologue(mlir::gpu::GPUFuncOp kernel);
+KernelState emitPrologue(mlir::gpu::GPUFuncOp kernel, const hw::TargetModel &target);
 
 //===--- Small builders ---------------------------------------------------===//
 
@@ -200,23 +221,34 @@ void storePiece(mlir::OpBuilder &, mlir::Location, mlir::Value value, int64_t fi
 void emitGuarded(mlir::OpBuilder &, mlir::Location, int64_t index, mlir::Value bound,
                  llvm::function_ref<void()> body);
 
+/// Runs `body`, which issues one instruction for `op`, in one thread of its role: the elected one
+/// of a whole warp. A role that is not whole has elected it already.
+void emitOnce(mlir::OpBuilder &, mlir::Location, const KernelState &state, mlir::Operation *op,
+              llvm::function_ref<void()> body);
+
 //===--- Channels -----------------------------------------------------------===//
 
 /// One iteration of a channel: where its barriers are and which parity they wait for.
 struct ChannelStage {
   mlir::Value stage; ///< i32, iteration mod depth
-  mlir::Value phase; ///< i32, (iteration / depth) mod 2
+  mlir::Value phase; ///< i32, (iteration / depth) mod 2; null if `other` is known
+  mlir::Value other; ///< i32, 1 - phase; null if `phase` is known
   mlir::Value full;  ///< !llvm.ptr<3>
   mlir::Value empty; ///< !llvm.ptr<3>
+
+  /// The parity that a consumer waits for at `full`, and a producer at `empty`.
+  mlir::Value fullParity(mlir::OpBuilder &, mlir::Location) const;
+  mlir::Value emptyParity(mlir::OpBuilder &, mlir::Location) const;
 };
 
 /// Every stage of `channel`, pipelined, is filled once: each acquire names a constant iteration
 /// below the depth.
 bool isFilledOnce(pipe::ChannelOp channel);
 
-/// The stage of `iteration`; `barriers` is the lowered channel.
-ChannelStage channelStage(mlir::OpBuilder &, mlir::Location, pipe::ChannelOp channel,
-                          mlir::Value barriers, mlir::Value iteration);
+/// The stage of `offset` after `iteration`; `barriers` is the lowered channel.
+ChannelStage channelStage(mlir::OpBuilder &, mlir::Location, const KernelState &,
+                          pipe::ChannelOp channel, mlir::Value barriers, mlir::Value iteration,
+                          int64_t offset = 0);
 
 /// Waits until the phase of parity `parity` has completed; other blocks may arrive at a barrier of
 /// a `cluster`. What they did to shared memory is then seen; to global memory only on sm_90a.
@@ -229,8 +261,8 @@ void emitStageWait(mlir::OpBuilder &, mlir::Location, const KernelState &, pipe:
 
 /// Waits until the copies out of the stage of `iteration`, or of the one before where the channel
 /// releases late, have read it, and arrives for that stage.
-void releaseStored(mlir::OpBuilder &, mlir::Location, pipe::ChannelOp channel, mlir::Value barriers,
-                   mlir::Value iteration);
+void releaseStored(mlir::OpBuilder &, mlir::Location, const KernelState &, pipe::ChannelOp channel,
+                   mlir::Value barriers, mlir::Value iteration);
 
 /// Orders generic accesses to shared memory before those of TMA and tensor cores that a barrier
 /// orders after this thread.

@@ -15,6 +15,7 @@
 // "Tensorcore 5th generation: tcgen05.mma, tcgen05.cp".
 //
 //===----------------------------------------------------------------------===//
+#include "InlinePtx.h"
 #include "Lowering.h"
 
 #include "Int32.h"
@@ -62,8 +63,57 @@ Value startOf(ImplicitLocOpBuilder &b, Value tile) {
          fp4::Int32(b, offset.getLhs()) * uint32_t(stride.getZExtValue() / 16);
 }
 
+/// The outermost loop around `op` of a whole role: in front of it one computes what does not
+/// change. Null where there is none.
+Operation *loopsAround(Operation *op, const fp4::KernelState &state) {
+  Operation *outermost = nullptr;
+  if (!state.wholeRoles.contains(state.roles.lookup(op)))
+    return nullptr;
+  for (Operation *parent = op->getParentOp(); parent; parent = parent->getParentOp())
+    if (isa<LoopLikeOpInterface>(parent))
+      outermost = parent;
+  return outermost;
+}
+
+/// The lower word for stage s of a channel, in loops: what does not change is computed in front of
+/// them, where LLVM cannot take it apart again, and s times a constant is added. Null where `tile`
+/// is no such stage.
+Value lowWordOfStage(OpBuilder &b, Operation *op, const fp4::KernelState &state, Value tile,
+                     const hw::SmemDescriptor &form) {
+  auto pointer = tile.getDefiningOp<LLVM::IntToPtrOp>();
+  auto sum = pointer ? pointer.getArg().getDefiningOp<arith::AddIOp>() : arith::AddIOp();
+  auto first = sum ? sum.getLhs().getDefiningOp<arith::AddIOp>() : arith::AddIOp();
+  auto offset = sum ? sum.getRhs().getDefiningOp<arith::MulIOp>() : arith::MulIOp();
+  Operation *loops = loopsAround(op, state);
+  APInt place, stride;
+  if (!loops || !first || !offset || !matchPattern(first.getRhs(), m_ConstantInt(&place)) ||
+      !matchPattern(offset.getRhs(), m_ConstantInt(&stride)) || stride.urem(16) != 0)
+    return {};
+  Location loc = op->getLoc();
+  int64_t unit = form.lboAbsolute ? 1 << 16 | 1 : 1; // the leading address starts there too
+  Value fixed;
+  {
+    OpBuilder::InsertionGuard restore(b);
+    b.setInsertionPoint(loops);
+    ImplicitLocOpBuilder builder(loc, b);
+    Value base = LLVM::PtrToIntOp::create(b, loc, b.getI32Type(), state.sharedBase);
+    Value start = hw::descriptorStart(fp4::Int32(builder, base) + uint32_t(place.getZExtValue()));
+    Value field = arith::MulIOp::create(b, loc, start, fp4::constantI32(b, loc, unit));
+    Value low =
+        arith::AddIOp::create(b, loc, field, fp4::constantI32(b, loc, int32_t(form.encode())));
+    fixed = fp4::computeHere(b, loc, low).front();
+  }
+  Value step = fp4::constantI32(b, loc, int64_t(stride.getZExtValue() / 16) * unit);
+  Value moved = arith::MulIOp::create(b, loc, offset.getLhs(), step);
+  return arith::AddIOp::create(b, loc, fixed, moved);
+}
+
 /// `form`, which starts at address 0, made to start at `tile`. A leading address starts there too.
-Descriptor descriptorAt(OpBuilder &b, Location loc, Value tile, const hw::SmemDescriptor &form) {
+Descriptor descriptorAt(OpBuilder &b, Operation *op, const fp4::KernelState &state, Value tile,
+                        const hw::SmemDescriptor &form) {
+  Location loc = op->getLoc();
+  if (Value low = lowWordOfStage(b, op, state, tile, form))
+    return {low, uint32_t(form.encode() >> 32)};
   ImplicitLocOpBuilder builder(loc, b);
   Value field = startOf(builder, tile);
   if (form.lboAbsolute)
@@ -100,16 +150,16 @@ struct LowerCopyScales : fp4::PipePattern<fp4::pipe::CopyScalesOp> {
     FailureOr<Value> target = firstColumn(rewriter, op);
     if (failed(target))
       return failure();
-    Descriptor source =
-        descriptorAt(rewriter, loc, adaptor.getSource(), hw::SmemDescriptor::scaleFactorBlock());
+    Descriptor source = descriptorAt(rewriter, op, state, adaptor.getSource(),
+                                     hw::SmemDescriptor::scaleFactorBlock());
     for (int64_t k = 0; k < columnBlocks; ++k)
       fp4::emitGuarded(rewriter, loc, k, adaptor.getBlocks(), [&] {
         for (int64_t row = 0; row < rowBlocks; ++row)
-          copyBlock(rewriter, loc,
-                    addColumns(rewriter, loc, *target, hw::scaleTileColumn(row, k, rowBlocks)),
-                    source.at(rewriter, loc,
-                              hw::scaleBlockIndex(row, k, columnBlocks) *
-                                  fp4::pipe::kScaleBlockBytes));
+          copyBlock(
+              rewriter, op,
+              addColumns(rewriter, loc, *target, hw::scaleTileColumn(row, k, rowBlocks)),
+              source.at(rewriter, loc,
+                        hw::scaleBlockIndex(row, k, columnBlocks) * fp4::pipe::kScaleBlockBytes));
       });
     rewriter.replaceOp(op, *target);
     return success();
@@ -121,67 +171,114 @@ private:
                                fp4::pipe::CopyScalesOp op) const {
     Location loc = op.getLoc();
     Value first = addColumns(rewriter, loc, state.tmemBase, *op.getTmemColumn());
-    int64_t sets = op.getSets().value_or(1);
+    int64_t sets = op.getSets().value_or(1), columns = op.getType().getTmemColumns();
+    if (auto known = state.scaleSets.find(op); known != state.scaleSets.end())
+      return addColumns(rewriter, loc, first, known->second * columns);
     if (sets == 1)
       return first;
     auto wait = op.getSource().getDefiningOp<fp4::pipe::ConsumerWaitOp>();
     if (!wait || !wait.getIteration())
       return rewriter.notifyMatchFailure(op, "expects a stage of a channel as source of its sets");
-    Value set = arith::RemUIOp::create(rewriter, loc, wait.getIteration(),
-                                       fp4::constantI32(rewriter, loc, sets));
-    Value columns = fp4::constantI32(rewriter, loc, op.getType().getTmemColumns());
-    return arith::AddIOp::create(rewriter, loc, first,
-                                 arith::MulIOp::create(rewriter, loc, set, columns))
-        .getResult();
+    auto channel = wait.getChannel().getDefiningOp<fp4::pipe::ChannelOp>();
+    auto carried = state.carriedStages.find({wait.getIteration(), 0});
+    bool isStage = channel && sets == channel.getDepth() && carried != state.carriedStages.end();
+    Value set = isStage ? carried->second.stage
+                        : arith::RemUIOp::create(rewriter, loc, wait.getIteration(),
+                                                 fp4::constantI32(rewriter, loc, sets))
+                              .getResult();
+    Value offset =
+        arith::MulIOp::create(rewriter, loc, set, fp4::constantI32(rewriter, loc, columns));
+    return arith::AddIOp::create(rewriter, loc, first, offset).getResult();
   }
 
-  void copyBlock(OpBuilder &b, Location loc, Value target, Value source) const {
-    NVVM::Tcgen05CpOp::create(b, loc, NVVM::Tcgen05CpShape::SHAPE_32x128b, state.ctaGroup(),
-                              NVVM::Tcgen05CpMulticast::WARPX4, NVVM::Tcgen05CpSrcFormatAttr(),
-                              fp4::tmemPointer(b, loc, target), source);
+  void copyBlock(OpBuilder &b, fp4::pipe::CopyScalesOp op, Value target, Value source) const {
+    Value address = fp4::tmemPointer(b, op.getLoc(), target);
+    fp4::emitOnce(b, op.getLoc(), state, op, [&] {
+      NVVM::Tcgen05CpOp::create(b, op.getLoc(), NVVM::Tcgen05CpShape::SHAPE_32x128b,
+                                state.ctaGroup(), NVVM::Tcgen05CpMulticast::WARPX4,
+                                NVVM::Tcgen05CpSrcFormatAttr(), address, source);
+    });
   }
 };
 
-struct LowerMma : OpConversionPattern<fp4::pipe::MmaOp> {
-  using OpConversionPattern::OpConversionPattern;
+struct LowerMma : fp4::PipePattern<fp4::pipe::MmaOp> {
+  using PipePattern::PipePattern;
 
   LogicalResult matchAndRewrite(fp4::pipe::MmaOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
     Location loc = op.getLoc();
-    bool blocksOf16 = op.getBlockSize() == 16;
     auto vector = op.getK96() ? hw::ScaleVector(64 / op.getBlockSize())
                               : hw::ScaleVector(op.getStepK() / op.getBlockSize());
-    auto group = op.getAccumulator().getType().getPair() ? NVVM::CTAGroupKind::CTA_2
-                                                         : NVVM::CTAGroupKind::CTA_1;
     hw::BlockScaledInstrDesc form = descriptorOf(op);
     if (fp4::Expected<uint32_t> bits = form.encode(); !bits)
       return rewriter.notifyMatchFailure(op, bits.error().message);
 
     Operands operands = collect(rewriter, op, adaptor);
     int64_t rowBlocks = op.getBScales().getType().getRows() / fp4::pipe::kScaleBlockRows;
+    SmallVector<Value> instructions; // before the guards of a tail
+    for (int64_t step = 0; step < op.getMaxSteps(); ++step) {
+      form.sfaId = form.sfbId = scalesOf(op, vector, step).second;
+      instructions.push_back(instruction(rewriter, op, *form.encode()));
+    }
     for (int64_t step = 0; step < op.getMaxSteps(); ++step)
       fp4::emitGuarded(rewriter, loc, step, adaptor.getSteps(), [&] {
-        auto [kBlock, id] = op.getK96() ? hw::k96ScaleStep(vector, step) : hw::scaleStep(vector, step);
-        form.sfaId = form.sfbId = id;
-        Value accumulate =
+        unsigned kBlock = scalesOf(op, vector, step).first;
+        Step at;
+        at.a = slice(rewriter, loc, operands.a, op.getA().getType(), op.getK96(), step);
+        at.b = slice(rewriter, loc, operands.b, op.getB().getType(), op.getK96(), step);
+        at.descriptor = instructions[step];
+        at.aScales = scaleAddress(rewriter, loc, adaptor.getAScales(), kBlock, 1);
+        at.bScales = scaleAddress(rewriter, loc, operands.bScales, kBlock, rowBlocks);
+        at.accumulate =
             step == 0 ? adaptor.getAccumulate() : arith::ConstantIntOp::create(rewriter, loc, 1, 1);
-        NVVM::Tcgen05MMABlockScaleOp::create(
-            rewriter, loc,
-            op.isMXF8F6F4() ? NVVM::MMABlockScaleKind::MXF8F6F4 : NVVM::MMABlockScaleKind::MXF4NVF4,
-            group,
-            blocksOf16 ? NVVM::Tcgen05MMABlockScale::BLOCK16 : NVVM::Tcgen05MMABlockScale::BLOCK32,
-            NVVM::Tcgen05MMACollectorOp::DISCARD, operands.accumulator,
-            slice(rewriter, loc, operands.a, op.getA().getType(), op.getK96(), step),
-            slice(rewriter, loc, operands.b, op.getB().getType(), op.getK96(), step),
-            fp4::constantI32(rewriter, loc, *form.encode()), accumulate,
-            scaleAddress(rewriter, loc, adaptor.getAScales(), kBlock, 1),
-            scaleAddress(rewriter, loc, operands.bScales, kBlock, rowBlocks));
+        multiply(rewriter, op, operands.accumulator, at);
       });
     rewriter.eraseOp(op);
     return success();
   }
 
 private:
+  /// Operands of one instruction.
+  struct Step {
+    Value a, b, descriptor, accumulate, aScales, bScales;
+  };
+
+  /// Block and id of the scales of a step.
+  static std::pair<unsigned, unsigned> scalesOf(fp4::pipe::MmaOp op, hw::ScaleVector vector,
+                                                int64_t step) {
+    auto [block, id] = op.getK96() ? hw::k96ScaleStep(vector, step) : hw::scaleStep(vector, step);
+    return {block, id};
+  }
+
+  /// The descriptor of an instruction. ptxas writes a constant into registers of the warp for each
+  /// instruction of a loop, and keeps a value that it cannot know: with bits 30 and 31 of an
+  /// address in tensor memory, which are 0, because the constant has the ids of the scales.
+  Value instruction(OpBuilder &b, fp4::pipe::MmaOp op, uint32_t bits) const {
+    Location loc = op.getLoc();
+    Operation *loops = loopsAround(op, state);
+    if (!loops || !state.tmemBase)
+      return fp4::constantI32(b, loc, bits);
+    OpBuilder::InsertionGuard restore(b);
+    b.setInsertionPoint(loops);
+    Value id = arith::ShRUIOp::create(b, loc, state.tmemBase, fp4::constantI32(b, loc, 26));
+    id = arith::AndIOp::create(b, loc, id, fp4::constantI32(b, loc, 3 << 4));
+    return arith::OrIOp::create(b, loc, id, fp4::constantI32(b, loc, bits));
+  }
+
+  void multiply(OpBuilder &b, fp4::pipe::MmaOp op, Value accumulator, const Step &at) const {
+    auto group = op.getAccumulator().getType().getPair() ? NVVM::CTAGroupKind::CTA_2
+                                                         : NVVM::CTAGroupKind::CTA_1;
+    auto kind =
+        op.isMXF8F6F4() ? NVVM::MMABlockScaleKind::MXF8F6F4 : NVVM::MMABlockScaleKind::MXF4NVF4;
+    auto block = op.getBlockSize() == 16 ? NVVM::Tcgen05MMABlockScale::BLOCK16
+                                         : NVVM::Tcgen05MMABlockScale::BLOCK32;
+    fp4::emitOnce(b, op.getLoc(), state, op, [&] {
+      NVVM::Tcgen05MMABlockScaleOp::create(
+          b, op.getLoc(), kind, group, block, NVVM::Tcgen05MMACollectorOp::DISCARD, accumulator,
+          at.a, at.b, at.descriptor, at.accumulate, at.aScales, at.bScales);
+    });
+  }
+
   static Value slice(OpBuilder &b, Location loc, const Descriptor &tile, fp4::pipe::SharedType type,
                      bool k96, int64_t step) {
     if (!k96)
@@ -220,7 +317,7 @@ private:
     Descriptor a, b;
   };
 
-  static Operands collect(OpBuilder &b, fp4::pipe::MmaOp op, OpAdaptor adaptor) {
+  Operands collect(OpBuilder &b, fp4::pipe::MmaOp op, OpAdaptor adaptor) const {
     Location loc = op.getLoc();
     auto operand = [&](Value tile, fp4::pipe::SharedType type) {
       auto form = hw::SmemDescriptor::kMajorOperand(fp4::pipe::swizzleMode(type.getLayout()));
@@ -228,7 +325,7 @@ private:
         form.lboAbsolute = true;
         form.leadingByteOffset = 0;
       }
-      return descriptorAt(b, loc, tile, form);
+      return descriptorAt(b, op, state, tile, form);
     };
     Operands operands;
     operands.accumulator = fp4::tmemPointer(b, loc, adaptor.getAccumulator());
@@ -249,8 +346,8 @@ private:
   }
 };
 
-struct LowerMmaBlockwise : OpConversionPattern<fp4::pipe::MmaBlockwiseOp> {
-  using OpConversionPattern::OpConversionPattern;
+struct LowerMmaBlockwise : fp4::PipePattern<fp4::pipe::MmaBlockwiseOp> {
+  using PipePattern::PipePattern;
 
   LogicalResult matchAndRewrite(fp4::pipe::MmaBlockwiseOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
@@ -266,28 +363,32 @@ struct LowerMmaBlockwise : OpConversionPattern<fp4::pipe::MmaBlockwiseOp> {
 
     hw::SwizzleMode swizzle = fp4::pipe::swizzleMode(a.getLayout());
     int64_t sliceBytes = fp4::pipe::kDenseMmaK * fp4::pipe::swizzleWidth(a.getLayout());
-    Descriptor aTile = descriptorAt(rewriter, loc, adaptor.getA(),
-                               hw::SmemDescriptor::mnMajorOperand(swizzle, a.getRows()));
-    Descriptor bTile = descriptorAt(rewriter, loc, adaptor.getB(),
-                               hw::SmemDescriptor::kMajorOperand(hw::SwizzleMode::B32));
+    Descriptor aTile = descriptorAt(rewriter, op, state, adaptor.getA(),
+                                    hw::SmemDescriptor::mnMajorOperand(swizzle, a.getRows()));
+    Descriptor bTile = descriptorAt(rewriter, op, state, adaptor.getB(),
+                                    hw::SmemDescriptor::kMajorOperand(hw::SwizzleMode::B32));
     Value never = arith::ConstantIntOp::create(rewriter, loc, 0, 1);
-    for (int64_t slice = 0; slice < op.getSlices(); ++slice)
-      NVVM::Tcgen05MMAOp::create(
-          rewriter, loc, NVVM::Tcgen05MMAKind::F16, NVVM::CTAGroupKind::CTA_1,
-          NVVM::Tcgen05MMACollectorOp::DISCARD, /*aShift=*/false,
-          fp4::tmemPointer(rewriter, loc,
-                           addColumns(rewriter, loc, adaptor.getAccumulator(), slice * form.n)),
-          aTile.at(rewriter, loc, slice * sliceBytes), bTile.at(rewriter, loc, 0),
-          fp4::constantI32(rewriter, loc, *bits), /*enableInputD=*/never, /*scaleInputD=*/Value(),
-          /*disableOutputLane=*/Value());
+    for (int64_t slice = 0; slice < op.getSlices(); ++slice) {
+      Value sums = fp4::tmemPointer(
+          rewriter, loc, addColumns(rewriter, loc, adaptor.getAccumulator(), slice * form.n));
+      Value start = aTile.at(rewriter, loc, slice * sliceBytes);
+      Value other = bTile.at(rewriter, loc, 0);
+      fp4::emitOnce(rewriter, loc, state, op, [&] {
+        NVVM::Tcgen05MMAOp::create(rewriter, loc, NVVM::Tcgen05MMAKind::F16,
+                                   NVVM::CTAGroupKind::CTA_1, NVVM::Tcgen05MMACollectorOp::DISCARD,
+                                   /*aShift=*/false, sums, start, other,
+                                   fp4::constantI32(rewriter, loc, *bits), /*enableInputD=*/never,
+                                   /*scaleInputD=*/Value(), /*disableOutputLane=*/Value());
+      });
+    }
     rewriter.eraseOp(op);
     return success();
   }
 };
 
 /// A block of k of e4m3: four instructions of K = 32, the first of which begins the sums.
-struct LowerMmaDense : OpConversionPattern<fp4::pipe::MmaDenseOp> {
-  using OpConversionPattern::OpConversionPattern;
+struct LowerMmaDense : fp4::PipePattern<fp4::pipe::MmaDenseOp> {
+  using PipePattern::PipePattern;
 
   LogicalResult matchAndRewrite(fp4::pipe::MmaDenseOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
@@ -303,7 +404,7 @@ struct LowerMmaDense : OpConversionPattern<fp4::pipe::MmaDenseOp> {
     if (!bits)
       return rewriter.notifyMatchFailure(op, bits.error().message);
     auto operand = [&](Value tile) {
-      return descriptorAt(rewriter, loc, tile,
+      return descriptorAt(rewriter, op, state, tile,
                           hw::SmemDescriptor::kMajorOperand(hw::SwizzleMode::B128));
     };
     Descriptor a = operand(adaptor.getA()), b = operand(adaptor.getB());
@@ -311,12 +412,15 @@ struct LowerMmaDense : OpConversionPattern<fp4::pipe::MmaDenseOp> {
     fp4::pipe::SharedType type = op.getA().getType();
     for (int64_t step = 0; step < type.getInnerBytes() / hw::mmaRowBytes; ++step) {
       int64_t offset = sliceOffset(type, step);
-      NVVM::Tcgen05MMAOp::create(
-          rewriter, loc, NVVM::Tcgen05MMAKind::F8F6F4, group, NVVM::Tcgen05MMACollectorOp::DISCARD,
-          /*aShift=*/false, accumulator, a.at(rewriter, loc, offset), b.at(rewriter, loc, offset),
-          fp4::constantI32(rewriter, loc, *bits),
-          /*enableInputD=*/arith::ConstantIntOp::create(rewriter, loc, step > 0, 1),
-          /*scaleInputD=*/Value(), /*disableOutputLane=*/Value());
+      Value aStep = a.at(rewriter, loc, offset), bStep = b.at(rewriter, loc, offset);
+      Value accumulate = arith::ConstantIntOp::create(rewriter, loc, step > 0, 1);
+      fp4::emitOnce(rewriter, loc, state, op, [&] {
+        NVVM::Tcgen05MMAOp::create(rewriter, loc, NVVM::Tcgen05MMAKind::F8F6F4, group,
+                                   NVVM::Tcgen05MMACollectorOp::DISCARD, /*aShift=*/false,
+                                   accumulator, aStep, bStep,
+                                   fp4::constantI32(rewriter, loc, *bits), accumulate,
+                                   /*scaleInputD=*/Value(), /*disableOutputLane=*/Value());
+      });
     }
     rewriter.eraseOp(op);
     return success();
@@ -327,6 +431,6 @@ struct LowerMmaDense : OpConversionPattern<fp4::pipe::MmaDenseOp> {
 
 void fp4::populateMmaPatterns(const TypeConverter &converter, RewritePatternSet &patterns,
                               const KernelState &state) {
-  patterns.add<LowerCopyScales>(converter, patterns.getContext(), state);
-  patterns.add<LowerMma, LowerMmaBlockwise, LowerMmaDense>(converter, patterns.getContext());
+  patterns.add<LowerCopyScales, LowerMma, LowerMmaBlockwise, LowerMmaDense>(
+      converter, patterns.getContext(), state);
 }

@@ -4,7 +4,7 @@
 //   all                 block barrier
 //   tensor warp         allocate tensor memory, its address goes to shared memory
 //   roles that use it   barrier of their warps; read the address
-//   each role           if (its warps) { set its registers; if (elected, without threads) body }
+//   each role           if (its warps) { set its registers; body }
 //   all                 block barrier
 //   tensor warp         free tensor memory
 //
@@ -13,11 +13,20 @@
 // roles that issue for their tensor cores run on the leader only. A role that loads does not wait
 // for tensor memory, so that its first load is on its way while the others do.
 //
+// A role without threads has one thread that issues. Where tcgen05 is, its warp stays whole: all
+// lanes wait and compute addresses, and one is elected for each instruction that must be issued
+// once. ptxas then sees that the values are those of the warp, keeps them in its registers, and
+// leaves the elections around tcgen05 out; behind one election for the whole role it moves each
+// operand of tcgen05 from the registers of the thread to those of the warp. That holds from role to
+// role: behind one that has split its warp, ptxas takes every warp for split.
+//
 // The last barrier orders the last reads of the epilogue and the last MMA before the release of
 // tensor memory: both are complete when their role ends.
 //
 //===----------------------------------------------------------------------===//
 #include "Lowering.h"
+
+#include "fp4/Dialect/Pipe/IR/PipeLanes.h"
 
 using namespace mlir;
 using fp4::pipe::PipeDialect;
@@ -237,7 +246,7 @@ struct LowerRole : fp4::PipePattern<fp4::pipe::RoleRegionOp> {
         rewriter.setInsertionPointToStart(body);
       }
     }
-    if (op.getRole().isElected()) {
+    if (op.getRole().isElected() && !state.wholeRoles.contains(op.getRole())) {
       Value leader = NVVM::ElectSyncOp::create(rewriter, loc, rewriter.getI1Type(), Value());
       body = scf::IfOp::create(rewriter, loc, leader, false).thenBlock();
     }
@@ -265,6 +274,58 @@ private:
 };
 
 } // namespace
+
+/// In a whole warp, what more than one thread does must not matter: only waits, addresses and loads
+/// from memory that nobody writes. Threads that read a response of the work queue would have to
+/// meet before one gives it back, and the copies of a role that stores are counted by the thread.
+static bool canBeWhole(fp4::pipe::RoleRegionOp region) {
+  namespace pipe = fp4::pipe;
+  auto isHarmless = [](Operation *op) {
+    if (isa<pipe::ProducerAcquireOp, pipe::ConsumerWaitOp, pipe::AwaitReleaseOp, pipe::ExpectTxOp,
+            pipe::LoadOp, pipe::LoadScalesOp, pipe::LoadRowsOp, pipe::CopyScalesOp, pipe::MmaOp,
+            pipe::MmaBlockwiseOp, pipe::MmaDenseOp, pipe::ProducerCommitOp, pipe::ConsumerReleaseOp,
+            pipe::RoleRegionOp>(op))
+      return true;
+    if (isa<PipeDialect>(op->getDialect()))
+      return false;
+    if (auto effects = dyn_cast<MemoryEffectOpInterface>(op))
+      return !effects.hasEffect<MemoryEffects::Write>();
+    return op->hasTrait<OpTrait::HasRecursiveMemoryEffects>();
+  };
+  return !region
+              .walk([&](Operation *op) {
+                return isHarmless(op) ? WalkResult::advance() : WalkResult::interrupt();
+              })
+              .wasInterrupted();
+}
+
+void fp4::findWholeRoles(gpu::GPUFuncOp kernel, KernelState &state) {
+  for (auto region : kernel.getOps<pipe::RoleRegionOp>())
+    if (state.target->hasTcgen05 && region.getRole().isElected() &&
+        !region.getRole().drives(pipe::Engine::BulkStore) && canBeWhole(region))
+      state.wholeRoles.insert(region.getRole());
+}
+
+void fp4::emitOnce(OpBuilder &b, Location loc, const KernelState &state, Operation *op,
+                   llvm::function_ref<void()> body) {
+  if (!state.wholeRoles.contains(state.roles.lookup(op)))
+    return body();
+  Value elected = NVVM::ElectSyncOp::create(b, loc, b.getI1Type(), Value());
+  auto branch = scf::IfOp::create(b, loc, elected, /*withElseRegion=*/false);
+  OpBuilder::InsertionGuard restore(b);
+  b.setInsertionPointToStart(branch.thenBlock());
+  body();
+}
+
+/// `value`, which all lanes of a warp have, as ptxas can tell.
+static Value ofWarp(OpBuilder &b, Location loc, const fp4::KernelState &state, Value value) {
+  if (state.wholeRoles.empty())
+    return value;
+  Value all = fp4::constantI32(b, loc, -1), lane = fp4::constantI32(b, loc, 0),
+        last = fp4::constantI32(b, loc, 31);
+  return NVVM::ShflOp::create(b, loc, b.getI32Type(), all, value, lane, last, NVVM::ShflKind::idx,
+                              /*return_value_and_is_valid=*/UnitAttr());
+}
 
 /// What the kernel says of itself before any of it is lowered.
 static void describeKernel(gpu::GPUFuncOp kernel, fp4::KernelState &state) {
@@ -323,16 +384,21 @@ static void deriveBlockIds(OpBuilder &b, gpu::GPUFuncOp kernel, const fp4::Kerne
   });
 }
 
-fp4::KernelState fp4::emitPrologue(gpu::GPUFuncOp kernel) {
+fp4::KernelState fp4::emitPrologue(gpu::GPUFuncOp kernel, const hw::TargetModel &target) {
   KernelState state;
+  state.target = &target;
   if (kernel.getOps<pipe::RoleRegionOp>().empty())
     return state;
   unrollPromotion(kernel);
+  findWholeRoles(kernel, state);
+  unrollScaleSets(kernel, state);
   describeKernel(kernel, state);
+  carryStages(kernel, state);
   OpBuilder b = OpBuilder::atBlockBegin(&kernel.getBody().front());
   Location loc = kernel.getLoc();
   state.threadIndex = NVVM::ThreadIdXOp::create(b, loc, b.getI32Type());
-  state.warpIndex = arith::ShRUIOp::create(b, loc, state.threadIndex, constantI32(b, loc, 5));
+  state.warpIndex = ofWarp(
+      b, loc, state, arith::ShRUIOp::create(b, loc, state.threadIndex, constantI32(b, loc, 5)));
   state.sharedBase = LLVM::AddressOfOp::create(b, loc, sharedSymbol(kernel));
   if (state.cluster.size() > 1) {
     state.clusterRank = NVVM::ClusterId::create(b, loc, b.getI32Type());
@@ -344,7 +410,7 @@ fp4::KernelState fp4::emitPrologue(gpu::GPUFuncOp kernel) {
   // are while the first barrier is awaited, but not from behind this branch.
   b.setInsertionPoint(*kernel.getOps<pipe::RoleRegionOp>().begin());
   if (std::optional<int32_t> warp = tensorWarp(kernel); state.tmemColumns && warp)
-    state.tmemBase = allocateTensorMemory(b, kernel, state, *warp);
+    state.tmemBase = ofWarp(b, loc, state, allocateTensorMemory(b, kernel, state, *warp));
   emitTeardown(kernel, state);
   return state;
 }

@@ -97,12 +97,12 @@ struct LowerStoreTile : fp4::PipePattern<fp4::pipe::StoreTileOp> {
 
 } // namespace
 
-void fp4::releaseStored(OpBuilder &b, Location loc, pipe::ChannelOp channel, Value barriers,
-                        Value iteration) {
+void fp4::releaseStored(OpBuilder &b, Location loc, const KernelState &state,
+                        pipe::ChannelOp channel, Value barriers, Value iteration) {
   int64_t delay = channel.getReleaseDelay();
   NVVM::CpAsyncBulkWaitGroupOp::create(b, loc, static_cast<uint32_t>(delay), b.getUnitAttr());
   auto arrive = [&](Value released) {
-    Value empty = channelStage(b, loc, channel, barriers, released).empty;
+    Value empty = channelStage(b, loc, state, channel, barriers, released).empty;
     NVVM::MBarrierArriveOp::create(b, loc, b.getI64Type(), empty, /*count=*/Value());
   };
   if (delay == 0)

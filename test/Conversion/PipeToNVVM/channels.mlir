@@ -65,11 +65,13 @@ gpu.func @mma_to_threads(%it: i32, %y: !y) kernel
     attributes {pipe.tmem_columns = 128 : i64, pipe.tmem_slot = 64 : i64} {
   %c0 = arith.constant 0 : i32
   %acc = pipe.channel from tensor to threads(128) depth 2 payload [0] barriers 0 : !accs
-  // CHECK: nvvm.elect.sync
+  // The warp waits, and one thread of it commits.
   pipe.role mma warps 4 to 5 drives [tensor, scale_copy] {
+    // CHECK-NOT: nvvm.elect.sync
     // CHECK: nvvm.mbarrier.try_wait
     // CHECK-NOT: nvvm.tcgen05.fence
     %a = pipe.producer_acquire %acc[%it] : !accs
+    // CHECK: nvvm.elect.sync
     // CHECK: nvvm.tcgen05.commit
     pipe.producer_commit %acc[%it] : !accs
   }
@@ -132,7 +134,6 @@ gpu.func @fences(%n: i32) kernel
   %acc = pipe.channel from tensor to threads(128) depth 1 payload [0] barriers 66000 : !accs
   %xs = pipe.channel from tma to tensor depth 2 payload [0] barriers 66032 : !pipe.channel<!x>
   %hs = pipe.channel from threads(128) to tensor depth 1 payload [32768] barriers 66064 : !pipe.channel<!h>
-  // CHECK: nvvm.elect.sync
   // CHECK: nvvm.mbarrier.try_wait
   // CHECK-NOT: nvvm.tcgen05.fence
   // CHECK: nvvm.mbarrier.try_wait
@@ -164,7 +165,6 @@ gpu.func @back_edge(%n: i32) kernel
   %acc = pipe.channel from tensor to threads(128) depth 1 payload [0] barriers 66000 : !accs
   %xs = pipe.channel from tma to tensor depth 2 payload [0] barriers 66032 : !pipe.channel<!x>
   %hs = pipe.channel from threads(128) to tensor depth 1 payload [32768] barriers 66064 : !pipe.channel<!h>
-  // CHECK: nvvm.elect.sync
   // CHECK-COUNT-2: nvvm.mbarrier.try_wait
   // CHECK: nvvm.tcgen05.fence <after>
   // CHECK: nvvm.tcgen05.mma
@@ -234,7 +234,6 @@ gpu.func @once() kernel {
   %c0 = arith.constant 0 : i32
   %hs = pipe.channel from threads(128) to tensor depth 1 payload [0] barriers 512
       : !pipe.channel<!pipe.shared<16x16xbf16, swizzle_32B>>
-  // CHECK: nvvm.elect.sync
   // CHECK: nvvm.mbarrier.try_wait
   // CHECK-NOT: nvvm.tcgen05.commit
   pipe.role mma warps 4 to 5 drives [tensor, scale_copy] {

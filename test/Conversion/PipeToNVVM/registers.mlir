@@ -1,5 +1,5 @@
 // Roles that ask for registers: the launch gives every thread an equal share of the multiprocessor's
-// 65536, and each role sets its own when it begins, before one thread of it is elected. Warps get
+// 65536, and each role sets its own when it begins. Warps get
 // registers by fours: 17 of them as many as 20.
 // RUN: split-file %s %t
 // RUN: fp4-opt %t/roles.mlir --pass-pipeline='builtin.module(fp4-set-target,gpu.module(convert-pipe-to-nvvm))' | FileCheck %s
@@ -10,10 +10,8 @@
 // CHECK-LABEL: llvm.func @kernel
 // CHECK-SAME: nvvm.maxnreg = 168
 // CHECK: nvvm.setmaxregister decrease 40
-// CHECK: nvvm.elect.sync
 // CHECK: nvvm.setmaxregister decrease 40
 // CHECK: nvvm.setmaxregister increase 232
-// CHECK-NOT: nvvm.elect.sync
 gpu.module @m {
 gpu.func @kernel() kernel {
   pipe.role load warps 0 to 1 drives [tma] registers 40 {

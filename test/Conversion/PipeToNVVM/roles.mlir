@@ -25,7 +25,8 @@ gpu.func @kernel(%a: !map, %y: !pipe.global<?x512xbf16>, %m: i32) kernel
   // CHECK-DAG: %[[USERS:.*]] = llvm.mlir.constant(160 : i32)
   // CHECK-DAG: %[[MMAWARP:.*]] = llvm.mlir.constant(4 : i32)
   // CHECK: %[[TID:.*]] = nvvm.read.ptx.sreg.tid.x : i32
-  // CHECK: %[[WARP:.*]] = llvm.lshr %[[TID]]
+  // CHECK: %[[QUOTIENT:.*]] = llvm.lshr %[[TID]]
+  // CHECK: %[[WARP:.*]] = nvvm.shfl.sync idx %{{.*}}, %[[QUOTIENT]]
   // CHECK: %[[FIRST:.*]] = llvm.icmp "eq" %[[TID]]
   // CHECK: llvm.cond_br %[[FIRST]]
   // CHECK: nvvm.prefetch tensormap in_param_space, %[[MAP]] : !llvm.ptr
@@ -47,18 +48,17 @@ gpu.func @kernel(%a: !map, %y: !pipe.global<?x512xbf16>, %m: i32) kernel
   // CHECK: nvvm.barrier id = %{{.*}} number_of_threads = %[[USERS]]
   // CHECK: %[[LOADED:.*]] = llvm.load %[[SLOT]] : !llvm.ptr<3> -> i32
   // CHECK: llvm.br ^[[USE:.*]](%[[LOADED]] : i32)
-  // CHECK: ^[[USE]](%[[TMEM:.*]]: i32):
+  // CHECK: ^[[USE]](%[[ANY:.*]]: i32):
+  // CHECK: %[[TMEM:.*]] = nvvm.shfl.sync idx %{{.*}}, %[[ANY]]
   %ab = pipe.channel from tma to tensor depth 2 payload [0] barriers 32768 : !ch
   %acc = pipe.channel from tensor to threads(128) depth 1 payload [0] barriers 32800 : !accs
   %c0 = arith.constant 0 : i32
-  // One thread of a single-warp role runs its region. A stage that is filled once was never full before.
-  // CHECK: %[[ELECTED:.*]] = nvvm.elect.sync -> i1
-  // CHECK: llvm.cond_br %[[ELECTED]]
+  // The warp of a role runs its region. A stage that is filled once was never full before.
+  // CHECK-NOT: nvvm.elect.sync
   // CHECK-NOT: nvvm.mbarrier.try_wait
   pipe.role load warps 5 to 6 drives [tma] {
     %s = pipe.producer_acquire %ab[%c0] : !ch
   }
-  // CHECK: nvvm.elect.sync -> i1
   // CHECK: nvvm.mbarrier.try_wait
   pipe.role mma warps 4 to 5 drives [tensor, scale_copy] {
     %s = pipe.consumer_wait %ab[%c0] : !ch
