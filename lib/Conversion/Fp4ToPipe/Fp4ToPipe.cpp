@@ -417,6 +417,8 @@ private:
         /*dynamicSharedMemorySize=*/Value(), arguments);
     if (shape.prepackedB)
       launch->setAttr(kOverlapsAttr, b.getUnitAttr());
+    else if (shape.weightsAhead) // it begins while their conversion ends
+      launch->setAttr(kFollowsAttr, b.getUnitAttr());
   }
 
   const hw::TargetModel &target;

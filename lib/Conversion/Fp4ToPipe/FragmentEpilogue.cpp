@@ -83,6 +83,29 @@ void FragmentEpilogue::forParts(llvm::function_ref<void(VectorType, int64_t)> bo
     body(VectorType::get({std::min(partColumns, width - first) / 2}, b.getF32Type()), first);
 }
 
+SmallVector<Value> FragmentEpilogue::alphasOfPlaces(Value row, Value column) {
+  SmallVector<Value> alphas;
+  forParts([&](VectorType type, int64_t first) {
+    Value place = add(shape.transposed ? row : column, constant(first));
+    Value atRow = shape.transposed ? place : row, atColumn = shape.transposed ? column : place;
+    alphas.push_back(loadAlphas(
+        type.getNumElements(), alpha, [&](VectorType ofType, Value global, Value limit) -> Value {
+          return FragmentFactorsOp::create(b, loc, ofType, global, atRow, atColumn, limit,
+                                           shape.transposed);
+        }));
+  });
+  return alphas;
+}
+
+/// A vector of sums times 2^exponent.
+static Value timesPower(OpBuilder &b, Location loc, Value sums, int exponent) {
+  if (!exponent)
+    return sums;
+  auto power = b.getF32FloatAttr(float(std::ldexp(1.0, exponent))).getValue();
+  auto powers = DenseElementsAttr::get(cast<VectorType>(sums.getType()), power);
+  return arith::MulFOp::create(b, loc, sums, arith::ConstantOp::create(b, loc, powers));
+}
+
 void FragmentEpilogue::storeSums(SumsFrom sums, Value row, Value column, int exponent,
                                  OfGroup group, PartGuard isStored) {
   using Alpha = MatmulShape::Alpha;
@@ -90,6 +113,9 @@ void FragmentEpilogue::storeSums(SumsFrom sums, Value row, Value column, int exp
   if (shape.alpha == Alpha::One)
     scalar = LoadScalarOp::create(b, loc, b.getF32Type(), alpha);
   Alpha ofLines = shape.transposed ? Alpha::Columns : Alpha::Rows; // the same in every part
+  SmallVector<Value> ahead;
+  if (!isStored && shape.alpha == Alpha::Rows && loadsAlphasAhead())
+    ahead = alphasOfPlaces(row, column);
   forParts([&](VectorType type, int64_t first) {
     OpBuilder::InsertionGuard restore(b);
     // Parts that have the factors of their rows in common take those of the first.
@@ -107,14 +133,11 @@ void FragmentEpilogue::storeSums(SumsFrom sums, Value row, Value column, int exp
     };
     if (scalar)
       factor = vector::BroadcastOp::create(b, loc, type, scalar);
+    else if (!ahead.empty())
+      factor = ahead[size_t(first / partColumns)];
     else if (alpha && (shape.alpha != ofLines || isOwn))
       factor = loadAlphas(type.getNumElements(), alpha, numbers);
-    Value values = sums(type, first);
-    if (exponent) {
-      auto power = b.getF32FloatAttr(float(std::ldexp(1.0, exponent))).getValue();
-      values = arith::MulFOp::create(
-          b, loc, values, arith::ConstantOp::create(b, loc, DenseElementsAttr::get(type, power)));
-    }
+    Value values = timesPower(b, loc, sums(type, first), exponent);
     store(convertSums({{values, factor}}, numbers), atRow, atColumn, group);
     if (!shape.storesAtOnce())
       storeStaged(group);

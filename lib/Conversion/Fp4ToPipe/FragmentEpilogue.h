@@ -80,6 +80,14 @@ protected:
 
 private:
   mlir::Value countTilesM();
+  /// A thread has alphas of many rows, which it asks for before it stores: they wait for memory
+  /// once, and take registers that sums had. Beside more columns they would be too many.
+  bool loadsAlphasAhead() const {
+    constexpr int64_t mostColumns = 128;
+    return shape.transposed && shape.takesBytes() && fragmentSize[1] <= mostColumns;
+  }
+  /// The alphas of each part of a fragment whose columns are rows of the result.
+  llvm::SmallVector<mlir::Value> alphasOfPlaces(mlir::Value row, mlir::Value column);
   /// Elements of a box of the result that are in shared memory.
   struct StagedPart {
     mlir::Value tile, elements, row, column;

@@ -30,7 +30,7 @@ Value fp4::blocksOfRows(RewriterBase &rewriter, Location loc, Value rows, int64_
 }
 
 Value fp4::launchItems(RewriterBase &rewriter, Location loc, gpu::GPUFuncOp kernel,
-                       ValueRange inputs, Value blocks, Value rows) {
+                       ValueRange inputs, Value blocks, Value rows, StringRef overlap) {
   auto type = cast<pipe::GlobalType>(kernel.getArgumentTypes()[inputs.size()]);
   Value result = gpu::AllocOp::create(rewriter, loc, pipe::getBufferType(type),
                                       /*asyncToken=*/Type(), ValueRange(),
@@ -44,8 +44,10 @@ Value fp4::launchItems(RewriterBase &rewriter, Location loc, gpu::GPUFuncOp kern
     arguments.push_back(arith::IndexCastOp::create(rewriter, loc, rewriter.getI32Type(), rows));
   Value one = arith::ConstantIndexOp::create(rewriter, loc, 1);
   Value threads = arith::ConstantIndexOp::create(rewriter, loc, (*kernel.getKnownBlockSize())[0]);
-  gpu::LaunchFuncOp::create(rewriter, loc, kernel, gpu::KernelDim3{blocks, one, one},
-                            gpu::KernelDim3{threads, one, one},
-                            /*dynamicSharedMemorySize=*/Value(), arguments);
+  auto launch = gpu::LaunchFuncOp::create(rewriter, loc, kernel, gpu::KernelDim3{blocks, one, one},
+                                          gpu::KernelDim3{threads, one, one},
+                                          /*dynamicSharedMemorySize=*/Value(), arguments);
+  if (!overlap.empty())
+    launch->setAttr(overlap, rewriter.getUnitAttr());
   return result;
 }

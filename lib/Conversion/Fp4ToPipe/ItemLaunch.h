@@ -27,8 +27,10 @@ mlir::Value blocksOfRows(mlir::RewriterBase &, mlir::Location, mlir::Value rows,
                          int64_t itemsPerRow);
 
 /// Launches `blocks` of a kernel of createItemKernel. Its arguments are views of `inputs` and of a
-/// new buffer, and `rows` as i32 where these are dynamic and not null. Returns the buffer.
+/// new buffer, and `rows` as i32 where these are dynamic and not null. Returns the buffer. The
+/// launch has the attribute `overlap` (LaunchAttributes.h), if there is one.
 mlir::Value launchItems(mlir::RewriterBase &, mlir::Location, mlir::gpu::GPUFuncOp kernel,
-                        mlir::ValueRange inputs, mlir::Value blocks, mlir::Value rows = {});
+                        mlir::ValueRange inputs, mlir::Value blocks, mlir::Value rows = {},
+                        llvm::StringRef overlap = {});
 
 } // namespace fp4

@@ -246,8 +246,9 @@ struct MatmulShape {
   /// joins by itself, so that others of its warpgroup may have nothing to store.
   bool stagesStores() const {
     constexpr int64_t fewestRows = 64, chunk = 8;
-    return prepackedB && !takesBytes() && !hasWorkspace() && tileM >= fewestRows &&
-           n % chunk == 0 && resultType.getIntOrFloatBitWidth() == 16;
+    bool haveRoom = weightsAhead || (prepackedB && !takesBytes());
+    return haveRoom && !hasWorkspace() && tileM >= fewestRows && n % chunk == 0 &&
+           resultType.getIntOrFloatBitWidth() == 16;
   }
   pipe::GlobalType tilesB() const; ///< prepacked, in its place
   mlir::Type scalesA() const;

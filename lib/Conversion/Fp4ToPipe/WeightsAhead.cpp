@@ -18,6 +18,7 @@
 #include "PackedBytes.h"
 #include "SmallBuilders.h"
 
+#include "fp4/Conversion/LaunchAttributes.h"
 #include "fp4/ISA/WeightLayout.h"
 
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -138,5 +139,7 @@ ConvertedWeights fp4::convertWeightsAhead(RewriterBase &rewriter, BlockScaledMat
   Value source = pipe::BufferViewOp::create(rewriter, loc, pipe::getBufferType(packed), tiles,
                                             /*offset=*/0, /*rows=*/Value());
   Value blocks = arith::ConstantIndexOp::create(rewriter, loc, packed.getShape()[0]);
-  return {launchItems(rewriter, loc, kernel, {source, powers}, blocks), powers};
+  return {
+      launchItems(rewriter, loc, kernel, {source, powers}, blocks, /*rows=*/Value(), kLeadsAttr),
+      powers};
 }

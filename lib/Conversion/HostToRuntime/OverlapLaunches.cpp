@@ -100,8 +100,11 @@ bool isOnlyLoaded(Value pointer) {
   });
 }
 
-/// Behind the first loads of what nobody writes, if nothing else is before them.
+/// Behind the first loads of what nobody writes, if nothing else is before them; where there is
+/// nothing of the kind, as placeIn says.
 Operation *placeBehindLoads(LLVM::LLVMFuncOp kernel, const llvm::SmallDenseSet<Value> &unwritten) {
+  if (unwritten.empty())
+    return placeIn(kernel);
   Operation *place = &kernel.getBody().front().front();
   for (Operation &op : kernel.getBody().front()) {
     Value pointer = loadedFrom(&op);
@@ -131,8 +134,8 @@ void insert(LLVM::LLVMFuncOp kernel, Operation *place, ArrayRef<NVVM::GridDepAct
     NVVM::GriddepcontrolOp::create(b, kernel.getLoc(), kind);
 }
 
-/// The amax that is launched next before a quantizer. A kernel that may take the place of both is
-/// between them.
+/// The amax that is launched next before a quantizer, or the conversion before a product. A kernel
+/// that may take the place of both is between them.
 gpu::LaunchFuncOp leaderOf(gpu::LaunchFuncOp follower) {
   for (Operation *op = follower->getPrevNode(); op; op = op->getPrevNode()) {
     auto launch = dyn_cast<gpu::LaunchFuncOp>(op);

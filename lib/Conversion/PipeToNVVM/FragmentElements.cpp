@@ -67,9 +67,15 @@ struct LowerFragmentFactors : PipePattern<pipe::FragmentFactorsOp> {
     ElementPlaces places(b, op, state, adaptor.getRow(), adaptor.getColumn(), op.getTransposed());
     auto type = op.getResult().getType();
     SmallVector<Value> elements;
+    bool inPairs = hasPairs(op);
     for (int64_t i = 0; i < type.getNumElements(); ++i) {
       int64_t first = firstLike(i, op.getGlobal().getType(), op.getTransposed());
-      elements.push_back(first < i ? elements[first] : loadElement(b, op, adaptor, places, i));
+      if (first < i)
+        elements.push_back(elements[first]);
+      else if (inPairs)
+        llvm::append_range(elements, loadPair(b, adaptor.getGlobal(), op, places.rowOf(i++)));
+      else
+        elements.push_back(loadElement(b, op, adaptor, places, i));
     }
     rewriter.replaceOpWithNewOp<vector::FromElementsOp>(op, type, elements);
     return success();
@@ -83,6 +89,23 @@ private:
     if (everyPlace)
       return everyLine ? 0 : i & 2;
     return everyLine ? i & ~2 : i;
+  }
+
+  /// Every two elements have the numbers of two neighbouring rows that both exist, or do not.
+  static bool hasPairs(pipe::FragmentFactorsOp op) {
+    pipe::GlobalType global = op.getGlobal().getType();
+    return op.getTransposed() && global.getShape()[1] == 1 && global.getElementType().isF32() &&
+           !op.getRows() && global.getShape()[0] % 2 == 0;
+  }
+
+  /// One access to the numbers of `row` and the next one; of the last two where these do not exist,
+  /// whose elements nobody stores.
+  static SmallVector<Value> loadPair(ImplicitLocOpBuilder &b, Value buffer,
+                                     pipe::FragmentFactorsOp op, Int32 row) {
+    int64_t rows = op.getGlobal().getType().getShape()[0];
+    Value pointer = stridedPointer(b, op.getLoc(), buffer, minimum(row, Int32(b, rows - 2)), 4);
+    Value pair = load(b, VectorType::get(2, b.getF32Type()), pointer, 8);
+    return {vector::ExtractOp::create(b, pair, 0), vector::ExtractOp::create(b, pair, 1)};
   }
 
   static Value loadElement(ImplicitLocOpBuilder &b, pipe::FragmentFactorsOp op, OpAdaptor adaptor,

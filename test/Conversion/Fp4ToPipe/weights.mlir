@@ -129,7 +129,9 @@ func.func @bytes(%x: tensor<20x384xf8E4M3FN>, %p: tensor<2x3x8704xi8, #fp4.weigh
 // are multiplied in two parts.
 // CHECK-LABEL: func.func @ahead
 // CHECK: gpu.launch_func @ahead_convert_0::@kernel blocks in (%c8, %c1, %c1) threads in (%c256, %c1, %c1)
+// CHECK-SAME: {fp4.leads}
 // CHECK: gpu.launch_func @ahead_matmul_0::@kernel blocks in (%c4, %c1, %c1) threads in (%c384, %c1, %c1)
+// CHECK-SAME: {fp4.follows}
 // CHECK: %[[P:.*]] = pipe.load_rows %{{.*}} : !pipe.global<8x128xf32> -> !pipe.shared<4x128xf32>
 // CHECK: scf.for %[[BLOCK:.*]] = %{{.*}} to %c4_i32
 // CHECK: %[[S:.*]] = pipe.tile_powers %[[P]] block %[[BLOCK]]
@@ -141,10 +143,26 @@ func.func @bytes(%x: tensor<20x384xf8E4M3FN>, %p: tensor<2x3x8704xi8, #fp4.weigh
 // CHECK: pipe.mma_fragment %[[SUMS]], %[[W]][0], %[[X1]]
 // CHECK: pipe.promote %[[ACC1:.*]], %[[SUMS]] scaled %[[S]]
 // CHECK: pipe.read_fragment %[[ACC0]][96]
+// CHECK: pipe.store_fragment {{.*}} transposed staged
 // CHECK: pipe.read_fragment %[[ACC1]][0]
 func.func @ahead(%x: tensor<300x512xf8E4M3FN>, %p: tensor<2x4x8704xi8, #fp4.weight_layout<wgmma>>) -> tensor<300x256xbf16> {
   %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<mxfp4>, fp4.plan = #fp4.plan<tile_product, tile = [128, 256, 128], swap>}
       : (tensor<300x512xf8E4M3FN>, tensor<2x4x8704xi8, #fp4.weight_layout<wgmma>>) -> tensor<300x256xbf16>
+  return %y : tensor<300x256xbf16>
+}
+
+// -----
+
+// Alphas of rows are asked for before any is used, as many as a part of the tile has.
+// CHECK-LABEL: func.func @ahead_rows
+// CHECK-COUNT-4: pipe.fragment_factors
+// CHECK: pipe.read_fragment
+// CHECK-NOT: pipe.fragment_factors
+// CHECK-COUNT-4: pipe.store_fragment
+// CHECK-COUNT-4: pipe.fragment_factors
+func.func @ahead_rows(%x: tensor<300x512xf8E4M3FN>, %p: tensor<2x4x8704xi8, #fp4.weight_layout<wgmma>>, %s: tensor<300x1xf32>) -> tensor<300x256xbf16> {
+  %y = fp4.blockscaled_matmul %x, %p alpha %s {format = #fp4.format<mxfp4>, fp4.plan = #fp4.plan<tile_product, tile = [128, 256, 128], swap>}
+      : (tensor<300x512xf8E4M3FN>, tensor<2x4x8704xi8, #fp4.weight_layout<wgmma>>, tensor<300x1xf32>) -> tensor<300x256xbf16>
   return %y : tensor<300x256xbf16>
 }
 

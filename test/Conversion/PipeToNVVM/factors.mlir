@@ -1,0 +1,27 @@
+// RUN: fp4-opt %s -fp4-set-target=target=sm_90a -convert-pipe-to-nvvm | FileCheck %s
+// Numbers of rows beside a transposed fragment: a thread has two neighbours of each eight, which it loads at
+// once, or the last two rows. With an odd number of rows one of two may not exist, so they are loaded one by one.
+
+// CHECK-LABEL: llvm.func @even
+// CHECK: %[[LAST:.*]] = llvm.mlir.constant(298 : i32)
+// CHECK: llvm.intr.umin(%{{.*}}, %[[LAST]])
+// CHECK: llvm.load %{{.*}} {alignment = 8 : i64} {{.*}}vector<2xf32>
+// CHECK-LABEL: llvm.func @odd
+// CHECK-NOT: vector<2xf32>
+// CHECK-COUNT-4: llvm.load %{{.*}} {alignment = 4 : i64} {{.*}}f32
+gpu.module @kernels {
+gpu.func @even(%p: !pipe.global<300x1xf32>, %y: !pipe.global<300x512xf32>, %m: i32, %n: i32) kernel attributes {pipe.shared_bytes = 0 : i64} {
+  pipe.role math warps 0 to 4 drives [tensor, threads] {
+    %f = pipe.fragment_factors %p[%m, %n] transposed : !pipe.global<300x1xf32> -> vector<8xf32>
+    pipe.store_fragment %f, %y[%m, %n] transposed : vector<8xf32>, !pipe.global<300x512xf32>
+  }
+  gpu.return
+}
+gpu.func @odd(%p: !pipe.global<301x1xf32>, %y: !pipe.global<301x512xf32>, %m: i32, %n: i32) kernel attributes {pipe.shared_bytes = 0 : i64} {
+  pipe.role math warps 0 to 4 drives [tensor, threads] {
+    %f = pipe.fragment_factors %p[%m, %n] transposed : !pipe.global<301x1xf32> -> vector<8xf32>
+    pipe.store_fragment %f, %y[%m, %n] transposed : vector<8xf32>, !pipe.global<301x512xf32>
+  }
+  gpu.return
+}
+}
