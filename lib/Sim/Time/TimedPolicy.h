@@ -38,7 +38,8 @@ public:
   uint64_t clock() const override { return uint64_t(now); }
   void beginRound() override {}
   std::optional<double> cycles() const override { return now; }
-  bool due(const Ticket &) const override { return false; }
+  /// Without a clock everything happens at once: the warps then wait least.
+  bool due(const Ticket &) const override { return stopped; }
   bool spurious(uint32_t) override { return looking; }
   void issued(const Ticket &ticket) override;
 

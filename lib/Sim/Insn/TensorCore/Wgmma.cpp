@@ -21,6 +21,7 @@
 #include "Sim/Insn/Copy/AsyncOperands.h"
 #include "Sim/Insn/Handlers.h"
 #include "Sim/Insn/TensorCore/MmaOperands.h"
+#include "Sim/Insn/TensorCore/WarpgroupWait.h"
 #include "fp4/ISA/FragmentLayout.h"
 #include "fp4/Numerics/WarpProduct.h"
 #include "fp4/Sim/Events/FenceEvent.h"
@@ -40,7 +41,6 @@ namespace {
 using hw::MmaType;
 
 constexpr unsigned warpRows = 16;
-constexpr unsigned warpsPerGroup = 4;
 
 /// Insn::m of a wgmma.mma_async; Insn::u is N.
 enum Field : uint8_t {
@@ -331,16 +331,20 @@ void claim(Ticket &ticket, const Operand &reg) {
     ticket.registerWrites.push_back({reg.offset, reg.offset + bytes});
 }
 
-Ticket makeMmaTicket(ExecContext &cx, const Insn &insn, const WarpMma &mma) {
-  TicketQueue &queue = TicketQueue::of(cx);
-  Ticket ticket = queue.makeTicket(cx, insn, TicketKind::Wgmma, cx.firstLane());
-  ticket.sharedReads = 1u << mma.rank;
-  ticket.chained = mmaAsync;
-  for (unsigned i = 0; i < cx.elementCount(insn.op[0]); ++i)
+/// The registers that it holds.
+void claimRegisters(ExecContext &cx, const WarpMma &mma, Ticket &ticket) {
+  for (unsigned i = 0; i < cx.elementCount(mma.insn->op[0]); ++i)
     claim(ticket, mma.d[i]);
   for (unsigned i = 0; mma.aRegisters && i < 4; ++i) // read, but as little to be touched
     if (mma.aRegisters[i].bank == kRegBank)
       claim(ticket, mma.aRegisters[i]);
+}
+
+Ticket makeMmaTicket(ExecContext &cx, const Insn &insn, const WarpMma &mma) {
+  TicketQueue &queue = TicketQueue::of(cx);
+  Ticket ticket = queue.makeTicket(cx, insn, TicketKind::Wgmma, cx.firstLane());
+  ticket.sharedReads = 1u << cx.cta().rank;
+  ticket.chained = mmaAsync;
   ticket.bytes = 128ull * cx.elementCount(insn.op[0]);
   ticket.flops = 2ull * warpRows * mma.n() * 8 * mma.columnBytes() / elementBits(insn);
   // Products of a warp are in order: this one comes after the last, which comes after the others.
@@ -386,6 +390,15 @@ void checkFence(ExecContext &cx, const Insn &insn) {
   cx.observer->onFence(event);
 }
 
+/// A product that takes its time, and does nothing else.
+Outcome issueIdle(ExecContext &cx, const Insn &insn) {
+  WarpMma timed;
+  timed.insn = &insn;
+  Ticket ticket = makeMmaTicket(cx, insn, timed);
+  groupsOf(cx).open.push_back(ticket.id);
+  return finish(cx, TicketQueue::of(cx).issue(std::move(ticket)));
+}
+
 Outcome mmaAsync(ExecContext &cx, const Insn &insn) {
   if (!cx.converged())
     return Outcome::Retry;
@@ -396,6 +409,8 @@ Outcome mmaAsync(ExecContext &cx, const Insn &insn) {
   if (cx.observer)
     checkFence(cx, insn);
   TicketQueue &queue = TicketQueue::of(cx);
+  if (queue.idle(TicketKind::Wgmma))
+    return issueIdle(cx, insn);
   auto mma = std::make_shared<WarpMma>();
   mma->insn = &insn;
   mma->rank = cx.cta().rank;
@@ -415,6 +430,7 @@ Outcome mmaAsync(ExecContext &cx, const Insn &insn) {
       return failHere(cx, std::move(fits.error()));
   }
   Ticket ticket = makeMmaTicket(cx, insn, *mma);
+  claimRegisters(cx, *mma, ticket);
   ticket.stages.push_back(
       [&queue, mma](const Ticket &self) { return multiply(queue, self, *mma); });
   groupsOf(cx).open.push_back(ticket.id);
@@ -440,44 +456,6 @@ Outcome commitGroup(ExecContext &cx, const Insn &) {
   groups.open.clear();
   return Outcome::Next;
 }
-
-/// The first `count` groups of a warpgroup. A product is one operation of its four warps: CUTLASS
-/// lets one thread of them tell the producer that all have read their operands.
-class WarpgroupWait final : public Wait {
-public:
-  WarpgroupWait(ExecContext &cx, size_t count)
-      : queue(TicketQueue::of(cx)), rank(cx.cta().rank),
-        first(cx.warp().index / warpsPerGroup * warpsPerGroup), count(count) {}
-
-  bool ready() const override {
-    for (uint32_t warp = first; warp < first + warpsPerGroup; ++warp)
-      if (!ready(warp))
-        return false;
-    return true;
-  }
-  std::string describe() const override {
-    return fmt::format("the wgmma of warps {} to {} in wgmma.wait_group", first,
-                       first + warpsPerGroup - 1);
-  }
-
-private:
-  bool ready(uint32_t warp) const {
-    const auto &all = queue.state(rank).wgmmaGroups;
-    const auto found = all.find(warp);
-    if (found == all.end() || found->second.committed.size() < count)
-      return count == 0;
-    const auto &groups = found->second;
-    for (size_t i = groups.waited; i < count; ++i)
-      for (uint64_t id : groups.committed[i])
-        if (!queue.done(id))
-          return false;
-    return true;
-  }
-
-  TicketQueue &queue;
-  uint32_t rank, first;
-  size_t count;
-};
 
 /// Blocks until all but the N newest groups are done. Those that were waited for stay, empty: their
 /// number counts.
