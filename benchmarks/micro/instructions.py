@@ -18,6 +18,7 @@ OPERATIONS: dict[str, str] = {
     "prmt.b32": "prmt.b32 {i}, {i}, {j}, {c};",
     "mad.lo.s32": "mad.lo.s32 {i}, {i}, {c}, {j};",
     "mul.hi.u32": "mul.hi.u32 {i}, {i}, {j};",
+    "mul.wide.u32 + xor": "mul.wide.u32 %w, {i}, {j}; mov.b64 {{%l, %u}}, %w; xor.b32 {i}, %l, %u;",
     "min.s32": "min.s32 {i}, {i}, {j};",
     "setp+selp": "setp.lt.u32 %q, {i}, {j}; selp.b32 {i}, {j}, {c}, %q;",
     "popc.b32": "popc.b32 {i}, {j};",
@@ -40,6 +41,11 @@ OPERATIONS: dict[str, str] = {
     "cvt.rni.s32.f32": "cvt.rni.s32.f32 {i}, {j};",
     "ex2.approx.f32": "ex2.approx.ftz.f32 {i}, {j};",
     "rsqrt.approx.f32": "rsqrt.approx.ftz.f32 {i}, {j};",
+    "add.f32 + lop3.b32": "add.rn.f32 {i}, {i}, {j}; lop3.b32 {i}, {i}, {j}, {c}, 0x1e;",
+    "add.f32 + shf.l": "add.rn.f32 {i}, {i}, {j}; shf.l.wrap.b32 {i}, {i}, {j}, {c};",
+    "add.f32 + add.s32": "add.rn.f32 {i}, {i}, {j}; add.s32 {i}, {i}, {j};",
+    "add.f32 + cvt.rn.bf16x2.f32": "add.rn.f32 {i}, {i}, {j}; cvt.rn.bf16x2.f32 {i}, {i}, {j};",
+    "fma.f32 + lop3.b32": "fma.rn.f32 {i}, {i}, {c}, {j}; lop3.b32 {i}, {i}, {j}, {c}, 0x1e;",
     "shfl.bfly": "shfl.sync.bfly.b32 {i}, {j}, 1, 31, 0xffffffff;",
     "redux.add": "redux.sync.add.s32 {i}, {j}, 0xffffffff;",
     "vote.ballot": "setp.lt.u32 %q, {i}, {j}; vote.sync.ballot.b32 {i}, %q, 0xffffffff;",
@@ -48,7 +54,8 @@ OPERATIONS: dict[str, str] = {
 
 
 def program(line: str, chains: int) -> str:
-    registers = f"""  .reg .b32 %x<{CHAINS}>; .reg .b32 %c<4>; .reg .b16 %h, %g; .reg .pred %q; .reg .f64 %d;"""
+    registers = f"""  .reg .b32 %x<{CHAINS}>; .reg .b32 %c<4>; .reg .b16 %h, %g; .reg .pred %q; .reg .f64 %d;
+  .reg .b64 %w; .reg .b32 %l, %u;"""
     setup = [f"  add.u32 %x{i}, %thread, {1065353216 + 77 * i};" for i in range(CHAINS)]
     setup += [f"  cvt.u32.u64 %c{i}, %seed;\n  add.u32 %c{i}, %c{i}, {i + 1};" for i in range(4)]
     body = []

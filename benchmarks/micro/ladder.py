@@ -131,26 +131,3 @@ END:"""
             for blocks in (1, 4, 8, 16):
                 taken = microseconds(device, kernel, sms * blocks, 64, [(out,)], quick)
                 yield {"name": f"{sms * blocks} blocks, {name}, {where}", "value": round(taken, 3), "unit": "us"}
-
-
-def fetches(device: Device, out: int, quick: bool) -> Iterator[dict[str, Any]]:
-    """Code that runs straight on, by its length and the warps of a multiprocessor: the first pass of a launch, and later ones."""
-    for count in (128, 512, 2048) if quick else (128, 256, 512, 1024, 2048, 4096, 8192):
-        line = "".join(f"  fma.rn.f32 %f{i % 8}, %f{i % 8}, %f{i % 8}, %f{(i + 1) % 8};\n" for i in range(count))
-        body = f"""  .reg .f32 %f<8>; .reg .b64 %t0, %t1, %at; .reg .b32 %pass, %t, %b; .reg .pred %q, %first;
-  mov.u32 %t, %tid.x; mov.u32 %b, %ctaid.x; setp.eq.u32 %first, %t, 0;
-""" + "".join(f"  mov.f32 %f{i}, 0f3F800000;\n" for i in range(8)) + f"""  mul.wide.u32 %at, %b, 64; add.u64 %at, %at, %out; mov.u32 %pass, 0;
-AGAIN: bar.sync 0; mov.u64 %t0, %clock64;
-{line}  mov.u64 %t1, %clock64; sub.u64 %t1, %t1, %t0; @%first st.global.u64 [%at], %t1; add.u64 %at, %at, 8;
-  add.u32 %pass, %pass, 1; setp.lt.u32 %q, %pass, 3; @%q bra AGAIN;
-  setp.eq.f32 %q, %f0, 0f40490FDB; @%q st.global.f32 [%out], %f1;"""
-        kernel = device.load(ptx.kernel(["out"], "", body))
-        for threads in (128, 512):
-            sms = device.multiprocessors()
-            for _ in range(1 if quick else 5):  # the code is in L2
-                kernel(sms, threads, out)
-            device.synchronize()
-            words = device.read(out, 8 * sms)
-            passes = [round(sum(words[8 * sm + i] for sm in range(sms)) / sms / count, 3) for i in range(3)]
-            yield {"name": f"{count} instructions in a row, {threads} threads, first pass", "value": passes[0], "unit": "clk each",
-                   "later passes": passes[1:]}

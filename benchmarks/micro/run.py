@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import blackwell
+import instruction_code
 import instructions
 import ladder
 import launch
@@ -39,7 +40,9 @@ def sections(device: Device, out: int, quick: bool) -> dict[str, Callable[[], Ro
             "bandwidth": lambda: memory.bandwidth(device, out, quick),
             "launches": lambda: launch.launches(device, out, quick),
             "ladder": lambda: ladder.ladder(device, out, quick),
-            "fetches": lambda: ladder.fetches(device, out, quick),
+            "fetches": lambda: instruction_code.fetches(device, out, quick),
+            "flow": lambda: instruction_code.flow(device, out, quick),
+            "short": lambda: instruction_code.short(device, out, quick),
             "atomics": lambda: ladder.atomics(device, out, quick),
             "starts": lambda: ladder.starts(device, out, quick),
             "replacement": lambda: ladder.replacement(device, out, quick)}
