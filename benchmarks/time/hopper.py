@@ -28,6 +28,8 @@ from dataclasses import asdict, dataclass, field
 HERE = pathlib.Path(__file__).resolve().parent
 SCALES = {"nvfp4": (16, "f8E4M3FN", 4608), "mxfp4": (32, "f8E8M0FNU", 4352)}
 CALIBRATION = {("add", 32): "FirstBlocks"}
+# An amax and its quantizer are two kernels that do not overlap, as they were measured.
+APART = "stream_blocks, amax = separate"
 SHORT, NEAR = 5.0, 0.5  # us: launches under SHORT are asked to be within NEAR
 
 
@@ -152,12 +154,13 @@ def pack(options: argparse.Namespace) -> None:
             subprocess.run([build / "bin" / "fp4-runner", program, "--target=sm_90a", "--emit=so", "-o", folder / library, *rest], check=True)
             needed.remove(library)
 
-    emit(HERE.parent / "streaming.mlir", "streaming.so")
+    apart = ["--no-overlap-launches", "--plan", APART]
+    emit(HERE.parent / "streaming.mlir", "streaming.so", *apart)
     emit(HERE.parent / "micro" / "elementwise.mlir", "elementwise.so")
     emit(HERE.parent / "gemv.mlir", "gemv.so", "--plan", "stream_dots, threads = 128, resident = 4")
     for row in rows_of(HERE / "mappings_h200.csv"):
-        emit(HERE.parent / "streaming.mlir", f"streaming_{row['threads']}_{row['blocks']}.so", "--plan",
-             f"stream_blocks, threads = {row['threads']}, blocks_per_thread = {row['blocks']}")
+        emit(HERE.parent / "streaming.mlir", f"streaming_{row['threads']}_{row['blocks']}.so",
+             *apart[:-1], f"{APART}, threads = {row['threads']}, blocks_per_thread = {row['blocks']}")
     program = folder / "product.mlir"
     for row, point in zip(rows_of(HERE / "products_h200.csv"), products(HERE)):
         if row["kind"] == "dots":
@@ -270,9 +273,9 @@ def run(options: argparse.Namespace) -> None:
             done.append(point)
             print(f"{point.kind:<10} {point.name:<52} measured {point.measured:>7.2f} us  predicted {point.predicted:>7.2f} us  "
                   f"{100 * point.error():+6.1f} %  {point.bound}{', calibrates ' + point.calibrates if point.calibrates else ''}", flush=True)
+            if options.json:
+                pathlib.Path(options.json).write_text(json.dumps([asdict(p) for p in done], indent=1) + "\n", encoding="utf-8")
     summarize(done)
-    if options.json:
-        pathlib.Path(options.json).write_text(json.dumps([asdict(p) for p in done], indent=1) + "\n", encoding="utf-8")
 
 
 def main() -> int:
@@ -295,6 +298,7 @@ def main() -> int:
     measuring.add_argument("--seconds", type=float, default=600, help="no measurement begins later")
     measuring.add_argument("--json", help="write the measurements there")
     options = parser.parse_args()
+    options.folder = options.folder.resolve()
     {"pack": pack, "run": run, "measure": measure}[options.command](options)
     return 0
 

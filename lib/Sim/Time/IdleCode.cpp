@@ -274,12 +274,12 @@ Outcome idleTogether(ExecContext &cx, const Insn &) {
 } // namespace
 
 void TimedLaunch::leaveOutIdle() {
-  const IdleCode found = code.idleCode(*kernel);
+  const IdleCode found = code.idleCode(*launch.kernel);
   launch.idleTickets = found.tickets;
   launch.loadedShared = found.loaded;
   if (found.insns.empty())
     return;
-  withoutIdle = *kernel;
+  withoutIdle = *launch.kernel;
   for (uint32_t pc = 0; pc < found.insns.size(); ++pc)
     if (found.insns[pc])
       withoutIdle.code[pc].handler = code[pc].unit == Unit::MmaSync ? idleTogether : idle;

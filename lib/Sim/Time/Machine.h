@@ -5,24 +5,48 @@
 #include "Sim/Time/TimedCode.h"
 #include <array>
 #include <deque>
+#include <vector>
 
 namespace fp4::sim {
 
 inline constexpr unsigned kSchedulers = 4;
 
+/// The instructions that are near a scheduler: the lines of code that were brought last.
+class CodeCache {
+public:
+  static constexpr unsigned lineInsns = 8; ///< 128 bytes
+  explicit CodeCache(uint32_t insns = 0) : lines(insns / lineInsns) {}
+  /// Whether a line is there, as every one is at first; from now on it is.
+  bool has(uint32_t line) {
+    if (line >= order.size())
+      order.resize(line + 1);
+    const uint32_t before = order[line];
+    if (before && brought - before < lines)
+      return true;
+    order[line] = ++brought;
+    return !before;
+  }
+
+private:
+  uint32_t lines, brought = 0;
+  std::vector<uint32_t> order; ///< which it was of those that were brought; 0: none
+};
+
 struct Multiprocessor {
   std::array<Server, kSchedulers> issue;
   std::array<std::array<Server, kPipes>, kSchedulers> pipes;
+  std::array<CodeCache, kSchedulers> code;
+  std::array<Pipe, kSchedulers> lastPipe{}; ///< of integers or of fp32
   std::array<double, kSchedulers> beside{}; ///< interval of the pipes while wgmma accumulates
-  Server exchange; ///< shuffles and redux
-  Server shared;   ///< the data path of shared memory and L1
-  double productEnd = 0;   ///< of the wgmma so far
-  double productShare = 0; ///< of that data path, which it takes until then
-  SharedServer port; ///< to L2
-  Server requests; ///< what hands copies to the engine
-  Server copies;   ///< the copy engine
-  Server tensor;   ///< tcgen05, all of the multiprocessor
-  Server scales;   ///< tcgen05.cp
+  Server exchange;                          ///< shuffles and redux
+  Server shared;                            ///< the data path of shared memory and L1
+  double productEnd = 0;                    ///< of the wgmma so far
+  double productShare = 0;                  ///< of that data path, which it takes until then
+  SharedServer port;                        ///< to L2
+  Server requests;                          ///< what hands copies to the engine
+  Server copies;                            ///< the copy engine
+  Server tensor;                            ///< tcgen05, all of the multiprocessor
+  Server scales;                            ///< tcgen05.cp
   Server mbarriers;
   L1Cache l1;
   /// A copy of the engine, whose bytes arrive from `first` to `last`.

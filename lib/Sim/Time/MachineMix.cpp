@@ -14,16 +14,19 @@ namespace {
 struct MachineRow {
   std::string_view prefix;
   Pipe pipe;
+  bool wide = false;
 };
 constexpr MachineRow machineRows[] = {
 #define FP4_MACHINE(prefix, pipe) {prefix, pipe},
+#define FP4_MACHINE_WIDE(prefix) {prefix, PipeHeavy, true},
 #include "Sim/Time/MachineUnits.def"
 };
 
 /// What there is one of for each of its PTX: ptxas copies these only where it unrolls.
 constexpr std::string_view anchorPrefixes[] = {
-    "LD", "ST", "ATOM", "RED", "BAR", "SYNCS", "UTMA", "UBLK", "HGMMA", "QGMMA", "IGMMA",
-    "HMMA", "QMMA", "IMMA", "OMMA", "UTC", "UTMACMD", "SHFL", "WARPGROUP", "MEMBAR", "FENCE"};
+    "LD",   "ST",    "ATOM",    "RED",   "BAR",       "SYNCS",  "UTMA",
+    "UBLK", "HGMMA", "QGMMA",   "IGMMA", "HMMA",      "QMMA",   "IMMA",
+    "OMMA", "UTC",   "UTMACMD", "SHFL",  "WARPGROUP", "MEMBAR", "FENCE"};
 
 constexpr auto limit = std::chrono::seconds(60);
 
@@ -81,10 +84,12 @@ public:
       std::string_view name = line.substr(at + 6);
       kernel = &kernels[std::string(name.substr(0, name.find_first_of(" \t")))];
       source = 0;
+      place = 0;
       skipTo.clear();
     } else if (!kernel) {
       return;
-    } else if (const size_t at = line.find(", line "); at != line.npos && line.find("//##") != line.npos) {
+    } else if (const size_t at = line.find(", line ");
+               at != line.npos && line.find("//##") != line.npos) {
       source = number(line.substr(at + 7));
     } else if (line.starts_with('$')) { // what is called, rarely, comes behind the kernel
       kernel = nullptr;
@@ -112,6 +117,7 @@ private:
       name = word();
     if (!source || name == "NOP")
       return;
+    ++place;
     add(name);
     // What lies between a branch and its target within one line of PTX is a slow path.
     if (name.starts_with("CALL"))
@@ -132,11 +138,12 @@ private:
       return;
     MachineCount &count = kernel->lines[source];
     ++count.issue;
+    count.places += place;
     const auto begins = [&](std::string_view prefix) { return name.starts_with(prefix); };
     count.anchors += std::ranges::any_of(anchorPrefixes, begins) ? 1 : 0;
     for (const MachineRow &row : machineRows)
       if (begins(row.prefix)) {
-        ++(row.pipe == PipeLite ? count.fp32 : count.pipes[row.pipe]);
+        ++(row.wide ? count.wide : row.pipe == PipeLite ? count.fp32 : count.pipes[row.pipe]);
         return;
       }
   }
@@ -150,6 +157,7 @@ private:
 
   MachineKernel *kernel = nullptr;
   uint32_t source = 0;
+  uint64_t place = 0; ///< of the present instruction
   std::string skipTo; ///< the label at which counting goes on
   struct {
     uint32_t source = 0;
@@ -196,9 +204,8 @@ std::map<std::string, MachineKernel> countMachineCode(std::string_view listing) 
   return std::move(counter.kernels);
 }
 
-Expected<std::map<std::string, MachineKernel>> assembleMix(const std::string &ptx,
-                                                           const std::vector<uint32_t> &lines,
-                                                           const std::string &target) {
+Expected<std::map<std::string, MachineKernel>>
+assembleMix(const std::string &ptx, const std::vector<uint32_t> &lines, const std::string &target) {
   FP4_ASSIGN(auto ptxas, toolPath("FP4_PTXAS", "ptxas"));
   FP4_ASSIGN(auto disassembler, toolPath("NVDISASM", "nvdisasm"));
   FP4_ASSIGN(auto source, TemporaryFile::create("ptx"));

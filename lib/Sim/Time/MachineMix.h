@@ -17,10 +17,12 @@
 namespace fp4::sim {
 
 struct MachineCount {
-  uint32_t issue = 0;                     ///< all of them
+  uint32_t issue = 0;                      ///< all of them
+  uint64_t places = 0;                     ///< sum of their places in the kernel, from 0
   std::array<uint32_t, kPipes> pipes = {}; ///< that occupy an arithmetic pipe
-  uint32_t fp32 = 0;                      ///< that take either half of the fp32 pipe
-  uint32_t anchors = 0;                   ///< that ptxas neither makes nor removes: memory, barriers, products
+  uint32_t fp32 = 0;                       ///< that take either half of the fp32 pipe
+  uint32_t wide = 0;    ///< products that take the pipe of integer products for longer
+  uint32_t anchors = 0; ///< that ptxas neither makes nor removes: memory, barriers, products
 };
 
 struct MachineKernel {
@@ -41,9 +43,8 @@ MachineCode findMachineCode(const ProgramImpl &program, const std::string &kerne
 
 /// The kernels of a module by name. `lines` are those at which an instruction begins. An error says
 /// which program is missing or what it complains of.
-Expected<std::map<std::string, MachineKernel>> assembleMix(const std::string &ptx,
-                                                           const std::vector<uint32_t> &lines,
-                                                           const std::string &target);
+Expected<std::map<std::string, MachineKernel>>
+assembleMix(const std::string &ptx, const std::vector<uint32_t> &lines, const std::string &target);
 
 /// What nvdisasm prints of a cubin, counted.
 std::map<std::string, MachineKernel> countMachineCode(std::string_view listing);

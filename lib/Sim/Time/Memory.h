@@ -40,6 +40,8 @@ public:
   /// The end of the service of a request that comes at `now`. Nobody will ask for a time before
   /// `present`.
   double serve(double now, double duration, double present);
+  /// Of the last service.
+  double end() const { return free; }
   /// Nothing before `present` counts any more.
   bool isFree(double present) const { return free <= present; }
 

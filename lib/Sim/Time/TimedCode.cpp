@@ -80,6 +80,14 @@ bool isPlain(Unit unit, const std::string &opcode) {
          std::ranges::any_of(plain, [&](std::string_view one) { return opcode.starts_with(one); });
 }
 
+/// Loads that may come earlier or later: nobody may have stored meanwhile.
+bool isMovable(const std::string &opcode) {
+  constexpr std::string_view fixed[] = {".volatile", ".relaxed", ".acquire", ".mmio"};
+  return opcode.starts_with("ld.") && std::ranges::none_of(fixed, [&](std::string_view one) {
+           return opcode.find(one) != opcode.npos;
+         });
+}
+
 /// The work of "mma.sync.aligned.m16n8k16....f16...": shape and type are in the name.
 void addProduct(const std::string &opcode, TimedInsn &timed) {
   const auto has = [&](std::string_view part) { return opcode.find(part) != opcode.npos; };
@@ -103,8 +111,12 @@ void addDetails(const std::string &opcode, TimedInsn &timed) {
   timed.remote = timed.unit == Unit::Mbarrier && opcode.find("shared::cluster") != opcode.npos;
   timed.releases = timed.unit == Unit::Memory && releasesDevice(opcode);
   timed.bypassesL1 = opcode.find(".cg") != opcode.npos || opcode.find(".volatile") != opcode.npos;
-  if (timed.unit == Unit::Memory)
+  timed.wide = timed.unit == Unit::Imad &&
+               (opcode.find(".wide") != opcode.npos || opcode.find(".hi.") != opcode.npos);
+  if (timed.unit == Unit::Memory) {
     addSpaces(opcode, timed);
+    timed.movable = isMovable(opcode);
+  }
   if (timed.unit == Unit::MmaSync)
     addProduct(opcode, timed);
 }
@@ -134,6 +146,9 @@ TimedCode::TimedCode(const ProgramImpl &program, const Kernel &kernel,
     fold(kernel);
   }
   leaveOutElections(kernel);
+  places.assign(1, 0);
+  for (const TimedInsn &insn : insns)
+    places.push_back(places.back() + insn.count);
   countLive(kernel);
   exact = machine && machine->registers;
   if (exact)
@@ -339,7 +354,8 @@ void TimedCode::useMachineCode(const Kernel &kernel, const MachineKernel &machin
         timed.unit = Unit::Alu;
       for (unsigned pipe = 0; pipe < kPipes; ++pipe)
         machinePipes[pc][pipe] = share(count.pipes[pipe], copies);
-      machinePipes[pc][kPipes] = share(count.fp32, copies);
+      machinePipes[pc][kEitherHalf] = share(count.fp32, copies);
+      machinePipes[pc][kWide] = share(count.wide, copies);
     }
   }
 }

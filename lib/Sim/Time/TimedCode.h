@@ -21,6 +21,11 @@ namespace fp4::sim {
 enum Pipe : uint8_t { PipeAlu, PipeHeavy, PipeLite, PipeHalf, PipeMufu, PipeDouble, PipeTensor };
 inline constexpr unsigned kPipes = 7;
 
+/// Machine instructions by what they occupy: each pipe, either half of that of fp32, and the pipe
+/// of integer products for the time of a wide one.
+inline constexpr unsigned kEitherHalf = kPipes, kWide = kPipes + 1;
+using PipeCounts = std::array<uint8_t, kPipes + 2>;
+
 /// What executes an instruction, or how it is timed.
 enum class Unit : uint8_t {
   Unknown, ///< Units.def has no pattern for it
@@ -65,6 +70,8 @@ struct TimedInsn {
   bool unused = false;   ///< a result that has no effect: ptxas leaves it out
   bool shared = false;   ///< of an access: it may be one of shared memory
   bool global = false;   ///< ... of global memory
+  bool wide = false;     ///< an integer product of which the upper half is wanted
+  bool movable = false;  ///< a load that nobody but its thread notices
   uint8_t outputs = 0;   ///< operands that it writes, the first ones
   hw::TimingRate product = hw::TimingRate::HalfFlops; ///< of mma.sync: its rate
   float flops = 0;                                    ///< ... and its work, of the warp
@@ -98,14 +105,21 @@ public:
   uint32_t registerCount() const { return count; }
   /// Registers of a thread at the place where most are alive, and what ptxas needs besides.
   uint32_t registersNeeded() const { return needed; }
+  /// Where its machine instructions begin, counted from the kernel's first.
+  uint32_t placeOf(uint32_t pc) const { return places[pc]; }
+  /// Machine instructions of the kernel.
+  uint32_t size() const { return places.back(); }
   /// They are those of the cubin.
   bool registersKnown() const { return exact; }
   /// What occupies the pipes where machine instructions are known; null: the unit says it.
-  const std::array<uint8_t, kPipes + 1> *pipesOf(uint32_t pc) const {
+  const PipeCounts *pipesOf(uint32_t pc) const {
     return machinePipes.empty() ? nullptr : &machinePipes[pc];
   }
   /// What --time-only need not execute.
   IdleCode idleCode(const Kernel &kernel) const;
+  /// Puts the instructions of each block into the order of the machine code (MachineOrder.cpp).
+  /// `kernel` is the one that this is the code of.
+  void sortAsMachine(Kernel &kernel, const MachineKernel &machine) const;
   /// The opcode of an instruction that has no unit; empty if all have.
   const std::string &unknown() const { return unknownOpcode; }
 
@@ -124,9 +138,10 @@ private:
   std::vector<uint8_t> ofProducts(const Kernel &kernel) const;
 
   std::vector<TimedInsn> insns;
-  std::vector<std::array<uint8_t, kPipes + 1>> machinePipes; ///< the last: either half of fp32's
+  std::vector<PipeCounts> machinePipes;
   std::vector<uint16_t> registers;
-  std::vector<uint8_t> words; ///< of 32 bits, of each register; 0: a predicate
+  std::vector<uint32_t> places; ///< of each instruction, and of the end
+  std::vector<uint8_t> words;   ///< of 32 bits, of each register; 0: a predicate
   std::unordered_map<uint32_t, std::vector<uint16_t>> accumulators; ///< of each wgmma, by pc
   uint32_t count = 0, needed = 0;
   bool exact = false; ///< needed

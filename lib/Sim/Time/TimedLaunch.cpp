@@ -52,18 +52,20 @@ uint32_t residentBlocksOf(const hw::TargetModel &target, uint64_t threads, uint6
 TimedLaunch::TimedLaunch(Launch &launch, const hw::TargetModel &target, uint64_t sharedBytes)
     : launch(launch), target(target), predictor(Predictor::of(*launch.options)),
       rates(target.name, predictor.gigahertz), machineCode(machineCodeOf(launch, predictor.mix)),
-      code(*launch.program, *launch.kernel, machineCode.kernel),
+      before(launch.observer), kernel(launch.kernel),
+      code(*launch.program, sortedKernel(), machineCode.kernel),
       registers(registersOf(launch.kernel->info, code, target, volume(launch.config.block))),
       residentBlocks(residentBlocksOf(target, volume(launch.config.block), sharedBytes, registers)),
       clusterSize(volume(launch.config.cluster)),
       slotsOfAll(std::max<uint64_t>(1, roomFor(clusterSize) / clusterSize)), slots(slotsOfAll),
-      machine(rates, rates[TimingRate::Gigahertz], target.l2Bytes), before(launch.observer),
-      kernel(launch.kernel), members(membersOf()) {
+      machine(rates, rates[TimingRate::Gigahertz], target.l2Bytes), members(membersOf()) {
   machine.processors.resize(slots.size() * clusterSize);
   const double l1 = rates[TimingRate::L1Bytes] * 1024 -
                     double(residentBlocks * (sharedBytes + target.sharedReservedPerCta));
-  for (Multiprocessor &sm : machine.processors)
+  for (Multiprocessor &sm : machine.processors) {
     sm.l1.resize(uint64_t(std::max(l1, 8.0 * 1024)));
+    sm.code.fill(CodeCache(uint32_t(rates[TimingRate::FetchInstructions])));
+  }
   if (before) {
     observers.add(before);
     observers.add(&recorder);
@@ -77,6 +79,18 @@ TimedLaunch::TimedLaunch(Launch &launch, const hw::TargetModel &target, uint64_t
     leaveOutIdle();
   machine.memory.setMembers(machine.processors.data(),
                             machine.processors.data() + members * clusterSize);
+}
+
+/// The kernel as it is simulated. Checkers know its instructions by their places in the text, so
+/// that these stay where somebody observes the launch.
+const Kernel &TimedLaunch::sortedKernel() {
+  if (!machineCode.kernel || before)
+    return *kernel;
+  sorted = *kernel;
+  TimedCode(*launch.program, *kernel, machineCode.kernel)
+      .sortAsMachine(sorted, *machineCode.kernel);
+  launch.kernel = &sorted;
+  return sorted;
 }
 
 /// Multiprocessors on which clusters of a size find room: large ones do not fit everywhere.
@@ -127,7 +141,8 @@ bool TimedLaunch::startNext(Slot &slot, uint32_t place, double when) {
       timed.warp = &warp;
       timed.processor = processors[cta->rank];
       timed.scheduler = unsigned(warp.index + place * cta->warps.size()) % kSchedulers;
-      timed.born = timed.nextIssue = timed.waited = when;
+      timed.born = timed.nextIssue = timed.waited = timed.fetched = when;
+      timed.early = !follows;
       timed.ready.assign(code.registerCount(), 0);
       timed.because.assign(code.registerCount(), Activity::Arithmetic);
       running->warps.push_back(std::move(timed));
@@ -352,23 +367,36 @@ Status TimedLaunch::checkProgress(Running &running) {
   return {};
 }
 
+/// Whether the warp has to wait for its data, its instruction or the unit. It has a new event then.
+bool TimedLaunch::putOff(Slot &slot, TimedWarp &warp, const TimedInsn &insn,
+                         const TimedEvent &event) {
+  Activity reason = warp.reason;
+  double when = std::max(disorder(warp, event.when), fetch(warp, insn, event.when));
+  if (when <= event.when && insn.count && !warp.reserved) {
+    warp.reserved = true;
+    reason = Activity::Pipe;
+    if (reserve(warp, insn, event.when, when))
+      return false;
+  }
+  if (when <= event.when)
+    return false;
+  warp.account.cycles[size_t(reason)] += when - warp.waited;
+  warp.waited = when;
+  slot.events.push({when, order++, event.running, event.warp, 0});
+  return true;
+}
+
 Status TimedLaunch::runWarp(Slot &slot, const TimedEvent &event) {
   Running &running = *slot.running[event.running];
   TimedWarp &warp = running.warps[event.warp];
   const TimedInsn &insn = code[warp.pc];
-  double when = event.when;
-  if (insn.count && !warp.reserved) {
-    warp.reserved = true;
-    if (!reserve(warp, insn, event.when, when)) {
-      warp.account.cycles[size_t(Activity::Pipe)] += when - warp.waited;
-      warp.waited = when;
-      slot.events.push({when, order++, event.running, event.warp, 0});
-      return {};
-    }
-  }
+  if (putOff(slot, warp, insn, event))
+    return {};
   double issue = event.when;
   if (insn.count)
-    issue = warp.processor->issue[warp.scheduler].serve(event.when, insn.count) - insn.count;
+    issue =
+        warp.processor->issue[warp.scheduler].serve(event.when, insn.count + switchOf(warp, insn)) -
+        insn.count;
   warp.account.cycles[size_t(Activity::Scheduler)] += issue - warp.waited;
   const LaneGroup *group = running.scheduler.next(*warp.warp);
   if (!group) { // another group of its lanes was to run
@@ -420,125 +448,6 @@ void TimedLaunch::complete(Running &running, TimedWarp &warp, const TimedInsn &i
     warp.nextIssue = std::max(warp.nextIssue, issue + rates[TimingRate::BranchCycles]);
     warp.reason = Activity::Branch;
   }
-}
-
-/// From the issue of arithmetic until its result may be used; of a sequence, of its last.
-double TimedLaunch::latencyOf(const TimedInsn &insn) const {
-  constexpr double apart = 2; // cycles between instructions of a sequence
-  const double rest = insn.count ? (insn.count - 1) * apart : 0;
-  switch (insn.unit) {
-  case Unit::Alu:
-  case Unit::Sum:
-  case Unit::Shift:
-    return rates[TimingRate::AluLatency] + rest;
-  case Unit::Imad:
-    return rates[TimingRate::ImadLatency] + rest;
-  case Unit::Fma:
-  case Unit::Half:
-    return rates[TimingRate::FmaLatency] + rest;
-  case Unit::Mufu:
-    return rates[TimingRate::MufuLatency] + rest;
-  case Unit::Double:
-    return rates[TimingRate::DoubleLatency] + rest;
-  case Unit::MmaSync:
-    return rates[TimingRate::MmaSyncLatency];
-  default:
-    return 0;
-  }
-}
-
-/// Whether A of a wgmma is in registers.
-static bool readsRegisters(const Insn &insn) { return insn.op[1].kind == OperandKind::Vector; }
-
-/// A fence of the device: the warp goes on when L2 has its stores.
-double TimedLaunch::release(TimedWarp &warp, double issue) const {
-  warp.reason = Activity::Fence;
-  return warp.nextIssue =
-             std::max({warp.nextIssue, issue + rates[TimingRate::FenceDevice], warp.stores});
-}
-
-/// When the result of an instruction that issues now is there. What holds the warp itself moves
-/// nextIssue.
-double TimedLaunch::resultOf(TimedWarp &warp, Running &running, const TimedInsn &insn, double issue,
-                             Activity &because) {
-  const auto hold = [&](TimingRate rate, Activity reason) {
-    warp.reason = reason;
-    return warp.nextIssue = std::max(warp.nextIssue, issue + rates[rate]);
-  };
-  const auto exchange = [&](TimingRate interval, TimingRate latency) {
-    because = Activity::Shared;
-    return warp.processor->exchange.serve(issue, rates[interval]) + rates[latency];
-  };
-  switch (insn.unit) {
-  case Unit::Shuffle:
-    return exchange(TimingRate::ShuffleInterval, TimingRate::ShuffleLatency);
-  case Unit::Redux:
-    return exchange(TimingRate::ReduxInterval, TimingRate::ReduxLatency);
-  case Unit::Memory:
-    return accessMemory(warp, running, insn, insn.releases ? release(warp, issue) : issue, because);
-  case Unit::Mbarrier:
-    return hold(TimingRate::MbarrierArrive, Activity::Mbarrier);
-  case Unit::MbarrierTest:
-    because = Activity::Mbarrier;
-    return issue + rates[TimingRate::MbarrierTest];
-  case Unit::FenceAsync:
-    return hold(TimingRate::FenceProxyAsync, Activity::Fence);
-  case Unit::Fence:
-    return release(warp, issue);
-  case Unit::Wgmma:
-    return hold(readsRegisters(launch.kernel->code[warp.pc]) ? TimingRate::WgmmaIssueRegisters
-                                                             : TimingRate::WgmmaIssue,
-                Activity::Products);
-  case Unit::TmemAlloc:
-    return hold(TimingRate::TmemAlloc, Activity::Products);
-  case Unit::TmemMove: // the registers of a load wait for it
-    because = Activity::Products;
-    return std::max(issue, running.policy->newestEnd());
-  default:
-    because = insn.unit == Unit::MmaSync ? Activity::Products : Activity::Arithmetic;
-    return issue + latencyOf(insn);
-  }
-}
-
-double TimedLaunch::accessMemory(TimedWarp &warp, Running &running, const TimedInsn &insn,
-                                 double issue, Activity &because) {
-  Multiprocessor &sm = *warp.processor;
-  const double left = issue < sm.productEnd ? 1 - sm.productShare : 1;
-  const double perWavefront = kLineBytes / rates[TimingRate::SharedBytes] / left;
-  double result = issue;
-  if (recorder.wavefronts) {
-    because = Activity::Shared;
-    result = sm.shared.serve(issue, recorder.wavefronts * perWavefront) +
-             rates[recorder.atomic ? TimingRate::SharedAtomicLatency : TimingRate::SharedLatency];
-  }
-  if (recorder.lines.empty())
-    return result;
-  because = Activity::Global;
-  const double looked = sm.shared.serve(issue, double(recorder.lines.size()) * perWavefront);
-  const std::span<const LineAccess> all = recorder.lines;
-  const double turn = recorder.atomic ? machine.memory.turnOf(sm.port, all, looked) : looked;
-  if (recorder.write || recorder.atomic) {
-    warp.stores = std::max(warp.stores, machine.memory.write(sm.port, turn, all));
-    running.stores = std::max(running.stores, warp.stores);
-  }
-  if (recorder.write && !recorder.atomic)
-    return result;
-  if (recorder.atomic || recorder.strong || insn.bypassesL1)
-    return machine.memory.read(sm.port, turn, all);
-  result = std::max(result, looked + rates[TimingRate::L1Latency]);
-  std::vector<LineAccess> missing;
-  for (const LineAccess &access : all) {
-    const L1Cache::Found found = sm.l1.access(access);
-    result = std::max(result, found.ready);
-    if (found.missing)
-      missing.push_back({access.line, found.missing});
-  }
-  if (missing.empty())
-    return result;
-  const double arrival = machine.memory.read(sm.port, looked, std::span<const LineAccess>(missing));
-  for (const LineAccess &access : missing)
-    sm.l1.arrived(access.line, arrival);
-  return std::max(result, arrival);
 }
 
 //===----------------------------------------------------------------------===//

@@ -46,6 +46,10 @@ private:
     double waited = 0;    ///< since when it does something else than issue
     Activity reason = Activity::Arithmetic;
     bool blocked = false, reserved = false;
+    bool early = false;            ///< of the first blocks, and has not waited for device memory
+    uint32_t line = ~0u;           ///< of code, the last
+    double fetched = 0;            ///< when that came
+    double arrival = 0;            ///< of what it asked device memory for so far
     uint32_t pc = 0;               ///< of the next instruction
     std::vector<float> ready;      ///< of each register, cycles after `born`
     std::vector<Activity> because; ///< ... and what fills it
@@ -85,6 +89,7 @@ private:
         phase >= Phase::Probe ? std::numeric_limits<double>::quiet_NaN() : cycle / launch.gigahertz;
   }
   uint64_t roomFor(uint64_t cluster) const;
+  const Kernel &sortedKernel();
   void leaveOutIdle();
   KernelTime prediction() const;
   Status runSlots(uint32_t begin, uint32_t end);
@@ -106,8 +111,12 @@ private:
   void retire(Slot &slot, uint32_t place);
   void schedule(Slot &slot, uint32_t place, TimedWarp &warp);
   void wake(Slot &slot, uint32_t place, double now, double extra);
-  double reservePipes(Multiprocessor &sm, unsigned scheduler,
-                      const std::array<uint8_t, kPipes + 1> &counts, double now);
+  double reservePipes(Multiprocessor &sm, unsigned scheduler, const PipeCounts &counts, double now);
+  bool putOff(Slot &slot, TimedWarp &warp, const TimedInsn &insn, const TimedEvent &event);
+  double loadMissing(TimedWarp &warp, double looked, std::span<const LineAccess> missing);
+  double switchOf(TimedWarp &warp, const TimedInsn &insn);
+  double fetch(TimedWarp &warp, const TimedInsn &insn, double now);
+  double disorder(TimedWarp &warp, double now) const;
   bool reserve(TimedWarp &warp, const TimedInsn &insn, double now, double &when);
   void complete(Running &running, TimedWarp &warp, const TimedInsn &insn, double issue,
                 const Scheduler::Step &step);
@@ -124,6 +133,9 @@ private:
   const Predictor predictor;
   Rates rates;
   MachineCode machineCode;
+  Observer *before;     ///< launch's
+  const Kernel *kernel; ///< launch's
+  Kernel sorted;        ///< the same in the order of the machine code, where that is known
   TimedCode code;
   uint32_t registers, residentBlocks;
   uint64_t clusterSize;
@@ -132,9 +144,7 @@ private:
   Machine machine;
   Recorder recorder;
   ObserverList observers;
-  Observer *before;     ///< launch's
-  const Kernel *kernel; ///< launch's
-  Kernel withoutIdle;   ///< the same without what --time-only does not execute
+  Kernel withoutIdle; ///< the same without what --time-only does not execute
   Account account;
   uint64_t order = 0;
   double end = 0; ///< of the last cluster

@@ -1,6 +1,7 @@
 //===- TimedPipes.cpp - The arithmetic pipes of a scheduler ---------------===//
 #include "Sim/Time/TimedLaunch.h"
 #include <algorithm>
+#include <utility>
 
 namespace fp4::sim {
 
@@ -11,8 +12,8 @@ static double besideOf(const Multiprocessor &sm, unsigned scheduler, double now)
 }
 
 /// Takes the pipes of machine instructions. Returns when all are free; each has them in a row.
-double TimedLaunch::reservePipes(Multiprocessor &sm, unsigned scheduler,
-                                 const std::array<uint8_t, kPipes + 1> &counts, double now) {
+double TimedLaunch::reservePipes(Multiprocessor &sm, unsigned scheduler, const PipeCounts &counts,
+                                 double now) {
   auto &pipes = sm.pipes[scheduler];
   double when = now;
   const auto take = [&](Pipe pipe, double duration) {
@@ -28,7 +29,9 @@ double TimedLaunch::reservePipes(Multiprocessor &sm, unsigned scheduler,
       const bool slows = pipe == PipeAlu || pipe == PipeHeavy || pipe == PipeHalf;
       take(Pipe(pipe), std::max(rates[intervals[pipe]], slows ? beside : 0) * counts[pipe]);
     }
-  if (const unsigned fp32 = counts[kPipes])
+  if (counts[kWide])
+    take(PipeHeavy, std::max(rates[TimingRate::WideInterval], beside) * counts[kWide]);
+  if (const unsigned fp32 = counts[kEitherHalf])
     take(pipes[PipeHeavy].free <= pipes[PipeLite].free ? PipeHeavy : PipeLite,
          2 * rates[TimingRate::FmaInterval] * fp32);
   return when;
@@ -38,6 +41,19 @@ double TimedLaunch::reservePipes(Multiprocessor &sm, unsigned scheduler,
 static void delayProduct(std::array<Server, kPipes> &pipes, Pipe pipe, double now, double delay) {
   if (pipes[pipe == PipeAlu ? PipeHeavy : PipeAlu].free > now)
     pipes[PipeTensor].free += delay;
+}
+
+/// What the scheduler of `warp` loses before an instruction: it cannot issue to the pipes of fp32
+/// and of integers in turn as fast as to one of them.
+double TimedLaunch::switchOf(TimedWarp &warp, const TimedInsn &insn) {
+  const PipeCounts *counts = code.pipesOf(warp.pc);
+  const bool fp32 = counts ? (*counts)[kEitherHalf] > 0 : insn.unit == Unit::Fma,
+             integers = counts ? (*counts)[PipeAlu] > 0 : insn.unit == Unit::Alu;
+  if (fp32 == integers || !insn.count) // neither, or both in one line
+    return 0;
+  const Pipe pipe = fp32 ? PipeLite : PipeAlu;
+  Pipe &last = warp.processor->lastPipe[warp.scheduler];
+  return std::exchange(last, pipe) == pipe ? 0 : rates[TimingRate::IssueSwitch];
 }
 
 static Pipe freer(const std::array<Server, kPipes> &pipes, Pipe a, Pipe b) {
@@ -68,7 +84,7 @@ bool TimedLaunch::reserve(TimedWarp &warp, const TimedInsn &insn, double now, do
     return take(pipe, slowed(pipe == PipeAlu ? TimingRate::AluInterval : TimingRate::ImadInterval));
   }
   case Unit::Imad:
-    return take(PipeHeavy, slowed(TimingRate::ImadInterval));
+    return take(PipeHeavy, slowed(insn.wide ? TimingRate::WideInterval : TimingRate::ImadInterval));
   case Unit::Fma:
     return take(freer(pipes, PipeHeavy, PipeLite), 2 * rates[TimingRate::FmaInterval]);
   case Unit::Half:

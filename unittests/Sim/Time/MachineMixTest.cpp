@@ -1,7 +1,6 @@
 //===- MachineMixTest.cpp - Counting machine instructions -----------------===//
 #include "Sim/Time/MachineMix.h"
-
-#include <gtest/gtest.h>
+#include "../Async/KernelHarness.h"
 
 namespace fp4::sim {
 namespace {
@@ -40,10 +39,61 @@ TEST(MachineMix, CountsByLineAndPipe) {
   const auto &lines = kernels.at("kernel").lines;
   ASSERT_EQ(lines.size(), 3u); // what no line of PTX made does not count
   EXPECT_EQ(lines.at(4).issue, 2u);
-  EXPECT_EQ(lines.at(4).pipes[PipeHeavy], 1u);
+  EXPECT_EQ(lines.at(4).pipes[PipeHeavy], 0u);
+  EXPECT_EQ(lines.at(4).wide, 1u);
   EXPECT_EQ(lines.at(4).anchors, 1u);
   EXPECT_EQ(lines.at(6).issue, 2u);
   EXPECT_EQ(lines.at(6).anchors, 2u);
+  EXPECT_EQ(lines.at(4).places, 1u + 2u); // they begin with the first that a line made
+  EXPECT_EQ(lines.at(6).places, 10u + 11u);
+}
+
+/// The first results of what `body` becomes when its lines have these places; 0: none.
+std::string sorted(const std::string &body, const std::vector<uint64_t> &places) {
+  const auto program = test::parse(test::kernelText(body, "", "sm_90a"));
+  Kernel kernel = *program->impl().find("test");
+  MachineKernel machine;
+  const size_t before = kernel.code.size() - places.size() - 2; // behind them ret, and the end
+  for (size_t i = 0; i < places.size(); ++i)
+    if (places[i])
+      machine.lines[kernel.code[before + i].line] = {.issue = 1, .places = places[i]};
+  const uint32_t first = kernel.code[before].line;
+  TimedCode(program->impl(), kernel, &machine).sortAsMachine(kernel, machine);
+  std::string order;
+  for (const Insn &insn : kernel.code)
+    if (insn.line >= first && insn.line < first + places.size())
+      order += char('A' + insn.line - first);
+  return order;
+}
+
+constexpr const char *kMoves = R"(  add.u32 %r1, %t, 1;
+  add.u32 %r2, %r1, 1;
+  st.global.b32 [%out], %r2;
+  ld.global.b32 %r3, [%out+8];
+  xor.b32 %r4, %t, 5;
+  mul.lo.u32 %r5, %t, 3;
+  st.global.b32 [%out+4], %r5;
+)";
+
+TEST(MachineOrder, InstructionsComeWherePtxasPutThem) {
+  EXPECT_EQ(sorted(kMoves, {1, 2, 3, 4, 5, 6, 7}), "ABCDEFG");
+  EXPECT_EQ(sorted(kMoves, {5, 6, 7, 8, 1, 2, 9}), "EFABCDG");
+}
+
+TEST(MachineOrder, WhatTheyNeedComesBefore) {
+  // B needs A, D does not pass the store C, and F, which is in no place, comes where what needs it is
+  EXPECT_EQ(sorted(kMoves, {10, 5, 20, 1, 3, 0, 30}), "EABCDFG");
+  EXPECT_EQ(sorted(kMoves, {10, 11, 40, 1, 3, 0, 30}), "EABFCDG");
+}
+
+TEST(MachineOrder, ABranchEndsItsBlock) {
+  const std::string jump = "  bra NEXT;\nNEXT:\n";
+  EXPECT_EQ(sorted(kMoves + jump, {5, 6, 7, 8, 9, 10, 11, 1}), "ABCDEFGH");
+}
+
+TEST(MachineOrder, BlocksOfProductsStay) {
+  const std::string commit = "  wgmma.commit_group.sync.aligned;\n";
+  EXPECT_EQ(sorted(commit + kMoves, {1, 6, 7, 8, 9, 2, 3, 10}), "ABCDEFGH");
 }
 
 TEST(MachineMix, LeavesOutSlowPathsThatAreCalled) {

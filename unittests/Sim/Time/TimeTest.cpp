@@ -85,6 +85,20 @@ TEST(Time, ManyWarpsShareTheUnitsOfTheirSchedulers) {
               warpsOfScheduler * rate(TimingRate::MufuInterval), 0.2);
 }
 
+TEST(Time, WideProductsAndPipesInTurnTakeLonger) {
+  const std::string start = "  mov.u32 %r1, %t;\n";
+  constexpr double warpsOfScheduler = 4;
+  const auto each = [&](const std::string &line) {
+    return cyclesOf(start, line, manyWarps) / warpsOfScheduler;
+  };
+  EXPECT_NEAR(each("  mul.lo.u32 %r2, %t, %r1;\n"), rate(TimingRate::ImadInterval), 0.1);
+  EXPECT_NEAR(each("  mul.hi.u32 %r2, %t, %r1;\n"), rate(TimingRate::WideInterval), 0.1);
+  const std::string fp32 = "  fma.rn.f32 %r3, %r1, %r1, %r1;\n",
+                    integers = "  prmt.b32 %r2, %r1, %t, 12816;\n";
+  EXPECT_NEAR(each(fp32 + fp32), 2, 0.1);
+  EXPECT_GT(each(fp32 + integers), 2.1);
+}
+
 TEST(Time, ALoadThatFollowsALoadWaitsForMemory) {
   // each thread follows a chain of zeros: the same line, in L1 after the first
   const std::string chase = "  ld.global.b32 %r1, [%rd2];\n  cvt.u64.u32 %rd3, %r1;\n"
@@ -347,6 +361,48 @@ TEST(Time, BlocksBeginOneWarpAfterTheOther) {
         .time.cycles;
   };
   EXPECT_NEAR(cycles(1024) - cycles(32), 31 * rate(TimingRate::WarpStart), 40);
+}
+
+/// Cycles of each instruction of the second time through `length` that do not wait for each other.
+double cyclesOfCode(int length) {
+  const auto cycles = [&](int times) {
+    std::string body = "  mov.u32 %r1, " + std::to_string(times) + ";\nAGAIN:\n";
+    for (int i = 0; i < length; ++i)
+      body += "  fma.rn.f32 %v" + std::to_string(i % 8) + ", %t, %t, %t;\n";
+    body += "  sub.u32 %r1, %r1, 1;\n  setp.ne.u32 %p1, %r1, 0;\n  @%p1 bra AGAIN;\n";
+    return runTimed(body, oneWarp).time.cycles;
+  };
+  return (cycles(3) - cycles(2)) / length;
+}
+
+TEST(Time, CodeThatTheNearestCacheDoesNotHoldComesSlowly) {
+  const int held = int(rate(TimingRate::FetchInstructions));
+  EXPECT_NEAR(cyclesOfCode(held / 2), 1, 0.1);
+  EXPECT_NEAR(cyclesOfCode(2 * held), rate(TimingRate::FetchInterval), 0.1);
+}
+
+TEST(Time, FirstLoadsOfALaunchWaitForThoseBehindThem) {
+  constexpr unsigned blocks = 8 * 132, threads = 128, chain = 256;
+  const std::string body = "  mov.u32 %r1, %ctaid.x;\n  mad.lo.u32 %r1, %r1, 128, %t;\n"
+                           "  mul.wide.u32 %rd1, %r1, 32;\n  add.u64 %rd1, %out, %rd1;\n"
+                           "  ld.global.v4.b32 {%v0, %v1, %v2, %v3}, [%rd1];\n"
+                           "  ld.global.v4.b32 {%v4, %v5, %v6, %v7}, [%rd1+16];\n";
+  std::string arithmetic;
+  for (unsigned i = 0; i < chain; ++i)
+    arithmetic +=
+        "  fma.rn.f32 %v" + std::to_string(i % 8) + ", %v" + std::to_string(i % 8) + ", %t, %t;\n";
+  const double cycles =
+      runTimed(body + arithmetic, {.grid = {blocks, 1, 1}, .block = {threads, 1, 1}},
+               8 * blocks * threads)
+          .time.cycles;
+  // Eight warps of a scheduler do nothing else once they have what half of the bytes before them
+  // took.
+  const double service = 32.0 * blocks * threads * rate(TimingRate::Gigahertz) /
+                         (rate(TimingRate::MemoryTerabytes) * 1e3),
+               issue = 8 * chain,
+               others = rate(TimingRate::FirstBlocks) + rate(TimingRate::MemoryLatency);
+  EXPECT_GT(cycles, others + rate(TimingRate::MemoryDisorder) * service + issue - 100);
+  EXPECT_LT(cycles, others + service + issue);
 }
 
 } // namespace

@@ -1,0 +1,191 @@
+//===- MachineOrder.cpp - Instructions in the order of the machine code ---===//
+//
+// ptxas moves the instructions of a basic block: what another needs late comes late, and chains
+// that do not depend on each other run beside each other. Where the listing tells where the machine
+// instructions of a line are, the block is simulated in that order. What an instruction needs still
+// comes before it, and what others may see keeps its order: loads move between stores, barriers and
+// exchanges, and nothing else that touches more than registers moves.
+//
+// Blocks with asynchronous products stay as they are: their registers are in use behind the
+// instruction.
+//
+//===----------------------------------------------------------------------===//
+#include "Sim/Decode/OpcodeTable.h"
+#include "Sim/Insn/Handlers.h"
+#include "Sim/Time/MachineMix.h"
+#include <algorithm>
+#include <queue>
+#include <span>
+
+namespace fp4::sim {
+namespace {
+
+constexpr double never = 1e300;
+constexpr uint32_t nobody = ~0u;
+
+/// The instructions of one line, which stay together, or one instruction.
+struct LineGroup {
+  uint32_t begin = 0, end = 0;  ///< pcs
+  double place = -1;            ///< mean address of what ptxas made of it; negative: nothing
+  double needed = never;        ///< ... then of the first that needs it
+  std::vector<uint32_t> before; ///< groups that have to come first
+};
+
+enum class Freedom : uint8_t { Free, AmongLoads, None };
+
+class BlockOrder {
+public:
+  BlockOrder(const TimedCode &code, const Kernel &kernel, const MachineKernel &machine,
+             uint32_t begin, uint32_t end)
+      : code(code), kernel(kernel) {
+    for (uint32_t pc = begin; pc < end; ++pc) {
+      if (pc == begin || !kernel.code[pc].line || kernel.code[pc].line != kernel.code[pc - 1].line)
+        groups.push_back({pc, pc, placeOf(machine, kernel.code[pc].line), never, {}});
+      groups.back().end = pc + 1;
+    }
+  }
+
+  /// The pcs of the block in their new order.
+  std::vector<uint32_t> run() {
+    linkRegisters();
+    linkEffects();
+    placeTheRest();
+    return sorted();
+  }
+
+private:
+  static double placeOf(const MachineKernel &machine, uint32_t line) {
+    const auto found = machine.lines.find(line);
+    return found == machine.lines.end() || !found->second.issue
+               ? -1
+               : double(found->second.places) / found->second.issue;
+  }
+
+  Freedom freedomOf(uint32_t pc) const {
+    const TimedInsn &insn = code[pc];
+    const std::string_view base = opcodeTable()[kernel.code[pc].row].base;
+    if (insn.unit == Unit::Memory)
+      return insn.movable ? Freedom::AmongLoads : Freedom::None;
+    const bool together =
+        base == "vote" || base == "elect" || base == "activemask" || base == "match";
+    const bool plain =
+        insn.unit == Unit::Free || (insn.unit >= Unit::Alu && insn.unit <= Unit::Double);
+    return plain && !together && !readsClock(kernel.code[pc].handler) ? Freedom::Free
+                                                                      : Freedom::None;
+  }
+
+  void after(uint32_t group, uint32_t other) {
+    if (other != nobody && other != group)
+      groups[group].before.push_back(other);
+  }
+
+  void linkRegisters() {
+    std::vector<uint32_t> writer(code.registerCount(), nobody);
+    std::vector<std::vector<uint32_t>> readers(code.registerCount());
+    for (uint32_t g = 0; g < groups.size(); ++g)
+      for (uint32_t pc = groups[g].begin; pc < groups[g].end; ++pc) {
+        for (uint16_t r : code.reads(code[pc])) {
+          after(g, writer[r]);
+          readers[r].push_back(g);
+        }
+        for (uint16_t r : code.writes(code[pc])) {
+          after(g, writer[r]);
+          for (uint32_t reader : readers[r])
+            after(g, reader);
+          readers[r].clear();
+          writer[r] = g;
+        }
+      }
+  }
+
+  /// The order of what others see, and the end of the block.
+  void linkEffects() {
+    uint32_t fixed = nobody;
+    std::vector<uint32_t> loads;
+    for (uint32_t g = 0; g < groups.size(); ++g)
+      for (uint32_t pc = groups[g].begin; pc < groups[g].end; ++pc) {
+        const Freedom freedom = freedomOf(pc);
+        if (code[pc].unit == Unit::Branch || code[pc].unit == Unit::Exit)
+          for (uint32_t other = 0; other < g; ++other)
+            after(g, other);
+        if (freedom != Freedom::Free)
+          after(g, fixed);
+        if (freedom == Freedom::AmongLoads)
+          loads.push_back(g);
+        if (freedom == Freedom::None) {
+          for (uint32_t load : loads)
+            after(g, load);
+          loads.clear();
+          fixed = g;
+        }
+      }
+  }
+
+  /// What ptxas made nothing of comes just before the first that needs it.
+  void placeTheRest() {
+    for (size_t g = groups.size(); g-- > 0;) {
+      const double place = groups[g].place < 0 ? groups[g].needed : groups[g].place;
+      for (uint32_t other : groups[g].before)
+        groups[other].needed = std::min(groups[other].needed, place);
+    }
+    double last = 0;
+    for (LineGroup &group : groups) {
+      if (group.place < 0)
+        group.place = group.needed < never ? group.needed : last;
+      last = group.place;
+    }
+  }
+
+  std::vector<uint32_t> sorted() const {
+    using Turn = std::pair<double, uint32_t>;
+    std::priority_queue<Turn, std::vector<Turn>, std::greater<>> ready;
+    std::vector<uint32_t> waits(groups.size());
+    std::vector<std::vector<uint32_t>> behind(groups.size());
+    for (uint32_t g = 0; g < groups.size(); ++g) {
+      for (uint32_t other : groups[g].before)
+        behind[other].push_back(g);
+      if (!(waits[g] = uint32_t(groups[g].before.size())))
+        ready.push({groups[g].place, g});
+    }
+    std::vector<uint32_t> order;
+    while (!ready.empty()) {
+      const uint32_t g = ready.top().second;
+      ready.pop();
+      for (uint32_t pc = groups[g].begin; pc < groups[g].end; ++pc)
+        order.push_back(pc);
+      for (uint32_t next : behind[g])
+        if (!--waits[next])
+          ready.push({groups[next].place, next});
+    }
+    return order;
+  }
+
+  const TimedCode &code;
+  const Kernel &kernel;
+  std::vector<LineGroup> groups;
+};
+
+bool hasProducts(const TimedCode &code, uint32_t begin, uint32_t end) {
+  for (uint32_t pc = begin; pc < end; ++pc)
+    if (code[pc].unit >= Unit::Wait)
+      return true;
+  return false;
+}
+
+} // namespace
+
+void TimedCode::sortAsMachine(Kernel &kernel, const MachineKernel &machine) const {
+  if (!kernel.callSites.empty() || !kernel.branchTargets.empty())
+    return; // blockStarts knows no other ways than those of bra
+  const std::vector<Insn> written = kernel.code;
+  const std::vector<uint32_t> starts = blockStarts(kernel);
+  for (size_t b = 0; b + 1 < starts.size(); ++b) {
+    if (hasProducts(*this, starts[b], starts[b + 1]))
+      continue;
+    const auto order = BlockOrder(*this, kernel, machine, starts[b], starts[b + 1]).run();
+    for (uint32_t i = 0; i < order.size(); ++i)
+      kernel.code[starts[b] + i] = written[order[i]];
+  }
+}
+
+} // namespace fp4::sim

@@ -1,0 +1,164 @@
+//===- TimedWarp.cpp - When a warp has its instructions and their results -===//
+#include "Sim/Time/TimedLaunch.h"
+#include <algorithm>
+
+namespace fp4::sim {
+
+/// When a warp has its next instruction, which is ready at `now`. What the nearest cache does not
+/// have comes line by line, each behind the one before; a warp that waits for something else does
+/// not notice. Code that fits is there, since the same launch ran before.
+double TimedLaunch::fetch(TimedWarp &warp, const TimedInsn &insn, double now) {
+  if (!insn.count || code.size() <= rates[TimingRate::FetchInstructions])
+    return now;
+  const uint32_t line = code.placeOf(warp.pc) / CodeCache::lineInsns;
+  if (line == warp.line || phase >= Phase::Probe)
+    return now;
+  warp.line = line;
+  if (!warp.processor->code[warp.scheduler].has(line))
+    warp.fetched =
+        std::max(now, warp.fetched + CodeCache::lineInsns * rates[TimingRate::FetchInterval]);
+  return std::max(now, warp.fetched);
+}
+
+/// When a warp of the first blocks has what it asked device memory for, that would have it at `now`
+/// if requests were served in their order. All multiprocessors ask at once, and they are not.
+double TimedLaunch::disorder(TimedWarp &warp, double now) const {
+  constexpr double rounding = 1; // times of registers are floats
+  if (!warp.early || warp.reason != Activity::Global || warp.arrival <= 0 ||
+      now < warp.arrival - rounding)
+    return now;
+  warp.early = false;
+  const double latency = rates[TimingRate::MemoryLatency],
+               window = rates[TimingRate::MemoryWindow] * 1024 /
+                        (rates[TimingRate::MemoryTerabytes] * 1e3 / rates[TimingRate::Gigahertz]),
+               behind = std::clamp(machine.memory.device.end() + latency - now, 0.0, window);
+  return now + rates[TimingRate::MemoryDisorder] * behind;
+}
+
+/// From the issue of arithmetic until its result may be used; of a sequence, of its last.
+double TimedLaunch::latencyOf(const TimedInsn &insn) const {
+  constexpr double apart = 2; // cycles between instructions of a sequence
+  const double rest = insn.count ? (insn.count - 1) * apart : 0;
+  switch (insn.unit) {
+  case Unit::Alu:
+  case Unit::Sum:
+  case Unit::Shift:
+    return rates[TimingRate::AluLatency] + rest;
+  case Unit::Imad:
+    return rates[TimingRate::ImadLatency] + rest;
+  case Unit::Fma:
+  case Unit::Half:
+    return rates[TimingRate::FmaLatency] + rest;
+  case Unit::Mufu:
+    return rates[TimingRate::MufuLatency] + rest;
+  case Unit::Double:
+    return rates[TimingRate::DoubleLatency] + rest;
+  case Unit::MmaSync:
+    return rates[TimingRate::MmaSyncLatency];
+  default:
+    return 0;
+  }
+}
+
+/// Whether A of a wgmma is in registers.
+static bool readsRegisters(const Insn &insn) { return insn.op[1].kind == OperandKind::Vector; }
+
+/// A fence of the device: the warp goes on when L2 has its stores.
+double TimedLaunch::release(TimedWarp &warp, double issue) const {
+  warp.reason = Activity::Fence;
+  return warp.nextIssue =
+             std::max({warp.nextIssue, issue + rates[TimingRate::FenceDevice], warp.stores});
+}
+
+/// When the result of an instruction that issues now is there. What holds the warp itself moves
+/// nextIssue.
+double TimedLaunch::resultOf(TimedWarp &warp, Running &running, const TimedInsn &insn, double issue,
+                             Activity &because) {
+  const auto hold = [&](TimingRate rate, Activity reason) {
+    warp.reason = reason;
+    return warp.nextIssue = std::max(warp.nextIssue, issue + rates[rate]);
+  };
+  const auto exchange = [&](TimingRate interval, TimingRate latency) {
+    because = Activity::Shared;
+    return warp.processor->exchange.serve(issue, rates[interval]) + rates[latency];
+  };
+  switch (insn.unit) {
+  case Unit::Shuffle:
+    return exchange(TimingRate::ShuffleInterval, TimingRate::ShuffleLatency);
+  case Unit::Redux:
+    return exchange(TimingRate::ReduxInterval, TimingRate::ReduxLatency);
+  case Unit::Memory:
+    return accessMemory(warp, running, insn, insn.releases ? release(warp, issue) : issue, because);
+  case Unit::Mbarrier:
+    return hold(TimingRate::MbarrierArrive, Activity::Mbarrier);
+  case Unit::MbarrierTest:
+    because = Activity::Mbarrier;
+    return issue + rates[TimingRate::MbarrierTest];
+  case Unit::FenceAsync:
+    return hold(TimingRate::FenceProxyAsync, Activity::Fence);
+  case Unit::Fence:
+    return release(warp, issue);
+  case Unit::Wgmma:
+    return hold(readsRegisters(launch.kernel->code[warp.pc]) ? TimingRate::WgmmaIssueRegisters
+                                                             : TimingRate::WgmmaIssue,
+                Activity::Products);
+  case Unit::TmemAlloc:
+    return hold(TimingRate::TmemAlloc, Activity::Products);
+  case Unit::TmemMove: // the registers of a load wait for it
+    because = Activity::Products;
+    return std::max(issue, running.policy->newestEnd());
+  default:
+    because = insn.unit == Unit::MmaSync ? Activity::Products : Activity::Arithmetic;
+    return issue + latencyOf(insn);
+  }
+}
+
+/// When lines arrive that L1 has not.
+double TimedLaunch::loadMissing(TimedWarp &warp, double looked,
+                                std::span<const LineAccess> missing) {
+  Multiprocessor &sm = *warp.processor;
+  const double arrival = machine.memory.read(sm.port, looked, missing);
+  if (arrival >= looked + rates[TimingRate::MemoryLatency])
+    warp.arrival = std::max(warp.arrival, arrival);
+  for (const LineAccess &access : missing)
+    sm.l1.arrived(access.line, arrival);
+  return arrival;
+}
+
+double TimedLaunch::accessMemory(TimedWarp &warp, Running &running, const TimedInsn &insn,
+                                 double issue, Activity &because) {
+  Multiprocessor &sm = *warp.processor;
+  const double left = issue < sm.productEnd ? 1 - sm.productShare : 1;
+  const double perWavefront = kLineBytes / rates[TimingRate::SharedBytes] / left;
+  double result = issue;
+  if (recorder.wavefronts) {
+    because = Activity::Shared;
+    result = sm.shared.serve(issue, recorder.wavefronts * perWavefront) +
+             rates[recorder.atomic ? TimingRate::SharedAtomicLatency : TimingRate::SharedLatency];
+  }
+  if (recorder.lines.empty())
+    return result;
+  because = Activity::Global;
+  const double looked = sm.shared.serve(issue, double(recorder.lines.size()) * perWavefront);
+  const std::span<const LineAccess> all = recorder.lines;
+  const double turn = recorder.atomic ? machine.memory.turnOf(sm.port, all, looked) : looked;
+  if (recorder.write || recorder.atomic) {
+    warp.stores = std::max(warp.stores, machine.memory.write(sm.port, turn, all));
+    running.stores = std::max(running.stores, warp.stores);
+  }
+  if (recorder.write && !recorder.atomic)
+    return result;
+  if (recorder.atomic || recorder.strong || insn.bypassesL1)
+    return machine.memory.read(sm.port, turn, all);
+  result = std::max(result, looked + rates[TimingRate::L1Latency]);
+  std::vector<LineAccess> missing;
+  for (const LineAccess &access : all) {
+    const L1Cache::Found found = sm.l1.access(access);
+    result = std::max(result, found.ready);
+    if (found.missing)
+      missing.push_back({access.line, found.missing});
+  }
+  return missing.empty() ? result : std::max(result, loadMissing(warp, looked, missing));
+}
+
+} // namespace fp4::sim
