@@ -275,9 +275,10 @@ def Pipe_FragmentFactorsOp : Pipe_EngineOp<"fragment_factors", "Threads", [Pure]
   let description = [{
     As `pipe.load_factors`, in the order of `pipe.read_fragment`: what goes with the elements from
     (row, column) of the result on. A dimension of 1 is the same for every row, or every column. Rows
-    and columns that do not exist have the number of the last one; `rows` defaults to the static rows
-    of the buffer, which must not be written while the kernel runs. With `transposed` the fragment
-    has the columns of the result in its rows: row and column are still those of the result.
+    and columns that do not exist have numbers of the last ones; `rows` defaults to the static rows of
+    the buffer, which must not be written while the kernel runs. With `transposed` the fragment has
+    the columns of the result in its rows: row and column are still those of the result, and row is
+    even, because the f32 numbers of two rows are one access where the static rows are even.
     PTX: ld.global.nc.
 
     Constraints: (C183) the buffer has two dimensions of the vector's element type; `rows` is present
