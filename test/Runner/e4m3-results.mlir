@@ -5,6 +5,11 @@
 // RUN: sed 's/, split_k = 2//; s/, fp4.plan = #fp4.plan<tile_product, store = tma>//' %s > %t.mlir
 // RUN: fp4-runner %t.mlir --device=sim --seed=3 --check=strict --target=sm_90a | FileCheck %s --check-prefix=HOPPER
 // RUN: fp4-runner %t.mlir --device=sim --seed=3 --check=strict --target=sm_120a | FileCheck %s --check-prefix=WARPS
+// Tiles of 96 columns leave in three parts, whose rows of 32 bytes have a swizzle of their own.
+// RUN: sed 's/store = tma/tile = [128, 96, 256], store = tma/' %s > %t.narrow.mlir
+// RUN: fp4-runner %t.narrow.mlir --device=sim --seed=3 --check=strict | FileCheck %s
+// RUN: fp4-runner %t.narrow.mlir --emit=mlir --compile-to=pipelined | FileCheck %s --check-prefix=NARROW
+// NARROW: !pipe.tensor_map<128x32xf8E4M3FN, swizzle_32B>
 // CHECK-DAG: many {{.*}} equals the tcgen05 model, bit for bit
 // CHECK-DAG: staged {{.*}} equals the tcgen05 model, bit for bit
 // CHECK-DAG: few {{.*}} equals the tcgen05 model, bit for bit

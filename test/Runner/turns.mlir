@@ -6,8 +6,22 @@
 // RUN: fp4-runner %s --function=direct --plan "tile_product, pair, tile = [256, 256, 256], store = direct" --check=strict | FileCheck %s
 // RUN: fp4-runner %s --function=direct --plan "tile_product, tile = [128, 256, 256], store = direct" --policy=delay | FileCheck %s
 // RUN: fp4-runner %s --function=direct --plan "tile_product, pair, tile = [256, 256, 256], store = direct" --emit=mlir --compile-to=pipelined | FileCheck %s --check-prefix=SETS
+// The half that the next tile waits for is given back before any of it is converted.
+// RUN: fp4-runner %s --function=staged --plan "tile_product, pair, tile = [256, 256, 256], store = tma" --emit=mlir --compile-to=pipelined | FileCheck %s --check-prefix=AHEAD
 // CHECK: equals the tcgen05 model, bit for bit
 // CHECK: hazards {{.*}}none
+// AHEAD: pipe.role epilogue
+// AHEAD: pipe.consumer_wait
+// AHEAD-NOT: arith.{{mulf|truncf}}
+// AHEAD: pipe.read
+// AHEAD-NOT: arith.{{mulf|truncf}}
+// AHEAD: pipe.read
+// AHEAD-NOT: arith.{{mulf|truncf}}
+// AHEAD: pipe.read
+// AHEAD-NOT: arith.{{mulf|truncf}}
+// AHEAD: pipe.read
+// AHEAD-NOT: arith.{{mulf|truncf}}
+// AHEAD: pipe.partial_release
 // SETS: pipe.channel from tensor {{.*}} depth 2 payload [0] stride [136]
 // SETS: pipe.copy_scales {{.*}} sets 5
 

@@ -117,6 +117,7 @@ func.func @apart(%x: memref<64xf32>, %zero: f32) {
   gpu.launch_func @other::@kernel blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1) args(%p : !pipe.global<64xf32>) {fp4.leads}
   gpu.memset %x, %zero : memref<64xf32>, f32
   gpu.launch_func @other::@kernel blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1) args(%p : !pipe.global<64xf32>) {fp4.follows}
+  gpu.launch_func @other::@kernel blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1) args(%p : !pipe.global<64xf32>) {fp4.leads}
   gpu.launch_func @other::@kernel blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1) args(%p : !pipe.global<64xf32>)
   gpu.launch_func @other::@kernel blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1) args(%p : !pipe.global<64xf32>) {fp4.follows}
   return

@@ -117,6 +117,15 @@ func.func @clusters(%a: tensor<256x256xf4E2M1FN>, %s: !s) {
   // expected-note @+1 {{leave 'tile' out}}
   %2 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, cluster = [1, 2], tile = [128, 256, 1280]>}
       : (tensor<256x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !s) -> tensor<256x256xbf16>
+  // Shared memory alone has no room, then tensor memory alone.
+  // expected-error @+2 {{but got [128, 128, 2048], of 311296 bytes and 512 columns}}
+  // expected-note @+1 {{leave 'tile' out}}
+  %bytes = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, tile = [128, 128, 2048]>}
+      : (tensor<256x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !s) -> tensor<256x256xbf16>
+  // expected-error @+2 {{but got [256, 256, 1280], of 204800 bytes and 576 columns}}
+  // expected-note @+1 {{leave 'tile' out}}
+  %columns = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, pair, tile = [256, 256, 1280]>}
+      : (tensor<256x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !s) -> tensor<256x256xbf16>
   // expected-error @+2 {{must have a plan whose 'tile' fits in the memories of a multiprocessor of sm_100a, but got [128, 128, 4611686018427387904]}}
   // expected-note @+1 {{leave 'tile' out}}
   %huge = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, tile = [128, 128, 4611686018427387904]>}

@@ -10,6 +10,9 @@
 !a = !pipe.shared<128x128xf8E4M3FN, swizzle_128B>
 !b = !pipe.shared<64x128xf8E4M3FN, swizzle_128B>
 !sums = !pipe.fragment<64x64xf32, wgmma>
+!ta = !pipe.shared<128x4xf32>
+!tb = !pipe.shared<1x4xf32>
+!scales = !pipe.channel<!ta, !tb>
 gpu.module @kernels {
 gpu.func @turns(%a: !a, %b: !b, %sa: !pipe.shared<128x4xf32>, %sb: !pipe.shared<1x4xf32>, %y: !pipe.global<128x64xf32>) kernel
     attributes {known_block_size = array<i32: 256, 1, 1>} {
@@ -26,6 +29,54 @@ gpu.func @turns(%a: !a, %b: !b, %sa: !pipe.shared<128x4xf32>, %sb: !pipe.shared<
       %v = pipe.read_fragment %acc[0] : !sums -> vector<32xf32>
       pipe.store_fragment %v, %y[%c0, %c0] : vector<32xf32>, !pipe.global<128x64xf32>
     }
+  }
+  gpu.return
+}
+
+// Reads of a stage are fenced before its release: within the product that follows them, while the tensor core is
+// busy. Those behind the product have a fence of their own.
+// CHECK-LABEL: llvm.func @reads_before
+// CHECK: wgmma.commit_group.sync.aligned;\0Afence.proxy.async.shared::cta;
+// CHECK-NOT: nvvm.fence.proxy
+// CHECK: mbarrier.arrive.shared
+// CHECK-LABEL: llvm.func @reads_behind
+// CHECK: wgmma.commit_group.sync.aligned;\0Awgmma.wait_group
+// CHECK: llvm.load %{{.*}} : !llvm.ptr<3> -> f32
+// CHECK: nvvm.fence.proxy
+// CHECK: mbarrier.arrive.shared
+gpu.func @reads_before(%a: !a, %b: !b, %it: i32) kernel attributes {known_block_size = array<i32: 288, 1, 1>} {
+  %c0 = arith.constant 0 : i32
+  %sc = pipe.channel from tma to threads(256) depth 2 payload [0, 4096] barriers 8192 : !scales
+  pipe.role load warps 8 to 9 drives [tma] {
+    %ta, %tb = pipe.producer_acquire %sc[%it] : !scales
+    pipe.producer_commit %sc[%it] : !scales
+  }
+  pipe.role math warps 0 to 8 drives [tensor, threads] {
+    %acc = pipe.fragment : !sums
+    %sums = pipe.fragment : !sums
+    %ta, %tb = pipe.consumer_wait %sc[%it] : !scales
+    %s = pipe.tile_scales %ta[0], %tb column %c0 : !ta, !tb -> vector<3xf32>
+    pipe.mma_fragment %sums, %a[0], %b : !sums, !a, !b
+    pipe.promote %acc, %sums scaled %s at %c0 : !sums, vector<3xf32>
+    pipe.consumer_release %sc[%it] : !scales
+  }
+  gpu.return
+}
+gpu.func @reads_behind(%a: !a, %b: !b, %it: i32) kernel attributes {known_block_size = array<i32: 288, 1, 1>} {
+  %c0 = arith.constant 0 : i32
+  %sc = pipe.channel from tma to threads(256) depth 2 payload [0, 4096] barriers 8192 : !scales
+  pipe.role load warps 8 to 9 drives [tma] {
+    %ta, %tb = pipe.producer_acquire %sc[%it] : !scales
+    pipe.producer_commit %sc[%it] : !scales
+  }
+  pipe.role math warps 0 to 8 drives [tensor, threads] {
+    %acc = pipe.fragment : !sums
+    %sums = pipe.fragment : !sums
+    %ta, %tb = pipe.consumer_wait %sc[%it] : !scales
+    pipe.mma_fragment %sums, %a[0], %b : !sums, !a, !b
+    %s = pipe.tile_scales %ta[0], %tb column %c0 : !ta, !tb -> vector<3xf32>
+    pipe.promote %acc, %sums scaled %s at %c0 : !sums, vector<3xf32>
+    pipe.consumer_release %sc[%it] : !scales
   }
   gpu.return
 }
