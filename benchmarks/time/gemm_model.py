@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compares predictions for a B200 with the times of github.com/hbarclay/gemm-model, of CUTLASS' kernels.
 
-  benchmarks/time/gemm_model.py CHECKOUT [--build BUILD] [--only nvfp4|fp8|fp16] [--json FILE] [--again FILE] [--all]
+  benchmarks/time/gemm_model.py CHECKOUT [--build BUILD] [--only nvfp4|fp8|fp16] [--json FILE] [--again FILE] [--all] [--every N]
 
 CHECKOUT is one of that repository. It has 320 times of NVFP4 and 640 each of FP8 and FP16 products, of a B200 whose
 clock was locked at 1.3 GHz, and the two scripts of CUTLASS that were timed: the CuTe DSL's
@@ -11,7 +11,7 @@ scripts, in the simulator; this program runs with a Python that has torch and nv
 
 Which points: of every problem but the three with a side of 128000, whose operands do not fit here, one configuration of
 a format, so that those of all problems together cover all (`configuration`). They were chosen before any of them was
-predicted. `--all` takes all configurations. `--again` reads kernels' times from what `--json` wrote.
+predicted. `--all` takes all configurations, and `--every N` every Nth of the points in order. `--again` reads kernels' times from what `--json` wrote.
 
 What was timed is five launches from Python between two events, on operands that L2 does not have, divided by five. The
 host takes HOST microseconds for a launch, longer than small kernels take. HOST is calibrated for each script, from
@@ -214,6 +214,7 @@ def compare(kind: str, options: argparse.Namespace, known: dict[str, Point], hos
     if SCRIPTS[kind] not in hosts:
         kernels_of(calibration, options, known)
         hosts[SCRIPTS[kind]] = calibrate(calibration)
+    chosen = chosen[::options.every]
     kernels_of(chosen, options, known)
     print(f"{kind}: the host takes {hosts[SCRIPTS[kind]]:.1f} us for a launch")
     for point in chosen:
@@ -229,6 +230,7 @@ def main() -> int:
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
     parser.add_argument("--only", choices=FORMATS)
     parser.add_argument("--all", action="store_true", help="all configurations of a problem")
+    parser.add_argument("--every", type=int, default=1, metavar="N", help="every Nth of the points, in order")
     parser.add_argument("--json", type=pathlib.Path, help="write the points there")
     parser.add_argument("--again", type=pathlib.Path, help="kernels' times that --json wrote")
     parser.add_argument("--launch", help=argparse.SUPPRESS)
