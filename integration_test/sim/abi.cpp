@@ -54,6 +54,10 @@ SAME_PROPERTY(clusterLaunch);
 SAME_PROPERTY(reserved);
 
 static_assert(ours::AttributeClusterDimension == cudaLaunchAttributeClusterDimension);
+#if CUDART_VERSION >= 12080
+static_assert(ours::AttributePreferredClusterDimension ==
+              cudaLaunchAttributePreferredClusterDimension);
+#endif
 static_assert(ours::AttributeCooperative == cudaLaunchAttributeCooperative);
 static_assert(ours::AttrMaxDynamicSharedBytes == cudaFuncAttributeMaxDynamicSharedMemorySize);
 static_assert(ours::AttrNonPortableClusterSize ==

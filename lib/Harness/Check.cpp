@@ -74,6 +74,12 @@ void addSimulationOptions(CLI::App &app, sim::SimulationOptions &options,
                  "when asynchronous operations of the simulator complete: eager, lazy, random, "
                  "delay, timed; exhaustive: in every order that makes a difference")
       ->capture_default_str();
+  app.add_option(
+         "--clusters", options.clusters,
+         "which blocks of a launch that prefers a larger cluster size get it: mixed: some, by "
+         "the seed; preferred: all; fallback: none")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"mixed", "preferred", "fallback"}));
   addOrderOptions(app, options);
   addTimeOptions(app, options);
   app.add_option("--seed", options.seed, "seed of " + seedOf)->capture_default_str();

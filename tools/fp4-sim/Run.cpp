@@ -124,6 +124,7 @@ void setEnvironment(const ProgramOptions &options, const fs::path &folder, const
                     const std::string &report) {
   setenv("FP4_SIM_DEVICE", options.device.c_str(), 1);
   setenv("FP4_SIM_POLICY", options.policy.c_str(), 1);
+  setenv("FP4_SIM_CLUSTERS", options.clusters.c_str(), 1);
   setenv("FP4_SIM_MAX_ORDERS", std::to_string(options.maxOrders).c_str(), 1);
   const bool isOrder = options.replay.find(": ") != options.replay.npos;
   setenv("FP4_SIM_REPLAY", (isOrder ? options.replay : absolute(options.replay)).c_str(), 1);

@@ -213,6 +213,28 @@ int cluster() {
   return cudaGetLastError() == refused ? 0 : 12;
 }
 
+/// Clusters of two CTAs; of four where they find room.
+int preferred() {
+  unsigned *x = deviceWords(8), out[8];
+  fp4::simcuda::LaunchAttribute attributes[2]{};
+  attributes[0].id = fp4::simcuda::AttributeClusterDimension;
+  attributes[0].dim = {2, 1, 1};
+  attributes[1].id = fp4::simcuda::AttributePreferredClusterDimension;
+  RuntimeLaunchConfig config{{8, 1, 1}, {32, 1, 1}, 65536, nullptr, attributes, 2};
+  void *arguments[] = {&x};
+  MUST(cudaFuncSetAttribute(&clusterHost, 8, 65536));
+  for (unsigned extent : {3u, 4u}) {
+    attributes[1].dim = {extent, 1, 1};
+    std::printf("clusters of %u: %s\n", extent,
+                cudaGetErrorName(cudaLaunchKernelExC(&config, &clusterHost, arguments)));
+  }
+  MUST(cudaMemcpy(out, x, 32, 2));
+  for (unsigned value : out)
+    std::printf("%u ", value);
+  std::printf("\n");
+  return 0;
+}
+
 int wild() {
   unsigned *x = deviceWords(8), out[8];
   void *arguments[] = {&x};
@@ -378,6 +400,7 @@ int main(int argc, char **argv) {
                   mode != "codeonly");
   const std::map<std::string, int (*)()> modes = {{"scale", scale},
                                                   {"cluster", cluster},
+                                                  {"preferred", preferred},
                                                   {"wild", wild},
                                                   {"unknown", unknown},
                                                   {"missing", missing},

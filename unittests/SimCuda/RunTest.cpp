@@ -303,6 +303,18 @@ TEST(Run, ClusterLaunch) {
   EXPECT_THAT(result.output, HasSubstr("0 1 2 3 0 1 2 3 \n"));
 }
 
+TEST(Run, PreferredClusters) {
+  const std::string two = "0 1 0 1 ", four = "0 1 2 3 ";
+  for (auto [sizes, ranks] : {std::pair("preferred", four + four), {"fallback", two + two}}) {
+    Outcome result = run("preferred", fmt::format("--clusters {}", sizes));
+    EXPECT_EQ(result.code, 0) << result.output;
+    EXPECT_THAT(result.output, HasSubstr("clusters of 3: cudaErrorInvalidConfiguration\n"));
+    EXPECT_THAT(result.output, HasSubstr("clusters of 4: cudaSuccess\n" + ranks + "\n"));
+  }
+  EXPECT_THAT(run("preferred").output,
+              ::testing::AnyOf(HasSubstr(two + four + "\n"), HasSubstr(four + two + "\n")));
+}
+
 TEST(Run, AFaultIsExplainedAndSticks) {
   Outcome result = run("wild");
   EXPECT_EQ(result.code, 5) << result.output;

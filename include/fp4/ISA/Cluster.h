@@ -12,9 +12,16 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include <cstdint>
+#include "fp4/ISA/TargetModel.h"
 
 namespace fp4::hw {
+
+/// Fails unless one launch may have clusters of two sizes on `target`. That came with cluster
+/// launch control, in compute capability 10.0.
+inline Status requirePreferredClusters(const TargetModel &target) {
+  return requireFeature(target, &TargetModel::hasClusterLaunchControl,
+                        "clusters of a preferred size");
+}
 
 /// Direction in which the blocks of a cluster are counted.
 enum class ClusterDirection : uint8_t { M, N };

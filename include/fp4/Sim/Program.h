@@ -33,6 +33,7 @@ struct KernelInfo {
   std::array<uint32_t, 3> requiredBlock{};   ///< .reqntid, zeros when absent
   std::array<uint32_t, 3> maximumBlock{};    ///< .maxntid, zeros when absent
   std::array<uint32_t, 3> requiredCluster{}; ///< .reqnctapercluster, zeros when absent
+  uint32_t maximumCluster = 0;               ///< .maxclusterrank, in CTAs; 0 when absent
   uint32_t maximumRegisters = 0;             ///< .maxnreg, per thread; 0 when absent
   uint32_t minimumBlocks = 0;                ///< .minnctapersm, 0 when absent
   uint32_t staticSharedBytes = 0;

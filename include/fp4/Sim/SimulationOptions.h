@@ -15,12 +15,14 @@ namespace fp4::sim {
 struct SimulationOptions {
   std::string target = "sm_100a"; ///< what the code was emitted for
   std::string policy = "eager";   ///< eager | lazy | random | delay | timed | exhaustive
+  /// Of launches with a preferred cluster size: mixed | preferred | fallback (ClusterSizes).
+  std::string clusters = "mixed";
   bool time = false;              ///< policy timed, and what it predicts is reported
   bool timesOnly = false;         ///< with time: Predictor::timesOnly
   std::string mix = "ptx";        ///< with time: ptx | cubin | auto, Predictor::mix
   double clock = 0;               ///< with time: Predictor::gigahertz
   uint64_t sampleAfter = 6u << 20; ///< with time: Predictor::sampleAfter
-  uint64_t seed = 1;              ///< of the random policy
+  uint64_t seed = 1;               ///< of the random policy and of mixed clusters
   uint64_t maxOrders = 0;         ///< of the policy exhaustive, for each launch; 0: no limit
   /// ... an order that a report named, or the name of a file that holds it: it alone runs.
   std::string replay;

@@ -49,9 +49,21 @@ enum class Judgement : uint8_t {
             ///< canceled may be asked for; lanes may initialize one mbarrier with one count
 };
 
+/// Which blocks of a launch with a preferred cluster size get clusters of that size. Hardware
+/// promises neither size.
+enum class ClusterSizes : uint8_t {
+  Mixed,     ///< some, by the seed; with CompletionPolicy::Timed all
+  Preferred, ///< all
+  Fallback,  ///< none
+};
+
+/// mixed, preferred, fallback.
+Expected<ClusterSizes> parseClusterSizes(std::string_view text);
+
 struct SimOptions {
   CompletionPolicy policy = CompletionPolicy::Eager;
   uint64_t seed = 0;
+  ClusterSizes clusters = ClusterSizes::Mixed;
   std::string delayedEngine = "all"; ///< for Delay: tma, bulk, wgmma, tcgen05, all
   uint32_t delayRounds = 16;         ///< for Delay
   uint32_t hostThreads = 0;          ///< 0: one per hardware thread
@@ -88,6 +100,9 @@ struct LaunchConfig {
   /// It may begin before the launch before it has ended (programmatic stream serialization). Here it
   /// begins afterwards; the hazard checker reports what does not wait (griddepcontrol.wait).
   bool dependent = false;
+  /// In CTAs: the larger clusters that the launch prefers, whole multiples of `cluster`; zeros:
+  /// none. Without a `cluster` it changes nothing.
+  std::array<uint32_t, 3> preferredCluster{0, 0, 0};
 };
 
 struct LaunchStats {

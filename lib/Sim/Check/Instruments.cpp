@@ -67,6 +67,7 @@ Expected<SimOptions> settingsOf(const SimulationOptions &options) {
                      fmt::format("--time expects the policy timed, but got {}", options.policy),
                      "leave --policy out");
   FP4_TRY(checkClock(options));
+  FP4_ASSIGN(settings.clusters, parseClusterSizes(options.clusters));
   settings.policy = options.time ? CompletionPolicy::Timed : policy;
   settings.seed = options.seed;
   settings.hostThreads = options.hostThreads;

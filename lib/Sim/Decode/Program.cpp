@@ -123,6 +123,7 @@ static void decodeKernel(const ptx::Function &function, const ptx::Module &modul
             kernel->info.maximumBlock.begin());
   std::copy(std::begin(function.requiredCluster), std::end(function.requiredCluster),
             kernel->info.requiredCluster.begin());
+  kernel->info.maximumCluster = function.maximumCluster;
   kernel->info.maximumRegisters = function.maximumRegisters;
   kernel->info.minimumBlocks = function.minimumBlocks;
   KernelDecoder(function, module.variables, symbols, *kernel).run(errors);

@@ -67,9 +67,8 @@ OrderedLaunch::OrderedLaunch(Launch &launch, uint64_t ctasPerMultiprocessor,
     : launch(launch), options(*launch.options), silent(options), tell(std::move(tell)),
       before(launch.observer), cancels(cancelsClusters(*launch.kernel)) {
   silent.print = [](std::string_view) {};
-  const auto &shape = launch.config.cluster;
-  const uint64_t size = uint64_t(shape[0]) * shape[1] * shape[2];
-  resident = std::max<uint64_t>(1, launch.multiprocessors * ctasPerMultiprocessor / size);
+  resident = std::max<uint64_t>(1, launch.multiprocessors * ctasPerMultiprocessor /
+                                       launch.largestCluster());
   observers.add(&recorder);
   if (before)
     observers.add(before);
@@ -134,7 +133,7 @@ Status OrderedLaunch::begin() {
   running.clear();
   clusters.clear();
   loops.clear();
-  launch.nextCluster = launch.canceledClusters = 0;
+  launch.nextCluster = launch.canceledClusters = launch.canceledCtas = 0;
   last = 0;
   restore();
   recorder.begin(*launch.kernel, clusters);

@@ -112,6 +112,7 @@ struct Function {
   uint32_t requiredBlock[3] = {0, 0, 0};
   uint32_t maximumBlock[3] = {0, 0, 0};
   uint32_t requiredCluster[3] = {0, 0, 0};
+  uint32_t maximumCluster = 0;   ///< .maxclusterrank
   uint32_t maximumRegisters = 0; ///< .maxnreg
   uint32_t minimumBlocks = 0;    ///< .minnctapersm
   std::vector<Item> items;

@@ -209,7 +209,9 @@ void Parser::parsePerformanceDirectives(Function &function) {
       function.maximumRegisters = takeInt("a number");
     else if (token.text == "minnctapersm")
       function.minimumBlocks = takeInt("a number");
-    else if (token.text == "maxnctapersm" || token.text == "maxclusterrank")
+    else if (token.text == "maxclusterrank")
+      function.maximumCluster = takeInt("a number");
+    else if (token.text == "maxnctapersm")
       takeInt("a number");
     else if (token.text == "pragma") {
       expect(TokenKind::String, "a string");

@@ -8,12 +8,6 @@
 
 using namespace fp4::sim;
 
-static std::array<uint32_t, 3> unravel(uint64_t linear, const std::array<uint32_t, 3> &shape) {
-  return {static_cast<uint32_t>(linear % shape[0]),
-          static_cast<uint32_t>(linear / shape[0] % shape[1]),
-          static_cast<uint32_t>(linear / shape[0] / shape[1])};
-}
-
 /// Lane masks of %lanemask_*.
 static uint32_t laneMask(Special which, uint32_t lane) {
   uint32_t eq = 1u << lane, lt = eq - 1;
@@ -42,10 +36,10 @@ static std::optional<uint64_t> axisValue(Special which, const Warp &warp, uint32
       {Special::NtidX, config.block},
       {Special::CtaidX, cta.index},
       {Special::NctaidX, config.grid},
-      {Special::ClusteridX, cluster.clusterIndex},
-      {Special::NclusteridX, launch.clusterGrid},
-      {Special::ClusterCtaidX, unravel(cta.rank, config.cluster)},
-      {Special::ClusterNctaidX, config.cluster},
+      {Special::ClusteridX, cluster.place.index},
+      {Special::NclusteridX, launch.clustersOf(cluster.shape)},
+      {Special::ClusterCtaidX, unravel(cta.rank, cluster.shape)},
+      {Special::ClusterNctaidX, cluster.shape},
   };
   for (const auto &[x, values] : families)
     if (which >= x && size_t(which) - size_t(x) < 3)
@@ -73,7 +67,7 @@ static uint64_t specialValue(Special which, const Warp &warp, uint32_t lane) {
   case Special::Nwarpid:
     return 64;
   case Special::Smid:
-    return (cluster.index * cluster.ctas.size() + cta.rank) % launch.multiprocessors;
+    return (cluster.place.firstCta + cta.rank) % launch.multiprocessors;
   case Special::Nsmid:
     return launch.multiprocessors;
   case Special::Gridid:
@@ -142,9 +136,9 @@ static std::unique_ptr<Cta> startCta(Cluster &cluster, uint32_t rank) {
   auto cta = std::make_unique<Cta>();
   cta->cluster = &cluster;
   cta->rank = rank;
-  std::array<uint32_t, 3> within = unravel(rank, launch.config.cluster);
+  const Extent3 within = unravel(rank, cluster.shape);
   for (size_t i = 0; i < 3; ++i)
-    cta->index[i] = cluster.clusterIndex[i] * launch.config.cluster[i] + within[i];
+    cta->index[i] = cluster.place.index[i] * cluster.shape[i] + within[i];
   const auto &grid = launch.config.grid;
   cta->linear =
       cta->index[0] + uint64_t(grid[0]) * (cta->index[1] + uint64_t(grid[1]) * cta->index[2]);
@@ -163,10 +157,10 @@ static std::unique_ptr<Cta> startCta(Cluster &cluster, uint32_t rank) {
 }
 
 Cluster::Cluster(Launch &owner, uint64_t linearIndex) : launch(&owner), index(linearIndex) {
-  clusterIndex = unravel(linearIndex, owner.clusterGrid);
+  place = owner.placeOf(linearIndex);
+  shape = owner.shapeOf(place);
   policy = makePolicy(*owner.options, linearIndex);
-  const auto &shape = owner.config.cluster;
-  for (uint32_t rank = 0; rank < shape[0] * shape[1] * shape[2]; ++rank)
+  for (uint32_t rank = 0; rank < volume(shape); ++rank)
     ctas.push_back(startCta(*this, rank));
   for (auto &cta : ctas) {
     for (uint32_t w = 0; w < cta->warps.size(); ++w)

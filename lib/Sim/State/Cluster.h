@@ -2,6 +2,7 @@
 #pragma once
 
 #include "Sim/State/AsyncWork.h"
+#include "Sim/State/ClusterSizes.h"
 #include "Sim/State/Cta.h"
 #include "Sim/State/Policy.h"
 
@@ -22,8 +23,9 @@ public:
   ~Cluster();
 
   Launch *launch = nullptr;
-  uint64_t index = 0;                     ///< linear index in the grid of clusters
-  std::array<uint32_t, 3> clusterIndex{}; ///< %clusterid
+  uint64_t index = 0;                     ///< in the order of the launch
+  ClusterPlace place;                     ///< in the grid
+  std::array<uint32_t, 3> shape{};        ///< %cluster_nctaid
   std::vector<std::unique_ptr<Cta>> ctas; ///< by rank
   ClusterBarrier barrier;
   uint32_t liveThreads = 0; ///< threads that have not exited

@@ -3,6 +3,7 @@
 
 #include "Sim/Decode/ProgramImpl.h"
 #include "Sim/State/AlignedBytes.h"
+#include "Sim/State/ClusterSizes.h"
 #include "fp4/Sim/MemoryModel.h"
 #include "fp4/Sim/Simulator.h"
 #include <mutex>
@@ -25,8 +26,8 @@ struct Launch {
   const ProgramImpl *program = nullptr;
   const Kernel *kernel = nullptr;
   GlobalMemory *memory = nullptr;
-  LaunchConfig config;                   ///< cluster filled in
-  std::array<uint32_t, 3> clusterGrid{}; ///< in clusters
+  LaunchConfig config;              ///< cluster filled in
+  std::vector<ClusterPlace> places; ///< of a launch with clusters of two sizes, else empty
   std::vector<std::byte> params;
   bool explicitCluster = false;              ///< a cluster was asked for, even one of 1 CTA
   std::vector<AlignedBytes> constantsByRank; ///< bank 1
@@ -41,9 +42,20 @@ struct Launch {
   /// %globaltimer at a cycle of this launch.
   uint64_t nanoseconds(double cycles) const { return uint64_t(epoch + cycles / gigahertz); }
 
-  /// Cluster launch control: takes the next cluster that has not started, if any is left. The
-  /// caller owns its work from then on.
-  bool cancelNextCluster(std::array<uint32_t, 3> &firstCta);
+  /// What a grid of such clusters has along each axis.
+  Extent3 clustersOf(const Extent3 &shape) const;
+  ClusterPlace placeOf(uint64_t cluster) const;
+  const Extent3 &shapeOf(const ClusterPlace &place) const {
+    return place.preferred ? config.preferredCluster : config.cluster;
+  }
+  /// CTAs of the largest clusters.
+  uint64_t largestCluster() const {
+    return volume(places.empty() ? config.cluster : config.preferredCluster);
+  }
+
+  /// Cluster launch control: takes the next cluster that has not started, if any is left and it has
+  /// the shape of the one that asks. The caller owns its work from then on.
+  bool cancelNextCluster(const Extent3 &shape, Extent3 &firstCta);
 
   /// Of a launch of which a sample is timed: clusters whose index modulo `sampleOf` is below
   /// `sample`. They run first; 0: all run at once.
@@ -60,6 +72,7 @@ struct Launch {
   std::mutex lock;
   uint64_t nextCluster = 0;      ///< guarded by lock
   uint64_t canceledClusters = 0; ///< guarded by lock
+  uint64_t canceledCtas = 0;     ///< guarded by lock
   uint64_t totalClusters = 0;
 };
 

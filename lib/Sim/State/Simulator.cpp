@@ -43,10 +43,6 @@ static std::string text(const std::array<uint32_t, 3> &shape) {
   return fmt::format("({},{},{})", shape[0], shape[1], shape[2]);
 }
 
-static uint64_t volume(const std::array<uint32_t, 3> &shape) {
-  return uint64_t(shape[0]) * shape[1] * shape[2];
-}
-
 /// Registers per thread at the launch, where PTX tells: ptxas gives a kernel with setmaxnreg what
 /// .maxnreg says. Else 0.
 static uint32_t launchRegisters(const Kernel &kernel) {
@@ -97,9 +93,6 @@ static Status checkLaunch(const Kernel &code, const LaunchConfig &config,
     if (config.grid[i] % config.cluster[i] != 0)
       return refuse(fmt::format("the grid {} must be a multiple of the cluster {}",
                                 text(config.grid), text(config.cluster)));
-  if (volume(config.cluster) > 16)
-    return refuse(
-        fmt::format("a cluster must have at most 16 CTAs, but got {}", text(config.cluster)));
   if (sharedBytes > target.sharedBytesPerCta)
     return refuse(fmt::format("a CTA of {} has {} bytes of shared memory, but the kernel needs {}",
                               target.name, target.sharedBytesPerCta, sharedBytes));
@@ -109,24 +102,10 @@ static Status checkLaunch(const Kernel &code, const LaunchConfig &config,
   return checkRegisters(code, volume(config.block), target);
 }
 
-static Status chooseCluster(const KernelInfo &kernel, LaunchConfig &config, bool &explicitly) {
-  std::array<uint32_t, 3> wanted = kernel.requiredCluster;
-  explicitly = wanted[0] != 0 || config.cluster[0] != 0;
-  if (config.cluster[0] == 0)
-    config.cluster = wanted[0] ? wanted : std::array<uint32_t, 3>{1, 1, 1};
-  for (uint32_t &extent : config.cluster)
-    extent = std::max(extent, 1u);
-  if (wanted[0] && wanted != config.cluster)
-    return makeError(ErrorKind::Usage,
-                     fmt::format("launch of '{}': the kernel requires clusters of {}, but got {}",
-                                 kernel.name, text(wanted), text(config.cluster)));
-  return {};
-}
-
 /// Bank 1 for each CTA rank: addresses of shared variables carry the rank.
 static void buildConstants(Launch &launch) {
   const Kernel &kernel = *launch.kernel;
-  for (uint32_t rank = 0; rank < volume(launch.config.cluster); ++rank) {
+  for (uint32_t rank = 0; rank < launch.largestCluster(); ++rank) {
     AlignedBytes bank(kernel.constants.size());
     if (!kernel.constants.empty())
       std::memcpy(bank.bytes(), kernel.constants.data(), kernel.constants.size());
@@ -140,18 +119,6 @@ static void buildConstants(Launch &launch) {
       }
     launch.constantsByRank.push_back(std::move(bank));
   }
-}
-
-bool Launch::cancelNextCluster(std::array<uint32_t, 3> &firstCta) {
-  std::lock_guard<std::mutex> guard(lock);
-  if (!findNext())
-    return false;
-  uint64_t index = nextCluster++;
-  ++canceledClusters;
-  firstCta[0] = static_cast<uint32_t>(index % clusterGrid[0]) * config.cluster[0];
-  firstCta[1] = static_cast<uint32_t>(index / clusterGrid[0] % clusterGrid[1]) * config.cluster[1];
-  firstCta[2] = static_cast<uint32_t>(index / clusterGrid[0] / clusterGrid[1]) * config.cluster[2];
-  return true;
 }
 
 namespace {
@@ -191,7 +158,6 @@ private:
   uint64_t epoch = 0;    ///< ends when a cluster does anything but spin
   uint64_t spinners = 0; ///< clusters that have been seen to spin, twice, in this epoch
   bool stuck = false;    ///< all of them
-  uint64_t done = 0;
   bool failed = false;
   bool failedSpinning = false; ///< the error is a livelock
   uint64_t failedCluster = 0;
@@ -252,10 +218,8 @@ void Grid::finish(Running &running, Expected<Scheduler::State> result, bool spun
     failedCluster = running.cluster.index;
     error = std::move(result.error());
   }
-  ++done;
-  uint64_t ctas = running.cluster.ctas.size();
   if (launch.options->progress)
-    launch.options->progress((done + launch.canceledClusters) * ctas, launch.totalClusters * ctas);
+    launch.options->progress(stats.ctas + launch.canceledCtas, volume(launch.config.grid));
 }
 
 /// One host thread: its own clusters in turn, a new one after each slice while the machine has
@@ -288,7 +252,7 @@ void Grid::work() {
 
 Status Grid::run(unsigned threads) {
   threads = static_cast<unsigned>(std::min<uint64_t>(threads, launch.totalClusters));
-  uint64_t clusterSize = volume(launch.config.cluster);
+  const uint64_t clusterSize = launch.largestCluster();
   resident = launch.config.gridWorkspace
                  ? launch.totalClusters
                  : std::max<uint64_t>(1, launch.multiprocessors / clusterSize / threads);
@@ -310,12 +274,6 @@ static uint64_t residentCtas(const hw::TargetModel &target, const LaunchConfig &
       std::min(kMostThreads / threads,
                target.sharedBytesPerSM / (sharedBytes + target.sharedReservedPerCta)),
       1, kMostCtas);
-}
-
-static void divideGrid(Launch &launch) {
-  for (size_t i = 0; i < 3; ++i)
-    launch.clusterGrid[i] = launch.config.grid[i] / launch.config.cluster[i];
-  launch.totalClusters = volume(launch.clusterGrid);
 }
 
 /// Bytes of shared memory of a CTA.
@@ -344,7 +302,7 @@ static unsigned hostThreads(const SimOptions &options) {
 static void tellObserver(Launch &launch, const Program &program, const double *nanoseconds) {
   if (launch.observer)
     launch.observer->onLaunch({program, launch.kernel->info.name, *launch.memory,
-                               static_cast<uint32_t>(volume(launch.config.cluster)),
+                               static_cast<uint32_t>(launch.largestCluster()),
                                static_cast<uint32_t>((volume(launch.config.block) + 31) / 32),
                                nanoseconds, launch.config.dependent});
 }
@@ -366,7 +324,7 @@ Expected<LaunchStats> Simulator::launch(const Program &program, std::string_view
   launch.observer = settings.observer;
   launch.config = config;
   launch.multiprocessors = target->multiprocessors;
-  FP4_TRY(chooseCluster(kernel->info, launch.config, launch.explicitCluster));
+  FP4_TRY(chooseClusters(launch, *target));
   const uint64_t shared = sharedBytesOf(*kernel, config);
   FP4_TRY(checkLaunch(*kernel, launch.config, *target, params.size(), shared));
   FP4_TRY(load(program));

@@ -11,10 +11,6 @@ namespace {
 constexpr double lead = 64; ///< cycles by which one slot may run ahead of another
 constexpr uint32_t kTicket = ~0u;
 
-uint64_t volume(const std::array<uint32_t, 3> &shape) {
-  return uint64_t(shape[0]) * shape[1] * shape[2];
-}
-
 /// What ptxas gives a thread: what is alive, within what the kernel asks for.
 uint32_t registersOf(const KernelInfo &kernel, const TimedCode &code, const hw::TargetModel &target,
                      uint64_t threads) {

@@ -54,6 +54,7 @@ void Context::readOptions() {
   sim::SimulationOptions options;
   options.target = std::string(currentChip->target);
   options.policy = variable("FP4_SIM_POLICY", "eager");
+  options.clusters = variable("FP4_SIM_CLUSTERS", "mixed");
   options.maxOrders = orExit(number(variable("FP4_SIM_MAX_ORDERS", "0")), "FP4_SIM_MAX_ORDERS");
   options.replay = variable("FP4_SIM_REPLAY", "");
   const std::string time = variable("FP4_SIM_TIME", "0");

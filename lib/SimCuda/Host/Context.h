@@ -84,6 +84,7 @@ struct Event {
 struct LaunchRequest {
   Dim3 grid, block;
   Dim3 cluster{0, 0, 0};
+  Dim3 preferredCluster{0, 0, 0};
   uint64_t dynamicShared = 0;
   StreamHandle stream = nullptr;
   bool cooperative = false;

@@ -28,7 +28,7 @@ Status Context::checkLaunch(const Function &kernel, const sim::KernelInfo &info,
                               "allows {}",
                               request.dynamicShared, kernel.maxDynamicShared),
                   "set cudaFuncAttributeMaxDynamicSharedMemorySize first");
-  uint64_t cluster = volume(request.cluster);
+  const uint64_t cluster = std::max(volume(request.cluster), volume(request.preferredCluster));
   if (cluster > currentChip->model().maxClusterSize && !kernel.nonPortableCluster)
     return refuse(InvalidClusterSize,
                   fmt::format("a cluster of {} CTAs is larger than the portable {}", cluster,
@@ -81,15 +81,21 @@ void Context::reportOrders() {
   }
 }
 
+static std::string shape(const std::array<uint32_t, 3> &s) {
+  return fmt::format("({},{},{})", s[0], s[1], s[2]);
+}
+
+static std::string preferredText(const sim::LaunchConfig &config) {
+  return config.preferredCluster[0] ? ", preferred cluster " + shape(config.preferredCluster) : "";
+}
+
 Code Context::runKernel(const char *function, const Function &kernel,
                         const sim::LaunchConfig &config, std::span<const std::byte> parameters) {
-  auto shape = [](const std::array<uint32_t, 3> &s) {
-    return fmt::format("({},{},{})", s[0], s[1], s[2]);
-  };
   if (traced)
-    trace(fmt::format("{}: '{}', grid {}, block {}, cluster {}, {} bytes of dynamic shared memory",
-                      function, kernel.name, shape(config.grid), shape(config.block),
-                      shape(config.cluster), config.dynamicSharedBytes));
+    trace(
+        fmt::format("{}: '{}', grid {}, block {}, cluster {}{}, {} bytes of dynamic shared memory",
+                    function, kernel.name, shape(config.grid), shape(config.block),
+                    shape(config.cluster), preferredText(config), config.dynamicSharedBytes));
   auto stats = simulator->launch(*kernel.code->program, kernel.name, config, parameters);
   reportHazards();
   reportOrders();
@@ -138,6 +144,7 @@ Code Context::prepare(const char *function, Function &kernel, const LaunchReques
           request.grid,
           request.block,
           request.cluster,
+          request.preferredCluster,
           static_cast<uint32_t>(request.dynamicShared),
           request.cooperative,
           {}};
@@ -160,6 +167,7 @@ Code Context::launch(const char *function, const KernelWork &work) {
   config.grid = toArray(work.grid);
   config.block = toArray(work.block);
   config.cluster = toArray(work.cluster);
+  config.preferredCluster = toArray(work.preferredCluster);
   config.dynamicSharedBytes = work.dynamicShared;
   if (!work.cooperative)
     return runKernel(function, *work.function, config, work.parameters);

@@ -93,6 +93,8 @@ FP4_ENTRY int cudaGraphKernelNodeSetAttribute(GraphNode *node, int attribute, co
   auto &work = std::get<KernelWork>(node->work);
   if (attribute == AttributeClusterDimension)
     work.cluster = *static_cast<const Dim3 *>(value);
+  if (attribute == AttributePreferredClusterDimension)
+    work.preferredCluster = *static_cast<const Dim3 *>(value);
   if (attribute == AttributeCooperative)
     work.cooperative = *static_cast<const int *>(value) != 0;
   return Success;
@@ -104,6 +106,7 @@ FP4_ENTRY int cudaGraphKernelNodeCopyAttributes(GraphNode *to, GraphNode *from) 
   const auto &source = std::get<KernelWork>(from->work);
   auto &target = std::get<KernelWork>(to->work);
   target.cluster = source.cluster;
+  target.preferredCluster = source.preferredCluster;
   target.cooperative = source.cooperative;
   return Success;
 }

@@ -31,6 +31,8 @@ template <typename Config> LaunchRequest requestOf(const Config &config) {
     const LaunchAttribute &attribute = config.attributes[i];
     if (attribute.id == AttributeClusterDimension)
       request.cluster = attribute.dim;
+    if (attribute.id == AttributePreferredClusterDimension)
+      request.preferredCluster = attribute.dim;
     if (attribute.id == AttributeCooperative)
       request.cooperative = attribute.flag != 0;
   }

@@ -17,7 +17,7 @@ struct Graph;
 struct KernelWork {
   Function *function = nullptr;
   Dim3 grid, block;
-  Dim3 cluster{0, 0, 0};
+  Dim3 cluster{0, 0, 0}, preferredCluster{0, 0, 0};
   uint32_t dynamicShared = 0;
   bool cooperative = false;
   std::vector<std::byte> parameters; ///< the whole block

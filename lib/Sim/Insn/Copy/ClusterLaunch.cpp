@@ -4,7 +4,8 @@
 // cluster takes over the work of one that has not started. The request is a ticket; the response of
 // 16 bytes (ours: the three words of a CTA index, then 1 for success) lands in shared memory like a
 // copy. The random policy also refuses requests while clusters are left, which the device may do.
-// Insn::m: 0 space, 1 multicast, 2 axis.
+// Of a launch with clusters of two sizes, a cluster takes over those of its own size only: programs
+// go on as if they had that. Insn::m: 0 space, 1 multicast, 2 axis.
 //
 //===----------------------------------------------------------------------===//
 #include "Sim/Insn/Copy/AsyncOperands.h"
@@ -24,7 +25,7 @@ Response request(Cluster &cluster) {
   Response response;
   std::array<uint32_t, 3> first{};
   cluster.policy->touches(Policy::Shared::WorkQueue, Policy::Touch::Write, 0, 0);
-  if (cluster.policy->spurious(4) || !cluster.launch->cancelNextCluster(first))
+  if (cluster.policy->spurious(4) || !cluster.launch->cancelNextCluster(cluster.shape, first))
     return response;
   std::copy(first.begin(), first.end(), response.cta);
   response.canceled = 1;
