@@ -27,7 +27,8 @@ static void addRun(CLI::App &app, harness::ProgramOptions &options) {
       ->check(CLI::IsMember({"b200", "b300", "h200", "rtx5090"}));
   harness::addSimulationOptions(*run, options, "the random policy");
   harness::addJsonOption(*run, options.json);
-  run->get_option("--policy")->check(CLI::IsMember({"eager", "lazy", "random", "delay", "timed"}));
+  run->get_option("--policy")
+      ->check(CLI::IsMember({"eager", "lazy", "random", "delay", "timed", "exhaustive"}));
   run->add_option("--dump-ptx", options.dumpPtx, "Folder for the PTX that messages refer to")
       ->check(CLI::ExistingDirectory);
   run->add_option("--ptx-dir", options.ptxDir,

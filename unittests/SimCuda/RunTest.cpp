@@ -44,6 +44,15 @@ TEST(Run, KernelsVariablesAndCopies) {
   }
 }
 
+TEST(Run, EveryOrder) {
+  Outcome result = run("scale", "--policy exhaustive --check strict");
+  EXPECT_EQ(result.code, 0) << result.output;
+  EXPECT_THAT(result.output, HasSubstr("all equal"));
+  EXPECT_THAT(result.output, HasSubstr("orders of scale: 1 order, "));
+  EXPECT_THAT(result.output, HasSubstr(": complete"));
+  EXPECT_EQ(run("scale", "--policy every").code, 2);
+}
+
 /// The options of fp4-run, with the same meaning.
 TEST(Run, JsonIsTheLastLine) {
   Outcome clean = run("scale", "--json --check 2>/dev/null");
