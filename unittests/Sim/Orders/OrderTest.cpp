@@ -231,6 +231,95 @@ TEST(Orders, ABugInOneOrderOfThousands) {
     }
 }
 
+/// How a kernel begins whose warp 4 multiplies tiles of 128 x 256 into accumulators that have 96
+/// columns in common, from column 160 (%r11) on, while warps 0 to 3 read them (%r12). Rows of B are
+/// 2 in these columns of the first tile and 1 elsewhere, and A is 1.
+std::string beginOverlap() {
+  return "  mov.u32 %r3, rows;\n  mov.u32 %r4, bar;\n  mov.u32 %r9, slot;\n  mov.u32 %r5, %t;\n"
+         "FILL:\n  shl.b32 %r6, %r5, 4;\n  add.u32 %r6, %r6, %r3;\n  setp.ge.u32 %p1, %r5, 320;\n"
+         "  selp.b32 %r7, 0x40004000, 0x3C003C00, %p1;\n"
+         "  st.shared.v4.b32 [%r6], {%r7, %r7, %r7, %r7};\n  add.u32 %r5, %r5, 160;\n"
+         "  setp.lt.u32 %p1, %r5, 512;\n  @%p1 bra FILL;\n  fence.proxy.async.shared::cta;\n"
+         "  setp.ne.u32 %p2, %t, 0;\n  @%p2 bra READY;\n"
+         "  mbarrier.init.shared::cta.b64 [%r4], 1;\n  mbarrier.init.shared::cta.b64 [%r4+8], 1;\n"
+         "  mbarrier.init.shared::cta.b64 [%r4+16], 4;\n  fence.mbarrier_init.release.cluster;\n"
+         "READY:\n  bar.warp.sync -1;\n  shr.u32 %r1, %t, 5;\n  setp.ne.u32 %p3, %r1, 0;\n"
+         "  @%p3 bra ALLOCATED;\n"
+         "  tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%r9], 512;\nALLOCATED:\n"
+         "  tcgen05.fence::before_thread_sync;\n  bar.sync 0;\n"
+         "  tcgen05.fence::after_thread_sync;\n  ld.shared.b32 %r10, [%r9];\n"
+         "  add.u32 %r11, %r10, 160;\n  shl.b32 %r12, %r1, 21;\n  add.u32 %r12, %r12, %r11;\n"
+         "  and.b32 %r13, %t, 31;\n  setp.ne.u32 %p4, %r13, 0;\n  setp.ne.u32 %p5, %r1, 4;\n"
+         "  @%p5 bra READ;\n  @%p4 bra DONE;\n  shr.u32 %r14, %r3, 4;\n  cvt.u64.u32 %rd4, %r14;\n"
+         "  or.b64 %rd2, %rd4, 0x0000400000080000;\n  or.b64 %rd3, %rd4, 0x0000401000080000;\n"
+         "  setp.ne.u32 %p6, %t, %t;\n  mov.u32 %r15, 0x08400010;\n";
+}
+
+/// The next tile is multiplied when the columns in common have been given back, each warp's part of
+/// them by one lane. With the bug that is before the loads of them have ended. The result is the
+/// largest sum, 32: the other half and the second tile have 16.
+std::string overlapKernel(bool bug) {
+  const auto await = [](const char *label, const char *barrier) {
+    return fmt::format("{0}:\n  mbarrier.try_wait.parity.shared::cta.b64 %p7, [{1}], 0;\n"
+                       "  @!%p7 bra {0};\n  tcgen05.fence::after_thread_sync;\n",
+                       label, barrier);
+  };
+  const auto multiply = [](const char *sums, const char *b, const char *barrier) {
+    return fmt::format(
+        "  tcgen05.mma.cta_group::1.kind::f16 [{}], %rd2, {}, %r15, %p6;\n"
+        "  tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [{}];\n",
+        sums, b, barrier);
+  };
+  std::string loads, largest;
+  for (int first = 0; first < 96; first += 32) {
+    std::string registers;
+    for (int i = first; i < first + 32; ++i)
+      registers += fmt::format("{}%v{}", i == first ? "" : ", ", i);
+    loads += fmt::format("  tcgen05.ld.sync.aligned.32x32b.x32.b32 {{{}}}, [%r12+{}];\n", registers,
+                         first);
+    largest += fmt::format("  max.u32 %r20, %r20, %v{};\n", first);
+  }
+  const std::string ended = "  tcgen05.wait::ld.sync.aligned;\n";
+  const std::string release = "  tcgen05.fence::before_thread_sync;\n  bar.warp.sync -1;\n"
+                              "  @!%p4 mbarrier.arrive.shared::cta.b64 _, [%r4+16];\n";
+  return kernelText(
+      beginOverlap() + multiply("%r10", "%rd3", "%r4") + await("FREE", "%r4+16") +
+          multiply("%r11", "%rd2", "%r4+8") + "  bra DONE;\nREAD:\n  mov.u32 %r20, 0;\n" +
+          await("FIRST", "%r4") + loads + (bug ? release + ended : ended + release) + largest +
+          await("SECOND", "%r4+8") + loads + ended + largest +
+          "  @!%p4 red.global.max.u32 [%out], %r20;\nDONE:\n  bar.warp.sync -1;\n"
+          "  tcgen05.fence::before_thread_sync;\n  bar.sync 0;\n  @%p3 bra END;\n"
+          "  tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r10, 512;\nEND:\n",
+      "  .shared .align 8 .b64 bar[3];\n  .shared .align 4 .b32 slot;\n"
+      "  .shared .align 1024 .b8 rows[8192];\n");
+}
+
+TEST(Orders, AHalfThatIsGivenBackTooEarly) {
+  constexpr uint32_t sum = 0x42000000; // 32, that of 16 products of 1 and 2
+  const Explored right = explore(overlapKernel(false), {.warps = 5});
+  EXPECT_EQ(right.run.error + right.run.note, "");
+  EXPECT_EQ(right.run.out[0], sum);
+  EXPECT_EQ(right.report.orders, 1u);
+  EXPECT_TRUE(right.report.complete);
+  // Twelve loads come before the product of the next tile or behind it. The largest sum is lost in
+  // one of these 4096 orders, in which all of them come too late; of those with some of them behind
+  // it, no result tells.
+  const Explored wrong = explore(overlapKernel(true), {.warps = 5, .check = "off"});
+  EXPECT_THAT(wrong.run.error, HasSubstr("the result depends on the order: byte 2 of 'out' is"));
+  EXPECT_EQ(wrong.report.orders, 4096u);
+  for (CompletionPolicy policy : {CompletionPolicy::Eager, CompletionPolicy::Lazy,
+                                  CompletionPolicy::Random, CompletionPolicy::Delay})
+    for (uint64_t seed = 1; seed <= 8; ++seed) {
+      SimOptions options;
+      options.policy = policy;
+      options.seed = seed;
+      EXPECT_EQ(runText(overlapKernel(true), options, {.block = {160, 1, 1}}, 16).out[0], sum);
+    }
+  // The strict check needs no such order.
+  EXPECT_THAT(explore(overlapKernel(true), {.warps = 5, .most = 1}).run.note,
+              HasSubstr("tcgen05.wait::ld before the arrival that releases the columns"));
+}
+
 /// A ring of one stage: warp 0 copies, warp 1 reads what came and adds it up, `turns` times. Without
 /// `empty` the copy does not wait until the stage has been read.
 std::string ringKernel(int turns, bool empty) {
