@@ -9,9 +9,11 @@
 #include "fp4/Compiler/Compiler.h"
 #include "fp4/Runtime/OpenDevice.h"
 
+#include <charconv>
 #include <cstdlib>
 #include <gtest/gtest.h>
 #include <sstream>
+#include <string_view>
 
 namespace fp4::test {
 
@@ -96,9 +98,20 @@ private:
     ASSERT_TRUE(loaded) << loaded.error().message;
     rt::LaunchShape shape;
     shape.grid.x = blocks;
-    shape.block.x = 256;
+    shape.block.x = threadsOf(kernel->ptx);
     check(device->launch(*loaded, "kernel", shape, params));
     check(device->synchronize());
+  }
+
+  /// Threads of a block, which the plan chose and the kernel requires.
+  static uint32_t threadsOf(std::string_view ptx) {
+    constexpr std::string_view directive = ".reqntid ";
+    size_t place = ptx.find(directive);
+    uint32_t threads = 0;
+    if (place != ptx.npos)
+      std::from_chars(ptx.data() + place + directive.size(), ptx.data() + ptx.size(), threads);
+    EXPECT_NE(threads, 0u) << "the kernel has no .reqntid";
+    return threads;
   }
 
   static void check(const Status &status) {
