@@ -95,6 +95,10 @@ MOVES = {
     "moved before the wait": r"(" + WAIT + r")((?:(?!\$L)[^:])*?)(tcgen05\.fence::after_thread_sync;)",
 }
 
+# Accesses and arrivals that tcgen05 fences do not order.
+OF_THREADS = (r"(?<![\w.:])(?:ld|st|red|atom|cp|mbarrier|bar|barrier)\.(?!param)"
+              r"|tcgen05\.(?:ld|st|wait|alloc|dealloc)\b")
+
 DEFINITION = r"\b(?:bfe|and|xor|selp|shr)\.[bu]32\s+{},[^;]*;"
 
 
@@ -154,7 +158,7 @@ def mutants(image):
             line_begin = text.rfind("\n", 0, first) + 1
             source = " ".join(text[line_begin:text.find("\n", first)].split())
             yield Mutant(what, text.count("\n", 0, first) + 1, source,
-                         text[line_begin:line_begin + 4000],
+                         text[line_begin:line_begin + 20000],
                          image[:begin] + mutated.encode() + image[end:])
 
 
@@ -181,7 +185,14 @@ def run(tools, library, check, arguments, schedule):
 
 def subsumed(mutant):
     """What makes the mutated synchronization redundant, found in the text; or None."""
-    return None
+    if mutant.what != "wait made relaxed":
+        return None
+    # PTX ISA, tcgen05, "Canonical synchronization patterns": a relaxed wait and the fence.
+    behind = re.match(r"[^\n]*try_wait[^;]*;(?:\s*not\.pred[^;]*;)?\s*@[^;]*bra[^;]*;"
+                      r"\s*tcgen05\.fence::after_thread_sync;(.*?)mbarrier\.try_wait", mutant.context, re.S)
+    if not behind or re.search(OF_THREADS, behind.group(1)):
+        return None
+    return "a tcgen05 fence follows, and only operations of the tensor core up to the next wait"
 
 
 def judge(tools, scratch, number, mutant, options):

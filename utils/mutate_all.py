@@ -51,6 +51,7 @@ def programs():
     # 9 tiles for 2 blocks, the last tile not whole: every ring wraps around.
     for name, text in {"NVFP4 product, 64 columns": gemm(64),
                        "NVFP4 product, 192 columns (two sets of scales)": gemm(192),
+                       "NVFP4 product, 256 columns (overlapped accumulators)": gemm(256),
                        "MXFP4 product, 128 columns": gemm(128, "mxfp4")}.items():
         yield Program(name, text, 1060, BLACKWELL, ["--multiprocessors=2"])
     for name, k, tile in (("FP8 with f32 scales in tiles", 1024, 128), ("FP8 with f32 scales, two warpgroups", 1040, 256)):
