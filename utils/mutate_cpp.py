@@ -214,6 +214,8 @@ def killer_of(tree, test):
     code, output = tree.run("narrow", command)
     if code == 0 and re.search(r"\] 0 tests|Discovered Tests: 0", output):
         raise RuntimeError(f"'{test}' names no test: {shlex.join(map(str, command))}")
+    if code == 0 and kind == "lit" and not re.search(r"^ *Passed *:", output, re.M):
+        raise RuntimeError(f"'{test}' is not supported here: {shlex.join(map(str, command))}")
     if code == 0:
         return None
     if code is None:
