@@ -272,9 +272,10 @@ void StageFragmentOp::fillSlot(OpBuilder &builder, Value slot, Value) {
 }
 
 LogicalResult StageFragmentOp::verify() { // (C325)
-  if (bool(getDest()) == bool(getResult()))
-    return emitOpError() << "must either return a tile or fill a destination";
-  auto tile = cast<SharedType>((getDest() ? Value(getDest()) : Value(getResult())).getType());
+  FailureOr<SharedType> filled = verifyFilled(*this, getResult(), getDest());
+  if (failed(filled))
+    return failure();
+  SharedType tile = *filled;
   VectorType vector = getValue().getType();
   if (tile.getElementType() == vector.getElementType() && tile.getLayout() != Layout::Linear &&
       tile.getInnerBytes() == swizzleWidth(tile.getLayout()) &&

@@ -384,10 +384,17 @@ void HadamardMatrixOp::fillSlot(OpBuilder &builder, Value slot, Value) {
   create(builder, getLoc(), Type(), getSignsAttr(), slot);
 }
 
+FailureOr<SharedType> fp4::pipe::verifyFilled(Operation *op, Value result, Value dest) {
+  if (bool(dest) == bool(result))
+    return op->emitOpError() << "must either return a tile or fill a destination";
+  return cast<SharedType>((dest ? dest : result).getType());
+}
+
 LogicalResult HadamardMatrixOp::verify() { // (C126)
-  if (bool(getDest()) == bool(getResult()))
-    return emitOpError() << "must either return a tile or fill a destination";
-  auto tile = cast<SharedType>((getDest() ? Value(getDest()) : Value(getResult())).getType());
+  FailureOr<SharedType> filled = verifyFilled(*this, getResult(), getDest());
+  if (failed(filled))
+    return failure();
+  SharedType tile = *filled;
   SmallVector<int64_t> shape = {kDenseMmaK, kDenseMmaK};
   if (tile.getShape() != ArrayRef(shape) || !tile.getElementType().isBF16() ||
       tile.getLayout() != Layout::Swizzle32B)
@@ -463,9 +470,10 @@ void StageOp::fillSlot(OpBuilder &builder, Value slot, Value) {
 }
 
 LogicalResult StageOp::verify() { // (C160)
-  if (bool(getDest()) == bool(getResult()))
-    return emitOpError() << "must either return a tile or fill a destination";
-  auto tile = cast<SharedType>((getDest() ? Value(getDest()) : Value(getResult())).getType());
+  FailureOr<SharedType> filled = verifyFilled(*this, getResult(), getDest());
+  if (failed(filled))
+    return failure();
+  SharedType tile = *filled;
   auto vector = cast<VectorType>(getValue().getType());
   SmallVector<int64_t> shape = {kMmaM, vector.getNumElements()};
   if (tile.getShape() == ArrayRef(shape) && tile.getElementType() == vector.getElementType() &&

@@ -13,4 +13,7 @@ mlir::LogicalResult verifyIteration(mlir::Operation *op, mlir::Value channel,
 mlir::LogicalResult verifyDestination(mlir::Operation *op, mlir::Value result, mlir::Value dest,
                                       mlir::Value channel, mlir::Value iteration);
 
+/// (C126, C160, C325) The tile that threads fill: the op returns it, or has it as its destination.
+mlir::FailureOr<SharedType> verifyFilled(mlir::Operation *op, mlir::Value result, mlir::Value dest);
+
 } // namespace fp4::pipe
