@@ -259,8 +259,7 @@ private:
   /// columns each, so that eight threads store a line of 128 bytes.
   void storeStaged(ImplicitLocOpBuilder &b, pipe::StoreFragmentOp op, OpAdaptor adaptor,
                    Int32 rows) const {
-    Int32 all = threadOfRole(b, op, state), group = all / kGroupThreads,
-          thread = all % kGroupThreads;
+    Int32 group = groupOfThread(b, op, state), thread = threadOfRole(b, op, state) % kGroupThreads;
     int64_t bytes = kGroupThreads * vectorOf(op).getNumElements() * 2;
     Value space = stridedPointer(b, op.getLoc(),
                                  offsetPointer(b, op.getLoc(), state.sharedBase, *op.getPlace()),

@@ -335,6 +335,12 @@ Int32 fp4::threadOfRole(ImplicitLocOpBuilder &b, Operation *op, const KernelStat
   return Int32(b, state.threadIndex) - 32 * int64_t(state.roles.at(op).getFirstWarp());
 }
 
+Int32 fp4::groupOfThread(ImplicitLocOpBuilder &b, Operation *op, const KernelState &state) {
+  if (state.roles.at(op).getNumThreads() == kGroupThreads)
+    return Int32(b, 0);
+  return threadOfRole(b, op, state) / kGroupThreads;
+}
+
 Int32 fp4::rowOfThread(Int32 thread) {
   return thread / kGroupThreads * kGroupRows + thread % kGroupThreads / 32 * 16 + thread % 32 / 4;
 }

@@ -14,6 +14,9 @@ namespace fp4 {
 /// Thread of the role around the op.
 Int32 threadOfRole(mlir::ImplicitLocOpBuilder &b, mlir::Operation *op, const KernelState &state);
 
+/// Warpgroup of the role, in which the thread is.
+Int32 groupOfThread(mlir::ImplicitLocOpBuilder &b, mlir::Operation *op, const KernelState &state);
+
 /// The first of the two rows, 8 apart, that thread `thread` of a role has in a fragment: of the rows
 /// of all warpgroups of the role, 64 each.
 Int32 rowOfThread(Int32 thread);

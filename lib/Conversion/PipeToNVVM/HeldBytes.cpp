@@ -75,7 +75,7 @@ struct LowerMmaHeld : PipePattern<pipe::MmaHeldOp> {
 private:
   struct Product {
     Product(ImplicitLocOpBuilder &b, pipe::SharedType type, OpAdaptor adaptor)
-        : b(b), bytes(b), type(type), columns(type.getRows() / kParts),
+        : b(b), type(type), columns(type.getRows() / kParts),
           descriptor(uniformDescriptor(b, adaptor.getB())), accumulator(adaptor.getAccumulator()),
           array(adaptor.getHeld()), held(loadHeld(b, array)) {}
 
@@ -86,7 +86,6 @@ private:
     void promote(ValueRange sums, int64_t part);
 
     ImplicitLocOpBuilder &b;
-    PackedBytes bytes;
     pipe::SharedType type;
     int64_t columns;
     Value descriptor, accumulator, array;
@@ -114,14 +113,11 @@ SmallVector<Value> LowerMmaHeld::Product::start(int64_t part) {
   return startBytes(b, product);
 }
 
-/// Of every 8 columns, a thread has two elements of its upper row and two of its lower one. LLVM
-/// would add the sums where they are added to the next time, and keep them until then.
+/// LLVM would add the sums where they are added to the next time, and keep them until then.
 void LowerMmaHeld::Product::promote(ValueRange sums, int64_t part) {
-  Value powers[] = {bytes.powerOf(held[kWeightWords]), bytes.powerOf(held[kWeightWords + 1])};
   int64_t count = columns / 2, first = part * count;
   SmallVector<Value> acc = loadElements(b, accumulator, first, count);
-  for (auto [i, element] : llvm::enumerate(acc))
-    element = LLVM::FMAOp::create(b, sums[i], powers[i / 2 % 2], element);
+  promoteBytes(b, sums, ArrayRef(held).drop_front(kWeightWords), acc);
   storeElements(b, offsetPointer(b, b.getLoc(), accumulator, 4 * first),
                 finishHere(b, b.getLoc(), acc));
 }

@@ -26,12 +26,6 @@ namespace {
 /// Columns that are read at a time.
 constexpr int64_t kReadColumns = 32;
 
-Int32 groupOfThread(ImplicitLocOpBuilder &b, Operation *op, const KernelState &state) {
-  if (state.roles.at(op).getNumThreads() == kGroupThreads)
-    return Int32(b, 0);
-  return threadOfRole(b, op, state) / kGroupThreads;
-}
-
 struct LowerLaneSums : PipePattern<pipe::LaneSumsOp> {
   using PipePattern::PipePattern;
 

@@ -57,18 +57,9 @@ private:
         emitProxyFence(b, op.getLoc());
       if (i + 1 < count)
         product.a = bytes.convertTile(words[i + 1].codes, words[i + 1].rows);
-      promote(b, awaitSums(b, sums), words[i], acc);
+      promoteBytes(b, awaitSums(b, sums), words[i].rows, acc);
     }
     storeElements(b, adaptor.getAccumulator(), acc);
-  }
-
-  /// Of every 8 columns, a thread has two elements of its upper row and two of its lower one.
-  static void promote(ImplicitLocOpBuilder &b, ValueRange sums, const ByteWords &words,
-                      SmallVector<Value> &acc) {
-    PackedBytes bytes(b);
-    Value powers[] = {bytes.powerOf(words.rows[0]), bytes.powerOf(words.rows[1])};
-    for (auto [i, element] : llvm::enumerate(acc))
-      element = LLVM::FMAOp::create(b, sums[i], powers[i / 2 % 2], element);
   }
 };
 
@@ -90,6 +81,14 @@ ByteWords fp4::loadByteTile(ImplicitLocOpBuilder &b, Value weights, Int32 thread
       b, stridedPointer(b, b.getLoc(), rows, thread / 4, 4 * PackedBytes::numRowWords),
       PackedBytes::numRowWords);
   return words;
+}
+
+void fp4::promoteBytes(ImplicitLocOpBuilder &b, ValueRange sums, ArrayRef<Value> rows,
+                       MutableArrayRef<Value> acc) {
+  PackedBytes bytes(b);
+  Value powers[] = {bytes.powerOf(rows[0]), bytes.powerOf(rows[1])};
+  for (auto [i, element] : llvm::enumerate(acc))
+    element = LLVM::FMAOp::create(b, sums[i], powers[i / 2 % 2], element);
 }
 
 void fp4::populatePrepackedBytePatterns(const TypeConverter &converter, RewritePatternSet &patterns,

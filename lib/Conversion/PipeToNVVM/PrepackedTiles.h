@@ -34,6 +34,10 @@ struct ByteWords {
 };
 ByteWords loadByteTile(mlir::ImplicitLocOpBuilder &b, mlir::Value weights, Int32 thread,
                        int64_t number);
+/// Adds sums of e4m3 times the powers that the words of a thread's two `rows` have. Of every 8
+/// columns, a thread has two elements of its upper row and two of its lower one.
+void promoteBytes(mlir::ImplicitLocOpBuilder &b, mlir::ValueRange sums,
+                  llvm::ArrayRef<mlir::Value> rows, llvm::MutableArrayRef<mlir::Value> acc);
 
 /// mma_prepacked with so few columns takes mma.sync (PrepackedFew.cpp). With 16 it was slower than
 /// wgmma (docs/Performance.md).

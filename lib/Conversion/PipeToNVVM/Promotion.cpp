@@ -64,14 +64,11 @@ struct LowerMmaFragment : PipePattern<pipe::MmaFragmentOp> {
 private:
   SharedProduct productOf(ImplicitLocOpBuilder &b, pipe::MmaFragmentOp op, Value a,
                           Value tileB) const {
-    constexpr int64_t groupRows = hw::fragmentRows(hw::FragmentKind::Wgmma);
-    constexpr int64_t groupThreads = hw::fragmentThreads(hw::FragmentKind::Wgmma);
-    Int32 group = threadOfRole(b, op, state) / groupThreads;
     Value first = offsetPointer(b, b.getLoc(), a, int64_t(op.getRow()) * kRowBytes);
     SharedProduct product;
     product.columns = op.getSums().getType().getShape()[1];
-    product.a =
-        wgmmaDescriptor(b, stridedPointer(b, b.getLoc(), first, group, groupRows * kRowBytes));
+    product.a = wgmmaDescriptor(b, stridedPointer(b, b.getLoc(), first, groupOfThread(b, op, state),
+                                                  kGroupRows * kRowBytes));
     product.b = wgmmaDescriptor(b, tileB);
     for (int64_t byte = 0; byte < kRowBytes; byte += kInstructionBytes)
       product.offsets.push_back(byte / kDescriptorUnit);
