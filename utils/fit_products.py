@@ -52,8 +52,8 @@ def read(path: str) -> Points:
 
 def predict(p: Points, rates: np.ndarray, compiler: bool = False) -> np.ndarray:
     """In microseconds: pairs of blocks, results of fp32, scales of 16 elements. `compiler`: productCost of
-    CostModel.cpp, where the epilogue slows the next tile only with 256 columns; else it does with all, by its share
-    times columns / 256."""
+    CostModel.cpp for kernels that hold no results in registers, where the epilogue slows the next tile only with 256
+    columns; else it does with all, by its share times columns / 256."""
     l2, fill, per_column, serial, tail, launch, memory = rates
     rows = 128 + p.columns / 2
     issue = np.maximum(2 * 128 * p.columns * 64 / FLOPS, rows * 32 / SHARED)

@@ -94,6 +94,28 @@ static ProductTile unswapped(ProductTile tile) {
   return tile;
 }
 
+/// A rate of the target, or of B200 where nobody published one.
+static double cyclesOf(hw::TimingRate which, const hw::TargetModel &target) {
+  const hw::Rate *rate = hw::timingRate(target.name, which);
+  return *(rate ? rate : hw::timingRate("sm_100a", which));
+}
+
+/// What a tile whose accumulator is the only one keeps from the next tile. SERIAL is of kernels
+/// that store each part before they read the next. Ours read the last columns, as many as registers
+/// hold results of, before they store any of these: each is then only read, scaled and converted.
+static double serialCycles(const MatmulSize &size, const ProductTile &tile, double epilogue,
+                           const hw::TargetModel &target) {
+  constexpr double registers = 128, columnBytes = 4 * 32; // of a thread; of a warp
+  double columns = double(tile.n * size.products);
+  bool addsRanges = size.splits > 1 || size.sharers > 0;
+  double resultBytes = addsRanges ? 4 : double(size.resultBytes);
+  double held = std::min(columns, registers * 4 / resultBytes);
+  double perColumn = columnBytes / cyclesOf(hw::TimingRate::TmemBytes, target) +
+                     cyclesOf(hw::TimingRate::FmaInterval, target) +
+                     cyclesOf(hw::TimingRate::AluInterval, target);
+  return target.product->serialShare * epilogue * (1 - held / columns) + held * perColumn;
+}
+
 ProductCost fp4::productCost(const MatmulSize &size, const ProductTile &tile,
                              const hw::TargetModel &target) {
   assert(target.product && "a product of tiles expects tcgen05");
@@ -108,7 +130,8 @@ ProductCost fp4::productCost(const MatmulSize &size, const ProductTile &tile,
   double main = double(steps) * step.cycles + rates.fillCycles;
   double epilogue = rates.epilogueCyclesPerColumn * double(tile.n * size.products);
   bool overlapped = tile.n * size.products <= (size.stepK == 96 ? 128 : 192);
-  double cycles = std::max(overlapped ? main : main + rates.serialShare * epilogue, epilogue);
+  double serial = overlapped ? 0 : serialCycles(size, tile, epilogue, target);
+  double cycles = std::max(main + serial, epilogue);
   ProductBound bound = cycles > epilogue ? step.bound : ProductBound::Epilogue;
   double waves = double(wavesOf(size, tile, target));
   double join = size.splits > 1 ? double(size.splits) * epilogue : 0; // of the last block
@@ -127,12 +150,6 @@ ProductCost fp4::productCost(const MatmulSize &size, const ProductTile &tile,
 //===----------------------------------------------------------------------===//
 // How results leave
 //===----------------------------------------------------------------------===//
-
-/// A rate of the target, or of B200 where nobody published one.
-static double cyclesOf(hw::TimingRate which, const hw::TargetModel &target) {
-  const hw::Rate *rate = hw::timingRate(target.name, which);
-  return *(rate ? rate : hw::timingRate("sm_100a", which));
-}
 
 double fp4::directStoreCycles(const MatmulSize &size, const ProductTile &tile,
                               const hw::TargetModel &target) {

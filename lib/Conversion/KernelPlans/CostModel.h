@@ -15,7 +15,8 @@
 // Instructions of K = 96 take 48 B of each row, and no longer for their arithmetic.
 // A dual product has n columns and the rows of B twice. With two accumulators the two overlap,
 // max(main, epi); with one (n = 256, where the second does not fit beside the scales) only partly:
-// max(main + SERIAL * epi, epi). A kernel is
+// max(main + SERIAL * epi', epi), where epi' is of the columns that are stored before all are read;
+// those that registers hold cost what reading, scaling and converting them costs. A kernel is
 //   max(ceil(tiles / workers) * tile + TAIL + epi, compulsory bytes / DRAM) + LAUNCH.
 // Workers that share tiles have no last wave: tiles / workers waves, and a worker begins twice
 // more, leaves the sums of one tile and adds those of another, which takes EPI each. Workers are

@@ -8,7 +8,7 @@
 // CHECK: fp4.blockscaled_matmul {{.*}}#fp4.plan<tile_product, tile = [256, 64, 256], cluster = [2, 1], pair, schedule = #pipe.static_persistent<along_m>,
 // CHECK-SAME: roles = #pipe.role_plan<load warps 5 to 6 drives [tma], mma warps 4 to 5 drives [tensor, scale_copy], epilogue warps 0 to 4 drives [threads]>, resident = 1>
 // FEW-LABEL: func @product
-// FEW: fp4.blockscaled_matmul {{.*}}tile = [256, 128, 256]
+// FEW: fp4.blockscaled_matmul {{.*}}tile = [256, 256, 256]
 // THOR-LABEL: func @product
 // THOR: fp4.blockscaled_matmul {{.*}}tile = [256, 128, 256]
 func.func @product(%a: tensor<1024x1024xf4E2M1FN>, %sa: !s, %b: tensor<1024x1024xf4E2M1FN>, %sb: !s) -> tensor<1024x1024xbf16> {
