@@ -12,6 +12,7 @@ import argparse
 import collections
 import json
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -36,6 +37,9 @@ def cases():
     for columns, what in ((128, ""), (192, ", two sets of scales"), (256, ", overlapped accumulators")):
         yield Case(f"NVFP4 product, pair of 256 x {columns}{what}", pair(columns, 2 * columns), "sm_100a",
                    None, ["--multiprocessors=2"])
+    text = re.sub(r", fp4\.plan = #fp4\.plan<.*?\]>", "", mutate_all.gemm(64))
+    yield Case("NVFP4 product by mma.sync, 3 tiles of 64 x 64", text, "sm_120a", 130,
+               ["--multiprocessors=1", "--plan=tile_product, tile = [64, 64, 128], stages = 2"])
     for program in mutate_all.programs():
         for target in program.targets:
             yield Case(program.name, program.text, target, program.shape, program.options)
