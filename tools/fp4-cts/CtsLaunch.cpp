@@ -2,6 +2,8 @@
 
 #include "Cts.h"
 
+#include "fp4/ISA/Cluster.h"
+
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
@@ -383,6 +385,56 @@ TEST(CtsLaunch, ClusterBlocksReadEachOthersSharedMemory) {
   Bytes got = out.read();
   for (uint32_t i = 0; i < 8; ++i)
     EXPECT_EQ(view<uint32_t>(got)[i], ((i & 4) | ((i + 1) & 3)) * 10 + 5);
+}
+
+const char *const kSizes = R"(
+.shared .align 4 .b8 cell[4];
+.visible .entry sizes(.param .u64 out) {
+  .reg .b32 %rank, %size, %peer, %at, %v, %b, %first, %rest; .reg .b64 %out, %o; .reg .pred %p, %q;
+  ld.param.u64 %out, [out];
+  cvta.to.global.u64 %out, %out;
+  mov.u32 %rank, %cluster_ctarank;
+  mov.u32 %size, %cluster_nctarank;
+  mov.u32 %b, %ctaid.x;
+  mov.u32 %at, cell;
+  st.shared.u32 [%at], %b;
+  barrier.cluster.arrive.aligned;
+  barrier.cluster.wait.aligned;
+  add.u32 %peer, %rank, 1;
+  rem.u32 %peer, %peer, %size;
+  mapa.shared::cluster.u32 %at, %at, %peer;
+  ld.shared::cluster.u32 %v, [%at];
+  barrier.cluster.arrive.aligned;
+  barrier.cluster.wait.aligned;
+  sub.u32 %first, %b, %rank;
+  rem.u32 %rest, %first, %size;
+  setp.eq.u32 %p, %rest, 0;
+  add.u32 %first, %first, %peer;
+  setp.eq.and.u32 %p, %v, %first, %p;
+  setp.eq.u32 %q, %size, 2;
+  setp.eq.or.u32 %q, %size, 4, %q;
+  and.pred %p, %p, %q;
+  selp.u32 %v, 1, 0, %p;
+  mul.wide.u32 %o, %b, 4;
+  add.u64 %out, %out, %o;
+  st.global.u32 [%out], %v;
+  ret;
+}
+)";
+
+// Clusters of two or of four blocks, as the device has room: each block says whether its neighbour
+// is the next one of a cluster that begins where the grid divides. What it says does not depend on
+// the size.
+TEST(CtsLaunch, ClustersOfAPreferredSizeBeginWhereTheGridDivides) {
+  if (!hw::requirePreferredClusters(*hw::lookupTarget(device()->target())))
+    GTEST_SKIP() << device()->target() << " has clusters of one size in a launch";
+  Buffer out(64 * 4, 0);
+  rt::LaunchShape shape{.grid = {64, 1, 1}, .block = {32, 1, 1}, .cluster = {2, 1, 1}};
+  shape.preferredCluster = {4, 1, 1};
+  ASSERT_TRUE(runKernel(ptxModule(kSizes), "sizes", shape, out));
+  Bytes got = out.read();
+  for (uint32_t i = 0; i < 64; ++i)
+    EXPECT_EQ(view<uint32_t>(got)[i], 1u) << "block " << i;
 }
 
 //===----------------------------------------------------------------------===//

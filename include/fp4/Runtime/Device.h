@@ -66,6 +66,8 @@ struct LaunchShape {
   bool dependent = false;
   /// All blocks are resident at the same time, so that they may wait for each other.
   bool cooperative = false;
+  /// Larger clusters, multiples of `cluster`, that run where there is room for them; {0,0,0}: none.
+  Dim3 preferredCluster{0, 0, 0};
 };
 
 /// A rectangle of bytes; pitches in bytes, at least `width`.

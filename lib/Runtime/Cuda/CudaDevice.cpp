@@ -357,6 +357,30 @@ Status CudaDevice::allowDynamicShared(Kernel &kernel, uint32_t bytes) {
   return {};
 }
 
+/// Puts what a launch asks for into `attributes`; the number of them. A kernel may say its cluster
+/// itself.
+static unsigned attributesOf(const LaunchShape &shape, bool saysCluster,
+                             std::array<LaunchAttribute, 4> &attributes) {
+  unsigned count = 0;
+  auto addCluster = [&](LaunchAttributeId id, const Dim3 &size) {
+    attributes[count].id = id;
+    attributes[count++].value.cluster = {size.x, size.y, size.z};
+  };
+  auto addFlag = [&](LaunchAttributeId id) {
+    attributes[count].id = id;
+    attributes[count++].value.allowed = 1;
+  };
+  if (shape.cluster.x != 0 && !saysCluster)
+    addCluster(ClusterDimension, shape.cluster);
+  if (shape.preferredCluster.x != 0)
+    addCluster(PreferredClusterDimension, shape.preferredCluster);
+  if (shape.dependent)
+    addFlag(ProgrammaticStreamSerialization);
+  if (shape.cooperative)
+    addFlag(Cooperative);
+  return count;
+}
+
 Status CudaDevice::launch(ModuleId module, std::string_view name, const LaunchShape &shape,
                           std::span<void *const> params) {
   Entered entered(*this);
@@ -365,20 +389,9 @@ Status CudaDevice::launch(ModuleId module, std::string_view name, const LaunchSh
   Kernel &kernel = *found;
   FP4_TRY(checkLaunch(kernel, shape, params.size()));
   FP4_TRY(allowDynamicShared(kernel, shape.dynamicSharedBytes));
-  std::array<LaunchAttribute, 3> attributes;
-  unsigned numAttributes = 0;
-  if (shape.cluster.x != 0 && kernel.requiredCluster.x == 0)
-    attributes[numAttributes++].value.cluster = {shape.cluster.x, shape.cluster.y,
-                                                 shape.cluster.z};
-  if (shape.dependent) {
-    attributes[numAttributes].id = ProgrammaticStreamSerialization;
-    attributes[numAttributes++].value.allowed = 1;
-  }
-  if (shape.cooperative) {
-    attributes[numAttributes].id = Cooperative;
-    attributes[numAttributes++].value.allowed = 1;
-  }
-  if (shape.cluster.count() > 8)
+  std::array<LaunchAttribute, 4> attributes;
+  const unsigned numAttributes = attributesOf(shape, kernel.requiredCluster.x != 0, attributes);
+  if (std::max(shape.cluster.count(), shape.preferredCluster.count()) > 8)
     FP4_TRY(check(driver_.FuncSetAttribute(kernel.function, NonPortableClusterAllowed, 1),
                   "cuFuncSetAttribute", fmt::format("launching '{}'", name)));
   LaunchConfig config{shape.grid.x,

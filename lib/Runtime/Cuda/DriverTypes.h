@@ -98,7 +98,8 @@ static_assert(sizeof(Memcpy2D) == 128 && offsetof(Memcpy2D, dstPitch) == 104);
 enum LaunchAttributeId : int {
   Cooperative = 2,
   ClusterDimension = 4,
-  ProgrammaticStreamSerialization = 6
+  ProgrammaticStreamSerialization = 6,
+  PreferredClusterDimension = 11
 };
 
 struct LaunchAttribute {

@@ -175,6 +175,7 @@ Status SimDevice::launch(ModuleId module, std::string_view kernel, const LaunchS
   config.grid = toArray(shape.grid);
   config.block = toArray(shape.block);
   config.cluster = toArray(shape.cluster);
+  config.preferredCluster = toArray(shape.preferredCluster);
   config.dynamicSharedBytes = shape.dynamicSharedBytes;
   config.dependent = shape.dependent;
   constexpr uint64_t kWorkspaceBytes = 256;
