@@ -39,10 +39,11 @@ ClusterState &HazardChecker::Impl::cluster(uint32_t index) {
 }
 
 void HazardChecker::onLaunch(const LaunchEvent &event) {
-  const bool follows = impl->program != nullptr;
-  impl->before.reset();
-  if (event.dependent && follows && !impl->dependent)
-    impl->before = std::move(impl->global);
+  if (!event.again) {
+    impl->before.reset();
+    if (event.dependent && impl->program && !impl->dependent)
+      impl->before = std::move(impl->global);
+  }
   impl->program = &event.program.impl();
   impl->kernel = impl->program->find(event.kernel);
   impl->kernelNumber = impl->kernelNumbers

@@ -90,7 +90,7 @@ struct HazardChecker::Impl {
   void access(ClusterState &cluster, const MemoryEvent &event);
   void lanes(Access &made, const MemoryEvent &event, uint32_t shift);
   void checkGridWait(Access &made, const MemoryEvent &event);
-  bool isWrittenBefore(const MemoryEvent &event) const;
+  bool isAccessedBefore(const MemoryEvent &event) const;
   void useTensorMap(ClusterState &cluster, const MemoryEvent &event);
   void accessTmem(ClusterState &cluster, const MemoryEvent &event);
   void lateArrivals(Access &exit, const check::VectorClock &known);

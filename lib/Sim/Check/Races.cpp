@@ -135,15 +135,17 @@ void HazardChecker::Impl::access(ClusterState &cluster, const MemoryEvent &event
   lanes(made, event, shift);
 }
 
-/// Whether the launch before may write what this one reads. What an earlier one writes is known to
-/// be there if the launch before waited for that.
-bool HazardChecker::Impl::isWrittenBefore(const MemoryEvent &event) const {
+/// Whether the launch before may write what this one reads, or access what this one writes. What an
+/// earlier one did is known to be done if the launch before waited for that.
+bool HazardChecker::Impl::isAccessedBefore(const MemoryEvent &event) const {
   if (!before)
     return true;
-  if (event.actor.ticket)
-    return before->isWritten(event.addresses[0], event.bytes);
+  const bool reads = event.kind != AccessKind::Read; // are in the way, too
+  const uint64_t bytes = event.bytes * (event.contiguous ? 32ull : 1);
+  if (event.actor.ticket || event.uniform || event.contiguous)
+    return before->isAccessed(event.addresses[0], bytes, reads);
   for (uint32_t rest = event.laneMask; rest; rest &= rest - 1)
-    if (before->isWritten(event.addressOf(uint32_t(std::countr_zero(rest))), event.bytes))
+    if (before->isAccessed(event.addressOf(uint32_t(std::countr_zero(rest))), event.bytes, reads))
       return true;
   return false;
 }
@@ -153,8 +155,7 @@ void HazardChecker::Impl::checkGridWait(Access &made, const MemoryEvent &event) 
   // What an operation reads when it is issued it reads before it is known as a ticket.
   const bool isIssued = made.ticket && made.ticket->id == 0;
   const Clocks &known = isIssued ? made.cluster.warp(event.actor).clocks : made.now;
-  if (known.generic.at(made.cluster.gridSlot()) ||
-      (event.kind == AccessKind::Read && !isWrittenBefore(event)))
+  if (known.generic.at(made.cluster.gridSlot()) || !isAccessedBefore(event))
     return;
   const bool one = made.ticket || event.contiguous || event.uniform;
   const uint32_t first = one ? 0 : uint32_t(std::countr_zero(event.laneMask));

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <fmt/format.h>
 #include <string_view>
+#include <utility>
 
 namespace fp4::sim {
 namespace {
@@ -63,7 +64,7 @@ size_t stateOf(const Warp &warp, size_t registerBytes) {
 } // namespace
 
 OrderedLaunch::OrderedLaunch(Launch &launch, uint64_t ctasPerMultiprocessor,
-                             std::function<void()> tell)
+                             std::function<void(bool again)> tell)
     : launch(launch), options(*launch.options), silent(options), tell(std::move(tell)),
       before(launch.observer), cancels(cancelsClusters(*launch.kernel)) {
   silent.print = [](std::string_view) {};
@@ -137,7 +138,7 @@ Status OrderedLaunch::begin() {
   last = 0;
   restore();
   recorder.begin(*launch.kernel, clusters);
-  tell();
+  tell(std::exchange(told, true));
   startNext();
   while (!cancels && mayStart())
     startNext();

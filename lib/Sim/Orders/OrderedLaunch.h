@@ -20,8 +20,10 @@ namespace fp4::sim {
 
 class OrderedLaunch final : public Stepped {
 public:
-  /// `tell` announces the launch to the observers. Installs an observer of its own in `launch`.
-  OrderedLaunch(Launch &launch, uint64_t ctasPerMultiprocessor, std::function<void()> tell);
+  /// `tell` announces the launch to the observers: for the first time, or again. Installs an
+  /// observer of its own in `launch`.
+  OrderedLaunch(Launch &launch, uint64_t ctasPerMultiprocessor,
+                std::function<void(bool again)> tell);
   ~OrderedLaunch() override;
 
   /// Runs the launch in every order, or in the one to replay.
@@ -75,7 +77,8 @@ private:
   Launch &launch;
   const SimOptions &options;
   SimOptions silent; ///< those of all orders but the first: nothing is printed again
-  std::function<void()> tell;
+  std::function<void(bool again)> tell;
+  bool told = false;
   OrderRecorder recorder;
   ObserverList observers;
   Observer *before; ///< launch's

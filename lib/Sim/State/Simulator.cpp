@@ -299,12 +299,13 @@ static unsigned hostThreads(const SimOptions &options) {
   return threadCount(options.hostThreads);
 }
 
-static void tellObserver(Launch &launch, const Program &program, const double *nanoseconds) {
+static void tellObserver(Launch &launch, const Program &program,
+                         const std::optional<TimedLaunch> &timed, bool again) {
   if (launch.observer)
     launch.observer->onLaunch({program, launch.kernel->info.name, *launch.memory,
                                static_cast<uint32_t>(launch.largestCluster()),
                                static_cast<uint32_t>((volume(launch.config.block) + 31) / 32),
-                               nanoseconds, launch.config.dependent});
+                               timed ? timed->clock() : nullptr, launch.config.dependent, again});
 }
 
 Expected<LaunchStats> Simulator::launch(const Program &program, std::string_view kernelName,
@@ -334,11 +335,11 @@ Expected<LaunchStats> Simulator::launch(const Program &program, std::string_view
   std::optional<TimedLaunch> timed;
   if (settings.policy == CompletionPolicy::Timed)
     timed.emplace(launch, *target, shared);
-  const auto tell = [&] { tellObserver(launch, program, timed ? timed->clock() : nullptr); };
+  const auto tell = [&](bool again) { tellObserver(launch, program, timed, again); };
   const uint64_t resident = residentCtas(*target, launch.config, shared);
   if (settings.policy == CompletionPolicy::Exhaustive)
     return OrderedLaunch(launch, resident, tell).run();
-  tell();
+  tell(/*again=*/false);
   Grid grid(launch, resident);
   if (timed)
     FP4_TRY(runTimed(launch, *timed, grid.stats));

@@ -199,11 +199,16 @@ std::vector<Litmus> fp4::sim::test::globalMemoryLitmus() {
               "  ld.global.b32 %v0, [%out];\n"),
        "[%out+512]", "[%out+508]", R::MissingGridWait, "what the launch before writes", 1, 1, false,
        false, nullptr, 1, true},
-      {"a dependent launch that writes before it waits",
-       litmus("  ld.global.b32 %v0, [%out+512];\n  griddepcontrol.wait;\n"
-              "  st.global.b32 [%out+512], 7;\n"),
-       "  griddepcontrol.wait;\n", "", R::MissingGridWait, "griddepcontrol.wait before", 1, 1,
-       false, false, nullptr, 1, true},
+      {"a dependent launch that overwrites what the launch before writes",
+       litmus("  st.global.b32 [%out+512], 7;\n  griddepcontrol.wait;\n"
+              "  st.global.b32 [%out], 7;\n"),
+       "[%out+512]", "[%out+508]", R::MissingGridWait, "griddepcontrol.wait before", 1, 1, false,
+       false, nullptr, 1, true},
+      {"a dependent launch that overwrites what the launch before reads",
+       litmus("  atom.global.add.u32 %v0, [%out+772], 7;\n  griddepcontrol.wait;\n"
+              "  st.global.b32 [%out+768], 7;\n"),
+       "[%out+772]", "[%out+768]", R::MissingGridWait, "write of what it reads", 1, 1, false, false,
+       nullptr, 1, true},
       {"a copy of a dependent launch that does not wait", copiedIn(), "  griddepcontrol.wait;\n",
        "", R::MissingGridWait, "griddepcontrol.wait before", 1, 1, false, false, nullptr, 1, true},
       {"memory that nobody wrote",

@@ -65,6 +65,7 @@ inline std::string racing(const Litmus &test) { return replaced(test.text, test.
 struct Judged {
   std::vector<HazardReport> reports;
   std::string error;
+  uint64_t orders = 0; ///< with the policy exhaustive
   std::string text() const;
 };
 Judged judge(const std::string &text, SimOptions options, const Litmus &test, bool strict = false);

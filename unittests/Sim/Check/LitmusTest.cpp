@@ -24,11 +24,12 @@ std::string Judged::text() const {
   return all;
 }
 
-/// A launch that writes the first 512 bytes of `out`.
+/// A launch that writes the first 512 bytes of `out`, and reads four that are 768 behind it.
 static void launchBefore(Simulator &simulator, const Params &params) {
   const auto program = Program::parse(
       litmus(
-          "  mul.wide.u32 %rd5, %t, 8;\n  add.u64 %rd5, %rd5, %out;\n  st.global.b64 [%rd5], 0;\n"),
+          "  mul.wide.u32 %rd5, %t, 8;\n  add.u64 %rd5, %rd5, %out;\n  st.global.b64 [%rd5], 0;\n"
+          "  ld.global.b32 %v0, [%out+768];\n"),
       "before.ptx");
   ASSERT_TRUE(program) << program.error().message;
   LaunchConfig config;
@@ -59,7 +60,9 @@ Judged fp4::sim::test::judge(const std::string &text, SimOptions options, const 
   if (test.dependent)
     launchBefore(simulator, params);
   const auto stats = simulator.launch(**program, "test", config, params.span());
-  return {instruments->hazards(), stats ? "" : stats.error().message};
+  const auto &orders = instruments->orders();
+  return {instruments->hazards(), stats ? "" : stats.error().message,
+          orders.empty() ? 0 : orders.back().orders};
 }
 
 std::vector<Litmus> fp4::sim::test::allLitmus() {
@@ -105,6 +108,25 @@ TEST(Litmus, RacingTwinsAreReported) {
             << describe(options) << ":\n"
             << judged.text() << text;
       }
+}
+
+/// The second order of a launch is no launch of its own, and what is before it stays before it.
+TEST(Litmus, ADependentLaunchFollowsTheSameLaunchInEveryOrder) {
+  const auto reading = [](unsigned at) {
+    return litmus(fmt::format("  ld.global.b32 %v0, [%out+{}];\n  griddepcontrol.wait;\n"
+                              "  atom.global.add.u32 %v1, [%out], %t;\n",
+                              at));
+  };
+  Litmus test{.rule = HazardRule::MissingGridWait, .words = "what the launch before writes"};
+  test.dependent = true;
+  SimOptions options = schedules(0)[0];
+  options.policy = CompletionPolicy::Exhaustive;
+  for (const bool strict : {false, true}) {
+    const Judged judged = judge(reading(512), options, test, strict);
+    EXPECT_EQ(judged.text(), "");
+    EXPECT_GT(judged.orders, 1u);
+    EXPECT_TRUE(finds(judge(reading(508), options, test, strict), test));
+  }
 }
 
 TEST(Litmus, EveryRuleHasOne) {

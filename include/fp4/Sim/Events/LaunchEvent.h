@@ -19,6 +19,7 @@ struct LaunchEvent {
   /// Null unless the policy is timed.
   const double *nanoseconds = nullptr;
   bool dependent = false; ///< LaunchConfig::dependent
+  bool again = false;     ///< the launch of the last such event, in another order
 };
 
 } // namespace fp4::sim
