@@ -17,6 +17,12 @@ bool isBranch(Handler handler);
 /// Whether a handler reads the time: %clock, %globaltimer and friends.
 bool readsClock(Handler handler);
 
+/// What an instruction does with the carry of each lane (CC.CF), which is no operand of it.
+struct CarryUse {
+  bool reads = false, writes = false;
+};
+CarryUse carryUse(const Insn &insn);
+
 /// Whether a handler is that of nanosleep.
 bool isSleep(Handler handler);
 

@@ -31,7 +31,7 @@ uint32_t TimedCode::branchOfElected(const Kernel &kernel, uint32_t elect) const 
   const auto written = writes(insns[elect]);
   if (written.empty() || words[written.back()] != 0)
     return 0;
-  uint16_t predicate = written.back();
+  uint32_t predicate = written.back();
   bool others = false; // whether the predicate is true for those who were not elected
   for (uint32_t pc = elect + 1; pc < insns.size(); ++pc) {
     const TimedInsn &insn = insns[pc];
@@ -42,9 +42,10 @@ uint32_t TimedCode::branchOfElected(const Kernel &kernel, uint32_t elect) const 
                           branch.target > pc && branch.target <= insns.size();
       return around && handsWork(std::span(insns).subspan(pc + 1, branch.target - pc - 1)) ? pc : 0;
     }
-    if (!uses)
+    const bool replaced = std::ranges::find(writes(insn), predicate) != writes(insn).end();
+    if (!uses && !replaced)
       continue;
-    if (opcodeTable()[kernel.code[pc].row].base != "not" || writes(insn).size() != 1)
+    if (replaced || opcodeTable()[kernel.code[pc].row].base != "not" || writes(insn).size() != 1)
       return 0;
     predicate = writes(insn)[0];
     others = !others;

@@ -57,7 +57,7 @@ public:
   Constants(const TimedCode &code, const Kernel &kernel)
       : code(code), kernel(kernel), definitions(code.registerCount(), none) {
     for (uint32_t pc = 0; pc < kernel.code.size(); ++pc)
-      for (uint16_t r : code.writes(code[pc]))
+      for (uint32_t r : code.writes(code[pc]))
         definitions[r] = definitions[r] == none ? pc : several;
   }
   /// What operand `index` of an instruction is, with its displacement.
@@ -90,7 +90,7 @@ private:
     const auto second = base == "add" ? operand(pc, 2, depth + 1) : std::optional<uint64_t>(0);
     return first && second ? std::optional(*first + *second) : std::nullopt;
   }
-  uint16_t registerOf(uint32_t pc, unsigned index) const {
+  uint32_t registerOf(uint32_t pc, unsigned index) const {
     const Insn &insn = kernel.code[pc];
     size_t at = insn.guard != kNoGuard;
     for (unsigned i = code[pc].outputs; i < index;
@@ -132,7 +132,7 @@ private:
     const TimedInsn &insn = code[pc];
     const Insn &instruction = kernel.code[pc];
     const bool used =
-        std::ranges::any_of(code.writes(insn), [&](uint16_t r) { return wanted.has(r); });
+        std::ranges::any_of(code.writes(insn), [&](uint32_t r) { return wanted.has(r); });
     if (!used && insn.writes && mayIdle(insn, instruction)) {
       if (instruction.guard != kNoGuard) // lanes that execute nothing take no time
         wanted.add(code.reads(insn)[0]);
@@ -144,7 +144,7 @@ private:
       addLoad(pc);
     loadsTensor |= used && insn.unit == Unit::TmemMove;
     if (instruction.guard == kNoGuard)
-      for (uint16_t r : code.writes(insn))
+      for (uint32_t r : code.writes(insn))
         wanted.remove(r);
     addReads(insn, instruction, wanted);
   }
@@ -167,15 +167,15 @@ private:
   }
   /// Whether the data of a store, which is in register `r`, may be needed. Of shared memory that is
   /// loaded at unknown places, nothing tells results and what is needed apart.
-  bool needsStored(const TimedInsn &insn, uint16_t r) const {
+  bool needsStored(const TimedInsn &insn, uint32_t r) const {
     return (insn.shared && loadsAnywhere) ||
            (!ofProducts[r] && (!insn.shared || insn.global || loadsShared));
   }
   void addReads(const TimedInsn &insn, const Insn &instruction, RegisterSet &wanted) const {
-    const std::span<const uint16_t> reads = code.reads(insn);
+    const std::span<const uint32_t> reads = code.reads(insn);
     size_t at = 0;
     const auto add = [&](Use use) {
-      const uint16_t r = reads[at++];
+      const uint32_t r = reads[at++];
       if (use == Use::Always || (use == Use::Stored && needsStored(insn, r)) ||
           (use == Use::Tensor && loadsTensor))
         wanted.add(r);
@@ -190,6 +190,8 @@ private:
         if (element[e].kind != OperandKind::None && element[e].bank == kRegBank)
           add(useOf(insn, instruction, i));
     }
+    while (at < reads.size()) // the carry
+      add(Use::Always);
   }
 
   const TimedCode &code;
@@ -206,21 +208,21 @@ private:
 std::vector<uint8_t> TimedCode::ofProducts(const Kernel &kernel) const {
   std::vector<uint8_t> derived(count), sums(count);
   for (const auto &[pc, registers] : accumulators)
-    for (uint16_t r : registers)
+    for (uint32_t r : registers)
       derived[r] = sums[r] = true;
   const auto follows = [&](const TimedInsn &insn) {
     const bool computes = insn.unit == Unit::Free || insn.unit == Unit::Shuffle ||
                           insn.unit == Unit::Redux ||
                           (insn.unit >= Unit::Alu && insn.unit <= Unit::Double);
     return insn.unit == Unit::MmaSync || insn.unit == Unit::TmemMove ||
-           (computes && std::ranges::any_of(reads(insn), [&](uint16_t r) { return derived[r]; }));
+           (computes && std::ranges::any_of(reads(insn), [&](uint32_t r) { return derived[r]; }));
   };
   for (bool again = true; again;) {
     again = false;
     for (const TimedInsn &insn : insns) {
       if (!follows(insn))
         continue;
-      for (uint16_t r : writes(insn)) {
+      for (uint32_t r : writes(insn)) {
         again |= !std::exchange(derived[r], uint8_t(true));
         sums[r] |= insn.unit == Unit::MmaSync;
       }
@@ -229,7 +231,7 @@ std::vector<uint8_t> TimedCode::ofProducts(const Kernel &kernel) const {
   std::vector<uint8_t> always = derived;
   for (uint32_t pc = 0; pc < insns.size(); ++pc)
     if (!follows(insns[pc]))
-      for (uint16_t r : writes(insns[pc]))
+      for (uint32_t r : writes(insns[pc]))
         always[r] &= sums[r] && opcodeTable()[kernel.code[pc].row].base == "mov";
   return always;
 }

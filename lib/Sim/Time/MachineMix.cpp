@@ -28,6 +28,10 @@ constexpr std::string_view anchorPrefixes[] = {
     "UBLK", "HGMMA", "QGMMA",   "IGMMA", "HMMA",      "QMMA",   "IMMA",
     "OMMA", "UTC",   "UTMACMD", "SHFL",  "WARPGROUP", "MEMBAR", "FENCE"};
 
+/// ... of these, what ptxas adds where it likes: parameters, descriptors of memory, spilled
+/// registers.
+constexpr std::string_view addedPrefixes[] = {"LDC", "LDL", "STL"};
+
 constexpr auto limit = std::chrono::seconds(60);
 
 uint32_t number(std::string_view text) {
@@ -42,7 +46,8 @@ uint32_t number(std::string_view text) {
 
 bool isDebugDirective(std::string_view line) {
   line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size()));
-  return line.starts_with(".loc") || line.starts_with(".file");
+  const std::string_view name = line.substr(0, line.find_first_of(" \t\r"));
+  return name == ".loc" || name == ".file"; // and not .local
 }
 
 /// `lines` in order. The directives that the module had are left out.
@@ -82,17 +87,24 @@ public:
   void read(std::string_view line) {
     if (const size_t at = line.find(".text."); at != line.npos && line.find("//---") != line.npos) {
       std::string_view name = line.substr(at + 6);
-      kernel = &kernels[std::string(name.substr(0, name.find_first_of(" \t")))];
+      name = name.substr(0, name.find_first_of(" \t"));
+      kernel = &kernels[std::string(name)];
+      function = '$' + std::string(name) + '$';
+      counts = true;
       source = 0;
       place = 0;
       skipTo.clear();
     } else if (!kernel) {
       return;
+    } else if (line.starts_with('$')) { // what is called comes behind the kernel
+      counts = line.starts_with(function) && line.find("$__internal_") == line.npos;
+      source = 0;
+      skipTo.clear();
+    } else if (!counts) { // ptxas' own: a slow path, which is called rarely
+      return;
     } else if (const size_t at = line.find(", line ");
                at != line.npos && line.find("//##") != line.npos) {
       source = number(line.substr(at + 7));
-    } else if (line.starts_with('$')) { // what is called, rarely, comes behind the kernel
-      kernel = nullptr;
     } else if (line.starts_with(".L_")) {
       if (line.substr(0, line.find(':')) == skipTo)
         skipTo.clear();
@@ -140,7 +152,10 @@ private:
     ++count.issue;
     count.places += place;
     const auto begins = [&](std::string_view prefix) { return name.starts_with(prefix); };
-    count.anchors += std::ranges::any_of(anchorPrefixes, begins) ? 1 : 0;
+    count.anchors +=
+        std::ranges::any_of(anchorPrefixes, begins) && std::ranges::none_of(addedPrefixes, begins)
+            ? 1
+            : 0;
     for (const MachineRow &row : machineRows)
       if (begins(row.prefix)) {
         ++(row.wide ? count.wide : row.pipe == PipeLite ? count.fp32 : count.pipes[row.pipe]);
@@ -156,6 +171,8 @@ private:
   }
 
   MachineKernel *kernel = nullptr;
+  std::string function; ///< how names of functions of the module begin that the kernel calls
+  bool counts = false;
   uint32_t source = 0;
   uint64_t place = 0; ///< of the present instruction
   std::string skipTo; ///< the label at which counting goes on

@@ -14,8 +14,10 @@
 #include "Sim/Insn/Handlers.h"
 #include "Sim/Time/MachineMix.h"
 #include <algorithm>
+#include <numeric>
 #include <queue>
 #include <span>
+#include <unordered_map>
 
 namespace fp4::sim {
 namespace {
@@ -66,12 +68,13 @@ private:
     const std::string_view base = opcodeTable()[kernel.code[pc].row].base;
     if (insn.unit == Unit::Memory)
       return insn.movable ? Freedom::AmongLoads : Freedom::None;
-    const bool together =
-        base == "vote" || base == "elect" || base == "activemask" || base == "match";
+    // Arithmetic by their unit: they know which lanes are there, order them, or move the stack.
+    constexpr std::string_view more[] = {"vote", "elect", "activemask", "match",
+                                         "bar",  "fence", "stack",      "alloca"};
+    const bool fixed = std::ranges::any_of(more, [&](auto one) { return base.starts_with(one); });
     const bool plain =
         insn.unit == Unit::Free || (insn.unit >= Unit::Alu && insn.unit <= Unit::Double);
-    return plain && !together && !readsClock(kernel.code[pc].handler) ? Freedom::Free
-                                                                      : Freedom::None;
+    return plain && !fixed && !readsClock(kernel.code[pc].handler) ? Freedom::Free : Freedom::None;
   }
 
   void after(uint32_t group, uint32_t other) {
@@ -80,20 +83,24 @@ private:
   }
 
   void linkRegisters() {
-    std::vector<uint32_t> writer(code.registerCount(), nobody);
-    std::vector<std::vector<uint32_t>> readers(code.registerCount());
+    struct Users {
+      uint32_t writer = nobody;
+      std::vector<uint32_t> readers; ///< since then
+    };
+    std::unordered_map<uint32_t, Users> registers; // a block has few of a kernel's
     for (uint32_t g = 0; g < groups.size(); ++g)
       for (uint32_t pc = groups[g].begin; pc < groups[g].end; ++pc) {
-        for (uint16_t r : code.reads(code[pc])) {
-          after(g, writer[r]);
-          readers[r].push_back(g);
+        for (uint32_t r : code.reads(code[pc])) {
+          Users &users = registers[r];
+          after(g, users.writer);
+          users.readers.push_back(g);
         }
-        for (uint16_t r : code.writes(code[pc])) {
-          after(g, writer[r]);
-          for (uint32_t reader : readers[r])
+        for (uint32_t r : code.writes(code[pc])) {
+          Users &users = registers[r];
+          after(g, users.writer);
+          for (uint32_t reader : users.readers)
             after(g, reader);
-          readers[r].clear();
-          writer[r] = g;
+          users = {g, {}};
         }
       }
   }
@@ -174,18 +181,22 @@ bool hasProducts(const TimedCode &code, uint32_t begin, uint32_t end) {
 
 } // namespace
 
-void TimedCode::sortAsMachine(Kernel &kernel, const MachineKernel &machine) const {
+std::vector<uint32_t> TimedCode::sortAsMachine(Kernel &kernel, const MachineKernel &machine) const {
+  std::vector<uint32_t> places(kernel.code.size());
+  std::iota(places.begin(), places.end(), 0u);
   if (!kernel.callSites.empty() || !kernel.branchTargets.empty())
-    return; // blockStarts knows no other ways than those of bra
+    return places; // blockStarts knows no other ways than those of bra
   const std::vector<Insn> written = kernel.code;
   const std::vector<uint32_t> starts = blockStarts(kernel);
   for (size_t b = 0; b + 1 < starts.size(); ++b) {
     if (hasProducts(*this, starts[b], starts[b + 1]))
       continue;
     const auto order = BlockOrder(*this, kernel, machine, starts[b], starts[b + 1]).run();
+    std::ranges::copy(order, places.begin() + starts[b]);
     for (uint32_t i = 0; i < order.size(); ++i)
       kernel.code[starts[b] + i] = written[order[i]];
   }
+  return places;
 }
 
 } // namespace fp4::sim

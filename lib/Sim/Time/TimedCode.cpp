@@ -213,12 +213,14 @@ void TimedCode::findLooks(const Kernel &kernel) {
 
 namespace {
 
+constexpr uint32_t kCarry = ~0u; ///< in place of an offset: the carry, a register as any other
+
 /// Gives registers numbers in the order in which they are met.
 struct Numbering {
-  std::unordered_map<uint32_t, uint16_t> numbers;
+  std::unordered_map<uint32_t, uint32_t> numbers;
   std::vector<uint8_t> &words;
 
-  void add(const Operand &o, const Kernel &kernel, std::vector<uint16_t> &to) {
+  void add(const Operand &o, const Kernel &kernel, std::vector<uint32_t> &to) {
     if (o.kind == OperandKind::Vector) {
       for (int64_t i = 0; i < o.imm; ++i)
         add(kernel.operandPool[o.offset + size_t(i)], kernel, to);
@@ -228,8 +230,8 @@ struct Numbering {
       return;
     add(o.offset, o.kind == OperandKind::Pred ? 0 : o.width, to);
   }
-  void add(uint32_t offset, unsigned width, std::vector<uint16_t> &to) {
-    auto [found, fresh] = numbers.try_emplace(offset, uint16_t(numbers.size()));
+  void add(uint32_t offset, unsigned width, std::vector<uint32_t> &to) {
+    auto [found, fresh] = numbers.try_emplace(offset, uint32_t(numbers.size()));
     if (fresh)
       words.push_back(uint8_t((width + 3) / 4));
     to.push_back(found->second);
@@ -271,12 +273,17 @@ void TimedCode::listRegisters(const Kernel &kernel) {
     if (insn.guard != kNoGuard)
       numbering.add(insn.guard, 0, registers);
     const unsigned written = timed.outputs = uint8_t(outputs[insn.row]);
+    const CarryUse carry = carryUse(insn);
     const bool accumulates = timed.unit == Unit::Wgmma; // in order, without the scoreboard
     for (unsigned i = written; i < kMaxOperands; ++i)
       numbering.add(insn.op[i], kernel, registers);
+    if (carry.reads)
+      numbering.add(kCarry, 0, registers);
     timed.reads = uint16_t(registers.size() - timed.first);
     for (unsigned i = 0; i < written && !accumulates; ++i)
       numbering.add(insn.op[i], kernel, registers);
+    if (carry.writes)
+      numbering.add(kCarry, 0, registers);
     timed.writes = uint16_t(registers.size() - timed.first - timed.reads);
     if (accumulates)
       numbering.add(insn.op[0], kernel, accumulators[uint32_t(pc)]);
@@ -385,9 +392,9 @@ void TimedCode::narrow(const Kernel &kernel) {
       continue;
     const auto base = opcodeTable()[insn.row].base;
     const auto second = immediate(insn.op[2], kernel);
-    const uint16_t result = writes(timed)[0];
+    const uint32_t result = writes(timed)[0];
     const bool all =
-        std::ranges::all_of(reads(timed), [&](uint16_t r) { return fits[r] || words[r] < 2; });
+        std::ranges::all_of(reads(timed), [&](uint32_t r) { return fits[r] || words[r] < 2; });
     const bool half =
         (base == "and" && second == low) || (base == "shr" && second && *second >= 32);
     const bool combines = all && (!second || *second <= low);
@@ -410,11 +417,11 @@ void TimedCode::narrow(const Kernel &kernel) {
 void TimedCode::fold(const Kernel &kernel) {
   std::vector<uint32_t> uses(count), definitions(count), user(count);
   for (uint32_t pc = 0; pc < insns.size(); ++pc) {
-    for (uint16_t r : reads(insns[pc])) {
+    for (uint32_t r : reads(insns[pc])) {
       ++uses[r];
       user[r] = pc;
     }
-    for (uint16_t r : writes(insns[pc]))
+    for (uint32_t r : writes(insns[pc]))
       ++definitions[r];
   }
   const auto base = [&](uint32_t pc) { return opcodeTable()[kernel.code[pc].row].base; };
@@ -430,7 +437,7 @@ void TimedCode::fold(const Kernel &kernel) {
     TimedInsn &insn = insns[pc];
     if (insn.writes != 1 || kernel.code[pc].guard != kNoGuard)
       continue;
-    const uint16_t result = writes(insn)[0];
+    const uint32_t result = writes(insn)[0];
     if (uses[result] != 1 || definitions[result] != 1 || user[result] <= pc || insn.count != 1)
       continue;
     const uint32_t into = user[result];
@@ -491,9 +498,9 @@ void TimedCode::countLive(const Kernel &kernel) {
   flowBackward(*this, kernel, blockStarts(kernel), LiveSet(words), [&](uint32_t pc, LiveSet &live) {
     most = std::max(most, live.size());
     if (kernel.code[pc].guard == kNoGuard)
-      for (uint16_t r : writes(insns[pc]))
+      for (uint32_t r : writes(insns[pc]))
         live.remove(r);
-    for (uint16_t r : reads(insns[pc]))
+    for (uint32_t r : reads(insns[pc]))
       live.add(r);
   });
   constexpr uint32_t besides = 8, granularity = 8;

@@ -96,10 +96,10 @@ public:
             const MachineKernel *machine = nullptr);
 
   const TimedInsn &operator[](uint32_t pc) const { return insns[pc]; }
-  std::span<const uint16_t> reads(const TimedInsn &insn) const {
+  std::span<const uint32_t> reads(const TimedInsn &insn) const {
     return {registers.data() + insn.first, insn.reads};
   }
-  std::span<const uint16_t> writes(const TimedInsn &insn) const {
+  std::span<const uint32_t> writes(const TimedInsn &insn) const {
     return {registers.data() + insn.first + insn.reads, insn.writes};
   }
   uint32_t registerCount() const { return count; }
@@ -118,8 +118,8 @@ public:
   /// What --time-only need not execute.
   IdleCode idleCode(const Kernel &kernel) const;
   /// Puts the instructions of each block into the order of the machine code (MachineOrder.cpp).
-  /// `kernel` is the one that this is the code of.
-  void sortAsMachine(Kernel &kernel, const MachineKernel &machine) const;
+  /// `kernel` is the one that this is the code of. Returns the place that each had.
+  std::vector<uint32_t> sortAsMachine(Kernel &kernel, const MachineKernel &machine) const;
   /// The opcode of an instruction that has no unit; empty if all have.
   const std::string &unknown() const { return unknownOpcode; }
 
@@ -139,10 +139,10 @@ private:
 
   std::vector<TimedInsn> insns;
   std::vector<PipeCounts> machinePipes;
-  std::vector<uint16_t> registers;
+  std::vector<uint32_t> registers;
   std::vector<uint32_t> places; ///< of each instruction, and of the end
   std::vector<uint8_t> words;   ///< of 32 bits, of each register; 0: a predicate
-  std::unordered_map<uint32_t, std::vector<uint16_t>> accumulators; ///< of each wgmma, by pc
+  std::unordered_map<uint32_t, std::vector<uint32_t>> accumulators; ///< of each wgmma, by pc
   uint32_t count = 0, needed = 0;
   bool exact = false; ///< needed
   std::string unknownOpcode;

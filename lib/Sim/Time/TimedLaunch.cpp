@@ -63,7 +63,8 @@ TimedLaunch::TimedLaunch(Launch &launch, const hw::TargetModel &target, uint64_t
     sm.code.fill(CodeCache(uint32_t(rates[TimingRate::FetchInstructions])));
   }
   if (before) {
-    observers.add(before);
+    inText.emplace(*before, std::move(places));
+    observers.add(&*inText);
     observers.add(&recorder);
     launch.observer = &observers;
   } else {
@@ -77,14 +78,13 @@ TimedLaunch::TimedLaunch(Launch &launch, const hw::TargetModel &target, uint64_t
                             machine.processors.data() + members * clusterSize);
 }
 
-/// The kernel as it is simulated. Checkers know its instructions by their places in the text, so
-/// that these stay where somebody observes the launch.
+/// The kernel as it is simulated, and where its instructions are in the text.
 const Kernel &TimedLaunch::sortedKernel() {
-  if (!machineCode.kernel || before)
+  if (!machineCode.kernel)
     return *kernel;
   sorted = *kernel;
-  TimedCode(*launch.program, *kernel, machineCode.kernel)
-      .sortAsMachine(sorted, *machineCode.kernel);
+  places = TimedCode(*launch.program, *kernel, machineCode.kernel)
+               .sortAsMachine(sorted, *machineCode.kernel);
   launch.kernel = &sorted;
   return sorted;
 }
@@ -187,6 +187,7 @@ Expected<LaunchStats> TimedLaunch::run() {
   nanoseconds = std::numeric_limits<double>::quiet_NaN();
   launch.observer = before;
   launch.onlyTimed = false;
+  launch.kernel = kernel;
   return stats;
 }
 
@@ -312,15 +313,15 @@ void TimedLaunch::schedule(Slot &slot, uint32_t place, TimedWarp &warp) {
   double ready = warp.nextIssue;
   if (insn.count) {
     float last = float(ready - warp.born);
-    const auto look = [&](uint16_t r) {
+    const auto look = [&](uint32_t r) {
       if (warp.ready[r] > last) {
         last = warp.ready[r];
         warp.reason = warp.because[r];
       }
     };
-    for (uint16_t r : code.reads(insn))
+    for (uint32_t r : code.reads(insn))
       look(r);
-    for (uint16_t r : code.writes(insn))
+    for (uint32_t r : code.writes(insn))
       look(r);
     ready = std::max(ready, warp.born + double(last));
   }
@@ -425,12 +426,12 @@ void TimedLaunch::complete(Running &running, TimedWarp &warp, const TimedInsn &i
   if (step.lanes && step.outcome != Outcome::Retry)
     result = resultOf(warp, running, insn, issue, because);
   if (!insn.count) // what it copies, it copies in no time
-    for (uint16_t r : code.reads(insn))
+    for (uint32_t r : code.reads(insn))
       if (warp.born + double(warp.ready[r]) > result) {
         result = warp.born + double(warp.ready[r]);
         because = warp.because[r];
       }
-  for (uint16_t r : code.writes(insn)) {
+  for (uint32_t r : code.writes(insn)) {
     warp.ready[r] = float(result - warp.born);
     warp.because[r] = because;
   }

@@ -15,10 +15,12 @@
 #include "Sim/Time/Account.h"
 #include "Sim/Time/Calendar.h"
 #include "Sim/Time/MachineMix.h"
+#include "Sim/Time/PlacesInText.h"
 #include "Sim/Time/TimedPolicy.h"
 #include "fp4/ISA/TargetModel.h"
 #include "fp4/Sim/ObserverList.h"
 #include "fp4/Sim/Predictor.h"
+#include <optional>
 
 namespace fp4::sim {
 
@@ -83,10 +85,13 @@ private:
   /// what they have begun, without a time.
   enum class Phase { Whole, Sample, Probe, Rest };
 
+  /// Whether the times so far are predictions: all rates were known.
+  bool predicts() const {
+    return phase < Phase::Probe && rates.missing().empty() && code.unknown().empty();
+  }
   /// Of the events of what happens at `cycle`.
   void setClock(double cycle) {
-    nanoseconds =
-        phase >= Phase::Probe ? std::numeric_limits<double>::quiet_NaN() : cycle / launch.gigahertz;
+    nanoseconds = predicts() ? cycle / launch.gigahertz : std::numeric_limits<double>::quiet_NaN();
   }
   uint64_t roomFor(uint64_t cluster) const;
   const Kernel &sortedKernel();
@@ -136,6 +141,8 @@ private:
   Observer *before;     ///< launch's
   const Kernel *kernel; ///< launch's
   Kernel sorted;        ///< the same in the order of the machine code, where that is known
+  std::vector<uint32_t> places;       ///< its pcs in `kernel`; empty: the same
+  std::optional<PlacesInText> inText; ///< in place of `before`
   TimedCode code;
   uint32_t registers, residentBlocks;
   uint64_t clusterSize;

@@ -32,18 +32,18 @@ bool onlyComputes(const TimedInsn &insn, const Insn &code) {
 /// it later.
 class Wants {
 public:
-  using Accumulators = std::unordered_map<uint32_t, std::vector<uint16_t>>;
+  using Accumulators = std::unordered_map<uint32_t, std::vector<uint32_t>>;
   Wants(const TimedCode &code, const Kernel &kernel, const Accumulators &accumulators)
       : code(code), kernel(kernel), accumulators(accumulators), readByOthers(code.registerCount()),
         effective(kernel.code.size()) {
     for (uint32_t pc = 0; pc < effective.size(); ++pc)
-      for (uint16_t r : code.reads(code[pc]))
+      for (uint32_t r : code.reads(code[pc]))
         readByOthers[r] |= std::ranges::count(code.writes(code[pc]), r) == 0;
   }
 
-  std::span<const uint16_t> sumsOf(uint32_t pc) const {
+  std::span<const uint32_t> sumsOf(uint32_t pc) const {
     const auto found = accumulators.find(pc);
-    return found == accumulators.end() ? std::span<const uint16_t>() : std::span(found->second);
+    return found == accumulators.end() ? std::span<const uint32_t>() : std::span(found->second);
   }
   /// Whether each instruction has an effect.
   std::vector<uint8_t> run(const std::vector<uint32_t> &starts) {
@@ -55,19 +55,19 @@ public:
 private:
   void before(uint32_t pc, RegisterSet &wanted) {
     const TimedInsn &insn = code[pc];
-    const auto isWanted = [&](uint16_t r) { return wanted.has(r); };
+    const auto isWanted = [&](uint32_t r) { return wanted.has(r); };
     const bool alone = insn.unit != Unit::Shuffle;
-    const auto hasUse = [&](uint16_t r) { return wanted.has(r) || (alone && !readByOthers[r]); };
+    const auto hasUse = [&](uint32_t r) { return wanted.has(r) || (alone && !readByOthers[r]); };
     if (onlyComputes(insn, kernel.code[pc]) && std::ranges::none_of(sumsOf(pc), isWanted) &&
         std::ranges::none_of(code.writes(insn), hasUse))
       return;
     effective[pc] = true;
     if (kernel.code[pc].guard == kNoGuard)
-      for (uint16_t r : code.writes(insn))
+      for (uint32_t r : code.writes(insn))
         wanted.remove(r);
-    for (uint16_t r : code.reads(insn))
+    for (uint32_t r : code.reads(insn))
       wanted.add(r);
-    for (uint16_t r : sumsOf(pc))
+    for (uint32_t r : sumsOf(pc))
       wanted.add(r);
   }
 

@@ -148,6 +148,19 @@ COUNT:
 COUNTED:
 )";
 
+/// A sum that nobody uses but for its carry, on which a count depends.
+TEST(Idle, WhatOnlyACarryIsNeededOfIsExecuted) {
+  const auto [all, only] = runBoth(setUp + oneProduct + R"(
+  mov.u32 %r6, -1;
+  add.cc.u32 %r7, %r6, 1;
+  addc.u32 %r6, 400, 0;
+  st.global.b32 [%rd1+512], %r6;
+)" + countDown);
+  for (const Result &result : {all, only})
+    for (unsigned t = 0; t < threads; ++t)
+      EXPECT_EQ(result.out[threads + t], 401u);
+}
+
 /// Block 1 polls a counter in global memory, which block 0 raises by an asynchronous operation.
 TEST(Idle, CountersThatOthersPollRise) {
   const auto body = [&](const std::string &raise) {

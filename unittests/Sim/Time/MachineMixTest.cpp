@@ -1,6 +1,10 @@
 //===- MachineMixTest.cpp - Counting machine instructions -----------------===//
 #include "Sim/Time/MachineMix.h"
 #include "../Async/KernelHarness.h"
+#include "fp4/Sim/Predictor.h"
+#include "fp4/Support/OutputFile.h"
+#include <algorithm>
+#include <filesystem>
 
 namespace fp4::sim {
 namespace {
@@ -48,6 +52,40 @@ TEST(MachineMix, CountsByLineAndPipe) {
   EXPECT_EQ(lines.at(6).places, 10u + 11u);
 }
 
+/// A line that takes a parameter or a spilled register too is there once all the same.
+TEST(MachineMix, CountsCopiesByWhatPtxasDoesNotAdd) {
+  const auto kernels = countMachineCode(R"(
+//--------------------- .text.kernel              --------------------------
+	//## File "ptx", line 4
+        /*0000*/                   LDC.64 R4, c[0x0][0x210] ;
+        /*0010*/                   LDCU.64 UR4, c[0x0][0x358] ;
+        /*0020*/                   LDL R6, [R1+0x8] ;
+        /*0030*/                   STG.E desc[UR4][R4.64], R6 ;
+)");
+  EXPECT_EQ(kernels.at("kernel").lines.at(4).issue, 4u);
+  EXPECT_EQ(kernels.at("kernel").lines.at(4).anchors, 1u);
+}
+
+/// What the module's functions do counts where their lines are, what ptxas calls does not.
+TEST(MachineMix, CountsTheFunctionsThatAKernelCalls) {
+  const std::string listing = std::string(kListing) + R"(
+$kernel$helper:
+        /*00e0*/                   MOV R5, R4 ;
+	//## File "ptx", line 12
+        /*00f0*/                   IMAD R3, R2, R2, RZ ;
+$kernel$__internal_2_$slowpath:
+	//## File "ptx", line 12
+        /*0100*/                   LOP3.LUT R0, R0, R1, RZ, 0xc0, !PT ;
+)";
+  const auto kernels = countMachineCode(listing);
+  const auto &lines = kernels.at("kernel").lines;
+  ASSERT_EQ(lines.size(), 4u);
+  EXPECT_EQ(lines.at(5).issue, 4u);
+  EXPECT_EQ(lines.at(12).issue, 1u);
+  EXPECT_EQ(lines.at(12).pipes[PipeHeavy], 1u);
+  EXPECT_EQ(lines.at(12).places, 12u);
+}
+
 /// The first results of what `body` becomes when its lines have these places; 0: none.
 std::string sorted(const std::string &body, const std::vector<uint64_t> &places) {
   const auto program = test::parse(test::kernelText(body, "", "sm_90a"));
@@ -86,6 +124,32 @@ TEST(MachineOrder, WhatTheyNeedComesBefore) {
   EXPECT_EQ(sorted(kMoves, {10, 11, 40, 1, 3, 0, 30}), "EABFCDG");
 }
 
+/// The carry is in no operand.
+TEST(MachineOrder, CarriesReachWhoAddsThem) {
+  const auto body = [](const char *cc, const char *c) {
+    std::string text;
+    for (int i = 0; i < 2; ++i)
+      text += fmt::format("  add{}.u32 %r{}, %t, {};\n  add{}.u32 %r{}, %t, 0;\n", cc, 1 + 2 * i,
+                          i + 1, c, 2 + 2 * i);
+    return text + "  sub.cc.u32 %r5, %t, 1;\n  madc.lo.u32 %r6, %t, %t, %t;\n";
+  };
+  EXPECT_EQ(sorted(body(".cc", "c"), {1, 4, 2, 5, 3, 6}), "ABCDEF");
+  EXPECT_EQ(sorted(body("", ""), {1, 4, 2, 5, 3, 6}), "ACEBDF");
+}
+
+/// They are no memory accesses and cost as much as arithmetic, but lanes, or the stack, know where
+/// they are.
+TEST(MachineOrder, WhatIsMoreThanArithmeticStays) {
+  const auto between = [](const std::string &line) {
+    return "  st.global.b32 [%out], %t;\n" + line + "  st.global.b32 [%out+4], %t;\n";
+  };
+  for (const char *fixed : {"  bar.warp.sync -1;\n", "  activemask.b32 %r1;\n",
+                            "  fence.acquire.sync_restrict::shared::cluster.cluster;\n",
+                            "  stacksave.u32 %r1;\n", "  mov.u32 %r1, %clock;\n"})
+    EXPECT_EQ(sorted(between(fixed), {2, 1, 3}), "ABC") << fixed;
+  EXPECT_EQ(sorted(between("  mov.u32 %r1, %laneid;\n"), {2, 1, 3}), "BAC");
+}
+
 TEST(MachineOrder, ABranchEndsItsBlock) {
   const std::string jump = "  bra NEXT;\nNEXT:\n";
   EXPECT_EQ(sorted(kMoves + jump, {5, 6, 7, 8, 9, 10, 11, 1}), "ABCDEFGH");
@@ -104,6 +168,107 @@ TEST(MachineMix, LeavesOutSlowPathsThatAreCalled) {
   EXPECT_EQ(count.pipes[PipeAlu], 1u);
   EXPECT_EQ(count.pipes[PipeHeavy], 0u);
   EXPECT_EQ(count.fp32, 1u);
+}
+
+/// An executable script.
+std::unique_ptr<TemporaryFile> script(const std::string &text) {
+  auto file = TemporaryFile::create("sh");
+  EXPECT_TRUE(file && writeFile((*file)->path(), "#!/bin/sh\n" + text));
+  std::filesystem::permissions((*file)->path(), std::filesystem::perms::owner_all);
+  return std::move(*file);
+}
+
+/// The lines of the module are replaced by those of its text, and nothing else of it.
+TEST(MachineMix, AssemblesTheModuleWithLinesOfItsOwn) {
+  const std::string ptx = ".version 9.0\n.address_size 64\n.file 1 \"a.cu\"\n"
+                          "  .local .b32 depot;\n  .loc 1 7 0\n  ret;\n";
+  const auto ptxas = script("cp \"$4\" \"$6\"\n");
+  // The listing has an instruction for each of these lines.
+  const auto nvdisasm = script("echo '//--- .text.test ---'\necho '//## File \"ptx\", line 6'\n"
+                               "grep -e '^  .local' -e '^.loc 1 6 0$' -e '^.file 1 \"ptx\"$' "
+                               "-e 'loc 1 7' -e 'a.cu' \"$3\" |\n"
+                               "while read -r line; do echo '/*0*/ EXIT ;'; done\n");
+  setenv("FP4_PTXAS", ptxas->path().c_str(), 1);
+  setenv("NVDISASM", nvdisasm->path().c_str(), 1);
+  const auto kernels = assembleMix(ptx, {6}, "sm_90a");
+  unsetenv("FP4_PTXAS");
+  unsetenv("NVDISASM");
+  ASSERT_TRUE(kernels) << kernels.error().message;
+  EXPECT_EQ(kernels->at("test").lines.at(6).issue, 3u);
+}
+
+/// What is predicted of two chains with a store between them that races, with a listing that has
+/// them so or instruction by instruction. `checked`: the reports come with it.
+struct Listed {
+  double cycles = 0;
+  std::vector<HazardReport> reports;
+};
+
+Listed predictListed(bool together, bool checked) {
+  constexpr unsigned length = 16;
+  std::string chains[2];
+  for (unsigned i = 0; i < length; ++i)
+    for (unsigned c = 0; c < 2; ++c)
+      chains[c] += fmt::format("  mul.lo.u32 %r{0}, %r{0}, %r{0};\n", c);
+  const std::string begin = together ? "// together\n" : "// in turn\n", stored = "[%out], %t;\n";
+  const std::string ptx = test::kernelText(
+      begin + "  mov.u32 %r0, %t;\n  mov.u32 %r1, %t;\n" + chains[0] + "  st.global.b32 " + stored +
+          chains[1] + "  add.u32 %r0, %r0, %r1;\n  st.global.b32 [%out+4], %r0;\n",
+      "", "sm_90a");
+  const auto first = uint32_t(std::count(ptx.begin(), ptx.begin() + ptx.find("  mul"), '\n') + 1);
+  std::string listing = "//--- .text.test ---\n";
+  for (unsigned i = 0; i < 2 * length; ++i) {
+    const unsigned of = together ? i % 2 * length + i / 2 : i, line = first + of + (of >= length);
+    listing += fmt::format("//## File \"ptx\", line {}\n/*0*/ IMAD R0, R0, R0, RZ ;\n", line);
+  }
+  const auto ptxas = script(": > \"$6\"\n"), nvdisasm = script("cat <<'END'\n" + listing + "END\n");
+  setenv("FP4_PTXAS", ptxas->path().c_str(), 1);
+  setenv("NVDISASM", nvdisasm->path().c_str(), 1);
+  Listed result;
+  SimOptions options;
+  options.target = "sm_90a";
+  std::unique_ptr<Instruments> instruments;
+  if (checked)
+    instruments = test::instrument("strict", options);
+  options.policy = CompletionPolicy::Timed;
+  Predictor predictor{.mix = InstructionMix::Cubin};
+  predictor.receive = [&](KernelTime time, std::string) { result.cycles = time.cycles; };
+  options.predicted = predictor;
+  Simulator simulator(options);
+  const uint64_t out = simulator.memory().allocate(64, "out");
+  const auto stats = simulator.launch(*test::parse(ptx), "test", {.block = {64, 1, 1}},
+                                      test::Params().add(out).span());
+  EXPECT_TRUE(stats) << stats.error().message;
+  unsetenv("FP4_PTXAS");
+  unsetenv("NVDISASM");
+  if (instruments)
+    result.reports = instruments->hazards();
+  return result;
+}
+
+TEST(MachineOrder, ACheckerChangesNoPrediction) {
+  const Listed together = predictListed(true, false), checked = predictListed(true, true),
+               inTurn = predictListed(false, false);
+  EXPECT_GT(together.cycles, 0);
+  EXPECT_LT(together.cycles, inTurn.cycles - 16);
+  EXPECT_EQ(checked.cycles, together.cycles);
+  ASSERT_EQ(checked.reports.size(), predictListed(false, true).reports.size());
+  ASSERT_FALSE(checked.reports.empty());
+  EXPECT_EQ(checked.reports[0].first.source, "st.global.b32 [%out], %t;");
+}
+
+/// Numbers of 16 bits once ended at 65536, and two registers became one.
+TEST(TimedCode, TellsMoreRegistersApartThan16BitsCount) {
+  constexpr unsigned many = 66000, apart = 65536;
+  std::string body = fmt::format("  .reg .b32 %x<{}>;\n", many);
+  for (unsigned i = 0; i < many; ++i)
+    body += fmt::format("  mov.u32 %x{}, %t;\n", i);
+  const auto program = test::parse(test::kernelText(body, "", "sm_90a"));
+  const Kernel &kernel = *program->impl().find("test");
+  const TimedCode code(program->impl(), kernel);
+  EXPECT_GT(code.registerCount(), many);
+  const auto last = uint32_t(kernel.code.size() - 3); // behind it ret, and the end
+  EXPECT_NE(code.writes(code[last])[0], code.writes(code[last - apart])[0]);
 }
 
 TEST(MachineMix, NamesTheToolThatIsMissing) {

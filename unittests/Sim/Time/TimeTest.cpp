@@ -5,7 +5,11 @@
 //===----------------------------------------------------------------------===//
 #include "../Async/KernelHarness.h"
 #include "fp4/ISA/TimingRates.h"
+#include "fp4/Sim/Events/LaunchEvent.h"
+#include "fp4/Sim/Events/MemoryEvent.h"
+#include "fp4/Sim/Observer.h"
 #include "fp4/Sim/Predictor.h"
+#include <cmath>
 
 using namespace fp4;
 using namespace fp4::sim;
@@ -25,9 +29,11 @@ struct Timed {
 
 Timed runTimed(const std::string &body, LaunchConfig config, size_t words = 4096,
                CompletionPolicy policy = CompletionPolicy::Timed,
-               const std::string &target = "sm_90a", uint32_t fill = 0, Predictor predictor = {}) {
+               const std::string &target = "sm_90a", uint32_t fill = 0, Predictor predictor = {},
+               Observer *observer = nullptr) {
   Timed result;
   SimOptions options;
+  options.observer = observer;
   options.policy = policy;
   options.target = target;
   predictor.receive = [&](KernelTime time, std::string) { result.time = std::move(time); };
@@ -163,6 +169,28 @@ TEST(Time, ATargetWithoutRatesNamesThemAndStillComputes) {
   EXPECT_NE(text(result.time).find("no prediction for sm_110a: unknown: Gigahertz"),
             std::string::npos)
       << text(result.time);
+}
+
+/// What an observer may take for the time of each access of global memory.
+struct AccessTimes final : Observer {
+  void onLaunch(const LaunchEvent &event) override { clock = event.nanoseconds; }
+  void onMemory(const MemoryEvent &) override { times.push_back(*clock); }
+  const double *clock = nullptr;
+  std::vector<double> times;
+};
+
+TEST(Time, ObserversGetNoTimesWhereARateIsMissing) {
+  const auto timesOn = [](const std::string &target) {
+    AccessTimes observer;
+    runTimed(std::string("  mov.u32 %r1, 7;\n") + store, oneWarp, 4096, CompletionPolicy::Timed,
+             target, 0, {}, &observer);
+    EXPECT_FALSE(observer.times.empty());
+    return observer.times;
+  };
+  for (const double time : timesOn("sm_90a"))
+    EXPECT_GT(time, 0);
+  for (const double time : timesOn("sm_110a"))
+    EXPECT_TRUE(std::isnan(time));
 }
 
 TEST(Time, ABarrierIsWhatTheFasterWarpWaitsFor) {

@@ -4,7 +4,10 @@
 // use it. It is one bit per lane, kept with the warp.
 //
 //===----------------------------------------------------------------------===//
+#include "Sim/Decode/OpcodeTable.h"
+#include "Sim/Insn/Handlers.h"
 #include "Sim/Insn/Lanes.h"
+#include <algorithm>
 
 using namespace fp4;
 using namespace fp4::sim;
@@ -119,6 +122,13 @@ Status bindMadCc(BindContext &cx) {
 Status bindMadc(BindContext &cx) {
   bool high = cx.match.text("part") == "hi";
   return useChain(cx, true, high ? madOf<true>(cx.insn.type) : madOf<false>(cx.insn.type));
+}
+
+CarryUse carryUse(const Insn &insn) {
+  constexpr BindFn chains[] = {bindAddCc, bindAddc, bindSubCc, bindSubc, bindMadCc, bindMadc};
+  if (std::ranges::find(chains, opcodeTable()[insn.row].bind) == std::end(chains))
+    return {};
+  return {insn.m[kUses] != 0, insn.m[kSets] != 0};
 }
 
 } // namespace fp4::sim
