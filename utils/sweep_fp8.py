@@ -31,7 +31,8 @@ EPILOGUES = ["none", "alpha", "rows", "columns", "relu"]
 ROWS = ["dynamic", "static"]
 FORMS = ["one", "split", "groups", "offsets", "ranges"]
 GROUPS = 4
-TILES = {"chosen": "", "64x56": "tile = [64, 56, 128]", "64x128": "tile = [64, 128, 128]",
+TILES = {"chosen": "", "64x8": "tile = [64, 8, 128]", "64x56": "tile = [64, 56, 128]",
+         "64x128": "tile = [64, 128, 128]",
          "128x128": "tile = [128, 128, 128]", "128x96": "tile = [128, 96, 128]",
          "128x192": "tile = [128, 192, 128], stages = 2", "256x128": "tile = [256, 128, 128]",
          "stored": "tile = [256, 128, 128], store = tma", "stored_64": "tile = [64, 96, 128], store = tma",

@@ -131,13 +131,14 @@ static int64_t cyclesOf(const MatmulSize &size, int64_t m, int64_t n, int64_t de
   return waves * (deep * std::max({multiply, feed, wait}) + kTileCycles);
 }
 
-/// The best tile; of equals, the one with the most columns.
+/// The best tile; of equals, the one with the most columns. Tiles of one step of columns are only
+/// for who asks for them.
 static std::array<int64_t, 3> chooseTile(const KernelPlan &wish, const MatmulSize &size,
                                          const hw::TargetModel &target) {
   std::array<int64_t, 3> best = {128, 128, kTileK};
-  int64_t least = 0;
+  int64_t least = 0, fewest = wish.tile[1] ? kColumnStep : 2 * kColumnStep;
   for (int64_t m : kTileMs)
-    for (int64_t depth = depthOf(wish, m, size), n = mostColumns(m, depth); n >= 2 * kColumnStep;
+    for (int64_t depth = depthOf(wish, m, size), n = mostColumns(m, depth); n >= fewest;
          n -= kColumnStep) {
       if ((wish.tile[0] && wish.tile[0] != m) || (wish.tile[1] && wish.tile[1] != n))
         continue;

@@ -32,6 +32,18 @@ func.func @deeper(%a: tensor<4096x4096xf8E4M3FN>, %sa: tensor<4096x32xf32>, %b: 
   return %y : tensor<4096x4096xbf16>
 }
 
+// The roles and the stages of the narrowest tile, which is there for who asks, are its own.
+// CHECK-LABEL: func.func @narrow
+// CHECK: tile = [64, 8, 128], {{.*}} math warps 0 to 4 {{.*}} stages = 16
+// CHECK: tile = [64, 16, 128], {{.*}} math warps 0 to 4 {{.*}} stages = 16
+func.func @narrow(%a: tensor<300x1152xf8E4M3FN>, %sa: tensor<300x9xf32>, %b: tensor<40x1152xf8E4M3FN>, %sb: tensor<1x9xf32>) -> (tensor<300x40xbf16>, tensor<300x40xbf16>) {
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<fp8_block128>, fp4.plan = #fp4.plan<tile_product, tile = [64, 8, 128]>}
+      : (tensor<300x1152xf8E4M3FN>, tensor<300x9xf32>, tensor<40x1152xf8E4M3FN>, tensor<1x9xf32>) -> tensor<300x40xbf16>
+  %z = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<fp8_block128>, fp4.plan = #fp4.plan<tile_product, tile = [64, 16, 128]>}
+      : (tensor<300x1152xf8E4M3FN>, tensor<300x9xf32>, tensor<40x1152xf8E4M3FN>, tensor<1x9xf32>) -> tensor<300x40xbf16>
+  return %y, %z : tensor<300x40xbf16>, tensor<300x40xbf16>
+}
+
 // CHECK-LABEL: func.func @one_wave
 // CHECK: tile = [256, 128, 128], schedule {{.*}} stages = 4
 func.func @one_wave(%a: tensor<1024x2048xf8E4M3FN>, %sa: tensor<1024x16xf32>, %b: tensor<4096x2048xf8E4M3FN>, %sb: tensor<32x16xf32>) -> tensor<1024x4096xbf16> {
