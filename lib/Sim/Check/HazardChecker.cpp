@@ -39,11 +39,8 @@ ClusterState &HazardChecker::Impl::cluster(uint32_t index) {
 }
 
 void HazardChecker::onLaunch(const LaunchEvent &event) {
-  if (!event.again) {
-    impl->before.reset();
-    if (event.dependent && impl->program && !impl->dependent)
-      impl->before = std::move(impl->global);
-  }
+  if (!event.again)
+    impl->keepLaunch(event.dependent);
   impl->program = &event.program.impl();
   impl->kernel = impl->program->find(event.kernel);
   impl->kernelNumber = impl->kernelNumbers
@@ -54,7 +51,6 @@ void HazardChecker::onLaunch(const LaunchEvent &event) {
   impl->memory = &event.memory;
   impl->ctasPerCluster = event.ctasPerCluster;
   impl->warpsPerCta = event.warpsPerCta;
-  impl->dependent = event.dependent;
   impl->clusters.clear();
   impl->lastCluster = nullptr;
   impl->global.clear(); // launches are in order

@@ -1,7 +1,8 @@
 //===- HazardImpl.h - The parts of the hazard checker ---------------------===//
 //
 // HazardChecker.cpp turns events into clocks, Races.cpp compares accesses, Synchronize.cpp handles
-// barriers, fences and flags, and HazardReport.cpp has the messages.
+// barriers, fences and flags, PastLaunches.cpp those that may run beside this one, and
+// HazardReport.cpp has the messages.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -12,7 +13,6 @@
 #include "Sim/Decode/ProgramImpl.h"
 #include "fp4/Sim/Events.h"
 
-#include <optional>
 #include <set>
 #include <tuple>
 
@@ -66,8 +66,14 @@ struct HazardChecker::Impl {
   const GlobalMemory *memory = nullptr;
   uint32_t ctasPerCluster = 1, warpsPerCta = 1;
   bool dependent = false; ///< it may begin before the launch before has ended
-  /// Of the launch before a dependent one, if that began when all before it had ended.
-  std::optional<check::GlobalShadow> before;
+  bool awaits = false;    ///< a thread has executed griddepcontrol.wait
+  /// The launch before a dependent one. It is `alone` if it began when all before it had ended.
+  struct {
+    check::PastLaunch launch;
+    bool alone = false;
+  } before;
+  /// Launches before that one which have perhaps not ended when it has: it did not wait for them.
+  std::vector<check::PastLaunch> older;
   std::set<uint32_t> tmemAllocs; ///< pc of each tcgen05.alloc that was executed
   std::unordered_map<uint32_t, std::unique_ptr<ClusterState>> clusters;
   check::GlobalShadow global;
@@ -85,12 +91,16 @@ struct HazardChecker::Impl {
 
   ClusterState &cluster(uint32_t index);
 
+  // --- PastLaunches.cpp ---
+  void keepLaunch(bool isDependent);
+  void checkGridWait(Access &made, const MemoryEvent &event);
+  bool meets(const check::PastLaunch &past, const MemoryEvent &event) const;
+  bool meetsLaunchBefore(const MemoryEvent &event, bool waited) const;
+
   // --- Races.cpp ---
   Access begin(ClusterState &cluster, const Actor &actor, CodePoint at, Space space, bool write);
   void access(ClusterState &cluster, const MemoryEvent &event);
   void lanes(Access &made, const MemoryEvent &event, uint32_t shift);
-  void checkGridWait(Access &made, const MemoryEvent &event);
-  bool isAccessedBefore(const MemoryEvent &event) const;
   void useTensorMap(ClusterState &cluster, const MemoryEvent &event);
   void accessTmem(ClusterState &cluster, const MemoryEvent &event);
   void lateArrivals(Access &exit, const check::VectorClock &known);

@@ -123,6 +123,8 @@ std::string HazardChecker::Impl::placeOf(const Access &made, uint64_t address) c
 std::string HazardChecker::Impl::remedyFor(const Access &made, const Record &old,
                                            HazardRule rule) const {
   const bool global = made.space == Space::Global;
+  if (rule == HazardRule::MissingGridWait && made.now.generic.at(made.cluster.gridSlot()))
+    return "griddepcontrol.wait in every dependent launch between the two";
   if (rule == HazardRule::SharedRace && made.ticket)
     return "fence.proxy.async after the generic access and a barrier before the operation is "
            "issued";
@@ -146,9 +148,13 @@ std::string HazardChecker::Impl::remedyFor(const Access &made, const Record &old
   return std::string(remedyOf(rule));
 }
 
-/// Of a copy whose barrier nobody waited on: which phases the other side did wait for.
+/// Of a copy whose barrier nobody waited on: which phases the other side did wait for. Of a launch
+/// that waited: for whom not.
 std::string HazardChecker::Impl::detailOf(const Access &made, const Record &old, HazardRule rule) {
   ClusterState &cluster = made.cluster;
+  if (rule == HazardRule::MissingGridWait && made.now.generic.at(cluster.gridSlot()))
+    return "this launch waited for the one before, but a launch between the two accesses did not "
+           "wait: the first may still run";
   if (rule != HazardRule::UnwaitedCopy || !made.warp || !cluster.isTicket(old.slot()))
     return "";
   const uint32_t signal = cluster.ticketAt(old.slot()).signal;

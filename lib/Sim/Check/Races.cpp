@@ -135,33 +135,6 @@ void HazardChecker::Impl::access(ClusterState &cluster, const MemoryEvent &event
   lanes(made, event, shift);
 }
 
-/// Whether the launch before may write what this one reads, or access what this one writes. What an
-/// earlier one did is known to be done if the launch before waited for that.
-bool HazardChecker::Impl::isAccessedBefore(const MemoryEvent &event) const {
-  if (!before)
-    return true;
-  const bool reads = event.kind != AccessKind::Read; // are in the way, too
-  const uint64_t bytes = event.bytes * (event.contiguous ? 32ull : 1);
-  if (event.actor.ticket || event.uniform || event.contiguous)
-    return before->isAccessed(event.addresses[0], bytes, reads);
-  for (uint32_t rest = event.laneMask; rest; rest &= rest - 1)
-    if (before->isAccessed(event.addressOf(uint32_t(std::countr_zero(rest))), event.bytes, reads))
-      return true;
-  return false;
-}
-
-/// The launch before may still write what this one reads, and read what it writes.
-void HazardChecker::Impl::checkGridWait(Access &made, const MemoryEvent &event) {
-  // What an operation reads when it is issued it reads before it is known as a ticket.
-  const bool isIssued = made.ticket && made.ticket->id == 0;
-  const Clocks &known = isIssued ? made.cluster.warp(event.actor).clocks : made.now;
-  if (known.generic.at(made.cluster.gridSlot()) || !isAccessedBefore(event))
-    return;
-  const bool one = made.ticket || event.contiguous || event.uniform;
-  const uint32_t first = one ? 0 : uint32_t(std::countr_zero(event.laneMask));
-  report(made, made.record, HazardRule::MissingGridWait, event.addresses[first]);
-}
-
 /// Lanes in a row, or of one address, make one range.
 void HazardChecker::Impl::lanes(Access &made, const MemoryEvent &event, uint32_t shift) {
   for (uint32_t rest = event.laneMask; rest;) {
@@ -242,6 +215,8 @@ void HazardChecker::Impl::initialized(Access &made, const Record &record, uint64
 /// clusters only the order is known.
 void HazardChecker::Impl::useTensorMap(ClusterState &cluster, const MemoryEvent &event) {
   Access made = begin(cluster, event.actor, event.at, Space::Global, false);
+  if (dependent)
+    checkGridWait(made, event);
   const uint64_t map = event.addressOf(0);
   const MapAcquires &acquires = cluster.mapAcquires[map];
   const auto isAcquired = [&](const Record &old) {

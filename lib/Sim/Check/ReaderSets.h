@@ -115,4 +115,24 @@ private:
   std::vector<Set> table; ///< of nodes, open addressing; a power of two
 };
 
+/// What a launch did to global memory, for those that may run beside its end.
+struct PastLaunch {
+  GlobalShadow shadow;
+  ReaderSets readers;
+
+  /// Whether it wrote any of these bytes, or where `reads` count, whether it used them.
+  bool used(uint64_t address, uint64_t bytes, bool reads) const {
+    return shadow.any(address, bytes, [&](Cell &cell, uint32_t mask) {
+      bool found = false;
+      const auto compare = [&](const Record &old) {
+        found |= (reads || old.write()) && (old.mask & mask);
+      };
+      cell.forEach(compare);
+      if (reads)
+        readers.forEach(cell.readers(), compare);
+      return found;
+    });
+  }
+};
+
 } // namespace fp4::sim::check

@@ -179,22 +179,16 @@ public:
     }
     return last->cells[(address & ((1u << pageShift) - 1)) / cellBytes];
   }
-  /// Whether a write of any of these bytes is known, or, with `reads`, a read. Of reads that are in
-  /// a set the cell counts.
-  bool isAccessed(uint64_t address, uint64_t bytes, bool reads) const {
+  /// Whether body(cell, mask) is true for a part of these bytes.
+  template <typename Body> bool any(uint64_t address, uint64_t bytes, const Body &body) const {
     for (const uint64_t end = address + bytes; address < end;) {
       const uint32_t from = address % cellBytes;
       const uint32_t part = uint32_t(std::min<uint64_t>(end - address, cellBytes - from));
       const auto page = pages.find(address >> pageShift);
-      if (page != pages.end()) {
-        Cell &cell = page->second->cells[(address & ((1u << pageShift) - 1)) / cellBytes];
-        bool found = reads && cell.readers();
-        cell.forEach([&](const Record &old) {
-          found |= (reads || old.write()) && (old.mask & byteMask(from, part));
-        });
-        if (found)
-          return true;
-      }
+      if (page != pages.end() &&
+          body(page->second->cells[(address & ((1u << pageShift) - 1)) / cellBytes],
+               byteMask(from, part)))
+        return true;
       address += part;
     }
     return false;

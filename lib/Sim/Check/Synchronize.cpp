@@ -397,6 +397,7 @@ void HazardChecker::Impl::fence(ClusterState &cluster, const FenceEvent &event) 
   case FenceKind::TicketWaited:
     return ticketWaited(cluster, event, warp);
   case FenceKind::GridWait:
+    awaits = true;
     return warp.clocks.raiseAll(cluster.gridSlot(), 1);
   case FenceKind::WgmmaUnfenced:
     return unfencedWgmma(cluster, event);

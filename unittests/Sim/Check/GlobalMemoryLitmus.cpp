@@ -6,32 +6,10 @@ using namespace fp4::sim::test;
 
 namespace {
 
-const std::string releaseMap = "  fence.proxy.tensormap::generic.release.gpu;\n",
-                  acquireMap = "  fence.proxy.tensormap::generic.acquire.gpu [%rd5], 128;\n";
-
-/// A tensor map of 32 words at `map`, made from zeros.
-std::string makeMap(const std::string &space, const std::string &map) {
-  std::string text;
-  for (const char *field : {"box_dim", "global_dim"})
-    text += std::string("  tensormap.replace.tile.") + field + "." + space + ".b1024.b32 [" + map +
-            "], 0, 32;\n";
-  return text + "  tensormap.replace.tile.elemtype." + space + ".b1024.b32 [" + map +
-         "], 2;\n  tensormap.replace.tile.global_address." + space + ".b1024.b64 [" + map +
-         "], %out;\n";
-}
-
 /// Thread 0 waits for the launch before, and copies what it wrote.
 std::string copiedIn() {
   return litmus(litmusInit + "  @!%p0 bra END;\n  griddepcontrol.wait;\n" + copyIn("%r2") +
                 waitOn("%r2", "W1") + "END:\n");
-}
-
-/// Thread 0 copies with the map at %rd5 and waits.
-std::string useMap() {
-  return "  mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r2], 128;\n  mov.u32 %r9, 0;\n"
-         "  cp.async.bulk.tensor.1d.shared::cta.global.tile.mbarrier::complete_tx::bytes [%r1], "
-         "[%rd5, {%r9}], [%r2];\n" +
-         waitOn("%r2", "W1");
 }
 
 const std::string mapBarrier = "  bar.warp.sync -1;\n  bar.sync 0;\n";

@@ -40,6 +40,28 @@ inline std::string waitOn(const std::string &barrier, const std::string &label) 
          "], 0;\n  @!%p5 bra " + label + ";\n";
 }
 
+inline const std::string releaseMap = "  fence.proxy.tensormap::generic.release.gpu;\n",
+                  acquireMap = "  fence.proxy.tensormap::generic.acquire.gpu [%rd5], 128;\n";
+
+/// A tensor map of 32 words at `map`, made from zeros.
+inline std::string makeMap(const std::string &space, const std::string &map) {
+  std::string text;
+  for (const char *field : {"box_dim", "global_dim"})
+    text += std::string("  tensormap.replace.tile.") + field + "." + space + ".b1024.b32 [" + map +
+            "], 0, 32;\n";
+  return text + "  tensormap.replace.tile.elemtype." + space + ".b1024.b32 [" + map +
+         "], 2;\n  tensormap.replace.tile.global_address." + space + ".b1024.b64 [" + map +
+         "], %out;\n";
+}
+
+/// Thread 0 copies with the map at %rd5 and waits.
+inline std::string useMap() {
+  return "  mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r2], 128;\n  mov.u32 %r9, 0;\n"
+         "  cp.async.bulk.tensor.1d.shared::cta.global.tile.mbarrier::complete_tx::bytes [%r1], "
+         "[%rd5, {%r9}], [%r2];\n" +
+         waitOn("%r2", "W1");
+}
+
 struct Litmus {
   const char *name;
   std::string text, from, to; ///< `from` replaced by `to` makes it race
