@@ -8,6 +8,8 @@
 // CHECK: equals
 // STRICT: hazards {{.*}}none
 // RUN: fp4-runner %s --overlap-launches --emit=ptx --kernel=overlapped_matmul_0 -o - | FileCheck %s --check-prefix=PTX
+// PTX-NOT: {{tcgen05.alloc|ld.global|griddepcontrol}}
+// PTX: mbarrier.init
 // PTX-NOT: {{tcgen05.alloc|ld.global}}
 // PTX: griddepcontrol.launch_dependents;
 // PTX-NEXT: griddepcontrol.wait;

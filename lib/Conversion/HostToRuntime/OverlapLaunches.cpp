@@ -15,6 +15,7 @@
 
 #include "fp4/Conversion/HostToRuntime/Passes.h"
 #include "fp4/Conversion/LaunchAttributes.h"
+#include "fp4/Dialect/Pipe/IR/Pipe.h"
 
 #include "Patterns.h"
 
@@ -50,6 +51,12 @@ bool isOwn(Value pointer) {
   return false;
 }
 
+/// Inline PTX that loads from global memory. It may say that it has no effects.
+bool loadsInPtx(Operation *op) {
+  auto text = dyn_cast<LLVM::InlineAsmOp>(op);
+  return text && text.getAsmString().contains("ld.global.");
+}
+
 /// Touches no global memory and takes no tensor memory: what kernels do before they share out their
 /// work.
 bool isLocal(Operation *op) {
@@ -57,9 +64,12 @@ bool isLocal(Operation *op) {
     return isShared(load.getAddr()) || isOwn(load.getAddr());
   if (auto store = dyn_cast<LLVM::StoreOp>(op))
     return isShared(store.getAddr()) || isOwn(store.getAddr());
+  if (loadsInPtx(op))
+    return false;
   return isMemoryEffectFree(op) || op->hasTrait<OpTrait::IsTerminator>() ||
          isa<LLVM::AllocaOp, NVVM::MBarrierInitOp, NVVM::FenceMbarrierInitOp, NVVM::PrefetchOp,
-             NVVM::ElectSyncOp, NVVM::ClusterArriveOp, NVVM::ClusterArriveRelaxedOp>(op) ||
+             NVVM::ElectSyncOp, NVVM::ShflOp, NVVM::ClusterArriveOp, NVVM::ClusterArriveRelaxedOp>(
+             op) ||
          op->getName().getStringRef().starts_with("nvvm.read.ptx.sreg");
 }
 
@@ -116,13 +126,19 @@ Operation *placeBehindLoads(LLVM::LLVMFuncOp kernel, const llvm::SmallDenseSet<V
   return place;
 }
 
-/// What a kernel reads may be written after it began.
+/// What a kernel reads may be written after it began. Loads without effects would be moved to the
+/// front of the wait.
 void loadAsWritten(LLVM::LLVMFuncOp kernel) {
   constexpr StringLiteral constant = "ld.global.nc.", ordinary = "ld.global.";
   kernel.walk([&](LLVM::LoadOp load) { load.setInvariant(false); });
   kernel.walk([&](LLVM::InlineAsmOp text) {
-    if (text.getAsmString().starts_with(constant))
-      text.setAsmString((ordinary + text.getAsmString().drop_front(constant.size())).str());
+    if (!loadsInPtx(text))
+      return;
+    std::string ptx = text.getAsmString().str();
+    for (size_t at; (at = ptx.find(constant.data())) != std::string::npos;)
+      ptx.replace(at, constant.size(), ordinary.data());
+    text.setAsmString(ptx);
+    text.setHasSideEffects(true);
   });
 }
 
@@ -152,14 +168,34 @@ LLVM::LLVMFuncOp kernelOf(gpu::LaunchFuncOp launch) {
   return SymbolTable::lookupNearestSymbolFrom<LLVM::LLVMFuncOp>(launch, launch.getKernelAttr());
 }
 
-/// Arguments of the kernel of `follower` that the one of `leader` has too and only loads from.
-llvm::SmallDenseSet<Value> sharedInputs(gpu::LaunchFuncOp leader, gpu::LaunchFuncOp follower) {
-  llvm::SmallDenseSet<Value> inputs;
+/// The buffer that a launch takes a view of.
+Value bufferOf(Value operand) {
+  while (isa_and_present<fp4::pipe::GlobalViewOp, fp4::pipe::BufferViewOp>(operand.getDefiningOp()))
+    operand = operand.getDefiningOp()->getOperand(0);
+  return operand;
+}
+
+/// Buffers that the kernel of `launch` does more with than load from them.
+llvm::SmallDenseSet<Value> otherBuffers(gpu::LaunchFuncOp launch) {
+  llvm::SmallDenseSet<Value> buffers;
   for (auto [operand, argument] :
-       llvm::zip_equal(leader.getKernelOperands(), kernelOf(leader).getArguments()))
+       llvm::zip_equal(launch.getKernelOperands(), kernelOf(launch).getArguments()))
+    if (!isOnlyLoaded(argument))
+      buffers.insert(bufferOf(operand));
+  return buffers;
+}
+
+/// Arguments of the kernel of `follower` that the one of `leader` has too and only loads from. Of a
+/// leader that overlaps with what is before it nothing is known.
+llvm::SmallDenseSet<Value> sharedInputs(gpu::LaunchFuncOp leader, gpu::LaunchFuncOp follower) {
+  llvm::SmallDenseSet<Value> inputs, others = otherBuffers(leader);
+  if (leader->hasAttr(fp4::kOverlapsAttr) || leader->hasAttr(fp4::kDependentAttr))
+    return inputs;
+  for (Value operand : leader.getKernelOperands())
     for (auto [same, input] :
          llvm::zip_equal(follower.getKernelOperands(), kernelOf(follower).getArguments()))
-      if (same == operand && isa<LLVM::LLVMPointerType>(input.getType()) && isOnlyLoaded(argument))
+      if (same == operand && isa<LLVM::LLVMPointerType>(input.getType()) &&
+          !others.contains(bufferOf(operand)))
         inputs.insert(input);
   return inputs;
 }

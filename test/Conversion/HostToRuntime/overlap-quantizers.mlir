@@ -41,6 +41,34 @@ gpu.module @quantize_other {
     llvm.return
   }
 }
+// What the amax writes through another view of the same buffer is not loaded before either.
+// CHECK-LABEL: gpu.module @quantize_view
+// CHECK: llvm.func @kernel
+// CHECK-NEXT: nvvm.griddepcontrol wait
+// CHECK-NEXT: llvm.load
+gpu.module @quantize_view {
+  llvm.func @kernel(%x: !llvm.ptr<1>) attributes {gpu.kernel, nvvm.kernel} {
+    %v = llvm.load %x invariant : !llvm.ptr<1> -> i32
+    llvm.return
+  }
+}
+// An amax that begins before what writes its input has ended does not know that this is there.
+// CHECK-LABEL: gpu.module @quantize_early
+// CHECK: llvm.func @kernel
+// CHECK-NEXT: nvvm.griddepcontrol wait
+// CHECK-NEXT: llvm.load
+gpu.module @quantize_early {
+  llvm.func @kernel(%x: !llvm.ptr<1>) attributes {gpu.kernel, nvvm.kernel} {
+    %v = llvm.load %x invariant : !llvm.ptr<1> -> i32
+    llvm.return
+  }
+}
+gpu.module @amax_early {
+  llvm.func @kernel(%x: !llvm.ptr<1>) attributes {gpu.kernel, nvvm.kernel} {
+    %v = llvm.load %x invariant : !llvm.ptr<1> -> i32
+    llvm.return
+  }
+}
 // A kernel that says so overlaps with whatever is before it and behind it: it executes both, behind the
 // barrier that follows what it has for itself.
 // CHECK-LABEL: gpu.module @short
@@ -96,6 +124,19 @@ func.func @together(%x: memref<64xf32>, %amax: memref<64xf32>, %y: memref<64xf32
   gpu.launch_func @quantize::@kernel blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1) args(%p : !pipe.global<64xf32>, %a : !pipe.global<64xf32>) {fp4.follows}
   gpu.launch_func @amax::@kernel blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1) args(%p : !pipe.global<64xf32>, %a : !pipe.global<64xf32>) {fp4.leads}
   gpu.launch_func @quantize_other::@kernel blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1) args(%q : !pipe.global<64xf32>, %a : !pipe.global<64xf32>, %p : !pipe.global<64xf32>) {fp4.follows}
+  return
+}
+// CHECK-LABEL: func @views
+// CHECK-COUNT-3: fp4.dependent
+func.func @views(%x: memref<64xf32>) {
+  %c1 = arith.constant 1 : index
+  %p = pipe.global_view %x : memref<64xf32> -> !pipe.global<64xf32>
+  %bytes = pipe.buffer_view %x offset 128 : memref<64xf32> -> memref<32xf32>
+  %end = pipe.global_view %bytes : memref<32xf32> -> !pipe.global<32xf32>
+  gpu.launch_func @amax::@kernel blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1) args(%p : !pipe.global<64xf32>, %end : !pipe.global<32xf32>) {fp4.leads}
+  gpu.launch_func @quantize_view::@kernel blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1) args(%p : !pipe.global<64xf32>) {fp4.follows}
+  gpu.launch_func @amax_early::@kernel blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1) args(%p : !pipe.global<64xf32>) {fp4.leads, fp4.overlaps}
+  gpu.launch_func @quantize_early::@kernel blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1) args(%p : !pipe.global<64xf32>) {fp4.follows}
   return
 }
 // CHECK-LABEL: func @alone

@@ -19,15 +19,33 @@ gpu.module @streaming {
   }
 }
 
+// PTX that says it has no effects may load all the same: it comes behind the wait and stays there.
+// CHECK-LABEL: gpu.module @silent
+gpu.module @silent {
+  // CHECK: llvm.func @kernel
+  // CHECK-NEXT: nvvm.griddepcontrol launch_dependents
+  // CHECK-NEXT: nvvm.griddepcontrol wait
+  // CHECK: llvm.inline_asm has_side_effects "{\0A.reg .pred p;\0Asetp.ne.b32 p, $2, 0;\0A@p ld.global.f32 $0, [$1];\0A}"
+  // CHECK: llvm.inline_asm "cvt.rn.f16.f32 $0, $1;"
+  llvm.func @kernel(%x: !llvm.ptr<1>, %flag: i32) attributes {gpu.kernel, nvvm.kernel} {
+    %v = llvm.inline_asm "{\0A.reg .pred p;\0Asetp.ne.b32 p, $2, 0;\0A@p ld.global.nc.f32 $0, [$1];\0A}", "=f,l,r" %x, %flag : (!llvm.ptr<1>, i32) -> f32
+    nvvm.barrier
+    %w = llvm.inline_asm "cvt.rn.f16.f32 $0, $1;", "=h,f" %v : (f32) -> i16
+    llvm.return
+  }
+}
+
 // A block takes tensor memory after it has waited: the kernel that it waits for may need that.
 // CHECK-LABEL: gpu.module @product
 gpu.module @product {
+  // CHECK: nvvm.shfl.sync
   // CHECK: nvvm.mbarrier.init
   // CHECK: nvvm.barrier
   // CHECK-NEXT: nvvm.griddepcontrol launch_dependents
   // CHECK-NEXT: nvvm.griddepcontrol wait
   // CHECK-NEXT: nvvm.tcgen05.alloc
   llvm.func @kernel(%x: !llvm.ptr<1>, %shared: !llvm.ptr<3>, %columns: i32) attributes {gpu.kernel, nvvm.kernel} {
+    %warp = nvvm.shfl.sync idx %columns, %columns, %columns, %columns : i32 -> i32
     nvvm.mbarrier.init %shared, %columns : !llvm.ptr<3>, i32
     nvvm.fence.mbarrier.init
     nvvm.barrier
