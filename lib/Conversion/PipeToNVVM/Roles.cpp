@@ -299,11 +299,28 @@ static bool canBeWhole(fp4::pipe::RoleRegionOp region) {
               .wasInterrupted();
 }
 
+/// Whether the role, or what is in front of all roles, asks which thread executes it: lanes would
+/// part where one is elected.
+static bool knowsItsThread(fp4::pipe::RoleRegionOp region) {
+  return region->getParentOfType<gpu::GPUFuncOp>()
+      .walk([&](Operation *op) {
+        auto role = op->getParentOfType<fp4::pipe::RoleRegionOp>();
+        bool asks = isa<gpu::ThreadIdOp, gpu::LaneIdOp, NVVM::ThreadIdXOp, NVVM::LaneIdOp,
+                        NVVM::ElectSyncOp>(op);
+        return asks && (!role || role == region) ? WalkResult::interrupt() : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
 void fp4::findWholeRoles(gpu::GPUFuncOp kernel, KernelState &state) {
+  if (!state.target->hasTcgen05)
+    return;
   for (auto region : kernel.getOps<pipe::RoleRegionOp>())
-    if (state.target->hasTcgen05 && region.getRole().isElected() &&
-        !region.getRole().drives(pipe::Engine::BulkStore) && canBeWhole(region))
-      state.wholeRoles.insert(region.getRole());
+    state.wholeRoles.insert(region.getRole());
+  for (auto region : kernel.getOps<pipe::RoleRegionOp>()) // a role may have several
+    if (!region.getRole().isElected() || region.getRole().drives(pipe::Engine::BulkStore) ||
+        !canBeWhole(region) || knowsItsThread(region))
+      state.wholeRoles.erase(region.getRole());
 }
 
 void fp4::emitOnce(OpBuilder &b, Location loc, const KernelState &state, Operation *op,

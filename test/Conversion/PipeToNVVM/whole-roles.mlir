@@ -82,4 +82,98 @@ gpu.func @stores(%p: !llvm.ptr<1>) kernel {
   }
   gpu.return
 }
+
+// A role that asks which thread it is, or may learn it from what is in front of the roles, has one: else lanes would part
+// where one of them is elected.
+// CHECK-LABEL: llvm.func @lanes
+// CHECK: %[[ELECTED:.*]] = nvvm.elect.sync
+// CHECK: llvm.cond_br %[[ELECTED]]
+// CHECK-NOT: nvvm.elect.sync
+// CHECK: nvvm.mbarrier.arrive.expect_tx
+// CHECK-NOT: nvvm.elect.sync
+// CHECK: llvm.return
+gpu.func @lanes(%map: !map) kernel {
+  %c0 = arith.constant 0 : i32
+  %bytes = arith.constant 2048 : i32
+  %a = pipe.channel from tma to threads(128) depth 4 payload [0] barriers 32768 : !ch
+  pipe.role load warps 4 to 5 drives [tma] {
+    %lane = gpu.lane_id
+    %first = arith.constant 0 : index
+    %is_first = arith.cmpi eq, %lane, %first : index
+    %s = pipe.producer_acquire %a[%c0] : !ch
+    scf.if %is_first {
+      pipe.expect_tx %a[%c0], %bytes : !ch
+      pipe.load %map[%c0, %c0] into %s signals %a[%c0] : !map, !x, !ch
+    }
+    pipe.producer_commit %a[%c0] : !ch
+  }
+  gpu.return
+}
+
+// CHECK-LABEL: llvm.func @lanes_before
+// CHECK: nvvm.elect.sync
+// CHECK-NOT: nvvm.elect.sync
+// CHECK: llvm.return
+gpu.func @lanes_before(%map: !map) kernel {
+  %c0 = arith.constant 0 : i32
+  %bytes = arith.constant 2048 : i32
+  %thread = gpu.thread_id x
+  %at = arith.index_cast %thread : index to i32
+  %a = pipe.channel from tma to threads(128) depth 4 payload [0] barriers 32768 : !ch
+  pipe.role load warps 4 to 5 drives [tma] {
+    %s = pipe.producer_acquire %a[%c0] : !ch
+    pipe.expect_tx %a[%c0], %bytes : !ch
+    pipe.load %map[%at, %c0] into %s signals %a[%c0] : !map, !x, !ch
+    pipe.producer_commit %a[%c0] : !ch
+  }
+  gpu.return
+}
+
+// What another role asks has nothing to do with it.
+// CHECK-LABEL: llvm.func @lanes_elsewhere
+// CHECK: nvvm.mbarrier.try_wait
+// CHECK-COUNT-2: nvvm.elect.sync
+// CHECK: llvm.return
+gpu.func @lanes_elsewhere(%map: !map, %p: !llvm.ptr<1>) kernel {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %bytes = arith.constant 2048 : i32
+  %a = pipe.channel from tma to threads(128) depth 1 payload [0] barriers 32768 : !ch
+  pipe.role load warps 4 to 5 drives [tma] {
+    %s = pipe.producer_acquire %a[%c1] : !ch
+    pipe.expect_tx %a[%c1], %bytes : !ch
+    pipe.load %map[%c1, %c0] into %s signals %a[%c1] : !map, !x, !ch
+    pipe.producer_commit %a[%c1] : !ch
+  }
+  pipe.role epilogue warps 0 to 4 drives [threads] {
+    %lane = gpu.lane_id
+    %at = arith.index_cast %lane : index to i32
+    llvm.store volatile %at, %p : i32, !llvm.ptr<1>
+  }
+  gpu.return
+}
+
+// A role has one thread in all of its regions if it has in one.
+// CHECK-LABEL: llvm.func @twice
+// CHECK: nvvm.elect.sync
+// CHECK-NOT: nvvm.elect.sync
+// CHECK: nvvm.mbarrier.arrive.expect_tx
+// CHECK: nvvm.elect.sync
+// CHECK-NOT: nvvm.elect.sync
+// CHECK: llvm.store volatile
+gpu.func @twice(%map: !map, %p: !llvm.ptr<1>) kernel {
+  %c0 = arith.constant 0 : i32
+  %bytes = arith.constant 2048 : i32
+  %a = pipe.channel from tma to threads(128) depth 4 payload [0] barriers 32768 : !ch
+  pipe.role load warps 4 to 5 drives [tma] {
+    %s = pipe.producer_acquire %a[%c0] : !ch
+    pipe.expect_tx %a[%c0], %bytes : !ch
+    pipe.load %map[%c0, %c0] into %s signals %a[%c0] : !map, !x, !ch
+    pipe.producer_commit %a[%c0] : !ch
+  }
+  pipe.role load warps 4 to 5 drives [tma] {
+    llvm.store volatile %c0, %p : i32, !llvm.ptr<1>
+  }
+  gpu.return
+}
 }
