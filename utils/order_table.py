@@ -23,13 +23,13 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 Case = collections.namedtuple("Case", "name text target shape options", defaults=[()])
 
 
-def pair(columns, n):
-    """A product of 3 x 2 tiles for one pair of blocks, each of 4 k tiles."""
+def pair(columns, n, rows=256):
+    """A product for one pair of blocks, of 3 x 2 tiles where they have 256 rows, each of 4 k tiles."""
     a, sa = "tensor<600x1024xf4E2M1FN>", "tensor<600x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>"
     b, sb = a.replace("600", str(n)), sa.replace("600", str(n))
     return (f"func.func @product(%a: {a}, %sa: {sa}, %b: {b}, %sb: {sb}) -> tensor<600x{n}xbf16> {{\n"
             "  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<nvfp4>, fp4.plan ="
-            f" #fp4.plan<tile_product, pair, tile = [256, {columns}, 256], store = tma>}} : ({a}, {sa}, {b}, {sb})"
+            f" #fp4.plan<tile_product, pair, tile = [{rows}, {columns}, 256], store = tma>}} : ({a}, {sa}, {b}, {sb})"
             f" -> tensor<600x{n}xbf16>\n  return %y : tensor<600x{n}xbf16>\n}}\n")
 
 
@@ -37,6 +37,8 @@ def cases():
     for columns, what in ((128, ""), (192, ", two sets of scales"), (256, ", overlapped accumulators")):
         yield Case(f"NVFP4 product, pair of 256 x {columns}{what}", pair(columns, 2 * columns), "sm_100a",
                    None, ["--multiprocessors=2"])
+    yield Case("NVFP4 product, pair of 128 x 256", pair(256, 256, rows=128), "sm_100a", None,
+               ["--multiprocessors=2"])
     text = re.sub(r", fp4\.plan = #fp4\.plan<.*?\]>", "", mutate_all.gemm(64))
     yield Case("NVFP4 product by mma.sync, 3 tiles of 64 x 64", text, "sm_120a", 130,
                ["--multiprocessors=1", "--plan=tile_product, tile = [64, 64, 128], stages = 2"])

@@ -4,6 +4,7 @@
   utils/sweep.py                 a covering subset: every pair of values of two parameters occurs
   utils/sweep.py --full          also the cross product of shapes, formats, result types and plans
   utils/sweep.py --plans=others  pairs, clusters and other plans in place of tiles of every width
+  utils/sweep.py --plans=half_pairs  pairs with 128 rows
   utils/sweep.py --plans=stores  results that leave through shared memory and TMA stores
   utils/sweep.py --plans=converted  products of converted operands, for sm_90a
   utils/sweep.py --plans=swapped    products with the rhs as operand A
@@ -56,6 +57,17 @@ OTHERS = {**{f"pair_{n}": f"pair, tile = [256, {n}, 256]" for n in COLUMNS},
           "taken_over_pair": "pair, tile = [256, 64, 256], schedule = #pipe.cluster_launch<along_n depth 2>",
           "taken_over_2x2": "cluster = [2, 2], tile = [128, 64, 256], "
                             "schedule = #pipe.cluster_launch<panels<2> depth 1>"}
+HALF_PAIRS = {"half_pair": "pair, tile = [128, 256, 256]",
+              "half_pair_deep": "pair, tile = [128, 256, 512]",
+              **{f"half_pair_{m}x{n}": f"pair, cluster = [{m}, {n}], tile = [128, 256, 256]"
+                 for m, n in CLUSTERS if m > 1},
+              "half_pair_direct": "store = direct, pair, tile = [128, 256, 256]",
+              "half_pair_tma": "store = tma, pair, tile = [128, 256, 256]",
+              "half_pair_shallow": "pair, tile = [128, 256, 256], stages = 1, accumulators = 1",
+              "half_pair_along_n": "pair, tile = [128, 256, 256], "
+                                   "schedule = #pipe.static_persistent<along_n>",
+              "half_pair_taken_over": "pair, tile = [128, 256, 256], "
+                                      "schedule = #pipe.cluster_launch<along_n depth 2>"}
 STORES = {"tma": "store = tma",
           **{f"tma_{n}": f"store = tma, tile = [128, {n}, 256]" for n in (64, 96, 256)},
           **{f"direct_{n}": f"store = direct, tile = [128, {n}, 256]" for n in (192, 256)},
@@ -79,7 +91,7 @@ LONG = {"k96": "", **{f"k96_{n}": f"tile = [256, {n}, 768]" for n in (64, 128, 1
         "k96_tma": "store = tma, tile = [256, 128, 768]", "k96_2x2": "cluster = [2, 2]",
         "k96_4x1": "cluster = [4, 1]",
         "k96_shallow": "tile = [256, 64, 768], stages = 1, accumulators = 1"}
-PLANS = {"tiles": TILES, "others": OTHERS, "stores": STORES, "converted": CONVERTED,
+PLANS = {"tiles": TILES, "others": OTHERS, "half_pairs": HALF_PAIRS, "stores": STORES, "converted": CONVERTED,
          "swapped": SWAPPED, "few": CONVERTED_FEW, "warps": WARPS, "k96": LONG}
 TARGETS = {**dict.fromkeys({**CONVERTED, **CONVERTED_FEW}, "sm_90a"),
            **dict.fromkeys(WARPS, "sm_120a"), **dict.fromkeys(LONG, "sm_103a")}

@@ -121,6 +121,24 @@ TEST(ScaleLayout, halvesOfColumnsOfAPair) {
   }
 }
 
+// Two blocks of 512 bytes side by side, copied by one tcgen05.cp, put the scales of 256 rows of B
+// where a pair with M = 128 reads them: a block for each half of the rows, in the lanes of that
+// half.
+TEST(ScaleLayout, halvesReachTheirLanes) {
+  constexpr unsigned rows = 256, lines = 32;
+  for (unsigned row = 0; row < rows; ++row) {
+    const unsigned word = unsigned(scaleWordInBlock(row)) % 16 / 4;
+    const unsigned line = scaleHalfIndex(row / 128, 0u) * lines + row % lines;
+    const CopyCells cells = copyCells(CopyShape::C64x128bWarpx2_01_23, line, word);
+    ASSERT_EQ(cells.count, 2u);
+    for (unsigned q = 0; q < 2; ++q) {
+      const ScaleCell cell = scaleCell(row, 0, 0, q, ScaleOperand::ColumnsPairM128, rows);
+      EXPECT_EQ(cells.cells[q], (TmemAddress{cell.lane, cell.column})) << row;
+    }
+  }
+  EXPECT_EQ(scaleHalfIndex(1, 3), 7); // 1024 bytes for each block of columns
+}
+
 TEST(ScaleLayout, stepsAlongK) {
   EXPECT_EQ(scaleStepsPerBlock(ScaleVector::X4), 1u);
   EXPECT_EQ(scaleStepsPerBlock(ScaleVector::X2), 2u);

@@ -55,6 +55,12 @@ template <typename Int> constexpr Int scaleOffsetInBlock(Int row, Int block) {
   return scaleWordInBlock(row) + block % 4;
 }
 
+/// The number of the block of a half of the rows and of a block of columns, where halves are side
+/// by side: the scales of B of a pair with 128 rows, as one tcgen05.cp.64x128b.warpx2 takes them.
+template <typename Int> constexpr Int scaleHalfIndex(Int half, Int blockColumn) {
+  return blockColumn * 2 + half;
+}
+
 /// Sixteen bytes of a block hold the four scales of `row`, row + 32, row + 64 and row + 96.
 inline constexpr uint64_t scaleUnitBytes = 16, scaleUnitRowStep = 32;
 

@@ -10,6 +10,7 @@
 
 #include "ConvertAhead.h"
 #include "GroupTable.h"
+#include "HalveScales.h"
 #include "Lowering.h"
 #include "MatmulKernel.h"
 #include "PackSix.h"
@@ -216,6 +217,12 @@ struct MatmulLowering : OpConversionPattern<BlockScaledMatmulOp> {
     SmallVector<Value> operands(adaptor.getOperands());
     if (shape.spreadsCodes)
       packOperands(rewriter, op, operands, rows);
+    if (shape.splitsColumns()) {
+      Value &scales = operands[op.getLhsScalesMutable().begin()->getOperandNumber()];
+      if (shape.groups)
+        scales = scalesOfGroups(rewriter, loc, shape, scales, shape.scaleRowsA());
+      scales = halveScales(rewriter, op, scales);
+    }
     if (shape.convertsAhead)
       operands.front() =
           convertAhead(rewriter, op, adaptor.getLhs(), adaptor.getLhsScales(), shape, rows, target);
@@ -314,7 +321,7 @@ private:
     else
       values.push_back(pipe::MakeTensorMapOp::create(b, loc, shape.mapB(), second.first, columns));
     if (!shape.floatA)
-      values.push_back(scales(shape.scalesA(), a.second, shape.scaleRowsA()));
+      values.push_back(scales(shape.scalesA(), a.second, shape.rowsOfBlocksA()));
     if (!shape.prepackedB)
       values.push_back(scales(shape.scalesB(), second.second, shape.scaleRowsB()));
     if (shape.alpha != MatmulShape::Alpha::None)

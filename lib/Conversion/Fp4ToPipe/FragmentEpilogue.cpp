@@ -168,7 +168,8 @@ void FragmentEpilogue::storeStaged(OfGroup group) {
   SmallVector<StagedPart> parts = std::exchange(staged, {});
   auto storeWhole = [&] {
     for (const StagedPart &part : parts)
-      StoreTileOp::create(b, loc, part.tile, result, part.row, part.column);
+      StoreTileOp::create(b, loc, part.tile, result, part.row, part.column,
+                          /*halves=*/IntegerAttr());
   };
   if (parts.empty() || !shape.storesEnds())
     return storeWhole();

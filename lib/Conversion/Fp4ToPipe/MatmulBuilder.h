@@ -30,16 +30,23 @@ protected:
     Value part;                 ///< the range of K of a product that is split, or of a shared tile
     Value parts, firstSums, counter; ///< of a shared tile: its ranges, and where they leave sums
     Value alpha, alpha2;        ///< in every lane; null where there is none for the whole tile
+    Value laneRow;              ///< in an epilogue, what with its lane is the row of a thread
+    Value laneColumn; ///< in front of the columns of a thread; null where all have the same
   };
 
   virtual void buildTile(Value m, Value n);
   Tile findTile(Value m, Value n);
   Value load(Value map, Value row, Value column, int64_t parts, pipe::Direction direction);
+  Value load(pipe::SharedType type, Value map, Value row, Value column, int64_t parts,
+             pipe::Direction direction);
   void buildEpilogue(ValueRange accs, const Tile &tile);
   using Conversion = llvm::function_ref<Value(ValueRange chunks, Value column)>;
   using Storing = llvm::function_ref<void(Value chunk, Value column)>;
   virtual void drain(ValueRange accs, const Tile &tile, Conversion convert, Storing store);
   Value orLast(Value column);
+  Tile partOfThread(Tile tile);
+  Value ofThread(const Tile &part, Value column);
+  Value ofThreadOrLast(const Tile &part, Value column);
 
 private:
   Value findGroup(Tile &tile, Value m);

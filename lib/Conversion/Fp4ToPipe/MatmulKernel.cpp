@@ -149,6 +149,11 @@ Value MatmulBuilder::load(Value map, Value row, Value column, int64_t parts, Dir
   int64_t columns = box.getLayout() == Layout::Tiled128x4 ? box.getColumns() : shape.tileK;
   auto type = SharedType::get({box.getRows() * parts, columns}, box.getElementType(),
                               box.getLayout());
+  return load(type, map, row, column, parts, direction);
+}
+
+Value MatmulBuilder::load(SharedType type, Value map, Value row, Value column, int64_t parts,
+                          Direction direction) {
   DirectionAttr multicast;
   if (parts > 1)
     multicast = DirectionAttr::get(b.getContext(), direction);
@@ -158,6 +163,11 @@ Value MatmulBuilder::load(Value map, Value row, Value column, int64_t parts, Dir
 
 Value MatmulBuilder::loadScales(Value from, Value row, Value rowBlock, Value kBlock, Value blocks,
                                 int64_t rows, int64_t parts) {
+  if (shape.splitsColumns() && from != scalesA) {
+    auto type =
+        SharedType::get({rows, shape.tileK / shape.block}, shape.scaleType, Layout::Halves128x4);
+    return load(type, from, row, mul(kBlock, kScaleBlockColumns), parts, Direction::M);
+  }
   if (shape.inCluster())
     return load(from, row, mul(kBlock, kScaleBlockColumns), parts, Direction::M);
   auto type = SharedType::get({rows, shape.tileK / shape.block}, shape.scaleType,
@@ -178,7 +188,7 @@ void MatmulBuilder::buildKTile(ValueRange accs, const Tile &tile, Value k) {
     blocks = Value();
   auto copyScales = [&](Value from) {
     auto tileType = cast<SharedType>(from.getType());
-    auto type = TmemType::get(tileType.getShape(), tileType.getElementType(), Layout::Tiled128x4,
+    auto type = TmemType::get(tileType.getShape(), tileType.getElementType(), tileType.getLayout(),
                               shape.pair);
     return CopyScalesOp::create(b, loc, type, from, blocks, IntegerAttr(), IntegerAttr());
   };
@@ -211,7 +221,7 @@ Value MatmulBuilder::numbers(const Tile &tile, Value column, VectorType type, Va
   if (shape.swap)
     return LoadFactorsOp::create(b, loc, type, global, column, tile.row, limit,
                                  /*transposed=*/true);
-  return LoadFactorsOp::create(b, loc, type, global, tile.row, column, limit);
+  return LoadFactorsOp::create(b, loc, type, global, tile.laneRow, column, limit);
 }
 
 Value MatmulBuilder::factors(const Tile &tile, Value alphas, Value column) {
@@ -283,7 +293,7 @@ Value MatmulBuilder::inTurn(int64_t column) {
 /// Each chunk of them is on its way while the one before it is converted; a store may take several.
 /// Where the next tile waits for one half only, this is read before any of it is converted.
 void MatmulBuilder::drain(ValueRange accs, const Tile &tile, Conversion convert, Storing store) {
-  int64_t streamed = shape.tileN - shape.heldColumns(), chunk = shape.chunk();
+  int64_t most = shape.laneColumns(), streamed = most - shape.heldColumns(), chunk = shape.chunk();
   forColumns(tile, streamed, [&](Value column) {
     SmallVector<Value> sums = read(accs, column);
     Value place = add(tile.column, column);
@@ -295,11 +305,11 @@ void MatmulBuilder::drain(ValueRange accs, const Tile &tile, Conversion convert,
       chunks.push_back(read(accs, inTurn(column)));
   };
   if (flip)
-    readUpTo(shape.tileN / 2);
+    readUpTo(most / 2);
   SmallVector<Value> held;
   Type element;
-  for (int64_t column = streamed; column < shape.tileN; column += chunk) {
-    readUpTo(std::min(column + 2 * chunk, shape.tileN));
+  for (int64_t column = streamed; column < most; column += chunk) {
+    readUpTo(std::min(column + 2 * chunk, most));
     Value place = add(tile.column, inTurn(column));
     Value converted = convert(chunks[(column - streamed) / chunk], orLast(place));
     element = cast<VectorType>(converted.getType()).getElementType();
@@ -338,17 +348,41 @@ void MatmulBuilder::store(Value chunk, const Tile &tile, Value column) {
     return;
   }
   if (!shape.storesTiles) {
-    StoreOp::create(b, loc, chunk, result, tile.row, column, tile.rowLimit ? tile.rowLimit : rows);
+    StoreOp::create(b, loc, chunk, result, tile.laneRow, column,
+                    tile.rowLimit ? tile.rowLimit : rows);
     return;
   }
   auto box = cast<TensorMapType>(result.getType());
-  auto type = SharedType::get(box.getShape(), box.getElementType(), box.getLayout());
+  IntegerAttr halves = shape.splitsColumns() ? b.getI64IntegerAttr(shape.laneColumns()) : nullptr;
+  SmallVector<int64_t> rowsAndColumns = {kMmaM, box.getColumns()};
+  auto type = SharedType::get(rowsAndColumns, box.getElementType(), box.getLayout());
   Value staged = StageOp::create(b, loc, type, chunk, Value()).getResult();
-  StoreTileOp::create(b, loc, staged, result, tile.row, column);
+  StoreTileOp::create(b, loc, staged, result, tile.row, column, halves);
+}
+
+/// What threads of a half of the lanes have: all have the same rows, and each half its columns.
+MatmulBuilder::Tile MatmulBuilder::partOfThread(Tile tile) {
+  tile.laneRow = tile.row;
+  if (!shape.splitsColumns())
+    return tile;
+  Value half = LaneHalfOp::create(b, loc, b.getI32Type());
+  tile.laneRow = arith::SubIOp::create(b, loc, tile.row, mul(half, shape.blockM()));
+  tile.laneColumn = mul(half, shape.laneColumns());
+  return tile;
+}
+
+/// The column of a thread that reads what goes with `column` in the first lanes.
+Value MatmulBuilder::ofThread(const Tile &part, Value column) {
+  return part.laneColumn ? add(column, part.laneColumn) : column;
+}
+
+/// The same, or the last that exists: a half of the columns may end behind the result.
+Value MatmulBuilder::ofThreadOrLast(const Tile &part, Value column) {
+  return part.laneColumn ? orLast(ofThread(part, column)) : column;
 }
 
 void MatmulBuilder::buildEpilogue(ValueRange accs, const Tile &found) {
-  Tile tile = found;
+  Tile tile = partOfThread(found);
   if (shape.hasAlphaOfThread()) {
     tile.alpha = factors(tile, alpha, tile.column);
     if (shape.dual)
@@ -359,29 +393,36 @@ void MatmulBuilder::buildEpilogue(ValueRange accs, const Tile &found) {
   if (shape.splits > 1)
     return buildJoin(accs, tile);
   if (results) {
-    return results->emitTile({tile.row, tile.column, rows}, [&](Value column) {
-      return hold(convert(read(accs, column), tile, orLast(add(tile.column, column))));
+    Value first = ofThread(tile, tile.column);
+    return results->emitTile({tile.laneRow, first, rows}, [&](Value column) {
+      return hold(convert(read(accs, column), tile, orLast(add(first, column))));
     });
   }
   drain(
-      accs, tile, [&](ValueRange sums, Value column) { return convert(sums, tile, column); },
-      [&](Value chunk, Value column) { store(chunk, tile, column); });
+      accs, tile,
+      [&](ValueRange sums, Value column) {
+        return convert(sums, tile, ofThreadOrLast(tile, column));
+      },
+      [&](Value chunk, Value column) { // a tile that leaves is that of all threads
+        store(chunk, tile, shape.storesTiles ? column : ofThread(tile, column));
+      });
 }
 
 //===----------------------------------------------------------------------===//
 // Ranges of K
 //===----------------------------------------------------------------------===//
 
-/// Of this block's tile: rows of 128, then columns.
+/// Of this block's tile: rows of blocks, then columns.
 Value MatmulBuilder::counterIndex(const Tile &tile) {
   Value column = arith::DivUIOp::create(b, loc, tile.column, constant(shape.tileN));
-  return add(mul(rowBlockOf(tile.row), shape.tilesN() * shape.clusterN), column);
+  Value row = arith::DivUIOp::create(b, loc, tile.row, constant(shape.blockM()));
+  return add(mul(row, shape.tilesN() * shape.clusterN), column);
 }
 
 /// The parts of a chunk, added from the first to the last.
 Value MatmulBuilder::sumOfParts(const Tile &tile, Value column) {
   auto wide = VectorType::get({shape.chunk()}, b.getF32Type());
-  Value rowsOfPart = mul(numM, shape.workM()), row = tile.row, sum;
+  Value rowsOfPart = mul(numM, shape.workM()), row = tile.laneRow, sum;
   for (int64_t part = 0; part < shape.splits; ++part) {
     Value next = FetchOp::create(b, loc, wide, workspace, row, column);
     sum = sum ? arith::AddFOp::create(b, loc, sum, next).getResult() : next;
@@ -393,20 +434,21 @@ Value MatmulBuilder::sumOfParts(const Tile &tile, Value column) {
 /// Every block leaves the sums of its range; the last one of a tile finishes it.
 void MatmulBuilder::buildJoin(ValueRange accs, const Tile &tile) {
   Value rowsOfPart = mul(numM, shape.workM());
-  Value row = add(arith::MulIOp::create(b, loc, tile.part, rowsOfPart), tile.row);
+  Value row = add(arith::MulIOp::create(b, loc, tile.part, rowsOfPart), tile.laneRow);
   Value allRows = mul(rowsOfPart, shape.splits);
   drain(
       accs, tile, [](ValueRange sums, Value) { return sums.front(); },
       [&](Value sums, Value column) {
-        StoreOp::create(b, loc, sums, workspace, row, column, allRows);
+        StoreOp::create(b, loc, sums, workspace, row, ofThread(tile, column), allRows);
       });
   Value last = JoinOp::create(b, loc, counters, counterIndex(tile), shape.splits);
   auto branch = scf::IfOp::create(b, loc, last, /*withElseRegion=*/false);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(branch.thenBlock());
-  forColumns(tile, shape.tileN, [&](Value column) {
-    Value inResult = add(tile.column, column);
-    store(convert({sumOfParts(tile, inResult)}, tile, inResult), tile, inResult);
+  forColumns(tile, shape.laneColumns(), [&](Value column) {
+    Value place = add(tile.column, column), inResult = ofThread(tile, place);
+    Value sums = sumOfParts(tile, inResult);
+    store(convert({sums}, tile, ofThreadOrLast(tile, place)), tile, inResult);
   });
 }
 
@@ -484,9 +526,9 @@ Value MatmulBuilder::sumOfShares(const Tile &tile, Value column) {
 }
 
 void MatmulBuilder::finishShared(const Tile &tile) {
-  forColumns(tile, shape.tileN, [&](Value column) {
-    Value inResult = add(tile.column, column);
-    store(convert({sumOfShares(tile, column)}, tile, inResult), tile, inResult);
+  forColumns(tile, shape.laneColumns(), [&](Value column) {
+    Value place = add(tile.column, column), sums = sumOfShares(tile, column);
+    store(convert({sums}, tile, ofThreadOrLast(tile, place)), tile, ofThread(tile, place));
   });
 }
 
@@ -502,7 +544,10 @@ void MatmulBuilder::buildShare(ValueRange accs, const Tile &tile) {
         when(
             isShared,
             [&] { leaveShare(sums, row, arith::SubIOp::create(b, loc, column, tile.column)); },
-            [&] { store(convert({sums}, tile, orLast(column)), tile, column); });
+            [&] {
+              Value inResult = ofThread(tile, column);
+              store(convert({sums}, tile, orLast(inResult)), tile, inResult);
+            });
       });
   when(isShared, [&] {
     Value counter = placeM ? add(mul(tile.counter, shape.clusterM), placeM) : tile.counter;

@@ -30,7 +30,7 @@ struct MatmulShape {
   bool swap = false;                  ///< m and n are columns and rows of Y
   int64_t tileM, tileN, tileK;        ///< rows, columns and depth of an output tile
   int64_t clusterM = 1, clusterN = 1; ///< blocks of a cluster
-  bool pair = false;                  ///< two blocks along m have one tile
+  bool pair = false;                  ///< two blocks along m have one tile, of 256 or 128 rows
   int64_t block;                      ///< elements of K that share a scale: 16, 32 or 128
   /// f4E2M1FN, f8E4M3FN or f8E5M2; f8E4M3FN with scales of f32.
   mlir::Type dataTypeA, dataTypeB;
@@ -91,7 +91,7 @@ struct MatmulShape {
   /// columns, with what a body reads for them, are too many registers.
   int64_t storedColumns() const {
     int64_t widest = std::min<int64_t>(64, 128 * 8 / resultType.getIntOrFloatBitWidth());
-    return storesTiles && !body && tileN % widest == 0 ? widest : narrowChunk();
+    return storesTiles && !body && laneColumns() % widest == 0 ? widest : narrowChunk();
   }
   /// Columns of sums that it reads and converts at a time, which divide those that it stores.
   /// Beside columns that it holds, these and the next are to fit in its registers too.
@@ -116,12 +116,12 @@ struct MatmulShape {
   /// Tensor memory has no second accumulator, or pair of them, beside the scales. Those of k tiles
   /// of K = 96 take 12 columns for 128 rows, three times as many as others.
   bool hasOneAccumulator() const {
-    int64_t columns = tileN * (dual ? 2 : 1);
+    int64_t columns = laneColumns() * (dual ? 2 : 1);
     if (laneGroups) // accumulators are those of k tiles
       return false;
     return columns == 256 || (k96 && columns == 192);
   }
-  int64_t narrowChunk() const { return std::min<int64_t>(32, tileN); }
+  int64_t narrowChunk() const { return std::min<int64_t>(32, laneColumns()); }
   /// Registers in which a thread keeps what it will store, see heldColumns().
   static constexpr int64_t kHeldRegisters = 128;
 
@@ -170,12 +170,16 @@ struct MatmulShape {
   /// Rows of A and of B that a block has of its tile.
   int64_t blockM() const { return pair ? tileM / 2 : tileM; }
   int64_t blockN() const { return pair ? tileN / 2 : tileN; }
+  /// A pair has 128 rows: lanes of tensor memory have halves of the columns (pipe.lane_half).
+  bool splitsColumns() const { return pair && tileM == pipe::kMmaM; }
+  /// Columns of a tile that a thread has sums of.
+  int64_t laneColumns() const { return splitsColumns() ? tileN / 2 : tileN; }
   /// Columns that are read before any of them is stored. A tile of 256 columns has no second
   /// accumulator beside its scales, so the next tile waits until all of it is read.
   int64_t heldColumns() const {
     int64_t bits = addsRanges() ? 32 : resultType.getIntOrFloatBitWidth();
     int64_t registers = body ? kHeldRegisters / 2 : kHeldRegisters; // a body needs others
-    return hasOneAccumulator() ? std::min<int64_t>(tileN, registers * 32 / bits) : 0;
+    return hasOneAccumulator() ? std::min<int64_t>(laneColumns(), registers * 32 / bits) : 0;
   }
   /// Columns whose order does not change when that of a tile is turned around: those of the widest
   /// staged tile.
@@ -211,18 +215,23 @@ struct MatmulShape {
   int64_t partsA() const { return clusterN; }
   int64_t partsB() const { return pair ? 1 : clusterM; }
   int64_t partsScalesB() const {
+    if (splitsColumns())
+      return clusterM == 2 ? 2 : 1;
     return rowsScalesB() / pipe::kScaleBlockRows % clusterM ? 1 : clusterM;
   }
 
   /// Tiles begin within a block of 128 rows of scales of B.
   bool splitsScaleBlocks() const {
-    return tileN % pipe::kScaleBlockRows && tilesN() * clusterN > 1;
+    return tileN % pipe::kScaleBlockRows && tilesN() * clusterN > 1 && !splitsColumns();
   }
   /// Rows of scales of each operand; groups have whole blocks.
   int64_t scaleRowsA() const { return groups ? groupScaleRows : m; }
+  /// As many rows as the kernel takes, where each 64 rows have a block (HalveScales.h) or each 128.
+  int64_t rowsOfBlocksA() const { return (splitsColumns() ? 2 : 1) * scaleRowsA(); }
   int64_t scaleRowsB() const { return groups ? groups * groupScaleRowsB() : n; }
   int64_t groupScaleRowsB() const { return llvm::alignTo(n, pipe::kScaleBlockRows); }
-  /// Rows of scales of B that a block loads: whole blocks of 128 rows that its tile reaches into.
+  /// Rows of scales of B that a block loads: whole blocks of 128 rows that its tile reaches into,
+  /// or those of the tile in halves.
   int64_t rowsScalesB() const;
   /// Bytes of K in one row of a box: the widest swizzle.
   static constexpr int64_t kPanelBytes = 128;

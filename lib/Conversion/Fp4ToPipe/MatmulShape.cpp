@@ -17,6 +17,8 @@ using namespace fp4::pipe;
 
 /// A tile begins at a multiple of what its columns and a block have in common.
 int64_t MatmulShape::rowsScalesB() const {
+  if (splitsColumns())
+    return tileN;
   int64_t first = splitsScaleBlocks() ? kScaleBlockRows - std::gcd(tileN, kScaleBlockRows) : 0;
   return llvm::alignTo(first + tileN, kScaleBlockRows);
 }
@@ -60,6 +62,8 @@ Type MatmulShape::scalesB() const {
   if (weightsAhead)
     return GlobalType::get({tilesN() * tilesK(), hw::weightTileRows},
                            Float32Type::get(scaleType.getContext()));
+  if (splitsColumns())
+    return TensorMapType::get({kScaleBlockRows, kScaleBlockColumns}, scaleType, Layout::Tiled128x4);
   if (inCluster())
     return TensorMapType::get({rowsScalesB() / partsScalesB(), tileK / block}, scaleType,
                               Layout::Tiled128x4);

@@ -31,14 +31,15 @@ void ResultStores::emitTile(const ResultPlace &place, Elements elements) {
   int64_t step = shape.resultGroup();
   running = {};
   if (shape.hasOneAccumulator() || shape.withAmax) {
-    for (int64_t column = 0; column < shape.tileN; column += step)
+    for (int64_t column = 0; column < shape.laneColumns(); column += step)
       emitGroup(place, constant(column), elements);
     storeKept();
     if (running)
       FoldAmaxOp::create(b, loc, running, to.amax);
     return;
   }
-  auto loop = scf::ForOp::create(b, loc, constant(0), constant(shape.tileN), constant(step));
+  auto loop =
+      scf::ForOp::create(b, loc, constant(0), constant(shape.laneColumns()), constant(step));
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(loop.getBody());
   emitGroup(place, loop.getInductionVar(), elements);

@@ -175,7 +175,7 @@ private:
                   integerArray(rewriter, loc, 64, {i64(fp4::pipe::kScaleBlockBytes), i64(pitch)}),
                   integerArray(rewriter, loc, 32,
                                {i32(words), i32(box.getColumns() / fp4::pipe::kScaleBlockColumns),
-                                i32(box.getRows() / fp4::pipe::kScaleBlockRows)})});
+                                i32(box.getRowBlocks())})});
   }
 
   void replaceByMap(ConversionPatternRewriter &rewriter, fp4::pipe::MakeTensorMapOp op,

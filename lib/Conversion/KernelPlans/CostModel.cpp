@@ -42,13 +42,14 @@ static ProductCost stepCost(const MatmulSize &size, const ProductTile &tile,
                             const hw::ProductRates &rates) {
   constexpr double kStep = 64;
   const double stepBytes = double(size.stepBytes());
-  double rows = kProductTileM + double(tile.rowsOfB() * size.products);
+  double rows = double(tile.rowsOfA() + tile.rowsOfB() * size.products);
   double columns = double(tile.n * size.products);
-  double issue = std::max(2.0 * kProductTileM * columns * kStep / rates.flopsPerCycle,
+  double issue = std::max(2.0 * double(tile.rowsOfA()) * columns * kStep / rates.flopsPerCycle,
                           rows * stepBytes / rates.sharedBytesPerCycle);
-  double scaleRows = kProductTileM + double(ceilDiv(tile.n, 128) * 128 * size.products);
-  double delivered = double(std::min(size.m, kProductTileM) +
-                            std::min(size.n, tile.rowsOfB()) * size.products);
+  int64_t blocksOfB = tile.narrow ? 2 : ceilDiv(tile.n, 128); // one for each half of the columns
+  double scaleRows = kProductTileM + double(blocksOfB * 128 * size.products);
+  double delivered =
+      double(std::min(size.m, tile.rowsOfA()) + std::min(size.n, tile.rowsOfB()) * size.products);
   double bytes = delivered * stepBytes + scaleRows * (double(size.stepK) / double(size.block));
   double feed = bytes / rates.l2BytesPerCycle;
   return {std::max(issue, feed),
@@ -106,7 +107,7 @@ static double cyclesOf(hw::TimingRate which, const hw::TargetModel &target) {
 static double serialCycles(const MatmulSize &size, const ProductTile &tile, double epilogue,
                            const hw::TargetModel &target) {
   constexpr double registers = 128, columnBytes = 4 * 32; // of a thread; of a warp
-  double columns = double(tile.n * size.products);
+  double columns = double(tile.laneColumns() * size.products);
   bool addsRanges = size.splits > 1 || size.sharers > 0;
   double resultBytes = addsRanges ? 4 : double(size.resultBytes);
   double held = std::min(columns, registers * 4 / resultBytes);
@@ -128,8 +129,8 @@ ProductCost fp4::productCost(const MatmulSize &size, const ProductTile &tile,
   if (size.stepK == 96) // of a k tile of three panels often a good part does not exist
     steps = ceilDiv(size.k, size.stepK);
   double main = double(steps) * step.cycles + rates.fillCycles;
-  double epilogue = rates.epilogueCyclesPerColumn * double(tile.n * size.products);
-  bool overlapped = tile.n * size.products <= (size.stepK == 96 ? 128 : 192);
+  double epilogue = rates.epilogueCyclesPerColumn * double(tile.laneColumns() * size.products);
+  bool overlapped = tile.laneColumns() * size.products <= (size.stepK == 96 ? 128 : 192);
   double serial = overlapped ? 0 : serialCycles(size, tile, epilogue, target);
   double cycles = std::max(main + serial, epilogue);
   ProductBound bound = cycles > epilogue ? step.bound : ProductBound::Epilogue;
@@ -153,8 +154,8 @@ ProductCost fp4::productCost(const MatmulSize &size, const ProductTile &tile,
 
 double fp4::directStoreCycles(const MatmulSize &size, const ProductTile &tile,
                               const hw::TargetModel &target) {
-  double bytes = double(std::min(size.m, kProductTileM) * std::min(size.n, tile.n) *
-                        size.resultBytes);
+  double bytes =
+      double(std::min(size.m, tile.rowsOfA()) * std::min(size.n, tile.n) * size.resultBytes);
   return double(wavesOf(size, tile, target)) * 2 * bytes / target.product->l2BytesPerCycle;
 }
 

@@ -1,7 +1,8 @@
 //===- CostModel.h - What the tiles of a product cost ---------------------===//
 //
 // How many cycles a persistent GEMM takes with tiles of n columns, each of one block with 128 rows
-// or of a pair of blocks with 256. Words in capitals are rates of the target (fp4/ISA/Rates.h). A
+// or of a pair of blocks with 256, or with 128: then a block has 64 where 128 is written here, and
+// its lanes n / 2 columns. Words in capitals are rates of the target (fp4/ISA/Rates.h). A
 // step of 64 elements of K, or of 32 where elements have 8 bits, costs the larger of
 //   issue  the matrix instruction: its arithmetic, 2 * 128 * n * 64 / FLOPS in each block whatever
 //   its
@@ -60,6 +61,8 @@ struct MatmulSize {
 /// Rows of a tile of one block, and the columns that a tile can have.
 inline constexpr int64_t kProductTileM = 128;
 inline constexpr int64_t kProductTileNs[] = {64, 96, 128, 192, 256};
+/// Of a pair with 128 rows: each half of the columns has a block of scales.
+inline constexpr int64_t kNarrowTileNs[] = {256};
 /// With instructions of K = 96: whole blocks of scales of B, and room for two stages of three panels.
 inline constexpr int64_t kK96TileNs[] = {64, 128, 192};
 
@@ -74,8 +77,11 @@ struct ProductTile {
   int64_t n = 0;     ///< columns; with `swap` rows of the result
   int64_t clusterM = 1, clusterN = 1; ///< blocks of a cluster
   bool swap = false; ///< the tile is one of the transposed result
+  bool narrow = false; ///< the pair has 128 rows
 
-  int64_t rows() const { return pair ? 2 * kProductTileM : kProductTileM; }
+  int64_t rows() const { return pair ? 2 * rowsOfA() : kProductTileM; }
+  int64_t rowsOfA() const { return narrow ? kProductTileM / 2 : kProductTileM; } ///< of a block
+  int64_t laneColumns() const { return narrow ? n / 2 : n; } ///< whose sums a thread has
   int64_t rowsOfB() const { return pair ? n / 2 : n; } ///< that a block has
   int64_t blocks() const { return clusterM * clusterN; }
 };

@@ -102,6 +102,11 @@ void Neighbours::addTiles() {
           other.tile = {m, n, k};
           other.swap = !plan.swap;
         });
+        add("pair", [&](KernelPlan &other) {
+          other.tile = {m, n, k};
+          other.pair = !plan.pair;
+          other.cluster = {};
+        });
       }
 }
 

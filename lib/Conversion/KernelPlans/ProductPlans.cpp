@@ -103,8 +103,10 @@ static MatmulSize sizeOf(BlockScaledMatmulOp product) {
 
 /// Columns that a tile can have. Of a dual product tensor memory has the sums of both, and where rows
 /// are quantized a tile begins and ends where words of four scales do.
-static SmallVector<int64_t> tileColumns(BlockScaledMatmulOp product) {
+static SmallVector<int64_t> tileColumns(BlockScaledMatmulOp product, bool narrow) {
   SmallVector<int64_t> columns(std::begin(kProductTileNs), std::end(kProductTileNs));
+  if (narrow)
+    columns.assign(std::begin(kNarrowTileNs), std::end(kNarrowTileNs));
   if (product.usesK96())
     columns.assign(std::begin(kK96TileNs), std::end(kK96TileNs));
   int64_t unit = 1;
@@ -112,7 +114,8 @@ static SmallVector<int64_t> tileColumns(BlockScaledMatmulOp product) {
     unit = pipe::kScaleBlockColumns *
            numerics::blockSizeOf(product.getQuantizeRecipe()->getDecisions().format);
   llvm::erase_if(columns, [&](int64_t n) {
-    return n % unit != 0 || (product.isDual() && 2 * n > kProductTileNs[4]);
+    int64_t ofLane = narrow ? n / 2 : n;
+    return ofLane % unit != 0 || (product.isDual() && 2 * ofLane > kProductTileNs[4]);
   });
   return columns;
 }
@@ -137,6 +140,10 @@ static void addSwapped(const KernelPlan &wish, BlockScaledMatmulOp product, cons
       tiles.push_back({/*pair=*/false, n, 1, 1, /*swap=*/true});
 }
 
+/// A pair whose blocks have 64 rows each. No program has one that does not ask for it: the model of
+/// time knows no measurement of one.
+static bool isNarrow(const KernelPlan &plan) { return plan.pair && plan.tile[0] == kProductTileM; }
+
 /// What a program asks for is kept. A pair has rows for both blocks, so fewer rows than one block
 /// has are not worth one.
 static SmallVector<ProductTile> candidates(const KernelPlan &wish, BlockScaledMatmulOp product,
@@ -150,10 +157,11 @@ static SmallVector<ProductTile> candidates(const KernelPlan &wish, BlockScaledMa
   for (bool pair : {false, true}) {
     if (wish.swap || (pair ? !(mayPair || mustPair) : mustPair))
       continue;
-    for (int64_t n : tileColumns(product)) {
+    for (int64_t n : tileColumns(product, isNarrow(wish))) {
       if (wish.tile[1] && wish.tile[1] != n)
         continue;
       ProductTile tile{pair, n, pair ? 2 : 1, 1};
+      tile.narrow = isNarrow(wish);
       if (hasCluster && !(pair && wish.cluster[0] % 2)) { // else the check says what is wrong
         tile.clusterM = wish.cluster[0];
         tile.clusterN = wish.cluster[1];
@@ -264,10 +272,14 @@ static void adviseStream(BlockScaledMatmulOp op, const MatmulSize &size, const P
 static std::pair<int64_t, int64_t> footprint(const KernelPlan &plan, const MatmulSize &size) {
   auto [m, n, k] = plan.tile;
   int64_t block = size.block, products = size.products;
+  bool narrow = isNarrow(plan); // a block of scales for each half of the columns, in other lanes
+  int64_t rowsOfA = narrow ? kProductTileM / 2 : kProductTileM;
   int64_t rowsOfB = products * (plan.pair ? n / 2 : n);
-  int64_t scaleRows = kProductTileM + products * int64_t(llvm::alignTo(n + 96, 128));
-  int64_t bytes = (kProductTileM + rowsOfB) * k * size.stepBytes() / size.stepK + scaleRows * k / block;
-  int64_t columns = products * n + scaleRows / 32 * k / block / 4;
+  int64_t scaleRowsB = products * (narrow ? 256 : int64_t(llvm::alignTo(n + 96, 128)));
+  int64_t scaleRows = kProductTileM + scaleRowsB;
+  int64_t bytes = (rowsOfA + rowsOfB) * k * size.stepBytes() / size.stepK + scaleRows * k / block;
+  int64_t scaleLanes = narrow ? kProductTileM + scaleRowsB / 2 : scaleRows;
+  int64_t columns = products * (narrow ? n / 2 : n) + scaleLanes / 32 * k / block / 4;
   return {bytes, columns};
 }
 
@@ -413,18 +425,19 @@ static LogicalResult checkStream(Operation *op, const KernelPlan &plan) {
   return success();
 }
 
-/// The matrix instruction has 128 rows in a block, and 128 bytes, which are 256 elements of 4 bits, are
-/// the widest swizzle.
+/// The matrix instruction has 128 rows in a block, or 64, and 128 bytes, which are 256 elements of
+/// 4 bits, are the widest swizzle.
 static LogicalResult checkTile(Operation *op, const KernelPlan &plan,
                                const hw::TargetModel &target) {
   auto [m, n, k] = plan.tile;
   auto product = cast<BlockScaledMatmulOp>(op);
-  int64_t rows = plan.pair || product.usesK96() ? 2 * kProductTileM : kProductTileM;
+  bool narrow = isNarrow(plan) && !product.usesK96();
+  int64_t rows = (plan.pair || product.usesK96()) && !narrow ? 2 * kProductTileM : kProductTileM;
   if (product.usesK96() && !plan.pair)
     return misfit(op, "pair", "is there with arithmetic tensor_core_k96", "none");
   if (plan.swap && failed(checkSwap(op, plan)))
     return failure();
-  SmallVector<int64_t> columns = tileColumns(product);
+  SmallVector<int64_t> columns = tileColumns(product, narrow);
   MatmulSize size = sizeOf(product);
   int64_t depth = tileDepth(size);
   bool fits = m == rows && k % depth == 0 && llvm::is_contained(columns, n);

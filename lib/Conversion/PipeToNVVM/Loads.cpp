@@ -12,6 +12,7 @@
 #include "fp4/ISA/ScaleLayout.h"
 
 using namespace mlir;
+namespace hw = fp4::hw;
 
 namespace {
 
@@ -76,8 +77,11 @@ struct LowerLoad : fp4::PipePattern<fp4::pipe::LoadOp> {
       Value first = arith::MulIOp::create(rewriter, loc, box.part, rows);
       box.row = arith::AddIOp::create(rewriter, loc, box.row, first);
     }
-    for (int64_t panel = 0, panels = tile.getPanels(); panel < panels; ++panel)
-      loadPanel(rewriter, op, adaptor, box, panel);
+    if (tile.isHalved())
+      loadHalves(rewriter, op, adaptor, box);
+    else
+      for (int64_t panel = 0, panels = tile.getPanels(); panel < panels; ++panel)
+        loadPanel(rewriter, op, adaptor, box, panel);
     rewriter.eraseOp(op);
     return success();
   }
@@ -100,6 +104,34 @@ private:
     Value target = fp4::offsetPointer(b, loc, adaptor.getDest(), panel * bytes);
     if (box.part)
       target = fp4::stridedPointer(b, loc, target, box.part, bytes / box.parts);
+    loadBox(b, op, adaptor, box, target, place);
+  }
+
+  /// Of both halves of the rows, or of this block's, a block for each block of columns.
+  void loadHalves(OpBuilder &b, fp4::pipe::LoadOp op, OpAdaptor adaptor, const Box &box) const {
+    Location loc = op.getLoc();
+    fp4::pipe::SharedType tile = op.getDest().getType();
+    int64_t columns = tile.getColumns() / fp4::pipe::kScaleBlockColumns;
+    for (int64_t half = 0, halves = box.part ? 1 : 2; half < halves; ++half)
+      for (int64_t k = 0; k < columns; ++k) {
+        auto shifted = [&](Value value, int64_t by) -> Value {
+          return by ? arith::AddIOp::create(b, loc, value, fp4::constantI32(b, loc, by)) : value;
+        };
+        Box ofHalf = box;
+        ofHalf.row = shifted(box.row, half * (tile.getRows() / 2));
+        Value column = shifted(adaptor.getColumn(), k * fp4::pipe::kScaleBlockColumns);
+        Value target = fp4::offsetPointer(
+            b, loc, adaptor.getDest(), hw::scaleHalfIndex(half, k) * fp4::pipe::kScaleBlockBytes);
+        if (box.part)
+          target = fp4::stridedPointer(b, loc, target, box.part, fp4::pipe::kScaleBlockBytes);
+        loadBox(b, op, adaptor, ofHalf, target,
+                coordinates(b, loc, tile, ofHalf.row, column, /*panel=*/0));
+      }
+  }
+
+  void loadBox(OpBuilder &b, fp4::pipe::LoadOp op, OpAdaptor adaptor, const Box &box, Value target,
+               ValueRange place) const {
+    Location loc = op.getLoc();
     bool toCta = !box.mask && !box.group;
     if (!toCta)
       target = inCluster(b, loc, target, *state.target);
@@ -121,7 +153,7 @@ private:
     if (tile.isScales())
       return {fp4::constantI32(b, loc, 0),
               shifted(column, llvm::Log2_64(fp4::pipe::kScaleBlockColumns)),
-              shifted(row, llvm::Log2_64(fp4::pipe::kScaleBlockRows))};
+              shifted(row, llvm::Log2_64(std::min(tile.getRows(), fp4::pipe::kScaleBlockRows)))};
     if (panel)
       column = arith::AddIOp::create(
           b, loc, column, fp4::constantI32(b, loc, panel * tile.getColumns() / tile.getPanels()));

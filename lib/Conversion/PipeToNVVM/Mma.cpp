@@ -145,7 +145,7 @@ struct LowerCopyScales : fp4::PipePattern<fp4::pipe::CopyScalesOp> {
       return rewriter.notifyMatchFailure(op, "expects the pipelined form: a tensor memory column");
     Location loc = op.getLoc();
     fp4::pipe::SharedType tile = op.getSource().getType();
-    int64_t rowBlocks = tile.getRows() / fp4::pipe::kScaleBlockRows;
+    int64_t rowBlocks = tile.isHalved() ? 1 : tile.getRowBlocks(); // that are copied each
     int64_t columnBlocks = tile.getColumns() / fp4::pipe::kScaleBlockColumns;
     FailureOr<Value> target = firstColumn(rewriter, op);
     if (failed(target))
@@ -155,17 +155,22 @@ struct LowerCopyScales : fp4::PipePattern<fp4::pipe::CopyScalesOp> {
     for (int64_t k = 0; k < columnBlocks; ++k)
       fp4::emitGuarded(rewriter, loc, k, adaptor.getBlocks(), [&] {
         for (int64_t row = 0; row < rowBlocks; ++row)
-          copyBlock(
-              rewriter, op,
-              addColumns(rewriter, loc, *target, hw::scaleTileColumn(row, k, rowBlocks)),
-              source.at(rewriter, loc,
-                        hw::scaleBlockIndex(row, k, columnBlocks) * fp4::pipe::kScaleBlockBytes));
+          copyBlock(rewriter, op,
+                    addColumns(rewriter, loc, *target, hw::scaleTileColumn(row, k, rowBlocks)),
+                    source.at(rewriter, loc, indexOf(tile, row, k) * fp4::pipe::kScaleBlockBytes));
       });
     rewriter.replaceOp(op, *target);
     return success();
   }
 
 private:
+  /// Of a block in its tile, of two halves the first.
+  static int64_t indexOf(fp4::pipe::SharedType tile, int64_t row, int64_t k) {
+    int64_t columnBlocks = tile.getColumns() / fp4::pipe::kScaleBlockColumns;
+    return tile.isHalved() ? hw::scaleHalfIndex<int64_t>(0, k)
+                           : hw::scaleBlockIndex(row, k, columnBlocks);
+  }
+
   /// Of the set for the iteration that the source is a stage of.
   FailureOr<Value> firstColumn(ConversionPatternRewriter &rewriter,
                                fp4::pipe::CopyScalesOp op) const {
@@ -193,9 +198,13 @@ private:
 
   void copyBlock(OpBuilder &b, fp4::pipe::CopyScalesOp op, Value target, Value source) const {
     Value address = fp4::tmemPointer(b, op.getLoc(), target);
+    bool isHalved = op.getType().isHalved();
+    auto shape =
+        isHalved ? NVVM::Tcgen05CpShape::SHAPE_64x128b : NVVM::Tcgen05CpShape::SHAPE_32x128b;
+    auto lanes =
+        isHalved ? NVVM::Tcgen05CpMulticast::WARPX2_01_23 : NVVM::Tcgen05CpMulticast::WARPX4;
     fp4::emitOnce(b, op.getLoc(), state, op, [&] {
-      NVVM::Tcgen05CpOp::create(b, op.getLoc(), NVVM::Tcgen05CpShape::SHAPE_32x128b,
-                                state.ctaGroup(), NVVM::Tcgen05CpMulticast::WARPX4,
+      NVVM::Tcgen05CpOp::create(b, op.getLoc(), shape, state.ctaGroup(), lanes,
                                 NVVM::Tcgen05CpSrcFormatAttr(), address, source);
     });
   }
@@ -214,7 +223,8 @@ struct LowerMma : fp4::PipePattern<fp4::pipe::MmaOp> {
       return rewriter.notifyMatchFailure(op, bits.error().message);
 
     Operands operands = collect(rewriter, op, adaptor);
-    int64_t rowBlocks = op.getBScales().getType().getRows() / fp4::pipe::kScaleBlockRows;
+    fp4::pipe::TmemType ofB = op.getBScales().getType();
+    int64_t rowBlocks = ofB.isHalved() ? 1 : ofB.getRowBlocks();
     SmallVector<Value> instructions; // before the guards of a tail
     for (int64_t step = 0; step < op.getMaxSteps(); ++step) {
       form.sfaId = form.sfbId = scalesOf(op, vector, step).second;

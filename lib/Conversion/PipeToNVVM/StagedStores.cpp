@@ -82,16 +82,29 @@ struct LowerStoreTile : fp4::PipePattern<fp4::pipe::StoreTileOp> {
 
   LogicalResult matchAndRewrite(fp4::pipe::StoreTileOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
-    Value column = adaptor.getColumn();
-    if (op.getTile().getType().getElementType().getIntOrFloatBitWidth() == 4) // the map counts bytes
-      column = arith::ShRUIOp::create(rewriter, op.getLoc(), column,
-                                      fp4::constantI32(rewriter, op.getLoc(), 1));
-    NVVM::CpAsyncBulkTensorSharedCTAToGlobalOp::create(
-        rewriter, op.getLoc(), adaptor.getMap(), adaptor.getTile(),
-        ValueRange{column, adaptor.getRow()}, /*l2CacheHint=*/Value(), NVVM::TMAStoreMode::TILE,
-        /*predicate=*/Value());
+    storeBox(rewriter, op, adaptor, adaptor.getTile(), adaptor.getColumn());
+    if (std::optional<int64_t> halves = op.getHalves()) {
+      Location loc = op.getLoc();
+      Value second = fp4::offsetPointer(rewriter, loc, adaptor.getTile(),
+                                        op.getTile().getType().getBytes() / 2);
+      storeBox(rewriter, op, adaptor, second,
+               arith::AddIOp::create(rewriter, loc, adaptor.getColumn(),
+                                     fp4::constantI32(rewriter, loc, *halves)));
+    }
     rewriter.eraseOp(op);
     return success();
+  }
+
+private:
+  static void storeBox(OpBuilder &b, fp4::pipe::StoreTileOp op, OpAdaptor adaptor, Value source,
+                       Value column) {
+    Location loc = op.getLoc();
+    if (op.getTile().getType().getElementType().getIntOrFloatBitWidth() ==
+        4) // the map counts bytes
+      column = arith::ShRUIOp::create(b, loc, column, fp4::constantI32(b, loc, 1));
+    NVVM::CpAsyncBulkTensorSharedCTAToGlobalOp::create(
+        b, loc, adaptor.getMap(), source, ValueRange{column, adaptor.getRow()},
+        /*l2CacheHint=*/Value(), NVVM::TMAStoreMode::TILE, /*predicate=*/Value());
   }
 };
 

@@ -18,13 +18,13 @@ gpu.func @twin(%map: !map, %acc: !acc, %a: !data, %sa: !pscales, %sb: !pscales2,
 // -----
 
 // (C104)
-// expected-error @+1 {{accumulator of a pair must be 256 rows of f32 and 16 to 256 columns in steps of 16, but got 128x128x}}
-func.func private @rows() -> !pipe.tmem<128x128xf32, pair>
+// expected-error @+1 {{accumulator of a pair must be 256 or 128 rows of f32 and 16 to 256 columns in steps of 16, but got 64x128x}}
+func.func private @rows() -> !pipe.tmem<64x128xf32, pair>
 
 // -----
 
 // (C104)
-// expected-error @+1 {{accumulator of a pair must be 256 rows of f32 and 16 to 256 columns in steps of 16, but got 256x40x}}
+// expected-error @+1 {{accumulator of a pair must be 256 or 128 rows of f32 and 16 to 256 columns in steps of 16, but got 256x40x}}
 func.func private @columns() -> !pipe.tmem<256x40xf32, pair>
 
 // -----
@@ -35,14 +35,14 @@ func.func private @alone() -> !pipe.tmem<256x128xf32>
 
 // -----
 
-// expected-error @+1 {{layout must be linear, swizzle_32B, swizzle_64B, swizzle_128B, swizzle_128B_b4x16_p64 or tiled_128x4, but got pair}}
+// expected-error @+1 {{layout must be linear, swizzle_32B, swizzle_64B, swizzle_128B, swizzle_128B_b4x16_p64, tiled_128x4 or halves_128x4, but got pair}}
 func.func private @shared() -> !pipe.shared<128x256xf4E2M1FN, pair>
 
 // -----
 
 // (C103)
-// expected-error @+1 {{tiled_128x4 tile must be a multiple of 128x4, but got 64x16}}
-func.func private @map() -> !pipe.tensor_map<64x16xf8E4M3FN, tiled_128x4>
+// expected-error @+1 {{tiled_128x4 tile must have 64 rows or a multiple of 128, and a multiple of 4 columns, but got 32x16}}
+func.func private @map() -> !pipe.tensor_map<32x16xf8E4M3FN, tiled_128x4>
 
 // -----
 

@@ -14,7 +14,7 @@
 func.func @alone(%acc: !acc, %a: !a, %b: !b, %sa: !sa, %sb: !sb, %wacc: !wacc, %wsa: !wsa, %wsb: !wsb, %p: i1) {
   pipe.mma %acc, %a scaled %sa, %b scaled %sb accumulate %p {k96} : !acc, !a, !sa, !b, !sb
   // (C311)
-  // expected-error @+1 {{accumulator of instructions of K = 96 must belong to a pair, but got '!pipe.tmem<128x96xf32>'}}
+  // expected-error @+1 {{accumulator of instructions of K = 96 must be 256 rows of a pair, but got '!pipe.tmem<128x96xf32>'}}
   pipe.mma %wacc, %a scaled %wsa, %b scaled %wsb accumulate %p {k96} : !wacc, !a, !wsa, !b, !wsb
   return
 }

@@ -33,8 +33,8 @@ func.func private @bad(!pipe.shared<128x128xf4E2M1FN, swizzle_128B>)
 
 func.func private @twin(!pipe.shared<128x16xf8E4M3FN, tiled_128x4>)
 // (C103)
-// expected-error @+1 {{tiled_128x4 tile must be a multiple of 128x4, but got 64x16}}
-func.func private @bad(!pipe.shared<64x16xf8E4M3FN, tiled_128x4>)
+// expected-error @+1 {{tiled_128x4 tile must have 64 rows or a multiple of 128, and a multiple of 4 columns, but got 32x16}}
+func.func private @bad(!pipe.shared<32x16xf8E4M3FN, tiled_128x4>)
 
 // -----
 
@@ -66,7 +66,7 @@ func.func private @bad(!pipe.channel<!pipe.tmem<128x64xf32>, !pipe.shared<128x25
 
 // -----
 
-// expected-error @+1 {{layout must be linear, swizzle_32B, swizzle_64B, swizzle_128B, swizzle_128B_b4x16_p64 or tiled_128x4, but got swizzle_96B}}
+// expected-error @+1 {{layout must be linear, swizzle_32B, swizzle_64B, swizzle_128B, swizzle_128B_b4x16_p64, tiled_128x4 or halves_128x4, but got swizzle_96B}}
 func.func private @bad(!pipe.shared<128x256xf4E2M1FN, swizzle_96B>)
 
 // -----

@@ -35,7 +35,7 @@ LogicalResult MmaDenseOp::verify() {
   if (a.getRows() != kMmaM)
     return emitOpError() << "a must have " << kMmaM << " rows, but got " << a; // (C373)
   int64_t columns = acc.getColumns();
-  if (acc.isScales() || columns % kColumnStep) // the type has at most 256
+  if (acc.isScales() || acc.isOfHalves() || columns % kColumnStep) // the type has at most 256
     return emitOpError() << "accumulator must have sums in a multiple of " << kColumnStep
                          << " columns, but got " << acc; // (C373)
   if (b.getRows() * (acc.getPair() ? 2 : 1) != columns)

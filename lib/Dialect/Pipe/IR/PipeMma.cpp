@@ -77,9 +77,9 @@ static LogicalResult verifyK96(MmaOp op, StringRef name, SharedType tile) {
 
 static LogicalResult verifyK96(MmaOp op) {
   TmemType acc = op.getAccumulator().getType(), scales = op.getBScales().getType();
-  if (!acc.getPair())
-    return op.emitOpError() << "accumulator of instructions of K = 96 must belong to a pair, but got "
-                            << acc;
+  if (!acc.getPair() || acc.isOfHalves())
+    return op.emitOpError()
+           << "accumulator of instructions of K = 96 must be 256 rows of a pair, but got " << acc;
   if (failed(verifyK96(op, "a", op.getA().getType())) ||
       failed(verifyK96(op, "b", op.getB().getType())))
     return failure();
@@ -88,6 +88,23 @@ static LogicalResult verifyK96(MmaOp op) {
     return success();
   return op.emitOpError() << "b_scales of instructions of K = 96 must have " << rows
                           << " rows, those of the accumulator in whole blocks, but got " << scales;
+}
+
+/// (C440) The scales of B are in halves exactly where the columns of the accumulator are.
+static LogicalResult verifyHalves(MmaOp op) {
+  TmemType acc = op.getAccumulator().getType(), scales = op.getBScales().getType();
+  if (op.getAScales().getType().isHalved())
+    return op.emitOpError() << "a_scales must have layout tiled_128x4, but got "
+                            << op.getAScales().getType();
+  if (!acc.isOfHalves() && !scales.isHalved())
+    return success();
+  bool fits = acc.isOfHalves() && scales.isHalved() && scales.getRows() == acc.getColumns();
+  if (fits && !op.getBScaleRow())
+    return success();
+  return op.emitOpError() << "b_scales must have layout halves_128x4 and a row for each column of "
+                             "the accumulator, from the first on, where a pair has 128 rows, and "
+                             "only there, but got "
+                          << scales << " for " << acc;
 }
 
 LogicalResult MmaOp::verify() {
@@ -101,8 +118,9 @@ LogicalResult MmaOp::verify() {
            << "accumulator and scales must all belong to a pair, or none of them, but "
               "got "
            << acc << ", " << sa << " and " << sb;
-  if (a.getRows() != kMmaM) // (C114)
-    return emitOpError() << "a must have " << kMmaM << " rows, but got " << a.getRows();
+  int64_t rows = acc.getRowsOfBlock();
+  if (a.getRows() != rows) // (C114)
+    return emitOpError() << "a must have " << rows << " rows, but got " << a.getRows();
   int64_t blocks = acc.getPair() ? 2 : 1;
   if (b.getRows() * blocks != acc.getColumns()) // (C114)
     return emitOpError() << "b must have as many rows as the accumulator has columns"
@@ -117,7 +135,8 @@ LogicalResult MmaOp::verify() {
   if (sa.getElementType() != sb.getElementType())
     return emitOpError() << "scales must have one element type, but got " << sa.getElementType()
                          << " and " << sb.getElementType();
-  if (failed(verifyScales(*this, "a_scales", sa, a.getRows())))
+  if (failed(verifyScales(*this, "a_scales", sa, a.getRows())) ||
+      failed(verifyHalves(*this))) // (C440)
     return failure();
   return verifyScales(*this, "b_scales", sb, acc.getColumns());
 }

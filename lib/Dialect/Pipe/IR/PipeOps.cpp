@@ -270,14 +270,28 @@ static LogicalResult verifyParts(LoadOp op, SharedType tile) {
     return diag;
   }
   int64_t rows = tile.getRows() / parts;
-  int64_t unit = tile.isScales() ? kScaleBlockRows
-                                 : llvm::divideCeil(tile.getAlignment(),
-                                                    tile.getInnerBytes() / tile.getPanels());
+  int64_t unit = tile.isHalved()   ? tile.getRows() / 2
+                 : tile.isScales() ? kScaleBlockRows
+                                   : llvm::divideCeil(tile.getAlignment(),
+                                                      tile.getInnerBytes() / tile.getPanels());
   if (tile.getRows() % parts || rows % unit)
     return op.emitOpError() << "each of the " << parts << " blocks along " << direction
                             << " must load a multiple of " << unit << " rows, but the tile has "
                             << tile.getRows();
   return success();
+}
+
+/// (C424) The halves of a tile of scales are boxes of one block, which both blocks of a pair may
+/// load.
+static LogicalResult verifyHalves(LoadOp op, SharedType tile) {
+  TensorMapType map = op.getMap().getType();
+  SmallVector<int64_t> box = {kScaleBlockRows, kScaleBlockColumns};
+  if (op.getParts() <= 2 && map.isScales() && map.getShape() == ArrayRef(box) &&
+      map.getElementType() == tile.getElementType())
+    return success();
+  return op.emitOpError() << "tile of two halves must have a map of 128x4 scales and at most 2 "
+                             "blocks that load it, but got "
+                          << map << " and " << op.getParts();
 }
 
 LogicalResult LoadOp::verify() {
@@ -288,6 +302,8 @@ LogicalResult LoadOp::verify() {
   int64_t panels = tile.getPanels();
   if (failed(verifyParts(*this, tile)))
     return failure();
+  if (tile.isHalved())
+    return verifyHalves(*this, tile); // (C424)
   SmallVector<int64_t> box = {tile.getRows() / getParts(), tile.getColumns() / panels};
   if (map.getShape() != ArrayRef(box) || tile.getElementType() != map.getElementType() ||
       tile.getLayout() != map.getLayout()) // (C109)
@@ -317,12 +333,15 @@ LogicalResult LoadScalesOp::verify() {
     return failure();
   GlobalType source = getSource().getType();
   SharedType tile = getTileType();
-  if (!source.isScales() || !tile.isScales())
+  if (!source.isScales() || !tile.isScales() || tile.isHalved())
     return emitOpError() << "source and tile must have layout tiled_128x4, but got " << source
                          << " and " << tile;
   if (source.getElementType() != tile.getElementType()) // (C111)
     return emitOpError() << "tile must have the source's element type " << source.getElementType()
                          << ", but got " << tile.getElementType();
+  if (tile.getRows() % kScaleBlockRows) // (C111)
+    return emitOpError() << "tile must have a multiple of " << kScaleBlockRows << " rows, but got "
+                         << tile.getRows();
   if (source.hasDynamicColumns())
     return emitOpError() << "source must have static columns, but got " << source;
   if (tile.getRows() > kScaleBlockRows && ShapedType::isDynamic(source.getShape()[0])) // (C111)
@@ -363,7 +382,8 @@ LogicalResult CopyScalesOp::verify() {
   SharedType source = getSource().getType();
   TmemType tile = getType();
   if (!source.isScales() || source.getShape() != tile.getShape() ||
-      source.getElementType() != tile.getElementType() || !tile.isScales()) // (C113)
+      source.getElementType() != tile.getElementType() ||
+      source.getLayout() != tile.getLayout()) // (C113)
     return emitOpError() << "tensor memory tile must be the scale tile of its source " << source
                          << ", but got " << tile;
   if (getSets() && (*getSets() < 1 || !getTmemColumn())) // (C113)
@@ -411,10 +431,11 @@ LogicalResult ReadOp::verify() {
   if (acc.isScales() || vector.getElementType() != acc.getElementType())
     return emitOpError() << "vector must have the accumulator's element type, but got " << vector
                          << " from " << acc;
-  if (!llvm::isPowerOf2_64(n) || n > 128 || acc.getColumns() % n) // (C117)
+  int64_t columns = acc.getTmemColumns();                // of a lane
+  if (!llvm::isPowerOf2_64(n) || n > 128 || columns % n) // (C117)
     return emitOpError() << "vector must have a power of two of at most 128 elements that divides "
                             "the accumulator's "
-                         << acc.getColumns() << " columns, but got " << n;
+                         << columns << " columns, but got " << n;
   return success();
 }
 
@@ -535,9 +556,19 @@ static LogicalResult verifyStoringRole(StoreTileOp op) {
 LogicalResult StoreTileOp::verify() {
   TensorMapType map = getMap().getType();
   SharedType tile = getTile().getType();
-  if (map.isScales() || map.getShape() != tile.getShape() ||
-      tile.getElementType() != map.getElementType() || tile.getLayout() != map.getLayout()) // (C161)
-    return emitOpError() << "tile must have the box of its map, "
+  int64_t boxes = 1, bits = map.getElementType().getIntOrFloatBitWidth();
+  if (std::optional<int64_t> halves = getHalves()) {
+    boxes = 2;
+    if (*halves < 1 || *halves * bits % 128) // (C441)
+      return emitOpError() << "halves must be a positive multiple of 16 bytes apart, but got "
+                           << *halves << " elements";
+  }
+  SmallVector<int64_t> shape = {boxes * map.getRows(), map.getColumns()};
+  if (map.isScales() || ArrayRef(shape) != tile.getShape() || // (C441)
+      tile.getElementType() != map.getElementType() ||
+      tile.getLayout() != map.getLayout()) // (C161)
+    return emitOpError() << "tile must have " << (boxes > 1 ? "twice " : "")
+                         << "the box of its map, "
                          << SharedType::get(map.getShape(), map.getElementType(), map.getLayout())
                          << ", but got " << tile;
   return verifyStoringRole(*this);

@@ -44,7 +44,7 @@ static ParseResult parseWords(AsmParser &parser, Layout &layout, bool *pair) {
     if (!parsed)
       return parser.emitError(wordLoc)
              << "layout must be linear, swizzle_32B, swizzle_64B, swizzle_128B, "
-                "swizzle_128B_b4x16_p64 or tiled_128x4, but got "
+                "swizzle_128B_b4x16_p64, tiled_128x4 or halves_128x4, but got "
              << word;
     layout = *parsed;
   }
@@ -149,6 +149,7 @@ hw::SwizzleMode fp4::pipe::swizzleMode(Layout layout) {
     return hw::SwizzleMode::B128;
   case Layout::Linear:
   case Layout::Tiled128x4:
+  case Layout::Halves128x4:
     return hw::SwizzleMode::None;
   }
   return hw::SwizzleMode::None;
@@ -201,7 +202,7 @@ int64_t SharedType::getPanels() const {
 
 int64_t SharedType::getBytes() const {
   if (isScales())
-    return hw::tiled128x4Bytes(getRows(), getColumns());
+    return hw::tiled128x4Bytes(getRowBlocks() * kScaleBlockRows, getColumns());
   return getRows() * getInnerBytes();
 }
 
@@ -214,13 +215,23 @@ int64_t SharedType::getAlignment() const {
   return std::max<int64_t>(hw::swizzleRepeatBytes(swizzleMode(getLayout())), kLineBytes);
 }
 
-/// Columns of a tile of scales: one group per four scale columns.
-static int64_t scaleTileColumns(int64_t rows, int64_t columns) {
-  return hw::scaleColumns(rows) * (columns / kScaleBlockColumns);
+/// Columns of a tile of scales: one group per four scale columns. Two halves are in different
+/// lanes.
+static int64_t scaleTileColumns(int64_t rows, int64_t columns, Layout layout) {
+  int64_t ofBlock = layout == Layout::Halves128x4 ? kScaleBlockRows : rows;
+  return hw::scaleColumns(ofBlock) * (columns / kScaleBlockColumns);
+}
+
+/// The columns of an accumulator, which lanes of a pair with 128 rows have in halves.
+static int64_t accumulatorColumns(ArrayRef<int64_t> shape, bool pair) {
+  auto layout = hw::accumulatorLayout(pair ? 2 : 1, shape[0], /*sparse=*/false,
+                                      /*warpSpecialized=*/false);
+  return layout ? hw::accumulatorColumns(*layout, shape[1]) : shape[1];
 }
 
 int64_t TmemType::getTmemColumns() const {
-  return isScales() ? scaleTileColumns(getRows(), getColumns()) : getColumns();
+  return isScales() ? scaleTileColumns(getRows(), getColumns(), getLayout())
+                    : accumulatorColumns(getShape(), getPair());
 }
 
 static hw::FragmentKind toHardware(FragmentKind kind) {
@@ -289,11 +300,18 @@ static LogicalResult verifyRank2(EmitError emitError, ArrayRef<int64_t> shape) {
   return success();
 }
 
-/// (C103)
-static LogicalResult verifyScaleTile(EmitError emitError, ArrayRef<int64_t> shape, Type element) {
-  if (shape[0] % kScaleBlockRows || shape[1] % kScaleBlockColumns)
-    return emitError() << "tiled_128x4 tile must be a multiple of " << kScaleBlockRows << "x"
-                       << kScaleBlockColumns << ", but got " << shape[0] << "x" << shape[1];
+/// (C103), and (C423) of halves, each within a block.
+static LogicalResult verifyScaleTile(EmitError emitError, ArrayRef<int64_t> shape, Type element,
+                                     Layout layout) {
+  bool isHalved = layout == Layout::Halves128x4;
+  if (isHalved && shape[0] != 2 * kScaleBlockRows) // (C423)
+    return emitError() << "halves_128x4 tile must have 256 rows, but got " << shape[0];
+  bool hasBlocks = isHalved || shape[0] == kScaleBlockRows / 2 || shape[0] % kScaleBlockRows == 0;
+  if (!hasBlocks || shape[1] % kScaleBlockColumns) // (C103)
+    return emitError() << stringifyLayout(layout)
+                       << " tile must have 64 rows or a multiple of 128, and a multiple of 4 "
+                          "columns, but got "
+                       << shape[0] << "x" << shape[1];
   if (!isScaleElementType(element))
     return emitError() << "scale factors must be f8E4M3FN or f8E8M0FNU, but got " << element;
   return success();
@@ -332,8 +350,11 @@ LogicalResult TensorMapType::verify(EmitError emitError, ArrayRef<int64_t> shape
                                     Layout layout) {
   if (failed(verifyRank2(emitError, shape)))
     return failure();
+  if (layout == Layout::Halves128x4) // (C423)
+    return emitError() << "box of scales must have layout tiled_128x4, but got "
+                       << stringifyLayout(layout);
   if (layout == Layout::Tiled128x4)
-    return verifyScaleTile(emitError, shape, element);
+    return verifyScaleTile(emitError, shape, element, layout);
   if (!bitsInMemory(element, layout))
     return emitError() << "element type must be an integer or a float, but got " << element;
   if (failed(verifyPadding(emitError, element, layout))) // (C290)
@@ -357,8 +378,8 @@ LogicalResult SharedType::verify(EmitError emitError, ArrayRef<int64_t> shape, T
                                  Layout layout) {
   if (failed(verifyRank2(emitError, shape)))
     return failure();
-  if (layout == Layout::Tiled128x4)
-    return verifyScaleTile(emitError, shape, element);
+  if (layout == Layout::Tiled128x4 || layout == Layout::Halves128x4)
+    return verifyScaleTile(emitError, shape, element, layout);
   if (!bitsInMemory(element, layout))
     return emitError() << "element type must be an integer or a float, but got " << element;
   if (failed(verifyPadding(emitError, element, layout))) // (C290)
@@ -377,23 +398,28 @@ LogicalResult TmemType::verify(EmitError emitError, ArrayRef<int64_t> shape, Typ
                                Layout layout, bool pair) {
   if (failed(verifyRank2(emitError, shape)))
     return failure();
-  if (layout == Layout::Tiled128x4) {
-    if (failed(verifyScaleTile(emitError, shape, element)))
+  bool isScales = layout == Layout::Tiled128x4 || layout == Layout::Halves128x4;
+  if (layout == Layout::Halves128x4 && !pair) // (C423)
+    return emitError() << "halves_128x4 tile in tensor memory must belong to a pair";
+  if (isScales) {
+    if (failed(verifyScaleTile(emitError, shape, element, layout)))
       return failure();
   } else if (layout != Layout::Linear) {
-    return emitError() << "layout of a tensor memory tile must be linear or tiled_128x4, but got "
+    return emitError() << "layout of a tensor memory tile must be linear, tiled_128x4 or "
+                          "halves_128x4, but got "
                        << stringifyLayout(layout);
-  } else if (!element.isF32() || shape[0] != (pair ? 2 * kMmaM : kMmaM) ||
+  } else if (!element.isF32() || (shape[0] != kMmaM && !(pair && shape[0] == 2 * kMmaM)) ||
              !hw::validateMmaShape(hw::MmaKind::MXF4NVF4, pair ? 2 : 1, shape[0],
                                    shape[1])) { // (C104)
-    return emitError() << "accumulator"
-                       << (pair ? " of a pair must be 256 rows of f32 and 16 to 256 columns in "
-                                  "steps of 16, but got "
-                                : " must be 128 rows of f32 and 8 to 256 columns in steps of 8, "
-                                  "but got ")
-                       << shape[0] << "x" << shape[1] << "x" << element;
+    return emitError()
+           << "accumulator"
+           << (pair ? " of a pair must be 256 or 128 rows of f32 and 16 to 256 columns in "
+                      "steps of 16, but got "
+                    : " must be 128 rows of f32 and 8 to 256 columns in steps of 8, "
+                      "but got ")
+           << shape[0] << "x" << shape[1] << "x" << element;
   }
-  int64_t columns = layout == Layout::Tiled128x4 ? scaleTileColumns(shape[0], shape[1]) : shape[1];
+  int64_t columns = isScales ? scaleTileColumns(shape[0], shape[1], layout) : shape[1];
   if (columns > hw::tmemColumnCount) // (C105)
     return emitError() << "tile must fit in " << hw::tmemColumnCount
                        << " tensor memory columns, but needs " << columns;

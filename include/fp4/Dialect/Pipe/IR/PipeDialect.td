@@ -96,7 +96,8 @@ def Pipe_Layout : Pipe_Enum<"Layout", "placement of a tile's bytes", [
   I32EnumAttrCase<"Swizzle128B", 3, "swizzle_128B">,
   I32EnumAttrCase<"Tiled128x4", 4, "tiled_128x4">,
   I32EnumAttrCase<"Swizzle128BPadded", 5, "swizzle_128B_b4x16_p64">,
-  I32EnumAttrCase<"Swizzle128BPadded6", 6, "swizzle_128B_b6x16_p32">]>;
+  I32EnumAttrCase<"Swizzle128BPadded6", 6, "swizzle_128B_b6x16_p32">,
+  I32EnumAttrCase<"Halves128x4", 7, "halves_128x4">]>;
 
 def Pipe_Engine : Pipe_Enum<"Engine", "part of the hardware that executes an operation", [
   I32EnumAttrCase<"Tma", 0, "tma">,

@@ -115,7 +115,9 @@ def Pipe_LoadOp : Pipe_LoadOpBase<"load"> {
   let description = [{
     Loads the box whose first element is (row, column) of the mapped matrix; elements outside of the
     matrix are zero. `column` counts elements and is a multiple of 16 bytes. A tile of several panels
-    is as many boxes side by side. The sequential form returns the tile; the other forms fill a stage
+    is as many boxes side by side. A tile of 64 rows of scales begins at a multiple of 64 rows, of
+    which each has a block. A tile of `halves_128x4` is a box of one block for each half of its rows and
+    each 4 columns. The sequential form returns the tile; the other forms fill a stage
     of a channel acquired by this role, and signal its full barrier with the bytes of the whole tile.
     PTX: cp.async.bulk.tensor.2d.shared::cta.global.tile.mbarrier::complete_tx::bytes, once per box.
 
@@ -126,7 +128,8 @@ def Pipe_LoadOp : Pipe_LoadOpBase<"load"> {
     signal the barrier of the leader. PTX: .cta_group::2.
 
     Constraints: (C109) the tile has the shape, element type and layout of the map, or its panels
-    have, or with `multicast` each block's part of them; (C110) either the op returns a tile, or it
+    have, or with `multicast` each block's part of them; (C424) the map of a halves_128x4 tile has boxes
+    of one block, 128x4, and its halves are the parts of a pair; (C110) either the op returns a tile, or it
     has a destination and a channel; (C151) the cluster has several blocks in the direction of
     `multicast`, and the parts of the tile are aligned as tiles are.
 
@@ -172,7 +175,8 @@ def Pipe_LoadScalesOp : Pipe_LoadOpBase<"load_scales"> {
     blocks, `blocks * 512` bytes each.
 
     Constraints: (C110) as in `pipe.load`; (C111) source and tile have the same element type, and
-    the source's rows are static when the tile has more than one row of blocks; (C112) `blocks` is
+    the source's rows are static when the tile has more than one row of blocks, and the tile has whole
+    blocks; (C112) `blocks` is
     present when the source's blocks of columns are not a multiple of the tile's.
 
     Example:
@@ -225,9 +229,10 @@ def Pipe_CopyScalesOp : Pipe_EngineOp<
     side, the first `at` a column of the allocation. Iteration i of the source's channel uses tile i
     mod `sets` (default 1). With a set per stage, a role that holds the stage again knows that the
     products which read the set are complete; with fewer sets a `pipe.await_release` precedes the
-    copy. PTX: tcgen05.cp.cta_group::1 (::2 for a pair), .32x128b.warpx4, once per 512-byte block.
+    copy. PTX: tcgen05.cp.cta_group::1 (::2 for a pair), .32x128b.warpx4, once per 512-byte block; of
+    layout halves_128x4 .64x128b.warpx2::01_23, once for both halves.
 
-    Constraints: (C113) the tiles have the same shape and element type; `sets` is positive and comes
+    Constraints: (C113) the tiles have the same shape, element type and layout; `sets` is positive and comes
     with `at`.
 
     Example:
@@ -263,15 +268,16 @@ def Pipe_MmaOp : Pipe_EngineOp<"mma", "Tensor", [AttrSizedOperandSegments]> {
 
     The accumulator of a pair takes rows of A and of B from both blocks: those of the leader first.
     Each block has its half of the rows of A with their scales, its half of the rows of B, and the
-    scales of all rows of B. PTX: cta_group::2.
+    scales of all rows of B, which for an accumulator of 128 rows lie in halves. PTX: cta_group::2.
 
-    Constraints: (C114) A has 128 rows; accumulator and B agree in N, one of 8..256 in steps of 8;
+    Constraints: (C114) A has 128 rows, or 64 for a pair with 128; accumulator and B agree in N, one of 8..256 in steps of 8;
     B of a block of a pair has half as many rows; (C115) A and B are f4E2M1FN, of the same K, a
     multiple of 64, or (C291) one of them has 8 or 6 bits: each is f8E4M3FN, f8E5M2, or of 6 or 4 bits in
     layout swizzle_128B_b6x16_p32 or swizzle_128B_b4x16_p64, with K a multiple of 128 and scales of
     f8E8M0FNU; (C116) both scale tiles have the element type of one format and the columns its
-    block implies, and enough rows; (C150) accumulator and scale tiles all belong to a pair, or none
-    does; (C311) with `k96` the accumulator belongs to a pair, and A and B have elements of 4 bits, layout
+    block implies, and enough rows; (C440) those of B have layout halves_128x4 and as many rows as the
+    accumulator columns where a pair has 128 rows, and else layout tiled_128x4; (C150) accumulator and scale tiles all belong to a pair, or none
+    does; (C311) with `k96` the accumulator has 256 rows of a pair, and A and B have elements of 4 bits, layout
     swizzle_128B and a K that is a multiple of 768, three panels; the scales of B have as many rows as the
     accumulator columns, in whole blocks of 128.
 
@@ -372,10 +378,12 @@ def Pipe_ReadOp : Pipe_EngineOp<"read", "Threads"> {
   let summary = "accumulator columns of this thread's row";
   let description = [{
     The thread of accumulator lane r (r = thread index within the four epilogue warps) gets
-    `acc[r, column + i]`, i = 0, 1, ... PTX: tcgen05.ld.sync.aligned.32x32b.xN, then wait::ld.
+    `acc[r, column + i]`, i = 0, 1, ... Where a pair has 128 rows, it gets
+    `acc[r mod 64, h * columns/2 + column + i]` of the block's rows, with h of `pipe.lane_half`. PTX:
+    tcgen05.ld.sync.aligned.32x32b.xN, then wait::ld.
 
     Constraints: (C117) the vector has 1, 2, 4, .. 128 elements of the accumulator's element type
-    and divides its columns.
+    and divides its columns, or half of them where a pair has 128 rows.
 
     Example:
     ```mlir
@@ -389,6 +397,22 @@ def Pipe_ReadOp : Pipe_EngineOp<"read", "Threads"> {
     `:` qualified(type($accumulator)) `->` qualified(type($result))
   }];
   let hasVerifier = 1;
+}
+
+def Pipe_LaneHalfOp : Pipe_EngineOp<"lane_half", "Threads", [Pure]> {
+  let summary = "which half of the lanes this thread's lane is in";
+  let description = [{
+    0 for lanes 0 to 63, 1 for lanes 64 to 127. Where a pair has 128 rows, threads of both halves have the
+    same rows of the block and different columns: what a thread of lane r reads is in row `row - 64 * h + r`
+    and in columns from `column + h * columns / 2` on.
+
+    Example:
+    ```mlir
+    %h = pipe.lane_half : i32
+    ```
+  }];
+  let results = (outs I32:$result);
+  let assemblyFormat = "attr-dict `:` type($result)";
 }
 
 def Pipe_QuantizeBlocksOp : Pipe_EngineOp<"quantize_blocks", "Threads",
@@ -504,9 +528,11 @@ def Pipe_StoreTileOp : Pipe_EngineOp<"store_tile", "BulkStore"> {
     The copy reads the tile through the async proxy after the role took the stage, and the threads
     that filled it have executed fence.proxy.async before they handed it over. The release of the
     stage waits until the copy has read it (`pipe.consumer_release`). PTX:
-    cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group.
+    cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group. With `halves` the tile is two boxes: the
+    first half of its rows goes to (row, column), the second to (row, column + halves).
 
-    Constraints: (C161) the tile has the shape, element type and layout of the map's box; (C162)
+    Constraints: (C161) the tile has the shape, element type and layout of the map's box; (C441) with
+    `halves`, a positive multiple of 16 bytes, it has twice the rows of the box; (C162)
     outside of the sequential form the tile comes from a `pipe.consumer_wait` of a role that drives
     no `threads`.
 
@@ -516,9 +542,10 @@ def Pipe_StoreTileOp : Pipe_EngineOp<"store_tile", "BulkStore"> {
         !pipe.tensor_map<128x64xbf16, swizzle_128B>
     ```
   }];
-  let arguments = (ins Pipe_SharedType:$tile, Pipe_TensorMapType:$map, I32:$row, I32:$column);
+  let arguments = (ins Pipe_SharedType:$tile, Pipe_TensorMapType:$map, I32:$row, I32:$column,
+                       OptionalAttr<I64Attr>:$halves);
   let assemblyFormat = [{
-    $tile `,` $map `[` $row `,` $column `]` attr-dict
+    $tile `,` $map `[` $row `,` $column `]` (`halves` $halves^)? attr-dict
     `:` qualified(type($tile)) `,` qualified(type($map))
   }];
   let hasVerifier = 1;

@@ -13,7 +13,11 @@ class Pipe_Type<string name, string typeMnemonic, list<Trait> traits = []>
     int64_t getRows() const { return getShape()[0]; }
     /// Columns of the tile, in elements (the K direction, or N of an accumulator).
     int64_t getColumns() const { return getShape()[1]; }
-    bool isScales() const { return getLayout() == Layout::Tiled128x4; }
+    /// Scales of which each half of the rows has blocks of its own.
+    bool isHalved() const { return getLayout() == Layout::Halves128x4; }
+    bool isScales() const { return getLayout() == Layout::Tiled128x4 || isHalved(); }
+    /// Blocks of scales, one for each 128 rows or for each half of them, beside each other along m.
+    int64_t getRowBlocks() const { return isHalved() ? 2 : (getRows() + 127) / 128; }
   }];
 }
 
@@ -71,7 +75,8 @@ def Pipe_TensorMapType : Pipe_TileType<"TensorMap", "tensor_map"> {
     Packed fp4 data use the map's element type UINT8, with coordinates in bytes; layout
     `swizzle_128B_b4x16_p64` has 16U4_ALIGN16B and `swizzle_128B_b6x16_p32` 16U6_ALIGN16B, whose
     buffer has four elements of 6 bits in 3 bytes, with coordinates in elements. A map of
-    `tiled_128x4` scales loads whole blocks of 512 bytes from a buffer of such blocks.
+    `tiled_128x4` scales loads whole blocks of 512 bytes from a buffer of such blocks, and one with 64
+    rows from a buffer with a block for each 64 rows.
 
     Constraints: (C101) the box has at most 256 rows, and an inner size that is a multiple of 16
     bytes and not larger than the swizzle width; (C103) holds for boxes of scales, and (C290) for boxes
@@ -91,10 +96,13 @@ def Pipe_SharedType : Pipe_TileType<"Shared", "shared"> {
     blocks of 512 bytes, block (i, j) at byte (i * columns/4 + j) * 512. `swizzle_128B_b4x16_p64` is
     `swizzle_128B` of rows in which 16 elements of 4 bits take 16 bytes, 8 with data and 8 of padding, as
     the matrix instructions that have elements of every width want them, and `swizzle_128B_b6x16_p32`
-    the same of elements of 6 bits, 12 bytes with data and 4 of padding.
+    the same of elements of 6 bits, 12 bytes with data and 4 of padding. A `tiled_128x4` tile of 64 rows
+    takes whole blocks, which nobody reads behind these rows. `halves_128x4` holds the scales of B for a pair
+    with 128 rows: for each 4 columns the block of the first half of the rows, then that of the second.
 
-    Constraints: (C102) rows of data are a multiple of the swizzle's width; (C103) scale tiles have a
-    multiple of 128 rows and of 4 columns and an 8-bit float element type; (C290) tiles of layout
+    Constraints: (C102) rows of data are a multiple of the swizzle's width; (C103) scale tiles have 64
+    rows or a multiple of 128, a multiple of 4 columns and an 8-bit float element type; (C423) tiles of
+    layout halves_128x4 have 256 rows; (C290) tiles of layout
     swizzle_128B_b4x16_p64 have elements of f4E2M1FN, those of swizzle_128B_b6x16_p32 f6E2M3FN or
     f6E3M2FN.
   }];
@@ -122,10 +130,15 @@ def Pipe_TmemType : Pipe_Type<"Tmem", "tmem"> {
 
     A tile of a `pair` lies in the tensor memory of both blocks, at the same columns.
     `!pipe.tmem<256x256xf32, pair>` is one accumulator: the leader has rows 0 to 127, its peer the
-    others. A tile of scales has the same shape in each block, and each block has its own.
+    others. In `!pipe.tmem<128x256xf32, pair>` each block has 64 rows in 128 columns of tensor memory:
+    lanes 0 to 63 have the first half of the columns of the accumulator, lanes 64 to 127 the second. A
+    tile of scales has the same shape in each block, and each block has its own. In layout
+    `halves_128x4` lanes 0 to 63 have the scales of the first half of the rows of B, lanes 64 to 127
+    those of the second, in 4 columns for each k step.
 
     Constraints: (C104) an accumulator has 128 rows of f32 and 8 to 256 columns in steps of 8;
-    that of a pair has 256 rows and 16 to 256 columns in steps of 16; (C103) holds for scale tiles;
+    that of a pair has 256 or 128 rows and 16 to 256 columns in steps of 16; (C103) and (C423) hold for
+    scale tiles;
     (C105) a tile fits in the 512 columns of tensor memory.
   }];
   let parameters = (ins
@@ -145,6 +158,8 @@ def Pipe_TmemType : Pipe_Type<"Tmem", "tmem"> {
   let extraClassDeclaration = tileDecls # [{
     /// Rows of an accumulator that each block has.
     int64_t getRowsOfBlock() const { return getPair() && !isScales() ? getRows() / 2 : getRows(); }
+    /// An accumulator of a pair with 128 rows, of which lanes have halves of the columns.
+    bool isOfHalves() const { return !isScales() && getRowsOfBlock() == 64; }
     /// 32-bit tensor memory columns that the tile occupies.
     int64_t getTmemColumns() const;
   }];

@@ -1,0 +1,105 @@
+//===- HalveScales.cpp - Scales of 64 rows to a block ---------------------===//
+//
+// Both blocks of a pair with 128 rows read the scales of their 64 rows of A from the same columns
+// of tensor memory. One block of 512 bytes has the words of all these rows, those of rows 64 to 127
+// in the second half of each 16 bytes, and neither TMA nor tcgen05.cp moves bytes within 16. So
+// this kernel does, before the product: a thread takes the 16 bytes of a line and leaves 16 in two
+// blocks.
+//
+//===----------------------------------------------------------------------===//
+
+#include "HalveScales.h"
+
+#include "ItemLaunch.h"
+
+#include "Int32.h"
+#include "SmallBuilders.h"
+
+#include "fp4/Dialect/Pipe/IR/Pipe.h"
+#include "fp4/ISA/ScaleLayout.h"
+
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+using namespace fp4;
+
+namespace {
+
+constexpr int64_t kLineWords = 4, kLineBytes = hw::scaleUnitBytes, kLines = hw::scaleUnitRowStep;
+
+/// Scales in so many rows of blocks.
+pipe::GlobalType scalesOf(BlockScaledMatmulOp op, int64_t rowBlocks, int64_t columnBlocks) {
+  int64_t rows = ShapedType::isDynamic(rowBlocks) ? rowBlocks : rowBlocks * pipe::kScaleBlockRows;
+  return pipe::GlobalType::get({rows, columnBlocks * pipe::kScaleBlockColumns},
+                               scaleType(op.getContext(), op.getFormat()),
+                               pipe::Layout::Tiled128x4);
+}
+
+/// Line `item` of all blocks, of which a row has `columnBlocks`.
+void halveLine(ImplicitLocOpBuilder &b, Value source, Value dest, Int32 item,
+               int64_t columnBlocks) {
+  auto four = VectorType::get(kLineWords, b.getI32Type());
+  Value loaded = load(b, four, address(b, source, item, kLineBytes), kLineBytes);
+  Int32 block = item / kLines, line = item % kLines;
+  Int32 row = block / columnBlocks, column = block % columnBlocks;
+  for (int64_t half = 0; half < 2; ++half) {
+    SmallVector<Value> words;
+    for (int64_t i = 0; i < kLineWords / 2; ++i)
+      words.push_back(vector::ExtractOp::create(b, loaded, half * kLineWords / 2 + i));
+    words.append(kLineWords / 2, Int32(b, 0));
+    Int32 to = hw::scaleBlockIndex<Int32>(row * 2 + half, column, columnBlocks) * kLines + line;
+    store(b, vector::FromElementsOp::create(b, four, words), address(b, dest, to, kLineBytes),
+          kLineBytes);
+  }
+}
+
+gpu::GPUFuncOp buildKernel(RewriterBase &rewriter, BlockScaledMatmulOp op, int64_t rowBlocks,
+                           int64_t columnBlocks) {
+  bool isDynamic = ShapedType::isDynamic(rowBlocks);
+  int64_t halves = isDynamic ? rowBlocks : 2 * rowBlocks;
+  SmallVector<Type> types = {scalesOf(op, rowBlocks, columnBlocks),
+                             scalesOf(op, halves, columnBlocks)};
+  if (isDynamic)
+    types.push_back(rewriter.getI32Type());
+  gpu::GPUFuncOp kernel = createItemKernel(rewriter, op, "halve", types, kItemThreads);
+  ImplicitLocOpBuilder b(op.getLoc(), kernel.getBody());
+  auto pointer = [&](unsigned number) -> Value {
+    return pipe::GlobalPtrOp::create(b, LLVM::LLVMPointerType::get(b.getContext(), 1),
+                                     kernel.getArgument(number));
+  };
+  Value source = pointer(0), dest = pointer(1);
+  Int32 item = Int32(b, NVVM::BlockIdXOp::create(b, b.getI32Type())) * kItemThreads +
+               Int32(b, NVVM::ThreadIdXOp::create(b, b.getI32Type()));
+  Int32 rows = isDynamic ? Int32(b, kernel.getArgument(2)) / 2 : Int32(b, rowBlocks);
+  auto branch = scf::IfOp::create(b, item / (columnBlocks * kLines) < rows);
+  {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(branch.thenBlock());
+    halveLine(b, source, dest, item, columnBlocks);
+  }
+  gpu::ReturnOp::create(b);
+  return kernel;
+}
+
+} // namespace
+
+Value fp4::halveScales(RewriterBase &rewriter, BlockScaledMatmulOp op, Value scales) {
+  Location loc = op.getLoc();
+  auto type = cast<MemRefType>(scales.getType());
+  int64_t rowBlocks = type.getDimSize(0), columnBlocks = type.getDimSize(1);
+  gpu::GPUFuncOp kernel = buildKernel(rewriter, op, rowBlocks, columnBlocks);
+  Value count, halves;
+  if (type.isDynamicDim(0)) {
+    count = memref::DimOp::create(rewriter, loc, scales, 0);
+    halves = arith::MulIOp::create(rewriter, loc, count,
+                                   arith::ConstantIndexOp::create(rewriter, loc, 2));
+  } else {
+    count = arith::ConstantIndexOp::create(rewriter, loc, rowBlocks);
+  }
+  Value blocks = blocksOfRows(rewriter, loc, count, columnBlocks * kLines);
+  return launchItems(rewriter, loc, kernel, scales, blocks, halves);
+}
