@@ -35,6 +35,9 @@ typedef struct fp4_compiler_options {
   int32_t remarks;     /**< not 0: report which fusions fired, and why others did not */
   fp4_diagnostic_function diagnostic; /**< null: they are part of the error's message */
   void *context;       /**< handed to `diagnostic` */
+  /** Which kernels begin while the one before them ends (programmatic dependent launch): "none",
+   *  "chosen" (null: quantizers behind their amax, products of prepacked weights) or "all". */
+  const char *overlap;
 } fp4_compiler_options;
 
 FP4_EXPORT fp4_error *fp4_compiler_create(const fp4_compiler_options *options,

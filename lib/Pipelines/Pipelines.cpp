@@ -22,6 +22,7 @@
 #include "mlir/Transforms/Passes.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSwitch.h"
 
 using namespace mlir;
 
@@ -139,6 +140,14 @@ std::optional<fp4::Phase> fp4::parsePhase(std::string_view text) {
 }
 
 std::string fp4::phaseNames() { return llvm::join(llvm::make_second_range(kPhases), ", "); }
+
+std::optional<fp4::LaunchOverlap> fp4::parseLaunchOverlap(std::string_view text) {
+  return llvm::StringSwitch<std::optional<LaunchOverlap>>(text)
+      .Case("none", LaunchOverlap::None)
+      .Case("chosen", LaunchOverlap::Chosen)
+      .Case("all", LaunchOverlap::All)
+      .Default(std::nullopt);
+}
 
 void fp4::addPhase(OpPassManager &manager, Phase phase, const PhaseOptions &options) {
   switch (phase) {

@@ -22,7 +22,8 @@ class CompilerOptions(ctypes.Structure):
     """fp4_compiler_options"""
 
     _fields_ = [("size", c_uint64), ("target", c_char_p), ("ptxas", c_char_p),
-                ("remarks", c_int32), ("diagnostic", DiagnosticFunction), ("context", c_void_p)]
+                ("remarks", c_int32), ("diagnostic", DiagnosticFunction), ("context", c_void_p),
+                ("overlap", c_char_p)]
 
 
 class KernelCode(ctypes.Structure):

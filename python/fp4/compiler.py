@@ -41,6 +41,7 @@ class _Source:
     target: str
     ptxas: str | None
     remarks: bool
+    overlap: str
     dims: tuple[tuple[str, int], ...]
 
 
@@ -60,6 +61,7 @@ class _Session:
         options.target = c.encode(source.target, "'target'")
         options.ptxas = None if source.ptxas is None else c.encode(source.ptxas, "'ptxas'")
         options.remarks = source.remarks
+        options.overlap = c.encode(source.overlap, "'overlap'")
         options.diagnostic = self.callback
         handle = ctypes.c_void_p()
         self.library.fp4_compiler_create(ctypes.byref(options), ctypes.byref(handle))
@@ -165,7 +167,7 @@ class Compiled:
 def compile(text: str | os.PathLike[str] | Builder, *, target: str = "sm_100a",
             dims: Mapping[str, int] | None = None, assemble: bool = False,
             ptxas: str | os.PathLike[str] | None = None, remarks: bool = False,
-            name: str | None = None) -> Compiled:
+            name: str | None = None, overlap: str = "chosen") -> Compiled:
     """Compiles a program to PTX.
 
     Args:
@@ -178,6 +180,9 @@ def compile(text: str | os.PathLike[str] | Builder, *, target: str = "sm_100a",
         ptxas: its path; without it $FP4_PTXAS, else the one that is found.
         remarks: report which fusions fired, and why others did not, in Compiled.remarks.
         name: what diagnostics call the text.
+        overlap: which kernels begin while the one before them ends (programmatic dependent
+            launch): "chosen", quantizers behind their amax and products of prepacked weights, or
+            "none", or "all". No result depends on it.
 
     Raises:
         CompileError: the program does not parse, verify or compile, no argument has a dimension of
@@ -196,7 +201,8 @@ def compile(text: str | os.PathLike[str] | Builder, *, target: str = "sm_100a",
                          f"pass pathlib.Path('{text}')")
     sizes = tuple(_dims(dims)) if dims is not None else ()
     path = None if ptxas is None else os.fspath(ptxas)
-    source = _Source(text, name or "program.mlir", target, path, bool(remarks), sizes)
+    source = _Source(text, name or "program.mlir", target, path, bool(remarks), overlap,
+                     sizes)
     return Compiled(source, assemble)
 
 

@@ -16,6 +16,17 @@ from programs import QUANTIZE, ROOT, compiled, matrix, operands, product
 
 LINEAR = ROOT / "examples" / "nvfp4_linear.mlir"
 
+#: An amax and the quantizer that takes it.
+PAIR = """
+func.func @pair(%x: tensor<64x64xbf16>) -> (tensor<64x64xf4E2M1FN>, tensor<64x4xf8E4M3FN>) {
+  %a = fp4.amax %x : tensor<64x64xbf16> -> tensor<f32>
+  %q, %s = fp4.quantize %x amax %a
+      {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>}
+      : (tensor<64x64xbf16>, tensor<f32>) -> (tensor<64x64xf4E2M1FN>, tensor<64x4xf8E4M3FN>)
+  return %q, %s : tensor<64x64xf4E2M1FN>, tensor<64x4xf8E4M3FN>
+}
+"""
+
 
 class Compile(unittest.TestCase):
     def test_phases_are_text(self) -> None:
@@ -57,6 +68,16 @@ class Compile(unittest.TestCase):
         self.assertIn("nvfp4_linear.mlir:15:14", program.remarks[0])
         self.assertEqual(compiled().remarks, ())
 
+    def test_launches_overlap_as_asked(self) -> None:
+        waits = {"none": [], "chosen": ["pair_quantize_0"],
+                 "all": ["pair_amax_0", "pair_quantize_0", "pair_amax_quantize_0"]}
+        for overlap, expected in waits.items():
+            program = fp4.compile(PAIR, overlap=overlap)
+            self.assertEqual([kernel.name for kernel in program.kernels
+                              if "griddepcontrol.wait" in kernel.ptx], expected)
+        self.assertEqual([kernel.ptx for kernel in fp4.compile(PAIR).kernels],
+                         [kernel.ptx for kernel in fp4.compile(PAIR, overlap="chosen").kernels])
+
     def test_ptxas_makes_cubins(self) -> None:
         with self.assertRaisesRegex(fp4.CompileError, "ptxas must be an executable file"):
             fp4.compile(QUANTIZE, assemble=True, ptxas=pathlib.Path(__file__, "none"))
@@ -83,6 +104,9 @@ class Compile(unittest.TestCase):
         for options, kind, message in (
                 ({"target": "sm_42"}, fp4.UsageError, "unknown target 'sm_42'"),
                 ({"target": 100}, TypeError, "'target' must be a str"),
+                ({"overlap": "some"}, fp4.UsageError,
+                 "unknown overlap 'some'\nnote: an overlap of launches is none, chosen or all"),
+                ({"overlap": True}, TypeError, "'overlap' must be a str"),
                 ({"dims": {"Q": 64}}, fp4.CompileError, "no argument has a dimension called 'Q'"),
                 ({"dims": {"M": -3}}, fp4.UsageError, "the size of 'M' must be positive"),
                 ({"dims": {"M": 1.5}}, TypeError, "integer"),

@@ -75,7 +75,7 @@ static uint64_t upload(fp4_device *device, const void *bytes, uint64_t size) {
 }
 
 static fp4_compiler *compiled(const char *text, const char *target) {
-  fp4_compiler_options options = {sizeof(options), target, NULL, 0, NULL, NULL};
+  fp4_compiler_options options = {.size = sizeof(options), .target = target};
   fp4_compiler *compiler = NULL;
   require("create", fp4_compiler_create(&options, &compiler));
   require("load", fp4_compiler_load_text(compiler, text, "program.mlir"));
@@ -84,7 +84,8 @@ static fp4_compiler *compiled(const char *text, const char *target) {
 
 static void misuseCompiler(void) {
   int count = 0;
-  fp4_compiler_options options = {sizeof(options), "sm_42", NULL, 0, heard, &count};
+  fp4_compiler_options options = {
+      .size = sizeof(options), .target = "sm_42", .diagnostic = heard, .context = &count};
   fp4_compiler *compiler = NULL;
   require("create", fp4_compiler_create(NULL, &compiler));
   show("a file that is not there", fp4_compiler_load_file(compiler, "/nowhere/x.mlir"));
@@ -96,12 +97,41 @@ static void misuseCompiler(void) {
   show("an unknown target", fp4_compiler_load_text(compiler, kProgram, "program.mlir"));
   fp4_compiler_destroy(compiler);
   options.target = NULL;
+  options.overlap = "some";
+  show("an unknown overlap", fp4_compiler_create(&options, &compiler));
+  options.overlap = NULL;
   require("create", fp4_compiler_create(&options, &compiler));
   show("an unknown phase", fp4_compiler_compile_to(compiler, "lowered"));
   show("heard elsewhere", fp4_compiler_load_text(compiler, "func.func @f(", "bad.mlir"));
   printf("diagnostics heard: %d\n", count);
   fp4_compiler_destroy(compiler);
   fp4_compiler_destroy(NULL);
+}
+
+/* Kernels of an amax and its quantizer that wait for the one before them. */
+static int countWaits(const char *overlap) {
+  static const char text[] =
+      "func.func @f(%x: tensor<64x64xbf16>) -> (tensor<64x64xf4E2M1FN>, tensor<64x4xf8E4M3FN>) {\n"
+      "  %a = fp4.amax %x : tensor<64x64xbf16> -> tensor<f32>\n"
+      "  %q, %s = fp4.quantize %x amax %a\n"
+      "      {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>}\n"
+      "      : (tensor<64x64xbf16>, tensor<f32>) -> (tensor<64x64xf4E2M1FN>, "
+      "tensor<64x4xf8E4M3FN>)\n"
+      "  return %q, %s : tensor<64x64xf4E2M1FN>, tensor<64x4xf8E4M3FN>\n"
+      "}\n";
+  fp4_compiler_options options = {.size = sizeof(options), .overlap = overlap};
+  fp4_compiler *compiler = NULL;
+  fp4_kernel_code code;
+  int waits = 0;
+  require("create", fp4_compiler_create(&options, &compiler));
+  require("load", fp4_compiler_load_text(compiler, text, "program.mlir"));
+  require("compile", fp4_compiler_compile_to(compiler, "ptx"));
+  for (size_t i = 0; i < fp4_compiler_get_num_kernels(compiler); ++i) {
+    require("kernel", fp4_compiler_get_kernel(compiler, i, &code));
+    waits += strstr(code.ptx, "griddepcontrol.wait") != NULL;
+  }
+  fp4_compiler_destroy(compiler);
+  return waits;
 }
 
 /* A named dimension gets a size, and the manifest says so. */
@@ -258,6 +288,8 @@ int main(int argc, char **argv) {
   printf("version %s\n", fp4_version());
   misuseCompiler();
   specialize();
+  printf("kernels that wait: %d, %d, %d\n", countWaits("none"), countWaits(NULL),
+         countWaits("all"));
 
   fp4_compiler *compiler = compiled(kProgram, "sm_100a");
   require("compile", fp4_compiler_compile_to(compiler, "ptx"));

@@ -40,6 +40,9 @@ std::string phaseNames();
 /// behind their amax, products of prepacked weights), or all.
 enum class LaunchOverlap : uint8_t { None, Chosen, All };
 
+/// Of "none", "chosen" or "all".
+std::optional<LaunchOverlap> parseLaunchOverlap(std::string_view text);
+
 /// What all phases are told. Drivers pass it whole: a new option is a member here and its use in
 /// Pipelines.cpp.
 struct PhaseOptions {
