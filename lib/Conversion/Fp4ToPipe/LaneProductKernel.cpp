@@ -42,7 +42,7 @@ void LaneProductBuilder::buildTile(Value m, Value n) {
   Tile tile = findTile(m, n);
   auto type =
       FragmentType::get(b.getContext(), {kMmaM, columns}, b.getF32Type(), FragmentKind::Lanes);
-  Value acc = LaneSumsOp::create(b, loc, type);
+  Value acc = FragmentOp::create(b, loc, type);
   buildSums(acc, tile);
   if (shape.laneGroups > 1)
     tile.column = add(tile.column, LaneColumnOp::create(b, loc, b.getI32Type(), acc));

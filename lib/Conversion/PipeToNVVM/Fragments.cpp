@@ -175,7 +175,10 @@ struct LowerFragment : PipePattern<pipe::FragmentOp> {
   LogicalResult matchAndRewrite(pipe::FragmentOp op, OpAdaptor,
                                 ConversionPatternRewriter &rewriter) const override {
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    rewriter.replaceOp(op, zeroArray(b, state, op.getType().getElementsPerThread()));
+    int64_t count = op.getType().getElementsPerThread();
+    Value array = frameArray(b, state, count);
+    storeElements(b, array, SmallVector<Value>(count, constF32(b, 0)));
+    rewriter.replaceOp(op, array);
     return success();
   }
 };
@@ -352,12 +355,6 @@ Value fp4::frameArray(ImplicitLocOpBuilder &b, const KernelState &state, int64_t
   auto type = LLVM::LLVMArrayType::get(b.getF32Type(), count);
   return LLVM::AllocaOp::create(b, LLVM::LLVMPointerType::get(b.getContext()), type,
                                 constantI32(b, b.getLoc(), 1), /*alignment=*/4);
-}
-
-Value fp4::zeroArray(ImplicitLocOpBuilder &b, const KernelState &state, int64_t count) {
-  Value array = frameArray(b, state, count);
-  storeElements(b, array, SmallVector<Value>(count, constF32(b, 0)));
-  return array;
 }
 
 static Value elementPointer(ImplicitLocOpBuilder &b, Value fragment, int64_t element) {

@@ -24,8 +24,6 @@ Int32 rowOfThread(Int32 thread);
 /// An array of f32 in the frame of a thread, which LLVM keeps in registers where the numbers of its
 /// elements are constant.
 mlir::Value frameArray(mlir::ImplicitLocOpBuilder &b, const KernelState &state, int64_t count);
-/// The same with zeros in it.
-mlir::Value zeroArray(mlir::ImplicitLocOpBuilder &b, const KernelState &state, int64_t count);
 
 /// `count` elements of a fragment from `first` on, and all of them from the first.
 llvm::SmallVector<mlir::Value> loadElements(mlir::ImplicitLocOpBuilder &b, mlir::Value fragment,

@@ -26,17 +26,6 @@ namespace {
 /// Columns that are read at a time.
 constexpr int64_t kReadColumns = 32;
 
-struct LowerLaneSums : PipePattern<pipe::LaneSumsOp> {
-  using PipePattern::PipePattern;
-
-  LogicalResult matchAndRewrite(pipe::LaneSumsOp op, OpAdaptor,
-                                ConversionPatternRewriter &rewriter) const override {
-    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    rewriter.replaceOp(op, zeroArray(b, state, op.getType().getElementsPerThread()));
-    return success();
-  }
-};
-
 struct LowerLaneColumn : PipePattern<pipe::LaneColumnOp> {
   using PipePattern::PipePattern;
 
@@ -168,6 +157,7 @@ struct LowerReadLanes : PipePattern<pipe::ReadLanesOp> {
 
 void fp4::populateLanePromotionPatterns(const TypeConverter &converter, RewritePatternSet &patterns,
                                         const KernelState &state) {
-  patterns.add<LowerLaneSums, LowerLaneColumn, LowerLaneScale, LowerLaneTileScale,
-               LowerPromoteLanes, LowerReadLanes>(converter, patterns.getContext(), state);
+  patterns
+      .add<LowerLaneColumn, LowerLaneScale, LowerLaneTileScale, LowerPromoteLanes, LowerReadLanes>(
+          converter, patterns.getContext(), state);
 }

@@ -59,7 +59,7 @@ gpu.func @product(%it: i32, %y: !pipe.global<256x64xf32>) kernel attributes {pip
   }
   pipe.role promote warps 0 to 8 drives [threads] {
     %c0 = arith.constant 0 : i32
-    %acc = pipe.lane_sums : !acc
+    %acc = pipe.fragment : !acc
     %ta, %tb = pipe.consumer_wait %sc[%it] : !scales
     %s = pipe.lane_tile_scale %ta, %tb column %c0 : !ta, !tb
     %sums = pipe.consumer_wait %ss[%it] : !sumss

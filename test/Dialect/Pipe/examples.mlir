@@ -176,7 +176,7 @@ func.func @promotion(%a: !pipe.shared<256x128xf8E4M3FN, swizzle_128B>, %b: !pipe
 func.func @lanes(%sums: !pipe.tmem<128x64xf32>, %a: !pipe.shared<128x128xf8E4M3FN, swizzle_128B>,
                  %b: !pipe.shared<64x128xf8E4M3FN, swizzle_128B>, %sa: !pipe.global<?x56xf32>,
                  %sb: !pipe.global<32x56xf32>, %m0: i32, %n0: i32, %k: i32, %m: i32) {
-  %acc = pipe.lane_sums : !pipe.fragment<128x64xf32, lanes>
+  %acc = pipe.fragment : !pipe.fragment<128x64xf32, lanes>
   %c = pipe.lane_column %acc : !pipe.fragment<128x64xf32, lanes>
   %s = pipe.lane_scale %sa[%m0], %sb[%n0 of 64] block %k rows %m
       : !pipe.global<?x56xf32>, !pipe.global<32x56xf32>

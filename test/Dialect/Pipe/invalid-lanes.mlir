@@ -81,19 +81,6 @@ func.func @twin(%acc: !pipe.tmem<256x128xf32, pair>, %a: !pipe.shared<128x128xf8
 
 // -----
 
-func.func @twin() {
-  %acc = pipe.lane_sums : !pipe.fragment<128x64xf32, lanes>
-  return
-}
-func.func @bad() {
-  // (C374)
-  // expected-error @+1 {{accumulator must be a fragment of lanes, but got}}
-  %acc = pipe.lane_sums : !pipe.fragment<64x64xf32, wgmma>
-  return
-}
-
-// -----
-
 func.func @twin(%acc: !pipe.fragment<128x64xf32, lanes>) -> i32 {
   %c = pipe.lane_column %acc : !pipe.fragment<128x64xf32, lanes>
   return %c : i32
@@ -310,7 +297,7 @@ gpu.module @m {
     %c = pipe.channel from tensor to threads(256) : !pipe.channel<!pipe.tmem<128x128xf32>>
     pipe.role promote warps 0 to 8 drives [threads] {
       %s = arith.constant 1.0 : f32
-      %acc = pipe.lane_sums : !pipe.fragment<128x64xf32, lanes>
+      %acc = pipe.fragment : !pipe.fragment<128x64xf32, lanes>
       %sums = pipe.consumer_wait %c : !pipe.channel<!pipe.tmem<128x128xf32>>
       pipe.promote_lanes %acc, %sums scaled %s : !pipe.fragment<128x64xf32, lanes>, !pipe.tmem<128x128xf32>
     }
@@ -320,7 +307,7 @@ gpu.module @m {
     %c = pipe.channel from tensor to threads(128) : !pipe.channel<!pipe.tmem<128x128xf32>>
     pipe.role promote warps 0 to 4 drives [threads] {
       %s = arith.constant 1.0 : f32
-      %acc = pipe.lane_sums : !pipe.fragment<128x64xf32, lanes>
+      %acc = pipe.fragment : !pipe.fragment<128x64xf32, lanes>
       %sums = pipe.consumer_wait %c : !pipe.channel<!pipe.tmem<128x128xf32>>
       // (C377)
       // expected-error @+1 {{sums must have the 64 columns of the accumulator for each warpgroup of the role, but got}}
@@ -338,7 +325,7 @@ gpu.module @m {
     // expected-note @+1 {{the role begins here}}
     pipe.role promote warps 2 to 10 drives [threads] {
       %s = arith.constant 1.0 : f32
-      %acc = pipe.lane_sums : !pipe.fragment<128x64xf32, lanes>
+      %acc = pipe.fragment : !pipe.fragment<128x64xf32, lanes>
       %sums = pipe.consumer_wait %c : !pipe.channel<!pipe.tmem<128x128xf32>>
       // (C119)
       // expected-error @+1 {{must be in a role of 4 or 8 warps from a multiple of 4 to access tensor memory, but is in warps 2 to 10}}

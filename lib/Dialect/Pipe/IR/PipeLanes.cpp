@@ -44,10 +44,6 @@ LogicalResult MmaDenseOp::verify() {
   return success();
 }
 
-void LaneSumsOp::getAsmResultNames(OpAsmSetValueNameFn name) { name(getResult(), "acc"); }
-
-LogicalResult LaneSumsOp::verify() { return requireLanes(*this, getResult().getType()); } // (C374)
-
 LogicalResult LaneColumnOp::verify() {
   return requireLanes(*this, getAccumulator().getType()); // (C374)
 }

@@ -76,24 +76,6 @@ def Pipe_ClearRowsOp : Pipe_EngineOp<"clear_rows", "Convert"> {
 // Engine tensor
 //===----------------------------------------------------------------------===//
 
-def Pipe_FragmentOp : Pipe_EngineOp<"fragment", "Tensor", [Pipe_NamedResults]> {
-  let summary = "accumulator in registers";
-  let description = [{
-    Every warpgroup of the role has a fragment of its own, which begins as zeros. Registers are not
-    memory: the fragment stays in its role.
-
-    Constraints: (C313) the elements are f32.
-
-    Example:
-    ```mlir
-    %acc = pipe.fragment : !pipe.fragment<64x128xf32, wgmma>
-    ```
-  }];
-  let results = (outs Pipe_FragmentType:$result);
-  let assemblyFormat = "attr-dict `:` qualified(type($result))";
-  let hasVerifier = 1;
-}
-
 def Pipe_MmaConvertedOp : Pipe_EngineOp<"mma_converted", "Tensor"> {
   let summary = "product of a converted and of a 16-bit tile, in registers";
   let description = [{
@@ -246,6 +228,25 @@ def Pipe_LoadRowsOp : Pipe_LoadOpBase<"load_rows"> {
 //===----------------------------------------------------------------------===//
 // Engine threads
 //===----------------------------------------------------------------------===//
+
+def Pipe_FragmentOp : Pipe_EngineOp<"fragment", "Threads", [Pipe_NamedResults]> {
+  let summary = "accumulator in registers";
+  let description = [{
+    Every warpgroup of the role, or of mma_sync every warp, has a fragment of its own, which begins as
+    zeros. Registers are not memory: the fragment stays in its role.
+
+    Constraints: (C313) the elements are f32.
+
+    Example:
+    ```mlir
+    %acc = pipe.fragment : !pipe.fragment<64x128xf32, wgmma>
+    %sums = pipe.fragment : !pipe.fragment<128x64xf32, lanes>
+    ```
+  }];
+  let results = (outs Pipe_FragmentType:$result);
+  let assemblyFormat = "attr-dict `:` qualified(type($result))";
+  let hasVerifier = 1;
+}
 
 def Pipe_ReadFragmentOp : Pipe_EngineOp<"read_fragment", "Threads"> {
   let summary = "this thread's elements of some columns of a fragment";

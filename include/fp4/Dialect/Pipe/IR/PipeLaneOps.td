@@ -45,24 +45,6 @@ def Pipe_MmaDenseOp : Pipe_EngineOp<"mma_dense", "Tensor"> {
 // Engine threads
 //===----------------------------------------------------------------------===//
 
-def Pipe_LaneSumsOp : Pipe_EngineOp<"lane_sums", "Threads", [Pipe_NamedResults]> {
-  let summary = "sums of this thread's row in registers";
-  let description = [{
-    Every warpgroup of the role has a fragment of its own, which begins as zeros. Registers are not
-    memory: the fragment stays in its role.
-
-    Constraints: (C374) the fragment is of lanes.
-
-    Example:
-    ```mlir
-    %acc = pipe.lane_sums : !pipe.fragment<128x64xf32, lanes>
-    ```
-  }];
-  let results = (outs Pipe_FragmentType:$result);
-  let assemblyFormat = "attr-dict `:` qualified(type($result))";
-  let hasVerifier = 1;
-}
-
 def Pipe_LaneColumnOp : Pipe_EngineOp<"lane_column", "Threads", [Pure]> {
   let summary = "the first column of a tile that this thread's warpgroup has";
   let description = [{
