@@ -123,6 +123,18 @@ FP4RT_EXPORT void fp4rt_launch_cooperative(const fp4rt_module *module, const cha
                                            uint32_t shared_bytes, void **params,
                                            uint32_t num_params);
 
+/** As fp4rt_launch, for a kernel that runs in clusters of two sizes, in blocks along x and y: of
+ * the preferred size, which divides the grid, as far as the device has room, and of the other,
+ * which divides the preferred one, elsewhere. Which blocks get which is the device's decision.
+ * Needs a driver of CUDA 12.8 or later and compute capability 10.0 or later. `dependent`: as
+ *  fp4rt_launch_dependent, if it is not 0. */
+FP4RT_EXPORT void fp4rt_launch_clusters(const fp4rt_module *module, const char *kernel,
+                                        uint32_t grid_x, uint32_t grid_y, uint32_t grid_z,
+                                        uint32_t block_x, uint32_t block_y, uint32_t block_z,
+                                        uint32_t shared_bytes, void **params, uint32_t num_params,
+                                        uint32_t dependent, uint32_t cluster_x, uint32_t cluster_y,
+                                        uint32_t preferred_x, uint32_t preferred_y);
+
 /** The type of `fp4_entry_NAME`. args[0] points to the descriptors of the results, if there are
  * any; one pointer to a memref descriptor per argument follows. It returns 0, or 1 where the
  * library is bound to no functions; nothing was done then. */
@@ -174,6 +186,11 @@ typedef struct fp4rt_api {
                              uint32_t grid_y, uint32_t grid_z, uint32_t block_x, uint32_t block_y,
                              uint32_t block_z, uint32_t shared_bytes, void **params,
                              uint32_t num_params);
+  void (*launch_clusters)(const fp4rt_module *module, const char *kernel, uint32_t grid_x,
+                          uint32_t grid_y, uint32_t grid_z, uint32_t block_x, uint32_t block_y,
+                          uint32_t block_z, uint32_t shared_bytes, void **params,
+                          uint32_t num_params, uint32_t dependent, uint32_t cluster_x,
+                          uint32_t cluster_y, uint32_t preferred_x, uint32_t preferred_y);
 } fp4rt_api;
 
 /** The table of this runtime, which lives as long as the process. */

@@ -133,6 +133,21 @@ void fp4rt_launch_cooperative(const fp4rt_module *module, const char *kernel, ui
            params, numParams);
 }
 
+void fp4rt_launch_clusters(const fp4rt_module *module, const char *kernel, uint32_t gridX,
+                           uint32_t gridY, uint32_t gridZ, uint32_t blockX, uint32_t blockY,
+                           uint32_t blockZ, uint32_t sharedBytes, void **params, uint32_t numParams,
+                           uint32_t dependent, uint32_t clusterX, uint32_t clusterY,
+                           uint32_t preferredX, uint32_t preferredY) {
+  launchIn(Session::current(), module, kernel,
+           {.grid = {gridX, gridY, gridZ},
+            .block = {blockX, blockY, blockZ},
+            .cluster = {clusterX, clusterY, 1},
+            .dynamicSharedBytes = sharedBytes,
+            .dependent = dependent != 0,
+            .preferredCluster = {preferredX, preferredY, 1}},
+           params, numParams);
+}
+
 void fp4rt_call(fp4_entry_function entry, void *const *buffers, const fp4rt_memref_type *types,
                 uint32_t numArguments, uint32_t numResults) {
   if (Session *session = Session::current())

@@ -76,6 +76,8 @@ DictionaryAttr metadataOf(LLVM::LLVMFuncOp kernel, const std::optional<fp4::Asse
     list.append("block_size", size);
   auto shared = kernel->getAttrOfType<IntegerAttr>("fp4.dynamic_shared_bytes");
   list.append("dynamic_shared_bytes", builder.getI64IntegerAttr(shared ? shared.getInt() : 0));
+  if (auto clusters = kernel->getAttrOfType<DenseI32ArrayAttr>("fp4.clusters"))
+    list.append("clusters", clusters);
   for (const fp4::KernelResources &used :
        assembly ? assembly->kernels : std::vector<fp4::KernelResources>()) {
     if (used.name != kernel.getName())

@@ -1,11 +1,11 @@
 //===- ClusterKernelTest.cpp - Products of several blocks, bit by bit ------===//
 //
-// The hand-written kernels of cluster-products.mlir, overlapped-product.mlir and two-consumers.mlir
-// in test/Dialect/Pipe, launched with fewer clusters than they have tiles, so that every ring
-// wraps: pairs of blocks, clusters that load operands together, accumulators with common columns,
-// and stages that two roles use. They equal the model of the tensor core bit for bit, whenever
-// asynchronous operations complete, and the hazard checker has nothing to report by the letter of
-// the PTX text.
+// The hand-written kernels of cluster-products.mlir, overlapped-product.mlir,
+// preferred-product.mlir and two-consumers.mlir in test/Dialect/Pipe, launched with fewer clusters
+// than they have tiles, so that every ring wraps: pairs of blocks, clusters that load operands
+// together, accumulators with common columns, and stages that two roles use. They equal the model
+// of the tensor core bit for bit, whenever asynchronous operations complete, and the hazard checker
+// has nothing to report by the letter of the PTX text.
 //
 //===----------------------------------------------------------------------===//
 #include "../Numerics/TestData.h"
@@ -36,6 +36,8 @@ struct Kernel {
   std::array<uint32_t, 3> grid;
   std::string file = "cluster-products.mlir";
   uint32_t boxA = 128, boxB = 128; ///< rows of the boxes of A and B
+  std::array<uint32_t, 3> cluster{},
+      preferredCluster{};          ///< of the launch; zeros: the kernel says it
   bool scaleMaps = true;           ///< scales come through tensor maps, else through pointers
 };
 
@@ -153,6 +155,8 @@ public:
     sim::LaunchConfig config;
     config.grid = kernel.grid;
     config.block = {192, 1, 1};
+    config.cluster = kernel.cluster;
+    config.preferredCluster = kernel.preferredCluster;
     config.dynamicSharedBytes = 227 * 1024;
     auto stats = simulator->launch(**program, kernel.name, config, parameters.bytes);
     EXPECT_TRUE(stats) << stats.error().message << "\n" << stats.error().note;
@@ -194,7 +198,7 @@ std::string difference(const std::vector<uint16_t> &result, const std::vector<fl
 }
 
 /// `rows` of A; the kernel's grid has fewer clusters than there are tiles.
-void expectProduct(const Kernel &kernel, uint64_t rows) {
+void expectProduct(const Kernel &kernel, uint64_t rows, const std::string &clusters = "mixed") {
   SCOPED_TRACE(kernel.name);
   const Matrix a(rows, 1), b(kRows, 2);
   numerics::GemmProblem problem;
@@ -206,7 +210,8 @@ void expectProduct(const Kernel &kernel, uint64_t rows) {
   auto model = numerics::gemmMmaModel(problem);
   ASSERT_TRUE(model) << model.error().message;
   const std::string ptx = compile(kernel.file, kernel.name);
-  for (const sim::SimulationOptions &options : schedules()) {
+  for (sim::SimulationOptions options : schedules()) {
+    options.clusters = clusters;
     ClusterRun run(options);
     EXPECT_EQ(difference(run.product(kernel, ptx, a, b), *model), "")
         << options.policy << ", seed " << options.seed;
@@ -234,6 +239,20 @@ TEST(ClusterKernel, TwoRolesUseEachStage) {
 
 TEST(ClusterKernel, PairsThatShareAnOperand) {
   expectProduct({.name = "pair_2x2", .grid = {2, 2, 1}, .boxA = 64, .boxB = 64}, 400);
+}
+
+/// Pairs that share an operand are in one cluster, in clusters of their own, and some of them in
+/// either.
+TEST(ClusterKernel, PairsThatShareWhereTheyFindRoom) {
+  for (const char *clusters : {"mixed", "preferred", "fallback"})
+    expectProduct({.name = "two_sizes",
+                   .grid = {4, 2, 1},
+                   .file = "preferred-product.mlir",
+                   .boxA = 64,
+                   .boxB = 64,
+                   .cluster = {2, 1, 1},
+                   .preferredCluster = {2, 2, 1}},
+                  600, clusters);
 }
 
 TEST(ClusterKernel, BlocksThatShareOperands) {

@@ -262,6 +262,7 @@ TEST(Session, RowsOfACopyAreWritten) {
 class LateDevice final : public Device {
 public:
   Status outcome;                    ///< of synchronize
+  LaunchShape lastShape;             ///< of the last launch
   std::vector<uint32_t> launched;    ///< the value of each launch's first parameter
   std::vector<uint64_t> strides;     ///< of the last tensor map
   std::vector<StreamHandle> streams; ///< of everything that was issued
@@ -306,6 +307,7 @@ public:
   Status launch(ModuleId, std::string_view, const LaunchShape &shape,
                 std::span<void *const> params) override {
     streams.push_back(shape.stream);
+    lastShape = shape;
     launched.push_back(*static_cast<uint32_t *>(params[0]));
     return {};
   }
@@ -332,6 +334,25 @@ public:
 void launchValue(const fp4rt_module &module, uint32_t value) {
   void *params[] = {&value};
   fp4rt_launch(&module, "k", 1, 1, 1, 1, 1, 1, 0, params, 1);
+}
+
+TEST(Session, ALaunchMayHaveClustersOfTwoSizes) {
+  LateDevice device;
+  Session session(device);
+  Session::Scope scope(session);
+  const fp4rt_module module{"m", "sm_90a", "", 0, nullptr, 0};
+  uint32_t value = 1;
+  void *params[] = {&value};
+  for (uint32_t dependent : {0u, 1u}) {
+    fp4rt_launch_clusters(&module, "k", 8, 2, 1, 32, 1, 1, 0, params, 1, dependent, 2, 1, 4, 2);
+    const LaunchShape &shape = device.lastShape;
+    EXPECT_EQ(std::tuple(shape.cluster.x, shape.cluster.y, shape.cluster.z), std::tuple(2, 1, 1));
+    EXPECT_EQ(std::tuple(shape.preferredCluster.x, shape.preferredCluster.y,
+                         shape.preferredCluster.z),
+              std::tuple(4, 2, 1));
+    EXPECT_EQ(shape.dependent, dependent != 0);
+  }
+  EXPECT_TRUE(session.finish());
 }
 
 TEST(Session, LateErrorsNameTheirLaunches) {

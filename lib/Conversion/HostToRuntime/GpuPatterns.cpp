@@ -202,12 +202,24 @@ struct LaunchLowering : ConvertOpToLLVMPattern<gpu::LaunchFuncOp> {
     RuntimeFunction function = op->hasAttr(fp4::kCooperativeAttr) ? RuntimeFunction::LaunchCooperative
                                : op->hasAttr(fp4::kDependentAttr) ? RuntimeFunction::LaunchDependent
                                                                   : RuntimeFunction::Launch;
+    if (auto clusters = clustersOf(op)) {
+      operands.push_back(constantInt(rewriter, loc, 32, op->hasAttr(fp4::kDependentAttr)));
+      for (int32_t blocks : clusters.asArrayRef())
+        operands.push_back(constantInt(rewriter, loc, 32, blocks));
+      function = RuntimeFunction::LaunchClusters;
+    }
     fp4::callRuntime(rewriter, loc, module, function, operands);
     rewriter.eraseOp(op);
     return success();
   }
 
 private:
+  /// The sizes of clusters of two sizes; null where there is one.
+  DenseI32ArrayAttr clustersOf(gpu::LaunchFuncOp op) const {
+    return kernels.at({op.getKernelModuleName(), op.getKernelName()})
+        .getAttr<DenseI32ArrayAttr>("clusters");
+  }
+
   static Value toI32(OpBuilder &builder, Location loc, Value value) {
     if (value.getType().isInteger(32))
       return value;

@@ -51,6 +51,10 @@ Signature signatureOf(MLIRContext *context, fp4::RuntimeFunction function) {
   case fp4::RuntimeFunction::LaunchDependent:
   case fp4::RuntimeFunction::LaunchCooperative:
     return {launchName(function), {ptr, ptr, i32, i32, i32, i32, i32, i32, i32, ptr, i32}, {}};
+  case fp4::RuntimeFunction::LaunchClusters: // the same, dependent, sizes along x and y of clusters
+    return {"fp4rt_launch_clusters",
+            {ptr, ptr, i32, i32, i32, i32, i32, i32, i32, ptr, i32, i32, i32, i32, i32, i32},
+            {}};
   case fp4::RuntimeFunction::Call: // entry, buffers, types, arguments, results
     return {"fp4rt_call", {ptr, ptr, ptr, i32, i32}, {}};
   }

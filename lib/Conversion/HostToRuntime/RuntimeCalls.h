@@ -28,6 +28,7 @@ enum class RuntimeFunction {
   Launch,
   LaunchDependent,
   LaunchCooperative,
+  LaunchClusters,
   Call,
 };
 

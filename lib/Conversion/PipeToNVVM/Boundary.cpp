@@ -51,6 +51,23 @@ struct LowerKernel : fp4::PipePattern<gpu::GPUFuncOp> {
   }
 
 private:
+  /// Where clusters have two sizes, the launch says both: PTX cannot.
+  void markClusters(gpu::GPUFuncOp op, LLVM::LLVMFuncOp kernel) const {
+    Builder b(op.getContext());
+    auto [m, n] = state.cluster;
+    if (std::optional<fp4::hw::ClusterShape> fallback = fp4::pipe::fallbackOf(op)) {
+      kernel->setAttr(NVVM::NVVMDialect::getClusterDimAttrName(),
+                      b.getDenseI32ArrayAttr({0, 0, 0}));
+      kernel->setAttr(NVVM::NVVMDialect::getClusterMaxBlocksAttrName(),
+                      b.getI32IntegerAttr(int32_t(m * n)));
+      kernel->setAttr("fp4.clusters",
+                      b.getDenseI32ArrayAttr(
+                          {int32_t(fallback->m), int32_t(fallback->n), int32_t(m), int32_t(n)}));
+    } else if (auto size = op.getKnownClusterSizeAttr()) {
+      kernel->setAttr(NVVM::NVVMDialect::getClusterDimAttrName(), size);
+    }
+  }
+
   /// Block and cluster size, resident blocks and dynamic shared memory.
   void markLaunch(gpu::GPUFuncOp op, LLVM::LLVMFuncOp kernel) const {
     Builder b(op.getContext());
@@ -59,8 +76,7 @@ private:
     else if (state.numThreads)
       kernel->setAttr(NVVM::NVVMDialect::getReqntidAttrName(),
                       b.getDenseI32ArrayAttr({state.numThreads, 1, 1}));
-    if (auto size = op.getKnownClusterSizeAttr())
-      kernel->setAttr(NVVM::NVVMDialect::getClusterDimAttrName(), size);
+    markClusters(op, kernel);
     for (StringRef name : {NVVM::NVVMDialect::getMinctasmAttrName(),
                            NVVM::NVVMDialect::getMaxnregAttrName()})
       if (Attribute value = op->getAttr(name))

@@ -20,6 +20,13 @@ static fp4::Int32 rankOf(ImplicitLocOpBuilder &b, const fp4::KernelState &state)
   return fp4::Int32(b, state.clusterRank);
 }
 
+/// `formula` of the shape of the cluster that runs this block.
+template <typename Formula>
+static fp4::Int32 ofShape(const fp4::KernelState &state, Formula formula) {
+  fp4::Int32 whole = formula(state.cluster);
+  return state.fallback ? select(state.inFallback, formula(*state.fallback), whole) : whole;
+}
+
 /// LLVM would shift in 16 bits, whose clamps ptxas computes on the path to the first load.
 static Value maskOperand(ImplicitLocOpBuilder &b, Value mask) {
   Value word = fp4::computeHere(b, b.getLoc(), mask).front();
@@ -35,13 +42,17 @@ Value fp4::isLeader(OpBuilder &builder, Location loc, const KernelState &state) 
 Value fp4::placeInCluster(OpBuilder &builder, Location loc, const KernelState &state,
                           hw::ClusterDirection direction) {
   ImplicitLocOpBuilder b(loc, builder);
-  return hw::placeAlong(rankOf(b, state), state.cluster, direction);
+  return ofShape(state, [&](hw::ClusterShape shape) {
+    return hw::placeAlong(rankOf(b, state), shape, direction);
+  });
 }
 
 Value fp4::multicastMask(OpBuilder &builder, Location loc, const KernelState &state,
                          hw::ClusterDirection direction) {
   ImplicitLocOpBuilder b(loc, builder);
-  return maskOperand(b, hw::maskAlong(rankOf(b, state), state.cluster, direction));
+  return maskOperand(b, ofShape(state, [&](hw::ClusterShape shape) {
+                       return hw::maskAlong(rankOf(b, state), shape, direction);
+                     }));
 }
 
 Value fp4::pairMask(OpBuilder &builder, Location loc, const KernelState &state) {
@@ -52,7 +63,9 @@ Value fp4::pairMask(OpBuilder &builder, Location loc, const KernelState &state) 
 Value fp4::producersMask(OpBuilder &builder, Location loc, const KernelState &state,
                          const pipe::ChannelSharing &sharing) {
   ImplicitLocOpBuilder b(loc, builder);
-  return maskOperand(b, sharing.producersOf(rankOf(b, state)));
+  return maskOperand(b, ofShape(state, [&](hw::ClusterShape shape) {
+                       return sharing.in(shape).producersOf(rankOf(b, state));
+                     }));
 }
 
 Value fp4::inBlock(OpBuilder &b, Location loc, Value pointer, Value rank) {

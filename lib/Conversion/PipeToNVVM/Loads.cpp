@@ -66,22 +66,11 @@ struct LowerLoad : fp4::PipePattern<fp4::pipe::LoadOp> {
       box.barrier = fp4::leaderBarrier(rewriter, loc, state, box.barrier);
       box.group = NVVM::CTAGroupKindAttr::get(getContext(), NVVM::CTAGroupKind::CTA_2);
     }
-    fp4::pipe::SharedType tile = op.getDest().getType();
     box.row = adaptor.getRow();
-    if (op.getMulticast()) {
-      auto direction = fp4::pipe::toHardware(*op.getMulticast());
-      box.part = fp4::placeInCluster(rewriter, loc, state, direction);
-      box.mask = fp4::multicastMask(rewriter, loc, state, direction);
-      box.parts = state.cluster.along(direction);
-      Value rows = fp4::constantI32(rewriter, loc, tile.getRows() / box.parts);
-      Value first = arith::MulIOp::create(rewriter, loc, box.part, rows);
-      box.row = arith::AddIOp::create(rewriter, loc, box.row, first);
-    }
-    if (tile.isHalved())
-      loadHalves(rewriter, op, adaptor, box);
+    if (op.getMulticast())
+      loadTogether(rewriter, op, adaptor, box);
     else
-      for (int64_t panel = 0, panels = tile.getPanels(); panel < panels; ++panel)
-        loadPanel(rewriter, op, adaptor, box, panel);
+      loadBoxes(rewriter, op, adaptor, box);
     rewriter.eraseOp(op);
     return success();
   }
@@ -94,6 +83,37 @@ private:
     int64_t parts = 1;
     NVVM::CTAGroupKindAttr group;
   };
+
+  /// This block's part of a tile, which it sends to all. Where smaller clusters run the kernel, a
+  /// block has several parts.
+  void loadTogether(OpBuilder &b, fp4::pipe::LoadOp op, OpAdaptor adaptor, Box box) const {
+    Location loc = op.getLoc();
+    auto direction = fp4::pipe::toHardware(*op.getMulticast());
+    Value tileRow = box.row, place = fp4::placeInCluster(b, loc, state, direction);
+    box.mask = fp4::multicastMask(b, loc, state, direction);
+    box.parts = state.cluster.along(direction);
+    int64_t apart = state.fallback ? state.fallback->along(direction) : box.parts;
+    Value rows = fp4::constantI32(b, loc, op.getDest().getType().getRows() / box.parts);
+    for (int64_t part = 0; part < box.parts; part += apart) {
+      OpBuilder::InsertionGuard restore(b);
+      if (part)
+        b.setInsertionPointToStart(
+            scf::IfOp::create(b, loc, state.inFallback, /*withElseRegion=*/false).thenBlock());
+      box.part =
+          part ? arith::AddIOp::create(b, loc, place, fp4::constantI32(b, loc, part)).getResult()
+               : place;
+      Value first = arith::MulIOp::create(b, loc, box.part, rows);
+      box.row = arith::AddIOp::create(b, loc, tileRow, first);
+      loadBoxes(b, op, adaptor, box);
+    }
+  }
+
+  void loadBoxes(OpBuilder &b, fp4::pipe::LoadOp op, OpAdaptor adaptor, const Box &box) const {
+    if (op.getDest().getType().isHalved())
+      return loadHalves(b, op, adaptor, box);
+    for (int64_t panel = 0, panels = op.getDest().getType().getPanels(); panel < panels; ++panel)
+      loadPanel(b, op, adaptor, box, panel);
+  }
 
   void loadPanel(OpBuilder &b, fp4::pipe::LoadOp op, OpAdaptor adaptor, const Box &box,
                  int64_t panel) const {

@@ -54,6 +54,8 @@ struct KernelState {
   bool pairs = false;       ///< tensor memory belongs to pairs of blocks
   hw::ClusterShape cluster; ///< of the kernel
   mlir::Value clusterRank;  ///< i32, of the block in its cluster; null without clusters
+  std::optional<hw::ClusterShape> fallback; ///< of smaller clusters that run some of the blocks
+  mlir::Value inFallback;                   ///< i1, whether they run this one; null without them
   /// Channels of scope cluster. Their loads tell how they are shared, so it is found before these
   /// are lowered.
   llvm::DenseMap<mlir::Operation *, pipe::ChannelSharing> sharing;

@@ -94,12 +94,17 @@ void initializeBarriers(OpBuilder &b, fp4::pipe::ChannelOp channel, const fp4::K
   // Threads of both blocks fill for the tensor core of a pair; what loads complete has one arrival.
   bool both = sharing.pairUses && channel.getProducer() == fp4::pipe::Engine::Threads;
   int64_t full = channel.getProducerArrivals() * (both ? 2 : 1);
-  int64_t empty = channel.getNumConsumerArrivals() * sharing.getNumReleasing();
+  auto released = [&](fp4::hw::ClusterShape shape) -> Value {
+    int64_t blocks = (sharing.isShared() ? sharing.in(shape) : sharing).getNumReleasing();
+    return fp4::constantI32(b, loc, channel.getNumConsumerArrivals() * blocks);
+  };
+  Value empty = released(state.cluster);
+  if (state.fallback)
+    empty = arith::SelectOp::create(b, loc, state.inFallback, released(*state.fallback), empty);
   for (int64_t i = 0; i < (filledOnce ? depth : 2 * depth); ++i) {
     Value barrier = fp4::offsetPointer(b, loc, state.sharedBase, *channel.getBarriers() + 8 * i);
-    int64_t arrivals = i < depth ? full : empty;
-    NVVM::MBarrierInitOp::create(b, loc, barrier, fp4::constantI32(b, loc, arrivals),
-                                 /*predicate=*/Value());
+    Value arrivals = i < depth ? fp4::constantI32(b, loc, full) : empty;
+    NVVM::MBarrierInitOp::create(b, loc, barrier, arrivals, /*predicate=*/Value());
   }
 }
 
@@ -386,6 +391,16 @@ static void describeKernel(gpu::GPUFuncOp kernel, fp4::KernelState &state) {
   }
 }
 
+/// The place of a block among those that work on the same tiles, which several clusters may run.
+/// They begin where the grid divides.
+static Value placeInGrid(OpBuilder &b, gpu::ClusterBlockIdOp op, int64_t blocks) {
+  Location loc = op.getLoc();
+  Value index = op.getDimension() == gpu::Dimension::x
+                    ? NVVM::BlockIdXOp::create(b, loc, b.getI32Type()).getResult()
+                    : NVVM::BlockIdYOp::create(b, loc, b.getI32Type()).getResult();
+  return arith::RemUIOp::create(b, loc, index, fp4::constantI32(b, loc, blocks));
+}
+
 /// The place of a block follows from its rank. ptxas would compute %cluster_ctaid from the sizes
 /// that the launch gives, on the way to the first load.
 static void deriveBlockIds(OpBuilder &b, gpu::GPUFuncOp kernel, const fp4::KernelState &state) {
@@ -394,7 +409,8 @@ static void deriveBlockIds(OpBuilder &b, gpu::GPUFuncOp kernel, const fp4::Kerne
       return;
     auto direction = op.getDimension() == gpu::Dimension::x ? fp4::hw::ClusterDirection::M
                                                             : fp4::hw::ClusterDirection::N;
-    Value place = fp4::placeInCluster(b, op.getLoc(), state, direction);
+    Value place = state.fallback ? placeInGrid(b, op, state.cluster.along(direction))
+                                 : fp4::placeInCluster(b, op.getLoc(), state, direction);
     op.replaceAllUsesWith(
         arith::IndexCastOp::create(b, op.getLoc(), b.getIndexType(), place).getResult());
     op.erase();
@@ -410,6 +426,7 @@ fp4::KernelState fp4::emitPrologue(gpu::GPUFuncOp kernel, const hw::TargetModel 
   findWholeRoles(kernel, state);
   unrollScaleSets(kernel, state);
   describeKernel(kernel, state);
+  state.fallback = pipe::fallbackOf(kernel);
   carryStages(kernel, state);
   OpBuilder b = OpBuilder::atBlockBegin(&kernel.getBody().front());
   Location loc = kernel.getLoc();
@@ -419,6 +436,11 @@ fp4::KernelState fp4::emitPrologue(gpu::GPUFuncOp kernel, const hw::TargetModel 
   state.sharedBase = LLVM::AddressOfOp::create(b, loc, sharedSymbol(kernel));
   if (state.cluster.size() > 1) {
     state.clusterRank = NVVM::ClusterId::create(b, loc, b.getI32Type());
+    if (state.fallback) {
+      Value blocks = NVVM::ClusterDim::create(b, loc, b.getI32Type());
+      state.inFallback = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, blocks,
+                                               constantI32(b, loc, state.cluster.size()));
+    }
     deriveBlockIds(b, kernel, state);
   }
   emitIfEqual(b, loc, state.threadIndex, 0, [&] { initializeBlock(b, kernel, state); });

@@ -5,6 +5,9 @@
 !scales = !pipe.shared<128x16xf8E4M3FN, tiled_128x4>
 !pscales = !pipe.tmem<128x16xf8E4M3FN, tiled_128x4, pair>
 !tiles = !pipe.channel<!scales>
+!half_map = !pipe.tensor_map<64x256xf4E2M1FN, swizzle_128B>
+!data = !pipe.shared<128x256xf4E2M1FN, swizzle_128B>
+!ab = !pipe.channel<!data, !scales>
 
 // CHECK-LABEL: llvm.func @pair
 // CHECK-SAME: nvvm.cluster_dim = array<i32: 2, 2, 1>
@@ -52,6 +55,49 @@ gpu.func @pair(%sf: !map, %it: i32) kernel attributes {known_cluster_size = arra
   }
   // CHECK: nvvm.cluster.arrive {aligned}
   // CHECK: nvvm.tcgen05.dealloc %{{.*}} {group = #nvvm.cta_group<cta_2>}
+  gpu.return
+}
+}
+
+// Clusters of two sizes: which runs the block follows from their number of blocks. Masks, and the blocks that release a
+// stage, are selected. A block of the smaller one loads both parts of a tile, and its place in the tiles is that in the grid.
+// CHECK-LABEL: llvm.func @two_sizes
+// CHECK-SAME: fp4.clusters = array<i32: 2, 1, 2, 2>
+// CHECK-SAME: nvvm.cluster_dim = array<i32: 0, 0, 0>
+// CHECK-SAME: nvvm.cluster_max_blocks = 4 : i32
+gpu.module @two {
+gpu.func @two_sizes(%a: !half_map, %sf: !map, %it: i32) kernel attributes {known_cluster_size = array<i32: 2, 2, 1>,
+    pipe.fallback_cluster = array<i32: 2, 1>, pipe.shared_bytes = 36904 : i64, pipe.tmem_columns = 32 : i64,
+    pipe.tmem_slot = 36896 : i64} {
+  %c0 = arith.constant 0 : i32
+  %bytes = arith.constant 36864 : i32
+  %x = gpu.cluster_block_id x
+  %row = arith.index_cast %x : index to i32
+  // CHECK: %[[RANK:.*]] = nvvm.read.ptx.sreg.cluster.ctarank : i32
+  // CHECK: %[[BLOCKS:.*]] = nvvm.read.ptx.sreg.cluster.nctarank : i32
+  // CHECK: %[[SMALL:.*]] = llvm.icmp "ne" %[[BLOCKS]]
+  // CHECK: nvvm.read.ptx.sreg.ctaid.x
+  // CHECK: llvm.select %[[SMALL]]
+  // CHECK: nvvm.mbarrier.init
+  %ab = pipe.channel from tma to tensor scope cluster depth 2 payload [0, 32768] barriers 36864 : !ab
+  pipe.role load warps 5 to 6 drives [tma] {
+    %as, %s = pipe.producer_acquire %ab[%it] : !ab
+    pipe.expect_tx %ab[%it], %bytes : !ab
+    // CHECK: nvvm.mbarrier.arrive.expect_tx
+    // CHECK: nvvm.cp.async.bulk.tensor.shared.cluster.global {{.*}}multicast_mask
+    // CHECK: llvm.cond_br %[[SMALL]]
+    // CHECK: nvvm.cp.async.bulk.tensor.shared.cluster.global {{.*}}multicast_mask
+    pipe.load %a[%row, %c0] multicast n into %as signals %ab[%it] : !half_map, !data, !ab
+    pipe.load %sf[%row, %c0] into %s signals %ab[%it] : !map, !scales, !ab
+    pipe.producer_commit %ab[%it] : !ab
+  }
+  pipe.role mma warps 4 to 5 drives [tensor, scale_copy] {
+    %as, %s = pipe.consumer_wait %ab[%it] : !ab
+    %t = pipe.copy_scales %s at 0 : !scales -> !pscales
+    // CHECK: llvm.select %[[SMALL]]
+    // CHECK: nvvm.tcgen05.commit
+    pipe.consumer_release %ab[%it] : !ab
+  }
   gpu.return
 }
 }

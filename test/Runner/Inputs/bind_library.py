@@ -5,7 +5,8 @@ import subprocess
 import sys
 
 NAMES = ("alloc alloc_result free constant memset memcpy_2d tensor_map multiprocessor_count fail "
-         "expect_size launch call launch_dependent counters launch_cooperative").split()
+         "expect_size launch call launch_dependent counters launch_cooperative "
+         "launch_clusters").split()
 
 path = sys.argv[1]
 symbols = subprocess.run(["nm", "-D", "--undefined-only", path], capture_output=True, text=True,

@@ -22,6 +22,17 @@ hw::ClusterShape fp4::pipe::clusterOf(Operation *op) {
   return {uint32_t((*size)[0]), uint32_t((*size)[1])};
 }
 
+std::optional<hw::ClusterShape> fp4::pipe::fallbackOf(Operation *op) {
+  auto kernel = dyn_cast<gpu::GPUFuncOp>(op);
+  if (!kernel)
+    kernel = op->getParentOfType<gpu::GPUFuncOp>();
+  auto size =
+      kernel ? kernel->getAttrOfType<DenseI32ArrayAttr>(kFallbackClusterAttr) : DenseI32ArrayAttr();
+  if (!size || size.size() != 2 || size[0] < 1 || size[1] < 1) // (C445) is violated
+    return std::nullopt;
+  return hw::ClusterShape{uint32_t(size[0]), uint32_t(size[1])};
+}
+
 bool fp4::pipe::usesPairs(Operation *kernel) {
   return kernel
       ->walk([](Operation *op) {

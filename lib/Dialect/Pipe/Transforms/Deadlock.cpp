@@ -41,7 +41,7 @@ struct Passed {
 /// The channels of a cluster.
 class ChannelRun {
 public:
-  explicit ChannelRun(bool pairs) : pairs(pairs) {}
+  ChannelRun(fp4::hw::ClusterShape cluster, bool pairs) : cluster(cluster), pairs(pairs) {}
   /// Executes one op of block `rank`; false when it has to wait.
   bool step(Operation *op, uint32_t rank);
 
@@ -57,6 +57,7 @@ private:
   static bool isEmptyFor(const State &state, uint32_t producer);
   static bool isFullFor(const State &state, uint32_t consumer, const Used &used);
 
+  fp4::hw::ClusterShape cluster;
   bool pairs;
   llvm::DenseMap<Value, State> states;
 };
@@ -81,7 +82,7 @@ ChannelRun::State &ChannelRun::stateOf(Operation *op) {
   State &state = states[channelOf(op)];
   if (state.blocks.empty()) {
     state.channel = channelOf(op).getDefiningOp<ChannelOp>();
-    state.sharing = sharingOf(state.channel, pairs);
+    state.sharing = sharingOf(state.channel, pairs).in(cluster);
     state.blocks.resize(state.sharing.cluster.size());
     for (Passed &block : state.blocks)
       block.consumers.resize(state.channel.getConsumers().size());
@@ -171,26 +172,28 @@ static LogicalResult reportDeadlock(ArrayRef<RoleTrace> traces) {
 }
 
 /// What every block of the cluster runs; nothing when there are too many steps.
-static SmallVector<RoleTrace> tracesOf(gpu::GPUFuncOp kernel, bool pairs, int64_t trips) {
+static SmallVector<RoleTrace> tracesOf(gpu::GPUFuncOp kernel, fp4::hw::ClusterShape cluster,
+                                       bool pairs, int64_t trips) {
   SmallVector<RoleTrace> traces;
   for (RoleRegionOp role : kernel.getBody().getOps<RoleRegionOp>()) {
     auto steps = std::make_shared<std::vector<Operation *>>();
     if (!unroll(&role.getBody().front(), trips, *steps))
       return {};
-    for (uint32_t rank = 0; rank < clusterOf(kernel).size(); ++rank)
+    for (uint32_t rank = 0; rank < cluster.size(); ++rank)
       if (rank % 2 == 0 || !runsOnLeaders(role.getRole(), pairs))
         traces.push_back({steps, rank});
   }
   return traces;
 }
 
-LogicalResult fp4::pipe::verifyProgress(gpu::GPUFuncOp kernel) {
+/// The blocks of a cluster of this shape come to their end.
+static LogicalResult runCluster(gpu::GPUFuncOp kernel, fp4::hw::ClusterShape cluster) {
   bool pairs = usesPairs(kernel);
   int64_t trips = 1;
   for (ChannelOp channel : kernel.getBody().getOps<ChannelOp>())
     trips = std::max<int64_t>(trips, *channel.getDepth() + 1);
-  SmallVector<RoleTrace> traces = tracesOf(kernel, pairs, trips);
-  ChannelRun channels(pairs);
+  SmallVector<RoleTrace> traces = tracesOf(kernel, cluster, pairs, trips);
+  ChannelRun channels(cluster, pairs);
   bool moved = true;
   while (std::exchange(moved, false))
     for (RoleTrace &trace : traces)
@@ -201,4 +204,11 @@ LogicalResult fp4::pipe::verifyProgress(gpu::GPUFuncOp kernel) {
   return llvm::all_of(traces, [](const RoleTrace &trace) { return trace.done(); })
              ? success()
              : reportDeadlock(traces);
+}
+
+LogicalResult fp4::pipe::verifyProgress(gpu::GPUFuncOp kernel) {
+  if (failed(runCluster(kernel, clusterOf(kernel))))
+    return failure();
+  std::optional<fp4::hw::ClusterShape> fallback = fallbackOf(kernel);
+  return fallback ? runCluster(kernel, *fallback) : success();
 }

@@ -101,9 +101,64 @@ static LogicalResult verifyPairs(gpu::GPUFuncOp kernel, const hw::TargetModel &t
   return verifyTiles(kernel);
 }
 
+/// (C445) Smaller clusters of which a cluster is several.
+static LogicalResult verifyFallbackSize(gpu::GPUFuncOp kernel, DenseI32ArrayAttr size) {
+  StringRef name = kFallbackClusterAttr;
+  hw::ClusterShape cluster = clusterOf(kernel);
+  if (size.size() != 2 || size[0] < 1 || size[1] < 1)
+    return kernel.emitOpError() << "'" << name
+                                << "' must have the blocks along m and n of a cluster, "
+                                << "but got " << size;
+  if (cluster.m % size[0] || cluster.n % size[1])
+    return kernel.emitOpError() << "'" << name << "' must divide the cluster, " << cluster.m << "x"
+                                << cluster.n << ", but got " << size[0] << "x" << size[1];
+  return success();
+}
+
+/// (C446) A pair is in one cluster, and what it does not do for the blocks of other clusters is
+/// known.
+static LogicalResult verifyFallbackPairs(gpu::GPUFuncOp kernel, DenseI32ArrayAttr size) {
+  if (!usesPairs(kernel) || size[0] % 2)
+    return kernel.emitOpError() << "'" << kFallbackClusterAttr
+                                << "' must have an even number of blocks along m, and the kernel "
+                                   "pairs, but got "
+                                << size[0] << (usesPairs(kernel) ? "" : " and none");
+  return success();
+}
+
+/// (C447) What a request for work takes over is a cluster of a size that nothing says, and blocks
+/// of several clusters cannot join what they computed.
+static LogicalResult verifyFallbackOps(gpu::GPUFuncOp kernel) {
+  WalkResult result = kernel.walk([](Operation *op) {
+    if (!isa<RequestWorkOp, NextWorkOp, JoinFragmentOp>(op))
+      return WalkResult::advance();
+    InFlightDiagnostic diag = op->emitOpError()
+                              << "must be in a kernel whose clusters have one size";
+    diag.attachNote() << "the kernel has '" << kFallbackClusterAttr << "'";
+    return WalkResult::interrupt();
+  });
+  return failure(result.wasInterrupted());
+}
+
+/// (C448)
+static LogicalResult verifyFallback(gpu::GPUFuncOp kernel, const hw::TargetModel &target) {
+  auto size = kernel->getAttrOfType<DenseI32ArrayAttr>(kFallbackClusterAttr);
+  if (!size)
+    return success();
+  if (Status status = hw::requirePreferredClusters(target); !status)
+    return kernel.emitOpError() << "'" << kFallbackClusterAttr
+                                << "' must be on a target with preferred clusters: "
+                                << status.error().message;
+  if (failed(verifyFallbackSize(kernel, size)) || failed(verifyFallbackPairs(kernel, size)))
+    return failure();
+  return verifyFallbackOps(kernel);
+}
+
 LogicalResult fp4::pipe::verifyCluster(gpu::GPUFuncOp kernel, const hw::TargetModel &target) {
   if (std::optional<ArrayRef<int32_t>> size = kernel.getKnownClusterSize())
     if (failed(verifySize(kernel, *size, target)) || failed(verifyGrids(kernel, *size)))
       return failure();
-  return usesPairs(kernel) ? verifyPairs(kernel, target) : success();
+  if (usesPairs(kernel) && failed(verifyPairs(kernel, target)))
+    return failure();
+  return verifyFallback(kernel, target);
 }

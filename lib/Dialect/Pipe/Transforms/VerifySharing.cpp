@@ -132,6 +132,15 @@ static LogicalResult verifyMulticasts(ChannelOp channel, const ChannelSharing &s
   return success();
 }
 
+/// (C449) Threads arrive at a number of blocks that the code says.
+static LogicalResult verifyFallback(ChannelOp channel, const ChannelSharing &sharing) {
+  if (!fallbackOf(channel) || sharing.pairUses || (!sharing.multicastM && !sharing.multicastN))
+    return success();
+  return channel.emitOpError()
+         << "channel that loads with multicast fill must feed the tensor core "
+            "of a pair in a kernel whose clusters have two sizes";
+}
+
 /// (C155) The blocks pass as many stages.
 static LogicalResult verifyControl(ChannelOp channel, const ChannelEnds &ends,
                                    const ChannelSharing &sharing) {
@@ -164,7 +173,7 @@ LogicalResult fp4::pipe::verifySharing(ChannelOp channel, const ChannelEnds &end
   if (!sharing.isShared())
     return success();
   if (failed(verifySingle(channel, sharing)) || failed(verifySignals(channel, sharing)) ||
-      failed(verifyControl(channel, ends, sharing)))
+      failed(verifyFallback(channel, sharing)) || failed(verifyControl(channel, ends, sharing)))
     return failure();
   return verifyMulticasts(channel, sharing);
 }

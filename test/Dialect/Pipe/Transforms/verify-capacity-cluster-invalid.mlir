@@ -131,3 +131,121 @@ gpu.func @kernel() kernel attributes {known_cluster_size = array<i32: 2, 1, 1>,
 }
 }
 }
+
+// -----
+
+!accs = !pipe.channel<!pipe.tmem<256x128xf32, pair>>
+gpu.module @kernels {
+// (C445)
+// expected-error @+1 {{'pipe.fallback_cluster' must have the blocks along m and n of a cluster, but got array<i32: 2>}}
+gpu.func @kernel() kernel attributes {known_cluster_size = array<i32: 2, 2, 1>, pipe.fallback_cluster = array<i32: 2>,
+    pipe.shared_bytes = 40 : i64, pipe.tmem_columns = 256 : i64, pipe.tmem_slot = 32 : i64} {
+  %accs = pipe.channel from tensor to threads(128) scope cluster depth 2 payload [0] barriers 0 : !accs
+  pipe.role mma warps 4 to 5 drives [tensor, scale_copy] {
+    %acc = pipe.accumulator : !pipe.tmem<256x128xf32, pair>
+  }
+  gpu.return
+}
+}
+
+// -----
+
+!accs = !pipe.channel<!pipe.tmem<256x128xf32, pair>>
+gpu.module @kernels {
+// (C445)
+// expected-error @+1 {{'pipe.fallback_cluster' must divide the cluster, 4x1, but got 2x2}}
+gpu.func @kernel() kernel attributes {known_cluster_size = array<i32: 4, 1, 1>, pipe.fallback_cluster = array<i32: 2, 2>,
+    pipe.shared_bytes = 40 : i64, pipe.tmem_columns = 256 : i64, pipe.tmem_slot = 32 : i64} {
+  %accs = pipe.channel from tensor to threads(128) scope cluster depth 2 payload [0] barriers 0 : !accs
+  pipe.role mma warps 4 to 5 drives [tensor, scale_copy] {
+    %acc = pipe.accumulator : !pipe.tmem<256x128xf32, pair>
+  }
+  gpu.return
+}
+}
+
+// -----
+
+!accs = !pipe.channel<!pipe.tmem<256x128xf32, pair>>
+gpu.module @kernels {
+// (C446)
+// expected-error @+1 {{'pipe.fallback_cluster' must have an even number of blocks along m, and the kernel pairs, but got 1}}
+gpu.func @kernel() kernel attributes {known_cluster_size = array<i32: 2, 2, 1>, pipe.fallback_cluster = array<i32: 1, 1>,
+    pipe.shared_bytes = 40 : i64, pipe.tmem_columns = 256 : i64, pipe.tmem_slot = 32 : i64} {
+  %accs = pipe.channel from tensor to threads(128) scope cluster depth 2 payload [0] barriers 0 : !accs
+  pipe.role mma warps 4 to 5 drives [tensor, scale_copy] {
+    %acc = pipe.accumulator : !pipe.tmem<256x128xf32, pair>
+  }
+  gpu.return
+}
+}
+
+// -----
+
+!accs = !pipe.channel<!pipe.tmem<128x128xf32>>
+gpu.module @kernels {
+// (C446)
+// expected-error @+1 {{'pipe.fallback_cluster' must have an even number of blocks along m, and the kernel pairs, but got 2 and none}}
+gpu.func @kernel() kernel attributes {known_cluster_size = array<i32: 2, 2, 1>, pipe.fallback_cluster = array<i32: 2, 1>,
+    pipe.shared_bytes = 40 : i64, pipe.tmem_columns = 256 : i64, pipe.tmem_slot = 32 : i64} {
+  %accs = pipe.channel from tensor to threads(128) scope cta depth 2 payload [0] barriers 0 : !accs
+  pipe.role mma warps 4 to 5 drives [tensor, scale_copy] {
+    %acc = pipe.accumulator : !pipe.tmem<128x128xf32>
+  }
+  gpu.return
+}
+}
+
+// -----
+
+!accs = !pipe.channel<!pipe.tmem<128x128xf32>>
+module attributes {fp4.target = #fp4.target<sm_90a>} {
+gpu.module @kernels {
+// (C448)
+// expected-error @+1 {{'pipe.fallback_cluster' must be on a target with preferred clusters: target 'sm_90a' has no clusters of a preferred size}}
+gpu.func @kernel() kernel attributes {known_cluster_size = array<i32: 2, 2, 1>, pipe.fallback_cluster = array<i32: 2, 1>,
+    pipe.shared_bytes = 40 : i64, pipe.tmem_columns = 256 : i64, pipe.tmem_slot = 32 : i64} {
+  %accs = pipe.channel from tensor to threads(128) scope cta depth 2 payload [0] barriers 0 : !accs
+  pipe.role mma warps 4 to 5 drives [tensor, scale_copy] {
+    %acc = pipe.accumulator : !pipe.tmem<128x128xf32>
+  }
+  gpu.return
+}
+}
+}
+
+// -----
+
+!accs = !pipe.channel<!pipe.tmem<256x128xf32, pair>>
+gpu.module @kernels {
+gpu.func @kernel() kernel attributes {known_cluster_size = array<i32: 4, 2, 1>, pipe.fallback_cluster = array<i32: 2, 1>,
+    pipe.shared_bytes = 40 : i64, pipe.tmem_columns = 256 : i64, pipe.tmem_slot = 32 : i64} {
+  %accs = pipe.channel from tensor to threads(128) scope cluster depth 2 payload [0] barriers 0 : !accs
+  pipe.role mma warps 4 to 5 drives [tensor, scale_copy] {
+    %acc = pipe.accumulator : !pipe.tmem<256x128xf32, pair>
+  }
+  gpu.return
+}
+}
+
+// -----
+
+!accs = !pipe.channel<!pipe.tmem<256x128xf32, pair>>
+gpu.module @kernels {
+gpu.func @kernel(%m: i32) kernel attributes {known_cluster_size = array<i32: 2, 2, 1>, pipe.fallback_cluster = array<i32: 2, 1>,
+    pipe.work_ring = array<i64: 48, 3>, pipe.shared_bytes = 144 : i64, pipe.tmem_columns = 256 : i64, pipe.tmem_slot = 32 : i64} {
+  %accs = pipe.channel from tensor to threads(128) scope cluster depth 2 payload [0] barriers 0 : !accs
+  pipe.role mma warps 4 to 5 drives [tensor, scale_copy] {
+    %acc = pipe.accumulator : !pipe.tmem<256x128xf32, pair>
+  }
+  pipe.role scheduler warps 6 to 7 drives [work_queue] {
+    pipe.for_each_work %i, %j in (%m, %m) schedule #pipe.cluster_launch<along_m> {
+      // (C447)
+      // expected-note @+2 {{the kernel has 'pipe.fallback_cluster'}}
+      // expected-error @+1 {{must be in a kernel whose clusters have one size}}
+      pipe.request_work
+    }
+  }
+  gpu.return
+}
+}

@@ -533,3 +533,88 @@ gpu.func @kernel(%sf: !scale_map, %n: i32) kernel attributes {known_cluster_size
   gpu.return
 }
 }
+
+// -----
+
+// A pair alone may run it too.
+!map = !pipe.tensor_map<128x256xf4E2M1FN, swizzle_128B>
+!scale_map = !pipe.tensor_map<128x16xf8E4M3FN, tiled_128x4>
+!data = !pipe.shared<128x256xf4E2M1FN, swizzle_128B>
+!scales = !pipe.shared<128x16xf8E4M3FN, tiled_128x4>
+!pscales = !pipe.tmem<128x16xf8E4M3FN, tiled_128x4, pair>
+!acc = !pipe.tmem<256x128xf32, pair>
+!half_map = !pipe.tensor_map<64x256xf4E2M1FN, swizzle_128B>
+!half = !pipe.shared<64x256xf4E2M1FN, swizzle_128B>
+!ab = !pipe.channel<!data, !half, !scales, !scales>
+!accs = !pipe.channel<!acc>
+!sf = !pipe.global<512x64xf8E4M3FN, tiled_128x4>
+gpu.module @kernels {
+gpu.func @kernel(%a: !half_map, %b: !half_map, %sfa: !scale_map, %sfb: !sf, %n: i32)
+    kernel attributes {known_cluster_size = array<i32: 2, 2, 1>, pipe.fallback_cluster = array<i32: 2, 1>} {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %c128 = arith.constant 128 : i32
+  %c256 = arith.constant 256 : i32
+  %true = arith.constant true
+  %place_m = gpu.cluster_block_id x
+  %x = arith.index_cast %place_m : index to i32
+  %place_n = gpu.cluster_block_id y
+  %y = arith.index_cast %place_n : index to i32
+  %m0 = arith.muli %x, %c128 : i32
+  %n0 = arith.muli %y, %c256 : i32
+  %ab = pipe.channel from tma to tensor scope cluster : !ab
+  %accs = pipe.channel from tensor to threads(128) scope cluster : !accs
+  pipe.role load warps 5 to 6 drives [tma] {
+    scf.for %k = %c0 to %n step %c1 : i32 {
+      %as, %bs, %sas, %sbs = pipe.producer_acquire %ab : !ab
+      pipe.load %a[%m0, %k] multicast n into %as signals %ab : !half_map, !data, !ab
+      pipe.load %b[%n0, %k] into %bs signals %ab : !half_map, !half, !ab
+      pipe.load %sfa[%m0, %k] into %sas signals %ab : !scale_map, !scales, !ab
+      pipe.load %sfa[%n0, %k] into %sbs signals %ab : !scale_map, !scales, !ab
+      pipe.producer_commit %ab : !ab
+    }
+  }
+  pipe.role mma warps 4 to 5 drives [tensor, scale_copy] {
+    %acc = pipe.producer_acquire %accs : !accs
+    scf.for %k = %c0 to %n step %c1 : i32 {
+      %as, %bs, %sas, %sbs = pipe.consumer_wait %ab : !ab
+      %sat = pipe.copy_scales %sas : !scales -> !pscales
+      %sbt = pipe.copy_scales %sbs : !scales -> !pscales
+      pipe.mma %acc, %as scaled %sat, %bs scaled %sbt accumulate %true : !acc, !data, !pscales, !half, !pscales
+      pipe.consumer_release %ab : !ab
+    }
+    pipe.producer_commit %accs : !accs
+  }
+  pipe.role epilogue warps 0 to 4 drives [threads] {
+    %acc = pipe.consumer_wait %accs : !accs
+    %v = pipe.read %acc[%c0] : !acc -> vector<32xf32>
+    pipe.consumer_release %accs : !accs
+  }
+  gpu.return
+}
+}
+
+// -----
+
+// Threads, of a number that the code says, release what blocks load together.
+!half_map = !pipe.tensor_map<64x256xf4E2M1FN, swizzle_128B>
+!data = !pipe.shared<128x256xf4E2M1FN, swizzle_128B>
+!tiles = !pipe.channel<!data>
+gpu.module @kernels {
+gpu.func @kernel(%a: !half_map, %m0: i32)
+    kernel attributes {known_cluster_size = array<i32: 2, 2, 1>, pipe.fallback_cluster = array<i32: 2, 1>} {
+  // (C449)
+  // expected-error @+1 {{channel that loads with multicast fill must feed the tensor core of a pair in a kernel whose clusters have two sizes}}
+  %tiles = pipe.channel from tma to threads(128) scope cluster : !tiles
+  pipe.role load warps 5 to 6 drives [tma] {
+    %as = pipe.producer_acquire %tiles : !tiles
+    pipe.load %a[%m0, %m0] multicast n into %as signals %tiles : !half_map, !data, !tiles
+    pipe.producer_commit %tiles : !tiles
+  }
+  pipe.role epilogue warps 0 to 4 drives [threads] {
+    %as = pipe.consumer_wait %tiles : !tiles
+    pipe.consumer_release %tiles : !tiles
+  }
+  gpu.return
+}
+}

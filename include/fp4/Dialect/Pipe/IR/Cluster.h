@@ -11,9 +11,17 @@
 
 namespace fp4::pipe {
 
+/// Blocks along m and n of the clusters that may run in the place of one of known_cluster_size, on
+/// the gpu.func; optional.
+inline constexpr llvm::StringLiteral kFallbackClusterAttr = "pipe.fallback_cluster";
+
 /// The cluster that runs the kernel around `op`, or the kernel `op`: `known_cluster_size` of its
 /// gpu.func, without that one block.
 hw::ClusterShape clusterOf(mlir::Operation *op);
+
+/// The smaller clusters that may run the kernel around `op`, or the kernel `op`, instead:
+/// `pipe.fallback_cluster` of its gpu.func.
+std::optional<hw::ClusterShape> fallbackOf(mlir::Operation *op);
 
 /// The tensor memory of `kernel` belongs to pairs: one of its tiles says so.
 bool usesPairs(mlir::Operation *kernel);
@@ -28,6 +36,13 @@ struct ChannelSharing {
   hw::ClusterShape cluster;
   bool pairFills = false, pairUses = false;    ///< this end is the tensor core of a pair
   bool multicastM = false, multicastN = false; ///< loads along this direction fill the stages
+
+  /// The same where clusters have another shape.
+  ChannelSharing in(hw::ClusterShape shape) const {
+    ChannelSharing other = *this;
+    other.cluster = shape;
+    return other;
+  }
 
   /// Blocks share barriers: the channel's scope must be the cluster.
   bool isShared() const { return pairFills || pairUses || multicastM || multicastN; }
