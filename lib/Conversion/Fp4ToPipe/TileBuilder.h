@@ -6,6 +6,7 @@
 #pragma once
 
 #include "fp4/Dialect/Fp4/IR/KernelPlan.h"
+#include "fp4/Dialect/Pipe/IR/Cluster.h"
 #include "fp4/Dialect/Pipe/IR/Pipe.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -86,6 +87,10 @@ inline mlir::gpu::GPUFuncOp createKernel(mlir::gpu::GPUModuleOp module, mlir::Ty
   if (plan.cluster[0])
     func.setKnownClusterSizeAttr(builder.getDenseI32ArrayAttr(
         {static_cast<int32_t>(plan.cluster[0]), static_cast<int32_t>(plan.cluster[1]), 1}));
+  if (plan.fallback[0])
+    func->setAttr(pipe::kFallbackClusterAttr,
+                  builder.getDenseI32ArrayAttr({static_cast<int32_t>(plan.fallback[0]),
+                                                static_cast<int32_t>(plan.fallback[1])}));
   if (plan.stages)
     func->setAttr(pipe::PipeDialect::kMaxStagesAttr, builder.getI64IntegerAttr(*plan.stages));
   if (plan.accumulators)

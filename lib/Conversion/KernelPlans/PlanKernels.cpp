@@ -60,7 +60,7 @@ struct PlanKernels : fp4::impl::PlanKernelsBase<PlanKernels> {
   using PlanKernelsBase::PlanKernelsBase;
 
   void runOnOperation() override {
-    FailureOr<SmallVector<KernelPlan>> given = parsePlans();
+    FailureOr<std::vector<KernelPlan>> given = parsePlans();
     if (failed(given))
       return signalPassFailure();
     SmallVector<Operation *> work = kernelOperations(getOperation());
@@ -105,8 +105,8 @@ private:
     return text;
   }
 
-  FailureOr<SmallVector<KernelPlan>> parsePlans() {
-    SmallVector<KernelPlan> parsed;
+  FailureOr<std::vector<KernelPlan>> parsePlans() {
+    std::vector<KernelPlan> parsed;
     SmallVector<StringRef> texts;
     StringRef(plans).split(texts, ';', /*MaxSplit=*/-1, /*KeepEmpty=*/false);
     for (StringRef text : texts) {

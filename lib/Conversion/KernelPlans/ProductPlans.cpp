@@ -5,6 +5,7 @@
 #include "RolePlans.h"
 #include "WarpProductPlans.h"
 
+#include "fp4/ISA/Cluster.h"
 #include "fp4/Numerics/BlockScaledGemm.h"
 
 #include "mlir/IR/Remarks.h"
@@ -480,6 +481,34 @@ static LogicalResult checkCluster(Operation *op, const KernelPlan &plan,
   return success();
 }
 
+/// Clusters of two sizes are of pairs: how often threads arrive at other blocks depends on no size
+/// then (Clusters.md).
+static LogicalResult checkFallback(Operation *op, const KernelPlan &plan,
+                                   const hw::TargetModel &target) {
+  auto [m, n, none] = plan.fallback;
+  auto product = cast<BlockScaledMatmulOp>(op);
+  if (m == 0)
+    return success();
+  if (!hw::requirePreferredClusters(target))
+    return misfit(op, "fallback",
+                  "is left out on " + StringRef(target.name) + ", whose clusters have one size",
+                  spell(plan.fallback));
+  if (!plan.pair || product.hasF32Scales() || product.hasFloatLhs() || !target.hasTcgen05)
+    return misfit(op, "fallback", "is left out but for block-scaled products with 'pair'",
+                  spell(plan.fallback));
+  if (plan.tile[0] == 128) // their scales of B lie in halves, whose parts depend on the cluster
+    return misfit(op, "fallback", "is left out with pairs of 128 rows", spell(plan.fallback));
+  if (requestsWork(plan.schedule))
+    return misfit(op, "fallback", "is left out with a schedule that takes over tiles of others",
+                  spell(plan.fallback));
+  if (m % 2 || !plan.cluster[0] || plan.cluster[0] % m || plan.cluster[1] % n)
+    return misfit(op, "fallback",
+                  "divides 'cluster', " + spell(plan.cluster) +
+                      ", and has an even number of blocks along m",
+                  spell(plan.fallback));
+  return success();
+}
+
 LogicalResult fp4::checkProductCluster(Operation *op, const KernelPlan &plan,
                                        const hw::TargetModel &target) {
   return checkCluster(op, plan, target);
@@ -496,6 +525,8 @@ static LogicalResult checkStore(Operation *op, const KernelPlan &plan) {
 static LogicalResult checkProduct(Operation *op, const KernelPlan &plan,
                                   const hw::TargetModel &target) {
   using enum pipe::Engine;
+  if (failed(checkFallback(op, plan, target)))
+    return failure();
   if (plan.ranges.value_or(1) > 1 && !mayHaveRanges(op))
     return misfit(op, "ranges", "is left out but for prepacked weights beside bf16 and f16",
                   Twine(*plan.ranges));

@@ -152,6 +152,48 @@ func.func @clusters(%a: tensor<256x256xf4E2M1FN>, %s: !s) {
 // -----
 
 !s = tensor<256x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+func.func @fallback(%a: tensor<256x256xf4E2M1FN>, %s: !s) {
+  %0 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, pair, cluster = [2, 4], fallback = [2, 2], tile = [256, 64, 256]>}
+      : (tensor<256x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !s) -> tensor<256x256xbf16>
+  // expected-error @+2 {{must have a plan whose 'fallback' divides 'cluster', [2, 4], and has an even number of blocks along m, but got [2, 3]}}
+  // expected-note @+1 {{leave 'fallback' out}}
+  %1 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, pair, cluster = [2, 4], fallback = [2, 3]>}
+      : (tensor<256x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !s) -> tensor<256x256xbf16>
+  // expected-error @+2 {{must have a plan whose 'fallback' divides 'cluster', [2, 2], and has an even number of blocks along m, but got [1, 1]}}
+  // expected-note @+1 {{leave 'fallback' out}}
+  %2 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, pair, cluster = [2, 2], fallback = [1, 1]>}
+      : (tensor<256x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !s) -> tensor<256x256xbf16>
+  // expected-error @+2 {{must have a plan whose 'fallback' is left out but for block-scaled products with 'pair', but got [2, 1]}}
+  // expected-note @+1 {{leave 'fallback' out}}
+  %3 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, cluster = [2, 2], fallback = [2, 1]>}
+      : (tensor<256x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !s) -> tensor<256x256xbf16>
+  // expected-error @+2 {{must have a plan whose 'fallback' is left out with pairs of 128 rows, but got [2, 1]}}
+  // expected-note @+1 {{leave 'fallback' out}}
+  %5 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, pair, cluster = [2, 2], fallback = [2, 1], tile = [128, 256, 256]>}
+      : (tensor<256x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !s) -> tensor<256x256xbf16>
+  // expected-error @+2 {{must have a plan whose 'fallback' is left out with a schedule that takes over tiles of others, but got [2, 1]}}
+  // expected-note @+1 {{leave 'fallback' out}}
+  %4 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, pair, cluster = [2, 2], fallback = [2, 1], schedule = #pipe.cluster_launch<along_m>>}
+      : (tensor<256x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !s) -> tensor<256x256xbf16>
+  return
+}
+
+// -----
+
+!s = tensor<256x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+module attributes {fp4.target = #fp4.target<sm_90a>} {
+func.func @hopper(%a: tensor<256x256xf4E2M1FN>, %s: !s) {
+  // expected-error @+2 {{must have a plan whose 'fallback' is left out on sm_90a, whose clusters have one size, but got [2, 1]}}
+  // expected-note @+1 {{leave 'fallback' out}}
+  %0 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, fallback = [2, 1]>}
+      : (tensor<256x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !s) -> tensor<256x256xbf16>
+  return
+}
+}
+
+// -----
+
+!s = tensor<256x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 !sb = tensor<202x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 func.func @stores(%a: tensor<256x256xf4E2M1FN>, %s: !s, %b: tensor<202x256xf4E2M1FN>, %sb: !sb) {
   %0 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, store = tma>}

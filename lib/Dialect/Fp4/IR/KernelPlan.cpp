@@ -45,6 +45,7 @@ constexpr Field kFields[] = {
     {"tile", &KernelPlan::tile, of(TileProduct, TileTransform)},
     {"swap", &KernelPlan::swap, of(TileProduct), /*isOptional=*/true},
     {"cluster", &KernelPlan::cluster, of(TileProduct), /*isOptional=*/true},
+    {"fallback", &KernelPlan::fallback, of(TileProduct), /*isOptional=*/true},
     {"ranges", &KernelPlan::ranges, of(TileProduct), /*isOptional=*/true},
     {"pair", &KernelPlan::pair, of(TileProduct), /*isOptional=*/true},
     {"store", &KernelPlan::store, of(TileProduct), /*isOptional=*/true},
@@ -286,5 +287,7 @@ static LogicalResult verifySizes(function_ref<InFlightDiagnostic()> emitError, K
 LogicalResult PlanAttr::verify(function_ref<InFlightDiagnostic()> emitError, KernelPlan plan) {
   if (failed(verifySizes(emitError, plan.family, "tile", plan.tile, dimsOf(plan.family))))
     return failure();
-  return verifySizes(emitError, plan.family, "cluster", plan.cluster, 2);
+  if (failed(verifySizes(emitError, plan.family, "cluster", plan.cluster, 2)))
+    return failure();
+  return verifySizes(emitError, plan.family, "fallback", plan.fallback, 2);
 }

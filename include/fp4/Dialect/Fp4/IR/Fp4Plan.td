@@ -36,7 +36,7 @@ def Fp4_PlanAttr : AttrDef<Fp4_Dialect, "Plan"> {
 
     | family | kernel | fields |
     |--------|--------|--------|
-    | tile_product | output tiles on the tensor core | tile, swap, cluster, ranges, pair, store, schedule, roles, stages, accumulators, resident |
+    | tile_product | output tiles on the tensor core | tile, swap, cluster, fallback, ranges, pair, store, schedule, roles, stages, accumulators, resident |
     | tile_transform | quantizer whose transform runs on the tensor core | tile, strip, schedule, roles, stages, accumulators, resident |
     | tile_quantize | a thread block quantizes a tile along rows, columns or both | threads, resident, order |
     | stream_blocks | threads quantize or decode blocks of rows | threads, blocks_per_thread, resident, cache_hints, order, amax |
@@ -50,6 +50,7 @@ def Fp4_PlanAttr : AttrDef<Fp4_Dialect, "Plan"> {
     | tile | tile_product: rows, columns and depth of an output tile, in elements. tile_transform: rows and columns of a tile of the input |
     | swap | the rows of the tile are columns of the result, and its columns rows: the tensor core has the rhs as operand A |
     | cluster | thread blocks along the rows and the columns that load operands together; without it, one |
+    | fallback | thread blocks along both of the clusters that run where the hardware has no room for `cluster`, which is a multiple of it; only with pairs, on targets with preferred clusters. Without it, all clusters have the size `cluster` |
     | ranges | ranges of K that a thread block has, each with sums of its own and a k tile in a stage; without it, one |
     | pair | two thread blocks along the rows work on a tile as one tensor core |
     | store | tma: results leave through tiles in shared memory, which TMA stores. direct: threads write them from their registers. The pass `fp4-plan-kernels` decides where it is left out; in a complete plan without it, direct |
@@ -68,7 +69,7 @@ def Fp4_PlanAttr : AttrDef<Fp4_Dialect, "Plan"> {
     | amax | same: the kernel computes the amax of its input too, in thread blocks that wait for each other, where they are at most 7/8 of those that the device holds at once; where they are more, two kernels run. separate, and without it: two kernels |
 
     Constraints: (C1) a plan has fields of its family only, each once; (C2) numbers are positive, words are those of
-    the table, and `tile` has 3 of them in tile_product and 2 in tile_transform, and `cluster` has 2; (C3) the attribute is on an
+    the table, and `tile` has 3 of them in tile_product and 2 in tile_transform, and `cluster` and `fallback` have 2; (C3) the attribute is on an
     operation of the fp4 dialect or a linalg.generic.
 
     Example: `#fp4.plan<tile_product, tile = [128, 64, 256]>`,

@@ -24,10 +24,11 @@ enum class AmaxKernel : uint32_t;
 /// Each field may be left open. Fp4Plan.td says what the fields mean and which family has which.
 struct KernelPlan {
   KernelFamily family = {};
-  std::array<int64_t, 3> tile = {}; ///< 0 where there is no such dimension
-  std::array<int64_t, 3> cluster = {}; ///< blocks along m and n
-  std::optional<int64_t> ranges;       ///< of K that a block has
-  bool swap = false; ///< the tensor core has the rhs as operand A
+  std::array<int64_t, 3> tile = {};     ///< 0 where there is no such dimension
+  std::array<int64_t, 3> cluster = {};  ///< blocks along m and n
+  std::array<int64_t, 3> fallback = {}; ///< ... of clusters where `cluster` finds no room
+  std::optional<int64_t> ranges;        ///< of K that a block has
+  bool swap = false;                    ///< the tensor core has the rhs as operand A
   bool pair = false;
   std::optional<ResultStore> store;
   std::optional<int64_t> strip;
