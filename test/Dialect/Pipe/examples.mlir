@@ -84,6 +84,7 @@ func.func @products(%acc: !pipe.tmem<128x128xf32>, %a: !data, %b: !data, %s: !pi
 func.func @fragments(%a: !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, %sa: !pipe.shared<128x8xf8E4M3FN, tiled_128x4>,
                      %b: !pipe.shared<128x128xf16, swizzle_128B>, %more: i1) {
   %acc = pipe.fragment : !pipe.fragment<64x128xf32, wgmma>
+  %sums = pipe.fragment : !pipe.fragment<128x64xf32, lanes>
   pipe.mma_converted %acc, %a scaled %sa, %b accumulate %more : !pipe.fragment<64x128xf32, wgmma>,
       !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, !pipe.shared<128x8xf8E4M3FN, tiled_128x4>,
       !pipe.shared<128x128xf16, swizzle_128B>
@@ -203,6 +204,11 @@ func.func @transforms(%acc: !pipe.tmem<128x64xf32>, %x: !pipe.shared<64x128xbf16
   return
 }
 
+func.func @halves() -> i32 {
+  %h = pipe.lane_half : i32
+  return %h : i32
+}
+
 func.func @rows(%acc: !pipe.tmem<128x256xf32>, %c: i32) {
   %v = pipe.read %acc[%c] : !pipe.tmem<128x256xf32> -> vector<32xf32>
   return
@@ -268,9 +274,10 @@ func.func @overlapping_stages(%it: i32) {
 }
 
 func.func @groups_and_parts(%tiles: !pipe.global<24x4xi32>, %counters: !pipe.global<24x4xi32>,
-    %parts: !pipe.global<1024x512xf32>, %m: i32, %tile: i32, %row: i32, %column: i32) {
+    %parts: !pipe.global<1024x512xf32>, %m: i32, %tile: i32, %n: i32, %row: i32, %column: i32) {
   %e = pipe.load_entry %tiles[%m] : !pipe.global<24x4xi32> -> vector<4xi32>
   %last = pipe.join %counters[%tile] of 4 : !pipe.global<24x4xi32>
+  %also = pipe.join %counters[%tile] of %n : !pipe.global<24x4xi32>
   %v = pipe.fetch %parts[%row, %column] : !pipe.global<1024x512xf32> -> vector<32xf32>
   return
 }

@@ -36,7 +36,7 @@ def ConvertFp4ToGPU : Pass<"convert-fp4-to-gpu", "::mlir::ModuleOp"> {
     gpu.module @f_amax_0 {
       ...
       gpu.func @kernel(%x: !pipe.global<64x32xbf16>, %amax: !pipe.global<f32>, %blocks: i32,
-          %counters: !pipe.global<2xi32>) kernel attributes {known_block_size = array<i32: 256, 1, 1>} {
+          %counters: !pipe.global<2xi32>) kernel attributes {known_block_size = array<i32: 512, 1, 1>} {
         ...
         gpu.return
       }

@@ -31,7 +31,7 @@ def PlanKernels : Pass<"fp4-plan-kernels", "::mlir::ModuleOp"> {
     }
     // becomes
     func.func @amax(%x: tensor<64x32xbf16>) -> tensor<f32> {
-      %a = fp4.amax %x {fp4.plan = #fp4.plan<reduce_grid, threads = 128, items_per_thread = 4, grid = 8>}
+      %a = fp4.amax %x {fp4.plan = #fp4.plan<reduce_grid, threads = 128, items_per_thread = 4, grid = 4>}
           : tensor<64x32xbf16> -> tensor<f32>
       return %a : tensor<f32>
     }

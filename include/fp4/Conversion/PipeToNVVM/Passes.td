@@ -25,8 +25,8 @@ def ConvertPipeToNVVM : Pass<"convert-pipe-to-nvvm", "::mlir::gpu::GPUModuleOp">
     thread 0     prefetch tensor maps, initialize barriers, fence
     mma warp     allocate tensor memory
     all          barrier, read the tensor memory address
-    load warp    one thread: wait empty, expect bytes, TMA and bulk loads that complete full
-    mma warp     one thread: wait full, tcgen05.cp scales, tcgen05.mma, tcgen05.commit to empty
+    load warp    wait empty; an elected thread: expect bytes, TMA and bulk loads that complete full
+    mma warp     wait full; an elected thread: tcgen05.cp scales, tcgen05.mma, tcgen05.commit to empty
     4 warps      wait accumulator, tcgen05.ld, arithmetic, predicated stores, release
     all          barrier
     mma warp     free tensor memory
@@ -64,7 +64,12 @@ def ConvertPipeToNVVM : Pass<"convert-pipe-to-nvvm", "::mlir::gpu::GPUModuleOp">
     %offset = llvm.mul %stage, %bytes : i32
     %address = llvm.add %base, %offset : i32
     %tile = llvm.inttoptr %address : i32 to !llvm.ptr<3>
+    %expects = nvvm.elect.sync -> i1
+    ...
     nvvm.mbarrier.arrive.expect_tx %full, %bytes : !llvm.ptr<3>, i32
+    ...
+    %copies = nvvm.elect.sync -> i1
+    ...
     nvvm.cp.async.bulk.tensor.shared.cluster.global %tile, %a, %full, box[%c0, %c0]
         {isCTAOnly = true} : !llvm.ptr<3>, !llvm.ptr
     ```
