@@ -108,11 +108,12 @@ TEST(F32Blocks, OtherOutputsAreRefused) {
   ASSERT_FALSE(pair);
   EXPECT_EQ(pair.error().message,
             "blocks under an f32 expect a plain row-wise output with linear scales");
-  options = {.squareBlocks = true, .wholeRows = true};
+  options = {};
+  options.squareBlocks = options.wholeRows = true;
   const auto both = quantizeMatrix(*lookupRecipe("fp8_deepgemm"), values(256, 1), 2, 128, options);
   ASSERT_FALSE(both);
   EXPECT_EQ(both.error().message, "blocks must be square or whole rows, but got both");
-  options = {.wholeRows = true};
+  options.squareBlocks = false;
   const auto nvfp4 =
       quantizeMatrix(*lookupRecipe("transformer_engine"), values(256, 1), 2, 128, options);
   ASSERT_FALSE(nvfp4);

@@ -117,7 +117,9 @@ TEST(Litmus, ADependentLaunchFollowsTheSameLaunchInEveryOrder) {
                               "  atom.global.add.u32 %v1, [%out], %t;\n",
                               at));
   };
-  Litmus test{.rule = HazardRule::MissingGridWait, .words = "what the launch before writes"};
+  Litmus test{};
+  test.rule = HazardRule::MissingGridWait;
+  test.words = "what the launch before writes";
   test.dependent = true;
   SimOptions options = schedules(0)[0];
   options.policy = CompletionPolicy::Exhaustive;
