@@ -101,6 +101,19 @@ gpu.module @stores {
     llvm.return
   }
 }
+// Nor does it load elsewhere before, also where inline PTX says that it has no effects.
+// CHECK-LABEL: gpu.module @silent
+// CHECK: llvm.func @kernel
+// CHECK-NEXT: nvvm.griddepcontrol launch_dependents
+// CHECK-NEXT: nvvm.griddepcontrol wait
+// CHECK-NEXT: llvm.inline_asm has_side_effects "ld.global.b32 $0, [$1];"
+gpu.module @silent {
+  llvm.func @kernel(%x: !llvm.ptr) attributes {gpu.kernel, nvvm.kernel} {
+    %v = llvm.inline_asm "ld.global.nc.b32 $0, [$1];", "=r,l" %x : (!llvm.ptr) -> i32
+    nvvm.barrier
+    llvm.return
+  }
+}
 // CHECK-LABEL: gpu.module @other
 // CHECK-NOT: griddepcontrol
 gpu.module @other {
@@ -147,6 +160,7 @@ func.func @alone(%x: memref<64xf32>) {
   %p = pipe.global_view %x : memref<64xf32> -> !pipe.global<64xf32>
   gpu.launch_func @short::@kernel blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1) args(%p : !pipe.global<64xf32>) {fp4.overlaps}
   gpu.launch_func @stores::@kernel blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1) args(%p : !pipe.global<64xf32>) {fp4.overlaps}
+  gpu.launch_func @silent::@kernel blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1) args(%p : !pipe.global<64xf32>) {fp4.overlaps}
   return
 }
 // CHECK-LABEL: func @apart
