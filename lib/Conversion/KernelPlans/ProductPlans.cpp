@@ -496,7 +496,7 @@ static LogicalResult checkFallback(Operation *op, const KernelPlan &plan,
   if (!plan.pair || product.hasF32Scales() || product.hasFloatLhs() || !target.hasTcgen05)
     return misfit(op, "fallback", "is left out but for block-scaled products with 'pair'",
                   spell(plan.fallback));
-  if (plan.tile[0] == 128) // their scales of B lie in halves, whose parts depend on the cluster
+  if (isNarrow(plan)) // their scales of B lie in halves, whose parts depend on the cluster
     return misfit(op, "fallback", "is left out with pairs of 128 rows", spell(plan.fallback));
   if (requestsWork(plan.schedule))
     return misfit(op, "fallback", "is left out with a schedule that takes over tiles of others",
