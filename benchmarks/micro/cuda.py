@@ -94,16 +94,25 @@ class Device:
         self._call("cuMemcpyDtoH_v2", _ptr(address), _u64(pointer), ctypes.c_size_t(8 * count))
         return words
 
-    def load(self, ptx: str, shared: int = 0) -> "Kernel":
-        """The kernel named `k` of a module, whose text names the target as `resolve` says."""
-        module, function = _ptr(), _ptr()
+    def load(self, ptx: str, shared: int = 0, name: str = "k") -> "Kernel":
+        """The kernel `name` of a module, whose text names the target as `resolve` says."""
+        module = _ptr()
         ptx = resolve(ptx, self.target())
         try:
             self._call("cuModuleLoadData", ctypes.byref(module), ptx.encode() + b"\0")
         except Failure as failure:
             numbered = "\n".join(f"{i + 1:4} {line}" for i, line in enumerate(ptx.splitlines()))
             raise Failure(f"{failure} of\n{numbered}") from failure
-        self._call("cuModuleGetFunction", ctypes.byref(function), module, b"k")
+        return self._function(module, shared, name)
+
+    def load_image(self, cubin: bytes, shared: int = 0, name: str = "k") -> "Kernel":
+        module = _ptr()
+        self._call("cuModuleLoadData", ctypes.byref(module), cubin)
+        return self._function(module, shared, name)
+
+    def _function(self, module: ctypes.c_void_p, shared: int, name: str) -> "Kernel":
+        function = _ptr()
+        self._call("cuModuleGetFunction", ctypes.byref(function), module, name.encode())
         if shared > 48 * 1024:
             self._call("cuFuncSetAttribute", function, 8, shared)
         return Kernel(self, function, shared)
@@ -111,18 +120,28 @@ class Device:
     def synchronize(self) -> None:
         self._call("cuCtxSynchronize")
 
+    def event(self) -> ctypes.c_void_p:
+        event = _ptr()
+        self._call("cuEventCreate", ctypes.byref(event), 0)
+        return event
+
+    def record(self, event: ctypes.c_void_p) -> None:
+        self._call("cuEventRecord", event, None)
+
+    def between(self, first: ctypes.c_void_p, second: ctypes.c_void_p) -> float:
+        """Seconds, when both have happened."""
+        milliseconds = ctypes.c_float()
+        self._call("cuEventElapsedTime", ctypes.byref(milliseconds), first, second)
+        return milliseconds.value * 1e-3
+
     def seconds(self, work: Any) -> float:
         """Of `work()`, by events around it."""
-        events = [_ptr(), _ptr()]
-        for event in events:
-            self._call("cuEventCreate", ctypes.byref(event), 0)
-        self._call("cuEventRecord", events[0], None)
+        events = [self.event(), self.event()]
+        self.record(events[0])
         work()
-        self._call("cuEventRecord", events[1], None)
+        self.record(events[1])
         self._call("cuEventSynchronize", events[1])
-        milliseconds = ctypes.c_float()
-        self._call("cuEventElapsedTime", ctypes.byref(milliseconds), events[0], events[1])
-        return milliseconds.value * 1e-3
+        return self.between(events[0], events[1])
 
     def graph(self, work: Any) -> Any:
         """What `work(stream)` issues, as a function that replays it."""
@@ -158,9 +177,24 @@ class Kernel:
     def __init__(self, device: Device, function: ctypes.c_void_p, shared: int) -> None:
         self._device, self._function, self._shared = device, function, shared
 
-    def __call__(self, grid: int, block: int, *arguments: Any, stream: Any = None) -> None:
-        """An int is a 64-bit parameter; a ctypes array is one of its size."""
+    def _parameters(self, arguments: Sequence[Any]) -> Any:
         values = [_u64(value) if isinstance(value, int) else value for value in arguments]
         pointers = (_ptr * max(1, len(values)))(*[ctypes.cast(ctypes.byref(v), _ptr) for v in values])
+        pointers._values = values  # type: ignore[attr-defined]  # they live as long
+        return pointers
+
+    def __call__(self, grid: int, block: int, *arguments: Any, stream: Any = None) -> None:
+        """An int is a 64-bit parameter; a ctypes array is one of its size."""
         self._device._call("cuLaunchKernel", self._function, grid, 1, 1, block, 1, 1, self._shared, stream,
-                           pointers, None)
+                           self._parameters(arguments), None)
+
+    def launch_cluster(self, grid: int, block: int, cluster: int, *arguments: Any) -> None:
+        """With clusters of so many blocks by an attribute of the launch."""
+        attribute = (_uint * 18)(4, 0, cluster, 1, 1)  # CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, padding, its value
+        config = _Config((_uint * 7)(grid, 1, 1, block, 1, 1, self._shared), None, ctypes.addressof(attribute), 1)
+        self._device._call("cuLaunchKernelEx", ctypes.byref(config), self._function, self._parameters(arguments), None)
+
+
+class _Config(ctypes.Structure):
+    """CUlaunchConfig."""
+    _fields_ = [("dimensions", _uint * 7), ("stream", _ptr), ("attributes", _ptr), ("count", _uint)]

@@ -16,11 +16,14 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import blackwell
+import cold
 import instruction_code
 import instructions
 import ladder
 import launch
 import memory
+import registers
+import sweeps
 import tensor
 from cuda import Device, Failure
 
@@ -38,6 +41,11 @@ def sections(device: Device, out: int, quick: bool) -> dict[str, Callable[[], Ro
             "multicast": lambda: memory.multicast(device, out, quick),
             "boxes": lambda: memory.boxes(device, out, quick),
             "bandwidth": lambda: memory.bandwidth(device, out, quick),
+            "sweeps": lambda: sweeps.sweeps(device, out, quick),
+            "reach": lambda: sweeps.reach(device, out, quick),
+            "translations": lambda: sweeps.translations(device, out, quick),
+            "pages": lambda: cold.pages(device, out, quick),
+            "cold": lambda: cold.cold(device, out, quick),
             "launches": lambda: launch.launches(device, out, quick),
             "ladder": lambda: ladder.ladder(device, out, quick),
             "fetches": lambda: instruction_code.fetches(device, out, quick),
@@ -46,7 +54,7 @@ def sections(device: Device, out: int, quick: bool) -> dict[str, Callable[[], Ro
             "atomics": lambda: ladder.atomics(device, out, quick),
             "starts": lambda: ladder.starts(device, out, quick),
             "replacement": lambda: ladder.replacement(device, out, quick)}
-    hopper = {"tensor": lambda: tensor.products(device, out, rounds), "beside": lambda: tensor.beside(device, out, rounds)}
+    hopper = {"registers": lambda: registers.registers(device, out, rounds), "tensor": lambda: tensor.products(device, out, rounds), "beside": lambda: tensor.beside(device, out, rounds)}
     tcgen05 = {"products": lambda: blackwell.products(device, out, rounds),
                "tmem": lambda: blackwell.tensor_memory(device, out, rounds)}
     return every | {"sm_90a": hopper, "sm_100a": tcgen05, "sm_103a": tcgen05}.get(device.target(), {})
