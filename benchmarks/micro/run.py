@@ -23,6 +23,7 @@ import ladder
 import launch
 import memory
 import registers
+import stores
 import sweeps
 import tensor
 from cuda import Device, Failure
@@ -51,6 +52,11 @@ def sections(device: Device, out: int, quick: bool) -> dict[str, Callable[[], Ro
             "fetches": lambda: instruction_code.fetches(device, out, quick),
             "flow": lambda: instruction_code.flow(device, out, quick),
             "short": lambda: instruction_code.short(device, out, quick),
+            "store-latencies": lambda: stores.latencies(device, out, quick),
+            "store-queues": lambda: stores.queues(device, out, quick),
+            "store-rates": lambda: stores.rates(device, out, quick),
+            "store-threads": lambda: stores.of_threads(device, out, quick),
+            "store-beside": lambda: stores.beside(device, out, quick),
             "atomics": lambda: ladder.atomics(device, out, quick),
             "starts": lambda: ladder.starts(device, out, quick),
             "replacement": lambda: ladder.replacement(device, out, quick)}
