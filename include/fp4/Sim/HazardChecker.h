@@ -79,6 +79,9 @@ public:
   /// no room for one. A launch is clean if it leaves the number as it was.
   uint64_t found() const;
   void clear();
+  /// Pages of 4096 bytes of which it keeps what launches did that nobody waited for: at most those
+  /// that they used, however many launches these are.
+  size_t keptPages() const;
 
   void onLaunch(const LaunchEvent &event) override;
   void onMemory(const MemoryEvent &event) override;

@@ -11,6 +11,7 @@
 #include "LoadUses.h"
 #include "ReaderSets.h"
 #include "Sim/Decode/ProgramImpl.h"
+#include "UsedBytes.h"
 #include "fp4/Sim/Events.h"
 
 #include <set>
@@ -73,7 +74,7 @@ struct HazardChecker::Impl {
     bool alone = false;
   } before;
   /// Launches before that one which have perhaps not ended when it has: it did not wait for them.
-  std::vector<check::PastLaunch> older;
+  check::UsedBytes older;
   std::set<uint32_t> tmemAllocs; ///< pc of each tcgen05.alloc that was executed
   std::unordered_map<uint32_t, std::unique_ptr<ClusterState>> clusters;
   check::GlobalShadow global;
@@ -94,7 +95,7 @@ struct HazardChecker::Impl {
   // --- PastLaunches.cpp ---
   void keepLaunch(bool isDependent);
   void checkGridWait(Access &made, const MemoryEvent &event);
-  bool meets(const check::PastLaunch &past, const MemoryEvent &event) const;
+  template <typename Past> bool meets(const Past &past, const MemoryEvent &event) const;
   bool meetsLaunchBefore(const MemoryEvent &event, bool waited) const;
 
   // --- Races.cpp ---

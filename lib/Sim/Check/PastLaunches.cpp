@@ -8,7 +8,6 @@
 //===----------------------------------------------------------------------===//
 #include "HazardImpl.h"
 
-#include <algorithm>
 #include <bit>
 #include <utility>
 
@@ -21,7 +20,7 @@ void HazardChecker::Impl::keepLaunch(bool isDependent) {
   if (!isDependent)
     older.clear();
   else if (dependent && !awaits)
-    older.push_back(std::move(before.launch));
+    older.add(before.launch);
   before = {};
   if (isDependent)
     before = {{std::move(global), std::exchange(readers, {})}, program && !dependent};
@@ -30,7 +29,8 @@ void HazardChecker::Impl::keepLaunch(bool isDependent) {
 }
 
 /// Whether `past` writes what this one reads, or uses what it writes.
-bool HazardChecker::Impl::meets(const PastLaunch &past, const MemoryEvent &event) const {
+template <typename Past>
+bool HazardChecker::Impl::meets(const Past &past, const MemoryEvent &event) const {
   const bool writes = event.kind != AccessKind::Read;
   if (event.actor.ticket)
     return past.used(event.addresses[0], event.bytes, writes);
@@ -45,7 +45,7 @@ bool HazardChecker::Impl::meets(const PastLaunch &past, const MemoryEvent &event
 /// it.
 bool HazardChecker::Impl::meetsLaunchBefore(const MemoryEvent &event, bool waited) const {
   if (waited)
-    return std::ranges::any_of(older, [&](const PastLaunch &past) { return meets(past, event); });
+    return meets(older, event);
   return !before.alone || meets(before.launch, event);
 }
 
@@ -59,5 +59,7 @@ void HazardChecker::Impl::checkGridWait(Access &made, const MemoryEvent &event) 
   const uint32_t first = one ? 0 : uint32_t(std::countr_zero(event.laneMask));
   report(made, made.record, HazardRule::MissingGridWait, event.addresses[first]);
 }
+
+size_t HazardChecker::keptPages() const { return impl->older.numPages(); }
 
 } // namespace fp4::sim

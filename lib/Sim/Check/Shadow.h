@@ -99,6 +99,13 @@ public:
       for (Record &record : more->records)
         f(record);
   }
+  template <typename F> void forEach(F &&f) const {
+    if (first.mask)
+      f(first);
+    if (more)
+      for (const Record &record : more->records)
+        f(record);
+  }
   bool single() const { return !more || (more->records.empty() && !more->readers); }
   uint32_t readers() const { return more ? more->readers : 0; }
   /// Remembers an access when nobody else was here since: the first one, the same again, or a read
@@ -163,10 +170,14 @@ public:
 /// Shadow of global memory: pages, made when they are first touched.
 class GlobalShadow {
 public:
-  static constexpr uint32_t pageShift = 12;
+  static constexpr uint32_t pageShift = 12, pageCells = (1u << pageShift) / cellBytes;
   struct Page {
-    Cell cells[(1u << pageShift) / cellBytes];
+    Cell cells[pageCells];
   };
+  /// The number in its page of the cell of an address.
+  static uint32_t cellOf(uint64_t address) {
+    return uint32_t(address & ((1u << pageShift) - 1)) / cellBytes;
+  }
   /// The cell of an address; those of the same page follow it.
   Cell &cell(uint64_t address) {
     const uint64_t number = address >> pageShift;
@@ -177,7 +188,7 @@ public:
       last = page.get();
       lastNumber = number;
     }
-    return last->cells[(address & ((1u << pageShift) - 1)) / cellBytes];
+    return last->cells[cellOf(address)];
   }
   /// Whether body(cell, mask) is true for a part of these bytes.
   template <typename Body> bool any(uint64_t address, uint64_t bytes, const Body &body) const {
@@ -185,13 +196,15 @@ public:
       const uint32_t from = address % cellBytes;
       const uint32_t part = uint32_t(std::min<uint64_t>(end - address, cellBytes - from));
       const auto page = pages.find(address >> pageShift);
-      if (page != pages.end() &&
-          body(page->second->cells[(address & ((1u << pageShift) - 1)) / cellBytes],
-               byteMask(from, part)))
+      if (page != pages.end() && body(page->second->cells[cellOf(address)], byteMask(from, part)))
         return true;
       address += part;
     }
     return false;
+  }
+  template <typename Body> void forEachPage(const Body &body) const {
+    for (const auto &[number, page] : pages)
+      body(number, *page);
   }
   void clear() {
     pages.clear();

@@ -90,6 +90,46 @@ TEST(DependentLaunches, DoNotWriteWhatEarlierOnesRead) {
   EXPECT_TRUE(isClean({first, {""}, {std::string(wait) + read}}));
 }
 
+/// Launches `body`, of which all but the first are dependent.
+void launch(Simulator &simulator, const Program &program, uint64_t out, bool dependent) {
+  Params params;
+  params.add(out);
+  LaunchConfig config;
+  config.block = {32, 1, 1};
+  config.dependent = dependent;
+  const auto stats = simulator.launch(program, "test", config, params.span());
+  ASSERT_TRUE(stats) << (stats ? "" : stats.error().message);
+}
+
+TEST(DependentLaunches, KeepWhatThousandsUseInBoundedMemory) {
+  HazardChecker checker;
+  SimOptions options;
+  options.observer = &checker;
+  Simulator simulator(options);
+  constexpr uint64_t kBytes = 3 * 4096;
+  const uint64_t out = simulator.memory().allocate(kBytes, "out");
+  ASSERT_TRUE(simulator.memory().fill(out, 0, kBytes));
+  const auto other = Program::parse(litmus("  @%p0 st.global.b32 [%out+512], 7;\n"), "other.ptx"),
+             writer = Program::parse(litmus(write), "write.ptx"),
+             reader = Program::parse(litmus(std::string(wait) + read), "read.ptx");
+  ASSERT_TRUE(other && writer && reader);
+  launch(simulator, **writer, out, false); // what nobody waits for, below thousands of others
+  for (unsigned i = 0; i < 3000; ++i)
+    launch(simulator, **other, out + 4096 * (i % 2) + 8 * (i % 64), true);
+  EXPECT_LE(checker.keptPages(), kBytes / 4096 + 1);
+  EXPECT_GE(checker.keptPages(), 2u);
+  checker.clear(); // the others race with each other
+  const uint64_t found = checker.found();
+  launch(simulator, **reader, out + 4, true); // the twin: bytes beside those
+  EXPECT_EQ(checker.found(), found);
+  launch(simulator, **reader, out, true);
+  ASSERT_EQ(checker.reports().size(), 1u);
+  EXPECT_EQ(checker.reports()[0].rule, HazardRule::MissingGridWait);
+  EXPECT_EQ(checker.reports()[0].kernel, "test");
+  launch(simulator, **other, out, false); // an ordinary one ends the doubt
+  EXPECT_EQ(checker.keptPages(), 0u);
+}
+
 TEST(DependentLaunches, UseATensorMapBehindTheWait) {
   const std::string place = "  add.u64 %rd5, %out, 512;\n", use = litmusInit +
                                                                   "  @!%p0 bra END;\n" + place +
