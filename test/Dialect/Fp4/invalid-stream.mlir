@@ -72,3 +72,33 @@ func.func @parts(%a: tensor<8x16384xf4E2M1FN>, %sa: tensor<8x1024xf8E4M3FN, #fp4
       : (tensor<8x16384xf4E2M1FN>, tensor<8x1024xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<8x16384xf4E2M1FN>, tensor<8x1024xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<8x8xbf16>
   return
 }
+
+// -----
+
+// blockscaled_matmul (C456)
+!huge = tensor<33553920x1024xf4E2M1FN>
+!hugeS = tensor<33553920x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+func.func @workspace(%a: !huge, %sa: !hugeS, %b: tensor<256x1024xf4E2M1FN>, %sb: tensor<256x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) {
+  %0 = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<nvfp4>, stream_k = array<i64: 65536, 256, 256>}
+      : (!huge, !hugeS, tensor<256x1024xf4E2M1FN>, tensor<256x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<33553920x256xbf16>
+  // expected-error @+2 {{attribute 'stream_k' must leave at most 2147483647 rows of sums in a workspace, but leaves }}
+  // expected-note @+1 {{take fewer workers or a smaller tile}}
+  %1 = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<nvfp4>, stream_k = array<i64: 65536, 512, 256>}
+      : (!huge, !hugeS, tensor<256x1024xf4E2M1FN>, tensor<256x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<33553920x256xbf16>
+  return
+}
+
+// -----
+
+// blockscaled_matmul (C456)
+!many = tensor<1073741312x1024xf4E2M1FN>
+!manyS = tensor<1073741312x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+func.func @ranges(%a: !many, %sa: !manyS, %b: tensor<256x1024xf4E2M1FN>, %sb: tensor<256x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) {
+  %0 = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<nvfp4>, split_k = 2 : i64}
+      : (!many, !manyS, tensor<256x1024xf4E2M1FN>, tensor<256x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<1073741312x256xbf16>
+  // expected-error @+2 {{attribute 'split_k' must leave at most 2147483647 rows of sums in a workspace, but leaves 3221223936}}
+  // expected-note @+1 {{take fewer ranges of K, or cut the rows into several products}}
+  %1 = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<nvfp4>, split_k = 3 : i64}
+      : (!many, !manyS, tensor<256x1024xf4E2M1FN>, tensor<256x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<1073741312x256xbf16>
+  return
+}

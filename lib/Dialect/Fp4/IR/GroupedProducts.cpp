@@ -10,6 +10,9 @@
 
 #include "llvm/Support/MathExtras.h"
 
+#include <limits>
+#include <optional>
+
 using namespace mlir;
 using namespace fp4;
 using namespace fp4::verify;
@@ -106,17 +109,43 @@ LogicalResult verify::verifyGroupOperands(BlockScaledMatmulOp op, const Checked 
   return verifyGroupAlpha(op);
 }
 
-/// Workers that share a tile of `stream`, at most; 0 where it does not say whose tiles these are.
-static int64_t mostShared(ArrayRef<int64_t> stream, int64_t m, int64_t n, int64_t slices) {
+/// The shares of `stream`; none where it does not say whose tiles these are.
+static std::optional<numerics::StreamShares> sharesOf(ArrayRef<int64_t> stream, int64_t m,
+                                                      int64_t n, int64_t slices) {
   constexpr int64_t kMostWorkers = 1 << 16, kMostRows = 1 << 20, kMostColumns = 256;
   constexpr auto kUnit = int64_t(numerics::streamUnit);
   if (stream.size() != 3 || stream[0] < 1 || stream[0] > kMostWorkers || stream[1] < 1 ||
       stream[1] > kMostRows || stream[1] % kUnit || stream[2] < 1 || stream[2] > kMostColumns ||
       stream[2] % kUnit)
-    return 0;
+    return std::nullopt;
   numerics::StreamK shares = {uint64_t(stream[0]), uint64_t(stream[1]), uint64_t(stream[2])};
-  return int64_t(
-      numerics::StreamShares(shares, uint64_t(m), uint64_t(n), uint64_t(slices)).mostParts());
+  return numerics::StreamShares(shares, uint64_t(m), uint64_t(n), uint64_t(slices));
+}
+
+/// Kernels number the rows of a workspace with 31 bits.
+static constexpr int64_t kMostWorkspaceRows = std::numeric_limits<int32_t>::max();
+
+static LogicalResult verifyWorkspace(BlockScaledMatmulOp op, StringRef attribute, int64_t rows,
+                                     StringRef remedy) {
+  if (rows <= kMostWorkspaceRows)
+    return success();
+  auto diag = op.emitOpError("attribute '")
+              << attribute << "' must leave at most " << kMostWorkspaceRows
+              << " rows of sums in a workspace, but leaves " << rows; // (C456)
+  diag.attachNote() << remedy;
+  return diag;
+}
+
+/// blockscaled_matmul (C456): the sums that the parts of shared tiles leave, four to a row.
+static LogicalResult verifySharedSums(BlockScaledMatmulOp op,
+                                      const numerics::StreamShares &shares) {
+  uint64_t parts = 0;
+  for (uint64_t tile = 0; tile < shares.shared; ++tile)
+    if (uint64_t ofTile = shares.parts(tile); ofTile > 1)
+      parts += ofTile;
+  return verifyWorkspace(op, "stream_k",
+                         int64_t(parts * (shares.stream.rows * shares.stream.columns / 4)),
+                         "take fewer workers or a smaller tile");
 }
 
 /// blockscaled_matmul (C420), (C421): shares of workers.
@@ -128,16 +157,16 @@ static LogicalResult verifyStream(BlockScaledMatmulOp op, const Checked &lhs) {
     return op.emitOpError("expects static rows, tiled scales of both operands, and no groups, "
                           "'rhs2', 'split_k' or 'arithmetic' beside 'stream_k'"); // (C420)
   int64_t slices = llvm::divideCeil(lhs.type.getDimSize(1), int64_t(numerics::splitSlice));
-  int64_t parts = mostShared(*op.getStreamK(), lhs.type.getDimSize(0), op.getColumns(), slices);
-  if (parts == 0)
+  auto shares = sharesOf(*op.getStreamK(), lhs.type.getDimSize(0), op.getColumns(), slices);
+  if (!shares)
     return op.emitOpError("attribute 'stream_k' must be workers, and rows and columns of a tile in "
                           "multiples of 16, the columns up to 256, but got ")
            << op.getStreamKAttr(); // (C421)
-  if (parts > BlockScaledMatmulOp::kMaxSplits)
+  if (auto parts = int64_t(shares->mostParts()); parts > BlockScaledMatmulOp::kMaxSplits)
     return op.emitOpError("attribute 'stream_k' must have at most ")
            << BlockScaledMatmulOp::kMaxSplits << " workers for each tile, but got "
            << parts; // (C421)
-  return success();
+  return verifySharedSums(op, *shares);
 }
 
 /// blockscaled_matmul (C14): ranges of K.
@@ -154,5 +183,10 @@ LogicalResult verify::verifySplit(BlockScaledMatmulOp op, const Checked &lhs) {
            << most << " for K = " << lhs.type.getDimSize(1) << ", but got " << splits;
   if (op.isGrouped() && splits > 1)
     return op.emitOpError("expects no attribute 'split_k' in a product of groups, but got one");
-  return success();
+  if (splits == 1 || lhs.type.isDynamicDim(0))
+    return success();
+  constexpr int64_t kMostTileRows = 512; // (C456): every range has whole tiles
+  return verifyWorkspace(op, "split_k",
+                         splits * llvm::alignTo(lhs.type.getDimSize(0), kMostTileRows),
+                         "take fewer ranges of K, or cut the rows into several products");
 }
