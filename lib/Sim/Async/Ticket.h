@@ -83,6 +83,8 @@ struct Ticket {
 
   Actor actor(const Cluster &cluster) const;
   CodePoint at() const;
+  /// tcgen05: the first CTA of those whose tensor memory its thread works on.
+  uint32_t firstOfGroup() const { return ctaGroup == 2 ? issuer.rank & ~1u : issuer.rank; }
 };
 
 } // namespace fp4::sim

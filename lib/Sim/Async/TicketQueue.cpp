@@ -462,9 +462,10 @@ void TicketQueue::emitTmem(const Ticket &ticket, AccessKind kind, const TmemCell
 
 void TicketQueue::publish(const Thread &thread) {
   for (auto &[id, ticket] : inFlight)
-    if (ticket.issuer == thread) {
+    if (ticket.issuer == thread && ticket.pipelined) {
       ticket.published = true;
-      owner.policy->touches(Policy::Shared::Published, Policy::Touch::Arrive, 0, 0);
+      owner.policy->touches(Policy::Shared::Published, Policy::Touch::Arrive, ticket.firstOfGroup(),
+                            0);
     }
 }
 

@@ -64,7 +64,7 @@ Expected<Explorer::Chosen> Explorer::chooseAndTake(size_t depth) {
     FP4_ASSIGN(auto moved, take(process, depth));
     if (!moved)
       continue;
-    places[depth].wanted = options.reduce ? std::vector{process} : candidates;
+    places[depth].wanted = options.reduce && !everybody ? std::vector{process} : candidates;
     return Chosen::Step;
   }
   const bool sleeping = !asleep.empty();
@@ -87,10 +87,13 @@ Expected<Explorer::Ended> Explorer::runOrder() {
       FP4_ASSIGN(auto moved, take(places[depth].chosen, depth));
       if (moved)
         continue;
-      if (depth + 1 == places.size() || replaying)
+      if (depth + 1 == places.size() || replaying) {
+        starved |= program.wantsRegisters(places[depth].chosen);
         return Ended::Impossible; // what was wanted here has to wait
+      }
       return makeError(ErrorKind::Internal, "an order of steps does not repeat itself",
-                       orderText(currentOrder()));
+                       orderText(currentOrder()) + ", then " +
+                           orderText(std::span(&places[depth].chosen, 1)));
     }
     FP4_ASSIGN(auto went, chooseAndTake(depth));
     if (went == Chosen::Pruned)
@@ -150,6 +153,30 @@ void Explorer::count(Ended ended, OrderReport &report) const {
   report.commuting = trace.unordered();
 }
 
+/// Of steps that were too coarse, or commute less than was assumed, nothing counts.
+bool Explorer::beginsAgain(OrderReport &report) {
+  const bool coarse = trace.isCoarse() && program.refine();
+  const bool registers = (starved || trace.takesBeforeGiving()) && program.orderRegisters();
+  if (!coarse && !registers)
+    return false;
+  OrderReport again;
+  again.kernel = report.kernel;
+  again.everyAccess = report.everyAccess || coarse;
+  report = again;
+  places.clear();
+  fresh = 0;
+  everybody |= registers;
+  return true;
+}
+
+/// Later launches find what a whole order leaves: the first one runs again behind one that was not.
+Status Explorer::endWhole(Ended last) {
+  if (last == Ended::Whole)
+    return {};
+  probing = false;
+  return replay({});
+}
+
 Status Explorer::run(OrderReport &report) {
   const auto hazards = [&] { return options.hazards ? options.hazards() : 0; };
   const uint64_t clean = hazards();
@@ -158,7 +185,7 @@ Status Explorer::run(OrderReport &report) {
     probing = most && begun >= most;
     Expected<Ended> ended = runOrder();
     if (ended && *ended == Ended::Left)
-      return {};
+      return endWhole(*ended);
     count(ended ? *ended : Ended::Whole, report);
     begun += !ended || *ended != Ended::Impossible;
     if (!ended || hazards() != clean) {
@@ -169,23 +196,17 @@ Status Explorer::run(OrderReport &report) {
       report.order = orderText(currentOrder());
       return ended ? Status() : tl::unexpected<Error>(std::move(ended.error()));
     }
-    if (trace.isCoarse() && program.refine()) {
-      OrderReport again;
-      again.kernel = report.kernel;
-      again.everyAccess = true;
-      report = again;
-      places.clear();
-      fresh = 0;
-      most = most ? std::max(most, begun + 1) : 0; // at least one order of every access
+    if (beginsAgain(report)) {
+      most = most ? std::max(most, begun + 1) : 0; // at least one order of what begins
     } else if (!backtrack()) {
-      break;
+      report.complete = true;
+      return endWhole(*ended);
     }
   }
-  report.complete = true;
-  return {};
 }
 
 Status Explorer::replay(std::span<const Process> order) {
+  places.clear();
   for (const Process process : order)
     places.push_back({process, nullptr, {process}, {}, {}});
   fresh = ~size_t(0); // its races are not asked for

@@ -36,6 +36,10 @@ public:
   virtual Status end() = 0;
   /// Steps end after every access of memory from now on; false if they do already.
   virtual bool refine() { return false; }
+  /// Whether the process, which has to wait, waits for registers.
+  virtual bool wantsRegisters(Process process) const { return false; }
+  /// Steps that pass registers on are dependent from now on; false if they are already.
+  virtual bool orderRegisters() { return false; }
 };
 
 /// "0.0.3" is warp 3 of the CTA of rank 0 of cluster 0, "0.0.3#7" its seventh operation; "*4" says
@@ -79,6 +83,8 @@ private:
   void noteRaces(std::span<const uint32_t> races);
   bool backtrack();
   void count(Ended ended, OrderReport &report) const;
+  bool beginsAgain(OrderReport &report);
+  Status endWhole(Ended last);
   std::vector<Process> currentOrder() const;
 
   Stepped &program;
@@ -89,6 +95,10 @@ private:
   size_t fresh = 0; ///< steps before this one have run in the order before, too
   bool replaying = false; ///< the order is a user's
   bool probing = false;   ///< the limit is reached: is an order left?
+  bool starved = false;   ///< what was wanted had to wait for registers
+  /// All that can be next is wanted, as far as it does not sleep: a race with a step that enabled
+  /// another one cannot be turned around, and does not show which others could have been next.
+  bool everybody = false;
 };
 
 } // namespace fp4::sim

@@ -51,6 +51,11 @@ bool commute(const ObjectAccess &first, const ObjectAccess &second) {
     return false;
   if (maySpoil(first, second) || maySpoil(second, first))
     return false;
+  const auto passes = [](ObjectUse use) {
+    return use == ObjectUse::Give || use == ObjectUse::Take;
+  };
+  if (passes(first.use) && passes(second.use))
+    return true;
   const bool awaits = first.use == ObjectUse::Await || second.use == ObjectUse::Await;
   if (awaits || (first.use == ObjectUse::Read && second.use == ObjectUse::Read))
     return true; // whoever awaits a phase comes after it anyway

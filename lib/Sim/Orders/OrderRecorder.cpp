@@ -38,6 +38,8 @@ void OrderRecorder::begin(const Kernel &running, const std::map<uint64_t, Cluste
   unwaited.clear();
   groups.clear();
   copies.clear();
+  pipelines.clear();
+  inOrder.clear();
   countsPending = std::ranges::any_of(running.code, [](const Insn &insn) {
     return opcodeTable()[insn.row].base == "mbarrier.pending_count";
   });
@@ -284,6 +286,7 @@ void OrderRecorder::onTicket(const TicketEvent &event) {
              sharedByte(index, uint64_t(range.address) + range.bytes));
   if (event.kind == TicketKind::ThreadCopy)
     noteCopy(event, warp, process);
+  orderInPipeline(event, warp, process);
   noticed(true);
   const bool increments = event.kind == TicketKind::ThreadCopy && !kernel->code[event.at.pc].m[1];
   for (const uint32_t signal : event.signals)
@@ -318,6 +321,53 @@ void OrderRecorder::touchCopy(Process ticket) {
     step.add(ByteUse::Write, range.begin, range.end);
   for (const Process earlier : found->second.after)
     step.awaited.push_back({earlier});
+}
+
+static std::optional<PipelinedOp> pipelinedOp(const TicketEvent &event) {
+  switch (event.kind) {
+  case TicketKind::Mma:
+  case TicketKind::Wgmma:
+    return PipelinedOp{PipelinedOp::Mma, false, event.accumulator};
+  case TicketKind::TmemCopy:
+    return PipelinedOp{PipelinedOp::Copy, event.narrowCopy, 0};
+  case TicketKind::TmemShift:
+    return PipelinedOp{PipelinedOp::Shift, false, 0};
+  default:
+    return std::nullopt;
+  }
+}
+
+/// An operation of the tensor core comes after earlier ones of its thread in every order, also
+/// where those are done when it is issued and it has nothing to wait for.
+void OrderRecorder::orderInPipeline(const TicketEvent &event, Process warp, Process operation) {
+  const std::optional<PipelinedOp> op = pipelinedOp(event);
+  if (!op && event.kind != TicketKind::Commit)
+    return;
+  const uint32_t lane = event.kind == TicketKind::Wgmma ? 0 : event.lane; // products of a warp
+  Pipeline &pipeline = pipelines[{{warp, lane}, event.ctaGroup}];
+  std::vector<Process> &before = inOrder[operation];
+  for (const auto &[earlier, process] : pipeline.issued)
+    if (!op || keepOrder(earlier, *op, /*textOnly=*/false))
+      before.push_back(process);
+  if (!op) {
+    if (pipeline.commit)
+      before.push_back(pipeline.commit);
+    pipeline.commit = operation;
+    return;
+  }
+  // What all later ones follow stands for those that it follows itself.
+  const auto leads = [&](PipelinedOp::Kind kind) { return keepOrder(*op, {kind}, false); };
+  if (leads(PipelinedOp::Mma) && leads(PipelinedOp::Copy) && leads(PipelinedOp::Shift))
+    std::erase_if(pipeline.issued, [&](const auto &earlier) {
+      return keepOrder(earlier.first, *op, /*textOnly=*/false);
+    });
+  pipeline.issued.push_back({*op, operation});
+}
+
+void OrderRecorder::awaitPipeline(Process ticket) {
+  if (const auto found = inOrder.find(ticket); found != inOrder.end())
+    for (const Process earlier : found->second)
+      step.awaited.push_back({earlier});
 }
 
 void OrderRecorder::waitForKind(Process warp, TicketKind kind) {

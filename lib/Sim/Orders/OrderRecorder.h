@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "Sim/Async/Tcgen05Pairs.h"
 #include "Sim/Orders/Footprint.h"
 #include "Sim/State/Cluster.h"
 #include "fp4/Sim/Observer.h"
@@ -23,6 +24,8 @@ class OrderRecorder final : public Observer {
 public:
   /// Accesses of memory end a step, as everything else does that others can notice.
   bool everyAccess = false;
+  /// Steps that pass registers on depend on each other.
+  bool ordersRegisters = false;
 
   /// A launch begins. `clusters` are those that run, by index.
   void begin(const Kernel &kernel, const std::map<uint64_t, Cluster *> &clusters);
@@ -52,6 +55,8 @@ public:
   void issue(Process process) { step.issued.push_back(process); }
   /// The step is that of a copy of threads (cp.async), or of an arrival behind such copies.
   void touchCopy(Process ticket);
+  /// The step is that of an operation of the tensor core: what comes before it without a wait.
+  void awaitPipeline(Process ticket);
   /// The step ends a cluster, and clusters have not started, or not had when others ended.
   void freePlace(bool starts) {
     step.objects.push_back({objectId(ObjectKind::WorkQueue, 0, 0), 0,
@@ -90,6 +95,7 @@ private:
   void touchMbarrier(uint64_t cluster, uint32_t address, ObjectUse use);
   void waitForGroups(const FenceEvent &event);
   void noteCopy(const TicketEvent &event, Process warp, Process copy);
+  void orderInPipeline(const TicketEvent &event, Process warp, Process operation);
   void waitForKind(Process warp, TicketKind kind);
   const Cluster &cluster(uint64_t index) const { return *clusters->at(index); }
 
@@ -123,6 +129,13 @@ private:
     std::vector<Process> after;
   };
   std::map<Process, ThreadCopy> copies;
+  /// Operations of a thread on the tensor core, of one cta_group, in their order.
+  struct Pipeline {
+    std::vector<std::pair<PipelinedOp, Process>> issued; ///< that others may have to follow
+    Process commit = 0;                                  ///< the last
+  };
+  std::map<std::pair<ThreadKey, uint32_t>, Pipeline> pipelines;
+  std::map<Process, std::vector<Process>> inOrder;           ///< behind which operations one comes
   std::map<std::pair<uint8_t, uint8_t>, ByteUse> reductions; ///< by operation and type
 };
 

@@ -30,10 +30,12 @@ public:
   void touches(Shared what, Touch how, uint32_t rank, uint64_t phase) override {
     static constexpr ObjectKind kinds[] = {ObjectKind::Registers, ObjectKind::PairCalls,
                                            ObjectKind::Published, ObjectKind::WorkQueue};
-    static constexpr ObjectUse uses[] = {ObjectUse::Read, ObjectUse::Write, ObjectUse::Arrive,
-                                         ObjectUse::Await};
+    static constexpr ObjectUse uses[] = {ObjectUse::Read,  ObjectUse::Write, ObjectUse::Arrive,
+                                         ObjectUse::Await, ObjectUse::Give,  ObjectUse::Take};
     const uint64_t where = what == Shared::WorkQueue ? 0 : cluster; // one for all clusters
-    recorder.touch(kinds[size_t(what)], uses[size_t(how)], where, rank, phase);
+    const bool writes = what == Shared::Registers && recorder.ordersRegisters;
+    recorder.touch(kinds[size_t(what)], writes ? ObjectUse::Write : uses[size_t(how)], where, rank,
+                   phase);
   }
   void polled(uint32_t mbarrier) override { recorder.poll(cluster, mbarrier); }
 
@@ -206,6 +208,16 @@ std::vector<Process> OrderedLaunch::candidates() {
   return warps;
 }
 
+/// The warp, or the one that issued the operation; null where the launch has none of that name.
+Warp *OrderedLaunch::warpOf(Process process) const {
+  const auto found = running.find(process >> 40);
+  const uint32_t rank = process >> 32 & 0xFF, index = process >> 24 & 0xFF;
+  if (found == running.end() || rank >= found->second->cluster.ctas.size() ||
+      index >= found->second->cluster.ctas[rank]->warps.size())
+    return nullptr;
+  return &found->second->cluster.ctas[rank]->warps[index];
+}
+
 Expected<bool> OrderedLaunch::step(Process process) {
   recorder.beginStep(process);
   bool moved = true;
@@ -215,16 +227,12 @@ Expected<bool> OrderedLaunch::step(Process process) {
     issueWarps(startNext());
     recorder.touch(ObjectKind::WorkQueue, ObjectUse::Write, 0, 0);
   } else {
-    const auto found = running.find(process >> 40);
-    const uint32_t rank = process >> 32 & 0xFF, index = process >> 24 & 0xFF;
-    if (found == running.end() || rank >= found->second->cluster.ctas.size() ||
-        index >= found->second->cluster.ctas[rank]->warps.size())
+    Warp *warp = warpOf(process);
+    if (!warp)
       return false;
-    Running &cluster = *found->second;
-    FP4_ASSIGN(moved, isTicket(process)
-                          ? stepTicket(process, cluster)
-                          : stepWarp(process, cluster.cluster.ctas[rank]->warps[index],
-                                     cluster.scheduler));
+    Running &cluster = *running.at(process >> 40);
+    FP4_ASSIGN(moved, isTicket(process) ? stepTicket(process, cluster)
+                                        : stepWarp(process, *warp, cluster.scheduler));
     if (moved)
       FP4_TRY(checkLimit(cluster));
   }
@@ -287,6 +295,13 @@ Status OrderedLaunch::noteLoop(Process process, const Warp &warp, bool looked) {
       "it wait without the count");
 }
 
+bool OrderedLaunch::wantsRegisters(Process process) const {
+  const Warp *warp = isTicket(process) ? nullptr : warpOf(process);
+  return warp && std::ranges::any_of(warp->groups, [&](const LaneGroup &group) {
+           return opcodeTable()[launch.kernel->code[group.pc].row].base == "setmaxnreg";
+         });
+}
+
 /// The limits of Watchdog.cpp, of one order.
 Status OrderedLaunch::checkLimit(Running &cluster) const {
   constexpr uint64_t kChanging = 16;
@@ -317,6 +332,7 @@ Expected<bool> OrderedLaunch::stepTicket(Process process, Running &cluster) {
   const Ticket &ticket = found->second;
   recorder.beginInstruction();
   recorder.touchCopy(process);
+  recorder.awaitPipeline(process);
   for (const uint64_t earlier : ticket.after)
     recorder.await(cluster.cluster.index, earlier);
   if (ticket.stagesDone + 1 >= ticket.stages.size())

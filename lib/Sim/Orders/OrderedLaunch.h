@@ -36,6 +36,8 @@ public:
   Expected<bool> expire() override;
   Status end() override;
   bool refine() override { return !std::exchange(recorder.everyAccess, true); }
+  bool wantsRegisters(Process process) const override;
+  bool orderRegisters() override { return !std::exchange(recorder.ordersRegisters, true); }
 
 private:
   struct Running {
@@ -61,6 +63,7 @@ private:
   };
 
   Cluster &startNext();
+  Warp *warpOf(Process process) const;
   bool mayStart() const;
   Expected<bool> stepWarp(Process process, Warp &warp, Scheduler &scheduler);
   Expected<bool> stepTicket(Process process, Running &running);

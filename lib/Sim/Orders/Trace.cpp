@@ -166,6 +166,17 @@ std::vector<uint32_t> Trace::racesOf(const Past &own, const Past &ready,
   return races;
 }
 
+/// Whether the step gives registers back after one that took some.
+bool Trace::givesLate(const Footprint &footprint, const Past &past) const {
+  return std::ranges::any_of(footprint.objects, [&](const ObjectAccess &access) {
+    return access.use == ObjectUse::Give &&
+           std::ranges::any_of(objects.at(access.object), [&](const ObjectStep &earlier) {
+             return earlier.access.use == ObjectUse::Take &&
+                    past[earlier.step / 64] >> (earlier.step % 64) & 1;
+           });
+  });
+}
+
 std::vector<uint32_t> Trace::add(Process process, const Footprint &footprint) {
   const auto step = uint32_t(steps.size());
   Past own = beginOf(process), past = own, waited(own.size());
@@ -192,6 +203,7 @@ std::vector<uint32_t> Trace::add(Process process, const Footprint &footprint) {
   if (footprint.everything)
     for (uint32_t i = 0; i < step; ++i)
       past[i / 64] |= 1ull << (i % 64);
+  takesFirst |= givesLate(footprint, past);
   past[step / 64] |= 1ull << (step % 64);
   auto races = racesOf(footprint.ticket ? ready : own, ready, std::move(candidates),
                        footprint.visible);

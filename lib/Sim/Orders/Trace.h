@@ -75,6 +75,9 @@ public:
   /// A race was found between steps that access memory in several instructions: one order of two
   /// steps is not every order of their accesses.
   bool isCoarse() const { return coarse; }
+  /// A warp gave registers back after another had taken some. If none ever does, taking commutes:
+  /// whatever the order, all that is given comes, and then there is enough for all that take.
+  bool takesBeforeGiving() const { return takesFirst; }
 
 private:
   using Past = std::vector<uint64_t>; ///< a bit for each step
@@ -91,6 +94,7 @@ private:
   bool isNeeded(uint32_t wait, const ObjectAccess &completing) const;
   void joinAwaited(Past &past, const AwaitedTicket &awaited) const;
   Past beginOf(Process process) const;
+  bool givesLate(const Footprint &footprint, const Past &past) const;
   void useObject(uint32_t step, const ObjectAccess &access, Past &past, Past &waited,
                  std::vector<Before> &before);
   std::vector<uint32_t> racesOf(const Past &own, const Past &ready, std::vector<Before> candidates,
@@ -106,7 +110,7 @@ private:
   };
   std::unordered_map<uint64_t, std::vector<ObjectStep>> objects;
   uint32_t lastOfAll = ~0u; ///< the last step that depends on all
-  bool coarse = false;
+  bool coarse = false, takesFirst = false;
 };
 
 } // namespace fp4::sim

@@ -69,7 +69,7 @@ public:
     Published, ///< tcgen05 operations, by fence::before_thread_sync
     WorkQueue, ///< the clusters that have not started
   };
-  enum class Touch : uint8_t { Read, Write, Arrive, Await };
+  enum class Touch : uint8_t { Read, Write, Arrive, Await, Give, Take };
   /// The step that executes touches `what`. Arrivals at one `phase` commute; who awaits the phase
   /// has waited for all of them.
   virtual void touches(Shared what, Touch how, uint32_t rank, uint64_t phase) {}

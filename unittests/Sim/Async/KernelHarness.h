@@ -86,7 +86,7 @@ inline std::string setUpProducts(unsigned pitch, unsigned bytes, unsigned barrie
   return text +
          fmt::format(
              "  fence.mbarrier_init.release.cluster;\n"
-             "READY:\n  setp.ne.u32 %p3, %r1, 0;\n  @%p3 bra ALLOCATED;\n"
+             "READY:\n  bar.warp.sync -1;\n  setp.ne.u32 %p3, %r1, 0;\n  @%p3 bra ALLOCATED;\n"
              "  tcgen05.alloc.cta_group::{}.sync.aligned.shared::cta.b32 [%r9], 512;\nALLOCATED:\n"
              "  tcgen05.fence::before_thread_sync;\n  barrier.cluster.arrive.aligned;\n"
              "  barrier.cluster.wait.aligned;\n  tcgen05.fence::after_thread_sync;\n"

@@ -1,9 +1,8 @@
 // Every order of small kernels: how many there are, what fails in one of them, and that what is left
 // out is equivalent to what runs.
-#include "../Async/KernelHarness.h"
+#include "OrderHarness.h"
 
 #include <random>
-#include <set>
 
 using namespace fp4;
 using namespace fp4::sim;
@@ -11,73 +10,6 @@ using namespace fp4::sim::test;
 using testing::HasSubstr;
 
 namespace {
-
-struct Explored {
-  RunResult run;
-  OrderReport report;
-  std::set<std::vector<uint32_t>> results; ///< of all orders, if asked for
-};
-
-struct Wanted {
-  uint32_t warps = 1, ctas = 1, words = 16;
-  bool reduce = true, results = false;
-  uint64_t most = 0;
-  const char *check = "strict";
-  std::string replay = {};
-  uint64_t limit = 1'000'000;
-};
-
-Explored explore(const std::string &ptx, const Wanted &wanted) {
-  Explored found;
-  SimOptions options;
-  options.policy = CompletionPolicy::Exhaustive;
-  options.instructionLimit = wanted.limit;
-  const auto instruments = instrument(wanted.check, options);
-  options.trackWrites = false;
-  options.orders.reduce = wanted.reduce;
-  options.orders.most = wanted.most;
-  options.orders.replay = wanted.replay;
-  options.orders.hazards = [&] { return instruments->hazardCount(); };
-  options.orders.report = [&](OrderReport report) { found.report = std::move(report); };
-  auto program = Program::parse(ptx, "test.ptx");
-  EXPECT_TRUE(program) << program.error().message << program.error().note;
-  if (!program)
-    return found;
-  Simulator *all = nullptr;
-  uint64_t out = 0;
-  const auto read = [&] {
-    std::vector<uint32_t> words(wanted.words);
-    EXPECT_TRUE(all->memory().read(out, words.data(), 4 * words.size()));
-    return words;
-  };
-  if (wanted.results)
-    options.orders.ended = [&] { found.results.insert(read()); };
-  Simulator simulator(options);
-  all = &simulator;
-  out = simulator.memory().allocate(4 * wanted.words, "out");
-  EXPECT_TRUE(simulator.memory().fill(out, 0, 4 * wanted.words));
-  Params params;
-  params.add(out);
-  auto stats = simulator.launch(
-      **program, "test",
-      {.grid = {wanted.ctas, 1, 1},
-       .block = {32 * wanted.warps, 1, 1}},
-      params.span());
-  if (!stats)
-    found.run = {{}, stats.error().message, stats.error().note};
-  found.run.out = read();
-  for (const HazardReport &hazard : instruments->hazards())
-    found.run.note += hazard.text();
-  return found;
-}
-
-/// One lane of each warp executes the body; its warp is %r1, the address of out %out.
-std::string oneLane(const std::string &body, const std::string &shared = "") {
-  return kernelText("  and.b32 %r0, %t, 31;\n  setp.ne.u32 %p0, %r0, 0;\n  @%p0 bra END;\n"
-                    "  shr.u32 %r1, %t, 5;\n" +
-                        body + "END:\n",
-                    shared);
-}
 
 //===--- Counts -----------------------------------------------------------===//
 
@@ -502,6 +434,60 @@ TEST(Orders, ALoopWaitsForATimeLimitOfAnotherCluster) {
   };
   EXPECT_EQ(explore(text("1"), {.ctas = 2}).run.error, "");
   EXPECT_THAT(explore(text("0"), {.ctas = 2}).run.error, HasSubstr("livelock"));
+}
+
+//===--- Registers --------------------------------------------------------===//
+
+/// Warps of 128 registers, each of which executes its text.
+std::string registerKernel(const std::vector<std::string> &warps) {
+  std::string body = "  shr.u32 %r1, %t, 5;\n  mov.u32 %r2, bar;\n  setp.ne.u32 %p0, %t, 0;\n"
+                     "  @%p0 bra READY;\n  mbarrier.init.shared::cta.b64 [%r2], 32;\n"
+                     "READY:\n  bar.sync 0;\n";
+  for (size_t i = 0; i < warps.size(); ++i)
+    body += fmt::format(
+        "  setp.ne.u32 %p1, %r1, {0};\n  @%p1 bra NOT{0};\n{1}  bra END;\nNOT{0}:\n", i, warps[i]);
+  std::string text = kernelText(body + "END:\n", "  .shared .align 8 .b64 bar;\n");
+  return text.replace(text.find("\n{\n"), 1, " .maxnreg 128\n");
+}
+
+const std::string kGive = "  setmaxnreg.dec.sync.aligned.u32 88;\n",
+                  kTake = "  setmaxnreg.inc.sync.aligned.u32 168;\n",
+                  kGiveBack = "  setmaxnreg.dec.sync.aligned.u32 128;\n",
+                  kTell = "  mbarrier.arrive.shared::cta.b64 %rd1, [%r2];\n",
+                  kHear = "W:\n  mbarrier.try_wait.parity.shared::cta.b64 %p2, [%r2], 0;\n"
+                          "  @!%p2 bra W;\n";
+
+TEST(Orders, RegistersThatAreGivenAndTakenHaveNoOrder) {
+  const Explored found = explore(
+      registerKernel({kGive, kGive, kGive, kGive, kTake, kTake, kTake, kTake}), {.warps = 8});
+  EXPECT_EQ(found.run.error + found.run.note, "");
+  EXPECT_EQ(found.report.orders, 1u);
+  EXPECT_TRUE(found.report.complete);
+  EXPECT_THAT(explore(registerKernel({kGive, kTake, kTake}), {.warps = 3}).run.error,
+              HasSubstr("deadlock"));
+}
+
+TEST(Orders, WhoTakesRegistersFirstMatters) {
+  // Only one of two warps can have more registers at a time. If it is the one that waits for the
+  // other, both wait for ever. In the first order it is not.
+  const Explored wrong = explore(
+      registerKernel({kGive, kTake + kTell + kGiveBack, kTake + kHear + kGiveBack}), {.warps = 3});
+  EXPECT_THAT(wrong.run.error, HasSubstr("deadlock"));
+  EXPECT_GT(wrong.report.orders, 1u);
+  const Explored right = explore(
+      registerKernel({kGive, kTake + kTell + kGiveBack, kHear + kTake + kGiveBack}), {.warps = 3});
+  EXPECT_EQ(right.run.error + right.run.note, "");
+  EXPECT_TRUE(right.report.complete);
+}
+
+TEST(Orders, WhatIsLeftIsThatOfAWholeOrder) {
+  // One of 24 orders, and the beginning of the second: each warp has written its word.
+  const Explored some = explore(numberKernel(false), {.warps = 4, .most = 1, .check = "off"});
+  EXPECT_FALSE(some.report.complete);
+  EXPECT_EQ(some.report.orders, 1u);
+  const Explored all = explore(numberKernel(false), {.warps = 4, .check = "off"});
+  EXPECT_TRUE(all.report.complete);
+  EXPECT_EQ(some.run.out, all.run.out);
 }
 
 //===--- Replay -----------------------------------------------------------===//

@@ -19,8 +19,10 @@ std::vector<uint32_t> groupRanks(ExecContext &cx, uint32_t ctaGroup) {
 
 namespace {
 
+/// Other CTAs, or pairs of them, have pipelines of their own.
 bool inOrder(const Ticket &earlier, const Ticket &later) {
   return earlier.pipelined && earlier.ctaGroup == later.ctaGroup &&
+         earlier.firstOfGroup() == later.firstOfGroup() &&
          keepOrder(*earlier.pipelined, *later.pipelined, /*textOnly=*/false);
 }
 
@@ -34,7 +36,8 @@ void orderTcgen05(TicketQueue &queue, Ticket &ticket) {
     if (auto it = queue.tickets().find(id); it != queue.tickets().end())
       if (it->second.issuer != ticket.issuer && inOrder(it->second, ticket)) {
         ticket.after.push_back(id);
-        queue.cluster().policy->touches(Policy::Shared::Published, Policy::Touch::Read, 0, 0);
+        queue.cluster().policy->touches(Policy::Shared::Published, Policy::Touch::Read,
+                                        ticket.firstOfGroup(), 0);
       }
 }
 

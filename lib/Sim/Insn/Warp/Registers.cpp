@@ -51,7 +51,8 @@ Outcome setRegisters(ExecContext &cx, const Insn &insn) {
   } else {
     cta.freeRegisters += lanes * (current - count);
   }
-  cx.cluster().policy->touches(Policy::Shared::Registers, Policy::Touch::Write, cta.rank, 0);
+  cx.cluster().policy->touches(Policy::Shared::Registers,
+                               increases ? Policy::Touch::Take : Policy::Touch::Give, cta.rank, 0);
   current = count;
   return Outcome::Next;
 }
