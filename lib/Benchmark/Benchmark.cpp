@@ -30,9 +30,9 @@ class Benchmark {
 public:
   Benchmark(rt::Device &device, const Function &function, EntryFunction entry,
             std::span<const Tensor> arguments, std::span<const Tensor> verified,
-            const MeasureOptions &options)
+            const MeasureOptions &options, std::span<const std::vector<ByteRange>> unspecified = {})
       : device_(device), function_(function), entry_(entry), arguments_(arguments),
-        verified_(verified), options_(options), session_(device) {}
+        verified_(verified), unspecified_(unspecified), options_(options), session_(device) {}
 
   Expected<BenchmarkReport> run(EntryFunction twin) {
     FP4_TRY(recordSets());
@@ -55,6 +55,7 @@ private:
   void describe();
   Status timeProgram();
   Status checkResults();
+  bool isVerified(size_t result, Tensor got) const;
   Status timeKernels();
   Status timeCopies();
   Expected<Timing> timeCopy(uint64_t bytes);
@@ -70,6 +71,7 @@ private:
   const Function &function_;
   EntryFunction entry_;
   std::span<const Tensor> arguments_, verified_;
+  std::span<const std::vector<ByteRange>> unspecified_; ///< of each result, or empty
   const MeasureOptions &options_;
   rt::Session session_;
   std::vector<std::unique_ptr<EntryCall>> calls_;
@@ -123,11 +125,21 @@ Status Benchmark::timeProgram() {
   return {};
 }
 
+bool Benchmark::isVerified(size_t result, Tensor got) const {
+  if (result >= unspecified_.size() || unspecified_[result].empty() ||
+      got.bytes.size() != verified_[result].bytes.size())
+    return got.bytes == verified_[result].bytes;
+  Tensor expected = verified_[result];
+  clearUnspecified(got, unspecified_[result]);
+  clearUnspecified(expected, unspecified_[result]);
+  return got.bytes == expected.bytes;
+}
+
 Status Benchmark::checkResults() {
   for (std::unique_ptr<EntryCall> &call : calls_) {
     FP4_ASSIGN(auto results, call->download());
     for (size_t i = 0; i < results.size(); ++i)
-      if (results[i].bytes != verified_[i].bytes)
+      if (!isVerified(i, std::move(results[i])))
         return makeError(
             ErrorKind::Mismatch,
             fmt::format("result '{}' changed under repetition", function_.results[i].name),
@@ -236,8 +248,9 @@ Expected<std::vector<rt::DevicePtr>> Benchmark::copyBuffers(uint64_t bytes, size
 Expected<BenchmarkReport> benchmark(rt::Device &device, const Function &function,
                                     EntryFunction entry, std::span<const Tensor> arguments,
                                     std::span<const Tensor> verified, const MeasureOptions &options,
-                                    EntryFunction twin) {
-  return Benchmark(device, function, entry, arguments, verified, options).run(twin);
+                                    EntryFunction twin,
+                                    std::span<const std::vector<ByteRange>> unspecified) {
+  return Benchmark(device, function, entry, arguments, verified, options, unspecified).run(twin);
 }
 
 } // namespace fp4::harness

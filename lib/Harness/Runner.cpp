@@ -126,6 +126,7 @@ private:
   EntryFunction entry_ = nullptr, twin_ = nullptr;
   std::unique_ptr<rt::Device> device_;
   std::vector<Tensor> results_;
+  std::vector<std::vector<ByteRange>> unspecified_; ///< bytes of each result
   RunReport report_;
   Baseline baseline_; ///< of --compare
   std::optional<TimedProgram> before_;
@@ -224,8 +225,10 @@ Status Run::verify() {
   FP4_ASSIGN(expected, runReference(*function_, arguments_.values, options_.hostThreads,
                                     [this](const std::string &symbol) { return bytesOf(symbol); },
                                     hw::lookupTarget(manifest_.target)));
-  for (size_t i = 0; i < results_.size(); ++i)
+  for (size_t i = 0; i < results_.size(); ++i) {
     report_.verdicts.push_back(judge(function_->results[i].name, results_[i], expected[i]));
+    unspecified_.push_back(std::move(expected[i].unspecified));
+  }
   report_.referenceMilliseconds = millisecondsSince(start);
   report_.verified = true;
   return {};
@@ -251,8 +254,9 @@ Status Run::time() {
                      "its times are those of this host");
   if (!device_->isHardware())
     return {};
-  FP4_ASSIGN(report_.benchmark, harness::benchmark(*device_, *function_, entry_, arguments_.values,
-                                                 results_, MeasureOptions{}, twin_));
+  FP4_ASSIGN(report_.benchmark,
+             harness::benchmark(*device_, *function_, entry_, arguments_.values, results_,
+                                MeasureOptions{}, twin_, unspecified_));
   if (!options_.compare.empty()) {
     FP4_ASSIGN(report_.comparisons, compare(*report_.benchmark, report_.device, baseline_));
   }

@@ -46,7 +46,7 @@ const std::map<std::string, Entry> &entries() {
       {"fp4.blockscaled_matmul",
        {runMatmul,
         {"format", "rhs_format", "epilogue", "split_k", "stream_k", "groups", "expected_rows",
-         "arithmetic"}}}};
+         "unspecified_rows", "arithmetic"}}}};
   return table;
 }
 
@@ -88,6 +88,13 @@ Status Interpreter::run(const ProgramOp &op) {
     auto it = values_.find(name);
     if (it == values_.end())
       return badProgram(op, fmt::format("uses '{}', which is not defined", name));
+    if (!it->second.unspecified.empty() && entry->second.run != runReshape)
+      return makeError(
+          ErrorKind::Usage,
+          fmt::format("operation '{}' uses rows that 'unspecified_rows' leaves as they "
+                      "are, so there is no reference",
+                      op.op),
+          "leave the attribute out, or run it with --no-verify");
     operands.push_back(&it->second.value);
     operandTypes.push_back(it->second.value.type);
   }

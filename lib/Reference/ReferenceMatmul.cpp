@@ -338,10 +338,30 @@ template <typename T> void put(std::vector<T> &all, uint64_t at, const std::vect
 
 } // namespace
 
+/// The rows of no group, which the product leaves as they are.
+static std::vector<ByteRange> unspecifiedBytes(const ProductStep &product, const Tensor &result) {
+  if (!product.step.op.attributes.contains("unspecified_rows"))
+    return {};
+  const uint64_t rows = product.lhs.first, pitch = rows ? result.bytes.size() / rows : 0;
+  std::vector<ByteRange> bytes;
+  uint64_t end = 0;
+  const auto skipTo = [&](uint64_t begin) {
+    if (begin > end)
+      bytes.push_back({end * pitch, (begin - end) * pitch});
+  };
+  for (const RowRange &group : product.groups) {
+    skipTo(group.begin);
+    end = group.begin + group.rows;
+  }
+  skipTo(rows);
+  return bytes;
+}
+
 Status runMatmul(Step &step) {
   FP4_ASSIGN(auto product, readProduct(step));
   product.common.progress = makeProgressLine("verifying", "elements");
-  const uint64_t elements = product.lhs.first * product.columns(); // those of no group are zero
+  // Those of no group are zero, or unspecified.
+  const uint64_t elements = product.lhs.first * product.columns();
   std::vector<float> model(elements);
   numerics::GemmReference plain{std::vector<double>(elements), std::vector<double>(elements),
                                 std::vector<uint8_t>(elements)};
@@ -360,6 +380,7 @@ Status runMatmul(Step &step) {
   }
   FP4_TRY(step.defineFloats(0, model));
   ReferenceValue &result = step.results[0];
+  result.unspecified = unspecifiedBytes(product, result.value);
   result.model = modelOf(product.common.core, step.target);
   result.sums = std::move(plain.values);
   result.bounds = std::move(plain.bounds);

@@ -315,6 +315,22 @@ TEST(Reference, WhatLiesOutsideTheBoundFails) {
   EXPECT_THAT(outside.details, testing::HasSubstr("of the plain sum: 1 of 2 elements lie beyond their bound"));
 }
 
+// Anything may be where nobody said what is, and nothing else where somebody did.
+TEST(Reference, UnspecifiedBytesAreNotCompared) {
+  ReferenceValue expected;
+  expected.value = input({{2, 2}, ElementType::F32, Layout::Linear}, "ones");
+  Tensor got = expected.value;
+  got.bytes[3] ^= std::byte(1);
+  EXPECT_FALSE(judge("y", got, expected).passed);
+  expected.unspecified = {{0, 8}};
+  clearUnspecified(expected.value, expected.unspecified);
+  const Verdict first = judge("y", got, expected);
+  EXPECT_TRUE(first.passed) << first.details;
+  EXPECT_THAT(first.method, testing::HasSubstr("where it is specified"));
+  got.bytes[8] ^= std::byte(1);
+  EXPECT_EQ(judge("y", got, expected).mismatches, 1u);
+}
+
 TEST(Reference, OperationsItDoesNotKnowAreErrors) {
   Function f;
   f.arguments = {{"x", bf16(1, 16)}};

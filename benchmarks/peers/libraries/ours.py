@@ -103,8 +103,8 @@ def program(problem: Problem, ranges: int) -> str:
             types.append(f"tensor<{problem.groups}x2xi64>" if problem.used else f"tensor<{problem.groups + 1}xi64>")
             text += " offsets %4"
     split = f", split_k = {ranges} : i64" if ranges > 1 else ""
-    if problem.used:  # as DeepGEMM's heuristics are told
-        split += f", expected_rows = {problem.rows // problem.groups} : i64"
+    if problem.used:  # as DeepGEMM's heuristics are told, and other rows are left as they are, as it does
+        split += f", expected_rows = {problem.rows // problem.groups} : i64, unspecified_rows"
     arguments = ", ".join(f"%{i}: {t}" for i, t in enumerate(types))
     return (f"func.func @product({arguments}) -> {result} {{\n"
             f"  %y = fp4.blockscaled_matmul {text} {{format = #fp4.format<{format}>{split}}}\n"

@@ -10,7 +10,7 @@
 
 #include "fp4/Benchmark/EntryCall.h"
 #include "fp4/Benchmark/Measure.h"
-#include "fp4/Reference/Tensor.h"
+#include "fp4/Reference/Reference.h"
 
 #include <map>
 
@@ -96,12 +96,14 @@ struct Comparison {
 Expected<std::vector<Comparison>> compare(const BenchmarkReport &report, const std::string &device,
                                           const Baseline &baseline);
 
-/// `verified` is what the function returned for `arguments` when it was checked. `twin` is the same
+/// `verified` is what the function returned for `arguments` when it was checked, and `unspecified`
+/// what of each of them may change when it is repeated. `twin` is the same
 /// function compiled with --no-arithmetic: its kernels are timed beside those of their names.
 Expected<BenchmarkReport> benchmark(rt::Device &device, const Function &function,
                                     EntryFunction entry, std::span<const Tensor> arguments,
                                     std::span<const Tensor> verified,
                                     const MeasureOptions &options = {},
-                                    EntryFunction twin = nullptr);
+                                    EntryFunction twin = nullptr,
+                                    std::span<const std::vector<ByteRange>> unspecified = {});
 
 } // namespace fp4::harness

@@ -24,7 +24,8 @@ struct Verdict {
   std::string details;        ///< where it failed: the first mismatches, one a line
 };
 
-/// Compares one result. Types must agree, or the verdict says how they differ.
+/// Compares one result, where it is specified. Types must agree, or the verdict says how they
+/// differ.
 Verdict judge(const std::string &name, const Tensor &got, const ReferenceValue &expected);
 
 } // namespace fp4::harness

@@ -9,25 +9,40 @@
 #include "fp4/ISA/TargetModel.h"
 #include "fp4/Reference/Tensor.h"
 
+#include <algorithm>
 #include <functional>
+#include <span>
 #include <string_view>
 
 namespace fp4::harness {
 
+/// Bytes of a tensor that a program leaves as they are.
+struct ByteRange {
+  uint64_t begin = 0, size = 0;
+};
+
 /// A reference value with, for matrix products, the plain sum and its bounds.
 struct ReferenceValue {
-  Tensor value;
+  Tensor value; ///< zeros where it is unspecified
+  std::vector<ByteRange> unspecified = {};
   std::string_view model = {}; ///< of a product: the instruction whose arithmetic it has, else empty
   std::vector<double> sums = {}, bounds = {};
   std::vector<uint8_t> mayOverflow = {}; ///< numerics::GemmReference
 };
 
+/// Zeros in the place of what nobody specified, as a reference value has them.
+inline void clearUnspecified(Tensor &tensor, std::span<const ByteRange> unspecified) {
+  for (const ByteRange &range : unspecified)
+    std::fill_n(tensor.bytes.begin() + ptrdiff_t(range.begin), range.size, std::byte(0));
+}
+
 /// Finds the bytes of a constant by the symbol that the manifest gives it.
 using DataResolver = std::function<Expected<const void *>(const std::string &symbol)>;
 
 /// One value per result of `function`. Fails (Usage) if the program has an operation that this tool
-/// does not know because it is older than the compiler. Products have the arithmetic of the tensor
-/// core of `target`, or without one, of the default target.
+/// does not know because it is older than the compiler, or computes with what is unspecified.
+/// Products have the arithmetic of the tensor core of `target`, or without one, of the default
+/// target.
 Expected<std::vector<ReferenceValue>> runReference(const Function &function,
                                                    std::span<const Tensor> arguments,
                                                    unsigned threads, const DataResolver &data = {},

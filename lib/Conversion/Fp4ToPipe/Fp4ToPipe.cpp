@@ -271,7 +271,7 @@ private:
       Value dynamic = type.hasStaticShape() ? Value() : rows;
       results.push_back(allocateBuffer(b, op.getLoc(), type, dynamic));
     }
-    if (op.getOffsets() && !shape.clearsRows)
+    if (op.getOffsets() && !op.getUnspecifiedRows() && !shape.clearsRows)
       fillWithZero(b, op.getLoc(), results.front());
     if (shape.withAmax)
       fillWithZero(b, op.getLoc(), results.back());

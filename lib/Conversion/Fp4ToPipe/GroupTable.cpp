@@ -23,7 +23,8 @@ static constexpr int64_t kMostSearched = 8;
 
 void fp4::setGroups(MatmulShape &shape, BlockScaledMatmulOp op) {
   shape.groups = op.getNumGroups();
-  shape.clearsRows = op.getOffsets() && shape.hasF32Scales() && shape.hasSpareThreads;
+  shape.clearsRows =
+      op.getOffsets() && !op.getUnspecifiedRows() && shape.hasF32Scales() && shape.hasSpareThreads;
   if (!op.getGroups()) { // as many as there may be: every group ends within a tile
     shape.tablePlaces = shape.m / shape.workM() + shape.groups;
     shape.groupScaleRows = (shape.m / kBlockRows + shape.groups) * kBlockRows;

@@ -65,7 +65,8 @@ struct MatmulShape {
   /// Numbers of the offsets that belong to a group, 1 or 2, where the kernel searches the few groups
   /// itself; 0 where a kernel before it makes a table of their tiles.
   int64_t searchedOffsets = 0;
-  /// The kernel writes zeros to the rows of no group. Otherwise its result begins as zeros.
+  /// The kernel writes zeros to the rows of no group. Otherwise its result begins as zeros, or
+  /// nobody says what they are.
   bool clearsRows = false;
   /// Even and odd tiles of a block are read from different ends, so that their accumulators may
   /// have columns in common.

@@ -267,3 +267,20 @@ func.func @unexpected(%a: !a, %s: !s, %b: !b, %sb: !sb, %o: tensor<3xi64>) {
       : (!a, !s, !b, !sb) -> tensor<64x128xbf16>
   return
 }
+
+// -----
+
+!a = tensor<64x512xf8E4M3FN>
+!s = tensor<64x4xf32>
+!b = tensor<256x512xf8E4M3FN>
+!sb = tensor<2x4xf32>
+// blockscaled_matmul (C460)
+func.func @unspecified(%a: !a, %s: !s, %b: !b, %sb: !sb, %o: tensor<3xi64>) {
+  %0 = fp4.blockscaled_matmul %a scaled %s, %b scaled %sb offsets %o {format = #fp4.format<fp8_block128>, unspecified_rows}
+      : (!a, !s, !b, !sb, tensor<3xi64>) -> tensor<64x128xbf16>
+  // expected-error @+2 {{expects attribute 'unspecified_rows' with operand 'offsets' alone}}
+  // expected-note @+1 {{without 'offsets' every row of the result is of the product, or of a group}}
+  %1 = fp4.blockscaled_matmul %a scaled %s, %b scaled %sb {format = #fp4.format<fp8_block128>, groups = array<i64: 24, 40>, unspecified_rows}
+      : (!a, !s, !b, !sb) -> tensor<64x128xbf16>
+  return
+}

@@ -205,8 +205,8 @@ struct TransposedProduct : OpRewritePattern<linalg::TransposeOp> {
         /*quantize_amax=*/Value(), FormatAttr::get(op.getContext(), product.getFormatOfRhs()),
         product.getRhsFormat() ? product.getFormatAttr() : FormatAttr(), product.getEpilogueAttr(),
         product.getSplitKAttr(), /*stream_k=*/DenseI64ArrayAttr(), /*groups=*/DenseI64ArrayAttr(),
-        /*expected_rows=*/IntegerAttr(), product.getArithmeticAttr(),
-        /*quantize_recipe=*/RecipeAttr(),
+        /*expected_rows=*/IntegerAttr(), /*unspecified_rows=*/UnitAttr(),
+        product.getArithmeticAttr(), /*quantize_recipe=*/RecipeAttr(),
         /*quantize_outputs=*/OutputsAttr(), /*with_amax=*/UnitAttr());
     keepPlan(product, swapped);
     return success();

@@ -520,7 +520,8 @@ LogicalResult BlockScaledMatmulOp::verify() {
     return diag;
   }
   if (failed(hasF32Scales() ? verifyFp8Operands(*this) : verifyTiledOperands(*this, lhs, rhs)) ||
-      failed(verifyExpectedRows(*this, lhs))) // blockscaled_matmul (C353)
+      failed(verifyExpectedRows(*this, lhs)) || // blockscaled_matmul (C353)
+      failed(verifyUnspecifiedRows(*this)))     // blockscaled_matmul (C460)
     return failure();
   if (getAlpha() && !isGrouped() && failed(verifyAlpha(*this, lhs, rhs))) // blockscaled_matmul (C7)
     return failure();

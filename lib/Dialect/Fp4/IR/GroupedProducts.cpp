@@ -73,6 +73,15 @@ LogicalResult verify::verifyExpectedRows(BlockScaledMatmulOp op, const Checked &
   return success();
 }
 
+/// blockscaled_matmul (C460): rows that the product does not write.
+LogicalResult verify::verifyUnspecifiedRows(BlockScaledMatmulOp op) {
+  if (!op.getUnspecifiedRows() || op.getOffsets())
+    return success();
+  auto diag = op.emitOpError("expects attribute 'unspecified_rows' with operand 'offsets' alone");
+  diag.attachNote() << "without 'offsets' every row of the result is of the product, or of a group";
+  return diag;
+}
+
 LogicalResult verify::verifyGroupColumns(BlockScaledMatmulOp op, const Checked &rhs) {
   int64_t groups = op.getNumGroups();
   if (!rhs.type.isDynamicDim(0) && rhs.type.getDimSize(0) % groups == 0)

@@ -84,6 +84,8 @@ mlir::LogicalResult verifySplit(BlockScaledMatmulOp op, const Checked &lhs);
 mlir::LogicalResult verifyGroupRows(BlockScaledMatmulOp op, const Checked &lhs);
 /// blockscaled_matmul (C353): what plans are told of groups.
 mlir::LogicalResult verifyExpectedRows(BlockScaledMatmulOp op, const Checked &lhs);
+/// blockscaled_matmul (C460): rows that the product does not write.
+mlir::LogicalResult verifyUnspecifiedRows(BlockScaledMatmulOp op);
 /// blockscaled_matmul (C16): the rows of rhs, the alpha, and all operands of groups of 4 bits.
 mlir::LogicalResult verifyGroupColumns(BlockScaledMatmulOp op, const Checked &rhs);
 mlir::LogicalResult verifyGroupAlpha(BlockScaledMatmulOp op);

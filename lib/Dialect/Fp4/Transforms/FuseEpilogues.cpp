@@ -178,7 +178,7 @@ BlockScaledMatmulOp absorb(RewriterBase &b, linalg::GenericOp op,
       second ? Value(second.getAlpha()) : Value(), /*quantize_amax=*/Value(), first.getFormatAttr(),
       first.getRhsFormatAttr(), first.getEpilogueAttr(), first.getSplitKAttr(),
       first.getStreamKAttr(), first.getGroupsAttr(), first.getExpectedRowsAttr(),
-      first.getArithmeticAttr(),
+      first.getUnspecifiedRowsAttr(), first.getArithmeticAttr(),
       /*quantize_recipe=*/RecipeAttr(), /*quantize_outputs=*/OutputsAttr(),
       /*with_amax=*/UnitAttr());
   fused->setDiscardableAttrs(first->getDiscardableAttrDictionary());

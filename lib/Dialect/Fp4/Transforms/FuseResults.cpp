@@ -72,7 +72,7 @@ BlockScaledMatmulOp addResults(RewriterBase &b, BlockScaledMatmulOp product, Ope
       added.quantizeAmax ? added.quantizeAmax : Value(product.getQuantizeAmax()),
       product.getFormatAttr(), product.getRhsFormatAttr(), product.getEpilogueAttr(),
       product.getSplitKAttr(), product.getStreamKAttr(), product.getGroupsAttr(),
-      product.getExpectedRowsAttr(), product.getArithmeticAttr(),
+      product.getExpectedRowsAttr(), product.getUnspecifiedRowsAttr(), product.getArithmeticAttr(),
       added.recipe ? added.recipe : product.getQuantizeRecipeAttr(),
       added.outputs ? added.outputs : product.getQuantizeOutputsAttr(),
       added.amax || product.getWithAmax() ? b.getUnitAttr() : UnitAttr());

@@ -51,7 +51,8 @@ def Fp4_BlockScaledMatmulOp
     device only: group g has the rows offsets[g] to offsets[g + 1]. Scales are lists of tiles as
     `fp4.quantize` with `groups` writes them, where each group is padded to 128 rows by itself.
     `expected_rows` are those that a group is expected to have, by which plans are chosen. They decide no
-    bit of the result, and groups may have other numbers of rows.
+    bit of the result, and groups may have other numbers of rows. Rows of the result that are of no group
+    are zero, or with `unspecified_rows` whatever they are: the kernel does not write them.
 
     With `arithmetic = #fp4.product_arithmetic<fma>` threads multiply and not the tensor core, which
     suits products of a few rows with a matrix. This too decides bits of the result. So does
@@ -153,6 +154,7 @@ def Fp4_BlockScaledMatmulOp
                        OptionalAttr<DenseI64ArrayAttr>:$stream_k,
                        OptionalAttr<DenseI64ArrayAttr>:$groups,
                        OptionalAttr<I64Attr>:$expected_rows,
+                       UnitAttr:$unspecified_rows,
                        OptionalAttr<Fp4_ProductArithmeticAttr>:$arithmetic,
                        OptionalAttr<Fp4_RecipeAttr>:$quantize_recipe,
                        OptionalAttr<Fp4_OutputsAttr>:$quantize_outputs,
