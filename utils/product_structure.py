@@ -64,15 +64,13 @@ def has(block, pattern):
 
 
 def loop_of(blocks, after, back, pattern):
-    """Instructions of the shortest loop through the first block with `pattern`."""
-    wanted = next((i for i, block in enumerate(blocks) if has(block, pattern)), None)
-    if wanted is None:
-        return []
+    """Instructions of the shortest loop through a block with `pattern`: an iteration may come before the loop."""
     paths = []
-    for source, to in back:
-        there, rest = shortest(blocks, after, to, wanted), shortest(blocks, after, wanted, source)
-        if there and rest:
-            paths.append([x for i in there + rest[1:] for x in blocks[i].code])
+    for wanted in (i for i, block in enumerate(blocks) if has(block, pattern)):
+        for source, to in back:
+            there, rest = shortest(blocks, after, to, wanted), shortest(blocks, after, wanted, source)
+            if there and rest:
+                paths.append([x for i in there + rest[1:] for x in blocks[i].code])
     return min(paths, key=len) if paths else []
 
 

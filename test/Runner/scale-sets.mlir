@@ -6,9 +6,10 @@
 // RUN: fp4-runner %t/odd.mlir --device=sim --multiprocessors=2 --check=strict --policy=random --seed=5
 // RUN: fp4-runner %t/even.mlir --target=sm_100a --emit=ptx | FileCheck %s --check-prefix=EVEN
 // RUN: fp4-runner %t/odd.mlir --target=sm_100a --emit=ptx | FileCheck %s --check-prefix=ODD
-// EVEN-COUNT-8: tcgen05.mma
+// Each k tile has four products, and the first iteration comes before the loop.
+// EVEN-COUNT-16: tcgen05.mma
 // EVEN-NOT: tcgen05.mma
-// ODD-COUNT-4: tcgen05.mma
+// ODD-COUNT-8: tcgen05.mma
 // ODD-NOT: tcgen05.mma
 
 //--- even.mlir

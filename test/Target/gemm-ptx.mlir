@@ -17,7 +17,14 @@
 // COPIES-COUNT-2: cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes
 // COPIES-NOT: cp.async.bulk
 
-// Eight 512-byte blocks of scales and four MMAs of K = 64 in the loop; the loop is not unrolled.
+// Eight 512-byte blocks of scales and four MMAs of K = 64 in the first k tile, behind whose copies the accumulator is
+// acquired, and in the loop; the loop is not unrolled.
+// MMAS-COUNT-8: tcgen05.cp.cta_group::1.32x128b.warpx4
+// MMAS-NOT: {{tcgen05.cp|tcgen05.mma}}
+// MMAS: mbarrier.try_wait.parity
+// MMAS-NOT: {{tcgen05.cp|mbarrier.try_wait}}
+// MMAS-COUNT-4: tcgen05.mma.cta_group::1.kind::mxf4nvf4.block_scale.block16
+// MMAS-NOT: tcgen05.mma
 // MMAS-COUNT-8: tcgen05.cp.cta_group::1.32x128b.warpx4
 // MMAS-NOT: tcgen05.cp
 // MMAS-COUNT-4: tcgen05.mma.cta_group::1.kind::mxf4nvf4.block_scale.block16
@@ -33,11 +40,15 @@
 // SYNC: tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32
 // SYNC: tcgen05.relinquish_alloc_permit
 // SYNC: bar.sync
-// SYNC-COUNT-4: mbarrier.try_wait.parity
+// SYNC-COUNT-5: mbarrier.try_wait.parity
 // SYNC-NOT: mbarrier.try_wait
 // SYNC: tcgen05.dealloc
 
 // MXFP4: a block of scales serves two MMAs, so half as many copies.
+// MX-COUNT-4: tcgen05.cp.cta_group::1.32x128b.warpx4
+// MX-NOT: tcgen05.cp
+// MX-COUNT-4: tcgen05.mma.cta_group::1.kind::mxf4nvf4.block_scale.block32
+// MX-NOT: tcgen05.mma
 // MX-COUNT-4: tcgen05.cp.cta_group::1.32x128b.warpx4
 // MX-NOT: tcgen05.cp
 // MX-COUNT-4: tcgen05.mma.cta_group::1.kind::mxf4nvf4.block_scale.block32

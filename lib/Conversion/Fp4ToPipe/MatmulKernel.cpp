@@ -274,12 +274,12 @@ SmallVector<Value> MatmulBuilder::read(ValueRange accs, Value column) {
       accs, [&](Value acc) -> Value { return ReadOp::create(b, loc, wide, acc, column); });
 }
 
-/// The last 64 columns of a tile come first in even turns, and the first 64 in odd ones: what an
+/// The last chunk of a tile comes first in even turns, and the first one in odd ones: what an
 /// accumulator has in common with the next one, which lies behind it or before it.
 Value MatmulBuilder::flipOf(Value turn) {
   Value odd = arith::AndIOp::create(b, loc, turn, constant(1));
   Value even = arith::XOrIOp::create(b, loc, odd, constant(1));
-  return mul(even, shape.tileN - MatmulShape::kTurnedColumns);
+  return mul(even, shape.tileN - shape.chunk());
 }
 
 /// The column that is read or stored in the place of `column`.
@@ -308,19 +308,23 @@ void MatmulBuilder::drain(ValueRange accs, const Tile &tile, Conversion convert,
     readUpTo(most / 2);
   SmallVector<Value> held;
   Type element;
+  int64_t piece = shape.storedColumns(), size = 0, stored = streamed;
+  auto storeUpTo = [&](int64_t end) {
+    for (; stored < end; stored += piece, held.erase(held.begin(), held.begin() + size))
+      store(chunkOf(ArrayRef(held).take_front(size), element), add(tile.column, inTurn(stored)));
+  };
   for (int64_t column = streamed; column < most; column += chunk) {
     readUpTo(std::min(column + 2 * chunk, most));
     Value place = add(tile.column, inTurn(column));
     Value converted = convert(chunks[(column - streamed) / chunk], orLast(place));
     element = cast<VectorType>(converted.getType()).getElementType();
-    llvm::append_range(held, registersOf(converted));
+    SmallVector<Value> registers = registersOf(converted);
+    size = registers.size() * piece / chunk;
+    llvm::append_range(held, registers);
+    if (flip)
+      storeUpTo((column + chunk) / piece * piece);
   }
-  if (held.empty())
-    return;
-  int64_t pieces = shape.heldColumns() / shape.storedColumns();
-  for (int64_t piece = 0, size = held.size() / pieces; piece < pieces; ++piece)
-    store(chunkOf(ValueRange(held).slice(piece * size, size), element),
-          add(tile.column, inTurn(streamed + piece * shape.storedColumns())));
+  storeUpTo(most);
 }
 
 /// Columns that do not exist take what goes with the last that do.

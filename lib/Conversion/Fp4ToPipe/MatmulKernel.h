@@ -89,10 +89,13 @@ struct MatmulShape {
 
   /// Columns that an epilogue thread stores at a time. A row of a staged tile is as wide as the
   /// widest swizzle that divides the tile, of at most 64 columns, whose sums a thread reads. More
-  /// columns, with what a body reads for them, are too many registers.
+  /// columns, with what a body reads for them, are too many registers. Where the next tile waits
+  /// for some of the columns, few leave at a time: the first soon, while nothing is multiplied, and
+  /// the others spread, because L2 delivers little else while it takes them.
   int64_t storedColumns() const {
     int64_t widest = std::min<int64_t>(64, 128 * 8 / resultType.getIntOrFloatBitWidth());
-    return storesTiles && !body && laneColumns() % widest == 0 ? widest : narrowChunk();
+    bool isWide = storesTiles && !body && !holdsTiles() && laneColumns() % widest == 0;
+    return isWide ? widest : narrowChunk();
   }
   /// Columns of sums that it reads and converts at a time, which divide those that it stores.
   /// Beside columns that it holds, these and the next are to fit in its registers too.
@@ -182,9 +185,6 @@ struct MatmulShape {
     int64_t registers = body ? kHeldRegisters / 2 : kHeldRegisters; // a body needs others
     return hasOneAccumulator() ? std::min<int64_t>(laneColumns(), registers * 32 / bits) : 0;
   }
-  /// Columns whose order does not change when that of a tile is turned around: those of the widest
-  /// staged tile.
-  static constexpr int64_t kTurnedColumns = 64;
   /// A thread holds all of a tile, so it may read either end of it first.
   bool holdsTiles() const {
     return tileN == 256 && heldColumns() == tileN && !k96 && !dual && !addsRanges() &&

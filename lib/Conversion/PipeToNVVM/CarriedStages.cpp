@@ -17,6 +17,15 @@
 // the set of each is known, and so are the addresses of its copies and products. That holds if
 // every output tile begins with the first set, as it does if each has an even number.
 //
+// The first iteration over k tiles of an output tile comes before the loop, and the accumulator is
+// acquired in it behind the copies of scales: they do not need it, and the epilogue of the tile
+// before may still read it.
+//
+//   acc = producer_acquire accs          wait, copy            (of the first k tile)
+//   for k from 0                   ->    acc = producer_acquire accs
+//     wait, copy, mma                    mma
+//                                        for k from 1: wait, copy, mma
+//
 //===----------------------------------------------------------------------===//
 #include "Lowering.h"
 
@@ -228,14 +237,72 @@ static std::optional<std::pair<Counter, pipe::ChannelOp>> nextCounter(pipe::Role
   return found;
 }
 
+//===--- The first k tile of an output tile --------------------------------===//
+
+/// The op that acquires the accumulator of the products of `loop`, in front of it, where the loop
+/// has a known number of iterations, more than one, and copies scales; else null.
+static pipe::ProducerAcquireOp acquireBefore(scf::ForOp loop) {
+  std::optional<APInt> count = loop.getStaticTripCount();
+  if (!count || count->ule(1) || loop.getOps<pipe::CopyScalesOp>().empty())
+    return {};
+  pipe::ProducerAcquireOp found;
+  for (auto product : loop.getOps<pipe::MmaOp>()) {
+    auto acquire = product.getAccumulator().getDefiningOp<pipe::ProducerAcquireOp>();
+    if (!acquire || acquire->getBlock() != loop->getBlock() || (found && found != acquire))
+      return {};
+    found = acquire;
+  }
+  return found;
+}
+
+/// Puts the first iteration of `loop` in front of it. Returns its first product.
+static pipe::MmaOp peelFirst(scf::ForOp loop, KernelState &state) {
+  OpBuilder b(loop);
+  IRMapping first;
+  first.map(loop.getInductionVar(), loop.getLowerBound());
+  first.map(loop.getRegionIterArgs(), loop.getInitArgs());
+  pipe::MmaOp product;
+  for (Operation &op : loop.getBody()->without_terminator()) {
+    Operation *copied = b.clone(op, first);
+    if (auto known = state.scaleSets.find(&op); known != state.scaleSets.end())
+      state.scaleSets[copied] = int64_t(known->second);
+    if (!product)
+      product = dyn_cast<pipe::MmaOp>(copied);
+  }
+  auto carried = llvm::to_vector(state.carriedStages);
+  for (const auto &[place, at] : carried)
+    if (first.contains(place.first))
+      state.carriedStages[{first.lookup(place.first), place.second}] = {
+          first.lookupOrDefault(at.stage), first.lookupOrDefault(at.phase), at.inverted};
+  Value next =
+      arith::AddIOp::create(b, loop.getLoc(), loop.getLowerBound(), loop.getStep()).getResult();
+  loop.setLowerBound(next);
+  for (auto [number, value] : llvm::enumerate(loop.getYieldedValues()))
+    loop.getInitArgsMutable()[number].set(first.lookupOrDefault(value));
+  return product;
+}
+
+/// Acquires accumulators behind the copies of the first k tile.
+static void acquireLate(pipe::RoleRegionOp region, KernelState &state) {
+  SmallVector<scf::ForOp> loops;
+  region.walk([&](scf::ForOp loop) {
+    if (acquireBefore(loop))
+      loops.push_back(loop);
+  });
+  for (scf::ForOp loop : loops) {
+    pipe::ProducerAcquireOp acquire = acquireBefore(loop);
+    acquire->moveBefore(peelFirst(loop, state));
+  }
+}
+
 void fp4::carryStages(gpu::GPUFuncOp kernel, KernelState &state) {
-  for (auto region : kernel.getOps<pipe::RoleRegionOp>())
-    while (state.wholeRoles.contains(region.getRole())) {
-      auto next = nextCounter(region, state);
-      if (!next)
-        break;
+  for (auto region : kernel.getOps<pipe::RoleRegionOp>()) {
+    if (!state.wholeRoles.contains(region.getRole()))
+      continue;
+    while (auto next = nextCounter(region, state))
       carry(next->first, next->second, state);
-    }
+    acquireLate(region, state);
+  }
 }
 
 //===--- Sets of scales ----------------------------------------------------===//

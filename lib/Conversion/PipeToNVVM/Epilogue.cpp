@@ -50,18 +50,23 @@ struct LowerRead : fp4::PipePattern<fp4::pipe::ReadOp> {
   }
 
 private:
-  /// A thread waits before it uses what it reads, or does anything but arithmetic: in the meantime it
-  /// converts what it has read before.
+  /// A thread waits before it uses what it reads, or does anything but arithmetic: in the meantime
+  /// it converts what it has read before. Reads in front of a partial release need not wait for
+  /// each other, because the products of the next tile wait for all of them.
   static Operation *placeOfWait(fp4::pipe::ReadOp op) {
     Block *block = op->getBlock();
     llvm::SmallPtrSet<Operation *, 4> users;
     for (Operation *user : op->getUsers())
       users.insert(block->findAncestorOpInBlock(*user));
-    Operation *place = op->getNextNode();
-    while (!users.contains(place) && isMemoryEffectFree(place) &&
-           !place->hasTrait<OpTrait::IsTerminator>())
-      place = place->getNextNode();
-    return place;
+    auto placeBehind = [&](auto passes) {
+      Operation *place = op->getNextNode();
+      while (!users.contains(place) && passes(place) && !place->hasTrait<OpTrait::IsTerminator>())
+        place = place->getNextNode();
+      return place;
+    };
+    Operation *place = placeBehind(
+        [](Operation *next) { return isa<fp4::pipe::ReadOp>(next) || isMemoryEffectFree(next); });
+    return isa<fp4::pipe::PartialReleaseOp>(place) ? place : placeBehind(isMemoryEffectFree);
   }
 
   Value address(OpBuilder &b, Location loc, OpAdaptor adaptor) const {

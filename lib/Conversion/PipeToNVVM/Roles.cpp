@@ -425,9 +425,9 @@ fp4::KernelState fp4::emitPrologue(gpu::GPUFuncOp kernel, const hw::TargetModel 
   unrollPromotion(kernel);
   findWholeRoles(kernel, state);
   unrollScaleSets(kernel, state);
+  carryStages(kernel, state);
   describeKernel(kernel, state);
   state.fallback = pipe::fallbackOf(kernel);
-  carryStages(kernel, state);
   OpBuilder b = OpBuilder::atBlockBegin(&kernel.getBody().front());
   Location loc = kernel.getLoc();
   state.threadIndex = NVVM::ThreadIdXOp::create(b, loc, b.getI32Type());
