@@ -1,6 +1,6 @@
 // The order of sums is that of the operation: every plan gives the same bits on every target.
 // RUN: fp4-runner %s --check=strict --output y=%t.1.npy | FileCheck %s
-// RUN: fp4-runner %s --policy=random --seed=1 --plan 'stream_dots, threads = 64' --check=strict --output y=%t.2.npy | FileCheck %s
+// RUN: fp4-runner %s --policy=random --seed=1 --plan 'stream_dots, threads = 128' --check=strict --output y=%t.2.npy | FileCheck %s
 // RUN: fp4-runner %s --target=sm_90a --check=strict --output y=%t.3.npy | FileCheck %s
 // RUN: cmp %t.1.npy %t.2.npy
 // RUN: cmp %t.1.npy %t.3.npy

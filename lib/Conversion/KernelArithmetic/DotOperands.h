@@ -1,42 +1,58 @@
-//===- DotOperands.h - Blocks of fp4 codes for integer dot products -------===//
+//===- DotOperands.h - Blocks of fp4 codes for dot products of threads ----===//
 //
-// Twice an E2M1 value is an integer of at most 12, so dp4a sums the products of a block exactly. A
-// permutation looks up the bytes of four codes. It gives zero for a code with its sign bit set, so
-// one looks up the codes and one the codes with the signs inverted. Bytes of one operand have an
-// offset of 12, which makes them positive; the sum over the other operand takes it away again.
+// The products of a block are summed exactly, whatever they are computed with:
+//
+//   integers   Twice an E2M1 value is an integer of at most 12, and dp4a adds four products
+//              (IntegerDots.cpp).
+//   halves     Where the target converts codes to f16, an fma adds two products. A sum of eight is
+//   a
+//              multiple of 1/4 of at most 288, which f16 holds (HalfDots.cpp).
 //
 //===----------------------------------------------------------------------===//
 #pragma once
 
 #include "Scalars.h"
 
+#include <memory>
+
 namespace fp4 {
 
 class DotOperands {
 public:
-  /// For scales of f8E4M3FN or f8E8M0FNU.
+  /// What is computed once for a block of the lhs and serves all rows of the rhs.
+  struct LhsBlock {
+    llvm::SmallVector<mlir::Value> parts;
+    mlir::Value start; ///< of a sum; null where there is none
+  };
+
+  /// The cheaper ones of the target, for scales of f8E4M3FN or f8E8M0FNU.
+  static std::unique_ptr<DotOperands> create(mlir::ImplicitLocOpBuilder &builder, Scalars &scalars,
+                                             bool isE4M3);
+  virtual ~DotOperands() = default;
+
+  /// fp32 factors of the `count` low scale bytes of an i32, two at least if they are f8E4M3FN.
+  llvm::SmallVector<mlir::Value> factors(mlir::Value scales, int64_t count);
+
+  /// The codes of a block, of 16 or 32 in words (i32) of eight.
+  virtual LhsBlock lhsBlock(llvm::ArrayRef<mlir::Value> words) = 0;
+  virtual llvm::SmallVector<mlir::Value> rhsBlock(llvm::ArrayRef<mlir::Value> words) = 0;
+  /// The sum of the products of two blocks (f32), times sumFactor(): a power of two.
+  virtual mlir::Value sum(const LhsBlock &lhs, mlir::ValueRange rhs) = 0;
+  virtual float sumFactor() const = 0;
+
+protected:
   DotOperands(mlir::ImplicitLocOpBuilder &builder, Scalars &scalars, bool isE4M3)
       : b(builder), s(scalars), isE4M3(isE4M3) {}
 
-  /// fp32 factors of the `count` scale bytes of an i32 from byte `first` on.
-  llvm::SmallVector<mlir::Value> factors(mlir::Value scales, int64_t first, int64_t count);
-
-  /// The bytes of 8 codes (i32), twice their values plus 12, in order in two i32.
-  llvm::SmallVector<mlir::Value> offsetBytes(mlir::Value codes);
-  /// The same without the offset, as signed bytes.
-  llvm::SmallVector<mlir::Value> signedBytes(mlir::Value codes);
-
-  /// What a block of products with `bytes`, signed ones, starts from, and what it ends with: four
-  /// times the exact sum as fp32.
-  mlir::Value start(mlir::ValueRange bytes);
-  mlir::Value finish(mlir::Value sum);
-  /// `sum` with the products of four bytes with an offset and four signed ones.
-  mlir::Value add(mlir::Value offset, mlir::Value bytes, mlir::Value sum);
-
-private:
   mlir::ImplicitLocOpBuilder &b;
   Scalars &s;
+
+private:
   bool isE4M3;
 };
+
+std::unique_ptr<DotOperands> createIntegerDots(mlir::ImplicitLocOpBuilder &, Scalars &,
+                                               bool isE4M3);
+std::unique_ptr<DotOperands> createHalfDots(mlir::ImplicitLocOpBuilder &, Scalars &, bool isE4M3);
 
 } // namespace fp4

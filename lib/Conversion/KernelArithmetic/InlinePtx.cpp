@@ -75,6 +75,21 @@ Value fp4::packE4M3(ImplicitLocOpBuilder &b, Value low, Value high) {
       .getRes();
 }
 
+SmallVector<Value> fp4::widenE2M1(ImplicitLocOpBuilder &b, Value codes) {
+  SmallVector<Type> words(4, b.getI32Type());
+  Value all = emit(b, b.getLoc(), LLVM::LLVMStructType::getLiteral(b.getContext(), words), codes,
+                   "{ .reg .b8 %e<4>; mov.b32 {%e0, %e1, %e2, %e3}, $4; "
+                   "cvt.rn.f16x2.e2m1x2 $0, %e0; cvt.rn.f16x2.e2m1x2 $1, %e1; "
+                   "cvt.rn.f16x2.e2m1x2 $2, %e2; cvt.rn.f16x2.e2m1x2 $3, %e3; }",
+                   "=r,=r,=r,=r,r", /*hasSideEffects=*/false)
+                  .getRes();
+  SmallVector<Value> pairs;
+  for (int64_t i = 0; i < 4; ++i)
+    pairs.push_back(LLVM::BitcastOp::create(b, VectorType::get(2, b.getF16Type()),
+                                            LLVM::ExtractValueOp::create(b, all, i)));
+  return pairs;
+}
+
 Value fp4::countAndSynchronize(OpBuilder &b, Location loc, Value pointer, Value most) {
   Value address = LLVM::PtrToIntOp::create(b, loc, b.getI64Type(), pointer);
   return emit(b, loc, b.getI32Type(), ValueRange{address, most},

@@ -33,6 +33,11 @@ mlir::Value lop3Select(mlir::ImplicitLocOpBuilder &b, mlir::Value mask, mlir::Va
 /// side effects, as it says, so that no role of a kernel could execute it.
 mlir::Value packE4M3(mlir::ImplicitLocOpBuilder &b, mlir::Value low, mlir::Value high);
 
+/// Eight E2M1 codes (i32) as four pairs of f16 (vector<2xf16>), for targets that convert E2M1. With
+/// one operation for each byte, ptxas shifts and masks the word before every conversion; of a word
+/// that is taken apart into bytes, the conversion reads the byte.
+llvm::SmallVector<mlir::Value> widenE2M1(mlir::ImplicitLocOpBuilder &b, mlir::Value codes);
+
 /// Counts in the word of global memory at `pointer`, which is 0 at first and again after `most` (i32), and
 /// returns what it was. It releases what was stored before it and acquires what other threads have
 /// released there, on the whole GPU: the code generator drops the order of an atomicrmw (LLVM 22).

@@ -275,20 +275,14 @@ Value Scalars::valueE2M1(Value code) {
 
 SmallVector<Value> Scalars::unpackE2M1(Value word) {
   SmallVector<Value> values;
-  auto e2m1 = TypeAttr::get(Float4E2M1FNType::get(b.getContext()));
-  for (int pair = 0; pair < 4; ++pair) {
-    Value shifted = arith::ShRUIOp::create(b, word, integer(8 * pair));
-    if (!target.hasFp4Convert) {
-      values.push_back(valueE2M1(shifted));
-      values.push_back(valueE2M1(arith::ShRUIOp::create(b, shifted, integer(4))));
-      continue;
-    }
-    Value byte = arith::TruncIOp::create(b, b.getI8Type(), shifted);
-    Value halves = NVVM::ConvertF4x2ToF16x2Op::create(b, VectorType::get(2, b.getF16Type()), byte,
-                                                      b.getBoolAttr(false), e2m1);
-    for (int64_t lane : {0, 1})
-      values.push_back(extend(halves, lane));
+  if (!target.hasFp4Convert) {
+    for (int nibble = 0; nibble < 8; ++nibble)
+      values.push_back(valueE2M1(arith::ShRUIOp::create(b, word, integer(4 * nibble))));
+    return values;
   }
+  for (Value pair : widenE2M1(b, word))
+    for (int64_t lane : {0, 1})
+      values.push_back(extend(pair, lane));
   return values;
 }
 
@@ -311,13 +305,15 @@ Value Scalars::toE4M3(Value x) {
   return toFP8(x, Float8E4M3FNType::get(b.getContext()), NVVM::FPRoundingMode::RN);
 }
 
-Value Scalars::fromE4M3(Value byte) {
+Value Scalars::fromE4M3(Value byte) { return pairFromE4M3(byte).front(); }
+
+SmallVector<Value, 2> Scalars::pairFromE4M3(Value bytes) {
   auto e4m3 = TypeAttr::get(Float8E4M3FNType::get(b.getContext()));
-  Value low = arith::TruncIOp::create(b, b.getIntegerType(16), byte);
+  Value low = arith::TruncIOp::create(b, b.getIntegerType(16), bytes);
   Value pair = LLVM::BitcastOp::create(b, VectorType::get(2, b.getI8Type()), low);
   Value halves = NVVM::ConvertF8x2ToF16x2Op::create(b, VectorType::get(2, b.getF16Type()), pair,
                                                     b.getBoolAttr(false), e4m3);
-  return extend(halves, 0);
+  return {extend(halves, 0), extend(halves, 1)};
 }
 
 /// 2^(code - 127) has the code as its exponent field, except for 0 and 255.

@@ -122,14 +122,18 @@ public:
   mlir::Value toE4M3(mlir::Value x);
   /// fp32 value of an E4M3 byte (i32).
   mlir::Value fromE4M3(mlir::Value byte);
+  /// fp32 values of the two low E4M3 bytes of an i32.
+  llvm::SmallVector<mlir::Value, 2> pairFromE4M3(mlir::Value bytes);
   /// Byte `number` of the E8M0 codes in `scales` (i32), as the bits of a float (i32) of 8 exponent
   /// bits and `fractionBits`: 7 for bf16, 23 for fp32. 0 gives a subnormal, 255 NaN.
   mlir::Value powerBits(mlir::Value scales, int64_t number, unsigned fractionBits);
   /// E8M0 byte (i32) of |x| rounded up to a power of two, at most 254; NaN to 255.
   mlir::Value toUE8M0Up(mlir::Value x);
 
-private:
+  /// The fp32 value of a lane of a vector of f16 or bf16.
   mlir::Value extend(mlir::Value vector, int64_t lane);
+
+private:
   mlir::Value reduce(llvm::ArrayRef<mlir::Value> values, bool keepNaN);
   mlir::Value pairE2M1(mlir::Value high, mlir::Value low);
   mlir::Value quickDivide(mlir::Value x, mlir::Value y);

@@ -10,16 +10,16 @@
 using namespace mlir;
 using namespace fp4;
 
-/// Four blocks of 128 threads have the registers for two chunks each, so that ptxas leaves the
-/// loads where they are. On an H200 they were fastest for one to four rows (docs/Performance.md);
-/// more rows have more sums.
+/// Sixteen warps have the registers for two chunks each, so that ptxas leaves the loads where they
+/// are; more rows have more sums. On an H200 blocks of 64 threads are as fast as those of 128 for
+/// one to four rows (docs/Performance.md), and a B200 is predicted to lose less in the last wave.
 static KernelPlan proposeDots(Operation *op, const KernelPlan &, const hw::TargetModel &) {
   auto product = cast<BlockScaledMatmulOp>(op);
   int64_t rows =
       cast<RankedTensorType>(product.getLhs().getType()).getDimSize(0) / product.getNumGroups();
   KernelPlan plan = planOfFamily(KernelFamily::StreamDots);
-  plan.threads = 128;
-  plan.resident = rows > 4 ? 3 : 4;
+  plan.threads = 64;
+  plan.resident = rows > 4 ? 6 : 8;
   return plan;
 }
 

@@ -90,7 +90,7 @@ func.func @floor(%x: tensor<8x64xf32>) -> (tensor<8x64xf4E2M1FN>, tensor<8x2xf8E
 // CHECK:           %[[F:.*]] = arith.extf
 // CHECK:           %[[FA:.*]] = arith.mulf %[[F]], %{{.*}}
 // CHECK:           arith.mulf %[[FA]], %{{.*}}
-// CHECK:           nvvm.convert.f4x2.to.f16x2
+// CHECK:           llvm.inline_asm {{.*}}cvt.rn.f16x2.e2m1x2
 // CHECK:           arith.truncf %{{.*}} : f32 to bf16
 // CHECK:           llvm.store %{{.*}} {alignment = 32 : i64} : vector<16xbf16>, !llvm.ptr<1>
 func.func @dequantize(%q: tensor<?x64xf4E2M1FN>, %s: tensor<?x4xf8E4M3FN>, %ax: tensor<f32>) -> tensor<?x64xbf16> {

@@ -61,7 +61,7 @@ private:
   Values codes(Value row, Int32 chunk, bool isReadOnce);
   Int32 scaleTile(Value chunk) { return Int32(b, chunk) / (kTileBlocks / blocksOfChunk()); }
   Values factorsOf(Value word, Int32 chunk);
-  Values quarters(Values factors, Int32 chunk);
+  Values lhsFactorsOf(Value word, Int32 chunk);
   Values wordsOf(Value vector);
   Value reduce(Value sum);
   void storeElement(Int32 group, Int32 row, ValueRange sums);
@@ -78,7 +78,7 @@ private:
   ImplicitLocOpBuilder &b;
   Scalars s;
   int64_t groups, rows, columns, depth, block;
-  DotOperands operands;
+  std::unique_ptr<DotOperands> operands;
   Value lhs, lhsScales, rhs, rhsScales, alpha, result, lane;
   Values inputs;
 };
@@ -90,7 +90,8 @@ DotsKernel::DotsKernel(BlockScaledMatmulOp op, LoweringContext &context)
       groups(op.getNumGroups()), rows(typeOf(op.getLhs()).getDimSize(0) / groups),
       columns(op.getColumns()), depth(typeOf(op.getLhs()).getDimSize(1)),
       block(blockSize(op.getFormat())),
-      operands(b, s, isa<Float8E4M3FNType>(typeOf(op.getLhsScales()).getElementType())) {
+      operands(DotOperands::create(
+          b, s, isa<Float8E4M3FNType>(typeOf(op.getLhsScales()).getElementType()))) {
   lhs = kernel.input(op.getLhs());
   lhsScales = kernel.input(op.getLhsScales());
   rhs = kernel.input(op.getRhs());
@@ -217,7 +218,7 @@ DotsKernel::Values DotsKernel::wordsOf(Value vector) {
 DotsKernel::Values DotsKernel::factorsOf(Value word, Int32 chunk) {
   int64_t count = blocksOfChunk();
   word = Int32(b, word).shiftRight(chunk % (kTileBlocks / count) * (8 * count));
-  return operands.factors(word, 0, count);
+  return operands->factors(word, count);
 }
 
 /// `sums` with the products of a chunk. Blocks that do not exist have factors of zero.
@@ -232,18 +233,21 @@ DotsKernel::Values DotsKernel::addChunk(const Place &place, Int32 chunk, ValueRa
     llvm::append_range(lhsWords, codes(row, existing, /*isReadOnce=*/false));
     Value tile = address(b, place.lhsScales, scaleTile(existing), hw::scaleBlockBytes);
     Value word = load(b, b.getI32Type(), advance(b, tile, i * hw::scaleUnitBytes), 4);
-    llvm::append_range(lhsFactors, quarters(factorsOf(word, chunk), chunk));
+    llvm::append_range(lhsFactors, lhsFactorsOf(word, chunk));
   }
   for (int64_t i = 0; i < blocksOfChunk(); ++i)
     addBlock(i, {rhsWords, rhsFactors}, {lhsWords, lhsFactors}, sums);
   return sums;
 }
 
-/// A quarter of the factors of the lhs, as sums of doubled values are four times too large.
-DotsKernel::Values DotsKernel::quarters(Values factors, Int32 chunk) {
+/// The same of the lhs, for sums that are too large by a factor; zero for blocks that do not exist.
+DotsKernel::Values DotsKernel::lhsFactorsOf(Value word, Int32 chunk) {
   int64_t blocks = depth / block, together = blocksOfChunk() * kLanes * kTogether;
+  float inverse = 1 / operands->sumFactor();
+  Values factors = factorsOf(word, chunk);
   for (auto [i, factor] : llvm::enumerate(factors)) {
-    factor = s.multiply(factor, s.constant(0.25f));
+    if (inverse != 1)
+      factor = s.multiply(factor, s.constant(inverse));
     if (blocks % together == 0)
       continue;
     Value exists = chunk * blocksOfChunk() + i < blocks;
@@ -256,23 +260,16 @@ DotsKernel::Values DotsKernel::quarters(Values factors, Int32 chunk) {
 void DotsKernel::addBlock(int64_t number, ArrayRef<Values> rhs, ArrayRef<Values> lhs,
                           Values &sums) {
   int64_t blocks = blocksOfChunk(), words = kWords / blocks;
-  auto bytesOf = [&](const Values &all, int64_t row, auto decode) {
-    Values bytes;
-    for (int64_t i = 0; i < words; ++i)
-      llvm::append_range(bytes, decode(all[row * kWords + number * words + i]));
-    return bytes;
+  auto wordsOf = [&](const Values &all, int64_t row) {
+    return ArrayRef(all).slice(row * kWords + number * words, words);
   };
   SmallVector<Values> weights;
   for (int64_t row = 0; row < kRowsOfWarp; ++row)
-    weights.push_back(bytesOf(rhs[0], row, [&](Value word) { return operands.offsetBytes(word); }));
+    weights.push_back(operands->rhsBlock(wordsOf(rhs[0], row)));
   for (int64_t i = 0; i < rows; ++i) {
-    Values bytes = bytesOf(lhs[0], i, [&](Value word) { return operands.signedBytes(word); });
-    Value start = operands.start(bytes);
+    DotOperands::LhsBlock block = operands->lhsBlock(wordsOf(lhs[0], i));
     for (int64_t row = 0; row < kRowsOfWarp; ++row) {
-      Value sum = start;
-      for (auto [weight, byte] : llvm::zip_equal(weights[row], bytes))
-        sum = operands.add(weight, byte, sum);
-      Value scaled = s.multiply(operands.finish(sum), lhs[1][i * blocks + number]);
+      Value scaled = s.multiply(operands->sum(block, weights[row]), lhs[1][i * blocks + number]);
       Value &total = sums[i * kRowsOfWarp + row];
       total = LLVM::FMAOp::create(b, b.getF32Type(), scaled, rhs[1][row * blocks + number], total);
     }
