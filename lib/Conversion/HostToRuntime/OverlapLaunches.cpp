@@ -67,9 +67,10 @@ bool isLocal(Operation *op) {
   if (loadsInPtx(op))
     return false;
   return isMemoryEffectFree(op) || op->hasTrait<OpTrait::IsTerminator>() ||
-         isa<LLVM::AllocaOp, NVVM::MBarrierInitOp, NVVM::FenceMbarrierInitOp, NVVM::PrefetchOp,
-             NVVM::ElectSyncOp, NVVM::ShflOp, NVVM::ClusterArriveOp, NVVM::ClusterArriveRelaxedOp>(
-             op) ||
+         // To ask the L2 cache for memory is not to read it.
+         isa<LLVM::AllocaOp, NVVM::CpAsyncBulkPrefetchOp, NVVM::MBarrierInitOp,
+             NVVM::FenceMbarrierInitOp, NVVM::PrefetchOp, NVVM::ElectSyncOp, NVVM::ShflOp,
+             NVVM::ClusterArriveOp, NVVM::ClusterArriveRelaxedOp>(op) ||
          op->getName().getStringRef().starts_with("nvvm.read.ptx.sreg");
 }
 

@@ -197,6 +197,8 @@ mlir::scf::ForOp loopOfJoins(mlir::Operation *join);
 
 /// Inserts the prologue and the teardown of `kernel` and returns its state.
 KernelState emitPrologue(mlir::gpu::GPUFuncOp kernel, const hw::TargetModel &target);
+/// Asks the L2 cache for the weights of the first stages (FirstRows.cpp).
+void prefetchFirstRows(mlir::OpBuilder &, mlir::gpu::GPUFuncOp kernel, const KernelState &state);
 
 //===--- Small builders ---------------------------------------------------===//
 

@@ -1,5 +1,6 @@
 //===- Roles.cpp - Prologue, warp roles, teardown -------------------------===//
 //
+//   a loading thread    prefetch the first weights (FirstRows.cpp)
 //   thread 0            prefetch tensor maps; initialize every barrier; fence
 //   all                 block barrier
 //   tensor warp         allocate tensor memory, its address goes to shared memory
@@ -443,6 +444,7 @@ fp4::KernelState fp4::emitPrologue(gpu::GPUFuncOp kernel, const hw::TargetModel 
     }
     deriveBlockIds(b, kernel, state);
   }
+  prefetchFirstRows(b, kernel, state);
   emitIfEqual(b, loc, state.threadIndex, 0, [&] { initializeBlock(b, kernel, state); });
   emitFirstBarrier(b, loc, state);
   // What all roles compute comes before: LLVM loads the entry of a table that says how many tiles there
