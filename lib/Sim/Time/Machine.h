@@ -35,8 +35,8 @@ private:
 struct Multiprocessor {
   std::array<Server, kSchedulers> issue;
   std::array<std::array<Server, kPipes>, kSchedulers> pipes;
+  std::array<std::array<Server, kBanks>, kSchedulers> registers;
   std::array<CodeCache, kSchedulers> code;
-  std::array<Pipe, kSchedulers> lastPipe{}; ///< of integers or of fp32
   std::array<double, kSchedulers> beside{}; ///< interval of the pipes while wgmma accumulates
   Server exchange;                          ///< shuffles and redux
   Server shared;                            ///< the data path of shared memory and L1

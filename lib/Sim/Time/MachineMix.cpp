@@ -1,5 +1,6 @@
 //===- MachineMix.cpp - What ptxas makes of each PTX instruction ----------===//
 #include "Sim/Time/MachineMix.h"
+#include "Sim/Time/RegisterReads.h"
 #include "fp4/Support/InputFile.h"
 #include "fp4/Support/OutputFile.h"
 #include "fp4/Support/Process.h"
@@ -130,7 +131,7 @@ private:
     if (!source || name == "NOP")
       return;
     ++place;
-    add(name);
+    add(name, line.substr(0, line.find(';')));
     // What lies between a branch and its target within one line of PTX is a slow path.
     if (name.starts_with("CALL"))
       dropSlowPath();
@@ -145,7 +146,7 @@ private:
     return line.substr(begin, line.find_first_of(")` ;", begin) - begin);
   }
 
-  void add(std::string_view name) {
+  void add(std::string_view name, std::string_view operands) {
     if (!skipTo.empty())
       return;
     MachineCount &count = kernel->lines[source];
@@ -159,6 +160,7 @@ private:
     for (const MachineRow &row : machineRows)
       if (begins(row.prefix)) {
         ++(row.wide ? count.wide : row.pipe == PipeLite ? count.fp32 : count.pipes[row.pipe]);
+        registers.next(operands, name.starts_with("IMAD.WIDE"), count.reads);
         return;
       }
   }
@@ -175,6 +177,7 @@ private:
   bool counts = false;
   uint32_t source = 0;
   uint64_t place = 0; ///< of the present instruction
+  RegisterReads registers;
   std::string skipTo; ///< the label at which counting goes on
   struct {
     uint32_t source = 0;

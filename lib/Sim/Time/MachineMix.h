@@ -22,6 +22,7 @@ struct MachineCount {
   std::array<uint32_t, kPipes> pipes = {}; ///< that occupy an arithmetic pipe
   uint32_t fp32 = 0;                       ///< that take either half of the fp32 pipe
   uint32_t wide = 0;    ///< products that take the pipe of integer products for longer
+  std::array<uint32_t, kBanks> reads = {}; ///< registers that those of the pipes read, by bank
   uint32_t anchors = 0; ///< that ptxas neither makes nor removes: memory, barriers, products
 };
 

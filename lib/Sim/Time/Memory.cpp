@@ -5,8 +5,6 @@
 
 namespace fp4::sim {
 
-static constexpr uint64_t stampUnit = 1 << 16;
-
 //===----------------------------------------------------------------------===//
 // Queues
 //===----------------------------------------------------------------------===//
@@ -103,6 +101,21 @@ void L1Cache::arrived(uint64_t line, double when) {
 // L2 and device memory
 //===----------------------------------------------------------------------===//
 
+void RecentLines::touch(uint32_t step, double before, double after) {
+  const double taken = std::min(before, double(steps[step]));
+  steps[step] -= float(taken);
+  if ((filled += after) > stepBytes) {
+    steps.push_back(0);
+    filled = 0;
+  }
+  steps.back() += float(after);
+  for (Border &border : borders) {
+    border.bytes += after - (step >= border.oldest ? taken : 0);
+    while (border.bytes > border.capacity && border.oldest < now())
+      border.bytes -= double(steps[border.oldest++]);
+  }
+}
+
 MemorySystem::MemorySystem(const Rates &rates, double gigahertz, uint64_t l2Size)
     : rates(rates), gigahertz(gigahertz), l2Latency(rates[TimingRate::L2Latency]),
       deviceLatency(rates[TimingRate::MemoryLatency]), portRate(rates[TimingRate::L2PortBytes]),
@@ -112,7 +125,8 @@ MemorySystem::MemorySystem(const Rates &rates, double gigahertz, uint64_t l2Size
       pairs(rates[TimingRate::MemoryGranule] > kSectorBytes),
       turnaround(rates[TimingRate::MemoryTurnaround]), burst(rates[TimingRate::MemoryBurst]),
       writeHold(rates[TimingRate::WriteHold]),
-      capacity(uint32_t(double(l2Size) * rates[TimingRate::L2Reach] / stampUnit)) {}
+      recent(double(l2Size) * rates[TimingRate::L2Reach],
+             double(l2Size) * rates[TimingRate::L2OtherReach]) {}
 
 void MemorySystem::sample(double part, unsigned others) {
   share = part;
@@ -152,8 +166,11 @@ void MemorySystem::touch(const LineAccess &access, const SharedServer &port, dou
     lastLines = lines.get();
   }
   Line &line = lastLines[access.line % pageLines];
-  const uint32_t stamp = uint32_t(deviceBytes / stampUnit) + 1;
-  if (line.stamp && stamp - line.stamp > capacity)
+  const auto present = [&] { // in the whole machine, of which a sample is a part
+    return double(std::popcount(line.sectors)) * kSectorBytes * bringing[write] / share;
+  };
+  const double before = present();
+  if (line.step && !recent.has(line.step, line.by == &port))
     line.sectors = line.ofMembers = 0; // displaced since
   const double bytes = double(std::popcount(access.sectors)) * kSectorBytes;
   const uint32_t missing = fetched(access.sectors, line.sectors, write);
@@ -168,8 +185,9 @@ void MemorySystem::touch(const LineAccess &access, const SharedServer &port, dou
     seen.memberMissing += double(std::popcount(alone)) * kSectorBytes;
     line.ofMembers |= uint8_t(access.sectors | alone);
   }
-  line.stamp = stamp;
   line.sectors |= uint8_t(access.sectors | missing);
+  recent.touch(line.step, before, present());
+  line.step = recent.now();
   line.when = float(now);
   line.by = &port;
 }

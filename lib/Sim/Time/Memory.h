@@ -2,9 +2,8 @@
 //
 // L1 is a set-associative cache of each multiprocessor. L2 and device memory serve all: each is a
 // queue with a rate, in cycles of the multiprocessors. L2 is faster where multiprocessors ask for a
-// line at about the same time, and device memory is slower where reads and writes alternate. A line
-// is in L2 if it was touched since as many bytes came from device memory as L2 holds. Addresses
-// decide hits; nothing stores data.
+// line at about the same time, and device memory is slower where reads and writes alternate. L2
+// gives up the line that was touched longest ago. Addresses decide hits; nothing stores data.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -91,6 +90,29 @@ private:
   size_t sets = 0;
 };
 
+/// Which lines L2 has: those that were touched last. Touches are grouped in steps of some bytes,
+/// and a line knows the step of its last touch.
+class RecentLines {
+public:
+  static constexpr double stepBytes = 1 << 16;
+  RecentLines(double own, double others) : borders{Border{own}, Border{others}} {}
+  uint32_t now() const { return uint32_t(steps.size()) - 1; } ///< from 1 on
+  /// Whether a line that was touched in `step` is there, for who asked for it then or for others.
+  bool has(uint32_t step, bool own) const { return step && step >= borders[own ? 0 : 1].oldest; }
+  /// A line of which L2 had `before` bytes since `step` is asked for, and it has `after` bytes now.
+  void touch(uint32_t step, double before, double after);
+
+private:
+  /// From `oldest` on the steps hold as much as fits.
+  struct Border {
+    double capacity = 0, bytes = 0;
+    uint32_t oldest = 1;
+  };
+  Border borders[2];                 ///< for who asked for it last, and for others
+  std::vector<float> steps = {0, 0}; ///< bytes of each that were not touched again, from 1 on
+  double filled = 0;                 ///< bytes touched in the last step
+};
+
 /// L2 and device memory. From sample() on, only the members of the sample ask for data, and have
 /// their part of the rates. What other multiprocessors would have brought into L2 for them is then
 /// known by its share of the traffic so far.
@@ -147,7 +169,7 @@ private:
 
   static constexpr uint64_t pageLines = 16384; ///< 2 MiB
   struct Line {
-    uint32_t stamp = 0; ///< 1 + deviceBytes / stampUnit when it was last touched
+    uint32_t step = 0; ///< of its last touch
     uint8_t sectors = 0;
     uint8_t ofMembers = 0; ///< sectors that members asked for
     float when = -1e9f;    ///< of the last request, cycles
@@ -182,7 +204,7 @@ private:
   double bringing[2] = {1, 1};   ///< of what a sample misses: what the machine misses too
   double sharing[2] = {0, 0};    ///< of bytes: of lines that others ask for
   double read_ = 0, written = 0; ///< bytes, of the recent past
-  uint32_t capacity;             ///< in units of the stamp
+  RecentLines recent;
 };
 
 } // namespace fp4::sim

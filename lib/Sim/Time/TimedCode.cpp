@@ -363,6 +363,8 @@ void TimedCode::useMachineCode(const Kernel &kernel, const MachineKernel &machin
         machinePipes[pc][pipe] = share(count.pipes[pipe], copies);
       machinePipes[pc][kEitherHalf] = share(count.fp32, copies);
       machinePipes[pc][kWide] = share(count.wide, copies);
+      for (unsigned bank = 0; bank < kBanks; ++bank)
+        machinePipes[pc][kBankReads + bank] = share(count.reads[bank], copies);
     }
   }
 }

@@ -21,10 +21,14 @@ namespace fp4::sim {
 enum Pipe : uint8_t { PipeAlu, PipeHeavy, PipeLite, PipeHalf, PipeMufu, PipeDouble, PipeTensor };
 inline constexpr unsigned kPipes = 7;
 
+/// The registers of a scheduler are in two banks: even and odd ones.
+inline constexpr unsigned kBanks = 2;
+
 /// Machine instructions by what they occupy: each pipe, either half of that of fp32, and the pipe
-/// of integer products for the time of a wide one.
-inline constexpr unsigned kEitherHalf = kPipes, kWide = kPipes + 1;
-using PipeCounts = std::array<uint8_t, kPipes + 2>;
+/// of integer products for the time of a wide one. Then the registers that they read from each
+/// bank.
+inline constexpr unsigned kEitherHalf = kPipes, kWide = kPipes + 1, kBankReads = kPipes + 2;
+using PipeCounts = std::array<uint8_t, kBankReads + kBanks>;
 
 /// What executes an instruction, or how it is timed.
 enum class Unit : uint8_t {

@@ -391,9 +391,7 @@ Status TimedLaunch::runWarp(Slot &slot, const TimedEvent &event) {
     return {};
   double issue = event.when;
   if (insn.count)
-    issue =
-        warp.processor->issue[warp.scheduler].serve(event.when, insn.count + switchOf(warp, insn)) -
-        insn.count;
+    issue = warp.processor->issue[warp.scheduler].serve(event.when, insn.count) - insn.count;
   warp.account.cycles[size_t(Activity::Scheduler)] += issue - warp.waited;
   const LaneGroup *group = running.scheduler.next(*warp.warp);
   if (!group) { // another group of its lanes was to run

@@ -116,10 +116,11 @@ private:
   void retire(Slot &slot, uint32_t place);
   void schedule(Slot &slot, uint32_t place, TimedWarp &warp);
   void wake(Slot &slot, uint32_t place, double now, double extra);
+  double readRegisters(Multiprocessor &sm, unsigned scheduler, const PipeCounts &counts,
+                       double now);
   double reservePipes(Multiprocessor &sm, unsigned scheduler, const PipeCounts &counts, double now);
   bool putOff(Slot &slot, TimedWarp &warp, const TimedInsn &insn, const TimedEvent &event);
   double loadMissing(TimedWarp &warp, double looked, std::span<const LineAccess> missing);
-  double switchOf(TimedWarp &warp, const TimedInsn &insn);
   double fetch(TimedWarp &warp, const TimedInsn &insn, double now);
   double disorder(TimedWarp &warp, double now) const;
   bool reserve(TimedWarp &warp, const TimedInsn &insn, double now, double &when);

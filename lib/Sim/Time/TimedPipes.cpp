@@ -1,7 +1,6 @@
 //===- TimedPipes.cpp - The arithmetic pipes of a scheduler ---------------===//
 #include "Sim/Time/TimedLaunch.h"
 #include <algorithm>
-#include <utility>
 
 namespace fp4::sim {
 
@@ -11,11 +10,32 @@ static double besideOf(const Multiprocessor &sm, unsigned scheduler, double now)
   return sm.pipes[scheduler][PipeTensor].free > now ? sm.beside[scheduler] : 0;
 }
 
+/// A product of which the upper half is wanted keeps the other pipes from what comes to them.
+static void holdOthers(std::array<Server, kPipes> &pipes, double now, double duration) {
+  for (Pipe pipe : {PipeAlu, PipeLite})
+    pipes[pipe].serve(now, duration);
+}
+
+/// Takes the banks of registers that machine instructions read, each of which delivers one register
+/// at a time. An instruction is issued a cycle before a bank is free for it. Returns when.
+double TimedLaunch::readRegisters(Multiprocessor &sm, unsigned scheduler, const PipeCounts &counts,
+                                  double now) {
+  constexpr double ahead = 1; // cycles: what is read waits in front of the pipes
+  double when = now;
+  for (unsigned bank = 0; bank < kBanks; ++bank)
+    if (const unsigned reads = counts[kBankReads + bank]) {
+      Server &server = sm.registers[scheduler][bank];
+      when = std::max(when, server.free - ahead);
+      server.serve(now, reads * rates[TimingRate::RegisterInterval]);
+    }
+  return when;
+}
+
 /// Takes the pipes of machine instructions. Returns when all are free; each has them in a row.
 double TimedLaunch::reservePipes(Multiprocessor &sm, unsigned scheduler, const PipeCounts &counts,
                                  double now) {
   auto &pipes = sm.pipes[scheduler];
-  double when = now;
+  double when = readRegisters(sm, scheduler, counts, now);
   const auto take = [&](Pipe pipe, double duration) {
     when = std::max(when, pipes[pipe].free);
     pipes[pipe].serve(now, duration);
@@ -29,8 +49,10 @@ double TimedLaunch::reservePipes(Multiprocessor &sm, unsigned scheduler, const P
       const bool slows = pipe == PipeAlu || pipe == PipeHeavy || pipe == PipeHalf;
       take(Pipe(pipe), std::max(rates[intervals[pipe]], slows ? beside : 0) * counts[pipe]);
     }
-  if (counts[kWide])
+  if (counts[kWide]) {
     take(PipeHeavy, std::max(rates[TimingRate::WideInterval], beside) * counts[kWide]);
+    holdOthers(pipes, now, rates[TimingRate::WideHold] * counts[kWide]);
+  }
   if (const unsigned fp32 = counts[kEitherHalf])
     take(pipes[PipeHeavy].free <= pipes[PipeLite].free ? PipeHeavy : PipeLite,
          2 * rates[TimingRate::FmaInterval] * fp32);
@@ -41,19 +63,6 @@ double TimedLaunch::reservePipes(Multiprocessor &sm, unsigned scheduler, const P
 static void delayProduct(std::array<Server, kPipes> &pipes, Pipe pipe, double now, double delay) {
   if (pipes[pipe == PipeAlu ? PipeHeavy : PipeAlu].free > now)
     pipes[PipeTensor].free += delay;
-}
-
-/// What the scheduler of `warp` loses before an instruction: it cannot issue to the pipes of fp32
-/// and of integers in turn as fast as to one of them.
-double TimedLaunch::switchOf(TimedWarp &warp, const TimedInsn &insn) {
-  const PipeCounts *counts = code.pipesOf(warp.pc);
-  const bool fp32 = counts ? (*counts)[kEitherHalf] > 0 : insn.unit == Unit::Fma,
-             integers = counts ? (*counts)[PipeAlu] > 0 : insn.unit == Unit::Alu;
-  if (fp32 == integers || !insn.count) // neither, or both in one line
-    return 0;
-  const Pipe pipe = fp32 ? PipeLite : PipeAlu;
-  Pipe &last = warp.processor->lastPipe[warp.scheduler];
-  return std::exchange(last, pipe) == pipe ? 0 : rates[TimingRate::IssueSwitch];
 }
 
 static Pipe freer(const std::array<Server, kPipes> &pipes, Pipe a, Pipe b) {
@@ -72,9 +81,8 @@ bool TimedLaunch::reserve(TimedWarp &warp, const TimedInsn &insn, double now, do
       delayProduct(pipes, pipe, now, rates[TimingRate::BesideDelay] * insn.count);
     return when <= now;
   };
-  if (const auto *counts = code.pipesOf(warp.pc); counts && insn.unit != Unit::MmaSync) {
+  if (const auto *counts = code.pipesOf(warp.pc); counts && insn.unit != Unit::MmaSync)
     return (when = reservePipes(*warp.processor, warp.scheduler, *counts, now)) <= now;
-  }
   switch (insn.unit) {
   case Unit::Alu:
     return take(PipeAlu, slowed(TimingRate::AluInterval));
@@ -84,6 +92,7 @@ bool TimedLaunch::reserve(TimedWarp &warp, const TimedInsn &insn, double now, do
     return take(pipe, slowed(pipe == PipeAlu ? TimingRate::AluInterval : TimingRate::ImadInterval));
   }
   case Unit::Imad:
+    holdOthers(pipes, now, insn.wide ? rates[TimingRate::WideHold] * insn.count : 0);
     return take(PipeHeavy, slowed(insn.wide ? TimingRate::WideInterval : TimingRate::ImadInterval));
   case Unit::Fma:
     return take(freer(pipes, PipeHeavy, PipeLite), 2 * rates[TimingRate::FmaInterval]);

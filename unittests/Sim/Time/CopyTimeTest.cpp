@@ -35,6 +35,61 @@ TEST(SharedServer, TimesThatNobodyAsksForAnyMoreAreForgotten) {
   EXPECT_EQ(server.serve(0, 80, 260), 340); // 40 cycles until 300, 10 of somebody else, and then
 }
 
+/// The part of the lines that L2 does not have of the last of some sweeps over `bytes`; each begins
+/// where `begin` says, of 1, and is by one of two ports or by both in turn.
+double missesOfSweeps(uint64_t bytes, double begin, bool others) {
+  const Rates rates("sm_90a");
+  MemorySystem memory(rates, rates[TimingRate::Gigahertz], 50ull << 20);
+  SharedServer ports[2];
+  double before = 0, now = 0;
+  constexpr int sweeps = 4;
+  const uint64_t lines = bytes / kLineBytes;
+  for (int sweep = 0; sweep < sweeps; ++sweep) {
+    before = memory.deviceBytes;
+    const auto first = uint64_t(double(lines) * begin * sweep);
+    for (uint64_t i = 0; i < lines; ++i) {
+      const LineAccess access{(first + i) % lines, 15};
+      memory.read(ports[others ? sweep % 2 : 0], now += 10, std::span(&access, 1));
+    }
+  }
+  return (memory.deviceBytes - before) / double(bytes);
+}
+
+/// As benchmarks/micro/sweeps.py measures it on an H200: `ncu` counts 0.02, 0.97 and 1 for the
+/// first three, 0.20 and 0.98 for 40 and 52 MiB by others, and 0.52 where each sweep begins 3/8
+/// further than the one before.
+TEST(MemorySystem, L2GivesUpTheLineThatWasTouchedLongestAgo) {
+  constexpr uint64_t mib = 1 << 20;
+  EXPECT_EQ(missesOfSweeps(40 * mib, 0, false), 0);
+  EXPECT_EQ(missesOfSweeps(52 * mib, 0, false), 1);
+  EXPECT_EQ(missesOfSweeps(64 * mib, 0, false), 1);
+  EXPECT_EQ(missesOfSweeps(38 * mib, 0, true), 0);
+  EXPECT_EQ(missesOfSweeps(44 * mib, 0, true), 1);
+  EXPECT_NEAR(missesOfSweeps(64 * mib, 0.375, true), 0.375, 0.02);
+  EXPECT_EQ(missesOfSweeps(80 * mib, 0.375, true), 1);
+}
+
+/// Lines that hit are touched too, and others go before them. What misses alone once counted, so
+/// that 20 MiB were there while 30 MiB were asked for again and again.
+TEST(MemorySystem, LinesThatHitTakeRoomToo) {
+  const Rates rates("sm_90a");
+  const auto missesOf = [&](int times) {
+    MemorySystem memory(rates, rates[TimingRate::Gigahertz], 50ull << 20);
+    SharedServer port;
+    const GlobalRun old{0, 20 << 20}, often{64 << 20, 25 << 20}, more{256 << 20, 10 << 20};
+    memory.read(port, 0, 0, std::span(&old, 1));
+    for (int i = 0; i < times; ++i)
+      memory.read(port, 0, 0, std::span(&often, 1));
+    memory.read(port, 0, 0, std::span(&more, 1));
+    const double before = memory.deviceBytes;
+    memory.read(port, 0, 0, std::span(&old, 1));
+    return (memory.deviceBytes - before) / (20 << 20);
+  };
+  EXPECT_EQ(missesOf(0), 0);
+  EXPECT_GT(missesOf(1), 0.2); // 55 MiB of 49 have been asked for
+  EXPECT_EQ(missesOf(10), missesOf(1));
+}
+
 /// Reads of a line each, by all ports in turn, that take `use` of device memory; the mean of what
 /// the later half of them take.
 double latencyAt(double use) {

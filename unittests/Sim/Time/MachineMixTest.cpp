@@ -170,6 +170,33 @@ TEST(MachineMix, LeavesOutSlowPathsThatAreCalled) {
   EXPECT_EQ(count.fp32, 1u);
 }
 
+/// Of even registers and of odd ones.
+std::array<uint32_t, kBanks> readsOf(const std::string &instructions) {
+  const std::string text = "//--- .text.test ---\n//## File \"ptx\", line 4\n";
+  return countMachineCode(text + instructions).at("test").lines.at(4).reads;
+}
+
+TEST(MachineMix, CountsTheRegistersThatAreReadByBank) {
+  using Reads = std::array<uint32_t, kBanks>;
+  EXPECT_EQ(readsOf("/*0*/ FFMA R1, R2, R4, R6 ;\n"), (Reads{3, 0}));
+  EXPECT_EQ(readsOf("/*0*/ @!P0 FFMA R2, -R2, |R3|, ~R5 ;\n"), (Reads{1, 2}));
+  EXPECT_EQ(readsOf("/*0*/ FADD R1, R3, R3 ;\n"), (Reads{0, 1})); // one register
+  EXPECT_EQ(readsOf("/*0*/ LOP3.LUT R1, R3, 0x4, RZ, 0xc0, !PT ;\n"), (Reads{0, 1}));
+  EXPECT_EQ(readsOf("/*0*/ ISETP.NE.U32.AND P0, PT, R4, UR6, P1 ;\n"), (Reads{1, 0}));
+  EXPECT_EQ(readsOf("/*0*/ IADD3 R4, P0, R6, -R11, RZ ;\n"), (Reads{1, 1}));
+  EXPECT_EQ(readsOf("/*0*/ HADD2.F32 R5, -RZ, R2.H0_H0 ;\n"), (Reads{1, 0}));
+  EXPECT_EQ(readsOf("/*0*/ IMAD.WIDE.U32 R4, R33, 0x20, R6 ;\n"), (Reads{1, 2})); // a pair
+  EXPECT_EQ(readsOf("/*0*/ STG.E desc[UR4][R2.64], R4 ;\n"), (Reads{0, 0}));      // no pipe
+}
+
+TEST(MachineMix, ARegisterThatIsKeptIsReadOnce) {
+  using Reads = std::array<uint32_t, kBanks>;
+  const std::string first = "/*0*/ FMUL R1, R2.reuse, R4 ;\n";
+  EXPECT_EQ(readsOf(first + "/*10*/ FMUL R3, R2, R6 ;\n"), (Reads{3, 0}));
+  EXPECT_EQ(readsOf(first + "/*10*/ FMUL R3, R6, R2 ;\n"), (Reads{4, 0})); // another operand
+  EXPECT_EQ(readsOf(first + "/*10*/ FMUL R3, R8, R6 ;\n/*20*/ FMUL R3, R2, R6 ;\n"), (Reads{6, 0}));
+}
+
 /// An executable script.
 std::unique_ptr<TemporaryFile> script(const std::string &text) {
   auto file = TemporaryFile::create("sh");
@@ -244,6 +271,53 @@ Listed predictListed(bool together, bool checked) {
   if (instruments)
     result.reports = instruments->hazards();
   return result;
+}
+
+/// Cycles of a scheduler for each of many instructions that become `machine`, four warps each.
+double cyclesOfListed(const std::string &machine) {
+  constexpr unsigned length = 64, warps = 4;
+  static int modules = 0; // of which each is assembled once
+  std::string body = fmt::format("// {}\n  mov.u32 %r0, %t;\n", ++modules),
+              listing = "//--- .text.test ---\n";
+  for (unsigned i = 0; i < length; ++i)
+    body += fmt::format("  prmt.b32 %r{}, %r0, %t, 12816;\n", 1 + i % 8);
+  const std::string ptx = test::kernelText(body, "", "sm_90a");
+  const auto first = uint32_t(std::count(ptx.begin(), ptx.begin() + ptx.find("  prmt"), '\n') + 1);
+  for (unsigned i = 0; i < length; ++i)
+    listing += fmt::format("//## File \"ptx\", line {}\n/*0*/ {} ;\n", first + i, machine);
+  const auto ptxas = script(": > \"$6\"\n"), nvdisasm = script("cat <<'END'\n" + listing + "END\n");
+  setenv("FP4_PTXAS", ptxas->path().c_str(), 1);
+  setenv("NVDISASM", nvdisasm->path().c_str(), 1);
+  SimOptions options;
+  options.target = "sm_90a";
+  options.policy = CompletionPolicy::Timed;
+  Predictor predictor{.mix = InstructionMix::Cubin};
+  double cycles = 0;
+  predictor.receive = [&](KernelTime time, std::string) { cycles = time.cycles; };
+  options.predicted = predictor;
+  Simulator simulator(options);
+  const uint64_t out = simulator.memory().allocate(64, "out");
+  EXPECT_TRUE(simulator.launch(*test::parse(ptx), "test", {.block = {warps * 128, 1, 1}},
+                               test::Params().add(out).span()));
+  unsetenv("FP4_PTXAS");
+  unsetenv("NVDISASM");
+  return cycles / (length * warps);
+}
+
+/// As benchmarks/micro/registers.py measures it on an H200.
+TEST(MachineMix, RegistersOfOneBankAreReadOneAfterTheOther) {
+  const double one = cyclesOfListed("FADD R1, R2, R3"), two = cyclesOfListed("FADD R1, R2, R4"),
+               three = cyclesOfListed("FFMA R1, R2, R4, R6");
+  EXPECT_NEAR(two - one, 1, 0.1);
+  EXPECT_NEAR(three - two, 1, 0.1);
+  EXPECT_NEAR(cyclesOfListed("FADD R1, R2, R2"), one, 0.1);
+  // a pipe that is busy for two cycles hides the second
+  EXPECT_NEAR(cyclesOfListed("LOP3.LUT R1, R2, R4, R3, 0x1e, !PT"),
+              cyclesOfListed("LOP3.LUT R1, R2, R3, RZ, 0x1e, !PT"), 0.1);
+  // two pipes that read four registers of a bank between them do not
+  const std::string other = " ;\n/*10*/ IMAD R5, ";
+  EXPECT_NEAR(cyclesOfListed("PRMT R1, R2, 0x5, R4" + other + "R6, 0x5, R8"), 4 + one - 1, 0.2);
+  EXPECT_NEAR(cyclesOfListed("PRMT R1, R2, 0x5, R4" + other + "R7, 0x5, R9"), 2 + one - 1, 0.2);
 }
 
 TEST(MachineOrder, ACheckerChangesNoPrediction) {
