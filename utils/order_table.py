@@ -113,7 +113,8 @@ def hopper():
             fmt = "mxfp4" if element == "f8E4M3FN" else "nvfp4"
             text = sweep_weights.program(element, fmt, "bf16", weights, "none", split, "8" if weights == "prepacked"
                                          else "chosen", 384, 1024)
-            yield Case(f"{weights} {fmt} weights x {element}{what}", text, "sm_90a", 8, on(split, "stages = 2"))
+            where = what.replace("cluster", "workspace") if weights == "plain" else what
+            yield Case(f"{weights} {fmt} weights x {element}{where}", text, "sm_90a", 8, on(split, "stages = 2"))
     ahead = sweep_weights.program("f8E4M3FN", "mxfp4", "bf16", "prepacked", "none", 1, "128ahead", 256, 1024)
     yield Case("prepacked mxfp4 weights x f8E4M3FN, converted ahead", ahead, "sm_90a", 130, on(1, "stages = 2"))
     for form, what in (("one", ""), ("split", ", ranges of K in a cluster"), ("groups", ", groups"),

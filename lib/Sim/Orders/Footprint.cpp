@@ -76,6 +76,8 @@ bool Footprint::readsOnly() const {
 void Footprint::normalize() {
   for (auto &ranges : bytes)
     joinTouching(ranges);
+  for (auto &ranges : earlier)
+    joinTouching(ranges);
 }
 
 void Footprint::join(const Footprint &other) {
@@ -86,13 +88,26 @@ void Footprint::join(const Footprint &other) {
   normalize();
 }
 
-bool dependent(const Footprint &first, const Footprint &second) {
-  if (first.everything || second.everything)
-    return true;
+using UsedBytes = std::vector<ByteRange>[kByteUses];
+
+static bool conflict(const UsedBytes &first, bool firstTicket, const UsedBytes &second,
+                     bool secondTicket) {
   for (uint8_t a = 0; a < kByteUses; ++a)
-    for (uint8_t b = 0; b < kByteUses && !first.bytes[a].empty(); ++b)
-      if (!commute(a, first.ticket, b, second.ticket) && overlap(first.bytes[a], second.bytes[b]))
+    for (uint8_t b = 0; b < kByteUses && !first[a].empty(); ++b)
+      if (!commute(a, firstTicket, b, secondTicket) && overlap(first[a], second[b]))
         return true;
+  return false;
+}
+
+bool dependInside(const Footprint &first, const Footprint &second) {
+  return conflict(first.earlier, first.ticket, second.bytes, second.ticket) ||
+         conflict(first.bytes, first.ticket, second.earlier, second.ticket);
+}
+
+bool dependent(const Footprint &first, const Footprint &second) {
+  if (first.everything || second.everything ||
+      conflict(first.bytes, first.ticket, second.bytes, second.ticket))
+    return true;
   for (const ObjectAccess &a : first.objects)
     for (const ObjectAccess &b : second.objects)
       if (!commute(a, b))

@@ -50,7 +50,8 @@ enum class ObjectKind : uint8_t {
   TensorColumns,
   PairCalls,
   Published, ///< tcgen05 operations, by fence::before_thread_sync
-  WorkQueue
+  WorkQueue,
+  ProductGroups
 };
 constexpr uint64_t objectId(ObjectKind kind, uint64_t cluster, uint32_t index) {
   return uint64_t(kind) << 56 | cluster << 32 | index;
@@ -81,6 +82,7 @@ struct AwaitedTicket {
 
 struct Footprint {
   std::vector<ByteRange> bytes[kByteUses];
+  std::vector<ByteRange> earlier[kByteUses]; ///< ... by instructions before the last visible one
   std::vector<ObjectAccess> objects;
   std::vector<AwaitedTicket> awaited;
   std::vector<Process> absorbed; ///< operations that ended within this step of another
@@ -101,6 +103,10 @@ struct Footprint {
   /// Adds what `other` reads, as a whole.
   void join(const Footprint &other);
 };
+
+/// Whether the order can matter of what one accesses before its last instruction, and the other.
+/// Else each order of all their instructions is one of the two steps. Both are normalized.
+bool dependInside(const Footprint &first, const Footprint &second);
 
 /// Whether accesses of bytes in these two ways commute.
 bool commute(uint8_t first, bool firstTicket, uint8_t second, bool secondTicket);

@@ -40,6 +40,7 @@ void OrderRecorder::begin(const Kernel &running, const std::map<uint64_t, Cluste
   copies.clear();
   pipelines.clear();
   inOrder.clear();
+  unused.clear();
   countsPending = std::ranges::any_of(running.code, [](const Insn &insn) {
     return opcodeTable()[insn.row].base == "mbarrier.pending_count";
   });
@@ -51,6 +52,7 @@ void OrderRecorder::beginStep(Process process) {
   step.visible = step.ticket; // one stage, whatever it touches
   running = process;
   ends = looks = touchedHere = false;
+  rangesEarlier = {};
   atomics.clear();
 }
 
@@ -68,11 +70,16 @@ void OrderRecorder::endStep() {
     step.add(changed ? ByteUse::Write : ByteUse::Read, begin, end);
     looks |= !changed;
   }
+  for (uint8_t use = 0; use < kByteUses; ++use)
+    step.earlier[use].assign(step.bytes[use].begin(),
+                             step.bytes[use].begin() + ptrdiff_t(rangesEarlier[use]));
   step.normalize();
 }
 
 /// The instruction does something that others could notice.
 void OrderRecorder::noticed(bool endsStep) {
+  if (!touchedHere)
+    rangesEarlier = rangesBefore;
   step.visible += !touchedHere;
   touchedHere = true;
   ends |= endsStep;
@@ -109,6 +116,25 @@ void OrderRecorder::touchLife(uint64_t cluster, uint32_t rank) {
 // Memory
 //===----------------------------------------------------------------------===//
 
+/// Whether nothing mentions the register that the atomic returns to: then it is a reduction.
+bool OrderRecorder::isUnused(uint32_t pc) {
+  const auto [known, fresh] = unused.try_emplace(pc, false);
+  if (!fresh)
+    return known->second;
+  const Operand &result = kernel->code[pc].op[0];
+  size_t mentions = 0;
+  const auto count = [&](const Operand &operand) {
+    const bool isRegister = operand && operand.kind != OperandKind::Vector;
+    mentions += isRegister && operand.bank == kRegBank && operand.offset == result.offset;
+  };
+  for (const Insn &insn : kernel->code) {
+    std::ranges::for_each(insn.op, count);
+    mentions += insn.guard == result.offset;
+  }
+  std::ranges::for_each(kernel->operandPool, count);
+  return known->second = result.kind == OperandKind::Reg && mentions == 1;
+}
+
 /// red.add of integers and the like leave the same result in any order.
 ByteUse OrderRecorder::useOf(const MemoryEvent &event) {
   if (event.kind == AccessKind::Read)
@@ -119,8 +145,11 @@ ByteUse OrderRecorder::useOf(const MemoryEvent &event) {
   const uint8_t operation = insn.m[kOperation];
   const bool exact = operation != exchange && operation < increment &&
                      !(operation == add && isFloat(insn.type));
-  if (event.kind == AccessKind::Write || event.actor.ticket || !exact ||
-      opcodeTable()[insn.row].base != "red")
+  if (event.kind == AccessKind::Write || event.actor.ticket || !exact)
+    return ByteUse::Write;
+  const std::string_view base = opcodeTable()[insn.row].base;
+  const bool orders = event.order != MemOrder::Weak && event.order != MemOrder::Relaxed;
+  if (base != "red" && (base != "atom" || orders || !isUnused(event.at.pc)))
     return ByteUse::Write;
   if (const auto known = reductions.find({operation, uint8_t(insn.type)});
       known != reductions.end())

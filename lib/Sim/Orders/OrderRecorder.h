@@ -37,6 +37,8 @@ public:
   void beginInstruction() {
     touchedHere = step.ticket;
     readsBefore = step.bytes[uint8_t(ByteUse::Read)].size();
+    for (uint8_t use = 0; use < kByteUses; ++use)
+      rangesBefore[use] = step.bytes[use].size();
     lanesReading = 0;
   }
 
@@ -87,6 +89,7 @@ private:
   using ThreadKey = std::pair<Process, uint32_t>; ///< warp, lane
 
   void noticed(bool endsStep);
+  bool isUnused(uint32_t pc);
   ByteUse useOf(const MemoryEvent &event);
   void touchBytes(const MemoryEvent &event, ByteUse use);
   void noteAtomic(const MemoryEvent &event);
@@ -106,6 +109,8 @@ private:
   bool ends = false, looks = false, touchedHere = false;
   bool countsPending = false; ///< the kernel can tell the arrivals of a phase apart
   size_t readsBefore = 0;     ///< ranges that the step read before its last instruction
+  /// Ranges of the step before its last instruction, and before the last that others notice.
+  std::array<size_t, kByteUses> rangesBefore{}, rangesEarlier{};
   uint32_t lanesReading = 0;  ///< in that instruction
 
   /// What the bytes of an atomic held before it: one that changes nothing is a read.
@@ -136,6 +141,7 @@ private:
   };
   std::map<std::pair<ThreadKey, uint32_t>, Pipeline> pipelines;
   std::map<Process, std::vector<Process>> inOrder;           ///< behind which operations one comes
+  std::map<uint32_t, bool> unused; ///< by pc of an atomic: nothing reads what it returns
   std::map<std::pair<uint8_t, uint8_t>, ByteUse> reductions; ///< by operation and type
 };
 

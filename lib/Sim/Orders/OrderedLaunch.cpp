@@ -29,7 +29,8 @@ public:
   bool due(const Ticket &) const override { return false; }
   void touches(Shared what, Touch how, uint32_t rank, uint64_t phase) override {
     static constexpr ObjectKind kinds[] = {ObjectKind::Registers, ObjectKind::PairCalls,
-                                           ObjectKind::Published, ObjectKind::WorkQueue};
+                                           ObjectKind::Published, ObjectKind::WorkQueue,
+                                           ObjectKind::ProductGroups};
     static constexpr ObjectUse uses[] = {ObjectUse::Read,  ObjectUse::Write, ObjectUse::Arrive,
                                          ObjectUse::Await, ObjectUse::Give,  ObjectUse::Take};
     const uint64_t where = what == Shared::WorkQueue ? 0 : cluster; // one for all clusters

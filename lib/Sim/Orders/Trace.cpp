@@ -151,7 +151,7 @@ void Trace::useObject(uint32_t step, const ObjectAccess &access, Past &past, Pas
 
 /// Of the candidates, those that `own` does not order and that do not happen before another one.
 std::vector<uint32_t> Trace::racesOf(const Past &own, const Past &ready,
-                                     std::vector<Before> candidates, uint32_t visible) {
+                                     std::vector<Before> candidates, const Footprint &footprint) {
   std::erase_if(candidates, [&](const Before &b) {
     return (b.memory ? own : ready)[b.step / 64] >> (b.step % 64) & 1;
   });
@@ -159,7 +159,7 @@ std::vector<uint32_t> Trace::racesOf(const Past &own, const Past &ready,
   std::vector<uint32_t> races;
   for (size_t i = candidates.size(); i-- > 0;) {
     const uint32_t step = candidates[i].step;
-    coarse |= candidates[i].memory && (visible > 1 || steps[step].visible > 1);
+    coarse |= candidates[i].memory && dependInside(*steps[step].footprint, footprint);
     if (std::ranges::none_of(races, [&](uint32_t r) { return r == step || before(step, r); }))
       races.push_back(step);
   }
@@ -205,11 +205,10 @@ std::vector<uint32_t> Trace::add(Process process, const Footprint &footprint) {
       past[i / 64] |= 1ull << (i % 64);
   takesFirst |= givesLate(footprint, past);
   past[step / 64] |= 1ull << (step % 64);
-  auto races = racesOf(footprint.ticket ? ready : own, ready, std::move(candidates),
-                       footprint.visible);
+  auto races = racesOf(footprint.ticket ? ready : own, ready, std::move(candidates), footprint);
   if (footprint.everything)
     lastOfAll = step;
-  steps.push_back({process, std::move(past), footprint.visible});
+  steps.push_back({process, std::move(past), &footprint});
   ofProcess[process].push_back(step);
   for (Process ticket : footprint.issued)
     issues[ticket] = step;

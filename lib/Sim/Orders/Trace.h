@@ -57,8 +57,8 @@ private:
 
 class Trace {
 public:
-  /// Appends a step. Returns the earlier steps with which it races, none of which happens before
-  /// another.
+  /// Appends a step, whose footprint has to stay where it is. Returns the earlier steps with which
+  /// it races, none of which happens before another.
   std::vector<uint32_t> add(Process process, const Footprint &footprint);
 
   size_t size() const { return steps.size(); }
@@ -84,7 +84,7 @@ private:
   struct Step {
     Process process;
     Past past; ///< what happens before it, and itself
-    uint32_t visible;
+    const Footprint *footprint; ///< the caller's
   };
   struct Before {
     uint32_t step;
@@ -98,7 +98,7 @@ private:
   void useObject(uint32_t step, const ObjectAccess &access, Past &past, Past &waited,
                  std::vector<Before> &before);
   std::vector<uint32_t> racesOf(const Past &own, const Past &ready, std::vector<Before> candidates,
-                                uint32_t visible);
+                                const Footprint &footprint);
 
   std::vector<Step> steps;
   std::unordered_map<Process, std::vector<uint32_t>> ofProcess;

@@ -130,6 +130,8 @@ Expected<bool> Machine::step(Process process) {
     own[index] += phase;
     break;
   }
+  for (uint8_t use = 0; use < kByteUses && visible > 1; ++use)
+    touched.earlier[use] = touched.bytes[use];
   history.push_back({process | ++at[index], touched});
   return true;
 }

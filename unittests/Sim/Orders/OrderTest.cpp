@@ -50,9 +50,9 @@ TEST(Orders, CopiesToOnePlaceHaveAllTheirOrders) {
   EXPECT_EQ(found.report.orders, 6u);
 }
 
-/// Each warp adds to one word; `returning`: and gets the old value, which nobody uses.
+/// Each warp adds to one word; `returning`: and looks at the old value.
 std::string addKernel(bool returning) {
-  return oneLane(returning ? "  atom.global.add.u32 %r2, [%out], 1;\n"
+  return oneLane(returning ? "  atom.global.add.u32 %r2, [%out], 1;\n  xor.b32 %r3, %r2, %r2;\n"
                            : "  red.global.add.u32 [%out], 1;\n");
 }
 
@@ -63,6 +63,47 @@ TEST(Orders, AtomicsOnOneWordHaveAllTheirOrders) {
   const Explored found = explore(addKernel(false), {.warps = 4});
   EXPECT_EQ(found.report.orders, 1u);
   EXPECT_EQ(found.run.out[0], 4u);
+}
+
+TEST(Orders, AnAtomicWhoseResultNobodyUsesIsAReduction) {
+  const auto text = [](const std::string &operation, const std::string &next = "") {
+    return oneLane("  atom." + operation + " %r2, [%out], %r1;\n" + next);
+  };
+  const Explored unused = explore(text("global.max.u32"), {.warps = 4});
+  EXPECT_EQ(unused.run.error + unused.run.note, "");
+  EXPECT_EQ(unused.run.out[0], 3u);
+  EXPECT_EQ(unused.report.orders, 1u);
+  EXPECT_EQ(explore(text("global.exch.b32"), {.warps = 3, .check = "off"}).report.orders, 2u);
+  EXPECT_GT(explore(text("acq_rel.gpu.global.max.u32"), {.warps = 3}).report.orders, 1u);
+  // Whoever finds 0 is one warp, or several: it depends on the order.
+  const std::string used = "  setp.eq.u32 %p1, %r2, 0;\n  @%p1 red.global.add.u32 [%out+4], 1;\n";
+  EXPECT_THAT(explore(text("global.max.u32", used), {.warps = 3}).run.error,
+              HasSubstr("the result depends on the order"));
+}
+
+/// Warp 0 writes two words with `store` and warp 1 reads them in the same order, then each adds to
+/// a word of its own.
+std::string wordsKernel(const char *store) {
+  return oneLane("  setp.ne.u32 %p1, %r1, 0;\n  @%p1 bra READ;\n  mov.u32 %r3, 1;\n" +
+                 std::string(store) +
+                 "  atom.global.add.u32 %r2, [%out+32], 1;\n  bra END;\nREAD:\n"
+                 "  ld.global.b32 %r4, [%out];\n  ld.global.b32 %r5, [%out+4];\n"
+                 "  st.global.v2.b32 [%out+16], {%r4, %r5};\n"
+                 "  atom.global.add.u32 %r2, [%out+32], 1;\n");
+}
+
+TEST(Orders, StepsOfSeveralAccessesAreTakenApartWhereTheyMeet) {
+  // {0, 1}: between the two loads come both stores, inside of what was one step.
+  const Explored inside =
+      explore(wordsKernel("  st.global.b32 [%out], %r3;\n  st.global.b32 [%out+4], %r3;\n"),
+              {.warps = 2, .results = true, .check = "off"});
+  EXPECT_TRUE(inside.report.everyAccess);
+  EXPECT_EQ(inside.results.size(), 4u);
+  // The plain accesses have nothing to do with each other: only the atomics meet.
+  const Explored apart = explore(wordsKernel("  st.global.b32 [%out+8], %r3;\n"), {.warps = 2});
+  EXPECT_EQ(apart.run.error + apart.run.note, "");
+  EXPECT_FALSE(apart.report.everyAccess);
+  EXPECT_TRUE(apart.report.complete);
 }
 
 TEST(Orders, BarriersOrderWhatTheySeparate) {

@@ -134,4 +134,17 @@ TEST(TensorOrders, CopiesHaveNoOrder) {
   EXPECT_EQ(explored(copies(0), 1, "off").report.orders, 2u);
 }
 
+TEST(TensorOrders, AWarpgroupWaitsForWhatItsWarpsCommit) {
+  const std::string text =
+      kernelText("  and.b32 %r0, %t, 31;\n  setp.ne.u32 %p0, %r0, 0;\n  @%p0 bra JOIN;\n"
+                 "  atom.global.add.u32 %r2, [%out], 1;\n  xor.b32 %r3, %r2, %r2;\nJOIN:\n"
+                 "  bar.warp.sync -1;\n  wgmma.commit_group.sync.aligned;\n"
+                 "  wgmma.wait_group.sync.aligned 0;\n  @!%p0 red.global.add.u32 [%out+4], 1;\n",
+                 "", "sm_90a");
+  const Explored found = explore(text, {.warps = 4});
+  EXPECT_EQ(found.run.error + found.run.note, "");
+  EXPECT_EQ(found.report.orders, 24u); // of the four atomics
+  EXPECT_TRUE(found.report.complete);
+}
+
 } // namespace

@@ -448,10 +448,17 @@ Outcome fence(ExecContext &cx, const Insn &) {
   return Outcome::Next;
 }
 
+/// The warps of a group wait for what each of them has committed.
+void touchGroups(ExecContext &cx, uint32_t warp, Policy::Touch how, uint64_t group) {
+  cx.cluster().policy->touches(Policy::Shared::ProductGroups, how, cx.cta().rank << 8 | warp,
+                               group);
+}
+
 Outcome commitGroup(ExecContext &cx, const Insn &) {
   if (!cx.converged())
     return Outcome::Retry;
   BulkGroups &groups = groupsOf(cx);
+  touchGroups(cx, cx.warp().index, Policy::Touch::Arrive, groups.committed.size());
   groups.committed.push_back(std::move(groups.open));
   groups.open.clear();
   return Outcome::Next;
@@ -469,6 +476,9 @@ Outcome waitGroup(ExecContext &cx, const Insn &insn) {
   auto wait = std::make_unique<WarpgroupWait>(cx, count);
   if (!wait->ready())
     return cx.block(std::move(wait));
+  const uint32_t first = cx.warp().index / warpsPerGroup * warpsPerGroup;
+  for (uint32_t warp = first; count && warp < first + warpsPerGroup; ++warp)
+    touchGroups(cx, warp, Policy::Touch::Await, count - 1);
   for (; mine.waited < count; ++mine.waited) {
     for (uint64_t id : groups[mine.waited])
       emitWaited(cx, id);
