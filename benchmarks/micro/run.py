@@ -56,6 +56,7 @@ def sections(device: Device, out: int, quick: bool) -> dict[str, Callable[[], Ro
             "store-queues": lambda: stores.queues(device, out, quick),
             "store-rates": lambda: stores.rates(device, out, quick),
             "store-threads": lambda: stores.of_threads(device, out, quick),
+            "store-bursts": lambda: stores.of_bursts(device, out, quick),
             "store-beside": lambda: stores.beside(device, out, quick),
             "atomics": lambda: ladder.atomics(device, out, quick),
             "starts": lambda: ladder.starts(device, out, quick),

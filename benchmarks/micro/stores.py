@@ -92,6 +92,22 @@ LOOP:
     return of_map(code) if tensor else code
 
 
+def bursts(groups: int) -> str:
+    """One thread issues so many groups at once, waits for them and then for `rest` cycles, over and over. Stores the cycles of
+    all bursts without the rests."""
+    return ptx.kernel(PARAMETERS + ["rest"], "  .reg .b64 %sum, %until;", begin(groups) + """  setp.ne.u32 %q, %t, 0; @%q bra END;
+  mov.u64 %sum, 0;
+LOOP:
+  mov.u64 %begin, %clock64;
+""" + step(False, 0, 0) * groups + """  cp.async.bulk.wait_group.read 0;
+  mov.u64 %end, %clock64; sub.u64 %read, %end, %begin; add.u64 %sum, %sum, %read; add.u64 %until, %end, %rest;
+REST:
+  mov.u64 %end, %clock64; setp.lt.u64 %q, %end, %until; @%q bra REST;
+  add.u32 %it, %it, 1; setp.lt.u32 %q, %it, %cnt; @%q bra LOOP;
+  mul.wide.u32 %w, %bid, 8; add.u64 %w, %w, %out; st.global.u64 [%w], %sum;
+END:""")
+
+
 def mean(words: Any, blocks: int, each: int, first: int, last: int) -> float:
     return sum(words[each * i + last] - words[each * i + first] for i in range(blocks)) / blocks
 
@@ -206,6 +222,24 @@ def one(device: Device, out: int, kernel: Kernel, target: Target, in_flight: int
             "slowest": round(target.bytes * count / max(words[3 * i + 2] - words[3 * i] for i in range(blocks)), 2)}
 
 
+def of_bursts(device: Device, out: int, quick: bool) -> Iterator[dict[str, Any]]:
+    """Does L2 take a burst faster than device memory takes lines all the time, if there is a rest after each?"""
+    sms, size = device.multiprocessors(), 16384
+    into = device.allocate(1056 * MIB)
+    for groups in (2, 8):
+        kernel = device.load(bursts(groups), shared=200 * KIB)
+        for place, run in (("L2", 128 * KIB), ("device memory", 8 * MIB)):
+            for rest in (0, 5000, 20000):
+                count = 2 if quick else 8 * MIB // (groups * size)
+                for _ in range(2):
+                    kernel(sms, 32, out, into, size, count, run, run, groups * size, rest)
+                device.synchronize()
+                burst = sum(device.read(out, sms)) / sms / count
+                yield {"name": f"bursts of {groups} x {size} B to {place}, {rest} clk after each, {sms} SM",
+                       "value": round(groups * size / burst, 2), "unit": "B/clk/SM", "clk": round(burst),
+                       "with the rests": round(groups * size / (burst + rest), 2)}
+
+
 THREADS = """  .reg .b32 %t, %bid, %nt, %x, %it, %cnt; .reg .b64 %base, %at, %end, %off, %step, %w, %begin, %lane, %mid; .reg .pred %q;
   mov.u32 %t, %tid.x; mov.u32 %bid, %ctaid.x; mov.u32 %nt, %ntid.x; cvt.u32.u64 %cnt, %count;
   mul.wide.u32 %base, %bid, 1; mul.lo.u64 %base, %base, %span; add.u64 %base, %base, %into;
@@ -263,7 +297,7 @@ READY:
   mov.u64 %off, 0; mov.u32 %it, 0; mov.u32 %k, 0; mov.u32 %slot, 0; mov.u32 %ph, 0;
   mov.u64 %begin, %clock64; add.u64 %limit, %begin, %cycles;
   mul.wide.u32 %w, %bid, 32; add.u64 %w, %w, %out;
-  setp.eq.u32 %q, %t, 32; @%q bra STORES;
+  setp.ge.u32 %q, %t, 32; @%q bra STORES;
   setp.ne.u32 %q, %t, 0; @%q bra END;
   setp.eq.u64 %q, %loads, 0; @%q bra END;
 FILL:
@@ -289,6 +323,8 @@ SKIP:
   st.global.u64 [%w], %done64; st.global.u64 [%w+8], %now; bra END;
 STORES:
   setp.eq.u64 %q, %stores, 0; @%q bra END;
+  setp.eq.u64 %q, %stores, 2; @%q bra THREADS;
+  setp.ne.u32 %q, %t, 32; @%q bra END;
   mad.lo.u32 %buf, %c32, 4, %buf;
 STORE:
   mad.lo.u32 %src, %slot, %c32, %buf; add.u64 %a, %to, %off;
@@ -299,6 +335,15 @@ STORE:
   add.u32 %k, %k, 1; mov.u64 %now, %clock64; setp.lt.u64 %q, %now, %limit; @%q bra STORE;
   cp.async.bulk.wait_group 0;
   mov.u64 %now, %clock64; sub.u64 %now, %now, %begin; cvt.u64.u32 %done64, %k;
+  st.global.u64 [%w+16], %done64; st.global.u64 [%w+24], %now; bra END;
+THREADS:
+  sub.u32 %src, %t, 32; mul.wide.u32 %done64, %src, 16; add.u64 %to, %to, %done64;
+THREAD:
+""" + "  add.u64 %a, %to, %off; st.global.v4.b32 [%a], {%t, %bid, %k, %k}; add.u64 %off, %off, 2048;\n" * 2 + """
+  setp.ge.u64 %q, %off, %span; selp.b64 %off, 0, %off, %q;
+  add.u32 %k, %k, 1; mov.u64 %now, %clock64; setp.lt.u64 %q, %now, %limit; @%q bra THREAD;
+  membar.gl; mov.u64 %now, %clock64; sub.u64 %now, %now, %begin; cvt.u64.u32 %done64, %k;
+  setp.ne.u32 %q, %t, 32; @%q bra END;
   st.global.u64 [%w+16], %done64; st.global.u64 [%w+24], %now;
 END:"""
 
@@ -313,12 +358,14 @@ def beside(device: Device, out: int, quick: bool) -> Iterator[dict[str, Any]]:
     for size in (4096, 16384, 24576):
         for blocks in (1, 33, 66, sms):
             got = {}
-            for loads, stores in ((1, 0), (0, 1), (1, 1)):
+            for loads, stores in ((1, 0), (0, 1), (1, 1), (0, 2), (1, 2)):
                 for _ in range(2):
-                    kernel(blocks, 64, out, source, into, size, run // size * size, cycles, loads, stores)
+                    kernel(blocks, 160, out, source, into, size, run // size * size, cycles, loads, stores)
                 device.synchronize()
-                words = device.read(out, 4 * blocks)
-                got[loads, stores] = [round(sum(words[4 * i + at] * size / max(1, words[4 * i + at + 1]) for i in range(blocks))
-                                            / blocks, 2) for at in (0, 2)]
-            yield {"name": f"pieces of {size} B, {blocks} SM: loaded and stored at a time", "value": got[1, 1][0], "unit": "B/clk/SM",
-                   "stored": got[1, 1][1], "loads alone": got[1, 0][0], "stores alone": got[0, 1][1]}
+                words, pieces_of = device.read(out, 4 * blocks), {0: size, 2: 4096 if stores == 2 else size}
+                got[loads, stores] = [round(sum(words[4 * i + at] * each / max(1, words[4 * i + at + 1]) for i in range(blocks))
+                                            / blocks, 2) for at, each in pieces_of.items()]
+            for stores, who in ((1, "the copy engine"), (2, "4 warps")):
+                yield {"name": f"pieces of {size} B, stores of {who}, {blocks} SM: loaded and stored at a time",
+                       "value": got[1, stores][0], "unit": "B/clk/SM", "stored": got[1, stores][1], "loads alone": got[1, 0][0],
+                       "stores alone": got[0, stores][1]}
