@@ -161,9 +161,11 @@ double fp4::directStoreCycles(const MatmulSize &size, const ProductTile &tile,
 
 double fp4::stagedStoreCycles(const MatmulSize &size, const ProductTile &tile,
                               const hw::TargetModel &target) {
+  constexpr double left = 8192; // of a staged tile, when somebody waits for it: half of one
   double handOver = cyclesOf(hw::TimingRate::FenceProxyAsync, target) +
                     cyclesOf(hw::TimingRate::MbarrierWake, target) +
-                    cyclesOf(hw::TimingRate::StoreLatency, target);
+                    cyclesOf(hw::TimingRate::StoreLatency, target) +
+                    left / cyclesOf(hw::TimingRate::StoreBytes, target);
   return directStoreCycles(size, tile, target) / 2 + handOver;
 }
 

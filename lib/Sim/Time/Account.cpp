@@ -98,7 +98,7 @@ std::vector<ResourceTime> resourcesOf(const Machine &machine, double cycles,
       for (unsigned p = 0; p < kPipes; ++p)
         pipes[p] += sm.pipes[s][p].busy / kSchedulers;
     }
-    port += sm.port.busy;
+    port += std::max(sm.port.loads.busy, sm.port.stores.busy);
     shared += sm.shared.busy;
     copies += sm.copies.busy;
     tensor += sm.tensor.busy;

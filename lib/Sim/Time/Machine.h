@@ -42,7 +42,7 @@ struct Multiprocessor {
   Server shared;                            ///< the data path of shared memory and L1
   double productEnd = 0;                    ///< of the wgmma so far
   double productShare = 0;                  ///< of that data path, which it takes until then
-  SharedServer port;                        ///< to L2
+  Port port;                                ///< to L2
   Server requests;                          ///< what hands copies to the engine
   Server copies;                            ///< the copy engine
   Server tensor;                            ///< tcgen05, all of the multiprocessor

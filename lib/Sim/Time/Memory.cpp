@@ -122,6 +122,8 @@ MemorySystem::MemorySystem(const Rates &rates, double gigahertz, uint64_t l2Size
       l2Rate(rates[TimingRate::L2Terabytes] * 1e3 / gigahertz),
       sharedRate(rates[TimingRate::L2SharedTerabytes] * 1e3 / gigahertz),
       deviceRate(rates[TimingRate::MemoryTerabytes] * 1e3 / gigahertz),
+      storeRate(rates[TimingRate::StoreBytes]),
+      takingRate(rates[TimingRate::StoreTerabytes] * 1e3 / gigahertz),
       pairs(rates[TimingRate::MemoryGranule] > kSectorBytes),
       turnaround(rates[TimingRate::MemoryTurnaround]), burst(rates[TimingRate::MemoryBurst]),
       writeHold(rates[TimingRate::WriteHold]),
@@ -132,7 +134,7 @@ void MemorySystem::sample(double part, unsigned others) {
   share = part;
   companions = others;
   served = part * (1 + companions);
-  for (double *rate : {&l2Rate, &sharedRate, &deviceRate})
+  for (double *rate : {&l2Rate, &sharedRate, &deviceRate, &takingRate})
     *rate *= served;
   for (int write : {0, 1}) {
     const Traffic &all = traffic[write];
@@ -154,7 +156,7 @@ uint32_t MemorySystem::fetched(uint32_t sectors, uint32_t present, bool write) c
   return (touched | touched << 1) & ~present;
 }
 
-void MemorySystem::touch(const LineAccess &access, const SharedServer &port, double now, bool write,
+void MemorySystem::touch(const LineAccess &access, const Port &port, double now, bool write,
                          Touched &sum) {
   constexpr float together = 2000; // cycles: about two turns of a ring of stages
   const uint64_t page = access.line / pageLines;
@@ -203,7 +205,7 @@ double MemorySystem::serve(SharedServer &server, double now, double duration) co
 }
 
 /// When the last of the bytes is through every queue on its way, latency not counted.
-double MemorySystem::transfer(SharedServer &port, double now, const Touched &touched, bool write) {
+double MemorySystem::transfer(Port &port, double now, const Touched &touched, bool write) {
   const double missing = touched.missing * bringing[write];
   const double shared = std::max(touched.shared, touched.bytes * sharing[write]);
   if (share == 1) {
@@ -216,8 +218,11 @@ double MemorySystem::transfer(SharedServer &port, double now, const Touched &tou
   deviceBytes += missing / share;
   const double once = touched.bytes - shared;
   const double ways = once / std::max(l2Rate, sharedRate) + shared / sharedRate;
-  double end = std::max({port.serve(now, touched.bytes / portRate, present),
-                         serve(l2, now, once / l2Rate), serve(delivery, now, ways)});
+  const double ofPort = write ? port.stores.serve(now, touched.bytes / storeRate, present)
+                              : port.loads.serve(now, touched.bytes / portRate, present);
+  double end = std::max({ofPort, serve(l2, now, once / l2Rate), serve(delivery, now, ways)});
+  if (write)
+    end = std::max(end, serve(taking, now, touched.bytes / takingRate));
   if (missing <= 0)
     return end;
   constexpr double memory = 1 << 22; // bytes over which reads and writes mix
@@ -268,8 +273,7 @@ double MemorySystem::deliver(double now, double bytes) {
 
 /// Operations on one line come one after the other, whoever asks for them. Multiprocessors that are
 /// not simulated ask for a line that several ask for, and not for one that a member has to itself.
-double MemorySystem::turnOf(const SharedServer &port, std::span<const LineAccess> lines,
-                            double now) {
+double MemorySystem::turnOf(const Port &port, std::span<const LineAccess> lines, double now) {
   forgetTurns();
   double turn = now;
   for (const LineAccess &access : lines) {
@@ -296,7 +300,7 @@ double MemorySystem::latencyOf(const Touched &touched) const {
   return touched.missing > 0 ? l2Latency + (deviceLatency - l2Latency) * bringing[0] : l2Latency;
 }
 
-double MemorySystem::read(SharedServer &port, double now, std::span<const LineAccess> lines) {
+double MemorySystem::read(Port &port, double now, std::span<const LineAccess> lines) {
   Touched touched;
   for (const LineAccess &access : lines)
     touch(access, port, now, /*write=*/false, touched);
@@ -304,7 +308,7 @@ double MemorySystem::read(SharedServer &port, double now, std::span<const LineAc
 }
 
 /// What is written goes to device memory some time, as what was written before does now.
-double MemorySystem::write(SharedServer &port, double now, std::span<const LineAccess> lines) {
+double MemorySystem::write(Port &port, double now, std::span<const LineAccess> lines) {
   Touched touched;
   for (const LineAccess &access : lines)
     touch(access, port, now, /*write=*/true, touched);
@@ -327,19 +331,18 @@ template <typename F> void forLines(std::span<const GlobalRun> runs, F &&f) {
 
 } // namespace
 
-double MemorySystem::read(SharedServer &port, double now, double last,
-                          std::span<const GlobalRun> runs) {
+double MemorySystem::read(Port &port, double now, double last, std::span<const GlobalRun> runs) {
   Touched touched;
   forLines(runs,
            [&](const LineAccess &access) { touch(access, port, now, /*write=*/false, touched); });
   return std::max(last, transfer(port, now, touched, false)) + latencyOf(touched);
 }
 
-double MemorySystem::write(SharedServer &port, double now, std::span<const GlobalRun> runs) {
+double MemorySystem::write(Port &port, double now, std::span<const GlobalRun> runs) {
   Touched touched;
   forLines(runs,
            [&](const LineAccess &access) { touch(access, port, now, /*write=*/true, touched); });
-  return transfer(port, now, touched, true) + l2Latency;
+  return transfer(port, now, touched, true);
 }
 
 } // namespace fp4::sim

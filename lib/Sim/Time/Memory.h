@@ -57,6 +57,12 @@ private:
   size_t past = 0;       ///< of them, that nobody will ask for
 };
 
+/// Between one multiprocessor and L2: what it loads comes one way, and what it stores goes the
+/// other.
+struct Port {
+  SharedServer loads, stores;
+};
+
 /// 32 bytes are a sector, four of them a line.
 inline constexpr uint32_t kSectorBytes = 32, kLineBytes = 128;
 
@@ -128,23 +134,24 @@ public:
   void sample(double share, unsigned companions);
 
   /// The cycle at which data arrives that a multiprocessor asks for at `now` through its `port`.
-  double read(SharedServer &port, double now, std::span<const LineAccess> lines);
+  double read(Port &port, double now, std::span<const LineAccess> lines);
   /// ... at which L2 has taken the data.
-  double write(SharedServer &port, double now, std::span<const LineAccess> lines);
+  double write(Port &port, double now, std::span<const LineAccess> lines);
   /// Contiguous runs, as the copy engine asks for them.
   /// The first is asked for at `now`, the last not before `last`.
-  double read(SharedServer &port, double now, double last, std::span<const GlobalRun> runs);
-  double write(SharedServer &port, double now, std::span<const GlobalRun> runs);
+  double read(Port &port, double now, double last, std::span<const GlobalRun> runs);
+  /// When L2 has taken what is stored from `now` on.
+  double write(Port &port, double now, std::span<const GlobalRun> runs);
   /// What a multicast brings to another destination; the cycle at which L2 is done with it.
   double deliver(double now, double bytes);
   /// When L2 comes to an atomic operation on these lines that comes through `port`.
-  double turnOf(const SharedServer &port, std::span<const LineAccess> lines, double now);
+  double turnOf(const Port &port, std::span<const LineAccess> lines, double now);
   /// The earliest cycle at which a launch that did this may end.
   double leastEnd() const;
 
   /// L2 reads a line once for those who ask for it at nearly the same time; what lies between it
   /// and the multiprocessors brings it to each.
-  SharedServer l2, delivery, device;
+  SharedServer l2, delivery, taking, device; ///< `taking`: what is stored
   double present = 0;                  ///< nobody will ask for anything before this cycle
   double deviceBytes = 0, l2Bytes = 0; ///< moved; of a sample, what the whole machine would
   double latencyOfL2() const { return l2Latency; }
@@ -158,11 +165,10 @@ private:
   struct Traffic {
     double bytes = 0, shared = 0, missing = 0, memberBytes = 0, memberMissing = 0;
   };
-  void touch(const LineAccess &access, const SharedServer &port, double now, bool write,
-             Touched &sum);
+  void touch(const LineAccess &access, const Port &port, double now, bool write, Touched &sum);
   uint32_t fetched(uint32_t sectors, uint32_t present, bool write) const;
   double latencyOf(const Touched &touched) const;
-  double transfer(SharedServer &port, double now, const Touched &touched, bool write);
+  double transfer(Port &port, double now, const Touched &touched, bool write);
   double serve(SharedServer &server, double now, double duration) const;
   double waitForPart(double now, double service, double writes);
   void forgetTurns();
@@ -173,7 +179,7 @@ private:
     uint8_t sectors = 0;
     uint8_t ofMembers = 0; ///< sectors that members asked for
     float when = -1e9f;    ///< of the last request, cycles
-    const SharedServer *by = nullptr;
+    const Port *by = nullptr;
   };
   std::unordered_map<uint64_t, std::unique_ptr<Line[]>> pages;
   uint64_t lastPage = ~0ull;
@@ -182,10 +188,11 @@ private:
   double gigahertz;
   double l2Latency, deviceLatency;                 ///< cycles
   double portRate, l2Rate, sharedRate, deviceRate; ///< B/cycle
+  double storeRate, takingRate;
   /// Atomic operations on one line.
   struct Turns {
     SharedServer server;
-    const SharedServer *by = nullptr; ///< the last port
+    const Port *by = nullptr;         ///< the last port
     bool several = false;             ///< more than one
   };
   std::unordered_map<uint64_t, Turns> atomics;

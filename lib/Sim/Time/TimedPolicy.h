@@ -58,13 +58,14 @@ private:
   struct CopyTurn {
     double first, last;
   };
+  double besideStores(Multiprocessor &sm, double fill) const;
   double startOf(Multiprocessor &sm, double fill) const;
   CopyTurn turnOf(Multiprocessor &sm, double start, double fill, double bytes) const;
   double endOf(const Ticket &ticket, double &firstStage);
   /// `least`, or the end of the last ticket that this one comes after.
   double endOfThoseBefore(const Ticket &ticket, double least) const;
   double copyIn(const Ticket &ticket);
-  double copyOut(const Ticket &ticket, double &read);
+  double copyOut(const Ticket &ticket);
   double product(const Ticket &ticket);
   double wgmma(const Ticket &ticket);
   double tcgen05Mma(const Ticket &ticket);
@@ -88,7 +89,7 @@ private:
   } copy;            ///< the last load, for the other destinations of a multicast
   struct {
     const Insn *insn = nullptr;
-    double now = -1, read = 0, end = 0;
+    double now = -1, end = 0;
     Thread warp;
     uint64_t begin = 0, bytes = 0;
   } store; ///< the last store through a tensor map, for the other lanes of its warp

@@ -40,7 +40,7 @@ TEST(SharedServer, TimesThatNobodyAsksForAnyMoreAreForgotten) {
 double missesOfSweeps(uint64_t bytes, double begin, bool others) {
   const Rates rates("sm_90a");
   MemorySystem memory(rates, rates[TimingRate::Gigahertz], 50ull << 20);
-  SharedServer ports[2];
+  Port ports[2];
   double before = 0, now = 0;
   constexpr int sweeps = 4;
   const uint64_t lines = bytes / kLineBytes;
@@ -75,7 +75,7 @@ TEST(MemorySystem, LinesThatHitTakeRoomToo) {
   const Rates rates("sm_90a");
   const auto missesOf = [&](int times) {
     MemorySystem memory(rates, rates[TimingRate::Gigahertz], 50ull << 20);
-    SharedServer port;
+    Port port;
     const GlobalRun old{0, 20 << 20}, often{64 << 20, 25 << 20}, more{256 << 20, 10 << 20};
     memory.read(port, 0, 0, std::span(&old, 1));
     for (int i = 0; i < times; ++i)
@@ -96,7 +96,7 @@ double latencyAt(double use) {
   const Rates rates("sm_90a");
   const double gigahertz = rates[TimingRate::Gigahertz];
   MemorySystem memory(rates, gigahertz, 50ull << 20);
-  std::vector<SharedServer> ports(128);
+  std::vector<Port> ports(128);
   const double service = kLineBytes / (rates[TimingRate::MemoryTerabytes] * 1e3 / gigahertz);
   constexpr int count = 400000;
   double sum = 0;
@@ -120,7 +120,7 @@ TEST(MemorySystem, ALaunchThatWritesEndsWhenMemoryWouldHaveDoneAllOfIt) {
   const Rates rates("sm_90a");
   const double gigahertz = rates[TimingRate::Gigahertz];
   MemorySystem memory(rates, gigahertz, 50ull << 20);
-  SharedServer port;
+  Port port;
   const GlobalRun read{0, 4 << 20}, written{64 << 20, 1 << 20};
   memory.read(port, 1000, 1000, std::span(&read, 1));
   EXPECT_EQ(memory.leastEnd(), 0);
@@ -142,7 +142,7 @@ TEST(MemorySystem, WritesThatGoToDeviceMemoryHoldL2) {
   constexpr uint64_t reads = 8 << 20, writes = 4 << 20, piece = 16384;
   const auto end = [&](bool fresh) {
     MemorySystem memory(rates, gigahertz, 50ull << 20);
-    std::vector<SharedServer> ports(128);
+    std::vector<Port> ports(128);
     const auto all = [&](uint64_t begin, uint64_t bytes, auto &&access) {
       double last = 0;
       for (uint64_t at = 0; at < bytes; at += piece) {
@@ -152,12 +152,12 @@ TEST(MemorySystem, WritesThatGoToDeviceMemoryHoldL2) {
       return last;
     };
     const auto read = [&](double now) {
-      return [&memory, now](SharedServer &port, std::span<const GlobalRun> run) {
+      return [&memory, now](Port &port, std::span<const GlobalRun> run) {
         return memory.read(port, now, now, run);
       };
     };
     const auto write = [&](double now) {
-      return [&memory, now](SharedServer &port, std::span<const GlobalRun> run) {
+      return [&memory, now](Port &port, std::span<const GlobalRun> run) {
         return memory.write(port, now, run);
       };
     };
@@ -180,7 +180,7 @@ TEST(MemorySystem, AtomicOperationsOnOneLineComeInTurn) {
   MemorySystem memory(rates, rates[TimingRate::Gigahertz], 50ull << 20);
   const LineAccess one{7, 1}, other{8, 1};
   const double interval = rates[TimingRate::AtomicInterval];
-  SharedServer ports[2];
+  Port ports[2];
   const auto turnOf = [&](unsigned port, const LineAccess &line, double now) {
     return memory.turnOf(ports[port], std::span(&line, 1), now);
   };
@@ -199,7 +199,7 @@ TEST(MemorySystem, AtomicOperationsOfASampleWaitForOthersOnLinesOfSeveral) {
   MemorySystem memory(rates, rates[TimingRate::Gigahertz], 50ull << 20);
   memory.sample(part, 0);
   const double interval = rates[TimingRate::AtomicInterval];
-  SharedServer ports[2];
+  Port ports[2];
   const auto turnOf = [&](unsigned port, uint64_t at, double now) {
     const LineAccess line{at, 1};
     return memory.turnOf(ports[port], std::span(&line, 1), now);
@@ -305,6 +305,69 @@ TEST(CopyTime, AMulticastIsOneCopyWithMoreDestinations) {
   EXPECT_NEAR(multicast.cycles, alone.cycles, 200); // one behind the other would take 256 more
   EXPECT_EQ(multicast.memoryBytes, 32768);
   EXPECT_EQ(multicast.l2Bytes, 2 * alone.l2Bytes); // L2 delivers to both
+}
+
+/// One thread stores pieces from shared memory, one after the other or all at once.
+double cyclesOfStores(unsigned pieces, unsigned bytes, const std::string &wait, bool inTurn) {
+  std::string body = "  mov.u32 %r0, dynamic;\n  mov.u32 %r2, 0;\nFILL:\n  add.u32 %r3, %r0, %r2;\n"
+                     "  st.shared.v4.b32 [%r3], {%r2, %r2, %r2, %r2};\n  add.u32 %r2, %r2, 16;\n" +
+                     fmt::format("  setp.lt.u32 %p1, %r2, {};\n  @%p1 bra FILL;\n", bytes) +
+                     "  fence.proxy.async.shared::cta;\n";
+  for (unsigned i = 0; i < pieces; ++i) {
+    body += fmt::format("  cp.async.bulk.global.shared::cta.bulk_group [%out+{}], [%r0], {};\n"
+                        "  cp.async.bulk.commit_group;\n",
+                        i * bytes, bytes);
+    body += inTurn ? wait : "";
+  }
+  const LaunchConfig config{.grid = {1, 1, 1}, .block = {1, 1, 1}, .dynamicSharedBytes = bytes};
+  return predict(body + wait + "  mov.u32 %r5, %r2;\n", config, size_t(pieces) * bytes).cycles;
+}
+
+/// A bulk store was once said to have read its source 300 cycles after its issue, whatever L2 took.
+TEST(CopyTime, AWaitForASourceWaitsUntilL2HasTakenIt) {
+  const std::string source = "  cp.async.bulk.wait_group.read 0;\n",
+                    written = "  cp.async.bulk.wait_group 0;\n";
+  const auto rate = [](TimingRate which) { return hw::timingRate("sm_90a", which)->value; };
+  constexpr unsigned piece = 16384;
+  const double each = piece / rate(TimingRate::StoreBytes);
+  const auto perStore = [&](const std::string &wait, bool inTurn) {
+    return (cyclesOfStores(10, piece, wait, inTurn) - cyclesOfStores(2, piece, wait, inTurn)) / 8;
+  };
+  EXPECT_NEAR(perStore(source, false), each, 2);
+  EXPECT_NEAR(perStore(source, true), each + rate(TimingRate::StoreLatency), 20);
+  EXPECT_NEAR(perStore(written, true), perStore(source, true), 2);
+}
+
+/// What a multiprocessor loads and what it stores share the way to L2. Rows of a load take a cycle
+/// each, and four while a store waits: a load that comes behind many stores is not held up by all.
+TEST(CopyTime, StoresLeaveLoadsAQuarterOfTheWayToL2) {
+  constexpr unsigned piece = 32768, rows = piece / 128, stored = 16384;
+  const std::string load = fmt::format(
+      "  mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r1], {0};\n"
+      "  cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r0+16384], [%out], "
+      "{0}, [%r1];\n",
+      piece);
+  const auto cycles = [&](unsigned stores, unsigned bytes) {
+    std::string body = begin + "  mov.u32 %r2, 0;\nFILL:\n  add.u32 %r3, %r0, %r2;\n"
+                               "  st.shared.v4.b32 [%r3], {%r2, %r2, %r2, %r2};\n"
+                               "  add.u32 %r2, %r2, 16;\n  setp.lt.u32 %p1, %r2, 16384;\n"
+                               "  @%p1 bra FILL;\n  fence.proxy.async.shared::cta;\n";
+    for (unsigned i = 0; i < stores; ++i)
+      body += fmt::format("  cp.async.bulk.global.shared::cta.bulk_group [%out+{}], [%r0], {};\n"
+                          "  cp.async.bulk.commit_group;\n",
+                          piece + i * stored, bytes);
+    const LaunchConfig config{
+        .grid = {1, 1, 1}, .block = {1, 1, 1}, .dynamicSharedBytes = piece + stored};
+    body += load + wait;
+    for (int i = 0; i < 500; ++i) // longer than the stores take
+      body += "  ex2.approx.ftz.f32 %r5, %r5;\n";
+    return predict(body + "  cp.async.bulk.wait_group.read 0;\n", config, 1 << 18).cycles;
+  };
+  const auto rate = [](TimingRate which) { return hw::timingRate("sm_90a", which)->value; };
+  const double alone = cycles(0, stored), issue = 6 * rate(TimingRate::TmaIssue);
+  EXPECT_NEAR(cycles(6, stored), alone + issue + 3 * rows, 100);
+  EXPECT_GT(6 * stored / rate(TimingRate::StoreBytes), issue + 6 * rows); // that all would take
+  EXPECT_NEAR(cycles(6, 16), alone + issue, 100);
 }
 
 TEST(CopyTime, ALookAtABarrierHoldsNobodyUp) {
