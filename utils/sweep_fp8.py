@@ -10,8 +10,7 @@ result.
 Operands are quantized by the program, activations in blocks of 1 x 128 and weights in 128 x 128, or are
 its arguments. A product is one, or one whose K is cut into two ranges, which join in a cluster or in a
 workspace, or of four groups, among them an empty one and one of a single row: their rows are attributes
-(groups), or numbers of the device that say where each group ends (offsets), of which one decreases and
-one is too large, or where each begins and ends (ranges). M is dynamic or static; tiles are those that
+(groups), or numbers of the device that say where each group ends (offsets), or where each begins and ends (ranges). M is dynamic or static; tiles are those that
 fp4-plan-kernels chooses and others. One library is compiled per program and run by fp4-run for every M
 under several schedules of the simulator, with its strict hazard check. Prints every failure with the
 command that repeats it, then "N passed, N failed".
@@ -63,7 +62,7 @@ def of_form(form, m):
         return [], "", [], f", groups = array<i64: {', '.join(map(str, sizes_of_groups(m)))}>"
     ends = [0, 0, 1, 1 + (m - 1) // 3, m]
     if form == "offsets":
-        numbers, kind = [ends[0], -3, *ends[2:4], 10**12], f"tensor<{GROUPS + 1}xi64>"
+        numbers, kind = ends, f"tensor<{GROUPS + 1}xi64>"
     else:  # the last row of each group but the second belongs to none
         numbers = [[begin, max(begin, end - (group != 1))]
                    for group, (begin, end) in enumerate(zip(ends, ends[1:]))]

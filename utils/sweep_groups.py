@@ -6,8 +6,7 @@
   utils/sweep_groups.py --list   what would run
 
 A program is a product of operands that are already quantized. The rows of its groups are known when
-it is compiled (groups), or a tensor of offsets has them (offsets), among them offsets that decrease or
-are too large; or the product is one whose K is cut into ranges (split), or whose tiles
+it is compiled (groups), or a tensor of offsets has them (offsets); or the product is one whose K is cut into ranges (split), or whose tiles
 workers share (stream); or threads multiply a batch of a
 few rows each (threads). Its alpha is none, one
 number, or one for each group. One library is compiled per program and run by fp4-run under every
@@ -40,15 +39,6 @@ LAYOUT = "#fp4.scale_layout<tiled_128x4>"
 def tiles(rows, blocks):
     """Blocks of 128 rows and 4 columns of scales that the groups have."""
     return sum(-(-count // 128) for count in rows) * -(-blocks // 4)
-
-
-def offsets_of(rows):
-    """Offsets of these groups, with a group that ends too early and one that ends too late."""
-    ends = list(itertools.accumulate(rows, initial=0))
-    if len(ends) > 3:
-        ends[2] = -5
-        ends[-1] = 10**12
-    return ends
 
 
 def operand(name, count, k, facts, list_rows):
@@ -95,7 +85,7 @@ def program(form, rows, n, k, fmt, result, alpha, plan):
         attributes = f", groups = array<i64: {', '.join(map(str, rows))}>"
     elif form == "offsets":
         types.append(f"tensor<{groups + 1}xi64>")
-        body.append(f"  %o = arith.constant dense<{offsets_of(rows)}> : {types[-1]}")
+        body.append(f"  %o = arith.constant dense<{list(itertools.accumulate(rows, initial=0))}> : {types[-1]}")
         extra += " offsets %o"
     elif form == "stream":
         attributes = f", stream_k = array<i64: {', '.join(map(str, shares(sum(rows), n, k, plan)))}>"

@@ -135,6 +135,14 @@ FP4RT_EXPORT void fp4rt_launch_clusters(const fp4rt_module *module, const char *
                                         uint32_t dependent, uint32_t cluster_x, uint32_t cluster_y,
                                         uint32_t preferred_x, uint32_t preferred_y);
 
+/** 64 bytes of device memory in which kernels report rows of groups that do not fit: eight numbers
+ *  of 64 bits. A kernel that finds a group whose rows decrease or are not there changes the first
+ *  from 0 to 1, writes the group, its begin, its end, the end of the groups before it and the rows
+ *  that there are, and changes the first to 2 with release semantics. `what` names the operand; it
+ *  stays at its address as long as the program. The runtime owns the memory. The error is that of
+ *  the session, or of a later call or synchronization where nobody waits for this one. */
+FP4RT_EXPORT void *fp4rt_group_report(const char *what);
+
 /** The type of `fp4_entry_NAME`. args[0] points to the descriptors of the results, if there are
  * any; one pointer to a memref descriptor per argument follows. It returns 0, or 1 where the
  * library is bound to no functions; nothing was done then. */
@@ -191,6 +199,7 @@ typedef struct fp4rt_api {
                           uint32_t block_z, uint32_t shared_bytes, void **params,
                           uint32_t num_params, uint32_t dependent, uint32_t cluster_x,
                           uint32_t cluster_y, uint32_t preferred_x, uint32_t preferred_y);
+  void *(*group_report)(const char *what);
 } fp4rt_api;
 
 /** The table of this runtime, which lives as long as the process. */

@@ -79,5 +79,8 @@ fp4_error *fp4_device_copy_from(fp4_device *device, void *destination, uint64_t 
 }
 
 fp4_error *fp4_device_synchronize(fp4_device *device) {
-  return guarded([&] { return wrap(device->device->synchronize()); });
+  return guarded([&] {
+    Status status = device->device->synchronize();
+    return wrap(status ? device->device->groupReports().take() : status);
+  });
 }

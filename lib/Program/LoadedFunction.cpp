@@ -150,6 +150,7 @@ public:
     }
     FP4_TRY(callEntry(session, loaded_.entry_, function_, descriptors));
     FP4_TRY(session.status());
+    FP4_TRY(loaded_.loaded_.device().groupReports().take(&loaded_.loaded_.cache()));
     return takeResults(session, results);
   }
 

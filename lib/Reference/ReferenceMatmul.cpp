@@ -8,6 +8,7 @@
 #include "fp4/Numerics/ByteWeights.h"
 #include "fp4/Numerics/PackedWeights.h"
 #include "fp4/Numerics/Quantize.h"
+#include "fp4/Support/GroupRows.h"
 #include "fp4/Support/Progress.h"
 
 #include <algorithm>
@@ -146,19 +147,18 @@ std::vector<uint8_t> scaleLines(const ProductStep &product, const Tensor &scales
   return {lines.begin(), lines.end()};
 }
 
-/// The rows between offsets, of `rows`: an offset that is smaller than the one before it, or too
-/// large, ends its group there.
-std::vector<RowRange> groupsBetween(const Tensor &offsets, uint64_t rows) {
+/// The rows between offsets, of `rows`.
+Expected<std::vector<RowRange>> groupsBetween(const Tensor &offsets, uint64_t rows) {
+  const std::span<const int64_t> values = offsets.as<int64_t>();
+  const size_t step = offsets.type.shape.size(); // 2 where each group has its own begin and end
+  if (auto wrong = findWrongGroup(values, step, int64_t(rows)))
+    return tl::unexpected<Error>(groupError("operand 'offsets'", *wrong));
   std::vector<RowRange> groups;
   uint64_t end = 0;
-  const std::span<const int64_t> values = offsets.as<int64_t>();
-  const auto moveTo = [&](size_t i) {
-    return end = std::max(end, uint64_t(std::clamp<int64_t>(values[i], 0, int64_t(rows))));
-  };
-  const size_t step = offsets.type.shape.size(); // 2 where each group has its own begin and end
   for (size_t i = 0; i + 1 < values.size(); i += step) {
-    const uint64_t begin = moveTo(i);
-    groups.push_back({begin, moveTo(i + 1) - begin});
+    const uint64_t begin = std::max(end, uint64_t(values[i])); // no rows may be anywhere
+    end = std::max(end, uint64_t(values[i + 1]));
+    groups.push_back({begin, end - begin});
   }
   return groups;
 }
@@ -213,8 +213,9 @@ Expected<ProductStep> readProduct(Step &step) {
     return step.wrong(fmt::format("must have matrices of equal depth, but got {} and {}",
                                   operands.lhs->type.str(), operands.rhs->type.str()));
   FP4_ASSIGN(auto groups, groupsOf(step, lhs.first));
-  if (operands.offsets)
-    groups = groupsBetween(*operands.offsets, lhs.first);
+  if (operands.offsets) {
+    FP4_ASSIGN(groups, groupsBetween(*operands.offsets, lhs.first));
+  }
   const bool isGrouped = operands.offsets || step.op.attributes.contains("groups");
   const Tensor *alpha = operands.alpha;
   ProductStep product{step, operands, lhs, rhs, std::move(groups), isGrouped, alpha,

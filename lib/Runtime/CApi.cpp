@@ -148,6 +148,11 @@ void fp4rt_launch_clusters(const fp4rt_module *module, const char *kernel, uint3
            params, numParams);
 }
 
+void *fp4rt_group_report(const char *what) {
+  Session *session = Session::current();
+  return session ? session->groupReport(what ? what : "operand 'offsets'") : nullptr;
+}
+
 void fp4rt_call(fp4_entry_function entry, void *const *buffers, const fp4rt_memref_type *types,
                 uint32_t numArguments, uint32_t numResults) {
   if (Session *session = Session::current())

@@ -7,10 +7,13 @@
 namespace fp4::rt {
 
 ModuleCache::~ModuleCache() {
-  if (modules_.empty() && constants_.empty() && counterMemory_.empty())
+  if (modules_.empty() && constants_.empty() && counterMemory_.empty()) {
+    device_.groupReports().drop(this); // no kernel has run
     return;
+  }
   // Errors here have nobody left to hear them; sessions have kept the first one.
   (void)device_.synchronize();
+  device_.groupReports().drop(this);
   for (auto [module, id] : modules_)
     (void)device_.unloadModule(id);
   for (auto [bytes, address] : constants_)

@@ -42,6 +42,8 @@ Status Session::finish() {
     check(withLaunches(options_.stream ? device_.synchronizeStream(options_.stream)
                                        : device_.synchronize()));
   if (!failed())
+    check(device_.groupReports().take(&cache_));
+  if (!failed())
     check(resolveTimes());
   return status_;
 }
@@ -154,6 +156,15 @@ void *Session::counters(uint64_t bytes) {
   if (order)
     countersOrder_ = *order;
   auto address = order.and_then([&](WorkOrder of) { return cache_.counters(of, bytes); });
+  if (!address)
+    fail(address.error());
+  return address ? reinterpret_cast<void *>(*address) : nullptr;
+}
+
+void *Session::groupReport(const char *what) {
+  if (failed())
+    return nullptr;
+  auto address = device_.groupReports().place(&cache_, what);
   if (!address)
     fail(address.error());
   return address ? reinterpret_cast<void *>(*address) : nullptr;

@@ -45,14 +45,3 @@ func.func @offsets(%q: tensor<301x256xf4E2M1FN>, %s: tensor<3072x4xf8E4M3FN, #fp
          tensor<4096x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<5xi64>) -> tensor<301x200xf32>
   return %y : tensor<301x200xf32>
 }
-
-// Offsets that decrease, exceed the rows or are negative end their groups where these are.
-// RUN: fp4-runner %s --device=sim --function=decreasing --check=strict | FileCheck %s
-func.func @decreasing(%q: tensor<301x256xf4E2M1FN>, %s: tensor<3072x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
-    %w: tensor<800x256xf4E2M1FN>, %sw: tensor<4096x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<301x200xf32> {
-  %o = arith.constant dense<[-7, 200, 100, 9999999999, 250]> : tensor<5xi64>
-  %y = fp4.blockscaled_matmul %q scaled %s, %w scaled %sw offsets %o {format = #fp4.format<nvfp4>}
-      : (tensor<301x256xf4E2M1FN>, tensor<3072x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<800x256xf4E2M1FN>,
-         tensor<4096x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<5xi64>) -> tensor<301x200xf32>
-  return %y : tensor<301x200xf32>
-}

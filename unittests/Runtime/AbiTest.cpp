@@ -15,6 +15,7 @@ TEST(Abi, TheTableHasEveryFunction) {
   EXPECT_EQ(api->fail, &fp4rt_fail);
   EXPECT_EQ(api->launch, &fp4rt_launch);
   EXPECT_EQ(api->counters, &fp4rt_counters);
+  EXPECT_EQ(api->group_report, &fp4rt_group_report);
 }
 
 TEST(Abi, EveryFunctionHasASymbol) {

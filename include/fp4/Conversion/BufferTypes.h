@@ -36,7 +36,11 @@ namespace fp4 {
 /// kernels that follow one another may have the same (fp4rt_counters).
 inline constexpr llvm::StringLiteral kCountersAttr = "fp4.counters";
 
-/// Allocates such memory; `sizes` are the dynamic ones of `type`, a buffer of i32.
+/// On a gpu.alloc of 8 x i64: memory in which kernels report rows of groups that do not fit, with
+/// the name of their operand. The runtime owns it and reads it (fp4rt_group_report).
+inline constexpr llvm::StringLiteral kGroupReportAttr = "fp4.group_report";
+
+/// Allocates counters; `sizes` are the dynamic ones of `type`, a buffer of i32.
 mlir::Value allocateCounters(mlir::OpBuilder &builder, mlir::Location loc, mlir::MemRefType type,
                              mlir::ValueRange sizes = {});
 

@@ -20,7 +20,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -122,6 +124,29 @@ struct CapturedGraph {
   size_t nodes = 0;
 };
 
+class Device;
+
+/// The memory in which kernels report rows of groups that do not fit (fp4rt_group_report). Threads
+/// may use it at the same time.
+class GroupReports {
+public:
+  explicit GroupReports(Device &device) : device_(device) {}
+
+  /// The place of `what`, an operand of the program with this `owner`: the same in each call.
+  Expected<DevicePtr> place(const void *owner, const char *what);
+  /// The first report, without waiting, of the programs of `owner` or of all; it is taken away.
+  Status take(const void *owner = nullptr);
+  /// The owner's kernels have ended, and its names are gone.
+  void drop(const void *owner);
+
+private:
+  using Operand = std::pair<const void *, const char *>;
+
+  Device &device_;
+  std::mutex mutex_;
+  std::map<Operand, DevicePtr> places_;
+};
+
 class Device {
 public:
   virtual ~Device() = default;
@@ -157,6 +182,22 @@ public:
     FP4_TRY(memset(address, 0, bytes));
     return address;
   }
+  /// Allocates zeros that kernels write and the host reads while they run; also while a stream is
+  /// captured.
+  virtual Expected<DevicePtr> allocateShared(uint64_t bytes) { return allocateZeroed(bytes); }
+  virtual Status freeShared(DevicePtr address) { return free(address); }
+  /// Reads or writes memory of allocateShared without waiting for any work, in words of 64 bits
+  /// from the first on. What a kernel wrote before a word that it released is there when that word
+  /// is.
+  virtual Status readShared(std::span<std::byte> to, DevicePtr from) {
+    return copyToHost(to, from);
+  }
+  virtual Status writeShared(DevicePtr to, std::span<const std::byte> from) {
+    return copyToDevice(to, from);
+  }
+  /// What kernels found wrong with their input.
+  GroupReports &groupReports() { return groupReports_; }
+
   /// The order of what is issued to `stream` now.
   virtual Expected<WorkOrder> orderOf(StreamHandle stream) { return WorkOrder{stream, 0}; }
 
@@ -210,6 +251,9 @@ public:
   /// Call this after the last launch: it gives the file of DeviceOptions::timeline its end and its
   /// name. Without this call there is no such file.
   virtual Status finish() { return {}; }
+
+private:
+  GroupReports groupReports_{*this};
 };
 
 } // namespace fp4::rt

@@ -114,6 +114,7 @@ public:
   void free(void *address);
   void *constant(const void *bytes, uint64_t size);
   void *counters(uint64_t bytes);
+  void *groupReport(const char *what);
   void memset(void *address, uint8_t value, uint64_t bytes);
   void copy2D(Copy2D copy);
   void encodeTensorMap(void *out128, const TensorMapRequest &request);

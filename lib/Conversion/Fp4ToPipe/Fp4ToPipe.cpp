@@ -230,7 +230,7 @@ struct MatmulLowering : OpConversionPattern<BlockScaledMatmulOp> {
     SmallVector<Value> arguments =
         kernelArguments(rewriter, loc, shape, OpAdaptor(operands, adaptor), powers, results, rows);
     if (shape.groups)
-      arguments.push_back(tableOfGroups(rewriter, op, adaptor.getOffsets(), shape));
+      llvm::append_range(arguments, groupArguments(rewriter, op, adaptor.getOffsets(), shape));
     launch(rewriter, loc, kernel, shape, *plan, arguments, rows);
     rewriter.replaceOp(op, results);
     return success();

@@ -9,10 +9,15 @@
 
 #include "ItemLaunch.h"
 
+#include "GroupCheck.h"
 #include "Int32.h"
+
+#include "fp4/Conversion/BufferTypes.h"
 
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/Path.h"
 
 using namespace mlir;
 using namespace fp4;
@@ -28,7 +33,7 @@ void fp4::setGroups(MatmulShape &shape, BlockScaledMatmulOp op) {
   if (!op.getGroups()) { // as many as there may be: every group ends within a tile
     shape.tablePlaces = shape.m / shape.workM() + shape.groups;
     shape.groupScaleRows = (shape.m / kBlockRows + shape.groups) * kBlockRows;
-    bool mayWait = shape.hasF32Scales() && shape.hasFragments();
+    bool mayWait = shape.hasF32Scales() && shape.hasFragments() && shape.hasSpareThreads;
     if (mayWait && shape.groups <= kMostSearched)
       shape.searchedOffsets = cast<RankedTensorType>(op.getOffsets().getType()).getRank();
     return;
@@ -81,15 +86,16 @@ Value fp4::constantTable(OpBuilder &builder, Location loc, ArrayRef<int32_t> wor
 
 namespace {
 /// The kernel that makes the table. A thread adds up what comes before its group, and writes the
-/// rows of its tiles. Offsets that decrease or exceed the rows make groups empty or shorter, so
-/// that no tile is outside of the operands and no two groups have a row in common.
+/// rows of its tiles. Offsets that decrease or exceed the rows are reported. They make groups empty
+/// or shorter, so that no tile is outside of the operands and no two groups have a row in common.
 class TableKernel {
 public:
   /// `step` numbers of the offsets belong to a group, 1 or 2.
   TableKernel(gpu::GPUFuncOp func, const MatmulShape &shape, int64_t step)
       : shape(shape), step(step), b(func.getLoc(), func.getBody()) {
     offsets = pipe::GlobalPtrOp::create(b, pointer(), func.getArgument(0));
-    table = pipe::GlobalPtrOp::create(b, pointer(), func.getArgument(1));
+    report = pipe::GlobalPtrOp::create(b, pointer(), func.getArgument(1));
+    table = pipe::GlobalPtrOp::create(b, pointer(), func.getArgument(2));
     build();
     gpu::ReturnOp::create(b);
   }
@@ -124,7 +130,7 @@ private:
   MatmulShape shape;
   int64_t step;
   ImplicitLocOpBuilder b;
-  Value offsets, table;
+  Value offsets, report, table;
 };
 } // namespace
 
@@ -191,6 +197,30 @@ void TableKernel::build() {
   Int32 thread(b, NVVM::ThreadIdXOp::create(b, b.getI32Type()));
   Int32 group = block * kThreads + thread;
   when(group < shape.groups, [&] { writeGroup(group); });
+  when(group < 1, [&] { emitGroupCheck(b, {offsets, shape.groups, step, shape.m}, report); });
+}
+
+pipe::GlobalType fp4::groupReportType(MLIRContext *context) {
+  return pipe::GlobalType::get({kGroupReportWords}, IntegerType::get(context, 64));
+}
+
+/// "operand 'offsets' of the product at FILE:12:8"
+static std::string offsetsOf(BlockScaledMatmulOp op) {
+  std::string name = "operand 'offsets'";
+  if (auto at = op.getLoc()->findInstanceOf<FileLineColLoc>())
+    name +=
+        llvm::formatv(" of the product at {0}:{1}:{2}", llvm::sys::path::filename(at.getFilename()),
+                      at.getLine(), at.getColumn());
+  return name;
+}
+
+/// The memory that takes what a kernel finds wrong with the groups of `op`.
+static Value allocateReport(OpBuilder &builder, BlockScaledMatmulOp op) {
+  MemRefType type = pipe::getBufferType(groupReportType(op.getContext()));
+  auto alloc = gpu::AllocOp::create(builder, op.getLoc(), type, /*asyncToken=*/Type(), ValueRange(),
+                                    ValueRange(), ValueRange());
+  alloc->setAttr(kGroupReportAttr, builder.getStringAttr(offsetsOf(op)));
+  return alloc.getMemref();
 }
 
 /// Launches the kernel; the buffer of the table.
@@ -199,16 +229,17 @@ static Value makeTable(RewriterBase &rewriter, BlockScaledMatmulOp op, Value off
   Location loc = op.getLoc();
   auto given = cast<RankedTensorType>(op.getOffsets().getType());
   auto offsetsType = pipe::GlobalType::get(given.getShape(), rewriter.getI64Type());
-  gpu::GPUFuncOp kernel =
-      createItemKernel(rewriter, op, "groups", {offsetsType, shape.table()}, TableKernel::kThreads);
+  gpu::GPUFuncOp kernel = createItemKernel(
+      rewriter, op, "groups", {offsetsType, groupReportType(op.getContext()), shape.table()},
+      TableKernel::kThreads);
   TableKernel(kernel, shape, /*step=*/given.getRank());
   Value blocks = arith::ConstantIndexOp::create(
       rewriter, loc, int64_t(llvm::divideCeil(shape.groups, TableKernel::kThreads)));
-  return launchItems(rewriter, loc, kernel, offsets, blocks);
+  return launchItems(rewriter, loc, kernel, {offsets, allocateReport(rewriter, op)}, blocks);
 }
 
-Value fp4::tableOfGroups(RewriterBase &rewriter, BlockScaledMatmulOp op, Value offsets,
-                         const MatmulShape &shape) {
+static Value tableOfGroups(RewriterBase &rewriter, BlockScaledMatmulOp op, Value offsets,
+                           const MatmulShape &shape) {
   if (shape.searchedOffsets) {
     MemRefType words = pipe::getBufferType(shape.table());
     Value view = pipe::BufferViewOp::create(rewriter, op.getLoc(), words, offsets, /*offset=*/0,
@@ -219,4 +250,13 @@ Value fp4::tableOfGroups(RewriterBase &rewriter, BlockScaledMatmulOp op, Value o
                     ? constantTable(rewriter, op.getLoc(), tableOf(*op.getGroups(), shape), shape)
                     : makeTable(rewriter, op, offsets, shape);
   return pipe::GlobalViewOp::create(rewriter, op.getLoc(), shape.table(), table);
+}
+
+SmallVector<Value> fp4::groupArguments(RewriterBase &rewriter, BlockScaledMatmulOp op,
+                                       Value offsets, const MatmulShape &shape) {
+  SmallVector<Value> arguments = {tableOfGroups(rewriter, op, offsets, shape)};
+  if (shape.searchedOffsets)
+    arguments.push_back(pipe::GlobalViewOp::create(
+        rewriter, op.getLoc(), groupReportType(op.getContext()), allocateReport(rewriter, op)));
+  return arguments;
 }

@@ -240,7 +240,8 @@ struct MatmulShape {
   /// Kernel argument types in order: A and B maps, A and B scales (a cluster has maps of them),
   /// alpha if any, of a dual product the second B, its scales and alpha, the inputs of the body, Y,
   /// what is derived from it, the i32 number of rows if it is dynamic, the table of tiles of groups
-  /// or of works, and the workspace and the counters of a product that is split.
+  /// or of works, the report of searched groups, and the workspace and the counters of a product
+  /// that is split.
   pipe::TensorMapType mapA() const;
   pipe::TensorMapType mapB() const;
   /// Bytes of a tile of prepacked B.
@@ -296,6 +297,9 @@ struct MatmulShape {
   pipe::GlobalType fragmentCounters() const;
   llvm::SmallVector<mlir::Type> argumentTypes() const;
 };
+
+/// The buffer in which a kernel leaves what is wrong with the rows of groups.
+pipe::GlobalType groupReportType(mlir::MLIRContext *context);
 
 /// Adds `gpu.func @kernel` of the sequential form to `module`. The plan says which roles execute it
 /// and which schedule shares out its tiles.

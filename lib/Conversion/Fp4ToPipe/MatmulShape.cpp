@@ -176,6 +176,8 @@ SmallVector<Type> MatmulShape::argumentTypes() const {
     types.push_back(i32(*this));
   if (hasTable())
     types.push_back(table());
+  if (searchedOffsets)
+    types.push_back(groupReportType(scaleType.getContext()));
   if (hasWorkspace() && hasFragments())
     llvm::append_values(types, Type(fragmentWorkspace()), Type(fragmentCounters()));
   else if (hasWorkspace())

@@ -58,6 +58,8 @@ ProductBuilder::ProductBuilder(gpu::GPUFuncOp func, const MatmulShape &shape,
     rows = next();
   if (shape.hasTable())
     table = next();
+  if (shape.searchedOffsets)
+    report = next();
   if (shape.hasWorkspace()) {
     workspace = next();
     counters = next();
@@ -139,6 +141,8 @@ ProductBuilder::TileOfGroup ProductBuilder::tileOfGroup(Value m) {
   });
   return tile;
 }
+
+void ProductBuilder::checkGroups() { CheckGroupsOp::create(b, loc, table, shape.m, report); }
 
 void ProductBuilder::clearSearched() {
   Value first = constant(0);

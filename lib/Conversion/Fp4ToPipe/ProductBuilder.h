@@ -42,6 +42,8 @@ protected:
     mlir::Value begin, end;
   };
   Range rangeOf(mlir::Value part);
+  /// Where groups are searched, reports those that do not fit.
+  void checkGroups();
   /// The rows between groups, which are of none, become zero.
   void clearRows();
   /// Of groups: the first row of tile `m` and the end of the rows of its group, and the group.
@@ -60,6 +62,7 @@ protected:
   mlir::Value b2, scalesB2, alpha2; ///< of a dual product
   ResultArguments derived;          ///< the results, where there are others than elements
   llvm::SmallVector<mlir::Value> inputs; ///< of the body
+  mlir::Value report;                    ///< where groups are searched
   mlir::Value table, workspace, counters; ///< null where the product has no groups, or no ranges of K
 
 private:

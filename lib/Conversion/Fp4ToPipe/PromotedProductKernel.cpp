@@ -28,6 +28,8 @@ public:
       : FragmentEpilogue(func, shape, plan, loc),
         partRows(std::min(shape.tileM, kMostPartRows)) {}
   void build() {
+    if (shape.searchedOffsets)
+      checkGroups();
     if (shape.clearsRows)
       clearRows();
     buildTiles([&](Value m, Value n) { buildTile(m, n); });

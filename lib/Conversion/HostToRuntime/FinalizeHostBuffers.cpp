@@ -7,7 +7,8 @@
 //    that is not the case already, a copy is made before the return. Their allocations carry the
 //    number of the result, so that a caller can provide the memory.
 // 3. Casts between tensors and buffers cancel; whatever tensor operation is left is an error.
-// 4. Every buffer that is not returned is deallocated after its last use, but for counters, which stay.
+// 4. Every buffer that is not returned is deallocated after its last use, but for counters and
+// reports.
 //
 //===----------------------------------------------------------------------===//
 
@@ -281,7 +282,8 @@ private:
 
   void deallocateTemporaries() {
     for (Operation &op : llvm::make_early_inc_range(body)) {
-      if (!isa<gpu::AllocOp>(op) || op.hasAttr(fp4::kCountersAttr))
+      if (!isa<gpu::AllocOp>(op) || op.hasAttr(fp4::kCountersAttr) ||
+          op.hasAttr(fp4::kGroupReportAttr))
         continue;
       Value buffer = op.getResult(0);
       if (llvm::any_of(buffer.getUsers(), llvm::IsaPred<gpu::DeallocOp>))

@@ -71,6 +71,10 @@ private:
     Location loc = op.getLoc();
     if (op->hasAttr(fp4::kCountersAttr))
       return fp4::callRuntime(builder, loc, moduleOf(op), RuntimeFunction::Counters, bytes);
+    if (auto what = op->getAttrOfType<StringAttr>(fp4::kGroupReportAttr))
+      return fp4::callRuntime(
+          builder, loc, moduleOf(op), RuntimeFunction::GroupReport,
+          fp4::stringAddress(builder, loc, moduleOf(op), "fp4_group_report", what.getValue()));
     auto result = op->getAttrOfType<IntegerAttr>(fp4::kResultAttr);
     if (!result)
       return fp4::callRuntime(builder, loc, moduleOf(op), RuntimeFunction::Alloc, bytes);

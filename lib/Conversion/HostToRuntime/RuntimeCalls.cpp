@@ -27,21 +27,19 @@ Signature signatureOf(MLIRContext *context, fp4::RuntimeFunction function) {
   Type i64 = IntegerType::get(context, 64);
   switch (function) {
   case fp4::RuntimeFunction::Alloc:
-    return {"fp4rt_alloc", {i64}, ptr};
-  case fp4::RuntimeFunction::AllocResult: // number of the result, bytes
+  case fp4::RuntimeFunction::Counters:
+    return {function == fp4::RuntimeFunction::Alloc ? "fp4rt_alloc" : "fp4rt_counters", {i64}, ptr};
+  case fp4::RuntimeFunction::AllocResult: // number, bytes
     return {"fp4rt_alloc_result", {i32, i64}, ptr};
   case fp4::RuntimeFunction::Constant: // bytes, size
     return {"fp4rt_constant", {ptr, i64}, ptr};
-  case fp4::RuntimeFunction::Counters:
-    return {"fp4rt_counters", {i64}, ptr};
   case fp4::RuntimeFunction::Free:
     return {"fp4rt_free", {ptr}, {}};
   case fp4::RuntimeFunction::Memset:
     return {"fp4rt_memset", {ptr, i8, i64}, {}};
   case fp4::RuntimeFunction::Memcpy2D: // dst, pitch, src, pitch, width, height
     return {"fp4rt_memcpy_2d", {ptr, i64, ptr, i64, i64, i64}, {}};
-  case fp4::RuntimeFunction::TensorMap: // out, base, element type, swizzle, rank, dims, strides,
-                                        // box
+  case fp4::RuntimeFunction::TensorMap: // out, base, type, swizzle, rank, dims, strides, box
     return {"fp4rt_tensor_map", {ptr, ptr, i32, i32, i32, ptr, ptr, ptr}, {}};
   case fp4::RuntimeFunction::MultiprocessorCount:
     return {"fp4rt_multiprocessor_count", {}, i32};
@@ -55,6 +53,8 @@ Signature signatureOf(MLIRContext *context, fp4::RuntimeFunction function) {
     return {"fp4rt_launch_clusters",
             {ptr, ptr, i32, i32, i32, i32, i32, i32, i32, ptr, i32, i32, i32, i32, i32, i32},
             {}};
+  case fp4::RuntimeFunction::GroupReport: // what
+    return {"fp4rt_group_report", {ptr}, ptr};
   case fp4::RuntimeFunction::Call: // entry, buffers, types, arguments, results
     return {"fp4rt_call", {ptr, ptr, ptr, i32, i32}, {}};
   }

@@ -29,6 +29,7 @@ enum class RuntimeFunction {
   LaunchDependent,
   LaunchCooperative,
   LaunchClusters,
+  GroupReport,
   Call,
 };
 

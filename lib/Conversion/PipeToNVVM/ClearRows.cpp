@@ -1,12 +1,13 @@
-//===- ClearRows.cpp - Zeros in rows that no tile writes ------------------===//
+//===- ClearRows.cpp - Rows of no group, and rows of groups that do not fit ===//
 //
-// Block i of g takes the rows begin + i, begin + i + g and so on. Its threads have neighbouring pieces of a
-// row, so that a warp writes whole lines. They sleep after each row: loads of the products do not wait
-// behind zeros then.
+// Block i of g takes the rows begin + i, begin + i + g and so on. Its threads have neighbouring
+// pieces of a row, so that a warp writes whole lines. They sleep after each row: loads of the
+// products do not wait behind zeros then.
 //
 //===----------------------------------------------------------------------===//
 #include "Fragments.h"
 
+#include "GroupCheck.h"
 #include "SmallBuilders.h"
 
 #include <numeric>
@@ -62,9 +63,33 @@ private:
   }
 };
 
+/// The first thread of the role in the first block of the grid checks all groups.
+struct LowerCheckGroups : PipePattern<pipe::CheckGroupsOp> {
+  using PipePattern::PipePattern;
+
+  LogicalResult matchAndRewrite(pipe::CheckGroupsOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    ArrayRef<int64_t> shape = op.getOffsets().getType().getShape();
+    int64_t step = shape[1] / 2, groups = shape[0] - (step == 1);
+    Int32 number = threadOfRole(b, op, state) |
+                   Int32(b, NVVM::BlockIdXOp::create(b, b.getI32Type())) |
+                   Int32(b, NVVM::BlockIdYOp::create(b, b.getI32Type()));
+    auto first = scf::IfOp::create(b, number < 1);
+    {
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPointToStart(first.thenBlock());
+      emitGroupCheck(b, {adaptor.getOffsets(), groups, step, int64_t(op.getLimit())},
+                     adaptor.getReport());
+    }
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+
 } // namespace
 
 void fp4::populateClearRowsPatterns(const TypeConverter &converter, RewritePatternSet &patterns,
                                     const KernelState &state) {
-  patterns.add<LowerClearRows>(converter, patterns.getContext(), state);
+  patterns.add<LowerClearRows, LowerCheckGroups>(converter, patterns.getContext(), state);
 }

@@ -36,6 +36,10 @@ public:
   Expected<DevicePtr> allocateOn(StreamHandle stream, uint64_t bytes) override;
   Status freeOn(StreamHandle stream, DevicePtr address) override;
   Expected<DevicePtr> allocateZeroed(uint64_t bytes) override;
+  Expected<DevicePtr> allocateShared(uint64_t bytes) override;
+  Status freeShared(DevicePtr address) override;
+  Status readShared(std::span<std::byte> to, DevicePtr from) override;
+  Status writeShared(DevicePtr to, std::span<const std::byte> from) override;
   Expected<WorkOrder> orderOf(StreamHandle stream) override;
   Expected<ModuleId> loadModule(const fp4rt_module &module) override;
   Status unloadModule(ModuleId module) override;

@@ -147,6 +147,8 @@ static_assert(sizeof(LaunchConfig) == 56);
   X(MemFree, "cuMemFree_v2", uint64_t)                                                             \
   X(MemAllocAsync, "cuMemAllocAsync", uint64_t *, size_t, Stream)                                  \
   X(MemFreeAsync, "cuMemFreeAsync", uint64_t, Stream)                                              \
+  X(MemHostAlloc, "cuMemHostAlloc", void **, size_t, unsigned)                                     \
+  X(MemFreeHost, "cuMemFreeHost", void *)                                                          \
   X(MemcpyHtoD, "cuMemcpyHtoD_v2", uint64_t, const void *, size_t)                                 \
   X(MemcpyDtoH, "cuMemcpyDtoH_v2", void *, uint64_t, size_t)                                       \
   X(Memcpy2DUnaligned, "cuMemcpy2DUnaligned_v2", const Memcpy2D *)                                 \

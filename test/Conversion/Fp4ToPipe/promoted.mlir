@@ -127,9 +127,11 @@ func.func @zeroed(%a: tensor<200x512xf8E4M3FN>, %sa: tensor<200x4xf32>, %b: tens
 // CHECK-LABEL: func.func @searched
 // CHECK-NOT: gpu.alloc () : memref<{{.*}}xi32>
 // CHECK: pipe.buffer_view %{{.*}} offset 0 : memref<2x2xi64> -> memref<2x4xi32>
+// CHECK: gpu.alloc () {fp4.group_report = "operand 'offsets' of the product at {{.*}}"} : memref<8xi64>
 // CHECK-COUNT-1: gpu.launch_func
 // CHECK-NOT: gpu.launch_func
 // CHECK-LABEL: gpu.func @kernel
+// CHECK: pipe.check_groups %[[OFFSETS:.*]] limit 200 to %{{.*}} : !pipe.global<2x4xi32>, !pipe.global<8xi64>
 // CHECK: %[[LAST:.*]] = scf.for %[[GROUP:.*]] = %c0{{.*}} to %c2{{.*}} iter_args(%[[BEFORE:.*]] = %c0
 // CHECK:   pipe.load_entry %{{.*}}[%[[GROUP]]] : !pipe.global<2x4xi32> -> vector<4xi32>
 // CHECK:   %[[BEGIN:.*]] = arith.maxui %[[BEFORE]]

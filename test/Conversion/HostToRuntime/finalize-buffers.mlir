@@ -42,6 +42,19 @@ func.func @counters(%x: tensor<64x32xbf16>) -> tensor<f32> {
   return %0 : tensor<f32>
 }
 
+// So do reports.
+
+// CHECK-LABEL: func.func @report
+// CHECK:         gpu.alloc () {fp4.group_report = "offsets"}
+// CHECK-NOT:     gpu.dealloc
+// CHECK:         return
+func.func @report() {
+  %report = gpu.alloc () {fp4.group_report = "offsets"} : memref<8xi64>
+  %zero = arith.constant 0 : i64
+  gpu.memset %report, %zero : memref<8xi64>, i64
+  return
+}
+
 // Scales in the layout of the tensor core are blocks of 512 bytes.
 
 // CHECK-LABEL: func.func @tiled

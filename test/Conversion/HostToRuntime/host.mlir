@@ -108,6 +108,15 @@ func.func @counters(%x: memref<?xi32>) {
   return
 }
 
+// So is what kernels report of groups, under the name of the operand.
+// CHECK-LABEL: llvm.func internal @report(
+func.func @report() {
+  // CHECK: %[[WHAT:.*]] = llvm.mlir.addressof @fp4_group_report_{{[0-9a-f]+}}
+  // CHECK: llvm.call @fp4rt_group_report(%[[WHAT]]) : (!llvm.ptr) -> !llvm.ptr
+  %report = gpu.alloc () {fp4.group_report = "operand 'offsets'"} : memref<8xi64>
+  return
+}
+
 // A result can lie where a caller wants it, and says which one it is.
 // CHECK-LABEL: llvm.func internal @results(
 func.func @results(%x: memref<?xf32>) -> (memref<4xf32>, memref<?xf32>) {

@@ -20,6 +20,28 @@
 
 // CHECK-LABEL: llvm.func @narrow
 // CHECK: llvm.store %{{.*}} {alignment = 2 : i64} : i16
+
+// One thread checks groups: the first of the role in the first block. It takes the report before it writes it,
+// and says that it has written it last. Ranges have two numbers each, and may not meet.
+// CHECK-LABEL: llvm.func @offsets
+// CHECK-DAG: %[[LIMIT:.*]] = llvm.mlir.constant(100 : i64)
+// CHECK-DAG: %[[GROUPS:.*]] = llvm.mlir.constant(4 : i32)
+// CHECK: nvvm.read.ptx.sreg.ctaid.x
+// CHECK: nvvm.read.ptx.sreg.ctaid.y
+// CHECK: llvm.icmp "slt" %{{.*}}, %[[GROUPS]]
+// CHECK: %[[BEGIN:.*]] = llvm.load %{{.*}} {alignment = 8 : i64} : {{.*}} -> i64
+// CHECK: %[[END:.*]] = llvm.load %{{.*}} {alignment = 8 : i64} : {{.*}} -> i64
+// CHECK: llvm.icmp "slt" %[[END]], %[[BEGIN]]
+// CHECK: llvm.icmp "sgt" %[[END]], %[[LIMIT]]
+// CHECK: llvm.cmpxchg %arg1, {{.*}} monotonic monotonic
+// CHECK-COUNT-5: llvm.store {{.*}} {alignment = 8 : i64} : i64
+// CHECK: llvm.store %{{.*}}, %arg1 atomic release {alignment = 8 : i64} : i64
+
+// CHECK-LABEL: llvm.func @ranges
+// CHECK-DAG: %[[GROUPS:.*]] = llvm.mlir.constant(5 : i32)
+// CHECK: llvm.icmp "slt" %{{.*}}, %[[GROUPS]]
+// CHECK: llvm.icmp "ne"
+// CHECK: llvm.cmpxchg
 gpu.module @kernels {
 gpu.func @rows(%y: !pipe.global<100x40xbf16>, %begin: i32, %end: i32) kernel attributes {pipe.shared_bytes = 0 : i64} {
   pipe.role spare warps 0 to 3 drives [convert] {
@@ -30,6 +52,18 @@ gpu.func @rows(%y: !pipe.global<100x40xbf16>, %begin: i32, %end: i32) kernel att
 gpu.func @narrow(%y: !pipe.global<100x5xbf16>, %begin: i32, %end: i32) kernel attributes {pipe.shared_bytes = 0 : i64} {
   pipe.role spare warps 0 to 3 drives [convert] {
     pipe.clear_rows %y[%begin to %end] : !pipe.global<100x5xbf16>
+  }
+  gpu.return
+}
+gpu.func @offsets(%o: !pipe.global<5x2xi32>, %report: !pipe.global<8xi64>) kernel attributes {pipe.shared_bytes = 0 : i64} {
+  pipe.role spare warps 0 to 3 drives [convert] {
+    pipe.check_groups %o limit 100 to %report : !pipe.global<5x2xi32>, !pipe.global<8xi64>
+  }
+  gpu.return
+}
+gpu.func @ranges(%o: !pipe.global<5x4xi32>, %report: !pipe.global<8xi64>) kernel attributes {pipe.shared_bytes = 0 : i64} {
+  pipe.role spare warps 0 to 3 drives [convert] {
+    pipe.check_groups %o limit 100 to %report : !pipe.global<5x4xi32>, !pipe.global<8xi64>
   }
   gpu.return
 }

@@ -113,6 +113,12 @@ func.func @cleared(%y: !pipe.global<4096x512xbf16>, %begin: i32, %end: i32) {
   return
 }
 
+func.func @checked(%o: !pipe.global<5x2xi32>, %ranges: !pipe.global<1x4xi32>, %report: !pipe.global<8xi64>) {
+  pipe.check_groups %o limit 300 to %report : !pipe.global<5x2xi32>, !pipe.global<8xi64>
+  pipe.check_groups %ranges limit 300 to %report : !pipe.global<1x4xi32>, !pipe.global<8xi64>
+  return
+}
+
 func.func @held(%w: !pipe.shared<1x8704xi8>, %x: !pipe.shared<256x128xf8E4M3FN, swizzle_128B>) {
   %acc = pipe.fragment : !pipe.fragment<64x256xf32, wgmma>
   %held = pipe.hold_weights %w : !pipe.shared<1x8704xi8> -> !pipe.fragment<64x128xf8E4M3FN, wgmma>

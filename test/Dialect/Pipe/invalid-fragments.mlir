@@ -465,6 +465,31 @@ func.func @bad(%y: !pipe.global<100x40xf4E2M1FN>, %begin: i32, %end: i32) {
 
 // -----
 
+func.func @twin(%o: !pipe.global<2x2xi32>, %report: !pipe.global<8xi64>) {
+  pipe.check_groups %o limit 300 to %report : !pipe.global<2x2xi32>, !pipe.global<8xi64>
+  return
+}
+func.func @bad(%o: !pipe.global<1x2xi32>, %report: !pipe.global<8xi64>) {
+  // (C455)
+  // expected-error @+1 {{offsets must be a static buffer of i32 with two columns and two rows or more, or with four columns, but got}}
+  pipe.check_groups %o limit 300 to %report : !pipe.global<1x2xi32>, !pipe.global<8xi64>
+  return
+}
+func.func @numbers(%o: !pipe.global<5xi64>, %report: !pipe.global<8xi64>) {
+  // (C455)
+  // expected-error @+1 {{offsets must be a static buffer of i32 with two columns and two rows or more, or with four columns, but got}}
+  pipe.check_groups %o limit 300 to %report : !pipe.global<5xi64>, !pipe.global<8xi64>
+  return
+}
+func.func @small(%o: !pipe.global<2x2xi32>, %report: !pipe.global<7xi64>) {
+  // (C455)
+  // expected-error @+1 {{report must be a buffer of 8 x i64, but got}}
+  pipe.check_groups %o limit 300 to %report : !pipe.global<2x2xi32>, !pipe.global<7xi64>
+  return
+}
+
+// -----
+
 func.func @twin() {
   %acc = pipe.fragment : !pipe.fragment<64x128xf32, wgmma>
   return

@@ -90,6 +90,20 @@ LogicalResult ClearRowsOp::verify() {
                        << "elements of whole bytes, but got " << dest; // (C352)
 }
 
+LogicalResult CheckGroupsOp::verify() {
+  GlobalType offsets = getOffsets().getType(), report = getReport().getType();
+  bool isMatrix = offsets.getRank() == 2 && offsets.getElementType().isInteger(32) &&
+                  !ShapedType::isDynamic(offsets.getShape()[0]);
+  if (!isMatrix ||
+      !(offsets.getShape()[1] == 4 || (offsets.getShape()[1] == 2 && offsets.getShape()[0] >= 2)))
+    return emitOpError()
+           << "offsets must be a static buffer of i32 with two columns and two rows or "
+           << "more, or with four columns, but got " << offsets; // (C455)
+  if (report.getRank() != 1 || report.getShape()[0] != 8 || !report.getElementType().isInteger(64))
+    return emitOpError() << "report must be a buffer of 8 x i64, but got " << report; // (C455)
+  return success();
+}
+
 //===----------------------------------------------------------------------===//
 // Products
 //===----------------------------------------------------------------------===//

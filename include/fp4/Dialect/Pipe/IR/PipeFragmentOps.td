@@ -72,6 +72,32 @@ def Pipe_ClearRowsOp : Pipe_EngineOp<"clear_rows", "Convert"> {
   let hasVerifier = 1;
 }
 
+def Pipe_CheckGroupsOp : Pipe_EngineOp<"check_groups", "Convert"> {
+  let summary = "reports rows of groups that decrease or are not there";
+  let description = [{
+    The rows of group g are those from `offsets[g]` to `offsets[g + 1]`, or with two numbers for each
+    group those from `offsets[g][0]` to `offsets[g][1]`, numbers of 64 bits in two words. One thread of
+    the grid compares them with `limit`, the rows that there are, and with the group before. It writes
+    what is wrong with the first group that does not fit to `report`, which the host reads
+    (fp4rt_group_report). No other role waits for it. The role drives `convert` because it has threads
+    and no tiles. PTX: ld.global, atom.cas, st.release.sys.
+
+    Constraints: (C455) offsets are a linear buffer of i32 with two columns and two rows or more, or
+    with four columns, and report is one of 8 x i64.
+
+    Example:
+    ```mlir
+    pipe.check_groups %o limit 300 to %report : !pipe.global<5x2xi32>, !pipe.global<8xi64>
+    ```
+  }];
+  let arguments = (ins Pipe_GlobalType:$offsets, I64Attr:$limit, Pipe_GlobalType:$report);
+  let assemblyFormat = [{
+    $offsets `limit` $limit `to` $report attr-dict
+    `:` qualified(type($offsets)) `,` qualified(type($report))
+  }];
+  let hasVerifier = 1;
+}
+
 //===----------------------------------------------------------------------===//
 // Engine tensor
 //===----------------------------------------------------------------------===//

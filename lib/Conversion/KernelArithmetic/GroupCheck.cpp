@@ -1,0 +1,101 @@
+//===- GroupCheck.cpp - What the device finds wrong with groups -----------===//
+
+#include "GroupCheck.h"
+
+#include "SmallBuilders.h"
+
+#include "fp4/Support/GroupRows.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+using namespace mlir;
+using namespace fp4;
+
+static_assert(sizeof(GroupReport) == kGroupReportWords * sizeof(int64_t));
+
+namespace {
+class GroupCheck {
+public:
+  GroupCheck(ImplicitLocOpBuilder &b, const GroupOffsets &offsets, Value report)
+      : b(b), offsets(offsets), report(report) {}
+
+  void emit() {
+    Value none = constI64(b, 0), ok = arith::ConstantIntOp::create(b, 0, 1);
+    auto groups = scf::ForOp::create(b, constI32(b, 0), constI32(b, offsets.groups), constI32(b, 1),
+                                     ValueRange{none, ok});
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(groups.getBody());
+    Value before = groups.getRegionIterArgs()[0], found = groups.getRegionIterArgs()[1];
+    Group group = groupAt(groups.getInductionVar());
+    Value isWrong = wrong(group, before);
+    Value isFirst = arith::AndIOp::create(
+        b, isWrong, arith::XOrIOp::create(b, found, arith::ConstantIntOp::create(b, 1, 1)));
+    when(isFirst, [&] { claim(groups.getInductionVar(), group, before); });
+    scf::YieldOp::create(b, ValueRange{arith::MaxSIOp::create(b, before, group.end),
+                                       arith::OrIOp::create(b, found, isWrong)});
+  }
+
+private:
+  struct Group {
+    Value begin, end;
+  };
+
+  void when(Value condition, llvm::function_ref<void()> body) {
+    auto branch = scf::IfOp::create(b, condition);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(branch.thenBlock());
+    body();
+  }
+  Value compare(arith::CmpIPredicate holds, Value x, Value y) {
+    return arith::CmpIOp::create(b, holds, x, y);
+  }
+
+  Group groupAt(Value number) {
+    Value place = address(b, offsets.pointer, number, 8 * offsets.step);
+    auto read = [&](int64_t bytes) -> Value {
+      return LLVM::LoadOp::create(b, b.getI64Type(), advance(b, place, bytes), /*alignment=*/8);
+    };
+    return {read(0), read(8)};
+  }
+
+  /// As findWrongGroup of fp4/Support/GroupRows.h.
+  Value wrong(const Group &group, Value before) {
+    using enum arith::CmpIPredicate;
+    Value any = compare(slt, group.begin, constI64(b, 0));
+    auto orElse = [&](Value other) { any = arith::OrIOp::create(b, any, other); };
+    orElse(compare(slt, group.end, group.begin));
+    orElse(compare(sgt, group.end, constI64(b, offsets.limit)));
+    if (offsets.step == 2)
+      orElse(arith::AndIOp::create(b, compare(slt, group.begin, before),
+                                   compare(ne, group.begin, group.end)));
+    return any;
+  }
+
+  /// Kernels on two streams may find something at the same time, and the host reads while they do:
+  /// it sees the numbers when it sees the state.
+  void claim(Value number, const Group &group, Value before) {
+    auto seen = LLVM::AtomicCmpXchgOp::create(
+        b, report, constI64(b, GroupReport::kNone), constI64(b, GroupReport::kClaimed),
+        LLVM::AtomicOrdering::monotonic, LLVM::AtomicOrdering::monotonic);
+    when(LLVM::ExtractValueOp::create(b, seen, 1), [&] {
+      Value words[] = {arith::ExtUIOp::create(b, b.getI64Type(), number), group.begin, group.end,
+                       before, constI64(b, offsets.limit)};
+      for (auto [i, word] : llvm::enumerate(words))
+        LLVM::StoreOp::create(b, word, advance(b, report, 8 * int64_t(i + 1)), /*alignment=*/8);
+      LLVM::StoreOp::create(b, constI64(b, GroupReport::kWritten), report, /*alignment=*/8,
+                            /*isVolatile=*/false, /*isNonTemporal=*/false,
+                            /*isInvariantGroup=*/false, LLVM::AtomicOrdering::release);
+    });
+  }
+
+  ImplicitLocOpBuilder &b;
+  const GroupOffsets &offsets;
+  Value report;
+};
+} // namespace
+
+void fp4::emitGroupCheck(ImplicitLocOpBuilder &b, const GroupOffsets &offsets, Value report) {
+  GroupCheck(b, offsets, report).emit();
+}

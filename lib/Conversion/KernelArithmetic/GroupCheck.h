@@ -1,0 +1,27 @@
+//===- GroupCheck.h - What the device finds wrong with groups -------------===//
+//
+// Where the device has the rows of groups, nobody else can check them. A kernel that reads them
+// anyway leaves what it finds in memory that the host reads (fp4rt_group_report).
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+
+namespace fp4 {
+
+/// Numbers of 64 bits in a report, those of support::GroupReport.
+inline constexpr int64_t kGroupReportWords = 8;
+
+/// Where the rows of `groups` groups are: `step` numbers of 64 bits belong to each, 1 or 2
+/// (docs/Spec.md). None exceeds `limit`.
+struct GroupOffsets {
+  mlir::Value pointer;
+  int64_t groups, step, limit;
+};
+
+/// One thread finds the first group that does not fit and writes it to `report`, unless a report is
+/// there already.
+void emitGroupCheck(mlir::ImplicitLocOpBuilder &b, const GroupOffsets &offsets, mlir::Value report);
+
+} // namespace fp4
