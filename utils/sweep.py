@@ -58,6 +58,10 @@ OTHERS = {**{f"pair_{n}": f"pair, tile = [256, {n}, 256]" for n in COLUMNS},
           "taken_over_2x2": "cluster = [2, 2], tile = [128, 64, 256], "
                             "schedule = #pipe.cluster_launch<panels<2> depth 1>"}
 HALF_PAIRS = {"half_pair": "pair, tile = [128, 256, 256]",
+              **{f"half_pair_{n}": f"pair, tile = [128, {n}, 256]" for n in (64, 128, 192)},
+              "half_pair_128_deep": "pair, tile = [128, 128, 512]",
+              "half_pair_192_tma": "store = tma, pair, tile = [128, 192, 256]",
+              "half_pair_64_4x2": "pair, cluster = [4, 2], tile = [128, 64, 256]",
               "half_pair_deep": "pair, tile = [128, 256, 512]",
               **{f"half_pair_{m}x{n}": f"pair, cluster = [{m}, {n}], tile = [128, 256, 256]"
                  for m, n in CLUSTERS if m > 1},

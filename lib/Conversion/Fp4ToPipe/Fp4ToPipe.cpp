@@ -217,12 +217,10 @@ struct MatmulLowering : OpConversionPattern<BlockScaledMatmulOp> {
     SmallVector<Value> operands(adaptor.getOperands());
     if (shape.spreadsCodes)
       packOperands(rewriter, op, operands, rows);
-    if (shape.splitsColumns()) {
-      Value &scales = operands[op.getLhsScalesMutable().begin()->getOperandNumber()];
-      if (shape.groups)
-        scales = scalesOfGroups(rewriter, loc, shape, scales, shape.scaleRowsA());
-      scales = halveScales(rewriter, op, scales);
-    }
+    if (shape.splitsColumns())
+      halveScalesOfA(rewriter, op, operands, shape);
+    if (shape.halvesScalesB())
+      splitScalesOfB(rewriter, op, operands, shape);
     if (shape.convertsAhead)
       operands.front() =
           convertAhead(rewriter, op, adaptor.getLhs(), adaptor.getLhsScales(), shape, rows, target);
@@ -253,6 +251,33 @@ private:
     ConvertedWeights weights = convertWeightsAhead(rewriter, op, rhs, shape);
     rhs = weights.elements;
     return weights.powers;
+  }
+
+  /// The scales of A, of which each 64 rows get a block.
+  static void halveScalesOfA(RewriterBase &rewriter, BlockScaledMatmulOp op,
+                             SmallVectorImpl<Value> &operands, const MatmulShape &shape) {
+    Value &scales = operands[op.getLhsScalesMutable().begin()->getOperandNumber()];
+    if (shape.groups)
+      scales = scalesOfGroups(rewriter, op.getLoc(), shape, scales, shape.scaleRowsA());
+    scales = halveScales(rewriter, op, scales);
+  }
+
+  /// The scales of B, of which each half of a tile gets a block.
+  static void splitScalesOfB(RewriterBase &rewriter, BlockScaledMatmulOp op,
+                             SmallVectorImpl<Value> &operands, const MatmulShape &shape) {
+    auto split = [&](MutableOperandRange range) {
+      if (range.empty())
+        return;
+      Value &scales = operands[range.begin()->getOperandNumber()];
+      if (shape.groups)
+        scales = scalesOfGroups(rewriter, op.getLoc(), shape, scales,
+                                shape.groups * shape.alignedRowsB());
+      scales = splitScales(
+          rewriter, op, scales,
+          {std::max<int64_t>(shape.groups, 1), shape.halvesOfGroupB(), shape.laneColumns()});
+    };
+    split(op.getRhsScalesMutable());
+    split(op.getRhs2ScalesMutable());
   }
 
   static void fillWithZero(OpBuilder &b, Location loc, Value buffer) {

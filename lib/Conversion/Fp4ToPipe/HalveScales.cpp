@@ -6,6 +6,10 @@
 // this kernel does, before the product: a thread takes the 16 bytes of a line and leaves 16 in two
 // blocks.
 //
+// The scales of B are in two halves of the lanes. Where these have 128 columns, the blocks are
+// those of memory. Tiles of fewer columns have halves within a block, or in two, so another kernel
+// gives each half a block: a thread gathers the words of a line.
+//
 //===----------------------------------------------------------------------===//
 
 #include "HalveScales.h"
@@ -57,6 +61,55 @@ void halveLine(ImplicitLocOpBuilder &b, Value source, Value dest, Int32 item,
   }
 }
 
+/// Line `item` of all blocks of halves: its words are of rows 32 apart, which have the same line of
+/// one block in `source` or of two. Behind the last row of a group they are zero.
+void gatherLine(ImplicitLocOpBuilder &b, Value source, Value dest, Int32 item,
+                const ScaleHalves &halves, int64_t rowBlocks, int64_t columnBlocks) {
+  int64_t ofGroup = rowBlocks / halves.groups, words = halves.rows / kLines;
+  Int32 block = item / kLines, line = item % kLines;
+  Int32 row = block / columnBlocks, column = block % columnBlocks;
+  Int32 group = row / halves.blocks, first = row % halves.blocks * words;
+  SmallVector<Value> line4;
+  for (int64_t i = 0; i < kLineWords; ++i) {
+    if (i >= words) {
+      line4.push_back(Int32(b, 0));
+      continue;
+    }
+    Int32 place = first + i, inGroup = minimum(place / kLineWords, Int32(b, ofGroup - 1));
+    Int32 from = hw::scaleBlockIndex<Int32>(group * ofGroup + inGroup, column, columnBlocks);
+    Int32 word = (from * kLines + line) * kLineWords + place % kLineWords;
+    Value loaded = load(b, b.getI32Type(), address(b, source, word, 4), 4);
+    line4.push_back(select(place < ofGroup * kLineWords, {b, loaded}, Int32(b, 0)));
+  }
+  auto four = VectorType::get(kLineWords, b.getI32Type());
+  store(b, vector::FromElementsOp::create(b, four, line4), address(b, dest, item, kLineBytes),
+        kLineBytes);
+}
+
+gpu::GPUFuncOp buildSplitKernel(RewriterBase &rewriter, BlockScaledMatmulOp op,
+                                const ScaleHalves &halves, int64_t rowBlocks,
+                                int64_t columnBlocks) {
+  int64_t blocks = halves.groups * halves.blocks;
+  Type types[] = {scalesOf(op, rowBlocks, columnBlocks), scalesOf(op, blocks, columnBlocks)};
+  gpu::GPUFuncOp kernel = createItemKernel(rewriter, op, "split", types, kItemThreads);
+  ImplicitLocOpBuilder b(op.getLoc(), kernel.getBody());
+  auto pointer = [&](unsigned number) -> Value {
+    return pipe::GlobalPtrOp::create(b, LLVM::LLVMPointerType::get(b.getContext(), 1),
+                                     kernel.getArgument(number));
+  };
+  Value source = pointer(0), dest = pointer(1);
+  Int32 item = Int32(b, NVVM::BlockIdXOp::create(b, b.getI32Type())) * kItemThreads +
+               Int32(b, NVVM::ThreadIdXOp::create(b, b.getI32Type()));
+  auto branch = scf::IfOp::create(b, item < blocks * columnBlocks * kLines);
+  {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(branch.thenBlock());
+    gatherLine(b, source, dest, item, halves, rowBlocks, columnBlocks);
+  }
+  gpu::ReturnOp::create(b);
+  return kernel;
+}
+
 gpu::GPUFuncOp buildKernel(RewriterBase &rewriter, BlockScaledMatmulOp op, int64_t rowBlocks,
                            int64_t columnBlocks) {
   bool isDynamic = ShapedType::isDynamic(rowBlocks);
@@ -102,4 +155,15 @@ Value fp4::halveScales(RewriterBase &rewriter, BlockScaledMatmulOp op, Value sca
   }
   Value blocks = blocksOfRows(rewriter, loc, count, columnBlocks * kLines);
   return launchItems(rewriter, loc, kernel, scales, blocks, halves);
+}
+
+Value fp4::splitScales(RewriterBase &rewriter, BlockScaledMatmulOp op, Value scales,
+                       const ScaleHalves &halves) {
+  Location loc = op.getLoc();
+  auto type = cast<MemRefType>(scales.getType());
+  int64_t rowBlocks = type.getDimSize(0), columnBlocks = type.getDimSize(1);
+  gpu::GPUFuncOp kernel = buildSplitKernel(rewriter, op, halves, rowBlocks, columnBlocks);
+  Value count = arith::ConstantIndexOp::create(rewriter, loc, halves.groups * halves.blocks);
+  Value blocks = blocksOfRows(rewriter, loc, count, columnBlocks * kLines);
+  return launchItems(rewriter, loc, kernel, scales, blocks);
 }

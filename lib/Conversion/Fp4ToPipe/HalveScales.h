@@ -12,4 +12,16 @@ namespace fp4 {
 /// zero.
 mlir::Value halveScales(mlir::RewriterBase &rewriter, BlockScaledMatmulOp op, mlir::Value scales);
 
+/// How the rows of matrices, one of each group, are in blocks of scales.
+struct ScaleHalves {
+  int64_t groups;
+  int64_t blocks; ///< of a group
+  int64_t rows;   ///< of a block: 32, 64 or 96
+};
+
+/// Launches a kernel that gives each `rows` rows of a matrix a block; the buffer of these. The
+/// blocks of `scales` have 128 rows, and those of each group begin with one.
+mlir::Value splitScales(mlir::RewriterBase &rewriter, BlockScaledMatmulOp op, mlir::Value scales,
+                        const ScaleHalves &halves);
+
 } // namespace fp4

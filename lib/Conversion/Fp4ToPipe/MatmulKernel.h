@@ -229,8 +229,20 @@ struct MatmulShape {
   int64_t scaleRowsA() const { return groups ? groupScaleRows : m; }
   /// As many rows as the kernel takes, where each 64 rows have a block (HalveScales.h) or each 128.
   int64_t rowsOfBlocksA() const { return (splitsColumns() ? 2 : 1) * scaleRowsA(); }
-  int64_t scaleRowsB() const { return groups ? groups * groupScaleRowsB() : n; }
-  int64_t groupScaleRowsB() const { return llvm::alignTo(n, pipe::kScaleBlockRows); }
+  int64_t scaleRowsB() const {
+    if (halvesScalesB())
+      return std::max<int64_t>(groups, 1) * halvesOfGroupB() * pipe::kScaleBlockRows;
+    return groups ? groups * alignedRowsB() : n;
+  }
+  int64_t alignedRowsB() const { return llvm::alignTo(n, pipe::kScaleBlockRows); }
+  /// Each half of the columns of a tile has a block of scales of B of its own, in memory too.
+  bool halvesScalesB() const { return splitsColumns() && laneColumns() != pipe::kScaleBlockRows; }
+  /// Such blocks of a group.
+  int64_t halvesOfGroupB() const { return llvm::alignTo(n, tileN) / laneColumns(); }
+  /// Rows by which the scales of B of the next group begin, as many as its blocks stand for.
+  int64_t groupScaleRowsB() const {
+    return halvesScalesB() ? llvm::alignTo(n, tileN) : alignedRowsB();
+  }
   /// Rows of scales of B that a block loads: whole blocks of 128 rows that its tile reaches into,
   /// or those of the tile in halves.
   int64_t rowsScalesB() const;

@@ -61,8 +61,8 @@ struct MatmulSize {
 /// Rows of a tile of one block, and the columns that a tile can have.
 inline constexpr int64_t kProductTileM = 128;
 inline constexpr int64_t kProductTileNs[] = {64, 96, 128, 192, 256};
-/// Of a pair with 128 rows: each half of the columns has a block of scales.
-inline constexpr int64_t kNarrowTileNs[] = {256};
+/// Of a pair with 128 rows: halves of the columns have whole lines of scales, of 32 rows.
+inline constexpr int64_t kNarrowTileNs[] = {64, 128, 192, 256};
 /// With instructions of K = 96: whole blocks of scales of B, and room for two stages of three panels.
 inline constexpr int64_t kK96TileNs[] = {64, 128, 192};
 

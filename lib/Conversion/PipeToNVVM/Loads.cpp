@@ -170,10 +170,16 @@ private:
     auto shifted = [&](Value value, int64_t bits) -> Value {
       return arith::ShRUIOp::create(b, loc, value, fp4::constantI32(b, loc, bits));
     };
-    if (tile.isScales())
+    if (tile.isScales()) {
+      int64_t rows = tile.isHalved() ? tile.getRows() / 2 // that have a block
+                                     : std::min(tile.getRows(), fp4::pipe::kScaleBlockRows);
+      Value block =
+          llvm::isPowerOf2_64(rows)
+              ? shifted(row, llvm::Log2_64(rows))
+              : Value(arith::DivUIOp::create(b, loc, row, fp4::constantI32(b, loc, rows)));
       return {fp4::constantI32(b, loc, 0),
-              shifted(column, llvm::Log2_64(fp4::pipe::kScaleBlockColumns)),
-              shifted(row, llvm::Log2_64(std::min(tile.getRows(), fp4::pipe::kScaleBlockRows)))};
+              shifted(column, llvm::Log2_64(fp4::pipe::kScaleBlockColumns)), block};
+    }
     if (panel)
       column = arith::AddIOp::create(
           b, loc, column, fp4::constantI32(b, loc, panel * tile.getColumns() / tile.getPanels()));

@@ -2,9 +2,10 @@
 // Every constraint of pairs with 128 rows (docs/Pipe.md), with a twin that holds it.
 
 func.func private @twin() -> !pipe.shared<256x16xf8E4M3FN, halves_128x4>
+func.func private @narrow() -> (!pipe.shared<64x16xf8E4M3FN, halves_128x4>, !pipe.shared<192x16xf8E4M3FN, halves_128x4>)
 // (C423)
-// expected-error @+1 {{halves_128x4 tile must have 256 rows, but got 192}}
-func.func private @rows() -> !pipe.shared<192x16xf8E4M3FN, halves_128x4>
+// expected-error @+1 {{halves_128x4 tile must have 64, 128, 192 or 256 rows, but got 96}}
+func.func private @rows() -> !pipe.shared<96x16xf8E4M3FN, halves_128x4>
 
 // -----
 

@@ -304,8 +304,9 @@ static LogicalResult verifyRank2(EmitError emitError, ArrayRef<int64_t> shape) {
 static LogicalResult verifyScaleTile(EmitError emitError, ArrayRef<int64_t> shape, Type element,
                                      Layout layout) {
   bool isHalved = layout == Layout::Halves128x4;
-  if (isHalved && shape[0] != 2 * kScaleBlockRows) // (C423)
-    return emitError() << "halves_128x4 tile must have 256 rows, but got " << shape[0];
+  if (isHalved && (shape[0] % 64 || shape[0] < 64 || shape[0] > 2 * kScaleBlockRows)) // (C423)
+    return emitError() << "halves_128x4 tile must have 64, 128, 192 or 256 rows, but got "
+                       << shape[0];
   bool hasBlocks = isHalved || shape[0] == kScaleBlockRows / 2 || shape[0] % kScaleBlockRows == 0;
   if (!hasBlocks || shape[1] % kScaleBlockColumns) // (C103)
     return emitError() << stringifyLayout(layout)

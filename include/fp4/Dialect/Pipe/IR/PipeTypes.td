@@ -98,11 +98,12 @@ def Pipe_SharedType : Pipe_TileType<"Shared", "shared"> {
     the matrix instructions that have elements of every width want them, and `swizzle_128B_b6x16_p32`
     the same of elements of 6 bits, 12 bytes with data and 4 of padding. A `tiled_128x4` tile of 64 rows
     takes whole blocks, which nobody reads behind these rows. `halves_128x4` holds the scales of B for a pair
-    with 128 rows: for each 4 columns the block of the first half of the rows, then that of the second.
+    with 128 rows: for each 4 columns the block of the first half of the rows, then that of the second,
+    each with 32, 64, 96 or 128 rows.
 
     Constraints: (C102) rows of data are a multiple of the swizzle's width; (C103) scale tiles have 64
     rows or a multiple of 128, a multiple of 4 columns and an 8-bit float element type; (C423) tiles of
-    layout halves_128x4 have 256 rows; (C290) tiles of layout
+    layout halves_128x4 have 64, 128, 192 or 256 rows; (C290) tiles of layout
     swizzle_128B_b4x16_p64 have elements of f4E2M1FN, those of swizzle_128B_b6x16_p32 f6E2M3FN or
     f6E3M2FN.
   }];
