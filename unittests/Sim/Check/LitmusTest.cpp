@@ -110,11 +110,13 @@ TEST(Litmus, RacingTwinsAreReported) {
       }
 }
 
-/// The second order of a launch is no launch of its own, and what is before it stays before it.
+/// The second order of a launch is no launch of its own, and what is before it stays before it. What
+/// an atomic operation returns is used, so that its order makes a difference.
 TEST(Litmus, ADependentLaunchFollowsTheSameLaunchInEveryOrder) {
   const auto reading = [](unsigned at) {
     return litmus(fmt::format("  ld.global.b32 %v0, [%out+{}];\n  griddepcontrol.wait;\n"
-                              "  atom.global.add.u32 %v1, [%out], %t;\n",
+                              "  atom.global.add.u32 %v1, [%out], %t;\n"
+                              "  add.u32 %v1, %v1, %v0;\n",
                               at));
   };
   Litmus test{};
