@@ -2,12 +2,11 @@
 //
 // How many cycles a persistent GEMM takes with tiles of n columns, each of one block with 128 rows
 // or of a pair of blocks with 256, or with 128: then a block has 64 where 128 is written here, and
-// its lanes n / 2 columns. Words in capitals are rates of the target (fp4/ISA/Rates.h). A
-// step of 64 elements of K, or of 32 where elements have 8 bits, costs the larger of
+// its lanes n / 2 columns. Words in capitals are rates of the target (fp4/ISA/Rates.h). A step
+// of 64 elements of K, or of 32 where elements have 8 bits, costs the larger of
 //   issue  the matrix instruction: its arithmetic, 2 * 128 * n * 64 / FLOPS in each block whatever
-//   its
-//          elements are, or its operands from shared memory, (128 + rows of B in a block) * 32 B /
-//          SHARED
+//          its elements are, or its operands from shared memory, (128 + rows of B in a block) *
+//          32 B / SHARED
 //   feed   what the L2 cache delivers to a multiprocessor: (128 + rows of B) * 32 B of data, the
 //          scales for each row of A and each column, / L2; rows that do not exist are not delivered
 // and an output tile costs
