@@ -86,39 +86,19 @@ void gatherLine(ImplicitLocOpBuilder &b, Value source, Value dest, Int32 item,
         kLineBytes);
 }
 
-gpu::GPUFuncOp buildSplitKernel(RewriterBase &rewriter, BlockScaledMatmulOp op,
-                                const ScaleHalves &halves, int64_t rowBlocks,
-                                int64_t columnBlocks) {
-  int64_t blocks = halves.groups * halves.blocks;
-  Type types[] = {scalesOf(op, rowBlocks, columnBlocks), scalesOf(op, blocks, columnBlocks)};
-  gpu::GPUFuncOp kernel = createItemKernel(rewriter, op, "split", types, kItemThreads);
-  ImplicitLocOpBuilder b(op.getLoc(), kernel.getBody());
-  auto pointer = [&](unsigned number) -> Value {
-    return pipe::GlobalPtrOp::create(b, LLVM::LLVMPointerType::get(b.getContext(), 1),
-                                     kernel.getArgument(number));
-  };
-  Value source = pointer(0), dest = pointer(1);
-  Int32 item = Int32(b, NVVM::BlockIdXOp::create(b, b.getI32Type())) * kItemThreads +
-               Int32(b, NVVM::ThreadIdXOp::create(b, b.getI32Type()));
-  auto branch = scf::IfOp::create(b, item < blocks * columnBlocks * kLines);
-  {
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(branch.thenBlock());
-    gatherLine(b, source, dest, item, halves, rowBlocks, columnBlocks);
-  }
-  gpu::ReturnOp::create(b);
-  return kernel;
-}
+using LineBody =
+    llvm::function_ref<void(ImplicitLocOpBuilder &, Value source, Value dest, Int32 item)>;
 
-gpu::GPUFuncOp buildKernel(RewriterBase &rewriter, BlockScaledMatmulOp op, int64_t rowBlocks,
-                           int64_t columnBlocks) {
-  bool isDynamic = ShapedType::isDynamic(rowBlocks);
-  int64_t halves = isDynamic ? rowBlocks : 2 * rowBlocks;
-  SmallVector<Type> types = {scalesOf(op, rowBlocks, columnBlocks),
-                             scalesOf(op, halves, columnBlocks)};
+/// A thread has a line of `rows` rows of blocks. Where these are dynamic, the last argument has
+/// twice their number.
+gpu::GPUFuncOp buildLineKernel(RewriterBase &rewriter, BlockScaledMatmulOp op, StringRef kind,
+                               pipe::GlobalType from, pipe::GlobalType to, int64_t rows,
+                               int64_t columnBlocks, LineBody body) {
+  bool isDynamic = ShapedType::isDynamic(rows);
+  SmallVector<Type> types = {from, to};
   if (isDynamic)
     types.push_back(rewriter.getI32Type());
-  gpu::GPUFuncOp kernel = createItemKernel(rewriter, op, "halve", types, kItemThreads);
+  gpu::GPUFuncOp kernel = createItemKernel(rewriter, op, kind, types, kItemThreads);
   ImplicitLocOpBuilder b(op.getLoc(), kernel.getBody());
   auto pointer = [&](unsigned number) -> Value {
     return pipe::GlobalPtrOp::create(b, LLVM::LLVMPointerType::get(b.getContext(), 1),
@@ -127,12 +107,12 @@ gpu::GPUFuncOp buildKernel(RewriterBase &rewriter, BlockScaledMatmulOp op, int64
   Value source = pointer(0), dest = pointer(1);
   Int32 item = Int32(b, NVVM::BlockIdXOp::create(b, b.getI32Type())) * kItemThreads +
                Int32(b, NVVM::ThreadIdXOp::create(b, b.getI32Type()));
-  Int32 rows = isDynamic ? Int32(b, kernel.getArgument(2)) / 2 : Int32(b, rowBlocks);
-  auto branch = scf::IfOp::create(b, item / (columnBlocks * kLines) < rows);
+  Int32 existing = isDynamic ? Int32(b, kernel.getArgument(2)) / 2 : Int32(b, rows);
+  auto branch = scf::IfOp::create(b, item / (columnBlocks * kLines) < existing);
   {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(branch.thenBlock());
-    halveLine(b, source, dest, item, columnBlocks);
+    body(b, source, dest, item);
   }
   gpu::ReturnOp::create(b);
   return kernel;
@@ -144,7 +124,13 @@ Value fp4::halveScales(RewriterBase &rewriter, BlockScaledMatmulOp op, Value sca
   Location loc = op.getLoc();
   auto type = cast<MemRefType>(scales.getType());
   int64_t rowBlocks = type.getDimSize(0), columnBlocks = type.getDimSize(1);
-  gpu::GPUFuncOp kernel = buildKernel(rewriter, op, rowBlocks, columnBlocks);
+  int64_t halfBlocks = type.isDynamicDim(0) ? rowBlocks : 2 * rowBlocks;
+  gpu::GPUFuncOp kernel =
+      buildLineKernel(rewriter, op, "halve", scalesOf(op, rowBlocks, columnBlocks),
+                      scalesOf(op, halfBlocks, columnBlocks), rowBlocks, columnBlocks,
+                      [&](ImplicitLocOpBuilder &b, Value source, Value dest, Int32 item) {
+                        halveLine(b, source, dest, item, columnBlocks);
+                      });
   Value count, halves;
   if (type.isDynamicDim(0)) {
     count = memref::DimOp::create(rewriter, loc, scales, 0);
@@ -162,8 +148,14 @@ Value fp4::splitScales(RewriterBase &rewriter, BlockScaledMatmulOp op, Value sca
   Location loc = op.getLoc();
   auto type = cast<MemRefType>(scales.getType());
   int64_t rowBlocks = type.getDimSize(0), columnBlocks = type.getDimSize(1);
-  gpu::GPUFuncOp kernel = buildSplitKernel(rewriter, op, halves, rowBlocks, columnBlocks);
-  Value count = arith::ConstantIndexOp::create(rewriter, loc, halves.groups * halves.blocks);
+  int64_t halfBlocks = halves.groups * halves.blocks;
+  gpu::GPUFuncOp kernel =
+      buildLineKernel(rewriter, op, "split", scalesOf(op, rowBlocks, columnBlocks),
+                      scalesOf(op, halfBlocks, columnBlocks), halfBlocks, columnBlocks,
+                      [&](ImplicitLocOpBuilder &b, Value source, Value dest, Int32 item) {
+                        gatherLine(b, source, dest, item, halves, rowBlocks, columnBlocks);
+                      });
+  Value count = arith::ConstantIndexOp::create(rewriter, loc, halfBlocks);
   Value blocks = blocksOfRows(rewriter, loc, count, columnBlocks * kLines);
   return launchItems(rewriter, loc, kernel, scales, blocks);
 }

@@ -5,7 +5,10 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "fp4/Sim/Events/TicketEvent.h"
+
 #include <cstdint>
+#include <optional>
 
 namespace fp4::sim {
 
@@ -17,6 +20,20 @@ struct PipelinedOp {
   uint64_t accumulator = 0; ///< Mma: D and the shape
   bool operator==(const PipelinedOp &) const = default;
 };
+
+/// What a tcgen05 operation is to the table; nothing for one that is not in it.
+inline std::optional<PipelinedOp> tcgen05Op(const TicketEvent &event) {
+  switch (event.kind) {
+  case TicketKind::Mma:
+    return PipelinedOp{PipelinedOp::Mma, false, event.accumulator};
+  case TicketKind::TmemCopy:
+    return PipelinedOp{PipelinedOp::Copy, event.narrowCopy, 0};
+  case TicketKind::TmemShift:
+    return PipelinedOp{PipelinedOp::Shift, false, 0};
+  default:
+    return std::nullopt;
+  }
+}
 
 enum class PairBasis : uint8_t { PtxText, Practice };
 

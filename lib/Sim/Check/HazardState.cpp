@@ -130,27 +130,15 @@ static void coverPipeline(TicketInfo &info, const Pipeline &pipeline) {
       clock->join(earlier.clock);
 }
 
-static std::optional<PipelinedOp> pipelinedOp(const TicketEvent &event, TicketKind kind,
-                                              bool strict) {
-  switch (kind) {
-  case TicketKind::Mma: // by default the accumulator makes no difference
-    return PipelinedOp{PipelinedOp::Mma, false, strict ? event.accumulator : 0};
-  case TicketKind::TmemCopy:
-    return PipelinedOp{PipelinedOp::Copy, event.narrowCopy, 0};
-  case TicketKind::TmemShift:
-    return PipelinedOp{PipelinedOp::Shift, false, 0};
-  default:
-    return std::nullopt;
-  }
-}
-
 void ClusterState::orderTcgen05(WarpState &issuer, TicketInfo &info, const TicketEvent &event,
                                 uint32_t slot) {
   info.tensorIn = issuer.tensorIn;
   info.pipelineIn = {};
   info.fenced = {};
   info.ctaGroup = event.ctaGroup;
-  info.pipelined = pipelinedOp(event, info.kind, strict);
+  info.pipelined = tcgen05Op(event);
+  if (info.pipelined && !strict) // by default the accumulator makes no difference
+    info.pipelined->accumulator = 0;
   if (!info.pipelined && info.kind != TicketKind::Commit)
     return;
   Pipeline &pipeline = issuer.pipelines[{event.lane, event.ctaGroup}];

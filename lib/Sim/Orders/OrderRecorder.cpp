@@ -352,18 +352,10 @@ void OrderRecorder::touchCopy(Process ticket) {
     step.awaited.push_back({earlier});
 }
 
+/// A wgmma is to those of its warp what a tcgen05.mma is to those of its thread.
 static std::optional<PipelinedOp> pipelinedOp(const TicketEvent &event) {
-  switch (event.kind) {
-  case TicketKind::Mma:
-  case TicketKind::Wgmma:
-    return PipelinedOp{PipelinedOp::Mma, false, event.accumulator};
-  case TicketKind::TmemCopy:
-    return PipelinedOp{PipelinedOp::Copy, event.narrowCopy, 0};
-  case TicketKind::TmemShift:
-    return PipelinedOp{PipelinedOp::Shift, false, 0};
-  default:
-    return std::nullopt;
-  }
+  return event.kind == TicketKind::Wgmma ? PipelinedOp{PipelinedOp::Mma, false, event.accumulator}
+                                         : tcgen05Op(event);
 }
 
 /// An operation of the tensor core comes after earlier ones of its thread in every order, also
