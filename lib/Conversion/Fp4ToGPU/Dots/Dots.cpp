@@ -5,8 +5,8 @@
 // elements, so that a warp reads 512 bytes of a row at once. It adds block after block: the sum of
 // the products of a block is exact, and a fused multiply-add puts it to the sum of the lane. The
 // lanes are added in pairs, 16 apart, 8, 4, 2, 1. That order is fp4/Numerics' (FmaGemm.cpp),
-// whatever the number of threads. The codes and scales of the next two chunks are loaded before
-// those of these are multiplied.
+// whatever the number of threads. The codes and scales of the next chunk, or of the next two, are
+// loaded before those of this one, or of these, are multiplied.
 //
 //===----------------------------------------------------------------------===//
 #include "DotOperands.h"
@@ -33,8 +33,15 @@ constexpr int64_t kRowStep = hw::scaleUnitRowStep;
 constexpr int64_t kLanes = numerics::fmaLanes, kChunk = numerics::fmaChunk;
 /// Words of codes in a chunk of a row, and bytes of its codes.
 constexpr int64_t kWords = kChunk / 8, kBytes = kChunk / 2;
-/// Chunks that a lane loads at a time, for as many bytes in flight as memory needs.
-constexpr int64_t kTogether = 2;
+/// Registers of a thread that two chunks at a time need.
+constexpr int64_t kRegistersOfTwo = 104;
+
+/// Chunks that a lane loads at a time, for as many bytes in flight as memory needs: many warps need
+/// one each, and fewer warps two.
+int64_t chunksTogether(const LoweringContext &context) {
+  int64_t threads = *context.plan.threads * context.plan.resident.value_or(1);
+  return context.target.registersPerSM / threads < kRegistersOfTwo ? 1 : 2;
+}
 
 RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
@@ -55,7 +62,8 @@ private:
   Place findPlace(Int32 group, Int32 row);
   Values sumChunks(const Place &place);
   Values loadRhs(const Place &place, Value chunk);
-  Values loadTogether(const Place &place, Int32 chunk);
+  Values loadTogether(const Place &place, Int32 chunk, int64_t count);
+  Values addTogether(const Place &place, Int32 chunk, int64_t count, ValueRange words, Values sums);
   Values addChunk(const Place &place, Int32 chunk, ValueRange rhs, ValueRange sums);
   void addBlock(int64_t block, ArrayRef<Values> rhs, ArrayRef<Values> lhs, Values &sums);
   Values codes(Value row, Int32 chunk, bool isReadOnce);
@@ -71,13 +79,15 @@ private:
   static constexpr int64_t kTileBlocks = hw::scaleBlockColumns;
   int64_t blocksOfChunk() const { return kChunk / block; }
   int64_t chunks() const { return llvm::divideCeil(depth, kChunk); }
+  int64_t chunksOfLane() const { return llvm::divideCeil(chunks(), kLanes); }
+  bool isWrittenOut() const { return rows == 1; }
   int64_t tiles() const { return llvm::divideCeil(depth / block, kTileBlocks); }
 
   BlockScaledMatmulOp op;
   KernelBuilder kernel;
   ImplicitLocOpBuilder &b;
   Scalars s;
-  int64_t groups, rows, columns, depth, block;
+  int64_t groups, rows, columns, depth, block, atATime;
   std::unique_ptr<DotOperands> operands;
   Value lhs, lhsScales, rhs, rhsScales, alpha, result, lane;
   Values inputs;
@@ -90,6 +100,8 @@ DotsKernel::DotsKernel(BlockScaledMatmulOp op, LoweringContext &context)
       groups(op.getNumGroups()), rows(typeOf(op.getLhs()).getDimSize(0) / groups),
       columns(op.getColumns()), depth(typeOf(op.getLhs()).getDimSize(1)),
       block(blockSize(op.getFormat())),
+      atATime(isWrittenOut() ? std::min(chunksTogether(context), chunksOfLane())
+                             : chunksTogether(context)),
       operands(DotOperands::create(
           b, s, isa<Float8E4M3FNType>(typeOf(op.getLhsScales()).getElementType()))) {
   lhs = kernel.input(op.getLhs());
@@ -177,34 +189,49 @@ DotsKernel::Values DotsKernel::codes(Value row, Int32 chunk, bool isReadOnce) {
   return words;
 }
 
-/// The words of as many chunks as are loaded together, the first of which is `chunk`; chunks that
-/// do not exist are the last one.
-DotsKernel::Values DotsKernel::loadTogether(const Place &place, Int32 chunk) {
+/// The words of `count` chunks of this lane, the first of which is `chunk`; chunks that do not
+/// exist are the last one.
+DotsKernel::Values DotsKernel::loadTogether(const Place &place, Int32 chunk, int64_t count) {
   Values loaded;
-  for (int64_t i = 0; i < kTogether; ++i)
+  for (int64_t i = 0; i < count; ++i)
     llvm::append_range(loaded, loadRhs(place, minimum(chunk + i * kLanes, Int32(b, chunks() - 1))));
   return loaded;
 }
 
-/// The sums of this lane, of every row of the lhs with each of the rhs.
+DotsKernel::Values DotsKernel::addTogether(const Place &place, Int32 chunk, int64_t count,
+                                           ValueRange words, Values sums) {
+  size_t ofChunk = words.size() / count;
+  for (int64_t i = 0; i < count; ++i)
+    sums = addChunk(place, chunk + i * kLanes, words.slice(i * ofChunk, ofChunk), sums);
+  return sums;
+}
+
+/// The sums of this lane, of every row of the lhs with each of the rhs. With one row, the last
+/// chunks that are loaded together, and those that are left, are multiplied behind the loop, which
+/// would load what does not exist. With more rows that takes more registers than there are.
 DotsKernel::Values DotsKernel::sumChunks(const Place &place) {
   size_t count = rows * kRowsOfWarp;
+  int64_t step = atATime * kLanes, last = (chunksOfLane() / atATime - 1) * step;
   Values carried(count, s.constant(0));
-  llvm::append_range(carried, loadTogether(place, Int32(b, lane)));
-  Value step = constI32(b, kTogether * kLanes);
+  llvm::append_range(carried, loadTogether(place, Int32(b, lane), atATime));
+  Value end = constI32(b, isWrittenOut() ? last : chunks());
   ValueRange results = kernel.forEachItem(
-      lane, constI32(b, chunks()), step, carried, [&](Value number, ValueRange state) {
+      lane, end, constI32(b, step), carried, [&](Value number, ValueRange state) {
         Int32 chunk(b, number);
-        Values next = loadTogether(place, chunk + kTogether * kLanes);
-        Values sums(state.take_front(count));
-        ValueRange words = state.drop_front(count);
-        size_t ofChunk = words.size() / kTogether;
-        for (int64_t i = 0; i < kTogether; ++i)
-          sums = addChunk(place, chunk + i * kLanes, words.slice(i * ofChunk, ofChunk), sums);
+        Values next = loadTogether(place, chunk + step, atATime);
+        Values sums = addTogether(place, chunk, atATime, state.drop_front(count),
+                                  Values(state.take_front(count)));
         llvm::append_range(sums, next);
         return sums;
       });
-  return Values(results.take_front(count));
+  Values sums(results.take_front(count));
+  if (!isWrittenOut())
+    return sums;
+  Int32 chunk = Int32(b, lane) + last;
+  int64_t left = chunksOfLane() % atATime;
+  Values next = left ? loadTogether(place, chunk + step, left) : Values();
+  sums = addTogether(place, chunk, atATime, results.drop_front(count), sums);
+  return left ? addTogether(place, chunk + step, left, next, sums) : sums;
 }
 
 DotsKernel::Values DotsKernel::wordsOf(Value vector) {
@@ -242,7 +269,8 @@ DotsKernel::Values DotsKernel::addChunk(const Place &place, Int32 chunk, ValueRa
 
 /// The same of the lhs, for sums that are too large by a factor; zero for blocks that do not exist.
 DotsKernel::Values DotsKernel::lhsFactorsOf(Value word, Int32 chunk) {
-  int64_t blocks = depth / block, together = blocksOfChunk() * kLanes * kTogether;
+  int64_t together = blocksOfChunk() * kLanes * (isWrittenOut() ? 1 : atATime);
+  int64_t blocks = depth / block;
   float inverse = 1 / operands->sumFactor();
   Values factors = factorsOf(word, chunk);
   for (auto [i, factor] : llvm::enumerate(factors)) {
