@@ -6,6 +6,11 @@
 // RUN: fp4-runner %s --function=direct --plan "tile_product, pair, tile = [256, 256, 256], store = direct" --check=strict | FileCheck %s
 // RUN: fp4-runner %s --function=direct --plan "tile_product, tile = [128, 256, 256], store = direct" --policy=delay | FileCheck %s
 // RUN: fp4-runner %s --function=direct --plan "tile_product, pair, tile = [256, 256, 256], store = direct" --emit=mlir --compile-to=pipelined | FileCheck %s --check-prefix=SETS
+// Results of f32, of which registers hold half a row; with one accumulator the other half is stored before.
+// RUN: fp4-runner %s --function=wide --plan "tile_product, pair, tile = [256, 256, 256], store = tma" --policy=lazy --check=strict | FileCheck %s
+// RUN: fp4-runner %s --function=wide --plan "tile_product, pair, tile = [256, 256, 256], store = tma, accumulators = 1" --policy=random --seed=3 | FileCheck %s
+// RUN: fp4-runner %s --function=wide --plan "tile_product, pair, tile = [256, 256, 256], store = direct" --policy=delay --check=strict | FileCheck %s
+// RUN: fp4-runner %s --function=wide --plan "tile_product, pair, tile = [256, 256, 256], store = tma" --emit=mlir --compile-to=pipelined | FileCheck %s --check-prefix=WIDE
 // The 96 columns that the next tile waits for are given back before any of them is converted.
 // RUN: fp4-runner %s --function=staged --plan "tile_product, pair, tile = [256, 256, 256], store = tma" --emit=mlir --compile-to=pipelined | FileCheck %s --check-prefix=AHEAD
 // CHECK: equals the tcgen05 model, bit for bit
@@ -22,6 +27,11 @@
 // AHEAD: pipe.partial_release
 // SETS: pipe.channel from tensor {{.*}} depth 2 payload [0] stride [136]
 // SETS: pipe.copy_scales {{.*}} sets 5
+// WIDE-LABEL: func.func @wide
+// WIDE: pipe.channel from tensor {{.*}} depth 2 payload [0] stride [136]
+// WIDE: pipe.channel from tma to tensor {{.*}} depth 6
+// WIDE: pipe.channel from threads(128) to bulk_store {{.*}}128x16xf32
+// WIDE-NOT: to bulk_store
 
 func.func @staged(%a: tensor<19712x512xf4E2M1FN>, %sa: tensor<19712x32xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
     %b: tensor<256x512xf4E2M1FN>, %sb: tensor<256x32xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, %alpha: tensor<f32>) -> tensor<19712x256xbf16> {
@@ -37,4 +47,13 @@ func.func @direct(%a: tensor<19700x544xf4E2M1FN>, %sa: tensor<19700x17xf8E8M0FNU
       : (tensor<19700x544xf4E2M1FN>, tensor<19700x17xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, tensor<200x544xf4E2M1FN>,
          tensor<200x17xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<19700x200xf16>
   return %y : tensor<19700x200xf16>
+}
+
+// Half of a row of f32 fits in registers: what the tiles have in common is read first, and as much again as is stored.
+func.func @wide(%a: tensor<19700x512xf4E2M1FN>, %sa: tensor<19700x16xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>,
+    %b: tensor<248x512xf4E2M1FN>, %sb: tensor<248x16xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<19700x248xf32> {
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<mxfp4>}
+      : (tensor<19700x512xf4E2M1FN>, tensor<19700x16xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, tensor<248x512xf4E2M1FN>,
+         tensor<248x16xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<19700x248xf32>
+  return %y : tensor<19700x248xf32>
 }

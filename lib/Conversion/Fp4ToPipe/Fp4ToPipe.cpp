@@ -174,7 +174,7 @@ static MatmulShape matmulShape(BlockScaledMatmulOp op, const KernelPlan &plan,
   if (auto stream = op.getStreamK())
     setStream(shape, {uint64_t((*stream)[0]), uint64_t((*stream)[1]), uint64_t((*stream)[2])});
   shape.alternates =
-      shape.holdsTiles() && plan.accumulators != 1 && takesTurns(shape, plan, target);
+      shape.holdsHalves() && plan.accumulators != 1 && takesTurns(shape, plan, target);
   return shape;
 }
 

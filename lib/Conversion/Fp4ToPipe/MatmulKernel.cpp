@@ -293,12 +293,18 @@ Value MatmulBuilder::inTurn(int64_t column) {
 /// Each chunk of them is on its way while the one before it is converted; a store may take several.
 /// Where the next tile waits for one half only, this is read before any of it is converted.
 void MatmulBuilder::drain(ValueRange accs, const Tile &tile, Conversion convert, Storing store) {
-  int64_t most = shape.laneColumns(), streamed = most - shape.heldColumns(), chunk = shape.chunk();
-  forColumns(tile, streamed, [&](Value column) {
+  int64_t most = shape.laneColumns(), chunk = shape.chunk();
+  int64_t streamed = flip ? 0 : most - shape.heldColumns();
+  auto stream = [&](Value column) {
     SmallVector<Value> sums = read(accs, column);
     Value place = add(tile.column, column);
-    store(convert(sums, place), place);
-  });
+    store(convert(sums, orLast(place)), place);
+  };
+  if (shape.storesTiles) // written out, they share the stages of those that are held
+    for (int64_t column = 0; column < streamed; column += chunk)
+      stream(constant(column));
+  else
+    forColumns(tile, streamed, stream);
   SmallVector<SmallVector<Value>> chunks;
   auto readUpTo = [&](int64_t end) {
     for (int64_t column; (column = streamed + int64_t(chunks.size()) * chunk) < end;)

@@ -90,15 +90,19 @@ struct MatmulShape {
   /// Columns that an epilogue thread stores at a time. A row of a staged tile is as wide as the
   /// widest swizzle that divides the tile, of at most 64 columns, whose sums a thread reads. More
   /// columns, with what a body reads for them, are too many registers. Where the next tile waits
-  /// for some of the columns, few leave at a time: the first soon, while nothing is multiplied, and
-  /// the others spread, because L2 delivers little else while it takes them.
+  /// for some of the columns, few leave at a time, at most 64 bytes of a row: the first soon, while
+  /// nothing is multiplied, and the others spread, because L2 delivers little else while it takes
+  /// them. They leave room for another stage of operands, too.
   int64_t storedColumns() const {
-    int64_t widest = std::min<int64_t>(64, 128 * 8 / resultType.getIntOrFloatBitWidth());
-    bool isWide = storesTiles && !body && !holdsTiles() && laneColumns() % widest == 0;
-    return isWide ? widest : narrowChunk();
+    int64_t bits = resultType.getIntOrFloatBitWidth(),
+            widest = std::min<int64_t>(64, 128 * 8 / bits);
+    if (storesTiles && !body && !holdsHalves() && laneColumns() % widest == 0)
+      return widest;
+    return storesTiles && alternates ? std::min(64 * 8 / bits, narrowChunk()) : narrowChunk();
   }
-  /// Columns of sums that it reads and converts at a time, which divide those that it stores.
-  /// Beside columns that it holds, these and the next are to fit in its registers too.
+  /// Columns of sums that it reads and converts at a time, which divide those that it stores, or
+  /// are twice as many. Beside columns that it holds, these and the next are to fit in its
+  /// registers too.
   int64_t chunk() const { return hasOneAccumulator() ? narrowChunk() : storedColumns(); }
   pipe::Layout stagedLayout() const;
   /// Tiles at the end of a group have rows of another one, so the kernel stores their elements
@@ -185,9 +189,10 @@ struct MatmulShape {
     int64_t registers = body ? kHeldRegisters / 2 : kHeldRegisters; // a body needs others
     return hasOneAccumulator() ? std::min<int64_t>(laneColumns(), registers * 32 / bits) : 0;
   }
-  /// A thread holds all of a tile, so it may read either end of it first.
-  bool holdsTiles() const {
-    return tileN == 256 && heldColumns() == tileN && !k96 && !dual && !addsRanges() &&
+  /// A thread holds half of a tile, so it may read either end of it first, and the next tile waits
+  /// for no more than that.
+  bool holdsHalves() const {
+    return tileN == 256 && 2 * heldColumns() >= tileN && !body && !k96 && !dual && !addsRanges() &&
            !derivesResults();
   }
   /// Blocks leave sums of tiles in fp32, of all or of some.
