@@ -34,7 +34,8 @@ K = [64, 320]
 PLANS = {"chosen": "", "128": "tile = [128, 128, 256]", "64": "tile = [128, 64, 256]",
          "256": "tile = [128, 256, 256]", "pair": "pair, tile = [256, 128, 256]",
          "2x2": "cluster = [2, 2], tile = [128, 128, 256]",
-         "pair_2x2": "pair, cluster = [2, 2], tile = [256, 128, 256]"}
+         "pair_2x2": "pair, cluster = [2, 2], tile = [256, 128, 256]",
+         "half_pair": "pair, tile = [128, 256, 256]", "half_pair_128": "pair, tile = [128, 128, 256]"}
 SCHEDULES = [("eager", 1), ("lazy", 1), ("random", 1), ("random", 2), ("delay", 1)]
 LAYOUT = "#fp4.scale_layout<tiled_128x4>"
 

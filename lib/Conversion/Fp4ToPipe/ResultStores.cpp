@@ -103,12 +103,14 @@ void ResultStores::quantizeRow(const ResultPlace &place, ArrayRef<Value> pieces,
 }
 
 /// The rows of a warp of `column` and the next ones; columns of the result are rows of these codes.
+/// The first row may be negative, where the upper lanes begin at the first row too.
 void ResultStores::quantizeColumn(const ResultPlace &place, Value elements, Value column) {
   Value turned = TransposeOp::create(b, loc, elements);
   auto [codes, scales] = quantize(turned, /*columnwise=*/true);
   kept.push_back({codes, to.columnCodes, column, place.row, Value(), true});
-  kept.push_back({scales, to.columnScales, column, divide(place.row, shape.quantizer->block()),
-                  Value(), true});
+  Value rowBlock = arith::ShRSIOp::create(
+      b, loc, place.row, constant(int64_t(llvm::Log2_64(uint64_t(shape.quantizer->block())))));
+  kept.push_back({scales, to.columnScales, column, rowBlock, Value(), true});
 }
 
 void ResultStores::storeKept() {
