@@ -111,8 +111,9 @@ def hopper():
     for split, what in ((1, ""), (2, ", ranges of K in a cluster")):
         for element, weights in (("bf16", "plain"), ("bf16", "prepacked"), ("f8E4M3FN", "prepacked")):
             fmt = "mxfp4" if element == "f8E4M3FN" else "nvfp4"
+            plain_ranges = weights == "plain" and split == 2  # each of its warps counts: 2^8 orders, of the fewest steps
             text = sweep_weights.program(element, fmt, "bf16", weights, "none", split, "8" if weights == "prepacked"
-                                         else "chosen", 384, 1024)
+                                         else "chosen", *((128, 768) if plain_ranges else (384, 1024)))
             where = what.replace("cluster", "workspace") if weights == "plain" else what
             yield Case(f"{weights} {fmt} weights x {element}{where}", text, "sm_90a", 8, on(split, "stages = 2"))
     ahead = sweep_weights.program("f8E4M3FN", "mxfp4", "bf16", "prepacked", "none", 1, "128ahead", 256, 1024)
@@ -123,14 +124,27 @@ def hopper():
         yield Case(f"FP8 with f32 scales by wgmma{what}", text, "sm_90a", None, on(2 if form == "split" else 1, "stages = 2"))
 
 
+def meetings():
+    """Quantizers whose blocks count, or wait for each other: n blocks do so in n! orders. Where they count again when
+    they have waited, the orders are n! times n!."""
+    near = "nearest_even"
+    for name, case in {
+            "quantize rows": ("rowwise", "row", "none", near, "tiled", "one", 256, 128),  # 4 blocks
+            "Hadamard in registers, 16": ("both", "row", "16,16", "element", "mixed", "one", 256, 384),  # 3 blocks
+            "Hadamard across lanes, 128 and 32": ("both", "row", "128,32", near, "mixed", "one", 256, 384)}.items():
+        for target in mutate_all.BOTH:
+            yield Case(name, mutate_all.quantizer(target, *case), target)
+
+
 def cases():
-    for kinds in (pairs, clusters, schedules, epilogues, hopper):
+    for kinds in (pairs, clusters, schedules, epilogues, hopper, meetings):
         yield from kinds()
     text = re.sub(r", fp4\.plan = #fp4\.plan<.*?\]>", "", mutate_all.gemm(64))
     yield Case("NVFP4 product by mma.sync, 3 tiles of 64 x 64", text, "sm_120a", 130,
                on(1, "tile = [64, 64, 128], stages = 2"))
+    smaller = {case.name for case in meetings()}
     for program in mutate_all.programs():
-        for target in program.targets:
+        for target in program.targets if program.name not in smaller else ():
             yield Case(program.name, program.text, target, program.shape, program.options)
 
 

@@ -22,6 +22,35 @@ std::vector<Explorer::Sleeper> Explorer::asleepAt(size_t depth) const {
   return asleep;
 }
 
+static bool isAmong(const auto &sleepers, Process process) {
+  return std::ranges::any_of(sleepers, [&](const auto &s) { return s.process == process; });
+}
+
+/// Who waits in a loop has looked in vain. A pass of the loop that finds nothing is no step,
+/// because an order without it ends in the same way. But it races with what hides from it what it
+/// waits for: it could have come earlier, and found it.
+Status Explorer::noteWaiting(size_t depth) {
+  if (!options.reduce)
+    return {};
+  for (const Process process : program.pollers()) {
+    acting = process;
+    FP4_ASSIGN(auto looks, program.waits(process));
+    acting.reset();
+    if (!looks)
+      continue;
+    const auto footprint = std::make_shared<const Footprint>(*looks);
+    places[depth].waiting.push_back({process, footprint});
+    const Place *before = depth ? &places[depth - 1] : nullptr;
+    const bool known = before && before->chosen != process && isAmong(before->waiting, process) &&
+                       !dependent(*footprint, *before->footprint);
+    if (known)
+      continue;
+    noteRaces(trace.look(process, *footprint));
+    trace.forgetLook();
+  }
+  return {};
+}
+
 /// Each race wants its steps the other way round, unless a process that begins so is wanted
 /// already.
 void Explorer::noteRaces(std::span<const uint32_t> races) {
@@ -33,6 +62,8 @@ void Explorer::noteRaces(std::span<const uint32_t> races) {
       continue;
     const Process last = trace.processOf(trace.size() - 1);
     const bool direct = std::ranges::find(initials, last) != initials.end();
+    if (direct && isAmong(places[step].waiting, last))
+      continue; // there it would look in vain, which noteWaiting has seen to
     wanted.push_back(direct ? last : initials.front());
   }
 }
@@ -55,7 +86,8 @@ Expected<bool> Explorer::take(Process process, size_t depth) {
 
 /// A place that no order has reached yet.
 Expected<Explorer::Chosen> Explorer::chooseAndTake(size_t depth) {
-  places.push_back({0, nullptr, {}, {}, asleepAt(depth)});
+  places.push_back({0, nullptr, {}, {}, asleepAt(depth), {}});
+  FP4_TRY(noteWaiting(depth));
   const std::vector<Sleeper> &asleep = places.back().asleep;
   const std::vector<Process> candidates = program.candidates();
   for (const Process process : candidates) {
@@ -208,7 +240,7 @@ Status Explorer::run(OrderReport &report) {
 Status Explorer::replay(std::span<const Process> order) {
   places.clear();
   for (const Process process : order)
-    places.push_back({process, nullptr, {process}, {}, {}});
+    places.push_back({process, nullptr, {process}, {}, {}, {}});
   fresh = ~size_t(0); // its races are not asked for
   replaying = true;
   FP4_ASSIGN(auto ended, runOrder());

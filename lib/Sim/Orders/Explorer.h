@@ -28,6 +28,10 @@ public:
   virtual std::vector<Process> candidates() = 0;
   /// Makes the next step of a process; false when it has to wait, and nothing happened.
   virtual Expected<bool> step(Process process) = 0;
+  /// Processes that may wait in a loop until memory changes; then waits() says what they look at,
+  /// and they make no step. Null: the next step of the process is one that gets on.
+  virtual std::vector<Process> pollers() { return {}; }
+  virtual Expected<const Footprint *> waits(Process process) { return nullptr; }
   /// What the last step touched.
   virtual const Footprint &footprint() const = 0;
   /// No process can make a step. False: all have ended.
@@ -69,6 +73,7 @@ private:
     std::vector<Process> wanted;                ///< to try, with those that have been tried
     std::vector<Process> tried;
     std::vector<Sleeper> asleep;
+    std::vector<Sleeper> waiting; ///< in a loop, with what they look at
   };
   /// How an order ended: as a whole; when all that could follow had run before; because what was
   /// wanted next has to wait there.
@@ -80,6 +85,7 @@ private:
   Expected<bool> take(Process process, size_t depth);
   Expected<Chosen> chooseAndTake(size_t depth);
   std::vector<Sleeper> asleepAt(size_t depth) const;
+  Status noteWaiting(size_t depth);
   void noteRaces(std::span<const uint32_t> races);
   bool backtrack();
   void count(Ended ended, OrderReport &report) const;

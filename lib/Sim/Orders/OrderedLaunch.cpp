@@ -69,7 +69,7 @@ size_t stateOf(const Warp &warp, size_t registerBytes) {
 OrderedLaunch::OrderedLaunch(Launch &launch, uint64_t ctasPerMultiprocessor,
                              std::function<void(bool again)> tell)
     : launch(launch), options(*launch.options), silent(options), tell(std::move(tell)),
-      before(launch.observer), cancels(cancelsClusters(*launch.kernel)) {
+      polls(*launch.kernel), before(launch.observer), cancels(cancelsClusters(*launch.kernel)) {
   silent.print = [](std::string_view) {};
   resident = std::max<uint64_t>(1, launch.multiprocessors * ctasPerMultiprocessor /
                                        launch.largestCluster());
@@ -253,8 +253,8 @@ Expected<bool> OrderedLaunch::stepWarp(Process process, Warp &warp, Scheduler &s
     if (count >= kLongStep && !recorder.footprint().empty())
       break; // a loop of plain accesses may wait for another
     const LaneGroup *group = scheduler.next(warp);
-    if (!group)
-      break;
+    if (!group || (polls.beginsAt(group->pc) && !recorder.footprint().empty()))
+      break; // a pass of a loop that waits is a step by itself
     recorder.beginInstruction();
     const uint64_t executed = warp.executed;
     FP4_ASSIGN(auto done, scheduler.stepOne(warp, *group));
@@ -271,6 +271,36 @@ Expected<bool> OrderedLaunch::stepWarp(Process process, Warp &warp, Scheduler &s
     return false;
   FP4_TRY(noteLoop(process, warp, recorder.looked() || count >= kLongStep));
   return true;
+}
+
+std::vector<Process> OrderedLaunch::pollers() {
+  std::vector<Process> all;
+  if (polls.empty())
+    return all;
+  for (const auto &[index, cluster] : running)
+    for (const auto &cta : cluster->cluster.ctas)
+      for (const Warp &warp : cta->warps)
+        if (!warp.done())
+          all.push_back(warpProcess(index, cta->rank, warp.index));
+  return all;
+}
+
+Expected<const Footprint *> OrderedLaunch::waits(Process process) {
+  const auto known = loops.find(process);
+  if (known != loops.end() && known->second.closed)
+    return &known->second.reads;
+  Warp &warp = *warpOf(process);
+  Scheduler &scheduler = running.at(process >> 40)->scheduler;
+  FP4_TRY(polls.settle(scheduler, warp));
+  recorder.beginStep(process);
+  FP4_ASSIGN(auto back, polls.fails(scheduler, warp, recorder));
+  recorder.endStep();
+  if (!back || !footprint().readsOnly())
+    return nullptr;
+  Loop &loop = loops[process];
+  loop.reads = footprint();
+  loop.closed = true;
+  return &loop.reads;
 }
 
 /// A warp that comes back to a state in which it has been, and has only looked at memory since then,

@@ -12,6 +12,7 @@
 
 #include "Sim/Orders/Explorer.h"
 #include "Sim/Orders/OrderRecorder.h"
+#include "Sim/Orders/PollLoops.h"
 #include "Sim/State/Scheduler.h"
 #include "fp4/Sim/ObserverList.h"
 #include <unordered_set>
@@ -35,6 +36,8 @@ public:
   const Footprint &footprint() const override { return recorder.footprint(); }
   Expected<bool> expire() override;
   Status end() override;
+  std::vector<Process> pollers() override;
+  Expected<const Footprint *> waits(Process process) override;
   bool refine() override { return !std::exchange(recorder.everyAccess, true); }
   bool wantsRegisters(Process process) const override;
   bool orderRegisters() override { return !std::exchange(recorder.ordersRegisters, true); }
@@ -83,6 +86,7 @@ private:
   std::function<void(bool again)> tell;
   bool told = false;
   OrderRecorder recorder;
+  const PollLoops polls;
   ObserverList observers;
   Observer *before; ///< launch's
   bool cancels = false;          ///< the kernel cancels clusters: when they start matters

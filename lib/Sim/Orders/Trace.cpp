@@ -52,7 +52,7 @@ void ByteHistory::record(Byte &byte, uint8_t use, uint32_t previous, uint32_t st
 }
 
 void ByteHistory::use(uint32_t step, uint32_t previous, bool ticket, uint8_t use,
-                      const ByteRange &range, std::vector<uint32_t> &before) {
+                      const ByteRange &range, std::vector<uint32_t> &before, bool kept) {
   ofTickets.resize(step + 1);
   ofTickets[step] = ticket;
   Byte was, now; // neighbours mostly have one history
@@ -68,7 +68,8 @@ void ByteHistory::use(uint32_t step, uint32_t previous, bool ticket, uint8_t use
         was = now = byte;
         known = true;
         collect(was, use, ticket, before);
-        record(now, use, previous, step);
+        if (kept)
+          record(now, use, previous, step);
       }
       byte = now;
     }
@@ -127,7 +128,7 @@ bool Trace::isNeeded(uint32_t wait, const ObjectAccess &completing) const {
 }
 
 void Trace::useObject(uint32_t step, const ObjectAccess &access, Past &past, Past &waited,
-                      std::vector<Before> &before) {
+                      std::vector<Before> &before, bool kept) {
   auto &history = objects[access.object];
   for (size_t i = history.size(); i-- > 0;) {
     const ObjectStep &earlier = history[i];
@@ -146,7 +147,8 @@ void Trace::useObject(uint32_t step, const ObjectAccess &access, Past &past, Pas
         before.push_back({earlier.step, false});
     }
   }
-  history.push_back({access, step});
+  if (kept)
+    history.push_back({access, step});
 }
 
 /// Of the candidates, those that `own` does not order and that do not happen before another one.
@@ -177,7 +179,7 @@ bool Trace::givesLate(const Footprint &footprint, const Past &past) const {
   });
 }
 
-std::vector<uint32_t> Trace::add(Process process, const Footprint &footprint) {
+std::vector<uint32_t> Trace::append(Process process, const Footprint &footprint, bool kept) {
   const auto step = uint32_t(steps.size());
   Past own = beginOf(process), past = own, waited(own.size());
   std::vector<Before> candidates;
@@ -186,7 +188,7 @@ std::vector<uint32_t> Trace::add(Process process, const Footprint &footprint) {
   const uint32_t previous = earlier == ofProcess.end() ? ~0u : earlier->second.back();
   for (uint8_t use = 0; use < kByteUses; ++use)
     for (const ByteRange &range : footprint.bytes[use])
-      memory.use(step, previous, footprint.ticket, use, range, users);
+      memory.use(step, previous, footprint.ticket, use, range, users, kept);
   for (uint32_t user : users) {
     candidates.push_back({user, true});
     join(past, user);
@@ -194,7 +196,7 @@ std::vector<uint32_t> Trace::add(Process process, const Footprint &footprint) {
   for (const AwaitedTicket &awaited : footprint.awaited)
     joinAwaited(waited, awaited);
   for (const ObjectAccess &access : footprint.objects)
-    useObject(step, access, past, waited, candidates);
+    useObject(step, access, past, waited, candidates, kept);
   Past ready = own; // when it has waited: a warp may have accessed bytes before that
   for (size_t i = 0; i < past.size(); ++i) {
     past[i] |= waited[i];
@@ -206,15 +208,22 @@ std::vector<uint32_t> Trace::add(Process process, const Footprint &footprint) {
   takesFirst |= givesLate(footprint, past);
   past[step / 64] |= 1ull << (step % 64);
   auto races = racesOf(footprint.ticket ? ready : own, ready, std::move(candidates), footprint);
-  if (footprint.everything)
-    lastOfAll = step;
   steps.push_back({process, std::move(past), &footprint});
-  ofProcess[process].push_back(step);
-  for (Process ticket : footprint.issued)
-    issues[ticket] = step;
-  for (Process absorbed : footprint.absorbed)
-    ofProcess[absorbed].push_back(step);
+  if (kept)
+    note(step);
   return races;
+}
+
+/// What later steps have to know of one, besides what it used.
+void Trace::note(uint32_t step) {
+  const auto &[process, past, footprint] = steps[step];
+  if (footprint->everything)
+    lastOfAll = step;
+  ofProcess[process].push_back(step);
+  for (Process ticket : footprint->issued)
+    issues[ticket] = step;
+  for (Process absorbed : footprint->absorbed)
+    ofProcess[absorbed].push_back(step);
 }
 
 std::vector<Process> Trace::initialsAgainst(uint32_t step) const {

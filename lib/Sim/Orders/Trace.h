@@ -33,9 +33,9 @@ private:
 class ByteHistory {
 public:
   /// Notes a use by `step`, which follows `previous` of its process, and adds the earlier steps on
-  /// which it depends to `before`.
+  /// which it depends to `before`. What is not `kept` has not happened for those that follow.
   void use(uint32_t step, uint32_t previous, bool ticket, uint8_t use, const ByteRange &range,
-           std::vector<uint32_t> &before);
+           std::vector<uint32_t> &before, bool kept);
 
 private:
   static constexpr uint64_t kPage = 128;
@@ -59,7 +59,14 @@ class Trace {
 public:
   /// Appends a step, whose footprint has to stay where it is. Returns the earlier steps with which
   /// it races, none of which happens before another.
-  std::vector<uint32_t> add(Process process, const Footprint &footprint);
+  std::vector<uint32_t> add(Process process, const Footprint &footprint) {
+    return append(process, footprint, /*kept=*/true);
+  }
+  /// The same of a step that only reads and that no later one comes after: forgetLook() removes it.
+  std::vector<uint32_t> look(Process process, const Footprint &footprint) {
+    return append(process, footprint, /*kept=*/false);
+  }
+  void forgetLook() { steps.pop_back(); }
 
   size_t size() const { return steps.size(); }
   Process processOf(size_t step) const { return steps[step].process; }
@@ -90,13 +97,15 @@ private:
     uint32_t step;
     bool memory; ///< through bytes
   };
+  std::vector<uint32_t> append(Process process, const Footprint &footprint, bool kept);
+  void note(uint32_t step);
   void join(Past &past, uint32_t step) const;
   bool isNeeded(uint32_t wait, const ObjectAccess &completing) const;
   void joinAwaited(Past &past, const AwaitedTicket &awaited) const;
   Past beginOf(Process process) const;
   bool givesLate(const Footprint &footprint, const Past &past) const;
   void useObject(uint32_t step, const ObjectAccess &access, Past &past, Past &waited,
-                 std::vector<Before> &before);
+                 std::vector<Before> &before, bool kept);
   std::vector<uint32_t> racesOf(const Past &own, const Past &ready, std::vector<Before> candidates,
                                 const Footprint &footprint);
 

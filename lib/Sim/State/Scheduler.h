@@ -10,6 +10,7 @@
 #include "Sim/Insn/ExecContext.h"
 #include "Sim/State/Spinning.h"
 #include <unordered_set>
+#include <utility>
 
 namespace fp4::sim {
 
@@ -47,6 +48,8 @@ public:
   Status close();
 
   uint64_t executed() const { return instructions; }
+  /// Tells `observer` what instructions do, instead of the one that is returned.
+  Observer *observe(Observer *observer) { return std::exchange(cx.observer, observer); }
   /// Explains the loops of a cluster that spins. The cluster cannot run on after this call.
   Error livelock();
 
