@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Compares what a simulation costs with --time and without it, in processor time, on any machine.
 
-  benchmarks/time/speed.py BUILD [--case WORD] [--repeat N]
+  benchmarks/time/speed.py BUILD [--case WORD] [--repeat N] [--libraries FOLDER]
 
 Each kernel runs alone in fp4-run, without the checker and without verification, on inputs of zeros, which cost next to
 nothing to generate. The table has seconds in user and system mode of all threads, the least of N runs each, and their
-ratio. Processor time is compared because the simulation without a clock uses several cores, and the timed one uses one.
+ratio. The libraries that FOLDER has are not compiled again, so that it and BUILD/bin/fp4-run are enough on another machine.
+Processor time is compared because the simulation without a clock uses several cores, and the timed one uses one.
 """
 from __future__ import annotations
 
@@ -25,7 +26,8 @@ PRODUCT = (2048, 2048, 4096)
 
 def compile_library(build: pathlib.Path, program: pathlib.Path, target: str, folder: pathlib.Path) -> pathlib.Path:
     library = folder / f"{program.stem}-{target}.so"
-    subprocess.run([build / "bin/fp4-runner", program, f"--target={target}", "--emit=so", "-o", library], check=True)
+    if not library.exists():
+        subprocess.run([build / "bin/fp4-runner", program, f"--target={target}", "--emit=so", "-o", library], check=True)
     return library
 
 
@@ -58,10 +60,13 @@ def main() -> int:
     parser.add_argument("build", type=pathlib.Path, help="the build folder")
     parser.add_argument("--case", default="", help="only kernels whose names contain this")
     parser.add_argument("--repeat", type=int, default=3, help="runs of each, of which the fastest counts")
+    parser.add_argument("--libraries", type=pathlib.Path, help="a folder for the libraries, which stay")
     options = parser.parse_args()
     print(f"{'kernel':<46} {'functional, s':>14} {'timed, s':>9} {'ratio':>6}")
-    with tempfile.TemporaryDirectory() as folder:
-        for name, arguments in cases(options.build, pathlib.Path(folder)):
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = options.libraries or pathlib.Path(temporary)
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, arguments in cases(options.build, folder):
             if options.case not in name:
                 continue
             command = [str(options.build / "bin/fp4-run"), *arguments, "--device", "sim", "--check=off", "--no-verify",

@@ -28,6 +28,11 @@ public:
     close();
     return heap.front();
   }
+  /// Of about the first `count` events, in no order.
+  template <typename F> void forFirst(size_t count, F &&f) const {
+    for (size_t at = open ? 1 : 0; at < count && at < heap.size(); ++at)
+      f(heap[at]);
+  }
   TimedEvent take() {
     close();
     open = true;

@@ -108,6 +108,27 @@ TimedLaunch::~TimedLaunch() {
 // Clusters
 //===----------------------------------------------------------------------===//
 
+/// The warps of a cluster that begins in `place` of a slot; `early`: one of the first.
+void TimedLaunch::setUp(Running &running, std::span<Multiprocessor *const> processors,
+                        uint32_t place, double when, bool early) {
+  const size_t perWarp = code.registerCount(),
+               registers = running.cluster.ctas[0]->warps.size() * clusterSize * perWarp;
+  running.ready.assign(registers, 0);
+  running.because.assign(registers, Activity::Arithmetic);
+  for (auto &cta : running.cluster.ctas)
+    for (Warp &warp : cta->warps) {
+      TimedWarp timed;
+      timed.warp = &warp;
+      timed.processor = processors[cta->rank];
+      timed.scheduler = unsigned(warp.index + place * cta->warps.size()) % kSchedulers;
+      timed.born = timed.nextIssue = timed.waited = timed.fetched = when;
+      timed.early = early;
+      timed.ready = running.ready.data() + running.warps.size() * perWarp;
+      timed.because = running.because.data() + running.warps.size() * perWarp;
+      running.warps.push_back(std::move(timed));
+    }
+}
+
 /// Starts the next cluster of the sample in a free place.
 bool TimedLaunch::startNext(Slot &slot, uint32_t place, double when) {
   if (phase >= Phase::Probe || !launch.findNext())
@@ -125,24 +146,13 @@ bool TimedLaunch::startNext(Slot &slot, uint32_t place, double when) {
     when = std::max(when, sm->lastStart + apart);
     sm->lastStart = when;
   }
-  const auto policy = new TimedPolicy(machine, recorder, code, processors,
+  const auto policy = new TimedPolicy(machine, recorder, code, processors, before != nullptr,
                                       [this, &slot, place](uint64_t ticket, double at) {
                                         slot.events.push({at, order++, place, kTicket, ticket});
                                       });
   running->cluster.policy.reset(policy);
   running->policy = policy;
-  for (auto &cta : running->cluster.ctas)
-    for (Warp &warp : cta->warps) {
-      TimedWarp timed;
-      timed.warp = &warp;
-      timed.processor = processors[cta->rank];
-      timed.scheduler = unsigned(warp.index + place * cta->warps.size()) % kSchedulers;
-      timed.born = timed.nextIssue = timed.waited = timed.fetched = when;
-      timed.early = !follows;
-      timed.ready.assign(code.registerCount(), 0);
-      timed.because.assign(code.registerCount(), Activity::Arithmetic);
-      running->warps.push_back(std::move(timed));
-    }
+  setUp(*running, processors, place, when, !follows);
   slot.running[place] = std::move(running);
   for (TimedWarp &warp : slot.running[place]->warps)
     schedule(slot, place, warp);
@@ -216,7 +226,24 @@ Status TimedLaunch::runSlots(uint32_t begin, uint32_t end) {
   return {};
 }
 
+/// The warps of all slots are more than the host's near caches hold: asks for those that come next.
+void TimedLaunch::prefetch(const Slot &slot) const {
+  constexpr size_t next = 12, line = 64;
+  slot.events.forFirst(next, [&](const TimedEvent &event) {
+    const Running *running = slot.running[event.running].get();
+    if (!running || event.warp == kTicket)
+      return;
+    const auto *warp = reinterpret_cast<const char *>(&running->warps[event.warp]);
+    for (size_t at = 0; at < sizeof(TimedWarp); at += line)
+      __builtin_prefetch(warp + at, 1);
+    const float *ready = &running->ready[event.warp * code.registerCount()];
+    for (size_t at = 0; at < code.registerCount(); at += line / sizeof(float))
+      __builtin_prefetch(ready + at, 1);
+  });
+}
+
 Status TimedLaunch::runSlot(Slot &slot, double until) {
+  prefetch(slot);
   while (!slot.events.empty() && slot.events.top().when <= until && !waits) {
     const TimedEvent event = slot.events.take();
     if (!slot.running[event.running]) // a ticket of a cluster that drained
@@ -237,6 +264,7 @@ Status TimedLaunch::runSlot(Slot &slot, double until) {
 /// Every warp that is left waits: if no ticket is to come, nothing will happen by itself.
 Status TimedLaunch::unblock(Slot &slot, uint32_t place) {
   Running &running = *slot.running[place];
+  running.policy->announceProducts();
   auto &queue = static_cast<TicketQueue &>(*running.cluster.async);
   if (!queue.tickets().empty())
     return {};

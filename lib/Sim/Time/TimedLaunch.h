@@ -53,8 +53,8 @@ private:
     double fetched = 0;            ///< when that came
     double arrival = 0;            ///< of what it asked device memory for so far
     uint32_t pc = 0;               ///< of the next instruction
-    std::vector<float> ready;      ///< of each register, cycles after `born`
-    std::vector<Activity> because; ///< ... and what fills it
+    float *ready = nullptr;        ///< of each register, cycles after `born`
+    Activity *because = nullptr;   ///< ... and what fills it
     double born = 0;
     double stores = 0; ///< when L2 has the last of its own
     WarpAccount account;
@@ -65,6 +65,8 @@ private:
     Scheduler scheduler;
     TimedPolicy *policy = nullptr;
     std::vector<TimedWarp> warps;
+    std::vector<float> ready;      ///< of all warps
+    std::vector<Activity> because; ///< ... the same
     std::vector<uint32_t> blocked;
     uint64_t steps = 0; ///< since anything but polling happened
     double stores = 0;  ///< when L2 has the last of them
@@ -106,7 +108,10 @@ private:
   Status probe(Slot &slot);
   Status scaleSample();
   Status finishRest();
+  void setUp(Running &running, std::span<Multiprocessor *const> processors, uint32_t place,
+             double when, bool early);
   bool startNext(Slot &slot, uint32_t place, double when);
+  void prefetch(const Slot &slot) const;
   Status runSlot(Slot &slot, double until);
   Status runTicket(Slot &slot, const TimedEvent &event);
   Status runWarp(Slot &slot, const TimedEvent &event);

@@ -13,8 +13,23 @@ void TimedPolicy::issued(const Ticket &ticket) {
   const double end = endOfThoseBefore(ticket, endOf(ticket, firstStage));
   ends[ticket.id] = newest = end;
   last = std::max(last, end);
+  if (ticket.kind == TicketKind::Mma && !watched) {
+    products.push_back(ticket.id);
+    productsEnd = std::max(productsEnd, end);
+    return;
+  }
+  announceProducts();
   for (size_t stage = 0; stage < std::max<size_t>(1, ticket.stages.size()); ++stage)
     announce(ticket.id, stage == 0 && ticket.stages.size() > 1 ? firstStage : end);
+}
+
+/// Nobody sees a product of tcgen05 before what is issued behind it, such as its commit. So those
+/// that are issued in a row happen in a row, when the last of them ends: their accumulator is in
+/// the host's cache then.
+void TimedPolicy::announceProducts() {
+  for (uint64_t id : products)
+    announce(id, std::max(now, productsEnd));
+  products.clear();
 }
 
 double TimedPolicy::endOfThoseBefore(const Ticket &ticket, double least) const {

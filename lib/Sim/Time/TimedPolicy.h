@@ -29,11 +29,11 @@ public:
   /// Called with the time of every stage of a ticket.
   using Announce = std::function<void(uint64_t ticket, double when)>;
 
-  /// `processors`: of the CTAs, by rank.
+  /// `processors`: of the CTAs, by rank. `watched`: somebody is told when each ticket ends.
   TimedPolicy(Machine &machine, const Recorder &recorder, const TimedCode &code,
-              std::vector<Multiprocessor *> processors, Announce announce)
+              std::vector<Multiprocessor *> processors, bool watched, Announce announce)
       : machine(machine), rates(machine.rates), recorder(recorder), code(code),
-        processors(std::move(processors)), announce(std::move(announce)) {}
+        processors(std::move(processors)), watched(watched), announce(std::move(announce)) {}
 
   uint64_t clock() const override { return uint64_t(now); }
   void beginRound() override {}
@@ -48,6 +48,8 @@ public:
   void setLooking(bool looks) { looking = looks; }
   /// From now on work is counted, and takes no time.
   void stopClock() { stopped = true; }
+  /// Announces the products that wait for others.
+  void announceProducts();
   /// When the last operation so far ends.
   double lastEnd() const { return last; }
   /// When the operation that was issued last ends.
@@ -76,7 +78,10 @@ private:
   const Recorder &recorder;
   const TimedCode &code;
   std::vector<Multiprocessor *> processors;
+  const bool watched;
   Announce announce;
+  std::vector<uint64_t> products; ///< of tcgen05, that are not announced
+  double productsEnd = 0;
   double now = 0, last = 0, newest = 0;
   bool looking = false, stopped = false;
   std::map<Thread, double> chains;           ///< the end of the last wgmma of a warp
