@@ -22,6 +22,7 @@ import instructions
 import ladder
 import launch
 import memory
+import mixes
 import registers
 import stores
 import sweeps
@@ -42,6 +43,7 @@ def sections(device: Device, out: int, quick: bool) -> dict[str, Callable[[], Ro
             "multicast": lambda: memory.multicast(device, out, quick),
             "boxes": lambda: memory.boxes(device, out, quick),
             "bandwidth": lambda: memory.bandwidth(device, out, quick),
+            "mixes": lambda: mixes.mixes(device, out, quick),
             "sweeps": lambda: sweeps.sweeps(device, out, quick),
             "reach": lambda: sweeps.reach(device, out, quick),
             "translations": lambda: sweeps.translations(device, out, quick),
@@ -56,6 +58,8 @@ def sections(device: Device, out: int, quick: bool) -> dict[str, Callable[[], Ro
             "store-queues": lambda: stores.queues(device, out, quick),
             "store-rates": lambda: stores.rates(device, out, quick),
             "store-threads": lambda: stores.of_threads(device, out, quick),
+            "store-parts": lambda: stores.of_parts(device, out, quick),
+            "store-grids": lambda: stores.of_grids(device, out, quick),
             "store-bursts": lambda: stores.of_bursts(device, out, quick),
             "store-beside": lambda: stores.beside(device, out, quick),
             "atomics": lambda: ladder.atomics(device, out, quick),

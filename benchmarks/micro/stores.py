@@ -8,6 +8,7 @@ from typing import Any
 import memory
 import ptx
 from cuda import Device, Failure, Kernel
+from ladder import microseconds
 
 KIB, MIB = 1 << 10, 1 << 20
 
@@ -250,6 +251,16 @@ LOOP:
 """
 
 
+STEP = """
+  setp.ge.u64 %q, %off, %span; selp.b64 %off, 0, %off, %q;
+  add.u32 %it, %it, 1; setp.lt.u32 %q, %it, %cnt; @%q bra LOOP;
+  mov.u64 %mid, %clock64; membar.gl; bar.sync 0; mov.u64 %end, %clock64;
+  setp.ne.u32 %q, %t, 0; @%q bra END;
+  mul.wide.u32 %w, %bid, 24; add.u64 %w, %w, %out;
+  st.global.u64 [%w], %begin; st.global.u64 [%w+8], %mid; st.global.u64 [%w+16], %end;
+END:"""
+
+
 def of_threads(device: Device, out: int, quick: bool) -> Iterator[dict[str, Any]]:
     """st.global.v4 of all threads of a block, whole lines."""
     sms = device.multiprocessors()
@@ -257,14 +268,7 @@ def of_threads(device: Device, out: int, quick: bool) -> Iterator[dict[str, Any]
     clear = flush(device)
     four = "".join("  st.global.v4.b32 [%at], {%t, %bid, %nt, %it}; add.u64 %at, %at, %step; add.u64 %off, %off, %step;\n"
                    for _ in range(4))
-    kernel = device.load(ptx.kernel(["out", "into", "count", "span"], "", THREADS + four + """
-  setp.ge.u64 %q, %off, %span; selp.b64 %off, 0, %off, %q;
-  add.u32 %it, %it, 1; setp.lt.u32 %q, %it, %cnt; @%q bra LOOP;
-  mov.u64 %mid, %clock64; membar.gl; bar.sync 0; mov.u64 %end, %clock64;
-  setp.ne.u32 %q, %t, 0; @%q bra END;
-  mul.wide.u32 %w, %bid, 24; add.u64 %w, %w, %out;
-  st.global.u64 [%w], %begin; st.global.u64 [%w+8], %mid; st.global.u64 [%w+16], %end;
-END:"""))
+    kernel = device.load(ptx.kernel(["out", "into", "count", "span"], "", THREADS + four + STEP))
     for threads in (32, 128, 256, 512, 1024):
         for blocks in (1, sms):
             for place, run in (("L2", 128 * KIB), ("device memory", 8 * MIB)):
@@ -278,6 +282,67 @@ END:"""))
                 yield {"name": f"st.global.v4 of {threads} threads to {place}, {blocks} SM",
                        "value": round(64 * threads * count / mean(words, blocks, 3, 0, 2), 2), "unit": "B/clk/SM",
                        "the last one issued before the end": round(mean(words, blocks, 3, 1, 2))}
+
+
+PARTS = {"two of 16 bytes": [(".v4.b32", "{%t, %bid, %nt, %it}", 16 * i) for i in range(2)],
+         "four of 8 bytes": [(".v2.b32", "{%t, %it}", 8 * i) for i in range(4)],
+         "one of 16 bytes": [(".v4.b32", "{%t, %bid, %nt, %it}", 0)],
+         "one of 8 bytes": [(".v2.b32", "{%t, %it}", 0)]}
+
+
+def of_parts(device: Device, out: int, quick: bool) -> Iterator[dict[str, Any]]:
+    """Each thread has a sector, and stores all of it piece by piece or a part of it. The rate is that of sectors that are touched,
+    each counted once."""
+    sms = device.multiprocessors()
+    into = device.allocate(1056 * MIB)
+    clear = flush(device)
+    begin = THREADS.replace("%t, 16; mul.wide.u32 %step, %nt, 16", "%t, 32; mul.wide.u32 %step, %nt, 32")
+    for name, parts in PARTS.items():
+        once = "".join(f"  st.global{kind} [%at+{offset}], {value};\n" for kind, value, offset in parts)
+        twice = (once + "  add.u64 %at, %at, %step; add.u64 %off, %off, %step;\n") * 2
+        kernel = device.load(ptx.kernel(["out", "into", "count", "span"], "", begin + twice + STEP))
+        for threads in (32, 128, 1024):
+            for blocks in (1, sms):
+                for place, run in (("L2", 128 * KIB), ("device memory", 8 * MIB)):
+                    count = 4 if quick else max(run, 4 * MIB) // (64 * threads)
+                    if run > MIB and not quick:
+                        clear(out)
+                    for _ in range(2 if run < MIB else 1):
+                        kernel(blocks, threads, out, into, count, run)
+                    device.synchronize()
+                    words = device.read(out, 3 * blocks)
+                    yield {"name": f"sectors of {threads} threads to {place}, {name}, {blocks} SM",
+                           "value": round(64 * threads * count / mean(words, blocks, 3, 0, 2), 2), "unit": "B/clk/SM"}
+
+
+BEHIND = {"": "mov.b32 %r, %t; mov.b32 %it, %bid;",
+          ", behind a load of 8 bytes": "mul.wide.u32 %o, %bid, 2048; add.u64 %o, %o, %from; mul.wide.u32 %lane, %t, 8; "
+                                        "add.u64 %o, %o, %lane; ld.global.nc.v2.b32 {%r, %it}, [%o];"}
+
+
+def of_grids(device: Device, out: int, quick: bool) -> Iterator[dict[str, Any]]:
+    """Launches of a graph whose threads store a sector each and end: whole lines by each instruction, or parts of sectors. Warps that
+    load first do not store at the same time."""
+    value = "{%r, %it, %r, %it}"
+    lines = [(".v4.b32", value, 0, 16), (".v4.b32", value, 16 * 256, 16)]
+    halves = [(".v4.b32", value, 0, 32), (".v4.b32", value, 16, 32)]
+    cases = {"whole lines": lines, "two of 16 bytes": halves, "two of 16 bytes, the second first": halves[::-1],
+             "four of 8 bytes": [(".v2.b32", "{%r, %it}", 8 * i, 32) for i in range(4)], "one of 16 bytes": halves[:1]}
+    pool = device.allocate(640 * MIB)
+    for name, parts in cases.items():
+        for behind, load in BEHIND.items():
+            body = """  .reg .b32 %t, %bid, %r, %it; .reg .b64 %at, %o, %lane;
+  mov.u32 %t, %tid.x; mov.u32 %bid, %ctaid.x; mul.wide.u32 %at, %bid, 8192; add.u64 %at, %at, %into;
+""" + load
+            for kind, words, offset, pitch in parts:
+                body += f"  mul.wide.u32 %o, %t, {pitch}; add.u64 %o, %o, %at; st.global{kind} [%o+{offset}], {words};\n"
+            kernel = device.load(ptx.kernel(["from", "into"], "", body, block=256))
+            for size in (8, 32, 128):
+                each = size * MIB * 5 // 4
+                buffers = [(pool + i * each, pool + i * each + size * MIB // 4) for i in range(640 * MIB // each)]
+                taken = microseconds(device, kernel, size * MIB // 8192, 256, buffers, quick)
+                yield {"name": f"{size} MiB of sectors, {name}{behind}", "value": round(taken, 3), "unit": "us"}
+    device.free(pool)
 
 
 BESIDE = """  .reg .b32 %t, %buf, %c32, %bar, %barrier, %dst, %src, %slot, %ph, %it, %k, %bid; .reg .b64 %base, %a, %off, %to, %w;

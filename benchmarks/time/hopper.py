@@ -21,7 +21,6 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
 
@@ -178,7 +177,7 @@ def measure_one(folder: pathlib.Path, point: Point) -> dict[str, object]:
     done = subprocess.run([str(folder / "fp4-run"), str(folder / point.library), "--device", "cuda", "--function", point.function, "--json",
                            "--benchmark", *shape], capture_output=True, text=True)
     if done.returncode:
-        raise SystemExit(f"error: {point.kind} {point.name}: {(done.stderr or done.stdout)[-400:]}")
+        raise RuntimeError((done.stderr or done.stdout)[-400:])
     report = json.loads(done.stdout)["benchmark"]
     entries = [entry for entry in report["entries"] if entry["name"] != "program" and point.kernel in entry["name"]]
     timing = max(entries, key=lambda entry: float(entry["timing"]["median_ms"]))["timing"]
@@ -188,13 +187,17 @@ def measure_one(folder: pathlib.Path, point: Point) -> dict[str, object]:
 
 
 def measure(options: argparse.Namespace) -> None:
-    """In the order of the words of --only, until the time is over."""
+    """In the order of the words of --only, until the time is over. What fails is named and left out."""
     begin, rows = time.monotonic(), []
     for point in selected(options.folder, options.only):
         if time.monotonic() - begin > options.seconds:
             print(f"left out after {options.seconds:g} s: {point.kind} {point.name}", flush=True)
             continue
-        row = measure_one(options.folder, point)
+        try:
+            row = measure_one(options.folder, point)
+        except RuntimeError as failure:
+            print(f"FAILED: {point.kind} {point.name}: {failure}", flush=True)
+            continue
         rows.append(row)
         print(f"{row['kind']:<10} {row['name']:<52} {row['microseconds']:>8} us, before {row['before']:>8} us, p20 {row['p20']}, p80 {row['p80']}, "
               f"clock {row['clock']}", flush=True)
@@ -212,12 +215,12 @@ def predict(folder: pathlib.Path, point: Point, mix: str, most: float) -> bool:
     except subprocess.TimeoutExpired:
         return False
     if done.returncode:
-        raise SystemExit(f"error: {' '.join(point.command(folder, mix))}\n{done.stderr}")
+        raise RuntimeError(f"{' '.join(point.command(folder, mix))}: {done.stderr[-400:]}")
     report = json.loads(done.stdout)
     launches = [time for kernel, time in zip(report["kernels"], report["predicted_times"]) if point.kernel in kernel["module"]]
     launch = max(launches, key=lambda time: float(time["microseconds"]))
     if not launch["predicted"]:
-        raise SystemExit(f"error: no prediction of {point.name}: {launch['unknown']}")
+        raise RuntimeError(f"no prediction: {launch['unknown']}")
     point.predicted, point.bound = float(launch["microseconds"]), str(launch["bound"])
     return True
 
@@ -263,12 +266,18 @@ def summarize(points: list[Point]) -> None:
 
 def run(options: argparse.Namespace) -> None:
     points = selected(options.folder, options.only)
-    attempt: Callable[[Point], tuple[Point, bool]] = lambda p: (p, predict(options.folder, p, options.mix, options.most))
+
+    def attempt(point: Point) -> tuple[Point, str]:
+        try:
+            return point, "" if predict(options.folder, point, options.mix, options.most) else f"left out after {options.most:g} s"
+        except RuntimeError as failure:
+            return point, f"FAILED: {failure}"
+
     done = []
     with ThreadPoolExecutor(options.jobs) as pool:
-        for point, finished in pool.map(attempt, points):
-            if not finished:
-                print(f"{point.kind:<10} {point.name:<52} left out after {options.most:g} s", flush=True)
+        for point, failure in pool.map(attempt, points):
+            if failure:
+                print(f"{point.kind:<10} {point.name:<52} {failure}", flush=True)
                 continue
             done.append(point)
             print(f"{point.kind:<10} {point.name:<52} measured {point.measured:>7.2f} us  predicted {point.predicted:>7.2f} us  "

@@ -204,6 +204,19 @@ double MemorySystem::serve(SharedServer &server, double now, double duration) co
   return end;
 }
 
+/// What device memory loses by turning from reads to writes and back, where `writes` of the bytes
+/// are written, of what it loses where a half is. Nothing where all are reads or all are writes;
+/// most where reads are rare among writes, which wait for them (H200, micro: mixes).
+static double turnsAt(double writes) {
+  using Row = std::pair<double, double>;
+  static constexpr Row rows[] = {{0, 0},       {0.125, 0},   {0.25, 0.1},  {0.375, 0.8}, {0.5, 1},
+                                 {0.625, 1.1}, {0.75, 1.25}, {0.875, 1.7}, {0.969, 1.4}, {1, 0}};
+  const auto above = std::find_if(std::begin(rows) + 1, std::end(rows) - 1,
+                                  [&](const Row &row) { return writes <= row.first; });
+  const auto [low, least] = *(above - 1);
+  return std::lerp(least, above->second, (writes - low) / (above->first - low));
+}
+
 /// When the last of the bytes is through every queue on its way, latency not counted.
 double MemorySystem::transfer(Port &port, double now, const Touched &touched, bool write) {
   const double missing = touched.missing * bringing[write];
@@ -230,7 +243,7 @@ double MemorySystem::transfer(Port &port, double now, const Touched &touched, bo
   read_ = read_ * fade + (write ? 0 : bytes);
   written = written * fade + (write ? bytes : 0);
   const double writes = written / (read_ + written);
-  const double inMemory = missing / deviceRate * (1 + turnaround * writes * writes);
+  const double inMemory = missing / deviceRate * (1 + turnaround * turnsAt(writes));
   const double least = waitForPart(now, inMemory, writes);
   const double ofDevice = serve(device, now, inMemory);
   if (write) { // its own way through them is part of that
