@@ -15,6 +15,8 @@ static constexpr int64_t kFewestColumns = 8;
 
 void FragmentEpilogue::buildTiles(WorkBody body) {
   numM = countTilesM();
+  if (shape.alpha == MatmulShape::Alpha::One)
+    alphaOfAll = LoadScalarOp::create(b, loc, b.getF32Type(), alpha);
   forEachWork(numM, constant(shape.worksN()), body);
   gpu::ReturnOp::create(b, loc);
 }
@@ -111,7 +113,7 @@ void FragmentEpilogue::storeSums(SumsFrom sums, Value row, Value column, int exp
   using Alpha = MatmulShape::Alpha;
   Value scalar = group.alpha, factor;
   if (shape.alpha == Alpha::One)
-    scalar = LoadScalarOp::create(b, loc, b.getF32Type(), alpha);
+    scalar = alphaOfAll;
   Alpha ofLines = shape.transposed ? Alpha::Columns : Alpha::Rows; // the same in every part
   SmallVector<Value> ahead;
   if (!isStored && shape.alpha == Alpha::Rows && loadsAlphasAhead())
@@ -198,36 +200,79 @@ void FragmentEpilogue::storeSums(Value acc, Value row, Value column, int exponen
       row, column, exponent, group, isStored);
 }
 
+IntegerAttr FragmentEpilogue::placeOfSums(size_t part, int64_t first) {
+  return b.getI64IntegerAttr((int64_t(part) * fragmentSize[1] + first) / 2 * threads);
+}
+
 void FragmentEpilogue::joinSums(ValueRange accs, Value index, Value part,
                                 llvm::function_ref<void(size_t, SumsFrom)> finish) {
   Value tiles = mul(numM, shape.tilesN());
-  auto place = [&](size_t part, int64_t first) {
-    return b.getI64IntegerAttr((int64_t(part) * fragmentSize[1] + first) / 2 * threads);
-  };
+  auto rowOf = [&](Value range) { return add(arith::MulIOp::create(b, loc, range, tiles), index); };
   for (auto [number, acc] : llvm::enumerate(accs)) {
     Value range = part;
     if (shape.ranges > 1)
       range = add(mul(part, shape.ranges), constant(int64_t(number) % shape.ranges));
-    Value own = add(arith::MulIOp::create(b, loc, range, tiles), index);
+    Value own = rowOf(range);
     forParts([&, acc = acc, number = number](VectorType type, int64_t first) {
       Value sums = ReadFragmentOp::create(b, loc, type, acc, b.getI64IntegerAttr(first));
-      LeaveFragmentOp::create(b, loc, sums, workspace, own, place(number / shape.ranges, first));
+      LeaveFragmentOp::create(b, loc, sums, workspace, own,
+                              placeOfSums(number / shape.ranges, first));
     });
   }
   Value last = JoinOp::create(b, loc, counters, index, shape.joinedBlocks());
   auto branch = scf::IfOp::create(b, loc, last, /*withElseRegion=*/false);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(branch.thenBlock());
-  for (size_t number = 0; number < accs.size() / size_t(shape.ranges); ++number)
-    finish(number, [&](VectorType type, int64_t first) {
-      Value row = index, sum;
-      for (int64_t range = 0; range < shape.splits; ++range) {
-        Value next = FetchFragmentOp::create(b, loc, type, workspace, row, place(number, first));
-        sum = sum ? arith::AddFOp::create(b, loc, sum, next).getResult() : next;
-        row = add(row, tiles);
-      }
-      return sum;
-    });
+  for (size_t number = 0; number < accs.size() / size_t(shape.ranges); ++number) {
+    SmallVector<Value> sums;
+    if (shape.splits == 2 && shape.ranges == 1) { // this block has one range in registers
+      sums = readAll(accs[number]);
+      sums = addAll(sums, fetchAll(number, rowOf(complement(part))));
+    } else {
+      sums = sumOfLeft(number, index, tiles);
+    }
+    finish(number, [&](VectorType, int64_t first) { return sums[size_t(first / partColumns)]; });
+  }
+}
+
+/// The sums of all ranges, which are `step` rows of the workspace apart. All parts of a range are
+/// on their way before any is stored.
+SmallVector<Value> FragmentEpilogue::sumOfLeft(size_t number, Value row, Value step) {
+  SmallVector<Value> sums = fetchAll(number, row);
+  for (int64_t range = 1; range < shape.splits; ++range) {
+    row = add(row, step);
+    sums = addAll(sums, fetchAll(number, row));
+  }
+  return sums;
+}
+
+/// What is in row `row` of the workspace of part `number` of a tile.
+SmallVector<Value> FragmentEpilogue::fetchAll(size_t number, Value row) {
+  SmallVector<Value> sums;
+  forParts([&](VectorType type, int64_t first) {
+    sums.push_back(
+        FetchFragmentOp::create(b, loc, type, workspace, row, placeOfSums(number, first)));
+  });
+  return sums;
+}
+
+SmallVector<Value> FragmentEpilogue::readAll(Value acc) {
+  SmallVector<Value> sums;
+  forParts([&](VectorType type, int64_t first) {
+    sums.push_back(ReadFragmentOp::create(b, loc, type, acc, b.getI64IntegerAttr(first)));
+  });
+  return sums;
+}
+
+/// Of two parts the other one.
+Value FragmentEpilogue::complement(Value part) {
+  return arith::SubIOp::create(b, loc, constant(1), part);
+}
+
+SmallVector<Value> FragmentEpilogue::addAll(ValueRange sums, ValueRange more) {
+  return llvm::map_to_vector(llvm::zip_equal(sums, more), [&](auto pair) -> Value {
+    return arith::AddFOp::create(b, loc, std::get<0>(pair), std::get<1>(pair));
+  });
 }
 
 Value FragmentEpilogue::sumOfRanges(ValueRange accs, VectorType type, int64_t first) {

@@ -75,7 +75,18 @@ protected:
   void joinInCluster(mlir::ValueRange accs, mlir::Value part, mlir::Value row, mlir::Value column,
                      int exponent);
 
+  /// Where in a row of the workspace the sums of part `part` of a tile are, from column `first` on.
+  mlir::IntegerAttr placeOfSums(size_t part, int64_t first);
+  llvm::SmallVector<mlir::Value> fetchAll(size_t number, mlir::Value row);
+  llvm::SmallVector<mlir::Value> readAll(mlir::Value acc);
+  llvm::SmallVector<mlir::Value> addAll(mlir::ValueRange sums, mlir::ValueRange more);
+  mlir::Value complement(mlir::Value part);
+  llvm::SmallVector<mlir::Value> sumOfLeft(size_t number, mlir::Value row, mlir::Value step);
+
   mlir::Value numM; ///< tiles along m
+  /// The one alpha of a product. It is read when the kernel begins, so that nobody waits for it
+  /// behind the last k tile.
+  mlir::Value alphaOfAll;
   int64_t threads;  ///< of the warpgroups that multiply
 
 private:

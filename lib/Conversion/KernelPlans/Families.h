@@ -48,7 +48,7 @@ std::array<int64_t, 3> proposeJoin(const KernelPlan &wish, JoinedTile tile, int6
 llvm::LogicalResult checkJoin(mlir::Operation *op, const KernelPlan &plan, JoinedTile tile,
                               const hw::TargetModel &target);
 /// Of tiles of products whose weights are operand A: their rows are columns of fragments.
-inline constexpr int64_t kMostJoinedRows = 64;
+inline constexpr int64_t kMostJoinedRows = 128;
 /// What kProductRules are on targets without tcgen05 (ConvertedProductPlans.cpp).
 KernelPlan proposeConvertedProduct(mlir::Operation *op, const KernelPlan &wish,
                                    const MatmulSize &size, const hw::TargetModel &target);

@@ -1,8 +1,9 @@
 //===- JoinFragment.cpp - Sums of the blocks of a cluster -----------------===//
 //
-// join_fragment: a thread stores each piece of its accumulator to the shared memory of the block
-// that adds it, behind those of the blocks before. The stores are asynchronous: nobody waits for
-// them but who adds, and no fence orders them. A block has two barriers:
+// join_fragment: a thread stores each piece of its accumulator that another block adds to the shared
+// memory of that block, behind those of the blocks before. What it adds itself stays in registers.
+// The stores are asynchronous: nobody waits for them but who adds, and no fence orders them. A block
+// has two barriers:
 //
 //   arrived   counts the bytes that the warps of the cluster send to this block; every warp of it
 //             announces those of its own elements
@@ -48,7 +49,8 @@ public:
     emitBarrierWait(b, b.getLoc(), state, added, before, /*cluster=*/true);
     for (int64_t piece = 0; piece < op.getNumPieces(); ++piece)
       for (int64_t range = 0; range < ranges; ++range)
-        send(piece, range);
+        when(arith::CmpIOp::create(b, arith::CmpIPredicate::ne, mine, Int32(b, piece % blocks)),
+             [&] { send(piece, range); });
     when(mine < sizes.adding, [&] {
       announce();
       emitBarrierWait(b, b.getLoc(), state, arrived, phase, /*cluster=*/true);
@@ -77,8 +79,13 @@ private:
 
   int64_t elementsOfPiece() { return int64_t(op.getColumns()) / 2; }
 
-  /// What all blocks send of a piece.
-  int64_t sentBytes() { return blocks * ranges * sizes.pieceBytes; }
+  /// What the other blocks send of a piece.
+  int64_t sentBytes() { return (blocks - 1) * ranges * sizes.pieceBytes; }
+
+  /// Where range `range` of all blocks is among those that others send to `block`.
+  int64_t placeOf(int64_t range, int64_t block) {
+    return range < block * ranges ? range : range - ranges;
+  }
 
   /// What this thread has of `piece` from the first block on; elements are apart by threads.
   Value slot(int64_t piece) {
@@ -90,12 +97,26 @@ private:
     int64_t begin = piece * elementsOfPiece();
     SmallVector<Value> elements = loadElements(b, fragments[range], begin, elementsOfPiece());
     Value ofRange = offsetPointer(b, b.getLoc(), slot(piece), range * sizes.pieceBytes);
-    Value own = stridedPointer(b, b.getLoc(), ofRange, mine, ranges * sizes.pieceBytes);
+    // Blocks behind the one that adds come a place earlier.
+    Value isBehind = Int32(b, piece % blocks) < mine;
+    Int32 place = mine - Int32(b, arith::ExtUIOp::create(b, b.getI32Type(), isBehind));
+    Value own = stridedPointer(b, b.getLoc(), ofRange, place, ranges * sizes.pieceBytes);
     Value target = inBlock(b, b.getLoc(), own, first + piece % blocks);
     Value barrier = inBlock(b, b.getLoc(), arrived, first + piece % blocks);
     for (int64_t i = 0; i < elementsOfPiece(); i += kTogether)
       storeAsync(b, ArrayRef(elements).slice(i, kTogether),
                  offsetPointer(b, b.getLoc(), target, 4 * i * threads), barrier);
+  }
+
+  /// Four elements from `i` on of `range` of all blocks, where this block adds `piece`.
+  Value elementsOf(int64_t piece, int64_t range, int64_t i) {
+    auto type = VectorType::get(kTogether, b.getF32Type());
+    int64_t block = piece % blocks, own = range - block * ranges;
+    if (own >= 0 && own < ranges)
+      return loadVector(b, fragments[size_t(own)], piece * elementsOfPiece() + i, type);
+    int64_t offset = placeOf(range, block) * sizes.pieceBytes + 4 * i * threads;
+    return LLVM::LoadOp::create(b, type, offsetPointer(b, b.getLoc(), slot(piece), offset),
+                                4 * kTogether);
   }
 
   /// The bytes that this warp adds up.
@@ -119,14 +140,11 @@ private:
   }
 
   void add(int64_t piece) {
-    auto type = VectorType::get(kTogether, b.getF32Type());
-    Value source = slot(piece);
     SmallVector<Value> sums;
     for (int64_t i = 0; i < elementsOfPiece(); i += kTogether) {
       Value sum;
       for (int64_t range = 0; range < blocks * ranges; ++range) {
-        Value at = offsetPointer(b, b.getLoc(), source, range * sizes.pieceBytes + 4 * i * threads);
-        Value next = LLVM::LoadOp::create(b, type, at, 4 * kTogether);
+        Value next = elementsOf(piece, range, i);
         sum = sum ? arith::AddFOp::create(b, sum, next).getResult() : next;
       }
       for (int64_t j = 0; j < kTogether; ++j)

@@ -47,8 +47,8 @@ func.func @joined(%x: tensor<7x512xbf16>, %p: tensor<2x8x4352xi8, #fp4.weight_la
 
 // -----
 
-// Ranges of K are tiles of their own. Threads leave their sums, and the last block adds them in order.
-// They count in memory that is zero already.
+// Ranges of K are tiles of their own. Threads leave their sums, and the last block adds its own, which are
+// in registers, and those of the other. They count in memory that is zero already.
 // CHECK-LABEL: func.func @split
 // CHECK: gpu.alloc () {fp4.counters} : memref<2x8xi32>
 // CHECK-NOT: gpu.memset
@@ -56,13 +56,30 @@ func.func @joined(%x: tensor<7x512xbf16>, %p: tensor<2x8x4352xi8, #fp4.weight_la
 // CHECK: pipe.leave_fragment %{{.*}}, 0] : vector<4xf32>, !pipe.global<4x1024xf32>
 // CHECK: %[[LAST:.*]] = pipe.join %{{.*}} of 2 : !pipe.global<2x8xi32>
 // CHECK: scf.if %[[LAST]]
-// CHECK:   %[[A:.*]] = pipe.fetch_fragment
-// CHECK:   %[[B:.*]] = pipe.fetch_fragment
-// CHECK:   arith.addf %[[A]], %[[B]]
+// CHECK:   %[[OWN:.*]] = pipe.read_fragment
+// CHECK:   %[[OTHER:.*]] = pipe.fetch_fragment
+// CHECK-NOT: pipe.fetch_fragment
+// CHECK:   arith.addf %[[OWN]], %[[OTHER]]
 // CHECK:   pipe.store_fragment {{.*}} transposed
 func.func @split(%x: tensor<7x512xbf16>, %p: tensor<2x8x4352xi8, #fp4.weight_layout<wgmma>>) -> tensor<7x256xf32> {
   %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<mxfp4>, split_k = 2 : i64, fp4.plan = #fp4.plan<tile_product, cluster = [1, 1]>}
       : (tensor<7x512xbf16>, tensor<2x8x4352xi8, #fp4.weight_layout<wgmma>>) -> tensor<7x256xf32>
+  return %y : tensor<7x256xf32>
+}
+
+// -----
+
+// Of three ranges all are fetched, so that they are added from the first to the last.
+// CHECK-LABEL: func.func @three
+// CHECK: pipe.join
+// CHECK:   %[[A:.*]] = pipe.fetch_fragment
+// CHECK:   %[[B:.*]] = pipe.fetch_fragment
+// CHECK:   %[[AB:.*]] = arith.addf %[[A]], %[[B]]
+// CHECK:   %[[C:.*]] = pipe.fetch_fragment
+// CHECK:   arith.addf %[[AB]], %[[C]]
+func.func @three(%x: tensor<7x768xbf16>, %p: tensor<2x12x4352xi8, #fp4.weight_layout<wgmma>>) -> tensor<7x256xf32> {
+  %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<mxfp4>, split_k = 3 : i64, fp4.plan = #fp4.plan<tile_product, cluster = [1, 1]>}
+      : (tensor<7x768xbf16>, tensor<2x12x4352xi8, #fp4.weight_layout<wgmma>>) -> tensor<7x256xf32>
   return %y : tensor<7x256xf32>
 }
 

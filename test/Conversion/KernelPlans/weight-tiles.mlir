@@ -33,6 +33,17 @@ func.func @ranges(%x: tensor<256x512xbf16>, %p: tensor<64x8x4608xi8, #fp4.weight
 
 // -----
 
+// Those of 128 rows join in clusters, and those of 256 columns in a workspace.
+// CHECK-LABEL: @joined
+// CHECK: tile = [128, 128, 128], cluster = [2, 1]
+func.func @joined(%x: tensor<128x512xbf16>, %p: tensor<64x8x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<128x8192xbf16> {
+  %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<nvfp4>, split_k = 2 : i64}
+      : (tensor<128x512xbf16>, tensor<64x8x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<128x8192xbf16>
+  return %y : tensor<128x8192xbf16>
+}
+
+// -----
+
 // 128 columns do not fill two tiles.
 // CHECK-LABEL: @odd
 // CHECK: tile = [128, 128, 128]

@@ -1,7 +1,8 @@
 // RUN: fp4-opt %s -fp4-set-target=target=sm_90a -convert-pipe-to-nvvm | FileCheck %s
-// Sums of the blocks of a cluster: a thread sends what it has of columns 0 to 7 to the first block, of
-// the others to the second, with stores that count their bytes on the barrier there. Each block adds from
-// the first to the last, and its warps arrive at the barriers of all blocks, whose places are free then.
+// Sums of the blocks of a cluster: a thread of the second block sends what it has of columns 0 to 7 to
+// the first, one of the first block what it has of the others to the second, with stores that count their
+// bytes on the barrier there. Each block adds from the first to the last, with its own from registers, and
+// its warps arrive at the barriers of all blocks, whose places are free then.
 
 // CHECK-LABEL: llvm.func @join
 // The barriers count the 8 warps of the block, which announce bytes, and those of both blocks that add.
@@ -18,9 +19,10 @@
 // CHECK-NOT: st.async
 // CHECK: nvvm.mbarrier.arrive.expect_tx
 // CHECK: nvvm.mbarrier.try_wait
-// CHECK: %[[FIRST:.*]] = llvm.load %{{.*}} {alignment = 16 : i64} : !llvm.ptr<3> -> vector<4xf32>
 // CHECK: %[[SECOND:.*]] = llvm.load %{{.*}} {alignment = 16 : i64} : !llvm.ptr<3> -> vector<4xf32>
-// CHECK: llvm.fadd %[[FIRST]], %[[SECOND]]
+// CHECK: llvm.fadd %{{.*}}, %[[SECOND]] : vector<4xf32>
+// CHECK: %[[FIRST:.*]] = llvm.load %{{.*}} {alignment = 16 : i64} : !llvm.ptr<3> -> vector<4xf32>
+// CHECK: llvm.fadd %[[FIRST]], %{{.*}} : vector<4xf32>
 // CHECK: nvvm.fence.sync_restrict {order = #nvvm.mem_order<release>}
 // CHECK: nvvm.mbarrier.arrive
 // CHECK: nvvm.cluster.wait
@@ -60,13 +62,15 @@
 // CHECK-LABEL: llvm.func @ranges
 // CHECK-COUNT-4: st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.f32
 // CHECK-NOT: st.async
+// CHECK: %[[TWO:.*]] = llvm.fadd %{{.*}} : vector<4xf32>
+// CHECK: %[[SUM2:.*]] = llvm.load %{{.*}} {alignment = 16 : i64} : !llvm.ptr<3> -> vector<4xf32>
+// CHECK: %[[THREE:.*]] = llvm.fadd %[[TWO]], %[[SUM2]]
+// CHECK: %[[SUM3:.*]] = llvm.load %{{.*}} {alignment = 16 : i64} : !llvm.ptr<3> -> vector<4xf32>
+// CHECK: llvm.fadd %[[THREE]], %[[SUM3]]
 // CHECK: %[[SUM0:.*]] = llvm.load %{{.*}} {alignment = 16 : i64} : !llvm.ptr<3> -> vector<4xf32>
 // CHECK: %[[SUM1:.*]] = llvm.load %{{.*}} {alignment = 16 : i64} : !llvm.ptr<3> -> vector<4xf32>
-// CHECK: %[[TWO:.*]] = llvm.fadd %[[SUM0]], %[[SUM1]]
-// CHECK: %[[SUM2:.*]] = llvm.load
-// CHECK: %[[THREE:.*]] = llvm.fadd %[[TWO]], %[[SUM2]]
-// CHECK: %[[SUM3:.*]] = llvm.load
-// CHECK: llvm.fadd %[[THREE]], %[[SUM3]]
+// CHECK: %[[PAIR:.*]] = llvm.fadd %[[SUM0]], %[[SUM1]]
+// CHECK: llvm.fadd %[[PAIR]], %{{.*}} : vector<4xf32>
 gpu.module @kernels {
 gpu.func @join(%y: !pipe.global<16x128xf32>) kernel attributes {known_block_size = array<i32: 256, 1, 1>,
     known_cluster_size = array<i32: 2, 1, 1>, pipe.shared_bytes = 16416 : i64} {

@@ -48,7 +48,7 @@ int64_t JoinFragmentOp::getPieceBytes() {
 
 int64_t JoinFragmentOp::getJoinBytes() {
   constexpr int64_t barriers = 2 * 8;
-  int64_t fragments = int64_t(clusterOf(*this).m) * int64_t(getAccumulators().size());
+  int64_t fragments = (int64_t(clusterOf(*this).m) - 1) * int64_t(getAccumulators().size());
   return getPiecesOfBlock() * fragments * getPieceBytes() + barriers;
 }
 

@@ -368,13 +368,13 @@ gpu.func @join() kernel attributes {known_cluster_size = array<i32: 2, 1, 1>,
 
 // -----
 
-// (C140) Two blocks send 4096 bytes each to the one that adds them, and there are two barriers.
+// (C140) The other block sends 4096 bytes to the one that adds them, and there are two barriers.
 !line = !pipe.channel<!pipe.shared<8x16xi8>>
 gpu.module @m {
 gpu.func @join() kernel attributes {known_cluster_size = array<i32: 2, 1, 1>,
-    pipe.shared_bytes = 8400 : i64, pipe.tmem_columns = 0 : i64, pipe.tmem_slot = 8352 : i64} {
-  // expected-error @+1 {{barriers at bytes 8328 to 8344 must be disjoint from join at 128 to 8336}}
-  %c = pipe.channel from tma to threads(8) depth 1 payload [0] barriers 8328 : !line
+    pipe.shared_bytes = 4304 : i64, pipe.tmem_columns = 0 : i64, pipe.tmem_slot = 4256 : i64} {
+  // expected-error @+1 {{barriers at bytes 4232 to 4248 must be disjoint from join at 128 to 4240}}
+  %c = pipe.channel from tma to threads(8) depth 1 payload [0] barriers 4232 : !line
   pipe.role math warps 0 to 8 drives [tensor, threads] {
     %acc = pipe.fragment : !pipe.fragment<64x8xf32, wgmma>
     // expected-note @+1 {{the other is here}}

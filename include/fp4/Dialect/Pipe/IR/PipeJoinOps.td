@@ -76,10 +76,10 @@ def Pipe_JoinFragmentOp : Pipe_EngineOp<"join_fragment", "Threads"> {
     the block at place p mod S along m. Afterwards the first accumulator of a block has the sums in its
     own pieces, and what it had in the others.
 
-    Every block sends its pieces to the shared memory of the blocks that add them, and waits until all
-    have arrived for its own. Before the next join the blocks wait until the sums of this one are added.
-    In the pipelined form the op has a place in shared memory, which is `getJoinBytes` long: room for
-    the pieces of all blocks, then two barriers. PTX: st.shared::cluster, mbarrier.arrive.release.cluster.
+    Every block sends the pieces that others add to their shared memory, and waits until those of the
+    others have arrived for its own. What it adds of itself stays in registers. Before the next join the
+    blocks wait until the sums of this one are added. In the pipelined form the op has a place in shared
+    memory, which is `getJoinBytes` long: room for the pieces of the other blocks, then two barriers. PTX: st.shared::cluster, mbarrier.arrive.release.cluster.
 
     Constraints: (C260) accumulators are fragments of wgmma with 64 rows, of one type, and `columns` are
     a multiple of 8 that divides their columns; (C261) the cluster has at least two blocks along m.
