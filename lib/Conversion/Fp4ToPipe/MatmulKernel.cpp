@@ -569,6 +569,10 @@ void MatmulBuilder::buildShare(ValueRange accs, const Tile &tile) {
 gpu::GPUFuncOp fp4::buildMatmulKernel(gpu::GPUModuleOp module, const MatmulShape &shape,
                                       const KernelPlan &plan, Location loc) {
   gpu::GPUFuncOp func = createKernel(module, shape.argumentTypes(), plan, loc);
+  // Without it ptxas spills registers of derived results, so that more blocks would fit than the
+  // shared memory allows. With it, plain results have too many loads on their way.
+  if (shape.dual || shape.withAmax || shape.quantizer)
+    declareResident(func, 1);
   MatmulBuilder(func, shape, plan, loc).build();
   return func;
 }

@@ -11,6 +11,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
 namespace fp4 {
@@ -97,6 +98,12 @@ inline mlir::gpu::GPUFuncOp createKernel(mlir::gpu::GPUModuleOp module, mlir::Ty
     func->setAttr(pipe::PipeDialect::kMaxAccumulatorsAttr,
                   builder.getI64IntegerAttr(*plan.accumulators));
   return func;
+}
+
+/// Registers are to be so few, and as many, that `blocks` are resident on a multiprocessor.
+inline void declareResident(mlir::gpu::GPUFuncOp kernel, int64_t blocks) {
+  kernel->setAttr(mlir::NVVM::NVVMDialect::getMinctasmAttrName(),
+                  mlir::Builder(kernel.getContext()).getI32IntegerAttr(int32_t(blocks)));
 }
 
 } // namespace fp4

@@ -14,8 +14,6 @@
 
 #include "TileBuilder.h"
 
-#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
-
 using namespace mlir;
 using namespace fp4;
 using namespace fp4::pipe;
@@ -144,8 +142,7 @@ void TransformBuilder::buildEpilogue(Value acc, Value row, Value column) {
 gpu::GPUFuncOp fp4::buildTransformKernel(gpu::GPUModuleOp module, const TransformShape &shape,
                                          const KernelPlan &plan, Location loc) {
   gpu::GPUFuncOp func = createKernel(module, shape.argumentTypes(), plan, loc);
-  func->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
-                IntegerAttr::get(IntegerType::get(func.getContext(), 32), shape.resident));
+  declareResident(func, shape.resident);
   TransformBuilder(func, shape, plan, loc).build();
   return func;
 }

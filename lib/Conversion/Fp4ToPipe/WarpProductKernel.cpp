@@ -12,8 +12,6 @@
 #include "fp4/Conversion/KernelPlans/WarpFragment.h"
 #include "fp4/Dialect/Pipe/IR/PipeWarps.h"
 
-#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
-
 using namespace mlir;
 using namespace fp4;
 using namespace fp4::pipe;
@@ -85,8 +83,7 @@ gpu::GPUFuncOp fp4::buildWarpProductKernel(gpu::GPUModuleOp module, const Matmul
                                            const KernelPlan &plan, Location loc) {
   gpu::GPUFuncOp func = createKernel(module, shape.argumentTypes(), plan, loc);
   // Without it ptxas spills so that more blocks would fit than the shared memory allows.
-  func->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
-                Builder(func.getContext()).getI32IntegerAttr(1));
+  declareResident(func, 1);
   WarpProductBuilder(func, shape, plan, loc).build();
   return func;
 }

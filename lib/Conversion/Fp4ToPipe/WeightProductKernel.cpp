@@ -19,8 +19,6 @@
 #include "fp4/ISA/WeightLayout.h"
 #include "fp4/Numerics/BlockScaledGemm.h"
 
-#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
-
 using namespace mlir;
 using namespace fp4;
 using namespace fp4::pipe;
@@ -288,8 +286,7 @@ gpu::GPUFuncOp fp4::buildWeightProductKernel(gpu::GPUModuleOp module, const Matm
                                              const KernelPlan &plan, Location loc) {
   gpu::GPUFuncOp func = createKernel(module, shape.argumentTypes(), plan, loc);
   if (*plan.resident > 1)
-    func->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
-                  OpBuilder(func).getI32IntegerAttr(int32_t(*plan.resident)));
+    declareResident(func, *plan.resident);
   WeightProductBuilder(func, shape, plan, loc).build();
   return func;
 }
