@@ -7,7 +7,7 @@
                                                            test, is exceeded (or "name = number" is not met)
 
 The loop over tiles of K of a role is the innermost loop with its instructions: UTMALDG of the role that loads,
-UTCOMMA or UTCQMMA of the role that multiplies. Instructions of a loop are those of its shortest path, on which
+UTCOMMA or UTCQMMA of the warp that multiplies, UTCCP of the one that copies scales, where that is another one. Instructions of a loop are those of its shortest path, on which
 every wait succeeds at once. The same holds from the kernel's entry to its first UTMALDG. A call of a subroutine
 counts as 100 instructions.
 
@@ -23,6 +23,7 @@ import sys
 import sass_count
 
 MMA = re.compile(r"UTC[A-Z]*MMA")
+COPY = re.compile("UTCCP")
 
 
 def weight(block, until=None):
@@ -85,6 +86,8 @@ def structure(listing):
         numbers["before_first_load"] = (sum(weight(blocks[i]) for i in path[:-1])
                                         + weight(blocks[path[-1]], load))
     loads, products = loop_of(blocks, after, back, load), loop_of(blocks, after, back, MMA)
+    copies = loop_of(blocks, after, back, COPY)
+    copies = [] if any(MMA.match(x.mnemonic) for x in copies) else copies
     count = lambda path, text: sum(bool(re.match(text, x.mnemonic)) for x in path)
     everything = [x for block in blocks for x in block.code]
     return numbers | {
@@ -93,14 +96,15 @@ def structure(listing):
         "multicasts": count(loads, r"UTMALDG.*MULTICAST"),
         "product_instructions": len(products),
         "products": count(products, MMA.pattern),
-        "scale_copies": count(products, "UTCCP"),
         "commits": count(products, "UTCBAR"),
+        "scale_instructions": len(copies),
+        "scale_copies": count(copies or products, COPY.pattern),
         # Of operands that every thread has in a register of its own.
-        "moves_to_warp": count(products, "R2UR"),
+        "moves_to_warp": count(products + copies, "R2UR"),
         "tile_stores": count(everything, "UTMASTG"),
         "local_accesses": count(everything, "STL|LDL"),
         # What synchronization of scope cluster costs without restricted fences.
-        "flushes_in_loops": count(loads + products, r"CCTL\.IVALL|MEMBAR.*\.GPU"),
+        "flushes_in_loops": count(loads + products + copies, r"CCTL\.IVALL|MEMBAR.*\.GPU"),
     }
 
 

@@ -39,7 +39,7 @@ func.func @gemm(%a: tensor<?x1024xf4E2M1FN>,
 
 // Two accumulators of 128 columns and six stages: a seventh would end at 258184 bytes, of 232448.
 // PIPELINED-LABEL: gpu.func @kernel
-// PIPELINED-SAME: pipe.shared_bytes = 221320 : i64, pipe.tmem_columns = 512 : i64, pipe.tmem_slot = 221312 : i64
+// PIPELINED-SAME: pipe.shared_bytes = 221376 : i64, pipe.tmem_columns = 512 : i64, pipe.tmem_slot = 221368 : i64
 // PIPELINED: pipe.channel from tensor to threads(128) depth 2 payload [0] barriers 221184
 // PIPELINED: pipe.channel from tma to tensor depth 6 payload [0, 98304, 196608, 208896] barriers 221216
 // PIPELINED: pipe.producer_acquire %{{.*}}[%{{.*}}]

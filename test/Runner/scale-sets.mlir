@@ -6,10 +6,14 @@
 // RUN: fp4-runner %t/odd.mlir --device=sim --multiprocessors=2 --check=strict --policy=random --seed=5
 // RUN: fp4-runner %t/even.mlir --target=sm_100a --emit=ptx | FileCheck %s --check-prefix=EVEN
 // RUN: fp4-runner %t/odd.mlir --target=sm_100a --emit=ptx | FileCheck %s --check-prefix=ODD
-// Each k tile has four products, and the first iteration comes before the loop.
-// EVEN-COUNT-16: tcgen05.mma
+// RUN: fp4-runner %t/even.mlir --target=sm_100a --emit=ptx --plan "tile_product, roles = #pipe.role_plan<load warps 5 to 6 drives [tma], mma warps 4 to 5 drives [tensor, scale_copy], epilogue warps 0 to 4 drives [threads]>" \
+// RUN:   | FileCheck %s --check-prefix=ONE
+// Each k tile has four products. Where one warp multiplies and copies scales, the first iteration comes before the loop.
+// ONE-COUNT-16: tcgen05.mma
+// ONE-NOT: tcgen05.mma
+// EVEN-COUNT-8: tcgen05.mma
 // EVEN-NOT: tcgen05.mma
-// ODD-COUNT-8: tcgen05.mma
+// ODD-COUNT-4: tcgen05.mma
 // ODD-NOT: tcgen05.mma
 
 //--- even.mlir

@@ -6,7 +6,7 @@
 
 // Rows of 64 bf16, which are 128 bytes, in 8 accesses to shared memory; nothing is stored to global memory
 // by a thread.
-// THREADS: .reqntid 224
+// THREADS: .reqntid 256
 // THREADS: tcgen05.ld.sync.aligned.32x32b.x64.b32
 // THREADS-COUNT-8: st.shared.v4.b32
 // THREADS-NOT: st.shared.v4

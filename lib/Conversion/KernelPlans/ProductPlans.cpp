@@ -364,7 +364,7 @@ static KernelPlan proposeProduct(Operation *op, const KernelPlan &wish,
   if (staging)
     plan.store = ResultStore::Tma;
   bool requests = requestsWork(wish.schedule ? wish.schedule : plan.schedule);
-  plan.roles = tensorMemoryRoles(op->getContext(), staging, requests);
+  plan.roles = tensorMemoryRoles(op->getContext(), /*copiesScales=*/true, staging, requests);
   plan.resident = 1;
   return plan;
 }

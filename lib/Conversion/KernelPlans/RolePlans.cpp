@@ -7,16 +7,21 @@ using namespace fp4::pipe;
 
 /// The epilogue has the first warps because a warp reaches the lanes of tensor memory of its index
 /// modulo 4.
-RolePlanAttr fp4::tensorMemoryRoles(MLIRContext *context, bool storesTiles, bool requestsWork) {
+RolePlanAttr fp4::tensorMemoryRoles(MLIRContext *context, bool copiesScales, bool storesTiles,
+                                    bool requestsWork) {
+  int32_t next = copiesScales ? 6 : 5;
   SmallVector<RoleAttr> roles = {
-      RoleAttr::get(context, "load", 5, 6, {Engine::Tma}, 0),
-      RoleAttr::get(context, "mma", 4, 5, {Engine::Tensor, Engine::ScaleCopy}, 0),
+      RoleAttr::get(context, "load", next, next + 1, {Engine::Tma}, 0),
+      RoleAttr::get(context, "mma", 4, next, {Engine::Tensor, Engine::ScaleCopy}, 0),
       RoleAttr::get(context, "epilogue", 0, 4, {Engine::Threads}, 0)};
+  auto addWarp = [&](StringRef name, Engine engine) {
+    ++next;
+    roles.push_back(RoleAttr::get(context, name, next, next + 1, {engine}, 0));
+  };
   if (storesTiles)
-    roles.push_back(RoleAttr::get(context, "store", 6, 7, {Engine::BulkStore}, 0));
-  int32_t next = storesTiles ? 7 : 6;
+    addWarp("store", Engine::BulkStore);
   if (requestsWork)
-    roles.push_back(RoleAttr::get(context, "scheduler", next, next + 1, {Engine::WorkQueue}, 0));
+    addWarp("scheduler", Engine::WorkQueue);
   return RolePlanAttr::get(context, roles);
 }
 

@@ -10,11 +10,12 @@
 
 namespace fp4 {
 
-/// For accumulators in tensor memory: one warp loads, one issues matrix instructions and copies of
-/// scale factors, four read accumulators and store; with `storesTiles` another one issues the stores
-/// of what these leave in shared memory, and with `requestsWork` another one asks for tiles.
-pipe::RolePlanAttr tensorMemoryRoles(mlir::MLIRContext *context, bool storesTiles = false,
-                                     bool requestsWork = false);
+/// For accumulators in tensor memory: one warp loads, one issues matrix instructions, four read
+/// accumulators and store. With `copiesScales` another one copies scale factors, with `storesTiles`
+/// another one issues the stores of what the four leave in shared memory, and with `requestsWork`
+/// another one asks for tiles.
+pipe::RolePlanAttr tensorMemoryRoles(mlir::MLIRContext *context, bool copiesScales = false,
+                                     bool storesTiles = false, bool requestsWork = false);
 
 /// For sums that `groups` warpgroups add up from tensor memory: one warp loads, one issues matrix
 /// instructions, and two beside them are spare. Two warpgroups take registers from these.

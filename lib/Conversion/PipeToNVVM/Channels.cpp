@@ -104,6 +104,9 @@ template <typename OpT> struct LowerWait : fp4::PipePattern<OpT> {
     if (producer && channel->overlaps())
       fp4::emitStageWait(rewriter, loc, this->state, *channel, adaptor.getChannel(),
                          adaptor.getIteration(), 1);
+    else if (!producer && fp4::followsScaleWarp(op, *channel, this->state))
+      fp4::emitBarrierWait(rewriter, loc, this->state, at.copied(rewriter, loc),
+                           at.fullParity(rewriter, loc), /*cluster=*/false);
     else if (!producer || !this->state.filledOnce.contains(*channel))
       fp4::emitBarrierWait(rewriter, loc, this->state, producer ? at.empty : at.full,
                            producer ? at.emptyParity(rewriter, loc) : at.fullParity(rewriter, loc),
@@ -188,6 +191,7 @@ template <typename OpT> struct LowerArrival : fp4::PipePattern<OpT> {
     }
     fp4::ChannelStage at = fp4::channelStage(rewriter, loc, this->state, *channel,
                                              adaptor.getChannel(), adaptor.getIteration());
+    fp4::arriveCopied(rewriter, op, *channel, at, this->state);
     Value barrier = producer ? at.full : at.empty;
     switch (producer ? channel->getProducer() : this->state.releases.at(op)) {
     case Engine::Tma: // the bytes of the loads complete the barrier
@@ -376,6 +380,10 @@ static Value otherParity(OpBuilder &b, Location loc, Value parity) {
   return arith::XOrIOp::create(b, loc, parity, fp4::constantI32(b, loc, 1));
 }
 
+Value fp4::ChannelStage::copied(OpBuilder &b, Location loc) const {
+  return offsetPointer(b, loc, full, 16 * depth);
+}
+
 Value fp4::ChannelStage::fullParity(OpBuilder &b, Location loc) const {
   return phase ? phase : otherParity(b, loc, other);
 }
@@ -389,6 +397,7 @@ fp4::ChannelStage fp4::channelStage(OpBuilder &b, Location loc, const KernelStat
                                     int64_t offset) {
   int64_t depth = *channel.getDepth();
   ChannelStage at;
+  at.depth = depth;
   if (auto carried = state.carriedStages.find({iteration, offset});
       carried != state.carriedStages.end()) {
     at.stage = carried->second.stage;

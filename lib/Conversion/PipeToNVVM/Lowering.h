@@ -9,7 +9,10 @@
 //   !pipe.shared      !llvm.ptr<3>   first byte of the tile
 //   !pipe.tmem        i32            tensor memory address (lane 0) of the first column
 //   !pipe.fragment    !llvm.ptr      the thread's elements, an array that becomes registers
-//   !pipe.channel     !llvm.ptr<3>   barrier full[0]; full[0..depth), then empty[0..depth)
+//   !pipe.channel     !llvm.ptr<3>   barrier full[0]; full[0..depth), then empty[0..depth), and
+//   where
+//                                    a warp of its own copies scales (ScaleWarps.cpp),
+//                                    copied[0..depth) and one barrier for all copies
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -85,6 +88,9 @@ struct KernelState {
   /// By the value of a counter and what is added to it; see carryStages.
   llvm::DenseMap<std::pair<mlir::Value, int64_t>, CarriedStage> carriedStages;
   llvm::DenseMap<mlir::Operation *, int64_t> scaleSets; ///< see unrollScaleSets
+  /// Channels out of whose stages a warp of its own copies scales; see splitScaleWarps.
+  llvm::SmallPtrSet<mlir::Operation *, 4> copiedAhead;
+  int64_t allCopied = 0; ///< where the barrier is at which that warp waits in the end
 
   mlir::NVVM::CTAGroupKind ctaGroup() const {
     return pairs ? mlir::NVVM::CTAGroupKind::CTA_2 : mlir::NVVM::CTAGroupKind::CTA_1;
@@ -148,6 +154,10 @@ void populateJoinFragmentPatterns(const mlir::TypeConverter &, mlir::RewritePatt
 void populateEpiloguePatterns(const mlir::TypeConverter &, mlir::RewritePatternSet &,
                               const KernelState &);
 
+/// Gives each warp of a role that multiplies and copies scales its own code (ScaleWarps.cpp).
+/// Whatever looks for roles comes later.
+void splitScaleWarps(mlir::gpu::GPUFuncOp kernel, KernelState &state);
+
 /// Collects the roles without threads that run with all lanes of their warp and elect one for each
 /// instruction that must be issued once (Roles.cpp).
 void findWholeRoles(mlir::gpu::GPUFuncOp kernel, KernelState &state);
@@ -189,6 +199,8 @@ void describePromotion(mlir::gpu::GPUFuncOp kernel, KernelState &state);
 
 /// Initializes the barriers of the ring of responses to requests for work; false where there is none.
 bool initializeWorkRing(mlir::OpBuilder &, mlir::gpu::GPUFuncOp kernel, const KernelState &state);
+/// Initializes the barriers of a channel that say which scales are copied, and that all are.
+void initializeCopied(mlir::OpBuilder &, pipe::ChannelOp channel, const KernelState &state);
 /// Initializes the barriers of a join of a cluster.
 void initializeJoin(mlir::OpBuilder &, mlir::Location, mlir::Operation *join,
                     const KernelState &state);
@@ -239,8 +251,11 @@ struct ChannelStage {
   mlir::Value other; ///< i32, 1 - phase; null if `phase` is known
   mlir::Value full;  ///< !llvm.ptr<3>
   mlir::Value empty; ///< !llvm.ptr<3>
+  int64_t depth;     ///< of the channel
 
-  /// The parity that a consumer waits for at `full`, and a producer at `empty`.
+  /// !llvm.ptr<3>: there is one where a warp of its own copies scales (ScaleWarps.cpp).
+  mlir::Value copied(mlir::OpBuilder &, mlir::Location) const;
+  /// The parity that a consumer waits for at `full` or `copied`, and a producer at `empty`.
   mlir::Value fullParity(mlir::OpBuilder &, mlir::Location) const;
   mlir::Value emptyParity(mlir::OpBuilder &, mlir::Location) const;
 };
@@ -271,6 +286,15 @@ void releaseStored(mlir::OpBuilder &, mlir::Location, const KernelState &, pipe:
 /// Orders generic accesses to shared memory before those of TMA and tensor cores that a barrier
 /// orders after this thread.
 void emitProxyFence(mlir::OpBuilder &, mlir::Location);
+
+/// Whether `wait` is of a warp behind one that copies scales out of the stages of `channel`.
+bool followsScaleWarp(mlir::Operation *wait, pipe::ChannelOp channel, const KernelState &state);
+/// The warp that copies scales, where `release` is of it, says that those of the stage `at` are on
+/// their way.
+void arriveCopied(mlir::OpBuilder &, mlir::Operation *release, pipe::ChannelOp channel,
+                  const ChannelStage &at, const KernelState &state);
+/// Waits for all copies of the warp of `region`, which does nothing else.
+void awaitCopies(mlir::OpBuilder &, pipe::RoleRegionOp region, const KernelState &state);
 
 /// The engine that completes the consumer's end of `channel` at which `op` stands.
 pipe::Engine consumerEngine(pipe::ChannelOp channel, mlir::Operation *op);

@@ -150,6 +150,10 @@ struct LowerCopyScales : fp4::PipePattern<fp4::pipe::CopyScalesOp> {
     FailureOr<Value> target = firstColumn(rewriter, op);
     if (failed(target))
       return failure();
+    if (!state.roles.lookup(op).drives(fp4::pipe::Engine::ScaleCopy)) { // its second warp copies
+      rewriter.replaceOp(op, *target);
+      return success();
+    }
     Descriptor source = descriptorAt(rewriter, op, state, adaptor.getSource(),
                                      hw::SmemDescriptor::scaleFactorBlock());
     for (int64_t k = 0; k < columnBlocks; ++k)

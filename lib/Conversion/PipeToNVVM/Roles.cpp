@@ -97,7 +97,8 @@ void initializeBarriers(OpBuilder &b, fp4::pipe::ChannelOp channel, const fp4::K
   int64_t full = channel.getProducerArrivals() * (both ? 2 : 1);
   auto released = [&](fp4::hw::ClusterShape shape) -> Value {
     int64_t blocks = (sharing.isShared() ? sharing.in(shape) : sharing).getNumReleasing();
-    return fp4::constantI32(b, loc, channel.getNumConsumerArrivals() * blocks);
+    int32_t arrivals = channel.getNumConsumerArrivals() + state.copiedAhead.contains(channel);
+    return fp4::constantI32(b, loc, arrivals * blocks);
   };
   Value empty = released(state.cluster);
   if (state.fallback)
@@ -107,6 +108,8 @@ void initializeBarriers(OpBuilder &b, fp4::pipe::ChannelOp channel, const fp4::K
     Value arrivals = i < depth ? fp4::constantI32(b, loc, full) : empty;
     NVVM::MBarrierInitOp::create(b, loc, barrier, arrivals, /*predicate=*/Value());
   }
+  if (state.copiedAhead.contains(channel))
+    fp4::initializeCopied(b, channel, state);
 }
 
 void initializeBlock(OpBuilder &b, gpu::GPUFuncOp kernel, const fp4::KernelState &state) {
@@ -261,6 +264,11 @@ struct LowerRole : fp4::PipePattern<fp4::pipe::RoleRegionOp> {
       rewriter.setInsertionPoint(body->getTerminator());
       NVVM::CpAsyncBulkWaitGroupOp::create(rewriter, loc, /*group=*/0u, rewriter.getUnitAttr());
     }
+    if (!op.getRole().drives(fp4::pipe::Engine::Tensor) &&
+        op.getRole().drives(fp4::pipe::Engine::ScaleCopy)) {
+      rewriter.setInsertionPoint(body->getTerminator());
+      fp4::awaitCopies(rewriter, op, state);
+    }
     rewriter.eraseOp(op);
     return success();
   }
@@ -367,7 +375,7 @@ static void describeKernel(gpu::GPUFuncOp kernel, fp4::KernelState &state) {
     });
   }
   for (auto channel : kernel.getOps<pipe::ChannelOp>())
-    if (fp4::isFilledOnce(channel))
+    if (fp4::isFilledOnce(channel) && !state.copiedAhead.contains(channel))
       state.filledOnce.insert(channel);
   fp4::findFencedWaits(kernel, state);
   fp4::findPartlyReleased(kernel, state);
@@ -424,6 +432,7 @@ fp4::KernelState fp4::emitPrologue(gpu::GPUFuncOp kernel, const hw::TargetModel 
   if (kernel.getOps<pipe::RoleRegionOp>().empty())
     return state;
   unrollPromotion(kernel);
+  splitScaleWarps(kernel, state);
   findWholeRoles(kernel, state);
   unrollScaleSets(kernel, state);
   carryStages(kernel, state);

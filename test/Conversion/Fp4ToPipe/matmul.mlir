@@ -14,9 +14,9 @@
 // CHECK: %[[M:.*]] = arith.index_cast %[[ROWS]] : index to i32
 // CHECK: arith.minui %{{.*}}, %[[SMS]]
 // FEWER: arith.minui %{{.*}}, %c3
-// CHECK: gpu.launch_func @linear_matmul_0::@kernel blocks in (%{{.*}}, %c1, %c1) threads in (%c192, %c1, %c1)
+// CHECK: gpu.launch_func @linear_matmul_0::@kernel blocks in (%{{.*}}, %c1, %c1) threads in (%c224, %c1, %c1)
 // CHECK: gpu.module @linear_matmul_0
-// CHECK: gpu.func @kernel({{.*}}%[[MARG:[a-z0-9]+]]: i32) kernel attributes {pipe.role_plan = #pipe.role_plan<load warps 5 to 6 drives [tma], mma warps 4 to 5 drives [tensor, scale_copy], epilogue warps 0 to 4 drives [threads]>}
+// CHECK: gpu.func @kernel({{.*}}%[[MARG:[a-z0-9]+]]: i32) kernel attributes {pipe.role_plan = #pipe.role_plan<load warps 6 to 7 drives [tma], mma warps 4 to 6 drives [tensor, scale_copy], epilogue warps 0 to 4 drives [threads]>}
 // CHECK: %[[ALPHA:.*]] = vector.broadcast
 // CHECK: pipe.for_each_work %{{.*}}, %{{.*}} in (%{{.*}}, %{{.*}}) schedule #pipe.static_persistent<along_m> {
 // CHECK:   %[[ACC:.*]] = pipe.accumulator : !pipe.tmem<128x128xf32>

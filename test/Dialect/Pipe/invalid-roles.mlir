@@ -60,6 +60,19 @@ gpu.func @bad(%c0: i32) kernel {
 
 // -----
 
+#twin = #pipe.role<mma warps 4 to 6 drives [tensor, scale_copy]>
+// (C119)
+// expected-error @+1 {{role mma must have one warp or two, whose elected thread issues for its engines, but got 3}}
+#role = #pipe.role<mma warps 4 to 7 drives [tensor, scale_copy]>
+
+// -----
+
+// (C119)
+// expected-error @+1 {{role mma must have one warp, whose elected thread issues for its engines, but got 2}}
+#role = #pipe.role<mma warps 4 to 6 drives [tensor]>
+
+// -----
+
 // (C119)
 // expected-error @+1 {{role load must have one warp, whose elected thread issues for its engines, but got 4}}
 #role = #pipe.role<load warps 0 to 4 drives [tma, threads]>

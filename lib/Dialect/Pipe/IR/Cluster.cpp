@@ -46,7 +46,7 @@ bool fp4::pipe::usesPairs(Operation *kernel) {
 }
 
 bool fp4::pipe::runsOnLeaders(RoleAttr role, bool pairs) {
-  return pairs && role.drives(Engine::Tensor);
+  return pairs && (role.drives(Engine::Tensor) || role.drives(Engine::ScaleCopy));
 }
 
 hw::ClusterDirection fp4::pipe::toHardware(Direction direction) {

@@ -158,10 +158,12 @@ LogicalResult RoleAttr::verify(EmitError emitError, StringRef name, int32_t firs
   bool single = !seen.contains(Engine::Threads) && !seen.contains(Engine::Convert);
   for (Engine engine : {Engine::Tma, Engine::ScaleCopy, Engine::WorkQueue})
     single |= seen.contains(engine);
-  if (single && end - first != 1)
-    return emitError() << "role " << name
-                       << " must have one warp, whose elected thread issues for its engines, but got "
-                       << end - first;
+  // The second warp copies scales (ScaleWarps.h).
+  bool mayHaveTwo =
+      seen.size() == 2 && seen.contains(Engine::Tensor) && seen.contains(Engine::ScaleCopy);
+  if (single && end - first != 1 && !(mayHaveTwo && end - first == 2))
+    return emitError() << "role " << name << " must have one warp" << (mayHaveTwo ? " or two" : "")
+                       << ", whose elected thread issues for its engines, but got " << end - first;
   if (registers && (registers % 8 || registers < 24 || registers > 256))
     return emitError() << "registers of role " << name
                        << " must be a multiple of 8 from 24 to 256, but got " << registers;

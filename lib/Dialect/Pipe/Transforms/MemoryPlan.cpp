@@ -5,6 +5,7 @@
 #include "ChannelEnds.h"
 #include "StageColumns.h"
 
+#include "fp4/Dialect/Pipe/IR/ScaleWarps.h"
 #include "fp4/ISA/TargetModel.h"
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
@@ -14,8 +15,7 @@
 using namespace mlir;
 using namespace fp4::pipe;
 
-/// Barriers per stage: full and empty.
-static constexpr int64_t kBarrierBytes = 8, kBarriersPerStage = 2;
+static constexpr int64_t kBarrierBytes = 8;
 /// Smallest tensor memory allocation.
 static constexpr int64_t kMinTmemColumns = 32;
 
@@ -63,7 +63,7 @@ static void layOutShared(MemoryPlan &plan) {
   offset += plan.workDepth * kRingBytesPerResponse;
   for (ChannelPlan &channel : plan.channels) {
     channel.barriers = offset;
-    offset += kBarriersPerStage * kBarrierBytes * channel.depth;
+    offset += barrierBytes(channel.channel, channel.depth);
   }
   plan.tmemSlot = offset;
   plan.sharedBytes = offset + kBarrierBytes;

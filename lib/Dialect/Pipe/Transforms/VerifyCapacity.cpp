@@ -5,6 +5,7 @@
 
 #include "fp4/Dialect/Fp4/IR/Target.h"
 #include "fp4/Dialect/Pipe/IR/Pipe.h"
+#include "fp4/Dialect/Pipe/IR/ScaleWarps.h"
 #include "fp4/Dialect/Pipe/Transforms/Passes.h"
 #include "fp4/ISA/TargetModel.h"
 
@@ -46,7 +47,7 @@ static void addChannel(Ranges &ranges, ChannelOp channel) {
           {place, place + before + cast<TmemType>(type).getTmemColumns(), what, channel});
   }
   int64_t barriers = *channel.getBarriers();
-  ranges.shared.push_back({barriers, barriers + 16 * depth, "barriers", channel});
+  ranges.shared.push_back({barriers, barriers + barrierBytes(channel, depth), "barriers", channel});
 }
 
 static LogicalResult addJoin(Ranges &ranges, JoinFragmentOp join) {

@@ -1,0 +1,25 @@
+//===- ScaleWarps.h - Roles whose second warp copies scales ----------------===//
+//
+// A role that drives tensor and scale_copy has one warp, which does both, or two: the first
+// multiplies, and the second copies scales ahead of it. Channels do not see the difference: they
+// know the role. A third barrier of each stage tells the first warp that the scales of this stage
+// are copied (docs/Rationale/EnginesAndRoles.md).
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "fp4/Dialect/Pipe/IR/Pipe.h"
+
+namespace fp4::pipe {
+
+/// The second warp of the role copies scales.
+bool hasScaleWarp(RoleAttr role);
+
+/// Such a warp copies scales out of the stages of the channel.
+bool feedsScaleWarp(ChannelOp channel);
+
+/// What its barriers take in shared memory: of each of its `depth` stages full, empty, and where a
+/// warp of its own copies scales out of it, copied; behind those one for all copies of this warp.
+int64_t barrierBytes(ChannelOp channel, int64_t depth);
+
+} // namespace fp4::pipe
