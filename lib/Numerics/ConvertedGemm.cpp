@@ -89,13 +89,15 @@ TileFactors factorsOfRow(const GemmProblem &p, uint64_t row, uint64_t tile) {
   return factorsOf(p, p.floatA ? floatTile(p, row, tile) : convertTile(p, p.a, p.format, row, tile));
 }
 
-/// The sums of row `row` against a panel: those of the ranges of K, added from the first on.
-void multiplyRow(const GemmProblem &p, uint64_t row, const std::vector<DenseColumns> &panel,
-                 std::span<float> sums) {
+/// The sums of row `row` against a panel, whose first column is `column`: those of the ranges of K,
+/// added from the first on.
+void multiplyRow(const GemmProblem &p, uint64_t row, uint64_t column,
+                 const std::vector<DenseColumns> &panel, std::span<float> sums) {
   const unsigned fraction = fractionBits(factorType(p));
   const DenseRowOptions options{2 * fraction, hw::AccumulatorType::F32, {}};
   const std::vector<int32_t> unscaled(sums.size());
-  forRanges(p, [&](uint64_t begin, uint64_t end) { // steps; a range begins with a k tile
+  // Steps; a range begins with a k tile.
+  forRangesAt(p, row, column, [&](uint64_t begin, uint64_t end) {
     std::vector<uint32_t> part(sums.size());
     for (uint64_t tile = tilesOf(begin); tile < tilesOf(end); ++tile) {
       const TileFactors factors = factorsOfRow(p, row, tile);
@@ -139,7 +141,7 @@ std::vector<float> convertedModel(const GemmProblem &p) {
     const std::vector<DenseColumns> panel = decodePanel(p, first, count);
     std::vector<float> sums(count);
     for (uint64_t row = 0; row < p.a.rows; ++row) {
-      multiplyRow(p, row, panel, sums);
+      multiplyRow(p, row, first, panel, sums);
       for (uint64_t j = 0; j < count; ++j)
         result[row * p.b.rows + first + j] = epilogue.apply(
             std::ldexp(sums[j], restored), alphaAt(p, row, first + j).value_or(1.f));

@@ -115,10 +115,14 @@ void addRange(const Sum &part, Sum &total) {
   total.reach = std::max({total.reach, part.reach, std::fabs(total.value) + total.error});
 }
 
-Sum sumOfRanges(const GemmProblem &p, const Line &a, const Line &b) {
+struct Place {
+  uint64_t row, column;
+};
+
+Sum sumOfRanges(const GemmProblem &p, Place at, const Line &a, const Line &b) {
   const Rounding rounding = roundingOf(p, a, b);
   Sum total;
-  forRanges(p, [&](uint64_t begin, uint64_t end) {
+  forRangesAt(p, at.row, at.column, [&](uint64_t begin, uint64_t end) {
     const Sum part = sumOf(a, b, begin * fp4MmaK, std::min<uint64_t>(end * fp4MmaK, p.depth), rounding);
     if (begin == 0)
       total = part;
@@ -140,7 +144,7 @@ GemmReference convertedReference(const GemmProblem &p) {
     const Line b = scaledLine(p, p.b, formatOfB(p), column);
     const bool mayBeInfinite = !b.isFinite || b.largest >= 0x1p127;
     for (uint64_t row = 0; row < p.a.rows; ++row) {
-      const Sum sum = sumOfRanges(p, rows[row], b);
+      const Sum sum = sumOfRanges(p, {row, column}, rows[row], b);
       const float alpha = alphaAt(p, row, column).value_or(1.f);
       const BoundedValue element = epilogue.bound({sum.value, sum.error}, alpha);
       const uint64_t at = row * p.b.rows + column;

@@ -196,6 +196,49 @@ TEST(FloatGemm, TheModelIsWithinTheBound) {
   }
 }
 
+/// Workers share tiles of 16 x 16, whose ranges are added as those of split_k are.
+TEST(FloatGemm, WorkersShareTiles) {
+  const uint64_t m = 20, n = 24, k = 1024;
+  test::Random random(5);
+  std::vector<uint16_t> x(m * k);
+  for (uint16_t &bits : x)
+    bits = encodeBF16(float(int(random.word() % 2001) - 1000));
+  std::vector<uint8_t> codes(n * k / 2), scales(n * k / 16);
+  for (uint8_t &byte : codes)
+    byte = uint8_t(random.word());
+  for (uint8_t &scale : scales)
+    scale = uint8_t(0x28 + random.word() % 32);
+  GemmProblem p;
+  p.a = {reinterpret_cast<const uint8_t *>(x.data()), nullptr, m, 0, 0};
+  p.b = {codes.data(), scales.data(), n, 0, 0};
+  p.depth = k;
+  p.core = TensorCore::Converted;
+  p.floatA = FloatType::BF16;
+  const auto bitsOf = [&](uint64_t splits, std::optional<StreamK> stream) {
+    p.splits = splits;
+    p.streamK = stream;
+    const auto values = gemmMmaModel(p);
+    const auto reference = gemmReference(p);
+    EXPECT_TRUE(values && reference);
+    for (uint64_t i = 0; i < m * n; ++i)
+      EXPECT_LE(std::fabs((*values)[i] - reference->values[i]), reference->bounds[i]);
+    return *values;
+  };
+  const std::vector<float> one = bitsOf(1, {}), two = bitsOf(2, {});
+  EXPECT_NE(one, two);
+  EXPECT_EQ(bitsOf(1, StreamK{8, 16, 16}), two); // two workers for each of four tiles
+  EXPECT_EQ(bitsOf(1, StreamK{4, 16, 16}), one);
+  // Sixteen slices for three workers: the second tile has a range of one and one of three, the
+  // third two of two, and the others are whole.
+  const std::vector<float> shared = bitsOf(1, StreamK{3, 16, 16});
+  for (uint64_t i = 0; i < m * n; ++i)
+    if (const uint64_t tile = i / n / 16 + i % n / 16 * 2; tile != 1)
+      ASSERT_EQ(shared[i], (tile == 2 ? two : one)[i]) << i;
+  p.floatA.reset(); // and where both operands are converted nothing is shared
+  p.streamK = StreamK{3, 16, 16};
+  EXPECT_FALSE(gemmMmaModel(p));
+}
+
 TEST(FloatGemm, WhatNoTensorCoreMultipliesIsAnError) {
   GemmProblem p;
   p.floatA = FloatType::F16;

@@ -15,9 +15,10 @@ static constexpr int64_t kFewestColumns = 8;
 
 void FragmentEpilogue::buildTiles(WorkBody body) {
   numM = countTilesM();
-  if (shape.alpha == MatmulShape::Alpha::One)
+  bool joinsLate = shape.hasWorkspace() && !shape.stream; // and reads sums beside the alpha
+  if (shape.alpha == MatmulShape::Alpha::One && !joinsLate)
     alphaOfAll = LoadScalarOp::create(b, loc, b.getF32Type(), alpha);
-  forEachWork(numM, constant(shape.worksN()), body);
+  forEachWork(numM, constant(shape.stream ? 1 : shape.worksN()), body);
   gpu::ReturnOp::create(b, loc);
 }
 
@@ -27,6 +28,8 @@ Value FragmentEpilogue::countTilesM() {
   if (rows)
     return arith::DivUIOp::create(b, loc, add(rows, constant(shape.tileM - 1)),
                                   constant(shape.tileM));
+  if (shape.stream)
+    return constant(shape.streamWorks);
   return table ? countTilesOfGroups() : constant(shape.tilesM());
 }
 
@@ -113,7 +116,7 @@ void FragmentEpilogue::storeSums(SumsFrom sums, Value row, Value column, int exp
   using Alpha = MatmulShape::Alpha;
   Value scalar = group.alpha, factor;
   if (shape.alpha == Alpha::One)
-    scalar = alphaOfAll;
+    scalar = alphaOfAll ? alphaOfAll : LoadScalarOp::create(b, loc, b.getF32Type(), alpha);
   Alpha ofLines = shape.transposed ? Alpha::Columns : Alpha::Rows; // the same in every part
   SmallVector<Value> ahead;
   if (!isStored && shape.alpha == Alpha::Rows && loadsAlphasAhead())
@@ -272,6 +275,71 @@ Value FragmentEpilogue::complement(Value part) {
 SmallVector<Value> FragmentEpilogue::addAll(ValueRange sums, ValueRange more) {
   return llvm::map_to_vector(llvm::zip_equal(sums, more), [&](auto pair) -> Value {
     return arith::AddFOp::create(b, loc, std::get<0>(pair), std::get<1>(pair));
+  });
+}
+
+/// All parts, from the first to the last. Those of the first two are on their way together.
+SmallVector<Value> FragmentEpilogue::sumOfShares(size_t number, const Share &share) {
+  SmallVector<Value> first = fetchAll(number, share.firstSums);
+  SmallVector<Value> second = fetchAll(number, add(share.firstSums, constant(1)));
+  auto parts =
+      scf::ForOp::create(b, loc, constant(2), share.parts, constant(1), addAll(first, second));
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(parts.getBody());
+  SmallVector<Value> next = fetchAll(number, add(share.firstSums, parts.getInductionVar()));
+  scf::YieldOp::create(b, loc, addAll(parts.getRegionIterArgs(), next));
+  return SmallVector<Value>(parts.getResults());
+}
+
+/// Of two parts, this block has one in registers.
+SmallVector<Value> FragmentEpilogue::sumOfShared(Value acc, size_t number, const Share &share) {
+  SmallVector<Type> types;
+  forParts([&](VectorType type, int64_t) { types.push_back(type); });
+  Value areTwo = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, share.parts, constant(2));
+  auto branch = scf::IfOp::create(b, loc, types, areTwo, /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(branch.thenBlock());
+  SmallVector<Value> own = readAll(acc);
+  Value other = add(share.firstSums, complement(share.part));
+  scf::YieldOp::create(b, loc, addAll(own, fetchAll(number, other)));
+  b.setInsertionPointToStart(branch.elseBlock());
+  scf::YieldOp::create(b, loc, sumOfShares(number, share));
+  return SmallVector<Value>(branch.getResults());
+}
+
+void FragmentEpilogue::joinShares(ValueRange accs, const Share &share,
+                                  llvm::function_ref<void(size_t, SumsFrom)> finish) {
+  auto when = [&](Value condition, llvm::function_ref<void()> body) {
+    auto branch = scf::IfOp::create(b, loc, condition, /*withElseRegion=*/false);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(branch.thenBlock());
+    body();
+  };
+  auto compare = [&](arith::CmpIPredicate holds) -> Value {
+    return arith::CmpIOp::create(b, loc, holds, share.parts, constant(1));
+  };
+  auto read = [&](Value acc, VectorType type, int64_t first) -> Value {
+    return ReadFragmentOp::create(b, loc, type, acc, b.getI64IntegerAttr(first));
+  };
+  when(compare(arith::CmpIPredicate::eq), [&] {
+    for (auto [number, acc] : llvm::enumerate(accs))
+      finish(number,
+             [&, acc = acc](VectorType type, int64_t first) { return read(acc, type, first); });
+  });
+  when(compare(arith::CmpIPredicate::ne), [&] {
+    Value own = add(share.firstSums, share.part);
+    for (auto [number, acc] : llvm::enumerate(accs))
+      forParts([&, acc = acc, number = number](VectorType type, int64_t first) {
+        LeaveFragmentOp::create(b, loc, read(acc, type, first), workspace, own,
+                                placeOfSums(number, first));
+      });
+    when(JoinOp::create(b, loc, counters, share.counter, share.parts, IntegerAttr()), [&] {
+      for (auto [number, acc] : llvm::enumerate(accs)) {
+        SmallVector<Value> sums = sumOfShared(acc, number, share);
+        finish(number,
+               [&](VectorType, int64_t first) { return sums[size_t(first / partColumns)]; });
+      }
+    });
   });
 }
 

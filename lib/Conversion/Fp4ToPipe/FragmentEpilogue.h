@@ -64,6 +64,14 @@ protected:
   /// with the sums over all ranges, from the first to the last, of each part.
   void joinSums(mlir::ValueRange accs, mlir::Value index, mlir::Value part,
                 llvm::function_ref<void(size_t part, SumsFrom sums)> finish);
+  /// A work of a product whose workers share tiles, as its table says (StreamTable.cpp).
+  struct Share {
+    mlir::Value firstSums, part, parts, counter;
+  };
+  /// Calls `finish` with the sums of each part of a tile, which has an accumulator of `accs`: those
+  /// of whoever has all of the tile, or those of all workers, with the last one to come.
+  void joinShares(mlir::ValueRange accs, const Share &share,
+                  llvm::function_ref<void(size_t part, SumsFrom sums)> finish);
   /// The sums over the ranges of a block that has all of them.
   mlir::Value sumOfRanges(mlir::ValueRange accs, mlir::VectorType type, int64_t first);
 
@@ -82,10 +90,12 @@ protected:
   llvm::SmallVector<mlir::Value> addAll(mlir::ValueRange sums, mlir::ValueRange more);
   mlir::Value complement(mlir::Value part);
   llvm::SmallVector<mlir::Value> sumOfLeft(size_t number, mlir::Value row, mlir::Value step);
+  llvm::SmallVector<mlir::Value> sumOfShares(size_t number, const Share &share);
+  llvm::SmallVector<mlir::Value> sumOfShared(mlir::Value acc, size_t number, const Share &share);
 
   mlir::Value numM; ///< tiles along m
-  /// The one alpha of a product. It is read when the kernel begins, so that nobody waits for it
-  /// behind the last k tile.
+  /// The one alpha of a product where it is read when the kernel begins, so that nobody waits for
+  /// it behind the last k tile.
   mlir::Value alphaOfAll;
   int64_t threads;  ///< of the warpgroups that multiply
 

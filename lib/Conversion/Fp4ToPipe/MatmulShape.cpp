@@ -144,13 +144,14 @@ GlobalType MatmulShape::counters() const {
 }
 
 GlobalType MatmulShape::fragmentWorkspace() const {
-  int64_t rows = dynamicRows() ? m : splits * tilesM() * tilesN();
+  int64_t rows = stream ? streamParts : dynamicRows() ? m : splits * tilesM() * tilesN();
   return GlobalType::get({rows, tileM * tileN}, Float32Type::get(scaleType.getContext()));
 }
 
 GlobalType MatmulShape::fragmentCounters() const {
   constexpr int64_t warps = 8;
-  return GlobalType::get({dynamicRows() ? m : tilesM() * tilesN(), warps}, i32(*this));
+  int64_t rows = stream ? streamJoins : dynamicRows() ? m : tilesM() * tilesN();
+  return GlobalType::get({rows, warps}, i32(*this));
 }
 
 SmallVector<Type> MatmulShape::argumentTypes() const {

@@ -41,9 +41,11 @@ private:
     Value row, column;
     Range k;    ///< its tiles
     Value part; ///< the place of the block among those of the tile; null where there is one
+    Share share; ///< where workers share tiles
   };
 
   Tile findTile(Value m, Value n);
+  void findShare(Tile &tile, Value &m, Value &n);
   void buildTile(Value m, Value n);
   void buildKTile(ArrayRef<Value> accumulators, const Tile &tile, Value k);
   void multiplyPrepacked(ArrayRef<Value> accumulators, const Tile &tile, Value k);
@@ -87,7 +89,9 @@ private:
 WeightProductBuilder::Tile WeightProductBuilder::findTile(Value m, Value n) {
   Tile tile;
   tile.k = {constant(0), constant(shape.tilesK())};
-  if (shape.joinsInCluster) {
+  if (shape.stream) {
+    findShare(tile, m, n);
+  } else if (shape.joinsInCluster) {
     tile.part = placeOfRange();
   } else if (shape.joinedBlocks() > 1) {
     tile.part = arith::DivUIOp::create(b, loc, n, constant(shape.tilesN()));
@@ -98,6 +102,16 @@ WeightProductBuilder::Tile WeightProductBuilder::findTile(Value m, Value n) {
   tile.row = mul(m, shape.tileM);
   tile.column = mul(n, shape.tileN);
   return tile;
+}
+
+/// Work `m` of the table: its tile and its k tiles.
+void WeightProductBuilder::findShare(Tile &tile, Value &m, Value &n) {
+  Value first = mul(m, 2), second = add(first, constant(1));
+  tile.share = {entry(table, second, 0), entry(table, second, 1), entry(table, second, 2),
+                entry(table, second, 3)};
+  m = entry(table, first, 0);
+  n = entry(table, first, 1);
+  tile.k = {entry(table, first, 2), entry(table, first, 3)};
 }
 
 void WeightProductBuilder::buildTile(Value m, Value n) {
@@ -117,6 +131,9 @@ void WeightProductBuilder::buildTile(Value m, Value n) {
   auto store = [&](size_t part, auto sums) {
     storeSums(sums, partRow(tile, part), partColumn(tile, part), restoringExponent());
   };
+  if (shape.stream)
+    return joinShares(accumulators, tile.share,
+                      [&](size_t part, SumsFrom sums) { store(part, sums); });
   if (shape.joinedBlocks() > 1)
     return joinSums(accumulators, indexOf(tile), tile.part,
                     [&](size_t part, SumsFrom sums) { store(part, sums); });

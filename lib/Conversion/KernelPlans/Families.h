@@ -49,6 +49,10 @@ llvm::LogicalResult checkJoin(mlir::Operation *op, const KernelPlan &plan, Joine
                               const hw::TargetModel &target);
 /// Of tiles of products whose weights are operand A: their rows are columns of fragments.
 inline constexpr int64_t kMostJoinedRows = 128;
+/// The wish of a program, with the rows and columns that it says of tiles that workers share; and
+/// what the plan of such a product must say (ProductPlans.cpp).
+KernelPlan wishOfStream(BlockScaledMatmulOp product, const KernelPlan &wish);
+llvm::LogicalResult checkStream(mlir::Operation *op, const KernelPlan &plan);
 /// What kProductRules are on targets without tcgen05 (ConvertedProductPlans.cpp).
 KernelPlan proposeConvertedProduct(mlir::Operation *op, const KernelPlan &wish,
                                    const MatmulSize &size, const hw::TargetModel &target);

@@ -185,8 +185,7 @@ pipe::WorkScheduleAttrInterface fp4::rasterOfProduct(MLIRContext *context, const
   return pipe::StaticPersistentAttr::get(context, pipe::Raster::Panels, *width);
 }
 
-/// The wish of a program, with the rows and columns that it says of tiles that workers share.
-static KernelPlan wishOfStream(BlockScaledMatmulOp product, const KernelPlan &wish) {
+KernelPlan fp4::wishOfStream(BlockScaledMatmulOp product, const KernelPlan &wish) {
   KernelPlan all = wish;
   if (auto stream = product.getStreamK(); stream && !wish.tile[0]) {
     all.tile[0] = (*stream)[1];
@@ -412,17 +411,16 @@ static std::string spellChoice(ArrayRef<int64_t> numbers) {
   return text;
 }
 
-/// Workers share tiles of the rows and columns that the operation says.
-static LogicalResult checkStream(Operation *op, const KernelPlan &plan) {
+LogicalResult fp4::checkStream(Operation *op, const KernelPlan &plan) {
   ArrayRef<int64_t> stream = *cast<BlockScaledMatmulOp>(op).getStreamK();
   if (plan.swap)
     return misfit(op, "swap", "is left out with 'stream_k'", "it");
   if (plan.tile[0] != stream[1] || plan.tile[1] != stream[2])
     return misfit(op, "tile",
                   "is [" + Twine(stream[1]) + ", " + Twine(stream[2]) + ", k], as 'stream_k' says",
-                  spell(plan.tile));
+                  ::spell(plan.tile));
   if (plan.cluster[0] > (plan.pair ? 2 : 1) || plan.cluster[1] > 1)
-    return misfit(op, "cluster", "is a pair or one block with 'stream_k'", spell(plan.cluster));
+    return misfit(op, "cluster", "is a pair or one block with 'stream_k'", ::spell(plan.cluster));
   return success();
 }
 

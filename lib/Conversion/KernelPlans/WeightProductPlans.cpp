@@ -214,7 +214,8 @@ LogicalResult fp4::checkJoin(Operation *op, const KernelPlan &plan, JoinedTile t
 
 KernelPlan fp4::proposeWeightProduct(Operation *op, const KernelPlan &given, const MatmulSize &size,
                                      const hw::TargetModel &target) {
-  KernelPlan plan = planOfFamily(KernelFamily::TileProduct), wish = given;
+  KernelPlan plan = planOfFamily(KernelFamily::TileProduct);
+  KernelPlan wish = wishOfStream(cast<BlockScaledMatmulOp>(op), given);
   wish.ranges = plan.ranges = chooseRanges(op, given, size, target);
   plan.tile =
       isPromoted(op) ? choosePromotedTile(wish, size, target) : chooseTile(op, wish, size, target);
@@ -225,7 +226,8 @@ KernelPlan fp4::proposeWeightProduct(Operation *op, const KernelPlan &given, con
   int64_t mostRows = kMostSums / plan.tile[1] / (isPromoted(op) ? 2 : 1);
   plan.roles = fragmentRoles(op->getContext(), /*groups=*/2, /*spare=*/plan.tile[0] > mostRows);
   int64_t items = llvm::divideCeil(size.m, plan.tile[0]) * llvm::divideCeil(size.n, plan.tile[1]);
-  bool isFull = items * size.splits / wish.ranges.value_or(1) > target.multiprocessors;
+  int64_t blocks = size.sharers ? size.sharers : items * size.splits / wish.ranges.value_or(1);
+  bool isFull = blocks > target.multiprocessors;
   plan.resident = isFull ? mostResident(plan.tile) : 1;
   auto lhs = cast<RankedTensorType>(cast<BlockScaledMatmulOp>(op).getLhs().getType());
   if (plan.tile[1] == kWideTileN) {
@@ -325,6 +327,9 @@ LogicalResult fp4::checkWeightProduct(Operation *op, const KernelPlan &plan,
   if (plan.swap)
     return checkAheadWeights(op, plan, target);
   int64_t m = plan.tile[0];
+  bool isShared = bool(cast<BlockScaledMatmulOp>(op).getStreamK());
+  if (isShared && failed(checkStream(op, plan)))
+    return failure();
   if (failed(checkRanges(op, plan)) || failed(checkTile(op, plan)) ||
       failed(checkJoin(op, plan, {m, kMostJoinedRows}, target)) ||
       failed(checkFragmentPlan(op, plan, target, mostResident(plan.tile), /*mayJoin=*/true)))

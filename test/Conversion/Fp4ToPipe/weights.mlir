@@ -85,6 +85,34 @@ func.func @three(%x: tensor<7x768xbf16>, %p: tensor<2x12x4352xi8, #fp4.weight_la
 
 // -----
 
+// Three workers share two tiles, as a table says: a work has rows of a tile and a range of its k tiles. Who
+// has all of a tile stores it. Of the others the last one adds what all have left.
+// CHECK-LABEL: func.func @shared
+// CHECK: gpu.launch_func @shared_matmul_0::@kernel blocks in (%c4, %c1, %c1)
+// CHECK-LABEL: gpu.func @kernel
+// CHECK: pipe.for_each_work %[[WORK:.*]], %{{.*}} in (%c4_i32, %c1_i32)
+// CHECK: pipe.load_entry
+// CHECK: %[[ACC:.*]] = pipe.fragment
+// CHECK: %[[ONE:.*]] = arith.cmpi eq, %[[PARTS:.*]], %c1_i32
+// CHECK: scf.if %[[ONE]]
+// CHECK:   pipe.store_fragment
+// CHECK: %[[MORE:.*]] = arith.cmpi ne, %[[PARTS]], %c1_i32
+// CHECK: scf.if %[[MORE]]
+// CHECK:   pipe.leave_fragment {{.*}} : vector<8xf32>, !pipe.global<4x2048xf32>
+// CHECK:   %[[LAST:.*]] = pipe.join %{{.*}} of %[[PARTS]] : !pipe.global<2x8xi32>
+// CHECK:   scf.if %[[LAST]]
+// CHECK:     %[[TWO:.*]] = arith.cmpi eq, %[[PARTS]], %c2_i32
+// CHECK:     scf.if %[[TWO]]
+// CHECK:     scf.for
+// CHECK:     pipe.store_fragment
+func.func @shared(%x: tensor<7x768xbf16>, %p: tensor<2x12x4352xi8, #fp4.weight_layout<wgmma>>) -> tensor<7x256xf32> {
+  %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<mxfp4>, stream_k = array<i64: 3, 16, 128>}
+      : (tensor<7x768xbf16>, tensor<2x12x4352xi8, #fp4.weight_layout<wgmma>>) -> tensor<7x256xf32>
+  return %y : tensor<7x256xf32>
+}
+
+// -----
+
 // A tile of 256 columns has two fragments, and one tile of activations for both.
 // CHECK-LABEL: func.func @wide
 // CHECK: gpu.launch_func @wide_matmul_0::@kernel blocks in (%c1, %c1, %c1)

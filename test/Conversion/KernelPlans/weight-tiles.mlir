@@ -44,6 +44,18 @@ func.func @joined(%x: tensor<128x512xbf16>, %p: tensor<64x8x4608xi8, #fp4.weight
 
 // -----
 
+// Workers share tiles of the rows and columns that the operation says. Where there are more of them than
+// multiprocessors, two blocks of few rows are on one.
+// CHECK-LABEL: @shared
+// CHECK: tile = [16, 128, 256], schedule = #pipe.static_persistent<along_m>, {{.*}} resident = 2>
+func.func @shared(%x: tensor<16x2048xbf16>, %p: tensor<56x32x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<16x7168xbf16> {
+  %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<nvfp4>, stream_k = array<i64: 264, 16, 128>}
+      : (tensor<16x2048xbf16>, tensor<56x32x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<16x7168xbf16>
+  return %y : tensor<16x7168xbf16>
+}
+
+// -----
+
 // 128 columns do not fill two tiles.
 // CHECK-LABEL: @odd
 // CHECK: tile = [128, 128, 128]

@@ -7,6 +7,9 @@
 // RUN: sed 's/PLAN/cluster=[2,1]/; s/{format/{split_k = 4 : i64, format/' %s | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=CLUSTER
 // RUN: sed 's/PLAN/tile=[256,128,64], cluster=[4,1]/; s/{format/{split_k = 4 : i64, format/' %s | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=CLUSTER
 // RUN: sed 's/PLAN/tile=[128,128,64], cluster=[4,1]/; s/{format/{split_k = 4 : i64, format/' %s | fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels | FileCheck %s --check-prefix=FOUR
+// RUN: sed 's/PLAN/resident = 1/; s/{format/{stream_k = array<i64: 5, 64, 128>, format/' %s | fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels | FileCheck %s --check-prefix=SHARED
+// RUN: sed 's/PLAN/tile=[128,128,128]/; s/{format/{stream_k = array<i64: 5, 64, 128>, format/' %s | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=STREAM
+// RUN: sed 's/PLAN/cluster=[2,1]/; s/{format/{stream_k = array<i64: 5, 64, 128>, format/' %s | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=PAIR
 // RUN: sed 's/PLAN/resident = 1/; s/{format/{split_k = 2 : i64, format/' %s | fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels | FileCheck %s --check-prefix=JOINED
 // RUN: sed 's/PLAN/cluster=[1,1]/; s/{format/{split_k = 4 : i64, format/' %s | fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels | FileCheck %s --check-prefix=ALONE
 // RUN: sed s/PLAN/cluster=[2,1]/ %s | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=CLUSTER
@@ -37,6 +40,9 @@
 // CLUSTER: error: {{.*}}'cluster' is [1, 1], or [split_k / ranges, 1] for up to 8 ranges of K of tiles of up to 128 rows, but
 // JOINED: cluster = [2, 1]
 // FOUR: tile = [128, 128, 64], cluster = [4, 1]
+// SHARED: tile = [64, 128, 256], schedule = {{.*}}, resident = 1>
+// STREAM: error: {{.*}}'tile' is [64, 128, k], as 'stream_k' says, but got [128, 128, 128]
+// PAIR: error: {{.*}}'cluster' is a pair or one block with 'stream_k', but got [2, 1]
 // ALONE: cluster = [1, 1]
 // RESIDENT: error: {{.*}}resident{{.*}}is 1
 // TWO: resident = 2

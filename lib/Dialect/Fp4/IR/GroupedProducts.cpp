@@ -161,10 +161,13 @@ static LogicalResult verifySharedSums(BlockScaledMatmulOp op,
 static LogicalResult verifyStream(BlockScaledMatmulOp op, const Checked &lhs) {
   if (!op.getStreamK())
     return success();
-  if (op.hasFloatLhs() || op.hasF32Scales() || op.usesFma() || op.usesK96() || op.isGrouped() ||
-      op.isDual() || op.getSplitK().value_or(1) > 1 || lhs.type.isDynamicDim(0))
-    return op.emitOpError("expects static rows, tiled scales of both operands, and no groups, "
-                          "'rhs2', 'split_k' or 'arithmetic' beside 'stream_k'"); // (C420)
+  bool hasFloats = op.hasFloatLhs() && !isa<Float8E4M3FNType>(lhs.type.getElementType());
+  bool hasTiles = hasFloats ? op.hasPrepackedRhs() : !op.hasFloatLhs() && !op.hasF32Scales();
+  if (!hasTiles || op.usesFma() || op.usesK96() || op.isGrouped() || op.isDual() ||
+      op.getSplitK().value_or(1) > 1 || lhs.type.isDynamicDim(0))
+    return op.emitOpError("expects static rows, tiled scales of both operands or 16-bit floats "
+                          "beside prepacked weights, and no groups, 'rhs2', 'split_k' or "
+                          "'arithmetic' beside 'stream_k'"); // (C420)
   int64_t slices = llvm::divideCeil(lhs.type.getDimSize(1), int64_t(numerics::splitSlice));
   auto shares = sharesOf(*op.getStreamK(), lhs.type.getDimSize(0), op.getColumns(), slices);
   if (!shares)
