@@ -15,12 +15,14 @@ def Pipe_RoleAttr : Pipe_Attr<"Role", "role"> {
   let description = [{
     The warps from `firstWarp` to, not including, `endWarp` of a block. A role that drives `threads`
     or `convert` runs on all of its threads; any other role has one warp, and one elected thread of
-    it issues what the engines execute. `registers` is the number of registers per thread that the
+    it issues what the engines execute. One that drives `tensor` and `scale_copy` may have two: the
+    first multiplies, and the second copies scales ahead of it. `registers` is the number of registers per thread that the
     role asks for when it begins (PTX: setmaxnreg); 0 keeps what the launch gave.
 
     Constraints: (C119) a role has a name, at least one warp and at least one engine, each engine
     once; a role without `threads` and `convert`, and one that drives `tma`, `scale_copy` or
-    `work_queue`, has one warp; `registers` is 0 or a multiple of 8 from 24 to 256.
+    `work_queue`, has one warp, or two if it drives `tensor` and `scale_copy` and nothing else;
+    `registers` is 0 or a multiple of 8 from 24 to 256.
 
     Example: `#pipe.role<mma warps 4 to 5 drives [tensor, scale_copy]>`,
     `#pipe.role<math warps 0 to 8 drives [tensor, threads] registers 240>`.
