@@ -3,6 +3,7 @@ with one scale for each operand, and with scales of blocks where PyTorch has the
 from __future__ import annotations
 
 import dataclasses
+import functools
 import pathlib
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -13,6 +14,10 @@ from problems import Operands, Problem, dequantized_weights, reference
 from .library import Library, Missing, Prepared
 
 
+#: Without and with `use_fast_accum`: sums are promoted to f32 now and then, or are the tensor core's to the end.
+PER_TENSOR = ["fp8 per tensor", "fp8 per tensor, fast accumulation"]
+
+
 class Cublas(Library):
     name = "cuBLAS"
 
@@ -21,15 +26,16 @@ class Cublas(Library):
             raise Missing("a GPU that PyTorch sees")
 
     def cases(self, folder: pathlib.Path, problem: Problem) -> list[str]:
-        return {"bf16_nvfp4": ["bf16"], "bf16_mxfp4": ["bf16"], "e4m3_mxfp4": ["fp8 per tensor"],
-                "fp8": ["fp8 blocks", "fp8 per tensor"]}.get(problem.kind, [])
+        return {"bf16_nvfp4": ["bf16"], "bf16_mxfp4": ["bf16"], "e4m3_mxfp4": PER_TENSOR,
+                "fp8": ["fp8 blocks", *PER_TENSOR]}.get(problem.kind, [])
 
     def run(self, folder: pathlib.Path, case: str, sets: Sequence[Operands]) -> Prepared:
-        multiply = {"bf16": _bf16, "fp8 per tensor": _per_tensor, "fp8 blocks": _blocks}[case]
+        multiply = {"bf16": _bf16, "fp8 blocks": _blocks, PER_TENSOR[0]: _per_tensor,
+                    PER_TENSOR[1]: functools.partial(_per_tensor, fast=True)}[case]
         problem = sets[0].problem
         results = [torch.empty(problem.m, problem.n, dtype=torch.bfloat16, device=s.x.device) for s in sets]
         launches = [multiply(s, result) for s, result in zip(sets, results)]
-        return Prepared(launches, results, without_scales if multiply is _per_tensor else reference)
+        return Prepared(launches, results, without_scales if case in PER_TENSOR else reference)
 
 
 def without_scales(operands: Operands) -> Any:
@@ -47,13 +53,14 @@ def _bf16(operands: Operands, result: Any) -> Callable[[], None]:
     return lambda: torch.mm(operands.x, transposed, out=result)
 
 
-def _per_tensor(operands: Operands, result: Any) -> Callable[[], None]:
+def _per_tensor(operands: Operands, result: Any, fast: bool = False) -> Callable[[], None]:
     weights = operands.weights
     if weights.dtype == torch.uint8:
         weights = dequantized_weights(operands).to(torch.float8_e4m3fn)
     x, one = operands.x, torch.ones((), device=operands.x.device)
     transposed = weights.t()
-    return lambda: torch._scaled_mm(x, transposed, scale_a=one, scale_b=one, out_dtype=torch.bfloat16, out=result)
+    return lambda: torch._scaled_mm(x, transposed, scale_a=one, scale_b=one, out_dtype=torch.bfloat16,
+                                    use_fast_accum=fast, out=result)
 
 
 def _blocks(operands: Operands, result: Any) -> Callable[[], None]:
