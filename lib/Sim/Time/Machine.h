@@ -55,6 +55,11 @@ struct Multiprocessor {
   };
   std::deque<InFlight> inFlight;
   double bytesInFlight = 0;
+  /// The last store of threads, which a second one of its warp to the same sectors joins.
+  struct {
+    const void *warp = nullptr;
+    std::vector<LineAccess> lines;
+  } store;
   double lastRow = 0;      ///< when the engine asked for the last row so far
   double lastStart = -1e9; ///< of a block
 };

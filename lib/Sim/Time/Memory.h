@@ -70,6 +70,7 @@ inline constexpr uint32_t kSectorBytes = 32, kLineBytes = 128;
 struct LineAccess {
   uint64_t line = 0;    ///< address / kLineBytes
   uint32_t sectors = 0; ///< mask
+  bool operator==(const LineAccess &) const = default;
 };
 
 class L1Cache {

@@ -135,6 +135,7 @@ private:
   double release(TimedWarp &warp, double issue) const;
   double resultOf(TimedWarp &warp, Running &running, const TimedInsn &insn, double issue,
                   Activity &because);
+  bool joinsStore(const TimedWarp &warp) const;
   double accessMemory(TimedWarp &warp, Running &running, const TimedInsn &insn, double issue,
                       Activity &because);
   double wakeCycles(const TimedInsn &insn) const;

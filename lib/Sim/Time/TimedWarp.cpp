@@ -125,6 +125,20 @@ double TimedLaunch::loadMissing(TimedWarp &warp, double looked,
   return arrival;
 }
 
+/// Whether a store goes to L2 with the one before: two of a warp that store parts of the same
+/// sectors do if no other warp of the multiprocessor stores between them (H200, micro: store-parts:
+/// 30 bytes a clock of one warp that stores halves of sectors, and 13 of four).
+bool TimedLaunch::joinsStore(const TimedWarp &warp) const {
+  auto &before = warp.processor->store;
+  if (before.warp == warp.warp && before.lines == recorder.lines) {
+    before.warp = nullptr;
+    return true;
+  }
+  before.warp = warp.warp;
+  before.lines.assign(recorder.lines.begin(), recorder.lines.end());
+  return false;
+}
+
 double TimedLaunch::accessMemory(TimedWarp &warp, Running &running, const TimedInsn &insn,
                                  double issue, Activity &because) {
   Multiprocessor &sm = *warp.processor;
@@ -142,6 +156,8 @@ double TimedLaunch::accessMemory(TimedWarp &warp, Running &running, const TimedI
   const double looked = sm.shared.serve(issue, double(recorder.lines.size()) * perWavefront);
   const std::span<const LineAccess> all = recorder.lines;
   const double turn = recorder.atomic ? machine.memory.turnOf(sm.port, all, looked) : looked;
+  if (recorder.write && !recorder.atomic && joinsStore(warp))
+    return result;
   if (recorder.write || recorder.atomic) {
     warp.stores = std::max(warp.stores, machine.memory.write(sm.port, turn, all));
     running.stores = std::max(running.stores, warp.stores);

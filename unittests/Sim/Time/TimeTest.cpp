@@ -134,6 +134,20 @@ TEST(Time, DeviceMemoryTakesItsTimeAtAnyClock) {
   EXPECT_NEAR(fast.cycles - slow.cycles, behind / 2, 8);
 }
 
+/// As ptxas makes them of a sector for each thread. Another store between them parts them.
+TEST(Time, StoresOfAWarpToPartsOfTheSameSectorsGoToL2AsOne) {
+  const auto bytes = [](const std::string &between) {
+    return runTimed("  mul.wide.u32 %rd1, %t, 32;\n  add.u64 %rd1, %out, %rd1;\n"
+                    "  st.global.v4.b32 [%rd1+16], {%t, %t, %t, %t};\n" +
+                        between + "  st.global.v4.b32 [%rd1], {%t, %t, %t, %t};\n",
+                    oneWarp)
+        .time.l2Bytes;
+  };
+  constexpr double sectors = 32 * 32;
+  EXPECT_EQ(bytes(""), sectors);
+  EXPECT_EQ(bytes("  st.global.b32 [%rd1+8192], %t;\n"), 3 * sectors);
+}
+
 TEST(Time, BankConflictsSerialize) {
   const auto cycles = [](unsigned stride) {
     const std::string before = fmt::format(
