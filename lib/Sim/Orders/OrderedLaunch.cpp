@@ -137,6 +137,7 @@ Status OrderedLaunch::begin() {
   running.clear();
   clusters.clear();
   loops.clear();
+  loopsLast.clear();
   launch.nextCluster = launch.canceledClusters = launch.canceledCtas = 0;
   last = 0;
   restore();
@@ -252,7 +253,7 @@ Expected<bool> OrderedLaunch::stepWarp(Process process, Warp &warp, Scheduler &s
   for (; !warp.done() && !recorder.visible(); ++count) {
     if (count >= kLongStep && !recorder.footprint().empty())
       break; // a loop of plain accesses may wait for another
-    const LaneGroup *group = scheduler.next(warp);
+    const LaneGroup *group = polls.next(scheduler, warp, loopsLast.contains(process));
     if (!group || (polls.beginsAt(group->pc) && !recorder.footprint().empty()))
       break; // a pass of a loop that waits is a step by itself
     recorder.beginInstruction();
@@ -286,14 +287,18 @@ std::vector<Process> OrderedLaunch::pollers() {
 }
 
 Expected<const Footprint *> OrderedLaunch::waits(Process process) {
-  const auto known = loops.find(process);
-  if (known != loops.end() && known->second.closed)
-    return &known->second.reads;
   Warp &warp = *warpOf(process);
   Scheduler &scheduler = running.at(process >> 40)->scheduler;
-  FP4_TRY(polls.settle(scheduler, warp));
+  const bool last = loopsLast.contains(process);
+  if (const auto known = loops.find(process); known != loops.end() && known->second.closed) {
+    const LaneGroup *group = polls.next(scheduler, warp, last);
+    if (!last || !group || polls.beginsAt(group->pc) || !known->second.states.empty())
+      return &known->second.reads;
+    loops.erase(known); // other lanes no longer wait
+  }
+  FP4_TRY(polls.settle(scheduler, warp, last));
   recorder.beginStep(process);
-  FP4_ASSIGN(auto back, polls.fails(scheduler, warp, recorder));
+  FP4_ASSIGN(auto back, polls.fails(scheduler, warp, last, recorder));
   recorder.endStep();
   if (!back || !footprint().readsOnly())
     return nullptr;
@@ -414,14 +419,30 @@ bool OrderedLaunch::hasClosedLoop(uint64_t cluster) const {
       loops, [&](const auto &loop) { return loop.first >> 40 == cluster && loop.second.closed; });
 }
 
+/// Lanes behind those that wait in a loop have their turn from now on.
+bool OrderedLaunch::passOverLoops() {
+  return std::erase_if(loops, [&](const auto &entry) {
+    const auto &[process, loop] = entry;
+    Warp &warp = *warpOf(process);
+    Scheduler &scheduler = running.at(process >> 40)->scheduler;
+    const bool others = loop.closed && scheduler.next(warp) && warp.groups.size() > 1 &&
+                        std::ranges::count_if(warp.groups, [](auto &g) { return !g.wait; }) > 1;
+    return others && loopsLast.insert(process).second;
+  });
+}
+
 /// No warp and no operation can go on: the time limits of waits pass.
 Expected<bool> OrderedLaunch::expire() {
   const bool live = std::ranges::any_of(
       running, [](auto &r) { return r.second->cluster.liveThreads > 0; });
   if (!live)
     return false;
+  for (const Process process : pollers())
+    FP4_TRY(waits(process)); // an order that is repeated has not asked before
   recorder.beginStep(kTimeLimit);
   recorder.touchEverything();
+  if (passOverLoops())
+    return true;
   Status failed;
   bool passed = false;
   Scheduler *looping = nullptr;

@@ -15,6 +15,7 @@
 #include "Sim/Orders/PollLoops.h"
 #include "Sim/State/Scheduler.h"
 #include "fp4/Sim/ObserverList.h"
+#include <set>
 #include <unordered_set>
 
 namespace fp4::sim {
@@ -74,6 +75,7 @@ private:
   Status endClusters();
   Status checkLimit(Running &running) const;
   bool hasClosedLoop(uint64_t cluster) const;
+  bool passOverLoops();
   Status noteLoop(Process process, const Warp &warp, bool looked);
   void issueWarps(const Cluster &cluster);
   void restore();
@@ -94,6 +96,7 @@ private:
   std::map<uint64_t, std::unique_ptr<Running>> running;
   std::map<uint64_t, Cluster *> clusters;
   std::map<Process, Loop> loops;
+  std::set<Process> loopsLast; ///< warps of which lanes before a loop have their turn last
   Process last = 0; ///< the process of the last step
   std::vector<Contents> memory;
   bool first = true; ///< no order has ended yet

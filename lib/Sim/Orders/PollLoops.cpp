@@ -137,9 +137,18 @@ PollLoops::PollLoops(const Kernel &kernel) : kernel(kernel) {
   }
 }
 
-Status PollLoops::settle(Scheduler &scheduler, Warp &warp) const {
+const LaneGroup *PollLoops::next(Scheduler &scheduler, Warp &warp, bool last) const {
+  const LaneGroup *first = scheduler.next(warp);
+  if (last && first && beginsAt(first->pc))
+    for (const LaneGroup &group : warp.groups)
+      if (!group.wait && !beginsAt(group.pc))
+        return &group;
+  return first;
+}
+
+Status PollLoops::settle(Scheduler &scheduler, Warp &warp, bool last) const {
   for (uint32_t count = 0; count < kMostSettled && !warp.done(); ++count) {
-    const LaneGroup *group = scheduler.next(warp);
+    const LaneGroup *group = next(scheduler, warp, last);
     if (!group)
       return {};
     if (!isPrivate(kernel.code[group->pc]))
@@ -169,15 +178,16 @@ Expected<bool> PollLoops::leadsBack(Scheduler &scheduler, Warp &warp, LaneGroup 
   }
 }
 
-Expected<bool> PollLoops::fails(Scheduler &scheduler, Warp &warp, OrderRecorder &recorder) const {
-  const LaneGroup *next = scheduler.next(warp);
-  if (!next || !beginsAt(next->pc))
+Expected<bool> PollLoops::fails(Scheduler &scheduler, Warp &warp, bool last,
+                                OrderRecorder &recorder) const {
+  const LaneGroup *first = next(scheduler, warp, last);
+  if (!first || !beginsAt(first->pc))
     return false;
-  LaneGroup &group = warp.groups[size_t(next - warp.groups.data())];
-  const uint32_t head = group.pc, end = ends.at(head);
+  LaneGroup &group = warp.groups[size_t(first - warp.groups.data())];
+  const uint32_t head = group.pc;
   for (const LaneGroup &other : warp.groups)
-    if (&other != &group && other.pc >= head && other.pc <= end + 1)
-      return false; // the two could become one
+    if (last && &other != &group && !other.wait)
+      return false; // it could go on
   const std::vector<std::byte> registers(warp.registers, warp.registers + kernel.registerBytes);
   const uint64_t executed = warp.executed;
   const uint32_t passedOver = warp.passedOver;

@@ -19,12 +19,15 @@ public:
 
   bool empty() const { return ends.empty(); }
   bool beginsAt(uint32_t pc) const { return ends.contains(pc); }
+  /// The group of `warp` whose turn it is, with `last` one before a loop only if no other can go
+  /// on. Null while all lanes wait.
+  const LaneGroup *next(Scheduler &scheduler, Warp &warp, bool last) const;
   /// Executes what a warp does with its registers alone, so that it stands before the next
   /// instruction that does more.
-  Status settle(Scheduler &scheduler, Warp &warp) const;
+  Status settle(Scheduler &scheduler, Warp &warp, bool last) const;
   /// Whether the warp stands before a loop and its next pass leads back. Only `recorder` is told of
   /// the load; everything is left as it was.
-  Expected<bool> fails(Scheduler &scheduler, Warp &warp, OrderRecorder &recorder) const;
+  Expected<bool> fails(Scheduler &scheduler, Warp &warp, bool last, OrderRecorder &recorder) const;
 
 private:
   Expected<bool> leadsBack(Scheduler &scheduler, Warp &warp, LaneGroup &group) const;

@@ -123,20 +123,44 @@ TEST(Polls, ALoopThatKeepsSomethingIsNoWait) {
 
 /// Each lane waits for a word of its own: they leave the loop one after the other.
 TEST(Polls, LanesLeaveALoopOneByOne) {
-  const std::string text =
-      kernelText("  and.b32 %r0, %t, 31;\n  setp.gt.u32 %p0, %r0, 1;\n  @%p0 bra END;\n"
-                 "  mul.wide.u32 %rd1, %r0, 4;\n  add.u64 %rd1, %rd1, %out;\n  mov.u32 %r3, 5;\n"
-                 "  setp.lt.u32 %p1, %t, 32;\n  @%p1 bra SPIN;\n  setp.ne.u32 %p2, %r0, 0;\n"
-                 "  @%p2 bra END;\n  st.relaxed.gpu.global.b32 [%out], %r3;\n"
-                 "  st.relaxed.gpu.global.b32 [%out+4], %r3;\n  bra END;\n"
-                 "SPIN:\n  ld.relaxed.gpu.global.b32 %r2, [%rd1];\n  setp.eq.u32 %p3, %r2, 0;\n"
-                 "  @%p3 bra SPIN;\n  st.global.b32 [%rd1+16], %r2;\nEND:\n");
+  for (const char *back : {"  setp.eq.u32 %p3, %r2, 0;\n  @%p3 bra SPIN;\n",
+                           "  setp.ne.u32 %p3, %r2, 0;\n  @%p3 bra OUT;\n  bra SPIN;\nOUT:\n"}) {
+    const std::string text = kernelText(
+        "  and.b32 %r0, %t, 31;\n  setp.gt.u32 %p0, %r0, 1;\n  @%p0 bra END;\n"
+        "  mul.wide.u32 %rd1, %r0, 4;\n  add.u64 %rd1, %rd1, %out;\n  mov.u32 %r3, 5;\n"
+        "  setp.lt.u32 %p1, %t, 32;\n  @%p1 bra SPIN;\n  setp.ne.u32 %p2, %r0, 0;\n"
+        "  @%p2 bra END;\n  st.relaxed.gpu.global.b32 [%out], %r3;\n"
+        "WAIT:\n  ld.relaxed.gpu.global.b32 %r4, [%out+16];\n  setp.eq.u32 %p2, %r4, 0;\n"
+        "  @%p2 bra WAIT;\n  st.relaxed.gpu.global.b32 [%out+4], %r3;\n  bra END;\n"
+        "SPIN:\n  ld.relaxed.gpu.global.b32 %r2, [%rd1];\n" +
+        std::string(back) + "  st.relaxed.gpu.global.b32 [%rd1+16], %r2;\nEND:\n");
+    const Explored found = explore(text, {.warps = 2});
+    EXPECT_EQ(found.run.error + found.run.note, "");
+    EXPECT_TRUE(found.report.complete);
+    EXPECT_LE(found.report.orders, 4u);
+    EXPECT_EQ(found.run.out[4], 5u);
+    EXPECT_EQ(found.run.out[5], 5u);
+  }
+}
+
+/// Lane 0 waits in a loop for what lane 1 stores when warp 1 has arrived at a barrier.
+TEST(Polls, OtherLanesGoOnWhenTheyNoLongerWait) {
+  const std::string text = kernelText(
+      "  and.b32 %r0, %t, 31;\n  mov.u32 %r2, bar;\n  mov.u32 %r3, 7;\n"
+      "  setp.eq.u32 %p0, %t, 0;\n  @%p0 mbarrier.init.shared::cta.b64 [%r2], 1;\n  bar.sync 0;\n"
+      "  setp.gt.u32 %p0, %r0, 1;\n  @%p0 bra END;\n  setp.ge.u32 %p1, %t, 32;\n"
+      "  @%p1 bra SECOND;\n  setp.eq.u32 %p1, %t, 1;\n  @%p1 bra W;\n"
+      "SPIN:\n  ld.relaxed.gpu.global.b32 %r4, [%out];\n  setp.eq.u32 %p2, %r4, 0;\n"
+      "  @%p2 bra SPIN;\n  st.global.b32 [%out+4], %r4;\n  bra END;\n"
+      "W:\n  mbarrier.try_wait.parity.shared::cta.b64 %p3, [%r2], 0;\n  @!%p3 bra W;\n"
+      "  st.relaxed.gpu.global.b32 [%out], %r3;\n  bra END;\n"
+      "SECOND:\n  setp.ne.u32 %p1, %r0, 0;\n"
+      "  @!%p1 mbarrier.arrive.shared::cta.b64 _, [%r2];\nEND:\n",
+      "  .shared .align 8 .b64 bar;\n");
   const Explored found = explore(text, {.warps = 2});
   EXPECT_EQ(found.run.error + found.run.note, "");
   EXPECT_TRUE(found.report.complete);
-  EXPECT_LE(found.report.orders, 4u);
-  EXPECT_EQ(found.run.out[4], 5u);
-  EXPECT_EQ(found.run.out[5], 5u);
+  EXPECT_EQ(found.run.out[1], 7u);
 }
 
 TEST(Polls, ALoopThatMayNotReadIsAnError) {
