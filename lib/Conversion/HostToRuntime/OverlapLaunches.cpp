@@ -151,8 +151,8 @@ void insert(LLVM::LLVMFuncOp kernel, Operation *place, ArrayRef<NVVM::GridDepAct
     NVVM::GriddepcontrolOp::create(b, kernel.getLoc(), kind);
 }
 
-/// The amax that is launched next before a quantizer, or the conversion before a product. A kernel
-/// that may take the place of both is between them.
+/// The amax that is launched next before a quantizer. A kernel that may take the place of both is
+/// between them.
 gpu::LaunchFuncOp leaderOf(gpu::LaunchFuncOp follower) {
   for (Operation *op = follower->getPrevNode(); op; op = op->getPrevNode()) {
     auto launch = dyn_cast<gpu::LaunchFuncOp>(op);
@@ -208,9 +208,11 @@ struct OverlapLaunches : fp4::impl::OverlapLaunchesBase<OverlapLaunches> {
     getOperation().walk([&](gpu::LaunchFuncOp launch) {
       if (all)
         return makeDependent(launch);
-      if (launch->hasAttr(fp4::kOverlapsAttr)) {
+      bool overlaps = launch->hasAttr(fp4::kOverlapsAttr);
+      if (overlaps || launch->hasAttr(fp4::kWaitsAttr)) {
         LLVM::LLVMFuncOp kernel = kernelOf(launch);
-        insert(kernel, placeIn(kernel), {launch_dependents, wait});
+        SmallVector<NVVM::GridDepActionKind> both = {launch_dependents, wait};
+        insert(kernel, placeIn(kernel), ArrayRef(both).drop_front(overlaps ? 0 : 1));
         return makeDependent(launch);
       }
       if (!launch->hasAttr(fp4::kFollowsAttr))

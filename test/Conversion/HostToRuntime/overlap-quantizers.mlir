@@ -114,6 +114,19 @@ gpu.module @silent {
     llvm.return
   }
 }
+// A kernel that only waits does not let the next one begin.
+// CHECK-LABEL: gpu.module @waiting
+// CHECK: nvvm.barrier
+// CHECK-NOT: launch_dependents
+// CHECK-NEXT: nvvm.griddepcontrol wait
+// CHECK-NEXT: llvm.load %{{.*}} : !llvm.ptr<1> -> i32
+gpu.module @waiting {
+  llvm.func @kernel(%x: !llvm.ptr<1>) attributes {gpu.kernel, nvvm.kernel} {
+    nvvm.barrier
+    %v = llvm.load %x invariant : !llvm.ptr<1> -> i32
+    llvm.return
+  }
+}
 // CHECK-LABEL: gpu.module @other
 // CHECK-NOT: griddepcontrol
 gpu.module @other {
@@ -155,12 +168,14 @@ func.func @views(%x: memref<64xf32>) {
 // CHECK-LABEL: func @alone
 // CHECK: gpu.launch_func @short::@kernel {{.*}}fp4.dependent
 // CHECK: gpu.launch_func @stores::@kernel {{.*}}fp4.dependent
+// CHECK: gpu.launch_func @waiting::@kernel {{.*}}fp4.dependent
 func.func @alone(%x: memref<64xf32>) {
   %c1 = arith.constant 1 : index
   %p = pipe.global_view %x : memref<64xf32> -> !pipe.global<64xf32>
   gpu.launch_func @short::@kernel blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1) args(%p : !pipe.global<64xf32>) {fp4.overlaps}
   gpu.launch_func @stores::@kernel blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1) args(%p : !pipe.global<64xf32>) {fp4.overlaps}
   gpu.launch_func @silent::@kernel blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1) args(%p : !pipe.global<64xf32>) {fp4.overlaps}
+  gpu.launch_func @waiting::@kernel blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1) args(%p : !pipe.global<64xf32>) {fp4.waits}
   return
 }
 // CHECK-LABEL: func @apart

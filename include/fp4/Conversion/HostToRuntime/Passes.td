@@ -149,8 +149,8 @@ def OverlapLaunches : Pass<"fp4-overlap-launches", "::mlir::ModuleOp"> {
     With `all = false` this is so for a quantizer whose launch (`fp4.follows`) comes next to that of an
     amax (`fp4.leads`), which gives way to it: the amax executes `griddepcontrol.launch_dependents`, and
     the quantizer `griddepcontrol.wait` behind its first loads of what the amax only loads from. A
-    kernel whose launch says `fp4.overlaps` executes both. A product follows the conversion of its
-    weights as a quantizer its amax. Others are left alone.
+    kernel whose launch says `fp4.overlaps` executes both, and one whose launch says `fp4.waits`
+    only waits. Others are left alone.
 
     ```mlir
     // fp4-opt --fp4-overlap-launches
