@@ -284,6 +284,22 @@ TEST(Benchmark, AResultThatChangesIsAMismatch) {
   EXPECT_EQ(report.error().message, "result 'amax' changed under repetition");
 }
 
+TEST(Benchmark, BytesThatNobodySpecifiesMayChange) {
+  HandFunction hand("amax");
+  const auto repeat = [&](std::vector<ByteRange> unspecified) {
+    FakeGpu device;
+    device.tamper = true; // with the first byte
+    const std::vector<std::vector<ByteRange>> all = {std::move(unspecified)};
+    return benchmark(device, *hand.function, hand.entry, hand.arguments, hand.results, {}, nullptr,
+                     all);
+  };
+  EXPECT_TRUE(repeat({{0, 1}}));
+  auto changed = repeat({{1, 3}});
+  ASSERT_FALSE(changed);
+  EXPECT_EQ(changed.error().message, "result 'amax' changed under repetition");
+  EXPECT_FALSE(repeat({}));
+}
+
 TEST(Benchmark, AnErrorOfHostCodeComesBack) {
   FakeGpu device;
   HandFunction hand("refuse");

@@ -331,6 +331,38 @@ TEST(Reference, UnspecifiedBytesAreNotCompared) {
   EXPECT_EQ(judge("y", got, expected).mismatches, 1u);
 }
 
+/// Rows before, between and behind the groups, of 4 columns of f32; a group without rows has none.
+TEST(Reference, RowsOfNoGroupAreUnspecified) {
+  const Type a = {{9, 128}, ElementType::F8E4M3FN, Layout::Linear},
+             sa = {{9, 1}, ElementType::F32, Layout::Linear},
+             b = {{12, 128}, ElementType::F8E4M3FN, Layout::Linear},
+             sb = {{3, 1}, ElementType::F32, Layout::Linear},
+             rows = {{3, 2}, ElementType::I64, Layout::Linear},
+             y = {{9, 4}, ElementType::F32, Layout::Linear};
+  Function f;
+  f.name = "groups";
+  f.hasProgram = true;
+  f.arguments = {{"a0", a}, {"a1", sa}, {"a2", b}, {"a3", sb}, {"a4", rows}};
+  f.program = {op("fp4.blockscaled_matmul", {"a0", "a1", "a2", "a3", "a4"}, {"v0"}, {y},
+                  {{"format", "fp8_block128"},
+                   {"operand_segments", "1,1,1,1,0,0,1,0,0,0,0"},
+                   {"unspecified_rows", "unit"}})};
+  f.returns = {"v0"};
+  f.results = {{"y", y}};
+  const int64_t ranges[] = {1, 3, 4, 4, 5, 8};
+  Tensor offsets(rows);
+  std::memcpy(offsets.bytes.data(), ranges, sizeof ranges);
+  const std::vector<Tensor> arguments = {input(a, "ones"), input(sa, "ones"), input(b, "ones"),
+                                         input(sb, "ones"), offsets};
+  auto results = runReference(f, arguments, 1);
+  ASSERT_TRUE(results) << results.error().message;
+  std::vector<std::pair<uint64_t, uint64_t>> found;
+  for (const ByteRange &range : (*results)[0].unspecified)
+    found.push_back({range.begin / 16, range.size / 16});
+  EXPECT_THAT(found, testing::ElementsAre(std::pair(0, 1), std::pair(3, 1), std::pair(4, 1),
+                                          std::pair(8, 1)));
+}
+
 TEST(Reference, OperationsItDoesNotKnowAreErrors) {
   Function f;
   f.arguments = {{"x", bf16(1, 16)}};
