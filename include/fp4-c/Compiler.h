@@ -36,7 +36,8 @@ typedef struct fp4_compiler_options {
   fp4_diagnostic_function diagnostic; /**< null: they are part of the error's message */
   void *context;       /**< handed to `diagnostic` */
   /** Which kernels begin while the one before them ends (programmatic dependent launch): "none",
-   *  "chosen" (null: quantizers behind their amax, products of prepacked weights) or "all". */
+   *  "chosen" (null: quantizers behind their amax, products of prepacked weights, and with wgmma
+   *  of FP8 with f32 scales) or "all". */
   const char *overlap;
 } fp4_compiler_options;
 

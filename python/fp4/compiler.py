@@ -181,8 +181,8 @@ def compile(text: str | os.PathLike[str] | Builder, *, target: str = "sm_100a",
         remarks: report which fusions fired, and why others did not, in Compiled.remarks.
         name: what diagnostics call the text.
         overlap: which kernels begin while the one before them ends (programmatic dependent
-            launch): "chosen", quantizers behind their amax and products of prepacked weights, or
-            "none", or "all". No result depends on it.
+            launch): "chosen", quantizers behind their amax, products of prepacked weights, and
+            with wgmma of FP8 with f32 scales, or "none", or "all". No result depends on it.
 
     Raises:
         CompileError: the program does not parse, verify or compile, no argument has a dimension of

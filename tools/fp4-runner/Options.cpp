@@ -29,7 +29,8 @@ void addOverlapOptions(CLI::App &app, Options &options) {
   auto *overlap = app.add_flag_callback(
       "--overlap-launches", [&options] { options.compiler.overlap = LaunchOverlap::All; },
       "Let each kernel begin while the one before it ends (programmatic dependent launch), and not "
-      "only a quantizer behind its amax and a product of prepacked weights");
+      "only a quantizer behind its amax and a product of prepacked weights or with wgmma of FP8 "
+      "with f32 scales");
   app.add_flag_callback(
          "--no-overlap-launches", [&options] { options.compiler.overlap = LaunchOverlap::None; },
          "Let each kernel begin when the one before it has ended")

@@ -37,7 +37,8 @@ std::optional<Phase> parsePhase(std::string_view text);
 std::string phaseNames();
 
 /// Which kernels begin while the one before them ends: none, those that gain by it (quantizers
-/// behind their amax, products of prepacked weights), or all.
+/// behind their amax, products of prepacked weights, and with wgmma of FP8 with f32 scales), or
+/// all.
 enum class LaunchOverlap : uint8_t { None, Chosen, All };
 
 /// Of "none", "chosen" or "all".

@@ -447,10 +447,18 @@ private:
         b, loc, kernel, gpu::KernelDim3{works, constant(shape.clusterN), one},
         gpu::KernelDim3{constant(threads), one, one},
         /*dynamicSharedMemorySize=*/Value(), arguments);
-    if (shape.prepackedB)
-      launch->setAttr(kOverlapsAttr, b.getUnitAttr());
-    else if (shape.weightsAhead) // it begins while their conversion ends
-      launch->setAttr(kFollowsAttr, b.getUnitAttr());
+    if (StringRef overlap = overlapOf(shape, most); !overlap.empty())
+      launch->setAttr(overlap, b.getUnitAttr());
+  }
+
+  /// What gains by overlapping with the launch before. Products with wgmma of FP8 whose blocks have
+  /// one tile each may lose where the next begins early (docs/Performance/Fp8Products.md).
+  static StringRef overlapOf(const MatmulShape &shape, int64_t blocks) {
+    if (shape.prepackedB || shape.weightsAhead)
+      return kOverlapsAttr;
+    if (!shape.hasF32Scales() || !shape.hasFragments() || shape.dynamicRows())
+      return {};
+    return shape.works() > blocks ? kOverlapsAttr : kWaitsAttr;
   }
 
   const hw::TargetModel &target;

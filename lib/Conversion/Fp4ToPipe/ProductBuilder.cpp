@@ -100,12 +100,14 @@ ProductBuilder::Rows ProductBuilder::rowsOfGroup(Value group, Value before) {
   return {begin, arith::MaxUIOp::create(b, loc, begin, end)};
 }
 
-/// Calls `body` for each group; returns the tiles of all.
-Value ProductBuilder::forGroups(GroupBody body) {
+/// Searched, all groups are read here, once for all tiles.
+Value ProductBuilder::countTilesOfGroups() {
+  if (!shape.searchedOffsets)
+    return entry(table, constant(shape.tablePlaces), 0);
   Value end = constant(0), tiles = constant(0);
   for (int64_t group = 0; group < shape.groups; ++group) {
     Rows rows = rowsOfGroup(constant(group), end);
-    body(group, rows, tiles);
+    groups.push_back({rows, tiles});
     end = rows.end;
     Value count = arith::SubIOp::create(b, loc, rows.end, rows.begin);
     tiles = add(tiles, arith::DivUIOp::create(b, loc, add(count, constant(shape.workM() - 1)),
@@ -114,31 +116,26 @@ Value ProductBuilder::forGroups(GroupBody body) {
   return tiles;
 }
 
-Value ProductBuilder::countTilesOfGroups() {
-  if (!shape.searchedOffsets)
-    return entry(table, constant(shape.tablePlaces), 0);
-  return forGroups([](int64_t, Rows, Value) {});
-}
-
 /// Searched, it is of the last group whose first tile comes no later.
 ProductBuilder::TileOfGroup ProductBuilder::tileOfGroup(Value m) {
   if (!shape.searchedOffsets)
     return {entry(table, m, 0), entry(table, m, 1), entry(table, m, 2)};
   TileOfGroup tile;
-  forGroups([&](int64_t group, Rows rows, Value tilesBefore) {
-    Value number = arith::SubIOp::create(b, loc, m, tilesBefore);
-    TileOfGroup here = {add(rows.begin, mul(number, shape.workM())), rows.end, constant(group)};
+  for (auto [group, known] : llvm::enumerate(groups)) {
+    Value number = arith::SubIOp::create(b, loc, m, known.tilesBefore);
+    TileOfGroup here = {add(known.rows.begin, mul(number, shape.workM())), known.rows.end,
+                        constant(int64_t(group))};
     if (group == 0) {
       tile = here;
-      return;
+      continue;
     }
-    Value isHere = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::uge, m, tilesBefore);
+    Value isHere = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::uge, m, known.tilesBefore);
     auto choose = [&](Value then, Value otherwise) -> Value {
       return arith::SelectOp::create(b, loc, isHere, then, otherwise);
     };
     tile = {choose(here.row, tile.row), choose(here.rowLimit, tile.rowLimit),
             choose(here.group, tile.group)};
-  });
+  }
   return tile;
 }
 

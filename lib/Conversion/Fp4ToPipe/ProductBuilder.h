@@ -51,7 +51,7 @@ protected:
     mlir::Value row, rowLimit, group;
   };
   TileOfGroup tileOfGroup(mlir::Value m);
-  /// Of groups: tiles along m.
+  /// Of groups: tiles along m. Called before any of them is asked for.
   mlir::Value countTilesOfGroups();
   /// Number `column` of row `index` of a table.
   mlir::Value entry(mlir::Value from, mlir::Value index, int64_t column);
@@ -71,12 +71,16 @@ private:
   };
   Rows rowsOfGroup(mlir::Value group, mlir::Value before);
   mlir::Value rowAt(mlir::Value words, int64_t number);
-  using GroupBody = llvm::function_ref<void(int64_t group, Rows rows, mlir::Value tilesBefore)>;
-  mlir::Value forGroups(GroupBody body);
   void clearSearched();
   mlir::Value emitStep(numerics::EpilogueOp step, mlir::Value sums, mlir::Value factor);
   mlir::Value emitBody(llvm::ArrayRef<mlir::Value> sums, Numbers numbers);
   mlir::Value loadInput(mlir::Value input, int64_t count, Numbers numbers);
+
+  struct Group {
+    Rows rows;
+    mlir::Value tilesBefore; ///< tiles along m of the groups before
+  };
+  llvm::SmallVector<Group> groups; ///< where they are searched, once their tiles are counted
 };
 
 } // namespace fp4

@@ -140,6 +140,6 @@ ConvertedWeights fp4::convertWeightsAhead(RewriterBase &rewriter, BlockScaledMat
                                             /*offset=*/0, /*rows=*/Value());
   Value blocks = arith::ConstantIndexOp::create(rewriter, loc, packed.getShape()[0]);
   return {
-      launchItems(rewriter, loc, kernel, {source, powers}, blocks, /*rows=*/Value(), kLeadsAttr),
+      launchItems(rewriter, loc, kernel, {source, powers}, blocks, /*rows=*/Value(), kOverlapsAttr),
       powers};
 }

@@ -112,7 +112,26 @@ void initializeBarriers(OpBuilder &b, fp4::pipe::ChannelOp channel, const fp4::K
     fp4::initializeCopied(b, channel, state);
 }
 
+/// Asks the L2 cache for the rows of groups, which all roles wait for. A kernel that begins while
+/// the one before it ends may not read them yet.
+void prefetchGroups(OpBuilder &b, gpu::GPUFuncOp kernel) {
+  constexpr int64_t kSectorBytes = 32;
+  auto level = NVVM::PrefetchCacheLevelAttr::get(b.getContext(), NVVM::PrefetchCacheLevel::L2);
+  Type pointer = LLVM::LLVMPointerType::get(b.getContext(), 1);
+  kernel.walk([&](fp4::pipe::CheckGroupsOp check) {
+    Location loc = check.getLoc();
+    Value offsets =
+        UnrealizedConversionCastOp::create(b, loc, pointer, check.getOffsets()).getResult(0);
+    fp4::pipe::GlobalType table = check.getOffsets().getType();
+    for (int64_t at = 0; at < table.getShape()[0] * table.getRowPitch(); at += kSectorBytes)
+      NVVM::PrefetchOp::create(b, loc, level, NVVM::CacheEvictionPriorityAttr(),
+                               fp4::offsetPointer(b, loc, offsets, at), /*predicate=*/Value(),
+                               /*tensormap=*/false, /*uniform=*/false, /*in_param_space=*/false);
+  });
+}
+
 void initializeBlock(OpBuilder &b, gpu::GPUFuncOp kernel, const fp4::KernelState &state) {
+  prefetchGroups(b, kernel);
   for (BlockArgument argument : kernel.getArguments())
     if (isa<fp4::pipe::TensorMapType>(argument.getType())) {
       Type type = LLVM::LLVMPointerType::get(b.getContext());

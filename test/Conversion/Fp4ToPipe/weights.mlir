@@ -174,9 +174,9 @@ func.func @bytes(%x: tensor<20x384xf8E4M3FN>, %p: tensor<2x3x8704xi8, #fp4.weigh
 // are multiplied in two parts.
 // CHECK-LABEL: func.func @ahead
 // CHECK: gpu.launch_func @ahead_convert_0::@kernel blocks in (%c8, %c1, %c1) threads in (%c256, %c1, %c1)
-// CHECK-SAME: {fp4.leads}
+// CHECK-SAME: {fp4.overlaps}
 // CHECK: gpu.launch_func @ahead_matmul_0::@kernel blocks in (%c4, %c1, %c1) threads in (%c384, %c1, %c1)
-// CHECK-SAME: {fp4.follows}
+// CHECK-SAME: {fp4.overlaps}
 // CHECK: %[[P:.*]] = pipe.load_rows %{{.*}} : !pipe.global<8x128xf32> -> !pipe.shared<4x128xf32>
 // CHECK: scf.for %[[BLOCK:.*]] = %{{.*}} to %c4_i32
 // CHECK: %[[S:.*]] = pipe.tile_powers %[[P]] block %[[BLOCK]]
