@@ -1,9 +1,9 @@
 //===- CarriedStages.cpp - What follows from the counters of a loop -------===//
 //
 // The pipelined form counts the iterations of a channel, and its stage is the rest of a division
-// (docs/Rationale/PipelineState.md). In a loop of a whole warp (Roles.cpp) the stage and the phase
-// are carried besides, because a comparison and two selections are fewer instructions than two
-// divisions:
+// (docs/Rationale/PipelineState.md). In a loop of a whole warp (Roles.cpp), and of the warps of a
+// product of prepacked weights, the stage and the phase are carried besides, because a comparison
+// and two selections are fewer instructions than two divisions:
 //
 //   for k (it = i)                   for k (it = i, s = i % depth, p = i / depth % 2)
 //     consumer_wait ab[it]      ->     consumer_wait ab[it]     ... of stage s, phase p
@@ -295,9 +295,14 @@ static void acquireLate(pipe::RoleRegionOp region, KernelState &state) {
   }
 }
 
+/// Warps of a product of prepacked weights wait for the division before they decode.
+static bool multipliesPrepacked(pipe::RoleRegionOp region) {
+  return region.walk([](pipe::MmaPrepackedOp) { return WalkResult::interrupt(); }).wasInterrupted();
+}
+
 void fp4::carryStages(gpu::GPUFuncOp kernel, KernelState &state) {
   for (auto region : kernel.getOps<pipe::RoleRegionOp>()) {
-    if (!state.wholeRoles.contains(region.getRole()))
+    if (!state.wholeRoles.contains(region.getRole()) && !multipliesPrepacked(region))
       continue;
     while (auto next = nextCounter(region, state))
       carry(next->first, next->second, state);

@@ -259,13 +259,30 @@ static std::optional<ProductLoop> findProductLoop(scf::ForOp loop) {
   return channel && *channel.getDepth() >= fewest ? std::optional(found) : std::nullopt;
 }
 
+/// The stage before one that a loop carries is carried too.
+static void carryBefore(OpBuilder &b, Location loc, Value next, Value before, int64_t depth,
+                        KernelState &state) {
+  auto carried = state.carriedStages.find({next, 0});
+  if (carried == state.carriedStages.end())
+    return;
+  CarriedStage at = carried->second;
+  Value isFirst =
+      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, at.stage, constantI32(b, loc, 0));
+  Value less = arith::SubIOp::create(b, loc, at.stage, constantI32(b, loc, 1));
+  at.stage = arith::SelectOp::create(b, loc, isFirst, constantI32(b, loc, depth - 1), less);
+  state.carriedStages[{before, 0}] = at; // a release has no phase
+}
+
 /// The release of the stage before `next`, if `exists`.
-static void releaseBefore(OpBuilder &b, pipe::ConsumerReleaseOp release, Value next, Value exists) {
+static void releaseBefore(OpBuilder &b, pipe::ConsumerReleaseOp release, Value next, Value exists,
+                          KernelState &state) {
   Location loc = release.getLoc();
   auto branch = scf::IfOp::create(b, loc, exists, /*withElseRegion=*/false);
   OpBuilder::InsertionGuard restore(b);
   b.setInsertionPointToStart(branch.thenBlock());
   Value before = arith::SubIOp::create(b, loc, next, constantI32(b, loc, 1));
+  auto channel = release.getChannel().getDefiningOp<pipe::ChannelOp>();
+  carryBefore(b, loc, next, before, int64_t(*channel.getDepth()), state);
   IRMapping mapping;
   mapping.map(release.getIteration(), before);
   b.clone(*release, mapping);
@@ -284,10 +301,11 @@ void fp4::deferReleases(gpu::GPUFuncOp kernel, KernelState &state) {
     auto isAbove = [&](Value a, Value low) -> Value {
       return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sgt, a, low);
     };
-    releaseBefore(b, release, counter, isAbove(loop.getInductionVar(), loop.getLowerBound()));
+    releaseBefore(b, release, counter, isAbove(loop.getInductionVar(), loop.getLowerBound()),
+                  state);
     b.setInsertionPointAfter(loop);
     releaseBefore(b, release, loop.getResult(counter.getArgNumber() - 1),
-                  isAbove(loop.getUpperBound(), loop.getLowerBound()));
+                  isAbove(loop.getUpperBound(), loop.getLowerBound()), state);
     release.erase();
     state.loopedProducts.insert(found->products.begin(), found->products.end());
   });

@@ -56,6 +56,17 @@ func.func @shared(%x: tensor<16x2048xbf16>, %p: tensor<56x32x4608xi8, #fp4.weigh
 
 // -----
 
+// A fifth stage of such tiles would fit.
+// CHECK-LABEL: @shared_many
+// CHECK: tile = [128, 128, 128], schedule = #pipe.static_persistent<along_m>, {{.*}} stages = 4, resident = 1>
+func.func @shared_many(%x: tensor<256x2048xbf16>, %p: tensor<56x32x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<256x7168xbf16> {
+  %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<nvfp4>, stream_k = array<i64: 132, 128, 128>}
+      : (tensor<256x2048xbf16>, tensor<56x32x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<256x7168xbf16>
+  return %y : tensor<256x7168xbf16>
+}
+
+// -----
+
 // 128 columns do not fill two tiles.
 // CHECK-LABEL: @odd
 // CHECK: tile = [128, 128, 128]
