@@ -4,8 +4,7 @@
   benchmarks/blackwell.py plans [--build BUILD] [--only WORD] [--timed SECONDS] [--json FILE]
   benchmarks/blackwell.py structure [--build BUILD] --peer "PLAN :: COMMAND" ... [--size M,N] [--depths K1,K2]
 
-plans      for every problem: the plan, the time of the static model (1.3 GHz, launch included, as in the data
-           that it is fitted to), and the time of `fp4-runner --time-only` (1.965 GHz, cold L2, the kernel alone) where that
+plans      for every problem: the plan, the time of the static model (1.965 GHz, with 0.5 us of launch), and the time of `fp4-runner --time-only` (1.965 GHz, cold L2, the kernel alone) where that
            takes at most SECONDS (default 60; large grids are sampled). All times but the last column are predictions.
 structure  COMMAND runs a kernel in `fp4-sim run`; {m}, {n} and {k} in it are the size. Ours has the plan PLAN and the
            same size. Both run at two depths: what differs between them, over the k tiles that differ, is the steady state.
@@ -217,7 +216,7 @@ def show(value: float | None, digits: int = 1) -> str:
 
 
 def print_plans(rows: list[Row]) -> None:
-    print("| problem | plan | static model, us (predicted, 1.3 GHz, with launch) | timed simulation, us (predicted, 1.965 GHz) "
+    print("| problem | plan | static model, us (predicted, 1.965 GHz) | timed simulation, us (predicted, 1.965 GHz) "
           "| TFLOP/s (predicted, timed) | published, us | source |")
     print("|---|---|---|---|---|---|---|")
     for row in rows:

@@ -300,7 +300,7 @@ void MatmulBuilder::drain(ValueRange accs, const Tile &tile, Conversion convert,
     Value place = add(tile.column, column);
     store(convert(sums, orLast(place)), place);
   };
-  if (shape.storesTiles) // written out, they share the stages of those that are held
+  if (shape.storesTiles && streamed < most) // written out, they share the stages of those held
     for (int64_t column = 0; column < streamed; column += chunk)
       stream(constant(column));
   else

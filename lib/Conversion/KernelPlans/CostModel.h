@@ -2,22 +2,30 @@
 //
 // How many cycles a persistent GEMM takes with tiles of n columns, each of one block with 128 rows
 // or of a pair of blocks with 256, or with 128: then a block has 64 where 128 is written here, and
-// its lanes n / 2 columns. Words in capitals are rates of the target (fp4/ISA/Rates.h). A step
-// of 64 elements of K, or of 32 where elements have 8 bits, costs the larger of
-//   issue  the matrix instruction: its arithmetic, 2 * 128 * n * 64 / FLOPS in each block whatever
+// its lanes n / 2 columns. Words in capitals are fitted; the others are rates that the simulator
+// has too (fp4/ISA/TimingRates.h), at the clock of its table. A step of 64 elements of
+// K, or of 32 where elements have 8 bits, costs the larger of
+//   issue  the matrix instruction: its arithmetic, 2 * 128 * n * 64 / fp4 FLOP in each block
+//   whatever
 //          its elements are, or its operands from shared memory, (128 + rows of B in a block) *
-//          32 B / SHARED
-//   feed   what the L2 cache delivers to a multiprocessor: (128 + rows of B) * 32 B of data, the
-//          scales for each row of A and each column, / L2; rows that do not exist are not delivered
+//          32 B / the rate of shared memory
+//   feed   the bytes that a multiprocessor loads: (128 + rows of B) * 32 B of data and the scales
+//   of
+//          whole blocks of 128 rows, at its part of what L2 delivers of lines that several ask for,
+//          but at most at FEED; rows that do not exist are not delivered
 // and an output tile costs
-//   main = steps * that + FILL
+//   main = steps * that + FILL + STORE * bytes of the result / rate of the feed
 //   epi  = EPILOGUE * n
-// Instructions of K = 96 take 48 B of each row, and no longer for their arithmetic.
-// A dual product has n columns and the rows of B twice. With two accumulators the two overlap,
-// max(main, epi); with one (n = 256, where the second does not fit beside the scales) only partly:
-// max(main + SERIAL * epi', epi), where epi' is of the columns that are stored before all are read;
-// those that registers hold cost what reading, scaling and converting them costs. A kernel is
-//   max(ceil(tiles / workers) * tile + TAIL + epi, compulsory bytes / DRAM) + LAUNCH.
+// because L2 delivers little while it takes results. Where tensor memory has one set of scales, a k
+// tile waits for the products of the one before and for its scales. The last wave has fewer tiles,
+// to which L2 delivers more. Instructions of K = 96 take 48 B of each row, and no longer for their
+// arithmetic. A dual product has n columns and the rows of B twice. With two accumulators the two
+// overlap, max(main, epi); with one (n = 256, where the second does not fit beside the scales) only
+// partly: max(main + SERIAL * epi', epi), where epi' is of the columns that are stored before all
+// are read; those that registers hold cost what reading, scaling and converting them costs. Where
+// two accumulators have columns in common, reading these is all that is added. A kernel is
+//   max(sum of tiles over waves + TAIL + epi, read bytes / memory + written bytes / WRITES) +
+//   launch.
 // Workers that share tiles have no last wave: tiles / workers waves, and a worker begins twice
 // more, leaves the sums of one tile and adds those of another, which takes EPI each. Workers are
 // multiprocessors, or the pairs of them. The model is fitted to public measurements of B200 with
@@ -91,12 +99,20 @@ std::string_view spell(ProductBound bound);
 
 struct ProductCost {
   double cycles; ///< of the whole kernel, launch included
+  double busy;   ///< without the launch and what only device memory takes
   ProductBound bound;
 };
 
 /// Of a product with `tile` on a target with tcgen05.
 ProductCost productCost(const MatmulSize &size, const ProductTile &tile,
                         const hw::TargetModel &target);
+
+/// Bytes that L2 delivers in a cycle to each of so many multiprocessors that load at a time.
+double feedBytesPerCycle(int64_t multiprocessors, const hw::TargetModel &target);
+/// What device memory takes.
+double memoryCycles(double read, double written, const hw::TargetModel &target);
+/// What the tensor core takes for operations of fp4 whose operands are in shared memory.
+double multiplyCycles(double operations, double operandBytes, const hw::TargetModel &target);
 
 /// Tiles that the target's multiprocessors work on at a time.
 int64_t productWorkers(const ProductTile &tile, const hw::TargetModel &target);

@@ -43,11 +43,11 @@ static double cyclesOf(const MatmulSize &size, const ProductTile &tile,
   int64_t workers = std::max<int64_t>(1, target.multiprocessors / tile.blocks());
   auto waves = double(llvm::divideCeil(clusters, workers));
   // Half as many products of 8 bits as of 4 in a cycle; a multiply-add is two operations.
-  double multiply =
-      std::max(4.0 * double(kTileM * n * kTileK) / rates.flopsPerCycle,
-               double((kTileM + tile.rowsOfB()) * kTileK) / rates.sharedBytesPerCycle);
-  double feed =
-      double((std::min(size.m, kTileM) + tile.rowsOfB()) * kTileK) / rates.l2BytesPerCycle;
+  double multiply = multiplyCycles(4.0 * double(kTileM * n * kTileK),
+                                   double((kTileM + tile.rowsOfB()) * kTileK), target);
+  int64_t active = std::min(clusters, workers) * tile.blocks();
+  double feed = double((std::min(size.m, kTileM) + tile.rowsOfB()) * kTileK) /
+                feedBytesPerCycle(active, target);
   double promote =
       (tile.pair ? kPairWaitCycles : kWaitCycles) + kColumnCycles * double(n / groupsOf(n));
   auto deep = double(llvm::divideCeil(size.k, kTileK * size.splits));
@@ -55,7 +55,7 @@ static double cyclesOf(const MatmulSize &size, const ProductTile &tile,
                   rates.epilogueCyclesPerColumn * double(n);
   auto groups = double(std::max<size_t>(1, size.groups.size()));
   double memory =
-      (double(size.m) + double(size.n) * groups) * double(size.k) / rates.memoryBytesPerCycle;
+      memoryCycles((double(size.m) + double(size.n) * groups) * double(size.k), 0, target);
   return std::max(waves * cycles + rates.tailCycles, memory) + rates.launchCycles;
 }
 
@@ -101,7 +101,7 @@ static void explain(Operation *op, const MatmulSize &size, const ProductTile &ti
   double clock = target.product->gigahertz;
   auto name = remark::RemarkOpts::name("product").category("fp4-plan");
   remark::passed(op->getLoc(), name)
-      << llvm::formatv("tiles of {0}x{1} by {2}, predicted {3:f2} us at {4:f1} GHz", tile.rows(),
+      << llvm::formatv("tiles of {0}x{1} by {2}, predicted {3:f2} us at {4:f3} GHz", tile.rows(),
                        tile.n, tile.pair ? "a pair of blocks" : "one block",
                        cyclesOf(size, tile, target) / clock / 1000, clock)
              .str();

@@ -201,7 +201,7 @@ static void explain(Operation *op, const MatmulSize &size, const ProductTile &ti
   double clock = target.product->gigahertz;
   auto name = remark::RemarkOpts::name("product").category("fp4-plan");
   remark::passed(op->getLoc(), name)
-      << llvm::formatv("tiles of {0}x{1} by {2}, predicted {3:f2} us at {4:f1} GHz, bound by {5}",
+      << llvm::formatv("tiles of {0}x{1} by {2}, predicted {3:f2} us at {4:f3} GHz, bound by {5}",
                        tile.rows(), tile.n,
                        tile.pair   ? "a pair of blocks"
                        : tile.swap ? "one block with swapped operands"

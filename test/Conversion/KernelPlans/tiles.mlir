@@ -10,7 +10,7 @@
 // FEW-LABEL: func @product
 // FEW: fp4.blockscaled_matmul {{.*}}tile = [256, 256, 256]
 // THOR-LABEL: func @product
-// THOR: fp4.blockscaled_matmul {{.*}}tile = [256, 128, 256]
+// THOR: fp4.blockscaled_matmul {{.*}}tile = [256, 256, 256]
 func.func @product(%a: tensor<1024x1024xf4E2M1FN>, %sa: !s, %b: tensor<1024x1024xf4E2M1FN>, %sb: !s) -> tensor<1024x1024xbf16> {
   %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<nvfp4>}
       : (tensor<1024x1024xf4E2M1FN>, !s, tensor<1024x1024xf4E2M1FN>, !s) -> tensor<1024x1024xbf16>
