@@ -17,9 +17,9 @@
 // the set of each is known, and so are the addresses of its copies and products. That holds if
 // every output tile begins with the first set, as it does if each has an even number.
 //
-// Where one warp multiplies and copies scales, the first iteration over k tiles of an output tile
-// comes before the loop, and the accumulator is acquired in it behind the copies of scales: they do
-// not need it, and the epilogue of the tile before may still read it.
+// The first iteration over k tiles of an output tile comes before the loop, and the accumulator is
+// acquired in it behind the copies of scales, or behind the wait for those of another warp
+// (ScaleWarps.cpp): they do not need it, and the epilogue of the tile before may still read it.
 //
 //   acc = producer_acquire accs          wait, copy            (of the first k tile)
 //   for k from 0                   ->    acc = producer_acquire accs
@@ -306,8 +306,7 @@ void fp4::carryStages(gpu::GPUFuncOp kernel, KernelState &state) {
       continue;
     while (auto next = nextCounter(region, state))
       carry(next->first, next->second, state);
-    if (region.getRole().drives(pipe::Engine::ScaleCopy))
-      acquireLate(region, state);
+    acquireLate(region, state);
   }
 }
 

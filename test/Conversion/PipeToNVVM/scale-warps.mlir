@@ -29,10 +29,15 @@ gpu.func @product(%more: i1) kernel attributes {pipe.shared_bytes = 110696 : i64
   // CHECK-COUNT-4: nvvm.mbarrier.init {{.*}}, %[[ONE]]
   // CHECK-NOT: nvvm.mbarrier.init
 
-  // In each turn one warp waits for scales that are copied, 48 bytes behind the full barrier. The accumulator is filled once.
+  // In each turn one warp waits for scales that are copied, 48 bytes behind the full barrier. The first turn is in front of
+  // the loop. The accumulator is filled once.
   // CHECK: %[[SCALES:.*]] = llvm.getelementptr {{.*}}[48]
   // CHECK: nvvm.mbarrier.try_wait %[[SCALES]]
   // CHECK: nvvm.tcgen05.fence <after>
+  // CHECK-NOT: {{nvvm.mbarrier.try_wait|nvvm.tcgen05.cp}}
+  // CHECK-COUNT-4: nvvm.tcgen05.mma.block_scale
+  // CHECK: nvvm.tcgen05.commit
+  // CHECK: nvvm.mbarrier.try_wait
   // CHECK-NOT: {{nvvm.mbarrier.try_wait|nvvm.tcgen05.cp}}
   // CHECK-COUNT-4: nvvm.tcgen05.mma.block_scale
   // CHECK-COUNT-2: nvvm.tcgen05.commit
