@@ -107,8 +107,9 @@ TEST(Polls, ALoopMaySleepAndLeaveInTheMiddle) {
 TEST(Polls, ALoopThatKeepsSomethingIsNoWait) {
   const std::string change = "  xor.b32 %r6, %r6, %r7;\n";
   const auto text = [&](const std::string &inside) {
-    return flagKernel(0, "  mov.u32 %r6, 0;\n  mov.u32 %r7, 1;\nSPIN:\n" + inside +
-                             "  ld.relaxed.gpu.global.b32 %r2, [%out];\n"
+    return flagKernel(0, "  mov.u32 %r6, 0;\n  mov.u32 %r7, 1;\nSPIN:\n"
+                         "  ld.relaxed.gpu.global.b32 %r2, [%out];\n" +
+                             inside +
                              "  setp.eq.u32 %p2, %r2, 0;\n  @%p2 bra SPIN;\n"
                              "  st.global.b32 [%out+8], %r6;\n");
   };
