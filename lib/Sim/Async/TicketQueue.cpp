@@ -462,18 +462,15 @@ void TicketQueue::emitTmem(const Ticket &ticket, AccessKind kind, const TmemCell
 
 void TicketQueue::publish(const Thread &thread) {
   for (auto &[id, ticket] : inFlight)
-    if (ticket.issuer == thread && ticket.pipelined) {
+    if (ticket.issuer == thread && ticket.pipelined)
       ticket.published = true;
-      owner.policy->touches(Policy::Shared::Published, Policy::Touch::Arrive, ticket.firstOfGroup(),
-                            0);
-    }
 }
 
 void TicketQueue::acquire(const Thread &thread) {
   std::vector<uint64_t> &ids = acquiredTickets[thread];
   ids.clear();
   for (const auto &[id, ticket] : inFlight)
-    if (ticket.published)
+    if (ticket.published && owner.policy->synchronized(thread.rank, thread.warp, id))
       ids.push_back(id);
 }
 

@@ -146,8 +146,8 @@ public:
   // --- tcgen05.fence ----------------------------------------------------------------------------
   // Asynchronous tcgen05 operations before a fence::before_thread_sync are ordered before those
   // that a thread issues after it synchronized with the first and executed
-  // fence::after_thread_sync. Whether it did synchronize is for checkers: tickets are ordered as
-  // if.
+  // fence::after_thread_sync. Whether it did synchronize is for checkers, and for policies that
+  // know: for others tickets are ordered as if.
   void publish(const Thread &thread);
   void acquire(const Thread &thread);
   /// The published tickets that `thread` acquired and that are still in flight.

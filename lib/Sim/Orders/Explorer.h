@@ -23,6 +23,8 @@ namespace fp4::sim {
 class Stepped {
 public:
   virtual ~Stepped() = default;
+  /// Its steps will be in `trace`.
+  virtual void watch(Trace &trace) {}
   virtual Status begin() = 0;
   /// The processes that may be able to make a step, the preferred first.
   virtual std::vector<Process> candidates() = 0;
@@ -53,7 +55,9 @@ Expected<std::vector<Process>> parseOrder(std::string_view text);
 
 class Explorer {
 public:
-  Explorer(Stepped &program, const OrderOptions &options) : program(program), options(options) {}
+  Explorer(Stepped &program, const OrderOptions &options) : program(program), options(options) {
+    program.watch(trace);
+  }
 
   /// Runs every order. An error is that of the order in the report; the program is then as that
   /// order left it, else as the last order did.

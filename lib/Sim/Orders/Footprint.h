@@ -49,7 +49,6 @@ enum class ObjectKind : uint8_t {
   Registers,
   TensorColumns,
   PairCalls,
-  Published, ///< tcgen05 operations, by fence::before_thread_sync
   WorkQueue,
   ProductGroups
 };

@@ -21,6 +21,11 @@ Process warpOf(const Actor &actor) { return warpProcess(actor.cluster, actor.cta
 
 uint32_t rankOf(uint64_t address) { return uint32_t(address) >> kSharedRankShift; }
 
+void forLanes(uint32_t mask, auto body) {
+  for (; mask; mask &= mask - 1)
+    body(uint32_t(std::countr_zero(mask)));
+}
+
 bool isShared(Space space) { return space == Space::SharedCta || space == Space::SharedCluster; }
 
 } // namespace
@@ -40,6 +45,9 @@ void OrderRecorder::begin(const Kernel &running, const std::map<uint64_t, Cluste
   copies.clear();
   pipelines.clear();
   inOrder.clear();
+  published.clear();
+  acquired.clear();
+  pastAt = {};
   unused.clear();
   countsPending = std::ranges::any_of(running.code, [](const Insn &insn) {
     return opcodeTable()[insn.row].base == "mbarrier.pending_count";
@@ -358,6 +366,13 @@ static std::optional<PipelinedOp> pipelinedOp(const TicketEvent &event) {
                                          : tcgen05Op(event);
 }
 
+/// Whether the CTAs of two warps, or their pairs, are one.
+static bool isSameGroup(Process first, Process second, uint32_t ctaGroup) {
+  const uint64_t ranks = (1ull << 32) * (ctaGroup - 1); // that a pair does not tell apart
+  const auto group = [&](Process warp) { return (warp & ~ranks) >> 32; };
+  return group(first) == group(second);
+}
+
 /// An operation of the tensor core comes after earlier ones of its thread in every order, also
 /// where those are done when it is issued and it has nothing to wait for.
 void OrderRecorder::orderInPipeline(const TicketEvent &event, Process warp, Process operation) {
@@ -374,8 +389,13 @@ void OrderRecorder::orderInPipeline(const TicketEvent &event, Process warp, Proc
     if (pipeline.commit)
       before.push_back(pipeline.commit);
     pipeline.commit = operation;
-    return;
+    return publish(warp, lane);
   }
+  for (const Process earlier : acquired[{warp, lane}])
+    if (const Published &other = published.at(earlier);
+        other.ctaGroup == event.ctaGroup && isSameGroup(other.thread.first, warp, event.ctaGroup) &&
+        keepOrder(other.op, *op, /*textOnly=*/false))
+      before.push_back(earlier);
   // What all later ones follow stands for those that it follows itself.
   const auto leads = [&](PipelinedOp::Kind kind) { return keepOrder(*op, {kind}, false); };
   if (leads(PipelinedOp::Mma) && leads(PipelinedOp::Copy) && leads(PipelinedOp::Shift))
@@ -383,6 +403,42 @@ void OrderRecorder::orderInPipeline(const TicketEvent &event, Process warp, Proc
       return keepOrder(earlier.first, *op, /*textOnly=*/false);
     });
   pipeline.issued.push_back({*op, operation});
+}
+
+/// Operations so far are before those of threads that synchronize with this one.
+void OrderRecorder::publish(Process warp, uint32_t lane) {
+  for (const auto &[key, pipeline] : pipelines)
+    if (key.first == ThreadKey{warp, lane})
+      for (const auto &[op, process] : pipeline.issued)
+        published.try_emplace(process, Published{op, key.first, key.second, trace->stepsOf(warp)});
+}
+
+/// What others published comes before all that the thread issues from here on, if their steps come
+/// before this one.
+void OrderRecorder::acquire(Process warp, uint32_t lane) {
+  std::vector<Process> &operations = acquired[{warp, lane}];
+  operations.clear();
+  for (const auto &[operation, other] : published)
+    if (other.thread != ThreadKey{warp, lane} && follows(warp, operation))
+      operations.push_back(operation);
+}
+
+bool OrderRecorder::follows(Process warp, Process operation) {
+  const auto other = published.find(operation);
+  if (other == published.end())
+    return false;
+  const auto &[publisher, lane] = other->second.thread;
+  if (publisher == warp)
+    return true;
+  size_t touched = step.objects.size() + step.awaited.size();
+  for (const auto &ranges : step.bytes)
+    touched += ranges.size();
+  const auto here = std::tuple(warp, trace->size(), touched);
+  if (here != pastAt) {
+    past = trace->pastOf(warp, step);
+    pastAt = here;
+  }
+  return trace->isIn(past, publisher, other->second.steps);
 }
 
 void OrderRecorder::awaitPipeline(Process ticket) {
@@ -419,13 +475,16 @@ void OrderRecorder::onFence(const FenceEvent &event) {
   case FenceKind::TicketWaited:
     step.awaited.push_back({processOf(event.actor.cluster, event.groups)});
     return noticed(true);
+  case FenceKind::Tcgen05Before:
+    return forLanes(event.laneMask, [&](uint32_t lane) { publish(warp, lane); });
+  case FenceKind::Tcgen05After:
+    return forLanes(event.laneMask, [&](uint32_t lane) { acquire(warp, lane); });
   case FenceKind::BulkCommit:
-    for (uint32_t rest = event.laneMask; rest; rest &= rest - 1) {
-      Groups &own = groups[{warp, uint32_t(std::countr_zero(rest))}];
+    return forLanes(event.laneMask, [&](uint32_t lane) {
+      Groups &own = groups[{warp, lane}];
       own.committed.push_back(std::move(own.open));
       own.open.clear();
-    }
-    return;
+    });
   case FenceKind::BulkWait:
     return waitForGroups(event);
   default:

@@ -8,13 +8,14 @@
 #pragma once
 
 #include "Sim/Async/Tcgen05Pairs.h"
-#include "Sim/Orders/Footprint.h"
+#include "Sim/Orders/Trace.h"
 #include "Sim/State/Cluster.h"
 #include "fp4/Sim/Observer.h"
 #include "fp4/Sim/TicketKind.h"
 #include <array>
 #include <deque>
 #include <map>
+#include <tuple>
 
 namespace fp4::sim {
 
@@ -26,6 +27,8 @@ public:
   bool everyAccess = false;
   /// Steps that pass registers on depend on each other.
   bool ordersRegisters = false;
+  /// Has the steps before this one.
+  Trace *trace = nullptr;
 
   /// A launch begins. `clusters` are those that run, by index.
   void begin(const Kernel &kernel, const std::map<uint64_t, Cluster *> &clusters);
@@ -66,6 +69,8 @@ public:
   }
   /// The step touches the whole machine.
   void touchEverything() { step.everything = true; }
+  /// Whether a warp, where it is, comes after a tcgen05 operation was published.
+  bool follows(Process warp, Process operation);
   void touch(ObjectKind kind, ObjectUse use, uint64_t cluster, uint32_t index, uint64_t phase = 0);
   /// The ticket of the queue of `cluster` with this name, 0 if none was issued.
   uint64_t ticketOf(Process process) const;
@@ -99,6 +104,8 @@ private:
   void waitForGroups(const FenceEvent &event);
   void noteCopy(const TicketEvent &event, Process warp, Process copy);
   void orderInPipeline(const TicketEvent &event, Process warp, Process operation);
+  void publish(Process warp, uint32_t lane);
+  void acquire(Process warp, uint32_t lane);
   void waitForKind(Process warp, TicketKind kind);
   const Cluster &cluster(uint64_t index) const { return *clusters->at(index); }
 
@@ -141,6 +148,17 @@ private:
   };
   std::map<std::pair<ThreadKey, uint32_t>, Pipeline> pipelines;
   std::map<Process, std::vector<Process>> inOrder;           ///< behind which operations one comes
+  /// A tcgen05 operation that its thread has published.
+  struct Published {
+    PipelinedOp op;
+    ThreadKey thread;
+    uint32_t ctaGroup;
+    size_t steps; ///< of its warp before that
+  };
+  std::map<Process, Published> published;             ///< by operation
+  std::map<ThreadKey, std::vector<Process>> acquired; ///< ... of other threads that one comes after
+  Trace::Past past;                           ///< what is before the step, where it was asked
+  std::tuple<Process, size_t, size_t> pastAt; ///< there: its warp, steps, what it touched
   std::map<uint32_t, bool> unused; ///< by pc of an atomic: nothing reads what it returns
   std::map<std::pair<uint8_t, uint8_t>, ByteUse> reductions; ///< by operation and type
 };

@@ -29,14 +29,16 @@ public:
   bool due(const Ticket &) const override { return false; }
   void touches(Shared what, Touch how, uint32_t rank, uint64_t phase) override {
     static constexpr ObjectKind kinds[] = {ObjectKind::Registers, ObjectKind::PairCalls,
-                                           ObjectKind::Published, ObjectKind::WorkQueue,
-                                           ObjectKind::ProductGroups};
+                                           ObjectKind::WorkQueue, ObjectKind::ProductGroups};
     static constexpr ObjectUse uses[] = {ObjectUse::Read,  ObjectUse::Write, ObjectUse::Arrive,
                                          ObjectUse::Await, ObjectUse::Give,  ObjectUse::Take};
     const uint64_t where = what == Shared::WorkQueue ? 0 : cluster; // one for all clusters
     const bool writes = what == Shared::Registers && recorder.ordersRegisters;
     recorder.touch(kinds[size_t(what)], writes ? ObjectUse::Write : uses[size_t(how)], where, rank,
                    phase);
+  }
+  bool synchronized(uint32_t rank, uint32_t warp, uint64_t ticket) override {
+    return recorder.follows(warpProcess(cluster, rank, warp), recorder.processOf(cluster, ticket));
   }
   void polled(uint32_t mbarrier) override { recorder.poll(cluster, mbarrier); }
 

@@ -31,6 +31,7 @@ public:
   /// Runs the launch in every order, or in the one to replay.
   Expected<LaunchStats> run();
 
+  void watch(Trace &trace) override { recorder.trace = &trace; }
   Status begin() override;
   std::vector<Process> candidates() override;
   Expected<bool> step(Process process) override;

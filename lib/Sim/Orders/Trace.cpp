@@ -226,6 +226,29 @@ void Trace::note(uint32_t step) {
     ofProcess[absorbed].push_back(step);
 }
 
+Trace::Past Trace::pastOf(Process process, const Footprint &soFar) {
+  const bool wasCoarse = coarse, tookFirst = takesFirst;
+  append(process, soFar, /*kept=*/false);
+  coarse = wasCoarse; // which the whole step decides
+  takesFirst = tookFirst;
+  Past past = std::move(steps.back().past);
+  forgetLook();
+  return past;
+}
+
+bool Trace::isIn(const Past &past, Process process, size_t ordinal) const {
+  const auto own = ofProcess.find(process);
+  if (own == ofProcess.end() || ordinal >= own->second.size())
+    return false;
+  const uint32_t step = own->second[ordinal];
+  return past[step / 64] >> (step % 64) & 1;
+}
+
+size_t Trace::stepsOf(Process process) const {
+  const auto own = ofProcess.find(process);
+  return own == ofProcess.end() ? 0 : own->second.size();
+}
+
 std::vector<Process> Trace::initialsAgainst(uint32_t step) const {
   const auto last = uint32_t(steps.size() - 1);
   std::vector<Process> seen, initials;

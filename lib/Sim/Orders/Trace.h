@@ -67,6 +67,12 @@ public:
     return append(process, footprint, /*kept=*/false);
   }
   void forgetLook() { steps.pop_back(); }
+  using Past = std::vector<uint64_t>; ///< a bit for each step
+  /// What happens before the step that the process makes, which has touched so much.
+  Past pastOf(Process process, const Footprint &soFar);
+  /// Whether the step of the process behind its first `ordinal` ones is among them.
+  bool isIn(const Past &past, Process process, size_t ordinal) const;
+  size_t stepsOf(Process process) const;
 
   size_t size() const { return steps.size(); }
   Process processOf(size_t step) const { return steps[step].process; }
@@ -87,7 +93,6 @@ public:
   bool takesBeforeGiving() const { return takesFirst; }
 
 private:
-  using Past = std::vector<uint64_t>; ///< a bit for each step
   struct Step {
     Process process;
     Past past; ///< what happens before it, and itself

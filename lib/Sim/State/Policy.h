@@ -66,7 +66,6 @@ public:
   enum class Shared : uint8_t {
     Registers,     ///< that setmaxnreg gives back and takes, of the CTA of this rank
     PairCalls,     ///< tcgen05.alloc and dealloc of a pair, by the CTA of this rank
-    Published,     ///< tcgen05 operations, by fence::before_thread_sync
     WorkQueue,     ///< the clusters that have not started
     ProductGroups, ///< of wgmma, by the warp that commits them; the rank has the warp below
   };
@@ -74,6 +73,10 @@ public:
   /// The step that executes touches `what`. Arrivals at one `phase` commute; who awaits the phase
   /// has waited for all of them.
   virtual void touches(Shared what, Touch how, uint32_t rank, uint64_t phase) {}
+  /// Whether a thread that executes tcgen05.fence::after_thread_sync synchronized with the one that
+  /// published this ticket of its cluster by fence::before_thread_sync. A policy that does not know
+  /// takes it for granted.
+  virtual bool synchronized(uint32_t rank, uint32_t warp, uint64_t ticket) { return true; }
   /// A test of the mbarrier at this shared::cluster address found its phase incomplete.
   virtual void polled(uint32_t mbarrier) {}
 

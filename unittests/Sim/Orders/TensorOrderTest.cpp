@@ -134,6 +134,30 @@ TEST(TensorOrders, CopiesHaveNoOrder) {
   EXPECT_EQ(explored(copies(0), 1, "off").report.orders, 2u);
 }
 
+/// Warp 1 copies to the cells that warp 0 overwrites by a product, once it has done `before`.
+std::string copyOfAnotherWarp(const std::string &before) {
+  return tensorKernel("  setp.eq.u32 %p9, %r1, 1;\n  @%p9 bra SECOND;\n  @%p3 bra ISSUED;\n" +
+                          before + kMultiply + commit("%r4") +
+                          "  bra ISSUED;\nSECOND:\n  tcgen05.cp.cta_group::1.128x256b [%r10], "
+                          "%rd2;\n  tcgen05.fence::before_thread_sync;\n"
+                          "  mbarrier.arrive.shared::cta.b64 _, [%r4+16];\n" +
+                          commit("%r4+24"),
+                      await("OWN", "%r4") + await("WRITTEN", "%r4+24"));
+}
+
+TEST(TensorOrders, FencesOrderWhatSynchronizes) {
+  const std::string after = "  tcgen05.fence::after_thread_sync;\n", wait = await("TOLD", "%r4+16");
+  const Explored right = explored(copyOfAnotherWarp(wait + after), 1);
+  EXPECT_EQ(right.run.error + right.run.note, "");
+  EXPECT_EQ(right.report.orders, 1u);
+  EXPECT_TRUE(right.report.complete);
+  // A fence before the wait orders nothing, whether or not the copy was published by then.
+  for (const std::string &wrong : {after + wait, after, wait}) {
+    EXPECT_GT(explored(copyOfAnotherWarp(wrong), 1, "off").report.orders, 1u) << wrong;
+    EXPECT_THAT(explored(copyOfAnotherWarp(wrong), 1).run.note, HasSubstr("tmem-race")) << wrong;
+  }
+}
+
 TEST(TensorOrders, AWarpgroupWaitsForWhatItsWarpsCommit) {
   const std::string text =
       kernelText("  and.b32 %r0, %t, 31;\n  setp.ne.u32 %p0, %r0, 0;\n  @%p0 bra JOIN;\n"

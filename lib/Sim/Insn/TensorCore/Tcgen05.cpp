@@ -34,11 +34,8 @@ void orderTcgen05(TicketQueue &queue, Ticket &ticket) {
       ticket.after.push_back(id);
   for (uint64_t id : queue.acquired(ticket.issuer))
     if (auto it = queue.tickets().find(id); it != queue.tickets().end())
-      if (it->second.issuer != ticket.issuer && inOrder(it->second, ticket)) {
+      if (it->second.issuer != ticket.issuer && inOrder(it->second, ticket))
         ticket.after.push_back(id);
-        queue.cluster().policy->touches(Policy::Shared::Published, Policy::Touch::Read,
-                                        ticket.firstOfGroup(), 0);
-      }
 }
 
 void emitTmem(TicketQueue &queue, const Ticket &self, uint32_t rank, const TmemRange &range) {
