@@ -31,7 +31,7 @@ ALPHAS = ["none", "one", "groups"]
 PLANS = {"chosen": "", "96": "tile = [128, 96, 256]", "256": "tile = [128, 256, 256]",
          "pair": "pair, tile = [256, 192, 256]", "2x1": "cluster = [2, 1], tile = [128, 128, 256]",
          "deep": "tile = [128, 64, 512], stages = 1", "swap": "swap"}
-SCHEDULES = [("eager", 1), ("lazy", 1), ("random", 1), ("random", 2)]
+SCHEDULES = [("eager", 1), ("lazy", 1), ("random", 1), ("random", 2), ("delay", 1)]
 
 LAYOUT = "#fp4.scale_layout<tiled_128x4>"
 
