@@ -7,7 +7,7 @@
 
 // 32 columns at a time: 128 bytes of the bias in f32, 64 of the residual in bf16, 64 of the result; sums and
 // products that are not contracted.
-// EPILOGUE: .reqntid 192
+// EPILOGUE: .reqntid 224
 // EPILOGUE: tcgen05.ld.sync.aligned.32x32b.x32.b32
 // EPILOGUE-NOT: fma.rn
 // EPILOGUE-COUNT-4: st.global.v4.b32

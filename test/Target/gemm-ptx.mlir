@@ -12,20 +12,17 @@
 // COPIES: .target sm_100a
 // COPIES: .extern .shared .align 1024 .b8 fp4_dynamic_shared[];
 // COPIES: .param .align 64 .b8 kernel_param_0[128]
-// COPIES: .reqntid 192
+// COPIES: .reqntid 224
 // COPIES-COUNT-2: cp.async.bulk.tensor.2d.shared::cta.global.tile.mbarrier::complete_tx::bytes
 // COPIES-COUNT-2: cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes
 // COPIES-NOT: cp.async.bulk
 
-// Eight 512-byte blocks of scales and four MMAs of K = 64 in the first k tile, behind whose copies the accumulator is
-// acquired, and in the loop; the loop is not unrolled.
-// MMAS-COUNT-8: tcgen05.cp.cta_group::1.32x128b.warpx4
+// Four MMAs of K = 64 in the first k tile, behind whose wait for copied scales the accumulator is acquired, and in the
+// loop; the loop is not unrolled. Another warp copies eight 512-byte blocks of scales for each k tile.
+// MMAS-NOT: tcgen05.cp
+// MMAS-COUNT-4: tcgen05.mma.cta_group::1.kind::mxf4nvf4.block_scale.block16
 // MMAS-NOT: {{tcgen05.cp|tcgen05.mma}}
 // MMAS: mbarrier.try_wait.parity
-// MMAS-NOT: {{tcgen05.cp|mbarrier.try_wait}}
-// MMAS-COUNT-4: tcgen05.mma.cta_group::1.kind::mxf4nvf4.block_scale.block16
-// MMAS-NOT: tcgen05.mma
-// MMAS-COUNT-8: tcgen05.cp.cta_group::1.32x128b.warpx4
 // MMAS-NOT: tcgen05.cp
 // MMAS-COUNT-4: tcgen05.mma.cta_group::1.kind::mxf4nvf4.block_scale.block16
 // MMAS-NOT: tcgen05.mma
@@ -40,19 +37,15 @@
 // SYNC: tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32
 // SYNC: tcgen05.relinquish_alloc_permit
 // SYNC: bar.sync
-// SYNC-COUNT-5: mbarrier.try_wait.parity
+// SYNC-COUNT-7: mbarrier.try_wait.parity
 // SYNC-NOT: mbarrier.try_wait
 // SYNC: tcgen05.dealloc
 
 // MXFP4: a block of scales serves two MMAs, so half as many copies.
-// MX-COUNT-4: tcgen05.cp.cta_group::1.32x128b.warpx4
-// MX-NOT: tcgen05.cp
-// MX-COUNT-4: tcgen05.mma.cta_group::1.kind::mxf4nvf4.block_scale.block32
+// MX-COUNT-8: tcgen05.mma.cta_group::1.kind::mxf4nvf4.block_scale.block32
 // MX-NOT: tcgen05.mma
 // MX-COUNT-4: tcgen05.cp.cta_group::1.32x128b.warpx4
 // MX-NOT: tcgen05.cp
-// MX-COUNT-4: tcgen05.mma.cta_group::1.kind::mxf4nvf4.block_scale.block32
-// MX-NOT: tcgen05.mma
 
 //--- nvfp4.mlir
 func.func @nvfp4(%a: tensor<?x1024xf4E2M1FN>,

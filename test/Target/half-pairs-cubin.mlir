@@ -1,6 +1,6 @@
 // ptxas accepts pairs with 128 rows without spills, of different depths, and either way of storing; their tensor core
 // instructions are as many as a k tile has steps, beside a copy of the scales of A and one of both halves of B for each
-// block of these. The first k tile comes before the loop over the others.
+// block of these, by a warp of its own. Products of the first k tile come before the loop over the others.
 // REQUIRES: ptxas
 // RUN: fp4-opt %s --fp4-set-target=target=sm_100a --compile-to=cubin | %python %fp4_src/test/Target/Inputs/resources.py \
 // RUN:   | FileCheck %s
@@ -9,24 +9,17 @@
 // CHECK: wide_matmul_0 kernel: registers {{[0-9]+}}, spill 0, stack 0
 // CHECK: deep_matmul_0 kernel: registers {{[0-9]+}}, spill 0, stack 0
 // CHECK: powers_matmul_0 kernel: registers {{[0-9]+}}, spill 0, stack 0
+// PTX-COUNT-8: tcgen05.mma.cta_group::2.kind::mxf4nvf4.block_scale.block16
 // PTX-COUNT-4: tcgen05.cp.cta_group::2.32x128b.warpx4
 // PTX-COUNT-4: tcgen05.cp.cta_group::2.64x128b.warpx2::01_23
-// PTX-COUNT-4: tcgen05.mma.cta_group::2.kind::mxf4nvf4.block_scale.block16
-// PTX-COUNT-4: tcgen05.cp.cta_group::2.32x128b.warpx4
-// PTX-COUNT-4: tcgen05.cp.cta_group::2.64x128b.warpx2::01_23
-// PTX-COUNT-4: tcgen05.mma.cta_group::2.kind::mxf4nvf4.block_scale.block16
+// PTX-NOT: tcgen05.cp
+// PTX-COUNT-16: tcgen05.mma.cta_group::2.kind::mxf4nvf4.block_scale.block16
 // PTX-COUNT-8: tcgen05.cp.cta_group::2.32x128b.warpx4
 // PTX-COUNT-8: tcgen05.cp.cta_group::2.64x128b.warpx2::01_23
-// PTX-COUNT-8: tcgen05.mma.cta_group::2.kind::mxf4nvf4.block_scale.block16
-// PTX-COUNT-8: tcgen05.cp.cta_group::2.32x128b.warpx4
-// PTX-COUNT-8: tcgen05.cp.cta_group::2.64x128b.warpx2::01_23
-// PTX-COUNT-8: tcgen05.mma.cta_group::2.kind::mxf4nvf4.block_scale.block16
+// PTX-NOT: tcgen05.cp
+// PTX-COUNT-8: tcgen05.mma.cta_group::2.kind::mxf8f6f4.block_scale.block32
 // PTX-COUNT-1: tcgen05.cp.cta_group::2.32x128b.warpx4
 // PTX-COUNT-1: tcgen05.cp.cta_group::2.64x128b.warpx2::01_23
-// PTX-COUNT-4: tcgen05.mma.cta_group::2.kind::mxf8f6f4.block_scale.block32
-// PTX-COUNT-1: tcgen05.cp.cta_group::2.32x128b.warpx4
-// PTX-COUNT-1: tcgen05.cp.cta_group::2.64x128b.warpx2::01_23
-// PTX-COUNT-4: tcgen05.mma.cta_group::2.kind::mxf8f6f4.block_scale.block32
 // PTX-NOT: tcgen05.mma
 
 func.func @wide(%a: tensor<512x2048xf4E2M1FN>, %sa: tensor<512x128xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, %b: tensor<1536x2048xf4E2M1FN>, %sb: tensor<1536x128xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<512x1536xbf16> {

@@ -11,12 +11,16 @@
 using namespace mlir;
 using namespace fp4::pipe;
 
-/// Becomes asynchronous tcgen05 instructions.
-static bool usesTensorCore(Operation *op) {
+/// Becomes asynchronous tcgen05 instructions. Copies of scales are names in the warp that
+/// multiplies behind them.
+static bool usesTensorCore(Operation *op, const fp4::KernelState &state) {
   auto engineOp = dyn_cast<EngineOpInterface>(op);
   if (!engineOp)
     return false;
   Engine engine = engineOp.getEngine();
+  RoleAttr role = state.roles.lookup(op);
+  if (engine == Engine::ScaleCopy && role && !role.drives(engine))
+    return false;
   bool tmem = llvm::any_of(op->getOperandTypes(), llvm::IsaPred<TmemType>);
   return engine == Engine::Tensor || engine == Engine::ScaleCopy ||
          (engine == Engine::Threads && tmem);
@@ -43,7 +47,7 @@ enum class Next { TensorOp, Wait, Neither };
 /// What comes first in `ops`, on any path: a tcgen05 operation if that is possible.
 static Next firstOf(llvm::iterator_range<Block::iterator> ops, const fp4::KernelState &state) {
   for (Operation &op : ops) {
-    if (usesTensorCore(&op))
+    if (usesTensorCore(&op, state))
       return Next::TensorOp;
     if (isWait(&op, state))
       return Next::Wait;
