@@ -1,7 +1,7 @@
 // Rows of groups that only the device has. Those that decrease, are not there, or are also those of another
 // group are reported by name with the group and its rows, wherever the device finds them: where a kernel makes
-// a table of groups, and where a kernel searches few of them itself. The strict check runs beside it: nothing
-// outside of the operands is read or written.
+// a table of groups, and where a kernel searches few of them itself. The reference, which reports them too, does
+// not run. The strict check does: nothing outside of the operands is read or written.
 // RUN: split-file %s %t
 // RUN: %python %t/write.py %t
 // RUN: fp4-runner %t/fp4.mlir --target=sm_100a --emit=so -o %t/fp4.so
@@ -106,6 +106,6 @@ import cases
 for case, (library, function, offsets) in cases.CASES.items():
     for name in offsets:
         ran = subprocess.run(["fp4-run", f"{sys.argv[1]}/{library}.so", f"--function={function}", "--device=sim",
-                              "--check=strict", "--policy=random", "--input",
+                              "--check=strict", "--policy=random", "--no-verify", "--input",
                               f"o={sys.argv[1]}/{case}-{name}.npy"], capture_output=True, text=True)
         print(f"{case} {name}: {ran.returncode}", *ran.stderr.splitlines()[:1])

@@ -147,10 +147,18 @@ std::string copyOfAnotherWarp(const std::string &before) {
 
 TEST(TensorOrders, FencesOrderWhatSynchronizes) {
   const std::string after = "  tcgen05.fence::after_thread_sync;\n", wait = await("TOLD", "%r4+16");
-  const Explored right = explored(copyOfAnotherWarp(wait + after), 1);
-  EXPECT_EQ(right.run.error + right.run.note, "");
-  EXPECT_EQ(right.report.orders, 1u);
-  EXPECT_TRUE(right.report.complete);
+  // The second time the copy is done before the product is issued, as another one is awaited.
+  const std::string other = "  mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r4+8], 16;\n"
+                            "  cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes "
+                            "[%r3+4096], [%out], 16, [%r4+8];\n" +
+                            await("LOADED", "%r4+8");
+  for (const std::string &before : {wait + after, wait + after + other}) {
+    const Explored right = explored(copyOfAnotherWarp(before), 1);
+    EXPECT_EQ(right.run.error + right.run.note, "");
+    EXPECT_EQ(right.report.orders, 1u);
+    EXPECT_EQ(right.report.pruned, 0u);
+    EXPECT_TRUE(right.report.complete);
+  }
   // A fence before the wait orders nothing, whether or not the copy was published by then.
   for (const std::string &wrong : {after + wait, after, wait}) {
     EXPECT_GT(explored(copyOfAnotherWarp(wrong), 1, "off").report.orders, 1u) << wrong;
