@@ -2,7 +2,7 @@
 of them do, and what its loads leave it."""
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import memory
@@ -261,27 +261,33 @@ STEP = """
 END:"""
 
 
+def times_of_stores(device: Device, out: int, kernel: Kernel, threads: int, into: int, clear: Callable[[int], None],
+                    quick: bool) -> Iterator[tuple[str, int, float, int]]:
+    """Of a kernel with THREADS and STEP, whose threads store 64 bytes in a pass, by one block and by one for each multiprocessor:
+    where they go, blocks, bytes a clock and multiprocessor, clocks from the last one to the end."""
+    for blocks in (1, device.multiprocessors()):
+        for place, run in (("L2", 128 * KIB), ("device memory", 8 * MIB)):
+            count = 4 if quick else max(run, 4 * MIB) // (64 * threads)
+            if run > MIB and not quick:
+                clear(out)
+            for _ in range(2 if run < MIB else 1):
+                kernel(blocks, threads, out, into, count, run)
+            device.synchronize()
+            words = device.read(out, 3 * blocks)
+            yield place, blocks, round(64 * threads * count / mean(words, blocks, 3, 0, 2), 2), round(mean(words, blocks, 3, 1, 2))
+
+
 def of_threads(device: Device, out: int, quick: bool) -> Iterator[dict[str, Any]]:
     """st.global.v4 of all threads of a block, whole lines."""
-    sms = device.multiprocessors()
     into = device.allocate(1056 * MIB)
     clear = flush(device)
     four = "".join("  st.global.v4.b32 [%at], {%t, %bid, %nt, %it}; add.u64 %at, %at, %step; add.u64 %off, %off, %step;\n"
                    for _ in range(4))
     kernel = device.load(ptx.kernel(["out", "into", "count", "span"], "", THREADS + four + STEP))
     for threads in (32, 128, 256, 512, 1024):
-        for blocks in (1, sms):
-            for place, run in (("L2", 128 * KIB), ("device memory", 8 * MIB)):
-                count = 4 if quick else max(run, 4 * MIB) // (64 * threads)
-                if run > MIB and not quick:
-                    clear(out)
-                for _ in range(2 if run < MIB else 1):
-                    kernel(blocks, threads, out, into, count, run)
-                device.synchronize()
-                words = device.read(out, 3 * blocks)
-                yield {"name": f"st.global.v4 of {threads} threads to {place}, {blocks} SM",
-                       "value": round(64 * threads * count / mean(words, blocks, 3, 0, 2), 2), "unit": "B/clk/SM",
-                       "the last one issued before the end": round(mean(words, blocks, 3, 1, 2))}
+        for place, blocks, rate, last in times_of_stores(device, out, kernel, threads, into, clear, quick):
+            yield {"name": f"st.global.v4 of {threads} threads to {place}, {blocks} SM", "value": rate, "unit": "B/clk/SM",
+                   "the last one issued before the end": last}
 
 
 PARTS = {"two of 16 bytes": [(".v4.b32", "{%t, %bid, %nt, %it}", 16 * i) for i in range(2)],
@@ -293,7 +299,6 @@ PARTS = {"two of 16 bytes": [(".v4.b32", "{%t, %bid, %nt, %it}", 16 * i) for i i
 def of_parts(device: Device, out: int, quick: bool) -> Iterator[dict[str, Any]]:
     """Each thread has a sector, and stores all of it piece by piece or a part of it. The rate is that of sectors that are touched,
     each counted once."""
-    sms = device.multiprocessors()
     into = device.allocate(1056 * MIB)
     clear = flush(device)
     begin = THREADS.replace("%t, 16; mul.wide.u32 %step, %nt, 16", "%t, 32; mul.wide.u32 %step, %nt, 32")
@@ -302,17 +307,8 @@ def of_parts(device: Device, out: int, quick: bool) -> Iterator[dict[str, Any]]:
         twice = (once + "  add.u64 %at, %at, %step; add.u64 %off, %off, %step;\n") * 2
         kernel = device.load(ptx.kernel(["out", "into", "count", "span"], "", begin + twice + STEP))
         for threads in (32, 128, 1024):
-            for blocks in (1, sms):
-                for place, run in (("L2", 128 * KIB), ("device memory", 8 * MIB)):
-                    count = 4 if quick else max(run, 4 * MIB) // (64 * threads)
-                    if run > MIB and not quick:
-                        clear(out)
-                    for _ in range(2 if run < MIB else 1):
-                        kernel(blocks, threads, out, into, count, run)
-                    device.synchronize()
-                    words = device.read(out, 3 * blocks)
-                    yield {"name": f"sectors of {threads} threads to {place}, {name}, {blocks} SM",
-                           "value": round(64 * threads * count / mean(words, blocks, 3, 0, 2), 2), "unit": "B/clk/SM"}
+            for place, blocks, rate, _ in times_of_stores(device, out, kernel, threads, into, clear, quick):
+                yield {"name": f"sectors of {threads} threads to {place}, {name}, {blocks} SM", "value": rate, "unit": "B/clk/SM"}
 
 
 BEHIND = {"": "mov.b32 %r, %t; mov.b32 %it, %bid;",

@@ -132,6 +132,19 @@ TEST(PackedWeights, PartsOfATileAreAnError) {
                                    "columns of 4 bits, but got 64 x 64 of nvfp4");
 }
 
+/// Floats of 16 bits times n x k codes with scales; both stay the caller's.
+GemmProblem problemOf(const std::vector<uint16_t> &x, FloatType type,
+                      const std::vector<uint8_t> &codes, const std::vector<uint8_t> &scales,
+                      uint64_t n, uint64_t k) {
+  GemmProblem p;
+  p.a = {reinterpret_cast<const uint8_t *>(x.data()), nullptr, x.size() / k, 0, 0};
+  p.b = {codes.data(), scales.data(), n, 0, 0};
+  p.depth = k;
+  p.core = TensorCore::Converted;
+  p.floatA = type;
+  return p;
+}
+
 /// A product whose sums are exact: the model gives them, in any number of ranges.
 TEST(FloatGemm, ExactSumsAreExact) {
   const uint64_t m = 3, n = 5, k = 576;
@@ -142,12 +155,7 @@ TEST(FloatGemm, ExactSumsAreExact) {
   std::vector<uint8_t> codes(n * k / 2), scales(n * k / 16, 0x38);
   for (uint8_t &byte : codes)
     byte = uint8_t(random.word());
-  GemmProblem p;
-  p.a = {reinterpret_cast<const uint8_t *>(x.data()), nullptr, m, 0, 0};
-  p.b = {codes.data(), scales.data(), n, 0, 0};
-  p.depth = k;
-  p.core = TensorCore::Converted;
-  p.floatA = FloatType::BF16;
+  GemmProblem p = problemOf(x, FloatType::BF16, codes, scales, n, k);
   for (uint64_t splits : {1, 2, 3}) {
     p.splits = splits;
     const auto model = gemmMmaModel(p);
@@ -181,12 +189,7 @@ TEST(FloatGemm, TheModelIsWithinTheBound) {
     std::copy_n(weights.codes.begin(), codes.size(), codes.begin());
     for (size_t i = 0; i < scales.size(); ++i)
       scales[i] = uint8_t(weights.scales[i % weights.scales.size()] % 127);
-    GemmProblem p;
-    p.a = {reinterpret_cast<const uint8_t *>(x.data()), nullptr, m, 0, 0};
-    p.b = {codes.data(), scales.data(), n, 0, 0};
-    p.depth = k;
-    p.core = TensorCore::Converted;
-    p.floatA = type;
+    GemmProblem p = problemOf(x, type, codes, scales, n, k);
     p.splits = 2;
     const auto model = gemmMmaModel(p);
     const auto reference = gemmReference(p);
@@ -208,12 +211,7 @@ TEST(FloatGemm, WorkersShareTiles) {
     byte = uint8_t(random.word());
   for (uint8_t &scale : scales)
     scale = uint8_t(0x28 + random.word() % 32);
-  GemmProblem p;
-  p.a = {reinterpret_cast<const uint8_t *>(x.data()), nullptr, m, 0, 0};
-  p.b = {codes.data(), scales.data(), n, 0, 0};
-  p.depth = k;
-  p.core = TensorCore::Converted;
-  p.floatA = FloatType::BF16;
+  GemmProblem p = problemOf(x, FloatType::BF16, codes, scales, n, k);
   const auto bitsOf = [&](uint64_t splits, std::optional<StreamK> stream) {
     p.splits = splits;
     p.streamK = stream;

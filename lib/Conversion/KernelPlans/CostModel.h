@@ -3,16 +3,14 @@
 // How many cycles a persistent GEMM takes with tiles of n columns, each of one block with 128 rows
 // or of a pair of blocks with 256, or with 128: then a block has 64 where 128 is written here, and
 // its lanes n / 2 columns. Words in capitals are fitted; the others are rates that the simulator
-// has too (fp4/ISA/TimingRates.h), at the clock of its table. A step of 64 elements of
-// K, or of 32 where elements have 8 bits, costs the larger of
+// has too (fp4/ISA/TimingRates.h), at the clock of its table. A step of 64 elements of K, or of 32
+// where elements have 8 bits, costs the larger of
 //   issue  the matrix instruction: its arithmetic, 2 * 128 * n * 64 / fp4 FLOP in each block
-//   whatever
-//          its elements are, or its operands from shared memory, (128 + rows of B in a block) *
-//          32 B / the rate of shared memory
+//          whatever its elements are, or its operands from shared memory,
+//          (128 + rows of B in a block) * 32 B / the rate of shared memory
 //   feed   the bytes that a multiprocessor loads: (128 + rows of B) * 32 B of data and the scales
-//   of
-//          whole blocks of 128 rows, at its part of what L2 delivers of lines that several ask for,
-//          but at most at FEED; rows that do not exist are not delivered
+//          of whole blocks of 128 rows, at its part of what L2 delivers of lines that several ask
+//          for, but at most at FEED; rows that do not exist are not delivered
 // and an output tile costs
 //   main = steps * that + FILL + STORE * bytes of the result / rate of the feed
 //   epi  = EPILOGUE * n

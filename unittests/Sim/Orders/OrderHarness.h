@@ -2,6 +2,7 @@
 #pragma once
 
 #include "../Async/KernelHarness.h"
+#include <functional>
 #include <set>
 
 namespace fp4::sim::test {
@@ -72,6 +73,18 @@ inline std::string oneLane(const std::string &body, const std::string &shared = 
                     "  shr.u32 %r1, %t, 5;\n" +
                         body + "END:\n",
                     shared);
+}
+
+/// Each warp executes what `linesOf(warp)` says, on %r8, which is 100 more than its number, and
+/// stores it in a word of its own behind the first 32 bytes of out.
+inline std::string warpByWarp(uint32_t warps, const std::function<std::string(uint32_t)> &linesOf) {
+  std::string body = "  add.u32 %r8, %r1, 100;\n";
+  for (uint32_t warp = 0; warp < warps; ++warp)
+    body += fmt::format("  setp.ne.u32 %p1, %r1, {0};\n  @%p1 bra NOT{0};\n{1}"
+                        "  mul.wide.u32 %rd1, %r1, 4;\n  add.u64 %rd1, %rd1, %out;\n"
+                        "  st.global.b32 [%rd1+32], %r8;\n  bra END;\nNOT{0}:\n",
+                        warp, linesOf(warp));
+  return oneLane(body);
 }
 
 } // namespace fp4::sim::test

@@ -553,17 +553,12 @@ std::string randomKernel(std::mt19937 &random, uint32_t warps) {
       "  ld.relaxed.gpu.global.b32 %r8, [%out+{0}];\n",
       "  st.release.gpu.global.b32 [%out+{0}], %r8;\n",
   };
-  std::string body = "  add.u32 %r8, %r1, 100;\n";
-  for (uint32_t warp = 0; warp < warps; ++warp) {
-    body += fmt::format("  setp.ne.u32 %p1, %r1, {0};\n  @%p1 bra NOT{0};\n", warp);
+  return warpByWarp(warps, [&](uint32_t) {
+    std::string lines;
     for (size_t i = 0, count = 1 + random() % (warps == 2 ? 3 : 1); i < count; ++i)
-      body += fmt::format(fmt::runtime(kinds[random() % std::size(kinds)]), random() % 3 * 4);
-    body += fmt::format("  mul.lo.u32 %r9, %r1, 4;\n  cvt.u64.u32 %rd1, %r9;\n"
-                        "  add.u64 %rd1, %rd1, %out;\n  st.global.b32 [%rd1+32], %r8;\n"
-                        "  bra END;\nNOT{}:\n",
-                        warp);
-  }
-  return oneLane(body);
+      lines += fmt::format(fmt::runtime(kinds[random() % std::size(kinds)]), random() % 3 * 4);
+    return lines;
+  });
 }
 
 TEST(Orders, EveryResultOfEveryInterleavingIsFound) {

@@ -183,17 +183,14 @@ std::string randomKernel(std::mt19937 &random, uint32_t warps) {
                                       "  atom.global.exch.b32 %r8, [%out+{0}], %r8;\n",
                                       "  red.global.add.u32 [%out+{0}], 5;\n",
                                       "  ld.relaxed.gpu.global.b32 %r8, [%out+{0}];\n", loop};
-  std::string body = "  add.u32 %r8, %r1, 100;\n";
-  for (uint32_t warp = 0, label = 0; warp < warps; ++warp) {
-    body += fmt::format("  setp.ne.u32 %p1, %r1, {0};\n  @%p1 bra NOT{0};\n", warp);
+  uint32_t label = 0;
+  return warpByWarp(warps, [&](uint32_t) {
+    std::string lines;
     for (size_t i = 0, count = 1 + random() % (warps == 2 ? 3 : 2); i < count; ++i)
-      body +=
+      lines +=
           fmt::format(fmt::runtime(kinds[random() % std::size(kinds)]), random() % 2 * 4, label++);
-    body += fmt::format("  mul.wide.u32 %rd1, %r1, 4;\n  add.u64 %rd1, %rd1, %out;\n"
-                        "  st.global.b32 [%rd1+32], %r8;\n  bra END;\nNOT{}:\n",
-                        warp);
-  }
-  return oneLane(body);
+    return lines;
+  });
 }
 
 TEST(Polls, EveryResultOfEveryInterleavingIsFound) {
