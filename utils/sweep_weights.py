@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Compiles products of 16-bit floats and fp4 weights for sm_90a, runs them in the simulator and checks
+"""Compiles products of 16-bit floats, or e4m3, and fp4 weights, runs them in the simulator and checks
 every result.
 
-  utils/sweep_weights.py         a covering subset: every pair of values of two parameters occurs
-  utils/sweep_weights.py --full  the cross product
-  utils/sweep_weights.py --list  what would run
+  utils/sweep_weights.py                a covering subset for sm_90a: every pair of values of two parameters occurs
+  utils/sweep_weights.py --plans=warps  the same of the products of mma.sync, for sm_120a
+  utils/sweep_weights.py --full         the cross product
+  utils/sweep_weights.py --list         what would run
 
 Weights are an argument with their scales, plain or packed by the program; K has one range or several;
 alpha is none, one number, one for each row or one for each column. M is dynamic. One library is
@@ -52,18 +53,20 @@ def rhs(element, fmt, weights, n, k):
     return arguments, [line], "%p", [packed]
 
 
-def shape_of(tile, weights, element):
+def shape_of(tile, weights, element, warps):
     """The tile, by rows, columns and depth: prepacked weights have several depths."""
     if tile.endswith("ahead"):
         return f"[128, {tile[:3]}, 128], swap"
     rows, _, columns = tile.partition("x")
+    if warps:
+        return f"[{rows}, {columns or 128}, {64 if rows == '256' else 128}]"
     depth = 128 if weights == "plain" or rows == "32" or columns else 64 if rows == "256" else 256
     if element == "f8E4M3FN":
         depth = 128 if rows == "256" else 256
     return f"[{rows}, {columns or 128}, {depth}]"
 
 
-def program(element, fmt, result, weights, alpha, split, tile, n, k):
+def program(element, fmt, result, weights, alpha, split, tile, n, k, warps):
     lhs, y = f"tensor<?x{k}x{element}>", f"tensor<?x{n}x{result}>"
     arguments, body, operands, kinds = rhs(element, fmt, weights, n, k)
     kinds = [lhs, *kinds]
@@ -72,7 +75,7 @@ def program(element, fmt, result, weights, alpha, split, tile, n, k):
         arguments.append(f"%alpha: {factor}")
         kinds.append(factor)
         operands += " alpha %alpha"
-    plan = "" if tile == "chosen" else f", fp4.plan = #fp4.plan<tile_product, tile = {shape_of(tile, weights, element)}>"
+    plan = "" if tile == "chosen" else f", fp4.plan = #fp4.plan<tile_product, tile = {shape_of(tile, weights, element, warps)}>"
     body += [f"  %y = fp4.blockscaled_matmul %x, {operands}"
              f" {{format = #fp4.format<{fmt}>, split_k = {split} : i64{plan}}}",
              f"    : ({', '.join(kinds)}) -> {y}", f"  return %y : {y}"]
@@ -80,6 +83,16 @@ def program(element, fmt, result, weights, alpha, split, tile, n, k):
 
 
 VALUES = [ELEMENTS, FORMATS, RESULTS, WEIGHTS, ALPHAS, SPLITS, TILES, N, K, M]
+
+
+def exists_of_warps(case):
+    """Beside e4m3 weights have scales and no ranges of K, tiles have 16 rows at least; elsewhere few bytes."""
+    element, fmt, _, weights, _, split, tile, n, k, _ = case
+    if element == "f8E4M3FN":
+        return (weights == "plain" and fmt == "mxfp4" and split == 1 and k % 128 == 0
+                and tile in ("chosen", "16", "32", "64", "128", "64x256"))
+    fits = tile != "128x256" and not tile.endswith("ahead") and (tile != "256" or weights == "prepacked")
+    return fits and exists(case)
 
 
 def exists(case):
@@ -95,15 +108,19 @@ def exists(case):
 
 
 def main():
-    options = sweeping.product_parser(__doc__).parse_args()
+    parser = sweeping.product_parser(__doc__)
+    parser.add_argument("--plans", choices=["wgmma", "warps"], default="wgmma")
+    options = parser.parse_args()
+    warps = options.plans == "warps"
+    valid, target = (exists_of_warps, "sm_120a") if warps else (exists, "sm_90a")
     groups = collections.defaultdict(list)
     if options.full:
-        cases = filter(exists, itertools.product(*VALUES))
+        cases = filter(valid, itertools.product(*VALUES))
     else:
-        cases = sweeping.sampled_covering(VALUES, exists, lambda i, j: True)
+        cases = sweeping.sampled_covering(VALUES, valid, lambda i, j: True)
     for *key, m in cases:
         groups[tuple(key)].append([f"--shape={m}"])
-    programs = [sweeping.Program(sweeping.file_name(*key), program(*key), ["--target=sm_90a"], runs)
+    programs = [sweeping.Program(sweeping.file_name(*key), program(*key, warps), [f"--target={target}"], runs)
                 for key, runs in groups.items()]
     return sweeping.run_products(options, programs, SCHEDULES)
 

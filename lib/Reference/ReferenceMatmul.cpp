@@ -205,6 +205,25 @@ Expected<std::optional<numerics::StreamK>> streamOf(const Step &step) {
   return std::optional(numerics::StreamK{numbers[0], numbers[1], numbers[2]});
 }
 
+/// What multiplies a lhs without scales.
+void setUnscaled(numerics::GemmProblem &common, const ProductOperands &operands,
+                 numerics::BlockFormat format) {
+  const bool hasBytes = operands.lhs->type.element == ElementType::F8E4M3FN;
+  if (hasBytes && operands.rhsScales) { // instructions with scales, of which those of lhs are 1
+    common.format = numerics::BlockFormat::MXFP8E4M3;
+    common.rhsFormat = format;
+    common.core = numerics::TensorCore::BlockScaled;
+    return;
+  }
+  common.core = numerics::TensorCore::Converted;
+  if (hasBytes) { // wgmma, on every target
+    common.format = numerics::BlockFormat::FP8Block128;
+    common.rowsPerScaleB = 1;
+  } else { // the tensor core of 16-bit floats
+    common.floatA = floatType(operands.lhs->type.element);
+  }
+}
+
 Expected<ProductStep> readProduct(Step &step) {
   FP4_ASSIGN(auto operands, operandsOf(step));
   FP4_ASSIGN(auto format, formatOf(step));
@@ -234,14 +253,8 @@ Expected<ProductStep> readProduct(Step &step) {
   const bool usesFma = arithmetic == "fma";
   common.k96 = arithmetic == "tensor_core_k96";
   common.core = usesFma ? numerics::TensorCore::None : numerics::tensorCoreOf(step.target);
-  if (!operands.lhsScales && operands.lhs->type.element == ElementType::F8E4M3FN) {
-    common.format = numerics::BlockFormat::FP8Block128;
-    common.rowsPerScaleB = 1;
-    common.core = numerics::TensorCore::Converted; // wgmma, on every target
-  } else if (!operands.lhsScales) {
-    common.floatA = floatType(operands.lhs->type.element);
-    common.core = numerics::TensorCore::Converted; // the tensor core of 16-bit floats
-  }
+  if (!operands.lhsScales)
+    setUnscaled(common, operands, format);
   common.threads = step.threads;
   return product;
 }
@@ -284,6 +297,24 @@ Expected<OwnedProblem> byteProblem(const ProductStep &product) {
   return owned;
 }
 
+/// A product of e4m3 without scales and of weights with theirs.
+Expected<OwnedProblem> unitProblem(const ProductStep &product) {
+  constexpr uint8_t one = 127;
+  OwnedProblem owned{product.common, {}, {}, {}};
+  const uint64_t depth = product.common.depth;
+  const auto pitch = static_cast<uint64_t>(hw::denseRowBytes(int64_t(depth)));
+  owned.scalesA.assign(product.lhs.first * (depth / numerics::blockSizeOf(product.common.format)),
+                       one);
+  FP4_ASSIGN(owned.scalesB, linearScales(*product.operands.rhsScales));
+  owned.gemm.a = {bytesOf(*product.operands.lhs).data(), owned.scalesA.data(), product.lhs.first,
+                  depth, 0};
+  owned.gemm.b = {bytesOf(*product.operands.rhs).data(), owned.scalesB.data(), product.rhs.first,
+                  pitch, 0};
+  if (product.alpha)
+    setAlpha(owned.gemm, *product.alpha, product.alphas, 0);
+  return owned;
+}
+
 /// Bytes of a row of elements.
 uint64_t pitchOf(numerics::BlockFormat format, uint64_t depth) {
   return numerics::isPacked(format) ? static_cast<uint64_t>(hw::denseRowBytes(int64_t(depth)))
@@ -299,7 +330,9 @@ Expected<OwnedProblem> problemOf(const ProductStep &product, size_t group, uint6
   const RowRange range = product.groups[group];
   OwnedProblem owned{product.common, {}, {}, {}};
   if (!operands.lhsScales)
-    return product.common.floatA ? floatProblem(product) : byteProblem(product);
+    return product.common.floatA ? floatProblem(product)
+           : operands.rhsScales  ? unitProblem(product)
+                                 : byteProblem(product);
   if (numerics::hasF32Scales(product.common.format)) {
     const uint64_t block = numerics::blockSizeOf(product.common.format);
     const uint64_t lines = (product.columns() + block - 1) / block;
@@ -326,7 +359,7 @@ const char *modelOf(numerics::TensorCore core, const hw::TargetModel &target) {
   case numerics::TensorCore::BlockScaled:
     return target.hasTcgen05 ? "tcgen05" : "mma.sync";
   case numerics::TensorCore::Converted:
-    return "wgmma";
+    return target.hasMmaBlockScale ? "mma.sync" : "wgmma";
   case numerics::TensorCore::None:
     break;
   }

@@ -152,11 +152,13 @@ static MatmulShape matmulShape(BlockScaledMatmulOp op, const KernelPlan &plan,
   shape.dataTypeA = lhs.getElementType();
   shape.dataTypeB = cast<RankedTensorType>(op.getRhs().getType()).getElementType();
   shape.scaleType = scaleType(op.getContext(), op.getFormat());
-  if (op.hasFloatLhs())
+  shape.unitScalesA = op.hasFloatLhs() && op.isMXF8F6F4();
+  if (op.hasFloatLhs() && !shape.unitScalesA)
     shape.floatA = lhs.getElementType();
   shape.prepackedB = op.hasPrepackedRhs();
   shape.k96 = op.usesK96();
   shape.spreadsCodes = target.hasTcgen05;
+  shape.warpsMultiply = shape.floatA && target.hasMmaBlockScale;
   shape.resultType = op.getElementType();
   shape.alpha = alphaOf(op);
   if (auto epilogue = op.getEpilogue())
@@ -345,7 +347,7 @@ private:
                                                 second.first, /*offset=*/0, /*rows=*/Value())));
     else
       values.push_back(pipe::MakeTensorMapOp::create(b, loc, shape.mapB(), second.first, columns));
-    if (!shape.floatA)
+    if (shape.hasScalesA())
       values.push_back(scales(shape.scalesA(), a.second, shape.rowsOfBlocksA()));
     if (!shape.prepackedB)
       values.push_back(scales(shape.scalesB(), second.second, shape.scaleRowsB()));

@@ -139,6 +139,9 @@ struct MatmulShape {
            !(isa<mlir::Float4E2M1FNType>(dataTypeA) && isa<mlir::Float4E2M1FNType>(dataTypeB));
   }
   bool k96 = false;          ///< instructions have K = 96
+  bool unitScalesA =
+      false; ///< A is e4m3 without scales, which are 1 in instructions that have some
+  bool warpsMultiply = false; ///< fragments beside floats are those of mma.sync, not of wgmma
   bool spreadsCodes = false; ///< TMA spreads elements of 4 and 6 bits over bytes
   /// Elements of K of one instruction of a block-scaled kind.
   int64_t stepK() const { return isMXF8F6F4() ? 32 : k96 ? 96 : pipe::kMmaK; }
@@ -165,6 +168,8 @@ struct MatmulShape {
   }
   /// Scales are row-major f32, of 1 x 128 elements of A and 128 x 128 of B.
   bool hasF32Scales() const { return scaleType.isF32(); }
+  /// A has scales in memory.
+  bool hasScalesA() const { return !floatA && !unitScalesA; }
   bool dynamicRows() const { return mlir::ShapedType::isDynamic(m); }
   int64_t resultRows() const { return swap ? n : m; }
   int64_t resultColumns() const { return swap ? m : n; }

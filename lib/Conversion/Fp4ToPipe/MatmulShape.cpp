@@ -160,7 +160,7 @@ SmallVector<Type> MatmulShape::argumentTypes() const {
     types.push_back(tilesB());
   else
     types.push_back(mapB());
-  if (!floatA)
+  if (hasScalesA())
     types.push_back(scalesA());
   if (!prepackedB)
     types.push_back(scalesB());

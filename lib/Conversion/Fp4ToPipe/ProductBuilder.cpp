@@ -36,7 +36,7 @@ ProductBuilder::ProductBuilder(gpu::GPUFuncOp func, const MatmulShape &shape,
   auto next = [&] { return func.getArgument(number++); };
   a = next();
   bb = next();
-  if (!shape.floatA)
+  if (shape.hasScalesA())
     scalesA = next();
   if (!shape.prepackedB)
     scalesB = next();

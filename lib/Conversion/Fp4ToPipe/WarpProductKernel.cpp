@@ -73,10 +73,14 @@ void WarpProductBuilder::buildKTile(Value acc, Value row, Value column, Value k)
   Value element = mul(k, shape.tileK);
   auto [kBlock, blocks] = scaleBlocksOf(k);
   Value aTile = load(a, row, element), bTile = load(bb, column, element);
-  Value sa = loadScales(scalesA, rowBlockOf(row), kBlock, blocks, shape.tileM);
+  Value sa, rowOfA;
+  if (!shape.unitScalesA) {
+    sa = loadScales(scalesA, rowBlockOf(row), kBlock, blocks, shape.tileM);
+    rowOfA = rowInBlock(row, shape.tileM);
+  }
   Value sb = loadScales(scalesB, rowBlockOf(column), kBlock, blocks, shape.tileN);
-  MmaSyncOp::create(b, loc, acc, aTile, sa, rowInBlock(row, shape.tileM), bTile, sb,
-                    rowInBlock(column, shape.tileN), blocks);
+  MmaSyncOp::create(b, loc, acc, aTile, sa, rowOfA, bTile, sb, rowInBlock(column, shape.tileN),
+                    blocks);
 }
 
 gpu::GPUFuncOp fp4::buildWarpProductKernel(gpu::GPUModuleOp module, const MatmulShape &shape,

@@ -151,7 +151,9 @@ void WeightProductBuilder::buildTile(Value m, Value n) {
 void WeightProductBuilder::buildKTile(ArrayRef<Value> accumulators, const Tile &tile, Value k) {
   if (shape.prepackedB)
     return multiplyPrepacked(accumulators, tile, k);
-  Value more = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sgt, k, tile.k.begin);
+  Value more = shape.warpsMultiply
+                   ? arith::ConstantOp::create(b, loc, b.getBoolAttr(true)).getResult()
+                   : arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sgt, k, tile.k.begin);
   multiplyPlain(accumulators, tile, k, more);
 }
 
@@ -302,7 +304,8 @@ Value WeightProductBuilder::indexOf(const Tile &tile) {
 gpu::GPUFuncOp fp4::buildWeightProductKernel(gpu::GPUModuleOp module, const MatmulShape &shape,
                                              const KernelPlan &plan, Location loc) {
   gpu::GPUFuncOp func = createKernel(module, shape.argumentTypes(), plan, loc);
-  if (*plan.resident > 1)
+  // Where warps multiply, ptxas would spill so that more blocks fit than have shared memory.
+  if (*plan.resident > 1 || shape.warpsMultiply)
     declareResident(func, *plan.resident);
   WeightProductBuilder(func, shape, plan, loc).build();
   return func;

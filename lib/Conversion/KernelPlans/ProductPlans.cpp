@@ -51,6 +51,23 @@ Status fp4::requirePromotion(const hw::TargetModel &target) {
           hw::targetsWith(&hw::TargetModel::hasWgmma));
 }
 
+/// Weights beside 16-bit floats are operand A of wgmma, or of mma.sync where warps multiply.
+/// Prepacked ones beside e4m3 are those of wgmma only, and others have kernels where warps
+/// multiply.
+static Status requireWeights(BlockScaledMatmulOp product, const hw::TargetModel &target) {
+  auto lhs = cast<RankedTensorType>(product.getLhs().getType());
+  if (product.isMXF8F6F4() && target.hasMmaBlockScale && product.getSplitK().value_or(1) > 1)
+    return makeError(ErrorKind::Compile,
+                     "target '" + std::string(target.name) +
+                         "' has no ranges of K beside a lhs of f8E4M3FN without scales",
+                     "leave 'split_k' out");
+  if (product.isMXF8F6F4())
+    return hw::requireFeature(target, &hw::TargetModel::hasMmaBlockScale, "block-scaled mma.sync");
+  if (target.hasMmaBlockScale && !isa<Float8E4M3FNType>(lhs.getElementType()))
+    return {};
+  return hw::requireFeature(target, &hw::TargetModel::hasWgmma, "wgmma");
+}
+
 static LogicalResult requireTensorCore(Operation *op, const hw::TargetModel &target) {
   auto product = cast<BlockScaledMatmulOp>(op);
   bool isFused = product.isDual() || !product.hasOnlyElements();
@@ -62,8 +79,7 @@ static LogicalResult requireTensorCore(Operation *op, const hw::TargetModel &tar
   Status status = product.usesK96() ? hw::requireFeature(target, &hw::TargetModel::hasFp4K96,
                                                          "tensor core instructions of K = 96")
                   : product.hasF32Scales() ? requirePromotion(target)
-                  : product.hasFloatLhs()
-                      ? hw::requireFeature(target, &hw::TargetModel::hasWgmma, "wgmma")
+                  : product.hasFloatLhs()  ? requireWeights(product, target)
                   : isWide ? hw::requireFeature(target, &hw::TargetModel::hasTcgen05, "tcgen05")
                            : hw::requireProducts(target);
   if (status && product.isMXF8F6F4())
@@ -341,7 +357,7 @@ static KernelPlan proposeProduct(Operation *op, const KernelPlan &wish,
   if (product.hasF32Scales())
     return (target.hasTcgen05 ? proposeLaneProduct : proposePromotedProduct)(op, wish, size,
                                                                              target);
-  if (product.hasFloatLhs())
+  if (product.hasFloatLhs() && !product.isMXF8F6F4())
     return proposeWeightProduct(op, wish, size, target);
   if (!target.hasTcgen05)
     return target.hasMmaBlockScale ? proposeWarpProduct(op, wish, size, target)
@@ -530,7 +546,7 @@ static LogicalResult checkProduct(Operation *op, const KernelPlan &plan,
                   Twine(*plan.ranges));
   if (cast<BlockScaledMatmulOp>(op).hasF32Scales())
     return (target.hasTcgen05 ? checkLaneProduct : checkPromotedProduct)(op, plan, target);
-  if (cast<BlockScaledMatmulOp>(op).hasFloatLhs())
+  if (auto product = cast<BlockScaledMatmulOp>(op); product.hasFloatLhs() && !product.isMXF8F6F4())
     return checkWeightProduct(op, plan, target);
   if (!target.hasTcgen05)
     return target.hasMmaBlockScale ? checkWarpProduct(op, plan, target)

@@ -36,6 +36,13 @@ static constexpr int64_t kMostWideRows = 128;
 /// (docs/Performance.md).
 static constexpr std::array<int64_t, 3> kSharedTile = {128, 128, 128};
 static constexpr int64_t kSharedStages = 4;
+/// Where warps multiply: the most rows that are chosen, beside which two stages of either weights
+/// fit in 99 KB, and stages without which no load is in flight. The depth leaves room for them
+/// twice.
+static constexpr int64_t kWarpRows = 128, kWarpTileK = 128, kFewestStages = 2;
+/// Barriers and what aligns tiles, and elements that threads exchange before they store those of a
+/// tile of so many rows.
+static constexpr int64_t kOtherSharedBytes = 2048, kStagedBytes = 8192, kFewestStagedRows = 64;
 /// Ranges of K that a block may have.
 static constexpr int64_t kRanges[] = {1, 2, 4};
 /// Sums of the threads that fit beside the rest in the registers that nine warps have at most.
@@ -47,6 +54,9 @@ static bool isPromoted(Operation *op) {
   auto lhs = cast<RankedTensorType>(cast<BlockScaledMatmulOp>(op).getLhs().getType());
   return isa<Float8E4M3FNType>(lhs.getElementType());
 }
+
+/// No wgmma: warps multiply the fragments of its warpgroups with mma.sync.
+static bool multipliesByWarps(const hw::TargetModel &target) { return !target.hasWgmma; }
 
 /// Whether `ranges` of K that a block has are whole ones of one length.
 static bool haveOneLength(Operation *op, int64_t ranges) {
@@ -102,10 +112,14 @@ static int64_t timeOf(const MatmulSize &size, int64_t rows, int64_t columns,
 /// which are converted for the most rows, unless tiles of half as many rows leave fewer
 /// multiprocessors idle.
 static int64_t chooseRows(Operation *op, const MatmulSize &size, const hw::TargetModel &target) {
+  bool ofWarps = multipliesByWarps(target);
+  int64_t most = ofWarps ? kWarpRows : isPrepacked(op) ? kMostWideRows : kTileMs[5];
   for (int64_t rows : kTileMs)
-    if (size.m <= rows && (rows <= kMostWideRows || !isPrepacked(op)))
+    if (size.m <= rows && rows <= most)
       return rows;
   auto time = [&](int64_t rows) { return timeOf(size, rows, kTileN, target); };
+  if (ofWarps)
+    return time(kWarpRows / 2) * 10 < time(kWarpRows) * 9 ? kWarpRows / 2 : kWarpRows;
   return isPrepacked(op) || time(128) * 10 < time(256) * 9 ? 128 : 256;
 }
 
@@ -113,7 +127,8 @@ static int64_t chooseRows(Operation *op, const MatmulSize &size, const hw::Targe
 /// multiprocessors idle.
 static int64_t chooseColumns(Operation *op, int64_t rows, const MatmulSize &size,
                              const hw::TargetModel &target) {
-  bool mayBeWide = isPrepacked(op) && rows == kMostWideRows && size.n % kWideTileN == 0;
+  bool mayBeWide = isPrepacked(op) && rows == kMostWideRows && size.n % kWideTileN == 0 &&
+                   !multipliesByWarps(target);
   auto time = [&](int64_t columns) { return timeOf(size, rows, columns, target); };
   return mayBeWide && time(kWideTileN) <= time(kTileN) ? kWideTileN : kTileN;
 }
@@ -122,7 +137,10 @@ static std::array<int64_t, 3> chooseTile(Operation *op, const KernelPlan &wish,
                                          const MatmulSize &size, const hw::TargetModel &target) {
   int64_t rows = wish.tile[0] ? wish.tile[0] : chooseRows(op, size, target);
   int64_t columns = wish.tile[1] ? wish.tile[1] : chooseColumns(op, rows, size, target);
-  return {rows, columns, depthOfRange(op, rows, wish.ranges.value_or(1))};
+  int64_t ranges = wish.ranges.value_or(1);
+  if (multipliesByWarps(target))
+    return {rows, columns, kWarpTileK / ranges};
+  return {rows, columns, depthOfRange(op, rows, ranges)};
 }
 
 /// Panels of so many wide tiles were the fastest of 4 and 8, and faster than all rows first.
@@ -216,6 +234,44 @@ LogicalResult fp4::checkJoin(Operation *op, const KernelPlan &plan, JoinedTile t
                 "[" + Twine(m) + ", " + Twine(n) + "]");
 }
 
+/// Bytes of a stage: activations, weights and their scales, of all ranges.
+static int64_t stageBytes(Operation *op, const KernelPlan &plan) {
+  auto [m, n, k] = plan.tile;
+  int64_t block = blockSize(cast<BlockScaledMatmulOp>(op).getFormat());
+  return plan.ranges.value_or(1) * (2 * m * k + n * k / 2 + n * k / block);
+}
+
+/// Of shared memory, for each of `resident` blocks.
+static int64_t sharedBytesOf(int64_t resident, const hw::TargetModel &target) {
+  return std::min<int64_t>(target.sharedBytesPerCta,
+                           target.sharedBytesPerSM / resident - target.sharedReservedPerCta);
+}
+
+/// Whether the stages fit that the tile of `plan` needs, where warps multiply and shared memory is
+/// small.
+static bool hasStages(Operation *op, const KernelPlan &plan, int64_t resident,
+                      const hw::TargetModel &target) {
+  int64_t other = kOtherSharedBytes + (plan.tile[0] >= kFewestStagedRows ? kStagedBytes : 0);
+  return kFewestStages * stageBytes(op, plan) + other <= sharedBytesOf(resident, target);
+}
+
+/// Blocks beside each other.
+static int64_t chooseResident(Operation *op, const KernelPlan &plan, bool isFull,
+                              const hw::TargetModel &target) {
+  int64_t most = isFull ? mostResident(plan.tile) : 1;
+  return multipliesByWarps(target) && !hasStages(op, plan, most, target) ? 1 : most;
+}
+
+/// The widest accumulators need registers that other warps give up. Where warps multiply, those of
+/// prepacked weights do not, and those of others do beside 128 rows, since ptxas loads all steps
+/// ahead.
+static bool needsRegisters(Operation *op, const std::array<int64_t, 3> &tile,
+                           const hw::TargetModel &target) {
+  if (multipliesByWarps(target))
+    return tile[0] >= kWarpRows && !isPrepacked(op);
+  return tile[0] > kMostSums / tile[1] / (isPromoted(op) ? 2 : 1);
+}
+
 KernelPlan fp4::proposeWeightProduct(Operation *op, const KernelPlan &given, const MatmulSize &size,
                                      const hw::TargetModel &target) {
   KernelPlan plan = planOfFamily(KernelFamily::TileProduct);
@@ -226,17 +282,15 @@ KernelPlan fp4::proposeWeightProduct(Operation *op, const KernelPlan &given, con
   if (isPromoted(op) && isAhead(wish, plan.tile, size, target))
     return proposeAheadWeights(op, wish);
   plan.schedule = scheduleOf(op, plan, size);
-  // The widest accumulators need registers that other warps give up.
-  int64_t mostRows = kMostSums / plan.tile[1] / (isPromoted(op) ? 2 : 1);
-  plan.roles = fragmentRoles(op->getContext(), /*groups=*/2, /*spare=*/plan.tile[0] > mostRows);
+  plan.roles = fragmentRoles(op->getContext(), /*groups=*/2, needsRegisters(op, plan.tile, target));
   int64_t items = llvm::divideCeil(size.m, plan.tile[0]) * llvm::divideCeil(size.n, plan.tile[1]);
   int64_t blocks = size.sharers ? size.sharers : items * size.splits / wish.ranges.value_or(1);
   bool isFull = blocks > target.multiprocessors;
-  plan.resident = isFull ? mostResident(plan.tile) : 1;
-  if (size.sharers && plan.tile == kSharedTile)
+  plan.resident = chooseResident(op, wish.orElse(plan), isFull, target);
+  if (size.sharers && plan.tile == kSharedTile && !multipliesByWarps(target))
     plan.stages = kSharedStages;
   auto lhs = cast<RankedTensorType>(cast<BlockScaledMatmulOp>(op).getLhs().getType());
-  if (plan.tile[1] == kWideTileN) {
+  if (plan.tile[1] == kWideTileN || multipliesByWarps(target)) {
     plan.cluster = wish.cluster;
     return plan;
   }
@@ -315,6 +369,19 @@ static LogicalResult checkTile(Operation *op, const KernelPlan &plan) {
       found);
 }
 
+static LogicalResult checkStages(Operation *op, const KernelPlan &plan,
+                                 const hw::TargetModel &target) {
+  if (!multipliesByWarps(target) || hasStages(op, plan, *plan.resident, target))
+    return success();
+  int64_t room = sharedBytesOf(*plan.resident, target), stage = stageBytes(op, plan);
+  auto [m, n, k] = plan.tile;
+  return misfit(op, "tile",
+                "has two stages in the " + Twine(room) +
+                    " bytes of shared memory that a block of " + StringRef(target.name) + " has",
+                "[" + Twine(m) + ", " + Twine(n) + ", " + Twine(k) + "] with stages of " +
+                    Twine(stage) + " bytes");
+}
+
 static LogicalResult checkAheadWeights(Operation *op, const KernelPlan &plan,
                                        const hw::TargetModel &target) {
   auto [m, n, k] = plan.tile;
@@ -338,7 +405,8 @@ LogicalResult fp4::checkWeightProduct(Operation *op, const KernelPlan &plan,
     return failure();
   if (failed(checkRanges(op, plan)) || failed(checkTile(op, plan)) ||
       failed(checkJoin(op, plan, {m, kMostJoinedRows}, target)) ||
-      failed(checkFragmentPlan(op, plan, target, mostResident(plan.tile), /*mayJoin=*/true)))
+      failed(checkFragmentPlan(op, plan, target, mostResident(plan.tile), /*mayJoin=*/true)) ||
+      failed(checkStages(op, plan, target)))
     return failure();
   using enum pipe::Engine;
   return checkTiling(op, plan, target, {Tma, Tensor, Threads}, fragmentRules);

@@ -27,7 +27,7 @@
 #include "HalfOperands.h"
 #include "InlinePtx.h"
 #include "SmallBuilders.h"
-#include "TileLines.h"
+#include "WarpColumns.h"
 
 #include "fp4/ISA/FragmentLayout.h"
 #include "fp4/ISA/ScaleLayout.h"
@@ -195,6 +195,8 @@ struct LowerMmaConverted : PipePattern<pipe::MmaConvertedOp> {
       halves.keepTables(state.threadIndex);
     PartOfA part =
         op.getInOrder() ? loadInOrder(b, op, adaptor, halves) : loadA(b, op, adaptor, halves);
+    if (multipliesByWarps(*state.target))
+      return multiplyByWarps(b, rewriter, op, adaptor, halves, part);
     WarpgroupProduct product = productOf(b, op, adaptor);
     int64_t count = op.getAccumulator().getType().getElementsPerThread();
     SmallVector<Value> sums = loadElements(b, adaptor.getAccumulator(), 0, count);
@@ -314,6 +316,22 @@ private:
       for (Value pair : {pairs[0][i], pairs[1][i]})
         registers.push_back(LLVM::BitcastOp::create(b, b.getI32Type(), pair));
     return registers;
+  }
+
+  /// A group has two instructions of K. Elements of 4 bits have been loaded with `part`.
+  static LogicalResult multiplyByWarps(ImplicitLocOpBuilder &b, ConversionPatternRewriter &rewriter,
+                                       pipe::MmaConvertedOp op, OpAdaptor adaptor,
+                                       HalfOperands &halves, const PartOfA &part) {
+    WarpColumns columns(b, adaptor.getB(), op.getB().getType());
+    SmallVector<Value> sums =
+        loadAccumulator(b, op.getAccumulator().getType(), adaptor.getAccumulator(),
+                        adaptor.getAccumulate(), /*isFirst=*/true);
+    for (int64_t group = 0; group < kGroups; ++group)
+      columns.multiplyAll(convertGroup(b, op, halves, part, group), 2 * group, sums);
+    emitProxyFence(b, op.getLoc()); // what was read, before loads that follow
+    storeElements(b, adaptor.getAccumulator(), sums);
+    rewriter.eraseOp(op);
+    return success();
   }
 
   static WarpgroupProduct productOf(ImplicitLocOpBuilder &b, pipe::MmaConvertedOp op,

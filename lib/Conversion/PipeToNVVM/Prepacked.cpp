@@ -13,6 +13,7 @@
 
 #include "InlinePtx.h"
 #include "SmallBuilders.h"
+#include "WarpColumns.h"
 
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/Matchers.h"
@@ -48,6 +49,8 @@ private:
     for (int64_t tile = first; tile < first + count; ++tile)
       words.push_back(
           loadPrepackedTile(b, adaptor.getWeights(), op.getWeights().getType(), thread, tile));
+    if (multipliesByWarps(*state.target))
+      return multiplyByWarps(b, op, adaptor, words, first);
     WarpgroupProduct product = productOf(b, op, adaptor);
     PackedHalves halves = halvesOf(b, op, state);
     Value fragment = adaptor.getAccumulator();
@@ -67,6 +70,21 @@ private:
     storeElements(b, fragment, sums);
     if (state.loopedProducts.contains(op))
       finishProductLoop(b, op, fragment, op.getAccumulator().getType());
+  }
+
+  /// The tiles from `first` on, of which `words` are.
+  void multiplyByWarps(ImplicitLocOpBuilder &b, pipe::MmaPrepackedOp op, OpAdaptor adaptor,
+                       ArrayRef<PrepackedWords> words, int64_t first) const {
+    WarpColumns columns(b, adaptor.getB(), op.getB().getType());
+    PackedHalves halves = halvesOf(b, op, state);
+    SmallVector<Value> sums =
+        loadAccumulator(b, op.getAccumulator().getType(), adaptor.getAccumulator(),
+                        adaptor.getAccumulate(), first == 0);
+    for (auto [i, ofTile] : llvm::enumerate(words))
+      columns.multiplyAll(halves.convertTile(ofTile.codes, ofTile.scales),
+                          (first + int64_t(i)) * kSteps, sums);
+    emitProxyFence(b, op.getLoc()); // what was read, before loads that follow
+    storeElements(b, adaptor.getAccumulator(), sums);
   }
 
   static WarpgroupProduct productOf(ImplicitLocOpBuilder &b, pipe::MmaPrepackedOp op,
@@ -289,6 +307,8 @@ static void releaseBefore(OpBuilder &b, pipe::ConsumerReleaseOp release, Value n
 }
 
 void fp4::deferReleases(gpu::GPUFuncOp kernel, KernelState &state) {
+  if (multipliesByWarps(*state.target))
+    return; // products are complete when their instructions are
   kernel.walk([&](scf::ForOp loop) {
     std::optional<ProductLoop> found = findProductLoop(loop);
     auto counter = found ? dyn_cast<BlockArgument>(found->release.getIteration()) : BlockArgument();

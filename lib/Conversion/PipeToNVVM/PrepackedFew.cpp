@@ -1,51 +1,21 @@
 //===- PrepackedFew.cpp - Products of prepacked weights and few columns ---===//
 //
 // mma_prepacked with 8 columns. wgmma takes as long for them as for 32, and beside it the pipes
-// that convert weights are slower by half (docs/Time.md). mma.sync.m16n8k16 has the same fragments:
-// a warp of the warpgroup has its 16 rows of weights and of the accumulator, and takes B from
-// shared memory with ldmatrix. It sums as wgmma does (fp4/Numerics/DenseMma.h).
+// that convert weights are slower by half (docs/Time.md). mma.sync.m16n8k16 has the same fragments
+// (WarpColumns.h).
 //
 // Everything is read before the first product; what follows needs the stage no more.
 //
 //===----------------------------------------------------------------------===//
 #include "PrepackedTiles.h"
-#include "SmallBuilders.h"
-#include "TileLines.h"
+#include "WarpColumns.h"
 
 using namespace mlir;
 using namespace fp4;
 
 namespace {
 
-/// Elements of a thread of the accumulator.
-constexpr int64_t kSums = 4;
-/// Bytes of K that an ldmatrix.x4 reads of 8 rows: of two instructions.
-constexpr int64_t kMatrixBytes = 64;
 constexpr int64_t kSteps = hw::weightSteps;
-
-/// Where the lanes of a warp find B, 8 rows of a tile under a swizzle of 128.
-class ColumnsOfB {
-public:
-  ColumnsOfB(ImplicitLocOpBuilder &b, Value tile, pipe::SharedType type)
-      : b(b), lane(b, NVVM::LaneIdOp::create(b, b.getI32Type())),
-        line(tile, type.getLayout(), lane % kFewColumns) {}
-
-  /// The registers of the steps of tile `number` of K, two each.
-  SmallVector<Value> load(int64_t number) const {
-    SmallVector<Value> registers;
-    for (int64_t byte = 0; byte < kLineBytes; byte += kMatrixBytes) {
-      Value first = line.at(lane / kFewColumns * 16 ^ Int32(b, byte));
-      Value rows = offsetPointer(b, b.getLoc(), first, number * kFewColumns * kLineBytes);
-      llvm::append_range(registers, loadMatrices(b, rows));
-    }
-    return registers;
-  }
-
-private:
-  ImplicitLocOpBuilder &b;
-  Int32 lane;
-  TileLine line;
-};
 
 /// What a thread has of the operands and sums of a product.
 struct Turn {
@@ -101,13 +71,14 @@ private:
             int64_t first, int64_t count) const {
     auto lowered = [&](Value value) { return rewriter.getRemappedValue(value); };
     Turn turn = {lowered(op.getAccumulator()), {}, {}, {}};
-    pipe::SharedType type = op.getB().getType();
-    ColumnsOfB columns(b, lowered(op.getB()), type);
+    WarpColumns columns(b, lowered(op.getB()), op.getB().getType());
     Int32 thread = threadOfRole(b, op, state);
     for (int64_t tile = first; tile < first + count; ++tile) {
       turn.words.push_back(
           loadPrepackedTile(b, lowered(op.getWeights()), op.getWeights().getType(), thread, tile));
-      turn.columns.push_back(columns.load(tile));
+      auto &ofTile = turn.columns.emplace_back();
+      for (int64_t pair = 0; pair < kSteps / 2; ++pair)
+        llvm::append_range(ofTile, columns.load(0, tile * kSteps / 2 + pair));
     }
     turn.sums = loadAccumulator(b, op.getAccumulator().getType(), turn.accumulator,
                                 lowered(op.getAccumulate()), first == 0);
@@ -116,7 +87,7 @@ private:
 
   void multiply(ImplicitLocOpBuilder &b, pipe::MmaPrepackedOp op, MutableArrayRef<Turn> turns,
                 int64_t count) const {
-    pipe::SharedType type = op.getB().getType();
+    Type element = op.getB().getType().getElementType();
     emitProxyFence(b, op.getLoc()); // the reads before loads that follow
     PackedHalves halves = halvesOf(b, op, state);
     for (int64_t tile = 0; tile < count; ++tile) {
@@ -125,31 +96,13 @@ private:
         weights.push_back(halves.convertTile(turn.words[tile].codes, turn.words[tile].scales));
       for (int64_t step = 0; step < kSteps; ++step)
         for (auto [turn, ofTurn] : llvm::zip_equal(turns, weights))
-          multiplyOne(b, type.getElementType(), ArrayRef(ofTurn).slice(4 * step, 4),
-                      ArrayRef(turn.columns[tile]).slice(2 * step, 2), turn.sums);
+          multiplyColumns(
+              b, element, ArrayRef(ofTurn).slice(kWarpRegistersA * step, kWarpRegistersA),
+              ArrayRef(turn.columns[tile]).slice(kWarpRegistersB * step, kWarpRegistersB),
+              turn.sums);
     }
     for (Turn &turn : turns)
       storeElements(b, turn.accumulator, turn.sums);
-  }
-
-  static void multiplyOne(ImplicitLocOpBuilder &b, Type element, ArrayRef<Value> weights,
-                          ArrayRef<Value> columns, MutableArrayRef<Value> sums) {
-    auto operands = [&](ArrayRef<Value> words) {
-      SmallVector<Value> pairs(words);
-      if (element.isF16())
-        for (Value &word : pairs)
-          word = LLVM::BitcastOp::create(b, VectorType::get(2, element), word);
-      return pairs;
-    };
-    SmallVector<Type> floats(kSums, b.getF32Type());
-    NVVM::MMATypes kind = element.isF16() ? NVVM::MMATypes::f16 : NVVM::MMATypes::bf16;
-    Value result = NVVM::MmaOp::create(
-        b, LLVM::LLVMStructType::getLiteral(b.getContext(), floats), operands(weights),
-        operands(columns), ValueRange(ArrayRef<Value>(sums)), ArrayRef<int64_t>{16, 8, 16},
-        std::nullopt, std::nullopt, std::array{kind, kind},
-        std::array{NVVM::MMALayout::row, NVVM::MMALayout::col});
-    for (int64_t i = 0; i < kSums; ++i)
-      sums[i] = LLVM::ExtractValueOp::create(b, result, i);
   }
 };
 

@@ -25,6 +25,8 @@ using namespace fp4;
 namespace {
 
 constexpr int64_t kLanes = 32;
+/// Four scales of f8E8M0FNU that are 1.
+constexpr int32_t kUnitScales = 0x7F7F7F7F;
 /// Elements of a thread in an instruction.
 constexpr int64_t kSums = 4;
 
@@ -75,7 +77,7 @@ struct LowerReadWarpFragment : PipePattern<pipe::ReadWarpFragmentOp> {
 
 /// The scales of an operand: their tile, and the first row in it whose scales this lane has.
 struct ScaleTile {
-  Value tile;
+  Value tile; ///< null where all scales are 1
   pipe::SharedType type;
   Int32 row;
   Value blocks; ///< those that exist; null where all do
@@ -111,6 +113,9 @@ public:
 
   /// The words of column `block` of the blocks of scales, one for each 32 rows.
   SmallVector<Value> loadScales(int64_t block) const {
+    if (!scales.tile)
+      return SmallVector<Value>(llvm::divideCeil(rows, int64_t(hw::warpScaleRows)),
+                                constantI32(b, b.getLoc(), kUnitScales));
     SmallVector<Value> words;
     Int32 column = existingBlock(scales.blocks, Int32(b, block));
     for (int64_t row = 0; row < rows; row += hw::warpScaleRows)
@@ -251,7 +256,7 @@ private:
     if (a != NVVM::MMATypes::e2m1 || b != NVVM::MMATypes::e2m1)
       return {NVVM::MMABlockScaleKind::MXF8F6F4, NVVM::ScaleVecSize::X1,
               NVVM::BlockScaleFormat::UE8M0, a, b, /*k=*/32, /*stepsOfWord=*/4};
-    if (isa<Float8E4M3FNType>(op.getAScales().getType().getElementType()))
+    if (isa<Float8E4M3FNType>(op.getBScales().getType().getElementType()))
       return {NVVM::MMABlockScaleKind::MXF4NVF4, NVVM::ScaleVecSize::X4,
               NVVM::BlockScaleFormat::UE4M3, a, b, /*k=*/64, /*stepsOfWord=*/1};
     return {NVVM::MMABlockScaleKind::MXF4NVF4, NVVM::ScaleVecSize::X2,
@@ -265,7 +270,9 @@ private:
     Int32 row = tile.row + (isShort ? hw::scaleRowOfShortA(lane) : hw::scaleRowOfA(lane));
     if (adaptor.getAScaleRow())
       row = row + Int32(b, adaptor.getAScaleRow());
-    ScaleTile scales = {adaptor.getAScales(), op.getAScales().getType(), row, adaptor.getBlocks()};
+    ScaleTile scales = {adaptor.getAScales(), op.getBScales().getType(), row, adaptor.getBlocks()};
+    if (op.getAScales())
+      scales.type = cast<pipe::SharedType>(op.getAScales().getType());
     DataForm form = ::formOf(op.getA().getType(), op.getB().getType());
     return {b, adaptor.getA(), op.getA().getType().getLayout(), tile.row, tile.rows,
             lineOf(form, lane, tile.rows, hw::matrixLineOfA(lane)), form, /*isA=*/true, scales};

@@ -194,15 +194,30 @@ func.func @extents(%ok: !ok, %bad: !large) {
 // -----
 
 !packed = tensor<2x1x8704xi8, #fp4.weight_layout<wgmma>>
-!weights = tensor<256x128xf4E2M1FN>
-!scales = tensor<256x4xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
-func.func @bytes(%x: tensor<?x128xf8E4M3FN>, %p: !packed, %w: !weights, %s: !scales) {
+!halves = tensor<2x2x4352xi8, #fp4.weight_layout<wgmma>>
+func.func @bytes(%x: tensor<?x128xf8E4M3FN>, %p: !packed, %bad: !halves) {
   %0 = fp4.blockscaled_matmul %x, %p {format = #fp4.format<mxfp4>}
       : (tensor<?x128xf8E4M3FN>, !packed) -> tensor<?x256xbf16>
   // blockscaled_matmul (C321)
-  // expected-error @+2 {{operand 'rhs' must be mxfp4 weights that are prepacked in tiles of 8704 bytes beside a lhs of f8E4M3FN without scales, but got 'tensor<256x128xf4E2M1FN>'}}
+  // expected-error @+2 {{operand 'rhs' must be mxfp4 weights that are prepacked in tiles of 8704 bytes beside a lhs of f8E4M3FN without scales, but got 'tensor<2x2x4352xi8, #fp4.weight_layout<wgmma>>'}}
   // expected-note @+1 {{fp4.prepack gives tensor<N/128 x K/128 x 8704 x i8, #fp4.weight_layout<wgmma>>, or pass 'lhs_scales' of mxfp8_e4m3}}
-  %1 = fp4.blockscaled_matmul %x, %w scaled %s {format = #fp4.format<mxfp4>}
+  %1 = fp4.blockscaled_matmul %x, %bad {format = #fp4.format<mxfp4>}
+      : (tensor<?x128xf8E4M3FN>, !halves) -> tensor<?x256xbf16>
+  return
+}
+
+// -----
+
+!weights = tensor<256x128xf4E2M1FN>
+!powers = tensor<256x4xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
+!scales = tensor<256x8xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+func.func @byte_formats(%x: tensor<?x128xf8E4M3FN>, %w: !weights, %p: !powers, %s: !scales) {
+  %0 = fp4.blockscaled_matmul %x, %w scaled %p {format = #fp4.format<mxfp4>}
+      : (tensor<?x128xf8E4M3FN>, !weights, !powers) -> tensor<?x256xbf16>
+  // blockscaled_matmul (C470)
+  // expected-error @+2 {{attribute 'format' must be mxfp4 beside a lhs of f8E4M3FN without scales, but got nvfp4}}
+  // expected-note @+1 {{quantize the weights to mxfp4, or pass 'lhs_scales'}}
+  %1 = fp4.blockscaled_matmul %x, %w scaled %s {format = #fp4.format<nvfp4>}
       : (tensor<?x128xf8E4M3FN>, !weights, !scales) -> tensor<?x256xbf16>
   return
 }

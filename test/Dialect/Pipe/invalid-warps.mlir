@@ -283,3 +283,22 @@ func.func @bad(%acc: !pipe.fragment<64x64xf32, wgmma>) {
   %v = pipe.read_warp_fragment %acc[0, 56] : !pipe.fragment<64x64xf32, wgmma> -> vector<4xf32>
   return
 }
+
+// -----
+
+func.func @twin(%acc: !pipe.fragment<32x64xf32, mma_sync>, %a: !pipe.shared<128x128xf8E4M3FN, swizzle_128B>,
+    %b: !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, %sb: !pipe.shared<128x4xf8E8M0FNU, tiled_128x4>) {
+  pipe.mma_sync %acc, %a, %b scaled %sb : !pipe.fragment<32x64xf32, mma_sync>,
+      !pipe.shared<128x128xf8E4M3FN, swizzle_128B>,
+      !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, !pipe.shared<128x4xf8E8M0FNU, tiled_128x4>
+  return
+}
+func.func @bad(%acc: !pipe.fragment<32x64xf32, mma_sync>, %a: !pipe.shared<128x128xf4E2M1FN, swizzle_64B>,
+    %b: !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, %sb: !pipe.shared<128x4xf8E8M0FNU, tiled_128x4>) {
+  // (C469)
+  // expected-error @+1 {{a without scales must be f8E4M3FN beside b of f4E2M1FN with scales of f8E8M0FNU, but got}}
+  pipe.mma_sync %acc, %a, %b scaled %sb : !pipe.fragment<32x64xf32, mma_sync>,
+      !pipe.shared<128x128xf4E2M1FN, swizzle_64B>,
+      !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, !pipe.shared<128x4xf8E8M0FNU, tiled_128x4>
+  return
+}

@@ -66,13 +66,23 @@ LogicalResult verify::verifyPrepacked(const Checked &weights, Format format) {
   return diag;
 }
 
-/// blockscaled_matmul (C321): a lhs of e4m3 without scales, or weights that are prepacked for one.
+/// blockscaled_matmul (C321), (C470): a lhs of e4m3 without scales, or weights that are prepacked
+/// for one.
 static LogicalResult verifyBytes(BlockScaledMatmulOp op, const Checked &lhs) {
   bool isBytes = isa<Float8E4M3FNType>(lhs.type.getElementType());
   RankedTensorType rhs = rankedType(op.getRhs());
   if (isBytes == isForBytes(rhs))
     return success();
-  if (isBytes) {
+  if (isBytes && !op.hasPrepackedRhs()) { // blockscaled_matmul (C470)
+    if (numerics::isMX(blockFormat(op.getFormat())) && hasPackedData(op.getFormat()))
+      return success();
+    auto diag = op.emitOpError("attribute 'format' must be mxfp4 beside a lhs of f8E4M3FN without "
+                               "scales, but got ")
+                << stringifyFormat(op.getFormat());
+    diag.attachNote() << "quantize the weights to mxfp4, or pass 'lhs_scales'";
+    return diag;
+  }
+  if (isBytes) { // blockscaled_matmul (C321)
     auto diag = operand(op, "rhs", op.getRhs())
                     .must("be mxfp4 weights that are prepacked in tiles of 8704 bytes beside a lhs of "
                           "f8E4M3FN without scales");

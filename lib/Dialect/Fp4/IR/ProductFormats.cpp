@@ -16,7 +16,10 @@ static constexpr int64_t kSpreadElements = 128;
 
 static unsigned bitsOf(Format format) { return numerics::elementOf(blockFormat(format)).bits; }
 
+/// Scales of a lhs of f8E4M3FN that has none are 1.
 bool BlockScaledMatmulOp::isMXF8F6F4() {
+  if (hasFloatLhs() && !hasPrepackedRhs())
+    return isa<Float8E4M3FNType>(cast<RankedTensorType>(getLhs().getType()).getElementType());
   return !hasF32Scales() && !hasFloatLhs() &&
          !(hasPackedData(getFormat()) && hasPackedData(getFormatOfRhs()));
 }

@@ -13,6 +13,21 @@ using namespace mlir;
 using namespace fp4;
 using namespace fp4::pipe;
 
+/// The type of a tile, and, where it has some, that of its scales.
+static ParseResult parseScaledTypes(OpAsmParser &parser, Type &tile, Type &scales,
+                                    std::optional<OpAsmParser::UnresolvedOperand> operand) {
+  if (parser.parseType(tile))
+    return failure();
+  return operand ? ParseResult(failure(parser.parseComma() || parser.parseType(scales)))
+                 : success();
+}
+
+static void printScaledTypes(OpAsmPrinter &printer, Operation *, Type tile, Type scales, Value) {
+  printer << tile;
+  if (scales)
+    printer << ", " << scales;
+}
+
 #define GET_OP_CLASSES
 #include "fp4/Dialect/Pipe/IR/PipeWarpOps.cpp.inc"
 
@@ -64,6 +79,17 @@ static LogicalResult verifyScales(Operation *op, StringRef name, SharedType data
                            << " rows, but got " << scales;
 }
 
+/// (C469) Where A has no scales, they are 1: of an instruction that has those of one type.
+static LogicalResult verifyUnscaled(MmaSyncOp op) {
+  SharedType a = op.getA().getType(), b = op.getB().getType(), scales = op.getBScales().getType();
+  if (!op.getAScaleRow() && isa<Float8E4M3FNType>(a.getElementType()) &&
+      isa<Float4E2M1FNType>(b.getElementType()) && isa<Float8E8M0FNUType>(scales.getElementType()))
+    return success();
+  return op.emitOpError()
+         << "a without scales must be f8E4M3FN beside b of f4E2M1FN with scales of "
+         << "f8E8M0FNU, but got " << a << ", " << b << " and " << scales; // (C469)
+}
+
 LogicalResult MmaSyncOp::verify() {
   FragmentType acc = getAccumulator().getType();
   SharedType a = getA().getType(), b = getB().getType();
@@ -81,8 +107,13 @@ LogicalResult MmaSyncOp::verify() {
                          << b; // (C251)
   if (failed(verifyFragments(*this, acc, a.getRows(), b.getRows()))) // (C251)
     return failure();
-  SharedType ofA = getAScales().getType(), ofB = getBScales().getType();
-  if (failed(verifyScales(*this, "a", a, ofA)) || failed(verifyScales(*this, "b", b, ofB))) // (C252)
+  SharedType ofB = getBScales().getType();
+  if (failed(verifyScales(*this, "b", b, ofB))) // (C252)
+    return failure();
+  if (!getAScales())
+    return verifyUnscaled(*this); // (C469)
+  auto ofA = cast<SharedType>(getAScales().getType());
+  if (failed(verifyScales(*this, "a", a, ofA))) // (C252)
     return failure();
   if (ofA.getElementType() != ofB.getElementType())
     return emitOpError() << "scales of a and b must be of one type, but got " << ofA << " and "

@@ -30,7 +30,8 @@ def Pipe_MmaSyncOp : Pipe_EngineOp<"mma_sync", "Tensor", [AttrSizedOperandSegmen
     f6E2M3FN, f6E3M2FN, f8E4M3FN, f8E5M2) and the same K, with rows of 64 or 128 bytes under the
     swizzle of that width; their rows are multiples of the fragment's rows and columns, and
     the role has a warp for each fragment of the tile; (C252) both scale tiles have the element type of
-    one format, a column per block, and enough rows: a multiple of 128 that holds those of the tile.
+    one format, a column per block, and enough rows: a multiple of 128 that holds those of the tile;
+    (C469) A without scales, which are 1, has elements of f8E4M3FN beside a B of f4E2M1FN.
 
     Example:
     ```mlir
@@ -39,13 +40,15 @@ def Pipe_MmaSyncOp : Pipe_EngineOp<"mma_sync", "Tensor", [AttrSizedOperandSegmen
         !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, !pipe.shared<128x8xf8E4M3FN, tiled_128x4>
     ```
   }];
-  let arguments = (ins Pipe_FragmentType:$accumulator, Pipe_SharedType:$a, Pipe_SharedType:$a_scales,
+  let arguments = (ins Pipe_FragmentType:$accumulator, Pipe_SharedType:$a,
+                       Optional<Pipe_SharedType>:$a_scales,
                        Optional<I32>:$a_scale_row, Pipe_SharedType:$b, Pipe_SharedType:$b_scales,
                        Optional<I32>:$b_scale_row, Optional<I32>:$blocks);
   let assemblyFormat = [{
-    $accumulator `,` $a `scaled` $a_scales (`from` $a_scale_row^)? `,`
+    $accumulator `,` $a (`scaled` $a_scales^)? (`from` $a_scale_row^)? `,`
     $b `scaled` $b_scales (`from` $b_scale_row^)? (`blocks` $blocks^)? attr-dict `:`
-    qualified(type($accumulator)) `,` qualified(type($a)) `,` qualified(type($a_scales)) `,`
+    qualified(type($accumulator)) `,`
+    custom<ScaledTypes>(type($a), type($a_scales), ref($a_scales)) `,`
     qualified(type($b)) `,` qualified(type($b_scales))
   }];
   let hasVerifier = 1;

@@ -1,0 +1,57 @@
+//===- WarpColumns.cpp - Converted weights times the rows of a tile -------===//
+#include "WarpColumns.h"
+
+using namespace mlir;
+using namespace fp4;
+
+/// Bytes of K that an ldmatrix.x4 reads of 8 rows: of two instructions.
+static constexpr int64_t kMatrixBytes = 64;
+
+WarpColumns::WarpColumns(ImplicitLocOpBuilder &b, Value tile, pipe::SharedType type)
+    : b(b), element(type.getElementType()), rows(type.getRows()),
+      lane(b, NVVM::LaneIdOp::create(b, b.getI32Type())),
+      line(tile, type.getLayout(), lane % kWarpColumns) {}
+
+/// Lines of a panel have 128 bytes of K.
+SmallVector<Value> WarpColumns::load(int64_t i, int64_t pair) const {
+  int64_t byte = pair * kMatrixBytes, panel = byte / kLineBytes;
+  Value first = line.at(lane / kWarpColumns * 16 ^ Int32(b, byte % kLineBytes));
+  int64_t row = panel * rows + i * kWarpColumns;
+  return loadMatrices(b, offsetPointer(b, b.getLoc(), first, row * kLineBytes));
+}
+
+/// bf16 comes in words, f16 in pairs.
+static SmallVector<Value> operandsOf(ImplicitLocOpBuilder &b, Type element, ArrayRef<Value> words) {
+  SmallVector<Value> operands(words);
+  if (element.isF16())
+    for (Value &word : operands)
+      word = LLVM::BitcastOp::create(b, VectorType::get(2, element), word);
+  return operands;
+}
+
+void fp4::multiplyColumns(ImplicitLocOpBuilder &b, Type element, ArrayRef<Value> weights,
+                          ArrayRef<Value> columns, MutableArrayRef<Value> sums) {
+  SmallVector<Type> floats(kWarpSums, b.getF32Type());
+  NVVM::MMATypes kind = element.isF16() ? NVVM::MMATypes::f16 : NVVM::MMATypes::bf16;
+  Value result = NVVM::MmaOp::create(
+      b, LLVM::LLVMStructType::getLiteral(b.getContext(), floats), operandsOf(b, element, weights),
+      operandsOf(b, element, columns), ValueRange(ArrayRef<Value>(sums)),
+      ArrayRef<int64_t>{16, 8, 16}, std::nullopt, std::nullopt, std::array{kind, kind},
+      std::array{NVVM::MMALayout::row, NVVM::MMALayout::col});
+  for (int64_t i = 0; i < kWarpSums; ++i)
+    sums[i] = LLVM::ExtractValueOp::create(b, result, i);
+}
+
+/// Two steps of a column follow one another, between those of the others.
+void WarpColumns::multiplyAll(ArrayRef<Value> weights, int64_t first,
+                              MutableArrayRef<Value> sums) const {
+  int64_t steps = int64_t(weights.size()) / kWarpRegistersA;
+  for (int64_t step = 0; step < steps; step += 2)
+    for (int64_t i = 0; i < rows / kWarpColumns; ++i) {
+      SmallVector<Value> columns = load(i, (first + step) / 2);
+      for (int64_t j : {0, 1})
+        multiplyColumns(b, element, weights.slice((step + j) * kWarpRegistersA, kWarpRegistersA),
+                        ArrayRef(columns).slice(j * kWarpRegistersB, kWarpRegistersB),
+                        sums.slice(i * kWarpSums, kWarpSums));
+    }
+}

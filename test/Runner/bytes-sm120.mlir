@@ -1,0 +1,42 @@
+// Products of e4m3 activations without scales and mxfp4 weights with mma.sync: the instruction has scales, of which those of
+// the activations are 1. What they were divided by is alpha, one number or one for each row. Ragged M and N.
+// RUN: fp4-runner %s --target=sm_120a --emit=so -o %t.so
+// RUN: fp4-run %t.so --function=rows --shape 70 --check=strict --policy=random | FileCheck %s
+// RUN: fp4-run %t.so --function=rows --shape 3 --dist=adversarial --check=strict --policy=lazy | FileCheck %s
+// RUN: fp4-run %t.so --function=one --check=strict --policy=delay | FileCheck %s
+// RUN: fp4-run %t.so --function=narrow --shape 40 --check=strict --policy=random --seed=2 | FileCheck %s
+// CHECK: passed
+// CHECK: y {{.*}}equals the mma.sync model, bit for bit, and the fp64 sum within its bound
+// CHECK: hazards {{.*}}none (strict check)
+
+// RUN: not fp4-opt %s --fp4-set-target=target=sm_90a --fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=OTHER
+// OTHER: error: 'fp4.blockscaled_matmul' op target 'sm_90a' has no block-scaled mma.sync
+
+// The kernel loads no scales of A.
+// RUN: fp4-opt %s --fp4-set-target=target=sm_120a --compile-to=tiles | FileCheck %s --check-prefix=TILES
+// TILES-LABEL: gpu.module @rows_matmul_0
+// TILES-COUNT-1: pipe.load_scales
+// TILES-NOT: pipe.load_scales
+// TILES: pipe.mma_sync %{{[^,]*}}, %{{[^ ,]*}}, %{{[^ ,]*}} scaled
+
+!w = tensor<200x384xf4E2M1FN>
+!s = tensor<200x12xf8E8M0FNU>
+!t = tensor<200x12xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
+func.func @rows(%x: tensor<?x384xf8E4M3FN>, %w: !w, %s: !s, %alpha: tensor<?x1xf32>) -> (tensor<?x200xbf16> {fp4.name = "y"}) {
+  %t = fp4.swizzle_scales %s : !s -> !t
+  %y = fp4.blockscaled_matmul %x, %w scaled %t alpha %alpha {format = #fp4.format<mxfp4>}
+      : (tensor<?x384xf8E4M3FN>, !w, !t, tensor<?x1xf32>) -> tensor<?x200xbf16>
+  return %y : tensor<?x200xbf16>
+}
+func.func @one(%x: tensor<1x384xf8E4M3FN>, %w: !w, %s: !s, %alpha: tensor<f32>) -> (tensor<1x200xf32> {fp4.name = "y"}) {
+  %t = fp4.swizzle_scales %s : !s -> !t
+  %y = fp4.blockscaled_matmul %x, %w scaled %t alpha %alpha {format = #fp4.format<mxfp4>, epilogue = #fp4.epilogue<relu>}
+      : (tensor<1x384xf8E4M3FN>, !w, !t, tensor<f32>) -> tensor<1x200xf32>
+  return %y : tensor<1x200xf32>
+}
+func.func @narrow(%x: tensor<?x384xf8E4M3FN>, %w: !w, %s: !s) -> (tensor<?x200xf16> {fp4.name = "y"}) {
+  %t = fp4.swizzle_scales %s : !s -> !t
+  %y = fp4.blockscaled_matmul %x, %w scaled %t {format = #fp4.format<mxfp4>, fp4.plan = #fp4.plan<tile_product, tile = [32, 64, 128]>}
+      : (tensor<?x384xf8E4M3FN>, !w, !t) -> tensor<?x200xf16>
+  return %y : tensor<?x200xf16>
+}
