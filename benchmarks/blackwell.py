@@ -26,8 +26,9 @@ import tempfile
 from dataclasses import asdict, dataclass, field
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-BLOCK = {"nvfp4": 16, "mxfp4": 32, "fp8_block128": 128}
-SCALE = {"nvfp4": "f8E4M3FN", "mxfp4": "f8E8M0FNU", "fp8_block128": "f32"}
+BLOCK = {"nvfp4": 16, "mxfp4": 32, "mxfp6_e2m3": 32, "mxfp8_e4m3": 32, "fp8_block128": 128}
+SCALE = {"nvfp4": "f8E4M3FN", "fp8_block128": "f32"}  # others have f8E8M0FNU
+ELEMENT = {"mxfp6_e2m3": "f6E2M3FN", "mxfp8_e4m3": "f8E4M3FN", "fp8_block128": "f8E4M3FN"}  # others have f4E2M1FN
 CONTEST, DEEPGEMM, TRITON = "gpu-mode", "DeepGEMM #348", "triton #9697"
 
 
@@ -43,6 +44,7 @@ class Problem:
     groups: list[int] = field(default_factory=list)
     format: str = "nvfp4"
     result: str = "bf16"
+    more: str = ""  # further attributes of the product
 
     @property
     def name(self) -> str:
@@ -93,24 +95,28 @@ def problems() -> list[Problem]:
 # ---- Programs -------------------------------------------------------------------------------------------------------
 
 
+def scale_of(p: Problem) -> str:
+    return SCALE.get(p.format, "f8E8M0FNU")
+
+
 def scales(p: Problem, rows: int) -> str:
     if p.format == "fp8_block128":
         return f"tensor<{rows}x{-(-p.k // BLOCK[p.format])}xf32>"
     layout, block = "#fp4.scale_layout<tiled_128x4>", p.k // BLOCK[p.format]
-    return f"tensor<{rows}x{block}x{SCALE[p.format]}, {layout}>"
+    return f"tensor<{rows}x{block}x{scale_of(p)}, {layout}>"
 
 
 def tiles(p: Problem, rows: list[int]) -> str:
     """Scales of groups: a list of tiles, each group padded to 128 rows."""
     padded = sum((r + 127) // 128 * 128 for r in rows)
-    return f"tensor<{padded * p.k // BLOCK[p.format] // 4}x4x{SCALE[p.format]}, #fp4.scale_layout<tiled_128x4>>"
+    return f"tensor<{padded * p.k // BLOCK[p.format] // 4}x4x{scale_of(p)}, #fp4.scale_layout<tiled_128x4>>"
 
 
 def program(p: Problem, plan: str = "") -> str:
     """One product of quantized operands whose scales are tiled, or of FP8 with scales of blocks."""
     count = max(1, len(p.groups))
     has_blocks = p.format == "fp8_block128"
-    element = "f8E4M3FN" if has_blocks else "f4E2M1FN"
+    element = ELEMENT.get(p.format, "f4E2M1FN")
     a, b = f"tensor<{p.m}x{p.k}x{element}>", f"tensor<{p.n * count}x{p.k}x{element}>"
     if has_blocks:
         sa, sb = scales(p, p.m), scales(p, count * -(-p.n // 128))
@@ -120,6 +126,7 @@ def program(p: Problem, plan: str = "") -> str:
     attributes = [f"format = #fp4.format<{p.format}>"]
     attributes += [f"groups = array<i64: {', '.join(map(str, p.groups))}>"] if p.groups else []
     attributes += ["arithmetic = #fp4.product_arithmetic<fma>"] if p.kind == "GEMV" else []
+    attributes += [p.more] if p.more else []
     attributes += [f"fp4.plan = #fp4.plan<tile_product, {plan}>"] if plan else []
     arguments = f"%a: {a}, %sa: {sa}, %b: {b}, %sb: {sb}"
     operands, operand_types = "%a scaled %sa, %b scaled %sb", f"{a}, {sa}, {b}, {sb}"
@@ -139,8 +146,23 @@ def program(p: Problem, plan: str = "") -> str:
     %narrow = arith.truncf %product : f32 to {p.result}
     fp4.yield %narrow : {p.result}
   }}"""
-    return (f"func.func @f({arguments}) -> {y} {{\n  %y = fp4.blockscaled_matmul {operands}{body} {{{', '.join(attributes)}}}\n"
-            f"      : ({operand_types}) -> {y}\n  return %y : {y}\n}}\n")
+    results, ends = y, f"  return %y : {y}"
+    if p.kind == "codes":
+        results, ends = quantized(p, y)
+    return (f"func.func @f({arguments}) -> {results} {{\n  %y = fp4.blockscaled_matmul {operands}{body} {{{', '.join(attributes)}}}\n"
+            f"      : ({operand_types}) -> {y}\n{ends}\n}}\n")
+
+
+def quantized(p: Problem, y: str) -> tuple[str, str]:
+    """Types of the codes and tiled scales of the elements, and the lines that make and return them."""
+    codes = f"tensor<{p.m}x{p.n}xf4E2M1FN>"
+    linear = f"{p.m}x{p.n // BLOCK['mxfp4']}xf8E8M0FNU"
+    tiled = f"tensor<{linear}, #fp4.scale_layout<tiled_128x4>>"
+    return f"({codes}, {tiled})", (
+        f"  %q, %r = fp4.quantize %y {{format = #fp4.format<mxfp4>, recipe = #fp4.recipe<ocp_rceil>}}\n"
+        f"      : ({y}) -> ({codes}, tensor<{linear}>)\n"
+        f"  %t = fp4.swizzle_scales %r : tensor<{linear}> -> {tiled}\n"
+        f"  return %q, %t : {codes}, {tiled}")
 
 
 # ---- Plans ----------------------------------------------------------------------------------------------------------

@@ -142,7 +142,19 @@ def option_parser(doc):
 def product_parser(doc):
     parser = option_parser(doc)
     parser.add_argument("--schedules", default="all", choices=["all", "eager"])
+    parser.add_argument("--match", default="", metavar="REGEX", help="only programs whose names match")
+    parser.add_argument("--target", help="compile for this target, and not for the one of the plans")
     return parser
+
+
+def selected(options, programs):
+    """Those that match, for the target that the options name."""
+    chosen = [program for program in programs if re.search(options.match, program.name)]
+    if not options.target:
+        return chosen
+    return [program._replace(arguments=[f"--target={options.target}"]
+                             + [x for x in program.arguments if not x.startswith("--target=")])
+            for program in chosen]
 
 
 def run_all(options, check, groups):
@@ -173,6 +185,7 @@ def run_products(options, programs, schedules, judge=lambda tools, source: []):
     """Compiles each program, and runs it under every one of the schedules, or packs it, or lists it, as
     the options say. judge(tools, source) may return further failures of a program's file. Returns the
     exit code."""
+    programs = selected(options, programs)
     if options.schedules == "eager":
         schedules = schedules[:1]
     if options.list:

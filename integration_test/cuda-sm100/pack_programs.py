@@ -4,9 +4,9 @@
   pack_programs.py --build BUILD --target sm_100a [--small] FOLDER
 
 FOLDER has the libraries, programs.txt with a line of arguments of fp4-run for each verification, and times.txt with
-a name, arguments and predicted microseconds for each time. The programs are those of utils/sweep.py and
-utils/sweep_quantize.py, and the streaming kernels of benchmarks/streaming.mlir. For sm_103a there are
-products of K = 96, for sm_120a those of mma.sync.
+a name, arguments and predicted microseconds for each time. The programs are those of the sweeps of utils (SWEEPS says
+which a target has), the streaming kernels of benchmarks/streaming.mlir, and one product of every kind (packed_products.py),
+which is verified and timed. For sm_103a there are products of K = 96, for sm_120a those of mma.sync.
 """
 from __future__ import annotations
 
@@ -16,11 +16,23 @@ import os
 import pathlib
 import subprocess
 import sys
+import tempfile
+
+import packed_products
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TIMED = ["amax", "nvfp4", "mxfp4", "hadamard", "stochastic", "dequantize"]
 ROWS = [128, 1024]
-PLANS = {"sm_100a": ["tiles", "others", "stores", "swapped"], "sm_103a": ["k96"], "sm_120a": ["warps"], "sm_90a": ["converted"]}
+# Programs of sweeps by target: a program of utils with its options. Quantizers come from sweep_quantize.py besides.
+TENSOR = [("sweep.py", f"--plans={plans}") for plans in ("half_pairs", "swapped")] + [
+    ("sweep_groups.py",), ("sweep_results.py",), ("sweep_fp8.py", "--plans=lanes"), ("sweep_wide.py",)]
+THREADS = ("sweep_groups.py", "--match=^threads")
+SWEEPS: dict[str, list[tuple[str, ...]]] = {
+    "sm_100a": [("sweep.py", f"--plans={plans}") for plans in ("tiles", "others", "stores")] + TENSOR,
+    "sm_103a": [("sweep.py", "--plans=k96")] + TENSOR,
+    "sm_120a": [("sweep.py", "--plans=warps"), ("sweep_wide.py", "--plans=warps"), THREADS],
+    "sm_90a": [("sweep.py", "--plans=converted"), ("sweep.py", "--plans=few"), ("sweep_fp8.py",), ("sweep_weights.py",), THREADS],
+}
 # Programs of tests that one target alone runs: their functions, with the shapes of dynamic sizes.
 TESTS = {"sm_103a": ("test/Runner/k96.mlir", ["wide", "powers", "cluster", "layer --shape 300", "layer --shape 5"])}
 
@@ -36,20 +48,34 @@ def compile_library(build: pathlib.Path, source: pathlib.Path, target: str, libr
     return found.returncode == 0
 
 
-def predicted(build: pathlib.Path, library: pathlib.Path, function: str, rows: int) -> float | None:
+def predicted(build: pathlib.Path, library: pathlib.Path, *arguments: str) -> float | None:
     """Of all kernels of a call, in microseconds; nothing where the simulator has no rates of the target."""
-    found = subprocess.run([build / "bin/fp4-run", library, "--device=sim", "--time", "--json", "--no-verify", "--check=off",
-                            f"--function={function}", f"--shape={rows}"], capture_output=True, text=True, check=False)
+    found = subprocess.run([build / "bin/fp4-run", library, "--device=sim", "--time-only", "--json", "--no-verify", "--check=off",
+                            "--dist=zeros", *arguments], capture_output=True, text=True, check=False)
     times = json.loads(found.stdout).get("predicted_times", []) if found.returncode == 0 else []
     return sum(time["microseconds"] for time in times) if times and all(time["predicted"] for time in times) else None
 
 
 def sweeps(build: pathlib.Path, target: str, folder: pathlib.Path) -> list[str]:
     """The libraries of the sweeps, and the lines that run them."""
-    for plans in PLANS.get(target, []):
-        subprocess.run([ROOT / "utils/sweep.py", "--build", build, f"--plans={plans}", "--pack", folder], check=False)
+    for sweep, *more in SWEEPS.get(target, []):
+        subprocess.run([ROOT / "utils" / sweep, "--build", build, f"--target={target}", "--pack", folder, *more], check=False)
     subprocess.run([ROOT / "utils/sweep_quantize.py", "--build", build, "--pack", folder, "--match", target], check=False)
     return [line for path in sorted(folder.glob("*.txt")) for line in path.read_text().splitlines()]
+
+
+def products(build: pathlib.Path, target: str, folder: pathlib.Path, small: bool) -> list[tuple[str, str, float | None]]:
+    """A library for each kind of product: its name, the line that runs it, and its predicted time."""
+    found = []
+    for name, text in packed_products.products(target, small):
+        library = folder / f"product_{name}.so"
+        with tempfile.TemporaryDirectory() as scratch:
+            source = pathlib.Path(scratch) / f"{name}.mlir"
+            source.write_text(text)
+            if not compile_library(build, source, target, library, small):
+                continue
+        found.append((name, library.name, predicted(build, library)))
+    return found
 
 
 def main() -> int:
@@ -67,9 +93,12 @@ def main() -> int:
         for function in TIMED[:1] if options.small else TIMED:
             programs += [f"streaming.so --function {function} --shape {rows}" for rows in (1, 127, 300)[:2 if options.small else 3]]
             for rows in ROWS[:1] if options.small else ROWS:
-                time = predicted(build, folder / "streaming.so", function, rows)
+                time = predicted(build, folder / "streaming.so", f"--function={function}", f"--shape={rows}")
                 if time:
                     times.append(f"{function} {rows} x 4096\tstreaming.so --function {function} --shape {rows}\t{time:.3f}")
+    for name, line, time in products(build, options.target, folder, options.small):
+        programs += [line] if options.small or time is None else []  # what is timed is verified before
+        times += [f"{name}\t{line}\t{time:.3f}"] if time else []
     if compile_library(build, ROOT / "benchmarks/nvfp4_gemm.mlir", options.target, folder / "gemm.so", options.small):
         programs.append("gemm.so --dist exact")
     source, functions = TESTS.get(options.target, ("", []))

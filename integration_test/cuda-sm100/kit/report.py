@@ -43,6 +43,8 @@ def lines(entries: list[Entry], kit: dict[str, object], facts: dict[str, object]
                 yield from probe(entry)
             elif section == "micro" and entry.status == "pass":
                 yield from measurements(entry)
+            elif section == "times" and entry.status == "pass":
+                yield f"  {entry.name:<36} {entry.detail}"
             elif section == "times" or entry.status not in ("pass", "answered"):
                 yield f"  {entry.status}: {entry.name}: {entry.detail}"
 
