@@ -136,25 +136,29 @@ def times(folder: pathlib.Path, target: str, limit: float) -> Work:
                       folder / target)
         if bad := ended("times", name, outcome):
             return bad
-        measured = measured_microseconds(outcome.output)
-        if measured is None:
+        found = measured_program(outcome.output)
+        if found is None:
             return Entry("times", name, "skipped", "no time: a simulator has none", outcome.seconds)
-        detail = f"measured {measured:8.1f} us, predicted {predicted:8.1f} us, ratio {measured / predicted:.2f}"
+        measured, clock = found
+        detail = (f"measured {measured:8.1f} us, predicted {predicted:8.1f} us, ratio {measured / predicted:.2f}, "
+                  f"at {clock}")
         return Entry("times", name, "pass", detail, outcome.seconds,
                      {"measured": measured, "predicted": predicted, "ratio": measured / predicted,
-                      "report": outcome.output[-20000:]})
+                      "report": outcome.output[-40000:]})
 
     for line in lines_of(folder, "times.txt", target):
         name, arguments, predicted = line.split("\t")
         yield name, lambda n=name, a=arguments, p=float(predicted): execute(n, a, p)  # type: ignore[misc]
 
 
-def measured_microseconds(output: str) -> float | None:
-    """Of the whole program, of fp4-run --benchmark --json."""
+def measured_program(output: str) -> tuple[float, str] | None:
+    """Microseconds of all kernels of a call together, of fp4-run --benchmark --json, and the clock."""
     try:
-        benchmark = json.loads(output[output.index("{"):])["benchmark"]
-        return 1e3 * float(benchmark["entries"][0]["timing"]["median_ms"])
-    except (ValueError, KeyError, IndexError, TypeError):
+        entries = json.loads(output[output.index("{"):])["benchmark"]["entries"]
+        [timing] = [entry["timing"] for entry in entries if entry["name"] == "program"]
+        clock = timing.get("sm_clock_mhz", [0, 0])
+        return 1e3 * float(timing["median_ms"]), f"{clock[0]} to {clock[1]} MHz"
+    except (ValueError, KeyError, TypeError):
         return None
 
 
