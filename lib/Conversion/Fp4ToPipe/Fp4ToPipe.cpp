@@ -158,7 +158,7 @@ static MatmulShape matmulShape(BlockScaledMatmulOp op, const KernelPlan &plan,
   shape.prepackedB = op.hasPrepackedRhs();
   shape.k96 = op.usesK96();
   shape.spreadsCodes = target.hasTcgen05;
-  shape.warpsMultiply = shape.floatA && target.hasMmaBlockScale;
+  shape.warpsMultiply = target.hasMmaBlockScale;
   shape.resultType = op.getElementType();
   shape.alpha = alphaOf(op);
   if (auto epilogue = op.getEpilogue())

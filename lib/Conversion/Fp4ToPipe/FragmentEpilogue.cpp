@@ -2,6 +2,8 @@
 
 #include "FragmentEpilogue.h"
 
+#include "fp4/Dialect/Pipe/IR/PipeWarps.h"
+
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 #include <cmath>
@@ -217,9 +219,9 @@ void FragmentEpilogue::joinSums(ValueRange accs, Value index, Value part,
       range = add(mul(part, shape.ranges), constant(int64_t(number) % shape.ranges));
     Value own = rowOf(range);
     forParts([&, acc = acc, number = number](VectorType type, int64_t first) {
-      Value sums = ReadFragmentOp::create(b, loc, type, acc, b.getI64IntegerAttr(first));
-      LeaveFragmentOp::create(b, loc, sums, workspace, own,
-                              placeOfSums(number / shape.ranges, first));
+      size_t partOfTile = number / size_t(shape.ranges);
+      LeaveFragmentOp::create(b, loc, readPart(acc, partOfTile, type, first), workspace, own,
+                              placeOfSums(partOfTile, first));
     });
   }
   Value last = JoinOp::create(b, loc, counters, index, shape.joinedBlocks());
@@ -229,7 +231,7 @@ void FragmentEpilogue::joinSums(ValueRange accs, Value index, Value part,
   for (size_t number = 0; number < accs.size() / size_t(shape.ranges); ++number) {
     SmallVector<Value> sums;
     if (shape.splits == 2 && shape.ranges == 1) { // this block has one range in registers
-      sums = readAll(accs[number]);
+      sums = readAll(accs[number], number);
       sums = addAll(sums, fetchAll(number, rowOf(complement(part))));
     } else {
       sums = sumOfLeft(number, index, tiles);
@@ -259,12 +261,17 @@ SmallVector<Value> FragmentEpilogue::fetchAll(size_t number, Value row) {
   return sums;
 }
 
-SmallVector<Value> FragmentEpilogue::readAll(Value acc) {
+SmallVector<Value> FragmentEpilogue::readAll(Value acc, size_t number) {
   SmallVector<Value> sums;
-  forParts([&](VectorType type, int64_t first) {
-    sums.push_back(ReadFragmentOp::create(b, loc, type, acc, b.getI64IntegerAttr(first)));
-  });
+  forParts(
+      [&](VectorType type, int64_t first) { sums.push_back(readPart(acc, number, type, first)); });
   return sums;
+}
+
+Value FragmentEpilogue::readPart(Value acc, size_t number, VectorType type, int64_t first) {
+  if (fragmentKind == FragmentKind::MmaSync)
+    return ReadWarpFragmentOp::create(b, loc, type, acc, int64_t(number) * kWarpRows, first);
+  return ReadFragmentOp::create(b, loc, type, acc, b.getI64IntegerAttr(first));
 }
 
 /// Of two parts the other one.
@@ -299,7 +306,7 @@ SmallVector<Value> FragmentEpilogue::sumOfShared(Value acc, size_t number, const
   auto branch = scf::IfOp::create(b, loc, types, areTwo, /*withElseRegion=*/true);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(branch.thenBlock());
-  SmallVector<Value> own = readAll(acc);
+  SmallVector<Value> own = readAll(acc, number);
   Value other = add(share.firstSums, complement(share.part));
   scf::YieldOp::create(b, loc, addAll(own, fetchAll(number, other)));
   b.setInsertionPointToStart(branch.elseBlock());

@@ -86,7 +86,12 @@ protected:
   /// Where in a row of the workspace the sums of part `part` of a tile are, from column `first` on.
   mlir::IntegerAttr placeOfSums(size_t part, int64_t first);
   llvm::SmallVector<mlir::Value> fetchAll(size_t number, mlir::Value row);
-  llvm::SmallVector<mlir::Value> readAll(mlir::Value acc);
+  llvm::SmallVector<mlir::Value> readAll(mlir::Value acc, size_t number);
+  /// The sums of part `number` of a tile, from column `first` on. A part has an accumulator `acc`
+  /// of its own, or, where warps multiply, kWarpRows rows of the one that all have.
+  mlir::Value readPart(mlir::Value acc, size_t number, mlir::VectorType type, int64_t first);
+  /// Rows that mma.sync has of a fragment.
+  static constexpr int64_t kWarpRows = 16;
   llvm::SmallVector<mlir::Value> addAll(mlir::ValueRange sums, mlir::ValueRange more);
   mlir::Value complement(mlir::Value part);
   llvm::SmallVector<mlir::Value> sumOfLeft(size_t number, mlir::Value row, mlir::Value step);

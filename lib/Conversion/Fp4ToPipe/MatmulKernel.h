@@ -139,9 +139,8 @@ struct MatmulShape {
            !(isa<mlir::Float4E2M1FNType>(dataTypeA) && isa<mlir::Float4E2M1FNType>(dataTypeB));
   }
   bool k96 = false;          ///< instructions have K = 96
-  bool unitScalesA =
-      false; ///< A is e4m3 without scales, which are 1 in instructions that have some
-  bool warpsMultiply = false; ///< fragments beside floats are those of mma.sync, not of wgmma
+  bool unitScalesA = false;  ///< A is e4m3, and its scales in an instruction are 1
+  bool warpsMultiply = false; ///< by mma.sync: beside floats they have the fragments of wgmma
   bool spreadsCodes = false; ///< TMA spreads elements of 4 and 6 bits over bytes
   /// Elements of K of one instruction of a block-scaled kind.
   int64_t stepK() const { return isMXF8F6F4() ? 32 : k96 ? 96 : pipe::kMmaK; }
@@ -177,7 +176,9 @@ struct MatmulShape {
   bool hasAlphaOfThread() const { return alpha == (swap ? Alpha::Columns : Alpha::Rows); }
   bool hasAlphaOfColumns() const { return alpha == (swap ? Alpha::Rows : Alpha::Columns); }
   /// The sums that ranges of K leave are those of fragments.
-  bool hasFragments() const { return transposed || (hasF32Scales() && !laneGroups); }
+  bool hasFragments() const {
+    return transposed || warpsMultiply || (hasF32Scales() && !laneGroups);
+  }
   bool inCluster() const { return clusterM * clusterN > 1; }
 
   /// Rows of A and of B that a block has of its tile.

@@ -1,7 +1,9 @@
 //===- WarpProductKernel.cpp - Block-scaled products of mma.sync ----------===//
 //
-// The textbook algorithm of MatmulKernel.cpp, where warps multiply tiles as they are in shared memory
-// and keep the sums in their registers.
+// The textbook algorithm of MatmulKernel.cpp, where warps multiply tiles as they are in shared
+// memory and keep the sums in their registers. Ranges of K are tiles of their own: every thread
+// leaves its sums in a workspace, and the last block to join adds them, 16 rows of a fragment after
+// the other.
 //
 //===----------------------------------------------------------------------===//
 
@@ -32,34 +34,44 @@ public:
 
 private:
   void buildTile(Value m, Value n);
-  void storeTile(Value acc, Value row, Value column);
+  void storeTile(Value acc, Value row, Value column, Value index, Value part);
   void buildKTile(Value acc, Value row, Value column, Value k);
   Value rowInBlock(Value row, int64_t rows);
-
-  /// Rows that mma.sync has of a fragment.
-  static constexpr int64_t kWarpRows = 16;
 };
 } // namespace
 
 void WarpProductBuilder::buildTile(Value m, Value n) {
+  Range range = {constant(0), constant(shape.tilesK())};
+  Value part, index;
+  if (shape.hasWorkspace()) {
+    part = arith::DivUIOp::create(b, loc, n, constant(shape.tilesN()));
+    n = arith::RemUIOp::create(b, loc, n, constant(shape.tilesN()));
+    index = add(mul(m, shape.tilesN()), n);
+    range = rangeOf(part);
+  }
   Value row = mul(m, shape.tileM), column = mul(n, shape.tileN);
   Value acc = newFragment();
-  loop(constant(0), constant(shape.tilesK()), constant(1),
-       [&](Value k) { buildKTile(acc, row, column, k); });
-  storeTile(acc, row, column);
+  loop(range.begin, range.end, constant(1), [&](Value k) { buildKTile(acc, row, column, k); });
+  storeTile(acc, row, column, index, part);
 }
 
-/// Of the fragment of this warp, 16 rows after the other.
-void WarpProductBuilder::storeTile(Value acc, Value row, Value column) {
+/// Of the fragment of this warp, 16 rows after the other; of a tile with ranges of K, those of all
+/// ranges.
+void WarpProductBuilder::storeTile(Value acc, Value row, Value column, Value index, Value part) {
   auto place = WarpPlaceOp::create(b, loc, acc, shape.tileM, shape.tileN);
   row = add(row, place.getRow());
   column = add(column, place.getColumn());
-  for (int64_t first = 0; first < fragmentSize[0]; first += kWarpRows)
-    storeSums(
-        [&](VectorType type, int64_t from) -> Value {
-          return ReadWarpFragmentOp::create(b, loc, type, acc, first, from);
-        },
-        first ? add(row, constant(first)) : row, column, /*exponent=*/0);
+  auto parts = size_t(fragmentSize[0] / kWarpRows);
+  auto store = [&](size_t number, SumsFrom sums) {
+    Value first = number ? add(row, constant(int64_t(number) * kWarpRows)) : row;
+    storeSums(sums, first, column, /*exponent=*/0);
+  };
+  if (part)
+    return joinSums(SmallVector<Value>(parts, acc), index, part, store);
+  for (size_t number = 0; number < parts; ++number)
+    store(number, [&](VectorType type, int64_t first) -> Value {
+      return readPart(acc, number, type, first);
+    });
 }
 
 /// Where a tile of `rows` rows begins in its block of scales; null where that is the first row.

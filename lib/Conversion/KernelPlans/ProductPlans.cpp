@@ -56,11 +56,6 @@ Status fp4::requirePromotion(const hw::TargetModel &target) {
 /// multiply.
 static Status requireWeights(BlockScaledMatmulOp product, const hw::TargetModel &target) {
   auto lhs = cast<RankedTensorType>(product.getLhs().getType());
-  if (product.isMXF8F6F4() && target.hasMmaBlockScale && product.getSplitK().value_or(1) > 1)
-    return makeError(ErrorKind::Compile,
-                     "target '" + std::string(target.name) +
-                         "' has no ranges of K beside a lhs of f8E4M3FN without scales",
-                     "leave 'split_k' out");
   if (product.isMXF8F6F4())
     return hw::requireFeature(target, &hw::TargetModel::hasMmaBlockScale, "block-scaled mma.sync");
   if (target.hasMmaBlockScale && !isa<Float8E4M3FNType>(lhs.getElementType()))
@@ -71,10 +66,10 @@ static Status requireWeights(BlockScaledMatmulOp product, const hw::TargetModel 
 static LogicalResult requireTensorCore(Operation *op, const hw::TargetModel &target) {
   auto product = cast<BlockScaledMatmulOp>(op);
   bool isFused = product.isDual() || !product.hasOnlyElements();
-  // Sums in registers have no groups yet, ranges of K only where operands are swapped, and one result
-  // of one product.
-  bool isSplit = product.getStreamK() ||
-                 (product.getSplitK().value_or(1) > 1 && !(target.hasWgmma && hasFewRows(product)));
+  // Sums in registers have no groups yet, ranges of K where warps multiply or operands are swapped,
+  // and one result of one product.
+  bool maySplit = target.hasMmaBlockScale || (target.hasWgmma && hasFewRows(product));
+  bool isSplit = product.getStreamK() || (product.getSplitK().value_or(1) > 1 && !maySplit);
   bool isWide = product.isGrouped() || isSplit || isFused;
   Status status = product.usesK96() ? hw::requireFeature(target, &hw::TargetModel::hasFp4K96,
                                                          "tensor core instructions of K = 96")

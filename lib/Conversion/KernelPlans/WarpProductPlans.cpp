@@ -87,11 +87,11 @@ struct WarpTile {
 static double cyclesOf(const MatmulSize &size, const WarpTile &tile,
                        const hw::TargetModel &target) {
   int64_t tiles = llvm::divideCeil(size.m, tile.m) * llvm::divideCeil(size.n, tile.n);
-  int64_t waves = llvm::divideCeil(tiles, target.multiprocessors);
+  int64_t waves = llvm::divideCeil(tiles * size.splits, target.multiprocessors);
   double multiply = 2.0 * tile.m * tile.n * kTileK * 64 / double(tile.stepK) / kFlops;
   double read = tile.readBytes() / kSharedBytes;
   double feed = tile.stageBytes(kTileK) / kFeedBytes;
-  int64_t deep = llvm::divideCeil(size.k, kTileK);
+  int64_t deep = llvm::divideCeil(size.k, kTileK * size.splits);
   return waves * (deep * std::max({multiply, read, feed}) + kTileCycles);
 }
 

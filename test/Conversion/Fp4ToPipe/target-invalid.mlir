@@ -8,16 +8,18 @@
 // UNKNOWN: note: {{.*}}sm_100a
 func.func @f(%a: tensor<128x512xf4E2M1FN>, %s: tensor<128x32xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>)
     -> tensor<128x128xf32> {
-  %y = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, split_k = 2 : i64}
+  %y = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, stream_k = array<i64: 2, 128, 128>}
       : (tensor<128x512xf4E2M1FN>, tensor<128x32xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
          tensor<128x512xf4E2M1FN>, tensor<128x32xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<128x128xf32>
   return %y : tensor<128x128xf32>
 }
 
-// Few rows have ranges of K where operands are swapped, and one range is no range.
-// RUN: sed s/128x512/64x512/g %s | sed s/128x32/64x32/g | sed s/128x128xf32/64x64xf32/g > %t.mlir
-// RUN: not fp4-opt %t.mlir -fp4-set-target=target=sm_120a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=FEW
+// Ranges of K join where warps multiply, and of few rows where operands are swapped; one range is no range.
+// RUN: sed 's/stream_k = .*>}/split_k = 2 : i64}/' %s > %t.split.mlir
+// RUN: sed s/128x512/64x512/g %t.split.mlir | sed s/128x32/64x32/g | sed s/128x128xf32/64x64xf32/g > %t.mlir
+// RUN: fp4-opt %t.split.mlir -fp4-set-target=target=sm_120a -fp4-plan-kernels -o /dev/null
+// RUN: not fp4-opt %t.split.mlir -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=MANY
 // RUN: fp4-opt %t.mlir -fp4-set-target=target=sm_90a -fp4-plan-kernels -o /dev/null
-// RUN: sed 's/split_k = 2/split_k = 1/' %s | fp4-opt -fp4-set-target=target=sm_120a -fp4-plan-kernels -o /dev/null
-// RUN: sed 's/split_k = 2/split_k = 1/' %s | fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels -o /dev/null
-// FEW: error: 'fp4.blockscaled_matmul' op {{.*}}sm_120a{{.*}}tcgen05
+// RUN: sed 's/split_k = 2/split_k = 1/' %t.split.mlir | fp4-opt -fp4-set-target=target=sm_120a -fp4-plan-kernels -o /dev/null
+// RUN: sed 's/split_k = 2/split_k = 1/' %t.split.mlir | fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels -o /dev/null
+// MANY: error: 'fp4.blockscaled_matmul' op {{.*}}sm_90a{{.*}}tcgen05
