@@ -67,6 +67,13 @@ class WeightOnly(unittest.TestCase):
             self.assertEqual(rows(matrix(9, K)).shape, (9, N))
             self.assertEqual(rows.alpha.shape, (N,))
 
+    def test_warps_multiply_on_other_targets(self) -> None:
+        device = fp4.Device("sim", target="sm_120a", check="strict", policy="random", seed=3)
+        with device, ft.simulator(device, verify=True), torch.no_grad():
+            for count, columns in ((1, 512), (30, K), (130, K)):
+                layer(columns=columns)(matrix(count, columns))
+            layer("mxfp4", bias=False)(matrix(9, K))
+
     def test_the_bias_is_a_part_of_the_kernel(self) -> None:
         plan = weight_programs.Plan((8, 128, 256), 1, 1)
         what = weight_programs.Product(N, K, "bf16", "nvfp4", plan, 0, "bf16")

@@ -151,14 +151,15 @@ class WeightOnlyLinear(torch.nn.Module):
     """A linear layer of 16-bit activations and weights stored in NVFP4 or MXFP4 (W4A16): the
     activations are not quantized.
 
-    The weights are prepacked once, in the order in which a Hopper GPU's tensor core takes them.
+    The weights are prepacked once, in the order in which wgmma and mma.sync take them.
     They are multiplied as they are, exactly converted to the dtype of x. The fp32 sum is multiplied
     by the decode scale of the weights, the bias is added in fp32, and y is rounded once, to the
     dtype of x.
 
     x is [..., in_features], contiguous, in bfloat16, or float16 beside NVFP4; torch.autocast
-    converts it. CUDA tensors need an sm_90a GPU; CPU tensors run in the simulator of one. Few rows
-    are summed in ranges of K, so the last bits of a row may depend on the number of rows.
+    converts it. CUDA tensors need an sm_90a, sm_120a or sm_121a GPU; CPU tensors run in the
+    simulator of the first. Few rows are summed in ranges of K, so the last bits of a row may depend
+    on the number of rows.
 
     The gradient of x is dY times the dequantized weight, in the dtype of dY.
 

@@ -17,8 +17,9 @@ from ..formats import find_format
 #: (include/fp4/ISA/WeightLayout.h).
 TILE = (128, 64)
 FORMATS = {4608: "nvfp4", 4352: "mxfp4"}
-#: The only target with a product of prepacked weights.
-TARGET = "sm_90a"
+#: The targets with a product of prepacked weights. CPU tensors have the first.
+TARGETS = ("sm_90a", "sm_120a", "sm_121a")
+TARGET = TARGETS[0]
 #: Multiprocessors of an H200 or H100 SXM, for which the simulator's programs are chosen.
 PROCESSORS = 132
 
@@ -67,6 +68,12 @@ def choose_plan(rows: int, n: int, k: int, processors: int = PROCESSORS) -> Plan
     waves, wide_waves = (-(-count // processors) for count in (tiles, -(-tiles // 2)))
     is_wide = n % 256 == 0 and split == 1 and 2 * wide_waves <= waves
     return Plan((m, 256 if is_wide else 128, 128), split, 1)
+
+
+def _of_warps(plan: Plan) -> Plan:
+    """The same where warps multiply with mma.sync, in 99 KB of shared memory: stages have 128
+    elements of K, of all ranges together, and 128 columns."""
+    return dataclasses.replace(plan, tile=(plan.tile[0], 128, 128 // plan.ranges))
 
 
 @functools.lru_cache(maxsize=256)
@@ -121,10 +128,10 @@ class Product:
 def product(what: Product, target: str) -> Compiled:
     """(x [M, columns], packed weights; alpha, [] or [1, rows]; bias [1, rows]) -> [M, rows]. The
     fp32 sum is multiplied by alpha, the bias is added, and the result is rounded once."""
-    if target != TARGET:
-        raise UsageError(f"a product of prepacked weights must run on {TARGET}, but the device has "
-                         f"{target}", "fp4.torch.QuantizedLinear has products for other GPUs; the "
-                         f"simulator is fp4.Device('sim', target='{TARGET}')")
+    if target not in TARGETS:
+        raise UsageError(f"a product of prepacked weights must run on {' or '.join(TARGETS)}, but "
+                         f"the device has {target}", "fp4.torch.QuantizedLinear has products for "
+                         f"other GPUs; the simulator is fp4.Device('sim', target='{TARGET}')")
     n = what.rows
     x, y = (f"tensor<?x{columns}x{what.element}>" for columns in (what.columns, n))
     operands = {"x": x, "packed": _types(n, what.columns, what.format)[2]}
@@ -139,7 +146,7 @@ def product(what: Product, target: str) -> Compiled:
         f'%{name}: {kind} {{fp4.name = "{name}"'
         + (', fp4.dims = ["M", ""]}' if name == "x" else "}") for name, kind in operands.items())
     alpha = " alpha %alpha" if what.alpha_rank >= 0 else ""
-    plan = what.plan
+    plan = what.plan if target == TARGET else _of_warps(what.plan)
     tile = ", ".join(map(str, plan.tile))
     ranges = f", ranges = {plan.ranges}" if plan.ranges > 1 else ""
     result, add = _add_bias(what, x, sums, y) if what.bias else ("%sums", "")
