@@ -2,10 +2,14 @@
 """What the compiler plans for published problems of B200, and its kernels beside other people's in the simulator.
 
   benchmarks/blackwell.py plans [--build BUILD] [--only WORD] [--timed SECONDS] [--json FILE]
+  benchmarks/blackwell.py compile [--build BUILD] [--only WORD] [--runs N] [--most SECONDS]
   benchmarks/blackwell.py structure [--build BUILD] --peer "PLAN :: COMMAND" ... [--size M,N] [--depths K1,K2]
 
 plans      for every problem: the plan, the time of the static model (1.965 GHz, with 0.5 us of launch), and the time of `fp4-runner --time-only` (1.965 GHz, cold L2, the kernel alone) where that
            takes at most SECONDS (default 60; large grids are sampled). All times but the last column are predictions.
+compile    for every problem the processor time that `fp4-runner --emit=cubin` takes from MLIR to machine code, with ptxas, by
+           the plan that is chosen: user and system seconds of both processes, the least of N runs (default 3), which
+           another load of the machine hardly changes. Fails where it is more than SECONDS for a kernel.
 structure  COMMAND runs a kernel in `fp4-sim run`; {m}, {n} and {k} in it are the size. Ours has the plan PLAN and the
            same size. Both run at two depths: what differs between them, over the k tiles that differ, is the steady state.
 
@@ -19,7 +23,9 @@ import collections
 import json
 import pathlib
 import re
+import resource
 import shlex
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -249,6 +255,48 @@ def print_plans(rows: list[Row]) -> None:
               f"{show(row.timed)} | {show(rate, 0)} | {show(p.published)} | {p.source} |")
 
 
+# ---- Compilation ----------------------------------------------------------------------------------------------------
+
+
+def processor_seconds(command: list[str]) -> float:
+    """Of the process and those that it starts."""
+    spent = lambda: sum(resource.getrusage(resource.RUSAGE_CHILDREN)[:2])
+    before = spent()
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        sys.exit(f"{shlex.join(command)}\n{done.stderr}")
+    return spent() - before
+
+
+def compile_times(options: argparse.Namespace) -> list[dict[str, object]]:
+    """Of each problem: its name, the kernels that its program has, and the seconds of a kernel."""
+    rows: list[dict[str, object]] = []
+    with tempfile.TemporaryDirectory() as scratch:
+        source, folder = pathlib.Path(scratch) / "p.mlir", pathlib.Path(scratch) / "cubins"
+        for problem in problems():
+            if options.only not in f"{problem.kind} {problem.name} {problem.format} {problem.source}":
+                continue
+            source.write_text(program(problem))
+            command = [str(options.build / "bin/fp4-runner"), str(source), "--target=sm_100a", "--emit=cubin", "-o", f"{folder}/"]
+            shutil.rmtree(folder, ignore_errors=True)
+            seconds = min(processor_seconds(command) for _ in range(options.runs))
+            kernels = len(list(folder.glob("*.cubin")))
+            rows.append({"problem": f"{problem.kind} {problem.name}, {problem.format}", "kernels": kernels, "seconds": seconds / kernels})
+    return rows
+
+
+def print_compile_times(rows: list[dict[str, object]], most: float) -> int:
+    print("| problem | kernels | processor seconds of a kernel |\n|---|---|---|")
+    for row in rows:
+        print(f"| {row['problem']} | {row['kernels']} | {row['seconds']:.2f} |")
+    slow = [row for row in rows if float(str(row["seconds"])) > most]
+    for row in slow:
+        print(f"error: {row['problem']} must be compiled in {most} s for a kernel, but takes {row['seconds']:.2f}", file=sys.stderr)
+    if not rows:
+        print("error: no problem has this name", file=sys.stderr)
+    return 1 if slow or not rows else 0
+
+
 # ---- Structure ------------------------------------------------------------------------------------------------------
 
 
@@ -348,7 +396,7 @@ def print_structure(rows: list[tuple[str, Steady]]) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("table", choices=["plans", "structure"])
+    parser.add_argument("table", choices=["plans", "compile", "structure"])
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
     parser.add_argument("--only", default="", metavar="WORD")
     parser.add_argument("--timed", type=float, default=60, metavar="SECONDS")
@@ -356,7 +404,11 @@ def main() -> int:
     parser.add_argument("--size", default="256,256", metavar="M,N")
     parser.add_argument("--depths", default="4096,8192", metavar="K1,K2")
     parser.add_argument("--json", type=pathlib.Path)
+    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--most", type=float, default=float("inf"), metavar="SECONDS")
     options = parser.parse_args()
+    if options.table == "compile":
+        return print_compile_times(compile_times(options), options.most)
     if options.table == "plans":
         rows = plan_rows(options.build, options.only, options.timed)
         print_plans(rows)
