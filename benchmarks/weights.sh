@@ -2,7 +2,8 @@
 # weights.sh pack BUILD FOLDER: compiles products of bf16 activations and prepacked fp4 weights for
 #   sm_90a into FOLDER, a library for each format, shape N x K, number of rows of a tile and split of K;
 #   of ranges of K that can join in a cluster two, one of which joins in a workspace; of tiles of 128 rows
-#   two, one of which has 256 columns.
+#   two, one of which has 256 columns; and for each format and shape one, _rows, whose host code chooses a plan
+#   by the number of rows, and that has two ranges of K for up to 128.
 # weights.sh run FOLDER [ROWS...]: on a machine with a Hopper GPU, verifies and times for these numbers
 #   of rows every library whose tiles have them, and PyTorch's bf16 product of the same shape where
 #   there is PyTorch. One line per measurement: microseconds, SM clock and power.
@@ -16,6 +17,15 @@ if [ "$1" = pack ]; then
       IFS=: read -r name bytes <<<"$format"
       IFS=:x read -r n k splits <<<"$shape"
       weights="tensor<$((n / 128))x$((k / 64))x${bytes}xi8, #fp4.weight_layout<wgmma>>"
+      file=${name}_${n}x${k}
+      cat >"$folder/$file.mlir" <<X
+func.func @weights(%x: tensor<?x${k}xbf16> {fp4.dims = ["M", "K"]}, %w: $weights) -> tensor<?x${n}xbf16> {
+  %y = fp4.blockscaled_matmul %x, %w {format = #fp4.format<$name>, split_k = 2 : i64, split_rows = 128 : i64}
+      : (tensor<?x${k}xbf16>, $weights) -> tensor<?x${n}xbf16>
+  return %y : tensor<?x${n}xbf16>
+}
+X
+      emit "$file" "${file}_rows" || exit
       for split in ${splits//,/ }; do
         file=${name}_${n}x${k}_s$split
         cat >"$folder/$file.mlir" <<X
@@ -53,6 +63,9 @@ for rows in "$@"; do
   tiles=$(for tile in 8 16 32 64 128 256; do [ "$tile" -ge "$rows" ] && echo "$tile"; done | head -1)
   [ "$rows" -le 128 ] || tiles="128 256"
   for shape in $shapes; do
+    for library in {mxfp4,nvfp4}_"${shape%:*}"_rows.so; do
+      [ ! -f "$library" ] || measure "$rows ${library%.so}" "${library%.so}" --shape "$rows"
+    done
     for tile in $tiles; do
       for library in {mxfp4,nvfp4}_"${shape%:*}"_s*_m"$tile"{,_workspace,_wide}.so; do
         [ -f "$library" ] || continue

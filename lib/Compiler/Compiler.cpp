@@ -392,6 +392,10 @@ fp4::Status fp4::Compiler::setPlan(size_t index, const std::string &plan) {
     return makeError(ErrorKind::Compile, "'" + plan + "' must be a plan",
                      "--emit=mlir --compile-to=planned shows those of a program");
   kernels[index]->setAttr(Fp4Dialect::kPlanAttr, attribute);
+  // It is for all rows, unless the ranges of K end at some.
+  if (auto product = dyn_cast<BlockScaledMatmulOp>(kernels[index]);
+      product && !product.getSplitRows())
+    product->removeAttr(Fp4Dialect::kRowPlansAttr);
   return {};
 }
 

@@ -45,8 +45,8 @@ const std::map<std::string, Entry> &entries() {
       {"fp4.matmul_alpha", {runAlpha, {"lhs_recipe", "rhs_recipe", "per_group"}}},
       {"fp4.blockscaled_matmul",
        {runMatmul,
-        {"format", "rhs_format", "epilogue", "split_k", "stream_k", "groups", "expected_rows",
-         "unspecified_rows", "arithmetic"}}}};
+        {"format", "rhs_format", "epilogue", "split_k", "split_rows", "stream_k", "groups",
+         "expected_rows", "unspecified_rows", "arithmetic"}}}};
   return table;
 }
 

@@ -16,6 +16,7 @@
 #include <charconv>
 #include <cstring>
 #include <fmt/format.h>
+#include <limits>
 #include <utility>
 
 namespace fp4::harness {
@@ -224,6 +225,12 @@ void setUnscaled(numerics::GemmProblem &common, const ProductOperands &operands,
   }
 }
 
+/// Ranges of K of a product of `rows` rows.
+Expected<uint64_t> splitsOf(Step &step, uint64_t rows) {
+  FP4_ASSIGN(auto most, step.integer("split_rows", std::numeric_limits<uint64_t>::max()));
+  return rows <= most ? step.integer("split_k", 1) : Expected<uint64_t>(1);
+}
+
 Expected<ProductStep> readProduct(Step &step) {
   FP4_ASSIGN(auto operands, operandsOf(step));
   FP4_ASSIGN(auto format, formatOf(step));
@@ -247,7 +254,7 @@ Expected<ProductStep> readProduct(Step &step) {
   common.depth = lhs.second;
   common.output = floatType(step.types[0].element);
   FP4_ASSIGN(common.epilogue, numerics::parseEpilogue(step.attributeOr("epilogue", "")));
-  FP4_ASSIGN(common.splits, step.integer("split_k", 1));
+  FP4_ASSIGN(common.splits, splitsOf(step, lhs.first));
   FP4_ASSIGN(common.streamK, streamOf(step));
   const std::string arithmetic = step.attributeOr("arithmetic", "tensor_core");
   const bool usesFma = arithmetic == "fma";

@@ -144,7 +144,7 @@ static MatmulShape matmulShape(BlockScaledMatmulOp op, const KernelPlan &plan,
                                const hw::TargetModel &target) {
   auto lhs = cast<RankedTensorType>(op.getLhs().getType());
   MatmulShape shape;
-  shape.splits = int64_t(op.getSplitK().value_or(1));
+  shape.splits = splitsOf(op, plan);
   shape.m = lhs.getDimSize(0);
   shape.n = op.getColumns();
   shape.k = lhs.getDimSize(1);
@@ -200,10 +200,10 @@ struct MatmulLowering : OpConversionPattern<BlockScaledMatmulOp> {
   LogicalResult matchAndRewrite(BlockScaledMatmulOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
     Location loc = op.getLoc();
-    FailureOr<KernelPlan> plan = planOf(op, target);
-    if (failed(plan))
+    FailureOr<std::vector<KernelPlan>> plans = plansOf(op, target);
+    if (failed(plans))
       return failure();
-    MatmulShape shape = matmulShape(op, *plan, target);
+    MatmulShape shape = matmulShape(op, plans->back(), target);
     if (ShapedType::isDynamic(shape.n) || ShapedType::isDynamic(shape.k))
       return rewriter.notifyMatchFailure(op, "only the rows of the lhs may be dynamic");
 
@@ -213,12 +213,51 @@ struct MatmulLowering : OpConversionPattern<BlockScaledMatmulOp> {
       checkScaleRows(rewriter, op, adaptor.getLhsScales(), rows);
     SmallVector<Value> results = allocateResults(rewriter, op, shape, rows);
 
-    auto module = op->getParentOfType<ModuleOp>();
-    gpu::GPUModuleOp kernels = createKernelModule(rewriter, module, op, "matmul");
-    gpu::GPUFuncOp kernel = builderOf(shape, target)(kernels, shape, *plan, loc);
     SmallVector<Value> operands(adaptor.getOperands());
     if (shape.spreadsCodes)
       packOperands(rewriter, op, operands, rows);
+    Multiplication product{op, adaptor, operands, rows, results};
+    OpBuilder::InsertionGuard guard(rewriter);
+    for (const KernelPlan &plan : ArrayRef(*plans).drop_back())
+      rewriter.setInsertionPoint(multiplyFew(rewriter, product, plan));
+    multiply(rewriter, product, plans->back());
+    rewriter.replaceOp(op, results);
+    return success();
+  }
+
+private:
+  /// A product whose results have their buffers.
+  struct Multiplication {
+    BlockScaledMatmulOp op;
+    OpAdaptor adaptor;
+    SmallVector<Value> operands; ///< those of `op`, packed
+    Value rows;
+    SmallVector<Value> results;
+  };
+
+  /// Launches the kernel of `plan` where there are no more rows than it has. Returns the end of
+  /// what happens where there are more.
+  Operation *multiplyFew(ConversionPatternRewriter &rewriter, const Multiplication &product,
+                         const KernelPlan &plan) const {
+    Location loc = BlockScaledMatmulOp(product.op).getLoc();
+    Value most = arith::ConstantIndexOp::create(rewriter, loc, *plan.maxRows);
+    Value isFew =
+        arith::CmpIOp::create(rewriter, loc, arith::CmpIPredicate::ule, product.rows, most);
+    auto choice = scf::IfOp::create(rewriter, loc, isFew, /*withElseRegion=*/true);
+    rewriter.setInsertionPoint(choice.thenBlock()->getTerminator());
+    multiply(rewriter, product, plan);
+    return choice.elseBlock()->getTerminator();
+  }
+
+  /// Makes the kernel of `plan`, and launches it.
+  void multiply(ConversionPatternRewriter &rewriter, const Multiplication &product,
+                const KernelPlan &plan) const {
+    auto [op, adaptor, operands, rows, results] = product;
+    Location loc = op.getLoc();
+    MatmulShape shape = matmulShape(op, plan, target);
+    auto module = op->getParentOfType<ModuleOp>();
+    gpu::GPUModuleOp kernels = createKernelModule(rewriter, module, op, "matmul");
+    gpu::GPUFuncOp kernel = builderOf(shape, target)(kernels, shape, plan, loc);
     if (shape.splitsColumns())
       halveScalesOfA(rewriter, op, operands, shape);
     if (shape.halvesScalesB())
@@ -231,12 +270,9 @@ struct MatmulLowering : OpConversionPattern<BlockScaledMatmulOp> {
         kernelArguments(rewriter, loc, shape, OpAdaptor(operands, adaptor), powers, results, rows);
     if (shape.groups)
       llvm::append_range(arguments, groupArguments(rewriter, op, adaptor.getOffsets(), shape));
-    launch(rewriter, loc, kernel, shape, *plan, arguments, rows);
-    rewriter.replaceOp(op, results);
-    return success();
+    launch(rewriter, loc, kernel, shape, plan, arguments, rows);
   }
 
-private:
   /// Data of 6 bits, of which TMA wants four in three bytes.
   static void packOperands(RewriterBase &rewriter, BlockScaledMatmulOp op,
                            SmallVectorImpl<Value> &operands, Value rows) {
@@ -449,18 +485,9 @@ private:
         b, loc, kernel, gpu::KernelDim3{works, constant(shape.clusterN), one},
         gpu::KernelDim3{constant(threads), one, one},
         /*dynamicSharedMemorySize=*/Value(), arguments);
-    if (StringRef overlap = overlapOf(shape, most); !overlap.empty())
-      launch->setAttr(overlap, b.getUnitAttr());
-  }
-
-  /// What gains by overlapping with the launch before. Products with wgmma of FP8 whose blocks have
-  /// one tile each may lose where the next begins early (docs/Performance/Fp8Products.md).
-  static StringRef overlapOf(const MatmulShape &shape, int64_t blocks) {
-    if (shape.prepackedB || shape.weightsAhead)
-      return kOverlapsAttr;
-    if (!shape.hasF32Scales() || !shape.hasFragments() || shape.dynamicRows())
-      return {};
-    return shape.works() > blocks ? kOverlapsAttr : kWaitsAttr;
+    KernelOverlap overlap = plan.overlap.value_or(KernelOverlap::None);
+    if (overlap != KernelOverlap::None)
+      launch->setAttr(overlap == KernelOverlap::Both ? kOverlapsAttr : kWaitsAttr, b.getUnitAttr());
   }
 
   const hw::TargetModel &target;
@@ -474,9 +501,11 @@ struct ConvertFp4ToPipePass : fp4::impl::ConvertFp4ToPipeBase<ConvertFp4ToPipePa
     FailureOr<hw::TargetModel> target = targetOf(work.front());
     if (failed(target))
       return signalPassFailure();
-    for (Operation *op : work)
-      if (failed(planOf(op, *target)))
+    for (Operation *op : work) {
+      auto product = dyn_cast<BlockScaledMatmulOp>(op);
+      if (product ? failed(plansOf(product, *target)) : failed(planOf(op, *target)))
         return signalPassFailure();
+    }
 
     BufferTypeConverter converter;
     ConversionTarget legality(getContext());

@@ -258,19 +258,20 @@ private:
     return diagnostic;
   }
 
-  /// The last operation of the body that needs `buffer`, directly or through a view of it. Null
+  /// The last operation of its block that needs `buffer`, directly or through a view of it. Null
   /// when the buffer is returned.
-  Operation *lastUse(Value buffer) {
+  static Operation *lastUse(Value buffer) {
     Operation *last = buffer.getDefiningOp();
+    Block &block = *last->getBlock();
     llvm::SmallSetVector<Value, 8> views;
     views.insert(buffer);
     for (size_t i = 0; i < views.size(); ++i)
       for (Operation *user : views[i].getUsers()) {
-        Operation *inBody = body.findAncestorOpInBlock(*user);
-        if (isa<func::ReturnOp>(inBody))
+        Operation *inBlock = block.findAncestorOpInBlock(*user);
+        if (isa<func::ReturnOp>(inBlock))
           return nullptr;
-        if (last->isBeforeInBlock(inBody))
-          last = inBody;
+        if (last->isBeforeInBlock(inBlock))
+          last = inBlock;
         // What is computed from a buffer without memory effects and is no number is a view of it.
         if (isMemoryEffectFree(user))
           for (Value result : user->getResults())
@@ -281,11 +282,12 @@ private:
   }
 
   void deallocateTemporaries() {
-    for (Operation &op : llvm::make_early_inc_range(body)) {
-      if (!isa<gpu::AllocOp>(op) || op.hasAttr(fp4::kCountersAttr) ||
-          op.hasAttr(fp4::kGroupReportAttr))
+    SmallVector<gpu::AllocOp> allocs; // also those of a kernel that runs for some sizes only
+    function.walk([&](gpu::AllocOp op) { allocs.push_back(op); });
+    for (gpu::AllocOp op : allocs) {
+      if (op->hasAttr(fp4::kCountersAttr) || op->hasAttr(fp4::kGroupReportAttr))
         continue;
-      Value buffer = op.getResult(0);
+      Value buffer = op.getMemref();
       if (llvm::any_of(buffer.getUsers(), llvm::IsaPred<gpu::DeallocOp>))
         continue;
       Operation *last = lastUse(buffer);

@@ -20,6 +20,7 @@
 #include "mlir/Conversion/LLVMCommon/TypeConverter.h"
 #include "mlir/Conversion/MemRefToLLVM/MemRefToLLVM.h"
 #include "mlir/Conversion/ReconcileUnrealizedCasts/ReconcileUnrealizedCasts.h"
+#include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
 #include "mlir/Dialect/MemRef/Transforms/Transforms.h"
@@ -61,6 +62,7 @@ private:
     RewritePatternSet patterns(&getContext());
     fp4::populatePipeHostPatterns(converter, patterns);
     fp4::populateGpuPatterns(converter, patterns, kernels);
+    populateSCFToControlFlowConversionPatterns(patterns); // a kernel by the sizes of the call
     populateAffineToStdConversionPatterns(patterns);
     arith::populateCeilFloorDivExpandOpsPatterns(patterns);
     memref::populateExpandStridedMetadataPatterns(patterns);

@@ -40,9 +40,9 @@ static TileCost chooseTile(const MatmulSize &size, const hw::TargetModel &target
                            [&](const TileCost &x, const TileCost &y) { return time(x) < time(y); });
 }
 
-bool fp4::hasFewRows(BlockScaledMatmulOp product) {
-  auto lhs = cast<RankedTensorType>(product.getLhs().getType());
-  return !lhs.isDynamicDim(0) && lhs.getDimSize(0) <= kSwappedTileNs[3];
+bool fp4::hasFewRows(BlockScaledMatmulOp product, const KernelPlan &plan) {
+  int64_t rows = mostRowsOf(product, plan);
+  return !ShapedType::isDynamic(rows) && rows <= kSwappedTileNs[3];
 }
 
 /// The smallest swapped tile that has all rows.
@@ -54,7 +54,7 @@ static int64_t swappedColumns(int64_t rows) {
 /// of the kernel that converts few of them, or where nothing is said and it is faster.
 static bool choosesAhead(Operation *op, const KernelPlan &wish, const MatmulSize &size,
                          const hw::TargetModel &target) {
-  bool hasFew = hasFewRows(cast<BlockScaledMatmulOp>(op));
+  bool hasFew = hasFewRows(cast<BlockScaledMatmulOp>(op), wish);
   if (wish.swap)
     return wish.tile[1] ? wish.tile[1] > kSwappedTileNs[3] : !hasFew;
   return !hasFew && !wish.tile[0] && !wish.roles && size.n > kTileNs[0] &&
@@ -68,7 +68,7 @@ KernelPlan fp4::proposeConvertedProduct(Operation *op, const KernelPlan &wish,
   if (choosesAhead(op, wish, size, target))
     return proposeAheadProduct(op, wish, size, target);
   KernelPlan plan = planOfFamily(KernelFamily::TileProduct);
-  plan.swap = hasFewRows(cast<BlockScaledMatmulOp>(op)) && (wish.swap || !wish.tile[0]);
+  plan.swap = hasFewRows(cast<BlockScaledMatmulOp>(op), wish) && (wish.swap || !wish.tile[0]);
   if (plan.swap) {
     plan.tile = {kTileM, swappedColumns(size.m), kTileK};
     plan.cluster =
@@ -116,9 +116,9 @@ LogicalResult fp4::checkFragmentPlan(Operation *op, const KernelPlan &plan,
 static LogicalResult checkSwappedTile(Operation *op, const KernelPlan &plan) {
   auto product = cast<BlockScaledMatmulOp>(op);
   auto [m, n, k] = plan.tile;
-  if (!hasFewRows(product))
+  if (!hasFewRows(product, plan))
     return misfit(op, "swap", "is left out for dynamic rows and for more than 64", "it");
-  int64_t rows = cast<RankedTensorType>(product.getLhs().getType()).getDimSize(0);
+  int64_t rows = mostRowsOf(product, plan);
   if (m == kTileM && k == kTileK && llvm::is_contained(kSwappedTileNs, n) && rows <= n)
     return success();
   return misfit(op, "tile",
@@ -130,7 +130,7 @@ static LogicalResult checkSwappedTile(Operation *op, const KernelPlan &plan) {
 static LogicalResult checkConvertedTile(Operation *op, const KernelPlan &plan) {
   auto [m, n, k] = plan.tile;
   auto product = cast<BlockScaledMatmulOp>(op);
-  if (product.getSplitK().value_or(1) > 1)
+  if (splitsOf(product, plan) > 1)
     return misfit(op, "swap", "is given for ranges of K", "none");
   // A tile of 64 columns has the first rows of its block of scales.
   bool narrow = product.getColumns() <= kTileNs[0];

@@ -255,6 +255,17 @@ SmallVector<Operation *> fp4::kernelOperations(Operation *root,
   return found;
 }
 
+LogicalResult fp4::checkComplete(Operation *op, const KernelPlan &plan,
+                                 const hw::TargetModel &target) {
+  StringRef field = plan.missingField();
+  if (field.empty())
+    return checkPlan(op, plan, target);
+  InFlightDiagnostic diag = op->emitOpError("must have a complete plan before it is lowered, but '")
+                            << field << "' is missing";
+  diag.attachNote() << "run fp4-plan-kernels, which completes plans";
+  return failure();
+}
+
 FailureOr<KernelPlan> fp4::planOf(Operation *op, const hw::TargetModel &target) {
   auto plan = op->getAttrOfType<PlanAttr>(Fp4Dialect::kPlanAttr);
   if (!plan) {
@@ -262,14 +273,7 @@ FailureOr<KernelPlan> fp4::planOf(Operation *op, const hw::TargetModel &target) 
     diag.attachNote() << "run fp4-plan-kernels first";
     return failure();
   }
-  if (StringRef field = plan.getPlan().missingField(); !field.empty()) {
-    InFlightDiagnostic diag =
-        op->emitOpError("must have a complete plan before it is lowered, but '")
-        << field << "' is missing";
-    diag.attachNote() << "run fp4-plan-kernels, which completes plans";
-    return failure();
-  }
-  if (failed(checkPlan(op, plan.getPlan(), target)))
+  if (failed(checkComplete(op, plan.getPlan(), target)))
     return failure();
   return plan.getPlan();
 }

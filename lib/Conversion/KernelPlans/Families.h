@@ -56,8 +56,9 @@ llvm::LogicalResult checkStream(mlir::Operation *op, const KernelPlan &plan);
 /// What kProductRules are on targets without tcgen05 (ConvertedProductPlans.cpp).
 KernelPlan proposeConvertedProduct(mlir::Operation *op, const KernelPlan &wish,
                                    const MatmulSize &size, const hw::TargetModel &target);
-/// Whether a product can have its operands swapped there: one tile has all its rows.
-bool hasFewRows(BlockScaledMatmulOp product);
+/// Whether a product can have its operands swapped there: one tile has all the rows of a kernel
+/// with `plan`.
+bool hasFewRows(BlockScaledMatmulOp product, const KernelPlan &plan);
 llvm::LogicalResult checkConvertedProduct(mlir::Operation *op, const KernelPlan &plan,
                                           const hw::TargetModel &target);
 /// The same where the lhs is converted before the product (AheadProductPlans.cpp).
@@ -150,6 +151,16 @@ KernelFamily chooseFamily(mlir::Operation *op, const hw::TargetModel &target);
 
 /// Reports why warps have no kernel that transforms `op` on the tensor core.
 llvm::LogicalResult requireWarpTransform(QuantizeOp op);
+
+/// Decides `fp4.row_plans` of `op`, whose `fp4.plan` is decided: what the program says, then what
+/// `given` says, then, where neither this nor `wish`, of `fp4.plan`, says anything, what its family
+/// proposes.
+llvm::LogicalResult planRows(BlockScaledMatmulOp op, llvm::ArrayRef<KernelPlan> given,
+                             const KernelPlan &wish, const hw::TargetModel &target);
+
+/// Reports what `plan` lacks, or what of it does not fit `op`.
+llvm::LogicalResult checkComplete(mlir::Operation *op, const KernelPlan &plan,
+                                  const hw::TargetModel &target);
 
 /// `plan` completed by what its family proposes, if the result fits; otherwise errors at `op`.
 llvm::FailureOr<KernelPlan> completePlan(mlir::Operation *op, const KernelPlan &plan,

@@ -86,9 +86,13 @@ private:
     wish.family = chooseFamily(op, target);
     if (auto own = op->getAttrOfType<PlanAttr>(Fp4Dialect::kPlanAttr))
       wish = own.getPlan();
-    for (const KernelPlan &other : given)
-      if (other.family == wish.family)
+    std::vector<KernelPlan> ofFewRows;
+    for (const KernelPlan &other : given) {
+      if (other.maxRows)
+        ofFewRows.push_back(other);
+      else if (other.family == wish.family)
         wish = wish.orElse(other);
+    }
     FailureOr<KernelPlan> complete = completePlan(op, wish, target);
     if (failed(complete))
       return failure();
@@ -96,7 +100,10 @@ private:
     op->setAttr(Fp4Dialect::kPlanAttr, decided);
     remark::passed(op->getLoc(), remark::RemarkOpts::name("plan").category("fp4-plan"))
         << spell(decided);
-    return success();
+    auto product = dyn_cast<BlockScaledMatmulOp>(op);
+    if (!product || wish.family != KernelFamily::TileProduct)
+      return success();
+    return planRows(product, ofFewRows, wish, target);
   }
 
   static std::string spell(Attribute plan) {

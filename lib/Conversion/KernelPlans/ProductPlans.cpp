@@ -63,12 +63,20 @@ static Status requireWeights(BlockScaledMatmulOp product, const hw::TargetModel 
   return hw::requireFeature(target, &hw::TargetModel::hasWgmma, "wgmma");
 }
 
+/// All products that have ranges of K have so few rows that operands can be swapped.
+static bool splitsFewRows(BlockScaledMatmulOp product) {
+  auto lhs = cast<RankedTensorType>(product.getLhs().getType());
+  uint64_t rows = lhs.isDynamicDim(0) ? product.getSplitRows().value_or(UINT64_MAX)
+                                      : uint64_t(lhs.getDimSize(0));
+  return rows <= uint64_t(kSwappedTileNs[3]);
+}
+
 static LogicalResult requireTensorCore(Operation *op, const hw::TargetModel &target) {
   auto product = cast<BlockScaledMatmulOp>(op);
   bool isFused = product.isDual() || !product.hasOnlyElements();
   // Sums in registers have no groups yet, ranges of K where warps multiply or operands are swapped,
   // and one result of one product.
-  bool maySplit = target.hasMmaBlockScale || (target.hasWgmma && hasFewRows(product));
+  bool maySplit = target.hasMmaBlockScale || (target.hasWgmma && splitsFewRows(product));
   bool isSplit = product.getStreamK() || (product.getSplitK().value_or(1) > 1 && !maySplit);
   bool isWide = product.isGrouped() || isSplit || isFused;
   Status status = product.usesK96() ? hw::requireFeature(target, &hw::TargetModel::hasFp4K96,
@@ -93,13 +101,14 @@ static LogicalResult requireTensorCore(Operation *op, const hw::TargetModel &tar
 /// Elements of K in a k tile of one panel of the widest swizzle, or of three.
 static int64_t tileDepth(const MatmulSize &size) { return size.tileSteps() * size.stepK; }
 
-static MatmulSize sizeOf(BlockScaledMatmulOp product) {
+static MatmulSize sizeOf(BlockScaledMatmulOp product, const KernelPlan &plan) {
   auto lhs = cast<RankedTensorType>(product.getLhs().getType());
-  int64_t rows = lhs.isDynamicDim(0) ? kAssumedRows : lhs.getDimSize(0);
+  int64_t most = mostRowsOf(product, plan);
+  int64_t rows = ShapedType::isDynamic(most) ? kAssumedRows : most;
   MatmulSize size = {rows, product.getColumns(), lhs.getDimSize(1), blockSize(product.getFormat()),
                      product.getElementType().getIntOrFloatBitWidth() / 8};
   size.stepK = product.isMXF8F6F4() ? 32 : product.usesK96() ? 96 : 64;
-  size.splits = int64_t(product.getSplitK().value_or(1));
+  size.splits = splitsOf(product, plan);
   size.products = product.isDual() ? 2 : 1;
   if (auto stream = product.getStreamK())
     size.sharers = (*stream)[0];
@@ -348,7 +357,7 @@ static bool chooseStaging(BlockScaledMatmulOp product, const KernelPlan &plan,
 static KernelPlan proposeProduct(Operation *op, const KernelPlan &wish,
                                  const hw::TargetModel &target) {
   auto product = cast<BlockScaledMatmulOp>(op);
-  MatmulSize size = sizeOf(product);
+  MatmulSize size = sizeOf(product, wish);
   if (product.hasF32Scales())
     return (target.hasTcgen05 ? proposeLaneProduct : proposePromotedProduct)(op, wish, size,
                                                                              target);
@@ -403,7 +412,7 @@ static LogicalResult checkSwap(Operation *op, const KernelPlan &plan) {
     return misfit(op, "swap", "is left out with 'pair', 'cluster' and store = tma", "both");
   bool fits = llvm::is_contained(kSwappedTileNs, n) &&
               (n % kSwappedUnit == 0 || lhs.getDimSize(0) <= n);
-  int64_t depth = tileDepth(sizeOf(product));
+  int64_t depth = tileDepth(sizeOf(product, plan));
   if (m == kProductTileM && k % depth == 0 && fits)
     return success();
   return misfit(op, "tile",
@@ -448,7 +457,7 @@ static LogicalResult checkTile(Operation *op, const KernelPlan &plan,
   if (plan.swap && failed(checkSwap(op, plan)))
     return failure();
   SmallVector<int64_t> columns = tileColumns(product, narrow);
-  MatmulSize size = sizeOf(product);
+  MatmulSize size = sizeOf(product, plan);
   int64_t depth = tileDepth(size);
   bool fits = m == rows && k % depth == 0 && llvm::is_contained(columns, n);
   if (!plan.swap && !fits)

@@ -215,6 +215,22 @@ static bool isStagingBetter(BlockScaledMatmulOp product, const KernelPlan &wish,
   return gains && whyNotStaged(product, plan.tile).first.empty();
 }
 
+/// Products whose blocks have one tile each may lose where the next launch begins early
+/// (docs/Performance/Fp8Products.md). Of offsets every group may end within a tile.
+static std::optional<KernelOverlap> overlapOf(BlockScaledMatmulOp op, const KernelPlan &plan,
+                                              const MatmulSize &size,
+                                              const hw::TargetModel &target) {
+  if (ShapedType::isDynamic(mostRowsOf(op, plan)))
+    return {};
+  int64_t tilesM = op.getOffsets() ? size.m / plan.tile[0] + op.getNumGroups()
+                                   : promotedTilesAlongM(size, plan.tile[0]);
+  int64_t blocksOfTile = std::max<int64_t>(1, plan.cluster[0]);
+  int64_t ranges = blocksOfTile > 1 ? 1 : size.splits;
+  int64_t works = tilesM * int64_t(llvm::divideCeil(size.n, plan.tile[1])) * ranges;
+  int64_t most = *plan.resident * target.multiprocessors / blocksOfTile;
+  return works > most ? KernelOverlap::Both : KernelOverlap::Waits;
+}
+
 KernelPlan fp4::proposePromotedProduct(Operation *op, const KernelPlan &wish,
                                        const MatmulSize &size, const hw::TargetModel &target) {
   KernelPlan plan = planOfFamily(KernelFamily::TileProduct);
@@ -238,6 +254,7 @@ KernelPlan fp4::proposePromotedProduct(Operation *op, const KernelPlan &wish,
   plan.roles = fragmentRoles(op->getContext(), plan.tile[0] > 64 ? 2 : 1, /*spare=*/true,
                              plan.store == ResultStore::Tma);
   plan.resident = 1;
+  plan.overlap = overlapOf(cast<BlockScaledMatmulOp>(op), wish.orElse(plan), size, target);
   return plan;
 }
 

@@ -59,9 +59,9 @@ static bool isPromoted(Operation *op) {
 static bool multipliesByWarps(const hw::TargetModel &target) { return !target.hasWgmma; }
 
 /// Whether `ranges` of K that a block has are whole ones of one length.
-static bool haveOneLength(Operation *op, int64_t ranges) {
+static bool haveOneLength(Operation *op, const KernelPlan &plan, int64_t ranges) {
   auto product = cast<BlockScaledMatmulOp>(op);
-  auto splits = int64_t(product.getSplitK().value_or(1));
+  int64_t splits = splitsOf(product, plan);
   int64_t k = cast<RankedTensorType>(product.getLhs().getType()).getDimSize(1);
   return splits % ranges == 0 && k % (splits * int64_t(numerics::splitSlice)) == 0;
 }
@@ -90,7 +90,7 @@ static std::optional<int64_t> chooseRanges(Operation *op, const KernelPlan &wish
   int64_t places = ranges * target.multiprocessors;
   bool isFull = 10 * blocks >= 9 * places && blocks <= places;
   if (wish.ranges || !isOpen || size.m > fewRows || !isFull || !mayHaveRanges(op) ||
-      !haveOneLength(op, ranges))
+      !haveOneLength(op, wish, ranges))
     return wish.ranges;
   return ranges;
 }
@@ -199,6 +199,7 @@ static KernelPlan proposeAheadWeights(Operation *op, const KernelPlan &wish) {
   plan.schedule = neighboursAlongM(op->getContext());
   plan.roles = fragmentRoles(op->getContext(), /*groups=*/2, /*spare=*/true);
   plan.resident = 1;
+  plan.overlap = KernelOverlap::Both;
   return plan;
 }
 
@@ -223,7 +224,7 @@ std::array<int64_t, 3> fp4::proposeJoin(const KernelPlan &wish, JoinedTile tile,
 LogicalResult fp4::checkJoin(Operation *op, const KernelPlan &plan, JoinedTile tile,
                              const hw::TargetModel &target) {
   auto [m, n, none] = plan.cluster;
-  int64_t splits = int64_t(cast<BlockScaledMatmulOp>(op).getSplitK().value_or(1));
+  int64_t splits = splitsOf(cast<BlockScaledMatmulOp>(op), plan);
   bool joins = m * plan.ranges.value_or(1) == splits && m <= target.maxClusterSize &&
                tile.rows <= tile.mostRows;
   if (m == 0 || (n == 1 && (m == 1 || joins)))
@@ -289,12 +290,14 @@ KernelPlan fp4::proposeWeightProduct(Operation *op, const KernelPlan &given, con
   plan.resident = chooseResident(op, wish.orElse(plan), isFull, target);
   if (size.sharers && plan.tile == kSharedTile && !multipliesByWarps(target))
     plan.stages = kSharedStages;
-  auto lhs = cast<RankedTensorType>(cast<BlockScaledMatmulOp>(op).getLhs().getType());
+  if (isPrepacked(op))
+    plan.overlap = KernelOverlap::Both;
   if (plan.tile[1] == kWideTileN || multipliesByWarps(target)) {
     plan.cluster = wish.cluster;
     return plan;
   }
-  int64_t tilesM = lhs.isDynamicDim(0) ? 1 : llvm::divideCeil(size.m, plan.tile[0]);
+  bool isKnown = !ShapedType::isDynamic(mostRowsOf(cast<BlockScaledMatmulOp>(op), wish));
+  int64_t tilesM = isKnown ? llvm::divideCeil(size.m, plan.tile[0]) : 1;
   plan.cluster =
       proposeJoin(wish, {plan.tile[0], kMostJoinedRows}, tilesM * llvm::divideCeil(size.n, kTileN),
                   wish.resident.value_or(*plan.resident), size, target);
@@ -342,7 +345,8 @@ static LogicalResult checkRanges(Operation *op, const KernelPlan &plan) {
   int64_t ranges = plan.ranges.value_or(1);
   if (ranges == 1)
     return success();
-  if (llvm::is_contained(kRanges, ranges) && haveOneLength(op, ranges) && plan.tile[1] == kTileN)
+  if (llvm::is_contained(kRanges, ranges) && haveOneLength(op, plan, ranges) &&
+      plan.tile[1] == kTileN)
     return success();
   return misfit(op, "ranges",
                 "is 1, 2 or 4, and divides 'split_k' in tiles of " + Twine(kTileN) +

@@ -47,7 +47,7 @@ func.func @joined(%x: tensor<128x512xbf16>, %p: tensor<64x8x4608xi8, #fp4.weight
 // Workers share tiles of the rows and columns that the operation says. Where there are more of them than
 // multiprocessors, two blocks of few rows are on one.
 // CHECK-LABEL: @shared
-// CHECK: tile = [16, 128, 256], schedule = #pipe.static_persistent<along_m>, {{.*}} resident = 2>
+// CHECK: tile = [16, 128, 256], schedule = #pipe.static_persistent<along_m>, {{.*}} resident = 2, overlap = both>
 func.func @shared(%x: tensor<16x2048xbf16>, %p: tensor<56x32x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<16x7168xbf16> {
   %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<nvfp4>, stream_k = array<i64: 264, 16, 128>}
       : (tensor<16x2048xbf16>, tensor<56x32x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<16x7168xbf16>
@@ -58,7 +58,7 @@ func.func @shared(%x: tensor<16x2048xbf16>, %p: tensor<56x32x4608xi8, #fp4.weigh
 
 // A fifth stage of such tiles would fit.
 // CHECK-LABEL: @shared_many
-// CHECK: tile = [128, 128, 128], schedule = #pipe.static_persistent<along_m>, {{.*}} stages = 4, resident = 1>
+// CHECK: tile = [128, 128, 128], schedule = #pipe.static_persistent<along_m>, {{.*}} stages = 4, resident = 1, overlap = both>
 func.func @shared_many(%x: tensor<256x2048xbf16>, %p: tensor<56x32x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<256x7168xbf16> {
   %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<nvfp4>, stream_k = array<i64: 132, 128, 128>}
       : (tensor<256x2048xbf16>, tensor<56x32x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<256x7168xbf16>
@@ -113,7 +113,7 @@ func.func @promoted(%x: tensor<256x512xf8E4M3FN>, %p: tensor<64x4x8704xi8, #fp4.
 
 // A block of few rows has two ranges of K where all blocks fill the multiprocessors.
 // CHECK-LABEL: @two_ranges
-// CHECK: tile = [8, 128, 256], cluster = [2, 1], ranges = 2, {{.*}}resident = 1>
+// CHECK: tile = [8, 128, 256], cluster = [2, 1], ranges = 2, {{.*}}resident = 1, overlap = both>
 func.func @two_ranges(%x: tensor<1x8192xbf16>, %p: tensor<64x128x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<1x8192xbf16> {
   %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<nvfp4>, split_k = 4 : i64}
       : (tensor<1x8192xbf16>, tensor<64x128x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<1x8192xbf16>
@@ -126,7 +126,7 @@ func.func @two_ranges(%x: tensor<1x8192xbf16>, %p: tensor<64x128x4608xi8, #fp4.w
 // CHECK-LABEL: @uneven
 // CHECK: tile = [8, 128, 256],
 // CHECK-NOT: ranges
-// CHECK: resident = 2>
+// CHECK: resident = 2, overlap = both>
 func.func @uneven(%x: tensor<1x7936xbf16>, %p: tensor<64x124x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<1x8192xbf16> {
   %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<nvfp4>, split_k = 4 : i64}
       : (tensor<1x7936xbf16>, tensor<64x124x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<1x8192xbf16>

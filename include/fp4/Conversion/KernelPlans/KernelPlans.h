@@ -4,6 +4,8 @@
 #include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
 #include "fp4/ISA/TargetModel.h"
 
+#include <vector>
+
 namespace fp4 {
 
 /// Rows and columns of a tile of the input, and elements along the transform, of a tile_transform
@@ -46,6 +48,16 @@ Status requirePromotion(const hw::TargetModel &target);
 /// The plan on `op`. Fails, with an error at `op`, where there is none, where it is not complete,
 /// or where it does not fit the operation or the target.
 llvm::FailureOr<KernelPlan> planOf(mlir::Operation *op, const hw::TargetModel &target);
+
+/// The plans of a product: those of `fp4.row_plans`, ascending, and the one of `fp4.plan`, which
+/// has no most rows. Fails as planOf does.
+llvm::FailureOr<std::vector<KernelPlan>> plansOf(BlockScaledMatmulOp op,
+                                                 const hw::TargetModel &target);
+
+/// Rows of lhs that a kernel with `plan` has at most; ShapedType::kDynamic where nothing is known.
+int64_t mostRowsOf(BlockScaledMatmulOp op, const KernelPlan &plan);
+/// Ranges of K that a kernel with `plan` adds.
+int64_t splitsOf(BlockScaledMatmulOp op, const KernelPlan &plan);
 
 /// Of a complete plan of a product of fp4 operands on a target without fp4 tensor cores: a kernel of its
 /// own converts the lhs before the product.

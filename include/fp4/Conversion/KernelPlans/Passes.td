@@ -17,7 +17,9 @@ def PlanKernels : Pass<"fp4-plan-kernels", "::mlir::ModuleOp"> {
     **What holds afterwards.** Every operation of the fp4 dialect has a complete plan, `fp4.plan`,
     that fits the operation and the target. What a program wrote is kept; what it left open is taken
     from the option `plans`, and then decided. A quantizer of both orientations whose columnwise
-    transform runs on tcgen05 is two operations, because it is two kernels.
+    transform runs on tcgen05 is two operations, because it is two kernels. A product of dynamic rows
+    of whose plan nothing is said has plans for few rows besides, `fp4.row_plans`, where its family
+    has other kernels for them.
 
     **The tile of a product** is the cheapest by the model of its tensor core: on tcgen05 one of 64,
     96, 128, 192 and 256 columns, of one block or a pair, or one with swapped operands

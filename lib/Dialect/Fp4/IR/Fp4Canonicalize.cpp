@@ -186,7 +186,7 @@ struct TransposedProduct : OpRewritePattern<linalg::TransposeOp> {
       return rewriter.notifyMatchFailure(op, "the inputs of the epilogue are not transposed");
     if (product.usesFma())
       return rewriter.notifyMatchFailure(op, "threads multiply few rows, not few columns");
-    if (product.getStreamK())
+    if (product.getStreamK() || product.getSplitRows())
       return rewriter.notifyMatchFailure(op, "tiles are counted along the rows of the result");
     if (!product.hasOnlyElements())
       return rewriter.notifyMatchFailure(op, "it has other results than its elements");
@@ -204,9 +204,10 @@ struct TransposedProduct : OpRewritePattern<linalg::TransposeOp> {
         /*offsets=*/Value(), /*rhs2=*/Value(), /*rhs2_scales=*/Value(), /*alpha2=*/Value(),
         /*quantize_amax=*/Value(), FormatAttr::get(op.getContext(), product.getFormatOfRhs()),
         product.getRhsFormat() ? product.getFormatAttr() : FormatAttr(), product.getEpilogueAttr(),
-        product.getSplitKAttr(), /*stream_k=*/DenseI64ArrayAttr(), /*groups=*/DenseI64ArrayAttr(),
-        /*expected_rows=*/IntegerAttr(), /*unspecified_rows=*/UnitAttr(),
-        product.getArithmeticAttr(), /*quantize_recipe=*/RecipeAttr(),
+        product.getSplitKAttr(), /*split_rows=*/IntegerAttr(), /*stream_k=*/DenseI64ArrayAttr(),
+        /*groups=*/DenseI64ArrayAttr(), /*expected_rows=*/IntegerAttr(),
+        /*unspecified_rows=*/UnitAttr(), product.getArithmeticAttr(),
+        /*quantize_recipe=*/RecipeAttr(),
         /*quantize_outputs=*/OutputsAttr(), /*with_amax=*/UnitAttr());
     keepPlan(product, swapped);
     return success();

@@ -181,9 +181,18 @@ static LogicalResult verifyStream(BlockScaledMatmulOp op, const Checked &lhs) {
   return verifySharedSums(op, *shares);
 }
 
+/// blockscaled_matmul (C462): the rows up to which K has ranges.
+static LogicalResult verifySplitRows(BlockScaledMatmulOp op) {
+  IntegerAttr rows = op.getSplitRowsAttr();
+  if (!rows || (op.getSplitK() && rows.getInt() > 0))
+    return success();
+  return op.emitOpError("attribute 'split_rows' must be positive, beside 'split_k', but got ")
+         << rows.getInt() << (op.getSplitK() ? "" : " without one"); // (C462)
+}
+
 /// blockscaled_matmul (C14): ranges of K.
 LogicalResult verify::verifySplit(BlockScaledMatmulOp op, const Checked &lhs) {
-  if (failed(verifyStream(op, lhs)))
+  if (failed(verifyStream(op, lhs)) || failed(verifySplitRows(op)))
     return failure();
   if (!op.getSplitK())
     return success();
@@ -195,7 +204,7 @@ LogicalResult verify::verifySplit(BlockScaledMatmulOp op, const Checked &lhs) {
            << most << " for K = " << lhs.type.getDimSize(1) << ", but got " << splits;
   if (op.isGrouped() && splits > 1)
     return op.emitOpError("expects no attribute 'split_k' in a product of groups, but got one");
-  if (splits == 1 || lhs.type.isDynamicDim(0))
+  if (lhs.type.isDynamicDim(0) || op.splitsOfRows(lhs.type.getDimSize(0)) == 1)
     return success();
   constexpr int64_t kMostTileRows = 512; // (C456): every range has whole tiles
   return verifyWorkspace(op, "split_k",

@@ -22,12 +22,14 @@ using Dims = std::array<int64_t, 3>;
 using Store = std::optional<ResultStore>;
 using Order = std::optional<BlockOrder>;
 using Amax = std::optional<AmaxKernel>;
+using Overlap = std::optional<KernelOverlap>;
 
 /// A field by its name in the text.
 struct Field {
   StringLiteral name;
   std::variant<Number KernelPlan::*, Dims KernelPlan::*, Attribute KernelPlan::*,
-               bool KernelPlan::*, Store KernelPlan::*, Order KernelPlan::*, Amax KernelPlan::*>
+               bool KernelPlan::*, Store KernelPlan::*, Order KernelPlan::*, Amax KernelPlan::*,
+               Overlap KernelPlan::*>
       member;
   unsigned families;       ///< that have it
   bool isOptional = false; ///< a complete plan may lack it
@@ -61,6 +63,8 @@ constexpr Field kFields[] = {
     {"items_per_thread", &KernelPlan::itemsPerThread, of(StreamItems, ReduceGrid)},
     {"resident", &KernelPlan::resident, of(TileProduct, TileTransform, TileQuantize)},
     {"resident", &KernelPlan::resident, of(StreamBlocks, StreamDots), /*isOptional=*/true},
+    {"overlap", &KernelPlan::overlap, of(TileProduct), /*isOptional=*/true},
+    {"max_rows", &KernelPlan::maxRows, of(TileProduct), /*isOptional=*/true},
     {"grid", &KernelPlan::grid, of(ReduceGrid)},
     {"cache_hints", &KernelPlan::cacheHints, of(StreamBlocks), /*isOptional=*/true},
     {"order", &KernelPlan::order, of(StreamBlocks, TileQuantize), /*isOptional=*/true},

@@ -72,6 +72,41 @@ static LogicalResult verifyPlan(Operation *op, NamedAttribute attribute) {
     return op->emitOpError() << "attribute " << Fp4Dialect::kPlanAttr
                              << " must be a plan such as #fp4.plan<stream_blocks>, but got "
                              << attribute.getValue();
+  if (cast<PlanAttr>(attribute.getValue()).getPlan().maxRows) { // (C461)
+    InFlightDiagnostic diag = op->emitOpError()
+                              << "attribute " << Fp4Dialect::kPlanAttr
+                              << " must have no 'max_rows', but got " << attribute.getValue();
+    diag.attachNote() << "plans for few rows are those of " << Fp4Dialect::kRowPlansAttr;
+    return diag;
+  }
+  return success();
+}
+
+/// What is wrong with the plans of `attribute`, or nothing.
+static std::string whyNoRowPlans(Attribute attribute) {
+  auto plans = dyn_cast<ArrayAttr>(attribute);
+  if (!plans || plans.empty())
+    return "must be a list of plans";
+  int64_t rows = 0;
+  for (Attribute element : plans) {
+    auto plan = dyn_cast<PlanAttr>(element);
+    if (!plan || plan.getFamily() != KernelFamily::TileProduct || !plan.getPlan().maxRows)
+      return "must have plans of family tile_product with 'max_rows'";
+    if (*plan.getPlan().maxRows <= rows)
+      return "must have plans with ascending 'max_rows'";
+    rows = *plan.getPlan().maxRows;
+  }
+  return {};
+}
+
+// #fp4.plan (C461)
+static LogicalResult verifyRowPlans(Operation *op, NamedAttribute attribute) {
+  if (!isa<BlockScaledMatmulOp>(op))
+    return op->emitOpError() << "attribute " << Fp4Dialect::kRowPlansAttr
+                             << " must be on a fp4.blockscaled_matmul";
+  if (std::string why = whyNoRowPlans(attribute.getValue()); !why.empty())
+    return op->emitOpError() << "attribute " << Fp4Dialect::kRowPlansAttr << ' ' << why
+                             << ", but got " << attribute.getValue();
   return success();
 }
 
@@ -80,6 +115,8 @@ LogicalResult Fp4Dialect::verifyOperationAttribute(Operation *op, NamedAttribute
     return verifyTarget(op, attribute);
   if (attribute.getName() == kPlanAttr)
     return verifyPlan(op, attribute);
+  if (attribute.getName() == kRowPlansAttr)
+    return verifyRowPlans(op, attribute);
   return success();
 }
 

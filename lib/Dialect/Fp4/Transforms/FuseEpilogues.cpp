@@ -177,8 +177,8 @@ BlockScaledMatmulOp absorb(RewriterBase &b, linalg::GenericOp op,
       second ? second.getRhs() : Value(), second ? second.getRhsScales() : Value(),
       second ? Value(second.getAlpha()) : Value(), /*quantize_amax=*/Value(), first.getFormatAttr(),
       first.getRhsFormatAttr(), first.getEpilogueAttr(), first.getSplitKAttr(),
-      first.getStreamKAttr(), first.getGroupsAttr(), first.getExpectedRowsAttr(),
-      first.getUnspecifiedRowsAttr(), first.getArithmeticAttr(),
+      first.getSplitRowsAttr(), first.getStreamKAttr(), first.getGroupsAttr(),
+      first.getExpectedRowsAttr(), first.getUnspecifiedRowsAttr(), first.getArithmeticAttr(),
       /*quantize_recipe=*/RecipeAttr(), /*quantize_outputs=*/OutputsAttr(),
       /*with_amax=*/UnitAttr());
   fused->setDiscardableAttrs(first->getDiscardableAttrDictionary());

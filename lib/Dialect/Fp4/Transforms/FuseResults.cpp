@@ -71,9 +71,9 @@ BlockScaledMatmulOp addResults(RewriterBase &b, BlockScaledMatmulOp product, Ope
       product.getAlpha2(),
       added.quantizeAmax ? added.quantizeAmax : Value(product.getQuantizeAmax()),
       product.getFormatAttr(), product.getRhsFormatAttr(), product.getEpilogueAttr(),
-      product.getSplitKAttr(), product.getStreamKAttr(), product.getGroupsAttr(),
-      product.getExpectedRowsAttr(), product.getUnspecifiedRowsAttr(), product.getArithmeticAttr(),
-      added.recipe ? added.recipe : product.getQuantizeRecipeAttr(),
+      product.getSplitKAttr(), product.getSplitRowsAttr(), product.getStreamKAttr(),
+      product.getGroupsAttr(), product.getExpectedRowsAttr(), product.getUnspecifiedRowsAttr(),
+      product.getArithmeticAttr(), added.recipe ? added.recipe : product.getQuantizeRecipeAttr(),
       added.outputs ? added.outputs : product.getQuantizeOutputsAttr(),
       added.amax || product.getWithAmax() ? b.getUnitAttr() : UnitAttr());
   fused->setDiscardableAttrs(product->getDiscardableAttrDictionary());

@@ -27,13 +27,15 @@ def Fp4_Dialect : Dialect {
   // Scales that are constants change their layout when the program is compiled.
   let hasConstantMaterializer = 1;
   let useDefaultAttributePrinterParser = 1;
-  // fp4.target: see Fp4Target.td; fp4.plan: see Fp4Plan.td.
+  // fp4.target: see Fp4Target.td; fp4.plan and fp4.row_plans: see Fp4Plan.td.
   let hasOperationAttrVerify = 1;
   let extraClassDeclaration = [{
     /// The target of a module, a TargetAttr.
     static constexpr ::llvm::StringLiteral kTargetAttr = "fp4.target";
     /// The kernel that an operation becomes, a PlanAttr.
     static constexpr ::llvm::StringLiteral kPlanAttr = "fp4.plan";
+    /// Plans for few rows where their number is dynamic, an array of PlanAttr.
+    static constexpr ::llvm::StringLiteral kRowPlansAttr = "fp4.row_plans";
     void registerAttributes();
   }];
 }

@@ -26,6 +26,11 @@ def Fp4_AmaxKernel : Fp4_I32Enum<"AmaxKernel", "kernel that computes the amax of
     I32EnumAttrCase<"Separate", 0, "separate">,
     I32EnumAttrCase<"Same", 1, "same">]>;
 
+def Fp4_KernelOverlap : Fp4_I32Enum<"KernelOverlap", "part of a launch beside those around it", [
+    I32EnumAttrCase<"None", 0, "none">,
+    I32EnumAttrCase<"Waits", 1, "waits">,
+    I32EnumAttrCase<"Both", 2, "both">]>;
+
 def Fp4_PlanAttr : AttrDef<Fp4_Dialect, "Plan"> {
   let mnemonic = "plan";
   let summary = "how an operation becomes a kernel";
@@ -36,7 +41,7 @@ def Fp4_PlanAttr : AttrDef<Fp4_Dialect, "Plan"> {
 
     | family | kernel | fields |
     |--------|--------|--------|
-    | tile_product | output tiles on the tensor core | tile, swap, cluster, fallback, ranges, pair, store, schedule, roles, stages, accumulators, resident |
+    | tile_product | output tiles on the tensor core | tile, swap, cluster, fallback, ranges, pair, store, schedule, roles, stages, accumulators, resident, overlap, max_rows |
     | tile_transform | quantizer whose transform runs on the tensor core | tile, strip, schedule, roles, stages, accumulators, resident |
     | tile_quantize | a thread block quantizes a tile along rows, columns or both | threads, resident, order |
     | stream_blocks | threads quantize or decode blocks of rows | threads, blocks_per_thread, resident, cache_hints, order, amax |
@@ -63,6 +68,8 @@ def Fp4_PlanAttr : AttrDef<Fp4_Dialect, "Plan"> {
     | blocks_per_thread | quantization blocks of a thread |
     | items_per_thread | work items of a thread |
     | resident | thread blocks that a multiprocessor holds at a time; without it, as many as fit |
+    | overlap | both: the kernel begins while whatever is before it on the stream ends, and lets the next one do so too. waits: it begins in that way, and the next one when it has ended. none, and in a complete plan without it: neither |
+    | max_rows | rows of lhs up to which a plan of `fp4.row_plans` holds |
     | grid | thread blocks that are launched for each multiprocessor at most |
     | cache_hints | accesses tell the caches that each line is used once |
     | order | descending: thread blocks take the matrix from its end, which the L2 cache still has where the kernel before read it last. ascending, and without it: from its beginning |
@@ -70,7 +77,13 @@ def Fp4_PlanAttr : AttrDef<Fp4_Dialect, "Plan"> {
 
     Constraints: (C1) a plan has fields of its family only, each once; (C2) numbers are positive, words are those of
     the table, and `tile` has 3 of them in tile_product and 2 in tile_transform, and `cluster` and `fallback` have 2; (C3) the attribute is on an
-    operation of the fp4 dialect or a linalg.generic.
+    operation of the fp4 dialect or a linalg.generic; (C461) `fp4.row_plans` is an array of plans of
+    family tile_product with ascending `max_rows`, on a `fp4.blockscaled_matmul`, and `fp4.plan` has no
+    `max_rows`.
+
+    The attribute `fp4.row_plans` of a product with dynamic rows is a list of plans for few rows:
+    host code launches the kernel of the first whose `max_rows` are no fewer than the rows of lhs,
+    else that of `fp4.plan`. All kernels give the same bits.
 
     Example: `#fp4.plan<tile_product, tile = [128, 64, 256]>`,
     `#fp4.plan<stream_blocks, threads = 256, blocks_per_thread = 1>`.

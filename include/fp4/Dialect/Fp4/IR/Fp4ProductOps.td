@@ -38,7 +38,8 @@ def Fp4_BlockScaledMatmulOp
 
     With `split_k` K is cut into that many ranges of whole 256 elements, of which the last may be
     shorter. Each range has a sum of its own, and these are added in fp32 from the first to the
-    last. The order belongs to the operation because it decides bits of the result.
+    last. The order belongs to the operation because it decides bits of the result. With `split_rows`
+    K is cut where lhs has at most so many rows, and is one range where it has more.
 
     With `stream_k` = [W, m, n] the result is cut into tiles of m x n elements, and W workers add up
     equal parts of all slices of 256 elements of K that the first tiles have (docs/Spec.md says which).
@@ -151,6 +152,7 @@ def Fp4_BlockScaledMatmulOp
                        OptionalAttr<Fp4_FormatAttr>:$rhs_format,
                        OptionalAttr<Fp4_EpilogueAttr>:$epilogue,
                        OptionalAttr<I64Attr>:$split_k,
+                       OptionalAttr<I64Attr>:$split_rows,
                        OptionalAttr<DenseI64ArrayAttr>:$stream_k,
                        OptionalAttr<DenseI64ArrayAttr>:$groups,
                        OptionalAttr<I64Attr>:$expected_rows,
@@ -192,6 +194,11 @@ def Fp4_BlockScaledMatmulOp
     int64_t getColumns();
     /// Ranges of K at most: the last thread block to join adds all of their sums.
     static constexpr int64_t kMaxSplits = 32;
+    /// Ranges of K of a product of `rows` rows.
+    int64_t splitsOfRows(int64_t rows) {
+      bool isCut = rows <= int64_t(getSplitRows().value_or(INT64_MAX));
+      return isCut ? int64_t(getSplitK().value_or(1)) : 1;
+    }
     /// Sums of ranges of K are added, of all elements or of those of some tiles.
     bool addsRanges() { return getSplitK().value_or(1) > 1 || getStreamK(); }
     /// Threads multiply, and not the tensor core.

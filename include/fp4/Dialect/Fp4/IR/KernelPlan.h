@@ -20,6 +20,7 @@ enum class KernelFamily : uint32_t; // Fp4Plan.td
 enum class ResultStore : uint32_t;
 enum class BlockOrder : uint32_t;
 enum class AmaxKernel : uint32_t;
+enum class KernelOverlap : uint32_t;
 
 /// Each field may be left open. Fp4Plan.td says what the fields mean and which family has which.
 struct KernelPlan {
@@ -40,6 +41,8 @@ struct KernelPlan {
   bool cacheHints = false;
   std::optional<BlockOrder> order;
   std::optional<AmaxKernel> amax;
+  std::optional<KernelOverlap> overlap;
+  std::optional<int64_t> maxRows; ///< of lhs, in a plan for few rows
 
   bool operator==(const KernelPlan &) const = default;
 

@@ -1,0 +1,147 @@
+//===- RowPlans.cpp - Plans of one product by its number of rows ----------===//
+//
+// Where the number of rows is dynamic, no plan is good for all of them. `fp4.row_plans` has one for
+// each range of few rows, and host code chooses when it knows the number. Each is a kernel more, so
+// there are few: the numbers of rows at which the tile of a family changes much.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Families.h"
+
+#include <map>
+
+using namespace mlir;
+using namespace fp4;
+
+int64_t fp4::mostRowsOf(BlockScaledMatmulOp op, const KernelPlan &plan) {
+  auto lhs = cast<RankedTensorType>(op.getLhs().getType());
+  return lhs.isDynamicDim(0) ? plan.maxRows.value_or(ShapedType::kDynamic) : lhs.getDimSize(0);
+}
+
+int64_t fp4::splitsOf(BlockScaledMatmulOp op, const KernelPlan &plan) {
+  int64_t rows = mostRowsOf(op, plan);
+  return op.splitsOfRows(ShapedType::isDynamic(rows) ? INT64_MAX : rows);
+}
+
+static bool mayHaveRowPlans(BlockScaledMatmulOp op) {
+  return cast<RankedTensorType>(op.getLhs().getType()).isDynamicDim(0) && !op.isGrouped();
+}
+
+/// Numbers of rows at which a plan of its own begins to pay; none where one plan is for all.
+static ArrayRef<int64_t> boundsOf(BlockScaledMatmulOp op, const hw::TargetModel &target) {
+  // Tiles of 16, 64 and 128 rows, two of the last; of FP8 one of 64; where a tile has 128 rows, the
+  // columns that give work to most multiprocessors.
+  static constexpr int64_t ofColumns[] = {16, 64, 256}, ofRows[] = {64, 256}, ofLanes[] = {128};
+  if (op.usesK96())
+    return {};
+  if (target.hasTcgen05)
+    return ofLanes;
+  if (op.hasF32Scales())
+    return ofRows;
+  return ofColumns;
+}
+
+static std::vector<KernelPlan> rowPlansOn(BlockScaledMatmulOp op) {
+  std::vector<KernelPlan> plans;
+  if (auto list = op->getAttrOfType<ArrayAttr>(Fp4Dialect::kRowPlansAttr))
+    for (auto plan : list.getAsRange<PlanAttr>())
+      plans.push_back(plan.getPlan());
+  return plans;
+}
+
+/// The rows up to which K is cut, if it is and others may come.
+static std::optional<int64_t> splitRowsOf(BlockScaledMatmulOp op) {
+  bool isCut = op.getSplitK().value_or(1) > 1 && op.getSplitRows() && mayHaveRowPlans(op);
+  return isCut ? std::optional<int64_t>(*op.getSplitRows()) : std::nullopt;
+}
+
+/// What makes a kernel another one than that of `next`, for more rows.
+static bool differs(const KernelPlan &plan, const KernelPlan &next) {
+  return plan.tile != next.tile || plan.swap != next.swap || plan.ranges != next.ranges;
+}
+
+/// What the family proposes, without plans that are those of more rows.
+static std::vector<KernelPlan> proposeRowPlans(BlockScaledMatmulOp op,
+                                               const hw::TargetModel &target) {
+  auto next = op->getAttrOfType<PlanAttr>(Fp4Dialect::kPlanAttr).getPlan();
+  SmallVector<int64_t> bounds(boundsOf(op, target));
+  std::optional<int64_t> splitRows = splitRowsOf(op);
+  if (splitRows && !llvm::is_contained(bounds, *splitRows))
+    bounds.push_back(*splitRows);
+  llvm::sort(bounds);
+  std::vector<KernelPlan> plans;
+  for (int64_t rows : llvm::reverse(bounds)) {
+    KernelPlan wish = planOfFamily(KernelFamily::TileProduct);
+    wish.maxRows = rows;
+    FailureOr<KernelPlan> plan = completePlan(op, wish, target);
+    if (failed(plan) || (rows != splitRows && !differs(*plan, next)))
+      continue;
+    plans.insert(plans.begin(), *plan);
+    next = *plan;
+  }
+  return plans;
+}
+
+LogicalResult fp4::planRows(BlockScaledMatmulOp op, ArrayRef<KernelPlan> given,
+                            const KernelPlan &wish, const hw::TargetModel &target) {
+  std::map<int64_t, KernelPlan> wishes;
+  for (const KernelPlan &plan : rowPlansOn(op))
+    wishes.emplace(*plan.maxRows, plan);
+  if (mayHaveRowPlans(op))
+    for (const KernelPlan &plan : given) {
+      auto [place, isNew] = wishes.emplace(*plan.maxRows, plan);
+      if (!isNew)
+        place->second = place->second.orElse(plan);
+    }
+  std::vector<KernelPlan> plans;
+  if (wishes.empty() && wish == planOfFamily(wish.family) && mayHaveRowPlans(op))
+    plans = proposeRowPlans(op, target);
+  else if (std::optional<int64_t> rows = splitRowsOf(op))
+    wishes.emplace(*rows, wish).first->second.maxRows = rows;
+  for (const auto &[rows, ofRows] : wishes) {
+    FailureOr<KernelPlan> plan = completePlan(op, ofRows, target);
+    if (failed(plan))
+      return failure();
+    plans.push_back(*plan);
+  }
+  if (plans.empty())
+    return failure(failed(plansOf(op, target)));
+  auto attributes = llvm::map_range(plans, [&](const KernelPlan &plan) -> Attribute {
+    return PlanAttr::get(op.getContext(), plan);
+  });
+  op->setAttr(Fp4Dialect::kRowPlansAttr,
+              ArrayAttr::get(op.getContext(), llvm::to_vector(attributes)));
+  return failure(failed(plansOf(op, target)));
+}
+
+/// K is cut up to a number of rows, at which one kernel ends.
+static LogicalResult checkSplitRows(BlockScaledMatmulOp op, ArrayRef<KernelPlan> plans) {
+  std::optional<int64_t> rows = splitRowsOf(op);
+  if (!rows || llvm::any_of(plans, [&](const KernelPlan &plan) { return plan.maxRows == rows; }))
+    return success();
+  InFlightDiagnostic diag =
+      op->emitOpError("must have a plan in fp4.row_plans whose 'max_rows' is ")
+      << *rows << ", as 'split_rows' says, but got none";
+  diag.attachNote() << "fp4-plan-kernels adds it where nothing is said of its plans";
+  return failure();
+}
+
+FailureOr<std::vector<KernelPlan>> fp4::plansOf(BlockScaledMatmulOp op,
+                                                const hw::TargetModel &target) {
+  std::vector<KernelPlan> plans = rowPlansOn(op);
+  if (!plans.empty() && !mayHaveRowPlans(op)) {
+    InFlightDiagnostic diag =
+        op->emitOpError("must have dynamic rows and no groups with fp4.row_plans, but got ")
+        << op.getLhs().getType();
+    diag.attachNote() << "leave fp4.row_plans out, and give its plan as fp4.plan";
+    return failure();
+  }
+  for (const KernelPlan &plan : plans)
+    if (failed(checkComplete(op, plan, target)))
+      return failure();
+  FailureOr<KernelPlan> last = planOf(op, target);
+  if (failed(last) || failed(checkSplitRows(op, plans)))
+    return failure();
+  plans.push_back(*last);
+  return plans;
+}

@@ -1,0 +1,80 @@
+// One product of dynamic rows has several plans, of which host code takes one by the number of rows.
+// RUN: fp4-opt %s -split-input-file -fp4-set-target=target=sm_90a -fp4-plan-kernels | FileCheck %s
+// RUN: fp4-opt %s -split-input-file -fp4-set-target=target=sm_90a "-fp4-plan-kernels=plans={tile_product, max_rows = 32, tile = [32, 128, 256]; tile_product, tile = [64, 128, 256]; tile_product, max_rows = 8, stages = 2}" | FileCheck %s --check-prefix=ASKED
+
+!w = tensor<64x128x4608xi8, #fp4.weight_layout<wgmma>>
+
+// A decode tile, two in the middle, and the wide one of many rows.
+// CHECK-LABEL: func.func @chosen
+// CHECK: fp4.plan = #fp4.plan<tile_product, tile = [128, 256, 128], {{.*}}overlap = both>
+// CHECK-SAME: fp4.row_plans = [#fp4.plan<tile_product, tile = [16, 128, 256], {{.*}}max_rows = 16>, #fp4.plan<tile_product, tile = [64, 128, 256], {{.*}}max_rows = 64>, #fp4.plan<tile_product, tile = [128, 128, 128], {{.*}}max_rows = 256>]
+// What the option says is a list in the order of the rows.
+// ASKED-LABEL: func.func @chosen
+// ASKED: fp4.plan = #fp4.plan<tile_product, tile = [64, 128, 256],
+// ASKED-SAME: fp4.row_plans = [#fp4.plan<tile_product, tile = [8, 128, 256], {{.*}}stages = 2, {{.*}}max_rows = 8>, #fp4.plan<tile_product, tile = [32, 128, 256], {{.*}}max_rows = 32>]
+func.func @chosen(%x: tensor<?x8192xbf16>, %w: !w) -> tensor<?x8192xbf16> {
+  %y = fp4.blockscaled_matmul %x, %w {format = #fp4.format<nvfp4>} : (tensor<?x8192xbf16>, !w) -> tensor<?x8192xbf16>
+  return %y : tensor<?x8192xbf16>
+}
+
+// -----
+
+!w = tensor<64x128x4608xi8, #fp4.weight_layout<wgmma>>
+
+// Ranges of K for up to 100 rows: a plan ends there, and those of more rows join nothing.
+// CHECK-LABEL: func.func @ranges
+// CHECK: fp4.plan = #fp4.plan<tile_product, tile = [128, 256, 128], schedule = #pipe.static_persistent<panels<4>>
+// CHECK-SAME: [#fp4.plan<tile_product, tile = [16, 128, 256], cluster = [2, 1], {{.*}}max_rows = 16>, {{.*}}cluster = [2, 1], {{.*}}max_rows = 64>, {{.*}}cluster = [2, 1], {{.*}}max_rows = 100>, #fp4.plan<tile_product, tile = [128, 128, 128], schedule{{.*}}max_rows = 256>]
+// Of a plan that is said too, which is for all rows.
+// ASKED-LABEL: func.func @ranges
+// ASKED: max_rows = 8>, {{.*}}max_rows = 32>, #fp4.plan<tile_product, tile = [64, 128, 256], cluster = [2, 1], {{.*}}max_rows = 100>]
+func.func @ranges(%x: tensor<?x8192xbf16>, %w: !w) -> tensor<?x8192xbf16> {
+  %y = fp4.blockscaled_matmul %x, %w {format = #fp4.format<nvfp4>, split_k = 2 : i64, split_rows = 100 : i64}
+      : (tensor<?x8192xbf16>, !w) -> tensor<?x8192xbf16>
+  return %y : tensor<?x8192xbf16>
+}
+
+// -----
+
+!w = tensor<64x128x4608xi8, #fp4.weight_layout<wgmma>>
+
+// What a program says is kept, and what it leaves open comes from the option, for as many rows.
+// CHECK-LABEL: func.func @said
+// CHECK: fp4.row_plans = [#fp4.plan<tile_product, tile = [8, 128, 256], {{.*}}resident = 2, overlap = waits, max_rows = 8>]
+// ASKED-LABEL: func.func @said
+// ASKED: fp4.row_plans = [#fp4.plan<tile_product, tile = [8, 128, 256], {{.*}}stages = 2, resident = 2, overlap = waits, max_rows = 8>, {{.*}}max_rows = 32>]
+func.func @said(%x: tensor<?x8192xbf16>, %w: !w) -> tensor<?x8192xbf16> {
+  %y = fp4.blockscaled_matmul %x, %w {format = #fp4.format<nvfp4>,
+      fp4.row_plans = [#fp4.plan<tile_product, tile = [8, 128, 256], resident = 2, overlap = waits, max_rows = 8>]}
+      : (tensor<?x8192xbf16>, !w) -> tensor<?x8192xbf16>
+  return %y : tensor<?x8192xbf16>
+}
+
+// -----
+
+!w = tensor<64x128x4608xi8, #fp4.weight_layout<wgmma>>
+
+// Static rows have one plan, whatever the option says of others.
+// CHECK-LABEL: func.func @static
+// CHECK-NOT: row_plans
+// ASKED-LABEL: func.func @static
+// ASKED-NOT: row_plans
+func.func @static(%x: tensor<20x8192xbf16>, %w: !w) -> tensor<20x8192xbf16> {
+  %y = fp4.blockscaled_matmul %x, %w {format = #fp4.format<nvfp4>} : (tensor<20x8192xbf16>, !w) -> tensor<20x8192xbf16>
+  return %y : tensor<20x8192xbf16>
+}
+
+// -----
+
+!w = tensor<64x128x4608xi8, #fp4.weight_layout<wgmma>>
+
+// A plan that a program writes is for all rows.
+// CHECK-LABEL: func.func @one
+// ASKED-LABEL: func.func @one
+// CHECK-NOT: row_plans
+// CHECK: return
+func.func @one(%x: tensor<?x8192xbf16>, %w: !w) -> tensor<?x8192xbf16> {
+  %y = fp4.blockscaled_matmul %x, %w {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, tile = [8, 128, 256]>}
+      : (tensor<?x8192xbf16>, !w) -> tensor<?x8192xbf16>
+  return %y : tensor<?x8192xbf16>
+}

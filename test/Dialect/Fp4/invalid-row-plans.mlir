@@ -1,0 +1,86 @@
+// RUN: fp4-opt %s -verify-diagnostics -split-input-file
+
+// Plans for few rows (docs/Spec.md). The first product of each function verifies; the second differs
+// in one place.
+
+// #fp4.plan (C461)
+func.func @order(%x: tensor<?x256xbf16>, %w: tensor<2x4x4608xi8, #fp4.weight_layout<wgmma>>) {
+  %0 = fp4.blockscaled_matmul %x, %w {format = #fp4.format<nvfp4>, fp4.row_plans = [#fp4.plan<tile_product, max_rows = 16>, #fp4.plan<tile_product, max_rows = 64>]}
+      : (tensor<?x256xbf16>, tensor<2x4x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<?x256xbf16>
+  // expected-error @+1 {{attribute fp4.row_plans must have plans with ascending 'max_rows', but got [#fp4.plan<tile_product, max_rows = 64>, #fp4.plan<tile_product, max_rows = 64>]}}
+  %1 = fp4.blockscaled_matmul %x, %w {format = #fp4.format<nvfp4>, fp4.row_plans = [#fp4.plan<tile_product, max_rows = 64>, #fp4.plan<tile_product, max_rows = 64>]}
+      : (tensor<?x256xbf16>, tensor<2x4x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<?x256xbf16>
+  return
+}
+
+// -----
+
+// #fp4.plan (C461)
+func.func @unbounded(%x: tensor<?x256xbf16>, %w: tensor<2x4x4608xi8, #fp4.weight_layout<wgmma>>) {
+  %0 = fp4.blockscaled_matmul %x, %w {format = #fp4.format<nvfp4>, fp4.row_plans = [#fp4.plan<tile_product, max_rows = 16>]}
+      : (tensor<?x256xbf16>, tensor<2x4x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<?x256xbf16>
+  // expected-error @+1 {{attribute fp4.row_plans must have plans of family tile_product with 'max_rows', but got [#fp4.plan<tile_product>]}}
+  %1 = fp4.blockscaled_matmul %x, %w {format = #fp4.format<nvfp4>, fp4.row_plans = [#fp4.plan<tile_product>]}
+      : (tensor<?x256xbf16>, tensor<2x4x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<?x256xbf16>
+  return
+}
+
+// -----
+
+// #fp4.plan (C461)
+func.func @list(%x: tensor<?x256xbf16>, %w: tensor<2x4x4608xi8, #fp4.weight_layout<wgmma>>) {
+  %0 = fp4.blockscaled_matmul %x, %w {format = #fp4.format<nvfp4>, fp4.row_plans = [#fp4.plan<tile_product, max_rows = 16>]}
+      : (tensor<?x256xbf16>, tensor<2x4x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<?x256xbf16>
+  // expected-error @+1 {{attribute fp4.row_plans must be a list of plans, but got #fp4.plan<tile_product, max_rows = 16>}}
+  %1 = fp4.blockscaled_matmul %x, %w {format = #fp4.format<nvfp4>, fp4.row_plans = #fp4.plan<tile_product, max_rows = 16>}
+      : (tensor<?x256xbf16>, tensor<2x4x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<?x256xbf16>
+  return
+}
+
+// -----
+
+// #fp4.plan (C461)
+func.func @one(%x: tensor<?x256xbf16>, %w: tensor<2x4x4608xi8, #fp4.weight_layout<wgmma>>) {
+  %0 = fp4.blockscaled_matmul %x, %w {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, overlap = waits>}
+      : (tensor<?x256xbf16>, tensor<2x4x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<?x256xbf16>
+  // expected-error @+2 {{attribute fp4.plan must have no 'max_rows', but got #fp4.plan<tile_product, overlap = waits, max_rows = 16>}}
+  // expected-note @+1 {{plans for few rows are those of fp4.row_plans}}
+  %1 = fp4.blockscaled_matmul %x, %w {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, overlap = waits, max_rows = 16>}
+      : (tensor<?x256xbf16>, tensor<2x4x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<?x256xbf16>
+  return
+}
+
+// -----
+
+// #fp4.plan (C461)
+func.func @place(%x: tensor<?x256xbf16>, %w: tensor<2x4x4608xi8, #fp4.weight_layout<wgmma>>) {
+  %0 = fp4.blockscaled_matmul %x, %w {format = #fp4.format<nvfp4>, fp4.row_plans = [#fp4.plan<tile_product, max_rows = 16>]}
+      : (tensor<?x256xbf16>, tensor<2x4x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<?x256xbf16>
+  // expected-error @+1 {{attribute fp4.row_plans must be on a fp4.blockscaled_matmul}}
+  %1 = fp4.amax %x {fp4.row_plans = [#fp4.plan<tile_product, max_rows = 16>]} : tensor<?x256xbf16> -> tensor<f32>
+  return
+}
+
+// -----
+
+// blockscaled_matmul (C462)
+func.func @rows(%x: tensor<?x512xbf16>, %w: tensor<2x8x4608xi8, #fp4.weight_layout<wgmma>>) {
+  %0 = fp4.blockscaled_matmul %x, %w {format = #fp4.format<nvfp4>, split_k = 2 : i64, split_rows = 1 : i64}
+      : (tensor<?x512xbf16>, tensor<2x8x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<?x256xbf16>
+  // expected-error @+1 {{attribute 'split_rows' must be positive, beside 'split_k', but got 0}}
+  %1 = fp4.blockscaled_matmul %x, %w {format = #fp4.format<nvfp4>, split_k = 2 : i64, split_rows = 0 : i64}
+      : (tensor<?x512xbf16>, tensor<2x8x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<?x256xbf16>
+  return
+}
+
+// -----
+
+// blockscaled_matmul (C462)
+func.func @alone(%x: tensor<?x512xbf16>, %w: tensor<2x8x4608xi8, #fp4.weight_layout<wgmma>>) {
+  %0 = fp4.blockscaled_matmul %x, %w {format = #fp4.format<nvfp4>, split_k = 2 : i64, split_rows = 16 : i64}
+      : (tensor<?x512xbf16>, tensor<2x8x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<?x256xbf16>
+  // expected-error @+1 {{attribute 'split_rows' must be positive, beside 'split_k', but got 16 without one}}
+  %1 = fp4.blockscaled_matmul %x, %w {format = #fp4.format<nvfp4>, split_rows = 16 : i64}
+      : (tensor<?x512xbf16>, tensor<2x8x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<?x256xbf16>
+  return
+}
