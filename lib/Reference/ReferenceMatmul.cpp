@@ -8,6 +8,7 @@
 #include "fp4/Numerics/ByteWeights.h"
 #include "fp4/Numerics/PackedWeights.h"
 #include "fp4/Numerics/Quantize.h"
+#include "fp4/Numerics/UE8M0.h"
 #include "fp4/Support/GroupRows.h"
 #include "fp4/Support/Progress.h"
 
@@ -306,12 +307,11 @@ Expected<OwnedProblem> byteProblem(const ProductStep &product) {
 
 /// A product of e4m3 without scales and of weights with theirs.
 Expected<OwnedProblem> unitProblem(const ProductStep &product) {
-  constexpr uint8_t one = 127;
   OwnedProblem owned{product.common, {}, {}, {}};
   const uint64_t depth = product.common.depth;
   const auto pitch = static_cast<uint64_t>(hw::denseRowBytes(int64_t(depth)));
   owned.scalesA.assign(product.lhs.first * (depth / numerics::blockSizeOf(product.common.format)),
-                       one);
+                       numerics::ue8m0One);
   FP4_ASSIGN(owned.scalesB, linearScales(*product.operands.rhsScales));
   owned.gemm.a = {bytesOf(*product.operands.lhs).data(), owned.scalesA.data(), product.lhs.first,
                   depth, 0};
@@ -361,12 +361,14 @@ Expected<OwnedProblem> problemOf(const ProductStep &product, size_t group, uint6
   return owned;
 }
 
-const char *modelOf(numerics::TensorCore core, const hw::TargetModel &target) {
-  switch (core) {
+/// Beside floats a target multiplies with the tensor core of 16-bit floats that it has.
+const char *modelOf(const numerics::GemmProblem &problem, const hw::TargetModel &target) {
+  const char *ofTarget = target.hasTcgen05 ? "tcgen05" : "mma.sync";
+  switch (problem.core) {
   case numerics::TensorCore::BlockScaled:
-    return target.hasTcgen05 ? "tcgen05" : "mma.sync";
+    return ofTarget;
   case numerics::TensorCore::Converted:
-    return target.hasMmaBlockScale ? "mma.sync" : "wgmma";
+    return problem.floatA && !target.hasWgmma ? ofTarget : "wgmma";
   case numerics::TensorCore::None:
     break;
   }
@@ -422,7 +424,7 @@ Status runMatmul(Step &step) {
   FP4_TRY(step.defineFloats(0, model));
   ReferenceValue &result = step.results[0];
   result.unspecified = unspecifiedBytes(product, result.value);
-  result.model = modelOf(product.common.core, step.target);
+  result.model = modelOf(product.common, step.target);
   result.sums = std::move(plain.values);
   result.bounds = std::move(plain.bounds);
   result.mayOverflow = std::move(plain.mayOverflow);

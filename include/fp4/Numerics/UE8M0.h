@@ -11,7 +11,7 @@
 
 namespace fp4::numerics {
 
-inline constexpr uint8_t ue8m0NaN = 0xFF;
+inline constexpr uint8_t ue8m0NaN = 0xFF, ue8m0One = 127;
 
 /// 2^(code - 127); code 0 is the fp32 subnormal 2^-127, 255 NaN.
 float decodeUE8M0(uint8_t code);

@@ -24,6 +24,7 @@
 #include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
 #include "fp4/Dialect/Fp4/IR/Target.h"
 #include "fp4/ISA/TargetModel.h"
+#include "fp4/Numerics/UE8M0.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -85,6 +86,21 @@ static void setResults(MatmulShape &shape, BlockScaledMatmulOp op) {
   shape.quantizer = quantizer;
 }
 
+/// Where rows of the rhs are lanes of tensor memory. Weights beside floats always are, and the tile
+/// of their plan is that of the result.
+static void swapOperands(MatmulShape &shape, const KernelPlan &plan,
+                         const hw::TargetModel &target) {
+  if (shape.floatA && target.hasTcgen05) {
+    std::swap(shape.floatA, shape.floatB);
+    std::swap(shape.tileM, shape.tileN);
+  }
+  shape.swap = (plan.swap && target.hasTcgen05) || shape.floatB;
+  if (!shape.swap)
+    return;
+  std::swap(shape.m, shape.n);
+  std::swap(shape.dataTypeA, shape.dataTypeB);
+}
+
 /// The tile and what else the plan decides. Groups are never swapped.
 static void setPlan(MatmulShape &shape, const KernelPlan &plan, const hw::TargetModel &target) {
   shape.tileM = plan.tile[0];
@@ -101,11 +117,7 @@ static void setPlan(MatmulShape &shape, const KernelPlan &plan, const hw::Target
       bool(cast<pipe::RolePlanAttr>(plan.roles).getDriver(pipe::Engine::Convert));
   shape.pair = plan.pair;
   shape.storesTiles = plan.store == ResultStore::Tma;
-  shape.swap = plan.swap && target.hasTcgen05;
-  if (shape.swap) {
-    std::swap(shape.m, shape.n);
-    std::swap(shape.dataTypeA, shape.dataTypeB);
-  }
+  swapOperands(shape, plan, target);
   // Sums in registers are stored as they are, so nothing but the tile is swapped.
   shape.transposed = shape.floatA || (plan.swap && !shape.swap);
   shape.ranges = plan.ranges.value_or(1);
@@ -152,8 +164,9 @@ static MatmulShape matmulShape(BlockScaledMatmulOp op, const KernelPlan &plan,
   shape.dataTypeA = lhs.getElementType();
   shape.dataTypeB = cast<RankedTensorType>(op.getRhs().getType()).getElementType();
   shape.scaleType = scaleType(op.getContext(), op.getFormat());
-  shape.unitScalesA = op.hasFloatLhs() && op.isMXF8F6F4();
-  if (op.hasFloatLhs() && !shape.unitScalesA)
+  shape.unitScalesA = op.hasUnitScales() && !target.hasTcgen05;
+  shape.loadsUnitScales = op.hasUnitScales() && target.hasTcgen05;
+  if (op.hasFloatLhs() && !op.hasUnitScales())
     shape.floatA = lhs.getElementType();
   shape.prepackedB = op.hasPrepackedRhs();
   shape.k96 = op.usesK96();
@@ -185,6 +198,7 @@ static decltype(&buildMatmulKernel) builderOf(const MatmulShape &shape,
                                               const hw::TargetModel &target) {
   return shape.laneGroups          ? buildLaneProductKernel
          : shape.hasF32Scales()    ? buildPromotedProductKernel
+         : shape.floatB            ? buildWeightLaneKernel
          : shape.transposed        ? buildWeightProductKernel
          : target.hasTcgen05       ? buildMatmulKernel
          : target.hasMmaBlockScale ? buildWarpProductKernel
@@ -204,7 +218,7 @@ struct MatmulLowering : OpConversionPattern<BlockScaledMatmulOp> {
     if (failed(plans))
       return failure();
     MatmulShape shape = matmulShape(op, plans->back(), target);
-    if (ShapedType::isDynamic(shape.n) || ShapedType::isDynamic(shape.k))
+    if (ShapedType::isDynamic(shape.resultColumns()) || ShapedType::isDynamic(shape.k))
       return rewriter.notifyMatchFailure(op, "only the rows of the lhs may be dynamic");
 
     Value rows =
@@ -258,7 +272,7 @@ private:
     auto module = op->getParentOfType<ModuleOp>();
     gpu::GPUModuleOp kernels = createKernelModule(rewriter, module, op, "matmul");
     gpu::GPUFuncOp kernel = builderOf(shape, target)(kernels, shape, plan, loc);
-    if (shape.splitsColumns())
+    if (shape.splitsColumns() && !shape.loadsUnitScales)
       halveScalesOfA(rewriter, op, operands, shape);
     if (shape.halvesScalesB())
       splitScalesOfB(rewriter, op, operands, shape);
@@ -357,6 +371,28 @@ private:
         expected, "pass the scales of the rows of lhs");
   }
 
+  /// A tile of scales that are one, which is loaded with the program.
+  static Value scalesOfOne(OpBuilder &b, Location loc, const MatmulShape &shape) {
+    MemRefType type = pipe::getBufferType(shape.scalesOfOne());
+    SmallVector<uint8_t> bytes(size_t(type.getNumElements()), numerics::ue8m0One);
+    auto all = RankedTensorType::get({type.getNumElements()}, b.getI8Type());
+    auto value = DenseElementsAttr::get(all, ArrayRef<uint8_t>(bytes));
+    return pipe::DeviceConstantOp::create(b, loc, type, value);
+  }
+
+  /// A view or a map of scales, of absent ones that of a tile of ones.
+  static Value scaleArgument(OpBuilder &b, Location loc, const MatmulShape &shape, Type type,
+                             Value tiles, int64_t rows) {
+    int64_t depth = tiles ? shape.k : shape.tileK;
+    Value buffer = !tiles         ? scalesOfOne(b, loc, shape)
+                   : shape.groups ? scalesOfGroups(b, loc, shape, tiles, rows)
+                                  : tiles;
+    if (!isa<pipe::TensorMapType>(type))
+      return pipe::GlobalViewOp::create(b, loc, type, buffer);
+    return pipe::MakeTensorMapOp::create(b, loc, type, buffer,
+                                         b.getI64IntegerAttr(depth / shape.block));
+  }
+
   /// The operands with the scales of those that have some, and their alphas.
   static SmallVector<Value> operandArguments(OpBuilder &b, Location loc, const MatmulShape &shape,
                                              OpAdaptor adaptor, Value powers) {
@@ -364,12 +400,8 @@ private:
     auto view = [&](Type type, Value buffer) -> Value {
       return pipe::GlobalViewOp::create(b, loc, type, buffer);
     };
-    auto scales = [&](Type type, Value tiles, int64_t rows) -> Value {
-      Value buffer = shape.groups ? scalesOfGroups(b, loc, shape, tiles, rows) : tiles;
-      if (!isa<pipe::TensorMapType>(type))
-        return view(type, buffer);
-      return pipe::MakeTensorMapOp::create(b, loc, type, buffer,
-                                           b.getI64IntegerAttr(shape.k / shape.block));
+    auto scales = [&](Type type, Value tiles, int64_t rows) {
+      return scaleArgument(b, loc, shape, type, tiles, rows);
     };
     std::pair a(adaptor.getLhs(), adaptor.getLhsScales());
     std::pair second(adaptor.getRhs(), powers ? powers : adaptor.getRhsScales());
@@ -385,7 +417,7 @@ private:
       values.push_back(pipe::MakeTensorMapOp::create(b, loc, shape.mapB(), second.first, columns));
     if (shape.hasScalesA())
       values.push_back(scales(shape.scalesA(), a.second, shape.rowsOfBlocksA()));
-    if (!shape.prepackedB)
+    if (!shape.prepackedB && !shape.floatB)
       values.push_back(scales(shape.scalesB(), second.second, shape.scaleRowsB()));
     if (shape.alpha != MatmulShape::Alpha::None)
       values.push_back(view(shape.alphas(), adaptor.getAlpha()));
@@ -472,8 +504,11 @@ private:
     };
     Value one = constant(1), works;
     if (shape.dynamicRows()) {
-      Value tilesM = arith::CeilDivUIOp::create(b, loc, rows, constant(shape.workM()));
-      Value tiles = arith::MulIOp::create(b, loc, tilesM, constant(shape.worksN()));
+      bool areColumns = shape.dynamicColumns();
+      int64_t unit = areColumns ? shape.workN() : shape.workM();
+      Value tilesOfRows = arith::CeilDivUIOp::create(b, loc, rows, constant(unit));
+      Value tiles = arith::MulIOp::create(b, loc, tilesOfRows,
+                                          constant(areColumns ? shape.tilesM() : shape.worksN()));
       works = arith::MinUIOp::create(b, loc, tiles, constant(most));
       works = arith::MaxUIOp::create(b, loc, works, one);
     } else {

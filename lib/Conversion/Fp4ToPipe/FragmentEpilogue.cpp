@@ -104,15 +104,6 @@ SmallVector<Value> FragmentEpilogue::alphasOfPlaces(Value row, Value column) {
   return alphas;
 }
 
-/// A vector of sums times 2^exponent.
-static Value timesPower(OpBuilder &b, Location loc, Value sums, int exponent) {
-  if (!exponent)
-    return sums;
-  auto power = b.getF32FloatAttr(float(std::ldexp(1.0, exponent))).getValue();
-  auto powers = DenseElementsAttr::get(cast<VectorType>(sums.getType()), power);
-  return arith::MulFOp::create(b, loc, sums, arith::ConstantOp::create(b, loc, powers));
-}
-
 void FragmentEpilogue::storeSums(SumsFrom sums, Value row, Value column, int exponent,
                                  OfGroup group, PartGuard isStored) {
   using Alpha = MatmulShape::Alpha;
@@ -144,7 +135,7 @@ void FragmentEpilogue::storeSums(SumsFrom sums, Value row, Value column, int exp
       factor = ahead[size_t(first / partColumns)];
     else if (alpha && (shape.alpha != ofLines || isOwn))
       factor = loadAlphas(type.getNumElements(), alpha, numbers);
-    Value values = timesPower(b, loc, sums(type, first), exponent);
+    Value values = timesPower(sums(type, first), exponent);
     store(convertSums({{values, factor}}, numbers), atRow, atColumn, group);
     if (!shape.storesAtOnce())
       storeStaged(group);

@@ -39,6 +39,9 @@ protected:
   Value load(Value map, Value row, Value column, int64_t parts, pipe::Direction direction);
   Value load(pipe::SharedType type, Value map, Value row, Value column, int64_t parts,
              pipe::Direction direction);
+  Value loadScales(Value from, Value row, Value rowBlock, Value kBlock, Value blocks, int64_t rows,
+                   int64_t parts);
+  virtual void buildKTile(ValueRange accs, const Tile &tile, Value k);
   void buildEpilogue(ValueRange accs, const Tile &tile);
   using Conversion = llvm::function_ref<Value(ValueRange chunks, Value column)>;
   using Storing = llvm::function_ref<void(Value chunk, Value column)>;
@@ -51,12 +54,11 @@ protected:
 private:
   Value findGroup(Tile &tile, Value m);
   void findShare(Tile &tile, Value &m, Value &n);
+  Value countTiles(Value size, int64_t unit);
   Value broadcast(Value scalar);
   Value place(mlir::gpu::Dimension dimension, int64_t blocks);
-  Value loadScales(Value from, Value row, Value rowBlock, Value kBlock, Value blocks, int64_t rows,
-                   int64_t parts);
+  bool areUnitScales(Value from);
   void buildAccumulation(ValueRange accs, const Tile &tile);
-  void buildKTile(ValueRange accs, const Tile &tile, Value k);
   void buildJoin(ValueRange accs, const Tile &tile);
   void when(Value condition, llvm::function_ref<void()> body,
             llvm::function_ref<void()> otherwise = {});

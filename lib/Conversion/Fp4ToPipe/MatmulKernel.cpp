@@ -25,9 +25,8 @@ using namespace fp4::pipe;
 void MatmulBuilder::build() {
   if (shape.clearsRows)
     clearRows();
-  if (rows) {
-    Value padded = add(rows, constant(shape.workM() - 1));
-    numM = arith::DivUIOp::create(b, loc, padded, constant(shape.workM()));
+  if (rows && !shape.dynamicColumns()) {
+    numM = countTiles(rows, shape.workM());
   } else if (shape.groups) {
     numM = entry(table, constant(shape.tablePlaces), 0);
   } else if (shape.stream) {
@@ -46,15 +45,20 @@ void MatmulBuilder::build() {
     results.emplace(b, loc, shape, derived);
   placeM = place(gpu::Dimension::x, shape.clusterM);
   placeN = place(gpu::Dimension::y, shape.clusterN);
+  Value numN = shape.dynamicColumns() ? countTiles(rows, shape.workN())
+                                      : constant(shape.stream ? 1 : shape.worksN());
   if (shape.alternates)
-    forEachTurn(numM, constant(shape.worksN()), [&](Value m, Value n, Value turn) {
+    forEachTurn(numM, numN, [&](Value m, Value n, Value turn) {
       flip = flipOf(turn);
       buildTile(m, n);
     });
   else
-    forEachWork(numM, constant(shape.stream ? 1 : shape.worksN()),
-                [&](Value m, Value n) { buildTile(m, n); });
+    forEachWork(numM, numN, [&](Value m, Value n) { buildTile(m, n); });
   gpu::ReturnOp::create(b, loc);
+}
+
+Value MatmulBuilder::countTiles(Value size, int64_t unit) {
+  return arith::DivUIOp::create(b, loc, add(size, constant(unit - 1)), constant(unit));
 }
 
 Value MatmulBuilder::broadcast(Value scalar) {
@@ -161,8 +165,15 @@ Value MatmulBuilder::load(SharedType type, Value map, Value row, Value column, i
       .getResult();
 }
 
+bool MatmulBuilder::areUnitScales(Value from) {
+  return (shape.hasUnitScalesOfA() && from == scalesA) ||
+         (shape.hasUnitScalesOfB() && from == scalesB);
+}
+
 Value MatmulBuilder::loadScales(Value from, Value row, Value rowBlock, Value kBlock, Value blocks,
                                 int64_t rows, int64_t parts) {
+  if (areUnitScales(from)) // one tile of them is that of all tiles, in the L2 cache
+    row = rowBlock = kBlock = constant(0);
   if (shape.splitsColumns() && from != scalesA) {
     auto type =
         SharedType::get({rows, shape.tileK / shape.block}, shape.scaleType, Layout::Halves128x4);
@@ -235,8 +246,10 @@ void MatmulBuilder::forColumns(const Tile &tile, int64_t most, LoopBody body) {
   if (most == 0)
     return;
   Value columns = constant(most);
-  if (shape.n % shape.workN())
-    columns = min(arith::SubIOp::create(b, loc, constant(shape.n), tile.column), most);
+  if (shape.hasRaggedColumns()) {
+    Value all = shape.dynamicColumns() ? rows : constant(shape.n);
+    columns = min(arith::SubIOp::create(b, loc, all, tile.column), most);
+  }
   loop(constant(0), columns, constant(shape.chunk()), body);
 }
 
@@ -335,16 +348,20 @@ void MatmulBuilder::drain(ValueRange accs, const Tile &tile, Conversion convert,
 
 /// Columns that do not exist take what goes with the last that do.
 Value MatmulBuilder::orLast(Value column) {
-  if (shape.n % shape.workN() == 0)
+  if (!shape.hasRaggedColumns())
     return column;
-  return min(column, (llvm::divideCeil(shape.n, shape.chunk()) - 1) * shape.chunk());
+  if (!shape.dynamicColumns())
+    return min(column, (llvm::divideCeil(shape.n, shape.chunk()) - 1) * shape.chunk());
+  Value chunks = arith::SubIOp::create(b, loc, countTiles(rows, shape.chunk()), constant(1));
+  return arith::MinSIOp::create(b, loc, column, mul(chunks, shape.chunk()));
 }
 
 /// What becomes of a chunk of sums of each product.
 Value MatmulBuilder::convert(ValueRange chunks, const Tile &tile, Value column) {
   bool ofColumns = shape.hasAlphaOfColumns();
   SmallVector<Sums> sums;
-  sums.push_back({chunks[0], ofColumns ? factors(tile, alpha, column) : tile.alpha});
+  Value first = timesPower(chunks[0], shape.restoringExponent());
+  sums.push_back({first, ofColumns ? factors(tile, alpha, column) : tile.alpha});
   if (shape.dual)
     sums.push_back({chunks[1], ofColumns ? factors(tile, alpha2, column) : tile.alpha2});
   return convertSums(sums, [&](VectorType type, Value global, Value limit) {

@@ -78,6 +78,15 @@ struct MatmulShape {
   bool withAmax = false;                    ///< of the elements
   bool storesElements = true;               ///< the elements are a result themselves
   mlir::Type floatA; ///< bf16, f16 or f8E4M3FN: the elements of A, which has no scales; else null
+  /// The operand of activations has scales of one, of a buffer of one k tile.
+  bool loadsUnitScales = false;
+  bool hasUnitScalesOfA() const { return loadsUnitScales && !swap; }
+  bool hasUnitScalesOfB() const { return loadsUnitScales && swap; }
+  pipe::GlobalType scalesOfOne() const; ///< as many as any tile has
+  /// bf16 or f16: the elements of B, which has no scales. A becomes such floats in tensor memory.
+  mlir::Type floatB;
+  /// The exponent of what undoes the power of two that A became floats with.
+  int restoringExponent() const;
   /// Fragments have columns of Y in their rows: B is the operand that the tensor core takes from
   /// registers. A is floats, or so few rows that they fill no instruction otherwise.
   bool transposed = false;
@@ -135,7 +144,7 @@ struct MatmulShape {
 
   /// Kind mxf8f6f4 multiplies: tiled scales, and elements of 6 or 8 bits on one side or on both.
   bool isMXF8F6F4() const {
-    return !hasF32Scales() && (!floatA || convertsAhead) &&
+    return !hasF32Scales() && !floatB && (!floatA || convertsAhead) &&
            !(isa<mlir::Float4E2M1FNType>(dataTypeA) && isa<mlir::Float4E2M1FNType>(dataTypeB));
   }
   bool k96 = false;          ///< instructions have K = 96
@@ -169,12 +178,16 @@ struct MatmulShape {
   bool hasF32Scales() const { return scaleType.isF32(); }
   /// A has scales in memory.
   bool hasScalesA() const { return !floatA && !unitScalesA; }
-  bool dynamicRows() const { return mlir::ShapedType::isDynamic(m); }
+  bool dynamicRows() const { return mlir::ShapedType::isDynamic(resultRows()); }
+  /// These are columns of the product that the tensor core computes.
+  bool dynamicColumns() const { return swap && dynamicRows(); }
   int64_t resultRows() const { return swap ? n : m; }
   int64_t resultColumns() const { return swap ? m : n; }
   /// All sums of a thread have one alpha: they are of one row, or with `swap` of one column.
   bool hasAlphaOfThread() const { return alpha == (swap ? Alpha::Columns : Alpha::Rows); }
   bool hasAlphaOfColumns() const { return alpha == (swap ? Alpha::Rows : Alpha::Columns); }
+  /// Some tile has columns that do not exist.
+  bool hasRaggedColumns() const { return dynamicColumns() || n % workN() != 0; }
   /// The sums that ranges of K leave are those of fragments.
   bool hasFragments() const {
     return transposed || warpsMultiply || (hasF32Scales() && !laneGroups);
@@ -198,8 +211,8 @@ struct MatmulShape {
   /// A thread holds half of a tile, so it may read either end of it first, and the next tile waits
   /// for no more than that.
   bool holdsHalves() const {
-    return tileN == 256 && 2 * heldColumns() >= tileN && !body && !k96 && !dual && !addsRanges() &&
-           !derivesResults();
+    return tileN == 256 && 2 * heldColumns() >= tileN && !body && !floatB && !k96 && !dual &&
+           !addsRanges() && !derivesResults();
   }
   /// Blocks leave sums of tiles in fp32, of all or of some.
   bool addsRanges() const { return splits > 1 || stream; }
@@ -234,7 +247,8 @@ struct MatmulShape {
 
   /// Tiles begin within a block of 128 rows of scales of B.
   bool splitsScaleBlocks() const {
-    return tileN % pipe::kScaleBlockRows && tilesN() * clusterN > 1 && !splitsColumns();
+    bool isOneTile = !dynamicColumns() && tilesN() * clusterN == 1;
+    return tileN % pipe::kScaleBlockRows && !isOneTile && !splitsColumns() && !floatB;
   }
   /// Rows of scales of each operand; groups have whole blocks.
   int64_t scaleRowsA() const { return groups ? groupScaleRows : m; }
@@ -334,6 +348,10 @@ mlir::gpu::GPUFuncOp buildMatmulKernel(mlir::gpu::GPUModuleOp module, const Matm
 mlir::gpu::GPUFuncOp buildConvertedProductKernel(mlir::gpu::GPUModuleOp module,
                                                  const MatmulShape &shape, const KernelPlan &plan,
                                                  mlir::Location loc);
+
+/// The same of floats and weights where tensor memory has converted A (WeightLaneKernel.cpp).
+mlir::gpu::GPUFuncOp buildWeightLaneKernel(mlir::gpu::GPUModuleOp module, const MatmulShape &shape,
+                                           const KernelPlan &plan, mlir::Location loc);
 
 /// The same of operands of FP8 with f32 scales (PromotedProductKernel.cpp).
 mlir::gpu::GPUFuncOp buildPromotedProductKernel(mlir::gpu::GPUModuleOp module,

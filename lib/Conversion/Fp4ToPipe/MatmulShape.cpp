@@ -8,6 +8,7 @@
 #include "MatmulKernel.h"
 
 #include "fp4/ISA/WeightLayout.h"
+#include "fp4/Numerics/BlockScaledGemm.h"
 
 #include <numeric>
 
@@ -45,15 +46,29 @@ TensorMapType MatmulShape::mapA() const {
   return mapOf(*this, dataTypeA, rows / partsA());
 }
 TensorMapType MatmulShape::mapB() const {
+  if (floatB)
+    return TensorMapType::get({blockN(), kPanelBytes * 8 / floatB.getIntOrFloatBitWidth()}, floatB,
+                              Layout::Swizzle128B);
   // Transposed, a wide tile has a box for each of its accumulators.
   int64_t rows = transposed ? std::min(blockN(), hw::weightTileRows) : blockN();
   return mapOf(*this, dataTypeB, rows / partsB());
+}
+int MatmulShape::restoringExponent() const {
+  using enum numerics::BlockFormat;
+  return floatB ? -numerics::convertedExponent(block == 16 ? NVFP4 : MXFP4, /*besideFloats=*/true)
+                : 0;
+}
+GlobalType MatmulShape::scalesOfOne() const {
+  constexpr int64_t mostRows = 256;
+  return GlobalType::get({mostRows, tileK / block}, scaleType, Layout::Tiled128x4);
 }
 Type MatmulShape::scalesA() const {
   if (hasF32Scales())
     return f32Scales(blockM(), m);
   if (inCluster())
     return TensorMapType::get({blockM(), tileK / block}, scaleType, Layout::Tiled128x4);
+  if (hasUnitScalesOfA())
+    return scalesOfOne();
   return GlobalType::get({scaleRowsA(), k / block}, scaleType, Layout::Tiled128x4);
 }
 Type MatmulShape::scalesB() const {
@@ -67,6 +82,8 @@ Type MatmulShape::scalesB() const {
   if (inCluster())
     return TensorMapType::get({rowsScalesB() / partsScalesB(), tileK / block}, scaleType,
                               Layout::Tiled128x4);
+  if (hasUnitScalesOfB())
+    return scalesOfOne();
   return GlobalType::get({scaleRowsB(), k / block}, scaleType, Layout::Tiled128x4);
 }
 GlobalType MatmulShape::tilesB() const {
@@ -162,7 +179,7 @@ SmallVector<Type> MatmulShape::argumentTypes() const {
     types.push_back(mapB());
   if (hasScalesA())
     types.push_back(scalesA());
-  if (!prepackedB)
+  if (!prepackedB && !floatB)
     types.push_back(scalesB());
   if (alpha != Alpha::None)
     types.push_back(alphas());

@@ -38,7 +38,7 @@ ProductBuilder::ProductBuilder(gpu::GPUFuncOp func, const MatmulShape &shape,
   bb = next();
   if (shape.hasScalesA())
     scalesA = next();
-  if (!shape.prepackedB)
+  if (!shape.prepackedB && !shape.floatB)
     scalesB = next();
   if (shape.alpha != MatmulShape::Alpha::None)
     alpha = next();
@@ -188,6 +188,14 @@ ProductBuilder::Range ProductBuilder::rangeOf(Value part) {
 Value ProductBuilder::loadAlphas(int64_t count, Value alphas, Numbers numbers) {
   auto type = VectorType::get({count}, b.getF32Type());
   return numbers(type, alphas, shape.alpha == MatmulShape::Alpha::Rows ? rows : Value());
+}
+
+Value ProductBuilder::timesPower(Value sums, int exponent) {
+  if (!exponent)
+    return sums;
+  auto power = b.getF32FloatAttr(float(std::ldexp(1.0, exponent))).getValue();
+  auto powers = DenseElementsAttr::get(cast<VectorType>(sums.getType()), power);
+  return arith::MulFOp::create(b, loc, sums, arith::ConstantOp::create(b, loc, powers));
 }
 
 /// A step on sums; `factor` is their alpha.

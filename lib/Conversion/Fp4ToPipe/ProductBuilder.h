@@ -55,6 +55,8 @@ protected:
   mlir::Value countTilesOfGroups();
   /// Number `column` of row `index` of a table.
   mlir::Value entry(mlir::Value from, mlir::Value index, int64_t column);
+  /// A vector of sums times 2^exponent.
+  mlir::Value timesPower(mlir::Value sums, int exponent);
 
   MatmulShape shape;
   mlir::Value a, bb, scalesA, scalesB, alpha, result, rows;

@@ -1,6 +1,8 @@
 //===- HalfOperands.cpp - Scaled fp4 elements as f16 or bf16 --------------===//
 #include "HalfOperands.h"
 
+#include "InlinePtx.h"
+
 #include "fp4/Numerics/BlockScaledGemm.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -17,6 +19,7 @@ HalfOperands::HalfOperands(ImplicitLocOpBuilder &b, const hw::TargetModel &targe
     : b(b), s(b, target), isE4M3(isa<Float8E4M3FNType>(scaleType)), element(element), data(data) {
   if (isa_and_nonnull<Float4E2M1FNType>(data))
     this->data = {};
+  hasConversion = target.hasFp4Convert && !this->data;
   if (!element)
     this->element = isE4M3 ? Type(b.getF16Type()) : Type(b.getBF16Type());
 }
@@ -36,7 +39,7 @@ Value HalfOperands::splat(double value) {
 //===----------------------------------------------------------------------===//
 
 SmallVector<Value> HalfOperands::factors(Value scales, int64_t count) {
-  if (!data)
+  if (isE4M3 || (!data && !hasConversion))
     return isE4M3 ? factorsE4M3(scales, count) : factorsE8M0(scales, count);
   SmallVector<Value> result;
   for (int64_t i = 0; i < count; ++i)
@@ -47,7 +50,7 @@ SmallVector<Value> HalfOperands::factors(Value scales, int64_t count) {
 /// The sign of a scale is ignored. 448 * 2^7 fits in f16.
 SmallVector<Value> HalfOperands::factorsE4M3(Value scales, int64_t count) {
   // What widenToF16 and widenToBF16 leave to restore.
-  const int widened = element.isF16() ? 14 : 126;
+  const int widened = hasConversion ? 0 : element.isF16() ? 14 : 126;
   auto e4m3 = TypeAttr::get(Float8E4M3FNType::get(b.getContext()));
   auto pair = VectorType::get(2, b.getF16Type());
   Value magnitudes = arith::AndIOp::create(b, scales, s.integer(0x7F7F7F7F));
@@ -66,9 +69,12 @@ SmallVector<Value> HalfOperands::factorsE4M3(Value scales, int64_t count) {
       if (!element.isF16()) {
         Value wide = arith::ExtFOp::create(b, b.getF32Type(), half);
         Value restored = arith::ConstantOp::create(b, b.getF32FloatAttr(float(power)));
-        half = arith::TruncFOp::create(b, element, arith::MulFOp::create(b, wide, restored));
+        half = arith::MulFOp::create(b, wide, restored);
+        if (!hasConversion)
+          half = arith::TruncFOp::create(b, element, half);
       }
-      result.push_back(inBothLanes(half));
+      bool isSingle = hasConversion && !element.isF16();
+      result.push_back(isSingle ? half : inBothLanes(half));
     }
   }
   return result;
@@ -147,7 +153,7 @@ SmallVector<Value> HalfOperands::scale(ValueRange words, Value factor) {
 /// ptxas moves a constant to a register again for every permutation. It keeps what it does not know:
 /// the upper bits of a thread's index are zeros, but it does not follow them through a shuffle.
 void HalfOperands::keepTables(Value threadIndex) {
-  if (isE4M3 || data)
+  if (isE4M3 || data || hasConversion)
     return;
   OpBuilder::InsertionGuard restore(b);
   b.setInsertionPointAfterValue(threadIndex);
@@ -193,8 +199,7 @@ SmallVector<Value> HalfOperands::convertE8M0(Value codes, Value factor) {
 
 /// Four pairs of the even bytes, and then of the odd ones, of two words.
 SmallVector<Value> HalfOperands::convertBytes(ValueRange codes, Value factor) {
-  auto halves = VectorType::get(2, b.getF16Type()), singles = VectorType::get(2, b.getF32Type());
-  Value factors = vector::BroadcastOp::create(b, singles, factor);
+  auto halves = VectorType::get(2, b.getF16Type());
   SmallVector<Value> result;
   for (uint32_t selector : {0x6420u, 0x7531u}) {
     Value four = LLVM::BitcastOp::create(b, VectorType::get(4, b.getI8Type()),
@@ -204,16 +209,25 @@ SmallVector<Value> HalfOperands::convertBytes(ValueRange codes, Value factor) {
                                                         ArrayRef<int64_t>{2}, ArrayRef<int64_t>{1});
       Value pair = NVVM::ConvertF8x2ToF16x2Op::create(b, halves, two, b.getBoolAttr(false),
                                                       TypeAttr::get(data));
-      Value scaled = arith::MulFOp::create(b, arith::ExtFOp::create(b, singles, pair), factors);
-      result.push_back(arith::TruncFOp::create(b, VectorType::get(2, element), scaled));
+      result.push_back(scaleInF32(pair, factor));
     }
   }
   return result;
 }
 
+/// A pair of f16 times an f32, rounded to the element.
+Value HalfOperands::scaleInF32(Value pair, Value factor) {
+  auto singles = VectorType::get(2, b.getF32Type());
+  Value factors = vector::BroadcastOp::create(b, singles, factor);
+  Value scaled = arith::MulFOp::create(b, arith::ExtFOp::create(b, singles, pair), factors);
+  return arith::TruncFOp::create(b, VectorType::get(2, element), scaled);
+}
+
 SmallVector<Value> HalfOperands::convert(ValueRange codes, Value factor) {
   if (data)
     return convertBytes(codes, factor);
+  if (hasConversion)
+    return convertInOrder(codes[0], factor, factor);
   if (isE4M3)
     return scale(element.isF16() ? widenToF16(codes[0]) : widenToBF16(codes[0]), factor);
   return convertE8M0(codes[0], factor);
@@ -221,6 +235,15 @@ SmallVector<Value> HalfOperands::convert(ValueRange codes, Value factor) {
 
 /// The first two results of either have the even nibbles of a word: neighbours are brought there.
 SmallVector<Value> HalfOperands::convertInOrder(Value codes, Value low, Value high) {
+  if (hasConversion) {
+    SmallVector<Value> pairs = widenE2M1(b, codes);
+    for (auto [i, pair] : llvm::enumerate(pairs)) {
+      Value factor = i < 2 ? low : high;
+      pair = element.isF16() ? arith::MulFOp::create(b, pair, factor).getResult()
+                             : scaleInF32(pair, factor);
+    }
+    return pairs;
+  }
   Value odd = arith::ShRUIOp::create(b, codes, s.integer(4));
   // Bytes of `codes`, 0 and up, and of `odd`, 4 and up, of two pairs.
   const uint32_t selector = element.isF16() ? 0x5140 : 0x5410;

@@ -12,8 +12,11 @@
 // power of two for both. Where both operands are converted, a table gives 24 + value, and one fused
 // multiply-add makes value * scale * 2^-4 of it.
 //
-// Codes of 8 bits, which have scales of f8E8M0FNU, become f16, then f32, are multiplied by the scale and
-// rounded to bf16.
+// A target that converts E2M1 gives the f16 of a value at once: times the scale, and 2^-7 with
+// scales of f8E4M3FN, in f16, or in f32, which is then rounded to bf16. All of it is exact.
+//
+// Codes of 8 bits, which have scales of f8E8M0FNU, become f16, then f32, are multiplied by the
+// scale and rounded to bf16.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -37,10 +40,11 @@ public:
   mlir::Type elementType() const { return element; }
 
   /// The factors of the first `count` of the four scales in a word (i32), each in both lanes of
-  /// vector<2xelement>; of codes of 8 bits f32.
+  /// vector<2xelement>; f32 of codes of 8 bits, and of bf16 where the target converts E2M1.
   llvm::SmallVector<mlir::Value> factors(mlir::Value scales, int64_t count = 4);
-  /// The eight codes of a word, or of two of 8 bits, times `factor` and 2^numerics::convertedExponent: two
-  /// vector<2xelement> of even codes and two of odd ones. Their order is the same for all words, so
+  /// The eight codes of a word, or of two of 8 bits, times `factor` and
+  /// 2^numerics::convertedExponent: two vector<2xelement> of even codes and two of odd ones, or
+  /// pairs of neighbours where the target converts E2M1. Their order is the same for all words, so
   /// that it does not matter to a sum.
   llvm::SmallVector<mlir::Value> convert(mlir::ValueRange codes, mlir::Value factor);
   /// The same as four vector<2xelement> of neighbours, in ascending order: the first two pairs times
@@ -63,10 +67,11 @@ private:
                     int64_t signLeft, uint32_t signs);
   mlir::Value asPair(mlir::Value word);
   mlir::Value splat(double value);
+  mlir::Value scaleInF32(mlir::Value pair, mlir::Value factor);
 
   mlir::ImplicitLocOpBuilder &b;
   Scalars s;
-  bool isE4M3;
+  bool isE4M3, hasConversion = false; ///< scales; the target converts codes of 4 bits
   mlir::Type element, data;
   mlir::Value positives, negatives, upperByte; ///< the lower halves of tables, and 0x41
 };

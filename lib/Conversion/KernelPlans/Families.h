@@ -94,6 +94,12 @@ KernelPlan proposeLaneProduct(mlir::Operation *op, const KernelPlan &wish, const
 llvm::LogicalResult checkLaneProduct(mlir::Operation *op, const KernelPlan &plan,
                                      const hw::TargetModel &target);
 
+/// The same of floats and of weights that tensor memory has as floats (WeightLanePlans.cpp).
+KernelPlan proposeWeightLanes(mlir::Operation *op, const KernelPlan &wish, const MatmulSize &size,
+                              const hw::TargetModel &target);
+llvm::LogicalResult checkWeightLanes(mlir::Operation *op, const KernelPlan &plan,
+                                     const hw::TargetModel &target);
+
 /// The same where the lhs has no scales (WeightProductPlans.cpp).
 KernelPlan proposeWeightProduct(mlir::Operation *op, const KernelPlan &wish,
                                 const MatmulSize &size, const hw::TargetModel &target);

@@ -6,6 +6,7 @@
 #include "WarpProductPlans.h"
 
 #include "fp4/ISA/Cluster.h"
+#include "fp4/ISA/WeightProducts.h"
 #include "fp4/Numerics/BlockScaledGemm.h"
 
 #include "mlir/IR/Remarks.h"
@@ -51,16 +52,13 @@ Status fp4::requirePromotion(const hw::TargetModel &target) {
           hw::targetsWith(&hw::TargetModel::hasWgmma));
 }
 
-/// Weights beside 16-bit floats are operand A of wgmma, or of mma.sync where warps multiply.
-/// Prepacked ones beside e4m3 are those of wgmma only, and others have kernels where warps
-/// multiply.
 static Status requireWeights(BlockScaledMatmulOp product, const hw::TargetModel &target) {
   auto lhs = cast<RankedTensorType>(product.getLhs().getType());
-  if (product.isMXF8F6F4())
-    return hw::requireFeature(target, &hw::TargetModel::hasMmaBlockScale, "block-scaled mma.sync");
-  if (target.hasMmaBlockScale && !isa<Float8E4M3FNType>(lhs.getElementType()))
-    return {};
-  return hw::requireFeature(target, &hw::TargetModel::hasWgmma, "wgmma");
+  bool isBytes = isa<Float8E4M3FNType>(lhs.getElementType());
+  auto route = hw::requireWeightProduct(
+      target, isBytes ? hw::Activation::E4M3 : hw::Activation::Half,
+      product.hasPrepackedRhs() ? hw::Weights::Prepacked : hw::Weights::Scaled);
+  return route ? Status() : tl::unexpected<Error>(route.error());
 }
 
 /// All products that have ranges of K have so few rows that operands can be swapped.
@@ -361,8 +359,8 @@ static KernelPlan proposeProduct(Operation *op, const KernelPlan &wish,
   if (product.hasF32Scales())
     return (target.hasTcgen05 ? proposeLaneProduct : proposePromotedProduct)(op, wish, size,
                                                                              target);
-  if (product.hasFloatLhs() && !product.isMXF8F6F4())
-    return proposeWeightProduct(op, wish, size, target);
+  if (product.hasFloatLhs() && !product.hasUnitScales())
+    return (target.hasTcgen05 ? proposeWeightLanes : proposeWeightProduct)(op, wish, size, target);
   if (!target.hasTcgen05)
     return target.hasMmaBlockScale ? proposeWarpProduct(op, wish, size, target)
                                    : proposeConvertedProduct(op, wish, size, target);
@@ -550,8 +548,9 @@ static LogicalResult checkProduct(Operation *op, const KernelPlan &plan,
                   Twine(*plan.ranges));
   if (cast<BlockScaledMatmulOp>(op).hasF32Scales())
     return (target.hasTcgen05 ? checkLaneProduct : checkPromotedProduct)(op, plan, target);
-  if (auto product = cast<BlockScaledMatmulOp>(op); product.hasFloatLhs() && !product.isMXF8F6F4())
-    return checkWeightProduct(op, plan, target);
+  auto product = cast<BlockScaledMatmulOp>(op);
+  if (product.hasFloatLhs() && !product.hasUnitScales())
+    return (target.hasTcgen05 ? checkWeightLanes : checkWeightProduct)(op, plan, target);
   if (!target.hasTcgen05)
     return target.hasMmaBlockScale ? checkWarpProduct(op, plan, target)
                                    : checkConvertedProduct(op, plan, target);

@@ -21,6 +21,10 @@ pipe::RolePlanAttr tensorMemoryRoles(mlir::MLIRContext *context, bool copiesScal
 /// instructions, and two beside them are spare. Two warpgroups take registers from these.
 pipe::RolePlanAttr laneRoles(mlir::MLIRContext *context, int32_t groups);
 
+/// For weights that `groups` warpgroups make 16-bit floats of in tensor memory: four warps read
+/// accumulators and store, one issues matrix instructions, and one loads.
+pipe::RolePlanAttr weightLaneRoles(mlir::MLIRContext *context, int32_t groups);
+
 /// Blocks that work by `schedule` ask for tiles while the kernel runs.
 bool requestsWork(mlir::Attribute schedule);
 

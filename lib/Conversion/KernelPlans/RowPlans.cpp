@@ -34,8 +34,8 @@ static ArrayRef<int64_t> boundsOf(BlockScaledMatmulOp op, const hw::TargetModel 
   static constexpr int64_t ofColumns[] = {16, 64, 256}, ofRows[] = {64, 256}, ofLanes[] = {128};
   if (op.usesK96())
     return {};
-  if (target.hasTcgen05)
-    return ofLanes;
+  if (target.hasTcgen05) // rows of activations beside weights are columns
+    return op.hasFloatLhs() && !op.hasUnitScales() ? ArrayRef(ofColumns) : ArrayRef(ofLanes);
   if (op.hasF32Scales())
     return ofRows;
   return ofColumns;

@@ -154,6 +154,7 @@ struct ConvertPipeToNVVM : fp4::impl::ConvertPipeToNVVMBase<ConvertPipeToNVVM> {
     fp4::populatePrepackedFewPatterns(converter, patterns, state);
     fp4::populatePromotionPatterns(converter, patterns, state);
     fp4::populateLanePromotionPatterns(converter, patterns, state);
+    fp4::populateWeightLanePatterns(converter, patterns, state);
     fp4::populateWarpProductPatterns(converter, patterns, state);
     fp4::populateQuantizePatterns(converter, patterns, state);
     fp4::populateWorkPatterns(converter, patterns, state);

@@ -23,7 +23,7 @@ static bool usesTensorCore(Operation *op, const fp4::KernelState &state) {
     return false;
   bool tmem = llvm::any_of(op->getOperandTypes(), llvm::IsaPred<TmemType>);
   return engine == Engine::Tensor || engine == Engine::ScaleCopy ||
-         (engine == Engine::Threads && tmem);
+         ((engine == Engine::Threads || engine == Engine::Convert) && tmem);
 }
 
 /// Becomes a wait behind which tcgen05 operations may come that it concerns.

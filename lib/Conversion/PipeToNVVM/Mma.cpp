@@ -441,10 +441,49 @@ struct LowerMmaDense : fp4::PipePattern<fp4::pipe::MmaDenseOp> {
   }
 };
 
+/// A in tensor memory: an instruction has 16 elements of K, 8 columns of A and 32 bytes of a row of
+/// B.
+struct LowerMmaLanes : fp4::PipePattern<fp4::pipe::MmaLanesOp> {
+  using PipePattern::PipePattern;
+
+  LogicalResult matchAndRewrite(fp4::pipe::MmaLanesOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    constexpr int64_t stepColumns = fp4::pipe::kDenseMmaK / 2;
+    Location loc = op.getLoc();
+    fp4::pipe::SharedType tile = op.getB().getType();
+    hw::InstrDesc form;
+    form.n = tile.getRows();
+    form.aType = form.bType = tile.getElementType().isBF16() ? hw::MmaType::BF16 : hw::MmaType::F16;
+    fp4::Expected<uint32_t> bits = form.encode();
+    if (!bits)
+      return rewriter.notifyMatchFailure(op, bits.error().message);
+    Descriptor b = descriptorAt(rewriter, op, state, adaptor.getB(),
+                                hw::SmemDescriptor::kMajorOperand(hw::SwizzleMode::B128));
+    Value sums = fp4::tmemPointer(rewriter, loc, adaptor.getAccumulator());
+    for (int64_t step = 0; step < tile.getColumns() / fp4::pipe::kDenseMmaK; ++step) {
+      Value aStep = fp4::tmemPointer(rewriter, loc,
+                                     addColumns(rewriter, loc, adaptor.getA(), step * stepColumns));
+      Value bStep = b.at(rewriter, loc, sliceOffset(tile, step)),
+            accumulate = adaptor.getAccumulate();
+      if (step)
+        accumulate = arith::ConstantIntOp::create(rewriter, loc, 1, 1);
+      fp4::emitOnce(rewriter, loc, state, op, [&] {
+        NVVM::Tcgen05MMAOp::create(rewriter, loc, NVVM::Tcgen05MMAKind::F16,
+                                   NVVM::CTAGroupKind::CTA_1, NVVM::Tcgen05MMACollectorOp::DISCARD,
+                                   /*aShift=*/false, sums, aStep, bStep,
+                                   fp4::constantI32(rewriter, loc, *bits), accumulate,
+                                   /*scaleInputD=*/Value(), /*disableOutputLane=*/Value());
+      });
+    }
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+
 } // namespace
 
 void fp4::populateMmaPatterns(const TypeConverter &converter, RewritePatternSet &patterns,
                               const KernelState &state) {
-  patterns.add<LowerCopyScales, LowerMma, LowerMmaBlockwise, LowerMmaDense>(
+  patterns.add<LowerCopyScales, LowerMma, LowerMmaBlockwise, LowerMmaDense, LowerMmaLanes>(
       converter, patterns.getContext(), state);
 }

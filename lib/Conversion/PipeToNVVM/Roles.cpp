@@ -316,8 +316,8 @@ static bool canBeWhole(fp4::pipe::RoleRegionOp region) {
   auto isHarmless = [](Operation *op) {
     if (isa<pipe::ProducerAcquireOp, pipe::ConsumerWaitOp, pipe::AwaitReleaseOp, pipe::ExpectTxOp,
             pipe::LoadOp, pipe::LoadScalesOp, pipe::LoadRowsOp, pipe::CopyScalesOp, pipe::MmaOp,
-            pipe::MmaBlockwiseOp, pipe::MmaDenseOp, pipe::ProducerCommitOp, pipe::ConsumerReleaseOp,
-            pipe::RoleRegionOp>(op))
+            pipe::MmaBlockwiseOp, pipe::MmaDenseOp, pipe::MmaLanesOp, pipe::ProducerCommitOp,
+            pipe::ConsumerReleaseOp, pipe::RoleRegionOp>(op))
       return true;
     if (isa<PipeDialect>(op->getDialect()))
       return false;

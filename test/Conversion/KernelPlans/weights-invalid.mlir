@@ -48,7 +48,7 @@
 // TWO: resident = 2
 // STORE: error: {{.*}}store{{.*}}left out on sm_90a
 // MATH: error: {{.*}}roles{{.*}}tensor and threads with 8 warps from a multiple of 8
-// TARGET: error: {{.*}}has no wgmma
+// TARGET: error: {{.*}}has no products of bf16 and f16 without scales and prepacked weights
 // NARROW: load warps 8 to 9 drives [tma], math warps 0 to 8 drives [tensor, threads]
 // TWICE: math warps 0 to 8 drives [tensor, threads] registers 240
 // NARROWER: load warps 8 to 9 drives [tma], math warps 0 to 8 drives [tensor, threads]>

@@ -201,6 +201,18 @@ func.func @dense(%acc: !pipe.tmem<128x64xf32>, %a: !pipe.shared<128x128xf8E4M3FN
   return
 }
 
+func.func @weight_lanes(%codes: !pipe.shared<128x128xf4E2M1FN, swizzle_64B>,
+                        %scales: !pipe.shared<128x8xf8E4M3FN, tiled_128x4>, %x: !pipe.shared<16x128xbf16, swizzle_128B>,
+                        %slot: !pipe.tmem<128x128xbf16>, %acc: !pipe.tmem<128x16xf32>, %blocks: i32, %more: i1) {
+  %w = pipe.convert_lanes %codes scaled %scales : !pipe.shared<128x128xf4E2M1FN, swizzle_64B>,
+      !pipe.shared<128x8xf8E4M3FN, tiled_128x4> -> !pipe.tmem<128x128xbf16>
+  pipe.convert_lanes %codes scaled %scales blocks %blocks into %slot : !pipe.shared<128x128xf4E2M1FN, swizzle_64B>,
+      !pipe.shared<128x8xf8E4M3FN, tiled_128x4>, !pipe.tmem<128x128xbf16>
+  pipe.mma_lanes %acc, %w, %x accumulate %more : !pipe.tmem<128x16xf32>, !pipe.tmem<128x128xbf16>,
+      !pipe.shared<16x128xbf16, swizzle_128B>
+  return
+}
+
 func.func @transforms(%acc: !pipe.tmem<128x64xf32>, %x: !pipe.shared<64x128xbf16, swizzle_128B>,
                       %slot: !pipe.shared<16x16xbf16, swizzle_32B>) {
   %h = pipe.hadamard_matrix signs 55272 -> !pipe.shared<16x16xbf16, swizzle_32B>

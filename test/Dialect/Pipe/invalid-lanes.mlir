@@ -382,3 +382,109 @@ func.func @bad(%acc: !pipe.fragment<64x64xf32, wgmma>) -> vector<32xf32> {
   %v = pipe.read_lanes %acc[32] : !pipe.fragment<64x64xf32, wgmma> -> vector<32xf32>
   return %v : vector<32xf32>
 }
+
+// -----
+
+func.func private @twin(!pipe.tmem<128x128xbf16>)
+// (C466)
+// expected-error @+1 {{operand must be 128 rows of a multiple of 64 columns and belong to no pair, but got 128x96x'bf16'}}
+func.func private @bad(!pipe.tmem<128x96xbf16>)
+
+// -----
+
+// (C466)
+// expected-error @+1 {{operand must be 128 rows of a multiple of 64 columns and belong to no pair, but got 64x128x'f16'}}
+func.func private @bad(!pipe.tmem<64x128xf16>)
+
+// -----
+
+// (C466)
+// expected-error @+1 {{operand must be 128 rows of a multiple of 64 columns and belong to no pair, but got 128x128x'bf16'}}
+func.func private @bad(!pipe.tmem<128x128xbf16, pair>)
+
+// -----
+
+!codes = !pipe.shared<128x128xf4E2M1FN, swizzle_64B>
+!scales = !pipe.shared<128x8xf8E4M3FN, tiled_128x4>
+func.func @twin(%w: !codes, %s: !scales) {
+  %a = pipe.convert_lanes %w scaled %s : !codes, !scales -> !pipe.tmem<128x128xbf16>
+  %b = pipe.convert_lanes %w scaled %s : !codes, !scales -> !pipe.tmem<128x128xf16>
+  return
+}
+func.func @bad(%w: !codes, %s: !scales) {
+  // (C467)
+  // expected-error @+1 {{tile must have the shape of the source and elements of bf16 or f16, but got '!pipe.tmem<128x128xf32>'}}
+  %a = pipe.convert_lanes %w scaled %s : !codes, !scales -> !pipe.tmem<128x128xf32>
+  return
+}
+
+// -----
+
+!codes = !pipe.shared<128x128xf4E2M1FN, swizzle_64B>
+!scales = !pipe.shared<128x4xf8E8M0FNU, tiled_128x4>
+func.func @twin(%w: !codes, %s: !scales) {
+  %a = pipe.convert_lanes %w scaled %s : !codes, !scales -> !pipe.tmem<128x128xbf16>
+  return
+}
+func.func @bad(%w: !codes, %s: !scales) {
+  // (C467)
+  // expected-error @+1 {{tile must have the shape of the source and elements of bf16, but got '!pipe.tmem<128x128xf16>'}}
+  %a = pipe.convert_lanes %w scaled %s : !codes, !scales -> !pipe.tmem<128x128xf16>
+  return
+}
+
+// -----
+
+!codes = !pipe.shared<64x128xf4E2M1FN, swizzle_64B>
+!scales = !pipe.shared<128x4xf8E8M0FNU, tiled_128x4>
+func.func @bad(%w: !codes, %s: !scales) {
+  // (C467)
+  // expected-error @+1 {{source must be 128 rows of f4E2M1FN, but got '!pipe.shared<64x128xf4E2M1FN, swizzle_64B>'}}
+  %a = pipe.convert_lanes %w scaled %s : !codes, !scales -> !pipe.tmem<128x128xbf16>
+  return
+}
+
+// -----
+
+!codes = !pipe.shared<128x128xf4E2M1FN, swizzle_64B>
+!scales = !pipe.shared<128x4xf8E8M0FNU, tiled_128x4>
+func.func @bad(%w: !codes, %s: !scales) {
+  // (C467)
+  // expected-error @+1 {{must return a tile or fill a destination}}
+  pipe.convert_lanes %w scaled %s : !codes, !scales
+  return
+}
+
+// -----
+
+!x = !pipe.shared<16x128xbf16, swizzle_128B>
+func.func @twin(%acc: !pipe.tmem<128x16xf32>, %w: !pipe.tmem<128x128xbf16>, %x: !x, %more: i1) {
+  pipe.mma_lanes %acc, %w, %x accumulate %more : !pipe.tmem<128x16xf32>, !pipe.tmem<128x128xbf16>, !x
+  return
+}
+func.func @bad(%acc: !pipe.tmem<128x32xf32>, %w: !pipe.tmem<128x128xbf16>, %x: !x, %more: i1) {
+  // (C468)
+  // expected-error @+1 {{accumulator must be 128 rows of f32 of no pair, with 16 columns, but got '!pipe.tmem<128x32xf32>'}}
+  pipe.mma_lanes %acc, %w, %x accumulate %more : !pipe.tmem<128x32xf32>, !pipe.tmem<128x128xbf16>, !x
+  return
+}
+
+// -----
+
+!x = !pipe.shared<16x128xbf16, swizzle_128B>
+func.func @bad(%acc: !pipe.tmem<128x16xf32>, %w: !pipe.tmem<128x128xf16>, %x: !x, %more: i1) {
+  // (C468)
+  // expected-error @+1 {{b must be 'f16' with K = 128 and layout swizzle_128B, but got '!pipe.shared<16x128xbf16, swizzle_128B>'}}
+  pipe.mma_lanes %acc, %w, %x accumulate %more : !pipe.tmem<128x16xf32>, !pipe.tmem<128x128xf16>, !x
+  return
+}
+
+// -----
+
+!x = !pipe.shared<16x128xbf16, swizzle_128B>
+func.func @bad(%acc: !pipe.tmem<128x16xf32>, %w: !pipe.tmem<128x128xf32>, %x: !x, %more: i1) {
+  // (C468)
+  // expected-error @+1 {{a must be an operand of 16-bit floats, but got '!pipe.tmem<128x128xf32>'}}
+  pipe.mma_lanes %acc, %w, %x accumulate %more : !pipe.tmem<128x16xf32>, !pipe.tmem<128x128xf32>, !x
+  return
+}

@@ -16,12 +16,14 @@ static constexpr int64_t kSpreadElements = 128;
 
 static unsigned bitsOf(Format format) { return numerics::elementOf(blockFormat(format)).bits; }
 
-/// Scales of a lhs of f8E4M3FN that has none are 1.
+bool BlockScaledMatmulOp::hasUnitScales() {
+  auto lhs = cast<RankedTensorType>(getLhs().getType());
+  return hasFloatLhs() && !hasPrepackedRhs() && isa<Float8E4M3FNType>(lhs.getElementType());
+}
+
 bool BlockScaledMatmulOp::isMXF8F6F4() {
-  if (hasFloatLhs() && !hasPrepackedRhs())
-    return isa<Float8E4M3FNType>(cast<RankedTensorType>(getLhs().getType()).getElementType());
-  return !hasF32Scales() && !hasFloatLhs() &&
-         !(hasPackedData(getFormat()) && hasPackedData(getFormatOfRhs()));
+  bool isPacked = hasPackedData(getFormat()) && hasPackedData(getFormatOfRhs());
+  return hasUnitScales() || (!hasF32Scales() && !hasFloatLhs() && !isPacked);
 }
 
 /// blockscaled_matmul (C11): elements that a matrix instruction has. Beside floats weights have 4 bits.

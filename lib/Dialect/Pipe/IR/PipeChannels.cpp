@@ -105,17 +105,22 @@ static bool isTmem(Value value) { return isa<TmemType>(value.getType()); }
 /// (C119) The lane of tensor memory that a thread reaches follows from its warp.
 static LogicalResult verifyTmemLanes(EngineOpInterface op, RoleRegionOp region) {
   RoleAttr role = region.getRole();
-  bool accesses = op.getEngine() == Engine::Threads && (llvm::any_of(op->getOperands(), isTmem) ||
-                                                        llvm::any_of(op->getResults(), isTmem));
-  bool mayShare = isa<PromoteLanesOp>(op); // two warpgroups have columns of their own
-  bool hasAll = role.getNumWarps() == 4 || (mayShare && role.getNumWarps() == 8);
+  bool ofThreads = op.getEngine() == Engine::Threads || op.getEngine() == Engine::Convert;
+  bool accesses = ofThreads && (llvm::any_of(op->getOperands(), isTmem) ||
+                                llvm::any_of(op->getResults(), isTmem));
+  // Warpgroups have columns of their own.
+  int64_t most = isa<ConvertLanesOp>(op) ? 16 : isa<PromoteLanesOp>(op) ? 8 : 4;
+  int64_t warps = role.getNumWarps();
+  bool hasAll = llvm::isPowerOf2_64(warps) && warps >= 4 && warps <= most;
   if (!accesses || (hasAll && role.getFirstWarp() % 4 == 0))
     return success();
-  InFlightDiagnostic diag = op->emitOpError()
-                            << "must be in a role of 4 " << (mayShare ? "or 8 " : "")
-                            << "warps from a multiple of 4 to access tensor "
-                               "memory, but is in warps "
-                            << role.getFirstWarp() << " to " << role.getEndWarp();
+  InFlightDiagnostic diag = op->emitOpError() << "must be in a role of 4 "
+                                              << (most == 16  ? "to 16 "
+                                                  : most == 8 ? "or 8 "
+                                                              : "")
+                                              << "warps from a multiple of 4 to access tensor "
+                                                 "memory, but is in warps "
+                                              << role.getFirstWarp() << " to " << role.getEndWarp();
   diag.attachNote(region.getLoc()) << "the role begins here";
   return diag;
 }

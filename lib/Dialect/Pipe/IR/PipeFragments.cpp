@@ -36,9 +36,8 @@ static Type convertedType(Type scale) {
 
 static int64_t blockOf(Type scale) { return isa<Float8E4M3FNType>(scale) ? 16 : 32; }
 
-/// (C180) An operand that is converted: rows of one panel, and their scales.
-static LogicalResult verifyConvertible(Operation *op, StringRef name, SharedType data,
-                                       SharedType scales) {
+LogicalResult fp4::pipe::verifyConvertible(Operation *op, StringRef name, SharedType data,
+                                           SharedType scales) { // (C180)
   bool isPacked = isa<Float4E2M1FNType>(data.getElementType());
   bool isWide = isa<Float8E4M3FNType, Float8E5M2Type>(data.getElementType()) &&
                 isa<Float8E8M0FNUType>(scales.getElementType());

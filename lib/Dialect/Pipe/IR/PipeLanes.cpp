@@ -35,13 +35,58 @@ LogicalResult MmaDenseOp::verify() {
   if (a.getRows() != kMmaM)
     return emitOpError() << "a must have " << kMmaM << " rows, but got " << a; // (C373)
   int64_t columns = acc.getColumns();
-  if (acc.isScales() || acc.isOfHalves() || columns % kColumnStep) // the type has at most 256
+  if (!acc.isAccumulator() || acc.isOfHalves() || columns % kColumnStep) // the type has at most 256
     return emitOpError() << "accumulator must have sums in a multiple of " << kColumnStep
                          << " columns, but got " << acc; // (C373)
   if (b.getRows() * (acc.getPair() ? 2 : 1) != columns)
     return emitOpError() << "b must have a row for each of " << columns
                          << " columns, of a pair for half of them, but got " << b; // (C373)
   return success();
+}
+
+void ConvertLanesOp::getAsmResultNames(OpAsmSetValueNameFn name) {
+  if (getResult())
+    name(getResult(), "converted");
+}
+Value ConvertLanesOp::getFilledTile() { return getResult(); }
+Value ConvertLanesOp::getSlot() { return getDest(); }
+int64_t ConvertLanesOp::getUnitBytes() { return 0; }
+Value ConvertLanesOp::getUnits() { return {}; }
+void ConvertLanesOp::fillSlot(OpBuilder &builder, Value slot, Value) {
+  create(builder, getLoc(), Type(), getSource(), getScales(), getBlocks(), slot);
+}
+
+LogicalResult ConvertLanesOp::verify() {
+  SharedType source = getSource().getType(), scales = getScales().getType();
+  if (!isa<Float4E2M1FNType>(source.getElementType()) || source.getRows() != kMmaM)
+    return emitOpError() << "source must be " << kMmaM << " rows of f4E2M1FN, but got "
+                         << source;                               // (C467)
+  if (failed(verifyConvertible(*this, "source", source, scales))) // (C180)
+    return failure();
+  if (bool(getResult()) == bool(getDest()))
+    return emitOpError() << "must return a tile or fill a destination"; // (C467)
+  TmemType tile = getTileType();
+  bool mayBeF16 = isa<Float8E4M3FNType>(scales.getElementType());
+  bool fits = tile.getElementType().isBF16() || (mayBeF16 && tile.getElementType().isF16());
+  if (tile.isOperand() && fits && tile.getShape() == source.getShape())
+    return success();
+  return emitOpError() << "tile must have the shape of the source and elements of bf16"
+                       << (mayBeF16 ? " or f16" : "") << ", but got " << tile; // (C467)
+}
+
+LogicalResult MmaLanesOp::verify() {
+  TmemType acc = getAccumulator().getType(), a = getA().getType();
+  SharedType b = getB().getType();
+  if (!a.isOperand())
+    return emitOpError() << "a must be an operand of 16-bit floats, but got " << a; // (C468)
+  if (b.getElementType() != a.getElementType() || b.getColumns() != a.getColumns() ||
+      b.getLayout() != Layout::Swizzle128B)
+    return emitOpError() << "b must be " << a.getElementType() << " with K = " << a.getColumns()
+                         << " and layout swizzle_128B, but got " << b; // (C468)
+  if (acc.isAccumulator() && !acc.getPair() && acc.getColumns() == b.getRows())
+    return success();
+  return emitOpError() << "accumulator must be 128 rows of f32 of no pair, with " << b.getRows()
+                       << " columns, but got " << acc; // (C468)
 }
 
 LogicalResult LaneColumnOp::verify() {
@@ -79,7 +124,7 @@ LogicalResult PromoteLanesOp::verify() {
     return failure();
   int64_t groups = groupsOfRole(*this), columns = acc.getShape()[1];
   bool fits = groups ? sums.getColumns() == groups * columns : sums.getColumns() % columns == 0;
-  if (sums.isScales() || !fits)
+  if (!sums.isAccumulator() || !fits)
     return emitOpError() << "sums must have the " << columns
                          << " columns of the accumulator for each warpgroup of the role, but got "
                          << sums; // (C377)

@@ -110,7 +110,7 @@ static LogicalResult verifyHalves(MmaOp op) {
 LogicalResult MmaOp::verify() {
   TmemType acc = getAccumulator().getType();
   SharedType a = getA().getType(), b = getB().getType();
-  if (acc.isScales())
+  if (!acc.isAccumulator())
     return emitOpError() << "accumulator must be a tile of f32, but got " << acc;
   TmemType sa = getAScales().getType(), sb = getBScales().getType();
   if (acc.getPair() != sa.getPair() || acc.getPair() != sb.getPair()) // (C150)
@@ -156,7 +156,7 @@ LogicalResult MmaBlockwiseOp::verify() { // (C125)
     return emitOpError() << "b must be " << element << ", a multiple of " << kDenseMmaK
                          << " rows of " << kDenseMmaK << " with layout swizzle_32B, but got " << b;
   int64_t columns = getSlices() * b.getRows();
-  if (acc.isScales() || acc.getPair() || acc.getColumns() != columns)
+  if (!acc.isAccumulator() || acc.getPair() || acc.getColumns() != columns)
     return emitOpError() << "accumulator must have " << columns << " columns, " << b.getRows()
                          << " for each of " << getSlices() << " slices, but got " << acc;
   return success();

@@ -428,7 +428,7 @@ LogicalResult ReadOp::verify() {
   TmemType acc = getAccumulator().getType();
   auto vector = cast<VectorType>(getType());
   int64_t n = vector.getNumElements();
-  if (acc.isScales() || vector.getElementType() != acc.getElementType())
+  if (!acc.isAccumulator() || vector.getElementType() != acc.getElementType())
     return emitOpError() << "vector must have the accumulator's element type, but got " << vector
                          << " from " << acc;
   int64_t columns = acc.getTmemColumns();                // of a lane

@@ -229,7 +229,13 @@ static int64_t accumulatorColumns(ArrayRef<int64_t> shape, bool pair) {
   return layout ? hw::accumulatorColumns(*layout, shape[1]) : shape[1];
 }
 
+/// 16-bit floats of an operand in a column of tensor memory, and those of a row that a thread makes
+/// at a time.
+static constexpr int64_t kFloatsOfColumn = 2, kOperandUnit = 64;
+
 int64_t TmemType::getTmemColumns() const {
+  if (isOperand())
+    return getColumns() / kFloatsOfColumn;
   return isScales() ? scaleTileColumns(getRows(), getColumns(), getLayout())
                     : accumulatorColumns(getShape(), getPair());
 }
@@ -409,6 +415,11 @@ LogicalResult TmemType::verify(EmitError emitError, ArrayRef<int64_t> shape, Typ
     return emitError() << "layout of a tensor memory tile must be linear, tiled_128x4 or "
                           "halves_128x4, but got "
                        << stringifyLayout(layout);
+  } else if (element.isF16() || element.isBF16()) {
+    if (shape[0] != kMmaM || shape[1] % kOperandUnit || pair) // (C466)
+      return emitError() << "operand must be 128 rows of a multiple of " << kOperandUnit
+                         << " columns and belong to no pair, but got " << shape[0] << "x"
+                         << shape[1] << "x" << element;
   } else if (!element.isF32() || (shape[0] != kMmaM && !(pair && shape[0] == 2 * kMmaM)) ||
              !hw::validateMmaShape(hw::MmaKind::MXF4NVF4, pair ? 2 : 1, shape[0],
                                    shape[1])) { // (C104)
@@ -420,7 +431,9 @@ LogicalResult TmemType::verify(EmitError emitError, ArrayRef<int64_t> shape, Typ
                       "but got ")
            << shape[0] << "x" << shape[1] << "x" << element;
   }
-  int64_t columns = isScales ? scaleTileColumns(shape[0], shape[1], layout) : shape[1];
+  int64_t columns = isScales          ? scaleTileColumns(shape[0], shape[1], layout)
+                    : element.isF32() ? shape[1]
+                                      : shape[1] / kFloatsOfColumn;
   if (columns > hw::tmemColumnCount) // (C105)
     return emitError() << "tile must fit in " << hw::tmemColumnCount
                        << " tensor memory columns, but needs " << columns;

@@ -8,6 +8,10 @@ namespace fp4::pipe {
 /// Sums that a warpgroup has in registers, and no held weights: f32 in the rows of one instruction.
 bool isAccumulatorOfWgmma(FragmentType type);
 
+/// (C180) An operand that is converted: rows of one panel, and their scales.
+llvm::LogicalResult verifyConvertible(mlir::Operation *op, llvm::StringRef name, SharedType data,
+                                      SharedType scales);
+
 /// Bytes of a row of the e4m3 tiles whose sums are promoted; threads of a warpgroup.
 inline constexpr int64_t kPromotedRowBytes = 128, kGroupThreads = 128;
 

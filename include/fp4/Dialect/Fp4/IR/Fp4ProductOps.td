@@ -74,9 +74,10 @@ def Fp4_BlockScaledMatmulOp
     a product whose rhs has quantized weights. These may be prepacked: `fp4.prepack` gives a rhs that
     contains its scales, in a layout that its type names.
 
-    A lhs of f8E4M3FN without scales is the activation beside MXFP4 weights that are prepacked for it.
-    What its elements were divided by, a number or one for each row, is alpha. For each block of 128 k in
-    ascending order, an fp32 accumulator takes `fma(sum of the block, 2^e, acc)`, where the power of two is
+    A lhs of f8E4M3FN without scales is the activation beside MXFP4 weights. What its elements were
+    divided by, a number or one for each row, is alpha. Beside weights with scales the product is that
+    of a lhs of mxfp8_e4m3 whose scales are one. Beside weights that are prepacked for it, for each block
+    of 128 k in ascending order, an fp32 accumulator takes `fma(sum of the block, 2^e, acc)`, where the power of two is
     that of the row of weights in its tile, and the sum is that of the tensor core.
 
     | operand    | element type | shape | layout |
@@ -184,6 +185,9 @@ def Fp4_BlockScaledMatmulOp
     bool hasF32Scales() { return ::fp4::hasF32Scales(getFormat()); }
     /// Its lhs are floats of 16 bits, which have no scales.
     bool hasFloatLhs() { return !getLhsScales(); }
+    /// Its lhs is f8E4M3FN without scales, beside mxfp4 weights with scales: the tensor core multiplies
+    /// as if the lhs had scales of one.
+    bool hasUnitScales();
     /// Its rhs is a result of `fp4.prepack`, which contains the scales.
     bool hasPrepackedRhs() { return !getRhsScales(); }
     /// Is several products, of which each has rows of lhs.

@@ -41,6 +41,77 @@ def Pipe_MmaDenseOp : Pipe_EngineOp<"mma_dense", "Tensor"> {
   let hasVerifier = 1;
 }
 
+def Pipe_MmaLanesOp : Pipe_EngineOp<"mma_lanes", "Tensor"> {
+  let summary = "product of 16-bit floats in tensor memory and in shared memory";
+  let description = [{
+    `acc[m, n] = (accumulate ? acc[m, n] : 0) + sum over k of a[m, k] * b[n, k]` over the k of one tile,
+    in instructions of 16 in ascending order. The sums are those of kind f16 with fp32 accumulators
+    (docs/Numerics.md). PTX: tcgen05.mma.kind::f16 with A in tensor memory.
+
+    Constraints: (C468) A is an operand in tensor memory; B has its K and its elements, and layout
+    swizzle_128B; the accumulator has 128 rows, those of no pair, and a column for each row of B.
+
+    Example:
+    ```mlir
+    pipe.mma_lanes %acc, %w, %x accumulate %more : !pipe.tmem<128x16xf32>, !pipe.tmem<128x128xbf16>,
+        !pipe.shared<16x128xbf16, swizzle_128B>
+    ```
+  }];
+  let arguments = (ins Pipe_TmemType:$accumulator, Pipe_TmemType:$a, Pipe_SharedType:$b,
+                       I1:$accumulate);
+  let assemblyFormat = [{
+    $accumulator `,` $a `,` $b `accumulate` $accumulate attr-dict `:`
+    qualified(type($accumulator)) `,` qualified(type($a)) `,` qualified(type($b))
+  }];
+  let hasVerifier = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Engine convert
+//===----------------------------------------------------------------------===//
+
+def Pipe_ConvertLanesOp : Pipe_EngineOp<
+    "convert_lanes", "Convert",
+    [AttrSizedOperandSegments, Pipe_NamedResults,
+     DeclareOpInterfaceMethods<Pipe_StageFillerOpInterface>]> {
+  let summary = "scaled fp4 elements to 16-bit floats in tensor memory";
+  let description = [{
+    `tile[n, k] = convert(source[n, k], scales[n, k / block])`, elements in ascending order.
+    `numerics::convertElement` beside floats is the definition: with scales of f8E4M3FN value * scale *
+    2^-7, in f16 or bf16, and with scales of f8E8M0FNU value * scale in bf16, which is infinite from
+    2^128 on. Both are exact else. Elements behind the `blocks` blocks of 4 scale columns that exist
+    (default: all) must be zeros of `source`. Thread r of a warpgroup of the role converts row r: all of
+    it, or of two or four warpgroups a part of it each. The sequential form returns the tile; the other forms fill
+    a tile of a channel acquired by this role. PTX: tcgen05.st.sync.aligned.32x32b.
+
+    Constraints: (C467) source is f4E2M1FN of 128 rows with layout swizzle_64B, one panel wide; its
+    scales have layout tiled_128x4, one column per block, and 128 rows or more; the tile has the shape
+    of the source, and elements of bf16, or of f16 with scales of f8E4M3FN; it is returned or filled.
+
+    Example:
+    ```mlir
+    %a = pipe.convert_lanes %w scaled %sw : !pipe.shared<128x128xf4E2M1FN, swizzle_64B>,
+        !pipe.shared<128x8xf8E4M3FN, tiled_128x4> -> !pipe.tmem<128x128xbf16>
+    ```
+  }];
+  let arguments = (ins Pipe_SharedType:$source, Pipe_SharedType:$scales, Optional<I32>:$blocks,
+                       Optional<Pipe_TmemType>:$dest);
+  let results = (outs Optional<Pipe_TmemType>:$result);
+  let assemblyFormat = [{
+    $source `scaled` $scales (`blocks` $blocks^)? (`into` $dest^)? attr-dict
+    `:` qualified(type($source)) `,` qualified(type($scales))
+    (`,` qualified(type($dest))^)? (`->` qualified(type($result))^)?
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = engineDecl # [{
+    /// Type of the tile that is filled, result or destination.
+    ::fp4::pipe::TmemType getTileType() {
+      return ::llvm::cast<::fp4::pipe::TmemType>(
+          (getDest() ? ::mlir::Value(getDest()) : ::mlir::Value(getResult())).getType());
+    }
+  }];
+}
+
 //===----------------------------------------------------------------------===//
 // Engine threads
 //===----------------------------------------------------------------------===//

@@ -129,6 +129,9 @@ def Pipe_TmemType : Pipe_Type<"Tmem", "tmem"> {
     512-byte block in 4 columns, the blocks of one k step adjacent: block (i, j) of rows 128 i.. and
     scale columns 4 j.. is at column (j * rows/128 + i) * 4.
 
+    `!pipe.tmem<128x128xbf16>` is operand A of `pipe.mma_lanes`: row r in lane r, two elements of a row
+    in each column.
+
     A tile of a `pair` lies in the tensor memory of both blocks, at the same columns.
     `!pipe.tmem<256x256xf32, pair>` is one accumulator: the leader has rows 0 to 127, its peer the
     others. In `!pipe.tmem<128x256xf32, pair>` each block has 64 rows in 128 columns of tensor memory:
@@ -139,7 +142,8 @@ def Pipe_TmemType : Pipe_Type<"Tmem", "tmem"> {
 
     Constraints: (C104) an accumulator has 128 rows of f32 and 8 to 256 columns in steps of 8;
     that of a pair has 256 or 128 rows and 16 to 256 columns in steps of 16; (C103) and (C423) hold for
-    scale tiles;
+    scale tiles; (C466) an operand of 16-bit floats has 128 rows and a multiple of 64 columns, and
+    belongs to no pair;
     (C105) a tile fits in the 512 columns of tensor memory.
   }];
   let parameters = (ins
@@ -157,6 +161,10 @@ def Pipe_TmemType : Pipe_Type<"Tmem", "tmem"> {
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
   let extraClassDeclaration = tileDecls # [{
+    /// Sums, and no scales or operand.
+    bool isAccumulator() const { return !isScales() && getElementType().isF32(); }
+    /// Operand A: 16-bit floats.
+    bool isOperand() const { return !isScales() && !getElementType().isF32(); }
     /// Rows of an accumulator that each block has.
     int64_t getRowsOfBlock() const { return getPair() && !isScales() ? getRows() / 2 : getRows(); }
     /// An accumulator of a pair with 128 rows, of which lanes have halves of the columns.

@@ -1,0 +1,43 @@
+//===- WeightProducts.h - Activations without scales beside fp4 weights ---===//
+//
+// A product of weights of 4 bits and of activations that have no scales (W4A16, W4A8) has a kernel
+// on a target if a row of the table says so. Each row names a fact of the target, and what the
+// kernel makes of the operands. All of it is exact, so that a pair has the same factors everywhere.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "fp4/ISA/TargetModel.h"
+
+#include <span>
+
+namespace fp4::hw {
+
+enum class Activation : uint8_t { Half, E4M3 }; ///< bf16 and f16; f8E4M3FN
+enum class Weights : uint8_t {
+  Scaled,
+  Prepacked
+}; ///< codes with tiled scales; fp4.prepack's tiles
+
+/// How the tensor core gets the operands of a pair.
+enum class WeightRoute : uint8_t {
+  Registers,  ///< weights become 16-bit floats or e4m3 in registers: operand A of wgmma or mma.sync
+  UnitScales, ///< both as they are, to kind mxf8f6f4, with scales of one beside the activations
+  Lanes,      ///< weights become 16-bit floats in tensor memory: operand A of tcgen05.mma kind::f16
+};
+
+struct WeightProduct {
+  Activation activation;
+  Weights weights;
+  bool TargetModel::*needs;
+  WeightRoute route;
+};
+
+/// The rows of the table.
+std::span<const WeightProduct> weightProducts();
+
+/// How `target` multiplies such a pair. The error names the targets that do.
+Expected<WeightRoute> requireWeightProduct(const TargetModel &target, Activation activation,
+                                           Weights weights);
+
+} // namespace fp4::hw

@@ -1,0 +1,50 @@
+//===- WeightLaneKernel.cpp - Products of floats and weights with tcgen05 -===//
+//
+// The textbook algorithm of MatmulKernel.cpp with its operands swapped: rows of weights are lanes
+// of tensor memory, and the rows of the result are columns, of which a tile has as few as 16. A
+// role of threads makes 16-bit floats of a k tile of weights, in tensor memory, from where the
+// tensor core multiplies them with activations in shared memory. So shared memory, and the bytes
+// that it delivers in a cycle, are those of codes and of activations only. What conversions
+// multiplied by a power of two is undone before alpha.
+//
+//===----------------------------------------------------------------------===//
+
+#include "MatmulBuilder.h"
+
+#include "fp4/Dialect/Pipe/IR/PipeLanes.h"
+
+using namespace mlir;
+using namespace fp4;
+using namespace fp4::pipe;
+
+namespace {
+class WeightLaneBuilder : public MatmulBuilder {
+public:
+  using MatmulBuilder::MatmulBuilder;
+
+private:
+  void buildKTile(ValueRange accs, const Tile &tile, Value k) override;
+};
+} // namespace
+
+void WeightLaneBuilder::buildKTile(ValueRange accs, const Tile &tile, Value k) {
+  Value element = mul(k, shape.tileK);
+  auto [kBlock, blocks] = scaleBlocksOf(k);
+  Value codes = load(a, tile.row, element, shape.partsA(), Direction::N);
+  Value scales =
+      loadScales(scalesA, tile.scaleRowA, tile.blockA, kBlock, blocks, shape.blockM(), 1);
+  Value floats = load(bb, tile.rowB, element, shape.partsB(), Direction::M);
+  auto type = TmemType::get(cast<SharedType>(codes.getType()).getShape(), shape.floatB);
+  Value weights = ConvertLanesOp::create(b, loc, type, codes, scales, blocks, Value()).getResult();
+  Value more = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sgt, k, tile.k.begin);
+  MmaLanesOp::create(b, loc, accs.front(), weights, floats, more);
+}
+
+gpu::GPUFuncOp fp4::buildWeightLaneKernel(gpu::GPUModuleOp module, const MatmulShape &shape,
+                                          const KernelPlan &plan, Location loc) {
+  gpu::GPUFuncOp func = createKernel(module, shape.argumentTypes(), plan, loc);
+  // ptxas would spill sums so that more blocks fit than have tensor memory.
+  declareResident(func, *plan.resident);
+  WeightLaneBuilder(func, shape, plan, loc).build();
+  return func;
+}

@@ -1,0 +1,132 @@
+//===- WeightLanePlans.cpp - Plans of floats and weights with tcgen05 -----===//
+//
+// A tile has 128 columns of the result, the lanes of weights in tensor memory, and as many rows as
+// an instruction has columns. Of the tiles, the one whose waves take the fewest cycles: a k tile
+// costs what the tensor core takes for it, what its operands take from the L2 cache, or what the
+// role that converts weights takes from one k tile to the next.
+//
+//===----------------------------------------------------------------------===//
+
+#include "CostModel.h"
+#include "Families.h"
+#include "RolePlans.h"
+
+#include "mlir/IR/Remarks.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace fp4;
+
+/// Columns and depth of a tile, and the rows that it can have: an instruction of kind f16 with 128
+/// lanes has a multiple of 16 columns.
+static constexpr int64_t kTileN = 128, kTileK = 128;
+static constexpr std::array<int64_t, 5> kTileMs = {16, 32, 64, 128, 256};
+
+/// Warpgroups that convert. Where a thread has many columns of sums, registers have room for two.
+static int32_t groupsOf(int64_t rows) {
+  constexpr int64_t fewRows = 32;
+  return rows <= fewRows ? 4 : 2;
+}
+
+/// What these take from one k tile to the next, as the simulator predicts it.
+static constexpr double kConvertCycles = 1100;
+
+static double cyclesOf(const MatmulSize &size, int64_t rows, const hw::TargetModel &target) {
+  const hw::ProductRates &rates = *target.product;
+  int64_t tiles = llvm::divideCeil(size.m, rows) * llvm::divideCeil(size.n, kTileN) * size.splits;
+  auto waves = double(llvm::divideCeil(tiles, target.multiprocessors));
+  // A quarter as many products of 16 bits as of 4 in a cycle; a multiply-add is two operations.
+  double multiply =
+      multiplyCycles(8.0 * double(kTileN * rows * kTileK), double(2 * rows * kTileK), target);
+  double weightBytes = double(kTileN * kTileK) * (0.5 + 1.0 / double(size.block));
+  double floatBytes = double(2 * std::min(size.m, rows) * kTileK);
+  int64_t active = std::min<int64_t>(tiles, target.multiprocessors);
+  double feed = (weightBytes + floatBytes) / feedBytesPerCycle(active, target);
+  auto deep = double(llvm::divideCeil(size.k, kTileK * size.splits));
+  double cycles = deep * std::max({multiply, feed, kConvertCycles}) + rates.fillCycles +
+                  rates.epilogueCyclesPerColumn * double(rows);
+  double read =
+      double(size.n * size.k) * (0.5 + 1.0 / double(size.block)) + 2.0 * double(size.m * size.k);
+  double memory = memoryCycles(read, double(size.m * size.n * size.resultBytes), target);
+  return std::max(waves * cycles + rates.tailCycles, memory) + rates.launchCycles;
+}
+
+/// The best tile; of equals, the smallest.
+static int64_t chooseRows(const KernelPlan &wish, const MatmulSize &size,
+                          const hw::TargetModel &target) {
+  if (wish.tile[0])
+    return wish.tile[0];
+  return *llvm::min_element(kTileMs, [&](int64_t x, int64_t y) {
+    return cyclesOf(size, x, target) < cyclesOf(size, y, target);
+  });
+}
+
+static void explain(Operation *op, const MatmulSize &size, int64_t rows,
+                    const hw::TargetModel &target) {
+  double clock = target.product->gigahertz;
+  auto name = remark::RemarkOpts::name("product").category("fp4-plan");
+  remark::passed(op->getLoc(), name)
+      << llvm::formatv("tiles of {0}x{1} by one block, predicted {2:f2} us at {3:f3} GHz", rows,
+                       kTileN, cyclesOf(size, rows, target) / clock / 1000, clock)
+             .str();
+}
+
+KernelPlan fp4::proposeWeightLanes(Operation *op, const KernelPlan &wish, const MatmulSize &size,
+                                   const hw::TargetModel &target) {
+  KernelPlan plan = planOfFamily(KernelFamily::TileProduct);
+  int64_t rows = chooseRows(wish, size, target);
+  if (llvm::is_contained(kTileMs, rows)) // the check says what is wrong with others
+    explain(op, size, rows, target);
+  plan.tile = {rows, kTileN, kTileK};
+  ProductTile tile{/*pair=*/false, rows, 1, 1, /*swap=*/true};
+  plan.schedule = rasterOfProduct(op->getContext(), size, tile, target);
+  plan.roles = weightLaneRoles(op->getContext(), groupsOf(rows));
+  plan.resident = 1;
+  return plan;
+}
+
+/// Either role of threads reaches all lanes of tensor memory, the one that converts also as two or
+/// four warpgroups.
+static StringRef weightLaneRules(pipe::RolePlanAttr roles) {
+  using enum pipe::Engine;
+  pipe::RoleAttr convert = roles.getDriver(Convert);
+  if (convert == roles.getDriver(Threads) || convert.getFirstWarp() % 4 ||
+      !llvm::is_contained({4, 8, 16}, convert.getNumWarps()))
+    return "drive the engine convert with 4, 8 or 16 warps of their own from a multiple of 4";
+  return tensorMemoryRules(roles);
+}
+
+/// Ranges of K have a workspace with a column for each row of the lhs.
+static LogicalResult checkRanges(Operation *op, const KernelPlan &plan) {
+  auto product = cast<BlockScaledMatmulOp>(op);
+  auto lhs = cast<RankedTensorType>(product.getLhs().getType());
+  if (!lhs.isDynamicDim(0) || splitsOf(product, plan) == 1)
+    return success();
+  InFlightDiagnostic diag =
+      op->emitOpError("expects static rows of operand 'lhs' beside 'split_k' "
+                      "and weights that become 16-bit floats in tensor memory, "
+                      "but got ")
+      << lhs;
+  diag.attachNote() << "leave 'split_k' out, or make a function for each number of rows";
+  return diag;
+}
+
+LogicalResult fp4::checkWeightLanes(Operation *op, const KernelPlan &plan,
+                                    const hw::TargetModel &target) {
+  auto [m, n, k] = plan.tile;
+  if (!llvm::is_contained(kTileMs, m) || n != kTileN || k != kTileK)
+    return misfit(op, "tile",
+                  "is [m, 128, 128] with m = 16, 32, 64, 128 or 256 for a lhs without scales on " +
+                      StringRef(target.name),
+                  "[" + Twine(m) + ", " + Twine(n) + ", " + Twine(k) + "]");
+  if (plan.swap)
+    return misfit(op, "swap", "is left out for a lhs without scales", "it");
+  if (plan.store == ResultStore::Tma)
+    return misfit(op, "store", "is left out for a lhs without scales on " + StringRef(target.name),
+                  "tma");
+  if (failed(checkFragmentPlan(op, plan, target)) || failed(checkRanges(op, plan)))
+    return failure();
+  using enum pipe::Engine;
+  return checkTiling(op, plan, target, {Tma, Tensor, Convert, Threads}, weightLaneRules);
+}

@@ -1,0 +1,28 @@
+// ptxas accepts products of 16-bit floats and fp4 weights for sm_100a and sm_103a without spills: of few rows, and of a
+// tile whose columns a thread holds in registers.
+// REQUIRES: ptxas
+// RUN: fp4-opt %s --fp4-set-target=target=sm_100a --compile-to=cubin | %python %fp4_src/test/Target/Inputs/resources.py | FileCheck %s
+// RUN: fp4-opt %s --fp4-set-target=target=sm_103a --compile-to=cubin | %python %fp4_src/test/Target/Inputs/resources.py | FileCheck %s
+
+// CHECK-DAG: few_matmul_0 kernel: registers {{[0-9]+}}, spill 0, stack 0
+// CHECK-DAG: many_matmul_0 kernel: registers {{[0-9]+}}, spill 0, stack 0
+// CHECK-DAG: ones_matmul_0 kernel: registers {{[0-9]+}}, spill 0, stack 0
+
+!w = tensor<8192x8192xf4E2M1FN>
+!t = tensor<8192x512xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+!m = tensor<8192x256xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
+func.func @few(%x: tensor<?x8192xf16>, %w: !w, %t: !t) -> tensor<?x8192xf16> {
+  %y = fp4.blockscaled_matmul %x, %w scaled %t {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, tile = [16, 128, 128]>}
+      : (tensor<?x8192xf16>, !w, !t) -> tensor<?x8192xf16>
+  return %y : tensor<?x8192xf16>
+}
+func.func @many(%x: tensor<4096x8192xbf16>, %w: !w, %t: !m, %a: tensor<4096x1xf32>) -> tensor<4096x8192xbf16> {
+  %y = fp4.blockscaled_matmul %x, %w scaled %t alpha %a {format = #fp4.format<mxfp4>, fp4.plan = #fp4.plan<tile_product, tile = [256, 128, 128]>}
+      : (tensor<4096x8192xbf16>, !w, !m, tensor<4096x1xf32>) -> tensor<4096x8192xbf16>
+  return %y : tensor<4096x8192xbf16>
+}
+func.func @ones(%x: tensor<4096x8192xf8E4M3FN>, %w: !w, %t: !m, %a: tensor<4096x1xf32>) -> tensor<4096x8192xbf16> {
+  %y = fp4.blockscaled_matmul %x, %w scaled %t alpha %a {format = #fp4.format<mxfp4>}
+      : (tensor<4096x8192xf8E4M3FN>, !w, !m, tensor<4096x1xf32>) -> tensor<4096x8192xbf16>
+  return %y : tensor<4096x8192xbf16>
+}

@@ -1,0 +1,48 @@
+// Which targets multiply activations without scales by weights of 4 bits, and how.
+#include "fp4/ISA/WeightProducts.h"
+#include <gtest/gtest.h>
+
+using namespace fp4;
+using namespace fp4::hw;
+
+TEST(WeightProducts, routesOfTargets) {
+  const struct {
+    const char *target;
+    Activation activation;
+    Weights weights;
+    std::optional<WeightRoute> route;
+  } rows[] = {{"sm_90a", Activation::Half, Weights::Scaled, WeightRoute::Registers},
+              {"sm_90a", Activation::Half, Weights::Prepacked, WeightRoute::Registers},
+              {"sm_90a", Activation::E4M3, Weights::Scaled, std::nullopt},
+              {"sm_90a", Activation::E4M3, Weights::Prepacked, WeightRoute::Registers},
+              {"sm_100a", Activation::Half, Weights::Scaled, WeightRoute::Lanes},
+              {"sm_100a", Activation::Half, Weights::Prepacked, std::nullopt},
+              {"sm_103a", Activation::E4M3, Weights::Scaled, WeightRoute::UnitScales},
+              {"sm_103a", Activation::E4M3, Weights::Prepacked, std::nullopt},
+              {"sm_120a", Activation::Half, Weights::Prepacked, WeightRoute::Registers},
+              {"sm_120a", Activation::E4M3, Weights::Scaled, WeightRoute::UnitScales}};
+  for (const auto &row : rows) {
+    SCOPED_TRACE(row.target);
+    const auto route = requireWeightProduct(*lookupTarget(row.target), row.activation, row.weights);
+    EXPECT_EQ(route.has_value(), row.route.has_value());
+    if (route && row.route) {
+      EXPECT_EQ(*route, *row.route);
+    }
+  }
+}
+
+TEST(WeightProducts, theErrorNamesWhatTheTargetHas) {
+  const auto packed =
+      requireWeightProduct(*lookupTarget("sm_100a"), Activation::Half, Weights::Prepacked);
+  ASSERT_FALSE(packed);
+  EXPECT_EQ(packed.error().message,
+            "target 'sm_100a' has no products of bf16 and f16 without scales "
+            "and prepacked weights");
+  EXPECT_EQ(packed.error().note, "targets that have them: sm_90a, sm_120a, sm_121a; or pass the weights with their "
+                                 "scales, as fp4.unprepack gives them");
+  const auto scaled =
+      requireWeightProduct(*lookupTarget("sm_90a"), Activation::E4M3, Weights::Scaled);
+  ASSERT_FALSE(scaled);
+  EXPECT_NE(scaled.error().note.find("; or prepack the weights with fp4.prepack"),
+            std::string::npos);
+}
