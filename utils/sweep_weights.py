@@ -4,13 +4,15 @@ every result.
 
   utils/sweep_weights.py                a covering subset for sm_90a: every pair of values of two parameters occurs
   utils/sweep_weights.py --plans=warps  the same of the products of mma.sync, for sm_120a
+  utils/sweep_weights.py --plans=lanes  the same of the products of tcgen05, for sm_100a
   utils/sweep_weights.py --full         the cross product
   utils/sweep_weights.py --list         what would run
 
 Weights are an argument with their scales, plain or packed by the program; K has one range or several;
-alpha is none, one number, one for each row or one for each column. M is dynamic. One library is
-compiled per program and run by fp4-run for every M under every schedule of the simulator, with its
-strict hazard check. Prints every failure with the command that repeats it, then "N passed, N failed".
+alpha is none, one number, one for each row or one for each column. M is dynamic, but static where tcgen05
+has ranges of K beside floats, or swapped operands. One library is compiled per program and run by fp4-run
+for every M under every schedule of the simulator, with its strict hazard check. Prints every failure with
+the command that repeats it, then "N passed, N failed".
 """
 import collections
 import itertools
@@ -30,6 +32,14 @@ ALPHAS = ["none", "one", "rows", "columns"]
 SPLITS = [1, 2, 3]
 TILES = ["chosen", "8", "16", "32", "64", "128", "256", "8x256", "64x256", "128x256",  # rows x columns, of 128
          "128ahead", "256ahead"]  # of 128 columns whose weights are converted before the product
+LANE_TILES = ["chosen", "16", "32", "64", "128", "256", "shallow", "four", "eight",  # of floats
+              "128x96", "128x256", "pair_128", "swap_16"]  # of e4m3: kind mxf8f6f4
+ROLES = ("#pipe.role_plan<load warps {1} to {2} drives [tma], mma warps {0} to {1} drives [tensor], "
+         "convert warps 4 to {0} drives [convert], epilogue warps 0 to 4 drives [threads]>")
+SPECIAL_LANES = {"shallow": "tile = [64, 128, 128], stages = 1, accumulators = 1",
+                 "four": f"tile = [64, 128, 128], roles = {ROLES.format(8, 9, 10)}",
+                 "eight": f"tile = [32, 128, 128], roles = {ROLES.format(12, 13, 14)}",
+                 "pair_128": "pair, tile = [256, 128, 128]", "swap_16": "swap, tile = [128, 16, 128]"}
 SCHEDULES = [("eager", 1), ("lazy", 1), ("random", 1), ("random", 2)]
 
 TILED = "#fp4.scale_layout<tiled_128x4>"
@@ -66,16 +76,28 @@ def shape_of(tile, weights, element, warps):
     return f"[{rows}, {columns or 128}, {depth}]"
 
 
-def program(element, fmt, result, weights, alpha, split, tile, n, k, warps):
-    lhs, y = f"tensor<?x{k}x{element}>", f"tensor<?x{n}x{result}>"
+def fields_of(tile, weights, element, plans):
+    """Those of a plan; none where it is chosen."""
+    if tile == "chosen":
+        return ""
+    if plans != "lanes":
+        return f"tile = {shape_of(tile, weights, element, plans == 'warps')}"
+    rows, _, columns = tile.partition("x")
+    return SPECIAL_LANES.get(tile) or f"tile = [{rows}, {columns or 128}, 128]"
+
+
+def program(element, fmt, result, weights, alpha, split, tile, n, k, m, plans):
+    """`m` is a number of rows or '?'."""
+    lhs, y = f"tensor<{m}x{k}x{element}>", f"tensor<{m}x{n}x{result}>"
     arguments, body, operands, kinds = rhs(element, fmt, weights, n, k)
     kinds = [lhs, *kinds]
-    factor = {"one": "tensor<f32>", "rows": "tensor<?x1xf32>", "columns": f"tensor<1x{n}xf32>"}.get(alpha)
+    factor = {"one": "tensor<f32>", "rows": f"tensor<{m}x1xf32>", "columns": f"tensor<1x{n}xf32>"}.get(alpha)
     if factor:
         arguments.append(f"%alpha: {factor}")
         kinds.append(factor)
         operands += " alpha %alpha"
-    plan = "" if tile == "chosen" else f", fp4.plan = #fp4.plan<tile_product, tile = {shape_of(tile, weights, element, warps)}>"
+    fields = fields_of(tile, weights, element, plans)
+    plan = fields and f", fp4.plan = #fp4.plan<tile_product, {fields}>"
     body += [f"  %y = fp4.blockscaled_matmul %x, {operands}"
              f" {{format = #fp4.format<{fmt}>, split_k = {split} : i64{plan}}}",
              f"    : ({', '.join(kinds)}) -> {y}", f"  return %y : {y}"]
@@ -107,20 +129,44 @@ def exists(case):
     return exact and whole and wide and k % recipes.FORMATS[fmt].block == 0 and split <= -(-k // 256)
 
 
+def exists_of_lanes(case):
+    """Weights have scales. Of the tiles, some are those of floats and others those of e4m3."""
+    element, fmt, _, weights, _, split, tile, _, k, m = case
+    if weights != "plain" or k % recipes.FORMATS[fmt].block or split > -(-k // 256):
+        return False
+    of_floats = tile.isdigit() or tile in ("shallow", "four", "eight")
+    if element == "f8E4M3FN":
+        return not of_floats and fmt == "mxfp4" and k % 128 == 0 and (tile != "swap_16" or m <= 16)
+    return (of_floats or tile == "chosen") and (element == "bf16" or fmt == "nvfp4")
+
+
+def rows_of(plans, case):
+    """M in the program: dynamic where it can be."""
+    element, *_, split, tile, _, _, m = case
+    is_static = tile == "swap_16" or split > 1 and element != "f8E4M3FN"
+    return m if plans == "lanes" and is_static else "?"
+
+
+PLANS = {"wgmma": (exists, "sm_90a", TILES), "warps": (exists_of_warps, "sm_120a", TILES),
+         "lanes": (exists_of_lanes, "sm_100a", LANE_TILES)}
+
+
 def main():
     parser = sweeping.product_parser(__doc__)
-    parser.add_argument("--plans", choices=["wgmma", "warps"], default="wgmma")
+    parser.add_argument("--plans", choices=PLANS, default="wgmma")
     options = parser.parse_args()
-    warps = options.plans == "warps"
-    valid, target = (exists_of_warps, "sm_120a") if warps else (exists, "sm_90a")
+    valid, target, tiles = PLANS[options.plans]
+    values = [tiles if value is TILES else value for value in VALUES]
     groups = collections.defaultdict(list)
     if options.full:
-        cases = filter(valid, itertools.product(*VALUES))
+        cases = filter(valid, itertools.product(*values))
     else:
-        cases = sweeping.sampled_covering(VALUES, valid, lambda i, j: True)
-    for *key, m in cases:
-        groups[tuple(key)].append([f"--shape={m}"])
-    programs = [sweeping.Program(sweeping.file_name(*key), program(*key, warps), [f"--target={target}"], runs)
+        cases = sweeping.sampled_covering(values, valid, lambda i, j: True)
+    for case in cases:
+        *key, m = case
+        rows = rows_of(options.plans, case)
+        groups[*key, rows].append([f"--shape={m}"] if rows == "?" else [])
+    programs = [sweeping.Program(sweeping.file_name(*key), program(*key, options.plans), [f"--target={target}"], runs)
                 for key, runs in groups.items()]
     return sweeping.run_products(options, programs, SCHEDULES)
 
