@@ -108,18 +108,32 @@ static int64_t timeOf(const MatmulSize &size, int64_t rows, int64_t columns,
   return int64_t(llvm::divideCeil(tiles * size.splits, target.multiprocessors)) * rows * columns;
 }
 
+/// The tile whose waves take the least; of equals, the largest. Beside its products a tile takes as
+/// long as so many rows more, in which weights are loaded and converted. Predicted of 8192 x 8192
+/// weights and 64 rows on sm_120a: 107 us with 64 and 60 with 32 rows, which leave fewer
+/// multiprocessors idle (docs/Time.md).
+static int64_t chooseRowsOfWarps(const MatmulSize &size, const hw::TargetModel &target) {
+  constexpr int64_t otherRows = 16;
+  int64_t best = kWarpRows;
+  auto time = [&](int64_t rows) {
+    return timeOf(size, rows, kTileN, target) / rows * (rows + otherRows);
+  };
+  for (int64_t rows : llvm::reverse(kTileMs))
+    if (rows <= kWarpRows && time(rows) < time(best))
+      best = rows;
+  return best;
+}
+
 /// The smallest tile that has all rows. Else 128 of prepacked weights, and of others the widest,
 /// which are converted for the most rows, unless tiles of half as many rows leave fewer
 /// multiprocessors idle.
 static int64_t chooseRows(Operation *op, const MatmulSize &size, const hw::TargetModel &target) {
-  bool ofWarps = multipliesByWarps(target);
-  int64_t most = ofWarps ? kWarpRows : isPrepacked(op) ? kMostWideRows : kTileMs[5];
+  if (multipliesByWarps(target))
+    return chooseRowsOfWarps(size, target);
   for (int64_t rows : kTileMs)
-    if (size.m <= rows && rows <= most)
+    if (size.m <= rows && (rows <= kMostWideRows || !isPrepacked(op)))
       return rows;
   auto time = [&](int64_t rows) { return timeOf(size, rows, kTileN, target); };
-  if (ofWarps)
-    return time(kWarpRows / 2) * 10 < time(kWarpRows) * 9 ? kWarpRows / 2 : kWarpRows;
   return isPrepacked(op) || time(128) * 10 < time(256) * 9 ? 128 : 256;
 }
 
