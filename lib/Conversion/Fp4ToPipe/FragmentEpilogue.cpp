@@ -148,7 +148,8 @@ void FragmentEpilogue::store(Value elements, Value row, Value column, OfGroup gr
     return stageTile(elements, row, column);
   constexpr int64_t fewestStaged = 8; // of which stmatrix takes the columns
   int64_t count = cast<VectorType>(elements.getType()).getNumElements();
-  bool isStaged = shape.stagesStores() && count % fewestStaged == 0;
+  // All staged stores have one size; the columns behind the last whole part are stored directly.
+  bool isStaged = shape.stagesStores() && count % fewestStaged == 0 && 2 * count == partColumns;
   StoreFragmentOp::create(b, loc, elements, result, row, column,
                           group.rowLimit ? group.rowLimit : rows, shape.transposed, isStaged,
                           IntegerAttr());

@@ -287,8 +287,9 @@ struct MatmulShape {
   }
   /// One k tile of prepacked B ahead of the rows that it multiplies.
   bool holdsWeights() const { return prepackedB && takesBytes() && tileK == hw::byteTileColumns; }
-  /// Rows of A that have an accumulator of their own; a thread has sums of no more beside two.
-  int64_t partRows() const { return weightsAhead ? std::min<int64_t>(tileM, 128) : tileM; }
+  /// Rows of A that have an accumulator of their own. A thread has accumulators and sums of 192
+  /// rows, or accumulators of 256 and sums of 128.
+  int64_t partRows() const { return weightsAhead && tileM == 256 ? 128 : tileM; }
   /// Threads exchange the elements of a transposed tile before they store them, where it has rows
   /// enough to pay for the barriers, and weights whose stages leave room. In a workspace each warp
   /// joins by itself, so that others of its warpgroup may have nothing to store.

@@ -19,6 +19,10 @@
 #include "fp4/ISA/WeightLayout.h"
 #include "fp4/Numerics/BlockScaledGemm.h"
 
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+#include <numeric>
+
 using namespace mlir;
 using namespace fp4;
 using namespace fp4::pipe;
@@ -253,6 +257,11 @@ void WeightProductBuilder::promoteKTile(ArrayRef<Value> accumulators, const Tile
   Value element = mul(k, shape.tileK);
   Value scales =
       TilePowersOp::create(b, loc, VectorType::get({3}, b.getF32Type()), powers.tile, powers.block);
+  // The 1 of its columns is that of every block which they can reach into.
+  SmallVector<int64_t> order(size_t(2 + promotedBlocks(shape.partRows())), 2);
+  std::iota(order.begin(), order.begin() + 2, 0);
+  if (order.size() > 3)
+    scales = vector::ShuffleOp::create(b, loc, scales, scales, order);
   Value weights = load(bb, tile.column, element, shape.tileK);
   SmallVector<Value> parts;
   for (size_t part = 0; part < accumulators.size(); ++part)

@@ -27,9 +27,15 @@ static constexpr int64_t kHeldTileM = 256, kHeldTileK = 128;
 /// What a wave of these tiles takes, and one of 128 x 128: 67 and 35 us for K = 8192 on an H200
 /// (docs/Performance.md).
 static constexpr int64_t kHeldTime = 19, kPromotedTime = 10;
-/// The tile of weights that were converted before the product, with `swap`: columns and rows of the
-/// result, and the depth. A wave of 256 rows takes 47 us for K = 8192 (docs/Performance.md).
-static constexpr int64_t kAheadRows[] = {128, 256}, kAheadDepth = 128, kAheadTime = 14;
+/// The tile of weights that were converted before the product, with `swap`: rows of the result, in
+/// eights up to 192, whose sums a thread has beside as many accumulators, or two parts of 128; and
+/// the depth.
+static constexpr int64_t kFewestAheadRows = 128, kMostPartRows = 192, kAheadStep = 8,
+                         kTwoPartRows = 256, kAheadDepth = 128;
+/// Cycles of a k tile for each row and besides, and of a tile besides, at the clock in MHz that
+/// power allowed (docs/Performance.md).
+static constexpr int64_t kCyclesOfRow = 4, kKTileCycles = 60, kAheadTileCycles = 4000;
+static constexpr double kAheadClock = 1500;
 /// A wide tile beside 16-bit floats has so many rows, of which a thread has 128 sums.
 static constexpr int64_t kMostWideRows = 128;
 /// A tile of which a fifth stage takes 2 % more cycles where workers share tiles
@@ -47,6 +53,11 @@ static constexpr int64_t kOtherSharedBytes = 2048, kStagedBytes = 8192, kFewestS
 static constexpr int64_t kRanges[] = {1, 2, 4};
 /// Sums of the threads that fit beside the rest in the registers that nine warps have at most.
 static constexpr int64_t kMostSums = 128 * kTileN;
+
+/// Rows whose sums a thread has beside as many accumulators.
+static bool isOnePart(int64_t rows) {
+  return rows >= kFewestAheadRows && rows <= kMostPartRows && rows % kAheadStep == 0;
+}
 
 static bool isPrepacked(Operation *op) { return cast<BlockScaledMatmulOp>(op).hasPrepackedRhs(); }
 
@@ -187,16 +198,31 @@ static std::array<int64_t, 3> choosePromotedTile(const KernelPlan &wish, const M
   return {rows, wish.tile[1] ? wish.tile[1] : kTileN, wish.tile[2] ? wish.tile[2] : depth};
 }
 
+/// Cycles of the waves of tiles of so many rows whose weights were converted before.
+static int64_t cyclesAhead(const MatmulSize &size, int64_t rows, const hw::TargetModel &target) {
+  int64_t waves = timeOf(size, rows, kTileN, target) / (rows * kTileN);
+  int64_t ofKTile = kCyclesOfRow * rows + kKTileCycles;
+  int64_t kTiles = llvm::divideCeil(size.k, kAheadDepth * size.splits);
+  return waves * (kTiles * ofKTile + kAheadTileCycles);
+}
+
+/// The rows of the tile whose waves take the fewest cycles; of equals, the most.
+static int64_t chooseAheadRows(const MatmulSize &size, const hw::TargetModel &target) {
+  int64_t best = kTwoPartRows;
+  for (int64_t rows = kMostPartRows; rows >= kFewestAheadRows; rows -= kAheadStep)
+    if (cyclesAhead(size, rows, target) < cyclesAhead(size, best, target))
+      best = rows;
+  return best;
+}
+
 /// The conversion moves its bytes at the speed of a copy, and is a launch more.
 static bool isFasterAhead(const MatmulSize &size, int64_t rows, const hw::TargetModel &target) {
   constexpr double launch = 1.5, bytesPerMicrosecond = 3.5e6, unit = 3.5, unitDepth = 8192;
-  auto waves = [&](int64_t ofTile) {
-    return double(timeOf(size, ofTile, kTileN, target) / (ofTile * kTileN));
-  };
   double ofUnit = unit * double(size.k) / unitDepth / double(size.splits);
   double bytes = double(size.n) * double(size.k) * (0.5 + 1.0);
-  double ahead = waves(kAheadRows[1]) * kAheadTime * ofUnit + launch + bytes / bytesPerMicrosecond;
-  return size.m > kAheadRows[0] && ahead < double(timeOfPromoted(size, rows, target)) * ofUnit;
+  double ahead = double(cyclesAhead(size, chooseAheadRows(size, target), target)) / kAheadClock +
+                 launch + bytes / bytesPerMicrosecond;
+  return size.m > kFewestAheadRows && ahead < double(timeOfPromoted(size, rows, target)) * ofUnit;
 }
 
 static bool isAhead(const KernelPlan &wish, const std::array<int64_t, 3> &tile,
@@ -206,10 +232,11 @@ static bool isAhead(const KernelPlan &wish, const std::array<int64_t, 3> &tile,
   return wish.swap || (isFree && isFasterAhead(size, tile[0], target));
 }
 
-static KernelPlan proposeAheadWeights(Operation *op, const KernelPlan &wish) {
+static KernelPlan proposeAheadWeights(Operation *op, const KernelPlan &wish, const MatmulSize &size,
+                                      const hw::TargetModel &target) {
   KernelPlan plan = planOfFamily(KernelFamily::TileProduct);
   plan.swap = true;
-  plan.tile = {kTileN, wish.tile[1] ? wish.tile[1] : kAheadRows[1], kAheadDepth};
+  plan.tile = {kTileN, wish.tile[1] ? wish.tile[1] : chooseAheadRows(size, target), kAheadDepth};
   plan.schedule = neighboursAlongM(op->getContext());
   plan.roles = fragmentRoles(op->getContext(), /*groups=*/2, /*spare=*/true);
   plan.resident = 1;
@@ -295,7 +322,7 @@ KernelPlan fp4::proposeWeightProduct(Operation *op, const KernelPlan &given, con
   plan.tile =
       isPromoted(op) ? choosePromotedTile(wish, size, target) : chooseTile(op, wish, size, target);
   if (isPromoted(op) && isAhead(wish, plan.tile, size, target))
-    return proposeAheadWeights(op, wish);
+    return proposeAheadWeights(op, wish, size, target);
   plan.schedule = scheduleOf(op, plan, size);
   plan.roles = fragmentRoles(op->getContext(), /*groups=*/2, needsRegisters(op, plan.tile, target));
   int64_t items = llvm::divideCeil(size.m, plan.tile[0]) * llvm::divideCeil(size.n, plan.tile[1]);
@@ -406,10 +433,12 @@ static LogicalResult checkAheadWeights(Operation *op, const KernelPlan &plan,
   if (!isPrepacked(op) || !isPromoted(op))
     return misfit(op, "swap", "is for prepacked weights beside a lhs of f8E4M3FN without scales",
                   "it");
-  if (m != kTileN || !llvm::is_contained(kAheadRows, n) || k != kAheadDepth)
-    return misfit(op, "tile",
-                  "is, with 'swap' and prepacked weights, [128, 128, 128] or [128, 256, 128]",
-                  "[" + Twine(m) + ", " + Twine(n) + ", " + Twine(k) + "]");
+  if (m != kTileN || !(isOnePart(n) || n == kTwoPartRows) || k != kAheadDepth)
+    return misfit(
+        op, "tile",
+        "is, with 'swap' and prepacked weights, [128, n, 128] with n a multiple of 8 from "
+        "128 to 192, or [128, 256, 128]",
+        "[" + Twine(m) + ", " + Twine(n) + ", " + Twine(k) + "]");
   return checkAheadTiling(op, plan, target);
 }
 

@@ -1,12 +1,17 @@
 // Plans that a product of weights which are converted before it cannot have, each named with what it is.
 // RUN: sed 's/PLAN/swap, tile=[256,128,128]/;s/TYPE/f8E4M3FN/;s/BYTES/8704/;s/TILES/4/' %s | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=TILE
 // RUN: sed 's/PLAN/swap, tile=[128,256,256]/;s/TYPE/f8E4M3FN/;s/BYTES/8704/;s/TILES/4/' %s | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=TILE
+// RUN: sed 's/PLAN/swap, tile=[128,200,128]/;s/TYPE/f8E4M3FN/;s/BYTES/8704/;s/TILES/4/' %s | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=TILE
+// RUN: sed 's/PLAN/swap, tile=[128,188,128]/;s/TYPE/f8E4M3FN/;s/BYTES/8704/;s/TILES/4/' %s | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=TILE
+// RUN: sed 's/PLAN/swap, tile=[128,120,128]/;s/TYPE/f8E4M3FN/;s/BYTES/8704/;s/TILES/4/' %s | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=TILE
 // RUN: sed 's/PLAN/swap, resident=2/;s/TYPE/f8E4M3FN/;s/BYTES/8704/;s/TILES/4/' %s | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=RESIDENT
 // RUN: sed 's/PLAN/swap, cluster=[2,1]/;s/TYPE/f8E4M3FN/;s/BYTES/8704/;s/TILES/4/' %s | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=CLUSTER
 // RUN: sed 's/PLAN/swap/;s/TYPE/bf16/;s/BYTES/4352/;s/TILES/8/' %s | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=FLOATS
+// RUN: sed 's/PLAN/swap, tile=[128,192,128]/;s/TYPE/f8E4M3FN/;s/BYTES/8704/;s/TILES/4/' %s | fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels -o /dev/null
+// RUN: sed 's/PLAN/swap, tile=[128,128,128]/;s/TYPE/f8E4M3FN/;s/BYTES/8704/;s/TILES/4/' %s | fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels -o /dev/null
 // RUN: sed 's/PLAN/swap, tile=[128,256,128]/;s/TYPE/f8E4M3FN/;s/BYTES/8704/;s/TILES/4/' %s | fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels -o /dev/null
 
-// TILE: error: {{.*}}'tile' is, with 'swap' and prepacked weights, [128, 128, 128] or [128, 256, 128], but got
+// TILE: error: {{.*}}'tile' is, with 'swap' and prepacked weights, [128, n, 128] with n a multiple of 8 from 128 to 192, or [128, 256, 128], but got
 // RESIDENT: error: {{.*}}'resident' is 1, but got 2
 // CLUSTER: error: {{.*}}'cluster' is left out on sm_90a
 // FLOATS: error: {{.*}}'swap' is for prepacked weights beside a lhs of f8E4M3FN without scales, but got it

@@ -11,6 +11,17 @@ func.func @many(%x: tensor<1024x512xbf16>, %p: tensor<64x8x4608xi8, #fp4.weight_
 
 // -----
 
+// Tiles of 256 rows would fill 1.7 waves, and those of 152 fill 2.97 shorter ones.
+// CHECK-LABEL: @ahead_in_waves
+// CHECK: tile = [128, 152, 128], swap, schedule = #pipe.static_persistent<along_m>
+func.func @ahead_in_waves(%x: tensor<1024x16384xf8E4M3FN>, %p: tensor<56x128x8704xi8, #fp4.weight_layout<wgmma>>) -> tensor<1024x7168xbf16> {
+  %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<mxfp4>}
+      : (tensor<1024x16384xf8E4M3FN>, tensor<56x128x8704xi8, #fp4.weight_layout<wgmma>>) -> tensor<1024x7168xbf16>
+  return %y : tensor<1024x7168xbf16>
+}
+
+// -----
+
 // They would leave half of the multiprocessors idle.
 // CHECK-LABEL: @few
 // CHECK: tile = [128, 128, 128], schedule = #pipe.static_persistent<along_m>
