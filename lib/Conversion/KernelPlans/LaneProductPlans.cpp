@@ -12,6 +12,8 @@
 #include "Families.h"
 #include "RolePlans.h"
 
+#include "fp4/ISA/ClusterLimit.h"
+
 #include "mlir/IR/Remarks.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
@@ -66,7 +68,7 @@ static SmallVector<ProductTile> candidatesOf(const KernelPlan &wish, const Matmu
   SmallVector<ProductTile> tiles;
   bool mustPair = wish.pair || wish.tile[0] == 2 * kTileM;
   bool mayPair = mustPair || (!wish.tile[0] && !wish.cluster[0] && target.hasCtaPairs);
-  int64_t most = target.maxClusterSize; // a larger cluster is an error of the check
+  int64_t most = hw::mostClusterBlocks(target); // a larger cluster is an error of the check
   bool hasCluster = wish.cluster[0] && wish.cluster[0] <= most && wish.cluster[1] <= most;
   for (int64_t n : llvm::reverse(kTileNs)) {
     if ((size.splits > 1 && groupsOf(n) > 1) || (wish.tile[1] && wish.tile[1] != n))

@@ -5,7 +5,7 @@
 #include "RolePlans.h"
 #include "WarpProductPlans.h"
 
-#include "fp4/ISA/Cluster.h"
+#include "fp4/ISA/ClusterLimit.h"
 #include "fp4/ISA/WeightProducts.h"
 #include "fp4/Numerics/BlockScaledGemm.h"
 
@@ -170,7 +170,7 @@ static SmallVector<ProductTile> candidates(const KernelPlan &wish, BlockScaledMa
   bool asksForOne = !wish.pair && (wish.cluster[0] || wish.tile[0] == kProductTileM);
   bool mayPair = target.hasCtaPairs && !asksForOne && mostRows(size) > kProductTileM;
   bool mustPair = wish.pair || wish.tile[0] == 2 * kProductTileM || product.usesK96();
-  int64_t most = target.maxClusterSize; // a larger cluster is an error of the check
+  int64_t most = hw::mostClusterBlocks(target); // a larger cluster is an error of the check
   bool hasCluster = wish.cluster[0] && wish.cluster[0] <= most && wish.cluster[1] <= most;
   SmallVector<ProductTile> tiles;
   for (bool pair : {false, true}) {
@@ -488,7 +488,7 @@ static LogicalResult checkCluster(Operation *op, const KernelPlan &plan,
                   spell(plan.cluster));
   if (m == 0)
     return success();
-  int64_t most = target.maxClusterSize;
+  int64_t most = hw::mostClusterBlocks(target);
   if (!llvm::isPowerOf2_64(m) || !llvm::isPowerOf2_64(n) || m > most || n > most / m)
     return misfit(op, "cluster",
                   "has powers of two, of at most " + Twine(most) + " blocks on " +

@@ -134,15 +134,15 @@ func.func @clusters(%a: tensor<256x256xf4E2M1FN>, %s: !s) {
   // expected-note @+1 {{leave 'cluster' out}}
   %3 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, pair, cluster = [1, 2]>}
       : (tensor<256x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !s) -> tensor<256x256xbf16>
-  // expected-error @+2 {{must have a plan whose 'cluster' has powers of two, of at most 8 blocks on sm_100a, but got [4, 4]}}
+  // expected-error @+2 {{must have a plan whose 'cluster' has powers of two, of at most 16 blocks on sm_100a, but got [8, 4]}}
   // expected-note @+1 {{leave 'cluster' out}}
-  %4 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, cluster = [4, 4]>}
+  %4 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, cluster = [8, 4]>}
       : (tensor<256x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !s) -> tensor<256x256xbf16>
-  // expected-error @+2 {{must have a plan whose 'cluster' has powers of two, of at most 8 blocks on sm_100a, but got [4611686018427387904, 4]}}
+  // expected-error @+2 {{must have a plan whose 'cluster' has powers of two, of at most 16 blocks on sm_100a, but got [4611686018427387904, 4]}}
   // expected-note @+1 {{leave 'cluster' out}}
   %6 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, cluster = [4611686018427387904, 4]>}
       : (tensor<256x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !s) -> tensor<256x256xbf16>
-  // expected-error @+2 {{must have a plan whose 'cluster' has powers of two, of at most 8 blocks on sm_100a, but got [3, 1]}}
+  // expected-error @+2 {{must have a plan whose 'cluster' has powers of two, of at most 16 blocks on sm_100a, but got [3, 1]}}
   // expected-note @+1 {{leave 'cluster' out}}
   %5 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, cluster = [3, 1]>}
       : (tensor<256x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !s) -> tensor<256x256xbf16>

@@ -3,7 +3,7 @@
 #include "VerifyCluster.h"
 
 #include "fp4/Dialect/Pipe/IR/Cluster.h"
-#include "fp4/ISA/TargetModel.h"
+#include "fp4/ISA/ClusterLimit.h"
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/IR/Matchers.h"
@@ -20,10 +20,9 @@ static LogicalResult verifySize(gpu::GPUFuncOp kernel, ArrayRef<int32_t> size,
                                    "along z, but got "
                                 << size[0] << "x" << size[1] << "x" << size[2];
   int64_t blocks = int64_t(size[0]) * size[1];
-  if (blocks > target.maxClusterSize)
-    return kernel.emitOpError() << "cluster must have at most " << target.maxClusterSize
-                                << " blocks on " << StringRef(target.name) << ", but got "
-                                << blocks;
+  if (int64_t most = hw::mostClusterBlocks(target); blocks > most)
+    return kernel.emitOpError() << "cluster must have at most " << most << " blocks on "
+                                << StringRef(target.name) << ", but got " << blocks;
   return success();
 }
 

@@ -39,8 +39,8 @@ gpu.func @kernel() kernel attributes {known_cluster_size = array<i32: 2, 1, 2>,
 !accs = !pipe.channel<!pipe.tmem<128x128xf32>>
 gpu.module @kernels {
 // (C147)
-// expected-error @+1 {{cluster must have at most 8 blocks on sm_100a, but got 16}}
-gpu.func @kernel() kernel attributes {known_cluster_size = array<i32: 4, 4, 1>,
+// expected-error @+1 {{cluster must have at most 16 blocks on sm_100a, but got 32}}
+gpu.func @kernel() kernel attributes {known_cluster_size = array<i32: 8, 4, 1>,
     pipe.shared_bytes = 40 : i64, pipe.tmem_columns = 256 : i64, pipe.tmem_slot = 32 : i64} {
   %accs = pipe.channel from tensor to threads(128) depth 2 payload [0] barriers 0 : !accs
   gpu.return
