@@ -91,9 +91,13 @@ WARPS = {"warps": "", "warps_shallow": "stages = 1", "warps_deep": "tile = [64, 
          **{f"warps_{m}x{n}": f"tile = [{m}, {n}, 128]"
             for m, n in ((16, 64), (32, 128), (64, 64), (128, 64), (128, 128), (64, 256))},
          "warps_along_n": "schedule = #pipe.static_persistent<along_n>"}
-LONG = {"k96": "", **{f"k96_{n}": f"tile = [256, {n}, 768]" for n in (64, 128, 192)},
+LONG = {"k96": "", **{f"k96_{n}": f"tile = [256, {n}, 768]" for n in (64, 128, 192, 256)},
         "k96_tma": "store = tma, tile = [256, 128, 768]", "k96_2x2": "cluster = [2, 2]",
         "k96_4x1": "cluster = [4, 1]",
+        **{f"k96_256_{m}x{n}": f"cluster = [{m}, {n}], fallback = [2, 1], tile = [256, 256, 768]"
+           for m, n in ((2, 2), (4, 2))},
+        "k96_256_tma": "store = tma, tile = [256, 256, 768]",
+        "k96_256_one": "tile = [256, 256, 768], accumulators = 1",
         "k96_shallow": "tile = [256, 64, 768], stages = 1, accumulators = 1"}
 PLANS = {"tiles": TILES, "others": OTHERS, "half_pairs": HALF_PAIRS, "stores": STORES, "converted": CONVERTED,
          "swapped": SWAPPED, "few": CONVERTED_FEW, "warps": WARPS, "k96": LONG}

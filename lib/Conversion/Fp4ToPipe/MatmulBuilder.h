@@ -58,6 +58,12 @@ private:
   Value broadcast(Value scalar);
   Value place(mlir::gpu::Dimension dimension, int64_t blocks);
   bool areUnitScales(Value from);
+  Value copyScales(Value from, Value blocks);
+  /// What the products of a k tile have in common.
+  struct Product {
+    Value accumulator, a, b, accumulate, steps;
+  };
+  void multiplyParts(const Product &product, const Tile &tile, Value kBlock);
   void buildAccumulation(ValueRange accs, const Tile &tile);
   void buildJoin(ValueRange accs, const Tile &tile);
   void when(Value condition, llvm::function_ref<void()> body,

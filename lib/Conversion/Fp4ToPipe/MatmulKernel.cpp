@@ -12,6 +12,8 @@
 
 #include "InlinePtx.h"
 
+#include "fp4/Dialect/Pipe/IR/ScaleWarps.h"
+
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
@@ -197,12 +199,6 @@ void MatmulBuilder::buildKTile(ValueRange accs, const Tile &tile, Value k) {
 
   if (shape.k96) // the last step reads scales behind those that exist, which TMA has made zero
     blocks = Value();
-  auto copyScales = [&](Value from) {
-    auto tileType = cast<SharedType>(from.getType());
-    auto type = TmemType::get(tileType.getShape(), tileType.getElementType(), tileType.getLayout(),
-                              shape.pair);
-    return CopyScalesOp::create(b, loc, type, from, blocks, IntegerAttr(), IntegerAttr());
-  };
   SmallVector<Value> bTiles, bScales;
   Value aTile = load(a, tile.row, kElement, shape.partsA(), Direction::N);
   auto loadB = [&](Value map) {
@@ -215,15 +211,19 @@ void MatmulBuilder::buildKTile(ValueRange accs, const Tile &tile, Value k) {
   loadB(bb);
   if (shape.dual)
     loadB(b2);
+  Value more = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sgt, k, tile.k.begin);
+  if (shape.scaleParts() > 1)
+    return multiplyParts({accs.front(), aTile, bTiles.front(), more, steps}, tile, kBlock);
   Value sa = loadScales(scalesA, tile.scaleRowA, tile.blockA, kBlock, blocks, shape.blockM(), 1);
   loadScalesB(scalesB);
   if (shape.dual)
     loadScalesB(scalesB2);
-  Value ta = copyScales(sa);
-  SmallVector<Value> tbs = llvm::map_to_vector(bScales, [&](Value s) -> Value { return copyScales(s); });
-  Value more = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sgt, k, tile.k.begin);
+  Value ta = copyScales(sa, blocks);
+  SmallVector<Value> tbs =
+      llvm::map_to_vector(bScales, [&](Value s) -> Value { return copyScales(s, blocks); });
   for (auto [acc, bTile, tb] : llvm::zip_equal(accs, bTiles, tbs))
-    MmaOp::create(b, loc, acc, aTile, ta, bTile, tb, tile.bScaleRow, more, steps, shape.k96);
+    MmaOp::create(b, loc, acc, aTile, ta, bTile, tb, tile.bScaleRow, more, steps, shape.k96,
+                  DenseI64ArrayAttr());
 }
 
 /// The numbers of `global` that go with the chunk of a row from `column` of the tile's product on.
@@ -590,6 +590,8 @@ gpu::GPUFuncOp fp4::buildMatmulKernel(gpu::GPUModuleOp module, const MatmulShape
   // shared memory allows. With it, plain results have too many loads on their way.
   if (shape.dual || shape.withAmax || shape.quantizer)
     declareResident(func, 1);
+  if (shape.scaleParts() > 1)
+    func->setAttr(pipe::kSeparateScalesAttr, UnitAttr::get(func.getContext()));
   MatmulBuilder(func, shape, plan, loc).build();
   return func;
 }

@@ -150,6 +150,14 @@ struct MatmulShape {
   bool k96 = false;          ///< instructions have K = 96
   bool unitScalesA = false;  ///< A is e4m3, and its scales in an instruction are 1
   bool warpsMultiply = false; ///< by mma.sync: beside floats they have the fragments of wgmma
+  /// Twelve scales of a row belong to whole instructions of K = 96 and are whole blocks.
+  static constexpr int64_t kScalesOfPart = 12;
+  /// Parts of a k tile whose scales are loaded and copied by themselves. Those of all of it would
+  /// take 144 columns of tensor memory beside 256 columns of an accumulator, and more shared memory
+  /// than two stages of operands leave.
+  int64_t scaleParts() const { return k96 && tileN == 256 ? tileK / (kScalesOfPart * block) : 1; }
+  /// Columns of a tile of scales.
+  int64_t scaleColumns() const { return tileK / block / scaleParts(); }
   bool spreadsCodes = false; ///< TMA spreads elements of 4 and 6 bits over bytes
   /// Elements of K of one instruction of a block-scaled kind.
   int64_t stepK() const { return isMXF8F6F4() ? 32 : k96 ? 96 : pipe::kMmaK; }
@@ -211,7 +219,7 @@ struct MatmulShape {
   /// A thread holds half of a tile, so it may read either end of it first, and the next tile waits
   /// for no more than that.
   bool holdsHalves() const {
-    return tileN == 256 && 2 * heldColumns() >= tileN && !body && !floatB && !k96 && !dual &&
+    return tileN == 256 && 2 * heldColumns() >= tileN && !body && !floatB && !dual &&
            !addsRanges() && !derivesResults();
   }
   /// Blocks leave sums of tiles in fp32, of all or of some.

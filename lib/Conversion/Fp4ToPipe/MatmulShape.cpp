@@ -66,7 +66,7 @@ Type MatmulShape::scalesA() const {
   if (hasF32Scales())
     return f32Scales(blockM(), m);
   if (inCluster())
-    return TensorMapType::get({blockM(), tileK / block}, scaleType, Layout::Tiled128x4);
+    return TensorMapType::get({blockM(), scaleColumns()}, scaleType, Layout::Tiled128x4);
   if (hasUnitScalesOfA())
     return scalesOfOne();
   return GlobalType::get({scaleRowsA(), k / block}, scaleType, Layout::Tiled128x4);
@@ -80,7 +80,7 @@ Type MatmulShape::scalesB() const {
   if (splitsColumns())
     return TensorMapType::get({kScaleBlockRows, kScaleBlockColumns}, scaleType, Layout::Tiled128x4);
   if (inCluster())
-    return TensorMapType::get({rowsScalesB() / partsScalesB(), tileK / block}, scaleType,
+    return TensorMapType::get({rowsScalesB() / partsScalesB(), scaleColumns()}, scaleType,
                               Layout::Tiled128x4);
   if (hasUnitScalesOfB())
     return scalesOfOne();

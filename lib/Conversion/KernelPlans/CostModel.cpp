@@ -136,6 +136,8 @@ static ProductTile unswapped(ProductTile tile) {
 
 static bool addsRanges(const MatmulSize &size) { return size.splits > 1 || size.sharers > 0; }
 
+static constexpr int64_t kWidestTileN = 256;
+
 /// Tensor memory has two accumulators beside the scales.
 static bool hasTwoAccumulators(const MatmulSize &size, const ProductTile &tile) {
   return tile.laneColumns() * size.products <= (size.stepK == 96 ? 128 : 192);
@@ -148,12 +150,13 @@ static bool hasTwoAccumulators(const MatmulSize &size, const ProductTile &tile) 
 static double serialCycles(const MatmulSize &size, const ProductTile &tile, bool isLast,
                            const hw::TargetModel &target) {
   constexpr double registers = 128, columnBytes = 4 * 32; // of a thread; of a warp
-  constexpr double common = 96;
+  const double common = size.stepK == 96 ? 128 : 96;
+  bool overlaps = size.stepK != 96 || tile.n == kWidestTileN;
   if (hasTwoAccumulators(size, tile))
     return 0;
   double columns = double(tile.laneColumns() * size.products);
   double read = columnBytes / cyclesOf(hw::TimingRate::TmemBytes, target);
-  if (!isLast && size.products == 1 && size.stepK != 96 && !addsRanges(size))
+  if (!isLast && size.products == 1 && overlaps && !addsRanges(size))
     return common * read;
   double resultBytes = addsRanges(size) ? 4 : double(size.resultBytes);
   double held = std::min(columns, registers * 4 / resultBytes);
@@ -167,6 +170,8 @@ static double serialCycles(const MatmulSize &size, const ProductTile &tile, bool
 /// the products of the one before are done.
 static double scaleCycles(const MatmulSize &size, const ProductTile &tile,
                           const hw::TargetModel &target) {
+  if (size.stepK == 96 && tile.n == kWidestTileN)
+    return 0; // they are copied in parts, of which three have room
   int64_t lanes = kProductTileM + scaleBlocksOfB(tile) * (tile.narrow ? 64 : 128) * size.products;
   int64_t columns = lanes / 32 * (size.tileSteps() * size.stepK / size.block) / 4;
   int64_t accumulators = hasTwoAccumulators(size, tile) ? 2 : 1;

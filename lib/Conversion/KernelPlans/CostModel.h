@@ -68,8 +68,8 @@ inline constexpr int64_t kProductTileM = 128;
 inline constexpr int64_t kProductTileNs[] = {64, 96, 128, 192, 256};
 /// Of a pair with 128 rows: halves of the columns have whole lines of scales, of 32 rows.
 inline constexpr int64_t kNarrowTileNs[] = {64, 128, 192, 256};
-/// With instructions of K = 96: whole blocks of scales of B, and room for two stages of three panels.
-inline constexpr int64_t kK96TileNs[] = {64, 128, 192};
+/// With instructions of K = 96: whole blocks of scales of B.
+inline constexpr int64_t kK96TileNs[] = {64, 128, 192, 256};
 
 /// With swapped operands, rows of the lhs that a tile can have, and how many of them tiles begin at
 /// multiples of: 32 rows of scales share a column of tensor memory.

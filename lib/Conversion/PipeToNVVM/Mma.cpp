@@ -234,12 +234,13 @@ struct LowerMma : fp4::PipePattern<fp4::pipe::MmaOp> {
       form.sfaId = form.sfbId = scalesOf(op, vector, step).second;
       instructions.push_back(instruction(rewriter, op, *form.encode()));
     }
-    for (int64_t step = 0; step < op.getMaxSteps(); ++step)
-      fp4::emitGuarded(rewriter, loc, step, adaptor.getSteps(), [&] {
+    for (int64_t step = 0; step < op.getMaxSteps(); ++step) {
+      int64_t ofTile = op.getFirstStep() + step;
+      fp4::emitGuarded(rewriter, loc, ofTile, adaptor.getSteps(), [&] {
         unsigned kBlock = scalesOf(op, vector, step).first;
         Step at;
-        at.a = slice(rewriter, loc, operands.a, op.getA().getType(), op.getK96(), step);
-        at.b = slice(rewriter, loc, operands.b, op.getB().getType(), op.getK96(), step);
+        at.a = slice(rewriter, loc, operands.a, op.getA().getType(), op.getK96(), ofTile);
+        at.b = slice(rewriter, loc, operands.b, op.getB().getType(), op.getK96(), ofTile);
         at.descriptor = instructions[step];
         at.aScales = scaleAddress(rewriter, loc, adaptor.getAScales(), kBlock, 1);
         at.bScales = scaleAddress(rewriter, loc, operands.bScales, kBlock, rowBlocks);
@@ -247,6 +248,7 @@ struct LowerMma : fp4::PipePattern<fp4::pipe::MmaOp> {
             step == 0 ? adaptor.getAccumulate() : arith::ConstantIntOp::create(rewriter, loc, 1, 1);
         multiply(rewriter, op, operands.accumulator, at);
       });
+    }
     rewriter.eraseOp(op);
     return success();
   }

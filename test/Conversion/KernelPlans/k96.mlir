@@ -1,16 +1,16 @@
 // Instructions of K = 96: always pairs, with k tiles of three panels; sm_103a has them.
 // RUN: fp4-opt %s --fp4-set-target=target=sm_103a --fp4-plan-kernels | FileCheck %s
 // CHECK-LABEL: func @large
-// CHECK: tile = [256, 192, 768], cluster = [2, 1], pair
+// CHECK: tile = [256, 256, 768], cluster = [2, 1], pair
 // CHECK-LABEL: func @few
-// CHECK: tile = [256, {{64|128|192}}, 768], cluster = [2, 1], pair
+// CHECK: tile = [256, {{64|128|192|256}}, 768], cluster = [2, 1], pair
 // RUN: not fp4-opt %s --fp4-set-target=target=sm_100a --fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=OTHER
 // OTHER: error: 'fp4.blockscaled_matmul' op target 'sm_100a' has no tensor core instructions of K = 96
 // OTHER: note: targets with tensor core instructions of K = 96: sm_103a
-// RUN: not fp4-opt %s --fp4-set-target=target=sm_103a --fp4-plan-kernels="plans='tile_product, tile = [256, 256, 768]'" 2>&1 | FileCheck %s --check-prefix=WIDE
-// WIDE: must have a plan whose 'tile' is [256, n, k] with n = 64, 128 or 192 and k a multiple of 768, but got [256, 256, 768]
+// RUN: not fp4-opt %s --fp4-set-target=target=sm_103a --fp4-plan-kernels="plans='tile_product, tile = [256, 96, 768]'" 2>&1 | FileCheck %s --check-prefix=WIDE
+// WIDE: must have a plan whose 'tile' is [256, n, k] with n = 64, 128, 192 or 256 and k a multiple of 768, but got [256, 96, 768]
 // RUN: not fp4-opt %s --fp4-set-target=target=sm_103a --fp4-plan-kernels="plans='tile_product, tile = [256, 128, 256]'" 2>&1 | FileCheck %s --check-prefix=DEPTH
-// DEPTH: must have a plan whose 'tile' is [256, n, k] with n = 64, 128 or 192 and k a multiple of 768, but got [256, 128, 256]
+// DEPTH: must have a plan whose 'tile' is [256, n, k] with n = 64, 128, 192 or 256 and k a multiple of 768, but got [256, 128, 256]
 // RUN: not fp4-opt %s --fp4-set-target=target=sm_103a --fp4-plan-kernels="plans='tile_product, swap'" 2>&1 | FileCheck %s --check-prefix=SWAP
 // SWAP: must have a plan whose 'pair' is there with arithmetic tensor_core_k96, but got none
 

@@ -69,3 +69,49 @@ func.func @rows(%acc: !acc, %a: !a, %b: !b, %sa: !sa, %sb: !sb, %wsb: !wsb, %p: 
   pipe.mma %acc, %a scaled %sa, %b scaled %wsb accumulate %p {k96} : !acc, !a, !sa, !b, !wsb
   return
 }
+
+// -----
+
+// Parts: of scales of 16 elements, two instructions have three whole blocks of scales, of 32, four.
+!acc = !pipe.tmem<256x256xf32, pair>
+!a = !pipe.shared<128x768xf4E2M1FN, swizzle_128B>
+!sa = !pipe.tmem<128x12xf8E4M3FN, tiled_128x4, pair>
+!sb = !pipe.tmem<256x12xf8E4M3FN, tiled_128x4, pair>
+func.func @part(%acc: !acc, %a: !a, %b: !a, %sa: !sa, %sb: !sb, %p: i1) {
+  pipe.mma %acc, %a scaled %sa, %b scaled %sb accumulate %p {k96, part = array<i64: 6, 2>} : !acc, !a, !sa, !a, !sb
+  // (C486)
+  // expected-error @+2 {{part must be [first, number] of the 8 instructions of K = 96 that the tile has, from a block of four scales on, but got array<i64: 7, 2>}}
+  // expected-note @+1 {{scales of 16 elements begin with every second of them, of 32 with every fourth}}
+  pipe.mma %acc, %a scaled %sa, %b scaled %sb accumulate %p {k96, part = array<i64: 7, 2>} : !acc, !a, !sa, !a, !sb
+  return
+}
+
+// -----
+
+!acc = !pipe.tmem<256x256xf32, pair>
+!a = !pipe.shared<128x768xf4E2M1FN, swizzle_128B>
+!sa = !pipe.tmem<128x12xf8E8M0FNU, tiled_128x4, pair>
+!sb = !pipe.tmem<256x12xf8E8M0FNU, tiled_128x4, pair>
+func.func @begin(%acc: !acc, %a: !a, %b: !a, %sa: !sa, %sb: !sb, %p: i1) {
+  pipe.mma %acc, %a scaled %sa, %b scaled %sb accumulate %p {k96, part = array<i64: 4, 4>} : !acc, !a, !sa, !a, !sb
+  // (C486)
+  // expected-error @+2 {{part must be [first, number] of the 8 instructions of K = 96 that the tile has, from a block of four scales on, but got array<i64: 2, 4>}}
+  // expected-note @+1 {{scales of 16 elements begin with every second of them, of 32 with every fourth}}
+  pipe.mma %acc, %a scaled %sa, %b scaled %sb accumulate %p {k96, part = array<i64: 2, 4>} : !acc, !a, !sa, !a, !sb
+  return
+}
+
+// -----
+
+!acc = !pipe.tmem<256x256xf32, pair>
+!a = !pipe.shared<128x768xf4E2M1FN, swizzle_128B>
+!sa = !pipe.tmem<128x12xf8E4M3FN, tiled_128x4, pair>
+!sb = !pipe.tmem<256x12xf8E4M3FN, tiled_128x4, pair>
+!wsa = !pipe.tmem<128x48xf8E4M3FN, tiled_128x4, pair>
+func.func @scales(%acc: !acc, %a: !a, %b: !a, %sa: !sa, %sb: !sb, %wsa: !wsa, %p: i1) {
+  pipe.mma %acc, %a scaled %sa, %b scaled %sb accumulate %p {k96, part = array<i64: 0, 2>} : !acc, !a, !sa, !a, !sb
+  // (C116)
+  // expected-error @+1 {{a_scales must have 12 columns for K = 192 and blocks of 16, but got 48}}
+  pipe.mma %acc, %a scaled %wsa, %b scaled %sb accumulate %p {k96, part = array<i64: 0, 2>} : !acc, !a, !wsa, !a, !sb
+  return
+}

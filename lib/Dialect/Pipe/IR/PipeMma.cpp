@@ -13,7 +13,7 @@ using namespace fp4::pipe;
 
 int64_t MmaOp::getBlockSize() {
   TmemType scales = getAScales().getType();
-  int64_t columns = llvm::alignTo(getA().getType().getColumns() / 32, kScaleBlockColumns);
+  int64_t columns = llvm::alignTo(getScaledK() / 32, kScaleBlockColumns);
   bool isPower = isa<Float8E8M0FNUType>(scales.getElementType());
   return isPower && scales.getColumns() == columns ? 32 : 16;
 }
@@ -23,7 +23,9 @@ static bool isWide(SharedType tile) { return isByteElementType(tile.getElementTy
 
 bool MmaOp::isMXF8F6F4() { return isWide(getA().getType()) || isWide(getB().getType()); }
 
-int64_t MmaOp::getMaxSteps() { return getA().getType().getColumns() / getStepK(); }
+int64_t MmaOp::getMaxSteps() {
+  return getPart() ? (*getPart())[1] : getA().getType().getColumns() / getStepK();
+}
 
 /// (C291) Operands of kind mxf8f6f4.
 static LogicalResult verifyWideOperand(MmaOp op, StringRef name, SharedType tile) {
@@ -55,7 +57,7 @@ static LogicalResult verifyPackedOperand(MmaOp op, StringRef name, SharedType ti
 static LogicalResult verifyScales(MmaOp op, StringRef name, TmemType scales, int64_t rows) {
   if (!scales.isScales())
     return op.emitOpError() << name << " must have layout tiled_128x4, but got " << scales;
-  int64_t k = op.getA().getType().getColumns(), block = op.getBlockSize();
+  int64_t k = op.getScaledK(), block = op.getBlockSize();
   int64_t columns = llvm::alignTo(k / block, kScaleBlockColumns);
   if (scales.getColumns() != columns)
     return op.emitOpError() << name << " must have " << columns << " columns for K = " << k
@@ -88,6 +90,24 @@ static LogicalResult verifyK96(MmaOp op) {
     return success();
   return op.emitOpError() << "b_scales of instructions of K = 96 must have " << rows
                           << " rows, those of the accumulator in whole blocks, but got " << scales;
+}
+
+/// (C486) A part has instructions of the tile, and blocks of four scales of its own.
+static LogicalResult verifyPart(MmaOp op) {
+  ArrayRef<int64_t> part = *op.getPart();
+  int64_t all = op.getA().getType().getColumns() / op.getStepK();
+  bool fits = op.getK96() && part.size() == 2 && part[0] >= 0 && part[1] >= 1 && part[0] <= all &&
+              part[1] <= all - part[0];
+  if (fits && part[0] * op.getStepK() % (kScaleBlockColumns * op.getBlockSize()) == 0)
+    return success();
+  InFlightDiagnostic diag = op.emitOpError()
+                            << "part must be [first, number] of the " << all
+                            << " instructions of K = 96 that the tile has, from a block of four "
+                               "scales on, but got "
+                            << op.getPartAttr();
+  diag.attachNote() << "scales of 16 elements begin with every second of them, of 32 with every "
+                       "fourth";
+  return diag;
 }
 
 /// (C440) The scales of B are in halves exactly where the columns of the accumulator are.
@@ -131,6 +151,8 @@ LogicalResult MmaOp::verify() {
                             : verifyPackedOperand(*this, name, tile))) // (C115)
       return failure();
   if (getK96() && failed(verifyK96(*this))) // (C311)
+    return failure();
+  if (getPart() && failed(verifyPart(*this))) // (C486)
     return failure();
   if (sa.getElementType() != sb.getElementType())
     return emitOpError() << "scales must have one element type, but got " << sa.getElementType()

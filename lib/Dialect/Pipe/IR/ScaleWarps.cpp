@@ -9,6 +9,17 @@ bool fp4::pipe::hasScaleWarp(RoleAttr role) {
   return role.drives(Engine::ScaleCopy) && role.getNumWarps() == 2;
 }
 
+bool fp4::pipe::hasOnlyScales(ChannelOp channel) {
+  bool all = false;
+  for (Operation *user : channel->getUsers())
+    if (auto wait = dyn_cast<ConsumerWaitOp>(user)) {
+      all = llvm::all_of(wait->getUsers(), llvm::IsaPred<CopyScalesOp>);
+      if (!all)
+        return false;
+    }
+  return all;
+}
+
 bool fp4::pipe::feedsScaleWarp(ChannelOp channel) {
   return llvm::any_of(channel->getUsers(), [](Operation *user) {
     auto wait = dyn_cast<ConsumerWaitOp>(user);

@@ -124,6 +124,18 @@ static LogicalResult checkConsumers(ChannelOp channel, const ChannelEnds &ends) 
   return success();
 }
 
+bool fp4::pipe::shareSets(TmemTileOpInterface one, TmemTileOpInterface other) {
+  auto slot = dyn_cast<OpResult>(one.getStageTile()),
+       next = dyn_cast<OpResult>(other.getStageTile());
+  if (!slot || !next || slot.getResultNumber() != next.getResultNumber())
+    return false;
+  auto wait = dyn_cast<ConsumerWaitOp>(slot.getOwner()),
+       later = dyn_cast<ConsumerWaitOp>(next.getOwner());
+  return wait && later && wait != later && wait.getChannel() == later.getChannel() &&
+         wait->getBlock() == later->getBlock() && one->getBlock() == other->getBlock() &&
+         one.getTmemTile().getType() == other.getTmemTile().getType();
+}
+
 FailureOr<ChannelEnds> fp4::pipe::findEnds(ChannelOp channel) {
   ChannelEnds ends;
   WalkResult result = channel->getParentOp()->walk([&](Operation *op) {

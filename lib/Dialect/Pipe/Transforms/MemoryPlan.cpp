@@ -100,8 +100,12 @@ static int64_t stagesOfFragments(ChannelOp channel) {
 /// More stages than this do not help a channel. One that is filled once has one. An accumulator
 /// that a loop fills takes as long as the loop, and one more is enough to overlap it. Of what is
 /// stored to global memory, one stage is read while the next is filled; fragments leave registers
-/// all at once, because the tensor core waits for that.
+/// all at once, because the tensor core waits for that. Scales that have a channel of their own
+/// come in parts of a k tile, of which three cover a copy.
 static int64_t mostStages(ChannelOp channel, int64_t most) {
+  constexpr int64_t mostScales = 4;
+  if (hasOnlyScales(channel))
+    most = std::min(most, mostScales);
   if (llvm::is_contained(channel.getConsumerEngines(), Engine::BulkStore))
     return std::max<int64_t>(stagesOfFragments(channel), std::min<int64_t>(most, 2));
   for (Operation *user : channel->getUsers()) {
@@ -224,7 +228,7 @@ Capacity fp4::pipe::capacityOf(gpu::GPUFuncOp kernel, const hw::TargetModel &tar
 }
 
 int64_t StageTilePlan::getSetColumns() const {
-  return cast<TmemType>(TmemTileOpInterface(op).getTmemTile().getType()).getTmemColumns();
+  return cast<TmemType>(TmemTileOpInterface(ops.front()).getTmemTile().getType()).getTmemColumns();
 }
 
 int64_t fp4::pipe::workRingDepth(gpu::GPUFuncOp kernel) {
@@ -240,6 +244,15 @@ static ChannelOp channelOfStage(TmemTileOpInterface tile) {
   return wait ? wait.getChannel().getDefiningOp<ChannelOp>() : ChannelOp();
 }
 
+static void addStageTile(MemoryPlan &plan, TmemTileOpInterface tile) {
+  for (StageTilePlan &other : plan.stageTiles)
+    if (shareSets(other.ops.front(), tile)) {
+      other.ops.push_back(tile);
+      return;
+    }
+  plan.stageTiles.push_back({{tile}, channelOfStage(tile)});
+}
+
 /// What in `kernel` needs a place, without one.
 static MemoryPlan collect(gpu::GPUFuncOp kernel) {
   MemoryPlan plan;
@@ -247,7 +260,7 @@ static MemoryPlan collect(gpu::GPUFuncOp kernel) {
     if (auto channel = dyn_cast<ChannelOp>(op))
       plan.channels.push_back({channel, 1, {}, 0});
     else if (auto tile = dyn_cast<TmemTileOpInterface>(op))
-      plan.stageTiles.push_back({tile, channelOfStage(tile)});
+      addStageTile(plan, tile);
     else if (auto join = dyn_cast<JoinFragmentOp>(op))
       plan.joins.push_back({join});
     else if (auto store = dyn_cast<StoreFragmentOp>(op))

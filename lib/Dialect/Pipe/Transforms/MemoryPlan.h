@@ -53,10 +53,10 @@ struct ChannelPlan {
   bool isShared() const { return ChannelOp(channel).getType().isShared(); }
 };
 
-/// A tensor memory tile that a role makes for itself from a stage.
+/// A tensor memory tile that a role makes for itself from a stage, or the tiles of stages in a row.
 struct StageTilePlan {
-  TmemTileOpInterface op;
-  ChannelOp channel; ///< whose stages it is made from
+  llvm::SmallVector<TmemTileOpInterface> ops; ///< that fill its sets in turns
+  ChannelOp channel;                          ///< whose stages they are made from
   int64_t column = 0;
   int64_t sets = 1;
 

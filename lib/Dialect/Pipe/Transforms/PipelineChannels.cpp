@@ -52,10 +52,9 @@ static void applyPlan(gpu::GPUFuncOp kernel, const MemoryPlan &plan) {
     if (entry.stride)
       channel.setStrideAttr(b.getDenseI64ArrayAttr(entry.stride));
   }
-  for (const StageTilePlan &tile : plan.stageTiles) {
-    TmemTileOpInterface op = tile.op;
-    op.setPlace(tile.column, tile.sets);
-  }
+  for (const StageTilePlan &tile : plan.stageTiles)
+    for (TmemTileOpInterface op : tile.ops)
+      op.setPlace(tile.column, tile.sets);
   for (const JoinPlan &join : plan.joins)
     JoinFragmentOp(join.op).setPlace(join.place);
   kernel.walk([&](StoreFragmentOp store) {

@@ -1,12 +1,13 @@
 //===- SpecializeWarps.cpp - Every warp role gets its own code ------------===//
 //
-// From the sequential to the specialized form. The role of an op is the one that drives its engine in
-// the kernel's role plan:
+// From the sequential to the specialized form. The role of an op is the one that drives its engine
+// in the kernel's role plan:
 //  1. A tile (a value in shared or tensor memory) crosses when its defining op and a user have
 //     different roles. A tile that one role both makes and uses stays a value of that role. The
 //     crossing tiles of one block with the same producer and consumer become one channel. Tiles of
-//     one type of which each has been used when the next is made are successive stages of it, all
-//     others are together in one stage.
+//     one type of which each has been used when the next is made are successive stages of it, or
+//     begin one, all others are together in one stage. Where the kernel says so, scales that a role
+//     copies and operands that it multiplies have channels of their own.
 //  2. Every role gets a copy of the code with regions. Ops of other roles are erased from it, and
 //     its ends of channels are put in: acquire and commit around its accesses to the tiles it
 //     produces, wait and release around those to the tiles it consumes.
@@ -16,6 +17,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "fp4/Dialect/Pipe/IR/Cluster.h"
+#include "fp4/Dialect/Pipe/IR/ScaleWarps.h"
 #include "fp4/Dialect/Pipe/Transforms/Passes.h"
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
@@ -39,8 +41,8 @@ struct Crossing {
   Engine fills; ///< the engine of the ops that fill them
   /// Roles that use the tiles, in the order of the plan, with an engine of theirs that does.
   SmallVector<std::pair<RoleAttr, Engine>> consumers;
-  /// The tiles of each stage, in the order of their definitions. Where there are several stages, each
-  /// has one tile.
+  /// The tiles of each stage, in the order of their definitions. All stages have tiles of the same
+  /// types.
   SmallVector<SmallVector<Value>> stages;
   ChannelOp channel;
 
@@ -50,6 +52,10 @@ struct Crossing {
   Block *block() const { return Value(firstTile()).getParentBlock(); }
   Value firstTile() const { return stages.front().front(); }
   bool take(Value tile);
+  /// All stages have the same tiles, or there is one stage with all of them.
+  void complete();
+  /// Whether tiles of `other` may be in its channel; with `separate` one engine uses all of them.
+  bool isLike(const Crossing &other, bool separate) const;
 };
 
 class KernelSpecializer {
@@ -123,15 +129,34 @@ static bool isUsedBefore(Value tile, Value later) {
 
 /// Adds `tile` to the last stage, or a stage with it; false where neither has room for it.
 bool Crossing::take(Value tile) {
-  if (tile.getType() == firstTile().getType() && stages.back().size() == 1 &&
-      isUsedBefore(stages.back().front(), tile)) {
+  SmallVector<Value> &last = stages.back();
+  ArrayRef<Value> first = stages.front();
+  if (tile.getType() == firstTile().getType() && last.size() == first.size() &&
+      llvm::all_of(last, [&](Value earlier) { return isUsedBefore(earlier, tile); })) {
     stages.push_back({tile});
     return true;
   }
-  if (stages.size() > 1)
+  if (stages.size() > 1 &&
+      (last.size() == first.size() || first[last.size()].getType() != tile.getType()))
     return false;
-  stages.front().push_back(tile);
+  last.push_back(tile);
   return true;
+}
+
+void Crossing::complete() {
+  if (stages.back().size() == stages.front().size())
+    return;
+  for (ArrayRef<Value> later : ArrayRef(stages).drop_front())
+    llvm::append_range(stages.front(), later);
+  stages.truncate(1);
+}
+
+bool Crossing::isLike(const Crossing &other, bool separate) const {
+  if (producer != other.producer || fills != other.fills || block() != other.block())
+    return false;
+  return separate ? consumers == other.consumers
+                  : llvm::equal(llvm::make_first_range(consumers),
+                                llvm::make_first_range(other.consumers));
 }
 
 /// Tiles of one block with the same producer and consumers share a channel.
@@ -144,11 +169,9 @@ void KernelSpecializer::addTile(Value tile, EngineOpInterface producer) {
   }
   if (crossing.consumers.empty())
     return;
+  bool separate = kernel->hasAttr(kSeparateScalesAttr);
   for (Crossing &other : crossings)
-    if (other.producer == crossing.producer && other.fills == crossing.fills &&
-        llvm::equal(llvm::make_first_range(other.consumers),
-                    llvm::make_first_range(crossing.consumers)) &&
-        other.block() == tile.getParentBlock() && other.take(tile))
+    if (other.isLike(crossing, separate) && other.take(tile))
       return;
   crossings.push_back(std::move(crossing));
 }
@@ -159,6 +182,8 @@ void KernelSpecializer::findCrossings() {
       if (isTile(value.getType()))
         addTile(value, op);
   });
+  for (Crossing &crossing : crossings)
+    crossing.complete();
 }
 
 //===----------------------------------------------------------------------===//
@@ -236,7 +261,13 @@ void KernelSpecializer::putConsumerEnd(OpBuilder &builder, Crossing &crossing, R
                                        ValueRange tiles) {
   auto hasRole = [&](Operation *op) { return roleOf(op) == role; };
   Block *block = tiles.front().getParentBlock();
-  auto [first, last] = userRange(block, tiles, hasRole);
+  // What is made from a tile is used before the stage is released: the release covers the products.
+  SmallVector<Value> used = llvm::to_vector(tiles);
+  for (Value tile : tiles)
+    for (Operation *user : tile.getUsers())
+      if (auto copy = dyn_cast<TmemTileOpInterface>(user))
+        used.push_back(copy.getTmemTile());
+  auto [first, last] = userRange(block, used, hasRole);
   Location loc = first->getLoc();
   builder.setInsertionPoint(first);
   auto wait = ConsumerWaitOp::create(builder, loc, crossing.channel, Value());
@@ -369,6 +400,7 @@ LogicalResult KernelSpecializer::run() {
   eraseDead(kernel);
   setScopes();
   kernel->removeAttr(PipeDialect::kRolePlanAttr);
+  kernel->removeAttr(kSeparateScalesAttr);
   return success();
 }
 

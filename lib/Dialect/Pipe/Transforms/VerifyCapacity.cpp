@@ -1,5 +1,6 @@
 //===- VerifyCapacity.cpp - Places are disjoint and within the target -----===//
 
+#include "ChannelEnds.h"
 #include "MemoryPlan.h"
 #include "VerifyCluster.h"
 
@@ -31,8 +32,17 @@ struct Extent {
 /// The ranges of one kernel.
 struct Ranges {
   SmallVector<Extent> shared, tmem;
+  SmallVector<TmemTileOpInterface> tiles; ///< of which each has sets of its own
 };
 } // namespace
+
+/// Another tile fills the same sets in turns with `tile` (C137).
+static bool isInTurns(const Ranges &ranges, TmemTileOpInterface tile) {
+  return llvm::any_of(ranges.tiles, [&](TmemTileOpInterface other) {
+    return shareSets(other, tile) && other.getFirstColumn() == tile.getFirstColumn() &&
+           other.getNumSets() == tile.getNumSets();
+  });
+}
 
 static void addChannel(Ranges &ranges, ChannelOp channel) {
   int64_t depth = *channel.getDepth();
@@ -180,6 +190,9 @@ static LogicalResult verifyKernel(gpu::GPUFuncOp kernel, const hw::TargetModel &
             << "add 'at <column>'";
         return WalkResult::interrupt();
       }
+      if (isInTurns(ranges, tile))
+        return WalkResult::advance();
+      ranges.tiles.push_back(tile);
       auto type = cast<TmemType>(tile.getTmemTile().getType());
       int64_t end = *column + tile.getNumSets() * type.getTmemColumns();
       ranges.tmem.push_back({*column, end, type.isScales() ? "scale tile" : "tile", op});

@@ -264,7 +264,9 @@ def Pipe_MmaOp : Pipe_EngineOp<"mma", "Tensor", [AttrSizedOperandSegments]> {
     PTX: tcgen05.mma.cta_group::1.kind::mxf4nvf4.block_scale.block16 or .block32, and for elements of 8
     bits, or of 4 and 8, kind::mxf8f6f4.block_scale.block32. With `k96` an instruction has K = 96, by a bit
     of its descriptor: 48 bytes of a row, which may begin in one panel and end in the next, and 6 or 3
-    scales, which may begin in one block of scales and end in the next.
+    scales, which may begin in one block of scales and end in the next. `part = array<i64: f, n>` are the
+    n instructions of the tile from the f-th on: the scale tiles are theirs alone, and the first of them
+    takes `accumulate`.
 
     The accumulator of a pair takes rows of A and of B from both blocks: those of the leader first.
     Each block has its half of the rows of A with their scales, its half of the rows of B, and the
@@ -279,7 +281,8 @@ def Pipe_MmaOp : Pipe_EngineOp<"mma", "Tensor", [AttrSizedOperandSegments]> {
     accumulator columns where a pair has 128 rows, and else layout tiled_128x4; (C150) accumulator and scale tiles all belong to a pair, or none
     does; (C311) with `k96` the accumulator has 256 rows of a pair, and A and B have elements of 4 bits, layout
     swizzle_128B and a K that is a multiple of 768, three panels; the scales of B have as many rows as the
-    accumulator columns, in whole blocks of 128.
+    accumulator columns, in whole blocks of 128; (C486) `part` is of instructions of K = 96 that the tile
+    has, and begins with a block of four scales.
 
     Example:
     ```mlir
@@ -291,7 +294,8 @@ def Pipe_MmaOp : Pipe_EngineOp<"mma", "Tensor", [AttrSizedOperandSegments]> {
   }];
   let arguments = (ins Pipe_TmemType:$accumulator, Pipe_SharedType:$a, Pipe_TmemType:$a_scales,
                        Pipe_SharedType:$b, Pipe_TmemType:$b_scales, Optional<I32>:$b_scale_row,
-                       I1:$accumulate, Optional<I32>:$steps, UnitAttr:$k96);
+                       I1:$accumulate, Optional<I32>:$steps, UnitAttr:$k96,
+                       OptionalAttr<DenseI64ArrayAttr>:$part);
   let assemblyFormat = [{
     $accumulator `,` $a `scaled` $a_scales `,` $b `scaled` $b_scales
     (`from` $b_scale_row^)? `accumulate` $accumulate (`steps` $steps^)? attr-dict `:`
@@ -306,8 +310,11 @@ def Pipe_MmaOp : Pipe_EngineOp<"mma", "Tensor", [AttrSizedOperandSegments]> {
     bool isMXF8F6F4();
     /// Elements of k of one instruction: 64 or 96, or 32 of kind mxf8f6f4.
     int64_t getStepK() { return isMXF8F6F4() ? 32 : getK96() ? 96 : 64; }
-    /// Instructions of a whole tile.
+    /// Instructions, and the first of them: those of a whole tile, or of its part.
     int64_t getMaxSteps();
+    int64_t getFirstStep() { return getPart() ? (*getPart())[0] : 0; }
+    /// Elements of k that they multiply.
+    int64_t getScaledK() { return getMaxSteps() * getStepK(); }
   }];
 }
 

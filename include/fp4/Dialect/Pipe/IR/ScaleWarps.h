@@ -12,8 +12,16 @@
 
 namespace fp4::pipe {
 
+/// On a kernel without roles: scales have channels of their own, beside those of the operands that
+/// a role multiplies. They come in smaller parts then, and are copied before the operands are
+/// there.
+inline constexpr llvm::StringLiteral kSeparateScalesAttr = "pipe.separate_scales";
+
 /// The second warp of the role copies scales.
 bool hasScaleWarp(RoleAttr role);
+
+/// All that is done with stages of the channel is to copy scales out of them.
+bool hasOnlyScales(ChannelOp channel);
 
 /// Such a warp copies scales out of the stages of the channel.
 bool feedsScaleWarp(ChannelOp channel);
