@@ -30,7 +30,8 @@ THREADS = ("sweep_groups.py", "--match=^threads")
 SWEEPS: dict[str, list[tuple[str, ...]]] = {
     "sm_100a": [("sweep.py", f"--plans={plans}") for plans in ("tiles", "others", "stores")] + TENSOR,
     "sm_103a": [("sweep.py", "--plans=k96")] + TENSOR,
-    "sm_120a": [("sweep.py", "--plans=warps"), ("sweep_wide.py", "--plans=warps"), THREADS],
+    "sm_120a": [("sweep.py", "--plans=warps"), ("sweep_wide.py", "--plans=warps"),
+                ("sweep_weights.py", "--plans=warps"), THREADS],
     "sm_90a": [("sweep.py", "--plans=converted"), ("sweep.py", "--plans=few"), ("sweep_fp8.py",), ("sweep_weights.py",), THREADS],
 }
 # Programs of tests that one target alone runs: their functions, with the shapes of dynamic sizes.
