@@ -5,6 +5,7 @@ result.
   utils/sweep_fp8.py         a covering subset: every pair of values of two parameters occurs
   utils/sweep_fp8.py --full  the whole cross product
   utils/sweep_fp8.py --list  what would run
+  utils/sweep_fp8.py --strided       matrices have gaps between their rows (fp4.strided)
   utils/sweep_fp8.py --plans=lanes  products whose sums are in tensor memory, for sm_100a
 
 Operands are quantized by the program, activations in blocks of 1 x 128 and weights in 128 x 128, or are
@@ -82,7 +83,7 @@ def quantization(name, data, scales, recipe, block):
             f" : ({source}) -> ({data}, {scales})")
 
 
-def program(result, operands, epilogue, tile, form, m, n, k):
+def program(result, operands, epilogue, tile, form, m, n, k, strided=""):
     recipe = "fp8_deepgemm" + ("" if operands == "plain" else "_power_of_two")
     arguments, types = [], []
     groups = 1 if form in ("one", "split") else GROUPS
@@ -91,9 +92,9 @@ def program(result, operands, epilogue, tile, form, m, n, k):
         data, scales = f"tensor<{rows}x{k}xf8E4M3FN>", f"tensor<{bands}x{up(k)}xf32>"
         types += [data, scales]
         if operands == "fp8" or rows == groups * n != n:  # blocks of weights end with their group
-            arguments += [f"%{name}: {data}", f"%s{name}: {scales}"]
+            arguments += [f"%{name}: {data}{strided}", f"%s{name}: {scales}"]
         else:
-            arguments.append(f"%x{name}: {data.replace('f8E4M3FN', 'bf16')}")
+            arguments.append(f"%x{name}: {data.replace('f8E4M3FN', 'bf16')}{strided}")
             body.append(quantization(name, data, scales, recipe, block))
     alpha = alpha_type(epilogue, m, n, groups)
     if alpha:
@@ -128,7 +129,9 @@ def has_form(case):
 def main():
     parser = sweeping.product_parser(__doc__)
     parser.add_argument("--plans", default="fragments", choices=["fragments", "lanes"])
+    parser.add_argument("--strided", action="store_true", help="rows of matrices have gaps between them")
     options = parser.parse_args()
+    strided = " {fp4.strided}" if options.strided else ""
     tiles, target = (LANES, "sm_100a") if options.plans == "lanes" else (TILES, "sm_90a")
     values = [RESULTS, OPERANDS, EPILOGUES, ROWS, list(tiles), FORMS, N, K, M]
     if options.full:
@@ -140,7 +143,7 @@ def main():
         result, operands, epilogue, rows, tile, form, n, k, m = case
         key = (result, operands, epilogue, tile, form, "?" if rows == "dynamic" else m, n, k)
         groups[key].append([f"--shape={m}"])
-    programs = [sweeping.Program(sweeping.file_name(*key), program(*key), [f"--target={target}"], runs)
+    programs = [sweeping.Program(sweeping.file_name(*key), program(*key, strided), [f"--target={target}"], runs)
                 for key, runs in groups.items()]
     return sweeping.run_products(options, programs, SCHEDULES)
 

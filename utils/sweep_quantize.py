@@ -4,6 +4,7 @@
   utils/sweep_quantize.py            a covering subset, below
   utils/sweep_quantize.py --full     also the cross product of recipes and kernels
   utils/sweep_quantize.py --list     what would run
+  utils/sweep_quantize.py --strided  inputs have gaps between their rows (fp4.strided)
   utils/sweep_quantize.py --full --part=2/16   every 16th of them, from the second
   utils/sweep_quantize.py --pack=FOLDER --match=sm_90a    for another machine: leaves the libraries in FOLDER with, in
                                      NAME.txt beside NAME.so, the options of each run of fp4-run
@@ -64,6 +65,8 @@ PEAKS = 11  # of the distribution "adversarial", chosen by the seed
 
 
 class Case:
+    strided = ""  # an attribute of the input
+
     def __init__(self, case):
         (self.target, self.recipe, self.element, self.outputs, self.block, transform,
          self.rounding, self.layout, groups, self.rows, self.columns) = case
@@ -176,7 +179,7 @@ class Case:
 
     def program(self):
         x = self.input_type()
-        arguments, operands, types, lines = [f"%x: {x}"], "%x", [x], []
+        arguments, operands, types, lines = [f"%x: {x}{self.strided}"], "%x", [x], []
         results = []
         if self.has_tensor_scale:
             distinct = self.sides if any(self.sizes) or self.per_row else self.sides[:1]
@@ -327,11 +330,14 @@ def main():
     parser = sweeping.option_parser(__doc__)
     parser.add_argument("--partial", action="store_true",
                         help="combinations without a kernel are no failures")
+    parser.add_argument("--strided", action="store_true", help="rows of inputs have gaps between them")
     parser.add_argument("--cubins", action="store_true", help="assemble every kernel too")
     parser.add_argument("--match", default="", help="only cases whose values, as --list prints "
                                                     "them, contain this")
     parser.add_argument("--part", default="1/1", metavar="I/N", help="every Nth library, from the Ith")
     options = parser.parse_args()
+    if options.strided:
+        Case.strided = " {fp4.strided}"
     if options.pack:
         options.pack.mkdir(parents=True, exist_ok=True)
     cases = sweeping.sampled_covering(PARAMETERS, lambda case: Case(case).valid(), wanted)

@@ -110,7 +110,8 @@ typedef enum fp4_layout {
   FP4_TILED_128X4 /**< block scales as tensor cores read them (docs/Spec.md) */
 } fp4_layout;
 
-/** A dense buffer in device memory (docs/Libraries.md has its bytes). */
+/** A buffer in device memory (docs/Libraries.md has its bytes). It is dense, except that an
+ * argument with fp4.strided may have rows with strides of their own. */
 typedef struct fp4_tensor {
   uint64_t address; /**< a multiple of 16; of a result: 0 if the call shall allocate it */
   uint64_t bytes;   /**< of the buffer */
@@ -118,6 +119,9 @@ typedef struct fp4_tensor {
   int32_t layout;   /**< an fp4_layout */
   int32_t rank;
   int64_t sizes[FP4_MAX_RANK]; /**< logical: columns of 4-bit elements count elements */
+  /** Logical elements from one index to the next, the last 1; all 0: dense. A multiple of 16 bytes
+   *  each but the last. `bytes` then counts from the first element to behind the last. */
+  int64_t strides[FP4_MAX_RANK];
 } fp4_tensor;
 
 /** Memory of the caller. Temporary memory is freed when its last use has been issued, so it may be

@@ -2,6 +2,7 @@
 
 #include "fp4/Benchmark/EntryCall.h"
 
+#include "fp4/ISA/BufferShape.h"
 #include "fp4/Program/EntryPoint.h"
 #include "fp4/Reference/Descriptor.h"
 #include "fp4/Reference/ProgramTypes.h"
@@ -21,14 +22,56 @@ Error badResult(const Operand &result, const std::string &what) {
 
 } // namespace
 
+/// Strides that no kernel can guess: a gap behind each row, and the matrices of a batch
+/// interleaved.
+static Strides stridesWithGaps(const Type &type) {
+  const size_t rank = type.shape.size();
+  const int64_t perByte = type.element == ElementType::F4E2M1FN ? 2 : 1;
+  const int64_t rowBytes = hw::quotientUp(type.shape.back(), perByte) * type.storageBytes();
+  const int64_t step = hw::quotientUp(rowBytes, kStrideBytes) * kStrideBytes + kStrideBytes;
+  Strides strides(rank, 1);
+  strides[0] = step * perByte / type.storageBytes();
+  if (rank > 2)
+    strides[1] = strides[0] * type.shape[0];
+  return strides;
+}
+
+/// Copies the rows and nothing between them; of a GPU, the bytes there are NaN.
+Status EntryCall::uploadRows(const Tensor &tensor) {
+  rt::Device &device = session_.device();
+  FP4_ASSIGN(auto words, makeDescriptor(tensor.type, stridesWithGaps(tensor.type)));
+  const uint64_t bytes = stridedBytes(tensor.type, words);
+  void *packed = session_.allocate(tensor.bytes.size()), *memory = session_.allocate(bytes);
+  if (!packed || !memory)
+    return session_.finish();
+  const auto from = reinterpret_cast<uint64_t>(packed), to = reinterpret_cast<uint64_t>(memory);
+  FP4_TRY(device.copyToDevice(from, tensor.bytes));
+  if (device.isHardware())
+    FP4_TRY(device.memset(to, 0xFF, bytes, 0));
+  for (const MatrixRows &matrix : matricesOf(tensor.type, words))
+    FP4_TRY(device.copy2D({to + matrix.offset, matrix.pitch, from + matrix.dense, matrix.width,
+                           matrix.width, matrix.rows}));
+  FP4_TRY(device.synchronize());
+  session_.free(packed);
+  words[kAllocated] = words[kAligned] = to;
+  arguments_.push_back(std::move(words));
+  return {};
+}
+
+Status EntryCall::uploadDense(const Tensor &tensor) {
+  void *memory = session_.allocate(tensor.bytes.size());
+  if (!memory)
+    return session_.finish();
+  const auto address = reinterpret_cast<uint64_t>(memory);
+  FP4_TRY(session_.device().copyToDevice(address, tensor.bytes));
+  arguments_.push_back(makeDescriptor(tensor.type, address));
+  return {};
+}
+
 Status EntryCall::upload(std::span<const Tensor> arguments) {
   for (size_t i = 0; i < arguments.size(); ++i) {
     const Tensor &tensor = arguments[i];
-    void *device = session_.allocate(tensor.bytes.size());
-    if (!device)
-      return session_.finish();
-    FP4_TRY(session_.device().copyToDevice(reinterpret_cast<rt::DevicePtr>(device), tensor.bytes));
-    arguments_.push_back(makeDescriptor(tensor.type, reinterpret_cast<uint64_t>(device)));
+    FP4_TRY(function_.arguments[i].strided ? uploadRows(tensor) : uploadDense(tensor));
     if (function_.arguments[i].type.isDynamic() && !dynamicSize_)
       dynamicSize_ = tensor.type.shape[0];
   }

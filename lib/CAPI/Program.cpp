@@ -47,6 +47,10 @@ static_assert(FP4_LINEAR == int(Layout::Linear) && FP4_TILED_128X4 == int(Layout
 
 namespace {
 
+bool hasStrides(const fp4_tensor &tensor) {
+  return std::ranges::any_of(tensor.strides, [](int64_t stride) { return stride != 0; });
+}
+
 Expected<Buffer> bufferOf(const fp4_tensor &tensor) {
   auto refuse = [](const char *what, const char *expected, int64_t got) {
     return makeError(ErrorKind::Usage,
@@ -68,6 +72,8 @@ Expected<Buffer> bufferOf(const fp4_tensor &tensor) {
   }
   buffer.address = tensor.address;
   buffer.bytes = tensor.bytes;
+  if (hasStrides(tensor))
+    buffer.strides.assign(tensor.strides, tensor.strides + tensor.rank);
   return buffer;
 }
 
@@ -84,13 +90,15 @@ bool hasType(const fp4_tensor &tensor, const harness::Type &type) {
   return tensor.element == static_cast<int32_t>(type.element) &&
          tensor.layout == static_cast<int32_t>(type.layout) &&
          std::ranges::equal(std::span(tensor.sizes, size_t(std::clamp(tensor.rank, 0, 4))),
-                            type.shape);
+                            type.shape) &&
+         !hasStrides(tensor);
 }
 
 bool haveEqualTypes(std::span<const fp4_tensor> some, std::span<const fp4_tensor> others) {
   return std::ranges::equal(some, others, [](const fp4_tensor &one, const fp4_tensor &other) {
     return one.element == other.element && one.layout == other.layout && one.rank == other.rank &&
-           std::equal(one.sizes, one.sizes + one.rank, other.sizes);
+           std::equal(one.sizes, one.sizes + one.rank, other.sizes) &&
+           std::ranges::equal(one.strides, other.strides);
   });
 }
 
@@ -119,9 +127,12 @@ Expected<SharedPlan> planFor(fp4_function &function, Tensors arguments) {
     return known;
   FP4_ASSIGN(auto buffers, buffersOf(arguments.data(), arguments.size()));
   std::vector<harness::Type> types;
-  for (const Buffer &buffer : buffers)
+  std::vector<harness::Strides> strides;
+  for (const Buffer &buffer : buffers) {
     types.push_back(buffer.type);
-  FP4_ASSIGN(auto made, LoadedFunction::planOf(function.loaded.function(), types));
+    strides.push_back(buffer.strides);
+  }
+  FP4_ASSIGN(auto made, LoadedFunction::planOf(function.loaded.function(), types, strides));
   auto plan = std::make_shared<const CallPlan>(std::move(made));
   keepPlan(function, arguments, plan);
   return plan;
@@ -133,6 +144,11 @@ Status checkResults(const harness::Function &function, const CallPlan &plan, Ten
     if (!results[i].address || hasType(results[i], plan.results[i]))
       continue;
     FP4_ASSIGN(auto buffer, bufferOf(results[i]));
+    if (hasStrides(results[i]))
+      return makeError(
+          ErrorKind::Usage,
+          fmt::format("result '{}' must be dense, but got strides", function.results[i].name),
+          "take a dense result and copy its rows");
     return LoadedFunction::wrongResult(function, plan, i, buffer.type);
   }
   return {};
@@ -179,8 +195,26 @@ Expected<const harness::Function *> find(const fp4_executable &executable, const
   return executable.loaded.program().manifest().find(name ? name : "");
 }
 
+Expected<harness::Tensor> downloadRows(rt::Device &device, const Buffer &buffer,
+                                       harness::Tensor tensor) {
+  FP4_ASSIGN(auto words, harness::makeDescriptor(buffer.type, buffer.strides));
+  const uint64_t bytes = harness::stridedBytes(buffer.type, words);
+  if (buffer.bytes < bytes)
+    return makeError(ErrorKind::Usage, fmt::format("a buffer of {} must have {} bytes, but got {}",
+                                                   buffer.type.str(), bytes, buffer.bytes));
+  std::vector<std::byte> memory(bytes);
+  FP4_TRY(device.copyToHost(memory, buffer.address));
+  for (const harness::MatrixRows &matrix : harness::matricesOf(buffer.type, words))
+    for (uint64_t row = 0; row < matrix.rows; ++row)
+      std::memcpy(&tensor.bytes[matrix.dense + row * matrix.width],
+                  &memory[matrix.offset + row * matrix.pitch], matrix.width);
+  return tensor;
+}
+
 Expected<harness::Tensor> download(rt::Device &device, const Buffer &buffer) {
   harness::Tensor tensor(buffer.type);
+  if (!buffer.strides.empty())
+    return downloadRows(device, buffer, std::move(tensor));
   if (buffer.bytes < tensor.bytes.size())
     return makeError(ErrorKind::Usage, fmt::format("a buffer of {} must have {} bytes, but got {}",
                                                    buffer.type.str(), tensor.bytes.size(),

@@ -6,6 +6,7 @@
 #include "fp4/Conversion/ConstantBytes.h"
 #include "fp4/Dialect/Fp4/IR/Elementwise.h"
 #include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
+#include "fp4/Dialect/Fp4/IR/Strided.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -200,6 +201,8 @@ private:
           describeOperand(name ? name.getValue().str() : value, argument.getType());
       if (auto dims = function.getArgAttrOfType<ArrayAttr>(argument.getArgNumber(), "fp4.dims"))
         object["dims"] = json::Array(dims.getAsValueRange<StringAttr>());
+      if (function.getArgAttr(argument.getArgNumber(), fp4::kStridedAttr))
+        object["strided"] = true;
       arguments.push_back(std::move(object));
     }
     return arguments;

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace fp4 {
 using namespace harness;
@@ -86,25 +87,50 @@ Expected<std::vector<Type>> typesOfResults(const Function &function,
   return types;
 }
 
-void appendDescriptor(const Type &type, std::vector<uint64_t> &bytes, std::vector<uint64_t> &words,
-                      std::vector<size_t> &offsets) {
-  const std::vector<uint64_t> descriptor = makeDescriptor(type, 0);
-  bytes.push_back(type.bufferBytes());
+void append(const std::vector<uint64_t> &descriptor, std::vector<uint64_t> &words,
+            std::vector<size_t> &offsets) {
   offsets.push_back(words.size());
   words.insert(words.end(), descriptor.begin(), descriptor.end());
 }
 
+/// Without an address.
+Expected<std::vector<uint64_t>> argumentDescriptor(const Operand &operand, const Type &type,
+                                                   const Strides &strides) {
+  if (!strides.empty() && !operand.strided)
+    return makeError(ErrorKind::Usage,
+                     fmt::format("argument '{}' must be dense, but got strides ({})", operand.name,
+                                 fmt::join(strides, ", ")),
+                     "give the argument the attribute fp4.strided in the program, or pass a copy");
+  if (!operand.strided)
+    return makeDescriptor(type, 0);
+  Strides dense(type.shape.size(), 1);
+  for (size_t i = dense.size(); i-- > 1;)
+    dense[i - 1] = dense[i] * type.shape[i];
+  auto words = makeDescriptor(type, strides.empty() ? dense : strides);
+  if (!words)
+    words.error().message = fmt::format("argument '{}': {}", operand.name, words.error().message);
+  return words;
+}
+
 } // namespace
 
-Expected<CallPlan> LoadedFunction::planOf(const Function &function,
-                                          std::span<const Type> arguments) {
+Expected<CallPlan> LoadedFunction::planOf(const Function &function, std::span<const Type> arguments,
+                                          std::span<const Strides> strides) {
   CallPlan plan;
   FP4_ASSIGN(plan.results, typesOfResults(function, arguments));
   plan.arguments.assign(arguments.begin(), arguments.end());
-  for (const Type &type : plan.arguments)
-    appendDescriptor(type, plan.argumentBytes, plan.argumentWords, plan.argumentOffsets);
-  for (const Type &type : plan.results)
-    appendDescriptor(type, plan.resultBytes, plan.resultWords, plan.resultOffsets);
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const Operand &operand = function.arguments[i];
+    FP4_ASSIGN(auto words,
+               argumentDescriptor(operand, arguments[i], strides.empty() ? Strides() : strides[i]));
+    plan.argumentBytes.push_back(operand.strided ? stridedBytes(arguments[i], words)
+                                                 : arguments[i].bufferBytes());
+    append(words, plan.argumentWords, plan.argumentOffsets);
+  }
+  for (const Type &type : plan.results) {
+    plan.resultBytes.push_back(type.bufferBytes());
+    append(makeDescriptor(type, 0), plan.resultWords, plan.resultOffsets);
+  }
   return plan;
 }
 

@@ -24,21 +24,23 @@ Expected<std::vector<Type>> LoadedProgram::resultTypes(const Function &function,
 Status LoadedProgram::call(const Function &function, std::span<const Buffer> arguments,
                            std::span<Buffer> results, const CallOptions &options) {
   std::vector<Type> types;
+  std::vector<Strides> strides;
   std::vector<Memory> in, out;
   for (const Buffer &argument : arguments) {
     types.push_back(argument.type);
+    strides.push_back(argument.strides);
     in.push_back({argument.address, argument.bytes});
   }
   for (const Buffer &result : results)
     out.push_back({result.address, result.bytes});
-  FP4_ASSIGN(auto plan, LoadedFunction::planOf(function, types));
+  FP4_ASSIGN(auto plan, LoadedFunction::planOf(function, types, strides));
   for (size_t i = 0; i < std::min(results.size(), plan.results.size()); ++i)
     if (results[i].address && results[i].type != plan.results[i])
       return LoadedFunction::wrongResult(function, plan, i, results[i].type);
   FP4_ASSIGN(LoadedFunction * loaded, this->function(function.name));
   FP4_TRY(loaded->call(plan, in, out, options));
   for (size_t i = 0; i < results.size(); ++i)
-    results[i] = {plan.results[i], out[i].address, out[i].bytes};
+    results[i] = {plan.results[i], out[i].address, out[i].bytes, {}};
   return {};
 }
 

@@ -60,6 +60,11 @@ struct Field {
       fail("an integer");
     return value.get<int64_t>();
   }
+  bool boolean() const {
+    if (!value.is_boolean())
+      fail("true or false");
+    return value.get<bool>();
+  }
   template <typename Fn> void each(Fn fn) const {
     if (!value.is_array())
       fail("an array");
@@ -104,6 +109,8 @@ std::vector<Operand> parseOperands(const Field &field) {
       operands.back().dims = parseNames(item.at("dims"));
     if (item.has("dims") && operands.back().dims.size() != operands.back().type.shape.size())
       item.at("dims").fail("as long as 'shape'");
+    if (item.has("strided"))
+      operands.back().strided = item.at("strided").boolean();
   });
   return operands;
 }

@@ -45,7 +45,8 @@ class Tensor(ctypes.Structure):
     """fp4_tensor"""
 
     _fields_ = [("address", c_uint64), ("bytes", c_uint64), ("element", c_int32),
-                ("layout", c_int32), ("rank", c_int32), ("sizes", c_int64 * MAX_RANK)]
+                ("layout", c_int32), ("rank", c_int32), ("sizes", c_int64 * MAX_RANK),
+                ("strides", c_int64 * MAX_RANK)]
 
 
 class Allocator(ctypes.Structure):

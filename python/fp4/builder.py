@@ -137,7 +137,7 @@ class FunctionBuilder:
     #===--- Arguments and results ------------------------------------------===#
 
     def argument(self, name: str, shape: Sequence[int | str], element: str = "bf16",
-                 layout: str = "linear") -> Value:
+                 layout: str = "linear", *, strided: bool = False) -> Value:
         """A new argument.
 
         Args:
@@ -146,6 +146,7 @@ class FunctionBuilder:
                 arguments with the same name must have the same size (fp4.dims).
             element: "bf16", "f16", "f32", "i64", or that of a format: "f4E2M1FN", "f8E4M3FN", ...
             layout: of block scales: "linear" (row-major) or "tiled_128x4".
+            strided: rows may have gaps between them, multiples of 16 bytes from one to the next.
 
         Raises:
             UsageError: an element, a layout or a size that does not exist, or a name that is taken.
@@ -160,6 +161,8 @@ class FunctionBuilder:
             attributes += f", fp4.dims = [{quoted}]"
         kind = Type(sizes, m.one_of(element, "element", ELEMENTS),
                     m.one_of(layout, "layout", LAYOUTS))
+        if strided:
+            attributes += ", fp4.strided"
         value = self._value(kind, name)
         self._arguments[name] = f"{value.name}: {m.tensor(kind)} {{{attributes}}}"
         self._places.append(_caller())

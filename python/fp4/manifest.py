@@ -58,11 +58,13 @@ class Type:
 @dataclasses.dataclass(frozen=True)
 class Operand:
     """An argument or a result. `dims` are the names that fp4.dims gives the dimensions of an
-    argument; it is empty where there are none."""
+    argument; it is empty where there are none. An argument that is `strided` takes rows with gaps
+    between them."""
 
     name: str
     type: Type
     dims: tuple[str, ...] = ()
+    strided: bool = False
 
 
 @dataclasses.dataclass(frozen=True)
@@ -113,7 +115,7 @@ class Manifest:
 
 def _operand(item: dict[str, Any]) -> Operand:
     kind = Type(tuple(item["shape"]), item["type"], item.get("layout", "linear"))
-    return Operand(item["name"], kind, tuple(item.get("dims", ())))
+    return Operand(item["name"], kind, tuple(item.get("dims", ())), bool(item.get("strided")))
 
 
 def _function(item: dict[str, Any]) -> Function:

@@ -93,7 +93,8 @@ class Program(Calls):
     Args:
         tensors: one array per argument, all NumPy (or any DLPack object on the CPU), or all
             torch tensors of one device, or all arrays of another package on a GPU. Each is
-            contiguous and row-major:
+            contiguous and row-major, except that an argument with fp4.strided may have rows
+            with gaps between them, such as a slice of columns:
 
             bf16, f16, f32, i64   the dtype of that name, bf16 also uint16 with its bits
             4-bit, R x K          torch float4_e2m1fn_x2 or uint8 of shape [R, K/2], the even
@@ -157,7 +158,8 @@ class Program(Calls):
         """A call that is checked. `__call__` comes here where no plan is known (_calls.py)."""
         found = self.manifest.find(function)
         work = Stream(stream)
-        views = [view(value, _what(found, i), work.dlpack) for i, value in enumerate(tensors)]
+        views = [view(value, _what(found, i), work.dlpack, _is_strided(found, i))
+                 for i, value in enumerate(tensors)]
         arguments = _arguments(found, views)
         where = int(_one({item.device for item in views} or {CPU}, "device"))
         package = str(_one({item.package for item in views} or {"numpy"}, "package"))
@@ -206,6 +208,10 @@ def _what(function: Function, index: int) -> str:
     return f"argument {index}"
 
 
+def _is_strided(function: Function, index: int) -> bool:
+    return index < len(function.arguments) and function.arguments[index].strided
+
+
 def require_names(function: Function) -> None:
     """A UsageError where arguments could disagree about a size and nobody would notice: nothing
     stops a kernel on a GPU that reads beyond a buffer which is too small."""
@@ -241,8 +247,20 @@ def _arguments(function: Function, views: Sequence[View]) -> Any:
     for i in order:
         operand = function.arguments[i]
         sizes = logical_sizes(views[i], operand, named)
-        _fill(arguments[i], Type(sizes, operand.type.element, operand.type.layout))
+        kind = Type(sizes, operand.type.element, operand.type.layout)
+        _fill(arguments[i], kind)
+        if views[i].strides is not None:
+            _place_rows(arguments[i], kind, views[i].strides)
     return arguments
+
+
+def _place_rows(tensor: c.Tensor, kind: Type, strides: Sequence[int]) -> None:
+    """Gives the tensor strides, of those of an array with `kind.buffer_shape`."""
+    sizes = kind.buffer_shape
+    last = sum((size - 1) * stride for size, stride in zip(sizes[:-1], strides))
+    tensor.bytes = (last + sizes[-1]) * kind.item_bytes
+    per_byte = kind.shape[-1] // sizes[-1] if kind.element == "f4E2M1FN" else 1
+    tensor.strides[:len(sizes)] = [*(stride * per_byte for stride in strides[:-1]), 1]
 
 
 def _fill(tensor: c.Tensor, kind: Type) -> None:

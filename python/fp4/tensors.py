@@ -81,22 +81,24 @@ class View:
     address: int
     device: int  #: CPU, or the number of a CUDA device
     logical: tuple[int, int] | None = None  #: of a Tiled
+    strides: tuple[int, ...] | None = None  #: in elements of `dtype`; None: dense
     namespace: Any = dataclasses.field(default=None, repr=False)  #: array API, of other packages
 
     def __str__(self) -> str:
         return f"{self.package} {self.dtype}[{', '.join(map(str, self.shape))}]"
 
 
-def view(value: Any, what: str, stream: int = 1) -> View:
+def view(value: Any, what: str, stream: int = 1, strided: bool = False) -> View:
     """The memory of a NumPy array, a torch tensor, a DLPack object, or a Tiled of one. Another
-    package makes `stream`, in the numbers of DLPack, wait for its work on an array on a GPU."""
+    package makes `stream`, in the numbers of DLPack, wait for its work on an array on a GPU. Of
+    NumPy and torch, rows may have gaps between them where the operand is `strided`."""
     if isinstance(value, Tiled):
         return dataclasses.replace(view(value.data, what, stream), logical=value.shape)
     torch, numpy = sys.modules.get("torch"), sys.modules.get("numpy")
     if torch is not None and isinstance(value, torch.Tensor):
-        return _view_torch(value, what)
+        return _view_torch(value, what, strided)
     if numpy is not None and isinstance(value, (numpy.ndarray, numpy.generic)):
-        return _view_numpy(numpy.asarray(value), what)
+        return _view_numpy(numpy.asarray(value), what, strided)
     if hasattr(value, "__dlpack__") and hasattr(value, "__dlpack_device__"):
         return _view_other(value, what, stream)
     raise TypeError(f"{what} must be a NumPy array, a torch tensor or a DLPack object, but got "
@@ -124,16 +126,27 @@ def _namespace_of(value: Any, what: str) -> Any:
     return package
 
 
-def _view_numpy(array: Any, what: str) -> View:
+def _strides(shape: tuple[int, ...], strides: Sequence[int], what: str,
+             strided: bool) -> tuple[int, ...]:
+    """The strides of an array with gaps, in elements, where an argument takes them."""
+    if strided and (strides[-1] == 1 or shape[-1] == 1) and min(strides) >= 0:
+        return tuple(strides)
+    raise not_contiguous(what, shape, strided)
+
+
+def _view_numpy(array: Any, what: str, strided: bool) -> View:
+    strides = None
     if not array.flags.c_contiguous:
-        raise not_contiguous(what, array.shape)
+        in_elements = [stride // array.itemsize for stride in array.strides]
+        strides = _strides(array.shape, in_elements, what, strided)
     if not array.dtype.isnative:
         raise UsageError(f"{what} must have the byte order of this machine, but got {array.dtype}",
                          "convert it with x.astype(x.dtype.newbyteorder('='))")
-    return View(array, "numpy", array.dtype.name, array.shape, array.ctypes.data, CPU)
+    return View(array, "numpy", array.dtype.name, array.shape, array.ctypes.data, CPU,
+                strides=strides)
 
 
-def _view_torch(tensor: Any, what: str) -> View:
+def _view_torch(tensor: Any, what: str, strided: bool) -> View:
     if tensor.device.type not in ("cpu", "cuda"):
         raise UsageError(f"{what} must be on the CPU or a CUDA device, but is on {tensor.device}",
                          "move it with .cpu() or .cuda()")
@@ -144,8 +157,9 @@ def _view_torch(tensor: Any, what: str) -> View:
     if tensor.is_neg() or tensor.is_conj():
         raise UsageError(f"{what} must have its own values, but negates or conjugates another's",
                          "pass x.resolve_neg() or x.resolve_conj()")
+    strides = None
     if not tensor.is_contiguous():
-        raise not_contiguous(what, tuple(tensor.shape))
+        strides = _strides(tuple(tensor.shape), tensor.stride(), what, strided)
     try:
         address = tensor.data_ptr()
     except RuntimeError as error:
@@ -156,7 +170,7 @@ def _view_torch(tensor: Any, what: str) -> View:
                          "its storage was resized to 0, or it stands for zeros: pass x.clone()")
     device = tensor.device.index if tensor.device.type == "cuda" else CPU
     dtype = str(tensor.dtype).removeprefix("torch.")
-    return View(tensor, "torch", dtype, tuple(tensor.shape), address, device)
+    return View(tensor, "torch", dtype, tuple(tensor.shape), address, device, strides=strides)
 
 
 def check_dense(tensor: Any, what: str) -> None:
@@ -170,11 +184,12 @@ def check_dense(tensor: Any, what: str) -> None:
                          "make it dense with .to_dense()")
 
 
-def not_contiguous(what: str, shape: Sequence[int]) -> UsageError:
-    return UsageError(f"{what} must be contiguous and row-major, but its strides of shape "
-                      f"{list(shape)} are not",
+def not_contiguous(what: str, shape: Sequence[int], strided: bool = False) -> UsageError:
+    must = "have rows of adjacent elements" if strided else "be contiguous and row-major"
+    return UsageError(f"{what} must {must}, but its strides of shape {list(shape)} are not",
                       "no copy is made. x.contiguous() makes one, but transposing packed 4-bit "
-                      "data moves pairs of elements: transpose before you quantize")
+                      "data moves pairs of elements: transpose before you quantize. An argument "
+                      "with fp4.strided takes rows with gaps between them")
 
 
 def logical_sizes(found: View, operand: Operand, named: dict[str, int]) -> tuple[int, ...]:

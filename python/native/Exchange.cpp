@@ -76,8 +76,7 @@ bool Arguments::readOne(PyObject *object, dlpack::Tensor &tensor) {
     PyErr_Clear();
     return false;
   }
-  return tensor.data && isDense(tensor) &&
-         isFalse(Object::owned(PyObject_GetAttr(object, requiresGrad))) &&
+  return tensor.data && isFalse(Object::owned(PyObject_GetAttr(object, requiresGrad))) &&
          isFalse(Object::owned(
              PyObject_CallFunctionObjArgs(exchange.isNegative.get(), object, nullptr)));
 }
@@ -86,10 +85,15 @@ bool Arguments::append(const dlpack::Tensor &tensor) {
   if (tensor.ndim < 0 || size_t(tensor.ndim) > kMostDimensions)
     return false;
   const dlpack::DataType &dtype = tensor.dtype;
-  key_[keySize_++] = int64_t(tensor.ndim) << 32 | int64_t(dtype.code) << 24 |
-                     int64_t(dtype.bits) << 16 | dtype.lanes;
-  std::copy_n(tensor.shape, tensor.ndim, key_.begin() + ptrdiff_t(keySize_));
-  keySize_ += size_t(tensor.ndim);
+  const bool dense = isDense(tensor);
+  key_[keySize_++] = int64_t(!dense) << 40 | int64_t(tensor.ndim) << 32 |
+                     int64_t(dtype.code) << 24 | int64_t(dtype.bits) << 16 | dtype.lanes;
+  for (const int64_t *sizes : {tensor.shape, tensor.strides}) {
+    if (dense && sizes != tensor.shape)
+      break;
+    std::copy_n(sizes, tensor.ndim, key_.begin() + ptrdiff_t(keySize_));
+    keySize_ += size_t(tensor.ndim);
+  }
   return true;
 }
 

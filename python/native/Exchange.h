@@ -26,11 +26,12 @@ struct Exchange {
 
 extern Exchange &exchange;
 
-/// The tensors of one call, and what a plan depends on: their types and shapes.
+/// The tensors of one call, and what a plan depends on: their types and shapes, and the strides of
+/// those that are not dense.
 class Arguments {
 public:
-  /// False where a tensor is none of those that a plan may be for: no tensor of torch, not dense,
-  /// no values of its own, on another device. Sets no exception.
+  /// False where a tensor is none of those that a plan may be for: no tensor of torch, no values of
+  /// its own, on another device. Sets no exception.
   bool read(PyObject *tuple);
 
   size_t size() const { return count_; }
@@ -46,7 +47,7 @@ private:
 
   size_t count_ = 0, keySize_ = 0;
   std::array<dlpack::Tensor, kMostOperands> tensors_;
-  std::array<int64_t, kMostOperands *(kMostDimensions + 1)> key_;
+  std::array<int64_t, kMostOperands * (2 * kMostDimensions + 1)> key_;
 };
 
 inline uint64_t addressOf(const dlpack::Tensor &tensor) {

@@ -74,6 +74,13 @@ class WeightOnly(unittest.TestCase):
                 layer(columns=columns)(matrix(count, columns))
             layer("mxfp4", bias=False)(matrix(9, K))
 
+    def test_rows_with_gaps(self) -> None:
+        made, whole = layer(), matrix(12, K + 64)
+        with torch.no_grad():
+            for x in (whole[:, 8:8 + K], whole[::2, :K], whole.view(2, 6, -1)[:, :, 64:]):
+                self.assertFalse(x.is_contiguous())
+                self.assertTrue(torch.equal(made(x), made(x.contiguous())))
+
     def test_the_bias_is_a_part_of_the_kernel(self) -> None:
         plan = weight_programs.Plan((8, 128, 256), 1, 1)
         what = weight_programs.Product(N, K, "bf16", "nvfp4", plan, 0, "bf16")
@@ -150,6 +157,7 @@ class WeightOnly(unittest.TestCase):
                     ("must be bfloat16 beside weights of mxfp4, but got float16",
                      lambda: wide(x.half())),
                     ("must be contiguous", lambda: made(matrix(K, 4).t())),
+                    ("have rows at multiples of 16 bytes", lambda: made(matrix(4, K + 4)[:, :K])),
                     ("must have 320 columns, but got the shape \\[4, 64\\]",
                      lambda: made(matrix(4, 64))),
                     ("on one device, but are on meta and cpu", lambda: made(x.to("meta"))),

@@ -32,6 +32,12 @@ static const char kProgram[] =
     "  return %x : tensor<?x64xf32>\n"
     "}\n";
 
+static const char kStrided[] =
+    "func.func @f(%x: tensor<?x64xbf16> {fp4.name = \"x\", fp4.strided}) -> tensor<f32> {\n"
+    "  %a = fp4.amax %x : tensor<?x64xbf16> -> tensor<f32>\n"
+    "  return %a : tensor<f32>\n"
+    "}\n";
+
 static void show(const char *what, fp4_error *error) {
   if (!error) {
     printf("%s: ok\n", what);
@@ -281,6 +287,43 @@ static void hazard(fp4_program *program) {
   require("close", fp4_device_close(device));
 }
 
+/* Rows that are a part of longer ones, and strides that no kernel can read. */
+static void strides(void) {
+  static uint16_t values[3 * 80];
+  fp4_program *program = NULL;
+  fp4_device *device = NULL;
+  fp4_executable *executable = NULL;
+  fp4_tensor x = {.element = FP4_BF16, .rank = 2, .sizes = {3, 64}, .strides = {80, 1}};
+  fp4_tensor amax = {0};
+  for (int i = 0; i < 3 * 80; ++i)
+    values[i] = i % 80 < 64 ? 0x3F80 : 0xC0A0; /* 1 in the rows, -5 between them */
+  fp4_compiler *compiler = compiled(kStrided, "sm_100a");
+  require("compile", fp4_compiler_compile_to(compiler, "ptx"));
+  require("program", fp4_compiler_get_program(compiler, &program));
+  require("open", fp4_device_open("sim", NULL, &device));
+  require("executable", fp4_executable_create(program, device, &executable));
+  x.bytes = sizeof(values) - 2 * 16; /* the last row has no gap behind it */
+  x.address = upload(device, values, sizeof(values));
+  require("call with strides", fp4_executable_call(executable, "f", &x, 1, &amax, 1, NULL));
+  require("verify strides", fp4_executable_verify(executable, "f", &x, 1, &amax, 1));
+  amax.strides[0] = 1;
+  show("a result with strides", fp4_executable_call(executable, "f", &x, 1, &amax, 1, NULL));
+  amax.strides[0] = 0;
+  x.bytes -= 2;
+  show("too few bytes", fp4_executable_call(executable, "f", &x, 1, &amax, 1, NULL));
+  show("too few to verify", fp4_executable_verify(executable, "f", &x, 1, &amax, 1));
+  x.strides[0] = 68;
+  show("strides of 136 bytes", fp4_executable_call(executable, "f", &x, 1, &amax, 1, NULL));
+  x.strides[0] = 56;
+  show("rows that overlap", fp4_executable_call(executable, "f", &x, 1, &amax, 1, NULL));
+  x.strides[0] = 80, x.strides[1] = 2;
+  show("elements apart", fp4_executable_call(executable, "f", &x, 1, &amax, 1, NULL));
+  fp4_executable_destroy(executable);
+  fp4_program_destroy(program);
+  fp4_compiler_destroy(compiler);
+  require("close", fp4_device_close(device));
+}
+
 int main(int argc, char **argv) {
   fp4_program *program = NULL;
   fp4_kernel_code code;
@@ -288,6 +331,7 @@ int main(int argc, char **argv) {
   printf("version %s\n", fp4_version());
   misuseCompiler();
   specialize();
+  strides();
   printf("kernels that wait: %d, %d, %d\n", countWaits("none"), countWaits(NULL),
          countWaits("all"));
 

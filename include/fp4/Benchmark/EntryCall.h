@@ -20,7 +20,7 @@ public:
   EntryCall(rt::Session &session, const Function &function)
       : session_(session), function_(function) {}
 
-  /// Copies the arguments to the device.
+  /// Copies the arguments to the device. Strided ones have gaps between their rows.
   Status upload(std::span<const Tensor> arguments);
   /// Calls the entry and waits for the device. The first error of the session comes back.
   Status call(EntryFunction entry);
@@ -28,6 +28,8 @@ public:
   Expected<std::vector<Tensor>> download();
 
 private:
+  Status uploadRows(const Tensor &tensor);
+  Status uploadDense(const Tensor &tensor);
   /// The static type of result i: what the program makes of the arguments' sizes; without a
   /// program, what the descriptor says.
   Expected<Type> resolveResult(size_t i, const uint64_t *descriptor) const;

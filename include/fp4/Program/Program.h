@@ -13,6 +13,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "fp4/Reference/Descriptor.h"
 #include "fp4/Reference/Tensor.h"
 #include "fp4/Runtime/Session.h"
 
@@ -45,12 +46,13 @@ private:
   Resolver resolver_;
 };
 
-/// A dense buffer in device memory (docs/Libraries.md). Elements and layout are those of `type`,
-/// which is static: its shape counts logical elements.
+/// A buffer in device memory (docs/Libraries.md). Elements and layout are those of `type`, which is
+/// static: its shape counts logical elements. A strided argument may have strides.
 struct Buffer {
   harness::Type type;
   rt::DevicePtr address = 0; ///< a multiple of 16
-  uint64_t bytes = 0;        ///< at least type.bufferBytes()
+  uint64_t bytes = 0; ///< at least type.bufferBytes(), with strides from the first row to the last
+  harness::Strides strides = {}; ///< logical elements; none: dense
 };
 
 struct CallOptions {
@@ -66,9 +68,9 @@ class LoadedProgram;
 /// What all calls with arguments of certain static types have in common. It never changes.
 struct CallPlan {
   std::vector<harness::Type> arguments, results;
-  std::vector<uint64_t> argumentBytes, resultBytes; ///< Type::bufferBytes
-  /// Descriptors (fp4/Reference/Descriptor.h) of dense buffers, one after the other, without
-  /// addresses.
+  std::vector<uint64_t> argumentBytes, resultBytes; ///< Type::bufferBytes, or those of strided rows
+  /// Descriptors (fp4/Reference/Descriptor.h), one after the other, without addresses. Those of
+  /// results are of dense buffers.
   std::vector<uint64_t> argumentWords, resultWords;
   std::vector<size_t> argumentOffsets, resultOffsets; ///< where each begins
 };
@@ -84,8 +86,11 @@ public:
   const harness::Function &function() const { return function_; }
 
   /// Usage errors name the argument whose element type, layout, rank or size does not fit.
+  /// `strides` are those of each argument, or there are none. Dense rows of a strided argument have
+  /// strides too.
   static Expected<CallPlan> planOf(const harness::Function &function,
-                                   std::span<const harness::Type> arguments);
+                                   std::span<const harness::Type> arguments,
+                                   std::span<const harness::Strides> strides = {});
 
   /// Issues the work. `results` has one place per result: those whose address is 0 are allocated
   /// and are the caller's to free (Session::handOver). Address and bytes of `results` are written

@@ -22,6 +22,27 @@ size_t descriptorWords(const Type &type);
 /// Of a dense buffer of static `type` at `address`.
 std::vector<uint64_t> makeDescriptor(const Type &type, uint64_t address);
 
+/// Logical elements from one index of each dimension to the next; none: those of a dense buffer.
+using Strides = std::vector<int64_t>;
+
+/// Strides are multiples of so many bytes.
+inline constexpr int64_t kStrideBytes = 16;
+
+/// A buffer of static `type` with these strides, of a linear matrix or batch. The stride of a
+/// dimension of one index does not matter. Usage errors for rows that do not begin at multiples of
+/// 16 bytes, and for elements of a row that do not follow each other.
+Expected<std::vector<uint64_t>> makeDescriptor(const Type &type, const Strides &strides);
+
+/// Bytes from the first element of such a buffer to behind the last.
+uint64_t stridedBytes(const Type &type, const std::vector<uint64_t> &words);
+
+/// The rows of one matrix, in bytes: where it begins in a dense buffer and in a strided one.
+struct MatrixRows {
+  uint64_t dense = 0, offset = 0, rows = 0, width = 0, pitch = 0;
+};
+/// The matrices of such a buffer.
+std::vector<MatrixRows> matricesOf(const Type &type, const std::vector<uint64_t> &words);
+
 /// Device address of the first element.
 uint64_t descriptorAddress(const Type &type, const uint64_t *words);
 

@@ -3,6 +3,7 @@
 
 #include "fp4/Conversion/BufferTypes.h"
 #include "fp4/Conversion/LaunchAttributes.h"
+#include "fp4/Conversion/StridedArguments.h"
 #include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -66,6 +67,8 @@ Value KernelBuilder::buffer(Value tensor) {
 }
 
 Value KernelBuilder::hostRows(Value tensor) {
+  if (Value argument = stridedRowsOf(tensor))
+    return stridedRows(hostBuilder, hostBuilder.getLoc(), argument);
   return logicalRows(hostBuilder, hostBuilder.getLoc(), cast<RankedTensorType>(tensor.getType()),
                      buffer(tensor));
 }
@@ -111,6 +114,43 @@ Value KernelBuilder::pointer(Value buffer, RankedTensorType type) {
 
 Value KernelBuilder::input(Value tensor) {
   return pointer(buffer(tensor), cast<RankedTensorType>(tensor.getType()));
+}
+
+InputRows KernelBuilder::inputRows(Value tensor) {
+  auto type = cast<RankedTensorType>(tensor.getType());
+  int64_t bytes = type.getDimSize(1) * type.getElementTypeBitWidth() / 8;
+  Value argument = stridedRowsOf(tensor);
+  if (!argument)
+    return {.base = input(tensor), .bytes = bytes};
+  Location loc = hostBuilder.getLoc();
+  Value buffer = stridedBuffer(hostBuilder, loc, argument);
+  auto global =
+      pipe::GlobalType::get({ShapedType::kDynamic, ShapedType::kDynamic}, type.getElementType());
+  Value view = pipe::GlobalViewOp::create(hostBuilder, global, buffer);
+  InputRows rows{.base = pipe::GlobalPtrOp::create(bodyBuilder, addOperand(view)), .bytes = bytes};
+  unsigned rank = cast<MemRefType>(buffer.getType()).getRank();
+  rows.pitch = scalar(strideBytes(hostBuilder, loc, argument, rank - 2));
+  if (rank == 3) {
+    rows.rowsOfMatrix = cast<MemRefType>(buffer.getType()).getDimSize(1);
+    rows.matrixPitch = scalar(strideBytes(hostBuilder, loc, argument, 0));
+  }
+  return rows;
+}
+
+static Value movedBy(ImplicitLocOpBuilder &b, Value base, Value index, Value pitch) {
+  Value wide = arith::ExtUIOp::create(b, b.getI64Type(), index);
+  Value bytes = arith::MulIOp::create(b, wide, pitch);
+  return LLVM::GEPOp::create(b, base.getType(), b.getI8Type(), base, bytes);
+}
+
+Value InputRows::at(ImplicitLocOpBuilder &b, Value row) const {
+  if (!pitch)
+    return address(b, base, row, bytes);
+  if (!matrixPitch)
+    return movedBy(b, base, row, pitch);
+  Value ofMatrix = constI32(b, rowsOfMatrix);
+  Value matrix = movedBy(b, base, arith::DivUIOp::create(b, row, ofMatrix), matrixPitch);
+  return movedBy(b, matrix, arith::RemUIOp::create(b, row, ofMatrix), pitch);
 }
 
 Value KernelBuilder::output(Value result, Value rows, Value columns) {

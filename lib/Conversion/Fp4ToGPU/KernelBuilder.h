@@ -28,6 +28,23 @@
 
 namespace fp4 {
 
+/// Where the rows of an operand are: one after the other, or where the caller placed them
+/// (StridedArguments.h).
+struct InputRows {
+  mlir::Value base = {};        ///< !llvm.ptr<1>
+  int64_t bytes = 0;            ///< of a row
+  mlir::Value pitch = {};       ///< i64, bytes from a row to the next; null: `bytes`
+  int64_t rowsOfMatrix = 0;     ///< of a batch of matrices
+  mlir::Value matrixPitch = {}; ///< i64, bytes from a matrix to the next; null where there is one
+
+  /// Bytes that one access may take: rows with a pitch begin at multiples of 16.
+  int64_t widestAccess(int64_t widest) const {
+    return pitch ? std::min<int64_t>(widest, 16) : widest;
+  }
+  /// The address of a row, an unsigned i32.
+  mlir::Value at(mlir::ImplicitLocOpBuilder &b, mlir::Value row) const;
+};
+
 class KernelBuilder {
 public:
   /// A kernel for `op`, named after the function, `kind` and a number. The plan in `context` says
@@ -59,6 +76,8 @@ public:
   mlir::Value pointer(mlir::Value buffer, mlir::RankedTensorType type);
   /// Adds a kernel operand for the buffer of an operand tensor. Returns the pointer.
   mlir::Value input(mlir::Value tensor);
+  /// The same, with a kernel operand for each stride where the operand is a strided argument.
+  InputRows inputRows(mlir::Value tensor);
   /// Adds a kernel operand for the buffer of a result that it allocates. Returns the pointer.
   mlir::Value output(mlir::Value result, mlir::Value rows, mlir::Value columns = {});
   /// Adds a scalar kernel operand; an index becomes an i32. Returns it in the kernel.

@@ -21,6 +21,7 @@
 #include "fp4/Conversion/BufferTypes.h"
 #include "fp4/Conversion/KernelPlans/KernelPlans.h"
 #include "fp4/Conversion/LaunchAttributes.h"
+#include "fp4/Conversion/StridedArguments.h"
 #include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
 #include "fp4/Dialect/Fp4/IR/Target.h"
 #include "fp4/ISA/TargetModel.h"
@@ -221,8 +222,7 @@ struct MatmulLowering : OpConversionPattern<BlockScaledMatmulOp> {
     if (ShapedType::isDynamic(shape.resultColumns()) || ShapedType::isDynamic(shape.k))
       return rewriter.notifyMatchFailure(op, "only the rows of the lhs may be dynamic");
 
-    Value rows =
-        logicalRows(rewriter, loc, cast<RankedTensorType>(op.getLhs().getType()), adaptor.getLhs());
+    Value rows = rowsOf(rewriter, op, adaptor.getLhs());
     if (shape.dynamicRows() && !op.hasFloatLhs())
       checkScaleRows(rewriter, op, adaptor.getLhsScales(), rows);
     SmallVector<Value> results = allocateResults(rewriter, op, shape, rows);
@@ -272,6 +272,7 @@ private:
     auto module = op->getParentOfType<ModuleOp>();
     gpu::GPUModuleOp kernels = createKernelModule(rewriter, module, op, "matmul");
     gpu::GPUFuncOp kernel = builderOf(shape, target)(kernels, shape, plan, loc);
+    takeStrides(rewriter, op, operands, shape);
     if (shape.splitsColumns() && !shape.loadsUnitScales)
       halveScalesOfA(rewriter, op, operands, shape);
     if (shape.halvesScalesB())
@@ -285,6 +286,31 @@ private:
     if (shape.groups)
       llvm::append_range(arguments, groupArguments(rewriter, op, adaptor.getOffsets(), shape));
     launch(rewriter, loc, kernel, shape, plan, arguments, rows);
+  }
+
+  static Value rowsOf(OpBuilder &b, BlockScaledMatmulOp op, Value lhs) {
+    if (Value argument = stridedRowsOf(op.getLhs()))
+      return stridedRows(b, op.getLoc(), argument);
+    return logicalRows(b, op.getLoc(), cast<RankedTensorType>(op.getLhs().getType()), lhs);
+  }
+
+  /// Data that tensor maps read where the caller of the program has placed its rows. What is
+  /// converted before, or spread by TMA, which wants pitches of 32 bytes, is read from a copy.
+  static void takeStrides(OpBuilder &b, BlockScaledMatmulOp op, SmallVectorImpl<Value> &operands,
+                          const MatmulShape &shape) {
+    auto take = [&](OpOperand &operand, bool isOfA) {
+      Value tensor = operand.get();
+      if (!isStridedArgument(tensor) || cast<RankedTensorType>(tensor.getType()).getRank() != 2 ||
+          pipe::isPadded((isOfA ? shape.mapA() : shape.mapB()).getLayout()))
+        return;
+      operands[operand.getOperandNumber()] = stridedBuffer(b, op.getLoc(), tensor);
+    };
+    if (!shape.convertsAhead)
+      take(op.getLhsMutable(), !shape.swap);
+    if (!op.hasPrepackedRhs())
+      take(op.getRhsMutable(), shape.swap);
+    for (OpOperand &operand : op.getRhs2Mutable())
+      take(operand, shape.swap);
   }
 
   /// Data of 6 bits, of which TMA wants four in three bytes.

@@ -9,6 +9,7 @@
 
 #include "fp4/Conversion/BufferTypes.h"
 #include "fp4/Conversion/KernelPlans/KernelPlans.h"
+#include "fp4/Conversion/StridedArguments.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
@@ -56,8 +57,11 @@ struct TransformLowering : OpConversionPattern<QuantizeOp> {
     auto constant = [&](int64_t value) -> Value {
       return arith::ConstantIndexOp::create(rewriter, op.getLoc(), value);
     };
+    Value rows = adaptor.getInput(); // of a batch, from a copy
+    if (stridedRowsOf(op.getInput()) == op.getInput())
+      rows = stridedBuffer(rewriter, op.getLoc(), op.getInput());
     SmallVector<Value> arguments =
-        kernelArguments(rewriter, op.getLoc(), shape, adaptor, codes, scales);
+        kernelArguments(rewriter, op.getLoc(), shape, adaptor, rows, codes, scales);
     Value one = constant(1);
     Value blocks =
         constant(std::min<int64_t>(shape.strips(), shape.resident * target.multiprocessors));
@@ -77,12 +81,13 @@ private:
   }
 
   static SmallVector<Value> kernelArguments(OpBuilder &b, Location loc, const TransformShape &shape,
-                                            OpAdaptor adaptor, Value codes, Value scales) {
+                                            OpAdaptor adaptor, Value rows, Value codes,
+                                            Value scales) {
     auto view = [&](Type type, Value buffer) -> Value {
       return pipe::GlobalViewOp::create(b, loc, type, buffer);
     };
-    SmallVector<Value> arguments = {pipe::MakeTensorMapOp::create(
-        b, loc, shape.mapX(), adaptor.getInput(), b.getI64IntegerAttr(shape.k))};
+    SmallVector<Value> arguments = {
+        pipe::MakeTensorMapOp::create(b, loc, shape.mapX(), rows, b.getI64IntegerAttr(shape.k))};
     if (shape.hasAmax)
       arguments.push_back(view(shape.amax(), adaptor.getAmax()));
     if (shape.stochastic)

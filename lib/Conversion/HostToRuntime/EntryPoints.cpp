@@ -13,6 +13,8 @@
 #include "EntryPoints.h"
 #include "RuntimeCalls.h"
 
+#include "fp4/Dialect/Fp4/IR/Strided.h"
+
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "llvm/Support/MathExtras.h"
@@ -32,7 +34,7 @@ static std::string argumentName(func::FuncOp function, unsigned number) {
 
 /// The names have been read; LLVM has no use for them.
 static void dropNames(func::FuncOp function) {
-  for (StringRef attribute : {"fp4.name", "fp4.dims"}) {
+  for (StringRef attribute : {"fp4.name", "fp4.dims", fp4::kStridedAttr.data()}) {
     for (unsigned i = 0; i < function.getNumArguments(); ++i)
       function.removeArgAttr(i, attribute);
     for (unsigned i = 0; i < function.getNumResults(); ++i)
@@ -64,28 +66,66 @@ static int64_t largestDim(MemRefType type) {
   return std::clamp<uint64_t>(uint64_t(INT32_MAX) * 8 / rest, 1, INT32_MAX);
 }
 
+// A descriptor is {allocated, aligned, offset, sizes..., strides...}, 8 bytes each.
+static constexpr int32_t kFirstSize = 3;
+/// TMA has 40 bits for a stride.
+static constexpr int64_t kMostStride = (int64_t(1) << 40) - 16;
+
+static Value loadWord(OpBuilder &builder, Location loc, Value descriptor, int32_t number) {
+  Value slot = LLVM::GEPOp::create(builder, loc, descriptor.getType(), builder.getI64Type(),
+                                   descriptor, ArrayRef<LLVM::GEPArg>{number});
+  return LLVM::LoadOp::create(builder, loc, builder.getI64Type(), slot);
+}
+
 /// Callers of an emitted library build descriptors by hand: wrong sizes must not become wild reads.
 void fp4::EntryPoints::checkSizes(OpBuilder &builder, Location loc, const Argument &argument,
                                   Value descriptor) {
   if (!argument.type)
     return;
-  // {allocated, aligned, offset, sizes..., strides...}, 8 bytes each.
-  constexpr int32_t firstSize = 3;
-  Type i64 = builder.getI64Type();
-  Type ptr = LLVM::LLVMPointerType::get(builder.getContext());
   for (auto [dim, size] : llvm::enumerate(argument.type.getShape())) {
-    Value slot = LLVM::GEPOp::create(builder, loc, ptr, i64, descriptor,
-                                     ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(firstSize + dim)});
     bool isDynamic = ShapedType::isDynamic(size);
     std::string what = argument.name + " dimension " + std::to_string(dim);
     StringRef note = isDynamic ? "pass at least one row, and no more than 32 bits can count"
                                : "pass a buffer of the size that the manifest states";
     callRuntime(builder, loc, module, RuntimeFunction::ExpectSize,
                 {stringAddress(builder, loc, module, "fp4_text", what),
-                 LLVM::LoadOp::create(builder, loc, i64, slot),
+                 loadWord(builder, loc, descriptor, kFirstSize + static_cast<int32_t>(dim)),
                  constantInt(builder, loc, 64, isDynamic ? 1 : size),
                  constantInt(builder, loc, 64, isDynamic ? largestDim(argument.type) : size),
                  stringAddress(builder, loc, module, "fp4_text", note)});
+  }
+}
+
+/// The rows of an argument with fp4.strided begin where TMA and wide loads can read them, and none
+/// overlaps the next.
+void fp4::EntryPoints::checkStrides(OpBuilder &builder, Location loc, const Argument &argument,
+                                    Value descriptor) {
+  if (!argument.type || argument.type.getLayout().isIdentity())
+    return;
+  auto i64 = [&](int64_t value) { return constantInt(builder, loc, 64, value); };
+  int32_t rank = static_cast<int32_t>(argument.type.getRank());
+  int64_t elementBytes = argument.type.getElementTypeBitWidth() / 8;
+  int64_t rowBytes = argument.type.getShape().back() * elementBytes;
+  auto expect = [&](Value found, Value least, Value most, const Twine &what, StringRef note) {
+    callRuntime(builder, loc, module, RuntimeFunction::ExpectSize,
+                {stringAddress(builder, loc, module, "fp4_text", (argument.name + what).str()),
+                 found, least, most, stringAddress(builder, loc, module, "fp4_text", note)});
+  };
+  auto stride = [&](int32_t dimension) -> Value {
+    return loadWord(builder, loc, descriptor, kFirstSize + rank + dimension);
+  };
+  expect(stride(rank - 1), i64(1), i64(1), " stride of elements",
+         "elements of a row must follow each other: pass a copy");
+  for (int32_t dimension = 0; dimension < rank - 1; ++dimension) {
+    Value bytes = LLVM::MulOp::create(builder, loc, stride(dimension), i64(elementBytes));
+    Value up = LLVM::AndOp::create(builder, loc, LLVM::AddOp::create(builder, loc, bytes, i64(15)),
+                                   i64(-16));
+    std::string place = " stride of dimension " + std::to_string(dimension) + " in bytes";
+    expect(bytes, i64(rowBytes), i64(kMostStride), place,
+           "rows must not overlap, and TMA counts strides with 40 bits");
+    expect(
+        bytes, up, up, place,
+        "strides must be multiples of 16 bytes: pad the rows of the larger tensor, or pass a copy");
   }
 }
 
@@ -110,6 +150,8 @@ LLVM::LLVMFuncOp fp4::EntryPoints::createEntry(LLVM::LLVMFuncOp wrapper,
   ArrayRef<Value> descriptors = ArrayRef<Value>(operands).drop_front(!signature.results.empty());
   for (auto [argument, descriptor] : llvm::zip_equal(signature.arguments, descriptors))
     checkSizes(builder, loc, argument, descriptor);
+  for (auto [argument, descriptor] : llvm::zip_equal(signature.arguments, descriptors))
+    checkStrides(builder, loc, argument, descriptor);
   LLVM::CallOp::create(builder, loc, wrapper, operands);
   LLVM::ReturnOp::create(builder, loc, constantInt(builder, loc, 32, 0));
   return entry;

@@ -34,6 +34,9 @@ private:
   void checkSizes(mlir::OpBuilder &builder, mlir::Location loc, const Argument &argument,
                   mlir::Value descriptor);
 
+  void checkStrides(mlir::OpBuilder &builder, mlir::Location loc, const Argument &argument,
+                    mlir::Value descriptor);
+
   mlir::ModuleOp module;
   llvm::StringMap<Signature> signatures;
 };

@@ -2,7 +2,8 @@
 //
 // Per host function:
 // 1. Tensor arguments become user buffers. Where user and device buffer differ in pitch and the
-//    argument is used, a padded copy is made on entry.
+//    argument is used, a padded copy is made on entry. Of a strided argument, only those uses get a
+//    copy that cannot read its strides (StridedArguments.h).
 // 2. Returned tensors become user buffers that the function allocated and nobody else holds; where
 //    that is not the case already, a copy is made before the return. Their allocations carry the
 //    number of the result, so that a caller can provide the memory.
@@ -14,6 +15,7 @@
 
 #include "fp4/Conversion/BufferTypes.h"
 #include "fp4/Conversion/HostToRuntime/Passes.h"
+#include "fp4/Conversion/StridedArguments.h"
 #include "fp4/Dialect/Pipe/IR/Pipe.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -57,6 +59,36 @@ Value leadingColumns(OpBuilder &builder, Location loc, Value buffer, MemRefType 
   return memref::SubViewOp::create(builder, loc, buffer, offsets, sizes, strides);
 }
 
+/// Matrix `number` of a batch.
+Value matrixOf(OpBuilder &builder, Location loc, Value batch, int64_t number) {
+  auto type = cast<MemRefType>(batch.getType());
+  SmallVector<OpFoldResult> offsets(3, builder.getIndexAttr(0)),
+      strides(3, builder.getIndexAttr(1)), sizes;
+  offsets[0] = builder.getIndexAttr(number);
+  sizes = {builder.getIndexAttr(1), builder.getIndexAttr(type.getDimSize(1)),
+           builder.getIndexAttr(type.getDimSize(2))};
+  auto matrix = cast<MemRefType>(memref::SubViewOp::inferRankReducedResultType(
+      type.getShape().drop_front(), type, offsets, sizes, strides));
+  return memref::SubViewOp::create(builder, loc, matrix, batch, offsets, sizes, strides);
+}
+
+void copyRows(OpBuilder &builder, Location loc, Value to, Value from) {
+  auto target = cast<MemRefType>(to.getType()), source = cast<MemRefType>(from.getType());
+  if (source.getRank() == 3 && !source.getLayout().isIdentity()) {
+    for (int64_t number = 0; number < source.getDimSize(0); ++number)
+      copyRows(builder, loc, matrixOf(builder, loc, to, number),
+               matrixOf(builder, loc, from, number));
+    return;
+  }
+  bool isMatrix = target.getRank() == 2 && target.getDimSize(1) != source.getDimSize(1);
+  bool wider = isMatrix && target.getDimSize(1) > source.getDimSize(1);
+  if (isMatrix && !wider)
+    from = leadingColumns(builder, loc, from, target);
+  if (wider)
+    to = leadingColumns(builder, loc, to, source);
+  gpu::MemcpyOp::create(builder, loc, TypeRange(), ValueRange(), to, from);
+}
+
 /// A new buffer of `type` with the contents of `source`, whose rows may be wider or narrower.
 Value copyTo(OpBuilder &builder, Location loc, MemRefType type, Value source) {
   auto memory = MemRefType::get(type.getShape(), type.getElementType()); // dense
@@ -65,11 +97,7 @@ Value copyTo(OpBuilder &builder, Location loc, MemRefType type, Value source) {
                    .getMemref();
   if (memory != type)
     copy = memref::CastOp::create(builder, loc, type, copy);
-  auto sourceType = cast<MemRefType>(source.getType());
-  bool wider = type.getRank() == 2 && type.getDimSize(1) > sourceType.getDimSize(1);
-  Value from = wider ? source : leadingColumns(builder, loc, source, type);
-  Value to = wider ? leadingColumns(builder, loc, copy, sourceType) : copy;
-  gpu::MemcpyOp::create(builder, loc, TypeRange(), ValueRange(), to, from);
+  copyRows(builder, loc, copy, source);
   return copy;
 }
 
@@ -123,9 +151,38 @@ private:
       if (!userBuffer(type) || hasDynamicColumns(type))
         return unsupportedType(function, body.getArgument(number).getLoc(), "argument", number,
                                type);
+    for (BlockArgument argument : body.getArguments())
+      if (failed(checkCopy(argument)))
+        return failure();
     for (auto [number, type] : llvm::enumerate(function.getResultTypes()))
       if (!userBuffer(type))
         return unsupportedType(function, function.getLoc(), "result", number, type);
+    return success();
+  }
+
+  /// Where `use` reads the strides of the strided argument `argument`.
+  static bool readsStrides(OpOperand &use, MemRefType strided) {
+    return isa<UnrealizedConversionCastOp>(use.getOwner()) &&
+           use.getOwner()->getResult(0).getType() == strided;
+  }
+
+  /// The matrices of a batch are copied one by one.
+  LogicalResult checkCopy(BlockArgument argument) {
+    auto tensor = cast<RankedTensorType>(argument.getType());
+    if (!fp4::isStridedArgument(argument) || tensor.getRank() < 3 || !tensor.isDynamicDim(0))
+      return success();
+    MemRefType strided = fp4::stridedBufferType(tensor);
+    for (OpOperand &use : argument.getUses()) {
+      if (readsStrides(use, strided))
+        continue;
+      InFlightDiagnostic diagnostic = use.getOwner()->emitError()
+                                      << "a strided argument of dynamically many matrices must be "
+                                         "read by an operation that takes strides";
+      diagnostic.attachNote(argument.getLoc())
+          << "fp4.quantize and fp4.amax take strides, and so does a product of bf16, f16 or codes; "
+             "for others make the batch static, or pass a matrix at a time";
+      return diagnostic;
+    }
     return success();
   }
 
@@ -144,12 +201,23 @@ private:
     SmallVector<Type> types;
     for (BlockArgument argument : body.getArguments()) {
       auto tensor = cast<RankedTensorType>(argument.getType());
-      MemRefType user = fp4::userBufferType(tensor), device = fp4::deviceBufferType(tensor);
+      bool strided = fp4::isStridedArgument(argument);
+      MemRefType user = strided ? fp4::stridedBufferType(tensor) : fp4::userBufferType(tensor);
+      MemRefType device = fp4::deviceBufferType(tensor);
       types.push_back(user);
       argument.setType(user);
-      if (argument.use_empty())
+      SmallVector<OpOperand *> uses;
+      for (OpOperand &use : llvm::make_early_inc_range(argument.getUses())) {
+        if (!strided || !readsStrides(use, user)) {
+          uses.push_back(&use);
+          continue;
+        }
+        Operation *cast = use.getOwner();
+        cast->getResult(0).replaceAllUsesWith(argument);
+        cast->erase();
+      }
+      if (uses.empty())
         continue;
-      auto uses = llvm::to_vector(llvm::make_pointer_range(argument.getUses()));
       Value buffer = user == device ? argument : copy(argument.getLoc(), device, argument);
       Value replacement = castTo(builder, argument.getLoc(), tensor, buffer);
       for (OpOperand *use : uses)

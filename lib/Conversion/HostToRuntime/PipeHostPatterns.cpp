@@ -136,12 +136,17 @@ struct MakeTensorMapLowering : ConvertOpToLLVMPattern<fp4::pipe::MakeTensorMapOp
     int64_t packed = countsBytes ? 2 : 1;
     auto i64 = [&](int64_t value) { return constantInt(rewriter, loc, 64, value); };
     auto i32 = [&](int64_t value) { return constantInt(rewriter, loc, 32, value); };
-    int64_t pitch = bufferType.getDimSize(1) * bufferType.getElementTypeBitWidth() / 8;
+    int64_t staticPitch = fp4::pipe::rowPitchOf(bufferType);
+    Value pitch = ShapedType::isDynamic(staticPitch)
+                      ? LLVM::MulOp::create(rewriter, loc, buffer.stride(rewriter, loc, 0),
+                                            i64(bufferType.getElementTypeBitWidth() / 8))
+                            .getResult()
+                      : i64(staticPitch);
     Value rows =
         bufferType.isDynamicDim(0) ? buffer.size(rewriter, loc, 0) : i64(bufferType.getDimSize(0));
     Value dims =
         integerArray(rewriter, loc, 64, {i64(llvm::divideCeil(op.getColumns(), packed)), rows});
-    Value strides = integerArray(rewriter, loc, 64, i64(pitch));
+    Value strides = integerArray(rewriter, loc, 64, pitch);
     Value box = integerArray(rewriter, loc, 32,
                              {i32(mapType.getColumns() / packed), i32(mapType.getRows())});
     replaceByMap(rewriter, op, buffer,

@@ -65,7 +65,8 @@ def _amax(x: torch.Tensor, per_row: bool) -> torch.Tensor:
     if not x.numel():
         return x.new_zeros(x.shape[:1] if per_row else (), dtype=torch.float32)
     source = _element(x.dtype, "the input")
-    result: torch.Tensor = run(partial(programs.amax, _columns(x), source, per_row), x)
+    result: torch.Tensor = run(
+        partial(programs.amax, _columns(x), source, per_row, not x.is_contiguous()), x)
     return result
 
 
@@ -104,7 +105,8 @@ def _quantize(x: torch.Tensor, amax: torch.Tensor | None, rng: torch.Tensor | No
     what = programs.Quantizer(
         _columns(x), _element(x.dtype, "the input"), format, recipe, layout,
         "columnwise" if columnwise else "rowwise", int(amax is not None),
-        amax is not None and amax.dim() == 1, rng is not None, square, sign_mask)
+        amax is not None and amax.dim() == 1, rng is not None, square, sign_mask,
+        not x.is_contiguous())
     data, scales = run(partial(programs.quantizer, what), x, amax, rng)
     return data, scales if layout == "linear" else scales.view(-1)
 

@@ -25,11 +25,12 @@ def _compile(builder: Builder, target: str) -> Compiled:
 
 
 @functools.lru_cache(maxsize=256)
-def amax(columns: int, source: str, per_row: bool, target: str) -> Compiled:
+def amax(columns: int, source: str, per_row: bool, strided: bool, target: str) -> Compiled:
     """(x [M, columns]) -> amax, one number or [M]."""
     builder = Builder()
     f = builder.function("amax")
-    f.returns(f.amax(f.argument("x", ("M", columns), source), per_row=per_row))
+    x = f.argument("x", ("M", columns), source, strided=strided)
+    f.returns(f.amax(x, per_row=per_row))
     return _compile(builder, target)
 
 
@@ -63,6 +64,7 @@ class Quantizer:
         amaxes: 0 without a scale of the tensor, 1, or 2 where the columnwise output has its own.
         per_row: rows have amaxes of their own.
         sign_mask: of the Hadamard transform of the columnwise output, or None.
+        strided: rows of the input have gaps between them.
     """
 
     columns: int
@@ -76,6 +78,7 @@ class Quantizer:
     stochastic: bool = False
     square: bool = False
     sign_mask: int | None = None
+    strided: bool = False
 
 
 @functools.lru_cache(maxsize=256)
@@ -84,7 +87,7 @@ def quantizer(what: Quantizer, target: str) -> Compiled:
     scales of each output."""
     builder = Builder()
     f = builder.function("quantize")
-    x = f.argument("x", ("M", what.columns), what.source)
+    x = f.argument("x", ("M", what.columns), what.source, strided=what.strided)
     amax, columnwise_amax = (
         f.argument(name, ("M",) if what.per_row else (), "f32") if index < what.amaxes else None
         for index, name in enumerate(("amax", "columnwise_amax")))

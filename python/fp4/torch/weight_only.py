@@ -156,10 +156,10 @@ class WeightOnlyLinear(torch.nn.Module):
     by the decode scale of the weights, the bias is added in fp32, and y is rounded once, to the
     dtype of x.
 
-    x is [..., in_features], contiguous, in bfloat16, or float16 beside NVFP4; torch.autocast
-    converts it. CUDA tensors need an sm_90a, sm_120a or sm_121a GPU; CPU tensors run in the
-    simulator of the first. Few rows are summed in ranges of K, so the last bits of a row may depend
-    on the number of rows.
+    x is [..., in_features] in bfloat16, or float16 beside NVFP4; torch.autocast converts it. It is
+    contiguous, or a slice of columns whose rows begin at multiples of 16 bytes. CUDA tensors need
+    an sm_90a, sm_120a or sm_121a GPU; CPU tensors run in the simulator of the first. Few rows are
+    summed in ranges of K, so the last bits of a row may depend on the number of rows.
 
     The gradient of x is dY times the dequantized weight, in the dtype of dY.
 
@@ -208,7 +208,7 @@ class WeightOnlyLinear(torch.nn.Module):
         return _unpacked(self.packed, self.alpha)
 
     def forward(self, input: torch.Tensor) -> torch.Tensor:
-        fp4._check_input(input, "input")
+        fp4._check_input(input, "input", strided=True)
         if input.shape[-1] != self.in_features:
             raise UsageError(f"'input' must have {self.in_features} columns, but got the shape "
                              f"{list(input.shape)}", "K is the in_features of the layer")

@@ -126,8 +126,9 @@ class Product:
 
 @functools.lru_cache(maxsize=1024)
 def product(what: Product, target: str) -> Compiled:
-    """(x [M, columns], packed weights; alpha, [] or [1, rows]; bias [1, rows]) -> [M, rows]. The
-    fp32 sum is multiplied by alpha, the bias is added, and the result is rounded once."""
+    """(x [M, columns], whose rows may have gaps between them; packed weights; alpha, [] or
+    [1, rows]; bias [1, rows]) -> [M, rows]. The fp32 sum is multiplied by alpha, the bias is added,
+    and the result is rounded once."""
     if target not in TARGETS:
         raise UsageError(f"a product of prepacked weights must run on {' or '.join(TARGETS)}, but "
                          f"the device has {target}", "fp4.torch.QuantizedLinear has products for "
@@ -144,7 +145,8 @@ def product(what: Product, target: str) -> Compiled:
         sums = f"tensor<?x{n}xf32>"
     arguments = ",\n    ".join(
         f'%{name}: {kind} {{fp4.name = "{name}"'
-        + (', fp4.dims = ["M", ""]}' if name == "x" else "}") for name, kind in operands.items())
+        + (', fp4.dims = ["M", ""], fp4.strided}' if name == "x" else "}")
+        for name, kind in operands.items())
     alpha = " alpha %alpha" if what.alpha_rank >= 0 else ""
     plan = what.plan if target == TARGET else _of_warps(what.plan)
     tile = ", ".join(map(str, plan.tile))

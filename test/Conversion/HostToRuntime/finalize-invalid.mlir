@@ -119,3 +119,13 @@ func.func @fp4rt_alloc(%x: tensor<4x8xbf16>) {
 func.func @fp4_alloc(%x: tensor<4x8xbf16>) {
   return
 }
+
+// -----
+
+// Matrices are copied one by one, so their number must be known where an operation takes no strides.
+// expected-note@+1 {{fp4.quantize and fp4.amax take strides}}
+func.func @copied_batch(%x: tensor<?x4x32xbf16> {fp4.strided}) -> tensor<?x32xbf16> {
+  // expected-error@+1 {{a strided argument of dynamically many matrices must be read by an operation that takes strides}}
+  %m = tensor.collapse_shape %x [[0, 1], [2]] : tensor<?x4x32xbf16> into tensor<?x32xbf16>
+  return %m : tensor<?x32xbf16>
+}

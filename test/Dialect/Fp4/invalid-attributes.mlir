@@ -70,9 +70,37 @@ func.func private @default_name() -> (tensor<f32> {fp4.name = "r1"}, tensor<f32>
 
 // -----
 
+// function (C476)
+func.func private @strided(tensor<?x64xbf16> {fp4.strided})
+// expected-error @+1 {{attribute 'fp4.strided' of argument 0 must be a unit attribute of an argument, but got 32 : i64}}
+func.func private @pitch(tensor<?x64xbf16> {fp4.strided = 32})
+
+// -----
+
+// function (C476)
+func.func private @named_result() -> (tensor<4x64xbf16> {fp4.name = "y"})
+// expected-error @+1 {{attribute 'fp4.strided' of result 0 must be a unit attribute of an argument, but got unit}}
+func.func private @strided_result() -> (tensor<4x64xbf16> {fp4.strided})
+
+// -----
+
+// function (C477)
+func.func private @strided_types(tensor<4x?xf4E2M1FN>, tensor<?x4x64xf8E5M2> {fp4.strided}, tensor<4x64xf4E2M1FN> {fp4.strided})
+// expected-error @+1 {{attribute 'fp4.strided' of argument 0 must be on rows of static length, in two or three dimensions, of floats or codes and without an encoding, but got 'tensor<4x?xf4E2M1FN>'}}
+func.func private @dynamic_rows(tensor<4x?xf4E2M1FN> {fp4.strided})
+
+// -----
+
+// function (C477)
+func.func private @tiles(tensor<64x4xf8E4M3FN> {fp4.strided})
+// expected-error @+1 {{attribute 'fp4.strided' of argument 0 must be on rows of static length}}
+func.func private @tiles_bad(tensor<64x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>> {fp4.strided})
+
+// -----
+
 func.func private @known() -> (tensor<f32> {fp4.name = "alpha"})
 // expected-error @+2 {{result 0 has the unknown attribute 'fp4.title'}}
-// expected-note @+1 {{known are fp4.name and fp4.dims}}
+// expected-note @+1 {{known are fp4.name, fp4.dims and fp4.strided}}
 func.func private @unknown() -> (tensor<f32> {fp4.title = "alpha"})
 
 // -----

@@ -49,7 +49,7 @@ public:
     Value buffer = kernel.allocate(op.getAmax(), op.getPerRow() ? rows : Value());
     if (op.getPerColumn() || (op.getGroups() && llvm::is_contained(*op.getGroups(), 0)))
       gpu::MemsetOp::create(host, TypeRange(), ValueRange(), buffer, constF32(host, 0));
-    input = kernel.input(op.getInput());
+    input = kernel.inputRows(op.getInput());
     result = kernel.pointer(buffer, cast<RankedTensorType>(op.getAmax().getType()));
     if (op.getGroups())
       return emitGroups(*op.getGroups());
@@ -58,13 +58,8 @@ public:
     if (op.getPerColumn())
       return emitColumns(rows);
 
-    Value elements = arith::MulIOp::create(host, rows, constIndex(host, type.getDimSize(1)));
-    Value perChunk = constIndex(host, kChunkBytes / elementBytes);
-    Value hostChunks = arith::DivUIOp::create(host, elements, perChunk);
+    Value hostChunks = countChunks(rows);
     chunks = kernel.scalar(hostChunks);
-    // Elements behind the last whole chunk; none where rows are whole chunks.
-    if (type.getDimSize(1) * elementBytes % kChunkBytes != 0)
-      tail = kernel.scalar(arith::RemUIOp::create(host, elements, perChunk));
     emitBody();
     Value blocks = gridMaxBlocks(kernel, target, hostChunks); // one at least: the tail is its work
     if (quantizer) {
@@ -75,6 +70,24 @@ public:
   }
 
 private:
+  /// Chunks of the matrix, on the host. They lie within rows where these have gaps between them.
+  Value countChunks(Value rows) {
+    ImplicitLocOpBuilder &host = kernel.host();
+    if (input.pitch) {
+      chunkBytes = chunkOfRow(kChunkBytes);
+      return arith::MulIOp::create(host, rows, constIndex(host, input.bytes / chunkBytes));
+    }
+    Value elements = arith::MulIOp::create(host, rows, constIndex(host, type.getDimSize(1)));
+    Value perChunk = constIndex(host, kChunkBytes / elementBytes);
+    // Elements behind the last whole chunk; none where rows are whole chunks.
+    if (input.bytes % kChunkBytes != 0)
+      tail = kernel.scalar(arith::RemUIOp::create(host, elements, perChunk));
+    return arith::DivUIOp::create(host, elements, perChunk);
+  }
+
+  /// Bytes that divide a row and that one load may take.
+  int64_t chunkOfRow(int64_t widest) { return std::gcd(input.bytes, input.widestAccess(widest)); }
+
   /// The words of a chunk.
   SmallVector<Value> loadChunk(Value pointer, int64_t chunkBytes) {
     SmallVector<Value> lanes;
@@ -92,13 +105,21 @@ private:
 
   /// The larger of `amax` and that of chunk number `chunk`.
   Value includeChunk(Value amax, Value chunk, int64_t chunkBytes) {
-    SmallVector<Value> lanes = loadChunk(address(b, input, chunk, chunkBytes), chunkBytes);
+    SmallVector<Value> lanes = loadChunk(placeOf(chunk, chunkBytes), chunkBytes);
     return larger(amax, s.amax(lanes, type.getElementType(), keepsNaN()));
+  }
+
+  Value placeOf(Value chunk, int64_t chunkBytes) {
+    if (!input.pitch)
+      return address(b, input.base, chunk, chunkBytes);
+    Int32 number(b, chunk);
+    int64_t perRow = input.bytes / chunkBytes;
+    return address(b, input.at(b, number / perRow), number % perRow, chunkBytes);
   }
 
   void emitBody() {
     Value amax = kernel.forEachItem(chunks, s.constant(0), [&](Value chunk, ValueRange carried) {
-      return SmallVector<Value>{includeChunk(carried[0], chunk, kChunkBytes)};
+      return SmallVector<Value>{includeChunk(carried[0], chunk, chunkBytes)};
     })[0];
     if (tail)
       amax = includeTail(amax);
@@ -106,8 +127,7 @@ private:
   }
 
   void emitGroups(ArrayRef<int64_t> groups) {
-    int64_t rowBytes = type.getDimSize(1) * elementBytes;
-    int64_t chunkBytes = std::gcd(rowBytes, kChunkBytes);
+    int64_t rowBytes = input.bytes, chunkBytes = chunkOfRow(kChunkBytes);
     GroupedGrid grid(kernel, target, llvm::map_to_vector(groups, [&](int64_t rows) {
                        return rows * rowBytes / chunkBytes;
                      }));
@@ -123,8 +143,7 @@ private:
 
   /// A thread block for each row.
   void emitRows(Value hostRows) {
-    int64_t rowBytes = type.getDimSize(1) * elementBytes;
-    int64_t chunkBytes = std::gcd(rowBytes, kChunkBytes);
+    int64_t rowBytes = input.bytes, chunkBytes = chunkOfRow(kChunkBytes);
     Int32 row(b, NVVM::BlockIdXOp::create(b, b.getI32Type()));
     Int32 thread(b, NVVM::ThreadIdXOp::create(b, b.getI32Type()));
     Int32 chunksOfRow(b, rowBytes / chunkBytes);
@@ -141,8 +160,7 @@ private:
   /// A thread for each chunk of columns and band of rows.
   void emitColumns(Value hostRows) {
     ImplicitLocOpBuilder &host = kernel.host();
-    int64_t rowBytes = type.getDimSize(1) * elementBytes;
-    int64_t chunkBytes = std::gcd(rowBytes, kColumnBytes), chunks = rowBytes / chunkBytes;
+    int64_t chunkBytes = chunkOfRow(kColumnBytes), chunks = input.bytes / chunkBytes;
     Value bands = arith::CeilDivUIOp::create(host, hostRows, constIndex(host, kBandRows));
     Value hostItems = arith::MulIOp::create(host, bands, constIndex(host, chunks));
     Value rows = kernel.scalar(hostRows), items = kernel.scalar(hostItems);
@@ -151,7 +169,7 @@ private:
       Int32 index(b, item), chunk = index % chunks, firstRow = index / chunks * kBandRows;
       Int32 endRow = minimum(firstRow + kBandRows, Int32(b, rows));
       auto include = [&](Value row, ValueRange amaxes) {
-        Value pointer = address(b, address(b, input, row, rowBytes), chunk, chunkBytes);
+        Value pointer = address(b, input.at(b, row), chunk, chunkBytes);
         return largerOfEach(amaxes, loadChunk(pointer, chunkBytes));
       };
       ValueRange amaxes = kernel.forEachItem(firstRow, endRow, constI32(b, 1), none, include);
@@ -183,7 +201,7 @@ private:
     auto branch = scf::IfOp::create(b, b.getF32Type(), isMine, /*withElseRegion=*/true);
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(branch.thenBlock());
-    Value start = address(b, input, chunks, kChunkBytes);
+    Value start = address(b, input.base, chunks, kChunkBytes);
     Value element =
         load(b, type.getElementType(), address(b, start, thread, elementBytes), elementBytes);
     if (!element.getType().isF32())
@@ -206,8 +224,9 @@ private:
   Scalars s;
   const hw::TargetModel &target;
   RankedTensorType type;
-  int64_t elementBytes;
-  Value input, result, chunks, tail;
+  int64_t elementBytes, chunkBytes = kChunkBytes;
+  InputRows input;
+  Value result, chunks, tail;
 };
 
 /// Makes thread 0 of a kernel with one item execute what `then` emits.

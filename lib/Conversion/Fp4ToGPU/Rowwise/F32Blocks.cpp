@@ -46,7 +46,7 @@ public:
 
   void emit() {
     Value hostRows = kernel.hostRows(op.getInput());
-    input = kernel.input(op.getInput());
+    input = kernel.inputRows(op.getInput());
     data = kernel.output(op.getData(), hostRows);
     bool square = op.hasSquareBlocks();
     Value hostBands = ceilDiv(hostRows, square ? kBlock : 1);
@@ -79,9 +79,8 @@ private:
                      : arith::CeilDivUIOp::create(host, size, constIndex(host, unit)).getResult();
   }
 
-  Value place(Value base, const Chunk &chunk, int64_t elementBytes) {
-    Value line = address(b, base, chunk.row, columns * elementBytes);
-    return address(b, line, chunk.column, elementBytes);
+  Value place(const InputRows &rows, const Chunk &chunk, int64_t elementBytes) {
+    return address(b, rows.at(b, chunk.row), chunk.column, elementBytes);
   }
 
   /// The words of a chunk, zeros where it does not exist.
@@ -138,7 +137,9 @@ private:
                                           amax);
     auto words = VectorType::get(kWords, b.getI32Type());
     Value codes = vector::FromElementsOp::create(b, words, block.codes);
-    emitWhen(b, chunk.exists, [&] { store(b, codes, place(data, chunk, 1), kAccessBytes); });
+    emitWhen(b, chunk.exists, [&] {
+      store(b, codes, place({.base = data, .bytes = columns}, chunk, 1), kAccessBytes);
+    });
     return noArithmetic ? s.bits(amax) : block.scale;
   }
 
@@ -285,7 +286,8 @@ private:
   RankedTensorType type;
   int64_t columns, blocks; ///< of a row
   bool noArithmetic;
-  Value input, data, scales, rows;
+  InputRows input;
+  Value data, scales, rows;
 };
 
 } // namespace

@@ -22,8 +22,9 @@ static constexpr int64_t kAccessBytes = 32;
 // Accesses
 //===----------------------------------------------------------------------===//
 
-SmallVector<Value> fp4::loadWords(ImplicitLocOpBuilder &b, Value pointer, int64_t count) {
-  int64_t perLoad = std::min(count, kAccessBytes / 4);
+SmallVector<Value> fp4::loadWords(ImplicitLocOpBuilder &b, Value pointer, int64_t count,
+                                  int64_t accessBytes) {
+  int64_t perLoad = std::min(count, accessBytes / 4);
   auto type = VectorType::get(perLoad, b.getI32Type());
   SmallVector<Value> words;
   for (int64_t first = 0; first < count; first += perLoad) {
@@ -97,7 +98,7 @@ Value RowBlocks::count() {
 bool RowBlocks::needsRows() const {
   bool isWhole = shape.columns % shape.blockSize == 0;
   bool isDense = isWhole && blocksPerRow() * codeBytes() == codePitch();
-  return shape.tiledScales || shape.namesRows || !isDense;
+  return shape.tiledScales || shape.namesRows || shape.strided || !isDense;
 }
 
 static Value isLess(ImplicitLocOpBuilder &b, Value x, Value y) {
@@ -175,13 +176,17 @@ Value RowBlocks::elementPlace(Value base, const Position &at) {
   return place(base, at, shape.columns * shape.elementBytes, blockBytes(), isWhole);
 }
 
+/// Rows of the caller begin at multiples of 16 bytes.
+int64_t RowBlocks::accessBytes() const { return shape.strided ? 16 : kAccessBytes; }
+
 /// A power of two that divides a row divides its last block too.
 int64_t RowBlocks::chunkBytes() const {
-  return std::gcd(shape.columns * shape.elementBytes, kAccessBytes);
+  return std::gcd(shape.columns * shape.elementBytes, accessBytes());
 }
 
-SmallVector<Value> RowBlocks::load(Value base, const Position &at) {
-  Value start = elementPlace(base, at);
+SmallVector<Value> RowBlocks::load(const InputRows &input, const Position &at) {
+  Value start = shape.strided ? address(b, input.at(b, at.row), at.column, blockBytes())
+                              : elementPlace(input.base, at);
   if (shape.columns % shape.blockSize == 0 && shape.usedOnce) {
     SmallVector<Value> words;
     for (int64_t byte = 0; byte < blockBytes(); byte += 16)
@@ -189,7 +194,7 @@ SmallVector<Value> RowBlocks::load(Value base, const Position &at) {
     return words;
   }
   if (shape.columns % shape.blockSize == 0)
-    return loadWords(b, start, blockBytes() / 4);
+    return loadWords(b, start, blockBytes() / 4, accessBytes());
   int64_t chunk = chunkBytes();
   Type type = b.getI16Type();
   if (chunk >= 4)
@@ -264,7 +269,7 @@ Value RowBlocks::scalePlace(Value base, const Position &at) {
 //===----------------------------------------------------------------------===//
 
 SmallVector<Value> RowBlocks::loadCodes(Value base, const Position &at) {
-  return loadWords(b, codePlace(base, at), codeBytes() / 4);
+  return loadWords(b, codePlace(base, at), codeBytes() / 4, kAccessBytes);
 }
 
 Value RowBlocks::loadScale(Value base, const Position &at) {

@@ -22,6 +22,7 @@ public:
     bool paddedRows = false; ///< tiled, and the rows may not be a multiple of 128
     bool usedOnce = false;   ///< caches are told so of elements and codes
     bool namesRows = false;  ///< positions have a row and a column even where no place needs them
+    bool strided = false;    ///< the elements have InputRows::pitch
   };
   /// `rows` (i32) in the kernel.
   RowBlocks(mlir::ImplicitLocOpBuilder &builder, Shape shape, mlir::Value rows);
@@ -43,7 +44,7 @@ public:
   Position position(mlir::Value index, bool isGuarded);
 
   /// The elements of a block as i32 words.
-  llvm::SmallVector<mlir::Value> load(mlir::Value base, const Position &position);
+  llvm::SmallVector<mlir::Value> load(const InputRows &input, const Position &position);
   /// Stores the codes, eight or four per i32; nibbles after the end of a row are zero.
   void storeCodes(mlir::Value base, const Position &position, llvm::ArrayRef<mlir::Value> codes);
   /// Stores the scale (i8).
@@ -71,7 +72,8 @@ private:
   mlir::Value codePlace(mlir::Value base, const Position &position);
   mlir::Value scalePlace(mlir::Value base, const Position &position);
   mlir::Value tiledPlace(mlir::Value base, const Position &position);
-  /// Bytes that accesses of elements may take where rows are no whole blocks.
+  /// The widest access of elements, and the widest where rows are no whole blocks.
+  int64_t accessBytes() const;
   int64_t chunkBytes() const;
   void appendWords(llvm::SmallVector<mlir::Value> &words, mlir::Value chunk);
   void when(mlir::Value first, mlir::Value second, llvm::function_ref<void()> then);
@@ -85,8 +87,8 @@ private:
 /// Stores `values` (of one type) in the widest stores.
 void storeValues(mlir::ImplicitLocOpBuilder &b, llvm::ArrayRef<mlir::Value> values,
                  mlir::Value pointer);
-/// `count` i32 words from `pointer`, in the widest loads.
+/// `count` i32 words from `pointer`, in loads of at most `accessBytes`.
 llvm::SmallVector<mlir::Value> loadWords(mlir::ImplicitLocOpBuilder &b, mlir::Value pointer,
-                                         int64_t count);
+                                         int64_t count, int64_t accessBytes);
 
 } // namespace fp4

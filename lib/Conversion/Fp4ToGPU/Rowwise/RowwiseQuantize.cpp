@@ -12,6 +12,7 @@
 #include "SideQuantizer.h"
 
 #include "fp4/Conversion/KernelPlans/KernelPlans.h"
+#include "fp4/Conversion/StridedArguments.h"
 #include "fp4/ISA/ScaleLayout.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -104,7 +105,8 @@ static RowBlocks::Shape rowShape(QuantizeOp op, bool cacheHints) {
           isTiled,
           isTiled && isRagged,
           cacheHints,
-          op.getPerRow()};
+          op.getPerRow(),
+          bool(stridedRowsOf(op.getInput()))};
 }
 
 /// Whether two lanes have a block. Where a thread has 32 codes of a byte, each of its two stores
@@ -190,7 +192,7 @@ public:
   RowwiseKernel(QuantizeOp op, const LoweringContext &context, KernelBuilder &kernel,
                 ArrayRef<Value> results)
       : op(op), context(context), kernel(kernel), b(kernel.body()), s(b, context.target),
-        rows(kernel.hostRows(op.getInput())), input(kernel.input(op.getInput())) {
+        rows(kernel.hostRows(op.getInput())), input(kernel.inputRows(op.getInput())) {
     amax = op.getAmax() ? kernel.input(op.getAmax()) : Value();
     rng = op.getRng() ? kernel.input(op.getRng()) : Value();
     // Others wait for memory, or, with Philox, for the pipe that multiplies integers.
@@ -276,7 +278,9 @@ private:
   KernelBuilder &kernel;
   ImplicitLocOpBuilder &b;
   Scalars s;
-  Value rows, input, amax, rng, data, scales;
+  Value rows;
+  InputRows input;
+  Value amax, rng, data, scales;
   RowBlocks::Shape shape;
   std::optional<RowGrid> grid;
   SmallVector<RowBlocks::Position> positions;

@@ -64,8 +64,8 @@ RowGroups::Group RowGroups::find(Int32 band) const {
 // Tile
 //===----------------------------------------------------------------------===//
 
-Tile::Tile(KernelBuilder &kernel, const TilePlan &plan, Value input, Extent rows, int64_t columns,
-           Int32 firstRow, Int32 firstColumn)
+Tile::Tile(KernelBuilder &kernel, const TilePlan &plan, const InputRows &input, Extent rows,
+           int64_t columns, Int32 firstRow, Int32 firstColumn)
     : b(kernel.body()), plan(plan), input(input), rows(rows), columns(columns),
       thread(b, NVVM::ThreadIdXOp::create(b, b.getI32Type())), tileRow(firstRow),
       tileColumn(firstColumn) {}
@@ -83,10 +83,10 @@ void Tile::place(int64_t pass, Int32 &row, Int32 &block) {
   row = warp * TilePlan::square + lane / pieces + pass * plan.rowsPerPass();
 }
 
-/// `count` i32 words from `pointer`, in the widest loads.
-static void appendWords(ImplicitLocOpBuilder &b, Value pointer, int64_t count,
+/// `count` i32 words from `pointer`, in loads of at most `accessBytes`.
+static void appendWords(ImplicitLocOpBuilder &b, Value pointer, int64_t count, int64_t accessBytes,
                         SmallVectorImpl<Value> &words) {
-  int64_t perLoad = std::min(count, kAccessBytes / 4);
+  int64_t perLoad = std::min(count, accessBytes / 4);
   auto type = VectorType::get(perLoad, b.getI32Type());
   for (int64_t first = 0; first < count; first += perLoad) {
     Value data = load(b, type, advance(b, pointer, first * 4), perLoad * 4);
@@ -99,7 +99,7 @@ Value Tile::rowAddress(Int32 row) {
   Int32 inMatrix = tileRow + row;
   if (!rows.isMultipleOf(TilePlan::rows))
     inMatrix = minimum(inMatrix, rows.in(b)-1);
-  return address(b, input, inMatrix, columns * plan.elementBytes);
+  return input.at(b, inMatrix);
 }
 
 /// A piece that lies in the matrix or outside of it, where the first of its row is loaded instead.
@@ -108,7 +108,7 @@ SmallVector<Value> Tile::loadWhole(Int32 row, Int32 column) {
     column = select(column < columns, column, Int32(b, 0));
   SmallVector<Value> words;
   appendWords(b, address(b, rowAddress(row), column, plan.elementBytes),
-              plan.blockSize * plan.elementBytes / 4, words);
+              plan.blockSize * plan.elementBytes / 4, input.widestAccess(kAccessBytes), words);
   return words;
 }
 

@@ -82,7 +82,7 @@ public:
 
   void emit() {
     Value hostRows = kernel.hostRows(op.getInput());
-    Value input = kernel.input(op.getInput());
+    InputRows input = kernel.inputRows(op.getInput());
     addOperands(hostRows);
     Tile tile = findTile(input);
     Value amaxes[] = {readAmax(outputs[0]), readAmax(outputs[1])};
@@ -161,7 +161,7 @@ private:
   }
 
   /// The tile of this thread block, and the group that it is part of.
-  Tile findTile(Value input) {
+  Tile findTile(const InputRows &input) {
     Int32 index(b, kernel.blockIndex());
     Int32 band = index / tilesPerRow(), firstColumn = index % tilesPerRow() * plan.columns();
     endRow = rows;

@@ -116,8 +116,8 @@ public:
 
   /// The tile that begins at `firstRow` and `firstColumn` of an input that ends at `rows` and
   /// `columns`.
-  Tile(KernelBuilder &kernel, const TilePlan &plan, mlir::Value input, Extent rows, int64_t columns,
-       Int32 firstRow, Int32 firstColumn);
+  Tile(KernelBuilder &kernel, const TilePlan &plan, const InputRows &input, Extent rows,
+       int64_t columns, Int32 firstRow, Int32 firstColumn);
 
   Int32 firstRow() const { return tileRow; }
   Int32 firstColumn() const { return tileColumn; }
@@ -137,7 +137,7 @@ private:
 
   mlir::ImplicitLocOpBuilder &b;
   const TilePlan &plan;
-  mlir::Value input;
+  InputRows input;
   Extent rows;
   int64_t columns;
   Int32 thread, tileRow, tileColumn;

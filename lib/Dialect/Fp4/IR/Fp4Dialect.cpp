@@ -1,5 +1,6 @@
 //===- Fp4Dialect.cpp - Registration, format facts, function attributes ---===//
 #include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
+#include "fp4/Dialect/Fp4/IR/Strided.h"
 
 #include "mlir/Bytecode/BytecodeImplementation.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -126,19 +127,49 @@ RankedTensorType fp4::withScaleLayout(RankedTensorType type, std::optional<Scale
   return RankedTensorType::get(type.getShape(), type.getElementType(), encoding);
 }
 
+/// Rows of contiguous elements, that begin where a byte does. A function that was lowered has
+/// buffers.
+static bool mayBeStrided(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  if (!tensor)
+    return isa<MemRefType>(type);
+  Type element = tensor.getElementType();
+  bool isKnown = element.isBF16() || element.isF16() || element.isF32() ||
+                 isa<Float4E2M1FNType>(element) || fp4::isByteElementType(element);
+  return (tensor.getRank() == 2 || tensor.getRank() == 3) && isKnown && !tensor.getEncoding() &&
+         !ShapedType::isDynamic(tensor.getShape().back());
+}
+
+/// function (C476), (C477): the caller places the rows of an argument.
+static LogicalResult verifyStrided(Operation *op, NamedAttribute attribute, Type type,
+                                   const Twine &what, bool isResult) {
+  if (!isa<UnitAttr>(attribute.getValue()) || isResult) // function (C476)
+    return op->emitError() << "attribute 'fp4.strided' of " << what
+                           << " must be a unit attribute of an argument, but got "
+                           << attribute.getValue();
+  if (!type || mayBeStrided(type)) // function (C477)
+    return success();
+  return op->emitError() << "attribute 'fp4.strided' of " << what
+                         << " must be on rows of static length, in two or three dimensions, of "
+                            "floats or codes and without an encoding, but got "
+                         << type;
+}
+
 /// function (C1), (C2): what tools call an argument or result, and its dimensions.
 static LogicalResult verifyBoundaryAttribute(Operation *op, NamedAttribute attribute, Type type,
-                                             const Twine &what) {
+                                             const Twine &what, bool isResult = false) {
   if (attribute.getName() == "fp4.name") {
     if (isa<StringAttr>(attribute.getValue())) // function (C1)
       return success();
     return op->emitError() << "attribute 'fp4.name' of " << what << " must be a string, but got "
                            << attribute.getValue();
   }
+  if (attribute.getName() == fp4::kStridedAttr)
+    return verifyStrided(op, attribute, type, what, isResult);
   if (attribute.getName() != "fp4.dims") {
     InFlightDiagnostic diag = op->emitError() << what << " has the unknown attribute '"
                                               << attribute.getName().getValue() << "'";
-    diag.attachNote() << "known are fp4.name and fp4.dims";
+    diag.attachNote() << "known are fp4.name, fp4.dims and fp4.strided";
     return diag;
   }
   auto names = dyn_cast<ArrayAttr>(attribute.getValue()); // function (C2)
@@ -186,7 +217,8 @@ LogicalResult Fp4Dialect::verifyRegionResultAttribute(Operation *op, unsigned, u
                                                       NamedAttribute attribute) {
   auto function = dyn_cast<FunctionOpInterface>(op);
   Type type = function ? function.getResultTypes()[index] : Type();
-  if (failed(verifyBoundaryAttribute(op, attribute, type, "result " + Twine(index))))
+  if (failed(verifyBoundaryAttribute(op, attribute, type, "result " + Twine(index),
+                                     /*isResult=*/true)))
     return failure();
   auto name = dyn_cast<StringAttr>(attribute.getValue());
   if (!function || !name)

@@ -22,10 +22,18 @@ using namespace fp4::pipe;
 // Host
 //===----------------------------------------------------------------------===//
 
+/// A kernel that gets the strides of the buffer as numbers knows only the elements.
+static bool isViewOfRows(BaseMemRefType actual, GlobalType type) {
+  auto buffer = dyn_cast<MemRefType>(actual);
+  return buffer && type.getRank() == 2 && type.getElementType() == buffer.getElementType() &&
+         llvm::all_of(type.getShape(), ShapedType::isDynamic) &&
+         isa<StridedLayoutAttr>(buffer.getLayout()) && buffer.getRank() >= 2;
+}
+
 LogicalResult GlobalViewOp::verify() {
   MemRefType expected = getBufferType(getType());
   auto actual = cast<BaseMemRefType>(getBuffer().getType());
-  if (actual != expected) // (C107)
+  if (actual != expected && !isViewOfRows(actual, getType())) // (C107)
     return emitOpError() << "buffer of " << getType() << " must be " << expected << ", but got "
                          << actual;
   return success();
@@ -77,6 +85,19 @@ LogicalResult BufferViewOp::verify() { // (C128)
   return success();
 }
 
+/// Rows of elements that follow each other, at any pitch.
+static bool isRowMajor(MemRefType buffer) {
+  auto layout = dyn_cast<StridedLayoutAttr>(buffer.getLayout());
+  return buffer.getLayout().isIdentity() ||
+         (layout && layout.getOffset() == 0 && layout.getStrides().back() == 1);
+}
+
+int64_t fp4::pipe::rowPitchOf(MemRefType buffer) {
+  auto layout = dyn_cast<StridedLayoutAttr>(buffer.getLayout());
+  int64_t pitch = layout ? layout.getStrides().front() : buffer.getDimSize(1);
+  return ShapedType::isDynamic(pitch) ? pitch : pitch * buffer.getElementTypeBitWidth() / 8;
+}
+
 /// (C108) The buffer of a map of scales consists of their blocks.
 static LogicalResult verifyScaleMap(MakeTensorMapOp op) {
   auto buffer = dyn_cast<MemRefType>(op.getBuffer().getType());
@@ -108,8 +129,7 @@ LogicalResult MakeTensorMapOp::verify() {
   TensorMapType map = getType();
   if (map.isScales())
     return verifyScaleMap(*this);
-  if (!buffer || buffer.getRank() != 2 || !buffer.getLayout().isIdentity() ||
-      buffer.isDynamicDim(1))
+  if (!buffer || buffer.getRank() != 2 || !isRowMajor(buffer) || buffer.isDynamicDim(1))
     return emitOpError() << "buffer must be a row-major memref of rank 2 with static columns, but "
                             "got "
                          << getBuffer().getType();
@@ -120,12 +140,14 @@ LogicalResult MakeTensorMapOp::verify() {
     return emitOpError() << "buffer of a map of " << map.getElementType()
                          << " must have element type " << expected << ", but got "
                          << buffer.getElementType();
-  int64_t pitch = buffer.getDimSize(1) * buffer.getElementTypeBitWidth() / 8;
+  int64_t pitch = rowPitchOf(buffer);
   int64_t columns = getColumns();
   if (columns < 1 || (packed && columns % 2))
     return emitOpError() << "columns must be positive" << (packed ? " and even" : "")
                          << ", but got " << columns;
   int64_t bytes = columns * bitsInMemory(map.getElementType(), map.getLayout()) / 8;
+  if (ShapedType::isDynamic(pitch)) // checked where strides come in
+    pitch = llvm::alignTo(bytes, 16);
   if (pitch % 16) { // (C108)
     InFlightDiagnostic diag = emitOpError()
                               << "row pitch must be a multiple of 16 bytes, but got " << pitch;

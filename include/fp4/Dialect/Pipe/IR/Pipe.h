@@ -83,4 +83,7 @@ int64_t bitsInMemory(mlir::Type elementType, Layout layout);
 /// Device buffer of a kernel argument; the rules of BufferTypes.h.
 mlir::MemRefType getBufferType(GlobalType type);
 
+/// Bytes from one row of a row-major matrix to the next, or ShapedType::kDynamic.
+int64_t rowPitchOf(mlir::MemRefType buffer);
+
 } // namespace fp4::pipe

@@ -1,0 +1,103 @@
+"""Arguments whose rows have gaps between them (fp4.strided), in the simulator."""
+
+import unittest
+from typing import Any
+
+import fp4
+import numpy as np
+from programs import compiled, matrix, operands, product
+
+try:
+    import torch
+except ImportError:
+    torch = None  # type: ignore[assignment]
+
+SLICE = """
+func.func @quantize(%x: tensor<?x64xbf16> {fp4.name = "x", fp4.strided})
+    -> (tensor<?x64xf4E2M1FN>, tensor<?x4xf8E4M3FN>, tensor<f32>) {
+  %a = fp4.amax %x : tensor<?x64xbf16> -> tensor<f32>
+  %q, %s = fp4.quantize %x amax %a
+      {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>}
+      : (tensor<?x64xbf16>, tensor<f32>) -> (tensor<?x64xf4E2M1FN>, tensor<?x4xf8E4M3FN>)
+  return %q, %s, %a : tensor<?x64xf4E2M1FN>, tensor<?x4xf8E4M3FN>, tensor<f32>
+}
+func.func @heads(%x: tensor<4x8x32xbf16> {fp4.name = "x", fp4.strided}) -> tensor<32xf32> {
+  %m = tensor.collapse_shape %x [[0, 1], [2]] : tensor<4x8x32xbf16> into tensor<32x32xbf16>
+  %a = fp4.amax %m {per_row} : tensor<32x32xbf16> -> tensor<32xf32>
+  return %a : tensor<32xf32>
+}
+"""
+
+
+class Strided(unittest.TestCase):
+    def test_a_slice_of_columns(self) -> None:
+        whole = matrix(37, 160)
+        for begin in (0, 8, 96):
+            part = whole[:, begin:begin + 64]
+            self.assertFalse(part.flags.c_contiguous)
+            found = compiled(SLICE)(part, function="quantize", verify=True)
+            dense = compiled(SLICE)(part.copy(), function="quantize", verify=True)
+            for one, other in zip(found, dense):
+                self.assertEqual(one.tobytes(), other.tobytes())
+
+    def test_other_strides_and_then_none(self) -> None:
+        for columns in (160, 72, 64, 80, 160):
+            part = matrix(5, columns, seed=columns)[:, :64]
+            compiled(SLICE)(part, function="quantize", verify=True)
+
+    def test_one_row(self) -> None:
+        compiled(SLICE)(matrix(1, 71)[:, :64], function="quantize", verify=True)
+
+    def test_interleaved_heads(self) -> None:
+        tokens = matrix(8, 4 * 32).reshape(8, 4, 32)
+        compiled(SLICE)(tokens.transpose(1, 0, 2), function="heads", verify=True)
+
+    def test_packed_codes(self) -> None:
+        text = product().replace('fp4.name = "x"', 'fp4.name = "x", fp4.strided')
+        q, s, w, sw, alpha = operands()
+        wide = np.full((130, 48), 0x55, np.uint8)
+        wide[:, :32] = q.view(np.uint8)
+        y = compiled(text)(wide[:, :32], s, w, sw, alpha, verify=True)
+        np.testing.assert_array_equal(y, compiled(product())(q, s, w, sw, alpha))
+
+    def test_the_checker_sees_the_gaps(self) -> None:
+        with fp4.Device("sim", check="strict") as device:
+            program = compiled(SLICE).program(device)
+            program(matrix(37, 160)[:, 8:72], function="quantize", verify=True)
+
+    def test_strides_that_do_not_fit(self) -> None:
+        def refuse(array: Any, message: str, text: str = SLICE) -> None:
+            with self.assertRaisesRegex(fp4.UsageError, message):
+                compiled(text)(array, function="quantize")
+
+        wide = matrix(6, 160)
+        refuse(wide[:, :128:2], "'x' must have rows of adjacent elements")
+        refuse(wide[::-1, :64], "'x' must have rows of adjacent elements")
+        refuse(matrix(6, 68)[:, :64], r"'x': strides of 6x64xbf16 must be multiples of 16 bytes, "
+               r"but got \(68, 1\)\nnote: pass a copy, or a slice of a tensor whose rows are padded")
+        overlapping = np.lib.stride_tricks.as_strided(wide, (6, 64), (64, 2))
+        refuse(overlapping, "must be at least as long as a row")
+        refuse(wide[:, :64], "must be contiguous(.|\n)*An argument with fp4.strided takes rows",
+               SLICE.replace(", fp4.strided", ""))
+
+    def test_the_builder(self) -> None:
+        builder = fp4.Builder()
+        f = builder.function("f")
+        f.returns(a=f.amax(f.argument("x", ["M", 64], strided=True)))
+        self.assertIn("fp4.strided", builder.text())
+        part = matrix(9, 80)[:, 8:72]
+        self.assertEqual(compiled(builder.text())(part), compiled(builder.text())(part.copy()))
+
+    @unittest.skipIf(torch is None, "needs torch")
+    def test_tensors_of_torch(self) -> None:
+        whole = torch.from_numpy(matrix(37, 160).view(np.int16)).view(torch.bfloat16)
+        program = compiled(SLICE)
+        for part in 2 * (whole[:, 8:72], whole[:, 96:], whole[:30, 8:72], whole[::2, 8:72][:15]):
+            found = program(part, function="quantize")  # the second time by a plan
+            dense = program(part.contiguous(), function="quantize", verify=True)
+            for one, other in zip(found[:2], dense):
+                self.assertTrue(torch.equal(one.view(torch.uint8), other.view(torch.uint8)))
+
+
+if __name__ == "__main__":
+    unittest.main()
