@@ -29,9 +29,9 @@ static bool mayHaveRowPlans(BlockScaledMatmulOp op) {
 
 /// Numbers of rows at which a plan of its own begins to pay; none where one plan is for all.
 static ArrayRef<int64_t> boundsOf(BlockScaledMatmulOp op, const hw::TargetModel &target) {
-  // Tiles of 16, 64 and 128 rows, two of the last; of FP8 one of 64; where a tile has 128 rows, the
-  // columns that give work to most multiprocessors.
-  static constexpr int64_t ofColumns[] = {16, 64, 256}, ofRows[] = {64, 256}, ofLanes[] = {128};
+  // Tiles of 8, 16, 64 and 128 rows, two of the last; of FP8 one of 64; where a tile has 128 rows,
+  // the columns that give work to most multiprocessors.
+  static constexpr int64_t ofColumns[] = {8, 16, 64, 256}, ofRows[] = {64, 256}, ofLanes[] = {128};
   if (op.usesK96())
     return {};
   if (target.hasTcgen05) // rows of activations beside weights are columns

@@ -304,6 +304,28 @@ static int64_t chooseResident(Operation *op, const KernelPlan &plan, bool isFull
   return multipliesByWarps(target) && !hasStages(op, plan, most, target) ? 1 : most;
 }
 
+/// Where 8 rows leave so many k tiles to the blocks of one wave, a second block of the next launch
+/// has room beside each and begins where this one ends: 11.3 us instead of 12.3 for one row of 8192
+/// x 8192. With fewer k tiles, kernels that let the next one begin early are faster
+/// (docs/Performance/WeightLimits.md).
+static bool leavesRoom(Operation *op, const KernelPlan &plan, const MatmulSize &size,
+                       int64_t blocks, const hw::TargetModel &target) {
+  constexpr int64_t fewRows = 8, fewestKTiles = 12;
+  bool isWave = 4 * blocks >= 3 * target.multiprocessors && blocks <= target.multiprocessors;
+  bool isTile = plan.tile[0] == fewRows && plan.tile[1] == kTileN;
+  return mayHaveRanges(op) && !multipliesByWarps(target) && isWave && isTile &&
+         plan.ranges.value_or(1) == 1 && size.splits <= 2 &&
+         size.k / size.splits >= fewestKTiles * plan.tile[2];
+}
+
+/// Where blocks of one launch do not take the places of all, those of the next one would take some,
+/// and two of one launch would then share a multiprocessor while others have none.
+static KernelOverlap overlapOf(const KernelPlan &plan, int64_t blocks,
+                               const hw::TargetModel &target) {
+  bool takesAll = *plan.resident == 1 || blocks > target.multiprocessors;
+  return takesAll ? KernelOverlap::Both : KernelOverlap::Waits;
+}
+
 /// The widest accumulators need registers that other warps give up. Where warps multiply, those of
 /// prepacked weights do not, and those of others do beside 128 rows, since ptxas loads all steps
 /// ahead.
@@ -331,14 +353,18 @@ KernelPlan fp4::proposeWeightProduct(Operation *op, const KernelPlan &given, con
   plan.resident = chooseResident(op, wish.orElse(plan), isFull, target);
   if (size.sharers && plan.tile == kSharedTile && !multipliesByWarps(target))
     plan.stages = kSharedStages;
+  bool isKnown = !ShapedType::isDynamic(mostRowsOf(cast<BlockScaledMatmulOp>(op), wish));
+  if (isKnown && !size.sharers && leavesRoom(op, wish.orElse(plan), size, blocks, target))
+    plan.resident = 2;
+  int64_t tilesM = isKnown ? llvm::divideCeil(size.m, plan.tile[0]) : 1;
   if (isPrepacked(op))
-    plan.overlap = KernelOverlap::Both;
+    plan.overlap =
+        overlapOf(wish.orElse(plan),
+                  isKnown ? blocks : blocks / llvm::divideCeil(size.m, plan.tile[0]), target);
   if (plan.tile[1] == kWideTileN || multipliesByWarps(target)) {
     plan.cluster = wish.cluster;
     return plan;
   }
-  bool isKnown = !ShapedType::isDynamic(mostRowsOf(cast<BlockScaledMatmulOp>(op), wish));
-  int64_t tilesM = isKnown ? llvm::divideCeil(size.m, plan.tile[0]) : 1;
   plan.cluster =
       proposeJoin(wish, {plan.tile[0], kMostJoinedRows}, tilesM * llvm::divideCeil(size.n, kTileN),
                   wish.resident.value_or(*plan.resident), size, target);

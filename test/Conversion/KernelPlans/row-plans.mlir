@@ -4,10 +4,10 @@
 
 !w = tensor<64x128x4608xi8, #fp4.weight_layout<wgmma>>
 
-// A decode tile, two in the middle, and the wide one of many rows.
+// Two tiles of few rows, two in the middle, and the wide one of many.
 // CHECK-LABEL: func.func @chosen
 // CHECK: fp4.plan = #fp4.plan<tile_product, tile = [128, 256, 128], {{.*}}overlap = both>
-// CHECK-SAME: fp4.row_plans = [#fp4.plan<tile_product, tile = [16, 128, 256], {{.*}}max_rows = 16>, #fp4.plan<tile_product, tile = [64, 128, 256], {{.*}}max_rows = 64>, #fp4.plan<tile_product, tile = [128, 128, 128], {{.*}}max_rows = 256>]
+// CHECK-SAME: fp4.row_plans = [#fp4.plan<tile_product, tile = [8, 128, 256], {{.*}}max_rows = 8>, #fp4.plan<tile_product, tile = [16, 128, 256], {{.*}}max_rows = 16>, #fp4.plan<tile_product, tile = [64, 128, 256], {{.*}}max_rows = 64>, #fp4.plan<tile_product, tile = [128, 128, 128], {{.*}}max_rows = 256>]
 // What the option says is a list in the order of the rows.
 // ASKED-LABEL: func.func @chosen
 // ASKED: fp4.plan = #fp4.plan<tile_product, tile = [64, 128, 256],
@@ -21,10 +21,11 @@ func.func @chosen(%x: tensor<?x8192xbf16>, %w: !w) -> tensor<?x8192xbf16> {
 
 !w = tensor<64x128x4608xi8, #fp4.weight_layout<wgmma>>
 
-// Ranges of K for up to 100 rows: a plan ends there, and those of more rows join nothing.
+// Ranges of K for up to 100 rows: a plan ends there, and those of more rows join nothing. Of 8 rows,
+// the next launch has room beside the blocks of this one, and begins when it ends.
 // CHECK-LABEL: func.func @ranges
 // CHECK: fp4.plan = #fp4.plan<tile_product, tile = [128, 256, 128], schedule = #pipe.static_persistent<panels<4>>
-// CHECK-SAME: [#fp4.plan<tile_product, tile = [16, 128, 256], cluster = [2, 1], {{.*}}max_rows = 16>, {{.*}}cluster = [2, 1], {{.*}}max_rows = 64>, {{.*}}cluster = [2, 1], {{.*}}max_rows = 100>, #fp4.plan<tile_product, tile = [128, 128, 128], schedule{{.*}}max_rows = 256>]
+// CHECK-SAME: [#fp4.plan<tile_product, tile = [8, 128, 256], cluster = [2, 1], {{.*}}resident = 2, overlap = waits, max_rows = 8>, #fp4.plan<tile_product, tile = [16, 128, 256], cluster = [2, 1], {{.*}}resident = 1, overlap = both, max_rows = 16>, {{.*}}cluster = [2, 1], {{.*}}max_rows = 64>, {{.*}}cluster = [2, 1], {{.*}}max_rows = 100>, #fp4.plan<tile_product, tile = [128, 128, 128], schedule{{.*}}max_rows = 256>]
 // Of a plan that is said too, which is for all rows.
 // ASKED-LABEL: func.func @ranges
 // ASKED: max_rows = 8>, {{.*}}max_rows = 32>, #fp4.plan<tile_product, tile = [64, 128, 256], cluster = [2, 1], {{.*}}max_rows = 100>]
@@ -68,9 +69,11 @@ func.func @static(%x: tensor<20x8192xbf16>, %w: !w) -> tensor<20x8192xbf16> {
 
 !w = tensor<64x128x4608xi8, #fp4.weight_layout<wgmma>>
 
-// A plan that a program writes is for all rows.
+// A plan that a program writes is for all rows. Of few, blocks of the next launch would take places
+// that those of this one leave.
 // CHECK-LABEL: func.func @one
 // ASKED-LABEL: func.func @one
+// CHECK: resident = 2, overlap = waits>
 // CHECK-NOT: row_plans
 // CHECK: return
 func.func @one(%x: tensor<?x8192xbf16>, %w: !w) -> tensor<?x8192xbf16> {
