@@ -134,7 +134,7 @@ struct MatmulShape {
   /// of K = 96 take 12 columns for 128 rows, three times as many as others.
   bool hasOneAccumulator() const {
     int64_t columns = laneColumns() * (dual ? 2 : 1);
-    if (laneGroups) // accumulators are those of k tiles
+    if (laneGroups || floatB) // accumulators are those of k tiles, or other warps need registers
       return false;
     return columns == 256 || (k96 && columns == 192);
   }
