@@ -249,8 +249,9 @@ def _arguments(function: Function, views: Sequence[View]) -> Any:
         sizes = logical_sizes(views[i], operand, named)
         kind = Type(sizes, operand.type.element, operand.type.layout)
         _fill(arguments[i], kind)
-        if views[i].strides is not None:
-            _place_rows(arguments[i], kind, views[i].strides)
+        strides = views[i].strides
+        if strides is not None:
+            _place_rows(arguments[i], kind, strides)
     return arguments
 
 

@@ -74,7 +74,7 @@ class Strided(unittest.TestCase):
         refuse(wide[:, :128:2], "'x' must have rows of adjacent elements")
         refuse(wide[::-1, :64], "'x' must have rows of adjacent elements")
         refuse(matrix(6, 68)[:, :64], r"'x': strides of 6x64xbf16 must be multiples of 16 bytes, "
-               r"but got \(68, 1\)\nnote: pass a copy, or a slice of a tensor whose rows are padded")
+               r"but got \(68, 1\)\nnote: pass a copy, or a slice of a tensor whose rows are pad")
         overlapping = np.lib.stride_tricks.as_strided(wide, (6, 64), (64, 2))
         refuse(overlapping, "must be at least as long as a row")
         refuse(wide[:, :64], "must be contiguous(.|\n)*An argument with fp4.strided takes rows",
