@@ -214,7 +214,8 @@ func.func @amax_groups_result(%x: tensor<48x16xbf16>) {
 // amax (C4)
 func.func @amax_groups(%x: tensor<48x16xbf16>) {
   %0 = fp4.amax %x {groups = array<i64: 0, 48>} : tensor<48x16xbf16> -> tensor<2xf32>
-  // expected-error @+1 {{attribute 'groups' must be at least one number of rows, none negative, but got [-1, 49]}}
+  // expected-error @+2 {{attribute 'groups' must be at least one number of rows, none negative, but got [-1, 49]}}
+  // expected-note @+1 {{a group without rows has the number 0}}
   %1 = fp4.amax %x {groups = array<i64: -1, 49>} : tensor<48x16xbf16> -> tensor<2xf32>
   return
 }

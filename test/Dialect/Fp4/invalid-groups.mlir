@@ -216,9 +216,25 @@ func.func @fma_groups(%a: tensor<8x512xf4E2M1FN>, %s: !s, %b: tensor<64x512xf4E2
 func.func @no_group(%a: tensor<16x64xf4E2M1FN>, %s: !s, %t: !s2) {
   %0 = fp4.blockscaled_matmul %a scaled %t, %a scaled %t {format = #fp4.format<nvfp4>, groups = array<i64: 8, 8>, arithmetic = #fp4.product_arithmetic<fma>}
       : (tensor<16x64xf4E2M1FN>, !s2, tensor<16x64xf4E2M1FN>, !s2) -> tensor<16x8xf32>
-  // expected-error @+1 {{attribute 'groups' must be at least one number of rows, none negative, but got []}}
+  // expected-error @+2 {{attribute 'groups' must be at least one number of rows, none negative, but got []}}
+  // expected-note @+1 {{a group without rows has the number 0}}
   %1 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, groups = array<i64>, arithmetic = #fp4.product_arithmetic<fma>}
       : (tensor<16x64xf4E2M1FN>, !s, tensor<16x64xf4E2M1FN>, !s) -> tensor<16x16xf32>
+  return
+}
+
+// -----
+
+!s = tensor<128x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+!s2 = tensor<256x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+// blockscaled_matmul (C15)
+func.func @negative_group(%a: tensor<16x64xf4E2M1FN>, %s: !s, %t: !s2) {
+  %0 = fp4.blockscaled_matmul %a scaled %s, %a scaled %t {format = #fp4.format<nvfp4>, groups = array<i64: 16, 0>}
+      : (tensor<16x64xf4E2M1FN>, !s, tensor<16x64xf4E2M1FN>, !s2) -> tensor<16x8xf32>
+  // expected-error @+2 {{attribute 'groups' must be at least one number of rows, none negative, but got [17, -1]}}
+  // expected-note @+1 {{a group without rows has the number 0}}
+  %1 = fp4.blockscaled_matmul %a scaled %s, %a scaled %t {format = #fp4.format<nvfp4>, groups = array<i64: 17, -1>}
+      : (tensor<16x64xf4E2M1FN>, !s, tensor<16x64xf4E2M1FN>, !s2) -> tensor<16x8xf32>
   return
 }
 

@@ -167,8 +167,11 @@ LogicalResult verify::verifyGroups(const Checked &input, std::optional<ArrayRef<
     return input.op->emitOpError("attribute 'groups' must ")
            << condition << ", but got [" << *groups << "]";
   };
-  if (groups->empty() || llvm::any_of(*groups, [](int64_t rows) { return rows < 0; }))
-    return must("be at least one number of rows, none negative");
+  if (groups->empty() || llvm::any_of(*groups, [](int64_t rows) { return rows < 0; })) {
+    auto diag = must("be at least one number of rows, none negative");
+    diag.attachNote() << "a group without rows has the number 0";
+    return diag;
+  }
   // Each is at most the whole, so that the sum of a program's few groups does not overflow.
   auto exceeds = [&](int64_t rows) { return rows > input.type.getDimSize(0); };
   if (input.type.isDynamicDim(0) || llvm::any_of(*groups, exceeds) ||
