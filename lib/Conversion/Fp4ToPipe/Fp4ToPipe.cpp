@@ -214,7 +214,6 @@ struct MatmulLowering : OpConversionPattern<BlockScaledMatmulOp> {
 
   LogicalResult matchAndRewrite(BlockScaledMatmulOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
-    Location loc = op.getLoc();
     FailureOr<std::vector<KernelPlan>> plans = plansOf(op, target);
     if (failed(plans))
       return failure();
