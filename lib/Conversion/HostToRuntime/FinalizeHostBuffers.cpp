@@ -214,6 +214,8 @@ private:
         }
         Operation *cast = use.getOwner();
         cast->getResult(0).replaceAllUsesWith(argument);
+        if (builder.getInsertionPoint() == cast->getIterator())
+          builder.setInsertionPointAfter(cast);
         cast->erase();
       }
       if (uses.empty())
