@@ -59,7 +59,6 @@ public:
       return emitColumns(rows);
 
     Value hostChunks = countChunks(rows);
-    chunks = kernel.scalar(hostChunks);
     emitBody();
     Value blocks = gridMaxBlocks(kernel, target, hostChunks); // one at least: the tail is its work
     if (quantizer) {
@@ -75,14 +74,19 @@ private:
     ImplicitLocOpBuilder &host = kernel.host();
     if (input.pitch) {
       chunkBytes = chunkOfRow(kChunkBytes);
-      return arith::MulIOp::create(host, rows, constIndex(host, input.bytes / chunkBytes));
+      Value perRow = constIndex(host, input.bytes / chunkBytes);
+      Value hostChunks = arith::MulIOp::create(host, rows, perRow);
+      chunks = kernel.scalar(hostChunks);
+      return hostChunks;
     }
     Value elements = arith::MulIOp::create(host, rows, constIndex(host, type.getDimSize(1)));
     Value perChunk = constIndex(host, kChunkBytes / elementBytes);
+    Value hostChunks = arith::DivUIOp::create(host, elements, perChunk);
+    chunks = kernel.scalar(hostChunks);
     // Elements behind the last whole chunk; none where rows are whole chunks.
     if (input.bytes % kChunkBytes != 0)
       tail = kernel.scalar(arith::RemUIOp::create(host, elements, perChunk));
-    return arith::DivUIOp::create(host, elements, perChunk);
+    return hostChunks;
   }
 
   /// Bytes that divide a row and that one load may take.
