@@ -111,7 +111,7 @@ def _view_other(value: Any, what: str, stream: int) -> View:
         return View(found.owner, "numpy", found.dtype, found.shape, found.address, CPU)
     namespace = _namespace_of(value, what)
     return View((value, found.owner), str(getattr(namespace, "__name__", namespace)), found.dtype,
-                found.shape, found.address, found.device, None, namespace)
+                found.shape, found.address, found.device, namespace=namespace)
 
 
 def _namespace_of(value: Any, what: str) -> Any:
