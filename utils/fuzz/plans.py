@@ -63,7 +63,8 @@ def drawn(rng, values, exists):
 
 
 def weights(rng):
-    return sweep_weights.program(*drawn(rng, sweep_weights.VALUES, sweep_weights.exists)[:-1])
+    case = drawn(rng, sweep_weights.VALUES, sweep_weights.exists)
+    return sweep_weights.program(*case[:-1], "?", "wgmma")
 
 
 def results(rng):
