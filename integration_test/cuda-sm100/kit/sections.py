@@ -144,7 +144,7 @@ def times(folder: pathlib.Path, target: str, limit: float) -> Work:
                   f"at {clock}")
         return Entry("times", name, "pass", detail, outcome.seconds,
                      {"measured": measured, "predicted": predicted, "ratio": measured / predicted,
-                      "report": outcome.output[-40000:]})
+                      "report": outcome.output})
 
     for line in lines_of(folder, "times.txt", target):
         name, arguments, predicted = line.split("\t")
