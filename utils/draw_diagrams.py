@@ -149,8 +149,8 @@ class Compiler:
         return self.run("fp4-opt", EXAMPLE, f"--compile-to={phase}", f"--target={TARGET}")
 
     def module(self):
-        """The name of the module whose kernel has roles."""
-        for part in self.phase("roles").split("gpu.module @")[1:]:
+        """The name of the module whose kernel has roles; of several, of that for most rows, the last."""
+        for part in reversed(self.phase("roles").split("gpu.module @")[1:]):
             if re.search(r"pipe\.role\b", part):
                 return re.match(r"\w+", part).group()
         raise SystemExit(f"error: no kernel of {EXAMPLE.name} has a pipe.role after phase roles")
