@@ -211,9 +211,11 @@ void MatmulBuilder::buildKTile(ValueRange accs, const Tile &tile, Value k) {
   loadB(bb);
   if (shape.dual)
     loadB(b2);
-  Value more = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sgt, k, tile.k.begin);
+  auto isMore = [&] {
+    return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sgt, k, tile.k.begin).getResult();
+  };
   if (shape.scaleParts() > 1)
-    return multiplyParts({accs.front(), aTile, bTiles.front(), more, steps}, tile, kBlock);
+    return multiplyParts({accs.front(), aTile, bTiles.front(), isMore(), steps}, tile, kBlock);
   Value sa = loadScales(scalesA, tile.scaleRowA, tile.blockA, kBlock, blocks, shape.blockM(), 1);
   loadScalesB(scalesB);
   if (shape.dual)
@@ -221,6 +223,7 @@ void MatmulBuilder::buildKTile(ValueRange accs, const Tile &tile, Value k) {
   Value ta = copyScales(sa, blocks);
   SmallVector<Value> tbs =
       llvm::map_to_vector(bScales, [&](Value s) -> Value { return copyScales(s, blocks); });
+  Value more = isMore();
   for (auto [acc, bTile, tb] : llvm::zip_equal(accs, bTiles, tbs))
     MmaOp::create(b, loc, acc, aTile, ta, bTile, tb, tile.bScaleRow, more, steps, shape.k96,
                   DenseI64ArrayAttr());

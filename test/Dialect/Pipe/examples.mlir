@@ -201,13 +201,18 @@ func.func @dense(%acc: !pipe.tmem<128x64xf32>, %a: !pipe.shared<128x128xf8E4M3FN
   return
 }
 
-func.func @weight_lanes(%codes: !pipe.shared<128x128xf4E2M1FN, swizzle_64B>,
-                        %scales: !pipe.shared<128x8xf8E4M3FN, tiled_128x4>, %x: !pipe.shared<16x128xbf16, swizzle_128B>,
-                        %slot: !pipe.tmem<128x128xbf16>, %acc: !pipe.tmem<128x16xf32>, %blocks: i32, %more: i1) {
-  %w = pipe.convert_lanes %codes scaled %scales : !pipe.shared<128x128xf4E2M1FN, swizzle_64B>,
+func.func @weight_lanes(%w: !pipe.shared<128x128xf4E2M1FN, swizzle_64B>,
+                        %sw: !pipe.shared<128x8xf8E4M3FN, tiled_128x4>, %slot: !pipe.tmem<128x128xbf16>,
+                        %blocks: i32) {
+  %a = pipe.convert_lanes %w scaled %sw : !pipe.shared<128x128xf4E2M1FN, swizzle_64B>,
       !pipe.shared<128x8xf8E4M3FN, tiled_128x4> -> !pipe.tmem<128x128xbf16>
-  pipe.convert_lanes %codes scaled %scales blocks %blocks into %slot : !pipe.shared<128x128xf4E2M1FN, swizzle_64B>,
+  pipe.convert_lanes %w scaled %sw blocks %blocks into %slot : !pipe.shared<128x128xf4E2M1FN, swizzle_64B>,
       !pipe.shared<128x8xf8E4M3FN, tiled_128x4>, !pipe.tmem<128x128xbf16>
+  return
+}
+
+func.func @converted_lanes(%w: !pipe.tmem<128x128xbf16>, %x: !pipe.shared<16x128xbf16, swizzle_128B>,
+                           %acc: !pipe.tmem<128x16xf32>, %more: i1) {
   pipe.mma_lanes %acc, %w, %x accumulate %more : !pipe.tmem<128x16xf32>, !pipe.tmem<128x128xbf16>,
       !pipe.shared<16x128xbf16, swizzle_128B>
   return
