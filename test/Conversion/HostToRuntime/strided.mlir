@@ -20,6 +20,21 @@ func.func @quantizer(%x: tensor<?x64xbf16> {fp4.strided}) -> (tensor<?x64xf4E2M1
 
 // -----
 
+// The casts of later arguments come where those of a strided one were.
+
+// CHECK-LABEL: func.func @later
+// CHECK-SAME:    (%[[X:.*]]: memref<?x64xbf16, strided<[?, 1]>>{{.*}}, %[[AMAX:.*]]: memref<f32>
+// CHECK-NOT:     gpu.memcpy
+// CHECK:         return
+func.func @later(%x: tensor<?x64xbf16> {fp4.strided}, %amax: tensor<f32>)
+    -> (tensor<?x64xf4E2M1FN>, tensor<?x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) {
+  %q, %s = fp4.quantize %x amax %amax {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>}
+      : (tensor<?x64xbf16>, tensor<f32>) -> (tensor<?x64xf4E2M1FN>, tensor<?x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>)
+  return %q, %s : tensor<?x64xf4E2M1FN>, tensor<?x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+}
+
+// -----
+
 // A batch has two strides.
 
 // CHECK-LABEL: gpu.module @batch_amax_0
