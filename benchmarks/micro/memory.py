@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import ptx
-from cuda import Device, Failure
+from cuda import Device, Failure, Kernel
 from instructions import difference, span
 
 MIB = 1 << 20
@@ -228,17 +228,22 @@ def multicast(device: Device, out: int, quick: bool) -> Iterator[dict[str, Any]]
                        "value": round(size * count / clocks, 2), "unit": "B/clk/SM", "multiprocessors": grid}
 
 
-def boxes(device: Device, out: int, quick: bool) -> Iterator[dict[str, Any]]:
-    """cp.async.bulk.tensor of rows of 128 bytes, by the number of rows."""
-    sms = device.multiprocessors()
-    rows = 1 << 14
-    memory = device.allocate(128 * rows)  # a column of 64 bf16, which stays in L2
+def box_kernel(device: Device) -> Kernel:
+    """A ring of cp.async.bulk.tensor from a column of 64 bf16; its offsets are rows of the matrix."""
     tensor = "  cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%dst], [%map, {0, %row}], [%barrier];"
     code = ring("  { .reg .b32 %zero; mov.b32 %zero, 0;\n" + tensor.replace("{0,", "{%zero,") + "\n  }")
     code = code.replace(".param .u64 p_from", ".param .align 64 .b8 p_from[128]")
     code = code.replace("ld.param.u64 %from, [p_from];",
                         "mov.b64 %from, 0; .reg .b64 %map; mov.b64 %map, p_from; cvta.param.u64 %map, %map;")
-    kernel = device.load(code, shared=200 * 1024)
+    return device.load(code, shared=200 * 1024)
+
+
+def boxes(device: Device, out: int, quick: bool) -> Iterator[dict[str, Any]]:
+    """cp.async.bulk.tensor of rows of 128 bytes, by the number of rows."""
+    sms = device.multiprocessors()
+    rows = 1 << 14
+    memory = device.allocate(128 * rows)  # a column of 64 bf16, which stays in L2
+    kernel = box_kernel(device)
     for box, stages in ((8, 16), (16, 16), (32, 16), (64, 16), (128, 8), (256, 4)):
         tensor_map = device.tensor_map(memory, rows, 64, box, 64)
         size = 128 * box
@@ -254,6 +259,24 @@ def boxes(device: Device, out: int, quick: bool) -> Iterator[dict[str, Any]]:
         clocks = sum(words[2 * i + 1] - words[2 * i] for i in range(sms)) / sms
         yield {"name": f"boxes of {box} rows of 128 B, {stages} in flight, from L2",
                "value": round(size * count / clocks, 2), "unit": "B/clk/SM"}
+
+
+def outside(device: Device, out: int, quick: bool) -> Iterator[dict[str, Any]]:
+    """The same of boxes that reach beyond the end of the tensor."""
+    sms, stages, count = device.multiprocessors(), 4, 64 if quick else 1024
+    memory = device.allocate(128 * 256)
+    kernel = box_kernel(device)
+    for blocks in (1, sms):
+        for box in (16, 64, 128):
+            for rows in (1, box // 4, box // 2, box - 1, box):
+                tensor_map = device.tensor_map(memory, rows, 64, box, 64)
+                for _ in range(2):
+                    kernel(blocks, 32, out, tensor_map, 128 * box, stages, count, 128 * box, 0)
+                device.synchronize()
+                words = device.read(out, 2 * blocks)
+                clocks = sum(words[2 * i + 1] - words[2 * i] for i in range(blocks)) / blocks
+                yield {"name": f"boxes of {box} rows of 128 B, of which {rows} exist, {stages} in flight, {blocks} blocks",
+                       "value": round(clocks / count, 1), "unit": "clk"}
 
 
 def barriers(device: Device, out: int, rounds: int) -> Iterator[dict[str, Any]]:
