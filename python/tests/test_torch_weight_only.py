@@ -170,7 +170,8 @@ class WeightOnly(unittest.TestCase):
                         torch.nn.Sequential(source()), training=True, weight_only=True))):
                 with self.subTest(said=said), self.assertRaisesRegex(fp4.UsageError, said):
                     call()
-            with simulator, self.assertRaisesRegex(fp4.UsageError, "run on sm_90a, but the device"):
+            with simulator, self.assertRaisesRegex(
+                    fp4.UsageError, "run on one of sm_90a, sm_120a, sm_121a, but the device"):
                 made(x)
 
 

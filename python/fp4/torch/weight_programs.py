@@ -130,9 +130,10 @@ def product(what: Product, target: str) -> Compiled:
     [1, rows]; bias [1, rows]) -> [M, rows]. The fp32 sum is multiplied by alpha, the bias is added,
     and the result is rounded once."""
     if target not in TARGETS:
-        raise UsageError(f"a product of prepacked weights must run on {' or '.join(TARGETS)}, but "
-                         f"the device has {target}", "fp4.torch.QuantizedLinear has products for "
-                         f"other GPUs; the simulator is fp4.Device('sim', target='{TARGET}')")
+        raise UsageError(f"a product of prepacked weights must run on one of {', '.join(TARGETS)}, "
+                         f"but the device has {target}",
+                         "fp4.torch.QuantizedLinear has products for other GPUs; the simulator "
+                         f"is fp4.Device('sim', target='{TARGET}')")
     n = what.rows
     x, y = (f"tensor<?x{columns}x{what.element}>" for columns in (what.columns, n))
     operands = {"x": x, "packed": _types(n, what.columns, what.format)[2]}
