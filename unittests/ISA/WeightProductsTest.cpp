@@ -38,8 +38,9 @@ TEST(WeightProducts, theErrorNamesWhatTheTargetHas) {
   EXPECT_EQ(packed.error().message,
             "target 'sm_100a' has no products of bf16 and f16 without scales "
             "and prepacked weights");
-  EXPECT_EQ(packed.error().note, "targets that have them: sm_90a, sm_120a, sm_121a; or pass the weights with their "
-                                 "scales, as fp4.unprepack gives them");
+  EXPECT_EQ(packed.error().note,
+            "targets that have them: sm_90a, sm_120a, sm_121a; or pass the weights with their "
+            "scales, as fp4.unprepack gives them");
   const auto scaled =
       requireWeightProduct(*lookupTarget("sm_90a"), Activation::E4M3, Weights::Scaled);
   ASSERT_FALSE(scaled);
