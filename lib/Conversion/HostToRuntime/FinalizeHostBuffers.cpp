@@ -208,15 +208,10 @@ private:
       argument.setType(user);
       SmallVector<OpOperand *> uses;
       for (OpOperand &use : llvm::make_early_inc_range(argument.getUses())) {
-        if (!strided || !readsStrides(use, user)) {
+        if (strided && readsStrides(use, user)) // cancelCasts erases it
+          use.getOwner()->getResult(0).replaceAllUsesWith(argument);
+        else
           uses.push_back(&use);
-          continue;
-        }
-        Operation *cast = use.getOwner();
-        cast->getResult(0).replaceAllUsesWith(argument);
-        if (builder.getInsertionPoint() == cast->getIterator())
-          builder.setInsertionPointAfter(cast);
-        cast->erase();
       }
       if (uses.empty())
         continue;
