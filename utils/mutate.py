@@ -18,6 +18,7 @@ do not wrap around leaves survivors: take one that fills every ring three times.
 import argparse
 import collections
 import concurrent.futures
+import itertools
 import os
 import pathlib
 import random
@@ -27,7 +28,7 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-COMPILER_OPTIONS = ("--shape", "--target", "--multiprocessors")
+COMPILER_OPTIONS = ("--shape", "--target", "--multiprocessors", "--plan")
 SCHEDULES = [("eager", 1), ("lazy", 1), ("random", 1), ("random", 2), ("delay", 1)]
 
 # What is deleted.
@@ -203,7 +204,9 @@ def judge(tools, scratch, number, mutant, options):
     for verify in (["--no-verify"], []):
         verdicts = []
         for schedule in options.schedules:
-            verdicts.append(run(tools, library, options.check, options.arguments + verify, schedule))
+            fates = (run(tools, library, options.check, arguments + verify, schedule)
+                     for arguments in options.runs)
+            verdicts.append(next(filter(None, fates), None))
             if verdicts[-1] and options.stop_early:
                 break
         if any(verdicts):
@@ -254,8 +257,8 @@ class Tally:
 def tally(library, scratch, options):
     """Runs the program as it is, then its mutants."""
     tools = options.build / "bin"
-    for schedule in options.schedules:
-        if why := run(tools, library, options.check, [*options.arguments, "--no-verify"], schedule):
+    for schedule, arguments in itertools.product(options.schedules, options.runs):
+        if why := run(tools, library, options.check, [*arguments, "--no-verify"], schedule):
             raise RuntimeError(f"{library} fails as it is under {schedule}: {why}")
     chosen = list(mutants(library.read_bytes()))
     if options.limit and len(chosen) > options.limit:
@@ -296,6 +299,7 @@ def main():
             library = compile_program(options.build / "bin", scratch, library, options.arguments)
             options.arguments = [argument.split(",")[0] for argument in options.arguments
                                  if not argument.startswith(COMPILER_OPTIONS[1:])]
+        options.runs = [options.arguments]
         result = tally(library, scratch, options)
         result.print(options)
         return 1 if result.survivors or not result.chosen else 0

@@ -1,0 +1,248 @@
+"""Every kind of kernel that the compiler emits, as the smallest program whose rings wrap around.
+
+Programs that change kernels, or run them in many orders, walk over this list (utils/mutate_all.py,
+utils/order_table.py): a kind that is added here is added there.
+"""
+import collections
+import pathlib
+import re
+
+import recipes
+import sweep
+import sweep_fp8
+import sweep_groups
+import sweep_results
+import sweep_weights
+import sweep_wide
+from sweep_quantize import Case as QuantizeCase
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+#: `shape` is what the compiler and fp4-run are given. Where there are `rows`, M is dynamic, and
+#: fp4-run is given each of them.
+Kind = collections.namedtuple("Kind", "name text target shape options rows",
+                              defaults=[None, (), None])
+BOTH = ["sm_100a", "sm_90a"]
+NEAR = "nearest_even"
+RING = "stages = 2"
+
+
+def on(multiprocessors, plan=""):
+    return [f"--multiprocessors={multiprocessors}", *[f"--plan=tile_product, {plan}"] * bool(plan)]
+
+
+def tcgen05(name, text, blocks=1, plan="", shape=None):
+    return Kind(name, text, "sm_100a", shape, on(blocks, plan))
+
+
+def wgmma(name, text, blocks=1, plan=RING, shape=None):
+    return Kind(name, text, "sm_90a", shape, on(blocks, plan))
+
+
+def planned(text, plan):
+    """A product without a plan, with this one."""
+    given = f"fp4.plan = #fp4.plan<tile_product, {plan}>"
+    return re.sub(r"(?<=format = )#fp4\.format<\w+>", rf"\g<0>, {given}", text, count=1)
+
+
+def product(plan, m, n, k=1024, fmt="nvfp4"):
+    """A product of operands of 4 bits."""
+    return planned(sweep.program(fmt, "bf16", "fp4", "chosen", m, n, k), plan)
+
+
+def gemm(tile, fmt="nvfp4"):
+    """A product of fp4 operands, of 6 k tiles."""
+    facts = recipes.FORMATS[fmt]
+    text = (ROOT / "test/Target/mutations.mlir").read_text()
+    text = text[text.index("func.func"):]
+    text = text.replace("tile = [128, 64, 256]", f"tile = [128, {tile}, 256]").replace("nvfp4", fmt)
+    text = re.sub(r"\b64x(\d+)x", rf"{tile}x\1x", text).replace("x64xbf16", f"x{tile}xbf16")
+    return text.replace("x96xf8E4M3FN", f"x{1536 // facts.block}x{facts.scale}")
+
+
+def lanes(k, tile):
+    """A product of FP8 with f32 scales, whose sums are in tensor memory for each block of K."""
+    text = sweep_fp8.program("bf16", "fp8", "none", "chosen", "one", "?", 264, k)
+    return planned(text, f"tile = [128, {tile}, 128], stages = 2")
+
+
+def weights(element, packed, split, tile, n, k, plans="wgmma", m="?"):
+    """A product of floats or e4m3 and of weights."""
+    fmt = "mxfp4" if element == "f8E4M3FN" else "nvfp4"
+    return sweep_weights.program(element, fmt, "bf16", packed, "none", split, tile, n, k, m, plans)
+
+
+def quantizer(target, *case):
+    return QuantizeCase((target, "transformer_engine", "bf16", *case)).program()
+
+
+def of_one_block():
+    """9 tiles for 2 blocks, the last tile not whole: every ring wraps around."""
+    for name, text in {"NVFP4 product, 64 columns": gemm(64),
+                       "NVFP4 product, 192 columns (two sets of scales)": gemm(192),
+                       "NVFP4 product, 256 columns (overlapped accumulators)": gemm(256),
+                       "MXFP4 product, 128 columns": gemm(128, "mxfp4")}.items():
+        yield tcgen05(name, text, 2, shape=1060)
+    for name, k, tile in (("FP8 with f32 scales in tiles", 1024, 128),
+                          ("FP8 with f32 scales, two warpgroups", 1040, 256)):
+        yield tcgen05(name, lanes(k, tile), 2, shape=300)
+
+
+def pairs():
+    """A pair of blocks has 3 x 2 tiles where they have 256 rows, each of 4 k tiles."""
+    for columns, what in ((128, ""), (192, ", two sets of scales"),
+                          (256, ", overlapped accumulators")):
+        plan = f"pair, tile = [256, {columns}, 256], store = tma"
+        yield tcgen05(f"NVFP4 product, pair of 256 x {columns}{what}",
+                      product(plan, 600, 2 * columns), 2)
+    for store in ("tma", "direct"):
+        text = product(f"pair, tile = [128, 256, 256], store = {store}", 300, 256)
+        yield tcgen05(f"NVFP4 product, pair of 128 x 256, store {store}", text, 2)
+
+
+def clusters():
+    """Each cluster has 2 tiles for each of its blocks, of 3 k tiles in a ring of 2 stages."""
+    def cluster(what, plan, m, n, blocks):
+        return tcgen05(f"NVFP4 product, {what}", product(f"{plan}, {RING}", m, n, 768), blocks)
+
+    tile, wide, half = (f"tile = [{size}, 256]" for size in ("128, 64", "256, 64", "128, 256"))
+    for m, n in ((2, 1), (1, 2), (2, 2), (4, 1)):
+        yield cluster(f"cluster of {m} x {n}", f"cluster = [{m}, {n}], {tile}",
+                      256 * m, 64 * n, m * n)
+    yield cluster("cluster of 16 x 1", "cluster = [16, 1], tile = [128, 128, 256]", 4096, 128, 16)
+    for m, n in ((2, 2), (4, 1)):
+        yield cluster(f"pairs in a cluster of {m} x {n}", f"pair, cluster = [{m}, {n}], {wide}",
+                      256 * m, 64 * n, m * n)
+    yield cluster("half pairs in a cluster of 2 x 2", f"pair, cluster = [2, 2], {half}",
+                  256, 512, 4)
+    yield cluster("cluster of 2 x 2 that may fall back on 2 x 1",
+                  f"pair, cluster = [2, 2], fallback = [2, 1], {wide}", 512, 256, 8)
+
+
+def schedules():
+    taken = "schedule = #pipe.cluster_launch<along_m"
+    for what, plan, m, n, blocks in (
+            ("work taken over", f"tile = [128, 64, 256], {taken}>", 384, 64, 1),
+            ("work of pairs taken over", f"pair, tile = [256, 64, 256], {taken} depth 2>",
+             768, 64, 2),
+            ("results stored by TMA", "tile = [128, 128, 256], store = tma", 384, 128, 1),
+            ("swapped operands", "swap, tile = [128, 16, 256]", 16, 384, 1)):
+        yield tcgen05(f"NVFP4 product, {what}", product(f"{plan}, {RING}", m, n, 768), blocks)
+    # Two blocks share one tile: each of its four warps may be the first to count.
+    for form, what in (("split", "ranges of K in a workspace"), ("stream", "stream-K"),
+                       ("groups", "groups"), ("offsets", "groups of the device"),
+                       ("threads", "products of threads")):
+        rows = {"split": (128,), "stream": (128,), "threads": (3, 3, 3)}.get(form, (130, 0, 1))
+        text = sweep_groups.program(form, rows, 64, 1312, "nvfp4", "bf16", "none", "chosen")
+        text = text.replace("split_k = 6", "split_k = 2")
+        yield tcgen05(f"NVFP4 product, {what}", text, 2, "" if form == "threads" else RING)
+
+
+def epilogues():
+    """Derived results, and elements of 8 and 6 bits; K = 96 of sm_103a."""
+    for dual, result, outputs, amax in (("dual", "none", "rowwise", ""),
+                                        ("one", "nvfp4", "both", ""),
+                                        ("dual", "mxfp4", "rowwise", "amax")):
+        case = ("nvfp4", dual, result, outputs, "tiled", amax, "kept", "bf16", "160", 64, 768,
+                "chosen")
+        what = ["gate of two products" if dual == "dual" else "bias"]
+        what += [f"{result} codes {outputs}"] * (result != "none") + ["amax"] * bool(amax)
+        yield tcgen05("NVFP4 product, " + ", ".join(what), sweep_results.program(case), 1, RING)
+    for lhs, rhs in (("mxfp8_e4m3", "mxfp8_e4m3"), ("mxfp8_e4m3", "mxfp4"),
+                     ("mxfp6_e2m3", "mxfp6_e2m3")):
+        text = sweep_wide.program(lhs, rhs, "bf16", "codes", "none", "64", 260, 64, 512)
+        yield tcgen05(f"{lhs} x {rhs} product", text, 1, RING)
+        text = sweep_wide.program(lhs, rhs, "bf16", "codes", "none", "warps_64x64", 192, 64, 512)
+        yield Kind(f"{lhs} x {rhs} product by mma.sync", text, "sm_120a", None, on(1, RING))
+    long = sweep.program("nvfp4", "bf16", "fp4", "k96_64", 600, 64, 2400)
+    yield Kind("NVFP4 product, K = 96", long, "sm_103a", None, on(2, RING))
+    wide = sweep.program("nvfp4", "bf16", "fp4", "k96_256", 600, 512, 2400)
+    yield Kind("NVFP4 product, K = 96, 256 columns", wide, "sm_103a", None, on(2))
+
+
+def hopper():
+    tall = f"tile = [128, 128, 128], {RING}"
+    converted = sweep.program("nvfp4", "bf16", "fp4", "converted", 300, 128, 512)
+    yield wgmma("NVFP4 product, converted", converted, plan=tall)
+    few = sweep.program("nvfp4", "bf16", "fp4", "few", 16, 384, 512)
+    yield wgmma("NVFP4 product, converted, swapped", few)
+    for lhs, rhs in (("mxfp8_e4m3", "mxfp8_e4m3"), ("mxfp8_e4m3", "mxfp4")):
+        text = sweep_wide.program(lhs, rhs, "bf16", "codes", "none", "chosen", 260, 128, 512)
+        yield wgmma(f"{lhs} x {rhs} product, converted", text, plan=tall)
+    for form, what in (("one", ""), ("split", ", ranges of K in a cluster"), ("groups", ", groups"),
+                       ("offsets", ", groups of the device"), ("ranges", ", masked groups")):
+        text = sweep_fp8.program("bf16", "fp8", "none", "64x56", form, 130, 56, 640)
+        yield wgmma(f"FP8 with f32 scales by wgmma{what}", text, 2 if form == "split" else 1)
+    strided = sweep_fp8.program("bf16", "fp8", "none", "64x56", "one", 130, 56, 640,
+                                " {fp4.strided}")
+    yield wgmma("FP8 with f32 scales by wgmma, strided rows", strided)
+    stored = sweep_fp8.program("bf16", "fp8", "none", "stored", "one", 600, 128, 2048)
+    yield wgmma("FP8 with f32 scales by wgmma, results stored by TMA", stored)
+
+
+def hopper_weights():
+    """5 rows: of 8 columns of an instruction, some lanes have rows that exist and others do not."""
+    for split, what in ((1, ""), (2, ", ranges of K in a cluster")):
+        for element, packed in (("bf16", "plain"), ("bf16", "prepacked"),
+                                ("f8E4M3FN", "prepacked")):
+            # Each warp that joins in a workspace counts: 2^8 orders, of the fewest steps.
+            joins = packed == "plain" and split == 2
+            size = (128, 768) if joins else (384, 1024)
+            tile = "8" if packed == "prepacked" else "chosen"
+            text = weights(element, packed, split, tile, *size)
+            where = what.replace("cluster", "workspace") if joins else what
+            fmt = "mxfp4" if element == "f8E4M3FN" else "nvfp4"
+            yield wgmma(f"{packed} {fmt} weights x {element}{where}", text, split, shape=5)
+    # Four k tiles are written out, so that of two stages each would always have the same one.
+    ahead = weights("f8E4M3FN", "prepacked", 1, "128ahead", 256, 1024)
+    yield wgmma("prepacked mxfp4 weights x f8E4M3FN, converted ahead", ahead, 1, "stages = 3", 130)
+    shared = weights("bf16", "prepacked", 1, "chosen", 384, 1024, m=128)
+    shared = shared.replace("split_k = 1 : i64", "stream_k = array<i64: 2, 128, 128>")
+    yield wgmma("prepacked nvfp4 weights x bf16, stream-K", shared, 2)
+    several = weights("bf16", "prepacked", 1, "chosen", 256, 1024)
+    yield Kind("prepacked nvfp4 weights x bf16, several plans", several, "sm_90a", None, on(1),
+               (5, 12, 40, 100, 200, 300))
+
+
+def other_weights():
+    """Weights beside floats and e4m3 where there is no wgmma."""
+    for plans, target, tiles in (("lanes", "sm_100a", {"bf16": "16", "f8E4M3FN": "128x96"}),
+                                 ("warps", "sm_120a", {"bf16": "16", "f8E4M3FN": "16"})):
+        for element, tile in tiles.items():
+            text = weights(element, "plain", 1, tile, 384, 1024, plans)
+            fmt = "mxfp4" if element == "f8E4M3FN" else "nvfp4"
+            yield Kind(f"plain {fmt} weights x {element}", text, target, 21, on(1, RING))
+    text = weights("bf16", "prepacked", 1, "16", 384, 1024, "warps")
+    yield Kind("prepacked nvfp4 weights x bf16", text, "sm_120a", 21, on(1, RING))
+
+
+def warps():
+    text = re.sub(r", fp4\.plan = #fp4\.plan<.*?\]>", "", gemm(64))
+    yield Kind("NVFP4 product by mma.sync, 3 tiles of 64 x 64", text, "sm_120a", 130,
+               on(1, f"tile = [64, 64, 128], {RING}"))
+
+
+def quantizers():
+    whole = ("one", 320, 272)
+    several = ("one", 1280, 1152)  # of which several blocks take the amax
+    for name, case in {
+            "quantize rows": ("rowwise", "row", "none", NEAR, "tiled", "one", 130, 272),
+            "quantize columns": ("columnwise", "row", "none", NEAR, "linear", *whole),
+            "quantize both": ("both", "row", "none", NEAR, "mixed", *whole),
+            "quantize blocks of 16 x 16": ("both", "square", "none", NEAR, "mixed", *whole),
+            "quantize groups of rows": ("both", "row", "none", NEAR, "mixed", "blocks", 0, 272),
+            "Hadamard in registers, 16": ("both", "row", "16,16", "element", "mixed", *several),
+            "Hadamard across lanes, 128 and 32": ("both", "row", "128,32", NEAR, "mixed", *several),
+    }.items():
+        for target in BOTH:
+            yield Kind(name, quantizer("sm_100a", *case), target)
+    # Two blocks, each with two strips of 19 tiles, the last row and column of tiles not whole.
+    for name, rounding, layout in (("", NEAR, "tiled"),
+                                   (", stochastic", "transformer_engine", "linear")):
+        case = ("columnwise", "row", "0,16 tensor_core", rounding, layout, "one", 1200, 392)
+        yield tcgen05("Hadamard on the tensor core" + name, quantizer("sm_100a", *case))
+
+
+def kinds():
+    for some in (of_one_block, pairs, clusters, schedules, epilogues, hopper, hopper_weights,
+                 other_weights, warps, quantizers):
+        yield from some()
