@@ -31,7 +31,8 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 COMPILER_OPTIONS = ("--shape", "--target", "--multiprocessors", "--plan")
 SCHEDULES = [("eager", 1), ("lazy", 1), ("random", 1), ("random", 2), ("delay", 1)]
 
-# What is deleted.
+# What is deleted, with the predicate before it.
+GUARD = r"(?:@!?%?\w+\s+)?"
 DELETIONS = {
     "mbarrier wait": r"mbarrier\.try_wait[^;]*;\s*(?:not\.pred[^;]*;\s*)?@!?%p\d+ bra[^;]*;",
     "mbarrier init": r"mbarrier\.init[^;]*;",
@@ -103,7 +104,10 @@ OF_THREADS = (r"(?<![\w.:])(?:ld|st|red|atom|cp|mbarrier|bar|barrier)\.(?!param)
 DEFINITION = r"\b(?:bfe|and|xor|selp|shr)\.[bu]32\s+{},[^;]*;"
 
 
-Mutant = collections.namedtuple("Mutant", "what line source context image")
+#: `source` is the line of what is mutated, `removed` that itself; `before` and `behind` are the
+#: text around it.
+Mutant = collections.namedtuple("Mutant", "what line source removed before behind image")
+REACH = 40000  # of the text around a mutant
 
 
 def kernels(image):
@@ -122,7 +126,7 @@ def phase_updates(text):
 def edits(text):
     """(what, first, last, replacement) of every mutation of a PTX text."""
     for what, pattern in DELETIONS.items():
-        for match in re.finditer(pattern, text):
+        for match in re.finditer(GUARD + pattern, text):
             yield what + " deleted", *match.span(), ""
     for what, (pattern, weaker) in WEAKENINGS.items():
         for match in re.finditer(pattern, text):
@@ -158,8 +162,8 @@ def mutants(image):
                 continue
             line_begin = text.rfind("\n", 0, first) + 1
             source = " ".join(text[line_begin:text.find("\n", first)].split())
-            yield Mutant(what, text.count("\n", 0, first) + 1, source,
-                         text[line_begin:line_begin + 20000],
+            yield Mutant(what, text.count("\n", 0, first) + 1, source, text[first:last],
+                         text[max(0, first - REACH):first], text[last:last + REACH],
                          image[:begin] + mutated.encode() + image[end:])
 
 
@@ -184,16 +188,77 @@ def run(tools, library, check, arguments, schedule):
     return "deadlock" if "error: deadlock" in result.stderr else "error"
 
 
-def subsumed(mutant):
-    """What makes the mutated synchronization redundant, found in the text; or None."""
+def behind_fence(mutant):
+    """PTX ISA, tcgen05, "Canonical synchronization patterns": a relaxed wait and the fence."""
     if mutant.what != "wait made relaxed":
         return None
-    # PTX ISA, tcgen05, "Canonical synchronization patterns": a relaxed wait and the fence.
-    behind = re.match(r"[^\n]*try_wait[^;]*;(?:\s*not\.pred[^;]*;)?\s*@[^;]*bra[^;]*;"
-                      r"\s*tcgen05\.fence::after_thread_sync;(.*?)mbarrier\.try_wait", mutant.context, re.S)
+    behind = re.match(r"[^\n]*?;(?:\s*not\.pred[^;]*;)?\s*@[^;]*bra[^;]*;"
+                      r"\s*tcgen05\.fence::after_thread_sync;(.*?)mbarrier\.try_wait",
+                      mutant.behind, re.S)
     if not behind or re.search(OF_THREADS, behind.group(1)):
         return None
     return "a tcgen05 fence follows, and only operations of the tensor core up to the next wait"
+
+
+def hint(mutant):
+    """PTX ISA, griddepcontrol.launch_dependents: others begin when a grid ends without it."""
+    if mutant.what != "dependent launch deleted" or "launch_dependents" not in mutant.removed:
+        return None
+    return "the next grid begins when this one has ended, instead of earlier"
+
+
+def straight(text, end):
+    """What is executed from the beginning of `text` to the first match of `end`, where branches in
+    between lead forward to places in between; or None."""
+    match = re.search(end, text)
+    between = text[:match.start()] if match else ""
+    labels = set(re.findall(r"^(\$L\w+):", between, re.M))
+    jumps = set(re.findall(r"\bbra(?:\.uni)?\s+(\$L\w+)", between))
+    ends = re.search(r"\b(?:ret|exit)\b", between)
+    return between if match and jumps <= labels and not ends else None
+
+
+PRODUCT = r"wgmma\.mma_async[^;]*;"
+HANDED_OVER = r"(?<![\w.:])(?:mbarrier\.arrive|bar|barrier|st|stmatrix|red|atom|cp)\."
+
+
+def waits_later(mutant):
+    """PTX ISA, wgmma.wait_group: nobody touches the registers of a product, and what it reads,
+    before it is complete."""
+    partial = re.match(r"wgmma\.(?:commit_group|wait_group\.sync\.aligned\s+[1-9])",
+                       mutant.removed)
+    if mutant.what != "wgmma deleted" or not partial:
+        return None
+    between = straight(mutant.behind, r"wgmma\.wait_group\.sync\.aligned\s+0;")
+    pending = re.split(r"wait_group\.sync\.aligned\s+0;|^\$L\w+:", mutant.before, flags=re.M)[-1]
+    registers = set(re.findall(r"%[rf]\d+", " ".join(re.findall(PRODUCT, pending))))
+    if between is None or "$L" in between or re.search(HANDED_OVER, between):
+        return None
+    others = re.sub(PRODUCT, "", between)
+    if registers & set(re.findall(r"%[rf]\d+", others)):
+        return None
+    return "nothing touches registers or operands of these products before a wait for all of them"
+
+
+NEEDS_ALL = r"\.aligned\b|(?<![\w.:])(?:bar|barrier|ld|ldmatrix|atom)\."
+TOGETHER = r"bar\.warp\.sync\s+-1;|(?:shfl|vote|match|redux)\.sync[^;]*,\s*-1;"
+
+
+def meets_again(mutant):
+    """Lanes that have parted meet where all of them execute an instruction with the mask of all."""
+    is_all = re.match(r"bar\.warp\.sync\s+-1;", mutant.removed)
+    if mutant.what != "warp barrier deleted" or not is_all:
+        return None
+    between = straight(mutant.behind, TOGETHER)
+    if between is None or re.search(NEEDS_ALL, between):
+        return None
+    return "all lanes meet again before they read, or need each other"
+
+
+def subsumed(mutant):
+    """What makes the mutated synchronization redundant, found in the text; or None."""
+    rules = (behind_fence, hint, waits_later, meets_again)
+    return next(filter(None, (rule(mutant) for rule in rules)), None)
 
 
 def judge(tools, scratch, number, mutant, options):
