@@ -129,9 +129,14 @@ def _namespace_of(value: Any, what: str) -> Any:
 def _strides(shape: tuple[int, ...], strides: Sequence[int], what: str,
              strided: bool) -> tuple[int, ...]:
     """The strides of an array with gaps, in elements, where an argument takes them."""
-    if strided and (strides[-1] == 1 or shape[-1] == 1) and min(strides) >= 0:
-        return tuple(strides)
-    raise not_contiguous(what, shape, strided)
+    if strided:
+        if (strides[-1] == 1 or shape[-1] == 1) and min(strides) >= 0:
+            return tuple(strides)
+        raise UsageError(f"{what} must have rows of adjacent elements at ascending addresses, but "
+                         f"its strides of shape {list(shape)} are {list(strides)}",
+                         "no copy is made; pass x.contiguous(), or a slice whose rows have gaps "
+                         "between them")
+    raise not_contiguous(what, shape)
 
 
 def _view_numpy(array: Any, what: str, strided: bool) -> View:
@@ -184,9 +189,9 @@ def check_dense(tensor: Any, what: str) -> None:
                          "make it dense with .to_dense()")
 
 
-def not_contiguous(what: str, shape: Sequence[int], strided: bool = False) -> UsageError:
-    must = "have rows of adjacent elements" if strided else "be contiguous and row-major"
-    return UsageError(f"{what} must {must}, but its strides of shape {list(shape)} are not",
+def not_contiguous(what: str, shape: Sequence[int]) -> UsageError:
+    return UsageError(f"{what} must be contiguous and row-major, but its strides of shape "
+                      f"{list(shape)} are not",
                       "no copy is made. x.contiguous() makes one, but transposing packed 4-bit "
                       "data moves pairs of elements: transpose before you quantize. An argument "
                       "with fp4.strided takes rows with gaps between them")
@@ -228,6 +233,9 @@ def _linear_sizes(found: View, expected: Type, what: str) -> tuple[int, ...]:
     pattern = expected.buffer_shape
     fits = len(pattern) == len(found.shape) and all(
         size > 0 if wanted < 0 else size == wanted for wanted, size in zip(pattern, found.shape))
+    if not fits and len(pattern) == len(found.shape) and 0 in found.shape:
+        raise UsageError(f"{what} must have sizes of at least 1, but got {found}",
+                         "there is nothing to compute: leave the call out")
     if not fits:
         shape = ", ".join("?" if size < 0 else str(size) for size in pattern)
         packed = " of bytes, two elements in each" if expected.element == "f4E2M1FN" else ""
