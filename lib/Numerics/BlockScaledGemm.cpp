@@ -128,9 +128,10 @@ void finish(const GemmProblem &p, const EpilogueProgram &epilogue, const Referen
     const BoundedValue element = epilogue.bound(sum, alpha);
     result.values[at + j] = element.value;
     result.bounds[at + j] = element.error;
-    result.mayOverflow[at + j] =
-        mayOverflow || (isBlockScaled ? r.reach[j] : r.magnitude[j]) >= 0x1p127 * 2 ||
-        epilogue.mayOverflow(element, alpha);
+    const bool mayBeInfinite = mayOverflow ||
+                               (isBlockScaled ? r.reach[j] : r.magnitude[j]) >= 0x1p127 * 2 ||
+                               epilogue.mayOverflow(element, alpha);
+    result.mayOverflow[at + j] = overflowOf(epilogue, mayBeInfinite);
   }
 }
 

@@ -39,7 +39,8 @@ void setElements(const GemmProblem &p, const EpilogueProgram &epilogue, const Su
     const uint64_t at = row * p.b.rows + first + j;
     result.values[at] = element.value;
     result.bounds[at] = element.error;
-    result.mayOverflow[at] = !(sums.reach[j] < 0x1p128) || epilogue.mayOverflow(element, alpha);
+    result.mayOverflow[at] =
+        overflowOf(epilogue, !(sums.reach[j] < 0x1p128) || epilogue.mayOverflow(element, alpha));
   }
 }
 

@@ -25,9 +25,10 @@ int64_t ordinal(FloatType type, float x) {
   return u >> 31 ? -1 - magnitude : magnitude;
 }
 
-/// What infinity becomes in the type.
-bool isOverflow(FloatType type, float x) {
-  return !std::isfinite(x) || (type == FloatType::E4M3 && std::fabs(x) == e4m3Max);
+/// Is what an infinity may have become.
+bool isOverflow(Overflow may, FloatType type, float x) {
+  const bool isInfinity = !std::isfinite(x) || (type == FloatType::E4M3 && std::fabs(x) == e4m3Max);
+  return may && (isInfinity || (may == MayBeZero && x == 0));
 }
 
 struct Reporter {
@@ -126,16 +127,15 @@ CompareReport compareBytes(std::span<const uint8_t> got, std::span<const uint8_t
 }
 
 CompareReport compareWithin(std::span<const float> got, std::span<const double> expected,
-                            std::span<const double> bound, std::span<const uint8_t> mayOverflow,
+                            std::span<const double> bound, std::span<const Overflow> mayOverflow,
                             const CompareOptions &options) {
   Reporter r{options, {}};
   r.report.withinBounds = true;
   r.surplus(got.size(), std::min(expected.size(), bound.size()));
   for (size_t i = 0; i < std::min({got.size(), expected.size(), bound.size()}); ++i) {
     const double error = std::fabs(got[i] - expected[i]);
-    const bool same =
-        got[i] == expected[i] || (std::isnan(got[i]) && std::isnan(expected[i])) ||
-        (i < mayOverflow.size() && mayOverflow[i] && isOverflow(options.type, got[i]));
+    const bool same = got[i] == expected[i] || (std::isnan(got[i]) && std::isnan(expected[i])) ||
+                      (i < mayOverflow.size() && isOverflow(mayOverflow[i], options.type, got[i]));
     if (same)
       continue;
     const Mismatch m{.got = got[i],

@@ -89,6 +89,14 @@ TileFactors factorsOfRow(const GemmProblem &p, uint64_t row, uint64_t tile) {
   return factorsOf(p, p.floatA ? floatTile(p, row, tile) : convertTile(p, p.a, p.format, row, tile));
 }
 
+/// Instructions of k tile `tile`: those of elements of K, and of zeros that are multiplied behind
+/// it.
+unsigned instructionsOf(const GemmProblem &p, uint64_t tile) {
+  const uint64_t unit = p.filledK ? p.filledK : tileK;
+  const uint64_t end = (p.depth + unit - 1) / unit * unit;
+  return unsigned(std::min<uint64_t>(end - tile * tileK, tileK) / instructionK);
+}
+
 /// The sums of row `row` against a panel, whose first column is `column`: those of the ranges of K,
 /// added from the first on.
 void multiplyRow(const GemmProblem &p, uint64_t row, uint64_t column,
@@ -101,7 +109,7 @@ void multiplyRow(const GemmProblem &p, uint64_t row, uint64_t column,
     std::vector<uint32_t> part(sums.size());
     for (uint64_t tile = tilesOf(begin); tile < tilesOf(end); ++tile) {
       const TileFactors factors = factorsOfRow(p, row, tile);
-      for (unsigned i = 0; i < instructionsPerTile; ++i)
+      for (unsigned i = 0; i < instructionsOf(p, tile); ++i)
         denseRow(factors[i], panel[tile * instructionsPerTile + i], unscaled, part, options);
     }
     for (size_t j = 0; j < sums.size(); ++j)

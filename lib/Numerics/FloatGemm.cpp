@@ -150,9 +150,10 @@ GemmReference convertedReference(const GemmProblem &p) {
       const uint64_t at = row * p.b.rows + column;
       result.values[at] = element.value;
       result.bounds[at] = element.error;
-      result.mayOverflow[at] = mayBeInfinite || !rows[row].isFinite ||
-                               (!p.floatA && rows[row].largest >= 0x1p127) ||
-                               sum.reach >= 0x1p127 || epilogue.mayOverflow(element, alpha);
+      result.mayOverflow[at] =
+          overflowOf(epilogue, mayBeInfinite || !rows[row].isFinite ||
+                                   (!p.floatA && rows[row].largest >= 0x1p127) ||
+                                   sum.reach >= 0x1p127 || epilogue.mayOverflow(element, alpha));
     }
   });
   return result;

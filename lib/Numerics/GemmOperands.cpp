@@ -4,6 +4,7 @@
 #include "fp4/Numerics/E4M3.h"
 
 #include <cstring>
+#include <limits>
 #include <string>
 
 namespace fp4::numerics {
@@ -114,6 +115,13 @@ float decodeElement(BlockFormat format, uint8_t code) {
 }
 
 uint64_t slicesOf(const GemmProblem &p) { return (p.depth + splitSlice - 1) / splitSlice; }
+
+Overflow overflowOf(const EpilogueProgram &epilogue, bool mayBeInfinite) {
+  if (!mayBeInfinite)
+    return CannotOverflow;
+  const bool isHidden = epilogue.apply(-std::numeric_limits<float>::infinity(), 1) == 0;
+  return isHidden ? MayBeZero : MayBeInfinite;
+}
 
 uint64_t stepsOf(const GemmProblem &p) { return (p.depth + fp4MmaK - 1) / fp4MmaK; }
 

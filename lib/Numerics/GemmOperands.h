@@ -18,7 +18,7 @@ std::optional<float> alphaAt(const GemmProblem &p, uint64_t row, uint64_t column
 inline GemmReference emptyReference(const GemmProblem &p) {
   const uint64_t elements = p.a.rows * p.b.rows;
   return {std::vector<double>(elements), std::vector<double>(elements),
-          std::vector<uint8_t>(elements)};
+          std::vector<Overflow>(elements)};
 }
 
 /// Slices of K, of which the ranges of a split product consist.

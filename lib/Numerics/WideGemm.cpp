@@ -120,15 +120,21 @@ void addInstruction(const WideProduct &product, uint64_t row, uint64_t first, ui
       sums[j] = denseNaN;
 }
 
+/// The sum of an instruction behind K: C plus products of zeros.
+float plusZeros(float sum) { return sum + 0.f; }
+
 /// The sums of row `row`: those of the ranges of K, added from the first on.
 void multiplyRow(const GemmProblem &p, const WideProduct &product, uint64_t row, uint64_t first,
                  const std::vector<DenseColumns> &panel, std::span<float> sums) {
   forWideRanges(p, row, first, [&](uint64_t begin, uint64_t end) {
+    const bool isFilled = p.filledK && end * instructionK % p.filledK != 0;
     std::vector<uint32_t> part(sums.size());
     for (uint64_t i = begin; i < end; ++i)
       addInstruction(product, row, first, i, panel[i], part);
-    for (size_t j = 0; j < sums.size(); ++j)
-      sums[j] = begin == 0 ? floatOf(part[j]) : sums[j] + floatOf(part[j]);
+    for (size_t j = 0; j < sums.size(); ++j) {
+      const float sum = isFilled ? plusZeros(floatOf(part[j])) : floatOf(part[j]);
+      sums[j] = begin == 0 ? sum : sums[j] + sum;
+    }
   });
 }
 

@@ -3,6 +3,7 @@
 #include "Interpreter.h"
 
 #include "fp4/ISA/BufferShape.h"
+#include "fp4/ISA/WarpOperands.h"
 #include "fp4/ISA/WeightLayout.h"
 #include "fp4/Numerics/BlockScaledGemm.h"
 #include "fp4/Numerics/ByteWeights.h"
@@ -223,6 +224,7 @@ void setUnscaled(numerics::GemmProblem &common, const ProductOperands &operands,
     common.rowsPerScaleB = 1;
   } else { // the tensor core of 16-bit floats
     common.floatA = floatType(operands.lhs->type.element);
+    common.filledK = operands.rhsScales ? 0 : hw::weightTileColumns;
   }
 }
 
@@ -263,6 +265,8 @@ Expected<ProductStep> readProduct(Step &step) {
   common.core = usesFma ? numerics::TensorCore::None : numerics::tensorCoreOf(step.target);
   if (!operands.lhsScales)
     setUnscaled(common, operands, format);
+  else if (step.target.hasMmaBlockScale && numerics::isMXF8F6F4(common))
+    common.filledK = hw::warpByteTileK;
   common.threads = step.threads;
   return product;
 }
@@ -407,7 +411,7 @@ Status runMatmul(Step &step) {
   const uint64_t elements = product.lhs.first * product.columns();
   std::vector<float> model(elements);
   numerics::GemmReference plain{std::vector<double>(elements), std::vector<double>(elements),
-                                std::vector<uint8_t>(elements)};
+                                std::vector<numerics::Overflow>(elements)};
   uint64_t atA = 0, atB = 0;
   for (size_t group = 0; group < product.groups.size(); ++group) {
     FP4_ASSIGN(auto owned, problemOf(product, group, atA, atB));

@@ -1,6 +1,7 @@
 // Epilogues: elements bit by bit, and bounds that hold for every perturbation within them.
 #include "fp4/Numerics/Epilogue.h"
 #include "fp4/Numerics/BlockScaledGemm.h"
+#include "fp4/Numerics/Compare.h"
 #include <array>
 #include <cmath>
 #include <gtest/gtest.h>
@@ -87,6 +88,19 @@ TEST(Epilogue, SaysWhatMayOverflow) {
   EXPECT_TRUE(half.mayOverflow({65500, 10}, 1));
   EXPECT_FALSE(half.mayOverflow({65000, 10}, 1));
   EXPECT_TRUE(EpilogueProgram(true, {}, FloatType::F32).mayOverflow({0, 0}, kInfinity));
+}
+
+TEST(Epilogue, SaysWhatOverflowGives) {
+  const EpilogueProgram plain(false, {}, FloatType::F32), relu(false, kRelu, FloatType::F32);
+  EXPECT_EQ(overflowOf(plain, true), MayBeInfinite);
+  EXPECT_EQ(overflowOf(relu, true), MayBeZero); // of -infinity
+  EXPECT_EQ(overflowOf(relu, false), CannotOverflow);
+  const std::vector<double> sum = {1e38}, bound = {1e36};
+  for (const auto [may, right] : {std::pair(MayBeZero, true), std::pair(MayBeInfinite, false)}) {
+    EXPECT_EQ(compareWithin(std::vector{0.f}, sum, bound, std::vector{may}, {}).ok(), right);
+    EXPECT_TRUE(compareWithin(std::vector{kInfinity}, sum, bound, std::vector{may}, {}).ok());
+    EXPECT_FALSE(compareWithin(std::vector{1.f}, sum, bound, std::vector{may}, {}).ok());
+  }
 }
 
 TEST(Epilogue, TextGoesAndReturns) {

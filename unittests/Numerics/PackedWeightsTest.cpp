@@ -173,6 +173,24 @@ TEST(FloatGemm, ExactSumsAreExact) {
   }
 }
 
+/// -2^-98 in the last place of K beside 2^-60: a sum below the smallest number. Behind prepacked
+/// weights no zeros are multiplied, which would take its sign.
+TEST(FloatGemm, PrepackedWeightsEndWithK) {
+  std::vector<uint16_t> x(64);
+  x.back() = encodeBF16(-0x1p-98f);
+  std::vector<uint8_t> codes(32, 0x22), scales(2, 127 - 60);
+  GemmProblem p = problemOf(x, FloatType::BF16, codes, scales, 1, 64);
+  p.format = BlockFormat::MXFP4;
+  for (const auto [filled, sign] :
+       {std::pair(0, false), std::pair(64, true), std::pair(128, false)}) {
+    p.filledK = filled;
+    const auto model = gemmMmaModel(p);
+    ASSERT_TRUE(model);
+    EXPECT_EQ(model->front(), 0);
+    EXPECT_EQ(std::signbit(model->front()), sign) << filled;
+  }
+}
+
 /// The model stays within the bound, also where sums cancel and factors are subnormal.
 TEST(FloatGemm, TheModelIsWithinTheBound) {
   const uint64_t m = 4, n = 6, k = 1024;

@@ -132,6 +132,25 @@ TEST(WideGemm, WorkersShareTiles) {
                   .ok());
 }
 
+/// -1 in the last place of K, times 2^-152: a sum below the smallest number.
+TEST(WideGemm, ZerosBehindKTakeTheSignOfAZero) {
+  Problem problem(BlockFormat::MXFP8E4M3, BlockFormat::MXFP8E4M3, 1, 1, 96, 3);
+  std::ranges::fill(problem.a.codes, 0);
+  std::ranges::fill(problem.a.scales, 127 - 76);
+  problem.b = problem.a;
+  problem.a.codes.back() = 0x38;
+  problem.b.codes.back() = 0xB8;
+  GemmProblem p = problem.gemm();
+  for (const auto [filled, sign] :
+       {std::pair(0, true), std::pair(96, true), std::pair(128, false)}) {
+    p.filledK = filled;
+    const auto model = gemmMmaModel(p);
+    ASSERT_TRUE(model);
+    EXPECT_EQ(model->front(), 0);
+    EXPECT_EQ(std::signbit(model->front()), sign) << filled;
+  }
+}
+
 TEST(WideGemm, ModelLiesWithinTheBoundAndUsesIt) {
   for (auto [lhs, rhs] : pairs) {
     const Problem problem(lhs, rhs, 16, 48, 1024, 11);

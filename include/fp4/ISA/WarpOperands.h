@@ -39,6 +39,8 @@ inline constexpr uint32_t warpRowsA = 16, warpRowsB = 8, warpRowBytes = 32;
 inline constexpr uint32_t matrixRows = 16;
 /// Rows whose scales one register of all lanes has.
 inline constexpr uint32_t warpScaleRows = 32;
+/// Elements of K in a tile where elements have 8 bits, or become as wide.
+inline constexpr uint32_t warpByteTileK = 128;
 
 /// What a lane names for ldmatrix.x4: the first of 16 bytes of a row.
 template <typename Int> struct MatrixLine {

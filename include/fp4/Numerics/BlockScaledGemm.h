@@ -33,6 +33,7 @@
 
 #include "fp4/ISA/InstrDescriptor.h"
 #include "fp4/ISA/TargetModel.h"
+#include "fp4/Numerics/Compare.h"
 #include "fp4/Numerics/Epilogue.h"
 #include "fp4/Numerics/Float16.h"
 #include "fp4/Numerics/Quantize.h"
@@ -147,6 +148,10 @@ struct GemmProblem {
   /// A has elements of this type, bf16 or f16, of which rows are a.dataPitch bytes apart (0: dense),
   /// and no scales. TensorCore::Converted only.
   std::optional<FloatType> floatA = std::nullopt;
+  /// Instructions multiply zeros behind K, up to a multiple of so many elements of it. They turn
+  /// -0, which a sum below the smallest number becomes, into +0. 0: up to the last instruction that
+  /// has elements of K, or of TensorCore::Converted to a multiple of 128.
+  uint64_t filledK = 0;
   /// Of fp8_block128: rows of B that share a scale. 1 for weights that were prepacked for e4m3
   /// (ByteWeights.h), whose scales are powers of two; then A may have no scales, which are 1.
   uint64_t rowsPerScaleB = 128;
@@ -184,9 +189,11 @@ Expected<std::vector<float>> gemmMmaModel(const GemmProblem &problem);
 struct GemmReference {
   std::vector<double> values;
   std::vector<double> bounds;
-  std::vector<uint8_t> mayOverflow;
+  std::vector<Overflow> mayOverflow;
 };
 Expected<GemmReference> gemmReference(const GemmProblem &problem);
+/// What an element may be if its sum, or what steps made of it, may have become infinite.
+Overflow overflowOf(const EpilogueProgram &epilogue, bool mayBeInfinite);
 
 /// fp32(1 / (6 a * 6 b)) for operands whose largest scales are a and b (Recipe::e4m3Max).
 float alphaFactor(float e4m3MaxA = 448.f, float e4m3MaxB = 448.f);

@@ -15,6 +15,13 @@
 
 namespace fp4::numerics {
 
+/// What besides a value within its bound is right.
+enum Overflow : uint8_t {
+  CannotOverflow,
+  MayBeInfinite, ///< infinity, what the type has in its place, and NaN
+  MayBeZero      ///< besides, zero: a step of the epilogue makes it of an infinity
+};
+
 struct Mismatch {
   uint64_t row = 0, column = 0;
   double got = 0, expected = 0;
@@ -54,9 +61,9 @@ CompareReport compareBits(std::span<const float> got, std::span<const float> exp
 CompareReport compareBytes(std::span<const uint8_t> got, std::span<const uint8_t> expected,
                            const CompareOptions &options);
 /// |got - expected| <= bound, element by element. NaN matches only NaN, and infinity only itself.
-/// Where mayOverflow is set, infinity and NaN are also right; without it nothing may overflow.
+/// Without `mayOverflow` nothing may overflow.
 CompareReport compareWithin(std::span<const float> got, std::span<const double> expected,
-                            std::span<const double> bound, std::span<const uint8_t> mayOverflow,
+                            std::span<const double> bound, std::span<const Overflow> mayOverflow,
                             const CompareOptions &options);
 
 } // namespace fp4::numerics

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "fp4/ISA/TargetModel.h"
+#include "fp4/Numerics/Compare.h"
 #include "fp4/Reference/Tensor.h"
 
 #include <algorithm>
@@ -27,7 +28,7 @@ struct ReferenceValue {
   std::vector<ByteRange> unspecified = {};
   std::string_view model = {}; ///< of a product: the instruction whose arithmetic it has, else empty
   std::vector<double> sums = {}, bounds = {};
-  std::vector<uint8_t> mayOverflow = {}; ///< numerics::GemmReference
+  std::vector<numerics::Overflow> mayOverflow = {}; ///< numerics::GemmReference
 };
 
 /// Zeros in the place of what nobody specified, as a reference value has them.
