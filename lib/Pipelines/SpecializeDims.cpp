@@ -1,8 +1,8 @@
 //===- SpecializeDims.cpp - Other sizes for named dimensions --------------===//
 //
-// Argument types are rewritten where fp4.dims names a given dimension. Then every fp4 operation, in
-// the order of the body, infers its result types again from its operands. Finally the result types
-// of the function follow from its return.
+// Argument types are rewritten where fp4.dims names a given dimension. Then every operation of
+// which an operand has another type now, in the order of the body, infers its result types again
+// from its operands. Finally the result types of the function follow from its return.
 //
 //===----------------------------------------------------------------------===//
 
@@ -12,6 +12,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Interfaces/DestinationStyleOpInterface.h"
+#include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSet.h"
 
@@ -28,10 +29,6 @@ namespace {
 
 /// Of upstream operations that compute element by element, into tensors that they are given.
 bool inferElementwise(Operation &op, SmallVectorImpl<Type> &types) {
-  if (isa<tensor::EmptyOp>(op)) {
-    types.push_back(op.getResult(0).getType());
-    return true;
-  }
   if (auto written = dyn_cast<DestinationStyleOpInterface>(op)) {
     llvm::append_range(types, TypeRange(written.getDpsInits()));
     return true;
@@ -47,10 +44,19 @@ bool inferElementwise(Operation &op, SmallVectorImpl<Type> &types) {
 LogicalResult inferTypes(Operation &op, SmallVectorImpl<Type> &types) {
   if (inferElementwise(op, types))
     return success();
+  if (auto collapse = dyn_cast<tensor::CollapseShapeOp>(op)) {
+    types.push_back(tensor::CollapseShapeOp::inferCollapsedType(collapse.getSrcType(),
+                                                                collapse.getReassociationMaps()));
+    return success();
+  }
   if (succeeded(fp4::inferResultTypes(&op, op.getOperands(), types)))
     return success();
-  return op.emitError() << "'" << op.getName() << "' cannot be given other sizes"
-                        << " (its result types do not follow from its operands)";
+  InFlightDiagnostic diagnostic = op.emitError()
+                                  << "'" << op.getName() << "' cannot be given other sizes"
+                                  << " (its result types do not follow from its operands)";
+  diagnostic.attachNote() << "write the program for these sizes, or give sizes only to dimensions "
+                             "that it does not depend on";
+  return failure();
 }
 
 struct SpecializeDims : fp4::impl::SpecializeDimsBase<SpecializeDims> {
@@ -98,21 +104,31 @@ struct SpecializeDims : fp4::impl::SpecializeDimsBase<SpecializeDims> {
     return Type(tensor.clone(shape));
   }
 
+  void setType(Value value, Type type) {
+    if (value.getType() != type)
+      changed.insert(value);
+    value.setType(type);
+  }
+
+  auto hasChanged() const {
+    return [this](Value value) { return changed.contains(value); };
+  }
+
   LogicalResult rewrite(func::FuncOp function) {
     for (BlockArgument argument : function.getArguments()) {
       FailureOr<Type> type = specialize(function, argument);
       if (failed(type))
         return failure();
-      argument.setType(*type);
+      setType(argument, *type);
     }
     for (Operation &op : function.getBody().front().without_terminator()) {
       SmallVector<Type> types;
-      if (op.getNumResults() == 0)
+      if (op.getNumResults() == 0 || llvm::none_of(op.getOperands(), hasChanged()))
         continue;
       if (failed(inferTypes(op, types)))
         return failure();
       for (auto [result, type] : llvm::zip_equal(op.getResults(), types))
-        result.setType(type);
+        setType(result, type);
     }
     Operation *terminator = function.getBody().front().getTerminator();
     function.setFunctionType(FunctionType::get(&getContext(), function.getBody().getArgumentTypes(),
@@ -144,6 +160,7 @@ struct SpecializeDims : fp4::impl::SpecializeDimsBase<SpecializeDims> {
   void runOnOperation() override {
     sizes.clear();
     used.clear();
+    changed.clear();
     if (failed(parseSizes()))
       return signalPassFailure();
     for (auto function : getOperation().getOps<func::FuncOp>())
@@ -155,6 +172,7 @@ struct SpecializeDims : fp4::impl::SpecializeDimsBase<SpecializeDims> {
 
   llvm::StringMap<int64_t> sizes;
   llvm::StringSet<> used;
+  llvm::DenseSet<Value> changed; ///< values that have another type now
 };
 
 } // namespace
