@@ -5,6 +5,7 @@
 #include "HostCode.h"
 #include "Listing.h"
 #include "ManifestWriter.h"
+#include "PlainProducts.h"
 
 #include "fp4/Conversion/ConstantBytes.h"
 #include "fp4/Conversion/KernelPlans/PlanSpace.h"
@@ -73,6 +74,8 @@ public:
 
   Status load(std::string programName, llvm::function_ref<OwningOpRef<ModuleOp>()> make);
   Status requireProgram() const;
+  Status checkPlans() const;
+  void noteUnusedPlans();
   SmallVector<Operation *> planned() const;
   Status specialize(const std::map<std::string, int64_t> &sizes);
   Status checkAssembler() const;
@@ -135,7 +138,40 @@ fp4::Status fp4::Compiler::Impl::load(std::string programName,
   stream.flush();
   if (!module)
     return notCompiled();
+  return checkPlans();
+}
+
+/// What a pass would report without a place: the options have none in the program.
+fp4::Status fp4::Compiler::Impl::checkPlans() const {
+  for (const std::string &text : options.plans) {
+    std::string message, note;
+    ScopedDiagnosticHandler handler(context, [&](Diagnostic &diagnostic) {
+      message = diagnostic.str();
+      for (Diagnostic &more : diagnostic.getNotes())
+        note = more.str();
+    });
+    if (!parseAttribute("#fp4.plan<" + text + ">", context))
+      return makeError(
+          ErrorKind::Usage,
+          "a plan must be FAMILY, FIELD = VALUE, ..., but got '" + text + "': " + message,
+          note.empty() ? "--emit=mlir --compile-to=planned shows those of a program" : note);
+  }
   return {};
+}
+
+/// A plan of a family that no kernel is of is a mistake that nothing else shows.
+void fp4::Compiler::Impl::noteUnusedPlans() {
+  llvm::DenseSet<KernelFamily> families;
+  for (Operation *op : planned())
+    if (auto plan = op->getAttrOfType<PlanAttr>(Fp4Dialect::kPlanAttr))
+      families.insert(plan.getFamily());
+  for (const std::string &text : options.plans) {
+    auto plan = cast<PlanAttr>(parseAttribute("#fp4.plan<" + text + ">", context));
+    if (!families.contains(plan.getFamily()))
+      stream << "warning: no kernel is of family " << stringifyKernelFamily(plan.getFamily())
+             << ", so the plan '" << text << "' changes nothing\n";
+  }
+  stream.flush();
 }
 
 /// What comes after loading needs a program: one that was loaded, and that no step rejected.
@@ -176,6 +212,7 @@ fp4::Status fp4::Compiler::Impl::recordFunctions() {
   manager.addPass(createCSEPass());
   if (mlir::failed(manager.run(*inlined)))
     return notCompiled();
+  makeProductsPlain(*inlined);
   functions = describeFunctions(*inlined, constants);
   return {};
 }
@@ -198,6 +235,8 @@ fp4::Status fp4::Compiler::Impl::compileTo(Phase phase) {
     reached = step;
     if (step == Phase::Fused)
       describeFusion(*module, functions);
+    if (step == Phase::Planned)
+      noteUnusedPlans();
   }
   if (phase >= Phase::Ptx && kernels.empty())
     kernels = describeKernels(*module);

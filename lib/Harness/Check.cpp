@@ -4,6 +4,7 @@
 #include "fp4/Harness/Simulation.h"
 
 #include <CLI/CLI.hpp>
+#include <charconv>
 #include <cstdio>
 #include <fmt/format.h>
 
@@ -17,11 +18,25 @@ std::string ruleNames() {
   return names;
 }
 
+/// CLI11 wraps negative numbers and cuts off large ones.
+std::string wholeNumber(const std::string &text) {
+  uint64_t value = 0;
+  const char *end = text.data() + text.size();
+  const auto [last, error] = std::from_chars(text.data(), end, value);
+  return error == std::errc() && last == end
+             ? ""
+             : "must be a whole number from 0 to 2^64 - 1, but got '" + text + "'";
+}
+
+void addSeedOption(CLI::App &app, uint64_t &seed, const std::string &seedOf) {
+  app.add_option("--seed", seed, "seed of " + seedOf)->capture_default_str()->check(wholeNumber);
+}
+
 void addOrderOptions(CLI::App &app, sim::SimulationOptions &options) {
   app.add_option("--max-orders", options.maxOrders,
                  "orders of each launch that run with --policy exhaustive; 0: all")
       ->capture_default_str()
-      ->check(CLI::NonNegativeNumber);
+      ->check(wholeNumber);
   app.add_option("--replay", options.replay,
                  "with --policy exhaustive: run this one order, which a report named; or the name "
                  "of a file that holds it");
@@ -56,7 +71,7 @@ static void addTimeOptions(CLI::App &app, sim::SimulationOptions &options) {
                  "warp instructions after which --time goes on with a sample of a large grid; 0: "
                  "never")
       ->capture_default_str()
-      ->check(CLI::NonNegativeNumber);
+      ->check(wholeNumber);
   app.add_option("--mix", options.mix,
                  "where --time takes machine instructions from: ptx estimates them, cubin counts "
                  "them with ptxas and nvdisasm, auto does what it can")
@@ -82,7 +97,7 @@ void addSimulationOptions(CLI::App &app, sim::SimulationOptions &options,
       ->check(CLI::IsMember({"mixed", "preferred", "fallback"}));
   addOrderOptions(app, options);
   addTimeOptions(app, options);
-  app.add_option("--seed", options.seed, "seed of " + seedOf)->capture_default_str();
+  addSeedOption(app, options.seed, seedOf);
   app.add_option("--check", options.check,
                  "look for hazards in the simulator: default accepts what published kernels rely "
                  "on, strict follows the PTX text, off is faster")
@@ -106,7 +121,7 @@ void addSimulationOptions(CLI::App &app, sim::SimulationOptions &options,
          "warp instructions of a cluster without progress after which the simulator stops a "
          "kernel as endless; 0: never")
       ->capture_default_str()
-      ->check(CLI::NonNegativeNumber);
+      ->check(wholeNumber);
 }
 
 void addJsonOption(CLI::App &app, bool &json) {

@@ -269,6 +269,7 @@ Expected<Runner> Runner::create(std::string_view manifestJson, EntryResolver res
   FP4_ASSIGN(auto manifest, Manifest::parse(manifestJson));
   Runner runner;
   runner.manifest_ = std::move(manifest);
+  runner.text_ = manifestJson;
   runner.resolver_ = std::move(resolver);
   return runner;
 }

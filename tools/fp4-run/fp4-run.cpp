@@ -27,7 +27,8 @@ int main(int argc, char **argv) {
       "--twin", twin,
       "the library of the same program compiled with fp4-runner --no-arithmetic; --benchmark "
       "times its kernels beside the library's");
-  app.add_flag("--list", list, "print its functions and kernels, run nothing");
+  app.add_flag("--list", list,
+               "print its functions and kernels, with --json its manifest, and run nothing");
   harness::addRunOptions(app, options);
   try {
     app.parse(argc, argv);
@@ -46,6 +47,6 @@ int main(int argc, char **argv) {
     options.twin = bare->resolver();
   }
   if (list)
-    return harness::print(runner->list(), "list");
+    return harness::print(options.json ? runner->manifestText() : runner->list(), "list");
   return harness::runAndReport(*runner, options);
 }

@@ -59,7 +59,7 @@ void addCompilerOptions(CLI::App &app, Options &options) {
   app.add_option("--multiprocessors", options.compiler.multiprocessors,
                  "Multiprocessors that the grids of products and of transforms on the tensor core "
                  "fill (default: all of the target)")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(uint64_t(1), uint64_t(UINT16_MAX)));
   app.add_flag("--remarks", options.compiler.remarks,
                "Print which operations were fused, and why others were not");
   app.add_option("--plan", options.compiler.plans,

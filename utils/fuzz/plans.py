@@ -4,8 +4,8 @@
   utils/fuzz/plans.py [--build build] [--cases 500] [--first 0] [--seed 1] [--jobs 1]
   utils/fuzz/plans.py --reproduce NUMBER [--seed 1]    one case, with what fp4-runner prints
 
-A plan is either refused with a located error (exit code 3), or its kernel equals the reference under
-the strict hazard check (exit code 0). Everything else is a failure: another exit code, a signal, a
+A plan is either refused with a located error (exit code 3; code 2 where its text is no plan), or its
+kernel equals the reference under the strict hazard check (exit code 0). Everything else is a failure: another exit code, a signal, a
 case that takes over a minute, an error without a place. Case i depends on the seed and i alone.
 Prints every failure with the command that repeats it, then "N passed, N failed", and of the passed
 ones how many ran and how many were refused.
@@ -172,9 +172,11 @@ def complaint(code, output):
     """What is wrong with a run, or nothing."""
     if code == 0:
         return ""
+    if code == 2 and output.startswith("error: a plan must be "):
+        return ""
     if code != 3:
         return f"exit code {code}"
-    if not re.search(r"\.mlir:\d+:\d+: error: |plan:\d+:\d+: error: |^error: .*plan", output, re.M):
+    if not re.search(r"\.mlir:\d+:\d+: error: ", output, re.M):
         return "an error without a place"
     return ""
 
@@ -221,7 +223,7 @@ def main():
                 failed += 1
                 last = output.strip().splitlines()[-1:] or [""]
                 print(f"{what}: {last[0]}\n  utils/fuzz/plans.py --seed {options.seed} --reproduce {number}", flush=True)
-    print(f"{options.cases - failed} passed, {failed} failed ({codes[0]} ran, {codes[3]} were refused)")
+    print(f"{options.cases - failed} passed, {failed} failed ({codes[0]} ran, {codes[2] + codes[3]} were refused)")
     return failed > 0
 
 

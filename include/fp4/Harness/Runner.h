@@ -100,6 +100,8 @@ public:
   static Expected<Runner> create(std::string_view manifestJson, EntryResolver resolver);
 
   const Manifest &manifest() const { return manifest_; }
+  /// As it was parsed.
+  const std::string &manifestText() const { return text_; }
   const EntryResolver &resolver() const { return resolver_; }
 
   /// Runs one function. A result that differs from the reference is not an Error: the report says
@@ -113,6 +115,7 @@ public:
 
 private:
   Manifest manifest_;
+  std::string text_;
   EntryResolver resolver_;
 };
 
