@@ -73,7 +73,9 @@ int refusals() {
   unsigned *word = deviceWords(1), value = 0;
   say("direction", cudaMemcpy(&value, word, 4, 9));
   std::vector<unsigned> registered(32);
+  say("fill of host memory", cudaMemset(registered.data(), 1, 4));
   MUST(cudaHostRegister(registered.data(), 128, 0));
+  MUST(cudaMemset(registered.data(), 1, 4)); // which the device knows
   say("free of registered memory", cudaFreeHost(registered.data()));
   MUST(cudaHostUnregister(registered.data()));
   void *first, *second, *event, *graph;
@@ -86,5 +88,7 @@ int refusals() {
   say("merge", cudaStreamWaitEvent(second, event, 0));
   say("end", cudaStreamEndCapture(second, &graph));
   MUST(cudaStreamEndCapture(first, &graph));
+  MUST(cudaFree(word));
+  say("fill of freed memory", cudaMemset(word, 0, 4));
   return 0;
 }

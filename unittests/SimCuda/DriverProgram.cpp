@@ -21,6 +21,17 @@ int cuLibraryGetKernel(void **, void *, const char *);
 int cuKernelGetName(const char **, void *);
 int cuKernelGetParamInfo(void *, size_t, size_t *, size_t *);
 int cuModuleLoadData(void **, const void *);
+int cuModuleGetGlobal_v2(void **, size_t *, void *, const char *);
+int cuDeviceGetCount(int *);
+int cuDeviceGetName(char *, int, int);
+int cuDeviceGetAttribute(int *, int, int);
+int cuGetErrorString(int, const char **);
+int cuStreamCreate(void **, unsigned);
+int cuEventCreate(void **, unsigned);
+int cuGraphCreate(void **, unsigned);
+int cuFuncGetAttribute(int *, int, void *);
+int cuMemFree_v2(unsigned long long);
+int cuMemsetD8_v2(unsigned long long, unsigned char, size_t);
 int cuModuleUnload(void *);
 int cuModuleGetFunction(void **, void *, const char *);
 int cuOccupancyAvailableDynamicSMemPerBlock(size_t *, void *, int, int);
@@ -123,6 +134,27 @@ int modules() {
   return 0;
 }
 
+/// A place that is missing is an error of the call, and so is memory that is not the device's.
+int nothing() {
+  void *module = nullptr, *function = nullptr, *address = nullptr;
+  MUST(cuModuleLoadData(&module, kPtx));
+  MUST(cuModuleGetFunction(&function, module, "first"));
+  unsigned long long freed = 0;
+  MUST(cuMemAlloc_v2(&freed, 64));
+  MUST(cuMemsetD8_v2(freed, 1, 64));
+  MUST(cuMemFree_v2(freed));
+  for (const int code :
+       {cuModuleLoadData(nullptr, kPtx), cuModuleGetFunction(nullptr, module, "first"),
+        cuModuleGetFunction(&function, module, nullptr),
+        cuModuleGetGlobal_v2(&address, nullptr, module, nullptr), cuDeviceGetCount(nullptr),
+        cuDeviceGetName(nullptr, 8, 0), cuDeviceGetAttribute(nullptr, 1, 0),
+        cuGetErrorString(1, nullptr), cuStreamCreate(nullptr, 0), cuEventCreate(nullptr, 0),
+        cuGraphCreate(nullptr, 0), cuFuncGetAttribute(nullptr, 0, function),
+        cuMemsetD8_v2(freed, 1, 64), cuMemsetD8_v2(reinterpret_cast<uintptr_t>(kPtx), 1, 1)})
+    std::printf("%d ", code);
+  return 0;
+}
+
 int ptx() {
   std::fputs(kPtx, stdout);
   return 0;
@@ -135,11 +167,8 @@ int main(int argc, char **argv) {
   const struct {
     const char *name;
     int (*function)();
-  } modes[] = {{"kernels", kernels},
-               {"lookups", lookups},
-               {"cubin", cubin},
-               {"modules", modules},
-               {"ptx", ptx}};
+  } modes[] = {{"kernels", kernels}, {"lookups", lookups}, {"cubin", cubin},
+               {"modules", modules}, {"nothing", nothing}, {"ptx", ptx}};
   MUST(cuInit(0));
   for (const auto &one : modes)
     if (std::strcmp(mode, one.name) == 0)

@@ -409,9 +409,18 @@ TEST(Run, WhatIsRefused) {
   Outcome result = run("refusals");
   EXPECT_EQ(result.code, 0) << result.output;
   EXPECT_THAT(result.output, HasSubstr("direction: cudaErrorInvalidMemcpyDirection"));
+  EXPECT_THAT(result.output, HasSubstr("fill of host memory: cudaErrorInvalidValue"));
+  EXPECT_THAT(result.output, HasSubstr("fill of freed memory: cudaErrorInvalidValue"));
   EXPECT_THAT(result.output, HasSubstr("free of registered memory: cudaErrorInvalidValue"));
   EXPECT_THAT(result.output, HasSubstr("merge: cudaErrorStreamCaptureMerge"));
   EXPECT_THAT(result.output, HasSubstr("end: cudaErrorStreamCaptureInvalidated"));
+}
+
+TEST(Run, PlacesThatAreMissingAreErrors) {
+  Outcome result = runDriver("nothing");
+  EXPECT_EQ(result.code, 0) << result.output;
+  EXPECT_THAT(result.output, HasSubstr("1 1 1 1 1 1 1 1 1 1 1 1 1 1 "));
+  EXPECT_THAT(result.output, HasSubstr("cuMemsetD8: writes 64 bytes of device memory at"));
 }
 
 /// Each limit with what just reaches it. Of memory it is the chip that has no more, not the host.

@@ -93,6 +93,8 @@ Code fp4::simcuda::identify(const char *function, StreamHandle handle, unsigned 
     return Context::get().fail(function, StreamCaptureUnsupported,
                                "the stream is being captured, and has no number meanwhile",
                                "ask before, or take its handle");
+  if (!id)
+    return InvalidValue;
   *id = streamId(handle);
   return Success;
 }

@@ -113,9 +113,11 @@ Code Context::fill(const char *function, void *destination, uint32_t value, unsi
     return stickyCode;
   if (count == 0)
     return Success;
-  // Pinned host memory is filled as well.
-  bool device = isDevice(destination) || count * width > (1ull << 46);
-  if (Status good = checkSide(destination, count * width, device, "writes"); !good)
+  // Pinned host memory is device memory too; other host memory is not filled.
+  uint64_t bytes = 0;
+  if (__builtin_mul_overflow(count, uint64_t(width), &bytes))
+    return quiet(InvalidValue);
+  if (Status good = checkSide(destination, bytes, /*wantsDevice=*/true, "writes"); !good)
     return fail(function, InvalidValue, good.error());
   if (deviceAddress(destination) % width != 0)
     return fail(function, InvalidValue,
@@ -124,8 +126,7 @@ Code Context::fill(const char *function, void *destination, uint32_t value, unsi
   if (traced)
     trace(fmt::format("{}: {} times {:#x} in {} bytes to {}", function, count, value, width,
                       destination));
-  auto *to = device ? simulator->memory().translate(deviceAddress(destination), count * width)
-                    : static_cast<std::byte *>(destination);
+  auto *to = simulator->memory().translate(deviceAddress(destination), bytes);
   if (width == 1)
     std::memset(to, static_cast<int>(value & 0xFF), count);
   else

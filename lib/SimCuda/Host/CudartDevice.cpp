@@ -17,11 +17,13 @@ using namespace fp4::simcuda;
 //===----------------------------------------------------------------------===//
 
 FP4_ENTRY int cudaGetDeviceCount(int *count) {
+  FP4_REQUIRE(count);
   *count = 1;
   return Success;
 }
 
 FP4_ENTRY int cudaGetDevice(int *device) {
+  FP4_REQUIRE(device);
   *device = 0;
   return Success;
 }
@@ -32,6 +34,7 @@ FP4_ENTRY int cudaSetDevice(int device) { return theDevice(device); }
 FP4_ENTRY int cudaInitDevice(int device, unsigned, unsigned) { return theDevice(device); }
 FP4_ENTRY int cudaSetDeviceFlags(unsigned) { return Success; }
 FP4_ENTRY int cudaGetDeviceFlags(unsigned *flags) {
+  FP4_REQUIRE(flags);
   *flags = 0;
   return Success;
 }
@@ -47,6 +50,7 @@ FP4_ENTRY int cudaDeviceGetStreamPriorityRange(int *least, int *greatest) {
   return Success;
 }
 FP4_ENTRY int cudaDeviceCanAccessPeer(int *can, int, int) {
+  FP4_REQUIRE(can);
   *can = 0;
   return Success;
 }
@@ -54,10 +58,12 @@ FP4_ENTRY int cudaDeviceCanAccessPeer(int *can, int, int) {
 FP4_ENTRY int cudaDeviceEnablePeerAccess(int, unsigned) { return context().quiet(InvalidDevice); }
 FP4_ENTRY int cudaDeviceDisablePeerAccess(int) { return context().quiet(InvalidDevice); }
 FP4_ENTRY int cudaDeviceGetP2PAttribute(int *value, int, int, int) {
+  FP4_REQUIRE(value);
   *value = 0;
   return context().quiet(InvalidDevice);
 }
 FP4_ENTRY int cudaDeviceGetLimit(size_t *value, int limit) {
+  FP4_REQUIRE(value);
   // Stack, printf buffer, heap, depth, launches, L2 granularity, persisting L2: those of a new
   // context. Nothing here runs out of them.
   static constexpr size_t limits[] = {1024, 1 << 20, 8 << 20, 2, 2048, 128, 0};
@@ -66,10 +72,12 @@ FP4_ENTRY int cudaDeviceGetLimit(size_t *value, int limit) {
   return Success;
 }
 FP4_ENTRY int cudaDeviceGetCacheConfig(int *config) {
+  FP4_REQUIRE(config);
   *config = 0;
   return Success;
 }
 FP4_ENTRY int cudaDeviceGetSharedMemConfig(int *config) {
+  FP4_REQUIRE(config);
   *config = 1; // four-byte banks
   return Success;
 }
@@ -77,6 +85,7 @@ FP4_ENTRY int cudaDeviceSetSharedMemConfig(int) { return Success; }
 FP4_ENTRY int cudaSetValidDevices(const int *, int) { return Success; }
 FP4_ENTRY int cudaThreadSynchronize() { return cudaDeviceSynchronize(); }
 FP4_ENTRY int cudaDeviceGetByPCIBusId(int *device, const char *) {
+  FP4_REQUIRE(device);
   *device = 0;
   return Success;
 }
@@ -90,6 +99,7 @@ FP4_ENTRY int cudaProfilerStart() { return Success; }
 FP4_ENTRY int cudaProfilerStop() { return Success; }
 
 FP4_ENTRY int cudaDeviceGetAttribute(int *value, int attribute, int device) {
+  FP4_REQUIRE(value);
   auto found = deviceAttribute(context().chip(), attribute);
   if (!found)
     return context().fail(__func__, InvalidValue,
@@ -135,6 +145,7 @@ static void fillFeatures(DeviceProp &p) {
 }
 
 FP4_ENTRY int cudaGetDeviceProperties(DeviceProp *p, int device) {
+  FP4_REQUIRE(p);
   const Chip &chip = context().chip();
   *p = {};
   std::memcpy(p->name, chip.name.data(), chip.name.size());
@@ -153,11 +164,13 @@ FP4_ENTRY decltype(cudaGetDeviceProperties) cudaGetDeviceProperties_v2
 static constexpr int kVersion = FP4_CUDART_MAJOR * 1000 + (FP4_CUDART_MAJOR < 13 ? 90 : 0);
 
 FP4_ENTRY int cudaDriverGetVersion(int *version) {
+  FP4_REQUIRE(version);
   *version = 13000;
   return Success;
 }
 
 FP4_ENTRY int cudaRuntimeGetVersion(int *version) {
+  FP4_REQUIRE(version);
   *version = kVersion;
   return Success;
 }

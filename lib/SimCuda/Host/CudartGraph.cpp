@@ -36,6 +36,7 @@ FP4_ENTRY int cudaStreamEndCapture(StreamHandle stream, GraphHandle **graph) {
 FP4_PER_THREAD(cudaStreamEndCapture, _ptsz)
 
 FP4_ENTRY int cudaStreamIsCapturing(StreamHandle stream, int *status) {
+  FP4_REQUIRE(status);
   *status = captureStatus(stream);
   return Success;
 }
@@ -148,6 +149,7 @@ FP4_ENTRY int cudaGraphInstantiateWithParams(GraphHandle **executable, GraphHand
 FP4_PER_THREAD(cudaGraphInstantiateWithParams, _ptsz)
 
 FP4_ENTRY int cudaGraphExecGetFlags(GraphHandle *executable, unsigned long long *flags) {
+  FP4_REQUIRE(flags);
   *flags = executable->graph->flags;
   return Success;
 }
@@ -291,6 +293,7 @@ FP4_ENTRY int cudaGraphNodeSetEnabled(GraphHandle *executable, GraphNode *node, 
 }
 
 FP4_ENTRY int cudaGraphNodeGetEnabled(GraphHandle *executable, GraphNode *node, unsigned *enabled) {
+  FP4_REQUIRE(enabled);
   const GraphNode *found = executable->graph->find(node);
   FP4_REQUIRE(found);
   *enabled = found->enabled;

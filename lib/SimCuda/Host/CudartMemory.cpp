@@ -46,6 +46,7 @@ FP4_ENTRY int cudaMallocFromPoolAsync(void **pointer, size_t bytes, void *, Stre
 FP4_PER_THREAD(cudaMallocFromPoolAsync, _ptsz)
 
 FP4_ENTRY int cudaMallocPitch(void **pointer, size_t *pitch, size_t width, size_t height) {
+  FP4_REQUIRE(pitch);
   *pitch = (width + 511) / 512 * 512;
   return allocateNow(__func__, pointer, *pitch * height);
 }
@@ -98,12 +99,14 @@ FP4_ENTRY int cudaHostUnregister(void *pointer) {
 }
 
 FP4_ENTRY int cudaHostGetDevicePointer(void **pointer, void *host, unsigned) {
+  FP4_REQUIRE(pointer);
   const bool mapped = context().hostMemory(host).has_value();
   *pointer = mapped ? host : nullptr;
   return mapped ? Success : context().quiet(InvalidValue);
 }
 
 FP4_ENTRY int cudaHostGetFlags(unsigned *flags, void *host) {
+  FP4_REQUIRE(flags);
   *flags = 2; // mapped, as all pinned memory is
   return context().hostMemory(host) ? Success : context().quiet(InvalidValue);
 }
@@ -320,6 +323,7 @@ FP4_PER_THREAD(cudaMemcpyFromSymbolAsync, _ptsz)
 //===----------------------------------------------------------------------===//
 
 FP4_ENTRY int cudaMemGetInfo(size_t *available, size_t *total) {
+  FP4_REQUIRE(available && total);
   *total = context().chip().memoryBytes;
   *available = *total - std::min<size_t>(*total, context().bytesInUse());
   return Success;
@@ -344,15 +348,18 @@ FP4_ENTRY int cudaPointerGetAttributes(PointerAttributes *attributes, const void
 // One pool, which keeps nothing: its thresholds change nothing either.
 static int thePool;
 FP4_ENTRY int cudaDeviceGetDefaultMemPool(void **pool, int) {
+  FP4_REQUIRE(pool);
   *pool = &thePool;
   return Success;
 }
 FP4_ENTRY int cudaDeviceGetMemPool(void **pool, int) {
+  FP4_REQUIRE(pool);
   *pool = &thePool;
   return Success;
 }
 FP4_ENTRY int cudaDeviceSetMemPool(int, void *) { return Success; }
 FP4_ENTRY int cudaMemPoolCreate(void **pool, const void *) {
+  FP4_REQUIRE(pool);
   *pool = &thePool;
   return Success;
 }

@@ -148,6 +148,7 @@ FP4_ENTRY int cudaFuncSetAttribute(const void *kernel, int attribute, int value)
 }
 
 FP4_ENTRY int cudaFuncGetAttributes(FuncAttributes *attributes, const void *kernel) {
+  FP4_REQUIRE(attributes);
   Function *found = context().resolve(kernel);
   if (!found)
     return context().fail(__func__, InvalidDeviceFunction, "the function is not a kernel");
@@ -170,6 +171,7 @@ FP4_ENTRY int cudaFuncSetCacheConfig(const void *, int) { return Success; }
 FP4_ENTRY int cudaFuncSetSharedMemConfig(const void *, int) { return Success; }
 
 FP4_ENTRY int cudaFuncGetName(const char **name, const void *kernel) {
+  FP4_REQUIRE(name);
   Function *found = context().resolve(kernel);
   if (!found)
     return context().quiet(InvalidDeviceFunction);
@@ -202,6 +204,7 @@ FP4_ENTRY int cudaOccupancyMaxActiveClusters(int *clusters, const void *kernel,
 
 FP4_ENTRY int cudaOccupancyMaxPotentialClusterSize(int *size, const void *kernel,
                                                    const RuntimeLaunchConfig *) {
+  FP4_REQUIRE(size);
   Function *found = context().resolve(kernel);
   if (!found)
     return context().fail(__func__, InvalidDeviceFunction, "the function is not a kernel");

@@ -29,11 +29,13 @@ FP4_ENTRY int cudaStreamWaitEvent(StreamHandle stream, EventHandle event, unsign
 FP4_PER_THREAD(cudaStreamWaitEvent, _ptsz)
 
 FP4_ENTRY int cudaStreamGetFlags(StreamHandle stream, unsigned *flags) {
+  FP4_REQUIRE(flags);
   *flags = streamId(stream) <= 2 ? 0 : stream->flags;
   return Success;
 }
 FP4_PER_THREAD(cudaStreamGetFlags, _ptsz)
 FP4_ENTRY int cudaStreamGetPriority(StreamHandle stream, int *priority) {
+  FP4_REQUIRE(priority);
   *priority = streamId(stream) <= 2 ? 0 : stream->priority;
   return Success;
 }
@@ -43,6 +45,7 @@ FP4_ENTRY int cudaStreamGetId(StreamHandle stream, unsigned long long *id) {
 }
 FP4_PER_THREAD(cudaStreamGetId, _ptsz)
 FP4_ENTRY int cudaStreamGetDevice(StreamHandle, int *device) {
+  FP4_REQUIRE(device);
   *device = 0;
   return Success;
 }
@@ -51,6 +54,7 @@ FP4_ENTRY int cudaStreamSetAttribute(StreamHandle, int, const void *) { return S
 FP4_PER_THREAD(cudaStreamSetAttribute, _ptsz)
 
 FP4_ENTRY int cudaStreamGetAttribute(StreamHandle, int, void *value) {
+  FP4_REQUIRE(value);
   std::memset(value, 0, sizeof(LaunchAttribute::bytes));
   return Success;
 }

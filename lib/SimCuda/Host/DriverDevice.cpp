@@ -16,16 +16,19 @@ FP4_ENTRY int cuInit(unsigned flags) {
 }
 
 FP4_ENTRY int cuDriverGetVersion(int *version) {
+  FP4_REQUIRE(version);
   *version = 13000;
   return Success;
 }
 
 FP4_ENTRY int cuGetErrorName(int code, const char **text) {
+  FP4_REQUIRE(text);
   *text = errorText(code, ErrorText::Driver);
   return Success;
 }
 
 FP4_ENTRY int cuGetErrorString(int code, const char **text) {
+  FP4_REQUIRE(text);
   *text = errorText(code, ErrorText::Description);
   return Success;
 }
@@ -35,22 +38,26 @@ FP4_ENTRY int cuGetErrorString(int code, const char **text) {
 //===----------------------------------------------------------------------===//
 
 FP4_ENTRY int cuDeviceGetCount(int *count) {
+  FP4_REQUIRE(count);
   *count = 1;
   return Success;
 }
 
 FP4_ENTRY int cuDeviceGet(int *device, int ordinal) {
+  FP4_REQUIRE(device);
   *device = 0;
   return ordinal == 0 ? Success : InvalidDevice;
 }
 
 FP4_ENTRY int cuDeviceGetName(char *name, int length, int) {
+  FP4_REQUIRE(name && length > 0);
   std::snprintf(name, static_cast<size_t>(length), "%s",
                 std::string(context().chip().name).c_str());
   return Success;
 }
 
 FP4_ENTRY int cuDeviceGetAttribute(int *value, int attribute, int) {
+  FP4_REQUIRE(value);
   auto found = deviceAttribute(context().chip(), attribute);
   if (!found)
     return context().fail(__func__, InvalidValue,
@@ -60,17 +67,20 @@ FP4_ENTRY int cuDeviceGetAttribute(int *value, int attribute, int) {
 }
 
 FP4_ENTRY int cuDeviceComputeCapability(int *major, int *minor, int) {
+  FP4_REQUIRE(major && minor);
   *major = context().chip().major();
   *minor = context().chip().minor();
   return Success;
 }
 
 FP4_ENTRY int cuDeviceTotalMem_v2(size_t *bytes, int) {
+  FP4_REQUIRE(bytes);
   *bytes = context().chip().memoryBytes;
   return Success;
 }
 
 FP4_ENTRY int cuDeviceGetUuid_v2(void *uuid, int) {
+  FP4_REQUIRE(uuid);
   std::memset(uuid, 0, 16);
   return Success;
 }
@@ -90,23 +100,29 @@ static Code giveContext(void **handle) {
 FP4_ENTRY int cuCtxCreate_v2(void **handle, unsigned, int) { return giveContext(handle); }
 FP4_ENTRY int cuCtxCreate_v4(void **handle, void *, unsigned, int) { return giveContext(handle); }
 FP4_ENTRY int cuCtxDestroy_v2(void *) { return Success; }
-FP4_ENTRY int cuCtxGetCurrent(void **handle) { return giveContext(handle); }
+FP4_ENTRY int cuCtxGetCurrent(void **handle) {
+  FP4_REQUIRE(handle);
+  return giveContext(handle);
+}
 FP4_ENTRY int cuCtxSetCurrent(void *) { return Success; }
 FP4_ENTRY int cuCtxPushCurrent_v2(void *) { return Success; }
 FP4_ENTRY int cuCtxPopCurrent_v2(void **handle) { return handle ? giveContext(handle) : Success; }
 FP4_ENTRY int cuCtxGetDevice(int *device) { return cuDeviceGet(device, 0); }
 FP4_ENTRY int cuCtxGetDevice_v2(int *device, void *) { return cuDeviceGet(device, 0); }
 FP4_ENTRY int cuCtxGetId(void *, unsigned long long *id) {
+  FP4_REQUIRE(id);
   *id = 1;
   return Success;
 }
 FP4_ENTRY int cuCtxSynchronize() { return synchronize(__func__, nullptr); }
 FP4_ENTRY int cuCtxSynchronize_v2(void *) { return synchronize(__func__, nullptr); }
 FP4_ENTRY int cuCtxGetFlags(unsigned *flags) {
+  FP4_REQUIRE(flags);
   *flags = 0;
   return Success;
 }
 FP4_ENTRY int cuCtxGetApiVersion(void *, unsigned *version) {
+  FP4_REQUIRE(version);
   *version = 13000;
   return Success;
 }

@@ -20,6 +20,7 @@ FP4_ENTRY int cuStreamEndCapture(StreamHandle stream, GraphHandle **graph) {
 FP4_PER_THREAD(cuStreamEndCapture, _ptsz)
 
 FP4_ENTRY int cuStreamIsCapturing(StreamHandle stream, int *status) {
+  FP4_REQUIRE(status);
   *status = captureStatus(stream);
   return Success;
 }
@@ -57,6 +58,7 @@ FP4_ENTRY int cuLaunchHostFunc(StreamHandle stream, void (*function)(void *), vo
 FP4_PER_THREAD(cuLaunchHostFunc, _ptsz)
 
 FP4_ENTRY int cuGraphCreate(GraphHandle **graph, unsigned) {
+  FP4_REQUIRE(graph);
   *graph = new GraphHandle{std::make_shared<Graph>()};
   return Success;
 }

@@ -28,6 +28,7 @@ FP4_PER_THREAD(cuMemAllocAsync, _ptsz)
 
 FP4_ENTRY int cuMemAllocPitch_v2(DevicePointer *pointer, size_t *pitch, size_t width, size_t height,
                                  unsigned) {
+  FP4_REQUIRE(pitch);
   *pitch = (width + 511) / 512 * 512;
   return cuMemAlloc_v2(pointer, *pitch * height);
 }
@@ -65,6 +66,7 @@ FP4_ENTRY int cuMemHostUnregister(void *pointer) {
   return context().releaseHost("cuMemHostUnregister", pointer, HostMemory::Registered);
 }
 FP4_ENTRY int cuMemHostGetDevicePointer_v2(DevicePointer *pointer, void *host, unsigned) {
+  FP4_REQUIRE(pointer);
   const bool mapped = context().hostMemory(host).has_value();
   *pointer = mapped ? reinterpret_cast<DevicePointer>(host) : 0;
   return mapped ? Success : context().quiet(InvalidValue);
@@ -76,6 +78,7 @@ FP4_ENTRY int cuMemAdvise() { return context().sticky(); }
 FP4_ENTRY int cuMemAdvise_v2() { return context().sticky(); }
 
 FP4_ENTRY int cuMemGetInfo_v2(size_t *available, size_t *total) {
+  FP4_REQUIRE(available && total);
   *total = context().chip().memoryBytes;
   *available = *total - std::min<size_t>(*total, context().bytesInUse());
   return Success;
@@ -189,18 +192,21 @@ FP4_ENTRY int cuStreamGetId(StreamHandle stream, unsigned long long *id) {
 }
 FP4_PER_THREAD(cuStreamGetId, _ptsz)
 FP4_ENTRY int cuStreamGetFlags(StreamHandle stream, unsigned *flags) {
+  FP4_REQUIRE(flags);
   const Stream *found = streamOf(stream);
   *flags = found ? found->flags : 0;
   return Success;
 }
 FP4_PER_THREAD(cuStreamGetFlags, _ptsz)
 FP4_ENTRY int cuStreamGetPriority(StreamHandle stream, int *priority) {
+  FP4_REQUIRE(priority);
   const Stream *found = streamOf(stream);
   *priority = found ? found->priority : 0;
   return Success;
 }
 FP4_PER_THREAD(cuStreamGetPriority, _ptsz)
 FP4_ENTRY int cuStreamGetDevice(StreamHandle, int *device) {
+  FP4_REQUIRE(device);
   *device = 0;
   return Success;
 }

@@ -14,18 +14,22 @@ using namespace fp4::simcuda;
 //===----------------------------------------------------------------------===//
 
 FP4_ENTRY int cuModuleLoadData(Module **module, const void *image) {
+  FP4_REQUIRE(module);
   return loadImage(__func__, image, *module);
 }
 
 FP4_ENTRY int cuModuleLoadDataEx(Module **module, const void *image, unsigned, void *, void *) {
+  FP4_REQUIRE(module);
   return loadImage(__func__, image, *module);
 }
 
 FP4_ENTRY int cuModuleLoadFatBinary(Module **module, const void *image) {
+  FP4_REQUIRE(module);
   return loadImage(__func__, image, *module);
 }
 
 FP4_ENTRY int cuModuleLoad(Module **module, const char *path) {
+  FP4_REQUIRE(module && path);
   auto bytes = readBytes(path);
   if (!bytes)
     return context().fail(__func__, FileNotFound, bytes.error());
@@ -39,6 +43,7 @@ FP4_ENTRY int cuModuleLoad(Module **module, const char *path) {
 }
 
 FP4_ENTRY int cuModuleGetLoadingMode(int *mode) {
+  FP4_REQUIRE(mode);
   *mode = 2; // CU_MODULE_LAZY_LOADING: text is decoded when it is first needed
   return Success;
 }
@@ -49,18 +54,19 @@ FP4_ENTRY int cuModuleUnload(Module *module) {
 }
 
 FP4_ENTRY int cuModuleGetFunction(Function **function, Module *module, const char *name) {
-  FP4_REQUIRE(module);
+  FP4_REQUIRE(function && module && name);
   return getFunction(__func__, *module, name, *function);
 }
 
 FP4_ENTRY int cuModuleGetGlobal_v2(void **address, size_t *bytes, Module *module,
                                    const char *name) {
-  FP4_REQUIRE(module);
+  FP4_REQUIRE(module && name);
   return getGlobal(__func__, *module, name, address, bytes);
 }
 
 FP4_ENTRY int cuLibraryLoadData(Module **library, const void *image, void *, void *, unsigned,
                                 void *, void *, unsigned) {
+  FP4_REQUIRE(library);
   return loadImage(__func__, image, *library);
 }
 FP4_ENTRY int cuLibraryLoadFromFile(Module **library, const char *path, void *, void *, unsigned,
@@ -72,6 +78,7 @@ FP4_ENTRY int cuLibraryGetKernel(Function **kernel, Module *library, const char 
   return cuModuleGetFunction(kernel, library, name);
 }
 FP4_ENTRY int cuLibraryGetModule(Module **module, Module *library) {
+  FP4_REQUIRE(module);
   *module = library;
   return Success;
 }
@@ -79,6 +86,7 @@ FP4_ENTRY int cuLibraryGetGlobal(void **address, size_t *bytes, Module *library,
   return cuModuleGetGlobal_v2(address, bytes, library, name);
 }
 FP4_ENTRY int cuKernelGetFunction(Function **function, Function *kernel) {
+  FP4_REQUIRE(function);
   *function = kernel;
   return Success;
 }
@@ -117,6 +125,7 @@ FP4_ENTRY int cuKernelSetAttribute(int attribute, int value, Function *kernel, i
 }
 
 FP4_ENTRY int cuFuncGetAttribute(int *value, int attribute, Function *function) {
+  FP4_REQUIRE(value);
   FP4_REQUIRE(function);
   FuncAttributes all;
   if (Code code = functionAttributes(__func__, *function, all); code != Success)
@@ -146,6 +155,7 @@ FP4_ENTRY int cuKernelGetAttribute(int *value, int attribute, Function *kernel, 
 }
 
 FP4_ENTRY int cuFuncGetName(const char **name, Function *function) {
+  FP4_REQUIRE(name);
   FP4_REQUIRE(function);
   *name = function->name.c_str();
   return Success;
@@ -154,6 +164,7 @@ FP4_ENTRY int cuKernelGetName(const char **name, Function *kernel) {
   return cuFuncGetName(name, kernel);
 }
 FP4_ENTRY int cuFuncGetModule(Module **module, Function *function) {
+  FP4_REQUIRE(module);
   FP4_REQUIRE(function);
   *module = function->module;
   return Success;
@@ -166,6 +177,7 @@ FP4_ENTRY int cuKernelSetCacheConfig(Function *, int, int) { return Success; }
 
 FP4_ENTRY int cuFuncLoad(Function *) { return Success; }
 FP4_ENTRY int cuFuncIsLoaded(int *state, Function *) {
+  FP4_REQUIRE(state);
   *state = 1; // CU_FUNCTION_LOADING_STATE_LOADED
   return Success;
 }

@@ -9,7 +9,7 @@ using namespace fp4::simcuda;
 FP4_ENTRY int cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, Function *function,
                                                                    int threads, size_t shared,
                                                                    unsigned) {
-  FP4_REQUIRE(function);
+  FP4_REQUIRE(blocks && function);
   return residentBlocks(__func__, *function, threads, shared, *blocks);
 }
 

@@ -6,6 +6,8 @@ using namespace fp4::simcuda;
 
 Code fp4::simcuda::createStream(StreamHandle *stream, unsigned flags, int priority) {
   static std::atomic<uint64_t> next{10};
+  if (!stream)
+    return InvalidValue;
   *stream = new Stream;
   (*stream)->flags = flags;
   (*stream)->priority = priority;
@@ -36,6 +38,8 @@ uint64_t fp4::simcuda::streamId(StreamHandle stream) {
 }
 
 Code fp4::simcuda::createEvent(EventHandle *event, unsigned flags) {
+  if (!event)
+    return InvalidValue;
   *event = new Event;
   (*event)->flags = flags;
   return Success;
@@ -65,6 +69,8 @@ Code fp4::simcuda::elapsed(const char *function, float *milliseconds, EventHandl
   if (!from || !to || !from->recorded || !to->recorded)
     return Context::get().fail(function, InvalidResourceHandle,
                                "both events must have been recorded");
+  if (!milliseconds)
+    return InvalidValue;
   *milliseconds = std::chrono::duration<float, std::milli>(to->time - from->time).count();
   return Success;
 }
