@@ -49,7 +49,7 @@ gpu.func @bad(%c0: i32) kernel {
 // -----
 
 // (C119)
-// expected-error @+1 {{engine must be tma, tensor, scale_copy, threads, bulk_store or work_queue, but got dma}}
+// expected-error @+1 {{engine must be tma, tensor, scale_copy, threads, bulk_store, work_queue or convert, but got dma}}
 #role = #pipe.role<load warps 0 to 1 drives [dma]>
 
 // -----

@@ -43,8 +43,8 @@ static FailureOr<Engine> parseEngine(AsmParser &parser) {
     return failure();
   if (std::optional<Engine> engine = symbolizeEngine(word))
     return *engine;
-  return parser.emitError(loc) << "engine must be tma, tensor, scale_copy, threads, bulk_store or "
-                                  "work_queue, but got "
+  return parser.emitError(loc) << "engine must be tma, tensor, scale_copy, threads, bulk_store, "
+                                  "work_queue or convert, but got "
                                << word;
 }
 
