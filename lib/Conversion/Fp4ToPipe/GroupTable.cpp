@@ -39,6 +39,7 @@ void fp4::setGroups(MatmulShape &shape, BlockScaledMatmulOp op) {
     return;
   }
   ArrayRef<int64_t> groups = *op.getGroups();
+  shape.knowsGroups = true;
   for (int64_t rows : groups) {
     shape.tablePlaces += int64_t(llvm::divideCeil(rows, shape.workM()));
     shape.groupScaleRows += llvm::alignTo(rows, kBlockRows);

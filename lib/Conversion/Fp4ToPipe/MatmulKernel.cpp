@@ -30,7 +30,7 @@ void MatmulBuilder::build() {
   if (rows && !shape.dynamicColumns()) {
     numM = countTiles(rows, shape.workM());
   } else if (shape.groups) {
-    numM = entry(table, constant(shape.tablePlaces), 0);
+    numM = countTilesOfGroups();
   } else if (shape.stream) {
     numM = constant(shape.streamWorks);
   } else {

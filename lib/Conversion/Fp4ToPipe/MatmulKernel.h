@@ -62,6 +62,7 @@ struct MatmulShape {
   /// Of groups: places in the table of their tiles along m, and the rows of scales of A, of which
   /// each group has whole blocks.
   int64_t tablePlaces = 0, groupScaleRows = 0;
+  bool knowsGroups = false; ///< all places of the table are rows of groups
   /// Numbers of the offsets that belong to a group, 1 or 2, where the kernel searches the few groups
   /// itself; 0 where a kernel before it makes a table of their tiles.
   int64_t searchedOffsets = 0;

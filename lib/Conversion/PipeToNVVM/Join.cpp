@@ -8,6 +8,8 @@
 #include "InlinePtx.h"
 #include "Lowering.h"
 
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
 using namespace mlir;
 
 namespace {
@@ -20,8 +22,8 @@ Value loadGlobal(OpBuilder &b, Location loc, Type type, Value pointer, bool isIn
                               /*isVolatile=*/false, /*isNonTemporal=*/false, isInvariant);
 }
 
-struct LowerLoadEntry : OpConversionPattern<fp4::pipe::LoadEntryOp> {
-  using OpConversionPattern::OpConversionPattern;
+struct LowerLoadEntry : fp4::PipePattern<fp4::pipe::LoadEntryOp> {
+  using PipePattern::PipePattern;
 
   LogicalResult matchAndRewrite(fp4::pipe::LoadEntryOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
@@ -29,8 +31,27 @@ struct LowerLoadEntry : OpConversionPattern<fp4::pipe::LoadEntryOp> {
     Value pointer = fp4::stridedPointer(rewriter, op.getLoc(), adaptor.getTable(),
                                         adaptor.getIndex(), 4 * type.getNumElements());
     // Invariant: the NVPTX backend then uses ld.global.nc.
-    rewriter.replaceOp(op, loadGlobal(rewriter, op.getLoc(), type, pointer, /*isInvariant=*/true));
+    Value row = loadGlobal(rewriter, op.getLoc(), type, pointer, /*isInvariant=*/true);
+    rewriter.replaceOp(op, state.warpEntries.contains(op) ? shareNumbers(rewriter, op, row) : row);
     return success();
+  }
+
+private:
+  /// `row` with the numbers that somebody takes in registers of the warp.
+  Value shareNumbers(OpBuilder &b, fp4::pipe::LoadEntryOp op, Value row) const {
+    Location loc = op.getLoc();
+    llvm::SmallSetVector<int64_t, 4> places;
+    for (Operation *user : op->getUsers())
+      if (auto extract = dyn_cast<vector::ExtractOp>(user);
+          extract && extract.getStaticPosition().size() == 1)
+        places.insert(extract.getStaticPosition().front());
+    if (!op.getResult().getType().getElementType().isInteger(32))
+      return row; // factors, which threads multiply
+    for (int64_t place : places) {
+      Value number = vector::ExtractOp::create(b, loc, row, place);
+      row = vector::InsertOp::create(b, loc, fp4::ofWarp(b, loc, state, number), row, place);
+    }
+    return row;
   }
 };
 
@@ -93,6 +114,5 @@ struct LowerFetch : fp4::PipePattern<fp4::pipe::FetchOp> {
 
 void fp4::populateJoinPatterns(const TypeConverter &converter, RewritePatternSet &patterns,
                                const KernelState &state) {
-  patterns.add<LowerJoin, LowerFetch>(converter, patterns.getContext(), state);
-  patterns.add<LowerLoadEntry>(converter, patterns.getContext());
+  patterns.add<LowerJoin, LowerFetch, LowerLoadEntry>(converter, patterns.getContext(), state);
 }

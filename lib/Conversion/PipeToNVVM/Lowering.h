@@ -85,6 +85,7 @@ struct KernelState {
   /// lowered before the ops in them.
   llvm::DenseMap<mlir::Operation *, pipe::RoleAttr> roles;
   llvm::SmallDenseSet<pipe::RoleAttr> wholeRoles; ///< see findWholeRoles
+  llvm::SmallPtrSet<mlir::Operation *, 4> warpEntries; ///< that whole warps load
   /// By the value of a counter and what is added to it; see carryStages.
   llvm::DenseMap<std::pair<mlir::Value, int64_t>, CarriedStage> carriedStages;
   llvm::DenseMap<mlir::Operation *, int64_t> scaleSets; ///< see unrollScaleSets
@@ -211,6 +212,9 @@ mlir::scf::ForOp loopOfJoins(mlir::Operation *join);
 KernelState emitPrologue(mlir::gpu::GPUFuncOp kernel, const hw::TargetModel &target);
 /// Asks the L2 cache for the weights of the first stages (FirstRows.cpp).
 void prefetchFirstRows(mlir::OpBuilder &, mlir::gpu::GPUFuncOp kernel, const KernelState &state);
+
+/// `value`, which all lanes of a warp have, as ptxas can tell where a role is one of whole warps.
+mlir::Value ofWarp(mlir::OpBuilder &, mlir::Location, const KernelState &state, mlir::Value value);
 
 //===--- Small builders ---------------------------------------------------===//
 

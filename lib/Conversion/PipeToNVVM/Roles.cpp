@@ -320,7 +320,7 @@ static bool canBeWhole(fp4::pipe::RoleRegionOp region) {
             pipe::ConsumerReleaseOp, pipe::RoleRegionOp>(op))
       return true;
     if (isa<PipeDialect>(op->getDialect()))
-      return false;
+      return isa<pipe::LoadEntryOp>(op);
     if (auto effects = dyn_cast<MemoryEffectOpInterface>(op))
       return !effects.hasEffect<MemoryEffects::Write>();
     return op->hasTrait<OpTrait::HasRecursiveMemoryEffects>();
@@ -367,14 +367,22 @@ void fp4::emitOnce(OpBuilder &b, Location loc, const KernelState &state, Operati
   body();
 }
 
-/// `value`, which all lanes of a warp have, as ptxas can tell.
-static Value ofWarp(OpBuilder &b, Location loc, const fp4::KernelState &state, Value value) {
+Value fp4::ofWarp(OpBuilder &b, Location loc, const KernelState &state, Value value) {
   if (state.wholeRoles.empty())
     return value;
   Value all = fp4::constantI32(b, loc, -1), lane = fp4::constantI32(b, loc, 0),
         last = fp4::constantI32(b, loc, 31);
   return NVVM::ShflOp::create(b, loc, b.getI32Type(), all, value, lane, last, NVVM::ShflKind::idx,
                               /*return_value_and_is_valid=*/UnitAttr());
+}
+
+/// Entries of tables that a whole role loads, or all roles.
+static void findWarpEntries(gpu::GPUFuncOp kernel, fp4::KernelState &state) {
+  kernel.walk([&](fp4::pipe::LoadEntryOp entry) {
+    auto region = entry->getParentOfType<fp4::pipe::RoleRegionOp>();
+    if (!region || state.wholeRoles.contains(region.getRole()))
+      state.warpEntries.insert(entry);
+  });
 }
 
 /// What the kernel says of itself before any of it is lowered.
@@ -456,6 +464,7 @@ fp4::KernelState fp4::emitPrologue(gpu::GPUFuncOp kernel, const hw::TargetModel 
   unrollScaleSets(kernel, state);
   carryStages(kernel, state);
   describeKernel(kernel, state);
+  findWarpEntries(kernel, state);
   state.fallback = pipe::fallbackOf(kernel);
   OpBuilder b = OpBuilder::atBlockBegin(&kernel.getBody().front());
   Location loc = kernel.getLoc();
