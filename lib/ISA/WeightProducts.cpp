@@ -13,6 +13,7 @@ constexpr WeightProduct rows[] = {
     {Activation::Half, Weights::Scaled, &TargetModel::hasTcgen05, WeightRoute::Lanes},
     {Activation::Half, Weights::Prepacked, &TargetModel::hasWgmma, WeightRoute::Registers},
     {Activation::Half, Weights::Prepacked, &TargetModel::hasMmaBlockScale, WeightRoute::Registers},
+    {Activation::Half, Weights::Prepacked, &TargetModel::hasTcgen05, WeightRoute::Lanes},
     {Activation::E4M3, Weights::Scaled, &TargetModel::hasTcgen05, WeightRoute::UnitScales},
     {Activation::E4M3, Weights::Scaled, &TargetModel::hasMmaBlockScale, WeightRoute::UnitScales},
     {Activation::E4M3, Weights::Prepacked, &TargetModel::hasWgmma, WeightRoute::Registers},

@@ -74,6 +74,13 @@ class WeightOnly(unittest.TestCase):
                 layer(columns=columns)(matrix(count, columns))
             layer("mxfp4", bias=False)(matrix(9, K))
 
+    def test_weights_become_floats_in_tensor_memory(self) -> None:
+        device = fp4.Device("sim", target="sm_100a", check="strict", policy="random", seed=3)
+        with device, ft.simulator(device, verify=True), torch.no_grad():
+            for count, columns in ((1, 512), (30, K), (130, K)):
+                layer(columns=columns)(matrix(count, columns))
+            layer("mxfp4", bias=False)(matrix(9, K))
+
     def test_rows_with_gaps(self) -> None:
         made, whole = layer(), matrix(12, K + 64)
         with torch.no_grad():
@@ -149,7 +156,6 @@ class WeightOnly(unittest.TestCase):
     def test_what_is_refused(self) -> None:
         made, wide = layer(), layer("mxfp4", bias=False)
         x = matrix(4, K)
-        simulator = ft.simulator(fp4.Device("sim"))  # of an sm_100a GPU
         with torch.no_grad():
             for said, call in (
                     ("must be bfloat16 or float16 beside weights of nvfp4, but got float32",
@@ -170,9 +176,10 @@ class WeightOnly(unittest.TestCase):
                         torch.nn.Sequential(source()), training=True, weight_only=True))):
                 with self.subTest(said=said), self.assertRaisesRegex(fp4.UsageError, said):
                     call()
-            with simulator, self.assertRaisesRegex(
-                    fp4.UsageError, "run on one of sm_90a, sm_120a, sm_121a, but the device"):
-                made(x)
+        plan = weight_programs.Plan((16, 128, 128), 1, 1)
+        with self.assertRaisesRegex(fp4.UsageError, "run on one of sm_90a, .*, but the device"):
+            weight_programs.product(
+                weight_programs.Product(N, K, "bf16", "nvfp4", plan), "sm_80")
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ TEST(WeightProducts, routesOfTargets) {
               {"sm_90a", Activation::E4M3, Weights::Scaled, std::nullopt},
               {"sm_90a", Activation::E4M3, Weights::Prepacked, WeightRoute::Registers},
               {"sm_100a", Activation::Half, Weights::Scaled, WeightRoute::Lanes},
-              {"sm_100a", Activation::Half, Weights::Prepacked, std::nullopt},
+              {"sm_100a", Activation::Half, Weights::Prepacked, WeightRoute::Lanes},
               {"sm_103a", Activation::E4M3, Weights::Scaled, WeightRoute::UnitScales},
               {"sm_103a", Activation::E4M3, Weights::Prepacked, std::nullopt},
               {"sm_120a", Activation::Half, Weights::Prepacked, WeightRoute::Registers},
@@ -33,14 +33,12 @@ TEST(WeightProducts, routesOfTargets) {
 
 TEST(WeightProducts, theErrorNamesWhatTheTargetHas) {
   const auto packed =
-      requireWeightProduct(*lookupTarget("sm_100a"), Activation::Half, Weights::Prepacked);
+      requireWeightProduct(*lookupTarget("sm_100a"), Activation::E4M3, Weights::Prepacked);
   ASSERT_FALSE(packed);
-  EXPECT_EQ(packed.error().message,
-            "target 'sm_100a' has no products of bf16 and f16 without scales "
-            "and prepacked weights");
-  EXPECT_EQ(packed.error().note,
-            "targets that have them: sm_90a, sm_120a, sm_121a; or pass the weights with their "
-            "scales, as fp4.unprepack gives them");
+  EXPECT_EQ(packed.error().message, "target 'sm_100a' has no products of f8E4M3FN without scales "
+                                    "and prepacked weights");
+  EXPECT_EQ(packed.error().note, "targets that have them: sm_90a; or pass the weights with their "
+                                 "scales, as fp4.unprepack gives them");
   const auto scaled =
       requireWeightProduct(*lookupTarget("sm_90a"), Activation::E4M3, Weights::Scaled);
   ASSERT_FALSE(scaled);

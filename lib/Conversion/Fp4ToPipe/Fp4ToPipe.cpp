@@ -93,6 +93,7 @@ static void swapOperands(MatmulShape &shape, const KernelPlan &plan,
                          const hw::TargetModel &target) {
   if (shape.floatA && target.hasTcgen05) {
     std::swap(shape.floatA, shape.floatB);
+    std::swap(shape.prepackedA, shape.prepackedB);
     std::swap(shape.tileM, shape.tileN);
   }
   shape.swap = (plan.swap && target.hasTcgen05) || shape.floatB;
@@ -432,14 +433,17 @@ private:
     std::pair second(adaptor.getRhs(), powers ? powers : adaptor.getRhsScales());
     if (shape.swap)
       std::swap(a, second);
+    auto data = [&](bool isPrepacked, auto mapOf, Value buffer) -> Value {
+      if (!isPrepacked)
+        return pipe::MakeTensorMapOp::create(b, loc, mapOf(), buffer, columns);
+      pipe::GlobalType tiles = shape.packedTiles();
+      return view(tiles, pipe::BufferViewOp::create(b, loc, pipe::getBufferType(tiles), buffer,
+                                                    /*offset=*/0, /*rows=*/Value()));
+    };
     SmallVector<Value> values = {
-        pipe::MakeTensorMapOp::create(b, loc, shape.mapA(), a.first, columns)};
-    if (shape.prepackedB)
-      values.push_back(view(shape.tilesB(), pipe::BufferViewOp::create(
-                                                b, loc, pipe::getBufferType(shape.tilesB()),
-                                                second.first, /*offset=*/0, /*rows=*/Value())));
-    else
-      values.push_back(pipe::MakeTensorMapOp::create(b, loc, shape.mapB(), second.first, columns));
+        data(
+            shape.prepackedA, [&] { return shape.mapA(); }, a.first),
+        data(shape.prepackedB, [&] { return shape.mapB(); }, second.first)};
     if (shape.hasScalesA())
       values.push_back(scales(shape.scalesA(), a.second, shape.rowsOfBlocksA()));
     if (!shape.prepackedB && !shape.floatB)
@@ -499,18 +503,24 @@ private:
     auto sizes = [&](int64_t perTile) -> SmallVector<Value> {
       if (!shape.dynamicRows())
         return {};
-      Value tiles = arith::CeilDivUIOp::create(b, loc, rows, constant(shape.workM()));
+      int64_t unit = shape.dynamicColumns() ? shape.workN() : shape.workM();
+      Value tiles = arith::CeilDivUIOp::create(b, loc, rows, constant(unit));
       return {arith::MulIOp::create(b, loc, tiles, constant(perTile))};
     };
     bool ofFragments = shape.hasFragments();
     pipe::GlobalType partsType = ofFragments ? shape.fragmentWorkspace() : shape.workspace();
     pipe::GlobalType countersType = ofFragments ? shape.fragmentCounters() : shape.counters();
     int64_t rowsOfParts = shape.splits * (ofFragments ? shape.tilesN() : shape.workM());
+    int64_t tilesOfRow = shape.tilesN();
+    if (shape.dynamicColumns()) { // of the other operand
+      tilesOfRow = shape.tilesM();
+      rowsOfParts *= tilesOfRow;
+    }
     Value parts = gpu::AllocOp::create(b, loc, pipe::getBufferType(partsType), /*asyncToken=*/Type(),
                                        ValueRange(), sizes(rowsOfParts), ValueRange())
                       .getMemref();
     Value counters = allocateCounters(b, loc, pipe::getBufferType(countersType),
-                                      sizes(shape.clusterM * shape.tilesN() * shape.clusterN));
+                                      sizes(shape.clusterM * tilesOfRow * shape.clusterN));
     values.push_back(pipe::GlobalViewOp::create(b, loc, partsType, parts));
     values.push_back(pipe::GlobalViewOp::create(b, loc, countersType, counters));
   }
@@ -532,8 +542,9 @@ private:
       bool areColumns = shape.dynamicColumns();
       int64_t unit = areColumns ? shape.workN() : shape.workM();
       Value tilesOfRows = arith::CeilDivUIOp::create(b, loc, rows, constant(unit));
-      Value tiles = arith::MulIOp::create(b, loc, tilesOfRows,
-                                          constant(areColumns ? shape.tilesM() : shape.worksN()));
+      Value tiles = arith::MulIOp::create(
+          b, loc, tilesOfRows,
+          constant(areColumns ? shape.tilesM() * shape.joinedBlocks() : shape.worksN()));
       works = arith::MinUIOp::create(b, loc, tiles, constant(most));
       works = arith::MaxUIOp::create(b, loc, works, one);
     } else {

@@ -84,11 +84,17 @@ private:
   Value convert(ValueRange chunks, const Tile &tile, Value column);
   void store(Value chunk, const Tile &tile, Value column);
   Value counterIndex(const Tile &tile);
+  /// Rows of the workspace for a thread: of the first range, of each, and behind the last.
+  struct RowsOfSums {
+    Value first, ofPart, end;
+  };
+  RowsOfSums rowsOfSums(const Tile &tile);
+  Value columnOfSums(const Tile &tile, Value column);
   Value sumOfParts(const Tile &tile, Value column);
   Value numbers(const Tile &tile, Value column, mlir::VectorType type, Value global, Value limit);
   Value factors(const Tile &tile, Value alphas, Value column);
 
-  Value numM;
+  Value numM, numTilesN;
   Value flip; ///< what turns the order of columns around; null where it is always the same
   Value placeM, placeN;                ///< of this block in its cluster; null where it is alone
   Value alphaVector, alpha2Vector;     ///< alpha in every lane; null where there is none or not one

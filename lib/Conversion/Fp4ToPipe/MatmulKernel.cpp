@@ -47,7 +47,8 @@ void MatmulBuilder::build() {
     results.emplace(b, loc, shape, derived);
   placeM = place(gpu::Dimension::x, shape.clusterM);
   placeN = place(gpu::Dimension::y, shape.clusterN);
-  Value numN = shape.dynamicColumns() ? countTiles(rows, shape.workN())
+  numTilesN = shape.dynamicColumns() ? countTiles(rows, shape.workN()) : constant(shape.tilesN());
+  Value numN = shape.dynamicColumns() ? mul(numTilesN, shape.joinedBlocks())
                                       : constant(shape.stream ? 1 : shape.worksN());
   if (shape.alternates)
     forEachTurn(numM, numN, [&](Value m, Value n, Value turn) {
@@ -103,9 +104,9 @@ MatmulBuilder::Tile MatmulBuilder::findTile(Value m, Value n) {
   Tile tile;
   tile.k = {constant(0), constant(shape.tilesK())};
   if (shape.splits > 1) {
-    tile.part = arith::DivUIOp::create(b, loc, n, constant(shape.tilesN()));
+    tile.part = arith::DivUIOp::create(b, loc, n, numTilesN);
     tile.k = rangeOf(tile.part);
-    n = arith::RemUIOp::create(b, loc, n, constant(shape.tilesN()));
+    n = arith::RemUIOp::create(b, loc, n, numTilesN);
   }
   if (shape.stream)
     findShare(tile, m, n);
@@ -436,50 +437,6 @@ void MatmulBuilder::buildEpilogue(ValueRange accs, const Tile &found) {
       [&](Value chunk, Value column) { // a tile that leaves is that of all threads
         store(chunk, tile, shape.storesTiles ? column : ofThread(tile, column));
       });
-}
-
-//===----------------------------------------------------------------------===//
-// Ranges of K
-//===----------------------------------------------------------------------===//
-
-/// Of this block's tile: rows of blocks, then columns.
-Value MatmulBuilder::counterIndex(const Tile &tile) {
-  Value column = arith::DivUIOp::create(b, loc, tile.column, constant(shape.tileN));
-  Value row = arith::DivUIOp::create(b, loc, tile.row, constant(shape.blockM()));
-  return add(mul(row, shape.tilesN() * shape.clusterN), column);
-}
-
-/// The parts of a chunk, added from the first to the last.
-Value MatmulBuilder::sumOfParts(const Tile &tile, Value column) {
-  auto wide = VectorType::get({shape.chunk()}, b.getF32Type());
-  Value rowsOfPart = mul(numM, shape.workM()), row = tile.laneRow, sum;
-  for (int64_t part = 0; part < shape.splits; ++part) {
-    Value next = FetchOp::create(b, loc, wide, workspace, row, column);
-    sum = sum ? arith::AddFOp::create(b, loc, sum, next).getResult() : next;
-    row = add(row, rowsOfPart);
-  }
-  return sum;
-}
-
-/// Every block leaves the sums of its range; the last one of a tile finishes it.
-void MatmulBuilder::buildJoin(ValueRange accs, const Tile &tile) {
-  Value rowsOfPart = mul(numM, shape.workM());
-  Value row = add(arith::MulIOp::create(b, loc, tile.part, rowsOfPart), tile.laneRow);
-  Value allRows = mul(rowsOfPart, shape.splits);
-  drain(
-      accs, tile, [](ValueRange sums, Value) { return sums.front(); },
-      [&](Value sums, Value column) {
-        StoreOp::create(b, loc, sums, workspace, row, ofThread(tile, column), allRows);
-      });
-  Value last = JoinOp::create(b, loc, counters, counterIndex(tile), shape.splits);
-  auto branch = scf::IfOp::create(b, loc, last, /*withElseRegion=*/false);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(branch.thenBlock());
-  forColumns(tile, shape.laneColumns(), [&](Value column) {
-    Value place = add(tile.column, column), inResult = ofThread(tile, place);
-    Value sums = sumOfParts(tile, inResult);
-    store(convert({sums}, tile, ofThreadOrLast(tile, place)), tile, inResult);
-  });
 }
 
 //===----------------------------------------------------------------------===//

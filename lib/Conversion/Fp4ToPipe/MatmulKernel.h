@@ -93,7 +93,8 @@ struct MatmulShape {
   bool transposed = false;
   /// A was converted by a kernel of its own and is `floatA` (ConvertAhead.h).
   bool convertsAhead = false;
-  bool prepackedB = false; ///< B is tiles of fp4.prepack, which contain its scales
+  /// An operand is tiles of fp4.prepack, which contain its scales: A where weights are lanes.
+  bool prepackedA = false, prepackedB = false;
   /// B was such tiles and is e4m3 now, and its scales are powers of its rows (WeightsAhead.h).
   bool weightsAhead = false;
 
@@ -186,7 +187,7 @@ struct MatmulShape {
   /// Scales are row-major f32, of 1 x 128 elements of A and 128 x 128 of B.
   bool hasF32Scales() const { return scaleType.isF32(); }
   /// A has scales in memory.
-  bool hasScalesA() const { return !floatA && !unitScalesA; }
+  bool hasScalesA() const { return !floatA && !unitScalesA && !prepackedA; }
   bool dynamicRows() const { return mlir::ShapedType::isDynamic(resultRows()); }
   /// These are columns of the product that the tensor core computes.
   bool dynamicColumns() const { return swap && dynamicRows(); }
@@ -290,8 +291,8 @@ struct MatmulShape {
   /// that is split.
   pipe::TensorMapType mapA() const;
   pipe::TensorMapType mapB() const;
-  /// Bytes of a tile of prepacked B.
-  int64_t tileBytesB() const {
+  /// Bytes of a tile of a prepacked operand.
+  int64_t packedBytes() const {
     return takesBytes() ? hw::byteTileBytes : hw::weightTileBytes(block);
   }
   /// One k tile of prepacked B ahead of the rows that it multiplies.
@@ -308,7 +309,7 @@ struct MatmulShape {
     return haveRoom && !hasWorkspace() && tileM >= fewestRows && n % chunk == 0 &&
            resultType.getIntOrFloatBitWidth() == 16;
   }
-  pipe::GlobalType tilesB() const; ///< prepacked, in its place
+  pipe::GlobalType packedTiles() const; ///< a prepacked operand, in its place
   mlir::Type scalesA() const;
   mlir::Type scalesB() const;
   pipe::GlobalType alphas() const; ///< where there is an alpha

@@ -86,9 +86,9 @@ Type MatmulShape::scalesB() const {
     return scalesOfOne();
   return GlobalType::get({scaleRowsB(), k / block}, scaleType, Layout::Tiled128x4);
 }
-GlobalType MatmulShape::tilesB() const {
-  int64_t bytes = tileBytesB();
-  int64_t tiles = n / hw::weightTileRows * (k / hw::weightColumnsOf(bytes));
+GlobalType MatmulShape::packedTiles() const {
+  int64_t bytes = packedBytes();
+  int64_t tiles = (prepackedA ? m : n) / hw::weightTileRows * (k / hw::weightColumnsOf(bytes));
   return GlobalType::get({tiles, bytes}, IntegerType::get(scaleType.getContext(), 8));
 }
 GlobalType MatmulShape::alphas() const {
@@ -149,6 +149,8 @@ GlobalType MatmulShape::workspace() const {
   if (stream) // threads of a warp leave 16 bytes each, side by side
     return GlobalType::get({streamParts * rowsOfShare() * clusterM, kShareColumns},
                            Float32Type::get(scaleType.getContext()));
+  if (dynamicColumns()) // those of each tile of columns, one behind the other
+    return GlobalType::get({ShapedType::kDynamic, tileN}, Float32Type::get(scaleType.getContext()));
   int64_t rows = dynamicRows() ? m : splits * tilesM() * workM();
   return GlobalType::get({rows, tilesN() * workN()}, Float32Type::get(scaleType.getContext()));
 }
@@ -156,7 +158,7 @@ GlobalType MatmulShape::workspace() const {
 GlobalType MatmulShape::counters() const {
   if (stream)
     return GlobalType::get({streamJoins * clusterM * clusterN, 4}, i32(*this));
-  int64_t rows = dynamicRows() ? m : tilesM() * clusterM * tilesN() * clusterN;
+  int64_t rows = dynamicRows() ? ShapedType::kDynamic : tilesM() * clusterM * tilesN() * clusterN;
   return GlobalType::get({rows, 4}, i32(*this));
 }
 
@@ -172,9 +174,9 @@ GlobalType MatmulShape::fragmentCounters() const {
 }
 
 SmallVector<Type> MatmulShape::argumentTypes() const {
-  SmallVector<Type> types = {mapA()};
+  SmallVector<Type> types = {prepackedA ? Type(packedTiles()) : mapA()};
   if (prepackedB)
-    types.push_back(tilesB());
+    types.push_back(packedTiles());
   else
     types.push_back(mapB());
   if (hasScalesA())

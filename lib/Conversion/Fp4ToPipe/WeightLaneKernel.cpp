@@ -12,6 +12,7 @@
 #include "MatmulBuilder.h"
 
 #include "fp4/Dialect/Pipe/IR/PipeLanes.h"
+#include "fp4/ISA/WeightLayout.h"
 
 using namespace mlir;
 using namespace fp4;
@@ -24,18 +25,40 @@ public:
 
 private:
   void buildKTile(ValueRange accs, const Tile &tile, Value k) override;
+  Value loadPrepacked(const Tile &tile, Value k);
+  Value convertScaled(const Tile &tile, Value k);
 };
 } // namespace
 
-void WeightLaneBuilder::buildKTile(ValueRange accs, const Tile &tile, Value k) {
-  Value element = mul(k, shape.tileK);
+/// Tiles of K of the weights, of which a k tile has all that its depth has room for.
+Value WeightLaneBuilder::loadPrepacked(const Tile &tile, Value k) {
+  int64_t perRow = shape.k / hw::weightTileColumns, perTile = shape.tileK / hw::weightTileColumns;
+  auto source = cast<GlobalType>(a.getType());
+  auto type = SharedType::get({perTile, source.getShape()[1]}, source.getElementType());
+  Value rowOfTiles = arith::DivUIOp::create(b, loc, tile.row, constant(hw::weightTileRows));
+  Value index = add(mul(rowOfTiles, perRow), mul(k, perTile));
+  return LoadRowsOp::create(b, loc, type, a, index, /*count=*/Value(), Value(), Value(), Value())
+      .getResult();
+}
+
+Value WeightLaneBuilder::convertScaled(const Tile &tile, Value k) {
   auto [kBlock, blocks] = scaleBlocksOf(k);
-  Value codes = load(a, tile.row, element, shape.partsA(), Direction::N);
+  Value codes = load(a, tile.row, mul(k, shape.tileK), shape.partsA(), Direction::N);
   Value scales =
       loadScales(scalesA, tile.scaleRowA, tile.blockA, kBlock, blocks, shape.blockM(), 1);
-  Value floats = load(bb, tile.rowB, element, shape.partsB(), Direction::M);
-  auto type = TmemType::get(cast<SharedType>(codes.getType()).getShape(), shape.floatB);
-  Value weights = ConvertLanesOp::create(b, loc, type, codes, scales, blocks, Value()).getResult();
+  auto type = TmemType::get({shape.blockM(), shape.tileK}, shape.floatB);
+  return ConvertLanesOp::create(b, loc, type, codes, scales, blocks, Value()).getResult();
+}
+
+void WeightLaneBuilder::buildKTile(ValueRange accs, const Tile &tile, Value k) {
+  Value weights;
+  if (shape.prepackedA) {
+    auto type = TmemType::get({shape.blockM(), shape.tileK}, shape.floatB);
+    weights = UnpackLanesOp::create(b, loc, type, loadPrepacked(tile, k), Value()).getResult();
+  } else {
+    weights = convertScaled(tile, k);
+  }
+  Value floats = load(bb, tile.rowB, mul(k, shape.tileK), shape.partsB(), Direction::M);
   Value more = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sgt, k, tile.k.begin);
   MmaLanesOp::create(b, loc, accs.front(), weights, floats, more);
 }

@@ -163,7 +163,7 @@ void WeightProductBuilder::buildKTile(ArrayRef<Value> accumulators, const Tile &
 
 /// Those of k tile `k` and of the rows of the weights from `column` on.
 WeightProductBuilder::Weights WeightProductBuilder::loadWeights(Value column, Value k) {
-  int64_t columns = hw::weightColumnsOf(shape.tileBytesB());
+  int64_t columns = hw::weightColumnsOf(shape.packedBytes());
   int64_t perRow = shape.k / columns, perTile = shape.tileK / columns;
   auto source = cast<GlobalType>(bb.getType());
   auto type = SharedType::get({perTile, source.getShape()[1]}, source.getElementType());

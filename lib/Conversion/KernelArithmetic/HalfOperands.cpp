@@ -22,6 +22,7 @@ HalfOperands::HalfOperands(ImplicitLocOpBuilder &b, const hw::TargetModel &targe
   hasConversion = target.hasFp4Convert && !this->data;
   if (!element)
     this->element = isE4M3 ? Type(b.getF16Type()) : Type(b.getBF16Type());
+  mixesFloats = hasConversion && target.hasTcgen05 && isE4M3 && this->element.isBF16();
 }
 
 Value HalfOperands::asPair(Value word) {
@@ -62,10 +63,17 @@ SmallVector<Value> HalfOperands::factorsE4M3(Value scales, int64_t count) {
     Value two = vector::ExtractStridedSliceOp::create(b, bytes, ArrayRef<int64_t>{first},
                                                       ArrayRef<int64_t>{2}, ArrayRef<int64_t>{1});
     Value halves = NVVM::ConvertF8x2ToF16x2Op::create(b, pair, two, b.getBoolAttr(false), e4m3);
-    if (element.isF16())
-      halves = arith::MulFOp::create(b, halves, splat(power));
+    if (element.isF16() || mixesFloats) {
+      Attribute factor = b.getFloatAttr(b.getF16Type(), power);
+      Value powers = arith::ConstantOp::create(b, DenseElementsAttr::get(pair, factor));
+      halves = arith::MulFOp::create(b, halves, powers);
+    }
     for (int64_t lane : {0, 1}) {
       Value half = vector::ExtractOp::create(b, halves, lane);
+      if (mixesFloats) {
+        result.push_back(half);
+        continue;
+      }
       if (!element.isF16()) {
         Value wide = arith::ExtFOp::create(b, b.getF32Type(), half);
         Value restored = arith::ConstantOp::create(b, b.getF32FloatAttr(float(power)));
@@ -235,6 +243,8 @@ SmallVector<Value> HalfOperands::convert(ValueRange codes, Value factor) {
 
 /// The first two results of either have the even nibbles of a word: neighbours are brought there.
 SmallVector<Value> HalfOperands::convertInOrder(Value codes, Value low, Value high) {
+  if (mixesFloats)
+    return scaleE2M1(b, codes, low, high);
   if (hasConversion) {
     SmallVector<Value> pairs = widenE2M1(b, codes);
     for (auto [i, pair] : llvm::enumerate(pairs)) {

@@ -13,7 +13,8 @@
 // multiply-add makes value * scale * 2^-4 of it.
 //
 // A target that converts E2M1 gives the f16 of a value at once: times the scale, and 2^-7 with
-// scales of f8E4M3FN, in f16, or in f32, which is then rounded to bf16. All of it is exact.
+// scales of f8E4M3FN, in f16, or in f32, which is then rounded to bf16. All of it is exact. With
+// tcgen05 products of f16 that give f32 leave out the conversions before them.
 //
 // Codes of 8 bits, which have scales of f8E8M0FNU, become f16, then f32, are multiplied by the
 // scale and rounded to bf16.
@@ -40,7 +41,8 @@ public:
   mlir::Type elementType() const { return element; }
 
   /// The factors of the first `count` of the four scales in a word (i32), each in both lanes of
-  /// vector<2xelement>; f32 of codes of 8 bits, and of bf16 where the target converts E2M1.
+  /// vector<2xelement>; f32 of codes of 8 bits, and of bf16 where the target converts E2M1, or f16
+  /// of bf16 with scales of f8E4M3FN and tcgen05.
   llvm::SmallVector<mlir::Value> factors(mlir::Value scales, int64_t count = 4);
   /// The eight codes of a word, or of two of 8 bits, times `factor` and
   /// 2^numerics::convertedExponent: two vector<2xelement> of even codes and two of odd ones, or
@@ -72,6 +74,7 @@ private:
   mlir::ImplicitLocOpBuilder &b;
   Scalars s;
   bool isE4M3, hasConversion = false; ///< scales; the target converts codes of 4 bits
+  bool mixesFloats = false;           ///< f16 times f16 is f32
   mlir::Type element, data;
   mlir::Value positives, negatives, upperByte; ///< the lower halves of tables, and 0x41
 };

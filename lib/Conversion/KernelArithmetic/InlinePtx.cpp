@@ -90,6 +90,31 @@ SmallVector<Value> fp4::widenE2M1(ImplicitLocOpBuilder &b, Value codes) {
   return pairs;
 }
 
+/// A code is f16, times its factor f32, and two of these bf16. The sum with -0 keeps the sign of 0.
+SmallVector<Value> fp4::scaleE2M1(ImplicitLocOpBuilder &b, Value codes, Value low, Value high) {
+  SmallVector<Type> words(4, b.getI32Type());
+  std::string text = "{ .reg .b8 %e<4>; .reg .b16 %h<2>; .reg .f32 %s<2>; .reg .b32 %p; "
+                     "mov.b32 {%e0, %e1, %e2, %e3}, $4; ";
+  for (int i = 0; i < 4; ++i)
+    text += llvm::formatv("cvt.rn.f16x2.e2m1x2 %p, %e{0}; mov.b32 {{%h0, %h1}, %p; "
+                          "fma.rn.f32.f16 %s0, %h0, ${1}, 0f80000000; "
+                          "fma.rn.f32.f16 %s1, %h1, ${1}, 0f80000000; "
+                          "cvt.rn.bf16x2.f32 ${0}, %s1, %s0; ",
+                          i, i < 2 ? 5 : 6);
+  auto bitsOf = [&](Value half) -> Value {
+    return LLVM::BitcastOp::create(b, b.getI16Type(), half);
+  };
+  Value all = emit(b, b.getLoc(), LLVM::LLVMStructType::getLiteral(b.getContext(), words),
+                   ValueRange{codes, bitsOf(low), bitsOf(high)}, text + "}", "=r,=r,=r,=r,r,h,h",
+                   /*hasSideEffects=*/false)
+                  .getRes();
+  SmallVector<Value> pairs;
+  for (int64_t i = 0; i < 4; ++i)
+    pairs.push_back(LLVM::BitcastOp::create(b, VectorType::get(2, b.getBF16Type()),
+                                            LLVM::ExtractValueOp::create(b, all, i)));
+  return pairs;
+}
+
 Value fp4::countAndSynchronize(OpBuilder &b, Location loc, Value pointer, Value most) {
   Value address = LLVM::PtrToIntOp::create(b, loc, b.getI64Type(), pointer);
   return emit(b, loc, b.getI32Type(), ValueRange{address, most},

@@ -37,6 +37,10 @@ mlir::Value packE4M3(mlir::ImplicitLocOpBuilder &b, mlir::Value low, mlir::Value
 /// one operation for each byte, ptxas shifts and masks the word before every conversion; of a word
 /// that is taken apart into bytes, the conversion reads the byte.
 llvm::SmallVector<mlir::Value> widenE2M1(mlir::ImplicitLocOpBuilder &b, mlir::Value codes);
+/// The same times `low` of the first four and `high` of the others, both f16, as four pairs of bf16
+/// (vector<2xbf16>), for targets whose products of f16 may give f32.
+llvm::SmallVector<mlir::Value> scaleE2M1(mlir::ImplicitLocOpBuilder &b, mlir::Value codes,
+                                         mlir::Value low, mlir::Value high);
 
 /// Counts in the word of global memory at `pointer`, which is 0 at first and again after `most` (i32), and
 /// returns what it was. It releases what was stored before it and acquires what other threads have

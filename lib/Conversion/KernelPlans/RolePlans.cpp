@@ -39,12 +39,12 @@ RolePlanAttr fp4::laneRoles(MLIRContext *context, int32_t groups) {
                 RoleAttr::get(context, "spare", threads + 2, threads + 4, {Engine::Convert}, few)});
 }
 
-RolePlanAttr fp4::weightLaneRoles(MLIRContext *context, int32_t groups) {
+RolePlanAttr fp4::weightLaneRoles(MLIRContext *context, int32_t groups, bool inTurn) {
   int32_t end = 4 + 4 * groups;
   return RolePlanAttr::get(context,
                            {RoleAttr::get(context, "load", end + 1, end + 2, {Engine::Tma}, 0),
                             RoleAttr::get(context, "mma", end, end + 1, {Engine::Tensor}, 0),
-                            RoleAttr::get(context, "convert", 4, end, {Engine::Convert}, 0),
+                            RoleAttr::get(context, "convert", 4, end, {Engine::Convert}, 0, inTurn),
                             RoleAttr::get(context, "epilogue", 0, 4, {Engine::Threads}, 0)});
 }
 

@@ -23,7 +23,8 @@ pipe::RolePlanAttr laneRoles(mlir::MLIRContext *context, int32_t groups);
 
 /// For weights that `groups` warpgroups make 16-bit floats of in tensor memory: four warps read
 /// accumulators and store, one issues matrix instructions, and one loads.
-pipe::RolePlanAttr weightLaneRoles(mlir::MLIRContext *context, int32_t groups);
+/// In turn, each of them has a k tile.
+pipe::RolePlanAttr weightLaneRoles(mlir::MLIRContext *context, int32_t groups, bool inTurn);
 
 /// Blocks that work by `schedule` ask for tiles while the kernel runs.
 bool requestsWork(mlir::Attribute schedule);

@@ -11,6 +11,8 @@
 #include "Families.h"
 #include "RolePlans.h"
 
+#include "fp4/ISA/WeightLayout.h"
+
 #include "mlir/IR/Remarks.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
@@ -22,6 +24,12 @@ using namespace fp4;
 /// lanes has a multiple of 16 columns.
 static constexpr int64_t kTileN = 128, kTileK = 128;
 static constexpr std::array<int64_t, 5> kTileMs = {16, 32, 64, 128, 256};
+
+/// Prepacked weights are tiles of 64 elements of K, and a k tile has whole ones that exist.
+static int64_t depthOf(Operation *op, int64_t k) {
+  bool isPrepacked = cast<BlockScaledMatmulOp>(op).hasPrepackedRhs();
+  return isPrepacked && k % kTileK ? hw::weightTileColumns : kTileK;
+}
 
 /// Warpgroups that convert. Where a thread has many columns of sums, registers have room for two.
 static int32_t groupsOf(int64_t rows) {
@@ -78,10 +86,11 @@ KernelPlan fp4::proposeWeightLanes(Operation *op, const KernelPlan &wish, const 
   int64_t rows = chooseRows(wish, size, target);
   if (llvm::is_contained(kTileMs, rows)) // the check says what is wrong with others
     explain(op, size, rows, target);
-  plan.tile = {rows, kTileN, kTileK};
+  plan.tile = {rows, kTileN, depthOf(op, size.k)};
   ProductTile tile{/*pair=*/false, rows, 1, 1, /*swap=*/true};
   plan.schedule = rasterOfProduct(op->getContext(), size, tile, target);
-  plan.roles = weightLaneRoles(op->getContext(), groupsOf(rows));
+  bool inTurn = size.k > plan.tile[2]; // else there is one k tile
+  plan.roles = weightLaneRoles(op->getContext(), inTurn ? groupsOf(rows) : 1, inTurn);
   plan.resident = 1;
   return plan;
 }
@@ -97,27 +106,38 @@ static StringRef weightLaneRules(pipe::RolePlanAttr roles) {
   return tensorMemoryRules(roles);
 }
 
-/// Ranges of K have a workspace with a column for each row of the lhs.
-static LogicalResult checkRanges(Operation *op, const KernelPlan &plan) {
-  auto product = cast<BlockScaledMatmulOp>(op);
-  auto lhs = cast<RankedTensorType>(product.getLhs().getType());
-  if (!lhs.isDynamicDim(0) || splitsOf(product, plan) == 1)
+/// A warpgroup unpacks a k tile, and those in turn have several. The roles drive what they must.
+static LogicalResult checkTurns(BlockScaledMatmulOp product, const KernelPlan &plan) {
+  pipe::RoleAttr convert = cast<pipe::RolePlanAttr>(plan.roles).getDriver(pipe::Engine::Convert);
+  int64_t depth = cast<RankedTensorType>(product.getLhs().getType()).getDimSize(1);
+  StringRef must;
+  if (convert.getInTurn() && depth <= plan.tile[2])
+    must = "convert in turn only where K has several k tiles";
+  else if (product.hasPrepackedRhs() && convert.getStageThreads() != pipe::kMmaM)
+    must = "convert prepacked weights with 4 warps, or with several warpgroups in turn";
+  if (must.empty())
     return success();
-  InFlightDiagnostic diag =
-      op->emitOpError("expects static rows of operand 'lhs' beside 'split_k' "
-                      "and weights that become 16-bit floats in tensor memory, "
-                      "but got ")
-      << lhs;
-  diag.attachNote() << "leave 'split_k' out, or make a function for each number of rows";
-  return diag;
+  std::string found;
+  llvm::raw_string_ostream(found) << plan.roles;
+  return misfit(product, "roles", must, found);
 }
 
 LogicalResult fp4::checkWeightLanes(Operation *op, const KernelPlan &plan,
                                     const hw::TargetModel &target) {
+  if (cast<BlockScaledMatmulOp>(op).getStreamK()) {
+    InFlightDiagnostic diag =
+        op->emitOpError("expects no 'stream_k' beside a lhs without scales on ")
+        << StringRef(target.name) << ", but got it";
+    diag.attachNote() << "leave it out, or give K ranges with 'split_k'";
+    return diag;
+  }
   auto [m, n, k] = plan.tile;
-  if (!llvm::is_contained(kTileMs, m) || n != kTileN || k != kTileK)
+  auto lhs = cast<RankedTensorType>(cast<BlockScaledMatmulOp>(op).getLhs().getType());
+  int64_t depth = depthOf(op, lhs.getDimSize(1));
+  if (!llvm::is_contained(kTileMs, m) || n != kTileN || k != depth)
     return misfit(op, "tile",
-                  "is [m, 128, 128] with m = 16, 32, 64, 128 or 256 for a lhs without scales on " +
+                  "is [m, 128, " + Twine(depth) +
+                      "] with m = 16, 32, 64, 128 or 256 for a lhs without scales on " +
                       StringRef(target.name),
                   "[" + Twine(m) + ", " + Twine(n) + ", " + Twine(k) + "]");
   if (plan.swap)
@@ -125,8 +145,10 @@ LogicalResult fp4::checkWeightLanes(Operation *op, const KernelPlan &plan,
   if (plan.store == ResultStore::Tma)
     return misfit(op, "store", "is left out for a lhs without scales on " + StringRef(target.name),
                   "tma");
-  if (failed(checkFragmentPlan(op, plan, target)) || failed(checkRanges(op, plan)))
+  if (failed(checkFragmentPlan(op, plan, target)))
     return failure();
   using enum pipe::Engine;
-  return checkTiling(op, plan, target, {Tma, Tensor, Convert, Threads}, weightLaneRules);
+  if (failed(checkTiling(op, plan, target, {Tma, Tensor, Convert, Threads}, weightLaneRules)))
+    return failure();
+  return checkTurns(cast<BlockScaledMatmulOp>(op), plan);
 }

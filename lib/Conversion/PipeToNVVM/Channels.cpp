@@ -338,15 +338,18 @@ void fp4::findFencedReleases(gpu::GPUFuncOp kernel, KernelState &state) {
       state.fencedReleases.insert(release);
     if (areReadBy(release, llvm::IsaPred<pipe::MmaFragmentOp>))
       state.alignedReleases.insert(release);
-    if (areReadBy(release, llvm::IsaPred<pipe::LaneTileScaleOp, pipe::MmaFragmentOp,
-                                         pipe::TilePowersOp, pipe::TileScalesOp>))
+    if (areReadBy(release,
+                  llvm::IsaPred<pipe::LaneTileScaleOp, pipe::MmaFragmentOp, pipe::TilePowersOp,
+                                pipe::TileScalesOp, pipe::ConvertLanesOp, pipe::UnpackLanesOp>))
       state.warpReleases.insert(release);
     if (auto product = productBehindReads(release)) {
       state.fencingProducts.insert(product);
       state.fencedReleases.insert(release);
     }
   });
-  kernel.walk([&](pipe::StageFragmentOp stage) {
+  kernel.walk([&](Operation *stage) {
+    if (!isa<pipe::StageFragmentOp, pipe::ConvertLanesOp, pipe::UnpackLanesOp>(stage))
+      return;
     for (Operation *op = stage->getNextNode(); op; op = op->getNextNode())
       if (auto commit = dyn_cast<pipe::ProducerCommitOp>(op)) {
         state.warpReleases.insert(commit);

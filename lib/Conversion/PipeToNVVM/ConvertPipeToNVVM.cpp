@@ -175,6 +175,8 @@ struct ConvertPipeToNVVM : fp4::impl::ConvertPipeToNVVMBase<ConvertPipeToNVVM> {
     expandWork(kernel);
     fp4::KernelState state = fp4::emitPrologue(kernel, model);
     state.launchRegisters = *registers;
+    if (failed(fp4::takeTurns(kernel, state)))
+      return failure();
     fp4::PipeTypeConverter converter;
     RewritePatternSet patterns(&getContext());
     populatePatterns(converter, patterns, state);

@@ -357,7 +357,7 @@ Int32 fp4::threadOfRole(ImplicitLocOpBuilder &b, Operation *op, const KernelStat
 }
 
 Int32 fp4::groupOfThread(ImplicitLocOpBuilder &b, Operation *op, const KernelState &state) {
-  if (state.roles.at(op).getNumThreads() == kGroupThreads)
+  if (state.roles.at(op).getStageThreads() == kGroupThreads)
     return Int32(b, 0);
   return threadOfRole(b, op, state) / kGroupThreads;
 }

@@ -159,6 +159,9 @@ void populateEpiloguePatterns(const mlir::TypeConverter &, mlir::RewritePatternS
 /// Whatever looks for roles comes later.
 void splitScaleWarps(mlir::gpu::GPUFuncOp kernel, KernelState &state);
 
+/// Makes the code of roles in turn that of each of their warpgroups (Turns.cpp).
+llvm::LogicalResult takeTurns(mlir::gpu::GPUFuncOp kernel, const KernelState &state);
+
 /// Collects the roles without threads that run with all lanes of their warp and elect one for each
 /// instruction that must be issued once (Roles.cpp).
 void findWholeRoles(mlir::gpu::GPUFuncOp kernel, KernelState &state);

@@ -159,8 +159,12 @@ struct LowerFetchFragment : PipePattern<pipe::FetchFragmentOp> {
 
 PackedHalves fp4::halvesOf(ImplicitLocOpBuilder &b, pipe::MmaPrepackedOp op,
                            const KernelState &state) {
-  int64_t block = blockOfWeights(op.getWeights().getType());
-  Type element = op.getB().getType().getElementType();
+  return halvesOf(b, op.getWeights().getType(), op.getB().getType().getElementType(), state);
+}
+
+PackedHalves fp4::halvesOf(ImplicitLocOpBuilder &b, pipe::SharedType weights, Type element,
+                           const KernelState &state) {
+  int64_t block = blockOfWeights(weights);
   Value upperBits;
   if (PackedHalves::needsUpperBits(block, element))
     upperBits = keptConstant(b, state, PackedHalves::kUpperBits);

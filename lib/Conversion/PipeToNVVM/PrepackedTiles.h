@@ -26,6 +26,9 @@ PrepackedWords loadPrepackedTile(mlir::ImplicitLocOpBuilder &b, mlir::Value weig
 /// The conversion of the weights of `op`.
 PackedHalves halvesOf(mlir::ImplicitLocOpBuilder &b, pipe::MmaPrepackedOp op,
                       const KernelState &state);
+/// The same of `weights` that become `element`.
+PackedHalves halvesOf(mlir::ImplicitLocOpBuilder &b, pipe::SharedType weights, mlir::Type element,
+                      const KernelState &state);
 
 /// What a thread has of a tile for e4m3: the codes of four instructions, and the words of its two
 /// rows.

@@ -3,8 +3,12 @@
 // convert_lanes: thread r of a warpgroup has lane r of tensor memory, so it converts row r of the
 // tile. It loads 16 bytes of codes at a time, 32 elements, which are 16 columns of its lane. In the
 // layout of the codes neighbouring rows have neighbouring pieces in other banks, so that eight
-// threads load 128 bytes of all banks. Two or four
-// warpgroups have a part of the row each.
+// threads load 128 bytes of all banks. Two or four warpgroups have a part of the row each, unless
+// they are in turn.
+//
+// unpack_lanes: a fragment of wgmma, 16 rows of 64 columns, is one of tcgen05.st.16x128b.x8, with
+// the same place for each thread and register. Of the 128 rows of a tile, warp w of the warpgroup
+// reaches 32, which are two fragments; those of a tile lie one behind the other (WeightLayout.h).
 //
 // PTX ISA, "Tensorcore 5th generation: tcgen05.st".
 //
@@ -13,6 +17,7 @@
 
 #include "Fragments.h"
 #include "HalfOperands.h"
+#include "PrepackedTiles.h"
 #include "SmallBuilders.h"
 #include "TileLines.h"
 
@@ -26,8 +31,26 @@ using namespace fp4;
 
 namespace {
 
-/// Words of codes of a load, the elements that they have, and their columns of tensor memory.
-constexpr int64_t kWords = 4, kElements = kWords * hw::codesPerWord, kColumns = kElements / 2;
+/// Words of codes of a load, and the elements that they have.
+constexpr int64_t kWords = 4, kElements = kWords * hw::codesPerWord;
+/// Where an address of tensor memory has the lane.
+constexpr int64_t kLaneShift = 16;
+
+/// The address of a column in the lanes of this warp.
+Value placeInLanes(ImplicitLocOpBuilder &b, const KernelState &state, Value tile, Int32 column) {
+  constexpr int64_t lanesOfWarps = 0x60;
+  Value quadrant =
+      arith::AndIOp::create(b, state.threadIndex, constantI32(b, b.getLoc(), lanesOfWarps));
+  Value lane = arith::ShLIOp::create(b, quadrant, constantI32(b, b.getLoc(), kLaneShift));
+  return tmemPointer(b, b.getLoc(), Int32(b, tile) + Int32(b, lane) + column);
+}
+
+void storeWords(ImplicitLocOpBuilder &b, NVVM::Tcgen05LdStShape shape, ArrayRef<Value> words,
+                Value place) {
+  auto type = VectorType::get(int64_t(words.size()), b.getI32Type());
+  Value all = vector::FromElementsOp::create(b, type, words);
+  NVVM::Tcgen05StOp::create(b, /*unpack=*/false, shape, place, all, /*offset=*/Value());
+}
 
 struct LowerConvertLanes : PipePattern<pipe::ConvertLanesOp> {
   using PipePattern::PipePattern;
@@ -38,19 +61,25 @@ struct LowerConvertLanes : PipePattern<pipe::ConvertLanesOp> {
     pipe::SharedType source = op.getSource().getType();
     HalfOperands halves(b, *state.target, op.getScales().getType().getElementType(),
                         op.getTileType().getElementType());
-    int64_t groups = state.roles.at(op).getNumThreads() / int64_t(pipe::kMmaM);
+    int64_t groups = state.roles.at(op).getStageThreads() / int64_t(pipe::kMmaM);
     int64_t elements = source.getColumns() / groups;
     Int32 lane(b, accumulatorLane(b, b.getLoc(), state)), group = groupOfThread(b, op, state);
     SmallVector<Value> factors = factorsOf(b, op, adaptor, halves, {lane, group, elements});
     TileLine line(adaptor.getSource(), source.getLayout(), lane);
+    SmallVector<Value> words; // all on their way before the first is converted
     for (int64_t first = 0; first < elements; first += kElements) {
       Int32 byte = group * (elements / 2) ^ Int32(b, first / 2);
+      llvm::append_range(words, loadSharedWords(b, line.at(byte), kWords));
+    }
+    for (int64_t first = 0; first < elements; first += kElements) {
       SmallVector<Value> pairs;
-      for (auto [i, word] : llvm::enumerate(loadSharedWords(b, line.at(byte), kWords))) {
-        Value factor = factors[(first + int64_t(i) * hw::codesPerWord) / halves.blockSize()];
-        llvm::append_range(pairs, halves.convertInOrder(word, factor, factor));
+      for (int64_t i = first; i < first + kElements; i += hw::codesPerWord) {
+        Value factor = factors[i / halves.blockSize()];
+        llvm::append_range(pairs,
+                           halves.convertInOrder(words[i / hw::codesPerWord], factor, factor));
       }
-      store(b, pairs, placeOf(b, adaptor.getDest(), group * (elements / 2) + first / 2));
+      store(b, pairs,
+            placeInLanes(b, state, adaptor.getDest(), group * (elements / 2) + first / 2));
     }
     rewriter.eraseOp(op);
     return success();
@@ -82,22 +111,42 @@ private:
     return factors;
   }
 
-  /// The address of a column in the lanes of this warp.
-  Value placeOf(ImplicitLocOpBuilder &b, Value tile, Int32 column) const {
-    constexpr int64_t lanesOfWarps = 0x60, laneShift = 16;
-    Value quadrant =
-        arith::AndIOp::create(b, state.threadIndex, constantI32(b, b.getLoc(), lanesOfWarps));
-    Value lane = arith::ShLIOp::create(b, quadrant, constantI32(b, b.getLoc(), laneShift));
-    return tmemPointer(b, b.getLoc(), Int32(b, tile) + Int32(b, lane) + column);
-  }
-
   static void store(ImplicitLocOpBuilder &b, ArrayRef<Value> pairs, Value place) {
     SmallVector<Value> words;
     for (Value pair : pairs)
       words.push_back(LLVM::BitcastOp::create(b, b.getI32Type(), pair));
-    Value all = vector::FromElementsOp::create(b, VectorType::get(kColumns, b.getI32Type()), words);
-    NVVM::Tcgen05StOp::create(b, /*unpack=*/false, NVVM::Tcgen05LdStShape::SHAPE_32X32B, place, all,
-                              /*offset=*/Value());
+    storeWords(b, NVVM::Tcgen05LdStShape::SHAPE_32X32B, words, place);
+  }
+};
+
+/// Lanes of a fragment of wgmma, and columns of tensor memory that one has of a tile.
+constexpr int64_t kFragmentLanes = 16, kFragmentColumns = hw::weightTileColumns / 2;
+
+struct LowerUnpackLanes : PipePattern<pipe::UnpackLanesOp> {
+  using PipePattern::PipePattern;
+
+  LogicalResult matchAndRewrite(pipe::UnpackLanesOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    constexpr int64_t warp = 32, fragments = warp / kFragmentLanes;
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    pipe::SharedType source = op.getSource().getType();
+    PackedHalves halves = halvesOf(b, source, op.getTileType().getElementType(), state);
+    Int32 thread = Int32(b, accumulatorLane(b, b.getLoc(), state));
+    // Threads of wgmma that have the fragments of this warp.
+    Int32 first = thread / warp * (fragments * warp) + thread % warp;
+    SmallVector<PrepackedWords> words;
+    for (int64_t i = 0; i < source.getRows() * fragments; ++i)
+      words.push_back(loadPrepackedTile(b, adaptor.getSource(), source,
+                                        first + i % fragments * warp, i / fragments));
+    for (auto [i, ofFragment] : llvm::enumerate(words)) {
+      Int32 column(b, int64_t(i) / fragments * kFragmentColumns);
+      Int32 lanes(b, int64_t(i) % fragments * kFragmentLanes << kLaneShift);
+      SmallVector<Value> registers = halves.convertTile(ofFragment.codes, ofFragment.scales);
+      storeWords(b, NVVM::Tcgen05LdStShape::SHAPE_16X128B, registers,
+                 placeInLanes(b, state, adaptor.getDest(), column + lanes));
+    }
+    rewriter.eraseOp(op);
+    return success();
   }
 };
 
@@ -105,5 +154,5 @@ private:
 
 void fp4::populateWeightLanePatterns(const TypeConverter &converter, RewritePatternSet &patterns,
                                      const KernelState &state) {
-  patterns.add<LowerConvertLanes>(converter, patterns.getContext(), state);
+  patterns.add<LowerConvertLanes, LowerUnpackLanes>(converter, patterns.getContext(), state);
 }

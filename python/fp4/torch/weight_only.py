@@ -158,8 +158,9 @@ class WeightOnlyLinear(torch.nn.Module):
 
     x is [..., in_features] in bfloat16, or float16 beside NVFP4; torch.autocast converts it. It is
     contiguous, or a slice of columns whose rows begin at multiples of 16 bytes. CUDA tensors need
-    an sm_90a, sm_120a or sm_121a GPU; CPU tensors run in the simulator of the first. Few rows are
-    summed in ranges of K, so the last bits of a row may depend on the number of rows.
+    an sm_90a, sm_100a, sm_103a, sm_110a, sm_120a or sm_121a GPU; CPU tensors run in the simulator
+    of the first. Few rows are summed in ranges of K, so the last bits of a row may depend on the
+    number of rows.
 
     The gradient of x is dY times the dequantized weight, in the dtype of dY.
 

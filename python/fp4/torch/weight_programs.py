@@ -18,7 +18,7 @@ from ..formats import find_format
 TILE = (128, 64)
 FORMATS = {4608: "nvfp4", 4352: "mxfp4"}
 #: The targets with a product of prepacked weights. CPU tensors have the first.
-TARGETS = ("sm_90a", "sm_120a", "sm_121a")
+TARGETS = ("sm_90a", "sm_100a", "sm_103a", "sm_110a", "sm_120a", "sm_121a")
 TARGET = TARGETS[0]
 #: Multiprocessors of an H200 or H100 SXM, for which the simulator's programs are chosen.
 PROCESSORS = 132
@@ -74,6 +74,19 @@ def _of_warps(plan: Plan) -> Plan:
     """The same where warps multiply with mma.sync, in 99 KB of shared memory: stages have 128
     elements of K, of all ranges together, and 128 columns."""
     return dataclasses.replace(plan, tile=(plan.tile[0], 128, 128 // plan.ranges))
+
+
+def _of_lanes(plan: Plan, columns: int) -> Plan:
+    """The same where weights become floats in tensor memory: a tile has 16 rows at least, one k
+    tile is that of a warpgroup, and a block has one range and a multiprocessor to itself."""
+    depth = 128 if columns % 128 == 0 else TILE[1]
+    return Plan((max(plan.tile[0], 16), 128, depth), plan.split_k, resident=1)
+
+
+def _of_target(plan: Plan, columns: int, target: str) -> Plan:
+    if target == TARGET:
+        return plan
+    return _of_warps(plan) if target.startswith("sm_12") else _of_lanes(plan, columns)
 
 
 @functools.lru_cache(maxsize=256)
@@ -149,7 +162,7 @@ def product(what: Product, target: str) -> Compiled:
         + (', fp4.dims = ["M", ""], fp4.strided}' if name == "x" else "}")
         for name, kind in operands.items())
     alpha = " alpha %alpha" if what.alpha_rank >= 0 else ""
-    plan = what.plan if target == TARGET else _of_warps(what.plan)
+    plan = _of_target(what.plan, what.columns, target)
     tile = ", ".join(map(str, plan.tile))
     ranges = f", ranges = {plan.ranges}" if plan.ranges > 1 else ""
     result, add = _add_bias(what, x, sums, y) if what.bias else ("%sums", "")

@@ -457,6 +457,69 @@ func.func @bad(%w: !codes, %s: !scales) {
 
 // -----
 
+func.func @twin(%w: !pipe.shared<2x4608xi8>, %m: !pipe.shared<1x4352xi8>) {
+  %a = pipe.unpack_lanes %w : !pipe.shared<2x4608xi8> -> !pipe.tmem<128x128xf16>
+  %b = pipe.unpack_lanes %m : !pipe.shared<1x4352xi8> -> !pipe.tmem<128x64xbf16>
+  return
+}
+func.func @bad(%w: !pipe.shared<2x8704xi8>) {
+  // (C499)
+  // expected-error @+1 {{source must be i8 in linear rows of 4608 or 4352 bytes, but got '!pipe.shared<2x8704xi8>'}}
+  %a = pipe.unpack_lanes %w : !pipe.shared<2x8704xi8> -> !pipe.tmem<128x256xbf16>
+  return
+}
+
+// -----
+
+func.func @bad(%w: !pipe.shared<2x4608xi8>) {
+  // (C499)
+  // expected-error @+1 {{tile must be 128x128 of bf16 or f16, but got '!pipe.tmem<128x64xbf16>'}}
+  %a = pipe.unpack_lanes %w : !pipe.shared<2x4608xi8> -> !pipe.tmem<128x64xbf16>
+  return
+}
+
+// -----
+
+func.func @bad(%w: !pipe.shared<1x4352xi8>) {
+  // (C499)
+  // expected-error @+1 {{tile must be 128x64 of bf16, but got '!pipe.tmem<128x64xf16>'}}
+  %a = pipe.unpack_lanes %w : !pipe.shared<1x4352xi8> -> !pipe.tmem<128x64xf16>
+  return
+}
+
+// -----
+
+func.func @bad(%w: !pipe.shared<2x4608xi8>) {
+  // (C499)
+  // expected-error @+1 {{must return a tile or fill a destination}}
+  pipe.unpack_lanes %w : !pipe.shared<2x4608xi8>
+  return
+}
+
+// -----
+
+gpu.module @m {
+gpu.func @twin(%w: !pipe.shared<2x4608xi8>, %slot: !pipe.tmem<128x128xbf16>) kernel {
+  pipe.role convert warps 4 to 8 drives [convert] {
+    pipe.unpack_lanes %w into %slot : !pipe.shared<2x4608xi8>, !pipe.tmem<128x128xbf16>
+  }
+  pipe.role more warps 8 to 16 drives [convert] in_turn {
+    pipe.unpack_lanes %w into %slot : !pipe.shared<2x4608xi8>, !pipe.tmem<128x128xbf16>
+  }
+  gpu.return
+}
+gpu.func @bad(%w: !pipe.shared<2x4608xi8>, %slot: !pipe.tmem<128x128xbf16>) kernel {
+  pipe.role convert warps 4 to 12 drives [convert] {
+    // (C499)
+    // expected-error @+1 {{must be in a role of one warpgroup, or of several in turn, but is in #pipe.role<convert warps 4 to 12 drives [convert]>}}
+    pipe.unpack_lanes %w into %slot : !pipe.shared<2x4608xi8>, !pipe.tmem<128x128xbf16>
+  }
+  gpu.return
+}
+}
+
+// -----
+
 !x = !pipe.shared<16x128xbf16, swizzle_128B>
 func.func @twin(%acc: !pipe.tmem<128x16xf32>, %w: !pipe.tmem<128x128xbf16>, %x: !x, %more: i1) {
   pipe.mma_lanes %acc, %w, %x accumulate %more : !pipe.tmem<128x16xf32>, !pipe.tmem<128x128xbf16>, !x

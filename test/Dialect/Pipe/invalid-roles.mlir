@@ -48,6 +48,51 @@ gpu.func @bad(%c0: i32) kernel {
 
 // -----
 
+#twin = #pipe.role<convert warps 4 to 12 drives [convert] in_turn>
+// (C497)
+// expected-error @+1 {{role convert in turn must have several warpgroups, but got warps 4 to 8}}
+#role = #pipe.role<convert warps 4 to 8 drives [convert] in_turn>
+
+// -----
+
+// (C497)
+// expected-error @+1 {{role math in turn must drive convert and nothing else}}
+#role = #pipe.role<math warps 0 to 8 drives [threads] in_turn>
+
+// -----
+
+!w = !pipe.shared<128x128xf4E2M1FN, swizzle_64B>
+!ws = !pipe.channel<!w>
+gpu.module @m {
+gpu.func @twin(%c0: i32, %c1: i32, %c4: i32) kernel {
+  %ws = pipe.channel from tma to threads(128) : !ws
+  pipe.role convert warps 4 to 12 drives [convert] in_turn {
+    scf.for %k = %c0 to %c4 step %c1 : i32 {
+      %step = arith.constant 1 : i32
+    }
+    %one = arith.constant 1 : i32
+    scf.for %k = %c0 to %c4 step %one : i32 {
+      %w = pipe.consumer_wait %ws : !ws
+      pipe.consumer_release %ws : !ws
+    }
+  }
+  gpu.return
+}
+gpu.func @bad() kernel {
+  %ws = pipe.channel from tma to threads(128) : !ws
+  // expected-note @+1 {{the role begins here; leave 'in_turn' out where a role takes stages outside of such a loop}}
+  pipe.role convert warps 4 to 12 drives [convert] in_turn {
+    // (C498)
+    // expected-error @+1 {{must be directly in a loop with step 1, because the warpgroups of its role have its stages in turn}}
+    %w = pipe.consumer_wait %ws : !ws
+    pipe.consumer_release %ws : !ws
+  }
+  gpu.return
+}
+}
+
+// -----
+
 // (C119)
 // expected-error @+1 {{engine must be tma, tensor, scale_copy, threads, bulk_store, work_queue or convert, but got dma}}
 #role = #pipe.role<load warps 0 to 1 drives [dma]>

@@ -66,8 +66,9 @@ FailureOr<RoleAttr> RoleAttr::parseHeader(AsmParser &parser) {
     return failure();
   if (succeeded(parser.parseOptionalKeyword("registers")) && parser.parseInteger(registers))
     return failure();
+  bool inTurn = succeeded(parser.parseOptionalKeyword("in_turn"));
   auto role = RoleAttr::getChecked([&] { return parser.emitError(loc); }, parser.getContext(), name,
-                                   first, end, engines, registers);
+                                   first, end, engines, registers, inTurn);
   if (!role)
     return failure();
   return role;
@@ -80,6 +81,8 @@ void RoleAttr::printHeader(AsmPrinter &printer) const {
   printer << "]";
   if (getRegisters())
     printer << " registers " << getRegisters();
+  if (getInTurn())
+    printer << " in_turn";
 }
 
 Attribute RoleAttr::parse(AsmParser &parser, Type) {
@@ -133,13 +136,26 @@ Engine RoleAttr::getCompletion(Engine engine) const {
 }
 
 int32_t RoleAttr::getArrivals(Engine completion) const {
-  return completion == Engine::Threads ? getNumThreads() : 1;
+  return completion == Engine::Threads ? getStageThreads() : 1;
 }
 
 using EmitError = llvm::function_ref<InFlightDiagnostic()>;
 
+/// (C497) The warpgroups of a role that takes turns.
+static LogicalResult verifyTurns(EmitError emitError, StringRef name, int32_t first, int32_t end,
+                                 ArrayRef<Engine> engines) {
+  if (!llvm::equal(engines, ArrayRef{Engine::Convert})) // (C497)
+    return emitError() << "role " << name << " in turn must drive convert and nothing else";
+  int32_t warps = end - first;
+  if (first % kWarpsPerGroup || warps % kWarpsPerGroup || warps == kWarpsPerGroup) // (C497)
+    return emitError() << "role " << name << " in turn must have several warpgroups, but got warps "
+                       << first << " to " << end;
+  return success();
+}
+
 LogicalResult RoleAttr::verify(EmitError emitError, StringRef name, int32_t first, int32_t end,
-                               ArrayRef<Engine> engines, int32_t registers) { // (C119)
+                               ArrayRef<Engine> engines, int32_t registers,
+                               bool inTurn) { // (C119)
   if (name.empty())
     return emitError() << "role must have a name";
   if (first < 0 || end <= first)
@@ -167,7 +183,7 @@ LogicalResult RoleAttr::verify(EmitError emitError, StringRef name, int32_t firs
   if (registers && (registers % 8 || registers < 24 || registers > 256))
     return emitError() << "registers of role " << name
                        << " must be a multiple of 8 from 24 to 256, but got " << registers;
-  return success();
+  return inTurn ? verifyTurns(emitError, name, first, end, engines) : success();
 }
 
 //===----------------------------------------------------------------------===//

@@ -6,7 +6,9 @@
 #include "fp4/Dialect/Pipe/IR/PipeLanes.h"
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Builders.h"
+#include "mlir/IR/Matchers.h"
 #include "mlir/IR/OpImplementation.h"
 
 using namespace mlir;
@@ -109,7 +111,7 @@ static LogicalResult verifyTmemLanes(EngineOpInterface op, RoleRegionOp region) 
   bool accesses = ofThreads && (llvm::any_of(op->getOperands(), isTmem) ||
                                 llvm::any_of(op->getResults(), isTmem));
   // Warpgroups have columns of their own.
-  int64_t most = isa<ConvertLanesOp>(op) ? 16 : isa<PromoteLanesOp>(op) ? 8 : 4;
+  int64_t most = isa<ConvertLanesOp, UnpackLanesOp>(op) ? 16 : isa<PromoteLanesOp>(op) ? 8 : 4;
   int64_t warps = role.getNumWarps();
   bool hasAll = llvm::isPowerOf2_64(warps) && warps >= 4 && warps <= most;
   if (!accesses || (hasAll && role.getFirstWarp() % 4 == 0))
@@ -151,8 +153,27 @@ static LogicalResult verifyLeaderRole(RoleRegionOp region) {
   return success();
 }
 
+/// (C498) Each warpgroup skips the iterations of the others.
+static LogicalResult verifyTurns(RoleRegionOp region) {
+  if (!region.getRole().getInTurn())
+    return success();
+  WalkResult result = region.getBody().walk([&](ChannelOpInterface use) {
+    auto loop = dyn_cast<scf::ForOp>(use->getParentOp());
+    if (loop && matchPattern(loop.getStep(), m_One()))
+      return WalkResult::advance();
+    InFlightDiagnostic diag =
+        use->emitOpError() // (C498)
+        << "must be directly in a loop with step 1, because the warpgroups of "
+           "its role have its stages in turn";
+    diag.attachNote(region.getLoc()) << "the role begins here; leave 'in_turn' out where a role "
+                                        "takes stages outside of such a loop";
+    return WalkResult::interrupt();
+  });
+  return failure(result.wasInterrupted());
+}
+
 LogicalResult RoleRegionOp::verifyRegions() {
-  if (failed(verifyLeaderRole(*this)))
+  if (failed(verifyLeaderRole(*this)) || failed(verifyTurns(*this)))
     return failure();
   WalkResult result = getBody().walk([&](EngineOpInterface op) {
     return failed(verifyDriven(op, *this)) || failed(verifyTmemLanes(op, *this))

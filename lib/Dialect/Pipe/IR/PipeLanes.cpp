@@ -8,6 +8,8 @@
 
 #include "VerifyFragment.h"
 
+#include "fp4/ISA/WeightLayout.h"
+
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/OpImplementation.h"
 
@@ -72,6 +74,42 @@ LogicalResult ConvertLanesOp::verify() {
     return success();
   return emitOpError() << "tile must have the shape of the source and elements of bf16"
                        << (mayBeF16 ? " or f16" : "") << ", but got " << tile; // (C467)
+}
+
+void UnpackLanesOp::getAsmResultNames(OpAsmSetValueNameFn name) {
+  if (getResult())
+    name(getResult(), "unpacked");
+}
+Value UnpackLanesOp::getFilledTile() { return getResult(); }
+Value UnpackLanesOp::getSlot() { return getDest(); }
+int64_t UnpackLanesOp::getUnitBytes() { return 0; }
+Value UnpackLanesOp::getUnits() { return {}; }
+void UnpackLanesOp::fillSlot(OpBuilder &builder, Value slot, Value) {
+  create(builder, getLoc(), Type(), getSource(), slot);
+}
+
+LogicalResult UnpackLanesOp::verify() {
+  SharedType source = getSource().getType();
+  int64_t bytes = source.getInnerBytes();
+  bool isScaled16 = bytes == hw::weightTileBytes(16);
+  if (!source.getElementType().isInteger(8) || source.getLayout() != Layout::Linear ||
+      (!isScaled16 && bytes != hw::weightTileBytes(32)))
+    return emitOpError() << "source must be i8 in linear rows of " << hw::weightTileBytes(16)
+                         << " or " << hw::weightTileBytes(32) << " bytes, but got "
+                         << source; // (C499)
+  if (bool(getResult()) == bool(getDest()))
+    return emitOpError() << "must return a tile or fill a destination"; // (C499)
+  auto region = (*this)->getParentOfType<RoleRegionOp>();
+  if (region && region.getRole().getStageThreads() != kMmaM)
+    return emitOpError() << "must be in a role of one warpgroup, or of several in turn, but is in "
+                         << region.getRole(); // (C499)
+  TmemType tile = getTileType();
+  bool fits = tile.getElementType().isBF16() || (isScaled16 && tile.getElementType().isF16());
+  SmallVector<int64_t> expected = {kMmaM, source.getRows() * hw::weightTileColumns};
+  if (tile.isOperand() && fits && tile.getShape() == ArrayRef(expected))
+    return success();
+  return emitOpError() << "tile must be " << expected[0] << "x" << expected[1] << " of bf16"
+                       << (isScaled16 ? " or f16" : "") << ", but got " << tile; // (C499)
 }
 
 LogicalResult MmaLanesOp::verify() {

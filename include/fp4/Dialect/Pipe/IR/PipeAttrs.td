@@ -17,23 +17,36 @@ def Pipe_RoleAttr : Pipe_Attr<"Role", "role"> {
     or `convert` runs on all of its threads; any other role has one warp, and one elected thread of
     it issues what the engines execute. One that drives `tensor` and `scale_copy` may have two: the
     first multiplies, and the second copies scales ahead of it. `registers` is the number of registers per thread that the
-    role asks for when it begins (PTX: setmaxnreg); 0 keeps what the launch gave.
+    role asks for when it begins (PTX: setmaxnreg); 0 keeps what the launch gave. The warpgroups of a
+    role `in_turn` have a stage each: one takes and hands over a stage while the others have those
+    behind it, so that one of n warpgroups has every n-th stage.
 
     Constraints: (C119) a role has a name, at least one warp and at least one engine, each engine
     once; a role without `threads` and `convert`, and one that drives `tma`, `scale_copy` or
     `work_queue`, has one warp, or two if it drives `tensor` and `scale_copy` and nothing else;
-    `registers` is 0 or a multiple of 8 from 24 to 256.
+    `registers` is 0 or a multiple of 8 from 24 to 256; (C497) a role `in_turn` drives `convert` alone
+    and has several warpgroups.
 
     Example: `#pipe.role<mma warps 4 to 5 drives [tensor, scale_copy]>`,
-    `#pipe.role<math warps 0 to 8 drives [tensor, threads] registers 240>`.
+    `#pipe.role<math warps 0 to 8 drives [tensor, threads] registers 240>`,
+    `#pipe.role<convert warps 4 to 20 drives [convert] in_turn>`.
   }];
   let parameters = (ins StringRefParameter<"word for messages and labels">:$name,
                         "int32_t":$firstWarp, "int32_t":$endWarp,
                         ArrayRefParameter<"::fp4::pipe::Engine">:$engines,
-                        DefaultValuedParameter<"int32_t", "0">:$registers);
+                        DefaultValuedParameter<"int32_t", "0">:$registers,
+                        DefaultValuedParameter<"bool", "false">:$inTurn);
+  let builders = [AttrBuilder<(ins "::llvm::StringRef":$name, "int32_t":$firstWarp,
+                                   "int32_t":$endWarp,
+                                   "::llvm::ArrayRef<::fp4::pipe::Engine>":$engines,
+                                   "int32_t":$registers),
+                              [{ return $_get($_ctxt, name, firstWarp, endWarp, engines, registers,
+                                              /*inTurn=*/false); }]>];
   let extraClassDeclaration = [{
     int32_t getNumWarps() const { return getEndWarp() - getFirstWarp(); }
     int32_t getNumThreads() const { return 32 * getNumWarps(); }
+    /// Threads that have a stage together: all of the role, or those of a warpgroup.
+    int32_t getStageThreads() const { return getInTurn() ? 128 : getNumThreads(); }
     bool drives(Engine engine) const;
     /// One elected thread runs the role.
     bool isElected() const { return !drives(Engine::Threads) && !drives(Engine::Convert); }

@@ -112,6 +112,43 @@ def Pipe_ConvertLanesOp : Pipe_EngineOp<
   }];
 }
 
+def Pipe_UnpackLanesOp : Pipe_EngineOp<
+    "unpack_lanes", "Convert",
+    [Pipe_NamedResults, DeclareOpInterfaceMethods<Pipe_StageFillerOpInterface>]> {
+  let summary = "prepacked weights to 16-bit floats in tensor memory";
+  let description = [{
+    `tile[n, k]` is what `pipe.convert_lanes` makes of the weights and scales that are in `source`, a row
+    of tiles of `#fp4.weight_layout<wgmma>` side by side along k. A thread has the elements of its place
+    in a fragment of wgmma, which is one of tcgen05.st.16x128b too: warp w of a warpgroup stores the
+    two fragments of the lanes 32 w to 32 w + 31, those that it reaches. The sequential form returns the
+    tile; the other forms fill a tile of a channel acquired by this role.
+    PTX: tcgen05.st.sync.aligned.16x128b.
+
+    Constraints: (C499) source is i8, linear, in rows of 4608 bytes (nvfp4) or 4352 (mxfp4); the tile has
+    128 rows and 64 elements of K for each of them, of bf16, or with nvfp4 of f16; it is returned or
+    filled. The role has one warpgroup, or several in turn.
+
+    Example:
+    ```mlir
+    %a = pipe.unpack_lanes %w : !pipe.shared<2x4608xi8> -> !pipe.tmem<128x128xbf16>
+    ```
+  }];
+  let arguments = (ins Pipe_SharedType:$source, Optional<Pipe_TmemType>:$dest);
+  let results = (outs Optional<Pipe_TmemType>:$result);
+  let assemblyFormat = [{
+    $source (`into` $dest^)? attr-dict `:` qualified(type($source)) (`,` qualified(type($dest))^)?
+    (`->` qualified(type($result))^)?
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = engineDecl # [{
+    /// Type of the tile that is filled, result or destination.
+    ::fp4::pipe::TmemType getTileType() {
+      return ::llvm::cast<::fp4::pipe::TmemType>(
+          (getDest() ? ::mlir::Value(getDest()) : ::mlir::Value(getResult())).getType());
+    }
+  }];
+}
+
 //===----------------------------------------------------------------------===//
 // Engine threads
 //===----------------------------------------------------------------------===//

@@ -1,0 +1,75 @@
+//===- MatmulRanges.cpp - Sums of ranges of K of one tile -----------------===//
+//
+// Blocks have a range of K each, and leave their sums in a workspace: those of a range are a matrix
+// of whole tiles behind that of the range before. The last block of a tile adds them from the first
+// range to the last, and finishes the tile. Where the number of columns is not known, each tile of
+// columns has such a workspace of its own behind the one before it.
+//
+//===----------------------------------------------------------------------===//
+
+#include "MatmulBuilder.h"
+
+using namespace mlir;
+using namespace fp4;
+using namespace fp4::pipe;
+
+/// Of this block's tile: rows of blocks, then columns.
+Value MatmulBuilder::counterIndex(const Tile &tile) {
+  Value column = arith::DivUIOp::create(b, loc, tile.column, constant(shape.tileN));
+  Value row = arith::DivUIOp::create(b, loc, tile.row, constant(shape.blockM()));
+  if (shape.dynamicColumns())
+    return add(mul(column, shape.tilesM() * shape.clusterM), row);
+  return add(mul(row, shape.tilesN() * shape.clusterN), column);
+}
+
+/// Where the workspace has the sums of the first range, and behind which row it has those of no
+/// range. A number of columns that is not known is one of tiles, each with rows of its own.
+MatmulBuilder::RowsOfSums MatmulBuilder::rowsOfSums(const Tile &tile) {
+  Value rowsOfPart = mul(numM, shape.workM()), all = mul(rowsOfPart, shape.splits);
+  if (!shape.dynamicColumns())
+    return {tile.laneRow, rowsOfPart, all};
+  Value number = arith::DivUIOp::create(b, loc, tile.column, constant(shape.tileN));
+  Value before = arith::MulIOp::create(b, loc, number, all);
+  return {add(before, tile.laneRow), rowsOfPart, add(before, all)};
+}
+
+/// The column of the workspace in which the sums of `column` of the result are.
+Value MatmulBuilder::columnOfSums(const Tile &tile, Value column) {
+  return shape.dynamicColumns() ? arith::SubIOp::create(b, loc, column, tile.column).getResult()
+                                : column;
+}
+
+/// The parts of a chunk, added from the first to the last.
+Value MatmulBuilder::sumOfParts(const Tile &tile, Value column) {
+  auto wide = VectorType::get({shape.chunk()}, b.getF32Type());
+  auto [row, rowsOfPart, end] = rowsOfSums(tile);
+  column = columnOfSums(tile, column);
+  Value sum;
+  for (int64_t part = 0; part < shape.splits; ++part) {
+    Value next = FetchOp::create(b, loc, wide, workspace, row, column);
+    sum = sum ? arith::AddFOp::create(b, loc, sum, next).getResult() : next;
+    row = add(row, rowsOfPart);
+  }
+  return sum;
+}
+
+/// Every block leaves the sums of its range; the last one of a tile finishes it.
+void MatmulBuilder::buildJoin(ValueRange accs, const Tile &tile) {
+  RowsOfSums rows = rowsOfSums(tile);
+  Value row = add(rows.first, arith::MulIOp::create(b, loc, tile.part, rows.ofPart));
+  drain(
+      accs, tile, [](ValueRange sums, Value) { return sums.front(); },
+      [&](Value sums, Value column) {
+        Value place = columnOfSums(tile, ofThread(tile, column));
+        StoreOp::create(b, loc, sums, workspace, row, place, rows.end);
+      });
+  Value last = JoinOp::create(b, loc, counters, counterIndex(tile), shape.splits);
+  auto branch = scf::IfOp::create(b, loc, last, /*withElseRegion=*/false);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(branch.thenBlock());
+  forColumns(tile, shape.laneColumns(), [&](Value column) {
+    Value place = add(tile.column, column), inResult = ofThread(tile, place);
+    Value sums = sumOfParts(tile, inResult);
+    store(convert({sums}, tile, ofThreadOrLast(tile, place)), tile, inResult);
+  });
+}

@@ -1,0 +1,110 @@
+//===- Turns.cpp - Warpgroups that have a stage each ----------------------===//
+//
+// A role `in_turn` is one role to all passes before. Here its code becomes that of one of its n
+// warpgroups: the loop that takes the stages begins with the first that is the warpgroup's own, and
+// goes on with every n-th.
+//
+//   the role                                  a warpgroup
+//   for k = 0 to 64 iter_args(it = %i)        first = (group - i) mod n
+//     consumer_wait ab[it]                    for k = first to 64 step n iter_args(it = i + first)
+//     ...                                       consumer_wait ab[it]
+//     yield it + 1                              ...
+//                                               yield it + n
+//                                             it = i + 64
+//
+// So what a stage waits for, from its load to the columns of tensor memory, is hidden behind what
+// other warpgroups do with the stages before and behind it. The one that takes a stage alone
+// arrives at its barriers (RoleAttr::getArrivals). No wait is later than in the role, because each
+// warpgroup has those of the role in the same order, without those of the others.
+//
+//===----------------------------------------------------------------------===//
+#include "Lowering.h"
+
+#include "mlir/IR/Matchers.h"
+
+using namespace mlir;
+using namespace fp4::pipe;
+
+/// Loops of `region` that take stages.
+static SmallVector<scf::ForOp> loopsOfStages(RoleRegionOp region) {
+  llvm::SmallSetVector<Operation *, 2> loops;
+  region.walk([&](ChannelOpInterface use) { loops.insert(use->getParentOp()); });
+  return llvm::map_to_vector(loops, llvm::CastTo<scf::ForOp>);
+}
+
+/// What an iteration adds to the counter number `number` of `loop`.
+static std::optional<int64_t> stepOf(scf::ForOp loop, unsigned number) {
+  int64_t step = 0;
+  Value value = loop.getYieldedValues()[number];
+  while (value != loop.getRegionIterArg(number)) {
+    auto sum = value.getDefiningOp<arith::AddIOp>();
+    APInt more;
+    if (!sum || !matchPattern(sum.getRhs(), m_ConstantInt(&more)))
+      return std::nullopt;
+    step += more.getSExtValue();
+    value = sum.getLhs();
+  }
+  return step;
+}
+
+/// Gives counter `number` of `loop` to a warpgroup that skips `first` iterations at the beginning
+/// and all but every `groups`-th later.
+static void skipStages(scf::ForOp loop, unsigned number, int64_t step, Value first, Value all,
+                       int64_t groups) {
+  Location loc = loop.getLoc();
+  OpBuilder b(loop);
+  auto after = [&](Value count, Value from) -> Value {
+    Value stages = arith::MulIOp::create(b, loc, count, fp4::constantI32(b, loc, step));
+    return arith::AddIOp::create(b, loc, from, stages);
+  };
+  Value init = loop.getInitArgs()[number];
+  loop.getInitArgsMutable()[number].set(after(first, init));
+  loop.getResult(number).replaceAllUsesWith(after(all, init));
+  b.setInsertionPoint(loop.getBody()->getTerminator());
+  Value next = arith::AddIOp::create(b, loc, loop.getRegionIterArg(number),
+                                     fp4::constantI32(b, loc, step * groups));
+  loop.getBody()->getTerminator()->setOperand(number, next);
+}
+
+/// Makes the stages of `loop` those of the warpgroup `group` of `groups`. Which is first goes on
+/// from one loop to the next, so that neighbouring stages are always of different ones.
+static LogicalResult takeTurns(scf::ForOp loop, Value group, int64_t groups) {
+  SmallVector<int64_t> steps;
+  for (unsigned number = 0; number < loop.getNumRegionIterArgs(); ++number) {
+    std::optional<int64_t> step = stepOf(loop, number);
+    if (!step)
+      return loop.emitOpError(
+          "must carry nothing but numbers of stages in a role in turn"); // (C498)
+    steps.push_back(*step);
+  }
+  Location loc = loop.getLoc();
+  OpBuilder b(loop);
+  Value count = fp4::constantI32(b, loc, groups);
+  Value before = arith::RemUIOp::create(b, loc, loop.getInitArgs().front(), count);
+  Value ahead = arith::SubIOp::create(b, loc, arith::AddIOp::create(b, loc, group, count), before);
+  Value first = arith::RemUIOp::create(b, loc, ahead, count);
+  Value all = arith::SubIOp::create(b, loc, loop.getUpperBound(), loop.getLowerBound());
+  for (auto [number, step] : llvm::enumerate(steps))
+    skipStages(loop, number, step, first, all, groups);
+  loop.setLowerBound(arith::AddIOp::create(b, loc, loop.getLowerBound(), first));
+  loop.setStep(count);
+  return success();
+}
+
+LogicalResult fp4::takeTurns(gpu::GPUFuncOp kernel, const KernelState &state) {
+  constexpr int64_t warpsOfGroup = 4;
+  for (auto region : kernel.getOps<RoleRegionOp>()) {
+    RoleAttr role = region.getRole();
+    if (!role.getInTurn())
+      continue;
+    OpBuilder b = OpBuilder::atBlockBegin(&region.getBody().front());
+    Location loc = region.getLoc();
+    Value warp =
+        arith::SubIOp::create(b, loc, state.warpIndex, constantI32(b, loc, role.getFirstWarp()));
+    Value group = arith::DivUIOp::create(b, loc, warp, constantI32(b, loc, warpsOfGroup));
+    for (scf::ForOp loop : loopsOfStages(region))
+      if (failed(::takeTurns(loop, group, role.getNumWarps() / warpsOfGroup)))
+        return failure();
+  }
+  return success();
+}
