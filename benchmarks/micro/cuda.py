@@ -154,8 +154,8 @@ class Device:
         return lambda: self._call("cuGraphLaunch", executable, None)
 
     def encode(self, kind: int, pointer: int, sizes: Sequence[int], strides: Sequence[int], box: Sequence[int],
-               swizzle: int, promotion: int = 2) -> "ctypes.Array[Any]":
-        """A tensor map: `kind`, `swizzle` and `promotion` (of L2, 128 bytes) are numbers of the driver's
+               swizzle: int, promotion: int = 2, fill: int = 0) -> "ctypes.Array[Any]":
+        """A tensor map: `kind`, `swizzle`, `promotion` (of L2, 128 bytes) and `fill` are numbers of the driver's
         enumerations, sizes and boxes are in elements, the first dimension first, and strides in bytes, of all
         dimensions but the first."""
         storage = (ctypes.c_uint64 * 32)()
@@ -164,7 +164,7 @@ class Device:
         rank = len(sizes)
         self._call("cuTensorMapEncodeTiled", ctypes.byref(aligned), kind, rank, _u64(pointer), (_u64 * rank)(*sizes),
                    (_u64 * rank)(*strides), (_uint * rank)(*box), (_uint * rank)(*[1] * rank), 0, swizzle,
-                   promotion, 0)
+                   promotion, fill)
         aligned._storage = storage  # type: ignore[attr-defined]
         return aligned
 

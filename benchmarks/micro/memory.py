@@ -261,24 +261,6 @@ def boxes(device: Device, out: int, quick: bool) -> Iterator[dict[str, Any]]:
                "value": round(size * count / clocks, 2), "unit": "B/clk/SM"}
 
 
-def outside(device: Device, out: int, quick: bool) -> Iterator[dict[str, Any]]:
-    """The same of boxes that reach beyond the end of the tensor."""
-    sms, stages, count = device.multiprocessors(), 4, 64 if quick else 1024
-    memory = device.allocate(128 * 256)
-    kernel = box_kernel(device)
-    for blocks in (1, sms):
-        for box in (16, 64, 128):
-            for rows in (1, box // 4, box // 2, box - 1, box):
-                tensor_map = device.tensor_map(memory, rows, 64, box, 64)
-                for _ in range(2):
-                    kernel(blocks, 32, out, tensor_map, 128 * box, stages, count, 128 * box, 0)
-                device.synchronize()
-                words = device.read(out, 2 * blocks)
-                clocks = sum(words[2 * i + 1] - words[2 * i] for i in range(blocks)) / blocks
-                yield {"name": f"boxes of {box} rows of 128 B, of which {rows} exist, {stages} in flight, {blocks} blocks",
-                       "value": round(clocks / count, 1), "unit": "clk"}
-
-
 def barriers(device: Device, out: int, rounds: int) -> Iterator[dict[str, Any]]:
     """Of one warp or two: what a hand-over costs."""
     base = "  .reg .b32 %a, %c, %ph; .reg .pred %q, %odd; .reg .b64 %s;\n  mov.u32 %a, window; add.u32 %c, %a, 8;\n"

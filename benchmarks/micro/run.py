@@ -23,6 +23,7 @@ import ladder
 import launch
 import memory
 import mixes
+import outside
 import registers
 import stores
 import sweeps
@@ -42,7 +43,7 @@ def sections(device: Device, out: int, quick: bool) -> dict[str, Callable[[], Ro
             "copies": lambda: memory.copies(device, out, quick),
             "multicast": lambda: memory.multicast(device, out, quick),
             "boxes": lambda: memory.boxes(device, out, quick),
-            "outside": lambda: memory.outside(device, out, quick),
+            "outside": lambda: outside.outside(device, out, quick),
             "bandwidth": lambda: memory.bandwidth(device, out, quick),
             "mixes": lambda: mixes.mixes(device, out, quick),
             "sweeps": lambda: sweeps.sweeps(device, out, quick),
