@@ -8,6 +8,8 @@ namespace fp4::harness {
 namespace {
 
 std::string clockText(const Timing &timing) {
+  if (timing.trueClock > 0)
+    return fmt::format("{:.0f}", timing.trueClock);
   if (!timing.clockMax)
     return "-";
   return timing.clockMin == timing.clockMax
@@ -116,8 +118,9 @@ BenchmarkReport::OfRoof BenchmarkReport::ofRoof(const Entry &entry) const {
   const double flopsPerMegahertz = roof->flopsPerClock * multiprocessors * 1e6;
   if (flopsPerMegahertz > 0)
     of.products = entry.flopsPerSecond() / (flopsPerMegahertz * roof->clockMhz);
-  if (flopsPerMegahertz > 0 && entry.timing.clockMax)
-    of.productsAtClock = entry.flopsPerSecond() / (flopsPerMegahertz * entry.timing.clockMax);
+  const double clock = entry.timing.trueClock > 0 ? entry.timing.trueClock : entry.timing.clockMax;
+  if (flopsPerMegahertz > 0 && clock > 0)
+    of.productsAtClock = entry.flopsPerSecond() / (flopsPerMegahertz * clock);
   return of;
 }
 

@@ -1,10 +1,12 @@
 //===- Measure.cpp - Times of work on a device, with their statistics -----===//
 
 #include "fp4/Benchmark/Measure.h"
+#include "SmClock.h"
 
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
+#include <numeric>
 
 namespace fp4::harness {
 namespace {
@@ -29,12 +31,14 @@ class Measurement {
 public:
   Measurement(rt::Device &device, size_t sets, const std::function<Status(size_t)> &issue,
               const MeasureOptions &options)
-      : device_(device), sets_(sets), issue_(issue), options_(options) {}
+      : device_(device), sets_(sets), issue_(issue), options_(options), clock_(device) {}
 
   Expected<Timing> run() {
     FP4_TRY(warmUp());
     while (!done())
       FP4_TRY(batch([this] { return once(); }, timing_.runsPerSample));
+    if (!clocks_.empty())
+      timing_.trueClock = std::reduce(clocks_.begin(), clocks_.end()) / double(clocks_.size());
     return std::move(timing_);
   }
 
@@ -57,6 +61,8 @@ private:
   size_t sets_;
   const std::function<Status(size_t)> &issue_;
   const MeasureOptions &options_;
+  SmClock clock_;
+  std::vector<double> clocks_; ///< MHz, of each batch
   size_t set_ = 0;
   uint32_t graph_ = 0;
   Timing timing_;
@@ -70,6 +76,7 @@ Status Measurement::warmUp() {
   summarize(timing_, options_.tolerance);
   const double estimate = timing_.median;
   timing_ = {};
+  clocks_.clear();
   if (options_.graphs && estimate < kGraphBelowMs)
     return captureGraph(estimate);
   timing_.runsPerSample = runsOf(estimate, 1);
@@ -107,17 +114,22 @@ Status Measurement::captureGraph(double millisecondsPerRun) {
 
 Status Measurement::batch(const std::function<Status()> &work, size_t runs) {
   std::vector<std::pair<uint32_t, uint32_t>> marks;
+  FP4_TRY(clock_.note(/*behind=*/false));
   for (size_t i = 0; i < kBatch; ++i) {
     FP4_ASSIGN(auto begin, device_.recordEvent());
     FP4_TRY(work());
     FP4_ASSIGN(auto end, device_.recordEvent());
     marks.emplace_back(begin, end);
   }
+  FP4_TRY(clock_.note(/*behind=*/true));
   sampleCondition();
   for (auto [begin, end] : marks) {
     FP4_ASSIGN(auto elapsed, device_.elapsedMs(begin, end));
     timing_.samples.push_back(elapsed / double(runs));
   }
+  FP4_ASSIGN(const double megahertz, clock_.megahertz());
+  if (megahertz > 0)
+    clocks_.push_back(megahertz);
   return {};
 }
 

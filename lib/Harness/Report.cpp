@@ -102,6 +102,8 @@ nlohmann::ordered_json toJson(const Timing &timing) {
     object["watts"] = timing.watts;
     object["throttle_reasons"] = timing.throttleReasons;
   }
+  if (timing.trueClock > 0)
+    object["true_clock_mhz"] = timing.trueClock;
   return object;
 }
 
