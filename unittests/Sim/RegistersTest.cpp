@@ -1,5 +1,8 @@
 //===- RegistersTest.cpp - setmaxnreg: what warps pass to each other ------===//
+#include "Sim/State/AlignedBytes.h"
 #include "SimFixture.h"
+#include <algorithm>
+#include <cstring>
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
@@ -74,6 +77,20 @@ TEST(Registers, ALimitIsNoNeed) {
 // ptxas ignores setmaxnreg there, since it does not know the launch.
 TEST(Registers, WithoutALaunchNothingIsCounted) {
   EXPECT_EQ(outcome(exchange("", 40, 256)), "");
+}
+
+// Blocks that begin get the storage of blocks that have ended.
+TEST(Registers, StorageThatIsTakenAgainIsZero) {
+  constexpr size_t size = 64;
+  SpareBytes spare;
+  AlignedBytes used = spare.take(size);
+  std::byte *const where = used.bytes();
+  std::memset(where, 0xFF, size);
+  spare.give(std::move(used), size);
+  EXPECT_NE(spare.take(2 * size).bytes(), where);
+  const AlignedBytes again = spare.take(size);
+  EXPECT_EQ(again.bytes(), where);
+  EXPECT_TRUE(std::all_of(where, where + size, [](std::byte b) { return b == std::byte(0); }));
 }
 
 } // namespace

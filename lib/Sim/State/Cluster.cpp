@@ -131,7 +131,7 @@ static uint32_t launchRegisters(const KernelInfo &kernel, uint32_t threads) {
 }
 
 static std::unique_ptr<Cta> startCta(Cluster &cluster, uint32_t rank) {
-  const Launch &launch = *cluster.launch;
+  Launch &launch = *cluster.launch;
   const Kernel &kernel = *launch.kernel;
   auto cta = std::make_unique<Cta>();
   cta->cluster = &cluster;
@@ -152,7 +152,7 @@ static std::unique_ptr<Cta> startCta(Cluster &cluster, uint32_t rank) {
   cta->liveWarps = warps;
   for (Warp &warp : cta->warps)
     warp.maxRegisters = launchRegisters(kernel.info, cta->threads);
-  cta->registers = AlignedBytes(size_t(warps) * kernel.registerBytes);
+  cta->registers = launch.registers.take(size_t(warps) * kernel.registerBytes);
   return cta;
 }
 
@@ -171,4 +171,8 @@ Cluster::Cluster(Launch &owner, uint64_t linearIndex) : launch(&owner), index(li
   async = makeAsyncWork(*this);
 }
 
-Cluster::~Cluster() = default;
+Cluster::~Cluster() {
+  for (auto &cta : ctas)
+    launch->registers.give(std::move(cta->registers),
+                           cta->warps.size() * launch->kernel->registerBytes);
+}

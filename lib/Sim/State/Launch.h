@@ -69,6 +69,7 @@ struct Launch {
     return nextCluster < totalClusters;
   }
 
+  SpareBytes registers; ///< of blocks that have ended
   std::mutex lock;
   uint64_t nextCluster = 0;      ///< guarded by lock
   uint64_t canceledClusters = 0; ///< guarded by lock

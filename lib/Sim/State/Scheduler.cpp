@@ -193,11 +193,17 @@ const LaneTurn &Scheduler::turnOf(const LaneGroup &group) const {
 /// The runnable group whose turn comes first; when a quantum ran out in a diverged warp, the next
 /// one behind it has its turn before.
 LaneGroup *Scheduler::pickGroup(Warp &warp) {
+  if (warp.groups.size() == 1) { // a prediction asks twice for each instruction
+    LaneGroup &only = warp.groups.front();
+    if (only.wait && only.wait->ready())
+      only.wait.reset();
+    warp.passedOver = 0;
+    return only.wait ? nullptr : &only;
+  }
   for (LaneGroup &group : warp.groups)
     if (group.wait && group.wait->ready())
       group.wait.reset();
-  if (warp.groups.size() > 1)
-    mergeGroups(warp);
+  mergeGroups(warp);
   LaneGroup *lowest = nullptr, *next = nullptr;
   for (LaneGroup &group : warp.groups) {
     if (group.wait)
