@@ -73,6 +73,7 @@ struct Ticket {
   uint64_t bytes = 0; ///< that it writes; 0: those of the destinations above
   uint64_t flops = 0;
   std::vector<GlobalRun> global; ///< that it reads or writes; known for a policy that predicts time
+  uint32_t outsideRows = 0;      ///< ... and rows of its box that lie outside of the tensor
   Proxy proxy = Proxy::Async;
   uint32_t sharedReads = 0; ///< mask of CTA ranks whose shared memory the first stage reads
   uint32_t ctaGroup = 0;    ///< tcgen05: 1 or 2

@@ -278,6 +278,10 @@ double MemorySystem::leastEnd() const {
   return both ? firstRead + device.busy + deviceLatency + l2Latency : 0;
 }
 
+double MemorySystem::fillOutside(double now, double rows) {
+  return serve(outside, now, rows / (rates[TimingRate::OutsideRows] * served)) + l2Latency;
+}
+
 double MemorySystem::deliver(double now, double bytes) {
   l2Bytes += bytes / share;
   const double rate = rates[TimingRate::MulticastTerabytes] * 1e3 / gigahertz * served;

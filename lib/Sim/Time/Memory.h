@@ -143,6 +143,9 @@ public:
   double read(Port &port, double now, double last, std::span<const GlobalRun> runs);
   /// When L2 has taken what is stored from `now` on.
   double write(Port &port, double now, std::span<const GlobalRun> runs);
+  /// The cycle at which the copy engine has filled rows of a box outside of its tensor. One that
+  /// does so alone loses nothing; why many are in each other's way is not known.
+  double fillOutside(double now, double rows);
   /// What a multicast brings to another destination; the cycle at which L2 is done with it.
   double deliver(double now, double bytes);
   /// When L2 comes to an atomic operation on these lines that comes through `port`.
@@ -152,7 +155,7 @@ public:
 
   /// L2 reads a line once for those who ask for it at nearly the same time; what lies between it
   /// and the multiprocessors brings it to each.
-  SharedServer l2, delivery, taking, device; ///< `taking`: what is stored
+  SharedServer l2, delivery, taking, outside, device; ///< `taking`: what is stored
   double present = 0;                  ///< nobody will ask for anything before this cycle
   double deviceBytes = 0, l2Bytes = 0; ///< moved; of a sample, what the whole machine would
   double latencyOfL2() const { return l2Latency; }

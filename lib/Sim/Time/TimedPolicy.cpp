@@ -111,11 +111,12 @@ double TimedPolicy::copyIn(const Ticket &ticket) {
                                                             : ticket.sharedWrites[0].bytes);
   if (ticket.engine == Engine::Threads) // st.async
     return now + rates[TimingRate::RemoteArrive];
-  if (ticket.global.empty()) // between blocks of the cluster
+  if (ticket.global.empty() && !ticket.outsideRows) // between blocks of the cluster
     return startOf(from, bytes / rates[TimingRate::TmaBytes]) +
            bytes / rates[TimingRate::TmaBytes] + rates[TimingRate::TmaLatency] +
            rates[TimingRate::RemoteLatency];
-  double rows = 0; // each takes the engine a cycle for every 128 bytes or part of them
+  double rows =
+      ticket.outsideRows; // each takes the engine a cycle for every 128 bytes or part of them
   for (const GlobalRun &run : ticket.global)
     rows += std::ceil(run.bytes / 128.0);
   double fill = rows * 128 / rates[TimingRate::TmaBytes];
@@ -128,9 +129,11 @@ double TimedPolicy::copyIn(const Ticket &ticket) {
   fill = besideStores(from, fill);
   const double start = startOf(from, fill);
   const CopyTurn turn = turnOf(from, start, fill, bytes);
-  const double arrival = machine.memory.read(from.port, turn.first, turn.last, ticket.global) +
-                         rates[TimingRate::TmaLatency] +
-                         (ticket.kind == TicketKind::Tma ? rates[TimingRate::TensorMapLatency] : 0);
+  double arrival = machine.memory.read(from.port, turn.first, turn.last, ticket.global);
+  if (ticket.outsideRows)
+    arrival = std::max(arrival, machine.memory.fillOutside(turn.first, ticket.outsideRows));
+  arrival += rates[TimingRate::TmaLatency] +
+             (ticket.kind == TicketKind::Tma ? rates[TimingRate::TensorMapLatency] : 0);
   const double spread = std::max(turn.last - turn.first, bytes / rates[TimingRate::L2PortBytes]);
   from.inFlight.push_back({arrival - spread, arrival, bytes});
   from.bytesInFlight += bytes;

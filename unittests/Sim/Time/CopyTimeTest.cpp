@@ -582,4 +582,43 @@ TEST(CopyTime, LanesThatStoreTheSameStoreItOnce) {
   EXPECT_GT(each.cycles, all.cycles + (lanes - 1) * rows);
 }
 
+/// Every block loads four boxes of 128 rows, of which `rows` exist; all load the same ones.
+double cyclesOfBoxes(unsigned blocks, unsigned rows) {
+  constexpr unsigned boxRows = 128, rowBytes = 128, boxes = 4, bytes = boxRows * rowBytes;
+  std::string text =
+      ".version 8.0\n.target sm_90a\n.address_size 64\n.extern .shared .align 1024 .b8 dynamic[];\n"
+      ".visible .entry test(.param .align 64 .b8 map[128], .param .u64 out_param)\n{\n"
+      "  .reg .b32 %r<8>;\n  .reg .b64 %rd<4>;\n  .reg .pred %p<2>;\n"
+      "  .shared .align 8 .b64 bar;\n  mov.b64 %rd1, map;\n  cvta.param.u64 %rd1, %rd1;\n"
+      "  mov.u32 %r2, 0;\n" +
+      begin +
+      fmt::format("  mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r1], {};\n", boxes * bytes);
+  for (unsigned i = 0; i < boxes; ++i)
+    text += fmt::format("  cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::"
+                        "bytes [%r0+{}], [%rd1, {{%r2, %r2}}], [%r1];\n",
+                        i * bytes);
+  const auto params = [&](uint64_t out) {
+    hw::TensorMap map;
+    map.elementType = hw::TensorMapType::Float32;
+    map.rank = 2;
+    map.address = out;
+    map.dims = {rowBytes / 4, rows};
+    map.strides = {rowBytes};
+    map.box = {rowBytes / 4, boxRows};
+    return Params().map(map).add(out);
+  };
+  const LaunchConfig config{
+      .grid = {blocks, 1, 1}, .block = {1, 1, 1}, .dynamicSharedBytes = boxes * bytes};
+  return predictText(text + wait + "  ret;\n}\n", config, bytes, "sm_90a", 0, params).cycles;
+}
+
+/// As benchmarks/micro/memory.py measures it on an H200 (`outside`): one block loses nothing.
+TEST(CopyTime, BoxesThatReachBeyondTheTensorAreSlowWhereAllLoadThem) {
+  constexpr unsigned blocks = 132;
+  const double rows = blocks * 4 * 63 / hw::timingRate("sm_90a", TimingRate::OutsideRows)->value;
+  EXPECT_NEAR(cyclesOfBoxes(blocks, 1) - cyclesOfBoxes(blocks, 64), rows, 0.05 * rows);
+  EXPECT_GT(cyclesOfBoxes(blocks, 64), 1.5 * cyclesOfBoxes(blocks, 128));
+  EXPECT_LT(cyclesOfBoxes(1, 1), cyclesOfBoxes(1, 128) + 10);
+}
+
 } // namespace

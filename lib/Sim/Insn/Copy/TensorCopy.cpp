@@ -140,6 +140,9 @@ void listRuns(TicketQueue &queue, const Request &request, Ticket &ticket) {
     forEachGlobalRun(*request.map, at, [&](uint64_t address, uint32_t bytes) {
       ticket.global.push_back({address, bytes});
     });
+  const uint64_t rows =
+      request.boxes.size() * request.map->boxSharedBytes() / request.map->boxRowBytes();
+  ticket.outsideRows = uint32_t(rows - std::min<uint64_t>(rows, ticket.global.size()));
 }
 
 /// One destination of a load.
