@@ -32,6 +32,13 @@ public:
   }
   const std::set<TimingRate> &missing() const { return missed; }
 
+  /// Of a kernel whose products run on the tensor cores: some targets have a clock of their own.
+  void setTensorClock() {
+    const double clock = at(TimingRate::TensorGigahertz);
+    if (clock > 0) // not where nobody knows it
+      setClock(clock);
+  }
+
 private:
   double &at(TimingRate which) { return values[size_t(which)]; }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <queue>
+#include <ranges>
 
 namespace fp4::sim {
 namespace {
@@ -54,7 +55,7 @@ TimedLaunch::TimedLaunch(Launch &launch, const hw::TargetModel &target, uint64_t
       residentBlocks(residentBlocksOf(target, volume(launch.config.block), sharedBytes, registers)),
       clusterSize(volume(launch.config.cluster)),
       slotsOfAll(std::max<uint64_t>(1, roomFor(clusterSize) / clusterSize)), slots(slotsOfAll),
-      machine(rates, rates[TimingRate::Gigahertz], target.l2Bytes), members(membersOf()) {
+      machine(ratesOfCode(), rates[TimingRate::Gigahertz], target.l2Bytes), members(membersOf()) {
   machine.processors.resize(slots.size() * clusterSize);
   const double l1 = rates[TimingRate::L1Bytes] * 1024 -
                     double(residentBlocks * (sharedBytes + target.sharedReservedPerCta));
@@ -87,6 +88,17 @@ const Kernel &TimedLaunch::sortedKernel() {
                .sortAsMachine(sorted, *machineCode.kernel);
   launch.kernel = &sorted;
   return sorted;
+}
+
+/// At the clock that was asked for, or that such a kernel has.
+const Rates &TimedLaunch::ratesOfCode() {
+  const auto multiplies = [&](uint32_t pc) {
+    return code[pc].unit == Unit::Wgmma || code[pc].unit == Unit::MmaSync;
+  };
+  const auto pcs = std::views::iota(0u, uint32_t(launch.kernel->code.size()));
+  if (!predictor.gigahertz && std::ranges::any_of(pcs, multiplies))
+    rates.setTensorClock();
+  return rates;
 }
 
 /// Multiprocessors on which clusters of a size find room: large ones do not fit everywhere.

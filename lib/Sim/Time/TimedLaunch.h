@@ -95,6 +95,7 @@ private:
   void setClock(double cycle) {
     nanoseconds = predicts() ? cycle / launch.gigahertz : std::numeric_limits<double>::quiet_NaN();
   }
+  const Rates &ratesOfCode();
   uint64_t roomFor(uint64_t cluster) const;
   const Kernel &sortedKernel();
   void leaveOutIdle();

@@ -276,6 +276,19 @@ std::string products(unsigned columns, int times, bool stored = true) {
          (stored ? "  st.shared.b32 [dynamic+16380], %v0;\n" : "");
 }
 
+/// They have a clock of their own on an H200, unless another is asked for.
+TEST(Time, ProductsHaveTheClockOfTheTensorCores) {
+  const auto clockOf = [](const std::string &body, double asked) {
+    return runTimed(operands(128) + body,
+                    {.grid = {1, 1, 1}, .block = {128, 1, 1}, .dynamicSharedBytes = 16384}, 4096,
+                    CompletionPolicy::Timed, "sm_90a", 0, {.gigahertz = asked})
+        .time.gigahertz;
+  };
+  EXPECT_EQ(clockOf(products(8, 1), 0), rate(TimingRate::TensorGigahertz));
+  EXPECT_EQ(clockOf(products(8, 1), 1.5), 1.5);
+  EXPECT_EQ(clockOf("", 0), rate(TimingRate::Gigahertz));
+}
+
 /// Blocks that stay and take every 132nd of `tiles`; without results, so that a sample is taken.
 KernelTime persistent(unsigned tiles, uint64_t sampleAfter) {
   const std::string body =
