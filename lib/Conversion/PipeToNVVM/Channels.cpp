@@ -330,6 +330,18 @@ static fp4::pipe::MmaFragmentOp productBehindReads(fp4::pipe::ConsumerReleaseOp 
   return product && areReadBy(release, isEarlier) ? product : fp4::pipe::MmaFragmentOp();
 }
 
+/// Right before `release`, what was made of the stage is handed over, whose fence is behind the
+/// reads of both.
+static bool followsFencedCommit(fp4::pipe::ConsumerReleaseOp release) {
+  Operation *op = release->getPrevNode();
+  while (op && !isa<fp4::pipe::ProducerCommitOp>(op) && isMemoryEffectFree(op))
+    op = op->getPrevNode();
+  auto commit = dyn_cast_or_null<fp4::pipe::ProducerCommitOp>(op);
+  auto channel =
+      commit ? commit.getChannel().getDefiningOp<fp4::pipe::ChannelOp>() : fp4::pipe::ChannelOp();
+  return channel && channel.getType().isShared() && channel.getProducer() == Engine::Threads;
+}
+
 void fp4::findFencedReleases(gpu::GPUFuncOp kernel, KernelState &state) {
   kernel.walk([&](pipe::ConsumerReleaseOp release) {
     if (areReadBy(release,
@@ -342,6 +354,8 @@ void fp4::findFencedReleases(gpu::GPUFuncOp kernel, KernelState &state) {
                   llvm::IsaPred<pipe::LaneTileScaleOp, pipe::MmaFragmentOp, pipe::TilePowersOp,
                                 pipe::TileScalesOp, pipe::ConvertLanesOp, pipe::UnpackLanesOp>))
       state.warpReleases.insert(release);
+    if (followsFencedCommit(release))
+      state.fencedReleases.insert(release);
     if (auto product = productBehindReads(release)) {
       state.fencingProducts.insert(product);
       state.fencedReleases.insert(release);
