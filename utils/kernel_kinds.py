@@ -34,8 +34,8 @@ def tcgen05(name, text, blocks=1, plan="", shape=None):
     return Kind(name, text, "sm_100a", shape, on(blocks, plan))
 
 
-def wgmma(name, text, blocks=1, plan=RING, shape=None):
-    return Kind(name, text, "sm_90a", shape, on(blocks, plan))
+def wgmma(name, text, blocks=1, plan=RING, shape=None, rows=None):
+    return Kind(name, text, "sm_90a", shape, on(blocks, plan), rows)
 
 
 def planned(text, plan):
@@ -180,7 +180,9 @@ def hopper():
 
 
 def hopper_weights():
-    """5 rows: of 8 columns of an instruction, some lanes have rows that exist and others do not."""
+    """5 rows: of 8 columns of an instruction, some lanes have rows that exist and others do not. A
+    tall tile is stored in parts of 32 rows, each of which is the last one once."""
+    ends = tuple(range(5, 256, 32))
     for split, what in ((1, ""), (2, ", ranges of K in a cluster")):
         for element, packed in (("bf16", "plain"), ("bf16", "prepacked"),
                                 ("f8E4M3FN", "prepacked")):
@@ -191,7 +193,9 @@ def hopper_weights():
             text = weights(element, packed, split, tile, *size)
             where = what.replace("cluster", "workspace") if joins else what
             fmt = "mxfp4" if element == "f8E4M3FN" else "nvfp4"
-            yield wgmma(f"{packed} {fmt} weights x {element}{where}", text, split, shape=5)
+            shape, rows = (None, ends) if packed == "plain" else (5, None)
+            name = f"{packed} {fmt} weights x {element}{where}"
+            yield wgmma(name, text, split, RING, shape, rows)
     # Four k tiles are written out, so that of two stages each would always have the same one.
     ahead = weights("f8E4M3FN", "prepacked", 1, "128ahead", 256, 1024)
     yield wgmma("prepacked mxfp4 weights x f8E4M3FN, converted ahead", ahead, 1, "stages = 3", 130)

@@ -107,7 +107,6 @@ DEFINITION = r"\b(?:bfe|and|xor|selp|shr)\.[bu]32\s+{},[^;]*;"
 #: `source` is the line of what is mutated, `removed` that itself; `before` and `behind` are the
 #: text around it.
 Mutant = collections.namedtuple("Mutant", "what line source removed before behind image")
-REACH = 40000  # of the text around a mutant
 
 
 def kernels(image):
@@ -163,7 +162,7 @@ def mutants(image):
             line_begin = text.rfind("\n", 0, first) + 1
             source = " ".join(text[line_begin:text.find("\n", first)].split())
             yield Mutant(what, text.count("\n", 0, first) + 1, source, text[first:last],
-                         text[max(0, first - REACH):first], text[last:last + REACH],
+                         text[:first], text[last:],
                          image[:begin] + mutated.encode() + image[end:])
 
 
@@ -240,19 +239,40 @@ def waits_later(mutant):
     return "nothing touches registers or operands of these products before a wait for all of them"
 
 
-NEEDS_ALL = r"\.aligned\b|(?<![\w.:])(?:bar|barrier|ld|ldmatrix|atom)\."
+NEEDS_ALL = r"\.aligned\b|(?<![\w.:])(?:bar|barrier)\."
 TOGETHER = r"bar\.warp\.sync\s+-1;|(?:shfl|vote|match|redux)\.sync[^;]*,\s*-1;"
 
 
+def statements(text):
+    """Those of PTX, and labels."""
+    parts = re.split(r"(^\$L\w+:)|(?<=;)", text, flags=re.M)
+    return [part for part in parts if part and part.strip()]
+
+
 def meets_again(mutant):
-    """Lanes that have parted meet where all of them execute an instruction with the mask of all."""
+    """Lanes that have parted meet where all of them execute one instruction with the mask of all.
+    The checker finds the accesses to memory that a barrier orders."""
     is_all = re.match(r"bar\.warp\.sync\s+-1;", mutant.removed)
     if mutant.what != "warp barrier deleted" or not is_all:
         return None
-    between = straight(mutant.behind, TOGETHER)
-    if between is None or re.search(NEEDS_ALL, between):
-        return None
-    return "all lanes meet again before they read, or need each other"
+    before, behind = statements(mutant.before), statements(mutant.behind)
+    labels = {text[:-1]: place for place, text in enumerate(before + behind) if text.endswith(":")}
+    open_places, seen = [len(before)], set()
+    while open_places:
+        place = open_places.pop()
+        text = (before + behind + ["ret;"])[place]
+        if place in seen or re.search(TOGETHER, text):
+            continue
+        if re.search(NEEDS_ALL, text):
+            return None
+        seen.add(place)
+        is_certain = "@" not in text
+        jump = re.search(r"\bbra(?:\.uni)?\s+(\$L\w+)", text)
+        if jump:
+            open_places.append(labels[jump.group(1)])
+        if not (is_certain and (jump or re.search(r"\b(?:ret|exit);", text))):
+            open_places.append(place + 1)
+    return "all lanes meet again before they need each other, on every path"
 
 
 def subsumed(mutant):
