@@ -56,6 +56,12 @@ FP4RT_EXPORT void *fp4rt_alloc(uint64_t bytes);
  *  else what fp4rt_alloc returns. */
 FP4RT_EXPORT void *fp4rt_alloc_result(uint32_t index, uint64_t bytes);
 
+/** Bytes from one row of result number `index` to the next, of a result that may be strided and has
+ *  rows of `bytes` bytes: those of the buffer that the caller of the session provided, else `bytes`
+ *  rounded up to a multiple of 16. fp4rt_alloc_result is then called with as many bytes as the rows
+ *  take with this pitch, of which nobody uses those behind the last row. */
+FP4RT_EXPORT uint64_t fp4rt_result_pitch(uint32_t index, uint64_t bytes);
+
 /** Frees what fp4rt_alloc returned. Null is allowed. */
 FP4RT_EXPORT void fp4rt_free(void *device);
 
@@ -200,6 +206,7 @@ typedef struct fp4rt_api {
                           uint32_t num_params, uint32_t dependent, uint32_t cluster_x,
                           uint32_t cluster_y, uint32_t preferred_x, uint32_t preferred_y);
   void *(*group_report)(const char *what);
+  uint64_t (*result_pitch)(uint32_t index, uint64_t bytes);
 } fp4rt_api;
 
 /** The table of this runtime, which lives as long as the process. */

@@ -37,6 +37,11 @@ void *fp4rt_alloc_result(uint32_t index, uint64_t bytes) {
   return session ? session->allocateResult(index, bytes) : nullptr;
 }
 
+uint64_t fp4rt_result_pitch(uint32_t index, uint64_t bytes) {
+  Session *session = Session::current();
+  return session ? session->resultPitch(index, bytes) : bytes;
+}
+
 void fp4rt_free(void *device) {
   if (Session *session = Session::current())
     session->free(device);

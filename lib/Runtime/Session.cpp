@@ -91,8 +91,11 @@ void *Session::allocate(uint64_t bytes) {
   return reinterpret_cast<void *>(*address);
 }
 
+/// The last row of a strided result has no gap behind it.
 Status Session::tryProvided(uint32_t index, uint64_t bytes) const {
   const ResultBuffer &buffer = options_.results[index];
+  if (auto gap = gaps_.find(index); gap != gaps_.end())
+    bytes -= std::min(bytes, gap->second);
   if (buffer.bytes < bytes)
     return makeError(ErrorKind::Usage,
                      fmt::format("the buffer of result {} must have at least {} bytes, but got {}",
@@ -117,6 +120,24 @@ void *Session::allocateResult(uint32_t index, uint64_t bytes) {
     return failed() ? nullptr : reinterpret_cast<void *>(options_.results[index].address);
   }
   return allocate(bytes);
+}
+
+uint64_t Session::resultPitch(uint32_t index, uint64_t bytes) {
+  constexpr uint64_t unit = 16;
+  uint64_t pitch = (bytes + unit - 1) / unit * unit;
+  bool isProvided = destinations_.empty() && index < options_.results.size();
+  if (uint64_t given = isProvided ? options_.results[index].pitch : 0) {
+    if (given < bytes || given % unit || given > (uint64_t(1) << 40) - unit)
+      fail({ErrorKind::Usage,
+            fmt::format("the pitch of result {} must be a multiple of 16 from {} bytes on, but got "
+                        "{}",
+                        index, bytes, given),
+            "rows must not overlap, and TMA writes them where multiples of 16 bytes begin"});
+    else
+      pitch = given;
+  }
+  gaps_[index] = pitch - bytes;
+  return pitch;
 }
 
 void Session::handOver(void *pointer) {

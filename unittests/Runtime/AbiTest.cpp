@@ -16,6 +16,7 @@ TEST(Abi, TheTableHasEveryFunction) {
   EXPECT_EQ(api->launch, &fp4rt_launch);
   EXPECT_EQ(api->counters, &fp4rt_counters);
   EXPECT_EQ(api->group_report, &fp4rt_group_report);
+  EXPECT_EQ(api->result_pitch, &fp4rt_result_pitch);
 }
 
 TEST(Abi, EveryFunctionHasASymbol) {

@@ -226,6 +226,30 @@ TEST(Session, SizesFromTheLeastToTheMost) {
   EXPECT_EQ(errorOf(7, 8, 8), "x must be 8, but got 7");
 }
 
+TEST(Session, StridedResultsHaveThePitchOfTheirBuffer) {
+  auto device = simulator();
+  auto buffer = device->allocate(1024);
+  ASSERT_TRUE(buffer);
+  auto errorOf = [&](ResultBuffer result, uint64_t expected, uint64_t rows) {
+    Session session(*device, {.results = {result}});
+    Session::Scope scope(session);
+    uint64_t pitch = fp4rt_result_pitch(0, 40);
+    fp4rt_alloc_result(0, rows * pitch);
+    Status status = session.finish();
+    EXPECT_TRUE(!status || pitch == expected) << pitch;
+    return status ? "no error" : status.error().message;
+  };
+  EXPECT_EQ(errorOf({}, 48, 4), "no error");
+  EXPECT_EQ(errorOf({*buffer, 4 * 48}, 48, 4), "no error");
+  EXPECT_EQ(errorOf({*buffer, 3 * 64 + 40, 64}, 64, 4), "no error");
+  EXPECT_THAT(errorOf({*buffer, 3 * 64 + 39, 64}, 64, 4),
+              HasSubstr("must have at least 232 bytes"));
+  EXPECT_THAT(
+      errorOf({*buffer, 1024, 56}, 56, 4),
+      HasSubstr("the pitch of result 0 must be a multiple of 16 from 40 bytes on, but got 56"));
+  EXPECT_THAT(errorOf({*buffer, 1024, 32}, 32, 4), HasSubstr("but got 32"));
+}
+
 constexpr char kReader[] = R"(.version 8.8
 .target sm_100a
 .address_size 64

@@ -54,6 +54,9 @@ public:
 struct ResultBuffer {
   DevicePtr address = 0; ///< a multiple of 16; 0: the session allocates the result
   uint64_t bytes = 0;    ///< at least those of the result's buffer (docs/Libraries.md)
+  /// Of a strided result, bytes from one row to the next, a multiple of 16; 0: rows without gaps,
+  /// or with those up to the next multiple of 16 bytes.
+  uint64_t pitch = 0;
 };
 
 struct SessionOptions {
@@ -108,9 +111,13 @@ public:
   /// memory.
   void setCallerMemory(CallerMemory memory) { callerMemory_ = memory; }
 
+  /// Memory for the results of the next call, in the place of SessionOptions::results.
+  void provideResults(std::vector<ResultBuffer> results) { options_.results = std::move(results); }
+
   // The functions of the C ABI; each does nothing after the first error.
   void *allocate(uint64_t bytes);
   void *allocateResult(uint32_t index, uint64_t bytes);
+  uint64_t resultPitch(uint32_t index, uint64_t bytes);
   void free(void *address);
   void *constant(const void *bytes, uint64_t size);
   void *counters(uint64_t bytes);
@@ -152,6 +159,7 @@ private:
   uint64_t liveBytes_ = 0;
   CallerMemory callerMemory_ = CallerMemory::Device;
   std::vector<ResultBuffer> destinations_; ///< of the call that runs
+  std::map<uint32_t, uint64_t> gaps_;      ///< bytes behind a row of each strided result
   bool recording_ = false;
   std::vector<RecordedOp> recorded_;
   std::optional<WorkOrder> countersOrder_; ///< whose counters this session has given out

@@ -9,7 +9,7 @@
 #include "RuntimeCalls.h"
 
 #include "fp4/Conversion/ConstantBytes.h"
-#include "fp4/Dialect/Pipe/IR/Pipe.h"
+#include "fp4/Dialect/Pipe/IR/PipeMatrices.h"
 #include "fp4/ISA/TensorMap.h"
 
 #include "mlir/Conversion/LLVMCommon/MemRefBuilder.h"
@@ -52,6 +52,13 @@ hw::TensorMapType mapTypeOf(fp4::pipe::TensorMapType map) {
   if (type.isF32())
     return hw::TensorMapType::Float32;
   return hw::TensorMapType::UInt8;
+}
+
+/// Elements of what a map of rows counts: two of packed fp4 are a byte.
+int64_t elementsOfUnit(fp4::pipe::TensorMapType map) {
+  bool countsBytes = map.getElementType().getIntOrFloatBitWidth() == 4 &&
+                     mapTypeOf(map) == hw::TensorMapType::UInt8;
+  return countsBytes ? 2 : 1;
 }
 
 struct GlobalViewLowering : ConvertOpToLLVMPattern<fp4::pipe::GlobalViewOp> {
@@ -116,93 +123,115 @@ struct BufferViewLowering : ConvertOpToLLVMPattern<fp4::pipe::BufferViewOp> {
   }
 };
 
+/// 128 bytes, aligned as the driver asks of a CUtensorMap.
+Value createMapStorage(OpBuilder &builder, Location loc) {
+  Type ptr = LLVM::LLVMPointerType::get(builder.getContext());
+  return LLVM::AllocaOp::create(builder, loc, ptr, builder.getI8Type(),
+                                constantInt(builder, loc, 64, hw::TensorMap::encodedBytes),
+                                /*alignment=*/64);
+}
+
+/// What fp4rt_tensor_map is told of a map; arrays in host memory.
+struct MapForm {
+  hw::TensorMapType type;
+  hw::SwizzleMode swizzle;
+  int32_t rank;
+  Value dims, strides, box;
+};
+
+/// The map that `form` says, whose elements begin at `first`.
+Value encodeMap(OpBuilder &b, Operation *op, Value first, const MapForm &form) {
+  Location loc = op->getLoc();
+  auto i32 = [&](int64_t value) { return constantInt(b, loc, 32, value); };
+  Value map = createMapStorage(b, loc);
+  fp4::callRuntime(b, loc, moduleOf(op), RuntimeFunction::TensorMap,
+                   {map, first, i32(static_cast<int32_t>(form.type)),
+                    i32(hw::tensorMapSwizzleCode(form.swizzle)), i32(form.rank), form.dims,
+                    form.strides, form.box});
+  return map;
+}
+
+/// Rows of elements, of which `columns` exist, counted in those of the map: bytes for packed fp4.
+MapForm formOfRows(OpBuilder &b, Location loc, MemRefType type, MemRefDescriptor buffer,
+                   fp4::pipe::TensorMapType map, Value columns) {
+  auto i64 = [&](int64_t value) { return constantInt(b, loc, 64, value); };
+  auto i32 = [&](int64_t value) { return constantInt(b, loc, 32, value); };
+  int64_t staticPitch = fp4::pipe::rowPitchOf(type);
+  Value pitch = ShapedType::isDynamic(staticPitch)
+                    ? LLVM::MulOp::create(b, loc, buffer.stride(b, loc, 0),
+                                          i64(type.getElementTypeBitWidth() / 8))
+                          .getResult()
+                    : i64(staticPitch);
+  Value rows = type.isDynamicDim(0) ? buffer.size(b, loc, 0) : i64(type.getDimSize(0));
+  return {
+      mapTypeOf(map),
+      fp4::pipe::swizzleMode(map.getLayout()),
+      /*rank=*/2,
+      integerArray(b, loc, 64, {columns, rows}),
+      integerArray(b, loc, 64, pitch),
+      integerArray(b, loc, 32, {i32(map.getColumns() / elementsOfUnit(map)), i32(map.getRows())})};
+}
+
+/// Blocks of 512 bytes in rows: {words of a block, blocks of a row, rows}.
+MapForm formOfScales(OpBuilder &b, Location loc, MemRefType type, MemRefDescriptor buffer,
+                     fp4::pipe::TensorMapType box) {
+  constexpr int64_t words = fp4::pipe::kScaleBlockBytes / 4;
+  auto i64 = [&](int64_t value) { return constantInt(b, loc, 64, value); };
+  auto i32 = [&](int64_t value) { return constantInt(b, loc, 32, value); };
+  Value rows = type.isDynamicDim(0) ? buffer.size(b, loc, 0) : i64(type.getDimSize(0));
+  Value columns = i64(type.getDimSize(1)),
+        pitch = i64(type.getDimSize(1) * fp4::pipe::kScaleBlockBytes);
+  if (type.isDynamicDim(1)) {
+    columns = buffer.size(b, loc, 1);
+    pitch = LLVM::MulOp::create(b, loc, columns, i64(fp4::pipe::kScaleBlockBytes));
+  }
+  return {hw::TensorMapType::UInt32,
+          hw::SwizzleMode::None,
+          /*rank=*/3,
+          integerArray(b, loc, 64, {i64(words), columns, rows}),
+          integerArray(b, loc, 64, {i64(fp4::pipe::kScaleBlockBytes), pitch}),
+          integerArray(b, loc, 32,
+                       {i32(words), i32(box.getColumns() / fp4::pipe::kScaleBlockColumns),
+                        i32(box.getRowBlocks())})};
+}
+
 struct MakeTensorMapLowering : ConvertOpToLLVMPattern<fp4::pipe::MakeTensorMapOp> {
   using ConvertOpToLLVMPattern::ConvertOpToLLVMPattern;
 
   LogicalResult matchAndRewrite(fp4::pipe::MakeTensorMapOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
     Location loc = op.getLoc();
-    auto bufferType = cast<MemRefType>(op.getBuffer().getType());
-    auto mapType = cast<fp4::pipe::TensorMapType>(op.getResult().getType());
+    auto type = cast<MemRefType>(op.getBuffer().getType());
     MemRefDescriptor buffer(adaptor.getBuffer());
-    if (mapType.isScales()) {
-      lowerScales(op, buffer, rewriter);
-      return success();
-    }
-    // Columns of the map's element type: bytes for packed fp4.
-    hw::TensorMapType type = mapTypeOf(mapType);
-    bool countsBytes = mapType.getElementType().getIntOrFloatBitWidth() == 4 &&
-                       type == hw::TensorMapType::UInt8;
-    int64_t packed = countsBytes ? 2 : 1;
-    auto i64 = [&](int64_t value) { return constantInt(rewriter, loc, 64, value); };
-    auto i32 = [&](int64_t value) { return constantInt(rewriter, loc, 32, value); };
-    int64_t staticPitch = fp4::pipe::rowPitchOf(bufferType);
-    Value pitch = ShapedType::isDynamic(staticPitch)
-                      ? LLVM::MulOp::create(rewriter, loc, buffer.stride(rewriter, loc, 0),
-                                            i64(bufferType.getElementTypeBitWidth() / 8))
-                            .getResult()
-                      : i64(staticPitch);
-    Value rows =
-        bufferType.isDynamicDim(0) ? buffer.size(rewriter, loc, 0) : i64(bufferType.getDimSize(0));
-    Value dims =
-        integerArray(rewriter, loc, 64, {i64(llvm::divideCeil(op.getColumns(), packed)), rows});
-    Value strides = integerArray(rewriter, loc, 64, pitch);
-    Value box = integerArray(rewriter, loc, 32,
-                             {i32(mapType.getColumns() / packed), i32(mapType.getRows())});
-    replaceByMap(rewriter, op, buffer,
-                 {type, fp4::pipe::swizzleMode(mapType.getLayout()), /*rank=*/2, dims, strides, box});
+    fp4::pipe::TensorMapType map = op.getType();
+    int64_t columns = llvm::divideCeil(int64_t(op.getColumns()), elementsOfUnit(map));
+    MapForm form = map.isScales() ? formOfScales(rewriter, loc, type, buffer, map)
+                                  : formOfRows(rewriter, loc, type, buffer, map,
+                                               constantInt(rewriter, loc, 64, columns));
+    Value first = buffer.bufferPtr(rewriter, loc, *getTypeConverter(), type);
+    rewriter.replaceOp(op, encodeMap(rewriter, op, first, form));
     return success();
   }
+};
 
-private:
-  /// What fp4rt_tensor_map is told of a map; arrays in host memory.
-  struct Form {
-    hw::TensorMapType type;
-    hw::SwizzleMode swizzle;
-    int32_t rank;
-    Value dims, strides, box;
-  };
+struct MakeMatrixMapLowering : ConvertOpToLLVMPattern<fp4::pipe::MakeMatrixMapOp> {
+  using ConvertOpToLLVMPattern::ConvertOpToLLVMPattern;
 
-  /// Blocks of 512 bytes in rows: {words of a block, blocks of a row, rows}.
-  void lowerScales(fp4::pipe::MakeTensorMapOp op, MemRefDescriptor buffer,
-                   ConversionPatternRewriter &rewriter) const {
+  LogicalResult matchAndRewrite(fp4::pipe::MakeMatrixMapOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
     Location loc = op.getLoc();
     auto type = cast<MemRefType>(op.getBuffer().getType());
-    fp4::pipe::TensorMapType box = op.getType();
-    constexpr int64_t words = fp4::pipe::kScaleBlockBytes / 4;
-    int64_t columns = type.getDimSize(1), pitch = columns * fp4::pipe::kScaleBlockBytes;
-    auto i64 = [&](int64_t value) { return constantInt(rewriter, loc, 64, value); };
-    auto i32 = [&](int64_t value) { return constantInt(rewriter, loc, 32, value); };
-    Value rows = type.isDynamicDim(0) ? buffer.size(rewriter, loc, 0) : i64(type.getDimSize(0));
-    replaceByMap(rewriter, op, buffer,
-                 {hw::TensorMapType::UInt32, hw::SwizzleMode::None, /*rank=*/3,
-                  integerArray(rewriter, loc, 64, {i64(words), i64(columns), rows}),
-                  integerArray(rewriter, loc, 64, {i64(fp4::pipe::kScaleBlockBytes), i64(pitch)}),
-                  integerArray(rewriter, loc, 32,
-                               {i32(words), i32(box.getColumns() / fp4::pipe::kScaleBlockColumns),
-                                i32(box.getRowBlocks())})});
-  }
-
-  void replaceByMap(ConversionPatternRewriter &rewriter, fp4::pipe::MakeTensorMapOp op,
-                    MemRefDescriptor buffer, const Form &form) const {
-    Location loc = op.getLoc();
-    auto i32 = [&](int64_t value) { return constantInt(rewriter, loc, 32, value); };
-    Value map = createMapStorage(rewriter, loc);
-    Value first = buffer.bufferPtr(rewriter, loc, *getTypeConverter(),
-                                   cast<MemRefType>(op.getBuffer().getType()));
-    fp4::callRuntime(rewriter, loc, moduleOf(op), RuntimeFunction::TensorMap,
-                     {map, first, i32(static_cast<int32_t>(form.type)),
-                      i32(hw::tensorMapSwizzleCode(form.swizzle)), i32(form.rank), form.dims,
-                      form.strides, form.box});
-    rewriter.replaceOp(op, map);
-  }
-
-  /// 128 bytes, aligned as the driver asks of a CUtensorMap.
-  static Value createMapStorage(OpBuilder &builder, Location loc) {
-    Type ptr = LLVM::LLVMPointerType::get(builder.getContext());
-    return LLVM::AllocaOp::create(builder, loc, ptr, builder.getI8Type(),
-                                  constantInt(builder, loc, 64, hw::TensorMap::encodedBytes),
-                                  /*alignment=*/64);
+    MemRefDescriptor buffer(adaptor.getBuffer());
+    Value columns = adaptor.getColumns();
+    if (int64_t elements = elementsOfUnit(op.getType()); elements > 1)
+      columns =
+          LLVM::UDivOp::create(rewriter, loc, columns, constantInt(rewriter, loc, 64, elements));
+    MapForm form = op.getType().isScales()
+                       ? formOfScales(rewriter, loc, type, buffer, op.getType())
+                       : formOfRows(rewriter, loc, type, buffer, op.getType(), columns);
+    Value first = buffer.bufferPtr(rewriter, loc, *getTypeConverter(), type);
+    rewriter.replaceOp(op, encodeMap(rewriter, op, first, form));
+    return success();
   }
 };
 
@@ -222,6 +251,19 @@ struct ExpectSizeLowering : ConvertOpToLLVMPattern<fp4::pipe::ExpectSizeOp> {
   }
 };
 
+struct ResultPitchLowering : ConvertOpToLLVMPattern<fp4::pipe::ResultPitchOp> {
+  using ConvertOpToLLVMPattern::ConvertOpToLLVMPattern;
+
+  LogicalResult matchAndRewrite(fp4::pipe::ResultPitchOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    Value number = constantInt(rewriter, op.getLoc(), 32, op.getNumber());
+    rewriter.replaceOp(op, fp4::callRuntime(rewriter, op.getLoc(), moduleOf(op),
+                                            RuntimeFunction::ResultPitch,
+                                            {number, adaptor.getBytes()}));
+    return success();
+  }
+};
+
 } // namespace
 
 bool fp4::isPassedByAddress(Type type) { return isa<fp4::pipe::TensorMapType>(type); }
@@ -231,5 +273,5 @@ void fp4::populatePipeHostPatterns(LLVMTypeConverter &converter, RewritePatternS
   converter.addConversion([=](fp4::pipe::GlobalType type) -> Type { return toPointer(type); });
   converter.addConversion([=](fp4::pipe::TensorMapType type) -> Type { return toPointer(type); });
   patterns.add<BufferViewLowering, DeviceConstantLowering, ExpectSizeLowering, GlobalViewLowering,
-               MakeTensorMapLowering>(converter);
+               MakeMatrixMapLowering, MakeTensorMapLowering, ResultPitchLowering>(converter);
 }

@@ -20,6 +20,18 @@ StringRef launchName(fp4::RuntimeFunction function) {
                                                              : "fp4rt_launch_cooperative";
 }
 
+/// Module, kernel, grid, block, shared, parameters, count; of clusters dependent, and their sizes
+/// along x and y.
+Signature signatureOfLaunch(MLIRContext *context, fp4::RuntimeFunction function) {
+  Type ptr = LLVM::LLVMPointerType::get(context);
+  Type i32 = IntegerType::get(context, 32);
+  if (function != fp4::RuntimeFunction::LaunchClusters)
+    return {launchName(function), {ptr, ptr, i32, i32, i32, i32, i32, i32, i32, ptr, i32}, {}};
+  return {"fp4rt_launch_clusters",
+          {ptr, ptr, i32, i32, i32, i32, i32, i32, i32, ptr, i32, i32, i32, i32, i32, i32},
+          {}};
+}
+
 Signature signatureOf(MLIRContext *context, fp4::RuntimeFunction function) {
   Type ptr = LLVM::LLVMPointerType::get(context);
   Type i8 = IntegerType::get(context, 8);
@@ -45,16 +57,15 @@ Signature signatureOf(MLIRContext *context, fp4::RuntimeFunction function) {
     return {"fp4rt_multiprocessor_count", {}, i32};
   case fp4::RuntimeFunction::ExpectSize: // what, found, min, max, note
     return {"fp4rt_expect_size", {ptr, i64, i64, i64, ptr}, {}};
-  case fp4::RuntimeFunction::Launch: // module, kernel, grid, block, shared, parameters, count
+  case fp4::RuntimeFunction::Launch:
   case fp4::RuntimeFunction::LaunchDependent:
   case fp4::RuntimeFunction::LaunchCooperative:
-    return {launchName(function), {ptr, ptr, i32, i32, i32, i32, i32, i32, i32, ptr, i32}, {}};
-  case fp4::RuntimeFunction::LaunchClusters: // the same, dependent, sizes along x and y of clusters
-    return {"fp4rt_launch_clusters",
-            {ptr, ptr, i32, i32, i32, i32, i32, i32, i32, ptr, i32, i32, i32, i32, i32, i32},
-            {}};
+  case fp4::RuntimeFunction::LaunchClusters:
+    return signatureOfLaunch(context, function);
   case fp4::RuntimeFunction::GroupReport: // what
     return {"fp4rt_group_report", {ptr}, ptr};
+  case fp4::RuntimeFunction::ResultPitch: // number, bytes of a row
+    return {"fp4rt_result_pitch", {i32, i64}, i64};
   case fp4::RuntimeFunction::Call: // entry, buffers, types, arguments, results
     return {"fp4rt_call", {ptr, ptr, ptr, i32, i32}, {}};
   }

@@ -30,6 +30,7 @@ enum class RuntimeFunction {
   LaunchCooperative,
   LaunchClusters,
   GroupReport,
+  ResultPitch,
   Call,
 };
 

@@ -7,6 +7,8 @@
 //===----------------------------------------------------------------------===//
 #include "Lowering.h"
 
+#include "fp4/Dialect/Pipe/IR/PipeMatrices.h"
+
 using namespace mlir;
 
 namespace {
@@ -106,6 +108,16 @@ struct LowerGlobalPtr : OpConversionPattern<fp4::pipe::GlobalPtrOp> {
   }
 };
 
+/// Who reads and writes through it asks the operation for its sizes (BufferLines.h).
+struct LowerMatrix : OpConversionPattern<fp4::pipe::MatrixOp> {
+  using OpConversionPattern::OpConversionPattern;
+  LogicalResult matchAndRewrite(fp4::pipe::MatrixOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    rewriter.replaceOp(op, adaptor.getGlobal());
+    return success();
+  }
+};
+
 struct LowerLoadScalar : OpConversionPattern<fp4::pipe::LoadScalarOp> {
   using OpConversionPattern::OpConversionPattern;
   LogicalResult matchAndRewrite(fp4::pipe::LoadScalarOp op, OpAdaptor adaptor,
@@ -123,6 +135,6 @@ struct LowerLoadScalar : OpConversionPattern<fp4::pipe::LoadScalarOp> {
 void fp4::populateBoundaryPatterns(const TypeConverter &converter, RewritePatternSet &patterns,
                                    const KernelState &state) {
   patterns.add<LowerKernel>(converter, patterns.getContext(), state);
-  patterns.add<LowerReturn, LowerGlobalPtr, LowerLoadScalar>(converter,
-                                                                             patterns.getContext());
+  patterns.add<LowerReturn, LowerGlobalPtr, LowerMatrix, LowerLoadScalar>(converter,
+                                                                          patterns.getContext());
 }

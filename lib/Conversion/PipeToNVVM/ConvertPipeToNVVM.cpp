@@ -8,6 +8,7 @@
 // 4. NVVM ops without an LLVM intrinsic become inline assembly.
 //
 //===----------------------------------------------------------------------===//
+#include "BufferLines.h"
 #include "LanePromotion.h"
 #include "Lowering.h"
 #include "WarpProducts.h"
@@ -173,6 +174,7 @@ struct ConvertPipeToNVVM : fp4::impl::ConvertPipeToNVVMBase<ConvertPipeToNVVM> {
     if (failed(registers))
       return failure();
     expandWork(kernel);
+    fp4::pinSizes(kernel);
     fp4::KernelState state = fp4::emitPrologue(kernel, model);
     state.launchRegisters = *registers;
     if (failed(fp4::takeTurns(kernel, state)))

@@ -5,10 +5,12 @@
 // field of the address is 32 * quadrant << 16 for all its threads.
 //
 //===----------------------------------------------------------------------===//
+#include "BufferLines.h"
 #include "InlinePtx.h"
-#include "Lowering.h"
 
 #include "Int32.h"
+
+#include "fp4/Dialect/Pipe/IR/PipeMatrices.h"
 
 #include "fp4/ISA/ScaleLayout.h"
 #include "fp4/ISA/Swizzle.h"
@@ -110,14 +112,14 @@ struct LowerLoadFactors : fp4::PipePattern<fp4::pipe::LoadFactorsOp> {
       rewriter.replaceOpWithNewOp<vector::BroadcastOp>(op, type, factor);
       return success();
     }
-    if (shape[1] % type.getNumElements() == 0) {
+    if (!ShapedType::isDynamic(shape[1]) && shape[1] % type.getNumElements() == 0) {
       Value pointer =
           fp4::stridedPointer(rewriter, loc, start, adaptor.getColumn(), bytesOf(element));
       rewriter.replaceOp(op, load(rewriter, loc, pointer, type));
       return success();
     }
     SmallVector<Value> factors;
-    Value last = fp4::constantI32(rewriter, loc, shape[1] - 1);
+    Value last = lastColumn(rewriter, op);
     for (int64_t i = 0; i < type.getNumElements(); ++i) {
       Value column = arith::AddIOp::create(rewriter, loc, adaptor.getColumn(),
                                            fp4::constantI32(rewriter, loc, i));
@@ -131,6 +133,15 @@ struct LowerLoadFactors : fp4::PipePattern<fp4::pipe::LoadFactorsOp> {
 
 private:
   static int64_t bytesOf(Type element) { return element.getIntOrFloatBitWidth() / 8; }
+
+  static Value lastColumn(OpBuilder &b, fp4::pipe::LoadFactorsOp op) {
+    fp4::pipe::GlobalType global = op.getGlobal().getType();
+    if (!global.hasDynamicColumns())
+      return fp4::constantI32(b, op.getLoc(), global.getShape()[1] - 1);
+    return arith::SubIOp::create(b, op.getLoc(),
+                                 fp4::columnsOfBuffer(b, op.getLoc(), op.getGlobal()),
+                                 fp4::constantI32(b, op.getLoc(), 1));
+  }
 
   /// One place, or that of `index` and at most that of the last.
   static Value clamped(OpBuilder &b, Location loc, Value index, Value size, bool isOne) {
@@ -148,7 +159,8 @@ private:
     Type element = type.getElementType();
     Value lane = arith::AddIOp::create(b, loc, adaptor.getColumn(),
                                        fp4::accumulatorLane(b, loc, state));
-    Value place = clamped(b, loc, lane, fp4::constantI32(b, loc, shape[1]), shape[1] == 1);
+    Value place =
+        clamped(b, loc, lane, fp4::columnsOfBuffer(b, loc, op.getGlobal()), shape[1] == 1);
     Value start = fp4::stridedPointer(b, loc, adaptor.getGlobal(), place, bytesOf(element));
     Value rows = adaptor.getRows() ? adaptor.getRows() : fp4::constantI32(b, loc, shape[0]);
     SmallVector<Value> numbers;
@@ -159,9 +171,8 @@ private:
       }
       Value row = arith::AddIOp::create(b, loc, adaptor.getRow(), fp4::constantI32(b, loc, i));
       row = clamped(b, loc, row, rows, shape[0] == 1);
-      numbers.push_back(load(b, loc, fp4::stridedPointer(b, loc, start, row,
-                                                         shape[1] * bytesOf(element)),
-                             element));
+      numbers.push_back(
+          load(b, loc, fp4::lineOfBuffer(b, loc, op.getGlobal(), start, row), element));
     }
     return numbers;
   }
@@ -175,8 +186,7 @@ private:
     Value lane = fp4::accumulatorLane(b, loc, state);
     Value row = arith::AddIOp::create(b, loc, adaptor.getRow(), lane);
     row = arith::MinSIOp::create(b, loc, row, last);
-    int64_t pitch = shape[1] * bytesOf(op.getResult().getType().getElementType());
-    return fp4::stridedPointer(b, loc, adaptor.getGlobal(), row, pitch);
+    return fp4::lineOfBuffer(b, loc, op.getGlobal(), adaptor.getGlobal(), row);
   }
 
   /// What is at `pointer`. Invariant: the backend uses ld.global.nc.
@@ -204,17 +214,20 @@ struct LowerStore : fp4::PipePattern<fp4::pipe::StoreOp> {
     auto type = cast<VectorType>(adaptor.getValue().getType());
     int64_t unitBytes = type.getElementTypeBitWidth() / 8;
     bool packed = type != op.getValue().getType() && unitBytes == 4;
-    // The bytes behind the last packed column belong to nobody.
-    int64_t columns = packed ? dest.getRowPitch() / unitBytes : dest.getShape()[1];
     int64_t count = type.getNumElements();
-    bool ragged = columns % count != 0; // a segment may then straddle the last column
+    // The bytes behind the last packed column belong to nobody. A segment may straddle the last one
+    // of others.
+    int64_t packedColumns = packed ? dest.getRowPitch() / unitBytes : 0;
+    bool ragged = packed ? packedColumns % count != 0
+                         : dest.hasDynamicColumns() || dest.getShape()[1] % count != 0;
     Value row = arith::AddIOp::create(rewriter, loc, adaptor.getRow(),
                                       fp4::accumulatorLane(rewriter, loc, state));
     Value firstColumn = adaptor.getColumn();
     if (packed)
       firstColumn =
           arith::ShRUIOp::create(rewriter, loc, firstColumn, fp4::constantI32(rewriter, loc, 3));
-    Value last = fp4::constantI32(rewriter, loc, columns);
+    Value last = packed ? fp4::constantI32(rewriter, loc, packedColumns)
+                        : fp4::columnsOfBuffer(rewriter, loc, op.getDest());
     Value exists = arith::AndIOp::create(
         rewriter, loc, isBelow(rewriter, loc, row, rowLimit(rewriter, op, adaptor)),
         isBelow(rewriter, loc, firstColumn, last));
@@ -262,16 +275,23 @@ private:
   /// Since pieces divide the row, each lies inside it or beyond it as a whole.
   static int64_t pieceUnits(fp4::pipe::GlobalType dest, int64_t count, int64_t unitBytes,
                             int64_t widest) {
-    return std::min(count, std::gcd<int64_t>(widest, dest.getRowPitch()) / unitBytes);
+    return std::min(count, std::gcd<int64_t>(widest, fp4::unitOfRows(dest)) / unitBytes);
   }
 
   /// Address of unit (row, column); 64-bit, since the buffer may exceed 4 GiB.
   static Value segment(OpBuilder &b, fp4::pipe::StoreOp op, OpAdaptor adaptor, Value row,
                        Value column, int64_t unitBytes) {
     Location loc = op.getLoc();
-    Value start =
-        fp4::stridedPointer(b, loc, adaptor.getDest(), row, op.getDest().getType().getRowPitch());
+    Value start = fp4::lineOfBuffer(b, loc, op.getDest(), adaptor.getDest(), row);
     return fp4::stridedPointer(b, loc, start, column, unitBytes);
+  }
+
+  /// `rows` rows behind `start`.
+  static Value rowBehind(OpBuilder &b, fp4::pipe::StoreOp op, Value start, int64_t rows) {
+    if (!fp4::pipe::matrixOf(op.getDest()))
+      return fp4::offsetPointer(b, op.getLoc(), start, rows * op.getDest().getType().getRowPitch());
+    return fp4::lineOfBuffer(b, op.getLoc(), op.getDest(), start,
+                             fp4::constantI32(b, op.getLoc(), rows));
   }
 
   /// This thread's column: an element of each row that exists.
@@ -282,7 +302,7 @@ private:
     auto type = cast<VectorType>(adaptor.getValue().getType());
     Value column = arith::AddIOp::create(rewriter, loc, adaptor.getColumn(),
                                          fp4::accumulatorLane(rewriter, loc, state));
-    Value columns = fp4::constantI32(rewriter, loc, dest.getShape()[1]);
+    Value columns = fp4::columnsOfBuffer(rewriter, loc, op.getDest());
     auto guard = scf::IfOp::create(rewriter, loc, isBelow(rewriter, loc, column, columns),
                                    /*withElseRegion=*/false);
     rewriter.setInsertionPointToStart(guard.thenBlock());
@@ -294,7 +314,7 @@ private:
       storeGuarded(rewriter, loc, mayEnd ? rowLimit(rewriter, op, adaptor) : Value(),
                    adaptor.getRow(), i, [&] {
                      fp4::storePiece(rewriter, loc, adaptor.getValue(), i, 1,
-                                     fp4::offsetPointer(rewriter, loc, start, i * dest.getRowPitch()));
+                                     rowBehind(rewriter, op, start, i));
                    });
     rewriter.eraseOp(op);
     return success();

@@ -4,6 +4,7 @@
 // or, transposed, its columns.
 //
 //===----------------------------------------------------------------------===//
+#include "BufferLines.h"
 #include "Fragments.h"
 
 #include "InlinePtx.h"
@@ -112,16 +113,16 @@ private:
                            const ElementPlaces &places, int64_t i) {
     pipe::GlobalType global = op.getGlobal().getType();
     int64_t bytes = global.getElementType().getIntOrFloatBitWidth() / 8;
-    auto at = [&](Value pointer, int64_t dimension, Int32 index, Value size,
-                  int64_t stride) -> Value {
-      if (global.getShape()[dimension] == 1)
-        return pointer;
-      return stridedPointer(b, op.getLoc(), pointer, minimum(index, Int32(b, size) - 1), stride);
-    };
     Value rows = rowLimit(b, op.getLoc(), global, adaptor.getRows());
-    Value columns = constantI32(b, op.getLoc(), global.getShape()[1]);
-    Value row = at(adaptor.getGlobal(), 0, places.rowOf(i), rows, global.getRowPitch());
-    return load(b, global.getElementType(), at(row, 1, places.columnOf(i), columns, bytes), bytes);
+    Value columns = columnsOfBuffer(b, op.getLoc(), op.getGlobal());
+    Value row = adaptor.getGlobal();
+    if (global.getShape()[0] != 1)
+      row = lineOfBuffer(b, op.getLoc(), op.getGlobal(), row,
+                         minimum(places.rowOf(i), Int32(b, rows) - 1));
+    if (global.getShape()[1] != 1)
+      row = stridedPointer(b, op.getLoc(), row, minimum(places.columnOf(i), Int32(b, columns) - 1),
+                           bytes);
+    return load(b, global.getElementType(), row, bytes);
   }
 };
 
@@ -173,7 +174,7 @@ private:
   static bool exchanges(pipe::StoreFragmentOp op) {
     return vectorOf(op).getElementTypeBitWidth() == 16 &&
            vectorOf(op).getNumElements() % kExchanged == 0 &&
-           op.getDest().getType().getShape()[1] % hw::fragmentTileColumns == 0;
+           hasMultipleColumns(op.getDest().getType(), hw::fragmentTileColumns);
   }
 
   /// The words of row `half` of each four tiles, after their exchange.
@@ -213,7 +214,7 @@ private:
   /// Lane l has the row of tile l % 4 of four.
   static void storeTiles(ImplicitLocOpBuilder &b, pipe::StoreFragmentOp op, OpAdaptor adaptor,
                          const ElementPlaces &places, int64_t half, ArrayRef<Value> words) {
-    int64_t columns = op.getDest().getType().getShape()[1];
+    Int32 columns(b, columnsOfBuffer(b, op.getLoc(), op.getDest()));
     Int32 mine =
         Int32(b, adaptor.getColumn()) + Int32(b, NVVM::LaneIdOp::create(b, b.getI32Type())) %
                                             kTiles * int64_t(hw::fragmentTileColumns);
@@ -233,8 +234,8 @@ private:
   void storeMatrices(ImplicitLocOpBuilder &b, pipe::StoreFragmentOp op, OpAdaptor adaptor,
                      Int32 rows) const {
     int64_t count = vectorOf(op).getNumElements();
-    pipe::GlobalType dest = op.getDest().getType();
-    Int32 columns(b, dest.getShape()[1]), thread = threadOfRole(b, op, state);
+    Int32 columns(b, columnsOfBuffer(b, op.getLoc(), op.getDest())),
+        thread = threadOfRole(b, op, state);
     Int32 row = Int32(b, adaptor.getRow()) + thread % 32 / 4;
     Int32 column = Int32(b, adaptor.getColumn()) + thread / kGroupThreads * kGroupRows +
                    thread % kGroupThreads / 32 * 16 + thread % 4 * 2;
@@ -250,7 +251,7 @@ private:
       auto branch = scf::IfOp::create(b, exists, /*withElseRegion=*/false);
       OpBuilder::InsertionGuard restore(b);
       b.setInsertionPointToStart(branch.thenBlock());
-      Value line = stridedPointer(b, op.getLoc(), adaptor.getDest(), atRow, dest.getRowPitch());
+      Value line = lineOfBuffer(b, op.getLoc(), op.getDest(), adaptor.getDest(), atRow);
       LLVM::StoreOp::create(b, words[i / 2], stridedPointer(b, op.getLoc(), line, atColumn, 2), 4);
     }
   }
@@ -269,8 +270,8 @@ private:
     synchronizeGroup(b, group);
     constexpr int64_t chunks = kLineBytes / 16, columnsOfChunk = 8;
     int64_t lines = kGroupThreads / chunks;
-    pipe::GlobalType dest = op.getDest().getType();
-    Int32 chunk = thread % chunks, own = thread / chunks, columns(b, dest.getShape()[1]);
+    Int32 chunk = thread % chunks, own = thread / chunks,
+          columns(b, columnsOfBuffer(b, op.getLoc(), op.getDest()));
     Int32 column = Int32(b, adaptor.getColumn()) + group * kGroupRows + chunk * columnsOfChunk;
     for (int64_t first = 0; first < bytes / kLineBytes; first += lines) {
       Int32 row = Int32(b, adaptor.getRow()) + own + first;
@@ -320,9 +321,9 @@ private:
     pipe::GlobalType dest = op.getDest().getType();
     if (op.getStaged())
       return storeStaged(b, op, adaptor, rows);
-    if (dest.getElementType().getIntOrFloatBitWidth() == 16 && dest.getShape()[1] % 2 == 0)
+    if (dest.getElementType().getIntOrFloatBitWidth() == 16 && hasMultipleColumns(dest, 2))
       return storeMatrices(b, op, adaptor, rows);
-    Int32 columns(b, dest.getShape()[1]);
+    Int32 columns(b, columnsOfBuffer(b, op.getLoc(), op.getDest()));
     for (int64_t i = 0; i < count; ++i) {
       Value exists = arith::AndIOp::create(b, places.rowOf(i) < rows, places.columnOf(i) < columns);
       auto branch = scf::IfOp::create(b, exists, /*withElseRegion=*/false);
@@ -335,7 +336,8 @@ private:
   /// Columns come in pairs where their number is even.
   static void storePairs(ImplicitLocOpBuilder &b, pipe::StoreFragmentOp op, OpAdaptor adaptor,
                          const ElementPlaces &places, int64_t half) {
-    int64_t columns = op.getDest().getType().getShape()[1], together = columns % 2 ? 1 : 2;
+    int64_t together = hasMultipleColumns(op.getDest().getType(), 2) ? 2 : 1;
+    Int32 columns(b, columnsOfBuffer(b, op.getLoc(), op.getDest()));
     for (int64_t i = half; i < vectorOf(op).getNumElements(); i += 4)
       for (int64_t j = i; j < i + 2; j += together) {
         auto branch = scf::IfOp::create(b, places.columnOf(j) < columns, /*withElseRegion=*/false);
@@ -348,7 +350,7 @@ private:
   static Value pointerTo(ImplicitLocOpBuilder &b, pipe::StoreFragmentOp op, OpAdaptor adaptor,
                          Int32 row, Int32 column) {
     pipe::GlobalType dest = op.getDest().getType();
-    Value line = stridedPointer(b, op.getLoc(), adaptor.getDest(), row, dest.getRowPitch());
+    Value line = lineOfBuffer(b, op.getLoc(), op.getDest(), adaptor.getDest(), row);
     return stridedPointer(b, op.getLoc(), line, column,
                           dest.getElementType().getIntOrFloatBitWidth() / 8);
   }

@@ -10,6 +10,7 @@
 //===----------------------------------------------------------------------===//
 #include "LanePromotion.h"
 
+#include "BufferLines.h"
 #include "Fragments.h"
 #include "InlinePtx.h"
 #include "SmallBuilders.h"
@@ -44,22 +45,22 @@ struct LowerLaneScale : PipePattern<pipe::LaneScaleOp> {
   LogicalResult matchAndRewrite(pipe::LaneScaleOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    pipe::GlobalType typeA = op.getA().getType(), typeB = op.getB().getType();
+    pipe::GlobalType typeA = op.getA().getType();
     Int32 rows = adaptor.getRows() ? Int32(b, adaptor.getRows()) : Int32(b, typeA.getShape()[0]);
     Int32 row = Int32(b, adaptor.getRow()) + Int32(b, accumulatorLane(b, b.getLoc(), state));
     Int32 column =
         Int32(b, adaptor.getColumn()) + groupOfThread(b, op, state) * int64_t(op.getColumns());
-    Int32 band = minimum(column / pipe::kPromotedBlock, Int32(b, typeB.getShape()[0] - 1));
-    Value ofRow = loadAt(b, adaptor.getA(), typeA, minimum(row, rows - 1), adaptor.getBlock());
-    Value ofColumns = loadAt(b, adaptor.getB(), typeB, band, adaptor.getBlock());
+    Int32 last = Int32(b, rowsOfBuffer(b, op.getLoc(), op.getB())) - 1;
+    Int32 band = minimum(column / pipe::kPromotedBlock, last);
+    Value ofRow = loadAt(b, op.getA(), adaptor.getA(), minimum(row, rows - 1), adaptor.getBlock());
+    Value ofColumns = loadAt(b, op.getB(), adaptor.getB(), band, adaptor.getBlock());
     rewriter.replaceOpWithNewOp<LLVM::FMulOp>(op, ofRow, ofColumns);
     return success();
   }
 
 private:
-  static Value loadAt(ImplicitLocOpBuilder &b, Value buffer, pipe::GlobalType type, Value row,
-                      Value block) {
-    Value line = stridedPointer(b, b.getLoc(), buffer, row, type.getRowPitch());
+  static Value loadAt(ImplicitLocOpBuilder &b, Value global, Value base, Value row, Value block) {
+    Value line = lineOfBuffer(b, b.getLoc(), global, base, row);
     return load(b, b.getF32Type(), stridedPointer(b, b.getLoc(), line, block, 4), 4);
   }
 };

@@ -5,6 +5,7 @@
 // always completes the bytes of its whole box, also where it fills zeros.
 //
 //===----------------------------------------------------------------------===//
+#include "BufferLines.h"
 #include "Lowering.h"
 
 #include "Int32.h"
@@ -219,6 +220,17 @@ struct LowerLoadScales : fp4::PipePattern<fp4::pipe::LoadScalesOp> {
   }
 
 private:
+  static Value lastRowBlock(OpBuilder &b, fp4::pipe::LoadScalesOp op) {
+    Location loc = op.getLoc();
+    fp4::pipe::GlobalType source = op.getSource().getType();
+    if (!ShapedType::isDynamic(source.getShape()[0]))
+      return fp4::constantI32(b, loc, source.getScaleBlockRows() - 1);
+    Value last = arith::SubIOp::create(b, loc, fp4::rowsOfBuffer(b, loc, op.getSource()),
+                                       fp4::constantI32(b, loc, 1));
+    return arith::DivUIOp::create(b, loc, last,
+                                  fp4::constantI32(b, loc, fp4::pipe::kScaleBlockRows));
+  }
+
   /// First block of the `i`-th row of blocks; the buffer's last row of blocks stands in for those
   /// behind it.
   static Value sourceBlock(OpBuilder &b, fp4::pipe::LoadScalesOp op, OpAdaptor adaptor, int64_t i) {
@@ -227,13 +239,16 @@ private:
     Value row = adaptor.getRowBlock();
     if (i > 0) {
       row = arith::AddIOp::create(b, loc, row, fp4::constantI32(b, loc, i));
-      row = arith::MinSIOp::create(b, loc, row,
-                                   fp4::constantI32(b, loc, source.getScaleBlockRows() - 1));
+      row = arith::MinSIOp::create(b, loc, row, lastRowBlock(b, op));
     }
     ImplicitLocOpBuilder builder(loc, b);
-    fp4::Int32 index = fp4::hw::scaleBlockIndex(fp4::Int32(builder, row),
-                                                fp4::Int32(builder, adaptor.getColumnBlock()),
-                                                source.getScaleBlockColumns());
+    fp4::Int32 rowBlock(builder, row), columnBlock(builder, adaptor.getColumnBlock());
+    if (source.hasDynamicColumns()) {
+      Value line = fp4::lineOfBuffer(b, loc, op.getSource(), adaptor.getSource(), rowBlock);
+      return fp4::stridedPointer(b, loc, line, columnBlock, fp4::pipe::kScaleBlockBytes);
+    }
+    fp4::Int32 index =
+        fp4::hw::scaleBlockIndex(rowBlock, columnBlock, source.getScaleBlockColumns());
     return fp4::stridedPointer(b, loc, adaptor.getSource(), index, fp4::pipe::kScaleBlockBytes);
   }
 };

@@ -13,6 +13,7 @@
 // Loops over blocks are changed before (PromotionLoops.cpp).
 //
 //===----------------------------------------------------------------------===//
+#include "BufferLines.h"
 #include "Fragments.h"
 
 #include "InlinePtx.h"
@@ -250,24 +251,24 @@ private:
                                 Int32 four) const {
     Int32 block = four * kAhead + threadOfRole(b, op, state) % kAhead;
     return pointersAt(b, op, adaptor,
-                      minimum(block, Int32(b, op.getA().getType().getShape()[1] - 1)));
+                      minimum(block, Int32(b, columnsOfBuffer(b, op.getLoc(), op.getA())) - 1));
   }
 
   /// Where the scales of this thread's two rows, and of its block of columns, are for `block`.
   SmallVector<Value> pointersAt(ImplicitLocOpBuilder &b, pipe::BlockScalesOp op, OpAdaptor adaptor,
                                 Int32 block) const {
-    pipe::GlobalType typeA = op.getA().getType(), typeB = op.getB().getType();
+    pipe::GlobalType typeA = op.getA().getType();
     Int32 thread = threadOfRole(b, op, state);
     Int32 row = Int32(b, adaptor.getRow()) + rowOfThread(thread);
     Int32 rows = adaptor.getRows() ? Int32(b, adaptor.getRows()) : Int32(b, typeA.getShape()[0]);
     SmallVector<Value> pointers;
     for (int64_t half : {0, 8})
       pointers.push_back(
-          pointerTo(b, adaptor.getA(), typeA,
+          pointerTo(b, op.getA(), adaptor.getA(),
                     hasWholeTiles(typeA) ? row + half : minimum(row + half, rows - 1), block));
     Int32 rowB = Int32(b, adaptor.getColumn()) / pipe::kPromotedBlock + thread % 32 / kAhead;
-    Int32 last(b, typeB.getShape()[0] - 1);
-    pointers.push_back(pointerTo(b, adaptor.getB(), typeB, minimum(rowB, last), block));
+    Int32 last = Int32(b, rowsOfBuffer(b, op.getLoc(), op.getB())) - 1;
+    pointers.push_back(pointerTo(b, op.getB(), adaptor.getB(), minimum(rowB, last), block));
     return pointers;
   }
 
@@ -288,9 +289,9 @@ private:
     return !ShapedType::isDynamic(type.getShape()[0]) && type.getShape()[0] % mostRows == 0;
   }
 
-  static Value pointerTo(ImplicitLocOpBuilder &b, Value buffer, pipe::GlobalType type, Int32 row,
+  static Value pointerTo(ImplicitLocOpBuilder &b, Value global, Value base, Int32 row,
                          Value block) {
-    Value line = stridedPointer(b, b.getLoc(), buffer, row, type.getRowPitch());
+    Value line = lineOfBuffer(b, b.getLoc(), global, base, row);
     return stridedPointer(b, b.getLoc(), line, block, 4);
   }
 };

@@ -18,6 +18,14 @@ func.func @host(%d: memref<?x512xbf16>, %q: memref<?x144xi8>, %x: memref<8x16x64
   return
 }
 
+func.func @any_sizes(%g: !pipe.global<?x?xbf16>, %n: i32, %p: i64, %q: memref<?x?xi8>, %k: index, %bytes: index) {
+  %y = pipe.matrix %g columns %n pitch %p : !pipe.global<?x?xbf16> -> !pipe.global<?x?xbf16>
+  %map = pipe.make_matrix_map %q columns %k
+      : memref<?x?xi8> -> !pipe.tensor_map<128x128xf8E4M3FN, swizzle_128B>
+  %pitch = pipe.result_pitch 0 of %bytes
+  return
+}
+
 func.func @scalars(%x: !pipe.global<?x1024xbf16>, %p: !pipe.global<f32>, %num_m: i32, %num_n: i32,
                    %c128: i32) {
   %ptr = call @pointer(%x) : (!pipe.global<?x1024xbf16>) -> !llvm.ptr<1>

@@ -118,7 +118,7 @@ func.func @bad(%a: !pipe.global<?x56xf32>, %b: !pipe.global<32x55xf32>, %m: i32,
 
 func.func @bad(%a: !pipe.global<?x56xf32>, %b: !pipe.global<?x56xf32>, %m: i32, %n: i32, %k: i32, %rows: i32) -> f32 {
   // (C375)
-  // expected-error @+1 {{b must have static rows, but got}}
+  // expected-error @+1 {{b must have known rows, but got}}
   %s = pipe.lane_scale %a[%m], %b[%n of 64] block %k rows %rows : !pipe.global<?x56xf32>, !pipe.global<?x56xf32>
   return %s : f32
 }
@@ -175,8 +175,9 @@ func.func @bad(%a: !pipe.global<56xf32>, %b: !pipe.global<32x56xf32>, %m: i32, %
 // -----
 
 func.func @bad(%a: !pipe.global<?x?xf32>, %b: !pipe.global<32x?xf32>, %m: i32, %n: i32, %k: i32, %rows: i32) -> f32 {
-  // (C375)
-  // expected-error @+1 {{a and b must have as many columns, a scale for each block of k, but got}}
+  // (C492)
+  // expected-error @+2 {{buffer must have static columns or come from pipe.matrix, but got}}
+  // expected-note @+1 {{a pointer does not say where its rows are}}
   %s = pipe.lane_scale %a[%m], %b[%n of 64] block %k rows %rows : !pipe.global<?x?xf32>, !pipe.global<32x?xf32>
   return %s : f32
 }

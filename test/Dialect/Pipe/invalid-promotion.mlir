@@ -100,7 +100,7 @@ func.func @twin(%sa: !pipe.global<512x56xf32>, %sb: !pipe.global<32x56xf32>, %m0
 }
 func.func @bad(%sa: !pipe.global<512x56xf32>, %sb: !pipe.global<?x56xf32>, %m0: i32, %n0: i32, %k: i32) {
   // (C221)
-  // expected-error @+1 {{b must have static rows, but got}}
+  // expected-error @+1 {{b must have known rows, but got}}
   %s = pipe.block_scales %sa[%m0], %sb[%n0 of 128] block %k
       : !pipe.global<512x56xf32>, !pipe.global<?x56xf32> -> vector<3xf32>
   return

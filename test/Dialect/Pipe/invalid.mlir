@@ -147,7 +147,7 @@ func.func @load(%map: !pipe.tensor_map<128x256xf4E2M1FN, swizzle_128B>, %i: i32)
 func.func @scales(%fixed: !pipe.global<384x16xf8E4M3FN, tiled_128x4>, %dynamic: !pipe.global<?x16xf8E4M3FN, tiled_128x4>, %i: i32) {
   %twin = pipe.load_scales %fixed[%i, %i] : !pipe.global<384x16xf8E4M3FN, tiled_128x4> -> !pipe.shared<256x16xf8E4M3FN, tiled_128x4>
   // (C111)
-  // expected-error @+1 {{source must have static rows for a tile of 256 rows, but got '!pipe.global<?x16xf8E4M3FN, tiled_128x4>'}}
+  // expected-error @+1 {{source must have known rows for a tile of 256 rows, but got '!pipe.global<?x16xf8E4M3FN, tiled_128x4>'}}
   %bad = pipe.load_scales %dynamic[%i, %i] : !pipe.global<?x16xf8E4M3FN, tiled_128x4> -> !pipe.shared<256x16xf8E4M3FN, tiled_128x4>
   return
 }
@@ -301,7 +301,7 @@ func.func @store(%v: vector<32xbf16>, %y: !pipe.global<?x512xbf16>, %c: i32) {
 
 func.func @store(%v: vector<32xbf16>, %y: !pipe.global<128x512xf32>, %c: i32) {
   // (C118)
-  // expected-error @+1 {{destination must be a buffer of 'bf16' and rank 2 with static columns, but got '!pipe.global<128x512xf32>'}}
+  // expected-error @+1 {{destination must be a buffer of 'bf16' and rank 2, but got '!pipe.global<128x512xf32>'}}
   pipe.store %v, %y[%c, %c] : vector<32xbf16>, !pipe.global<128x512xf32>
   return
 }

@@ -6,7 +6,7 @@ import sys
 
 NAMES = ("alloc alloc_result free constant memset memcpy_2d tensor_map multiprocessor_count fail "
          "expect_size launch call launch_dependent counters launch_cooperative "
-         "launch_clusters group_report").split()
+         "launch_clusters group_report result_pitch").split()
 
 path = sys.argv[1]
 symbols = subprocess.run(["nm", "-D", "--undefined-only", path], capture_output=True, text=True,

@@ -1,6 +1,7 @@
 //===- PipeDialect.cpp - Registration and enumerations --------------------===//
 
 #include "fp4/Dialect/Pipe/IR/PipeLanes.h"
+#include "fp4/Dialect/Pipe/IR/PipeMatrices.h"
 #include "fp4/Dialect/Pipe/IR/PipeWarps.h"
 
 #include "mlir/IR/Builders.h"
@@ -42,6 +43,10 @@ void PipeDialect::initialize() {
   addOperations<
 #define GET_OP_LIST
 #include "fp4/Dialect/Pipe/IR/PipeLaneOps.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "fp4/Dialect/Pipe/IR/PipeMatrixOps.cpp.inc"
       >();
   addInterfaces<PipeAsmInterface>();
 }

@@ -314,7 +314,8 @@ LogicalResult FragmentFactorsOp::verify() {
   if (global.getRank() != 2 || global.getElementType() != element)
     return emitOpError() << "buffer must have 2 dimensions of " << element << ", but got "
                          << global;                                  // (C183)
-  return failure(failed(verifyRows(*this, global, getRows())) ||     // (C183)
+  return failure(failed(verifyColumns(*this, getGlobal())) ||        // (C492)
+                 failed(verifyRows(*this, global, getRows())) ||     // (C183)
                  failed(verifyParts(*this, getResult().getType()))); // (C183)
 }
 
@@ -359,6 +360,8 @@ LogicalResult StoreFragmentOp::verify() {
     return emitOpError() << "buffer must have 2 dimensions of " << type.getElementType()
                          << ", but got " << dest; // (C184)
   if (getStaged() && failed(verifyStaged(*this)))
+    return failure();
+  if (failed(verifyColumns(*this, getDest()))) // (C492)
     return failure();
   bool endsEarly = getRows() && !ShapedType::isDynamic(dest.getShape()[0]);
   return failure((!endsEarly && failed(verifyRows(*this, dest, getRows()))) || // (C184)

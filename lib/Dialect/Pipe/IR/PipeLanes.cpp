@@ -132,8 +132,7 @@ LogicalResult LaneColumnOp::verify() {
 }
 
 LogicalResult LaneScaleOp::verify() {
-  if (failed(verifyScaleBuffers(*this, getA().getType(), getB().getType(),
-                                bool(getRows())))) // (C375)
+  if (failed(verifyScaleBuffers(*this, getA(), getB(), bool(getRows())))) // (C375)
     return failure();
   int64_t columns = getColumns();
   if (columns < 1 || kPromotedBlock % columns)

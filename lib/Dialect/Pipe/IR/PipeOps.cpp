@@ -9,6 +9,7 @@
 #include "VerifyRows.h"
 
 #include "fp4/Dialect/Pipe/IR/Cluster.h"
+#include "fp4/Dialect/Pipe/IR/PipeMatrices.h"
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/OpImplementation.h"
@@ -25,7 +26,8 @@ using namespace fp4::pipe;
 /// A kernel that gets the strides of the buffer as numbers knows only the elements.
 static bool isViewOfRows(BaseMemRefType actual, GlobalType type) {
   auto buffer = dyn_cast<MemRefType>(actual);
-  return buffer && type.getRank() == 2 && type.getElementType() == buffer.getElementType() &&
+  return buffer && type.getRank() == 2 && !type.isScales() &&
+         getBufferType(type).getElementType() == buffer.getElementType() &&
          llvm::all_of(type.getShape(), ShapedType::isDynamic) &&
          isa<StridedLayoutAttr>(buffer.getLayout()) && buffer.getRank() >= 2;
 }
@@ -85,81 +87,6 @@ LogicalResult BufferViewOp::verify() { // (C128)
   return success();
 }
 
-/// Rows of elements that follow each other, at any pitch.
-static bool isRowMajor(MemRefType buffer) {
-  auto layout = dyn_cast<StridedLayoutAttr>(buffer.getLayout());
-  return buffer.getLayout().isIdentity() ||
-         (layout && layout.getOffset() == 0 && layout.getStrides().back() == 1);
-}
-
-int64_t fp4::pipe::rowPitchOf(MemRefType buffer) {
-  auto layout = dyn_cast<StridedLayoutAttr>(buffer.getLayout());
-  int64_t pitch = layout ? layout.getStrides().front() : buffer.getDimSize(1);
-  return ShapedType::isDynamic(pitch) ? pitch : pitch * buffer.getElementTypeBitWidth() / 8;
-}
-
-/// (C108) The buffer of a map of scales consists of their blocks.
-static LogicalResult verifyScaleMap(MakeTensorMapOp op) {
-  auto buffer = dyn_cast<MemRefType>(op.getBuffer().getType());
-  int64_t blocks = llvm::divideCeil(int64_t(op.getColumns()), kScaleBlockColumns);
-  if (buffer && buffer.getRank() == 3 && buffer.getLayout().isIdentity() &&
-      buffer.getElementType().isInteger(8) && buffer.getDimSize(1) == blocks &&
-      buffer.getDimSize(2) == kScaleBlockBytes)
-    return success();
-  return op.emitOpError() << "buffer of a map of " << int64_t(op.getColumns())
-                          << " columns of scales must be a row-major memref of rank 3 with "
-                          << blocks << "x" << kScaleBlockBytes << "xi8 per row of blocks, but got "
-                          << op.getBuffer().getType();
-}
-
-/// (C292) What TMA wants where it adds padding.
-static LogicalResult verifyPaddedMap(MakeTensorMapOp op, int64_t pitch) {
-  int64_t columns = op.getColumns();
-  Layout layout = op.getType().getLayout();
-  if (!isPadded(layout) || (columns % kPaddedRun == 0 && pitch % 32 == 0))
-    return success();
-  return op.emitOpError() << "columns of a map of layout " << stringifyLayout(layout)
-                          << " must be a multiple of " << kPaddedRun
-                          << ", and the row pitch one of 32 bytes, but got " << columns << " and "
-                          << pitch;
-}
-
-LogicalResult MakeTensorMapOp::verify() {
-  auto buffer = dyn_cast<MemRefType>(getBuffer().getType());
-  TensorMapType map = getType();
-  if (map.isScales())
-    return verifyScaleMap(*this);
-  if (!buffer || buffer.getRank() != 2 || !isRowMajor(buffer) || buffer.isDynamicDim(1))
-    return emitOpError() << "buffer must be a row-major memref of rank 2 with static columns, but "
-                            "got "
-                         << getBuffer().getType();
-  bool packed = isa<Float4E2M1FNType>(map.getElementType());
-  bool hasBytes = packed || isByteElementType(map.getElementType());
-  Type expected = hasBytes ? IntegerType::get(getContext(), 8) : map.getElementType();
-  if (buffer.getElementType() != expected)
-    return emitOpError() << "buffer of a map of " << map.getElementType()
-                         << " must have element type " << expected << ", but got "
-                         << buffer.getElementType();
-  int64_t pitch = rowPitchOf(buffer);
-  int64_t columns = getColumns();
-  if (columns < 1 || (packed && columns % 2))
-    return emitOpError() << "columns must be positive" << (packed ? " and even" : "")
-                         << ", but got " << columns;
-  int64_t bytes = columns * bitsInMemory(map.getElementType(), map.getLayout()) / 8;
-  if (ShapedType::isDynamic(pitch)) // checked where strides come in
-    pitch = llvm::alignTo(bytes, 16);
-  if (pitch % 16) { // (C108)
-    InFlightDiagnostic diag = emitOpError()
-                              << "row pitch must be a multiple of 16 bytes, but got " << pitch;
-    diag.attachNote() << "pad the rows of the buffer to " << llvm::alignTo(pitch, 16) << " bytes";
-    return diag;
-  }
-  if (bytes > pitch) // (C108)
-    return emitOpError() << columns << " columns take " << bytes
-                         << " bytes, which must not exceed the row pitch of " << pitch;
-  return verifyPaddedMap(*this, pitch);
-}
-
 //===----------------------------------------------------------------------===//
 // Any role
 //===----------------------------------------------------------------------===//
@@ -196,7 +123,8 @@ LogicalResult LoadFactorsOp::verify() {
   if (global.getRank() != 2 || global.getElementType() != element)
     return emitOpError() << "buffer must have 2 dimensions of " << element << ", but got "
                          << global; // (C144)
-  return verifyRows(*this, global, getRows()); // (C144)
+  return failure(failed(verifyColumns(*this, getGlobal())) ||   // (C492)
+                 failed(verifyRows(*this, global, getRows()))); // (C144)
 }
 
 //===----------------------------------------------------------------------===//
@@ -364,16 +292,20 @@ LogicalResult LoadScalesOp::verify() {
   if (tile.getRows() % kScaleBlockRows) // (C111)
     return emitOpError() << "tile must have a multiple of " << kScaleBlockRows << " rows, but got "
                          << tile.getRows();
-  if (source.hasDynamicColumns())
-    return emitOpError() << "source must have static columns, but got " << source;
-  if (tile.getRows() > kScaleBlockRows && ShapedType::isDynamic(source.getShape()[0])) // (C111)
-    return emitOpError() << "source must have static rows for a tile of " << tile.getRows()
+  if (failed(verifyColumns(*this, getSource()))) // (C492)
+    return failure();
+  MatrixOp matrix = matrixOf(getSource());
+  if (tile.getRows() > kScaleBlockRows && ShapedType::isDynamic(source.getShape()[0]) &&
+      !(matrix && matrix.getRows())) // (C111)
+    return emitOpError() << "source must have known rows for a tile of " << tile.getRows()
                          << " rows, but got " << source;
   int64_t tileBlocks = tile.getColumns() / kScaleBlockColumns;
-  if (!getBlocks() && source.getScaleBlockColumns() % tileBlocks) { // (C112)
+  bool isWhole = !source.hasDynamicColumns() && source.getScaleBlockColumns() % tileBlocks == 0;
+  if (!getBlocks() && !isWhole) { // (C112)
     InFlightDiagnostic diag = emitOpError()
                               << "source's blocks of columns must be a multiple of the tile's "
-                              << tileBlocks << ", but got " << source.getScaleBlockColumns();
+                              << tileBlocks << ", but got ";
+    source.hasDynamicColumns() ? diag << source : diag << source.getScaleBlockColumns();
     diag.attachNote() << "give the number of existing blocks with 'blocks %n'";
     return diag;
   }
@@ -530,10 +462,11 @@ LogicalResult StoreOp::verify() {
   GlobalType dest = getDest().getType();
   auto vector = cast<VectorType>(getValue().getType());
   int64_t count = vector.getNumElements();
-  if (dest.getRank() != 2 || dest.hasDynamicColumns() || // (C118)
-      dest.getElementType() != vector.getElementType())
+  if (dest.getRank() != 2 || dest.getElementType() != vector.getElementType()) // (C118)
     return emitOpError() << "destination must be a buffer of " << vector.getElementType()
-                         << " and rank 2 with static columns, but got " << dest;
+                         << " and rank 2, but got " << dest;
+  if (failed(verifyColumns(*this, getDest()))) // (C492)
+    return failure();
   if (!llvm::isPowerOf2_64(count)) // (C118)
     return emitOpError() << "vector must have a power of two of elements, but got " << count;
   if (isa<Float4E2M1FNType>(vector.getElementType()) && count < 32) // (C118)

@@ -5,6 +5,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "VerifyFragment.h"
+#include "VerifyRows.h"
+
+#include "fp4/Dialect/Pipe/IR/PipeMatrices.h"
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/OpImplementation.h"
@@ -52,16 +55,18 @@ static LogicalResult verifySameBlocks(Operation *op, Type a, Type b, bool areEqu
                            << "but got " << a << " and " << b;
 }
 
-LogicalResult fp4::pipe::verifyScaleBuffers(Operation *op, GlobalType a, GlobalType b,
+LogicalResult fp4::pipe::verifyScaleBuffers(Operation *op, Value bufferA, Value bufferB,
                                             bool hasRows) {
+  auto a = cast<GlobalType>(bufferA.getType()), b = cast<GlobalType>(bufferB.getType());
   for (auto [name, type] : {std::pair("a", a), {"b", b}})
     if (type.getRank() != 2 || !type.getElementType().isF32())
       return op->emitOpError() << name << " must have 2 dimensions of f32, but got " << type;
-  if (failed(
-          verifySameBlocks(op, a, b, a.getShape()[1] == b.getShape()[1] && !b.hasDynamicColumns())))
+  if (failed(verifySameBlocks(op, a, b, a.getShape()[1] == b.getShape()[1])) ||
+      failed(verifyColumns(op, bufferA)) || failed(verifyColumns(op, bufferB))) // (C492)
     return failure();
-  if (ShapedType::isDynamic(b.getShape()[0]))
-    return op->emitOpError() << "b must have static rows, but got " << b;
+  MatrixOp matrix = matrixOf(bufferB);
+  if (ShapedType::isDynamic(b.getShape()[0]) && !(matrix && matrix.getRows()))
+    return op->emitOpError() << "b must have known rows, but got " << b;
   if (ShapedType::isDynamic(a.getShape()[0]) == hasRows)
     return success();
   return op->emitOpError() << "expects "
@@ -112,8 +117,7 @@ static LogicalResult verifyScales(Operation *op, VectorType type, int64_t column
 }
 
 LogicalResult BlockScalesOp::verify() {
-  if (failed(verifyScaleBuffers(*this, getA().getType(), getB().getType(),
-                                bool(getRows())))) // (C221)
+  if (failed(verifyScaleBuffers(*this, getA(), getB(), bool(getRows())))) // (C221)
     return failure();
   int64_t columns = getColumns();
   if (columns < kFewestColumns || columns > kMostColumns || columns % kFewestColumns)

@@ -22,7 +22,7 @@ int64_t groupsOfRole(mlir::Operation *op);
 llvm::LogicalResult verifyPromotedTiles(mlir::Operation *op, SharedType a, SharedType b);
 
 /// Buffers with a scale for each block of k. `hasRows`: there is an operand for the rows of `a`.
-llvm::LogicalResult verifyScaleBuffers(mlir::Operation *op, GlobalType a, GlobalType b,
+llvm::LogicalResult verifyScaleBuffers(mlir::Operation *op, mlir::Value a, mlir::Value b,
                                        bool hasRows);
 
 /// Tiles of such scales.

@@ -1,0 +1,66 @@
+//===- BufferLines.cpp - Where the rows of a buffer are, and how many ------===//
+#include "BufferLines.h"
+
+#include "fp4/Dialect/Pipe/IR/PipeMatrices.h"
+#include "fp4/ISA/ScaleLayout.h"
+
+#include <numeric>
+
+using namespace mlir;
+
+static fp4::pipe::GlobalType typeOf(Value global) {
+  return cast<fp4::pipe::GlobalType>(global.getType());
+}
+
+Value fp4::rowsOfBuffer(OpBuilder &b, Location loc, Value global) {
+  int64_t rows = typeOf(global).getShape()[0];
+  return ShapedType::isDynamic(rows) ? pipe::matrixOf(global).getRows() : constantI32(b, loc, rows);
+}
+
+Value fp4::columnsOfBuffer(OpBuilder &b, Location loc, Value global) {
+  pipe::GlobalType type = typeOf(global);
+  return type.hasDynamicColumns() ? pipe::matrixOf(global).getColumns()
+                                  : constantI32(b, loc, type.getShape()[1]);
+}
+
+Value fp4::scaleBlockColumnsOfBuffer(OpBuilder &b, Location loc, Value global) {
+  pipe::GlobalType type = typeOf(global);
+  if (!type.hasDynamicColumns())
+    return constantI32(b, loc, type.getScaleBlockColumns());
+  Value last = constantI32(b, loc, pipe::kScaleBlockColumns - 1);
+  Value up = arith::AddIOp::create(b, loc, columnsOfBuffer(b, loc, global), last);
+  return arith::DivUIOp::create(b, loc, up, constantI32(b, loc, pipe::kScaleBlockColumns));
+}
+
+Value fp4::lineOfBuffer(OpBuilder &b, Location loc, Value global, Value base, Value row) {
+  pipe::MatrixOp matrix = pipe::matrixOf(global);
+  if (!matrix)
+    return stridedPointer(b, loc, base, row, typeOf(global).getRowPitch());
+  Value wide = arith::ExtUIOp::create(b, loc, b.getI64Type(), row);
+  Value bytes = arith::MulIOp::create(b, loc, wide, matrix.getPitch());
+  return LLVM::GEPOp::create(b, loc, base.getType(), b.getI8Type(), base,
+                             ArrayRef<LLVM::GEPArg>{bytes}, LLVM::GEPNoWrapFlags::inbounds);
+}
+
+int64_t fp4::unitOfRows(pipe::GlobalType type) {
+  return type.hasDynamicColumns() ? kUnitBytes : type.getRowPitch();
+}
+
+bool fp4::hasMultipleColumns(pipe::GlobalType type, int64_t count) {
+  if (!type.hasDynamicColumns())
+    return type.getShape()[1] % count == 0;
+  return kUnitBytes * 8 / type.getElementType().getIntOrFloatBitWidth() % count == 0;
+}
+
+void fp4::pinSizes(gpu::GPUFuncOp kernel) {
+  kernel.walk([](pipe::MatrixOp matrix) {
+    OpBuilder b(matrix);
+    for (OpOperand &size : matrix->getOpOperands().drop_front()) {
+      if (!isa<BlockArgument>(size.get()))
+        continue;
+      Type type = size.get().getType();
+      Value zero = arith::ConstantIntOp::create(b, matrix.getLoc(), type, 0);
+      size.set(arith::AddIOp::create(b, matrix.getLoc(), size.get(), zero));
+    }
+  });
+}

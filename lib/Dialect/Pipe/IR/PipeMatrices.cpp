@@ -1,0 +1,156 @@
+//===- PipeMatrices.cpp - Sizes and pitches of buffers --------------------===//
+//
+// Verifiers of what says where the rows of a buffer are: tensor maps on the host, and matrices
+// whose sizes a kernel gets as numbers. Labels such as (C108) refer to docs/Pipe.md.
+//
+//===----------------------------------------------------------------------===//
+
+#include "fp4/Dialect/Pipe/IR/PipeMatrices.h"
+
+#include "VerifyRows.h"
+
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/OpImplementation.h"
+
+using namespace mlir;
+using namespace fp4;
+using namespace fp4::pipe;
+
+#define GET_OP_CLASSES
+#include "fp4/Dialect/Pipe/IR/PipeMatrixOps.cpp.inc"
+
+//===----------------------------------------------------------------------===//
+// Tensor maps
+//===----------------------------------------------------------------------===//
+
+/// Rows of elements that follow each other, at any pitch.
+static bool isRowMajor(MemRefType buffer) {
+  auto layout = dyn_cast<StridedLayoutAttr>(buffer.getLayout());
+  return buffer.getLayout().isIdentity() ||
+         (layout && layout.getOffset() == 0 && layout.getStrides().back() == 1);
+}
+
+int64_t fp4::pipe::rowPitchOf(MemRefType buffer) {
+  auto layout = dyn_cast<StridedLayoutAttr>(buffer.getLayout());
+  int64_t pitch = layout ? layout.getStrides().front() : buffer.getDimSize(1);
+  return ShapedType::isDynamic(pitch) ? pitch : pitch * buffer.getElementTypeBitWidth() / 8;
+}
+
+/// (C108) The buffer of a map of scales consists of their blocks.
+static LogicalResult verifyScaleMap(MakeTensorMapOp op) {
+  auto buffer = dyn_cast<MemRefType>(op.getBuffer().getType());
+  int64_t blocks = llvm::divideCeil(int64_t(op.getColumns()), kScaleBlockColumns);
+  if (buffer && buffer.getRank() == 3 && buffer.getLayout().isIdentity() &&
+      buffer.getElementType().isInteger(8) && buffer.getDimSize(1) == blocks &&
+      buffer.getDimSize(2) == kScaleBlockBytes)
+    return success();
+  return op.emitOpError() << "buffer of a map of " << int64_t(op.getColumns())
+                          << " columns of scales must be a row-major memref of rank 3 with "
+                          << blocks << "x" << kScaleBlockBytes << "xi8 per row of blocks, but got "
+                          << op.getBuffer().getType();
+}
+
+/// (C292) What TMA wants where it adds padding.
+static LogicalResult verifyPaddedMap(MakeTensorMapOp op, int64_t pitch) {
+  int64_t columns = op.getColumns();
+  Layout layout = op.getType().getLayout();
+  if (!isPadded(layout) || (columns % kPaddedRun == 0 && pitch % 32 == 0))
+    return success();
+  return op.emitOpError() << "columns of a map of layout " << stringifyLayout(layout)
+                          << " must be a multiple of " << kPaddedRun
+                          << ", and the row pitch one of 32 bytes, but got " << columns << " and "
+                          << pitch;
+}
+
+LogicalResult MakeTensorMapOp::verify() {
+  auto buffer = dyn_cast<MemRefType>(getBuffer().getType());
+  TensorMapType map = getType();
+  if (map.isScales())
+    return verifyScaleMap(*this);
+  if (!buffer || buffer.getRank() != 2 || !isRowMajor(buffer) || buffer.isDynamicDim(1))
+    return emitOpError() << "buffer must be a row-major memref of rank 2 with static columns, but "
+                            "got "
+                         << getBuffer().getType();
+  bool packed = isa<Float4E2M1FNType>(map.getElementType());
+  bool hasBytes = packed || isByteElementType(map.getElementType());
+  Type expected = hasBytes ? IntegerType::get(getContext(), 8) : map.getElementType();
+  if (buffer.getElementType() != expected)
+    return emitOpError() << "buffer of a map of " << map.getElementType()
+                         << " must have element type " << expected << ", but got "
+                         << buffer.getElementType();
+  int64_t pitch = rowPitchOf(buffer);
+  int64_t columns = getColumns();
+  if (columns < 1 || (packed && columns % 2))
+    return emitOpError() << "columns must be positive" << (packed ? " and even" : "")
+                         << ", but got " << columns;
+  int64_t bytes = columns * bitsInMemory(map.getElementType(), map.getLayout()) / 8;
+  if (ShapedType::isDynamic(pitch)) // checked where strides come in
+    pitch = llvm::alignTo(bytes, 16);
+  if (pitch % 16) { // (C108)
+    InFlightDiagnostic diag = emitOpError()
+                              << "row pitch must be a multiple of 16 bytes, but got " << pitch;
+    diag.attachNote() << "pad the rows of the buffer to " << llvm::alignTo(pitch, 16) << " bytes";
+    return diag;
+  }
+  if (bytes > pitch) // (C108)
+    return emitOpError() << columns << " columns take " << bytes
+                         << " bytes, which must not exceed the row pitch of " << pitch;
+  return verifyPaddedMap(*this, pitch);
+}
+
+LogicalResult MakeMatrixMapOp::verify() {
+  auto buffer = dyn_cast<MemRefType>(getBuffer().getType());
+  TensorMapType map = getType();
+  Type element = map.getElementType();
+  bool hasBytes = isa<Float4E2M1FNType>(element) || isByteElementType(element);
+  Type expected = hasBytes ? IntegerType::get(getContext(), 8) : element;
+  bool isOfScales = map.isScales();
+  if (isOfScales)
+    expected = IntegerType::get(getContext(), 8);
+  bool hasShape = buffer && buffer.getRank() == (isOfScales ? 3 : 2) && buffer.isDynamicDim(1) &&
+                  (!isOfScales || buffer.getDimSize(2) == kScaleBlockBytes);
+  if (!isPadded(map.getLayout()) && hasShape && isRowMajor(buffer) &&
+      buffer.getElementType() == expected)
+    return success();
+  return emitOpError() << "buffer must be a row-major memref of " << expected // (C491)
+                       << " of rank " << (isOfScales ? 3 : 2)
+                       << " with dynamic columns, for a map without padding, but got "
+                       << getBuffer().getType() << " and " << map;
+}
+
+//===----------------------------------------------------------------------===//
+// Matrices
+//===----------------------------------------------------------------------===//
+
+LogicalResult MatrixOp::verify() {
+  GlobalType source = getGlobal().getType(), result = getType();
+  bool isOfKind = source.getRank() == 2 && result.getRank() == 2 &&
+                  llvm::all_of(source.getShape(), ShapedType::isDynamic) &&
+                  source.getElementType() == result.getElementType() &&
+                  source.getLayout() == result.getLayout() &&
+                  !isa<Float4E2M1FNType>(result.getElementType());
+  if (!isOfKind) // (C490)
+    return emitOpError()
+           << "expects a buffer with dynamic rows and columns of the result's element "
+              "type and layout, which are not packed, but got "
+           << source << " and " << result;
+  if (result.hasDynamicColumns() != bool(getColumns()) || // (C490)
+      (getRows() && !ShapedType::isDynamic(result.getShape()[0])))
+    return emitOpError()
+           << "expects 'columns' for dynamic columns and 'rows' for no static rows, but "
+              "got "
+           << result;
+  return success();
+}
+
+MatrixOp fp4::pipe::matrixOf(Value global) { return global.getDefiningOp<MatrixOp>(); }
+
+LogicalResult fp4::pipe::verifyColumns(Operation *op, Value global) {
+  if (!cast<GlobalType>(global.getType()).hasDynamicColumns() || matrixOf(global)) // (C492)
+    return success();
+  InFlightDiagnostic diag = op->emitOpError()
+                            << "buffer must have static columns or come from pipe.matrix, but got "
+                            << global.getType();
+  diag.attachNote() << "a pointer does not say where its rows are";
+  return diag;
+}

@@ -1,0 +1,89 @@
+// Buffers of dynamic sizes; the first operation of each case is legal.
+// RUN: fp4-opt %s -split-input-file -verify-diagnostics
+
+func.func @twin(%g: !pipe.global<?x?xbf16>, %n: i32, %p: i64) {
+  %y = pipe.matrix %g columns %n pitch %p : !pipe.global<?x?xbf16> -> !pipe.global<64x?xbf16>
+  return
+}
+func.func @bad(%g: !pipe.global<64x?xbf16>, %n: i32, %p: i64) {
+  // (C490)
+  // expected-error @+1 {{expects a buffer with dynamic rows and columns of the result's element type and layout, which are not packed, but got '!pipe.global<64x?xbf16>' and '!pipe.global<64x?xbf16>'}}
+  %y = pipe.matrix %g columns %n pitch %p : !pipe.global<64x?xbf16> -> !pipe.global<64x?xbf16>
+  return
+}
+
+// -----
+
+func.func @bad(%g: !pipe.global<?x?xbf16>, %p: i64) {
+  // (C490)
+  // expected-error @+1 {{expects 'columns' for dynamic columns and 'rows' for no static rows, but got '!pipe.global<64x?xbf16>'}}
+  %y = pipe.matrix %g pitch %p : !pipe.global<?x?xbf16> -> !pipe.global<64x?xbf16>
+  return
+}
+
+// -----
+
+func.func @bad(%g: !pipe.global<?x?xbf16>, %m: i32, %p: i64) {
+  // (C490)
+  // expected-error @+1 {{expects 'columns' for dynamic columns and 'rows' for no static rows, but got '!pipe.global<64x64xbf16>'}}
+  %y = pipe.matrix %g rows %m pitch %p : !pipe.global<?x?xbf16> -> !pipe.global<64x64xbf16>
+  return
+}
+
+// -----
+
+func.func @twin(%q: memref<?x?xi8>, %k: index) {
+  %map = pipe.make_matrix_map %q columns %k : memref<?x?xi8> -> !pipe.tensor_map<128x128xf8E4M3FN, swizzle_128B>
+  return
+}
+func.func @bad(%q: memref<?x256xi8>, %k: index) {
+  // (C491)
+  // expected-error @+1 {{buffer must be a row-major memref of 'i8' of rank 2 with dynamic columns, for a map without padding, but got 'memref<?x256xi8>' and '!pipe.tensor_map<128x128xf8E4M3FN, swizzle_128B>'}}
+  %map = pipe.make_matrix_map %q columns %k : memref<?x256xi8> -> !pipe.tensor_map<128x128xf8E4M3FN, swizzle_128B>
+  return
+}
+
+// -----
+
+func.func @twin(%g: !pipe.global<?x?xbf16>, %n: i32, %p: i64, %v: vector<32xbf16>, %c: i32) {
+  %y = pipe.matrix %g columns %n pitch %p : !pipe.global<?x?xbf16> -> !pipe.global<64x?xbf16>
+  pipe.store %v, %y[%c, %c] : vector<32xbf16>, !pipe.global<64x?xbf16>
+  return
+}
+func.func @bad(%y: !pipe.global<64x?xbf16>, %v: vector<32xbf16>, %c: i32) {
+  // (C492)
+  // expected-error @+2 {{buffer must have static columns or come from pipe.matrix, but got '!pipe.global<64x?xbf16>'}}
+  // expected-note @+1 {{a pointer does not say where its rows are}}
+  pipe.store %v, %y[%c, %c] : vector<32xbf16>, !pipe.global<64x?xbf16>
+  return
+}
+
+// -----
+
+func.func @bad(%y: !pipe.global<64x?xbf16>, %v: vector<32xbf16>, %c: i32) {
+  // (C492)
+  // expected-error @+2 {{buffer must have static columns or come from pipe.matrix, but got '!pipe.global<64x?xbf16>'}}
+  // expected-note @+1 {{a pointer does not say where its rows are}}
+  pipe.store_fragment %v, %y[%c, %c] : vector<32xbf16>, !pipe.global<64x?xbf16>
+  return
+}
+
+// -----
+
+func.func @bad(%f: !pipe.global<1x?xf32>, %c: i32) {
+  // (C492)
+  // expected-error @+2 {{buffer must have static columns or come from pipe.matrix, but got '!pipe.global<1x?xf32>'}}
+  // expected-note @+1 {{a pointer does not say where its rows are}}
+  %v = pipe.fragment_factors %f[%c, %c] : !pipe.global<1x?xf32> -> vector<16xf32>
+  return
+}
+
+// -----
+
+func.func @bad(%f: !pipe.global<1x?xf32>, %c: i32) {
+  // (C492)
+  // expected-error @+2 {{buffer must have static columns or come from pipe.matrix, but got '!pipe.global<1x?xf32>'}}
+  // expected-note @+1 {{a pointer does not say where its rows are}}
+  %v = pipe.load_factors %f[%c, %c] : !pipe.global<1x?xf32> -> vector<32xf32>
+  return
+}
