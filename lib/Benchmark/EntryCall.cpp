@@ -7,6 +7,7 @@
 #include "fp4/Reference/Descriptor.h"
 #include "fp4/Reference/ProgramTypes.h"
 
+#include <algorithm>
 #include <fmt/format.h>
 
 namespace fp4::harness {
@@ -21,6 +22,9 @@ Error badResult(const Operand &result, const std::string &what) {
 }
 
 } // namespace
+
+/// What is between the rows of strided results.
+static constexpr uint8_t kGapByte = 0xB5;
 
 /// Strides that no kernel can guess: a gap behind each row, and the matrices of a batch
 /// interleaved.
@@ -83,7 +87,54 @@ Status EntryCall::upload(std::span<const Tensor> arguments) {
   return {};
 }
 
+/// Memory with a gap behind each row, which has a byte that no kernel writes by chance.
+Status EntryCall::placeResult(size_t i, const Type &type) {
+  FP4_ASSIGN(auto words, makeDescriptor(type, stridesWithGaps(type)));
+  const uint64_t bytes = stridedBytes(type, words);
+  void *memory = session_.allocate(bytes);
+  if (!memory)
+    return session_.finish();
+  const auto address = reinterpret_cast<uint64_t>(memory);
+  FP4_TRY(session_.device().memset(address, kGapByte, bytes, 0));
+  places_[i] = {address, bytes, matricesOf(type, words).front().pitch};
+  return {};
+}
+
+Status EntryCall::placeResults() {
+  const auto isStrided = [](const Operand &result) { return result.strided; };
+  if (!places_.empty() || std::ranges::none_of(function_.results, isStrided))
+    return {};
+  places_.resize(function_.results.size());
+  for (size_t i = 0; i < places_.size(); ++i) {
+    const Operand &result = function_.results[i];
+    const auto known =
+        i < function_.returns.size() ? types_.find(function_.returns[i]) : types_.end();
+    const Type &type = known == types_.end() ? result.type : known->second;
+    if (result.strided && !type.isDynamic() && type.elements())
+      FP4_TRY(placeResult(i, type));
+  }
+  return session_.device().synchronize();
+}
+
+Status EntryCall::checkGaps(size_t i, const Type &type) const {
+  if (i >= places_.size() || !places_[i].address)
+    return {};
+  const uint64_t pitch = places_[i].pitch, rows = uint64_t(type.shape.front()),
+                 width = type.bufferBytes() / rows;
+  std::vector<std::byte> memory(places_[i].bytes);
+  FP4_TRY(session_.device().copyToHost(memory, places_[i].address));
+  for (uint64_t row = 0; row + 1 < rows; ++row)
+    for (uint64_t at = row * pitch + width; at < (row + 1) * pitch; ++at)
+      if (memory[at] != std::byte{kGapByte})
+        return tl::unexpected<Error>(
+            badResult(function_.results[i],
+                      fmt::format("and wrote byte {} behind its row {}", at - row * pitch, row)));
+  return {};
+}
+
 Status EntryCall::call(EntryFunction entry) {
+  FP4_TRY(placeResults());
+  session_.provideResults(places_);
   results_.assign(resultWords(function_), 0);
   std::vector<void *> descriptors;
   if (!results_.empty())
@@ -149,6 +200,7 @@ Expected<Tensor> EntryCall::downloadOne(size_t i, const uint64_t *descriptor) {
     address = reinterpret_cast<uint64_t>(packed);
   }
   FP4_TRY(session_.device().copyToHost(tensor.bytes, address));
+  FP4_TRY(checkGaps(i, type));
   return tensor;
 }
 

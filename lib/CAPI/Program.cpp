@@ -73,7 +73,7 @@ Expected<Buffer> bufferOf(const fp4_tensor &tensor) {
   buffer.address = tensor.address;
   buffer.bytes = tensor.bytes;
   if (hasStrides(tensor))
-    buffer.strides.assign(tensor.strides, tensor.strides + tensor.rank);
+    buffer.strides.assign(tensor.strides, tensor.strides + std::max(tensor.rank, 1));
   return buffer;
 }
 
@@ -138,29 +138,21 @@ Expected<SharedPlan> planFor(fp4_function &function, Tensors arguments) {
   return plan;
 }
 
-/// Those of the caller's buffers that are for a result have its type.
-Status checkResults(const harness::Function &function, const CallPlan &plan, Tensors results) {
-  for (size_t i = 0; i < std::min(results.size(), plan.results.size()); ++i) {
-    if (!results[i].address || hasType(results[i], plan.results[i]))
-      continue;
-    FP4_ASSIGN(auto buffer, bufferOf(results[i]));
-    if (hasStrides(results[i]))
-      return makeError(
-          ErrorKind::Usage,
-          fmt::format("result '{}' must be dense, but got strides", function.results[i].name),
-          "take a dense result and copy its rows");
-    return LoadedFunction::wrongResult(function, plan, i, buffer.type);
-  }
-  return {};
-}
-
-/// Of the arguments and then of the results.
-std::vector<Memory> memoryOf(Tensors arguments, Tensors results) {
+/// Of the arguments and then of the results, whose buffers must be for their types.
+Expected<std::vector<Memory>> memoryOf(const harness::Function &function, const CallPlan &plan,
+                                       Tensors arguments, Tensors results) {
   std::vector<Memory> memory;
   memory.reserve(arguments.size() + results.size());
-  for (Tensors tensors : {arguments, results})
-    for (const fp4_tensor &tensor : tensors)
-      memory.push_back({tensor.address, tensor.address ? tensor.bytes : 0});
+  for (const fp4_tensor &tensor : arguments)
+    memory.push_back({tensor.address, tensor.address ? tensor.bytes : 0});
+  for (size_t i = 0; i < results.size(); ++i) {
+    const fp4_tensor &tensor = results[i];
+    memory.push_back({tensor.address, tensor.address ? tensor.bytes : 0});
+    if (!tensor.address || i >= plan.results.size() || hasType(tensor, plan.results[i]))
+      continue;
+    FP4_ASSIGN(auto buffer, bufferOf(tensor));
+    FP4_ASSIGN(memory.back(), LoadedFunction::placeOf(function, plan, i, buffer));
+  }
   return memory;
 }
 
@@ -266,8 +258,7 @@ Expected<fp4_function *> functionOf(fp4_executable &executable, const char *name
 Status callFunction(fp4_function &function, Tensors arguments, std::span<fp4_tensor> results,
                     const fp4_call_options &options) {
   FP4_ASSIGN(auto plan, planFor(function, arguments));
-  FP4_TRY(checkResults(function.loaded.function(), *plan, results));
-  std::vector<Memory> memory = memoryOf(arguments, results);
+  FP4_ASSIGN(auto memory, memoryOf(function.loaded.function(), *plan, arguments, results));
   const std::span in = std::span(memory).first(arguments.size());
   const std::span out = std::span(memory).subspan(arguments.size());
   std::optional<CAllocator> allocator;
@@ -280,6 +271,8 @@ Status callFunction(fp4_function &function, Tensors arguments, std::span<fp4_ten
     describe(plan->results[i], results[i]);
     results[i].address = out[i].address;
     results[i].bytes = out[i].bytes;
+    if (!out[i].pitch)
+      std::ranges::fill(results[i].strides, 0);
   }
   return {};
 }

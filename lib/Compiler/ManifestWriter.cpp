@@ -212,8 +212,11 @@ private:
     json::Array results;
     for (auto [number, type] : llvm::enumerate(function.getResultTypes())) {
       auto name = function.getResultAttrOfType<StringAttr>(number, "fp4.name");
-      results.push_back(
-          describeOperand(name ? name.getValue().str() : "r" + std::to_string(number), type));
+      json::Object object =
+          describeOperand(name ? name.getValue().str() : "r" + std::to_string(number), type);
+      if (function.getResultAttr(number, fp4::kStridedAttr))
+        object["strided"] = true;
+      results.push_back(std::move(object));
     }
     return results;
   }

@@ -134,11 +134,29 @@ Expected<CallPlan> LoadedFunction::planOf(const Function &function, std::span<co
   return plan;
 }
 
-tl::unexpected<Error> LoadedFunction::wrongResult(const Function &function, const CallPlan &plan,
-                                                  size_t index, const Type &given) {
-  return makeError(ErrorKind::Usage, fmt::format("result '{}' is {}, but the buffer is for {}",
-                                                 function.results[index].name,
-                                                 plan.results[index].str(), given.str()));
+Expected<Memory> LoadedFunction::placeOf(const Function &function, const CallPlan &plan,
+                                         size_t index, const Buffer &buffer) {
+  const Operand &operand = function.results[index];
+  const Type &type = plan.results[index];
+  if (buffer.type != type)
+    return makeError(ErrorKind::Usage, fmt::format("result '{}' is {}, but the buffer is for {}",
+                                                   operand.name, type.str(), buffer.type.str()));
+  Memory memory{buffer.address, buffer.bytes};
+  if (buffer.strides.empty())
+    return memory;
+  if (!operand.strided)
+    return makeError(ErrorKind::Usage,
+                     fmt::format("result '{}' must be dense, but got strides ({})", operand.name,
+                                 fmt::join(buffer.strides, ", ")),
+                     "give the result the attribute fp4.strided in the program, or take a dense "
+                     "result and copy its rows");
+  auto words = makeDescriptor(type, buffer.strides);
+  if (!words) {
+    words.error().message = fmt::format("result '{}': {}", operand.name, words.error().message);
+    return tl::unexpected<Error>(words.error());
+  }
+  memory.pitch = (*words)[descriptor::kSizes + type.shape.size()] * type.storageBytes();
+  return memory;
 }
 
 /// One call, step by step.
@@ -155,8 +173,8 @@ public:
                           plan_.argumentBytes[i], arguments[i]));
     for (size_t i = 0; i < results.size(); ++i)
       if (results[i].address)
-        FP4_TRY(checkMemory("result", function_.results[i], plan_.results[i], plan_.resultBytes[i],
-                            results[i]));
+        FP4_TRY(checkMemory("result", function_.results[i], plan_.results[i],
+                            bytesOf(i, results[i].pitch), results[i]));
     return {};
   }
 
@@ -188,22 +206,40 @@ private:
                                .cache = &loaded_.loaded_.cache(),
                                .measure = false};
     for (size_t i = 0; i < results.size(); ++i)
-      if (!isPacked(i))
+      if (!isPlaced(i, results[i].pitch))
         options.results[i] = {};
     return options;
   }
 
-  /// The function writes rows without gaps. Rows of dynamic length are padded (docs/Libraries.md).
-  bool isPacked(size_t result) const {
-    const std::vector<int64_t> &shape = function_.results[result].type.shape;
-    return shape.size() < 2 || shape.back() >= 0;
+  /// Bytes of a row of result `i`, a matrix.
+  uint64_t rowBytes(size_t i) const {
+    const Type &type = plan_.results[i];
+    return uint64_t(type.bufferShape().back()) * type.storageBytes();
+  }
+
+  /// Bytes of result `i` whose rows are `pitch` apart, or without gaps where that is 0.
+  uint64_t bytesOf(size_t i, uint64_t pitch) const {
+    if (!pitch || !plan_.resultBytes[i])
+      return plan_.resultBytes[i];
+    return (uint64_t(plan_.results[i].shape.front()) - 1) * pitch + rowBytes(i);
+  }
+
+  /// The function writes the rows where the caller wants them. Packed rows of dynamic length are
+  /// padded (docs/Libraries.md), and those of strided results where they are not multiples of 16
+  /// bytes.
+  bool isPlaced(size_t i, uint64_t pitch) const {
+    const Operand &result = function_.results[i];
+    if (result.strided)
+      return pitch || rowBytes(i) % kStrideBytes == 0;
+    const std::vector<int64_t> &shape = result.type.shape;
+    return shape.size() < 2 || shape.back() >= 0 || result.type.element != ElementType::F4E2M1FN;
   }
 
   /// Results that nobody provided go to the caller, and padded rows are packed.
   Status takeResults(rt::Session &session, std::span<Memory> results) const {
     std::vector<Memory> taken(results.begin(), results.end());
     for (size_t i = 0; i < results.size(); ++i) {
-      FP4_ASSIGN(taken[i].address, resultAddress(session, i, results[i].address));
+      FP4_ASSIGN(taken[i].address, resultAddress(session, i, results[i]));
       taken[i].bytes = std::max(results[i].bytes, plan_.resultBytes[i]);
     }
     for (size_t i = 0; i < results.size(); ++i)
@@ -212,16 +248,17 @@ private:
     return {};
   }
 
-  /// Where result `i` is, in rows without gaps: at `provided`, if that is not null.
-  Expected<uint64_t> resultAddress(rt::Session &session, size_t i, uint64_t provided) const {
+  /// Where result `i` is: in `provided`, if that has an address, else in rows without gaps.
+  Expected<uint64_t> resultAddress(rt::Session &session, size_t i, const Memory &provided) const {
     const Type &type = plan_.results[i];
     const uint64_t *words = words_.data() + plan_.resultOffsets[i];
     const uint64_t address = descriptorAddress(type, words);
-    if (isDense(i) && (!provided || provided == address))
+    if (provided.pitch ? provided.address == address
+                       : isDense(i) && (!provided.address || provided.address == address))
       return address;
     FP4_ASSIGN(auto rows, rowPitch(type, words));
-    void *packed =
-        provided ? reinterpret_cast<void *>(provided) : session.allocate(type.bufferBytes());
+    void *packed = provided.address ? reinterpret_cast<void *>(provided.address)
+                                    : session.allocate(type.bufferBytes());
     session.copy2D({reinterpret_cast<uint64_t>(packed), rows.width, address, rows.pitch, rows.width,
                     rows.rows});
     session.free(reinterpret_cast<void *>(address));

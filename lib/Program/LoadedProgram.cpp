@@ -31,16 +31,17 @@ Status LoadedProgram::call(const Function &function, std::span<const Buffer> arg
     strides.push_back(argument.strides);
     in.push_back({argument.address, argument.bytes});
   }
-  for (const Buffer &result : results)
-    out.push_back({result.address, result.bytes});
   FP4_ASSIGN(auto plan, LoadedFunction::planOf(function, types, strides));
+  out.resize(results.size());
   for (size_t i = 0; i < std::min(results.size(), plan.results.size()); ++i)
-    if (results[i].address && results[i].type != plan.results[i])
-      return LoadedFunction::wrongResult(function, plan, i, results[i].type);
+    if (results[i].address) {
+      FP4_ASSIGN(out[i], LoadedFunction::placeOf(function, plan, i, results[i]));
+    }
   FP4_ASSIGN(LoadedFunction * loaded, this->function(function.name));
   FP4_TRY(loaded->call(plan, in, out, options));
   for (size_t i = 0; i < results.size(); ++i)
-    results[i] = {plan.results[i], out[i].address, out[i].bytes, {}};
+    results[i] = {plan.results[i], out[i].address, out[i].bytes,
+                  out[i].pitch ? std::move(results[i].strides) : Strides()};
   return {};
 }
 

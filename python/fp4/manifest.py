@@ -58,7 +58,7 @@ class Type:
 @dataclasses.dataclass(frozen=True)
 class Operand:
     """An argument or a result. `dims` are the names that fp4.dims gives the dimensions of an
-    argument; it is empty where there are none. An argument that is `strided` takes rows with gaps
+    argument; it is empty where there are none. The rows of one that is `strided` may have gaps
     between them."""
 
     name: str

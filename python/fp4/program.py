@@ -9,7 +9,7 @@ import sys
 import threading
 import weakref
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from . import _library as c
 from ._calls import Calls, Gate, remember
@@ -107,8 +107,9 @@ class Program(Calls):
         function: its name; not needed where the program has one.
         out: arrays for the results, one or a tuple, with the dtypes and shapes that they would have
             (or uint8 for elements of a byte), on the device of the arguments. They overlap neither
-            each other nor an argument. The call returns what was given. Without it every call
-            makes new arrays.
+            each other nor an argument. One for a result with fp4.strided may have rows with gaps
+            between them, such as a slice of columns. The call returns what was given. Without it
+            every call makes new arrays.
         verify: compare the results with the reference model (docs/Numerics.md).
         stream: of arrays on a GPU: a stream of torch, an object with __cuda_stream__, or the
             number of a CUstream or cudaStream_t. None is torch's current stream for tensors of
@@ -276,6 +277,32 @@ def _fill(tensor: c.Tensor, kind: Type) -> None:
     tensor.sizes[:len(kind.shape)] = kind.shape
 
 
+class _Extent(NamedTuple):
+    """The bytes of an array: rows of `width` bytes, `pitch` apart."""
+
+    begin: int
+    end: int
+    width: int
+    pitch: int
+
+    @staticmethod
+    def of(found: View, tensor: c.Tensor) -> _Extent:
+        size = tensor.bytes
+        if found.strides is None or len(found.strides) != 2:
+            return _Extent(found.address, found.address + size, size, size)
+        pitch = found.strides[0] * Type((), ELEMENTS[tensor.element]).item_bytes
+        return _Extent(found.address, found.address + size, size - (found.shape[0] - 1) * pitch,
+                       pitch)
+
+    def overlaps(self, other: _Extent) -> bool:
+        if self.begin >= other.end or other.begin >= self.end:
+            return False
+        if self.pitch != other.pitch:
+            return True
+        distance = (other.begin - self.begin) % self.pitch  # slices of the columns of one array
+        return distance < self.width or distance + other.width > self.pitch
+
+
 class _Call:
     """One call, whose arguments fit."""
 
@@ -301,20 +328,22 @@ class _Call:
         self.given = []
         for value, operand, kind in zip(values, self.signature.results, self.kinds):
             what = f"result '{operand.name}'"
-            found = view(value, what, stream.dlpack)
+            found = view(value, what, stream.dlpack, operand.strided)
             check_result(value, found, kind, what, self.views[0] if self.views else None)
             self.given.append(found)
+        for result, found, kind in zip(self.results, self.given, self.kinds):
+            if found.strides is not None:
+                _place_rows(result, kind, found.strides)
         self._check_overlaps(self.given)
 
     def _check_overlaps(self, given: list[View]) -> None:
         names = [f"result '{operand.name}'" for operand in self.signature.results]
         names += [f"argument '{operand.name}'" for operand in self.signature.arguments]
-        begins = [item.address for item in (*given, *self.views)]
-        ends = [begin + tensor.bytes
-                for begin, tensor in zip(begins, (*self.results, *self.arguments))]
+        extents = [_Extent.of(item, tensor) for item, tensor in zip(
+            (*given, *self.views), (*self.results, *self.arguments))]
         for one in range(len(given)):
             for other in range(one + 1, len(names)):
-                if begins[one] < ends[other] and begins[other] < ends[one]:
+                if extents[one].overlaps(extents[other]):
                     raise UsageError(f"{names[one]} must have memory of its own, but overlaps "
                                      f"{names[other]}")
 
@@ -343,8 +372,11 @@ class _Call:
                 argument.address = allocate(argument.bytes)
                 self.library.fp4_device_copy_to(device, argument.address, source.address,
                                                 argument.bytes)
-            for result in self.results:
+            for result, output in zip(self.results, outputs):
                 result.address = allocate(result.bytes)
+                if output.strides is not None:  # what is between the rows stays as it is
+                    self.library.fp4_device_copy_to(device, result.address, output.address,
+                                                    result.bytes)
             self.issue(verify)
             for result, output in zip(self.results, outputs):
                 self.library.fp4_device_copy_from(device, output.address, result.address,

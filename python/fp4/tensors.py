@@ -308,7 +308,8 @@ def check_result(value: Any, found: View, kind: Type, what: str, like: View | No
 
 def is_canonical(found: View, kind: Type) -> bool:
     """Whether `found` is as `empty` makes it."""
-    return found.dtype == _DTYPES[kind.element][0] and found.shape == kind.buffer_shape
+    return (found.dtype == _DTYPES[kind.element][0] and found.shape == kind.buffer_shape
+            and found.strides is None)
 
 
 def _place(found: View) -> str:

@@ -29,6 +29,20 @@ func.func @heads(%x: tensor<4x8x32xbf16> {fp4.name = "x", fp4.strided}) -> tenso
 """
 
 
+PLACED = """
+func.func @f(%x: tensor<?x32xbf16>) -> (tensor<?x32xbf16> {fp4.strided},
+    tensor<?x32xbf16> {fp4.strided}, tensor<?x32xbf16> {fp4.strided}) {
+  %a = fp4.hadamard %x {size = 16 : i64, dimension = 1 : i64}
+      : tensor<?x32xbf16> -> tensor<?x32xbf16>
+  %b = fp4.hadamard %a {size = 32 : i64, dimension = 1 : i64}
+      : tensor<?x32xbf16> -> tensor<?x32xbf16>
+  %c = fp4.hadamard %b {size = 16 : i64, dimension = 1 : i64}
+      : tensor<?x32xbf16> -> tensor<?x32xbf16>
+  return %a, %b, %c : tensor<?x32xbf16>, tensor<?x32xbf16>, tensor<?x32xbf16>
+}
+"""
+
+
 class Strided(unittest.TestCase):
     def test_a_slice_of_columns(self) -> None:
         whole = matrix(37, 160)
@@ -82,6 +96,34 @@ class Strided(unittest.TestCase):
         refuse(overlapping, "must be at least as long as a row")
         refuse(wide[:, :64], "must be contiguous(.|\n)*An argument with fp4.strided takes rows",
                SLICE.replace(", fp4.strided", ""))
+
+    def test_results_beside_each_other(self) -> None:
+        x = matrix(37, 32)
+        dense = compiled(PLACED)(x)
+        whole = np.full((37, 3 * 32 + 8), 7, dense[0].dtype)
+        parts = tuple(whole[:, i * 32:(i + 1) * 32] for i in range(3))
+        for _ in range(2):
+            out = compiled(PLACED)(x, out=parts, verify=True)
+            self.assertIs(out, parts)
+        for part, values in zip(parts, dense):
+            np.testing.assert_array_equal(part, values)
+        self.assertTrue((whole[:, 96:] == whole[0, 96]).all())
+
+    def test_results_that_do_not_fit(self) -> None:
+        def refuse(parts: Any, message: str, text: str = PLACED) -> None:
+            with self.assertRaisesRegex(fp4.UsageError, message):
+                compiled(text)(matrix(5, 32), out=parts)
+
+        dtype = compiled(PLACED)(matrix(5, 32))[0].dtype
+        whole = np.zeros((5, 160), dtype)
+        refuse((whole[:, :32], whole[:, 24:56], whole[:, 64:96]), "must have memory of its own")
+        odd = np.zeros((5, 36), dtype)
+        apart = np.zeros((5, 96), dtype)
+        refuse((odd[:, :32], apart[:, :32], apart[:, 32:64]), "must be multiples of 16 bytes")
+        refuse((apart[:, :64:2], apart[:, 64:], np.zeros((5, 32), dtype)),
+               "must have rows of adjacent elements")
+        refuse((whole[:, :32], whole[:, 32:64], whole[:, 64:96]), "must be contiguous",
+               PLACED.replace(" {fp4.strided}", ""))
 
     def test_the_builder(self) -> None:
         builder = fp4.Builder()

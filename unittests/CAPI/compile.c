@@ -38,6 +38,13 @@ static const char kStrided[] =
     "  return %a : tensor<f32>\n"
     "}\n";
 
+static const char kPlaced[] =
+    "func.func @f(%x: tensor<3x64xbf16>) -> (tensor<3x64xbf16> {fp4.name = \"y\", fp4.strided}) {\n"
+    "  %h = fp4.hadamard %x {size = 16 : i64, dimension = 1 : i64}\n"
+    "      : tensor<3x64xbf16> -> tensor<3x64xbf16>\n"
+    "  return %h : tensor<3x64xbf16>\n"
+    "}\n";
+
 static void show(const char *what, fp4_error *error) {
   if (!error) {
     printf("%s: ok\n", what);
@@ -324,6 +331,44 @@ static void strides(void) {
   require("close", fp4_device_close(device));
 }
 
+/* A result in the columns of a larger matrix. */
+static void stridedResult(void) {
+  static uint16_t values[3 * 64], wide[3 * 80];
+  fp4_program *program = NULL;
+  fp4_device *device = NULL;
+  fp4_executable *executable = NULL;
+  fp4_tensor x = {.element = FP4_BF16, .rank = 2, .sizes = {3, 64}, .bytes = sizeof(values)};
+  fp4_tensor y = {.element = FP4_BF16, .rank = 2, .sizes = {3, 64}, .strides = {80, 1}};
+  int between = 0;
+  for (int i = 0; i < 3 * 64; ++i)
+    values[i] = 0x3F80;
+  for (int i = 0; i < 3 * 80; ++i)
+    wide[i] = 0x1234;
+  fp4_compiler *compiler = compiled(kPlaced, "sm_100a");
+  require("compile", fp4_compiler_compile_to(compiler, "ptx"));
+  require("program", fp4_compiler_get_program(compiler, &program));
+  require("open", fp4_device_open("sim", NULL, &device));
+  require("executable", fp4_executable_create(program, device, &executable));
+  x.address = upload(device, values, sizeof(values));
+  y.address = upload(device, wide, sizeof(wide));
+  y.bytes = sizeof(wide) - 2 * 16;
+  require("call", fp4_executable_call(executable, "f", &x, 1, &y, 1, NULL));
+  require("verify", fp4_executable_verify(executable, "f", &x, 1, &y, 1));
+  require("copy from", fp4_device_copy_from(device, wide, y.address, sizeof(wide)));
+  for (int i = 0; i < 3 * 80; ++i)
+    between += i % 80 >= 64 && wide[i] != 0x1234;
+  printf("written between the rows of a result: %d, stride %d\n", between, (int)y.strides[0]);
+  y.bytes -= 2;
+  show("a result of too few bytes", fp4_executable_call(executable, "f", &x, 1, &y, 1, NULL));
+  y.strides[0] = 68;
+  show("a result with strides of 136 bytes",
+       fp4_executable_call(executable, "f", &x, 1, &y, 1, NULL));
+  fp4_executable_destroy(executable);
+  fp4_program_destroy(program);
+  fp4_compiler_destroy(compiler);
+  require("close", fp4_device_close(device));
+}
+
 int main(int argc, char **argv) {
   fp4_program *program = NULL;
   fp4_kernel_code code;
@@ -332,6 +377,7 @@ int main(int argc, char **argv) {
   misuseCompiler();
   specialize();
   strides();
+  stridedResult();
   printf("kernels that wait: %d, %d, %d\n", countWaits("none"), countWaits(NULL),
          countWaits("all"));
 

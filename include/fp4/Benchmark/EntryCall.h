@@ -22,14 +22,19 @@ public:
 
   /// Copies the arguments to the device. Strided ones have gaps between their rows.
   Status upload(std::span<const Tensor> arguments);
-  /// Calls the entry and waits for the device. The first error of the session comes back.
+  /// Calls the entry and waits for the device. The first error of the session comes back. Strided
+  /// results have memory with gaps between their rows.
   Status call(EntryFunction entry);
-  /// Copies the results to the host, after checking what the entry said about them.
+  /// Copies the results to the host, after checking what the entry said about them, and that nobody
+  /// wrote to gaps.
   Expected<std::vector<Tensor>> download();
 
 private:
   Status uploadRows(const Tensor &tensor);
   Status uploadDense(const Tensor &tensor);
+  Status placeResults();
+  Status placeResult(size_t i, const Type &type);
+  Status checkGaps(size_t i, const Type &type) const;
   /// The static type of result i: what the program makes of the arguments' sizes; without a
   /// program, what the descriptor says.
   Expected<Type> resolveResult(size_t i, const uint64_t *descriptor) const;
@@ -41,6 +46,7 @@ private:
   std::vector<uint64_t> results_;                ///< descriptors, one after the other
   int64_t dynamicSize_ = 0;                      ///< of the first dynamic argument
   std::map<std::string, Type> types_;            ///< of the program's values
+  std::vector<rt::ResultBuffer> places_;         ///< of strided results
 };
 
 } // namespace fp4::harness

@@ -12,6 +12,10 @@
 // gaps. The entry point of a function checks that strides are multiples of 16 bytes
 // (EntryPoints.cpp).
 //
+// A result with fp4.strided has such a buffer too, whose pitch its caller chooses
+// (pipe.result_pitch). A lowering that can write such rows asks here for the memory; of any other
+// the rows are copied.
+//
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -19,6 +23,11 @@
 #include "mlir/IR/BuiltinTypes.h"
 
 namespace fp4 {
+
+/// On a gpu.alloc, an i32: the memory is result number N of the function. finalize-host-buffers
+/// writes it, or who places the rows of a strided result, and convert-host-to-runtime makes an
+/// fp4rt_alloc_result of it.
+inline constexpr llvm::StringLiteral kResultAttr = "fp4.result";
 
 /// Whether `value` is an argument with fp4.strided.
 bool isStridedArgument(mlir::Value value);
@@ -39,5 +48,17 @@ mlir::Value stridedRows(mlir::OpBuilder &builder, mlir::Location loc, mlir::Valu
 /// Bytes from one index of `dimension` to the next, as an i64.
 mlir::Value strideBytes(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value argument,
                         unsigned dimension);
+
+/// The number of the result with fp4.strided that `tensor` is, if it is nothing else.
+std::optional<unsigned> stridedResultOf(mlir::Value tensor);
+
+/// The memory of that result, whose type is a matrix, as a buffer of stridedBufferType. `rows` and
+/// `columns` are those of the buffer, and may be null where they are static.
+mlir::Value allocateStridedResult(mlir::OpBuilder &builder, mlir::Location loc,
+                                  mlir::RankedTensorType type, unsigned number, mlir::Value rows,
+                                  mlir::Value columns = {});
+
+/// Bytes from one row of `buffer`, a matrix, to the next, as an i64.
+mlir::Value pitchBytes(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value buffer);
 
 } // namespace fp4

@@ -47,7 +47,7 @@ private:
 };
 
 /// A buffer in device memory (docs/Libraries.md). Elements and layout are those of `type`, which is
-/// static: its shape counts logical elements. A strided argument may have strides.
+/// static: its shape counts logical elements. A strided argument or result may have strides.
 struct Buffer {
   harness::Type type;
   rt::DevicePtr address = 0; ///< a multiple of 16
@@ -98,9 +98,10 @@ public:
   Status call(const CallPlan &plan, std::span<const Memory> arguments, std::span<Memory> results,
               const CallOptions &options = {}) const;
 
-  /// The error for result number `index` where its buffer is for another type.
-  static tl::unexpected<Error> wrongResult(const harness::Function &function, const CallPlan &plan,
-                                           size_t index, const harness::Type &given);
+  /// The memory of result number `index` in the caller's `buffer`. Usage errors where that is for
+  /// another type, and for strides that the result cannot have.
+  static Expected<Memory> placeOf(const harness::Function &function, const CallPlan &plan,
+                                  size_t index, const Buffer &buffer);
 
 private:
   class Call;

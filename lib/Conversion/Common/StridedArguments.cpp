@@ -3,8 +3,11 @@
 
 #include "fp4/Conversion/BufferTypes.h"
 #include "fp4/Dialect/Fp4/IR/Strided.h"
+#include "fp4/Dialect/Pipe/IR/PipeMatrices.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
@@ -54,12 +57,59 @@ Value fp4::stridedRows(OpBuilder &builder, Location loc, Value argument) {
   return rank == 2 ? rows : arith::MulIOp::create(builder, loc, size(0), rows).getResult();
 }
 
-Value fp4::strideBytes(OpBuilder &builder, Location loc, Value argument, unsigned dimension) {
-  Value buffer = stridedBuffer(builder, loc, argument);
+static Value bytesOfStride(OpBuilder &builder, Location loc, Value buffer, unsigned dimension) {
   auto type = cast<MemRefType>(buffer.getType());
   auto metadata = memref::ExtractStridedMetadataOp::create(builder, loc, buffer);
   Value stride = metadata.getStrides()[dimension];
   Value bytes = arith::ConstantIndexOp::create(builder, loc, type.getElementTypeBitWidth() / 8);
   return arith::IndexCastOp::create(builder, loc, builder.getI64Type(),
                                     arith::MulIOp::create(builder, loc, stride, bytes));
+}
+
+Value fp4::strideBytes(OpBuilder &builder, Location loc, Value argument, unsigned dimension) {
+  return bytesOfStride(builder, loc, stridedBuffer(builder, loc, argument), dimension);
+}
+
+std::optional<unsigned> fp4::stridedResultOf(Value tensor) {
+  if (!tensor.hasOneUse() || cast<RankedTensorType>(tensor.getType()).getRank() != 2)
+    return {};
+  OpOperand &use = *tensor.use_begin();
+  auto function = dyn_cast<func::FuncOp>(use.getOwner()->getParentOp());
+  unsigned number = use.getOperandNumber();
+  bool isStrided = isa<func::ReturnOp>(use.getOwner()) && function &&
+                   function.getResultAttr(number, kStridedAttr);
+  return isStrided ? std::optional(number) : std::nullopt;
+}
+
+/// The rows are those of a buffer that is as wide as the pitch, of which they take the first
+/// columns.
+Value fp4::allocateStridedResult(OpBuilder &builder, Location loc, RankedTensorType type,
+                                 unsigned number, Value rows, Value columns) {
+  MemRefType buffer = stridedBufferType(type);
+  auto constant = [&](int64_t value) -> Value {
+    return arith::ConstantIndexOp::create(builder, loc, value);
+  };
+  auto sizeOf = [&](unsigned dimension, Value dynamic) -> OpFoldResult {
+    if (buffer.isDynamicDim(dimension))
+      return dynamic;
+    return builder.getIndexAttr(buffer.getDimSize(dimension));
+  };
+  SmallVector<OpFoldResult> shape = {sizeOf(0, rows), sizeOf(1, columns)};
+  Value element = constant(buffer.getElementTypeBitWidth() / 8);
+  Value bytes = arith::MulIOp::create(
+      builder, loc, getValueOrCreateConstantIndexOp(builder, loc, shape[1]), element);
+  Value pitch = pipe::ResultPitchOp::create(builder, loc, builder.getI32IntegerAttr(number), bytes);
+  SmallVector<Value> sizes = {getValueOrCreateConstantIndexOp(builder, loc, shape[0]),
+                              arith::DivUIOp::create(builder, loc, pitch, element)};
+  auto wide =
+      MemRefType::get({ShapedType::kDynamic, ShapedType::kDynamic}, buffer.getElementType());
+  auto memory = gpu::AllocOp::create(builder, loc, wide, /*asyncToken=*/Type(), ValueRange(), sizes,
+                                     ValueRange());
+  memory->setAttr(kResultAttr, builder.getI32IntegerAttr(number));
+  SmallVector<OpFoldResult> offsets(2, builder.getIndexAttr(0)), steps(2, builder.getIndexAttr(1));
+  return memref::SubViewOp::create(builder, loc, buffer, memory.getMemref(), offsets, shape, steps);
+}
+
+Value fp4::pitchBytes(OpBuilder &builder, Location loc, Value buffer) {
+  return bytesOfStride(builder, loc, buffer, /*dimension=*/0);
 }

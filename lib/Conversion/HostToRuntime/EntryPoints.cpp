@@ -105,7 +105,11 @@ void fp4::EntryPoints::checkStrides(OpBuilder &builder, Location loc, const Argu
   auto i64 = [&](int64_t value) { return constantInt(builder, loc, 64, value); };
   int32_t rank = static_cast<int32_t>(argument.type.getRank());
   int64_t elementBytes = argument.type.getElementTypeBitWidth() / 8;
-  int64_t rowBytes = argument.type.getShape().back() * elementBytes;
+  int64_t columns = argument.type.getShape().back();
+  Value rowBytes = i64(columns * elementBytes);
+  if (ShapedType::isDynamic(columns))
+    rowBytes = LLVM::MulOp::create(
+        builder, loc, loadWord(builder, loc, descriptor, kFirstSize + rank - 1), i64(elementBytes));
   auto expect = [&](Value found, Value least, Value most, const Twine &what, StringRef note) {
     callRuntime(builder, loc, module, RuntimeFunction::ExpectSize,
                 {stringAddress(builder, loc, module, "fp4_text", (argument.name + what).str()),
@@ -121,7 +125,7 @@ void fp4::EntryPoints::checkStrides(OpBuilder &builder, Location loc, const Argu
     Value up = LLVM::AndOp::create(builder, loc, LLVM::AddOp::create(builder, loc, bytes, i64(15)),
                                    i64(-16));
     std::string place = " stride of dimension " + std::to_string(dimension) + " in bytes";
-    expect(bytes, i64(rowBytes), i64(kMostStride), place,
+    expect(bytes, rowBytes, i64(kMostStride), place,
            "rows must not overlap, and TMA counts strides with 40 bits");
     expect(
         bytes, up, up, place,

@@ -6,7 +6,7 @@
 //    copy that cannot read its strides (StridedArguments.h).
 // 2. Returned tensors become user buffers that the function allocated and nobody else holds; where
 //    that is not the case already, a copy is made before the return. Their allocations carry the
-//    number of the result, so that a caller can provide the memory.
+//    number of the result, so that a caller can provide the memory, and of a strided one its pitch.
 // 3. Casts between tensors and buffers cancel; whatever tensor operation is left is an error.
 // 4. Every buffer that is not returned is deallocated after its last use, but for counters and
 // reports.
@@ -16,6 +16,7 @@
 #include "fp4/Conversion/BufferTypes.h"
 #include "fp4/Conversion/HostToRuntime/Passes.h"
 #include "fp4/Conversion/StridedArguments.h"
+#include "fp4/Dialect/Fp4/IR/Strided.h"
 #include "fp4/Dialect/Pipe/IR/Pipe.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -106,11 +107,12 @@ LogicalResult unsupportedType(func::FuncOp function, Location place, StringRef w
   InFlightDiagnostic diagnostic = emitError(place)
                                   << what << " " << number << " of '" << function.getName()
                                   << "' must be a tensor with a device buffer, but got " << type;
-  diagnostic.attachNote() << "buffers exist for scalars and matrices of bf16, f16, f32, f4E2M1FN, "
-                             "f6E2M3FN, f6E3M2FN, f8E4M3FN, f8E5M2 and f8E8M0FNU of which only "
-                             "the rows are dynamic, for vectors of i64, and none for tensors "
-                             "without elements; drop what is not used, and convert other types "
-                             "outside";
+  diagnostic.attachNote()
+      << "buffers exist for scalars and matrices of bf16, f16, f32, f4E2M1FN, "
+         "f6E2M3FN, f6E3M2FN, f8E4M3FN, f8E5M2 and f8E8M0FNU of which rows, "
+         "and columns of matrices, may be dynamic, for vectors of i64, and none for tensors "
+         "without elements; drop what is not used, and convert other types "
+         "outside";
   return diagnostic;
 }
 
@@ -118,12 +120,6 @@ MemRefType userBuffer(Type type) {
   auto tensor = dyn_cast<RankedTensorType>(type);
   bool isEmpty = tensor && llvm::is_contained(tensor.getShape(), 0);
   return tensor && !isEmpty ? fp4::userBufferType(tensor) : MemRefType();
-}
-
-/// Results can have them, whose descriptors the function writes.
-bool hasDynamicColumns(Type type) {
-  auto tensor = cast<RankedTensorType>(type);
-  return tensor.getRank() > 1 && tensor.isDynamicDim(1);
 }
 
 /// One function on its way from tensors to buffers.
@@ -148,7 +144,7 @@ public:
 private:
   LogicalResult checkSignature() {
     for (auto [number, type] : llvm::enumerate(function.getArgumentTypes()))
-      if (!userBuffer(type) || hasDynamicColumns(type))
+      if (!userBuffer(type))
         return unsupportedType(function, body.getArgument(number).getLoc(), "argument", number,
                                type);
     for (BlockArgument argument : body.getArguments())
@@ -257,18 +253,44 @@ private:
     llvm::SmallPtrSet<void *, 4> returned;
     for (OpOperand &operand : terminator->getOpOperands()) {
       unsigned number = operand.getOperandNumber();
-      auto tensor = cast<RankedTensorType>(operand.get().getType());
-      MemRefType user = fp4::userBufferType(tensor), device = fp4::deviceBufferType(tensor);
-      Value buffer = bufferOf(operand.get(), device);
+      bool strided = function.getResultAttr(number, fp4::kStridedAttr) != nullptr;
+      Value buffer = strided ? stridedResult(operand) : denseResult(operand.get(), returned);
       Value memory = memoryOf(buffer);
-      if (user != device || !isOwn(memory, returned))
-        buffer = memory = copy(terminator->getLoc(), user, buffer);
       returned.insert(memory.getAsOpaquePointer());
       memory.getDefiningOp()->setAttr(fp4::kResultAttr, builder.getI32IntegerAttr(number));
       operand.set(buffer);
-      types.push_back(user);
+      types.push_back(buffer.getType());
     }
     function.setFunctionType(builder.getFunctionType(function.getArgumentTypes(), types));
+  }
+
+  Value denseResult(Value result, const llvm::SmallPtrSetImpl<void *> &returned) {
+    auto tensor = cast<RankedTensorType>(result.getType());
+    MemRefType user = fp4::userBufferType(tensor), device = fp4::deviceBufferType(tensor);
+    Value buffer = bufferOf(result, device);
+    bool isCopied = user != device || !isOwn(memoryOf(buffer), returned);
+    return isCopied ? copy(result.getLoc(), user, buffer) : buffer;
+  }
+
+  /// Rows that a kernel has written where the caller wants them, or a copy there.
+  Value stridedResult(OpOperand &operand) {
+    Value result = operand.get();
+    auto tensor = cast<RankedTensorType>(result.getType());
+    auto cast = result.getDefiningOp<UnrealizedConversionCastOp>();
+    Value placed = cast && cast.getNumOperands() == 1 ? cast.getOperand(0) : Value();
+    Operation *memory = placed ? memoryOf(placed).getDefiningOp() : nullptr;
+    if (memory && memory->hasAttr(fp4::kResultAttr) &&
+        placed.getType() == fp4::stridedBufferType(tensor))
+      return placed;
+    Value source = bufferOf(result, fp4::deviceBufferType(tensor));
+    auto sizeOf = [&](int64_t dimension) -> Value {
+      return memref::DimOp::create(builder, result.getLoc(), source, dimension);
+    };
+    Value to = fp4::allocateStridedResult(builder, result.getLoc(), tensor,
+                                          operand.getOperandNumber(), sizeOf(0), sizeOf(1));
+    copyRows(builder, result.getLoc(), to, source);
+    ++copies;
+    return to;
   }
 
   /// The buffer that `tensor` was converted from, or a cast to one.

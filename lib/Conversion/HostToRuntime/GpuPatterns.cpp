@@ -11,6 +11,7 @@
 #include "fp4/Conversion/BufferTypes.h"
 #include "fp4/Conversion/HostToRuntime/Passes.h"
 #include "fp4/Conversion/LaunchAttributes.h"
+#include "fp4/Conversion/StridedArguments.h"
 
 #include "mlir/Conversion/LLVMCommon/MemRefBuilder.h"
 #include "mlir/Conversion/LLVMCommon/Pattern.h"

@@ -72,15 +72,16 @@ func.func private @default_name() -> (tensor<f32> {fp4.name = "r1"}, tensor<f32>
 
 // function (C476)
 func.func private @strided(tensor<?x64xbf16> {fp4.strided})
-// expected-error @+1 {{attribute 'fp4.strided' of argument 0 must be a unit attribute of an argument, but got 32 : i64}}
+// expected-error @+1 {{attribute 'fp4.strided' of argument 0 must be a unit attribute, but got 32 : i64}}
 func.func private @pitch(tensor<?x64xbf16> {fp4.strided = 32})
 
 // -----
 
-// function (C476)
-func.func private @named_result() -> (tensor<4x64xbf16> {fp4.name = "y"})
-// expected-error @+1 {{attribute 'fp4.strided' of result 0 must be a unit attribute of an argument, but got unit}}
+// function (C493)
 func.func private @strided_result() -> (tensor<4x64xbf16> {fp4.strided})
+// expected-error @+2 {{attribute 'fp4.strided' of result 0 must be on a matrix, but got 'tensor<2x4x64xbf16>'}}
+// expected-note @+1 {{return each matrix of a batch as a result of its own}}
+func.func private @strided_batch() -> (tensor<2x4x64xbf16> {fp4.strided})
 
 // -----
 

@@ -140,13 +140,19 @@ static bool mayBeStrided(Type type) {
          !ShapedType::isDynamic(tensor.getShape().back());
 }
 
-/// function (C476), (C477): the caller places the rows of an argument.
+/// function (C476), (C477), (C493): the caller places the rows of an argument or result.
 static LogicalResult verifyStrided(Operation *op, NamedAttribute attribute, Type type,
                                    const Twine &what, bool isResult) {
-  if (!isa<UnitAttr>(attribute.getValue()) || isResult) // function (C476)
+  if (!isa<UnitAttr>(attribute.getValue())) // function (C476)
     return op->emitError() << "attribute 'fp4.strided' of " << what
-                           << " must be a unit attribute of an argument, but got "
-                           << attribute.getValue();
+                           << " must be a unit attribute, but got " << attribute.getValue();
+  auto tensor = dyn_cast_or_null<RankedTensorType>(type);
+  if (isResult && tensor && tensor.getRank() == 3) { // function (C493)
+    InFlightDiagnostic diag = op->emitError() << "attribute 'fp4.strided' of " << what
+                                              << " must be on a matrix, but got " << type;
+    diag.attachNote() << "return each matrix of a batch as a result of its own";
+    return diag;
+  }
   if (!type || mayBeStrided(type)) // function (C477)
     return success();
   return op->emitError() << "attribute 'fp4.strided' of " << what
