@@ -46,7 +46,7 @@ static MemRefType bufferType(RankedTensorType type, hw::RowPitch pitch) {
   if (isByte)
     return MemRefType::get(type.getShape(), byte);
   bool isKnown = element.isBF16() || element.isF16() || element.isF32() || element.isInteger(64);
-  if (dynamicColumns || type.getEncoding() || !isKnown)
+  if (type.getEncoding() || !isKnown)
     return {};
   return MemRefType::get(type.getShape(), element);
 }

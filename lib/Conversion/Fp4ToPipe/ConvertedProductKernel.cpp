@@ -39,8 +39,7 @@ void ConvertedProductBuilder::buildTile(Value m, Value n) {
   SmallVector<Value> accs;
   for (int64_t first = 0; first < shape.tileM; first += kRows)
     accs.push_back(newFragment());
-  loop(constant(0), constant(shape.tilesK()), constant(1),
-       [&](Value k) { buildKTile(accs, row, column, k); });
+  loop(constant(0), countTilesK(), constant(1), [&](Value k) { buildKTile(accs, row, column, k); });
   for (auto [i, acc] : llvm::enumerate(accs))
     storeSums(acc, i ? add(row, constant(int64_t(i) * kRows)) : row, column,
               restoringExponent());

@@ -9,11 +9,13 @@
 #include "fp4/Conversion/Fp4ToPipe/Passes.h"
 
 #include "ConvertAhead.h"
+#include "DynamicSizes.h"
 #include "GroupTable.h"
 #include "HalveScales.h"
 #include "Lowering.h"
 #include "MatmulKernel.h"
 #include "PackSix.h"
+#include "ProductArguments.h"
 #include "StreamTable.h"
 #include "WarpProductKernel.h"
 #include "WeightsAhead.h"
@@ -25,7 +27,6 @@
 #include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
 #include "fp4/Dialect/Fp4/IR/Target.h"
 #include "fp4/ISA/TargetModel.h"
-#include "fp4/Numerics/UE8M0.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -69,11 +70,18 @@ static MatmulShape::Alpha alphaOf(BlockScaledMatmulOp op) {
   return type.getDimSize(1) == 1 ? MatmulShape::Alpha::Rows : MatmulShape::Alpha::Columns;
 }
 
+/// The number of the result whose rows the caller places, where the kernel can write them.
+static std::optional<unsigned> placeOfResult(BlockScaledMatmulOp op) {
+  bool isPlain = op.hasOnlyElements() && !op.isGrouped();
+  return isPlain ? stridedResultOf(op.getResult()) : std::nullopt;
+}
+
 /// What the product of `op` takes besides one product, and gives besides its elements.
 static void setResults(MatmulShape &shape, BlockScaledMatmulOp op) {
   shape.dual = op.isDual();
   shape.withAmax = op.getWithAmax();
   shape.storesElements = static_cast<bool>(op.getResult());
+  shape.stridedResult = placeOfResult(op).has_value();
   if (!op.getQuantizeRecipe())
     return;
   auto isTiled = [&](unsigned scales) {
@@ -150,7 +158,7 @@ static int64_t residentBlocks(const KernelPlan &plan, const hw::TargetModel &tar
 /// fewer sets of scales for nothing.
 static bool takesTurns(const MatmulShape &shape, const KernelPlan &plan,
                        const hw::TargetModel &target) {
-  return shape.dynamicRows() ||
+  return shape.dynamicRows() || shape.dynamicWidth() ||
          shape.works() * shape.clusterBlocksM() * shape.clusterN > residentBlocks(plan, target);
 }
 
@@ -219,18 +227,17 @@ struct MatmulLowering : OpConversionPattern<BlockScaledMatmulOp> {
     if (failed(plans))
       return failure();
     MatmulShape shape = matmulShape(op, plans->back(), target);
-    if (ShapedType::isDynamic(shape.resultColumns()) || ShapedType::isDynamic(shape.k))
-      return rewriter.notifyMatchFailure(op, "only the rows of the lhs may be dynamic");
-
     Value rows = rowsOf(rewriter, op, adaptor.getLhs());
     if (shape.dynamicRows() && !op.hasFloatLhs())
       checkScaleRows(rewriter, op, adaptor.getLhsScales(), rows);
-    SmallVector<Value> results = allocateResults(rewriter, op, shape, rows);
+    ProductSizes sizes = sizesOfProduct(rewriter, op, adaptor.getLhs(), adaptor.getRhs());
+    checkProductSizes(rewriter, op, adaptor, sizes);
+    SmallVector<Value> results = allocateResults(rewriter, op, shape, rows, sizes.columns);
 
     SmallVector<Value> operands(adaptor.getOperands());
     if (shape.spreadsCodes)
       packOperands(rewriter, op, operands, rows);
-    Multiplication product{op, adaptor, operands, rows, results};
+    Multiplication product{op, adaptor, operands, rows, sizes, results};
     OpBuilder::InsertionGuard guard(rewriter);
     for (const KernelPlan &plan : ArrayRef(*plans).drop_back())
       rewriter.setInsertionPoint(multiplyFew(rewriter, product, plan));
@@ -246,6 +253,7 @@ private:
     OpAdaptor adaptor;
     SmallVector<Value> operands; ///< those of `op`, packed
     Value rows;
+    ProductSizes sizes;
     SmallVector<Value> results;
   };
 
@@ -266,7 +274,7 @@ private:
   /// Makes the kernel of `plan`, and launches it.
   void multiply(ConversionPatternRewriter &rewriter, const Multiplication &product,
                 const KernelPlan &plan) const {
-    auto [op, adaptor, operands, rows, results] = product;
+    auto [op, adaptor, operands, rows, sizes, results] = product;
     Location loc = op.getLoc();
     MatmulShape shape = matmulShape(op, plan, target);
     auto module = op->getParentOfType<ModuleOp>();
@@ -282,10 +290,11 @@ private:
           convertAhead(rewriter, op, adaptor.getLhs(), adaptor.getLhsScales(), shape, rows, target);
     Value powers = shape.weightsAhead ? convertWeights(rewriter, op, operands, shape) : Value();
     SmallVector<Value> arguments =
-        kernelArguments(rewriter, loc, shape, OpAdaptor(operands, adaptor), powers, results, rows);
+        productArguments(rewriter, loc, shape, OpAdaptor(operands, adaptor), powers,
+                         {rows, sizes.columns, sizes.depth}, results);
     if (shape.groups)
       llvm::append_range(arguments, groupArguments(rewriter, op, adaptor.getOffsets(), shape));
-    launch(rewriter, loc, kernel, shape, plan, arguments, rows);
+    launch(rewriter, loc, kernel, shape, plan, arguments, product);
   }
 
   static Value rowsOf(OpBuilder &b, BlockScaledMatmulOp op, Value lhs) {
@@ -364,15 +373,18 @@ private:
     gpu::MemsetOp::create(b, loc, TypeRange(), ValueRange(), buffer, zero);
   }
 
-  /// Buffers of all results, those of them zero that the kernel does not write as a whole: rows of no
-  /// group, what an amax begins with, and rows that pad the scales of columns.
+  /// Buffers of all results, those of them zero that the kernel does not write as a whole: rows of
+  /// no group, what an amax begins with, and rows that pad the scales of columns.
   static SmallVector<Value> allocateResults(OpBuilder &b, BlockScaledMatmulOp op,
-                                            const MatmulShape &shape, Value rows) {
+                                            const MatmulShape &shape, Value rows, Value columns) {
     SmallVector<Value> results;
+    std::optional<unsigned> place = placeOfResult(op);
     for (Value result : op.getResults()) {
       auto type = cast<RankedTensorType>(result.getType());
       Value dynamic = type.hasStaticShape() ? Value() : rows;
-      results.push_back(allocateBuffer(b, op.getLoc(), type, dynamic));
+      results.push_back(place
+                            ? allocateStridedResult(b, op.getLoc(), type, *place, dynamic, columns)
+                            : allocateBuffer(b, op.getLoc(), type, dynamic, columns));
     }
     if (op.getOffsets() && !op.getUnspecifiedRows() && !shape.clearsRows)
       fillWithZero(b, op.getLoc(), results.front());
@@ -389,162 +401,52 @@ private:
     auto type = cast<RankedTensorType>(op.getLhsScales().getType());
     if (!type.isDynamicDim(0))
       return;
-    Value expected = bufferDynamicSizes(b, op.getLoc(), type, rows).front();
+    RankedTensorType column =
+        type.clone({type.getDimSize(0), 1}); // of which the rows are asked for
+    Value expected = bufferDynamicSizes(b, op.getLoc(), column, rows).front();
     Value found = memref::DimOp::create(b, op.getLoc(), scales, 0);
-    pipe::ExpectSizeOp::create(
-        b, op.getLoc(),
-        op.hasF32Scales() ? "rows of lhs_scales" : "blocks of 128 rows of lhs_scales", found,
-        expected, "pass the scales of the rows of lhs");
+    pipe::ExpectSizeOp::create(b, op.getLoc(),
+                               op.hasF32Scales() ? "rows of lhs_scales"
+                                                 : "blocks of 128 rows of lhs_scales",
+                               found, expected, "pass the scales of the rows of lhs");
   }
 
-  /// A tile of scales that are one, which is loaded with the program.
-  static Value scalesOfOne(OpBuilder &b, Location loc, const MatmulShape &shape) {
-    MemRefType type = pipe::getBufferType(shape.scalesOfOne());
-    SmallVector<uint8_t> bytes(size_t(type.getNumElements()), numerics::ue8m0One);
-    auto all = RankedTensorType::get({type.getNumElements()}, b.getI8Type());
-    auto value = DenseElementsAttr::get(all, ArrayRef<uint8_t>(bytes));
-    return pipe::DeviceConstantOp::create(b, loc, type, value);
-  }
-
-  /// A view or a map of scales, of absent ones that of a tile of ones.
-  static Value scaleArgument(OpBuilder &b, Location loc, const MatmulShape &shape, Type type,
-                             Value tiles, int64_t rows) {
-    int64_t depth = tiles ? shape.k : shape.tileK;
-    Value buffer = !tiles         ? scalesOfOne(b, loc, shape)
-                   : shape.groups ? scalesOfGroups(b, loc, shape, tiles, rows)
-                                  : tiles;
-    if (!isa<pipe::TensorMapType>(type))
-      return pipe::GlobalViewOp::create(b, loc, type, buffer);
-    return pipe::MakeTensorMapOp::create(b, loc, type, buffer,
-                                         b.getI64IntegerAttr(depth / shape.block));
-  }
-
-  /// The operands with the scales of those that have some, and their alphas.
-  static SmallVector<Value> operandArguments(OpBuilder &b, Location loc, const MatmulShape &shape,
-                                             OpAdaptor adaptor, Value powers) {
-    auto columns = b.getI64IntegerAttr(shape.k);
-    auto view = [&](Type type, Value buffer) -> Value {
-      return pipe::GlobalViewOp::create(b, loc, type, buffer);
-    };
-    auto scales = [&](Type type, Value tiles, int64_t rows) {
-      return scaleArgument(b, loc, shape, type, tiles, rows);
-    };
-    std::pair a(adaptor.getLhs(), adaptor.getLhsScales());
-    std::pair second(adaptor.getRhs(), powers ? powers : adaptor.getRhsScales());
-    if (shape.swap)
-      std::swap(a, second);
-    auto data = [&](bool isPrepacked, auto mapOf, Value buffer) -> Value {
-      if (!isPrepacked)
-        return pipe::MakeTensorMapOp::create(b, loc, mapOf(), buffer, columns);
-      pipe::GlobalType tiles = shape.packedTiles();
-      return view(tiles, pipe::BufferViewOp::create(b, loc, pipe::getBufferType(tiles), buffer,
-                                                    /*offset=*/0, /*rows=*/Value()));
-    };
-    SmallVector<Value> values = {
-        data(
-            shape.prepackedA, [&] { return shape.mapA(); }, a.first),
-        data(shape.prepackedB, [&] { return shape.mapB(); }, second.first)};
-    if (shape.hasScalesA())
-      values.push_back(scales(shape.scalesA(), a.second, shape.rowsOfBlocksA()));
-    if (!shape.prepackedB && !shape.floatB)
-      values.push_back(scales(shape.scalesB(), second.second, shape.scaleRowsB()));
-    if (shape.alpha != MatmulShape::Alpha::None)
-      values.push_back(view(shape.alphas(), adaptor.getAlpha()));
-    if (shape.dual) {
-      values.push_back(
-          pipe::MakeTensorMapOp::create(b, loc, shape.mapB(), adaptor.getRhs2(), columns));
-      values.push_back(scales(shape.scalesB(), adaptor.getRhs2Scales(), shape.scaleRowsB()));
-      if (adaptor.getAlpha2())
-        values.push_back(view(shape.alphas(), adaptor.getAlpha2()));
-    }
-    return values;
-  }
-
-  SmallVector<Value> kernelArguments(OpBuilder &b, Location loc, const MatmulShape &shape,
-                                     OpAdaptor adaptor, Value powers, ValueRange results,
-                                     Value rows) const {
-    SmallVector<Value> values = operandArguments(b, loc, shape, adaptor, powers);
-    for (auto [type, input] : llvm::zip(shape.inputs, adaptor.getEpilogueInputs()))
-      values.push_back(pipe::GlobalViewOp::create(b, loc, type, input));
-    addResults(b, loc, shape, adaptor, results, values);
-    if (shape.dynamicRows())
-      values.push_back(arith::IndexCastOp::create(b, loc, b.getI32Type(), rows));
-    if (shape.stream)
-      values.push_back(tableOfStream(b, loc, shape));
-    if (shape.hasWorkspace())
-      addWorkspace(b, loc, shape, rows, values);
-    return values;
-  }
-
-  /// The elements, and what is derived from them, behind the amax of their quantizer.
-  static void addResults(OpBuilder &b, Location loc, const MatmulShape &shape, OpAdaptor adaptor,
-                         ValueRange results, SmallVector<Value> &values) {
-    if (shape.storesTiles)
-      values.push_back(pipe::MakeTensorMapOp::create(b, loc, shape.result(), results.front(),
-                                                     b.getI64IntegerAttr(shape.n)));
-    else if (shape.storesElements)
-      values.push_back(pipe::GlobalViewOp::create(b, loc, shape.result(), results.front()));
-    if (shape.storesEnds())
-      values.push_back(pipe::GlobalViewOp::create(b, loc, shape.resultBuffer(), results.front()));
-    SmallVector<Value> buffers;
-    if (adaptor.getQuantizeAmax())
-      buffers.push_back(adaptor.getQuantizeAmax());
-    llvm::append_range(buffers, results.drop_front(shape.storesElements ? 1 : 0));
-    for (auto [type, buffer] : llvm::zip_equal(shape.derivedTypes(), buffers))
-      values.push_back(pipe::GlobalViewOp::create(b, loc, type, buffer));
-  }
-
-  /// What the ranges of K leave, and numbers to count them with.
-  static void addWorkspace(OpBuilder &b, Location loc, const MatmulShape &shape, Value rows,
-                           SmallVector<Value> &values) {
+  /// Tiles of a result of which not all sizes are static.
+  static Value countTiles(OpBuilder &b, Location loc, const MatmulShape &shape,
+                          const Multiplication &product) {
     auto constant = [&](int64_t value) -> Value {
       return arith::ConstantIndexOp::create(b, loc, value);
     };
-    auto sizes = [&](int64_t perTile) -> SmallVector<Value> {
-      if (!shape.dynamicRows())
-        return {};
-      int64_t unit = shape.dynamicColumns() ? shape.workN() : shape.workM();
-      Value tiles = arith::CeilDivUIOp::create(b, loc, rows, constant(unit));
-      return {arith::MulIOp::create(b, loc, tiles, constant(perTile))};
+    auto quotient = [&](Value size, int64_t unit) -> Value {
+      return arith::CeilDivUIOp::create(b, loc, size, constant(unit));
     };
-    bool ofFragments = shape.hasFragments();
-    pipe::GlobalType partsType = ofFragments ? shape.fragmentWorkspace() : shape.workspace();
-    pipe::GlobalType countersType = ofFragments ? shape.fragmentCounters() : shape.counters();
-    int64_t rowsOfParts = shape.splits * (ofFragments ? shape.tilesN() : shape.workM());
-    int64_t tilesOfRow = shape.tilesN();
-    if (shape.dynamicColumns()) { // of the other operand
-      tilesOfRow = shape.tilesM();
-      rowsOfParts *= tilesOfRow;
-    }
-    Value parts = gpu::AllocOp::create(b, loc, pipe::getBufferType(partsType), /*asyncToken=*/Type(),
-                                       ValueRange(), sizes(rowsOfParts), ValueRange())
-                      .getMemref();
-    Value counters = allocateCounters(b, loc, pipe::getBufferType(countersType),
-                                      sizes(shape.clusterM * tilesOfRow * shape.clusterN));
-    values.push_back(pipe::GlobalViewOp::create(b, loc, partsType, parts));
-    values.push_back(pipe::GlobalViewOp::create(b, loc, countersType, counters));
+    bool areColumns = shape.dynamicColumns();
+    int64_t unit = areColumns ? shape.workN() : shape.workM();
+    Value alongRows = quotient(product.rows, unit), others;
+    if (shape.dynamicWidth())
+      others = quotient(product.sizes.columns, shape.workN());
+    else
+      others = constant(areColumns ? shape.tilesM() * shape.joinedBlocks() : shape.worksN());
+    return arith::MulIOp::create(b, loc, alongRows, others);
   }
 
-  /// One block, or cluster, per output tile, at least one so that no rows are not an invalid launch. They
-  /// are at most as many as are resident, except where blocks take over tiles of others.
+  /// One block, or cluster, per output tile, at least one so that no rows are not an invalid
+  /// launch. They are at most as many as are resident, except where blocks take over tiles of
+  /// others.
   void launch(OpBuilder &b, Location loc, gpu::GPUFuncOp kernel, const MatmulShape &shape,
-              const KernelPlan &plan, ValueRange arguments, Value rows) const {
+              const KernelPlan &plan, ValueRange arguments, const Multiplication &product) const {
     int64_t threads = cast<pipe::RolePlanAttr>(plan.roles).getNumThreads();
     int64_t most = std::max<int64_t>(1, residentBlocks(plan, target) /
                                             (shape.clusterBlocksM() * shape.clusterN));
     if (cast<pipe::WorkScheduleAttrInterface>(plan.schedule).getRingDepth())
-      most = std::numeric_limits<int32_t>::max() / shape.clusterBlocksM(); // as a grid may have along x
+      most = std::numeric_limits<int32_t>::max() /
+             shape.clusterBlocksM(); // as a grid may have along x
     auto constant = [&](int64_t value) -> Value {
       return arith::ConstantIndexOp::create(b, loc, value);
     };
     Value one = constant(1), works;
-    if (shape.dynamicRows()) {
-      bool areColumns = shape.dynamicColumns();
-      int64_t unit = areColumns ? shape.workN() : shape.workM();
-      Value tilesOfRows = arith::CeilDivUIOp::create(b, loc, rows, constant(unit));
-      Value tiles = arith::MulIOp::create(
-          b, loc, tilesOfRows,
-          constant(areColumns ? shape.tilesM() * shape.joinedBlocks() : shape.worksN()));
+    if (shape.dynamicRows() || shape.dynamicWidth()) {
+      Value tiles = countTiles(b, loc, shape, product);
       works = arith::MinUIOp::create(b, loc, tiles, constant(most));
       works = arith::MaxUIOp::create(b, loc, works, one);
     } else {
@@ -552,10 +454,10 @@ private:
     }
     if (shape.clusterBlocksM() > 1)
       works = arith::MulIOp::create(b, loc, works, constant(shape.clusterBlocksM()));
-    auto launch = gpu::LaunchFuncOp::create(
-        b, loc, kernel, gpu::KernelDim3{works, constant(shape.clusterN), one},
-        gpu::KernelDim3{constant(threads), one, one},
-        /*dynamicSharedMemorySize=*/Value(), arguments);
+    auto launch = gpu::LaunchFuncOp::create(b, loc, kernel,
+                                            gpu::KernelDim3{works, constant(shape.clusterN), one},
+                                            gpu::KernelDim3{constant(threads), one, one},
+                                            /*dynamicSharedMemorySize=*/Value(), arguments);
     KernelOverlap overlap = plan.overlap.value_or(KernelOverlap::None);
     if (overlap != KernelOverlap::None)
       launch->setAttr(overlap == KernelOverlap::Both ? kOverlapsAttr : kWaitsAttr, b.getUnitAttr());

@@ -20,7 +20,7 @@ void FragmentEpilogue::buildTiles(WorkBody body) {
   bool joinsLate = shape.hasWorkspace() && !shape.stream; // and reads sums beside the alpha
   if (shape.alpha == MatmulShape::Alpha::One && !joinsLate)
     alphaOfAll = LoadScalarOp::create(b, loc, b.getF32Type(), alpha);
-  forEachWork(numM, constant(shape.stream ? 1 : shape.worksN()), body);
+  forEachWork(numM, shape.stream ? constant(1) : countWorksN(), body);
   gpu::ReturnOp::create(b, loc);
 }
 

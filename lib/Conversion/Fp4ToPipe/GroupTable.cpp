@@ -7,6 +7,8 @@
 
 #include "GroupTable.h"
 
+#include "DynamicSizes.h"
+
 #include "ItemLaunch.h"
 
 #include "GroupCheck.h"
@@ -16,8 +18,6 @@
 
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "llvm/Support/FormatVariadic.h"
-#include "llvm/Support/Path.h"
 
 using namespace mlir;
 using namespace fp4;
@@ -205,22 +205,12 @@ pipe::GlobalType fp4::groupReportType(MLIRContext *context) {
   return pipe::GlobalType::get({kGroupReportWords}, IntegerType::get(context, 64));
 }
 
-/// "operand 'offsets' of the product at FILE:12:8"
-static std::string offsetsOf(BlockScaledMatmulOp op) {
-  std::string name = "operand 'offsets'";
-  if (auto at = op.getLoc()->findInstanceOf<FileLineColLoc>())
-    name +=
-        llvm::formatv(" of the product at {0}:{1}:{2}", llvm::sys::path::filename(at.getFilename()),
-                      at.getLine(), at.getColumn());
-  return name;
-}
-
 /// The memory that takes what a kernel finds wrong with the groups of `op`.
 static Value allocateReport(OpBuilder &builder, BlockScaledMatmulOp op) {
   MemRefType type = pipe::getBufferType(groupReportType(op.getContext()));
   auto alloc = gpu::AllocOp::create(builder, op.getLoc(), type, /*asyncToken=*/Type(), ValueRange(),
                                     ValueRange(), ValueRange());
-  alloc->setAttr(kGroupReportAttr, builder.getStringAttr(offsetsOf(op)));
+  alloc->setAttr(kGroupReportAttr, builder.getStringAttr(placeOfOperand(op, "offsets")));
   return alloc.getMemref();
 }
 

@@ -47,9 +47,10 @@ void MatmulBuilder::build() {
     results.emplace(b, loc, shape, derived);
   placeM = place(gpu::Dimension::x, shape.clusterM);
   placeN = place(gpu::Dimension::y, shape.clusterN);
-  numTilesN = shape.dynamicColumns() ? countTiles(rows, shape.workN()) : constant(shape.tilesN());
-  Value numN = shape.dynamicColumns() ? mul(numTilesN, shape.joinedBlocks())
-                                      : constant(shape.stream ? 1 : shape.worksN());
+  Value ofN = shape.dynamicColumns() ? rows : columns;
+  numTilesN = ofN ? countTiles(ofN, shape.workN()) : constant(shape.tilesN());
+  Value numN =
+      ofN ? mul(numTilesN, shape.joinedBlocks()) : constant(shape.stream ? 1 : shape.worksN());
   if (shape.alternates)
     forEachTurn(numM, numN, [&](Value m, Value n, Value turn) {
       flip = flipOf(turn);
@@ -102,7 +103,7 @@ MatmulBuilder::Tile MatmulBuilder::findTile(Value m, Value n) {
     return place ? add(first, mul(place, size)) : first;
   };
   Tile tile;
-  tile.k = {constant(0), constant(shape.tilesK())};
+  tile.k = {constant(0), countTilesK()};
   if (shape.splits > 1) {
     tile.part = arith::DivUIOp::create(b, loc, n, numTilesN);
     tile.k = rangeOf(tile.part);
@@ -196,7 +197,7 @@ void MatmulBuilder::buildKTile(ValueRange accs, const Tile &tile, Value k) {
   auto [kBlock, blocks] = scaleBlocksOf(k);
   Value steps = blocks; // a block of 4 scales is one step of 64 when 16 elements share a scale
   if (int64_t tileSteps = shape.tileK / shape.stepK(); shape.block != 16 || shape.k96)
-    steps = existing(mul(k, tileSteps), tileSteps, llvm::divideCeil(shape.k, shape.stepK()));
+    steps = existingOfK(mul(k, tileSteps), tileSteps, shape.stepK());
 
   if (shape.k96) // the last step reads scales behind those that exist, which TMA has made zero
     blocks = Value();
@@ -251,7 +252,7 @@ void MatmulBuilder::forColumns(const Tile &tile, int64_t most, LoopBody body) {
     return;
   Value columns = constant(most);
   if (shape.hasRaggedColumns()) {
-    Value all = shape.dynamicColumns() ? rows : constant(shape.n);
+    Value all = shape.dynamicColumns() ? rows : endOfColumns();
     columns = min(arith::SubIOp::create(b, loc, all, tile.column), most);
   }
   loop(constant(0), columns, constant(shape.chunk()), body);
@@ -354,9 +355,10 @@ void MatmulBuilder::drain(ValueRange accs, const Tile &tile, Conversion convert,
 Value MatmulBuilder::orLast(Value column) {
   if (!shape.hasRaggedColumns())
     return column;
-  if (!shape.dynamicColumns())
+  if (!shape.dynamicColumns() && !columns)
     return min(column, (llvm::divideCeil(shape.n, shape.chunk()) - 1) * shape.chunk());
-  Value chunks = arith::SubIOp::create(b, loc, countTiles(rows, shape.chunk()), constant(1));
+  Value all = columns ? columns : rows;
+  Value chunks = arith::SubIOp::create(b, loc, countTiles(all, shape.chunk()), constant(1));
   return arith::MinSIOp::create(b, loc, column, mul(chunks, shape.chunk()));
 }
 

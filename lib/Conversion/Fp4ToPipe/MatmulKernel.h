@@ -26,7 +26,7 @@ struct ResultQuantizer {
 /// the rhs and B the lhs, and lanes of the accumulator are columns of Y.
 struct MatmulShape {
   int64_t m; ///< rows of A and Y, or ShapedType::kDynamic
-  int64_t n, k;
+  int64_t n, k;                       ///< or ShapedType::kDynamic
   bool swap = false;                  ///< m and n are columns and rows of Y
   int64_t tileM, tileN, tileK;        ///< rows, columns and depth of an output tile
   int64_t clusterM = 1, clusterN = 1; ///< blocks of a cluster
@@ -74,6 +74,7 @@ struct MatmulShape {
   bool alternates = false;
   bool hasSpareThreads = false; ///< a role has threads that neither load nor multiply
   bool storesTiles = false;     ///< the result leaves through shared memory and TMA stores
+  bool stridedResult = false;   ///< its caller says where its rows are
   bool dual = false;            ///< two products of A, whose elements the body takes
   std::optional<ResultQuantizer> quantizer; ///< of the elements
   bool withAmax = false;                    ///< of the elements
@@ -121,7 +122,7 @@ struct MatmulShape {
   bool storesEnds() const { return storesTiles && groups; }
   /// All staged tiles of a fragment are one stage. Where they leave for as long as the next tile is
   /// multiplied, each is one, so that the first is free before the last has left.
-  bool storesAtOnce() const { return tilesK() > 8; }
+  bool storesAtOnce() const { return dynamicDepth() || tilesK() > 8; }
   /// Rows of a staged tile: those of accumulators that are complete together.
   int64_t storedRows() const { return std::min<int64_t>(blockM(), 128); }
   /// More, or something else, than the elements leaves the kernel (ResultStores.h).
@@ -171,24 +172,33 @@ struct MatmulShape {
   /// f32 scales reach shared memory in tiles of as many blocks, of which every range of K has whole
   /// ones.
   bool stagesScales() const { return hasF32Scales() && hasWholeFours(); }
-  bool hasWholeFours() const { return k % (kStagedBlocks * tileK * splits) == 0; }
+  bool hasWholeFours() const {
+    return !dynamicDepth() && k % (kStagedBlocks * tileK * splits) == 0;
+  }
   /// K tiles of e4m3 beside prepacked weights that follow one another in the code.
   int64_t writtenKTiles() const { return hasWholeFours() ? kStagedBlocks : 1; }
   /// Blocks of rows of B, of which each group has whole ones.
   int64_t f32ScaleRowsB() const {
-    return std::max<int64_t>(groups, 1) * int64_t(llvm::divideCeil(n, block));
+    return dynamicWidth() ? n : std::max<int64_t>(groups, 1) * int64_t(llvm::divideCeil(n, block));
   }
   /// A map of boxes of `boxRows` of f32 scales, or the buffer of all `rows`.
   mlir::Type f32Scales(int64_t boxRows, int64_t rows) const {
     if (stagesScales())
       return pipe::TensorMapType::get({boxRows, kStagedBlocks}, scaleType, pipe::Layout::Linear);
-    return pipe::GlobalType::get({rows, tilesK()}, scaleType);
+    return pipe::GlobalType::get({rows, dynamicDepth() ? k : tilesK()}, scaleType);
   }
   /// Scales are row-major f32, of 1 x 128 elements of A and 128 x 128 of B.
   bool hasF32Scales() const { return scaleType.isF32(); }
   /// A has scales in memory.
   bool hasScalesA() const { return !floatA && !unitScalesA && !prepackedA; }
   bool dynamicRows() const { return mlir::ShapedType::isDynamic(resultRows()); }
+  /// The kernel gets the columns of the result, or K, as a number.
+  bool dynamicWidth() const { return mlir::ShapedType::isDynamic(resultColumns()); }
+  bool dynamicDepth() const { return mlir::ShapedType::isDynamic(k); }
+  /// The kernel gets the pitch of the elements that it stores.
+  bool pitchedResult() const {
+    return storesElements && !storesTiles && (stridedResult || dynamicWidth());
+  }
   /// These are columns of the product that the tensor core computes.
   bool dynamicColumns() const { return swap && dynamicRows(); }
   int64_t resultRows() const { return swap ? n : m; }
@@ -197,7 +207,7 @@ struct MatmulShape {
   bool hasAlphaOfThread() const { return alpha == (swap ? Alpha::Columns : Alpha::Rows); }
   bool hasAlphaOfColumns() const { return alpha == (swap ? Alpha::Rows : Alpha::Columns); }
   /// Some tile has columns that do not exist.
-  bool hasRaggedColumns() const { return dynamicColumns() || n % workN() != 0; }
+  bool hasRaggedColumns() const { return dynamicColumns() || dynamicWidth() || n % workN() != 0; }
   /// The sums that ranges of K leave are those of fragments.
   bool hasFragments() const {
     return transposed || warpsMultiply || (hasF32Scales() && !laneGroups);
@@ -244,6 +254,8 @@ struct MatmulShape {
   /// Blocks of a work.
   int64_t clusterBlocksM() const { return joinsInCluster ? joinedBlocks() : clusterM; }
   int64_t tilesK() const { return (k + tileK - 1) / tileK; }
+  /// Scales of a row, or ShapedType::kDynamic.
+  int64_t blocksOfRow() const { return dynamicDepth() ? k : k / block; }
 
   /// Blocks that load a tile together: those along n need the same A, those along m the same B,
   /// unless they are a pair, and its scales.
@@ -257,7 +269,7 @@ struct MatmulShape {
 
   /// Tiles begin within a block of 128 rows of scales of B.
   bool splitsScaleBlocks() const {
-    bool isOneTile = !dynamicColumns() && tilesN() * clusterN == 1;
+    bool isOneTile = !dynamicColumns() && !dynamicWidth() && tilesN() * clusterN == 1;
     return tileN % pipe::kScaleBlockRows && !isOneTile && !splitsColumns() && !floatB;
   }
   /// Rows of scales of each operand; groups have whole blocks.
@@ -285,10 +297,10 @@ struct MatmulShape {
   static constexpr int64_t kPanelBytes = 128;
 
   /// Kernel argument types in order: A and B maps, A and B scales (a cluster has maps of them),
-  /// alpha if any, of a dual product the second B, its scales and alpha, the inputs of the body, Y,
-  /// what is derived from it, the i32 number of rows if it is dynamic, the table of tiles of groups
-  /// or of works, the report of searched groups, and the workspace and the counters of a product
-  /// that is split.
+  /// alpha if any, of a dual product the second B, its scales and alpha, the inputs of the body, Y
+  /// and its pitch if it has one, what is derived from it, the i32 numbers of rows, of columns and
+  /// of elements of K, those that are dynamic, the table of tiles of groups or of works, the report
+  /// of searched groups, and the workspace and the counters of a product that is split.
   pipe::TensorMapType mapA() const;
   pipe::TensorMapType mapB() const;
   /// Bytes of a tile of a prepacked operand.
@@ -313,13 +325,24 @@ struct MatmulShape {
   mlir::Type scalesA() const;
   mlir::Type scalesB() const;
   pipe::GlobalType alphas() const; ///< where there is an alpha
+  /// The type of an argument that becomes a buffer of `type`: without sizes where some of these are
+  /// numbers that the kernel gets. Rows are where `hasRows`; those of A and of the result are given
+  /// by themselves.
+  static mlir::Type argumentOf(mlir::Type type, bool hasRows = false);
+  static pipe::GlobalType withoutSizes(pipe::GlobalType type) {
+    constexpr int64_t any = mlir::ShapedType::kDynamic;
+    return pipe::GlobalType::get({any, any}, type.getElementType(), type.getLayout());
+  }
   mlir::Type result() const;       ///< a map of staged tiles where they are stored
   pipe::GlobalType resultBuffer() const {
     return pipe::GlobalType::get({resultRows(), resultColumns()}, resultType);
   }
   llvm::SmallVector<mlir::Type> elementTypes() const {
     llvm::SmallVector<mlir::Type> types;
-    if (storesElements)
+    if (pitchedResult())
+      llvm::append_values(types, mlir::Type(withoutSizes(resultBuffer())),
+                          mlir::Type(mlir::IntegerType::get(scaleType.getContext(), 64)));
+    else if (storesElements)
       types.push_back(result());
     if (storesEnds())
       types.push_back(resultBuffer());

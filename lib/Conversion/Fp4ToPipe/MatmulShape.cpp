@@ -69,7 +69,7 @@ Type MatmulShape::scalesA() const {
     return TensorMapType::get({blockM(), scaleColumns()}, scaleType, Layout::Tiled128x4);
   if (hasUnitScalesOfA())
     return scalesOfOne();
-  return GlobalType::get({scaleRowsA(), k / block}, scaleType, Layout::Tiled128x4);
+  return GlobalType::get({scaleRowsA(), blocksOfRow()}, scaleType, Layout::Tiled128x4);
 }
 Type MatmulShape::scalesB() const {
   if (hasF32Scales())
@@ -84,7 +84,7 @@ Type MatmulShape::scalesB() const {
                               Layout::Tiled128x4);
   if (hasUnitScalesOfB())
     return scalesOfOne();
-  return GlobalType::get({scaleRowsB(), k / block}, scaleType, Layout::Tiled128x4);
+  return GlobalType::get({scaleRowsB(), blocksOfRow()}, scaleType, Layout::Tiled128x4);
 }
 GlobalType MatmulShape::packedTiles() const {
   int64_t bytes = packedBytes();
@@ -173,6 +173,14 @@ GlobalType MatmulShape::fragmentCounters() const {
   return GlobalType::get({rows, warps}, i32(*this));
 }
 
+Type MatmulShape::argumentOf(Type type, bool hasRows) {
+  auto global = dyn_cast<GlobalType>(type);
+  bool isSized =
+      global && global.getRank() == 2 &&
+      (global.hasDynamicColumns() || (hasRows && ShapedType::isDynamic(global.getShape()[0])));
+  return isSized ? withoutSizes(global) : type;
+}
+
 SmallVector<Type> MatmulShape::argumentTypes() const {
   SmallVector<Type> types = {prepackedA ? Type(packedTiles()) : mapA()};
   if (prepackedB)
@@ -180,20 +188,22 @@ SmallVector<Type> MatmulShape::argumentTypes() const {
   else
     types.push_back(mapB());
   if (hasScalesA())
-    types.push_back(scalesA());
+    types.push_back(argumentOf(scalesA()));
   if (!prepackedB && !floatB)
-    types.push_back(scalesB());
+    types.push_back(argumentOf(scalesB(), /*hasRows=*/!swap));
   if (alpha != Alpha::None)
-    types.push_back(alphas());
+    types.push_back(argumentOf(alphas()));
   if (dual)
     llvm::append_values(types, Type(mapB()), scalesB());
   if (dual && alpha != Alpha::None)
     types.push_back(alphas());
-  llvm::append_range(types, inputs);
+  for (GlobalType input : inputs)
+    types.push_back(argumentOf(input));
   llvm::append_range(types, elementTypes());
   llvm::append_range(types, derivedTypes());
-  if (dynamicRows())
-    types.push_back(i32(*this));
+  for (bool isGiven : {dynamicRows(), dynamicWidth(), dynamicDepth()})
+    if (isGiven)
+      types.push_back(i32(*this));
   if (hasTable())
     types.push_back(table());
   if (searchedOffsets)

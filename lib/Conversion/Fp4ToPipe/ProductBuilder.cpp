@@ -4,6 +4,7 @@
 
 #include "ElementwiseEmitter.h"
 
+#include "fp4/Dialect/Pipe/IR/PipeMatrices.h"
 #include "fp4/Numerics/BlockScaledGemm.h"
 
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -52,10 +53,10 @@ ProductBuilder::ProductBuilder(gpu::GPUFuncOp func, const MatmulShape &shape,
     inputs.push_back(next());
   if (shape.storesElements)
     derived.elements = result = next();
+  Value pitch = shape.pitchedResult() ? next() : Value();
   resultBuffer = shape.storesEnds() ? next() : result;
   takeDerived(shape, derived, next);
-  if (shape.dynamicRows())
-    rows = next();
+  takeSizes(pitch, next);
   if (shape.hasTable())
     table = next();
   if (shape.searchedOffsets)
@@ -64,6 +65,69 @@ ProductBuilder::ProductBuilder(gpu::GPUFuncOp func, const MatmulShape &shape,
     workspace = next();
     counters = next();
   }
+}
+
+/// `global`, whose sizes are those of `type` and numbers; a null pitch is that of dense rows.
+Value ProductBuilder::sized(Value global, Type type, Value sizeOfRows, Value sizeOfColumns,
+                            Value pitch) {
+  auto matrix = cast<GlobalType>(type);
+  if (!pitch) {
+    bool isTiled = matrix.isScales();
+    int64_t bytes =
+        isTiled ? kScaleBlockBytes : matrix.getElementType().getIntOrFloatBitWidth() / 8;
+    Value count = sizeOfColumns ? sizeOfColumns : constant(matrix.getShape()[1]);
+    Value wide = arith::ExtUIOp::create(b, loc, b.getI64Type(),
+                                        isTiled ? quotientUp(count, kScaleBlockColumns) : count);
+    pitch = arith::MulIOp::create(b, loc, wide, arith::ConstantIntOp::create(b, loc, bytes, 64));
+  }
+  return MatrixOp::create(b, loc, type, global, sizeOfRows,
+                          matrix.hasDynamicColumns() ? sizeOfColumns : Value(), pitch);
+}
+
+/// Buffers whose sizes are numbers.
+void ProductBuilder::takeSizes(Value pitch, llvm::function_ref<Value()> next) {
+  if (shape.dynamicRows())
+    rows = next();
+  if (shape.dynamicWidth())
+    columns = next();
+  if (shape.dynamicDepth())
+    depth = next();
+  if (pitch)
+    derived.elements = result = resultBuffer =
+        sized(result, shape.resultBuffer(), /*rows=*/{}, columns, pitch);
+  auto take = [&](Value &global, Type type, Value sizeOfRows, Value sizeOfColumns) {
+    auto argument = dyn_cast<GlobalType>(MatmulShape::argumentOf(type, bool(sizeOfRows)));
+    if (global && argument && argument.hasDynamicColumns())
+      global = sized(global, type, sizeOfRows, sizeOfColumns, /*pitch=*/{});
+  };
+  if (!columns && !depth)
+    return;
+  Value blocks = depth ? quotientUp(depth, shape.block) : Value();
+  take(scalesA, shape.scalesA(), /*sizeOfRows=*/{}, blocks);
+  Value ofB = columns && shape.hasF32Scales() ? quotientUp(columns, shape.block) : columns;
+  take(scalesB, shape.scalesB(), ofB, blocks);
+  if (alpha)
+    take(alpha, shape.alphas(), /*sizeOfRows=*/{}, columns);
+  for (auto [input, type] : llvm::zip_equal(inputs, shape.inputs))
+    take(input, type, /*sizeOfRows=*/{}, columns);
+}
+
+Value ProductBuilder::quotientUp(Value size, int64_t unit) {
+  return arith::DivUIOp::create(b, loc, add(size, constant(unit - 1)), constant(unit));
+}
+
+Value ProductBuilder::countWorksN() {
+  return columns ? quotientUp(columns, shape.workN()) : constant(shape.worksN());
+}
+
+Value ProductBuilder::existingOfK(Value done, int64_t count, int64_t unit) {
+  if (depth)
+    return min(arith::SubIOp::create(b, loc, quotientUp(depth, unit), done), count);
+  return existing(done, count, llvm::divideCeil(shape.k, unit));
+}
+
+Value ProductBuilder::countTilesK() {
+  return depth ? quotientUp(depth, shape.tileK) : constant(shape.tilesK());
 }
 
 Value ProductBuilder::entry(Value from, Value index, int64_t column) {
@@ -169,8 +233,7 @@ void ProductBuilder::clearRows() {
 ProductBuilder::ScaleBlocks ProductBuilder::scaleBlocksOf(Value k) {
   int64_t ofTile = shape.tileK / shape.block / kScaleBlockColumns;
   Value first = mul(k, ofTile);
-  return {first,
-          existing(first, ofTile, llvm::divideCeil(shape.k / shape.block, kScaleBlockColumns))};
+  return {first, existingOfK(first, ofTile, shape.block * kScaleBlockColumns)};
 }
 
 Value ProductBuilder::rowBlockOf(Value row) {

@@ -55,11 +55,19 @@ protected:
   mlir::Value countTilesOfGroups();
   /// Number `column` of row `index` of a table.
   mlir::Value entry(mlir::Value from, mlir::Value index, int64_t column);
+  /// Works along n, and k tiles.
+  mlir::Value countWorksN();
+  mlir::Value countTilesK();
+  /// What a k tile has of its `count` parts of `unit` elements, of which `done` come before.
+  mlir::Value existingOfK(mlir::Value done, int64_t count, int64_t unit);
+  /// ceil(size / unit)
+  mlir::Value quotientUp(mlir::Value size, int64_t unit);
   /// A vector of sums times 2^exponent.
   mlir::Value timesPower(mlir::Value sums, int exponent);
 
   MatmulShape shape;
   mlir::Value a, bb, scalesA, scalesB, alpha, result, rows;
+  mlir::Value columns, depth;       ///< N and K, where they are dynamic; else null
   mlir::Value resultBuffer;         ///< `result`, or its elements if that is a map
   mlir::Value b2, scalesB2, alpha2; ///< of a dual product
   ResultArguments derived;          ///< the results, where there are others than elements
@@ -71,6 +79,9 @@ private:
   struct Rows {
     mlir::Value begin, end;
   };
+  void takeSizes(mlir::Value pitch, llvm::function_ref<mlir::Value()> next);
+  mlir::Value sized(mlir::Value global, mlir::Type type, mlir::Value rows, mlir::Value columns,
+                    mlir::Value pitch);
   Rows rowsOfGroup(mlir::Value group, mlir::Value before);
   mlir::Value rowAt(mlir::Value words, int64_t number);
   void clearSearched();

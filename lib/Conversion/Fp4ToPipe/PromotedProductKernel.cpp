@@ -68,7 +68,7 @@ private:
 
 PromotedProductBuilder::Tile PromotedProductBuilder::findTile(Value m, Value n) {
   Tile tile;
-  tile.k = {constant(0), constant(shape.tilesK())};
+  tile.k = {constant(0), countTilesK()};
   if (shape.joinsInCluster) {
     tile.part = placeOfRange();
     tile.k = rangeOf(tile.part);

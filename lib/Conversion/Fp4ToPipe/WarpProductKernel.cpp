@@ -41,7 +41,7 @@ private:
 } // namespace
 
 void WarpProductBuilder::buildTile(Value m, Value n) {
-  Range range = {constant(0), constant(shape.tilesK())};
+  Range range = {constant(0), countTilesK()};
   Value part, index;
   if (shape.hasWorkspace()) {
     part = arith::DivUIOp::create(b, loc, n, constant(shape.tilesN()));

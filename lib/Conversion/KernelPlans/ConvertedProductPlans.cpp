@@ -1,6 +1,7 @@
 //===- ConvertedProductPlans.cpp - Products on tensor cores without fp4 ---===//
 
 #include "CostModel.h"
+#include "DynamicPlans.h"
 #include "Families.h"
 #include "RolePlans.h"
 
@@ -42,7 +43,7 @@ static TileCost chooseTile(const MatmulSize &size, const hw::TargetModel &target
 
 bool fp4::hasFewRows(BlockScaledMatmulOp product, const KernelPlan &plan) {
   int64_t rows = mostRowsOf(product, plan);
-  return !ShapedType::isDynamic(rows) && rows <= kSwappedTileNs[3];
+  return !hasDynamicSizes(product) && !ShapedType::isDynamic(rows) && rows <= kSwappedTileNs[3];
 }
 
 /// The smallest swapped tile that has all rows.
@@ -54,7 +55,10 @@ static int64_t swappedColumns(int64_t rows) {
 /// of the kernel that converts few of them, or where nothing is said and it is faster.
 static bool choosesAhead(Operation *op, const KernelPlan &wish, const MatmulSize &size,
                          const hw::TargetModel &target) {
-  bool hasFew = hasFewRows(cast<BlockScaledMatmulOp>(op), wish);
+  auto product = cast<BlockScaledMatmulOp>(op);
+  if (hasDynamicSizes(product))
+    return false;
+  bool hasFew = hasFewRows(product, wish);
   if (wish.swap)
     return wish.tile[1] ? wish.tile[1] > kSwappedTileNs[3] : !hasFew;
   return !hasFew && !wish.tile[0] && !wish.roles && size.n > kTileNs[0] &&
@@ -133,7 +137,7 @@ static LogicalResult checkConvertedTile(Operation *op, const KernelPlan &plan) {
   if (splitsOf(product, plan) > 1)
     return misfit(op, "swap", "is given for ranges of K", "none");
   // A tile of 64 columns has the first rows of its block of scales.
-  bool narrow = product.getColumns() <= kTileNs[0];
+  bool narrow = !hasDynamicColumns(product) && product.getColumns() <= kTileNs[0];
   bool tall = m == kTallM && n <= kTallM / 2; // a thread has 128 sums at most
   if ((m == kTileM || tall) && k == kTileK && llvm::is_contained(kTileNs, n) &&
       (n != kTileNs[0] || narrow))
@@ -146,6 +150,8 @@ static LogicalResult checkConvertedTile(Operation *op, const KernelPlan &plan) {
 
 LogicalResult fp4::checkConvertedProduct(Operation *op, const KernelPlan &plan,
                                          const hw::TargetModel &target) {
+  if (failed(checkDynamicSizes(cast<BlockScaledMatmulOp>(op), plan)))
+    return failure();
   if (convertsAhead(plan))
     return checkAheadProduct(op, plan, target);
   if (failed(plan.swap ? checkSwappedTile(op, plan) : checkConvertedTile(op, plan)))

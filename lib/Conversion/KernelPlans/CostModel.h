@@ -45,6 +45,8 @@ namespace fp4 {
 
 /// Rows assumed where the number of rows is dynamic.
 inline constexpr int64_t kAssumedRows = 4096;
+/// The same for columns and for K. The latter is no multiple of 256: no plan may count on one.
+inline constexpr int64_t kAssumedColumns = 4096, kAssumedDepth = 4096 - 128;
 
 /// An M x N x K multiplication, in elements; `block` of them share a scale.
 struct MatmulSize {

@@ -1,6 +1,7 @@
 //===- ProductPlans.cpp - Plans of matrix products ------------------------===//
 
 #include "CostModel.h"
+#include "DynamicPlans.h"
 #include "Families.h"
 #include "RolePlans.h"
 #include "WarpProductPlans.h"
@@ -83,6 +84,8 @@ static LogicalResult requireTensorCore(Operation *op, const hw::TargetModel &tar
                   : product.hasFloatLhs()  ? requireWeights(product, target)
                   : isWide ? hw::requireFeature(target, &hw::TargetModel::hasTcgen05, "tcgen05")
                            : hw::requireProducts(target);
+  if (status)
+    status = requireDynamicSizes(product, target);
   if (status && product.isMXF8F6F4())
     status = requireWideElements(product, target);
   if (status)
@@ -103,7 +106,9 @@ static MatmulSize sizeOf(BlockScaledMatmulOp product, const KernelPlan &plan) {
   auto lhs = cast<RankedTensorType>(product.getLhs().getType());
   int64_t most = mostRowsOf(product, plan);
   int64_t rows = ShapedType::isDynamic(most) ? kAssumedRows : most;
-  MatmulSize size = {rows, product.getColumns(), lhs.getDimSize(1), blockSize(product.getFormat()),
+  int64_t columns = hasDynamicColumns(product) ? kAssumedColumns : product.getColumns();
+  int64_t depth = hasDynamicDepth(product) ? kAssumedDepth : lhs.getDimSize(1);
+  MatmulSize size = {rows, columns, depth, blockSize(product.getFormat()),
                      product.getElementType().getIntOrFloatBitWidth() / 8};
   size.stepK = product.isMXF8F6F4() ? 32 : product.usesK96() ? 96 : 64;
   size.splits = splitsOf(product, plan);
@@ -150,8 +155,9 @@ static void addSwapped(const KernelPlan &wish, BlockScaledMatmulOp product, cons
                        SmallVector<ProductTile> &tiles) {
   auto lhs = cast<RankedTensorType>(product.getLhs().getType());
   bool mayHave = !wish.tile[0] && !wish.cluster[0] && !wish.pair && wish.store != ResultStore::Tma;
-  bool isSmall = !lhs.isDynamicDim(0) && !product.isGrouped() && size.m <= kSwappedTileNs[3] &&
-                 !product.isDual() && !product.usesK96() && product.hasOnlyElements();
+  bool isSmall = !lhs.isDynamicDim(0) && !hasDynamicSizes(product) && !product.isGrouped() &&
+                 size.m <= kSwappedTileNs[3] && !product.isDual() && !product.usesK96() &&
+                 product.hasOnlyElements();
   if (!wish.swap && !(mayHave && isSmall))
     return;
   for (int64_t n : kSwappedTileNs)
@@ -312,6 +318,8 @@ std::pair<StringRef, std::string> fp4::whyStoresAreDirect(BlockScaledMatmulOp pr
     return {"is direct for products of groups and of ranges of K", "tma"};
   if (!product.hasOnlyElements())
     return {"is direct where more than the elements is a result", "tma"};
+  if (hasDynamicColumns(product)) // the program checks that rows are multiples of 16 bytes
+    return {};
   int64_t bytes = product.getColumns() * product.getElementType().getIntOrFloatBitWidth() / 8;
   if (bytes % 16 == 0)
     return {};
@@ -452,7 +460,7 @@ static LogicalResult checkTile(Operation *op, const KernelPlan &plan,
   int64_t rows = (plan.pair || product.usesK96()) && !narrow ? 2 * kProductTileM : kProductTileM;
   if (product.usesK96() && !plan.pair)
     return misfit(op, "pair", "is there with arithmetic tensor_core_k96", "none");
-  if (plan.swap && failed(checkSwap(op, plan)))
+  if (failed(checkDynamicSizes(product, plan)) || (plan.swap && failed(checkSwap(op, plan))))
     return failure();
   SmallVector<int64_t> columns = tileColumns(product, narrow);
   MatmulSize size = sizeOf(product, plan);

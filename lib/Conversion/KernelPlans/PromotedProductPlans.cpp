@@ -71,7 +71,7 @@ static int64_t mostColumns(int64_t rows, int64_t depth) {
 
 /// Whole ranges of K consist of two blocks each.
 static bool mayHaveTwoBlocks(int64_t rows, int64_t k) {
-  return partsOf(rows) == 1 && k % kTwoTileK == 0;
+  return partsOf(rows) == 1 && !ShapedType::isDynamic(k) && k % kTwoTileK == 0;
 }
 
 /// One warpgroup alone waits for k tiles longer than it multiplies them. Two tiles of few rows side by

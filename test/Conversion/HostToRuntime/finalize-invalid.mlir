@@ -8,18 +8,18 @@ func.func @scalar(%x: f32) {
 
 // -----
 
-// expected-error@+2 {{result 0 of 'columns' must be a tensor with a device buffer, but got 'tensor<4x?xbf16>'}}
-// expected-note@+1 {{only the rows are dynamic}}
-func.func @columns(%x: tensor<4x8xbf16>) -> tensor<4x?xbf16> {
-  %0 = tensor.cast %x : tensor<4x8xbf16> to tensor<4x?xbf16>
-  return %0 : tensor<4x?xbf16>
+// expected-error@+2 {{result 0 of 'columns' must be a tensor with a device buffer, but got 'tensor<2x4x?xbf16>'}}
+// expected-note@+1 {{of which rows, and columns of matrices, may be dynamic}}
+func.func @columns(%x: tensor<2x4x8xbf16>) -> tensor<2x4x?xbf16> {
+  %0 = tensor.cast %x : tensor<2x4x8xbf16> to tensor<2x4x?xbf16>
+  return %0 : tensor<2x4x?xbf16>
 }
 
 // -----
 
-// expected-error@+2 {{argument 0 of 'transposed' must be a tensor with a device buffer, but got 'tensor<4x?xf4E2M1FN>'}}
-// expected-note@+1 {{only the rows are dynamic}}
-func.func @transposed(%q: tensor<4x?xf4E2M1FN>) {
+// expected-error@+2 {{argument 0 of 'transposed' must be a tensor with a device buffer, but got 'tensor<2x4x?xf4E2M1FN>'}}
+// expected-note@+1 {{of which rows, and columns of matrices, may be dynamic}}
+func.func @transposed(%q: tensor<2x4x?xf4E2M1FN>) {
   return
 }
 

@@ -229,21 +229,6 @@ func.func @matmul_alpha_rows(%a: tensor<?x64xf4E2M1FN>, %sa: tensor<?x2xf8E8M0FN
 
 // -----
 
-// blockscaled_matmul (C8)
-func.func @matmul_dynamic_rhs(%a: tensor<?x64xf4E2M1FN>, %sa: tensor<?x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, 
-    %b: tensor<8x64xf4E2M1FN>, %sb: tensor<8x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, 
-    %bad_b: tensor<?x64xf4E2M1FN>, %bad_sb: tensor<?x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) {
-  %0 = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<mxfp4>}
-      : (tensor<?x64xf4E2M1FN>, tensor<?x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, tensor<8x64xf4E2M1FN>, tensor<8x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<?x8xf32>
-  // expected-error @+2 {{operand 'rhs' must have a static shape, but got 'tensor<?x64xf4E2M1FN>'}}
-  // expected-note @+1 {{only the rows of 'lhs' may be dynamic; swap the operands to make the other side dynamic}}
-  %1 = fp4.blockscaled_matmul %a scaled %sa, %bad_b scaled %bad_sb {format = #fp4.format<mxfp4>}
-      : (tensor<?x64xf4E2M1FN>, tensor<?x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, tensor<?x64xf4E2M1FN>, tensor<?x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<?x8xf32>
-  return
-}
-
-// -----
-
 // blockscaled_matmul (C9)
 func.func @matmul_result_elements(%a: tensor<?x64xf4E2M1FN>, %sa: tensor<?x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, 
     %b: tensor<8x64xf4E2M1FN>, %sb: tensor<8x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) {

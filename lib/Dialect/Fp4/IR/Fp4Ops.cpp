@@ -326,6 +326,8 @@ int64_t BlockScaledMatmulOp::getNumGroups() {
 
 int64_t BlockScaledMatmulOp::getColumns() {
   int64_t rows = rankedType(getRhs()).getDimSize(0);
+  if (ShapedType::isDynamic(rows))
+    return rows;
   return hasPrepackedRhs() ? rows * hw::weightTileRows : rows / getNumGroups();
 }
 
@@ -393,12 +395,6 @@ static LogicalResult verifyResultElements(BlockScaledMatmulOp op, const Checked 
 /// blockscaled_matmul (C8) to (C10): the result and the tile.
 static LogicalResult verifyMatmulResult(BlockScaledMatmulOp op, const Checked &lhs,
                                         const Checked &rhs) {
-  if (!rhs.type.hasStaticShape()) { // blockscaled_matmul (C8)
-    auto diag = rhs.must("have a static shape");
-    diag.attachNote() << "only the rows of 'lhs' may be dynamic; swap the operands to make the "
-                         "other side dynamic";
-    return diag;
-  }
   if (!op.getResult())
     return success();
   Checked output = result(op, "result", op.getResult());
@@ -486,7 +482,8 @@ static LogicalResult verifyK96(BlockScaledMatmulOp op) {
 /// Operands with tiled scales, where they have some, but for their elements.
 static LogicalResult verifyTiledOperands(BlockScaledMatmulOp op, const Checked &lhs,
                                          const Checked &rhs) {
-  if (failed(verifyBlockMultiple(lhs, 1, op.getFormat()))) // blockscaled_matmul (C3)
+  if (!lhs.type.isDynamicDim(1) &&
+      failed(verifyBlockMultiple(lhs, 1, op.getFormat()))) // blockscaled_matmul (C3)
     return failure();
   if (failed(verifySplit(op, lhs))) // blockscaled_matmul (C14)
     return failure();
@@ -514,11 +511,16 @@ LogicalResult BlockScaledMatmulOp::verify() {
   if (hasPrepackedRhs())
     depth *= hw::weightColumnsOf(rhs.type.getDimSize(2));
   if (lhs.type.getDimSize(1) != depth) { // blockscaled_matmul (C2)
+    auto text = [](int64_t size) {
+      return ShapedType::isDynamic(size) ? std::string("?") : std::to_string(size);
+    };
     auto diag = emitOpError("expects operands 'lhs' and 'rhs' with equal dimensions 1, but got ")
-                << lhs.type.getDimSize(1) << " and " << depth;
+                << text(lhs.type.getDimSize(1)) << " and " << text(depth);
     diag.attachNote() << "both are contracted along dimension 1: lhs is M x K and rhs is N x K";
     return diag;
   }
+  if (failed(verifyDynamicSizes(*this, lhs, rhs))) // blockscaled_matmul (C8), (C494)
+    return failure();
   if (failed(hasF32Scales() ? verifyFp8Operands(*this) : verifyTiledOperands(*this, lhs, rhs)) ||
       failed(verifyExpectedRows(*this, lhs)) || // blockscaled_matmul (C353)
       failed(verifyUnspecifiedRows(*this)))     // blockscaled_matmul (C460)

@@ -129,11 +129,12 @@ LogicalResult verify::verifyUnscaled(BlockScaledMatmulOp op, const Checked &lhs)
 /// blockscaled_matmul (C1): data of both sides, and (C18), prepacked weights.
 LogicalResult verify::verifyData(BlockScaledMatmulOp op, const Checked &lhs, const Checked &rhs) {
   if ((!op.hasFloatLhs() && failed(verifyDataElements(lhs, op.getFormat()))) ||
-      failed(verifyMatrix(lhs)))
+      failed(verifyMatrix(lhs, /*takesColumns=*/true)))
     return failure();
   if (op.hasPrepackedRhs())
     return verifyPrepacked(rhs, op.getFormat()); // blockscaled_matmul (C18)
-  return failure(failed(verifyDataElements(rhs, op.getFormatOfRhs())) || failed(verifyMatrix(rhs)));
+  return failure(failed(verifyDataElements(rhs, op.getFormatOfRhs())) ||
+                 failed(verifyMatrix(rhs, /*takesColumns=*/true)));
 }
 
 //===----------------------------------------------------------------------===//

@@ -54,7 +54,7 @@ LogicalResult verify::verifyExtents(const Checked &value) {
       "have extents of at most " + Twine(kMaxExtent));
 }
 
-LogicalResult verify::verifyMatrix(const Checked &value) {
+LogicalResult verify::verifyMatrix(const Checked &value, bool takesColumns) {
   if (failed(verifyExtents(value)))
     return failure();
   if (value.type.getRank() != 2) {
@@ -66,7 +66,7 @@ LogicalResult verify::verifyMatrix(const Checked &value) {
   }
   if (Attribute encoding = value.type.getEncoding(); encoding && !isa<ScaleLayoutAttr>(encoding))
     return value.must("have no encoding but #fp4.scale_layout");
-  if (!value.type.isDynamicDim(1))
+  if (takesColumns || !value.type.isDynamicDim(1))
     return success();
   auto diag = value.must("have a static number of columns");
   diag.attachNote() << "only the rows, dimension 0, may be dynamic";

@@ -24,8 +24,9 @@ Checked result(mlir::Operation *op, llvm::StringRef name, mlir::Value value);
 
 /// operation (C200): sizes that verifiers can add and multiply.
 mlir::LogicalResult verifyExtents(const Checked &value);
-/// Of such extents, two dimensions, the second static, in a layout that has a buffer.
-mlir::LogicalResult verifyMatrix(const Checked &value);
+/// Of such extents, two dimensions in a layout that has a buffer. Columns are static, unless the
+/// operation `takesColumns` of any number.
+mlir::LogicalResult verifyMatrix(const Checked &value, bool takesColumns = false);
 /// bf16, f16 or f32; `known` is what the message says is allowed.
 mlir::LogicalResult verifyRealElements(const Checked &value,
                                        llvm::StringRef known = "bf16, f16 or f32");
@@ -45,6 +46,10 @@ mlir::LogicalResult verifyUnscaled(BlockScaledMatmulOp op, const Checked &lhs);
 mlir::LogicalResult verifyFormats(BlockScaledMatmulOp op);
 /// (C191), (C192): what elements of 8 bits go with.
 mlir::LogicalResult verifyMXF8F6F4(BlockScaledMatmulOp op, const Checked &lhs, const Checked &rhs);
+/// blockscaled_matmul (C8), (C494): what a product of dynamic N or K goes with
+/// (DynamicProducts.cpp).
+mlir::LogicalResult verifyDynamicSizes(BlockScaledMatmulOp op, const Checked &lhs,
+                                       const Checked &rhs);
 /// The data of both sides of a product.
 mlir::LogicalResult verifyData(BlockScaledMatmulOp op, const Checked &lhs, const Checked &rhs);
 /// Weights of `format` as fp4.prepack gives them.

@@ -1,0 +1,149 @@
+//===- DynamicSizes.cpp - Sizes of a product that the host knows when it runs ===//
+
+#include "DynamicSizes.h"
+
+#include "fp4/Conversion/BufferTypes.h"
+#include "fp4/Dialect/Fp4/IR/DynamicSizes.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/Path.h"
+
+using namespace mlir;
+using namespace fp4;
+
+/// Bytes in which rows of operands and results begin.
+static constexpr int64_t kRowUnitBytes = 16;
+
+std::string fp4::placeOfOperand(BlockScaledMatmulOp op, StringRef name) {
+  std::string place = ("operand '" + name + "'").str();
+  if (auto at = op.getLoc()->findInstanceOf<FileLineColLoc>())
+    place +=
+        llvm::formatv(" of the product at {0}:{1}:{2}", llvm::sys::path::filename(at.getFilename()),
+                      at.getLine(), at.getColumn());
+  return place;
+}
+
+static bool isPacked(Value tensor) {
+  return isa<Float4E2M1FNType>(cast<RankedTensorType>(tensor.getType()).getElementType());
+}
+
+/// Elements of a row of `buffer`, which holds `tensor`.
+static Value elementsOfRow(OpBuilder &b, Location loc, Value tensor, Value buffer) {
+  Value bytes = memref::DimOp::create(b, loc, buffer, 1);
+  if (!isPacked(tensor))
+    return bytes;
+  return arith::MulIOp::create(b, loc, bytes, arith::ConstantIndexOp::create(b, loc, 2));
+}
+
+ProductSizes fp4::sizesOfProduct(OpBuilder &b, BlockScaledMatmulOp op, Value lhs, Value rhs) {
+  ProductSizes sizes;
+  if (hasDynamicColumns(op))
+    sizes.columns = memref::DimOp::create(b, op.getLoc(), rhs, 0);
+  if (hasDynamicDepth(op))
+    sizes.depth = elementsOfRow(b, op.getLoc(), op.getLhs(), lhs);
+  return sizes;
+}
+
+namespace {
+/// The checks of one product.
+class SizeChecks {
+public:
+  SizeChecks(OpBuilder &b, BlockScaledMatmulOp op) : b(b), op(op), loc(op.getLoc()) {}
+
+  void equal(StringRef what, StringRef name, Value found, Value expected, StringRef note) {
+    std::string text = (what + " of " + placeOfOperand(op, name)).str();
+    pipe::ExpectSizeOp::create(b, loc, text, found, expected, note);
+  }
+  void multiple(StringRef what, StringRef name, Value size, int64_t unit, const Twine &note) {
+    equal(what, name, size, arith::MulIOp::create(b, loc, quotientUp(size, unit), constant(unit)),
+          note.str());
+  }
+  Value quotientUp(Value size, int64_t unit) {
+    return arith::CeilDivUIOp::create(b, loc, size, constant(unit));
+  }
+  Value constant(int64_t value) { return arith::ConstantIndexOp::create(b, loc, value); }
+  Value size(Value buffer, int64_t dimension) {
+    return memref::DimOp::create(b, loc, buffer, dimension);
+  }
+
+private:
+  OpBuilder &b;
+  BlockScaledMatmulOp op;
+  Location loc;
+};
+} // namespace
+
+/// Elements of which K is a multiple: whole blocks, and rows of 16 bytes.
+static int64_t unitOfDepth(BlockScaledMatmulOp op) {
+  bool packed = isPacked(op.getLhs()) || isPacked(op.getRhs());
+  int64_t ofRows = kRowUnitBytes * (packed ? 2 : 1);
+  return op.hasF32Scales() ? ofRows : std::max(ofRows, blockSize(op.getFormat()));
+}
+
+static void checkDepth(SizeChecks &checks, OpBuilder &b, BlockScaledMatmulOp op,
+                       BlockScaledMatmulOp::Adaptor adaptor, Value depth) {
+  int64_t unit = unitOfDepth(op);
+  checks.multiple("columns", "lhs", depth, unit,
+                  "pad the contraction axis of both operands with zeros to a multiple of " +
+                      Twine(unit));
+  checks.equal("columns", "rhs", elementsOfRow(b, op.getLoc(), op.getRhs(), adaptor.getRhs()),
+               depth, "both operands are contracted along their columns, of which lhs has so many");
+  Value blocks = checks.quotientUp(depth, blockSize(op.getFormat()));
+  StringRef what = "columns";
+  if (!op.hasF32Scales()) {
+    blocks = checks.quotientUp(blocks, pipe::kScaleBlockColumns);
+    what = "blocks of 4 columns";
+  }
+  std::pair<StringRef, Value> all[] = {{"lhs_scales", adaptor.getLhsScales()},
+                                       {"rhs_scales", adaptor.getRhsScales()}};
+  for (auto [name, scales] : all)
+    checks.equal(what, name, checks.size(scales, 1), blocks, "pass the scales of these elements");
+}
+
+/// Of what has a number for each column of the result.
+static void checkColumns(SizeChecks &checks, BlockScaledMatmulOp op,
+                         BlockScaledMatmulOp::Adaptor adaptor, Value columns) {
+  int64_t bits = op.getElementType().getIntOrFloatBitWidth();
+  auto take = [&](StringRef name, Value tensor, Value buffer) {
+    auto type = cast<RankedTensorType>(tensor.getType());
+    if (type.getRank() != 2 || !type.isDynamicDim(1))
+      return;
+    bits = std::min<int64_t>(bits, type.getElementTypeBitWidth());
+    checks.equal("columns", name, checks.size(buffer, 1), columns,
+                 "rhs has as many rows as the result has columns");
+  };
+  if (op.getAlpha())
+    take("alpha", op.getAlpha(), adaptor.getAlpha());
+  for (auto [tensor, buffer] : llvm::zip_equal(op.getEpilogueInputs(), adaptor.getEpilogueInputs()))
+    take("epilogue_inputs", tensor, buffer);
+  int64_t unit = kRowUnitBytes * 8 / bits;
+  checks.multiple(
+      "rows", "rhs", columns, unit,
+      "rows of the result begin at multiples of 16 bytes; pad rhs with rows of zeros to a "
+      "multiple of " +
+          Twine(unit));
+  checks.equal("blocks of 128 rows", "rhs_scales", checks.size(adaptor.getRhsScales(), 0),
+               checks.quotientUp(columns, pipe::kScaleBlockRows),
+               "pass the scales of the rows of rhs");
+}
+
+void fp4::checkProductSizes(OpBuilder &b, BlockScaledMatmulOp op,
+                            BlockScaledMatmulOp::Adaptor adaptor, const ProductSizes &sizes) {
+  SizeChecks checks(b, op);
+  if (sizes.depth)
+    checkDepth(checks, b, op, adaptor, sizes.depth);
+  if (sizes.columns)
+    checkColumns(checks, op, adaptor, sizes.columns);
+}
+
+Value fp4::viewOf(OpBuilder &b, Location loc, Type type, Value buffer) {
+  auto global = cast<pipe::GlobalType>(type);
+  auto memory = cast<MemRefType>(buffer.getType());
+  bool isSized = global.getRank() == 2 && global.hasDynamicColumns();
+  if (MemRefType any = pipe::getBufferType(global);
+      isSized && memory != any && memory.getLayout().isIdentity())
+    buffer = memref::CastOp::create(b, loc, any, buffer);
+  return pipe::GlobalViewOp::create(b, loc, type, buffer);
+}

@@ -1,0 +1,27 @@
+//===- DynamicSizes.h - Sizes of a product that the host knows when it runs ===//
+#pragma once
+
+#include "MatmulKernel.h"
+
+#include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
+
+namespace fp4 {
+
+/// "operand 'NAME' of the product at FILE:12:8"
+std::string placeOfOperand(BlockScaledMatmulOp op, llvm::StringRef name);
+
+/// N and K of a product, each an index, or null where it is static. `lhs` and `rhs` are buffers.
+struct ProductSizes {
+  mlir::Value columns, depth;
+};
+ProductSizes sizesOfProduct(mlir::OpBuilder &b, BlockScaledMatmulOp op, mlir::Value lhs,
+                            mlir::Value rhs);
+
+/// What the verifier checks of static N and K: `adaptor` has the buffers of the operands.
+void checkProductSizes(mlir::OpBuilder &b, BlockScaledMatmulOp op,
+                       BlockScaledMatmulOp::Adaptor adaptor, const ProductSizes &sizes);
+
+/// `buffer` as a kernel argument of `type`, which may have no sizes.
+mlir::Value viewOf(mlir::OpBuilder &b, mlir::Location loc, mlir::Type type, mlir::Value buffer);
+
+} // namespace fp4

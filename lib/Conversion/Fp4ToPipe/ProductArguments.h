@@ -1,0 +1,24 @@
+//===- ProductArguments.h - What the host gives the kernel of a product ----===//
+#pragma once
+
+#include "MatmulKernel.h"
+
+#include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
+
+namespace fp4 {
+
+/// M, N and K, each an index, or null where it is static; M is there always.
+struct GivenSizes {
+  mlir::Value rows, columns, depth;
+};
+
+/// The arguments of a kernel of `shape` (MatmulShape::argumentTypes) up to the tables of groups.
+/// `adaptor` has the buffers of the operands, and `powers` the scales of weights that were
+/// converted ahead, or null.
+llvm::SmallVector<mlir::Value> productArguments(mlir::OpBuilder &b, mlir::Location loc,
+                                                const MatmulShape &shape,
+                                                BlockScaledMatmulOp::Adaptor adaptor,
+                                                mlir::Value powers, const GivenSizes &sizes,
+                                                mlir::ValueRange results);
+
+} // namespace fp4

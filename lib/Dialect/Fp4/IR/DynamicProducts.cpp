@@ -1,0 +1,57 @@
+//===- DynamicProducts.cpp - Products of any N and K: verifiers -------------===//
+//
+// What a product whose N or K is dynamic goes with. The labels (C8), (C494) are those of
+// docs/Spec.md and test/Dialect/Fp4/invalid-dynamic.mlir.
+//
+//===----------------------------------------------------------------------===//
+#include "Verify.h"
+
+#include "fp4/Dialect/Fp4/IR/DynamicSizes.h"
+
+using namespace mlir;
+using namespace fp4;
+using namespace fp4::verify;
+
+/// What of `op` asks for static sizes; empty where nothing does.
+static StringRef needOfStaticSizes(BlockScaledMatmulOp op) {
+  if (op.isGrouped())
+    return "groups";
+  if (op.isDual())
+    return "operand 'rhs2'";
+  if (!op.hasOnlyElements())
+    return "another result beside its elements";
+  if (op.addsRanges())
+    return "ranges of K";
+  if (op.getArithmetic())
+    return "attribute 'arithmetic'";
+  return "";
+}
+
+bool fp4::hasDynamicColumns(BlockScaledMatmulOp product) {
+  return ShapedType::isDynamic(product.getColumns());
+}
+
+bool fp4::hasDynamicDepth(BlockScaledMatmulOp product) {
+  return cast<RankedTensorType>(product.getLhs().getType()).isDynamicDim(1);
+}
+
+LogicalResult verify::verifyDynamicSizes(BlockScaledMatmulOp op, const Checked &lhs,
+                                         const Checked &rhs) {
+  bool isDynamic = !rhs.type.hasStaticShape() || lhs.type.isDynamicDim(1);
+  if (!isDynamic)
+    return success();
+  if (op.hasFloatLhs() || op.hasPrepackedRhs()) { // blockscaled_matmul (C8)
+    auto diag = rhs.must("have a static shape beside a lhs without scales");
+    diag.attachNote() << "give N and K static sizes, and compile a function for each; M may be "
+                         "dynamic";
+    return diag;
+  }
+  StringRef need = needOfStaticSizes(op);
+  if (need.empty())
+    return success();
+  auto diag = op.emitOpError("expects static N and K beside ") // blockscaled_matmul (C494)
+              << need << ", but got " << rhs.type;
+  diag.attachNote() << "only a product of one matrix, whole and with its elements as the only "
+                       "result, takes any N and K";
+  return diag;
+}
