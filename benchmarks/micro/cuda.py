@@ -188,10 +188,17 @@ class Kernel:
         self._device._call("cuLaunchKernel", self._function, grid, 1, 1, block, 1, 1, self._shared, stream,
                            self._parameters(arguments), None)
 
+    def launch_early(self, grid: int, block: int, *arguments: Any, stream: Any = None) -> None:
+        """It may begin while the kernel before it on the stream ends (programmatic stream serialization)."""
+        self._launch_with((_uint * 18)(6, 0, 1), grid, block, arguments, stream)
+
     def launch_cluster(self, grid: int, block: int, cluster: int, *arguments: Any) -> None:
         """With clusters of so many blocks by an attribute of the launch."""
-        attribute = (_uint * 18)(4, 0, cluster, 1, 1)  # CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, padding, its value
-        config = _Config((_uint * 7)(grid, 1, 1, block, 1, 1, self._shared), None, ctypes.addressof(attribute), 1)
+        self._launch_with((_uint * 18)(4, 0, cluster, 1, 1), grid, block, arguments, None)
+
+    def _launch_with(self, attribute: Any, grid: int, block: int, arguments: Sequence[Any], stream: Any) -> None:
+        """`attribute`: a CUlaunchAttributeID, padding, its value."""
+        config = _Config((_uint * 7)(grid, 1, 1, block, 1, 1, self._shared), stream, ctypes.addressof(attribute), 1)
         self._device._call("cuLaunchKernelEx", ctypes.byref(config), self._function, self._parameters(arguments), None)
 
 

@@ -24,6 +24,7 @@ import launch
 import memory
 import mixes
 import outside
+import overlap
 import registers
 import stores
 import sweeps
@@ -52,6 +53,7 @@ def sections(device: Device, out: int, quick: bool) -> dict[str, Callable[[], Ro
             "pages": lambda: cold.pages(device, out, quick),
             "cold": lambda: cold.cold(device, out, quick),
             "launches": lambda: launch.launches(device, out, quick),
+            "overlap": lambda: overlap.overlap(device, out, quick),
             "ladder": lambda: ladder.ladder(device, out, quick),
             "fetches": lambda: instruction_code.fetches(device, out, quick),
             "flow": lambda: instruction_code.flow(device, out, quick),
