@@ -7,9 +7,9 @@
   FOLDER/hopper.py measure FOLDER [--only WORD,...] [--seconds N] [--json FILE]   on an H200
 
 The second command needs no GPU and nothing but the folder, on any machine. Each kernel runs with the plan that was measured,
-alone, with cold L2. Points that a rate of fp4/ISA/TimingRates.def was fitted to are marked, and take no part in the errors.
-The third measures the same libraries again, verified before, and prints a line for each: the median, its 20th and 80th
-percentiles, and the clock.
+alone, with cold L2, at the clock that multiprocessors had when it was measured. Points that a rate of
+fp4/ISA/TimingRates.def was fitted to are marked, and take no part in the errors. The third measures the same libraries again,
+verified before, and prints a line for each: the median, its 20th and 80th percentiles, and the clock that kernels noted.
 """
 from __future__ import annotations
 
@@ -29,6 +29,8 @@ SCALES = {"nvfp4": (16, "f8E4M3FN", 4608), "mxfp4": (32, "f8E8M0FNU", 4352)}
 CALIBRATION = {("add", 32): "FirstBlocks"}
 # An amax and its quantizer are two kernels that do not overlap, as they were measured.
 APART = "stream_blocks, amax = separate"
+WEIGHTS = ("weights", "alone", "tall")  # kinds of bf16 activations times prepacked weights
+DYNAMIC = WEIGHTS[:2]  # with any number of rows
 SHORT, NEAR = 5.0, 0.5  # us: launches under SHORT are asked to be within NEAR
 
 
@@ -41,6 +43,7 @@ class Point:
     measured: float
     kernel: str = ""  # of several; empty: the longest
     shape: list[int] = field(default_factory=list)
+    megahertz: float = 0.0  # 0: as in the table of rates
     results: bool = False  # the time depends on values
     calibrates: str = ""
     predicted: float = 0.0
@@ -52,6 +55,8 @@ class Point:
     def command(self, folder: pathlib.Path, mix: str) -> list[str]:
         what = ["--time", "--no-verify", "--check=off"] if self.results else ["--time-only"]
         shape = ["--shape", ",".join(map(str, self.shape))] if self.shape else []
+        if self.megahertz:
+            what += ["--clock", f"{self.megahertz / 1e3:g}"]
         if self.kind == "mapping":  # they differ by less than a sample from the whole
             what += ["--sample-after", "0"]
         return [str(folder / "fp4-run"), str(folder / self.library), "--device", "sim", "--function", self.function, "--json",
@@ -63,18 +68,23 @@ def rows_of(file: pathlib.Path) -> list[dict[str, str]]:
         return list(csv.DictReader(line for line in lines if not line.startswith("#")))
 
 
+def clock_of(row: dict[str, str]) -> float:
+    return float(row.get("megahertz") or 0)
+
+
 # What was measured
 
 
 def streaming(folder: pathlib.Path) -> list[Point]:
     return [Point("streaming", f"{row['kernel']}, {row['rows']} rows", "elementwise.so" if row["function"] == "add" else "streaming.so",
-                  row["function"], float(row["microseconds"]), row["kernel"], [int(row["rows"])], True,
+                  row["function"], float(row["microseconds"]), row["kernel"], [int(row["rows"])], clock_of(row), True,
                   CALIBRATION.get((row["function"], int(row["rows"])), "")) for row in rows_of(folder / "h200.csv")]
 
 
 def mappings(folder: pathlib.Path) -> list[Point]:
     return [Point("mapping", f"{row['function']}, {row['threads']} threads, {row['blocks']} blocks",
-                  f"streaming_{row['threads']}_{row['blocks']}.so", row["function"], float(row["microseconds"]), "quantize", [16384], True)
+                  f"streaming_{row['threads']}_{row['blocks']}.so", row["function"], float(row["microseconds"]), "quantize", [16384],
+                  clock_of(row), True)
             for row in rows_of(folder / "mappings_h200.csv")]
 
 
@@ -83,9 +93,11 @@ def products(folder: pathlib.Path) -> list[Point]:
     for row in rows_of(folder / "products_h200.csv"):
         kind, split = row["kind"], int(row["split"])
         name = f"{row['format']} {row['m']} x {row['n']} x {row['k']}{f', {split} ranges' if split > 1 else ''} {row['tile']}"
-        library = "gemv.so" if kind == "dots" else "_".join([kind, *(row[key] for key in ("format", "m", "n", "k", "split", "tile"))]) + ".so"
+        name += f", {row['resident']} resident" if row["resident"] else ""
+        name += f" at {row['megahertz']} MHz" if row["megahertz"] else ""
+        library = "gemv.so" if kind == "dots" else "_".join([kind, *(row[key] for key in ("format", "m", "n", "k", "split", "tile", "resident"))]) + ".so"
         points.append(Point(kind, name.strip(), library, row["format"] if kind == "dots" else "f", float(row["microseconds"]),
-                            "dots" if kind == "dots" else "", [int(row["m"])] if kind == "weights" else []))
+                            "dots" if kind == "dots" else "", [int(row["m"])] if kind in DYNAMIC else [], clock_of(row)))
     return points
 
 
@@ -101,11 +113,12 @@ def selected(folder: pathlib.Path, words: str) -> list[Point]:
 def weights(row: dict[str, str]) -> str:
     """bf16 activations times prepacked weights."""
     n, k = int(row["n"]), int(row["k"])
+    m = "?" if row["kind"] in DYNAMIC else row["m"]
     packed = f"tensor<{n // 128}x{k // 64}x{SCALES[row['format']][2]}xi8, #fp4.weight_layout<wgmma>>"
-    return f"""func.func @f(%x: tensor<?x{k}xbf16> {{fp4.dims = ["M", "K"]}}, %w: {packed}) -> tensor<?x{n}xbf16> {{
+    return f"""func.func @f(%x: tensor<{m}x{k}xbf16> {{fp4.dims = ["M", "K"]}}, %w: {packed}) -> tensor<{m}x{n}xbf16> {{
   %y = fp4.blockscaled_matmul %x, %w {{format = #fp4.format<{row['format']}>, split_k = {row['split']} : i64}}
-      : (tensor<?x{k}xbf16>, {packed}) -> tensor<?x{n}xbf16>
-  return %y : tensor<?x{n}xbf16>
+      : (tensor<{m}x{k}xbf16>, {packed}) -> tensor<{m}x{n}xbf16>
+  return %y : tensor<{m}x{n}xbf16>
 }}
 """
 
@@ -137,8 +150,9 @@ def product(row: dict[str, str]) -> str:
 def plan_of(row: dict[str, str]) -> list[str]:
     """Ranges of K joined in a workspace when they were measured."""
     tile = f", tile = [{row['tile'].replace('x', ', ')}]" if row["tile"] else ""
-    join = ", cluster = [1, 1]" if int(row["split"]) > 1 else ""
-    return ["--plan", f"tile_product{tile}{join}"] if tile or join else []
+    join = ", cluster = [1, 1]" if int(row["split"]) > 1 and row["kind"] != "alone" else ""
+    resident = f", resident = {row['resident']}" if row["resident"] else ""
+    return ["--plan", f"tile_product{tile}{join}{resident}"] if tile or join else []
 
 
 def pack(options: argparse.Namespace) -> None:
@@ -164,8 +178,8 @@ def pack(options: argparse.Namespace) -> None:
     for row, point in zip(rows_of(HERE / "products_h200.csv"), products(HERE)):
         if row["kind"] == "dots":
             continue
-        program.write_text(weights(row) if row["kind"] == "weights" else product(row), encoding="utf-8")
-        emit(program, point.library, *plan_of(row))
+        program.write_text(weights(row) if row["kind"] in WEIGHTS else product(row), encoding="utf-8")
+        emit(program, point.library, "--no-overlap-launches", *plan_of(row))
 
 
 # Measuring
@@ -181,9 +195,9 @@ def measure_one(folder: pathlib.Path, point: Point) -> dict[str, object]:
     report = json.loads(done.stdout)["benchmark"]
     entries = [entry for entry in report["entries"] if entry["name"] != "program" and point.kernel in entry["name"]]
     timing = max(entries, key=lambda entry: float(entry["timing"]["median_ms"]))["timing"]
-    low, high = timing.get("sm_clock_mhz", (0, 0))
     return {"kind": point.kind, "name": point.name, "before": point.measured, "microseconds": round(1e3 * timing["median_ms"], 3),
-            "p20": round(1e3 * timing["p20_ms"], 3), "p80": round(1e3 * timing["p80_ms"], 3), "clock": [low, high]}
+            "p20": round(1e3 * timing["p20_ms"], 3), "p80": round(1e3 * timing["p80_ms"], 3), "megahertz": round(timing.get("true_clock_mhz", 0)),
+            "by the driver": timing.get("sm_clock_mhz", [])}
 
 
 def measure(options: argparse.Namespace) -> None:
@@ -200,7 +214,7 @@ def measure(options: argparse.Namespace) -> None:
             continue
         rows.append(row)
         print(f"{row['kind']:<10} {row['name']:<52} {row['microseconds']:>8} us, before {row['before']:>8} us, p20 {row['p20']}, p80 {row['p80']}, "
-              f"clock {row['clock']}", flush=True)
+              f"{row['megahertz']} MHz, by the driver {row['by the driver']}", flush=True)
         if options.json:
             pathlib.Path(options.json).write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
 
@@ -281,7 +295,7 @@ def run(options: argparse.Namespace) -> None:
                 continue
             done.append(point)
             print(f"{point.kind:<10} {point.name:<52} measured {point.measured:>7.2f} us  predicted {point.predicted:>7.2f} us  "
-                  f"{100 * point.error():+6.1f} %  {point.bound}{', calibrates ' + point.calibrates if point.calibrates else ''}", flush=True)
+                  f"{100 * point.error():+6.1f} %  {f'{point.megahertz:.0f} MHz, ' if point.megahertz else ''}{point.bound}{', calibrates ' + point.calibrates if point.calibrates else ''}", flush=True)
             if options.json:
                 pathlib.Path(options.json).write_text(json.dumps([asdict(p) for p in done], indent=1) + "\n", encoding="utf-8")
     summarize(done)
