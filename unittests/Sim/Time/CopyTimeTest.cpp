@@ -612,7 +612,7 @@ double cyclesOfBoxes(unsigned blocks, unsigned rows) {
   return predictText(text + wait + "  ret;\n}\n", config, bytes, "sm_90a", 0, params).cycles;
 }
 
-/// As benchmarks/micro/memory.py measures it on an H200 (`outside`): one block loses nothing.
+/// As `benchmarks/micro/run.py --only outside` measures it on an H200: one block loses nothing.
 TEST(CopyTime, BoxesThatReachBeyondTheTensorAreSlowWhereAllLoadThem) {
   constexpr unsigned blocks = 132;
   const double rows = blocks * 4 * 63 / hw::timingRate("sm_90a", TimingRate::OutsideRows)->value;
