@@ -229,7 +229,7 @@ def quantizers():
     whole = ("one", 320, 272)
     several = ("one", 1280, 1152)  # of which several blocks take the amax
     for name, case in {
-            "quantize rows": ("rowwise", "row", "none", NEAR, "tiled", "one", 130, 272),
+            "quantize rows": ("rowwise", "row", "none", NEAR, "tiled", *several),
             "quantize columns": ("columnwise", "row", "none", NEAR, "linear", *whole),
             "quantize both": ("both", "row", "none", NEAR, "mixed", *whole),
             "quantize blocks of 16 x 16": ("both", "square", "none", NEAR, "mixed", *whole),

@@ -151,8 +151,31 @@ def fit(text, length):
     return text.ljust(length) if len(text) <= length else None
 
 
-def mutants(image):
+def stopped(image, begin, end):
+    """The library with a trap where the kernel of this text begins."""
+    text = image[begin:end].decode()
+    first = re.compile(r"^\t(?![./])\S", re.M).search(text, text.index("\n{")).start()
+    changed = fit(text[:first] + "\ttrap;" + text[first:], len(text))
+    return image[:begin] + changed.encode() + image[end:]
+
+
+def idle_kernels(library, scratch, options):
+    """Where the texts begin of kernels that no run launches: mutants of these prove nothing."""
+    image, idle = library.read_bytes(), []
     for begin, end in kernels(image):
+        probe = scratch / "probe.so"
+        probe.write_bytes(stopped(image, begin, end))
+        fates = (run(options.build / "bin", probe, "off", [*arguments, "--no-verify"], SCHEDULES[0])
+                 for arguments in options.runs)
+        if not any(fates):
+            idle.append(begin)
+    return idle
+
+
+def mutants(image, left_out=()):
+    for begin, end in kernels(image):
+        if begin in left_out:
+            continue
         text = image[begin:end].decode()
         for what, first, last, replacement in edits(text):
             gone = text.count("\n", first, last) - replacement.count("\n")  # line numbers stay
@@ -345,7 +368,10 @@ def tally(library, scratch, options):
     for schedule, arguments in itertools.product(options.schedules, options.runs):
         if why := run(tools, library, options.check, [*arguments, "--no-verify"], schedule):
             raise RuntimeError(f"{library} fails as it is under {schedule}: {why}")
-    chosen = list(mutants(library.read_bytes()))
+    idle = idle_kernels(library, scratch, options)
+    if idle:
+        print(f"no run launches {len(idle)} of the kernels, which are left out")
+    chosen = list(mutants(library.read_bytes(), idle))
     if options.limit and len(chosen) > options.limit:
         chosen = random.Random(1).sample(chosen, options.limit)
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
