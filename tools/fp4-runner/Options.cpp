@@ -93,11 +93,16 @@ void addTuneOptions(CLI::App &app, Options &options) {
 void addLayoutCommand(CLI::App &app, Options &options) {
   CLI::App *layout = app.add_subcommand(
       "layout", "Say where the scale of an element lies in global, shared and tensor memory");
+  const CLI::Range extent(uint64_t(0), uint64_t(1) << 40);
   layout->add_option("--scales", options.scales, "nvfp4 or mxfp4")->capture_default_str();
-  layout->add_option("--row", options.question.row, "Row of the element")->required();
-  layout->add_option("--k", options.question.k, "Column of the element")->required();
-  layout->add_option("--rows", options.question.rows, "Rows of the matrix (default: row + 1)");
-  layout->add_option("--depth", options.question.depth, "Columns of the matrix (default: k + 1)");
+  layout->add_option("--row", options.question.row, "Row of the element")
+      ->required()
+      ->check(extent);
+  layout->add_option("--k", options.question.k, "Column of the element")->required()->check(extent);
+  layout->add_option("--rows", options.question.rows, "Rows of the matrix (default: row + 1)")
+      ->check(extent);
+  layout->add_option("--depth", options.question.depth, "Columns of the matrix (default: k + 1)")
+      ->check(extent);
   layout->add_option("--cta-group", options.question.ctaGroup, "1 or 2 CTAs per MMA")
       ->capture_default_str();
   layout->callback([&options] { options.layout = true; });
