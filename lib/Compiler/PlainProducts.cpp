@@ -69,8 +69,8 @@ Value elementsOf(OpBuilder &b, BlockScaledMatmulOp op, ArrayRef<Value> sums) {
 void makePlain(BlockScaledMatmulOp op) {
   OpBuilder b(op);
   Type yielded = op.getEpilogueBody().front().getTerminator()->getOperand(0).getType();
-  if (yielded != op.getElementType())
-    return;
+  if (yielded != op.getElementType() || op.getUnspecifiedRows())
+    return; // the elements of unspecified rows are nobody's
   SmallVector<Value> sums = {sumsOf(b, op, op.getRhs(), op.getRhsScales(), op.getAlpha())};
   if (op.isDual())
     sums.push_back(sumsOf(b, op, op.getRhs2(), op.getRhs2Scales(), op.getAlpha2()));
