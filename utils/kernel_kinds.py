@@ -100,14 +100,15 @@ def pairs():
 
 
 def clusters():
-    """Each cluster has 2 tiles for each of its blocks, of 3 k tiles in a ring of 2 stages."""
+    """Each cluster has tiles for two rounds of its blocks or more, of 3 k tiles in a ring of 2
+    stages. Accumulators have up to 4 stages, which the first wraps around."""
     def cluster(what, plan, m, n, blocks):
         return tcgen05(f"NVFP4 product, {what}", product(f"{plan}, {RING}", m, n, 768), blocks)
 
     tile, wide, half = (f"tile = [{size}, 256]" for size in ("128, 64", "256, 64", "128, 256"))
     for m, n in ((2, 1), (1, 2), (2, 2), (4, 1)):
         yield cluster(f"cluster of {m} x {n}", f"cluster = [{m}, {n}], {tile}",
-                      256 * m, 64 * n, m * n)
+                      (768 if m * n == 2 else 256) * m, 64 * n, m * n)
     yield cluster("cluster of 16 x 1", "cluster = [16, 1], tile = [128, 128, 256]", 4096, 128, 16)
     for m, n in ((2, 2), (4, 1)):
         yield cluster(f"pairs in a cluster of {m} x {n}", f"pair, cluster = [{m}, {n}], {wide}",
@@ -176,7 +177,8 @@ def hopper():
                                 " {fp4.strided}")
     yield wgmma("FP8 with f32 scales by wgmma, strided rows", strided)
     stored = sweep_fp8.program("bf16", "fp8", "none", "stored", "one", 600, 128, 2048)
-    yield wgmma("FP8 with f32 scales by wgmma, results stored by TMA", stored)
+    # Four k tiles are written out: of two stages each of them would always have the same phase.
+    yield wgmma("FP8 with f32 scales by wgmma, results stored by TMA", stored, 1, "stages = 3")
 
 
 def hopper_weights():
@@ -196,7 +198,7 @@ def hopper_weights():
             shape, rows = (None, ends) if packed == "plain" else (5, None)
             name = f"{packed} {fmt} weights x {element}{where}"
             yield wgmma(name, text, split, RING, shape, rows)
-    # Four k tiles are written out, so that of two stages each would always have the same one.
+    # Four k tiles are written out, as above.
     ahead = weights("f8E4M3FN", "prepacked", 1, "128ahead", 256, 1024)
     yield wgmma("prepacked mxfp4 weights x f8E4M3FN, converted ahead", ahead, 1, "stages = 3", 130)
     shared = weights("bf16", "prepacked", 1, "chosen", 384, 1024, m=128)
