@@ -288,11 +288,17 @@ class _Extent(NamedTuple):
     @staticmethod
     def of(found: View, tensor: c.Tensor) -> _Extent:
         size = tensor.bytes
-        if found.strides is None or len(found.strides) != 2:
+        if found.strides is None or len(found.strides) != 2 or found.shape[0] == 1:
             return _Extent(found.address, found.address + size, size, size)
         pitch = found.strides[0] * Type((), ELEMENTS[tensor.element]).item_bytes
         return _Extent(found.address, found.address + size, size - (found.shape[0] - 1) * pitch,
                        pitch)
+
+    def rows(self) -> Iterator[tuple[int, int]]:
+        """Where each row begins in the array, and its bytes: nobody touches what is between."""
+        size = self.end - self.begin
+        for offset in range(0, size, self.pitch) if size else ():
+            yield offset, self.width
 
     def overlaps(self, other: _Extent) -> bool:
         if self.begin >= other.end or other.begin >= self.end:
@@ -372,15 +378,13 @@ class _Call:
                 argument.address = allocate(argument.bytes)
                 self.library.fp4_device_copy_to(device, argument.address, source.address,
                                                 argument.bytes)
-            for result, output in zip(self.results, outputs):
+            for result in self.results:
                 result.address = allocate(result.bytes)
-                if output.strides is not None:  # what is between the rows stays as it is
-                    self.library.fp4_device_copy_to(device, result.address, output.address,
-                                                    result.bytes)
             self.issue(verify)
             for result, output in zip(self.results, outputs):
-                self.library.fp4_device_copy_from(device, output.address, result.address,
-                                                  result.bytes)
+                for offset, size in _Extent.of(output, result).rows():
+                    self.library.fp4_device_copy_from(device, output.address + offset,
+                                                      result.address + offset, size)
         return outputs
 
     def on_gpu(self, index: int, stream: Stream, verify: bool) -> list[View]:

@@ -34,7 +34,7 @@ func.func @f(%x: tensor<?x32xbf16>) -> (tensor<?x32xbf16> {fp4.strided},
     tensor<?x32xbf16> {fp4.strided}, tensor<?x32xbf16> {fp4.strided}) {
   %a = fp4.hadamard %x {size = 16 : i64, dimension = 1 : i64}
       : tensor<?x32xbf16> -> tensor<?x32xbf16>
-  %b = fp4.hadamard %a {size = 32 : i64, dimension = 1 : i64}
+  %b = fp4.hadamard %a {size = 16 : i64, dimension = 1 : i64}
       : tensor<?x32xbf16> -> tensor<?x32xbf16>
   %c = fp4.hadamard %b {size = 16 : i64, dimension = 1 : i64}
       : tensor<?x32xbf16> -> tensor<?x32xbf16>

@@ -1,6 +1,8 @@
-// Strided results of FP8 with f32 scales.
+// Strided results of FP8 with f32 scales, and of floats and prepacked weights, whose threads exchange their elements.
 
 // RUN: fp4-runner %s --device=sim --target=sm_90a --function=fp8 --shape=70 --check=strict --policy=random | FileCheck %s
+// RUN: fp4-runner %s --device=sim --target=sm_90a --function=floats --shape=19 --check=strict --policy=delay | FileCheck %s
+// RUN: fp4-runner %s --device=sim --target=sm_90a --function=floats --shape=150 --check=strict | FileCheck %s
 // CHECK: equals the {{.*}}, bit for bit
 // CHECK-NOT: differs
 // CHECK: hazards {{.*}}none (strict check)
@@ -10,4 +12,13 @@ func.func @fp8(%a: tensor<?x272xf8E4M3FN>, %s: tensor<?x3xf32>, %b: tensor<72x27
   %y = fp4.blockscaled_matmul %a scaled %s, %b scaled %t {format = #fp4.format<fp8_block128>}
       : (tensor<?x272xf8E4M3FN>, tensor<?x3xf32>, tensor<72x272xf8E4M3FN>, tensor<1x3xf32>) -> tensor<?x72xbf16>
   return %y : tensor<?x72xbf16>
+}
+
+func.func @floats(%a: tensor<?x128xbf16>, %b: tensor<128x128xf4E2M1FN>, %t: tensor<128x8xf8E4M3FN>)
+    -> (tensor<?x128xbf16> {fp4.strided}) {
+  %w = fp4.prepack %b scaled %t {format = #fp4.format<nvfp4>}
+      : (tensor<128x128xf4E2M1FN>, tensor<128x8xf8E4M3FN>) -> tensor<1x2x4608xi8, #fp4.weight_layout<wgmma>>
+  %y = fp4.blockscaled_matmul %a, %w {format = #fp4.format<nvfp4>}
+      : (tensor<?x128xbf16>, tensor<1x2x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<?x128xbf16>
+  return %y : tensor<?x128xbf16>
 }
