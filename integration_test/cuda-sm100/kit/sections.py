@@ -157,7 +157,8 @@ def measured_program(output: str) -> tuple[float, str] | None:
         entries = json.loads(output[output.index("{"):])["benchmark"]["entries"]
         [timing] = [entry["timing"] for entry in entries if entry["name"] == "program"]
         clock = timing.get("sm_clock_mhz", [0, 0])
-        return 1e3 * float(timing["median_ms"]), f"{clock[0]} to {clock[1]} MHz"
+        true = timing.get("true_clock_mhz")
+        return 1e3 * float(timing["median_ms"]), f"{true:.0f} MHz" if true else f"{clock[0]} to {clock[1]} MHz by the driver"
     except (ValueError, KeyError, TypeError):
         return None
 
