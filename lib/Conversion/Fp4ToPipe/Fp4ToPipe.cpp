@@ -198,8 +198,8 @@ static MatmulShape matmulShape(BlockScaledMatmulOp op, const KernelPlan &plan,
     setGroups(shape, op);
   if (auto stream = op.getStreamK())
     setStream(shape, {uint64_t((*stream)[0]), uint64_t((*stream)[1]), uint64_t((*stream)[2])});
-  shape.alternates =
-      shape.holdsHalves() && plan.accumulators != 1 && takesTurns(shape, plan, target);
+  shape.hasOneTile = !takesTurns(shape, plan, target);
+  shape.alternates = shape.holdsHalves() && plan.accumulators != 1 && !shape.hasOneTile;
   return shape;
 }
 

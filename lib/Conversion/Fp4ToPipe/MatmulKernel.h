@@ -62,6 +62,7 @@ struct MatmulShape {
   /// Of groups: places in the table of their tiles along m, and the rows of scales of A, of which
   /// each group has whole blocks.
   int64_t tablePlaces = 0, groupScaleRows = 0;
+  bool hasOneTile = false;  ///< no block has a second one
   bool knowsGroups = false; ///< all places of the table are rows of groups
   /// Numbers of the offsets that belong to a group, 1 or 2, where the kernel searches the few groups
   /// itself; 0 where a kernel before it makes a table of their tiles.
@@ -224,6 +225,8 @@ struct MatmulShape {
   /// Columns that are read before any of them is stored. A tile of 256 columns has no second
   /// accumulator beside its scales, so the next tile waits until all of it is read.
   int64_t heldColumns() const {
+    if (dual && hasOneTile) // nothing waits, and ptxas takes long for all columns at once
+      return 0;
     int64_t bits = addsRanges() ? 32 : resultType.getIntOrFloatBitWidth();
     int64_t registers = body ? kHeldRegisters / 2 : kHeldRegisters; // a body needs others
     return hasOneAccumulator() ? std::min<int64_t>(laneColumns(), registers * 32 / bits) : 0;
