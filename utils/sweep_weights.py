@@ -10,7 +10,7 @@ every result.
 
 Weights are an argument with their scales, plain or packed by the program; K has one range or several;
 alpha is none, one number, one for each row or one for each column. M is dynamic, but static where tcgen05
-has ranges of K beside floats, or swapped operands. One library is compiled per program and run by fp4-run
+has swapped operands. One library is compiled per program and run by fp4-run
 for every M under every schedule of the simulator, with its strict hazard check. Prints every failure with
 the command that repeats it, then "N passed, N failed".
 """
@@ -76,14 +76,15 @@ def shape_of(tile, weights, element, warps):
     return f"[{rows}, {columns or 128}, {depth}]"
 
 
-def fields_of(tile, weights, element, plans):
+def fields_of(tile, weights, element, plans, k):
     """Those of a plan; none where it is chosen."""
     if tile == "chosen":
         return ""
     if plans != "lanes":
         return f"tile = {shape_of(tile, weights, element, plans == 'warps')}"
     rows, _, columns = tile.partition("x")
-    return SPECIAL_LANES.get(tile) or f"tile = [{rows}, {columns or 128}, 128]"
+    fields = SPECIAL_LANES.get(tile) or f"tile = [{rows}, {columns or 128}, 128]"
+    return fields.replace(", 128]", ", 64]") if weights == "prepacked" and k % 128 else fields
 
 
 def program(element, fmt, result, weights, alpha, split, tile, n, k, m, plans):
@@ -96,7 +97,7 @@ def program(element, fmt, result, weights, alpha, split, tile, n, k, m, plans):
         arguments.append(f"%alpha: {factor}")
         kinds.append(factor)
         operands += " alpha %alpha"
-    fields = fields_of(tile, weights, element, plans)
+    fields = fields_of(tile, weights, element, plans, k)
     plan = fields and f", fp4.plan = #fp4.plan<tile_product, {fields}>"
     body += [f"  %y = fp4.blockscaled_matmul %x, {operands}"
              f" {{format = #fp4.format<{fmt}>, split_k = {split} : i64{plan}}}",
@@ -130,9 +131,12 @@ def exists(case):
 
 
 def exists_of_lanes(case):
-    """Weights have scales. Of the tiles, some are those of floats and others those of e4m3."""
-    element, fmt, _, weights, _, split, tile, _, k, m = case
-    if weights != "plain" or k % recipes.FORMATS[fmt].block or split > -(-k // 256):
+    """Of the tiles, some are those of floats and others those of e4m3, whose weights have scales. A role that
+    is named converts prepacked weights with one warpgroup."""
+    element, fmt, _, weights, _, split, tile, n, k, m = case
+    if k % recipes.FORMATS[fmt].block or split > -(-k // 256):
+        return False
+    if weights == "prepacked" and (element == "f8E4M3FN" or n % 128 or k % 64 or tile == "eight"):
         return False
     of_floats = tile.isdigit() or tile in ("shallow", "four", "eight")
     if element == "f8E4M3FN":
@@ -142,9 +146,8 @@ def exists_of_lanes(case):
 
 def rows_of(plans, case):
     """M in the program: dynamic where it can be."""
-    element, *_, split, tile, _, _, m = case
-    is_static = tile == "swap_16" or split > 1 and element != "f8E4M3FN"
-    return m if plans == "lanes" and is_static else "?"
+    *_, tile, _, _, m = case
+    return m if plans == "lanes" and tile == "swap_16" else "?"
 
 
 PLANS = {"wgmma": (exists, "sm_90a", TILES), "warps": (exists_of_warps, "sm_120a", TILES),

@@ -30,6 +30,7 @@ import safetensors.torch
 import torch
 from fp4 import checkpoints
 from fp4.compat import flashinfer, torchao, vllm
+from fp4.torch import weight_programs
 from programs import QUANTIZE, ROOT, compiled, product
 
 Function = collections.abc.Callable[[], Any]
@@ -122,17 +123,14 @@ def weight_only_cases() -> list[Case]:
     name = "`fp4.torch.WeightOnlyLinear`"
     layer = ft.WeightOnlyLinear(ft.quantize(matrix(128)))
     other = ft.WeightOnlyLinear(ft.quantize(matrix(128), format="mxfp4"))
-    simulator = fp4.Device("sim")  # of an sm_100a GPU
-
-    def elsewhere() -> Any:
-        with ft.simulator(simulator):
-            return layer(matrix())
+    what = weight_programs.Product(128, 64, "bf16", "nvfp4",
+                                   weight_programs.Plan((16, 128, 64), 1, 1))
 
     return [
         Case(name, "dtype", lambda: layer(matrix().float())),
         Case(name, "dtype: beside MXFP4", lambda: other(matrix().half())),
         Case(name, "device", lambda: layer(matrix().to("meta"))),
-        Case(name, "device: another GPU", elsewhere),
+        Case(name, "device: another GPU", lambda: weight_programs.product(what, "sm_80")),
         Case(name, "stride", lambda: layer(matrix(64, 48).t())),
         Case(name, "K", lambda: layer(matrix(48, 128))),
         Case(name, "rows and K of the weights", lambda: ft.WeightOnlyLinear(ft.quantize(matrix()))),

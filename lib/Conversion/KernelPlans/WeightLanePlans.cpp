@@ -37,8 +37,8 @@ static int32_t groupsOf(int64_t rows) {
   return rows <= fewRows ? 4 : 2;
 }
 
-/// What these take from one k tile to the next, as the simulator predicts it.
-static constexpr double kConvertCycles = 1100;
+/// What these take from one k tile to the next, as the simulator predicts it of scaled nvfp4.
+static constexpr double kConvertCycles = 450;
 
 static double cyclesOf(const MatmulSize &size, int64_t rows, const hw::TargetModel &target) {
   const hw::ProductRates &rates = *target.product;
