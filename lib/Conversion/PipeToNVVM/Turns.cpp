@@ -15,7 +15,9 @@
 // So what a stage waits for, from its load to the columns of tensor memory, is hidden behind what
 // other warpgroups do with the stages before and behind it. The one that takes a stage alone
 // arrives at its barriers (RoleAttr::getArrivals). No wait is later than in the role, because each
-// warpgroup has those of the role in the same order, without those of the others.
+// warpgroup has those of the role in the same order, without those of the others. The depth of each
+// channel is a multiple of n, so that a stage is always of the same warpgroup: a wait for a phase
+// returns at once where the phase before is not complete yet.
 //
 //===----------------------------------------------------------------------===//
 #include "Lowering.h"
@@ -24,6 +26,20 @@
 
 using namespace mlir;
 using namespace fp4::pipe;
+
+/// Each warpgroup has stages of its own, so that it has seen the phase before the one it waits for.
+static LogicalResult verifyDepths(RoleRegionOp region, int64_t groups) {
+  WalkResult result = region.walk([&](ChannelOpInterface use) {
+    auto channel = use.getChannel().getDefiningOp<ChannelOp>();
+    if (!channel || !channel.getDepth() || *channel.getDepth() % groups == 0)
+      return WalkResult::advance();
+    channel.emitOpError() << "depth must be a multiple of the " << groups // (C498)
+                          << " warpgroups that have its stages in turn, but got "
+                          << *channel.getDepth();
+    return WalkResult::interrupt();
+  });
+  return failure(result.wasInterrupted());
+}
 
 /// Loops of `region` that take stages.
 static SmallVector<scf::ForOp> loopsOfStages(RoleRegionOp region) {
@@ -97,6 +113,8 @@ LogicalResult fp4::takeTurns(gpu::GPUFuncOp kernel, const KernelState &state) {
     RoleAttr role = region.getRole();
     if (!role.getInTurn())
       continue;
+    if (failed(verifyDepths(region, role.getNumWarps() / warpsOfGroup)))
+      return failure();
     OpBuilder b = OpBuilder::atBlockBegin(&region.getBody().front());
     Location loc = region.getLoc();
     Value warp =

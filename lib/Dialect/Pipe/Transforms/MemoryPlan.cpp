@@ -129,14 +129,15 @@ static void deepen(MemoryPlan &plan, bool shared, int64_t limit,
   for (bool grown = true; grown;) {
     grown = false;
     for (ChannelPlan &channel : plan.channels) {
-      if (channel.isShared() != shared || channel.depth >= mostStages(channel.channel, limit) ||
+      if (channel.isShared() != shared ||
+          channel.depth + channel.step > mostStages(channel.channel, limit) ||
           (stagesOfFragments(channel.channel) > 0) != last)
         continue;
-      ++channel.depth;
+      channel.depth += channel.step;
       if (layOutAndFits())
         grown = true;
       else
-        --channel.depth;
+        channel.depth -= channel.step;
     }
   }
   layOutAndFits();
@@ -253,13 +254,27 @@ static void addStageTile(MemoryPlan &plan, TmemTileOpInterface tile) {
   plan.stageTiles.push_back({{tile}, channelOfStage(tile)});
 }
 
+/// Warpgroups that have the stages of `channel` in turn. Each has stages of its own: it waits for a
+/// phase of a stage, and that tells nothing unless it has seen the phase before.
+static int64_t turnsOf(ChannelOp channel) {
+  int64_t turns = 1;
+  for (Operation *user : channel->getUsers())
+    if (auto region = user->getParentOfType<RoleRegionOp>()) {
+      RoleAttr role = region.getRole();
+      turns = std::max<int64_t>(turns, role.getNumThreads() / role.getStageThreads());
+    }
+  return turns;
+}
+
 /// What in `kernel` needs a place, without one.
 static MemoryPlan collect(gpu::GPUFuncOp kernel) {
   MemoryPlan plan;
   kernel.walk([&](Operation *op) {
-    if (auto channel = dyn_cast<ChannelOp>(op))
-      plan.channels.push_back({channel, 1, {}, 0});
-    else if (auto tile = dyn_cast<TmemTileOpInterface>(op))
+    if (auto channel = dyn_cast<ChannelOp>(op)) {
+      int64_t step = turnsOf(channel);
+      plan.channels.push_back({channel, step, {}, 0});
+      plan.channels.back().step = step;
+    } else if (auto tile = dyn_cast<TmemTileOpInterface>(op))
       addStageTile(plan, tile);
     else if (auto join = dyn_cast<JoinFragmentOp>(op))
       plan.joins.push_back({join});

@@ -49,6 +49,7 @@ struct ChannelPlan {
   llvm::SmallVector<int64_t> places; ///< bytes or columns of stage 0, per tile
   int64_t barriers = 0;              ///< byte offset of the full barriers
   int64_t stride = 0;                ///< columns between two stages that overlap, else 0
+  int64_t step = 1;                  ///< of which the depth is a multiple
 
   bool isShared() const { return ChannelOp(channel).getType().isShared(); }
 };
