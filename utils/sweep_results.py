@@ -4,6 +4,8 @@
   utils/sweep_results.py          a covering subset: every pair of values of two parameters occurs
   utils/sweep_results.py --full   the cross product
   utils/sweep_results.py --list   what would run
+  utils/sweep_results.py --plans=converted, --plans=warps   products of wgmma for sm_90a, and of
+                                  mma.sync for sm_120a, whose sums are in registers
 
 A program is one product, or two of one lhs, then an elementwise operation (a sum with a bias, or SwiGLU),
 and what is derived of its elements: codes and scales of rows, of columns or of both, in the same or the other
@@ -36,6 +38,14 @@ PLANS = {"chosen": "", "128": "tile = [128, 128, 256]", "64": "tile = [128, 64, 
          "2x2": "cluster = [2, 2], tile = [128, 128, 256]",
          "pair_2x2": "pair, cluster = [2, 2], tile = [256, 128, 256]",
          "half_pair": "pair, tile = [128, 256, 256]", "half_pair_128": "pair, tile = [128, 128, 256]"}
+KINDS = {
+    "tcgen05": ("sm_100a", PLANS),
+    "converted": ("sm_90a", {"chosen": "", "tall": "tile = [256, 128, 128]", "256": "tile = [128, 256, 128]",
+                             "along_n": "schedule = #pipe.static_persistent<along_n>", "shallow": "stages = 1"}),
+    "warps": ("sm_120a", {"chosen": "", "64": "tile = [128, 64, 128]", "128": "tile = [128, 128, 128]",
+                          "deep": "tile = [128, 64, 256]", "few": "tile = [64, 64, 128]",
+                          "shallow": "stages = 1"})}
+ROWS_OF = {"converted": ["96", "128", "160", "?1", "?130"]}  # of up to 64, it has a kernel that fuses nothing
 SCHEDULES = [("eager", 1), ("lazy", 1), ("random", 1), ("random", 2), ("delay", 1)]
 LAYOUT = "#fp4.scale_layout<tiled_128x4>"
 
@@ -136,32 +146,50 @@ def valid(case):
         return False
     if dual == "dual" and plan == "256":
         return False  # tensor memory has no room for the sums of both
-    # Words of four scales: 64 columns in nvfp4, 128 in mxfp4.
-    return not (plan == "64" and result == "mxfp4" and outputs != "columnwise")
+    return True
 
 
-def all_cases():
-    return filter(valid, itertools.product(FORMATS, INPUT, RESULT, OUTPUTS, SCALES, AMAX, ELEMENTS, TYPE,
-                                           ROWS, N, K, PLANS))
+def fits(kind, case):
+    """Whether the plan of a case fits it: what differs between kinds of kernels."""
+    _, dual, result, outputs, _, _, _, element, *_, plan = case
+    if kind == "tcgen05":  # words of four scales: 64 columns in nvfp4, 128 in mxfp4
+        return not (plan == "64" and result == "mxfp4" and outputs != "columnwise")
+    if kind == "converted":  # registers have room for the sums of both products, or for what quantizes
+        return plan not in ("256", "tall") or (dual, result, element) == ("one", "none", "bf16")
+    is_small = dual == "dual" or (result != "none" and element == "f32")
+    return not (plan == "128" and is_small) and not (plan == "few" and result != "none")
 
 
-def is_one_kernel(tools, path):
-    fused = subprocess.run([tools / "fp4-runner", path, "--emit=mlir", "--compile-to=fused"],
-                           capture_output=True, text=True, check=False).stdout
-    others = [op for op in ("linalg.generic", "fp4.quantize ", "fp4.amax ") if op in fused]
-    return [] if fused.count("fp4.blockscaled_matmul") == 1 and not others else [f"not one kernel: {others}\n"]
+def all_cases(kind="tcgen05"):
+    cases = itertools.product(FORMATS, INPUT, RESULT, OUTPUTS, SCALES, AMAX, ELEMENTS, TYPE,
+                              ROWS_OF.get(kind, ROWS), N, K, KINDS[kind][1])
+    return (case for case in cases if valid(case) and fits(kind, case))
 
 
-def library(case):
-    plan, rows = PLANS[case[-1]], case[8]
-    return sweeping.Program(sweeping.file_name(*case), program(case), [f"--plan=tile_product, {plan}"] if plan else [],
+def judge_on(target):
+    def is_one_kernel(tools, path):
+        fused = subprocess.run([tools / "fp4-runner", path, "--emit=mlir", "--compile-to=fused", f"--target={target}"],
+                               capture_output=True, text=True, check=False).stdout
+        others = [op for op in ("linalg.generic", "fp4.quantize ", "fp4.amax ") if op in fused]
+        return [] if fused.count("fp4.blockscaled_matmul") == 1 and not others else [f"not one kernel: {others}\n"]
+    return is_one_kernel
+
+
+def library(case, kind="tcgen05"):
+    target, plans = KINDS[kind]
+    plan, rows = plans[case[-1]], case[8]
+    arguments = [f"--target={target}"] + ([f"--plan=tile_product, {plan}"] if plan else [])
+    return sweeping.Program(sweeping.file_name(*case), program(case), arguments,
                             [[f"--shape={rows[1:]}"] if rows[0] == "?" else []])
 
 
 def main():
-    options = sweeping.product_parser(__doc__).parse_args()
-    cases = all_cases() if options.full else sweeping.covering(all_cases())
-    return sweeping.run_products(options, [library(case) for case in cases], SCHEDULES, is_one_kernel)
+    parser = sweeping.product_parser(__doc__)
+    parser.add_argument("--plans", default="tcgen05", choices=KINDS)
+    options = parser.parse_args()
+    cases = all_cases(options.plans) if options.full else sweeping.covering(all_cases(options.plans))
+    return sweeping.run_products(options, [library(case, options.plans) for case in cases], SCHEDULES,
+                                 judge_on(KINDS[options.plans][0]))
 
 
 if __name__ == "__main__":

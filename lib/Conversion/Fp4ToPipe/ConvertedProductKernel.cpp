@@ -29,20 +29,25 @@ public:
 
 private:
   void buildTile(Value m, Value n);
-  void buildKTile(ValueRange accs, Value row, Value column, Value k);
+  void buildKTile(ArrayRef<Value> accs, ArrayRef<Value> second, Value row, Value column, Value k);
   Value lastRowBlock();
 };
 } // namespace
 
 void ConvertedProductBuilder::buildTile(Value m, Value n) {
   Value row = mul(m, shape.tileM), column = mul(n, shape.tileN);
-  SmallVector<Value> accs;
-  for (int64_t first = 0; first < shape.tileM; first += kRows)
+  SmallVector<Value> accs, second;
+  for (int64_t first = 0; first < shape.tileM; first += kRows) {
     accs.push_back(newFragment());
-  loop(constant(0), countTilesK(), constant(1), [&](Value k) { buildKTile(accs, row, column, k); });
-  for (auto [i, acc] : llvm::enumerate(accs))
-    storeSums(acc, i ? add(row, constant(int64_t(i) * kRows)) : row, column,
-              restoringExponent());
+    second.push_back(shape.dual ? newFragment() : Value());
+  }
+  loop(constant(0), countTilesK(), constant(1),
+       [&](Value k) { buildKTile(accs, second, row, column, k); });
+  for (auto [i, acc] : llvm::enumerate(accs)) {
+    Value first = i ? add(row, constant(int64_t(i) * kRows)) : row;
+    storeSums(acc, first, column, restoringExponent(), {}, {}, second[i]);
+  }
+  finishTile();
 }
 
 /// The block of rows of A's scales that has the last row.
@@ -53,10 +58,12 @@ Value ConvertedProductBuilder::lastRowBlock() {
 }
 
 /// Rows of A behind the first of a tile may not exist. Then they take the scales of the last block.
-void ConvertedProductBuilder::buildKTile(ValueRange accs, Value row, Value column, Value k) {
+/// The second B of a dual product is converted while the first one is multiplied.
+void ConvertedProductBuilder::buildKTile(ArrayRef<Value> accs, ArrayRef<Value> second, Value row,
+                                         Value column, Value k) {
   Value element = mul(k, shape.tileK);
   auto [kBlock, blocks] = scaleBlocksOf(k);
-  SmallVector<Value> aTiles, aScales;
+  SmallVector<Value> aTiles, aScales, bTiles, bScales;
   for (size_t i = 0; i < accs.size(); ++i) {
     Value first = i ? add(row, constant(int64_t(i) * kRows)) : row;
     aTiles.push_back(load(a, first, element));
@@ -65,12 +72,19 @@ void ConvertedProductBuilder::buildKTile(ValueRange accs, Value row, Value colum
       rowBlock = arith::MinUIOp::create(b, loc, rowBlock, lastRowBlock());
     aScales.push_back(loadScales(scalesA, rowBlock, kBlock, blocks, kRows));
   }
-  Value bTile = load(bb, column, element);
-  Value sb = loadScales(scalesB, rowBlockOf(column), kBlock, blocks, shape.tileN);
-  Value bHalf = convert(bTile, sb, blocks);
+  auto loadB = [&](Value map, Value scales) {
+    bTiles.push_back(load(map, column, element));
+    bScales.push_back(loadScales(scales, rowBlockOf(column), kBlock, blocks, shape.tileN));
+  };
+  loadB(bb, scalesB);
+  if (shape.dual)
+    loadB(b2, scalesB2);
   Value more = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sgt, k, constant(0));
-  for (auto [acc, tile, scales] : llvm::zip(accs, aTiles, aScales))
-    MmaConvertedOp::create(b, loc, acc, tile, scales, bHalf, more, blocks);
+  for (auto [number, tile] : llvm::enumerate(bTiles)) {
+    Value half = convert(tile, bScales[number], blocks);
+    for (auto [acc, aTile, ofA] : llvm::zip(number ? second : accs, aTiles, aScales))
+      MmaConvertedOp::create(b, loc, acc, aTile, ofA, half, more, blocks);
+  }
 }
 
 gpu::GPUFuncOp fp4::buildConvertedProductKernel(gpu::GPUModuleOp module, const MatmulShape &shape,

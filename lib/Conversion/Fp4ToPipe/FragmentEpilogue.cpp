@@ -18,8 +18,10 @@ static constexpr int64_t kFewestColumns = 8;
 void FragmentEpilogue::buildTiles(WorkBody body) {
   numM = countTilesM();
   bool joinsLate = shape.hasWorkspace() && !shape.stream; // and reads sums beside the alpha
-  if (shape.alpha == MatmulShape::Alpha::One && !joinsLate)
+  if (shape.alpha == MatmulShape::Alpha::One && !joinsLate && !shape.dual)
     alphaOfAll = LoadScalarOp::create(b, loc, b.getF32Type(), alpha);
+  if (shape.quantizer && !shape.dual)
+    results.emplace(b, loc, shape, derived);
   forEachWork(numM, shape.stream ? constant(1) : countWorksN(), body);
   gpu::ReturnOp::create(b, loc);
 }
@@ -104,12 +106,23 @@ SmallVector<Value> FragmentEpilogue::alphasOfPlaces(Value row, Value column) {
   return alphas;
 }
 
+FragmentEpilogue::Factors FragmentEpilogue::broadcastAlphas(VectorType type, OfGroup group) {
+  auto all = [&](Value scalar) -> Value {
+    return scalar ? vector::BroadcastOp::create(b, loc, type, scalar).getResult() : Value();
+  };
+  if (shape.alpha != MatmulShape::Alpha::One)
+    return {all(group.alpha), Value()};
+  auto load = [&](Value from) -> Value {
+    return from ? LoadScalarOp::create(b, loc, b.getF32Type(), from).getResult() : Value();
+  };
+  return {all(alphaOfAll ? alphaOfAll : load(alpha)), all(load(alpha2))};
+}
+
 void FragmentEpilogue::storeSums(SumsFrom sums, Value row, Value column, int exponent,
-                                 OfGroup group, PartGuard isStored) {
+                                 OfGroup group, PartGuard isStored, SumsFrom second) {
   using Alpha = MatmulShape::Alpha;
-  Value scalar = group.alpha, factor;
-  if (shape.alpha == Alpha::One)
-    scalar = alphaOfAll ? alphaOfAll : LoadScalarOp::create(b, loc, b.getF32Type(), alpha);
+  Factors factors;
+  bool isScalar = shape.alpha == Alpha::One || group.alpha;
   Alpha ofLines = shape.transposed ? Alpha::Columns : Alpha::Rows; // the same in every part
   SmallVector<Value> ahead;
   if (!isStored && shape.alpha == Alpha::Rows && loadsAlphasAhead())
@@ -129,18 +142,31 @@ void FragmentEpilogue::storeSums(SumsFrom sums, Value row, Value column, int exp
       return FragmentFactorsOp::create(b, loc, ofType, global, atRow, atColumn, limit,
                                        shape.transposed);
     };
-    if (scalar)
-      factor = vector::BroadcastOp::create(b, loc, type, scalar);
+    auto load = [&](Value from) {
+      return from ? loadAlphas(type.getNumElements(), from, numbers) : Value();
+    };
+    if (isScalar)
+      factors = broadcastAlphas(type, group);
     else if (!ahead.empty())
-      factor = ahead[size_t(first / partColumns)];
+      factors.first = ahead[size_t(first / partColumns)];
     else if (alpha && (shape.alpha != ofLines || isOwn))
-      factor = loadAlphas(type.getNumElements(), alpha, numbers);
-    Value values = timesPower(sums(type, first), exponent);
-    store(convertSums({{values, factor}}, numbers), atRow, atColumn, group);
-    if (!shape.storesAtOnce())
-      storeStaged(group);
+      factors = {load(alpha), load(alpha2)};
+    SmallVector<Sums> products = {{timesPower(sums(type, first), exponent), factors.first}};
+    if (second)
+      products.push_back({timesPower(second(type, first), exponent), factors.second});
+    leave(convertSums(products, numbers), atRow, atColumn, group);
   });
   storeStaged(group);
+}
+
+/// Elements of some columns of a fragment, from (row, column) of the result on.
+void FragmentEpilogue::leave(Value elements, Value row, Value column, OfGroup group) {
+  if (shape.storesElements)
+    store(elements, row, column, group);
+  if (!shape.storesAtOnce())
+    storeStaged(group);
+  if (shape.derivesResults())
+    derive(elements, row, column);
 }
 
 void FragmentEpilogue::store(Value elements, Value row, Value column, OfGroup group) {
@@ -189,12 +215,14 @@ void FragmentEpilogue::storeStaged(OfGroup group) {
 }
 
 void FragmentEpilogue::storeSums(Value acc, Value row, Value column, int exponent, OfGroup group,
-                                 PartGuard isStored) {
-  storeSums(
-      [&](VectorType type, int64_t first) -> Value {
-        return ReadFragmentOp::create(b, loc, type, acc, b.getI64IntegerAttr(first));
-      },
-      row, column, exponent, group, isStored);
+                                 PartGuard isStored, Value second) {
+  auto read = [&](Value from) {
+    return [this, from](VectorType type, int64_t first) -> Value {
+      return ReadFragmentOp::create(b, loc, type, from, b.getI64IntegerAttr(first));
+    };
+  };
+  auto sums = read(acc), ofSecond = read(second);
+  storeSums(sums, row, column, exponent, group, isStored, second ? SumsFrom(ofSecond) : SumsFrom());
 }
 
 IntegerAttr FragmentEpilogue::placeOfSums(size_t part, int64_t first) {

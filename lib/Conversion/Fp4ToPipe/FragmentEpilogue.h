@@ -46,7 +46,8 @@ protected:
   struct OfGroup {
     mlir::Value rowLimit, alpha;
   };
-  /// The sums of each thread from column `first` of its fragment on.
+  /// The sums of each thread from column `first` of its fragment on. A dual product has those of
+  /// the second one besides.
   using SumsFrom = llvm::function_ref<mlir::Value(mlir::VectorType type, int64_t first)>;
   int64_t partColumns = 32; ///< that are handled at a time, at most
   /// Calls `body` for the columns of a fragment that are handled at a time.
@@ -56,9 +57,18 @@ protected:
   /// Converts the sums of the role's warpgroups, times 2^exponent, and stores them from (row,
   /// column) of the result on: all, or the parts that this block stores.
   void storeSums(SumsFrom sums, mlir::Value row, mlir::Value column, int exponent,
-                 OfGroup group = {}, PartGuard isStored = {});
+                 OfGroup group = {}, PartGuard isStored = {}, SumsFrom second = {});
   void storeSums(mlir::Value acc, mlir::Value row, mlir::Value column, int exponent,
-                 OfGroup group = {}, PartGuard isStored = {});
+                 OfGroup group = {}, PartGuard isStored = {}, mlir::Value second = {});
+  /// Where in a tile the fragment of a warp begins, as pipe.gather_rows takes it.
+  struct InTile {
+    mlir::Value row, column;
+  };
+  /// Makes codes and scales of the elements that storeSums has made since the last call: those of
+  /// 128 rows of the result, of as many columns as are gathered at a time, from (row, column) on.
+  void quantizeElements(mlir::Value row, mlir::Value column, InTile place);
+  /// What the tile leaves behind all its elements: their amax.
+  void finishTile();
   /// Of a product that is split: leaves the sums of the ranges of block `part` of tile `index`,
   /// which each part of the tile has in `accs`. The last block of the tile to do so calls `finish`
   /// with the sums over all ranges, from the first to the last, of each part.
@@ -101,6 +111,8 @@ protected:
   mlir::Value numM; ///< tiles along m
   /// The one alpha of a product where it is read when the kernel begins, so that nobody waits for
   /// it behind the last k tile.
+  /// A dual product, which has twice as many sums in registers, reads what all tiles have in common
+  /// behind it.
   mlir::Value alphaOfAll;
   int64_t threads;  ///< of the warpgroups that multiply
 
@@ -114,6 +126,18 @@ private:
   }
   /// The alphas of each part of a fragment whose columns are rows of the result.
   llvm::SmallVector<mlir::Value> alphasOfPlaces(mlir::Value row, mlir::Value column);
+  mlir::Value hold(mlir::Value elements);
+  void derive(mlir::Value elements, mlir::Value row, mlir::Value column);
+  /// What a part of a row of sums is multiplied by.
+  struct Factors {
+    mlir::Value first, second;
+  };
+  /// Those that all sums have.
+  Factors broadcastAlphas(mlir::VectorType type, OfGroup group);
+  void leave(mlir::Value elements, mlir::Value row, mlir::Value column, OfGroup group);
+  std::optional<ResultStores> results;      ///< where elements are quantized
+  llvm::SmallVector<mlir::Value> converted; ///< elements that are to be, in the order of storeSums
+  mlir::Value amax;                         ///< of the tile so far
   /// Elements of a box of the result that are in shared memory.
   struct StagedPart {
     mlir::Value tile, elements, row, column;

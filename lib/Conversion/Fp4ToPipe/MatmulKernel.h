@@ -134,6 +134,14 @@ struct MatmulShape {
     bool rows = quantizer && quantizer->rows;
     return rows ? pipe::kScaleBlockColumns * quantizer->block() : chunk();
   }
+  /// Where sums are in registers of `threads` threads: columns of a row whose blocks one thread
+  /// quantizes, and those that all have at a time (pipe.gather_rows).
+  int64_t gatheredColumns(int64_t threads) const {
+    return std::clamp<int64_t>(tileN * pipe::kMmaM / threads, 32, 64);
+  }
+  int64_t gatheredSection(int64_t threads) const {
+    return gatheredColumns(threads) * threads / pipe::kMmaM;
+  }
   /// Tensor memory has no second accumulator, or pair of them, beside the scales. Those of k tiles
   /// of K = 96 take 12 columns for 128 rows, three times as many as others.
   bool hasOneAccumulator() const {

@@ -2,6 +2,8 @@
 
 #include "ResultStores.h"
 
+#include "fp4/Dialect/Pipe/IR/PipeWarps.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -64,6 +66,19 @@ void ResultStores::emitGroup(const ResultPlace &place, Value column, Elements el
     quantizeRow(place, pieces, add(place.column, column));
 }
 
+void ResultStores::emitSegment(const ResultPlace &place, Value elements) {
+  int64_t count = cast<VectorType>(elements.getType()).getNumElements(), square = 32;
+  for (int64_t first = 0; to.columnCodes && first < count; first += square) {
+    Value piece =
+        vector::ExtractStridedSliceOp::create(b, loc, elements, ArrayRef<int64_t>{first},
+                                              ArrayRef<int64_t>{square}, ArrayRef<int64_t>{1});
+    quantizeColumn(place, piece, add(place.column, constant(first)));
+  }
+  if (to.codes)
+    quantizeRow(place, elements, place.column);
+  storeKept();
+}
+
 void ResultStores::foldAmax(const ResultPlace &place, Value elements, Value column) {
   Value rows = place.rows;
   if (!rows && shape.m % shape.workM()) // rows of a tile that do not exist
@@ -86,7 +101,7 @@ std::pair<Value, Value> ResultStores::quantize(Value elements, bool columnwise) 
   return {quantized.getCodes(), quantized.getScales()};
 }
 
-static Value concatenate(OpBuilder &b, Location loc, ArrayRef<Value> pieces) {
+Value fp4::concatenate(OpBuilder &b, Location loc, ArrayRef<Value> pieces) {
   if (pieces.size() == 1)
     return pieces.front();
   Value low = concatenate(b, loc, pieces.take_front(pieces.size() / 2));
@@ -113,10 +128,19 @@ void ResultStores::quantizeColumn(const ResultPlace &place, Value elements, Valu
   kept.push_back({scales, to.columnScales, column, rowBlock, Value(), true});
 }
 
+/// Tiled scales of a row, of whose word other threads have others.
+static bool isPartOfWord(Value scales, Value dest) {
+  return cast<GlobalType>(dest.getType()).isScales() &&
+         cast<VectorType>(scales.getType()).getNumElements() < kScaleBlockColumns;
+}
+
 void ResultStores::storeKept() {
   for (const Store &store : std::exchange(kept, {}))
     if (store.isColumn)
       StoreColumnOp::create(b, loc, store.value, store.dest, store.row, store.column);
+    else if (isPartOfWord(store.value, store.dest))
+      StoreFewScalesOp::create(b, loc, store.value, store.dest, store.row, store.column,
+                               store.rows);
     else
       StoreOp::create(b, loc, store.value, store.dest, store.row, store.column, store.rows);
 }

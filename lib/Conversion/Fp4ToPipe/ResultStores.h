@@ -2,11 +2,13 @@
 //
 // The epilogue of a product whose elements leave the kernel in other forms than as a matrix: codes
 // and scales of rows, of columns, and an amax. A thread has a row of the tile. It takes as many
-// columns at a time as the scales of one word of the tiled layout cover, so that codes and scales of
-// rows need no exchange; those of columns take one within each warp (pipe.transpose).
+// columns at a time as the scales of one word of the tiled layout cover, so that codes and scales
+// of rows need no exchange; those of columns take one within each warp (pipe.transpose).
 //
-// Codes are few: a tile that has no second accumulator is read as a whole, and its codes are kept in
-// registers, before any of them is stored.
+// Codes are few: a tile that has no second accumulator is read as a whole, and its codes are kept
+// in registers, before any of them is stored.
+//
+// Where sums are in registers of warps, pipe.gather_rows makes rows of them first (emitSegment).
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -26,6 +28,9 @@ struct ResultPlace {
   mlir::Value rows;        ///< the limit, where rows are dynamic; else null
 };
 
+/// A power of two of vectors of one type, one after the other.
+mlir::Value concatenate(mlir::OpBuilder &b, mlir::Location loc, llvm::ArrayRef<mlir::Value> pieces);
+
 class ResultStores {
 public:
   /// Emits at `builder` what every tile needs once.
@@ -35,6 +40,8 @@ public:
   /// The elements of the result from `column` of the tile on, as many as a chunk has.
   using Elements = llvm::function_ref<mlir::Value(mlir::Value column)>;
   void emitTile(const ResultPlace &place, Elements elements);
+  /// Quantizes elements that a thread has of its row, from the first of `place` on.
+  void emitSegment(const ResultPlace &place, mlir::Value elements);
 
 private:
   /// What remains to be stored when registers keep it.

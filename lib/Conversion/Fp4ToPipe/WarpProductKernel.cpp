@@ -34,8 +34,8 @@ public:
 
 private:
   void buildTile(Value m, Value n);
-  void storeTile(Value acc, Value row, Value column, Value index, Value part);
-  void buildKTile(Value acc, Value row, Value column, Value k);
+  void storeTile(Value acc, Value second, Value row, Value column, Value index, Value part);
+  void buildKTile(Value acc, Value second, Value row, Value column, Value k);
   Value rowInBlock(Value row, int64_t rows);
 };
 } // namespace
@@ -50,28 +50,35 @@ void WarpProductBuilder::buildTile(Value m, Value n) {
     range = rangeOf(part);
   }
   Value row = mul(m, shape.tileM), column = mul(n, shape.tileN);
-  Value acc = newFragment();
-  loop(range.begin, range.end, constant(1), [&](Value k) { buildKTile(acc, row, column, k); });
-  storeTile(acc, row, column, index, part);
+  Value acc = newFragment(), second = shape.dual ? newFragment() : Value();
+  loop(range.begin, range.end, constant(1),
+       [&](Value k) { buildKTile(acc, second, row, column, k); });
+  storeTile(acc, second, row, column, index, part);
 }
 
 /// Of the fragment of this warp, 16 rows after the other; of a tile with ranges of K, those of all
 /// ranges.
-void WarpProductBuilder::storeTile(Value acc, Value row, Value column, Value index, Value part) {
+void WarpProductBuilder::storeTile(Value acc, Value second, Value row, Value column, Value index,
+                                   Value part) {
   auto place = WarpPlaceOp::create(b, loc, acc, shape.tileM, shape.tileN);
-  row = add(row, place.getRow());
-  column = add(column, place.getColumn());
+  Value rowOfWarp = add(row, place.getRow()), columnOfWarp = add(column, place.getColumn());
   auto parts = size_t(fragmentSize[0] / kWarpRows);
-  auto store = [&](size_t number, SumsFrom sums) {
-    Value first = number ? add(row, constant(int64_t(number) * kWarpRows)) : row;
-    storeSums(sums, first, column, /*exponent=*/0);
+  auto store = [&](size_t number, SumsFrom sums, SumsFrom more) {
+    Value first = number ? add(rowOfWarp, constant(int64_t(number) * kWarpRows)) : rowOfWarp;
+    storeSums(sums, first, columnOfWarp, /*exponent=*/0, {}, {}, more);
   };
   if (part)
-    return joinSums(SmallVector<Value>(parts, acc), index, part, store);
-  for (size_t number = 0; number < parts; ++number)
-    store(number, [&](VectorType type, int64_t first) -> Value {
-      return readPart(acc, number, type, first);
-    });
+    return joinSums(SmallVector<Value>(parts, acc), index, part,
+                    [&](size_t number, SumsFrom sums) { store(number, sums, {}); });
+  for (size_t number = 0; number < parts; ++number) {
+    auto sums = [&](VectorType type, int64_t first) { return readPart(acc, number, type, first); };
+    auto more = [&](VectorType type, int64_t first) {
+      return readPart(second, number, type, first);
+    };
+    store(number, sums, second ? SumsFrom(more) : SumsFrom());
+  }
+  quantizeElements(row, column, {place.getRow(), place.getColumn()});
+  finishTile();
 }
 
 /// Where a tile of `rows` rows begins in its block of scales; null where that is the first row.
@@ -81,18 +88,24 @@ Value WarpProductBuilder::rowInBlock(Value row, int64_t rows) {
   return arith::RemUIOp::create(b, loc, row, constant(kScaleBlockRows));
 }
 
-void WarpProductBuilder::buildKTile(Value acc, Value row, Value column, Value k) {
+void WarpProductBuilder::buildKTile(Value acc, Value second, Value row, Value column, Value k) {
   Value element = mul(k, shape.tileK);
   auto [kBlock, blocks] = scaleBlocksOf(k);
   Value aTile = load(a, row, element), bTile = load(bb, column, element);
+  Value b2Tile = second ? load(b2, column, element) : Value();
   Value sa, rowOfA;
   if (!shape.unitScalesA) {
     sa = loadScales(scalesA, rowBlockOf(row), kBlock, blocks, shape.tileM);
     rowOfA = rowInBlock(row, shape.tileM);
   }
-  Value sb = loadScales(scalesB, rowBlockOf(column), kBlock, blocks, shape.tileN);
-  MmaSyncOp::create(b, loc, acc, aTile, sa, rowOfA, bTile, sb, rowInBlock(column, shape.tileN),
-                    blocks);
+  auto scalesOf = [&](Value from) {
+    return loadScales(from, rowBlockOf(column), kBlock, blocks, shape.tileN);
+  };
+  Value sb = scalesOf(scalesB), sb2 = second ? scalesOf(scalesB2) : Value();
+  Value rowOfB = rowInBlock(column, shape.tileN);
+  MmaSyncOp::create(b, loc, acc, aTile, sa, rowOfA, bTile, sb, rowOfB, blocks);
+  if (second)
+    MmaSyncOp::create(b, loc, second, aTile, sa, rowOfA, b2Tile, sb2, rowOfB, blocks);
 }
 
 gpu::GPUFuncOp fp4::buildWarpProductKernel(gpu::GPUModuleOp module, const MatmulShape &shape,

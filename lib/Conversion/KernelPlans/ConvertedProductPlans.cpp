@@ -33,9 +33,19 @@ static double timeOf(const TileCost &tile, const MatmulSize &size, const hw::Tar
   return timeOfWaves(int64_t(llvm::divideCeil(tiles, target.multiprocessors)), tile.time, size);
 }
 
-static TileCost chooseTile(const MatmulSize &size, const hw::TargetModel &target) {
+/// A thread has sums of both products, or beside its sums elements of 32 bits or what it quantizes
+/// a row with: registers have room for no more than 128 rows and columns.
+static bool hasSmallTile(BlockScaledMatmulOp product) {
+  return product.isDual() || product.getQuantizeRecipe() ||
+         (product.getWithAmax() && product.getElementType().isF32());
+}
+
+static TileCost chooseTile(BlockScaledMatmulOp product, const MatmulSize &size,
+                           const hw::TargetModel &target) {
   if (size.n <= kTileNs[0])
     return {kTileM, kTileNs[0], 0};
+  if (hasSmallTile(product))
+    return {kTileM, kTileNs[1], 0};
   auto time = [&](const TileCost &tile) { return timeOf(tile, size, target); };
   return *std::min_element(std::begin(kTiles), std::end(kTiles),
                            [&](const TileCost &x, const TileCost &y) { return time(x) < time(y); });
@@ -59,10 +69,13 @@ static bool choosesAhead(Operation *op, const KernelPlan &wish, const MatmulSize
   if (hasDynamicSizes(product))
     return false;
   bool hasFew = hasFewRows(product, wish);
+  if (isFused(product)) // threads of swapped fragments have columns of the result
+    return false;
   if (wish.swap)
     return wish.tile[1] ? wish.tile[1] > kSwappedTileNs[3] : !hasFew;
   return !hasFew && !wish.tile[0] && !wish.roles && size.n > kTileNs[0] &&
-         aheadProductTime(op, size, target) < timeOf(chooseTile(size, target), size, target);
+         aheadProductTime(op, size, target) <
+             timeOf(chooseTile(product, size, target), size, target);
 }
 
 /// With few rows, weights are the operand in registers, and an instruction has no more columns than
@@ -72,14 +85,15 @@ KernelPlan fp4::proposeConvertedProduct(Operation *op, const KernelPlan &wish,
   if (choosesAhead(op, wish, size, target))
     return proposeAheadProduct(op, wish, size, target);
   KernelPlan plan = planOfFamily(KernelFamily::TileProduct);
-  plan.swap = hasFewRows(cast<BlockScaledMatmulOp>(op), wish) && (wish.swap || !wish.tile[0]);
+  auto product = cast<BlockScaledMatmulOp>(op);
+  plan.swap = hasFewRows(product, wish) && !isFused(product) && (wish.swap || !wish.tile[0]);
   if (plan.swap) {
     plan.tile = {kTileM, swappedColumns(size.m), kTileK};
     plan.cluster =
         proposeJoin(wish, {wish.tile[0] ? wish.tile[1] : plan.tile[1], kMostJoinedRows},
                     llvm::divideCeil(size.n, kTileM), /*resident=*/1, size, target);
   } else {
-    TileCost tile = chooseTile(size, target);
+    TileCost tile = chooseTile(product, size, target);
     plan.tile = {tile.m, tile.n, kTileK};
   }
   plan.schedule = neighboursAlongM(op->getContext());
@@ -134,6 +148,11 @@ static LogicalResult checkSwappedTile(Operation *op, const KernelPlan &plan) {
 static LogicalResult checkConvertedTile(Operation *op, const KernelPlan &plan) {
   auto [m, n, k] = plan.tile;
   auto product = cast<BlockScaledMatmulOp>(op);
+  if (hasSmallTile(product) && (m != kTileM || n > kTileNs[1]))
+    return misfit(op, "tile",
+                  "is [128, 128, 128] or, for up to 64 columns, [128, 64, 128] of a dual product, "
+                  "and of one that quantizes its elements or has the amax of f32",
+                  "[" + Twine(m) + ", " + Twine(n) + ", " + Twine(k) + "]");
   if (splitsOf(product, plan) > 1)
     return misfit(op, "swap", "is given for ranges of K", "none");
   // A tile of 64 columns has the first rows of its block of scales.
@@ -152,6 +171,9 @@ LogicalResult fp4::checkConvertedProduct(Operation *op, const KernelPlan &plan,
                                          const hw::TargetModel &target) {
   if (failed(checkDynamicSizes(cast<BlockScaledMatmulOp>(op), plan)))
     return failure();
+  if (plan.swap && isFused(cast<BlockScaledMatmulOp>(op)))
+    return misfit(op, "swap", "is left out for dual products and for results that are derived",
+                  "it");
   if (convertsAhead(plan))
     return checkAheadProduct(op, plan, target);
   if (failed(plan.swap ? checkSwappedTile(op, plan) : checkConvertedTile(op, plan)))

@@ -53,6 +53,8 @@ inline constexpr int64_t kMostJoinedRows = 128;
 /// what the plan of such a product must say (ProductPlans.cpp).
 KernelPlan wishOfStream(BlockScaledMatmulOp product, const KernelPlan &wish);
 llvm::LogicalResult checkStream(mlir::Operation *op, const KernelPlan &plan);
+/// Two products of one lhs, or one that gives more than its elements.
+bool isFused(BlockScaledMatmulOp product);
 /// What kProductRules are on targets without tcgen05 (ConvertedProductPlans.cpp).
 KernelPlan proposeConvertedProduct(mlir::Operation *op, const KernelPlan &wish,
                                    const MatmulSize &size, const hw::TargetModel &target);

@@ -72,12 +72,11 @@ static bool splitsFewRows(BlockScaledMatmulOp product) {
 
 static LogicalResult requireTensorCore(Operation *op, const hw::TargetModel &target) {
   auto product = cast<BlockScaledMatmulOp>(op);
-  bool isFused = product.isDual() || !product.hasOnlyElements();
-  // Sums in registers have no groups yet, ranges of K where warps multiply or operands are swapped,
-  // and one result of one product.
+  // Sums in registers have no groups yet, and ranges of K where warps multiply or operands are
+  // swapped.
   bool maySplit = target.hasMmaBlockScale || (target.hasWgmma && splitsFewRows(product));
   bool isSplit = product.getStreamK() || (product.getSplitK().value_or(1) > 1 && !maySplit);
-  bool isWide = product.isGrouped() || isSplit || isFused;
+  bool isWide = product.isGrouped() || isSplit;
   Status status = product.usesK96() ? hw::requireFeature(target, &hw::TargetModel::hasFp4K96,
                                                          "tensor core instructions of K = 96")
                   : product.hasF32Scales() ? requirePromotion(target)
@@ -412,7 +411,7 @@ static LogicalResult checkSwap(Operation *op, const KernelPlan &plan) {
   auto lhs = cast<RankedTensorType>(product.getLhs().getType());
   if (product.isGrouped() || lhs.isDynamicDim(0))
     return misfit(op, "swap", "is left out for groups and for dynamic rows", "it");
-  if (product.isDual() || !product.hasOnlyElements())
+  if (isFused(product))
     return misfit(op, "swap", "is left out for dual products and for results that are derived", "it");
   if (plan.pair || plan.cluster[0] || plan.store == ResultStore::Tma)
     return misfit(op, "swap", "is left out with 'pair', 'cluster' and store = tma", "both");
@@ -435,6 +434,10 @@ static std::string spellChoice(ArrayRef<int64_t> numbers) {
   if (size_t comma = text.rfind(", "); comma != std::string::npos)
     text.replace(comma, 2, " or ");
   return text;
+}
+
+bool fp4::isFused(BlockScaledMatmulOp product) {
+  return product.isDual() || !product.hasOnlyElements();
 }
 
 LogicalResult fp4::checkStream(Operation *op, const KernelPlan &plan) {

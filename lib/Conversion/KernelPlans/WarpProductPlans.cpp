@@ -23,8 +23,11 @@ using namespace fp4;
 static constexpr std::array<int64_t, 4> kTileMs = {16, 32, 64, 128};
 static constexpr std::array<int64_t, 3> kTileNs = {64, 128, 256};
 static constexpr int64_t kTileK = 128, kDeepTileK = 256;
-/// Elements of a tile: with more, eight warps would have more than 64 sums in a thread, and ptxas spills.
+/// Elements of a tile, of all products: with more, eight warps would have more than 64 sums in a
+/// thread, and ptxas spills.
 static constexpr int64_t kMostElements = 128 * 128;
+/// Rows of a tile whose elements are quantized: a thread gets one (pipe.gather_rows).
+static constexpr int64_t kGatheredRows = 128;
 
 /// Rows of one instruction, rows that a register has the scales of, sums of a thread, and warps.
 static constexpr int64_t kWarpRows = 16, kScaleRows = 32, kMostSums = 128, kMostWarps = 8;
@@ -68,18 +71,18 @@ static constexpr double kFeedBytes = 32, kTileCycles = 1500;
 namespace {
 /// A tile of a product.
 struct WarpTile {
-  int64_t m, n, block, stepK; ///< as MatmulSize has them
+  int64_t m, n, block, stepK, products; ///< as MatmulSize has them
 
   /// Bytes of a stage, scales of whole blocks of 128 rows included.
   int64_t stageBytes(int64_t k) const {
-    int64_t scaleRows = llvm::alignTo(m, 128) + llvm::alignTo(n, 128);
-    return (m + n) * k * 32 / stepK + scaleRows * k / block;
+    int64_t scaleRows = int64_t(llvm::alignTo(m, 128) + products * llvm::alignTo(n, 128));
+    return (m + products * n) * k * 32 / stepK + scaleRows * k / block;
   }
   /// Bytes that the warps read from shared memory for a k tile.
   int64_t readBytes() const {
     int64_t warps = warpsOf(m, n);
     auto [rows, columns] = *warpFragment(m, n, warps);
-    return warps * (rows + columns) * kTileK * 32 / stepK;
+    return products * warps * (rows + columns) * kTileK * 32 / stepK;
   }
 };
 } // namespace
@@ -88,24 +91,53 @@ static double cyclesOf(const MatmulSize &size, const WarpTile &tile,
                        const hw::TargetModel &target) {
   int64_t tiles = llvm::divideCeil(size.m, tile.m) * llvm::divideCeil(size.n, tile.n);
   int64_t waves = llvm::divideCeil(tiles * size.splits, target.multiprocessors);
-  double multiply = 2.0 * tile.m * tile.n * kTileK * 64 / double(tile.stepK) / kFlops;
+  double multiply =
+      2.0 * tile.m * tile.n * double(tile.products) * kTileK * 64 / double(tile.stepK) / kFlops;
   double read = tile.readBytes() / kSharedBytes;
   double feed = tile.stageBytes(kTileK) / kFeedBytes;
   int64_t deep = llvm::divideCeil(size.k, kTileK * size.splits);
   return waves * (deep * std::max({multiply, read, feed}) + kTileCycles);
 }
 
+/// Bytes of shared memory that threads exchange rows in, at most: 64 columns of each.
+static int64_t gatheredBytes(BlockScaledMatmulOp product) {
+  constexpr int64_t columns = 64;
+  int64_t bytes = product.getElementType().getIntOrFloatBitWidth() / 8;
+  return product.getQuantizeRecipe() ? kGatheredRows * columns * bytes : 0;
+}
+
+/// Bytes of a tile with the fewest stages.
+static int64_t sharedBytesOf(BlockScaledMatmulOp product, const WarpTile &tile, int64_t k) {
+  return kFewestStages * tile.stageBytes(k) + gatheredBytes(product) + kOtherSharedBytes;
+}
+
+/// Elements of a tile that registers have room for. Elements of 32 bits that threads exchange take
+/// as many as sums.
+static int64_t mostElements(BlockScaledMatmulOp product) {
+  bool isWide = product.getQuantizeRecipe() && product.getElementType().isF32();
+  return kMostElements / (product.isDual() || isWide ? 2 : 1);
+}
+
+/// What quantizes elements has rows for all threads.
+static bool mayHaveTile(BlockScaledMatmulOp product, int64_t m, int64_t n) {
+  return m * n <= mostElements(product) && (!product.getQuantizeRecipe() || m == kGatheredRows);
+}
+
 /// The best tile; of equals, the largest.
-static std::array<int64_t, 2> chooseTile(const KernelPlan &wish, const MatmulSize &size,
-                                         const hw::TargetModel &target) {
-  std::array<int64_t, 2> best = {wish.tile[0] ? wish.tile[0] : 128, wish.tile[1] ? wish.tile[1] : 128};
+static std::array<int64_t, 2> chooseTile(BlockScaledMatmulOp product, const KernelPlan &wish,
+                                         const MatmulSize &size, const hw::TargetModel &target) {
+  int64_t wide = mostElements(product) / kGatheredRows;
+  std::array<int64_t, 2> best = {wish.tile[0] ? wish.tile[0] : 128,
+                                 wish.tile[1] ? wish.tile[1] : wide};
   double least = 0;
   for (int64_t m : llvm::reverse(kTileMs))
     for (int64_t n : llvm::reverse(kTileNs)) {
+      WarpTile tile = {m, n, size.block, size.stepK, size.products};
       if ((wish.tile[0] && wish.tile[0] != m) || (wish.tile[1] && wish.tile[1] != n) ||
-          m * n > kMostElements)
+          !mayHaveTile(product, m, n) ||
+          sharedBytesOf(product, tile, kTileK) > int64_t(target.sharedBytesPerCta))
         continue;
-      double cycles = cyclesOf(size, {m, n, size.block, size.stepK}, target);
+      double cycles = cyclesOf(size, tile, target);
       if (least != 0 && cycles >= least)
         continue;
       least = cycles;
@@ -129,7 +161,7 @@ static pipe::RolePlanAttr rolesOf(MLIRContext *context, int64_t m, int64_t n) {
 
 KernelPlan fp4::proposeWarpProduct(Operation *op, const KernelPlan &wish, const MatmulSize &size,
                                    const hw::TargetModel &target) {
-  auto [m, n] = chooseTile(wish, size, target);
+  auto [m, n] = chooseTile(cast<BlockScaledMatmulOp>(op), wish, size, target);
   KernelPlan plan = planOfFamily(KernelFamily::TileProduct);
   plan.tile = {m, n, wish.tile[2] ? wish.tile[2] : kTileK};
   plan.schedule = neighboursAlongM(op->getContext());
@@ -146,20 +178,22 @@ static LogicalResult checkTile(Operation *op, const KernelPlan &plan,
   std::string found =
       ("[" + Twine(m) + ", " + Twine(n) + ", " + Twine(k) + "]").str();
   if (!llvm::is_contained(kTileMs, m) || !llvm::is_contained(kTileNs, n) ||
-      m * n > kMostElements || (k != kTileK && !isDeep))
+      !mayHaveTile(product, m, n) || (k != kTileK && !isDeep))
     return misfit(op, "tile",
-                  "is [m, n, k] with m = 16, 32, 64 or 128, n = 64, 128 or 256, m * n up to 16384 "
-                  "and k = 128" +
-                      Twine(isWide ? "" : " or 256"),
+                  "is [m, n, k] with m = " +
+                      Twine(product.getQuantizeRecipe() ? "128, whose rows threads quantize"
+                                                        : "16, 32, 64 or 128") +
+                      ", n = 64, 128 or 256, m * n up to " + Twine(mostElements(product)) +
+                      " and k = 128" + Twine(isWide ? "" : " or 256"),
                   found);
-  int64_t stage =
-      WarpTile{m, n, blockSize(product.getFormat()), isWide ? 32 : 64}.stageBytes(k);
-  if (kFewestStages * stage + kOtherSharedBytes <= target.sharedBytesPerCta)
+  WarpTile tile = {m, n, blockSize(product.getFormat()), isWide ? 32 : 64,
+                   product.isDual() ? 2 : 1};
+  if (sharedBytesOf(product, tile, k) <= int64_t(target.sharedBytesPerCta))
     return success();
   return misfit(op, "tile",
                 "has two stages in the " + Twine(target.sharedBytesPerCta) +
                     " bytes of shared memory of " + StringRef(target.name),
-                found + " with stages of " + Twine(stage) + " bytes");
+                found + " with stages of " + Twine(tile.stageBytes(k)) + " bytes");
 }
 
 static StringRef warpRules(pipe::RolePlanAttr roles) {
@@ -179,6 +213,12 @@ LogicalResult fp4::checkWarpProduct(Operation *op, const KernelPlan &plan,
     return failure();
   int64_t warps = cast<pipe::RolePlanAttr>(plan.roles).getDriver(Tensor).getNumWarps();
   auto [m, n, k] = plan.tile;
+  pipe::RoleAttr math = cast<pipe::RolePlanAttr>(plan.roles).getDriver(Threads);
+  bool hasGroups = math.getFirstWarp() % 4 == 0 && (warps == 4 || warps == 8);
+  if (cast<BlockScaledMatmulOp>(op).getQuantizeRecipe() && !hasGroups)
+    return misfit(op, "roles",
+                  "quantize rows with 4 or 8 warps for tensor, from a multiple of 4 on",
+                  Twine(warps) + " from " + Twine(math.getFirstWarp()));
   if (warpFragment(m, n, warps))
     return success();
   return misfit(op, "roles",

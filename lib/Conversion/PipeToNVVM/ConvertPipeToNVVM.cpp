@@ -15,6 +15,7 @@
 #include "fp4/Conversion/PipeToNVVM/Passes.h"
 
 #include "fp4/Dialect/Fp4/IR/Target.h"
+#include "fp4/Dialect/Pipe/IR/PipeWarps.h"
 #include "fp4/ISA/TargetModel.h"
 
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
@@ -64,6 +65,7 @@ struct ConvertPipeToNVVM : fp4::impl::ConvertPipeToNVVMBase<ConvertPipeToNVVM> {
               })
               .Case([](fp4::pipe::JoinFragmentOp op) { return op.getPlace().has_value(); })
               .Case([](fp4::pipe::StoreFragmentOp op) { return !op.getStaged() || op.getPlace(); })
+              .Case([](fp4::pipe::GatherRowsOp op) { return op.getPlace().has_value(); })
               .Default(true);
       if (placed)
         return WalkResult::advance();
@@ -157,6 +159,7 @@ struct ConvertPipeToNVVM : fp4::impl::ConvertPipeToNVVMBase<ConvertPipeToNVVM> {
     fp4::populateLanePromotionPatterns(converter, patterns, state);
     fp4::populateWeightLanePatterns(converter, patterns, state);
     fp4::populateWarpProductPatterns(converter, patterns, state);
+    fp4::populateGatherPatterns(converter, patterns, state);
     fp4::populateQuantizePatterns(converter, patterns, state);
     fp4::populateWorkPatterns(converter, patterns, state);
     fp4::populateEpiloguePatterns(converter, patterns, state);

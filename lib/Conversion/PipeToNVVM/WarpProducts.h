@@ -8,4 +8,8 @@ namespace fp4 {
 void populateWarpProductPatterns(const mlir::TypeConverter &, mlir::RewritePatternSet &,
                                  const KernelState &);
 
+/// Rows of the fragments of all warps (GatherRows.cpp).
+void populateGatherPatterns(const mlir::TypeConverter &, mlir::RewritePatternSet &,
+                            const KernelState &);
+
 } // namespace fp4

@@ -106,18 +106,38 @@ func.func @reasons(%a: !e, %s: !s, %f: tensor<f32>, %rng: tensor<2xi64>) -> (ten
 
 // -----
 
+// Where sums are in registers too.
 !e = tensor<128x256xf4E2M1FN>
 !s = tensor<128x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 module attributes {fp4.target = #fp4.target<sm_90a>} {
 // CHECK-LABEL: func.func @hopper
-// CHECK-COUNT-2: fp4.blockscaled_matmul
+// CHECK: fp4.blockscaled_matmul {{.*}} with
+// CHECK: with_amax
+// CHECK-NOT: fp4.amax
 func.func @hopper(%a: !e, %s: !s) -> (tensor<128x128xf32>, tensor<f32>) {
   %x = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>} : (!e, !s, !e, !s) -> tensor<128x128xf32>
   %y = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>} : (!e, !s, !e, !s) -> tensor<128x128xf32>
-  // REMARKS: remark: [Missed] product+product
+  // REMARKS: remark: [Passed] product+product
   %z = arith.mulf %x, %y : tensor<128x128xf32>
-  // REMARKS: remark: [Missed] product+amax | Category:fp4-fuse | Reason="the kernels of products of sm_90a take one product and give its elements"
+  // REMARKS: remark: [Passed] product+amax
   %amax = fp4.amax %z : tensor<128x128xf32> -> tensor<f32>
   return %z, %amax : tensor<128x128xf32>, tensor<f32>
+}
+}
+
+// -----
+
+// Products of few rows swap their operands on a target without fp4 tensor cores.
+!e = tensor<64x256xf4E2M1FN>
+!s = tensor<64x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+module attributes {fp4.target = #fp4.target<sm_90a>} {
+// CHECK-LABEL: func.func @few_rows
+// CHECK: fp4.blockscaled_matmul
+// CHECK: fp4.amax
+func.func @few_rows(%a: !e, %s: !s) -> (tensor<64x64xf32>, tensor<f32>) {
+  %x = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>} : (!e, !s, !e, !s) -> tensor<64x64xf32>
+  // REMARKS: remark: [Missed] product+amax | Category:fp4-fuse | Reason="the kernels of products of sm_90a with up to 64 rows take one product and give its elements"
+  %amax = fp4.amax %x : tensor<64x64xf32> -> tensor<f32>
+  return %x, %amax : tensor<64x64xf32>, tensor<f32>
 }
 }

@@ -328,6 +328,17 @@ func.func @derived(%codes: vector<32xf4E2M1FN>, %q: !pipe.global<512x256xf4E2M1F
   return
 }
 
+func.func @gathered(%v: vector<16xbf16>, %row: i32, %column: i32, %rows: i32, %n: f32) {
+  %m = pipe.fragment_amax %v[%row, %column] rows %rows of 512 and %n : vector<16xbf16>
+  return
+}
+func.func @rows_of_warps(%v: vector<64xbf16>, %s2: vector<2xf8E8M0FNU>, %row: i32, %column: i32, %m0: i32, %b0: i32,
+    %d: !pipe.global<512x8xf8E8M0FNU, tiled_128x4>) {
+  %s, %first = pipe.gather_rows %v[%row, %column] : vector<64xbf16> -> vector<64xbf16>
+  pipe.store_few_scales %s2, %d[%m0, %b0] : vector<2xf8E8M0FNU>, !pipe.global<512x8xf8E8M0FNU, tiled_128x4>
+  return
+}
+
 gpu.module @kernels {
 gpu.func @planned() kernel attributes {pipe.role_plan =
     #pipe.role_plan<epilogue warps 0 to 4 drives [threads],

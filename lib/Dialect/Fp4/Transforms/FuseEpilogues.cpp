@@ -87,7 +87,7 @@ std::string whyNotDual(linalg::GenericOp op, BlockScaledMatmulOp x, BlockScaledM
     if (std::string reason = whyNot(op, product); !reason.empty())
       return reason;
   }
-  return whyNotOnTarget(op);
+  return whyNotOnTarget(op, x);
 }
 
 /// An input as the epilogue has it: a vector becomes a column or a row.

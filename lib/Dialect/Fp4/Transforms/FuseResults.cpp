@@ -16,12 +16,19 @@
 using namespace mlir;
 using namespace fp4;
 
-std::string fp4::whyNotOnTarget(Operation *op) {
+/// Where tensor cores have no fp4, products of few rows swap their operands: they would take longer
+/// with the tiles of a fused one.
+std::string fp4::whyNotOnTarget(Operation *op, BlockScaledMatmulOp product) {
+  constexpr int64_t fewRows = 64;
   std::optional<hw::TargetModel> target = findTarget(op);
-  if (!target || target->hasTcgen05)
+  if (!target || hw::requireBlockScaled(*target))
     return {};
-  return "the kernels of products of " + std::string(target->name) +
-         " take one product and give its elements";
+  int64_t rows = cast<RankedTensorType>(product.getLhs().getType()).getDimSize(0);
+  if (!target->hasWgmma || (!ShapedType::isDynamic(rows) && rows <= fewRows))
+    return "the kernels of products of " + std::string(target->name) +
+           (target->hasWgmma ? " with up to 64 rows" : "") +
+           " take one product and give its elements";
+  return {};
 }
 
 namespace {
@@ -109,7 +116,7 @@ std::string whyNotDerived(Operation *op, BlockScaledMatmulOp product) {
     return "the lhs has no scales";
   if (product.hasF32Scales())
     return "products of format fp8_block128 give their elements alone";
-  return whyNotOnTarget(op);
+  return whyNotOnTarget(op, product);
 }
 
 std::string whyNotQuantizer(QuantizeOp op, BlockScaledMatmulOp product) {

@@ -16,8 +16,8 @@ bool fuseEpilogue(mlir::linalg::GenericOp op, mlir::RewriterBase &rewriter);
 bool fuseResult(QuantizeOp op, mlir::RewriterBase &rewriter);
 bool fuseResult(AmaxOp op, mlir::RewriterBase &rewriter);
 
-/// Why the target has no kernel of products whose epilogue takes two products or gives other results
-/// than its elements; empty where it has one, or is not known.
-std::string whyNotOnTarget(mlir::Operation *op);
+/// Why the target has no kernel for `op` of products as `product` whose epilogue takes two products
+/// or gives other results than its elements; empty where it has one, or is not known.
+std::string whyNotOnTarget(mlir::Operation *op, BlockScaledMatmulOp product);
 
 } // namespace fp4

@@ -6,6 +6,8 @@
 
 #include "fp4/Dialect/Pipe/IR/PipeWarps.h"
 
+#include "VerifyRows.h"
+
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/OpImplementation.h"
 
@@ -141,4 +143,56 @@ LogicalResult ReadWarpFragmentOp::verify() {
                        << "of multiples of " << kPartColumns << " columns, within a fragment of "
                        << "mma_sync, but got row " << row << " and " << columns << " columns from "
                        << first << " on, of " << acc; // (C254)
+}
+
+//===----------------------------------------------------------------------===//
+// Rows of the fragments of all warps
+//===----------------------------------------------------------------------===//
+
+LogicalResult FragmentAmaxOp::verify() {
+  constexpr int64_t together = 4; // two of each row
+  int64_t count = getValue().getType().getNumElements();
+  if (int64_t(getColumns()) > 0 && count % together == 0)
+    return success();
+  return emitOpError() << "columns must be positive, and the vector have a multiple of " << together
+                       << " elements, but got " << int64_t(getColumns()) << " and "
+                       << getValue().getType(); // (C570)
+}
+
+int64_t GatherRowsOp::getStagedBytes() {
+  VectorType type = getSegment().getType();
+  return kRows * int64_t(llvm::alignTo(type.getNumElements() * type.getElementTypeBitWidth() / 8,
+                                       kLineBytes));
+}
+
+LogicalResult GatherRowsOp::verify() {
+  constexpr int64_t warpgroup = 128, ofParts = 16, narrow = 32, wide = 64;
+  auto region = (*this)->getParentOfType<RoleRegionOp>();
+  if (region &&
+      (region.getRole().getNumThreads() % warpgroup || region.getRole().getFirstWarp() % 4))
+    return emitOpError() << "role must have whole warpgroups, but is "
+                         << region.getRole(); // (C571)
+  if (getValues().empty() || !llvm::all_equal(getValues().getTypes()))
+    return emitOpError("values must be vectors of one type"); // (C571)
+  auto part = cast<VectorType>(getValues().front().getType());
+  VectorType segment = getSegment().getType();
+  int64_t given = part.getNumElements() * int64_t(getValues().size());
+  int64_t count = segment.getNumElements();
+  if (part.getElementType() == segment.getElementType() && part.getNumElements() % ofParts == 0 &&
+      given == count && (count == narrow || count == wide))
+    return success();
+  return emitOpError() << "segment must have 32 or 64 elements, as many as all values, which have "
+                       << "multiples of " << ofParts << ", but got " << segment << " from " << given
+                       << " elements in parts of " << part; // (C571)
+}
+
+LogicalResult StoreFewScalesOp::verify() {
+  GlobalType dest = getDest().getType();
+  auto type = cast<VectorType>(getValue().getType());
+  int64_t count = type.getNumElements();
+  if (dest.isScales() && dest.getElementType() == type.getElementType() && count <= 2)
+    return verifyRows(*this, dest, getRows()); // (C573)
+  return emitOpError()
+         << "vector must have 1 or 2 scales of a buffer of layout tiled_128x4, but got " << type
+         << " and " << dest; // (C573)
 }

@@ -5,6 +5,7 @@
 #include "ChannelEnds.h"
 #include "StageColumns.h"
 
+#include "fp4/Dialect/Pipe/IR/PipeWarps.h"
 #include "fp4/Dialect/Pipe/IR/ScaleWarps.h"
 #include "fp4/ISA/TargetModel.h"
 
@@ -280,6 +281,8 @@ static MemoryPlan collect(gpu::GPUFuncOp kernel) {
       plan.joins.push_back({join});
     else if (auto store = dyn_cast<StoreFragmentOp>(op))
       plan.stagedBytes = std::max(plan.stagedBytes, store.getStagedBytes());
+    else if (auto gather = dyn_cast<GatherRowsOp>(op))
+      plan.stagedBytes = std::max(plan.stagedBytes, gather.getStagedBytes());
   });
   plan.workDepth = workRingDepth(kernel);
   return plan;

@@ -1,11 +1,11 @@
 //===- MemoryPlan.h - Depths and places of a kernel's buffers -------------===//
 //
 // Shared memory from offset 0: the tiles of shared channels, widest alignment first, all stages of
-// a tile adjacent; then what joins of a cluster receive; then what staged stores exchange; then the
-// ring of responses to requests for work with its barriers, if there is one; then full and empty
-// barriers of every channel, 8 bytes each; then the word that receives the tensor memory address.
-// Tensor memory from column 0 of the kernel's allocation: the tiles of tensor memory channels, then
-// the tiles that a role makes for itself from a stage.
+// a tile adjacent; then what joins of a cluster receive; then what staged stores or gathered rows
+// exchange; then the ring of responses to requests for work with its barriers, if there is one;
+// then full and empty barriers of every channel, 8 bytes each; then the word that receives the
+// tensor memory address. Tensor memory from column 0 of the kernel's allocation: the tiles of
+// tensor memory channels, then the tiles that a role makes for itself from a stage.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -74,7 +74,7 @@ struct MemoryPlan {
   llvm::SmallVector<ChannelPlan> channels;
   llvm::SmallVector<JoinPlan> joins;
   llvm::SmallVector<StageTilePlan> stageTiles;
-  int64_t stagedBytes = 0; ///< of what staged stores exchange
+  int64_t stagedBytes = 0; ///< of what staged stores, or gathered rows, exchange
   int64_t stagedPlace = 0; ///< its byte offset
   int64_t workDepth = 0;   ///< responses to requests for work
   int64_t workRing = 0;    ///< byte offset of their ring

@@ -20,6 +20,7 @@
 #include "StageColumns.h"
 
 #include "fp4/Dialect/Fp4/IR/Target.h"
+#include "fp4/Dialect/Pipe/IR/PipeWarps.h"
 #include "fp4/Dialect/Pipe/Transforms/Passes.h"
 #include "fp4/ISA/TargetModel.h"
 
@@ -61,6 +62,7 @@ static void applyPlan(gpu::GPUFuncOp kernel, const MemoryPlan &plan) {
     if (store.getStaged())
       store.setPlace(plan.stagedPlace);
   });
+  kernel.walk([&](GatherRowsOp gather) { gather.setPlace(plan.stagedPlace); });
   kernel->setAttr(PipeDialect::kSharedBytesAttr, b.getI64IntegerAttr(plan.sharedBytes));
   kernel->setAttr(PipeDialect::kTmemColumnsAttr, b.getI64IntegerAttr(plan.tmemColumns));
   kernel->setAttr(PipeDialect::kTmemSlotAttr, b.getI64IntegerAttr(plan.tmemSlot));

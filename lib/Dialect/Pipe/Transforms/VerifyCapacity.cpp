@@ -6,6 +6,7 @@
 
 #include "fp4/Dialect/Fp4/IR/Target.h"
 #include "fp4/Dialect/Pipe/IR/Pipe.h"
+#include "fp4/Dialect/Pipe/IR/PipeWarps.h"
 #include "fp4/Dialect/Pipe/IR/ScaleWarps.h"
 #include "fp4/Dialect/Pipe/Transforms/Passes.h"
 #include "fp4/ISA/TargetModel.h"
@@ -111,6 +112,34 @@ static LogicalResult addStaged(Ranges &ranges, gpu::GPUFuncOp kernel) {
   return failure(result.wasInterrupted());
 }
 
+/// (C572) The place that all gathered rows of a kernel have: the barriers between two gatherings
+/// are those of one role.
+static LogicalResult addGathered(Ranges &ranges, gpu::GPUFuncOp kernel) {
+  GatherRowsOp first;
+  WalkResult result = kernel.walk([&](GatherRowsOp gather) {
+    if (!first)
+      first = gather;
+    std::optional<int64_t> place = gather.getPlace();
+    bool isLikeFirst =
+        gather->getParentOfType<RoleRegionOp>() == first->getParentOfType<RoleRegionOp>() &&
+        gather.getStagedBytes() == first.getStagedBytes();
+    if (place && *place % StoreFragmentOp::kStagedAlignment == 0 && place == first.getPlace() &&
+        isLikeFirst)
+      return WalkResult::advance();
+    InFlightDiagnostic diag =
+        gather.emitOpError("must have the role, the size and the place of all gathered rows, a "
+                           "multiple of ")
+        << StoreFragmentOp::kStagedAlignment; // (C572)
+    diag.attachNote() << "add 'at <byte>'";
+    return WalkResult::interrupt();
+  });
+  if (first && !result.wasInterrupted()) {
+    auto place = int64_t(*first.getPlace());
+    ranges.shared.push_back({place, place + first.getStagedBytes(), "gathered rows", first});
+  }
+  return failure(result.wasInterrupted());
+}
+
 /// (C140), (C141) Ranges are disjoint and end at or before `limit`.
 static LogicalResult checkRanges(SmallVector<Extent> &ranges, int64_t limit, StringRef unit,
                                  StringRef attribute) {
@@ -201,7 +230,8 @@ static LogicalResult verifyKernel(gpu::GPUFuncOp kernel, const hw::TargetModel &
     }
     return WalkResult::advance();
   });
-  if (placed.wasInterrupted() || failed(addStaged(ranges, kernel)))
+  if (placed.wasInterrupted() || failed(addStaged(ranges, kernel)) ||
+      failed(addGathered(ranges, kernel)))
     return failure();
   if (failed(verifyCluster(kernel, target)) || failed(checkRing(kernel, target, ranges)))
     return failure();

@@ -456,3 +456,41 @@ gpu.func @staged(%v: vector<16xbf16>, %w: vector<8xbf16>, %d: !pipe.global<64x51
   gpu.return
 }
 }
+
+// -----
+
+// (C572) Gathered rows of one role have one place and one size.
+!line = !pipe.channel<!pipe.shared<8x16xi8>>
+gpu.module @m {
+gpu.func @gathered(%v: vector<32xbf16>, %i: i32) kernel attributes {
+    known_block_size = array<i32: 288, 1, 1>,
+    pipe.shared_bytes = 60000 : i64, pipe.tmem_columns = 0 : i64, pipe.tmem_slot = 59992 : i64} {
+  %c = pipe.channel from tma to threads(8) depth 1 payload [0] barriers 59976 : !line
+  pipe.role math warps 0 to 8 drives [tensor, threads] {
+    %a, %x = pipe.gather_rows %v[%i, %i] at 1024 : vector<32xbf16> -> vector<32xbf16>
+    %b, %y = pipe.gather_rows %v[%i, %i] at 1024 : vector<32xbf16> -> vector<32xbf16>
+    // expected-error @+2 {{must have the role, the size and the place of all gathered rows, a multiple of 1024}}
+    // expected-note @+1 {{add 'at <byte>'}}
+    %d, %z = pipe.gather_rows %v[%i, %i] at 2048 : vector<32xbf16> -> vector<32xbf16>
+  }
+  gpu.return
+}
+}
+
+// -----
+
+// (C572), (C140) They are in nobody else's place.
+!line = !pipe.channel<!pipe.shared<8x16xi8>>
+gpu.module @m {
+gpu.func @overlaps(%v: vector<32xbf16>, %i: i32) kernel attributes {
+    known_block_size = array<i32: 288, 1, 1>,
+    pipe.shared_bytes = 60000 : i64, pipe.tmem_columns = 0 : i64, pipe.tmem_slot = 59992 : i64} {
+  // expected-note @+1 {{the other is here}}
+  %c = pipe.channel from tma to threads(8) depth 1 payload [0] barriers 59976 : !line
+  pipe.role math warps 0 to 8 drives [tensor, threads] {
+    // expected-error @+1 {{gathered rows at bytes 0 to 16384 must be disjoint from tile 0 at 0 to 128}}
+    %a, %x = pipe.gather_rows %v[%i, %i] at 0 : vector<32xbf16> -> vector<32xbf16>
+  }
+  gpu.return
+}
+}

@@ -1,0 +1,77 @@
+//===- FragmentResults.cpp - What fragments leave besides elements --------===//
+//
+// A maximum is taken of fragments as they are. Quantizers want whole blocks in one thread, so warps
+// exchange what has been converted until each thread has a segment of one row (pipe.gather_rows);
+// what follows is the code of lanes of tensor memory (ResultStores.cpp).
+//
+//===----------------------------------------------------------------------===//
+
+#include "FragmentEpilogue.h"
+
+#include "InlinePtx.h"
+
+#include "fp4/Dialect/Pipe/IR/PipeWarps.h"
+
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+using namespace fp4;
+using namespace fp4::pipe;
+
+/// Elements that are computed here, before others are, so that few sums are on their way at a time.
+Value FragmentEpilogue::hold(Value elements) {
+  auto type = cast<VectorType>(elements.getType());
+  int64_t bits = type.getElementTypeBitWidth(), count = type.getNumElements() * bits / 32;
+  auto words = VectorType::get({count}, b.getI32Type());
+  Value all = vector::BitCastOp::create(b, loc, words, elements);
+  SmallVector<Value> registers;
+  for (int64_t i = 0; i < count; ++i)
+    registers.push_back(vector::ExtractOp::create(b, loc, all, i));
+  registers = computeHere(b, loc, registers);
+  return vector::BitCastOp::create(b, loc, type,
+                                   vector::FromElementsOp::create(b, loc, words, registers));
+}
+
+/// Fragments of warpgroups have all columns of the tile, of which a section is gathered once it is
+/// there.
+void FragmentEpilogue::derive(Value elements, Value row, Value column) {
+  if (shape.withAmax) {
+    Value limit = rows;
+    if (!limit && shape.m % shape.workM()) // rows of a tile that do not exist
+      limit = constant(shape.m);
+    amax = FragmentAmaxOp::create(b, loc, b.getF32Type(), elements, row, column, limit,
+                                  b.getI64IntegerAttr(shape.n), amax);
+  }
+  if (!shape.quantizer)
+    return;
+  converted.push_back(hold(elements));
+  int64_t columns = int64_t(converted.size()) * partColumns,
+          section = shape.gatheredSection(threads);
+  if (fragmentKind == FragmentKind::Wgmma && columns == section)
+    quantizeElements(row, add(column, constant(partColumns - section)), {constant(0), constant(0)});
+}
+
+void FragmentEpilogue::quantizeElements(Value row, Value column, InTile place) {
+  SmallVector<Value> all = std::exchange(converted, {});
+  if (all.empty())
+    return;
+  if (!results)
+    results.emplace(b, loc, shape, derived);
+  bool ofWarps = fragmentKind == FragmentKind::MmaSync;
+  size_t parts = ofWarps ? size_t(fragmentSize[0] / kWarpRows) : 1, perPart = all.size() / parts;
+  SmallVector<Value> values;
+  for (size_t part = 0; part < parts; ++part)
+    values.push_back(concatenate(b, loc, ArrayRef(all).slice(part * perPart, perPart)));
+  auto type = VectorType::get({shape.gatheredColumns(threads)},
+                              cast<VectorType>(all.front().getType()).getElementType());
+  auto gathered = GatherRowsOp::create(b, loc, type, b.getI32Type(), values, place.row,
+                                       place.column, IntegerAttr());
+  results->emitSegment({row, add(column, gathered.getFirst()), rows}, gathered.getSegment());
+}
+
+void FragmentEpilogue::finishTile() {
+  if (amax)
+    FoldAmaxOp::create(b, loc, std::exchange(amax, {}), derived.amax);
+  if (shape.dual)
+    results.reset();
+}

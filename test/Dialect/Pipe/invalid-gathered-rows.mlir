@@ -1,0 +1,85 @@
+// RUN: fp4-opt %s -verify-diagnostics -split-input-file
+
+// Rows of the fragments of all warps (docs/Pipe.md). Every error has a twin above it that differs in one place
+// and verifies.
+
+func.func @twin(%v: vector<16xbf16>, %i: i32) {
+  %m = pipe.fragment_amax %v[%i, %i] of 512 : vector<16xbf16>
+  return
+}
+func.func @bad(%v: vector<16xbf16>, %i: i32) {
+  // (C570)
+  // expected-error @+1 {{columns must be positive, and the vector have a multiple of 4 elements, but got 0 and 'vector<16xbf16>'}}
+  %m = pipe.fragment_amax %v[%i, %i] of 0 : vector<16xbf16>
+  return
+}
+
+// -----
+
+func.func @bad(%v: vector<6xbf16>, %i: i32) {
+  // (C570)
+  // expected-error @+1 {{columns must be positive, and the vector have a multiple of 4 elements, but got 512 and 'vector<6xbf16>'}}
+  %m = pipe.fragment_amax %v[%i, %i] of 512 : vector<6xbf16>
+  return
+}
+
+// -----
+
+gpu.module @m {
+gpu.func @twin(%v: vector<16xbf16>, %i: i32) kernel {
+  pipe.role math warps 0 to 8 drives [tensor, threads] {
+    %s, %first = pipe.gather_rows %v, %v[%i, %i] : vector<16xbf16>, vector<16xbf16> -> vector<32xbf16>
+  }
+  gpu.return
+}
+gpu.func @bad(%v: vector<16xbf16>, %i: i32) kernel {
+  pipe.role math warps 2 to 6 drives [tensor, threads] {
+    // (C571)
+    // expected-error @+1 {{role must have whole warpgroups, but is}}
+    %s, %first = pipe.gather_rows %v, %v[%i, %i] : vector<16xbf16>, vector<16xbf16> -> vector<32xbf16>
+  }
+  gpu.return
+}
+}
+
+// -----
+
+func.func @bad(%v: vector<16xbf16>, %w: vector<16xf16>, %i: i32) {
+  // (C571)
+  // expected-error @+1 {{values must be vectors of one type}}
+  %s, %first = pipe.gather_rows %v, %w[%i, %i] : vector<16xbf16>, vector<16xf16> -> vector<32xbf16>
+  return
+}
+
+// -----
+
+func.func @bad(%v: vector<16xbf16>, %i: i32) {
+  // (C571)
+  // expected-error @+1 {{segment must have 32 or 64 elements, as many as all values, which have multiples of 16, but got 'vector<64xbf16>' from 32 elements in parts of 'vector<16xbf16>'}}
+  %s, %first = pipe.gather_rows %v, %v[%i, %i] : vector<16xbf16>, vector<16xbf16> -> vector<64xbf16>
+  return
+}
+
+// -----
+
+!d = !pipe.global<512x8xf8E8M0FNU, tiled_128x4>
+func.func @twin(%v: vector<2xf8E8M0FNU>, %d: !d, %i: i32) {
+  pipe.store_few_scales %v, %d[%i, %i] : vector<2xf8E8M0FNU>, !d
+  return
+}
+func.func @bad(%v: vector<4xf8E8M0FNU>, %d: !d, %i: i32) {
+  // (C573)
+  // expected-error @+1 {{vector must have 1 or 2 scales of a buffer of layout tiled_128x4, but got}}
+  pipe.store_few_scales %v, %d[%i, %i] : vector<4xf8E8M0FNU>, !d
+  return
+}
+
+// -----
+
+!d = !pipe.global<?x8xf8E8M0FNU, tiled_128x4>
+func.func @bad(%v: vector<2xf8E8M0FNU>, %d: !d, %i: i32) {
+  // (C573)
+  // expected-error @+1 {{expects operand 'rows' for dynamic rows, but got none}}
+  pipe.store_few_scales %v, %d[%i, %i] : vector<2xf8E8M0FNU>, !d
+  return
+}
