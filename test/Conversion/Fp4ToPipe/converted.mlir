@@ -11,8 +11,8 @@
 // CHECK:   %[[ACC:.*]] = pipe.fragment : !pipe.fragment<64x128xf32, wgmma>
 // CHECK:   scf.for
 // CHECK-COUNT-2: pipe.load_scales {{.*}}] : !pipe.global
-// CHECK:     %[[B:.*]] = pipe.convert_tile {{.*}} -> !pipe.shared<128x128xf16, swizzle_128B>
 // CHECK:     %[[MORE:.*]] = arith.cmpi sgt, %{{.*}}, %c0_i32
+// CHECK:     %[[B:.*]] = pipe.convert_tile {{.*}} -> !pipe.shared<128x128xf16, swizzle_128B>
 // CHECK:     pipe.mma_converted %[[ACC]], {{.*}}, %[[B]] accumulate %[[MORE]] : !pipe.fragment
 // CHECK:   }
 // CHECK:   %[[V:.*]] = pipe.read_fragment %[[ACC]][0]
