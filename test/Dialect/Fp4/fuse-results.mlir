@@ -141,3 +141,27 @@ func.func @few_rows(%a: !e, %s: !s) -> (tensor<64x64xf32>, tensor<f32>) {
   return %x, %amax : tensor<64x64xf32>, tensor<f32>
 }
 }
+
+// -----
+
+// What is deep is converted once, before a product alone, in larger tiles than those of two products.
+!e = tensor<128x2048xf4E2M1FN>
+!s = tensor<128x128xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+module attributes {fp4.target = #fp4.target<sm_90a>} {
+// CHECK-LABEL: func.func @deep
+// CHECK-COUNT-2: fp4.blockscaled_matmul
+// CHECK: with_amax
+// CHECK: fp4.quantize
+func.func @deep(%a: !e, %s: !s, %f: tensor<f32>) -> (tensor<128x128xf4E2M1FN>, tensor<128x8xf8E4M3FN>, tensor<f32>) {
+  %x = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>} : (!e, !s, !e, !s) -> tensor<128x128xf32>
+  %y = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>} : (!e, !s, !e, !s) -> tensor<128x128xf32>
+  // REMARKS: remark: [Missed] product+product | Category:fp4-fuse | Reason="on sm_90a its kernel would convert operands again for each tile, and a product alone has them converted once"
+  %z = arith.mulf %x, %y : tensor<128x128xf32>
+  // REMARKS: remark: [Missed] product+quantize | Category:fp4-fuse | Reason="on sm_90a its kernel would convert
+  %q, %r = fp4.quantize %z amax %f {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>}
+      : (tensor<128x128xf32>, tensor<f32>) -> (tensor<128x128xf4E2M1FN>, tensor<128x8xf8E4M3FN>)
+  // REMARKS: remark: [Passed] product+amax
+  %amax = fp4.amax %z : tensor<128x128xf32> -> tensor<f32>
+  return %q, %r, %amax : tensor<128x128xf4E2M1FN>, tensor<128x8xf8E4M3FN>, tensor<f32>
+}
+}

@@ -87,7 +87,9 @@ std::string whyNotDual(linalg::GenericOp op, BlockScaledMatmulOp x, BlockScaledM
     if (std::string reason = whyNot(op, product); !reason.empty())
       return reason;
   }
-  return whyNotOnTarget(op, x);
+  if (std::string reason = whyNotOnTarget(op, x); !reason.empty())
+    return reason;
+  return whySlowerOnTarget(op, x);
 }
 
 /// An input as the epilogue has it: a vector becomes a column or a row.

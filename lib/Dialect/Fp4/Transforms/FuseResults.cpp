@@ -31,6 +31,24 @@ std::string fp4::whyNotOnTarget(Operation *op, BlockScaledMatmulOp product) {
   return {};
 }
 
+std::string fp4::whySlowerOnTarget(Operation *op, BlockScaledMatmulOp product) {
+  constexpr int64_t tile = 128, shallow = 1024;
+  std::optional<hw::TargetModel> target = findTarget(op);
+  if (!target || !target->hasWgmma)
+    return {};
+  auto lhs = cast<RankedTensorType>(product.getLhs().getType());
+  int64_t rows = lhs.getDimSize(0), depth = lhs.getDimSize(1), columns = product.getColumns();
+  bool isKnown = !ShapedType::isDynamic(rows) && !ShapedType::isDynamic(depth) &&
+                 !ShapedType::isDynamic(columns);
+  if (isKnown && depth <= shallow &&
+      int64_t(llvm::divideCeil(rows, tile) * llvm::divideCeil(columns, tile)) <=
+          int64_t(target->multiprocessors))
+    return {};
+  return "on " + std::string(target->name) +
+         " its kernel would convert operands again for each tile, and a product alone has them "
+         "converted once";
+}
+
 namespace {
 
 constexpr StringLiteral kQuantize = "product+quantize";
@@ -121,7 +139,8 @@ std::string whyNotDerived(Operation *op, BlockScaledMatmulOp product) {
 
 std::string whyNotQuantizer(QuantizeOp op, BlockScaledMatmulOp product) {
   numerics::Recipe recipe = op.getRecipe().getDecisions();
-  int64_t block = op.getBlockSize(), rows = cast<RankedTensorType>(product.getLhs().getType()).getDimSize(0);
+  int64_t block = op.getBlockSize();
+  int64_t rows = cast<RankedTensorType>(product.getLhs().getType()).getDimSize(0);
   if (product.getQuantizeRecipe() || product.getWithAmax())
     return "the product quantizes its elements, or has their amax, already";
   if (op.getGroups() || op.getPerRow())
@@ -140,7 +159,9 @@ std::string whyNotQuantizer(QuantizeOp op, BlockScaledMatmulOp product) {
     return "rows end in a shorter block";
   if (op.hasColumnwise() && (ShapedType::isDynamic(rows) || rows % block))
     return "columns are of dynamic size or end in a shorter block";
-  return whyNotDerived(op, product);
+  if (std::string reason = whyNotDerived(op, product); !reason.empty())
+    return reason;
+  return whySlowerOnTarget(op, product);
 }
 
 bool missed(Operation *op, StringRef fusion, const std::string &reason) {
