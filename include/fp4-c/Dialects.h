@@ -144,10 +144,11 @@ MLIR_CAPI_EXPORTED bool fp4TypeIsAPipeChannel(MlirType type);
 MLIR_CAPI_EXPORTED MlirType fp4PipeGlobalTypeGetChecked(MlirLocation location, intptr_t rank,
                                                         const int64_t *shape, MlirType elementType,
                                                         MlirStringRef layout);
+/** `tail`: the map has a second box, of the rows behind the last whole one. */
 MLIR_CAPI_EXPORTED MlirType fp4PipeTensorMapTypeGetChecked(MlirLocation location, intptr_t rank,
                                                            const int64_t *shape,
                                                            MlirType elementType,
-                                                           MlirStringRef layout);
+                                                           MlirStringRef layout, bool tail);
 MLIR_CAPI_EXPORTED MlirType fp4PipeSharedTypeGetChecked(MlirLocation location, intptr_t rank,
                                                         const int64_t *shape, MlirType elementType,
                                                         MlirStringRef layout);
@@ -169,6 +170,7 @@ MLIR_CAPI_EXPORTED int64_t fp4PipeTypeGetDimSize(MlirType type, intptr_t dim);
 MLIR_CAPI_EXPORTED MlirType fp4PipeTypeGetElementType(MlirType type);
 /** Of every type of the pipe dialect but fragments and channels, for which it is empty. */
 MLIR_CAPI_EXPORTED MlirStringRef fp4PipeTypeGetLayout(MlirType type);
+MLIR_CAPI_EXPORTED bool fp4PipeTensorMapTypeGetTail(MlirType type);
 MLIR_CAPI_EXPORTED bool fp4PipeTmemTypeGetPair(MlirType type);
 MLIR_CAPI_EXPORTED MlirStringRef fp4PipeFragmentTypeGetKind(MlirType type);
 MLIR_CAPI_EXPORTED intptr_t fp4PipeChannelTypeGetNumPayload(MlirType type);

@@ -160,7 +160,7 @@ static void pipe(MlirLocation location) {
   MlirType e4m3 = mlirFloat8E4M3FNTypeGet(context);
   MlirStringRef swizzle = str("swizzle_128B"), linear = str("linear");
   MlirType global = fp4PipeGlobalTypeGetChecked(location, 2, shape, f4, linear);
-  MlirType map = fp4PipeTensorMapTypeGetChecked(location, 2, shape, f4, swizzle);
+  MlirType map = fp4PipeTensorMapTypeGetChecked(location, 2, shape, f4, swizzle, true);
   MlirType shared = fp4PipeSharedTypeGetChecked(location, 2, shape, f4, swizzle);
   MlirType tmem = fp4PipeTmemTypeGetChecked(location, 2, shape, f32, linear, false);
   MlirType fragment = fp4PipeFragmentTypeGetChecked(location, 2, tile, f32, str("wgmma"));
@@ -169,6 +169,7 @@ static void pipe(MlirLocation location) {
   MlirType channel = fp4PipeChannelTypeGetChecked(location, 2, payload);
   require(fp4TypeIsAPipeGlobal(global) && !fp4TypeIsAPipeGlobal(map), "global");
   require(fp4TypeIsAPipeTensorMap(map) && fp4TypeIsAPipeShared(shared), "tensor map, shared");
+  require(fp4PipeTensorMapTypeGetTail(map), "tail");
   require(fp4TypeIsAPipeTmem(tmem) && !fp4PipeTmemTypeGetPair(tmem), "tmem");
   require(fp4TypeIsAPipeFragment(fragment) && fp4TypeIsAPipeChannel(channel), "channel");
   showType("global", global);

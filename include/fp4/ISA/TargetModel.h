@@ -41,6 +41,8 @@ struct TargetModel {
   bool hasMmaBlockScale;    ///< mma.sync with block_scale (fp4 without tensor memory)
   bool hasFp8MmaSync;       ///< mma.sync multiplies fp8 as such, and does not widen it to f16
   bool hasTma;              ///< cp.async.bulk.tensor and mbarrier transactions
+  /// Loads of boxes that reach beyond the rows of a tensor take longer than those of whole boxes.
+  bool hasSlowPartialBoxes;
   bool hasPackedTensorMaps; ///< tensor maps of 4-bit and 6-bit elements and of 32-byte atoms
   bool hasClusterLaunchControl;
   bool hasCtaPairs;          ///< tcgen05 with cta_group::2: two blocks of a cluster as one

@@ -63,9 +63,10 @@ void ConvertedProductBuilder::buildKTile(ArrayRef<Value> accs, ArrayRef<Value> s
                                          Value column, Value k) {
   Value element = mul(k, shape.tileK);
   auto [kBlock, blocks] = scaleBlocksOf(k);
-  SmallVector<Value> aTiles, aScales, bTiles, bScales;
-  for (size_t i = 0; i < accs.size(); ++i) {
-    Value first = i ? add(row, constant(int64_t(i) * kRows)) : row;
+  SmallVector<Value> firstRows = {row}, aTiles, aScales, bTiles, bScales;
+  for (size_t i = 1; i < accs.size(); ++i)
+    firstRows.push_back(add(row, constant(int64_t(i) * kRows)));
+  for (auto [i, first] : llvm::enumerate(firstRows)) {
     aTiles.push_back(load(a, first, element));
     Value rowBlock = rowBlockOf(first);
     if (i)

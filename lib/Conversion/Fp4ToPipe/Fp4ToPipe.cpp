@@ -125,6 +125,7 @@ static void setPlan(MatmulShape &shape, const KernelPlan &plan, const hw::Target
         cast<pipe::RolePlanAttr>(plan.roles).getDriver(pipe::Engine::Threads).getNumWarps() / 4;
   shape.hasSpareThreads =
       bool(cast<pipe::RolePlanAttr>(plan.roles).getDriver(pipe::Engine::Convert));
+  shape.loadsTails = target.hasSlowPartialBoxes;
   shape.pair = plan.pair;
   shape.storesTiles = plan.store == ResultStore::Tma;
   swapOperands(shape, plan, target);

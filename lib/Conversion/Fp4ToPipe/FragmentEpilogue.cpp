@@ -43,7 +43,9 @@ Value FragmentEpilogue::load(Value map, Value row, Value column, int64_t depth) 
   if (depth)
     size.back() = depth;
   auto type = SharedType::get(size, box.getElementType(), box.getLayout());
-  return LoadOp::create(b, loc, type, map, row, column, Value(), Value(), Value()).getResult();
+  return LoadOp::create(b, loc, type, map, row, column, Value(), Value(), Value(), DirectionAttr(),
+                        existingRows(map, row))
+      .getResult();
 }
 
 Value FragmentEpilogue::loadScales(Value from, Value rowBlock, Value kBlock, Value blocks,

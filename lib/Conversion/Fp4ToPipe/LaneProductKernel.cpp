@@ -65,7 +65,9 @@ void LaneProductBuilder::buildSums(Value acc, const Tile &tile) {
 Value LaneProductBuilder::loadScales(Value map, Value row, Value block) {
   auto box = cast<TensorMapType>(map.getType());
   auto type = SharedType::get(box.getShape(), box.getElementType(), box.getLayout());
-  return LoadOp::create(b, loc, type, map, row, block, Value(), Value(), Value()).getResult();
+  return LoadOp::create(b, loc, type, map, row, block, Value(), Value(), Value(), DirectionAttr(),
+                        existingRows(map, row))
+      .getResult();
 }
 
 /// Blocks from `first` on, whose scales a tile of each operand has.

@@ -162,10 +162,9 @@ Value MatmulBuilder::load(Value map, Value row, Value column, int64_t parts, Dir
 
 Value MatmulBuilder::load(SharedType type, Value map, Value row, Value column, int64_t parts,
                           Direction direction) {
-  DirectionAttr multicast;
-  if (parts > 1)
-    multicast = DirectionAttr::get(b.getContext(), direction);
-  return LoadOp::create(b, loc, type, map, row, column, Value(), Value(), Value(), multicast)
+  auto multicast = parts > 1 ? DirectionAttr::get(b.getContext(), direction) : DirectionAttr();
+  return LoadOp::create(b, loc, type, map, row, column, Value(), Value(), Value(), multicast,
+                        existingRows(map, row))
       .getResult();
 }
 

@@ -76,6 +76,8 @@ struct MatmulShape {
   bool hasSpareThreads = false; ///< a role has threads that neither load nor multiply
   bool storesTiles = false;     ///< the result leaves through shared memory and TMA stores
   bool stridedResult = false;   ///< its caller says where its rows are
+  /// Boxes of the rows of the result have no more rows than exist, where some tile has fewer.
+  bool loadsTails = false;
   bool dual = false;            ///< two products of A, whose elements the body takes
   std::optional<ResultQuantizer> quantizer; ///< of the elements
   bool withAmax = false;                    ///< of the elements
@@ -191,15 +193,20 @@ struct MatmulShape {
     return dynamicWidth() ? n : std::max<int64_t>(groups, 1) * int64_t(llvm::divideCeil(n, block));
   }
   /// A map of boxes of `boxRows` of f32 scales, or the buffer of all `rows`.
-  mlir::Type f32Scales(int64_t boxRows, int64_t rows) const {
+  mlir::Type f32Scales(int64_t boxRows, int64_t rows, bool tail) const {
     if (stagesScales())
-      return pipe::TensorMapType::get({boxRows, kStagedBlocks}, scaleType, pipe::Layout::Linear);
+      return pipe::TensorMapType::get({boxRows, kStagedBlocks}, scaleType, pipe::Layout::Linear,
+                                      tail);
     return pipe::GlobalType::get({rows, dynamicDepth() ? k : tilesK()}, scaleType);
   }
   /// Scales are row-major f32, of 1 x 128 elements of A and 128 x 128 of B.
   bool hasF32Scales() const { return scaleType.isF32(); }
   /// A has scales in memory.
   bool hasScalesA() const { return !floatA && !unitScalesA && !prepackedA; }
+  /// Some box of `box` rows of the result reaches beyond them, and its map has a tail.
+  bool hasTail(int64_t box) const {
+    return loadsTails && !groups && (dynamicRows() || resultRows() % box != 0);
+  }
   bool dynamicRows() const { return mlir::ShapedType::isDynamic(resultRows()); }
   /// The kernel gets the columns of the result, or K, as a number.
   bool dynamicWidth() const { return mlir::ShapedType::isDynamic(resultColumns()); }

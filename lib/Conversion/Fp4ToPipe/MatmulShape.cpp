@@ -26,7 +26,7 @@ int64_t MatmulShape::rowsScalesB() const {
 
 /// A box has `rows` rows of one panel, and the swizzle that is as wide as the panel. Elements of 4
 /// and 6 bits that are spread take 8 in shared memory.
-static TensorMapType mapOf(const MatmulShape &shape, Type element, int64_t rows) {
+static TensorMapType mapOf(const MatmulShape &shape, Type element, int64_t rows, bool tail) {
   bool isFloat8 = isa<Float8E4M3FNType, Float8E5M2Type>(element);
   bool isSpread = shape.spreadsCodes && shape.isMXF8F6F4() && !isFloat8;
   int64_t bits = isSpread || isByteElementType(element) ? 8 : element.getIntOrFloatBitWidth();
@@ -35,23 +35,24 @@ static TensorMapType mapOf(const MatmulShape &shape, Type element, int64_t rows)
   Layout layout = panel < widest ? Layout::Swizzle64B : Layout::Swizzle128B;
   if (isSpread)
     layout = isSixBitElementType(element) ? Layout::Swizzle128BPadded6 : Layout::Swizzle128BPadded;
-  return TensorMapType::get({rows, panel}, element, layout);
+  return TensorMapType::get({rows, panel}, element, layout, tail);
 }
 TensorMapType MatmulShape::mapA() const {
   if (floatA) // a line of the widest swizzle
     return TensorMapType::get({partRows(), kPanelBytes * 8 / floatA.getIntOrFloatBitWidth()},
-                              floatA, Layout::Swizzle128B);
+                              floatA, Layout::Swizzle128B, hasTail(partRows()));
   // Where operands are converted, a tall tile has a box for each block of rows of scales.
   int64_t rows = hasF32Scales() ? blockM() : std::min(blockM(), kScaleBlockRows);
-  return mapOf(*this, dataTypeA, rows / partsA());
+  return mapOf(*this, dataTypeA, rows / partsA(), !swap && partsA() == 1 && hasTail(rows));
 }
 TensorMapType MatmulShape::mapB() const {
+  bool tail = swap && partsB() == 1 && hasTail(blockN());
   if (floatB)
     return TensorMapType::get({blockN(), kPanelBytes * 8 / floatB.getIntOrFloatBitWidth()}, floatB,
-                              Layout::Swizzle128B);
+                              Layout::Swizzle128B, tail);
   // Transposed, a wide tile has a box for each of its accumulators.
   int64_t rows = transposed ? std::min(blockN(), hw::weightTileRows) : blockN();
-  return mapOf(*this, dataTypeB, rows / partsB());
+  return mapOf(*this, dataTypeB, rows / partsB(), tail);
 }
 int MatmulShape::restoringExponent() const {
   using enum numerics::BlockFormat;
@@ -64,7 +65,7 @@ GlobalType MatmulShape::scalesOfOne() const {
 }
 Type MatmulShape::scalesA() const {
   if (hasF32Scales())
-    return f32Scales(blockM(), m);
+    return f32Scales(blockM(), m, hasTail(blockM()));
   if (inCluster())
     return TensorMapType::get({blockM(), scaleColumns()}, scaleType, Layout::Tiled128x4);
   if (hasUnitScalesOfA())
@@ -73,7 +74,7 @@ Type MatmulShape::scalesA() const {
 }
 Type MatmulShape::scalesB() const {
   if (hasF32Scales())
-    return f32Scales(promotedBlocks(tileN), f32ScaleRowsB());
+    return f32Scales(promotedBlocks(tileN), f32ScaleRowsB(), /*tail=*/false);
   if (weightsAhead)
     return GlobalType::get({tilesN() * tilesK(), hw::weightTileRows},
                            Float32Type::get(scaleType.getContext()));

@@ -130,6 +130,22 @@ Value ProductBuilder::countTilesK() {
   return depth ? quotientUp(depth, shape.tileK) : constant(shape.tilesK());
 }
 
+Value ProductBuilder::existingRows(Value map, Value row) {
+  auto type = cast<TensorMapType>(map.getType());
+  if (!type.getTail())
+    return {};
+  Value &found = existingOfBoxes[{row, type.getRows()}];
+  if (found)
+    return found;
+  OpBuilder::InsertionGuard restore(b);
+  b.setInsertionPointAfterValue(row);
+  Value all = rows ? rows : constant(shape.resultRows());
+  bool isOnlyBox = !rows && shape.resultRows() <= type.getRows() &&
+                   type.getRows() == (shape.swap ? shape.tileN : shape.tileM);
+  return found = ExistingRowsOp::create(b, loc, b.getI32Type(), all, isOnlyBox ? constant(0) : row,
+                                        type.getRows());
+}
+
 Value ProductBuilder::entry(Value from, Value index, int64_t column) {
   auto type = cast<GlobalType>(from.getType());
   int64_t columns = type.getRank() == 2 ? type.getShape()[1] : 1;

@@ -35,6 +35,9 @@ protected:
     mlir::Value first, count;
   };
   ScaleBlocks scaleBlocksOf(mlir::Value k);
+  /// Of a box of `map` from `row` of the result on, the rows that exist; null where the map has no
+  /// tail. They are computed where `row` is.
+  mlir::Value existingRows(mlir::Value map, mlir::Value row);
   /// The block of rows of scales that has `row`.
   mlir::Value rowBlockOf(mlir::Value row);
   /// The k tiles of range `part` of a product that is split (numerics::splitRange).
@@ -93,6 +96,8 @@ private:
     Rows rows;
     mlir::Value tilesBefore; ///< tiles along m of the groups before
   };
+  /// By row and box.
+  llvm::SmallDenseMap<std::pair<mlir::Value, int64_t>, mlir::Value> existingOfBoxes;
   llvm::SmallVector<Group> groups; ///< where they are searched, once their tiles are counted
 };
 

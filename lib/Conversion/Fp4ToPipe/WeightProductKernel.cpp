@@ -43,6 +43,7 @@ private:
   /// A tile of the result, and the range of K of its sums, the first that this block has.
   struct Tile {
     Value row, column;
+    SmallVector<Value> rows; ///< the first of each part
     Range k;    ///< its tiles
     Value part; ///< the place of the block among those of the tile; null where there is one
     Share share; ///< where workers share tiles
@@ -81,9 +82,6 @@ private:
   Value partColumn(const Tile &tile, size_t part) {
     return shift(tile.column, shape.weightsAhead ? 0 : part, hw::weightTileRows);
   }
-  Value partRow(const Tile &tile, size_t part) {
-    return shift(tile.row, shape.weightsAhead ? part : 0, shape.partRows());
-  }
   Value shift(Value first, size_t part, int64_t size) {
     return part ? add(first, constant(int64_t(part) * size)) : first;
   }
@@ -105,6 +103,8 @@ WeightProductBuilder::Tile WeightProductBuilder::findTile(Value m, Value n) {
     tile.k = rangeOf(tile.part ? mul(tile.part, shape.ranges) : constant(0));
   tile.row = mul(m, shape.tileM);
   tile.column = mul(n, shape.tileN);
+  for (size_t part = 0; part < numParts(); ++part)
+    tile.rows.push_back(shift(tile.row, shape.weightsAhead ? part : 0, shape.partRows()));
   return tile;
 }
 
@@ -133,7 +133,7 @@ void WeightProductBuilder::buildTile(Value m, Value n) {
   if (shape.joinsInCluster)
     return joinInCluster(accumulators, tile.part, tile.row, tile.column, restoringExponent());
   auto store = [&](size_t part, auto sums) {
-    storeSums(sums, partRow(tile, part), partColumn(tile, part), restoringExponent());
+    storeSums(sums, tile.rows[part], partColumn(tile, part), restoringExponent());
   };
   if (shape.stream)
     return joinShares(accumulators, tile.share,
@@ -264,8 +264,8 @@ void WeightProductBuilder::promoteKTile(ArrayRef<Value> accumulators, const Tile
     scales = vector::ShuffleOp::create(b, loc, scales, scales, order);
   Value weights = load(bb, tile.column, element, shape.tileK);
   SmallVector<Value> parts;
-  for (size_t part = 0; part < accumulators.size(); ++part)
-    parts.push_back(load(a, partRow(tile, part), element, shape.tileK));
+  for (Value row : tile.rows)
+    parts.push_back(load(a, row, element, shape.tileK));
   Value sums = newFragment();
   for (auto [acc, act] : llvm::zip_equal(accumulators, parts)) {
     MmaFragmentOp::create(b, loc, sums, weights, b.getI64IntegerAttr(0), act);

@@ -1,7 +1,8 @@
 //===- PipeHostPatterns.cpp - pipe host operations to runtime calls -------===//
 //
 // A !pipe.global is a device pointer. A !pipe.tensor_map is the host address of 128 bytes that
-// fp4rt_tensor_map fills; the launch passes them by value.
+// fp4rt_tensor_map fills; the launch passes them by value. With a tail they are 256, two maps of
+// one buffer.
 //
 //===----------------------------------------------------------------------===//
 
@@ -123,12 +124,11 @@ struct BufferViewLowering : ConvertOpToLLVMPattern<fp4::pipe::BufferViewOp> {
   }
 };
 
-/// 128 bytes, aligned as the driver asks of a CUtensorMap.
-Value createMapStorage(OpBuilder &builder, Location loc) {
+/// Aligned as the driver asks of a CUtensorMap.
+Value createMapStorage(OpBuilder &builder, Location loc, int64_t bytes) {
   Type ptr = LLVM::LLVMPointerType::get(builder.getContext());
   return LLVM::AllocaOp::create(builder, loc, ptr, builder.getI8Type(),
-                                constantInt(builder, loc, 64, hw::TensorMap::encodedBytes),
-                                /*alignment=*/64);
+                                constantInt(builder, loc, 64, bytes), /*alignment=*/64);
 }
 
 /// What fp4rt_tensor_map is told of a map; arrays in host memory.
@@ -136,19 +136,34 @@ struct MapForm {
   hw::TensorMapType type;
   hw::SwizzleMode swizzle;
   int32_t rank;
-  Value dims, strides, box;
+  Value dims, strides;
+  SmallVector<Value> boxes; ///< of each map
 };
 
-/// The map that `form` says, whose elements begin at `first`.
-Value encodeMap(OpBuilder &b, Operation *op, Value first, const MapForm &form) {
+/// Rows behind the last whole box; where there are none, those of a box, as nobody asks for them.
+Value rowsOfTail(OpBuilder &b, Location loc, Value rows, int64_t box) {
+  Value left = LLVM::URemOp::create(b, loc, rows, constantInt(b, loc, 64, box));
+  Value none =
+      LLVM::ICmpOp::create(b, loc, LLVM::ICmpPredicate::eq, left, constantInt(b, loc, 64, 0));
+  Value some = LLVM::SelectOp::create(b, loc, none, constantInt(b, loc, 64, box), left);
+  return LLVM::TruncOp::create(b, loc, b.getI32Type(), some);
+}
+
+/// The maps that `form` says, one behind the other, whose elements begin at `first`.
+Value encodeMaps(OpBuilder &b, Operation *op, Value first, const MapForm &form) {
   Location loc = op->getLoc();
   auto i32 = [&](int64_t value) { return constantInt(b, loc, 32, value); };
-  Value map = createMapStorage(b, loc);
-  fp4::callRuntime(b, loc, moduleOf(op), RuntimeFunction::TensorMap,
-                   {map, first, i32(static_cast<int32_t>(form.type)),
-                    i32(hw::tensorMapSwizzleCode(form.swizzle)), i32(form.rank), form.dims,
-                    form.strides, form.box});
-  return map;
+  constexpr auto bytes = int64_t(hw::TensorMap::encodedBytes);
+  Value maps = createMapStorage(b, loc, bytes * int64_t(form.boxes.size()));
+  for (auto [number, box] : llvm::enumerate(form.boxes)) {
+    Value map = LLVM::GEPOp::create(b, loc, maps.getType(), b.getI8Type(), maps,
+                                    ArrayRef<LLVM::GEPArg>{int32_t(int64_t(number) * bytes)});
+    fp4::callRuntime(b, loc, moduleOf(op), RuntimeFunction::TensorMap,
+                     {map, first, i32(static_cast<int32_t>(form.type)),
+                      i32(hw::tensorMapSwizzleCode(form.swizzle)), i32(form.rank), form.dims,
+                      form.strides, box});
+  }
+  return maps;
 }
 
 /// Rows of elements, of which `columns` exist, counted in those of the map: bytes for packed fp4.
@@ -163,13 +178,16 @@ MapForm formOfRows(OpBuilder &b, Location loc, MemRefType type, MemRefDescriptor
                           .getResult()
                     : i64(staticPitch);
   Value rows = type.isDynamicDim(0) ? buffer.size(b, loc, 0) : i64(type.getDimSize(0));
-  return {
-      mapTypeOf(map),
-      fp4::pipe::swizzleMode(map.getLayout()),
-      /*rank=*/2,
-      integerArray(b, loc, 64, {columns, rows}),
-      integerArray(b, loc, 64, pitch),
-      integerArray(b, loc, 32, {i32(map.getColumns() / elementsOfUnit(map)), i32(map.getRows())})};
+  auto box = [&](Value boxRows) {
+    return integerArray(b, loc, 32, {i32(map.getColumns() / elementsOfUnit(map)), boxRows});
+  };
+  SmallVector<Value> boxes = {box(i32(map.getRows()))};
+  if (map.getTail())
+    boxes.push_back(box(rowsOfTail(b, loc, rows, map.getRows())));
+  Value dims = integerArray(b, loc, 64, {columns, rows});
+  Value strides = integerArray(b, loc, 64, pitch);
+  return {mapTypeOf(map), fp4::pipe::swizzleMode(map.getLayout()), /*rank=*/2, dims, strides,
+          boxes};
 }
 
 /// Blocks of 512 bytes in rows: {words of a block, blocks of a row, rows}.
@@ -190,9 +208,9 @@ MapForm formOfScales(OpBuilder &b, Location loc, MemRefType type, MemRefDescript
           /*rank=*/3,
           integerArray(b, loc, 64, {i64(words), columns, rows}),
           integerArray(b, loc, 64, {i64(fp4::pipe::kScaleBlockBytes), pitch}),
-          integerArray(b, loc, 32,
-                       {i32(words), i32(box.getColumns() / fp4::pipe::kScaleBlockColumns),
-                        i32(box.getRowBlocks())})};
+          {integerArray(b, loc, 32,
+                        {i32(words), i32(box.getColumns() / fp4::pipe::kScaleBlockColumns),
+                         i32(box.getRowBlocks())})}};
 }
 
 struct MakeTensorMapLowering : ConvertOpToLLVMPattern<fp4::pipe::MakeTensorMapOp> {
@@ -209,7 +227,7 @@ struct MakeTensorMapLowering : ConvertOpToLLVMPattern<fp4::pipe::MakeTensorMapOp
                                   : formOfRows(rewriter, loc, type, buffer, map,
                                                constantInt(rewriter, loc, 64, columns));
     Value first = buffer.bufferPtr(rewriter, loc, *getTypeConverter(), type);
-    rewriter.replaceOp(op, encodeMap(rewriter, op, first, form));
+    rewriter.replaceOp(op, encodeMaps(rewriter, op, first, form));
     return success();
   }
 };
@@ -230,7 +248,7 @@ struct MakeMatrixMapLowering : ConvertOpToLLVMPattern<fp4::pipe::MakeMatrixMapOp
                        ? formOfScales(rewriter, loc, type, buffer, op.getType())
                        : formOfRows(rewriter, loc, type, buffer, op.getType(), columns);
     Value first = buffer.bufferPtr(rewriter, loc, *getTypeConverter(), type);
-    rewriter.replaceOp(op, encodeMap(rewriter, op, first, form));
+    rewriter.replaceOp(op, encodeMaps(rewriter, op, first, form));
     return success();
   }
 };

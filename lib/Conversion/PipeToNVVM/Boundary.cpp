@@ -1,23 +1,25 @@
 //===- Boundary.cpp - Kernel signature and scalar ops ---------------------===//
 //
 // gpu.func becomes llvm.func: buffers are global pointers, tensor maps are 128 bytes by value in
-// parameter space (grid constants), and the launch requirements become attributes that the NVPTX
-// backend (nvvm.*) and fp4-emit-kernels (fp4.*) read.
+// parameter space (grid constants), or twice as many with a tail, and the launch requirements
+// become attributes that the NVPTX backend (nvvm.*) and fp4-emit-kernels (fp4.*) read.
 //
 //===----------------------------------------------------------------------===//
 #include "Lowering.h"
 
 #include "fp4/Dialect/Pipe/IR/PipeMatrices.h"
+#include "fp4/ISA/TensorMap.h"
 
 using namespace mlir;
 
 namespace {
 
 /// {byval, align 64, grid_constant}: how the driver passes a CUtensorMap.
-void markTensorMap(LLVM::LLVMFuncOp kernel, unsigned index) {
+void markTensorMap(LLVM::LLVMFuncOp kernel, unsigned index, fp4::pipe::TensorMapType map) {
   Builder b(kernel.getContext());
+  unsigned bytes = fp4::hw::TensorMap::encodedBytes * (map.getTail() ? 2 : 1);
   kernel.setArgAttr(index, LLVM::LLVMDialect::getByValAttrName(),
-                    TypeAttr::get(LLVM::LLVMArrayType::get(b.getI8Type(), 128)));
+                    TypeAttr::get(LLVM::LLVMArrayType::get(b.getI8Type(), bytes)));
   kernel.setArgAttr(index, LLVM::LLVMDialect::getAlignAttrName(), b.getI64IntegerAttr(64));
   kernel.setArgAttr(index, NVVM::NVVMDialect::getGridConstantAttrName(), b.getUnitAttr());
 }
@@ -45,8 +47,8 @@ struct LowerKernel : fp4::PipePattern<gpu::GPUFuncOp> {
     rewriter.inlineRegionBefore(op.getBody(), kernel.getBody(), kernel.end());
     rewriter.applySignatureConversion(&kernel.getBody().front(), signature, getTypeConverter());
     for (auto [index, argument] : llvm::enumerate(op.getArgumentTypes()))
-      if (isa<fp4::pipe::TensorMapType>(argument))
-        markTensorMap(kernel, index);
+      if (auto map = dyn_cast<fp4::pipe::TensorMapType>(argument))
+        markTensorMap(kernel, index, map);
     markLaunch(op, kernel);
     rewriter.eraseOp(op);
     return success();

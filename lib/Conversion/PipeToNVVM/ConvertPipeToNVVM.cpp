@@ -148,6 +148,7 @@ struct ConvertPipeToNVVM : fp4::impl::ConvertPipeToNVVMBase<ConvertPipeToNVVM> {
     fp4::populateRolePatterns(converter, patterns, state);
     fp4::populateChannelPatterns(converter, patterns, state);
     fp4::populateLoadPatterns(converter, patterns, state);
+    fp4::populateTailPatterns(converter, patterns, state);
     fp4::populateMmaPatterns(converter, patterns, state);
     fp4::populateFragmentPatterns(converter, patterns, state);
     fp4::populateElementPatterns(converter, patterns, state);

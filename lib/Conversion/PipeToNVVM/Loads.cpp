@@ -2,7 +2,8 @@
 //
 // Both kinds of copies write shared memory through the async proxy and complete bytes on the full
 // barrier of their stage; the loading thread has announced the sum with pipe.expect_tx. A TMA load
-// always completes the bytes of its whole box, also where it fills zeros.
+// always completes the bytes of its whole box, also where it fills zeros. Through the tail of a map
+// (Tails.cpp) the box has fewer rows.
 //
 //===----------------------------------------------------------------------===//
 #include "BufferLines.h"
@@ -156,11 +157,12 @@ private:
     bool toCta = !box.mask && !box.group;
     if (!toCta)
       target = inCluster(b, loc, target, *state.target);
+    Value map = fp4::mapOfLoad(b, op, adaptor.getMap(), adaptor.getRows());
     fp4::emitOnce(b, loc, state, op, [&] {
       NVVM::CpAsyncBulkTensorGlobalToSharedClusterOp::create(
-          b, loc, target, adaptor.getMap(), place, box.barrier, /*im2colOffsets=*/ValueRange(),
-          box.mask, /*l2CacheHint=*/Value(), NVVM::TMALoadMode::TILE, /*isCTAOnly=*/toCta,
-          box.group, /*predicate=*/Value());
+          b, loc, target, map, place, box.barrier, /*im2colOffsets=*/ValueRange(), box.mask,
+          /*l2CacheHint=*/Value(), NVVM::TMALoadMode::TILE, /*isCTAOnly=*/toCta, box.group,
+          /*predicate=*/Value());
     });
   }
 

@@ -5,7 +5,8 @@
 // rewrite the ops. Lowered types:
 //
 //   !pipe.global      !llvm.ptr<1>   the buffer
-//   !pipe.tensor_map  !llvm.ptr      the grid constant, 128 bytes in parameter space
+//   !pipe.tensor_map  !llvm.ptr      the grid constant, 128 bytes in parameter space, or 256 with a
+//                                    tail, whose map is the second
 //   !pipe.shared      !llvm.ptr<3>   first byte of the tile
 //   !pipe.tmem        i32            tensor memory address (lane 0) of the first column
 //   !pipe.fragment    !llvm.ptr      the thread's elements, an array that becomes registers
@@ -122,6 +123,8 @@ void populateChannelPatterns(const mlir::TypeConverter &, mlir::RewritePatternSe
                              const KernelState &);
 void populateLoadPatterns(const mlir::TypeConverter &, mlir::RewritePatternSet &,
                           const KernelState &);
+void populateTailPatterns(const mlir::TypeConverter &, mlir::RewritePatternSet &,
+                          const KernelState &);
 void populateMmaPatterns(const mlir::TypeConverter &, mlir::RewritePatternSet &,
                          const KernelState &);
 void populateFragmentPatterns(const mlir::TypeConverter &, mlir::RewritePatternSet &,
@@ -213,6 +216,10 @@ mlir::scf::ForOp loopOfJoins(mlir::Operation *join);
 
 /// Inserts the prologue and the teardown of `kernel` and returns its state.
 KernelState emitPrologue(mlir::gpu::GPUFuncOp kernel, const hw::TargetModel &target);
+/// Clears the rows of tiles that loads through the tails of tensor maps leave out (Tails.cpp).
+void clearBehindTails(mlir::OpBuilder &, mlir::gpu::GPUFuncOp kernel, const KernelState &state);
+/// The map of a load: its tail where fewer rows exist than the box has.
+mlir::Value mapOfLoad(mlir::OpBuilder &, pipe::LoadOp load, mlir::Value map, mlir::Value rows);
 /// Asks the L2 cache for the weights of the first stages (FirstRows.cpp).
 void prefetchFirstRows(mlir::OpBuilder &, mlir::gpu::GPUFuncOp kernel, const KernelState &state);
 

@@ -5,6 +5,7 @@
 //   all                 block barrier
 //   tensor warp         allocate tensor memory, its address goes to shared memory
 //   roles that use it   barrier of their warps; read the address
+//   but the one that loads  clear rows that it leaves out; barrier of their warps (Tails.cpp)
 //   each role           if (its warps) { set its registers; body }
 //   all                 block barrier
 //   tensor warp         free tensor memory
@@ -28,6 +29,7 @@
 #include "Lowering.h"
 
 #include "fp4/Dialect/Pipe/IR/PipeLanes.h"
+#include "fp4/ISA/TensorMap.h"
 
 using namespace mlir;
 using fp4::pipe::PipeDialect;
@@ -130,17 +132,23 @@ void prefetchGroups(OpBuilder &b, gpu::GPUFuncOp kernel) {
   });
 }
 
+/// The tensor maps of `argument`, one behind the other.
+void prefetchMaps(OpBuilder &b, BlockArgument argument, int64_t count) {
+  Location loc = argument.getLoc();
+  Type type = LLVM::LLVMPointerType::get(b.getContext());
+  Value maps = UnrealizedConversionCastOp::create(b, loc, type, argument).getResult(0);
+  for (int64_t i = 0; i < count; ++i)
+    NVVM::PrefetchOp::create(
+        b, loc, NVVM::PrefetchCacheLevelAttr(), NVVM::CacheEvictionPriorityAttr(),
+        fp4::offsetPointer(b, loc, maps, i * int64_t(fp4::hw::TensorMap::encodedBytes)),
+        /*predicate=*/Value(), /*tensormap=*/true, /*uniform=*/false, /*in_param_space=*/true);
+}
+
 void initializeBlock(OpBuilder &b, gpu::GPUFuncOp kernel, const fp4::KernelState &state) {
   prefetchGroups(b, kernel);
   for (BlockArgument argument : kernel.getArguments())
-    if (isa<fp4::pipe::TensorMapType>(argument.getType())) {
-      Type type = LLVM::LLVMPointerType::get(b.getContext());
-      Value map =
-          UnrealizedConversionCastOp::create(b, kernel.getLoc(), type, argument).getResult(0);
-      NVVM::PrefetchOp::create(b, kernel.getLoc(), NVVM::PrefetchCacheLevelAttr(),
-                               NVVM::CacheEvictionPriorityAttr(), map, /*predicate=*/Value(),
-                               /*tensormap=*/true, /*uniform=*/false, /*in_param_space=*/true);
-    }
+    if (auto type = dyn_cast<fp4::pipe::TensorMapType>(argument.getType()))
+      prefetchMaps(b, argument, type.getTail() ? 2 : 1);
   bool any = fp4::initializeWorkRing(b, kernel, state);
   for (auto channel : kernel.getOps<fp4::pipe::ChannelOp>()) {
     initializeBarriers(b, channel, state);
@@ -489,6 +497,7 @@ fp4::KernelState fp4::emitPrologue(gpu::GPUFuncOp kernel, const hw::TargetModel 
   b.setInsertionPoint(*kernel.getOps<pipe::RoleRegionOp>().begin());
   if (std::optional<int32_t> warp = tensorWarp(kernel); state.tmemColumns && warp)
     state.tmemBase = ofWarp(b, loc, state, allocateTensorMemory(b, kernel, state, *warp));
+  clearBehindTails(b, kernel, state);
   emitTeardown(kernel, state);
   return state;
 }

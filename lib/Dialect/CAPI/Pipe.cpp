@@ -38,8 +38,9 @@ MlirType fp4PipeGlobalTypeGetChecked(MlirLocation location, intptr_t rank, const
 }
 
 MlirType fp4PipeTensorMapTypeGetChecked(MlirLocation location, intptr_t rank, const int64_t *shape,
-                                        MlirType elementType, MlirStringRef layout) {
-  return getChecked<TensorMapType, Layout>(location, rank, shape, elementType, "layout", layout);
+                                        MlirType elementType, MlirStringRef layout, bool tail) {
+  return getChecked<TensorMapType, Layout>(location, rank, shape, elementType, "layout", layout,
+                                           tail);
 }
 
 MlirType fp4PipeSharedTypeGetChecked(MlirLocation location, intptr_t rank, const int64_t *shape,
@@ -93,6 +94,9 @@ MlirStringRef fp4PipeTypeGetLayout(MlirType type) {
       .Default([](Type) { return mlirStringRefCreate("", 0); });
 }
 
+bool fp4PipeTensorMapTypeGetTail(MlirType type) {
+  return cast<TensorMapType>(unwrap(type)).getTail();
+}
 bool fp4PipeTmemTypeGetPair(MlirType type) { return cast<TmemType>(unwrap(type)).getPair(); }
 
 MlirStringRef fp4PipeFragmentTypeGetKind(MlirType type) {

@@ -4,7 +4,7 @@
 // transposed. The conversion of NVFP4 multiplies by 2^-7, which is undone. 5 tiles of K are in two
 // k tiles of 4, so that their number is said.
 // CHECK-LABEL: func.func @prepacked
-// CHECK: pipe.make_tensor_map %{{.*}} columns 320 : memref<20x320xbf16> -> !pipe.tensor_map<32x64xbf16, swizzle_128B>
+// CHECK: pipe.make_tensor_map %{{.*}} columns 320 : memref<20x320xbf16> -> !pipe.tensor_map<32x64xbf16, swizzle_128B, tail>
 // CHECK: pipe.buffer_view %{{.*}} offset 0 : memref<2x5x4608xi8> -> memref<10x4608xi8>
 // CHECK: gpu.launch_func @prepacked_matmul_0::@kernel blocks in (%c2, %c1, %c1) threads in (%c288, %c1, %c1){{.*}}fp4.overlaps
 // CHECK: %[[POWER:.*]] = arith.constant dense<1.280000e+02> : vector<16xf32>
@@ -154,7 +154,7 @@ func.func @plain(%x: tensor<5x256xf16>, %w: tensor<200x256xf4E2M1FN>,
 
 // Beside e4m3 a tile has 128 elements of K, and every product is added to the accumulator's zeros.
 // CHECK-LABEL: func.func @bytes
-// CHECK: pipe.make_tensor_map %{{.*}} columns 384 : memref<20x384xi8> -> !pipe.tensor_map<32x128xf8E4M3FN, swizzle_128B>
+// CHECK: pipe.make_tensor_map %{{.*}} columns 384 : memref<20x384xi8> -> !pipe.tensor_map<32x128xf8E4M3FN, swizzle_128B, tail>
 // CHECK: pipe.buffer_view %{{.*}} offset 0 : memref<2x3x8704xi8> -> memref<6x8704xi8>
 // CHECK: %[[MORE:.*]] = arith.constant true
 // CHECK: %[[ACC:.*]] = pipe.fragment : !pipe.fragment<64x32xf32, wgmma>

@@ -179,4 +179,25 @@ func.func @scale_map(%sf: memref<4x16x512xi8>) {
   %map = pipe.make_tensor_map %sf columns 64 : memref<4x16x512xi8> -> !pipe.tensor_map<128x16xf8E4M3FN, tiled_128x4>
   return
 }
+
+// The tail of a map is a second one behind the first. Its box has the rows behind the last whole box, or those of a box
+// where there are none.
+// CHECK-LABEL: llvm.func internal @tail(
+// CHECK-SAME: %{{[a-z0-9]+}}: !llvm.ptr, %{{[a-z0-9]+}}: !llvm.ptr, %{{[a-z0-9]+}}: i64, %[[ROWS:[a-z0-9]+]]: i64,
+func.func @tail(%x: memref<?x512xbf16>) {
+  // CHECK-DAG: %[[BYTES:.*]] = llvm.mlir.constant(256 : i64)
+  // CHECK-DAG: %[[BOX:.*]] = llvm.mlir.constant(128 : i64)
+  // CHECK-DAG: %[[NONE:.*]] = llvm.mlir.constant(0 : i64)
+  // CHECK: %[[LEFT:.*]] = llvm.urem %[[ROWS]], %[[BOX]]
+  // CHECK: %[[IS_NONE:.*]] = llvm.icmp "eq" %[[LEFT]], %[[NONE]]
+  // CHECK: %[[SOME:.*]] = llvm.select %[[IS_NONE]], %[[BOX]], %[[LEFT]]
+  // CHECK: %[[HEIGHT:.*]] = llvm.trunc %[[SOME]] : i64 to i32
+  // CHECK: llvm.store %[[HEIGHT]]
+  // CHECK: %[[MAPS:.*]] = llvm.alloca %[[BYTES]] x i8 {alignment = 64 : i64}
+  // CHECK: llvm.call @fp4rt_tensor_map(%[[MAPS]],
+  // CHECK: %[[SECOND:.*]] = llvm.getelementptr %[[MAPS]][128]
+  // CHECK: llvm.call @fp4rt_tensor_map(%[[SECOND]],
+  %map = pipe.make_tensor_map %x columns 512 : memref<?x512xbf16> -> !pipe.tensor_map<128x64xbf16, swizzle_128B, tail>
+  return
+}
 }

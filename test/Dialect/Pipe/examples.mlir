@@ -60,12 +60,17 @@ func.func @pointer(%x: !pipe.global<?x1024xbf16>) -> !llvm.ptr<1> {
 }
 
 func.func @loads(%a: !pipe.tensor_map<128x256xf4E2M1FN, swizzle_128B>, %slot: !data, %row: i32, %k: i32, %it: i32,
-                 %sfa: !pipe.global<?x17xf8E4M3FN, tiled_128x4>, %m: i32, %kb: i32, %n: i32) {
+                 %sfa: !pipe.global<?x17xf8E4M3FN, tiled_128x4>, %m: i32, %kb: i32, %n: i32,
+                 %x: !pipe.tensor_map<128x256xf4E2M1FN, swizzle_128B, tail>, %rows: i32) {
   %ab = pipe.channel from tma to tensor depth 2 payload [0, 32768] barriers 65536 : !channel
   %t = pipe.load %a[%row, %k] : !pipe.tensor_map<128x256xf4E2M1FN, swizzle_128B>
       -> !pipe.shared<128x256xf4E2M1FN, swizzle_128B>
   pipe.load %a[%row, %k] into %slot signals %ab[%it]
       : !pipe.tensor_map<128x256xf4E2M1FN, swizzle_128B>,
+        !pipe.shared<128x256xf4E2M1FN, swizzle_128B>, !channel
+  %exist = pipe.existing_rows %rows from %row of 128
+  pipe.load %x[%row, %k] rows %exist into %slot signals %ab[%it]
+      : !pipe.tensor_map<128x256xf4E2M1FN, swizzle_128B, tail>,
         !pipe.shared<128x256xf4E2M1FN, swizzle_128B>, !channel
   %s = pipe.load_scales %sfa[%m, %kb] blocks %n : !pipe.global<?x17xf8E4M3FN, tiled_128x4>
       -> !pipe.shared<128x16xf8E4M3FN, tiled_128x4>

@@ -12,8 +12,10 @@
 #include "fp4/Dialect/Pipe/IR/PipeMatrices.h"
 
 #include "mlir/IR/Builders.h"
+#include "mlir/IR/Matchers.h"
 #include "mlir/IR/OpImplementation.h"
 #include "mlir/IR/PatternMatch.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
 
 using namespace mlir;
 using namespace fp4;
@@ -90,6 +92,17 @@ LogicalResult BufferViewOp::verify() { // (C128)
 //===----------------------------------------------------------------------===//
 // Any role
 //===----------------------------------------------------------------------===//
+
+LogicalResult ExistingRowsOp::verify() { // (C472)
+  int64_t box = getBox();
+  if (box < 1)
+    return emitOpError() << "box must be positive, but got " << box;
+  auto argument = dyn_cast<BlockArgument>(getRows());
+  bool isOfKernel = argument && isa<FunctionOpInterface>(argument.getOwner()->getParentOp());
+  if (isOfKernel || matchPattern(getRows(), m_Constant()))
+    return success();
+  return emitOpError("rows must be an argument of the kernel or a constant, but got another value");
+}
 
 /// Called by the parser, before the types of operands are verified.
 LogicalResult LoadScalarOp::inferReturnTypes(MLIRContext *, std::optional<Location> location,
@@ -196,11 +209,14 @@ template <typename LoadLike> static LogicalResult verifyEnd(LoadLike op) {
 
 Value LoadOp::getFilledTile() { return getResult(); }
 Value LoadOp::getSlot() { return getDest(); }
-int64_t LoadOp::getUnitBytes() { return getTileType().getLoadedBytes(); }
-Value LoadOp::getUnits() { return {}; }
+int64_t LoadOp::getUnitBytes() {
+  SharedType tile = getTileType();
+  return getRows() ? tile.getLoadedBytes() / tile.getRows() : tile.getLoadedBytes();
+}
+Value LoadOp::getUnits() { return getRows(); }
 void LoadOp::fillSlot(OpBuilder &builder, Value slot, Value channel) {
   create(builder, getLoc(), Type(), getMap(), getRow(), getColumn(), slot, channel, Value(),
-         getMulticastAttr());
+         getMulticastAttr(), getRows());
 }
 int64_t LoadOp::getParts() {
   return getMulticast() ? clusterOf(*this).along(toHardware(*getMulticast())) : 1;
@@ -244,8 +260,31 @@ static LogicalResult verifyHalves(LoadOp op, SharedType tile) {
                           << map << " and " << op.getParts();
 }
 
+/// (C473) What a map with a tail is told, and by whom.
+static LogicalResult verifyTail(LoadOp op) {
+  TensorMapType map = op.getMap().getType();
+  if (!map.getTail() && !op.getRows())
+    return success();
+  if (!map.getTail())
+    return op.emitOpError() << "rows must be for a map with a tail, but got " << map;
+  if (op.getMulticast())
+    return op.emitOpError(
+        "map with a tail must have tiles that one block loads, but got multicast");
+  auto rows = op.getRows() ? op.getRows().getDefiningOp<ExistingRowsOp>() : ExistingRowsOp();
+  if (rows && int64_t(rows.getBox()) == map.getRows())
+    return success();
+  InFlightDiagnostic diag = op.emitOpError()
+                            << "map with a tail must come with rows from pipe.existing_rows of "
+                            << map.getRows() << ", but got ";
+  if (rows)
+    diag << "those of " << int64_t(rows.getBox());
+  else
+    diag << (op.getRows() ? "others" : "none");
+  return diag;
+}
+
 LogicalResult LoadOp::verify() {
-  if (failed(verifyEnd(*this)))
+  if (failed(verifyEnd(*this)) || failed(verifyTail(*this)))
     return failure();
   TensorMapType map = getMap().getType();
   SharedType tile = getTileType();

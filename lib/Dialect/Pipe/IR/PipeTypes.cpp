@@ -27,17 +27,20 @@ static constexpr int64_t kLineBytes = 128;
 /// More than any memory on a chip holds; keeps sizes far from overflow.
 static constexpr int64_t kMaxDimension = 1 << 20;
 
-static constexpr StringLiteral kPair = "pair";
+/// The last word of a type, which says what it is besides; empty where types have none.
+template <typename T> constexpr StringLiteral kLastWord = "";
+template <> constexpr StringLiteral kLastWord<TmemType> = "pair";
+template <> constexpr StringLiteral kLastWord<TensorMapType> = "tail";
 
-/// Parses the words after the element type: a layout, and `pair` where `pair` is not null.
-static ParseResult parseWords(AsmParser &parser, Layout &layout, bool *pair) {
+/// Parses the words after the element type: a layout, and `last`, which sets `hasLast`.
+static ParseResult parseWords(AsmParser &parser, Layout &layout, StringRef last, bool &hasLast) {
   while (succeeded(parser.parseOptionalComma())) {
     StringRef word;
     SMLoc wordLoc = parser.getCurrentLocation();
     if (parser.parseKeyword(&word))
       return failure();
-    if (pair && word == kPair) {
-      *pair = true;
+    if (!last.empty() && word == last) {
+      hasLast = true;
       return success();
     }
     std::optional<Layout> parsed = symbolizeLayout(word);
@@ -51,26 +54,25 @@ static ParseResult parseWords(AsmParser &parser, Layout &layout, bool *pair) {
   return success();
 }
 
-/// Parses `<` 128x256xT (`,` layout)? (`,` pair)? `>`; only tensor memory has pairs.
+/// Parses `<` 128x256xT (`,` layout)? (`,` last word)? `>`.
 template <typename T> static Type parseTile(AsmParser &parser, bool allowDynamic) {
-  constexpr bool hasPairs = std::is_same_v<T, TmemType>;
   SmallVector<int64_t> shape;
   Type elementType;
   Layout layout = Layout::Linear;
-  bool pair = false;
+  bool hasLast = false;
   SMLoc loc = parser.getCurrentLocation();
   if (parser.parseLess() || parser.parseDimensionList(shape, allowDynamic) ||
-      parser.parseType(elementType) || parseWords(parser, layout, hasPairs ? &pair : nullptr) ||
+      parser.parseType(elementType) || parseWords(parser, layout, kLastWord<T>, hasLast) ||
       parser.parseGreater())
     return {};
   auto emitError = [&] { return parser.emitError(loc); };
-  if constexpr (hasPairs)
-    return T::getChecked(emitError, parser.getContext(), shape, elementType, layout, pair);
+  if constexpr (!kLastWord<T>.empty())
+    return T::getChecked(emitError, parser.getContext(), shape, elementType, layout, hasLast);
   else
     return T::getChecked(emitError, parser.getContext(), shape, elementType, layout);
 }
 
-template <typename T> static void printTile(AsmPrinter &printer, T type, bool pair = false) {
+template <typename T> static void printTile(AsmPrinter &printer, T type, bool hasLast = false) {
   printer << '<';
   for (int64_t dim : type.getShape())
     if (ShapedType::isDynamic(dim))
@@ -80,15 +82,15 @@ template <typename T> static void printTile(AsmPrinter &printer, T type, bool pa
   printer << type.getElementType();
   if (type.getLayout() != Layout::Linear)
     printer << ", " << stringifyLayout(type.getLayout());
-  if (pair)
-    printer << ", " << kPair;
+  if (hasLast)
+    printer << ", " << kLastWord<T>;
   printer << '>';
 }
 
 Type GlobalType::parse(AsmParser &parser) { return parseTile<GlobalType>(parser, true); }
 void GlobalType::print(AsmPrinter &printer) const { printTile(printer, *this); }
 Type TensorMapType::parse(AsmParser &parser) { return parseTile<TensorMapType>(parser, false); }
-void TensorMapType::print(AsmPrinter &printer) const { printTile(printer, *this); }
+void TensorMapType::print(AsmPrinter &printer) const { printTile(printer, *this, getTail()); }
 Type SharedType::parse(AsmParser &parser) { return parseTile<SharedType>(parser, false); }
 void SharedType::print(AsmPrinter &printer) const { printTile(printer, *this); }
 Type TmemType::parse(AsmParser &parser) { return parseTile<TmemType>(parser, false); }
@@ -354,9 +356,12 @@ LogicalResult GlobalType::verify(EmitError emitError, ArrayRef<int64_t> shape, T
 }
 
 LogicalResult TensorMapType::verify(EmitError emitError, ArrayRef<int64_t> shape, Type element,
-                                    Layout layout) {
+                                    Layout layout, bool tail) {
   if (failed(verifyRank2(emitError, shape)))
     return failure();
+  if (tail && layout == Layout::Tiled128x4) // (C471)
+    return emitError() << "map with a tail must have rows of elements, but got layout "
+                       << stringifyLayout(layout);
   if (layout == Layout::Halves128x4) // (C423)
     return emitError() << "box of scales must have layout tiled_128x4, but got "
                        << stringifyLayout(layout);

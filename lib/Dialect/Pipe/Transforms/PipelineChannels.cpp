@@ -193,8 +193,8 @@ static LogicalResult announceBytes(ProducerAcquireOp acquire) {
   DominanceInfo dominance;
   for (auto [blocks, factor] : bytes.factors)
     if (!dominance.properlyDominates(blocks, first))
-      return first->emitOpError() << "numbers of scale blocks must be computed before the first "
-                                     "load of the stage";
+      return first->emitOpError() << "numbers of scale blocks and rows must be computed before the "
+                                     "first load of the stage";
   OpBuilder builder(first);
   bytes = arrivingBytes(bytes, acquire.getChannel().getDefiningOp<ChannelOp>());
   Value sum = materialize(builder, first->getLoc(), bytes);

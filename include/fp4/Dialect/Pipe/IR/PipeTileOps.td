@@ -91,6 +91,27 @@ def Pipe_LoadEntryOp : Pipe_Op<"load_entry", [Pure]> {
   let hasVerifier = 1;
 }
 
+def Pipe_ExistingRowsOp : Pipe_Op<"existing_rows", [Pure]> {
+  let summary = "rows of a box that its tensor has";
+  let description = [{
+    Of a box of `box` rows that begins at `row` of a tensor with `rows` rows: how many of them exist.
+    A box behind the last row has all of its rows, because all of them load as zeros. `row` is a
+    multiple of `box`.
+
+    Constraints: (C472) `rows` is an argument of the kernel or a constant, so that it is known before
+    the roles begin; `box` is positive.
+
+    Example:
+    ```mlir
+    %exist = pipe.existing_rows %rows from %row of 128
+    ```
+  }];
+  let arguments = (ins I32:$rows, I32:$row, I64Attr:$box);
+  let results = (outs I32:$result);
+  let assemblyFormat = "$rows `from` $row `of` $box attr-dict";
+  let hasVerifier = 1;
+}
+
 //===----------------------------------------------------------------------===//
 // Engine tma
 //===----------------------------------------------------------------------===//
@@ -127,10 +148,15 @@ def Pipe_LoadOp : Pipe_LoadOpBase<"load"> {
     .multicast::cluster. Where the pair's tensor core uses the stage, the loads of both blocks
     signal the barrier of the leader. PTX: .cta_group::2.
 
-    Constraints: (C109) the tile has the shape, element type and layout of the map, or its panels
-    have, or with `multicast` each block's part of them; (C424) the map of a halves_128x4 tile has boxes
-    of one block, 128x4, and its halves are the parts of a pair; (C110) either the op returns a tile, or it
-    has a destination and a channel; (C151) the cluster has several blocks in the direction of
+    With `rows`, the map has a tail. Where fewer rows exist than the box has, these alone are loaded and
+    counted. The others of the tile keep what they have: zeros from the start of the kernel, or rows of
+    a tile before.
+
+    Constraints: (C473) a map with a tail comes with `rows` from `pipe.existing_rows` of as many rows as
+    its box has, and one block loads the tile; (C109) the tile has the shape, element type and layout of
+    the map, or its panels have, or with `multicast` each block's part of them; (C424) the map of a
+    halves_128x4 tile has boxes of one block, 128x4, and its halves are the parts of a pair; (C110) either
+    the op returns a tile, or it has a destination and a channel; (C151) the cluster has several blocks in the direction of
     `multicast`, and the parts of the tile are aligned as tiles are.
 
     Example:
@@ -140,16 +166,21 @@ def Pipe_LoadOp : Pipe_LoadOpBase<"load"> {
     pipe.load %a[%row, %k] into %slot signals %ab[%it]
         : !pipe.tensor_map<128x256xf4E2M1FN, swizzle_128B>,
           !pipe.shared<128x256xf4E2M1FN, swizzle_128B>, !channel
+    pipe.load %x[%row, %k] rows %exist into %slot signals %ab[%it]
+        : !pipe.tensor_map<128x256xf4E2M1FN, swizzle_128B, tail>,
+          !pipe.shared<128x256xf4E2M1FN, swizzle_128B>, !channel
     ```
   }];
   let arguments = (ins Pipe_TensorMapType:$map, I32:$row, I32:$column,
                        Optional<Pipe_SharedType>:$dest, Optional<Pipe_ChannelType>:$channel,
-                       Optional<I32>:$iteration, OptionalAttr<Pipe_DirectionAttr>:$multicast);
+                       Optional<I32>:$iteration, OptionalAttr<Pipe_DirectionAttr>:$multicast,
+                       Optional<I32>:$rows);
   let results = (outs Optional<Pipe_SharedType>:$result);
   let builders = [OpBuilder<(ins "::mlir::Type":$result, "::mlir::Value":$map, "::mlir::Value":$row,
                                  "::mlir::Value":$column, "::mlir::Value":$dest,
                                  "::mlir::Value":$channel, "::mlir::Value":$iteration), [{
-    build($_builder, $_state, result, map, row, column, dest, channel, iteration, DirectionAttr());
+    build($_builder, $_state, result, map, row, column, dest, channel, iteration, DirectionAttr(),
+          ::mlir::Value());
   }]>];
   let extraClassDeclaration = loadDecl # [{
     ::std::optional<::fp4::pipe::Direction> getMulticastDirection() { return getMulticast(); }
@@ -158,7 +189,7 @@ def Pipe_LoadOp : Pipe_LoadOpBase<"load"> {
     int64_t getParts();
   }];
   let assemblyFormat = [{
-    $map `[` $row `,` $column `]` (`multicast` `` $multicast^)? (`into` $dest^ `signals` $channel)? (`[` $iteration^ `]`)?
+    $map `[` $row `,` $column `]` (`rows` $rows^)? (`multicast` `` $multicast^)? (`into` $dest^ `signals` $channel)? (`[` $iteration^ `]`)?
     attr-dict `:` qualified(type($map)) (`,` qualified(type($dest))^ `,` qualified(type($channel)))?
     (`->` qualified(type($result))^)?
   }];

@@ -67,7 +67,7 @@ def Pipe_GlobalType : Pipe_TileType<"Global", "global"> {
   }];
 }
 
-def Pipe_TensorMapType : Pipe_TileType<"TensorMap", "tensor_map"> {
+def Pipe_TensorMapType : Pipe_Type<"TensorMap", "tensor_map"> {
   let summary = "TMA descriptor that loads boxes of the given shape and swizzle";
   let description = [{
     A 128-byte tensor map, a grid constant of the kernel. Shape, element type and layout are those
@@ -78,10 +78,30 @@ def Pipe_TensorMapType : Pipe_TileType<"TensorMap", "tensor_map"> {
     `tiled_128x4` scales loads whole blocks of 512 bytes from a buffer of such blocks, and one with 64
     rows from a buffer with a block for each 64 rows.
 
-    Constraints: (C101) the box has at most 256 rows, and an inner size that is a multiple of 16
+    A map with a `tail` is two tensor maps of one buffer, 256 bytes. The box of the second has as many
+    rows as are left behind the last whole box of the buffer, and `pipe.load` takes it there: a GPU
+    loads boxes more slowly where they reach beyond the rows that exist.
+
+    Constraints: (C471) a map of scales in blocks has no tail; (C101) the box has at most 256 rows, and an inner size that is a multiple of 16
     bytes and not larger than the swizzle width; (C103) holds for boxes of scales, and (C290) for boxes
     of layouts swizzle_128B_b4x16_p64 and swizzle_128B_b6x16_p32.
+
+    Example: `!pipe.tensor_map<128x64xbf16, swizzle_128B, tail>`.
   }];
+  let parameters = (ins
+    ArrayRefParameter<"int64_t", "rows and columns of the box, in elements">:$shape,
+    "::mlir::Type":$elementType,
+    "::fp4::pipe::Layout":$layout,
+    "bool":$tail);
+  let builders = [
+    TypeBuilderWithInferredContext<(ins "::llvm::ArrayRef<int64_t>":$shape,
+        "::mlir::Type":$elementType, CArg<"Layout", "Layout::Linear">:$layout,
+        CArg<"bool", "false">:$tail), [{
+      return $_get(elementType.getContext(), shape, elementType, layout, tail);
+    }]>
+  ];
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
   let extraClassDeclaration = tileDecls;
 }
 

@@ -1,0 +1,96 @@
+// Maps with tails, and how many rows their loads are told of.
+// RUN: fp4-opt %s -split-input-file -verify-diagnostics
+
+func.func private @twin(!pipe.tensor_map<128x16xf8E4M3FN, tiled_128x4>)
+// (C471)
+// expected-error @+1 {{map with a tail must have rows of elements, but got layout tiled_128x4}}
+func.func private @bad(!pipe.tensor_map<128x16xf8E4M3FN, tiled_128x4, tail>)
+
+// -----
+
+func.func @rows(%rows: i32, %row: i32) {
+  %twin = pipe.existing_rows %rows from %row of 1
+  // (C472)
+  // expected-error @+1 {{box must be positive, but got 0}}
+  %bad = pipe.existing_rows %rows from %row of 0
+  return
+}
+
+// -----
+
+func.func @rows(%rows: i32, %row: i32) {
+  %c300 = arith.constant 300 : i32
+  %twin = pipe.existing_rows %c300 from %row of 128
+  %sum = arith.addi %rows, %row : i32
+  // (C472)
+  // expected-error @+1 {{rows must be an argument of the kernel or a constant, but got another value}}
+  %bad = pipe.existing_rows %sum from %row of 128
+  return
+}
+
+// -----
+
+!map = !pipe.tensor_map<64x64xbf16, swizzle_128B, tail>
+!tile = !pipe.shared<64x64xbf16, swizzle_128B>
+func.func @none(%map: !map, %rows: i32, %i: i32) {
+  %exist = pipe.existing_rows %rows from %i of 64
+  %twin = pipe.load %map[%i, %i] rows %exist : !map -> !tile
+  // (C473)
+  // expected-error @+1 {{map with a tail must come with rows from pipe.existing_rows of 64, but got none}}
+  %bad = pipe.load %map[%i, %i] : !map -> !tile
+  return
+}
+
+// -----
+
+!map = !pipe.tensor_map<64x64xbf16, swizzle_128B, tail>
+!tile = !pipe.shared<64x64xbf16, swizzle_128B>
+func.func @others(%map: !map, %rows: i32, %i: i32) {
+  %exist = pipe.existing_rows %rows from %i of 64
+  %twin = pipe.load %map[%i, %i] rows %exist : !map -> !tile
+  // (C473)
+  // expected-error @+1 {{map with a tail must come with rows from pipe.existing_rows of 64, but got others}}
+  %bad = pipe.load %map[%i, %i] rows %rows : !map -> !tile
+  return
+}
+
+// -----
+
+!map = !pipe.tensor_map<64x64xbf16, swizzle_128B, tail>
+!tile = !pipe.shared<64x64xbf16, swizzle_128B>
+func.func @box(%map: !map, %rows: i32, %i: i32) {
+  %exist = pipe.existing_rows %rows from %i of 64
+  %twin = pipe.load %map[%i, %i] rows %exist : !map -> !tile
+  %wrong = pipe.existing_rows %rows from %i of 128
+  // (C473)
+  // expected-error @+1 {{map with a tail must come with rows from pipe.existing_rows of 64, but got those of 128}}
+  %bad = pipe.load %map[%i, %i] rows %wrong : !map -> !tile
+  return
+}
+
+// -----
+
+!tile = !pipe.shared<64x64xbf16, swizzle_128B>
+func.func @plain(%map: !pipe.tensor_map<64x64xbf16, swizzle_128B, tail>,
+                 %plain: !pipe.tensor_map<64x64xbf16, swizzle_128B>, %rows: i32, %i: i32) {
+  %exist = pipe.existing_rows %rows from %i of 64
+  %twin = pipe.load %map[%i, %i] rows %exist : !pipe.tensor_map<64x64xbf16, swizzle_128B, tail> -> !tile
+  // (C473)
+  // expected-error @+1 {{rows must be for a map with a tail, but got '!pipe.tensor_map<64x64xbf16, swizzle_128B>'}}
+  %bad = pipe.load %plain[%i, %i] rows %exist : !pipe.tensor_map<64x64xbf16, swizzle_128B> -> !tile
+  return
+}
+
+// -----
+
+!map = !pipe.tensor_map<64x64xbf16, swizzle_128B, tail>
+gpu.module @m {
+gpu.func @together(%map: !map, %rows: i32, %i: i32) kernel attributes {known_cluster_size = array<i32: 1, 2, 1>} {
+  %exist = pipe.existing_rows %rows from %i of 64
+  %twin = pipe.load %map[%i, %i] rows %exist : !map -> !pipe.shared<64x64xbf16, swizzle_128B>
+  // (C473)
+  // expected-error @+1 {{map with a tail must have tiles that one block loads, but got multicast}}
+  %bad = pipe.load %map[%i, %i] rows %exist multicast n : !map -> !pipe.shared<128x64xbf16, swizzle_128B>
+  gpu.return
+}
+}
