@@ -88,6 +88,9 @@ struct LowerFoldAmax : fp4::PipePattern<fp4::pipe::FoldAmaxOp> {
     b.setInsertionPointToStart(branch.thenBlock());
     LLVM::AtomicRMWOp::create(b, LLVM::AtomicBinOp::umax, adaptor.getDest(), ofWarp,
                               LLVM::AtomicOrdering::monotonic, "device");
+    b.setInsertionPointAfter(branch);
+    if (!state.tmemColumns) // the next tile begins with aligned instructions; see also pipe.read
+      NVVM::SyncWarpOp::create(b, fp4::constI32(b, -1));
     rewriter.eraseOp(op);
     return success();
   }

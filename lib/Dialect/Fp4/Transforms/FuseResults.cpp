@@ -32,7 +32,7 @@ std::string fp4::whyNotOnTarget(Operation *op, BlockScaledMatmulOp product) {
 }
 
 std::string fp4::whySlowerOnTarget(Operation *op, BlockScaledMatmulOp product) {
-  constexpr int64_t tile = 128, shallow = 1024;
+  constexpr int64_t tile = 128, shallow = 1024, wave = 132; // multiprocessors of an H200
   std::optional<hw::TargetModel> target = findTarget(op);
   if (!target || !target->hasWgmma)
     return {};
@@ -41,8 +41,7 @@ std::string fp4::whySlowerOnTarget(Operation *op, BlockScaledMatmulOp product) {
   bool isKnown = !ShapedType::isDynamic(rows) && !ShapedType::isDynamic(depth) &&
                  !ShapedType::isDynamic(columns);
   if (isKnown && depth <= shallow &&
-      int64_t(llvm::divideCeil(rows, tile) * llvm::divideCeil(columns, tile)) <=
-          int64_t(target->multiprocessors))
+      int64_t(llvm::divideCeil(rows, tile) * llvm::divideCeil(columns, tile)) <= wave)
     return {};
   return "on " + std::string(target->name) +
          " its kernel would convert operands again for each tile, and a product alone has them "
