@@ -60,7 +60,7 @@ struct Operand {
   std::string name;
   Type type;
   std::vector<std::string> dims = {}; ///< what its dimensions are called: "M", "M/16", ""
-  bool strided = false;               ///< an argument whose rows the caller places
+  bool strided = false;               ///< an argument or result whose rows the caller places
 };
 
 /// One tensor operation of the verified program.

@@ -82,7 +82,7 @@ def Fp4_BlockScaledMatmulOp
 
     | operand    | element type | shape | layout |
     |------------|--------------|-------|--------|
-    | lhs        | f4E2M1FN, f8E4M3FN, f8E5M2; or bf16, f16, f8E4M3FN without scales | M x K, M may be dynamic, K a multiple of the block | row-major |
+    | lhs        | f4E2M1FN, f8E4M3FN, f8E5M2; or bf16, f16, f8E4M3FN without scales | M x K, K a multiple of the block; M may be dynamic, and N and K of products of any N and K (docs/Spec.md) | row-major |
     | lhs_scales | f8E4M3FN (nvfp4), f8E8M0FNU (mxfp4, mxfp8); or none | M x K/block; of groups, a list of tiles | tiled_128x4 |
     | rhs        | f4E2M1FN, f8E4M3FN, f8E5M2 | N x K; of G groups, (G * N) x K | row-major |
     | rhs, prepacked | i8       | N/128 x K/64, or K/128 beside f8E4M3FN, x bytes of a tile, with its scales in it | #fp4.weight_layout |
