@@ -63,12 +63,12 @@ func.func @loads(%a: !pipe.tensor_map<128x256xf4E2M1FN, swizzle_128B>, %slot: !d
                  %sfa: !pipe.global<?x17xf8E4M3FN, tiled_128x4>, %m: i32, %kb: i32, %n: i32,
                  %x: !pipe.tensor_map<128x256xf4E2M1FN, swizzle_128B, tail>, %rows: i32) {
   %ab = pipe.channel from tma to tensor depth 2 payload [0, 32768] barriers 65536 : !channel
+  %exist = pipe.existing_rows %rows from %row of 128
   %t = pipe.load %a[%row, %k] : !pipe.tensor_map<128x256xf4E2M1FN, swizzle_128B>
       -> !pipe.shared<128x256xf4E2M1FN, swizzle_128B>
   pipe.load %a[%row, %k] into %slot signals %ab[%it]
       : !pipe.tensor_map<128x256xf4E2M1FN, swizzle_128B>,
         !pipe.shared<128x256xf4E2M1FN, swizzle_128B>, !channel
-  %exist = pipe.existing_rows %rows from %row of 128
   pipe.load %x[%row, %k] rows %exist into %slot signals %ab[%it]
       : !pipe.tensor_map<128x256xf4E2M1FN, swizzle_128B, tail>,
         !pipe.shared<128x256xf4E2M1FN, swizzle_128B>, !channel
