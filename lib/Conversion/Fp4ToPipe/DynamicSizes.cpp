@@ -4,6 +4,7 @@
 
 #include "fp4/Conversion/BufferTypes.h"
 #include "fp4/Dialect/Fp4/IR/DynamicSizes.h"
+#include "fp4/Dialect/Pipe/IR/PipeMatrices.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -12,9 +13,6 @@
 
 using namespace mlir;
 using namespace fp4;
-
-/// Bytes in which rows of operands and results begin.
-static constexpr int64_t kRowUnitBytes = 16;
 
 std::string fp4::placeOfOperand(BlockScaledMatmulOp op, StringRef name) {
   std::string place = ("operand '" + name + "'").str();
@@ -78,7 +76,7 @@ private:
 /// Elements of which K is a multiple: whole blocks, and rows of 16 bytes.
 static int64_t unitOfDepth(BlockScaledMatmulOp op) {
   bool packed = isPacked(op.getLhs()) || isPacked(op.getRhs());
-  int64_t ofRows = kRowUnitBytes * (packed ? 2 : 1);
+  int64_t ofRows = pipe::kRowUnitBytes * (packed ? 2 : 1);
   return op.hasF32Scales() ? ofRows : std::max(ofRows, blockSize(op.getFormat()));
 }
 
@@ -118,7 +116,7 @@ static void checkColumns(SizeChecks &checks, BlockScaledMatmulOp op,
     take("alpha", op.getAlpha(), adaptor.getAlpha());
   for (auto [tensor, buffer] : llvm::zip_equal(op.getEpilogueInputs(), adaptor.getEpilogueInputs()))
     take("epilogue_inputs", tensor, buffer);
-  int64_t unit = kRowUnitBytes * 8 / bits;
+  int64_t unit = pipe::kRowUnitBytes * 8 / bits;
   checks.multiple(
       "rows", "rhs", columns, unit,
       "rows of the result begin at multiples of 16 bytes; pad rhs with rows of zeros to a "

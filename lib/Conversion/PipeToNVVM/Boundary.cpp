@@ -101,19 +101,11 @@ struct LowerReturn : OpConversionPattern<gpu::ReturnOp> {
   }
 };
 
-struct LowerGlobalPtr : OpConversionPattern<fp4::pipe::GlobalPtrOp> {
-  using OpConversionPattern::OpConversionPattern;
-  LogicalResult matchAndRewrite(fp4::pipe::GlobalPtrOp op, OpAdaptor adaptor,
-                                ConversionPatternRewriter &rewriter) const override {
-    rewriter.replaceOp(op, adaptor.getGlobal());
-    return success();
-  }
-};
-
-/// Who reads and writes through it asks the operation for its sizes (BufferLines.h).
-struct LowerMatrix : OpConversionPattern<fp4::pipe::MatrixOp> {
-  using OpConversionPattern::OpConversionPattern;
-  LogicalResult matchAndRewrite(fp4::pipe::MatrixOp op, OpAdaptor adaptor,
+/// The operation is its buffer's address. Who reads and writes through a pipe.matrix asks that
+/// operation for its sizes (BufferLines.h).
+template <typename Op> struct LowerToAddress : OpConversionPattern<Op> {
+  using OpConversionPattern<Op>::OpConversionPattern;
+  LogicalResult matchAndRewrite(Op op, typename Op::Adaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
     rewriter.replaceOp(op, adaptor.getGlobal());
     return success();
@@ -137,6 +129,6 @@ struct LowerLoadScalar : OpConversionPattern<fp4::pipe::LoadScalarOp> {
 void fp4::populateBoundaryPatterns(const TypeConverter &converter, RewritePatternSet &patterns,
                                    const KernelState &state) {
   patterns.add<LowerKernel>(converter, patterns.getContext(), state);
-  patterns.add<LowerReturn, LowerGlobalPtr, LowerMatrix, LowerLoadScalar>(converter,
-                                                                          patterns.getContext());
+  patterns.add<LowerReturn, LowerToAddress<pipe::GlobalPtrOp>, LowerToAddress<pipe::MatrixOp>,
+               LowerLoadScalar>(converter, patterns.getContext());
 }

@@ -43,13 +43,13 @@ Value fp4::lineOfBuffer(OpBuilder &b, Location loc, Value global, Value base, Va
 }
 
 int64_t fp4::unitOfRows(pipe::GlobalType type) {
-  return type.hasDynamicColumns() ? kUnitBytes : type.getRowPitch();
+  return type.hasDynamicColumns() ? pipe::kRowUnitBytes : type.getRowPitch();
 }
 
 bool fp4::hasMultipleColumns(pipe::GlobalType type, int64_t count) {
   if (!type.hasDynamicColumns())
     return type.getShape()[1] % count == 0;
-  return kUnitBytes * 8 / type.getElementType().getIntOrFloatBitWidth() % count == 0;
+  return pipe::kRowUnitBytes * 8 / type.getElementType().getIntOrFloatBitWidth() % count == 0;
 }
 
 void fp4::pinSizes(gpu::GPUFuncOp kernel) {

@@ -18,8 +18,6 @@ mlir::Value scaleBlockColumnsOfBuffer(mlir::OpBuilder &, mlir::Location, mlir::V
 /// The address of row `row`; `base` is that of the buffer.
 mlir::Value lineOfBuffer(mlir::OpBuilder &, mlir::Location, mlir::Value global, mlir::Value base,
                          mlir::Value row);
-/// Where columns are not static they fill units of 16 bytes, and rows begin at such.
-inline constexpr int64_t kUnitBytes = 16;
 /// Bytes of which every row has a multiple.
 int64_t unitOfRows(pipe::GlobalType type);
 /// Columns are a multiple of `count`, which is a power of two.

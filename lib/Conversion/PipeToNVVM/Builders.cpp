@@ -88,14 +88,18 @@ void fp4::storePiece(OpBuilder &b, Location loc, Value value, int64_t first, int
   LLVM::StoreOp::create(b, loc, part, pointer, static_cast<unsigned>(count * bytes));
 }
 
+void fp4::emitIf(OpBuilder &b, Location loc, Value condition, llvm::function_ref<void()> body) {
+  auto branch = scf::IfOp::create(b, loc, condition, /*withElseRegion=*/false);
+  OpBuilder::InsertionGuard restore(b);
+  b.setInsertionPointToStart(branch.thenBlock());
+  body();
+}
+
 void fp4::emitGuarded(OpBuilder &b, Location loc, int64_t index, Value bound,
                       llvm::function_ref<void()> body) {
   if (!bound || index == 0)
     return body();
   Value exists =
       arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sgt, bound, constantI32(b, loc, index));
-  auto guard = scf::IfOp::create(b, loc, exists, /*withElseRegion=*/false);
-  OpBuilder::InsertionGuard restore(b);
-  b.setInsertionPointToStart(guard.thenBlock());
-  body();
+  emitIf(b, loc, exists, body);
 }

@@ -71,10 +71,7 @@ private:
   }
 
   void when(Value condition, llvm::function_ref<void()> body) {
-    auto branch = scf::IfOp::create(b, condition, /*withElseRegion=*/false);
-    OpBuilder::InsertionGuard restore(b);
-    b.setInsertionPointToStart(branch.thenBlock());
-    body();
+    emitIf(b, b.getLoc(), condition, body);
   }
 
   int64_t elementsOfPiece() { return int64_t(op.getColumns()) / 2; }

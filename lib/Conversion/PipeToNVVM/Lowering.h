@@ -247,6 +247,9 @@ llvm::SmallVector<mlir::Value> packedWords(mlir::ImplicitLocOpBuilder &, mlir::V
 void storePiece(mlir::OpBuilder &, mlir::Location, mlir::Value value, int64_t first, int64_t count,
                 mlir::Value pointer);
 
+/// `if (condition) body()`; what `b` makes next is behind it.
+void emitIf(mlir::OpBuilder &, mlir::Location, mlir::Value condition,
+            llvm::function_ref<void()> body);
 /// `if (index < bound) body()`, or just the body when `bound` is null: the guard of a tail.
 void emitGuarded(mlir::OpBuilder &, mlir::Location, int64_t index, mlir::Value bound,
                  llvm::function_ref<void()> body);

@@ -16,7 +16,7 @@
 
 #include "fp4/ISA/TensorMap.h"
 
-#include "mlir/IR/Matchers.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
 
 using namespace mlir;
 using namespace fp4;
@@ -49,7 +49,6 @@ private:
   int64_t numClearing() const { return state.numThreads - numLoaders; }
   Value placeOfThread();
   void clear(const TailedTiles &tailed);
-  void when(Value condition, llvm::function_ref<void()> body);
 
   ImplicitLocOpBuilder &b;
   const KernelState &state;
@@ -72,13 +71,6 @@ struct LowerExistingRows : PipePattern<pipe::ExistingRowsOp> {
 };
 
 } // namespace
-
-void RowClearer::when(Value condition, llvm::function_ref<void()> body) {
-  auto branch = scf::IfOp::create(b, condition, /*withElseRegion=*/false);
-  OpBuilder::InsertionGuard restore(b);
-  b.setInsertionPointToStart(branch.thenBlock());
-  body();
-}
 
 /// Among those that clear, which are around the ones that load.
 Value RowClearer::placeOfThread() {
@@ -130,15 +122,15 @@ void RowClearer::emit(ArrayRef<TailedTiles> found) {
                                                 constantI32(b, loc, tailed.box));
     waits = either(waits, hasMore);
   }
-  when(hasTail, [&] {
-    when(isOther, [&] {
+  emitIf(b, loc, hasTail, [&] {
+    emitIf(b, loc, isOther, [&] {
       for (const TailedTiles &tailed : found)
         clear(tailed);
       emitProxyFence(b, loc);
     });
     Value count = arith::SelectOp::create(b, waits, constantI32(b, loc, state.numThreads),
                                           constantI32(b, loc, numClearing()));
-    when(arith::OrIOp::create(b, isOther, waits), [&] {
+    emitIf(b, loc, arith::OrIOp::create(b, isOther, waits), [&] {
       NVVM::BarrierOp::create(b, TypeRange(), constantI32(b, loc, kTailBarrier), count,
                               NVVM::BarrierReductionAttr(), /*reductionPredicate=*/Value());
     });
@@ -147,16 +139,8 @@ void RowClearer::emit(ArrayRef<TailedTiles> found) {
 
 /// The number of rows in front of the roles: constants are in those that need them.
 static Value rowsOf(OpBuilder &b, pipe::ExistingRowsOp existing) {
-  APInt number;
-  if (!matchPattern(existing.getRows(), m_ConstantInt(&number)))
-    return existing.getRows();
-  return constantI32(b, existing.getLoc(), number.getSExtValue());
-}
-
-static bool isSameNumber(Value x, Value y) {
-  APInt first, second;
-  return x == y || (matchPattern(x, m_ConstantInt(&first)) &&
-                    matchPattern(y, m_ConstantInt(&second)) && first == second);
+  std::optional<int64_t> number = getConstantIntValue(existing.getRows());
+  return number ? constantI32(b, existing.getLoc(), *number) : existing.getRows();
 }
 
 static SmallVector<TailedTiles> findTailed(OpBuilder &b, pipe::RoleRegionOp region) {
@@ -167,7 +151,7 @@ static SmallVector<TailedTiles> findTailed(OpBuilder &b, pipe::RoleRegionOp regi
     auto existing = load.getRows().getDefiningOp<pipe::ExistingRowsOp>();
     auto *tailed = llvm::find_if(found, [&](const TailedTiles &other) {
       return other.box == int64_t(existing.getBox()) &&
-             isSameNumber(other.rows, existing.getRows());
+             isEqualConstantIntOrValue(other.rows, existing.getRows());
     });
     if (tailed == found.end()) {
       found.push_back({rowsOf(b, existing), int64_t(existing.getBox()), {}, {}});

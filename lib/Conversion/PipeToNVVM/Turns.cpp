@@ -22,7 +22,7 @@
 //===----------------------------------------------------------------------===//
 #include "Lowering.h"
 
-#include "mlir/IR/Matchers.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
 
 using namespace mlir;
 using namespace fp4::pipe;
@@ -54,10 +54,10 @@ static std::optional<int64_t> stepOf(scf::ForOp loop, unsigned number) {
   Value value = loop.getYieldedValues()[number];
   while (value != loop.getRegionIterArg(number)) {
     auto sum = value.getDefiningOp<arith::AddIOp>();
-    APInt more;
-    if (!sum || !matchPattern(sum.getRhs(), m_ConstantInt(&more)))
+    std::optional<int64_t> more = sum ? getConstantIntValue(sum.getRhs()) : std::nullopt;
+    if (!more)
       return std::nullopt;
-    step += more.getSExtValue();
+    step += *more;
     value = sum.getLhs();
   }
   return step;

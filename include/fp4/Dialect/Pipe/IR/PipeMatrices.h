@@ -8,6 +8,9 @@
 
 namespace fp4::pipe {
 
+/// Where columns are not static they fill units of so many bytes, in which rows begin.
+inline constexpr int64_t kRowUnitBytes = 16;
+
 /// What says of which sizes `global` is; null where its type alone does.
 MatrixOp matrixOf(mlir::Value global);
 
