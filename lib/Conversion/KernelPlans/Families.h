@@ -160,6 +160,9 @@ KernelFamily chooseFamily(mlir::Operation *op, const hw::TargetModel &target);
 /// Reports why warps have no kernel that transforms `op` on the tensor core.
 llvm::LogicalResult requireWarpTransform(QuantizeOp op);
 
+/// Whether a plan by the number of rows makes sense: it is dynamic, and that of one matrix.
+bool mayHaveRowPlans(BlockScaledMatmulOp op);
+
 /// Decides `fp4.row_plans` of `op`, whose `fp4.plan` is decided: what the program says, then what
 /// `given` says, then, where neither this nor `wish`, of `fp4.plan`, says anything, what its family
 /// proposes.

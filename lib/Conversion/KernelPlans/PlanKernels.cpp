@@ -3,6 +3,7 @@
 // 1. Split what is two kernels into two operations.
 // 2. Complete the plan of each operation: what the program says, then what the option `plans` says,
 //    then what the family proposes (ProductPlans.cpp, TransformPlans.cpp, StreamPlans.cpp).
+// 3. Warn of plans of the option that are for no kernel.
 //
 //===----------------------------------------------------------------------===//
 
@@ -60,7 +61,7 @@ struct PlanKernels : fp4::impl::PlanKernelsBase<PlanKernels> {
   using PlanKernelsBase::PlanKernelsBase;
 
   void runOnOperation() override {
-    FailureOr<std::vector<KernelPlan>> given = parsePlans();
+    FailureOr<std::vector<Given>> given = parsePlans();
     if (failed(given))
       return signalPassFailure();
     SmallVector<Operation *> work = kernelOperations(getOperation());
@@ -77,21 +78,35 @@ struct PlanKernels : fp4::impl::PlanKernelsBase<PlanKernels> {
       if (failed(plan(op, *given, *target)))
         signalPassFailure();
     numPlans += work.size();
+    warnOfUnused(*given);
   }
 
 private:
-  static LogicalResult plan(Operation *op, ArrayRef<KernelPlan> given,
+  /// A plan of the option 'plans'.
+  struct Given {
+    KernelPlan plan;
+    std::string text;
+    bool isUsed = false; ///< some kernel is of its family, and of its rows
+  };
+
+  static LogicalResult plan(Operation *op, std::vector<Given> &given,
                             const hw::TargetModel &target) {
     KernelPlan wish;
     wish.family = chooseFamily(op, target);
     if (auto own = op->getAttrOfType<PlanAttr>(Fp4Dialect::kPlanAttr))
       wish = own.getPlan();
+    auto product = dyn_cast<BlockScaledMatmulOp>(op);
+    const bool hasRowPlans =
+        product && wish.family == KernelFamily::TileProduct && mayHaveRowPlans(product);
     std::vector<KernelPlan> ofFewRows;
-    for (const KernelPlan &other : given) {
-      if (other.maxRows)
-        ofFewRows.push_back(other);
-      else if (other.family == wish.family)
-        wish = wish.orElse(other);
+    for (Given &other : given) {
+      if (other.plan.maxRows ? !hasRowPlans : other.plan.family != wish.family)
+        continue;
+      other.isUsed = true;
+      if (other.plan.maxRows)
+        ofFewRows.push_back(other.plan);
+      else
+        wish = wish.orElse(other.plan);
     }
     FailureOr<KernelPlan> complete = completePlan(op, wish, target);
     if (failed(complete))
@@ -100,7 +115,6 @@ private:
     op->setAttr(Fp4Dialect::kPlanAttr, decided);
     remark::passed(op->getLoc(), remark::RemarkOpts::name("plan").category("fp4-plan"))
         << spell(decided);
-    auto product = dyn_cast<BlockScaledMatmulOp>(op);
     if (!product || wish.family != KernelFamily::TileProduct)
       return success();
     return planRows(product, ofFewRows, wish, target);
@@ -112,15 +126,30 @@ private:
     return text;
   }
 
-  FailureOr<std::vector<KernelPlan>> parsePlans() {
-    std::vector<KernelPlan> parsed;
+  void warnOfUnused(ArrayRef<Given> given) {
+    for (const Given &one : given) {
+      if (one.isUsed)
+        continue;
+      InFlightDiagnostic diag = emitWarning(getOperation().getLoc())
+                                << "the plan '" << one.text << "' is for no kernel of this program";
+      if (one.plan.maxRows)
+        diag.attachNote() << "plans with 'max_rows' are for products whose rows are dynamic and of "
+                             "no groups: leave 'max_rows' out";
+      else
+        diag.attachNote() << "no kernel is of its family; --emit=mlir --compile-to=planned shows "
+                             "the plans of all";
+    }
+  }
+
+  FailureOr<std::vector<Given>> parsePlans() {
+    std::vector<Given> parsed;
     SmallVector<StringRef> texts;
     StringRef(plans).split(texts, ';', /*MaxSplit=*/-1, /*KeepEmpty=*/false);
     for (StringRef text : texts) {
       auto attribute = parsePlan(text.trim());
       if (!attribute)
         return failure();
-      parsed.push_back(attribute.getPlan());
+      parsed.push_back({attribute.getPlan(), text.trim().str()});
     }
     return parsed;
   }

@@ -23,7 +23,7 @@ int64_t fp4::splitsOf(BlockScaledMatmulOp op, const KernelPlan &plan) {
   return op.splitsOfRows(ShapedType::isDynamic(rows) ? INT64_MAX : rows);
 }
 
-static bool mayHaveRowPlans(BlockScaledMatmulOp op) {
+bool fp4::mayHaveRowPlans(BlockScaledMatmulOp op) {
   return cast<RankedTensorType>(op.getLhs().getType()).isDynamicDim(0) && !op.isGrouped();
 }
 
