@@ -4,6 +4,8 @@
 
 #include "fp4/Harness/Inputs.h"
 #include "fp4/Harness/TensorNpy.h"
+#include "fp4/ISA/ScaleLayout.h"
+#include "fp4/Numerics/Formats.h"
 #include "fp4/Reference/ProgramTypes.h"
 
 #include <algorithm>
@@ -23,8 +25,8 @@ constexpr const char *kFixedNote =
 Expected<int64_t> parseSize(const std::string &text, const char *option) {
   int64_t size = 0;
   auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), size);
-  if (error != std::errc() || end != text.data() + text.size() || size < 1 || size > INT32_MAX)
-    return makeError(ErrorKind::Usage, fmt::format("{} expects a size from 1 to {}, but got '{}'",
+  if (error != std::errc() || end != text.data() + text.size() || size < 0 || size > INT32_MAX)
+    return makeError(ErrorKind::Usage, fmt::format("{} expects a size from 0 to {}, but got '{}'",
                                                    option, INT32_MAX, text));
   return size;
 }
@@ -106,6 +108,7 @@ private:
   Status fixCommonSize();
   Status checkMemory() const;
   bool isFactor(size_t index) const;
+  uint64_t blocksOfTiles(size_t index, const std::map<std::string, Type> &types) const;
   Status generate();
 
   const Function &function_;
@@ -246,12 +249,34 @@ bool Binder::isFactor(size_t index) const {
   });
 }
 
+/// Scales in a row of argument `index` where a product of groups takes it as a list of tiles, or 0.
+uint64_t Binder::blocksOfTiles(size_t index, const std::map<std::string, Type> &types) const {
+  const std::string name = "a" + std::to_string(index);
+  if (types_[index].layout != Layout::Tiled128x4 || types.empty())
+    return 0;
+  for (const ProgramOp &op : function_.program) {
+    const bool isOfLhs = op.operands.size() > 3 && op.operands[1] == name;
+    if (!isGroupedProduct(op) || !(isOfLhs || op.operands[3] == name))
+      continue;
+    auto format = op.attributes.find(isOfLhs ? "format" : "rhs_format");
+    format = format == op.attributes.end() ? op.attributes.find("format") : format;
+    if (auto known = numerics::parseBlockFormat(format->second))
+      return hw::scalesPerRow(uint64_t(types.at(op.operands[0]).shape.back()),
+                              numerics::blockSizeOf(*known));
+  }
+  return 0;
+}
+
 Status Binder::generate() {
+  // Sizes that contradict each other are for the call to tell.
+  const auto types = valueTypes(function_.program, types_).value_or(std::map<std::string, Type>());
   for (size_t i = 0; i < values_.size(); ++i) {
     if (values_[i])
       continue;
     FP4_ASSIGN(auto tensor,
                makeInput(types_[i], options_.distribution, options_.seed, unsigned(i), isFactor(i)));
+    if (uint64_t blocks = blocksOfTiles(i, types))
+      clearTilePadding(tensor, blocks);
     values_[i] = std::move(tensor);
     bound_.sources[i] = types_[i].element == ElementType::I64
                             ? fmt::format("seed {}, offset {}", options_.seed, i)

@@ -59,7 +59,7 @@ Generator bf16Values(Random &random) {
 
 Generator floatGenerator(std::string_view distribution, Random &random, const Type &type,
                          uint64_t seed) {
-  const uint64_t columns = type.shape.empty() ? 1 : uint64_t(type.shape.back());
+  const uint64_t columns = type.shape.empty() ? 1 : std::max<uint64_t>(1, type.shape.back());
   if (distribution == "bf16")
     return bf16Values(random);
   if (distribution == "adversarial")
@@ -189,6 +189,13 @@ Expected<Tensor> makeWeights(Tensor &tensor, std::string_view distribution, Rand
 }
 
 } // namespace
+
+void clearTilePadding(Tensor &tensor, uint64_t blocks) {
+  auto bytes = tensor.as<uint8_t>();
+  for (uint64_t i = 0; i < bytes.size(); ++i)
+    if (hw::tiled128x4Position(i, blocks).block >= blocks)
+      bytes[i] = 0;
+}
 
 Expected<Tensor> makeInput(const Type &type, std::string_view distribution, uint64_t seed,
                            unsigned index, bool isFactor) {

@@ -117,19 +117,13 @@ std::vector<Shape> resultShapes(const ProgramOp &op, std::span<const Type> opera
   return std::vector<Shape>(op.resultTypes.size(), first);
 }
 
-/// A product of groups, whose scales are lists of tiles.
-bool isGrouped(const ProgramOp &op) {
-  constexpr size_t offsets = 6;
-  return op.attributes.contains("groups") || hasOperand(op, offsets);
-}
-
 /// Operands whose rows are dynamic can contradict each other: data and its scales, rows and their
 /// amaxes.
 Status checkRows(const ProgramOp &op, std::span<const Type> operands) {
   std::vector<std::pair<size_t, size_t>> pairs;
   if (op.op == "fp4.dequantize")
     pairs = {{0, 1}};
-  if (op.op == "fp4.blockscaled_matmul" && !isGrouped(op) && hasLhsScales(op)) {
+  if (op.op == "fp4.blockscaled_matmul" && !isGroupedProduct(op) && hasLhsScales(op)) {
     pairs = {{0, 1}, {2, 3}};
     const auto format = numerics::parseBlockFormat(attributeOr(op, "format", ""));
     if (format && numerics::hasF32Scales(*format)) // that of 2 has a scale for 128 rows
@@ -153,6 +147,12 @@ Status checkRows(const ProgramOp &op, std::span<const Type> operands) {
 }
 
 } // namespace
+
+bool isGroupedProduct(const ProgramOp &op) {
+  constexpr size_t offsets = 6;
+  return op.op == "fp4.blockscaled_matmul" &&
+         (op.attributes.contains("groups") || hasOperand(op, offsets));
+}
 
 bool hasLhsScales(const ProgramOp &op) {
   return !op.attributes.contains("operand_segments") || hasOperand(op, 1);

@@ -23,6 +23,9 @@ namespace fp4::harness {
 /// `index` is the number of the argument: it separates the streams of two arguments.
 Expected<Tensor> makeInput(const Type &type, std::string_view distribution, uint64_t seed,
                            unsigned index, bool isFactor = false);
+/// Zeroes the padding of a list of tiles of scales, in whose rows `blocks` scales exist. The type
+/// of the list does not tell it.
+void clearTilePadding(Tensor &tensor, uint64_t blocks);
 /// The distributions, for messages and --help.
 extern const std::vector<std::string> kDistributions;
 

@@ -29,6 +29,8 @@ bool hasOperand(const ProgramOp &op, size_t place);
 /// The second operand of a product are scales of the first, and the third is rhs; beside a lhs of floats
 /// the second is rhs.
 bool hasLhsScales(const ProgramOp &op);
+/// A product of groups, whose tiled scales are lists of tiles.
+bool isGroupedProduct(const ProgramOp &op);
 
 /// Of an elementwise operation ("linalg.generic"): which dimensions of the result index each
 /// operand, from its attribute "dimensions", such as "0,1 x,1 -". For x, a dimension of size 1 that
