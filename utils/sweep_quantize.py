@@ -288,6 +288,8 @@ def run_library(tools, stem, name, text, target, runs, options):
     library, _, built = sweeping.compile_library(tools, stem, text, f"--target={target}",
                                                  cubins=options.cubins)
     outcome = sweeping.Outcome()
+    if options.empty:
+        runs = sweeping.without_rows(text, runs)
     if built.returncode and any(words in built.stderr for words in NO_KERNEL):
         message = built.stderr.split("error: ", 1)[1].splitlines()[0]
         outcome.unsupported += [] if options.partial else [f"{name}: {message}"]

@@ -134,6 +134,8 @@ def option_parser(doc):
     parser.add_argument("--full", action="store_true", help="the whole cross product")
     parser.add_argument("--list", action="store_true", help="print the cases and stop")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--empty", action="store_true",
+                        help="run programs of dynamic rows, and no others, without a row")
     parser.add_argument("--pack", type=pathlib.Path, metavar="FOLDER",
                         help="run nothing: leave the libraries there, with their runs, for a GPU")
     return parser
@@ -147,9 +149,20 @@ def product_parser(doc):
     return parser
 
 
+def without_rows(text, runs):
+    """The runs of a program whose rows are dynamic, without a row and without repetitions."""
+    if "tensor<?" not in text:
+        return []
+    empty = [(*(x for x in run if not x.startswith("--shape=")), "--shape=0") for run in runs]
+    return [list(run) for run in dict.fromkeys(empty)]
+
+
 def selected(options, programs):
     """Those that match, for the target that the options name."""
     chosen = [program for program in programs if re.search(options.match, program.name)]
+    if options.empty:
+        chosen = [program._replace(runs=runs) for program in chosen
+                  if (runs := without_rows(program.text, program.runs))]
     if not options.target:
         return chosen
     return [program._replace(arguments=[f"--target={options.target}"]

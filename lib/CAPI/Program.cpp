@@ -169,7 +169,9 @@ public:
   explicit CAllocator(const fp4_allocator &allocator) : allocator_(allocator) {}
 
   Expected<rt::DevicePtr> allocate(uint64_t bytes, rt::StreamHandle stream) override {
-    if (uint64_t address = allocator_.allocate(allocator_.context, bytes, stream))
+    // Those that know no empty memory answer 0, which is an error.
+    if (uint64_t address =
+            allocator_.allocate(allocator_.context, std::max<uint64_t>(bytes, 1), stream))
       return address;
     return makeError(ErrorKind::Device,
                      fmt::format("the caller's allocator has no {} bytes", bytes));

@@ -164,7 +164,8 @@ std::vector<float> adversarialMatrix(Random &random, uint64_t seed, uint64_t row
         }
       }
     }
-  values[0] = peak;
+  if (!values.empty())
+    values[0] = peak;
   return values;
 }
 

@@ -30,7 +30,7 @@ void addRunOptions(CLI::App &app, RunOptions &options) {
   group->add_option("--shape", options.shape, "M[,N[,K]]: the dynamic sizes")
       ->delimiter(',')
       ->expected(1, 3)
-      ->check(CLI::Range(int64_t(1), int64_t(INT32_MAX)));
+      ->check(CLI::Range(int64_t(0), int64_t(INT32_MAX)));
   group->add_option("--dim", options.dims,
                     "NAME=SIZE: the size of the dimension that fp4.dims names NAME, or the dynamic "
                     "size of the argument of that name");

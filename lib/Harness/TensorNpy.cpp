@@ -98,9 +98,6 @@ Expected<Type> resolveShape(const NpyArray &array, const Type &type, const std::
   for (size_t i = 0; i < resolved.shape.size(); ++i)
     if (resolved.shape[i] < 0)
       resolved.shape[i] = array.shape[i] * (packed && i + 1 == resolved.shape.size() ? 2 : 1);
-  if (resolved.elements() == 0)
-    return makeError(ErrorKind::Usage,
-                     fmt::format("input '{}' must not be empty, but got {}", name, array.str()));
   return resolved;
 }
 
@@ -164,6 +161,8 @@ std::vector<float> decodeTensor(const Tensor &tensor) {
 /// A byte per element to two per byte, each row by itself.
 Status packCodes(const NpyArray &array, Tensor &tensor, const std::string &name) {
   const size_t columns = static_cast<size_t>(tensor.type.shape.back());
+  if (array.data.empty())
+    return {};
   const size_t rows = array.data.size() / columns, rowBytes = tensor.bytes.size() / rows;
   const auto *codes = reinterpret_cast<const uint8_t *>(array.data.data());
   for (size_t i = 0; i < array.data.size(); ++i)

@@ -39,6 +39,11 @@ Status checkRanges(const GemmProblem &p) {
                 std::to_string(streamUnit) + ", of up to 256 columns");
   return {};
 }
+
+/// An operand without rows needs no memory.
+bool isMissing(const GemmOperand &x, bool needsScales) {
+  return x.rows && (!x.data || (needsScales && !x.scales));
+}
 } // namespace
 
 Status validate(const GemmProblem &p) {
@@ -65,7 +70,7 @@ Status validate(const GemmProblem &p) {
     return fail("instructions of K = 96 must have elements of 4 bits, a tensor core with block scales "
                 "and one range of K");
   const bool needsScales = !p.floatA && !(endsInBlock && p.rowsPerScaleB == 1);
-  if (!p.a.data || !p.b.data || (!p.a.scales && needsScales) || !p.b.scales)
+  if (isMissing(p.a, needsScales) || isMissing(p.b, /*needsScales=*/true))
     return fail("matrix product expects data and scales of both operands");
   const unsigned bitsA = p.floatA ? 16 : isPacked(p.format) ? 4 : 8;
   FP4_TRY(checkPitch("a", p.a, p.depth, bitsA));

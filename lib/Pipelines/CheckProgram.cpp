@@ -89,7 +89,7 @@ LogicalResult checkFunction(func::FuncOp function) {
     if (isEmpty(type)) {
       InFlightDiagnostic diagnostic =
           function.emitOpError("argument ") << number << " must have elements, but got " << type;
-      diagnostic.attachNote() << "devices have no empty buffers";
+      diagnostic.attachNote() << "devices have no empty buffers; rows that may be none are dynamic";
       return diagnostic;
     }
   return success();

@@ -20,7 +20,7 @@ Status checkType(const Operand &operand, const Type &given) {
   bool fits = type.element == given.element && type.layout == given.layout &&
               type.shape.size() == given.shape.size();
   for (size_t i = 0; fits && i < type.shape.size(); ++i)
-    fits = type.shape[i] < 0 ? given.shape[i] > 0 : type.shape[i] == given.shape[i];
+    fits = type.shape[i] < 0 ? given.shape[i] >= 0 : type.shape[i] == given.shape[i];
   if (fits)
     return {};
   return makeError(ErrorKind::Usage, fmt::format("argument '{}' must be {}, but got {}",
@@ -239,6 +239,8 @@ private:
   Status takeResults(rt::Session &session, std::span<Memory> results) const {
     std::vector<Memory> taken(results.begin(), results.end());
     for (size_t i = 0; i < results.size(); ++i) {
+      if (!plan_.resultBytes[i])
+        continue; // one without elements needs no memory
       FP4_ASSIGN(taken[i].address, resultAddress(session, i, results[i]));
       taken[i].bytes = std::max(results[i].bytes, plan_.resultBytes[i]);
     }

@@ -58,7 +58,7 @@ Expected<std::vector<uint64_t>> makeDescriptor(const Type &type, const Strides &
     return wrongStrides(type, strides, "keep the elements of a row together");
   const int64_t rowBytes = int64_t(words[kSizes + rank - 1]) * type.storageBytes();
   for (size_t dimension = 0; dimension + 1 < rank; ++dimension) {
-    auto bytes = type.shape[dimension] == 1
+    auto bytes = type.shape[dimension] <= 1
                      ? std::optional(hw::quotientUp(rowBytes, kStrideBytes) * kStrideBytes)
                      : bytesOfStride(type, strides, dimension);
     if (!bytes)
@@ -86,7 +86,8 @@ std::vector<MatrixRows> matricesOf(const Type &type, const std::vector<uint64_t>
 uint64_t stridedBytes(const Type &type, const std::vector<uint64_t> &words) {
   uint64_t end = 0;
   for (const MatrixRows &matrix : matricesOf(type, words))
-    end = std::max(end, matrix.offset + (matrix.rows - 1) * matrix.pitch + matrix.width);
+    if (matrix.rows)
+      end = std::max(end, matrix.offset + (matrix.rows - 1) * matrix.pitch + matrix.width);
   return end;
 }
 

@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace fp4::rt {
 namespace {
 thread_local Session *currentSession = nullptr;
@@ -215,11 +217,26 @@ void Session::copy2D(Copy2D copy) {
     recorded_.push_back({[copy](Device &device) { return device.copy2D(copy); }, {}});
 }
 
+/// The driver refuses a map without elements, whose address may be null. A kernel asks the cache
+/// for the map itself and loads nothing through it, so it gets one of a single element.
+Status Session::encodeEmptyMap(std::span<std::byte, 128> out, TensorMapRequest request) const {
+  constexpr uint64_t unit = 16;
+  const std::vector<uint64_t> dims(request.dims.size(), 1);
+  const std::vector<uint64_t> strides(request.strides.size(), unit);
+  request.dims = dims;
+  request.strides = strides;
+  request.base = request.base ? request.base : unit;
+  return device_.encodeTensorMap(out, request);
+}
+
 void Session::encodeTensorMap(void *out128, const TensorMapRequest &request) {
   if (failed())
     return;
   std::span<std::byte, 128> out(static_cast<std::byte *>(out128), 128);
-  check(device_.encodeTensorMap(out, request));
+  if (std::ranges::count(request.dims, 0u) == 0)
+    check(device_.encodeTensorMap(out, request));
+  else
+    check(encodeEmptyMap(out, request));
 }
 
 int32_t Session::multiprocessorCount() { return failed() ? 1 : device_.multiprocessorCount(); }

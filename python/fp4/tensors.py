@@ -51,8 +51,8 @@ class Tiled:
         for name, value in zip(("rows", "columns"), self.shape):
             if not isinstance(value, int):
                 raise TypeError(f"'{name}' must be an int, but got {type(value).__name__}")
-            if not 0 < value < 2**63:
-                raise UsageError(f"'{name}' must be positive and below 2^63, but got {value}")
+            if not 0 <= value < 2**63:
+                raise UsageError(f"'{name}' must be from 0 to 2^63 - 1, but got {value}")
 
 
 def tiled(data: Any, rows: int, columns: int) -> Tiled:
@@ -232,10 +232,7 @@ def _check_dtype(found: View, expected: Type, what: str) -> None:
 def _linear_sizes(found: View, expected: Type, what: str) -> tuple[int, ...]:
     pattern = expected.buffer_shape
     fits = len(pattern) == len(found.shape) and all(
-        size > 0 if wanted < 0 else size == wanted for wanted, size in zip(pattern, found.shape))
-    if not fits and len(pattern) == len(found.shape) and 0 in found.shape:
-        raise UsageError(f"{what} must have sizes of at least 1, but got {found}",
-                         "there is nothing to compute: leave the call out")
+        wanted in (-1, size) for wanted, size in zip(pattern, found.shape))
     if not fits:
         shape = ", ".join("?" if size < 0 else str(size) for size in pattern)
         packed = " of bytes, two elements in each" if expected.element == "f4E2M1FN" else ""

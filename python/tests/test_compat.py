@@ -378,7 +378,6 @@ class Vllm(unittest.TestCase):
                 ((x, g, True, "none", 72), "'padded_n' must be a multiple of 16 of at least 64"),
                 ((x, g, True, "none", 48), "'padded_n' must be a multiple of 16 of at least 64"),
                 ((x.t(), g), "'input' must be contiguous"),
-                ((x[:0], g), "'input' must have a row, but got bfloat16 of shape .0, 64"),
                 ((x.float(), g), "'input' must be bfloat16 or float16")):
             with self.subTest(message), self.assertRaisesRegex(fp4.UsageError, message):
                 vllm.scaled_fp4_quant(*arguments)

@@ -4,10 +4,12 @@
 // RUN: fp4-runner %s --emit=so --ptxas=none -o %t.so
 // RUN: fp4-run %t.so --device=sim --function=nvfp4 --dim M=70 --dim N=72 --dim K=288 --check=strict --policy=random | FileCheck %s
 // RUN: fp4-run %t.so --device=sim --function=nvfp4 --dim M=1 --dim N=8 --dim K=32 --check=strict | FileCheck %s
+// RUN: fp4-run %t.so --device=sim --function=nvfp4 --dim M=0 --dim N=72 --dim K=288 --check=strict | FileCheck %s
 // RUN: fp4-run %t.so --device=sim --function=nvfp4 --dim M=257 --dim N=400 --dim K=544 --check=strict --policy=lazy | FileCheck %s
 // RUN: fp4-run %t.so --device=sim --function=mxfp4 --dim M=70 --dim N=200 --dim K=288 --check=strict | FileCheck %s
 // RUN: fp4-runner %s --target=sm_90a --emit=so --ptxas=none -o %t.so
 // RUN: fp4-run %t.so --device=sim --function=nvfp4 --dim M=70 --dim N=200 --dim K=288 --check=strict --policy=lazy | FileCheck %s
+// RUN: fp4-run %t.so --device=sim --function=mxfp4 --dim M=0 --dim N=64 --dim K=1056 --check=strict | FileCheck %s
 // RUN: fp4-run %t.so --device=sim --function=mxfp4 --dim M=300 --dim N=64 --dim K=1056 --check=strict | FileCheck %s
 // RUN: fp4-runner %s --target=sm_120a --emit=so --ptxas=none -o %t.so
 // RUN: fp4-run %t.so --device=sim --function=nvfp4 --dim M=70 --dim N=200 --dim K=288 --check=strict --policy=random | FileCheck %s

@@ -35,7 +35,7 @@ Status loadInput(Compiler &compiler, const Options &options) {
   constexpr const char *names[] = {"M", "N", "K"};
   for (const std::string &dim : compiler.dimNames())
     for (size_t i = 0; i < options.run.shape.size() && i < 3; ++i)
-      if (dim == names[i])
+      if (dim == names[i] && options.run.shape[i])
         sizes[dim] = options.run.shape[i];
   for (const std::string &dim : compiler.dimNames())
     for (const std::string &text : options.run.dims)

@@ -199,6 +199,11 @@ static void callAgain(fp4_executable *executable, const fp4_tensor *x) {
   smaller.sizes[0] = 2;
   require("call it with fewer rows", fp4_function_call(function, &smaller, 1, &result, 1, NULL));
   require("verify fewer rows", fp4_executable_verify(executable, "f", &smaller, 1, &result, 1));
+  smaller.sizes[0] = 0;
+  smaller.address = smaller.bytes = 0;
+  require("call it without rows", fp4_function_call(function, &smaller, 1, &result, 1, NULL));
+  require("verify no rows", fp4_executable_verify(executable, "f", &smaller, 1, &result, 1));
+  smaller = *x, smaller.sizes[0] = 2;
   smaller.bytes = 8;
   show("a known type, a short buffer",
        fp4_function_call(function, &smaller, 1, &result, 1, NULL));

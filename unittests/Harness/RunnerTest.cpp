@@ -124,8 +124,8 @@ TEST(Runner, WrongOptionsAreErrorsThatNameThem) {
   options.outputs = {"y=a.npy"};
   EXPECT_EQ(errorOf(options), "the function has no result named 'y'");
   options = function("amax");
-  options.dims = {"x=0"};
-  EXPECT_EQ(errorOf(options), "--dim expects a size from 1 to 2147483647, but got '0'");
+  options.dims = {"x=-1"};
+  EXPECT_EQ(errorOf(options), "--dim expects a size from 0 to 2147483647, but got '-1'");
   options = function("amax");
   options.shape = {5, 6, 32};
   EXPECT_EQ(errorOf(options), "--shape has K = 32, but argument 'x' is ?x64xbf16");

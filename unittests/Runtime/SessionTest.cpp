@@ -288,7 +288,8 @@ public:
   Status outcome;                    ///< of synchronize
   LaunchShape lastShape;             ///< of the last launch
   std::vector<uint32_t> launched;    ///< the value of each launch's first parameter
-  std::vector<uint64_t> strides;     ///< of the last tensor map
+  std::vector<uint64_t> dims, strides; ///< of the last tensor map
+  DevicePtr base = 0;                  ///< of it
   std::vector<StreamHandle> streams; ///< of everything that was issued
   uint32_t loaded = 0, unloaded = 0, events = 0;
 
@@ -336,7 +337,9 @@ public:
     return {};
   }
   Status encodeTensorMap(std::span<std::byte, 128>, const TensorMapRequest &request) override {
+    dims.assign(request.dims.begin(), request.dims.end());
     strides.assign(request.strides.begin(), request.strides.end());
+    base = request.base;
     return {};
   }
   Expected<StreamHandle> createStream() override { return 1; }
@@ -468,6 +471,27 @@ TEST(Session, TensorMapsHaveOneStrideLess) {
   fp4rt_tensor_map(map.data(), fp4rt_alloc(4096), 0, 0, 2, dims, strides, box);
   EXPECT_TRUE(session.finish());
   EXPECT_EQ(device.strides, std::vector<uint64_t>{64});
+}
+
+// The driver refuses a map without elements, and the buffer of no rows may have no address.
+TEST(Session, TensorMapsMayBeEmpty) {
+  LateDevice device;
+  Session session(device);
+  Session::Scope scope(session);
+  std::array<std::byte, 128> map{};
+  const uint64_t strides[1] = {0};
+  const uint32_t box[2] = {16, 16};
+  for (auto [columns, rows] : {std::pair<uint64_t, uint64_t>{64, 0}, {0, 16}, {0, 0}}) {
+    const uint64_t dims[2] = {columns, rows};
+    fp4rt_tensor_map(map.data(), nullptr, 0, 0, 2, dims, strides, box);
+    EXPECT_EQ(device.dims, (std::vector<uint64_t>{1, 1}));
+    EXPECT_EQ(device.strides, std::vector<uint64_t>{16});
+    EXPECT_EQ(device.base, 16u);
+  }
+  const uint64_t one[2] = {64, 1}, pitch[1] = {64};
+  fp4rt_tensor_map(map.data(), fp4rt_alloc(64), 0, 0, 2, one, pitch, box);
+  EXPECT_EQ(device.dims, (std::vector<uint64_t>{64, 1}));
+  EXPECT_TRUE(session.finish());
 }
 
 //===----------------------------------------------------------------------===//

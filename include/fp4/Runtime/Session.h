@@ -138,6 +138,7 @@ private:
   Expected<DevicePtr> newMemory(uint64_t bytes);
   Status release(DevicePtr address);
   Status tryProvided(uint32_t index, uint64_t bytes) const;
+  Status encodeEmptyMap(std::span<std::byte, 128> out, TensorMapRequest request) const;
   Status tryLaunch(const fp4rt_module &module, const char *kernel, const LaunchShape &shape,
                    std::span<void *const> params);
   Status resolveTimes();

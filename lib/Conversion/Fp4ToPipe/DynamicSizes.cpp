@@ -54,9 +54,13 @@ public:
     std::string text = (what + " of " + placeOfOperand(op, name)).str();
     pipe::ExpectSizeOp::create(b, loc, text, found, expected, note);
   }
-  void multiple(StringRef what, StringRef name, Value size, int64_t unit, const Twine &note) {
-    equal(what, name, size, arith::MulIOp::create(b, loc, quotientUp(size, unit), constant(unit)),
-          note.str());
+  /// `size` is a multiple of `unit`, of at least `least` of them.
+  void multiple(StringRef what, StringRef name, Value size, int64_t unit, const Twine &note,
+                int64_t least = 0) {
+    Value units = quotientUp(size, unit);
+    if (least)
+      units = arith::MaxUIOp::create(b, loc, units, constant(least));
+    equal(what, name, size, arith::MulIOp::create(b, loc, units, constant(unit)), note.str());
   }
   Value quotientUp(Value size, int64_t unit) {
     return arith::CeilDivUIOp::create(b, loc, size, constant(unit));
@@ -85,7 +89,8 @@ static void checkDepth(SizeChecks &checks, OpBuilder &b, BlockScaledMatmulOp op,
   int64_t unit = unitOfDepth(op);
   checks.multiple("columns", "lhs", depth, unit,
                   "pad the contraction axis of both operands with zeros to a multiple of " +
-                      Twine(unit));
+                      Twine(unit),
+                  /*least=*/1); // kernels have no sum of nothing
   checks.equal("columns", "rhs", elementsOfRow(b, op.getLoc(), op.getRhs(), adaptor.getRhs()),
                depth, "both operands are contracted along their columns, of which lhs has so many");
   Value blocks = checks.quotientUp(depth, blockSize(op.getFormat()));

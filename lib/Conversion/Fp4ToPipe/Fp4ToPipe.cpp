@@ -431,9 +431,8 @@ private:
     return arith::MulIOp::create(b, loc, alongRows, others);
   }
 
-  /// One block, or cluster, per output tile, at least one so that no rows are not an invalid
-  /// launch. They are at most as many as are resident, except where blocks take over tiles of
-  /// others.
+  /// One block, or cluster, per output tile; without tiles nothing is launched. They are at most as
+  /// many as are resident, except where blocks take over tiles of others.
   void launch(OpBuilder &b, Location loc, gpu::GPUFuncOp kernel, const MatmulShape &shape,
               const KernelPlan &plan, ValueRange arguments, const Multiplication &product) const {
     int64_t threads = cast<pipe::RolePlanAttr>(plan.roles).getNumThreads();
@@ -449,7 +448,9 @@ private:
     if (shape.dynamicRows() || shape.dynamicWidth()) {
       Value tiles = countTiles(b, loc, shape, product);
       works = arith::MinUIOp::create(b, loc, tiles, constant(most));
-      works = arith::MaxUIOp::create(b, loc, works, one);
+      // Of no elements the amax is 0, which a kernel writes.
+      if (BlockScaledMatmulOp(product.op).getWithAmax())
+        works = arith::MaxUIOp::create(b, loc, works, one);
     } else {
       works = constant(std::clamp<int64_t>(shape.works(), 1, most));
     }

@@ -25,8 +25,7 @@ Value fp4::blocksOfRows(RewriterBase &rewriter, Location loc, Value rows, int64_
     return arith::ConstantIndexOp::create(rewriter, loc, value);
   };
   Value items = rewriter.createOrFold<arith::MulIOp>(loc, rows, index(itemsPerRow));
-  Value blocks = arith::CeilDivUIOp::create(rewriter, loc, items, index(kItemThreads));
-  return arith::MaxUIOp::create(rewriter, loc, blocks, index(1));
+  return arith::CeilDivUIOp::create(rewriter, loc, items, index(kItemThreads));
 }
 
 Value fp4::launchItems(RewriterBase &rewriter, Location loc, gpu::GPUFuncOp kernel,

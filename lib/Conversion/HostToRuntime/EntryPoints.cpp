@@ -85,12 +85,12 @@ void fp4::EntryPoints::checkSizes(OpBuilder &builder, Location loc, const Argume
   for (auto [dim, size] : llvm::enumerate(argument.type.getShape())) {
     bool isDynamic = ShapedType::isDynamic(size);
     std::string what = argument.name + " dimension " + std::to_string(dim);
-    StringRef note = isDynamic ? "pass at least one row, and no more than 32 bits can count"
+    StringRef note = isDynamic ? "no kernel counts more with its 32 bits: pass the rows in parts"
                                : "pass a buffer of the size that the manifest states";
     callRuntime(builder, loc, module, RuntimeFunction::ExpectSize,
                 {stringAddress(builder, loc, module, "fp4_text", what),
                  loadWord(builder, loc, descriptor, kFirstSize + static_cast<int32_t>(dim)),
-                 constantInt(builder, loc, 64, isDynamic ? 1 : size),
+                 constantInt(builder, loc, 64, isDynamic ? 0 : size),
                  constantInt(builder, loc, 64, isDynamic ? largestDim(argument.type) : size),
                  stringAddress(builder, loc, module, "fp4_text", note)});
   }

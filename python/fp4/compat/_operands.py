@@ -38,9 +38,6 @@ def check_input(x: Any, name: str, dtypes: tuple[torch.dtype, ...], block: int) 
     if x.dim() == 0 or x.shape[-1] % block or not x.shape[-1]:
         raise UsageError(f"argument '{name}' must have rows of a multiple of {block} elements, but "
                          f"got {type_of(x)}", "pad them with zeros")
-    if not x.numel():
-        raise UsageError(f"argument '{name}' must have a row, but got {type_of(x)}",
-                         "skip the call for an empty batch; fp4.torch takes one")
 
 
 def rows_of(x: torch.Tensor, name: str) -> torch.Tensor:

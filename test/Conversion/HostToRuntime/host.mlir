@@ -65,7 +65,7 @@ func.func @f(%q: memref<?x144xi8> {fp4.name = "q"}, %y: memref<?x64xbf16>) {
 // The entry point checks the sizes of its descriptors before it calls.
 
 // CHECK-LABEL: llvm.func @fp4_entry_f(%arg0: !llvm.ptr)
-// CHECK-DAG: %[[LEAST:.*]] = llvm.mlir.constant(1 : i64) : i64
+// CHECK-DAG: %[[LEAST:.*]] = llvm.mlir.constant(0 : i64) : i64
 // CHECK: llvm.call @fp4rt_expect_size(%{{[^,]*}}, %{{[^,]*}}, %[[LEAST]], %
 // CHECK-COUNT-3: llvm.call @fp4rt_expect_size
 // CHECK: llvm.call @fp4_inner_f

@@ -1,0 +1,83 @@
+// Programs of dynamic rows take none of them, as an expert without tokens has: what has no element is not launched,
+// and the amax of nothing is 0. The contraction axis of a product is no such size, and a static size of 0 is an error.
+// RUN: fp4-runner %s --emit=so --ptxas=none -o %t.so
+// RUN: fp4-run %t.so --device=sim --function=product --shape 0 --check=strict | FileCheck %s --check-prefixes=OK,PRODUCT
+// RUN: fp4-run %t.so --device=sim --function=product --shape 1 --check=strict | FileCheck %s --check-prefixes=OK,ONE
+// RUN: fp4-run %t.so --device=sim --function=results --shape 0 --check=strict | FileCheck %s --check-prefixes=OK,RESULTS
+// RUN: fp4-run %t.so --device=sim --function=results --shape 1 --check=strict | FileCheck %s --check-prefixes=OK,RESULT
+// RUN: fp4-run %t.so --device=sim --function=sizes --dim M=0 --dim N=0 --dim K=64 --check=strict | FileCheck %s --check-prefixes=OK,SIZES
+// RUN: fp4-run %t.so --device=sim --function=sizes --dim M=16 --dim N=0 --dim K=64 --check=strict | FileCheck %s --check-prefixes=OK
+// RUN: not fp4-run %t.so --device=sim --function=sizes --dim M=16 --dim N=16 --dim K=0 2>&1 | FileCheck %s --check-prefix=DEPTH
+// RUN: fp4-run %t.so --device=sim --function=gradient --dim M=32 --check=strict | FileCheck %s --check-prefix=OK
+// RUN: not fp4-run %t.so --device=sim --function=gradient --dim M=0 2>&1 | FileCheck %s --check-prefix=ROWS
+// RUN: fp4-run %t.so --device=sim --function=groups --check=strict | FileCheck %s --check-prefix=OK
+// RUN: not fp4-runner %s --function=product --dim M=-1 2>&1 | FileCheck %s --check-prefix=NEGATIVE
+
+// OK: passed
+// PRODUCT: r0 {{.*}}0x64xbf16 equals
+// ONE: r0 {{.*}}1x64xbf16 equals
+// RESULTS: h {{ *}}0x64xbf16 equals
+// RESULTS: rows {{ *}}0xf32 equals
+// RESULTS: amax {{ *}}f32 equals
+// RESULT: amax {{ *}}f32 equals
+// SIZES: 0 launched
+// OK: hazards none (strict check)
+// DEPTH: error: columns of operand 'lhs' of the product at {{.*}} must be 32, but got 0
+// DEPTH: note: pad the contraction axis of both operands with zeros to a multiple of 32
+// ROWS: error: columns of operand 'lhs' of the product at {{.*}} must be 32, but got 0
+// NEGATIVE: error: --dim expects a size from 0 to 2147483647, but got '-1'
+
+#tiled = #fp4.scale_layout<tiled_128x4>
+#all = affine_map<(i, j) -> (i, j)>
+!w = tensor<64x128xf4E2M1FN>
+!sw = tensor<64x8xf8E4M3FN, #tiled>
+!qx = tensor<?x128xf4E2M1FN>
+!sx = tensor<?x8xf8E4M3FN, #tiled>
+
+func.func @product(%x: tensor<?x128xbf16> {fp4.name = "x", fp4.dims = ["M", "K"]}, %w: !w, %sw: !sw) -> tensor<?x64xbf16> {
+  %a = fp4.amax %x : tensor<?x128xbf16> -> tensor<f32>
+  %q, %s = fp4.quantize %x amax %a {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>}
+      : (tensor<?x128xbf16>, tensor<f32>) -> (!qx, !sx)
+  %y = fp4.blockscaled_matmul %q scaled %s, %w scaled %sw alpha %a {format = #fp4.format<nvfp4>}
+      : (!qx, !sx, !w, !sw, tensor<f32>) -> tensor<?x64xbf16>
+  return %y : tensor<?x64xbf16>
+}
+
+// A product that gives the amax of its result too.
+func.func @results(%q: !qx {fp4.dims = ["M", "K"]}, %s: !sx {fp4.dims = ["M", ""]}, %w: !w, %sw: !sw)
+    -> (tensor<?x64xbf16> {fp4.name = "h"}, tensor<?xf32> {fp4.name = "rows"}, tensor<f32> {fp4.name = "amax"}) {
+  %y = fp4.blockscaled_matmul %q scaled %s, %w scaled %sw {format = #fp4.format<nvfp4>}
+      : (!qx, !sx, !w, !sw) -> tensor<?x64xbf16>
+  %rows = fp4.amax %y {per_row} : tensor<?x64xbf16> -> tensor<?xf32>
+  %amax = fp4.amax %y : tensor<?x64xbf16> -> tensor<f32>
+  return %y, %rows, %amax : tensor<?x64xbf16>, tensor<?xf32>, tensor<f32>
+}
+
+!any = tensor<?x?xf4E2M1FN>
+!scales = tensor<?x?xf8E4M3FN, #tiled>
+func.func @sizes(%a: !any {fp4.dims = ["M", "K"]}, %s: !scales {fp4.dims = ["M", "K/16"]},
+                 %b: !any {fp4.dims = ["N", "K"]}, %t: !scales {fp4.dims = ["N", "K/16"]}) -> tensor<?x?xbf16> {
+  %y = fp4.blockscaled_matmul %a scaled %s, %b scaled %t {format = #fp4.format<nvfp4>}
+      : (!any, !scales, !any, !scales) -> tensor<?x?xbf16>
+  return %y : tensor<?x?xbf16>
+}
+
+// The rows are the contraction axis.
+!te = tensor<64x?xf8E8M0FNU, #tiled>
+func.func @gradient(%x: tensor<?x64xbf16> {fp4.dims = ["M", "K"]}, %d: tensor<?x64xbf16> {fp4.dims = ["M", "N"]}) -> tensor<64x64xbf16> {
+  %q, %s = fp4.quantize %x {format = #fp4.format<mxfp4>, recipe = #fp4.recipe<ocp_floor>, outputs = #fp4.outputs<columnwise>}
+      : (tensor<?x64xbf16>) -> (tensor<64x?xf4E2M1FN>, !te)
+  %p, %t = fp4.quantize %d {format = #fp4.format<mxfp4>, recipe = #fp4.recipe<ocp_floor>, outputs = #fp4.outputs<columnwise>}
+      : (tensor<?x64xbf16>) -> (tensor<64x?xf4E2M1FN>, !te)
+  %y = fp4.blockscaled_matmul %p scaled %t, %q scaled %s {format = #fp4.format<mxfp4>}
+      : (tensor<64x?xf4E2M1FN>, !te, tensor<64x?xf4E2M1FN>, !te) -> tensor<64x64xbf16>
+  return %y : tensor<64x64xbf16>
+}
+
+// No group has a row.
+func.func @groups(%a: tensor<16x128xf4E2M1FN>, %s: tensor<512x4xf8E4M3FN, #tiled>, %b: tensor<128x128xf4E2M1FN>, %t: tensor<512x4xf8E4M3FN, #tiled>) -> tensor<16x64xbf16> {
+  %o = arith.constant dense<0> : tensor<3xi64>
+  %y = fp4.blockscaled_matmul %a scaled %s, %b scaled %t offsets %o {format = #fp4.format<nvfp4>}
+      : (tensor<16x128xf4E2M1FN>, tensor<512x4xf8E4M3FN, #tiled>, tensor<128x128xf4E2M1FN>, tensor<512x4xf8E4M3FN, #tiled>, tensor<3xi64>) -> tensor<16x64xbf16>
+  return %y : tensor<16x64xbf16>
+}
