@@ -4,8 +4,9 @@
   utils/sweep_results.py          a covering subset: every pair of values of two parameters occurs
   utils/sweep_results.py --full   the cross product
   utils/sweep_results.py --list   what would run
-  utils/sweep_results.py --plans=converted, --plans=warps   products of wgmma for sm_90a, and of
-                                  mma.sync for sm_120a, whose sums are in registers
+  utils/sweep_results.py --plans=converted, swapped, warps   products of wgmma for sm_90a, as they are
+                                  and with swapped operands, and of mma.sync for sm_120a, whose sums are
+                                  in registers
 
 A program is one product, or two of one lhs, then an elementwise operation (a sum with a bias, or SwiGLU),
 and what is derived of its elements: codes and scales of rows, of columns or of both, in the same or the other
@@ -45,7 +46,13 @@ KINDS = {
     "warps": ("sm_120a", {"chosen": "", "64": "tile = [128, 64, 128]", "128": "tile = [128, 128, 128]",
                           "deep": "tile = [128, 64, 256]", "few": "tile = [64, 64, 128]",
                           "shallow": "stages = 1"})}
-ROWS_OF = {"converted": ["96", "128", "160"]}  # where rows are few, or are not known, fewer things fuse
+# Operands of sm_90a are swapped where rows are few, or where the lhs is converted before the product.
+KINDS["swapped"] = ("sm_90a", {"chosen": "", "ahead": "swap, tile = [128, 128, 128]",
+                               "wide": "swap, tile = [256, 128, 128]", "few": "swap, tile = [128, 64, 128]",
+                               "shallow": "swap, tile = [128, 128, 128], stages = 1"})
+ROWS_OF = {"swapped": ["32", "64", "128", "160", "?1", "?130"]}
+COLUMNS_OF = {"swapped": [64, 224, 256]}
+DEPTHS_OF = {"swapped": [256]}
 SCHEDULES = [("eager", 1), ("lazy", 1), ("random", 1), ("random", 2), ("delay", 1)]
 LAYOUT = "#fp4.scale_layout<tiled_128x4>"
 
@@ -154,6 +161,9 @@ def fits(kind, case):
     _, dual, result, outputs, _, _, _, element, *_, plan = case
     if kind == "tcgen05":  # words of four scales: 64 columns in nvfp4, 128 in mxfp4
         return not (plan == "64" and result == "mxfp4" and outputs != "columnwise")
+    if kind == "swapped":
+        is_wide = case[9] % 256 == 0 and dual == "one" and element == "bf16"
+        return plan != "few" or case[8] in ("32", "64") if plan != "wide" else is_wide
     if kind == "converted":  # registers have room for the sums of both products, or for what quantizes
         return plan not in ("256", "tall") or (dual, result, element) == ("one", "none", "bf16")
     is_small = dual == "dual" or (result != "none" and element == "f32")
@@ -162,7 +172,8 @@ def fits(kind, case):
 
 def all_cases(kind="tcgen05"):
     cases = itertools.product(FORMATS, INPUT, RESULT, OUTPUTS, SCALES, AMAX, ELEMENTS, TYPE,
-                              ROWS_OF.get(kind, ROWS), N, K, KINDS[kind][1])
+                              ROWS_OF.get(kind, ROWS), COLUMNS_OF.get(kind, N), DEPTHS_OF.get(kind, K),
+                              KINDS[kind][1])
     return (case for case in cases if valid(case) and fits(kind, case))
 
 

@@ -126,6 +126,7 @@ private:
   }
   /// The alphas of each part of a fragment whose columns are rows of the result.
   llvm::SmallVector<mlir::Value> alphasOfPlaces(mlir::Value row, mlir::Value column);
+  mlir::UnitAttr isTransposed() { return shape.transposed ? b.getUnitAttr() : mlir::UnitAttr(); }
   mlir::Value hold(mlir::Value elements);
   void derive(mlir::Value elements, mlir::Value row, mlir::Value column);
   /// What a part of a row of sums is multiplied by.

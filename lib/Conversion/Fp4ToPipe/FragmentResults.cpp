@@ -33,18 +33,20 @@ Value FragmentEpilogue::hold(Value elements) {
 }
 
 /// Fragments of warpgroups have all columns of the tile, of which a section is gathered once it is
-/// there.
+/// there; transposed, all rows of it, which are gathered behind the last.
 void FragmentEpilogue::derive(Value elements, Value row, Value column) {
   if (shape.withAmax) {
     Value limit = rows;
     if (!limit && shape.m % shape.workM()) // rows of a tile that do not exist
       limit = constant(shape.m);
     amax = FragmentAmaxOp::create(b, loc, b.getF32Type(), elements, row, column, limit,
-                                  b.getI64IntegerAttr(shape.n), amax);
+                                  b.getI64IntegerAttr(shape.n), amax, isTransposed());
   }
   if (!shape.quantizer)
     return;
   converted.push_back(hold(elements));
+  if (shape.transposed)
+    return;
   int64_t columns = int64_t(converted.size()) * partColumns,
           section = shape.gatheredSection(threads);
   if (fragmentKind == FragmentKind::Wgmma && columns == section)
@@ -64,9 +66,14 @@ void FragmentEpilogue::quantizeElements(Value row, Value column, InTile place) {
     values.push_back(concatenate(b, loc, ArrayRef(all).slice(part * perPart, perPart)));
   auto type = VectorType::get({shape.gatheredColumns(threads)},
                               cast<VectorType>(all.front().getType()).getElementType());
-  auto gathered = GatherRowsOp::create(b, loc, type, b.getI32Type(), values, place.row,
-                                       place.column, IntegerAttr());
-  results->emitSegment({row, add(column, gathered.getFirst()), rows}, gathered.getSegment());
+  // Of fragments with columns in their rows, a segment may be a part of a warpgroup's.
+  int64_t columns = shape.transposed ? fragmentSize[0] : type.getNumElements();
+  for (int64_t first = 0; first < columns; first += type.getNumElements()) {
+    Value begin = first ? constant(first) : place.column;
+    auto gathered = GatherRowsOp::create(b, loc, type, b.getI32Type(), values, place.row, begin,
+                                         isTransposed(), IntegerAttr());
+    results->emitSegment({row, add(column, gathered.getFirst()), rows}, gathered.getSegment());
+  }
 }
 
 void FragmentEpilogue::finishTile() {

@@ -139,6 +139,8 @@ struct MatmulShape {
   /// Where sums are in registers of `threads` threads: columns of a row whose blocks one thread
   /// quantizes, and those that all have at a time (pipe.gather_rows).
   int64_t gatheredColumns(int64_t threads) const {
+    if (transposed) // beside all elements of a tile, or the sums of another part, few fit
+      return resultType.getIntOrFloatBitWidth() == 32 || tileN > pipe::kMmaM ? 32 : 64;
     return std::clamp<int64_t>(tileN * pipe::kMmaM / threads, 32, 64);
   }
   int64_t gatheredSection(int64_t threads) const {

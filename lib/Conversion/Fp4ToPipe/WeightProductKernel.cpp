@@ -72,6 +72,11 @@ private:
   void promoteKTile(ArrayRef<Value> accumulators, const Tile &tile, Value k, PowersOfBlock powers);
   Value loadTile(const Tile &tile, Value k);
   void multiplyPlain(ArrayRef<Value> accumulators, const Tile &tile, Value k, Value more);
+  /// A k tile of scaled weights.
+  struct ScaledTile {
+    Value codes, scales;
+  };
+  ScaledTile loadScaled(Value map, Value scales, Value column, Value k, ScaleBlocks blocks);
   Value loadRows(const Tile &tile, Value k, ScaleBlocks blocks);
   Value indexOf(const Tile &tile);
   /// A tile of more columns than the warpgroups have rows of fragments, or of more rows than
@@ -121,7 +126,8 @@ void WeightProductBuilder::findShare(Tile &tile, Value &m, Value &n) {
 void WeightProductBuilder::buildTile(Value m, Value n) {
   Tile tile = findTile(m, n);
   SmallVector<Value> accumulators;
-  for (size_t i = 0; i < numParts() * size_t(shape.ranges); ++i)
+  // Those of a second product are behind those of the first.
+  for (size_t i = 0; i < numParts() * size_t(shape.ranges) * (shape.dual ? 2 : 1); ++i)
     accumulators.push_back(newFragment());
   if (shape.weightsAhead)
     multiplyAhead(accumulators, tile);
@@ -144,8 +150,13 @@ void WeightProductBuilder::buildTile(Value m, Value n) {
   if (shape.ranges > 1)
     return store(
         0, [&](VectorType type, int64_t first) { return sumOfRanges(accumulators, type, first); });
-  for (auto [part, acc] : llvm::enumerate(accumulators))
-    store(part, acc);
+  for (size_t part = 0; part < numParts(); ++part) {
+    Value row = tile.rows[part], column = partColumn(tile, part);
+    storeSums(accumulators[part], row, column, restoringExponent(), {}, {},
+              shape.dual ? accumulators[numParts() + part] : Value());
+    quantizeElements(row, column, {constant(0), constant(0)});
+  }
+  finishTile();
 }
 
 //===----------------------------------------------------------------------===//
@@ -273,19 +284,25 @@ void WeightProductBuilder::promoteKTile(ArrayRef<Value> accumulators, const Tile
   }
 }
 
+WeightProductBuilder::ScaledTile WeightProductBuilder::loadScaled(Value map, Value scales,
+                                                                  Value column, Value k,
+                                                                  ScaleBlocks blocks) {
+  return {load(map, column, mul(k, shape.tileK), shape.tileK),
+          loadScales(scales, rowBlockOf(column), blocks.first, blocks.count, hw::weightTileRows)};
+}
+
+/// A is converted once for the weights of both products, in shared memory or before.
 void WeightProductBuilder::multiplyPlain(ArrayRef<Value> accumulators, const Tile &tile, Value k,
                                          Value more) {
   ScaleBlocks blocks = scaleBlocksOf(k);
-  SmallVector<Value> weights, scales;
-  for (size_t part = 0; part < accumulators.size(); ++part) {
-    Value column = partColumn(tile, part);
-    weights.push_back(load(bb, column, mul(k, shape.tileK), shape.tileK));
-    scales.push_back(loadScales(scalesB, rowBlockOf(column), blocks.first, blocks.count,
-                                hw::weightTileRows));
-  }
+  SmallVector<ScaledTile> weights;
+  for (size_t part = 0; part < numParts(); ++part)
+    weights.push_back(loadScaled(bb, scalesB, partColumn(tile, part), k, blocks));
+  for (size_t part = 0; shape.dual && part < numParts(); ++part)
+    weights.push_back(loadScaled(b2, scalesB2, partColumn(tile, part), k, blocks));
   Value rows = loadRows(tile, k, blocks);
-  for (auto [acc, part, ofPart] : llvm::zip_equal(accumulators, weights, scales))
-    MmaConvertedOp::create(b, loc, acc, part, ofPart, rows, more, blocks.count,
+  for (auto [acc, ofPart] : llvm::zip_equal(accumulators, weights))
+    MmaConvertedOp::create(b, loc, acc, ofPart.codes, ofPart.scales, rows, more, blocks.count,
                            /*in_order=*/shape.floatA && !shape.convertsAhead);
 }
 

@@ -46,8 +46,16 @@ static double timeOf(const AheadTile &tile, const MatmulSize &size, const hw::Ta
   return timeOfWaves(int64_t(llvm::divideCeil(tiles, target.multiprocessors)), tile.time, size);
 }
 
+/// A thread of a dual product has the sums of a wide tile, which are those of both products.
+/// Elements of 32 bits that threads exchange take as many registers as sums.
+static bool hasNarrowTile(BlockScaledMatmulOp product) {
+  return product.isDual() || (isFused(product) && product.getElementType().isF32());
+}
+
 static AheadTile chooseTile(Operation *op, const MatmulSize &size, const hw::TargetModel &target) {
-  bool isWide = columnsOf(op) % kWide == 0 &&
+  if (size.products > 1)
+    return {kNarrow, kTiles[0].time};
+  bool isWide = columnsOf(op) % kWide == 0 && !hasNarrowTile(cast<BlockScaledMatmulOp>(op)) &&
                 timeOf(kTiles[0], size, target) <= timeOf(kTiles[1], size, target);
   return kTiles[isWide ? 0 : 1];
 }
@@ -67,7 +75,9 @@ KernelPlan fp4::proposeAheadProduct(Operation *op, const KernelPlan &wish, const
   plan.tile = {wish.tile[0] ? wish.tile[0] : chooseTile(op, size, target).columns, kRows, kDepth};
   plan.swap = true;
   plan.schedule = scheduleOf(op, plan.tile[0]);
-  plan.roles = fragmentRoles(op->getContext(), /*groups=*/2, /*spare=*/plan.tile[0] == kWide);
+  plan.roles =
+      fragmentRoles(op->getContext(), /*groups=*/2,
+                    /*spare=*/plan.tile[0] == kWide || isFused(cast<BlockScaledMatmulOp>(op)));
   plan.resident = 1;
   return plan;
 }
@@ -85,12 +95,16 @@ LogicalResult fp4::checkAheadTiling(Operation *op, const KernelPlan &plan,
 LogicalResult fp4::checkAheadProduct(Operation *op, const KernelPlan &plan,
                                      const hw::TargetModel &target) {
   auto [m, n, k] = plan.tile;
-  bool fits = m == kNarrow || (m == kWide && columnsOf(op) % kWide == 0);
+  bool isNarrow = hasNarrowTile(cast<BlockScaledMatmulOp>(op));
+  bool fits = m == kNarrow || (m == kWide && columnsOf(op) % kWide == 0 && !isNarrow);
   if (!fits || k != kDepth || depthOf(op) % kDepth)
     return misfit(
         op, "tile",
-        "is, with 'swap' and 128 rows, [128, 128, 128] or, for a multiple of 256 columns, "
-        "[256, 128, 128], and K is a multiple of 128",
+        isNarrow
+            ? "is, with 'swap' and 128 rows, [128, 128, 128] of a dual product, and of one "
+              "that derives results from elements of f32, and K is a multiple of 128"
+            : "is, with 'swap' and 128 rows, [128, 128, 128] or, for a multiple of 256 columns, "
+              "[256, 128, 128], and K is a multiple of 128",
         "[" + Twine(m) + ", " + Twine(n) + ", " + Twine(k) + "] and K = " + Twine(depthOf(op)));
   return checkAheadTiling(op, plan, target);
 }

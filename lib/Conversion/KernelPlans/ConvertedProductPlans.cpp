@@ -44,8 +44,8 @@ static TileCost chooseTile(BlockScaledMatmulOp product, const MatmulSize &size,
                            const hw::TargetModel &target) {
   if (size.n <= kTileNs[0])
     return {kTileM, kTileNs[0], 0};
-  if (hasSmallTile(product))
-    return {kTileM, kTileNs[1], 0};
+  if (hasSmallTile(product)) // a dual product converts and multiplies for each of both
+    return {kTileM, kTileNs[1], kTiles[2].time * size.products};
   auto time = [&](const TileCost &tile) { return timeOf(tile, size, target); };
   return *std::min_element(std::begin(kTiles), std::end(kTiles),
                            [&](const TileCost &x, const TileCost &y) { return time(x) < time(y); });
@@ -69,8 +69,6 @@ static bool choosesAhead(Operation *op, const KernelPlan &wish, const MatmulSize
   if (hasDynamicSizes(product))
     return false;
   bool hasFew = hasFewRows(product, wish);
-  if (isFused(product)) // threads of swapped fragments have columns of the result
-    return false;
   if (wish.swap)
     return wish.tile[1] ? wish.tile[1] > kSwappedTileNs[3] : !hasFew;
   return !hasFew && !wish.tile[0] && !wish.roles && size.n > kTileNs[0] &&
@@ -86,7 +84,7 @@ KernelPlan fp4::proposeConvertedProduct(Operation *op, const KernelPlan &wish,
     return proposeAheadProduct(op, wish, size, target);
   KernelPlan plan = planOfFamily(KernelFamily::TileProduct);
   auto product = cast<BlockScaledMatmulOp>(op);
-  plan.swap = hasFewRows(product, wish) && !isFused(product) && (wish.swap || !wish.tile[0]);
+  plan.swap = hasFewRows(product, wish) && (wish.swap || !wish.tile[0]);
   if (plan.swap) {
     plan.tile = {kTileM, swappedColumns(size.m), kTileK};
     plan.cluster =
@@ -171,9 +169,6 @@ LogicalResult fp4::checkConvertedProduct(Operation *op, const KernelPlan &plan,
                                          const hw::TargetModel &target) {
   if (failed(checkDynamicSizes(cast<BlockScaledMatmulOp>(op), plan)))
     return failure();
-  if (plan.swap && isFused(cast<BlockScaledMatmulOp>(op)))
-    return misfit(op, "swap", "is left out for dual products and for results that are derived",
-                  "it");
   if (convertsAhead(plan))
     return checkAheadProduct(op, plan, target);
   if (failed(plan.swap ? checkSwappedTile(op, plan) : checkConvertedTile(op, plan)))

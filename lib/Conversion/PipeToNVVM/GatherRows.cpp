@@ -39,15 +39,16 @@ struct LowerFragmentAmax : PipePattern<pipe::FragmentAmaxOp> {
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
     Scalars s(b, *state.target);
     Int32 thread = threadOfRole(b, op, state);
-    Int32 row = Int32(b, adaptor.getRow()) + rowOfThread(thread);
+    Limits limits = limitsOf(b, op, adaptor);
+    Int32 line = limits.firstLine + rowOfThread(thread);
     Value amax;
     for (int64_t half : {0, 1}) {
-      Value ofRow = ofHalf(b, s, op, adaptor, half, thread);
-      if (adaptor.getRows()) {
-        Value exists = row + 8 * half < Int32(b, adaptor.getRows());
-        ofRow = arith::SelectOp::create(b, exists, ofRow, s.constant(0));
+      Value ofLine = ofHalf(b, s, op, adaptor, limits, half, thread);
+      if (limits.lines) {
+        Value exists = line + 8 * half < Int32(b, limits.lines);
+        ofLine = arith::SelectOp::create(b, exists, ofLine, s.constant(0));
       }
-      amax = amax ? s.maximumNumber(amax, ofRow) : ofRow;
+      amax = amax ? s.maximumNumber(amax, ofLine) : ofLine;
     }
     if (adaptor.getMore())
       amax = s.maximumNumber(amax, adaptor.getMore());
@@ -56,28 +57,45 @@ struct LowerFragmentAmax : PipePattern<pipe::FragmentAmaxOp> {
   }
 
 private:
-  /// Of the upper or of the lower row; in each it has two neighbours of every 8 columns.
+  /// Rows of a fragment are lines, and its columns places: of the result rows and columns, or
+  /// transposed columns and rows. Null where all exist.
+  struct Limits {
+    Int32 firstLine, firstPlace;
+    Value lines, places;
+    bool areWhole; ///< all places of the op exist, or none
+  };
+
+  static Limits limitsOf(ImplicitLocOpBuilder &b, pipe::FragmentAmaxOp op, OpAdaptor adaptor) {
+    int64_t columns = int64_t(op.getColumns());
+    int64_t covered = 2 * cast<VectorType>(op.getValue().getType()).getNumElements();
+    Int32 row(b, adaptor.getRow()), column(b, adaptor.getColumn());
+    if (op.getTransposed())
+      return {column, row, Int32(b, columns), adaptor.getRows(), false};
+    return {row, column, adaptor.getRows(), Int32(b, columns), columns % covered == 0};
+  }
+
+  /// Of the upper or of the lower line; in each it has two neighbours of every 8 places.
   static Value ofHalf(ImplicitLocOpBuilder &b, Scalars &s, pipe::FragmentAmaxOp op,
-                      OpAdaptor adaptor, int64_t half, Int32 thread) {
+                      OpAdaptor adaptor, const Limits &limits, int64_t half, Int32 thread) {
     auto type = cast<VectorType>(op.getValue().getType());
-    int64_t count = type.getNumElements(), columns = int64_t(op.getColumns());
     SmallVector<Value> all = s.widen(packedWords(b, adaptor.getValue()), type.getElementType());
-    Int32 first(b, adaptor.getColumn());
-    bool isWhole = columns % (2 * count) == 0; // all columns of the op exist, or none
     SmallVector<Value> kept;
-    for (int64_t i = 2 * half; i < count; i += 4)
+    for (int64_t i = 2 * half; i < type.getNumElements(); i += 4)
       for (int64_t j : {i, i + 1}) {
         Value element = all[size_t(j)];
-        if (!isWhole) {
-          Int32 column = first + thread % 4 * 2 + (j / 4 * hw::fragmentTileColumns + j % 2);
-          element = arith::SelectOp::create(b, column < Int32(b, columns), element, s.constant(0));
+        if (limits.places && !limits.areWhole) {
+          Int32 place =
+              limits.firstPlace + thread % 4 * 2 + (j / 4 * hw::fragmentTileColumns + j % 2);
+          element =
+              arith::SelectOp::create(b, place < Int32(b, limits.places), element, s.constant(0));
         }
         kept.push_back(element);
       }
     Value amax = s.amax(kept, /*keepNaN=*/false);
-    if (!isWhole)
+    if (!limits.areWhole)
       return amax;
-    return arith::SelectOp::create(b, first < Int32(b, columns), amax, s.constant(0));
+    Value exists = limits.firstPlace < Int32(b, limits.places);
+    return arith::SelectOp::create(b, exists, amax, s.constant(0));
   }
 };
 
@@ -99,14 +117,19 @@ struct LowerGatherRows : PipePattern<pipe::GatherRowsOp> {
     SmallVector<Value> words;
     for (int64_t turn = 0; turn < groups; ++turn) {
       synchronize(b, op); // what was read here before
-      writeSegments(b, op, adaptor, space, turn * count);
+      if (op.getTransposed())
+        writeColumns(b, op, adaptor, space, turn);
+      else
+        writeSegments(b, op, adaptor, space, turn * count);
       synchronize(b, op);
       readSegment(b, op, space, group, turn, words);
     }
     Value all =
         vector::FromElementsOp::create(b, VectorType::get(words.size(), b.getI32Type()), words);
     Value segment = vector::BitCastOp::create(b, type, all);
-    rewriter.replaceOp(op, {segment, group * count});
+    Int32 first =
+        op.getTransposed() ? group * kGroupRows + Int32(b, adaptor.getColumn()) : group * count;
+    rewriter.replaceOp(op, {segment, first});
     return success();
   }
 
@@ -203,6 +226,75 @@ private:
     }
   }
 
+  /// The columns of a warp, which are rows of its fragment, where they are in the segments of
+  /// warpgroup `turn`.
+  void writeColumns(ImplicitLocOpBuilder &b, pipe::GatherRowsOp op, OpAdaptor adaptor, Value space,
+                    int64_t turn) const {
+    VectorType type = op.getSegment().getType();
+    int64_t bytes = type.getElementTypeBitWidth() / 8;
+    Int32 warp = threadOfRole(b, op, state) / kLanes;
+    Int32 place = warp * kWarpRows - Int32(b, adaptor.getColumn()) - turn * kGroupRows;
+    Value isHere =
+        arith::CmpIOp::create(b, arith::CmpIPredicate::ult, place, Int32(b, type.getNumElements()));
+    auto branch = scf::IfOp::create(b, isHere, /*withElseRegion=*/false);
+    OpBuilder::InsertionGuard restore(b);
+    b.setInsertionPointToStart(branch.thenBlock());
+    Value elements = adaptor.getValues().front();
+    int64_t count = cast<VectorType>(elements.getType()).getNumElements();
+    Part part = {elements, Int32(b, adaptor.getRow()), place * bytes, 0, count};
+    if (bytes == 2)
+      writeTurnedMatrices(b, op, part, space);
+    else
+      writeTurnedElements(b, op, part, space);
+  }
+
+  /// Bytes from a row to that 8 below, in which the swizzle repeats.
+  static constexpr int64_t kRepeatBytes = 8 * kLineBytes;
+
+  /// stmatrix.trans of 8 rows of the result, or of 16: lane l names row l % 8 of the 8 columns
+  /// number l / 8 % 2, and of the second 8 rows from lane 16 on.
+  void writeTurnedMatrices(ImplicitLocOpBuilder &b, pipe::GatherRowsOp op, const Part &part,
+                           Value space) const {
+    constexpr int64_t ofMatrix = 8, ofRows = 4; // rows of a matrix, and elements of 8 rows
+    int64_t together = std::min<int64_t>(2 * ofRows, part.count);
+    Int32 lane = threadOfRole(b, op, state) % kLanes, row = part.row + lane % ofMatrix;
+    if (together > ofRows)
+      row = row + lane / kWarpRows * ofMatrix;
+    TileLine line(space, pipe::Layout::Swizzle128B, row);
+    Value first = placeOf(line, b, part.byte, lane / ofMatrix % 2 * kAccessBytes, 0);
+    auto shape = NVVM::LdStMatrixShapeAttr::get(b.getContext(), 8, 8);
+    for (int64_t i = 0; i < part.count; i += together) {
+      SmallVector<Value> sources;
+      for (int64_t j = i; j < i + together; j += 2)
+        sources.push_back(LLVM::BitcastOp::create(b, b.getI32Type(), slice(b, part, j, 2)));
+      NVVM::StMatrixOp::create(b, offsetPointer(b, b.getLoc(), first, i / ofRows * kRepeatBytes),
+                               sources, NVVM::MMALayout::col, shape, NVVM::LdStMatrixEltType::B16);
+    }
+  }
+
+  /// Of elements of 32 bits one at a time: the four of 8 rows, and then those 8 rows below.
+  void writeTurnedElements(ImplicitLocOpBuilder &b, pipe::GatherRowsOp op, const Part &part,
+                           Value space) const {
+    constexpr int64_t elementBytes = 4, ofRows = 4;
+    Int32 lane = threadOfRole(b, op, state) % kLanes;
+    for (int64_t place = 0; place < ofRows; ++place) {
+      TileLine line(space, pipe::Layout::Swizzle128B, part.row + (lane % 4 * 2 + place % 2));
+      Int32 offset = (lane / 4 + place / 2 * 8) * elementBytes;
+      Value first = placeOf(line, b, part.byte, offset, 0);
+      for (int64_t i = place; i < part.count; i += ofRows)
+        LLVM::StoreOp::create(b, vector::ExtractOp::create(b, part.elements, i),
+                              offsetPointer(b, b.getLoc(), first, i / ofRows * kRepeatBytes),
+                              elementBytes);
+    }
+  }
+
+  /// The row whose segment a thread reads: that of its lane, or of few rows one that exists.
+  Int32 rowToRead(ImplicitLocOpBuilder &b, pipe::GatherRowsOp op) const {
+    Int32 lane(b, accumulatorLane(b, b.getLoc(), state));
+    auto part = cast<VectorType>(op.getValues().front().getType());
+    return op.getTransposed() ? lane % (2 * part.getNumElements()) : lane;
+  }
+
   /// The threads of warpgroup `turn` take their rows; `words` are those of the turns before.
   void readSegment(ImplicitLocOpBuilder &b, pipe::GatherRowsOp op, Value space, Int32 group,
                    int64_t turn, SmallVector<Value> &words) const {
@@ -217,8 +309,7 @@ private:
     b.setInsertionPointToStart(branch.elseBlock());
     scf::YieldOp::create(b, words);
     b.setInsertionPointToStart(branch.thenBlock());
-    TileLine line(space, pipe::Layout::Swizzle128B,
-                  Int32(b, accumulatorLane(b, b.getLoc(), state)));
+    TileLine line(space, pipe::Layout::Swizzle128B, rowToRead(b, op));
     SmallVector<Value> mine;
     for (int64_t byte = 0; byte < bytes; byte += kAccessBytes) {
       Value pointer =
@@ -294,6 +385,30 @@ private:
 };
 
 } // namespace
+
+static void meetBehindSegments(Block &block) {
+  Operation *last = nullptr;
+  auto meet = [&] {
+    if (!last)
+      return;
+    OpBuilder b(last->getContext());
+    b.setInsertionPointAfter(last);
+    NVVM::SyncWarpOp::create(b, last->getLoc(), constantI32(b, last->getLoc(), -1));
+    last = nullptr;
+  };
+  for (Operation &op : block)
+    if (isa<pipe::GatherRowsOp>(op))
+      meet();
+    else if (isa<pipe::StoreOp, pipe::StoreColumnOp, pipe::StoreFewScalesOp>(op))
+      last = &op;
+  meet();
+}
+
+void fp4::meetBehindSegments(gpu::GPUFuncOp kernel) {
+  SetVector<Block *> blocks;
+  kernel.walk([&](pipe::GatherRowsOp op) { blocks.insert(op->getBlock()); });
+  llvm::for_each(blocks, [](Block *block) { ::meetBehindSegments(*block); });
+}
 
 void fp4::populateGatherPatterns(const TypeConverter &converter, RewritePatternSet &patterns,
                                  const KernelState &state) {

@@ -27,6 +27,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Lowering.h"
+#include "WarpProducts.h"
 
 #include "fp4/Dialect/Pipe/IR/PipeLanes.h"
 #include "fp4/ISA/TensorMap.h"
@@ -393,10 +394,9 @@ static void findWarpEntries(gpu::GPUFuncOp kernel, fp4::KernelState &state) {
   });
 }
 
-/// What the kernel says of itself before any of it is lowered.
-static void describeKernel(gpu::GPUFuncOp kernel, fp4::KernelState &state) {
+/// Who executes what, and the threads of all.
+static void describeRoles(gpu::GPUFuncOp kernel, fp4::KernelState &state) {
   namespace pipe = fp4::pipe;
-  fp4::deferReleases(kernel, state);
   for (auto region : kernel.getOps<pipe::RoleRegionOp>()) {
     pipe::RoleAttr role = region.getRole();
     state.numThreads = std::max<int32_t>(state.numThreads, 32 * role.getEndWarp());
@@ -409,6 +409,14 @@ static void describeKernel(gpu::GPUFuncOp kernel, fp4::KernelState &state) {
                            join.getNumAdding()};
     });
   }
+}
+
+/// What the kernel says of itself before any of it is lowered.
+static void describeKernel(gpu::GPUFuncOp kernel, fp4::KernelState &state) {
+  namespace pipe = fp4::pipe;
+  fp4::deferReleases(kernel, state);
+  fp4::meetBehindSegments(kernel);
+  describeRoles(kernel, state);
   for (auto channel : kernel.getOps<pipe::ChannelOp>())
     if (fp4::isFilledOnce(channel) && !state.copiedAhead.contains(channel))
       state.filledOnce.insert(channel);

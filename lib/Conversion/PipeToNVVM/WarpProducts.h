@@ -12,4 +12,8 @@ void populateWarpProductPatterns(const mlir::TypeConverter &, mlir::RewritePatte
 void populateGatherPatterns(const mlir::TypeConverter &, mlir::RewritePatternSet &,
                             const KernelState &);
 
+/// Lanes whose rows or columns do not exist store nothing. All of a warp meet again behind the last
+/// store of a segment that pipe.gather_rows has given, because aligned instructions follow.
+void meetBehindSegments(mlir::gpu::GPUFuncOp kernel);
+
 } // namespace fp4

@@ -127,16 +127,17 @@ func.func @hopper(%a: !e, %s: !s) -> (tensor<128x128xf32>, tensor<f32>) {
 
 // -----
 
-// Products of few rows swap their operands on a target without fp4 tensor cores.
+// Where products of few rows swap their operands, on a target without fp4 tensor cores, they fuse too.
 !e = tensor<64x256xf4E2M1FN>
 !s = tensor<64x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 module attributes {fp4.target = #fp4.target<sm_90a>} {
 // CHECK-LABEL: func.func @few_rows
 // CHECK: fp4.blockscaled_matmul
-// CHECK: fp4.amax
+// CHECK: with_amax}
+// CHECK-NOT: fp4.amax
 func.func @few_rows(%a: !e, %s: !s) -> (tensor<64x64xf32>, tensor<f32>) {
   %x = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>} : (!e, !s, !e, !s) -> tensor<64x64xf32>
-  // REMARKS: remark: [Missed] product+amax | Category:fp4-fuse | Reason="the kernels of products of sm_90a with up to 64 rows take one product and give its elements"
+  // REMARKS: remark: [Passed] product+amax
   %amax = fp4.amax %x : tensor<64x64xf32> -> tensor<f32>
   return %x, %amax : tensor<64x64xf32>, tensor<f32>
 }
@@ -144,20 +145,20 @@ func.func @few_rows(%a: !e, %s: !s) -> (tensor<64x64xf32>, tensor<f32>) {
 
 // -----
 
-// What is deep is converted once, before a product alone, in larger tiles than those of two products.
+// Two deep products of a target without fp4 tensor cores have their lhs converted once, before both.
 !e = tensor<128x2048xf4E2M1FN>
 !s = tensor<128x128xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 module attributes {fp4.target = #fp4.target<sm_90a>} {
 // CHECK-LABEL: func.func @deep
-// CHECK-COUNT-2: fp4.blockscaled_matmul
-// CHECK: with_amax
-// CHECK: fp4.quantize
+// CHECK: fp4.blockscaled_matmul %{{.*}} with %
+// CHECK: quantize_recipe
+// CHECK-NOT: fp4.quantize
 func.func @deep(%a: !e, %s: !s, %f: tensor<f32>) -> (tensor<128x128xf4E2M1FN>, tensor<128x8xf8E4M3FN>, tensor<f32>) {
   %x = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>} : (!e, !s, !e, !s) -> tensor<128x128xf32>
   %y = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>} : (!e, !s, !e, !s) -> tensor<128x128xf32>
-  // REMARKS: remark: [Missed] product+product | Category:fp4-fuse | Reason="on sm_90a its kernel would convert operands again for each tile, and a product alone has them converted once"
+  // REMARKS: remark: [Passed] product+product
   %z = arith.mulf %x, %y : tensor<128x128xf32>
-  // REMARKS: remark: [Missed] product+quantize | Category:fp4-fuse | Reason="on sm_90a its kernel would convert
+  // REMARKS: remark: [Passed] product+quantize
   %q, %r = fp4.quantize %z amax %f {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>}
       : (tensor<128x128xf32>, tensor<f32>) -> (tensor<128x128xf4E2M1FN>, tensor<128x8xf8E4M3FN>)
   // REMARKS: remark: [Passed] product+amax

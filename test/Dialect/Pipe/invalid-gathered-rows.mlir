@@ -62,6 +62,28 @@ func.func @bad(%v: vector<16xbf16>, %i: i32) {
 
 // -----
 
+func.func @twin(%v: vector<8xbf16>, %i: i32) {
+  %s, %first = pipe.gather_rows %v[%i, %i] transposed : vector<8xbf16> -> vector<64xbf16>
+  return
+}
+func.func @bad(%v: vector<8xbf16>, %i: i32) {
+  // (C581)
+  // expected-error @+1 {{transposed segment must have 32 or 64 elements, and one vector of its type have 4, 8, 16, 32 or 64, but got 'vector<64xbf16>' from 2 of 'vector<8xbf16>'}}
+  %s, %first = pipe.gather_rows %v, %v[%i, %i] transposed : vector<8xbf16>, vector<8xbf16> -> vector<64xbf16>
+  return
+}
+
+// -----
+
+func.func @bad(%v: vector<24xbf16>, %i: i32) {
+  // (C581)
+  // expected-error @+1 {{transposed segment must have 32 or 64 elements, and one vector of its type have 4, 8, 16, 32 or 64, but got 'vector<32xbf16>' from 1 of 'vector<24xbf16>'}}
+  %s, %first = pipe.gather_rows %v[%i, %i] transposed : vector<24xbf16> -> vector<32xbf16>
+  return
+}
+
+// -----
+
 !d = !pipe.global<512x8xf8E8M0FNU, tiled_128x4>
 func.func @twin(%v: vector<2xf8E8M0FNU>, %d: !d, %i: i32) {
   pipe.store_few_scales %v, %d[%i, %i] : vector<2xf8E8M0FNU>, !d

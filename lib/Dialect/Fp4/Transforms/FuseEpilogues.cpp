@@ -87,9 +87,7 @@ std::string whyNotDual(linalg::GenericOp op, BlockScaledMatmulOp x, BlockScaledM
     if (std::string reason = whyNot(op, product); !reason.empty())
       return reason;
   }
-  if (std::string reason = whyNotOnTarget(op, x); !reason.empty())
-    return reason;
-  return whySlowerOnTarget(op, x);
+  return {};
 }
 
 /// An input as the epilogue has it: a vector becomes a column or a row.

@@ -7,46 +7,12 @@
 //===----------------------------------------------------------------------===//
 #include "Fusions.h"
 
-#include "fp4/Dialect/Fp4/IR/Target.h"
-
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Remarks.h"
 #include "mlir/Transforms/RegionUtils.h"
 
 using namespace mlir;
 using namespace fp4;
-
-/// Where tensor cores have no fp4, products of few rows swap their operands: they would take longer
-/// with the tiles of a fused one.
-std::string fp4::whyNotOnTarget(Operation *op, BlockScaledMatmulOp product) {
-  constexpr int64_t fewRows = 64;
-  std::optional<hw::TargetModel> target = findTarget(op);
-  if (!target || hw::requireBlockScaled(*target))
-    return {};
-  int64_t rows = cast<RankedTensorType>(product.getLhs().getType()).getDimSize(0);
-  if (!target->hasWgmma || (!ShapedType::isDynamic(rows) && rows <= fewRows))
-    return "the kernels of products of " + std::string(target->name) +
-           (target->hasWgmma ? " with up to 64 rows" : "") +
-           " take one product and give its elements";
-  return {};
-}
-
-std::string fp4::whySlowerOnTarget(Operation *op, BlockScaledMatmulOp product) {
-  constexpr int64_t tile = 128, shallow = 1024, wave = 132; // multiprocessors of an H200
-  std::optional<hw::TargetModel> target = findTarget(op);
-  if (!target || !target->hasWgmma)
-    return {};
-  auto lhs = cast<RankedTensorType>(product.getLhs().getType());
-  int64_t rows = lhs.getDimSize(0), depth = lhs.getDimSize(1), columns = product.getColumns();
-  bool isKnown = !ShapedType::isDynamic(rows) && !ShapedType::isDynamic(depth) &&
-                 !ShapedType::isDynamic(columns);
-  if (isKnown && depth <= shallow &&
-      int64_t(llvm::divideCeil(rows, tile) * llvm::divideCeil(columns, tile)) <= wave)
-    return {};
-  return "on " + std::string(target->name) +
-         " its kernel would convert operands again for each tile, and a product alone has them "
-         "converted once";
-}
 
 namespace {
 
@@ -133,7 +99,7 @@ std::string whyNotDerived(Operation *op, BlockScaledMatmulOp product) {
     return "the lhs has no scales";
   if (product.hasF32Scales())
     return "products of format fp8_block128 give their elements alone";
-  return whyNotOnTarget(op, product);
+  return {};
 }
 
 std::string whyNotQuantizer(QuantizeOp op, BlockScaledMatmulOp product) {
@@ -158,9 +124,7 @@ std::string whyNotQuantizer(QuantizeOp op, BlockScaledMatmulOp product) {
     return "rows end in a shorter block";
   if (op.hasColumnwise() && (ShapedType::isDynamic(rows) || rows % block))
     return "columns are of dynamic size or end in a shorter block";
-  if (std::string reason = whyNotDerived(op, product); !reason.empty())
-    return reason;
-  return whySlowerOnTarget(op, product);
+  return whyNotDerived(op, product);
 }
 
 bool missed(Operation *op, StringRef fusion, const std::string &reason) {

@@ -165,6 +165,22 @@ int64_t GatherRowsOp::getStagedBytes() {
                                        kLineBytes));
 }
 
+/// Four elements of every 8 columns of a fragment, whose columns are a power of two of rows.
+static LogicalResult verifyTransposed(GatherRowsOp op) {
+  constexpr int64_t fewest = 4, most = 64, narrow = 32;
+  VectorType segment = op.getSegment().getType();
+  auto part = cast<VectorType>(op.getValues().front().getType());
+  int64_t given = part.getNumElements(), count = segment.getNumElements();
+  if (op.getValues().size() == 1 && part.getElementType() == segment.getElementType() &&
+      (count == narrow || count == most) && given >= fewest && given <= most &&
+      llvm::isPowerOf2_64(uint64_t(given)))
+    return success();
+  return op.emitOpError()
+         << "transposed segment must have 32 or 64 elements, and one vector of its "
+         << "type have 4, 8, 16, 32 or 64, but got " << segment << " from " << op.getValues().size()
+         << " of " << part; // (C581)
+}
+
 LogicalResult GatherRowsOp::verify() {
   constexpr int64_t warpgroup = 128, ofParts = 16, narrow = 32, wide = 64;
   auto region = (*this)->getParentOfType<RoleRegionOp>();
@@ -174,6 +190,8 @@ LogicalResult GatherRowsOp::verify() {
                          << region.getRole(); // (C571)
   if (getValues().empty() || !llvm::all_equal(getValues().getTypes()))
     return emitOpError("values must be vectors of one type"); // (C571)
+  if (getTransposed())
+    return verifyTransposed(*this); // (C581)
   auto part = cast<VectorType>(getValues().front().getType());
   VectorType segment = getSegment().getType();
   int64_t given = part.getNumElements() * int64_t(getValues().size());

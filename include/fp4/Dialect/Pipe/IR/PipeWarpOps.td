@@ -116,7 +116,8 @@ def Pipe_FragmentAmaxOp
     As `pipe.row_amax`, of elements in the order of `pipe.read_fragment` that `pipe.store_fragment`
     would store from (row, column) on: the largest `|value[i]|` of those whose row is below `rows` and
     whose column is below `columns`, or +0 where there is none, and `more` if that is larger. A NaN
-    counts as 0. Without `rows` every row exists.
+    counts as 0. Without `rows` every row exists. With `transposed` the rows of the fragment are columns
+    of the result, as in `pipe.store_fragment`.
 
     Constraints: (C570) the vector has a multiple of 4 elements, and `columns` is positive.
 
@@ -126,10 +127,12 @@ def Pipe_FragmentAmaxOp
     ```
   }];
   let arguments = (ins FixedVectorOfRankAndType<[1], [BF16, F16, F32]>:$value, I32:$row, I32:$column,
-                       Optional<I32>:$rows, I64Attr:$columns, Optional<F32>:$more);
+                       Optional<I32>:$rows, I64Attr:$columns, Optional<F32>:$more,
+                       UnitAttr:$transposed);
   let results = (outs F32:$result);
   let assemblyFormat = [{
-    $value `[` $row `,` $column `]` (`rows` $rows^)? `of` $columns (`and` $more^)? attr-dict
+    $value `[` $row `,` $column `]` (`rows` $rows^)? `of` $columns (`and` $more^)?
+    (`transposed` $transposed^)? attr-dict
     `:` qualified(type($value))
   }];
   let hasVerifier = 1;
@@ -145,12 +148,19 @@ def Pipe_GatherRowsOp : Pipe_EngineOp<"gather_rows", "Threads"> {
     the 128 rows once. The thread of accumulator lane r gets n elements of row r: those of warpgroup
     w of the role from column `first` = w * n on.
 
+    With `transposed` the rows of fragments are columns of the result, as in `pipe.store_fragment`: the
+    one vector has elements of rows from `row` on, a multiple of 8, as many as it has columns of a
+    fragment. A segment is a part of the 64 columns of a warpgroup, from `column` on, a multiple of 16:
+    `first` is 64 w + `column`. Where the fragments have R < 128 rows of the result, lane r has row r
+    modulo R.
+
     Warpgroups get their elements one after the other, so that the place in shared memory, which the
     op has in the pipelined form, is `getStagedBytes` long: the segments of one. All threads of the
     role execute the op. PTX: stmatrix or st.shared, barrier, ld.shared.
 
     Constraints: (C571) the role has whole warpgroups; the segment has 32 or 64 elements, and as many
-    come from the vectors, which have one type with a multiple of 16 elements; (C572) the place is a
+    come from the vectors, which have one type with a multiple of 16 elements; (C581) transposed, one
+    vector of the type of the segment has 4, 8, 16, 32 or 64; (C572) the place is a
     multiple of 1024, is that of all such ops of the kernel, which are of one size and in one role.
 
     Example:
@@ -159,10 +169,10 @@ def Pipe_GatherRowsOp : Pipe_EngineOp<"gather_rows", "Threads"> {
     ```
   }];
   let arguments = (ins Variadic<FixedVectorOfRankAndType<[1], [BF16, F16, F32]>>:$values, I32:$row,
-                       I32:$column, OptionalAttr<I64Attr>:$place);
+                       I32:$column, UnitAttr:$transposed, OptionalAttr<I64Attr>:$place);
   let results = (outs FixedVectorOfRankAndType<[1], [BF16, F16, F32]>:$segment, I32:$first);
   let assemblyFormat = [{
-    $values `[` $row `,` $column `]` (`at` $place^)? attr-dict
+    $values `[` $row `,` $column `]` (`transposed` $transposed^)? (`at` $place^)? attr-dict
     `:` qualified(type($values)) `->` qualified(type($segment))
   }];
   let hasVerifier = 1;
