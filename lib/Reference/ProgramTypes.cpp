@@ -94,8 +94,8 @@ std::vector<Shape> resultShapes(const ProgramOp &op, std::span<const Type> opera
   if (op.op == "fp4.quantize" && first.size() == 2)
     return quantizedShapes(op, first);
   if (op.op == "fp4.blockscaled_matmul" && !hasLhsScales(op) && first.size() == 2 &&
-      op.resultTypes.size() == 1 && op.resultTypes[0].shape.size() == 2)
-    return {{first[0], op.resultTypes[0].shape[1]}}; // of floats and weights
+      operands.size() > 1 && !operands[1].shape.empty())
+    return productShapes(op, first[0], operands[1].shape[0]); // of floats and weights
   if (op.op == "fp4.blockscaled_matmul" && operands.size() > 2 && first.size() == 2 &&
       operands[2].shape.size() == 2)
     return productShapes(op, first[0], operands[2].shape[0]);

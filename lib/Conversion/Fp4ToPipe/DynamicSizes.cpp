@@ -3,24 +3,18 @@
 #include "DynamicSizes.h"
 
 #include "fp4/Conversion/BufferTypes.h"
+#include "fp4/Conversion/OperandNames.h"
 #include "fp4/Dialect/Fp4/IR/DynamicSizes.h"
 #include "fp4/Dialect/Pipe/IR/PipeMatrices.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
-#include "llvm/Support/FormatVariadic.h"
-#include "llvm/Support/Path.h"
 
 using namespace mlir;
 using namespace fp4;
 
 std::string fp4::placeOfOperand(BlockScaledMatmulOp op, StringRef name) {
-  std::string place = ("operand '" + name + "'").str();
-  if (auto at = op.getLoc()->findInstanceOf<FileLineColLoc>())
-    place +=
-        llvm::formatv(" of the product at {0}:{1}:{2}", llvm::sys::path::filename(at.getFilename()),
-                      at.getLine(), at.getColumn());
-  return place;
+  return placeOfOperand(op, "product", name);
 }
 
 static bool isPacked(Value tensor) {
@@ -77,22 +71,33 @@ private:
 };
 } // namespace
 
-/// Elements of which K is a multiple: whole blocks, and rows of 16 bytes.
-static int64_t unitOfDepth(BlockScaledMatmulOp op) {
+/// Elements of which K is a multiple: whole blocks, and rows of 16 bytes. TMA spreads runs of
+/// elements of 6 bits, and of 4 beside 6 or 8.
+static int64_t unitOfDepth(BlockScaledMatmulOp op, const MatmulShape &shape) {
   bool packed = isPacked(op.getLhs()) || isPacked(op.getRhs());
+  auto hasSix = [](Value data) { return isSixBitElementType(getElementTypeOrSelf(data)); };
+  bool isSpread = shape.spreadsCodes && (hasSix(op.getLhs()) || hasSix(op.getRhs()));
+  if (op.isMXF8F6F4() && (packed || isSpread))
+    return pipe::kPaddedRun;
   int64_t ofRows = pipe::kRowUnitBytes * (packed ? 2 : 1);
   return op.hasF32Scales() ? ofRows : std::max(ofRows, blockSize(op.getFormat()));
 }
 
 static void checkDepth(SizeChecks &checks, OpBuilder &b, BlockScaledMatmulOp op,
-                       BlockScaledMatmulOp::Adaptor adaptor, Value depth) {
-  int64_t unit = unitOfDepth(op);
+                       BlockScaledMatmulOp::Adaptor adaptor, Value depth,
+                       const MatmulShape &shape) {
+  int64_t unit = unitOfDepth(op, shape);
   checks.multiple("columns", "lhs", depth, unit,
                   "pad the contraction axis of both operands with zeros to a multiple of " +
                       Twine(unit),
                   /*least=*/1); // kernels have no sum of nothing
-  checks.equal("columns", "rhs", elementsOfRow(b, op.getLoc(), op.getRhs(), adaptor.getRhs()),
-               depth, "both operands are contracted along their columns, of which lhs has so many");
+  auto equal = [&](StringRef name, Value data, Value buffer) {
+    checks.equal("columns", name, elementsOfRow(b, op.getLoc(), data, buffer), depth,
+                 "both operands are contracted along their columns, of which lhs has so many");
+  };
+  equal("rhs", op.getRhs(), adaptor.getRhs());
+  if (op.isDual())
+    equal("rhs2", op.getRhs2(), adaptor.getRhs2());
   Value blocks = checks.quotientUp(depth, blockSize(op.getFormat()));
   StringRef what = "columns";
   if (!op.hasF32Scales()) {
@@ -100,9 +105,11 @@ static void checkDepth(SizeChecks &checks, OpBuilder &b, BlockScaledMatmulOp op,
     what = "blocks of 4 columns";
   }
   std::pair<StringRef, Value> all[] = {{"lhs_scales", adaptor.getLhsScales()},
-                                       {"rhs_scales", adaptor.getRhsScales()}};
+                                       {"rhs_scales", adaptor.getRhsScales()},
+                                       {"rhs2_scales", adaptor.getRhs2Scales()}};
   for (auto [name, scales] : all)
-    checks.equal(what, name, checks.size(scales, 1), blocks, "pass the scales of these elements");
+    if (scales) // those of e4m3 beside mxfp4 may be absent
+      checks.equal(what, name, checks.size(scales, 1), blocks, "pass the scales of these elements");
 }
 
 /// Of what has a number for each column of the result.
@@ -119,6 +126,8 @@ static void checkColumns(SizeChecks &checks, BlockScaledMatmulOp op,
   };
   if (op.getAlpha())
     take("alpha", op.getAlpha(), adaptor.getAlpha());
+  if (op.getAlpha2())
+    take("alpha2", op.getAlpha2(), adaptor.getAlpha2());
   for (auto [tensor, buffer] : llvm::zip_equal(op.getEpilogueInputs(), adaptor.getEpilogueInputs()))
     take("epilogue_inputs", tensor, buffer);
   int64_t unit = pipe::kRowUnitBytes * 8 / bits;
@@ -127,16 +136,25 @@ static void checkColumns(SizeChecks &checks, BlockScaledMatmulOp op,
       "rows of the result begin at multiples of 16 bytes; pad rhs with rows of zeros to a "
       "multiple of " +
           Twine(unit));
-  checks.equal("blocks of 128 rows", "rhs_scales", checks.size(adaptor.getRhsScales(), 0),
-               checks.quotientUp(columns, pipe::kScaleBlockRows),
-               "pass the scales of the rows of rhs");
+  auto checkScales = [&](StringRef name, Value scales) {
+    checks.equal("blocks of 128 rows", name, checks.size(scales, 0),
+                 checks.quotientUp(columns, pipe::kScaleBlockRows),
+                 "pass the scales of the rows of rhs");
+  };
+  checkScales("rhs_scales", adaptor.getRhsScales());
+  if (!op.isDual())
+    return;
+  checks.equal("rows", "rhs2", checks.size(adaptor.getRhs2(), 0), columns,
+               "both products have as many columns");
+  checkScales("rhs2_scales", adaptor.getRhs2Scales());
 }
 
 void fp4::checkProductSizes(OpBuilder &b, BlockScaledMatmulOp op,
-                            BlockScaledMatmulOp::Adaptor adaptor, const ProductSizes &sizes) {
+                            BlockScaledMatmulOp::Adaptor adaptor, const ProductSizes &sizes,
+                            const MatmulShape &shape) {
   SizeChecks checks(b, op);
   if (sizes.depth)
-    checkDepth(checks, b, op, adaptor, sizes.depth);
+    checkDepth(checks, b, op, adaptor, sizes.depth, shape);
   if (sizes.columns)
     checkColumns(checks, op, adaptor, sizes.columns);
 }

@@ -17,9 +17,11 @@ struct ProductSizes {
 ProductSizes sizesOfProduct(mlir::OpBuilder &b, BlockScaledMatmulOp op, mlir::Value lhs,
                             mlir::Value rhs);
 
-/// What the verifier checks of static N and K: `adaptor` has the buffers of the operands.
+/// What the verifier, or the plan, checks of static N and K: `adaptor` has the buffers of the
+/// operands.
 void checkProductSizes(mlir::OpBuilder &b, BlockScaledMatmulOp op,
-                       BlockScaledMatmulOp::Adaptor adaptor, const ProductSizes &sizes);
+                       BlockScaledMatmulOp::Adaptor adaptor, const ProductSizes &sizes,
+                       const MatmulShape &shape);
 
 /// `buffer` as a kernel argument of `type`, which may have no sizes.
 mlir::Value viewOf(mlir::OpBuilder &b, mlir::Location loc, mlir::Type type, mlir::Value buffer);

@@ -232,12 +232,12 @@ struct MatmulLowering : OpConversionPattern<BlockScaledMatmulOp> {
     if (shape.dynamicRows() && !op.hasFloatLhs())
       checkScaleRows(rewriter, op, adaptor.getLhsScales(), rows);
     ProductSizes sizes = sizesOfProduct(rewriter, op, adaptor.getLhs(), adaptor.getRhs());
-    checkProductSizes(rewriter, op, adaptor, sizes);
+    checkProductSizes(rewriter, op, adaptor, sizes, shape);
     SmallVector<Value> results = allocateResults(rewriter, op, shape, rows, sizes.columns);
 
     SmallVector<Value> operands(adaptor.getOperands());
     if (shape.spreadsCodes)
-      packOperands(rewriter, op, operands, rows);
+      packOperands(rewriter, op, operands, rows, sizes);
     Multiplication product{op, adaptor, operands, rows, sizes, results};
     OpBuilder::InsertionGuard guard(rewriter);
     for (const KernelPlan &plan : ArrayRef(*plans).drop_back())
@@ -325,11 +325,13 @@ private:
 
   /// Data of 6 bits, of which TMA wants four in three bytes.
   static void packOperands(RewriterBase &rewriter, BlockScaledMatmulOp op,
-                           SmallVectorImpl<Value> &operands, Value rows) {
+                           SmallVectorImpl<Value> &operands, Value rows,
+                           const ProductSizes &sizes) {
     for (auto [number, operand] : llvm::enumerate(op->getOperands()))
       if (auto type = cast<RankedTensorType>(operand.getType());
           isSixBitElementType(type.getElementType()))
-        operands[number] = packSix(rewriter, op, operands[number], type, rows);
+        operands[number] = packSix(rewriter, op, operands[number], type,
+                                   operand == op.getLhs() ? rows : sizes.columns, sizes.depth);
   }
 
   /// Prepacked weights, of which a kernel makes e4m3 in their place; returns their powers.

@@ -2,6 +2,7 @@
 
 #include "ItemLaunch.h"
 
+#include "DynamicSizes.h"
 #include "Lowering.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -21,26 +22,31 @@ gpu::GPUFuncOp fp4::createItemKernel(RewriterBase &rewriter, BlockScaledMatmulOp
 }
 
 Value fp4::blocksOfRows(RewriterBase &rewriter, Location loc, Value rows, int64_t itemsPerRow) {
+  return blocksOfRows(rewriter, loc, rows,
+                      arith::ConstantIndexOp::create(rewriter, loc, itemsPerRow));
+}
+
+Value fp4::blocksOfRows(RewriterBase &rewriter, Location loc, Value rows, Value itemsPerRow) {
   auto index = [&](int64_t value) -> Value {
     return arith::ConstantIndexOp::create(rewriter, loc, value);
   };
-  Value items = rewriter.createOrFold<arith::MulIOp>(loc, rows, index(itemsPerRow));
+  Value items = rewriter.createOrFold<arith::MulIOp>(loc, rows, itemsPerRow);
   return arith::CeilDivUIOp::create(rewriter, loc, items, index(kItemThreads));
 }
 
 Value fp4::launchItems(RewriterBase &rewriter, Location loc, gpu::GPUFuncOp kernel,
-                       ValueRange inputs, Value blocks, Value rows, StringRef overlap) {
+                       ValueRange inputs, Value blocks, ArrayRef<Value> given, StringRef overlap) {
+  SmallVector<Value> sizes = llvm::filter_to_vector(given, [](Value size) { return bool(size); });
   auto type = cast<pipe::GlobalType>(kernel.getArgumentTypes()[inputs.size()]);
   Value result = gpu::AllocOp::create(rewriter, loc, pipe::getBufferType(type),
-                                      /*asyncToken=*/Type(), ValueRange(),
-                                      rows ? ValueRange(rows) : ValueRange(), ValueRange())
+                                      /*asyncToken=*/Type(), ValueRange(), sizes, ValueRange())
                      .getMemref();
   SmallVector<Value> buffers(inputs), arguments;
   buffers.push_back(result);
   for (auto [argument, buffer] : llvm::zip(kernel.getArgumentTypes(), buffers))
-    arguments.push_back(pipe::GlobalViewOp::create(rewriter, loc, argument, buffer));
-  if (rows)
-    arguments.push_back(arith::IndexCastOp::create(rewriter, loc, rewriter.getI32Type(), rows));
+    arguments.push_back(viewOf(rewriter, loc, argument, buffer));
+  for (Value size : sizes)
+    arguments.push_back(arith::IndexCastOp::create(rewriter, loc, rewriter.getI32Type(), size));
   Value one = arith::ConstantIndexOp::create(rewriter, loc, 1);
   Value threads = arith::ConstantIndexOp::create(rewriter, loc, (*kernel.getKnownBlockSize())[0]);
   auto launch = gpu::LaunchFuncOp::create(rewriter, loc, kernel, gpu::KernelDim3{blocks, one, one},

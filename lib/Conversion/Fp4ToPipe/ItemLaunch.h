@@ -21,16 +21,18 @@ mlir::gpu::GPUFuncOp createItemKernel(mlir::RewriterBase &, BlockScaledMatmulOp,
                                       llvm::StringRef kind, mlir::TypeRange arguments,
                                       int64_t threads);
 
-/// Blocks of kItemThreads for `itemsPerRow` items of each row, at least one: an empty grid is no
-/// valid launch.
+/// Blocks of kItemThreads for so many items of each row.
+mlir::Value blocksOfRows(mlir::RewriterBase &, mlir::Location, mlir::Value rows,
+                         mlir::Value itemsPerRow);
 mlir::Value blocksOfRows(mlir::RewriterBase &, mlir::Location, mlir::Value rows,
                          int64_t itemsPerRow);
 
 /// Launches `blocks` of a kernel of createItemKernel. Its arguments are views of `inputs` and of a
-/// new buffer, and `rows` as i32 where these are dynamic and not null. Returns the buffer. The
-/// launch has the attribute `overlap` (LaunchAttributes.h), if there is one.
+/// new buffer, and as i32 the dynamic `sizes` of this buffer, its rows and columns, of which those
+/// that are null do not count. Returns the buffer. The launch has the attribute `overlap`
+/// (LaunchAttributes.h), if there is one.
 mlir::Value launchItems(mlir::RewriterBase &, mlir::Location, mlir::gpu::GPUFuncOp kernel,
-                        mlir::ValueRange inputs, mlir::Value blocks, mlir::Value rows = {},
-                        llvm::StringRef overlap = {});
+                        mlir::ValueRange inputs, mlir::Value blocks,
+                        llvm::ArrayRef<mlir::Value> sizes = {}, llvm::StringRef overlap = {});
 
 } // namespace fp4

@@ -195,9 +195,9 @@ SmallVector<Type> MatmulShape::argumentTypes() const {
   if (alpha != Alpha::None)
     types.push_back(argumentOf(alphas()));
   if (dual)
-    llvm::append_values(types, Type(mapB()), scalesB());
+    llvm::append_values(types, Type(mapB()), argumentOf(scalesB(), /*hasRows=*/!swap));
   if (dual && alpha != Alpha::None)
-    types.push_back(alphas());
+    types.push_back(argumentOf(alphas()));
   for (GlobalType input : inputs)
     types.push_back(argumentOf(input));
   llvm::append_range(types, elementTypes());

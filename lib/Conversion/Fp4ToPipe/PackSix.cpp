@@ -30,15 +30,15 @@ constexpr int64_t kAccessWords = 4, kAccess = 16; // of one load or store, in wo
 constexpr int64_t kElements = 64;                 // of a thread
 constexpr int64_t kPackedBytes = kElements * 6 / 8;
 
-/// What the three arguments of the kernel are: the elements, the packed ones, and the rows if
-/// dynamic.
+/// What the arguments of the kernel are: the elements, the packed ones, and of these the rows and
+/// the bytes of a row that are dynamic.
 SmallVector<Type> argumentTypes(RankedTensorType type) {
   Builder b(type.getContext());
   int64_t rows = type.getDimSize(0), columns = type.getDimSize(1);
+  int64_t bytes = type.isDynamicDim(1) ? columns : columns * 6 / 8;
   SmallVector<Type> types = {pipe::GlobalType::get({rows, columns}, type.getElementType()),
-                             pipe::GlobalType::get({rows, columns * 6 / 8}, b.getI8Type())};
-  if (type.isDynamicDim(0))
-    types.push_back(b.getI32Type());
+                             pipe::GlobalType::get({rows, bytes}, b.getI8Type())};
+  types.append(type.getNumDynamicDims(), b.getI32Type());
   return types;
 }
 
@@ -65,12 +65,15 @@ gpu::GPUFuncOp buildKernel(RewriterBase &rewriter, BlockScaledMatmulOp op, Ranke
                                      kernel.getArgument(number));
   };
   Value source = pointer(0), dest = pointer(1);
-  int64_t perRow = type.getDimSize(1) / kElements;
+  unsigned number = 2; // of the next size that is dynamic
   Int32 item = Int32(b, NVVM::BlockIdXOp::create(b, b.getI32Type())) * kItemThreads +
                Int32(b, NVVM::ThreadIdXOp::create(b, b.getI32Type()));
   Int32 rows =
-      type.isDynamicDim(0) ? Int32(b, kernel.getArgument(2)) : Int32(b, type.getDimSize(0));
-  auto branch = scf::IfOp::create(b, item / perRow < rows);
+      type.isDynamicDim(0) ? Int32(b, kernel.getArgument(number++)) : Int32(b, type.getDimSize(0));
+  Value exists = type.isDynamicDim(1)
+                     ? item < rows * (Int32(b, kernel.getArgument(number)) / kPackedBytes)
+                     : item / (type.getDimSize(1) / kElements) < rows;
+  auto branch = scf::IfOp::create(b, exists);
   {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(branch.thenBlock());
@@ -83,12 +86,23 @@ gpu::GPUFuncOp buildKernel(RewriterBase &rewriter, BlockScaledMatmulOp op, Ranke
 } // namespace
 
 Value fp4::packSix(RewriterBase &rewriter, BlockScaledMatmulOp op, Value buffer,
-                   RankedTensorType type, Value rows) {
-  if (!type.isDynamicDim(0))
-    rows = {};
-  Value count =
-      rows ? rows : arith::ConstantIndexOp::create(rewriter, op.getLoc(), type.getDimSize(0));
+                   RankedTensorType type, Value rows, Value columns) {
+  Location loc = op.getLoc();
+  auto index = [&](int64_t value) -> Value {
+    return arith::ConstantIndexOp::create(rewriter, loc, value);
+  };
+  SmallVector<Value> sizes;
+  if (type.isDynamicDim(0))
+    sizes.push_back(rows);
+  else
+    rows = index(type.getDimSize(0));
   gpu::GPUFuncOp kernel = buildKernel(rewriter, op, type);
-  Value blocks = blocksOfRows(rewriter, op.getLoc(), count, type.getDimSize(1) / kElements);
-  return launchItems(rewriter, op.getLoc(), kernel, buffer, blocks, rows);
+  if (!type.isDynamicDim(1)) {
+    Value blocks = blocksOfRows(rewriter, loc, rows, type.getDimSize(1) / kElements);
+    return launchItems(rewriter, loc, kernel, buffer, blocks, sizes);
+  }
+  Value perRow = arith::DivUIOp::create(rewriter, loc, columns, index(kElements));
+  sizes.push_back(arith::MulIOp::create(rewriter, loc, perRow, index(kPackedBytes)));
+  Value blocks = blocksOfRows(rewriter, loc, rows, perRow);
+  return launchItems(rewriter, loc, kernel, buffer, blocks, sizes);
 }

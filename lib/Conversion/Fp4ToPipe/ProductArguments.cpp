@@ -37,6 +37,8 @@ static Value mapOf(OpBuilder &b, Location loc, Type type, Value buffer, int64_t 
 /// A view or a map of scales, of absent ones that of a tile of ones.
 static Value scaleArgument(OpBuilder &b, Location loc, const MatmulShape &shape, Type type,
                            Value tiles, int64_t rows, Value givenDepth) {
+  if (!tiles)
+    givenDepth = {};
   int64_t depth = tiles ? shape.k : shape.tileK;
   Value buffer = !tiles         ? scalesOfOne(b, loc, shape)
                  : shape.groups ? scalesOfGroups(b, loc, shape, tiles, rows)
@@ -82,9 +84,10 @@ static SmallVector<Value> operandArguments(OpBuilder &b, Location loc, const Mat
     values.push_back(view(shape.argumentOf(shape.alphas()), adaptor.getAlpha()));
   if (shape.dual) {
     values.push_back(map(shape.mapB(), adaptor.getRhs2()));
-    values.push_back(scales(shape.scalesB(), adaptor.getRhs2Scales(), shape.scaleRowsB()));
+    values.push_back(scales(shape.argumentOf(shape.scalesB(), /*hasRows=*/!shape.swap),
+                            adaptor.getRhs2Scales(), shape.scaleRowsB()));
     if (adaptor.getAlpha2())
-      values.push_back(view(shape.alphas(), adaptor.getAlpha2()));
+      values.push_back(view(shape.argumentOf(shape.alphas()), adaptor.getAlpha2()));
   }
   return values;
 }

@@ -106,8 +106,11 @@ void ProductBuilder::takeSizes(Value pitch, llvm::function_ref<Value()> next) {
   take(scalesA, shape.scalesA(), /*sizeOfRows=*/{}, blocks);
   Value ofB = columns && shape.hasF32Scales() ? quotientUp(columns, shape.block) : columns;
   take(scalesB, shape.scalesB(), ofB, blocks);
+  take(scalesB2, shape.scalesB(), ofB, blocks);
   if (alpha)
     take(alpha, shape.alphas(), /*sizeOfRows=*/{}, columns);
+  if (alpha2)
+    take(alpha2, shape.alphas(), /*sizeOfRows=*/{}, columns);
   for (auto [input, type] : llvm::zip_equal(inputs, shape.inputs))
     take(input, type, /*sizeOfRows=*/{}, columns);
 }

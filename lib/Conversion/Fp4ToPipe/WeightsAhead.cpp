@@ -139,7 +139,6 @@ ConvertedWeights fp4::convertWeightsAhead(RewriterBase &rewriter, BlockScaledMat
   Value source = pipe::BufferViewOp::create(rewriter, loc, pipe::getBufferType(packed), tiles,
                                             /*offset=*/0, /*rows=*/Value());
   Value blocks = arith::ConstantIndexOp::create(rewriter, loc, packed.getShape()[0]);
-  return {
-      launchItems(rewriter, loc, kernel, {source, powers}, blocks, /*rows=*/Value(), kOverlapsAttr),
-      powers};
+  return {launchItems(rewriter, loc, kernel, {source, powers}, blocks, /*sizes=*/{}, kOverlapsAttr),
+          powers};
 }

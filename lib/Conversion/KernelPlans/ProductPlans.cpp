@@ -35,7 +35,7 @@ static Status requireWideElements(BlockScaledMatmulOp product, const hw::TargetM
   if (!target.hasTcgen05)
     return hw::requireProducts(target);
   int64_t depth = cast<RankedTensorType>(product.getLhs().getType()).getDimSize(1);
-  if (depth % pipe::kPaddedRun == 0)
+  if (ShapedType::isDynamic(depth) || depth % pipe::kPaddedRun == 0) // or checked by the program
     return {};
   return makeError(ErrorKind::Compile,
                    "target '" + std::string(target.name) + "' expects K a multiple of " +
@@ -83,8 +83,6 @@ static LogicalResult requireTensorCore(Operation *op, const hw::TargetModel &tar
                   : product.hasFloatLhs()  ? requireWeights(product, target)
                   : isWide ? hw::requireFeature(target, &hw::TargetModel::hasTcgen05, "tcgen05")
                            : hw::requireProducts(target);
-  if (status)
-    status = requireDynamicSizes(product, target);
   if (status && product.isMXF8F6F4())
     status = requireWideElements(product, target);
   if (status)

@@ -118,29 +118,41 @@ struct LowerLoadFactors : fp4::PipePattern<fp4::pipe::LoadFactorsOp> {
       rewriter.replaceOp(op, load(rewriter, loc, pointer, type));
       return success();
     }
-    SmallVector<Value> factors;
-    Value last = lastColumn(rewriter, op);
-    for (int64_t i = 0; i < type.getNumElements(); ++i) {
-      Value column = arith::AddIOp::create(rewriter, loc, adaptor.getColumn(),
-                                           fp4::constantI32(rewriter, loc, i));
-      column = arith::MinSIOp::create(rewriter, loc, column, last);
-      Value pointer = fp4::stridedPointer(rewriter, loc, start, column, bytesOf(element));
-      factors.push_back(load(rewriter, loc, pointer, element));
-    }
-    rewriter.replaceOpWithNewOp<vector::FromElementsOp>(op, type, factors);
+    rewriter.replaceOpWithNewOp<vector::FromElementsOp>(
+        op, type, units(rewriter, op, start, adaptor.getColumn()));
     return success();
   }
 
 private:
   static int64_t bytesOf(Type element) { return element.getIntOrFloatBitWidth() / 8; }
 
-  static Value lastColumn(OpBuilder &b, fp4::pipe::LoadFactorsOp op) {
-    fp4::pipe::GlobalType global = op.getGlobal().getType();
-    if (!global.hasDynamicColumns())
-      return fp4::constantI32(b, op.getLoc(), global.getShape()[1] - 1);
-    return arith::SubIOp::create(b, op.getLoc(),
-                                 fp4::columnsOfBuffer(b, op.getLoc(), op.getGlobal()),
-                                 fp4::constantI32(b, op.getLoc(), 1));
+  /// Numbers from `column` on, those behind the last column as some that exist: one by one, or,
+  /// where columns are dynamic and thus whole units of 16 bytes, by units.
+  static SmallVector<Value> units(OpBuilder &b, fp4::pipe::LoadFactorsOp op, Value start,
+                                  Value column) {
+    Location loc = op.getLoc();
+    auto type = cast<VectorType>(op.getResult().getType());
+    Type element = type.getElementType();
+    bool isDynamic = op.getGlobal().getType().hasDynamicColumns();
+    int64_t unit =
+        isDynamic ? std::min(fp4::pipe::kRowUnitBytes / bytesOf(element), type.getNumElements())
+                  : 1;
+    Value last = arith::SubIOp::create(b, loc, fp4::columnsOfBuffer(b, loc, op.getGlobal()),
+                                       fp4::constantI32(b, loc, unit));
+    SmallVector<Value> numbers;
+    for (int64_t i = 0; i < type.getNumElements(); i += unit) {
+      Value place = arith::AddIOp::create(b, loc, column, fp4::constantI32(b, loc, i));
+      place = arith::MinSIOp::create(b, loc, place, last);
+      Value pointer = fp4::stridedPointer(b, loc, start, place, bytesOf(element));
+      if (!isDynamic) {
+        numbers.push_back(load(b, loc, pointer, element));
+        continue;
+      }
+      Value loaded = load(b, loc, pointer, VectorType::get({unit}, element));
+      for (int64_t lane = 0; lane < unit; ++lane)
+        numbers.push_back(vector::ExtractOp::create(b, loc, loaded, lane));
+    }
+    return numbers;
   }
 
   /// One place, or that of `index` and at most that of the last.
@@ -191,7 +203,10 @@ private:
 
   /// What is at `pointer`. Invariant: the backend uses ld.global.nc.
   static Value load(OpBuilder &b, Location loc, Value pointer, Type type) {
-    int64_t alignment = isa<VectorType>(type) ? 16 : bytesOf(type);
+    auto vector = dyn_cast<VectorType>(type);
+    int64_t alignment =
+        vector ? std::min<int64_t>(16, vector.getNumElements() * bytesOf(vector.getElementType()))
+               : bytesOf(type);
     return LLVM::LoadOp::create(b, loc, type, pointer, static_cast<unsigned>(alignment),
                                 /*isVolatile=*/false, /*isNonTemporal=*/false,
                                 /*isInvariant=*/true);

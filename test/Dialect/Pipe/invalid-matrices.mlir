@@ -38,7 +38,7 @@ func.func @twin(%q: memref<?x?xi8>, %k: index) {
 }
 func.func @bad(%q: memref<?x256xi8>, %k: index) {
   // (C491)
-  // expected-error @+1 {{buffer must be a row-major memref of 'i8' of rank 2 with dynamic columns, for a map without padding, but got 'memref<?x256xi8>' and '!pipe.tensor_map<128x128xf8E4M3FN, swizzle_128B>'}}
+  // expected-error @+1 {{buffer must be a row-major memref of 'i8' of rank 2 with dynamic columns for a map of 'f8E4M3FN', but got 'memref<?x256xi8>'}}
   %map = pipe.make_matrix_map %q columns %k : memref<?x256xi8> -> !pipe.tensor_map<128x128xf8E4M3FN, swizzle_128B>
   return
 }

@@ -16,8 +16,6 @@ using namespace fp4::verify;
 static StringRef needOfStaticSizes(BlockScaledMatmulOp op) {
   if (op.isGrouped())
     return "groups";
-  if (op.isDual())
-    return "operand 'rhs2'";
   if (!op.hasOnlyElements())
     return "another result beside its elements";
   if (op.addsRanges())
@@ -40,8 +38,9 @@ LogicalResult verify::verifyDynamicSizes(BlockScaledMatmulOp op, const Checked &
   bool isDynamic = !rhs.type.hasStaticShape() || lhs.type.isDynamicDim(1);
   if (!isDynamic)
     return success();
-  if (op.hasFloatLhs() || op.hasPrepackedRhs()) { // blockscaled_matmul (C8)
-    auto diag = rhs.must("have a static shape beside a lhs without scales");
+  if ((op.hasFloatLhs() && !op.hasUnitScales()) || op.hasPrepackedRhs()) {
+    auto diag = rhs.must( // blockscaled_matmul (C8)
+        "have a static shape beside a lhs of bf16 or f16 without scales");
     diag.attachNote() << "give N and K static sizes, and compile a function for each; M may be "
                          "dynamic";
     return diag;
@@ -51,7 +50,7 @@ LogicalResult verify::verifyDynamicSizes(BlockScaledMatmulOp op, const Checked &
     return success();
   auto diag = op.emitOpError("expects static N and K beside ") // blockscaled_matmul (C494)
               << need << ", but got " << rhs.type;
-  diag.attachNote() << "only a product of one matrix, whole and with its elements as the only "
-                       "result, takes any N and K";
+  diag.attachNote() << "only a product of whole matrices, with its elements as the only result, "
+                       "takes any N and K";
   return diag;
 }

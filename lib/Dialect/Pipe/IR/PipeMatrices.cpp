@@ -109,13 +109,12 @@ LogicalResult MakeMatrixMapOp::verify() {
     expected = IntegerType::get(getContext(), 8);
   bool hasShape = buffer && buffer.getRank() == (isOfScales ? 3 : 2) && buffer.isDynamicDim(1) &&
                   (!isOfScales || buffer.getDimSize(2) == kScaleBlockBytes);
-  if (!isPadded(map.getLayout()) && hasShape && isRowMajor(buffer) &&
-      buffer.getElementType() == expected)
+  if (hasShape && isRowMajor(buffer) && buffer.getElementType() == expected)
     return success();
   return emitOpError() << "buffer must be a row-major memref of " << expected // (C491)
                        << " of rank " << (isOfScales ? 3 : 2)
-                       << " with dynamic columns, for a map without padding, but got "
-                       << getBuffer().getType() << " and " << map;
+                       << " with dynamic columns for a map of " << element << ", but got "
+                       << getBuffer().getType();
 }
 
 //===----------------------------------------------------------------------===//

@@ -37,9 +37,10 @@ def Pipe_MakeMatrixMapOp : Pipe_Op<"make_matrix_map", [Pure]> {
     `pipe.make_tensor_map` of a buffer whose columns are dynamic: `columns` logical elements of each
     row exist. What makes the buffer has checked that its pitch is a multiple of 16 bytes.
 
+    Where the map adds padding, it has checked that K is a multiple of 128 and the pitch one of 32 bytes.
+
     Constraints: (C491) the buffer is a row-major memref of rank 2 with dynamic columns, of the
-    elements of the map, or bytes of them, or of rank 3 with rows of 512-byte blocks of scales; the map
-    has no padding.
+    elements of the map, or bytes of them, or of rank 3 with rows of 512-byte blocks of scales.
 
     Example:
     ```mlir

@@ -1,0 +1,78 @@
+// One library for products of elements of 8 and 6 bits, and of these and 4, and of any M, N and K.
+
+// RUN: fp4-runner %s --emit=so --ptxas=none -o %t.so
+// RUN: fp4-run %t.so --device=sim --function=mxfp8 --dim M=70 --dim N=72 --dim K=288 --check=strict --policy=random | FileCheck %s
+// RUN: fp4-run %t.so --device=sim --function=mxfp8 --dim M=1 --dim N=8 --dim K=32 --check=strict | FileCheck %s
+// RUN: fp4-run %t.so --device=sim --function=w4a8 --dim M=257 --dim N=200 --dim K=384 --check=strict --policy=lazy | FileCheck %s
+// RUN: fp4-run %t.so --device=sim --function=mxfp6 --dim M=70 --dim N=136 --dim K=128 --check=strict | FileCheck %s
+// RUN: fp4-run %t.so --device=sim --function=mxfp6 --dim M=130 --dim N=8 --dim K=640 --check=strict --policy=random | FileCheck %s
+// RUN: fp4-run %t.so --device=sim --function=unit --dim M=70 --dim N=136 --dim K=256 --check=strict --policy=random | FileCheck %s
+// RUN: fp4-runner %s --device=sim --function=rows --dim M=130 --check=strict | FileCheck %s
+// RUN: fp4-runner %s --device=sim --function=depth --dim K=256 --check=strict | FileCheck %s
+// RUN: fp4-runner %s --target=sm_120a --emit=so --ptxas=none -o %t.120.so
+// RUN: fp4-run %t.120.so --device=sim --function=mxfp8 --dim M=70 --dim N=200 --dim K=288 --check=strict --policy=random | FileCheck %s
+// RUN: fp4-run %t.120.so --device=sim --function=w4a8 --dim M=40 --dim N=64 --dim K=384 --check=strict | FileCheck %s
+// RUN: fp4-run %t.120.so --device=sim --function=unit --dim M=20 --dim N=136 --dim K=256 --check=strict --policy=lazy | FileCheck %s
+// RUN: fp4-run %t.120.so --device=sim --function=mxfp6 --dim M=40 --dim N=136 --dim K=160 --check=strict --policy=lazy | FileCheck %s
+// CHECK: equals the {{.*}}, bit for bit
+// CHECK-NOT: differs
+// CHECK: hazards {{.*}}none (strict check)
+
+// TMA spreads runs of 128 elements of 4 and 6 bits.
+// RUN: not fp4-run %t.so --device=sim --function=mxfp8 --dim M=70 --dim N=72 --dim K=48 2>&1 | FileCheck %s --check-prefix=BLOCK
+// BLOCK: error: columns of operand 'lhs' of the product at dynamic-wide.mlir:{{[0-9]+}}:{{[0-9]+}} must be 64, but got 48
+// BLOCK: note: pad the contraction axis of both operands with zeros to a multiple of 32
+// RUN: not fp4-run %t.so --device=sim --function=mxfp6 --dim M=70 --dim N=72 --dim K=160 2>&1 | FileCheck %s --check-prefix=SIX
+// RUN: not fp4-run %t.so --device=sim --function=w4a8 --dim M=70 --dim N=72 --dim K=160 2>&1 | FileCheck %s --check-prefix=SIX
+// RUN: not fp4-run %t.120.so --device=sim --function=w4a8 --dim M=70 --dim N=72 --dim K=160 2>&1 | FileCheck %s --check-prefix=SIX
+// SIX: error: columns of operand 'lhs' of the product at dynamic-wide.mlir:{{[0-9]+}}:{{[0-9]+}} must be 256, but got 160
+// SIX: note: pad the contraction axis of both operands with zeros to a multiple of 128
+
+!s = tensor<?x?xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
+!e = tensor<?x?xf8E4M3FN>
+!g = tensor<?x?xf8E5M2>
+func.func @mxfp8(%a: !e {fp4.dims = ["M", "K"]}, %s: !s {fp4.dims = ["M", "K/32"]},
+                 %b: !g {fp4.dims = ["N", "K"]}, %t: !s {fp4.dims = ["N", "K/32"]}) -> tensor<?x?xbf16> {
+  %y = fp4.blockscaled_matmul %a scaled %s, %b scaled %t {format = #fp4.format<mxfp8_e4m3>, rhs_format = #fp4.format<mxfp8_e5m2>}
+      : (!e, !s, !g, !s) -> tensor<?x?xbf16>
+  return %y : tensor<?x?xbf16>
+}
+
+!c = tensor<?x?xf4E2M1FN>
+func.func @w4a8(%a: !e {fp4.dims = ["M", "K"]}, %s: !s {fp4.dims = ["M", "K/32"]},
+                %b: !c {fp4.dims = ["N", "K"]}, %t: !s {fp4.dims = ["N", "K/32"]}) -> tensor<?x?xf32> {
+  %y = fp4.blockscaled_matmul %a scaled %s, %b scaled %t {format = #fp4.format<mxfp8_e4m3>, rhs_format = #fp4.format<mxfp4>}
+      : (!e, !s, !c, !s) -> tensor<?x?xf32>
+  return %y : tensor<?x?xf32>
+}
+
+// Activations without scales.
+func.func @unit(%a: !e {fp4.dims = ["M", "K"]}, %b: !c {fp4.dims = ["N", "K"]}, %t: !s {fp4.dims = ["N", "K/32"]},
+                %alpha: tensor<?x1xf32> {fp4.dims = ["M", ""]}) -> tensor<?x?xbf16> {
+  %y = fp4.blockscaled_matmul %a, %b scaled %t alpha %alpha {format = #fp4.format<mxfp4>}
+      : (!e, !c, !s, tensor<?x1xf32>) -> tensor<?x?xbf16>
+  return %y : tensor<?x?xbf16>
+}
+
+!x = tensor<?x?xf6E2M3FN>
+!z = tensor<?x?xf6E3M2FN>
+func.func @mxfp6(%a: !x {fp4.dims = ["M", "K"]}, %s: !s {fp4.dims = ["M", "K/32"]},
+                 %b: !z {fp4.dims = ["N", "K"]}, %t: !s {fp4.dims = ["N", "K/32"]}) -> tensor<?x?xbf16> {
+  %y = fp4.blockscaled_matmul %a scaled %s, %b scaled %t {format = #fp4.format<mxfp6_e2m3>, rhs_format = #fp4.format<mxfp6_e3m2>}
+      : (!x, !s, !z, !s) -> tensor<?x?xbf16>
+  return %y : tensor<?x?xbf16>
+}
+
+// Only some sizes are dynamic: those of elements of 6 bits that a kernel packs before.
+func.func @rows(%a: tensor<?x256xf6E2M3FN> {fp4.dims = ["M", ""]}, %s: tensor<?x8xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>> {fp4.dims = ["M", ""]},
+                %b: tensor<72x256xf6E2M3FN>, %t: tensor<72x8xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<?x72xbf16> {
+  %y = fp4.blockscaled_matmul %a scaled %s, %b scaled %t {format = #fp4.format<mxfp6_e2m3>}
+      : (tensor<?x256xf6E2M3FN>, tensor<?x8xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, tensor<72x256xf6E2M3FN>, tensor<72x8xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<?x72xbf16>
+  return %y : tensor<?x72xbf16>
+}
+func.func @depth(%a: tensor<33x?xf6E2M3FN> {fp4.dims = ["", "K"]}, %s: tensor<33x?xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>> {fp4.dims = ["", "K/32"]},
+                 %b: tensor<72x?xf6E2M3FN> {fp4.dims = ["", "K"]}, %t: tensor<72x?xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>> {fp4.dims = ["", "K/32"]}) -> tensor<33x72xbf16> {
+  %y = fp4.blockscaled_matmul %a scaled %s, %b scaled %t {format = #fp4.format<mxfp6_e2m3>}
+      : (tensor<33x?xf6E2M3FN>, tensor<33x?xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, tensor<72x?xf6E2M3FN>, tensor<72x?xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<33x72xbf16>
+  return %y : tensor<33x72xbf16>
+}
