@@ -142,8 +142,9 @@ class FunctionBuilder:
 
         Args:
             name: what messages, the manifest and fp4-run call it.
-            shape: sizes in elements. The rows of a matrix may be dynamic: a str is their name, and
-                arguments with the same name must have the same size (fp4.dims).
+            shape: sizes in elements. A str is the name of a size that is known when the function is
+                called: rows, or columns of what quantizers and products take. Arguments with the
+                same name must have the same size (fp4.dims).
             element: "bf16", "f16", "f32", "i64", or that of a format: "f4E2M1FN", "f8E4M3FN", ...
             layout: of block scales: "linear" (row-major) or "tiled_128x4".
             strided: rows may have gaps between them, multiples of 16 bytes from one to the next.

@@ -3,11 +3,13 @@
 
 #include "fp4/Conversion/BufferTypes.h"
 #include "fp4/Conversion/LaunchAttributes.h"
+#include "fp4/Conversion/OperandNames.h"
 #include "fp4/Conversion/StridedArguments.h"
 #include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 
@@ -48,7 +50,7 @@ static StringRef overlapOf(Operation *op) {
 }
 
 KernelBuilder::KernelBuilder(Operation *op, StringRef kind, const LoweringContext &context)
-    : plan(context.plan), overlap(overlapOf(op)), hostBuilder(op->getLoc(), op),
+    : op(op), plan(context.plan), overlap(overlapOf(op)), hostBuilder(op->getLoc(), op),
       bodyBuilder(op->getLoc(), op->getContext()), module(createModule(op, kind, context.symbols)) {
   bodyBuilder.setInsertionPointToStart(module.getBody());
   function = gpu::GPUFuncOp::create(bodyBuilder, "kernel", bodyBuilder.getFunctionType({}, {}));
@@ -71,6 +73,23 @@ Value KernelBuilder::hostRows(Value tensor) {
     return stridedRows(hostBuilder, hostBuilder.getLoc(), argument);
   return logicalRows(hostBuilder, hostBuilder.getLoc(), cast<RankedTensorType>(tensor.getType()),
                      buffer(tensor));
+}
+
+Value KernelBuilder::hostColumns(Value tensor) {
+  if (!cast<RankedTensorType>(tensor.getType()).isDynamicDim(1))
+    return {};
+  return memref::DimOp::create(hostBuilder, buffer(tensor), 1);
+}
+
+void KernelBuilder::expectColumns(StringRef name, Value columns, int64_t multiple) {
+  Value unit = constIndex(hostBuilder, multiple);
+  Value units = arith::CeilDivUIOp::create(hostBuilder, columns, unit);
+  units = arith::MaxUIOp::create(hostBuilder, units, constIndex(hostBuilder, 1));
+  Value up = arith::MulIOp::create(hostBuilder, units, unit);
+  std::string what = "columns of " + placeOfOperand(op, op->getName().stripDialect(), name);
+  pipe::ExpectSizeOp::create(hostBuilder, what, columns, up,
+                             "pad the columns with zeros to a multiple of " +
+                                 std::to_string(multiple));
 }
 
 void KernelBuilder::expectMultiple(Value tensor, Value rows, int64_t multiple) {
@@ -118,7 +137,7 @@ Value KernelBuilder::input(Value tensor) {
 
 InputRows KernelBuilder::inputRows(Value tensor) {
   auto type = cast<RankedTensorType>(tensor.getType());
-  int64_t bytes = type.getDimSize(1) * type.getElementTypeBitWidth() / 8;
+  int64_t bytes = type.isDynamicDim(1) ? 0 : type.getDimSize(1) * type.getElementTypeBitWidth() / 8;
   Value argument = stridedRowsOf(tensor);
   if (!argument)
     return {.base = input(tensor), .bytes = bytes};

@@ -32,15 +32,15 @@ namespace fp4 {
 /// (StridedArguments.h).
 struct InputRows {
   mlir::Value base = {};        ///< !llvm.ptr<1>
-  int64_t bytes = 0;            ///< of a row
+  int64_t bytes = 0;            ///< of a row; 0 where its columns are dynamic
   mlir::Value pitch = {};       ///< i64, bytes from a row to the next; null: `bytes`
   int64_t rowsOfMatrix = 0;     ///< of a batch of matrices
   mlir::Value matrixPitch = {}; ///< i64, bytes from a matrix to the next; null where there is one
 
-  /// Bytes that one access may take: rows with a pitch begin at multiples of 16.
-  int64_t widestAccess(int64_t widest) const {
-    return pitch ? std::min<int64_t>(widest, 16) : widest;
-  }
+  int64_t unit = 16; ///< bytes at multiples of which rows with a pitch begin
+
+  /// Bytes that one access may take.
+  int64_t widestAccess(int64_t widest) const { return pitch ? std::min(widest, unit) : widest; }
   /// The address of a row, an unsigned i32.
   mlir::Value at(mlir::ImplicitLocOpBuilder &b, mlir::Value row) const;
 };
@@ -65,6 +65,11 @@ public:
   mlir::Value buffer(mlir::Value tensor);
   /// Logical rows of a row-major matrix as an index, before the launch.
   mlir::Value hostRows(mlir::Value tensor);
+  /// Columns of a matrix of unpacked elements, an index; null where they are static.
+  mlir::Value hostColumns(mlir::Value tensor);
+  /// Makes the host program fail where `columns`, those of operand `name`, are no positive multiple
+  /// of `multiple`.
+  void expectColumns(llvm::StringRef name, mlir::Value columns, int64_t multiple);
   /// Makes the host program fail where `rows`, those of `tensor`, are no multiple of `multiple`;
   /// static rows the verifiers have checked.
   void expectMultiple(mlir::Value tensor, mlir::Value rows, int64_t multiple);
@@ -111,6 +116,7 @@ public:
 private:
   mlir::Value addOperand(mlir::Value hostValue);
 
+  mlir::Operation *op;
   KernelPlan plan;
   llvm::StringRef overlap; ///< attribute of the launch (LaunchAttributes.h)
   mlir::ImplicitLocOpBuilder hostBuilder, bodyBuilder;

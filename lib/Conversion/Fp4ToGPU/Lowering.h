@@ -33,7 +33,11 @@ mlir::LogicalResult lowerAmax(AmaxOp op, LoweringContext &context);
 QuantizeOp quantizerOf(AmaxOp amax, const LoweringContext &context);
 /// Whether the grid of that kernel has a block and at most kAmaxEighths of those that are resident at
 /// once; i1, on the host.
-mlir::Value fitsAtOnce(QuantizeOp quantize, mlir::ImplicitLocOpBuilder &host, mlir::Value rows);
+mlir::Value fitsAtOnce(QuantizeOp quantize, mlir::ImplicitLocOpBuilder &host, mlir::Value rows,
+                       mlir::Value columns);
+/// Elements of which dynamic columns of the input are a multiple: whole blocks and transforms, and
+/// whole units of 16 bytes of codes in a row.
+int64_t unitOfColumns(QuantizeOp quantize);
 
 mlir::LogicalResult lowerPrepack(PrepackOp op, LoweringContext &context);
 mlir::LogicalResult lowerUnprepack(UnprepackOp op, LoweringContext &context);

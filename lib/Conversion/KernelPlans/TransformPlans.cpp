@@ -43,8 +43,10 @@ static LogicalResult requireForm(QuantizeOp op) {
     return noKernel(op, "one amax", "per_row");
   auto type = cast<RankedTensorType>(op.getInput().getType());
   // A row of X is what a tensor map steps by.
-  if (int64_t columns = type.getDimSize(1); columns % 8 || columns == 0)
-    return noKernel(op, "columns of the input a positive multiple of 8", Twine(columns));
+  if (int64_t columns = type.getDimSize(1);
+      ShapedType::isDynamic(columns) || columns % 8 || columns == 0)
+    return noKernel(op, "columns of the input a static, positive multiple of 8",
+                    ShapedType::isDynamic(columns) ? Twine("?") : Twine(columns));
   if (int64_t rows = type.getDimSize(0); ShapedType::isDynamic(rows) || rows == 0)
     return noKernel(op, "a static, positive number of rows", rows ? Twine("?") : Twine(0));
   return success();

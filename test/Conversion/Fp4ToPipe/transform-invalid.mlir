@@ -65,7 +65,7 @@ func.func @format(%x: tensor<32x16xbf16>) {
 // -----
 
 func.func @columns(%x: tensor<32x12xbf16>, %ax: tensor<f32>) {
-  // expected-error @+2 {{must have columns of the input a positive multiple of 8, but got 12}}
+  // expected-error @+2 {{must have columns of the input a static, positive multiple of 8, but got 12}}
   // expected-note @+1 {{give the transform 'arithmetic = butterfly'}}
   %q, %s = fp4.quantize %x amax %ax {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>,
       outputs = #fp4.outputs<columnwise>, columnwise_hadamard = #fp4.hadamard<arithmetic = tensor_core>}

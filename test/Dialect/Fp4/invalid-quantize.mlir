@@ -15,13 +15,25 @@ func.func @quantize_elements(%ok: tensor<4x32xf16>, %bad: tensor<4x32xf64>) {
 // -----
 
 // quantize (C2)
-func.func @quantize_columns(%ok: tensor<?x32xbf16>, %bad: tensor<4x?xbf16>) {
+func.func @quantize_columns(%ok: tensor<4x?xbf16>, %bad: tensor<?xbf16>) {
   %0:2 = fp4.quantize %ok {format = #fp4.format<mxfp4>, recipe = #fp4.recipe<ocp_floor>}
-      : (tensor<?x32xbf16>) -> (tensor<?x32xf4E2M1FN>, tensor<?x1xf8E8M0FNU>)
-  // expected-error @+2 {{operand 'input' must have a static number of columns}}
-  // expected-note @+1 {{only the rows}}
-  %1:2 = fp4.quantize %bad {format = #fp4.format<mxfp4>, recipe = #fp4.recipe<ocp_floor>}
       : (tensor<4x?xbf16>) -> (tensor<4x?xf4E2M1FN>, tensor<4x?xf8E8M0FNU>)
+  // expected-error @+1 {{operand 'input' must have 2 dimensions, but got 'tensor<?xbf16>'}}
+  %1:2 = fp4.quantize %bad {format = #fp4.format<mxfp4>, recipe = #fp4.recipe<ocp_floor>}
+      : (tensor<?xbf16>) -> (tensor<4x?xf4E2M1FN>, tensor<4x?xf8E8M0FNU>)
+  return
+}
+
+// -----
+
+// quantize (C496)
+func.func @quantize_columns_of_fp8(%x: tensor<?x?xbf16>) {
+  %0:2 = fp4.quantize %x {format = #fp4.format<mxfp8_e4m3>, recipe = #fp4.recipe<mxfp8_e4m3_floor>}
+      : (tensor<?x?xbf16>) -> (tensor<?x?xf8E4M3FN>, tensor<?x?xf8E8M0FNU>)
+  // expected-error @+2 {{operand 'input' must have a static number of columns beside format fp8_block128, but got 'tensor<?x?xbf16>'}}
+  // expected-note @+1 {{give the columns a static size, and compile a function for each; the rows may be dynamic}}
+  %1:2 = fp4.quantize %x {format = #fp4.format<fp8_block128>, recipe = #fp4.recipe<fp8_deepgemm>}
+      : (tensor<?x?xbf16>) -> (tensor<?x?xf8E4M3FN>, tensor<?x?xf32>)
   return
 }
 

@@ -16,9 +16,11 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Hadamard/Butterfly.h"
-#include "Reduce/GridMax.h"
+#include "HostDivisor.h"
 #include "Lowering.h"
+#include "Reduce/GridMax.h"
 
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
@@ -43,14 +45,26 @@ public:
   Pieces(KernelBuilder &kernel, Scalars &s, RankedTensorType type, int64_t dimension, int64_t size)
       : kernel(kernel), b(kernel.body()), s(s), columns(type.getDimSize(1)),
         alongRows(dimension == 1), parts(size / kLine),
-        width(alongRows ? kLine : std::gcd<int64_t>(columns, 8)) {}
+        width(alongRows                        ? kLine
+              : ShapedType::isDynamic(columns) ? kColumns
+                                               : std::gcd<int64_t>(columns, kColumns)) {}
+
+  /// Dynamic columns (an index), of which there are whole accesses.
+  void takeColumns(Value given) {
+    hostAccesses = arith::DivUIOp::create(kernel.host(), given, constIndex(kernel.host(), width));
+    if (!alongRows)
+      accesses.emplace(kernel, hostAccesses);
+  }
+  /// Columns that have whole accesses are a multiple of so many.
+  static constexpr int64_t kColumns = 8;
 
   /// Their number, an index, in a matrix of `rows`.
   Value count(Value rows) {
     ImplicitLocOpBuilder &host = kernel.host();
     if (!alongRows)
       rows = arith::DivUIOp::create(host, rows, constIndex(host, kLine));
-    return arith::MulIOp::create(host, rows, constIndex(host, columns / width));
+    return arith::MulIOp::create(host, rows,
+                                 hostAccesses ? hostAccesses : constIndex(host, columns / width));
   }
 
   int64_t countStatic(int64_t rows) const {
@@ -62,21 +76,23 @@ public:
     if (alongRows)
       return address(b, base, item, kLine * kElementBytes);
     Value part = remainder(item, parts), rest = divide(item, parts);
+    if (accesses)
+      return dynamicPointer(base, Int32(b, part), Int32(b, rest));
     Value chunk = remainder(rest, columns / width), block = divide(rest, columns / width);
     Value line = arith::AddIOp::create(b, arith::MulIOp::create(b, block, s.integer(parts)), part);
     return address(b, address(b, base, line, kLine * rowBytes()), chunk, width * kElementBytes);
   }
 
   Accesses loadPiece(Value pointer) {
-    Accesses accesses;
+    Accesses loaded;
     for (int64_t i = 0; i < (alongRows ? 1 : kLine); ++i)
-      accesses.push_back(loadAccess(advance(b, pointer, i * rowBytes())));
-    return accesses;
+      loaded.push_back(loadAccess(rowOfPiece(pointer, i)));
+    return loaded;
   }
 
   void storePiece(const Accesses &accesses, Value pointer) {
     for (auto [i, words] : llvm::enumerate(accesses))
-      storeAccess(words, advance(b, pointer, i * rowBytes()));
+      storeAccess(words, rowOfPiece(pointer, int64_t(i)));
   }
 
   /// Calls `body` with a line, or with the two that share words; where it returns lines, they
@@ -101,6 +117,26 @@ public:
 
 private:
   int64_t rowBytes() const { return columns * kElementBytes; }
+  int64_t accessBytes() const { return width * kElementBytes; }
+
+  /// Part `part` of a piece of 16 rows whose columns are dynamic: chunk and block are in `rest`.
+  Value dynamicPointer(Value base, Int32 part, Int32 rest) {
+    Int32 block = accesses->quotient(rest), perRow = accesses->divisor();
+    Value first = rows(base, (block * parts + part) * kLine, 1);
+    return address(b, first, rest - block * perRow, accessBytes());
+  }
+  /// `count * times` rows of dynamic columns behind `base`.
+  Value rows(Value base, Int32 count, int64_t times) {
+    auto wide = [&](Value x) -> Value { return arith::ExtUIOp::create(b, b.getI64Type(), x); };
+    Value bytes =
+        arith::MulIOp::create(b, wide(accesses->divisor()), constI64(b, times * accessBytes()));
+    Value offset = arith::MulIOp::create(b, wide(count), bytes);
+    return LLVM::GEPOp::create(b, base.getType(), b.getI8Type(), base, offset);
+  }
+  Value rowOfPiece(Value pointer, int64_t row) {
+    return accesses && row ? rows(pointer, Int32(b, 1), row)
+                           : advance(b, pointer, row * (accesses ? 0 : rowBytes()));
+  }
   bool isHalfWord() const { return width == 1; }
   VectorType accessType() { return VectorType::get(width / 2, b.getI32Type()); }
   Value remainder(Value x, int64_t y) { return arith::RemUIOp::create(b, x, s.integer(y)); }
@@ -150,6 +186,8 @@ private:
   ImplicitLocOpBuilder &b;
   Scalars &s;
   int64_t columns;
+  Value hostAccesses;                  ///< of a row whose columns are dynamic
+  std::optional<HostDivisor> accesses; ///< the same in the kernel, where pieces cross rows
   bool alongRows;
   int64_t parts; ///< pieces of a block
   int64_t width; ///< elements of an access
@@ -166,8 +204,9 @@ public:
 
   /// One piece per thread. Where lanes exchange elements all threads of the last block take part.
   void emit() {
-    Value rows = hostRows(), hostCount = pieces.count(rows);
-    Value input = kernel.input(op.getInput()), result = kernel.output(op.getResult(), rows);
+    Value rows = hostRows(), columns = takeColumns(), hostCount = pieces.count(rows);
+    Value input = kernel.input(op.getInput());
+    Value result = kernel.output(op.getResult(), rows, columns);
     Value count = kernel.scalar(hostCount), item = kernel.globalThread();
     WholeWarps warps(b, count, pieces.lanes());
     Accesses accesses;
@@ -190,7 +229,9 @@ public:
   }
 
   void emitAmax() {
-    Value hostCount = pieces.count(hostRows());
+    Value rows = hostRows();
+    takeColumns();
+    Value hostCount = pieces.count(rows);
     Value results[] = {allocate(op.getBefore()), allocate(op.getAfter())};
     input = kernel.input(op.getInput());
     SmallVector<Value> pointers = {amaxPointer(results[0]), amaxPointer(results[1])};
@@ -212,6 +253,17 @@ private:
     if (op.getDimension() == 0)
       kernel.expectMultiple(op.getInput(), rows, op.getSize());
     return rows;
+  }
+
+  /// Dynamic columns, which are checked: an index, or null.
+  Value takeColumns() {
+    Value columns = kernel.hostColumns(op.getInput());
+    if (!columns)
+      return {};
+    bool alongRows = op.getDimension() == 1;
+    kernel.expectColumns("input", columns, alongRows ? op.getSize() : Pieces::kColumns);
+    pieces.takeColumns(columns);
+    return columns;
   }
 
   /// Groups are whole pieces: their rows are multiples of the block where blocks cross rows.

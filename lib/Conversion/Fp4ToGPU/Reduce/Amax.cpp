@@ -62,7 +62,7 @@ public:
     emitBody();
     Value blocks = gridMaxBlocks(kernel, target, hostChunks); // one at least: the tail is its work
     if (quantizer) {
-      Value isLeft = fitsAtOnce(quantizer, host, rows);
+      Value isLeft = fitsAtOnce(quantizer, host, rows, kernel.hostColumns(op.getInput()));
       blocks = arith::SelectOp::create(host, isLeft, constIndex(host, 0), blocks);
     }
     kernel.launch(blocks);
@@ -79,12 +79,15 @@ private:
       chunks = kernel.scalar(hostChunks);
       return hostChunks;
     }
-    Value elements = arith::MulIOp::create(host, rows, constIndex(host, type.getDimSize(1)));
+    Value columns = kernel.hostColumns(op.getInput());
+    if (!columns)
+      columns = constIndex(host, type.getDimSize(1));
+    Value elements = arith::MulIOp::create(host, rows, columns);
     Value perChunk = constIndex(host, kChunkBytes / elementBytes);
     Value hostChunks = arith::DivUIOp::create(host, elements, perChunk);
     chunks = kernel.scalar(hostChunks);
-    // Elements behind the last whole chunk; none where rows are whole chunks.
-    if (input.bytes % kChunkBytes != 0)
+    // Elements behind the last whole chunk; none where rows are known to be whole chunks.
+    if (type.isDynamicDim(1) || input.bytes % kChunkBytes != 0)
       tail = kernel.scalar(arith::RemUIOp::create(host, elements, perChunk));
     return hostChunks;
   }

@@ -69,23 +69,35 @@ void RowBlocks::when(Value first, Value second, llvm::function_ref<void()> then)
 // Positions
 //===----------------------------------------------------------------------===//
 
-RowBlocks::RowBlocks(ImplicitLocOpBuilder &builder, Shape shape, Value rows)
-    : b(builder), shape(shape), rows(rows) {}
+RowBlocks::RowBlocks(ImplicitLocOpBuilder &builder, Shape shape, Value rows,
+                     std::optional<Columns> columns)
+    : b(builder), shape(shape), rows(rows), dynamic(columns) {}
 
 int64_t RowBlocks::countPerRow(const Shape &shape) {
   int64_t blocks = llvm::divideCeil(shape.columns, shape.blockSize);
-  return shape.tiledScales ? llvm::alignTo(blocks, hw::scaleBlockColumns) : blocks;
+  return shape.tiledScales ? llvm::alignTo(blocks, shape.tileBlocks) : blocks;
 }
 
-Value RowBlocks::count(ImplicitLocOpBuilder &host, const Shape &shape, Value rows) {
+Value RowBlocks::countPerRow(ImplicitLocOpBuilder &host, const Shape &shape, Value columns) {
+  if (!shape.isDynamic())
+    return constIndex(host, countPerRow(shape));
+  int64_t blocks = shape.tiledScales ? shape.tileBlocks : 1;
+  Value unit = constIndex(host, blocks * shape.blockSize);
+  return arith::MulIOp::create(host, arith::CeilDivUIOp::create(host, columns, unit),
+                               constIndex(host, blocks));
+}
+
+Value RowBlocks::count(ImplicitLocOpBuilder &host, const Shape &shape, Value rows, Value columns) {
   if (shape.tiledScales) {
     Value tile = constIndex(host, hw::scaleBlockRows);
     rows = arith::MulIOp::create(host, arith::CeilDivUIOp::create(host, rows, tile), tile);
   }
-  return arith::MulIOp::create(host, rows, constIndex(host, countPerRow(shape)));
+  return arith::MulIOp::create(host, rows, countPerRow(host, shape, columns));
 }
 
 Value RowBlocks::count() {
+  if (dynamic)
+    return dynamic->count;
   Value all = rows;
   if (shape.paddedRows) {
     constexpr int64_t mask = hw::scaleBlockRows - 1;
@@ -96,8 +108,8 @@ Value RowBlocks::count() {
 }
 
 bool RowBlocks::needsRows() const {
-  bool isWhole = shape.columns % shape.blockSize == 0;
-  bool isDense = isWhole && blocksPerRow() * codeBytes() == codePitch();
+  bool isDense =
+      shape.isDynamic() || (shape.isWhole() && blocksPerRow() * codeBytes() == codePitch());
   return shape.tiledScales || shape.namesRows || shape.strided || !isDense;
 }
 
@@ -119,15 +131,21 @@ RowBlocks::Position RowBlocks::position(Value index, bool isGuarded) {
   }
   if (!needsRows())
     return at;
-  Value perRow = constI32(b, countPerRow(shape));
-  at.row = at.paddedRow = arith::DivUIOp::create(b, at.index, perRow);
-  at.column = at.paddedColumn = arith::RemUIOp::create(b, at.index, perRow);
+  if (dynamic) {
+    Int32 block(b, at.index), row = dynamic->perRow.quotient(block);
+    at.row = at.paddedRow = row;
+    at.column = at.paddedColumn = block - row * dynamic->perRow.divisor();
+  } else {
+    Value perRow = constI32(b, countPerRow(shape));
+    at.row = at.paddedRow = arith::DivUIOp::create(b, at.index, perRow);
+    at.column = at.paddedColumn = arith::RemUIOp::create(b, at.index, perRow);
+  }
   if (shape.paddedRows) {
     at.isMatrix = isLess(b, at.paddedRow, rows);
     at.row = atMost(b, at.paddedRow, rows);
   }
-  if (countPerRow(shape) != blocksPerRow()) {
-    Value blocks = constI32(b, blocksPerRow());
+  if (numbersPadding()) {
+    Value blocks = dynamic ? Value(dynamic->blocks) : constI32(b, blocksPerRow());
     Value isColumn = isLess(b, at.paddedColumn, blocks);
     at.isMatrix =
         at.isMatrix ? arith::AndIOp::create(b, at.isMatrix, isColumn).getResult() : isColumn;
@@ -144,10 +162,18 @@ Value RowBlocks::isTail(const Position &at) {
 /// Address of a block in a matrix whose rows have `rowBytes`; `isDense`: blocks follow each other.
 Value RowBlocks::place(Value base, const Position &at, int64_t rowBytes, int64_t bytes,
                        bool isDense) {
-  bool isCounted = countPerRow(shape) == blocksPerRow() && !shape.paddedRows;
+  if (dynamic)
+    return address(b, base, denseIndex(at), bytes);
+  bool isCounted = !numbersPadding() && !shape.paddedRows;
   if (!at.row || (isDense && isCounted))
     return address(b, base, at.index, bytes);
   return address(b, address(b, base, at.row, rowBytes), at.column, bytes);
+}
+
+Value RowBlocks::denseIndex(const Position &at) {
+  if (!numbersPadding() && !shape.paddedRows)
+    return at.index;
+  return Int32(b, at.row) * dynamic->blocks + Int32(b, at.column);
 }
 
 //===----------------------------------------------------------------------===//
@@ -172,8 +198,7 @@ void RowBlocks::appendWords(SmallVector<Value> &words, Value chunk) {
 }
 
 Value RowBlocks::elementPlace(Value base, const Position &at) {
-  bool isWhole = shape.columns % shape.blockSize == 0;
-  return place(base, at, shape.columns * shape.elementBytes, blockBytes(), isWhole);
+  return place(base, at, shape.columns * shape.elementBytes, blockBytes(), shape.isWhole());
 }
 
 /// Rows of the caller begin at multiples of 16 bytes.
@@ -187,13 +212,13 @@ int64_t RowBlocks::chunkBytes() const {
 SmallVector<Value> RowBlocks::load(const InputRows &input, const Position &at) {
   Value start = shape.strided ? address(b, input.at(b, at.row), at.column, blockBytes())
                               : elementPlace(input.base, at);
-  if (shape.columns % shape.blockSize == 0 && shape.usedOnce) {
+  if (shape.isWhole() && shape.usedOnce) {
     SmallVector<Value> words;
     for (int64_t byte = 0; byte < blockBytes(); byte += 16)
       llvm::append_range(words, loadOnce(b, advance(b, start, byte)));
     return words;
   }
-  if (shape.columns % shape.blockSize == 0)
+  if (shape.isWhole())
     return loadWords(b, start, blockBytes() / 4, accessBytes());
   int64_t chunk = chunkBytes();
   Type type = b.getI16Type();
@@ -246,8 +271,10 @@ Value RowBlocks::codePlace(Value base, const Position &at) {
 
 Value RowBlocks::tiledPlace(Value base, const Position &at) {
   Int32 row(b, at.paddedRow), block(b, at.paddedColumn);
-  Int32 tile = hw::scaleBlockIndex(row / hw::scaleBlockRows, block / hw::scaleBlockColumns,
-                                   countPerRow(shape) / hw::scaleBlockColumns);
+  Int32 tileRow = row / hw::scaleBlockRows, tileColumn = block / hw::scaleBlockColumns;
+  Int32 tile = dynamic ? hw::scaleBlockIndex(tileRow, tileColumn, dynamic->tiles)
+                       : hw::scaleBlockIndex(tileRow, tileColumn,
+                                             countPerRow(shape) / hw::scaleBlockColumns);
   return address(b, address(b, base, tile, hw::scaleBlockBytes),
                  hw::scaleOffsetInBlock(row, block), 1);
 }
@@ -278,7 +305,7 @@ Value RowBlocks::loadScale(Value base, const Position &at) {
 
 void RowBlocks::storeElements(Value base, const Position &at, ArrayRef<Value> elements) {
   Value start = elementPlace(base, at);
-  if (shape.columns % shape.blockSize == 0)
+  if (shape.isWhole())
     return when(at.isMine, at.isMatrix, [&] { storeValues(b, elements, start); });
   int64_t perChunk = chunkBytes() / shape.elementBytes;
   Value isInner = arith::CmpIOp::create(b, arith::CmpIPredicate::ne, at.column,

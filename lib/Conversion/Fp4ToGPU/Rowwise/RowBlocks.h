@@ -5,12 +5,16 @@
 // the layout is numbered too; its scales are zero.
 //
 // Columns need not be whole blocks: the last block of a row is then filled with zeros. Rows that
-// are not aligned are read in the widest accesses that their length allows.
+// are not aligned are read in the widest accesses that their length allows. Dynamic columns are
+// whole blocks, and rows of codes whole units of TMA, as the host has checked.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "HostDivisor.h"
 #include "KernelBuilder.h"
+
+#include "fp4/ISA/ScaleLayout.h"
 
 namespace fp4 {
 
@@ -23,13 +27,29 @@ public:
     bool usedOnce = false;   ///< caches are told so of elements and codes
     bool namesRows = false;  ///< positions have a row and a column even where no place needs them
     bool strided = false;    ///< the elements have InputRows::pitch
+    /// Tiled, a row has a multiple of so many numbered blocks: those of a tile of scales.
+    int64_t tileBlocks = hw::scaleBlockColumns;
+
+    bool isDynamic() const { return mlir::ShapedType::isDynamic(columns); }
+    bool isWhole() const { return isDynamic() || columns % blockSize == 0; }
   };
-  /// `rows` (i32) in the kernel.
-  RowBlocks(mlir::ImplicitLocOpBuilder &builder, Shape shape, mlir::Value rows);
+  /// Dynamic columns in the kernel.
+  struct Columns {
+    Int32 blocks, count; ///< of a row, and of the whole matrix with all padding
+    Int32 tiles;         ///< of scales in a row; 0 where scales are linear
+    HostDivisor perRow;  ///< blocks that a row is numbered with
+  };
+  /// `rows` (i32) in the kernel, and `columns` where they are dynamic.
+  RowBlocks(mlir::ImplicitLocOpBuilder &builder, Shape shape, mlir::Value rows,
+            std::optional<Columns> columns = {});
 
   /// Blocks of a row and of `rows` rows (an index, on the host), padding of tiled scales included.
+  /// `columns` is an index too, where they are dynamic.
   static int64_t countPerRow(const Shape &shape);
-  static mlir::Value count(mlir::ImplicitLocOpBuilder &host, const Shape &shape, mlir::Value rows);
+  static mlir::Value countPerRow(mlir::ImplicitLocOpBuilder &host, const Shape &shape,
+                                 mlir::Value columns);
+  static mlir::Value count(mlir::ImplicitLocOpBuilder &host, const Shape &shape, mlir::Value rows,
+                           mlir::Value columns);
   /// The same in the kernel, i32.
   mlir::Value count();
 
@@ -58,13 +78,19 @@ public:
 
 private:
   bool needsRows() const;
+  bool numbersPadding() const {
+    return shape.isDynamic() ? shape.tiledScales : countPerRow(shape) != blocksPerRow();
+  }
   int64_t blocksPerRow() const { return llvm::divideCeil(shape.columns, shape.blockSize); }
   /// Bytes of the codes of a block, and of those of a row.
   int64_t codeBytes() const { return shape.blockSize * shape.codeBits / 8; }
   int64_t codePitch() const;
   int64_t blockBytes() const { return shape.blockSize * shape.elementBytes; }
   /// Elements of the last block of a row.
-  int64_t tailElements() const { return shape.columns - (blocksPerRow() - 1) * shape.blockSize; }
+  int64_t tailElements() const {
+    return shape.isDynamic() ? shape.blockSize
+                             : shape.columns - (blocksPerRow() - 1) * shape.blockSize;
+  }
   mlir::Value isTail(const Position &position);
   mlir::Value place(mlir::Value base, const Position &position, int64_t rowBytes,
                     int64_t blockBytes, bool isDense);
@@ -72,6 +98,8 @@ private:
   mlir::Value codePlace(mlir::Value base, const Position &position);
   mlir::Value scalePlace(mlir::Value base, const Position &position);
   mlir::Value tiledPlace(mlir::Value base, const Position &position);
+  /// Of dynamic columns: the block among those that exist.
+  mlir::Value denseIndex(const Position &position);
   /// The widest access of elements, and the widest where rows are no whole blocks.
   int64_t accessBytes() const;
   int64_t chunkBytes() const;
@@ -81,6 +109,7 @@ private:
   mlir::ImplicitLocOpBuilder &b;
   Shape shape;
   mlir::Value rows;
+  std::optional<Columns> dynamic;
   mlir::Value half; ///< the lower half of a word of which two loads bring one half each
 };
 

@@ -13,6 +13,7 @@
 
 #include "fp4/Conversion/KernelPlans/KernelPlans.h"
 #include "fp4/Conversion/StridedArguments.h"
+#include "fp4/ISA/BufferShape.h"
 #include "fp4/ISA/ScaleLayout.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -29,14 +30,19 @@ namespace {
 /// thread are in flight before the first is used.
 class RowGrid {
 public:
-  RowGrid(KernelBuilder &kernel, const KernelPlan &plan, RowBlocks::Shape shape, Value rows)
+  /// `columns` is an index on the host where they are dynamic, else null.
+  RowGrid(KernelBuilder &kernel, const KernelPlan &plan, RowBlocks::Shape shape, Value rows,
+          Value columns)
       : kernel(kernel), threads(*plan.threads), blocksPerThread(*plan.blocksPerThread),
-        shape(shape), hostBlocks(RowBlocks::count(kernel.host(), shape, rows)),
-        rows(kernel.scalar(rows)), inKernel(kernel.body(), shape, this->rows) {}
+        shape(shape), hostBlocks(RowBlocks::count(kernel.host(), shape, rows, columns)),
+        rows(kernel.scalar(rows)), columns(takeColumns(columns)),
+        inKernel(kernel.body(), shape, this->rows, this->columns) {}
 
   RowBlocks &blocks() { return inKernel; }
-  /// The same matrix in blocks of another shape.
-  RowBlocks inShape(RowBlocks::Shape other) { return RowBlocks(kernel.body(), other, rows); }
+  /// The same matrix in blocks of another shape, of which only the place of scales is asked.
+  RowBlocks inShape(RowBlocks::Shape other) {
+    return RowBlocks(kernel.body(), other, rows, columns);
+  }
 
   /// The blocks of this thread.
   SmallVector<RowBlocks::Position> positions();
@@ -47,15 +53,34 @@ public:
   }
 
 private:
+  std::optional<RowBlocks::Columns> takeColumns(Value columns);
+
   KernelBuilder &kernel;
   int64_t blocksPerCta() const { return threads * blocksPerThread; }
   int64_t threads, blocksPerThread;
   RowBlocks::Shape shape;
   Value hostBlocks, rows;
+  std::optional<RowBlocks::Columns> columns;
   RowBlocks inKernel;
 };
 
 } // namespace
+
+std::optional<RowBlocks::Columns> RowGrid::takeColumns(Value columns) {
+  if (!shape.isDynamic())
+    return {};
+  ImplicitLocOpBuilder &host = kernel.host(), &b = kernel.body();
+  Value perRow = RowBlocks::countPerRow(host, shape, columns);
+  Value blocks = arith::DivUIOp::create(host, columns, constIndex(host, shape.blockSize));
+  Int32 tiles(b, 0);
+  if (shape.tiledScales)
+    tiles = {
+        b, kernel.scalar(arith::DivUIOp::create(host, perRow, constIndex(host, shape.tileBlocks)))};
+  return RowBlocks::Columns{{b, kernel.scalar(blocks)},
+                            {b, kernel.scalar(hostBlocks)},
+                            tiles,
+                            HostDivisor(kernel, perRow)};
+}
 
 SmallVector<RowBlocks::Position> RowGrid::positions() {
   ImplicitLocOpBuilder &b = kernel.body();
@@ -63,7 +88,7 @@ SmallVector<RowBlocks::Position> RowGrid::positions() {
   Value thread = NVVM::ThreadIdXOp::create(b, b.getI32Type());
   Value base = arith::MulIOp::create(b, cta, constI32(b, blocksPerCta()));
   Value first = arith::AddIOp::create(b, base, thread);
-  bool isGuarded = RowBlocks::countPerRow(shape) % blocksPerCta() != 0;
+  bool isGuarded = shape.isDynamic() || RowBlocks::countPerRow(shape) % blocksPerCta() != 0;
   SmallVector<RowBlocks::Position> positions;
   for (int64_t i = 0; i < blocksPerThread; ++i) {
     Value index = arith::AddIOp::create(b, first, constI32(b, i * threads));
@@ -93,6 +118,12 @@ static constexpr int64_t kSharedElements = 16;
 /// Bits that a code takes in memory.
 static int64_t codeBits(Format format) { return hasPackedData(format) ? 4 : 8; }
 
+int64_t fp4::unitOfColumns(QuantizeOp op) {
+  int64_t transformed = op.getHadamard() ? op.getHadamard()->getSize() : 1;
+  return std::max<int64_t>(
+      {op.getBlockSize(), transformed, int64_t(hw::pitchUnitBytes) * 8 / codeBits(op.getFormat())});
+}
+
 /// How the rows of the input fall into blocks, and where the scales of the blocks go.
 static RowBlocks::Shape rowShape(QuantizeOp op, bool cacheHints) {
   auto type = cast<RankedTensorType>(op.getInput().getType());
@@ -114,16 +145,19 @@ static RowBlocks::Shape rowShape(QuantizeOp op, bool cacheHints) {
 /// sectors.
 static bool sharesBlocks(QuantizeOp op) {
   int64_t columns = cast<RankedTensorType>(op.getInput().getType()).getDimSize(1);
-  return codeBits(op.getFormat()) == 8 && op.getBlockSize() == 2 * kSharedElements &&
-         columns % (op.getBlockSize() * hw::scaleBlockColumns) == 0 && !op.getHadamard() &&
-         !op.getRng();
+  bool isWhole =
+      ShapedType::isDynamic(columns) || columns % (op.getBlockSize() * hw::scaleBlockColumns) == 0;
+  return codeBits(op.getFormat()) == 8 && op.getBlockSize() == 2 * kSharedElements && isWhole &&
+         !op.getHadamard() && !op.getRng();
 }
 
 /// The shape of what a thread has.
 static RowBlocks::Shape threadShape(QuantizeOp op, bool cacheHints) {
   RowBlocks::Shape shape = rowShape(op, cacheHints);
-  if (sharesBlocks(op))
+  if (sharesBlocks(op)) {
     shape.blockSize = kSharedElements;
+    shape.tileBlocks = 2 * hw::scaleBlockColumns;
+  }
   return shape;
 }
 
@@ -156,8 +190,8 @@ static Value hostMultiprocessors(ImplicitLocOpBuilder &host, ModuleOp module) {
   return arith::IndexCastOp::create(host, host.getIndexType(), call.getResult());
 }
 
-Value fp4::fitsAtOnce(QuantizeOp op, ImplicitLocOpBuilder &host, Value rows) {
-  Value blocks = RowBlocks::count(host, threadShape(op, /*cacheHints=*/false), rows);
+Value fp4::fitsAtOnce(QuantizeOp op, ImplicitLocOpBuilder &host, Value rows, Value columns) {
+  Value blocks = RowBlocks::count(host, threadShape(op, /*cacheHints=*/false), rows, columns);
   Value ctas = arith::CeilDivUIOp::create(host, blocks,
                                           constIndex(host, kAmaxThreads * kAmaxBlocksPerThread));
   Value eighths =
@@ -192,7 +226,8 @@ public:
   RowwiseKernel(QuantizeOp op, const LoweringContext &context, KernelBuilder &kernel,
                 ArrayRef<Value> results)
       : op(op), context(context), kernel(kernel), b(kernel.body()), s(b, context.target),
-        rows(kernel.hostRows(op.getInput())), input(kernel.inputRows(op.getInput())) {
+        rows(kernel.hostRows(op.getInput())), columns(kernel.hostColumns(op.getInput())),
+        input(kernel.inputRows(op.getInput())) {
     amax = op.getAmax() ? kernel.input(op.getAmax()) : Value();
     rng = op.getRng() ? kernel.input(op.getRng()) : Value();
     // Others wait for memory, or, with Philox, for the pipe that multiplies integers.
@@ -201,7 +236,7 @@ public:
     data = kernel.pointer(results[0], cast<RankedTensorType>(op.getData().getType()));
     scales = kernel.pointer(results[1], cast<RankedTensorType>(op.getScales().getType()));
     shape = threadShape(op, context.plan.cacheHints);
-    grid.emplace(kernel, context.plan, shape, rows);
+    grid.emplace(kernel, context.plan, shape, rows, columns);
     positions = grid->positions();
     for (const RowBlocks::Position &position : positions)
       words.push_back(grid->blocks().load(input, position));
@@ -224,8 +259,7 @@ public:
 private:
   void quantize(ArrayRef<Value> amaxes) {
     int64_t codeWords = shape.blockSize * shape.codeBits / 32;
-    int64_t columns = cast<RankedTensorType>(op.getInput().getType()).getDimSize(1);
-    Value groups = constI32(b, llvm::divideCeil(columns, 16));
+    Value groups = rng ? randomGroups() : Value();
     std::optional<SideQuantizer> quantizer;
     for (auto [position, elements, amax] : llvm::zip_equal(positions, words, amaxes)) {
       if (!context.noArithmetic && (!quantizer || op.getPerRow()))
@@ -237,6 +271,15 @@ private:
       grid->blocks().storeCodes(data, position, block.codes);
       storeScale(position, block.scale);
     }
+  }
+
+  /// Runs of 16 elements in a row.
+  Value randomGroups() {
+    if (columns)
+      return kernel.scalar(
+          arith::CeilDivUIOp::create(kernel.host(), columns, constIndex(kernel.host(), 16)));
+    int64_t count = cast<RankedTensorType>(op.getInput().getType()).getDimSize(1);
+    return constI32(b, llvm::divideCeil(count, 16));
   }
 
   /// The amax of a block that two lanes have; null where one has it.
@@ -278,7 +321,7 @@ private:
   KernelBuilder &kernel;
   ImplicitLocOpBuilder &b;
   Scalars s;
-  Value rows;
+  Value rows, columns; ///< on the host; the latter null where static
   InputRows input;
   Value amax, rng, data, scales;
   RowBlocks::Shape shape;
@@ -292,15 +335,20 @@ private:
 LogicalResult fp4::lowerRowwiseQuantize(QuantizeOp op, LoweringContext &context) {
   KernelBuilder kernel(op, "quantize", context);
   ImplicitLocOpBuilder &host = kernel.host();
-  Value rows = kernel.hostRows(op.getInput());
-  Value results[] = {kernel.allocate(op.getData(), rows), kernel.allocate(op.getScales(), rows)};
+  Value rows = kernel.hostRows(op.getInput()), columns = kernel.hostColumns(op.getInput()), blocks;
+  if (columns) {
+    kernel.expectColumns("input", columns, unitOfColumns(op));
+    blocks = arith::DivUIOp::create(host, columns, constIndex(host, op.getBlockSize()));
+  }
+  Value results[] = {kernel.allocate(op.getData(), rows, columns),
+                     kernel.allocate(op.getScales(), rows, blocks)};
   Value isApart;
   if (auto nan = context.withAmax.find(op); nan != context.withAmax.end()) {
     LoweringContext together = context;
     together.plan.threads = kAmaxThreads;
     together.plan.blocksPerThread = kAmaxBlocksPerThread;
     together.plan.resident = kAmaxResident;
-    Value fits = fitsAtOnce(op, host, rows);
+    Value fits = fitsAtOnce(op, host, rows, columns);
     KernelBuilder both(op, "amax_quantize", together);
     RowwiseKernel(op, together, both, results).emitAtOnce(nan->second, fits);
     isApart = arith::XOrIOp::create(host, fits, arith::ConstantIntOp::create(host, 1, 1));
@@ -352,7 +400,7 @@ LogicalResult fp4::lowerDequantize(DequantizeOp op, LoweringContext &context) {
                {type.getDimSize(1), blockSize(op.getFormat()), type.getElementTypeBitWidth() / 8,
                 codeBits(op.getFormat()), /*tiledScales=*/false, /*paddedRows=*/false,
                 /*usedOnce=*/false, op.getPerRow()},
-               rows);
+               rows, /*columns=*/Value());
   RowBlocks &blocks = grid.blocks();
 
   SmallVector<RowBlocks::Position> positions = grid.positions();

@@ -3,8 +3,9 @@
 // 16 consecutive bytes of a tiled buffer hold blocks 4t to 4t+3 of the four rows r, r+32, r+64 and
 // r+96 (fp4/ISA/ScaleLayout.h); a thread of swizzle_scales writes these. A thread of
 // unswizzle_scales writes four blocks of one row. If B is not a multiple of 4, rows are neither
-// aligned nor whole words and are moved byte by byte. A thread of stack_scales writes like one of
-// swizzle_scales, or four row-major blocks, and finds each row among the shards.
+// aligned nor whole words and are moved byte by byte; where B is dynamic, all threads ask. A thread
+// of stack_scales writes like one of swizzle_scales, or four row-major blocks, and finds each row
+// among the shards.
 //
 //===----------------------------------------------------------------------===//
 #include "Int32.h"
@@ -13,6 +14,7 @@
 
 #include "fp4/ISA/ScaleLayout.h"
 
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
@@ -27,18 +29,18 @@ constexpr int64_t kRowStep = hw::scaleUnitRowStep;
 /// A row-major scale matrix of B columns, accessed as words of four blocks.
 class LinearScales {
 public:
-  LinearScales(ImplicitLocOpBuilder &b, Value base, int64_t columns)
-      : b(b), base(base), columns(columns) {}
+  /// `given` (i32) are the columns where they are dynamic.
+  LinearScales(ImplicitLocOpBuilder &b, Value base, int64_t columns, Value given = {})
+      : b(b), base(base), columns(columns), given(given) {}
 
   /// The word of blocks 4*tile to 4*tile+3 of `row`; blocks that do not exist are zero.
   Value word(Value row, Value tile) {
     Value start = at(row, tile);
+    if (given)
+      return wordOrBytes(start, tile);
     if (columns % kTileBlocks == 0)
       return load(b, b.getI32Type(), start, kTileBlocks);
-    Value result = constI32(b, 0);
-    for (int64_t block = 0; block < kTileBlocks; ++block)
-      result = appendByte(result, start, tile, block);
-    return result;
+    return bytes(start, tile);
   }
 
   void setWord(Value row, Value tile, Value word) {
@@ -56,7 +58,31 @@ public:
 
 private:
   Value at(Value row, Value tile) {
-    return address(b, address(b, base, row, columns), tile, kTileBlocks);
+    if (!given)
+      return address(b, address(b, base, row, columns), tile, kTileBlocks);
+    auto wide = [&](Value x) -> Value { return arith::ExtUIOp::create(b, b.getI64Type(), x); };
+    Value offset = arith::MulIOp::create(b, wide(row), wide(given));
+    Value start = LLVM::GEPOp::create(b, base.getType(), b.getI8Type(), base, offset);
+    return address(b, start, tile, kTileBlocks);
+  }
+
+  Value bytes(Value start, Value tile) {
+    Value result = constI32(b, 0);
+    for (int64_t block = 0; block < kTileBlocks; ++block)
+      result = appendByte(result, start, tile, block);
+    return result;
+  }
+
+  /// Rows of whole words are aligned.
+  Value wordOrBytes(Value start, Value tile) {
+    Value isWhole = Int32(b, given) % kTileBlocks < 1;
+    auto branch = scf::IfOp::create(b, b.getI32Type(), isWhole, /*withElseRegion=*/true);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(branch.thenBlock());
+    scf::YieldOp::create(b, load(b, b.getI32Type(), start, kTileBlocks));
+    b.setInsertionPointToStart(branch.elseBlock());
+    scf::YieldOp::create(b, bytes(start, tile));
+    return branch.getResult(0);
   }
 
   /// `word` with byte number `block` taken from memory, where that block exists.
@@ -75,6 +101,8 @@ private:
 
   /// Whether block number `block` of the tile exists.
   Value isBlock(Value tile, int64_t block) {
+    if (given)
+      return Int32(b, tile) * kTileBlocks + block < Int32(b, given);
     Value last = constI32(b, (columns - 1 - block) / kTileBlocks);
     auto predicate = block < columns ? arith::CmpIPredicate::ule : arith::CmpIPredicate::ult;
     return arith::CmpIOp::create(b, predicate, tile, block < columns ? last : constI32(b, 0));
@@ -83,6 +111,7 @@ private:
   ImplicitLocOpBuilder &b;
   Value base;
   int64_t columns;
+  Value given;
 };
 
 RankedTensorType rankedType(Value value) { return cast<RankedTensorType>(value.getType()); }
@@ -119,15 +148,24 @@ LogicalResult fp4::lowerSwizzle(SwizzleScalesOp op, LoweringContext &context) {
   ImplicitLocOpBuilder &b = kernel.body(), &host = kernel.host();
   int64_t columns = rankedType(op.getInput()).getDimSize(1), tiles = tilesPerRow(columns);
 
-  Value hostRows = kernel.hostRows(op.getInput());
+  Value hostRows = kernel.hostRows(op.getInput()), hostColumns = kernel.hostColumns(op.getInput());
   Value tileRows = arith::CeilDivUIOp::create(host, hostRows, constIndex(host, kTileRows));
-  Value hostItems = arith::MulIOp::create(host, tileRows, constIndex(host, tiles * kRowStep));
-  LinearScales input(b, kernel.input(op.getInput()), columns);
-  Value output = kernel.output(op.getResult(), hostRows);
+  Value perTileRow = constIndex(host, tiles * kRowStep), given;
+  if (hostColumns) {
+    Value hostTiles = arith::CeilDivUIOp::create(host, hostColumns, constIndex(host, kTileBlocks));
+    perTileRow = arith::MulIOp::create(host, hostTiles, constIndex(host, kRowStep));
+    given = kernel.scalar(hostColumns);
+  }
+  Value hostItems = arith::MulIOp::create(host, tileRows, perTileRow);
+  LinearScales input(b, kernel.input(op.getInput()), columns, given);
+  Value output = kernel.output(op.getResult(), hostRows, hostColumns);
   Value rows = kernel.scalar(hostRows), items = kernel.scalar(hostItems);
 
   kernel.forEachItem(items, {}, [&](Value item, ValueRange) -> SmallVector<Value> {
-    auto [row, tile] = hw::scaleUnit(Int32(b, item), tiles);
+    Int32 number(b, item);
+    auto [row, tile] =
+        given ? hw::scaleUnit(number, (Int32(b, given) + (kTileBlocks - 1)) / kTileBlocks)
+              : hw::scaleUnit(number, tiles);
     Value words = gatherRows(
         b, row, rows, [&, tile = tile](Value current) { return input.word(current, tile); });
     store(b, words, address(b, output, item, kItemBytes), kItemBytes);

@@ -65,7 +65,7 @@ RowGroups::Group RowGroups::find(Int32 band) const {
 //===----------------------------------------------------------------------===//
 
 Tile::Tile(KernelBuilder &kernel, const TilePlan &plan, const InputRows &input, Extent rows,
-           int64_t columns, Int32 firstRow, Int32 firstColumn)
+           Extent columns, Int32 firstRow, Int32 firstColumn)
     : b(kernel.body()), plan(plan), input(input), rows(rows), columns(columns),
       thread(b, NVVM::ThreadIdXOp::create(b, b.getI32Type())), tileRow(firstRow),
       tileColumn(firstColumn) {}
@@ -104,8 +104,8 @@ Value Tile::rowAddress(Int32 row) {
 
 /// A piece that lies in the matrix or outside of it, where the first of its row is loaded instead.
 SmallVector<Value> Tile::loadWhole(Int32 row, Int32 column) {
-  if (columns % TilePlan::rows != 0) // tiles may cover whole tiles of scales
-    column = select(column < columns, column, Int32(b, 0));
+  if (!columns.isMultipleOf(TilePlan::rows)) // tiles may cover whole tiles of scales
+    column = select(column < columns.in(b), column, Int32(b, 0));
   SmallVector<Value> words;
   appendWords(b, address(b, rowAddress(row), column, plan.elementBytes),
               plan.blockSize * plan.elementBytes / 4, input.widestAccess(kAccessBytes), words);
@@ -126,15 +126,15 @@ static Value loadUnit(ImplicitLocOpBuilder &b, Value exists, Value pointer, int6
   return branch.getResult(0);
 }
 
-/// A piece that the last column may cut: in units of at most a word, so small that each is inside
-/// or outside.
+/// A piece that the last of static columns may cut: in units of at most a word, so small that each
+/// is inside or outside.
 SmallVector<Value> Tile::loadRagged(Int32 row, Int32 column) {
-  int64_t unit = std::gcd(columns * plan.elementBytes, int64_t(4));
+  int64_t unit = std::gcd(columns.size * plan.elementBytes, int64_t(4));
   Value pointer = address(b, rowAddress(row), column, plan.elementBytes);
   SmallVector<Value> words;
   for (int64_t offset = 0; offset < plan.blockSize * plan.elementBytes; offset += unit) {
     Int32 element = column + offset / plan.elementBytes;
-    Value loaded = loadUnit(b, element < columns, advance(b, pointer, offset), unit);
+    Value loaded = loadUnit(b, element < columns.in(b), advance(b, pointer, offset), unit);
     if (offset % 4 == 0)
       words.push_back(loaded);
     else
@@ -148,8 +148,8 @@ Tile::Piece Tile::load(int64_t pass) {
   Piece piece{Int32(b, 0), Int32(b, 0), {}};
   place(pass, piece.row, piece.block);
   Int32 column = tileColumn + piece.block * plan.blockSize;
-  piece.words =
-      columns % plan.blockSize == 0 ? loadWhole(piece.row, column) : loadRagged(piece.row, column);
+  piece.words = columns.isMultipleOf(plan.blockSize) ? loadWhole(piece.row, column)
+                                                     : loadRagged(piece.row, column);
   return piece;
 }
 

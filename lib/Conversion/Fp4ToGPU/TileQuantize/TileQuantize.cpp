@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "TileQuantize/TileQuantize.h"
 
+#include "HostDivisor.h"
 #include "Lowering.h"
 #include "TileQuantize/WarpTransform.h"
 
@@ -84,6 +85,8 @@ public:
     Value hostRows = kernel.hostRows(op.getInput());
     InputRows input = kernel.inputRows(op.getInput());
     addOperands(hostRows);
+    if (columns.isDynamic())
+      setPitch(input);
     Tile tile = findTile(input);
     Value amaxes[] = {readAmax(outputs[0]), readAmax(outputs[1])};
     SmallVector<Tile::Piece> pieces;
@@ -104,8 +107,7 @@ public:
     if (isStaged(columnwise))
       NVVM::Barrier0Op::create(b);
     flushScales(columnwise, tile.threadIndex(), tile.firstColumn(), tile.firstRow());
-    kernel.launch(arith::MulIOp::create(kernel.host(), hostBands(hostRows),
-                                        constIndex(kernel.host(), tilesPerRow())));
+    kernel.launch(arith::MulIOp::create(kernel.host(), hostBands(hostRows), hostTilesPerRow()));
   }
 
 private:
@@ -119,29 +121,56 @@ private:
   /// theirs to write.
   int64_t tilesPerRow() {
     int64_t tiles = llvm::divideCeil(columns.size, plan.columns());
-    bool tiled = isTiled(op.getScales()) || isTiled(op.getColumnwiseScales());
-    return tiled ? llvm::alignTo(tiles, TilePlan::rows / plan.columns()) : tiles;
+    return coversScaleTiles() ? llvm::alignTo(tiles, TilePlan::rows / plan.columns()) : tiles;
+  }
+  bool coversScaleTiles() { return isTiled(op.getScales()) || isTiled(op.getColumnwiseScales()); }
+
+  /// The same on the host, an index.
+  Value hostTilesPerRow() {
+    ImplicitLocOpBuilder &host = kernel.host();
+    if (!columns.isDynamic())
+      return constIndex(host, tilesPerRow());
+    int64_t together = coversScaleTiles() ? TilePlan::rows / plan.columns() : 1;
+    Value unit = constIndex(host, together * plan.columns());
+    return arith::MulIOp::create(host, arith::CeilDivUIOp::create(host, hostColumns, unit),
+                                 constIndex(host, together));
+  }
+
+  /// Rows follow one another, at multiples of the elements that columns are a multiple of.
+  void setPitch(InputRows &input) {
+    Value length = arith::ExtUIOp::create(b, b.getI64Type(), columns.value);
+    input.pitch = arith::MulIOp::create(b, length, constI64(b, plan.elementBytes));
+    input.unit = columns.divisor * plan.elementBytes;
   }
 
   void addOperands(Value hostRows) {
     auto input = [&](Value tensor) { return tensor ? kernel.input(tensor) : Value(); };
-    Value amax = input(op.getAmax()), columnwiseAmax = input(op.getColumnwiseAmax()), none;
+    Value amax = input(op.getAmax()), columnwiseAmax = input(op.getColumnwiseAmax());
     rng = input(op.getRng());
+    hostColumns = kernel.hostColumns(op.getInput());
+    Value blocksOfRow;
+    if (hostColumns) {
+      kernel.expectColumns("input", hostColumns, unitOfColumns(op));
+      blocksOfRow = arith::DivUIOp::create(kernel.host(), hostColumns,
+                                           constIndex(kernel.host(), plan.blockSize));
+    }
     if (op.hasRowwise())
-      outputs[0] = {kernel.output(op.getData(), hostRows), kernel.output(op.getScales(), hostRows),
-                    amax};
+      outputs[0] = {kernel.output(op.getData(), hostRows, hostColumns),
+                    kernel.output(op.getScales(), hostRows, blocksOfRow), amax};
     if (op.hasColumnwise()) {
       kernel.expectMultiple(op.getInput(), hostRows, rowMultiple());
       Value blocks;
       if (rows.isDynamic())
         blocks = arith::CeilDivUIOp::create(kernel.host(), hostRows,
                                             constIndex(kernel.host(), plan.blockSize));
-      outputs[1] = {kernel.output(op.getColumnwiseData(), none, hostRows),
-                    kernel.output(op.getColumnwiseScales(), none, blocks),
+      outputs[1] = {kernel.output(op.getColumnwiseData(), hostColumns, hostRows),
+                    kernel.output(op.getColumnwiseScales(), hostColumns, blocks),
                     columnwiseAmax ? columnwiseAmax : amax};
     }
     if (rows.isDynamic())
       rows = {ShapedType::kDynamic, kernel.scalar(hostRows), rowMultiple()};
+    if (hostColumns)
+      columns = {ShapedType::kDynamic, kernel.scalar(hostColumns), unitOfColumns(op)};
   }
 
   /// Rows come in groups of so many where blocks or transforms of columns have no remainder.
@@ -163,15 +192,21 @@ private:
   /// The tile of this thread block, and the group that it is part of.
   Tile findTile(const InputRows &input) {
     Int32 index(b, kernel.blockIndex());
-    Int32 band = index / tilesPerRow(), firstColumn = index % tilesPerRow() * plan.columns();
     endRow = rows;
+    if (columns.isDynamic()) {
+      HostDivisor tiles(kernel, hostTilesPerRow());
+      Int32 band = tiles.quotient(index);
+      Int32 firstColumn = (index - band * tiles.divisor()) * plan.columns();
+      return Tile(kernel, plan, input, rows, columns, band * TilePlan::rows, firstColumn);
+    }
+    Int32 band = index / tilesPerRow(), firstColumn = index % tilesPerRow() * plan.columns();
     if (!op.getGroups())
-      return Tile(kernel, plan, input, rows, columns.size, band * TilePlan::rows, firstColumn);
+      return Tile(kernel, plan, input, rows, columns, band * TilePlan::rows, firstColumn);
     groups.emplace(*op.getGroups(), columns.size, plan.blockSize);
     group = groups->find(band);
     endRow = {ShapedType::kDynamic, group->endRow, groups->divisor()};
     Int32 firstRow = group->firstRow + (band - group->firstBand) * TilePlan::rows;
-    return Tile(kernel, plan, input, endRow, columns.size, firstRow, firstColumn);
+    return Tile(kernel, plan, input, endRow, columns, firstRow, firstColumn);
   }
 
   /// One load where both outputs have one amax.
@@ -197,11 +232,12 @@ private:
         endRow,        columns,       columns,
         plan.blockSize, plan.codeBits, isTiled(op.getScales()), std::nullopt};
     stageScales(shape, TilePlan::rows, plan.piecesPerRow(), "rowwise_scales");
+    if (!group)
+      return shape;
     int64_t blocks = llvm::divideCeil(columns.size, plan.blockSize);
-    if (group)
-      shape.tileOrigin = {group->firstBand *
-                              static_cast<int64_t>(llvm::divideCeil(blocks, hw::scaleBlockColumns)),
-                          group->firstRow, Int32(b, 0), Extent{blocks}};
+    shape.tileOrigin = {group->firstBand *
+                            static_cast<int64_t>(llvm::divideCeil(blocks, hw::scaleBlockColumns)),
+                        group->firstRow, Int32(b, 0), Extent{blocks}};
     return shape;
   }
 
@@ -514,6 +550,7 @@ private:
   RankedTensorType type;
   TilePlan plan;
   Extent rows, columns; ///< of the input
+  Value hostColumns;    ///< an index; null where they are static
   std::optional<RowGroups> groups;
   std::optional<RowGroups::Group> group; ///< of the tile
   Extent endRow;                         ///< where the group ends

@@ -117,7 +117,7 @@ public:
   /// The tile that begins at `firstRow` and `firstColumn` of an input that ends at `rows` and
   /// `columns`.
   Tile(KernelBuilder &kernel, const TilePlan &plan, const InputRows &input, Extent rows,
-       int64_t columns, Int32 firstRow, Int32 firstColumn);
+       Extent columns, Int32 firstRow, Int32 firstColumn);
 
   Int32 firstRow() const { return tileRow; }
   Int32 firstColumn() const { return tileColumn; }
@@ -138,8 +138,7 @@ private:
   mlir::ImplicitLocOpBuilder &b;
   const TilePlan &plan;
   InputRows input;
-  Extent rows;
-  int64_t columns;
+  Extent rows, columns;
   Int32 thread, tileRow, tileColumn;
 };
 

@@ -40,7 +40,7 @@ LogicalResult SwizzleScalesOp::verify() {
   Checked input = operand(*this, "input", getInput());
   if (!isScaleElementType(input.type.getElementType())) // swizzle_scales (C1)
     return input.must("have elements of type f8E4M3FN or f8E8M0FNU");
-  if (failed(verifyMatrix(input))) // swizzle_scales (C2)
+  if (failed(verifyMatrix(input, /*takesColumns=*/true))) // swizzle_scales (C2)
     return failure();
   if (failed(verifyRowMajor(input))) // swizzle_scales (C3)
     return failure();

@@ -28,11 +28,27 @@ LogicalResult AmaxOp::inferReturnTypes(MLIRContext *context, std::optional<Locat
 
 bool AmaxOp::isCompatibleReturnTypes(TypeRange, TypeRange) { return true; }
 
+/// Dynamic columns go with no `need`, where that is not empty.
+static LogicalResult verifyColumnsBeside(const Checked &input, StringRef need) {
+  if (need.empty() || input.type.getRank() != 2 || !input.type.isDynamicDim(1))
+    return success();
+  auto diag = input.must("have a static number of columns beside " + need);
+  diag.attachNote() << "give the columns a static size, and compile a function for each; the rows "
+                       "may be dynamic";
+  return diag;
+}
+
 LogicalResult AmaxOp::verify() {
   Checked input = operand(*this, "input", getInput());
   if (failed(verifyRealElements(input))) // amax (C1)
     return failure();
-  if (failed(verifyMatrix(input))) // amax (C2)
+  if (failed(verifyMatrix(input, /*takesColumns=*/true))) // amax (C2)
+    return failure();
+  StringRef need = getGroups()      ? "attribute 'groups'"
+                   : getPerRow()    ? "attribute 'per_row'"
+                   : getPerColumn() ? "attribute 'per_column'"
+                                    : "";
+  if (failed(verifyColumnsBeside(input, need))) // amax (C496)
     return failure();
   if (failed(verifyGroups(input, getGroups()))) // amax (C4)
     return failure();
@@ -65,7 +81,7 @@ template <typename OpT> static LogicalResult verifyTransform(OpT op) {
   Checked input = operand(op, "input", op.getInput());
   if (!input.type.getElementType().isBF16()) // hadamard (C1), hadamard_amax (C1)
     return input.must("have elements of type bf16");
-  if (failed(verifyMatrix(input))) // hadamard (C2), hadamard_amax (C2)
+  if (failed(verifyMatrix(input, /*takesColumns=*/true))) // hadamard (C2), hadamard_amax (C2)
     return failure();
   auto emitError = [&] { return op.emitOpError(); };
   if (failed(HadamardAttr::verify(emitError, op.getSize(), op.getSignMask(), op.getArithmetic(),
@@ -106,6 +122,9 @@ LogicalResult HadamardAmaxOp::verify() {
   if (failed(verifyGroups(operand(*this, "input", getInput()), getGroups(), // hadamard_amax (C8)
                           getDimension() == 0 ? getSize() : 1,
                           "the transform of a group does not cross its edge")))
+    return failure();
+  if (failed(verifyColumnsBeside(operand(*this, "input", getInput()), // hadamard_amax (C496)
+                                 getGroups() ? "attribute 'groups'" : "")))
     return failure();
   for (auto [name, value] : {std::pair("before", Value(getBefore())), {"after", getAfter()}})
     if (failed(verifyAmaxType(result(*this, name, value), getGroups()))) // hadamard_amax (C7)
@@ -377,11 +396,26 @@ static LogicalResult verifyQuantizeResults(QuantizeOp op) {
   return success();
 }
 
+/// What of `op` asks for static columns; empty where nothing does.
+static StringRef needOfStaticColumns(QuantizeOp op) {
+  if (op.hasF32Scales())
+    return "format fp8_block128";
+  if (op.getGroups())
+    return "attribute 'groups'";
+  if (op.getPerRow())
+    return "attribute 'per_row'";
+  if (op.getPhilox() == Philox::TransformerEngine)
+    return "philox transformer_engine";
+  return "";
+}
+
 LogicalResult QuantizeOp::verify() {
   Checked input = operand(*this, "input", getInput());
   if (failed(verifyRealElements(input))) // quantize (C1)
     return failure();
-  if (failed(verifyMatrix(input))) // quantize (C2)
+  if (failed(verifyMatrix(input, /*takesColumns=*/true))) // quantize (C2)
+    return failure();
+  if (failed(verifyColumnsBeside(input, needOfStaticColumns(*this)))) // quantize (C496)
     return failure();
   if (hasRowwise() && failed(verifyBlockAxis(input, 1, getFormat()))) // quantize (C3)
     return failure();

@@ -52,7 +52,7 @@ def Fp4_AmaxOp : Fp4_TensorOp<"amax", [Fp4_InferTypes]> {
 
     | operand | element type   | shape                        |
     |---------|----------------|------------------------------|
-    | input   | bf16, f16, f32 | M x K, M may be dynamic      |
+    | input   | bf16, f16, f32 | M x K, each may be dynamic   |
     | amax    | f32            | scalar; G with `groups`; M with `per_row`; K with `per_column` |
 
     ```mlir
@@ -174,7 +174,7 @@ def Fp4_QuantizeOp : Fp4_TensorOp<"quantize", [AttrSizedOperandSegments, Fp4_Inf
 
     | operand | element type | shape |
     |---------|--------------|-------|
-    | input   | bf16, f16, f32 | M x K; mxfp4: K a multiple of 32 |
+    | input   | bf16, f16, f32 | M x K, each may be dynamic; mxfp4: K a multiple of 32 |
     | amax    | f32          | scalar, G with `groups`, M with `per_row` (columnwise: K); exactly for recipes with a tensor scale |
     | columnwise_amax | f32  | as amax, K with `per_row`; of the columnwise outputs where they differ |
     | rng     | i64          | 2: Philox seed and offset; stochastic rounding only |

@@ -1,0 +1,59 @@
+// One library for whole linear layers of any M, N and K: amaxes, quantizers along rows that write tiled scales or
+// linear ones, and the product of what they give.
+
+// RUN: fp4-runner %s --emit=so --ptxas=none -o %t.so
+// RUN: fp4-run %t.so --device=sim --function=nvfp4 --dim M=70 --dim N=72 --dim K=288 --check=strict --policy=random | FileCheck %s
+// RUN: fp4-run %t.so --device=sim --function=nvfp4 --dim M=1 --dim N=8 --dim K=32 --check=strict | FileCheck %s
+// RUN: fp4-run %t.so --device=sim --function=nvfp4 --dim M=257 --dim N=136 --dim K=1088 --check=strict --policy=lazy | FileCheck %s
+// RUN: fp4-run %t.so --device=sim --function=mxfp8 --dim M=130 --dim N=64 --dim K=160 --check=strict --policy=random | FileCheck %s
+// RUN: fp4-run %t.so --device=sim --function=mxfp8 --dim M=5 --dim N=8 --dim K=256 --check=strict | FileCheck %s
+// RUN: fp4-runner %s --target=sm_90a --emit=so --ptxas=none -o %t.90.so
+// RUN: fp4-run %t.90.so --device=sim --function=nvfp4 --dim M=70 --dim N=136 --dim K=96 --check=strict --policy=lazy | FileCheck %s
+// RUN: fp4-run %t.90.so --device=sim --function=mxfp4 --dim M=130 --dim N=64 --dim K=224 --check=strict | FileCheck %s
+// RUN: fp4-runner %s --target=sm_120a --emit=so --ptxas=none -o %t.120.so
+// RUN: fp4-run %t.120.so --device=sim --function=nvfp4 --dim M=33 --dim N=72 --dim K=160 --check=strict --policy=random | FileCheck %s
+// RUN: fp4-run %t.120.so --device=sim --function=mxfp4 --dim M=130 --dim N=64 --dim K=224 --check=strict | FileCheck %s
+// CHECK: equals the {{.*}}, bit for bit
+// CHECK-NOT: differs
+// CHECK: hazards {{.*}}none (strict check)
+
+// RUN: not fp4-run %t.so --device=sim --function=nvfp4 --dim M=70 --dim N=72 --dim K=48 2>&1 | FileCheck %s --check-prefix=UNIT
+// UNIT: error: columns of operand 'input' of the quantize at dynamic-linear.mlir:{{[0-9]+}}:{{[0-9]+}} must be 64, but got 48
+// UNIT: note: pad the columns with zeros to a multiple of 32
+
+!x = tensor<?x?xbf16>
+!c = tensor<?x?xf4E2M1FN>
+!ns = tensor<?x?xf8E4M3FN>
+!nt = tensor<?x?xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+!es = tensor<?x?xf8E8M0FNU>
+!et = tensor<?x?xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
+func.func @nvfp4(%x: !x {fp4.dims = ["M", "K"]}, %w: !x {fp4.dims = ["N", "K"]}) -> !x {
+  %ax = fp4.amax %x : !x -> tensor<f32>
+  %aw = fp4.amax %w : !x -> tensor<f32>
+  %qx, %sx = fp4.quantize %x amax %ax {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>} : (!x, tensor<f32>) -> (!c, !ns)
+  %qw, %sw = fp4.quantize %w amax %aw {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>} : (!x, tensor<f32>) -> (!c, !ns)
+  %tx = fp4.swizzle_scales %sx : !ns -> !nt
+  %tw = fp4.swizzle_scales %sw : !ns -> !nt
+  %alpha = fp4.matmul_alpha %ax, %aw : tensor<f32>, tensor<f32> -> tensor<f32>
+  %y = fp4.blockscaled_matmul %qx scaled %tx, %qw scaled %tw alpha %alpha {format = #fp4.format<nvfp4>}
+      : (!c, !nt, !c, !nt, tensor<f32>) -> !x
+  return %y : !x
+}
+
+// The scales of W are a result too, so a kernel swizzles them.
+func.func @mxfp4(%x: !x {fp4.dims = ["M", "K"]}, %w: !x {fp4.dims = ["N", "K"]}) -> (!x, !es) {
+  %qx, %tx = fp4.quantize %x {format = #fp4.format<mxfp4>, recipe = #fp4.recipe<ocp_floor>} : (!x) -> (!c, !et)
+  %qw, %sw = fp4.quantize %w {format = #fp4.format<mxfp4>, recipe = #fp4.recipe<ocp_floor>} : (!x) -> (!c, !es)
+  %tw = fp4.swizzle_scales %sw : !es -> !et
+  %y = fp4.blockscaled_matmul %qx scaled %tx, %qw scaled %tw {format = #fp4.format<mxfp4>} : (!c, !et, !c, !et) -> !x
+  return %y, %sw : !x, !es
+}
+
+!e = tensor<?x?xf8E4M3FN>
+func.func @mxfp8(%x: !x {fp4.dims = ["M", "K"]}, %w: tensor<?x?xf32> {fp4.dims = ["N", "K"]}) -> (!x, !es) {
+  %qx, %tx = fp4.quantize %x {format = #fp4.format<mxfp8_e4m3>, recipe = #fp4.recipe<mxfp8_e4m3_rceil>} : (!x) -> (!e, !et)
+  %qw, %sw = fp4.quantize %w {format = #fp4.format<mxfp8_e4m3>, recipe = #fp4.recipe<mxfp8_e4m3_rceil>} : (tensor<?x?xf32>) -> (!e, !es)
+  %tw = fp4.swizzle_scales %sw : !es -> !et
+  %y = fp4.blockscaled_matmul %qx scaled %tx, %qw scaled %tw {format = #fp4.format<mxfp8_e4m3>} : (!e, !et, !e, !et) -> !x
+  return %y, %sw : !x, !es
+}
