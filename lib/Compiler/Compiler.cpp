@@ -431,7 +431,8 @@ fp4::Status fp4::Compiler::setPlan(size_t index, const std::string &plan) {
     return makeError(ErrorKind::Compile, "'" + plan + "' must be a plan",
                      "--emit=mlir --compile-to=planned shows those of a program");
   kernels[index]->setAttr(Fp4Dialect::kPlanAttr, attribute);
-  // It is for all rows, unless the ranges of K end at some.
+  // It is for all sizes, unless the ranges of K end at some rows.
+  kernels[index]->removeAttr(Fp4Dialect::kSizePlansAttr);
   if (auto product = dyn_cast<BlockScaledMatmulOp>(kernels[index]);
       product && !product.getSplitRows())
     product->removeAttr(Fp4Dialect::kRowPlansAttr);

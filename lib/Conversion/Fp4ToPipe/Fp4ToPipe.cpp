@@ -224,8 +224,9 @@ struct MatmulLowering : OpConversionPattern<BlockScaledMatmulOp> {
 
   LogicalResult matchAndRewrite(BlockScaledMatmulOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
-    FailureOr<std::vector<KernelPlan>> plans = plansOf(op, target);
-    if (failed(plans))
+    FailureOr<std::vector<KernelPlan>> plans = plansOf(op, target),
+                                       ofSizes = sizePlansOf(op, target);
+    if (failed(plans) || failed(ofSizes))
       return failure();
     MatmulShape shape = matmulShape(op, plans->back(), target);
     Value rows = rowsOf(rewriter, op, adaptor.getLhs());
@@ -242,7 +243,7 @@ struct MatmulLowering : OpConversionPattern<BlockScaledMatmulOp> {
     OpBuilder::InsertionGuard guard(rewriter);
     for (const KernelPlan &plan : ArrayRef(*plans).drop_back())
       rewriter.setInsertionPoint(multiplyFew(rewriter, product, plan));
-    multiply(rewriter, product, plans->back());
+    multiplyBySize(rewriter, product, *ofSizes, plans->back());
     rewriter.replaceOp(op, results);
     return success();
   }
@@ -270,6 +271,49 @@ private:
     rewriter.setInsertionPoint(choice.thenBlock()->getTerminator());
     multiply(rewriter, product, plan);
     return choice.elseBlock()->getTerminator();
+  }
+
+  /// What `plan` is predicted to cost, an index: once, and for each wave of its tiles.
+  Value predictedCost(OpBuilder &b, const Multiplication &product, const KernelPlan &plan) const {
+    BlockScaledMatmulOp op = product.op;
+    Location loc = op.getLoc();
+    MatmulShape shape = matmulShape(op, plan, target);
+    auto constant = [&](int64_t value) -> Value {
+      return arith::ConstantIndexOp::create(b, loc, value);
+    };
+    Value depth = product.sizes.depth ? product.sizes.depth : constant(shape.k);
+    Value waves = arith::CeilDivUIOp::create(b, loc, countTiles(b, loc, shape, product),
+                                             constant(mostWorks(shape, plan)));
+    Value kTiles = arith::CeilDivUIOp::create(b, loc, depth, constant(plan.tile[2]));
+    auto [once, wave, kTile] = plan.waveCost;
+    Value ofWave = arith::AddIOp::create(b, loc, constant(wave),
+                                         arith::MulIOp::create(b, loc, kTiles, constant(kTile)));
+    return arith::AddIOp::create(b, loc, constant(once),
+                                 arith::MulIOp::create(b, loc, waves, ofWave));
+  }
+
+  /// Launches the kernel of the plan that is predicted to cost the least.
+  void multiplyBySize(ConversionPatternRewriter &rewriter, const Multiplication &product,
+                      ArrayRef<KernelPlan> others, const KernelPlan &last) const {
+    Location loc = BlockScaledMatmulOp(product.op).getLoc();
+    SmallVector<Value> costs;
+    for (const KernelPlan &plan : others)
+      costs.push_back(predictedCost(rewriter, product, plan));
+    Value ofLast = others.empty() ? Value() : predictedCost(rewriter, product, last);
+    auto holds = [&](arith::CmpIPredicate predicate, Value x, Value y) -> Value {
+      return arith::CmpIOp::create(rewriter, loc, predicate, x, y);
+    };
+    for (auto [number, plan] : llvm::enumerate(others)) {
+      Value isLeast = holds(arith::CmpIPredicate::ult, costs[number], ofLast);
+      for (Value other : ArrayRef(costs).drop_front(number + 1))
+        isLeast = arith::AndIOp::create(rewriter, loc, isLeast,
+                                        holds(arith::CmpIPredicate::ule, costs[number], other));
+      auto choice = scf::IfOp::create(rewriter, loc, isLeast, /*withElseRegion=*/true);
+      rewriter.setInsertionPoint(choice.thenBlock()->getTerminator());
+      multiply(rewriter, product, plan);
+      rewriter.setInsertionPoint(choice.elseBlock()->getTerminator());
+    }
+    multiply(rewriter, product, last);
   }
 
   /// Makes the kernel of `plan`, and launches it.
@@ -433,13 +477,18 @@ private:
     return arith::MulIOp::create(b, loc, alongRows, others);
   }
 
+  /// Tiles, of a block or a cluster each, that run at a time.
+  int64_t mostWorks(const MatmulShape &shape, const KernelPlan &plan) const {
+    return std::max<int64_t>(1, residentBlocks(plan, target) /
+                                    (shape.clusterBlocksM() * shape.clusterN));
+  }
+
   /// One block, or cluster, per output tile; without tiles nothing is launched. They are at most as
   /// many as are resident, except where blocks take over tiles of others.
   void launch(OpBuilder &b, Location loc, gpu::GPUFuncOp kernel, const MatmulShape &shape,
               const KernelPlan &plan, ValueRange arguments, const Multiplication &product) const {
     int64_t threads = cast<pipe::RolePlanAttr>(plan.roles).getNumThreads();
-    int64_t most = std::max<int64_t>(1, residentBlocks(plan, target) /
-                                            (shape.clusterBlocksM() * shape.clusterN));
+    int64_t most = mostWorks(shape, plan);
     if (cast<pipe::WorkScheduleAttrInterface>(plan.schedule).getRingDepth())
       most = std::numeric_limits<int32_t>::max() /
              shape.clusterBlocksM(); // as a grid may have along x
@@ -480,7 +529,8 @@ struct ConvertFp4ToPipePass : fp4::impl::ConvertFp4ToPipeBase<ConvertFp4ToPipePa
       return signalPassFailure();
     for (Operation *op : work) {
       auto product = dyn_cast<BlockScaledMatmulOp>(op);
-      if (product ? failed(plansOf(product, *target)) : failed(planOf(op, *target)))
+      if (product ? failed(plansOf(product, *target)) || failed(sizePlansOf(product, *target))
+                  : failed(planOf(op, *target)))
         return signalPassFailure();
     }
 

@@ -9,6 +9,9 @@
 #include "fp4/Conversion/KernelPlans/KernelPlans.h"
 #include "fp4/Dialect/Pipe/IR/Pipe.h"
 
+#include <array>
+#include <functional>
+
 namespace fp4 {
 
 struct FamilyRules {
@@ -109,6 +112,27 @@ KernelPlan proposeWeightProduct(mlir::Operation *op, const KernelPlan &wish,
 bool mayHaveRanges(mlir::Operation *op);
 llvm::LogicalResult checkWeightProduct(mlir::Operation *op, const KernelPlan &plan,
                                        const hw::TargetModel &target);
+
+/// A tile that a product may have, and what it costs by the model of its family, in a unit that all
+/// tiles of the product share.
+struct SizedTile {
+  KernelPlan plan; ///< `tile`, and `pair` with its cluster
+  std::function<double(const MatmulSize &)> cost;
+};
+/// The tiles of each family, of which those that do not fit the product are no plans.
+std::vector<SizedTile> laneTiles(const hw::TargetModel &target);
+std::vector<SizedTile> promotedTiles(const hw::TargetModel &target);
+std::vector<SizedTile> warpTiles(const hw::TargetModel &target);
+std::vector<SizedTile> convertedTiles(const hw::TargetModel &target);
+/// Such a tile of `tile`.
+SizedTile sizedTile(std::array<int64_t, 3> tile, std::function<double(const MatmulSize &)> cost);
+
+/// The sizes of a product, with what is assumed of those that are dynamic (ProductPlans.cpp).
+MatmulSize sizeOfProduct(BlockScaledMatmulOp product, const KernelPlan &plan);
+
+/// Completes `fp4.size_plans` of `op`, or decides them, and its `fp4.plan`, where N or K is dynamic
+/// (SizePlans.cpp).
+llvm::LogicalResult planSizes(BlockScaledMatmulOp op, const hw::TargetModel &target);
 
 const FamilyRules &rulesOf(KernelFamily family);
 

@@ -61,6 +61,20 @@ static double cyclesOf(const MatmulSize &size, const ProductTile &tile,
   return std::max(waves * cycles + rates.tailCycles, memory) + rates.launchCycles;
 }
 
+std::vector<SizedTile> fp4::laneTiles(const hw::TargetModel &target) {
+  std::vector<SizedTile> tiles;
+  for (int64_t n : llvm::drop_begin(kTileNs)) // a tile of 16 columns is for so few
+    for (bool pair : {false, true}) {
+      if (pair && !target.hasCtaPairs)
+        continue;
+      ProductTile tile{pair, n, pair ? 2 : 1, 1};
+      tiles.push_back(sizedTile({tile.rows(), n, kTileK}, [=](const MatmulSize &size) {
+        return cyclesOf(size, tile, target);
+      }));
+    }
+  return tiles;
+}
+
 /// Tiles that go with what a program asks for: of n columns, by one block or by a pair, or by the
 /// blocks of the cluster that is asked for.
 static SmallVector<ProductTile> candidatesOf(const KernelPlan &wish, const MatmulSize &size,

@@ -9,6 +9,7 @@
 
 #include "fp4/Conversion/KernelPlans/Passes.h"
 
+#include "DynamicPlans.h"
 #include "Families.h"
 
 #include "fp4/Dialect/Fp4/IR/Target.h"
@@ -117,6 +118,11 @@ private:
         << spell(decided);
     if (!product || wish.family != KernelFamily::TileProduct)
       return success();
+    bool isOpen = wish == planOfFamily(wish.family) && ofFewRows.empty() &&
+                  !op->hasAttr(Fp4Dialect::kRowPlansAttr);
+    bool hasSizePlans = op->hasAttr(Fp4Dialect::kSizePlansAttr);
+    if (hasSizePlans || (hasDynamicSizes(product) && isOpen))
+      return planSizes(product, target);
     return planRows(product, ofFewRows, wish, target);
   }
 

@@ -99,7 +99,7 @@ static LogicalResult requireTensorCore(Operation *op, const hw::TargetModel &tar
 /// Elements of K in a k tile of one panel of the widest swizzle, or of three.
 static int64_t tileDepth(const MatmulSize &size) { return size.tileSteps() * size.stepK; }
 
-static MatmulSize sizeOf(BlockScaledMatmulOp product, const KernelPlan &plan) {
+MatmulSize fp4::sizeOfProduct(BlockScaledMatmulOp product, const KernelPlan &plan) {
   auto lhs = cast<RankedTensorType>(product.getLhs().getType());
   int64_t most = mostRowsOf(product, plan);
   int64_t rows = ShapedType::isDynamic(most) ? kAssumedRows : most;
@@ -360,7 +360,7 @@ static bool chooseStaging(BlockScaledMatmulOp product, const KernelPlan &plan,
 static KernelPlan proposeProduct(Operation *op, const KernelPlan &wish,
                                  const hw::TargetModel &target) {
   auto product = cast<BlockScaledMatmulOp>(op);
-  MatmulSize size = sizeOf(product, wish);
+  MatmulSize size = sizeOfProduct(product, wish);
   if (product.hasF32Scales())
     return (target.hasTcgen05 ? proposeLaneProduct : proposePromotedProduct)(op, wish, size,
                                                                              target);
@@ -415,7 +415,7 @@ static LogicalResult checkSwap(Operation *op, const KernelPlan &plan) {
     return misfit(op, "swap", "is left out with 'pair', 'cluster' and store = tma", "both");
   bool fits = llvm::is_contained(kSwappedTileNs, n) &&
               (n % kSwappedUnit == 0 || lhs.getDimSize(0) <= n);
-  int64_t depth = tileDepth(sizeOf(product, plan));
+  int64_t depth = tileDepth(sizeOfProduct(product, plan));
   if (m == kProductTileM && k % depth == 0 && fits)
     return success();
   return misfit(op, "tile",
@@ -464,7 +464,7 @@ static LogicalResult checkTile(Operation *op, const KernelPlan &plan,
   if (failed(checkDynamicSizes(product, plan)) || (plan.swap && failed(checkSwap(op, plan))))
     return failure();
   SmallVector<int64_t> columns = tileColumns(product, narrow);
-  MatmulSize size = sizeOf(product, plan);
+  MatmulSize size = sizeOfProduct(product, plan);
   int64_t depth = tileDepth(size);
   bool fits = m == rows && k % depth == 0 && llvm::is_contained(columns, n);
   if (!plan.swap && !fits)

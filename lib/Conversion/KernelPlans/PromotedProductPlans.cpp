@@ -131,6 +131,16 @@ static int64_t cyclesOf(const MatmulSize &size, int64_t m, int64_t n, int64_t de
   return waves * (deep * std::max({multiply, feed, wait}) + kTileCycles);
 }
 
+std::vector<SizedTile> fp4::promotedTiles(const hw::TargetModel &target) {
+  std::vector<SizedTile> tiles;
+  for (int64_t m : kTileMs)
+    for (int64_t n = kStoredColumns; n <= mostColumns(m, kTileK); n += kStoredColumns)
+      tiles.push_back(sizedTile({m, n, kTileK}, [=](const MatmulSize &size) {
+        return double(cyclesOf(size, m, n, kTileK, target));
+      }));
+  return tiles;
+}
+
 /// The best tile; of equals, the one with the most columns. Tiles of one step of columns are only
 /// for who asks for them.
 static std::array<int64_t, 3> chooseTile(const KernelPlan &wish, const MatmulSize &size,

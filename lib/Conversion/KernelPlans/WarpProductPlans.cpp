@@ -146,6 +146,19 @@ static std::array<int64_t, 2> chooseTile(BlockScaledMatmulOp product, const Kern
   return best;
 }
 
+std::vector<SizedTile> fp4::warpTiles(const hw::TargetModel &target) {
+  std::vector<SizedTile> tiles;
+  for (int64_t m : kTileMs)
+    for (int64_t n : kTileNs) {
+      if (m * n > kMostElements)
+        continue;
+      tiles.push_back(sizedTile({m, n, kTileK}, [=](const MatmulSize &size) {
+        return cyclesOf(size, {m, n, size.block, size.stepK, size.products}, target);
+      }));
+    }
+  return tiles;
+}
+
 //===----------------------------------------------------------------------===//
 // The rules
 //===----------------------------------------------------------------------===//

@@ -68,6 +68,12 @@ func.func private @cluster() attributes {p = #fp4.plan<tile_product, cluster = [
 
 // -----
 
+// #fp4.plan (C2)
+// expected-error @+1 {{'wave_cost' of a plan of family tile_product must have 3 sizes, but got 2}}
+func.func private @cost() attributes {p = #fp4.plan<tile_product, wave_cost = [2, 1]>}
+
+// -----
+
 // #fp4.plan (C3)
 func.func @place(%x: tensor<32x64xbf16>) {
   %a = fp4.amax %x {fp4.plan = #fp4.plan<reduce_grid>} : tensor<32x64xbf16> -> tensor<f32>

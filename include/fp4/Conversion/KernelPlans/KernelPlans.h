@@ -54,6 +54,10 @@ llvm::FailureOr<KernelPlan> planOf(mlir::Operation *op, const hw::TargetModel &t
 llvm::FailureOr<std::vector<KernelPlan>> plansOf(BlockScaledMatmulOp op,
                                                  const hw::TargetModel &target);
 
+/// Those of `fp4.size_plans`, beside the one of `fp4.plan`. Fails as planOf does.
+llvm::FailureOr<std::vector<KernelPlan>> sizePlansOf(BlockScaledMatmulOp op,
+                                                     const hw::TargetModel &target);
+
 /// Rows of lhs that a kernel with `plan` has at most; ShapedType::kDynamic where nothing is known.
 int64_t mostRowsOf(BlockScaledMatmulOp op, const KernelPlan &plan);
 /// Ranges of K that a kernel with `plan` adds.

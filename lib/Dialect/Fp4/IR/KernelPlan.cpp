@@ -65,6 +65,7 @@ constexpr Field kFields[] = {
     {"resident", &KernelPlan::resident, of(StreamBlocks, StreamDots), /*isOptional=*/true},
     {"overlap", &KernelPlan::overlap, of(TileProduct), /*isOptional=*/true},
     {"max_rows", &KernelPlan::maxRows, of(TileProduct), /*isOptional=*/true},
+    {"wave_cost", &KernelPlan::waveCost, of(TileProduct), /*isOptional=*/true},
     {"grid", &KernelPlan::grid, of(ReduceGrid)},
     {"cache_hints", &KernelPlan::cacheHints, of(StreamBlocks), /*isOptional=*/true},
     {"order", &KernelPlan::order, of(StreamBlocks, TileQuantize), /*isOptional=*/true},
@@ -293,5 +294,7 @@ LogicalResult PlanAttr::verify(function_ref<InFlightDiagnostic()> emitError, Ker
     return failure();
   if (failed(verifySizes(emitError, plan.family, "cluster", plan.cluster, 2)))
     return failure();
-  return verifySizes(emitError, plan.family, "fallback", plan.fallback, 2);
+  if (failed(verifySizes(emitError, plan.family, "fallback", plan.fallback, 2)))
+    return failure();
+  return verifySizes(emitError, plan.family, "wave_cost", plan.waveCost, 3);
 }

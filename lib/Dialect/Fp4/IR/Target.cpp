@@ -110,6 +110,33 @@ static LogicalResult verifyRowPlans(Operation *op, NamedAttribute attribute) {
   return success();
 }
 
+/// What is wrong with the plans of `attribute` beside `own`, or nothing.
+static std::string whyNoSizePlans(Attribute attribute, Attribute own) {
+  auto plans = dyn_cast<ArrayAttr>(attribute);
+  if (!plans || plans.empty())
+    return "must be a list of plans";
+  auto hasCost = [](Attribute element) {
+    auto plan = dyn_cast_or_null<PlanAttr>(element);
+    return plan && plan.getFamily() == KernelFamily::TileProduct && !plan.getPlan().maxRows &&
+           plan.getPlan().waveCost[0];
+  };
+  if (!llvm::all_of(plans, hasCost))
+    return "must have plans of family tile_product with 'wave_cost' and without 'max_rows'";
+  return hasCost(own) ? "" : "must be beside an fp4.plan with 'wave_cost'";
+}
+
+// #fp4.plan (C495)
+static LogicalResult verifySizePlans(Operation *op, NamedAttribute attribute) {
+  if (!isa<BlockScaledMatmulOp>(op))
+    return op->emitOpError() << "attribute " << Fp4Dialect::kSizePlansAttr
+                             << " must be on a fp4.blockscaled_matmul";
+  std::string why = whyNoSizePlans(attribute.getValue(), op->getAttr(Fp4Dialect::kPlanAttr));
+  if (why.empty())
+    return success();
+  return op->emitOpError() << "attribute " << Fp4Dialect::kSizePlansAttr << ' ' << why
+                           << ", but got " << attribute.getValue();
+}
+
 LogicalResult Fp4Dialect::verifyOperationAttribute(Operation *op, NamedAttribute attribute) {
   if (attribute.getName() == kTargetAttr)
     return verifyTarget(op, attribute);
@@ -117,6 +144,8 @@ LogicalResult Fp4Dialect::verifyOperationAttribute(Operation *op, NamedAttribute
     return verifyPlan(op, attribute);
   if (attribute.getName() == kRowPlansAttr)
     return verifyRowPlans(op, attribute);
+  if (attribute.getName() == kSizePlansAttr)
+    return verifySizePlans(op, attribute);
   return success();
 }
 

@@ -27,7 +27,7 @@ def Fp4_Dialect : Dialect {
   // Scales that are constants change their layout when the program is compiled.
   let hasConstantMaterializer = 1;
   let useDefaultAttributePrinterParser = 1;
-  // fp4.target: see Fp4Target.td; fp4.plan and fp4.row_plans: see Fp4Plan.td.
+  // fp4.target: see Fp4Target.td; fp4.plan, fp4.row_plans and fp4.size_plans: see Fp4Plan.td.
   let hasOperationAttrVerify = 1;
   let extraClassDeclaration = [{
     /// The target of a module, a TargetAttr.
@@ -36,6 +36,8 @@ def Fp4_Dialect : Dialect {
     static constexpr ::llvm::StringLiteral kPlanAttr = "fp4.plan";
     /// Plans for few rows where their number is dynamic, an array of PlanAttr.
     static constexpr ::llvm::StringLiteral kRowPlansAttr = "fp4.row_plans";
+    /// Other plans where N or K is dynamic, an array of PlanAttr.
+    static constexpr ::llvm::StringLiteral kSizePlansAttr = "fp4.size_plans";
     void registerAttributes();
   }];
 }

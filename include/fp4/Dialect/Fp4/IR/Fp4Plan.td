@@ -41,7 +41,7 @@ def Fp4_PlanAttr : AttrDef<Fp4_Dialect, "Plan"> {
 
     | family | kernel | fields |
     |--------|--------|--------|
-    | tile_product | output tiles on the tensor core | tile, swap, cluster, fallback, ranges, pair, store, schedule, roles, stages, accumulators, resident, overlap, max_rows |
+    | tile_product | output tiles on the tensor core | tile, swap, cluster, fallback, ranges, pair, store, schedule, roles, stages, accumulators, resident, overlap, max_rows, wave_cost |
     | tile_transform | quantizer whose transform runs on the tensor core | tile, strip, schedule, roles, stages, accumulators, resident |
     | tile_quantize | a thread block quantizes a tile along rows, columns or both | threads, resident, order |
     | stream_blocks | threads quantize or decode blocks of rows | threads, blocks_per_thread, resident, cache_hints, order, amax |
@@ -70,20 +70,27 @@ def Fp4_PlanAttr : AttrDef<Fp4_Dialect, "Plan"> {
     | resident | thread blocks that a multiprocessor holds at a time; without it, as many as fit |
     | overlap | both: the kernel begins while whatever is before it on the stream ends, and lets the next one do so too. waits: it begins in that way, and the next one when it has ended. none, and in a complete plan without it: neither |
     | max_rows | rows of lhs up to which a plan of `fp4.row_plans` holds |
+    | wave_cost | what the plan is predicted to cost, in units that all plans of the product share: once, for each wave of tiles, and for each k tile of a wave |
     | grid | thread blocks that are launched for each multiprocessor at most |
     | cache_hints | accesses tell the caches that each line is used once |
     | order | descending: thread blocks take the matrix from its end, which the L2 cache still has where the kernel before read it last. ascending, and without it: from its beginning |
     | amax | same: the kernel computes the amax of its input too, in thread blocks that wait for each other, where they are at most 7/8 of those that the device holds at once; where they are more, two kernels run. separate, and without it: two kernels |
 
     Constraints: (C1) a plan has fields of its family only, each once; (C2) numbers are positive, words are those of
-    the table, and `tile` has 3 of them in tile_product and 2 in tile_transform, and `cluster` and `fallback` have 2; (C3) the attribute is on an
+    the table, and `tile` has 3 of them in tile_product and 2 in tile_transform, and `cluster` and `fallback` have 2, and `wave_cost` has 3; (C3) the attribute is on an
     operation of the fp4 dialect or a linalg.generic; (C461) `fp4.row_plans` is an array of plans of
     family tile_product with ascending `max_rows`, on a `fp4.blockscaled_matmul`, and `fp4.plan` has no
-    `max_rows`.
+    `max_rows`; (C495) `fp4.size_plans` is an array of plans of family tile_product without `max_rows`,
+    on a `fp4.blockscaled_matmul`, and they and `fp4.plan` have `wave_cost`.
 
     The attribute `fp4.row_plans` of a product with dynamic rows is a list of plans for few rows:
     host code launches the kernel of the first whose `max_rows` are no fewer than the rows of lhs,
     else that of `fp4.plan`. All kernels give the same bits.
+
+    The attribute `fp4.size_plans` of a product with dynamic N or K lists plans beside `fp4.plan`. Host
+    code counts the waves of each, the tiles of the result by the tiles that run at a time, and
+    launches the kernel of the least `once + waves * (wave + k tiles * k_tile)`; of equals, that of
+    `fp4.plan`, and then the first.
 
     Example: `#fp4.plan<tile_product, tile = [128, 64, 256]>`,
     `#fp4.plan<stream_blocks, threads = 256, blocks_per_thread = 1>`.

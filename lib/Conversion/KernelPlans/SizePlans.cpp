@@ -1,0 +1,251 @@
+//===- SizePlans.cpp - Plans of one product by its sizes ------------------===//
+//
+// Where N or K is dynamic, no tile is good for all sizes: a wide one leaves multiprocessors idle in
+// the last wave, or in the only one, and a narrow one loads its operands more often. A product gets
+// the few tiles that together come closest to the best tile of each of a list of common sizes.
+// Each is a kernel, and host code launches the one whose waves are predicted to cost the least:
+//
+//   once + waves * (wave + k tiles * k_tile)
+//
+// The three numbers of a plan, its `wave_cost`, are read off the model of its family at sizes that
+// are whole waves. They are predictions, as the model is.
+//
+//===----------------------------------------------------------------------===//
+
+#include "CostModel.h"
+#include "DynamicPlans.h"
+#include "Families.h"
+
+#include "llvm/Support/MathExtras.h"
+
+#include <cmath>
+
+using namespace mlir;
+using namespace fp4;
+
+/// Kernels of a product at most, and the part of the cost that another one is to gain on average.
+static constexpr size_t kMostPlans = 5;
+static constexpr double kLeastGain = 0.005;
+
+/// Sizes of layers of language models, and numbers of tokens.
+static constexpr int64_t kRows[] = {16, 64, 128, 256, 512, 1024, 2048, 4096, 8192};
+static constexpr int64_t kColumns[] = {512, 1024, 2048, 4096, 6144, 8192, 14336, 28672};
+static constexpr int64_t kDepths[] = {1024, 2048, 4096, 8192, 14336};
+
+SizedTile fp4::sizedTile(std::array<int64_t, 3> tile,
+                         std::function<double(const MatmulSize &)> cost) {
+  KernelPlan plan = planOfFamily(KernelFamily::TileProduct);
+  plan.tile = tile;
+  return {plan, std::move(cost)};
+}
+
+/// Block-scaled tiles on targets with tcgen05.
+static std::vector<SizedTile> productTiles(const MatmulSize &size, const hw::TargetModel &target) {
+  std::vector<SizedTile> tiles;
+  for (bool pair : {false, true})
+    for (int64_t n : kProductTileNs) {
+      if (pair && !target.hasCtaPairs)
+        continue;
+      ProductTile tile{pair, n, pair ? 2 : 1, 1};
+      tiles.push_back(
+          sizedTile({tile.rows(), n, size.tileSteps() * size.stepK},
+                    [=](const MatmulSize &size) { return productCost(size, tile, target).busy; }));
+    }
+  return tiles;
+}
+
+static std::vector<SizedTile> tilesOf(BlockScaledMatmulOp op, const MatmulSize &size,
+                                      const hw::TargetModel &target) {
+  if (op.usesK96() || op.isDual()) // whose tiles are others
+    return {};
+  if (op.hasF32Scales())
+    return target.hasTcgen05 ? laneTiles(target) : promotedTiles(target);
+  if (target.hasTcgen05)
+    return productTiles(size, target);
+  return target.hasMmaBlockScale ? warpTiles(target) : convertedTiles(target);
+}
+
+//===----------------------------------------------------------------------===//
+// What a wave costs
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// A tile with its cost in doubles, before all of them get one unit.
+struct Candidate {
+  KernelPlan plan;
+  int64_t workers;
+  double once, wave, kTile;
+
+  double costOf(const MatmulSize &size) const {
+    auto tiles =
+        int64_t(llvm::divideCeil(size.m, plan.tile[0]) * llvm::divideCeil(size.n, plan.tile[1]));
+    auto waves = double(llvm::divideCeil(tiles, workers));
+    return once + waves * (wave + double(llvm::divideCeil(size.k, plan.tile[2])) * kTile);
+  }
+};
+} // namespace
+
+/// `waves` waves of tiles that are nearly full, and about square, so that no memory is the bound.
+static MatmulSize wavesOf(const MatmulSize &base, const KernelPlan &plan, int64_t workers,
+                          int64_t waves, int64_t k) {
+  auto along = int64_t(std::sqrt(double(workers)));
+  MatmulSize size = base;
+  size.m = along * plan.tile[0];
+  size.n = workers / along * waves * plan.tile[1];
+  size.k = k;
+  return size;
+}
+
+static Candidate candidateOf(const SizedTile &tile, const MatmulSize &base,
+                             const hw::TargetModel &target) {
+  constexpr int64_t deep = 4096;
+  bool isPair = target.hasTcgen05 && tile.plan.tile[0] > kProductTileM;
+  int64_t workers = target.multiprocessors / (isPair ? 2 : 1);
+  auto cost = [&](int64_t waves, int64_t k) {
+    return tile.cost(wavesOf(base, tile.plan, workers, waves, k));
+  };
+  Candidate candidate{tile.plan, workers, 0, 0, 0};
+  double two = cost(2, deep), wave = cost(3, deep) - two;
+  double deeper = cost(3, 2 * deep) - cost(2, 2 * deep);
+  auto kTiles = double(deep / tile.plan.tile[2]);
+  candidate.kTile = (deeper - wave) / kTiles;
+  candidate.wave = wave - candidate.kTile * kTiles;
+  candidate.once = two - 2 * wave;
+  return candidate;
+}
+
+//===----------------------------------------------------------------------===//
+// The choice
+//===----------------------------------------------------------------------===//
+
+/// Common sizes of `op`, those that it knows as they are.
+static std::vector<MatmulSize> commonSizes(BlockScaledMatmulOp op, const MatmulSize &base) {
+  auto orKnown = [](ArrayRef<int64_t> common, bool isDynamic, int64_t known) {
+    return isDynamic ? SmallVector<int64_t>(common) : SmallVector<int64_t>{known};
+  };
+  auto lhs = cast<RankedTensorType>(op.getLhs().getType());
+  std::vector<MatmulSize> sizes;
+  for (int64_t m : orKnown(kRows, lhs.isDynamicDim(0), base.m))
+    for (int64_t n : orKnown(kColumns, hasDynamicColumns(op), base.n))
+      for (int64_t k : orKnown(kDepths, hasDynamicDepth(op), base.k)) {
+        MatmulSize size = base;
+        size.m = m;
+        size.n = n;
+        size.k = k;
+        sizes.push_back(size);
+      }
+  return sizes;
+}
+
+/// How much more the best of `chosen` and `more` costs than the best of all, on average.
+static double regretOf(ArrayRef<size_t> chosen, size_t more, ArrayRef<std::vector<double>> costs) {
+  double sum = 0;
+  for (size_t size = 0; size < costs.front().size(); ++size) {
+    auto costOf = [&](size_t number) { return costs[number][size]; };
+    double best = costOf(0), least = costOf(more);
+    for (size_t number = 1; number < costs.size(); ++number)
+      best = std::min(best, costOf(number));
+    for (size_t number : chosen)
+      least = std::min(least, costOf(number));
+    sum += least / best;
+  }
+  return sum / double(costs.front().size());
+}
+
+/// The tile that is the best alone, then those that gain the most beside the ones before.
+static std::vector<Candidate> chooseFew(ArrayRef<Candidate> all, ArrayRef<MatmulSize> sizes) {
+  std::vector<std::vector<double>> costs;
+  for (const Candidate &candidate : all) {
+    std::vector<double> &ofTile = costs.emplace_back();
+    for (const MatmulSize &size : sizes)
+      ofTile.push_back(candidate.costOf(size));
+  }
+  SmallVector<size_t> numbers;
+  std::vector<Candidate> chosen;
+  for (double before = INFINITY; chosen.size() < std::min(kMostPlans, all.size());) {
+    std::pair best(double(INFINITY), size_t(0));
+    for (size_t number = 0; number < all.size(); ++number)
+      best = std::min(best, std::pair(regretOf(numbers, number, costs), number));
+    if (before - best.first < kLeastGain)
+      break;
+    before = best.first;
+    numbers.push_back(best.second);
+    chosen.push_back(all[best.second]);
+  }
+  return chosen;
+}
+
+/// Whole numbers of one unit, of which the smallest k tile has many.
+static void setCosts(std::vector<Candidate> &chosen) {
+  constexpr double ofKTile = 1000;
+  double least = INFINITY;
+  for (const Candidate &candidate : chosen)
+    least = std::min(least, candidate.kTile);
+  auto whole = [&](double cost) {
+    return std::max<int64_t>(1, std::llround(cost * ofKTile / least));
+  };
+  for (Candidate &candidate : chosen)
+    candidate.plan.waveCost = {whole(candidate.once), whole(candidate.wave),
+                               whole(candidate.kTile)};
+}
+
+/// Completes the plans of the list on `op`.
+static LogicalResult completeList(BlockScaledMatmulOp op, ArrayAttr list,
+                                  const hw::TargetModel &target) {
+  SmallVector<Attribute> plans;
+  for (auto given : list.getAsRange<PlanAttr>()) {
+    FailureOr<KernelPlan> plan = completePlan(op, given.getPlan(), target);
+    if (failed(plan))
+      return failure();
+    plans.push_back(PlanAttr::get(op.getContext(), *plan));
+  }
+  op->setAttr(Fp4Dialect::kSizePlansAttr, ArrayAttr::get(op.getContext(), plans));
+  return failure(failed(sizePlansOf(op, target)));
+}
+
+LogicalResult fp4::planSizes(BlockScaledMatmulOp op, const hw::TargetModel &target) {
+  if (auto list = op->getAttrOfType<ArrayAttr>(Fp4Dialect::kSizePlansAttr))
+    return completeList(op, list, target);
+  MatmulSize base = sizeOfProduct(op, planOfFamily(KernelFamily::TileProduct));
+  std::vector<Candidate> all;
+  for (const SizedTile &tile : tilesOf(op, base, target))
+    all.push_back(candidateOf(tile, base, target));
+  std::vector<Candidate> chosen;
+  if (!all.empty())
+    chosen = chooseFew(all, commonSizes(op, base));
+  if (chosen.size() < 2)
+    return planRows(op, /*given=*/{}, planOfFamily(KernelFamily::TileProduct), target);
+  setCosts(chosen);
+  SmallVector<Attribute> plans;
+  for (const Candidate &candidate : chosen) {
+    FailureOr<KernelPlan> plan = completePlan(op, candidate.plan, target);
+    if (failed(plan))
+      return failure();
+    plans.push_back(PlanAttr::get(op.getContext(), *plan));
+  }
+  op->setAttr(Fp4Dialect::kPlanAttr, plans.front());
+  op->setAttr(Fp4Dialect::kSizePlansAttr,
+              ArrayAttr::get(op.getContext(), ArrayRef(plans).drop_front()));
+  return success();
+}
+
+FailureOr<std::vector<KernelPlan>> fp4::sizePlansOf(BlockScaledMatmulOp op,
+                                                    const hw::TargetModel &target) {
+  std::vector<KernelPlan> plans;
+  auto list = op->getAttrOfType<ArrayAttr>(Fp4Dialect::kSizePlansAttr);
+  if (!list)
+    return plans;
+  if (!hasDynamicSizes(op)) {
+    InFlightDiagnostic diag =
+        op->emitOpError("must have dynamic N or K with fp4.size_plans, but got ")
+        << op.getRhs().getType();
+    diag.attachNote() << "leave fp4.size_plans out, and give its plan as fp4.plan";
+    return failure();
+  }
+  for (auto plan : list.getAsRange<PlanAttr>()) {
+    if (failed(checkComplete(op, plan.getPlan(), target)))
+      return failure();
+    plans.push_back(plan.getPlan());
+  }
+  return plans;
+}

@@ -1,0 +1,75 @@
+// RUN: fp4-opt %s -verify-diagnostics -split-input-file
+
+// Plans by sizes (docs/Spec.md). The first product of each function verifies; the second differs in one place.
+
+!c = tensor<?x?xf4E2M1FN>
+!s = tensor<?x?xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
+// #fp4.plan (C495)
+func.func @cost(%a: !c, %s: !s) {
+  %0 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<mxfp4>,
+      fp4.plan = #fp4.plan<tile_product, wave_cost = [1, 2, 3]>,
+      fp4.size_plans = [#fp4.plan<tile_product, wave_cost = [1, 2, 3]>]} : (!c, !s, !c, !s) -> tensor<?x?xf32>
+  // expected-error @+1 {{attribute fp4.size_plans must have plans of family tile_product with 'wave_cost' and without 'max_rows', but got [#fp4.plan<tile_product>]}}
+  %1 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<mxfp4>,
+      fp4.plan = #fp4.plan<tile_product, wave_cost = [1, 2, 3]>,
+      fp4.size_plans = [#fp4.plan<tile_product>]} : (!c, !s, !c, !s) -> tensor<?x?xf32>
+  return
+}
+
+// -----
+
+!c = tensor<?x?xf4E2M1FN>
+!s = tensor<?x?xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
+// #fp4.plan (C495)
+func.func @rows(%a: !c, %s: !s) {
+  %0 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<mxfp4>,
+      fp4.plan = #fp4.plan<tile_product, wave_cost = [1, 2, 3]>,
+      fp4.size_plans = [#fp4.plan<tile_product, wave_cost = [1, 2, 3]>]} : (!c, !s, !c, !s) -> tensor<?x?xf32>
+  // expected-error @+1 {{attribute fp4.size_plans must have plans of family tile_product with 'wave_cost' and without 'max_rows', but got [#fp4.plan<tile_product, max_rows = 8, wave_cost = [1, 2, 3]>]}}
+  %1 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<mxfp4>,
+      fp4.plan = #fp4.plan<tile_product, wave_cost = [1, 2, 3]>,
+      fp4.size_plans = [#fp4.plan<tile_product, max_rows = 8, wave_cost = [1, 2, 3]>]} : (!c, !s, !c, !s) -> tensor<?x?xf32>
+  return
+}
+
+// -----
+
+!c = tensor<?x?xf4E2M1FN>
+!s = tensor<?x?xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
+// #fp4.plan (C495)
+func.func @own(%a: !c, %s: !s) {
+  %0 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<mxfp4>,
+      fp4.plan = #fp4.plan<tile_product, wave_cost = [1, 2, 3]>,
+      fp4.size_plans = [#fp4.plan<tile_product, wave_cost = [1, 2, 3]>]} : (!c, !s, !c, !s) -> tensor<?x?xf32>
+  // expected-error @+1 {{attribute fp4.size_plans must be beside an fp4.plan with 'wave_cost', but got [#fp4.plan<tile_product, wave_cost = [1, 2, 3]>]}}
+  %1 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<mxfp4>,
+      fp4.plan = #fp4.plan<tile_product>,
+      fp4.size_plans = [#fp4.plan<tile_product, wave_cost = [1, 2, 3]>]} : (!c, !s, !c, !s) -> tensor<?x?xf32>
+  return
+}
+
+// -----
+
+!c = tensor<?x?xf4E2M1FN>
+!s = tensor<?x?xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
+// #fp4.plan (C495)
+func.func @list(%a: !c, %s: !s) {
+  %0 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<mxfp4>,
+      fp4.plan = #fp4.plan<tile_product, wave_cost = [1, 2, 3]>,
+      fp4.size_plans = [#fp4.plan<tile_product, wave_cost = [1, 2, 3]>]} : (!c, !s, !c, !s) -> tensor<?x?xf32>
+  // expected-error @+1 {{attribute fp4.size_plans must be a list of plans, but got []}}
+  %1 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<mxfp4>,
+      fp4.plan = #fp4.plan<tile_product, wave_cost = [1, 2, 3]>,
+      fp4.size_plans = []} : (!c, !s, !c, !s) -> tensor<?x?xf32>
+  return
+}
+
+// -----
+
+// #fp4.plan (C495)
+func.func @operation(%x: tensor<?x256xbf16>) {
+  %0 = fp4.amax %x : tensor<?x256xbf16> -> tensor<f32>
+  // expected-error @+1 {{attribute fp4.size_plans must be on a fp4.blockscaled_matmul}}
+  %1 = fp4.amax %x {fp4.size_plans = [#fp4.plan<tile_product, wave_cost = [1, 2, 3]>]} : tensor<?x256xbf16> -> tensor<f32>
+  return
+}
