@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <initializer_list>
+#include <string>
 
 extern "C" {
 int cuInit(unsigned);
@@ -41,6 +42,28 @@ int cuLaunchKernel(void *, unsigned, unsigned, unsigned, unsigned, unsigned, uns
 int cuMemAlloc_v2(unsigned long long *, size_t);
 int cuMemcpyDtoH_v2(void *, unsigned long long, size_t);
 int cuIpcCloseMemHandle(unsigned long long);
+int cuCtxGetCurrent(void **);
+int cuCtxSetCurrent(void *);
+int cuCtxPushCurrent_v2(void *);
+int cuStreamDestroy_v2(void *);
+int cuStreamSynchronize(void *);
+int cuStreamQuery(void *);
+int cuStreamGetFlags(void *, unsigned *);
+int cuStreamGetId(void *, unsigned long long *);
+int cuStreamWaitEvent(void *, void *, unsigned);
+int cuStreamBeginCapture_v2(void *, int);
+int cuStreamEndCapture(void *, void **);
+int cuMemAllocAsync(unsigned long long *, size_t, void *);
+int cuEventDestroy_v2(void *);
+int cuEventRecord(void *, void *);
+int cuEventQuery(void *);
+int cuEventElapsedTime_v2(float *, void *, void *);
+int cuGraphDestroy(void *);
+int cuGraphInstantiateWithFlags(void **, void *, unsigned long long);
+int cuGraphLaunch(void *, void *);
+int cuGraphGetNodes(void *, void **, size_t *);
+int cuGraphNodeGetType(void *, int *);
+int cuFuncGetModule(void **, void *);
 }
 
 namespace {
@@ -155,6 +178,66 @@ int nothing() {
   return 0;
 }
 
+std::string codes(std::initializer_list<int> all) {
+  std::string text;
+  for (const int code : all)
+    text += " " + std::to_string(code);
+  return text;
+}
+
+/// The codes of calls with each of these handles, in a line. The errors come before it.
+void tryHandles(const char *what, void *stream, void *event, void *graph, void *module,
+                void *function, void *context) {
+  unsigned flags = 0;
+  unsigned long long id = 0, address = 0;
+  void *out = nullptr;
+  float time = 0;
+  size_t count = 0;
+  int type = 0;
+  std::string text = "context" + codes({cuCtxSetCurrent(context), cuCtxPushCurrent_v2(context)});
+  text += "; stream" + codes({cuStreamSynchronize(stream), cuStreamQuery(stream),
+                              cuStreamGetFlags(stream, &flags), cuStreamGetId(stream, &id),
+                              cuMemAllocAsync(&address, 16, stream)});
+  text += "; event" +
+          codes({cuEventRecord(event, nullptr), cuEventQuery(event),
+                 cuStreamWaitEvent(nullptr, event, 0), cuEventElapsedTime_v2(&time, event, event)});
+  text += "; graph" + codes({cuGraphInstantiateWithFlags(&out, graph, 0),
+                             cuGraphGetNodes(graph, nullptr, &count), cuGraphLaunch(graph, nullptr),
+                             cuGraphNodeGetType(graph, &type)});
+  text += "; module" + codes({cuModuleGetFunction(&out, module, "second")});
+  text += "; function" +
+          codes({cuFuncGetModule(&out, function),
+                 cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, nullptr, nullptr, nullptr)});
+  std::printf("%s: %s\n", what, text.c_str());
+  std::fflush(stdout);
+}
+
+/// Handles of live objects, of what was destroyed, and of what no call gave.
+int handles() {
+  void *stream, *event, *graph, *module, *function, *context;
+  static long long nobody[8] = {-1, -1, -1, -1, -1, -1, -1, -1};
+  MUST(cuStreamCreate(&stream, 0));
+  MUST(cuEventCreate(&event, 0));
+  MUST(cuGraphCreate(&graph, 0));
+  MUST(cuModuleLoadData(&module, kPtx));
+  MUST(cuModuleGetFunction(&function, module, "second"));
+  MUST(cuCtxGetCurrent(&context));
+  tryHandles("live", stream, event, graph, module, function, context);
+  for (const int code : {cuStreamDestroy_v2(stream), cuEventDestroy_v2(event),
+                         cuGraphDestroy(graph), cuModuleUnload(module)})
+    must(code, "destroy");
+  tryHandles("destroyed", stream, event, graph, module, function, context);
+  tryHandles("nobody's", nobody, nobody, nobody, nobody, nobody, nobody);
+  std::printf("again: %d %d %d %d\n", cuStreamDestroy_v2(stream), cuEventDestroy_v2(event),
+              cuGraphDestroy(graph), cuModuleUnload(module));
+  // A stream that is destroyed takes its capture along.
+  MUST(cuStreamCreate(&stream, 0));
+  MUST(cuStreamBeginCapture_v2(stream, 0));
+  MUST(cuStreamDestroy_v2(stream));
+  std::printf("captured: %d\n", cuStreamEndCapture(stream, &graph));
+  return 0;
+}
+
 int ptx() {
   std::fputs(kPtx, stdout);
   return 0;
@@ -168,7 +251,8 @@ int main(int argc, char **argv) {
     const char *name;
     int (*function)();
   } modes[] = {{"kernels", kernels}, {"lookups", lookups}, {"cubin", cubin},
-               {"modules", modules}, {"nothing", nothing}, {"ptx", ptx}};
+               {"modules", modules}, {"nothing", nothing}, {"ptx", ptx},
+               {"handles", handles}};
   MUST(cuInit(0));
   for (const auto &one : modes)
     if (std::strcmp(mode, one.name) == 0)

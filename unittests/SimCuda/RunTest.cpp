@@ -423,6 +423,24 @@ TEST(Run, PlacesThatAreMissingAreErrors) {
   EXPECT_THAT(result.output, HasSubstr("cuMemsetD8: writes 64 bytes of device memory at"));
 }
 
+/// As the driver documents: INVALID_CONTEXT, INVALID_HANDLE and, of graphs, INVALID_VALUE.
+TEST(Run, HandlesOfNothingAreErrors) {
+  Outcome result = runDriver("handles");
+  EXPECT_EQ(result.code, 0) << result.output;
+  EXPECT_THAT(result.output, HasSubstr("live: context 0 0; stream 0 0 0 0 0; event 0 0 0 0; "
+                                       "graph 0 0 0 1; module 0; function 0 0\n"));
+  EXPECT_THAT(result.output,
+              HasSubstr("destroyed: context 0 0; stream 400 400 400 400 400; event 400 400 400 "
+                        "400; graph 1 1 1 1; module 400; function 400 400\n"));
+  EXPECT_THAT(result.output,
+              HasSubstr("nobody's: context 201 201; stream 400 400 400 400 400; event 400 400 400 "
+                        "400; graph 1 1 1 1; module 400; function 400 400\n"));
+  EXPECT_THAT(result.output, HasSubstr("again: 400 400 1 400\n"));
+  EXPECT_THAT(result.output, HasSubstr("captured: 400\n"));
+  EXPECT_THAT(result.output, HasSubstr("cuModuleGetFunction: "));
+  EXPECT_THAT(result.output, HasSubstr("must be the handle of a live object"));
+}
+
 /// Each limit with what just reaches it. Of memory it is the chip that has no more, not the host.
 TEST(Run, LimitsOfTheDevice) {
   Outcome result = run("limits");

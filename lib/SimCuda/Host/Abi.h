@@ -25,6 +25,7 @@ enum Code : int {
   NoDevice = 100,
   InvalidDevice = 101,
   InvalidKernelImage = 200,
+  InvalidContext = 201,
   NoKernelImageForDevice = 209,
   InvalidPtx = 218,
   FileNotFound = 301,

@@ -23,8 +23,12 @@ int fp4::simcuda::captureStatus(StreamHandle handle) {
   return !stream ? 0 : stream->capture->invalid ? 2 : 1;
 }
 
-Code fp4::simcuda::captureInfo(StreamHandle handle, int *status, unsigned long long *id,
-                               GraphHandle **graph, GraphNode *const **last, size_t *count) {
+Code fp4::simcuda::captureInfo(const char *function, StreamHandle handle, int *status,
+                               unsigned long long *id, GraphHandle **graph, GraphNode *const **last,
+                               size_t *count) {
+  FP4_LIVE_IN(function, handle);
+  if (!status)
+    return InvalidValue;
   const Stream *stream = capturing(handle);
   *status = captureStatus(handle);
   if (id)
@@ -65,6 +69,7 @@ static GraphNode *addTo(Stream &stream, Work work) {
 }
 
 Code fp4::simcuda::enqueue(const char *function, StreamHandle handle, Work work) {
+  FP4_LIVE_IN(function, handle);
   if (Stream *stream = capturing(handle)) {
     if (stream->capture->invalid)
       return Context::get().quiet(StreamCaptureInvalidated);
@@ -79,6 +84,7 @@ Code fp4::simcuda::enqueue(const char *function, StreamHandle handle, Work work)
 }
 
 Code fp4::simcuda::synchronize(const char *function, StreamHandle handle) {
+  FP4_LIVE_IN(function, handle);
   Capture *capture = capturing(handle) ? capturing(handle)->capture.get() : nullptr;
   if (!handle && !captures().empty())
     capture = captures().front();
@@ -89,6 +95,7 @@ Code fp4::simcuda::synchronize(const char *function, StreamHandle handle) {
 }
 
 Code fp4::simcuda::identify(const char *function, StreamHandle handle, unsigned long long *id) {
+  FP4_LIVE_IN(function, handle);
   if (capturing(handle))
     return Context::get().fail(function, StreamCaptureUnsupported,
                                "the stream is being captured, and has no number meanwhile",
@@ -106,6 +113,9 @@ Code fp4::simcuda::identify(const char *function, StreamHandle handle, unsigned 
 Code fp4::simcuda::beginCapture(const char *function, StreamHandle handle, GraphHandle *into,
                                 std::span<GraphNode *const> after) {
   static uint64_t captureIds = 0;
+  FP4_LIVE_IN(function, handle);
+  for (GraphNode *node : after)
+    FP4_LIVE_IN(function, node);
   Stream *stream = streamOf(handle);
   if (!stream)
     return Context::get().fail(function, StreamCaptureUnsupported,
@@ -114,7 +124,7 @@ Code fp4::simcuda::beginCapture(const char *function, StreamHandle handle, Graph
   if (stream->capture)
     return Context::get().fail(function, IllegalState, "the stream is being captured already");
   auto capture = std::make_shared<Capture>();
-  capture->handle = into ? into : new GraphHandle{std::make_shared<Graph>()};
+  capture->handle = into ? into : new GraphHandle(std::make_shared<Graph>());
   capture->origin = stream;
   capture->streams = {stream};
   capture->id = ++captureIds;
@@ -139,6 +149,9 @@ static bool joined(const Stream &stream, const Stream &origin) {
 }
 
 Code fp4::simcuda::endCapture(const char *function, StreamHandle handle, GraphHandle **graph) {
+  FP4_LIVE_IN(function, handle);
+  if (!graph)
+    return InvalidValue;
   *graph = nullptr;
   Stream *stream = capturing(handle);
   if (!stream)
@@ -165,6 +178,19 @@ Code fp4::simcuda::endCapture(const char *function, StreamHandle handle, GraphHa
   return Success;
 }
 
+void fp4::simcuda::abandonCapture(Stream &stream) {
+  const std::shared_ptr<Capture> capture = stream.capture;
+  capture->invalid = true;
+  std::erase(capture->streams, &stream);
+  if (capture->origin != &stream)
+    return;
+  for (Stream *other : capture->streams) {
+    other->capture.reset();
+    other->last.clear();
+  }
+  std::erase(captures(), capture.get());
+}
+
 //===----------------------------------------------------------------------===//
 // Events and memory
 //===----------------------------------------------------------------------===//
@@ -172,6 +198,7 @@ Code fp4::simcuda::endCapture(const char *function, StreamHandle handle, GraphHa
 Code fp4::simcuda::recordIn(const char *function, StreamHandle handle, EventHandle event) {
   if (!event)
     return Context::get().quiet(InvalidResourceHandle);
+  FP4_LIVE_IN(function, event, handle);
   Stream *stream = capturing(handle);
   event->capture = stream ? stream->capture : nullptr;
   event->nodes = stream ? stream->last : std::vector<GraphNode *>{};
@@ -181,6 +208,7 @@ Code fp4::simcuda::recordIn(const char *function, StreamHandle handle, EventHand
 Code fp4::simcuda::waitIn(const char *function, StreamHandle handle, EventHandle event) {
   if (!event)
     return Context::get().quiet(InvalidResourceHandle);
+  FP4_LIVE_IN(function, event, handle);
   Stream *stream = streamOf(handle);
   if (!event->capture || event->capture->handle == nullptr || !stream)
     return Context::get().sticky();
@@ -199,6 +227,7 @@ Code fp4::simcuda::waitIn(const char *function, StreamHandle handle, EventHandle
 
 Code fp4::simcuda::allocateIn(const char *function, StreamHandle stream, uint64_t &address,
                               uint64_t bytes) {
+  FP4_LIVE_IN(function, stream);
   Code code = Context::get().allocate(function, address, bytes);
   if (code != Success || !capturing(stream) || !address)
     return code;

@@ -11,6 +11,7 @@
 #include "../PtxFolder.h"
 #include "Abi.h"
 #include "Chip.h"
+#include "Handles.h"
 #include "Report.h"
 #include "Work.h"
 #include "fp4/Sim/Instruments.h"
@@ -65,7 +66,7 @@ struct Symbol {
 struct Capture;
 struct GraphNode;
 
-struct Stream {
+struct Stream : Live<HandleKind::Stream> {
   unsigned flags = 0;
   int priority = 0;
   uint64_t id = 0;
@@ -73,7 +74,7 @@ struct Stream {
   std::vector<GraphNode *> last;    ///< what the next captured work comes after
 };
 
-struct Event {
+struct Event : Live<HandleKind::Event> {
   unsigned flags = 0;
   bool recorded = false;
   std::chrono::steady_clock::time_point time;
@@ -143,6 +144,7 @@ public:
   /// One whose kernels only --ptx-dir can have.
   Module *addMachineCode();
   void removeModule(Module *module);
+  bool isLoaded(const Module *module) const;
   /// The decoded program; the error says why there is none.
   Status decode(Module &module);
   /// The module whose program has `kernel`: `module`, or where that has no PTX for the device what

@@ -45,6 +45,11 @@ void Context::removeModule(Module *module) {
   std::erase_if(modules, [&](const auto &entry) { return entry.get() == module; });
 }
 
+bool Context::isLoaded(const Module *module) const {
+  std::lock_guard guard(lock);
+  return std::ranges::any_of(modules, [&](const auto &entry) { return entry.get() == module; });
+}
+
 /// What nvcc -rdc=true left of the object file that has `origin`: the PTX of each source file, one
 /// behind the other. Empty when there is none.
 static Expected<std::string> relocatablePtx(const void *origin, std::string_view target) {

@@ -26,6 +26,7 @@ FP4_PER_THREAD(cudaStreamBeginCapture, _ptsz)
 FP4_ENTRY int cudaStreamBeginCaptureToGraph(StreamHandle stream, GraphHandle *graph,
                                             GraphNode *const *after, const void *, size_t count,
                                             int) {
+  FP4_REQUIRE_LIVE(graph);
   return beginCapture("cudaStreamBeginCaptureToGraph", stream, graph, {after, count});
 }
 FP4_PER_THREAD(cudaStreamBeginCaptureToGraph, _ptsz)
@@ -37,12 +38,14 @@ FP4_PER_THREAD(cudaStreamEndCapture, _ptsz)
 
 FP4_ENTRY int cudaStreamIsCapturing(StreamHandle stream, int *status) {
   FP4_REQUIRE(status);
+  FP4_REQUIRE_LIVE(stream);
   *status = captureStatus(stream);
   return Success;
 }
 FP4_PER_THREAD(cudaStreamIsCapturing, _ptsz)
 
 FP4_ENTRY int cudaThreadExchangeStreamCaptureMode(int *mode) {
+  FP4_REQUIRE(mode);
   exchangeCaptureMode(*mode);
   return Success;
 }
@@ -52,17 +55,17 @@ FP4_ENTRY int cudaStreamGetCaptureInfo_v3(StreamHandle stream, int *status, unsi
                                           const void **edges, size_t *count) {
   if (edges)
     *edges = nullptr;
-  return captureInfo(stream, status, id, graph, last, count);
+  return captureInfo(__func__, stream, status, id, graph, last, count);
 }
 #if FP4_CUDART_MAJOR < 13
 FP4_ENTRY int cudaStreamGetCaptureInfo_v2(StreamHandle stream, int *status, unsigned long long *id,
                                           GraphHandle **graph, GraphNode *const **last,
                                           size_t *count) {
-  return captureInfo(stream, status, id, graph, last, count);
+  return captureInfo(__func__, stream, status, id, graph, last, count);
 }
 FP4_PER_THREAD(cudaStreamGetCaptureInfo_v2, _ptsz)
 FP4_ENTRY int cudaStreamGetCaptureInfo(StreamHandle stream, int *status, unsigned long long *id) {
-  return captureInfo(stream, status, id, nullptr, nullptr, nullptr);
+  return captureInfo(__func__, stream, status, id, nullptr, nullptr, nullptr);
 }
 #else
 FP4_ENTRY decltype(cudaStreamGetCaptureInfo_v3) cudaStreamGetCaptureInfo
@@ -73,6 +76,9 @@ FP4_PER_THREAD(cudaStreamGetCaptureInfo, _ptsz)
 static Code updateDependencies(StreamHandle handle, GraphNode *const *nodes, size_t count,
                                unsigned flags) {
   constexpr unsigned set = 1;
+  FP4_REQUIRE_LIVE(handle);
+  for (size_t i = 0; i < count; ++i)
+    FP4_REQUIRE_LIVE(nodes[i]);
   Stream *stream = capturing(handle);
   if (!stream)
     return context().quiet(IllegalState);
@@ -103,28 +109,32 @@ FP4_PER_THREAD(cudaStreamUpdateCaptureDependencies, _ptsz)
 
 FP4_ENTRY int cudaGraphCreate(GraphHandle **graph, unsigned) {
   FP4_REQUIRE(graph);
-  *graph = new GraphHandle{std::make_shared<Graph>()};
+  *graph = new GraphHandle(std::make_shared<Graph>());
   return Success;
 }
 
 FP4_ENTRY int cudaGraphDestroy(GraphHandle *graph) {
+  if (graph)
+    FP4_REQUIRE_LIVE(graph);
   delete graph;
   return Success;
 }
 
 FP4_ENTRY int cudaGraphClone(GraphHandle **clone, GraphHandle *graph) {
   FP4_REQUIRE(clone && graph);
-  *clone = new GraphHandle{graph->graph->clone()};
+  FP4_REQUIRE_LIVE(graph);
+  *clone = new GraphHandle(graph->graph->clone());
   return Success;
 }
 
 FP4_ENTRY int cudaGraphInstantiate(GraphHandle **executable, GraphHandle *graph,
                                    unsigned long long flags) {
   FP4_REQUIRE(executable && graph);
+  FP4_REQUIRE_LIVE(graph);
   *executable = nullptr;
   if (graph->graph->ordered().size() < graph->graph->nodes.size())
     return context().fail(__func__, InvalidValue, "the nodes of the graph form a cycle");
-  *executable = new GraphHandle{graph->graph->clone()};
+  *executable = new GraphHandle(graph->graph->clone());
   (*executable)->graph->flags = flags;
   return Success;
 }
@@ -150,6 +160,7 @@ FP4_PER_THREAD(cudaGraphInstantiateWithParams, _ptsz)
 
 FP4_ENTRY int cudaGraphExecGetFlags(GraphHandle *executable, unsigned long long *flags) {
   FP4_REQUIRE(flags);
+  FP4_REQUIRE_LIVE(executable);
   *flags = executable->graph->flags;
   return Success;
 }
@@ -158,6 +169,7 @@ FP4_ENTRY int cudaGraphExecDestroy(GraphHandle *executable) { return cudaGraphDe
 
 FP4_ENTRY int cudaGraphLaunch(GraphHandle *executable, StreamHandle stream) {
   FP4_REQUIRE(executable);
+  FP4_REQUIRE_LIVE(executable);
   return enqueue("cudaGraphLaunch", stream, GraphWork{executable->graph});
 }
 FP4_PER_THREAD(cudaGraphLaunch, _ptsz)
@@ -168,6 +180,7 @@ FP4_PER_THREAD(cudaGraphUpload, _ptsz)
 FP4_ENTRY int cudaGraphExecUpdate(GraphHandle *executable, GraphHandle *graph,
                                   GraphExecUpdateResult *result) {
   FP4_REQUIRE(executable && graph);
+  FP4_REQUIRE_LIVE(executable, graph);
   constexpr int topologyChanged = 2;
   const bool updated = updateGraph(*executable->graph, *graph->graph);
   if (result)
@@ -198,11 +211,13 @@ template <typename F> static std::vector<GraphNode *> nodesWhere(const Graph &gr
 
 FP4_ENTRY int cudaGraphGetNodes(GraphHandle *graph, GraphNode **nodes, size_t *count) {
   FP4_REQUIRE(graph && count);
+  FP4_REQUIRE_LIVE(graph);
   return giveNodes(nodesWhere(*graph->graph, [](auto &) { return true; }), nodes, count);
 }
 
 FP4_ENTRY int cudaGraphGetRootNodes(GraphHandle *graph, GraphNode **nodes, size_t *count) {
   FP4_REQUIRE(graph && count);
+  FP4_REQUIRE_LIVE(graph);
   return giveNodes(nodesWhere(*graph->graph, [](auto &node) { return node.after.empty(); }), nodes,
                    count);
 }
@@ -227,7 +242,7 @@ static Code giveEdges(const Graph &graph, GraphNode **from, GraphNode **to, size
 
 static Code link(GraphHandle *graph, GraphNode *const *from, GraphNode *const *to, size_t count,
                  bool add) {
-  FP4_REQUIRE(graph);
+  FP4_REQUIRE_LIVE(graph);
   for (size_t i = 0; i < count; ++i) {
     std::vector<GraphNode *> &after = to[i]->after;
     if (add)
@@ -242,16 +257,19 @@ static Code link(GraphHandle *graph, GraphNode *const *from, GraphNode *const *t
   FP4_ENTRY int cudaGraphGetEdges##suffix(GraphHandle *graph, GraphNode **from,                    \
                                           GraphNode **to edges(void *), size_t *count) {           \
     FP4_REQUIRE(graph && count);                                                                   \
+    FP4_REQUIRE_LIVE(graph);                                                                       \
     return giveEdges(*graph->graph, from, to, count);                                              \
   }                                                                                                \
   FP4_ENTRY int cudaGraphNodeGetDependencies##suffix(                                              \
       GraphNode *node, GraphNode **nodes edges(void *), size_t *count) {                           \
     FP4_REQUIRE(node && count);                                                                    \
+    FP4_REQUIRE_LIVE(node);                                                                        \
     return giveNodes(node->after, nodes, count);                                                   \
   }                                                                                                \
   FP4_ENTRY int cudaGraphNodeGetDependentNodes##suffix(                                            \
       GraphNode *node, GraphNode **nodes edges(void *), size_t *count) {                           \
     FP4_REQUIRE(node && count);                                                                    \
+    FP4_REQUIRE_LIVE(node);                                                                        \
     return giveNodes(dependentsOf(node), nodes, count);                                            \
   }                                                                                                \
   FP4_ENTRY int cudaGraphAddDependencies##suffix(GraphHandle *graph, GraphNode *const *from,       \
@@ -275,17 +293,20 @@ FP4_EDGE_FUNCTIONS(, FP4_WITH_EDGES)
 
 FP4_ENTRY int cudaGraphNodeGetType(GraphNode *node, int *type) {
   FP4_REQUIRE(node && type);
+  FP4_REQUIRE_LIVE(node);
   *type = nodeType(node->work);
   return Success;
 }
 
 FP4_ENTRY int cudaGraphNodeFindInClone(GraphNode **found, GraphNode *original, GraphHandle *clone) {
   FP4_REQUIRE(found && clone);
+  FP4_REQUIRE_LIVE(clone);
   *found = clone->graph->find(original);
   return *found ? Success : context().quiet(InvalidValue);
 }
 
 FP4_ENTRY int cudaGraphNodeSetEnabled(GraphHandle *executable, GraphNode *node, unsigned enabled) {
+  FP4_REQUIRE_LIVE(executable);
   GraphNode *found = executable->graph->find(node);
   FP4_REQUIRE(found);
   found->enabled = enabled != 0;
@@ -294,6 +315,7 @@ FP4_ENTRY int cudaGraphNodeSetEnabled(GraphHandle *executable, GraphNode *node, 
 
 FP4_ENTRY int cudaGraphNodeGetEnabled(GraphHandle *executable, GraphNode *node, unsigned *enabled) {
   FP4_REQUIRE(enabled);
+  FP4_REQUIRE_LIVE(executable);
   const GraphNode *found = executable->graph->find(node);
   FP4_REQUIRE(found);
   *enabled = found->enabled;
@@ -301,13 +323,14 @@ FP4_ENTRY int cudaGraphNodeGetEnabled(GraphHandle *executable, GraphNode *node, 
 }
 
 FP4_ENTRY int cudaGraphDestroyNode(GraphNode *node) {
-  FP4_REQUIRE(node);
+  FP4_REQUIRE_LIVE(node);
   node->graph->remove(node);
   return Success;
 }
 
 FP4_ENTRY int cudaGraphDebugDotPrint(GraphHandle *graph, const char *path, unsigned) {
   FP4_REQUIRE(graph && path);
+  FP4_REQUIRE_LIVE(graph);
   std::string text = "digraph dot {\n";
   for (const auto &node : graph->graph->nodes) {
     text +=

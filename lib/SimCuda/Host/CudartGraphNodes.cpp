@@ -13,12 +13,18 @@ static Code addNode(const char *function, GraphNode **node, GraphHandle *graph, 
                     size_t count, Work work) {
   if (!node || !graph)
     return context().fail(function, InvalidValue, "the node and the graph must not be null");
+  FP4_LIVE_IN(function, graph);
+  for (size_t i = 0; i < count; ++i)
+    FP4_LIVE_IN(function, after[i]);
   *node = graph->graph->add({after, count}, std::move(work));
   return Success;
 }
 
 /// The node itself, or what it became in an executable graph; null after an error.
 static GraphNode *nodeIn(const char *function, GraphHandle *executable, GraphNode *node) {
+  const Code dead = executable ? checkLive(function, executable) : checkLive(function, node);
+  if (dead != Success)
+    return nullptr;
   GraphNode *found = executable && node ? executable->graph->find(node) : node;
   if (!found)
     (void)context().fail(function, InvalidValue, "the node is not one of the graph");
@@ -74,6 +80,7 @@ FP4_ENTRY int cudaGraphExecKernelNodeSetParams(GraphHandle *executable, GraphNod
 }
 
 FP4_ENTRY int cudaGraphKernelNodeGetParams(GraphNode *node, KernelNodeParams *params) {
+  FP4_REQUIRE_LIVE(node);
   FP4_REQUIRE(node && params && std::holds_alternative<KernelWork>(node->work));
   auto &work = std::get<KernelWork>(node->work);
   const auto info = context().kernelOf(__func__, *work.function);
@@ -89,6 +96,7 @@ FP4_ENTRY int cudaGraphKernelNodeGetParams(GraphNode *node, KernelNodeParams *pa
 
 /// Clusters and cooperative launches of a kernel node; other attributes change nothing.
 FP4_ENTRY int cudaGraphKernelNodeSetAttribute(GraphNode *node, int attribute, const void *value) {
+  FP4_REQUIRE_LIVE(node);
   FP4_REQUIRE(node && value && std::holds_alternative<KernelWork>(node->work));
   auto &work = std::get<KernelWork>(node->work);
   if (attribute == AttributeClusterDimension)
@@ -101,6 +109,7 @@ FP4_ENTRY int cudaGraphKernelNodeSetAttribute(GraphNode *node, int attribute, co
 }
 
 FP4_ENTRY int cudaGraphKernelNodeCopyAttributes(GraphNode *to, GraphNode *from) {
+  FP4_REQUIRE_LIVE(to, from);
   FP4_REQUIRE(to && from && std::holds_alternative<KernelWork>(to->work) &&
               std::holds_alternative<KernelWork>(from->work));
   const auto &source = std::get<KernelWork>(from->work);
@@ -222,6 +231,7 @@ FP4_ENTRY int cudaGraphExecMemsetNodeSetParams(GraphHandle *executable, GraphNod
   return setWork(__func__, executable, node, fillOf(*params));
 }
 FP4_ENTRY int cudaGraphMemsetNodeGetParams(GraphNode *node, MemsetParams *params) {
+  FP4_REQUIRE_LIVE(node);
   FP4_REQUIRE(node && params && std::holds_alternative<FillWork>(node->work));
   const auto &work = std::get<FillWork>(node->work);
   *params = {work.to, work.pitch, work.value, work.elementBytes, work.count, work.rows};
@@ -247,6 +257,7 @@ FP4_ENTRY int cudaGraphExecHostNodeSetParams(GraphHandle *executable, GraphNode 
   return setWork(__func__, executable, node, HostWork{params->function, params->argument});
 }
 FP4_ENTRY int cudaGraphHostNodeGetParams(GraphNode *node, HostNodeParams *params) {
+  FP4_REQUIRE_LIVE(node);
   FP4_REQUIRE(node && params && std::holds_alternative<HostWork>(node->work));
   const auto &work = std::get<HostWork>(node->work);
   *params = {work.function, work.argument};
@@ -261,17 +272,20 @@ FP4_ENTRY int cudaGraphAddEmptyNode(GraphNode **node, GraphHandle *graph, Nodes 
 FP4_ENTRY int cudaGraphAddEventRecordNode(GraphNode **node, GraphHandle *graph, Nodes after,
                                           size_t count, EventHandle event) {
   FP4_REQUIRE(event);
+  FP4_REQUIRE_LIVE(event);
   return addNode(__func__, node, graph, after, count, RecordWork{event});
 }
 FP4_ENTRY int cudaGraphAddEventWaitNode(GraphNode **node, GraphHandle *graph, Nodes after,
                                         size_t count, EventHandle event) {
   FP4_REQUIRE(event);
+  FP4_REQUIRE_LIVE(event);
   return addNode(__func__, node, graph, after, count, WaitWork{event});
 }
 
 FP4_ENTRY int cudaGraphAddChildGraphNode(GraphNode **node, GraphHandle *graph, Nodes after,
                                          size_t count, GraphHandle *child) {
   FP4_REQUIRE(child);
+  FP4_REQUIRE_LIVE(child);
   return addNode(__func__, node, graph, after, count, GraphWork{child->graph->clone()});
 }
 

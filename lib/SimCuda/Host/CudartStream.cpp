@@ -13,7 +13,7 @@ FP4_ENTRY int cudaStreamCreateWithFlags(StreamHandle *stream, unsigned flags) {
 FP4_ENTRY int cudaStreamCreateWithPriority(StreamHandle *stream, unsigned flags, int priority) {
   return createStream(stream, flags, priority);
 }
-FP4_ENTRY int cudaStreamDestroy(StreamHandle stream) { return destroyStream(stream); }
+FP4_ENTRY int cudaStreamDestroy(StreamHandle stream) { return destroyStream(__func__, stream); }
 
 FP4_ENTRY int cudaStreamSynchronize(StreamHandle stream) {
   return synchronize("cudaStreamSynchronize", stream);
@@ -30,12 +30,14 @@ FP4_PER_THREAD(cudaStreamWaitEvent, _ptsz)
 
 FP4_ENTRY int cudaStreamGetFlags(StreamHandle stream, unsigned *flags) {
   FP4_REQUIRE(flags);
+  FP4_REQUIRE_LIVE(stream);
   *flags = streamId(stream) <= 2 ? 0 : stream->flags;
   return Success;
 }
 FP4_PER_THREAD(cudaStreamGetFlags, _ptsz)
 FP4_ENTRY int cudaStreamGetPriority(StreamHandle stream, int *priority) {
   FP4_REQUIRE(priority);
+  FP4_REQUIRE_LIVE(stream);
   *priority = streamId(stream) <= 2 ? 0 : stream->priority;
   return Success;
 }
@@ -71,6 +73,8 @@ FP4_PER_THREAD(cudaLaunchHostFunc, _ptsz)
 FP4_ENTRY int cudaStreamAddCallback(StreamHandle stream,
                                     void (*function)(StreamHandle, int, void *), void *argument,
                                     unsigned) {
+  FP4_REQUIRE(function);
+  FP4_REQUIRE_LIVE(stream);
   if (Code code = synchronize("cudaStreamAddCallback", stream); captureStatus(stream) != 0)
     return code;
   function(stream, context().sticky(), argument);
@@ -82,7 +86,7 @@ FP4_ENTRY int cudaEventCreate(EventHandle *event) { return createEvent(event, 0)
 FP4_ENTRY int cudaEventCreateWithFlags(EventHandle *event, unsigned flags) {
   return createEvent(event, flags);
 }
-FP4_ENTRY int cudaEventDestroy(EventHandle event) { return destroyEvent(event); }
+FP4_ENTRY int cudaEventDestroy(EventHandle event) { return destroyEvent(__func__, event); }
 FP4_ENTRY int cudaEventRecord(EventHandle event, StreamHandle stream) {
   return recordIn("cudaEventRecord", stream, event);
 }
@@ -93,8 +97,8 @@ FP4_ENTRY int cudaEventRecordWithFlags(EventHandle event, StreamHandle stream, u
                                     : recordIn("cudaEventRecordWithFlags", stream, event);
 }
 FP4_PER_THREAD(cudaEventRecordWithFlags, _ptsz)
-FP4_ENTRY int cudaEventQuery(EventHandle event) { return eventStatus(event); }
-FP4_ENTRY int cudaEventSynchronize(EventHandle event) { return eventStatus(event); }
+FP4_ENTRY int cudaEventQuery(EventHandle event) { return eventStatus(__func__, event); }
+FP4_ENTRY int cudaEventSynchronize(EventHandle event) { return eventStatus(__func__, event); }
 FP4_ENTRY int cudaEventElapsedTime(float *milliseconds, EventHandle from, EventHandle to) {
   return elapsed("cudaEventElapsedTime", milliseconds, from, to);
 }

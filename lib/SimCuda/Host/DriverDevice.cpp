@@ -93,42 +93,56 @@ FP4_ENTRY decltype(cuDeviceGetUuid_v2) cuDeviceGetUuid __attribute__((alias("cuD
 static int theContext;
 
 static Code giveContext(void **handle) {
+  FP4_REQUIRE(handle);
   *handle = &theContext;
   return Success;
 }
 
+/// Null is the current one, or none.
+static Code checkContext(const char *function, const void *handle) {
+  if (!handle || handle == &theContext)
+    return Success;
+  return context().fail(function, InvalidContext, "the context is not that of the device",
+                        "cuDevicePrimaryCtxRetain and cuCtxCreate give it");
+}
+
 FP4_ENTRY int cuCtxCreate_v2(void **handle, unsigned, int) { return giveContext(handle); }
 FP4_ENTRY int cuCtxCreate_v4(void **handle, void *, unsigned, int) { return giveContext(handle); }
-FP4_ENTRY int cuCtxDestroy_v2(void *) { return Success; }
-FP4_ENTRY int cuCtxGetCurrent(void **handle) {
-  FP4_REQUIRE(handle);
-  return giveContext(handle);
-}
-FP4_ENTRY int cuCtxSetCurrent(void *) { return Success; }
-FP4_ENTRY int cuCtxPushCurrent_v2(void *) { return Success; }
+FP4_ENTRY int cuCtxDestroy_v2(void *handle) { return checkContext("cuCtxDestroy", handle); }
+FP4_ENTRY int cuCtxGetCurrent(void **handle) { return giveContext(handle); }
+FP4_ENTRY int cuCtxSetCurrent(void *handle) { return checkContext(__func__, handle); }
+FP4_ENTRY int cuCtxPushCurrent_v2(void *handle) { return checkContext("cuCtxPushCurrent", handle); }
 FP4_ENTRY int cuCtxPopCurrent_v2(void **handle) { return handle ? giveContext(handle) : Success; }
 FP4_ENTRY int cuCtxGetDevice(int *device) { return cuDeviceGet(device, 0); }
-FP4_ENTRY int cuCtxGetDevice_v2(int *device, void *) { return cuDeviceGet(device, 0); }
-FP4_ENTRY int cuCtxGetId(void *, unsigned long long *id) {
+FP4_ENTRY int cuCtxGetDevice_v2(int *device, void *handle) {
+  const Code code = checkContext("cuCtxGetDevice", handle);
+  return code == Success ? cuDeviceGet(device, 0) : code;
+}
+FP4_ENTRY int cuCtxGetId(void *handle, unsigned long long *id) {
   FP4_REQUIRE(id);
   *id = 1;
-  return Success;
+  return checkContext(__func__, handle);
 }
 FP4_ENTRY int cuCtxSynchronize() { return synchronize(__func__, nullptr); }
-FP4_ENTRY int cuCtxSynchronize_v2(void *) { return synchronize(__func__, nullptr); }
+FP4_ENTRY int cuCtxSynchronize_v2(void *handle) {
+  const Code code = checkContext("cuCtxSynchronize", handle);
+  return code == Success ? synchronize("cuCtxSynchronize", nullptr) : code;
+}
 FP4_ENTRY int cuCtxGetFlags(unsigned *flags) {
   FP4_REQUIRE(flags);
   *flags = 0;
   return Success;
 }
-FP4_ENTRY int cuCtxGetApiVersion(void *, unsigned *version) {
+FP4_ENTRY int cuCtxGetApiVersion(void *handle, unsigned *version) {
   FP4_REQUIRE(version);
   *version = 13000;
-  return Success;
+  return checkContext(__func__, handle);
 }
 FP4_ENTRY int cuCtxGetStreamPriorityRange(int *least, int *greatest) {
-  *least = 0;
-  *greatest = -5;
+  if (least)
+    *least = 0;
+  if (greatest)
+    *greatest = -5;
   return Success;
 }
 FP4_ENTRY int cuCtxSetLimit(int, size_t) { return Success; }
@@ -137,6 +151,7 @@ FP4_ENTRY int cuDevicePrimaryCtxRelease_v2(int) { return Success; }
 FP4_ENTRY int cuDevicePrimaryCtxReset_v2(int) { return Success; }
 FP4_ENTRY int cuDevicePrimaryCtxSetFlags_v2(int, unsigned) { return Success; }
 FP4_ENTRY int cuDevicePrimaryCtxGetState(int, unsigned *flags, int *active) {
+  FP4_REQUIRE(flags && active);
   *flags = 0;
   *active = 1;
   return Success;

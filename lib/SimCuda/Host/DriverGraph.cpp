@@ -21,20 +21,21 @@ FP4_PER_THREAD(cuStreamEndCapture, _ptsz)
 
 FP4_ENTRY int cuStreamIsCapturing(StreamHandle stream, int *status) {
   FP4_REQUIRE(status);
+  FP4_REQUIRE_LIVE(stream);
   *status = captureStatus(stream);
   return Success;
 }
 FP4_PER_THREAD(cuStreamIsCapturing, _ptsz)
 
 FP4_ENTRY int cuStreamGetCaptureInfo(StreamHandle stream, int *status, unsigned long long *id) {
-  return captureInfo(stream, status, id, nullptr, nullptr, nullptr);
+  return captureInfo(__func__, stream, status, id, nullptr, nullptr, nullptr);
 }
 FP4_PER_THREAD(cuStreamGetCaptureInfo, _ptsz)
 
 FP4_ENTRY int cuStreamGetCaptureInfo_v2(StreamHandle stream, int *status, unsigned long long *id,
                                         GraphHandle **graph, GraphNode *const **last,
                                         size_t *count) {
-  return captureInfo(stream, status, id, graph, last, count);
+  return captureInfo(__func__, stream, status, id, graph, last, count);
 }
 FP4_PER_THREAD(cuStreamGetCaptureInfo_v2, _ptsz)
 
@@ -47,6 +48,7 @@ FP4_ENTRY int cuStreamGetCaptureInfo_v3(StreamHandle stream, int *status, unsign
 }
 
 FP4_ENTRY int cuThreadExchangeStreamCaptureMode(int *mode) {
+  FP4_REQUIRE(mode);
   exchangeCaptureMode(*mode);
   return Success;
 }
@@ -59,10 +61,12 @@ FP4_PER_THREAD(cuLaunchHostFunc, _ptsz)
 
 FP4_ENTRY int cuGraphCreate(GraphHandle **graph, unsigned) {
   FP4_REQUIRE(graph);
-  *graph = new GraphHandle{std::make_shared<Graph>()};
+  *graph = new GraphHandle(std::make_shared<Graph>());
   return Success;
 }
 FP4_ENTRY int cuGraphDestroy(GraphHandle *graph) {
+  if (graph)
+    FP4_REQUIRE_LIVE(graph);
   delete graph;
   return Success;
 }
@@ -71,16 +75,18 @@ FP4_ENTRY int cuGraphExecDestroy(GraphHandle *executable) { return cuGraphDestro
 FP4_ENTRY int cuGraphInstantiateWithFlags(GraphHandle **executable, GraphHandle *graph,
                                           unsigned long long flags) {
   FP4_REQUIRE(executable && graph);
+  FP4_REQUIRE_LIVE(graph);
   *executable = nullptr;
   if (graph->graph->ordered().size() < graph->graph->nodes.size())
     return context().fail(__func__, InvalidValue, "the nodes of the graph form a cycle");
-  *executable = new GraphHandle{graph->graph->clone()};
+  *executable = new GraphHandle(graph->graph->clone());
   (*executable)->graph->flags = flags;
   return Success;
 }
 
 FP4_ENTRY int cuGraphLaunch(GraphHandle *executable, StreamHandle stream) {
   FP4_REQUIRE(executable);
+  FP4_REQUIRE_LIVE(executable);
   return enqueue("cuGraphLaunch", stream, GraphWork{executable->graph});
 }
 FP4_PER_THREAD(cuGraphLaunch, _ptsz)
@@ -90,6 +96,7 @@ FP4_ENTRY int cuGraphUpload(GraphHandle *, StreamHandle) { return context().stic
 FP4_ENTRY int cuGraphExecUpdate_v2(GraphHandle *executable, GraphHandle *graph,
                                    GraphExecUpdateResult *result) {
   FP4_REQUIRE(executable && graph);
+  FP4_REQUIRE_LIVE(executable, graph);
   constexpr int topologyChanged = 2;
   const bool updated = updateGraph(*executable->graph, *graph->graph);
   if (result)
@@ -99,12 +106,14 @@ FP4_ENTRY int cuGraphExecUpdate_v2(GraphHandle *executable, GraphHandle *graph,
 
 FP4_ENTRY int cuGraphNodeGetType(GraphNode *node, int *type) {
   FP4_REQUIRE(node && type);
+  FP4_REQUIRE_LIVE(node);
   *type = nodeType(node->work);
   return Success;
 }
 
 FP4_ENTRY int cuGraphGetNodes(GraphHandle *graph, GraphNode **nodes, size_t *count) {
   FP4_REQUIRE(graph && count);
+  FP4_REQUIRE_LIVE(graph);
   const auto &all = graph->graph->nodes;
   for (size_t i = 0; nodes && i < *count; ++i)
     nodes[i] = i < all.size() ? all[i].get() : nullptr;
@@ -135,9 +144,12 @@ static Code kernelOf(const char *name, const DriverKernelNodeParams *params, Ker
 FP4_ENTRY int cuGraphAddKernelNode_v2(GraphNode **node, GraphHandle *graph, GraphNode *const *after,
                                       size_t count, const DriverKernelNodeParams *params) {
   FP4_REQUIRE(node && graph && params && params->arguments);
+  FP4_REQUIRE_LIVE(graph);
   KernelWork work;
   if (Code code = kernelOf(__func__, params, work); code != Success)
     return code;
+  for (size_t i = 0; i < count; ++i)
+    FP4_REQUIRE_LIVE(after[i]);
   *node = graph->graph->add({after, count}, std::move(work));
   return Success;
 }
@@ -145,6 +157,7 @@ FP4_ENTRY int cuGraphAddKernelNode_v2(GraphNode **node, GraphHandle *graph, Grap
 FP4_ENTRY int cuGraphExecKernelNodeSetParams_v2(GraphHandle *executable, GraphNode *node,
                                                 const DriverKernelNodeParams *params) {
   FP4_REQUIRE(executable && params && params->arguments);
+  FP4_REQUIRE_LIVE(executable);
   GraphNode *found = executable->graph->find(node);
   FP4_REQUIRE(found && std::holds_alternative<KernelWork>(found->work));
   KernelWork work;

@@ -193,6 +193,7 @@ FP4_ENTRY int cuStreamGetId(StreamHandle stream, unsigned long long *id) {
 FP4_PER_THREAD(cuStreamGetId, _ptsz)
 FP4_ENTRY int cuStreamGetFlags(StreamHandle stream, unsigned *flags) {
   FP4_REQUIRE(flags);
+  FP4_REQUIRE_LIVE(stream);
   const Stream *found = streamOf(stream);
   *flags = found ? found->flags : 0;
   return Success;
@@ -200,6 +201,7 @@ FP4_ENTRY int cuStreamGetFlags(StreamHandle stream, unsigned *flags) {
 FP4_PER_THREAD(cuStreamGetFlags, _ptsz)
 FP4_ENTRY int cuStreamGetPriority(StreamHandle stream, int *priority) {
   FP4_REQUIRE(priority);
+  FP4_REQUIRE_LIVE(stream);
   const Stream *found = streamOf(stream);
   *priority = found ? found->priority : 0;
   return Success;
@@ -211,7 +213,7 @@ FP4_ENTRY int cuStreamGetDevice(StreamHandle, int *device) {
   return Success;
 }
 FP4_PER_THREAD(cuStreamGetDevice, _ptsz)
-FP4_ENTRY int cuStreamDestroy_v2(StreamHandle stream) { return destroyStream(stream); }
+FP4_ENTRY int cuStreamDestroy_v2(StreamHandle stream) { return destroyStream(__func__, stream); }
 FP4_ENTRY int cuStreamSynchronize(StreamHandle stream) {
   return synchronize("cuStreamSynchronize", stream);
 }
@@ -226,13 +228,13 @@ FP4_PER_THREAD(cuStreamWaitEvent, _ptsz)
 FP4_ENTRY int cuEventCreate(EventHandle *event, unsigned flags) {
   return createEvent(event, flags);
 }
-FP4_ENTRY int cuEventDestroy_v2(EventHandle event) { return destroyEvent(event); }
+FP4_ENTRY int cuEventDestroy_v2(EventHandle event) { return destroyEvent(__func__, event); }
 FP4_ENTRY int cuEventRecord(EventHandle event, StreamHandle stream) {
   return recordIn("cuEventRecord", stream, event);
 }
 FP4_PER_THREAD(cuEventRecord, _ptsz)
-FP4_ENTRY int cuEventQuery(EventHandle event) { return eventStatus(event); }
-FP4_ENTRY int cuEventSynchronize(EventHandle event) { return eventStatus(event); }
+FP4_ENTRY int cuEventQuery(EventHandle event) { return eventStatus(__func__, event); }
+FP4_ENTRY int cuEventSynchronize(EventHandle event) { return eventStatus(__func__, event); }
 FP4_ENTRY int cuEventElapsedTime_v2(float *milliseconds, EventHandle from, EventHandle to) {
   return elapsed("cuEventElapsedTime", milliseconds, from, to);
 }

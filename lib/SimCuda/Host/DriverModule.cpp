@@ -49,18 +49,21 @@ FP4_ENTRY int cuModuleGetLoadingMode(int *mode) {
 }
 
 FP4_ENTRY int cuModuleUnload(Module *module) {
+  FP4_REQUIRE_LIVE(module);
   context().removeModule(module);
   return Success;
 }
 
 FP4_ENTRY int cuModuleGetFunction(Function **function, Module *module, const char *name) {
   FP4_REQUIRE(function && module && name);
+  FP4_REQUIRE_LIVE(module);
   return getFunction(__func__, *module, name, *function);
 }
 
 FP4_ENTRY int cuModuleGetGlobal_v2(void **address, size_t *bytes, Module *module,
                                    const char *name) {
   FP4_REQUIRE(module && name);
+  FP4_REQUIRE_LIVE(module);
   return getGlobal(__func__, *module, name, address, bytes);
 }
 
@@ -79,6 +82,7 @@ FP4_ENTRY int cuLibraryGetKernel(Function **kernel, Module *library, const char 
 }
 FP4_ENTRY int cuLibraryGetModule(Module **module, Module *library) {
   FP4_REQUIRE(module);
+  FP4_REQUIRE_LIVE(library);
   *module = library;
   return Success;
 }
@@ -87,12 +91,14 @@ FP4_ENTRY int cuLibraryGetGlobal(void **address, size_t *bytes, Module *library,
 }
 FP4_ENTRY int cuKernelGetFunction(Function **function, Function *kernel) {
   FP4_REQUIRE(function);
+  FP4_REQUIRE_LIVE(kernel);
   *function = kernel;
   return Success;
 }
 
 FP4_ENTRY int cuModuleGetFunctionCount(unsigned *count, Module *module) {
   FP4_REQUIRE(count && module);
+  FP4_REQUIRE_LIVE(module);
   std::vector<Function *> kernels;
   const Code code = kernelsOf(__func__, *module, kernels);
   *count = static_cast<unsigned>(kernels.size());
@@ -100,6 +106,7 @@ FP4_ENTRY int cuModuleGetFunctionCount(unsigned *count, Module *module) {
 }
 FP4_ENTRY int cuModuleEnumerateFunctions(Function **functions, unsigned count, Module *module) {
   FP4_REQUIRE(functions && module);
+  FP4_REQUIRE_LIVE(module);
   std::vector<Function *> kernels;
   const Code code = kernelsOf(__func__, *module, kernels);
   std::copy_n(kernels.begin(), std::min<size_t>(count, kernels.size()), functions);
@@ -118,6 +125,7 @@ FP4_ENTRY int cuLibraryEnumerateKernels(Function **kernels, unsigned count, Modu
 
 FP4_ENTRY int cuFuncSetAttribute(Function *function, int attribute, int value) {
   FP4_REQUIRE(function);
+  FP4_REQUIRE_LIVE(function);
   return setFunctionAttribute(__func__, *function, attribute, value);
 }
 FP4_ENTRY int cuKernelSetAttribute(int attribute, int value, Function *kernel, int) {
@@ -127,6 +135,7 @@ FP4_ENTRY int cuKernelSetAttribute(int attribute, int value, Function *kernel, i
 FP4_ENTRY int cuFuncGetAttribute(int *value, int attribute, Function *function) {
   FP4_REQUIRE(value);
   FP4_REQUIRE(function);
+  FP4_REQUIRE_LIVE(function);
   FuncAttributes all;
   if (Code code = functionAttributes(__func__, *function, all); code != Success)
     return code;
@@ -157,6 +166,7 @@ FP4_ENTRY int cuKernelGetAttribute(int *value, int attribute, Function *kernel, 
 FP4_ENTRY int cuFuncGetName(const char **name, Function *function) {
   FP4_REQUIRE(name);
   FP4_REQUIRE(function);
+  FP4_REQUIRE_LIVE(function);
   *name = function->name.c_str();
   return Success;
 }
@@ -166,6 +176,7 @@ FP4_ENTRY int cuKernelGetName(const char **name, Function *kernel) {
 FP4_ENTRY int cuFuncGetModule(Module **module, Function *function) {
   FP4_REQUIRE(module);
   FP4_REQUIRE(function);
+  FP4_REQUIRE_LIVE(function);
   *module = function->module;
   return Success;
 }
@@ -185,6 +196,7 @@ FP4_ENTRY int cuFuncIsLoaded(int *state, Function *) {
 /// Where parameter `index` lies in the block of all.
 FP4_ENTRY int cuFuncGetParamInfo(Function *function, size_t index, size_t *offset, size_t *bytes) {
   FP4_REQUIRE(function && offset);
+  FP4_REQUIRE_LIVE(function);
   return parameterOf(__func__, *function, index, *offset, bytes);
 }
 FP4_ENTRY int cuKernelGetParamInfo(Function *kernel, size_t index, size_t *offset, size_t *bytes) {
@@ -212,7 +224,7 @@ static std::span<const std::byte> parameterBlock(void **extra) {
 static Code launchDriver(const char *name, Function *function, LaunchRequest request,
                          void **arguments, void **extra) {
   // A null function is the caller's mistake; cudaKernel_t and CUfunction are the same here.
-  if (!function || !context().resolve(function))
+  if (!isLive(function))
     return context().fail(name, InvalidResourceHandle,
                           "the function is not one of a loaded module");
   request.arguments = arguments;

@@ -10,6 +10,7 @@ FP4_ENTRY int cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, 
                                                                    int threads, size_t shared,
                                                                    unsigned) {
   FP4_REQUIRE(blocks && function);
+  FP4_REQUIRE_LIVE(function);
   return residentBlocks(__func__, *function, threads, shared, *blocks);
 }
 
@@ -21,6 +22,7 @@ FP4_ENTRY int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, Function 
 FP4_ENTRY int cuOccupancyAvailableDynamicSMemPerBlock(size_t *bytes, Function *function, int blocks,
                                                       int) {
   FP4_REQUIRE(bytes && function && blocks > 0);
+  FP4_REQUIRE_LIVE(function);
   return availableShared(__func__, *function, blocks, *bytes);
 }
 
@@ -31,6 +33,7 @@ FP4_ENTRY int cuOccupancyMaxPotentialBlockSizeWithFlags(int *grid, int *block, F
                                                         SharedOfBlock sharedOf, size_t shared,
                                                         int limit, unsigned) {
   FP4_REQUIRE(grid && block && function);
+  FP4_REQUIRE_LIVE(function);
   const auto info = context().kernelOf(__func__, *function);
   if (!info)
     return info.error();
@@ -60,12 +63,14 @@ FP4_ENTRY int cuOccupancyMaxPotentialBlockSize(int *grid, int *block, Function *
 FP4_ENTRY int cuOccupancyMaxActiveClusters(int *clusters, Function *function,
                                            const DriverLaunchConfig *config) {
   FP4_REQUIRE(function && config);
+  FP4_REQUIRE_LIVE(function);
   return activeClusters(__func__, *function, requestOf(*config), *clusters);
 }
 
 FP4_ENTRY int cuOccupancyMaxPotentialClusterSize(int *size, Function *function,
                                                  const DriverLaunchConfig *) {
   FP4_REQUIRE(size && function);
+  FP4_REQUIRE_LIVE(function);
   *size = largestCluster(*function);
   return Success;
 }

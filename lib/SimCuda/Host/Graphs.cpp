@@ -118,7 +118,7 @@ struct Performer {
     work.function(work.argument);
     return Success;
   }
-  Code operator()(const RecordWork &work) { return recordEvent(work.event); }
+  Code operator()(const RecordWork &work) { return recordEvent(function, work.event); }
   Code operator()(const WaitWork &) { return Success; }
   Code operator()(const AllocateWork &work) {
     return Context::get().allocateAt(function, work.address, work.bytes);

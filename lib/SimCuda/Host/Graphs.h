@@ -13,7 +13,7 @@
 
 namespace fp4::simcuda {
 
-struct GraphNode {
+struct GraphNode : Live<HandleKind::Node> {
   Graph *graph = nullptr;
   Work work;
   std::vector<GraphNode *> after; ///< what it depends on
@@ -36,7 +36,8 @@ struct FP4_HOST_API Graph {
 };
 
 /// cudaGraph_t and cudaGraphExec_t: what a program holds.
-struct GraphHandle {
+struct GraphHandle : Live<HandleKind::Graph> {
+  explicit GraphHandle(std::shared_ptr<Graph> graph) : graph(std::move(graph)) {}
   std::shared_ptr<Graph> graph;
 };
 
@@ -64,13 +65,16 @@ FP4_HOST_API Code identify(const char *function, StreamHandle stream, unsigned l
 FP4_HOST_API Code beginCapture(const char *function, StreamHandle stream, GraphHandle *into,
                                std::span<GraphNode *const> after);
 FP4_HOST_API Code endCapture(const char *function, StreamHandle stream, GraphHandle **graph);
+/// The stream is destroyed: its capture is no longer valid, and ends with it where it began there.
+FP4_HOST_API void abandonCapture(Stream &stream);
 /// Null where the stream is not captured.
 FP4_HOST_API Stream *capturing(StreamHandle stream);
 /// 0 none, 1 active, 2 invalidated.
 FP4_HOST_API int captureStatus(StreamHandle stream);
 /// cudaStreamGetCaptureInfo and cuStreamGetCaptureInfo; results that are null are left out.
-FP4_HOST_API Code captureInfo(StreamHandle stream, int *status, unsigned long long *id,
-                              GraphHandle **graph, GraphNode *const **last, size_t *count);
+FP4_HOST_API Code captureInfo(const char *function, StreamHandle stream, int *status,
+                              unsigned long long *id, GraphHandle **graph, GraphNode *const **last,
+                              size_t *count);
 /// The capture mode of the thread: sets it and hands back the one before. It changes nothing.
 FP4_HOST_API void exchangeCaptureMode(int &mode);
 

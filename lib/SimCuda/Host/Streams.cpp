@@ -1,5 +1,6 @@
 //===- Streams.cpp - Streams and events -----------------------------------===//
 #include "Streams.h"
+#include "Graphs.h"
 #include <atomic>
 
 using namespace fp4::simcuda;
@@ -22,19 +23,24 @@ Stream *fp4::simcuda::streamOf(StreamHandle handle) {
   constexpr uintptr_t perThread = 2;
   static thread_local Stream defaultOfThread;
   if (!isDefault(handle))
-    return handle;
+    return isLive(handle) ? handle : nullptr;
   return reinterpret_cast<uintptr_t>(handle) == perThread ? &defaultOfThread : nullptr;
 }
 
-Code fp4::simcuda::destroyStream(StreamHandle stream) {
+Code fp4::simcuda::destroyStream(const char *function, StreamHandle stream) {
   if (isDefault(stream))
     return Context::get().quiet(InvalidResourceHandle);
+  FP4_LIVE_IN(function, stream);
+  if (stream->capture)
+    abandonCapture(*stream);
   delete stream;
   return Success;
 }
 
 uint64_t fp4::simcuda::streamId(StreamHandle stream) {
-  return isDefault(stream) ? reinterpret_cast<uintptr_t>(stream) : stream->id;
+  if (isDefault(stream))
+    return reinterpret_cast<uintptr_t>(stream);
+  return isLive(stream) ? stream->id : 0;
 }
 
 Code fp4::simcuda::createEvent(EventHandle *event, unsigned flags) {
@@ -45,27 +51,33 @@ Code fp4::simcuda::createEvent(EventHandle *event, unsigned flags) {
   return Success;
 }
 
-Code fp4::simcuda::destroyEvent(EventHandle event) {
+Code fp4::simcuda::destroyEvent(const char *function, EventHandle event) {
+  if (event)
+    FP4_LIVE_IN(function, event);
   delete event;
   return Success;
 }
 
-Code fp4::simcuda::recordEvent(EventHandle event) {
+Code fp4::simcuda::recordEvent(const char *function, EventHandle event) {
   if (!event)
     return Context::get().quiet(InvalidResourceHandle);
+  FP4_LIVE_IN(function, event);
   event->recorded = true;
   event->time = std::chrono::steady_clock::now();
   return Context::get().sticky();
 }
 
-Code fp4::simcuda::eventStatus(EventHandle event) {
+Code fp4::simcuda::eventStatus(const char *function, EventHandle event) {
   if (!event)
     return Context::get().quiet(InvalidResourceHandle);
+  FP4_LIVE_IN(function, event);
   return event->capture ? Context::get().quiet(CapturedEvent) : Context::get().sticky();
 }
 
 Code fp4::simcuda::elapsed(const char *function, float *milliseconds, EventHandle from,
                            EventHandle to) {
+  if (from && to)
+    FP4_LIVE_IN(function, from, to);
   if (!from || !to || !from->recorded || !to->recorded)
     return Context::get().fail(function, InvalidResourceHandle,
                                "both events must have been recorded");
