@@ -45,6 +45,7 @@ struct Multiprocessor {
   Port port;                                ///< to L2
   Server requests;                          ///< what hands copies to the engine
   Server copies;                            ///< the copy engine
+  Server remoteStores;                      ///< what takes st.async to other blocks of a cluster
   Server tensor;                            ///< tcgen05, all of the multiprocessor
   Server scales;                            ///< tcgen05.cp
   Server mbarriers;

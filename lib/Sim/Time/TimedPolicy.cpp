@@ -110,7 +110,8 @@ double TimedPolicy::copyIn(const Ticket &ticket) {
                               : ticket.sharedWrites.empty() ? 0
                                                             : ticket.sharedWrites[0].bytes);
   if (ticket.engine == Engine::Threads) // st.async
-    return now + rates[TimingRate::RemoteArrive];
+    return from.remoteStores.serve(now, bytes / rates[TimingRate::RemoteStoreBytes]) +
+           rates[TimingRate::RemoteArrive];
   if (ticket.global.empty() && !ticket.outsideRows) // between blocks of the cluster
     return startOf(from, bytes / rates[TimingRate::TmaBytes]) +
            bytes / rates[TimingRate::TmaBytes] + rates[TimingRate::TmaLatency] +
