@@ -34,7 +34,9 @@ struct LowerStage : fp4::PipePattern<fp4::pipe::StageOp> {
     auto type = cast<VectorType>(adaptor.getValue().getType());
     int64_t units = kAccessBytes * 8 / type.getElementTypeBitWidth();
     ImplicitLocOpBuilder b(loc, rewriter);
-    fp4::Int32 row(b, fp4::accumulatorLane(rewriter, loc, state));
+    bool isOfOne = tile.getRows() == fp4::pipe::kMmaM;
+    fp4::Int32 row = isOfOne ? fp4::Int32(b, fp4::accumulatorLane(rewriter, loc, state))
+                             : fp4::threadOfRole(b, op, state);
     fp4::hw::SwizzleMode mode = fp4::pipe::swizzleMode(tile.getLayout());
     for (int64_t byte = 0; byte < tile.getInnerBytes(); byte += kAccessBytes) {
       fp4::Int32 place = fp4::hw::swizzle(mode, row * tile.getInnerBytes() + byte);

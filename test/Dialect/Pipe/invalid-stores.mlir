@@ -4,8 +4,9 @@
 func.func @rows(%v: vector<64xbf16>, %w: vector<32xbf16>) {
   %ok = pipe.stage %v : vector<64xbf16> -> !pipe.shared<128x64xbf16, swizzle_128B>
   %narrow = pipe.stage %w : vector<32xbf16> -> !pipe.shared<128x32xbf16, swizzle_64B>
+  %two = pipe.stage %v : vector<64xbf16> -> !pipe.shared<256x64xbf16, swizzle_128B>
   // (C160)
-  // expected-error @+1 {{tile must be 128 rows of 'vector<32xbf16>', as wide as its swizzle, but got '!pipe.shared<128x64xbf16, swizzle_128B>'}}
+  // expected-error @+1 {{tile must be 128 rows for each warpgroup of the role, one or two, of 'vector<32xbf16>', as wide as its swizzle, but got '!pipe.shared<128x64xbf16, swizzle_128B>'}}
   %bad = pipe.stage %w : vector<32xbf16> -> !pipe.shared<128x64xbf16, swizzle_128B>
   return
 }

@@ -489,11 +489,16 @@ LogicalResult StageOp::verify() { // (C160)
     return failure();
   SharedType tile = *filled;
   auto vector = cast<VectorType>(getValue().getType());
-  SmallVector<int64_t> shape = {kMmaM, vector.getNumElements()};
-  if (tile.getShape() == ArrayRef(shape) && tile.getElementType() == vector.getElementType() &&
+  int64_t groups = tile.getRows() / kMmaM;
+  SmallVector<int64_t> shape = {kMmaM * groups, vector.getNumElements()};
+  auto region = (*this)->getParentOfType<RoleRegionOp>();
+  int64_t threads = region ? region.getRole().getNumThreads() : kMmaM * groups;
+  bool hasRows = (groups == 1 || groups == 2) && threads == kMmaM * groups;
+  if (hasRows && tile.getShape() == ArrayRef(shape) && tile.getElementType() == vector.getElementType() &&
       !tile.isScales() && tile.getInnerBytes() == swizzleWidth(tile.getLayout()))
     return success();
-  return emitOpError() << "tile must be " << kMmaM << " rows of " << vector
+  return emitOpError() << "tile must be " << kMmaM
+                       << " rows for each warpgroup of the role, one or two, of " << vector
                        << ", as wide as its swizzle, but got " << tile;
 }
 

@@ -530,13 +530,13 @@ def Pipe_StageOp : Pipe_EngineOp<
     [Pipe_NamedResults, DeclareOpInterfaceMethods<Pipe_StageFillerOpInterface>]> {
   let summary = "this thread's row segment into a tile of shared memory";
   let description = [{
-    The thread of accumulator lane r writes `tile[r, i] = value[i]`: the threads together fill a tile
-    that `pipe.store_tile` copies to global memory. Threads of one phase write 16 bytes of different
+    The thread of accumulator lane r writes `tile[r, i] = value[i]`, and that of warpgroup w of its role
+    `tile[128 w + r, i]`: the threads together fill a tile that `pipe.store_tile` copies to global memory. Threads of one phase write 16 bytes of different
     rows each, which the swizzle of the tile puts in different banks. The sequential form returns
     the tile; the other forms fill a tile of a channel acquired by this role. PTX: st.shared.v4.
 
-    Constraints: (C160) the tile is returned or filled. It has 128 rows and as many columns as the
-    vector has elements, of the same type; a row is as wide as the swizzle of the tile.
+    Constraints: (C160) the tile is returned or filled. It has 128 rows for each warpgroup of the role,
+    one or two, and as many columns as the vector has elements, of the same type; a row is as wide as the swizzle of the tile.
 
     Example:
     ```mlir
