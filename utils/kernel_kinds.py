@@ -135,7 +135,21 @@ def schedules():
         rows = {"split": (128,), "stream": (128,), "threads": (3, 3, 3)}.get(form, (130, 0, 1))
         text = sweep_groups.program(form, rows, 64, 1312, "nvfp4", "bf16", "none", "chosen")
         text = text.replace("split_k = 6", "split_k = 2")
-        yield tcgen05(f"NVFP4 product, {what}", text, 2, "" if form == "threads" else RING)
+        plan = {"split": f"join = workspace, {RING}", "threads": ""}.get(form, RING)
+        yield tcgen05(f"NVFP4 product, {what}", text, 2, plan)
+
+
+def joins():
+    """Clusters add the ranges of K of a tile, in two turns; of three blocks the last has less."""
+    for what, plan, m, blocks, split in (
+            ("three blocks", "tile = [128, 64, 256]", 256, 3, 3),
+            ("two pairs", "pair, tile = [256, 64, 256]", 512, 4, 2),
+            ("two blocks with swapped operands", "swap, tile = [128, 16, 256]", 16, 2, 2)):
+        n = 256 if "swap" in plan else 64
+        text = sweep_groups.program("split", (m,), n, 1312, "nvfp4", "bf16", "none", "chosen")
+        text = text.replace("split_k = 6", f"split_k = {split}")
+        yield tcgen05(f"NVFP4 product, ranges of K of {what} in a cluster", text, blocks,
+                      f"{plan}, join = cluster, {RING}")
 
 
 def epilogues():
@@ -249,6 +263,6 @@ def quantizers():
 
 
 def kinds():
-    for some in (of_one_block, pairs, clusters, schedules, epilogues, hopper, hopper_weights,
+    for some in (of_one_block, pairs, clusters, schedules, joins, epilogues, hopper, hopper_weights,
                  other_weights, warps, quantizers):
         yield from some()

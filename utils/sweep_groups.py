@@ -30,7 +30,10 @@ RESULTS = ["bf16", "f32"]
 ALPHAS = ["none", "one", "groups"]
 PLANS = {"chosen": "", "96": "tile = [128, 96, 256]", "256": "tile = [128, 256, 256]",
          "pair": "pair, tile = [256, 192, 256]", "2x1": "cluster = [2, 1], tile = [128, 128, 256]",
-         "deep": "tile = [128, 64, 512], stages = 1", "swap": "swap"}
+         "deep": "tile = [128, 64, 512], stages = 1", "swap": "swap", "workspace": "join = workspace",
+         "joined": "join = cluster, tile = [128, 64, 256]",
+         "joined_pairs": "join = cluster, pair, tile = [256, 64, 256]",
+         "joined_swap": "join = cluster, swap"}
 SCHEDULES = [("eager", 1), ("lazy", 1), ("random", 1), ("random", 2), ("delay", 1)]
 
 LAYOUT = "#fp4.scale_layout<tiled_128x4>"
@@ -102,8 +105,10 @@ def program(form, rows, n, k, fmt, result, alpha, plan):
 
 def all_cases():
     for case in itertools.product(FORMS, ROWS, N, K, FORMATS, RESULTS, ALPHAS, PLANS):
-        form, rows, _, _, _, _, alpha, plan = case
+        form, rows, _, k, _, _, alpha, plan = case
         if plan == "swap" and form != "split" or plan != "chosen" and form == "threads":
+            continue
+        if (plan == "workspace" or plan.startswith("joined")) and (form != "split" or k <= 256):
             continue
         if form == "threads" and (max(rows) > 8 or len(set(rows)) > 1):
             continue

@@ -132,9 +132,10 @@ static void setPlan(MatmulShape &shape, const KernelPlan &plan, const hw::Target
   // Sums in registers are stored as they are, so nothing but the tile is swapped.
   shape.transposed = shape.floatA || (plan.swap && !shape.swap);
   shape.ranges = plan.ranges.value_or(1);
-  shape.joinsInCluster = shape.hasFragments() && plan.cluster[0] > 1;
+  bool joins = plan.join == RangeJoin::Cluster;
+  shape.joinsInCluster = joins || (shape.hasFragments() && plan.cluster[0] > 1);
   if (plan.cluster[0] && !shape.hasFragments()) {
-    shape.clusterM = plan.cluster[0];
+    shape.clusterM = plan.cluster[0] / (joins ? shape.splits : 1);
     shape.clusterN = plan.cluster[1];
   }
   if (plan.swap && shape.transposed)
@@ -473,7 +474,7 @@ private:
     if (shape.dynamicWidth())
       others = quotient(product.sizes.columns, shape.workN());
     else
-      others = constant(areColumns ? shape.tilesM() * shape.joinedBlocks() : shape.worksN());
+      others = constant(areColumns ? shape.tilesM() * shape.worksOfTile() : shape.worksN());
     return arith::MulIOp::create(b, loc, alongRows, others);
   }
 

@@ -56,6 +56,7 @@ private:
   void findShare(Tile &tile, Value &m, Value &n);
   Value countTiles(Value size, int64_t unit);
   Value broadcast(Value scalar);
+  void findPlaces();
   Value place(mlir::gpu::Dimension dimension, int64_t blocks);
   bool areUnitScales(Value from);
   Value copyScales(Value from, Value blocks);
@@ -92,12 +93,15 @@ private:
   RowsOfSums rowsOfSums(const Tile &tile);
   Value columnOfSums(const Tile &tile, Value column);
   Value sumOfParts(const Tile &tile, Value column);
+  void joinInCluster(Value acc, const Tile &tile);
   Value numbers(const Tile &tile, Value column, mlir::VectorType type, Value global, Value limit);
   Value factors(const Tile &tile, Value alphas, Value column);
 
   Value numM, numTilesN;
   Value flip; ///< what turns the order of columns around; null where it is always the same
-  Value placeM, placeN;                ///< of this block in its cluster; null where it is alone
+  /// Of this block among those that share loads, or are a pair; null where it is alone.
+  Value placeM, placeN;
+  Value placeOfRange; ///< of its range of K, where these join in a cluster
   Value alphaVector, alpha2Vector;     ///< alpha in every lane; null where there is none or not one
   std::optional<ResultStores> results; ///< where there are others than the elements
 };

@@ -45,12 +45,11 @@ void MatmulBuilder::build() {
   }
   if (shape.derivesResults())
     results.emplace(b, loc, shape, derived);
-  placeM = place(gpu::Dimension::x, shape.clusterM);
-  placeN = place(gpu::Dimension::y, shape.clusterN);
+  findPlaces();
   Value ofN = shape.dynamicColumns() ? rows : columns;
   numTilesN = ofN ? countTiles(ofN, shape.workN()) : constant(shape.tilesN());
   Value numN =
-      ofN ? mul(numTilesN, shape.joinedBlocks()) : constant(shape.stream ? 1 : shape.worksN());
+      ofN ? mul(numTilesN, shape.worksOfTile()) : constant(shape.stream ? 1 : shape.worksN());
   if (shape.alternates)
     forEachTurn(numM, numN, [&](Value m, Value n, Value turn) {
       flip = flipOf(turn);
@@ -68,6 +67,20 @@ Value MatmulBuilder::countTiles(Value size, int64_t unit) {
 Value MatmulBuilder::broadcast(Value scalar) {
   auto type = VectorType::get({shape.chunk()}, b.getF32Type());
   return vector::BroadcastOp::create(b, loc, type, scalar);
+}
+
+/// Where ranges join, blocks that share loads, or are a pair, are neighbours, one range behind the
+/// other.
+void MatmulBuilder::findPlaces() {
+  placeM = place(gpu::Dimension::x, shape.clusterBlocksM());
+  placeN = place(gpu::Dimension::y, shape.clusterN);
+  if (!shape.joinsInCluster)
+    return;
+  Value together = constant(shape.clusterM), place = placeM;
+  placeOfRange = arith::DivUIOp::create(b, loc, place, together);
+  placeM = {};
+  if (shape.clusterM > 1)
+    placeM = arith::RemUIOp::create(b, loc, place, together);
 }
 
 /// The place of this block in its cluster along m or n; null where there is one block.
@@ -104,7 +117,10 @@ MatmulBuilder::Tile MatmulBuilder::findTile(Value m, Value n) {
   };
   Tile tile;
   tile.k = {constant(0), countTilesK()};
-  if (shape.splits > 1) {
+  if (shape.joinsInCluster) {
+    tile.part = placeOfRange;
+    tile.k = rangeOf(tile.part);
+  } else if (shape.splits > 1) {
     tile.part = arith::DivUIOp::create(b, loc, n, numTilesN);
     tile.k = rangeOf(tile.part);
     n = arith::RemUIOp::create(b, loc, n, numTilesN);
@@ -422,6 +438,8 @@ void MatmulBuilder::buildEpilogue(ValueRange accs, const Tile &found) {
   }
   if (shape.stream)
     return buildShare(accs, tile);
+  if (shape.joinsInCluster)
+    return joinInCluster(accs.front(), tile);
   if (shape.splits > 1)
     return buildJoin(accs, tile);
   if (results) {

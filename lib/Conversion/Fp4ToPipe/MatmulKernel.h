@@ -1,6 +1,7 @@
 //===- MatmulKernel.h - The sequential kernel of a matrix multiplication --===//
 #pragma once
 
+#include "fp4/Conversion/KernelPlans/KernelPlans.h"
 #include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
 #include "fp4/Dialect/Pipe/IR/Pipe.h"
 #include "fp4/ISA/WeightLayout.h"
@@ -8,6 +9,8 @@
 #include "fp4/Numerics/StreamK.h"
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
+
+#include <numeric>
 
 namespace fp4 {
 
@@ -118,7 +121,11 @@ struct MatmulShape {
   /// Columns of sums that it reads and converts at a time, which divide those that it stores, or
   /// are twice as many. Beside columns that it holds, these and the next are to fit in its
   /// registers too.
-  int64_t chunk() const { return hasOneAccumulator() ? narrowChunk() : storedColumns(); }
+  int64_t chunk() const {
+    if (joinsInCluster && !hasFragments())
+      return joinedChunk();
+    return hasOneAccumulator() ? narrowChunk() : storedColumns();
+  }
   pipe::Layout stagedLayout() const;
   /// Tiles at the end of a group have rows of another one, so the kernel stores their elements
   /// directly.
@@ -263,7 +270,9 @@ struct MatmulShape {
   int64_t tilesM() const { return groups ? tablePlaces : (m + workM() - 1) / workM(); }
   int64_t tilesN() const { return (n + workN() - 1) / workN(); }
   /// Works along n of all ranges of K that have works of their own.
-  int64_t worksN() const { return (joinsInCluster ? 1 : joinedBlocks()) * tilesN(); }
+  int64_t worksN() const { return worksOfTile() * tilesN(); }
+  /// Ranges of K that have works of their own.
+  int64_t worksOfTile() const { return joinsInCluster ? 1 : joinedBlocks(); }
   /// Blocks that have the ranges of a tile.
   int64_t joinedBlocks() const { return splits / ranges; }
   bool hasWorkspace() const { return (joinedBlocks() > 1 && !joinsInCluster) || stream; }
@@ -272,7 +281,13 @@ struct MatmulShape {
   /// Its works are rows of a table.
   bool hasTable() const { return groups || stream; }
   /// Blocks of a work.
-  int64_t clusterBlocksM() const { return joinsInCluster ? joinedBlocks() : clusterM; }
+  int64_t clusterBlocksM() const { return (joinsInCluster ? joinedBlocks() : 1) * clusterM; }
+  /// Columns of a tile that a thread adds where ranges of K join in a cluster; and those of them
+  /// that it converts at a time.
+  int64_t joinedColumns() const { return fp4::joinedColumns(laneColumns(), joinedBlocks()); }
+  int64_t joinedChunk() const {
+    return std::gcd(std::gcd(joinedColumns(), laneColumns()), narrowChunk());
+  }
   int64_t tilesK() const { return (k + tileK - 1) / tileK; }
   /// Scales of a row, or ShapedType::kDynamic.
   int64_t blocksOfRow() const { return dynamicDepth() ? k : k / block; }

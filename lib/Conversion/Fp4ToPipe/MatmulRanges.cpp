@@ -5,9 +5,14 @@
 // range to the last, and finishes the tile. Where the number of columns is not known, each tile of
 // columns has such a workspace of its own behind the one before it.
 //
+// Or the blocks of a cluster have the ranges of a tile. Each adds some of its columns, and finishes
+// them.
+//
 //===----------------------------------------------------------------------===//
 
 #include "MatmulBuilder.h"
+
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
 using namespace fp4;
@@ -72,4 +77,30 @@ void MatmulBuilder::buildJoin(ValueRange accs, const Tile &tile) {
     Value sums = sumOfParts(tile, inResult);
     store(convert({sums}, tile, ofThreadOrLast(tile, place)), tile, inResult);
   });
+}
+
+/// Columns behind the tile, which the last block has where blocks have no equal parts, are skipped.
+void MatmulBuilder::joinInCluster(Value acc, const Tile &tile) {
+  int64_t width = shape.joinedColumns(), chunk = shape.chunk();
+  auto type = VectorType::get({width}, b.getF32Type());
+  Value sums = JoinLanesOp::create(b, loc, type, acc, IntegerAttr());
+  Value first = mul(tile.part, width), all = constant(shape.laneColumns());
+  if (shape.hasRaggedColumns()) {
+    Value existing = shape.dynamicColumns() ? rows : endOfColumns();
+    all = min(arith::SubIOp::create(b, loc, existing, tile.column), shape.laneColumns());
+  }
+  bool isWhole = !shape.hasRaggedColumns() && shape.laneColumns() % width == 0 &&
+                 shape.laneColumns() / width == shape.joinedBlocks();
+  for (int64_t column = 0; column < width; column += chunk) {
+    Value inTile = add(first, constant(column)), place = add(tile.column, inTile);
+    auto finish = [&] {
+      Value part = vector::ExtractStridedSliceOp::create(b, loc, sums, ArrayRef(column),
+                                                         ArrayRef(chunk), ArrayRef<int64_t>(1));
+      store(convert({part}, tile, ofThreadOrLast(tile, place)), tile, ofThread(tile, place));
+    };
+    if (isWhole)
+      finish();
+    else
+      when(arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, inTile, all), finish);
+  }
 }

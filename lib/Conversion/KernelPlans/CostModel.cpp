@@ -101,14 +101,14 @@ static double operandBytes(const MatmulSize &size) {
       double(size.n * size.products) * double(std::max<size_t>(1, size.groups.size()));
   return (double(size.m) + rowsOfB) * perRow;
 }
-static double writtenBytes(const MatmulSize &size) {
-  double sums = size.splits > 1 ? 2.0 * 4 * double(size.splits) : 0;
+static double writtenBytes(const MatmulSize &size, const ProductTile &tile) {
+  double sums = size.splits > 1 && !tile.joins ? 2.0 * 4 * double(size.splits) : 0;
   return double(size.m) * double(size.n) * (double(size.resultBytes) + sums);
 }
 
 /// Tiles of the result, of clusters that are whole.
 static int64_t countTiles(const MatmulSize &size, const ProductTile &tile) {
-  int64_t together = tile.clusterM / (tile.pair ? 2 : 1), tilesM = 0;
+  int64_t together = tile.joins ? 1 : tile.clusterM / (tile.pair ? 2 : 1), tilesM = 0;
   auto addRows = [&](int64_t rows) {
     tilesM += ceilDiv(rows, tile.rows() * together) * together;
   };
@@ -134,7 +134,10 @@ static ProductTile unswapped(ProductTile tile) {
   return tile;
 }
 
-static bool addsRanges(const MatmulSize &size) { return size.splits > 1 || size.sharers > 0; }
+/// Blocks leave sums in a workspace.
+static bool leavesSums(const MatmulSize &size, const ProductTile &tile) {
+  return (size.splits > 1 && !tile.joins) || size.sharers > 0;
+}
 
 static constexpr int64_t kWidestTileN = 256;
 
@@ -156,9 +159,11 @@ static double serialCycles(const MatmulSize &size, const ProductTile &tile, bool
     return 0;
   double columns = double(tile.laneColumns() * size.products);
   double read = columnBytes / cyclesOf(hw::TimingRate::TmemBytes, target);
-  if (!isLast && size.products == 1 && overlaps && !addsRanges(size))
+  if (!isLast && size.products == 1 && overlaps && !leavesSums(size, tile) && !tile.joins)
     return common * read;
-  double resultBytes = addsRanges(size) ? 4 : double(size.resultBytes);
+  if (tile.joins) // all of it is read before any of it is added
+    return columns * read;
+  double resultBytes = leavesSums(size, tile) ? 4 : double(size.resultBytes);
   double held = std::min(columns, registers * 4 / resultBytes);
   double perColumn = read + cyclesOf(hw::TimingRate::FmaInterval, target) +
                      cyclesOf(hw::TimingRate::AluInterval, target);
@@ -188,9 +193,27 @@ static int64_t deepTiles(const MatmulSize &size) {
   return ceilDiv(ceilDiv(size.k, size.tileSteps() * size.stepK), size.splits);
 }
 
+/// From a block's accumulator in tensor memory to its part of the sums of all.
+static double joinCycles(const MatmulSize &size, const ProductTile &tile,
+                         const hw::TargetModel &target) {
+  constexpr double lanes = 128, sumBytes = 4, warp = 32;
+  auto columns = double(tile.laneColumns()), others = 1 - 1 / double(size.splits);
+  double read = columns * sumBytes * warp / cyclesOf(hw::TimingRate::TmemBytes, target);
+  double sent =
+      others * columns * lanes * sumBytes / cyclesOf(hw::TimingRate::RemoteStoreBytes, target);
+  double added =
+      columns * (lanes * sumBytes / cyclesOf(hw::TimingRate::SharedBytes, target) +
+                 cyclesOf(hw::TimingRate::FmaInterval, target));
+  return read + sent + added + cyclesOf(hw::TimingRate::RemoteArrive, target) +
+         cyclesOf(hw::TimingRate::MbarrierWake, target) +
+         cyclesOf(hw::TimingRate::SharedLatency, target);
+}
+
 static double epilogueCycles(const MatmulSize &size, const ProductTile &tile,
                              const hw::TargetModel &target) {
-  return target.product->epilogueCyclesPerColumn * double(tile.laneColumns() * size.products);
+  double all =
+      target.product->epilogueCyclesPerColumn * double(tile.laneColumns() * size.products);
+  return tile.joins ? joinCycles(size, tile, target) + all / double(size.splits) : all;
 }
 
 /// Of one tile, while `workers` have one each.
@@ -203,7 +226,8 @@ static ProductCost tileCost(const MatmulSize &size, const ProductTile &tile, int
   if (size.stepK == 96) // of a k tile of three panels often a good part does not exist
     steps = double(ceilDiv(size.k, size.stepK));
   double bytes = double(std::min(size.m, tile.rowsOfA()) * std::min(size.n, tile.n)) *
-                 double(addsRanges(size) ? 4 : size.resultBytes);
+                 double(leavesSums(size, tile) ? 4 : size.resultBytes) /
+                 double(tile.joins ? size.splits : 1);
   double main = steps * step.cycles + double(deepTiles(size)) * scaleCycles(size, tile, target) +
                 rates.fillCycles + kStoreShare * bytes / feedBytesPerCycle(active, target);
   double epilogue = epilogueCycles(size, tile, target);
@@ -223,14 +247,15 @@ ProductCost fp4::productCost(const MatmulSize &size, const ProductTile &tile,
   double busy = double(std::max<int64_t>(waves, 1)) * whole.cycles;
   if (waves && rest) // which L2 delivers more to
     busy += tileCost(size, tile, rest, false, target).cycles;
-  double join = size.splits > 1 ? double(size.splits) * epilogue : 0; // of the last block
+  double join = size.splits > 1 && !tile.joins ? double(size.splits) * epilogue
+                                               : 0; // of the last block
   if (int64_t sharers = size.sharers; sharers > 0 && tiles % sharers) {
     double each = double(tiles) / double(sharers);
     busy = each * tileCost(size, tile, workers, false, target).cycles;
     join = 2 * target.product->fillCycles + epilogue + std::max(2.0, 1 / each) * epilogue;
   }
   busy += target.product->tailCycles + epilogue + join;
-  double memory = memoryCycles(operandBytes(size), writtenBytes(size), target);
+  double memory = memoryCycles(operandBytes(size), writtenBytes(size, tile), target);
   return {std::max(busy, memory) + target.product->launchCycles, busy,
           memory > busy ? ProductBound::Memory : whole.bound};
 }
@@ -300,7 +325,7 @@ std::optional<int64_t> fp4::choosePanel(const MatmulSize &size, const ProductTil
                                         const hw::TargetModel &target) {
   if (tile.swap)
     return choosePanel(transposed(size), unswapped(tile), target);
-  if (operandBytes(size) + writtenBytes(size) <= double(target.l2Bytes))
+  if (operandBytes(size) + writtenBytes(size, tile) <= double(target.l2Bytes))
     return std::nullopt;
   // w columns of tiles and workers / w rows at a time read w * n + workers / w * rows operand rows.
   double workers = double(productWorkers(tile, target));

@@ -24,6 +24,9 @@
 // two accumulators have columns in common, reading these is all that is added. A kernel is
 //   max(sum of tiles over waves + TAIL + epi, read bytes / memory + written bytes / WRITES) +
 //   launch.
+// Ranges of K join in a workspace, where the last block adds them all, epi for each; or in a cluster,
+// of S blocks: there a block sends S - 1 parts of S of its sums, adds S for its own part, which are as
+// many elements as a block has, and has an epilogue of a part of S.
 // Workers that share tiles have no last wave: tiles / workers waves, and a worker begins twice
 // more, leaves the sums of one tile and adds those of another, which takes EPI each. Workers are
 // multiprocessors, or the pairs of them. The model is fitted to public measurements of B200 with
@@ -85,6 +88,7 @@ struct ProductTile {
   int64_t clusterM = 1, clusterN = 1; ///< blocks of a cluster
   bool swap = false; ///< the tile is one of the transposed result
   bool narrow = false; ///< the pair has 128 rows
+  bool joins = false;  ///< the blocks of the cluster, or its pairs, have ranges of K of one tile
 
   int64_t rows() const { return pair ? 2 * rowsOfA() : kProductTileM; }
   int64_t rowsOfA() const { return narrow ? kProductTileM / 2 : kProductTileM; } ///< of a block

@@ -50,6 +50,21 @@ std::array<int64_t, 3> proposeJoin(const KernelPlan &wish, JoinedTile tile, int6
                                    const hw::TargetModel &target);
 llvm::LogicalResult checkJoin(mlir::Operation *op, const KernelPlan &plan, JoinedTile tile,
                               const hw::TargetModel &target);
+/// The same on targets with tcgen05 (JoinPlans.cpp): bytes that a block needs to join tiles of so many
+/// columns; candidates whose ranges join in a cluster, of those that fit the memories, which replace
+/// `tiles` where they are asked for; and what a plan with join = cluster must say.
+int64_t joinBytes(int64_t columns, int64_t splits);
+void addJoined(const KernelPlan &wish, const MatmulSize &size, const hw::TargetModel &target,
+               llvm::function_ref<bool(const ProductTile &)> fits,
+               llvm::SmallVectorImpl<ProductTile> &tiles);
+llvm::LogicalResult checkClusterJoin(mlir::Operation *op, const KernelPlan &plan,
+                                     const hw::TargetModel &target);
+/// Accumulators in tensor memory have the sums of a range of K.
+bool mayJoinLanes(mlir::Operation *op, const hw::TargetModel &target);
+/// Remarks on `tile`, which was chosen for the product, and on what another order of its sums would
+/// gain (ProductRemarks.cpp).
+void remarkOnProduct(BlockScaledMatmulOp op, const MatmulSize &size, const ProductTile &tile,
+                     const hw::TargetModel &target);
 /// Of tiles of products whose weights are operand A: their rows are columns of fragments.
 inline constexpr int64_t kMostJoinedRows = 128;
 /// The wish of a program, with the rows and columns that it says of tiles that workers share; and

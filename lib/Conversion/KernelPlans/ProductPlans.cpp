@@ -10,9 +10,7 @@
 #include "fp4/ISA/WeightProducts.h"
 #include "fp4/Numerics/BlockScaledGemm.h"
 
-#include "mlir/IR/Remarks.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -166,6 +164,21 @@ static void addSwapped(const KernelPlan &wish, BlockScaledMatmulOp product, cons
 /// time knows no measurement of one.
 static bool isNarrow(const KernelPlan &plan) { return plan.pair && plan.tile[0] == kProductTileM; }
 
+static KernelPlan planOfTile(const ProductTile &tile, const MatmulSize &size) {
+  KernelPlan plan = planOfFamily(KernelFamily::TileProduct);
+  plan.tile = {tile.rows(), tile.n, tileDepth(size)};
+  plan.pair = tile.pair;
+  plan.swap = tile.swap;
+  if (tile.blocks() > 1)
+    plan.cluster = {tile.clusterM, tile.clusterN};
+  if (tile.joins)
+    plan.join = RangeJoin::Cluster;
+  return plan;
+}
+
+static bool fitsMemories(const KernelPlan &plan, const MatmulSize &size,
+                         const hw::TargetModel &target);
+
 /// What a program asks for is kept. A pair has rows for both blocks, so fewer rows than one block
 /// has are not worth one.
 static SmallVector<ProductTile> candidates(const KernelPlan &wish, BlockScaledMatmulOp product,
@@ -192,6 +205,10 @@ static SmallVector<ProductTile> candidates(const KernelPlan &wish, BlockScaledMa
     }
   }
   addSwapped(wish, product, size, tiles);
+  auto fits = [&](const ProductTile &tile) {
+    return fitsMemories(planOfTile(tile, size), size, target);
+  };
+  addJoined(wish, size, target, fits, tiles);
   if (tiles.empty()) // the check of the plan says what is wrong with the tile that was asked for
     tiles.push_back({mustPair, kProductTileM, mustPair ? 2 : 1, 1, wish.swap});
   return tiles;
@@ -215,79 +232,6 @@ KernelPlan fp4::wishOfStream(BlockScaledMatmulOp product, const KernelPlan &wish
   return all;
 }
 
-/// Says what was decided, and what the model thinks of it.
-static void explain(Operation *op, const MatmulSize &size, const ProductTile &tile,
-                    const hw::TargetModel &target) {
-  ProductCost cost = productCost(size, tile, target);
-  double clock = target.product->gigahertz;
-  auto name = remark::RemarkOpts::name("product").category("fp4-plan");
-  remark::passed(op->getLoc(), name)
-      << llvm::formatv("tiles of {0}x{1} by {2}, predicted {3:f2} us at {4:f3} GHz, bound by {5}",
-                       tile.rows(), tile.n,
-                       tile.pair   ? "a pair of blocks"
-                       : tile.swap ? "one block with swapped operands"
-                                   : "one block",
-                       cost.cycles / clock / 1000, clock, spell(cost.bound))
-             .str();
-}
-
-/// The number of ranges of K with which the model expects to save at least a tenth of the time, and
-/// that time in cycles; of numbers that are nearly as good, the smallest.
-static std::optional<std::pair<int64_t, double>>
-betterSplit(const MatmulSize &size, const ProductTile &tile, const hw::TargetModel &target) {
-  int64_t slices = llvm::divideCeil(size.k, int64_t(numerics::splitSlice));
-  std::optional<std::pair<int64_t, double>> best;
-  double least = 0.9 * productCost(size, tile, target).cycles;
-  for (int64_t splits = 2; splits <= std::min(slices, BlockScaledMatmulOp::kMaxSplits); ++splits) {
-    MatmulSize split = size;
-    split.splits = splits;
-    double cycles = productCost(split, tile, target).cycles;
-    if (cycles >= least)
-      continue;
-    best = {splits, cycles};
-    least = 0.98 * cycles;
-  }
-  return best;
-}
-
-/// Nothing of the product says that its sums have one order, or how they are shared out.
-static bool mayChangeSums(BlockScaledMatmulOp op) {
-  return !op.isGrouped() && !op.getSplitK() && !op.getStreamK() && !op.isDual() && !op.usesK96() &&
-         op.hasOnlyElements();
-}
-
-/// The order of a sum is not the pass's to change, but it can say what another would gain.
-static void adviseSplit(BlockScaledMatmulOp op, const MatmulSize &size, const ProductTile &tile,
-                        const hw::TargetModel &target) {
-  if (!mayChangeSums(op))
-    return;
-  auto better = betterSplit(size, tile, target);
-  if (!better)
-    return;
-  auto name = remark::RemarkOpts::name("split_k").category("fp4-plan");
-  remark::missed(op->getLoc(), name)
-      << remark::reason("split_k = {0} is predicted to take {1:f2} us; it changes the order of sums",
-                        better->first, better->second / target.product->gigahertz / 1000);
-}
-
-/// The same of workers that share the tiles of the last wave but one.
-static void adviseStream(BlockScaledMatmulOp op, const MatmulSize &size, const ProductTile &tile,
-                         const hw::TargetModel &target) {
-  auto lhs = cast<RankedTensorType>(op.getLhs().getType());
-  int64_t ofTile = tile.pair ? 2 : 1;
-  if (!mayChangeSums(op) || lhs.isDynamicDim(0) || tile.swap || tile.blocks() != ofTile)
-    return;
-  MatmulSize shared = size;
-  shared.sharers = productWorkers(tile, target);
-  double cycles = productCost(shared, tile, target).cycles;
-  if (cycles > 0.95 * productCost(size, tile, target).cycles)
-    return;
-  auto name = remark::RemarkOpts::name("stream_k").category("fp4-plan");
-  remark::missed(op->getLoc(), name) << remark::reason(
-      "stream_k = [{0}, {1}, {2}] is predicted to take {3:f2} us; it changes the order of sums",
-      shared.sharers, tile.rows(), tile.n, cycles / target.product->gigahertz / 1000);
-}
-
 /// Bytes of shared memory and columns of tensor memory that one stage and one accumulator take,
 /// with what a tile that begins within a block of scales loads more.
 static std::pair<int64_t, int64_t> footprint(const KernelPlan &plan, const MatmulSize &size) {
@@ -301,6 +245,8 @@ static std::pair<int64_t, int64_t> footprint(const KernelPlan &plan, const Matmu
   int64_t bytes = (rowsOfA + rowsOfB) * k * size.stepBytes() / size.stepK + scaleRows * k / block;
   int64_t scaleLanes = narrow ? kProductTileM + scaleRowsB / 2 : scaleRows;
   int64_t columns = products * (narrow ? n / 2 : n) + scaleLanes / 32 * k / block / 4;
+  if (plan.join == RangeJoin::Cluster)
+    bytes += joinBytes(n, size.splits);
   return {bytes, columns};
 }
 
@@ -327,6 +273,12 @@ std::pair<StringRef, std::string> fp4::whyStoresAreDirect(BlockScaledMatmulOp pr
 /// So large that no memory has it, and that its bytes may overflow.
 static bool isBeyondMemory(const KernelPlan &plan, const hw::TargetModel &target) {
   return llvm::any_of(plan.tile, [&](int64_t size) { return size > target.sharedBytesPerCta; });
+}
+
+static bool fitsMemories(const KernelPlan &plan, const MatmulSize &size,
+                         const hw::TargetModel &target) {
+  auto [bytes, columns] = footprint(plan, size);
+  return bytes + kBarrierBytes <= target.sharedBytesPerCta && columns <= target.tmemColumns;
 }
 
 /// Results leave through shared memory where that takes the port to the L2 cache less time, and where
@@ -371,15 +323,8 @@ static KernelPlan proposeProduct(Operation *op, const KernelPlan &wish,
                                    : proposeConvertedProduct(op, wish, size, target);
   ProductTile tile =
       cheapestTile(candidates(wishOfStream(product, wish), product, size, target), size, target);
-  explain(op, size, tile, target);
-  adviseSplit(product, size, tile, target);
-  adviseStream(product, size, tile, target);
-  KernelPlan plan = planOfFamily(KernelFamily::TileProduct);
-  plan.tile = {tile.rows(), tile.n, tileDepth(size)};
-  plan.pair = tile.pair;
-  plan.swap = tile.swap;
-  if (tile.blocks() > 1)
-    plan.cluster = {tile.clusterM, tile.clusterN};
+  remarkOnProduct(product, size, tile, target);
+  KernelPlan plan = planOfTile(tile, size);
   plan.schedule = product.getStreamK() ? neighboursAlongM(op->getContext())
                                        : rasterOfProduct(op->getContext(), size, tile, target);
   bool staging = chooseStaging(product, wish.orElse(plan), wish, size, tile, target);
@@ -411,8 +356,11 @@ static LogicalResult checkSwap(Operation *op, const KernelPlan &plan) {
     return misfit(op, "swap", "is left out for groups and for dynamic rows", "it");
   if (isFused(product))
     return misfit(op, "swap", "is left out for dual products and for results that are derived", "it");
-  if (plan.pair || plan.cluster[0] || plan.store == ResultStore::Tma)
-    return misfit(op, "swap", "is left out with 'pair', 'cluster' and store = tma", "both");
+  bool hasCluster = plan.cluster[0] && plan.join != RangeJoin::Cluster;
+  if (plan.pair || hasCluster || plan.store == ResultStore::Tma)
+    return misfit(op, "swap",
+                  "is left out with 'pair', store = tma, and a 'cluster' without join = cluster",
+                  "both");
   bool fits = llvm::is_contained(kSwappedTileNs, n) &&
               (n % kSwappedUnit == 0 || lhs.getDimSize(0) <= n);
   int64_t depth = tileDepth(sizeOfProduct(product, plan));
@@ -480,9 +428,9 @@ static LogicalResult checkTile(Operation *op, const KernelPlan &plan,
   if (isBeyondMemory(plan, target))
     return misfit(op, "tile", "fits in the memories of a multiprocessor of " +
                                   StringRef(target.name), spell(plan.tile));
-  auto [bytes, tmemColumns] = footprint(plan, size);
-  if (bytes + kBarrierBytes <= target.sharedBytesPerCta && tmemColumns <= target.tmemColumns)
+  if (fitsMemories(plan, size, target))
     return success();
+  auto [bytes, tmemColumns] = footprint(plan, size);
   return misfit(op, "tile", "fits in the memories of a multiprocessor of " +
                                 StringRef(target.name),
                 spell(plan.tile) + ", of " + Twine(bytes) + " bytes and " + Twine(tmemColumns) +
@@ -492,6 +440,8 @@ static LogicalResult checkTile(Operation *op, const KernelPlan &plan,
 static LogicalResult checkCluster(Operation *op, const KernelPlan &plan,
                                   const hw::TargetModel &target) {
   auto [m, n, none] = plan.cluster;
+  if (plan.join == RangeJoin::Cluster)
+    return checkClusterJoin(op, plan, target);
   if (plan.pair && (m == 0 || m % 2))
     return misfit(op, "cluster", "has an even number of blocks along m, two for each pair",
                   spell(plan.cluster));
@@ -555,6 +505,10 @@ static LogicalResult checkProduct(Operation *op, const KernelPlan &plan,
   if (plan.ranges.value_or(1) > 1 && !mayHaveRanges(op))
     return misfit(op, "ranges", "is left out but for prepacked weights beside bf16 and f16",
                   Twine(*plan.ranges));
+  if (plan.join == RangeJoin::Cluster && !mayJoinLanes(op, target))
+    return misfit(op, "join",
+                  "is left out but for products on targets with tcgen05 whose scales are not f32",
+                  "cluster");
   if (cast<BlockScaledMatmulOp>(op).hasF32Scales())
     return (target.hasTcgen05 ? checkLaneProduct : checkPromotedProduct)(op, plan, target);
   auto product = cast<BlockScaledMatmulOp>(op);

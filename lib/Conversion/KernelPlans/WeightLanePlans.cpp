@@ -80,6 +80,21 @@ static void explain(Operation *op, const MatmulSize &size, int64_t rows,
              .str();
 }
 
+/// Ranges of K join in a cluster where shared memory holds what its blocks send beside several
+/// stages, and where the clusters find as many places at a time as blocks would.
+static bool mayJoin(const KernelPlan &wish, const MatmulSize &size, int64_t rows,
+                    const hw::TargetModel &target) {
+  constexpr int64_t mostRows = 64;
+  if (wish.join || wish.cluster[0] || size.splits < 2 || rows > mostRows ||
+      size.splits > int64_t(target.maxClusterSize) || requestsWork(wish.schedule))
+    return wish.join == RangeJoin::Cluster;
+  ProductTile tile{/*pair=*/false, rows, size.splits, 1, /*swap=*/true};
+  int64_t blocks = int64_t(llvm::divideCeil(size.m, rows) * llvm::divideCeil(size.n, kTileN)) *
+                   size.splits;
+  return llvm::divideCeil(blocks, productWorkers(tile, target)) <=
+         llvm::divideCeil(blocks, int64_t(target.multiprocessors));
+}
+
 KernelPlan fp4::proposeWeightLanes(Operation *op, const KernelPlan &wish, const MatmulSize &size,
                                    const hw::TargetModel &target) {
   KernelPlan plan = planOfFamily(KernelFamily::TileProduct);
@@ -92,6 +107,10 @@ KernelPlan fp4::proposeWeightLanes(Operation *op, const KernelPlan &wish, const 
   bool inTurn = size.k > plan.tile[2]; // else there is one k tile
   plan.roles = weightLaneRoles(op->getContext(), inTurn ? groupsOf(rows) : 1, inTurn);
   plan.resident = 1;
+  if (mayJoin(wish, size, rows, target)) {
+    plan.join = RangeJoin::Cluster;
+    plan.cluster = {size.splits, 1};
+  }
   return plan;
 }
 
@@ -145,7 +164,9 @@ LogicalResult fp4::checkWeightLanes(Operation *op, const KernelPlan &plan,
   if (plan.store == ResultStore::Tma)
     return misfit(op, "store", "is left out for a lhs without scales on " + StringRef(target.name),
                   "tma");
-  if (failed(checkFragmentPlan(op, plan, target)))
+  bool joins = plan.join == RangeJoin::Cluster;
+  if (failed(checkFragmentPlan(op, plan, target, /*resident=*/1, /*mayJoin=*/joins)) ||
+      (joins && failed(checkClusterJoin(op, plan, target))))
     return failure();
   using enum pipe::Engine;
   if (failed(checkTiling(op, plan, target, {Tma, Tensor, Convert, Threads}, weightLaneRules)))

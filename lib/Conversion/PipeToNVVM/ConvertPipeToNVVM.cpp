@@ -63,7 +63,7 @@ struct ConvertPipeToNVVM : fp4::impl::ConvertPipeToNVVMBase<ConvertPipeToNVVM> {
                 bool asks = work.getSchedule().getRingDepth() > 0;
                 return !asks || kernel->hasAttr(fp4::pipe::PipeDialect::kWorkRingAttr);
               })
-              .Case([](fp4::pipe::JoinFragmentOp op) { return op.getPlace().has_value(); })
+              .Case([](fp4::pipe::ClusterJoinOpInterface op) { return op.getJoinPlace().has_value(); })
               .Case([](fp4::pipe::StoreFragmentOp op) { return !op.getStaged() || op.getPlace(); })
               .Case([](fp4::pipe::GatherRowsOp op) { return op.getPlace().has_value(); })
               .Default(true);
@@ -169,6 +169,7 @@ struct ConvertPipeToNVVM : fp4::impl::ConvertPipeToNVVMBase<ConvertPipeToNVVM> {
     fp4::populateClearRowsPatterns(converter, patterns, state);
     fp4::populateJoinPatterns(converter, patterns, state);
     fp4::populateJoinFragmentPatterns(converter, patterns, state);
+    fp4::populateJoinLanesPatterns(converter, patterns, state);
   }
 
   LogicalResult lowerKernel(gpu::GPUFuncOp kernel, const fp4::hw::TargetModel &model) {

@@ -33,7 +33,11 @@ struct LowerLaneColumn : PipePattern<pipe::LaneColumnOp> {
   LogicalResult matchAndRewrite(pipe::LaneColumnOp op, OpAdaptor,
                                 ConversionPatternRewriter &rewriter) const override {
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    int64_t columns = op.getAccumulator().getType().getShape()[1];
+    int64_t groups = state.roles.at(op).getNumThreads() / kGroupThreads;
+    auto tile = dyn_cast<pipe::TmemType>(op.getAccumulator().getType());
+    int64_t columns =
+        tile ? tile.getColumns() / groups
+             : cast<pipe::FragmentType>(op.getAccumulator().getType()).getShape()[1];
     rewriter.replaceOp(op, Value(groupOfThread(b, op, state) * columns));
     return success();
   }

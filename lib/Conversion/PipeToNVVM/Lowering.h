@@ -155,6 +155,8 @@ void populateWorkPatterns(const mlir::TypeConverter &, mlir::RewritePatternSet &
                           const KernelState &);
 void populateJoinFragmentPatterns(const mlir::TypeConverter &, mlir::RewritePatternSet &,
                                   const KernelState &);
+void populateJoinLanesPatterns(const mlir::TypeConverter &, mlir::RewritePatternSet &,
+                               const KernelState &);
 void populateEpiloguePatterns(const mlir::TypeConverter &, mlir::RewritePatternSet &,
                               const KernelState &);
 

@@ -155,7 +155,7 @@ void initializeBlock(OpBuilder &b, gpu::GPUFuncOp kernel, const fp4::KernelState
     initializeBarriers(b, channel, state);
     any = true;
   }
-  kernel.walk([&](fp4::pipe::JoinFragmentOp join) {
+  kernel.walk([&](fp4::pipe::ClusterJoinOpInterface join) {
     fp4::initializeJoin(b, join.getLoc(), join, state);
     any = true;
   });
@@ -170,7 +170,7 @@ Value hasSecondTurn(OpBuilder &b, gpu::GPUFuncOp kernel, const fp4::KernelState 
   Location loc = kernel.getLoc();
   bool isKnown = state.sharing.empty() && state.workDepth == 0;
   SmallVector<scf::ForOp> loops;
-  kernel.walk([&](fp4::pipe::JoinFragmentOp join) {
+  kernel.walk([&](fp4::pipe::ClusterJoinOpInterface join) {
     loops.push_back(fp4::loopOfJoins(join));
     isKnown &=
         loops.back() && llvm::all_of(loops.back()->getOperands().take_front(3), [&](Value bound) {
@@ -251,10 +251,18 @@ void emitTeardown(gpu::GPUFuncOp kernel, const fp4::KernelState &state) {
     return;
   Location loc = kernel.getLoc();
   OpBuilder b(kernel.getBody().back().getTerminator());
-  if (Value more = frees ? Value() : hasSecondTurn(b, kernel, state))
-    b.setInsertionPointToStart(
-        scf::IfOp::create(b, loc, more, /*withElseRegion=*/false).thenBlock());
-  fp4::emitKernelBarrier(b, loc, state);
+  if (Value more = state.pairs ? Value() : hasSecondTurn(b, kernel, state)) {
+    auto branch = scf::IfOp::create(b, loc, more, /*withElseRegion=*/frees);
+    OpBuilder::InsertionGuard restore(b);
+    b.setInsertionPointToStart(branch.thenBlock());
+    fp4::emitKernelBarrier(b, loc, state);
+    if (frees) { // whose last use comes before
+      b.setInsertionPointToStart(branch.elseBlock());
+      NVVM::BarrierOp::create(b, loc);
+    }
+  } else {
+    fp4::emitKernelBarrier(b, loc, state);
+  }
   if (!frees)
     return;
   emitIfEqual(b, loc, state.warpIndex, *warp, [&] {
@@ -403,9 +411,9 @@ static void describeRoles(gpu::GPUFuncOp kernel, fp4::KernelState &state) {
     region.walk([&](Operation *op) {
       if (isa<pipe::EngineOpInterface, pipe::ChannelOpInterface, pipe::NextWorkOp>(op))
         state.roles[op] = role;
-      if (auto join = dyn_cast<pipe::JoinFragmentOp>(op))
+      if (auto join = dyn_cast<pipe::ClusterJoinOpInterface>(op))
         state.joins[op] = {join.getPieceBytes(),
-                           int64_t(*join.getPlace()) + join.getBarriersOffset(),
+                           *join.getJoinPlace() + join.getBarriersOffset(),
                            join.getNumAdding()};
     });
   }

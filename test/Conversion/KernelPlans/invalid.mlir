@@ -305,7 +305,7 @@ func.func @swap(%a: tensor<40x256xf4E2M1FN>, %s: !s, %b: tensor<256x256xf4E2M1FN
   // expected-note @+1 {{leave 'tile' out, and fp4-plan-kernels decides it}}
   %1 = fp4.blockscaled_matmul %a scaled %s, %b scaled %t {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, swap, tile = [128, 16, 256]>}
       : (tensor<40x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !t) -> tensor<40x256xbf16>
-  // expected-error @+2 {{must have a plan whose 'swap' is left out with 'pair', 'cluster' and store = tma, but got both}}
+  // expected-error @+2 {{must have a plan whose 'swap' is left out with 'pair', store = tma, and a 'cluster' without join = cluster, but got both}}
   // expected-note @+1 {{leave 'swap' out}}
   %2 = fp4.blockscaled_matmul %a scaled %s, %b scaled %t {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, swap, store = tma>}
       : (tensor<40x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !t) -> tensor<40x256xbf16>

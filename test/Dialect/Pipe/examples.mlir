@@ -356,6 +356,11 @@ gpu.func @joined() kernel attributes {known_cluster_size = array<i32: 2, 1, 1>} 
   pipe.join_fragment %acc by 8 at 98304 : !pipe.fragment<64x16xf32, wgmma>
   gpu.return
 }
+gpu.func @joined_lanes() kernel attributes {known_cluster_size = array<i32: 2, 1, 1>} {
+  %acc = pipe.accumulator : !pipe.tmem<128x64xf32>
+  %sums = pipe.join_lanes %acc at 98304 : !pipe.tmem<128x64xf32> -> vector<32xf32>
+  gpu.return
+}
 gpu.func @roles(%c: i32) kernel {
   %accs = pipe.channel from tensor to threads(128) : !accs
   pipe.role epilogue warps 0 to 4 drives [threads] {

@@ -101,3 +101,58 @@ func.func @join_of_value(%c: !pipe.global<24x4xi32>, %i: i32) {
   %1 = "pipe.join"(%c, %i, %i) {parts = 2 : i64} : (!pipe.global<24x4xi32>, i32, i32) -> i1
   return
 }
+
+// -----
+
+gpu.module @m {
+gpu.func @lanes() kernel attributes {known_cluster_size = array<i32: 2, 1, 1>} {
+  %acc = pipe.accumulator : !pipe.tmem<128x64xf32>
+  %0 = pipe.join_lanes %acc : !pipe.tmem<128x64xf32> -> vector<32xf32>
+  %halves = pipe.accumulator : !pipe.tmem<128x64xf32, pair>
+  // (C520)
+  // expected-error @+1 {{accumulator must have 128 rows of f32, or 256 of a pair, but got '!pipe.tmem<128x64xf32, pair>'}}
+  %1 = pipe.join_lanes %halves : !pipe.tmem<128x64xf32, pair> -> vector<32xf32>
+  gpu.return
+}
+}
+
+// -----
+
+gpu.module @m {
+gpu.func @pair() kernel attributes {known_cluster_size = array<i32: 2, 1, 1>} {
+  %acc = pipe.accumulator : !pipe.tmem<256x64xf32, pair>
+  // (C521)
+  // expected-error @+1 {{expects a cluster of at least 2 pairs along m, but got 1}}
+  %0 = pipe.join_lanes %acc : !pipe.tmem<256x64xf32, pair> -> vector<64xf32>
+  gpu.return
+}
+}
+
+// -----
+
+gpu.module @m {
+gpu.func @few() kernel attributes {known_cluster_size = array<i32: 2, 1, 1>} {
+  %acc = pipe.accumulator : !pipe.tmem<128x64xf32>
+  // (C522)
+  // expected-error @+1 {{vector must have a multiple of 4 elements, at most 128, of which 2 have the 64 columns of a warpgroup, but got 'vector<24xf32>'}}
+  %0 = pipe.join_lanes %acc : !pipe.tmem<128x64xf32> -> vector<24xf32>
+  gpu.return
+}
+}
+
+// -----
+
+gpu.module @m {
+gpu.func @groups() kernel attributes {known_cluster_size = array<i32: 2, 1, 1>} {
+  %accs = pipe.channel from tensor to threads(256) : !pipe.channel<!pipe.tmem<128x64xf32>>
+  pipe.role epilogue warps 0 to 8 drives [threads] {
+    %acc = pipe.consumer_wait %accs : !pipe.channel<!pipe.tmem<128x64xf32>>
+    %0 = pipe.join_lanes %acc : !pipe.tmem<128x64xf32> -> vector<16xf32>
+    // (C522)
+    // expected-error @+1 {{of which 2 have the 32 columns of a warpgroup, but got 'vector<12xf32>'}}
+    %1 = pipe.join_lanes %acc : !pipe.tmem<128x64xf32> -> vector<12xf32>
+    pipe.consumer_release %accs : !pipe.channel<!pipe.tmem<128x64xf32>>
+  }
+  gpu.return
+}
+}

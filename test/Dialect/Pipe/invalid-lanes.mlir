@@ -94,6 +94,19 @@ func.func @bad(%acc: !pipe.fragment<64x64xf32, wgmma>) -> i32 {
 
 // -----
 
+func.func @twin(%acc: !pipe.tmem<128x64xf32>) -> i32 {
+  %c = pipe.lane_column %acc : !pipe.tmem<128x64xf32>
+  return %c : i32
+}
+func.func @bad(%acc: !pipe.tmem<128x64xf32, pair>) -> i32 {
+  // (C374)
+  // expected-error @+1 {{accumulator in tensor memory must have columns for each of 1 warpgroups, but got '!pipe.tmem<128x64xf32, pair>'}}
+  %c = pipe.lane_column %acc : !pipe.tmem<128x64xf32, pair>
+  return %c : i32
+}
+
+// -----
+
 func.func @twin(%a: !pipe.global<?x56xf32>, %b: !pipe.global<32x56xf32>, %m: i32, %n: i32, %k: i32, %rows: i32) -> f32 {
   %s = pipe.lane_scale %a[%m], %b[%n of 64] block %k rows %rows : !pipe.global<?x56xf32>, !pipe.global<32x56xf32>
   return %s : f32
@@ -340,13 +353,13 @@ gpu.module @m {
 
 gpu.module @m {
   gpu.func @reads(%x: !pipe.global<f32>) kernel {
-    %c = pipe.channel from tensor to threads(256) : !pipe.channel<!pipe.tmem<128x128xf32>>
+    %c = pipe.channel from tensor to threads(512) : !pipe.channel<!pipe.tmem<128x128xf32>>
     // expected-note @+1 {{the role begins here}}
-    pipe.role promote warps 0 to 8 drives [threads] {
+    pipe.role promote warps 0 to 16 drives [threads] {
       %c0 = arith.constant 0 : i32
       %sums = pipe.consumer_wait %c : !pipe.channel<!pipe.tmem<128x128xf32>>
       // (C119)
-      // expected-error @+1 {{must be in a role of 4 warps from a multiple of 4 to access tensor memory, but is in warps 0 to 8}}
+      // expected-error @+1 {{must be in a role of 4 or 8 warps from a multiple of 4 to access tensor memory, but is in warps 0 to 16}}
       %v = pipe.read %sums[%c0] : !pipe.tmem<128x128xf32> -> vector<32xf32>
     }
     gpu.return

@@ -63,6 +63,10 @@ int64_t mostRowsOf(BlockScaledMatmulOp op, const KernelPlan &plan);
 /// Ranges of K that a kernel with `plan` adds.
 int64_t splitsOf(BlockScaledMatmulOp op, const KernelPlan &plan);
 
+/// Where `blocks` blocks of a cluster, or its pairs, join accumulators of `columns` columns in tensor
+/// memory: columns that each adds at most, whole units of as many as there are for all.
+int64_t joinedColumns(int64_t columns, int64_t blocks);
+
 /// Of a complete plan of a product of fp4 operands on a target without fp4 tensor cores: a kernel of its
 /// own converts the lhs before the product.
 bool convertsAhead(const KernelPlan &plan);

@@ -23,13 +23,14 @@ using Store = std::optional<ResultStore>;
 using Order = std::optional<BlockOrder>;
 using Amax = std::optional<AmaxKernel>;
 using Overlap = std::optional<KernelOverlap>;
+using Join = std::optional<RangeJoin>;
 
 /// A field by its name in the text.
 struct Field {
   StringLiteral name;
   std::variant<Number KernelPlan::*, Dims KernelPlan::*, Attribute KernelPlan::*,
                bool KernelPlan::*, Store KernelPlan::*, Order KernelPlan::*, Amax KernelPlan::*,
-               Overlap KernelPlan::*>
+               Overlap KernelPlan::*, Join KernelPlan::*>
       member;
   unsigned families;       ///< that have it
   bool isOptional = false; ///< a complete plan may lack it
@@ -48,9 +49,11 @@ constexpr Field kFields[] = {
     {"swap", &KernelPlan::swap, of(TileProduct), /*isOptional=*/true},
     {"cluster", &KernelPlan::cluster, of(TileProduct), /*isOptional=*/true},
     {"fallback", &KernelPlan::fallback, of(TileProduct), /*isOptional=*/true},
+    {"join", &KernelPlan::join, of(TileProduct), /*isOptional=*/true},
     {"ranges", &KernelPlan::ranges, of(TileProduct), /*isOptional=*/true},
     {"pair", &KernelPlan::pair, of(TileProduct), /*isOptional=*/true},
     {"store", &KernelPlan::store, of(TileProduct), /*isOptional=*/true},
+    {"epilogue_warps", &KernelPlan::epilogueWarps, of(TileProduct), /*isOptional=*/true},
     {"strip", &KernelPlan::strip, of(TileTransform)},
     {"schedule", &KernelPlan::schedule, of(TileProduct, TileTransform)},
     {"roles", &KernelPlan::roles, of(TileProduct, TileTransform)},

@@ -111,15 +111,13 @@ static LogicalResult verifyTmemLanes(EngineOpInterface op, RoleRegionOp region) 
   bool accesses = ofThreads && (llvm::any_of(op->getOperands(), isTmem) ||
                                 llvm::any_of(op->getResults(), isTmem));
   // Warpgroups have columns of their own.
-  int64_t most = isa<ConvertLanesOp, UnpackLanesOp>(op) ? 16 : isa<PromoteLanesOp>(op) ? 8 : 4;
+  int64_t most = isa<ConvertLanesOp, UnpackLanesOp>(op) ? 16 : 8;
   int64_t warps = role.getNumWarps();
   bool hasAll = llvm::isPowerOf2_64(warps) && warps >= 4 && warps <= most;
   if (!accesses || (hasAll && role.getFirstWarp() % 4 == 0))
     return success();
   InFlightDiagnostic diag = op->emitOpError() << "must be in a role of 4 "
-                                              << (most == 16  ? "to 16 "
-                                                  : most == 8 ? "or 8 "
-                                                              : "")
+                                              << (most == 16 ? "to 16 " : "or 8 ")
                                               << "warps from a multiple of 4 to access tensor "
                                                  "memory, but is in warps "
                                               << role.getFirstWarp() << " to " << role.getEndWarp();

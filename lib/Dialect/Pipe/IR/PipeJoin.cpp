@@ -47,9 +47,9 @@ int64_t JoinFragmentOp::getPieceBytes() {
 }
 
 int64_t JoinFragmentOp::getJoinBytes() {
-  constexpr int64_t barriers = 2 * 8;
   int64_t fragments = (int64_t(clusterOf(*this).m) - 1) * int64_t(getAccumulators().size());
-  return getPiecesOfBlock() * fragments * getPieceBytes() + barriers;
+  return getPiecesOfBlock() * fragments * getPieceBytes() +
+         ClusterJoinOpInterface::kJoinBarrierBytes;
 }
 
 LogicalResult JoinFragmentOp::verify() {
@@ -69,6 +69,43 @@ LogicalResult JoinFragmentOp::verify() {
     return emitOpError() << "expects a cluster of at least 2 blocks along m, but got "
                          << clusterOf(*this).m; // (C261)
   return success();
+}
+
+int64_t JoinLanesOp::getNumJoined() {
+  return int64_t(clusterOf(*this).m) / (getAccumulator().getType().getPair() ? 2 : 1);
+}
+
+int64_t JoinLanesOp::getColumnsOfGroup() {
+  return getAccumulator().getType().getColumns() / std::max<int64_t>(1, groupsOfRole(*this));
+}
+
+int64_t JoinLanesOp::getNumAdding() {
+  return std::min<int64_t>(llvm::divideCeil(getColumnsOfGroup(), getWidth()), getNumJoined());
+}
+
+int64_t JoinLanesOp::getPieceBytes() {
+  return std::max<int64_t>(1, groupsOfRole(*this)) * kMmaM * getWidth() * 4;
+}
+
+int64_t JoinLanesOp::getJoinBytes() {
+  return (getNumJoined() - 1) * getPieceBytes() + ClusterJoinOpInterface::kJoinBarrierBytes;
+}
+
+LogicalResult JoinLanesOp::verify() {
+  TmemType acc = getAccumulator().getType();
+  if (!acc.isAccumulator() || acc.isOfHalves())
+    return emitOpError() << "accumulator must have 128 rows of f32, or 256 of a pair, but got "
+                         << acc; // (C520)
+  int64_t joined = getNumJoined(), width = getWidth(), columns = getColumnsOfGroup();
+  if (joined < 2)
+    return emitOpError() << "expects a cluster of at least 2 " << (acc.getPair() ? "pairs" : "blocks")
+                         << " along m, but got " << joined; // (C521)
+  constexpr int64_t unit = 4, most = 128;
+  if (width % unit == 0 && width <= most && width * joined >= columns)
+    return success();
+  return emitOpError() << "vector must have a multiple of " << unit << " elements, at most " << most
+                       << ", of which " << joined << " have the " << columns
+                       << " columns of a warpgroup, but got " << getSums().getType(); // (C522)
 }
 
 LogicalResult FetchOp::verify() { // (C172)

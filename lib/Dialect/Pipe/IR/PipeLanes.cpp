@@ -128,7 +128,14 @@ LogicalResult MmaLanesOp::verify() {
 }
 
 LogicalResult LaneColumnOp::verify() {
-  return requireLanes(*this, getAccumulator().getType()); // (C374)
+  auto tile = dyn_cast<TmemType>(getAccumulator().getType());
+  if (!tile)
+    return requireLanes(*this, cast<FragmentType>(getAccumulator().getType())); // (C374)
+  int64_t groups = std::max<int64_t>(1, groupsOfRole(*this));
+  if (tile.isAccumulator() && !tile.isOfHalves() && tile.getColumns() % groups == 0)
+    return success();
+  return emitOpError() << "accumulator in tensor memory must have columns for each of " << groups
+                       << " warpgroups, but got " << tile; // (C374)
 }
 
 LogicalResult LaneScaleOp::verify() {

@@ -52,7 +52,7 @@ static int64_t layOutTiles(MemoryPlan &plan) {
 static void layOutShared(MemoryPlan &plan) {
   int64_t offset = layOutTiles(plan);
   for (JoinPlan &join : plan.joins) {
-    join.place = llvm::alignTo(offset, JoinFragmentOp::kJoinAlignment);
+    join.place = llvm::alignTo(offset, ClusterJoinOpInterface::kJoinAlignment);
     offset = join.place + join.op.getJoinBytes();
   }
   if (plan.stagedBytes) {
@@ -277,7 +277,7 @@ static MemoryPlan collect(gpu::GPUFuncOp kernel) {
       plan.channels.back().step = step;
     } else if (auto tile = dyn_cast<TmemTileOpInterface>(op))
       addStageTile(plan, tile);
-    else if (auto join = dyn_cast<JoinFragmentOp>(op))
+    else if (auto join = dyn_cast<ClusterJoinOpInterface>(op))
       plan.joins.push_back({join});
     else if (auto store = dyn_cast<StoreFragmentOp>(op))
       plan.stagedBytes = std::max(plan.stagedBytes, store.getStagedBytes());

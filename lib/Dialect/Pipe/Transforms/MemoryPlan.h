@@ -66,7 +66,7 @@ struct StageTilePlan {
 
 /// What the blocks of a cluster send to this one.
 struct JoinPlan {
-  JoinFragmentOp op;
+  ClusterJoinOpInterface op;
   int64_t place = 0;
 };
 

@@ -57,7 +57,7 @@ static void applyPlan(gpu::GPUFuncOp kernel, const MemoryPlan &plan) {
     for (TmemTileOpInterface op : tile.ops)
       op.setPlace(tile.column, tile.sets);
   for (const JoinPlan &join : plan.joins)
-    JoinFragmentOp(join.op).setPlace(join.place);
+    ClusterJoinOpInterface(join.op).setJoinPlace(join.place);
   kernel.walk([&](StoreFragmentOp store) {
     if (store.getStaged())
       store.setPlace(plan.stagedPlace);

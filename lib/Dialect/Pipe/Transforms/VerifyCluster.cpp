@@ -129,7 +129,7 @@ static LogicalResult verifyFallbackPairs(gpu::GPUFuncOp kernel, DenseI32ArrayAtt
 /// of several clusters cannot join what they computed.
 static LogicalResult verifyFallbackOps(gpu::GPUFuncOp kernel) {
   WalkResult result = kernel.walk([](Operation *op) {
-    if (!isa<RequestWorkOp, NextWorkOp, JoinFragmentOp>(op))
+    if (!isa<RequestWorkOp, NextWorkOp, ClusterJoinOpInterface>(op))
       return WalkResult::advance();
     InFlightDiagnostic diag = op->emitOpError()
                               << "must be in a kernel whose clusters have one size";

@@ -13,6 +13,7 @@
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 using namespace fp4;
@@ -22,7 +23,9 @@ namespace {
 /// Finds out whether a value depends on the place of its block in the cluster.
 class PlaceFinder {
 public:
-  PlaceFinder(hw::ClusterShape cluster, ArrayRef<Direction> directions) {
+  /// `inPairs`: the place of a block in its pair is asked for, and not that of its pair.
+  PlaceFinder(hw::ClusterShape cluster, ArrayRef<Direction> directions, bool inPairs = false)
+      : inPairs(inPairs) {
     for (Direction direction : directions)
       if (cluster.along(toHardware(direction)) > 1)
         dimensions.push_back(direction == Direction::M ? gpu::Dimension::x : gpu::Dimension::y);
@@ -31,11 +34,13 @@ public:
 
 private:
   bool isPlace(Operation *op) const;
+  bool isPlaceOfPair(Operation *op) const;
   bool anyDepends(ValueRange values) {
     return llvm::any_of(values, [&](Value value) { return dependsOnPlace(value); });
   }
 
   SmallVector<gpu::Dimension> dimensions;
+  bool inPairs;
   llvm::DenseSet<Value> visited;
 };
 } // namespace
@@ -48,6 +53,17 @@ bool PlaceFinder::isPlace(Operation *op) const {
   return false;
 }
 
+/// Half of the place along m, or a smaller part, is the same for both blocks of a pair.
+bool PlaceFinder::isPlaceOfPair(Operation *op) const {
+  auto part = dyn_cast<arith::DivUIOp>(op);
+  APInt divisor;
+  if (!part || !matchPattern(part.getRhs(), m_ConstantInt(&divisor)) || divisor[0])
+    return false;
+  auto cast = part.getLhs().getDefiningOp<arith::IndexCastOp>();
+  auto place = cast ? cast.getIn().getDefiningOp<gpu::ClusterBlockIdOp>() : gpu::ClusterBlockIdOp();
+  return place && place.getDimension() == gpu::Dimension::x;
+}
+
 /// A value of a region also depends on what the op around it does, and on what its blocks yield.
 bool PlaceFinder::dependsOnPlace(Value value) {
   if (!visited.insert(value).second)
@@ -55,7 +71,7 @@ bool PlaceFinder::dependsOnPlace(Value value) {
   Operation *op = value.getDefiningOp();
   if (!op)
     op = cast<BlockArgument>(value).getOwner()->getParentOp();
-  if (isa<gpu::GPUFuncOp>(op))
+  if (isa<gpu::GPUFuncOp>(op) || (inPairs && isPlaceOfPair(op)))
     return false;
   if (isPlace(op) || anyDepends(op->getOperands()))
     return true;
@@ -141,10 +157,11 @@ static LogicalResult verifyFallback(ChannelOp channel, const ChannelSharing &sha
             "of a pair in a kernel whose clusters have two sizes";
 }
 
-/// (C155) The blocks pass as many stages.
+/// (C155) The blocks pass as many stages. Where nothing is multicast, those of a pair do.
 static LogicalResult verifyControl(ChannelOp channel, const ChannelEnds &ends,
                                    const ChannelSharing &sharing) {
-  PlaceFinder finder(sharing.cluster, {Direction::M, Direction::N});
+  PlaceFinder finder(sharing.cluster, {Direction::M, Direction::N},
+                     /*inPairs=*/!sharing.multicastM && !sharing.multicastN);
   SmallVector<ArrayRef<Operation *>> all = {ends.producerTakes};
   for (const ChannelEnds::Consumer &consumer : ends.consumers)
     all.push_back(consumer.takes);

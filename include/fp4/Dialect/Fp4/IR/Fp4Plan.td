@@ -31,6 +31,10 @@ def Fp4_KernelOverlap : Fp4_I32Enum<"KernelOverlap", "part of a launch beside th
     I32EnumAttrCase<"Waits", 1, "waits">,
     I32EnumAttrCase<"Both", 2, "both">]>;
 
+def Fp4_RangeJoin : Fp4_I32Enum<"RangeJoin", "place where ranges of K are added", [
+    I32EnumAttrCase<"Workspace", 0, "workspace">,
+    I32EnumAttrCase<"Cluster", 1, "cluster">]>;
+
 def Fp4_PlanAttr : AttrDef<Fp4_Dialect, "Plan"> {
   let mnemonic = "plan";
   let summary = "how an operation becomes a kernel";
@@ -41,7 +45,7 @@ def Fp4_PlanAttr : AttrDef<Fp4_Dialect, "Plan"> {
 
     | family | kernel | fields |
     |--------|--------|--------|
-    | tile_product | output tiles on the tensor core | tile, swap, cluster, fallback, ranges, pair, store, schedule, roles, stages, accumulators, resident, overlap, max_rows, wave_cost |
+    | tile_product | output tiles on the tensor core | tile, swap, cluster, fallback, join, ranges, pair, store, epilogue_warps, schedule, roles, stages, accumulators, resident, overlap, max_rows, wave_cost |
     | tile_transform | quantizer whose transform runs on the tensor core | tile, strip, schedule, roles, stages, accumulators, resident |
     | tile_quantize | a thread block quantizes a tile along rows, columns or both | threads, resident, order |
     | stream_blocks | threads quantize or decode blocks of rows | threads, blocks_per_thread, resident, cache_hints, order, amax |
@@ -56,9 +60,11 @@ def Fp4_PlanAttr : AttrDef<Fp4_Dialect, "Plan"> {
     | swap | the rows of the tile are columns of the result, and its columns rows: the tensor core has the rhs as operand A |
     | cluster | thread blocks along the rows and the columns that load operands together; without it, one |
     | fallback | thread blocks along both of the clusters that run where the hardware has no room for `cluster`, which is a multiple of it; only with pairs, on targets with preferred clusters. Without it, all clusters have the size `cluster` |
+    | join | cluster: the blocks of a cluster, or its pairs, have the ranges of K of a tile and add them in their shared memory; `cluster` then has as many blocks along the rows as there are ranges, or twice as many with `pair`. workspace, and without it: blocks leave sums of ranges in global memory, and the last one of a tile adds them. On targets with tcgen05; on sm_90a, `cluster` alone says so |
     | ranges | ranges of K that a thread block has, each with sums of its own and a k tile in a stage; without it, one |
     | pair | two thread blocks along the rows work on a tile as one tensor core |
     | store | tma: results leave through tiles in shared memory, which TMA stores. direct: threads write them from their registers. The pass `fp4-plan-kernels` decides where it is left out; in a complete plan without it, direct |
+    | epilogue_warps | 4 or 8 warps that read accumulators in tensor memory, 8 in two halves of the columns; without it, 4. In a complete plan the roles have as many |
     | strip | tiles along the rows that a thread block takes one after the other |
     | schedule | how thread blocks share tiles: `#pipe.static_persistent<along_m>`, or in tile_product on tcgen05 also `#pipe.cluster_launch<along_m>` |
     | roles | which warps drive which engine, a `#pipe.role_plan` |

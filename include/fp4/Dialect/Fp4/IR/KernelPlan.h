@@ -21,6 +21,7 @@ enum class ResultStore : uint32_t;
 enum class BlockOrder : uint32_t;
 enum class AmaxKernel : uint32_t;
 enum class KernelOverlap : uint32_t;
+enum class RangeJoin : uint32_t;
 
 /// Each field may be left open. Fp4Plan.td says what the fields mean and which family has which.
 struct KernelPlan {
@@ -28,10 +29,12 @@ struct KernelPlan {
   std::array<int64_t, 3> tile = {};     ///< 0 where there is no such dimension
   std::array<int64_t, 3> cluster = {};  ///< blocks along m and n
   std::array<int64_t, 3> fallback = {}; ///< ... of clusters where `cluster` finds no room
+  std::optional<RangeJoin> join;        ///< where ranges of K are added
   std::optional<int64_t> ranges;        ///< of K that a block has
   bool swap = false;                    ///< the tensor core has the rhs as operand A
   bool pair = false;
   std::optional<ResultStore> store;
+  std::optional<int64_t> epilogueWarps; ///< that read accumulators in tensor memory
   std::optional<int64_t> strip;
   mlir::Attribute schedule; ///< a pipe::WorkScheduleAttrInterface
   mlir::Attribute roles;    ///< a pipe::RolePlanAttr

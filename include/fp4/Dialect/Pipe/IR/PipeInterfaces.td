@@ -87,4 +87,34 @@ def Pipe_TmemTileOpInterface : OpInterface<"TmemTileOpInterface"> {
   ];
 }
 
+def Pipe_ClusterJoinOpInterface : OpInterface<"ClusterJoinOpInterface"> {
+  let cppNamespace = "::fp4::pipe";
+  let description = [{
+    An op in which blocks of a cluster add what each has of a tile. In the pipelined form it has a place
+    in shared memory: room for what the other blocks send, then two barriers.
+  }];
+  let methods = [
+    InterfaceMethod<"Bytes of a piece of one accumulator of a block, of all threads of the role.",
+                    "int64_t", "getPieceBytes">,
+    InterfaceMethod<"Blocks that add pieces: the first ones of those that join.", "int64_t",
+                    "getNumAdding">,
+    InterfaceMethod<"Bytes of shared memory, barriers included, from a multiple of 16 on.", "int64_t",
+                    "getJoinBytes">,
+    InterfaceMethod<"Its place in shared memory; none before the pipelined form.",
+                    "::std::optional<int64_t>", "getJoinPlace", (ins), "", [{
+      ::std::optional<uint64_t> place = $_op.getPlace();
+      return place ? ::std::optional<int64_t>(int64_t(*place)) : ::std::nullopt;
+    }]>,
+    InterfaceMethod<"Gives the op its place.", "void", "setJoinPlace", (ins "int64_t":$place), "", [{
+      $_op.setPlace(place);
+    }]>,
+  ];
+  let extraClassDeclaration = [{
+    /// Of its place in shared memory.
+    static constexpr int64_t kJoinAlignment = 16, kJoinBarrierBytes = 16;
+    /// Where the barriers are behind the place: the pieces have arrived, and they have been added.
+    int64_t getBarriersOffset() { return getJoinBytes() - kJoinBarrierBytes; }
+  }];
+}
+
 #endif // FP4_DIALECT_PIPE_IR_PIPEINTERFACES_TD

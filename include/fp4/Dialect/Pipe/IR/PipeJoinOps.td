@@ -67,7 +67,8 @@ def Pipe_FetchOp : Pipe_EngineOp<"fetch", "Threads"> {
   let hasVerifier = 1;
 }
 
-def Pipe_JoinFragmentOp : Pipe_EngineOp<"join_fragment", "Threads"> {
+def Pipe_JoinFragmentOp : Pipe_EngineOp<
+    "join_fragment", "Threads", [DeclareOpInterfaceMethods<Pipe_ClusterJoinOpInterface>]> {
   let summary = "sums of the fragments of the blocks along m of a cluster";
   let description = [{
     Adds the fragments that the same threads of the S blocks along m have, element by element in fp32,
@@ -96,20 +97,51 @@ def Pipe_JoinFragmentOp : Pipe_EngineOp<"join_fragment", "Threads"> {
   }];
   let hasVerifier = 1;
   let extraClassDeclaration = engineDecl # [{
-    /// Of its place in shared memory.
-    static constexpr int64_t kJoinAlignment = 16;
     FragmentType getFragmentType() { return ::mlir::cast<FragmentType>(getAccumulators().front().getType()); }
     int64_t getNumPieces() { return getFragmentType().getShape()[1] / int64_t(getColumns()); }
     /// Pieces that a block adds, at most.
     int64_t getPiecesOfBlock();
-    /// Blocks that add pieces: the first ones along m.
-    int64_t getNumAdding();
-    /// Bytes of a piece of one accumulator of a block, of all threads of the role.
-    int64_t getPieceBytes();
-    /// Bytes of shared memory, barriers included, from a multiple of 16 on.
-    int64_t getJoinBytes();
-    /// Where the barriers are behind `place`: the pieces have arrived, and they have been added.
-    int64_t getBarriersOffset() { return getJoinBytes() - 16; }
+  }];
+}
+
+def Pipe_JoinLanesOp : Pipe_EngineOp<
+    "join_lanes", "Threads", [DeclareOpInterfaceMethods<Pipe_ClusterJoinOpInterface>]> {
+  let summary = "sums of the accumulators in tensor memory of the blocks of a cluster";
+  let description = [{
+    Adds the accumulators that the S blocks along m have in tensor memory, element by element in fp32,
+    from the first block to the last. Of a pair the accumulator is that of both blocks, so S is half of
+    the blocks along m, and a block joins those that have its place in their pairs. Columns are shared
+    out: the block at place p adds `p * W` and the next ones, where the vector has W elements, and the
+    thread of lane r gets those of row r. Elements behind the last column are unspecified. Where the
+    role has several warpgroups, each has its part of the columns and shares these out.
+
+    Every block sends the columns that others add to their shared memory, and waits until those of the
+    others have arrived for its own. What it adds of itself stays in tensor memory until then. Before
+    the next join the blocks wait until the sums of this one are added. In the pipelined form the op has
+    a place in shared memory. PTX: tcgen05.ld, st.async.shared::cluster, mbarrier.arrive.
+
+    Constraints: (C520) the accumulator is one of 128 rows, or 256 of a pair; (C521) at least two blocks
+    along m, or two pairs, join; (C522) the vector has a multiple of 4 elements, at most 128, and S
+    vectors have all columns of a warpgroup.
+
+    Example:
+    ```mlir
+    %sums = pipe.join_lanes %acc at 98304 : !pipe.tmem<128x64xf32> -> vector<32xf32>
+    ```
+  }];
+  let arguments = (ins Pipe_TmemType:$accumulator, OptionalAttr<I64Attr>:$place);
+  let results = (outs FixedVectorOfRankAndType<[1], [F32]>:$sums);
+  let assemblyFormat = [{
+    $accumulator (`at` $place^)? attr-dict
+    `:` qualified(type($accumulator)) `->` qualified(type($sums))
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = engineDecl # [{
+    /// Blocks that join: those along m of a cluster, or of each place in a pair.
+    int64_t getNumJoined();
+    /// Columns that a warpgroup has; all, outside of a role.
+    int64_t getColumnsOfGroup();
+    int64_t getWidth() { return ::mlir::cast<::mlir::VectorType>(getSums().getType()).getNumElements(); }
   }];
 }
 

@@ -156,16 +156,18 @@ def Pipe_UnpackLanesOp : Pipe_EngineOp<
 def Pipe_LaneColumnOp : Pipe_EngineOp<"lane_column", "Threads", [Pure]> {
   let summary = "the first column of a tile that this thread's warpgroup has";
   let description = [{
-    Warpgroup w of the role has the columns of the tile from w times those of the fragment on.
+    Warpgroup w of the role has the columns of the tile from w times those of the fragment on. Where the
+    accumulator is in tensor memory, the warpgroups have equal parts of its columns.
 
-    Constraints: (C374) the fragment is of lanes.
+    Constraints: (C374) a fragment is of lanes, and a tile of tensor memory is an accumulator whose
+    columns the warpgroups divide.
 
     Example:
     ```mlir
     %c = pipe.lane_column %acc : !pipe.fragment<128x64xf32, lanes>
     ```
   }];
-  let arguments = (ins Pipe_FragmentType:$accumulator);
+  let arguments = (ins AnyTypeOf<[Pipe_FragmentType, Pipe_TmemType]>:$accumulator);
   let results = (outs I32:$result);
   let assemblyFormat = "$accumulator attr-dict `:` qualified(type($accumulator))";
   let hasVerifier = 1;

@@ -1,0 +1,103 @@
+//===- JoinPlans.cpp - Ranges of K that join in a cluster, on tcgen05 -----===//
+//
+// The blocks of a cluster, or its pairs, have the ranges of K of one tile, and add them in their
+// shared memory (pipe.join_lanes). Each sends the others the columns that these add, so shared
+// memory has room for as many beside the stages.
+//
+//===----------------------------------------------------------------------===//
+
+#include "CostModel.h"
+#include "Families.h"
+#include "RolePlans.h"
+
+#include "fp4/ISA/ClusterLimit.h"
+
+using namespace mlir;
+using namespace fp4;
+
+/// Sums that a thread adds and finishes, with as many that it has read, in its registers.
+static constexpr int64_t kMostJoinedColumns = 32;
+
+int64_t fp4::joinedColumns(int64_t columns, int64_t blocks) {
+  int64_t unit = columns >= 8 * blocks ? 8 : 4;
+  return int64_t(llvm::divideCeil(columns, unit * blocks)) * unit;
+}
+
+int64_t fp4::joinBytes(int64_t columns, int64_t splits) {
+  constexpr int64_t sumBytes = 4, barriers = 16;
+  return (splits - 1) * joinedColumns(columns, splits) * kProductTileM * sumBytes + barriers;
+}
+
+/// What a cluster of the tile joins; larger clusters than every device runs are not proposed.
+static std::optional<ProductTile> joined(ProductTile tile, const KernelPlan &wish,
+                                         const MatmulSize &size, const hw::TargetModel &target) {
+  int64_t blocks = size.splits * (tile.pair ? 2 : 1);
+  bool isWanted = wish.join == RangeJoin::Cluster;
+  if (tile.narrow || (!isWanted && wish.cluster[0]) ||
+      joinedColumns(tile.n, size.splits) > kMostJoinedColumns ||
+      blocks > int64_t(isWanted ? hw::mostClusterBlocks(target) : target.maxClusterSize))
+    return std::nullopt;
+  tile.clusterM = blocks;
+  tile.clusterN = 1;
+  tile.joins = true;
+  return tile;
+}
+
+void fp4::addJoined(const KernelPlan &wish, const MatmulSize &size, const hw::TargetModel &target,
+                    llvm::function_ref<bool(const ProductTile &)> fits,
+                    SmallVectorImpl<ProductTile> &tiles) {
+  if (size.splits < 2 || wish.join == RangeJoin::Workspace || wish.fallback[0] ||
+      requestsWork(wish.schedule))
+    return;
+  SmallVector<ProductTile> found;
+  for (const ProductTile &tile : tiles)
+    if (auto other = joined(tile, wish, size, target); other && fits(*other))
+      found.push_back(*other);
+  if (wish.join && !found.empty())
+    tiles.clear();
+  llvm::append_range(tiles, found);
+}
+
+/// Weights beside floats are lanes, and rows of the result columns.
+static int64_t columnsOfAccumulator(BlockScaledMatmulOp product, const KernelPlan &plan) {
+  bool areLanes = product.hasFloatLhs() && !product.hasUnitScales();
+  return plan.tile[areLanes ? 0 : 1];
+}
+
+bool fp4::mayJoinLanes(Operation *op, const hw::TargetModel &target) {
+  auto product = cast<BlockScaledMatmulOp>(op);
+  return target.hasTcgen05 && !product.hasF32Scales();
+}
+
+LogicalResult fp4::checkClusterJoin(Operation *op, const KernelPlan &plan,
+                                    const hw::TargetModel &target) {
+  auto product = cast<BlockScaledMatmulOp>(op);
+  int64_t splits = splitsOf(product, plan), blocks = splits * (plan.pair ? 2 : 1);
+  int64_t most = hw::mostClusterBlocks(target);
+  if (splits < 2 || blocks > most)
+    return misfit(op, "join",
+                  "is cluster for 2 to " + Twine(most / (plan.pair ? 2 : 1)) + " ranges of K" +
+                      (plan.pair ? " with 'pair'" : ""),
+                  "it for " + Twine(splits));
+  if (plan.pair && plan.tile[0] == kProductTileM)
+    return misfit(op, "join", "is left out with pairs of 128 rows", "cluster");
+  int64_t columns = joinedColumns(columnsOfAccumulator(product, plan), splits);
+  if (columns > kMostJoinedColumns)
+    return misfit(op, "join",
+                  "is left out where a block adds more than " + Twine(kMostJoinedColumns) +
+                      " columns of a tile",
+                  "it for " + Twine(columns));
+  if (plan.fallback[0])
+    return misfit(op, "fallback", "is left out with join = cluster", "one");
+  if (requestsWork(plan.schedule)) {
+    std::string schedule;
+    llvm::raw_string_ostream(schedule) << plan.schedule;
+    return misfit(op, "schedule", "is static_persistent with join = cluster", schedule);
+  }
+  if (plan.cluster[0] != blocks || plan.cluster[1] != 1)
+    return misfit(op, "cluster",
+                  "is [" + Twine(blocks) + ", 1] with join = cluster, " +
+                      (plan.pair ? "a pair" : "a block") + " for each range of K",
+                  "[" + Twine(plan.cluster[0]) + ", " + Twine(plan.cluster[1]) + "]");
+  return success();
+}

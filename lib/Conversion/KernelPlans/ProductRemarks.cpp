@@ -1,0 +1,94 @@
+//===- ProductRemarks.cpp - What the plan of a product could say ----------===//
+
+#include "CostModel.h"
+#include "Families.h"
+
+#include "fp4/Numerics/BlockScaledGemm.h"
+
+#include "mlir/IR/Remarks.h"
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace mlir;
+using namespace fp4;
+
+/// Says what was decided, and what the model thinks of it.
+static void explain(BlockScaledMatmulOp op, const MatmulSize &size, const ProductTile &tile,
+                    const hw::TargetModel &target) {
+  ProductCost cost = productCost(size, tile, target);
+  double clock = target.product->gigahertz;
+  auto name = remark::RemarkOpts::name("product").category("fp4-plan");
+  std::string blocks = tile.pair   ? "a pair of blocks"
+                       : tile.swap ? "one block with swapped operands"
+                                   : "one block";
+  if (tile.joins)
+    blocks += ", whose ranges of K join in a cluster of " + std::to_string(tile.blocks());
+  remark::passed(op->getLoc(), name)
+      << llvm::formatv("tiles of {0}x{1} by {2}, predicted {3:f2} us at {4:f3} GHz, bound by {5}",
+                       tile.rows(), tile.n, blocks, cost.cycles / clock / 1000, clock,
+                       spell(cost.bound))
+             .str();
+}
+
+/// The number of ranges of K with which the model expects to save at least a tenth of the time, and
+/// that time in cycles; of numbers that are nearly as good, the smallest.
+static std::optional<std::pair<int64_t, double>>
+betterSplit(const MatmulSize &size, const ProductTile &tile, const hw::TargetModel &target) {
+  int64_t slices = llvm::divideCeil(size.k, int64_t(numerics::splitSlice));
+  std::optional<std::pair<int64_t, double>> best;
+  double least = 0.9 * productCost(size, tile, target).cycles;
+  for (int64_t splits = 2; splits <= std::min(slices, BlockScaledMatmulOp::kMaxSplits); ++splits) {
+    MatmulSize split = size;
+    split.splits = splits;
+    double cycles = productCost(split, tile, target).cycles;
+    if (cycles >= least)
+      continue;
+    best = {splits, cycles};
+    least = 0.98 * cycles;
+  }
+  return best;
+}
+
+/// Nothing of the product says that its sums have one order, or how they are shared out.
+static bool mayChangeSums(BlockScaledMatmulOp op) {
+  return !op.isGrouped() && !op.getSplitK() && !op.getStreamK() && !op.isDual() && !op.usesK96() &&
+         op.hasOnlyElements();
+}
+
+/// The order of a sum is not the pass's to change, but it can say what another would gain.
+static void adviseSplit(BlockScaledMatmulOp op, const MatmulSize &size, const ProductTile &tile,
+                        const hw::TargetModel &target) {
+  if (!mayChangeSums(op))
+    return;
+  auto better = betterSplit(size, tile, target);
+  if (!better)
+    return;
+  auto name = remark::RemarkOpts::name("split_k").category("fp4-plan");
+  remark::missed(op->getLoc(), name)
+      << remark::reason("split_k = {0} is predicted to take {1:f2} us; it changes the order of sums",
+                        better->first, better->second / target.product->gigahertz / 1000);
+}
+
+/// The same of workers that share the tiles of the last wave but one.
+static void adviseStream(BlockScaledMatmulOp op, const MatmulSize &size, const ProductTile &tile,
+                         const hw::TargetModel &target) {
+  auto lhs = cast<RankedTensorType>(op.getLhs().getType());
+  int64_t ofTile = tile.pair ? 2 : 1;
+  if (!mayChangeSums(op) || lhs.isDynamicDim(0) || tile.swap || tile.blocks() != ofTile)
+    return;
+  MatmulSize shared = size;
+  shared.sharers = productWorkers(tile, target);
+  double cycles = productCost(shared, tile, target).cycles;
+  if (cycles > 0.95 * productCost(size, tile, target).cycles)
+    return;
+  auto name = remark::RemarkOpts::name("stream_k").category("fp4-plan");
+  remark::missed(op->getLoc(), name) << remark::reason(
+      "stream_k = [{0}, {1}, {2}] is predicted to take {3:f2} us; it changes the order of sums",
+      shared.sharers, tile.rows(), tile.n, cycles / target.product->gigahertz / 1000);
+}
+
+void fp4::remarkOnProduct(BlockScaledMatmulOp op, const MatmulSize &size, const ProductTile &tile,
+                          const hw::TargetModel &target) {
+  explain(op, size, tile, target);
+  adviseSplit(op, size, tile, target);
+  adviseStream(op, size, tile, target);
+}
