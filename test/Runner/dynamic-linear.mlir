@@ -7,10 +7,16 @@
 // RUN: fp4-run %t.so --device=sim --function=nvfp4 --dim M=257 --dim N=136 --dim K=1088 --check=strict --policy=lazy | FileCheck %s
 // RUN: fp4-run %t.so --device=sim --function=mxfp8 --dim M=130 --dim N=64 --dim K=160 --check=strict --policy=random | FileCheck %s
 // RUN: fp4-run %t.so --device=sim --function=mxfp8 --dim M=5 --dim N=8 --dim K=256 --check=strict | FileCheck %s
+// RUN: fp4-run %t.so --device=sim --function=fp8 --dim M=70 --dim N=136 --dim K=272 --check=strict --policy=random | FileCheck %s
 // RUN: fp4-runner %s --target=sm_90a --emit=so --ptxas=none -o %t.90.so
 // RUN: fp4-run %t.90.so --device=sim --function=nvfp4 --dim M=70 --dim N=136 --dim K=96 --check=strict --policy=lazy | FileCheck %s
 // RUN: fp4-run %t.90.so --device=sim --function=mxfp4 --dim M=130 --dim N=64 --dim K=224 --check=strict | FileCheck %s
-// RUN: fp4-runner %s --target=sm_120a --emit=so --ptxas=none -o %t.120.so
+// RUN: fp4-run %t.90.so --device=sim --function=fp8 --dim M=5 --dim N=8 --dim K=16 --check=strict --policy=lazy | FileCheck %s
+// RUN: fp4-run %t.90.so --device=sim --function=fp8 --dim M=130 --dim N=264 --dim K=640 --check=strict | FileCheck %s
+// RUN: not fp4-run %t.90.so --device=sim --function=fp8 --dim M=70 --dim N=136 --dim K=264 2>&1 | FileCheck %s --check-prefix=BYTES
+// BYTES: error: columns of operand 'input' of the quantize at dynamic-linear.mlir:{{[0-9]+}}:{{[0-9]+}} must be 272, but got 264
+// RUN: sed '/^!e = /,$d' %s > %t.4.mlir
+// RUN: fp4-runner %t.4.mlir --target=sm_120a --emit=so --ptxas=none -o %t.120.so
 // RUN: fp4-run %t.120.so --device=sim --function=nvfp4 --dim M=33 --dim N=72 --dim K=160 --check=strict --policy=random | FileCheck %s
 // RUN: fp4-run %t.120.so --device=sim --function=mxfp4 --dim M=130 --dim N=64 --dim K=224 --check=strict | FileCheck %s
 // CHECK: equals the {{.*}}, bit for bit
@@ -56,4 +62,14 @@ func.func @mxfp8(%x: !x {fp4.dims = ["M", "K"]}, %w: tensor<?x?xf32> {fp4.dims =
   %tw = fp4.swizzle_scales %sw : !es -> !et
   %y = fp4.blockscaled_matmul %qx scaled %tx, %qw scaled %tw {format = #fp4.format<mxfp8_e4m3>} : (!e, !et, !e, !et) -> !x
   return %y, %sw : !x, !es
+}
+
+// FP8 as DeepSeek-V3 has it: blocks of 1 x 128 of X and of 128 x 128 of W.
+func.func @fp8(%x: !x {fp4.dims = ["M", "K"]}, %w: !x {fp4.dims = ["N", "K"]}) -> (!x, tensor<?x?xf32>) {
+  %qx, %sx = fp4.quantize %x {format = #fp4.format<fp8_block128>, recipe = #fp4.recipe<fp8_deepgemm>} : (!x) -> (!e, tensor<?x?xf32>)
+  %qw, %sw = fp4.quantize %w {format = #fp4.format<fp8_block128>, recipe = #fp4.recipe<fp8_deepgemm>, block = array<i64: 128, 128>}
+      : (!x) -> (!e, tensor<?x?xf32>)
+  %y = fp4.blockscaled_matmul %qx scaled %sx, %qw scaled %sw {format = #fp4.format<fp8_block128>}
+      : (!e, tensor<?x?xf32>, !e, tensor<?x?xf32>) -> !x
+  return %y, %sw : !x, tensor<?x?xf32>
 }

@@ -27,12 +27,24 @@ func.func @quantize_columns(%ok: tensor<4x?xbf16>, %bad: tensor<?xbf16>) {
 // -----
 
 // quantize (C496)
-func.func @quantize_columns_of_fp8(%x: tensor<?x?xbf16>) {
-  %0:2 = fp4.quantize %x {format = #fp4.format<mxfp8_e4m3>, recipe = #fp4.recipe<mxfp8_e4m3_floor>}
-      : (tensor<?x?xbf16>) -> (tensor<?x?xf8E4M3FN>, tensor<?x?xf8E8M0FNU>)
-  // expected-error @+2 {{operand 'input' must have a static number of columns beside format fp8_block128, but got 'tensor<?x?xbf16>'}}
+func.func @quantize_columns_per_row(%x: tensor<?x?xbf16>, %a: tensor<f32>, %r: tensor<?xf32>) {
+  %0:2 = fp4.quantize %x amax %a {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>}
+      : (tensor<?x?xbf16>, tensor<f32>) -> (tensor<?x?xf4E2M1FN>, tensor<?x?xf8E4M3FN>)
+  // expected-error @+2 {{operand 'input' must have a static number of columns beside attribute 'per_row', but got 'tensor<?x?xbf16>'}}
   // expected-note @+1 {{give the columns a static size, and compile a function for each; the rows may be dynamic}}
-  %1:2 = fp4.quantize %x {format = #fp4.format<fp8_block128>, recipe = #fp4.recipe<fp8_deepgemm>}
+  %1:2 = fp4.quantize %x amax %r {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, per_row}
+      : (tensor<?x?xbf16>, tensor<?xf32>) -> (tensor<?x?xf4E2M1FN>, tensor<?x?xf8E4M3FN>)
+  return
+}
+
+// -----
+
+// quantize (C7)
+func.func @quantize_unknown_rows(%x: tensor<?x?xbf16>) {
+  %0:2 = fp4.quantize %x {format = #fp4.format<fp8_block128>, recipe = #fp4.recipe<fp8_deepgemm>, block = array<i64: 128, 128>}
+      : (tensor<?x?xbf16>) -> (tensor<?x?xf8E4M3FN>, tensor<?x?xf32>)
+  // expected-error @+1 {{attribute 'block' must be [1, 128] or [128, 128] for format fp8_block128, but got [1, 512]}}
+  %1:2 = fp4.quantize %x {format = #fp4.format<fp8_block128>, recipe = #fp4.recipe<fp8_deepgemm>, block = array<i64: 1, 512>}
       : (tensor<?x?xbf16>) -> (tensor<?x?xf8E4M3FN>, tensor<?x?xf32>)
   return
 }

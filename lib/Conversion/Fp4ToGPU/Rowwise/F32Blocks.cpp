@@ -1,19 +1,23 @@
 //===- F32Blocks.cpp - Quantizers whose blocks are under an f32 -----------===//
 //
-// A thread has 16 elements of a row, a chunk, at a time: 32 bytes of bf16 in, 16 bytes of codes out.
+// A thread has 16 elements of a row, a chunk, at a time: 32 bytes of bf16 in, 16 bytes of codes
+// out.
 //
 //   blocks of 1 x 128     one-shot grid of threads with a chunk each; eight neighbours have a block
 //                         and exchange their maxima by shuffles
-//   blocks of 128 x 128   a thread block for each; a thread has chunks of four rows, all of which are
+//   blocks of 128 x 128   a thread block for each; a thread has chunks of four rows, all of which
+//   are
 //                         loaded before the first is used, and maxima meet in shared memory
 //   blocks of whole rows  a part of a warp, some warps or a thread block for each; a thread keeps
 //                         its chunks in registers until their maxima have met. The threads of a
 //                         longer row read it twice
 //
-// Rows are whole chunks. Chunks of rows and columns that do not exist are zeros and not stored.
+// Rows are whole chunks. Chunks of rows and columns that do not exist are zeros and not stored. The
+// first two take dynamic columns, by whose blocks threads divide with a reciprocal of the host.
 //
 //===----------------------------------------------------------------------===//
 #include "BlockQuantizer.h"
+#include "HostDivisor.h"
 #include "Int32.h"
 #include "KernelBuilder.h"
 #include "Lowering.h"
@@ -42,23 +46,29 @@ public:
   F32QuantizeKernel(QuantizeOp op, LoweringContext &context)
       : op(op), kernel(op, "quantize", context), b(kernel.body()), s(b, context.target),
         type(cast<RankedTensorType>(op.getInput().getType())), columns(type.getDimSize(1)),
-        blocks(isOfWholeRows() ? 1 : llvm::divideCeil(columns, kBlock)), noArithmetic(context.noArithmetic) {}
+        blocks(isOfWholeRows() ? 1 : llvm::divideCeil(columns, kBlock)),
+        noArithmetic(context.noArithmetic) {
+    data.bytes = columns;
+  }
 
   void emit() {
     Value hostRows = kernel.hostRows(op.getInput());
+    Value hostColumns = kernel.hostColumns(op.getInput());
     input = kernel.inputRows(op.getInput());
-    data = kernel.output(op.getData(), hostRows);
+    Value hostBlocks = hostColumns ? takeColumns(hostColumns) : constIndex(kernel.host(), blocks);
+    data.base = kernel.output(op.getData(), hostRows, hostColumns);
     bool square = op.hasSquareBlocks();
     Value hostBands = ceilDiv(hostRows, square ? kBlock : 1);
-    scales = kernel.output(op.getScales(), hostBands);
+    scales = kernel.output(op.getScales(), hostBands, hostBlocks);
     rows = kernel.scalar(hostRows);
     if (square)
-      return emitSquares(hostBands);
+      return emitSquares(hostBands, hostBlocks);
     if (isOfWholeRows())
       return emitWholeRows(hostRows);
-    emitRows();
-    Value chunks = arith::MulIOp::create(kernel.host(), hostRows,
-                                         constIndex(kernel.host(), blocks * kChunksPerBlock));
+    Value perRow = arith::MulIOp::create(kernel.host(), hostBlocks,
+                                         constIndex(kernel.host(), kChunksPerBlock));
+    emitRows(perRow);
+    Value chunks = arith::MulIOp::create(kernel.host(), hostRows, perRow);
     kernel.launch(ceilDiv(chunks, kernel.numThreads()));
   }
 
@@ -71,6 +81,29 @@ private:
 
   bool isOfWholeRows() {
     return op.getBlock() && op.getBlock()->front() == 1 && op.getBlock()->back() != kBlock;
+  }
+
+  /// Dynamic columns (an index), which are checked; the blocks of a row, an index.
+  Value takeColumns(Value hostColumns) {
+    kernel.expectColumns("input", hostColumns, unitOfColumns(op));
+    given = kernel.scalar(hostColumns);
+    Value wide = arith::ExtUIOp::create(b, b.getI64Type(), given);
+    int64_t bytes = type.getElementTypeBitWidth() / 8;
+    input.pitch = arith::MulIOp::create(b, wide, constI64(b, bytes));
+    data.pitch = wide;
+    return ceilDiv(hostColumns, kBlock);
+  }
+
+  /// The columns in the kernel.
+  Int32 width() { return given ? Int32(b, given) : Int32(b, columns); }
+
+  /// `number` by `perRow`, an index, or by the constant that it is: the row, and the place in it.
+  std::pair<Int32, Int32> split(Int32 number, Value perRow, int64_t known) {
+    if (!given)
+      return {number / known, number % known};
+    HostDivisor divisor(kernel, perRow);
+    Int32 row = divisor.quotient(number);
+    return {row, number - row * divisor.divisor()};
   }
 
   Value ceilDiv(Value size, int64_t unit) {
@@ -137,22 +170,21 @@ private:
                                           amax);
     auto words = VectorType::get(kWords, b.getI32Type());
     Value codes = vector::FromElementsOp::create(b, words, block.codes);
-    emitWhen(b, chunk.exists, [&] {
-      store(b, codes, place({.base = data, .bytes = columns}, chunk, 1), kAccessBytes);
-    });
+    emitWhen(b, chunk.exists, [&] { store(b, codes, place(data, chunk, 1), kAccessBytes); });
     return noArithmetic ? s.bits(amax) : block.scale;
   }
 
   void storeScale(Value condition, Value bits, Int32 band, Int32 block) {
     emitWhen(b, condition, [&] {
-      store(b, bits, address(b, address(b, scales, band, blocks * 4), block, 4), 4);
+      Value ofBand = given ? address(b, scales, band * ((width() + (kBlock - 1)) / kBlock), 4)
+                           : address(b, scales, band, blocks * 4);
+      store(b, bits, address(b, ofBand, block, 4), 4);
     });
   }
 
-  void emitRows() {
-    Int32 thread(b, kernel.globalThread());
-    Int32 inRow = thread % (blocks * kChunksPerBlock);
-    Chunk chunk{thread / (blocks * kChunksPerBlock), inRow * kChunk, {}, {}};
+  void emitRows(Value perRow) {
+    auto [row, inRow] = split(Int32(b, kernel.globalThread()), perRow, blocks * kChunksPerBlock);
+    Chunk chunk{row, inRow * kChunk, {}, {}};
     chunk.exists = isInside(chunk);
     load(chunk);
     Value bits = shuffleMax(amaxBits(chunk), kChunksPerBlock);
@@ -166,13 +198,13 @@ private:
   }
 
   Value isInside(const Chunk &chunk) {
-    return arith::AndIOp::create(b, chunk.row < Int32(b, rows), chunk.column < columns);
+    return arith::AndIOp::create(b, chunk.row < Int32(b, rows), chunk.column < width());
   }
 
-  void emitSquares(Value hostBands) {
+  void emitSquares(Value hostBands, Value hostBlocks) {
     Int32 thread(b, NVVM::ThreadIdXOp::create(b, b.getI32Type()));
-    Int32 square(b, NVVM::BlockIdXOp::create(b, b.getI32Type()));
-    Int32 band = square / blocks, block = square % blocks;
+    auto [band, block] =
+        split(Int32(b, NVVM::BlockIdXOp::create(b, b.getI32Type())), hostBlocks, blocks);
     SmallVector<Chunk> chunks;
     int64_t rowsAtOnce = kernel.numThreads() / kChunksPerBlock;
     for (int64_t row = 0; row < kBlock; row += rowsAtOnce) {
@@ -189,8 +221,7 @@ private:
     for (const Chunk &chunk : chunks)
       scale = encode(quantizer, chunk, amax);
     storeScale(isZero(thread), scale, band, block);
-    kernel.launch(arith::MulIOp::create(kernel.host(), hostBands,
-                                        constIndex(kernel.host(), blocks)));
+    kernel.launch(arith::MulIOp::create(kernel.host(), hostBands, hostBlocks));
   }
 
   /// The threads of a row: few enough that each has some chunks, many enough that these fit in its
@@ -284,10 +315,11 @@ private:
   ImplicitLocOpBuilder &b;
   Scalars s;
   RankedTensorType type;
-  int64_t columns, blocks; ///< of a row
+  int64_t columns, blocks; ///< of a row, where they are static
+  Value given;             ///< the columns where they are dynamic, i32
   bool noArithmetic;
-  InputRows input;
-  Value data, scales, rows;
+  InputRows input, data;
+  Value scales, rows;
 };
 
 } // namespace

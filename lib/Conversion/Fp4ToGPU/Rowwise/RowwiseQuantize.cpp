@@ -119,6 +119,8 @@ static constexpr int64_t kSharedElements = 16;
 static int64_t codeBits(Format format) { return hasPackedData(format) ? 4 : 8; }
 
 int64_t fp4::unitOfColumns(QuantizeOp op) {
+  if (op.hasF32Scales()) // the last block may be shorter
+    return hw::pitchUnitBytes;
   int64_t transformed = op.getHadamard() ? op.getHadamard()->getSize() : 1;
   return std::max<int64_t>(
       {op.getBlockSize(), transformed, int64_t(hw::pitchUnitBytes) * 8 / codeBits(op.getFormat())});

@@ -293,7 +293,9 @@ static LogicalResult verifyBlock(QuantizeOp op) {
   int64_t side = f32 ? op.getBlockSize() : 16, columns = rankedType(op.getInput()).getDimSize(1);
   if (f32 && *block == ArrayRef<int64_t>{1, columns})
     return success();
-  std::string wholeRow = ", [128, 128] or [1, " + std::to_string(columns) + "]";
+  std::string wholeRow = ShapedType::isDynamic(columns)
+                             ? " or [128, 128]"
+                             : ", [128, 128] or [1, " + std::to_string(columns) + "]";
   if ((!nvfp4 && !f32) || *block != ArrayRef<int64_t>{side, side}) // quantize (C7)
     return op.emitOpError("attribute 'block' must be ")
            << "[1, " << op.getBlockSize() << "]"
@@ -398,8 +400,6 @@ static LogicalResult verifyQuantizeResults(QuantizeOp op) {
 
 /// What of `op` asks for static columns; empty where nothing does.
 static StringRef needOfStaticColumns(QuantizeOp op) {
-  if (op.hasF32Scales())
-    return "format fp8_block128";
   if (op.getGroups())
     return "attribute 'groups'";
   if (op.getPerRow())
