@@ -50,11 +50,14 @@ def product(plan, m, n, k=1024, fmt="nvfp4"):
 
 
 def gemm(tile, fmt="nvfp4"):
-    """A product of fp4 operands, of 6 k tiles."""
+    """A product of fp4 operands, of 6 k tiles. Of 256 columns there is room for 3 stages, which would
+    have the same phase in each tile."""
     facts = recipes.FORMATS[fmt]
     text = (ROOT / "test/Target/mutations.mlir").read_text()
     text = text[text.index("func.func"):]
-    text = text.replace("tile = [128, 64, 256]", f"tile = [128, {tile}, 256]").replace("nvfp4", fmt)
+    ring = f", {RING}" if tile == 256 else ""
+    text = text.replace("tile = [128, 64, 256]", f"tile = [128, {tile}, 256]{ring}")
+    text = text.replace("nvfp4", fmt)
     text = re.sub(r"\b64x(\d+)x", rf"{tile}x\1x", text).replace("x64xbf16", f"x{tile}xbf16")
     return text.replace("x96xf8E4M3FN", f"x{1536 // facts.block}x{facts.scale}")
 

@@ -2,21 +2,31 @@
 """Mutates the synchronization of every kind of kernel that the compiler emits
 (utils/kernel_kinds.py, utils/mutate.py).
 
-  utils/mutate_all.py                 all kinds; a table at the end
+  utils/mutate_all.py                 all kinds; a row of the table for each
   utils/mutate_all.py --only=hadamard those whose name contains the text
   utils/mutate_all.py --limit=8       a fixed sample of each
   utils/mutate_all.py --list          the names, and how many mutants each has
+  utils/mutate_all.py --record=FILE   keeps what each kind came to, and leaves out those that are there
+  utils/mutate_all.py --record=FILE --document=docs/Evidence.md
+                                      writes the table of what was recorded into the document
 
 Prints a row of the table as soon as a kind has been run. Exit code 1 when a mutant survives that is
-not equivalent, or a kind does not compile.
+not equivalent or redundant, or a kind does not compile.
 """
+import collections
+import datetime
+import json
 import pathlib
 import subprocess
 import sys
 import tempfile
+import time
 
 import kernel_kinds
 import mutate
+
+COLUMNS = ("kind of kernel", "target", "mutants", "killed", "equivalent", "redundant", "survived")
+BEGIN, END = "<!-- utils/mutate_all.py writes this -->", "<!-- end of what it writes -->"
 
 
 def compiled(kind, scratch, options):
@@ -39,36 +49,96 @@ def judge(kind, options):
         scratch = pathlib.Path(folder)
         library = compiled(kind, scratch, options)
         if options.list:
-            return len(list(mutate.mutants(library.read_bytes())))
+            return len(list(mutate.mutants(mutate.kernels(library))))
         options.runs = runs_of(kind)
-        return mutate.tally(library, scratch, options)
+        return mutate.tally(library, options)
+
+
+def revision():
+    command = ["git", "-C", mutate.ROOT, "rev-parse", "--short=8", "HEAD"]
+    return subprocess.run(command, capture_output=True, text=True).stdout.strip() or "unknown"
+
+
+def entry(kind, result, seconds):
+    """What is recorded of a kind."""
+    counts = (len(result.chosen), result.killed(), len(result.equivalent), len(result.redundant),
+              len(result.survivors))
+    alive = [[mutant.what, mutant.source, fate] for mutant, fate in result.fates()
+             if fate in ("redundant", "SURVIVED")]
+    return {"name": kind.name, "target": kind.target, "counts": counts, "alive": alive,
+            "seconds": round(seconds, 1), "revision": revision(),
+            "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d")}
+
+
+def row(*cells):
+    return "| " + " | ".join(map(str, cells)) + " |"
+
+
+def records(path):
+    lines = path.read_text().splitlines() if path and path.exists() else []
+    return {(record["name"], record["target"]): record for record in map(json.loads, lines)}
+
+
+def table(recorded, kinds):
+    """The rows of all kinds that ran, sums, and what is alive by sort."""
+    ran = [recorded[key] for key in dict.fromkeys(kinds) if key in recorded]
+    lines = [row(*COLUMNS), "|---" * len(COLUMNS) + "|"]
+    lines += [row(record["name"], record["target"], *record["counts"]) for record in ran]
+    sums = [sum(column) for column in zip(*(record["counts"] for record in ran))]
+    lines.append(row(f"{len(ran)} of {len(kinds)} kinds", "", *sums))
+    alive = collections.Counter((what, fate) for record in ran
+                                for what, _, fate in record["alive"])
+    lines += ["", row("what was alive", "redundant", "survived"), "|---|---|---|"]
+    lines += [row(what, alive[what, "redundant"], alive[what, "SURVIVED"])
+              for what in sorted({what for what, _ in alive})]
+    when = sorted({f"{record['date']}, revision {record['revision']}" for record in ran})
+    seconds = sum(record["seconds"] for record in ran)
+    return lines + ["", f"({'; '.join(when)}; {seconds / 60:.0f} minutes.)"]
+
+
+def document(path, lines):
+    before, rest = path.read_text().split(BEGIN)
+    behind = rest.split(END)[1]
+    path.write_text("\n".join([before + BEGIN, *lines, END + behind]))
+
+
+def run(kind, options):
+    """Whether all mutants of a kind are accounted for."""
+    start = time.monotonic()
+    try:
+        result = judge(kind, options)
+    except (RuntimeError, subprocess.CalledProcessError) as failure:
+        print(f"{kind.name}, {kind.target}: {failure}", flush=True)
+        return False
+    if options.list:
+        print(f"{kind.name}, {kind.target}: {result}", flush=True)
+        return True
+    result.print(options)
+    made = entry(kind, result, time.monotonic() - start)
+    print(row(kind.name, kind.target, *made["counts"]), flush=True)
+    if options.record:
+        with options.record.open("a") as file:
+            print(json.dumps(made), file=file)
+    return bool(result.chosen) and not result.survivors
 
 
 def main():
     arguments = mutate.parser(__doc__)
     arguments.add_argument("--only", default="", help="kinds whose name contains this text")
     arguments.add_argument("--list", action="store_true", help="print the kinds")
+    arguments.add_argument("--record", type=pathlib.Path, help="file of what each kind came to")
+    arguments.add_argument("--document", type=pathlib.Path, help="text that gets the table")
     options = arguments.parse_args()
-    failed = 0
-    chosen = [kind for kind in kernel_kinds.kinds()
-              if options.only in f"{kind.name}, {kind.target}"]
-    print("| kind of kernel | target | mutants | killed | equivalent | survived |")
-    print("|---|---|---|---|---|---|")
-    for kind in chosen:
-        try:
-            result = judge(kind, options)
-        except (RuntimeError, subprocess.CalledProcessError) as failure:
-            failed += 1
-            print(f"{kind.name}, {kind.target}: {failure}", flush=True)
-            continue
-        if options.list:
-            print(f"{kind.name}, {kind.target}: {result}", flush=True)
-            continue
-        result.print(options)
-        failed += bool(result.survivors)
-        row = (kind.name, kind.target, len(result.chosen), result.killed(), len(result.equivalent),
-               len(result.survivors))
-        print("| " + " | ".join(map(str, row)) + " |", flush=True)
+    kinds = list(kernel_kinds.kinds())
+    if options.document:
+        document(options.document, table(records(options.record),
+                                         [(kind.name, kind.target) for kind in kinds]))
+        return 0
+    done = records(options.record)
+    chosen = [kind for kind in kinds if options.only in f"{kind.name}, {kind.target}"]
+    print(row(*COLUMNS), "|---" * len(COLUMNS) + "|", sep="\n", flush=True)
+    failed = [kind for kind in chosen
+              if (kind.name, kind.target) not in done and not run(kind, options)]
     return 1 if failed or not chosen else 0
 
 

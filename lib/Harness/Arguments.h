@@ -16,6 +16,11 @@ struct BoundArguments {
   std::vector<std::string> notes;   ///< what the user may want to know: a size that was assumed
 };
 
+struct Prepared {
+  BoundArguments arguments;
+  std::vector<ReferenceValue> expected; ///< empty: nobody asked for it, or there is no program
+};
+
 Expected<BoundArguments> bindArguments(const Function &function, const RunOptions &options);
 
 /// Splits "NAME=VALUE"; an Error names the option.

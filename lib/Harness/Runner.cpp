@@ -55,9 +55,7 @@ void describeDevice(RunReport &report, const rt::Device &device, const RunOption
   report.hardware = device.isHardware();
   report.simPolicy = device.isHardware() ? "" : options.time ? "timed" : options.policy;
   if (!device.isHardware())
-    report.check = options.timesOnly       ? "off"
-                   : options.check.empty() ? "default"
-                                           : options.check;
+    report.check = options.timesOnly ? "off" : options.check.empty() ? "default" : options.check;
   report.seed = options.seed;
 }
 
@@ -76,6 +74,19 @@ void describeKernels(RunReport &report, const rt::Session &session, const Manife
       }
     report.kernels.push_back(std::move(kernel));
   }
+}
+
+/// Data and functions of the library are found alike.
+Expected<std::vector<ReferenceValue>> reference(const Manifest &manifest,
+                                                const EntryResolver &resolver,
+                                                const Function &function, const RunOptions &options,
+                                                std::span<const Tensor> arguments) {
+  const auto bytesOf = [&](const std::string &symbol) -> Expected<const void *> {
+    FP4_ASSIGN(auto address, resolver(symbol));
+    return reinterpret_cast<const void *>(address);
+  };
+  return runReference(function, arguments, options.hostThreads, bytesOf,
+                      hw::lookupTarget(manifest.target));
 }
 
 /// One run, step by step: what was asked, the device, the call, the results, the verdict.
@@ -115,14 +126,14 @@ private:
   Status write();
   Status verify();
   Status time();
-  Expected<const void *> bytesOf(const std::string &symbol) const;
+  const BoundArguments &arguments() const { return prepared_->arguments; }
 
   const Manifest &manifest_;
   const EntryResolver &resolver_;
   const RunOptions &options_;
   const Function *function_ = nullptr;
   std::vector<std::pair<size_t, std::string>> outputs_;
-  BoundArguments arguments_;
+  std::shared_ptr<const Prepared> prepared_;
   EntryFunction entry_ = nullptr, twin_ = nullptr;
   std::unique_ptr<rt::Device> device_;
   std::vector<Tensor> results_;
@@ -167,26 +178,32 @@ Status Run::prepare() {
   }
   FP4_ASSIGN(function_, manifest_.find(options_.function));
   FP4_ASSIGN(outputs_, parseOutputs(*function_, options_));
-  FP4_ASSIGN(arguments_, bindArguments(*function_, options_));
+  prepared_ = options_.prepared;
+  if (!prepared_) {
+    auto made = std::make_shared<Prepared>();
+    FP4_ASSIGN(made->arguments, bindArguments(*function_, options_));
+    prepared_ = std::move(made);
+  }
   FP4_ASSIGN(entry_, resolver_(function_->symbol));
   if (options_.twin) {
     FP4_ASSIGN(twin_, options_.twin(function_->symbol));
   }
   report_.compiler = manifest_.compiler;
   report_.function = function_->name;
-  report_.notes = arguments_.notes;
+  report_.notes = arguments().notes;
   FP4_ASSIGN(device_, openDevice(manifest_, options_, report_));
   describeDevice(report_, *device_, options_);
-  for (size_t i = 0; i < arguments_.values.size(); ++i)
+  for (size_t i = 0; i < arguments().values.size(); ++i)
     report_.arguments.push_back(
-        {function_->arguments[i].name, arguments_.values[i].type, arguments_.sources[i]});
+        {function_->arguments[i].name, arguments().values[i].type, arguments().sources[i]});
   return {};
 }
 
 Status Run::call() {
-  rt::Session session(*device_);
+  rt::ModuleCache cache(*device_, options_.exchange);
+  rt::Session session(*device_, {.cache = &cache});
   EntryCall call(session, *function_);
-  FP4_TRY(call.upload(arguments_.values));
+  FP4_TRY(call.upload(arguments().values));
   Clock::time_point start = Clock::now();
   FP4_TRY(call.call(entry_));
   report_.runMilliseconds = millisecondsSince(start);
@@ -205,12 +222,6 @@ Status Run::write() {
   return {};
 }
 
-/// Data and functions are found alike.
-Expected<const void *> Run::bytesOf(const std::string &symbol) const {
-  FP4_ASSIGN(auto address, resolver_(symbol));
-  return reinterpret_cast<const void *>(address);
-}
-
 Status Run::verify() {
   if (options_.timesOnly)
     report_.notes.push_back("not verified: --time-only computes no results");
@@ -220,14 +231,15 @@ Status Run::verify() {
     report_.notes.push_back("not verified: the manifest has no program for the reference");
     return {};
   }
-  Clock::time_point start = Clock::now();
-  std::vector<ReferenceValue> expected;
-  FP4_ASSIGN(expected, runReference(*function_, arguments_.values, options_.hostThreads,
-                                    [this](const std::string &symbol) { return bytesOf(symbol); },
-                                    hw::lookupTarget(manifest_.target)));
+  const Clock::time_point start = Clock::now();
+  std::vector<ReferenceValue> own;
+  if (prepared_->expected.empty()) {
+    FP4_ASSIGN(own, reference(manifest_, resolver_, *function_, options_, arguments().values));
+  }
+  const auto &expected = prepared_->expected.empty() ? own : prepared_->expected;
   for (size_t i = 0; i < results_.size(); ++i) {
     report_.verdicts.push_back(judge(function_->results[i].name, results_[i], expected[i]));
-    unspecified_.push_back(std::move(expected[i].unspecified));
+    unspecified_.push_back(expected[i].unspecified);
   }
   report_.referenceMilliseconds = millisecondsSince(start);
   report_.verified = true;
@@ -255,7 +267,7 @@ Status Run::time() {
   if (!device_->isHardware())
     return {};
   FP4_ASSIGN(report_.benchmark,
-             harness::benchmark(*device_, *function_, entry_, arguments_.values, results_,
+             harness::benchmark(*device_, *function_, entry_, arguments().values, results_,
                                 MeasureOptions{}, twin_, unspecified_));
   if (!options_.compare.empty()) {
     FP4_ASSIGN(report_.comparisons, compare(*report_.benchmark, report_.device, baseline_));
@@ -274,13 +286,32 @@ Expected<Runner> Runner::create(std::string_view manifestJson, EntryResolver res
   return runner;
 }
 
+static tl::unexpected<Error> tooLittleMemory() {
+  return makeError(ErrorKind::Device, "this machine has too little memory",
+                   "use a smaller --shape, or --no-verify to do without the reference");
+}
+
+Expected<std::shared_ptr<const Prepared>> Runner::prepare(const RunOptions &options) const {
+  try {
+    auto made = std::make_shared<Prepared>();
+    FP4_ASSIGN(const Function *function, manifest_.find(options.function));
+    FP4_ASSIGN(made->arguments, bindArguments(*function, options));
+    if (options.verify && function->hasProgram) {
+      FP4_ASSIGN(made->expected,
+                 reference(manifest_, resolver_, *function, options, made->arguments.values));
+    }
+    return std::shared_ptr<const Prepared>(std::move(made));
+  } catch (const std::bad_alloc &) {
+    return tooLittleMemory();
+  }
+}
+
 Expected<RunReport> Runner::run(const RunOptions &options,
                                 std::vector<sim::HazardReport> *hazards) const {
   try {
     return Run(manifest_, resolver_, options).execute(hazards);
   } catch (const std::bad_alloc &) {
-    return makeError(ErrorKind::Device, "this machine has too little memory",
-                     "use a smaller --shape, or --no-verify to do without the reference");
+    return tooLittleMemory();
   }
 }
 

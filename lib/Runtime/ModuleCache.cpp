@@ -26,7 +26,7 @@ Expected<ModuleId> ModuleCache::load(const fp4rt_module &module) {
   std::scoped_lock lock(mutex_);
   if (auto it = modules_.find(&module); it != modules_.end())
     return it->second;
-  FP4_ASSIGN(auto loaded, device_.loadModule(module));
+  FP4_ASSIGN(auto loaded, device_.loadModule(exchange_ ? exchange_(module) : module));
   modules_.emplace(&module, loaded);
   return loaded;
 }

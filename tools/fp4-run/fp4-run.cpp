@@ -1,5 +1,6 @@
 //===- fp4-run.cpp - Executes an emitted library, without the compiler ----===//
 
+#include "fp4/Harness/Edits.h"
 #include "fp4/Harness/Library.h"
 
 #include <CLI/CLI.hpp>
@@ -18,11 +19,11 @@ int main(int argc, char **argv) {
                "fp4-run");
   app.set_version_flag("--version", "fp4-run " FP4_VERSION);
   app.set_help_all_flag("--help-all", "Print every option, as --help does");
-  std::string path;
+  std::string path, twin;
   bool list = false;
   harness::RunOptions options;
+  harness::JudgeOptions judge;
   app.add_option("library", path, "the library")->required();
-  std::string twin;
   app.add_option(
       "--twin", twin,
       "the library of the same program compiled with fp4-runner --no-arithmetic; --benchmark "
@@ -30,6 +31,7 @@ int main(int argc, char **argv) {
   app.add_flag("--list", list,
                "print its functions and kernels, with --json its manifest, and run nothing");
   harness::addRunOptions(app, options);
+  harness::addJudgeOptions(app, judge);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError &error) {
@@ -48,5 +50,6 @@ int main(int argc, char **argv) {
   }
   if (list)
     return harness::print(options.json ? runner->manifestText() : runner->list(), "list");
-  return harness::runAndReport(*runner, options);
+  return judge.edits.empty() ? harness::runAndReport(*runner, options)
+                             : harness::judgeEdits(*runner, options, judge);
 }

@@ -12,6 +12,7 @@
 #include "fp4/Harness/Simulation.h"
 #include "fp4/Harness/TimeCompare.h"
 #include "fp4/Harness/Verdict.h"
+#include "fp4/Runtime/ModuleCache.h"
 #include "fp4/Sim/AccessStatistics.h"
 #include "fp4/Sim/HazardChecker.h"
 #include "fp4/Sim/KernelTime.h"
@@ -30,6 +31,9 @@ namespace fp4::harness {
 /// Finds the entry function of a manifest symbol.
 using EntryResolver = std::function<Expected<EntryFunction>(const std::string &symbol)>;
 
+/// What runs of one function with the same inputs share: Runner::prepare makes it.
+struct Prepared;
+
 /// The user's options; addRunOptions fills them from a command line.
 struct RunOptions : sim::SimulationOptions {
   std::string device = "auto";           ///< auto | sim | cuda | cuda:N
@@ -47,6 +51,8 @@ struct RunOptions : sim::SimulationOptions {
   std::string label;      ///< what comparisons of predictions call this program; empty: its function
   std::optional<TimedProgram> before; ///< to compare predictions with
   EntryResolver twin;     ///< of the same program compiled with --no-arithmetic, to time beside it
+  std::shared_ptr<const Prepared> prepared; ///< null: the run makes its own
+  rt::ModuleCache::Exchange exchange;       ///< none: the library's own code runs
 };
 
 struct RunReport {
@@ -103,6 +109,9 @@ public:
   /// As it was parsed.
   const std::string &manifestText() const { return text_; }
   const EntryResolver &resolver() const { return resolver_; }
+
+  /// The inputs, and the results that the reference has for them, where the options ask for it.
+  Expected<std::shared_ptr<const Prepared>> prepare(const RunOptions &options) const;
 
   /// Runs one function. A result that differs from the reference is not an Error: the report says
   /// so (passed() is false, exit code 1). Outputs are written whether or not it passed.

@@ -16,8 +16,12 @@ namespace fp4::rt {
 
 class ModuleCache {
 public:
-  /// `device` must outlive the cache.
-  explicit ModuleCache(Device &device) : device_(device) {}
+  /// The code that a device gets instead of a program's own. It lives as long as the cache.
+  using Exchange = std::function<fp4rt_module(const fp4rt_module &)>;
+
+  /// `device` must outlive the cache. Without an `exchange` it gets each module as it is.
+  explicit ModuleCache(Device &device, Exchange exchange = {})
+      : device_(device), exchange_(std::move(exchange)) {}
   /// Waits for the device, then unloads the modules and frees the constants and the counters.
   ~ModuleCache();
   ModuleCache(const ModuleCache &) = delete;
@@ -37,6 +41,7 @@ public:
 
 private:
   Device &device_;
+  const Exchange exchange_;
   mutable std::mutex mutex_;
   std::map<const fp4rt_module *, ModuleId> modules_;
   std::map<const std::byte *, DevicePtr> constants_;

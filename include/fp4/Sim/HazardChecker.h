@@ -14,6 +14,7 @@
 
 #include "fp4/Sim/Actor.h"
 #include "fp4/Sim/Observer.h"
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -66,6 +67,7 @@ struct HazardOptions {
   bool strict = false;
   size_t maxReports = 64; ///< a pair of lines is reported once, and counted: of PTX, or where it
                           ///< has .loc of instructions of one kind that come from one line
+  std::function<void(const HazardReport &)> noticed = {}; ///< is told of each report at once
 };
 
 class HazardChecker final : public Observer {

@@ -8,9 +8,12 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 
 namespace fp4::sim {
+
+struct HazardReport;
 
 struct SimulationOptions {
   std::string target = "sm_100a"; ///< what the code was emitted for
@@ -35,6 +38,7 @@ struct SimulationOptions {
   std::string unwritten = "error";        ///< reads of shared memory nobody wrote: error | ignore
   unsigned hostThreads = 0;               ///< 0: as many as the machine has
   uint64_t spinLimit = uint64_t(1) << 32; ///< SimOptions::spinLimit
+  std::function<void(const HazardReport &)> noticed = {}; ///< HazardOptions::noticed
 };
 
 } // namespace fp4::sim

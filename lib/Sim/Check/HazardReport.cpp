@@ -221,6 +221,8 @@ bool HazardChecker::Impl::isNew(HazardRule rule, uint32_t first, uint32_t second
 
 void HazardChecker::Impl::add(HazardReport report) {
   report.last = found;
+  if (options.noticed)
+    options.noticed(report);
   reports.push_back(std::move(report));
 }
 

@@ -118,7 +118,8 @@ Expected<std::unique_ptr<Instruments>> Instruments::create(const SimulationOptio
                      "choose default, strict or off");
   std::unique_ptr<Instruments> instruments(new Instruments());
   if (check != "off") {
-    instruments->checker = std::make_unique<HazardChecker>(HazardOptions{.strict = strict});
+    instruments->checker = std::make_unique<HazardChecker>(
+        HazardOptions{.strict = strict, .noticed = options.noticed});
     instruments->observers.add(instruments->checker.get());
   }
   if (options.statistics) {
