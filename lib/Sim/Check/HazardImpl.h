@@ -1,8 +1,8 @@
 //===- HazardImpl.h - The parts of the hazard checker ---------------------===//
 //
 // HazardChecker.cpp turns events into clocks, Races.cpp compares accesses, Synchronize.cpp handles
-// barriers, fences and flags, PastLaunches.cpp those that may run beside this one, and
-// HazardReport.cpp has the messages.
+// barriers, fences and flags, Contributions.cpp values that count on relaxed ones, PastLaunches.cpp
+// those that may run beside this one, and HazardReport.cpp has the messages.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -42,6 +42,8 @@ struct Access {
   uint32_t rank = 0;                  ///< of the tensor memory
   const WarpState *warp = nullptr;    ///< who makes it, or
   const TicketInfo *ticket = nullptr; ///< the operation that does
+  /// (strict) of an access with an order: its value is used, and its warp has not seen one before.
+  bool observes = false;
 };
 
 } // namespace check
@@ -101,6 +103,7 @@ struct HazardChecker::Impl {
   // --- Races.cpp ---
   Access begin(ClusterState &cluster, const Actor &actor, CodePoint at, Space space, bool write);
   void access(ClusterState &cluster, const MemoryEvent &event);
+  void ranges(Access &made, const MemoryEvent &event);
   void lanes(Access &made, const MemoryEvent &event, uint32_t shift);
   void useTensorMap(ClusterState &cluster, const MemoryEvent &event);
   void accessTmem(ClusterState &cluster, const MemoryEvent &event);
@@ -116,14 +119,22 @@ struct HazardChecker::Impl {
   void checkReaders(Access &made, check::ReaderSets::Set set, uint64_t address);
   void check(Access &made, const Record &old, uint32_t overlap, uint64_t address);
   bool looselyOrdered(const Access &made, const Record &old) const;
+  bool replaces(const Access &made, const Record &record, const Record &old);
   void checkOrdered(Access &made, const Record &old, uint64_t address);
   bool checkTmem(Access &made, const Record &old, uint64_t address);
   void race(Access &made, const Record &old, HazardRule rule, uint64_t address);
   bool isStoredLoad(const MemoryEvent &event);
+  bool isUsed(uint32_t pc) { return kernel && loadUses.isUsed(*kernel, pc); }
   void noteStorer(ClusterState &cluster, const MemoryEvent &event);
   bool isUnused(const Access &made, const Record &old);
   bool lanesRace(const Access &made, const Record &old, uint32_t overlap) const;
   HazardRule ruleOf(Access &made, const Record &old) const;
+
+  // --- Contributions.cpp ---
+  bool usesValue(const MemoryEvent &event);
+  void observe(Access &made, const MemoryEvent &event);
+  void count(ClusterState &cluster, const MemoryEvent &event);
+  bool countsOn(const Access &made, const Record &old);
 
   // --- Synchronize.cpp ---
   void mbarrier(ClusterState &cluster, const BarrierEvent &event);
@@ -134,8 +145,11 @@ struct HazardChecker::Impl {
   void findStalePhases(ClusterState &cluster, uint32_t address, check::MbarrierState &state,
                        uint64_t consumed);
   void partedWarp(ClusterState &cluster, const BarrierEvent &event);
-  void arrive(ClusterState &cluster, const BarrierEvent &event, check::Clocks &to);
-  void wait(ClusterState &cluster, const BarrierEvent &event, const check::Clocks &from);
+  void arrive(ClusterState &cluster, const BarrierEvent &event, check::Clocks &to,
+              check::Clocks *near = nullptr);
+  void wait(ClusterState &cluster, const BarrierEvent &event, const check::Clocks &from,
+            const check::Clocks *near = nullptr);
+  bool isNear(ClusterState &cluster, const BarrierEvent &event) const;
   /// Release and acquire through the locations that an access names.
   void synchronize(ClusterState &cluster, const MemoryEvent &event, uint64_t address);
   void fence(ClusterState &cluster, const FenceEvent &event);

@@ -18,6 +18,7 @@
 #include <map>
 #include <optional>
 #include <unordered_map>
+#include <unordered_set>
 
 namespace fp4::sim::check {
 
@@ -50,6 +51,10 @@ struct Learned {
   bool operator==(const Learned &) const = default;
 };
 
+/// What warps did that synchronize through flags in memory, as if nothing were .relaxed or out of
+/// scope: their `loose` clocks, by cluster.
+using Counted = std::map<uint32_t, VectorClock>;
+
 struct WarpState {
   uint32_t rank = 0, index = 0, slot = 0;
   Clocks clocks;
@@ -57,6 +62,9 @@ struct WarpState {
   Scope releasedScope{}; ///< ... and in which scope
   Clocks unacquired;     ///< what relaxed reads and waits saw: an acquire fence takes it over
   Learned learned;       ///< last
+  /// (strict) Where it read with an order and used the value.
+  std::unordered_set<uint64_t> observed;
+  Counted counted;       ///< (strict) what it has seen of flags in memory, whatever their order
   VectorClock tensorIn;  ///< tcgen05 operations that its next ones are ordered after
   VectorClock fenced;    ///< (strict) what the last fence::after_thread_sync knew, and own waits
   std::map<PipelineOf, Pipeline> pipelines;
@@ -101,6 +109,9 @@ struct MbarrierState {
   bool fenced = false; ///< fence.mbarrier_init or fence.proxy.async came between init and now
   std::map<uint32_t, Record> remote; ///< last arrivals of warps of other CTAs, by slot
   Clocks arrived, passed;            ///< of the phase in progress, of the last one completed
+  /// (strict, of a cluster) the same for waits in the scope of the CTA: without the arrivals of
+  /// threads of other CTAs, and of their commits.
+  Clocks arrivedNear, passedNear;
   uint64_t phase = ~uint64_t(0);     ///< of `passed`
   std::map<std::pair<uint32_t, uint32_t>, WaitHistory> waits; ///< by warp slot and pc
 };
@@ -121,6 +132,7 @@ struct Release {
 };
 struct ReleasesAt {
   std::vector<Release> all;
+  Counted counted; ///< (strict) by whoever wrote here, whatever its order
   uint64_t changes = 0;
 };
 using Releases = std::unordered_map<uint64_t, ReleasesAt>; ///< by address

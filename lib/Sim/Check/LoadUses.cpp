@@ -98,7 +98,26 @@ std::optional<uint32_t> findOnlyStore(const Kernel &kernel, uint32_t load) {
   return store;
 }
 
+bool findUse(const Kernel &kernel, uint32_t pc) {
+  Registers results;
+  forEachOperand(kernel, kernel.code[pc], true,
+                 [&](size_t, uint32_t offset) { results.insert(offset); });
+  return !results.empty() && (!kernel.callSites.empty() || // arguments of calls are no operands
+                              std::ranges::any_of(kernel.code, [&](const Insn &insn) {
+                                return useOf(kernel, insn, results) != Use::None;
+                              }));
+}
+
 } // namespace
+
+bool LoadUses::isUsed(const Kernel &kernel, uint32_t pc) {
+  if (used.size() <= pc)
+    used.resize(kernel.code.size());
+  std::optional<bool> &result = used[pc];
+  if (!result)
+    result = findUse(kernel, pc);
+  return *result;
+}
 
 std::optional<uint32_t> LoadUses::onlyStore(const Kernel &kernel, uint32_t pc) {
   if (known.size() <= pc)

@@ -110,16 +110,24 @@ void HazardChecker::Impl::access(ClusterState &cluster, const MemoryEvent &event
   made.record.who |= uint32_t(strengthOf(event)) << Record::strengthAt;
   if (dependent && event.space == Space::Global)
     checkGridWait(made, event);
-  if (event.order != MemOrder::Weak && !event.actor.ticket)
-    for (uint32_t rest = event.laneMask; rest; rest &= rest - 1)
-      synchronize(cluster, event, event.addressOf(uint32_t(std::countr_zero(rest))));
-  if (event.actor.ticket) {
-    if (isShared(event.space))
-      checkExited(cluster, made, event.addresses[0]);
-    return range(made, event.addresses[0], event.bytes, 0, wholeCells);
-  }
-  if (!options.strict && event.kind == AccessKind::Write)
+  const bool ordered = event.order != MemOrder::Weak && !event.actor.ticket;
+  for (uint32_t rest = ordered ? event.laneMask : 0; rest; rest &= rest - 1)
+    synchronize(cluster, event, event.addressOf(uint32_t(std::countr_zero(rest))));
+  if (ordered && options.strict)
+    observe(made, event);
+  if (event.actor.ticket && isShared(event.space))
+    checkExited(cluster, made, event.addresses[0]);
+  if (!options.strict && event.kind == AccessKind::Write && !event.actor.ticket)
     noteStorer(cluster, event);
+  ranges(made, event);
+  if (ordered && options.strict)
+    count(cluster, event);
+}
+
+/// The bytes that lanes, or an operation, access.
+void HazardChecker::Impl::ranges(Access &made, const MemoryEvent &event) {
+  if (event.actor.ticket)
+    return range(made, event.addresses[0], event.bytes, 0, wholeCells);
   const bool small = std::has_single_bit(event.bytes) && event.bytes <= cellBytes;
   const uint32_t shift = small ? uint32_t(std::countr_zero(event.bytes)) : wholeCells;
   if (event.contiguous) {
@@ -354,8 +362,13 @@ void HazardChecker::Impl::checkReaders(Access &made, ReaderSets::Set set, uint64
 }
 
 /// Whether what is remembered may be forgotten once `record` is: a write covers all, a read the
-/// reads that come before it or that one commit covers with it.
-static bool replaces(const Access &made, const Record &record, const Record &old) {
+/// reads that come before it or that one commit covers with it. By default a strong write covers
+/// others too, so that who counts last may clear a counter. In strict mode nothing need order the
+/// two, and who counts on a contribution (countsOn) does not count on who has seen it.
+bool HazardChecker::Impl::replaces(const Access &made, const Record &record, const Record &old) {
+  if (options.strict && record.write() && record.strength() != Weak && bothStrong(made, old))
+    return (record.sameAgent(old) || knowsGeneric(made, old)) &&
+           !(isUsed(record.pc) && !isUsed(old.pc));
   if (record.write() || old.write())
     return record.write();
   if (record.sameAgent(old) || knowsAsync(made, old))
@@ -441,6 +454,8 @@ void HazardChecker::Impl::check(Access &made, const Record &old, uint32_t overla
       race(made, old, HazardRule::LaneRace, address);
     return;
   }
+  if (bothStrong(made, old) && !knowsGeneric(made, old) && countsOn(made, old))
+    return report(made, old, HazardRule::RelaxedSync, address);
   if (bothStrong(made, old) || looselyOrdered(made, old))
     return;
   if (!knowsGeneric(made, old) && !options.strict && besideAtomic(made, old))

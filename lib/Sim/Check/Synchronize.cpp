@@ -52,9 +52,22 @@ void HazardChecker::Impl::useMbarrier(ClusterState &cluster, const BarrierEvent 
     report(made, state.init, HazardRule::MbarrierInitFence, it->first);
 }
 
-void HazardChecker::Impl::arrive(ClusterState &cluster, const BarrierEvent &event, Clocks &to) {
+/// Whether a wait in the scope of the CTA takes this arrival over. A thread of another CTA is out
+/// of scope, and so is its commit, which releases in the scope of the cluster. What a copy wrote is
+/// visible to whoever waits for its bytes.
+bool HazardChecker::Impl::isNear(ClusterState &cluster, const BarrierEvent &event) const {
+  return event.actor.ctaRank == event.object >> rankShift ||
+         (event.actor.ticket && cluster.ticket(event.actor.ticket).kind != TicketKind::Commit);
+}
+
+void HazardChecker::Impl::arrive(ClusterState &cluster, const BarrierEvent &event, Clocks &to,
+                                 Clocks *near) {
+  if (near && !isNear(cluster, event))
+    near = nullptr;
   if (event.actor.ticket) { // a completion: what it knew, and itself
-    to.join(cluster.clocks(event.actor));
+    for (Clocks *clocks : {&to, near})
+      if (clocks)
+        clocks->join(cluster.clocks(event.actor));
     return;
   }
   if (event.op == BarrierOp::MbarArrive && !event.laneMask)
@@ -63,18 +76,24 @@ void HazardChecker::Impl::arrive(ClusterState &cluster, const BarrierEvent &even
   const bool mbarrier = event.op == BarrierOp::MbarArrive || event.op == BarrierOp::MbarCompleteTx;
   const bool outOfScope = options.strict && mbarrier && event.scope == Scope::Cta &&
                           event.actor.ctaRank != event.object >> rankShift;
-  if (!outOfScope)
-    to.join(releases(event.order) ? warp.clocks : warp.released);
-  outOfScope ? to.joinLoose(warp.clocks) : to.joinExecution(warp.clocks);
+  for (Clocks *clocks : {&to, near}) {
+    if (!clocks)
+      continue;
+    if (!outOfScope)
+      clocks->join(releases(event.order) ? warp.clocks : warp.released);
+    outOfScope ? clocks->joinLoose(warp.clocks) : clocks->joinExecution(warp.clocks);
+  }
   cluster.advance(warp);
 }
 
-void HazardChecker::Impl::wait(ClusterState &cluster, const BarrierEvent &event,
-                               const Clocks &from) {
+void HazardChecker::Impl::wait(ClusterState &cluster, const BarrierEvent &event, const Clocks &from,
+                               const Clocks *near) {
   WarpState &warp = cluster.warp(event.actor);
   warp.laneSync = ++cluster.sequence;
-  warp.clocks.joinExecution(from);
-  (acquires(event.order) ? warp.clocks : warp.unacquired).join(from);
+  const Clocks &inScope = near && event.scope == Scope::Cta ? *near : from;
+  warp.clocks.joinLoose(from);
+  warp.clocks.joinExecution(inScope);
+  (acquires(event.order) ? warp.clocks : warp.unacquired).join(inScope);
 }
 
 /// A wait instruction that passes twice for one phase may have a parity that is not flipped.
@@ -134,13 +153,15 @@ void HazardChecker::Impl::mbarrier(ClusterState &cluster, const BarrierEvent &ev
   if (event.op != BarrierOp::MbarPhaseDone)
     useMbarrier(cluster, event);
   MbarrierState &state = cluster.mbarriers[address];
+  const bool scoped = options.strict && ctasPerCluster > 1;
   if (event.op == BarrierOp::MbarArrive || event.op == BarrierOp::MbarCompleteTx) {
     if (!event.actor.ticket && event.actor.ctaRank != address >> rankShift)
       state.remote[cluster.warp(event.actor).slot] =
           begin(cluster, event.actor, event.at, Space::SharedCluster, true).record;
-    arrive(cluster, event, state.arrived);
+    arrive(cluster, event, state.arrived, scoped ? &state.arrivedNear : nullptr);
   } else if (event.op == BarrierOp::MbarPhaseDone) {
     state.passed = state.arrived;
+    state.passedNear = state.arrivedNear;
     state.phase = event.count;
     findLappedWaits(cluster, event, state);
     if (event.count)
@@ -148,7 +169,7 @@ void HazardChecker::Impl::mbarrier(ClusterState &cluster, const BarrierEvent &ev
   } else if (event.op == BarrierOp::MbarWaitPass) {
     waited(cluster, event, state);
     if (event.count == state.phase)
-      wait(cluster, event, state.passed);
+      wait(cluster, event, state.passed, scoped ? &state.passedNear : nullptr);
   }
 }
 

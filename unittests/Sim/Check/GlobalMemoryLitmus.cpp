@@ -89,6 +89,32 @@ END:
 )");
 }
 
+/// Each of three CTAs adds to a sum and counts. The one that counts last takes the sum.
+const std::string lastTakes = litmus(R"(
+  @!%p0 bra END;
+  red.relaxed.gpu.global.add.u32 [%out+128], 7;
+  atom.acq_rel.gpu.global.inc.u32 %r5, [%out], 2;
+  setp.ne.u32 %p2, %r5, 2;
+  @%p2 bra END;
+  atom.relaxed.gpu.global.exch.b32 %r6, [%out+128], 0;
+  st.global.b32 [%out+64], %r6;
+END:
+)");
+
+/// ... or all wait until the count is 0 again, and read it.
+const std::string allTake = litmus(R"(
+  @!%p0 bra END;
+  atom.relaxed.gpu.global.add.u32 %r7, [%out+128], 7;
+  atom.acq_rel.gpu.global.inc.u32 %r5, [%out], 2;
+AGAIN:
+  ld.acquire.gpu.global.b32 %r5, [%out];
+  setp.ne.u32 %p2, %r5, 0;
+  @%p2 bra AGAIN;
+  atom.relaxed.gpu.global.add.u32 %r6, [%out+128], 0;
+  mul.wide.u32 %rd5, %r6, 1;
+END:
+)");
+
 } // namespace
 
 std::vector<Litmus> fp4::sim::test::globalMemoryLitmus() {
@@ -147,6 +173,10 @@ std::vector<Litmus> fp4::sim::test::globalMemoryLitmus() {
        R::RelaxedSync, ".acquire", 64, 2},
       {"a flag for the own cluster in another one", flag("gpu"), "release.gpu", "release.cluster",
        R::RelaxedSync, ".acquire", 64, 1, false, false, nullptr, 2},
+      {"a sum that a relaxed count orders", lastTakes, "atom.acq_rel", "atom.relaxed",
+       R::RelaxedSync, ".acquire", 64, 1, true, false, nullptr, 3},
+      {"a sum behind a relaxed loop", allTake, "ld.acquire", "ld.relaxed", R::RelaxedSync,
+       ".acquire", 64, 1, true, false, nullptr, 3},
       {"memory of which nobody wrote the end",
        litmus("  st.global.b32 [%out+8], %t;\n  st.global.b32 [%out+12], %t;\n"
               "  ld.global.b64 %rd5, [%out+8];\n"),

@@ -42,8 +42,8 @@ TEST(Hazards, APairOfLinesIsReportedOnce) {
 
 /// Copies that a compiler makes of one line are one, as far as they are of one kind.
 TEST(Hazards, CopiesOfOneLineAreReportedOnce) {
-  const std::string first = "  st.shared.b32 [%r1], %t;\n", second = "  st.shared.b32 [%r1+64], %t;\n",
-                    other = "  .loc 1 15 5\n",
+  const std::string first = "  st.shared.b32 [%r1], %t;\n",
+                    second = "  st.shared.b32 [%r1+64], %t;\n", other = "  .loc 1 15 5\n",
                     load = "  @!%p1 st.shared.b32 [%r1+64], %t;\n"
                            "  ld.shared.b32 %v0, [%r1+64];\n";
   const auto races = [](const std::string &body) {
@@ -73,7 +73,8 @@ TEST(Hazards, LongNamesAndListsAreShortened) {
   EXPECT_THAT(judged.error, HasSubstr("kernel 'test'"));
   const auto program = Program::parse(text, "test.ptx");
   ASSERT_TRUE(program);
-  uint32_t line = 1 + uint32_t(std::count(text.begin(), text.begin() + long(text.find("{%v0")), '\n'));
+  uint32_t line =
+      1 + uint32_t(std::count(text.begin(), text.begin() + long(text.find("{%v0")), '\n'));
   EXPECT_EQ((*program)->impl().shownLine(line),
             "tcgen05.ld.sync.aligned.32x32b.x64.b32 {%v0, ..., %v63}, [%r1];");
   EXPECT_EQ(displayName(name).size(), 99u);
@@ -316,9 +317,9 @@ TEST(Hazards, EqualValuesInMemoryOfTheHost) {
         ASSERT_TRUE(simulator.memory().share(words.data(), 256, "words"));
       else
         out = simulator.memory().allocate(256, "words");
-      const auto program = parse(kernelText(
-          std::string(equal ? "  mov.u32 %r1, 7;\n" : "  mov.u32 %r1, %ctaid.x;\n") +
-          "  st.global.b32 [%out], %r1;\n"));
+      const auto program = parse(
+          kernelText(std::string(equal ? "  mov.u32 %r1, 7;\n" : "  mov.u32 %r1, %ctaid.x;\n") +
+                     "  st.global.b32 [%out], %r1;\n"));
       Params params;
       params.add(out);
       LaunchConfig config;
@@ -342,7 +343,8 @@ TEST(Hazards, InitializationsOfMbarriersOfOtherCtas) {
                   "  cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes "
                   "[%r6], [%out], 16, [%r7];\n  bra DONE;\nRECEIVE:\n  @!%p0 bra DONE;\n"
                   "  mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r2], 16;\n" +
-                  waitOn("%r2", "W1") + "DONE:\n  bar.warp.sync -1;\n"
+                  waitOn("%r2", "W1") +
+                  "DONE:\n  bar.warp.sync -1;\n"
                   "  barrier.cluster.arrive.aligned;\n  barrier.cluster.wait.aligned;\n");
   };
   Litmus pair{};
@@ -471,6 +473,52 @@ TEST(Hazards, StrictScopes) {
         EXPECT_EQ(checker.reports()[0].rule, HazardRule::RelaxedSync);
       }
     }
+}
+
+Litmus threeBlocks() {
+  Litmus test{};
+  test.threads = 32;
+  test.cluster = 1;
+  test.clusters = 3;
+  return test;
+}
+
+/// Tickets of two queues: whoever draws one counts on no other.
+TEST(Hazards, RelaxedCountersAskedInTurnAreClean) {
+  const std::string text = litmus(R"(
+  @!%p0 bra END;
+  atom.relaxed.gpu.global.add.u32 %r5, [%out], 1;
+  atom.relaxed.gpu.global.add.u32 %r6, [%out+128], 1;
+  atom.relaxed.gpu.global.add.u32 %r7, [%out], 1;
+  add.u32 %r5, %r5, %r6;
+  add.u32 %r5, %r5, %r7;
+END:
+)");
+  for (const SimOptions &options : schedules(3))
+    EXPECT_EQ(judge(text, options, threeBlocks(), true).text(), "") << describe(options);
+}
+
+/// The last of three atomics is beside those of other CTAs, which its own older one does not hide
+/// in strict mode.
+TEST(Hazards, AnAtomicOfOneCtaDoesNotHideThoseOfOthers) {
+  const std::string text = litmus(R"(
+  @!%p0 bra END;
+  atom.relaxed.gpu.global.inc.u32 %r5, [%out], 2;
+  setp.ne.u32 %p2, %r5, 2;
+  @%p2 bra END;
+  atom.relaxed.gpu.global.exch.b32 %r6, [%out], 0;
+  add.u32 %r6, %r6, 1;
+END:
+)");
+  for (const bool strict : {false, true}) {
+    EXPECT_EQ(judge(text, schedules()[0], threeBlocks(), strict).text(), "");
+    const Judged judged = judge(replaced(text, "gpu.global.exch", "cta.global.exch"),
+                                schedules()[0], threeBlocks(), strict);
+    ASSERT_EQ(!judged.reports.empty(), strict) << judged.text();
+    if (strict) {
+      EXPECT_EQ(judged.reports[0].rule, HazardRule::GlobalRace);
+    }
+  }
 }
 
 } // namespace

@@ -54,6 +54,21 @@ std::vector<Litmus> fp4::sim::test::sharedMemoryLitmus() {
              "  mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r7];\n"
              "  bra END;\nWAIT:\n" +
              waitFar + "END:\n");
+  // Thread 0 of CTA 0 stores to the other CTA, and arrives there.
+  const std::string storeFar =
+      litmus(litmusInit +
+             "  barrier.cluster.arrive.aligned;\n  barrier.cluster.wait.aligned;\n"
+             "  mov.u32 %r5, %cluster_ctarank;\n  setp.eq.u32 %p2, %r5, 0;\n"
+             "  @!%p2 bra WAIT;\n  @!%p0 bra END;\n  mov.u32 %r6, 1;\n"
+             "  mapa.shared::cluster.u32 %r7, %r2, %r6;\n"
+             "  mapa.shared::cluster.u32 %r8, %r1, %r6;\n"
+             "  st.shared::cluster.b32 [%r8], 7;\n"
+             "  mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r7];\n"
+             "  bra END;\nWAIT:\n" +
+             waitFar +
+             "  ld.shared.b32 %v0, [%r1];\nEND:\n"
+             "  bar.warp.sync -1;\n  barrier.cluster.arrive.aligned;\n"
+             "  barrier.cluster.wait.aligned;\n");
   const std::string copyAndLeave =
       litmus(litmusInit + "  @!%p0 bra END;\n" + copyIn("%r2") + waitFull + "END:\n");
   const std::string storeAndLeave =
@@ -109,16 +124,17 @@ std::vector<Litmus> fp4::sim::test::sharedMemoryLitmus() {
   const std::string zeros = "  mov.b32 %v0, 0;\n  mov.b32 %v1, %v0;\n  mov.b32 %v2, %v0;\n"
                             "  mov.b32 %v3, %v0;\n",
                     wgmmaFence = "  wgmma.fence.sync.aligned;\n";
-  const std::string zeroed =
-      litmus("  shr.u32 %r5, %r1, 4;\n  cvt.u64.u32 %rd1, %r5;\n" + zeros + wgmmaFence +
-             "  wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%v0, %v1, %v2, %v3}, %rd1, %rd1, "
-             "1, 1, 1, 0, 0;\n  wgmma.commit_group.sync.aligned;\n"
-             "  wgmma.wait_group.sync.aligned 0;\n");
+  const std::string zeroed = litmus(
+      "  shr.u32 %r5, %r1, 4;\n  cvt.u64.u32 %rd1, %r5;\n" + zeros + wgmmaFence +
+      "  wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%v0, %v1, %v2, %v3}, %rd1, %rd1, "
+      "1, 1, 1, 0, 0;\n  wgmma.commit_group.sync.aligned;\n"
+      "  wgmma.wait_group.sync.aligned 0;\n");
   // Two warps store what both have, or each its own, in the same rows.
   const auto matrices = [](const std::string &value) {
     const std::string row = "  stmatrix.sync.aligned.m8n8.x1.shared.b16 [%r6], {%v0};\n";
-    return litmus(value + "  and.b32 %r5, %t, 7;\n  mad.lo.u32 %r6, %r5, 16, %r1;\n"
-                          "  @%p1 bra LATER;\n" +
+    return litmus(value +
+                  "  and.b32 %r5, %t, 7;\n  mad.lo.u32 %r6, %r5, 16, %r1;\n"
+                  "  @%p1 bra LATER;\n" +
                   row + "LATER:\n  bar.sync 0;\n  @!%p1 bra END;\n" + row + "END:\n");
   };
   // One copy behind the other into one buffer.
@@ -126,10 +142,11 @@ std::vector<Litmus> fp4::sim::test::sharedMemoryLitmus() {
                                       copyIn("%r3") + waitOn("%r3", "W4") + "END:\n");
   using R = HazardRule;
   // Lanes arrive one after the other: a barrier of 31 opens before the last of 32 has.
-  const std::string arrivals = litmus(
-      litmusInit + "  @%p1 bra READ;\n  st.shared.b32 [%r0], %t;\n"
-                   "  mbarrier.arrive.shared::cta.b64 _, [%r4];\n  bra END;\nREAD:\n" +
-      waitOn("%r4", "W1") + "  ld.shared.b32 %v0, [%r1+124];\nEND:\n");
+  const std::string arrivals =
+      litmus(litmusInit +
+             "  @%p1 bra READ;\n  st.shared.b32 [%r0], %t;\n"
+             "  mbarrier.arrive.shared::cta.b64 _, [%r4];\n  bra END;\nREAD:\n" +
+             waitOn("%r4", "W1") + "  ld.shared.b32 %v0, [%r1+124];\nEND:\n");
   return {
       {"an mbarrier of fewer arrivals than lanes", arrivals, "[%r4], 32", "[%r4], 31",
        R::SharedRace, ""},
@@ -177,6 +194,12 @@ std::vector<Litmus> fp4::sim::test::sharedMemoryLitmus() {
        R::RelaxedSync, ".acquire"},
       {"relaxed arrival", passing, "arrive.release.cta", "arrive.relaxed.cta", R::RelaxedSync,
        ".release"},
+      {"wait in the scope of the CTA for a thread of another one", storeFar, "acquire.cluster",
+       "acquire.cta", R::RelaxedSync, ".acquire", 64, 2, true},
+      {"fence in a scope that has both, behind a wait in the scope of one",
+       replaced(replaced(storeFar, "acquire.cluster", "relaxed.cluster"), "  ld.shared.b32 %v0",
+                "  fence.acq_rel.cluster;\n  ld.shared.b32 %v0"),
+       "relaxed.cluster", "relaxed.cta", R::RelaxedSync, ".acquire", 64, 2, true},
       {"relaxed cluster barrier", peer, "arrive.release.aligned", "arrive.relaxed.aligned",
        R::RelaxedSync, ".release", 64, 2},
       {"a CTA leaves before its peer has read", peer,

@@ -1,0 +1,65 @@
+//===- Contributions.cpp - Values that count on relaxed operations --------===//
+//
+// Strong accesses do not race. But where threads add to a value, and count or raise a flag, and one
+// reads the value then, it relies on an order that .relaxed operations do not give. A release and
+// an acquire of the count do (PTX ISA, "Memory Consistency Model", causality order). Strict mode.
+//
+//===----------------------------------------------------------------------===//
+#include "HazardImpl.h"
+
+namespace fp4::sim {
+
+using namespace check;
+
+/// The program looks at what it reads.
+bool HazardChecker::Impl::usesValue(const MemoryEvent &event) {
+  return event.kind == AccessKind::Read ||
+         (event.kind == AccessKind::Atomic && isUsed(event.at.pc));
+}
+
+/// Accesses to one place happen in the order in which their values are seen: who has seen one there
+/// counts on nothing else.
+void HazardChecker::Impl::observe(Access &made, const MemoryEvent &event) {
+  if (!usesValue(event))
+    return;
+  WarpState &warp = made.cluster.warp(event.actor);
+  made.observes = true;
+  for (uint32_t rest = event.laneMask; rest; rest &= rest - 1)
+    made.observes &= warp.observed.insert(event.addressOf(uint32_t(std::countr_zero(rest)))).second;
+}
+
+/// Of two strong accesses that nothing orders by causality: the value that is read may lack what
+/// the other one contributed, although the program synchronized before, by .relaxed operations or
+/// in too narrow a scope.
+bool HazardChecker::Impl::countsOn(const Access &made, const Record &old) {
+  if (!made.observes || !old.write() || old.async() || isUsed(old.pc))
+    return false;
+  const auto seen = made.warp->counted.find(old.cluster());
+  return seen != made.warp->counted.end() && seen->second.at(old.slot()) >= old.epoch();
+}
+
+/// What the program takes for synchronization through this access, behind it: whoever sees it may
+/// count on what the warp did so far. Nobody waits for a sum of floats, of which there may be very
+/// many.
+void HazardChecker::Impl::count(ClusterState &cluster, const MemoryEvent &event) {
+  WarpState &warp = cluster.warp(event.actor);
+  Releases &all = isShared(event.space) ? cluster.released : globalReleases;
+  const bool writes =
+      event.kind != AccessKind::Read && !(kernel && isFloat(kernel->code[event.at.pc].type));
+  for (uint32_t rest = event.laneMask; rest; rest &= rest - 1) {
+    const uint64_t address = event.addressOf(uint32_t(std::countr_zero(rest)));
+    const auto it = writes ? all.try_emplace(address).first : all.find(address);
+    if (it == all.end())
+      continue;
+    Counted &counted = it->second.counted;
+    if (usesValue(event))
+      for (const auto &[index, clock] : counted)
+        warp.counted[index].join(clock);
+    if (writes)
+      counted[cluster.index].join(warp.clocks.loose);
+  }
+  if (writes)
+    cluster.advance(warp);
+}
+
+} // namespace fp4::sim
