@@ -200,7 +200,8 @@ def hopper():
 
 def hopper_weights():
     """5 rows: of 8 columns of an instruction, some lanes have rows that exist and others do not. A
-    tall tile is stored in parts of 32 rows, each of which is the last one once."""
+    tall tile is stored in parts of 32 rows, each of which is the last one once. Prepacked weights have
+    a second tile of rows, which overwrites the zeros of the first."""
     ends = tuple(range(5, 256, 32))
     for split, what in ((1, ""), (2, ", ranges of K in a cluster")):
         for element, packed in (("bf16", "plain"), ("bf16", "prepacked"),
@@ -212,9 +213,9 @@ def hopper_weights():
             text = weights(element, packed, split, tile, *size)
             where = what.replace("cluster", "workspace") if joins else what
             fmt = "mxfp4" if element == "f8E4M3FN" else "nvfp4"
-            shape, rows = (None, ends) if packed == "plain" else (5, None)
+            rows = ends if packed == "plain" else (5, 13)
             name = f"{packed} {fmt} weights x {element}{where}"
-            yield wgmma(name, text, split, RING, shape, rows)
+            yield wgmma(name, text, split, rows=rows)
     # Four k tiles are written out, as above.
     ahead = weights("f8E4M3FN", "prepacked", 1, "128ahead", 256, 1024)
     yield wgmma("prepacked mxfp4 weights x f8E4M3FN, converted ahead", ahead, 1, "stages = 3", 130)

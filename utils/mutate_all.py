@@ -25,7 +25,8 @@ import time
 import kernel_kinds
 import mutate
 
-COLUMNS = ("kind of kernel", "target", "mutants", "killed", "equivalent", "redundant", "survived")
+COLUMNS = ("kind of kernel", "target", "mutants", "killed", "equivalent", "redundant", "unreached",
+           "survived")
 BEGIN, END = "<!-- utils/mutate_all.py writes this -->", "<!-- end of what it writes -->"
 
 
@@ -59,14 +60,14 @@ def revision():
     return subprocess.run(command, capture_output=True, text=True).stdout.strip() or "unknown"
 
 
-def entry(kind, result, seconds):
+def entry(kind, result, seconds, options):
     """What is recorded of a kind."""
     counts = (len(result.chosen), result.killed(), len(result.equivalent), len(result.redundant),
-              len(result.survivors))
+              len(result.unreached), len(result.survivors))
     alive = [[mutant.what, mutant.source, fate] for mutant, fate in result.fates()
-             if fate in ("redundant", "SURVIVED")]
+             if fate in mutate.ALIVE[1:]]
     return {"name": kind.name, "target": kind.target, "counts": counts, "alive": alive,
-            "seconds": round(seconds, 1), "revision": revision(),
+            "seconds": round(seconds, 1), "revision": options.revision,
             "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d")}
 
 
@@ -88,8 +89,8 @@ def table(recorded, kinds):
     lines.append(row(f"{len(ran)} of {len(kinds)} kinds", "", *sums))
     alive = collections.Counter((what, fate) for record in ran
                                 for what, _, fate in record["alive"])
-    lines += ["", row("what was alive", "redundant", "survived"), "|---|---|---|"]
-    lines += [row(what, alive[what, "redundant"], alive[what, "SURVIVED"])
+    lines += ["", row("what was alive", *COLUMNS[-3:]), "|---|---|---|---|"]
+    lines += [row(what, *(alive[what, fate] for fate in mutate.ALIVE[1:]))
               for what in sorted({what for what, _ in alive})]
     when = sorted({f"{record['date']}, revision {record['revision']}" for record in ran})
     seconds = sum(record["seconds"] for record in ran)
@@ -114,7 +115,7 @@ def run(kind, options):
         print(f"{kind.name}, {kind.target}: {result}", flush=True)
         return True
     result.print(options)
-    made = entry(kind, result, time.monotonic() - start)
+    made = entry(kind, result, time.monotonic() - start, options)
     print(row(kind.name, kind.target, *made["counts"]), flush=True)
     if options.record:
         with options.record.open("a") as file:
@@ -128,6 +129,7 @@ def main():
     arguments.add_argument("--list", action="store_true", help="print the kinds")
     arguments.add_argument("--record", type=pathlib.Path, help="file of what each kind came to")
     arguments.add_argument("--document", type=pathlib.Path, help="text that gets the table")
+    arguments.add_argument("--revision", default=revision(), help="what is recorded of the sources")
     options = arguments.parse_args()
     kinds = list(kernel_kinds.kinds())
     if options.document:

@@ -6,7 +6,7 @@
 // RUN:   | FileCheck %s
 
 // CHECK-NOT: SURVIVED
-// CHECK: {{^}}[[ALL:[0-9]+]] of [[ALL]] mutants killed, 0 equivalent, 0 redundant, 0 survived
+// CHECK: {{^}}[[ALL:[0-9]+]] of [[ALL]] mutants killed, 0 equivalent, 0 redundant, 0 unreached, 0 survived
 
 func.func @f(%x: tensor<1200x392xbf16>, %rng: tensor<2xi64>)
     -> (tensor<392x1200xf4E2M1FN>, tensor<392x75xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) {

@@ -6,7 +6,7 @@
 // RUN:   | FileCheck %s
 
 // CHECK-NOT: SURVIVED
-// CHECK: {{^}}[[ALL:[0-9]+]] of [[ALL]] mutants killed, 0 equivalent, 0 redundant, 0 survived
+// CHECK: {{^}}[[ALL:[0-9]+]] of [[ALL]] mutants killed, 0 equivalent, 0 redundant, 0 unreached, 0 survived
 
 func.func @matmul(%a: tensor<?x1536xf4E2M1FN> {fp4.name = "a"},
                   %sa: tensor<?x96xf8E4M3FN, #fp4.scale_layout<tiled_128x4>> {fp4.name = "sa"},
