@@ -453,6 +453,13 @@ static LogicalResult checkCluster(Operation *op, const KernelPlan &plan,
                   "has powers of two, of at most " + Twine(most) + " blocks on " +
                       StringRef(target.name),
                   spell(plan.cluster));
+  // Blocks along m load a tile of columns together, of which swizzles keep 8 in one place.
+  constexpr int64_t unit = 8;
+  if (int64_t columns = plan.tile[1]; !plan.pair && columns % (m * unit))
+    return misfit(op, "cluster",
+                  "has blocks along m that each load a multiple of " + Twine(unit) + " of the " +
+                      Twine(columns) + " columns of a tile",
+                  spell(plan.cluster));
   return success();
 }
 
