@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
+#include "fp4/Dialect/Fp4/IR/Remedy.h"
 #include "fp4/Pipelines/Passes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -67,9 +68,11 @@ struct SpecializeDims : fp4::impl::SpecializeDimsBase<SpecializeDims> {
       auto [name, digits] = text.split('=');
       int64_t size = 0;
       if (name.empty() || digits.getAsInteger(10, size) || size < 1)
-        return getOperation().emitError() << "a size must be written NAME=SIZE with SIZE at least "
-                                             "1, but got '"
-                                          << text << "'";
+        return fp4::withNote(getOperation().emitError()
+                                 << "a size must be written NAME=SIZE with SIZE at least "
+                                    "1, but got '"
+                                 << text << "'",
+                             "rows that may be none stay dynamic");
       sizes[name] = size;
     }
     return success();

@@ -12,6 +12,7 @@
 #include "DynamicPlans.h"
 #include "Families.h"
 
+#include "fp4/Dialect/Fp4/IR/Remedy.h"
 #include "fp4/Dialect/Fp4/IR/Target.h"
 #include "fp4/Dialect/Pipe/IR/Pipe.h"
 
@@ -161,19 +162,23 @@ private:
   }
 
   PlanAttr parsePlan(StringRef text) {
-    std::string message;
+    std::string message, remedy = "--emit=mlir --compile-to=planned shows the plans of all kernels";
     PlanAttr plan;
     {
       ScopedDiagnosticHandler handler(&getContext(), [&](Diagnostic &diagnostic) {
-        if (message.empty())
-          message = diagnostic.str();
+        if (!message.empty())
+          return;
+        message = diagnostic.str();
+        for (Diagnostic &note : diagnostic.getNotes())
+          remedy = note.str();
       });
       std::string spelled = ("#fp4.plan<" + text + ">").str();
       plan = dyn_cast_or_null<PlanAttr>(parseAttribute(spelled, &getContext()));
     }
     if (!plan)
-      getOperation().emitError("option 'plans' must list plans, but got '")
-          << text << "': " << message;
+      (void)withNote(emitError(getOperation().getLoc())
+                         << "option 'plans' must list plans, but got '" << text << "': " << message,
+                     remedy);
     return plan;
   }
 };

@@ -9,6 +9,7 @@
 // RUN:   | FileCheck %s --check-prefixes=CHECK,ASKED
 // RUN: not fp4-opt %s -fp4-set-target "-fp4-plan-kernels=plans={reduce_grid, threads = 64; stream, threads = 64}" 2>&1 | FileCheck %s --check-prefix=TEXT
 // TEXT: error: option 'plans' must list plans, but got 'stream, threads = 64': unknown family of kernels 'stream'
+// TEXT-NEXT: note: known: tile_product,
 // A plan that no kernel has is no error, because several programs may share their options, but it is said:
 // RUN: fp4-opt %s -fp4-set-target "-fp4-plan-kernels=plans={tile_product, tile = [128, 256, 256], max_rows = 16; tile_transform, stages = 2; reduce_grid, threads = 64}" 2>&1 >/dev/null \
 // RUN:   | FileCheck %s --check-prefix=UNUSED --implicit-check-not=warning:

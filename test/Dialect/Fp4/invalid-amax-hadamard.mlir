@@ -111,7 +111,8 @@ func.func @hadamard_rank(%ok: tensor<4x16xbf16>, %bad: tensor<1x4x16xbf16>) {
 // hadamard (C3)
 func.func @hadamard_size(%x: tensor<4x96xbf16>) {
   %0 = fp4.hadamard %x {size = 32 : i64} : tensor<4x96xbf16> -> tensor<4x96xbf16>
-  // expected-error @+1 {{attribute 'size' must be 16, 32, 64 or 128, but got 48}}
+  // expected-error @+2 {{attribute 'size' must be 16, 32, 64 or 128, but got 48}}
+  // expected-note @+1 {{the transforms of TransformerEngine have 16}}
   %1 = fp4.hadamard %x {size = 48 : i64} : tensor<4x96xbf16> -> tensor<4x96xbf16>
   return
 }
@@ -184,7 +185,8 @@ func.func @hadamard_amax_rank(%ok: tensor<4x16xbf16>, %bad: tensor<16xbf16>) {
 // hadamard_amax (C3)
 func.func @hadamard_amax_size(%x: tensor<16x96xbf16>) {
   %0:2 = fp4.hadamard_amax %x {size = 32 : i64} : tensor<16x96xbf16> -> tensor<f32>, tensor<f32>
-  // expected-error @+1 {{attribute 'size' must be 16, 32, 64 or 128, but got 256}}
+  // expected-error @+2 {{attribute 'size' must be 16, 32, 64 or 128, but got 256}}
+  // expected-note @+1 {{the transforms of TransformerEngine have 16}}
   %1:2 = fp4.hadamard_amax %x {size = 256 : i64} : tensor<16x96xbf16> -> tensor<f32>, tensor<f32>
   return
 }
@@ -280,7 +282,8 @@ func.func @amax_groups_rows(%ok: tensor<48x16xbf16>, %bad: tensor<?x16xbf16>) {
 // amax (C5)
 func.func @amax_per_row_groups(%x: tensor<48x16xbf16>) {
   %0 = fp4.amax %x {per_row} : tensor<48x16xbf16> -> tensor<48xf32>
-  // expected-error @+1 {{expects no attribute 'groups' beside 'per_row', but got one}}
+  // expected-error @+2 {{expects no attribute 'groups' beside 'per_row', but got one}}
+  // expected-note @+1 {{rows and columns have amaxes of their own already: leave 'groups' out}}
   %1 = fp4.amax %x {per_row, groups = array<i64: 48>} : tensor<48x16xbf16> -> tensor<48xf32>
   return
 }
@@ -290,7 +293,8 @@ func.func @amax_per_row_groups(%x: tensor<48x16xbf16>) {
 // amax (C5)
 func.func @amax_per_row_column(%x: tensor<48x16xbf16>) {
   %0 = fp4.amax %x {per_column} : tensor<48x16xbf16> -> tensor<16xf32>
-  // expected-error @+1 {{expects no attribute 'per_column' beside 'per_row', but got one}}
+  // expected-error @+2 {{expects no attribute 'per_column' beside 'per_row', but got one}}
+  // expected-note @+1 {{use two operations}}
   %1 = fp4.amax %x {per_row, per_column} : tensor<48x16xbf16> -> tensor<16xf32>
   return
 }
@@ -300,7 +304,8 @@ func.func @amax_per_row_column(%x: tensor<48x16xbf16>) {
 // amax (C5)
 func.func @amax_per_column_groups(%x: tensor<48x16xbf16>) {
   %0 = fp4.amax %x {per_column} : tensor<48x16xbf16> -> tensor<16xf32>
-  // expected-error @+1 {{expects no attribute 'groups' beside 'per_column', but got one}}
+  // expected-error @+2 {{expects no attribute 'groups' beside 'per_column', but got one}}
+  // expected-note @+1 {{rows and columns have amaxes of their own already: leave 'groups' out}}
   %1 = fp4.amax %x {per_column, groups = array<i64: 48>} : tensor<48x16xbf16> -> tensor<16xf32>
   return
 }

@@ -53,19 +53,22 @@ func.func private @name_bad(tensor<4x8xbf16> {fp4.name = 7})
 
 // function (C2)
 func.func private @dims(tensor<4x8xbf16> {fp4.dims = ["M", "K"]})
-// expected-error @+1 {{attribute 'fp4.dims' of argument 0 must be one string for each dimension of 'tensor<4x8xbf16>', but got ["M"]}}
+// expected-error @+2 {{attribute 'fp4.dims' of argument 0 must be one string for each dimension of 'tensor<4x8xbf16>', but got ["M"]}}
+// expected-note @+1 {{an empty string is a dimension without a name}}
 func.func private @dims_bad(tensor<4x8xbf16> {fp4.dims = ["M"]})
 
 // -----
 
 // function (C3)
 func.func private @names(tensor<f32> {fp4.name = "x"}, tensor<f32> {fp4.name = "y"}) -> (tensor<f32> {fp4.name = "x"})
-// expected-error @+1 {{arguments 1 and 0 must have different names, but both are called "x"}}
+// expected-error @+2 {{arguments 1 and 0 must have different names, but both are called "x"}}
+// expected-note @+1 {{rename one of them with fp4.name}}
 func.func private @names_bad(tensor<f32> {fp4.name = "x"}, tensor<f32> {fp4.name = "x"})
 
 // -----
 
-// expected-error @+1 {{results 0 and 1 must have different names, but both are called "r1"}}
+// expected-error @+2 {{results 0 and 1 must have different names, but both are called "r1"}}
+// expected-note @+1 {{rename one of them with fp4.name}}
 func.func private @default_name() -> (tensor<f32> {fp4.name = "r1"}, tensor<f32>)
 
 // -----
@@ -176,14 +179,16 @@ func.func private @supplied_bad() attributes {bad = #fp4.recipe<vllm, tensor_sca
 
 // hadamard (C3): the attribute has the constraints of the operation.
 func.func private @size() attributes {ok = #fp4.hadamard<size = 64>}
-// expected-error @+1 {{attribute 'size' must be 16, 32, 64 or 128, but got 8}}
+// expected-error @+2 {{attribute 'size' must be 16, 32, 64 or 128, but got 8}}
+// expected-note @+1 {{the transforms of TransformerEngine have 16}}
 func.func private @size_bad() attributes {bad = #fp4.hadamard<size = 8>}
 
 // -----
 
 // hadamard (C8)
 func.func private @hadamard_unrounded() attributes {ok = #fp4.hadamard<size = 16, rounding = none>}
-// expected-error @+1 {{rounding none expects arithmetic butterfly, but got tensor_core}}
+// expected-error @+2 {{rounding none expects arithmetic butterfly, but got tensor_core}}
+// expected-note @+1 {{leave 'rounding' out: the tensor core gets bf16}}
 func.func private @hadamard_rounding() attributes {bad = #fp4.hadamard<size = 16, arithmetic = tensor_core, rounding = none>}
 
 // -----
@@ -223,24 +228,28 @@ module attributes {fp4.target = #fp4.target<sm_42>} {}
 // -----
 
 // target (C1)
-// expected-error @+1 {{multiprocessors of a target must be 0 to 65535, but got -1}}
+// expected-error @+2 {{multiprocessors of a target must be 0 to 65535, but got -1}}
+// expected-note @+1 {{leave it out for those of the GPU}}
 module attributes {fp4.target = #fp4.target<sm_100a, multiprocessors = -1>} {}
 
 // -----
 
 // target (C1)
 module attributes {fp4.target = #fp4.target<sm_100a, multiprocessors = 65535>} {}
-// expected-error @+1 {{multiprocessors of a target must be 0 to 65535, but got 4294967296}}
+// expected-error @+2 {{multiprocessors of a target must be 0 to 65535, but got 4294967296}}
+// expected-note @+1 {{leave it out for those of the GPU}}
 module attributes {fp4.target = #fp4.target<sm_100a, multiprocessors = 4294967296>} {}
 
 // -----
 
 // target (C2)
-// expected-error @+1 {{attribute fp4.target must be a target such as #fp4.target<sm_100a>, but got "sm_100a"}}
+// expected-error @+2 {{attribute fp4.target must be a target such as #fp4.target<sm_100a>, but got "sm_100a"}}
+// expected-note @+1 {{fp4-set-target makes it of a name}}
 module attributes {fp4.target = "sm_100a"} {}
 
 // -----
 
 // target (C2)
-// expected-error @+1 {{attribute fp4.target must be on a builtin.module}}
+// expected-error @+2 {{attribute fp4.target must be on a builtin.module}}
+// expected-note @+1 {{fp4-set-target puts it there}}
 func.func private @not_a_module() attributes {fp4.target = #fp4.target<sm_100a>}

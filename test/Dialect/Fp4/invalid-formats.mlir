@@ -33,7 +33,8 @@ func.func @scales_of_two_types(%a: tensor<?x128xf8E4M3FN>, %sa: tensor<?x4xf8E8M
 func.func @format_of_floats(%a: tensor<?x64xbf16>, %b: tensor<8x64xf4E2M1FN>, %sb: tensor<8x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) {
   %0 = fp4.blockscaled_matmul %a, %b scaled %sb {format = #fp4.format<mxfp4>}
       : (tensor<?x64xbf16>, tensor<8x64xf4E2M1FN>, tensor<8x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<?x8xf32>
-  // expected-error @+1 {{expects no attribute 'rhs_format' beside a lhs without scales}}
+  // expected-error @+2 {{expects no attribute 'rhs_format' beside a lhs without scales}}
+  // expected-note @+1 {{leave it out: 'format' is that of rhs}}
   %1 = fp4.blockscaled_matmul %a, %b scaled %sb {format = #fp4.format<mxfp4>, rhs_format = #fp4.format<mxfp4>}
       : (tensor<?x64xbf16>, tensor<8x64xf4E2M1FN>, tensor<8x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<?x8xf32>
   return

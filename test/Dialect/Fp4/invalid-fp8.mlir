@@ -73,7 +73,8 @@ func.func @groups(%a: tensor<256x256xf8E4M3FN>, %sa: tensor<256x2xf32>, %b: tens
 func.func @split(%a: tensor<256x512xf8E4M3FN>, %sa: tensor<256x4xf32>, %b: tensor<256x512xf8E4M3FN>, %sb: tensor<2x4xf32>) {
   %0 = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<fp8_block128>, split_k = 2 : i64}
       : (tensor<256x512xf8E4M3FN>, tensor<256x4xf32>, tensor<256x512xf8E4M3FN>, tensor<2x4xf32>) -> tensor<256x256xf32>
-  // expected-error @+1 {{attribute 'split_k' must be 1 to 2 for K = 512, but got 3}}
+  // expected-error @+2 {{attribute 'split_k' must be 1 to 2 for K = 512, but got 3}}
+  // expected-note @+1 {{a range has at least one slice of 256 elements of K; leave 'split_k' out for one range}}
   %1 = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<fp8_block128>, split_k = 3 : i64}
       : (tensor<256x512xf8E4M3FN>, tensor<256x4xf32>, tensor<256x512xf8E4M3FN>, tensor<2x4xf32>) -> tensor<256x256xf32>
   return
@@ -98,7 +99,8 @@ func.func @fma(%a: tensor<4x512xf8E4M3FN>, %sa: tensor<4x4xf32>, %b: tensor<256x
 func.func @dequantize(%a: tensor<256x512xf8E4M3FN>, %sa: tensor<256x4xf32>, %sm: tensor<256x16xf8E8M0FNU>) {
   %0 = fp4.dequantize %a scaled %sm {format = #fp4.format<mxfp8_e4m3>}
       : (tensor<256x512xf8E4M3FN>, tensor<256x16xf8E8M0FNU>) -> tensor<256x512xf32>
-  // expected-error @+1 {{attribute 'format' must have scales of 8 bits, but got fp8_block128}}
+  // expected-error @+2 {{attribute 'format' must have scales of 8 bits, but got fp8_block128}}
+  // expected-note @+1 {{f32 scales are read by fp4.blockscaled_matmul alone}}
   %1 = fp4.dequantize %a scaled %sa {format = #fp4.format<fp8_block128>}
       : (tensor<256x512xf8E4M3FN>, tensor<256x4xf32>) -> tensor<256x512xf32>
   return
@@ -110,7 +112,8 @@ func.func @dequantize(%a: tensor<256x512xf8E4M3FN>, %sa: tensor<256x4xf32>, %sm:
 func.func @block(%x: tensor<?x256xbf16>) {
   %0:2 = fp4.quantize %x {format = #fp4.format<fp8_block128>, recipe = #fp4.recipe<fp8_deepgemm>}
       : (tensor<?x256xbf16>) -> (tensor<?x256xf8E4M3FN>, tensor<?x2xf32>)
-  // expected-error @+1 {{attribute 'block' must be [1, 128], [128, 128] or [1, 256] for format fp8_block128, but got [16, 16]}}
+  // expected-error @+2 {{attribute 'block' must be [1, 128], [128, 128] or [1, 256] for format fp8_block128, but got [16, 16]}}
+  // expected-note @+1 {{leave 'block' out for blocks along a row}}
   %1:2 = fp4.quantize %x {format = #fp4.format<fp8_block128>, recipe = #fp4.recipe<fp8_deepgemm>, block = array<i64: 16, 16>}
       : (tensor<?x256xbf16>) -> (tensor<?x256xf8E4M3FN>, tensor<?x2xf32>)
   return
@@ -159,7 +162,8 @@ func.func @rows(%x: tensor<?x272xbf16>, %y: tensor<?x264xbf16>) {
 func.func @outputs(%x: tensor<256x256xbf16>) {
   %0:2 = fp4.quantize %x {format = #fp4.format<fp8_block128>, recipe = #fp4.recipe<fp8_deepgemm_power_of_two>}
       : (tensor<256x256xbf16>) -> (tensor<256x256xf8E4M3FN>, tensor<256x2xf32>)
-  // expected-error @+1 {{expects no columnwise outputs for format fp8_block128}}
+  // expected-error @+2 {{expects no columnwise outputs for format fp8_block128}}
+  // expected-note @+1 {{leave it out}}
   %1:2 = fp4.quantize %x {format = #fp4.format<fp8_block128>, recipe = #fp4.recipe<fp8_deepgemm_power_of_two>, outputs = #fp4.outputs<columnwise>}
       : (tensor<256x256xbf16>) -> (tensor<256x256xf8E4M3FN>, tensor<256x2xf32>)
   return

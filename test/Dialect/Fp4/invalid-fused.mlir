@@ -30,7 +30,8 @@ func.func @alphas(%a: !e, %s: !s, %f: tensor<f32>) {
     fp4.yield %x : f32
   } {format = #fp4.format<nvfp4>} : (!e, !s, !e, !s, tensor<f32>, !e, !s, tensor<f32>) -> tensor<64x64xf32>
   // blockscaled_matmul (C40)
-  // expected-error @+1 {{expects operands 'alpha' and 'alpha2' of a dual product together}}
+  // expected-error @+2 {{expects operands 'alpha' and 'alpha2' of a dual product together}}
+  // expected-note @+1 {{pass a constant 1.0 for the product that needs no factor}}
   %r1 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s alpha %f with %a scaled %s epilogue() {
   ^bb0(%x: f32, %z: f32):
     fp4.yield %x : f32
@@ -49,7 +50,8 @@ func.func @lonely_alpha(%a: !e, %s: !s, %f: tensor<f32>) {
   } {format = #fp4.format<nvfp4>}
       : (!e, !s, !e, !s, !e, !s) -> tensor<64x64xf32>
   // blockscaled_matmul (C40)
-  // expected-error @+1 {{expects operand 'alpha2' only beside 'rhs2', but got one}}
+  // expected-error @+2 {{expects operand 'alpha2' only beside 'rhs2', but got one}}
+  // expected-note @+1 {{leave it out; 'alpha' is the factor of the one product}}
   %r1 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s alpha2 %f {format = #fp4.format<nvfp4>}
       : (!e, !s, !e, !s, tensor<f32>) -> tensor<64x64xf32>
   return
@@ -66,7 +68,8 @@ func.func @steps(%a: !e, %s: !s) {
   } {format = #fp4.format<nvfp4>}
       : (!e, !s, !e, !s, !e, !s) -> tensor<64x64xf32>
   // blockscaled_matmul (C40)
-  // expected-error @+1 {{expects no attribute 'epilogue' in a dual product, but got one}}
+  // expected-error @+2 {{expects no attribute 'epilogue' in a dual product, but got one}}
+  // expected-note @+1 {{write its steps in the body}}
   %r1 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s with %a scaled %s epilogue() {
   ^bb0(%x: f32, %z: f32):
     fp4.yield %x : f32
@@ -104,7 +107,8 @@ func.func @groups(%a: !e, %s: !s, %t: tensor<256x4xf8E4M3FN, #fp4.scale_layout<t
   } {format = #fp4.format<nvfp4>}
       : (!e, !s, !e, !s, !e, !s) -> tensor<64x64xf32>
   // blockscaled_matmul (C41)
-  // expected-error @+1 {{expects no groups, no ranges of K and no arithmetic fma beside operand 'rhs2'}}
+  // expected-error @+2 {{expects no groups, no ranges of K and no arithmetic fma beside operand 'rhs2'}}
+  // expected-note @+1 {{leave them out, or compute it with an operation of its own behind the product}}
   %r1 = fp4.blockscaled_matmul %a scaled %t, %a scaled %t with %a scaled %t epilogue() {
   ^bb0(%x: f32, %z: f32):
     fp4.yield %x : f32
@@ -125,7 +129,8 @@ func.func @outputs(%a: !e, %s: !s) {
   } {format = #fp4.format<nvfp4>, quantize_recipe = #fp4.recipe<ocp_floor>}
       : (!e, !s, !e, !s) -> (tensor<64x64xf4E2M1FN>, tensor<64x2xf8E8M0FNU>)
   // blockscaled_matmul (C41)
-  // expected-error @+1 {{expects attribute 'quantize_outputs' only beside 'quantize_recipe'}}
+  // expected-error @+2 {{expects attribute 'quantize_outputs' only beside 'quantize_recipe'}}
+  // expected-note @+1 {{leave it out, or say the recipe that quantizes the result}}
   %r1 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s epilogue() {
   ^bb0(%x: f32):
     fp4.yield %x : f32
@@ -145,7 +150,8 @@ func.func @no_amax(%a: !e, %s: !s) {
   } {format = #fp4.format<nvfp4>, quantize_recipe = #fp4.recipe<ocp_floor>}
       : (!e, !s, !e, !s) -> (tensor<64x64xf4E2M1FN>, tensor<64x2xf8E8M0FNU>)
   // blockscaled_matmul (C42)
-  // expected-error @+1 {{expects operand 'quantize_amax' for recipe transformer_engine, but got none}}
+  // expected-error @+2 {{expects operand 'quantize_amax' for recipe transformer_engine, but got none}}
+  // expected-note @+1 {{the recipe says whether there is a scale of the tensor (docs/Numerics.md)}}
   %r1:2 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s epilogue() {
   ^bb0(%x: f32):
     fp4.yield %x : f32
@@ -165,7 +171,8 @@ func.func @lonely_amax(%a: !e, %s: !s, %f: tensor<f32>) {
   } {format = #fp4.format<nvfp4>, quantize_recipe = #fp4.recipe<ocp_floor>}
       : (!e, !s, !e, !s) -> (tensor<64x64xf4E2M1FN>, tensor<64x2xf8E8M0FNU>)
   // blockscaled_matmul (C42)
-  // expected-error @+1 {{expects operand 'quantize_amax' only beside 'quantize_recipe'}}
+  // expected-error @+2 {{expects operand 'quantize_amax' only beside 'quantize_recipe'}}
+  // expected-note @+1 {{leave it out, or say the recipe that quantizes the result}}
   %r1 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s quantize_amax %f epilogue() {
   ^bb0(%x: f32):
     fp4.yield %x : f32
@@ -185,7 +192,8 @@ func.func @wide(%a: !e, %s: !s) {
   } {format = #fp4.format<nvfp4>, quantize_recipe = #fp4.recipe<ocp_floor>}
       : (!e, !s, !e, !s) -> (tensor<64x64xf4E2M1FN>, tensor<64x2xf8E8M0FNU>)
   // blockscaled_matmul (C42)
-  // expected-error @+1 {{attribute 'quantize_recipe' must have elements of 4 bits, but got }}
+  // expected-error @+2 {{attribute 'quantize_recipe' must have elements of 4 bits, but got }}
+  // expected-note @+1 {{quantize the result with fp4.quantize}}
   %r1:2 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s epilogue() {
   ^bb0(%x: f32):
     fp4.yield %x : f32
@@ -205,7 +213,8 @@ func.func @columns(%a: !e, %s: !s, %b: tensor<40x128xf4E2M1FN>, %t: tensor<40x8x
   } {format = #fp4.format<nvfp4>, quantize_recipe = #fp4.recipe<ocp_floor>}
       : (!e, !s, !e, !s) -> (tensor<64x64xf4E2M1FN>, tensor<64x2xf8E8M0FNU>)
   // blockscaled_matmul (C42)
-  // expected-error @+1 {{expects N a multiple of 32 beside 'quantize_recipe', but got 40}}
+  // expected-error @+2 {{expects N a multiple of 32 beside 'quantize_recipe', but got 40}}
+  // expected-note @+1 {{pad rhs with rows of zeros, or quantize the result with fp4.quantize}}
   %r1:2 = fp4.blockscaled_matmul %a scaled %s, %b scaled %t epilogue() {
   ^bb0(%x: f32):
     fp4.yield %x : f32
@@ -225,7 +234,8 @@ func.func @rows(%a: !e, %s: !s, %b: tensor<40x128xf4E2M1FN>, %t: tensor<40x8xf8E
   } {format = #fp4.format<nvfp4>, quantize_recipe = #fp4.recipe<ocp_floor>}
       : (!e, !s, !e, !s) -> (tensor<64x64xf4E2M1FN>, tensor<64x2xf8E8M0FNU>)
   // blockscaled_matmul (C42)
-  // expected-error @+1 {{expects M static and a multiple of 32 beside columnwise outputs}}
+  // expected-error @+2 {{expects M static and a multiple of 32 beside columnwise outputs}}
+  // expected-note @+1 {{leave columnwise outputs to fp4.quantize, or pad lhs with rows of zeros}}
   %r1:2 = fp4.blockscaled_matmul %b scaled %t, %a scaled %s epilogue() {
   ^bb0(%x: f32):
     fp4.yield %x : f32

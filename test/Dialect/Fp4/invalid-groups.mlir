@@ -7,7 +7,8 @@
 func.func @split(%a: tensor<64x512xf4E2M1FN>, %s: !s) {
   %0 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, split_k = 2 : i64}
       : (tensor<64x512xf4E2M1FN>, !s, tensor<64x512xf4E2M1FN>, !s) -> tensor<64x64xbf16>
-  // expected-error @+1 {{attribute 'split_k' must be 1 to 2 for K = 512, but got 3}}
+  // expected-error @+2 {{attribute 'split_k' must be 1 to 2 for K = 512, but got 3}}
+  // expected-note @+1 {{a range has at least one slice of 256 elements of K; leave 'split_k' out for one range}}
   %1 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, split_k = 3 : i64}
       : (tensor<64x512xf4E2M1FN>, !s, tensor<64x512xf4E2M1FN>, !s) -> tensor<64x64xbf16>
   return
@@ -20,7 +21,8 @@ func.func @split(%a: tensor<64x512xf4E2M1FN>, %s: !s) {
 func.func @split_groups(%a: tensor<64x512xf4E2M1FN>, %s: !s) {
   %0 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, groups = array<i64: 24, 40>, split_k = 1 : i64}
       : (tensor<64x512xf4E2M1FN>, !s, tensor<64x512xf4E2M1FN>, !s) -> tensor<64x32xbf16>
-  // expected-error @+1 {{expects no attribute 'split_k' in a product of groups, but got one}}
+  // expected-error @+2 {{expects no attribute 'split_k' in a product of groups, but got one}}
+  // expected-note @+1 {{leave it out: groups give all multiprocessors work}}
   %1 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, groups = array<i64: 24, 40>, split_k = 2 : i64}
       : (tensor<64x512xf4E2M1FN>, !s, tensor<64x512xf4E2M1FN>, !s) -> tensor<64x32xbf16>
   return
@@ -47,7 +49,8 @@ func.func @rows(%a: tensor<64x512xf4E2M1FN>, %s: !s) {
 func.func @both(%a: tensor<64x512xf4E2M1FN>, %s: !s, %o: tensor<3xi64>) {
   %0 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, groups = array<i64: 24, 40>}
       : (tensor<64x512xf4E2M1FN>, !s, tensor<64x512xf4E2M1FN>, !s) -> tensor<64x32xbf16>
-  // expected-error @+1 {{expects one of attribute 'groups' and operand 'offsets', but got both}}
+  // expected-error @+2 {{expects one of attribute 'groups' and operand 'offsets', but got both}}
+  // expected-note @+1 {{'groups' are rows that the program knows, 'offsets' those that only the device knows}}
   %1 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s offsets %o {format = #fp4.format<nvfp4>, groups = array<i64: 24, 40>}
       : (tensor<64x512xf4E2M1FN>, !s, tensor<64x512xf4E2M1FN>, !s, tensor<3xi64>) -> tensor<64x32xbf16>
   return
@@ -189,7 +192,8 @@ func.func @fma_dynamic(%a: tensor<?x512xf4E2M1FN>, %s: !d, %b: tensor<64x512xf4E
 !sb = tensor<64x32xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 // blockscaled_matmul (C30)
 func.func @fma_split(%a: tensor<8x512xf4E2M1FN>, %s: !s, %b: tensor<64x512xf4E2M1FN>, %t: !sb) {
-  // expected-error @+1 {{expects neither 'split_k' nor operand 'offsets' with arithmetic fma}}
+  // expected-error @+2 {{expects neither 'split_k' nor operand 'offsets' with arithmetic fma}}
+  // expected-note @+1 {{leave 'arithmetic' out: products of the tensor core have both}}
   %1 = fp4.blockscaled_matmul %a scaled %s, %b scaled %t {format = #fp4.format<nvfp4>, split_k = 2 : i64, arithmetic = #fp4.product_arithmetic<fma>}
       : (tensor<8x512xf4E2M1FN>, !s, tensor<64x512xf4E2M1FN>, !sb) -> tensor<8x64xbf16>
   return
@@ -202,7 +206,8 @@ func.func @fma_split(%a: tensor<8x512xf4E2M1FN>, %s: !s, %b: tensor<64x512xf4E2M
 func.func @fma_groups(%a: tensor<8x512xf4E2M1FN>, %s: !s, %b: tensor<64x512xf4E2M1FN>) {
   %0 = fp4.blockscaled_matmul %a scaled %s, %b scaled %s {format = #fp4.format<nvfp4>, groups = array<i64: 4, 4>, arithmetic = #fp4.product_arithmetic<fma>}
       : (tensor<8x512xf4E2M1FN>, !s, tensor<64x512xf4E2M1FN>, !s) -> tensor<8x32xbf16>
-  // expected-error @+1 {{expects groups of equal size with arithmetic fma, but got array<i64: 3, 5>}}
+  // expected-error @+2 {{expects groups of equal size with arithmetic fma, but got array<i64: 3, 5>}}
+  // expected-note @+1 {{leave 'arithmetic' out: products of the tensor core have groups of any size}}
   %1 = fp4.blockscaled_matmul %a scaled %s, %b scaled %s {format = #fp4.format<nvfp4>, groups = array<i64: 3, 5>, arithmetic = #fp4.product_arithmetic<fma>}
       : (tensor<8x512xf4E2M1FN>, !s, tensor<64x512xf4E2M1FN>, !s) -> tensor<8x32xbf16>
   return
@@ -262,7 +267,8 @@ func.func @many_groups(%a: tensor<16x64xf4E2M1FN>, %b: tensor<0x64xf4E2M1FN>, %s
 func.func @expected(%a: !a, %s: !s, %b: !b, %sb: !sb, %o: tensor<3xi64>) {
   %0 = fp4.blockscaled_matmul %a scaled %s, %b scaled %sb offsets %o {format = #fp4.format<fp8_block128>, expected_rows = 64 : i64}
       : (!a, !s, !b, !sb, tensor<3xi64>) -> tensor<64x128xbf16>
-  // expected-error @+1 {{attribute 'expected_rows' must be 1 to 64, the rows of lhs, but got 65}}
+  // expected-error @+2 {{attribute 'expected_rows' must be 1 to 64, the rows of lhs, but got 65}}
+  // expected-note @+1 {{leave it out, and groups are expected to use all rows}}
   %1 = fp4.blockscaled_matmul %a scaled %s, %b scaled %sb offsets %o {format = #fp4.format<fp8_block128>, expected_rows = 65 : i64}
       : (!a, !s, !b, !sb, tensor<3xi64>) -> tensor<64x128xbf16>
   return
@@ -278,7 +284,8 @@ func.func @expected(%a: !a, %s: !s, %b: !b, %sb: !sb, %o: tensor<3xi64>) {
 func.func @unexpected(%a: !a, %s: !s, %b: !b, %sb: !sb, %o: tensor<3xi64>) {
   %0 = fp4.blockscaled_matmul %a scaled %s, %b scaled %sb {format = #fp4.format<fp8_block128>, groups = array<i64: 24, 40>}
       : (!a, !s, !b, !sb) -> tensor<64x128xbf16>
-  // expected-error @+1 {{expects attribute 'expected_rows' with operand 'offsets' alone}}
+  // expected-error @+2 {{expects attribute 'expected_rows' with operand 'offsets' alone}}
+  // expected-note @+1 {{leave it out: without offsets the rows are known}}
   %1 = fp4.blockscaled_matmul %a scaled %s, %b scaled %sb {format = #fp4.format<fp8_block128>, groups = array<i64: 24, 40>, expected_rows = 32 : i64}
       : (!a, !s, !b, !sb) -> tensor<64x128xbf16>
   return

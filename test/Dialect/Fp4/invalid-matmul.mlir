@@ -303,7 +303,8 @@ func.func @groups(%x: tensor<64x128xbf16>, %a: tensor<f32>, %ag: tensor<2xf32>) 
 !s = tensor<256x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 func.func @body(%a: tensor<256x256xf4E2M1FN>, %s: !s, %bias: tensor<1x256xf32>) -> tensor<256x256xbf16> {
   // blockscaled_matmul (C12)
-  // expected-error @+1 {{body must take 'f32', 'f32' and yield 'bf16' in one block with fp4.yield}}
+  // expected-error @+2 {{body must take 'f32', 'f32' and yield 'bf16' in one block with fp4.yield}}
+  // expected-note @+1 {{it takes the sum, in f32, that of 'rhs2' if there is one, and the elements of the epilogue inputs}}
   %y = fp4.blockscaled_matmul %a scaled %s, %a scaled %s epilogue(%bias) {
   ^bb0(%x: f32, %b: f32):
     fp4.yield %x : f32
@@ -316,7 +317,8 @@ func.func @body(%a: tensor<256x256xf4E2M1FN>, %s: !s, %bias: tensor<1x256xf32>) 
 !s = tensor<256x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 func.func @operation(%a: tensor<256x256xf4E2M1FN>, %s: !s) -> tensor<256x256xf32> {
   // blockscaled_matmul (C12)
-  // expected-error @+1 {{body must be elementwise, but 'math.log' has no elementwise step; these have one: arith.addf}}
+  // expected-error @+2 {{body must be elementwise, but 'math.log' has no elementwise step; these have one: arith.addf}}
+  // expected-note @+1 {{compute the rest outside of the product; fp4-fuse puts into the body what it can}}
   %y = fp4.blockscaled_matmul %a scaled %s, %a scaled %s epilogue() {
   ^bb0(%x: f32):
     %l = math.log %x : f32
@@ -330,7 +332,8 @@ func.func @operation(%a: tensor<256x256xf4E2M1FN>, %s: !s) -> tensor<256x256xf32
 !s = tensor<256x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 func.func @input(%a: tensor<256x256xf4E2M1FN>, %s: !s, %bias: tensor<1x128xf32>) -> tensor<256x256xf32> {
   // blockscaled_matmul (C13)
-  // expected-error @+1 {{epilogue input must be f32, bf16 or f16, and a scalar, M x 1, 1 x N or M x N, but got 'tensor<1x128xf32>'}}
+  // expected-error @+2 {{epilogue input must be f32, bf16 or f16, and a scalar, M x 1, 1 x N or M x N, but got 'tensor<1x128xf32>'}}
+  // expected-note @+1 {{a thread finds its element by row and column: expand a vector of columns to 1 x N, one of rows to M x 1}}
   %y = fp4.blockscaled_matmul %a scaled %s, %a scaled %s epilogue(%bias) {
   ^bb0(%x: f32, %b: f32):
     fp4.yield %x : f32

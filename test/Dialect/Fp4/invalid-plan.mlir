@@ -9,7 +9,8 @@ func.func private @field() attributes {p = #fp4.plan<stream_items, tile = [128, 
 // -----
 
 // #fp4.plan (C1)
-// expected-error @+1 {{field 'threads' of a plan must be given once}}
+// expected-error @+2 {{field 'threads' of a plan must be given once}}
+// expected-note @+1 {{remove all but one of them}}
 func.func private @twice() attributes {p = #fp4.plan<stream_items, threads = 64, threads = 64>}
 
 // -----
@@ -21,55 +22,64 @@ func.func private @family() attributes {p = #fp4.plan<stream, threads = 64>}
 // -----
 
 // #fp4.plan (C2)
-// expected-error @+1 {{'threads' of a plan must be positive, but got 0}}
+// expected-error @+2 {{'threads' of a plan must be positive, but got 0}}
+// expected-note @+1 {{leave the field out, and fp4-plan-kernels decides it}}
 func.func private @zero() attributes {p = #fp4.plan<stream_items, threads = 0>}
 
 // -----
 
 // #fp4.plan (C2)
-// expected-error @+1 {{'tile' of a plan must be positive, but got -64}}
+// expected-error @+2 {{'tile' of a plan must be positive, but got -64}}
+// expected-note @+1 {{leave the field out, and fp4-plan-kernels decides it}}
 func.func private @negative() attributes {p = #fp4.plan<tile_product, tile = [128, -64, 256]>}
 
 // -----
 
 // #fp4.plan (C2)
-// expected-error @+1 {{'store' of a plan must be direct or tma, but got bulk}}
+// expected-error @+2 {{'store' of a plan must be direct or tma, but got bulk}}
+// expected-note @+1 {{leave the field out, and fp4-plan-kernels decides it}}
 func.func private @store() attributes {p = #fp4.plan<tile_product, store = bulk>}
 
 // -----
 
 // #fp4.plan (C2)
-// expected-error @+1 {{'order' of a plan must be ascending or descending, but got down}}
+// expected-error @+2 {{'order' of a plan must be ascending or descending, but got down}}
+// expected-note @+1 {{leave the field out, and fp4-plan-kernels decides it}}
 func.func private @order() attributes {p = #fp4.plan<tile_quantize, order = down>}
 
 // -----
 
 // #fp4.plan (C2)
-// expected-error @+1 {{'amax' of a plan must be separate or same, but got before}}
+// expected-error @+2 {{'amax' of a plan must be separate or same, but got before}}
+// expected-note @+1 {{leave the field out, and fp4-plan-kernels decides it}}
 func.func private @amax() attributes {p = #fp4.plan<stream_blocks, amax = before>}
 
 // -----
 
 // #fp4.plan (C2)
-// expected-error @+1 {{'tile' of a plan of family tile_product must have 3 sizes, but got 2}}
+// expected-error @+2 {{'tile' of a plan of family tile_product must have 3 sizes, but got 2}}
+// expected-note @+1 {{leave the field out, and fp4-plan-kernels decides it}}
 func.func private @two() attributes {p = #fp4.plan<tile_product, tile = [128, 64]>}
 
 // -----
 
 // #fp4.plan (C2)
-// expected-error @+1 {{'tile' of a plan must have 1 to 3 sizes, but got 4}}
+// expected-error @+2 {{'tile' of a plan must have 1 to 3 sizes, but got 4}}
+// expected-note @+1 {{leave the field out, and fp4-plan-kernels decides it}}
 func.func private @four() attributes {p = #fp4.plan<tile_product, tile = [128, 64, 256, 1]>}
 
 // -----
 
 // #fp4.plan (C2)
-// expected-error @+1 {{'cluster' of a plan of family tile_product must have 2 sizes, but got 3}}
+// expected-error @+2 {{'cluster' of a plan of family tile_product must have 2 sizes, but got 3}}
+// expected-note @+1 {{leave the field out, and fp4-plan-kernels decides it}}
 func.func private @cluster() attributes {p = #fp4.plan<tile_product, cluster = [2, 1, 1]>}
 
 // -----
 
 // #fp4.plan (C2)
-// expected-error @+1 {{'wave_cost' of a plan of family tile_product must have 3 sizes, but got 2}}
+// expected-error @+2 {{'wave_cost' of a plan of family tile_product must have 3 sizes, but got 2}}
+// expected-note @+1 {{leave the field out, and fp4-plan-kernels decides it}}
 func.func private @cost() attributes {p = #fp4.plan<tile_product, wave_cost = [2, 1]>}
 
 // -----
@@ -85,7 +95,8 @@ func.func @place(%x: tensor<32x64xbf16>) {
 
 // #fp4.plan (C3)
 func.func @kind(%x: tensor<32x64xbf16>) {
-  // expected-error @+1 {{attribute fp4.plan must be a plan such as #fp4.plan<stream_blocks>, but got 7 : i64}}
+  // expected-error @+2 {{attribute fp4.plan must be a plan such as #fp4.plan<stream_blocks>, but got 7 : i64}}
+  // expected-note @+1 {{--emit=mlir --compile-to=planned shows the plan of every kernel}}
   %a = fp4.amax %x {fp4.plan = 7} : tensor<32x64xbf16> -> tensor<f32>
   return
 }

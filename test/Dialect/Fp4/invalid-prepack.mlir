@@ -21,7 +21,8 @@ func.func @elements(%q: !data, %s: !scales, %bad: tensor<256x128xbf16>) {
 func.func @format(%q: !data, %s: !scales) {
   %0 = fp4.prepack %q scaled %s {format = #fp4.format<mxfp4>} : (!data, !scales) -> !packed
   // prepack (C2)
-  // expected-error @+1 {{attribute 'format' must have elements of 4 bits, but got mxfp8_e4m3}}
+  // expected-error @+2 {{attribute 'format' must have elements of 4 bits, but got mxfp8_e4m3}}
+  // expected-note @+1 {{other weights stay as fp4.quantize gives them}}
   %1 = fp4.prepack %q scaled %s {format = #fp4.format<mxfp8_e4m3>} : (!data, !scales) -> !packed
   return
 }
@@ -257,7 +258,8 @@ func.func @byte_columns(%q: !data, %s: !scales) {
 func.func @byte_format(%q: !data, %s: !scales) {
   %0 = fp4.prepack %q scaled %s {format = #fp4.format<nvfp4>} : (!data, !scales) -> tensor<2x2x4608xi8, #fp4.weight_layout<wgmma>>
   // prepack (C322)
-  // expected-error @+1 {{attribute 'format' must be mxfp4 for tiles of 8704 bytes, but got nvfp4}}
+  // expected-error @+2 {{attribute 'format' must be mxfp4 for tiles of 8704 bytes, but got nvfp4}}
+  // expected-note @+1 {{weights of nvfp4 have tiles of 4608 bytes}}
   %1 = fp4.prepack %q scaled %s {format = #fp4.format<nvfp4>} : (!data, !scales) -> tensor<2x1x8704xi8, #fp4.weight_layout<wgmma>>
   return
 }

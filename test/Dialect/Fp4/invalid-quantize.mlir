@@ -165,7 +165,8 @@ func.func @quantize_block(%x: tensor<32x32xbf16>, %ax: tensor<f32>) {
   %0:2 = fp4.quantize %x amax %ax
       {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, block = array<i64: 16, 16>}
       : (tensor<32x32xbf16>, tensor<f32>) -> (tensor<32x32xf4E2M1FN>, tensor<32x2xf8E4M3FN>)
-  // expected-error @+1 {{attribute 'block' must be [1, 16] or [16, 16] for format nvfp4, but got [1, 32]}}
+  // expected-error @+2 {{attribute 'block' must be [1, 16] or [16, 16] for format nvfp4, but got [1, 32]}}
+  // expected-note @+1 {{leave 'block' out for blocks along a row}}
   %1:2 = fp4.quantize %x amax %ax
       {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, block = array<i64: 1, 32>}
       : (tensor<32x32xbf16>, tensor<f32>) -> (tensor<32x32xf4E2M1FN>, tensor<32x2xf8E4M3FN>)
@@ -309,7 +310,8 @@ func.func @quantize_hadamard_side(%x: tensor<32x32xbf16>, %ax: tensor<f32>) {
   %0:2 = fp4.quantize %x amax %ax
       {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, hadamard = #fp4.hadamard<size = 16>}
       : (tensor<32x32xbf16>, tensor<f32>) -> (tensor<32x32xf4E2M1FN>, tensor<32x2xf8E4M3FN>)
-  // expected-error @+1 {{expects no attribute 'columnwise_hadamard' for outputs rowwise, but got one}}
+  // expected-error @+2 {{expects no attribute 'columnwise_hadamard' for outputs rowwise, but got one}}
+  // expected-note @+1 {{leave it out, or let 'outputs' have this orientation}}
   %1:2 = fp4.quantize %x amax %ax
       {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, columnwise_hadamard = #fp4.hadamard<size = 16>}
       : (tensor<32x32xbf16>, tensor<f32>) -> (tensor<32x32xf4E2M1FN>, tensor<32x2xf8E4M3FN>)

@@ -67,7 +67,8 @@ func.func @place(%x: tensor<?x256xbf16>, %w: tensor<2x4x4608xi8, #fp4.weight_lay
 func.func @rows(%x: tensor<?x512xbf16>, %w: tensor<2x8x4608xi8, #fp4.weight_layout<wgmma>>) {
   %0 = fp4.blockscaled_matmul %x, %w {format = #fp4.format<nvfp4>, split_k = 2 : i64, split_rows = 1 : i64}
       : (tensor<?x512xbf16>, tensor<2x8x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<?x256xbf16>
-  // expected-error @+1 {{attribute 'split_rows' must be positive, beside 'split_k', but got 0}}
+  // expected-error @+2 {{attribute 'split_rows' must be positive, beside 'split_k', but got 0}}
+  // expected-note @+1 {{leave it out: 'split_k' then holds for all rows}}
   %1 = fp4.blockscaled_matmul %x, %w {format = #fp4.format<nvfp4>, split_k = 2 : i64, split_rows = 0 : i64}
       : (tensor<?x512xbf16>, tensor<2x8x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<?x256xbf16>
   return
@@ -79,7 +80,8 @@ func.func @rows(%x: tensor<?x512xbf16>, %w: tensor<2x8x4608xi8, #fp4.weight_layo
 func.func @alone(%x: tensor<?x512xbf16>, %w: tensor<2x8x4608xi8, #fp4.weight_layout<wgmma>>) {
   %0 = fp4.blockscaled_matmul %x, %w {format = #fp4.format<nvfp4>, split_k = 2 : i64, split_rows = 16 : i64}
       : (tensor<?x512xbf16>, tensor<2x8x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<?x256xbf16>
-  // expected-error @+1 {{attribute 'split_rows' must be positive, beside 'split_k', but got 16 without one}}
+  // expected-error @+2 {{attribute 'split_rows' must be positive, beside 'split_k', but got 16 without one}}
+  // expected-note @+1 {{leave it out: 'split_k' then holds for all rows}}
   %1 = fp4.blockscaled_matmul %x, %w {format = #fp4.format<nvfp4>, split_rows = 16 : i64}
       : (tensor<?x512xbf16>, tensor<2x8x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<?x256xbf16>
   return

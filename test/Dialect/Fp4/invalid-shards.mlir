@@ -5,7 +5,8 @@
 // stack_scales (C1)
 func.func @stack_none(%s: tensor<4x2xf8E4M3FN>) {
   %0 = fp4.stack_scales %s : (tensor<4x2xf8E4M3FN>) -> tensor<4x2xf8E4M3FN>
-  // expected-error @+1 {{expects at least one shard, but got none}}
+  // expected-error @+2 {{expects at least one shard, but got none}}
+  // expected-note @+1 {{leave the operation out}}
   %1 = "fp4.stack_scales"() : () -> tensor<4x2xf8E4M3FN>
   return
 }

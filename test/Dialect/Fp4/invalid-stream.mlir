@@ -7,7 +7,8 @@
 func.func @split(%a: tensor<8x1024xf4E2M1FN>, %sa: tensor<8x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) {
   %0 = fp4.blockscaled_matmul %a scaled %sa, %a scaled %sa {format = #fp4.format<nvfp4>, stream_k = array<i64: 3, 128, 64>, split_k = 1 : i64}
       : (tensor<8x1024xf4E2M1FN>, tensor<8x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<8x1024xf4E2M1FN>, tensor<8x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<8x8xbf16>
-  // expected-error @+1 {{expects static rows, tiled scales of both operands or 16-bit floats beside prepacked weights, and no groups, 'rhs2', 'split_k' or 'arithmetic' beside 'stream_k'}}
+  // expected-error @+2 {{expects static rows, tiled scales of both operands or 16-bit floats beside prepacked weights, and no groups, 'rhs2', 'split_k' or 'arithmetic' beside 'stream_k'}}
+  // expected-note @+1 {{leave 'stream_k' out; 'split_k' cuts K where these are not given}}
   %1 = fp4.blockscaled_matmul %a scaled %sa, %a scaled %sa {format = #fp4.format<nvfp4>, stream_k = array<i64: 3, 128, 64>, split_k = 2 : i64}
       : (tensor<8x1024xf4E2M1FN>, tensor<8x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<8x1024xf4E2M1FN>, tensor<8x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<8x8xbf16>
   return
@@ -19,7 +20,8 @@ func.func @split(%a: tensor<8x1024xf4E2M1FN>, %sa: tensor<8x64xf8E4M3FN, #fp4.sc
 func.func @threads(%a: tensor<8x1024xf4E2M1FN>, %sa: tensor<8x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) {
   %0 = fp4.blockscaled_matmul %a scaled %sa, %a scaled %sa {format = #fp4.format<nvfp4>, stream_k = array<i64: 3, 128, 64>}
       : (tensor<8x1024xf4E2M1FN>, tensor<8x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<8x1024xf4E2M1FN>, tensor<8x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<8x8xbf16>
-  // expected-error @+1 {{expects static rows, tiled scales of both operands or 16-bit floats beside prepacked weights, and no groups, 'rhs2', 'split_k' or 'arithmetic' beside 'stream_k'}}
+  // expected-error @+2 {{expects static rows, tiled scales of both operands or 16-bit floats beside prepacked weights, and no groups, 'rhs2', 'split_k' or 'arithmetic' beside 'stream_k'}}
+  // expected-note @+1 {{leave 'stream_k' out; 'split_k' cuts K where these are not given}}
   %1 = fp4.blockscaled_matmul %a scaled %sa, %a scaled %sa {format = #fp4.format<nvfp4>, stream_k = array<i64: 3, 128, 64>, arithmetic = #fp4.product_arithmetic<fma>}
       : (tensor<8x1024xf4E2M1FN>, tensor<8x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<8x1024xf4E2M1FN>, tensor<8x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<8x8xbf16>
   return
@@ -33,7 +35,8 @@ func.func @threads(%a: tensor<8x1024xf4E2M1FN>, %sa: tensor<8x64xf8E4M3FN, #fp4.
 func.func @prepacked(%a: tensor<8x1024xbf16>, %p: !p, %e: tensor<8x1024xf8E4M3FN>, %p8: !p8) {
   %0 = fp4.blockscaled_matmul %a, %p {format = #fp4.format<mxfp4>, stream_k = array<i64: 3, 16, 128>}
       : (tensor<8x1024xbf16>, !p) -> tensor<8x128xbf16>
-  // expected-error @+1 {{expects static rows, tiled scales of both operands or 16-bit floats beside prepacked weights, and no groups, 'rhs2', 'split_k' or 'arithmetic' beside 'stream_k'}}
+  // expected-error @+2 {{expects static rows, tiled scales of both operands or 16-bit floats beside prepacked weights, and no groups, 'rhs2', 'split_k' or 'arithmetic' beside 'stream_k'}}
+  // expected-note @+1 {{leave 'stream_k' out; 'split_k' cuts K where these are not given}}
   %1 = fp4.blockscaled_matmul %e, %p8 {format = #fp4.format<mxfp4>, stream_k = array<i64: 3, 16, 128>}
       : (tensor<8x1024xf8E4M3FN>, !p8) -> tensor<8x128xbf16>
   return
@@ -45,7 +48,8 @@ func.func @prepacked(%a: tensor<8x1024xbf16>, %p: !p, %e: tensor<8x1024xf8E4M3FN
 func.func @unpacked(%a: tensor<8x1024xbf16>, %p: tensor<1x16x4352xi8, #fp4.weight_layout<wgmma>>, %b: tensor<128x1024xf4E2M1FN>, %sb: tensor<128x32xf8E8M0FNU>) {
   %0 = fp4.blockscaled_matmul %a, %p {format = #fp4.format<mxfp4>, stream_k = array<i64: 3, 16, 128>}
       : (tensor<8x1024xbf16>, tensor<1x16x4352xi8, #fp4.weight_layout<wgmma>>) -> tensor<8x128xbf16>
-  // expected-error @+1 {{expects static rows, tiled scales of both operands or 16-bit floats beside prepacked weights, and no groups, 'rhs2', 'split_k' or 'arithmetic' beside 'stream_k'}}
+  // expected-error @+2 {{expects static rows, tiled scales of both operands or 16-bit floats beside prepacked weights, and no groups, 'rhs2', 'split_k' or 'arithmetic' beside 'stream_k'}}
+  // expected-note @+1 {{leave 'stream_k' out; 'split_k' cuts K where these are not given}}
   %1 = fp4.blockscaled_matmul %a, %b scaled %sb {format = #fp4.format<mxfp4>, stream_k = array<i64: 3, 16, 128>}
       : (tensor<8x1024xbf16>, tensor<128x1024xf4E2M1FN>, tensor<128x32xf8E8M0FNU>) -> tensor<8x128xbf16>
   return
@@ -57,7 +61,8 @@ func.func @unpacked(%a: tensor<8x1024xbf16>, %p: tensor<1x16x4352xi8, #fp4.weigh
 func.func @numbers(%a: tensor<8x1024xf4E2M1FN>, %sa: tensor<8x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) {
   %0 = fp4.blockscaled_matmul %a scaled %sa, %a scaled %sa {format = #fp4.format<nvfp4>, stream_k = array<i64: 3, 128, 64>}
       : (tensor<8x1024xf4E2M1FN>, tensor<8x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<8x1024xf4E2M1FN>, tensor<8x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<8x8xbf16>
-  // expected-error @+1 {{attribute 'stream_k' must be workers, and rows and columns of a tile in multiples of 16, the columns up to 256, but got array<i64: 3, 128>}}
+  // expected-error @+2 {{attribute 'stream_k' must be workers, and rows and columns of a tile in multiples of 16, the columns up to 256, but got array<i64: 3, 128>}}
+  // expected-note @+1 {{such as array<i64: 132, 128, 128>}}
   %1 = fp4.blockscaled_matmul %a scaled %sa, %a scaled %sa {format = #fp4.format<nvfp4>, stream_k = array<i64: 3, 128>}
       : (tensor<8x1024xf4E2M1FN>, tensor<8x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<8x1024xf4E2M1FN>, tensor<8x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<8x8xbf16>
   return
@@ -69,7 +74,8 @@ func.func @numbers(%a: tensor<8x1024xf4E2M1FN>, %sa: tensor<8x64xf8E4M3FN, #fp4.
 func.func @workers(%a: tensor<8x1024xf4E2M1FN>, %sa: tensor<8x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) {
   %0 = fp4.blockscaled_matmul %a scaled %sa, %a scaled %sa {format = #fp4.format<nvfp4>, stream_k = array<i64: 3, 128, 64>}
       : (tensor<8x1024xf4E2M1FN>, tensor<8x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<8x1024xf4E2M1FN>, tensor<8x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<8x8xbf16>
-  // expected-error @+1 {{attribute 'stream_k' must be workers, and rows and columns of a tile in multiples of 16, the columns up to 256, but got array<i64: 0, 128, 64>}}
+  // expected-error @+2 {{attribute 'stream_k' must be workers, and rows and columns of a tile in multiples of 16, the columns up to 256, but got array<i64: 0, 128, 64>}}
+  // expected-note @+1 {{such as array<i64: 132, 128, 128>}}
   %1 = fp4.blockscaled_matmul %a scaled %sa, %a scaled %sa {format = #fp4.format<nvfp4>, stream_k = array<i64: 0, 128, 64>}
       : (tensor<8x1024xf4E2M1FN>, tensor<8x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<8x1024xf4E2M1FN>, tensor<8x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<8x8xbf16>
   return
@@ -81,7 +87,8 @@ func.func @workers(%a: tensor<8x1024xf4E2M1FN>, %sa: tensor<8x64xf8E4M3FN, #fp4.
 func.func @unit(%a: tensor<8x1024xf4E2M1FN>, %sa: tensor<8x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) {
   %0 = fp4.blockscaled_matmul %a scaled %sa, %a scaled %sa {format = #fp4.format<nvfp4>, stream_k = array<i64: 3, 128, 64>}
       : (tensor<8x1024xf4E2M1FN>, tensor<8x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<8x1024xf4E2M1FN>, tensor<8x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<8x8xbf16>
-  // expected-error @+1 {{attribute 'stream_k' must be workers, and rows and columns of a tile in multiples of 16, the columns up to 256, but got array<i64: 3, 128, 72>}}
+  // expected-error @+2 {{attribute 'stream_k' must be workers, and rows and columns of a tile in multiples of 16, the columns up to 256, but got array<i64: 3, 128, 72>}}
+  // expected-note @+1 {{such as array<i64: 132, 128, 128>}}
   %1 = fp4.blockscaled_matmul %a scaled %sa, %a scaled %sa {format = #fp4.format<nvfp4>, stream_k = array<i64: 3, 128, 72>}
       : (tensor<8x1024xf4E2M1FN>, tensor<8x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<8x1024xf4E2M1FN>, tensor<8x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<8x8xbf16>
   return
@@ -93,7 +100,8 @@ func.func @unit(%a: tensor<8x1024xf4E2M1FN>, %sa: tensor<8x64xf8E4M3FN, #fp4.sca
 func.func @parts(%a: tensor<8x16384xf4E2M1FN>, %sa: tensor<8x1024xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) {
   %0 = fp4.blockscaled_matmul %a scaled %sa, %a scaled %sa {format = #fp4.format<nvfp4>, stream_k = array<i64: 32, 128, 64>}
       : (tensor<8x16384xf4E2M1FN>, tensor<8x1024xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<8x16384xf4E2M1FN>, tensor<8x1024xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<8x8xbf16>
-  // expected-error @+1 {{attribute 'stream_k' must have at most 32 workers for each tile, but got 33}}
+  // expected-error @+2 {{attribute 'stream_k' must have at most 32 workers for each tile, but got 33}}
+  // expected-note @+1 {{take fewer workers or a smaller tile}}
   %1 = fp4.blockscaled_matmul %a scaled %sa, %a scaled %sa {format = #fp4.format<nvfp4>, stream_k = array<i64: 33, 128, 64>}
       : (tensor<8x16384xf4E2M1FN>, tensor<8x1024xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<8x16384xf4E2M1FN>, tensor<8x1024xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<8x8xbf16>
   return

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
+#include "fp4/Dialect/Fp4/IR/Remedy.h"
 
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -186,10 +187,12 @@ LogicalResult HadamardAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                    uint64_t signMask, HadamardArithmetic arithmetic,
                                    bool roundToBF16) {
   if (!llvm::is_contained({16, 32, 64, 128}, size)) // hadamard (C3)
-    return emitError() << "attribute 'size' must be 16, 32, 64 or 128, but got " << size;
+    return withNote(emitError() << "attribute 'size' must be 16, 32, 64 or 128, but got " << size,
+                    "the transforms of TransformerEngine have 16");
   if (!roundToBF16 && arithmetic != HadamardArithmetic::Butterfly) // hadamard (C8)
-    return emitError() << "rounding none expects arithmetic butterfly, but got "
-                       << stringifyHadamardArithmetic(arithmetic);
+    return withNote(emitError() << "rounding none expects arithmetic butterfly, but got "
+                                << stringifyHadamardArithmetic(arithmetic),
+                    "leave 'rounding' out: the tensor core gets bf16");
   if (signMask <= 0xFFFF)
     return success();
   auto diag = emitError(); // hadamard (C6)

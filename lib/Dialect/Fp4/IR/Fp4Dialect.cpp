@@ -1,5 +1,6 @@
 //===- Fp4Dialect.cpp - Registration, format facts, function attributes ---===//
 #include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
+#include "fp4/Dialect/Fp4/IR/Remedy.h"
 #include "fp4/Dialect/Fp4/IR/Strided.h"
 
 #include "mlir/Bytecode/BytecodeImplementation.h"
@@ -184,9 +185,10 @@ static LogicalResult verifyBoundaryAttribute(Operation *op, NamedAttribute attri
   // A function that was lowered has buffers for tensors and keeps the names.
   if (areStrings && (!tensor || static_cast<int64_t>(names.size()) == tensor.getRank()))
     return success();
-  return op->emitError() << "attribute 'fp4.dims' of " << what
-                         << " must be one string for each dimension of " << type << ", but got "
-                         << attribute.getValue();
+  return withNote(op->emitError() << "attribute 'fp4.dims' of " << what
+                                  << " must be one string for each dimension of " << type
+                                  << ", but got " << attribute.getValue(),
+                  "an empty string is a dimension without a name");
 }
 
 /// function (C3): no other argument (or result) is called `name`. Those without a name are called
@@ -199,8 +201,9 @@ static LogicalResult verifyDistinct(Operation *op, StringAttr name, unsigned ind
     bool same = given ? other < index && given == name
                       : name.getValue() == (Twine(letter) + Twine(other)).str();
     if (other != index && same)
-      return op->emitError() << what << " " << index << " and " << other
-                             << " must have different names, but both are called " << name;
+      return withNote(op->emitError() << what << " " << index << " and " << other
+                                      << " must have different names, but both are called " << name,
+                      "rename one of them with fp4.name");
   }
   return success();
 }

@@ -7,6 +7,7 @@
 #include "Verify.h"
 
 #include "fp4/Dialect/Fp4/IR/Elementwise.h"
+#include "fp4/Dialect/Fp4/IR/Remedy.h"
 #include "fp4/ISA/WeightLayout.h"
 #include "fp4/Numerics/BlockScaledGemm.h"
 
@@ -132,7 +133,8 @@ bool StackScalesOp::isCompatibleReturnTypes(TypeRange, TypeRange) { return true;
 
 LogicalResult StackScalesOp::verify() {
   if (getShards().empty()) // stack_scales (C1)
-    return emitOpError("expects at least one shard, but got none");
+    return withNote(emitOpError("expects at least one shard, but got none"),
+                    "leave the operation out");
   RankedTensorType first = rankedType(getShards().front());
   int64_t rows = 0;
   for (auto [index, shard] : llvm::enumerate(getShards())) {
@@ -340,10 +342,13 @@ static LogicalResult verifyFma(BlockScaledMatmulOp op, const Checked &lhs) {
   if (!op.usesFma())
     return success();
   if (op.getSplitK().value_or(1) > 1 || op.getOffsets())
-    return op.emitOpError("expects neither 'split_k' nor operand 'offsets' with arithmetic fma");
+    return withNote(
+        op.emitOpError("expects neither 'split_k' nor operand 'offsets' with arithmetic fma"),
+        "leave 'arithmetic' out: products of the tensor core have both");
   if (op.getGroups() && !llvm::all_equal(*op.getGroups()))
-    return op.emitOpError("expects groups of equal size with arithmetic fma, but got ")
-           << op.getGroupsAttr();
+    return withNote(op.emitOpError("expects groups of equal size with arithmetic fma, but got ")
+                        << op.getGroupsAttr(),
+                    "leave 'arithmetic' out: products of the tensor core have groups of any size");
   int64_t rows = lhs.type.isDynamicDim(0) ? 0 : lhs.type.getDimSize(0) / op.getNumGroups();
   if (rows >= 1 && rows <= BlockScaledMatmulOp::kMaxFmaRows)
     return success();
@@ -437,12 +442,17 @@ static LogicalResult verifyBody(BlockScaledMatmulOp op, Block &body) {
               TypeRange(body.getArgumentTypes()) == TypeRange(types) && yield &&
               yielded == element && isResultType(element);
   if (!fits) // blockscaled_matmul (C12)
-    return op.emitOpError("body must take ")
-           << types << " and yield " << element << " in one block with fp4.yield";
+    return withNote(op.emitOpError("body must take ")
+                        << types << " and yield " << element << " in one block with fp4.yield",
+                    "it takes the sum, in f32, that of 'rhs2' if there is one, and the elements of "
+                    "the epilogue inputs");
   std::string reason = whyNotElementwise(body, body.getNumArguments());
   if (reason.empty())
     return success();
-  return op.emitOpError("body must be elementwise, but ") << reason; // blockscaled_matmul (C12)
+  return withNote(op.emitOpError("body must be elementwise, but ") << reason,
+                  "compute the rest outside of the product; fp4-fuse puts into the body what it "
+                  "can"); // blockscaled_matmul
+                          // (C12)
 }
 
 /// blockscaled_matmul (C13): inputs that a thread finds by its row and column.
@@ -455,11 +465,16 @@ static LogicalResult verifyEpilogueInputs(BlockScaledMatmulOp op) {
     };
     bool hasShape = type.getRank() == 0 || (type.getRank() == 2 && fits(0) && fits(1));
     if (!hasShape || type.getEncoding() || !isElementType(type.getElementType()))
-      return op.emitOpError("epilogue input must be f32, bf16 or f16, and a scalar, M x 1, ")
-             << "1 x N or M x N, but got " << type; // blockscaled_matmul (C13)
+      return withNote(
+          op.emitOpError("epilogue input must be f32, bf16 or f16, and a scalar, M x 1, ")
+              << "1 x N or M x N, but got " << type,
+          "a thread finds its element by row and column: expand a vector of columns to 1 x N, one "
+          "of rows to M x 1"); // blockscaled_matmul (C13)
   }
   if (op.getEpilogueBody().empty() && !op.getEpilogueInputs().empty())
-    return op.emitOpError("epilogue inputs must have a body"); // blockscaled_matmul (C13)
+    return withNote(
+        op.emitOpError("epilogue inputs must have a body"),
+        "leave them out, or give the product a body that uses them"); // blockscaled_matmul (C13)
   return success();
 }
 
@@ -469,8 +484,9 @@ static LogicalResult verifyK96(BlockScaledMatmulOp op) {
     return success();
   bool isPacked = hasPackedData(op.getFormat()) && hasPackedData(op.getFormatOfRhs());
   if (!isPacked || op.hasFloatLhs() || op.hasPrepackedRhs())
-    return op.emitOpError("expects operands of nvfp4 or mxfp4 with scales for arithmetic "
-                          "tensor_core_k96, but got others");
+    return withNote(op.emitOpError("expects operands of nvfp4 or mxfp4 with scales for arithmetic "
+                                   "tensor_core_k96, but got others"),
+                    "leave 'arithmetic' out, and instructions have K = 64");
   if (op.getSplitK().value_or(1) <= 1 && !op.isDual())
     return success();
   auto diag = op.emitOpError("expects neither 'split_k' nor operand 'rhs2' with arithmetic "

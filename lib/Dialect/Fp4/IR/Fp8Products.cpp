@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 #include "Verify.h"
 
+#include "fp4/Dialect/Fp4/IR/Remedy.h"
+
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -78,6 +80,7 @@ LogicalResult verify::verifyFp8Quantize(QuantizeOp op) {
                                                           : "";
   if (surplus.empty())
     return success();
-  return op.emitOpError("expects no ") // quantize (C51)
-         << surplus << " for format fp8_block128";
+  return withNote(op.emitOpError("expects no ") // quantize (C51)
+                      << surplus << " for format fp8_block128",
+                  "leave it out");
 }

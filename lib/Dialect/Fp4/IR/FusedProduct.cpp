@@ -7,6 +7,8 @@
 //===----------------------------------------------------------------------===//
 #include "Verify.h"
 
+#include "fp4/Dialect/Fp4/IR/Remedy.h"
+
 using namespace mlir;
 using namespace fp4;
 using namespace fp4::verify;
@@ -57,9 +59,11 @@ Type BlockScaledMatmulOp::getElementType() {
 /// blockscaled_matmul (C40): a second product of one lhs.
 static LogicalResult verifyDual(BlockScaledMatmulOp op) {
   if (static_cast<bool>(op.getRhs2()) != static_cast<bool>(op.getRhs2Scales()))
-    return op.emitOpError("expects operands 'rhs2' and 'rhs2_scales' together");
+    return withNote(op.emitOpError("expects operands 'rhs2' and 'rhs2_scales' together"),
+                    "pass both, or neither for a product of one rhs");
   if (op.getAlpha2() && !op.getRhs2())
-    return op.emitOpError("expects operand 'alpha2' only beside 'rhs2', but got one");
+    return withNote(op.emitOpError("expects operand 'alpha2' only beside 'rhs2', but got one"),
+                    "leave it out; 'alpha' is the factor of the one product");
   if (!op.getRhs2())
     return success();
   if (failed(verifyType(operand(op, "rhs2", op.getRhs2()), rankedType(op.getRhs()),
@@ -68,19 +72,25 @@ static LogicalResult verifyDual(BlockScaledMatmulOp op) {
                         rankedType(op.getRhsScales()))))
     return failure();
   if (static_cast<bool>(op.getAlpha()) != static_cast<bool>(op.getAlpha2()))
-    return op.emitOpError("expects operands 'alpha' and 'alpha2' of a dual product together");
+    return withNote(
+        op.emitOpError("expects operands 'alpha' and 'alpha2' of a dual product together"),
+        "pass a constant 1.0 for the product that needs no factor");
   if (op.getAlpha2() &&
       failed(verifyType(operand(op, "alpha2", op.getAlpha2()), rankedType(op.getAlpha()))))
     return failure();
   if (op.getEpilogue())
-    return op.emitOpError("expects no attribute 'epilogue' in a dual product, but got one");
+    return withNote(
+        op.emitOpError("expects no attribute 'epilogue' in a dual product, but got one"),
+        "write its steps in the body");
   return success();
 }
 
 /// blockscaled_matmul (C41): what goes with a body, and with a product that is one and whole.
 static LogicalResult verifyNeeds(BlockScaledMatmulOp op) {
   if (op.getQuantizeOutputs() && !op.getQuantizeRecipe())
-    return op.emitOpError("expects attribute 'quantize_outputs' only beside 'quantize_recipe'");
+    return withNote(
+        op.emitOpError("expects attribute 'quantize_outputs' only beside 'quantize_recipe'"),
+        "leave it out, or say the recipe that quantizes the result");
   StringRef what = op.isDual()                ? "operand 'rhs2'"
                    : op.getQuantizeRecipe()   ? "attribute 'quantize_recipe'"
                    : op.getWithAmax()         ? "attribute 'with_amax'"
@@ -93,7 +103,9 @@ static LogicalResult verifyNeeds(BlockScaledMatmulOp op) {
     return diag;
   }
   if (op.isGrouped() || op.addsRanges() || op.usesFma())
-    return op.emitOpError("expects no groups, no ranges of K and no arithmetic fma beside ") << what;
+    return withNote(
+        op.emitOpError("expects no groups, no ranges of K and no arithmetic fma beside ") << what,
+        "leave them out, or compute it with an operation of its own behind the product");
   return success();
 }
 
@@ -101,28 +113,36 @@ static LogicalResult verifyNeeds(BlockScaledMatmulOp op) {
 static LogicalResult verifyResultRecipe(BlockScaledMatmulOp op) {
   if (!op.getQuantizeRecipe()) {
     if (op.getQuantizeAmax())
-      return op.emitOpError("expects operand 'quantize_amax' only beside 'quantize_recipe'");
+      return withNote(
+          op.emitOpError("expects operand 'quantize_amax' only beside 'quantize_recipe'"),
+          "leave it out, or say the recipe that quantizes the result");
     return success();
   }
   numerics::Recipe recipe = op.getQuantizeRecipe()->getDecisions();
   if (!numerics::isPacked(recipe.format))
-    return op.emitOpError("attribute 'quantize_recipe' must have elements of 4 bits, but got ")
-           << StringRef(recipe.name);
+    return withNote(
+        op.emitOpError("attribute 'quantize_recipe' must have elements of 4 bits, but got ")
+            << StringRef(recipe.name),
+        "quantize the result with fp4.quantize");
   if (numerics::hasTensorScale(recipe) != static_cast<bool>(op.getQuantizeAmax()))
-    return op.emitOpError("expects ")
-           << (op.getQuantizeAmax() ? "no operand" : "operand") << " 'quantize_amax' for recipe "
-           << StringRef(recipe.name) << ", but got " << (op.getQuantizeAmax() ? "one" : "none");
+    return withNote(op.emitOpError("expects ")
+                        << (op.getQuantizeAmax() ? "no operand" : "operand")
+                        << " 'quantize_amax' for recipe " << StringRef(recipe.name) << ", but got "
+                        << (op.getQuantizeAmax() ? "one" : "none"),
+                    "the recipe says whether there is a scale of the tensor (docs/Numerics.md)");
   if (op.getQuantizeAmax() &&
       failed(verifyScalar(operand(op, "quantize_amax", op.getQuantizeAmax()))))
     return failure();
   int64_t block = numerics::blockSizeOf(recipe.format);
   if (op.quantizesRows() && op.getColumns() % block)
-    return op.emitOpError("expects N a multiple of ")
-           << block << " beside 'quantize_recipe', but got " << op.getColumns();
+    return withNote(op.emitOpError("expects N a multiple of ")
+                        << block << " beside 'quantize_recipe', but got " << op.getColumns(),
+                    "pad rhs with rows of zeros, or quantize the result with fp4.quantize");
   int64_t rows = rankedType(op.getLhs()).getDimSize(0);
   if (op.quantizesColumns() && (ShapedType::isDynamic(rows) || rows % block))
-    return op.emitOpError("expects M static and a multiple of ")
-           << block << " beside columnwise outputs";
+    return withNote(op.emitOpError("expects M static and a multiple of ")
+                        << block << " beside columnwise outputs",
+                    "leave columnwise outputs to fp4.quantize, or pad lhs with rows of zeros");
   return success();
 }
 

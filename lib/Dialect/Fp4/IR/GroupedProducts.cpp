@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "Verify.h"
 
+#include "fp4/Dialect/Fp4/IR/Remedy.h"
 #include "fp4/Numerics/BlockScaledGemm.h"
 
 #include "llvm/Support/MathExtras.h"
@@ -39,7 +40,9 @@ static SmallVector<int64_t> rowsOfGroups(BlockScaledMatmulOp op) {
 /// blockscaled_matmul (C15): the rows of groups.
 LogicalResult verify::verifyGroupRows(BlockScaledMatmulOp op, const Checked &lhs) {
   if (op.getGroups() && op.getOffsets())
-    return op.emitOpError("expects one of attribute 'groups' and operand 'offsets', but got both");
+    return withNote(
+        op.emitOpError("expects one of attribute 'groups' and operand 'offsets', but got both"),
+        "'groups' are rows that the program knows, 'offsets' those that only the device knows");
   if (op.getGroups())
     return verifyGroups(lhs, op.getGroups());
   Checked offsets = operand(op, "offsets", op.getOffsets());
@@ -66,10 +69,13 @@ LogicalResult verify::verifyExpectedRows(BlockScaledMatmulOp op, const Checked &
     return success();
   int64_t rows = *op.getExpectedRows(), most = lhs.type.getDimSize(0);
   if (!op.getOffsets())
-    return op.emitOpError("expects attribute 'expected_rows' with operand 'offsets' alone");
+    return withNote(
+        op.emitOpError("expects attribute 'expected_rows' with operand 'offsets' alone"),
+        "leave it out: without offsets the rows are known");
   if (rows < 1 || rows > most)
-    return op.emitOpError("attribute 'expected_rows' must be 1 to ")
-           << most << ", the rows of lhs, but got " << rows;
+    return withNote(op.emitOpError("attribute 'expected_rows' must be 1 to ")
+                        << most << ", the rows of lhs, but got " << rows,
+                    "leave it out, and groups are expected to use all rows");
   return success();
 }
 
@@ -165,19 +171,24 @@ static LogicalResult verifyStream(BlockScaledMatmulOp op, const Checked &lhs) {
   bool hasTiles = hasFloats ? op.hasPrepackedRhs() : !op.hasFloatLhs() && !op.hasF32Scales();
   if (!hasTiles || op.usesFma() || op.usesK96() || op.isGrouped() || op.isDual() ||
       op.getSplitK().value_or(1) > 1 || lhs.type.isDynamicDim(0))
-    return op.emitOpError("expects static rows, tiled scales of both operands or 16-bit floats "
-                          "beside prepacked weights, and no groups, 'rhs2', 'split_k' or "
-                          "'arithmetic' beside 'stream_k'"); // (C420)
+    return withNote(
+        op.emitOpError("expects static rows, tiled scales of both operands or 16-bit floats "
+                       "beside prepacked weights, and no groups, 'rhs2', 'split_k' or "
+                       "'arithmetic' beside 'stream_k'"),
+        "leave 'stream_k' out; 'split_k' cuts K where these are not given"); // (C420)
   int64_t slices = llvm::divideCeil(lhs.type.getDimSize(1), int64_t(numerics::splitSlice));
   auto shares = sharesOf(*op.getStreamK(), lhs.type.getDimSize(0), op.getColumns(), slices);
   if (!shares)
-    return op.emitOpError("attribute 'stream_k' must be workers, and rows and columns of a tile in "
-                          "multiples of 16, the columns up to 256, but got ")
-           << op.getStreamKAttr(); // (C421)
+    return withNote(
+        op.emitOpError("attribute 'stream_k' must be workers, and rows and columns of a tile in "
+                       "multiples of 16, the columns up to 256, but got ")
+            << op.getStreamKAttr(),
+        "such as array<i64: 132, 128, 128>"); // (C421)
   if (auto parts = int64_t(shares->mostParts()); parts > BlockScaledMatmulOp::kMaxSplits)
-    return op.emitOpError("attribute 'stream_k' must have at most ")
-           << BlockScaledMatmulOp::kMaxSplits << " workers for each tile, but got "
-           << parts; // (C421)
+    return withNote(op.emitOpError("attribute 'stream_k' must have at most ")
+                        << BlockScaledMatmulOp::kMaxSplits << " workers for each tile, but got "
+                        << parts,
+                    "take fewer workers or a smaller tile"); // (C421)
   return verifySharedSums(op, *shares);
 }
 
@@ -186,8 +197,10 @@ static LogicalResult verifySplitRows(BlockScaledMatmulOp op) {
   IntegerAttr rows = op.getSplitRowsAttr();
   if (!rows || (op.getSplitK() && rows.getInt() > 0))
     return success();
-  return op.emitOpError("attribute 'split_rows' must be positive, beside 'split_k', but got ")
-         << rows.getInt() << (op.getSplitK() ? "" : " without one"); // (C462)
+  return withNote(
+      op.emitOpError("attribute 'split_rows' must be positive, beside 'split_k', but got ")
+          << rows.getInt() << (op.getSplitK() ? "" : " without one"),
+      "leave it out: 'split_k' then holds for all rows"); // (C462)
 }
 
 /// blockscaled_matmul (C14): ranges of K.
@@ -200,10 +213,14 @@ LogicalResult verify::verifySplit(BlockScaledMatmulOp op, const Checked &lhs) {
   int64_t slices = llvm::divideCeil(lhs.type.getDimSize(1), int64_t(numerics::splitSlice));
   int64_t most = std::min<int64_t>(slices, BlockScaledMatmulOp::kMaxSplits);
   if (splits < 1 || splits > most)
-    return op.emitOpError("attribute 'split_k' must be 1 to ")
-           << most << " for K = " << lhs.type.getDimSize(1) << ", but got " << splits;
+    return withNote(
+        op.emitOpError("attribute 'split_k' must be 1 to ")
+            << most << " for K = " << lhs.type.getDimSize(1) << ", but got " << splits,
+        "a range has at least one slice of 256 elements of K; leave 'split_k' out for one range");
   if (op.isGrouped() && splits > 1)
-    return op.emitOpError("expects no attribute 'split_k' in a product of groups, but got one");
+    return withNote(
+        op.emitOpError("expects no attribute 'split_k' in a product of groups, but got one"),
+        "leave it out: groups give all multiprocessors work");
   if (lhs.type.isDynamicDim(0) || op.splitsOfRows(lhs.type.getDimSize(0)) == 1)
     return success();
   constexpr int64_t kMostTileRows = 512; // (C456): every range has whole tiles

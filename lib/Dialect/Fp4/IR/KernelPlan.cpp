@@ -3,6 +3,7 @@
 #include "fp4/Dialect/Fp4/IR/KernelPlan.h"
 
 #include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
+#include "fp4/Dialect/Fp4/IR/Remedy.h"
 
 #include "mlir/IR/DialectImplementation.h"
 
@@ -171,8 +172,9 @@ static ParseResult parsePositive(AsmParser &parser, StringRef field, int64_t &va
   if (parser.parseInteger(value))
     return failure();
   if (value < 1)
-    return parser.emitError(loc) << "'" << field << "' of a plan must be positive, but got "
-                                 << value;
+    return withNote(parser.emitError(loc)
+                        << "'" << field << "' of a plan must be positive, but got " << value,
+                    "leave the field out, and fp4-plan-kernels decides it");
   return success();
 }
 
@@ -188,8 +190,9 @@ static ParseResult parseValue(AsmParser &parser, StringRef field, Dims &dims) {
       }))
     return failure();
   if (sizes.empty() || sizes.size() > dims.size())
-    return parser.emitError(loc) << "'" << field << "' of a plan must have 1 to " << dims.size()
-                                 << " sizes, but got " << sizes.size();
+    return withNote(parser.emitError(loc) << "'" << field << "' of a plan must have 1 to "
+                                          << dims.size() << " sizes, but got " << sizes.size(),
+                    "leave the field out, and fp4-plan-kernels decides it");
   llvm::copy(sizes, dims.begin());
   return success();
 }
@@ -218,8 +221,9 @@ static ParseResult parseValue(AsmParser &parser, StringRef field, std::optional<
     return failure();
   if ((word = symbolizeEnum<Word>(text)))
     return success();
-  return parser.emitError(loc) << "'" << field << "' of a plan must be " << wordsOf<Word>()
-                               << ", but got " << text;
+  return withNote(parser.emitError(loc) << "'" << field << "' of a plan must be " << wordsOf<Word>()
+                                        << ", but got " << text,
+                  "leave the field out, and fp4-plan-kernels decides it");
 }
 
 static std::string familyNames() {
@@ -252,7 +256,8 @@ static ParseResult parseField(AsmParser &parser, KernelPlan &plan) {
     return diag;
   }
   if (isSaid(*field, plan))
-    return parser.emitError(loc) << "field '" << name << "' of a plan must be given once";
+    return withNote(parser.emitError(loc) << "field '" << name << "' of a plan must be given once",
+                    "remove all but one of them");
   return visit(*field, plan, [&](auto &value) { return parseValue(parser, name, value); });
 }
 
@@ -287,8 +292,10 @@ static LogicalResult verifySizes(function_ref<InFlightDiagnostic()> emitError, K
                                  StringRef field, const Dims &dims, size_t expected) {
   auto said = llvm::count_if(dims, [](int64_t size) { return size != 0; });
   if (said && size_t(said) != expected)
-    return emitError() << "'" << field << "' of a plan of family " << stringifyKernelFamily(family)
-                       << " must have " << expected << " sizes, but got " << said;
+    return withNote(emitError() << "'" << field << "' of a plan of family "
+                                << stringifyKernelFamily(family) << " must have " << expected
+                                << " sizes, but got " << said,
+                    "leave the field out, and fp4-plan-kernels decides it");
   return success();
 }
 

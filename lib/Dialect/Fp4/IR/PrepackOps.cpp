@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "Verify.h"
 
+#include "fp4/Dialect/Fp4/IR/Remedy.h"
 #include "fp4/ISA/WeightLayout.h"
 
 using namespace mlir;
@@ -98,12 +99,16 @@ static LogicalResult verifyBytes(BlockScaledMatmulOp op, const Checked &lhs) {
 /// blockscaled_matmul (C17): what has no scales.
 LogicalResult verify::verifyUnscaled(BlockScaledMatmulOp op, const Checked &lhs) {
   if (op.isGrouped() || op.usesFma())
-    return op.emitOpError("expects scales of both operands in a product of ")
-           << (op.isGrouped() ? "groups" : "threads");
+    return withNote(op.emitOpError("expects scales of both operands in a product of ")
+                        << (op.isGrouped() ? "groups" : "threads"),
+                    "quantize lhs with fp4.quantize, and leave rhs as it is quantized");
   if (op.isDual() || !op.hasOnlyElements())
-    return op.emitOpError("expects scales of both operands in a product with other results");
+    return withNote(
+        op.emitOpError("expects scales of both operands in a product with other results"),
+        "quantize lhs with fp4.quantize, or compute the other results behind the product");
   if (op.hasF32Scales())
-    return op.emitOpError("expects scales of both operands in format fp8_block128");
+    return withNote(op.emitOpError("expects scales of both operands in format fp8_block128"),
+                    "quantize lhs with fp4.quantize in format fp8_block128");
   if (op.hasPrepackedRhs() && !op.hasFloatLhs()) {
     auto diag = op.emitOpError("expects scales of operand 'rhs' beside a lhs with scales");
     diag.attachNote() << "weights are prepacked for products with activations without scales";
@@ -163,8 +168,9 @@ LogicalResult PrepackOp::verify() {
   if (failed(verifyDataElements(data, Format::MXFP4)) || failed(verifyMatrix(data)))
     return failure(); // prepack (C1)
   if (!hasPackedData(getFormat())) // prepack (C2)
-    return emitOpError("attribute 'format' must have elements of 4 bits, but got ")
-           << stringifyFormat(getFormat());
+    return withNote(emitOpError("attribute 'format' must have elements of 4 bits, but got ")
+                        << stringifyFormat(getFormat()),
+                    "other weights stay as fp4.quantize gives them");
   Checked packed = result(*this, "result", getResult());
   bool isBytes = isForBytes(packed.type);
   if (isBytes && failed(verifyMultiple(data, 1, hw::byteTileColumns, // prepack (C322)
@@ -172,8 +178,10 @@ LogicalResult PrepackOp::verify() {
                                        "with zeros before they are quantized")))
     return failure();
   if (isBytes && !numerics::isMX(blockFormat(getFormat()))) // prepack (C322)
-    return emitOpError("attribute 'format' must be mxfp4 for tiles of 8704 bytes, but got ")
-           << stringifyFormat(getFormat());
+    return withNote(
+        emitOpError("attribute 'format' must be mxfp4 for tiles of 8704 bytes, but got ")
+            << stringifyFormat(getFormat()),
+        "weights of nvfp4 have tiles of 4608 bytes");
   if (!hasWholeTiles(data.type)) { // prepack (C3)
     auto diag = data.must("have a multiple of 128 rows and of 64 columns");
     diag.attachNote() << "pad the weights with zeros before they are quantized";

@@ -8,6 +8,7 @@
 #include "Verify.h"
 
 #include "fp4/Dialect/Fp4/IR/DynamicSizes.h"
+#include "fp4/Dialect/Fp4/IR/Remedy.h"
 
 using namespace mlir;
 using namespace fp4;
@@ -43,7 +44,8 @@ static LogicalResult verifyPair(BlockScaledMatmulOp op) {
   if (!op.getRhsFormat())
     return success();
   if (op.hasFloatLhs())
-    return op.emitOpError("expects no attribute 'rhs_format' beside a lhs without scales");
+    return withNote(op.emitOpError("expects no attribute 'rhs_format' beside a lhs without scales"),
+                    "leave it out: 'format' is that of rhs");
   Format lhs = op.getFormat(), rhs = *op.getRhsFormat();
   bool isPair = numerics::isMX(blockFormat(lhs)) && numerics::isMX(blockFormat(rhs));
   if (lhs == rhs || isPair)

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Verify.h"
+#include "fp4/Dialect/Fp4/IR/Remedy.h"
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/OpImplementation.h"
@@ -54,9 +55,12 @@ LogicalResult AmaxOp::verify() {
     return failure();
   StringRef lines = getPerRow() ? "per_row" : "per_column";
   if (hasLines() && getGroups()) // amax (C5)
-    return emitOpError("expects no attribute 'groups' beside '") << lines << "', but got one";
+    return withNote(emitOpError("expects no attribute 'groups' beside '")
+                        << lines << "', but got one",
+                    "rows and columns have amaxes of their own already: leave 'groups' out");
   if (getPerRow() && getPerColumn()) // amax (C5)
-    return emitOpError("expects no attribute 'per_column' beside 'per_row', but got one");
+    return withNote(emitOpError("expects no attribute 'per_column' beside 'per_row', but got one"),
+                    "use two operations");
   if (hasLines())
     return verifyType(result(*this, "amax", getAmax()), // amax (C3)
                       lineAmaxType(input.type, getPerColumn()));
@@ -297,10 +301,14 @@ static LogicalResult verifyBlock(QuantizeOp op) {
                              ? " or [128, 128]"
                              : ", [128, 128] or [1, " + std::to_string(columns) + "]";
   if ((!nvfp4 && !f32) || *block != ArrayRef<int64_t>{side, side}) // quantize (C7)
-    return op.emitOpError("attribute 'block' must be ")
-           << "[1, " << op.getBlockSize() << "]"
-           << (nvfp4 ? StringRef(" or [16, 16]") : f32 ? StringRef(wholeRow) : StringRef())
-           << " for format " << stringifyFormat(op.getFormat()) << ", but got [" << *block << "]";
+    return withNote(op.emitOpError("attribute 'block' must be ")
+                        << "[1, " << op.getBlockSize() << "]"
+                        << (nvfp4 ? StringRef(" or [16, 16]")
+                            : f32 ? StringRef(wholeRow)
+                                  : StringRef())
+                        << " for format " << stringifyFormat(op.getFormat()) << ", but got ["
+                        << *block << "]",
+                    "leave 'block' out for blocks along a row");
   if (f32)
     return success();
   StringRef surplus = op.getHadamard()             ? "attribute 'hadamard'"
@@ -357,8 +365,10 @@ static LogicalResult verifySideTransform(QuantizeOp op, const Checked &input, St
   if (!transform)
     return success();
   if (!hasSide)
-    return op.emitOpError("expects no attribute '")
-           << name << "' for outputs " << stringifyOutputs(op.getOutputs()) << ", but got one";
+    return withNote(op.emitOpError("expects no attribute '")
+                        << name << "' for outputs " << stringifyOutputs(op.getOutputs())
+                        << ", but got one",
+                    "leave it out, or let 'outputs' have this orientation");
   if (!input.type.getElementType().isBF16())
     return input.must("have elements of type bf16, which '" + name + "' transforms");
   if (along == 0 && failed(verifyGroups(input, op.getGroups(), transform->getSize(),
@@ -463,8 +473,9 @@ LogicalResult DequantizeOp::verify() {
   Checked data = operand(*this, "data", getData());
   Checked scales = operand(*this, "scales", getScales());
   if (hasF32Scales(getFormat())) // dequantize (C50)
-    return emitOpError("attribute 'format' must have scales of 8 bits, but got ")
-           << stringifyFormat(getFormat());
+    return withNote(emitOpError("attribute 'format' must have scales of 8 bits, but got ")
+                        << stringifyFormat(getFormat()),
+                    "f32 scales are read by fp4.blockscaled_matmul alone");
   if (failed(verifyDataElements(data, getFormat())) || failed(verifyMatrix(data)))
     return failure(); // dequantize (C1)
   if (failed(verifyBlockAxis(data, 1, getFormat()))) // dequantize (C2)

@@ -3,6 +3,7 @@
 #include "fp4/Dialect/Fp4/IR/Target.h"
 
 #include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
+#include "fp4/Dialect/Fp4/IR/Remedy.h"
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -46,20 +47,23 @@ LogicalResult TargetAttr::verify(function_ref<InFlightDiagnostic()> emitError, S
     return diag;
   }
   if (multiprocessors < 0 || multiprocessors > kMaxMultiprocessors)
-    return emitError() << "multiprocessors of a target must be 0 to " << kMaxMultiprocessors
-                       << ", but got " << multiprocessors;
+    return withNote(emitError() << "multiprocessors of a target must be 0 to "
+                                << kMaxMultiprocessors << ", but got " << multiprocessors,
+                    "leave it out for those of the GPU");
   return success();
 }
 
 // #fp4.target (C2)
 static LogicalResult verifyTarget(Operation *op, NamedAttribute attribute) {
   if (!isa<ModuleOp>(op))
-    return op->emitOpError() << "attribute " << Fp4Dialect::kTargetAttr
-                             << " must be on a builtin.module";
+    return withNote(op->emitOpError() << "attribute " << Fp4Dialect::kTargetAttr
+                                      << " must be on a builtin.module",
+                    "fp4-set-target puts it there");
   if (!isa<TargetAttr>(attribute.getValue()))
-    return op->emitOpError() << "attribute " << Fp4Dialect::kTargetAttr
-                             << " must be a target such as #fp4.target<sm_100a>, but got "
-                             << attribute.getValue();
+    return withNote(op->emitOpError() << "attribute " << Fp4Dialect::kTargetAttr
+                                      << " must be a target such as #fp4.target<sm_100a>, but got "
+                                      << attribute.getValue(),
+                    "fp4-set-target makes it of a name");
   return success();
 }
 
@@ -69,9 +73,11 @@ static LogicalResult verifyPlan(Operation *op, NamedAttribute attribute) {
     return op->emitOpError() << "attribute " << Fp4Dialect::kPlanAttr
                              << " must be on an operation of the fp4 dialect or a linalg.generic";
   if (!isa<PlanAttr>(attribute.getValue()))
-    return op->emitOpError() << "attribute " << Fp4Dialect::kPlanAttr
-                             << " must be a plan such as #fp4.plan<stream_blocks>, but got "
-                             << attribute.getValue();
+    return withNote(op->emitOpError()
+                        << "attribute " << Fp4Dialect::kPlanAttr
+                        << " must be a plan such as #fp4.plan<stream_blocks>, but got "
+                        << attribute.getValue(),
+                    "--emit=mlir --compile-to=planned shows the plan of every kernel");
   if (cast<PlanAttr>(attribute.getValue()).getPlan().maxRows) { // (C461)
     InFlightDiagnostic diag = op->emitOpError()
                               << "attribute " << Fp4Dialect::kPlanAttr
