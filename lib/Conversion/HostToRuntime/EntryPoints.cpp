@@ -57,13 +57,17 @@ fp4::EntryPoints::EntryPoints(ModuleOp module) : module(module) {
   }
 }
 
-/// Kernels count blocks of 16 elements, of which a byte holds at most 2, with 32 bits.
-static int64_t largestDim(MemRefType type) {
+/// What the dynamic sizes may be, multiplied: kernels count blocks of 16 elements, of which a byte
+/// holds at most 2, with 32 bits.
+static int64_t mostElements(MemRefType type) {
   uint64_t rest = 1;
   for (int64_t size : type.getShape())
     if (!ShapedType::isDynamic(size))
       rest = llvm::SaturatingMultiply<uint64_t>(rest, std::max<int64_t>(size, 1));
-  return std::clamp<uint64_t>(uint64_t(INT32_MAX) * 8 / rest, 1, INT32_MAX);
+  return int64_t(std::max<uint64_t>(uint64_t(INT32_MAX) * 8 / rest, 1));
+}
+static int64_t largestDim(MemRefType type) {
+  return std::min<int64_t>(mostElements(type), INT32_MAX);
 }
 
 // A descriptor is {allocated, aligned, offset, sizes..., strides...}, 8 bytes each.
@@ -94,6 +98,28 @@ void fp4::EntryPoints::checkSizes(OpBuilder &builder, Location loc, const Argume
                  constantInt(builder, loc, 64, isDynamic ? largestDim(argument.type) : size),
                  stringAddress(builder, loc, module, "fp4_text", note)});
   }
+  checkElements(builder, loc, argument, descriptor);
+}
+
+/// Sizes that are each in range may be too many elements together.
+void fp4::EntryPoints::checkElements(OpBuilder &builder, Location loc, const Argument &argument,
+                                     Value descriptor) {
+  if (argument.type.getNumDynamicDims() < 2)
+    return;
+  Value elements;
+  for (auto [dim, size] : llvm::enumerate(argument.type.getShape())) {
+    if (!ShapedType::isDynamic(size))
+      continue;
+    Value given = loadWord(builder, loc, descriptor, kFirstSize + static_cast<int32_t>(dim));
+    elements = elements ? LLVM::MulOp::create(builder, loc, elements, given) : given;
+  }
+  callRuntime(builder, loc, module, RuntimeFunction::ExpectSize,
+              {stringAddress(builder, loc, module, "fp4_text",
+                             argument.name + ", the product of its dynamic sizes,"),
+               elements, constantInt(builder, loc, 64, 0),
+               constantInt(builder, loc, 64, mostElements(argument.type)),
+               stringAddress(builder, loc, module, "fp4_text",
+                             "no kernel counts more with its 32 bits: pass the rows in parts")});
 }
 
 /// The rows of an argument with fp4.strided begin where TMA and wide loads can read them, and none

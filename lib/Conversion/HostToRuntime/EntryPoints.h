@@ -34,6 +34,7 @@ private:
   void checkSizes(mlir::OpBuilder &builder, mlir::Location loc, const Argument &argument,
                   mlir::Value descriptor);
 
+  void checkElements(mlir::OpBuilder &, mlir::Location, const Argument &, mlir::Value descriptor);
   void checkStrides(mlir::OpBuilder &builder, mlir::Location loc, const Argument &argument,
                     mlir::Value descriptor);
 
