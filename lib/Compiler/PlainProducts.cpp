@@ -4,6 +4,7 @@
 
 #include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
@@ -38,6 +39,18 @@ AffineMap indexOf(Value operand) {
   return AffineMap::get(2, 0, indices, type.getContext());
 }
 
+/// As a product rounds an f32 to f8E4M3FN: beyond the largest number it is that, and NaN stays NaN.
+Value saturate(OpBuilder &b, Location loc, Value element, Type type) {
+  auto largest = APFloat::getLargest(cast<FloatType>(type).getFloatSemantics());
+  auto constant = [&](bool isNegative) -> Value {
+    double value = isNegative ? -largest.convertToDouble() : largest.convertToDouble();
+    return arith::ConstantOp::create(b, loc, b.getF32FloatAttr(float(value)));
+  };
+  element = arith::MinimumFOp::create(b, loc, element, constant(false));
+  element = arith::MaximumFOp::create(b, loc, element, constant(true));
+  return arith::TruncFOp::create(b, loc, type, element);
+}
+
 /// The body of `op` for every element of `sums`.
 Value elementsOf(OpBuilder &b, BlockScaledMatmulOp op, ArrayRef<Value> sums) {
   Location loc = op.getLoc();
@@ -45,6 +58,8 @@ Value elementsOf(OpBuilder &b, BlockScaledMatmulOp op, ArrayRef<Value> sums) {
   SmallVector<Value> sizes;
   if (type.isDynamicDim(0))
     sizes.push_back(tensor::DimOp::create(b, loc, op.getLhs(), 0));
+  if (type.isDynamicDim(1))
+    sizes.push_back(tensor::DimOp::create(b, loc, op.getRhs(), 0));
   Value empty = tensor::EmptyOp::create(b, loc, type.getShape(), type.getElementType(), sizes);
   SmallVector<Value> inputs(sums);
   llvm::append_range(inputs, op.getEpilogueInputs());
@@ -61,16 +76,16 @@ Value elementsOf(OpBuilder &b, BlockScaledMatmulOp op, ArrayRef<Value> sums) {
         mapping.map(body.getArguments(), arguments.drop_back());
         for (Operation &step : body.without_terminator())
           inside.clone(step, mapping);
-        linalg::YieldOp::create(inside, loc, mapping.lookup(body.getTerminator()->getOperand(0)));
+        Value element = mapping.lookup(body.getTerminator()->getOperand(0));
+        if (element.getType() != type.getElementType())
+          element = saturate(inside, loc, element, type.getElementType());
+        linalg::YieldOp::create(inside, loc, element);
       });
   return generic.getResult(0);
 }
 
 void makePlain(BlockScaledMatmulOp op) {
   OpBuilder b(op);
-  Type yielded = op.getEpilogueBody().front().getTerminator()->getOperand(0).getType();
-  if (yielded != op.getElementType() || op.getUnspecifiedRows())
-    return; // the elements of unspecified rows are nobody's
   SmallVector<Value> sums = {sumsOf(b, op, op.getRhs(), op.getRhsScales(), op.getAlpha())};
   if (op.isDual())
     sums.push_back(sumsOf(b, op, op.getRhs2(), op.getRhs2Scales(), op.getAlpha2()));
@@ -103,6 +118,7 @@ void fp4::makeProductsPlain(ModuleOp module) {
   });
   if (fused.empty())
     return;
-  module.getContext()->loadDialect<linalg::LinalgDialect, tensor::TensorDialect>();
+  module.getContext()
+      ->loadDialect<arith::ArithDialect, linalg::LinalgDialect, tensor::TensorDialect>();
   llvm::for_each(fused, makePlain);
 }

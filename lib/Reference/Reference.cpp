@@ -68,6 +68,7 @@ public:
     values_[name] = ReferenceValue{.value = std::move(value)};
   }
   Status run(const ProgramOp &op);
+  Status passUnspecified(Step &step) const;
   Expected<ReferenceValue> value(const std::string &name) const;
 
 private:
@@ -88,7 +89,8 @@ Status Interpreter::run(const ProgramOp &op) {
     auto it = values_.find(name);
     if (it == values_.end())
       return badProgram(op, fmt::format("uses '{}', which is not defined", name));
-    if (!it->second.unspecified.empty() && entry->second.run != runReshape)
+    if (!it->second.unspecified.empty() && entry->second.run != runReshape &&
+        entry->second.run != runElementwise)
       return makeError(
           ErrorKind::Usage,
           fmt::format("operation '{}' uses rows that 'unspecified_rows' leaves as they "
@@ -106,8 +108,38 @@ Status Interpreter::run(const ProgramOp &op) {
     same.value = std::move(step.results[0].value);
     step.results[0] = std::move(same);
   }
+  if (entry->second.run == runElementwise)
+    FP4_TRY(passUnspecified(step));
   for (size_t i = 0; i < op.results.size(); ++i)
     values_[op.results[i]] = std::move(step.results[i]);
+  return {};
+}
+
+/// Rows of an elementwise operation's results are unspecified where those of an operand are.
+Status Interpreter::passUnspecified(Step &step) const {
+  const auto dimensions = operandDimensions(step.op);
+  for (size_t i = 0; i < step.operands.size(); ++i) {
+    const ReferenceValue &from = values_.at(step.op.operands[i]);
+    if (from.unspecified.empty())
+      continue;
+    const std::vector<int64_t> &shape = from.value.type.shape;
+    if (shape != step.types[0].shape || dimensions[i].empty() || dimensions[i][0] != 0)
+      return makeError(ErrorKind::Usage,
+                       fmt::format("operation '{}' moves rows that 'unspecified_rows' leaves as "
+                                   "they are, so there is no reference",
+                                   step.op.op),
+                       "leave the attribute out, or run it with --no-verify");
+    const uint64_t rows = std::max<uint64_t>(1, uint64_t(shape[0]));
+    const uint64_t pitch = from.value.bytes.size() / rows;
+    for (ReferenceValue &result : step.results)
+      for (const ByteRange &range : from.unspecified) {
+        const uint64_t ofResult = result.value.bytes.size() / rows;
+        result.unspecified.push_back(
+            {range.begin / pitch * ofResult, range.size / pitch * ofResult});
+      }
+  }
+  for (ReferenceValue &result : step.results)
+    clearUnspecified(result.value, result.unspecified);
   return {};
 }
 
