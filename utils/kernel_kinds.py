@@ -103,19 +103,19 @@ def pairs():
 
 
 def clusters():
-    """Each cluster has tiles for two rounds of its blocks or more, of 3 k tiles in a ring of 2
-    stages. Accumulators have up to 4 stages, which the first wraps around."""
+    """Each cluster has tiles for six rounds of its blocks, of 3 k tiles in a ring of 2 stages: the
+    accumulators have up to 4 stages. The last two kinds have two rounds."""
     def cluster(what, plan, m, n, blocks):
         return tcgen05(f"NVFP4 product, {what}", product(f"{plan}, {RING}", m, n, 768), blocks)
 
     tile, wide, half = (f"tile = [{size}, 256]" for size in ("128, 64", "256, 64", "128, 256"))
     for m, n in ((2, 1), (1, 2), (2, 2), (4, 1)):
         yield cluster(f"cluster of {m} x {n}", f"cluster = [{m}, {n}], {tile}",
-                      (768 if m * n == 2 else 256) * m, 64 * n, m * n)
+                      768 * m, 64 * n, m * n)
     yield cluster("cluster of 16 x 1", "cluster = [16, 1], tile = [128, 128, 256]", 4096, 128, 16)
     for m, n in ((2, 2), (4, 1)):
         yield cluster(f"pairs in a cluster of {m} x {n}", f"pair, cluster = [{m}, {n}], {wide}",
-                      256 * m, 64 * n, m * n)
+                      768 * m, 64 * n, m * n)
     yield cluster("half pairs in a cluster of 2 x 2", f"pair, cluster = [2, 2], {half}",
                   256, 512, 4)
     yield cluster("cluster of 2 x 2 that may fall back on 2 x 1",
@@ -129,7 +129,7 @@ def schedules():
             ("work of pairs taken over", f"pair, tile = [256, 64, 256], {taken} depth 2>",
              768, 64, 2),
             ("results stored by TMA", "tile = [128, 128, 256], store = tma", 384, 128, 1),
-            ("swapped operands", "swap, tile = [128, 16, 256]", 16, 384, 1)):
+            ("swapped operands", "swap, tile = [128, 16, 256]", 16, 768, 1)):
         yield tcgen05(f"NVFP4 product, {what}", product(f"{plan}, {RING}", m, n, 768), blocks)
     # Two blocks share one tile: each of its four warps may be the first to count.
     for form, what in (("split", "ranges of K in a workspace"), ("stream", "stream-K"),

@@ -5,7 +5,6 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
-#include <cstdio>
 #include <cstring>
 #include <exception>
 #include <fcntl.h>
@@ -84,7 +83,6 @@ private:
 };
 
 Status Pool::start(size_t item) {
-  std::fflush(nullptr); // else the child has it too
   const auto refused = [] {
     return makeError(ErrorKind::Usage, fmt::format("cannot make a process: {}", strerror(errno)),
                      "run fewer at a time");

@@ -498,6 +498,21 @@ END:
     EXPECT_EQ(judge(text, options, threeBlocks(), true).text(), "") << describe(options);
 }
 
+/// Who waits until all have counted has seen each count: their order is that of one place.
+TEST(Hazards, ARelaxedCountOfAllIsClean) {
+  const std::string text = litmus(R"(
+  @!%p0 bra END;
+  red.relaxed.gpu.global.add.u32 [%out], 1;
+AGAIN:
+  ld.relaxed.gpu.global.b32 %r5, [%out];
+  setp.lt.u32 %p2, %r5, 3;
+  @%p2 bra AGAIN;
+END:
+)");
+  for (const SimOptions &options : schedules(3))
+    EXPECT_EQ(judge(text, options, threeBlocks(), true).text(), "") << describe(options);
+}
+
 /// The last of three atomics is beside those of other CTAs, which its own older one does not hide
 /// in strict mode.
 TEST(Hazards, AnAtomicOfOneCtaDoesNotHideThoseOfOthers) {
