@@ -367,7 +367,7 @@ def misuse_file(rng: random.Random) -> Case:
         Case("save nowhere", lambda: compiled().save(FOLDER / "none" / "x.so")),
         Case("save NUL", lambda: compiled().save("x\0.so")),
         Case("save bytes", lambda: compiled().save(b"/x"), TypeError),  # type: ignore[arg-type]
-        Case("tiled rows", lambda: fp4.tiled(matrix(), rng.choice((0, -1, 2**63)), 4)),
+        Case("tiled rows", lambda: fp4.tiled(matrix(), rng.choice((-1, 2**63)), 4)),
         Case("tiled junk", lambda: fp4.tiled(matrix(), "3", 4), TypeError),  # type: ignore[arg-type]
     ])
 
