@@ -239,6 +239,20 @@ def other_weights():
     yield Kind("prepacked nvfp4 weights x bf16", text, "sm_120a", 21, on(1, RING))
 
 
+def registers():
+    """Sums in registers: derived results of swapped operands, and groups."""
+    for rows, what in (("32", "of few rows"), ("160", "whose lhs is converted before")):
+        case = ("nvfp4", "dual", "mxfp4", "both", "tiled", "amax", "kept", "bf16", rows, 128, 768, "chosen")
+        tile = 64 if rows == "32" else 128
+        yield wgmma(f"NVFP4 product by wgmma, gate of two products, mxfp4 codes, amax, {what}",
+                    sweep_results.program(case), 1, f"swap, tile = [128, {tile}, 128], {RING}")
+    for form, what in (("groups", "groups"), ("offsets", "groups of the device")):
+        text = sweep_groups.program(form, (130, 0, 1), 64, 1312, "nvfp4", "bf16", "none", "chosen")
+        yield wgmma(f"NVFP4 product by wgmma, {what}", text, 2)
+        yield Kind(f"NVFP4 product by mma.sync, {what}", text, "sm_120a", None,
+                   on(2, f"tile = [64, 64, 128], {RING}"))
+
+
 def warps():
     text = re.sub(r", fp4\.plan = #fp4\.plan<.*?\]>", "", gemm(64))
     yield Kind("NVFP4 product by mma.sync, 3 tiles of 64 x 64", text, "sm_120a", 130,
@@ -268,5 +282,5 @@ def quantizers():
 
 def kinds():
     for some in (of_one_block, pairs, clusters, schedules, joins, epilogues, hopper, hopper_weights,
-                 other_weights, warps, quantizers):
+                 other_weights, registers, warps, quantizers):
         yield from some()

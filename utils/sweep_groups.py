@@ -4,6 +4,8 @@
   utils/sweep_groups.py          a covering subset: every pair of values of two parameters occurs
   utils/sweep_groups.py --full   the cross product
   utils/sweep_groups.py --list   what would run
+  utils/sweep_groups.py --plans=warps, converted   groups whose sums are in registers, of mma.sync for
+                                 sm_120a and of wgmma for sm_90a
 
 A program is a product of operands that are already quantized. The rows of its groups are known when
 it is compiled (groups), or a tensor of offsets has them (offsets); or the product is one whose K is cut into ranges (split), or whose tiles
@@ -34,6 +36,12 @@ PLANS = {"chosen": "", "96": "tile = [128, 96, 256]", "256": "tile = [128, 256, 
          "joined": "join = cluster, tile = [128, 64, 256]",
          "joined_pairs": "join = cluster, pair, tile = [256, 64, 256]",
          "joined_swap": "join = cluster, swap"}
+WARPS = {"chosen": "", "16": "tile = [16, 64, 128]", "32": "tile = [32, 256, 128]",
+         "64": "tile = [64, 128, 256]", "128": "tile = [128, 128, 128]", "shallow": "stages = 1"}
+CONVERTED = {"chosen": "", "tall": "tile = [256, 128, 128]", "square": "tile = [128, 128, 128]",
+             "along_n": "schedule = #pipe.static_persistent<along_n>", "shallow": "stages = 1"}
+KINDS = {"tcgen05": ("sm_100a", FORMS, PLANS), "warps": ("sm_120a", FORMS[:2], WARPS),
+         "converted": ("sm_90a", FORMS[:2], CONVERTED)}
 SCHEDULES = [("eager", 1), ("lazy", 1), ("random", 1), ("random", 2), ("delay", 1)]
 
 LAYOUT = "#fp4.scale_layout<tiled_128x4>"
@@ -94,8 +102,8 @@ def program(form, rows, n, k, fmt, result, alpha, plan):
         attributes = f", stream_k = array<i64: {', '.join(map(str, shares(sum(rows), n, k, plan)))}>"
     else:
         attributes = f", split_k = {-(-k // 256)} : i64"
-    if PLANS[plan]:
-        attributes += f", fp4.plan = #fp4.plan<tile_product, {PLANS[plan]}>"
+    if wish := (PLANS | WARPS | CONVERTED)[plan]:
+        attributes += f", fp4.plan = #fp4.plan<tile_product, {wish}>"
     y = f"tensor<{sum(rows)}x{n}x{result}>"
     body += [f"  %y = fp4.blockscaled_matmul {', '.join(side[3] for side in sides)}{extra}"
              f" {{format = #fp4.format<{fmt}>{attributes}}}",
@@ -103,8 +111,9 @@ def program(form, rows, n, k, fmt, result, alpha, plan):
     return "\n".join([f"func.func @product({', '.join(arguments)}) -> {y} {{", *body, "}", ""])
 
 
-def all_cases():
-    for case in itertools.product(FORMS, ROWS, N, K, FORMATS, RESULTS, ALPHAS, PLANS):
+def all_cases(kind):
+    _, forms, plans = KINDS[kind]
+    for case in itertools.product(forms, ROWS, N, K, FORMATS, RESULTS, ALPHAS, plans):
         form, rows, _, k, _, _, alpha, plan = case
         if plan == "swap" and form != "split" or plan != "chosen" and form == "threads":
             continue
@@ -120,9 +129,12 @@ def all_cases():
 
 
 def main():
-    options = sweeping.product_parser(__doc__).parse_args()
-    cases = all_cases() if options.full else sweeping.covering(all_cases())
-    programs = [sweeping.Program(sweeping.file_name(*case), program(*case), [], [[]]) for case in cases]
+    parser = sweeping.product_parser(__doc__)
+    parser.add_argument("--plans", default="tcgen05", choices=KINDS)
+    options = parser.parse_args()
+    cases = all_cases(options.plans) if options.full else sweeping.covering(all_cases(options.plans))
+    arguments = [f"--target={KINDS[options.plans][0]}"]
+    programs = [sweeping.Program(sweeping.file_name(*case), program(*case), arguments, [[]]) for case in cases]
     return sweeping.run_products(options, programs, SCHEDULES)
 
 

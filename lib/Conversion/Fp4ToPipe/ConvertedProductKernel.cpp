@@ -2,7 +2,8 @@
 //
 // The textbook algorithm of MatmulKernel.cpp, where the tensor core multiplies 16-bit floats and
 // leaves its sums in registers: the k tile of B is converted in shared memory, that of A on its way
-// to the tensor core. What a conversion multiplied by a power of two is undone before alpha.
+// to the tensor core. What a conversion multiplied by a power of two is undone before alpha. Groups
+// have their tiles in a table (GroupTable.cpp).
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,24 +29,47 @@ public:
   }
 
 private:
+  /// A tile of the result, from (row, column) on, and where it begins in rhs and in the scales.
+  struct Tile {
+    Value row, column, rowB, scaleRowA, scaleRowB;
+    OfGroup group;
+  };
+
+  Tile findTile(Value m, Value n);
   void buildTile(Value m, Value n);
-  void buildKTile(ArrayRef<Value> accs, ArrayRef<Value> second, Value row, Value column, Value k);
+  void buildKTile(ArrayRef<Value> accs, ArrayRef<Value> second, const Tile &tile, Value k);
   Value lastRowBlock();
 };
 } // namespace
 
+ConvertedProductBuilder::Tile ConvertedProductBuilder::findTile(Value m, Value n) {
+  Tile tile;
+  tile.column = tile.rowB = tile.scaleRowB = mul(n, shape.tileN);
+  if (!table) {
+    tile.row = tile.scaleRowA = mul(m, shape.tileM);
+    return tile;
+  }
+  TileOfGroup place = tileOfGroup(m);
+  tile.row = place.row;
+  tile.scaleRowA = entry(table, m, 3);
+  tile.rowB = add(tile.column, mul(place.group, shape.n));
+  tile.scaleRowB = add(tile.column, mul(place.group, shape.groupScaleRowsB()));
+  tile.group = {place.rowLimit, alphaOfGroup(place.group)};
+  return tile;
+}
+
 void ConvertedProductBuilder::buildTile(Value m, Value n) {
-  Value row = mul(m, shape.tileM), column = mul(n, shape.tileN);
+  Tile tile = findTile(m, n);
   SmallVector<Value> accs, second;
   for (int64_t first = 0; first < shape.tileM; first += kRows) {
     accs.push_back(newFragment());
     second.push_back(shape.dual ? newFragment() : Value());
   }
   loop(constant(0), countTilesK(), constant(1),
-       [&](Value k) { buildKTile(accs, second, row, column, k); });
+       [&](Value k) { buildKTile(accs, second, tile, k); });
   for (auto [i, acc] : llvm::enumerate(accs)) {
-    Value first = i ? add(row, constant(int64_t(i) * kRows)) : row;
-    storeSums(acc, first, column, restoringExponent(), {}, {}, second[i]);
+    Value first = i ? add(tile.row, constant(int64_t(i) * kRows)) : tile.row;
+    storeSums(acc, first, tile.column, restoringExponent(), tile.group, {}, second[i]);
   }
   finishTile();
 }
@@ -53,36 +77,38 @@ void ConvertedProductBuilder::buildTile(Value m, Value n) {
 /// The block of rows of A's scales that has the last row.
 Value ConvertedProductBuilder::lastRowBlock() {
   if (!rows)
-    return constant((shape.m - 1) / kScaleBlockRows);
+    return constant((shape.scaleRowsA() - 1) / kScaleBlockRows);
   return rowBlockOf(arith::SubIOp::create(b, loc, rows, constant(1)));
 }
 
 /// Rows of A behind the first of a tile may not exist. Then they take the scales of the last block.
 /// The second B of a dual product is converted while the first one is multiplied.
-void ConvertedProductBuilder::buildKTile(ArrayRef<Value> accs, ArrayRef<Value> second, Value row,
-                                         Value column, Value k) {
+void ConvertedProductBuilder::buildKTile(ArrayRef<Value> accs, ArrayRef<Value> second,
+                                         const Tile &tile, Value k) {
   Value element = mul(k, shape.tileK);
   auto [kBlock, blocks] = scaleBlocksOf(k);
-  SmallVector<Value> firstRows = {row}, aTiles, aScales, bTiles, bScales;
+  SmallVector<Value> firstRows = {tile.row}, aTiles, aScales, bTiles, bScales;
   for (size_t i = 1; i < accs.size(); ++i)
-    firstRows.push_back(add(row, constant(int64_t(i) * kRows)));
+    firstRows.push_back(add(tile.row, constant(int64_t(i) * kRows)));
   for (auto [i, first] : llvm::enumerate(firstRows)) {
     aTiles.push_back(load(a, first, element));
-    Value rowBlock = rowBlockOf(first);
-    if (i)
-      rowBlock = arith::MinUIOp::create(b, loc, rowBlock, lastRowBlock());
+    Value rowBlock = rowBlockOf(tile.scaleRowA);
+    if (i) {
+      Value next = table ? add(tile.scaleRowA, constant(int64_t(i) * kRows)) : first;
+      rowBlock = arith::MinUIOp::create(b, loc, rowBlockOf(next), lastRowBlock());
+    }
     aScales.push_back(loadScales(scalesA, rowBlock, kBlock, blocks, kRows));
   }
   auto loadB = [&](Value map, Value scales) {
-    bTiles.push_back(load(map, column, element));
-    bScales.push_back(loadScales(scales, rowBlockOf(column), kBlock, blocks, shape.tileN));
+    bTiles.push_back(load(map, tile.rowB, element));
+    bScales.push_back(loadScales(scales, rowBlockOf(tile.scaleRowB), kBlock, blocks, shape.tileN));
   };
   loadB(bb, scalesB);
   if (shape.dual)
     loadB(b2, scalesB2);
   Value more = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sgt, k, constant(0));
-  for (auto [number, tile] : llvm::enumerate(bTiles)) {
-    Value half = convert(tile, bScales[number], blocks);
+  for (auto [number, bTile] : llvm::enumerate(bTiles)) {
+    Value half = convert(bTile, bScales[number], blocks);
     for (auto [acc, aTile, ofA] : llvm::zip(number ? second : accs, aTiles, aScales))
       MmaConvertedOp::create(b, loc, acc, aTile, ofA, half, more, blocks);
   }

@@ -224,6 +224,10 @@ ProductBuilder::TileOfGroup ProductBuilder::tileOfGroup(Value m) {
   return tile;
 }
 
+Value ProductBuilder::alphaOfGroup(Value group) {
+  return shape.alpha == MatmulShape::Alpha::Groups ? entry(alpha, group, 0) : Value();
+}
+
 void ProductBuilder::checkGroups() { CheckGroupsOp::create(b, loc, table, shape.m, report); }
 
 void ProductBuilder::clearSearched() {

@@ -54,6 +54,8 @@ protected:
     mlir::Value row, rowLimit, group;
   };
   TileOfGroup tileOfGroup(mlir::Value m);
+  /// The alpha of a group; null where it has none of its own.
+  mlir::Value alphaOfGroup(mlir::Value group);
   /// Of groups: tiles along m. Called before any of them is asked for.
   mlir::Value countTilesOfGroups();
   /// Number `column` of row `index` of a table.

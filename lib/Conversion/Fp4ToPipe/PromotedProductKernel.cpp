@@ -92,12 +92,10 @@ PromotedProductBuilder::Tile PromotedProductBuilder::findTile(Value m, Value n) 
 
 /// What belongs to the group of the tile.
 void PromotedProductBuilder::setGroup(Tile &tile, const TileOfGroup &place) {
-  tile.group.rowLimit = place.rowLimit;
   Value group = place.group;
+  tile.group = {place.rowLimit, alphaOfGroup(group)};
   tile.rowB = add(tile.column, mul(group, shape.n));
   tile.scaleColumn = add(tile.column, mul(group, shape.groupScaleRowsB()));
-  if (shape.alpha == MatmulShape::Alpha::Groups)
-    tile.group.alpha = entry(alpha, group, 0);
 }
 
 void PromotedProductBuilder::buildTile(Value m, Value n) {

@@ -33,42 +33,70 @@ public:
   }
 
 private:
+  /// A tile of the result, from (row, column) on, and where it begins in rhs and in the scales.
+  struct Tile {
+    Value row, column, rowB, scaleRowA, scaleRowB;
+    OfGroup group;
+    Range k;
+    Value part, index; ///< the range, and the tile among those of the result; null without ranges
+  };
+
+  Tile findTile(Value m, Value n);
+  void setGroup(Tile &tile, Value m);
   void buildTile(Value m, Value n);
-  void storeTile(Value acc, Value second, Value row, Value column, Value index, Value part);
-  void buildKTile(Value acc, Value second, Value row, Value column, Value k);
+  void storeTile(Value acc, Value second, const Tile &tile);
+  void buildKTile(Value acc, Value second, const Tile &tile, Value k);
   Value rowInBlock(Value row, int64_t rows);
 };
 } // namespace
 
-void WarpProductBuilder::buildTile(Value m, Value n) {
-  Range range = {constant(0), countTilesK()};
-  Value part, index;
+WarpProductBuilder::Tile WarpProductBuilder::findTile(Value m, Value n) {
+  Tile tile;
+  tile.k = {constant(0), countTilesK()};
   if (shape.hasWorkspace()) {
-    part = arith::DivUIOp::create(b, loc, n, constant(shape.tilesN()));
+    tile.part = arith::DivUIOp::create(b, loc, n, constant(shape.tilesN()));
     n = arith::RemUIOp::create(b, loc, n, constant(shape.tilesN()));
-    index = add(mul(m, shape.tilesN()), n);
-    range = rangeOf(part);
+    tile.index = add(mul(m, shape.tilesN()), n);
+    tile.k = rangeOf(tile.part);
   }
-  Value row = mul(m, shape.tileM), column = mul(n, shape.tileN);
+  tile.column = tile.rowB = tile.scaleRowB = mul(n, shape.tileN);
+  if (table)
+    setGroup(tile, m);
+  else
+    tile.row = tile.scaleRowA = mul(m, shape.tileM);
+  return tile;
+}
+
+/// What tile `m` along m of all groups has of its group.
+void WarpProductBuilder::setGroup(Tile &tile, Value m) {
+  TileOfGroup place = tileOfGroup(m);
+  tile.row = place.row;
+  tile.scaleRowA = entry(table, m, 3);
+  tile.rowB = add(tile.column, mul(place.group, shape.n));
+  tile.scaleRowB = add(tile.column, mul(place.group, shape.groupScaleRowsB()));
+  tile.group = {place.rowLimit, alphaOfGroup(place.group)};
+}
+
+void WarpProductBuilder::buildTile(Value m, Value n) {
+  Tile tile = findTile(m, n);
   Value acc = newFragment(), second = shape.dual ? newFragment() : Value();
-  loop(range.begin, range.end, constant(1),
-       [&](Value k) { buildKTile(acc, second, row, column, k); });
-  storeTile(acc, second, row, column, index, part);
+  loop(tile.k.begin, tile.k.end, constant(1), [&](Value k) { buildKTile(acc, second, tile, k); });
+  storeTile(acc, second, tile);
 }
 
 /// Of the fragment of this warp, 16 rows after the other; of a tile with ranges of K, those of all
 /// ranges.
-void WarpProductBuilder::storeTile(Value acc, Value second, Value row, Value column, Value index,
-                                   Value part) {
+void WarpProductBuilder::storeTile(Value acc, Value second, const Tile &tile) {
   auto place = WarpPlaceOp::create(b, loc, acc, shape.tileM, shape.tileN);
-  Value rowOfWarp = add(row, place.getRow()), columnOfWarp = add(column, place.getColumn());
+  Value rowOfWarp = add(tile.row, place.getRow());
+  Value columnOfWarp = add(tile.column, place.getColumn());
   auto parts = size_t(fragmentSize[0] / kWarpRows);
   auto store = [&](size_t number, SumsFrom sums, SumsFrom more) {
     Value first = number ? add(rowOfWarp, constant(int64_t(number) * kWarpRows)) : rowOfWarp;
-    storeSums(sums, first, columnOfWarp, /*exponent=*/0, {}, {}, more);
+    storeSums(sums, first, columnOfWarp, /*exponent=*/0, tile.group, {}, more);
   };
-  if (part)
-    return joinSums(SmallVector<Value>(parts, acc), index, part,
+  if (tile.part)
+    return joinSums(SmallVector<Value>(parts, acc), tile.index, tile.part,
                     [&](size_t number, SumsFrom sums) { store(number, sums, {}); });
   for (size_t number = 0; number < parts; ++number) {
     auto sums = [&](VectorType type, int64_t first) { return readPart(acc, number, type, first); };
@@ -77,7 +105,7 @@ void WarpProductBuilder::storeTile(Value acc, Value second, Value row, Value col
     };
     store(number, sums, second ? SumsFrom(more) : SumsFrom());
   }
-  quantizeElements(row, column, {place.getRow(), place.getColumn()});
+  quantizeElements(tile.row, tile.column, {place.getRow(), place.getColumn()});
   finishTile();
 }
 
@@ -88,21 +116,21 @@ Value WarpProductBuilder::rowInBlock(Value row, int64_t rows) {
   return arith::RemUIOp::create(b, loc, row, constant(kScaleBlockRows));
 }
 
-void WarpProductBuilder::buildKTile(Value acc, Value second, Value row, Value column, Value k) {
+void WarpProductBuilder::buildKTile(Value acc, Value second, const Tile &tile, Value k) {
   Value element = mul(k, shape.tileK);
   auto [kBlock, blocks] = scaleBlocksOf(k);
-  Value aTile = load(a, row, element), bTile = load(bb, column, element);
-  Value b2Tile = second ? load(b2, column, element) : Value();
+  Value aTile = load(a, tile.row, element), bTile = load(bb, tile.rowB, element);
+  Value b2Tile = second ? load(b2, tile.rowB, element) : Value();
   Value sa, rowOfA;
   if (!shape.unitScalesA) {
-    sa = loadScales(scalesA, rowBlockOf(row), kBlock, blocks, shape.tileM);
-    rowOfA = rowInBlock(row, shape.tileM);
+    sa = loadScales(scalesA, rowBlockOf(tile.scaleRowA), kBlock, blocks, shape.tileM);
+    rowOfA = rowInBlock(tile.scaleRowA, shape.tileM);
   }
   auto scalesOf = [&](Value from) {
-    return loadScales(from, rowBlockOf(column), kBlock, blocks, shape.tileN);
+    return loadScales(from, rowBlockOf(tile.scaleRowB), kBlock, blocks, shape.tileN);
   };
   Value sb = scalesOf(scalesB), sb2 = second ? scalesOf(scalesB2) : Value();
-  Value rowOfB = rowInBlock(column, shape.tileN);
+  Value rowOfB = rowInBlock(tile.scaleRowB, shape.tileN);
   MmaSyncOp::create(b, loc, acc, aTile, sa, rowOfA, bTile, sb, rowOfB, blocks);
   if (second)
     MmaSyncOp::create(b, loc, second, aTile, sa, rowOfA, b2Tile, sb2, rowOfB, blocks);

@@ -29,7 +29,7 @@ double fp4::timeOfWaves(int64_t waves, int64_t time, const MatmulSize &size) {
 }
 
 static double timeOf(const TileCost &tile, const MatmulSize &size, const hw::TargetModel &target) {
-  int64_t tiles = llvm::divideCeil(size.m, tile.m) * llvm::divideCeil(size.n, tile.n);
+  int64_t tiles = countTiles(size, tile.m, tile.n);
   return timeOfWaves(int64_t(llvm::divideCeil(tiles, target.multiprocessors)), tile.time, size);
 }
 
@@ -61,7 +61,8 @@ static TileCost chooseTile(BlockScaledMatmulOp product, const MatmulSize &size,
 
 bool fp4::hasFewRows(BlockScaledMatmulOp product, const KernelPlan &plan) {
   int64_t rows = mostRowsOf(product, plan);
-  return !hasDynamicSizes(product) && !ShapedType::isDynamic(rows) && rows <= kSwappedTileNs[3];
+  return !hasDynamicSizes(product) && !product.isGrouped() && !ShapedType::isDynamic(rows) &&
+         rows <= kSwappedTileNs[3];
 }
 
 /// The smallest swapped tile that has all rows.
@@ -74,7 +75,7 @@ static int64_t swappedColumns(int64_t rows) {
 static bool choosesAhead(Operation *op, const KernelPlan &wish, const MatmulSize &size,
                          const hw::TargetModel &target) {
   auto product = cast<BlockScaledMatmulOp>(op);
-  if (hasDynamicSizes(product))
+  if (hasDynamicSizes(product) || product.isGrouped())
     return false;
   bool hasFew = hasFewRows(product, wish);
   if (wish.swap)
@@ -177,6 +178,8 @@ LogicalResult fp4::checkConvertedProduct(Operation *op, const KernelPlan &plan,
                                          const hw::TargetModel &target) {
   if (failed(checkDynamicSizes(cast<BlockScaledMatmulOp>(op), plan)))
     return failure();
+  if (plan.swap && cast<BlockScaledMatmulOp>(op).isGrouped())
+    return misfit(op, "swap", "is left out for groups", "it");
   if (convertsAhead(plan))
     return checkAheadProduct(op, plan, target);
   if (failed(plan.swap ? checkSwappedTile(op, plan) : checkConvertedTile(op, plan)))

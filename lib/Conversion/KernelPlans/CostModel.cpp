@@ -106,22 +106,24 @@ static double writtenBytes(const MatmulSize &size, const ProductTile &tile) {
   return double(size.m) * double(size.n) * (double(size.resultBytes) + sums);
 }
 
+int64_t fp4::countTiles(const MatmulSize &size, int64_t rows, int64_t columns) {
+  int64_t tilesM = size.groups.empty() ? ceilDiv(size.m, rows) : 0;
+  for (int64_t ofGroup : size.groups)
+    tilesM += ceilDiv(ofGroup, rows);
+  return tilesM * ceilDiv(size.n, columns);
+}
+
 /// Tiles of the result, of clusters that are whole.
-static int64_t countTiles(const MatmulSize &size, const ProductTile &tile) {
-  int64_t together = tile.joins ? 1 : tile.clusterM / (tile.pair ? 2 : 1), tilesM = 0;
-  auto addRows = [&](int64_t rows) {
-    tilesM += ceilDiv(rows, tile.rows() * together) * together;
-  };
-  if (size.groups.empty())
-    addRows(size.m);
-  llvm::for_each(size.groups, addRows);
-  return tilesM * ceilDiv(size.n, tile.n * tile.clusterN) * tile.clusterN * size.splits;
+static int64_t countWholeTiles(const MatmulSize &size, const ProductTile &tile) {
+  int64_t together = tile.joins ? 1 : tile.clusterM / (tile.pair ? 2 : 1);
+  return countTiles(size, tile.rows() * together, tile.n * tile.clusterN) * together *
+         tile.clusterN * size.splits;
 }
 
 /// Tiles that a worker takes one after the other.
 static int64_t wavesOf(const MatmulSize &size, const ProductTile &tile,
                        const hw::TargetModel &target) {
-  return ceilDiv(countTiles(size, tile), productWorkers(tile, target));
+  return ceilDiv(countWholeTiles(size, tile), productWorkers(tile, target));
 }
 
 /// What the tensor core computes where operands are swapped.
@@ -240,7 +242,7 @@ ProductCost fp4::productCost(const MatmulSize &size, const ProductTile &tile,
   assert(target.product && "a product of tiles expects tcgen05");
   if (tile.swap)
     return productCost(transposed(size), unswapped(tile), target);
-  int64_t tiles = countTiles(size, tile), workers = productWorkers(tile, target);
+  int64_t tiles = countWholeTiles(size, tile), workers = productWorkers(tile, target);
   int64_t waves = tiles / workers, rest = tiles % workers;
   double epilogue = epilogueCycles(size, tile, target);
   ProductCost whole = tileCost(size, tile, waves ? workers : rest, waves + (rest > 0) < 2, target);

@@ -68,6 +68,9 @@ struct MatmulSize {
   bool expectsGroups = false; ///< these are expected, and groups have about as many
 };
 
+/// Tiles of `rows` x `columns` of the result, or of those of all groups.
+int64_t countTiles(const MatmulSize &size, int64_t rows, int64_t columns);
+
 /// Rows of a tile of one block, and the columns that a tile can have.
 inline constexpr int64_t kProductTileM = 128;
 inline constexpr int64_t kProductTileNs[] = {64, 96, 128, 192, 256};

@@ -70,17 +70,15 @@ static bool splitsFewRows(BlockScaledMatmulOp product) {
 
 static LogicalResult requireTensorCore(Operation *op, const hw::TargetModel &target) {
   auto product = cast<BlockScaledMatmulOp>(op);
-  // Sums in registers have no groups yet, and ranges of K where warps multiply or operands are
-  // swapped.
+  // Sums in registers have ranges of K where warps multiply or operands are swapped.
   bool maySplit = target.hasMmaBlockScale || (target.hasWgmma && splitsFewRows(product));
   bool isSplit = product.getStreamK() || (product.getSplitK().value_or(1) > 1 && !maySplit);
-  bool isWide = product.isGrouped() || isSplit;
   Status status = product.usesK96() ? hw::requireFeature(target, &hw::TargetModel::hasFp4K96,
                                                          "tensor core instructions of K = 96")
                   : product.hasF32Scales() ? requirePromotion(target)
                   : product.hasFloatLhs()  ? requireWeights(product, target)
-                  : isWide ? hw::requireFeature(target, &hw::TargetModel::hasTcgen05, "tcgen05")
-                           : hw::requireProducts(target);
+                  : isSplit ? hw::requireFeature(target, &hw::TargetModel::hasTcgen05, "tcgen05")
+                            : hw::requireProducts(target);
   if (status && product.isMXF8F6F4())
     status = requireWideElements(product, target);
   if (status)

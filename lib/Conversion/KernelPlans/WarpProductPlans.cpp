@@ -8,6 +8,7 @@
 
 #include "WarpProductPlans.h"
 
+#include "CostModel.h"
 #include "RolePlans.h"
 
 #include "fp4/Conversion/KernelPlans/WarpFragment.h"
@@ -89,7 +90,7 @@ struct WarpTile {
 
 static double cyclesOf(const MatmulSize &size, const WarpTile &tile,
                        const hw::TargetModel &target) {
-  int64_t tiles = llvm::divideCeil(size.m, tile.m) * llvm::divideCeil(size.n, tile.n);
+  int64_t tiles = countTiles(size, tile.m, tile.n);
   int64_t waves = llvm::divideCeil(tiles * size.splits, target.multiprocessors);
   double multiply =
       2.0 * tile.m * tile.n * double(tile.products) * kTileK * 64 / double(tile.stepK) / kFlops;
