@@ -96,6 +96,13 @@ func.func private @dynamic_rows(tensor<4x?xf4E2M1FN> {fp4.strided})
 // -----
 
 // function (C477)
+func.func private @dynamic_result() -> (tensor<4x?xf8E4M3FN> {fp4.strided})
+// expected-error @+1 {{attribute 'fp4.strided' of result 0 must be on rows, of static length where they are packed, in two or three dimensions, of floats or codes and without an encoding, but got 'tensor<4x?xf4E2M1FN>'}}
+func.func private @dynamic_result_bad() -> (tensor<4x?xf4E2M1FN> {fp4.strided})
+
+// -----
+
+// function (C477)
 func.func private @tiles(tensor<64x4xf8E4M3FN> {fp4.strided})
 // expected-error @+1 {{attribute 'fp4.strided' of argument 0 must be on rows of static length}}
 func.func private @tiles_bad(tensor<64x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>> {fp4.strided})

@@ -130,15 +130,18 @@ RankedTensorType fp4::withScaleLayout(RankedTensorType type, std::optional<Scale
 
 /// Rows of contiguous elements, that begin where a byte does. A function that was lowered has
 /// buffers.
-static bool mayBeStrided(Type type) {
+static bool mayBeStrided(Type type, bool isResult) {
   auto tensor = dyn_cast<RankedTensorType>(type);
   if (!tensor)
     return isa<MemRefType>(type);
   Type element = tensor.getElementType();
   bool isKnown = element.isBF16() || element.isF16() || element.isF32() ||
                  isa<Float4E2M1FNType>(element) || fp4::isByteElementType(element);
-  return (tensor.getRank() == 2 || tensor.getRank() == 3) && isKnown && !tensor.getEncoding() &&
-         !ShapedType::isDynamic(tensor.getShape().back());
+  bool hasRank = tensor.getRank() == 2 || tensor.getRank() == 3;
+  // Packed rows of dynamic length have strides already, which say nothing of the caller's.
+  bool hasColumns = isResult && tensor.getRank() == 2 && !isa<Float4E2M1FNType>(element);
+  return hasRank && isKnown && !tensor.getEncoding() &&
+         (hasColumns || !ShapedType::isDynamic(tensor.getShape().back()));
 }
 
 /// function (C476), (C477), (C493): the caller places the rows of an argument or result.
@@ -154,11 +157,13 @@ static LogicalResult verifyStrided(Operation *op, NamedAttribute attribute, Type
     diag.attachNote() << "return each matrix of a batch as a result of its own";
     return diag;
   }
-  if (!type || mayBeStrided(type)) // function (C477)
+  if (!type || mayBeStrided(type, isResult)) // function (C477)
     return success();
-  return op->emitError() << "attribute 'fp4.strided' of " << what
-                         << " must be on rows of static length, in two or three dimensions, of "
-                            "floats or codes and without an encoding, but got "
+  StringRef length =
+      isResult ? "rows, of static length where they are packed" : "rows of static length";
+  return op->emitError() << "attribute 'fp4.strided' of " << what << " must be on " << length
+                         << ", in two or three dimensions, of floats or codes and without an "
+                            "encoding, but got "
                          << type;
 }
 
