@@ -43,7 +43,8 @@ func.func @quantize_columns_per_row(%x: tensor<?x?xbf16>, %a: tensor<f32>, %r: t
 func.func @quantize_unknown_rows(%x: tensor<?x?xbf16>) {
   %0:2 = fp4.quantize %x {format = #fp4.format<fp8_block128>, recipe = #fp4.recipe<fp8_deepgemm>, block = array<i64: 128, 128>}
       : (tensor<?x?xbf16>) -> (tensor<?x?xf8E4M3FN>, tensor<?x?xf32>)
-  // expected-error @+1 {{attribute 'block' must be [1, 128] or [128, 128] for format fp8_block128, but got [1, 512]}}
+  // expected-error @+2 {{attribute 'block' must be [1, 128] or [128, 128] for format fp8_block128, but got [1, 512]}}
+  // expected-note @+1 {{leave 'block' out for blocks along a row}}
   %1:2 = fp4.quantize %x {format = #fp4.format<fp8_block128>, recipe = #fp4.recipe<fp8_deepgemm>, block = array<i64: 1, 512>}
       : (tensor<?x?xbf16>) -> (tensor<?x?xf8E4M3FN>, tensor<?x?xf32>)
   return
