@@ -16,6 +16,7 @@
 // RUN: sed 's/PLAN/join = cluster, pair, tile = [128, 64, 256], cluster = [8, 1]/' %s | not fp4-opt -fp4-set-target=target=sm_100a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=NARROW
 // RUN: sed 's/PLAN/join = cluster, store = tma/' %s | not fp4-opt -fp4-set-target=target=sm_100a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=STORE
 // RUN: sed 's/PLAN/join = cluster, tile = [128, 192, 256]/; s/split_k = 4/split_k = 2/' %s | not fp4-opt -fp4-set-target=target=sm_100a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=COLUMNS
+// RUN: sed 's/PLAN/swap/; s/32x/16x/g; s/1024x/8192x/g' %s | fp4-opt -fp4-set-target=target=sm_100a -fp4-plan-kernels | FileCheck %s --check-prefix=WORKSPACE
 // RUN: sed 's/PLAN/join = here/' %s | not fp4-opt -fp4-set-target=target=sm_100a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=WORD
 // RUN: sed 's/PLAN/join = cluster/' %s | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=TARGET
 
@@ -35,7 +36,7 @@
 // SCHEDULE: error: {{.*}}'schedule' is static_persistent with join = cluster, but got #pipe.cluster_launch
 // NARROW: error: {{.*}}'join' is left out with pairs of 128 rows, but got cluster
 // STORE: error: {{.*}}'store' is direct for products of groups and of ranges of K
-// COLUMNS: error: {{.*}}'join' is left out where a block adds more than 32 columns of a tile, but got it for 96
+// COLUMNS: error: {{.*}}'join' is left out for accumulators of more than 128 columns, but got it for 192
 // WORD: error: 'join' of a plan must be workspace or cluster, but got here
 // TARGET: error: {{.*}}'join' is left out but for products on targets with tcgen05 whose scales are not f32, but got cluster
 

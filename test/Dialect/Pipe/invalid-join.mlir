@@ -134,8 +134,8 @@ gpu.module @m {
 gpu.func @few() kernel attributes {known_cluster_size = array<i32: 2, 1, 1>} {
   %acc = pipe.accumulator : !pipe.tmem<128x64xf32>
   // (C522)
-  // expected-error @+1 {{vector must have a multiple of 4 elements, at most 128, of which 2 have the 64 columns of a warpgroup, but got 'vector<24xf32>'}}
-  %0 = pipe.join_lanes %acc : !pipe.tmem<128x64xf32> -> vector<24xf32>
+  // expected-error @+1 {{vector must have a multiple of 4 elements, at most 128, of which 2 have the 64 columns of a warpgroup, but got 'vector<12xf32>'}}
+  %0 = pipe.join_lanes %acc : !pipe.tmem<128x64xf32> -> vector<12xf32>
   gpu.return
 }
 }

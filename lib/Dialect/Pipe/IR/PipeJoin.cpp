@@ -101,7 +101,8 @@ LogicalResult JoinLanesOp::verify() {
     return emitOpError() << "expects a cluster of at least 2 " << (acc.getPair() ? "pairs" : "blocks")
                          << " along m, but got " << joined; // (C521)
   constexpr int64_t unit = 4, most = 128;
-  if (width % unit == 0 && width <= most && width * joined >= columns)
+  int64_t groups = groupsOfRole(*this) ? 1 : 2; // before there are roles, they may have two
+  if (width % unit == 0 && width <= most && width * joined * groups >= columns)
     return success();
   return emitOpError() << "vector must have a multiple of " << unit << " elements, at most " << most
                        << ", of which " << joined << " have the " << columns
