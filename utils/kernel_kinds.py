@@ -129,6 +129,8 @@ def schedules():
             ("work of pairs taken over", f"pair, tile = [256, 64, 256], {taken} depth 2>",
              768, 64, 2),
             ("results stored by TMA", "tile = [128, 128, 256], store = tma", 384, 128, 1),
+            ("an epilogue of eight warps",
+             "tile = [128, 128, 256], store = tma, epilogue_warps = 8", 384, 128, 1),
             ("swapped operands", "swap, tile = [128, 16, 256]", 16, 768, 1)):
         yield tcgen05(f"NVFP4 product, {what}", product(f"{plan}, {RING}", m, n, 768), blocks)
     # Two blocks share one tile: each of its four warps may be the first to count.

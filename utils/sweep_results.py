@@ -36,6 +36,7 @@ N = [64, 192, 288]
 K = [64, 320]
 PLANS = {"chosen": "", "128": "tile = [128, 128, 256]", "64": "tile = [128, 64, 256]",
          "256": "tile = [128, 256, 256]", "pair": "pair, tile = [256, 128, 256]",
+         "eight": "tile = [128, 128, 256], epilogue_warps = 8",
          "2x2": "cluster = [2, 2], tile = [128, 128, 256]",
          "pair_2x2": "pair, cluster = [2, 2], tile = [256, 128, 256]",
          "half_pair": "pair, tile = [128, 256, 256]", "half_pair_128": "pair, tile = [128, 128, 256]"}
@@ -160,7 +161,7 @@ def fits(kind, case):
     """Whether the plan of a case fits it: what differs between kinds of kernels."""
     _, dual, result, outputs, _, _, _, element, *_, plan = case
     if kind == "tcgen05":  # words of four scales: 64 columns in nvfp4, 128 in mxfp4
-        return not (plan == "64" and result == "mxfp4" and outputs != "columnwise")
+        return not (plan in ("64", "eight") and result == "mxfp4" and outputs != "columnwise")
     if kind == "swapped":
         is_wide = case[9] % 256 == 0 and dual == "one" and element == "bf16"
         return plan != "few" or case[8] in ("32", "64") if plan != "wide" else is_wide

@@ -1,5 +1,5 @@
 // ptxas accepts products of tcgen05 whose ranges of K join in a cluster without spills: with few rows as columns, with
-// tiles of 64 and of 128 columns, of which a thread adds 16 and 32, and of pairs.
+// tiles of 64 and of 128 columns, of which a thread adds 16 and 32, and of pairs, also in several turns.
 // REQUIRES: ptxas
 // RUN: fp4-opt %s --fp4-set-target=target=sm_100a --compile-to=cubin | %python %fp4_src/test/Target/Inputs/resources.py \
 // RUN:   | FileCheck %s
@@ -10,6 +10,7 @@
 // CHECK: narrow_matmul_0 kernel: registers {{[0-9]+}}, spill 0, stack 0
 // CHECK: wide_matmul_0 kernel: registers {{[0-9]+}}, spill 0, stack 0
 // CHECK: pairs_matmul_0 kernel: registers {{[0-9]+}}, spill 0, stack 0
+// CHECK: turns_matmul_0 kernel: registers {{[0-9]+}}, spill 0, stack 0
 
 func.func @rows(%a: tensor<16x8192xf4E2M1FN>, %la: tensor<16x512xf8E4M3FN>, %b: tensor<8192x8192xf4E2M1FN>, %lb: tensor<8192x512xf8E4M3FN>) -> tensor<16x8192xbf16> {
   %sa = fp4.swizzle_scales %la : tensor<16x512xf8E4M3FN> -> tensor<16x512xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
@@ -35,7 +36,14 @@ func.func @wide(%a: tensor<128x7168xf4E2M1FN>, %la: tensor<128x448xf8E4M3FN>, %b
 func.func @pairs(%a: tensor<512x7168xf4E2M1FN>, %la: tensor<512x224xf8E8M0FNU>, %b: tensor<2048x7168xf4E2M1FN>, %lb: tensor<2048x224xf8E8M0FNU>, %alpha: tensor<1x2048xf32>) -> tensor<512x2048xbf16> {
   %sa = fp4.swizzle_scales %la : tensor<512x224xf8E8M0FNU> -> tensor<512x224xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
   %sb = fp4.swizzle_scales %lb : tensor<2048x224xf8E8M0FNU> -> tensor<2048x224xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
-  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb alpha %alpha {format = #fp4.format<mxfp4>, split_k = 2 : i64, fp4.plan = #fp4.plan<tile_product, pair, tile = [256, 64, 256], join = cluster>}
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb alpha %alpha {format = #fp4.format<mxfp4>, split_k = 2 : i64, fp4.plan = #fp4.plan<tile_product, pair, tile = [256, 128, 256], join = cluster>}
       : (tensor<512x7168xf4E2M1FN>, tensor<512x224xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, tensor<2048x7168xf4E2M1FN>, tensor<2048x224xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, tensor<1x2048xf32>) -> tensor<512x2048xbf16>
   return %y : tensor<512x2048xbf16>
+}
+func.func @turns(%a: tensor<1024x7168xf4E2M1FN>, %la: tensor<1024x224xf8E8M0FNU>, %b: tensor<2048x7168xf4E2M1FN>, %lb: tensor<2048x224xf8E8M0FNU>) -> tensor<1024x2048xbf16> {
+  %sa = fp4.swizzle_scales %la : tensor<1024x224xf8E8M0FNU> -> tensor<1024x224xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
+  %sb = fp4.swizzle_scales %lb : tensor<2048x224xf8E8M0FNU> -> tensor<2048x224xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<mxfp4>, split_k = 2 : i64, fp4.plan = #fp4.plan<tile_product, pair, tile = [256, 64, 256], join = cluster>}
+      : (tensor<1024x7168xf4E2M1FN>, tensor<1024x224xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, tensor<2048x7168xf4E2M1FN>, tensor<2048x224xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<1024x2048xbf16>
+  return %y : tensor<1024x2048xbf16>
 }

@@ -123,6 +123,8 @@ static void setPlan(MatmulShape &shape, const KernelPlan &plan, const hw::Target
   if (shape.hasF32Scales() && target.hasTcgen05)
     shape.laneGroups =
         cast<pipe::RolePlanAttr>(plan.roles).getDriver(pipe::Engine::Threads).getNumWarps() / 4;
+  else if (target.hasTcgen05)
+    shape.epilogueGroups = plan.epilogueWarps.value_or(4) / 4;
   shape.hasSpareThreads =
       bool(cast<pipe::RolePlanAttr>(plan.roles).getDriver(pipe::Engine::Convert));
   shape.loadsTails = target.hasSlowPartialBoxes;
@@ -409,7 +411,7 @@ private:
                                 shape.groups * shape.alignedRowsB());
       scales = splitScales(
           rewriter, op, scales,
-          {std::max<int64_t>(shape.groups, 1), shape.halvesOfGroupB(), shape.laneColumns()});
+          {std::max<int64_t>(shape.groups, 1), shape.halvesOfGroupB(), shape.accumulatorColumns()});
     };
     split(op.getRhsScalesMutable());
     split(op.getRhs2ScalesMutable());

@@ -47,7 +47,7 @@ protected:
   using Storing = llvm::function_ref<void(Value chunk, Value column)>;
   virtual void drain(ValueRange accs, const Tile &tile, Conversion convert, Storing store);
   Value orLast(Value column);
-  Tile partOfThread(Tile tile);
+  Tile partOfThread(Tile tile, Value acc);
   Value ofThread(const Tile &part, Value column);
   Value ofThreadOrLast(const Tile &part, Value column);
 
@@ -98,6 +98,7 @@ private:
   Value factors(const Tile &tile, Value alphas, Value column);
 
   Value numM, numTilesN;
+  Value columnOfGroup; ///< the first of this warpgroup; null where there is one
   Value flip; ///< what turns the order of columns around; null where it is always the same
   /// Of this block among those that share loads, or are a pair; null where it is alone.
   Value placeM, placeN;

@@ -12,6 +12,7 @@
 
 #include "InlinePtx.h"
 
+#include "fp4/Dialect/Pipe/IR/PipeLanes.h"
 #include "fp4/Dialect/Pipe/IR/ScaleWarps.h"
 
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -303,6 +304,8 @@ Value MatmulBuilder::hold(Value chunk) {
 /// A chunk of the sums of each product.
 SmallVector<Value> MatmulBuilder::read(ValueRange accs, Value column) {
   auto wide = VectorType::get({shape.chunk()}, b.getF32Type());
+  if (columnOfGroup)
+    column = add(column, columnOfGroup);
   return llvm::map_to_vector(
       accs, [&](Value acc) -> Value { return ReadOp::create(b, loc, wide, acc, column); });
 }
@@ -401,16 +404,20 @@ void MatmulBuilder::store(Value chunk, const Tile &tile, Value column) {
     return;
   }
   auto box = cast<TensorMapType>(result.getType());
-  IntegerAttr halves = shape.splitsColumns() ? b.getI64IntegerAttr(shape.laneColumns()) : nullptr;
-  SmallVector<int64_t> rowsAndColumns = {kMmaM, box.getColumns()};
+  bool isOfTwo = shape.splitsColumns() || shape.epilogueGroups > 1;
+  IntegerAttr halves = isOfTwo ? b.getI64IntegerAttr(shape.laneColumns()) : nullptr;
+  SmallVector<int64_t> rowsAndColumns = {kMmaM * shape.epilogueGroups, box.getColumns()};
   auto type = SharedType::get(rowsAndColumns, box.getElementType(), box.getLayout());
   Value staged = StageOp::create(b, loc, type, chunk, Value()).getResult();
   StoreTileOp::create(b, loc, staged, result, tile.row, column, halves);
 }
 
-/// What threads of a half of the lanes have: all have the same rows, and each half its columns.
-MatmulBuilder::Tile MatmulBuilder::partOfThread(Tile tile) {
+/// What threads of a half of the lanes have: all have the same rows, and each half its columns. So
+/// it is with those of a warpgroup.
+MatmulBuilder::Tile MatmulBuilder::partOfThread(Tile tile, Value acc) {
   tile.laneRow = tile.row;
+  if (shape.epilogueGroups > 1)
+    tile.laneColumn = columnOfGroup = LaneColumnOp::create(b, loc, b.getI32Type(), acc);
   if (!shape.splitsColumns())
     return tile;
   Value half = LaneHalfOp::create(b, loc, b.getI32Type());
@@ -430,7 +437,7 @@ Value MatmulBuilder::ofThreadOrLast(const Tile &part, Value column) {
 }
 
 void MatmulBuilder::buildEpilogue(ValueRange accs, const Tile &found) {
-  Tile tile = partOfThread(found);
+  Tile tile = partOfThread(found, accs.front());
   if (shape.hasAlphaOfThread()) {
     tile.alpha = factors(tile, alpha, tile.column);
     if (shape.dual)
@@ -567,7 +574,7 @@ gpu::GPUFuncOp fp4::buildMatmulKernel(gpu::GPUModuleOp module, const MatmulShape
   gpu::GPUFuncOp func = createKernel(module, shape.argumentTypes(), plan, loc);
   // Without it ptxas spills registers of derived results, so that more blocks would fit than the
   // shared memory allows. With it, plain results have too many loads on their way.
-  if (shape.dual || shape.withAmax || shape.quantizer)
+  if (shape.dual || shape.withAmax || shape.quantizer || shape.joinsInCluster)
     declareResident(func, 1);
   if (shape.scaleParts() > 1)
     func->setAttr(pipe::kSeparateScalesAttr, UnitAttr::get(func.getContext()));

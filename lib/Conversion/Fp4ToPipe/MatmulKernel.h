@@ -77,6 +77,8 @@ struct MatmulShape {
   /// have columns in common.
   bool alternates = false;
   bool hasSpareThreads = false; ///< a role has threads that neither load nor multiply
+  /// Warpgroups that read an accumulator in tensor memory, each a part of its columns.
+  int64_t epilogueGroups = 1;
   bool storesTiles = false;     ///< the result leaves through shared memory and TMA stores
   bool stridedResult = false;   ///< its caller says where its rows are
   /// Boxes of the rows of the result have no more rows than exist, where some tile has fewer.
@@ -114,6 +116,7 @@ struct MatmulShape {
   int64_t storedColumns() const {
     int64_t bits = resultType.getIntOrFloatBitWidth(),
             widest = std::min<int64_t>(64, 128 * 8 / bits);
+    widest /= epilogueGroups; // a staged tile has the columns of all warpgroups
     if (storesTiles && !body && !holdsHalves() && laneColumns() % widest == 0)
       return widest;
     return storesTiles && alternates ? std::min(64 * 8 / bits, narrowChunk()) : narrowChunk();
@@ -124,6 +127,8 @@ struct MatmulShape {
   int64_t chunk() const {
     if (joinsInCluster && !hasFragments())
       return joinedChunk();
+    if (epilogueGroups > 1) // what is not held is stored as it is converted
+      return std::min(narrowChunk(), storedColumns());
     return hasOneAccumulator() ? narrowChunk() : storedColumns();
   }
   pipe::Layout stagedLayout() const;
@@ -156,12 +161,12 @@ struct MatmulShape {
   /// Tensor memory has no second accumulator, or pair of them, beside the scales. Those of k tiles
   /// of K = 96 take 12 columns for 128 rows, three times as many as others.
   bool hasOneAccumulator() const {
-    int64_t columns = laneColumns() * (dual ? 2 : 1);
+    int64_t columns = accumulatorColumns() * (dual ? 2 : 1);
     if (laneGroups || floatB) // accumulators are those of k tiles, or other warps need registers
       return false;
     return columns == 256 || (k96 && columns == 192);
   }
-  int64_t narrowChunk() const { return std::min<int64_t>(32, laneColumns()); }
+  int64_t narrowChunk() const { return std::gcd<int64_t>(32, laneColumns()); }
   /// Registers in which a thread keeps what it will store, see heldColumns().
   static constexpr int64_t kHeldRegisters = 128;
 
@@ -244,8 +249,10 @@ struct MatmulShape {
   int64_t blockN() const { return pair ? tileN / 2 : tileN; }
   /// A pair has 128 rows: lanes of tensor memory have halves of the columns (pipe.lane_half).
   bool splitsColumns() const { return pair && tileM == pipe::kMmaM; }
+  /// Columns of tensor memory that an accumulator takes.
+  int64_t accumulatorColumns() const { return splitsColumns() ? tileN / 2 : tileN; }
   /// Columns of a tile that a thread has sums of.
-  int64_t laneColumns() const { return splitsColumns() ? tileN / 2 : tileN; }
+  int64_t laneColumns() const { return accumulatorColumns() / epilogueGroups; }
   /// Columns that are read before any of them is stored. A tile of 256 columns has no second
   /// accumulator beside its scales, so the next tile waits until all of it is read.
   int64_t heldColumns() const {
@@ -253,13 +260,14 @@ struct MatmulShape {
       return 0;
     int64_t bits = addsRanges() ? 32 : resultType.getIntOrFloatBitWidth();
     int64_t registers = body ? kHeldRegisters / 2 : kHeldRegisters; // a body needs others
+    registers /= epilogueGroups; // of which each thread has fewer
     return hasOneAccumulator() ? std::min<int64_t>(laneColumns(), registers * 32 / bits) : 0;
   }
   /// A thread holds half of a tile, so it may read either end of it first, and the next tile waits
   /// for no more than that.
   bool holdsHalves() const {
-    return tileN == 256 && 2 * heldColumns() >= tileN && !body && !floatB && !dual &&
-           !addsRanges() && !derivesResults();
+    return tileN == 256 && epilogueGroups == 1 && 2 * heldColumns() >= tileN && !body && !floatB &&
+           !dual && !addsRanges() && !derivesResults();
   }
   /// Blocks leave sums of tiles in fp32, of all or of some.
   bool addsRanges() const { return splits > 1 || stream; }
@@ -318,9 +326,11 @@ struct MatmulShape {
   }
   int64_t alignedRowsB() const { return llvm::alignTo(n, pipe::kScaleBlockRows); }
   /// Each half of the columns of a tile has a block of scales of B of its own, in memory too.
-  bool halvesScalesB() const { return splitsColumns() && laneColumns() != pipe::kScaleBlockRows; }
+  bool halvesScalesB() const {
+    return splitsColumns() && accumulatorColumns() != pipe::kScaleBlockRows;
+  }
   /// Such blocks of a group.
-  int64_t halvesOfGroupB() const { return llvm::alignTo(n, tileN) / laneColumns(); }
+  int64_t halvesOfGroupB() const { return llvm::alignTo(n, tileN) / accumulatorColumns(); }
   /// Rows by which the scales of B of the next group begin, as many as its blocks stand for.
   int64_t groupScaleRowsB() const {
     return halvesScalesB() ? llvm::alignTo(n, tileN) : alignedRowsB();

@@ -87,7 +87,8 @@ void MatmulBuilder::joinInCluster(Value acc, const Tile &tile) {
   Value first = mul(tile.part, width), all = constant(shape.laneColumns());
   if (shape.hasRaggedColumns()) {
     Value existing = shape.dynamicColumns() ? rows : endOfColumns();
-    all = min(arith::SubIOp::create(b, loc, existing, tile.column), shape.laneColumns());
+    Value before = ofThread(tile, tile.column);
+    all = min(arith::SubIOp::create(b, loc, existing, before), shape.laneColumns());
   }
   bool isWhole = !shape.hasRaggedColumns() && shape.laneColumns() % width == 0 &&
                  shape.laneColumns() / width == shape.joinedBlocks();

@@ -115,7 +115,7 @@ static std::string spell(Attribute attribute) {
   return text;
 }
 
-StringRef fp4::tensorMemoryRules(pipe::RolePlanAttr roles) {
+static StringRef issuerRules(pipe::RolePlanAttr roles) {
   pipe::RoleAttr tensor = roles.getDriver(pipe::Engine::Tensor);
   pipe::RoleAttr scales = roles.getDriver(pipe::Engine::ScaleCopy);
   if (scales && scales != tensor)
@@ -125,9 +125,24 @@ StringRef fp4::tensorMemoryRules(pipe::RolePlanAttr roles) {
   pipe::RoleAttr threads = roles.getDriver(pipe::Engine::Threads);
   if (roles.getDriver(pipe::Engine::BulkStore) == threads)
     return "drive the engines threads and bulk_store from two roles";
-  if (threads.getNumWarps() != 4 || threads.getFirstWarp() % 4)
-    return "drive the engine threads with 4 warps from a multiple of 4";
   return {};
+}
+
+static bool areThreads(pipe::RolePlanAttr roles, int64_t warps) {
+  pipe::RoleAttr threads = roles.getDriver(pipe::Engine::Threads);
+  return threads.getNumWarps() == warps && threads.getFirstWarp() % 4 == 0;
+}
+
+StringRef fp4::tensorMemoryRules(pipe::RolePlanAttr roles) {
+  if (StringRef must = issuerRules(roles); !must.empty() || areThreads(roles, 4))
+    return must;
+  return "drive the engine threads with 4 warps from a multiple of 4";
+}
+
+StringRef fp4::wideEpilogueRules(pipe::RolePlanAttr roles) {
+  if (StringRef must = issuerRules(roles); !must.empty() || areThreads(roles, 8))
+    return must;
+  return "drive the engine threads with 8 warps from a multiple of 4, as 'epilogue_warps' says";
 }
 
 static LogicalResult checkRoles(Operation *op, pipe::RolePlanAttr roles,

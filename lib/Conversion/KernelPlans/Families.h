@@ -171,6 +171,11 @@ using RoleRules = llvm::StringRef (*)(pipe::RolePlanAttr roles);
 /// One role issues matrix instructions and the copies of scale factors that they read, in order;
 /// another loads; and four warps together reach all lanes of tensor memory.
 llvm::StringRef tensorMemoryRules(pipe::RolePlanAttr roles);
+/// The same of eight warps, in two halves of the columns; and what a plan with so many must say
+/// (EpiloguePlans.cpp).
+llvm::StringRef wideEpilogueRules(pipe::RolePlanAttr roles);
+llvm::LogicalResult checkEpilogueWarps(mlir::Operation *op, const KernelPlan &plan,
+                                       const hw::TargetModel &target);
 
 /// The schedule is one, and the roles drive all of `engines` and follow `rules`.
 llvm::LogicalResult checkTiling(mlir::Operation *op, const KernelPlan &plan,

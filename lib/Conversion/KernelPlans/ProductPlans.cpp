@@ -243,8 +243,8 @@ static std::pair<int64_t, int64_t> footprint(const KernelPlan &plan, const Matmu
   int64_t bytes = (rowsOfA + rowsOfB) * k * size.stepBytes() / size.stepK + scaleRows * k / block;
   int64_t scaleLanes = narrow ? kProductTileM + scaleRowsB / 2 : scaleRows;
   int64_t columns = products * (narrow ? n / 2 : n) + scaleLanes / 32 * k / block / 4;
-  if (plan.join == RangeJoin::Cluster)
-    bytes += joinBytes(n, size.splits);
+  if (int64_t groups = plan.epilogueWarps == 8 ? 2 : 1; plan.join == RangeJoin::Cluster)
+    bytes += groups * joinBytes(n / groups, size.splits);
   return {bytes, columns};
 }
 
@@ -329,7 +329,8 @@ static KernelPlan proposeProduct(Operation *op, const KernelPlan &wish,
   if (staging)
     plan.store = ResultStore::Tma;
   bool requests = requestsWork(wish.schedule ? wish.schedule : plan.schedule);
-  plan.roles = tensorMemoryRoles(op->getContext(), /*copiesScales=*/true, staging, requests);
+  plan.roles = tensorMemoryRoles(op->getContext(), /*copiesScales=*/true, staging, requests,
+                                 wish.epilogueWarps == 8 ? 8 : 4);
   plan.resident = 1;
   return plan;
 }
@@ -510,6 +511,8 @@ static LogicalResult checkProduct(Operation *op, const KernelPlan &plan,
   if (plan.ranges.value_or(1) > 1 && !mayHaveRanges(op))
     return misfit(op, "ranges", "is left out but for prepacked weights beside bf16 and f16",
                   Twine(*plan.ranges));
+  if (failed(checkEpilogueWarps(op, plan, target)))
+    return failure();
   if (plan.join == RangeJoin::Cluster && !mayJoinLanes(op, target))
     return misfit(op, "join",
                   "is left out but for products on targets with tcgen05 whose scales are not f32",
@@ -532,7 +535,8 @@ static LogicalResult checkProduct(Operation *op, const KernelPlan &plan,
     engines.push_back(BulkStore);
   if (requestsWork(plan.schedule) && target.hasClusterLaunchControl)
     engines.push_back(WorkQueue);
-  return checkTiling(op, plan, target, engines);
+  return checkTiling(op, plan, target, engines,
+                     plan.epilogueWarps == 8 ? wideEpilogueRules : tensorMemoryRules);
 }
 
 constexpr FamilyRules fp4::kProductRules = {requireTensorCore, proposeProduct, checkProduct};

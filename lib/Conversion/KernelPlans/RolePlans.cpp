@@ -8,12 +8,12 @@ using namespace fp4::pipe;
 /// The epilogue has the first warps because a warp reaches the lanes of tensor memory of its index
 /// modulo 4.
 RolePlanAttr fp4::tensorMemoryRoles(MLIRContext *context, bool copiesScales, bool storesTiles,
-                                    bool requestsWork) {
-  int32_t next = copiesScales ? 6 : 5;
+                                    bool requestsWork, int32_t epilogueWarps) {
+  int32_t next = epilogueWarps + (copiesScales ? 2 : 1);
   SmallVector<RoleAttr> roles = {
       RoleAttr::get(context, "load", next, next + 1, {Engine::Tma}, 0),
-      RoleAttr::get(context, "mma", 4, next, {Engine::Tensor, Engine::ScaleCopy}, 0),
-      RoleAttr::get(context, "epilogue", 0, 4, {Engine::Threads}, 0)};
+      RoleAttr::get(context, "mma", epilogueWarps, next, {Engine::Tensor, Engine::ScaleCopy}, 0),
+      RoleAttr::get(context, "epilogue", 0, epilogueWarps, {Engine::Threads}, 0)};
   auto addWarp = [&](StringRef name, Engine engine) {
     ++next;
     roles.push_back(RoleAttr::get(context, name, next, next + 1, {engine}, 0));

@@ -15,7 +15,8 @@ namespace fp4 {
 /// another one issues the stores of what the four leave in shared memory, and with `requestsWork`
 /// another one asks for tiles.
 pipe::RolePlanAttr tensorMemoryRoles(mlir::MLIRContext *context, bool copiesScales = false,
-                                     bool storesTiles = false, bool requestsWork = false);
+                                     bool storesTiles = false, bool requestsWork = false,
+                                     int32_t epilogueWarps = 4);
 
 /// For sums that `groups` warpgroups add up from tensor memory: one warp loads, one issues matrix
 /// instructions, and two beside them are spare. Two warpgroups take registers from these.

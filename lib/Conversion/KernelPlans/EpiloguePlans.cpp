@@ -1,0 +1,44 @@
+//===- EpiloguePlans.cpp - Epilogues of two warpgroups --------------------===//
+//
+// Eight warps read an accumulator in tensor memory, four a half of its columns each. They take half
+// as long for what threads compute, and nothing is gained where stores or loads bound a kernel.
+//
+//===----------------------------------------------------------------------===//
+
+#include "CostModel.h"
+#include "Families.h"
+
+#include "fp4/Numerics/BlockScaledGemm.h"
+
+using namespace mlir;
+using namespace fp4;
+
+/// Why no product has two warpgroups there; empty where it may.
+static std::string whyOneGroup(BlockScaledMatmulOp product, const KernelPlan &plan,
+                               const hw::TargetModel &target) {
+  bool isScaled = !product.hasF32Scales() && (!product.hasFloatLhs() || product.hasUnitScales());
+  if (!target.hasTcgen05 || !isScaled)
+    return "but for block-scaled products on targets with tcgen05";
+  if (product.getStreamK() || (splitsOf(product, plan) > 1 && plan.join != RangeJoin::Cluster))
+    return "where ranges of K join in a workspace";
+  if (plan.pair && plan.tile[0] == kProductTileM)
+    return "with pairs of 128 rows, whose lanes have halves of the columns";
+  int64_t unit = 16;
+  if (product.quantizesRows())
+    unit = pipe::kScaleBlockColumns *
+           numerics::blockSizeOf(product.getQuantizeRecipe()->getDecisions().format);
+  if (plan.tile[1] % (2 * unit) == 0)
+    return {};
+  return "for tiles whose columns are no multiple of " + std::to_string(2 * unit);
+}
+
+LogicalResult fp4::checkEpilogueWarps(Operation *op, const KernelPlan &plan,
+                                      const hw::TargetModel &target) {
+  int64_t warps = plan.epilogueWarps.value_or(4);
+  if (warps == 4)
+    return success();
+  if (warps != 8)
+    return misfit(op, "epilogue_warps", "is 4 or 8", Twine(warps));
+  std::string why = whyOneGroup(cast<BlockScaledMatmulOp>(op), plan, target);
+  return why.empty() ? success() : LogicalResult(misfit(op, "epilogue_warps", "is 4 " + why, "8"));
+}
