@@ -37,7 +37,7 @@ static bool waitsForLittle(const ProductTile &tile, const MatmulSize &size,
   constexpr int64_t fewColumns = 32;
   int64_t rows = tile.swap ? tile.n : tile.rows(), columns = tile.swap ? tile.rows() : tile.n;
   auto tiles = int64_t(llvm::divideCeil(size.m, rows) * llvm::divideCeil(size.n, columns));
-  return tile.n < fewColumns && tiles * size.splits > productWorkers(tile, target);
+  return std::min(size.m, tile.n) < fewColumns && tiles * size.splits > productWorkers(tile, target);
 }
 
 /// What a cluster of the tile joins; larger clusters than every device runs are not proposed.

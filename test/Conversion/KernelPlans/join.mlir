@@ -21,8 +21,8 @@
 // RUN: sed 's/PLAN/join = cluster/' %s | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=TARGET
 
 // FOUR: tile = [128, 64, 256], cluster = [4, 1], join = cluster, schedule
-// WORKSPACE-NOT: join = cluster
 // WORKSPACE: blockscaled_matmul
+// WORKSPACE-NOT: join = cluster
 // LOADS: cluster = [2, 1], schedule
 // PAIRS: tile = [256, {{[0-9]+}}, 256], cluster = [8, 1], join = cluster, pair
 // SWAP: swap, cluster = [4, 1], join = cluster
