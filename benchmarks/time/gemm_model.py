@@ -2,6 +2,7 @@
 """Compares predictions for a B200 with the times of github.com/hbarclay/gemm-model, of CUTLASS' kernels.
 
   benchmarks/time/gemm_model.py CHECKOUT [--build BUILD] [--only nvfp4|fp8|fp16] [--json FILE] [--again FILE] [--all] [--every N]
+  benchmarks/time/gemm_model.py CHECKOUT --slopes
 
 CHECKOUT is one of that repository. It has 320 times of NVFP4 and 640 each of FP8 and FP16 products, of a B200 whose
 clock was locked at 1.3 GHz, and the two scripts of CUTLASS that were timed: the CuTe DSL's
@@ -14,9 +15,14 @@ a format, so that those of all problems together cover all (`configuration`). Th
 predicted. `--all` takes all configurations, and `--every N` every Nth of the points in order. `--again` reads kernels' times from what `--json` wrote.
 
 What was timed is five launches from Python between two events, on operands that L2 does not have, divided by five. The
-host takes HOST microseconds for a launch, longer than small kernels take. HOST is calibrated for each script, from
-the problem CALIBRATION, which is not among the points. Between two kernels in a stream go STREAM us more than between two
-in a graph, which a prediction has (notes on a B300: 2.05 and 0.56 us).
+host takes HOST microseconds for a launch, longer than small kernels take. HOST is calibrated for each format, from
+the problem CALIBRATION, which is not among the points. Between two kernels in a stream goes more time than between two in
+a graph, which a prediction has: it is calibrated on the points of NVFP4 of four fifths of the problems, for those of the
+last fifth, and for FP8 and FP16 on all of NVFP4. (Notes on a B300 have 2.05 us in a stream and 0.56 in a graph, STREAM.)
+
+`--slopes` predicts nothing. It shows what the times themselves say of each tile: how much all of a launch, a tile and a k
+tile add (least squares over the problems), and how long a tile's stores last of the time that device memory takes for
+them (WriteHold), with all problems and without each fifth of them. Needs numpy.
 """
 from __future__ import annotations
 
@@ -37,6 +43,10 @@ CALIBRATION = (192, 4096, 4096)
 LARGEST = 100000
 STREAM = 2.05 - 0.56
 ITERATIONS = 5
+FOLDS = 5
+FEWEST = 30  # us: the host takes less for a launch
+MULTIPROCESSORS = {(2, 1): 148, (2, 2): 132}  # that clusters of this size reach
+MEMORY = 7.26  # TB/s, TimingRates.def
 SCRIPTS = {"nvfp4": "dense_blockscaled_gemm_persistent", "fp8": "dense_gemm_persistent", "fp16": "dense_gemm_persistent"}
 
 
@@ -165,22 +175,75 @@ def predict(point: Point, checkout: pathlib.Path, build: pathlib.Path) -> None:
     point.kernel, point.bound = time["microseconds"], time["bound"]
 
 
-def as_timed(kernel: float, host: float) -> float:
+def as_timed(kernel: float, host: float, stream: float = STREAM) -> float:
     """Of five launches that the host makes one after the other, between two events."""
     end = 0.0
     for number in range(ITERATIONS):
-        end = max(end, (number + 1) * host) + kernel + STREAM
+        end = max(end, (number + 1) * host) + kernel + stream
     return end / ITERATIONS
 
 
-def calibrate(points: list[Point]) -> float:
+def calibrate(points: list[Point], stream: float = STREAM) -> float:
     """HOST, with which the times of the points are right on average."""
     low, high = 0.0, 100.0
     while high - low > 0.01:
         host = (low + high) / 2
-        excess = sum(as_timed(p.kernel, host) / p.measured - 1 for p in points)
+        excess = sum(as_timed(p.kernel, host, stream) / p.measured - 1 for p in points)
         low, high = (low, host) if excess > 0 else (host, high)
     return low
+
+
+def fit_stream(points: list[Point], calibration: list[Point]) -> float:
+    """The time between two kernels with which the points are closest; the host's follows from it."""
+    def error(stream: float) -> float:
+        host = calibrate(calibration, stream)
+        return sum(abs(as_timed(p.kernel, host, stream) / p.measured - 1) for p in points)
+
+    return min((step / 20 for step in range(201)), key=error)
+
+
+def cross_validate(points: list[Point], calibration: list[Point]) -> None:
+    """Each fifth of the points is predicted with what the others say of the time between two kernels."""
+    streams = []
+    for fold in range(FOLDS):
+        streams.append(fit_stream([p for i, p in enumerate(points) if i % FOLDS != fold], calibration))
+        host = calibrate(calibration, streams[-1])
+        for point in points[fold::FOLDS]:
+            point.predicted = as_timed(point.kernel, host, streams[-1])
+    print(f"nvfp4: between two kernels of the stream {min(streams):.2f} to {max(streams):.2f} us more than in a graph")
+
+
+# ---- What the times say themselves ----------------------------------------------------------------------------------
+
+
+def slopes(points: list[Point]) -> tuple[float, float, float]:
+    """Microseconds of a launch, of a tile and of a k tile, for points of one tile and cluster."""
+    import numpy as np
+
+    terms, times = [], []
+    for p in points:
+        clusters = MULTIPROCESSORS[p.cluster] // (p.cluster[0] * p.cluster[1])
+        tiles = -(-p.m // 256) * -(-p.n // (p.tile[1] * p.cluster[1]))
+        waves = -(-tiles // clusters)
+        terms.append([1, waves, waves * -(-p.k // 256)])
+        times.append(p.measured)
+    weights = 1 / np.array(times)
+    found = np.linalg.lstsq(np.array(terms) * weights[:, None], np.ones(len(times)), rcond=None)[0]
+    return float(found[0]), float(found[1]), float(found[2])
+
+
+def show_slopes(points: list[Point]) -> None:
+    """For NVFP4, whose host hides no launch of more than FEWEST microseconds."""
+    print("| tile | cluster | launch, us | tile, clk | k tile of 256, clk | stores of a tile, of device memory's time | without a fifth |")
+    print("|---|---|---|---|---|---|---|")
+    usable = [p for p in points if p.measured > FEWEST and max(p.problem) < LARGEST]
+    for tile, cluster in sorted({(p.tile, p.cluster) for p in usable}):
+        chosen = [p for p in usable if (p.tile, p.cluster) == (tile, cluster)]
+        alone = MULTIPROCESSORS[cluster] * 128 * tile[1] * 4 / MEMORY / 1e6  # us that device memory takes for a wave's results
+        launch, of_tile, of_step = slopes(chosen)
+        parts = [slopes([p for i, p in enumerate(chosen) if i % FOLDS != fold])[1] / alone for fold in range(FOLDS)]
+        print(f"| {tile[0]} x {tile[1]} | {cluster[0]} x {cluster[1]} | {launch:.1f} | {of_tile * GIGAHERTZ * 1e3:.0f} "
+              f"| {of_step * GIGAHERTZ * 1e3:.0f} | {of_tile / alone:.2f} | {min(parts):.2f} to {max(parts):.2f} |")
 
 
 def show(points: list[Point], what: str) -> None:
@@ -209,19 +272,23 @@ def kernels_of(points: list[Point], options: argparse.Namespace, known: dict[str
             options.json.write_text(json.dumps([asdict(p) for p in known.values()], indent=0) + "\n", encoding="utf-8")
 
 
-def compare(kind: str, options: argparse.Namespace, known: dict[str, Point], hosts: dict[str, float]) -> None:
+def compare(kind: str, options: argparse.Namespace, known: dict[str, Point], stream: float) -> tuple[list[Point], list[Point]]:
+    """Prints the points of a format, and returns them behind those of the calibration. `stream` is for all but NVFP4."""
     calibration, chosen = choose(read(options.checkout, kind), options.all)
-    if SCRIPTS[kind] not in hosts:
-        kernels_of(calibration, options, known)
-        hosts[SCRIPTS[kind]] = calibrate(calibration)
     chosen = chosen[::options.every]
-    kernels_of(chosen, options, known)
-    print(f"{kind}: the host takes {hosts[SCRIPTS[kind]]:.1f} us for a launch")
+    kernels_of(calibration + chosen, options, known)
+    if kind == "nvfp4":
+        cross_validate(chosen, calibration)
+    else:
+        host = calibrate(calibration, stream)
+        print(f"{kind}: the host takes {host:.1f} us for a launch")
+        for point in chosen:
+            point.predicted = as_timed(point.kernel, host, stream)
     for point in chosen:
-        point.predicted = as_timed(point.kernel, hosts[SCRIPTS[kind]])
         print(f"{point.name:<46} measured {point.measured:>7.1f} us, predicted {point.predicted:>7.1f} us, "
               f"{100 * point.error():+6.1f} %, bound by {point.bound}")
     show(chosen, f"validation, {kind}")
+    return calibration, chosen
 
 
 def main() -> int:
@@ -233,6 +300,7 @@ def main() -> int:
     parser.add_argument("--every", type=int, default=1, metavar="N", help="every Nth of the points, in order")
     parser.add_argument("--json", type=pathlib.Path, help="write the points there")
     parser.add_argument("--again", type=pathlib.Path, help="kernels' times that --json wrote")
+    parser.add_argument("--slopes", action="store_true", help="what the times say of a launch, a tile and a k tile")
     parser.add_argument("--launch", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.launch:
@@ -244,10 +312,14 @@ def main() -> int:
     for file in filter(None, (options.again, options.json)):
         if file.exists():
             known |= {point.name: point for point in read_json(file)}
-    hosts: dict[str, float] = {}
+    if options.slopes:
+        show_slopes(read(options.checkout, "nvfp4"))
+        return 0
+    stream = STREAM
     for kind in FORMATS:
         if options.only in (None, kind):
-            compare(kind, options, known, hosts)
+            calibration, found = compare(kind, options, known, stream)
+            stream = fit_stream(found, calibration) if kind == "nvfp4" else stream
     return 0
 
 

@@ -79,6 +79,7 @@ struct Ticket {
   uint32_t ctaGroup = 0;    ///< tcgen05: 1 or 2
   bool bulkGroup = false;   ///< of a cp.async.bulk group
   std::optional<PipelinedOp> pipelined; ///< tcgen05.mma, .cp, .shift
+  std::array<TmemRange, 2> scales{}; ///< tcgen05.mma: the scale factors that it reads in each CTA
   bool published = false;        ///< its thread executed tcgen05.fence::before_thread_sync since
   std::vector<uint32_t> signals; ///< shared::cluster addresses of the mbarriers it will signal
 

@@ -48,6 +48,8 @@ struct Multiprocessor {
   Server remoteStores;                      ///< what takes st.async to other blocks of a cluster
   Server tensor;                            ///< tcgen05, all of the multiprocessor
   Server scales;                            ///< tcgen05.cp
+  /// When products may use what tcgen05.cp wrote to a column of tensor memory last.
+  std::array<double, hw::tmemColumnCount> copied{};
   Server mbarriers;
   L1Cache l1;
   /// A copy of the engine, whose bytes arrive from `first` to `last`.

@@ -62,11 +62,8 @@ double TimedPolicy::endOf(const Ticket &ticket, double &firstStage) {
     const double seen = rates[TimingRate::MbarrierWake] + rates[TimingRate::MbarrierTest];
     return endOfThoseBefore(ticket, now) + std::max(0.0, rates[tail] - seen);
   }
-  case TicketKind::TmemCopy: {
-    Multiprocessor &sm = *processors[ticket.issuer.rank];
-    return sm.scales.serve(now, rates[TimingRate::ScaleCopyInterval]) +
-           rates[TimingRate::ScaleCopyLatency] - rates[TimingRate::Tcgen05Tail];
-  }
+  case TicketKind::TmemCopy:
+    return tmemCopy(ticket);
   case TicketKind::TmemLoad:
   case TicketKind::TmemStore:
     return tmemMove(ticket);
@@ -240,6 +237,31 @@ double TimedPolicy::wgmma(const Ticket &ticket) {
          rates[registers ? TimingRate::WgmmaTailRegisters : TimingRate::WgmmaTail];
 }
 
+/// What a thread copies to tensor memory and what it multiplies begin in the order of its issue. A
+/// product waits for the copies of its scales alone, whoever issued them.
+double TimedPolicy::tmemCopy(const Ticket &ticket) {
+  const double latency = rates[TimingRate::ScaleCopyLatency];
+  const double begin = std::max(now, starts[ticket.issuer]);
+  for (const TmemCells &cells : ticket.tmemWrites) {
+    auto &copied = processors[cells.rank]->copied;
+    std::fill_n(copied.begin() + cells.range.column, cells.range.columns, begin + latency);
+  }
+  Server &scales = processors[ticket.issuer.rank]->scales;
+  return scales.serve(begin, rates[TimingRate::ScaleCopyInterval]) + latency -
+         rates[TimingRate::Tcgen05Tail];
+}
+
+/// The end of a product that keeps the tensor core for `duration`.
+double TimedPolicy::multiply(Multiprocessor &sm, const Ticket &ticket, double duration) {
+  double begin = now;
+  for (const TmemRange &range : ticket.scales)
+    for (uint32_t column = range.column; column < range.column + range.columns; ++column)
+      begin = std::max(begin, sm.copied[column]);
+  const double end = sm.tensor.serve(begin, duration);
+  starts[ticket.issuer] = end - duration;
+  return end;
+}
+
 /// A product takes the tensor core for its arithmetic or, if that is longer, for the reads of both
 /// operands; its result needs A before the arithmetic, and B while it goes on. One block multiplies
 /// 64 rows no faster than 128. The smallest interval is that of 128 rows of A and a few of B, which
@@ -261,8 +283,8 @@ double TimedPolicy::tcgen05Mma(const Ticket &ticket) {
   double end = 0;
   for (size_t rank = 0; rank < processors.size(); ++rank)
     if (ticket.sharedReads >> rank & 1)
-      end = std::max(end, processors[rank]->tensor.serve(now, duration));
-  end = end ? end : processors[ticket.issuer.rank]->tensor.serve(now, duration);
+      end = std::max(end, multiply(*processors[rank], ticket, duration));
+  end = end ? end : multiply(*processors[ticket.issuer.rank], ticket, duration);
   return std::max(now, end - (duration - compute) - (fullRows * perRow - ofA));
 }
 

@@ -70,6 +70,8 @@ private:
   double copyOut(const Ticket &ticket);
   double product(const Ticket &ticket);
   double wgmma(const Ticket &ticket);
+  double tmemCopy(const Ticket &ticket);
+  double multiply(Multiprocessor &sm, const Ticket &ticket, double duration);
   double tcgen05Mma(const Ticket &ticket);
   double tmemMove(const Ticket &ticket);
 
@@ -85,6 +87,7 @@ private:
   double now = 0, last = 0, newest = 0;
   bool looking = false, stopped = false;
   std::map<Thread, double> chains;           ///< the end of the last wgmma of a warp
+  std::map<Thread, double> starts;           ///< of the last tcgen05.mma of a thread
   std::unordered_map<uint64_t, double> ends; ///< of tickets that others may wait for
   struct {
     const Insn *insn = nullptr;

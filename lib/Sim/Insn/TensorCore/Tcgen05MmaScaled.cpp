@@ -224,6 +224,14 @@ Status checkTarget(ExecContext &cx, const MmaRequest &mma) {
   return hw::requireFeature(*target, &hw::TargetModel::hasFp4K96, "product of K = 96");
 }
 
+/// Where the scales of so many rows are; those of K = 96 may reach into the next block.
+TmemRange scaleColumns(const MmaRequest &mma, uint32_t address, unsigned rows) {
+  const unsigned blocks = mma.variant.k96 ? 2 : 1, block = hw::k96BlockColumns(rows);
+  const uint32_t first = hw::TmemAddress::unpack(address).column;
+  const uint32_t last = std::min(first + blocks * block, hw::tmemColumnCount);
+  return {0, hw::tmemLaneCount, first, last - first};
+}
+
 Outcome mmaScaled(ExecContext &cx, const Insn &insn) {
   TicketQueue &queue = TicketQueue::of(cx);
   for (uint32_t rest = cx.mask; rest; rest &= rest - 1) {
@@ -240,6 +248,8 @@ Outcome mmaScaled(ExecContext &cx, const Insn &insn) {
     if (Status ok = checkTarget(cx, *mma); !ok)
       return failHere(cx, std::move(ok.error()), lane);
     Ticket ticket = mmaTicket(cx, insn, lane, *mma);
+    ticket.scales = {scaleColumns(*mma, mma->sfa, mma->m / mma->ctaGroup),
+                     scaleColumns(*mma, mma->sfb, mma->n)};
     const bool fp4 = mma->kind != hw::MmaKind::MXF8F6F4;
     ticket.stages.push_back([&queue, mma, fp4](const Ticket &self) {
       return fp4 ? run(queue, self, *mma) : runDense(queue, self, *mma);
