@@ -29,37 +29,15 @@ public:
   }
 
 private:
-  /// A tile of the result, from (row, column) on, and where it begins in rhs and in the scales.
-  struct Tile {
-    Value row, column, rowB, scaleRowA, scaleRowB;
-    OfGroup group;
-  };
-
-  Tile findTile(Value m, Value n);
+  using Tile = PlacedTile;
   void buildTile(Value m, Value n);
   void buildKTile(ArrayRef<Value> accs, ArrayRef<Value> second, const Tile &tile, Value k);
   Value lastRowBlock();
 };
 } // namespace
 
-ConvertedProductBuilder::Tile ConvertedProductBuilder::findTile(Value m, Value n) {
-  Tile tile;
-  tile.column = tile.rowB = tile.scaleRowB = mul(n, shape.tileN);
-  if (!table) {
-    tile.row = tile.scaleRowA = mul(m, shape.tileM);
-    return tile;
-  }
-  TileOfGroup place = tileOfGroup(m);
-  tile.row = place.row;
-  tile.scaleRowA = entry(table, m, 3);
-  tile.rowB = add(tile.column, mul(place.group, shape.n));
-  tile.scaleRowB = add(tile.column, mul(place.group, shape.groupScaleRowsB()));
-  tile.group = {place.rowLimit, alphaOfGroup(place.group)};
-  return tile;
-}
-
 void ConvertedProductBuilder::buildTile(Value m, Value n) {
-  Tile tile = findTile(m, n);
+  Tile tile = placeTile(m, n);
   SmallVector<Value> accs, second;
   for (int64_t first = 0; first < shape.tileM; first += kRows) {
     accs.push_back(newFragment());

@@ -83,6 +83,22 @@ int FragmentEpilogue::restoringExponent() const {
              : -ofB - numerics::convertedExponent(formatOfCodes(shape.dataTypeA, shape.block));
 }
 
+FragmentEpilogue::PlacedTile FragmentEpilogue::placeTile(Value m, Value n) {
+  PlacedTile tile;
+  tile.column = tile.rowB = tile.scaleRowB = mul(n, shape.tileN);
+  if (!table) {
+    tile.row = tile.scaleRowA = mul(m, shape.tileM);
+    return tile;
+  }
+  TileOfGroup place = tileOfGroup(m);
+  tile.row = place.row;
+  tile.scaleRowA = entry(table, m, 3);
+  tile.rowB = add(tile.column, mul(place.group, shape.n));
+  tile.scaleRowB = add(tile.column, mul(place.group, shape.groupScaleRowsB()));
+  tile.group = {place.rowLimit, alphaOfGroup(place.group)};
+  return tile;
+}
+
 Value FragmentEpilogue::newFragment() {
   auto type = FragmentType::get(b.getContext(), fragmentSize, b.getF32Type(), fragmentKind);
   return FragmentOp::create(b, loc, type);

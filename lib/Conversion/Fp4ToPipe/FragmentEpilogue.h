@@ -46,6 +46,13 @@ protected:
   struct OfGroup {
     mlir::Value rowLimit, alpha;
   };
+  /// A tile of the result, from (row, column) on, and where it begins in rhs and in the scales.
+  struct PlacedTile {
+    mlir::Value row, column, rowB, scaleRowA, scaleRowB;
+    OfGroup group;
+  };
+  /// Tile (m, n) of the result. With groups, m counts the tiles along m of all of them.
+  PlacedTile placeTile(mlir::Value m, mlir::Value n);
   /// The sums of each thread from column `first` of its fragment on. A dual product has those of
   /// the second one besides.
   using SumsFrom = llvm::function_ref<mlir::Value(mlir::VectorType type, int64_t first)>;

@@ -33,16 +33,12 @@ public:
   }
 
 private:
-  /// A tile of the result, from (row, column) on, and where it begins in rhs and in the scales.
-  struct Tile {
-    Value row, column, rowB, scaleRowA, scaleRowB;
-    OfGroup group;
+  struct Tile : PlacedTile {
     Range k;
     Value part, index; ///< the range, and the tile among those of the result; null without ranges
   };
 
   Tile findTile(Value m, Value n);
-  void setGroup(Tile &tile, Value m);
   void buildTile(Value m, Value n);
   void storeTile(Value acc, Value second, const Tile &tile);
   void buildKTile(Value acc, Value second, const Tile &tile, Value k);
@@ -59,22 +55,8 @@ WarpProductBuilder::Tile WarpProductBuilder::findTile(Value m, Value n) {
     tile.index = add(mul(m, shape.tilesN()), n);
     tile.k = rangeOf(tile.part);
   }
-  tile.column = tile.rowB = tile.scaleRowB = mul(n, shape.tileN);
-  if (table)
-    setGroup(tile, m);
-  else
-    tile.row = tile.scaleRowA = mul(m, shape.tileM);
+  static_cast<PlacedTile &>(tile) = placeTile(m, n);
   return tile;
-}
-
-/// What tile `m` along m of all groups has of its group.
-void WarpProductBuilder::setGroup(Tile &tile, Value m) {
-  TileOfGroup place = tileOfGroup(m);
-  tile.row = place.row;
-  tile.scaleRowA = entry(table, m, 3);
-  tile.rowB = add(tile.column, mul(place.group, shape.n));
-  tile.scaleRowB = add(tile.column, mul(place.group, shape.groupScaleRowsB()));
-  tile.group = {place.rowLimit, alphaOfGroup(place.group)};
 }
 
 void WarpProductBuilder::buildTile(Value m, Value n) {
