@@ -26,6 +26,8 @@
 // UNIT: note: pad the columns with zeros to a multiple of 32
 // RUN: not fp4-run %t.so --device=sim --function=hadamard --dim M=96 --dim K=96 2>&1 | FileCheck %s --check-prefix=RUNS
 // RUNS: error: columns of operand 'input' of the {{hadamard_amax|quantize}} at dynamic-quantize.mlir:{{[0-9]+}}:{{[0-9]+}} must be 128, but got 96
+// RUN: not fp4-run %t.so --device=sim --function=given --dim M=96 --dim K=96 2>&1 | FileCheck %s --check-prefix=GIVEN
+// GIVEN: error: columns of operand 'input' of the quantize at dynamic-quantize.mlir:{{[0-9]+}}:{{[0-9]+}} must be 128, but got 96
 // RUN: not fp4-run %t.so --device=sim --function=transform --dim M=48 --dim K=44 2>&1 | FileCheck %s --check-prefix=EIGHT
 // EIGHT: error: columns of operand 'input' of the hadamard at dynamic-quantize.mlir:{{[0-9]+}}:{{[0-9]+}} must be 48, but got 44
 
@@ -52,6 +54,14 @@ func.func @square(%x: !x {fp4.dims = ["M", "K"]}) -> (!c, !t, !c, !t) {
 func.func @hadamard(%x: !x {fp4.dims = ["M", "K"]}) -> (!c, !n, !c, !t) {
   %ax, %at = fp4.hadamard_amax %x {dimension = 0 : i64, size = 16 : i64, sign_mask = 0xD7E8 : i64} : !x -> tensor<f32>, tensor<f32>
   %bx, %bt = fp4.hadamard_amax %x {dimension = 1 : i64, size = 64 : i64, sign_mask = 0xD7E8 : i64} : !x -> tensor<f32>, tensor<f32>
+  %q, %s, %p, %r = fp4.quantize %x amax %bt columnwise_amax %at
+      {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, outputs = #fp4.outputs<both>, hadamard = #g, columnwise_hadamard = #h}
+      : (!x, tensor<f32>, tensor<f32>) -> (!c, !n, !c, !t)
+  return %q, %s, %p, %r : !c, !n, !c, !t
+}
+
+// The quantizer alone says that its rows are whole transforms.
+func.func @given(%x: !x {fp4.dims = ["M", "K"]}, %bt: tensor<f32>, %at: tensor<f32>) -> (!c, !n, !c, !t) {
   %q, %s, %p, %r = fp4.quantize %x amax %bt columnwise_amax %at
       {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, outputs = #fp4.outputs<both>, hadamard = #g, columnwise_hadamard = #h}
       : (!x, tensor<f32>, tensor<f32>) -> (!c, !n, !c, !t)
