@@ -237,15 +237,20 @@ double TimedPolicy::wgmma(const Ticket &ticket) {
          rates[registers ? TimingRate::WgmmaTailRegisters : TimingRate::WgmmaTail];
 }
 
+/// Those of the columns that exist: an address beyond them is an error of the copy or the product.
+static std::span<double> columnsOf(Multiprocessor &sm, const TmemRange &range) {
+  const size_t first = std::min<size_t>(range.column, sm.copied.size());
+  return std::span(sm.copied).subspan(first,
+                                      std::min<size_t>(range.columns, sm.copied.size() - first));
+}
+
 /// What a thread copies to tensor memory and what it multiplies begin in the order of its issue. A
 /// product waits for the copies of its scales alone, whoever issued them.
 double TimedPolicy::tmemCopy(const Ticket &ticket) {
   const double latency = rates[TimingRate::ScaleCopyLatency];
   const double begin = std::max(now, starts[ticket.issuer]);
-  for (const TmemCells &cells : ticket.tmemWrites) {
-    auto &copied = processors[cells.rank]->copied;
-    std::fill_n(copied.begin() + cells.range.column, cells.range.columns, begin + latency);
-  }
+  for (const TmemCells &cells : ticket.tmemWrites)
+    std::ranges::fill(columnsOf(*processors[cells.rank], cells.range), begin + latency);
   Server &scales = processors[ticket.issuer.rank]->scales;
   return scales.serve(begin, rates[TimingRate::ScaleCopyInterval]) + latency -
          rates[TimingRate::Tcgen05Tail];
@@ -255,8 +260,8 @@ double TimedPolicy::tmemCopy(const Ticket &ticket) {
 double TimedPolicy::multiply(Multiprocessor &sm, const Ticket &ticket, double duration) {
   double begin = now;
   for (const TmemRange &range : ticket.scales)
-    for (uint32_t column = range.column; column < range.column + range.columns; ++column)
-      begin = std::max(begin, sm.copied[column]);
+    for (double copied : columnsOf(sm, range))
+      begin = std::max(begin, copied);
   const double end = sm.tensor.serve(begin, duration);
   starts[ticket.issuer] = end - duration;
   return end;

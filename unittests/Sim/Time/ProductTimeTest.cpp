@@ -21,9 +21,10 @@ constexpr unsigned rows = 128, depth = 64;
 
 double rate(TimingRate which) { return hw::timingRate("sm_100a", which)->value; }
 
-/// Cycles that one block takes for `steps` steps. In each it copies scales to columns 256 to 259 if
-/// `copies`, and multiplies `products` times with scales that begin at column `scales`.
-double cyclesOf(unsigned steps, unsigned columns, unsigned products, bool copies, unsigned scales) {
+/// Cycles that one block takes for `steps` steps. In each it copies scales to four columns from
+/// `copied` on if `copies`, and multiplies `products` times with scales from column `scales` on.
+double cyclesOf(unsigned steps, unsigned columns, unsigned products, bool copies, unsigned scales,
+                unsigned copied = 256, std::string *error = nullptr) {
   hw::BlockScaledInstrDesc descriptor;
   descriptor.kind = hw::MmaKind::MXF4NVF4;
   descriptor.m = rows;
@@ -37,9 +38,9 @@ double cyclesOf(unsigned steps, unsigned columns, unsigned products, bool copies
       "  @%p6 mbarrier.init.shared::cta.b64 [%r1], 1;\n  bar.warp.sync -1;\n"
       "  tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%r9], 512;\n"
       "  ld.shared.b32 %r10, [%r9];\n"
-      "  add.u32 %r31, %r10, 256;\n  add.u32 %r32, %r10, {};\n"
+      "  add.u32 %r31, %r10, {};\n  add.u32 %r32, %r10, {};\n"
       "  mov.b64 %rd3, {:#x};\n  mov.b64 %rd4, {:#x};\n  mov.b32 %r8, {:#x};\n  @%p5 bra WAIT;\n",
-      scales, block, tile, *descriptor.encode());
+      copied, scales, block, tile, *descriptor.encode());
   for (unsigned step = 0; step < steps; ++step) {
     if (copies)
       text += "  tcgen05.cp.cta_group::1.32x128b.warpx4 [%r31], %rd3;\n";
@@ -63,7 +64,10 @@ double cyclesOf(unsigned steps, unsigned columns, unsigned products, bool copies
   const uint64_t out = simulator.memory().allocate(256, "out");
   const LaunchConfig config{.grid = {1, 1, 1}, .block = {32, 1, 1}, .dynamicSharedBytes = 32768};
   auto stats = simulator.launch(*program, "test", config, Params().add(out).span());
-  EXPECT_TRUE(stats) << stats.error().message;
+  if (error && !stats)
+    *error = stats.error().message;
+  else
+    EXPECT_TRUE(stats) << stats.error().message;
   return time.cycles;
 }
 
@@ -91,6 +95,16 @@ TEST(ProductTime, AProductWaitsForTheScalesThatAreCopiedRightBeforeIt) {
 
 TEST(ProductTime, AProductDoesNotWaitForScalesOfOthers) {
   EXPECT_NEAR(stepOf(256, 4, true, 384), stepOf(256, 4, false), 1);
+}
+
+/// A prediction executes copies of scales and no products, which thus read nothing.
+TEST(ProductTime, ColumnsThatDoNotExistAreAnErrorOfACopy) {
+  for (unsigned column : {510u, 60000u}) {
+    std::string error;
+    cyclesOf(1, 256, 1, true, 256, column, &error);
+    EXPECT_THAT(error, testing::HasSubstr("column")) << column;
+    EXPECT_GT(cyclesOf(1, 256, 1, true, column), 0) << column;
+  }
 }
 
 } // namespace

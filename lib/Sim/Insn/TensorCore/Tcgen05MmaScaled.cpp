@@ -226,10 +226,9 @@ Status checkTarget(ExecContext &cx, const MmaRequest &mma) {
 
 /// Where the scales of so many rows are; those of K = 96 may reach into the next block.
 TmemRange scaleColumns(const MmaRequest &mma, uint32_t address, unsigned rows) {
-  const unsigned blocks = mma.variant.k96 ? 2 : 1, block = hw::k96BlockColumns(rows);
-  const uint32_t first = hw::TmemAddress::unpack(address).column;
-  const uint32_t last = std::min(first + blocks * block, hw::tmemColumnCount);
-  return {0, hw::tmemLaneCount, first, last - first};
+  const unsigned blocks = mma.variant.k96 ? 2 : 1;
+  return {0, hw::tmemLaneCount, hw::TmemAddress::unpack(address).column,
+          blocks * hw::k96BlockColumns(rows)};
 }
 
 Outcome mmaScaled(ExecContext &cx, const Insn &insn) {
