@@ -54,7 +54,7 @@ Value FragmentEpilogue::loadScales(Value from, Value rowBlock, Value kBlock, Val
       SharedType::get({int64_t(llvm::alignTo(rows, kScaleBlockRows)), shape.tileK / shape.block},
                       shape.scaleType, Layout::Tiled128x4);
   return LoadScalesOp::create(b, loc, type, from, rowBlock, kBlock, blocks, Value(), Value(),
-                              Value())
+                              Value(), /*in_bounds=*/false)
       .getResult();
 }
 

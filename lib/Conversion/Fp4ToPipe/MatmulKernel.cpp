@@ -204,7 +204,7 @@ Value MatmulBuilder::loadScales(Value from, Value row, Value rowBlock, Value kBl
   auto type = SharedType::get({rows, shape.tileK / shape.block}, shape.scaleType,
                               Layout::Tiled128x4);
   return LoadScalesOp::create(b, loc, type, from, rowBlock, kBlock, blocks, Value(), Value(),
-                              Value())
+                              Value(), from != scalesA && shape.fillsScaleBlocksB())
       .getResult();
 }
 

@@ -338,6 +338,11 @@ struct MatmulShape {
   /// Rows of scales of B that a block loads: whole blocks of 128 rows that its tile reaches into,
   /// or those of the tile in halves.
   int64_t rowsScalesB() const;
+  /// Every tile has several whole blocks of these rows, all of which exist.
+  bool fillsScaleBlocksB() const {
+    return tileN > pipe::kScaleBlockRows && tileN % pipe::kScaleBlockRows == 0 && !swap &&
+           !dynamicWidth() && n % tileN == 0;
+  }
   /// Bytes of K in one row of a box: the widest swizzle.
   static constexpr int64_t kPanelBytes = 128;
 

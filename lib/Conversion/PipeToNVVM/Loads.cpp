@@ -241,7 +241,8 @@ private:
     Value row = adaptor.getRowBlock();
     if (i > 0) {
       row = arith::AddIOp::create(b, loc, row, fp4::constantI32(b, loc, i));
-      row = arith::MinSIOp::create(b, loc, row, lastRowBlock(b, op));
+      if (!op.getInBounds())
+        row = arith::MinSIOp::create(b, loc, row, lastRowBlock(b, op));
     }
     ImplicitLocOpBuilder builder(loc, b);
     fp4::Int32 rowBlock(builder, row), columnBlock(builder, adaptor.getColumnBlock());

@@ -42,4 +42,16 @@ gpu.func @load(%b: !map, %sf: !sf, %row: i32, %col: i32, %blocks: i32, %it: i32)
   }
   gpu.return
 }
+// No tile reaches beyond the buffer's last row of blocks.
+// CHECK-LABEL: llvm.func @whole_tiles
+// CHECK-COUNT-2: nvvm.cp.async.bulk.shared.cluster.global
+// CHECK-NOT: llvm.intr.smin
+gpu.func @whole_tiles(%b: !map, %sf: !pipe.global<512x9xf8E8M0FNU, tiled_128x4>, %row: i32, %col: i32, %blocks: i32, %it: i32) kernel {
+  %ab = pipe.channel from tma to tensor depth 2 payload [0, 49152] barriers 53248 : !ch
+  pipe.role load warps 0 to 1 drives [tma] {
+    %s, %sc = pipe.producer_acquire %ab[%it] : !ch
+    pipe.load_scales %sf[%row, %col] blocks %blocks into %sc signals %ab[%it] {in_bounds} : !pipe.global<512x9xf8E8M0FNU, tiled_128x4>, !scales, !ch
+  }
+  gpu.return
+}
 }

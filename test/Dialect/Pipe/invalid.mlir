@@ -167,6 +167,17 @@ func.func @scales(%s: !pipe.global<128x17xf8E4M3FN, tiled_128x4>, %t: !pipe.glob
 
 // -----
 
+func.func @in_bounds(%s: !pipe.global<512x16xf8E4M3FN, tiled_128x4>, %t: !pipe.global<600x16xf8E4M3FN, tiled_128x4>, %i: i32) {
+  %twin = pipe.load_scales %s[%i, %i] {in_bounds} : !pipe.global<512x16xf8E4M3FN, tiled_128x4> -> !pipe.shared<256x16xf8E4M3FN, tiled_128x4>
+  // (C129)
+  // expected-error @+2 {{'in_bounds' expects static rows of whole tiles of 256 rows, but got '!pipe.global<600x16xf8E4M3FN, tiled_128x4>'}}
+  // expected-note @+1 {{leave 'in_bounds' out: the last row of blocks then stands in for others}}
+  %bad = pipe.load_scales %t[%i, %i] {in_bounds} : !pipe.global<600x16xf8E4M3FN, tiled_128x4> -> !pipe.shared<256x16xf8E4M3FN, tiled_128x4>
+  return
+}
+
+// -----
+
 func.func @copy(%s: !pipe.shared<128x16xf8E4M3FN, tiled_128x4>) {
   %twin = pipe.copy_scales %s : !pipe.shared<128x16xf8E4M3FN, tiled_128x4> -> !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>
   // (C113)

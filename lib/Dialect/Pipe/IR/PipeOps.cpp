@@ -314,7 +314,22 @@ int64_t LoadScalesOp::getUnitBytes() {
 }
 void LoadScalesOp::fillSlot(OpBuilder &builder, Value slot, Value channel) {
   create(builder, getLoc(), Type(), getSource(), getRowBlock(), getColumnBlock(), getBlocks(), slot,
-         channel, Value());
+         channel, Value(), getInBounds());
+}
+
+/// Every place of the tile must be within the source.
+static LogicalResult verifyInBounds(LoadScalesOp op) {
+  GlobalType source = op.getSource().getType();
+  int64_t blocks = op.getTileType().getRows() / kScaleBlockRows;
+  bool isStatic = !ShapedType::isDynamic(source.getShape()[0]);
+  if (op.getInBounds() && !(isStatic && source.getScaleBlockRows() % blocks == 0)) { // (C129)
+    InFlightDiagnostic diag = op.emitOpError()
+                              << "'in_bounds' expects static rows of whole tiles of "
+                              << op.getTileType().getRows() << " rows, but got " << source;
+    diag.attachNote() << "leave 'in_bounds' out: the last row of blocks then stands in for others";
+    return diag;
+  }
+  return success();
 }
 
 LogicalResult LoadScalesOp::verify() {
@@ -348,7 +363,7 @@ LogicalResult LoadScalesOp::verify() {
     diag.attachNote() << "give the number of existing blocks with 'blocks %n'";
     return diag;
   }
-  return success();
+  return verifyInBounds(*this);
 }
 
 //===----------------------------------------------------------------------===//
