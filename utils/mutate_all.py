@@ -24,10 +24,10 @@ import time
 
 import kernel_kinds
 import mutate
+from written_tables import head, row, write
 
 COLUMNS = ("kind of kernel", "target", "mutants", "killed", "equivalent", "redundant", "unreached",
            "survived")
-BEGIN, END = "<!-- utils/mutate_all.py writes this -->", "<!-- end of what it writes -->"
 
 
 def compiled(kind, scratch, options):
@@ -71,10 +71,6 @@ def entry(kind, result, seconds, options):
             "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d")}
 
 
-def row(*cells):
-    return "| " + " | ".join(map(str, cells)) + " |"
-
-
 def records(path):
     lines = path.read_text().splitlines() if path and path.exists() else []
     return {(record["name"], record["target"]): record for record in map(json.loads, lines)}
@@ -83,24 +79,18 @@ def records(path):
 def table(recorded, kinds):
     """The rows of all kinds that ran, sums, and what is alive by sort."""
     ran = [recorded[key] for key in dict.fromkeys(kinds) if key in recorded]
-    lines = [row(*COLUMNS), "|---" * len(COLUMNS) + "|"]
+    lines = head(*COLUMNS)
     lines += [row(record["name"], record["target"], *record["counts"]) for record in ran]
     sums = [sum(column) for column in zip(*(record["counts"] for record in ran))]
     lines.append(row(f"{len(ran)} of {len(kinds)} kinds", "", *sums))
     alive = collections.Counter((what, fate) for record in ran
                                 for what, _, fate in record["alive"])
-    lines += ["", row("what was alive", *COLUMNS[-3:]), "|---|---|---|---|"]
+    lines += ["", *head("what was alive", *COLUMNS[-3:])]
     lines += [row(what, *(alive[what, fate] for fate in mutate.ALIVE[1:]))
               for what in sorted({what for what, _ in alive})]
     when = sorted({f"{record['date']}, revision {record['revision']}" for record in ran})
     seconds = sum(record["seconds"] for record in ran)
     return lines + ["", f"({'; '.join(when)}; {seconds / 60:.0f} minutes.)"]
-
-
-def document(path, lines):
-    before, rest = path.read_text().split(BEGIN)
-    behind = rest.split(END)[1]
-    path.write_text("\n".join([before + BEGIN, *lines, END + behind]))
 
 
 def run(kind, options):
@@ -133,12 +123,12 @@ def main():
     options = arguments.parse_args()
     kinds = list(kernel_kinds.kinds())
     if options.document:
-        document(options.document, table(records(options.record),
-                                         [(kind.name, kind.target) for kind in kinds]))
+        ran = table(records(options.record), [(kind.name, kind.target) for kind in kinds])
+        write(options.document, "mutate_all.py", ran)
         return 0
     done = records(options.record)
     chosen = [kind for kind in kinds if options.only in f"{kind.name}, {kind.target}"]
-    print(row(*COLUMNS), "|---" * len(COLUMNS) + "|", sep="\n", flush=True)
+    print(*head(*COLUMNS), sep="\n", flush=True)
     failed = [kind for kind in chosen
               if (kind.name, kind.target) not in done and not run(kind, options)]
     return 1 if failed or not chosen else 0

@@ -6,11 +6,14 @@
   utils/order_table.py --only=product  those whose name contains the text
   utils/order_table.py --list          the names
   utils/order_table.py --run=FILE      an fp4-run other than build/bin/fp4-run
+  utils/order_table.py --document=docs/Simulator.md   writes the table into the document
 
-Exit code 1 when an order fails. A kernel whose orders did not all run says how many did; one that
-did not end within --seconds says so.
+Of a product, a row has the kernel with the most steps, and of quantizers all kernels that differ; the
+seconds are those of all. Exit code 1 when an order fails. A kernel whose orders did not all run says
+so; a program that did not end within --seconds says that.
 """
 import argparse
+import datetime
 import json
 import pathlib
 import subprocess
@@ -18,6 +21,8 @@ import sys
 import tempfile
 
 from kernel_kinds import BOTH, NEAR, Kind, kinds, quantizer
+from mutate_all import revision
+from written_tables import head, row, write
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
@@ -63,6 +68,15 @@ def explore(tools, case, options):
     return json.loads(run.stdout)["orders"]
 
 
+def row_of(case, launches):
+    kernels = list(dict.fromkeys((launch["orders"], launch["longest"], launch["commuting_pairs"]) for launch in launches))
+    if "fp4.blockscaled_matmul" in case.text:
+        kernels = [max(kernels, key=lambda kernel: kernel[1])]
+    columns = (", ".join(map(str, column)) for column in zip(*kernels))
+    complete = "complete" if all(launch["complete"] for launch in launches) else "not complete"
+    return row(case.name, case.target, *columns, f"{sum(launch['seconds'] for launch in launches):.1f}", complete)
+
+
 def main():
     arguments = argparse.ArgumentParser(description=__doc__,
                                         formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -72,25 +86,26 @@ def main():
     arguments.add_argument("--most", type=int, default=200, help="orders of each launch (200)")
     arguments.add_argument("--seconds", type=float, default=600, help="time of each program (600)")
     arguments.add_argument("--list", action="store_true", help="print the programs")
+    arguments.add_argument("--document", type=pathlib.Path, help="text that gets the table")
     options = arguments.parse_args()
-    failed = 0
     chosen = [case for case in cases() if options.only in case.name]
     if options.list:
         print("\n".join(f"{case.name}, {case.target}" for case in chosen))
         return 0
-    print("| program | target | kernel | orders | left early | steps | commuting pairs | s | complete |")
-    print("|---|---|---|---|---|---|---|---|---|")
+    lines = head("program", "target", "orders", "steps", "pairs that commute", "s", "")
+    print(*lines, sep="\n")
+    failed = 0
     for case in chosen:
         launches = explore(options.build / "bin", case, options)
         if isinstance(launches, str):
             failed += 1
             print(f"{case.name}, {case.target}: {launches.strip()}", file=sys.stderr, flush=True)
             continue
-        for launch in launches:
-            row = (case.name, case.target, launch["kernel"], launch["orders"], launch["pruned"],
-                   launch["longest"], launch["commuting_pairs"], f"{launch['seconds']:.2f}",
-                   "yes" if launch["complete"] else "no")
-            print("| " + " | ".join(map(str, row)) + " |", flush=True)
+        lines.append(row_of(case, launches))
+        print(lines[-1], flush=True)
+    if options.document:
+        today = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d")
+        write(options.document, "order_table.py", [*lines, "", f"({today}, revision {revision()}.)"])
     return 1 if failed else 0
 
 

@@ -8,8 +8,9 @@ import pathlib
 import re
 import sys
 
+from written_tables import head, row, with_lines
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-BEGIN, END = "<!-- rates -->\n", "<!-- end of rates -->\n"
 
 
 def table():
@@ -19,20 +20,18 @@ def table():
     for target, name, value, mark, source in re.findall(pattern, text, re.M):
         known[name, target] = f"{value} ({mark.lower()}: {source})"
     targets = list(dict.fromkeys(target for _, target in known))
-    lines = ["| " + " | ".join(["rate", "unit", *targets, "what"]) + " |", "|---" * (len(targets) + 3) + "|"]
+    lines = head("rate", "unit", *targets, "what")
     rates = re.findall(r'^FP4_TIMING\((\w+), "([^"]*)", "([^"]*)"\)', text, re.M)
     for name, unit, meaning in rates:
         cells = [known.get((name, target), "-") for target in targets]
-        lines.append("| " + " | ".join([name, unit, *cells, meaning]) + " |")
-    return "\n".join(lines) + "\n"
+        lines.append(row(name, unit, *cells, meaning))
+    return lines
 
 
 def main():
     page = ROOT / "docs/Time.md"
     text = page.read_text()
-    before, rest = text.split(BEGIN)
-    after = rest.split(END)[1]
-    new = before + BEGIN + table() + END + after
+    new = with_lines(text, "time_table.py", table())
     if "--check" in sys.argv[1:]:
         stale = "error: the table of rates in docs/Time.md is out of date: run utils/time_table.py"
         sys.exit(0 if new == text else stale)
