@@ -33,8 +33,8 @@ Test = collections.namedtuple("Test", "place error")
 
 
 def code_of(line):
-    """The line without its comment and strings, for the balance of brackets."""
-    return re.sub(r'"(?:[^"\\]|\\.)*"|//.*', "", line)
+    """The line without its comment and the text of its strings, for the balance of brackets."""
+    return re.sub(r'"(?:[^"\\]|\\.)*"|//.*', lambda match: '""' * (match[0][0] == '"'), line)
 
 
 def end_of_statement(lines, first):

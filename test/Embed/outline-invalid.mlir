@@ -40,6 +40,7 @@ func.func @bytes(%b: tensor<64x32xi8>) -> tensor<64x32xf4E2M1FN> {
 // The rows of an output that stands on its side are columns, and their pitch is not known here.
 func.func @sideways(%x: tensor<?x32xf32>, %a: tensor<f32>) -> tensor<32x?xf4E2M1FN> {
   // expected-error @below {{result of an island of fp4 operations must have dense bytes, but got 'tensor<32x?xf4E2M1FN>'}}
+  // expected-note @below {{static sizes, or dynamic rows of a matrix with an even number of columns, have; keep other tensors inside of one island}}
   %q, %s = fp4.quantize %x amax %a
       {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>,
        outputs = #fp4.outputs<columnwise>}
@@ -60,6 +61,7 @@ func.func @unknown(%q: tensor<?x?xf4E2M1FN>) {
 func.func @rows(%s: tensor<?x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> index {
   %c0 = arith.constant 0 : index
   // expected-error @below {{'tensor.dim' op must not ask for the rows of tiled scales, which their bytes do not tell; take them from the data}}
+  // expected-note @below {{tensor.dim of the codes gives the rows}}
   %m = tensor.dim %s, %c0 : tensor<?x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
   return %m : index
 }
@@ -67,6 +69,7 @@ func.func @rows(%s: tensor<?x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> ind
 // -----
 
 // expected-error @below {{symbol 'fp4_islands' must be free for the functions of the islands}}
+// expected-note @below {{rename it}}
 func.func @fp4_islands(%x: tensor<64x32xf32>) -> tensor<f32> {
   %a = fp4.amax %x : tensor<64x32xf32> -> tensor<f32>
   return %a : tensor<f32>
@@ -78,6 +81,7 @@ func.func @fp4_islands(%x: tensor<64x32xf32>) -> tensor<f32> {
 gpu.module @kernels {
   gpu.func @kernel(%x: tensor<64x32xf32>) kernel {
     // expected-error @below {{'fp4.amax' op must be in a func.func of the module whose islands are outlined}}
+    // expected-note @below {{move the operation into a function, or inline the function of the other module}}
     %a = fp4.amax %x : tensor<64x32xf32> -> tensor<f32>
     gpu.return
   }
@@ -106,6 +110,7 @@ func.func @byte(%q: tensor<64x32xf4E2M1FN>, %i: index) -> tensor<8x16xf4E2M1FN> 
 
 func.func @any(%q: tensor<?x32xf4E2M1FN>, %d: index) -> index {
   // expected-error @below {{'tensor.dim' op must ask for a constant dimension of 'tensor<?x32xf4E2M1FN>'}}
+  // expected-note @below {{write the dimension as an arith.constant from 0 to below the rank}}
   %n = tensor.dim %q, %d : tensor<?x32xf4E2M1FN>
   return %n : index
 }

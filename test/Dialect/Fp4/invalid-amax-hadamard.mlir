@@ -5,7 +5,8 @@
 // amax (C1)
 func.func @amax_elements(%ok: tensor<4x16xbf16>, %bad: tensor<4x16xi32>) {
   %0 = fp4.amax %ok : tensor<4x16xbf16> -> tensor<f32>
-  // expected-error @+1 {{operand 'input' must have elements of type bf16, f16 or f32, but got 'tensor<4x16xi32>'}}
+  // expected-error @+2 {{operand 'input' must have elements of type bf16, f16 or f32, but got 'tensor<4x16xi32>'}}
+  // expected-note @+1 {{convert the tensor to one of these types first}}
   %1 = fp4.amax %bad : tensor<4x16xi32> -> tensor<f32>
   return
 }
@@ -15,7 +16,8 @@ func.func @amax_elements(%ok: tensor<4x16xbf16>, %bad: tensor<4x16xi32>) {
 // amax (C2)
 func.func @amax_encoding(%ok: tensor<4x16xbf16>, %bad: tensor<4x16xbf16, "csr">) {
   %0 = fp4.amax %ok : tensor<4x16xbf16> -> tensor<f32>
-  // expected-error @+1 {{operand 'input' must have no encoding but #fp4.scale_layout, but got 'tensor<4x16xbf16, "csr">'}}
+  // expected-error @+2 {{operand 'input' must have no encoding but #fp4.scale_layout, but got 'tensor<4x16xbf16, "csr">'}}
+  // expected-note @+1 {{fp4 reads matrices in MLIR's own order: remove the encoding}}
   %1 = fp4.amax %bad : tensor<4x16xbf16, "csr"> -> tensor<f32>
   return
 }
@@ -90,7 +92,8 @@ func.func @amax_result(%x: tensor<4x16xbf16>) {
 // hadamard (C1)
 func.func @hadamard_elements(%ok: tensor<4x16xbf16>, %bad: tensor<4x16xf32>) {
   %0 = fp4.hadamard %ok : tensor<4x16xbf16> -> tensor<4x16xbf16>
-  // expected-error @+1 {{operand 'input' must have elements of type bf16, but got 'tensor<4x16xf32>'}}
+  // expected-error @+2 {{operand 'input' must have elements of type bf16, but got 'tensor<4x16xf32>'}}
+  // expected-note @+1 {{convert the tensor to bf16 first: transforms are of bf16}}
   %1 = fp4.hadamard %bad : tensor<4x16xf32> -> tensor<4x16xf32>
   return
 }
@@ -122,7 +125,8 @@ func.func @hadamard_size(%x: tensor<4x96xbf16>) {
 // hadamard (C4)
 func.func @hadamard_dimension(%x: tensor<16x16xbf16>) {
   %0 = fp4.hadamard %x {dimension = 0 : i64} : tensor<16x16xbf16> -> tensor<16x16xbf16>
-  // expected-error @+1 {{attribute 'dimension' must be 0 or 1, but got 2}}
+  // expected-error @+2 {{attribute 'dimension' must be 0 or 1, but got 2}}
+  // expected-note @+1 {{a matrix has rows, dimension 0, and columns, dimension 1}}
   %1 = fp4.hadamard %x {dimension = 2 : i64} : tensor<16x16xbf16> -> tensor<16x16xbf16>
   return
 }
@@ -165,7 +169,8 @@ func.func @hadamard_result(%x: tensor<16x16xbf16>) {
 // hadamard_amax (C1)
 func.func @hadamard_amax_elements(%ok: tensor<4x16xbf16>, %bad: tensor<4x16xf16>) {
   %0:2 = fp4.hadamard_amax %ok : tensor<4x16xbf16> -> tensor<f32>, tensor<f32>
-  // expected-error @+1 {{operand 'input' must have elements of type bf16, but got 'tensor<4x16xf16>'}}
+  // expected-error @+2 {{operand 'input' must have elements of type bf16, but got 'tensor<4x16xf16>'}}
+  // expected-note @+1 {{convert the tensor to bf16 first: transforms are of bf16}}
   %1:2 = fp4.hadamard_amax %bad : tensor<4x16xf16> -> tensor<f32>, tensor<f32>
   return
 }
@@ -196,7 +201,8 @@ func.func @hadamard_amax_size(%x: tensor<16x96xbf16>) {
 // hadamard_amax (C4)
 func.func @hadamard_amax_dimension(%x: tensor<16x96xbf16>) {
   %0:2 = fp4.hadamard_amax %x {dimension = 0 : i64} : tensor<16x96xbf16> -> tensor<f32>, tensor<f32>
-  // expected-error @+1 {{attribute 'dimension' must be 0 or 1, but got 2}}
+  // expected-error @+2 {{attribute 'dimension' must be 0 or 1, but got 2}}
+  // expected-note @+1 {{a matrix has rows, dimension 0, and columns, dimension 1}}
   %1:2 = fp4.hadamard_amax %x {dimension = 2 : i64} : tensor<16x96xbf16> -> tensor<f32>, tensor<f32>
   return
 }

@@ -5,7 +5,8 @@
 // operation (C200)
 func.func @extents(%ok: tensor<1099511627776x16xbf16>, %bad: tensor<1099511627777x16xbf16>) {
   %0 = fp4.amax %ok : tensor<1099511627776x16xbf16> -> tensor<f32>
-  // expected-error @+1 {{operand 'input' must have extents of at most 1099511627776, but got 'tensor<1099511627777x16xbf16>'}}
+  // expected-error @+2 {{operand 'input' must have extents of at most 1099511627776, but got 'tensor<1099511627777x16xbf16>'}}
+  // expected-note @+1 {{cut the matrix into several}}
   %1 = fp4.amax %bad : tensor<1099511627777x16xbf16> -> tensor<f32>
   return
 }
@@ -25,7 +26,8 @@ func.func @unknown_attribute(%x: tensor<4x32xbf16>) -> (tensor<f32>, tensor<f32>
 
 // scale_layout (C1)
 func.func private @layout_elements(tensor<4x2xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>)
-// expected-error @+1 {{scale layout #fp4.scale_layout<tiled_128x4> expects elements of type f8E4M3FN or f8E8M0FNU, but got 'bf16'}}
+// expected-error @+2 {{scale layout #fp4.scale_layout<tiled_128x4> expects elements of type f8E4M3FN or f8E8M0FNU, but got 'bf16'}}
+// expected-note @+1 {{layouts of scales are of scale factors only: leave the encoding out}}
 func.func private @layout_elements_bad(tensor<4x2xbf16, #fp4.scale_layout<tiled_128x4>>)
 
 // -----
@@ -39,14 +41,16 @@ func.func private @layout_type_bad(tensor<16x4x, #fp4.scale_layout<tiled_128x4>>
 
 // scale_layout (C2)
 func.func private @layout_rank(tensor<4x2xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>)
-// expected-error @+1 {{scale layout #fp4.scale_layout<tiled_128x4> expects 2 dimensions, but got 1}}
+// expected-error @+2 {{scale layout #fp4.scale_layout<tiled_128x4> expects 2 dimensions, but got 1}}
+// expected-note @+1 {{scales of several matrices are several tensors: tensor.extract_slice and tensor.collapse_shape take one out}}
 func.func private @layout_rank_bad(tensor<8xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>)
 
 // -----
 
 // function (C1)
 func.func private @name(tensor<4x8xbf16> {fp4.name = "x"})
-// expected-error @+1 {{attribute 'fp4.name' of argument 0 must be a string, but got 7 : i64}}
+// expected-error @+2 {{attribute 'fp4.name' of argument 0 must be a string, but got 7 : i64}}
+// expected-note @+1 {{write {fp4.name = "x"}}}
 func.func private @name_bad(tensor<4x8xbf16> {fp4.name = 7})
 
 // -----
@@ -75,7 +79,8 @@ func.func private @default_name() -> (tensor<f32> {fp4.name = "r1"}, tensor<f32>
 
 // function (C476)
 func.func private @strided(tensor<?x64xbf16> {fp4.strided})
-// expected-error @+1 {{attribute 'fp4.strided' of argument 0 must be a unit attribute, but got 32 : i64}}
+// expected-error @+2 {{attribute 'fp4.strided' of argument 0 must be a unit attribute, but got 32 : i64}}
+// expected-note @+1 {{write {fp4.strided}}}
 func.func private @pitch(tensor<?x64xbf16> {fp4.strided = 32})
 
 // -----
@@ -90,21 +95,24 @@ func.func private @strided_batch() -> (tensor<2x4x64xbf16> {fp4.strided})
 
 // function (C477)
 func.func private @strided_types(tensor<4x?xf4E2M1FN>, tensor<?x4x64xf8E5M2> {fp4.strided}, tensor<4x64xf4E2M1FN> {fp4.strided})
-// expected-error @+1 {{attribute 'fp4.strided' of argument 0 must be on rows of static length, in two or three dimensions, of floats or codes and without an encoding, but got 'tensor<4x?xf4E2M1FN>'}}
+// expected-error @+2 {{attribute 'fp4.strided' of argument 0 must be on rows of static length, in two or three dimensions, of floats or codes and without an encoding, but got 'tensor<4x?xf4E2M1FN>'}}
+// expected-note @+1 {{leave 'fp4.strided' out, and the caller's buffer is dense}}
 func.func private @dynamic_rows(tensor<4x?xf4E2M1FN> {fp4.strided})
 
 // -----
 
 // function (C477)
 func.func private @dynamic_result() -> (tensor<4x?xf8E4M3FN> {fp4.strided})
-// expected-error @+1 {{attribute 'fp4.strided' of result 0 must be on rows, of static length where they are packed, in two or three dimensions, of floats or codes and without an encoding, but got 'tensor<4x?xf4E2M1FN>'}}
+// expected-error @+2 {{attribute 'fp4.strided' of result 0 must be on rows, of static length where they are packed, in two or three dimensions, of floats or codes and without an encoding, but got 'tensor<4x?xf4E2M1FN>'}}
+// expected-note @+1 {{leave 'fp4.strided' out, and the caller's buffer is dense}}
 func.func private @dynamic_result_bad() -> (tensor<4x?xf4E2M1FN> {fp4.strided})
 
 // -----
 
 // function (C477)
 func.func private @tiles(tensor<64x4xf8E4M3FN> {fp4.strided})
-// expected-error @+1 {{attribute 'fp4.strided' of argument 0 must be on rows of static length}}
+// expected-error @+2 {{attribute 'fp4.strided' of argument 0 must be on rows of static length}}
+// expected-note @+1 {{leave 'fp4.strided' out, and the caller's buffer is dense}}
 func.func private @tiles_bad(tensor<64x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>> {fp4.strided})
 
 // -----
@@ -209,7 +217,8 @@ func.func private @mask_bad() attributes {bad = #fp4.hadamard<size = 64, sign_ma
 // -----
 
 func.func private @field() attributes {ok = #fp4.hadamard<arithmetic = tensor_core>}
-// expected-error @+1 {{expects size, sign_mask, arithmetic or rounding, but got dimension}}
+// expected-error @+2 {{expects size, sign_mask, arithmetic or rounding, but got dimension}}
+// expected-note @+1 {{write #fp4.hadamard<size = 16, sign_mask = 55272>, for example}}
 func.func private @field_bad() attributes {bad = #fp4.hadamard<dimension = 1>}
 
 // -----

@@ -6,7 +6,8 @@
 func.func @dequantize_data(%ok: tensor<4x32xf4E2M1FN>, %bad: tensor<4x32xi4>, %s: tensor<4x1xf8E8M0FNU>) {
   %0 = fp4.dequantize %ok scaled %s {format = #fp4.format<mxfp4>}
       : (tensor<4x32xf4E2M1FN>, tensor<4x1xf8E8M0FNU>) -> tensor<4x32xf32>
-  // expected-error @+1 {{operand 'data' must have elements of type f4E2M1FN, but got 'tensor<4x32xi4>'}}
+  // expected-error @+2 {{operand 'data' must have elements of type f4E2M1FN, but got 'tensor<4x32xi4>'}}
+  // expected-note @+1 {{this is the element type of format mxfp4}}
   %1 = fp4.dequantize %bad scaled %s {format = #fp4.format<mxfp4>}
       : (tensor<4x32xi4>, tensor<4x1xf8E8M0FNU>) -> tensor<4x32xf32>
   return
@@ -18,7 +19,8 @@ func.func @dequantize_data(%ok: tensor<4x32xf4E2M1FN>, %bad: tensor<4x32xi4>, %s
 func.func @dequantize_wide_data(%ok: tensor<4x32xf6E3M2FN>, %bad: tensor<4x32xf6E2M3FN>, %s: tensor<4x1xf8E8M0FNU>) {
   %0 = fp4.dequantize %ok scaled %s {format = #fp4.format<mxfp6_e3m2>}
       : (tensor<4x32xf6E3M2FN>, tensor<4x1xf8E8M0FNU>) -> tensor<4x32xf32>
-  // expected-error @+1 {{operand 'data' must have elements of type f6E3M2FN, but got 'tensor<4x32xf6E2M3FN>'}}
+  // expected-error @+2 {{operand 'data' must have elements of type f6E3M2FN, but got 'tensor<4x32xf6E2M3FN>'}}
+  // expected-note @+1 {{this is the element type of format mxfp6_e3m2}}
   %1 = fp4.dequantize %bad scaled %s {format = #fp4.format<mxfp6_e3m2>}
       : (tensor<4x32xf6E2M3FN>, tensor<4x1xf8E8M0FNU>) -> tensor<4x32xf32>
   return
@@ -95,7 +97,8 @@ func.func @dequantize_amax(%q: tensor<4x32xf4E2M1FN>, %s: tensor<4x2xf8E4M3FN>, 
 func.func @dequantize_result_elements(%q: tensor<4x32xf4E2M1FN>, %s: tensor<4x1xf8E8M0FNU>) {
   %0 = fp4.dequantize %q scaled %s {format = #fp4.format<mxfp4>}
       : (tensor<4x32xf4E2M1FN>, tensor<4x1xf8E8M0FNU>) -> tensor<4x32xbf16>
-  // expected-error @+1 {{result 'result' must have elements of type bf16, f16 or f32, but got 'tensor<4x32xf64>'}}
+  // expected-error @+2 {{result 'result' must have elements of type bf16, f16 or f32, but got 'tensor<4x32xf64>'}}
+  // expected-note @+1 {{convert the tensor to one of these types first}}
   %1 = fp4.dequantize %q scaled %s {format = #fp4.format<mxfp4>}
       : (tensor<4x32xf4E2M1FN>, tensor<4x1xf8E8M0FNU>) -> tensor<4x32xf64>
   return

@@ -8,7 +8,8 @@ func.func @elements(%a: tensor<?x256xf8E4M3FN>, %sa: tensor<?x2xf32>, %b: tensor
                     %four: tensor<200x256xf4E2M1FN>) {
   %0 = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<fp8_block128>}
       : (tensor<?x256xf8E4M3FN>, tensor<?x2xf32>, tensor<200x256xf8E4M3FN>, tensor<2x2xf32>) -> tensor<?x200xbf16>
-  // expected-error @+1 {{operand 'rhs' must have elements of type f8E4M3FN, but got 'tensor<200x256xf4E2M1FN>'}}
+  // expected-error @+2 {{operand 'rhs' must have elements of type f8E4M3FN, but got 'tensor<200x256xf4E2M1FN>'}}
+  // expected-note @+1 {{this is the element type of format fp8_block128}}
   %1 = fp4.blockscaled_matmul %a scaled %sa, %four scaled %sb {format = #fp4.format<fp8_block128>}
       : (tensor<?x256xf8E4M3FN>, tensor<?x2xf32>, tensor<200x256xf4E2M1FN>, tensor<2x2xf32>) -> tensor<?x200xbf16>
   return

@@ -63,7 +63,8 @@ func.func @both(%a: tensor<64x512xf4E2M1FN>, %s: !s, %o: tensor<3xi64>) {
 func.func @offsets(%a: tensor<64x512xf4E2M1FN>, %s: !s, %l: tensor<2048x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, %o: tensor<3xi64>, %one: tensor<1xi64>) {
   %0 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s offsets %o {format = #fp4.format<nvfp4>}
       : (tensor<64x512xf4E2M1FN>, !s, tensor<64x512xf4E2M1FN>, !s, tensor<3xi64>) -> tensor<64x32xbf16>
-  // expected-error @+1 {{operand 'offsets' must be a static tensor of i64 with one number more than there are groups, or with two numbers for each group, but got 'tensor<1xi64>'}}
+  // expected-error @+2 {{operand 'offsets' must be a static tensor of i64 with one number more than there are groups, or with two numbers for each group, but got 'tensor<1xi64>'}}
+  // expected-note @+1 {{write tensor<Gx2xi64> of the first row and the end of each group, or tensor<(G + 1)xi64> where groups follow each other}}
   %1 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s offsets %one {format = #fp4.format<nvfp4>}
       : (tensor<64x512xf4E2M1FN>, !s, tensor<64x512xf4E2M1FN>, !s, tensor<1xi64>) -> tensor<64x32xbf16>
   return
@@ -76,7 +77,8 @@ func.func @offsets(%a: tensor<64x512xf4E2M1FN>, %s: !s, %l: tensor<2048x4xf8E4M3
 func.func @ranges(%a: tensor<64x512xf4E2M1FN>, %s: !s, %o: tensor<2x2xi64>, %three: tensor<2x3xi64>) {
   %0 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s offsets %o {format = #fp4.format<nvfp4>}
       : (tensor<64x512xf4E2M1FN>, !s, tensor<64x512xf4E2M1FN>, !s, tensor<2x2xi64>) -> tensor<64x32xbf16>
-  // expected-error @+1 {{operand 'offsets' must be a static tensor of i64 with one number more than there are groups, or with two numbers for each group, but got 'tensor<2x3xi64>'}}
+  // expected-error @+2 {{operand 'offsets' must be a static tensor of i64 with one number more than there are groups, or with two numbers for each group, but got 'tensor<2x3xi64>'}}
+  // expected-note @+1 {{write tensor<Gx2xi64> of the first row and the end of each group, or tensor<(G + 1)xi64> where groups follow each other}}
   %1 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s offsets %three {format = #fp4.format<nvfp4>}
       : (tensor<64x512xf4E2M1FN>, !s, tensor<64x512xf4E2M1FN>, !s, tensor<2x3xi64>) -> tensor<64x32xbf16>
   return
@@ -117,7 +119,8 @@ func.func @alpha(%a: tensor<64x512xf4E2M1FN>, %s: !s, %two: tensor<2xf32>, %thre
 func.func @rhs(%a: tensor<64x512xf4E2M1FN>, %s: !s, %odd: tensor<63x512xf4E2M1FN>) {
   %0 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, groups = array<i64: 24, 40>}
       : (tensor<64x512xf4E2M1FN>, !s, tensor<64x512xf4E2M1FN>, !s) -> tensor<64x32xbf16>
-  // expected-error @+1 {{operand 'rhs' must have as many rows for each of the 2 groups, but got}}
+  // expected-error @+2 {{operand 'rhs' must have as many rows for each of the 2 groups, but got}}
+  // expected-note @+1 {{the weights of the groups are stacked along dimension 0 of rhs; pad those that are smaller with zeros}}
   %1 = fp4.blockscaled_matmul %a scaled %s, %odd scaled %s {format = #fp4.format<nvfp4>, groups = array<i64: 24, 40>}
       : (tensor<64x512xf4E2M1FN>, !s, tensor<63x512xf4E2M1FN>, !s) -> tensor<64x32xbf16>
   return
@@ -142,7 +145,8 @@ func.func @scales(%a: tensor<64x512xf4E2M1FN>, %s: !s, %plain: tensor<64x32xf8E4
 // matmul_alpha (C6)
 func.func @alpha_groups(%two: tensor<2xf32>, %three: tensor<3xf32>, %one: tensor<f32>) {
   %0 = fp4.matmul_alpha %two, %two {per_group} : tensor<2xf32>, tensor<2xf32> -> tensor<2xf32>
-  // expected-error @+1 {{operand 'rhs_amax' must have one number for each group, as the other has, with 'per_group', but got 'tensor<3xf32>'}}
+  // expected-error @+2 {{operand 'rhs_amax' must have one number for each group, as the other has, with 'per_group', but got 'tensor<3xf32>'}}
+  // expected-note @+1 {{pass the amaxes that fp4.amax or fp4.quantize gives with 'groups', or leave 'per_group' out}}
   %1 = fp4.matmul_alpha %two, %three {per_group} : tensor<2xf32>, tensor<3xf32> -> tensor<2xf32>
   return
 }
@@ -152,7 +156,8 @@ func.func @alpha_groups(%two: tensor<2xf32>, %three: tensor<3xf32>, %one: tensor
 // matmul_alpha (C6)
 func.func @alpha_one(%two: tensor<2xf32>, %three: tensor<3xf32>, %one: tensor<f32>) {
   %0 = fp4.matmul_alpha %two, %two {per_group} : tensor<2xf32>, tensor<2xf32> -> tensor<2xf32>
-  // expected-error @+1 {{operand 'lhs_amax' must have one number for each group, as the other has, with 'per_group', but got 'tensor<f32>'}}
+  // expected-error @+2 {{operand 'lhs_amax' must have one number for each group, as the other has, with 'per_group', but got 'tensor<f32>'}}
+  // expected-note @+1 {{pass the amaxes that fp4.amax or fp4.quantize gives with 'groups', or leave 'per_group' out}}
   %1 = fp4.matmul_alpha %one, %one {per_group} : tensor<f32>, tensor<f32> -> tensor<2xf32>
   return
 }
@@ -251,7 +256,8 @@ func.func @negative_group(%a: tensor<16x64xf4E2M1FN>, %s: !s, %t: !s2) {
 func.func @many_groups(%a: tensor<16x64xf4E2M1FN>, %b: tensor<0x64xf4E2M1FN>, %s: !s, %r: !r, %ok: tensor<65537xi64>, %bad: tensor<65538xi64>) {
   %0 = fp4.blockscaled_matmul %a scaled %s, %b scaled %r offsets %ok {format = #fp4.format<nvfp4>}
       : (tensor<16x64xf4E2M1FN>, !s, tensor<0x64xf4E2M1FN>, !r, tensor<65537xi64>) -> tensor<16x0xf32>
-  // expected-error @+1 {{operand 'offsets' must have at most 65537 numbers, but got 'tensor<65538xi64>'}}
+  // expected-error @+2 {{operand 'offsets' must have at most 65537 numbers, but got 'tensor<65538xi64>'}}
+  // expected-note @+1 {{multiply so many groups with several products}}
   %1 = fp4.blockscaled_matmul %a scaled %s, %b scaled %r offsets %bad {format = #fp4.format<nvfp4>}
       : (tensor<16x64xf4E2M1FN>, !s, tensor<0x64xf4E2M1FN>, !r, tensor<65538xi64>) -> tensor<16x0xf32>
   return

@@ -102,7 +102,8 @@ func.func @matmul_data(%a: tensor<?x64xf4E2M1FN>, %sa: tensor<?x2xf8E8M0FNU, #fp
     %bad_b: tensor<8x64xbf16>) {
   %0 = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<mxfp4>}
       : (tensor<?x64xf4E2M1FN>, tensor<?x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, tensor<8x64xf4E2M1FN>, tensor<8x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<?x8xf32>
-  // expected-error @+1 {{operand 'rhs' must have elements of type f4E2M1FN, but got 'tensor<8x64xbf16>'}}
+  // expected-error @+2 {{operand 'rhs' must have elements of type f4E2M1FN, but got 'tensor<8x64xbf16>'}}
+  // expected-note @+1 {{this is the element type of format mxfp4}}
   %1 = fp4.blockscaled_matmul %a scaled %sa, %bad_b scaled %sb {format = #fp4.format<mxfp4>}
       : (tensor<?x64xf4E2M1FN>, tensor<?x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, tensor<8x64xbf16>, tensor<8x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<?x8xf32>
   return
@@ -236,7 +237,8 @@ func.func @matmul_result_elements(%a: tensor<?x64xf4E2M1FN>, %sa: tensor<?x2xf8E
       : (tensor<?x64xf4E2M1FN>, tensor<?x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, tensor<8x64xf4E2M1FN>, tensor<8x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<?x8xf32>
   %e4m3 = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<mxfp4>}
       : (tensor<?x64xf4E2M1FN>, tensor<?x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, tensor<8x64xf4E2M1FN>, tensor<8x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<?x8xf8E4M3FN>
-  // expected-error @+1 {{result 'result' must have elements of type bf16, f16, f32 or f8E4M3FN, but got 'tensor<?x8xf8E5M2>'}}
+  // expected-error @+2 {{result 'result' must have elements of type bf16, f16, f32 or f8E4M3FN, but got 'tensor<?x8xf8E5M2>'}}
+  // expected-note @+1 {{convert the tensor to one of these types first}}
   %1 = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<mxfp4>}
       : (tensor<?x64xf4E2M1FN>, tensor<?x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, tensor<8x64xf4E2M1FN>, tensor<8x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<?x8xf8E5M2>
   return

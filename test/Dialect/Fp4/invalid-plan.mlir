@@ -87,7 +87,8 @@ func.func private @cost() attributes {p = #fp4.plan<tile_product, wave_cost = [2
 // #fp4.plan (C3)
 func.func @place(%x: tensor<32x64xbf16>) {
   %a = fp4.amax %x {fp4.plan = #fp4.plan<reduce_grid>} : tensor<32x64xbf16> -> tensor<f32>
-  // expected-error @+1 {{attribute fp4.plan must be on an operation of the fp4 dialect or a linalg.generic}}
+  // expected-error @+2 {{attribute fp4.plan must be on an operation of the fp4 dialect or a linalg.generic}}
+  // expected-note @+1 {{remove it: other operations have no kernel of fp4's}}
   return {fp4.plan = #fp4.plan<reduce_grid>}
 }
 

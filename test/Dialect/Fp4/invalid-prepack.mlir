@@ -8,7 +8,8 @@
 func.func @elements(%q: !data, %s: !scales, %bad: tensor<256x128xbf16>) {
   %0 = fp4.prepack %q scaled %s {format = #fp4.format<nvfp4>} : (!data, !scales) -> !packed
   // prepack (C1)
-  // expected-error @+1 {{operand 'data' must have elements of type f4E2M1FN, but got 'tensor<256x128xbf16>'}}
+  // expected-error @+2 {{operand 'data' must have elements of type f4E2M1FN, but got 'tensor<256x128xbf16>'}}
+  // expected-note @+1 {{this is the element type of format mxfp4}}
   %1 = fp4.prepack %bad scaled %s {format = #fp4.format<nvfp4>} : (tensor<256x128xbf16>, !scales) -> !packed
   return
 }
@@ -111,14 +112,16 @@ func.func @unpacked_scales(%p: !packed) {
 
 func.func private @encoding_ok(tensor<2x2x4608xi8, #fp4.weight_layout<wgmma>>)
 // weight_layout (C1)
-// expected-error @+1 {{weight layout #fp4.weight_layout<wgmma> expects elements of type i8, but got 'f32'}}
+// expected-error @+2 {{weight layout #fp4.weight_layout<wgmma> expects elements of type i8, but got 'f32'}}
+// expected-note @+1 {{fp4.prepack gives bytes of codes and scales in one tensor of i8}}
 func.func private @encoding(tensor<2x2x4608xf32, #fp4.weight_layout<wgmma>>)
 
 // -----
 
 func.func private @encoding_ok(tensor<2x2x4352xi8, #fp4.weight_layout<wgmma>>)
 // weight_layout (C2)
-// expected-error @+1 {{expects static dimensions, rows and columns of tiles of 4608, 4352 or 8704 bytes, but got [2, 2, 4096]}}
+// expected-error @+2 {{expects static dimensions, rows and columns of tiles of 4608, 4352 or 8704 bytes, but got [2, 2, 4096]}}
+// expected-note @+1 {{fp4.prepack gives such a tensor: N / 128 x K / 64 tiles, or K / 128 beside activations of f8E4M3FN}}
 func.func private @encoding(tensor<2x2x4096xi8, #fp4.weight_layout<wgmma>>)
 
 // -----
@@ -187,7 +190,8 @@ func.func @prepacked(%x: tensor<?x128xbf16>, %p: !packed, %w: tensor<256x128xf4E
 // operation (C200)
 func.func @extents(%ok: !ok, %bad: !large) {
   %0:2 = fp4.unprepack %ok {format = #fp4.format<nvfp4>} : (!ok) -> (tensor<140737488355328x64xf4E2M1FN>, tensor<140737488355328x4xf8E4M3FN>)
-  // expected-error @+1 {{operand 'input' must have extents of at most 1099511627776, but got}}
+  // expected-error @+2 {{operand 'input' must have extents of at most 1099511627776, but got}}
+  // expected-note @+1 {{cut the matrix into several}}
   %1:2 = fp4.unprepack %bad {format = #fp4.format<nvfp4>} : (!large) -> (tensor<0x64xf4E2M1FN>, tensor<0x4xf8E4M3FN>)
   return
 }

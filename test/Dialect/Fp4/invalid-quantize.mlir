@@ -6,7 +6,8 @@
 func.func @quantize_elements(%ok: tensor<4x32xf16>, %bad: tensor<4x32xf64>) {
   %0:2 = fp4.quantize %ok {format = #fp4.format<mxfp4>, recipe = #fp4.recipe<ocp_floor>}
       : (tensor<4x32xf16>) -> (tensor<4x32xf4E2M1FN>, tensor<4x1xf8E8M0FNU>)
-  // expected-error @+1 {{operand 'input' must have elements of type bf16, f16 or f32, but got 'tensor<4x32xf64>'}}
+  // expected-error @+2 {{operand 'input' must have elements of type bf16, f16 or f32, but got 'tensor<4x32xf64>'}}
+  // expected-note @+1 {{convert the tensor to one of these types first}}
   %1:2 = fp4.quantize %bad {format = #fp4.format<mxfp4>, recipe = #fp4.recipe<ocp_floor>}
       : (tensor<4x32xf64>) -> (tensor<4x32xf4E2M1FN>, tensor<4x1xf8E8M0FNU>)
   return
@@ -326,7 +327,8 @@ func.func @quantize_hadamard_elements(%x: tensor<32x32xbf16>, %bad: tensor<32x32
   %0:2 = fp4.quantize %x amax %ax
       {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, hadamard = #fp4.hadamard<size = 16>}
       : (tensor<32x32xbf16>, tensor<f32>) -> (tensor<32x32xf4E2M1FN>, tensor<32x2xf8E4M3FN>)
-  // expected-error @+1 {{operand 'input' must have elements of type bf16, which 'hadamard' transforms, but got 'tensor<32x32xf32>'}}
+  // expected-error @+2 {{operand 'input' must have elements of type bf16, which 'hadamard' transforms, but got 'tensor<32x32xf32>'}}
+  // expected-note @+1 {{convert the tensor to bf16 first, or leave the transform out}}
   %1:2 = fp4.quantize %bad amax %ax
       {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, hadamard = #fp4.hadamard<size = 16>}
       : (tensor<32x32xf32>, tensor<f32>) -> (tensor<32x32xf4E2M1FN>, tensor<32x2xf8E4M3FN>)

@@ -7,7 +7,8 @@
 func.func @order(%x: tensor<?x256xbf16>, %w: tensor<2x4x4608xi8, #fp4.weight_layout<wgmma>>) {
   %0 = fp4.blockscaled_matmul %x, %w {format = #fp4.format<nvfp4>, fp4.row_plans = [#fp4.plan<tile_product, max_rows = 16>, #fp4.plan<tile_product, max_rows = 64>]}
       : (tensor<?x256xbf16>, tensor<2x4x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<?x256xbf16>
-  // expected-error @+1 {{attribute fp4.row_plans must have plans with ascending 'max_rows', but got [#fp4.plan<tile_product, max_rows = 64>, #fp4.plan<tile_product, max_rows = 64>]}}
+  // expected-error @+2 {{attribute fp4.row_plans must have plans with ascending 'max_rows', but got [#fp4.plan<tile_product, max_rows = 64>, #fp4.plan<tile_product, max_rows = 64>]}}
+  // expected-note @+1 {{write [#fp4.plan<tile_product, ..., max_rows = 16>, ...], or remove it and let the compiler plan}}
   %1 = fp4.blockscaled_matmul %x, %w {format = #fp4.format<nvfp4>, fp4.row_plans = [#fp4.plan<tile_product, max_rows = 64>, #fp4.plan<tile_product, max_rows = 64>]}
       : (tensor<?x256xbf16>, tensor<2x4x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<?x256xbf16>
   return
@@ -19,7 +20,8 @@ func.func @order(%x: tensor<?x256xbf16>, %w: tensor<2x4x4608xi8, #fp4.weight_lay
 func.func @unbounded(%x: tensor<?x256xbf16>, %w: tensor<2x4x4608xi8, #fp4.weight_layout<wgmma>>) {
   %0 = fp4.blockscaled_matmul %x, %w {format = #fp4.format<nvfp4>, fp4.row_plans = [#fp4.plan<tile_product, max_rows = 16>]}
       : (tensor<?x256xbf16>, tensor<2x4x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<?x256xbf16>
-  // expected-error @+1 {{attribute fp4.row_plans must have plans of family tile_product with 'max_rows', but got [#fp4.plan<tile_product>]}}
+  // expected-error @+2 {{attribute fp4.row_plans must have plans of family tile_product with 'max_rows', but got [#fp4.plan<tile_product>]}}
+  // expected-note @+1 {{write [#fp4.plan<tile_product, ..., max_rows = 16>, ...], or remove it and let the compiler plan}}
   %1 = fp4.blockscaled_matmul %x, %w {format = #fp4.format<nvfp4>, fp4.row_plans = [#fp4.plan<tile_product>]}
       : (tensor<?x256xbf16>, tensor<2x4x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<?x256xbf16>
   return
@@ -31,7 +33,8 @@ func.func @unbounded(%x: tensor<?x256xbf16>, %w: tensor<2x4x4608xi8, #fp4.weight
 func.func @list(%x: tensor<?x256xbf16>, %w: tensor<2x4x4608xi8, #fp4.weight_layout<wgmma>>) {
   %0 = fp4.blockscaled_matmul %x, %w {format = #fp4.format<nvfp4>, fp4.row_plans = [#fp4.plan<tile_product, max_rows = 16>]}
       : (tensor<?x256xbf16>, tensor<2x4x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<?x256xbf16>
-  // expected-error @+1 {{attribute fp4.row_plans must be a list of plans, but got #fp4.plan<tile_product, max_rows = 16>}}
+  // expected-error @+2 {{attribute fp4.row_plans must be a list of plans, but got #fp4.plan<tile_product, max_rows = 16>}}
+  // expected-note @+1 {{write [#fp4.plan<tile_product, ..., max_rows = 16>, ...], or remove it and let the compiler plan}}
   %1 = fp4.blockscaled_matmul %x, %w {format = #fp4.format<nvfp4>, fp4.row_plans = #fp4.plan<tile_product, max_rows = 16>}
       : (tensor<?x256xbf16>, tensor<2x4x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<?x256xbf16>
   return
@@ -56,7 +59,8 @@ func.func @one(%x: tensor<?x256xbf16>, %w: tensor<2x4x4608xi8, #fp4.weight_layou
 func.func @place(%x: tensor<?x256xbf16>, %w: tensor<2x4x4608xi8, #fp4.weight_layout<wgmma>>) {
   %0 = fp4.blockscaled_matmul %x, %w {format = #fp4.format<nvfp4>, fp4.row_plans = [#fp4.plan<tile_product, max_rows = 16>]}
       : (tensor<?x256xbf16>, tensor<2x4x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<?x256xbf16>
-  // expected-error @+1 {{attribute fp4.row_plans must be on a fp4.blockscaled_matmul}}
+  // expected-error @+2 {{attribute fp4.row_plans must be on a fp4.blockscaled_matmul}}
+  // expected-note @+1 {{remove it: only products have plans for few rows}}
   %1 = fp4.amax %x {fp4.row_plans = [#fp4.plan<tile_product, max_rows = 16>]} : tensor<?x256xbf16> -> tensor<f32>
   return
 }

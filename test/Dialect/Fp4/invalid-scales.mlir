@@ -5,7 +5,8 @@
 // swizzle_scales (C1)
 func.func @swizzle_elements(%ok: tensor<4x2xf8E4M3FN>, %bad: tensor<4x2xf8E5M2>) {
   %0 = fp4.swizzle_scales %ok : tensor<4x2xf8E4M3FN> -> tensor<4x2xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
-  // expected-error @+1 {{operand 'input' must have elements of type f8E4M3FN or f8E8M0FNU, but got 'tensor<4x2xf8E5M2>'}}
+  // expected-error @+2 {{operand 'input' must have elements of type f8E4M3FN or f8E8M0FNU, but got 'tensor<4x2xf8E5M2>'}}
+  // expected-note @+1 {{fp4.quantize gives scales of these types}}
   %1 = fp4.swizzle_scales %bad : tensor<4x2xf8E5M2> -> tensor<4x2xf8E5M2>
   return
 }
@@ -46,7 +47,8 @@ func.func @swizzle_result(%ok: tensor<4x2xf8E4M3FN>) {
 // unswizzle_scales (C1)
 func.func @unswizzle_elements(%ok: tensor<4x2xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, %bad: tensor<4x2xi8>) {
   %0 = fp4.unswizzle_scales %ok : tensor<4x2xf8E4M3FN, #fp4.scale_layout<tiled_128x4>> -> tensor<4x2xf8E4M3FN>
-  // expected-error @+1 {{operand 'input' must have elements of type f8E4M3FN or f8E8M0FNU, but got 'tensor<4x2xi8>'}}
+  // expected-error @+2 {{operand 'input' must have elements of type f8E4M3FN or f8E8M0FNU, but got 'tensor<4x2xi8>'}}
+  // expected-note @+1 {{fp4.quantize gives scales of these types}}
   %1 = fp4.unswizzle_scales %bad : tensor<4x2xi8> -> tensor<4x2xi8>
   return
 }

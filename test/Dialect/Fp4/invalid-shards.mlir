@@ -16,7 +16,8 @@ func.func @stack_none(%s: tensor<4x2xf8E4M3FN>) {
 // stack_scales (C2)
 func.func @stack_elements(%ok: tensor<4x2xf8E4M3FN>, %bad: tensor<4x2xf4E2M1FN>) {
   %0 = fp4.stack_scales %ok, %ok : (tensor<4x2xf8E4M3FN>, tensor<4x2xf8E4M3FN>) -> tensor<8x2xf8E4M3FN>
-  // expected-error @+1 {{operand 'shards[0]' must have elements of type f8E4M3FN or f8E8M0FNU, but got 'tensor<4x2xf4E2M1FN>'}}
+  // expected-error @+2 {{operand 'shards[0]' must have elements of type f8E4M3FN or f8E8M0FNU, but got 'tensor<4x2xf4E2M1FN>'}}
+  // expected-note @+1 {{fp4.quantize gives scales of these types}}
   %1 = fp4.stack_scales %bad, %bad : (tensor<4x2xf4E2M1FN>, tensor<4x2xf4E2M1FN>) -> tensor<8x2xf4E2M1FN>
   return
 }
@@ -26,7 +27,8 @@ func.func @stack_elements(%ok: tensor<4x2xf8E4M3FN>, %bad: tensor<4x2xf4E2M1FN>)
 // stack_scales (C2)
 func.func @stack_rows(%ok: tensor<4x2xf8E4M3FN>, %bad: tensor<?x2xf8E4M3FN>) {
   %0 = fp4.stack_scales %ok, %ok : (tensor<4x2xf8E4M3FN>, tensor<4x2xf8E4M3FN>) -> tensor<8x2xf8E4M3FN>
-  // expected-error @+1 {{operand 'shards[1]' must have a static shape, but got 'tensor<?x2xf8E4M3FN>'}}
+  // expected-error @+2 {{operand 'shards[1]' must have a static shape, but got 'tensor<?x2xf8E4M3FN>'}}
+  // expected-note @+1 {{give each shard the static size that its rank has}}
   %1 = fp4.stack_scales %ok, %bad : (tensor<4x2xf8E4M3FN>, tensor<?x2xf8E4M3FN>) -> tensor<?x2xf8E4M3FN>
   return
 }
@@ -66,7 +68,8 @@ func.func @stack_result(%s: tensor<100x2xf8E4M3FN, #fp4.scale_layout<tiled_128x4
 // interleave_shards (C1)
 func.func @interleave_elements(%ok: tensor<8x2xf8E8M0FNU>, %bad: tensor<8x2xbf16>) {
   %0 = fp4.interleave_shards %ok {shards = 2 : i64} : tensor<8x2xf8E8M0FNU> -> tensor<4x4xf8E8M0FNU>
-  // expected-error @+1 {{operand 'input' must have elements of type f4E2M1FN, f8E4M3FN or f8E8M0FNU, but got 'tensor<8x2xbf16>'}}
+  // expected-error @+2 {{operand 'input' must have elements of type f4E2M1FN, f8E4M3FN or f8E8M0FNU, but got 'tensor<8x2xbf16>'}}
+  // expected-note @+1 {{shards are of the codes and scales that fp4.quantize gives}}
   %1 = fp4.interleave_shards %bad {shards = 2 : i64} : tensor<8x2xbf16> -> tensor<4x4xbf16>
   return
 }
@@ -87,7 +90,8 @@ func.func @interleave_layout(%ok: tensor<8x2xf8E4M3FN>, %bad: tensor<8x2xf8E4M3F
 // interleave_shards (C2)
 func.func @interleave_rows(%ok: tensor<8x2xf8E4M3FN>, %bad: tensor<?x2xf8E4M3FN>) {
   %0 = fp4.interleave_shards %ok {shards = 2 : i64} : tensor<8x2xf8E4M3FN> -> tensor<4x4xf8E4M3FN>
-  // expected-error @+1 {{operand 'input' must have a static shape, but got 'tensor<?x2xf8E4M3FN>'}}
+  // expected-error @+2 {{operand 'input' must have a static shape, but got 'tensor<?x2xf8E4M3FN>'}}
+  // expected-note @+1 {{give each shard the static size that its rank has}}
   %1 = fp4.interleave_shards %bad {shards = 2 : i64} : tensor<?x2xf8E4M3FN> -> tensor<?x4xf8E4M3FN>
   return
 }
@@ -97,7 +101,8 @@ func.func @interleave_rows(%ok: tensor<8x2xf8E4M3FN>, %bad: tensor<?x2xf8E4M3FN>
 // interleave_shards (C3)
 func.func @interleave_none(%x: tensor<8x2xf4E2M1FN>) {
   %0 = fp4.interleave_shards %x {shards = 1 : i64} : tensor<8x2xf4E2M1FN> -> tensor<8x2xf4E2M1FN>
-  // expected-error @+1 {{attribute 'shards' must be at least 1 and leave the columns countable, but got 0}}
+  // expected-error @+2 {{attribute 'shards' must be at least 1 and leave the columns countable, but got 0}}
+  // expected-note @+1 {{write the number of ranks whose shards are stacked in the input}}
   %1 = fp4.interleave_shards %x {shards = 0 : i64} : tensor<8x2xf4E2M1FN> -> tensor<8x2xf4E2M1FN>
   return
 }
@@ -107,7 +112,8 @@ func.func @interleave_none(%x: tensor<8x2xf4E2M1FN>) {
 // interleave_shards (C3)
 func.func @interleave_many(%x: tensor<0x4xf4E2M1FN>) {
   %0 = fp4.interleave_shards %x {shards = 3 : i64} : tensor<0x4xf4E2M1FN> -> tensor<0x12xf4E2M1FN>
-  // expected-error @+1 {{attribute 'shards' must be at least 1 and leave the columns countable, but got 4611686018427387904}}
+  // expected-error @+2 {{attribute 'shards' must be at least 1 and leave the columns countable, but got 4611686018427387904}}
+  // expected-note @+1 {{write the number of ranks whose shards are stacked in the input}}
   %1 = fp4.interleave_shards %x {shards = 4611686018427387904 : i64} : tensor<0x4xf4E2M1FN> -> tensor<0x4xf4E2M1FN>
   return
 }
@@ -151,7 +157,8 @@ func.func @interleave_result(%x: tensor<8x2xf4E2M1FN>) {
 // operation (C200)
 func.func @stack_extents(%ok: !ok, %s: !large) {
   %0 = fp4.stack_scales %ok, %ok : (!ok, !ok) -> tensor<2199023255552x2xf8E4M3FN>
-  // expected-error @+1 {{operand 'shards[0]' must have extents of at most 1099511627776, but got}}
+  // expected-error @+2 {{operand 'shards[0]' must have extents of at most 1099511627776, but got}}
+  // expected-note @+1 {{cut the matrix into several}}
   %1 = fp4.stack_scales %s, %s : (!large, !large) -> tensor<2x4xf8E4M3FN>
   return
 }

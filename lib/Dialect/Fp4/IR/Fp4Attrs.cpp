@@ -89,7 +89,9 @@ void RecipeAttr::print(AsmPrinter &printer) const { printer << '<' << getText() 
 LogicalResult RecipeAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                  numerics::Recipe recipe) {
   if (auto status = numerics::checkRecipe(recipe); !status) // recipe (C3)
-    return emitError() << status.error().message;
+    return withNote(emitError() << status.error().message,
+                    status.error().note.empty() ? "docs/Numerics.md lists the recipes"
+                                                : status.error().note);
   return success();
 }
 
@@ -139,7 +141,9 @@ static ParseResult parseRounding(AsmParser &parser, bool &roundToBF16) {
     return failure();
   roundToBF16 = text == "bf16";
   if (!roundToBF16 && text != "none")
-    return parser.emitError(at, "rounding must be bf16 or none, but got ") << text;
+    return withNote(
+        parser.emitError(at, "rounding must be bf16 or none, but got ") << text,
+        "transformer_engine rounds what the transform gives to bf16, and none keeps its f32");
   return success();
 }
 
@@ -161,8 +165,10 @@ Attribute HadamardAttr::parse(AsmParser &parser, Type) {
     if (field == "rounding")
       return parseRounding(parser, roundToBF16);
     if (field != "arithmetic")
-      return parser.emitError(at, "expects size, sign_mask, arithmetic or rounding, but got ")
-             << field;
+      return withNote(
+          parser.emitError(at, "expects size, sign_mask, arithmetic or rounding, but got ")
+              << field,
+          "write #fp4.hadamard<size = 16, sign_mask = 55272>, for example");
     FailureOr<HadamardArithmetic> parsed = FieldParser<HadamardArithmetic>::parse(parser);
     if (succeeded(parsed))
       arithmetic = *parsed;
@@ -220,11 +226,14 @@ LogicalResult ScaleLayoutAttr::verifyEncoding(ArrayRef<int64_t> shape, Type elem
   if (!elementType) // the parser asks even after it has reported that it found none
     return failure();
   if (!isScaleElementType(elementType)) // scale_layout (C1)
-    return emitError() << "scale layout " << *this
-                       << " expects elements of type f8E4M3FN or f8E8M0FNU, but got "
-                       << elementType;
+    return withNote(emitError() << "scale layout " << *this
+                                << " expects elements of type f8E4M3FN or f8E8M0FNU, but got "
+                                << elementType,
+                    "layouts of scales are of scale factors only: leave the encoding out");
   if (shape.size() != 2) // scale_layout (C2)
-    return emitError() << "scale layout " << *this << " expects 2 dimensions, but got "
-                       << shape.size();
+    return withNote(emitError() << "scale layout " << *this << " expects 2 dimensions, but got "
+                                << shape.size(),
+                    "scales of several matrices are several tensors: tensor.extract_slice and "
+                    "tensor.collapse_shape take one out");
   return success();
 }

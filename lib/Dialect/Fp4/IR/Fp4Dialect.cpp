@@ -148,8 +148,10 @@ static bool mayBeStrided(Type type, bool isResult) {
 static LogicalResult verifyStrided(Operation *op, NamedAttribute attribute, Type type,
                                    const Twine &what, bool isResult) {
   if (!isa<UnitAttr>(attribute.getValue())) // function (C476)
-    return op->emitError() << "attribute 'fp4.strided' of " << what
-                           << " must be a unit attribute, but got " << attribute.getValue();
+    return withNote(op->emitError()
+                        << "attribute 'fp4.strided' of " << what
+                        << " must be a unit attribute, but got " << attribute.getValue(),
+                    "write {fp4.strided}");
   auto tensor = dyn_cast_or_null<RankedTensorType>(type);
   if (isResult && tensor && tensor.getRank() == 3) { // function (C493)
     InFlightDiagnostic diag = op->emitError() << "attribute 'fp4.strided' of " << what
@@ -161,10 +163,12 @@ static LogicalResult verifyStrided(Operation *op, NamedAttribute attribute, Type
     return success();
   StringRef length =
       isResult ? "rows, of static length where they are packed" : "rows of static length";
-  return op->emitError() << "attribute 'fp4.strided' of " << what << " must be on " << length
-                         << ", in two or three dimensions, of floats or codes and without an "
-                            "encoding, but got "
-                         << type;
+  return withNote(
+      op->emitError() << "attribute 'fp4.strided' of " << what << " must be on " << length
+                      << ", in two or three dimensions, of floats or codes and without an "
+                         "encoding, but got "
+                      << type,
+      "leave 'fp4.strided' out, and the caller's buffer is dense");
 }
 
 /// function (C1), (C2): what tools call an argument or result, and its dimensions.
@@ -173,8 +177,9 @@ static LogicalResult verifyBoundaryAttribute(Operation *op, NamedAttribute attri
   if (attribute.getName() == "fp4.name") {
     if (isa<StringAttr>(attribute.getValue())) // function (C1)
       return success();
-    return op->emitError() << "attribute 'fp4.name' of " << what << " must be a string, but got "
-                           << attribute.getValue();
+    return withNote(op->emitError() << "attribute 'fp4.name' of " << what
+                                    << " must be a string, but got " << attribute.getValue(),
+                    "write {fp4.name = \"x\"}");
   }
   if (attribute.getName() == fp4::kStridedAttr)
     return verifyStrided(op, attribute, type, what, isResult);

@@ -1,7 +1,8 @@
-//===- Fp4Ops.cpp - Scales, shards and products: verifiers, types, folds --===//
+//===- Fp4Ops.cpp - Products: verifiers, types, folds ----------------------===//
 //
-// QuantizeOps.cpp has the operations of the quantization family. The labels (C1), (C2), ... are
-// those of docs/Spec.md and test/Dialect/Fp4/invalid-*.mlir.
+// QuantizeOps.cpp has the operations of the quantization family, ScaleOps.cpp those that move
+// scales and shards. The labels (C1), (C2), ... are those of docs/Spec.md and
+// test/Dialect/Fp4/invalid-*.mlir.
 //
 //===----------------------------------------------------------------------===//
 #include "Verify.h"
@@ -12,7 +13,6 @@
 #include "fp4/Numerics/BlockScaledGemm.h"
 
 #include "mlir/IR/Builders.h"
-#include "mlir/IR/DialectResourceBlobManager.h"
 #include "mlir/IR/OpImplementation.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -22,178 +22,6 @@ using namespace fp4::verify;
 
 #define GET_OP_CLASSES
 #include "fp4/Dialect/Fp4/IR/Fp4Ops.cpp.inc"
-
-//===----------------------------------------------------------------------===//
-// swizzle_scales, unswizzle_scales
-//===----------------------------------------------------------------------===//
-
-LogicalResult SwizzleScalesOp::inferReturnTypes(MLIRContext *, std::optional<Location>,
-                                                Adaptor adaptor, SmallVectorImpl<Type> &types) {
-  RankedTensorType input = rankedType(adaptor.getInput());
-  bool legal = isScaleElementType(input.getElementType()) && input.getRank() == 2;
-  types.push_back(legal ? withScaleLayout(input, ScaleLayout::Tiled128x4) : input);
-  return success();
-}
-
-bool SwizzleScalesOp::isCompatibleReturnTypes(TypeRange, TypeRange) { return true; }
-
-LogicalResult SwizzleScalesOp::verify() {
-  Checked input = operand(*this, "input", getInput());
-  if (!isScaleElementType(input.type.getElementType())) // swizzle_scales (C1)
-    return input.must("have elements of type f8E4M3FN or f8E8M0FNU");
-  if (failed(verifyMatrix(input, /*takesColumns=*/true))) // swizzle_scales (C2)
-    return failure();
-  if (failed(verifyRowMajor(input))) // swizzle_scales (C3)
-    return failure();
-  return verifyType(result(*this, "result", getResult()), // swizzle_scales (C4)
-                    withScaleLayout(input.type, ScaleLayout::Tiled128x4));
-}
-
-/// Constant scales with another layout. The elements of a constant are logical, and stay.
-static Attribute withType(Attribute constant, Type type) {
-  if (auto dense = dyn_cast_or_null<DenseElementsAttr>(constant))
-    return dense.reshape(cast<ShapedType>(type));
-  if (auto resource = dyn_cast_or_null<DenseResourceElementsAttr>(constant))
-    return DenseResourceElementsAttr::get(cast<ShapedType>(type), resource.getRawHandle());
-  return {};
-}
-
-OpFoldResult SwizzleScalesOp::fold(FoldAdaptor adaptor) {
-  if (Attribute constant = withType(adaptor.getInput(), getType()))
-    return constant;
-  if (auto inverse = getInput().getDefiningOp<UnswizzleScalesOp>())
-    if (inverse.getInput().getType() == getType())
-      return inverse.getInput();
-  return {};
-}
-
-LogicalResult UnswizzleScalesOp::inferReturnTypes(MLIRContext *, std::optional<Location>,
-                                                  Adaptor adaptor, SmallVectorImpl<Type> &types) {
-  types.push_back(withScaleLayout(rankedType(adaptor.getInput()), std::nullopt));
-  return success();
-}
-
-bool UnswizzleScalesOp::isCompatibleReturnTypes(TypeRange, TypeRange) { return true; }
-
-LogicalResult UnswizzleScalesOp::verify() {
-  Checked input = operand(*this, "input", getInput());
-  if (!isScaleElementType(input.type.getElementType())) // unswizzle_scales (C1)
-    return input.must("have elements of type f8E4M3FN or f8E8M0FNU");
-  if (failed(verifyMatrix(input))) // unswizzle_scales (C2)
-    return failure();
-  if (failed(verifyTiled(input))) // unswizzle_scales (C3)
-    return failure();
-  return verifyType(result(*this, "result", getResult()), // unswizzle_scales (C4)
-                    withScaleLayout(input.type, std::nullopt));
-}
-
-OpFoldResult UnswizzleScalesOp::fold(FoldAdaptor adaptor) {
-  if (Attribute constant = withType(adaptor.getInput(), getType()))
-    return constant;
-  if (auto inverse = getInput().getDefiningOp<SwizzleScalesOp>())
-    if (inverse.getInput().getType() == getType())
-      return inverse.getInput();
-  return {};
-}
-
-//===----------------------------------------------------------------------===//
-// stack_scales, interleave_shards
-//===----------------------------------------------------------------------===//
-
-/// `extent` more, or dynamic.
-static int64_t plus(int64_t extent, int64_t more) {
-  bool isStatic = !ShapedType::isDynamic(extent) && !ShapedType::isDynamic(more);
-  int64_t sum = 0;
-  return isStatic && !llvm::AddOverflow(extent, more, sum) ? sum : ShapedType::kDynamic;
-}
-
-/// A matrix all of whose extents are static.
-static LogicalResult verifyStaticMatrix(const Checked &value) {
-  if (failed(verifyMatrix(value)))
-    return failure();
-  return value.type.isDynamicDim(0) ? value.must("have a static shape") : success();
-}
-
-LogicalResult StackScalesOp::inferReturnTypes(MLIRContext *, std::optional<Location> location,
-                                              Adaptor adaptor, SmallVectorImpl<Type> &types) {
-  if (adaptor.getShards().empty())
-    return emitOptionalError(location, "expects at least one shard, but got none");
-  RankedTensorType type = rankedType(adaptor.getShards().front());
-  if (type.getRank() == 2) {
-    int64_t rows = 0;
-    for (Value shard : adaptor.getShards())
-      rows = plus(rows, rankedType(shard).getRank() == 2 ? rankedType(shard).getDimSize(0) : 0);
-    type = type.clone({rows, type.getDimSize(1)});
-  }
-  types.push_back(type);
-  return success();
-}
-
-bool StackScalesOp::isCompatibleReturnTypes(TypeRange, TypeRange) { return true; }
-
-LogicalResult StackScalesOp::verify() {
-  if (getShards().empty()) // stack_scales (C1)
-    return withNote(emitOpError("expects at least one shard, but got none"),
-                    "leave the operation out");
-  RankedTensorType first = rankedType(getShards().front());
-  int64_t rows = 0;
-  for (auto [index, shard] : llvm::enumerate(getShards())) {
-    Checked checked = operand(*this, "shards[" + std::to_string(index) + "]", shard);
-    if (!isScaleElementType(checked.type.getElementType())) // stack_scales (C2)
-      return checked.must("have elements of type f8E4M3FN or f8E8M0FNU");
-    if (failed(verifyStaticMatrix(checked))) // stack_scales (C2)
-      return failure();
-    if (failed(verifyType(checked, first.clone({checked.type.getDimSize(0), // stack_scales (C3)
-                                                first.getDimSize(1)}))))
-      return failure();
-    rows += checked.type.getDimSize(0);
-  }
-  return verifyType(result(*this, "result", getResult()), // stack_scales (C4)
-                    first.clone({rows, first.getDimSize(1)}));
-}
-
-OpFoldResult StackScalesOp::fold(FoldAdaptor) {
-  return getShards().size() == 1 ? OpFoldResult(getShards().front()) : OpFoldResult();
-}
-
-LogicalResult InterleaveShardsOp::inferReturnTypes(MLIRContext *, std::optional<Location>,
-                                                   Adaptor adaptor, SmallVectorImpl<Type> &types) {
-  RankedTensorType type = rankedType(adaptor.getInput());
-  int64_t shards = adaptor.getShards(), columns = 0;
-  if (type.hasStaticShape() && type.getRank() == 2 && shards > 0 &&
-      !llvm::MulOverflow(type.getDimSize(1), shards, columns))
-    type = type.clone({type.getDimSize(0) / shards, columns});
-  types.push_back(type);
-  return success();
-}
-
-bool InterleaveShardsOp::isCompatibleReturnTypes(TypeRange, TypeRange) { return true; }
-
-LogicalResult InterleaveShardsOp::verify() {
-  Checked input = operand(*this, "input", getInput());
-  bool isData = isa<Float4E2M1FNType>(input.type.getElementType());
-  if (!isData && !isScaleElementType(input.type.getElementType())) // interleave_shards (C1)
-    return input.must("have elements of type f4E2M1FN, f8E4M3FN or f8E8M0FNU");
-  if (failed(verifyStaticMatrix(input)) || failed(verifyRowMajor(input))) // interleave_shards (C2)
-    return failure();
-  int64_t shards = getShards(), columns = 0;
-  if (shards < 1 || llvm::MulOverflow(input.type.getDimSize(1), shards, columns))
-    return emitOpError("attribute 'shards' must be at least 1 and leave the columns countable, "
-                       "but got ") // interleave_shards (C3)
-           << shards;
-  if (failed(verifyMultiple(input, 0, shards, // interleave_shards (C3)
-                            "every shard has as many rows: they are those of one matrix")))
-    return failure();
-  if (isData && failed(verifyMultiple(input, 1, 2, // interleave_shards (C4)
-                                      "two elements share a byte, and bytes are moved")))
-    return failure();
-  return verifyType(result(*this, "result", getResult()), // interleave_shards (C5)
-                    input.type.clone({input.type.getDimSize(0) / shards, columns}));
-}
-
-OpFoldResult InterleaveShardsOp::fold(FoldAdaptor) {
-  return getShards() == 1 ? OpFoldResult(getInput()) : OpFoldResult();
-}
 
 //===----------------------------------------------------------------------===//
 // matmul_alpha, blockscaled_matmul
@@ -277,7 +105,10 @@ LogicalResult MatmulAlphaOp::verify() {
   if (getPerGroup()) { // matmul_alpha (C6)
     for (const Checked &amax : {lhs, rhs})
       if (amax.type.getRank() != 1 || amax.type.isDynamicDim(0) || amax.type != lhs.type)
-        return amax.must("have one number for each group, as the other has, with 'per_group'");
+        return withNote(
+            amax.must("have one number for each group, as the other has, with 'per_group'"),
+            "pass the amaxes that fp4.amax or fp4.quantize gives with 'groups', or leave "
+            "'per_group' out");
     return verifyType(result(*this, "alpha", getAlpha()), alphaType(lhs.type, rhs.type, true));
   }
   if (rhs.type.getRank() == 1 && rhs.type.isDynamicDim(0)) { // matmul_alpha (C1)

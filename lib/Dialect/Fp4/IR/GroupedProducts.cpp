@@ -51,11 +51,15 @@ LogicalResult verify::verifyGroupRows(BlockScaledMatmulOp op, const Checked &lhs
   bool areOffsets = shape.size() == 1 && shape[0] >= 2;
   bool areRanges = shape.size() == 2 && shape[0] >= 1 && shape[1] == 2;
   if (!(areOffsets || areRanges) || offsets.type.getElementType() != i64)
-    return offsets.must("be a static tensor of i64 with one number more than there are groups, or "
-                        "with two numbers for each group");
+    return withNote(
+        offsets.must("be a static tensor of i64 with one number more than there are groups, or "
+                     "with two numbers for each group"),
+        "write tensor<Gx2xi64> of the first row and the end of each group, or tensor<(G + 1)xi64> "
+        "where groups follow each other");
   constexpr int64_t most = (1 << 16) + 1; // far more than a model has experts
   if (shape[0] > most)
-    return offsets.must("have at most " + Twine(most) + " numbers");
+    return withNote(offsets.must("have at most " + Twine(most) + " numbers"),
+                    "multiply so many groups with several products");
   if (!lhs.type.isDynamicDim(0))
     return success();
   auto diag = lhs.must("have static rows beside 'offsets'");
@@ -92,7 +96,9 @@ LogicalResult verify::verifyGroupColumns(BlockScaledMatmulOp op, const Checked &
   int64_t groups = op.getNumGroups();
   if (!rhs.type.isDynamicDim(0) && rhs.type.getDimSize(0) % groups == 0)
     return success();
-  return rhs.must("have as many rows for each of the " + Twine(groups) + " groups");
+  return withNote(rhs.must("have as many rows for each of the " + Twine(groups) + " groups"),
+                  "the weights of the groups are stacked along dimension 0 of rhs; pad those that "
+                  "are smaller with zeros");
 }
 
 LogicalResult verify::verifyGroupAlpha(BlockScaledMatmulOp op) {

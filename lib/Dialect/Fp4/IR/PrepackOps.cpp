@@ -21,17 +21,20 @@ LogicalResult WeightLayoutAttr::verifyEncoding(ArrayRef<int64_t> shape, Type ele
   if (!elementType) // the parser asks even after it has reported that it found none
     return failure();
   if (!elementType.isInteger(8)) // weight_layout (C1)
-    return emitError() << "weight layout " << *this << " expects elements of type i8, but got "
-                       << elementType;
+    return withNote(emitError() << "weight layout " << *this
+                                << " expects elements of type i8, but got " << elementType,
+                    "fp4.prepack gives bytes of codes and scales in one tensor of i8");
   constexpr int64_t sizes[] = {hw::weightTileBytes(16), hw::weightTileBytes(32), hw::byteTileBytes};
   bool isTiles = shape.size() == 3 && !ShapedType::isDynamicShape(shape) &&
                  llvm::is_contained(sizes, shape[2]);
   if (isTiles)
     return success();
-  return emitError() << "weight layout " << *this // weight_layout (C2)
-                     << " expects static dimensions, rows and columns of tiles of "
-                     << hw::weightTileBytes(16) << ", " << hw::weightTileBytes(32) << " or "
-                     << hw::byteTileBytes << " bytes, but got [" << shape << "]";
+  return withNote(emitError() << "weight layout " << *this // weight_layout (C2)
+                              << " expects static dimensions, rows and columns of tiles of "
+                              << hw::weightTileBytes(16) << ", " << hw::weightTileBytes(32)
+                              << " or " << hw::byteTileBytes << " bytes, but got [" << shape << "]",
+                  "fp4.prepack gives such a tensor: N / 128 x K / 64 tiles, or K / 128 beside "
+                  "activations of f8E4M3FN");
 }
 
 /// Tiles of `bytes` bytes of `data`.

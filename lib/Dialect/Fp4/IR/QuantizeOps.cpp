@@ -84,7 +84,8 @@ static LogicalResult verifyRuns(const Checked &input, int64_t dimension, int64_t
 template <typename OpT> static LogicalResult verifyTransform(OpT op) {
   Checked input = operand(op, "input", op.getInput());
   if (!input.type.getElementType().isBF16()) // hadamard (C1), hadamard_amax (C1)
-    return input.must("have elements of type bf16");
+    return withNote(input.must("have elements of type bf16"),
+                    "convert the tensor to bf16 first: transforms are of bf16");
   if (failed(verifyMatrix(input, /*takesColumns=*/true))) // hadamard (C2), hadamard_amax (C2)
     return failure();
   auto emitError = [&] { return op.emitOpError(); };
@@ -92,8 +93,9 @@ template <typename OpT> static LogicalResult verifyTransform(OpT op) {
                                   /*roundToBF16=*/true)))
     return failure(); // hadamard (C3), (C6), hadamard_amax (C3), hadamard_amax (C6)
   if (op.getDimension() > 1) // hadamard (C4), hadamard_amax (C4)
-    return op.emitOpError("attribute 'dimension' must be 0 or 1, but got ")
-           << static_cast<int64_t>(op.getDimension());
+    return withNote(op.emitOpError("attribute 'dimension' must be 0 or 1, but got ")
+                        << static_cast<int64_t>(op.getDimension()),
+                    "a matrix has rows, dimension 0, and columns, dimension 1");
   return verifyRuns(input, op.getDimension(), op.getSize()); // hadamard (C5), hadamard_amax (C5)
 }
 
@@ -143,7 +145,9 @@ LogicalResult HadamardAmaxOp::verify() {
 /// quantize (C4), dequantize (C9): the recipe is one of the format's.
 static LogicalResult verifyRecipe(Operation *op, const numerics::Recipe &recipe, Format format) {
   if (Status status = numerics::checkRecipe(recipe); !status) // of a builder; the parser checks
-    return op->emitOpError("has a recipe that is none: ") << status.error().message;
+    return withNote(op->emitOpError("has a recipe that is none: ") << status.error().message,
+                    status.error().note.empty() ? "docs/Numerics.md lists the recipes"
+                                                : status.error().note);
   if (recipe.format == blockFormat(format))
     return success();
   auto diag = op->emitOpError("expects a recipe of format ")
@@ -370,7 +374,8 @@ static LogicalResult verifySideTransform(QuantizeOp op, const Checked &input, St
                         << ", but got one",
                     "leave it out, or let 'outputs' have this orientation");
   if (!input.type.getElementType().isBF16())
-    return input.must("have elements of type bf16, which '" + name + "' transforms");
+    return withNote(input.must("have elements of type bf16, which '" + name + "' transforms"),
+                    "convert the tensor to bf16 first, or leave the transform out");
   if (along == 0 && failed(verifyGroups(input, op.getGroups(), transform->getSize(),
                                         "the transform of a group does not cross its edge")))
     return failure();

@@ -70,8 +70,10 @@ static LogicalResult verifyTarget(Operation *op, NamedAttribute attribute) {
 // #fp4.plan (C3)
 static LogicalResult verifyPlan(Operation *op, NamedAttribute attribute) {
   if (!isa<Fp4Dialect>(op->getDialect()) && !isa<linalg::GenericOp>(op))
-    return op->emitOpError() << "attribute " << Fp4Dialect::kPlanAttr
-                             << " must be on an operation of the fp4 dialect or a linalg.generic";
+    return withNote(op->emitOpError()
+                        << "attribute " << Fp4Dialect::kPlanAttr
+                        << " must be on an operation of the fp4 dialect or a linalg.generic",
+                    "remove it: other operations have no kernel of fp4's");
   if (!isa<PlanAttr>(attribute.getValue()))
     return withNote(op->emitOpError()
                         << "attribute " << Fp4Dialect::kPlanAttr
@@ -108,11 +110,14 @@ static std::string whyNoRowPlans(Attribute attribute) {
 // #fp4.plan (C461)
 static LogicalResult verifyRowPlans(Operation *op, NamedAttribute attribute) {
   if (!isa<BlockScaledMatmulOp>(op))
-    return op->emitOpError() << "attribute " << Fp4Dialect::kRowPlansAttr
-                             << " must be on a fp4.blockscaled_matmul";
+    return withNote(op->emitOpError() << "attribute " << Fp4Dialect::kRowPlansAttr
+                                      << " must be on a fp4.blockscaled_matmul",
+                    "remove it: only products have plans for few rows");
   if (std::string why = whyNoRowPlans(attribute.getValue()); !why.empty())
-    return op->emitOpError() << "attribute " << Fp4Dialect::kRowPlansAttr << ' ' << why
-                             << ", but got " << attribute.getValue();
+    return withNote(op->emitOpError() << "attribute " << Fp4Dialect::kRowPlansAttr << ' ' << why
+                                      << ", but got " << attribute.getValue(),
+                    "write [#fp4.plan<tile_product, ..., max_rows = 16>, ...], or remove it and "
+                    "let the compiler plan");
   return success();
 }
 
@@ -134,13 +139,16 @@ static std::string whyNoSizePlans(Attribute attribute, Attribute own) {
 // #fp4.plan (C495)
 static LogicalResult verifySizePlans(Operation *op, NamedAttribute attribute) {
   if (!isa<BlockScaledMatmulOp>(op))
-    return op->emitOpError() << "attribute " << Fp4Dialect::kSizePlansAttr
-                             << " must be on a fp4.blockscaled_matmul";
+    return withNote(op->emitOpError() << "attribute " << Fp4Dialect::kSizePlansAttr
+                                      << " must be on a fp4.blockscaled_matmul",
+                    "remove it: only products have plans for sizes");
   std::string why = whyNoSizePlans(attribute.getValue(), op->getAttr(Fp4Dialect::kPlanAttr));
   if (why.empty())
     return success();
-  return op->emitOpError() << "attribute " << Fp4Dialect::kSizePlansAttr << ' ' << why
-                           << ", but got " << attribute.getValue();
+  return withNote(op->emitOpError() << "attribute " << Fp4Dialect::kSizePlansAttr << ' ' << why
+                                    << ", but got " << attribute.getValue(),
+                  "--emit=mlir --compile-to=planned shows such plans of a product with dynamic N "
+                  "or K; or remove it and let the compiler plan");
 }
 
 LogicalResult Fp4Dialect::verifyOperationAttribute(Operation *op, NamedAttribute attribute) {

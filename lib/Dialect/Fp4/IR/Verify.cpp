@@ -1,6 +1,8 @@
 //===- Verify.cpp - What several verifiers of the fp4 dialect check -------===//
 #include "Verify.h"
 
+#include "fp4/Dialect/Fp4/IR/Remedy.h"
+
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -50,8 +52,9 @@ LogicalResult verify::verifyExtents(const Checked &value) {
   auto exceeds = [](int64_t extent) { return extent > kMaxExtent; };
   if (!llvm::any_of(value.type.getShape(), exceeds))
     return success();
-  return value.must( // operation (C200)
-      "have extents of at most " + Twine(kMaxExtent));
+  return withNote(value.must( // operation (C200)
+                      "have extents of at most " + Twine(kMaxExtent)),
+                  "cut the matrix into several");
 }
 
 LogicalResult verify::verifyMatrix(const Checked &value, bool takesColumns) {
@@ -65,7 +68,8 @@ LogicalResult verify::verifyMatrix(const Checked &value, bool takesColumns) {
     return diag;
   }
   if (Attribute encoding = value.type.getEncoding(); encoding && !isa<ScaleLayoutAttr>(encoding))
-    return value.must("have no encoding but #fp4.scale_layout");
+    return withNote(value.must("have no encoding but #fp4.scale_layout"),
+                    "fp4 reads matrices in MLIR's own order: remove the encoding");
   if (takesColumns || !value.type.isDynamicDim(1))
     return success();
   auto diag = value.must("have a static number of columns");
@@ -77,7 +81,8 @@ LogicalResult verify::verifyRealElements(const Checked &value, StringRef known) 
   Type element = value.type.getElementType();
   if (element.isBF16() || element.isF16() || element.isF32())
     return success();
-  return value.must("have elements of type " + known);
+  return withNote(value.must("have elements of type " + known),
+                  "convert the tensor to one of these types first");
 }
 
 LogicalResult verify::verifyDataElements(const Checked &value, Format format) {
@@ -86,7 +91,8 @@ LogicalResult verify::verifyDataElements(const Checked &value, Format format) {
     return success();
   std::string name;
   llvm::raw_string_ostream(name) << expected;
-  return value.must("have elements of type " + Twine(name));
+  return withNote(value.must("have elements of type " + Twine(name)),
+                  Twine("this is the element type of format ") + stringifyFormat(format));
 }
 
 LogicalResult verify::verifyScaleElements(const Checked &value, Format format) {

@@ -14,6 +14,7 @@
 // missed remark with the reason.
 //
 //===----------------------------------------------------------------------===//
+#include "fp4/Dialect/Fp4/IR/Remedy.h"
 #include "fp4/Dialect/Fp4/Transforms/Passes.h"
 
 #include "Fusions.h"
@@ -317,9 +318,10 @@ struct Fuse : fp4::impl::FuseBase<Fuse> {
   LogicalResult initialize(MLIRContext *context) override {
     for (StringRef name : fusions)
       if (!llvm::is_contained(kFusions, name))
-        return emitError(UnknownLoc::get(context))
-               << "option 'fusions' of fp4-fuse must be of " << llvm::join(ArrayRef(kFusions), ", ")
-               << ", but got '" << name << "'";
+        return withNote(emitError(UnknownLoc::get(context))
+                            << "option 'fusions' of fp4-fuse must be of "
+                            << llvm::join(ArrayRef(kFusions), ", ") << ", but got '" << name << "'",
+                        "leave the option out for all of them");
     return success();
   }
 

@@ -10,6 +10,7 @@
 
 #include "fp4/Conversion/BufferTypes.h"
 #include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
+#include "fp4/Dialect/Fp4/IR/Remedy.h"
 #include "fp4/Dialect/Fp4/Transforms/Islands.h"
 #include "fp4/Dialect/Fp4/Transforms/Passes.h"
 
@@ -132,8 +133,12 @@ private:
     auto type = cast<RankedTensorType>(value.getType());
     RankedTensorType storage = fp4::storageType(type);
     if (!storage)
-      emitError(value.getLoc()) << what << " of an island of fp4 operations must have dense bytes, "
-                                << "but got " << type;
+      fp4::withNote(
+          emitError(value.getLoc())
+              << what << " of an island of fp4 operations must have dense bytes, "
+              << "but got " << type,
+          "static sizes, or dynamic rows of a matrix with an even number of columns, have; "
+          "keep other tensors inside of one island");
     return storage;
   }
 
@@ -173,8 +178,10 @@ private:
     ReifiedRankedShapedTypeDims shapes;
     Operation *before = builder.getInsertionPoint()->getPrevNode();
     if (!shaped || failed(shaped.reifyResultShapes(builder, shapes))) {
-      emitError(tensor.getLoc()) << "the sizes of " << tensor.getType()
-                                 << " must follow from what an island of fp4 operations reads";
+      fp4::withNote(emitError(tensor.getLoc())
+                        << "the sizes of " << tensor.getType()
+                        << " must follow from what an island of fp4 operations reads",
+                    "let an argument of the function have these sizes, or make them static");
       return failure();
     }
     unsigned number = cast<OpResult>(tensor).getResultNumber();
@@ -323,8 +330,10 @@ private:
 
   LogicalResult insert(ModuleOp host, OwningOpRef<ModuleOp> islands) {
     if (Operation *taken = host.lookupSymbol(fp4::kIslandsModule))
-      return taken->emitError("symbol '")
-             << fp4::kIslandsModule << "' must be free for the functions of the islands";
+      return fp4::withNote(taken->emitError("symbol '")
+                               << fp4::kIslandsModule
+                               << "' must be free for the functions of the islands",
+                           "rename it");
     host.getBody()->push_front(islands.release());
     return success();
   }

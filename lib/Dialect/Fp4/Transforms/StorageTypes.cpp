@@ -10,6 +10,7 @@
 #include "fp4/Conversion/BufferTypes.h"
 #include "fp4/Conversion/ConstantBytes.h"
 #include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
+#include "fp4/Dialect/Fp4/IR/Remedy.h"
 #include "fp4/Dialect/Fp4/Transforms/Islands.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -195,16 +196,21 @@ LogicalResult checkDim(tensor::DimOp op) {
   auto type = cast<RankedTensorType>(op.getSource().getType());
   std::optional<int64_t> dimension = op.getConstantIndex();
   if (!dimension || *dimension < 0 || *dimension >= type.getRank())
-    return op.emitOpError("must ask for a constant dimension of ") << type;
+    return fp4::withNote(op.emitOpError("must ask for a constant dimension of ") << type,
+                         "write the dimension as an arith.constant from 0 to below the rank");
   if (type.isDynamicDim(*dimension) && fp4::scaleLayout(type))
-    return op.emitOpError("must not ask for the rows of tiled scales, which their bytes do not "
-                          "tell; take them from the data");
+    return fp4::withNote(
+        op.emitOpError("must not ask for the rows of tiled scales, which their bytes do not "
+                       "tell; take them from the data"),
+        "tensor.dim of the codes gives the rows");
   return success();
 }
 
 LogicalResult checkForeign(Operation *op) {
   if (isa_and_present<fp4::Fp4Dialect>(op->getDialect()))
-    return op->emitOpError("must be in a func.func of the module whose islands are outlined");
+    return fp4::withNote(
+        op->emitOpError("must be in a func.func of the module whose islands are outlined"),
+        "move the operation into a function, or inline the function of the other module");
   Type type = firstOwnType(op);
   if (!type)
     return success();
