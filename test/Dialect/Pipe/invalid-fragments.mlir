@@ -10,7 +10,8 @@ func.func @twin(%b: !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, %s: !pipe.share
 }
 func.func @bad(%b: !pipe.shared<128x256xf4E2M1FN, swizzle_128B>, %s: !pipe.shared<128x16xf8E4M3FN, tiled_128x4>) {
   // (C180)
-  // expected-error @+1 {{source must be f4E2M1FN with rows of 64 bytes and layout swizzle_64B, or with scales of f8E8M0FNU f8E4M3FN or f8E5M2 with rows of 128 bytes and layout swizzle_128B, but got}}
+  // expected-error @+2 {{source must be f4E2M1FN with rows of 64 bytes and layout swizzle_64B, or with scales of f8E8M0FNU f8E4M3FN or f8E5M2 with rows of 128 bytes and layout swizzle_128B, but got}}
+  // expected-note @+1 {{only one panel is converted at a time: load 128 elements of k}}
   %w = pipe.convert_tile %b scaled %s : !pipe.shared<128x256xf4E2M1FN, swizzle_128B>, !pipe.shared<128x16xf8E4M3FN, tiled_128x4>
       -> !pipe.shared<128x256xf16, swizzle_128B>
   return
@@ -25,7 +26,8 @@ func.func @twin(%b: !pipe.shared<128x128xf8E5M2, swizzle_128B>, %s: !pipe.shared
 }
 func.func @bad(%b: !pipe.shared<128x128xf8E5M2, swizzle_128B>, %s: !pipe.shared<128x8xf8E4M3FN, tiled_128x4>) {
   // (C180)
-  // expected-error @+1 {{source must be f4E2M1FN with rows of 64 bytes and layout swizzle_64B, or with scales of f8E8M0FNU}}
+  // expected-error @+2 {{source must be f4E2M1FN with rows of 64 bytes and layout swizzle_64B, or with scales of f8E8M0FNU}}
+  // expected-note @+1 {{only one panel is converted at a time: load 128 elements of k}}
   %w = pipe.convert_tile %b scaled %s : !pipe.shared<128x128xf8E5M2, swizzle_128B>, !pipe.shared<128x8xf8E4M3FN, tiled_128x4>
       -> !pipe.shared<128x128xf16, swizzle_128B>
   return
@@ -40,7 +42,8 @@ func.func @twin(%b: !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, %s: !pipe.share
 }
 func.func @bad(%b: !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, %s: !pipe.shared<128x8xf8E8M0FNU, tiled_128x4>) {
   // (C180)
-  // expected-error @+1 {{scales of source must have layout tiled_128x4, a column for each block of 128 elements, and at least 128 rows}}
+  // expected-error @+2 {{scales of source must have layout tiled_128x4, a column for each block of 128 elements, and at least 128 rows}}
+  // expected-note @+1 {{copy blocks of 128 rows of the scales beside the tile}}
   %w = pipe.convert_tile %b scaled %s : !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, !pipe.shared<128x8xf8E8M0FNU, tiled_128x4>
       -> !pipe.shared<128x128xbf16, swizzle_128B>
   return
@@ -55,7 +58,8 @@ func.func @twin(%b: !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, %s: !pipe.share
 }
 func.func @bad(%b: !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, %s: !pipe.shared<128x8xf8E4M3FN, tiled_128x4>) {
   // (C180)
-  // expected-error @+1 {{tile must be '!pipe.shared<128x128xf16, swizzle_128B>', but got}}
+  // expected-error @+2 {{tile must be '!pipe.shared<128x128xf16, swizzle_128B>', but got}}
+  // expected-note @+1 {{write the shape of the source, f16 for scales of f8E4M3FN, and bf16 for others}}
   %w = pipe.convert_tile %b scaled %s : !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, !pipe.shared<128x8xf8E4M3FN, tiled_128x4>
       -> !pipe.shared<128x128xbf16, swizzle_128B>
   return
@@ -69,7 +73,8 @@ func.func @twin(%b: !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, %s: !pipe.share
 }
 func.func @bad(%b: !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, %s: !pipe.shared<128x8xf8E4M3FN, tiled_128x4>, %to: !pipe.shared<128x128xf16, swizzle_128B>) {
   // (C180)
-  // expected-error @+1 {{must return a tile or fill a destination}}
+  // expected-error @+2 {{must return a tile or fill a destination}}
+  // expected-note @+1 {{write a result, or 'into %slot', and not both}}
   %w = pipe.convert_tile %b scaled %s into %to : !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, !pipe.shared<128x8xf8E4M3FN, tiled_128x4>, !pipe.shared<128x128xf16, swizzle_128B> -> !pipe.shared<128x128xf16, swizzle_128B>
   return
 }
@@ -83,7 +88,8 @@ func.func @twin(%acc: !pipe.fragment<64x128xf32, wgmma>, %a: !pipe.shared<128x12
 }
 func.func @bad(%acc: !pipe.fragment<128x128xf32, wgmma>, %a: !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, %sa: !pipe.shared<128x8xf8E4M3FN, tiled_128x4>, %b: !pipe.shared<128x128xf16, swizzle_128B>, %more: i1) {
   // (C181)
-  // expected-error @+1 {{accumulator must be an f32 fragment of wgmma with 64 rows, but got}}
+  // expected-error @+2 {{accumulator must be an f32 fragment of wgmma with 64 rows, but got}}
+  // expected-note @+1 {{write a !pipe.fragment<64xNxf32, wgmma> for each 64 rows}}
   pipe.mma_converted %acc, %a scaled %sa, %b accumulate %more : !pipe.fragment<128x128xf32, wgmma>,
       !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, !pipe.shared<128x8xf8E4M3FN, tiled_128x4>, !pipe.shared<128x128xf16, swizzle_128B>
   return
@@ -98,7 +104,8 @@ func.func @twin(%acc: !pipe.fragment<64x128xf32, wgmma>, %a: !pipe.shared<128x12
 }
 func.func @bad(%acc: !pipe.fragment<64x128xf8E4M3FN, wgmma>, %a: !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, %sa: !pipe.shared<128x8xf8E4M3FN, tiled_128x4>, %b: !pipe.shared<128x128xf16, swizzle_128B>, %more: i1) {
   // (C181)
-  // expected-error @+1 {{accumulator must be an f32 fragment of wgmma with 64 rows, but got}}
+  // expected-error @+2 {{accumulator must be an f32 fragment of wgmma with 64 rows, but got}}
+  // expected-note @+1 {{write a !pipe.fragment<64xNxf32, wgmma> for each 64 rows}}
   pipe.mma_converted %acc, %a scaled %sa, %b accumulate %more : !pipe.fragment<64x128xf8E4M3FN, wgmma>,
       !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, !pipe.shared<128x8xf8E4M3FN, tiled_128x4>, !pipe.shared<128x128xf16, swizzle_128B>
   return
@@ -113,7 +120,8 @@ func.func @twin(%acc: !pipe.fragment<64x128xf32, wgmma>, %a: !pipe.shared<128x12
 }
 func.func @bad(%acc: !pipe.fragment<64x128xf32, wgmma>, %a: !pipe.shared<128x128xf4E2M1FN>, %sa: !pipe.shared<128x8xf8E4M3FN, tiled_128x4>, %b: !pipe.shared<128x128xf16, swizzle_128B>, %more: i1) {
   // (C180)
-  // expected-error @+1 {{a must be f4E2M1FN with rows of 64 bytes and layout swizzle_64B, or with scales of f8E8M0FNU f8E4M3FN or f8E5M2 with rows of 128 bytes and layout swizzle_128B, but got}}
+  // expected-error @+2 {{a must be f4E2M1FN with rows of 64 bytes and layout swizzle_64B, or with scales of f8E8M0FNU f8E4M3FN or f8E5M2 with rows of 128 bytes and layout swizzle_128B, but got}}
+  // expected-note @+1 {{only one panel is converted at a time: load 128 elements of k}}
   pipe.mma_converted %acc, %a scaled %sa, %b accumulate %more : !pipe.fragment<64x128xf32, wgmma>,
       !pipe.shared<128x128xf4E2M1FN>, !pipe.shared<128x8xf8E4M3FN, tiled_128x4>, !pipe.shared<128x128xf16, swizzle_128B>
   return
@@ -128,7 +136,8 @@ func.func @twin(%acc: !pipe.fragment<64x128xf32, wgmma>, %a: !pipe.shared<128x12
 }
 func.func @bad(%acc: !pipe.fragment<64x128xf32, wgmma>, %a: !pipe.shared<96x128xf4E2M1FN, swizzle_64B>, %sa: !pipe.shared<128x8xf8E4M3FN, tiled_128x4>, %b: !pipe.shared<128x128xf16, swizzle_128B>, %more: i1) {
   // (C181)
-  // expected-error @+1 {{a must have 64 rows for each warpgroup of its role, but got}}
+  // expected-error @+2 {{a must have 64 rows for each warpgroup of its role, but got}}
+  // expected-note @+1 {{let 'a' have 64 rows for each 4 warps of the role}}
   pipe.mma_converted %acc, %a scaled %sa, %b accumulate %more : !pipe.fragment<64x128xf32, wgmma>,
       !pipe.shared<96x128xf4E2M1FN, swizzle_64B>, !pipe.shared<128x8xf8E4M3FN, tiled_128x4>, !pipe.shared<128x128xf16, swizzle_128B>
   return
@@ -143,7 +152,8 @@ func.func @twin(%acc: !pipe.fragment<64x128xf32, wgmma>, %a: !pipe.shared<128x12
 }
 func.func @bad(%acc: !pipe.fragment<64x128xf32, wgmma>, %a: !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, %sa: !pipe.shared<128x8xf8E4M3FN, tiled_128x4>, %b: !pipe.shared<64x128xf16, swizzle_128B>, %more: i1) {
   // (C181)
-  // expected-error @+1 {{b must be '!pipe.shared<128x128xf16, swizzle_128B>', but got}}
+  // expected-error @+2 {{b must be '!pipe.shared<128x128xf16, swizzle_128B>', but got}}
+  // expected-note @+1 {{convert b with pipe.convert_tile, or load a tile of this type}}
   pipe.mma_converted %acc, %a scaled %sa, %b accumulate %more : !pipe.fragment<64x128xf32, wgmma>,
       !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, !pipe.shared<128x8xf8E4M3FN, tiled_128x4>, !pipe.shared<64x128xf16, swizzle_128B>
   return
@@ -157,7 +167,8 @@ func.func @twin(%acc: !pipe.fragment<64x128xf32, wgmma>) {
 }
 func.func @bad(%acc: !pipe.fragment<64x128xf32, wgmma>) {
   // (C182)
-  // expected-error @+1 {{columns must be multiples of 8 within the 128 of the accumulator, but got 32 from 104 on}}
+  // expected-error @+2 {{columns must be multiples of 8 within the 128 of the accumulator, but got 32 from 104 on}}
+  // expected-note @+1 {{read an element of a thread for each 2 columns, from a multiple of 8 on}}
   %v = pipe.read_fragment %acc[104] : !pipe.fragment<64x128xf32, wgmma> -> vector<16xf32>
   return
 }
@@ -170,7 +181,8 @@ func.func @twin(%acc: !pipe.fragment<64x128xf32, wgmma>) {
 }
 func.func @bad(%acc: !pipe.fragment<128x128xf32, wgmma>) {
   // (C182)
-  // expected-error @+1 {{accumulator must have 64 rows of f32, but got}}
+  // expected-error @+2 {{accumulator must have 64 rows of f32, but got}}
+  // expected-note @+1 {{take an accumulator of wgmma; pipe.read_warp_fragment reads one of mma_sync}}
   %v = pipe.read_fragment %acc[0] : !pipe.fragment<128x128xf32, wgmma> -> vector<4xf32>
   return
 }
@@ -183,7 +195,8 @@ func.func @twin(%p: !pipe.global<1x512xf32>, %m: i32, %n: i32) {
 }
 func.func @bad(%p: !pipe.global<1x512xbf16>, %m: i32, %n: i32, %r: i32) {
   // (C183)
-  // expected-error @+1 {{buffer must have 2 dimensions of 'f32', but got}}
+  // expected-error @+2 {{buffer must have 2 dimensions of 'f32', but got}}
+  // expected-note @+1 {{pass a buffer of that element type, in rows and columns}}
   %f = pipe.fragment_factors %p[%m, %n] : !pipe.global<1x512xbf16> -> vector<16xf32>
   return
 }
@@ -196,7 +209,8 @@ func.func @twin(%p: !pipe.global<1x512xf32>, %m: i32, %n: i32) {
 }
 func.func @bad(%p: !pipe.global<1x512xf32>, %m: i32, %n: i32, %r: i32) {
   // (C183)
-  // expected-error @+1 {{expects no operand 'rows' for static rows, but got one}}
+  // expected-error @+2 {{expects no operand 'rows' for static rows, but got one}}
+  // expected-note @+1 {{='rows' is the number of rows that exist, which only a dynamic buffer leaves open}}
   %f = pipe.fragment_factors %p[%m, %n] rows %r : !pipe.global<1x512xf32> -> vector<16xf32>
   return
 }
@@ -209,7 +223,8 @@ func.func @twin(%p: !pipe.global<1x512xf32>, %m: i32, %n: i32) {
 }
 func.func @bad(%p: !pipe.global<1x512xf32>, %m: i32, %n: i32, %r: i32) {
   // (C183)
-  // expected-error @+1 {{vector must have a multiple of 4 elements, but got 'vector<6xf32>'}}
+  // expected-error @+2 {{vector must have a multiple of 4 elements, but got 'vector<6xf32>'}}
+  // expected-note @+1 {{split the accumulator at multiples of 8 columns}}
   %f = pipe.fragment_factors %p[%m, %n] : !pipe.global<1x512xf32> -> vector<6xf32>
   return
 }
@@ -222,7 +237,8 @@ func.func @twin(%v: vector<16xbf16>, %d: !pipe.global<?x512xbf16>, %m: i32, %n: 
 }
 func.func @bad(%v: vector<16xbf16>, %d: !pipe.global<?x512xf32>, %m: i32, %n: i32, %r: i32) {
   // (C184)
-  // expected-error @+1 {{buffer must have 2 dimensions of 'bf16', but got}}
+  // expected-error @+2 {{buffer must have 2 dimensions of 'bf16', but got}}
+  // expected-note @+1 {{convert the vector to the elements of the buffer first}}
   pipe.store_fragment %v, %d[%m, %n] rows %r : vector<16xbf16>, !pipe.global<?x512xf32>
   return
 }
@@ -235,7 +251,8 @@ func.func @twin(%v: vector<16xbf16>, %d: !pipe.global<?x512xbf16>, %m: i32, %n: 
 }
 func.func @bad(%v: vector<16xbf16>, %d: !pipe.global<?x512xbf16>, %m: i32, %n: i32, %r: i32) {
   // (C184)
-  // expected-error @+1 {{expects operand 'rows' for dynamic rows, but got none}}
+  // expected-error @+2 {{expects operand 'rows' for dynamic rows, but got none}}
+  // expected-note @+1 {{='rows' is the number of rows that exist, which only a dynamic buffer leaves open}}
   pipe.store_fragment %v, %d[%m, %n] : vector<16xbf16>, !pipe.global<?x512xbf16>
   return
 }
@@ -248,7 +265,8 @@ func.func @twin(%v: vector<16xbf16>, %d: !pipe.global<?x512xbf16>, %m: i32, %n: 
 }
 func.func @bad(%v: vector<2xbf16>, %d: !pipe.global<?x512xbf16>, %m: i32, %n: i32, %r: i32) {
   // (C184)
-  // expected-error @+1 {{vector must have a multiple of 4 elements, but got 'vector<2xbf16>'}}
+  // expected-error @+2 {{vector must have a multiple of 4 elements, but got 'vector<2xbf16>'}}
+  // expected-note @+1 {{split the accumulator at multiples of 8 columns}}
   pipe.store_fragment %v, %d[%m, %n] rows %r : vector<2xbf16>, !pipe.global<?x512xbf16>
   return
 }
@@ -261,7 +279,8 @@ func.func @twin(%v: vector<16xbf16>, %d: !pipe.global<64x512xbf16>, %m: i32) {
 }
 func.func @bad(%v: vector<16xbf16>, %d: !pipe.global<64x508xbf16>, %m: i32) {
   // (C333)
-  // expected-error @+1 {{staged must be transposed, in whole warpgroups, of a multiple of 8 elements of 16 bits and of a buffer with a multiple of 8 columns, but got}}
+  // expected-error @+2 {{staged must be transposed, in whole warpgroups, of a multiple of 8 elements of 16 bits and of a buffer with a multiple of 8 columns, but got}}
+  // expected-note @+1 {{leave 'staged' out, and each thread stores what it has}}
   pipe.store_fragment %v, %d[%m, %m] transposed staged : vector<16xbf16>, !pipe.global<64x508xbf16>
   return
 }
@@ -273,7 +292,8 @@ func.func @bad(%v: vector<16xbf16>, %d: !pipe.global<64x512xbf16>, %c: !pipe.glo
   scf.if %last {
     pipe.store_fragment %v, %d[%m, %m] transposed : vector<16xbf16>, !pipe.global<64x512xbf16>
     // (C333)
-    // expected-error @+1 {{staged must be executed by whole warpgroups, but is by the warps that are the last to join}}
+    // expected-error @+2 {{staged must be executed by whole warpgroups, but is by the warps that are the last to join}}
+    // expected-note @+1 {{leave 'staged' out where joined results are stored}}
     pipe.store_fragment %v, %d[%m, %m] transposed staged : vector<16xbf16>, !pipe.global<64x512xbf16>
   }
   return
@@ -283,7 +303,8 @@ func.func @bad(%v: vector<16xbf16>, %d: !pipe.global<64x512xbf16>, %c: !pipe.glo
 
 func.func @bad(%v: vector<16xbf16>, %d: !pipe.global<64x512xbf16>, %m: i32) {
   // (C333)
-  // expected-error @+1 {{staged must be transposed, in whole warpgroups, of a multiple of 8 elements of 16 bits}}
+  // expected-error @+2 {{staged must be transposed, in whole warpgroups, of a multiple of 8 elements of 16 bits}}
+  // expected-note @+1 {{leave 'staged' out, and each thread stores what it has}}
   pipe.store_fragment %v, %d[%m, %m] staged : vector<16xbf16>, !pipe.global<64x512xbf16>
   return
 }
@@ -292,7 +313,8 @@ func.func @bad(%v: vector<16xbf16>, %d: !pipe.global<64x512xbf16>, %m: i32) {
 
 func.func @bad(%v: vector<16xf32>, %d: !pipe.global<64x512xf32>, %m: i32) {
   // (C333)
-  // expected-error @+1 {{of a multiple of 8 elements of 16 bits and of a buffer with a multiple of 8 columns, but got 'vector<16xf32>'}}
+  // expected-error @+2 {{of a multiple of 8 elements of 16 bits and of a buffer with a multiple of 8 columns, but got 'vector<16xf32>'}}
+  // expected-note @+1 {{leave 'staged' out, and each thread stores what it has}}
   pipe.store_fragment %v, %d[%m, %m] transposed staged : vector<16xf32>, !pipe.global<64x512xf32>
   return
 }
@@ -305,7 +327,8 @@ func.func @twin(%p: !pipe.global<64x4608xi8>, %i: i32) {
 }
 func.func @bad(%p: !pipe.global<64x4608xi8>, %i: i32) {
   // (C190)
-  // expected-error @+1 {{source and tile must be linear, with equal rows of elements of whole bytes, but got}}
+  // expected-error @+2 {{source and tile must be linear, with equal rows of elements of whole bytes, but got}}
+  // expected-note @+1 {{pass tiles of rows that are as wide as the buffer's, or use pipe.load with a tensor map}}
   %w = pipe.load_rows %p[%i] : !pipe.global<64x4608xi8> -> !pipe.shared<4x2304xi8>
   return
 }
@@ -320,7 +343,8 @@ func.func @twin(%w: !pipe.shared<4x4608xi8>, %x: !pipe.shared<16x256xbf16, swizz
 func.func @bad(%w: !pipe.shared<4x4352xi8>, %x: !pipe.shared<16x256xf16, swizzle_128B>, %more: i1) {
   %acc = pipe.fragment : !pipe.fragment<64x16xf32, wgmma>
   // (C191)
-  // expected-error @+1 {{b must be '!pipe.shared<16x256xbf16, swizzle_128B>', but got}}
+  // expected-error @+2 {{b must be '!pipe.shared<16x256xbf16, swizzle_128B>', but got}}
+  // expected-note @+1 {{load activations of this type, as deep as the weights}}
   pipe.mma_prepacked %acc, %w, %x accumulate %more : !pipe.fragment<64x16xf32, wgmma>, !pipe.shared<4x4352xi8>, !pipe.shared<16x256xf16, swizzle_128B>
   return
 }
@@ -335,7 +359,8 @@ func.func @twin(%w: !pipe.shared<2x4608xi8>, %x: !pipe.shared<16x128xf16, swizzl
 func.func @bad(%w: !pipe.shared<2x4096xi8>, %x: !pipe.shared<16x128xf16, swizzle_128B>, %more: i1) {
   %acc = pipe.fragment : !pipe.fragment<64x16xf32, wgmma>
   // (C191)
-  // expected-error @+1 {{weights must be i8 in linear rows of 4608, 4352 or 8704 bytes, but got}}
+  // expected-error @+2 {{weights must be i8 in linear rows of 4608, 4352 or 8704 bytes, but got}}
+  // expected-note @+1 {{fp4.prepack makes such weights, a row for each tile}}
   pipe.mma_prepacked %acc, %w, %x accumulate %more : !pipe.fragment<64x16xf32, wgmma>, !pipe.shared<2x4096xi8>, !pipe.shared<16x128xf16, swizzle_128B>
   return
 }
@@ -350,7 +375,8 @@ func.func @twin(%w: !pipe.shared<2x8704xi8>, %x: !pipe.shared<16x256xf8E4M3FN, s
 func.func @bad(%w: !pipe.shared<2x8704xi8>, %x: !pipe.shared<16x128xbf16, swizzle_128B>, %more: i1) {
   %acc = pipe.fragment : !pipe.fragment<64x16xf32, wgmma>
   // (C320)
-  // expected-error @+1 {{b must be '!pipe.shared<16x256xf8E4M3FN, swizzle_128B>', but got}}
+  // expected-error @+2 {{b must be '!pipe.shared<16x256xf8E4M3FN, swizzle_128B>', but got}}
+  // expected-note @+1 {{load activations of this type, as deep as the weights}}
   pipe.mma_prepacked %acc, %w, %x accumulate %more : !pipe.fragment<64x16xf32, wgmma>, !pipe.shared<2x8704xi8>, !pipe.shared<16x128xbf16, swizzle_128B>
   return
 }
@@ -367,7 +393,8 @@ func.func @bad(%w: !pipe.shared<1x8704xi8>, %x: !pipe.shared<256x128xf8E4M3FN, s
   %acc = pipe.fragment : !pipe.fragment<64x128xf32, wgmma>
   %held = pipe.hold_weights %w : !pipe.shared<1x8704xi8> -> !pipe.fragment<64x128xf8E4M3FN, wgmma>
   // (C318)
-  // expected-error @+1 {{accumulator must be '!pipe.fragment<64x256xf32, wgmma>', but got '!pipe.fragment<64x128xf32, wgmma>'}}
+  // expected-error @+2 {{accumulator must be '!pipe.fragment<64x256xf32, wgmma>', but got '!pipe.fragment<64x128xf32, wgmma>'}}
+  // expected-note @+1 {{write an accumulator of 256 columns; pipe.mma_prepacked takes others}}
   pipe.mma_held %acc, %held, %x next %w : !pipe.fragment<64x128xf32, wgmma>, !pipe.fragment<64x128xf8E4M3FN, wgmma>, !pipe.shared<256x128xf8E4M3FN, swizzle_128B>, !pipe.shared<1x8704xi8>
   return
 }
@@ -384,7 +411,8 @@ func.func @bad(%w: !pipe.shared<1x8704xi8>, %x: !pipe.shared<128x128xf8E4M3FN, s
   %acc = pipe.fragment : !pipe.fragment<64x256xf32, wgmma>
   %held = pipe.hold_weights %w : !pipe.shared<1x8704xi8> -> !pipe.fragment<64x128xf8E4M3FN, wgmma>
   // (C318)
-  // expected-error @+1 {{b must be '!pipe.shared<256x128xf8E4M3FN, swizzle_128B>', but got '!pipe.shared<128x128xf8E4M3FN, swizzle_128B>'}}
+  // expected-error @+2 {{b must be '!pipe.shared<256x128xf8E4M3FN, swizzle_128B>', but got '!pipe.shared<128x128xf8E4M3FN, swizzle_128B>'}}
+  // expected-note @+1 {{load 256 rows of one tile's depth of activations}}
   pipe.mma_held %acc, %held, %x next %w : !pipe.fragment<64x256xf32, wgmma>, !pipe.fragment<64x128xf8E4M3FN, wgmma>, !pipe.shared<128x128xf8E4M3FN, swizzle_128B>, !pipe.shared<1x8704xi8>
   return
 }
@@ -401,7 +429,8 @@ func.func @bad(%w: !pipe.shared<1x8704xi8>, %x: !pipe.shared<256x128xf8E4M3FN, s
   %acc = pipe.fragment : !pipe.fragment<64x256xf32, wgmma>
   %held = pipe.hold_weights %w : !pipe.shared<1x8704xi8> -> !pipe.fragment<64x128xf8E4M3FN, wgmma>
   // (C318)
-  // expected-error @+1 {{next must be the tile '!pipe.shared<1x8704xi8>', but got '!pipe.shared<2x8704xi8>'}}
+  // expected-error @+2 {{next must be the tile '!pipe.shared<1x8704xi8>', but got '!pipe.shared<2x8704xi8>'}}
+  // expected-note @+1 {{load one tile of weights at a time, as fp4.prepack makes them}}
   pipe.mma_held %acc, %held, %x next %v : !pipe.fragment<64x256xf32, wgmma>, !pipe.fragment<64x128xf8E4M3FN, wgmma>, !pipe.shared<256x128xf8E4M3FN, swizzle_128B>, !pipe.shared<2x8704xi8>
   return
 }
@@ -416,7 +445,8 @@ func.func @twin(%w: !pipe.shared<1x8704xi8>, %x: !pipe.shared<256x128xf8E4M3FN, 
 }
 func.func @bad(%w: !pipe.shared<1x4352xi8>) {
   // (C318)
-  // expected-error @+1 {{weights must be the tile '!pipe.shared<1x8704xi8>', but got '!pipe.shared<1x4352xi8>'}}
+  // expected-error @+2 {{weights must be the tile '!pipe.shared<1x8704xi8>', but got '!pipe.shared<1x4352xi8>'}}
+  // expected-note @+1 {{load one tile of weights at a time, as fp4.prepack makes them}}
   %held = pipe.hold_weights %w : !pipe.shared<1x4352xi8> -> !pipe.fragment<64x128xf8E4M3FN, wgmma>
   return
 }
@@ -431,7 +461,8 @@ func.func @twin(%w: !pipe.shared<1x8704xi8>, %x: !pipe.shared<256x128xf8E4M3FN, 
 }
 func.func @bad(%w: !pipe.shared<1x8704xi8>) {
   // (C318)
-  // expected-error @+1 {{held weights must be '!pipe.fragment<64x128xf8E4M3FN, wgmma>', but got '!pipe.fragment<64x64xf8E4M3FN, wgmma>'}}
+  // expected-error @+2 {{held weights must be '!pipe.fragment<64x128xf8E4M3FN, wgmma>', but got '!pipe.fragment<64x64xf8E4M3FN, wgmma>'}}
+  // expected-note @+1 {{take the result of pipe.hold_weights}}
   %held = pipe.hold_weights %w : !pipe.shared<1x8704xi8> -> !pipe.fragment<64x64xf8E4M3FN, wgmma>
   return
 }
@@ -445,7 +476,8 @@ func.func @twin(%v: vector<16xf32>, %p: !pipe.global<8x4096xf32>, %i: i32) {
 }
 func.func @bad(%v: vector<16xf32>, %p: !pipe.global<8x4096xf32>, %i: i32) {
   // (C192)
-  // expected-error @+1 {{buffer must be f32 with the 'vector<16xf32>' of 1 threads from column 4084 of a row on, but got}}
+  // expected-error @+2 {{buffer must be f32 with the 'vector<16xf32>' of 1 threads from column 4084 of a row on, but got}}
+  // expected-note @+1 {{make the workspace wider, a row for every part of all threads}}
   pipe.leave_fragment %v, %p[%i, 4084] : vector<16xf32>, !pipe.global<8x4096xf32>
   return
 }
@@ -458,7 +490,8 @@ func.func @twin(%y: !pipe.global<100x40xbf16>, %begin: i32, %end: i32) {
 }
 func.func @bad(%y: !pipe.global<100x40xf4E2M1FN>, %begin: i32, %end: i32) {
   // (C352)
-  // expected-error @+1 {{destination must be a linear buffer of rank 2 with static columns and elements of whole bytes, but got}}
+  // expected-error @+2 {{destination must be a linear buffer of rank 2 with static columns and elements of whole bytes, but got}}
+  // expected-note @+1 {{packed and tiled buffers are cleared on the host}}
   pipe.clear_rows %y[%begin to %end] : !pipe.global<100x40xf4E2M1FN>
   return
 }
@@ -471,19 +504,22 @@ func.func @twin(%o: !pipe.global<2x2xi32>, %report: !pipe.global<8xi64>) {
 }
 func.func @bad(%o: !pipe.global<1x2xi32>, %report: !pipe.global<8xi64>) {
   // (C455)
-  // expected-error @+1 {{offsets must be a static buffer of i32 with two columns and two rows or more, or with four columns, but got}}
+  // expected-error @+2 {{offsets must be a static buffer of i32 with two columns and two rows or more, or with four columns, but got}}
+  // expected-note @+1 {{a row has the first row and the end of a group, or four numbers of a group's tile}}
   pipe.check_groups %o limit 300 to %report : !pipe.global<1x2xi32>, !pipe.global<8xi64>
   return
 }
 func.func @numbers(%o: !pipe.global<5xi64>, %report: !pipe.global<8xi64>) {
   // (C455)
-  // expected-error @+1 {{offsets must be a static buffer of i32 with two columns and two rows or more, or with four columns, but got}}
+  // expected-error @+2 {{offsets must be a static buffer of i32 with two columns and two rows or more, or with four columns, but got}}
+  // expected-note @+1 {{a row has the first row and the end of a group, or four numbers of a group's tile}}
   pipe.check_groups %o limit 300 to %report : !pipe.global<5xi64>, !pipe.global<8xi64>
   return
 }
 func.func @small(%o: !pipe.global<2x2xi32>, %report: !pipe.global<7xi64>) {
   // (C455)
-  // expected-error @+1 {{report must be a buffer of 8 x i64, but got}}
+  // expected-error @+2 {{report must be a buffer of 8 x i64, but got}}
+  // expected-note @+1 {{allocate 8 x i64, of which the kernel writes what was wrong}}
   pipe.check_groups %o limit 300 to %report : !pipe.global<2x2xi32>, !pipe.global<7xi64>
   return
 }
@@ -496,7 +532,8 @@ func.func @twin() {
 }
 func.func @bad() {
   // (C313)
-  // expected-error @+1 {{accumulator must have elements of f32, but got '!pipe.fragment<64x128xf8E4M3FN, wgmma>'}}
+  // expected-error @+2 {{accumulator must have elements of f32, but got '!pipe.fragment<64x128xf8E4M3FN, wgmma>'}}
+  // expected-note @+1 {{e4m3 fragments hold weights, which pipe.hold_weights makes}}
   %acc = pipe.fragment : !pipe.fragment<64x128xf8E4M3FN, wgmma>
   return
 }

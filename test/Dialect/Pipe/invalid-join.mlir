@@ -5,7 +5,8 @@ func.func @entry(%t: !pipe.global<24x4xi32>, %line: !pipe.global<8xf32>, %wide: 
   %0 = pipe.load_entry %t[%i] : !pipe.global<24x4xi32> -> vector<4xi32>
   %1 = pipe.load_entry %line[%i] : !pipe.global<8xf32> -> vector<1xf32>
   // (C170)
-  // expected-error @+1 {{table must have rows of 1, 2 or 4 elements like 'vector<3xi32>', but got '!pipe.global<24x3xi32>'}}
+  // expected-error @+2 {{table must have rows of 1, 2 or 4 elements like 'vector<3xi32>', but got '!pipe.global<24x3xi32>'}}
+  // expected-note @+1 {{let the vector have as many elements as a row, of the same type}}
   %2 = pipe.load_entry %wide[%i] : !pipe.global<24x3xi32> -> vector<3xi32>
   return
 }
@@ -15,7 +16,8 @@ func.func @entry(%t: !pipe.global<24x4xi32>, %line: !pipe.global<8xf32>, %wide: 
 func.func @join(%c: !pipe.global<24x4xi32>, %bad: !pipe.global<24x1xi32>, %i: i32) {
   %0 = pipe.join %c[%i] of 2 : !pipe.global<24x4xi32>
   // (C171)
-  // expected-error @+1 {{counters must be a buffer of i32 with 4 or 8 columns, but got '!pipe.global<24x1xi32>'}}
+  // expected-error @+2 {{counters must be a buffer of i32 with 4 or 8 columns, but got '!pipe.global<24x1xi32>'}}
+  // expected-note @+1 {{allocate rows of 4 x i32, or of 8 for roles of 8 warps}}
   %1 = pipe.join %bad[%i] of 2 : !pipe.global<24x1xi32>
   return
 }
@@ -24,7 +26,8 @@ func.func @join(%c: !pipe.global<24x4xi32>, %bad: !pipe.global<24x1xi32>, %i: i3
 
 func.func @join(%c: !pipe.global<24x4xi32>, %i: i32) {
   // (C171)
-  // expected-error @+1 {{parts must be at least 2, but got 1}}
+  // expected-error @+2 {{parts must be at least 2, but got 1}}
+  // expected-note @+1 {{one part has nothing to join: leave the operation out}}
   %1 = pipe.join %c[%i] of 1 : !pipe.global<24x4xi32>
   return
 }
@@ -34,7 +37,8 @@ func.func @join(%c: !pipe.global<24x4xi32>, %i: i32) {
 func.func @fetch(%s: !pipe.global<256x64xf32>, %bad: !pipe.global<256x48xf32>, %i: i32) {
   %0 = pipe.fetch %s[%i, %i] : !pipe.global<256x64xf32> -> vector<32xf32>
   // (C172)
-  // expected-error @+1 {{buffer must have 2 dimensions with whole segments of 'vector<32xf32>' in a row, but got '!pipe.global<256x48xf32>'}}
+  // expected-error @+2 {{buffer must have 2 dimensions with whole segments of 'vector<32xf32>' in a row, but got '!pipe.global<256x48xf32>'}}
+  // expected-note @+1 {{fetch segments that divide the columns of the buffer}}
   %1 = pipe.fetch %bad[%i, %i] : !pipe.global<256x48xf32> -> vector<32xf32>
   return
 }
@@ -47,7 +51,8 @@ gpu.func @cluster() kernel attributes {known_cluster_size = array<i32: 2, 1, 1>}
   pipe.join_fragment %acc by 16 : !pipe.fragment<64x32xf32, wgmma>
   %of_warps = pipe.fragment : !pipe.fragment<64x32xf32, mma_sync>
   // (C260)
-  // expected-error @+1 {{accumulator must be an f32 fragment of wgmma with 64 rows, but got '!pipe.fragment<64x32xf32, mma_sync>'}}
+  // expected-error @+2 {{accumulator must be an f32 fragment of wgmma with 64 rows, but got '!pipe.fragment<64x32xf32, mma_sync>'}}
+  // expected-note @+1 {{write a !pipe.fragment<64xNxf32, wgmma> for each 64 rows}}
   pipe.join_fragment %of_warps by 16 : !pipe.fragment<64x32xf32, mma_sync>
   gpu.return
 }
@@ -59,7 +64,8 @@ gpu.module @m {
 gpu.func @cluster() kernel attributes {known_cluster_size = array<i32: 2, 1, 1>} {
   %acc = pipe.fragment : !pipe.fragment<64x32xf32, wgmma>
   // (C260)
-  // expected-error @+1 {{columns must be a multiple of 8 that divides the 32 columns of the accumulator, but got 24}}
+  // expected-error @+2 {{columns must be a multiple of 8 that divides the 32 columns of the accumulator, but got 24}}
+  // expected-note @+1 {{take fewer columns for each piece}}
   pipe.join_fragment %acc by 24 : !pipe.fragment<64x32xf32, wgmma>
   gpu.return
 }
@@ -74,7 +80,8 @@ gpu.func @ranges() kernel attributes {known_cluster_size = array<i32: 2, 1, 1>} 
   pipe.join_fragment %acc, %next by 16 : !pipe.fragment<64x32xf32, wgmma>, !pipe.fragment<64x32xf32, wgmma>
   %other = pipe.fragment : !pipe.fragment<64x16xf32, wgmma>
   // (C260)
-  // expected-error @+1 {{accumulators must be one or several of one type, but got '!pipe.fragment<64x32xf32, wgmma>', '!pipe.fragment<64x16xf32, wgmma>'}}
+  // expected-error @+2 {{accumulators must be one or several of one type, but got '!pipe.fragment<64x32xf32, wgmma>', '!pipe.fragment<64x16xf32, wgmma>'}}
+  // expected-note @+1 {{join accumulators of different types with an operation for each type}}
   pipe.join_fragment %acc, %other by 16 : !pipe.fragment<64x32xf32, wgmma>, !pipe.fragment<64x16xf32, wgmma>
   gpu.return
 }
@@ -86,7 +93,8 @@ gpu.module @m {
 gpu.func @alone() kernel attributes {known_cluster_size = array<i32: 1, 2, 1>} {
   %acc = pipe.fragment : !pipe.fragment<64x32xf32, wgmma>
   // (C261)
-  // expected-error @+1 {{expects a cluster of at least 2 blocks along m, but got 1}}
+  // expected-error @+2 {{expects a cluster of at least 2 blocks along m, but got 1}}
+  // expected-note @+1 {{write known_cluster_size = array<i32: 2, 1, 1> at the kernel, or pipe.join where blocks share no memory}}
   pipe.join_fragment %acc by 16 : !pipe.fragment<64x32xf32, wgmma>
   gpu.return
 }
@@ -97,7 +105,8 @@ gpu.func @alone() kernel attributes {known_cluster_size = array<i32: 1, 2, 1>} {
 func.func @join_of_value(%c: !pipe.global<24x4xi32>, %i: i32) {
   %0 = pipe.join %c[%i] of %i : !pipe.global<24x4xi32>
   // (C419)
-  // expected-error @+1 {{parts must be a constant or a value, but got both}}
+  // expected-error @+2 {{parts must be a constant or a value, but got both}}
+  // expected-note @+1 {{write 'of N' or 'of %n', and not both}}
   %1 = "pipe.join"(%c, %i, %i) {parts = 2 : i64} : (!pipe.global<24x4xi32>, i32, i32) -> i1
   return
 }
@@ -110,7 +119,8 @@ gpu.func @lanes() kernel attributes {known_cluster_size = array<i32: 2, 1, 1>} {
   %0 = pipe.join_lanes %acc : !pipe.tmem<128x64xf32> -> vector<32xf32>
   %halves = pipe.accumulator : !pipe.tmem<128x64xf32, pair>
   // (C520)
-  // expected-error @+1 {{accumulator must have 128 rows of f32, or 256 of a pair, but got '!pipe.tmem<128x64xf32, pair>'}}
+  // expected-error @+2 {{accumulator must have 128 rows of f32, or 256 of a pair, but got '!pipe.tmem<128x64xf32, pair>'}}
+  // expected-note @+1 {{take an accumulator of 128 lanes for each block}}
   %1 = pipe.join_lanes %halves : !pipe.tmem<128x64xf32, pair> -> vector<32xf32>
   gpu.return
 }
@@ -122,7 +132,8 @@ gpu.module @m {
 gpu.func @pair() kernel attributes {known_cluster_size = array<i32: 2, 1, 1>} {
   %acc = pipe.accumulator : !pipe.tmem<256x64xf32, pair>
   // (C521)
-  // expected-error @+1 {{expects a cluster of at least 2 pairs along m, but got 1}}
+  // expected-error @+2 {{expects a cluster of at least 2 pairs along m, but got 1}}
+  // expected-note @+1 {{a cluster of two pairs has 4 blocks along m}}
   %0 = pipe.join_lanes %acc : !pipe.tmem<256x64xf32, pair> -> vector<64xf32>
   gpu.return
 }
@@ -134,7 +145,8 @@ gpu.module @m {
 gpu.func @few() kernel attributes {known_cluster_size = array<i32: 2, 1, 1>} {
   %acc = pipe.accumulator : !pipe.tmem<128x64xf32>
   // (C522)
-  // expected-error @+1 {{vector must have a multiple of 4 elements, at most 128, of which 2 have the 64 columns of a warpgroup, but got 'vector<12xf32>'}}
+  // expected-error @+2 {{vector must have a multiple of 4 elements, at most 128, of which 2 have the 64 columns of a warpgroup, but got 'vector<12xf32>'}}
+  // expected-note @+1 {{divide the columns among the blocks, rounded up to 4}}
   %0 = pipe.join_lanes %acc : !pipe.tmem<128x64xf32> -> vector<12xf32>
   gpu.return
 }
@@ -149,7 +161,8 @@ gpu.func @groups() kernel attributes {known_cluster_size = array<i32: 2, 1, 1>} 
     %acc = pipe.consumer_wait %accs : !pipe.channel<!pipe.tmem<128x64xf32>>
     %0 = pipe.join_lanes %acc : !pipe.tmem<128x64xf32> -> vector<16xf32>
     // (C522)
-    // expected-error @+1 {{of which 2 have the 32 columns of a warpgroup, but got 'vector<12xf32>'}}
+    // expected-error @+2 {{of which 2 have the 32 columns of a warpgroup, but got 'vector<12xf32>'}}
+    // expected-note @+1 {{divide the columns among the blocks, rounded up to 4}}
     %1 = pipe.join_lanes %acc : !pipe.tmem<128x64xf32> -> vector<12xf32>
     pipe.consumer_release %accs : !pipe.channel<!pipe.tmem<128x64xf32>>
   }

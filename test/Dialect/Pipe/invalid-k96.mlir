@@ -14,7 +14,8 @@
 func.func @alone(%acc: !acc, %a: !a, %b: !b, %sa: !sa, %sb: !sb, %wacc: !wacc, %wsa: !wsa, %wsb: !wsb, %p: i1) {
   pipe.mma %acc, %a scaled %sa, %b scaled %sb accumulate %p {k96} : !acc, !a, !sa, !b, !sb
   // (C311)
-  // expected-error @+1 {{accumulator of instructions of K = 96 must be 256 rows of a pair, but got '!pipe.tmem<128x96xf32>'}}
+  // expected-error @+2 {{accumulator of instructions of K = 96 must be 256 rows of a pair, but got '!pipe.tmem<128x96xf32>'}}
+  // expected-note @+1 {{leave 'k96' out, or take !pipe.tmem<256xNxf32, pair>}}
   pipe.mma %wacc, %a scaled %wsa, %b scaled %wsb accumulate %p {k96} : !wacc, !a, !wsa, !b, !wsb
   return
 }
@@ -33,7 +34,8 @@ func.func @alone(%acc: !acc, %a: !a, %b: !b, %sa: !sa, %sb: !sb, %wacc: !wacc, %
 func.func @depth(%acc: !acc, %a: !a, %b: !b, %sa: !sa, %sb: !sb, %wa: !wa, %wb: !wb, %wsa: !wsa, %wsb: !wsb, %p: i1) {
   pipe.mma %acc, %a scaled %sa, %b scaled %sb accumulate %p {k96} : !acc, !a, !sa, !b, !sb
   // (C311)
-  // expected-error @+1 {{a must be f4E2M1FN of layout swizzle_128B, with a K that is a multiple of 768, for instructions of K = 96, but got '!pipe.shared<128x1024xf4E2M1FN, swizzle_128B>'}}
+  // expected-error @+2 {{a must be f4E2M1FN of layout swizzle_128B, with a K that is a multiple of 768, for instructions of K = 96, but got '!pipe.shared<128x1024xf4E2M1FN, swizzle_128B>'}}
+  // expected-note @+1 {{leave 'k96' out, and instructions have K = 64}}
   pipe.mma %acc, %wa scaled %wsa, %wb scaled %wsb accumulate %p {k96} : !acc, !wa, !wsa, !wb, !wsb
   return
 }
@@ -49,7 +51,8 @@ func.func @depth(%acc: !acc, %a: !a, %b: !b, %sa: !sa, %sb: !sb, %wa: !wa, %wb: 
 func.func @layout(%acc: !acc, %a: !a, %b: !b, %sa: !sa, %sb: !sb, %wb: !wb, %p: i1) {
   pipe.mma %acc, %a scaled %sa, %b scaled %sb accumulate %p {k96} : !acc, !a, !sa, !b, !sb
   // (C311)
-  // expected-error @+1 {{b must be f4E2M1FN of layout swizzle_128B, with a K that is a multiple of 768, for instructions of K = 96, but got '!pipe.shared<96x768xf4E2M1FN, swizzle_64B>'}}
+  // expected-error @+2 {{b must be f4E2M1FN of layout swizzle_128B, with a K that is a multiple of 768, for instructions of K = 96, but got '!pipe.shared<96x768xf4E2M1FN, swizzle_64B>'}}
+  // expected-note @+1 {{leave 'k96' out, and instructions have K = 64}}
   pipe.mma %acc, %a scaled %sa, %wb scaled %sb accumulate %p {k96} : !acc, !a, !sa, !wb, !sb
   return
 }
@@ -65,7 +68,8 @@ func.func @layout(%acc: !acc, %a: !a, %b: !b, %sa: !sa, %sb: !sb, %wb: !wb, %p: 
 func.func @rows(%acc: !acc, %a: !a, %b: !b, %sa: !sa, %sb: !sb, %wsb: !wsb, %p: i1) {
   pipe.mma %acc, %a scaled %sa, %b scaled %sb accumulate %p {k96} : !acc, !a, !sa, !b, !sb
   // (C311)
-  // expected-error @+1 {{b_scales of instructions of K = 96 must have 256 rows, those of the accumulator in whole blocks, but got '!pipe.tmem<384x48xf8E4M3FN, tiled_128x4, pair>'}}
+  // expected-error @+2 {{b_scales of instructions of K = 96 must have 256 rows, those of the accumulator in whole blocks, but got '!pipe.tmem<384x48xf8E4M3FN, tiled_128x4, pair>'}}
+  // expected-note @+1 {{copy the scales of every column, in blocks of 128}}
   pipe.mma %acc, %a scaled %sa, %b scaled %wsb accumulate %p {k96} : !acc, !a, !sa, !b, !wsb
   return
 }
@@ -111,7 +115,8 @@ func.func @begin(%acc: !acc, %a: !a, %b: !a, %sa: !sa, %sb: !sb, %p: i1) {
 func.func @scales(%acc: !acc, %a: !a, %b: !a, %sa: !sa, %sb: !sb, %wsa: !wsa, %p: i1) {
   pipe.mma %acc, %a scaled %sa, %b scaled %sb accumulate %p {k96, part = array<i64: 0, 2>} : !acc, !a, !sa, !a, !sb
   // (C116)
-  // expected-error @+1 {{a_scales must have 12 columns for K = 192 and blocks of 16, but got 48}}
+  // expected-error @+2 {{a_scales must have 12 columns for K = 192 and blocks of 16, but got 48}}
+  // expected-note @+1 {{copy the scales of as many blocks as the tile has, rounded up to 4}}
   pipe.mma %acc, %a scaled %wsa, %b scaled %sb accumulate %p {k96, part = array<i64: 0, 2>} : !acc, !a, !wsa, !a, !sb
   return
 }

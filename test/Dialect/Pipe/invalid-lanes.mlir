@@ -10,7 +10,8 @@ func.func @twin(%acc: !pipe.tmem<128x64xf32>, %a: !pipe.shared<128x128xf8E4M3FN,
 }
 func.func @bad(%acc: !pipe.tmem<128x64xf32>, %a: !pipe.shared<128x128xf8E5M2, swizzle_128B>, %b: !pipe.shared<64x128xf8E4M3FN, swizzle_128B>) {
   // (C373)
-  // expected-error @+1 {{a must be f8E4M3FN with rows of 128 bytes and layout swizzle_128B, but got}}
+  // expected-error @+2 {{a must be f8E4M3FN with rows of 128 bytes and layout swizzle_128B, but got}}
+  // expected-note @+1 {{load one block of 128 elements of k at a time, through a map with swizzle_128B}}
   pipe.mma_dense %acc, %a, %b : !pipe.tmem<128x64xf32>,
       !pipe.shared<128x128xf8E5M2, swizzle_128B>, !pipe.shared<64x128xf8E4M3FN, swizzle_128B>
   return
@@ -20,7 +21,8 @@ func.func @bad(%acc: !pipe.tmem<128x64xf32>, %a: !pipe.shared<128x128xf8E5M2, sw
 
 func.func @bad(%acc: !pipe.tmem<128x64xf32>, %a: !pipe.shared<128x128xf8E4M3FN, swizzle_128B>, %b: !pipe.shared<64x256xf8E4M3FN, swizzle_128B>) {
   // (C373)
-  // expected-error @+1 {{b must be f8E4M3FN with rows of 128 bytes and layout swizzle_128B, but got}}
+  // expected-error @+2 {{b must be f8E4M3FN with rows of 128 bytes and layout swizzle_128B, but got}}
+  // expected-note @+1 {{load one block of 128 elements of k at a time, through a map with swizzle_128B}}
   pipe.mma_dense %acc, %a, %b : !pipe.tmem<128x64xf32>,
       !pipe.shared<128x128xf8E4M3FN, swizzle_128B>, !pipe.shared<64x256xf8E4M3FN, swizzle_128B>
   return
@@ -30,7 +32,8 @@ func.func @bad(%acc: !pipe.tmem<128x64xf32>, %a: !pipe.shared<128x128xf8E4M3FN, 
 
 func.func @bad(%acc: !pipe.tmem<128x64xf32>, %a: !pipe.shared<64x128xf8E4M3FN, swizzle_128B>, %b: !pipe.shared<64x128xf8E4M3FN, swizzle_128B>) {
   // (C373)
-  // expected-error @+1 {{a must have 128 rows, but got}}
+  // expected-error @+2 {{a must have 128 rows, but got}}
+  // expected-note @+1 {{an instruction has 128 lanes: load a tile of as many rows}}
   pipe.mma_dense %acc, %a, %b : !pipe.tmem<128x64xf32>,
       !pipe.shared<64x128xf8E4M3FN, swizzle_128B>, !pipe.shared<64x128xf8E4M3FN, swizzle_128B>
   return
@@ -40,7 +43,8 @@ func.func @bad(%acc: !pipe.tmem<128x64xf32>, %a: !pipe.shared<64x128xf8E4M3FN, s
 
 func.func @bad(%acc: !pipe.tmem<128x72xf32>, %a: !pipe.shared<128x128xf8E4M3FN, swizzle_128B>, %b: !pipe.shared<72x128xf8E4M3FN, swizzle_128B>) {
   // (C373)
-  // expected-error @+1 {{accumulator must have sums in a multiple of 16 columns, but got}}
+  // expected-error @+2 {{accumulator must have sums in a multiple of 16 columns, but got}}
+  // expected-note @+1 {{take an accumulator of a multiple of 16 columns, with 256 rows where it is of a pair}}
   pipe.mma_dense %acc, %a, %b : !pipe.tmem<128x72xf32>,
       !pipe.shared<128x128xf8E4M3FN, swizzle_128B>, !pipe.shared<72x128xf8E4M3FN, swizzle_128B>
   return
@@ -55,7 +59,8 @@ func.func @twin(%acc: !pipe.tmem<128x16xf32>, %a: !pipe.shared<128x128xf8E4M3FN,
 }
 func.func @bad(%acc: !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>, %a: !pipe.shared<128x128xf8E4M3FN, swizzle_128B>, %b: !pipe.shared<16x128xf8E4M3FN, swizzle_128B>) {
   // (C373)
-  // expected-error @+1 {{accumulator must have sums in a multiple of 16 columns, but got}}
+  // expected-error @+2 {{accumulator must have sums in a multiple of 16 columns, but got}}
+  // expected-note @+1 {{take an accumulator of a multiple of 16 columns, with 256 rows where it is of a pair}}
   pipe.mma_dense %acc, %a, %b : !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>,
       !pipe.shared<128x128xf8E4M3FN, swizzle_128B>, !pipe.shared<16x128xf8E4M3FN, swizzle_128B>
   return
@@ -65,7 +70,8 @@ func.func @bad(%acc: !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>, %a: !pipe.shared<
 
 func.func @bad(%acc: !pipe.tmem<128x128xf32>, %a: !pipe.shared<128x128xf8E4M3FN, swizzle_128B>, %b: !pipe.shared<64x128xf8E4M3FN, swizzle_128B>) {
   // (C373)
-  // expected-error @+1 {{b must have a row for each of 128 columns, of a pair for half of them, but got}}
+  // expected-error @+2 {{b must have a row for each of 128 columns, of a pair for half of them, but got}}
+  // expected-note @+1 {{each block of a pair loads half of the rows of b}}
   pipe.mma_dense %acc, %a, %b : !pipe.tmem<128x128xf32>,
       !pipe.shared<128x128xf8E4M3FN, swizzle_128B>, !pipe.shared<64x128xf8E4M3FN, swizzle_128B>
   return
@@ -87,7 +93,8 @@ func.func @twin(%acc: !pipe.fragment<128x64xf32, lanes>) -> i32 {
 }
 func.func @bad(%acc: !pipe.fragment<64x64xf32, wgmma>) -> i32 {
   // (C374)
-  // expected-error @+1 {{accumulator must be a fragment of lanes, but got}}
+  // expected-error @+2 {{accumulator must be a fragment of lanes, but got}}
+  // expected-note @+1 {{write !pipe.fragment<128xNxf32, lanes>}}
   %c = pipe.lane_column %acc : !pipe.fragment<64x64xf32, wgmma>
   return %c : i32
 }
@@ -100,7 +107,8 @@ func.func @twin(%acc: !pipe.tmem<128x64xf32>) -> i32 {
 }
 func.func @bad(%acc: !pipe.tmem<128x64xf32, pair>) -> i32 {
   // (C374)
-  // expected-error @+1 {{accumulator in tensor memory must have columns for each of 1 warpgroups, but got '!pipe.tmem<128x64xf32, pair>'}}
+  // expected-error @+2 {{accumulator in tensor memory must have columns for each of 1 warpgroups, but got '!pipe.tmem<128x64xf32, pair>'}}
+  // expected-note @+1 {{take an accumulator whose columns the warpgroups of the role divide, of 128 rows or 256 of a pair}}
   %c = pipe.lane_column %acc : !pipe.tmem<128x64xf32, pair>
   return %c : i32
 }
@@ -113,7 +121,8 @@ func.func @twin(%a: !pipe.global<?x56xf32>, %b: !pipe.global<32x56xf32>, %m: i32
 }
 func.func @bad(%a: !pipe.global<?x56xf32>, %b: !pipe.global<32x56xbf16>, %m: i32, %n: i32, %k: i32, %rows: i32) -> f32 {
   // (C375)
-  // expected-error @+1 {{b must have 2 dimensions of f32, but got}}
+  // expected-error @+2 {{b must have 2 dimensions of f32, but got}}
+  // expected-note @+1 {{pass the scales as an f32 matrix, a column for each block of k}}
   %s = pipe.lane_scale %a[%m], %b[%n of 64] block %k rows %rows : !pipe.global<?x56xf32>, !pipe.global<32x56xbf16>
   return %s : f32
 }
@@ -122,7 +131,8 @@ func.func @bad(%a: !pipe.global<?x56xf32>, %b: !pipe.global<32x56xbf16>, %m: i32
 
 func.func @bad(%a: !pipe.global<?x56xf32>, %b: !pipe.global<32x55xf32>, %m: i32, %n: i32, %k: i32, %rows: i32) -> f32 {
   // (C375)
-  // expected-error @+1 {{a and b must have as many columns, a scale for each block of k, but got}}
+  // expected-error @+2 {{a and b must have as many columns, a scale for each block of k, but got}}
+  // expected-note @+1 {{both operands have a scale for each 128 elements of k}}
   %s = pipe.lane_scale %a[%m], %b[%n of 64] block %k rows %rows : !pipe.global<?x56xf32>, !pipe.global<32x55xf32>
   return %s : f32
 }
@@ -131,7 +141,8 @@ func.func @bad(%a: !pipe.global<?x56xf32>, %b: !pipe.global<32x55xf32>, %m: i32,
 
 func.func @bad(%a: !pipe.global<?x56xf32>, %b: !pipe.global<?x56xf32>, %m: i32, %n: i32, %k: i32, %rows: i32) -> f32 {
   // (C375)
-  // expected-error @+1 {{b must have known rows, but got}}
+  // expected-error @+2 {{b must have known rows, but got}}
+  // expected-note @+1 {{take a buffer with static rows, or pipe.matrix with 'rows'}}
   %s = pipe.lane_scale %a[%m], %b[%n of 64] block %k rows %rows : !pipe.global<?x56xf32>, !pipe.global<?x56xf32>
   return %s : f32
 }
@@ -140,7 +151,8 @@ func.func @bad(%a: !pipe.global<?x56xf32>, %b: !pipe.global<?x56xf32>, %m: i32, 
 
 func.func @bad(%a: !pipe.global<?x56xf32>, %b: !pipe.global<32x56xf32>, %m: i32, %n: i32, %k: i32) -> f32 {
   // (C375)
-  // expected-error @+1 {{expects operand 'rows' for dynamic rows, but got none}}
+  // expected-error @+2 {{expects operand 'rows' for dynamic rows, but got none}}
+  // expected-note @+1 {{='rows' is the number of rows that exist, which only a dynamic buffer leaves open}}
   %s = pipe.lane_scale %a[%m], %b[%n of 64] block %k : !pipe.global<?x56xf32>, !pipe.global<32x56xf32>
   return %s : f32
 }
@@ -149,7 +161,8 @@ func.func @bad(%a: !pipe.global<?x56xf32>, %b: !pipe.global<32x56xf32>, %m: i32,
 
 func.func @bad(%a: !pipe.global<?x56xf32>, %b: !pipe.global<32x56xf32>, %m: i32, %n: i32, %k: i32, %rows: i32) -> f32 {
   // (C375)
-  // expected-error @+1 {{columns must divide 128, but got 96}}
+  // expected-error @+2 {{columns must divide 128, but got 96}}
+  // expected-note @+1 {{a segment of columns has one scale of b: take a power of two up to 128}}
   %s = pipe.lane_scale %a[%m], %b[%n of 96] block %k rows %rows : !pipe.global<?x56xf32>, !pipe.global<32x56xf32>
   return %s : f32
 }
@@ -162,7 +175,8 @@ func.func @twin(%a: !pipe.global<128x56xf32>, %b: !pipe.global<32x56xf32>, %m: i
 }
 func.func @bad(%a: !pipe.global<128x56xf32>, %b: !pipe.global<32x56xf32>, %m: i32, %n: i32, %k: i32, %rows: i32) -> f32 {
   // (C375)
-  // expected-error @+1 {{expects no operand 'rows' for static rows, but got one}}
+  // expected-error @+2 {{expects no operand 'rows' for static rows, but got one}}
+  // expected-note @+1 {{='rows' is the number of rows that exist, which only a dynamic buffer leaves open}}
   %s = pipe.lane_scale %a[%m], %b[%n of 64] block %k rows %rows : !pipe.global<128x56xf32>, !pipe.global<32x56xf32>
   return %s : f32
 }
@@ -171,7 +185,8 @@ func.func @bad(%a: !pipe.global<128x56xf32>, %b: !pipe.global<32x56xf32>, %m: i3
 
 func.func @bad(%a: !pipe.global<?x56xbf16>, %b: !pipe.global<32x56xf32>, %m: i32, %n: i32, %k: i32, %rows: i32) -> f32 {
   // (C375)
-  // expected-error @+1 {{a must have 2 dimensions of f32, but got}}
+  // expected-error @+2 {{a must have 2 dimensions of f32, but got}}
+  // expected-note @+1 {{pass the scales as an f32 matrix, a column for each block of k}}
   %s = pipe.lane_scale %a[%m], %b[%n of 64] block %k rows %rows : !pipe.global<?x56xbf16>, !pipe.global<32x56xf32>
   return %s : f32
 }
@@ -180,7 +195,8 @@ func.func @bad(%a: !pipe.global<?x56xbf16>, %b: !pipe.global<32x56xf32>, %m: i32
 
 func.func @bad(%a: !pipe.global<56xf32>, %b: !pipe.global<32x56xf32>, %m: i32, %n: i32, %k: i32) -> f32 {
   // (C375)
-  // expected-error @+1 {{a must have 2 dimensions of f32, but got}}
+  // expected-error @+2 {{a must have 2 dimensions of f32, but got}}
+  // expected-note @+1 {{pass the scales as an f32 matrix, a column for each block of k}}
   %s = pipe.lane_scale %a[%m], %b[%n of 64] block %k : !pipe.global<56xf32>, !pipe.global<32x56xf32>
   return %s : f32
 }
@@ -203,7 +219,8 @@ func.func @twin(%a: !pipe.shared<128x4xf32>, %b: !pipe.shared<1x4xf32>, %k: i32)
 }
 func.func @bad(%a: !pipe.shared<128x4xf32>, %b: !pipe.shared<1x4xi32>, %k: i32) -> f32 {
   // (C376)
-  // expected-error @+1 {{b must be f32 without a swizzle, but got}}
+  // expected-error @+2 {{b must be f32 without a swizzle, but got}}
+  // expected-note @+1 {{write !pipe.shared<ROWSxCOLUMNSxf32>}}
   %s = pipe.lane_tile_scale %a, %b column %k : !pipe.shared<128x4xf32>, !pipe.shared<1x4xi32>
   return %s : f32
 }
@@ -212,7 +229,8 @@ func.func @bad(%a: !pipe.shared<128x4xf32>, %b: !pipe.shared<1x4xi32>, %k: i32) 
 
 func.func @bad(%a: !pipe.shared<128x4xf32>, %b: !pipe.shared<1x8xf32>, %k: i32) -> f32 {
   // (C376)
-  // expected-error @+1 {{a and b must have as many columns, a scale for each block of k, but got}}
+  // expected-error @+2 {{a and b must have as many columns, a scale for each block of k, but got}}
+  // expected-note @+1 {{both operands have a scale for each 128 elements of k}}
   %s = pipe.lane_tile_scale %a, %b column %k : !pipe.shared<128x4xf32>, !pipe.shared<1x8xf32>
   return %s : f32
 }
@@ -221,7 +239,8 @@ func.func @bad(%a: !pipe.shared<128x4xf32>, %b: !pipe.shared<1x8xf32>, %k: i32) 
 
 func.func @bad(%a: !pipe.shared<64x4xf32>, %b: !pipe.shared<1x4xf32>, %k: i32) -> f32 {
   // (C376)
-  // expected-error @+1 {{a must have 128 rows, but got}}
+  // expected-error @+2 {{a must have 128 rows, but got}}
+  // expected-note @+1 {{load the scales of all 128 rows}}
   %s = pipe.lane_tile_scale %a, %b column %k : !pipe.shared<64x4xf32>, !pipe.shared<1x4xf32>
   return %s : f32
 }
@@ -230,7 +249,8 @@ func.func @bad(%a: !pipe.shared<64x4xf32>, %b: !pipe.shared<1x4xf32>, %k: i32) -
 
 func.func @bad(%a: !pipe.shared<128x4xi32>, %b: !pipe.shared<1x4xf32>, %k: i32) -> f32 {
   // (C376)
-  // expected-error @+1 {{a must be f32 without a swizzle, but got}}
+  // expected-error @+2 {{a must be f32 without a swizzle, but got}}
+  // expected-note @+1 {{write !pipe.shared<ROWSxCOLUMNSxf32>}}
   %s = pipe.lane_tile_scale %a, %b column %k : !pipe.shared<128x4xi32>, !pipe.shared<1x4xf32>
   return %s : f32
 }
@@ -239,7 +259,8 @@ func.func @bad(%a: !pipe.shared<128x4xi32>, %b: !pipe.shared<1x4xf32>, %k: i32) 
 
 func.func @bad(%a: !pipe.shared<128x32xf32, swizzle_128B>, %b: !pipe.shared<1x32xf32>, %k: i32) -> f32 {
   // (C376)
-  // expected-error @+1 {{a must be f32 without a swizzle, but got}}
+  // expected-error @+2 {{a must be f32 without a swizzle, but got}}
+  // expected-note @+1 {{write !pipe.shared<ROWSxCOLUMNSxf32>}}
   %s = pipe.lane_tile_scale %a, %b column %k : !pipe.shared<128x32xf32, swizzle_128B>, !pipe.shared<1x32xf32>
   return %s : f32
 }
@@ -262,7 +283,8 @@ gpu.module @m {
       %k = arith.constant 0 : i32
       %a, %b = pipe.consumer_wait %c : !pipe.channel<!pipe.shared<128x4xf32>, !pipe.shared<3x4xf32>>
       // (C376)
-      // expected-error @+1 {{b must have one row, or one for each of the 2 warpgroups of its role, but got}}
+      // expected-error @+2 {{b must have one row, or one for each of the 2 warpgroups of its role, but got}}
+      // expected-note @+1 {{load one row of scales for all columns, or a row for each warpgroup}}
       %s = pipe.lane_tile_scale %a, %b column %k : !pipe.shared<128x4xf32>, !pipe.shared<3x4xf32>
     }
     gpu.return
@@ -277,7 +299,8 @@ func.func @twin(%acc: !pipe.fragment<128x64xf32, lanes>, %sums: !pipe.tmem<128x6
 }
 func.func @bad(%acc: !pipe.fragment<64x64xf32, wgmma>, %sums: !pipe.tmem<128x64xf32>, %s: f32) {
   // (C377)
-  // expected-error @+1 {{accumulator must be a fragment of lanes, but got}}
+  // expected-error @+2 {{accumulator must be a fragment of lanes, but got}}
+  // expected-note @+1 {{write !pipe.fragment<128xNxf32, lanes>}}
   pipe.promote_lanes %acc, %sums scaled %s : !pipe.fragment<64x64xf32, wgmma>, !pipe.tmem<128x64xf32>
   return
 }
@@ -286,7 +309,8 @@ func.func @bad(%acc: !pipe.fragment<64x64xf32, wgmma>, %sums: !pipe.tmem<128x64x
 
 func.func @bad(%acc: !pipe.fragment<128x64xf32, lanes>, %sums: !pipe.tmem<128x96xf32>, %s: f32) {
   // (C377)
-  // expected-error @+1 {{sums must have the 64 columns of the accumulator for each warpgroup of the role, but got}}
+  // expected-error @+2 {{sums must have the 64 columns of the accumulator for each warpgroup of the role, but got}}
+  // expected-note @+1 {{let the sums have the columns of all warpgroups side by side}}
   pipe.promote_lanes %acc, %sums scaled %s : !pipe.fragment<128x64xf32, lanes>, !pipe.tmem<128x96xf32>
   return
 }
@@ -299,7 +323,8 @@ func.func @twin(%acc: !pipe.fragment<128x16xf32, lanes>, %sums: !pipe.tmem<128x1
 }
 func.func @bad(%acc: !pipe.fragment<128x16xf32, lanes>, %sums: !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>, %s: f32) {
   // (C377)
-  // expected-error @+1 {{sums must have the 16 columns of the accumulator for each warpgroup of the role, but got}}
+  // expected-error @+2 {{sums must have the 16 columns of the accumulator for each warpgroup of the role, but got}}
+  // expected-note @+1 {{let the sums have the columns of all warpgroups side by side}}
   pipe.promote_lanes %acc, %sums scaled %s : !pipe.fragment<128x16xf32, lanes>, !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>
   return
 }
@@ -324,7 +349,8 @@ gpu.module @m {
       %acc = pipe.fragment : !pipe.fragment<128x64xf32, lanes>
       %sums = pipe.consumer_wait %c : !pipe.channel<!pipe.tmem<128x128xf32>>
       // (C377)
-      // expected-error @+1 {{sums must have the 64 columns of the accumulator for each warpgroup of the role, but got}}
+      // expected-error @+2 {{sums must have the 64 columns of the accumulator for each warpgroup of the role, but got}}
+      // expected-note @+1 {{let the sums have the columns of all warpgroups side by side}}
       pipe.promote_lanes %acc, %sums scaled %s : !pipe.fragment<128x64xf32, lanes>, !pipe.tmem<128x128xf32>
     }
     gpu.return
@@ -374,7 +400,8 @@ func.func @twin(%acc: !pipe.fragment<128x64xf32, lanes>) -> vector<32xf32> {
 }
 func.func @bad(%acc: !pipe.fragment<128x64xf32, lanes>) -> vector<32xf32> {
   // (C378)
-  // expected-error @+1 {{columns 48 to 80 must be among the 64 of the accumulator}}
+  // expected-error @+2 {{columns 48 to 80 must be among the 64 of the accumulator}}
+  // expected-note @+1 {{read fewer columns, or from an earlier one on}}
   %v = pipe.read_lanes %acc[48] : !pipe.fragment<128x64xf32, lanes> -> vector<32xf32>
   return %v : vector<32xf32>
 }
@@ -383,7 +410,8 @@ func.func @bad(%acc: !pipe.fragment<128x64xf32, lanes>) -> vector<32xf32> {
 
 func.func @bad(%acc: !pipe.fragment<128x64xf32, lanes>) -> vector<32xf32> {
   // (C378)
-  // expected-error @+1 {{columns -32 to 0 must be among the 64 of the accumulator}}
+  // expected-error @+2 {{columns -32 to 0 must be among the 64 of the accumulator}}
+  // expected-note @+1 {{read fewer columns, or from an earlier one on}}
   %v = pipe.read_lanes %acc[-32] : !pipe.fragment<128x64xf32, lanes> -> vector<32xf32>
   return %v : vector<32xf32>
 }
@@ -392,7 +420,8 @@ func.func @bad(%acc: !pipe.fragment<128x64xf32, lanes>) -> vector<32xf32> {
 
 func.func @bad(%acc: !pipe.fragment<64x64xf32, wgmma>) -> vector<32xf32> {
   // (C378)
-  // expected-error @+1 {{accumulator must be a fragment of lanes, but got}}
+  // expected-error @+2 {{accumulator must be a fragment of lanes, but got}}
+  // expected-note @+1 {{write !pipe.fragment<128xNxf32, lanes>}}
   %v = pipe.read_lanes %acc[32] : !pipe.fragment<64x64xf32, wgmma> -> vector<32xf32>
   return %v : vector<32xf32>
 }
@@ -401,19 +430,22 @@ func.func @bad(%acc: !pipe.fragment<64x64xf32, wgmma>) -> vector<32xf32> {
 
 func.func private @twin(!pipe.tmem<128x128xbf16>)
 // (C466)
-// expected-error @+1 {{operand must be 128 rows of a multiple of 64 columns and belong to no pair, but got 128x96x'bf16'}}
+// expected-error @+2 {{operand must be 128 rows of a multiple of 64 columns and belong to no pair, but got 128x96x'bf16'}}
+// expected-note @+1 {{take a tile of 128 rows, and pad its columns}}
 func.func private @bad(!pipe.tmem<128x96xbf16>)
 
 // -----
 
 // (C466)
-// expected-error @+1 {{operand must be 128 rows of a multiple of 64 columns and belong to no pair, but got 64x128x'f16'}}
+// expected-error @+2 {{operand must be 128 rows of a multiple of 64 columns and belong to no pair, but got 64x128x'f16'}}
+// expected-note @+1 {{take a tile of 128 rows, and pad its columns}}
 func.func private @bad(!pipe.tmem<64x128xf16>)
 
 // -----
 
 // (C466)
-// expected-error @+1 {{operand must be 128 rows of a multiple of 64 columns and belong to no pair, but got 128x128x'bf16'}}
+// expected-error @+2 {{operand must be 128 rows of a multiple of 64 columns and belong to no pair, but got 128x128x'bf16'}}
+// expected-note @+1 {{take a tile of 128 rows, and pad its columns}}
 func.func private @bad(!pipe.tmem<128x128xbf16, pair>)
 
 // -----
@@ -427,7 +459,8 @@ func.func @twin(%w: !codes, %s: !scales) {
 }
 func.func @bad(%w: !codes, %s: !scales) {
   // (C467)
-  // expected-error @+1 {{tile must have the shape of the source and elements of bf16 or f16, but got '!pipe.tmem<128x128xf32>'}}
+  // expected-error @+2 {{tile must have the shape of the source and elements of bf16 or f16, but got '!pipe.tmem<128x128xf32>'}}
+  // expected-note @+1 {{write the shape of the source and bf16 or f16}}
   %a = pipe.convert_lanes %w scaled %s : !codes, !scales -> !pipe.tmem<128x128xf32>
   return
 }
@@ -442,7 +475,8 @@ func.func @twin(%w: !codes, %s: !scales) {
 }
 func.func @bad(%w: !codes, %s: !scales) {
   // (C467)
-  // expected-error @+1 {{tile must have the shape of the source and elements of bf16, but got '!pipe.tmem<128x128xf16>'}}
+  // expected-error @+2 {{tile must have the shape of the source and elements of bf16, but got '!pipe.tmem<128x128xf16>'}}
+  // expected-note @+1 {{f16 does not have the exponents of scales of f8E8M0FNU}}
   %a = pipe.convert_lanes %w scaled %s : !codes, !scales -> !pipe.tmem<128x128xf16>
   return
 }
@@ -453,7 +487,8 @@ func.func @bad(%w: !codes, %s: !scales) {
 !scales = !pipe.shared<128x4xf8E8M0FNU, tiled_128x4>
 func.func @bad(%w: !codes, %s: !scales) {
   // (C467)
-  // expected-error @+1 {{source must be 128 rows of f4E2M1FN, but got '!pipe.shared<64x128xf4E2M1FN, swizzle_64B>'}}
+  // expected-error @+2 {{source must be 128 rows of f4E2M1FN, but got '!pipe.shared<64x128xf4E2M1FN, swizzle_64B>'}}
+  // expected-note @+1 {{a row of an operand in tensor memory is a lane, of which there are 128}}
   %a = pipe.convert_lanes %w scaled %s : !codes, !scales -> !pipe.tmem<128x128xbf16>
   return
 }
@@ -464,7 +499,8 @@ func.func @bad(%w: !codes, %s: !scales) {
 !scales = !pipe.shared<128x4xf8E8M0FNU, tiled_128x4>
 func.func @bad(%w: !codes, %s: !scales) {
   // (C467)
-  // expected-error @+1 {{must return a tile or fill a destination}}
+  // expected-error @+2 {{must return a tile or fill a destination}}
+  // expected-note @+1 {{write a result, or 'into %slot', and not both}}
   pipe.convert_lanes %w scaled %s : !codes, !scales
   return
 }
@@ -478,7 +514,8 @@ func.func @twin(%w: !pipe.shared<2x4608xi8>, %m: !pipe.shared<1x4352xi8>) {
 }
 func.func @bad(%w: !pipe.shared<2x8704xi8>) {
   // (C499)
-  // expected-error @+1 {{source must be i8 in linear rows of 4608 or 4352 bytes, but got '!pipe.shared<2x8704xi8>'}}
+  // expected-error @+2 {{source must be i8 in linear rows of 4608 or 4352 bytes, but got '!pipe.shared<2x8704xi8>'}}
+  // expected-note @+1 {{fp4.prepack makes such weights, a row for each tile}}
   %a = pipe.unpack_lanes %w : !pipe.shared<2x8704xi8> -> !pipe.tmem<128x256xbf16>
   return
 }
@@ -487,7 +524,8 @@ func.func @bad(%w: !pipe.shared<2x8704xi8>) {
 
 func.func @bad(%w: !pipe.shared<2x4608xi8>) {
   // (C499)
-  // expected-error @+1 {{tile must be 128x128 of bf16 or f16, but got '!pipe.tmem<128x64xbf16>'}}
+  // expected-error @+2 {{tile must be 128x128 of bf16 or f16, but got '!pipe.tmem<128x64xbf16>'}}
+  // expected-note @+1 {{a row of the source becomes 64 columns of 128 lanes}}
   %a = pipe.unpack_lanes %w : !pipe.shared<2x4608xi8> -> !pipe.tmem<128x64xbf16>
   return
 }
@@ -496,7 +534,8 @@ func.func @bad(%w: !pipe.shared<2x4608xi8>) {
 
 func.func @bad(%w: !pipe.shared<1x4352xi8>) {
   // (C499)
-  // expected-error @+1 {{tile must be 128x64 of bf16, but got '!pipe.tmem<128x64xf16>'}}
+  // expected-error @+2 {{tile must be 128x64 of bf16, but got '!pipe.tmem<128x64xf16>'}}
+  // expected-note @+1 {{a row of the source becomes 64 columns of 128 lanes}}
   %a = pipe.unpack_lanes %w : !pipe.shared<1x4352xi8> -> !pipe.tmem<128x64xf16>
   return
 }
@@ -505,7 +544,8 @@ func.func @bad(%w: !pipe.shared<1x4352xi8>) {
 
 func.func @bad(%w: !pipe.shared<2x4608xi8>) {
   // (C499)
-  // expected-error @+1 {{must return a tile or fill a destination}}
+  // expected-error @+2 {{must return a tile or fill a destination}}
+  // expected-note @+1 {{write a result, or 'into %slot', and not both}}
   pipe.unpack_lanes %w : !pipe.shared<2x4608xi8>
   return
 }
@@ -525,7 +565,8 @@ gpu.func @twin(%w: !pipe.shared<2x4608xi8>, %slot: !pipe.tmem<128x128xbf16>) ker
 gpu.func @bad(%w: !pipe.shared<2x4608xi8>, %slot: !pipe.tmem<128x128xbf16>) kernel {
   pipe.role convert warps 4 to 12 drives [convert] {
     // (C499)
-    // expected-error @+1 {{must be in a role of one warpgroup, or of several in turn, but is in #pipe.role<convert warps 4 to 12 drives [convert]>}}
+    // expected-error @+2 {{must be in a role of one warpgroup, or of several in turn, but is in #pipe.role<convert warps 4 to 12 drives [convert]>}}
+    // expected-note @+1 {{write 4 warps from a multiple of 4 on, or 'in_turn' for more}}
     pipe.unpack_lanes %w into %slot : !pipe.shared<2x4608xi8>, !pipe.tmem<128x128xbf16>
   }
   gpu.return
@@ -541,7 +582,8 @@ func.func @twin(%acc: !pipe.tmem<128x16xf32>, %w: !pipe.tmem<128x128xbf16>, %x: 
 }
 func.func @bad(%acc: !pipe.tmem<128x32xf32>, %w: !pipe.tmem<128x128xbf16>, %x: !x, %more: i1) {
   // (C468)
-  // expected-error @+1 {{accumulator must be 128 rows of f32 of no pair, with 16 columns, but got '!pipe.tmem<128x32xf32>'}}
+  // expected-error @+2 {{accumulator must be 128 rows of f32 of no pair, with 16 columns, but got '!pipe.tmem<128x32xf32>'}}
+  // expected-note @+1 {{let the accumulator have a column for each row of b}}
   pipe.mma_lanes %acc, %w, %x accumulate %more : !pipe.tmem<128x32xf32>, !pipe.tmem<128x128xbf16>, !x
   return
 }
@@ -551,7 +593,8 @@ func.func @bad(%acc: !pipe.tmem<128x32xf32>, %w: !pipe.tmem<128x128xbf16>, %x: !
 !x = !pipe.shared<16x128xbf16, swizzle_128B>
 func.func @bad(%acc: !pipe.tmem<128x16xf32>, %w: !pipe.tmem<128x128xf16>, %x: !x, %more: i1) {
   // (C468)
-  // expected-error @+1 {{b must be 'f16' with K = 128 and layout swizzle_128B, but got '!pipe.shared<16x128xbf16, swizzle_128B>'}}
+  // expected-error @+2 {{b must be 'f16' with K = 128 and layout swizzle_128B, but got '!pipe.shared<16x128xbf16, swizzle_128B>'}}
+  // expected-note @+1 {{load activations of the operand's type and depth}}
   pipe.mma_lanes %acc, %w, %x accumulate %more : !pipe.tmem<128x16xf32>, !pipe.tmem<128x128xf16>, !x
   return
 }
@@ -561,7 +604,8 @@ func.func @bad(%acc: !pipe.tmem<128x16xf32>, %w: !pipe.tmem<128x128xf16>, %x: !x
 !x = !pipe.shared<16x128xbf16, swizzle_128B>
 func.func @bad(%acc: !pipe.tmem<128x16xf32>, %w: !pipe.tmem<128x128xf32>, %x: !x, %more: i1) {
   // (C468)
-  // expected-error @+1 {{a must be an operand of 16-bit floats, but got '!pipe.tmem<128x128xf32>'}}
+  // expected-error @+2 {{a must be an operand of 16-bit floats, but got '!pipe.tmem<128x128xf32>'}}
+  // expected-note @+1 {{pipe.convert_lanes and pipe.unpack_lanes make such operands; pipe.mma_dense reads tiles in shared memory}}
   pipe.mma_lanes %acc, %w, %x accumulate %more : !pipe.tmem<128x16xf32>, !pipe.tmem<128x128xf32>, !x
   return
 }

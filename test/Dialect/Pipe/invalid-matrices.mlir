@@ -7,7 +7,8 @@ func.func @twin(%g: !pipe.global<?x?xbf16>, %n: i32, %p: i64) {
 }
 func.func @bad(%g: !pipe.global<64x?xbf16>, %n: i32, %p: i64) {
   // (C490)
-  // expected-error @+1 {{expects a buffer with dynamic rows and columns of the result's element type and layout, which are not packed, but got '!pipe.global<64x?xbf16>' and '!pipe.global<64x?xbf16>'}}
+  // expected-error @+2 {{expects a buffer with dynamic rows and columns of the result's element type and layout, which are not packed, but got '!pipe.global<64x?xbf16>' and '!pipe.global<64x?xbf16>'}}
+  // expected-note @+1 {{the result has the element type and layout of the argument, !pipe.global<?x?xT>}}
   %y = pipe.matrix %g columns %n pitch %p : !pipe.global<64x?xbf16> -> !pipe.global<64x?xbf16>
   return
 }
@@ -16,7 +17,8 @@ func.func @bad(%g: !pipe.global<64x?xbf16>, %n: i32, %p: i64) {
 
 func.func @bad(%g: !pipe.global<?x?xbf16>, %p: i64) {
   // (C490)
-  // expected-error @+1 {{expects 'columns' for dynamic columns and 'rows' for no static rows, but got '!pipe.global<64x?xbf16>'}}
+  // expected-error @+2 {{expects 'columns' for dynamic columns and 'rows' for no static rows, but got '!pipe.global<64x?xbf16>'}}
+  // expected-note @+1 {{write 'rows %m' and 'columns %k' for the dimensions that the result leaves dynamic}}
   %y = pipe.matrix %g pitch %p : !pipe.global<?x?xbf16> -> !pipe.global<64x?xbf16>
   return
 }
@@ -25,7 +27,8 @@ func.func @bad(%g: !pipe.global<?x?xbf16>, %p: i64) {
 
 func.func @bad(%g: !pipe.global<?x?xbf16>, %m: i32, %p: i64) {
   // (C490)
-  // expected-error @+1 {{expects 'columns' for dynamic columns and 'rows' for no static rows, but got '!pipe.global<64x64xbf16>'}}
+  // expected-error @+2 {{expects 'columns' for dynamic columns and 'rows' for no static rows, but got '!pipe.global<64x64xbf16>'}}
+  // expected-note @+1 {{write 'rows %m' and 'columns %k' for the dimensions that the result leaves dynamic}}
   %y = pipe.matrix %g rows %m pitch %p : !pipe.global<?x?xbf16> -> !pipe.global<64x64xbf16>
   return
 }
@@ -38,7 +41,8 @@ func.func @twin(%q: memref<?x?xi8>, %k: index) {
 }
 func.func @bad(%q: memref<?x256xi8>, %k: index) {
   // (C491)
-  // expected-error @+1 {{buffer must be a row-major memref of 'i8' of rank 2 with dynamic columns for a map of 'f8E4M3FN', but got 'memref<?x256xi8>'}}
+  // expected-error @+2 {{buffer must be a row-major memref of 'i8' of rank 2 with dynamic columns for a map of 'f8E4M3FN', but got 'memref<?x256xi8>'}}
+  // expected-note @+1 {{columns that are static are described by pipe.make_tensor_map}}
   %map = pipe.make_matrix_map %q columns %k : memref<?x256xi8> -> !pipe.tensor_map<128x128xf8E4M3FN, swizzle_128B>
   return
 }

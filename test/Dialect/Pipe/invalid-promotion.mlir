@@ -10,7 +10,8 @@ func.func @twin(%sums: !pipe.fragment<64x128xf32, wgmma>, %a: !pipe.shared<256x1
 }
 func.func @bad(%sums: !pipe.fragment<16x128xf32, mma_sync>, %a: !pipe.shared<256x128xf8E4M3FN, swizzle_128B>, %b: !pipe.shared<128x128xf8E4M3FN, swizzle_128B>) {
   // (C220)
-  // expected-error @+1 {{sums must be an f32 fragment of wgmma with 64 rows, but got}}
+  // expected-error @+2 {{sums must be an f32 fragment of wgmma with 64 rows, but got}}
+  // expected-note @+1 {{write a !pipe.fragment<64xNxf32, wgmma> for each 64 rows}}
   pipe.mma_fragment %sums, %a[128], %b : !pipe.fragment<16x128xf32, mma_sync>,
       !pipe.shared<256x128xf8E4M3FN, swizzle_128B>, !pipe.shared<128x128xf8E4M3FN, swizzle_128B>
   return
@@ -25,7 +26,8 @@ func.func @twin(%sums: !pipe.fragment<64x128xf32, wgmma>, %a: !pipe.shared<128x1
 }
 func.func @bad(%sums: !pipe.fragment<64x128xf32, wgmma>, %a: !pipe.shared<128x128xf8E4M3FN, swizzle_128B>, %b: !pipe.shared<128x64xf8E4M3FN, swizzle_64B>) {
   // (C220)
-  // expected-error @+1 {{b must be f8E4M3FN with rows of 128 bytes and layout swizzle_128B, but got}}
+  // expected-error @+2 {{b must be f8E4M3FN with rows of 128 bytes and layout swizzle_128B, but got}}
+  // expected-note @+1 {{load one block of 128 elements of k at a time, through a map with swizzle_128B}}
   pipe.mma_fragment %sums, %a[0], %b : !pipe.fragment<64x128xf32, wgmma>,
       !pipe.shared<128x128xf8E4M3FN, swizzle_128B>, !pipe.shared<128x64xf8E4M3FN, swizzle_64B>
   return
@@ -40,7 +42,8 @@ func.func @twin(%sums: !pipe.fragment<64x128xf32, wgmma>, %a: !pipe.shared<128x1
 }
 func.func @bad(%sums: !pipe.fragment<64x128xf32, wgmma>, %a: !pipe.shared<128x128xf8E4M3FN, swizzle_128B>, %b: !pipe.shared<128x128xf8E4M3FN, swizzle_128B>) {
   // (C220)
-  // expected-error @+1 {{a must have 64 rows for each warpgroup of its role, from a multiple of 64 on, but got 128 rows, from 128 on}}
+  // expected-error @+2 {{a must have 64 rows for each warpgroup of its role, from a multiple of 64 on, but got 128 rows, from 128 on}}
+  // expected-note @+1 {{load a higher tile, or begin at another multiple of 64 rows}}
   pipe.mma_fragment %sums, %a[128], %b : !pipe.fragment<64x128xf32, wgmma>,
       !pipe.shared<128x128xf8E4M3FN, swizzle_128B>, !pipe.shared<128x128xf8E4M3FN, swizzle_128B>
   return
@@ -55,7 +58,8 @@ func.func @twin(%sums: !pipe.fragment<64x96xf32, wgmma>, %a: !pipe.shared<64x128
 }
 func.func @bad(%sums: !pipe.fragment<64x96xf32, wgmma>, %a: !pipe.shared<64x128xf8E4M3FN, swizzle_128B>, %b: !pipe.shared<128x128xf8E4M3FN, swizzle_128B>) {
   // (C220)
-  // expected-error @+1 {{b must have a row for each of the 96 columns of the sums, but got}}
+  // expected-error @+2 {{b must have a row for each of the 96 columns of the sums, but got}}
+  // expected-note @+1 {{load a row of b for each column}}
   pipe.mma_fragment %sums, %a[0], %b : !pipe.fragment<64x96xf32, wgmma>,
       !pipe.shared<64x128xf8E4M3FN, swizzle_128B>, !pipe.shared<128x128xf8E4M3FN, swizzle_128B>
   return
@@ -70,7 +74,8 @@ func.func @twin(%sa: !pipe.global<?x56xf32>, %sb: !pipe.global<32x56xf32>, %m0: 
 }
 func.func @bad(%sa: !pipe.global<?x56xf32>, %sb: !pipe.global<32x56xbf16>, %m0: i32, %n0: i32, %k: i32, %m: i32) {
   // (C221)
-  // expected-error @+1 {{b must have 2 dimensions of f32, but got}}
+  // expected-error @+2 {{b must have 2 dimensions of f32, but got}}
+  // expected-note @+1 {{pass the scales as an f32 matrix, a column for each block of k}}
   %s = pipe.block_scales %sa[%m0], %sb[%n0 of 128] block %k rows %m
       : !pipe.global<?x56xf32>, !pipe.global<32x56xbf16> -> vector<3xf32>
   return
@@ -85,7 +90,8 @@ func.func @twin(%sa: !pipe.global<512x56xf32>, %sb: !pipe.global<32x56xf32>, %m0
 }
 func.func @bad(%sa: !pipe.global<512x56xf32>, %sb: !pipe.global<32x28xf32>, %m0: i32, %n0: i32, %k: i32) {
   // (C221)
-  // expected-error @+1 {{a and b must have as many columns, a scale for each block of k, but got}}
+  // expected-error @+2 {{a and b must have as many columns, a scale for each block of k, but got}}
+  // expected-note @+1 {{both operands have a scale for each 128 elements of k}}
   %s = pipe.block_scales %sa[%m0], %sb[%n0 of 64] block %k
       : !pipe.global<512x56xf32>, !pipe.global<32x28xf32> -> vector<3xf32>
   return
@@ -100,7 +106,8 @@ func.func @twin(%sa: !pipe.global<512x56xf32>, %sb: !pipe.global<32x56xf32>, %m0
 }
 func.func @bad(%sa: !pipe.global<512x56xf32>, %sb: !pipe.global<?x56xf32>, %m0: i32, %n0: i32, %k: i32) {
   // (C221)
-  // expected-error @+1 {{b must have known rows, but got}}
+  // expected-error @+2 {{b must have known rows, but got}}
+  // expected-note @+1 {{take a buffer with static rows, or pipe.matrix with 'rows'}}
   %s = pipe.block_scales %sa[%m0], %sb[%n0 of 128] block %k
       : !pipe.global<512x56xf32>, !pipe.global<?x56xf32> -> vector<3xf32>
   return
@@ -115,7 +122,8 @@ func.func @twin(%sa: !pipe.global<512x56xf32>, %sb: !pipe.global<32x56xf32>, %m0
 }
 func.func @bad(%sa: !pipe.global<512x56xf32>, %sb: !pipe.global<32x56xf32>, %m0: i32, %n0: i32, %k: i32, %m: i32) {
   // (C221)
-  // expected-error @+1 {{expects no operand 'rows' for static rows, but got one}}
+  // expected-error @+2 {{expects no operand 'rows' for static rows, but got one}}
+  // expected-note @+1 {{='rows' is the number of rows that exist, which only a dynamic buffer leaves open}}
   %s = pipe.block_scales %sa[%m0], %sb[%n0 of 128] block %k rows %m
       : !pipe.global<512x56xf32>, !pipe.global<32x56xf32> -> vector<3xf32>
   return
@@ -130,7 +138,8 @@ func.func @twin(%sa: !pipe.global<512x56xf32>, %sb: !pipe.global<32x56xf32>, %m0
 }
 func.func @bad(%sa: !pipe.global<512x56xf32>, %sb: !pipe.global<32x56xf32>, %m0: i32, %n0: i32, %k: i32) {
   // (C221)
-  // expected-error @+1 {{columns must be a multiple of 8 up to 256, but got 260}}
+  // expected-error @+2 {{columns must be a multiple of 8 up to 256, but got 260}}
+  // expected-note @+1 {{multiply wider tiles with several operations}}
   %s = pipe.block_scales %sa[%m0], %sb[%n0 of 260] block %k
       : !pipe.global<512x56xf32>, !pipe.global<32x56xf32> -> vector<5xf32>
   return
@@ -145,7 +154,8 @@ func.func @twin(%sa: !pipe.global<512x56xf32>, %sb: !pipe.global<32x56xf32>, %m0
 }
 func.func @bad(%sa: !pipe.global<512x56xf32>, %sb: !pipe.global<32x56xf32>, %m0: i32, %n0: i32, %k: i32) {
   // (C221)
-  // expected-error @+1 {{scales must be 4 numbers for 56 columns, but got 'vector<3xf32>'}}
+  // expected-error @+2 {{scales must be 4 numbers for 56 columns, but got 'vector<3xf32>'}}
+  // expected-note @+1 {{a vector has the scales of two rows of a and those of the blocks of columns of b}}
   %s = pipe.block_scales %sa[%m0], %sb[%n0 of 56] block %k
       : !pipe.global<512x56xf32>, !pipe.global<32x56xf32> -> vector<3xf32>
   return
@@ -159,7 +169,8 @@ func.func @twin(%acc: !pipe.fragment<64x128xf32, wgmma>, %sums: !pipe.fragment<6
 }
 func.func @bad(%acc: !pipe.fragment<128x128xf32, wgmma>, %sums: !pipe.fragment<128x128xf32, wgmma>, %s: vector<3xf32>, %n0: i32) {
   // (C222)
-  // expected-error @+1 {{sums must be an f32 fragment of wgmma with 64 rows, but got}}
+  // expected-error @+2 {{sums must be an f32 fragment of wgmma with 64 rows, but got}}
+  // expected-note @+1 {{write a !pipe.fragment<64xNxf32, wgmma> for each 64 rows}}
   pipe.promote %acc, %sums scaled %s at %n0 : !pipe.fragment<128x128xf32, wgmma>, vector<3xf32>
   return
 }
@@ -172,7 +183,8 @@ func.func @twin(%acc: !pipe.fragment<64x192xf32, wgmma>, %sums: !pipe.fragment<6
 }
 func.func @bad(%acc: !pipe.fragment<64x192xf32, wgmma>, %sums: !pipe.fragment<64x192xf32, wgmma>, %s: vector<3xf32>, %n0: i32) {
   // (C222)
-  // expected-error @+1 {{scales must be 4 numbers for 192 columns, but got 'vector<3xf32>'}}
+  // expected-error @+2 {{scales must be 4 numbers for 192 columns, but got 'vector<3xf32>'}}
+  // expected-note @+1 {{a vector has the scales of two rows of a and those of the blocks of columns of b}}
   pipe.promote %acc, %sums scaled %s at %n0 : !pipe.fragment<64x192xf32, wgmma>, vector<3xf32>
   return
 }
@@ -185,7 +197,8 @@ func.func @twin(%sa: !pipe.shared<256x4xf32>, %sb: !pipe.shared<1x4xf32>, %k: i3
 }
 func.func @bad(%sa: !pipe.shared<256x4xf32>, %sb: !pipe.shared<1x4xi32>, %k: i32) {
   // (C324)
-  // expected-error @+1 {{b must be f32 without a swizzle, but got}}
+  // expected-error @+2 {{b must be f32 without a swizzle, but got}}
+  // expected-note @+1 {{write !pipe.shared<ROWSxCOLUMNSxf32>}}
   %s = pipe.tile_scales %sa[128], %sb column %k : !pipe.shared<256x4xf32>, !pipe.shared<1x4xi32> -> vector<3xf32>
   return
 }
@@ -198,7 +211,8 @@ func.func @twin(%sa: !pipe.shared<256x4xf32>, %sb: !pipe.shared<1x4xf32>, %k: i3
 }
 func.func @bad(%sa: !pipe.shared<256x32xf32, swizzle_128B>, %sb: !pipe.shared<1x32xf32>, %k: i32) {
   // (C324)
-  // expected-error @+1 {{a must be f32 without a swizzle, but got}}
+  // expected-error @+2 {{a must be f32 without a swizzle, but got}}
+  // expected-note @+1 {{write !pipe.shared<ROWSxCOLUMNSxf32>}}
   %s = pipe.tile_scales %sa[128], %sb column %k : !pipe.shared<256x32xf32, swizzle_128B>, !pipe.shared<1x32xf32> -> vector<3xf32>
   return
 }
@@ -211,7 +225,8 @@ func.func @twin(%sa: !pipe.shared<256x4xf32>, %sb: !pipe.shared<1x4xf32>, %k: i3
 }
 func.func @bad(%sa: !pipe.shared<256x4xf32>, %sb: !pipe.shared<1x8xf32>, %k: i32) {
   // (C324)
-  // expected-error @+1 {{a and b must have as many columns, a scale for each block of k, but got}}
+  // expected-error @+2 {{a and b must have as many columns, a scale for each block of k, but got}}
+  // expected-note @+1 {{both operands have a scale for each 128 elements of k}}
   %s = pipe.tile_scales %sa[128], %sb column %k : !pipe.shared<256x4xf32>, !pipe.shared<1x8xf32> -> vector<3xf32>
   return
 }
@@ -224,7 +239,8 @@ func.func @twin(%sa: !pipe.shared<256x4xf32>, %sb: !pipe.shared<1x4xf32>, %k: i3
 }
 func.func @bad(%sa: !pipe.shared<256x4xf32>, %sb: !pipe.shared<1x4xf32>, %k: i32) {
   // (C324)
-  // expected-error @+1 {{a must have 64 rows for each warpgroup of its role, from a multiple of 64 on, but got 256 rows, from 256 on}}
+  // expected-error @+2 {{a must have 64 rows for each warpgroup of its role, from a multiple of 64 on, but got 256 rows, from 256 on}}
+  // expected-note @+1 {{load a higher tile, or begin at another multiple of 64 rows}}
   %s = pipe.tile_scales %sa[256], %sb column %k : !pipe.shared<256x4xf32>, !pipe.shared<1x4xf32> -> vector<3xf32>
   return
 }
@@ -237,7 +253,8 @@ func.func @twin(%sa: !pipe.shared<256x4xf32>, %sb: !pipe.shared<1x4xf32>, %k: i3
 }
 func.func @bad(%sa: !pipe.shared<256x4xf32>, %sb: !pipe.shared<1x4xf32>, %k: i32) {
   // (C324)
-  // expected-error @+1 {{scales must be 3 numbers, two and one for each row of b, but got}}
+  // expected-error @+2 {{scales must be 3 numbers, two and one for each row of b, but got}}
+  // expected-note @+1 {{a vector has the scales of two rows of a and of every row of b}}
   %s = pipe.tile_scales %sa[128], %sb column %k : !pipe.shared<256x4xf32>, !pipe.shared<1x4xf32> -> vector<4xf32>
   return
 }
@@ -250,7 +267,8 @@ func.func @twin(%p: !pipe.shared<4x128xf32>, %k: i32) {
 }
 func.func @bad(%p: !pipe.shared<4x128xi32>, %k: i32) {
   // (C341)
-  // expected-error @+1 {{powers must be f32 without a swizzle, with at least 64 columns for each warpgroup of its role, but got '!pipe.shared<4x128xi32>'}}
+  // expected-error @+2 {{powers must be f32 without a swizzle, with at least 64 columns for each warpgroup of its role, but got '!pipe.shared<4x128xi32>'}}
+  // expected-note @+1 {{load the powers of all rows of the role}}
   %s = pipe.tile_powers %p block %k : !pipe.shared<4x128xi32> -> vector<3xf32>
   return
 }
@@ -263,7 +281,8 @@ func.func @twin(%p: !pipe.shared<4x128xf32>, %k: i32) {
 }
 func.func @bad(%p: !pipe.shared<4x32xf32>, %k: i32) {
   // (C341)
-  // expected-error @+1 {{powers must be f32 without a swizzle, with at least 64 columns for each warpgroup of its role, but got '!pipe.shared<4x32xf32>'}}
+  // expected-error @+2 {{powers must be f32 without a swizzle, with at least 64 columns for each warpgroup of its role, but got '!pipe.shared<4x32xf32>'}}
+  // expected-note @+1 {{load the powers of all rows of the role}}
   %s = pipe.tile_powers %p block %k : !pipe.shared<4x32xf32> -> vector<3xf32>
   return
 }
@@ -276,7 +295,8 @@ func.func @twin(%p: !pipe.shared<4x128xf32>, %k: i32) {
 }
 func.func @bad(%p: !pipe.shared<4x128xf32>, %k: i32) {
   // (C341)
-  // expected-error @+1 {{scales must be 3 numbers, but got 'vector<2xf32>'}}
+  // expected-error @+2 {{scales must be 3 numbers, but got 'vector<2xf32>'}}
+  // expected-note @+1 {{write vector<3xf32>}}
   %s = pipe.tile_powers %p block %k : !pipe.shared<4x128xf32> -> vector<2xf32>
   return
 }

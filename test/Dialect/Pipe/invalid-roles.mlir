@@ -24,39 +24,45 @@ gpu.func @bad(%c0: i32) kernel {
 
 #twin = #pipe.role<math warps 0 to 8 drives [tensor, threads] registers 240>
 // (C119)
-// expected-error @+1 {{role load must have at least one warp, but got warps 5 to 5}}
+// expected-error @+2 {{role load must have at least one warp, but got warps 5 to 5}}
+// expected-note @+1 {{the second number is the first warp behind the role: 'warps 4 to 8' are four}}
 #role = #pipe.role<load warps 5 to 5 drives [tma]>
 
 // -----
 
 #twin = #pipe.role_plan<math warps 60 to 64 drives [threads] registers 24>
 // (C119)
-// expected-error @+1 {{role math must end within 64 warps, but got warps 0 to 2147483644}}
+// expected-error @+2 {{role math must end within 64 warps, but got warps 0 to 2147483644}}
+// expected-note @+1 {{give the role fewer warps, or lower numbers}}
 #role = #pipe.role_plan<math warps 0 to 2147483644 drives [threads] registers 24>
 
 // -----
 
 // (C119)
-// expected-error @+1 {{role idle must drive an engine}}
+// expected-error @+2 {{role idle must drive an engine}}
+// expected-note @+1 {{name what the operations of the role are issued by, such as 'drives [threads]'}}
 #role = #pipe.role<idle warps 0 to 1 drives []>
 
 // -----
 
 // (C119)
-// expected-error @+1 {{role load must name each engine once, but got tma twice}}
+// expected-error @+2 {{role load must name each engine once, but got tma twice}}
+// expected-note @+1 {{leave the second one out}}
 #role = #pipe.role<load warps 0 to 1 drives [tma, tma]>
 
 // -----
 
 #twin = #pipe.role<convert warps 4 to 12 drives [convert] in_turn>
 // (C497)
-// expected-error @+1 {{role convert in turn must have several warpgroups, but got warps 4 to 8}}
+// expected-error @+2 {{role convert in turn must have several warpgroups, but got warps 4 to 8}}
+// expected-note @+1 {{give the role 8 or more warps, a multiple of 4, from a multiple of 4 on, or leave 'in_turn' out}}
 #role = #pipe.role<convert warps 4 to 8 drives [convert] in_turn>
 
 // -----
 
 // (C497)
-// expected-error @+1 {{role math in turn must drive convert and nothing else}}
+// expected-error @+2 {{role math in turn must drive convert and nothing else}}
+// expected-note @+1 {{write 'drives [convert]', or leave 'in_turn' out}}
 #role = #pipe.role<math warps 0 to 8 drives [threads] in_turn>
 
 // -----
@@ -94,71 +100,82 @@ gpu.func @bad() kernel {
 // -----
 
 // (C119)
-// expected-error @+1 {{engine must be tma, tensor, scale_copy, threads, bulk_store, work_queue or convert, but got dma}}
+// expected-error @+2 {{engine must be tma, tensor, scale_copy, threads, bulk_store, work_queue or convert, but got dma}}
+// expected-note @+1 {{tma loads, tensor and scale_copy multiply, threads compute, bulk_store stores, work_queue asks for tiles, and convert makes operands}}
 #role = #pipe.role<load warps 0 to 1 drives [dma]>
 
 // -----
 
 // (C119)
-// expected-error @+1 {{role load must have one warp, whose elected thread issues for its engines, but got 2}}
+// expected-error @+2 {{role load must have one warp, whose elected thread issues for its engines, but got 2}}
+// expected-note @+1 {{one thread issues copies and products: leave one warp to them, and give 'threads' or 'convert' to another role}}
 #role = #pipe.role<load warps 0 to 2 drives [tma]>
 
 // -----
 
 #twin = #pipe.role<mma warps 4 to 6 drives [tensor, scale_copy]>
 // (C119)
-// expected-error @+1 {{role mma must have one warp or two, whose elected thread issues for its engines, but got 3}}
+// expected-error @+2 {{role mma must have one warp or two, whose elected thread issues for its engines, but got 3}}
+// expected-note @+1 {{one thread issues copies and products: leave one warp to them, and give 'threads' or 'convert' to another role}}
 #role = #pipe.role<mma warps 4 to 7 drives [tensor, scale_copy]>
 
 // -----
 
 // (C119)
-// expected-error @+1 {{role mma must have one warp, whose elected thread issues for its engines, but got 2}}
+// expected-error @+2 {{role mma must have one warp, whose elected thread issues for its engines, but got 2}}
+// expected-note @+1 {{one thread issues copies and products: leave one warp to them, and give 'threads' or 'convert' to another role}}
 #role = #pipe.role<mma warps 4 to 6 drives [tensor]>
 
 // -----
 
 // (C119)
-// expected-error @+1 {{role load must have one warp, whose elected thread issues for its engines, but got 4}}
+// expected-error @+2 {{role load must have one warp, whose elected thread issues for its engines, but got 4}}
+// expected-note @+1 {{one thread issues copies and products: leave one warp to them, and give 'threads' or 'convert' to another role}}
 #role = #pipe.role<load warps 0 to 4 drives [tma, threads]>
 
 // -----
 
 // (C119)
-// expected-error @+1 {{registers of role math must be a multiple of 8 from 24 to 256, but got 100}}
+// expected-error @+2 {{registers of role math must be a multiple of 8 from 24 to 256, but got 100}}
+// expected-note @+1 {{setmaxnreg takes no other numbers; without 'registers' a role has those of the launch}}
 #role = #pipe.role<math warps 0 to 4 drives [threads] registers 100>
 
 // -----
 
 #twin = #pipe.role_plan<load warps 4 to 5 drives [tma], math warps 0 to 4 drives [tensor, threads]>
 // (C142)
-// expected-error @+1 {{roles must have different warps, but load and math share warp 3}}
+// expected-error @+2 {{roles must have different warps, but load and math share warp 3}}
+// expected-note @+1 {{the second number is the first warp behind a role, where the next one may begin}}
 #role = #pipe.role_plan<load warps 3 to 4 drives [tma], math warps 0 to 4 drives [tensor, threads]>
 
 // -----
 
 // (C142)
-// expected-error @+1 {{engine threads must be driven by one role, but math and epilogue drive it}}
+// expected-error @+2 {{engine threads must be driven by one role, but math and epilogue drive it}}
+// expected-note @+1 {{take the engine out of one of them}}
 #role = #pipe.role_plan<math warps 0 to 4 drives [threads], epilogue warps 4 to 8 drives [threads]>
 
 // -----
 
 // (C142)
-// expected-error @+1 {{roles must have different names, but got load twice}}
+// expected-error @+2 {{roles must have different names, but got load twice}}
+// expected-note @+1 {{rename one of them, or let one role drive the engines of both}}
 #role = #pipe.role_plan<load warps 0 to 1 drives [tma], load warps 1 to 2 drives [tensor]>
 
 // -----
 
 #twin = #pipe.role_plan<math warps 0 to 4 drives [threads] registers 240, load warps 4 to 5 drives [tma]>
 // (C143)
-// expected-error @+1 {{warps 4 to 8 must all ask for the 40 registers of role load, but warp 5 asks for 0}}
+// expected-error @+2 {{warps 4 to 8 must all ask for the 40 registers of role load, but warp 5 asks for 0}}
+// expected-note @+1 {{setmaxnreg changes whole warpgroups: write the same registers at every role of these warps}}
 #role = #pipe.role_plan<math warps 0 to 4 drives [threads] registers 240, load warps 4 to 5 drives [tma] registers 40>
 
 // -----
 
 func.func @host() {
   // (C119)
-  // expected-error @+1 {{must be in the body of a gpu.func, but its parent is func.func}}
+  // expected-error @+2 {{must be in the body of a gpu.func, but its parent is func.func}}
+  // expected-note @+1 {{roles are the outermost parts of a kernel; put loops and conditions into the role}}
   pipe.role epilogue warps 0 to 4 drives [threads] {
   }
   return
@@ -190,7 +207,8 @@ gpu.func @bad() kernel {
 func.func @channel() {
   %twin = pipe.channel from tma to tensor depth 2 payload [1024] barriers 40960 : !tiles
   // (C121)
-  // expected-error @+1 {{place of tile 0 must be a multiple of 1024, but got 512}}
+  // expected-error @+2 {{place of tile 0 must be a multiple of 1024, but got 512}}
+  // expected-note @+1 {{pipe-pipeline chooses places that are aligned}}
   %bad = pipe.channel from tma to tensor depth 2 payload [512] barriers 40960 : !tiles
   return
 }
@@ -201,7 +219,8 @@ func.func @channel() {
 func.func @scale_place() {
   %twin = pipe.channel from tma to tensor depth 2 payload [128] barriers 40960 : !scales
   // (C121)
-  // expected-error @+1 {{place of tile 0 must be a multiple of 128, but got 64}}
+  // expected-error @+2 {{place of tile 0 must be a multiple of 128, but got 64}}
+  // expected-note @+1 {{pipe-pipeline chooses places that are aligned}}
   %bad = pipe.channel from tma to tensor depth 2 payload [64] barriers 40960 : !scales
   return
 }
@@ -212,7 +231,8 @@ func.func @scale_place() {
 func.func @column() {
   %twin = pipe.channel from tensor to threads(128) depth 2 payload [4] barriers 0 : !accs
   // (C121)
-  // expected-error @+1 {{place of tile 0 must be a multiple of 4, but got 2}}
+  // expected-error @+2 {{place of tile 0 must be a multiple of 4, but got 2}}
+  // expected-note @+1 {{pipe-pipeline chooses places that are aligned}}
   %bad = pipe.channel from tensor to threads(128) depth 2 payload [2] barriers 0 : !accs
   return
 }
@@ -223,7 +243,8 @@ func.func @column() {
 func.func @barriers() {
   %twin = pipe.channel from tensor to threads(128) depth 2 payload [0] barriers 8 : !accs
   // (C121)
-  // expected-error @+1 {{barriers must be at a multiple of 8 bytes, but got 4}}
+  // expected-error @+2 {{barriers must be at a multiple of 8 bytes, but got 4}}
+  // expected-note @+1 {{leave 8 bytes at a multiple of 8 for each of the two barriers of a stage}}
   %bad = pipe.channel from tensor to threads(128) depth 2 payload [0] barriers 4 : !accs
   return
 }
@@ -233,7 +254,8 @@ func.func @barriers() {
 !tiles = !pipe.channel<!pipe.shared<128x256xf4E2M1FN, swizzle_128B>>
 func.func @channel() {
   // (C121)
-  // expected-error @+1 {{depth, payload and barriers must come together}}
+  // expected-error @+2 {{depth, payload and barriers must come together}}
+  // expected-note @+1 {{write all three, or none before pipe-pipeline}}
   %bad = pipe.channel from tma to tensor depth 2 : !tiles
   return
 }
@@ -244,7 +266,8 @@ func.func @channel() {
 func.func @channel() {
   %twin = pipe.channel from tensor to threads(128) : !accs
   // (C122)
-  // expected-error @+1 {{a tensor memory payload must be produced by tensor or threads, but got tma}}
+  // expected-error @+2 {{a tensor memory payload must be produced by tensor or threads, but got tma}}
+  // expected-note @+1 {{TMA writes to shared memory: make the payload !pipe.shared, and copy it with pipe.copy_scales}}
   %bad = pipe.channel from tma to threads(128) : !accs
   return
 }
@@ -254,7 +277,8 @@ func.func @channel() {
 !tiles = !pipe.channel<!pipe.shared<128x256xf4E2M1FN, swizzle_128B>>
 func.func @arrivals() {
   %twin = pipe.channel from tma to tensor : !tiles
-  // expected-error @+1 {{engine tma must have one arrival, but got 2}}
+  // expected-error @+2 {{engine tma must have one arrival, but got 2}}
+  // expected-note @+1 {{the elected thread of tma and tensor arrives alone; threads(N) takes the number that arrives}}
   %bad = pipe.channel from tma(2) to tensor : !tiles
   return
 }
@@ -264,7 +288,8 @@ func.func @arrivals() {
 !tiles = !pipe.channel<!pipe.shared<128x256xf4E2M1FN, swizzle_128B>>
 func.func @arrivals() {
   %twin = pipe.channel from threads(128) to tensor : !tiles
-  // expected-error @+1 {{engine threads must have at least one arrival, but got 0}}
+  // expected-error @+2 {{engine threads must have at least one arrival, but got 0}}
+  // expected-note @+1 {{the elected thread of tma and tensor arrives alone; threads(N) takes the number that arrives}}
   %bad = pipe.channel from threads(0) to tensor : !tiles
   return
 }
@@ -276,7 +301,8 @@ func.func @arrivals() {
 func.func @acquired(%i: index) {
   %channel = pipe.channel from tensor to threads(128) : !accs
   %twin = pipe.producer_acquire %channel : !accs
-  // expected-error @+1 {{channel must be of type !pipe.channel, but got 'index'}}
+  // expected-error @+2 {{channel must be of type !pipe.channel, but got 'index'}}
+  // expected-note @+1 {{take the result of pipe.channel}}
   %bad = pipe.producer_acquire %i : index
   return
 }
@@ -287,7 +313,8 @@ func.func @acquired(%i: index) {
 func.func @awaited(%i: index) {
   %channel = pipe.channel from tensor to threads(128) : !accs
   %twin = pipe.consumer_wait %channel : !accs
-  // expected-error @+1 {{channel must be of type !pipe.channel, but got 'index'}}
+  // expected-error @+2 {{channel must be of type !pipe.channel, but got 'index'}}
+  // expected-note @+1 {{take the result of pipe.channel}}
   %bad = pipe.consumer_wait %i : index
   return
 }
@@ -296,7 +323,8 @@ func.func @awaited(%i: index) {
 
 func.func @scalar(%p: !pipe.global<f32>, %i: index) {
   %twin = pipe.load_scalar %p : !pipe.global<f32>
-  // expected-error @+1 {{global must be of type !pipe.global, but got 'index'}}
+  // expected-error @+2 {{global must be of type !pipe.global, but got 'index'}}
+  // expected-note @+1 {{pass a buffer of the kernel}}
   %bad = pipe.load_scalar %i : index
   return
 }
@@ -333,7 +361,8 @@ func.func @await(%it: i32) {
   %accs = pipe.channel from tensor to threads(128) depth 2 payload [0] barriers 0 : !accs
   pipe.await_release %accs[%it] distance 1 : !accs
   // (C138)
-  // expected-error @+1 {{distance must be from 1 to below the channel's depth, 2, but got 2}}
+  // expected-error @+2 {{distance must be from 1 to below the channel's depth, 2, but got 2}}
+  // expected-note @+1 {{a channel of depth 1 has no stage to wait for; leave the operation out there}}
   pipe.await_release %accs[%it] distance 2 : !accs
   return
 }
@@ -344,7 +373,8 @@ func.func @await(%it: i32) {
 func.func @expect(%it: i32) {
   %accs = pipe.channel from tensor to threads(128) depth 2 payload [0] barriers 0 : !accs
   // (C124)
-  // expected-error @+1 {{channel's producer must be tma, but got tensor}}
+  // expected-error @+2 {{channel's producer must be tma, but got tensor}}
+  // expected-note @+1 {{only bytes that TMA copies are expected: leave the operation out}}
   pipe.expect_tx %accs[%it], %it : !accs
   return
 }
@@ -367,7 +397,8 @@ func.func @load(%sf: !pipe.global<128x16xf8E4M3FN, tiled_128x4>, %it: i32) {
 // -----
 
 func.func private @twin(!pipe.shared<1048576x256xf4E2M1FN, swizzle_128B>)
-// expected-error @+1 {{dimensions of a tile must be 1 to 1048576, but got 1048577}}
+// expected-error @+2 {{dimensions of a tile must be 1 to 1048576, but got 1048577}}
+// expected-note @+1 {{cut the matrix into tiles that a memory on the chip holds}}
 func.func private @bad(!pipe.shared<1048577x256xf4E2M1FN, swizzle_128B>)
 
 // -----
@@ -375,7 +406,8 @@ func.func private @bad(!pipe.shared<1048577x256xf4E2M1FN, swizzle_128B>)
 func.func @constant_bytes() {
   %twin = pipe.device_constant dense<1> : tensor<4xi8> -> memref<2xbf16>
   // (C139)
-  // expected-error @+1 {{bytes must be as many as 'memref<2xbf16>' has, but got 5}}
+  // expected-error @+2 {{bytes must be as many as 'memref<2xbf16>' has, but got 5}}
+  // expected-note @+1 {{write an i8 for each byte of the buffer}}
   %bad = pipe.device_constant dense<1> : tensor<5xi8> -> memref<2xbf16>
   return
 }
@@ -385,7 +417,8 @@ func.func @constant_bytes() {
 func.func @constant_elements() {
   %twin = pipe.device_constant dense<1> : tensor<4xi8> -> memref<2xbf16>
   // (C139)
-  // expected-error @+1 {{bytes must be a tensor of i8, but got 'tensor<1xi32>'}}
+  // expected-error @+2 {{bytes must be a tensor of i8, but got 'tensor<1xi32>'}}
+  // expected-note @+1 {{bitcast the elements to bytes}}
   %bad = pipe.device_constant dense<1> : tensor<1xi32> -> memref<2xbf16>
   return
 }
@@ -395,7 +428,8 @@ func.func @constant_elements() {
 func.func @view_offset(%x: memref<8x64xbf16>) {
   %twin = pipe.buffer_view %x offset 32 : memref<8x64xbf16> -> memref<4x64xbf16>
   // (C128)
-  // expected-error @+1 {{offset must be a multiple of 32, but got 16}}
+  // expected-error @+2 {{offset must be a multiple of 32, but got 16}}
+  // expected-note @+1 {{buffers begin at multiples of 32 bytes, so that vectors and TMA can reach them}}
   %bad = pipe.buffer_view %x offset 16 : memref<8x64xbf16> -> memref<4x64xbf16>
   return
 }
@@ -405,7 +439,8 @@ func.func @view_offset(%x: memref<8x64xbf16>) {
 func.func @view_end(%x: memref<8x64xbf16>) {
   %twin = pipe.buffer_view %x offset 512 : memref<8x64xbf16> -> memref<4x64xbf16>
   // (C128)
-  // expected-error @+1 {{result must end within the 1024 bytes of the source, but has 512 from 544 on}}
+  // expected-error @+2 {{result must end within the 1024 bytes of the source, but has 512 from 544 on}}
+  // expected-note @+1 {{allocate a larger source, or take fewer elements}}
   %bad = pipe.buffer_view %x offset 544 : memref<8x64xbf16> -> memref<4x64xbf16>
   return
 }
@@ -415,7 +450,8 @@ func.func @view_end(%x: memref<8x64xbf16>) {
 func.func @view_rows(%x: memref<?x64xbf16>, %rows: index) {
   %twin = pipe.buffer_view %x offset 0 rows %rows : memref<?x64xbf16> -> memref<?x32xbf16>
   // (C128)
-  // expected-error @+1 {{rows must be there for a result with one dynamic dimension, but got 'memref<?x32xbf16>'}}
+  // expected-error @+2 {{rows must be there for a result with one dynamic dimension, but got 'memref<?x32xbf16>'}}
+  // expected-note @+1 {{add 'rows %m' for a dynamic first dimension, and leave it out for a static one}}
   %bad = pipe.buffer_view %x offset 0 : memref<?x64xbf16> -> memref<?x32xbf16>
   return
 }
@@ -425,7 +461,8 @@ func.func @view_rows(%x: memref<?x64xbf16>, %rows: index) {
 func.func @view_strides(%x: memref<8x64xbf16, strided<[128, 1]>>, %y: memref<8x64xbf16>) {
   %twin = pipe.buffer_view %y offset 0 : memref<8x64xbf16> -> memref<512xbf16>
   // (C128)
-  // expected-error @+1 {{source and result must be row-major memrefs of numbers}}
+  // expected-error @+2 {{source and result must be row-major memrefs of numbers}}
+  // expected-note @+1 {{copy a strided memref first}}
   %bad = pipe.buffer_view %x offset 0 : memref<8x64xbf16, strided<[128, 1]>> -> memref<512xbf16>
   return
 }
@@ -434,26 +471,30 @@ func.func @view_strides(%x: memref<8x64xbf16, strided<[128, 1]>>, %y: memref<8x6
 
 #twin = #pipe.static_persistent<panels<8>>
 // (C146)
-// expected-error @+1 {{raster along_m must have no width, but got 8}}
+// expected-error @+2 {{raster along_m must have no width, but got 8}}
+// expected-note @+1 {{only panels have one: leave it out}}
 #bad = #pipe.static_persistent<along_m<8>>
 
 // -----
 
 // (C146)
-// expected-error @+1 {{panels must be 1 to 2147483647 tiles wide, but got 0}}
+// expected-error @+2 {{panels must be 1 to 2147483647 tiles wide, but got 0}}
+// expected-note @+1 {{write the width of a panel in tiles, such as panels<8>}}
 #bad = #pipe.static_persistent<panels>
 
 // -----
 
 #twin = #pipe.static_persistent<panels<2147483647>>
 // (C146)
-// expected-error @+1 {{panels must be 1 to 2147483647 tiles wide, but got 4294967296}}
+// expected-error @+2 {{panels must be 1 to 2147483647 tiles wide, but got 4294967296}}
+// expected-note @+1 {{write the width of a panel in tiles, such as panels<8>}}
 #bad = #pipe.static_persistent<panels<4294967296>>
 
 // -----
 
 func.func @work(%m: i32, %n: i32) {
-  // expected-error @+1 {{schedule must be a work schedule, but got "along_m"}}
+  // expected-error @+2 {{schedule must be a work schedule, but got "along_m"}}
+  // expected-note @+1 {{write #pipe.static_persistent<along_m> or #pipe.cluster_launch<along_m>}}
   pipe.for_each_work %i, %j in (%m, %n) schedule "along_m" {
   }
   return
@@ -467,7 +508,8 @@ func.func @work(%m: i32, %n: i32) {
     pipe.yield %it : i32
   }
   // (C145)
-  // expected-error @+1 {{must yield the 1 values that it carries, but yields 0}}
+  // expected-error @+2 {{must yield the 1 values that it carries, but yields 0}}
+  // expected-note @+1 {{yield a value for each of 'iter_args'}}
   %bad = pipe.for_each_work %i, %j in (%m, %n) schedule #pipe.static_persistent<along_n>
       iter_args(%it = %m) -> (i32) {
     pipe.yield
@@ -521,7 +563,8 @@ gpu.func @half() kernel {
 gpu.module @m {
 gpu.func @odd() kernel {
   // (C159)
-  // expected-error @+1 {{stride of tile 0 must be a positive multiple of 4, but got 130}}
+  // expected-error @+2 {{stride of tile 0 must be a positive multiple of 4, but got 130}}
+  // expected-note @+1 {{a stage begins where the layout of the tile may: round the number up}}
   %accs = pipe.channel from tensor to threads(128) depth 2 payload [0] stride [130] barriers 0 : !pipe.channel<!pipe.tmem<128x128xf32>>
   gpu.return
 }
@@ -532,7 +575,8 @@ gpu.func @odd() kernel {
 gpu.module @m {
 gpu.func @count() kernel {
   // (C159)
-  // expected-error @+1 {{stride must have one number per tile and come with a depth}}
+  // expected-error @+2 {{stride must have one number per tile and come with a depth}}
+  // expected-note @+1 {{write the distance of two stages for each tile, beside 'depth'}}
   %accs = pipe.channel from tensor to threads(128) depth 2 payload [0] stride [128, 128] barriers 0 : !pipe.channel<!pipe.tmem<128x128xf32>>
   gpu.return
 }
@@ -562,7 +606,8 @@ func.func @twin() {
 }
 func.func @same() {
   // (C122)
-  // expected-error @+1 {{consumers must differ in their engine or arrivals, but two are threads with 128}}
+  // expected-error @+2 {{consumers must differ in their engine or arrivals, but two are threads with 128}}
+  // expected-note @+1 {{list an engine with the same arrivals once: one operation releases the stage for the whole role}}
   %ab = pipe.channel from tma to [threads(128), threads(128)] : !tiles
   return
 }
@@ -570,7 +615,8 @@ func.func @same() {
 // -----
 
 func.func @none() {
-  // expected-error @+1 {{consumers must have one number of arrivals each, but got 1 engines and 2 numbers}}
+  // expected-error @+2 {{consumers must have one number of arrivals each, but got 1 engines and 2 numbers}}
+  // expected-note @+1 {{write an engine with its number of arrivals for each consumer, such as threads(128)}}
   %ab = "pipe.channel"() <{producer = #pipe<engine tma>, consumers = [#pipe<engine tensor>], consumer_arrivals = array<i32: 1, 1>}> : () -> !pipe.channel<!pipe.shared<128x16xf8E4M3FN, tiled_128x4>>
   return
 }

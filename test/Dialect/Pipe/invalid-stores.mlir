@@ -6,7 +6,8 @@ func.func @rows(%v: vector<64xbf16>, %w: vector<32xbf16>) {
   %narrow = pipe.stage %w : vector<32xbf16> -> !pipe.shared<128x32xbf16, swizzle_64B>
   %two = pipe.stage %v : vector<64xbf16> -> !pipe.shared<256x64xbf16, swizzle_128B>
   // (C160)
-  // expected-error @+1 {{tile must be 128 rows for each warpgroup of the role, one or two, of 'vector<32xbf16>', as wide as its swizzle, but got '!pipe.shared<128x64xbf16, swizzle_128B>'}}
+  // expected-error @+2 {{tile must be 128 rows for each warpgroup of the role, one or two, of 'vector<32xbf16>', as wide as its swizzle, but got '!pipe.shared<128x64xbf16, swizzle_128B>'}}
+  // expected-note @+1 {{write a row for each thread, and the columns of the vector as wide as a swizzle}}
   %bad = pipe.stage %w : vector<32xbf16> -> !pipe.shared<128x64xbf16, swizzle_128B>
   return
 }
@@ -15,7 +16,8 @@ func.func @rows(%v: vector<64xbf16>, %w: vector<32xbf16>) {
 
 func.func @ends(%v: vector<64xbf16>) {
   // (C160)
-  // expected-error @+1 {{must either return a tile or fill a destination}}
+  // expected-error @+2 {{must either return a tile or fill a destination}}
+  // expected-note @+1 {{write a result, or 'into %slot', and not both}}
   pipe.stage %v : vector<64xbf16>
   return
 }
@@ -28,7 +30,8 @@ func.func @box(%v: vector<64xbf16>, %y: !pipe.tensor_map<128x64xbf16, swizzle_12
   %t = pipe.stage %v : vector<64xbf16> -> !tile
   pipe.store_tile %t, %y[%c, %c] : !tile, !pipe.tensor_map<128x64xbf16, swizzle_128B>
   // (C161)
-  // expected-error @+1 {{tile must have the box of its map, '!pipe.shared<64x64xbf16, swizzle_128B>', but got '!pipe.shared<128x64xbf16, swizzle_128B>'}}
+  // expected-error @+2 {{tile must have the box of its map, '!pipe.shared<64x64xbf16, swizzle_128B>', but got '!pipe.shared<128x64xbf16, swizzle_128B>'}}
+  // expected-note @+1 {{stage the tile in the box, element type and layout of the map}}
   pipe.store_tile %t, %z[%c, %c] : !tile, !pipe.tensor_map<64x64xbf16, swizzle_128B>
   return
 }
@@ -63,7 +66,8 @@ gpu.func @roles(%y: !map, %c: i32) kernel {
 func.func @loaded() {
   %twin = pipe.channel from threads(128) to bulk_store : !tiles
   // (C163)
-  // expected-error @+1 {{bulk_store must be the one consumer, with one arrival, of a shared memory payload that threads fill, but got 1 consumers with 1 arrivals and producer tma}}
+  // expected-error @+2 {{bulk_store must be the one consumer, with one arrival, of a shared memory payload that threads fill, but got 1 consumers with 1 arrivals and producer tma}}
+  // expected-note @+1 {{give the payload to a channel of its own that threads produce, and its consumer one arrival}}
   %bad = pipe.channel from tma to bulk_store : !tiles
   return
 }
@@ -73,7 +77,8 @@ func.func @loaded() {
 !tiles = !pipe.channel<!pipe.shared<128x64xbf16, swizzle_128B>>
 func.func @several() {
   // (C163)
-  // expected-error @+1 {{bulk_store must be the one consumer, with one arrival, of a shared memory payload that threads fill, but got 2 consumers with 2 arrivals and producer threads}}
+  // expected-error @+2 {{bulk_store must be the one consumer, with one arrival, of a shared memory payload that threads fill, but got 2 consumers with 2 arrivals and producer threads}}
+  // expected-note @+1 {{give the payload to a channel of its own that threads produce, and its consumer one arrival}}
   %bad = pipe.channel from threads(128) to [bulk_store, tensor] : !tiles
   return
 }
@@ -85,7 +90,8 @@ func.func @transposed(%v: vector<8xbf16>, %y: !pipe.global<8x512xbf16>, %w: vect
   pipe.store %v, %y[%c, %c] transposed : vector<8xbf16>, !pipe.global<8x512xbf16>
   pipe.store %w, %z[%c, %c] transposed : vector<4xf8E4M3FN>, !pipe.global<8x512xf8E4M3FN>
   // (C200)
-  // expected-error @+1 {{transposed must be elements of 8, 16 or 32 bits of a linear buffer, but got '!pipe.global<128x4xf8E4M3FN, tiled_128x4>'}}
+  // expected-error @+2 {{transposed must be elements of 8, 16 or 32 bits of a linear buffer, but got '!pipe.global<128x4xf8E4M3FN, tiled_128x4>'}}
+  // expected-note @+1 {{leave 'transposed' out for codes and scales}}
   pipe.store %w, %s[%c, %c] transposed : vector<4xf8E4M3FN>, !pipe.global<128x4xf8E4M3FN, tiled_128x4>
   return
 }
@@ -96,7 +102,8 @@ func.func @fragments(%v: vector<32xbf16>, %w: vector<16xbf16>) {
   %ok = pipe.stage_fragment %v : vector<32xbf16> -> !pipe.shared<128x64xbf16, swizzle_128B>
   %narrow = pipe.stage_fragment %w : vector<16xbf16> -> !pipe.shared<64x32xbf16, swizzle_64B>
   // (C325)
-  // expected-error @+1 {{tile must have 64 rows for each warpgroup of its role and two columns for each element of 'vector<16xbf16>', as wide as its swizzle, but got '!pipe.shared<128x64xbf16, swizzle_128B>'}}
+  // expected-error @+2 {{tile must have 64 rows for each warpgroup of its role and two columns for each element of 'vector<16xbf16>', as wide as its swizzle, but got '!pipe.shared<128x64xbf16, swizzle_128B>'}}
+  // expected-note @+1 {{store to a tile of these rows and columns; more columns take several operations}}
   %bad = pipe.stage_fragment %w : vector<16xbf16> -> !pipe.shared<128x64xbf16, swizzle_128B>
   return
 }
@@ -105,7 +112,8 @@ func.func @fragments(%v: vector<32xbf16>, %w: vector<16xbf16>) {
 
 func.func @ends_of_fragments(%v: vector<32xbf16>) {
   // (C325)
-  // expected-error @+1 {{must either return a tile or fill a destination}}
+  // expected-error @+2 {{must either return a tile or fill a destination}}
+  // expected-note @+1 {{write a result, or 'into %slot', and not both}}
   pipe.stage_fragment %v : vector<32xbf16>
   return
 }

@@ -3,7 +3,8 @@
 
 func.func private @twin(!pipe.tensor_map<128x16xf8E4M3FN, tiled_128x4>)
 // (C471)
-// expected-error @+1 {{map with a tail must have rows of elements, but got layout tiled_128x4}}
+// expected-error @+2 {{map with a tail must have rows of elements, but got layout tiled_128x4}}
+// expected-note @+1 {{blocks of scales have no tail: leave 'tail' out}}
 func.func private @bad(!pipe.tensor_map<128x16xf8E4M3FN, tiled_128x4, tail>)
 
 // -----
@@ -11,7 +12,8 @@ func.func private @bad(!pipe.tensor_map<128x16xf8E4M3FN, tiled_128x4, tail>)
 func.func @rows(%rows: i32, %row: i32) {
   %twin = pipe.existing_rows %rows from %row of 1
   // (C472)
-  // expected-error @+1 {{box must be positive, but got 0}}
+  // expected-error @+2 {{box must be positive, but got 0}}
+  // expected-note @+1 {{write the rows of the box of the map that it is for}}
   %bad = pipe.existing_rows %rows from %row of 0
   return
 }
@@ -23,7 +25,8 @@ func.func @rows(%rows: i32, %row: i32) {
   %twin = pipe.existing_rows %c300 from %row of 128
   %sum = arith.addi %rows, %row : i32
   // (C472)
-  // expected-error @+1 {{rows must be an argument of the kernel or a constant, but got another value}}
+  // expected-error @+2 {{rows must be an argument of the kernel or a constant, but got another value}}
+  // expected-note @+1 {{compute the number on the host, and pass it as an argument}}
   %bad = pipe.existing_rows %sum from %row of 128
   return
 }
@@ -36,7 +39,8 @@ func.func @none(%map: !map, %rows: i32, %i: i32) {
   %exist = pipe.existing_rows %rows from %i of 64
   %twin = pipe.load %map[%i, %i] rows %exist : !map -> !tile
   // (C473)
-  // expected-error @+1 {{map with a tail must come with rows from pipe.existing_rows of 64, but got none}}
+  // expected-error @+2 {{map with a tail must come with rows from pipe.existing_rows of 64, but got none}}
+  // expected-note @+1 {{write 'rows %n' with the pipe.existing_rows of this map, or leave 'tail' out}}
   %bad = pipe.load %map[%i, %i] : !map -> !tile
   return
 }
@@ -49,7 +53,8 @@ func.func @others(%map: !map, %rows: i32, %i: i32) {
   %exist = pipe.existing_rows %rows from %i of 64
   %twin = pipe.load %map[%i, %i] rows %exist : !map -> !tile
   // (C473)
-  // expected-error @+1 {{map with a tail must come with rows from pipe.existing_rows of 64, but got others}}
+  // expected-error @+2 {{map with a tail must come with rows from pipe.existing_rows of 64, but got others}}
+  // expected-note @+1 {{write 'rows %n' with the pipe.existing_rows of this map, or leave 'tail' out}}
   %bad = pipe.load %map[%i, %i] rows %rows : !map -> !tile
   return
 }
@@ -63,7 +68,8 @@ func.func @box(%map: !map, %rows: i32, %i: i32) {
   %twin = pipe.load %map[%i, %i] rows %exist : !map -> !tile
   %wrong = pipe.existing_rows %rows from %i of 128
   // (C473)
-  // expected-error @+1 {{map with a tail must come with rows from pipe.existing_rows of 64, but got those of 128}}
+  // expected-error @+2 {{map with a tail must come with rows from pipe.existing_rows of 64, but got those of 128}}
+  // expected-note @+1 {{write 'rows %n' with the pipe.existing_rows of this map, or leave 'tail' out}}
   %bad = pipe.load %map[%i, %i] rows %wrong : !map -> !tile
   return
 }
@@ -76,7 +82,8 @@ func.func @plain(%map: !pipe.tensor_map<64x64xbf16, swizzle_128B, tail>,
   %exist = pipe.existing_rows %rows from %i of 64
   %twin = pipe.load %map[%i, %i] rows %exist : !pipe.tensor_map<64x64xbf16, swizzle_128B, tail> -> !tile
   // (C473)
-  // expected-error @+1 {{rows must be for a map with a tail, but got '!pipe.tensor_map<64x64xbf16, swizzle_128B>'}}
+  // expected-error @+2 {{rows must be for a map with a tail, but got '!pipe.tensor_map<64x64xbf16, swizzle_128B>'}}
+  // expected-note @+1 {{leave the rows out, or write 'tail' in the type of the map}}
   %bad = pipe.load %plain[%i, %i] rows %exist : !pipe.tensor_map<64x64xbf16, swizzle_128B> -> !tile
   return
 }
@@ -89,7 +96,8 @@ gpu.func @together(%map: !map, %rows: i32, %i: i32) kernel attributes {known_clu
   %exist = pipe.existing_rows %rows from %i of 64
   %twin = pipe.load %map[%i, %i] rows %exist : !map -> !pipe.shared<64x64xbf16, swizzle_128B>
   // (C473)
-  // expected-error @+1 {{map with a tail must have tiles that one block loads, but got multicast}}
+  // expected-error @+2 {{map with a tail must have tiles that one block loads, but got multicast}}
+  // expected-note @+1 {{leave 'multicast' out, or 'tail' in the type of the map}}
   %bad = pipe.load %map[%i, %i] rows %exist multicast n : !map -> !pipe.shared<128x64xbf16, swizzle_128B>
   gpu.return
 }

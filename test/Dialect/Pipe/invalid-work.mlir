@@ -3,13 +3,15 @@
 
 #twin = #pipe.cluster_launch<panels<8> depth 8>
 // (C300)
-// expected-error @+1 {{raster along_n must have no width, but got 8}}
+// expected-error @+2 {{raster along_n must have no width, but got 8}}
+// expected-note @+1 {{only panels have one: leave it out}}
 #bad = #pipe.cluster_launch<along_n<8>>
 
 // -----
 
 // (C300)
-// expected-error @+1 {{depth must be 1 to 8 responses, but got 9}}
+// expected-error @+2 {{depth must be 1 to 8 responses, but got 9}}
+// expected-note @+1 {{two responses hide the time that one takes}}
 #bad = #pipe.cluster_launch<along_m depth 9>
 
 // -----
@@ -48,7 +50,8 @@ gpu.module @m {
       %twin:2 = pipe.next_work[%it]
     }
     // (C302)
-    // expected-error @+1 {{must be in a pipe.role, which takes every response once}}
+    // expected-error @+2 {{must be in a pipe.role, which takes every response once}}
+    // expected-note @+1 {{move it into the role that has the loop over the work}}
     %more, %block = pipe.next_work[%it]
     gpu.return
   }

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "fp4/Dialect/Fp4/IR/Remedy.h"
 #include "fp4/Dialect/Pipe/IR/Pipe.h"
 
 #include "mlir/IR/Builders.h"
@@ -14,6 +15,7 @@
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
+using namespace fp4;
 using namespace fp4::pipe;
 
 #define GET_ATTRDEF_CLASSES
@@ -43,9 +45,12 @@ static FailureOr<Engine> parseEngine(AsmParser &parser) {
     return failure();
   if (std::optional<Engine> engine = symbolizeEngine(word))
     return *engine;
-  return parser.emitError(loc) << "engine must be tma, tensor, scale_copy, threads, bulk_store, "
-                                  "work_queue or convert, but got "
-                               << word;
+  return withNote(parser.emitError(loc)
+                      << "engine must be tma, tensor, scale_copy, threads, bulk_store, "
+                         "work_queue or convert, but got "
+                      << word,
+                  "tma loads, tensor and scale_copy multiply, threads compute, bulk_store stores, "
+                  "work_queue asks for tiles, and convert makes operands");
 }
 
 FailureOr<RoleAttr> RoleAttr::parseHeader(AsmParser &parser) {
@@ -141,15 +146,33 @@ int32_t RoleAttr::getArrivals(Engine completion) const {
 
 using EmitError = llvm::function_ref<InFlightDiagnostic()>;
 
+/// (C119) The warps of a role.
+static LogicalResult verifyWarps(EmitError emitError, StringRef name, int32_t first, int32_t end) {
+  if (first < 0 || end <= first)
+    return withNote(emitError() << "role " << name << " must have at least one warp, but got warps "
+                                << first << " to " << end,
+                    "the second number is the first warp behind the role: 'warps 4 to 8' are four");
+  if (end > kMaxWarps)
+    return withNote(emitError() << "role " << name << " must end within " << kMaxWarps
+                                << " warps, but got warps " << first << " to " << end,
+                    "give the role fewer warps, or lower numbers");
+  return success();
+}
+
 /// (C497) The warpgroups of a role that takes turns.
 static LogicalResult verifyTurns(EmitError emitError, StringRef name, int32_t first, int32_t end,
                                  ArrayRef<Engine> engines) {
   if (!llvm::equal(engines, ArrayRef{Engine::Convert})) // (C497)
-    return emitError() << "role " << name << " in turn must drive convert and nothing else";
+    return withNote(emitError() << "role " << name
+                                << " in turn must drive convert and nothing else",
+                    "write 'drives [convert]', or leave 'in_turn' out");
   int32_t warps = end - first;
   if (first % kWarpsPerGroup || warps % kWarpsPerGroup || warps == kWarpsPerGroup) // (C497)
-    return emitError() << "role " << name << " in turn must have several warpgroups, but got warps "
-                       << first << " to " << end;
+    return withNote(emitError() << "role " << name
+                                << " in turn must have several warpgroups, but got warps " << first
+                                << " to " << end,
+                    "give the role 8 or more warps, a multiple of 4, from a multiple of 4 on, or "
+                    "leave 'in_turn' out");
   return success();
 }
 
@@ -157,20 +180,19 @@ LogicalResult RoleAttr::verify(EmitError emitError, StringRef name, int32_t firs
                                ArrayRef<Engine> engines, int32_t registers,
                                bool inTurn) { // (C119)
   if (name.empty())
-    return emitError() << "role must have a name";
-  if (first < 0 || end <= first)
-    return emitError() << "role " << name << " must have at least one warp, but got warps " << first
-                       << " to " << end;
-  if (end > kMaxWarps)
-    return emitError() << "role " << name << " must end within " << kMaxWarps
-                       << " warps, but got warps " << first << " to " << end;
+    return withNote(emitError() << "role must have a name", "write a name before 'warps'");
+  if (failed(verifyWarps(emitError, name, first, end)))
+    return failure();
   if (engines.empty())
-    return emitError() << "role " << name << " must drive an engine";
+    return withNote(
+        emitError() << "role " << name << " must drive an engine",
+        "name what the operations of the role are issued by, such as 'drives [threads]'");
   llvm::SmallSet<Engine, 4> seen;
   for (Engine engine : engines)
     if (!seen.insert(engine).second)
-      return emitError() << "role " << name << " must name each engine once, but got "
-                         << stringifyEngine(engine) << " twice";
+      return withNote(emitError() << "role " << name << " must name each engine once, but got "
+                                  << stringifyEngine(engine) << " twice",
+                      "leave the second one out");
   bool single = !seen.contains(Engine::Threads) && !seen.contains(Engine::Convert);
   for (Engine engine : {Engine::Tma, Engine::ScaleCopy, Engine::WorkQueue})
     single |= seen.contains(engine);
@@ -178,11 +200,16 @@ LogicalResult RoleAttr::verify(EmitError emitError, StringRef name, int32_t firs
   bool mayHaveTwo =
       seen.size() == 2 && seen.contains(Engine::Tensor) && seen.contains(Engine::ScaleCopy);
   if (single && end - first != 1 && !(mayHaveTwo && end - first == 2))
-    return emitError() << "role " << name << " must have one warp" << (mayHaveTwo ? " or two" : "")
-                       << ", whose elected thread issues for its engines, but got " << end - first;
+    return withNote(
+        emitError() << "role " << name << " must have one warp" << (mayHaveTwo ? " or two" : "")
+                    << ", whose elected thread issues for its engines, but got " << end - first,
+        "one thread issues copies and products: leave one warp to them, and give 'threads' or "
+        "'convert' to another role");
   if (registers && (registers % 8 || registers < 24 || registers > 256))
-    return emitError() << "registers of role " << name
-                       << " must be a multiple of 8 from 24 to 256, but got " << registers;
+    return withNote(
+        emitError() << "registers of role " << name
+                    << " must be a multiple of 8 from 24 to 256, but got " << registers,
+        "setmaxnreg takes no other numbers; without 'registers' a role has those of the launch");
   return inTurn ? verifyTurns(emitError, name, first, end, engines) : success();
 }
 
@@ -207,16 +234,21 @@ int32_t RolePlanAttr::getNumThreads() const {
 /// (C142) Two roles share nothing.
 static LogicalResult verifyDisjoint(EmitError emitError, RoleAttr x, RoleAttr y) {
   if (x.getName() == y.getName())
-    return emitError() << "roles must have different names, but got " << x.getName() << " twice";
+    return withNote(emitError() << "roles must have different names, but got " << x.getName()
+                                << " twice",
+                    "rename one of them, or let one role drive the engines of both");
   if (x.getFirstWarp() < y.getEndWarp() && y.getFirstWarp() < x.getEndWarp())
-    return emitError() << "roles must have different warps, but " << x.getName() << " and "
-                       << y.getName() << " share warp "
-                       << std::max(x.getFirstWarp(), y.getFirstWarp());
+    return withNote(
+        emitError() << "roles must have different warps, but " << x.getName() << " and "
+                    << y.getName() << " share warp "
+                    << std::max(x.getFirstWarp(), y.getFirstWarp()),
+        "the second number is the first warp behind a role, where the next one may begin");
   for (Engine engine : x.getEngines())
     if (y.drives(engine))
-      return emitError() << "engine " << stringifyEngine(engine)
-                         << " must be driven by one role, but " << x.getName() << " and "
-                         << y.getName() << " drive it";
+      return withNote(emitError() << "engine " << stringifyEngine(engine)
+                                  << " must be driven by one role, but " << x.getName() << " and "
+                                  << y.getName() << " drive it",
+                      "take the engine out of one of them");
   return success();
 }
 
@@ -235,16 +267,21 @@ static LogicalResult verifyRegisters(EmitError emitError, ArrayRef<RoleAttr> rol
     int32_t end = llvm::alignTo(role.getEndWarp(), kWarpsPerGroup);
     for (int32_t warp = first; warp < end; ++warp)
       if (registersOf(warp) != role.getRegisters())
-        return emitError() << "warps " << first << " to " << end << " must all ask for the "
-                           << role.getRegisters() << " registers of role " << role.getName()
-                           << ", but warp " << warp << " asks for " << registersOf(warp);
+        return withNote(emitError()
+                            << "warps " << first << " to " << end << " must all ask for the "
+                            << role.getRegisters() << " registers of role " << role.getName()
+                            << ", but warp " << warp << " asks for " << registersOf(warp),
+                        "setmaxnreg changes whole warpgroups: write the same registers at every "
+                        "role of these warps");
   }
   return success();
 }
 
 LogicalResult RolePlanAttr::verify(EmitError emitError, ArrayRef<RoleAttr> roles) {
   if (roles.empty())
-    return emitError() << "role plan must have a role";
+    return withNote(
+        emitError() << "role plan must have a role",
+        "write at least one, such as #pipe.role_plan<all warps 0 to 4 drives [threads]>");
   for (auto [i, x] : llvm::enumerate(roles))
     for (RoleAttr y : roles.drop_front(i + 1))
       if (failed(verifyDisjoint(emitError, x, y)))

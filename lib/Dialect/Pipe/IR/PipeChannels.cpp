@@ -2,6 +2,7 @@
 
 #include "VerifyIteration.h"
 
+#include "fp4/Dialect/Fp4/IR/Remedy.h"
 #include "fp4/Dialect/Pipe/IR/Cluster.h"
 #include "fp4/Dialect/Pipe/IR/PipeLanes.h"
 
@@ -12,6 +13,7 @@
 #include "mlir/IR/OpImplementation.h"
 
 using namespace mlir;
+using namespace fp4;
 using namespace fp4::pipe;
 
 /// Parses and prints `tma`, `tensor` or `threads(128)`; one arrival is not printed.
@@ -22,8 +24,10 @@ static ParseResult parseCompletion(OpAsmParser &parser, EngineAttr &engine, Inte
     return failure();
   std::optional<Engine> parsed = symbolizeEngine(word);
   if (!parsed)
-    return parser.emitError(loc)
-           << "engine must be tma, tensor, threads or bulk_store, but got " << word;
+    return withNote(parser.emitError(loc)
+                        << "engine must be tma, tensor, threads or bulk_store, but got " << word,
+                    "TMA copies complete by bytes, tensor by commits of the tensor core, "
+                    "threads(N) by N arrivals, and bulk_store by what its thread has waited for");
   engine = EngineAttr::get(parser.getContext(), *parsed);
   int32_t count = 1;
   if (succeeded(parser.parseOptionalLParen()) &&
@@ -98,8 +102,10 @@ static void printRole(OpAsmPrinter &printer, Operation *, RoleAttr role) {
 LogicalResult RoleRegionOp::verify() {
   if (isa<gpu::GPUFuncOp>((*this)->getParentOp()))
     return success();
-  return emitOpError() << "must be in the body of a gpu.func, but its parent is "
-                       << (*this)->getParentOp()->getName();
+  return withNote(
+      emitOpError() << "must be in the body of a gpu.func, but its parent is "
+                    << (*this)->getParentOp()->getName(),
+      "roles are the outermost parts of a kernel; put loops and conditions into the role");
 }
 
 static bool isTmem(Value value) { return isa<TmemType>(value.getType()); }
@@ -143,11 +149,14 @@ static LogicalResult verifyLeaderRole(RoleRegionOp region) {
     return success();
   for (Engine engine : role.getEngines())
     if (engine != Engine::Tensor && engine != Engine::ScaleCopy)
-      return region.emitOpError()
-             << "role " << role.getName()
-             << " drives the tensor cores of pairs, so it must drive tensor and scale_copy only, "
-                "but it drives "
-             << stringifyEngine(engine);
+      return withNote(
+          region.emitOpError()
+              << "role " << role.getName()
+              << " drives the tensor cores of pairs, so it must drive tensor and scale_copy only, "
+                 "but it drives "
+              << stringifyEngine(engine),
+          "give the other engines to a role of their own, because the second block of a pair skips "
+          "this one");
   return success();
 }
 
@@ -197,15 +206,19 @@ static LogicalResult verifyPlaces(ChannelOp op) {
   ArrayRef<Type> tiles = op.getType().getPayload();
   ArrayRef<int64_t> places = *op.getPayload();
   if (places.size() != tiles.size())
-    return op.emitOpError() << "must have one place per tile, " << tiles.size() << ", but got "
-                            << places.size();
+    return withNote(op.emitOpError() << "must have one place per tile, " << tiles.size()
+                                     << ", but got " << places.size(),
+                    "'payload' of a channel has a number for each tile");
   for (auto [i, tile] : llvm::enumerate(tiles))
     if (places[i] < 0 || places[i] % placeAlignment(tile))
-      return op.emitOpError() << "place of tile " << i << " must be a multiple of "
-                              << placeAlignment(tile) << ", but got " << places[i];
+      return withNote(op.emitOpError() << "place of tile " << i << " must be a multiple of "
+                                       << placeAlignment(tile) << ", but got " << places[i],
+                      "pipe-pipeline chooses places that are aligned");
   int64_t barriers = *op.getBarriers();
   if (barriers < 0 || barriers % 8)
-    return op.emitOpError() << "barriers must be at a multiple of 8 bytes, but got " << barriers;
+    return withNote(op.emitOpError()
+                        << "barriers must be at a multiple of 8 bytes, but got " << barriers,
+                    "leave 8 bytes at a multiple of 8 for each of the two barriers of a stage");
   return success();
 }
 
@@ -232,12 +245,16 @@ std::pair<int64_t, int64_t> ChannelOp::getOwnColumns() {
 static LogicalResult verifyStrides(ChannelOp op) {
   ArrayRef<Type> tiles = op.getType().getPayload();
   if (!op.getDepth() || op.getStride()->size() != tiles.size())
-    return op.emitOpError() << "stride must have one number per tile and come with a depth";
+    return withNote(op.emitOpError()
+                        << "stride must have one number per tile and come with a depth",
+                    "write the distance of two stages for each tile, beside 'depth'");
   for (auto [i, tile] : llvm::enumerate(tiles)) {
     int64_t stride = op.getStageStride(i), alignment = placeAlignment(tile);
     if (stride < 1 || stride % alignment)
-      return op.emitOpError() << "stride of tile " << i << " must be a positive multiple of "
-                              << alignment << ", but got " << stride;
+      return withNote(op.emitOpError()
+                          << "stride of tile " << i << " must be a positive multiple of "
+                          << alignment << ", but got " << stride,
+                      "a stage begins where the layout of the tile may: round the number up");
     auto shared = dyn_cast<SharedType>(tile);
     int64_t size = shared ? shared.getBytes() : cast<TmemType>(tile).getTmemColumns();
     bool mayOverlap = !shared && tiles.size() == 1 && *op.getDepth() == 2 && 2 * stride > size;
@@ -286,42 +303,64 @@ static LogicalResult verifyStored(ChannelOp op) {
   if (op.getConsumers().size() == 1 && op.getNumConsumerArrivals() == 1 &&
       op.getProducer() == Engine::Threads && op.getType().isShared())
     return success();
-  return op.emitOpError() << "bulk_store must be the one consumer, with one arrival, of a shared "
-                             "memory payload that threads fill, but got "
-                          << op.getConsumers().size() << " consumers with "
-                          << op.getNumConsumerArrivals() << " arrivals and producer "
-                          << stringifyEngine(op.getProducer());
+  return withNote(op.emitOpError()
+                      << "bulk_store must be the one consumer, with one arrival, of a shared "
+                         "memory payload that threads fill, but got "
+                      << op.getConsumers().size() << " consumers with "
+                      << op.getNumConsumerArrivals() << " arrivals and producer "
+                      << stringifyEngine(op.getProducer()),
+                  "give the payload to a channel of its own that threads produce, and its consumer "
+                  "one arrival");
+}
+
+/// (C122) Each consumer is told apart.
+static LogicalResult verifyConsumers(ChannelOp op, ArrayRef<Engine> engines,
+                                     ArrayRef<int32_t> arrivals) {
+  if (llvm::is_contained(engines, Engine::Tma)) // (C122)
+    return withNote(op.emitOpError()
+                        << "consumer must be tensor, threads or bulk_store, but got tma",
+                    "TMA only fills stages: bulk_store copies out of them");
+  for (size_t i = 0; i < engines.size(); ++i)
+    for (size_t j = 0; j < i; ++j)
+      if (engines[i] == engines[j] && arrivals[i] == arrivals[j]) // (C122)
+        return withNote(op.emitOpError()
+                            << "consumers must differ in their engine or arrivals, but two are "
+                            << stringifyEngine(engines[i]) << " with " << arrivals[i],
+                        "list an engine with the same arrivals once: one operation releases the "
+                        "stage for the whole role");
+  return success();
 }
 
 /// (C122) The engines of the sides, and what each can do.
 static LogicalResult verifySides(ChannelOp op) {
   SmallVector<Engine> engines = op.getConsumerEngines();
   if (engines.empty() || engines.size() != op.getConsumerArrivals().size())
-    return op.emitOpError() << "consumers must have one number of arrivals each, but got "
-                            << engines.size() << " engines and " << op.getConsumerArrivals().size()
-                            << " numbers";
-  if (llvm::is_contained(engines, Engine::Tma)) // (C122)
-    return op.emitOpError() << "consumer must be tensor, threads or bulk_store, but got tma";
+    return withNote(
+        op.emitOpError() << "consumers must have one number of arrivals each, but got "
+                         << engines.size() << " engines and " << op.getConsumerArrivals().size()
+                         << " numbers",
+        "write an engine with its number of arrivals for each consumer, such as threads(128)");
   SmallVector<int32_t> arrivals(op.getConsumerArrivals());
-  for (size_t i = 0; i < engines.size(); ++i)
-    for (size_t j = 0; j < i; ++j)
-      if (engines[i] == engines[j] && arrivals[i] == arrivals[j]) // (C122)
-        return op.emitOpError() << "consumers must differ in their engine or arrivals, but two are "
-                                << stringifyEngine(engines[i]) << " with " << arrivals[i];
+  if (failed(verifyConsumers(op, engines, arrivals)))
+    return failure();
   if (llvm::is_contained(engines, Engine::BulkStore)) // (C163)
     return verifyStored(op);
   engines.push_back(op.getProducer());
   arrivals.push_back(op.getProducerArrivals());
   for (Engine engine : engines) // (C122)
     if (engine != Engine::Tma && engine != Engine::Tensor && engine != Engine::Threads)
-      return op.emitOpError() << "sides must be completed by tma, tensor or threads, but got "
-                              << stringifyEngine(engine);
+      return withNote(op.emitOpError()
+                          << "sides must be completed by tma, tensor or threads, but got "
+                          << stringifyEngine(engine),
+                      "scale_copy completes with tensor, and work_queue and convert with threads");
   for (auto [engine, count] : llvm::zip_equal(engines, arrivals))
     if (count < 1 || (engine != Engine::Threads && count != 1))
-      return op.emitOpError() << "engine " << stringifyEngine(engine) << " must have "
-                              << (engine == Engine::Threads ? "at least one arrival"
-                                                            : "one arrival")
-                              << ", but got " << count;
+      return withNote(op.emitOpError()
+                          << "engine " << stringifyEngine(engine) << " must have "
+                          << (engine == Engine::Threads ? "at least one arrival" : "one arrival")
+                          << ", but got " << count,
+                      "the elected thread of tma and tensor arrives alone; threads(N) takes the "
+                      "number that arrives");
   return success();
 }
 
@@ -332,18 +371,25 @@ LogicalResult ChannelOp::verify() {
     return failure();
   bool depth = getDepth().has_value(), places = getPayload().has_value();
   if (depth != places || depth != getBarriers().has_value()) // (C121)
-    return emitOpError() << "depth, payload and barriers must come together";
+    return withNote(emitOpError() << "depth, payload and barriers must come together",
+                    "write all three, or none before pipe-pipeline");
   if (depth && int32_t(*getDepth()) < 1)
-    return emitOpError() << "depth must be at least 1, but got " << int32_t(*getDepth());
+    return withNote(emitOpError() << "depth must be at least 1, but got " << int32_t(*getDepth()),
+                    "a channel with one stage has depth 1");
   if (depth && failed(verifyPlaces(*this)))
     return failure();
   bool shared = getType().isShared();
   if (shared && getProducer() == Engine::Tensor) // (C122)
-    return emitOpError() << "a shared memory payload must be produced by tma or threads, but got "
-                            "tensor";
+    return withNote(
+        emitOpError() << "a shared memory payload must be produced by tma or threads, but got "
+                         "tensor",
+        "tensor cores write to tensor memory: make the payload !pipe.tmem");
   if (!shared && getProducer() == Engine::Tma) // (C122)
-    return emitOpError() << "a tensor memory payload must be produced by tensor or threads, but got "
-                            "tma";
+    return withNote(
+        emitOpError() << "a tensor memory payload must be produced by tensor or threads, but got "
+                         "tma",
+        "TMA writes to shared memory: make the payload !pipe.shared, and copy it with "
+        "pipe.copy_scales");
   return success();
 }
 
@@ -351,9 +397,12 @@ LogicalResult ChannelOp::verify() {
 static LogicalResult inferSlots(std::optional<Location> location, Value channel,
                                 SmallVectorImpl<Type> &inferred) {
   auto type = dyn_cast<ChannelType>(channel.getType());
+  if (!type && location)
+    return withNote(emitError(*location)
+                        << "channel must be of type !pipe.channel, but got " << channel.getType(),
+                    "take the result of pipe.channel");
   if (!type)
-    return emitOptionalError(location, "channel must be of type !pipe.channel, but got ",
-                             channel.getType());
+    return failure();
   llvm::append_range(inferred, type.getPayload());
   return success();
 }
@@ -371,7 +420,9 @@ LogicalResult ConsumerWaitOp::inferReturnTypes(MLIRContext *, std::optional<Loca
 LogicalResult fp4::pipe::verifyIteration(Operation *op, Value channel, Value iteration) {
   auto def = channel.getDefiningOp<ChannelOp>();
   if (!def)
-    return op->emitOpError() << "channel must be the result of a pipe.channel in this kernel";
+    return withNote(op->emitOpError()
+                        << "channel must be the result of a pipe.channel in this kernel",
+                    "move pipe.channel into the kernel that uses it; channels are no arguments");
   // (C123)
   if (def.isPipelined() && !iteration) {
     InFlightDiagnostic diag = op->emitOpError() << "must give the iteration of a channel with a "
@@ -417,8 +468,9 @@ LogicalResult AwaitReleaseOp::verify() {
     return failure();
   int64_t depth = getChannel().getDefiningOp<ChannelOp>().getDepth().value_or(0);
   if (getDistance() < 1 || int64_t(getDistance()) >= depth) // (C138)
-    return emitOpError() << "distance must be from 1 to below the channel's depth, " << depth
-                         << ", but got " << int64_t(getDistance());
+    return withNote(emitOpError() << "distance must be from 1 to below the channel's depth, "
+                                  << depth << ", but got " << int64_t(getDistance()),
+                    "a channel of depth 1 has no stage to wait for; leave the operation out there");
   return success();
 }
 
@@ -427,7 +479,8 @@ LogicalResult ExpectTxOp::verify() {
     return failure();
   auto def = getChannel().getDefiningOp<ChannelOp>();
   if (def.getProducer() != Engine::Tma) // (C124)
-    return emitOpError() << "channel's producer must be tma, but got "
-                         << stringifyEngine(def.getProducer());
+    return withNote(emitOpError() << "channel's producer must be tma, but got "
+                                  << stringifyEngine(def.getProducer()),
+                    "only bytes that TMA copies are expected: leave the operation out");
   return success();
 }

@@ -9,6 +9,7 @@
 #include "VerifyIteration.h"
 #include "VerifyRows.h"
 
+#include "fp4/Dialect/Fp4/IR/Remedy.h"
 #include "fp4/ISA/WeightLayout.h"
 
 #include "mlir/IR/Builders.h"
@@ -43,15 +44,18 @@ LogicalResult fp4::pipe::verifyConvertible(Operation *op, StringRef name, Shared
                 isa<Float8E8M0FNUType>(scales.getElementType());
   if ((!isPacked && !isWide) || data.getPanels() != 1 ||
       data.getLayout() != (isPacked ? Layout::Swizzle64B : Layout::Swizzle128B))
-    return op->emitOpError() << name << " must be f4E2M1FN with rows of 64 bytes and layout "
-                             << "swizzle_64B, or with scales of f8E8M0FNU f8E4M3FN or f8E5M2 with "
-                             << "rows of 128 bytes and layout swizzle_128B, but got " << data;
+    return withNote(op->emitOpError()
+                        << name << " must be f4E2M1FN with rows of 64 bytes and layout "
+                        << "swizzle_64B, or with scales of f8E8M0FNU f8E4M3FN or f8E5M2 with "
+                        << "rows of 128 bytes and layout swizzle_128B, but got " << data,
+                    "only one panel is converted at a time: load 128 elements of k");
   int64_t columns = scales.isScales() ? data.getColumns() / blockOf(scales.getElementType()) : 0;
   if (!scales.isScales() || scales.getColumns() != columns || scales.getRows() < data.getRows())
-    return op->emitOpError() << "scales of " << name << " must have layout tiled_128x4, a column "
-                             << "for each block of " << data.getColumns()
-                             << " elements, and at least " << data.getRows() << " rows, but got "
-                             << scales;
+    return withNote(op->emitOpError()
+                        << "scales of " << name << " must have layout tiled_128x4, a column "
+                        << "for each block of " << data.getColumns() << " elements, and at least "
+                        << data.getRows() << " rows, but got " << scales,
+                    "copy blocks of 128 rows of the scales beside the tile");
   return success();
 }
 
@@ -72,11 +76,14 @@ LogicalResult ConvertTileOp::verify() {
   if (failed(verifyConvertible(*this, "source", source, scales))) // (C180)
     return failure();
   if (bool(getResult()) == bool(getDest()))
-    return emitOpError() << "must return a tile or fill a destination"; // (C180)
+    return withNote(emitOpError() << "must return a tile or fill a destination",
+                    "write a result, or 'into %slot', and not both"); // (C180)
   auto expected = SharedType::get(source.getShape(), convertedType(scales.getElementType()),
                                   Layout::Swizzle128B);
   if (getTileType() != expected)
-    return emitOpError() << "tile must be " << expected << ", but got " << getTileType(); // (C180)
+    return withNote(
+        emitOpError() << "tile must be " << expected << ", but got " << getTileType(),
+        "write the shape of the source, f16 for scales of f8E4M3FN, and bf16 for others"); // (C180)
   return success();
 }
 
@@ -85,8 +92,10 @@ LogicalResult ClearRowsOp::verify() {
   if (dest.getRank() == 2 && !dest.hasDynamicColumns() && !dest.isScales() &&
       dest.getElementType().getIntOrFloatBitWidth() % 8 == 0)
     return success();
-  return emitOpError() << "destination must be a linear buffer of rank 2 with static columns and "
-                       << "elements of whole bytes, but got " << dest; // (C352)
+  return withNote(
+      emitOpError() << "destination must be a linear buffer of rank 2 with static columns and "
+                    << "elements of whole bytes, but got " << dest,
+      "packed and tiled buffers are cleared on the host"); // (C352)
 }
 
 LogicalResult CheckGroupsOp::verify() {
@@ -95,11 +104,14 @@ LogicalResult CheckGroupsOp::verify() {
                   !ShapedType::isDynamic(offsets.getShape()[0]);
   if (!isMatrix ||
       !(offsets.getShape()[1] == 4 || (offsets.getShape()[1] == 2 && offsets.getShape()[0] >= 2)))
-    return emitOpError()
-           << "offsets must be a static buffer of i32 with two columns and two rows or "
-           << "more, or with four columns, but got " << offsets; // (C455)
+    return withNote(emitOpError() << "offsets must be a static buffer of i32 with two columns and "
+                                     "two rows or "
+                                  << "more, or with four columns, but got " << offsets,
+                    "a row has the first row and the end of a group, or four numbers of a group's "
+                    "tile"); // (C455)
   if (report.getRank() != 1 || report.getShape()[0] != 8 || !report.getElementType().isInteger(64))
-    return emitOpError() << "report must be a buffer of 8 x i64, but got " << report; // (C455)
+    return withNote(emitOpError() << "report must be a buffer of 8 x i64, but got " << report,
+                    "allocate 8 x i64, of which the kernel writes what was wrong"); // (C455)
   return success();
 }
 
@@ -112,7 +124,8 @@ void FragmentOp::getAsmResultNames(OpAsmSetValueNameFn name) { name(getResult(),
 LogicalResult FragmentOp::verify() {
   if (getType().getElementType().isF32())
     return success();
-  return emitOpError() << "accumulator must have elements of f32, but got " << getType(); // (C313)
+  return withNote(emitOpError() << "accumulator must have elements of f32, but got " << getType(),
+                  "e4m3 fragments hold weights, which pipe.hold_weights makes"); // (C313)
 }
 
 /// A warpgroup of the role around `op` for every 64 rows; true before there are roles.
@@ -121,19 +134,29 @@ static bool hasWarpgroups(Operation *op, int64_t rows) {
   return !region || region.getRole().getNumThreads() == rows / kFragmentRows * 128;
 }
 
+/// Of which each has half of the rows of a tile of weights.
+static LogicalResult verifyTwoWarpgroups(Operation *op) {
+  if (hasWarpgroups(op, hw::weightTileRows))
+    return success();
+  return withNote(op->emitOpError() << "must be in a role of two warpgroups",
+                  "a tile has 128 rows, 64 for each warpgroup: write 'warps 0 to 8'");
+}
+
 LogicalResult MmaConvertedOp::verify() {
   FragmentType acc = getAccumulator().getType();
   SharedType a = getA().getType(), scales = getAScales().getType(), b = getB().getType();
-  if (!isAccumulatorOfWgmma(acc))
-    return emitOpError() << "accumulator must be an f32 fragment of wgmma with " << kFragmentRows
-                         << " rows, but got " << acc;   // (C181)
+  if (failed(verifySums(*this, "accumulator", acc))) // (C181)
+    return failure();
   if (failed(verifyConvertible(*this, "a", a, scales))) // (C180)
     return failure();
   if (getInOrder() && !isa<Float4E2M1FNType>(a.getElementType()))
-    return emitOpError() << "a must be f4E2M1FN with 'in_order', but got " << a; // (C181)
+    return withNote(emitOpError() << "a must be f4E2M1FN with 'in_order', but got " << a,
+                    "leave 'in_order' out: only elements of 4 bits are converted in the order of "
+                    "registers"); // (C181)
   if (a.getRows() % kFragmentRows || !hasWarpgroups(*this, a.getRows()))
-    return emitOpError() << "a must have " << kFragmentRows
-                         << " rows for each warpgroup of its role, but got " << a; // (C181)
+    return withNote(emitOpError() << "a must have " << kFragmentRows
+                                  << " rows for each warpgroup of its role, but got " << a,
+                    "let 'a' have 64 rows for each 4 warps of the role"); // (C181)
   // Every product of a value and a scale of f8E4M3FN is a bf16 as well as a f16.
   Type element = convertedType(scales.getElementType());
   if (element.isF16() && b.getElementType().isBF16())
@@ -141,7 +164,8 @@ LogicalResult MmaConvertedOp::verify() {
   auto expected =
       SharedType::get({acc.getShape()[1], a.getColumns()}, element, Layout::Swizzle128B);
   if (b != expected)
-    return emitOpError() << "b must be " << expected << ", but got " << b; // (C181)
+    return withNote(emitOpError() << "b must be " << expected << ", but got " << b,
+                    "convert b with pipe.convert_tile, or load a tile of this type"); // (C181)
   return success();
 }
 
@@ -157,17 +181,17 @@ LogicalResult MmaPrepackedOp::verify() {
   FragmentType acc = getAccumulator().getType();
   SharedType weights = getWeights().getType(), b = getB().getType();
   bool isBytes = weights.getInnerBytes() == hw::byteTileBytes;
-  if (!isAccumulatorOfWgmma(acc))
-    return emitOpError() << "accumulator must be an f32 fragment of wgmma with " << kFragmentRows
-                         << " rows, but got " << acc; // (C191)
+  if (failed(verifySums(*this, "accumulator", acc))) // (C191)
+    return failure();
   int64_t block = blockOfTile(weights.getInnerBytes());
   if (!weights.getElementType().isInteger(8) || weights.getLayout() != Layout::Linear ||
       (!block && !isBytes))
-    return emitOpError() << "weights must be i8 in linear rows of " << hw::weightTileBytes(16)
-                         << ", " << hw::weightTileBytes(32) << " or " << hw::byteTileBytes
-                         << " bytes, but got " << weights; // (C191)
-  if (!hasWarpgroups(*this, hw::weightTileRows))
-    return emitOpError() << "must be in a role of two warpgroups"; // (C191)
+    return withNote(emitOpError() << "weights must be i8 in linear rows of "
+                                  << hw::weightTileBytes(16) << ", " << hw::weightTileBytes(32)
+                                  << " or " << hw::byteTileBytes << " bytes, but got " << weights,
+                    "fp4.prepack makes such weights, a row for each tile"); // (C191)
+  if (failed(verifyTwoWarpgroups(*this)))                                   // (C191)
+    return failure();
   Type element = BFloat16Type::get(getContext());
   if (isBytes)
     element = Float8E4M3FNType::get(getContext());
@@ -176,7 +200,8 @@ LogicalResult MmaPrepackedOp::verify() {
   int64_t depth = weights.getRows() * hw::weightColumnsOf(weights.getInnerBytes());
   auto expected = SharedType::get({acc.getShape()[1], depth}, element, Layout::Swizzle128B);
   if (b != expected)
-    return emitOpError() << "b must be " << expected << ", but got " << b; // (C191), (C320)
+    return withNote(emitOpError() << "b must be " << expected << ", but got " << b,
+                    "load activations of this type, as deep as the weights"); // (C191), (C320)
   return success();
 }
 
@@ -189,15 +214,17 @@ static LogicalResult verifyHeld(Operation *op, FragmentType held, StringRef name
   auto ofWeights = FragmentType::get(context, {kFragmentRows, hw::byteTileColumns},
                                      Float8E4M3FNType::get(context), FragmentKind::Wgmma);
   if (held != ofWeights)
-    return op->emitOpError() << "held weights must be " << ofWeights << ", but got "
-                             << held; // (C318)
+    return withNote(op->emitOpError()
+                        << "held weights must be " << ofWeights << ", but got " << held,
+                    "take the result of pipe.hold_weights"); // (C318)
   auto ofTile =
       SharedType::get({1, hw::byteTileBytes}, IntegerType::get(context, 8), Layout::Linear);
   if (tile != ofTile)
-    return op->emitOpError() << name << " must be the tile " << ofTile << ", but got "
-                             << tile; // (C318)
-  if (!hasWarpgroups(op, hw::weightTileRows))
-    return op->emitOpError() << "must be in a role of two warpgroups"; // (C318)
+    return withNote(op->emitOpError()
+                        << name << " must be the tile " << ofTile << ", but got " << tile,
+                    "load one tile of weights at a time, as fp4.prepack makes them"); // (C318)
+  if (failed(verifyTwoWarpgroups(op)))                                                // (C318)
+    return failure();
   return success();
 }
 
@@ -210,13 +237,16 @@ LogicalResult MmaHeldOp::verify() {
   auto sums = FragmentType::get(getContext(), {kFragmentRows, kHeldColumns},
                                 Float32Type::get(getContext()), FragmentKind::Wgmma);
   if (acc != sums)
-    return emitOpError() << "accumulator must be " << sums << ", but got " << acc; // (C318)
+    return withNote(
+        emitOpError() << "accumulator must be " << sums << ", but got " << acc,
+        "write an accumulator of 256 columns; pipe.mma_prepacked takes others"); // (C318)
   if (failed(verifyHeld(*this, getHeld().getType(), "next", getNext().getType())))
     return failure();
   auto expected = SharedType::get({kHeldColumns, hw::byteTileColumns},
                                   Float8E4M3FNType::get(getContext()), Layout::Swizzle128B);
   if (getB().getType() != expected)
-    return emitOpError() << "b must be " << expected << ", but got " << getB().getType(); // (C318)
+    return withNote(emitOpError() << "b must be " << expected << ", but got " << getB().getType(),
+                    "load 256 rows of one tile's depth of activations"); // (C318)
   return success();
 }
 
@@ -249,9 +279,11 @@ LogicalResult LoadRowsOp::verify() {
       tile.getElementType().getIntOrFloatBitWidth() % 8 == 0 &&
       source.getRowPitch() == tile.getInnerBytes())
     return success();
-  return emitOpError()
-         << "source and tile must be linear, with equal rows of elements of whole bytes, "
-         << "but got " << source << " and " << tile; // (C190)
+  return withNote(emitOpError() << "source and tile must be linear, with equal rows of elements of "
+                                   "whole bytes, "
+                                << "but got " << source << " and " << tile,
+                  "pass tiles of rows that are as wide as the buffer's, or use pipe.load with a "
+                  "tensor map"); // (C190)
 }
 
 //===----------------------------------------------------------------------===//
@@ -262,13 +294,17 @@ LogicalResult ReadFragmentOp::verify() {
   FragmentType acc = getAccumulator().getType();
   int64_t first = getColumn(), columns = getResult().getType().getNumElements() * 2;
   if (acc.getShape()[0] != kFragmentRows || !acc.getElementType().isF32())
-    return emitOpError() << "accumulator must have " << kFragmentRows << " rows of f32, but got "
-                         << acc; // (C182)
+    return withNote(
+        emitOpError() << "accumulator must have " << kFragmentRows << " rows of f32, but got "
+                      << acc,
+        "take an accumulator of wgmma; pipe.read_warp_fragment reads one of mma_sync"); // (C182)
   if (first < 0 || first % kFragmentColumns || columns % kFragmentColumns ||
       first > acc.getShape()[1] - columns)
-    return emitOpError() << "columns must be multiples of " << kFragmentColumns << " within the "
-                         << acc.getShape()[1] << " of the accumulator, but got " << columns
-                         << " from " << first << " on"; // (C182)
+    return withNote(
+        emitOpError() << "columns must be multiples of " << kFragmentColumns << " within the "
+                      << acc.getShape()[1] << " of the accumulator, but got " << columns << " from "
+                      << first << " on",
+        "read an element of a thread for each 2 columns, from a multiple of 8 on"); // (C182)
   return success();
 }
 
@@ -295,25 +331,28 @@ LogicalResult StageFragmentOp::verify() { // (C325)
       tile.getColumns() == 2 * vector.getNumElements() && tile.getRows() % kFragmentRows == 0 &&
       hasWarpgroups(*this, tile.getRows()))
     return success();
-  return emitOpError()
-         << "tile must have " << kFragmentRows
-         << " rows for each warpgroup of its role and two columns for each element of " << vector
-         << ", as wide as its swizzle, but got " << tile;
+  return withNote(
+      emitOpError() << "tile must have " << kFragmentRows
+                    << " rows for each warpgroup of its role and two columns for each element of "
+                    << vector << ", as wide as its swizzle, but got " << tile,
+      "store to a tile of these rows and columns; more columns take several operations");
 }
 
 static LogicalResult verifyParts(Operation *op, VectorType type) {
   if (type.getNumElements() % kElementsOfPart == 0)
     return success();
-  return op->emitOpError() << "vector must have a multiple of " << kElementsOfPart
-                           << " elements, but got " << type;
+  return withNote(op->emitOpError() << "vector must have a multiple of " << kElementsOfPart
+                                    << " elements, but got " << type,
+                  "split the accumulator at multiples of 8 columns");
 }
 
 LogicalResult FragmentFactorsOp::verify() {
   GlobalType global = getGlobal().getType();
   Type element = getResult().getType().getElementType();
   if (global.getRank() != 2 || global.getElementType() != element)
-    return emitOpError() << "buffer must have 2 dimensions of " << element << ", but got "
-                         << global;                                  // (C183)
+    return withNote(emitOpError() << "buffer must have 2 dimensions of " << element << ", but got "
+                                  << global,
+                    "pass a buffer of that element type, in rows and columns"); // (C183)
   return failure(failed(verifyColumns(*this, getGlobal())) ||        // (C492)
                  failed(verifyRows(*this, global, getRows())) ||     // (C183)
                  failed(verifyParts(*this, getResult().getType()))); // (C183)
@@ -337,8 +376,10 @@ static bool isOfLastToJoin(Operation *op) {
 /// (C333)
 static LogicalResult verifyStaged(StoreFragmentOp op) {
   if (isOfLastToJoin(op))
-    return op.emitOpError("staged must be executed by whole warpgroups, but is by the warps that "
-                          "are the last to join"); // (C333)
+    return withNote(
+        op.emitOpError("staged must be executed by whole warpgroups, but is by the warps that "
+                       "are the last to join"),
+        "leave 'staged' out where joined results are stored"); // (C333)
   constexpr int64_t warpgroup = 128, together = 8;
   auto type = cast<VectorType>(op.getValue().getType());
   auto region = op->getParentOfType<RoleRegionOp>();
@@ -347,18 +388,21 @@ static LogicalResult verifyStaged(StoreFragmentOp op) {
   if (op.getTransposed() && hasGroups && type.getElementTypeBitWidth() == 16 &&
       type.getNumElements() % together == 0 && op.getDest().getType().getShape()[1] % together == 0)
     return success();
-  return op.emitOpError() << "staged must be transposed, in whole warpgroups, of a multiple of "
-                          << together << " elements of 16 bits and of a buffer with a multiple of "
-                          << together << " columns, but got " << type << " and "
-                          << op.getDest().getType(); // (C333)
+  return withNote(op.emitOpError()
+                      << "staged must be transposed, in whole warpgroups, of a multiple of "
+                      << together << " elements of 16 bits and of a buffer with a multiple of "
+                      << together << " columns, but got " << type << " and "
+                      << op.getDest().getType(),
+                  "leave 'staged' out, and each thread stores what it has"); // (C333)
 }
 
 LogicalResult StoreFragmentOp::verify() {
   GlobalType dest = getDest().getType();
   auto type = cast<VectorType>(getValue().getType());
   if (dest.getRank() != 2 || dest.isScales() || dest.getElementType() != type.getElementType())
-    return emitOpError() << "buffer must have 2 dimensions of " << type.getElementType()
-                         << ", but got " << dest; // (C184)
+    return withNote(emitOpError() << "buffer must have 2 dimensions of " << type.getElementType()
+                                  << ", but got " << dest,
+                    "convert the vector to the elements of the buffer first"); // (C184)
   if (getStaged() && failed(verifyStaged(*this)))
     return failure();
   if (failed(verifyColumns(*this, getDest()))) // (C492)
@@ -384,9 +428,10 @@ static LogicalResult verifyWorkspace(Operation *op, GlobalType workspace, Vector
       column >= 0 && column % kElementsOfPart == 0 &&
       column + threads * type.getNumElements() <= columns)
     return success();
-  return op->emitOpError() << "buffer must be f32 with the " << type << " of " << threads
-                           << " threads from column " << column << " of a row on, but got "
-                           << workspace; // (C192)
+  return withNote(op->emitOpError()
+                      << "buffer must be f32 with the " << type << " of " << threads
+                      << " threads from column " << column << " of a row on, but got " << workspace,
+                  "make the workspace wider, a row for every part of all threads"); // (C192)
 }
 
 LogicalResult LeaveFragmentOp::verify() {

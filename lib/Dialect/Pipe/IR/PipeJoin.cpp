@@ -2,9 +2,11 @@
 
 #include "VerifyFragment.h"
 
+#include "fp4/Dialect/Fp4/IR/Remedy.h"
 #include "fp4/Dialect/Pipe/IR/Cluster.h"
 
 using namespace mlir;
+using namespace fp4;
 using namespace fp4::pipe;
 
 LogicalResult LoadEntryOp::verify() { // (C170)
@@ -13,8 +15,9 @@ LogicalResult LoadEntryOp::verify() { // (C170)
   int64_t columns = table.getRank() == 2 ? table.getShape()[1] : 1;
   if (table.getRank() < 1 || table.getElementType() != entry.getElementType() ||
       columns != entry.getNumElements() || !llvm::is_contained({1, 2, 4}, columns))
-    return emitOpError() << "table must have rows of 1, 2 or 4 elements like " << entry
-                         << ", but got " << table;
+    return withNote(emitOpError() << "table must have rows of 1, 2 or 4 elements like " << entry
+                                  << ", but got " << table,
+                    "let the vector have as many elements as a row, of the same type");
   return success();
 }
 
@@ -22,13 +25,17 @@ LogicalResult JoinOp::verify() {
   GlobalType counters = getCounters().getType();
   if (counters.getRank() != 2 || !llvm::is_contained({4, 8}, counters.getShape()[1]) ||
       !counters.getElementType().isInteger(32))
-    return emitOpError() << "counters must be a buffer of i32 with 4 or 8 columns, but got "
-                         << counters; // (C171)
+    return withNote(
+        emitOpError() << "counters must be a buffer of i32 with 4 or 8 columns, but got "
+                      << counters,
+        "allocate rows of 4 x i32, or of 8 for roles of 8 warps"); // (C171)
   if (getParts().has_value() == static_cast<bool>(getDynamicParts()))
-    return emitOpError() << "parts must be a constant or a value, but got "
-                         << (getParts() ? "both" : "neither"); // (C419)
+    return withNote(emitOpError() << "parts must be a constant or a value, but got "
+                                  << (getParts() ? "both" : "neither"),
+                    "write 'of N' or 'of %n', and not both"); // (C419)
   if (getParts() && int64_t(*getParts()) < 2)
-    return emitOpError() << "parts must be at least 2, but got " << int64_t(*getParts()); // (C171)
+    return withNote(emitOpError() << "parts must be at least 2, but got " << int64_t(*getParts()),
+                    "one part has nothing to join: leave the operation out"); // (C171)
   return success();
 }
 
@@ -54,20 +61,24 @@ int64_t JoinFragmentOp::getJoinBytes() {
 
 LogicalResult JoinFragmentOp::verify() {
   if (getAccumulators().empty() || !llvm::all_equal(getAccumulators().getTypes()))
-    return emitOpError() << "accumulators must be one or several of one type, but got "
-                         << getAccumulators().getTypes(); // (C260)
+    return withNote(
+        emitOpError() << "accumulators must be one or several of one type, but got "
+                      << getAccumulators().getTypes(),
+        "join accumulators of different types with an operation for each type"); // (C260)
   FragmentType type = getFragmentType();
-  if (!isAccumulatorOfWgmma(type))
-    return emitOpError() << "accumulator must be an f32 fragment of wgmma with 64 rows, but got "
-                         << type; // (C260)
+  if (failed(verifySums(*this, "accumulator", type))) // (C260)
+    return failure();
   int64_t columns = getColumns();
   if (columns <= 0 || columns % 8 || type.getShape()[1] % columns)
-    return emitOpError() << "columns must be a multiple of 8 that divides the "
-                         << type.getShape()[1] << " columns of the accumulator, but got "
-                         << columns; // (C260)
+    return withNote(emitOpError() << "columns must be a multiple of 8 that divides the "
+                                  << type.getShape()[1] << " columns of the accumulator, but got "
+                                  << columns,
+                    "take fewer columns for each piece"); // (C260)
   if (clusterOf(*this).m < 2)
-    return emitOpError() << "expects a cluster of at least 2 blocks along m, but got "
-                         << clusterOf(*this).m; // (C261)
+    return withNote(emitOpError() << "expects a cluster of at least 2 blocks along m, but got "
+                                  << clusterOf(*this).m,
+                    "write known_cluster_size = array<i32: 2, 1, 1> at the kernel, or pipe.join "
+                    "where blocks share no memory"); // (C261)
   return success();
 }
 
@@ -94,19 +105,26 @@ int64_t JoinLanesOp::getJoinBytes() {
 LogicalResult JoinLanesOp::verify() {
   TmemType acc = getAccumulator().getType();
   if (!acc.isAccumulator() || acc.isOfHalves())
-    return emitOpError() << "accumulator must have 128 rows of f32, or 256 of a pair, but got "
-                         << acc; // (C520)
+    return withNote(
+        emitOpError() << "accumulator must have 128 rows of f32, or 256 of a pair, but got " << acc,
+        "take an accumulator of 128 lanes for each block"); // (C520)
   int64_t joined = getNumJoined(), width = getWidth(), columns = getColumnsOfGroup();
   if (joined < 2)
-    return emitOpError() << "expects a cluster of at least 2 " << (acc.getPair() ? "pairs" : "blocks")
-                         << " along m, but got " << joined; // (C521)
+    return withNote(emitOpError() << "expects a cluster of at least 2 "
+                                  << (acc.getPair() ? "pairs" : "blocks") << " along m, but got "
+                                  << joined,
+                    acc.getPair() ? "a cluster of two pairs has 4 blocks along m"
+                                  : "write known_cluster_size = array<i32: 2, 1, 1> at the kernel, "
+                                    "or pipe.join where blocks share no memory"); // (C521)
   constexpr int64_t unit = 4, most = 128;
   int64_t groups = groupsOfRole(*this) ? 1 : 2; // before there are roles, they may have two
   if (width % unit == 0 && width <= most && width * joined * groups >= columns)
     return success();
-  return emitOpError() << "vector must have a multiple of " << unit << " elements, at most " << most
-                       << ", of which " << joined << " have the " << columns
-                       << " columns of a warpgroup, but got " << getSums().getType(); // (C522)
+  return withNote(emitOpError() << "vector must have a multiple of " << unit
+                                << " elements, at most " << most << ", of which " << joined
+                                << " have the " << columns << " columns of a warpgroup, but got "
+                                << getSums().getType(),
+                  "divide the columns among the blocks, rounded up to 4"); // (C522)
 }
 
 LogicalResult FetchOp::verify() { // (C172)
@@ -114,7 +132,8 @@ LogicalResult FetchOp::verify() { // (C172)
   VectorType segment = getResult().getType();
   if (source.getRank() != 2 || source.getElementType() != segment.getElementType() ||
       source.hasDynamicColumns() || source.getShape()[1] % segment.getNumElements())
-    return emitOpError() << "buffer must have 2 dimensions with whole segments of " << segment
-                         << " in a row, but got " << source;
+    return withNote(emitOpError() << "buffer must have 2 dimensions with whole segments of "
+                                  << segment << " in a row, but got " << source,
+                    "fetch segments that divide the columns of the buffer");
   return success();
 }

@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "fp4/Dialect/Pipe/IR/PipeLanes.h"
+#include "fp4/Dialect/Fp4/IR/Remedy.h"
 
 #include "VerifyFragment.h"
 
@@ -26,7 +27,9 @@ static constexpr int64_t kColumnStep = 16;
 static LogicalResult requireLanes(Operation *op, FragmentType fragment) {
   if (fragment.getKind() == FragmentKind::Lanes)
     return success();
-  return op->emitOpError() << "accumulator must be a fragment of lanes, but got " << fragment;
+  return withNote(op->emitOpError()
+                      << "accumulator must be a fragment of lanes, but got " << fragment,
+                  "write !pipe.fragment<128xNxf32, lanes>");
 }
 
 LogicalResult MmaDenseOp::verify() {
@@ -35,14 +38,18 @@ LogicalResult MmaDenseOp::verify() {
   if (failed(verifyPromotedTiles(*this, a, b))) // (C373)
     return failure();
   if (a.getRows() != kMmaM)
-    return emitOpError() << "a must have " << kMmaM << " rows, but got " << a; // (C373)
+    return withNote(emitOpError() << "a must have " << kMmaM << " rows, but got " << a,
+                    "an instruction has 128 lanes: load a tile of as many rows"); // (C373)
   int64_t columns = acc.getColumns();
   if (!acc.isAccumulator() || acc.isOfHalves() || columns % kColumnStep) // the type has at most 256
-    return emitOpError() << "accumulator must have sums in a multiple of " << kColumnStep
-                         << " columns, but got " << acc; // (C373)
+    return withNote(emitOpError() << "accumulator must have sums in a multiple of " << kColumnStep
+                                  << " columns, but got " << acc,
+                    "take an accumulator of a multiple of 16 columns, with 256 rows where it is of "
+                    "a pair"); // (C373)
   if (b.getRows() * (acc.getPair() ? 2 : 1) != columns)
-    return emitOpError() << "b must have a row for each of " << columns
-                         << " columns, of a pair for half of them, but got " << b; // (C373)
+    return withNote(emitOpError() << "b must have a row for each of " << columns
+                                  << " columns, of a pair for half of them, but got " << b,
+                    "each block of a pair loads half of the rows of b"); // (C373)
   return success();
 }
 
@@ -61,19 +68,23 @@ void ConvertLanesOp::fillSlot(OpBuilder &builder, Value slot, Value) {
 LogicalResult ConvertLanesOp::verify() {
   SharedType source = getSource().getType(), scales = getScales().getType();
   if (!isa<Float4E2M1FNType>(source.getElementType()) || source.getRows() != kMmaM)
-    return emitOpError() << "source must be " << kMmaM << " rows of f4E2M1FN, but got "
-                         << source;                               // (C467)
+    return withNote(
+        emitOpError() << "source must be " << kMmaM << " rows of f4E2M1FN, but got " << source,
+        "a row of an operand in tensor memory is a lane, of which there are 128"); // (C467)
   if (failed(verifyConvertible(*this, "source", source, scales))) // (C180)
     return failure();
   if (bool(getResult()) == bool(getDest()))
-    return emitOpError() << "must return a tile or fill a destination"; // (C467)
+    return withNote(emitOpError() << "must return a tile or fill a destination",
+                    "write a result, or 'into %slot', and not both"); // (C467)
   TmemType tile = getTileType();
   bool mayBeF16 = isa<Float8E4M3FNType>(scales.getElementType());
   bool fits = tile.getElementType().isBF16() || (mayBeF16 && tile.getElementType().isF16());
   if (tile.isOperand() && fits && tile.getShape() == source.getShape())
     return success();
-  return emitOpError() << "tile must have the shape of the source and elements of bf16"
-                       << (mayBeF16 ? " or f16" : "") << ", but got " << tile; // (C467)
+  return withNote(emitOpError() << "tile must have the shape of the source and elements of bf16"
+                                << (mayBeF16 ? " or f16" : "") << ", but got " << tile,
+                  mayBeF16 ? "write the shape of the source and bf16 or f16"
+                           : "f16 does not have the exponents of scales of f8E8M0FNU"); // (C467)
 }
 
 void UnpackLanesOp::getAsmResultNames(OpAsmSetValueNameFn name) {
@@ -94,37 +105,47 @@ LogicalResult UnpackLanesOp::verify() {
   bool isScaled16 = bytes == hw::weightTileBytes(16);
   if (!source.getElementType().isInteger(8) || source.getLayout() != Layout::Linear ||
       (!isScaled16 && bytes != hw::weightTileBytes(32)))
-    return emitOpError() << "source must be i8 in linear rows of " << hw::weightTileBytes(16)
-                         << " or " << hw::weightTileBytes(32) << " bytes, but got "
-                         << source; // (C499)
+    return withNote(emitOpError() << "source must be i8 in linear rows of "
+                                  << hw::weightTileBytes(16) << " or " << hw::weightTileBytes(32)
+                                  << " bytes, but got " << source,
+                    "fp4.prepack makes such weights, a row for each tile"); // (C499)
   if (bool(getResult()) == bool(getDest()))
-    return emitOpError() << "must return a tile or fill a destination"; // (C499)
+    return withNote(emitOpError() << "must return a tile or fill a destination",
+                    "write a result, or 'into %slot', and not both"); // (C499)
   auto region = (*this)->getParentOfType<RoleRegionOp>();
   if (region && region.getRole().getStageThreads() != kMmaM)
-    return emitOpError() << "must be in a role of one warpgroup, or of several in turn, but is in "
-                         << region.getRole(); // (C499)
+    return withNote(
+        emitOpError() << "must be in a role of one warpgroup, or of several in turn, but is in "
+                      << region.getRole(),
+        "write 4 warps from a multiple of 4 on, or 'in_turn' for more"); // (C499)
   TmemType tile = getTileType();
   bool fits = tile.getElementType().isBF16() || (isScaled16 && tile.getElementType().isF16());
   SmallVector<int64_t> expected = {kMmaM, source.getRows() * hw::weightTileColumns};
   if (tile.isOperand() && fits && tile.getShape() == ArrayRef(expected))
     return success();
-  return emitOpError() << "tile must be " << expected[0] << "x" << expected[1] << " of bf16"
-                       << (isScaled16 ? " or f16" : "") << ", but got " << tile; // (C499)
+  return withNote(emitOpError() << "tile must be " << expected[0] << "x" << expected[1]
+                                << " of bf16" << (isScaled16 ? " or f16" : "") << ", but got "
+                                << tile,
+                  "a row of the source becomes 64 columns of 128 lanes"); // (C499)
 }
 
 LogicalResult MmaLanesOp::verify() {
   TmemType acc = getAccumulator().getType(), a = getA().getType();
   SharedType b = getB().getType();
   if (!a.isOperand())
-    return emitOpError() << "a must be an operand of 16-bit floats, but got " << a; // (C468)
+    return withNote(emitOpError() << "a must be an operand of 16-bit floats, but got " << a,
+                    "pipe.convert_lanes and pipe.unpack_lanes make such operands; pipe.mma_dense "
+                    "reads tiles in shared memory"); // (C468)
   if (b.getElementType() != a.getElementType() || b.getColumns() != a.getColumns() ||
       b.getLayout() != Layout::Swizzle128B)
-    return emitOpError() << "b must be " << a.getElementType() << " with K = " << a.getColumns()
-                         << " and layout swizzle_128B, but got " << b; // (C468)
+    return withNote(emitOpError() << "b must be " << a.getElementType() << " with K = "
+                                  << a.getColumns() << " and layout swizzle_128B, but got " << b,
+                    "load activations of the operand's type and depth"); // (C468)
   if (acc.isAccumulator() && !acc.getPair() && acc.getColumns() == b.getRows())
     return success();
-  return emitOpError() << "accumulator must be 128 rows of f32 of no pair, with " << b.getRows()
-                       << " columns, but got " << acc; // (C468)
+  return withNote(emitOpError() << "accumulator must be 128 rows of f32 of no pair, with "
+                                << b.getRows() << " columns, but got " << acc,
+                  "let the accumulator have a column for each row of b"); // (C468)
 }
 
 LogicalResult LaneColumnOp::verify() {
@@ -134,8 +155,10 @@ LogicalResult LaneColumnOp::verify() {
   int64_t groups = std::max<int64_t>(1, groupsOfRole(*this));
   if (tile.isAccumulator() && !tile.isOfHalves() && tile.getColumns() % groups == 0)
     return success();
-  return emitOpError() << "accumulator in tensor memory must have columns for each of " << groups
-                       << " warpgroups, but got " << tile; // (C374)
+  return withNote(emitOpError() << "accumulator in tensor memory must have columns for each of "
+                                << groups << " warpgroups, but got " << tile,
+                  "take an accumulator whose columns the warpgroups of the role divide, of 128 "
+                  "rows or 256 of a pair"); // (C374)
 }
 
 LogicalResult LaneScaleOp::verify() {
@@ -143,8 +166,9 @@ LogicalResult LaneScaleOp::verify() {
     return failure();
   int64_t columns = getColumns();
   if (columns < 1 || kPromotedBlock % columns)
-    return emitOpError() << "columns must divide " << kPromotedBlock << ", but got "
-                         << columns; // (C375)
+    return withNote(
+        emitOpError() << "columns must divide " << kPromotedBlock << ", but got " << columns,
+        "a segment of columns has one scale of b: take a power of two up to 128"); // (C375)
   return success();
 }
 
@@ -153,12 +177,14 @@ LogicalResult LaneTileScaleOp::verify() {
   if (failed(verifyScaleTiles(*this, a, b))) // (C376)
     return failure();
   if (a.getRows() != kMmaM)
-    return emitOpError() << "a must have " << kMmaM << " rows, but got " << a; // (C376)
+    return withNote(emitOpError() << "a must have " << kMmaM << " rows, but got " << a,
+                    "load the scales of all 128 rows"); // (C376)
   int64_t groups = groupsOfRole(*this);
   if (b.getRows() == 1 || groups == 0 || b.getRows() == groups)
     return success();
-  return emitOpError() << "b must have one row, or one for each of the " << groups
-                       << " warpgroups of its role, but got " << b; // (C376)
+  return withNote(emitOpError() << "b must have one row, or one for each of the " << groups
+                                << " warpgroups of its role, but got " << b,
+                  "load one row of scales for all columns, or a row for each warpgroup"); // (C376)
 }
 
 LogicalResult PromoteLanesOp::verify() {
@@ -169,9 +195,11 @@ LogicalResult PromoteLanesOp::verify() {
   int64_t groups = groupsOfRole(*this), columns = acc.getShape()[1];
   bool fits = groups ? sums.getColumns() == groups * columns : sums.getColumns() % columns == 0;
   if (!sums.isAccumulator() || !fits)
-    return emitOpError() << "sums must have the " << columns
-                         << " columns of the accumulator for each warpgroup of the role, but got "
-                         << sums; // (C377)
+    return withNote(
+        emitOpError() << "sums must have the " << columns
+                      << " columns of the accumulator for each warpgroup of the role, but got "
+                      << sums,
+        "let the sums have the columns of all warpgroups side by side"); // (C377)
   return success();
 }
 
@@ -182,6 +210,7 @@ LogicalResult ReadLanesOp::verify() {
   int64_t column = getColumn(), count = getType().getNumElements(), columns = acc.getShape()[1];
   if (column >= 0 && count <= columns && column <= columns - count)
     return success();
-  return emitOpError() << "columns " << column << " to " << column + count << " must be among the "
-                       << columns << " of the accumulator"; // (C378)
+  return withNote(emitOpError() << "columns " << column << " to " << column + count
+                                << " must be among the " << columns << " of the accumulator",
+                  "read fewer columns, or from an earlier one on"); // (C378)
 }

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "fp4/Dialect/Pipe/IR/PipeMatrices.h"
+#include "fp4/Dialect/Fp4/IR/Remedy.h"
 
 #include "VerifyRows.h"
 
@@ -44,10 +45,12 @@ static LogicalResult verifyScaleMap(MakeTensorMapOp op) {
       buffer.getElementType().isInteger(8) && buffer.getDimSize(1) == blocks &&
       buffer.getDimSize(2) == kScaleBlockBytes)
     return success();
-  return op.emitOpError() << "buffer of a map of " << int64_t(op.getColumns())
-                          << " columns of scales must be a row-major memref of rank 3 with "
-                          << blocks << "x" << kScaleBlockBytes << "xi8 per row of blocks, but got "
-                          << op.getBuffer().getType();
+  return withNote(op.emitOpError()
+                      << "buffer of a map of " << int64_t(op.getColumns())
+                      << " columns of scales must be a row-major memref of rank 3 with " << blocks
+                      << "x" << kScaleBlockBytes << "xi8 per row of blocks, but got "
+                      << op.getBuffer().getType(),
+                  "fp4.swizzle_scales makes such a buffer");
 }
 
 /// (C292) What TMA wants where it adds padding.
@@ -56,10 +59,11 @@ static LogicalResult verifyPaddedMap(MakeTensorMapOp op, int64_t pitch) {
   Layout layout = op.getType().getLayout();
   if (!isPadded(layout) || (columns % kPaddedRun == 0 && pitch % 32 == 0))
     return success();
-  return op.emitOpError() << "columns of a map of layout " << stringifyLayout(layout)
-                          << " must be a multiple of " << kPaddedRun
-                          << ", and the row pitch one of 32 bytes, but got " << columns << " and "
-                          << pitch;
+  return withNote(op.emitOpError() << "columns of a map of layout " << stringifyLayout(layout)
+                                   << " must be a multiple of " << kPaddedRun
+                                   << ", and the row pitch one of 32 bytes, but got " << columns
+                                   << " and " << pitch,
+                  "pad the rows of the buffer with zeros");
 }
 
 LogicalResult MakeTensorMapOp::verify() {
@@ -68,33 +72,36 @@ LogicalResult MakeTensorMapOp::verify() {
   if (map.isScales())
     return verifyScaleMap(*this);
   if (!buffer || buffer.getRank() != 2 || !isRowMajor(buffer) || buffer.isDynamicDim(1))
-    return emitOpError() << "buffer must be a row-major memref of rank 2 with static columns, but "
-                            "got "
-                         << getBuffer().getType();
+    return withNote(
+        emitOpError() << "buffer must be a row-major memref of rank 2 with static columns, but "
+                         "got "
+                      << getBuffer().getType(),
+        "the columns of pipe.make_matrix_map may be dynamic; other strides need a copy");
   bool packed = isa<Float4E2M1FNType>(map.getElementType());
   bool hasBytes = packed || isByteElementType(map.getElementType());
   Type expected = hasBytes ? IntegerType::get(getContext(), 8) : map.getElementType();
   if (buffer.getElementType() != expected)
-    return emitOpError() << "buffer of a map of " << map.getElementType()
-                         << " must have element type " << expected << ", but got "
-                         << buffer.getElementType();
+    return withNote(emitOpError() << "buffer of a map of " << map.getElementType()
+                                  << " must have element type " << expected << ", but got "
+                                  << buffer.getElementType(),
+                    "view the bytes of the buffer as this type");
   int64_t pitch = rowPitchOf(buffer);
   int64_t columns = getColumns();
   if (columns < 1 || (packed && columns % 2))
-    return emitOpError() << "columns must be positive" << (packed ? " and even" : "")
-                         << ", but got " << columns;
+    return withNote(emitOpError() << "columns must be positive" << (packed ? " and even" : "")
+                                  << ", but got " << columns,
+                    packed ? "two elements share a byte: pad the rows with a zero"
+                           : "write the columns that exist");
   int64_t bytes = columns * bitsInMemory(map.getElementType(), map.getLayout()) / 8;
   if (ShapedType::isDynamic(pitch)) // checked where strides come in
     pitch = llvm::alignTo(bytes, 16);
-  if (pitch % 16) { // (C108)
-    InFlightDiagnostic diag = emitOpError()
-                              << "row pitch must be a multiple of 16 bytes, but got " << pitch;
-    diag.attachNote() << "pad the rows of the buffer to " << llvm::alignTo(pitch, 16) << " bytes";
-    return diag;
-  }
+  if (pitch % 16) // (C108)
+    return withNote(emitOpError() << "row pitch must be a multiple of 16 bytes, but got " << pitch,
+                    "pad the rows of the buffer to " + Twine(llvm::alignTo(pitch, 16)) + " bytes");
   if (bytes > pitch) // (C108)
-    return emitOpError() << columns << " columns take " << bytes
-                         << " bytes, which must not exceed the row pitch of " << pitch;
+    return withNote(emitOpError() << columns << " columns take " << bytes
+                                  << " bytes, which must not exceed the row pitch of " << pitch,
+                    "describe fewer columns, or pass a buffer with longer rows");
   return verifyPaddedMap(*this, pitch);
 }
 
@@ -111,10 +118,11 @@ LogicalResult MakeMatrixMapOp::verify() {
                   (!isOfScales || buffer.getDimSize(2) == kScaleBlockBytes);
   if (hasShape && isRowMajor(buffer) && buffer.getElementType() == expected)
     return success();
-  return emitOpError() << "buffer must be a row-major memref of " << expected // (C491)
-                       << " of rank " << (isOfScales ? 3 : 2)
-                       << " with dynamic columns for a map of " << element << ", but got "
-                       << getBuffer().getType();
+  return withNote(emitOpError() << "buffer must be a row-major memref of " << expected // (C491)
+                                << " of rank " << (isOfScales ? 3 : 2)
+                                << " with dynamic columns for a map of " << element << ", but got "
+                                << getBuffer().getType(),
+                  "columns that are static are described by pipe.make_tensor_map");
 }
 
 //===----------------------------------------------------------------------===//
@@ -129,16 +137,18 @@ LogicalResult MatrixOp::verify() {
                   source.getLayout() == result.getLayout() &&
                   !isa<Float4E2M1FNType>(result.getElementType());
   if (!isOfKind) // (C490)
-    return emitOpError()
-           << "expects a buffer with dynamic rows and columns of the result's element "
-              "type and layout, which are not packed, but got "
-           << source << " and " << result;
+    return withNote(
+        emitOpError() << "expects a buffer with dynamic rows and columns of the result's element "
+                         "type and layout, which are not packed, but got "
+                      << source << " and " << result,
+        "the result has the element type and layout of the argument, !pipe.global<?x?xT>");
   if (result.hasDynamicColumns() != bool(getColumns()) || // (C490)
       (getRows() && !ShapedType::isDynamic(result.getShape()[0])))
-    return emitOpError()
-           << "expects 'columns' for dynamic columns and 'rows' for no static rows, but "
-              "got "
-           << result;
+    return withNote(
+        emitOpError() << "expects 'columns' for dynamic columns and 'rows' for no static rows, but "
+                         "got "
+                      << result,
+        "write 'rows %m' and 'columns %k' for the dimensions that the result leaves dynamic");
   return success();
 }
 

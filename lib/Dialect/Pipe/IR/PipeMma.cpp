@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "fp4/Dialect/Fp4/IR/Remedy.h"
 #include "fp4/Dialect/Pipe/IR/Pipe.h"
 #include "fp4/ISA/SmemDescriptor.h"
 
@@ -32,16 +33,18 @@ static LogicalResult verifyWideOperand(MmaOp op, StringRef name, SharedType tile
   bool isFloat8 = isa<Float8E4M3FNType, Float8E5M2Type>(tile.getElementType());
   if ((!isFloat8 && !isPadded(tile.getLayout())) || tile.getColumns() % kPaddedRun ||
       tile.getColumns() != op.getA().getType().getColumns())
-    return op.emitOpError()
-           << name << " must be f8E4M3FN, f8E5M2, or of 6 or 4 bits in layout "
-           << "swizzle_128B_b6x16_p32 or swizzle_128B_b4x16_p64, with the K of a, a "
-           << "multiple of " << kPaddedRun << ", beside an operand of 6 or 8 bits, but got "
-           << tile;
+    return withNote(
+        op.emitOpError() << name << " must be f8E4M3FN, f8E5M2, or of 6 or 4 bits in layout "
+                         << "swizzle_128B_b6x16_p32 or swizzle_128B_b4x16_p64, with the K of a, a "
+                         << "multiple of " << kPaddedRun
+                         << ", beside an operand of 6 or 8 bits, but got " << tile,
+        "a map pads smaller elements to bytes while it loads: write the layout of padded rows");
   Type scales = op.getAScales().getType().getElementType();
   if (isa<Float8E8M0FNUType>(scales))
     return success();
-  return op.emitOpError() << "scales of operands of 6 or 8 bits must be f8E8M0FNU, but got "
-                          << scales;
+  return withNote(op.emitOpError()
+                      << "scales of operands of 6 or 8 bits must be f8E8M0FNU, but got " << scales,
+                  "quantize both operands to formats of f8E8M0FNU, such as mxfp4 and mxfp8");
 }
 
 /// (C115) Operands of kind mxf4nvf4.
@@ -49,22 +52,27 @@ static LogicalResult verifyPackedOperand(MmaOp op, StringRef name, SharedType ti
   if (isa<Float4E2M1FNType>(tile.getElementType()) && !isPadded(tile.getLayout()) &&
       tile.getColumns() % kMmaK == 0 && tile.getColumns() == op.getA().getType().getColumns())
     return success();
-  return op.emitOpError() << name << " must be f4E2M1FN with the K of a, a multiple of " << kMmaK
-                          << ", but got " << tile;
+  return withNote(op.emitOpError() << name << " must be f4E2M1FN with the K of a, a multiple of "
+                                   << kMmaK << ", but got " << tile,
+                  "pad K with zeros, and write no padded layout beside operands of 4 bits");
 }
 
 /// (C116) The scale tile has one column per block of k and enough rows for the operand.
 static LogicalResult verifyScales(MmaOp op, StringRef name, TmemType scales, int64_t rows) {
   if (!scales.isScales())
-    return op.emitOpError() << name << " must have layout tiled_128x4, but got " << scales;
+    return withNote(op.emitOpError() << name << " must have layout tiled_128x4, but got " << scales,
+                    "pipe.copy_scales makes such a tile");
   int64_t k = op.getScaledK(), block = op.getBlockSize();
   int64_t columns = llvm::alignTo(k / block, kScaleBlockColumns);
   if (scales.getColumns() != columns)
-    return op.emitOpError() << name << " must have " << columns << " columns for K = " << k
-                            << " and blocks of " << block << ", but got " << scales.getColumns();
+    return withNote(op.emitOpError()
+                        << name << " must have " << columns << " columns for K = " << k
+                        << " and blocks of " << block << ", but got " << scales.getColumns(),
+                    "copy the scales of as many blocks as the tile has, rounded up to 4");
   if (scales.getRows() < rows)
-    return op.emitOpError() << name << " must have at least " << rows << " rows, but got "
-                            << scales.getRows();
+    return withNote(op.emitOpError() << name << " must have at least " << rows << " rows, but got "
+                                     << scales.getRows(),
+                    "copy the scales of whole blocks of 128 rows");
   return success();
 }
 
@@ -73,23 +81,30 @@ static LogicalResult verifyK96(MmaOp op, StringRef name, SharedType tile) {
   if (isa<Float4E2M1FNType>(tile.getElementType()) && tile.getLayout() == Layout::Swizzle128B &&
       tile.getColumns() % hw::mmaK96TileK == 0)
     return success();
-  return op.emitOpError() << name << " must be f4E2M1FN of layout swizzle_128B, with a K that is a multiple of "
-                          << hw::mmaK96TileK << ", for instructions of K = 96, but got " << tile;
+  return withNote(op.emitOpError()
+                      << name
+                      << " must be f4E2M1FN of layout swizzle_128B, with a K that is a multiple of "
+                      << hw::mmaK96TileK << ", for instructions of K = 96, but got " << tile,
+                  "leave 'k96' out, and instructions have K = 64");
 }
 
 static LogicalResult verifyK96(MmaOp op) {
   TmemType acc = op.getAccumulator().getType(), scales = op.getBScales().getType();
   if (!acc.getPair() || acc.isOfHalves())
-    return op.emitOpError()
-           << "accumulator of instructions of K = 96 must be 256 rows of a pair, but got " << acc;
+    return withNote(
+        op.emitOpError()
+            << "accumulator of instructions of K = 96 must be 256 rows of a pair, but got " << acc,
+        "leave 'k96' out, or take !pipe.tmem<256xNxf32, pair>");
   if (failed(verifyK96(op, "a", op.getA().getType())) ||
       failed(verifyK96(op, "b", op.getB().getType())))
     return failure();
   int64_t rows = llvm::alignTo(acc.getColumns(), kScaleBlockRows);
   if (scales.getRows() == rows)
     return success();
-  return op.emitOpError() << "b_scales of instructions of K = 96 must have " << rows
-                          << " rows, those of the accumulator in whole blocks, but got " << scales;
+  return withNote(op.emitOpError()
+                      << "b_scales of instructions of K = 96 must have " << rows
+                      << " rows, those of the accumulator in whole blocks, but got " << scales,
+                  "copy the scales of every column, in blocks of 128");
 }
 
 /// (C486) A part has instructions of the tile, and blocks of four scales of its own.
@@ -114,38 +129,55 @@ static LogicalResult verifyPart(MmaOp op) {
 static LogicalResult verifyHalves(MmaOp op) {
   TmemType acc = op.getAccumulator().getType(), scales = op.getBScales().getType();
   if (op.getAScales().getType().isHalved())
-    return op.emitOpError() << "a_scales must have layout tiled_128x4, but got "
-                            << op.getAScales().getType();
+    return withNote(op.emitOpError() << "a_scales must have layout tiled_128x4, but got "
+                                     << op.getAScales().getType(),
+                    "only the scales of b are in halves");
   if (!acc.isOfHalves() && !scales.isHalved())
     return success();
   bool fits = acc.isOfHalves() && scales.isHalved() && scales.getRows() == acc.getColumns();
   if (fits && !op.getBScaleRow())
     return success();
-  return op.emitOpError() << "b_scales must have layout halves_128x4 and a row for each column of "
-                             "the accumulator, from the first on, where a pair has 128 rows, and "
-                             "only there, but got "
-                          << scales << " for " << acc;
+  return withNote(op.emitOpError()
+                      << "b_scales must have layout halves_128x4 and a row for each column of "
+                         "the accumulator, from the first on, where a pair has 128 rows, and "
+                         "only there, but got "
+                      << scales << " for " << acc,
+                  "write halves_128x4 for the scales of b and leave out their row, where the "
+                  "accumulator has 128 rows of a pair; write tiled_128x4 elsewhere");
+}
+
+/// (C114) The rows of both operands are those of the accumulator.
+static LogicalResult verifyShape(MmaOp op, TmemType acc, SharedType a, SharedType b) {
+  int64_t rows = acc.getRowsOfBlock();
+  if (a.getRows() != rows) // (C114)
+    return withNote(op.emitOpError() << "a must have " << rows << " rows, but got " << a.getRows(),
+                    "load as many rows of a as a block has lanes of the accumulator");
+  int64_t blocks = acc.getPair() ? 2 : 1;
+  if (b.getRows() * blocks != acc.getColumns()) // (C114)
+    return withNote(op.emitOpError() << "b must have as many rows as the accumulator has columns"
+                                     << (blocks > 1 ? " for each block of the pair, " : ", ")
+                                     << acc.getColumns() / blocks << ", but got " << b.getRows(),
+                    blocks > 1 ? "each block of the pair loads half of the rows of b"
+                               : "load a row of b for each column of the accumulator");
+  return success();
 }
 
 LogicalResult MmaOp::verify() {
   TmemType acc = getAccumulator().getType();
   SharedType a = getA().getType(), b = getB().getType();
   if (!acc.isAccumulator())
-    return emitOpError() << "accumulator must be a tile of f32, but got " << acc;
+    return withNote(
+        emitOpError() << "accumulator must be a tile of f32, but got " << acc,
+        "tiles of scales and of operands are no accumulators: take !pipe.tmem<128xNxf32>");
   TmemType sa = getAScales().getType(), sb = getBScales().getType();
   if (acc.getPair() != sa.getPair() || acc.getPair() != sb.getPair()) // (C150)
-    return emitOpError()
-           << "accumulator and scales must all belong to a pair, or none of them, but "
-              "got "
-           << acc << ", " << sa << " and " << sb;
-  int64_t rows = acc.getRowsOfBlock();
-  if (a.getRows() != rows) // (C114)
-    return emitOpError() << "a must have " << rows << " rows, but got " << a.getRows();
-  int64_t blocks = acc.getPair() ? 2 : 1;
-  if (b.getRows() * blocks != acc.getColumns()) // (C114)
-    return emitOpError() << "b must have as many rows as the accumulator has columns"
-                         << (blocks > 1 ? " for each block of the pair, " : ", ")
-                         << acc.getColumns() / blocks << ", but got " << b.getRows();
+    return withNote(
+        emitOpError() << "accumulator and scales must all belong to a pair, or none of them, but "
+                         "got "
+                      << acc << ", " << sa << " and " << sb,
+        "add ', pair' to the types of all three, or to none");
+  if (failed(verifyShape(*this, acc, a, b))) // (C114)
+    return failure();
   for (auto [name, tile] : {std::pair("a", a), std::pair("b", b)})
     if (failed(isMXF8F6F4() ? verifyWideOperand(*this, name, tile)      // (C291)
                             : verifyPackedOperand(*this, name, tile))) // (C115)
@@ -155,8 +187,9 @@ LogicalResult MmaOp::verify() {
   if (getPart() && failed(verifyPart(*this))) // (C486)
     return failure();
   if (sa.getElementType() != sb.getElementType())
-    return emitOpError() << "scales must have one element type, but got " << sa.getElementType()
-                         << " and " << sb.getElementType();
+    return withNote(emitOpError() << "scales must have one element type, but got "
+                                  << sa.getElementType() << " and " << sb.getElementType(),
+                    "quantize both operands with one type of scales");
   if (failed(verifyScales(*this, "a_scales", sa, a.getRows())) ||
       failed(verifyHalves(*this))) // (C440)
     return failure();
@@ -171,15 +204,20 @@ LogicalResult MmaBlockwiseOp::verify() { // (C125)
   Type element = a.getElementType();
   if (!(element.isBF16() || element.isF16()) || a.getColumns() != kMmaM ||
       a.getRows() % kDenseMmaK || !swizzleWidth(a.getLayout()))
-    return emitOpError() << "a must be bf16 or f16, a multiple of " << kDenseMmaK << " rows of "
-                         << kMmaM << " and swizzled, but got " << a;
+    return withNote(emitOpError() << "a must be bf16 or f16, a multiple of " << kDenseMmaK
+                                  << " rows of " << kMmaM << " and swizzled, but got " << a,
+                    "load 128 columns, with a swizzle");
   if (b.getElementType() != element || b.getColumns() != kDenseMmaK || b.getRows() % kDenseMmaK ||
       b.getLayout() != Layout::Swizzle32B)
-    return emitOpError() << "b must be " << element << ", a multiple of " << kDenseMmaK
-                         << " rows of " << kDenseMmaK << " with layout swizzle_32B, but got " << b;
+    return withNote(emitOpError() << "b must be " << element << ", a multiple of " << kDenseMmaK
+                                  << " rows of " << kDenseMmaK
+                                  << " with layout swizzle_32B, but got " << b,
+                    "pipe.hadamard_matrix makes such a tile");
   int64_t columns = getSlices() * b.getRows();
   if (!acc.isAccumulator() || acc.getPair() || acc.getColumns() != columns)
-    return emitOpError() << "accumulator must have " << columns << " columns, " << b.getRows()
-                         << " for each of " << getSlices() << " slices, but got " << acc;
+    return withNote(emitOpError() << "accumulator must have " << columns << " columns, "
+                                  << b.getRows() << " for each of " << getSlices()
+                                  << " slices, but got " << acc,
+                    "write an accumulator of these columns, of one block");
   return success();
 }

@@ -1,13 +1,14 @@
-//===- PipeOps.cpp - Host ops and tile ops --------------------------------===//
+//===- PipeOps.cpp - Tile ops ---------------------------------------------===//
 //
-// Verifiers of the ops that make kernel arguments and that move and multiply tiles. Labels such as
-// (C114) refer to docs/Pipe.md.
+// Verifiers of the ops that move tiles and store what threads made of them. Labels such as (C114)
+// refer to docs/Pipe.md.
 //
 //===----------------------------------------------------------------------===//
 
 #include "VerifyIteration.h"
 #include "VerifyRows.h"
 
+#include "fp4/Dialect/Fp4/IR/Remedy.h"
 #include "fp4/Dialect/Pipe/IR/Cluster.h"
 #include "fp4/Dialect/Pipe/IR/PipeMatrices.h"
 
@@ -22,86 +23,21 @@ using namespace fp4;
 using namespace fp4::pipe;
 
 //===----------------------------------------------------------------------===//
-// Host
-//===----------------------------------------------------------------------===//
-
-/// A kernel that gets the strides of the buffer as numbers knows only the elements.
-static bool isViewOfRows(BaseMemRefType actual, GlobalType type) {
-  auto buffer = dyn_cast<MemRefType>(actual);
-  return buffer && type.getRank() == 2 && !type.isScales() &&
-         getBufferType(type).getElementType() == buffer.getElementType() &&
-         llvm::all_of(type.getShape(), ShapedType::isDynamic) &&
-         isa<StridedLayoutAttr>(buffer.getLayout()) && buffer.getRank() >= 2;
-}
-
-LogicalResult GlobalViewOp::verify() {
-  MemRefType expected = getBufferType(getType());
-  auto actual = cast<BaseMemRefType>(getBuffer().getType());
-  if (actual != expected && !isViewOfRows(actual, getType())) // (C107)
-    return emitOpError() << "buffer of " << getType() << " must be " << expected << ", but got "
-                         << actual;
-  return success();
-}
-
-LogicalResult ExpectSizeOp::canonicalize(ExpectSizeOp op, PatternRewriter &rewriter) {
-  if (op.getFound() != op.getExpected())
-    return rewriter.notifyMatchFailure(op, "two different values");
-  rewriter.eraseOp(op);
-  return success();
-}
-
-/// Bytes of a dense buffer; nothing where a size is dynamic.
-static std::optional<int64_t> bufferBytes(MemRefType type) {
-  if (!type.hasStaticShape())
-    return std::nullopt;
-  return type.getNumElements() * llvm::divideCeil(type.getElementTypeBitWidth(), 8);
-}
-
-LogicalResult DeviceConstantOp::verify() { // (C139)
-  auto elements = dyn_cast<RankedTensorType>(getBytes().getType());
-  auto buffer = cast<MemRefType>(getBuffer().getType());
-  if (!elements || !elements.getElementType().isInteger(8))
-    return emitOpError() << "bytes must be a tensor of i8, but got " << getBytes().getType();
-  if (!buffer.getElementType().isIntOrFloat() ||
-      elements.getNumElements() != bufferBytes(buffer))
-    return emitOpError() << "bytes must be as many as " << buffer << " has, but got "
-                         << elements.getNumElements();
-  return success();
-}
-
-LogicalResult BufferViewOp::verify() { // (C128)
-  auto source = dyn_cast<MemRefType>(getSource().getType());
-  auto result = dyn_cast<MemRefType>(getResult().getType());
-  for (MemRefType type : {source, result})
-    if (!type || !type.getLayout().isIdentity() || !type.getElementType().isIntOrFloat())
-      return emitOpError() << "source and result must be row-major memrefs of numbers, but got "
-                           << getSource().getType() << " and " << getResult().getType();
-  int64_t offset = getOffset();
-  if (offset < 0 || offset % 32)
-    return emitOpError() << "offset must be a multiple of 32, but got " << offset;
-  if (result.getNumDynamicDims() != (getRows() ? 1 : 0))
-    return emitOpError() << "rows must be there for a result with one dynamic dimension, but got "
-                         << result;
-  std::optional<int64_t> has = bufferBytes(source), needs = bufferBytes(result);
-  if (has && needs && (*needs > *has || offset > *has - *needs))
-    return emitOpError() << "result must end within the " << *has << " bytes of the source, but has "
-                         << *needs << " from " << offset << " on";
-  return success();
-}
-
-//===----------------------------------------------------------------------===//
 // Any role
 //===----------------------------------------------------------------------===//
 
 LogicalResult ExistingRowsOp::verify() { // (C472)
   int64_t box = getBox();
   if (box < 1)
-    return emitOpError() << "box must be positive, but got " << box;
+    return withNote(emitOpError() << "box must be positive, but got " << box,
+                    "write the rows of the box of the map that it is for");
   auto argument = dyn_cast<BlockArgument>(getRows());
   bool isOfKernel = argument && isa<FunctionOpInterface>(argument.getOwner()->getParentOp());
   if (isOfKernel || matchPattern(getRows(), m_Constant()))
     return success();
-  return emitOpError("rows must be an argument of the kernel or a constant, but got another value");
+  return withNote(
+      emitOpError("rows must be an argument of the kernel or a constant, but got another value"),
+      "compute the number on the host, and pass it as an argument");
 }
 
 /// Called by the parser, before the types of operands are verified.
@@ -109,33 +45,41 @@ LogicalResult LoadScalarOp::inferReturnTypes(MLIRContext *, std::optional<Locati
                                              Adaptor adaptor, SmallVectorImpl<Type> &inferred) {
   const Type type = adaptor.getGlobal().getType();
   auto global = dyn_cast<GlobalType>(type);
+  if (!global && location)
+    return withNote(mlir::emitError(*location)
+                        << "global must be of type !pipe.global, but got " << type,
+                    "pass a buffer of the kernel");
   if (!global)
-    return emitOptionalError(location, "global must be of type !pipe.global, but got ", type);
+    return failure();
   inferred.push_back(global.getElementType());
   return success();
 }
 
 LogicalResult LoadScalarOp::verify() {
   if (int64_t rank = getGlobal().getType().getRank())
-    return emitOpError() << "buffer must be a scalar, but got rank " << rank;
+    return withNote(emitOpError() << "buffer must be a scalar, but got rank " << rank,
+                    "pass a buffer of no dimensions, !pipe.global<T>");
   return success();
 }
 
 LogicalResult pipe::verifyRows(Operation *op, GlobalType buffer, Value rows) {
   if (ShapedType::isDynamic(buffer.getShape()[0]) == bool(rows))
     return success();
-  return op->emitOpError() << "expects "
-                           << (rows ? "no operand 'rows' for static rows"
-                                    : "operand 'rows' for dynamic rows")
-                           << ", but got " << (rows ? "one" : "none");
+  return withNote(
+      op->emitOpError() << "expects "
+                        << (rows ? "no operand 'rows' for static rows"
+                                 : "operand 'rows' for dynamic rows")
+                        << ", but got " << (rows ? "one" : "none"),
+      "='rows' is the number of rows that exist, which only a dynamic buffer leaves open");
 }
 
 LogicalResult LoadFactorsOp::verify() {
   GlobalType global = getGlobal().getType();
   Type element = getResult().getType().getElementType();
   if (global.getRank() != 2 || global.getElementType() != element)
-    return emitOpError() << "buffer must have 2 dimensions of " << element << ", but got "
-                         << global; // (C144)
+    return withNote(emitOpError() << "buffer must have 2 dimensions of " << element << ", but got "
+                                  << global,
+                    "pass a buffer of that element type, in rows and columns"); // (C144)
   return failure(failed(verifyColumns(*this, getGlobal())) ||   // (C492)
                  failed(verifyRows(*this, global, getRows()))); // (C144)
 }
@@ -184,7 +128,8 @@ void ConsumerWaitOp::getAsmResultNames(OpAsmSetValueNameFn name) { nameSlots(get
 LogicalResult fp4::pipe::verifyDestination(Operation *op, Value result, Value dest, Value channel,
                                            Value iteration) {
   if (result && dest)
-    return op->emitOpError() << "must return a tile or fill a destination, but does both";
+    return withNote(op->emitOpError() << "must return a tile or fill a destination, but does both",
+                    "leave the result out where 'into %slot' is there");
   if (!result && !dest) {
     InFlightDiagnostic diag = op->emitOpError() << "must return a tile or fill a destination";
     diag.attachNote() << "add a result, or 'into %slot signals %channel'";
@@ -192,13 +137,15 @@ LogicalResult fp4::pipe::verifyDestination(Operation *op, Value result, Value de
   }
   if (!channel) {
     if (iteration)
-      return op->emitOpError() << "iteration needs a channel to signal";
+      return withNote(op->emitOpError() << "iteration needs a channel to signal",
+                      "leave it out, or add 'signals %channel'");
     return success();
   }
   if (!llvm::is_contained(cast<ChannelType>(channel.getType()).getPayload(), dest.getType()))
-    return op->emitOpError() << "destination " << dest.getType()
-                             << " must be a tile of the channel it signals, but got "
-                             << channel.getType();
+    return withNote(op->emitOpError() << "destination " << dest.getType()
+                                      << " must be a tile of the channel it signals, but got "
+                                      << channel.getType(),
+                    "take a slot of pipe.producer_acquire of this channel");
   return verifyIteration(op, channel, iteration);
 }
 
@@ -241,9 +188,10 @@ static LogicalResult verifyParts(LoadOp op, SharedType tile) {
                                    : llvm::divideCeil(tile.getAlignment(),
                                                       tile.getInnerBytes() / tile.getPanels());
   if (tile.getRows() % parts || rows % unit)
-    return op.emitOpError() << "each of the " << parts << " blocks along " << direction
-                            << " must load a multiple of " << unit << " rows, but the tile has "
-                            << tile.getRows();
+    return withNote(op.emitOpError() << "each of the " << parts << " blocks along " << direction
+                                     << " must load a multiple of " << unit
+                                     << " rows, but the tile has " << tile.getRows(),
+                    "take a smaller cluster, or a higher tile");
   return success();
 }
 
@@ -255,9 +203,11 @@ static LogicalResult verifyHalves(LoadOp op, SharedType tile) {
   if (op.getParts() <= 2 && map.isScales() && map.getShape() == ArrayRef(box) &&
       map.getElementType() == tile.getElementType())
     return success();
-  return op.emitOpError() << "tile of two halves must have a map of 128x4 scales and at most 2 "
-                             "blocks that load it, but got "
-                          << map << " and " << op.getParts();
+  return withNote(op.emitOpError()
+                      << "tile of two halves must have a map of 128x4 scales and at most 2 "
+                         "blocks that load it, but got "
+                      << map << " and " << op.getParts(),
+                  "make the map of 128x4 boxes, and leave 'multicast' out beyond a pair");
 }
 
 /// (C473) What a map with a tail is told, and by whom.
@@ -266,10 +216,12 @@ static LogicalResult verifyTail(LoadOp op) {
   if (!map.getTail() && !op.getRows())
     return success();
   if (!map.getTail())
-    return op.emitOpError() << "rows must be for a map with a tail, but got " << map;
+    return withNote(op.emitOpError() << "rows must be for a map with a tail, but got " << map,
+                    "leave the rows out, or write 'tail' in the type of the map");
   if (op.getMulticast())
-    return op.emitOpError(
-        "map with a tail must have tiles that one block loads, but got multicast");
+    return withNote(
+        op.emitOpError("map with a tail must have tiles that one block loads, but got multicast"),
+        "leave 'multicast' out, or 'tail' in the type of the map");
   auto rows = op.getRows() ? op.getRows().getDefiningOp<ExistingRowsOp>() : ExistingRowsOp();
   if (rows && int64_t(rows.getBox()) == map.getRows())
     return success();
@@ -280,7 +232,8 @@ static LogicalResult verifyTail(LoadOp op) {
     diag << "those of " << int64_t(rows.getBox());
   else
     diag << (op.getRows() ? "others" : "none");
-  return diag;
+  return withNote(std::move(diag),
+                  "write 'rows %n' with the pipe.existing_rows of this map, or leave 'tail' out");
 }
 
 LogicalResult LoadOp::verify() {
@@ -296,12 +249,15 @@ LogicalResult LoadOp::verify() {
   SmallVector<int64_t> box = {tile.getRows() / getParts(), tile.getColumns() / panels};
   if (map.getShape() != ArrayRef(box) || tile.getElementType() != map.getElementType() ||
       tile.getLayout() != map.getLayout()) // (C109)
-    return emitOpError() << (getParts() > 1 ? "each block's part of the tile"
-                             : panels > 1   ? "panels of the tile"
-                                            : "tile")
-                         << " must have the box of its map, "
-                         << SharedType::get(map.getShape(), map.getElementType(), map.getLayout())
-                         << ", but got " << tile;
+    return withNote(
+        emitOpError() << (getParts() > 1 ? "each block's part of the tile"
+                          : panels > 1   ? "panels of the tile"
+                                         : "tile")
+                      << " must have the box of its map, "
+                      << SharedType::get(map.getShape(), map.getElementType(), map.getLayout())
+                      << ", but got " << tile,
+        "the box of a map is a panel, as wide as the swizzle, or the part of it that one block "
+        "loads");
   return success();
 }
 
@@ -338,21 +294,26 @@ LogicalResult LoadScalesOp::verify() {
   GlobalType source = getSource().getType();
   SharedType tile = getTileType();
   if (!source.isScales() || !tile.isScales() || tile.isHalved())
-    return emitOpError() << "source and tile must have layout tiled_128x4, but got " << source
-                         << " and " << tile;
+    return withNote(emitOpError() << "source and tile must have layout tiled_128x4, but got "
+                                  << source << " and " << tile,
+                    "fp4.swizzle_scales makes such a buffer; pipe.load copies other tiles");
   if (source.getElementType() != tile.getElementType()) // (C111)
-    return emitOpError() << "tile must have the source's element type " << source.getElementType()
-                         << ", but got " << tile.getElementType();
+    return withNote(emitOpError() << "tile must have the source's element type "
+                                  << source.getElementType() << ", but got "
+                                  << tile.getElementType(),
+                    "write the source's element type in the tile");
   if (tile.getRows() % kScaleBlockRows) // (C111)
-    return emitOpError() << "tile must have a multiple of " << kScaleBlockRows << " rows, but got "
-                         << tile.getRows();
+    return withNote(emitOpError() << "tile must have a multiple of " << kScaleBlockRows
+                                  << " rows, but got " << tile.getRows(),
+                    "round the tile up to whole blocks of 128 rows");
   if (failed(verifyColumns(*this, getSource()))) // (C492)
     return failure();
   MatrixOp matrix = matrixOf(getSource());
   if (tile.getRows() > kScaleBlockRows && ShapedType::isDynamic(source.getShape()[0]) &&
       !(matrix && matrix.getRows())) // (C111)
-    return emitOpError() << "source must have known rows for a tile of " << tile.getRows()
-                         << " rows, but got " << source;
+    return withNote(emitOpError() << "source must have known rows for a tile of " << tile.getRows()
+                                  << " rows, but got " << source,
+                    "take a source with static rows, or pipe.matrix with 'rows'");
   int64_t tileBlocks = tile.getColumns() / kScaleBlockColumns;
   bool isWhole = !source.hasDynamicColumns() && source.getScaleBlockColumns() % tileBlocks == 0;
   if (!getBlocks() && !isWhole) { // (C112)
@@ -372,7 +333,8 @@ LogicalResult LoadScalesOp::verify() {
 
 LogicalResult AccumulatorOp::verify() {
   if (getType().isScales())
-    return emitOpError() << "accumulator must be a tile of f32, but got " << getType();
+    return withNote(emitOpError() << "accumulator must be a tile of f32, but got " << getType(),
+                    "tiles of scales come from pipe.copy_scales");
   return success();
 }
 
@@ -392,11 +354,13 @@ LogicalResult CopyScalesOp::verify() {
   if (!source.isScales() || source.getShape() != tile.getShape() ||
       source.getElementType() != tile.getElementType() ||
       source.getLayout() != tile.getLayout()) // (C113)
-    return emitOpError() << "tensor memory tile must be the scale tile of its source " << source
-                         << ", but got " << tile;
+    return withNote(emitOpError() << "tensor memory tile must be the scale tile of its source "
+                                  << source << ", but got " << tile,
+                    "write the shape, element type and layout of the source");
   if (getSets() && (*getSets() < 1 || !getTmemColumn())) // (C113)
-    return emitOpError() << "sets must be positive and have a first column, but got " << *getSets()
-                         << (getTmemColumn() ? "" : " without 'at'");
+    return withNote(emitOpError() << "sets must be positive and have a first column, but got "
+                                  << *getSets() << (getTmemColumn() ? "" : " without 'at'"),
+                    "write 'at COLUMN sets N' with an N of at least 1");
   return success();
 }
 
@@ -414,7 +378,8 @@ void HadamardMatrixOp::fillSlot(OpBuilder &builder, Value slot, Value) {
 
 FailureOr<SharedType> fp4::pipe::verifyFilled(Operation *op, Value result, Value dest) {
   if (bool(dest) == bool(result))
-    return op->emitOpError() << "must either return a tile or fill a destination";
+    return withNote(op->emitOpError() << "must either return a tile or fill a destination",
+                    "write a result, or 'into %slot', and not both");
   return cast<SharedType>((dest ? dest : result).getType());
 }
 
@@ -426,9 +391,12 @@ LogicalResult HadamardMatrixOp::verify() { // (C126)
   SmallVector<int64_t> shape = {kDenseMmaK, kDenseMmaK};
   if (tile.getShape() != ArrayRef(shape) || !tile.getElementType().isBF16() ||
       tile.getLayout() != Layout::Swizzle32B)
-    return emitOpError() << "tile must be 16x16 of bf16 with layout swizzle_32B, but got " << tile;
+    return withNote(emitOpError() << "tile must be 16x16 of bf16 with layout swizzle_32B, but got "
+                                  << tile,
+                    "write !pipe.shared<16x16xbf16, swizzle_32B>");
   if (getSigns() > 0xFFFF)
-    return emitOpError() << "signs must have 16 bits, but got " << getSigns();
+    return withNote(emitOpError() << "signs must have 16 bits, but got " << getSigns(),
+                    "the bits are the signs of the 16 elements of a group");
   return success();
 }
 
@@ -437,13 +405,16 @@ LogicalResult ReadOp::verify() {
   auto vector = cast<VectorType>(getType());
   int64_t n = vector.getNumElements();
   if (!acc.isAccumulator() || vector.getElementType() != acc.getElementType())
-    return emitOpError() << "vector must have the accumulator's element type, but got " << vector
-                         << " from " << acc;
+    return withNote(emitOpError() << "vector must have the accumulator's element type, but got "
+                                  << vector << " from " << acc,
+                    "write f32 vectors of an accumulator of !pipe.tmem<...xf32>");
   int64_t columns = acc.getTmemColumns();                // of a lane
   if (!llvm::isPowerOf2_64(n) || n > 128 || columns % n) // (C117)
-    return emitOpError() << "vector must have a power of two of at most 128 elements that divides "
-                            "the accumulator's "
-                         << columns << " columns, but got " << n;
+    return withNote(
+        emitOpError() << "vector must have a power of two of at most 128 elements that divides "
+                         "the accumulator's "
+                      << columns << " columns, but got " << n,
+        "read the columns with several operations");
   return success();
 }
 
@@ -452,18 +423,23 @@ static LogicalResult verifyRandom(QuantizeBlocksOp op, const numerics::Recipe &r
   bool random = bool(op.getRng());
   if (bool(op.getRow()) != random || bool(op.getColumn()) != random ||
       bool(op.getMatrix()) != random)
-    return op.emitOpError() << "random must come with row, column and matrix";
+    return withNote(op.emitOpError() << "random must come with row, column and matrix",
+                    "write 'random %rng[%row, %column] of [ROWS, COLUMNS]', or nothing of it");
   if (!random)
     return success();
   GlobalType rng = op.getRng().getType();
   if (rng.getRank() != 1 || rng.getShape()[0] != 2 || !rng.getElementType().isInteger(64))
-    return op.emitOpError() << "random must be the seed and offset, a buffer of 2xi64, but got "
-                            << rng;
+    return withNote(op.emitOpError()
+                        << "random must be the seed and offset, a buffer of 2xi64, but got " << rng,
+                    "pass a buffer of type !pipe.global<2xi64>");
   if (op.getMatrix()->size() != 2)
-    return op.emitOpError() << "matrix must be rows and columns, but got " << op.getMatrix()->size()
-                            << " numbers";
+    return withNote(op.emitOpError() << "matrix must be rows and columns, but got "
+                                     << op.getMatrix()->size() << " numbers",
+                    "write 'of [ROWS, COLUMNS]', the sizes of the whole output");
   if (numerics::roundsToNearestOnly(recipe))
-    return op.emitOpError() << "random must not come with a recipe that compares rounding errors";
+    return withNote(op.emitOpError()
+                        << "random must not come with a recipe that compares rounding errors",
+                    "take a recipe with one rounding, or leave 'random' out");
   return success();
 }
 
@@ -474,19 +450,27 @@ int64_t QuantizeBlocksOp::getBlockSize() {
 LogicalResult QuantizeBlocksOp::verify() { // (C127)
   numerics::Recipe recipe = getRecipe().getDecisions();
   if (!numerics::isPacked(recipe.format))
-    return emitOpError() << "recipe must have elements of 4 bits, but got format "
-                         << numerics::stringify(recipe.format);
+    return withNote(emitOpError() << "recipe must have elements of 4 bits, but got format "
+                                  << numerics::stringify(recipe.format),
+                    "write a recipe of format nvfp4 or mxfp4");
   int64_t count = cast<VectorType>(getValue().getType()).getNumElements(), block = getBlockSize();
   if (count % block)
-    return emitOpError() << "value must be blocks of " << block << " elements, but got " << count;
+    return withNote(emitOpError() << "value must be blocks of " << block << " elements, but got "
+                                  << count,
+                    "pad the vector with zeros to whole blocks");
   auto codes = VectorType::get(count, Float4E2M1FNType::get(getContext()));
   auto scales = VectorType::get(count / block, scaleType(getContext(), formatOf(recipe.format)));
   if (getCodes().getType() != codes || getScales().getType() != scales)
-    return emitOpError() << "results must be " << codes << " and " << scales << ", but got "
-                         << getCodes().getType() << " and " << getScales().getType();
+    return withNote(emitOpError() << "results must be " << codes << " and " << scales
+                                  << ", but got " << getCodes().getType() << " and "
+                                  << getScales().getType(),
+                    "write a code for each element and a scale for each block");
   bool expected = numerics::hasTensorScale(recipe);
   if (expected != bool(getAmax()))
-    return emitOpError() << "recipe expects " << (expected ? "an" : "no") << " amax";
+    return withNote(emitOpError() << "recipe expects " << (expected ? "an" : "no") << " amax",
+                    expected
+                        ? "add 'amax %a', the maximum that the recipe's tensor scale follows from"
+                        : "leave it out: the recipe has no tensor scale");
   return verifyRandom(*this, recipe);
 }
 
@@ -512,9 +496,11 @@ LogicalResult StageOp::verify() { // (C160)
   if (hasRows && tile.getShape() == ArrayRef(shape) && tile.getElementType() == vector.getElementType() &&
       !tile.isScales() && tile.getInnerBytes() == swizzleWidth(tile.getLayout()))
     return success();
-  return emitOpError() << "tile must be " << kMmaM
-                       << " rows for each warpgroup of the role, one or two, of " << vector
-                       << ", as wide as its swizzle, but got " << tile;
+  return withNote(
+      emitOpError() << "tile must be " << kMmaM
+                    << " rows for each warpgroup of the role, one or two, of " << vector
+                    << ", as wide as its swizzle, but got " << tile,
+      "write a row for each thread, and the columns of the vector as wide as a swizzle");
 }
 
 LogicalResult StoreOp::verify() {
@@ -522,23 +508,31 @@ LogicalResult StoreOp::verify() {
   auto vector = cast<VectorType>(getValue().getType());
   int64_t count = vector.getNumElements();
   if (dest.getRank() != 2 || dest.getElementType() != vector.getElementType()) // (C118)
-    return emitOpError() << "destination must be a buffer of " << vector.getElementType()
-                         << " and rank 2, but got " << dest;
+    return withNote(emitOpError() << "destination must be a buffer of " << vector.getElementType()
+                                  << " and rank 2, but got " << dest,
+                    "convert the vector to the elements of the buffer first");
   if (failed(verifyColumns(*this, getDest()))) // (C492)
     return failure();
   if (!llvm::isPowerOf2_64(count)) // (C118)
-    return emitOpError() << "vector must have a power of two of elements, but got " << count;
+    return withNote(emitOpError() << "vector must have a power of two of elements, but got "
+                                  << count,
+                    "store the rest with operations of their own");
   if (isa<Float4E2M1FNType>(vector.getElementType()) && count < 32) // (C118)
-    return emitOpError() << "vector of f4E2M1FN must have at least 32 elements, 16 bytes, but got "
-                         << count;
+    return withNote(
+        emitOpError() << "vector of f4E2M1FN must have at least 32 elements, 16 bytes, but got "
+                      << count,
+        "store at least 16 bytes at a time: codes of smaller vectors share them");
   if (dest.isScales() && count != kScaleBlockColumns) // (C118)
-    return emitOpError() << "vector must have the " << kScaleBlockColumns
-                         << " columns of a block of scales, but got " << count;
+    return withNote(emitOpError() << "vector must have the " << kScaleBlockColumns
+                                  << " columns of a block of scales, but got " << count,
+                    "gather the scales of four blocks of a row first");
   if (getTransposed() && // (C200)
       (dest.isScales() || vector.getElementTypeBitWidth() < 8))
-    return emitOpError() << "transposed must be elements of 8, 16 or 32 bits of a linear buffer, "
-                            "but got "
-                         << dest;
+    return withNote(
+        emitOpError() << "transposed must be elements of 8, 16 or 32 bits of a linear buffer, "
+                         "but got "
+                      << dest,
+        "leave 'transposed' out for codes and scales");
   if (!getRows() && ShapedType::isDynamic(dest.getShape()[0])) { // (C118)
     InFlightDiagnostic diag = emitOpError()
                               << "must bound the rows of a destination with dynamic rows";
@@ -574,16 +568,19 @@ LogicalResult StoreTileOp::verify() {
   if (std::optional<int64_t> halves = getHalves()) {
     boxes = 2;
     if (*halves < 1 || *halves * bits % 128) // (C441)
-      return emitOpError() << "halves must be a positive multiple of 16 bytes apart, but got "
-                           << *halves << " elements";
+      return withNote(emitOpError()
+                          << "halves must be a positive multiple of 16 bytes apart, but got "
+                          << *halves << " elements",
+                      "write the distance in elements, a multiple of 16 bytes");
   }
   SmallVector<int64_t> shape = {boxes * map.getRows(), map.getColumns()};
   if (map.isScales() || ArrayRef(shape) != tile.getShape() || // (C441)
       tile.getElementType() != map.getElementType() ||
       tile.getLayout() != map.getLayout()) // (C161)
-    return emitOpError() << "tile must have " << (boxes > 1 ? "twice " : "")
-                         << "the box of its map, "
-                         << SharedType::get(map.getShape(), map.getElementType(), map.getLayout())
-                         << ", but got " << tile;
+    return withNote(
+        emitOpError() << "tile must have " << (boxes > 1 ? "twice " : "") << "the box of its map, "
+                      << SharedType::get(map.getShape(), map.getElementType(), map.getLayout())
+                      << ", but got " << tile,
+        "stage the tile in the box, element type and layout of the map");
   return verifyStoringRole(*this);
 }

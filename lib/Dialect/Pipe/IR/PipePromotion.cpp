@@ -7,6 +7,7 @@
 #include "VerifyFragment.h"
 #include "VerifyRows.h"
 
+#include "fp4/Dialect/Fp4/IR/Remedy.h"
 #include "fp4/Dialect/Pipe/IR/PipeMatrices.h"
 
 #include "mlir/IR/Builders.h"
@@ -28,9 +29,13 @@ int64_t fp4::pipe::promotedBlocks(int64_t columns) {
   return (lastFirst + columns - 1) / kPromotedBlock + 1;
 }
 
-bool fp4::pipe::isAccumulatorOfWgmma(FragmentType type) {
-  return type.getKind() == FragmentKind::Wgmma && type.getShape()[0] == kFragmentRows &&
-         type.getElementType().isF32();
+LogicalResult fp4::pipe::verifySums(Operation *op, StringRef name, FragmentType type) {
+  if (type.getKind() == FragmentKind::Wgmma && type.getShape()[0] == kFragmentRows &&
+      type.getElementType().isF32())
+    return success();
+  return withNote(op->emitOpError() << name << " must be an f32 fragment of wgmma with "
+                                    << kFragmentRows << " rows, but got " << type,
+                  "write a !pipe.fragment<64xNxf32, wgmma> for each 64 rows");
 }
 
 int64_t fp4::pipe::groupsOfRole(Operation *op) {
@@ -42,8 +47,10 @@ LogicalResult fp4::pipe::verifyPromotedTiles(Operation *op, SharedType a, Shared
   for (auto [name, tile] : {std::pair("a", a), {"b", b}})
     if (!isa<Float8E4M3FNType>(tile.getElementType()) ||
         tile.getInnerBytes() != kPromotedRowBytes || tile.getLayout() != Layout::Swizzle128B)
-      return op->emitOpError() << name << " must be f8E4M3FN with rows of " << kPromotedRowBytes
-                               << " bytes and layout swizzle_128B, but got " << tile;
+      return withNote(
+          op->emitOpError() << name << " must be f8E4M3FN with rows of " << kPromotedRowBytes
+                            << " bytes and layout swizzle_128B, but got " << tile,
+          "load one block of 128 elements of k at a time, through a map with swizzle_128B");
   return success();
 }
 
@@ -51,8 +58,10 @@ LogicalResult fp4::pipe::verifyPromotedTiles(Operation *op, SharedType a, Shared
 static LogicalResult verifySameBlocks(Operation *op, Type a, Type b, bool areEqual) {
   if (areEqual)
     return success();
-  return op->emitOpError() << "a and b must have as many columns, a scale for each block of k, "
-                           << "but got " << a << " and " << b;
+  return withNote(op->emitOpError()
+                      << "a and b must have as many columns, a scale for each block of k, "
+                      << "but got " << a << " and " << b,
+                  "both operands have a scale for each 128 elements of k");
 }
 
 LogicalResult fp4::pipe::verifyScaleBuffers(Operation *op, Value bufferA, Value bufferB,
@@ -60,25 +69,32 @@ LogicalResult fp4::pipe::verifyScaleBuffers(Operation *op, Value bufferA, Value 
   auto a = cast<GlobalType>(bufferA.getType()), b = cast<GlobalType>(bufferB.getType());
   for (auto [name, type] : {std::pair("a", a), {"b", b}})
     if (type.getRank() != 2 || !type.getElementType().isF32())
-      return op->emitOpError() << name << " must have 2 dimensions of f32, but got " << type;
+      return withNote(op->emitOpError()
+                          << name << " must have 2 dimensions of f32, but got " << type,
+                      "pass the scales as an f32 matrix, a column for each block of k");
   if (failed(verifySameBlocks(op, a, b, a.getShape()[1] == b.getShape()[1])) ||
       failed(verifyColumns(op, bufferA)) || failed(verifyColumns(op, bufferB))) // (C492)
     return failure();
   MatrixOp matrix = matrixOf(bufferB);
   if (ShapedType::isDynamic(b.getShape()[0]) && !(matrix && matrix.getRows()))
-    return op->emitOpError() << "b must have known rows, but got " << b;
+    return withNote(op->emitOpError() << "b must have known rows, but got " << b,
+                    "take a buffer with static rows, or pipe.matrix with 'rows'");
   if (ShapedType::isDynamic(a.getShape()[0]) == hasRows)
     return success();
-  return op->emitOpError() << "expects "
-                           << (hasRows ? "no operand 'rows' for static rows"
-                                       : "operand 'rows' for dynamic rows")
-                           << ", but got " << (hasRows ? "one" : "none");
+  return withNote(
+      op->emitOpError() << "expects "
+                        << (hasRows ? "no operand 'rows' for static rows"
+                                    : "operand 'rows' for dynamic rows")
+                        << ", but got " << (hasRows ? "one" : "none"),
+      "='rows' is the number of rows that exist, which only a dynamic buffer leaves open");
 }
 
 LogicalResult fp4::pipe::verifyScaleTiles(Operation *op, SharedType a, SharedType b) {
   for (auto [name, tile] : {std::pair("a", a), {"b", b}})
     if (!tile.getElementType().isF32() || tile.getLayout() != Layout::Linear)
-      return op->emitOpError() << name << " must be f32 without a swizzle, but got " << tile;
+      return withNote(op->emitOpError()
+                          << name << " must be f32 without a swizzle, but got " << tile,
+                      "write !pipe.shared<ROWSxCOLUMNSxf32>");
   return verifySameBlocks(op, a, b, a.getColumns() == b.getColumns());
 }
 
@@ -90,20 +106,21 @@ static bool hasRowsOfRole(Operation *op, int64_t row, int64_t rows) {
 
 LogicalResult MmaFragmentOp::verify() {
   FragmentType sums = getSums().getType();
-  if (!isAccumulatorOfWgmma(sums))
-    return emitOpError() << "sums must be an f32 fragment of wgmma with " << kFragmentRows
-                         << " rows, but got " << sums;                        // (C220)
+  if (failed(verifySums(*this, "sums", sums))) // (C220)
+    return failure();
   if (failed(verifyPromotedTiles(*this, getA().getType(), getB().getType()))) // (C220)
     return failure();
   int64_t row = getRow(), rows = getA().getType().getRows();
   if (!hasRowsOfRole(*this, row, rows))
-    return emitOpError() << "a must have " << kFragmentRows
-                         << " rows for each warpgroup of its role, "
-                         << "from a multiple of " << kFragmentRows << " on, but got " << rows
-                         << " rows, from " << row << " on"; // (C220)
+    return withNote(emitOpError() << "a must have " << kFragmentRows
+                                  << " rows for each warpgroup of its role, "
+                                  << "from a multiple of " << kFragmentRows << " on, but got "
+                                  << rows << " rows, from " << row << " on",
+                    "load a higher tile, or begin at another multiple of 64 rows"); // (C220)
   if (getB().getType().getRows() != sums.getShape()[1])
-    return emitOpError() << "b must have a row for each of the " << sums.getShape()[1]
-                         << " columns of the sums, but got " << getB().getType(); // (C220)
+    return withNote(emitOpError() << "b must have a row for each of the " << sums.getShape()[1]
+                                  << " columns of the sums, but got " << getB().getType(),
+                    "load a row of b for each column"); // (C220)
   return success();
 }
 
@@ -112,8 +129,10 @@ static LogicalResult verifyScales(Operation *op, VectorType type, int64_t column
   int64_t expected = 2 + promotedBlocks(columns);
   if (type.getNumElements() == expected)
     return success();
-  return op->emitOpError() << "scales must be " << expected << " numbers for " << columns
-                           << " columns, but got " << type;
+  return withNote(
+      op->emitOpError() << "scales must be " << expected << " numbers for " << columns
+                        << " columns, but got " << type,
+      "a vector has the scales of two rows of a and those of the blocks of columns of b");
 }
 
 LogicalResult BlockScalesOp::verify() {
@@ -121,8 +140,9 @@ LogicalResult BlockScalesOp::verify() {
     return failure();
   int64_t columns = getColumns();
   if (columns < kFewestColumns || columns > kMostColumns || columns % kFewestColumns)
-    return emitOpError() << "columns must be a multiple of " << kFewestColumns << " up to "
-                         << kMostColumns << ", but got " << columns; // (C221)
+    return withNote(emitOpError() << "columns must be a multiple of " << kFewestColumns << " up to "
+                                  << kMostColumns << ", but got " << columns,
+                    "multiply wider tiles with several operations"); // (C221)
   return verifyScales(*this, getResult().getType(), columns);        // (C221)
 }
 
@@ -132,14 +152,16 @@ LogicalResult TileScalesOp::verify() {
     return failure();
   int64_t row = getRow(), expected = 2 + b.getRows();
   if (!hasRowsOfRole(*this, row, a.getRows()))
-    return emitOpError() << "a must have " << kFragmentRows
-                         << " rows for each warpgroup of its role, "
-                         << "from a multiple of " << kFragmentRows << " on, but got " << a.getRows()
-                         << " rows, from " << row << " on"; // (C324)
+    return withNote(emitOpError() << "a must have " << kFragmentRows
+                                  << " rows for each warpgroup of its role, "
+                                  << "from a multiple of " << kFragmentRows << " on, but got "
+                                  << a.getRows() << " rows, from " << row << " on",
+                    "load a higher tile, or begin at another multiple of 64 rows"); // (C324)
   if (getResult().getType().getNumElements() != expected)
-    return emitOpError() << "scales must be " << expected
-                         << " numbers, two and one for each row of b, "
-                         << "but got " << getResult().getType(); // (C324)
+    return withNote(emitOpError() << "scales must be " << expected
+                                  << " numbers, two and one for each row of b, "
+                                  << "but got " << getResult().getType(),
+                    "a vector has the scales of two rows of a and of every row of b"); // (C324)
   return success();
 }
 
@@ -147,18 +169,20 @@ LogicalResult TilePowersOp::verify() {
   SharedType powers = getPowers().getType();
   if (!powers.getElementType().isF32() || powers.getLayout() != Layout::Linear ||
       !hasRowsOfRole(*this, 0, powers.getColumns()))
-    return emitOpError() << "powers must be f32 without a swizzle, with at least " << kFragmentRows
-                         << " columns for each warpgroup of its role, but got " << powers; // (C341)
+    return withNote(emitOpError() << "powers must be f32 without a swizzle, with at least "
+                                  << kFragmentRows
+                                  << " columns for each warpgroup of its role, but got " << powers,
+                    "load the powers of all rows of the role"); // (C341)
   if (getResult().getType().getNumElements() != 3)
-    return emitOpError() << "scales must be 3 numbers, but got " << getResult().getType(); // (C341)
+    return withNote(emitOpError() << "scales must be 3 numbers, but got " << getResult().getType(),
+                    "write vector<3xf32>"); // (C341)
   return success();
 }
 
 LogicalResult PromoteOp::verify() {
   FragmentType sums = getSums().getType();
-  if (!isAccumulatorOfWgmma(sums))
-    return emitOpError() << "sums must be an f32 fragment of wgmma with " << kFragmentRows
-                         << " rows, but got " << sums;                // (C222)
+  if (failed(verifySums(*this, "sums", sums))) // (C222)
+    return failure();
   return verifyScales(*this, cast<VectorType>(getScales().getType()), // (C222)
                       sums.getShape()[1]);
 }

@@ -4,9 +4,11 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "fp4/Dialect/Fp4/IR/Remedy.h"
 #include "fp4/Dialect/Pipe/IR/Pipe.h"
 
 using namespace mlir;
+using namespace fp4;
 using namespace fp4::pipe;
 
 /// Threads of a warp: rows, and columns, of the square that it transposes.
@@ -15,22 +17,26 @@ static constexpr int64_t kWarp = 32;
 LogicalResult RowAmaxOp::verify() { // (C210)
   if (int64_t(getColumns()) > 0)
     return success();
-  return emitOpError() << "columns must be positive, but got " << int64_t(getColumns());
+  return withNote(emitOpError() << "columns must be positive, but got " << int64_t(getColumns()),
+                  "write the columns of the output, which bound those that count");
 }
 
 LogicalResult FoldAmaxOp::verify() { // (C211)
   GlobalType dest = getDest().getType();
   if (dest.getRank() == 0 && dest.getElementType().isF32())
     return success();
-  return emitOpError() << "destination must be a scalar f32, but got " << dest;
+  return withNote(emitOpError() << "destination must be a scalar f32, but got " << dest,
+                  "pass a buffer of type !pipe.global<f32>, which is zero before the kernel");
 }
 
 LogicalResult TransposeOp::verify() { // (C212)
   int64_t count = getValue().getType().getNumElements();
   if (count == kWarp)
     return success();
-  return emitOpError() << "vector must have an element for each of the 32 threads of a warp, but got "
-                       << count;
+  return withNote(
+      emitOpError() << "vector must have an element for each of the 32 threads of a warp, but got "
+                    << count,
+      "read 32 columns of the accumulator");
 }
 
 LogicalResult StoreColumnOp::verify() { // (C213)
@@ -40,10 +46,13 @@ LogicalResult StoreColumnOp::verify() { // (C213)
   bool isCodes = bits == 4 && count == kWarp;
   bool isScales = bits == 8 && count <= 2;
   if (!isCodes && !isScales)
-    return emitOpError() << "vector must be 32 codes, or 1 or 2 scales, but got " << vector;
+    return withNote(emitOpError() << "vector must be 32 codes, or 1 or 2 scales, but got "
+                                  << vector,
+                    "quantize 32 elements of a column at a time");
   if (dest.getRank() != 2 || ShapedType::isDynamic(dest.getShape()[0]) ||
       dest.hasDynamicColumns() || dest.getElementType() != vector.getElementType())
-    return emitOpError() << "destination must be a static buffer of " << vector.getElementType()
-                         << " and rank 2, but got " << dest;
+    return withNote(emitOpError() << "destination must be a static buffer of "
+                                  << vector.getElementType() << " and rank 2, but got " << dest,
+                    "pass a buffer of the vector's elements with static rows and columns");
   return success();
 }

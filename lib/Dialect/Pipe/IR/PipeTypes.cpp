@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "fp4/Dialect/Fp4/IR/Remedy.h"
 #include "fp4/Dialect/Pipe/IR/Pipe.h"
 
 #include "fp4/ISA/BufferShape.h"
@@ -45,10 +46,12 @@ static ParseResult parseWords(AsmParser &parser, Layout &layout, StringRef last,
     }
     std::optional<Layout> parsed = symbolizeLayout(word);
     if (!parsed)
-      return parser.emitError(wordLoc)
-             << "layout must be linear, swizzle_32B, swizzle_64B, swizzle_128B, "
-                "swizzle_128B_b4x16_p64, tiled_128x4 or halves_128x4, but got "
-             << word;
+      return withNote(parser.emitError(wordLoc)
+                          << "layout must be linear, swizzle_32B, swizzle_64B, swizzle_128B, "
+                             "swizzle_128B_b4x16_p64, tiled_128x4 or halves_128x4, but got "
+                          << word,
+                      "tiled_128x4 and halves_128x4 are layouts of scales, the others of data; "
+                      "linear is what is meant without a word");
     layout = *parsed;
   }
   return success();
@@ -108,7 +111,10 @@ Type FragmentType::parse(AsmParser &parser) {
     return {};
   std::optional<FragmentKind> kind = symbolizeFragmentKind(word);
   if (!kind) {
-    parser.emitError(wordLoc) << "fragment must be of wgmma, mma_sync or lanes, but got " << word;
+    withNote(parser.emitError(wordLoc)
+                 << "fragment must be of wgmma, mma_sync or lanes, but got " << word,
+             "wgmma and mma_sync hold what their instruction adds to, lanes what threads read from "
+             "tensor memory");
     return {};
   }
   return getChecked([&] { return parser.emitError(loc); }, parser.getContext(), shape, elementType,
@@ -298,13 +304,20 @@ MemRefType fp4::pipe::getBufferType(GlobalType type) {
 
 using EmitError = llvm::function_ref<InFlightDiagnostic()>;
 
+static LogicalResult refuseElement(EmitError emitError, Type element) {
+  return withNote(emitError() << "element type must be an integer or a float, but got " << element,
+                  "other types have no bytes in memory: take an integer or a float of their width");
+}
+
 static LogicalResult verifyRank2(EmitError emitError, ArrayRef<int64_t> shape) {
   if (shape.size() != 2)
-    return emitError() << "tile must have 2 dimensions, but got " << shape.size();
+    return withNote(emitError() << "tile must have 2 dimensions, but got " << shape.size(),
+                    "write !pipe.shared<ROWSxCOLUMNSxTYPE>");
   for (int64_t dim : shape)
     if (dim < 1 || dim > kMaxDimension)
-      return emitError() << "dimensions of a tile must be 1 to " << kMaxDimension << ", but got "
-                         << dim;
+      return withNote(emitError() << "dimensions of a tile must be 1 to " << kMaxDimension
+                                  << ", but got " << dim,
+                      "cut the matrix into tiles that a memory on the chip holds");
   return success();
 }
 
@@ -313,16 +326,21 @@ static LogicalResult verifyScaleTile(EmitError emitError, ArrayRef<int64_t> shap
                                      Layout layout) {
   bool isHalved = layout == Layout::Halves128x4;
   if (isHalved && (shape[0] % 64 || shape[0] < 64 || shape[0] > 2 * kScaleBlockRows)) // (C423)
-    return emitError() << "halves_128x4 tile must have 64, 128, 192 or 256 rows, but got "
-                       << shape[0];
+    return withNote(emitError() << "halves_128x4 tile must have 64, 128, 192 or 256 rows, but got "
+                                << shape[0],
+                    "halves are of 32 to 128 rows; other tiles of scales have layout tiled_128x4");
   bool hasBlocks = isHalved || shape[0] == kScaleBlockRows / 2 || shape[0] % kScaleBlockRows == 0;
   if (!hasBlocks || shape[1] % kScaleBlockColumns) // (C103)
-    return emitError() << stringifyLayout(layout)
-                       << " tile must have 64 rows or a multiple of 128, and a multiple of 4 "
-                          "columns, but got "
-                       << shape[0] << "x" << shape[1];
+    return withNote(
+        emitError() << stringifyLayout(layout)
+                    << " tile must have 64 rows or a multiple of 128, and a multiple of 4 "
+                       "columns, but got "
+                    << shape[0] << "x" << shape[1],
+        "scales are stored in blocks of 128 rows and 4 columns; round the tile up to whole blocks");
   if (!isScaleElementType(element))
-    return emitError() << "scale factors must be f8E4M3FN or f8E8M0FNU, but got " << element;
+    return withNote(emitError() << "scale factors must be f8E4M3FN or f8E8M0FNU, but got "
+                                << element,
+                    "these are the types of scales that block-scaled instructions read");
   return success();
 }
 
@@ -332,26 +350,36 @@ static LogicalResult verifyPadding(EmitError emitError, Type element, Layout lay
   bool fits = isOfSix ? isSixBitElementType(element) : isa<Float4E2M1FNType>(element);
   if (!isPadded(layout) || fits)
     return success();
-  return emitError() << "tile of layout " << stringifyLayout(layout) << " must have elements of "
-                     << (isOfSix ? "f6E2M3FN or f6E3M2FN" : "f4E2M1FN") << ", but got " << element;
+  return withNote(
+      emitError() << "tile of layout " << stringifyLayout(layout) << " must have elements of "
+                  << (isOfSix ? "f6E2M3FN or f6E3M2FN" : "f4E2M1FN") << ", but got " << element,
+      "the padding makes rows of bytes of smaller elements; write layout swizzle_128B for elements "
+      "of 8 bits or more");
 }
 
 LogicalResult GlobalType::verify(EmitError emitError, ArrayRef<int64_t> shape, Type element,
                                  Layout layout) {
   if (!element.isIntOrFloat())
-    return emitError() << "element type must be an integer or a float, but got " << element;
+    return refuseElement(emitError, element);
   if (shape.size() > 2)
-    return emitError() << "global buffer must have at most 2 dimensions, but got " << shape.size();
+    return withNote(emitError() << "global buffer must have at most 2 dimensions, but got "
+                                << shape.size(),
+                    "collapse the leading dimensions into the rows");
   if (shape.size() == 1 && element.getIntOrFloatBitWidth() % 8)
-    return emitError() << "global buffer of 1 dimension must have elements of whole bytes, but got "
-                       << element;
+    return withNote(
+        emitError() << "global buffer of 1 dimension must have elements of whole bytes, but got "
+                    << element,
+        "pack the elements into i8, or give the buffer two dimensions");
   if (layout != Layout::Linear && layout != Layout::Tiled128x4)
-    return emitError() << "layout of a global buffer must be linear or tiled_128x4, but got "
-                       << stringifyLayout(layout);
+    return withNote(
+        emitError() << "layout of a global buffer must be linear or tiled_128x4, but got "
+                    << stringifyLayout(layout),
+        "swizzles are of tiles in shared memory, which a tensor map makes while it loads");
   if (layout == Layout::Tiled128x4 && (shape.size() != 2 || !isScaleElementType(element)))
-    return emitError()
-           << "tiled_128x4 buffer must be 2-dimensional of f8E4M3FN or f8E8M0FNU, but got "
-           << element;
+    return withNote(
+        emitError() << "tiled_128x4 buffer must be 2-dimensional of f8E4M3FN or f8E8M0FNU, but got "
+                    << element,
+        "leave the layout out where the buffer has no scale factors");
   return success();
 }
 
@@ -360,29 +388,37 @@ LogicalResult TensorMapType::verify(EmitError emitError, ArrayRef<int64_t> shape
   if (failed(verifyRank2(emitError, shape)))
     return failure();
   if (tail && layout == Layout::Tiled128x4) // (C471)
-    return emitError() << "map with a tail must have rows of elements, but got layout "
-                       << stringifyLayout(layout);
+    return withNote(emitError() << "map with a tail must have rows of elements, but got layout "
+                                << stringifyLayout(layout),
+                    "blocks of scales have no tail: leave 'tail' out");
   if (layout == Layout::Halves128x4) // (C423)
-    return emitError() << "box of scales must have layout tiled_128x4, but got "
-                       << stringifyLayout(layout);
+    return withNote(emitError() << "box of scales must have layout tiled_128x4, but got "
+                                << stringifyLayout(layout),
+                    "write 'tiled_128x4' behind the element type");
   if (layout == Layout::Tiled128x4)
     return verifyScaleTile(emitError, shape, element, layout);
   if (!bitsInMemory(element, layout))
-    return emitError() << "element type must be an integer or a float, but got " << element;
+    return refuseElement(emitError, element);
   if (failed(verifyPadding(emitError, element, layout))) // (C290)
     return failure();
   if (shape[0] > 256) // (C101)
-    return emitError() << "box must have at most 256 rows, but got " << shape[0];
+    return withNote(emitError() << "box must have at most 256 rows, but got " << shape[0],
+                    "load a higher tile with several operations");
   int64_t inner = sharedRowBytes(shape[1], element, layout), width = swizzleWidth(layout);
   if (isPadded(layout) && inner != width) // (C290)
-    return emitError() << "rows of a box of layout " << stringifyLayout(layout) << " must have "
-                       << width << " elements, but got " << shape[1];
+    return withNote(emitError() << "rows of a box of layout " << stringifyLayout(layout)
+                                << " must have " << width << " elements, but got " << shape[1],
+                    "a wider tile consists of panels of this width");
   if (inner % 16 || inner > 256) // (C101)
-    return emitError() << "rows of the box must be a multiple of 16 bytes, at most 256, but got "
-                       << inner << " bytes";
+    return withNote(
+        emitError() << "rows of the box must be a multiple of 16 bytes, at most 256, but got "
+                    << inner << " bytes",
+        "TMA copies units of 16 bytes; pad the columns of the tile");
   if (width && inner > width) // (C101)
-    return emitError() << "rows of the box must be at most " << width << " bytes for "
-                       << stringifyLayout(layout) << ", but got " << inner << " bytes";
+    return withNote(
+        emitError() << "rows of the box must be at most " << width << " bytes for "
+                    << stringifyLayout(layout) << ", but got " << inner << " bytes",
+        "take a wider swizzle, or a tile of several panels, whose map has the box of one");
   return success();
 }
 
@@ -393,17 +429,46 @@ LogicalResult SharedType::verify(EmitError emitError, ArrayRef<int64_t> shape, T
   if (layout == Layout::Tiled128x4 || layout == Layout::Halves128x4)
     return verifyScaleTile(emitError, shape, element, layout);
   if (!bitsInMemory(element, layout))
-    return emitError() << "element type must be an integer or a float, but got " << element;
+    return refuseElement(emitError, element);
   if (failed(verifyPadding(emitError, element, layout))) // (C290)
     return failure();
   int64_t inner = sharedRowBytes(shape[1], element, layout), width = swizzleWidth(layout);
   if (width && inner % width) // (C102)
-    return emitError() << "rows of a " << stringifyLayout(layout) << " tile must be a multiple of "
-                       << width << " bytes, but got " << inner << " bytes";
+    return withNote(emitError() << "rows of a " << stringifyLayout(layout)
+                                << " tile must be a multiple of " << width << " bytes, but got "
+                                << inner << " bytes",
+                    "pad the columns to whole panels, or take a narrower swizzle");
   if (inner % 16)
-    return emitError() << "rows of a tile must be a multiple of 16 bytes, but got " << inner
-                       << " bytes";
+    return withNote(emitError() << "rows of a tile must be a multiple of 16 bytes, but got "
+                                << inner << " bytes",
+                    "copies have units of 16 bytes; pad the columns of the tile");
   return success();
+}
+
+/// An operand (C466) or an accumulator (C104) in tensor memory.
+static LogicalResult verifyNumbers(EmitError emitError, ArrayRef<int64_t> shape, Type element,
+                                   bool pair) {
+  if (element.isF16() || element.isBF16()) {
+    if (shape[0] == kMmaM && shape[1] % kOperandUnit == 0 && !pair)
+      return success();
+    return withNote(emitError() << "operand must be 128 rows of a multiple of " << kOperandUnit
+                                << " columns and belong to no pair, but got " << shape[0] << "x"
+                                << shape[1] << "x" << element,
+                    "take a tile of 128 rows, and pad its columns");
+  }
+  bool hasRows = shape[0] == kMmaM || (pair && shape[0] == 2 * kMmaM);
+  if (element.isF32() && hasRows &&
+      hw::validateMmaShape(hw::MmaKind::MXF4NVF4, pair ? 2 : 1, shape[0], shape[1]))
+    return success();
+  return withNote(
+      emitError() << "accumulator"
+                  << (pair ? " of a pair must be 256 or 128 rows of f32 and 16 to 256 columns in "
+                             "steps of 16, but got "
+                           : " must be 128 rows of f32 and 8 to 256 columns in steps of 8, "
+                             "but got ")
+                  << shape[0] << "x" << shape[1] << "x" << element,
+      "these are the shapes that block-scaled instructions make; take several accumulators for a "
+      "larger tile"); // (C104)
 }
 
 LogicalResult TmemType::verify(EmitError emitError, ArrayRef<int64_t> shape, Type element,
@@ -412,36 +477,27 @@ LogicalResult TmemType::verify(EmitError emitError, ArrayRef<int64_t> shape, Typ
     return failure();
   bool isScales = layout == Layout::Tiled128x4 || layout == Layout::Halves128x4;
   if (layout == Layout::Halves128x4 && !pair) // (C423)
-    return emitError() << "halves_128x4 tile in tensor memory must belong to a pair";
+    return withNote(emitError() << "halves_128x4 tile in tensor memory must belong to a pair",
+                    "add ', pair', or take layout tiled_128x4");
   if (isScales) {
     if (failed(verifyScaleTile(emitError, shape, element, layout)))
       return failure();
   } else if (layout != Layout::Linear) {
-    return emitError() << "layout of a tensor memory tile must be linear, tiled_128x4 or "
-                          "halves_128x4, but got "
-                       << stringifyLayout(layout);
-  } else if (element.isF16() || element.isBF16()) {
-    if (shape[0] != kMmaM || shape[1] % kOperandUnit || pair) // (C466)
-      return emitError() << "operand must be 128 rows of a multiple of " << kOperandUnit
-                         << " columns and belong to no pair, but got " << shape[0] << "x"
-                         << shape[1] << "x" << element;
-  } else if (!element.isF32() || (shape[0] != kMmaM && !(pair && shape[0] == 2 * kMmaM)) ||
-             !hw::validateMmaShape(hw::MmaKind::MXF4NVF4, pair ? 2 : 1, shape[0],
-                                   shape[1])) { // (C104)
-    return emitError()
-           << "accumulator"
-           << (pair ? " of a pair must be 256 or 128 rows of f32 and 16 to 256 columns in "
-                      "steps of 16, but got "
-                    : " must be 128 rows of f32 and 8 to 256 columns in steps of 8, "
-                      "but got ")
-           << shape[0] << "x" << shape[1] << "x" << element;
+    return withNote(
+        emitError() << "layout of a tensor memory tile must be linear, tiled_128x4 or "
+                       "halves_128x4, but got "
+                    << stringifyLayout(layout),
+        "tensor memory has no swizzles: leave the layout out where the tile has no scales");
+  } else if (failed(verifyNumbers(emitError, shape, element, pair))) {
+    return failure();
   }
   int64_t columns = isScales          ? scaleTileColumns(shape[0], shape[1], layout)
                     : element.isF32() ? shape[1]
                                       : shape[1] / kFloatsOfColumn;
   if (columns > hw::tmemColumnCount) // (C105)
-    return emitError() << "tile must fit in " << hw::tmemColumnCount
-                       << " tensor memory columns, but needs " << columns;
+    return withNote(emitError() << "tile must fit in " << hw::tmemColumnCount
+                                << " tensor memory columns, but needs " << columns,
+                    "cut the tile into several, which different iterations use");
   return success();
 }
 
@@ -450,23 +506,32 @@ LogicalResult FragmentType::verify(EmitError emitError, ArrayRef<int64_t> shape,
   if (failed(verifyRank2(emitError, shape)))
     return failure();
   if (!element.isF32() && !(kind == FragmentKind::Wgmma && isa<Float8E4M3FNType>(element)))
-    return emitError() << "fragment must have elements of f32, or of wgmma f8E4M3FN, but got "
-                       << element;
+    return withNote(
+        emitError() << "fragment must have elements of f32, or of wgmma f8E4M3FN, but got "
+                    << element,
+        "threads convert what they have read from a fragment, as vectors");
   if (Status status = hw::validateFragment(toHardware(kind), shape[0], shape[1]); !status)
-    return emitError() << "fragment must be what its instruction makes: " << status.error().message;
+    return withNote(emitError() << "fragment must be what its instruction makes: "
+                                << status.error().message,
+                    "wgmma makes multiples of 64x8, mma_sync of 16x8, and lanes are 128 rows of 16 "
+                    "to 128 columns");
   return success();
 }
 
 LogicalResult ChannelType::verify(EmitError emitError, ArrayRef<Type> payload) {
   if (payload.empty())
-    return emitError() << "channel must have a payload of at least one tile";
+    return withNote(emitError() << "channel must have a payload of at least one tile",
+                    "write !pipe.channel<TILE> with a !pipe.shared or !pipe.tmem tile");
   bool shared = isa<SharedType>(payload.front());
   for (Type type : payload) {
     if (!isa<SharedType, TmemType>(type))
-      return emitError() << "payload must be tiles in shared or tensor memory, but got " << type;
+      return withNote(
+          emitError() << "payload must be tiles in shared or tensor memory, but got " << type,
+          "values of other types cross from role to role as operands that are computed in both");
     if (isa<SharedType>(type) != shared) // (C106)
-      return emitError() << "payload must lie in one memory, but got " << payload.front() << " and "
-                         << type;
+      return withNote(emitError() << "payload must lie in one memory, but got " << payload.front()
+                                  << " and " << type,
+                      "make a channel for each memory");
   }
   return success();
 }

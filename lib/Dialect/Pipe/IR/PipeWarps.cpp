@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "fp4/Dialect/Pipe/IR/PipeWarps.h"
+#include "fp4/Dialect/Fp4/IR/Remedy.h"
 
 #include "VerifyRows.h"
 
@@ -44,14 +45,17 @@ static LogicalResult verifyFragments(Operation *op, FragmentType fragment, int64
                                      int64_t columns) {
   int64_t high = fragment.getShape()[0], wide = fragment.getShape()[1];
   if (rows <= 0 || columns <= 0 || rows % high || columns % wide)
-    return op->emitOpError() << "tile must consist of whole fragments of " << high << "x" << wide
-                             << ", but has " << rows << "x" << columns;
+    return withNote(op->emitOpError() << "tile must consist of whole fragments of " << high << "x"
+                                      << wide << ", but has " << rows << "x" << columns,
+                    "round the tile up to whole fragments, or take smaller ones");
   auto region = op->getParentOfType<RoleRegionOp>();
   int64_t fragments = rows / high * (columns / wide);
   if (!region || region.getRole().getNumWarps() == fragments)
     return success();
-  return op->emitOpError() << "role must have a warp for each of the " << fragments
-                           << " fragments of the tile, but has " << region.getRole().getNumWarps();
+  return withNote(op->emitOpError()
+                      << "role must have a warp for each of the " << fragments
+                      << " fragments of the tile, but has " << region.getRole().getNumWarps(),
+                  "change the warps of the role, or the shape of the fragment");
 }
 
 /// (C251) Rows of one panel; `isWide`: of any elements, an operand's of 6 or 8 bits.
@@ -62,9 +66,11 @@ static LogicalResult verifyOperand(Operation *op, StringRef name, SharedType dat
   Type element = data.getElementType();
   if (fits && ((isWide && isByteElementType(element)) || isa<Float4E2M1FNType>(element)))
     return success();
-  return op->emitOpError() << name << " must be " << (isWide ? "of 4, 6 or 8 bits" : "f4E2M1FN")
-                           << " with rows of 64 or 128 bytes and the swizzle of that width, but got "
-                           << data;
+  return withNote(op->emitOpError()
+                      << name << " must be " << (isWide ? "of 4, 6 or 8 bits" : "f4E2M1FN")
+                      << " with rows of 64 or 128 bytes and the swizzle of that width, but got "
+                      << data,
+                  "load rows of 64 bytes with swizzle_64B, or of 128 with swizzle_128B");
 }
 
 /// (C252) A column of scales for each block, and rows for all of `data`.
@@ -75,10 +81,12 @@ static LogicalResult verifyScales(Operation *op, StringRef name, SharedType data
   if (block && scales.isScales() && scales.getColumns() == data.getColumns() / block &&
       scales.getRows() >= data.getRows())
     return success();
-  return op->emitOpError() << "scales of " << name << " must be f8E4M3FN for each 16 or f8E8M0FNU for "
-                           << "each 32 of " << data.getColumns()
-                           << " elements, with layout tiled_128x4 and at least " << data.getRows()
-                           << " rows, but got " << scales;
+  return withNote(op->emitOpError()
+                      << "scales of " << name << " must be f8E4M3FN for each 16 or f8E8M0FNU for "
+                      << "each 32 of " << data.getColumns()
+                      << " elements, with layout tiled_128x4 and at least " << data.getRows()
+                      << " rows, but got " << scales,
+                  "load a column of scales for each block of k, in whole blocks of 128 rows");
 }
 
 /// (C469) Where A has no scales, they are 1: of an instruction that has those of one type.
@@ -87,9 +95,10 @@ static LogicalResult verifyUnscaled(MmaSyncOp op) {
   if (!op.getAScaleRow() && isa<Float8E4M3FNType>(a.getElementType()) &&
       isa<Float4E2M1FNType>(b.getElementType()) && isa<Float8E8M0FNUType>(scales.getElementType()))
     return success();
-  return op.emitOpError()
-         << "a without scales must be f8E4M3FN beside b of f4E2M1FN with scales of "
-         << "f8E8M0FNU, but got " << a << ", " << b << " and " << scales; // (C469)
+  return withNote(op.emitOpError()
+                      << "a without scales must be f8E4M3FN beside b of f4E2M1FN with scales of "
+                      << "f8E8M0FNU, but got " << a << ", " << b << " and " << scales,
+                  "pass the scales of a, or quantize the operands to these types"); // (C469)
 }
 
 LogicalResult MmaSyncOp::verify() {
@@ -98,15 +107,18 @@ LogicalResult MmaSyncOp::verify() {
   int64_t rows = acc.getShape()[0], columns = acc.getShape()[1];
   if (acc.getKind() != FragmentKind::MmaSync || (rows != kWarpRows && rows % kScaleRows) ||
       columns % kScaleRows)
-    return emitOpError() << "accumulator must be a fragment of mma_sync with " << kWarpRows
-                         << " rows or a multiple of " << kScaleRows << ", and a multiple of "
-                         << kScaleRows << " columns, but got " << acc; // (C250)
+    return withNote(emitOpError() << "accumulator must be a fragment of mma_sync with " << kWarpRows
+                                  << " rows or a multiple of " << kScaleRows
+                                  << ", and a multiple of " << kScaleRows << " columns, but got "
+                                  << acc,
+                    "write !pipe.fragment<32x32xf32, mma_sync>, or a multiple of it"); // (C250)
   bool isWide = isByteElementType(a.getElementType()) || isByteElementType(b.getElementType());
   if (failed(verifyOperand(*this, "a", a, isWide)) || failed(verifyOperand(*this, "b", b, isWide)))
     return failure(); // (C251)
   if (a.getColumns() != b.getColumns())
-    return emitOpError() << "a and b must have as many elements of k, but got " << a << " and "
-                         << b; // (C251)
+    return withNote(emitOpError() << "a and b must have as many elements of k, but got " << a
+                                  << " and " << b,
+                    "load tiles of one depth");                      // (C251)
   if (failed(verifyFragments(*this, acc, a.getRows(), b.getRows()))) // (C251)
     return failure();
   SharedType ofB = getBScales().getType();
@@ -118,17 +130,22 @@ LogicalResult MmaSyncOp::verify() {
   if (failed(verifyScales(*this, "a", a, ofA))) // (C252)
     return failure();
   if (ofA.getElementType() != ofB.getElementType())
-    return emitOpError() << "scales of a and b must be of one type, but got " << ofA << " and "
-                         << ofB; // (C252)
+    return withNote(emitOpError() << "scales of a and b must be of one type, but got " << ofA
+                                  << " and " << ofB,
+                    "quantize both operands with one type of scales"); // (C252)
   if (isWide && !isa<Float8E8M0FNUType>(ofA.getElementType()))
-    return emitOpError() << "scales of operands of 6 or 8 bits must be f8E8M0FNU, but got " << ofA; // (C252)
+    return withNote(
+        emitOpError() << "scales of operands of 6 or 8 bits must be f8E8M0FNU, but got " << ofA,
+        "quantize both operands to formats of f8E8M0FNU, such as mxfp4 and mxfp8"); // (C252)
   return success();
 }
 
 LogicalResult WarpPlaceOp::verify() {
   FragmentType acc = getAccumulator().getType();
   if (acc.getKind() != FragmentKind::MmaSync)
-    return emitOpError() << "accumulator must be a fragment of mma_sync, but got " << acc; // (C253)
+    return withNote(emitOpError() << "accumulator must be a fragment of mma_sync, but got " << acc,
+                    "pipe.read_fragment and others are for fragments of wgmma; this operation "
+                    "places those of warps");                  // (C253)
   return verifyFragments(*this, acc, getRows(), getColumns()); // (C253)
 }
 
@@ -139,10 +156,13 @@ LogicalResult ReadWarpFragmentOp::verify() {
       row < acc.getShape()[0] && first >= 0 && first % kPartColumns == 0 &&
       columns % kPartColumns == 0 && first <= acc.getShape()[1] - columns)
     return success();
-  return emitOpError() << "elements must be of " << kWarpRows << " rows from a multiple of that on, and "
-                       << "of multiples of " << kPartColumns << " columns, within a fragment of "
-                       << "mma_sync, but got row " << row << " and " << columns << " columns from "
-                       << first << " on, of " << acc; // (C254)
+  return withNote(emitOpError() << "elements must be of " << kWarpRows
+                                << " rows from a multiple of that on, and "
+                                << "of multiples of " << kPartColumns
+                                << " columns, within a fragment of "
+                                << "mma_sync, but got row " << row << " and " << columns
+                                << " columns from " << first << " on, of " << acc,
+                  "read two columns for each element, from multiples of 8 on"); // (C254)
 }
 
 //===----------------------------------------------------------------------===//
@@ -154,9 +174,10 @@ LogicalResult FragmentAmaxOp::verify() {
   int64_t count = getValue().getType().getNumElements();
   if (int64_t(getColumns()) > 0 && count % together == 0)
     return success();
-  return emitOpError() << "columns must be positive, and the vector have a multiple of " << together
-                       << " elements, but got " << int64_t(getColumns()) << " and "
-                       << getValue().getType(); // (C570)
+  return withNote(emitOpError() << "columns must be positive, and the vector have a multiple of "
+                                << together << " elements, but got " << int64_t(getColumns())
+                                << " and " << getValue().getType(),
+                  "write the columns of the output, and read whole pairs of rows"); // (C570)
 }
 
 int64_t GatherRowsOp::getStagedBytes() {
@@ -175,10 +196,11 @@ static LogicalResult verifyTransposed(GatherRowsOp op) {
       (count == narrow || count == most) && given >= fewest && given <= most &&
       llvm::isPowerOf2_64(uint64_t(given)))
     return success();
-  return op.emitOpError()
-         << "transposed segment must have 32 or 64 elements, and one vector of its "
-         << "type have 4, 8, 16, 32 or 64, but got " << segment << " from " << op.getValues().size()
-         << " of " << part; // (C581)
+  return withNote(op.emitOpError()
+                      << "transposed segment must have 32 or 64 elements, and one vector of its "
+                      << "type have 4, 8, 16, 32 or 64, but got " << segment << " from "
+                      << op.getValues().size() << " of " << part,
+                  "transpose 32 or 64 elements of a row at a time"); // (C581)
 }
 
 LogicalResult GatherRowsOp::verify() {
@@ -186,10 +208,11 @@ LogicalResult GatherRowsOp::verify() {
   auto region = (*this)->getParentOfType<RoleRegionOp>();
   if (region &&
       (region.getRole().getNumThreads() % warpgroup || region.getRole().getFirstWarp() % 4))
-    return emitOpError() << "role must have whole warpgroups, but is "
-                         << region.getRole(); // (C571)
+    return withNote(emitOpError() << "role must have whole warpgroups, but is " << region.getRole(),
+                    "write a multiple of 4 warps, from a multiple of 4 on"); // (C571)
   if (getValues().empty() || !llvm::all_equal(getValues().getTypes()))
-    return emitOpError("values must be vectors of one type"); // (C571)
+    return withNote(emitOpError("values must be vectors of one type"),
+                    "pass at least one vector, and convert the others to its type"); // (C571)
   if (getTransposed())
     return verifyTransposed(*this); // (C581)
   auto part = cast<VectorType>(getValues().front().getType());
@@ -199,9 +222,11 @@ LogicalResult GatherRowsOp::verify() {
   if (part.getElementType() == segment.getElementType() && part.getNumElements() % ofParts == 0 &&
       given == count && (count == narrow || count == wide))
     return success();
-  return emitOpError() << "segment must have 32 or 64 elements, as many as all values, which have "
-                       << "multiples of " << ofParts << ", but got " << segment << " from " << given
-                       << " elements in parts of " << part; // (C571)
+  return withNote(
+      emitOpError() << "segment must have 32 or 64 elements, as many as all values, which have "
+                    << "multiples of " << ofParts << ", but got " << segment << " from " << given
+                    << " elements in parts of " << part,
+      "gather as many parts as a segment of 32 or 64 elements has"); // (C571)
 }
 
 LogicalResult StoreFewScalesOp::verify() {
@@ -210,7 +235,8 @@ LogicalResult StoreFewScalesOp::verify() {
   int64_t count = type.getNumElements();
   if (dest.isScales() && dest.getElementType() == type.getElementType() && count <= 2)
     return verifyRows(*this, dest, getRows()); // (C573)
-  return emitOpError()
-         << "vector must have 1 or 2 scales of a buffer of layout tiled_128x4, but got " << type
-         << " and " << dest; // (C573)
+  return withNote(
+      emitOpError() << "vector must have 1 or 2 scales of a buffer of layout tiled_128x4, but got "
+                    << type << " and " << dest,
+      "store the scales of one or two blocks of a row; pipe.store takes four"); // (C573)
 }

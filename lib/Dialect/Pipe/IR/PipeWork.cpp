@@ -1,5 +1,6 @@
 //===- PipeWork.cpp - Work of a block -------------------------------------===//
 
+#include "fp4/Dialect/Fp4/IR/Remedy.h"
 #include "fp4/Dialect/Pipe/IR/Pipe.h"
 
 #include "mlir/IR/Builders.h"
@@ -7,6 +8,7 @@
 #include "mlir/IR/PatternMatch.h"
 
 using namespace mlir;
+using namespace fp4;
 using namespace fp4::pipe;
 
 /// Arguments of the body before the carried values: m and n.
@@ -63,7 +65,9 @@ ParseResult ForEachWorkOp::parse(OpAsmParser &parser, OperationState &result) {
     return failure();
   auto interface = dyn_cast<WorkScheduleAttrInterface>(schedule);
   if (!interface)
-    return parser.emitError(scheduleLoc) << "schedule must be a work schedule, but got " << schedule;
+    return withNote(parser.emitError(scheduleLoc)
+                        << "schedule must be a work schedule, but got " << schedule,
+                    "write #pipe.static_persistent<along_m> or #pipe.cluster_launch<along_m>");
   result.getOrAddProperties<Properties>().schedule = interface;
   SmallVector<OpAsmParser::Argument> arguments = {m, n};
   llvm::append_range(arguments, carried);
@@ -102,13 +106,15 @@ void ForEachWorkOp::getAsmBlockArgumentNames(Region &region, OpAsmSetValueNameFn
 LogicalResult ForEachWorkOp::verifyRegions() { // (C145)
   if (getBody()->getNumArguments() != kCoordinates + getInitArgs().size() ||
       getResults().size() != getInitArgs().size())
-    return emitOpError() << "body must have m, n and one argument per carried value, "
-                         << kCoordinates + getInitArgs().size() << ", but got "
-                         << getBody()->getNumArguments();
+    return withNote(emitOpError() << "body must have m, n and one argument per carried value, "
+                                  << kCoordinates + getInitArgs().size() << ", but got "
+                                  << getBody()->getNumArguments(),
+                    "write an argument for each value of 'iter_args'");
   unsigned yielded = getBody()->getTerminator()->getNumOperands();
   if (yielded != getInitArgs().size())
-    return emitOpError() << "must yield the " << getInitArgs().size()
-                         << " values that it carries, but yields " << yielded;
+    return withNote(emitOpError() << "must yield the " << getInitArgs().size()
+                                  << " values that it carries, but yields " << yielded,
+                    "yield a value for each of 'iter_args'");
   return success();
 }
 
@@ -188,5 +194,6 @@ LogicalResult RequestWorkOp::verify() { // (C301)
 LogicalResult NextWorkOp::verify() { // (C302)
   if ((*this)->getParentOfType<RoleRegionOp>())
     return success();
-  return emitOpError() << "must be in a pipe.role, which takes every response once";
+  return withNote(emitOpError() << "must be in a pipe.role, which takes every response once",
+                  "move it into the role that has the loop over the work");
 }

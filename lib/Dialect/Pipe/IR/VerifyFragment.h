@@ -6,7 +6,7 @@
 namespace fp4::pipe {
 
 /// Sums that a warpgroup has in registers, and no held weights: f32 in the rows of one instruction.
-bool isAccumulatorOfWgmma(FragmentType type);
+llvm::LogicalResult verifySums(mlir::Operation *op, llvm::StringRef name, FragmentType type);
 
 /// (C180) An operand that is converted: rows of one panel, and their scales.
 llvm::LogicalResult verifyConvertible(mlir::Operation *op, llvm::StringRef name, SharedType data,

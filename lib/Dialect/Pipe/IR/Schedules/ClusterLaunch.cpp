@@ -8,9 +8,12 @@
 
 #include "Rasters.h"
 
+#include "fp4/Dialect/Fp4/IR/Remedy.h"
+
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
 using namespace mlir;
+using namespace fp4;
 using namespace fp4::pipe;
 
 /// More responses would only keep tiles from blocks that are ready for them.
@@ -19,8 +22,9 @@ static constexpr int64_t kMostResponses = 8;
 LogicalResult ClusterLaunchAttr::verify(function_ref<InFlightDiagnostic()> emitError, Raster raster,
                                         int64_t width, int64_t depth) { // (C300)
   if (depth < 1 || depth > kMostResponses)
-    return emitError() << "depth must be 1 to " << kMostResponses << " responses, but got "
-                       << depth;
+    return withNote(emitError() << "depth must be 1 to " << kMostResponses << " responses, but got "
+                                << depth,
+                    "two responses hide the time that one takes");
   return verifyOrder(emitError, {raster, width});
 }
 

@@ -2,22 +2,27 @@
 
 #include "Rasters.h"
 
+#include "fp4/Dialect/Fp4/IR/Remedy.h"
+
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/IR/Matchers.h"
 
 #include <optional>
 
 using namespace mlir;
+using namespace fp4;
 using namespace fp4::pipe;
 
 LogicalResult fp4::pipe::verifyOrder(function_ref<InFlightDiagnostic()> emitError,
                                      TileOrder order) {
   if (order.raster == Raster::Panels && (order.width < 1 || order.width > INT32_MAX))
-    return emitError() << "panels must be 1 to " << INT32_MAX << " tiles wide, but got "
-                       << order.width;
+    return withNote(emitError() << "panels must be 1 to " << INT32_MAX << " tiles wide, but got "
+                                << order.width,
+                    "write the width of a panel in tiles, such as panels<8>");
   if (order.raster != Raster::Panels && order.width)
-    return emitError() << "raster " << stringifyRaster(order.raster)
-                       << " must have no width, but got " << order.width;
+    return withNote(emitError() << "raster " << stringifyRaster(order.raster)
+                                << " must have no width, but got " << order.width,
+                    "only panels have one: leave it out");
   return success();
 }
 
