@@ -2,11 +2,14 @@
 
 #include "ChannelEnds.h"
 
+#include "fp4/Dialect/Fp4/IR/Remedy.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Matchers.h"
 
 using namespace mlir;
+using namespace fp4;
 using namespace fp4::pipe;
 
 //===----------------------------------------------------------------------===//
@@ -66,7 +69,8 @@ static LogicalResult refuseRole(Operation *op, RoleRegionOp role, RoleRegionOp f
 static LogicalResult addUse(ChannelEnds &ends, ChannelOp channel, Operation *op) {
   auto role = op->getParentOfType<RoleRegionOp>();
   if (!role)
-    return op->emitOpError("must be in the region of a role");
+    return withNote(op->emitOpError("must be in the region of a role"),
+                    "put the ends of a channel into the roles that produce and consume it");
   ChannelUse use = cast<ChannelOpInterface>(op).getChannelUse();
   bool consumes = use == ChannelUse::Wait || use == ChannelUse::PartialRelease ||
                   use == ChannelUse::Release || use == ChannelUse::AwaitRelease;
@@ -118,8 +122,10 @@ static LogicalResult checkConsumers(ChannelOp channel, const ChannelEnds &ends) 
       return checkCompletion(channel, region, "consumer", engines.front(),
                              channel.getConsumerArrivals().front());
     if (ends.producer == region)
-      return channel.emitOpError()
-             << "ends must be different roles, but both are " << region.getRole().getName();
+      return withNote(channel.emitOpError() << "ends must be different roles, but both are "
+                                            << region.getRole().getName(),
+                      "a role keeps its tiles without a channel: move one end to another role, or "
+                      "remove the channel");
   }
   return success();
 }
@@ -368,7 +374,9 @@ FailureOr<Count> IterationChecker::runLoop(LoopLikeOpInterface loop, Count count
   FailureOr<Count> next = run(body, {loop.getLoopInductionVars()->front(), 0});
   if (failed(next))
     return failure();
-  return loop->emitOpError("must carry the counter of a channel, starting with that before it");
+  return withNote(
+      loop->emitOpError("must carry the counter of a channel, starting with that before it"),
+      "begin the loop with the number of iterations before it, and yield it plus one for each");
 }
 
 FailureOr<Count> IterationChecker::run(Block *block, Count count) {
@@ -381,8 +389,10 @@ FailureOr<Count> IterationChecker::run(Block *block, Count count) {
     } else if (op.getNumRegions() && contains(&op)) {
       auto loop = dyn_cast<LoopLikeOpInterface>(op);
       if (!loop || !loop.getLoopResults() || !loop.getLoopInductionVars())
-        return op.emitOpError(
-            "channel ops must be in straight-line code, scf.for or pipe.for_each_work");
+        return withNote(
+            op.emitOpError(
+                "channel ops must be in straight-line code, scf.for or pipe.for_each_work"),
+            "other control flow has no number of iterations: use arith.select inside of a loop");
       FailureOr<Count> next = runLoop(loop, count);
       if (failed(next))
         return failure();

@@ -5,6 +5,7 @@
 #include "ChannelEnds.h"
 #include "StageColumns.h"
 
+#include "fp4/Dialect/Fp4/IR/Remedy.h"
 #include "fp4/Dialect/Pipe/IR/PipeWarps.h"
 #include "fp4/Dialect/Pipe/IR/ScaleWarps.h"
 #include "fp4/ISA/TargetModel.h"
@@ -14,6 +15,7 @@
 #include "mlir/Interfaces/LoopLikeInterface.h"
 
 using namespace mlir;
+using namespace fp4;
 using namespace fp4::pipe;
 
 static constexpr int64_t kBarrierBytes = 8;
@@ -302,14 +304,16 @@ FailureOr<MemoryPlan> fp4::pipe::planMemory(gpu::GPUFuncOp kernel, const hw::Tar
     return plan.sharedBytes <= capacity;
   };
   if (!tmemFits())
-    return kernel.emitOpError() << "tiles must fit in the " << whole.tmemColumns
-                                << " tensor memory columns of " << StringRef(target.name)
-                                << ", but take " << plan.usedColumns;
+    return withNote(kernel.emitOpError() << "tiles must fit in the " << whole.tmemColumns
+                                         << " tensor memory columns of " << StringRef(target.name)
+                                         << ", but take " << plan.usedColumns,
+                    "take narrower tiles, or fewer stages of accumulators");
   deepen(plan, /*shared=*/false, options.maxAccumulators, tmemFits);
   if (!sharedFits())
-    return kernel.emitOpError() << "one stage of every channel must fit in " << capacity
-                                << " bytes of shared memory of " << StringRef(target.name)
-                                << ", but takes " << plan.sharedBytes;
+    return withNote(kernel.emitOpError() << "one stage of every channel must fit in " << capacity
+                                         << " bytes of shared memory of " << StringRef(target.name)
+                                         << ", but takes " << plan.sharedBytes,
+                    "take smaller tiles in the kernel's plan");
   deepenShared(plan, options.maxStages, sharedFits);
   deepenStageTiles(plan, tmemFits);
   for (ChannelPlan &channel : plan.channels)

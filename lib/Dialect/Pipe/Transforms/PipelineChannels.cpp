@@ -19,6 +19,7 @@
 #include "StageBytes.h"
 #include "StageColumns.h"
 
+#include "fp4/Dialect/Fp4/IR/Remedy.h"
 #include "fp4/Dialect/Fp4/IR/Target.h"
 #include "fp4/Dialect/Pipe/IR/PipeWarps.h"
 #include "fp4/Dialect/Pipe/Transforms/Passes.h"
@@ -135,8 +136,10 @@ FailureOr<Value> CounterThreader::run(Block *block, Value counter) {
     } else if (op.getNumRegions() && contains(&op)) {
       auto loop = dyn_cast<LoopLikeOpInterface>(op);
       if (!loop || !loop.getLoopResults())
-        return op.emitOpError() << "channel ops must be in straight-line code, scf.for or "
-                                   "pipe.for_each_work";
+        return withNote(
+            op.emitOpError() << "channel ops must be in straight-line code, scf.for or "
+                                "pipe.for_each_work",
+            "other control flow has no number of iterations: use arith.select inside of a loop");
       FailureOr<Value> after = threadLoop(loop, counter);
       if (failed(after))
         return failure();
@@ -189,12 +192,16 @@ static LogicalResult announceBytes(ProducerAcquireOp acquire) {
     first = first ? first : op;
   }
   if (!first)
-    return acquire.emitOpError() << "stage must be filled by loads in the block that acquires it";
+    return withNote(acquire.emitOpError()
+                        << "stage must be filled by loads in the block that acquires it",
+                    "move the loads of a stage directly behind its pipe.producer_acquire");
   DominanceInfo dominance;
   for (auto [blocks, factor] : bytes.factors)
     if (!dominance.properlyDominates(blocks, first))
-      return first->emitOpError() << "numbers of scale blocks and rows must be computed before the "
-                                     "first load of the stage";
+      return withNote(first->emitOpError()
+                          << "numbers of scale blocks and rows must be computed before the "
+                             "first load of the stage",
+                      "move what computes the number in front of the load");
   OpBuilder builder(first);
   bytes = arrivingBytes(bytes, acquire.getChannel().getDefiningOp<ChannelOp>());
   Value sum = materialize(builder, first->getLoc(), bytes);
@@ -283,8 +290,9 @@ static FailureOr<unsigned> takeLimit(gpu::GPUFuncOp kernel, StringRef name, unsi
     return limit;
   auto number = dyn_cast<IntegerAttr>(attribute);
   if (!number || !number.getType().isInteger(64) || number.getInt() < 1) // (C156)
-    return kernel.emitOpError() << "attribute " << name << " must be a positive i64, but got "
-                                << attribute;
+    return withNote(kernel.emitOpError()
+                        << "attribute " << name << " must be a positive i64, but got " << attribute,
+                    "write the number of bytes, such as 65536 : i64, or leave the attribute out");
   return unsigned(std::min<int64_t>(number.getInt(), limit));
 }
 

@@ -16,6 +16,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "fp4/Dialect/Fp4/IR/Remedy.h"
 #include "fp4/Dialect/Pipe/IR/Cluster.h"
 #include "fp4/Dialect/Pipe/IR/ScaleWarps.h"
 #include "fp4/Dialect/Pipe/Transforms/Passes.h"
@@ -97,7 +98,8 @@ static bool isTile(Type type) { return isa<SharedType, TmemType>(type); }
 
 LogicalResult KernelSpecializer::checkOps() {
   if (!kernel.getBody().hasOneBlock())
-    return kernel.emitOpError("expects structured control flow in one block");
+    return fp4::withNote(kernel.emitOpError("expects structured control flow in one block"),
+                         "write scf.for and scf.if instead of branches between blocks");
   WalkResult result = kernel.getBody().walk([&](Operation *op) {
     if (auto engineOp = dyn_cast<EngineOpInterface>(op)) {
       if (roleOf(op))
@@ -333,8 +335,11 @@ LogicalResult KernelSpecializer::eraseOtherRoles(RoleRegionOp region) {
     return success();
   auto [op, user] = takeOut(region, others);
   if (user)
-    user->emitOpError() << "value of " << op->getName() << " cannot cross from role "
-                        << roleOf(op).getName() << " to " << region.getRole().getName();
+    fp4::withNote(
+        user->emitOpError() << "value of " << op->getName() << " cannot cross from role "
+                            << roleOf(op).getName() << " to " << region.getRole().getName(),
+        "only tiles cross through channels: compute the value from arguments, so that both "
+        "roles can");
   for (Operation *other : others)
     other->destroy();
   return failure(user != nullptr);
@@ -433,9 +438,10 @@ static LogicalResult setBlockSize(gpu::GPUFuncOp kernel, RolePlanAttr plan) {
   int32_t threads = plan.getNumThreads();
   std::optional<ArrayRef<int32_t>> size = kernel.getKnownBlockSize();
   if (size && ((*size)[0] != threads || (*size)[1] != 1 || (*size)[2] != 1))
-    return kernel.emitOpError() << "expects a block of the " << threads
-                                << " threads of its role plan, but got " << (*size)[0] << "x"
-                                << (*size)[1] << "x" << (*size)[2];
+    return fp4::withNote(kernel.emitOpError() << "expects a block of the " << threads
+                                              << " threads of its role plan, but got " << (*size)[0]
+                                              << "x" << (*size)[1] << "x" << (*size)[2],
+                         "launch the threads of the plan, or change the warps of its roles");
   kernel.setKnownBlockSizeAttr(DenseI32ArrayAttr::get(kernel.getContext(), {threads, 1, 1}));
   return success();
 }

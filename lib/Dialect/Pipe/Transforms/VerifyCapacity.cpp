@@ -4,6 +4,7 @@
 #include "MemoryPlan.h"
 #include "VerifyCluster.h"
 
+#include "fp4/Dialect/Fp4/IR/Remedy.h"
 #include "fp4/Dialect/Fp4/IR/Target.h"
 #include "fp4/Dialect/Pipe/IR/Pipe.h"
 #include "fp4/Dialect/Pipe/IR/PipeWarps.h"
@@ -146,9 +147,11 @@ static LogicalResult checkRanges(SmallVector<Extent> &ranges, int64_t limit, Str
   llvm::sort(ranges, [](const Extent &x, const Extent &y) { return x.begin < y.begin; });
   for (auto [i, range] : llvm::enumerate(ranges)) {
     if (range.end > limit)
-      return range.owner->emitOpError()
-             << range.what << " at " << unit << " " << range.begin << " to " << range.end
-             << " must end within " << attribute << ", " << limit;
+      return withNote(range.owner->emitOpError()
+                          << range.what << " at " << unit << " " << range.begin << " to "
+                          << range.end << " must end within " << attribute << ", " << limit,
+                      "let pipe-pipeline choose the places, or enlarge the attribute up to what "
+                      "the target has");
     if (i == 0 || ranges[i - 1].end <= range.begin)
       continue;
     const Extent &other = ranges[i - 1];
@@ -175,14 +178,16 @@ static LogicalResult checkLimits(gpu::GPUFuncOp kernel, const hw::TargetModel &t
                                  int64_t shared, int64_t columns) {
   Capacity capacity = capacityOf(kernel, target);
   if (shared > capacity.sharedBytes) // (C140)
-    return kernel.emitOpError() << PipeDialect::kSharedBytesAttr << " must be at most "
-                                << capacity.sharedBytes << " on " << StringRef(target.name)
-                                << ", but got " << shared;
+    return withNote(kernel.emitOpError() << PipeDialect::kSharedBytesAttr << " must be at most "
+                                         << capacity.sharedBytes << " on " << StringRef(target.name)
+                                         << ", but got " << shared,
+                    "take fewer stages or smaller tiles");
   if (columns &&
       (!llvm::isPowerOf2_64(columns) || columns < 32 || columns > capacity.tmemColumns))
-    return kernel.emitOpError() << PipeDialect::kTmemColumnsAttr // (C141)
-                                << " must be 0 or a power of two from 32 to " << capacity.tmemColumns
-                                << ", but got " << columns;
+    return withNote(kernel.emitOpError() << PipeDialect::kTmemColumnsAttr // (C141)
+                                         << " must be 0 or a power of two from 32 to "
+                                         << capacity.tmemColumns << ", but got " << columns,
+                    "tensor memory is allocated in powers of two; round the number up");
   return success();
 }
 
@@ -195,13 +200,16 @@ static LogicalResult checkRing(gpu::GPUFuncOp kernel, const hw::TargetModel &tar
   if (Status status = hw::requireFeature(target, &hw::TargetModel::hasClusterLaunchControl,
                                          "cluster launch control");
       !status)
-    return kernel.emitOpError() << "work that is requested must be on a target that answers: "
-                                << status.error().message;
+    return withNote(kernel.emitOpError()
+                        << "work that is requested must be on a target that answers: "
+                        << status.error().message,
+                    "write #pipe.static_persistent, which shares the work out before");
   auto ring = kernel->getAttrOfType<DenseI64ArrayAttr>(PipeDialect::kWorkRingAttr);
   if (!ring || ring.size() != 2 || ring[0] < 0 || ring[0] % kResponseBytes || ring[1] != depth)
-    return kernel.emitOpError() << "attribute " << PipeDialect::kWorkRingAttr
-                                << " must be a multiple of " << kResponseBytes << " and the "
-                                << depth << " responses of the schedule";
+    return withNote(kernel.emitOpError()
+                        << "attribute " << PipeDialect::kWorkRingAttr << " must be a multiple of "
+                        << kResponseBytes << " and the " << depth << " responses of the schedule",
+                    "pipe-pipeline writes it behind the other bytes of shared memory");
   int64_t end = ring[0] + depth * kRingBytesPerResponse;
   ranges.shared.push_back({ring[0], end, "ring of responses", kernel});
   return success();

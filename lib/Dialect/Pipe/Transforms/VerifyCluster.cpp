@@ -2,6 +2,7 @@
 
 #include "VerifyCluster.h"
 
+#include "fp4/Dialect/Fp4/IR/Remedy.h"
 #include "fp4/Dialect/Pipe/IR/Cluster.h"
 #include "fp4/ISA/ClusterLimit.h"
 
@@ -16,13 +17,16 @@ using namespace fp4::pipe;
 static LogicalResult verifySize(gpu::GPUFuncOp kernel, ArrayRef<int32_t> size,
                                 const hw::TargetModel &target) {
   if (llvm::any_of(size, [](int32_t blocks) { return blocks < 1; }) || size[2] != 1)
-    return kernel.emitOpError() << "cluster must have at least one block along m and n, and one "
-                                   "along z, but got "
-                                << size[0] << "x" << size[1] << "x" << size[2];
+    return withNote(kernel.emitOpError()
+                        << "cluster must have at least one block along m and n, and one "
+                           "along z, but got "
+                        << size[0] << "x" << size[1] << "x" << size[2],
+                    "write known_cluster_size = array<i32: M, N, 1>");
   int64_t blocks = int64_t(size[0]) * size[1];
   if (int64_t most = hw::mostClusterBlocks(target); blocks > most)
-    return kernel.emitOpError() << "cluster must have at most " << most << " blocks on "
-                                << StringRef(target.name) << ", but got " << blocks;
+    return withNote(kernel.emitOpError() << "cluster must have at most " << most << " blocks on "
+                                         << StringRef(target.name) << ", but got " << blocks,
+                    "take a smaller cluster");
   return success();
 }
 
@@ -31,9 +35,11 @@ static LogicalResult verifyGrid(Operation *op, ArrayRef<std::optional<int64_t>> 
                                 ArrayRef<int32_t> size) {
   for (auto [extent, blocks] : llvm::zip_equal(extents, size))
     if (extent && *extent % blocks)
-      return op->emitOpError() << "grid must be a multiple of the cluster, " << size[0] << "x"
-                               << size[1] << "x" << size[2] << ", but one dimension has " << *extent
-                               << " blocks";
+      return withNote(
+          op->emitOpError() << "grid must be a multiple of the cluster, " << size[0] << "x"
+                            << size[1] << "x" << size[2] << ", but one dimension has " << *extent
+                            << " blocks",
+          "round the grid up to whole clusters, and let blocks without work do nothing");
   return success();
 }
 
@@ -75,10 +81,11 @@ static LogicalResult verifyTiles(gpu::GPUFuncOp kernel) {
       auto tile = dyn_cast<TmemType>(type);
       if (!tile || tile.getPair())
         continue;
-      op->emitOpError()
-          << "tiles in tensor memory of a kernel with pairs must belong to a pair, but "
-             "got "
-          << tile;
+      withNote(op->emitOpError()
+                   << "tiles in tensor memory of a kernel with pairs must belong to a pair, but "
+                      "got "
+                   << tile,
+               "add ', pair' to the type of each tile");
       return WalkResult::interrupt();
     }
     return WalkResult::advance();
@@ -90,13 +97,15 @@ static LogicalResult verifyTiles(gpu::GPUFuncOp kernel) {
 static LogicalResult verifyPairs(gpu::GPUFuncOp kernel, const hw::TargetModel &target) {
   if (Status status = hw::requireFeature(target, &hw::TargetModel::hasCtaPairs, "pairs of blocks");
       !status)
-    return kernel.emitOpError() << "a tile of a pair must be on a target with pairs: "
-                                << status.error().message;
+    return withNote(kernel.emitOpError() << "a tile of a pair must be on a target with pairs: "
+                                         << status.error().message,
+                    "pairs are of sm_100a, sm_103a and sm_110a: leave ', pair' out for others");
   if (uint32_t blocks = clusterOf(kernel).m; blocks % 2)
-    return kernel.emitOpError()
-           << "cluster of a kernel with pairs must have an even number of blocks "
-              "along m, but got "
-           << blocks;
+    return withNote(kernel.emitOpError()
+                        << "cluster of a kernel with pairs must have an even number of blocks "
+                           "along m, but got "
+                        << blocks,
+                    "write known_cluster_size = array<i32: 2, 1, 1>, or a multiple along m");
   return verifyTiles(kernel);
 }
 
@@ -105,12 +114,15 @@ static LogicalResult verifyFallbackSize(gpu::GPUFuncOp kernel, DenseI32ArrayAttr
   StringRef name = kFallbackClusterAttr;
   hw::ClusterShape cluster = clusterOf(kernel);
   if (size.size() != 2 || size[0] < 1 || size[1] < 1)
-    return kernel.emitOpError() << "'" << name
-                                << "' must have the blocks along m and n of a cluster, "
-                                << "but got " << size;
+    return withNote(kernel.emitOpError()
+                        << "'" << name << "' must have the blocks along m and n of a cluster, "
+                        << "but got " << size,
+                    "write array<i32: M, N>");
   if (cluster.m % size[0] || cluster.n % size[1])
-    return kernel.emitOpError() << "'" << name << "' must divide the cluster, " << cluster.m << "x"
-                                << cluster.n << ", but got " << size[0] << "x" << size[1];
+    return withNote(kernel.emitOpError()
+                        << "'" << name << "' must divide the cluster, " << cluster.m << "x"
+                        << cluster.n << ", but got " << size[0] << "x" << size[1],
+                    "write divisors of the sizes of known_cluster_size");
   return success();
 }
 
@@ -118,10 +130,12 @@ static LogicalResult verifyFallbackSize(gpu::GPUFuncOp kernel, DenseI32ArrayAttr
 /// known.
 static LogicalResult verifyFallbackPairs(gpu::GPUFuncOp kernel, DenseI32ArrayAttr size) {
   if (!usesPairs(kernel) || size[0] % 2)
-    return kernel.emitOpError() << "'" << kFallbackClusterAttr
-                                << "' must have an even number of blocks along m, and the kernel "
-                                   "pairs, but got "
-                                << size[0] << (usesPairs(kernel) ? "" : " and none");
+    return withNote(kernel.emitOpError()
+                        << "'" << kFallbackClusterAttr
+                        << "' must have an even number of blocks along m, and the kernel "
+                           "pairs, but got "
+                        << size[0] << (usesPairs(kernel) ? "" : " and none"),
+                    "leave the attribute out where there are no pairs, or write array<i32: 2, N>");
   return success();
 }
 
@@ -145,9 +159,10 @@ static LogicalResult verifyFallback(gpu::GPUFuncOp kernel, const hw::TargetModel
   if (!size)
     return success();
   if (Status status = hw::requirePreferredClusters(target); !status)
-    return kernel.emitOpError() << "'" << kFallbackClusterAttr
-                                << "' must be on a target with preferred clusters: "
-                                << status.error().message;
+    return withNote(kernel.emitOpError() << "'" << kFallbackClusterAttr
+                                         << "' must be on a target with preferred clusters: "
+                                         << status.error().message,
+                    "leave the attribute out: the launch has clusters of one size there");
   if (failed(verifyFallbackSize(kernel, size)) || failed(verifyFallbackPairs(kernel, size)))
     return failure();
   return verifyFallbackOps(kernel);

@@ -9,6 +9,7 @@
 
 #include "ChannelEnds.h"
 
+#include "fp4/Dialect/Fp4/IR/Remedy.h"
 #include "fp4/Dialect/Pipe/IR/Cluster.h"
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
@@ -87,9 +88,10 @@ static LogicalResult verifyScope(ChannelOp channel, const ChannelSharing &sharin
   if (channel.isCluster() == sharing.isShared())
     return success();
   if (channel.isCluster())
-    return channel.emitOpError()
-           << "scope must be cta, but got cluster: no load multicasts into the "
-              "channel, and no pair is at its ends";
+    return withNote(channel.emitOpError()
+                        << "scope must be cta, but got cluster: no load multicasts into the "
+                           "channel, and no pair is at its ends",
+                    "leave 'scope' out");
   InFlightDiagnostic diag = channel.emitOpError() << "scope must be cluster, but got cta";
   diag.attachNote() << (sharing.pairFills || sharing.pairUses
                             ? "the tensor core of a pair is at one of its ends"
@@ -101,9 +103,11 @@ static LogicalResult verifyScope(ChannelOp channel, const ChannelSharing &sharin
 static LogicalResult verifySingle(ChannelOp channel, const ChannelSharing &sharing) {
   if (!sharing.pairUses || channel.getConsumers().size() == 1)
     return success();
-  return channel.emitOpError() << "channel that the tensor core of a pair uses must have one "
-                                  "consumer, but got "
-                               << channel.getConsumers().size();
+  return withNote(channel.emitOpError()
+                      << "channel that the tensor core of a pair uses must have one "
+                         "consumer, but got "
+                      << channel.getConsumers().size(),
+                  "let one role consume it, and make another channel for the second");
 }
 
 /// (C154) Bulk copies signal a barrier of their own block.
@@ -152,9 +156,10 @@ static LogicalResult verifyMulticasts(ChannelOp channel, const ChannelSharing &s
 static LogicalResult verifyFallback(ChannelOp channel, const ChannelSharing &sharing) {
   if (!fallbackOf(channel) || sharing.pairUses || (!sharing.multicastM && !sharing.multicastN))
     return success();
-  return channel.emitOpError()
-         << "channel that loads with multicast fill must feed the tensor core "
-            "of a pair in a kernel whose clusters have two sizes";
+  return withNote(channel.emitOpError()
+                      << "channel that loads with multicast fill must feed the tensor core "
+                         "of a pair in a kernel whose clusters have two sizes",
+                  "leave 'multicast' out, or the attribute of the second size");
 }
 
 /// (C155) The blocks pass as many stages. Where nothing is multicast, those of a pair do.

@@ -18,6 +18,7 @@
 #include "VerifySharing.h"
 #include "VerifyWork.h"
 
+#include "fp4/Dialect/Fp4/IR/Remedy.h"
 #include "fp4/Dialect/Pipe/IR/Cluster.h"
 #include "fp4/Dialect/Pipe/Transforms/Passes.h"
 
@@ -196,13 +197,12 @@ static LogicalResult verifyBytes(ProducerAcquireOp acquire) {
     }
   }
   loaded = arrivingBytes(loaded, acquire.getChannel().getDefiningOp<ChannelOp>());
-  if (!announced) {
-    InFlightDiagnostic diag = acquire.emitOpError() << "bytes of the stage must be announced";
-    diag.attachNote() << "add pipe.expect_tx of " << loaded.str() << " bytes";
-    return diag;
-  }
+  if (!announced)
+    return fp4::withNote(acquire.emitOpError() << "bytes of the stage must be announced",
+                         "add pipe.expect_tx of " + loaded.str() + " bytes");
   if (early)
-    return early->emitOpError("must come after the pipe.expect_tx of its stage");
+    return fp4::withNote(early->emitOpError("must come after the pipe.expect_tx of its stage"),
+                         "move the load behind it, so that the barrier counts its bytes");
   LinearForm expected = linearForm(announced.getBytes());
   if (expected == loaded)
     return success();
@@ -280,8 +280,10 @@ static LogicalResult verifyDeclarations(gpu::GPUFuncOp kernel) {
   WalkResult result = kernel.walk([&](ChannelOp channel) {
     if (channel->getParentOp() == kernel)
       return WalkResult::advance();
-    channel.emitOpError("must be in the body of the kernel, before its roles, but is in ")
-        << channel->getParentOp()->getName();
+    fp4::withNote(
+        channel.emitOpError("must be in the body of the kernel, before its roles, but is in ")
+            << channel->getParentOp()->getName(),
+        "channels are shared by roles: move it in front of the first one");
     return WalkResult::interrupt();
   });
   return failure(result.wasInterrupted());

@@ -9,9 +9,12 @@
 
 #include "VerifyWork.h"
 
+#include "fp4/Dialect/Fp4/IR/Remedy.h"
+
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 
 using namespace mlir;
+using namespace fp4;
 using namespace fp4::pipe;
 
 /// (C303) The loops over work of a kernel that requests it: at most one for each role, directly in it,
@@ -21,15 +24,17 @@ static LogicalResult verifyLoops(ArrayRef<ForEachWorkOp> works) {
   auto schedule = ForEachWorkOp(works.front()).getSchedule();
   for (ForEachWorkOp work : works) {
     if (!isa<RoleRegionOp>(work->getParentOp()))
-      return work.emitOpError("whose work is requested must be directly in a role");
+      return withNote(work.emitOpError("whose work is requested must be directly in a role"),
+                      "take the loop out of other loops and conditions");
     auto [first, isFirst] = ofRoles.try_emplace(work->getParentOp(), work);
     if (!isFirst)
       return work.emitOpError("must be the only one of its role, which takes every response once")
                  .attachNote(first->second.getLoc())
              << "the other is here";
     if (work.getSchedule() != schedule)
-      return work.emitOpError("must have the schedule of the other roles, ")
-             << schedule << ", but has " << work.getSchedule();
+      return withNote(work.emitOpError("must have the schedule of the other roles, ")
+                          << schedule << ", but has " << work.getSchedule(),
+                      "write one schedule at the loops of all roles");
   }
   return success();
 }
@@ -51,7 +56,9 @@ LogicalResult fp4::pipe::verifyWork(gpu::GPUFuncOp kernel) {
   if (failed(verifyLoops(works)))
     return failure();
   if (requests.empty()) // (C303)
-    return works.front().emitOpError("must have a role that requests the work, but none does");
+    return withNote(
+        works.front().emitOpError("must have a role that requests the work, but none does"),
+        "add pipe.request_work to the loop of one role");
   if (requests.size() > 1) // (C303)
     return requests[1].emitOpError("must be the only one of the kernel").attachNote(
                requests[0].getLoc())

@@ -25,7 +25,8 @@ gpu.func @backwards(%a: !map) kernel attributes {pipe.role_plan = #roles} {
   %c0 = arith.constant 0 : i32
   %acc = pipe.accumulator : !acc
   %v = pipe.read %acc[%c0] : !acc -> vector<1xf32>
-  // expected-error @+1 {{value of pipe.read cannot cross from role epilogue to load}}
+  // expected-error @+2 {{value of pipe.read cannot cross from role epilogue to load}}
+  // expected-note @+1 {{only tiles cross through channels: compute the value from arguments, so that both roles can}}
   %x = vector.extract %v[0] : f32 from vector<1xf32>
   %k = arith.fptosi %x : f32 to i32
   %t = pipe.load %a[%c0, %k] : !map -> !pipe.shared<128x256xf4E2M1FN, swizzle_128B>
@@ -38,7 +39,8 @@ gpu.func @backwards(%a: !map) kernel attributes {pipe.role_plan = #roles} {
 #roles = #pipe.role_plan<load warps 5 to 6 drives [tma], mma warps 4 to 5 drives [tensor, scale_copy],
                          epilogue warps 0 to 4 drives [threads]>
 gpu.module @kernels {
-// expected-error @+1 {{expects a block of the 192 threads of its role plan, but got 128x1x1}}
+// expected-error @+2 {{expects a block of the 192 threads of its role plan, but got 128x1x1}}
+// expected-note @+1 {{launch the threads of the plan, or change the warps of its roles}}
 gpu.func @small() kernel attributes {pipe.role_plan = #roles, known_block_size = array<i32: 128, 1, 1>} {
   %acc = pipe.accumulator : !pipe.tmem<128x64xf32>
   gpu.return
@@ -51,7 +53,8 @@ gpu.func @small() kernel attributes {pipe.role_plan = #roles, known_block_size =
                          epilogue warps 0 to 4 drives [threads]>
 // Blocks of a control-flow graph have no place for a channel's ends.
 gpu.module @kernels {
-// expected-error @+1 {{expects structured control flow in one block}}
+// expected-error @+2 {{expects structured control flow in one block}}
+// expected-note @+1 {{write scf.for and scf.if instead of branches between blocks}}
 gpu.func @graph() kernel attributes {pipe.role_plan = #roles} {
   %acc = pipe.accumulator : !pipe.tmem<128x64xf32>
   cf.br ^next

@@ -26,7 +26,8 @@ func.func @host() {
 !accs = !pipe.channel<!pipe.tmem<128x128xf32>>
 gpu.module @kernels {
 // (C147)
-// expected-error @+1 {{cluster must have at least one block along m and n, and one along z, but got 2x1x2}}
+// expected-error @+2 {{cluster must have at least one block along m and n, and one along z, but got 2x1x2}}
+// expected-note @+1 {{write known_cluster_size = array<i32: M, N, 1>}}
 gpu.func @kernel() kernel attributes {known_cluster_size = array<i32: 2, 1, 2>,
     pipe.shared_bytes = 40 : i64, pipe.tmem_columns = 256 : i64, pipe.tmem_slot = 32 : i64} {
   %accs = pipe.channel from tensor to threads(128) depth 2 payload [0] barriers 0 : !accs
@@ -39,7 +40,8 @@ gpu.func @kernel() kernel attributes {known_cluster_size = array<i32: 2, 1, 2>,
 !accs = !pipe.channel<!pipe.tmem<128x128xf32>>
 gpu.module @kernels {
 // (C147)
-// expected-error @+1 {{cluster must have at most 16 blocks on sm_100a, but got 32}}
+// expected-error @+2 {{cluster must have at most 16 blocks on sm_100a, but got 32}}
+// expected-note @+1 {{take a smaller cluster}}
 gpu.func @kernel() kernel attributes {known_cluster_size = array<i32: 8, 4, 1>,
     pipe.shared_bytes = 40 : i64, pipe.tmem_columns = 256 : i64, pipe.tmem_slot = 32 : i64} {
   %accs = pipe.channel from tensor to threads(128) depth 2 payload [0] barriers 0 : !accs
@@ -52,7 +54,8 @@ gpu.func @kernel() kernel attributes {known_cluster_size = array<i32: 8, 4, 1>,
 !accs = !pipe.channel<!pipe.tmem<128x128xf32>>
 gpu.module @kernels {
 // (C147)
-// expected-error @+1 {{grid must be a multiple of the cluster, 2x2x1, but one dimension has 147 blocks}}
+// expected-error @+2 {{grid must be a multiple of the cluster, 2x2x1, but one dimension has 147 blocks}}
+// expected-note @+1 {{round the grid up to whole clusters, and let blocks without work do nothing}}
 gpu.func @kernel() kernel attributes {known_cluster_size = array<i32: 2, 2, 1>, known_grid_size = array<i32: 148, 147, 1>,
     pipe.shared_bytes = 40 : i64, pipe.tmem_columns = 256 : i64, pipe.tmem_slot = 32 : i64} {
   %accs = pipe.channel from tensor to threads(128) depth 2 payload [0] barriers 0 : !accs
@@ -76,7 +79,8 @@ func.func @host() {
   %c192 = arith.constant 192 : index
   %c147 = arith.constant 147 : index
   // (C147)
-  // expected-error @+1 {{grid must be a multiple of the cluster, 2x1x1, but one dimension has 147 blocks}}
+  // expected-error @+2 {{grid must be a multiple of the cluster, 2x1x1, but one dimension has 147 blocks}}
+  // expected-note @+1 {{round the grid up to whole clusters, and let blocks without work do nothing}}
   gpu.launch_func @kernels::@kernel blocks in (%c147, %c1, %c1) threads in (%c192, %c1, %c1)
   return
 }
@@ -87,7 +91,8 @@ func.func @host() {
 !accs = !pipe.channel<!pipe.tmem<256x128xf32, pair>>
 gpu.module @kernels {
 // (C148)
-// expected-error @+1 {{cluster of a kernel with pairs must have an even number of blocks along m, but got 1}}
+// expected-error @+2 {{cluster of a kernel with pairs must have an even number of blocks along m, but got 1}}
+// expected-note @+1 {{write known_cluster_size = array<i32: 2, 1, 1>, or a multiple along m}}
 gpu.func @kernel() kernel attributes {known_cluster_size = array<i32: 1, 2, 1>,
     pipe.shared_bytes = 40 : i64, pipe.tmem_columns = 256 : i64, pipe.tmem_slot = 32 : i64} {
   %accs = pipe.channel from tensor to threads(128) scope cluster depth 2 payload [0] barriers 0 : !accs
@@ -108,7 +113,8 @@ gpu.func @kernel(%s: !pipe.shared<128x16xf8E4M3FN, tiled_128x4>) kernel attribut
   pipe.role mma warps 4 to 5 drives [tensor, scale_copy] {
     %acc = pipe.accumulator : !pipe.tmem<256x128xf32, pair>
     // (C148)
-    // expected-error @+1 {{tiles in tensor memory of a kernel with pairs must belong to a pair}}
+    // expected-error @+2 {{tiles in tensor memory of a kernel with pairs must belong to a pair}}
+    // expected-note @+1 {{add ', pair' to the type of each tile}}
     %t = pipe.copy_scales %s at 256 : !pipe.shared<128x16xf8E4M3FN, tiled_128x4> -> !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>
   }
   gpu.return
@@ -120,7 +126,8 @@ gpu.func @kernel(%s: !pipe.shared<128x16xf8E4M3FN, tiled_128x4>) kernel attribut
 module attributes {fp4.target = #fp4.target<sm_90a>} {
 gpu.module @kernels {
 // (C148)
-// expected-error @+1 {{a tile of a pair must be on a target with pairs: target 'sm_90a' has no pairs of blocks}}
+// expected-error @+2 {{a tile of a pair must be on a target with pairs: target 'sm_90a' has no pairs of blocks}}
+// expected-note @+1 {{pairs are of sm_100a, sm_103a and sm_110a: leave ', pair' out for others}}
 gpu.func @kernel() kernel attributes {known_cluster_size = array<i32: 2, 1, 1>,
     pipe.shared_bytes = 40 : i64, pipe.tmem_columns = 256 : i64, pipe.tmem_slot = 32 : i64} {
   %tiles = pipe.channel from tma to threads(128) depth 1 payload [1024] barriers 0 : !pipe.channel<!pipe.shared<128x64xbf16, swizzle_128B>>
@@ -137,7 +144,8 @@ gpu.func @kernel() kernel attributes {known_cluster_size = array<i32: 2, 1, 1>,
 !accs = !pipe.channel<!pipe.tmem<256x128xf32, pair>>
 gpu.module @kernels {
 // (C445)
-// expected-error @+1 {{'pipe.fallback_cluster' must have the blocks along m and n of a cluster, but got array<i32: 2>}}
+// expected-error @+2 {{'pipe.fallback_cluster' must have the blocks along m and n of a cluster, but got array<i32: 2>}}
+// expected-note @+1 {{write array<i32: M, N>}}
 gpu.func @kernel() kernel attributes {known_cluster_size = array<i32: 2, 2, 1>, pipe.fallback_cluster = array<i32: 2>,
     pipe.shared_bytes = 40 : i64, pipe.tmem_columns = 256 : i64, pipe.tmem_slot = 32 : i64} {
   %accs = pipe.channel from tensor to threads(128) scope cluster depth 2 payload [0] barriers 0 : !accs
@@ -153,7 +161,8 @@ gpu.func @kernel() kernel attributes {known_cluster_size = array<i32: 2, 2, 1>, 
 !accs = !pipe.channel<!pipe.tmem<256x128xf32, pair>>
 gpu.module @kernels {
 // (C445)
-// expected-error @+1 {{'pipe.fallback_cluster' must divide the cluster, 4x1, but got 2x2}}
+// expected-error @+2 {{'pipe.fallback_cluster' must divide the cluster, 4x1, but got 2x2}}
+// expected-note @+1 {{write divisors of the sizes of known_cluster_size}}
 gpu.func @kernel() kernel attributes {known_cluster_size = array<i32: 4, 1, 1>, pipe.fallback_cluster = array<i32: 2, 2>,
     pipe.shared_bytes = 40 : i64, pipe.tmem_columns = 256 : i64, pipe.tmem_slot = 32 : i64} {
   %accs = pipe.channel from tensor to threads(128) scope cluster depth 2 payload [0] barriers 0 : !accs
@@ -169,7 +178,8 @@ gpu.func @kernel() kernel attributes {known_cluster_size = array<i32: 4, 1, 1>, 
 !accs = !pipe.channel<!pipe.tmem<256x128xf32, pair>>
 gpu.module @kernels {
 // (C446)
-// expected-error @+1 {{'pipe.fallback_cluster' must have an even number of blocks along m, and the kernel pairs, but got 1}}
+// expected-error @+2 {{'pipe.fallback_cluster' must have an even number of blocks along m, and the kernel pairs, but got 1}}
+// expected-note @+1 {{leave the attribute out where there are no pairs, or write array<i32: 2, N>}}
 gpu.func @kernel() kernel attributes {known_cluster_size = array<i32: 2, 2, 1>, pipe.fallback_cluster = array<i32: 1, 1>,
     pipe.shared_bytes = 40 : i64, pipe.tmem_columns = 256 : i64, pipe.tmem_slot = 32 : i64} {
   %accs = pipe.channel from tensor to threads(128) scope cluster depth 2 payload [0] barriers 0 : !accs
@@ -185,7 +195,8 @@ gpu.func @kernel() kernel attributes {known_cluster_size = array<i32: 2, 2, 1>, 
 !accs = !pipe.channel<!pipe.tmem<128x128xf32>>
 gpu.module @kernels {
 // (C446)
-// expected-error @+1 {{'pipe.fallback_cluster' must have an even number of blocks along m, and the kernel pairs, but got 2 and none}}
+// expected-error @+2 {{'pipe.fallback_cluster' must have an even number of blocks along m, and the kernel pairs, but got 2 and none}}
+// expected-note @+1 {{leave the attribute out where there are no pairs, or write array<i32: 2, N>}}
 gpu.func @kernel() kernel attributes {known_cluster_size = array<i32: 2, 2, 1>, pipe.fallback_cluster = array<i32: 2, 1>,
     pipe.shared_bytes = 40 : i64, pipe.tmem_columns = 256 : i64, pipe.tmem_slot = 32 : i64} {
   %accs = pipe.channel from tensor to threads(128) scope cta depth 2 payload [0] barriers 0 : !accs
@@ -202,7 +213,8 @@ gpu.func @kernel() kernel attributes {known_cluster_size = array<i32: 2, 2, 1>, 
 module attributes {fp4.target = #fp4.target<sm_90a>} {
 gpu.module @kernels {
 // (C448)
-// expected-error @+1 {{'pipe.fallback_cluster' must be on a target with preferred clusters: target 'sm_90a' has no clusters of a preferred size}}
+// expected-error @+2 {{'pipe.fallback_cluster' must be on a target with preferred clusters: target 'sm_90a' has no clusters of a preferred size}}
+// expected-note @+1 {{leave the attribute out: the launch has clusters of one size there}}
 gpu.func @kernel() kernel attributes {known_cluster_size = array<i32: 2, 2, 1>, pipe.fallback_cluster = array<i32: 2, 1>,
     pipe.shared_bytes = 40 : i64, pipe.tmem_columns = 256 : i64, pipe.tmem_slot = 32 : i64} {
   %accs = pipe.channel from tensor to threads(128) scope cta depth 2 payload [0] barriers 0 : !accs

@@ -63,7 +63,8 @@ gpu.module @kernels {
 gpu.func @kernel(%s: !pipe.shared<128x16xf8E4M3FN, tiled_128x4>) kernel attributes {
     pipe.shared_bytes = 36920 : i64, pipe.tmem_columns = 512 : i64, pipe.tmem_slot = 36928 : i64} {
   %tiles = pipe.channel from tma to tensor depth 2 payload [0, 32768] barriers 36864 : !tiles
-  // expected-error @+1 {{barriers at bytes 36896 to 36928 must end within pipe.shared_bytes, 36920}}
+  // expected-error @+2 {{barriers at bytes 36896 to 36928 must end within pipe.shared_bytes, 36920}}
+  // expected-note @+1 {{let pipe-pipeline choose the places, or enlarge the attribute up to what the target has}}
   %accs = pipe.channel from tensor to threads(128) depth 2 payload [0] barriers 36896 : !accs
   pipe.role mma warps 4 to 5 drives [tensor, scale_copy] {
     %t = pipe.copy_scales %s at 256 : !pipe.shared<128x16xf8E4M3FN, tiled_128x4> -> !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>
@@ -78,7 +79,8 @@ gpu.func @kernel(%s: !pipe.shared<128x16xf8E4M3FN, tiled_128x4>) kernel attribut
 !tiles = !pipe.channel<!pipe.shared<128x256xf4E2M1FN, swizzle_128B>, !pipe.shared<128x16xf8E4M3FN, tiled_128x4>>
 !accs = !pipe.channel<!pipe.tmem<128x128xf32>>
 gpu.module @kernels {
-// expected-error @+1 {{pipe.shared_bytes must be at most 232448 on sm_100a, but got 232456}}
+// expected-error @+2 {{pipe.shared_bytes must be at most 232448 on sm_100a, but got 232456}}
+// expected-note @+1 {{take fewer stages or smaller tiles}}
 gpu.func @kernel(%s: !pipe.shared<128x16xf8E4M3FN, tiled_128x4>) kernel attributes {
     pipe.shared_bytes = 232456 : i64, pipe.tmem_columns = 512 : i64, pipe.tmem_slot = 36928 : i64} {
   %tiles = pipe.channel from tma to tensor depth 2 payload [0, 32768] barriers 36864 : !tiles
@@ -120,7 +122,8 @@ gpu.func @kernel(%s: !pipe.shared<128x16xf8E4M3FN, tiled_128x4>) kernel attribut
   %tiles = pipe.channel from tma to tensor depth 2 payload [0, 32768] barriers 36864 : !tiles
   %accs = pipe.channel from tensor to threads(128) depth 2 payload [0] barriers 36896 : !accs
   pipe.role mma warps 4 to 5 drives [tensor, scale_copy] {
-    // expected-error @+1 {{scale tile at columns 256 to 272 must end within pipe.tmem_columns, 256}}
+    // expected-error @+2 {{scale tile at columns 256 to 272 must end within pipe.tmem_columns, 256}}
+    // expected-note @+1 {{let pipe-pipeline choose the places, or enlarge the attribute up to what the target has}}
     %t = pipe.copy_scales %s at 256 : !pipe.shared<128x16xf8E4M3FN, tiled_128x4> -> !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>
   }
   gpu.return
@@ -171,7 +174,8 @@ gpu.func @kernel(%s: !pipe.shared<128x16xf8E4M3FN, tiled_128x4>) kernel attribut
 !tiles = !pipe.channel<!pipe.shared<128x256xf4E2M1FN, swizzle_128B>, !pipe.shared<128x16xf8E4M3FN, tiled_128x4>>
 !accs = !pipe.channel<!pipe.tmem<128x128xf32>>
 gpu.module @kernels {
-// expected-error @+1 {{pipe.tmem_columns must be 0 or a power of two from 32 to 512, but got 288}}
+// expected-error @+2 {{pipe.tmem_columns must be 0 or a power of two from 32 to 512, but got 288}}
+// expected-note @+1 {{tensor memory is allocated in powers of two; round the number up}}
 gpu.func @kernel(%s: !pipe.shared<128x16xf8E4M3FN, tiled_128x4>) kernel attributes {
     pipe.shared_bytes = 36936 : i64, pipe.tmem_columns = 288 : i64, pipe.tmem_slot = 36928 : i64} {
   %tiles = pipe.channel from tma to tensor depth 2 payload [0, 32768] barriers 36864 : !tiles
@@ -261,7 +265,8 @@ gpu.func @kernel(%s: !pipe.shared<128x16xf8E4M3FN, tiled_128x4>) kernel attribut
 !tiles = !pipe.channel<!pipe.shared<128x256xf4E2M1FN, swizzle_128B>, !pipe.shared<128x16xf8E4M3FN, tiled_128x4>>
 !accs = !pipe.channel<!pipe.tmem<128x128xf32>>
 gpu.module @kernels {
-// expected-error @+1 {{tensor memory slot at bytes 36928 to 36932 must end within pipe.shared_bytes, 36931}}
+// expected-error @+2 {{tensor memory slot at bytes 36928 to 36932 must end within pipe.shared_bytes, 36931}}
+// expected-note @+1 {{let pipe-pipeline choose the places, or enlarge the attribute up to what the target has}}
 gpu.func @kernel(%s: !pipe.shared<128x16xf8E4M3FN, tiled_128x4>) kernel attributes {
     pipe.shared_bytes = 36931 : i64, pipe.tmem_columns = 512 : i64, pipe.tmem_slot = 36928 : i64} {
   %tiles = pipe.channel from tma to tensor depth 2 payload [0, 32768] barriers 36864 : !tiles
@@ -284,7 +289,8 @@ gpu.func @kernel(%s: !pipe.shared<128x16xf8E4M3FN, tiled_128x4>) kernel attribut
   %tiles = pipe.channel from tma to tensor depth 2 payload [0, 32768] barriers 36864 : !tiles
   %accs = pipe.channel from tensor to threads(128) depth 2 payload [0] barriers 36896 : !accs
   pipe.role mma warps 4 to 5 drives [tensor, scale_copy] {
-    // expected-error @+1 {{scale tile at columns 500 to 516 must end within pipe.tmem_columns, 512}}
+    // expected-error @+2 {{scale tile at columns 500 to 516 must end within pipe.tmem_columns, 512}}
+    // expected-note @+1 {{let pipe-pipeline choose the places, or enlarge the attribute up to what the target has}}
     %t = pipe.copy_scales %s at 500 : !pipe.shared<128x16xf8E4M3FN, tiled_128x4> -> !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>
   }
   gpu.return
@@ -308,7 +314,8 @@ gpu.func @kernel() kernel attributes {nvvm.minctasm = 2 : i32,
 // (C140)
 !accs = !pipe.channel<!pipe.tmem<128x64xf32>>
 gpu.module @kernels {
-// expected-error @+1 {{pipe.shared_bytes must be at most 115712 on sm_100a, but got 115713}}
+// expected-error @+2 {{pipe.shared_bytes must be at most 115712 on sm_100a, but got 115713}}
+// expected-note @+1 {{take fewer stages or smaller tiles}}
 gpu.func @kernel() kernel attributes {nvvm.minctasm = 2 : i32,
     pipe.shared_bytes = 115713 : i64, pipe.tmem_columns = 256 : i64, pipe.tmem_slot = 64 : i64} {
   %accs = pipe.channel from tensor to threads(128) depth 4 payload [0] barriers 0 : !accs
@@ -321,7 +328,8 @@ gpu.func @kernel() kernel attributes {nvvm.minctasm = 2 : i32,
 // (C141)
 !accs = !pipe.channel<!pipe.tmem<128x64xf32>>
 gpu.module @kernels {
-// expected-error @+1 {{pipe.tmem_columns must be 0 or a power of two from 32 to 256, but got 512}}
+// expected-error @+2 {{pipe.tmem_columns must be 0 or a power of two from 32 to 256, but got 512}}
+// expected-note @+1 {{tensor memory is allocated in powers of two; round the number up}}
 gpu.func @kernel() kernel attributes {nvvm.minctasm = 2 : i32,
     pipe.shared_bytes = 4096 : i64, pipe.tmem_columns = 512 : i64, pipe.tmem_slot = 64 : i64} {
   %accs = pipe.channel from tensor to threads(128) depth 4 payload [0] barriers 0 : !accs

@@ -23,7 +23,8 @@ gpu.func @twin(%m: i32) kernel attributes {pipe.work_ring = array<i64: 4096, 3>,
 !tiles = !pipe.channel<!pipe.shared<128x16xf8E4M3FN, tiled_128x4>>
 gpu.module @kernels {
 // (C304)
-// expected-error @+1 {{attribute pipe.work_ring must be a multiple of 16 and the 3 responses of the schedule}}
+// expected-error @+2 {{attribute pipe.work_ring must be a multiple of 16 and the 3 responses of the schedule}}
+// expected-note @+1 {{pipe-pipeline writes it behind the other bytes of shared memory}}
 gpu.func @fewer(%m: i32) kernel attributes {pipe.work_ring = array<i64: 4096, 2>,
     pipe.shared_bytes = 4232 : i64, pipe.tmem_columns = 0 : i64, pipe.tmem_slot = 4224 : i64} {
   %tiles = pipe.channel from tma to tensor depth 2 payload [0] barriers 4192 : !tiles
@@ -58,7 +59,8 @@ gpu.func @within_barriers(%m: i32) kernel attributes {pipe.work_ring = array<i64
 !tiles = !pipe.channel<!pipe.shared<128x16xf8E4M3FN, tiled_128x4>>
 gpu.module @kernels {
 // (C304)
-// expected-error @+1 {{work that is requested must be on a target that answers: }}
+// expected-error @+2 {{work that is requested must be on a target that answers: }}
+// expected-note @+1 {{write #pipe.static_persistent, which shares the work out before}}
 gpu.func @hopper(%m: i32) kernel attributes {pipe.work_ring = array<i64: 4096, 3>,
     pipe.shared_bytes = 4232 : i64, pipe.tmem_columns = 0 : i64, pipe.tmem_slot = 4224 : i64} {
   %tiles = pipe.channel from tma to tensor depth 2 payload [0] barriers 4192 : !tiles

@@ -379,7 +379,8 @@ gpu.func @kernel(%a: !half_map, %b: !half_map, %sfa: !scale_map, %sfb: !sf, %n: 
 !sf = !pipe.global<128x64xf8E4M3FN, tiled_128x4>
 gpu.module @kernels {
 gpu.func @kernel(%sf: !sf, %n: i32) kernel attributes {known_cluster_size = array<i32: 2, 1, 1>} {
-  // expected-error @+1 {{scope must be cta, but got cluster: no load multicasts into the channel, and no pair is at its ends}}
+  // expected-error @+2 {{scope must be cta, but got cluster: no load multicasts into the channel, and no pair is at its ends}}
+  // expected-note @+1 {{leave 'scope' out}}
   %ab = pipe.channel from tma to tensor scope cluster : !tiles
   pipe.role load warps 5 to 6 drives [tma] {
     %s = pipe.producer_acquire %ab : !tiles
@@ -423,7 +424,8 @@ gpu.func @kernel(%a: !half_map, %b: !half_map, %sfa: !scale_map, %sfb: !sf, %n: 
   %y = arith.index_cast %place_n : index to i32
   %m0 = arith.muli %x, %c128 : i32
   %n0 = arith.muli %y, %c256 : i32
-  // expected-error @+1 {{channel that the tensor core of a pair uses must have one consumer, but got 2}}
+  // expected-error @+2 {{channel that the tensor core of a pair uses must have one consumer, but got 2}}
+  // expected-note @+1 {{let one role consume it, and make another channel for the second}}
   %ab = pipe.channel from tma to [tensor, threads(128)] scope cluster : !ab
   %accs = pipe.channel from tensor to threads(128) scope cluster : !accs
   pipe.role load warps 5 to 6 drives [tma] {
@@ -604,7 +606,8 @@ gpu.module @kernels {
 gpu.func @kernel(%a: !half_map, %m0: i32)
     kernel attributes {known_cluster_size = array<i32: 2, 2, 1>, pipe.fallback_cluster = array<i32: 2, 1>} {
   // (C449)
-  // expected-error @+1 {{channel that loads with multicast fill must feed the tensor core of a pair in a kernel whose clusters have two sizes}}
+  // expected-error @+2 {{channel that loads with multicast fill must feed the tensor core of a pair in a kernel whose clusters have two sizes}}
+  // expected-note @+1 {{leave 'multicast' out, or the attribute of the second size}}
   %tiles = pipe.channel from tma to threads(128) scope cluster : !tiles
   pipe.role load warps 5 to 6 drives [tma] {
     %as = pipe.producer_acquire %tiles : !tiles

@@ -440,7 +440,8 @@ gpu.func @kernel(%sf: !sf) kernel {
 gpu.module @kernels {
 gpu.func @kernel(%sf: !sf) kernel {
   %c0 = arith.constant 0 : i32
-  // expected-error @+1 {{ends must be different roles, but both are all}}
+  // expected-error @+2 {{ends must be different roles, but both are all}}
+  // expected-note @+1 {{a role keeps its tiles without a channel: move one end to another role, or remove the channel}}
   %ab = pipe.channel from tma to tensor : !tiles
   pipe.role all warps 5 to 6 drives [tma, tensor, scale_copy] {
     %s = pipe.producer_acquire %ab : !tiles

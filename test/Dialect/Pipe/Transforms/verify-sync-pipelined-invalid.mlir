@@ -384,7 +384,8 @@ gpu.func @kernel(%sf: !sf, %n: i32, %m: i32) kernel {
       %q = scf.for %k = %c0 to %n step %c1 iter_args(%it = %it0) -> (i32) : i32 {
         %kb = arith.muli %k, %c4 : i32
         %s = pipe.producer_acquire %ab[%it] : !tiles
-        // expected-error @+1 {{must come after the pipe.expect_tx of its stage}}
+        // expected-error @+2 {{must come after the pipe.expect_tx of its stage}}
+        // expected-note @+1 {{move the load behind it, so that the barrier counts its bytes}}
         pipe.load_scales %sf[%c0, %kb] into %s signals %ab[%it] : !sf, !scales, !tiles
         pipe.expect_tx %ab[%it], %bytes : !tiles
         pipe.producer_commit %ab[%it] : !tiles

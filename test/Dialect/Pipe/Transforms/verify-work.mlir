@@ -22,7 +22,8 @@ gpu.module @m {
   gpu.func @nobody_requests(%m: i32, %n: i32) kernel {
     pipe.role load warps 1 to 2 drives [tma] {
       // (C303)
-      // expected-error @+1 {{must have a role that requests the work, but none does}}
+      // expected-error @+2 {{must have a role that requests the work, but none does}}
+      // expected-note @+1 {{add pipe.request_work to the loop of one role}}
       pipe.for_each_work %i, %j in (%m, %n) schedule #pipe.cluster_launch<along_m> {
       }
     }
@@ -80,7 +81,8 @@ gpu.module @m {
     }
     pipe.role load warps 1 to 2 drives [tma] {
       // (C303)
-      // expected-error @+1 {{must have the schedule of the other roles, #pipe.cluster_launch<along_m>, but has #pipe.static_persistent<along_m>}}
+      // expected-error @+2 {{must have the schedule of the other roles, #pipe.cluster_launch<along_m>, but has #pipe.static_persistent<along_m>}}
+      // expected-note @+1 {{write one schedule at the loops of all roles}}
       pipe.for_each_work %i, %j in (%m, %n) schedule #pipe.static_persistent<along_m> {
       }
     }
@@ -96,7 +98,8 @@ gpu.module @m {
       %zero = arith.constant 0 : i32
       scf.for %k = %zero to %m step %n : i32 {
         // (C303)
-        // expected-error @+1 {{whose work is requested must be directly in a role}}
+        // expected-error @+2 {{whose work is requested must be directly in a role}}
+        // expected-note @+1 {{take the loop out of other loops and conditions}}
         pipe.for_each_work %i, %j in (%m, %n) schedule #pipe.cluster_launch<along_m> {
           pipe.request_work
         }
