@@ -14,6 +14,7 @@
 #include "fp4/Conversion/BufferTypes.h"
 #include "fp4/Conversion/ConstantBytes.h"
 #include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
+#include "fp4/Dialect/Fp4/IR/Remedy.h"
 #include "fp4/ISA/WeightLayout.h"
 #include "fp4/Numerics/ByteWeights.h"
 #include "fp4/Pipelines/Passes.h"
@@ -83,7 +84,9 @@ LogicalResult checkFunction(func::FuncOp function) {
     std::string name;
     llvm::raw_string_ostream stream(name);
     llvm::printEscapedString(function.getName(), stream);
-    return function.emitOpError("must have a name of UTF-8 text, but got '") << name << "'";
+    return fp4::withNote(
+        function.emitOpError("must have a name of UTF-8 text, but got '") << name << "'",
+        "rename the function: its name is in manifests and headers, which are text");
   }
   for (auto [number, type] : llvm::enumerate(function.getArgumentTypes()))
     if (isEmpty(type)) {

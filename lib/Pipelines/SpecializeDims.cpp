@@ -86,9 +86,11 @@ struct SpecializeDims : fp4::impl::SpecializeDimsBase<SpecializeDims> {
       return argument.getType();
     if (!tensor || names.size() != size_t(tensor.getRank()) ||
         !llvm::all_of(names, llvm::IsaPred<StringAttr>))
-      return function.emitError() << "'" << kDimsAttr << "' of argument " << argument.getArgNumber()
-                                  << " must hold one name for each dimension of "
-                                  << argument.getType() << ", but got " << names;
+      return fp4::withNote(function.emitError()
+                               << "'" << kDimsAttr << "' of argument " << argument.getArgNumber()
+                               << " must hold one name for each dimension of " << argument.getType()
+                               << ", but got " << names,
+                           "write one string for each dimension, empty where it has no name");
     SmallVector<int64_t> shape(tensor.getShape());
     for (auto [size, text] : llvm::zip_equal(shape, names.getAsValueRange<StringAttr>())) {
       if (text.empty())
@@ -96,10 +98,12 @@ struct SpecializeDims : fp4::impl::SpecializeDimsBase<SpecializeDims> {
       auto [name, digits] = text.split('/'); // "M/16": as many blocks of 16 as M needs
       int64_t divisor = 1;
       if (!digits.empty() && (digits.getAsInteger(10, divisor) || divisor < 1))
-        return function.emitError() << "a dimension must be called NAME or NAME/SIZE with SIZE at "
-                                       "least 1, but '"
-                                    << kDimsAttr << "' of argument " << argument.getArgNumber()
-                                    << " has '" << text << "'";
+        return fp4::withNote(function.emitError()
+                                 << "a dimension must be called NAME or NAME/SIZE with SIZE at "
+                                    "least 1, but '"
+                                 << kDimsAttr << "' of argument " << argument.getArgNumber()
+                                 << " has '" << text << "'",
+                             "write \"M\", or \"M/16\" for as many blocks of 16 as M needs");
       used.insert(name);
       if (auto found = sizes.find(name); found != sizes.end() && !ShapedType::isDynamic(size))
         size = llvm::divideCeil(found->second, divisor);

@@ -6,6 +6,7 @@
 //    whose kernel table says what a launch must know (see Passes.td).
 //
 //===----------------------------------------------------------------------===//
+#include "fp4/Dialect/Fp4/IR/Remedy.h"
 #include "fp4/Target/Passes.h"
 
 #include "fp4/Dialect/Fp4/IR/Target.h"
@@ -113,7 +114,9 @@ LogicalResult checkInstructions(gpu::GPUModuleOp module, const fp4::hw::TargetMo
         isTcgen05 ? model.hasTcgen05 : op.getRequiredMinSMVersion().isCompatibleWith(chip);
     if (exists)
       return WalkResult::advance();
-    op->emitOpError() << "is not supported on " << std::string(model.name);
+    fp4::withNote(
+        op->emitOpError() << "is not supported on " << std::string(model.name),
+        "let the module have a target that has the instruction, such as #fp4.target<sm_100a>");
     return WalkResult::interrupt();
   });
   return failure(walk.wasInterrupted());
@@ -130,8 +133,10 @@ struct EmitKernels : fp4::impl::EmitKernelsBase<EmitKernels> {
   /// Checks the options and, for cubins, finds an assembler that knows the target.
   LogicalResult prepare() {
     if (emit != "ptx" && emit != "cubin")
-      return getOperation().emitError()
-             << "fp4-emit-kernels: option emit must be ptx or cubin, but got '" << emit << "'";
+      return fp4::withNote(getOperation().emitError()
+                               << "fp4-emit-kernels: option emit must be ptx or cubin, but got '"
+                               << emit << "'",
+                           "leave the option out for ptx");
     FailureOr<fp4::hw::TargetModel> found = fp4::targetOf(getOperation());
     if (failed(found))
       return failure();
@@ -195,7 +200,9 @@ struct EmitKernels : fp4::impl::EmitKernelsBase<EmitKernels> {
     if (dumpDir.empty())
       return success();
     if (std::error_code ec = llvm::sys::fs::create_directories(dumpDir.getValue()))
-      return module.emitError() << "cannot create '" << dumpDir << "': " << ec.message();
+      return fp4::withNote(module.emitError()
+                               << "cannot create '" << dumpDir << "': " << ec.message(),
+                           "name a folder that can be made in option dump");
     llvm::SmallString<128> path(dumpDir.getValue());
     llvm::sys::path::append(path, module.getName() + extension);
     fp4::Status written = fp4::writeFile(path.str().str(), std::string_view(text));

@@ -1,5 +1,6 @@
 //===- PtxEmission.cpp - A gpu.module becomes PTX text --------------------===//
 #include "fp4/Target/PtxEmission.h"
+#include "fp4/Dialect/Fp4/IR/Remedy.h"
 
 #include "mlir/Target/LLVMIR/Export.h"
 #include "llvm/IR/DiagnosticHandler.h"
@@ -38,13 +39,16 @@ createTargetMachine(gpu::GPUModuleOp module, const fp4::PtxOptions &options) {
   std::string message;
   const llvm::Target *target = llvm::TargetRegistry::lookupTarget(triple, message);
   if (!target)
-    return module.emitError() << "LLVM was built without the NVPTX backend: " << message;
+    return fp4::withNote(module.emitError()
+                             << "LLVM was built without the NVPTX backend: " << message,
+                         "build LLVM with LLVM_TARGETS_TO_BUILD that has NVPTX");
   std::unique_ptr<llvm::TargetMachine> machine(
       target->createTargetMachine(triple, options.chip, options.features, llvm::TargetOptions(),
                                   std::nullopt, std::nullopt, llvm::CodeGenOptLevel::Aggressive));
   if (!machine)
-    return module.emitError() << "LLVM's NVPTX backend does not know the chip '" << options.chip
-                              << "'";
+    return fp4::withNote(module.emitError() << "LLVM's NVPTX backend does not know the chip '"
+                                            << options.chip << "'",
+                         "use LLVM 22, whose NVPTX backend has the targets of fp4");
   return machine;
 }
 
@@ -94,7 +98,8 @@ void reportThroughModule(llvm::LLVMContext &context, gpu::GPUModuleOp module, bo
       llvm::raw_string_ostream stream(text);
       llvm::DiagnosticPrinterRawOStream printer(stream);
       info.print(printer);
-      module.emitError() << "LLVM reports: " << text;
+      fp4::withNote(module.emitError() << "LLVM reports: " << text,
+                    "please report the program: fp4 should not make code that LLVM refuses");
       return failed = true;
     }
     gpu::GPUModuleOp module;
@@ -109,7 +114,8 @@ FailureOr<std::string> generateCode(gpu::GPUModuleOp op, llvm::Module &module,
   llvm::raw_svector_ostream stream(text);
   llvm::legacy::PassManager passes;
   if (machine.addPassesToEmitFile(passes, stream, nullptr, llvm::CodeGenFileType::AssemblyFile))
-    return op.emitError("LLVM's NVPTX backend cannot write assembly");
+    return fp4::withNote(op.emitError("LLVM's NVPTX backend cannot write assembly"),
+                         "build LLVM with LLVM_TARGETS_TO_BUILD that has NVPTX");
   passes.run(module);
   return text.str().str();
 }

@@ -129,7 +129,8 @@ func.func private @no_depth(tensor<128x0xf4E2M1FN>)
 // -----
 
 func.func private @"f\C3\BC"()
-// expected-error @+1 {{'func.func' op must have a name of UTF-8 text, but got 'f\FF'}}
+// expected-error @+2 {{'func.func' op must have a name of UTF-8 text, but got 'f\FF'}}
+// expected-note @+1 {{rename the function: its name is in manifests and headers, which are text}}
 func.func private @"f\FF"()
 
 // -----

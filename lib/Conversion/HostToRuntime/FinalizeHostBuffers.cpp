@@ -16,6 +16,7 @@
 #include "fp4/Conversion/BufferTypes.h"
 #include "fp4/Conversion/HostToRuntime/Passes.h"
 #include "fp4/Conversion/StridedArguments.h"
+#include "fp4/Dialect/Fp4/IR/Remedy.h"
 #include "fp4/Dialect/Fp4/IR/Strided.h"
 #include "fp4/Dialect/Pipe/IR/Pipe.h"
 
@@ -413,8 +414,10 @@ struct FinalizeHostBuffers : fp4::impl::FinalizeHostBuffersBase<FinalizeHostBuff
       if (failed(checkName(function)))
         return signalPassFailure();
       if (function.isExternal()) {
-        function.emitError() << "'" << function.getName()
-                             << "' must have a body, but got a declaration";
+        fp4::withNote(
+            function.emitError() << "'" << function.getName()
+                                 << "' must have a body, but got a declaration",
+            "define the function, or remove the declaration; programs are compiled whole");
         return signalPassFailure();
       }
       FunctionFinalizer finalizer(function);

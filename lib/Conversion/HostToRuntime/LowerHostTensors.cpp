@@ -17,6 +17,7 @@
 #include "fp4/Conversion/ConstantBytes.h"
 #include "fp4/Conversion/HostToRuntime/Passes.h"
 #include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
+#include "fp4/Dialect/Fp4/IR/Remedy.h"
 #include "fp4/Dialect/Pipe/IR/Pipe.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -72,8 +73,10 @@ LogicalResult view(Operation *op, Value source, int64_t offset, function_ref<Val
   MemRefType from = fp4::deviceBufferType(tensorType(source));
   MemRefType to = fp4::deviceBufferType(tensorType(op->getResult(0)));
   if (!from || !to || !from.getLayout().isIdentity() || !to.getLayout().isIdentity())
-    return moves(op, "rows of ") << (to ? source.getType() : op->getResult(0).getType())
-                                 << " are padded";
+    return fp4::withNote(
+        moves(op, "rows of ") << (to ? source.getType() : op->getResult(0).getType())
+                              << " are padded",
+        "take columns of which a row has a multiple of 16 bytes, or make the result an argument");
   Value buffer = UnrealizedConversionCastOp::create(b, op->getLoc(), from, source).getResult(0);
   Value dynamic = to.hasStaticShape() ? Value() : rows(buffer);
   replaceBy(op, b, fp4::pipe::BufferViewOp::create(b, op->getLoc(), to, buffer, offset, dynamic));
@@ -137,7 +140,9 @@ LogicalResult lower(tensor::CastOp op) {
   if (!from || !to || from.getRank() == 0 || from.getEncoding() != to.getEncoding() ||
       fp4::scaleLayout(from) || !fp4::deviceBufferType(from) ||
       from.getShape().drop_front() != to.getShape().drop_front())
-    return moves(op, "it changes more than the knowledge of the rows");
+    return fp4::withNote(
+        moves(op, "it changes more than the knowledge of the rows"),
+        "cast static rows to dynamic ones or back; all else needs another operation");
   OpBuilder b(op);
   if (!to.isDynamicDim(0)) { // what is claimed is checked
     Value source = UnrealizedConversionCastOp::create(b, op.getLoc(), fp4::deviceBufferType(from),
@@ -226,7 +231,8 @@ LogicalResult lower(tensor::ExtractSliceOp op) {
   }
   MemRefType buffer = fp4::deviceBufferType(type);
   if (!buffer)
-    return moves(op, "there is no buffer for ") << type;
+    return fp4::withNote(moves(op, "there is no buffer for ") << type,
+                         "the elements of views are bf16, f16, f32, i64 or what quantizers give");
   FailureOr<BufferSlice> slice = fp4::scaleLayout(type) ? sliceTiles(op) : sliceRows(op);
   if (failed(slice))
     return failure();

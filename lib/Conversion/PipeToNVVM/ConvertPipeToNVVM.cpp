@@ -13,6 +13,7 @@
 #include "Lowering.h"
 #include "WarpProducts.h"
 #include "fp4/Conversion/PipeToNVVM/Passes.h"
+#include "fp4/Dialect/Fp4/IR/Remedy.h"
 
 #include "fp4/Dialect/Fp4/IR/Target.h"
 #include "fp4/Dialect/Pipe/IR/PipeWarps.h"
@@ -69,7 +70,7 @@ struct ConvertPipeToNVVM : fp4::impl::ConvertPipeToNVVMBase<ConvertPipeToNVVM> {
               .Default(true);
       if (placed)
         return WalkResult::advance();
-      op->emitOpError() << "expects the pipelined form: run pipe-pipeline first";
+      fp4::withNote(op->emitOpError("expects the pipelined form"), "run pipe-pipeline first");
       return WalkResult::interrupt();
     });
     return failure(result.wasInterrupted());
@@ -93,14 +94,17 @@ struct ConvertPipeToNVVM : fp4::impl::ConvertPipeToNVVMBase<ConvertPipeToNVVM> {
       drivesTensor |= role.getRole().drives(fp4::pipe::Engine::Tensor);
     kernel.walk([&](fp4::pipe::TmemTileOpInterface) { usesTmem = true; });
     if (usesTmem && (!drivesTensor || integer(fp4::pipe::PipeDialect::kTmemColumnsAttr) == 0))
-      return kernel.emitError() << "a kernel with tiles in tensor memory must have a role that "
-                                   "drives tensor, which allocates it, and the attribute "
-                                << fp4::pipe::PipeDialect::kTmemColumnsAttr;
+      return fp4::withNote(
+          kernel.emitError() << "a kernel with tiles in tensor memory must have a role that "
+                                "drives tensor, which allocates it, and the attribute "
+                             << fp4::pipe::PipeDialect::kTmemColumnsAttr,
+          "pipe-specialize-warps makes such a role, and pipe-pipeline sets the attribute");
     int64_t shared = integer(fp4::pipe::PipeDialect::kSharedBytesAttr);
     if (shared > model.sharedBytesPerCta)
-      return kernel.emitError() << "expects at most " << model.sharedBytesPerCta
-                                << " bytes of shared memory on " << std::string(model.name)
-                                << ", but got " << shared;
+      return fp4::withNote(kernel.emitError() << "expects at most " << model.sharedBytesPerCta
+                                              << " bytes of shared memory on "
+                                              << std::string(model.name) << ", but got " << shared,
+                           "take fewer stages, or a smaller tile in the kernel's plan");
     return success();
   }
 
@@ -123,9 +127,11 @@ struct ConvertPipeToNVVM : fp4::impl::ConvertPipeToNVVMBase<ConvertPipeToNVVM> {
       if (region.getRole().getRegisters() == 0)
         wanted += share * region.getRole().getNumThreads();
     if (wanted > share * threads)
-      return kernel.emitError() << "roles must ask for at most the " << share * threads
-                                << " registers of the launch on " << std::string(model.name)
-                                << ", but ask for " << wanted;
+      return fp4::withNote(kernel.emitError()
+                               << "roles must ask for at most the " << share * threads
+                               << " registers of the launch on " << std::string(model.name)
+                               << ", but ask for " << wanted,
+                           "write smaller 'registers' at the roles, or launch fewer warps");
     kernel->setAttr(NVVM::NVVMDialect::getMaxnregAttrName(),
                     Builder(&getContext()).getI32IntegerAttr(share));
     return share;

@@ -22,9 +22,12 @@
 //===----------------------------------------------------------------------===//
 #include "Lowering.h"
 
+#include "fp4/Dialect/Fp4/IR/Remedy.h"
+
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 
 using namespace mlir;
+using namespace fp4;
 using namespace fp4::pipe;
 
 /// Each warpgroup has stages of its own, so that it has seen the phase before the one it waits for.
@@ -33,9 +36,10 @@ static LogicalResult verifyDepths(RoleRegionOp region, int64_t groups) {
     auto channel = use.getChannel().getDefiningOp<ChannelOp>();
     if (!channel || !channel.getDepth() || *channel.getDepth() % groups == 0)
       return WalkResult::advance();
-    channel.emitOpError() << "depth must be a multiple of the " << groups // (C498)
-                          << " warpgroups that have its stages in turn, but got "
-                          << *channel.getDepth();
+    withNote(channel.emitOpError()
+                 << "depth must be a multiple of the " << groups // (C498)
+                 << " warpgroups that have its stages in turn, but got " << *channel.getDepth(),
+             "change the depth, or leave 'in_turn' out of the role");
     return WalkResult::interrupt();
   });
   return failure(result.wasInterrupted());
@@ -89,8 +93,9 @@ static LogicalResult takeTurns(scf::ForOp loop, Value group, int64_t groups) {
   for (unsigned number = 0; number < loop.getNumRegionIterArgs(); ++number) {
     std::optional<int64_t> step = stepOf(loop, number);
     if (!step)
-      return loop.emitOpError(
-          "must carry nothing but numbers of stages in a role in turn"); // (C498)
+      return withNote(
+          loop.emitOpError("must carry nothing but numbers of stages in a role in turn"),
+          "keep other values out of the loop, or leave 'in_turn' out of the role"); // (C498)
     steps.push_back(*step);
   }
   Location loc = loop.getLoc();

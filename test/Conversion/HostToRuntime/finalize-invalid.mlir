@@ -94,7 +94,8 @@ func.func @branches(%x: tensor<4x8xbf16>) {
 
 // -----
 
-// expected-error@+1 {{'declared' must have a body, but got a declaration}}
+// expected-error@+2 {{'declared' must have a body, but got a declaration}}
+// expected-note@+1 {{define the function, or remove the declaration; programs are compiled whole}}
 func.func private @declared(%x: tensor<4x8xbf16>)
 
 // -----

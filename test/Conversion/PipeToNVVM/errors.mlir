@@ -12,7 +12,8 @@
 // SHARED: error: expects at most 232448 bytes of shared memory on sm_100a, but got 232449
 
 // RUN: not fp4-opt %t/specialized.mlir --pass-pipeline='builtin.module(fp4-set-target,gpu.module(convert-pipe-to-nvvm))' 2>&1 | FileCheck %s --check-prefix=FORM
-// FORM: error: 'pipe.channel' op expects the pipelined form: run pipe-pipeline first
+// FORM: error: 'pipe.channel' op expects the pipelined form
+// FORM: note: run pipe-pipeline first
 
 // RUN: not fp4-opt %t/tmem.mlir --pass-pipeline='builtin.module(fp4-set-target,gpu.module(convert-pipe-to-nvvm))' 2>&1 | FileCheck %s --check-prefix=TMEM
 // TMEM: error: a kernel with tiles in tensor memory must have a role that drives tensor, which allocates it, and the attribute pipe.tmem_columns
