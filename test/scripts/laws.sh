@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
-# What one place may spell has no second spelling; and one that is made is found.
+# What one place may spell has no second spelling, and every error of the compiler has a remedy; what
+# is not so is found.
 set -euo pipefail
 python3 utils/check_laws.py
+python3 utils/check_remedies.py
 
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
@@ -26,3 +28,31 @@ refuses '#include "llvm/ADT/StringRef.h"' lib/ISA/Swizzle.cpp 'LLVM below the co
 # The passing twins: the same words in a comment, and with a reason.
 printf '%s\n' '// row % 32 * 16' 'int o = row % 32 * 16; // law: an example' >> "$scratch/lib/Numerics/ScaleMatrix.cpp"
 python3 utils/check_laws.py "$scratch" > /dev/null
+
+# An error without a note, beside those that have one or leave it to their callers.
+remedies() { # code of a file; the lines of the findings
+  printf '%s\n' "$1" > "$scratch/lib/Target/Added.cpp"
+  { python3 utils/check_remedies.py "$scratch" || true; } | grep -o '^lib/.*error' | cut -d: -f2 | xargs
+}
+[ "$(remedies 'LogicalResult a() {
+  return op.emitOpError("must be A");
+}
+InFlightDiagnostic must(Operation *op) { return op->emitOpError("must "); }
+LogicalResult b() {
+  if (x)
+    return must(op) << "be B";
+  auto other = op.emitError("B");
+  return other;
+}')" == '2 7 8' ]
+[ -z "$(remedies 'LogicalResult a() {
+  // emitError in a comment
+  return withNote(op.emitOpError("must be A"), "write A");
+}
+InFlightDiagnostic must(Operation *op) { return op->emitOpError("must "); }
+LogicalResult b() {
+  if (x)
+    return withNote(must(op) << "be B", "write B");
+  auto other = op.emitError("B");
+  other.attachNote() << "write B";
+  return check([&] { return op.emitError(); });
+}')" ]
