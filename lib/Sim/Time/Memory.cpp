@@ -101,19 +101,45 @@ void L1Cache::arrived(uint64_t line, double when) {
 // L2 and device memory
 //===----------------------------------------------------------------------===//
 
-void RecentLines::touch(uint32_t step, double before, double after) {
-  const double taken = std::min(before, double(steps[step]));
-  steps[step] -= float(taken);
-  if ((filled += after) > stepBytes) {
+/// Where any line goes for one that comes, a line is there for a time whose distribution is
+/// exponential. What the line and its step are decides how long, so that a run repeats.
+static double lifetimeOf(uint64_t line, uint32_t step) {
+  uint64_t bits = (line << 32 ^ line >> 32 ^ step) + 0x9e3779b97f4a7c15; // splitmix64
+  bits = (bits ^ bits >> 30) * 0xbf58476d1ce4e5b9;
+  bits = (bits ^ bits >> 27) * 0x94d049bb133111eb;
+  bits ^= bits >> 31;
+  return -std::log((double(bits >> 11) + 0.5) * 0x1p-53);
+}
+
+bool PresentLines::has(uint64_t line, uint32_t step, bool own) const {
+  const Border &border = borders[own ? 0 : 1];
+  if (!step || byAge)
+    return step && step >= border.oldest;
+  return double(now() - step) * stepBytes < border.capacity * lifetimeOf(line, step);
+}
+
+void PresentLines::pass(double bytes) {
+  if ((filled += bytes) > stepBytes) {
     steps.push_back(0);
     filled = 0;
   }
+}
+
+uint32_t PresentLines::touch(uint32_t step, double before, double kept, double after) {
+  if (!byAge) {
+    pass(after - kept);
+    return kept > 0 ? step : now();
+  }
+  const double taken = std::min(before, double(steps[step]));
+  steps[step] -= float(taken);
+  pass(after);
   steps.back() += float(after);
   for (Border &border : borders) {
     border.bytes += after - (step >= border.oldest ? taken : 0);
     while (border.bytes > border.capacity && border.oldest < now())
       border.bytes -= double(steps[border.oldest++]);
   }
+  return now();
 }
 
 MemorySystem::MemorySystem(const Rates &rates, double gigahertz, uint64_t l2Size)
@@ -121,20 +147,21 @@ MemorySystem::MemorySystem(const Rates &rates, double gigahertz, uint64_t l2Size
       deviceLatency(rates[TimingRate::MemoryLatency]), portRate(rates[TimingRate::L2PortBytes]),
       l2Rate(rates[TimingRate::L2Terabytes] * 1e3 / gigahertz),
       sharedRate(rates[TimingRate::L2SharedTerabytes] * 1e3 / gigahertz),
+      foreignRate(rates[TimingRate::L2OtherTerabytes] * 1e3 / gigahertz),
       deviceRate(rates[TimingRate::MemoryTerabytes] * 1e3 / gigahertz),
       storeRate(rates[TimingRate::StoreBytes]),
       takingRate(rates[TimingRate::StoreTerabytes] * 1e3 / gigahertz),
       pairs(rates[TimingRate::MemoryGranule] > kSectorBytes),
       turnaround(rates[TimingRate::MemoryTurnaround]), burst(rates[TimingRate::MemoryBurst]),
       writeHold(rates[TimingRate::WriteHold]),
-      recent(double(l2Size) * rates[TimingRate::L2Reach],
-             double(l2Size) * rates[TimingRate::L2OtherReach]) {}
+      presentLines(rates[TimingRate::L2ByAge] > 0, double(l2Size) * rates[TimingRate::L2Reach],
+                   double(l2Size) * rates[TimingRate::L2OtherReach]) {}
 
 void MemorySystem::sample(double part, unsigned others) {
   share = part;
   companions = others;
   served = part * (1 + companions);
-  for (double *rate : {&l2Rate, &sharedRate, &deviceRate, &takingRate})
+  for (double *rate : {&l2Rate, &sharedRate, &foreignRate, &deviceRate, &takingRate})
     *rate *= served;
   for (int write : {0, 1}) {
     const Traffic &all = traffic[write];
@@ -143,6 +170,8 @@ void MemorySystem::sample(double part, unsigned others) {
     const double alone = all.memberMissing / all.memberBytes;
     bringing[write] = std::min(1.0, all.missing / all.bytes / alone);
     sharing[write] = all.shared / all.bytes;
+    const double hits = all.bytes - all.shared - all.missing;
+    borrowing[write] = hits > 0 ? std::min(1.0, all.foreign / hits) : 0;
   }
 }
 
@@ -155,6 +184,8 @@ uint32_t MemorySystem::fetched(uint32_t sectors, uint32_t present, bool write) c
   const uint32_t touched = (missing | missing >> 1) & first;
   return (touched | touched << 1) & ~present;
 }
+
+static double bytesOf(uint32_t sectors) { return double(std::popcount(sectors)) * kSectorBytes; }
 
 void MemorySystem::touch(const LineAccess &access, const Port &port, double now, bool write,
                          Touched &sum) {
@@ -169,27 +200,30 @@ void MemorySystem::touch(const LineAccess &access, const Port &port, double now,
   }
   Line &line = lastLines[access.line % pageLines];
   const auto present = [&] { // in the whole machine, of which a sample is a part
-    return double(std::popcount(line.sectors)) * kSectorBytes * bringing[write] / share;
+    return bytesOf(line.sectors) * bringing[write] / share;
   };
   const double before = present();
-  if (line.step && !recent.has(line.step, line.by == &port))
+  if (line.step && !presentLines.has(access.line, line.step, line.by == &port))
     line.sectors = line.ofMembers = 0; // displaced since
-  const double bytes = double(std::popcount(access.sectors)) * kSectorBytes;
+  const double kept = present(), bytes = bytesOf(access.sectors);
   const uint32_t missing = fetched(access.sectors, line.sectors, write);
   sum.bytes += bytes;
-  sum.missing += double(std::popcount(missing)) * kSectorBytes;
-  if (line.by && line.by != &port && float(now) - line.when < together)
-    sum.shared += bytes;
+  sum.missing += bytesOf(missing);
+  if (line.by && line.by != &port) {
+    if (float(now) - line.when < together)
+      sum.shared += bytes;
+    else if (!write)
+      sum.foreign += bytesOf(access.sectors & ~missing);
+  }
   if (const void *by = &port; share == 1 && by >= members.first && by < members.second) {
     Traffic &seen = traffic[write];
     seen.memberBytes += bytes;
     const uint32_t alone = fetched(access.sectors, line.ofMembers, write);
-    seen.memberMissing += double(std::popcount(alone)) * kSectorBytes;
+    seen.memberMissing += bytesOf(alone);
     line.ofMembers |= uint8_t(access.sectors | alone);
   }
   line.sectors |= uint8_t(access.sectors | missing);
-  recent.touch(line.step, before, present());
-  line.step = recent.now();
+  line.step = presentLines.touch(line.step, before, kept, present());
   line.when = float(now);
   line.by = &port;
 }
@@ -225,12 +259,16 @@ double MemorySystem::transfer(Port &port, double now, const Touched &touched, bo
     Traffic &seen = traffic[write];
     seen.bytes += touched.bytes;
     seen.shared += touched.shared;
+    seen.foreign += touched.foreign;
     seen.missing += touched.missing;
   }
   l2Bytes += touched.bytes / share;
   deviceBytes += missing / share;
   const double once = touched.bytes - shared;
-  const double ways = once / std::max(l2Rate, sharedRate) + shared / sharedRate;
+  const double foreign =
+      std::min(once, std::max(touched.foreign, std::max(0.0, once - missing) * borrowing[write]));
+  const double ways =
+      (once - foreign) / std::max(l2Rate, sharedRate) + shared / sharedRate + foreign / foreignRate;
   const double ofPort = write ? port.stores.serve(now, touched.bytes / storeRate, present)
                               : port.loads.serve(now, touched.bytes / portRate, present);
   double end = std::max({ofPort, serve(l2, now, once / l2Rate), serve(delivery, now, ways)});

@@ -2,8 +2,8 @@
 //
 // L1 is a set-associative cache of each multiprocessor. L2 and device memory serve all: each is a
 // queue with a rate, in cycles of the multiprocessors. L2 is faster where multiprocessors ask for a
-// line at about the same time, and device memory is slower where reads and writes alternate. L2
-// gives up the line that was touched longest ago. Addresses decide hits; nothing stores data.
+// line at about the same time, and slower where another one had it before; device memory is slower
+// where reads and writes alternate. Addresses decide hits; nothing stores data.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -97,27 +97,33 @@ private:
   size_t sets = 0;
 };
 
-/// Which lines L2 has: those that were touched last. Touches are grouped in steps of some bytes,
-/// and a line knows the step of its last touch.
-class RecentLines {
+/// Which lines L2 has. Either it gives up the line that was touched longest ago, or any line for
+/// each that comes. Time goes in steps of some bytes that were touched, or that came, and a line
+/// knows the step of its last touch, or of its coming.
+class PresentLines {
 public:
   static constexpr double stepBytes = 1 << 16;
-  RecentLines(double own, double others) : borders{Border{own}, Border{others}} {}
-  uint32_t now() const { return uint32_t(steps.size()) - 1; } ///< from 1 on
-  /// Whether a line that was touched in `step` is there, for who asked for it then or for others.
-  bool has(uint32_t step, bool own) const { return step && step >= borders[own ? 0 : 1].oldest; }
-  /// A line of which L2 had `before` bytes since `step` is asked for, and it has `after` bytes now.
-  void touch(uint32_t step, double before, double after);
+  PresentLines(bool byAge, double own, double others)
+      : byAge(byAge), borders{Border{own}, Border{others}} {}
+  /// Whether a line of that step is there, for who asked for it last or for others.
+  bool has(uint64_t line, uint32_t step, bool own) const;
+  /// A line of which L2 has `before` bytes since `step`, of them `kept` still, is asked for, and it
+  /// has `after` bytes now. Returns the line's step.
+  uint32_t touch(uint32_t step, double before, double kept, double after);
 
 private:
+  uint32_t now() const { return uint32_t(steps.size()) - 1; } ///< from 1 on
+  void pass(double bytes);
+
+  bool byAge;
   /// From `oldest` on the steps hold as much as fits.
   struct Border {
     double capacity = 0, bytes = 0;
     uint32_t oldest = 1;
   };
   Border borders[2];                 ///< for who asked for it last, and for others
-  std::vector<float> steps = {0, 0}; ///< bytes of each that were not touched again, from 1 on
-  double filled = 0;                 ///< bytes touched in the last step
+  std::vector<float> steps = {0, 0}; ///< by age: bytes of each not touched again, from 1 on
+  double filled = 0;                 ///< bytes in the last step
 };
 
 /// L2 and device memory. From sample() on, only the members of the sample ask for data, and have
@@ -129,6 +135,8 @@ public:
 
   /// Requests of which ports may go on as a sample.
   void setMembers(const void *begin, const void *end) { members = {begin, end}; }
+  /// What a sample assumes is counted from now on.
+  void forgetTraffic() { traffic[0] = traffic[1] = {}; }
   /// The members go on alone; they are `share` of the machine. Each has `companions` that are not
   /// simulated and ask for what it asks for, some time later: those who meet in the queues are many
   /// enough that one may ask for more than its part for a while.
@@ -162,12 +170,14 @@ public:
 
 private:
   struct Touched {
-    double bytes = 0, shared = 0,
-           missing = 0; ///< asked for; of lines that others ask for; not in L2
+    double bytes = 0;   ///< asked for
+    double shared = 0;  ///< of lines that others ask for at the time
+    double foreign = 0; ///< of lines that another asked for last, before
+    double missing = 0; ///< not in L2
   };
   /// Of all requests, and of those of members as if they were alone.
   struct Traffic {
-    double bytes = 0, shared = 0, missing = 0, memberBytes = 0, memberMissing = 0;
+    double bytes = 0, shared = 0, foreign = 0, missing = 0, memberBytes = 0, memberMissing = 0;
   };
   void touch(const LineAccess &access, const Port &port, double now, bool write, Touched &sum);
   uint32_t fetched(uint32_t sectors, uint32_t present, bool write) const;
@@ -190,14 +200,14 @@ private:
   Line *lastLines = nullptr;
   const Rates &rates; ///< asked for that of multicasts when there is one: not all targets know it
   double gigahertz;
-  double l2Latency, deviceLatency;                 ///< cycles
-  double portRate, l2Rate, sharedRate, deviceRate; ///< B/cycle
+  double l2Latency, deviceLatency;                              ///< cycles
+  double portRate, l2Rate, sharedRate, foreignRate, deviceRate; ///< B/cycle
   double storeRate, takingRate;
   /// Atomic operations on one line.
   struct Turns {
     SharedServer server;
-    const Port *by = nullptr;         ///< the last port
-    bool several = false;             ///< more than one
+    const Port *by = nullptr; ///< the last port
+    bool several = false;     ///< more than one
   };
   std::unordered_map<uint64_t, Turns> atomics;
   size_t manyTurns = 4096; ///< so many that those of the past go
@@ -213,9 +223,10 @@ private:
   double share = 1;              ///< of the machine, that makes requests
   unsigned companions = 0;       ///< of each that does
   double bringing[2] = {1, 1};   ///< of what a sample misses: what the machine misses too
-  double sharing[2] = {0, 0};    ///< of bytes: of lines that others ask for
+  double sharing[2] = {0, 0};    ///< of bytes: of lines that others ask for at the time
+  double borrowing[2] = {0, 0};  ///< of other bytes that L2 has: another asked for them last
   double read_ = 0, written = 0; ///< bytes, of the recent past
-  RecentLines recent;
+  PresentLines presentLines;
 };
 
 } // namespace fp4::sim

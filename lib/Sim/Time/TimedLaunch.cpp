@@ -230,6 +230,7 @@ Status TimedLaunch::runSlots(uint32_t begin, uint32_t end) {
     slot.instructions += double(executed) - instructions;
     if (!slot.events.empty())
       turns.push({slot.events.top().when, slot.index});
+    settle();
     if (phase == Phase::Whole && maySample()) {
       beginSample();
       return {};

@@ -102,6 +102,7 @@ private:
   KernelTime prediction() const;
   Status runSlots(uint32_t begin, uint32_t end);
   uint32_t membersOf() const;
+  void settle();
   bool maySample() const;
   void beginSample();
   Expected<double> machinesOfSample();
@@ -168,6 +169,7 @@ private:
   uint32_t members;      ///< slots that are the sample, the first ones
   uint64_t left = 0;     ///< clusters before it have started when the sample began
   uint64_t executed = 0; ///< warp instructions
+  bool settled = false;  ///< what a sample will assume of L2 is counted from now on
   double flopsBefore = 0, bytesBefore = 0, l2BytesBefore = 0; ///< when the sample began
   uint64_t canceledBefore = 0;                                ///< ... clusters that others took
   bool waits = false; ///< the sample waits for blocks that are not in it

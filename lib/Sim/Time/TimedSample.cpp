@@ -2,9 +2,10 @@
 //
 // All slots run until enough instructions were executed to know what they do to each other: which
 // part of the lines that one asks for others have brought into L2, and which they ask for at the
-// same time. Then the first slots go on alone, to the end of the launch, with their part of L2 and
-// device memory and with these shares. They have as many clusters as any slot has: of a persistent
-// grid their own, of others those whose index they would have got.
+// same time, both in the later half of that time. Then the first slots go on alone, to the end of
+// the launch, with their part of L2 and device memory and with these shares. They have as many
+// clusters as any slot has: of a persistent grid their own, of others those whose index they would
+// have got.
 //
 // What the whole machine computes and moves is what the members do, as often as there is work for
 // the others: clusters that had not begun, or, in a persistent grid, what is left to the slots.
@@ -32,6 +33,14 @@ uint32_t TimedLaunch::membersOf() const {
 static unsigned companionsOf(uint64_t processors) {
   constexpr uint64_t together = 8;
   return processors < together ? unsigned(together / processors) - 1 : 0;
+}
+
+/// What L2 does not have at first says nothing of the rest of a launch that asks for it again.
+void TimedLaunch::settle() {
+  if (settled || executed < predictor.sampleAfter / 2)
+    return;
+  settled = true;
+  machine.memory.forgetTraffic();
 }
 
 /// Where the others have to finish all the same, standing still saves nothing. A grid that

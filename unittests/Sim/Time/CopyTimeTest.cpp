@@ -35,24 +35,32 @@ TEST(SharedServer, TimesThatNobodyAsksForAnyMoreAreForgotten) {
   EXPECT_EQ(server.serve(0, 80, 260), 340); // 40 cycles until 300, 10 of somebody else, and then
 }
 
-/// The part of the lines that L2 does not have of the last of some sweeps over `bytes`; each begins
-/// where `begin` says, of 1, and is by one of two ports or by both in turn.
-double missesOfSweeps(uint64_t bytes, double begin, bool others) {
-  const Rates rates("sm_90a");
-  MemorySystem memory(rates, rates[TimingRate::Gigahertz], 50ull << 20);
+/// Some sweeps over a buffer, one after the other.
+struct Sweeps {
+  uint64_t bytes;
+  double begin = 0;    ///< of 1: each begins so much further than the one before
+  bool others = false; ///< by two ports in turn
+  std::string_view target = "sm_90a";
+  uint64_t l2Bytes = 50ull << 20;
+  int count = 4;
+};
+
+/// The part of the lines that L2 does not have of the last sweep.
+double missesOf(const Sweeps &sweeps) {
+  const Rates rates(sweeps.target);
+  MemorySystem memory(rates, rates[TimingRate::Gigahertz], sweeps.l2Bytes);
   Port ports[2];
   double before = 0, now = 0;
-  constexpr int sweeps = 4;
-  const uint64_t lines = bytes / kLineBytes;
-  for (int sweep = 0; sweep < sweeps; ++sweep) {
+  const uint64_t lines = sweeps.bytes / kLineBytes;
+  for (int sweep = 0; sweep < sweeps.count; ++sweep) {
     before = memory.deviceBytes;
-    const auto first = uint64_t(double(lines) * begin * sweep);
+    const auto first = uint64_t(double(lines) * sweeps.begin * sweep);
     for (uint64_t i = 0; i < lines; ++i) {
       const LineAccess access{(first + i) % lines, 15};
-      memory.read(ports[others ? sweep % 2 : 0], now += 10, std::span(&access, 1));
+      memory.read(ports[sweeps.others ? sweep % 2 : 0], now += 10, std::span(&access, 1));
     }
   }
-  return (memory.deviceBytes - before) / double(bytes);
+  return (memory.deviceBytes - before) / double(sweeps.bytes);
 }
 
 /// As benchmarks/micro/sweeps.py measures it on an H200: `ncu` counts 0.02, 0.97 and 1 for the
@@ -60,13 +68,52 @@ double missesOfSweeps(uint64_t bytes, double begin, bool others) {
 /// further than the one before.
 TEST(MemorySystem, L2GivesUpTheLineThatWasTouchedLongestAgo) {
   constexpr uint64_t mib = 1 << 20;
-  EXPECT_EQ(missesOfSweeps(40 * mib, 0, false), 0);
-  EXPECT_EQ(missesOfSweeps(52 * mib, 0, false), 1);
-  EXPECT_EQ(missesOfSweeps(64 * mib, 0, false), 1);
-  EXPECT_EQ(missesOfSweeps(38 * mib, 0, true), 0);
-  EXPECT_EQ(missesOfSweeps(44 * mib, 0, true), 1);
-  EXPECT_NEAR(missesOfSweeps(64 * mib, 0.375, true), 0.375, 0.02);
-  EXPECT_EQ(missesOfSweeps(80 * mib, 0.375, true), 1);
+  EXPECT_EQ(missesOf({40 * mib, 0, false}), 0);
+  EXPECT_EQ(missesOf({52 * mib, 0, false}), 1);
+  EXPECT_EQ(missesOf({64 * mib, 0, false}), 1);
+  EXPECT_EQ(missesOf({38 * mib, 0, true}), 0);
+  EXPECT_EQ(missesOf({44 * mib, 0, true}), 1);
+  EXPECT_NEAR(missesOf({64 * mib, 0.375, true}), 0.375, 0.02);
+  EXPECT_EQ(missesOf({80 * mib, 0.375, true}), 1);
+}
+
+/// Where any line goes for one that comes, the part x of a sweep that stays is exp((x - 1) bytes /
+/// room) in the end. Room is half of L2 here.
+TEST(MemorySystem, AnL2ThatGivesUpAnyLineKeepsAPartOfALargeSweep) {
+  constexpr uint64_t mib = 1 << 20;
+  const auto last = [](uint64_t bytes, bool others) {
+    return missesOf({bytes, 0, others, "sm_100a", 8 * mib, /*count=*/10});
+  };
+  EXPECT_NEAR(last(8 * mib, true), 0.797, 0.02);
+  EXPECT_NEAR(last(12 * mib, false), 0.941, 0.02);
+  EXPECT_LT(last(2 * mib, true), 0.01);
+}
+
+/// Lines that L2 has come slower to others than to the one that asked for them last.
+TEST(MemorySystem, LinesThatAnotherOneAskedForComeSlower) {
+  const Rates rates("sm_100a");
+  const double gigahertz = rates[TimingRate::Gigahertz];
+  constexpr uint64_t pieces = 512, piece = 16384;
+  const auto again = [&](size_t further) {
+    MemorySystem memory(rates, gigahertz, 126ull << 20);
+    std::vector<Port> ports(128);
+    const auto read = [&](size_t first, double now) {
+      double end = 0;
+      for (uint64_t i = 0; i < pieces; ++i) {
+        const GlobalRun run{i * piece, piece};
+        Port &port = ports[(i + first) % ports.size()];
+        end = std::max(end, memory.read(port, now, now, std::span(&run, 1)));
+      }
+      return end - now;
+    };
+    read(0, 0);
+    return read(further, 1e6);
+  };
+  const auto cycles = [&](TimingRate rate) {
+    return pieces * piece / (rates[rate] * 1e3 / gigahertz);
+  };
+  EXPECT_NEAR(again(1) - again(0),
+              cycles(TimingRate::L2OtherTerabytes) - cycles(TimingRate::L2Terabytes), 50);
 }
 
 /// How long device memory is busy with lines of which `writes` of 32 are written, of what it takes
