@@ -106,7 +106,7 @@ using Tensors = std::span<const fp4_tensor>;
 using SharedPlan = std::shared_ptr<const CallPlan>;
 
 SharedPlan knownPlan(fp4_function &function, Tensors arguments) {
-  std::scoped_lock lock(function.mutex);
+  std::scoped_lock<std::mutex> lock(function.mutex);
   for (const fp4_function::Known &known : function.known)
     if (haveEqualTypes(known.arguments, arguments))
       return known.plan;
@@ -115,7 +115,7 @@ SharedPlan knownPlan(fp4_function &function, Tensors arguments) {
 
 void keepPlan(fp4_function &function, Tensors arguments, SharedPlan plan) {
   fp4_function::Known known{{arguments.begin(), arguments.end()}, std::move(plan)};
-  std::scoped_lock lock(function.mutex);
+  std::scoped_lock<std::mutex> lock(function.mutex);
   if (function.known.size() < fp4_function::kMostPlans)
     function.known.push_back(std::move(known));
   else
@@ -253,7 +253,7 @@ Status verify(const LoadedProgram &loaded, const harness::Function &function,
 
 Expected<fp4_function *> functionOf(fp4_executable &executable, const char *name) {
   FP4_ASSIGN(const LoadedFunction *loaded, executable.loaded.function(stringOf(name)));
-  std::scoped_lock lock(executable.mutex);
+  std::scoped_lock<std::mutex> lock(executable.mutex);
   return &executable.functions.try_emplace(loaded, *loaded).first->second;
 }
 
