@@ -38,7 +38,8 @@ template <typename T> tl::unexpected<Error> failureOf(const Expected<T> &result)
 Expected<std::chrono::milliseconds> timeLimit() {
   auto text = llvm::sys::Process::GetEnv("FP4_PTXAS_TIMEOUT");
   double seconds = 300;
-  if (text && (StringRef(*text).getAsDouble(seconds) || !(seconds > 0 && seconds < 1e6)))
+  if (text && !text->empty() &&
+      (StringRef(*text).getAsDouble(seconds) || !(seconds > 0 && seconds < 1e6)))
     return makeError(ErrorKind::Usage,
                      "$FP4_PTXAS_TIMEOUT must be a number of seconds, but got '" + *text + "'");
   return std::chrono::milliseconds(static_cast<int64_t>(seconds * 1000));

@@ -20,7 +20,8 @@ int fail(const Error &error) {
 
 Expected<bool> hasAssembler(const Compiler &compiler, const char *without) {
   Status found = compiler.checkAssembler();
-  if (!found && compiler.namesAssembler())
+  // What was named, or asked of it, counts; one that is just there need not work.
+  if (!found && (compiler.namesAssembler() || found.error().kind == ErrorKind::Usage))
     return tl::unexpected<Error>(std::move(found.error()));
   if (!found && *without)
     std::cerr << without << ": " << found.error().message << "\n";
