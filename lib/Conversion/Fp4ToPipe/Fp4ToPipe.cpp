@@ -502,9 +502,6 @@ private:
     if (shape.dynamicRows() || shape.dynamicWidth()) {
       Value tiles = countTiles(b, loc, shape, product);
       works = arith::MinUIOp::create(b, loc, tiles, constant(most));
-      // Of no elements the amax is 0, which a kernel writes.
-      if (BlockScaledMatmulOp(product.op).getWithAmax())
-        works = arith::MaxUIOp::create(b, loc, works, one);
     } else {
       works = constant(std::clamp<int64_t>(shape.works(), 1, most));
     }
