@@ -33,7 +33,7 @@ void Line::update(uint64_t done, uint64_t total) {
   if (start == Clock::time_point{} || done < last)
     start = Clock::now();
   last = done;
-  if (done >= total) {
+  if (total && done >= total) {
     if (visible)
       std::fputs("\r\x1b[K", stderr);
     *this = Line{.activity = activity, .units = units};
@@ -44,10 +44,11 @@ void Line::update(uint64_t done, uint64_t total) {
     return;
   visible = true;
   shown = Clock::now();
-  std::fprintf(stderr, "\r%s: %llu of %llu %s", activity.c_str(),
-               static_cast<unsigned long long>(done), static_cast<unsigned long long>(total),
-               units.c_str());
-  if (done)
+  std::fprintf(stderr, "\r%s: %llu ", activity.c_str(), static_cast<unsigned long long>(done));
+  if (total)
+    std::fprintf(stderr, "of %llu ", static_cast<unsigned long long>(total));
+  std::fputs(units.c_str(), stderr);
+  if (done && total)
     std::fprintf(stderr, ", about %.0f s left",
                  std::ceil(elapsed / double(done) * double(total - done)));
   std::fputs("\x1b[K", stderr);

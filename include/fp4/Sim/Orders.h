@@ -44,6 +44,8 @@ struct OrderOptions {
   /// How often a checker has found something so far; an order in which it finds more has failed.
   std::function<uint64_t()> hazards;
   std::function<void(OrderReport)> report; ///< receives that of every launch
+  /// Receives how many orders of a launch have ended, of `most` of them; both are equal at its end.
+  std::function<void(uint64_t ended, uint64_t most)> progress;
   /// If set: called when an order has ended, whose results are then not compared with the first's.
   std::function<void()> ended;
 };

@@ -32,8 +32,10 @@ Expected<std::unique_ptr<Device>> SimDevice::open(const DeviceOptions &options) 
   FP4_ASSIGN(const hw::TargetModel *target, hw::requireTarget(options.target));
   FP4_ASSIGN(sim::SimOptions settings, sim::settingsOf(options));
   FP4_ASSIGN(auto instruments, sim::Instruments::create(options, settings));
-  if (options.showProgress)
+  if (options.showProgress) {
     settings.progress = makeProgressLine("simulating", "blocks");
+    settings.orders.progress = makeProgressLine("exploring", "orders");
+  }
   return std::unique_ptr<Device>(
       new SimDevice(*target, std::move(settings), std::move(instruments)));
 }

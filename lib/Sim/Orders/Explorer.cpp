@@ -220,6 +220,8 @@ Status Explorer::run(OrderReport &report) {
       return endWhole(*ended);
     count(ended ? *ended : Ended::Whole, report);
     begun += !ended || *ended != Ended::Impossible;
+    if (options.progress)
+      options.progress(begun, most);
     if (!ended || hazards() != clean) {
       report.failure = OrderReport::Failure::Hazard;
       if (!ended)

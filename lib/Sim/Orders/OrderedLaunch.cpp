@@ -490,6 +490,8 @@ Expected<LaunchStats> OrderedLaunch::run() {
   report.kernel = launch.kernel->info.name;
   Explorer explorer(*this, options.orders);
   Status status = explorer.run(report);
+  if (const uint64_t all = report.orders + report.pruned; options.orders.progress)
+    options.orders.progress(all, all);
   const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - start;
   report.seconds = stats.seconds = passed.count();
   if (!report.order.empty())

@@ -313,6 +313,21 @@ TEST(Explorer, ALimitHoldsForShortStepsToo) {
   }
 }
 
+TEST(Explorer, ProgressCountsTheOrdersThatHaveEnded) {
+  for (uint64_t most : {0, 3}) {
+    Machine machine(Code(3, {{Op::Swap, 0}}));
+    OrderOptions options;
+    options.most = most;
+    std::vector<std::pair<uint64_t, uint64_t>> seen;
+    options.progress = [&](uint64_t ended, uint64_t all) { seen.emplace_back(ended, all); };
+    OrderReport report;
+    EXPECT_TRUE(Explorer(machine, options).run(report));
+    ASSERT_EQ(seen.size(), report.orders + report.pruned);
+    for (size_t i = 0; i < seen.size(); ++i)
+      EXPECT_EQ(seen[i], std::pair(uint64_t(i + 1), most));
+  }
+}
+
 /// Any operations on few places: every result and every trace of the orders that a reduction leaves
 /// out is that of one that it runs, and no two that it runs to their end are alike.
 TEST(Explorer, LeavesOutOnlyWhatIsEquivalent) {
