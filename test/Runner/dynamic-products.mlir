@@ -4,10 +4,10 @@
 // RUN: fp4-run %t.so --device=sim --function=fp8 --dim M=70 --dim N=72 --dim K=272 --check=strict --policy=random | FileCheck %s
 // RUN: fp4-run %t.so --device=sim --function=fp8 --dim M=1 --dim N=8 --dim K=16 --check=strict | FileCheck %s
 // RUN: fp4-run %t.so --device=sim --function=fp8 --dim M=130 --dim N=264 --dim K=640 --check=strict --policy=lazy | FileCheck %s
-// RUN: fp4-runner %s --device=sim --target=sm_90a --function=depth --dim M=70 --dim K=400 --check=strict | FileCheck %s
-// RUN: fp4-runner %s --device=sim --target=sm_90a --function=columns --dim M=70 --dim N=136 --check=strict | FileCheck %s
-// RUN: fp4-runner %s --device=sim --target=sm_90a --function=body --dim N=200 --dim K=272 --check=strict | FileCheck %s
-// RUN: fp4-runner %s --device=sim --function=fp8 --dim M=70 --dim N=72 --dim K=272 --check=strict | FileCheck %s
+// RUN: fp4-run %t.so --device=sim --function=depth --dim M=70 --dim K=400 --check=strict | FileCheck %s
+// RUN: fp4-run %t.so --device=sim --function=columns --dim M=70 --dim N=136 --check=strict | FileCheck %s
+// RUN: fp4-runner %s --ptxas=none --device=sim --target=sm_90a --function=body --dim N=200 --dim K=272 --check=strict | FileCheck %s
+// RUN: fp4-runner %s --ptxas=none --device=sim --function=fp8 --dim M=70 --dim N=72 --dim K=272 --check=strict | FileCheck %s
 // CHECK: equals the {{.*}}, bit for bit
 // CHECK-NOT: differs
 // CHECK: hazards {{.*}}none (strict check)

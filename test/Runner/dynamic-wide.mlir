@@ -7,8 +7,8 @@
 // RUN: fp4-run %t.so --device=sim --function=mxfp6 --dim M=70 --dim N=136 --dim K=128 --check=strict | FileCheck %s
 // RUN: fp4-run %t.so --device=sim --function=mxfp6 --dim M=130 --dim N=8 --dim K=640 --check=strict --policy=random | FileCheck %s
 // RUN: fp4-run %t.so --device=sim --function=unit --dim M=70 --dim N=136 --dim K=256 --check=strict --policy=random | FileCheck %s
-// RUN: fp4-runner %s --device=sim --function=rows --dim M=130 --check=strict | FileCheck %s
-// RUN: fp4-runner %s --device=sim --function=depth --dim K=256 --check=strict | FileCheck %s
+// RUN: fp4-run %t.so --device=sim --function=rows --dim M=130 --check=strict | FileCheck %s
+// RUN: fp4-runner %s --ptxas=none --device=sim --function=depth --dim K=256 --check=strict | FileCheck %s
 // RUN: fp4-runner %s --target=sm_120a --emit=so --ptxas=none -o %t.120.so
 // RUN: fp4-run %t.120.so --device=sim --function=mxfp8 --dim M=70 --dim N=200 --dim K=288 --check=strict --policy=random | FileCheck %s
 // RUN: fp4-run %t.120.so --device=sim --function=w4a8 --dim M=40 --dim N=64 --dim K=384 --check=strict | FileCheck %s

@@ -10,6 +10,8 @@
 // RUN: not fp4-run %t.so --device=sim --function=sizes --dim M=16 --dim N=16 --dim K=0 2>&1 | FileCheck %s --check-prefix=DEPTH
 // RUN: fp4-run %t.so --device=sim --function=gradient --dim M=32 --check=strict | FileCheck %s --check-prefix=OK
 // RUN: not fp4-run %t.so --device=sim --function=gradient --dim M=0 2>&1 | FileCheck %s --check-prefix=ROWS
+// RUN: fp4-run %t.so --device=sim --function=joined --shape 0 --check=strict | FileCheck %s --check-prefixes=OK,JOINED
+// RUN: fp4-run %t.so --device=sim --function=joined --shape 1 --check=strict | FileCheck %s --check-prefixes=OK,PARTS
 // RUN: fp4-run %t.so --device=sim --function=groups --check=strict | FileCheck %s --check-prefix=OK
 // RUN: not fp4-runner %s --function=product --dim M=-1 2>&1 | FileCheck %s --check-prefix=NEGATIVE
 
@@ -21,6 +23,9 @@
 // RESULTS: amax {{ *}}f32 equals
 // RESULT: amax {{ *}}f32 equals
 // SIZES: 0 launched
+// JOINED: 0 launched
+// JOINED: r0 {{.*}}0x64xbf16 equals
+// PARTS: r0 {{.*}}1x64xbf16 equals
 // OK: hazards none (strict check)
 // DEPTH: error: columns of operand 'lhs' of the product at {{.*}} must be 32, but got 0
 // DEPTH: note: pad the contraction axis of both operands with zeros to a multiple of 32
@@ -51,6 +56,14 @@ func.func @results(%q: !qx {fp4.dims = ["M", "K"]}, %s: !sx {fp4.dims = ["M", ""
   %rows = fp4.amax %y {per_row} : tensor<?x64xbf16> -> tensor<?xf32>
   %amax = fp4.amax %y : tensor<?x64xbf16> -> tensor<f32>
   return %y, %rows, %amax : tensor<?x64xbf16>, tensor<?xf32>, tensor<f32>
+}
+
+// Parts of K are joined by counters, of which no rows have none.
+func.func @joined(%q: tensor<?x512xf4E2M1FN> {fp4.dims = ["M", "K"]}, %s: tensor<?x32xf8E4M3FN, #tiled> {fp4.dims = ["M", ""]},
+                  %w: tensor<64x512xf4E2M1FN>, %sw: tensor<64x32xf8E4M3FN, #tiled>) -> tensor<?x64xbf16> {
+  %y = fp4.blockscaled_matmul %q scaled %s, %w scaled %sw {format = #fp4.format<nvfp4>, split_k = 2 : i64}
+      : (tensor<?x512xf4E2M1FN>, tensor<?x32xf8E4M3FN, #tiled>, tensor<64x512xf4E2M1FN>, tensor<64x32xf8E4M3FN, #tiled>) -> tensor<?x64xbf16>
+  return %y : tensor<?x64xbf16>
 }
 
 !any = tensor<?x?xf4E2M1FN>

@@ -33,6 +33,7 @@ TEST(Counters, AreZeroAndStayForTheWorkOfAStream) {
   EXPECT_EQ(first % 256, 0u);
   EXPECT_THAT(contents(*device, first, 4096), testing::Each(std::byte(0)));
   EXPECT_EQ(countersOf(*device, cache, 1, 4096), first);
+  EXPECT_EQ(countersOf(*device, cache, 1, 0), first) << "of no rows";
   EXPECT_NE(countersOf(*device, cache, 2, 8), first) << "its kernels run at the same time";
   ModuleCache other(*device);
   EXPECT_NE(countersOf(*device, other, 1, 8), first) << "of another program";
