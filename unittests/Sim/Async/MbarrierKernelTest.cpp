@@ -187,6 +187,21 @@ struct Misuse {
   const char *name, *good, *bad, *error;
 };
 
+TEST(MbarrierKernels, InPracticeTheLowestBitOfAParityCounts) {
+  for (const char *parity : {"1", "5", "4294967295"}) {
+    SimOptions options = schedules()[0];
+    options.judgement = Judgement::Practice;
+    const std::string wait =
+        std::string("  mbarrier.try_wait.parity.shared::cta.b64 %p3, [%r1], ") + parity +
+        ";\n  selp.b32 %v0, 1, 0, %p3;\n"
+        "  st.global.b32 [%out], %v0;\nEND:\n";
+    const RunResult result =
+        runText(barrierKernel("1", "  @%p1 bra END;\n" + wait), options, threads(32), 1);
+    EXPECT_EQ(result.error, "") << parity;
+    EXPECT_EQ(result.out, std::vector<uint32_t>{1}) << parity;
+  }
+}
+
 TEST(MbarrierKernels, Misuse) {
   const Misuse cases[] = {
       {"arrive twice", "mbarrier.arrive.shared::cta.b64 _, [%r1];",

@@ -261,6 +261,13 @@ Outcome mbarrierCompleteTx(ExecContext &cx, const Insn &insn) {
   });
 }
 
+/// By the letter, 0 or 1, or a sign-extended truth value, as Triton has it. Machine code shifts the
+/// lowest bit to the top, and published kernels pass other numbers.
+bool isParity(ExecContext &cx, uint64_t value) {
+  constexpr uint32_t allOnes = ~0u;
+  return value <= 1 || value == allOnes || cx.launch().options->judgement == Judgement::Practice;
+}
+
 /// The phase a wait is for: with a parity, the latest phase of that parity not after the current
 /// one; with a state, the state's.
 bool phaseWanted(ExecContext &cx, const Insn &insn, const Found &found, int lane, uint64_t &phase,
@@ -268,9 +275,7 @@ bool phaseWanted(ExecContext &cx, const Insn &insn, const Found &found, int lane
   const uint64_t value = cx.scalar(insn.op[2], lane);
   const Mbarrier &barrier = *found.barrier;
   if (insn.m[3]) { // parity
-    constexpr uint32_t allOnes =
-        ~0u; // a sign-extended truth value, as Triton has it: the low bit counts
-    if (value > 1 && value != allOnes)
+    if (!isParity(cx, value))
       return cx.fail(fmt::format("phase parity must be 0 or 1, but got {}", value), "", lane),
              false;
     passed = barrier.parityDone(uint32_t(value & 1));
