@@ -1,4 +1,6 @@
-"""Under fp4-sim run: changes packages that have a CUDA runtime inside, behind their import."""
+"""Under fp4-sim run: changes packages that have a CUDA runtime inside, behind their import, and lets
+our runtime come before the one that PyTorch's package loads."""
+import ctypes
 import importlib.abc
 import importlib.util
 import os
@@ -26,6 +28,8 @@ class Loader(importlib.abc.Loader):
 
 class Finder(importlib.abc.MetaPathFinder):
     def find_spec(self, name, path, target=None):
+        if name == "torch":
+            load_our_runtimes()
         ours = OURS.get(name.partition(".")[0])
         if ours is None or name not in ours.MODULES:
             return None
@@ -35,6 +39,14 @@ class Finder(importlib.abc.MetaPathFinder):
         if spec and spec.loader:
             spec.loader = Loader(spec.loader, ours)
         return spec
+
+
+def load_our_runtimes():
+    """What is loaded for all libraries first is what they call, whichever of that name comes later."""
+    folder = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    for name in sorted(os.listdir(folder)):
+        if name.startswith("libcudart.so."):
+            ctypes.CDLL(os.path.join(folder, name), mode=ctypes.RTLD_GLOBAL)
 
 
 def run_the_next():
