@@ -133,6 +133,23 @@ def gradients() -> None:
     assert x.grad is not None and x.grad.tolist() == [6.0] * 50
 
 
+def operations() -> None:
+    """An operation of a library that has it for CUDA alone."""
+    @torch.library.custom_op("fp4_tests::doubled", mutates_args=(), device_types="cuda")
+    def doubled(x: torch.Tensor) -> torch.Tensor:
+        y = x.clone()
+        twice(y, y.numel())
+        return y
+
+    y = doubled(torch.full((70,), 4.0, device="cuda"))
+    assert y.is_cuda and y.tolist() == [8.0] * 70
+    try:
+        doubled(torch.ones(3))
+    except NotImplementedError:
+        return
+    raise AssertionError("an operation for CUDA took a tensor of the host")
+
+
 if __name__ == "__main__":
     assert sys.argv[0] == __file__
     for case in sys.argv[1:]:

@@ -81,9 +81,10 @@ class Scripts(unittest.TestCase):
         return run("--device=h200", str(HERE / "sim_script.py"), *cases)
 
     def test_scripts_that_end_well(self) -> None:
-        done = self.script("launch", "devices", "gradients")
-        self.assertEqual((done.returncode, done.stdout),
-                         (0, "launch ended\ndevices ended\ngradients ended\n"), done.stderr)
+        cases = ("launch", "devices", "gradients", "operations")
+        done = self.script(*cases)
+        self.assertEqual((done.returncode, done.stdout.split("\n")),
+                         (0, [*(f"{case} ended" for case in cases), ""]), done.stderr)
 
     def test_an_access_beyond_a_tensor(self) -> None:
         done = self.script("beyond")

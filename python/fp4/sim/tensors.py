@@ -10,6 +10,8 @@ CPU; only launches go to the simulator.
 from __future__ import annotations
 
 import ctypes
+import functools
+import os
 from collections.abc import Iterator
 from typing import Any
 
@@ -105,13 +107,25 @@ class Inherit(TorchDispatchMode):  # type: ignore[no-untyped-call]
         if kwargs.get("pin_memory"):
             kwargs["pin_memory"] = False
         wide = on_device and func.overloadpacket in _IN_FLOAT32
-        result = _in_float32(func, args, kwargs) if wide else func(*args, **kwargs)
+        if on_device and _is_of_cuda_alone(func):
+            with self:  # also for the operations that it consists of
+                result = func._op_dk(torch._C.DispatchKey.CUDA, *args, **kwargs)
+        else:
+            result = _in_float32(func, args, kwargs) if wide else func(*args, **kwargs)
         if on_device:
             for tensor in _tensors(result):
                 marked.add(tensor)
             if func.overloadpacket in _UNINITIALIZED:
                 _fill(result)
         return result
+
+
+@functools.cache
+def _is_of_cuda_alone(func: Any) -> bool:
+    """Whether a library registered the operation for CUDA, and neither for the CPU nor for both."""
+    has = torch._C._dispatch_has_kernel_for_dispatch_key
+    keys = ("CPU", "CompositeExplicitAutograd", "CompositeImplicitAutograd")
+    return has(func.name(), "CUDA") and not any(has(func.name(), key) for key in keys)
 
 
 #: On a GPU these keep sums and statistics of 16-bit tensors in float32, and on the CPU they do not:
@@ -253,6 +267,10 @@ def install() -> None:
         del _T.__dlpack_c_exchange_api__
     for module in (torch, torch.utils.dlpack):
         setattr(module, "from_dlpack", _from_dlpack)  # noqa: B010
+        setattr(module, "to_dlpack", _dlpack)  # noqa: B010
+    # TVM FFI, by which libraries call compiled kernels, would give torch.Tensor another one.
+    os.environ["TVM_FFI_DISABLE_TORCH_C_DLPACK"] = "1"
+    os.environ["TVM_FFI_SKIP_DLPACK_C_EXCHANGE_API"] = "1"
 
 
 class Redirect(TorchFunctionMode):
