@@ -1,7 +1,8 @@
 """Every kind of kernel that the compiler emits, as the smallest program whose rings wrap around.
 
 Programs that change kernels, or run them in many orders, walk over this list (utils/mutate_all.py,
-utils/order_table.py): a kind that is added here is added there.
+utils/order_table.py): a kind that is added here is added there. Where every order of a program would
+be too many if its accumulators wrapped around too, what is changed is a larger program.
 """
 import collections
 import pathlib
@@ -18,9 +19,9 @@ from sweep_quantize import Case as QuantizeCase
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 #: `shape` is what the compiler and fp4-run are given. Where there are `rows`, M is dynamic, and
-#: fp4-run is given each of them.
-Kind = collections.namedtuple("Kind", "name text target shape options rows",
-                              defaults=[None, (), None])
+#: fp4-run is given each of them. `larger` is a program of the same kind with more tiles.
+Kind = collections.namedtuple("Kind", "name text target shape options rows larger",
+                              defaults=[None, (), None, None])
 BOTH = ["sm_100a", "sm_90a"]
 NEAR = "nearest_even"
 RING = "stages = 2"
@@ -104,22 +105,24 @@ def pairs():
 
 def clusters():
     """Each cluster has tiles for six rounds of its blocks, of 3 k tiles in a ring of 2 stages: the
-    accumulators have up to 4 stages. The last two kinds have two rounds."""
-    def cluster(what, plan, m, n, blocks):
-        return tcgen05(f"NVFP4 product, {what}", product(f"{plan}, {RING}", m, n, 768), blocks)
+    accumulators have up to 4 stages. The last three kinds have two rounds, and six if they are larger."""
+    def cluster(what, plan, m, n, blocks, times=1):
+        small, larger = (product(f"{plan}, {RING}", rows, n, 768) for rows in (m, times * m))
+        kind = tcgen05(f"NVFP4 product, {what}", small, blocks)
+        return kind._replace(larger=larger) if times > 1 else kind
 
     tile, wide, half = (f"tile = [{size}, 256]" for size in ("128, 64", "256, 64", "128, 256"))
     for m, n in ((2, 1), (1, 2), (2, 2), (4, 1)):
         yield cluster(f"cluster of {m} x {n}", f"cluster = [{m}, {n}], {tile}",
                       768 * m, 64 * n, m * n)
-    yield cluster("cluster of 16 x 1", "cluster = [16, 1], tile = [128, 128, 256]", 4096, 128, 16)
+    yield cluster("cluster of 16 x 1", "cluster = [16, 1], tile = [128, 128, 256]", 4096, 128, 16, 3)
     for m, n in ((2, 2), (4, 1)):
         yield cluster(f"pairs in a cluster of {m} x {n}", f"pair, cluster = [{m}, {n}], {wide}",
                       768 * m, 64 * n, m * n)
     yield cluster("half pairs in a cluster of 2 x 2", f"pair, cluster = [2, 2], {half}",
-                  256, 512, 4)
+                  256, 512, 4, 3)
     yield cluster("cluster of 2 x 2 that may fall back on 2 x 1",
-                  f"pair, cluster = [2, 2], fallback = [2, 1], {wide}", 512, 256, 8)
+                  f"pair, cluster = [2, 2], fallback = [2, 1], {wide}", 512, 256, 8, 3)
 
 
 def schedules():
@@ -132,29 +135,40 @@ def schedules():
             ("an epilogue of eight warps",
              "tile = [128, 128, 256], store = tma, epilogue_warps = 8", 384, 128, 1),
             ("swapped operands", "swap, tile = [128, 16, 256]", 16, 768, 1)):
-        yield tcgen05(f"NVFP4 product, {what}", product(f"{plan}, {RING}", m, n, 768), blocks)
+        kind = tcgen05(f"NVFP4 product, {what}", product(f"{plan}, {RING}", m, n, 768), blocks)
+        larger = product(f"{plan}, {RING}", 2 * m, n, 768) if "taken over" in what else None
+        yield kind._replace(larger=larger)
     # Two blocks share one tile: each of its four warps may be the first to count.
     for form, what in (("split", "ranges of K in a workspace"), ("stream", "stream-K"),
                        ("groups", "groups"), ("offsets", "groups of the device"),
                        ("threads", "products of threads")):
-        rows = {"split": (128,), "stream": (128,), "threads": (3, 3, 3)}.get(form, (130, 0, 1))
-        text = sweep_groups.program(form, rows, 64, 1312, "nvfp4", "bf16", "none", "chosen")
-        text = text.replace("split_k = 6", "split_k = 2")
+        whole = form in ("split", "stream")
+        rows = (3, 3, 3) if form == "threads" else (128,) if whole else (130, 0, 1)
+        text, larger = (shared_out(form, some) for some in (rows, (768,) if whole else (1290, 0, 1)))
         plan = {"split": f"join = workspace, {RING}", "threads": ""}.get(form, RING)
-        yield tcgen05(f"NVFP4 product, {what}", text, 2, plan)
+        kind = tcgen05(f"NVFP4 product, {what}", text, 2, plan)
+        yield kind if form == "threads" else kind._replace(larger=larger)
+
+
+def shared_out(form, rows, n=64, split=2):
+    """A product whose rows are those of groups, or whose K is cut into ranges."""
+    text = sweep_groups.program(form, rows, n, 1312, "nvfp4", "bf16", "none", "chosen")
+    return text.replace("split_k = 6", f"split_k = {split}")
 
 
 def joins():
-    """Clusters add the ranges of K of a tile, in two turns; of three blocks the last has less."""
+    """Clusters add the ranges of K of a tile, in two turns, or six if they are larger; of three blocks
+    the last has less."""
     for what, plan, m, blocks, split in (
             ("three blocks", "tile = [128, 64, 256]", 256, 3, 3),
             ("two pairs", "pair, tile = [256, 64, 256]", 512, 4, 2),
             ("two blocks with swapped operands", "swap, tile = [128, 16, 256]", 16, 2, 2)):
-        n = 256 if "swap" in plan else 64
-        text = sweep_groups.program("split", (m,), n, 1312, "nvfp4", "bf16", "none", "chosen")
-        text = text.replace("split_k = 6", f"split_k = {split}")
-        yield tcgen05(f"NVFP4 product, ranges of K of {what} in a cluster", text, blocks,
-                      f"{plan}, join = cluster, {RING}")
+        swap = "swap" in plan
+        text = shared_out("split", (m,), 256 if swap else 64, split)
+        larger = shared_out("split", (m if swap else 3 * m,), 768 if swap else 64, split)
+        kind = tcgen05(f"NVFP4 product, ranges of K of {what} in a cluster", text, blocks,
+                       f"{plan}, join = cluster, {RING}")
+        yield kind._replace(larger=larger)
 
 
 def epilogues():
@@ -162,11 +176,13 @@ def epilogues():
     for dual, result, outputs, amax in (("dual", "none", "rowwise", ""),
                                         ("one", "nvfp4", "both", ""),
                                         ("dual", "mxfp4", "rowwise", "amax")):
-        case = ("nvfp4", dual, result, outputs, "tiled", amax, "kept", "bf16", "160", 64, 768,
-                "chosen")
+        text, larger = (sweep_results.program(("nvfp4", dual, result, outputs, "tiled", amax, "kept",
+                                               "bf16", rows, 64, 768, "chosen"))
+                        for rows in ("160", "672"))
         what = ["gate of two products" if dual == "dual" else "bias"]
         what += [f"{result} codes {outputs}"] * (result != "none") + ["amax"] * bool(amax)
-        yield tcgen05("NVFP4 product, " + ", ".join(what), sweep_results.program(case), 1, RING)
+        kind = tcgen05("NVFP4 product, " + ", ".join(what), text, 1, RING)
+        yield kind._replace(larger=larger)
     for lhs, rhs in (("mxfp8_e4m3", "mxfp8_e4m3"), ("mxfp8_e4m3", "mxfp4"),
                      ("mxfp6_e2m3", "mxfp6_e2m3")):
         text = sweep_wide.program(lhs, rhs, "bf16", "codes", "none", "64", 260, 64, 512)

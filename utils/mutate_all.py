@@ -32,7 +32,7 @@ COLUMNS = ("kind of kernel", "target", "mutants", "killed", "equivalent", "redun
 
 def compiled(kind, scratch, options):
     source = scratch / "program.mlir"
-    source.write_text(kind.text)
+    source.write_text(kind.larger or kind.text)
     shape = [f"--shape={kind.shape}"] if kind.shape and not kind.rows else []
     return mutate.compile_program(options.build / "bin", scratch, source,
                                   [*shape, *kind.options, f"--target={kind.target}"])
