@@ -12,7 +12,7 @@ scripts, in the simulator; this program runs with a Python that has torch and nv
 
 Which points: of every problem but the three with a side of 128000, whose operands do not fit here, one configuration of
 a format, so that those of all problems together cover all (`configuration`). They were chosen before any of them was
-predicted. `--all` takes all configurations, and `--every N` every Nth of the points in order. `--again` reads kernels' times from what `--json` wrote.
+predicted. `--all` takes all configurations, and `--every N` every Nth of the points of FP8 and FP16 in order. `--again` reads kernels' times from what `--json` wrote.
 
 What was timed is five launches from Python between two events, on operands that L2 does not have, divided by five. The
 host takes HOST microseconds for a launch, longer than small kernels take. HOST is calibrated for each format, from
@@ -22,7 +22,8 @@ last fifth, and for FP8 and FP16 on all of NVFP4. (Notes on a B300 have 2.05 us 
 
 `--slopes` predicts nothing. It shows what the times themselves say of each tile: how much all of a launch, a tile and a k
 tile add (least squares over the problems), and how long a tile's stores last of the time that device memory takes for
-them (WriteHold), with all problems and without each fifth of them. Needs numpy.
+them (WriteHold), with all problems and without each fifth of them. Then how much longer FP8 and FP16 products last in the
+first WARMING microseconds of the load, and what of the times is left with and without that. Needs numpy.
 """
 from __future__ import annotations
 
@@ -43,8 +44,10 @@ FORMATS = ("nvfp4", "fp8", "fp16")
 CALIBRATION = (192, 4096, 4096)
 LARGEST = 100000
 STREAM = 2.05 - 0.56
-ITERATIONS = 5
+WARMUPS, ITERATIONS = 2, 5
 FOLDS = 5
+WARMING = 1000  # us
+K_TILE = {"nvfp4": 256, "fp8": 128, "fp16": 64}
 FEWEST = 30  # us: the host takes less for a launch
 MULTIPROCESSORS = {(2, 1): 148, (2, 2): 132}  # that clusters of this size reach
 ALIGNMENT = 512  # bytes, of what CUDA allocates
@@ -224,20 +227,26 @@ def cross_validate(points: list[Point], calibration: list[Point]) -> None:
 # ---- What the times say themselves ----------------------------------------------------------------------------------
 
 
-def slopes(points: list[Point]) -> tuple[float, float, float]:
-    """Microseconds of a launch, of a tile and of a k tile, for points of one tile and cluster."""
+def slow_part(point: Point) -> float:
+    """Microseconds of a launch in the first WARMING of the load: WARMUPS come before those that are timed."""
+    begin, end = WARMUPS * point.measured, (WARMUPS + ITERATIONS) * point.measured
+    return max(0.0, min(end, WARMING) - begin) / ITERATIONS
+
+
+def least_squares(points: list[Point], warming: bool = False) -> tuple[list[float], float]:
+    """Microseconds of a launch, of a tile and of a k tile, for points of one tile and cluster, and, if asked for, the part
+    by which they last longer at first. Then the root of the mean square of what is left, of 1."""
     import numpy as np
 
-    terms, times = [], []
+    terms = []
     for p in points:
         clusters = MULTIPROCESSORS[p.cluster] // (p.cluster[0] * p.cluster[1])
-        tiles = -(-p.m // 256) * -(-p.n // (p.tile[1] * p.cluster[1]))
+        tiles = -(-p.m // p.tile[0]) * -(-p.n // (p.tile[1] * p.cluster[1]))
         waves = -(-tiles // clusters)
-        terms.append([1, waves, waves * -(-p.k // 256)])
-        times.append(p.measured)
-    weights = 1 / np.array(times)
-    found = np.linalg.lstsq(np.array(terms) * weights[:, None], np.ones(len(times)), rcond=None)[0]
-    return float(found[0]), float(found[1]), float(found[2])
+        terms.append([1, waves, waves * -(-p.k // K_TILE[p.format])] + [slow_part(p)] * warming)
+    weighted = np.array(terms) / np.array([p.measured for p in points])[:, None]
+    found = np.linalg.lstsq(weighted, np.ones(len(points)), rcond=None)[0]
+    return [float(value) for value in found], float(np.sqrt(np.mean((weighted @ found - 1) ** 2)))
 
 
 def show_slopes(points: list[Point]) -> None:
@@ -248,10 +257,20 @@ def show_slopes(points: list[Point]) -> None:
     for tile, cluster in sorted({(p.tile, p.cluster) for p in usable}):
         chosen = [p for p in usable if (p.tile, p.cluster) == (tile, cluster)]
         alone = MULTIPROCESSORS[cluster] * 128 * tile[1] * 4 / MEMORY / 1e6  # us that device memory takes for a wave's results
-        launch, of_tile, of_step = slopes(chosen)
-        parts = [slopes([p for i, p in enumerate(chosen) if i % FOLDS != fold])[1] / alone for fold in range(FOLDS)]
+        (launch, of_tile, of_step), _ = least_squares(chosen)
+        parts = [least_squares([p for i, p in enumerate(chosen) if i % FOLDS != fold])[0][1] / alone for fold in range(FOLDS)]
         print(f"| {tile[0]} x {tile[1]} | {cluster[0]} x {cluster[1]} | {launch:.1f} | {of_tile * GIGAHERTZ * 1e3:.0f} "
               f"| {of_step * GIGAHERTZ * 1e3:.0f} | {of_tile / alone:.2f} | {min(parts):.2f} to {max(parts):.2f} |")
+
+
+def show_warming(points: list[Point]) -> None:
+    """For tiles that the tensor core bounds, of problems whose results and sweeps device memory does not bound."""
+    usable = [p for p in points if p.tile[0] == 256 and p.tile[1] >= 192 and p.k >= 4096 and p.m < 16384]
+    for tile, cluster in sorted({(p.tile, p.cluster) for p in usable}):
+        chosen = [p for p in usable if (p.tile, p.cluster) == (tile, cluster)]
+        (launch, _, of_step, longer), left = least_squares(chosen, warming=True)
+        print(f"| {points[0].format} | {tile[0]} x {tile[1]} | {cluster[0]} x {cluster[1]} | {100 * least_squares(chosen)[1]:.1f} "
+              f"| {100 * left:.1f} | {launch:.1f} | {of_step * GIGAHERTZ * 1e3:.0f} | {100 * longer:.0f} |")
 
 
 def show(points: list[Point], what: str) -> None:
@@ -283,7 +302,7 @@ def kernels_of(points: list[Point], options: argparse.Namespace, known: dict[str
 def compare(kind: str, options: argparse.Namespace, known: dict[str, Point], stream: float) -> tuple[list[Point], list[Point]]:
     """Prints the points of a format, and returns them behind those of the calibration. `stream` is for all but NVFP4."""
     calibration, chosen = choose(read(options.checkout, kind), options.all)
-    chosen = chosen[::options.every]
+    chosen = chosen[::1 if kind == "nvfp4" else options.every]  # that of NVFP4 calibrates the others
     kernels_of(calibration + chosen, options, known)
     if kind == "nvfp4":
         cross_validate(chosen, calibration)
@@ -305,7 +324,7 @@ def main() -> int:
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
     parser.add_argument("--only", choices=FORMATS)
     parser.add_argument("--all", action="store_true", help="all configurations of a problem")
-    parser.add_argument("--every", type=int, default=1, metavar="N", help="every Nth of the points, in order")
+    parser.add_argument("--every", type=int, default=1, metavar="N", help="every Nth of the points of FP8 and FP16, in order")
     parser.add_argument("--json", type=pathlib.Path, help="write the points there")
     parser.add_argument("--again", type=pathlib.Path, help="kernels' times that --json wrote")
     parser.add_argument("--slopes", action="store_true", help="what the times say of a launch, a tile and a k tile")
@@ -322,6 +341,10 @@ def main() -> int:
             known |= {point.name: point for point in read_json(file)}
     if options.slopes:
         show_slopes(read(options.checkout, "nvfp4"))
+        print(f"\n| format | tile | cluster | left, % | ... with the first {WARMING} us apart | launch, us | k tile, clk | longer at first, % |")
+        print("|---|---|---|---|---|---|---|---|")
+        for kind in FORMATS[1:]:
+            show_warming(read(options.checkout, kind))
         return 0
     stream = STREAM
     for kind in FORMATS:
