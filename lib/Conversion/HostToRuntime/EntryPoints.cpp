@@ -13,6 +13,7 @@
 #include "EntryPoints.h"
 #include "RuntimeCalls.h"
 
+#include "fp4/Conversion/ElementLimit.h"
 #include "fp4/Dialect/Fp4/IR/Strided.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -57,14 +58,10 @@ fp4::EntryPoints::EntryPoints(ModuleOp module) : module(module) {
   }
 }
 
-/// What the dynamic sizes may be, multiplied: kernels count blocks of 16 elements, of which a byte
-/// holds at most 2, with 32 bits.
+/// What the dynamic sizes may be, multiplied.
 static int64_t mostElements(MemRefType type) {
-  uint64_t rest = 1;
-  for (int64_t size : type.getShape())
-    if (!ShapedType::isDynamic(size))
-      rest = llvm::SaturatingMultiply<uint64_t>(rest, std::max<int64_t>(size, 1));
-  return int64_t(std::max<uint64_t>(uint64_t(INT32_MAX) * 8 / rest, 1));
+  uint64_t others = std::max<uint64_t>(fp4::staticElements(type.getShape()), 1);
+  return int64_t(std::max<uint64_t>(fp4::kMostElements / others, 1));
 }
 static int64_t largestDim(MemRefType type) {
   return std::min<int64_t>(mostElements(type), INT32_MAX);

@@ -3,9 +3,10 @@
 #include "Families.h"
 #include "RolePlans.h"
 
+#include "fp4/Conversion/ElementLimit.h"
+
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "llvm/ADT/TypeSwitch.h"
-#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace fp4;
@@ -192,18 +193,12 @@ LogicalResult fp4::checkThreads(Operation *op, int64_t threads, int64_t resident
   return success();
 }
 
-/// Kernels number blocks of 16 elements, and chunks of 8, with 32 bits. Entry points refuse dynamic
-/// sizes beyond that.
+/// Entry points refuse dynamic sizes that are too many elements.
 static LogicalResult checkElements(Operation *op, RankedTensorType type) {
-  constexpr uint64_t most = uint64_t(INT32_MAX) * 8;
-  uint64_t elements = 1;
-  for (int64_t extent : type.getShape())
-    if (!ShapedType::isDynamic(extent))
-      elements = llvm::SaturatingMultiply(elements, uint64_t(extent));
-  if (elements <= most)
+  if (staticElements(type.getShape()) <= kMostElements)
     return success();
   InFlightDiagnostic diag = op->emitOpError("has kernels for tensors of at most ")
-                            << most << " elements, but got " << type;
+                            << kMostElements << " elements, but got " << type;
   diag.attachNote() << "split the tensor along its rows";
   return diag;
 }
