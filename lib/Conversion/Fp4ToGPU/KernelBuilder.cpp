@@ -76,9 +76,13 @@ Value KernelBuilder::hostRows(Value tensor) {
 }
 
 Value KernelBuilder::hostColumns(Value tensor) {
-  if (!cast<RankedTensorType>(tensor.getType()).isDynamicDim(1))
+  auto type = cast<RankedTensorType>(tensor.getType());
+  if (!type.isDynamicDim(1))
     return {};
-  return memref::DimOp::create(hostBuilder, buffer(tensor), 1);
+  Value columns = memref::DimOp::create(hostBuilder, buffer(tensor), 1);
+  if (!isa<Float4E2M1FNType>(type.getElementType()))
+    return columns;
+  return arith::MulIOp::create(hostBuilder, columns, constIndex(hostBuilder, 2)); // of bytes
 }
 
 void KernelBuilder::expectColumns(StringRef name, Value columns, int64_t multiple) {
@@ -86,10 +90,21 @@ void KernelBuilder::expectColumns(StringRef name, Value columns, int64_t multipl
   Value units = arith::CeilDivUIOp::create(hostBuilder, columns, unit);
   units = arith::MaxUIOp::create(hostBuilder, units, constIndex(hostBuilder, 1));
   Value up = arith::MulIOp::create(hostBuilder, units, unit);
-  std::string what = "columns of " + placeOfOperand(op, op->getName().stripDialect(), name);
-  pipe::ExpectSizeOp::create(hostBuilder, what, columns, up,
-                             "pad the columns with zeros to a multiple of " +
-                                 std::to_string(multiple));
+  expectSize("columns", name, columns, up,
+             "pad the columns with zeros to a multiple of " + std::to_string(multiple));
+}
+
+void KernelBuilder::expectSize(StringRef what, StringRef name, Value found, Value expected,
+                               StringRef note) {
+  std::string text = (what + " of " + placeOfOperand(op, op->getName().stripDialect(), name)).str();
+  pipe::ExpectSizeOp::create(hostBuilder, text, found, expected, note);
+}
+
+void KernelBuilder::expectAmaxes(StringRef name, Value amaxes, Value lines) {
+  auto type = amaxes ? cast<RankedTensorType>(amaxes.getType()) : RankedTensorType();
+  if (!type || type.getRank() != 1 || type.hasStaticShape() || !lines)
+    return;
+  expectSize("numbers", name, hostRows(amaxes), lines, "pass an amax for each row, or column");
 }
 
 void KernelBuilder::expectMultiple(Value tensor, Value rows, int64_t multiple) {

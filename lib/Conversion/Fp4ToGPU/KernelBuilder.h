@@ -65,11 +65,18 @@ public:
   mlir::Value buffer(mlir::Value tensor);
   /// Logical rows of a row-major matrix as an index, before the launch.
   mlir::Value hostRows(mlir::Value tensor);
-  /// Columns of a matrix of unpacked elements, an index; null where they are static.
+  /// Columns of a matrix, an index; null where they are static.
   mlir::Value hostColumns(mlir::Value tensor);
   /// Makes the host program fail where `columns`, those of operand `name`, are no positive multiple
   /// of `multiple`.
   void expectColumns(llvm::StringRef name, mlir::Value columns, int64_t multiple);
+  /// Makes the host program fail where `found`, which is `what` of operand `name`, is not
+  /// `expected`.
+  void expectSize(llvm::StringRef what, llvm::StringRef name, mlir::Value found,
+                  mlir::Value expected, llvm::StringRef note);
+  /// The same of amaxes, of which there is one for each of `lines` rows, or columns. Null lines are
+  /// static.
+  void expectAmaxes(llvm::StringRef name, mlir::Value amaxes, mlir::Value lines);
   /// Makes the host program fail where `rows`, those of `tensor`, are no multiple of `multiple`;
   /// static rows the verifiers have checked.
   void expectMultiple(mlir::Value tensor, mlir::Value rows, int64_t multiple);

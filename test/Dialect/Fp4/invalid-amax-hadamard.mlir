@@ -35,28 +35,6 @@ func.func @amax_rank(%ok: tensor<4x16xbf16>, %bad: tensor<64xbf16>) {
 // -----
 
 // amax (C496)
-func.func @amax_columns(%x: tensor<4x?xbf16>) {
-  %0 = fp4.amax %x : tensor<4x?xbf16> -> tensor<f32>
-  // expected-error @+2 {{operand 'input' must have a static number of columns beside attribute 'per_row', but got 'tensor<4x?xbf16>'}}
-  // expected-note @+1 {{give the columns a static size, and compile a function for each; the rows may be dynamic}}
-  %1 = fp4.amax %x {per_row} : tensor<4x?xbf16> -> tensor<4xf32>
-  return
-}
-
-// -----
-
-// amax (C496)
-func.func @amax_of_columns(%x: tensor<4x?xbf16>) {
-  %0 = fp4.amax %x : tensor<4x?xbf16> -> tensor<f32>
-  // expected-error @+2 {{operand 'input' must have a static number of columns beside attribute 'per_column', but got 'tensor<4x?xbf16>'}}
-  // expected-note @+1 {{give the columns a static size}}
-  %1 = fp4.amax %x {per_column} : tensor<4x?xbf16> -> tensor<?xf32>
-  return
-}
-
-// -----
-
-// amax (C496)
 func.func @amax_of_groups(%x: tensor<4x?xbf16>) {
   %0 = fp4.amax %x : tensor<4x?xbf16> -> tensor<f32>
   // expected-error @+2 {{operand 'input' must have a static number of columns beside attribute 'groups', but got 'tensor<4x?xbf16>'}}

@@ -118,19 +118,6 @@ func.func @dequantize_result_shape(%q: tensor<4x32xf4E2M1FN>, %s: tensor<4x1xf8E
 
 // -----
 
-// dequantize (C1)
-func.func @dequantize_rows(%ok: tensor<?x40xf4E2M1FN>, %bad: tensor<4x?xf4E2M1FN>, %s: tensor<?x3xf8E4M3FN>, %ax: tensor<f32>) {
-  %0 = fp4.dequantize %ok scaled %s amax %ax {format = #fp4.format<nvfp4>}
-      : (tensor<?x40xf4E2M1FN>, tensor<?x3xf8E4M3FN>, tensor<f32>) -> tensor<?x40xf32>
-  // expected-error @+2 {{operand 'data' must have a static number of columns, but got 'tensor<4x?xf4E2M1FN>'}}
-  // expected-note @+1 {{only the rows, dimension 0, may be dynamic}}
-  %1 = fp4.dequantize %bad scaled %s amax %ax {format = #fp4.format<nvfp4>}
-      : (tensor<4x?xf4E2M1FN>, tensor<?x3xf8E4M3FN>, tensor<f32>) -> tensor<4x?xf32>
-  return
-}
-
-// -----
-
 // dequantize (C6)
 func.func @dequantize_one_level(%q: tensor<4x32xf4E2M1FN>, %s: tensor<4x2xf8E4M3FN>, %ax: tensor<f32>) {
   %0 = fp4.dequantize %q scaled %s {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<torchao_1level>}

@@ -13,17 +13,6 @@ func.func @alpha_operand(%ok: tensor<f32>, %bad: tensor<1x1xf32>) {
 
 // -----
 
-// matmul_alpha (C1)
-func.func @alpha_columns(%ok: tensor<f32>, %rows: tensor<?xf32>) {
-  %0 = fp4.matmul_alpha %rows, %ok : tensor<?xf32>, tensor<f32> -> tensor<?x1xf32>
-  // expected-error @+2 {{operand 'rhs_amax' must have a static shape, but got 'tensor<?xf32>'}}
-  // expected-note @+1 {{only the rows of the lhs of a product may be dynamic}}
-  %1 = fp4.matmul_alpha %ok, %rows : tensor<f32>, tensor<?xf32> -> tensor<1x?xf32>
-  return
-}
-
-// -----
-
 // matmul_alpha (C5)
 func.func @alpha_lines(%ok: tensor<f32>, %m: tensor<?xf32>, %n: tensor<8xf32>) {
   %0 = fp4.matmul_alpha %ok, %n : tensor<f32>, tensor<8xf32> -> tensor<1x8xf32>

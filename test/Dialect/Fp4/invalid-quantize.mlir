@@ -28,13 +28,13 @@ func.func @quantize_columns(%ok: tensor<4x?xbf16>, %bad: tensor<?xbf16>) {
 // -----
 
 // quantize (C496)
-func.func @quantize_columns_per_row(%x: tensor<?x?xbf16>, %a: tensor<f32>, %r: tensor<?xf32>) {
+func.func @quantize_columns_of_groups(%x: tensor<32x?xbf16>, %a: tensor<f32>, %g: tensor<2xf32>) {
   %0:2 = fp4.quantize %x amax %a {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>}
-      : (tensor<?x?xbf16>, tensor<f32>) -> (tensor<?x?xf4E2M1FN>, tensor<?x?xf8E4M3FN>)
-  // expected-error @+2 {{operand 'input' must have a static number of columns beside attribute 'per_row', but got 'tensor<?x?xbf16>'}}
+      : (tensor<32x?xbf16>, tensor<f32>) -> (tensor<32x?xf4E2M1FN>, tensor<32x?xf8E4M3FN>)
+  // expected-error @+2 {{operand 'input' must have a static number of columns beside attribute 'groups', but got 'tensor<32x?xbf16>'}}
   // expected-note @+1 {{give the columns a static size, and compile a function for each; the rows may be dynamic}}
-  %1:2 = fp4.quantize %x amax %r {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, per_row}
-      : (tensor<?x?xbf16>, tensor<?xf32>) -> (tensor<?x?xf4E2M1FN>, tensor<?x?xf8E4M3FN>)
+  %1:2 = fp4.quantize %x amax %g {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, groups = array<i64: 16, 16>}
+      : (tensor<32x?xbf16>, tensor<2xf32>) -> (tensor<32x?xf4E2M1FN>, tensor<32x?xf8E4M3FN>)
   return
 }
 

@@ -34,6 +34,8 @@ constexpr int64_t kChunkBytes = 32;
 constexpr int64_t kBandRows = 64;
 /// Bytes of columns that a thread has there: few, so that a narrow matrix has many threads.
 constexpr int64_t kColumnBytes = 8;
+/// Bytes that divide a row with dynamic columns, where rows or columns have amaxes of their own.
+constexpr int64_t kGivenChunkBytes = 16;
 
 class AmaxEmitter {
 public:
@@ -45,8 +47,8 @@ public:
 
   void emit() {
     ImplicitLocOpBuilder &host = kernel.host();
-    Value rows = kernel.hostRows(op.getInput());
-    Value buffer = kernel.allocate(op.getAmax(), op.getPerRow() ? rows : Value());
+    Value rows = kernel.hostRows(op.getInput()), columns = kernel.hostColumns(op.getInput());
+    Value buffer = kernel.allocate(op.getAmax(), op.getPerRow() ? rows : columns);
     if (op.getPerColumn() || (op.getGroups() && llvm::is_contained(*op.getGroups(), 0)))
       gpu::MemsetOp::create(host, TypeRange(), ValueRange(), buffer, constF32(host, 0));
     input = kernel.inputRows(op.getInput());
@@ -54,9 +56,9 @@ public:
     if (op.getGroups())
       return emitGroups(*op.getGroups());
     if (op.getPerRow())
-      return emitRows(rows);
+      return emitRows(rows, columns);
     if (op.getPerColumn())
-      return emitColumns(rows);
+      return emitColumns(rows, columns);
 
     Value hostChunks = countChunks(rows);
     emitBody();
@@ -148,12 +150,22 @@ private:
     kernel.launch(constIndex(kernel.host(), grid.blocks()));
   }
 
+  /// Chunks of `chunkBytes` in a row, on the host. Dynamic columns are whole ones.
+  Value countChunksOfRow(int64_t chunkBytes, Value columns) {
+    ImplicitLocOpBuilder &host = kernel.host();
+    if (!columns)
+      return constIndex(host, input.bytes / chunkBytes);
+    kernel.expectColumns("input", columns, chunkBytes / elementBytes);
+    return arith::DivUIOp::create(host, columns, constIndex(host, chunkBytes / elementBytes));
+  }
+
   /// A thread block for each row.
-  void emitRows(Value hostRows) {
-    int64_t rowBytes = input.bytes, chunkBytes = chunkOfRow(kChunkBytes);
+  void emitRows(Value hostRows, Value columns) {
+    int64_t chunkBytes = columns ? kGivenChunkBytes : chunkOfRow(kChunkBytes);
     Int32 row(b, NVVM::BlockIdXOp::create(b, b.getI32Type()));
     Int32 thread(b, NVVM::ThreadIdXOp::create(b, b.getI32Type()));
-    Int32 chunksOfRow(b, rowBytes / chunkBytes);
+    Value hostChunks = countChunksOfRow(chunkBytes, columns);
+    Int32 chunksOfRow = inKernel(hostChunks, columns);
     Value none = s.constant(0), step = constI32(b, kernel.numThreads());
     auto include = [&](Value chunk, ValueRange carried) {
       Int32 inMatrix = row * chunksOfRow + Int32(b, chunk);
@@ -164,19 +176,27 @@ private:
     kernel.launch(hostRows);
   }
 
+  /// A number of the host, which the kernel gets where `columns` are dynamic.
+  Int32 inKernel(Value number, Value columns) {
+    return columns ? Int32(b, kernel.scalar(number)) : Int32(b, *getConstantIntValue(number));
+  }
+
   /// A thread for each chunk of columns and band of rows.
-  void emitColumns(Value hostRows) {
+  void emitColumns(Value hostRows, Value columns) {
     ImplicitLocOpBuilder &host = kernel.host();
-    int64_t chunkBytes = chunkOfRow(kColumnBytes), chunks = input.bytes / chunkBytes;
+    int64_t chunkBytes = columns ? kGivenChunkBytes : chunkOfRow(kColumnBytes);
+    Value hostChunks = countChunksOfRow(chunkBytes, columns);
+    Int32 chunks = inKernel(hostChunks, columns);
     Value bands = arith::CeilDivUIOp::create(host, hostRows, constIndex(host, kBandRows));
-    Value hostItems = arith::MulIOp::create(host, bands, constIndex(host, chunks));
+    Value hostItems = arith::MulIOp::create(host, bands, hostChunks);
     Value rows = kernel.scalar(hostRows), items = kernel.scalar(hostItems);
     SmallVector<Value> none(chunkBytes / elementBytes, s.constant(0));
     kernel.forEachItem(items, {}, [&](Value item, ValueRange) {
       Int32 index(b, item), chunk = index % chunks, firstRow = index / chunks * kBandRows;
       Int32 endRow = minimum(firstRow + kBandRows, Int32(b, rows));
       auto include = [&](Value row, ValueRange amaxes) {
-        Value pointer = address(b, input.at(b, row), chunk, chunkBytes);
+        Value pointer = columns ? address(b, input.base, Int32(b, row) * chunks + chunk, chunkBytes)
+                                : address(b, input.at(b, row), chunk, chunkBytes);
         return largerOfEach(amaxes, loadChunk(pointer, chunkBytes));
       };
       ValueRange amaxes = kernel.forEachItem(firstRow, endRow, constI32(b, 1), none, include);

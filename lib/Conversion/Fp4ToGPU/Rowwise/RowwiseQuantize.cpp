@@ -342,6 +342,7 @@ LogicalResult fp4::lowerRowwiseQuantize(QuantizeOp op, LoweringContext &context)
     kernel.expectColumns("input", columns, unitOfColumns(op));
     blocks = arith::DivUIOp::create(host, columns, constIndex(host, op.getBlockSize()));
   }
+  kernel.expectAmaxes("amax", op.getAmax(), rows);
   Value results[] = {kernel.allocate(op.getData(), rows, columns),
                      kernel.allocate(op.getScales(), rows, blocks)};
   Value isApart;
@@ -389,20 +390,41 @@ static SmallVector<Value> dequantizeBlock(ImplicitLocOpBuilder &b, Scalars &scal
   return values;
 }
 
+/// Dynamic columns are whole blocks in rows that follow each other, and have their scales.
+static void expectBlocks(DequantizeOp op, KernelBuilder &kernel, Value columns) {
+  ImplicitLocOpBuilder &host = kernel.host();
+  int64_t bits = codeBits(op.getFormat()), block = blockSize(op.getFormat());
+  kernel.expectColumns("data", columns,
+                       std::max<int64_t>(block, int64_t(hw::pitchUnitBytes) * 8 / bits));
+  kernel.expectSize("columns", "scales", kernel.hostColumns(op.getScales()),
+                    arith::DivUIOp::create(host, columns, constIndex(host, block)),
+                    "pass the scales of these elements");
+  if (bits == 8)
+    return;
+  Value pitch = arith::IndexCastOp::create(
+      host, host.getIndexType(), pitchBytes(host, host.getLoc(), kernel.buffer(op.getData())));
+  kernel.expectSize("bytes from one row to the next", "data", pitch,
+                    arith::DivUIOp::create(host, columns, constIndex(host, 2)),
+                    "pass a copy whose rows follow each other");
+}
+
 LogicalResult fp4::lowerDequantize(DequantizeOp op, LoweringContext &context) {
   KernelBuilder kernel(op, "dequantize", context);
   ImplicitLocOpBuilder &b = kernel.body();
   auto type = cast<RankedTensorType>(op.getResult().getType());
 
-  Value rows = kernel.hostRows(op.getData());
+  Value rows = kernel.hostRows(op.getData()), columns = kernel.hostColumns(op.getData());
+  if (columns)
+    expectBlocks(op, kernel, columns);
+  kernel.expectAmaxes("amax", op.getAmax(), rows);
   Value data = kernel.input(op.getData()), scales = kernel.input(op.getScales());
   Value amaxPointer = op.getAmax() ? kernel.input(op.getAmax()) : Value();
-  Value result = kernel.output(op.getResult(), rows);
+  Value result = kernel.output(op.getResult(), rows, columns);
   RowGrid grid(kernel, context.plan,
                {type.getDimSize(1), blockSize(op.getFormat()), type.getElementTypeBitWidth() / 8,
                 codeBits(op.getFormat()), /*tiledScales=*/false, /*paddedRows=*/false,
                 /*usedOnce=*/false, op.getPerRow()},
-               rows, /*columns=*/Value());
+               rows, columns);
   RowBlocks &blocks = grid.blocks();
 
   SmallVector<RowBlocks::Position> positions = grid.positions();

@@ -154,6 +154,8 @@ private:
       blocksOfRow = arith::DivUIOp::create(kernel.host(), hostColumns,
                                            constIndex(kernel.host(), plan.blockSize));
     }
+    kernel.expectAmaxes("amax", op.getAmax(), op.hasRowwise() ? hostRows : hostColumns);
+    kernel.expectAmaxes("columnwise_amax", op.getColumnwiseAmax(), hostColumns);
     if (op.hasRowwise())
       outputs[0] = {kernel.output(op.getData(), hostRows, hostColumns),
                     kernel.output(op.getScales(), hostRows, blocksOfRow), amax};

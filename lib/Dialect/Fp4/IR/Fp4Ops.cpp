@@ -111,11 +111,6 @@ LogicalResult MatmulAlphaOp::verify() {
             "'per_group' out");
     return verifyType(result(*this, "alpha", getAlpha()), alphaType(lhs.type, rhs.type, true));
   }
-  if (rhs.type.getRank() == 1 && rhs.type.isDynamicDim(0)) { // matmul_alpha (C1)
-    auto diag = rhs.must("have a static shape");
-    diag.attachNote() << "only the rows of the lhs of a product may be dynamic";
-    return diag;
-  }
   if (lhs.type.getRank() == 1 && rhs.type.getRank() == 1) { // matmul_alpha (C5)
     auto diag = rhs.must("be a scalar where operand 'lhs_amax' has one number for each row");
     diag.attachNote() << "quantize one of the operands, the weights, with one amax";

@@ -45,10 +45,7 @@ LogicalResult AmaxOp::verify() {
     return failure();
   if (failed(verifyMatrix(input, /*takesColumns=*/true))) // amax (C2)
     return failure();
-  StringRef need = getGroups()      ? "attribute 'groups'"
-                   : getPerRow()    ? "attribute 'per_row'"
-                   : getPerColumn() ? "attribute 'per_column'"
-                                    : "";
+  StringRef need = getGroups() ? "attribute 'groups'" : "";
   if (failed(verifyColumnsBeside(input, need))) // amax (C496)
     return failure();
   if (failed(verifyGroups(input, getGroups()))) // amax (C4)
@@ -417,8 +414,6 @@ static LogicalResult verifyQuantizeResults(QuantizeOp op) {
 static StringRef needOfStaticColumns(QuantizeOp op) {
   if (op.getGroups())
     return "attribute 'groups'";
-  if (op.getPerRow())
-    return "attribute 'per_row'";
   if (op.getPhilox() == Philox::TransformerEngine)
     return "philox transformer_engine";
   return "";
@@ -481,7 +476,8 @@ LogicalResult DequantizeOp::verify() {
     return withNote(emitOpError("attribute 'format' must have scales of 8 bits, but got ")
                         << stringifyFormat(getFormat()),
                     "f32 scales are read by fp4.blockscaled_matmul alone");
-  if (failed(verifyDataElements(data, getFormat())) || failed(verifyMatrix(data)))
+  if (failed(verifyDataElements(data, getFormat())) ||
+      failed(verifyMatrix(data, /*takesColumns=*/true)))
     return failure(); // dequantize (C1)
   if (failed(verifyBlockAxis(data, 1, getFormat()))) // dequantize (C2)
     return failure();
