@@ -115,7 +115,8 @@ static void checkDepth(SizeChecks &checks, OpBuilder &b, BlockScaledMatmulOp op,
 /// Of what has a number for each column of the result.
 static void checkColumns(SizeChecks &checks, BlockScaledMatmulOp op,
                          BlockScaledMatmulOp::Adaptor adaptor, Value columns) {
-  int64_t bits = op.getElementType().getIntOrFloatBitWidth();
+  constexpr int64_t codeBits = 4;
+  int64_t bits = op.quantizesRows() ? codeBits : op.getElementType().getIntOrFloatBitWidth();
   auto take = [&](StringRef name, Value tensor, Value buffer) {
     auto type = cast<RankedTensorType>(tensor.getType());
     if (type.getRank() != 2 || !type.isDynamicDim(1))

@@ -423,24 +423,44 @@ private:
     gpu::MemsetOp::create(b, loc, TypeRange(), ValueRange(), buffer, zero);
   }
 
+  /// Rows and columns of the results, of which quantizers have some in the other order.
+  static SmallVector<std::pair<Value, Value>> sizesOfResults(OpBuilder &b, BlockScaledMatmulOp op,
+                                                             const MatmulShape &shape, Value rows,
+                                                             Value columns) {
+    SmallVector<std::pair<Value, Value>> sizes(op->getNumResults(), {rows, columns});
+    if (!columns || !shape.quantizer)
+      return sizes;
+    auto *next = sizes.begin() + (shape.storesElements ? 1 : 0);
+    if (shape.quantizer->rows) {
+      Value block = arith::ConstantIndexOp::create(b, op.getLoc(), shape.quantizer->block());
+      next[1].second = arith::CeilDivUIOp::create(b, op.getLoc(), columns, block);
+      next += 2;
+    }
+    if (shape.quantizer->columns)
+      next[0] = next[1] = {columns, Value()};
+    return sizes;
+  }
+
   /// Buffers of all results, those of them zero that the kernel does not write as a whole: rows of
   /// no group, what an amax begins with, and rows that pad the scales of columns.
   static SmallVector<Value> allocateResults(OpBuilder &b, BlockScaledMatmulOp op,
                                             const MatmulShape &shape, Value rows, Value columns) {
     SmallVector<Value> results;
     std::optional<unsigned> place = placeOfResult(op);
-    for (Value result : op.getResults()) {
+    SmallVector<std::pair<Value, Value>> sizes = sizesOfResults(b, op, shape, rows, columns);
+    for (auto [result, size] : llvm::zip_equal(op.getResults(), sizes)) {
       auto type = cast<RankedTensorType>(result.getType());
-      Value dynamic = type.hasStaticShape() ? Value() : rows;
-      results.push_back(place
-                            ? allocateStridedResult(b, op.getLoc(), type, *place, dynamic, columns)
-                            : allocateBuffer(b, op.getLoc(), type, dynamic, columns));
+      Value dynamic = type.hasStaticShape() ? Value() : size.first;
+      results.push_back(
+          place ? allocateStridedResult(b, op.getLoc(), type, *place, dynamic, size.second)
+                : allocateBuffer(b, op.getLoc(), type, dynamic, size.second));
     }
     if (op.getOffsets() && !op.getUnspecifiedRows() && !shape.clearsRows)
       fillWithZero(b, op.getLoc(), results.front());
     if (shape.withAmax)
       fillWithZero(b, op.getLoc(), results.back());
-    if (shape.quantizer && shape.quantizer->tiledColumns && shape.n % pipe::kScaleBlockRows)
+    bool mayPad = shape.dynamicWidth() || shape.n % pipe::kScaleBlockRows != 0;
+    if (shape.quantizer && shape.quantizer->tiledColumns && mayPad)
       fillWithZero(b, op.getLoc(), results[results.size() - (shape.withAmax ? 2 : 1)]);
     return results;
   }
@@ -470,13 +490,13 @@ private:
     auto quotient = [&](Value size, int64_t unit) -> Value {
       return arith::CeilDivUIOp::create(b, loc, size, constant(unit));
     };
-    bool areColumns = shape.dynamicColumns();
-    int64_t unit = areColumns ? shape.workN() : shape.workM();
-    Value alongRows = quotient(product.rows, unit), others;
+    auto [ofRows, ofColumns] = shape.swap ? std::pair(shape.workN(), shape.workM())
+                                          : std::pair(shape.workM(), shape.workN());
+    Value alongRows = quotient(product.rows, ofRows), others;
     if (shape.dynamicWidth())
-      others = quotient(product.sizes.columns, shape.workN());
+      others = quotient(product.sizes.columns, ofColumns);
     else
-      others = constant(areColumns ? shape.tilesM() * shape.worksOfTile() : shape.worksN());
+      others = constant(shape.swap ? shape.tilesM() * shape.worksOfTile() : shape.worksN());
     return arith::MulIOp::create(b, loc, alongRows, others);
   }
 

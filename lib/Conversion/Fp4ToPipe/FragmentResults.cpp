@@ -40,16 +40,15 @@ void FragmentEpilogue::derive(Value elements, Value row, Value column) {
     if (!limit && shape.m % shape.workM()) // rows of a tile that do not exist
       limit = constant(shape.m);
     amax = FragmentAmaxOp::create(b, loc, b.getF32Type(), elements, row, column, limit,
-                                  b.getI64IntegerAttr(shape.n), amax, isTransposed());
+                                  columns ? columns : constant(shape.n), amax, isTransposed());
   }
   if (!shape.quantizer)
     return;
   converted.push_back(hold(elements));
   if (shape.transposed)
     return;
-  int64_t columns = int64_t(converted.size()) * partColumns,
-          section = shape.gatheredSection(threads);
-  if (fragmentKind == FragmentKind::Wgmma && columns == section)
+  int64_t ready = int64_t(converted.size()) * partColumns, section = shape.gatheredSection(threads);
+  if (fragmentKind == FragmentKind::Wgmma && ready == section)
     quantizeElements(row, add(column, constant(partColumns - section)), {constant(0), constant(0)});
 }
 
@@ -67,8 +66,8 @@ void FragmentEpilogue::quantizeElements(Value row, Value column, InTile place) {
   auto type = VectorType::get({shape.gatheredColumns(threads)},
                               cast<VectorType>(all.front().getType()).getElementType());
   // Of fragments with columns in their rows, a segment may be a part of a warpgroup's.
-  int64_t columns = shape.transposed ? fragmentSize[0] : type.getNumElements();
-  for (int64_t first = 0; first < columns; first += type.getNumElements()) {
+  int64_t width = shape.transposed ? fragmentSize[0] : type.getNumElements();
+  for (int64_t first = 0; first < width; first += type.getNumElements()) {
     Value begin = first ? constant(first) : place.column;
     auto gathered = GatherRowsOp::create(b, loc, type, b.getI32Type(), values, place.row, begin,
                                          isTransposed(), IntegerAttr());

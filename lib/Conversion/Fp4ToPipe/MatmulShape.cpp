@@ -117,7 +117,9 @@ SmallVector<GlobalType> MatmulShape::derivedTypes() const {
   GlobalType scalar = GlobalType::get({}, Float32Type::get(scaleType.getContext()));
   auto addSide = [&](int64_t rows, int64_t columns, bool isTiled) {
     Format format = formatOf(quantizer->recipe.getDecisions().format);
-    int64_t blocks = llvm::divideCeil(columns, quantizer->block());
+    int64_t blocks = ShapedType::isDynamic(columns)
+                         ? columns
+                         : int64_t(llvm::divideCeil(columns, quantizer->block()));
     types.push_back(
         GlobalType::get({rows, columns}, Float4E2M1FNType::get(scaleType.getContext())));
     types.push_back(GlobalType::get({rows, blocks}, fp4::scaleType(scaleType.getContext(), format),
@@ -201,7 +203,8 @@ SmallVector<Type> MatmulShape::argumentTypes() const {
   for (GlobalType input : inputs)
     types.push_back(argumentOf(input));
   llvm::append_range(types, elementTypes());
-  llvm::append_range(types, derivedTypes());
+  for (GlobalType derived : derivedTypes())
+    types.push_back(argumentOf(derived, /*hasRows=*/dynamicWidth()));
   for (bool isGiven : {dynamicRows(), dynamicWidth(), dynamicDepth()})
     if (isGiven)
       types.push_back(i32(*this));

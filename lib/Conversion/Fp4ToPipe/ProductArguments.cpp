@@ -111,7 +111,8 @@ static void addResults(OpBuilder &b, Location loc, const MatmulShape &shape,
     buffers.push_back(adaptor.getQuantizeAmax());
   llvm::append_range(buffers, results.drop_front(shape.storesElements ? 1 : 0));
   for (auto [type, buffer] : llvm::zip_equal(shape.derivedTypes(), buffers))
-    values.push_back(pipe::GlobalViewOp::create(b, loc, type, buffer));
+    values.push_back(
+        viewOf(b, loc, shape.argumentOf(type, /*hasRows=*/shape.dynamicWidth()), buffer));
 }
 
 /// What the ranges of K leave, and numbers to count them with.

@@ -72,12 +72,14 @@ Value ProductBuilder::sized(Value global, Type type, Value sizeOfRows, Value siz
                             Value pitch) {
   auto matrix = cast<GlobalType>(type);
   if (!pitch) {
-    bool isTiled = matrix.isScales();
-    int64_t bytes =
-        isTiled ? kScaleBlockBytes : matrix.getElementType().getIntOrFloatBitWidth() / 8;
+    bool isTiled = matrix.isScales(), isPacked = isa<Float4E2M1FNType>(matrix.getElementType());
+    int64_t bytes = isTiled    ? kScaleBlockBytes
+                    : isPacked ? kRowUnitBytes
+                               : matrix.getElementType().getIntOrFloatBitWidth() / 8;
     Value count = sizeOfColumns ? sizeOfColumns : constant(matrix.getShape()[1]);
-    Value wide = arith::ExtUIOp::create(b, loc, b.getI64Type(),
-                                        isTiled ? quotientUp(count, kScaleBlockColumns) : count);
+    if (isTiled || isPacked)
+      count = quotientUp(count, isTiled ? kScaleBlockColumns : 2 * kRowUnitBytes);
+    Value wide = arith::ExtUIOp::create(b, loc, b.getI64Type(), count);
     pitch = arith::MulIOp::create(b, loc, wide, arith::ConstantIntOp::create(b, loc, bytes, 64));
   }
   return MatrixOp::create(b, loc, type, global, sizeOfRows,
@@ -113,6 +115,23 @@ void ProductBuilder::takeSizes(Value pitch, llvm::function_ref<Value()> next) {
     take(alpha2, shape.alphas(), /*sizeOfRows=*/{}, columns);
   for (auto [input, type] : llvm::zip_equal(inputs, shape.inputs))
     take(input, type, /*sizeOfRows=*/{}, columns);
+  derived.columns = columns;
+  if (columns && shape.quantizer)
+    takeQuantized(take);
+}
+
+/// Codes and scales of rows, and those of columns, which are rows of their buffers.
+void ProductBuilder::takeQuantized(TakeSized take) {
+  SmallVector<GlobalType> types = shape.derivedTypes();
+  auto next = types.begin() + shape.quantizer->hasAmax;
+  if (shape.quantizer->rows) {
+    take(derived.codes, *next++, /*sizeOfRows=*/{}, columns);
+    take(derived.scales, *next++, /*sizeOfRows=*/{}, quotientUp(columns, shape.quantizer->block()));
+  }
+  if (shape.quantizer->columns) {
+    take(derived.columnCodes, *next++, columns, {});
+    take(derived.columnScales, *next++, columns, {});
+  }
 }
 
 Value ProductBuilder::quotientUp(Value size, int64_t unit) {

@@ -85,6 +85,9 @@ private:
     mlir::Value begin, end;
   };
   void takeSizes(mlir::Value pitch, llvm::function_ref<mlir::Value()> next);
+  /// Gives a buffer the sizes of its type and those that are numbers: its rows and columns.
+  using TakeSized = llvm::function_ref<void(mlir::Value &, mlir::Type, mlir::Value, mlir::Value)>;
+  void takeQuantized(TakeSized take);
   mlir::Value sized(mlir::Value global, mlir::Type type, mlir::Value rows, mlir::Value columns,
                     mlir::Value pitch);
   Rows rowsOfGroup(mlir::Value group, mlir::Value before);

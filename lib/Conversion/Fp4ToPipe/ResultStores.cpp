@@ -84,7 +84,7 @@ void ResultStores::foldAmax(const ResultPlace &place, Value elements, Value colu
   if (!rows && shape.m % shape.workM()) // rows of a tile that do not exist
     rows = constant(shape.m);
   running = RowAmaxOp::create(b, loc, b.getF32Type(), elements, place.row, column, rows,
-                              b.getI64IntegerAttr(shape.n), running);
+                              to.columns ? to.columns : constant(shape.n), running);
 }
 
 std::pair<Value, Value> ResultStores::quantize(Value elements, bool columnwise) {

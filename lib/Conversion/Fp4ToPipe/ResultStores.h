@@ -20,6 +20,7 @@ namespace fp4 {
 /// What the kernel writes, arguments or null.
 struct ResultArguments {
   mlir::Value elements, quantizeAmax, codes, scales, columnCodes, columnScales, amax;
+  mlir::Value columns; ///< of the result, i32, where the kernel gets them
 };
 
 /// The part of a result that a block works on.

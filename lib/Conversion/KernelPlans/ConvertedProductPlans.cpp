@@ -33,19 +33,22 @@ static double timeOf(const TileCost &tile, const MatmulSize &size, const hw::Tar
   return timeOfWaves(int64_t(llvm::divideCeil(tiles, target.multiprocessors)), tile.time, size);
 }
 
-std::vector<SizedTile> fp4::convertedTiles(const hw::TargetModel &target) {
-  std::vector<SizedTile> tiles;
-  for (const TileCost &tile : kTiles)
-    tiles.push_back(sizedTile({tile.m, tile.n, kTileK},
-                              [=](const MatmulSize &size) { return timeOf(tile, size, target); }));
-  return tiles;
-}
-
 /// A thread has sums of both products, or beside its sums elements of 32 bits or what it quantizes
 /// a row with: registers have room for no more than 128 rows and columns.
 static bool hasSmallTile(BlockScaledMatmulOp product) {
   return product.isDual() || product.getQuantizeRecipe() ||
          (product.getWithAmax() && product.getElementType().isF32());
+}
+
+std::vector<SizedTile> fp4::convertedTiles(BlockScaledMatmulOp product,
+                                           const hw::TargetModel &target) {
+  std::vector<SizedTile> tiles;
+  if (hasSmallTile(product)) // the only one
+    return tiles;
+  for (const TileCost &tile : kTiles)
+    tiles.push_back(sizedTile({tile.m, tile.n, kTileK},
+                              [=](const MatmulSize &size) { return timeOf(tile, size, target); }));
+  return tiles;
 }
 
 static TileCost chooseTile(BlockScaledMatmulOp product, const MatmulSize &size,

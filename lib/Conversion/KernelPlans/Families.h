@@ -134,11 +134,13 @@ struct SizedTile {
   KernelPlan plan; ///< `tile`, and `pair` with its cluster
   std::function<double(const MatmulSize &)> cost;
 };
-/// The tiles of each family, of which those that do not fit the product are no plans.
+/// The tiles of each family, those that `product` may have.
+std::vector<SizedTile> productTiles(BlockScaledMatmulOp product, const MatmulSize &size,
+                                    const hw::TargetModel &target);
 std::vector<SizedTile> laneTiles(const hw::TargetModel &target);
 std::vector<SizedTile> promotedTiles(const hw::TargetModel &target);
-std::vector<SizedTile> warpTiles(const hw::TargetModel &target);
-std::vector<SizedTile> convertedTiles(const hw::TargetModel &target);
+std::vector<SizedTile> warpTiles(BlockScaledMatmulOp product, const hw::TargetModel &target);
+std::vector<SizedTile> convertedTiles(BlockScaledMatmulOp product, const hw::TargetModel &target);
 /// Such a tile of `tile`.
 SizedTile sizedTile(std::array<int64_t, 3> tile, std::function<double(const MatmulSize &)> cost);
 

@@ -212,6 +212,19 @@ static SmallVector<ProductTile> candidates(const KernelPlan &wish, BlockScaledMa
   return tiles;
 }
 
+std::vector<SizedTile> fp4::productTiles(BlockScaledMatmulOp product, const MatmulSize &size,
+                                         const hw::TargetModel &target) {
+  std::vector<SizedTile> tiles;
+  KernelPlan open = planOfFamily(KernelFamily::TileProduct);
+  for (const ProductTile &tile : candidates(open, product, size, target))
+    if (KernelPlan plan = planOfTile(tile, size); fitsMemories(plan, size, target)) {
+      tiles.push_back(sizedTile(
+          plan.tile, [=](const MatmulSize &size) { return productCost(size, tile, target).busy; }));
+      tiles.back().plan.pair = tile.pair;
+    }
+  return tiles;
+}
+
 pipe::WorkScheduleAttrInterface fp4::rasterOfProduct(MLIRContext *context, const MatmulSize &size,
                                                      const ProductTile &tile,
                                                      const hw::TargetModel &target) {

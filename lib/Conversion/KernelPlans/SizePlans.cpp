@@ -39,30 +39,13 @@ SizedTile fp4::sizedTile(std::array<int64_t, 3> tile,
   return {plan, std::move(cost)};
 }
 
-/// Block-scaled tiles on targets with tcgen05.
-static std::vector<SizedTile> productTiles(const MatmulSize &size, const hw::TargetModel &target) {
-  std::vector<SizedTile> tiles;
-  for (bool pair : {false, true})
-    for (int64_t n : kProductTileNs) {
-      if (pair && !target.hasCtaPairs)
-        continue;
-      ProductTile tile{pair, n, pair ? 2 : 1, 1};
-      tiles.push_back(
-          sizedTile({tile.rows(), n, size.tileSteps() * size.stepK},
-                    [=](const MatmulSize &size) { return productCost(size, tile, target).busy; }));
-    }
-  return tiles;
-}
-
 static std::vector<SizedTile> tilesOf(BlockScaledMatmulOp op, const MatmulSize &size,
                                       const hw::TargetModel &target) {
-  if (op.usesK96() || op.isDual()) // whose tiles are others
-    return {};
   if (op.hasF32Scales())
     return target.hasTcgen05 ? laneTiles(target) : promotedTiles(target);
   if (target.hasTcgen05)
-    return productTiles(size, target);
-  return target.hasMmaBlockScale ? warpTiles(target) : convertedTiles(target);
+    return productTiles(op, size, target);
+  return target.hasMmaBlockScale ? warpTiles(op, target) : convertedTiles(op, target);
 }
 
 //===----------------------------------------------------------------------===//
@@ -99,8 +82,7 @@ static MatmulSize wavesOf(const MatmulSize &base, const KernelPlan &plan, int64_
 static Candidate candidateOf(const SizedTile &tile, const MatmulSize &base,
                              const hw::TargetModel &target) {
   constexpr int64_t deep = 4096;
-  bool isPair = target.hasTcgen05 && tile.plan.tile[0] > kProductTileM;
-  int64_t workers = target.multiprocessors / (isPair ? 2 : 1);
+  int64_t workers = target.multiprocessors / (tile.plan.pair ? 2 : 1);
   auto cost = [&](int64_t waves, int64_t k) {
     return tile.cost(wavesOf(base, tile.plan, workers, waves, k));
   };
@@ -189,17 +171,29 @@ static void setCosts(std::vector<Candidate> &chosen) {
                                whole(candidate.kTile)};
 }
 
-/// Completes the plans of the list on `op`.
-static LogicalResult completeList(BlockScaledMatmulOp op, ArrayAttr list,
-                                  const hw::TargetModel &target) {
+/// `wishes` as plans that say everything.
+static FailureOr<SmallVector<Attribute>>
+complete(BlockScaledMatmulOp op, ArrayRef<KernelPlan> wishes, const hw::TargetModel &target) {
   SmallVector<Attribute> plans;
-  for (auto given : list.getAsRange<PlanAttr>()) {
-    FailureOr<KernelPlan> plan = completePlan(op, given.getPlan(), target);
+  for (const KernelPlan &wish : wishes) {
+    FailureOr<KernelPlan> plan = completePlan(op, wish, target);
     if (failed(plan))
       return failure();
     plans.push_back(PlanAttr::get(op.getContext(), *plan));
   }
-  op->setAttr(Fp4Dialect::kSizePlansAttr, ArrayAttr::get(op.getContext(), plans));
+  return plans;
+}
+
+/// Completes the plans of the list on `op`.
+static LogicalResult completeList(BlockScaledMatmulOp op, ArrayAttr list,
+                                  const hw::TargetModel &target) {
+  std::vector<KernelPlan> wishes;
+  for (auto given : list.getAsRange<PlanAttr>())
+    wishes.push_back(given.getPlan());
+  FailureOr<SmallVector<Attribute>> plans = complete(op, wishes, target);
+  if (failed(plans))
+    return failure();
+  op->setAttr(Fp4Dialect::kSizePlansAttr, ArrayAttr::get(op.getContext(), *plans));
   return failure(failed(sizePlansOf(op, target)));
 }
 
@@ -216,16 +210,15 @@ LogicalResult fp4::planSizes(BlockScaledMatmulOp op, const hw::TargetModel &targ
   if (chosen.size() < 2)
     return planRows(op, /*given=*/{}, planOfFamily(KernelFamily::TileProduct), target);
   setCosts(chosen);
-  SmallVector<Attribute> plans;
-  for (const Candidate &candidate : chosen) {
-    FailureOr<KernelPlan> plan = completePlan(op, candidate.plan, target);
-    if (failed(plan))
-      return failure();
-    plans.push_back(PlanAttr::get(op.getContext(), *plan));
-  }
-  op->setAttr(Fp4Dialect::kPlanAttr, plans.front());
+  std::vector<KernelPlan> wishes;
+  for (const Candidate &candidate : chosen)
+    wishes.push_back(candidate.plan);
+  FailureOr<SmallVector<Attribute>> plans = complete(op, wishes, target);
+  if (failed(plans))
+    return failure();
+  op->setAttr(Fp4Dialect::kPlanAttr, plans->front());
   op->setAttr(Fp4Dialect::kSizePlansAttr,
-              ArrayAttr::get(op.getContext(), ArrayRef(plans).drop_front()));
+              ArrayAttr::get(op.getContext(), ArrayRef(*plans).drop_front()));
   return success();
 }
 

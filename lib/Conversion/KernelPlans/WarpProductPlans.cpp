@@ -124,6 +124,15 @@ static bool mayHaveTile(BlockScaledMatmulOp product, int64_t m, int64_t n) {
   return m * n <= mostElements(product) && (!product.getQuantizeRecipe() || m == kGatheredRows);
 }
 
+/// Such a tile of the shortest k tiles, in shared memory.
+static bool fitsTarget(BlockScaledMatmulOp product, int64_t m, int64_t n,
+                       const hw::TargetModel &target) {
+  WarpTile tile = {m, n, blockSize(product.getFormat()), product.isMXF8F6F4() ? 32 : 64,
+                   product.isDual() ? 2 : 1};
+  return mayHaveTile(product, m, n) &&
+         sharedBytesOf(product, tile, kTileK) <= int64_t(target.sharedBytesPerCta);
+}
+
 /// The best tile; of equals, the largest.
 static std::array<int64_t, 2> chooseTile(BlockScaledMatmulOp product, const KernelPlan &wish,
                                          const MatmulSize &size, const hw::TargetModel &target) {
@@ -133,12 +142,10 @@ static std::array<int64_t, 2> chooseTile(BlockScaledMatmulOp product, const Kern
   double least = 0;
   for (int64_t m : llvm::reverse(kTileMs))
     for (int64_t n : llvm::reverse(kTileNs)) {
-      WarpTile tile = {m, n, size.block, size.stepK, size.products};
       if ((wish.tile[0] && wish.tile[0] != m) || (wish.tile[1] && wish.tile[1] != n) ||
-          !mayHaveTile(product, m, n) ||
-          sharedBytesOf(product, tile, kTileK) > int64_t(target.sharedBytesPerCta))
+          !fitsTarget(product, m, n, target))
         continue;
-      double cycles = cyclesOf(size, tile, target);
+      double cycles = cyclesOf(size, {m, n, size.block, size.stepK, size.products}, target);
       if (least != 0 && cycles >= least)
         continue;
       least = cycles;
@@ -147,11 +154,11 @@ static std::array<int64_t, 2> chooseTile(BlockScaledMatmulOp product, const Kern
   return best;
 }
 
-std::vector<SizedTile> fp4::warpTiles(const hw::TargetModel &target) {
+std::vector<SizedTile> fp4::warpTiles(BlockScaledMatmulOp product, const hw::TargetModel &target) {
   std::vector<SizedTile> tiles;
   for (int64_t m : kTileMs)
     for (int64_t n : kTileNs) {
-      if (m * n > kMostElements)
+      if (!fitsTarget(product, m, n, target))
         continue;
       tiles.push_back(sizedTile({m, n, kTileK}, [=](const MatmulSize &size) {
         return cyclesOf(size, {m, n, size.block, size.stepK, size.products}, target);

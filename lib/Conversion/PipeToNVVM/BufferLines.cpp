@@ -46,10 +46,14 @@ int64_t fp4::unitOfRows(pipe::GlobalType type) {
   return type.hasDynamicColumns() ? pipe::kRowUnitBytes : type.getRowPitch();
 }
 
+int64_t fp4::elementsOfUnit(Type element) {
+  return pipe::kRowUnitBytes * 8 / element.getIntOrFloatBitWidth();
+}
+
 bool fp4::hasMultipleColumns(pipe::GlobalType type, int64_t count) {
   if (!type.hasDynamicColumns())
     return type.getShape()[1] % count == 0;
-  return pipe::kRowUnitBytes * 8 / type.getElementType().getIntOrFloatBitWidth() % count == 0;
+  return elementsOfUnit(type.getElementType()) % count == 0;
 }
 
 void fp4::pinSizes(gpu::GPUFuncOp kernel) {

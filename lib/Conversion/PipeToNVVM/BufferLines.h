@@ -18,8 +18,10 @@ mlir::Value scaleBlockColumnsOfBuffer(mlir::OpBuilder &, mlir::Location, mlir::V
 /// The address of row `row`; `base` is that of the buffer.
 mlir::Value lineOfBuffer(mlir::OpBuilder &, mlir::Location, mlir::Value global, mlir::Value base,
                          mlir::Value row);
-/// Bytes of which every row has a multiple.
+/// Bytes of which every row has a multiple, where as many are stored at a time.
 int64_t unitOfRows(pipe::GlobalType type);
+/// Elements of 16 bytes, of which rows with dynamic columns have a multiple.
+int64_t elementsOfUnit(mlir::Type element);
 /// Columns are a multiple of `count`, which is a power of two.
 bool hasMultipleColumns(pipe::GlobalType type, int64_t count);
 

@@ -230,19 +230,14 @@ struct LowerStore : fp4::PipePattern<fp4::pipe::StoreOp> {
     int64_t unitBytes = type.getElementTypeBitWidth() / 8;
     bool packed = type != op.getValue().getType() && unitBytes == 4;
     int64_t count = type.getNumElements();
-    // The bytes behind the last packed column belong to nobody. A segment may straddle the last one
-    // of others.
-    int64_t packedColumns = packed ? dest.getRowPitch() / unitBytes : 0;
-    bool ragged = packed ? packedColumns % count != 0
-                         : dest.hasDynamicColumns() || dest.getShape()[1] % count != 0;
+    std::optional<int64_t> known = knownUnits(dest, packed, unitBytes);
+    bool ragged = !known || *known % count != 0; // a segment may straddle the last unit
     Value row = arith::AddIOp::create(rewriter, loc, adaptor.getRow(),
                                       fp4::accumulatorLane(rewriter, loc, state));
-    Value firstColumn = adaptor.getColumn();
-    if (packed)
-      firstColumn =
-          arith::ShRUIOp::create(rewriter, loc, firstColumn, fp4::constantI32(rewriter, loc, 3));
-    Value last = packed ? fp4::constantI32(rewriter, loc, packedColumns)
-                        : fp4::columnsOfBuffer(rewriter, loc, op.getDest());
+    Value firstColumn = unitOf(rewriter, loc, adaptor.getColumn(), packed);
+    Value last =
+        known ? fp4::constantI32(rewriter, loc, *known)
+              : unitOf(rewriter, loc, fp4::columnsOfBuffer(rewriter, loc, op.getDest()), packed);
     Value exists = arith::AndIOp::create(
         rewriter, loc, isBelow(rewriter, loc, row, rowLimit(rewriter, op, adaptor)),
         isBelow(rewriter, loc, firstColumn, last));
@@ -262,6 +257,20 @@ struct LowerStore : fp4::PipePattern<fp4::pipe::StoreOp> {
 private:
   static Value isBelow(OpBuilder &b, Location loc, Value value, Value limit) {
     return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, value, limit);
+  }
+
+  /// Units of a row with static columns. The bytes behind the last packed column belong to nobody.
+  static std::optional<int64_t> knownUnits(fp4::pipe::GlobalType dest, bool packed,
+                                           int64_t unitBytes) {
+    if (dest.hasDynamicColumns())
+      return std::nullopt;
+    return packed ? dest.getRowPitch() / unitBytes : dest.getShape()[1];
+  }
+
+  /// The unit that begins at `column`.
+  static Value unitOf(OpBuilder &b, Location loc, Value column, bool packed) {
+    return packed ? arith::ShRUIOp::create(b, loc, column, fp4::constantI32(b, loc, 3)).getResult()
+                  : column;
   }
 
   static Value rowLimit(OpBuilder &b, fp4::pipe::StoreOp op, OpAdaptor adaptor) {
@@ -287,9 +296,12 @@ private:
   }
 
   /// Units of one access: as many as every row's start is aligned for, `widest` bytes at most.
-  /// Since pieces divide the row, each lies inside it or beyond it as a whole.
+  /// Since pieces divide the row, each lies inside it or beyond it as a whole. Rows of scales have
+  /// any size.
   static int64_t pieceUnits(fp4::pipe::GlobalType dest, int64_t count, int64_t unitBytes,
                             int64_t widest) {
+    if (dest.hasDynamicColumns() && count * unitBytes < fp4::pipe::kRowUnitBytes)
+      return 1;
     return std::min(count, std::gcd<int64_t>(widest, fp4::unitOfRows(dest)) / unitBytes);
   }
 
@@ -347,21 +359,17 @@ private:
     Value limit = rowLimit(rewriter, op, adaptor), zero = constant(0);
     Value word = LLVM::BitcastOp::create(rewriter, loc, rewriter.getI32Type(), adaptor.getValue());
     word = arith::SelectOp::create(rewriter, loc, isBelow(rewriter, loc, row, limit), word, zero);
-    if (int64_t rest = dest.getShape()[1] % fp4::pipe::kScaleBlockColumns) {
-      Value whole =
-          isBelow(rewriter, loc, adaptor.getColumn(), constant(dest.getShape()[1] - rest));
-      Value kept = arith::AndIOp::create(rewriter, loc, word, constant((1 << 8 * rest) - 1));
-      word = arith::SelectOp::create(rewriter, loc, whole, word, kept);
-    }
-    int64_t blocks = dest.getScaleBlockColumns();
+    word = existingScales(rewriter, op, adaptor, word);
+    Value blocks = fp4::scaleBlockColumnsOfBuffer(rewriter, loc, op.getDest());
     Value padded =
         arith::AddIOp::create(rewriter, loc, limit, constant(fp4::pipe::kScaleBlockRows - 1));
     padded =
         arith::DivUIOp::create(rewriter, loc, padded, constant(fp4::pipe::kScaleBlockRows));
     padded = arith::MulIOp::create(rewriter, loc, padded, constant(fp4::pipe::kScaleBlockRows));
+    Value columns =
+        arith::MulIOp::create(rewriter, loc, blocks, constant(fp4::pipe::kScaleBlockColumns));
     Value exists = arith::AndIOp::create(rewriter, loc, isBelow(rewriter, loc, row, padded),
-                                         isBelow(rewriter, loc, adaptor.getColumn(),
-                                                 constant(blocks * fp4::pipe::kScaleBlockColumns)));
+                                         isBelow(rewriter, loc, adaptor.getColumn(), columns));
     emitIf(rewriter, loc, exists, [&] {
       LLVM::StoreOp::create(rewriter, loc, word, scaleWord(rewriter, loc, adaptor, row, blocks),
                             /*alignment=*/4);
@@ -370,10 +378,32 @@ private:
     return success();
   }
 
-  static Value scaleWord(OpBuilder &b, Location loc, OpAdaptor adaptor, Value row,
-                         int64_t blocksPerRow) {
+  /// `word` of four scales, zero where their columns do not exist.
+  static Value existingScales(OpBuilder &b, fp4::pipe::StoreOp op, OpAdaptor adaptor, Value word) {
+    Location loc = op.getLoc();
+    fp4::pipe::GlobalType dest = op.getDest().getType();
+    auto constant = [&](int64_t value) { return fp4::constantI32(b, loc, value); };
+    auto keep = [&](int64_t count, Value isMore) -> Value {
+      Value kept = arith::AndIOp::create(b, loc, word, constant((1 << 8 * count) - 1));
+      return arith::SelectOp::create(b, loc, isMore, word, kept);
+    };
+    if (!dest.hasDynamicColumns()) {
+      int64_t rest = dest.getShape()[1] % fp4::pipe::kScaleBlockColumns;
+      Value whole = constant(dest.getShape()[1] - rest);
+      return rest ? keep(rest, isBelow(b, loc, adaptor.getColumn(), whole)) : word;
+    }
+    Value columns = fp4::columnsOfBuffer(b, loc, op.getDest());
+    for (int64_t count = fp4::pipe::kScaleBlockColumns - 1; count > 0; --count) {
+      Value next = arith::AddIOp::create(b, loc, adaptor.getColumn(), constant(count));
+      word = keep(count, isBelow(b, loc, next, columns));
+    }
+    return word;
+  }
+
+  static Value scaleWord(OpBuilder &b, Location loc, OpAdaptor adaptor, Value row, Value blocks) {
     ImplicitLocOpBuilder builder(loc, b);
     fp4::Int32 matrixRow(builder, row), column(builder, adaptor.getColumn());
+    fp4::Int32 blocksPerRow(builder, blocks);
     fp4::Int32 block =
         fp4::hw::scaleBlockIndex(matrixRow / fp4::hw::scaleBlockRows,
                                  column / fp4::hw::scaleBlockColumns, blocksPerRow);

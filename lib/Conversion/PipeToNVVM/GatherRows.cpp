@@ -6,6 +6,7 @@
 // of that warpgroup read one row each. From there on they are lanes as those of tensor memory are.
 //
 //===----------------------------------------------------------------------===//
+#include "BufferLines.h"
 #include "Scalars.h"
 #include "SmallBuilders.h"
 #include "TileLines.h"
@@ -66,12 +67,13 @@ private:
   };
 
   static Limits limitsOf(ImplicitLocOpBuilder &b, pipe::FragmentAmaxOp op, OpAdaptor adaptor) {
-    int64_t columns = int64_t(op.getColumns());
+    std::optional<int64_t> columns = getConstantIntValue(op.getColumns());
     int64_t covered = 2 * cast<VectorType>(op.getValue().getType()).getNumElements();
     Int32 row(b, adaptor.getRow()), column(b, adaptor.getColumn());
     if (op.getTransposed())
-      return {column, row, Int32(b, columns), adaptor.getRows(), false};
-    return {row, column, adaptor.getRows(), Int32(b, columns), columns % covered == 0};
+      return {column, row, adaptor.getColumns(), adaptor.getRows(), false};
+    return {row, column, adaptor.getRows(), adaptor.getColumns(),
+            columns && *columns % covered == 0};
   }
 
   /// Of the upper or of the lower line; in each it has two neighbours of every 8 places.
@@ -335,34 +337,56 @@ struct LowerStoreFewScales : PipePattern<pipe::StoreFewScalesOp> {
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
     pipe::GlobalType dest = op.getDest().getType();
     auto type = cast<VectorType>(adaptor.getValue().getType());
-    int64_t count = type.getNumElements(), columns = dest.getShape()[1];
+    int64_t count = type.getNumElements();
     Int32 row = Int32(b, adaptor.getRow()) + Int32(b, accumulatorLane(b, b.getLoc(), state));
-    Int32 column(b, adaptor.getColumn());
+    Int32 column(b, adaptor.getColumn()), columns(b, columnsOfBuffer(b, b.getLoc(), op.getDest()));
     Int32 rows = adaptor.getRows() ? Int32(b, adaptor.getRows()) : Int32(b, dest.getShape()[0]);
     Value zero = arith::ConstantOp::create(b, b.getI8IntegerAttr(0));
     SmallVector<Value> scales;
     for (int64_t i = 0; i < count; ++i) {
-      Value exists = arith::AndIOp::create(b, row < rows, column + i < Int32(b, columns));
+      Value exists = arith::AndIOp::create(b, row < rows, column + i < columns);
       Value scale = vector::ExtractOp::create(b, adaptor.getValue(), i);
       scales.push_back(arith::SelectOp::create(b, exists, scale, zero));
     }
     Int32 padded = (rows + (pipe::kScaleBlockRows - 1)) / pipe::kScaleBlockRows;
     Value isReached =
-        arith::AndIOp::create(b, row < padded * pipe::kScaleBlockRows, column < Int32(b, columns));
+        arith::AndIOp::create(b, row < padded * pipe::kScaleBlockRows, column < columns);
     auto branch = scf::IfOp::create(b, isReached, /*withElseRegion=*/false);
     b.setInsertionPointToStart(branch.thenBlock());
-    Value start = byteOf(b, adaptor.getDest(), row, column, dest.getScaleBlockColumns());
+    Int32 blocks(b, scaleBlockColumnsOfBuffer(b, b.getLoc(), op.getDest()));
+    Value start = byteOf(b, adaptor.getDest(), row, column, blocks);
     storePiece(b, b.getLoc(), vector::FromElementsOp::create(b, type, scales), 0, count, start);
-    int64_t last = (columns - 1) / count * count;
-    int64_t end = int64_t(llvm::alignTo(columns, pipe::kScaleBlockColumns));
-    if (end > last + count)
-      padWord(b, arith::CmpIOp::create(b, arith::CmpIPredicate::eq, column, Int32(b, last)), start,
-              count, end - last);
+    if (dest.hasDynamicColumns())
+      padGivenWord(b, start, column, columns, count);
+    else
+      padKnownWord(b, start, column, dest.getShape()[1], count);
     rewriter.eraseOp(op);
     return success();
   }
 
 private:
+  static void padKnownWord(ImplicitLocOpBuilder &b, Value start, Int32 column, int64_t columns,
+                           int64_t count) {
+    int64_t last = (columns - 1) / count * count;
+    int64_t end = int64_t(llvm::alignTo(columns, pipe::kScaleBlockColumns));
+    if (end > last + count)
+      padWord(b, arith::CmpIOp::create(b, arith::CmpIPredicate::eq, column, Int32(b, last)), start,
+              count, end - last);
+  }
+
+  /// The last columns of a row that has no whole words, from `column` on, may be behind a byte of a
+  /// word, or two, or three.
+  static void padGivenWord(ImplicitLocOpBuilder &b, Value start, Int32 column, Int32 columns,
+                           int64_t count) {
+    Int32 place = column % pipe::kScaleBlockColumns;
+    for (int64_t at = 0; at + count < pipe::kScaleBlockColumns; at += count) {
+      Value isHere = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, place, Int32(b, at));
+      Value isLast = arith::CmpIOp::create(b, arith::CmpIPredicate::ule, columns, column + count);
+      padWord(b, arith::AndIOp::create(b, isHere, isLast), start, count,
+              pipe::kScaleBlockColumns - at);
+    }
+  }
+
   /// Zeros from byte `first` up to `end` behind `start`.
   static void padWord(ImplicitLocOpBuilder &b, Value isLast, Value start, int64_t first,
                       int64_t end) {
@@ -374,8 +398,7 @@ private:
       LLVM::StoreOp::create(b, zero, offsetPointer(b, b.getLoc(), start, byte), 1);
   }
 
-  static Value byteOf(ImplicitLocOpBuilder &b, Value dest, Int32 row, Int32 column,
-                      int64_t blocks) {
+  static Value byteOf(ImplicitLocOpBuilder &b, Value dest, Int32 row, Int32 column, Int32 blocks) {
     Int32 block =
         hw::scaleBlockIndex(row / hw::scaleBlockRows, column / hw::scaleBlockColumns, blocks);
     Value start = stridedPointer(b, b.getLoc(), dest, block, hw::scaleBlockBytes);

@@ -8,6 +8,7 @@
 // elements are half as wide as registers, the last bit is that of the half.
 //
 //===----------------------------------------------------------------------===//
+#include "BufferLines.h"
 #include "Int32.h"
 #include "Lowering.h"
 #include "Scalars.h"
@@ -55,17 +56,20 @@ private:
                          OpAdaptor adaptor) {
     auto type = cast<VectorType>(op.getValue().getType());
     SmallVector<Value> words = fp4::packedWords(b, adaptor.getValue());
-    auto columns = static_cast<int64_t>(op.getColumns());
-    if (columns % type.getNumElements() == 0) {
+    std::optional<int64_t> columns = getConstantIntValue(op.getColumns());
+    if (columns && *columns % type.getNumElements() == 0) {
       Value amax = s.amax(words, type.getElementType(), /*keepNaN=*/false);
-      Value exists =
-          isBelow(b, op.getLoc(), adaptor.getColumn(), fp4::constI32(b, columns));
+      Value exists = isBelow(b, op.getLoc(), adaptor.getColumn(), adaptor.getColumns());
       return arith::SelectOp::create(b, exists, amax, s.constant(0));
     }
+    int64_t together = columns ? 1 : fp4::elementsOfUnit(type.getElementType());
     SmallVector<Value> kept;
+    Value exists;
     for (auto [i, element] : llvm::enumerate(s.widen(words, type.getElementType()))) {
-      Value column = arith::AddIOp::create(b, adaptor.getColumn(), fp4::constI32(b, int64_t(i)));
-      Value exists = isBelow(b, op.getLoc(), column, fp4::constI32(b, columns));
+      if (int64_t(i) % together == 0) {
+        Value column = arith::AddIOp::create(b, adaptor.getColumn(), fp4::constI32(b, int64_t(i)));
+        exists = isBelow(b, op.getLoc(), column, adaptor.getColumns());
+      }
       kept.push_back(arith::SelectOp::create(b, exists, element, s.constant(0)));
     }
     return s.amax(kept, /*keepNaN=*/false);
@@ -202,7 +206,7 @@ private:
     int64_t elements = cast<VectorType>(op.getValue().getType()).getNumElements() / count;
     int64_t piece = std::min(count, std::gcd<int64_t>(16, dest.getRowPitch()) / bytes);
     Location loc = op.getLoc();
-    Value exists = isBelow(b, loc, place.row, fp4::constI32(b, dest.getShape()[0]));
+    Value exists = isBelow(b, loc, place.row, fp4::rowsOfBuffer(b, loc, op.getDest()));
     emitIf(b, exists, [&] {
       Value start = fp4::stridedPointer(b, loc, adaptor.getDest(), place.row, dest.getRowPitch());
       Value unit = arith::DivUIOp::create(b, place.column, fp4::constI32(b, elements));
@@ -237,7 +241,7 @@ private:
     int64_t blocks = dest.getScaleBlockColumns();
     Value columns = fp4::constI32(b, blocks * fp4::pipe::kScaleBlockColumns);
     Value exists = arith::AndIOp::create(
-        b, isBelow(b, loc, place.row, fp4::constI32(b, dest.getShape()[0])),
+        b, isBelow(b, loc, place.row, fp4::rowsOfBuffer(b, loc, op.getDest())),
         isBelow(b, loc, place.column, columns));
     emitIf(b, exists, [&] {
       fp4::Int32 row(b, place.row), column(b, place.column);

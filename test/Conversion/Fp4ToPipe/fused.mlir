@@ -46,10 +46,10 @@ func.func @gate(%a: !e, %b: !e, %c: !e, %s: !s, %amax: tensor<f32>)
 // CHECK-LABEL: func.func @columns
 // CHECK-COUNT-2: gpu.memset
 // CHECK: gpu.func @kernel
-// CHECK: %[[FIRST:.*]] = pipe.row_amax %{{.*}} rows %c160_i32 of 160 : vector<32xf32>
+// CHECK: %[[FIRST:.*]] = pipe.row_amax %{{.*}} rows %c160_i32 of %c160_i32{{.*}} : vector<32xf32>
 // CHECK: %[[TURNED:.*]] = pipe.transpose %{{.*}} : vector<32xf32>
 // CHECK: pipe.quantize_blocks %[[TURNED]] {columnwise, held, recipe = #fp4.recipe<ocp_floor>} : vector<32xf32>
-// CHECK: %[[SECOND:.*]] = pipe.row_amax %{{.*}} of 160 and %[[FIRST]] : vector<32xf32>
+// CHECK: %[[SECOND:.*]] = pipe.row_amax %{{.*}} of %c160_i32{{.*}} and %[[FIRST]] : vector<32xf32>
 // CHECK: pipe.store_column %{{.*}} : vector<32xf4E2M1FN>, !pipe.global<160x160xf4E2M1FN>
 // CHECK: pipe.fold_amax %{{.*}}, %{{.*}} : !pipe.global<f32>
 func.func @columns(%a: !e, %s: !s) -> (tensor<160x160xf4E2M1FN>, tensor<160x5xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, tensor<f32>) {

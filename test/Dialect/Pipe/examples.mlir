@@ -325,16 +325,16 @@ func.func @groups_and_parts(%tiles: !pipe.global<24x4xi32>, %counters: !pipe.glo
 }
 
 func.func @derived(%codes: vector<32xf4E2M1FN>, %q: !pipe.global<512x256xf4E2M1FN>, %n0: i32, %m0: i32,
-    %v: vector<32xbf16>, %rows: i32, %n: f32, %amax: !pipe.global<f32>, %row: i32, %column: i32) {
-  %m = pipe.row_amax %v[%row, %column] rows %rows of 512 and %n : vector<32xbf16>
+    %v: vector<32xbf16>, %rows: i32, %columns: i32, %n: f32, %amax: !pipe.global<f32>, %row: i32, %column: i32) {
+  %m = pipe.row_amax %v[%row, %column] rows %rows of %columns and %n : vector<32xbf16>
   pipe.fold_amax %m, %amax : !pipe.global<f32>
   %t = pipe.transpose %v : vector<32xbf16>
   pipe.store_column %codes, %q[%n0, %m0] : vector<32xf4E2M1FN>, !pipe.global<512x256xf4E2M1FN>
   return
 }
 
-func.func @gathered(%v: vector<16xbf16>, %row: i32, %column: i32, %rows: i32, %n: f32) {
-  %m = pipe.fragment_amax %v[%row, %column] rows %rows of 512 and %n : vector<16xbf16>
+func.func @gathered(%v: vector<16xbf16>, %row: i32, %column: i32, %rows: i32, %columns: i32, %n: f32) {
+  %m = pipe.fragment_amax %v[%row, %column] rows %rows of %columns and %n : vector<16xbf16>
   return
 }
 func.func @rows_of_warps(%v: vector<64xbf16>, %s2: vector<2xf8E8M0FNU>, %row: i32, %column: i32, %m0: i32, %b0: i32,

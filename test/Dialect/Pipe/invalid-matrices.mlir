@@ -7,7 +7,7 @@ func.func @twin(%g: !pipe.global<?x?xbf16>, %n: i32, %p: i64) {
 }
 func.func @bad(%g: !pipe.global<64x?xbf16>, %n: i32, %p: i64) {
   // (C490)
-  // expected-error @+2 {{expects a buffer with dynamic rows and columns of the result's element type and layout, which are not packed, but got '!pipe.global<64x?xbf16>' and '!pipe.global<64x?xbf16>'}}
+  // expected-error @+2 {{expects a buffer with dynamic rows and columns of the result's element type and layout, but got '!pipe.global<64x?xbf16>' and '!pipe.global<64x?xbf16>'}}
   // expected-note @+1 {{the result has the element type and layout of the argument, !pipe.global<?x?xT>}}
   %y = pipe.matrix %g columns %n pitch %p : !pipe.global<64x?xbf16> -> !pipe.global<64x?xbf16>
   return

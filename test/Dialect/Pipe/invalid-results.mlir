@@ -1,17 +1,6 @@
 // RUN: fp4-opt %s -split-input-file -verify-diagnostics
 // Each case has a twin that verifies.
 
-func.func @row_amax(%v: vector<32xbf16>, %c: i32) {
-  %ok = pipe.row_amax %v[%c, %c] of 512 : vector<32xbf16>
-  // (C210)
-  // expected-error @+2 {{columns must be positive, but got 0}}
-  // expected-note @+1 {{write the columns of the output, which bound those that count}}
-  %bad = pipe.row_amax %v[%c, %c] of 0 : vector<32xbf16>
-  return
-}
-
-// -----
-
 func.func @fold_amax(%m: f32, %p: !pipe.global<f32>, %q: !pipe.global<4xf32>) {
   pipe.fold_amax %m, %p : !pipe.global<f32>
   // (C211)
@@ -45,11 +34,12 @@ func.func @store(%v: vector<32xf4E2M1FN>, %w: vector<64xf4E2M1FN>, %q: !pipe.glo
 
 // -----
 
-func.func @rows(%v: vector<32xf4E2M1FN>, %q: !pipe.global<64x128xf4E2M1FN>, %p: !pipe.global<?x128xf4E2M1FN>, %c: i32) {
-  pipe.store_column %v, %q[%c, %c] : vector<32xf4E2M1FN>, !pipe.global<64x128xf4E2M1FN>
+func.func @rows(%v: vector<32xf4E2M1FN>, %g: !pipe.global<?x?xf4E2M1FN>, %p: !pipe.global<?x128xf4E2M1FN>, %c: i32, %b: i64) {
+  %q = pipe.matrix %g rows %c pitch %b : !pipe.global<?x?xf4E2M1FN> -> !pipe.global<?x128xf4E2M1FN>
+  pipe.store_column %v, %q[%c, %c] : vector<32xf4E2M1FN>, !pipe.global<?x128xf4E2M1FN>
   // (C213)
-  // expected-error @+2 {{destination must be a static buffer of 'f4E2M1FN' and rank 2, but got '!pipe.global<?x128xf4E2M1FN>'}}
-  // expected-note @+1 {{pass a buffer of the vector's elements with static rows and columns}}
+  // expected-error @+2 {{destination must be a buffer of 'f4E2M1FN' and rank 2 with static columns, and with static rows or those of a pipe.matrix, but got '!pipe.global<?x128xf4E2M1FN>'}}
+  // expected-note @+1 {{pass a buffer of the vector's elements, and say its rows with pipe.matrix}}
   pipe.store_column %v, %p[%c, %c] : vector<32xf4E2M1FN>, !pipe.global<?x128xf4E2M1FN>
   return
 }

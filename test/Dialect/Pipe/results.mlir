@@ -3,11 +3,11 @@
 
 !y = vector<32xbf16>
 // CHECK-LABEL: func.func @amax
-func.func @amax(%v: !y, %amax: !pipe.global<f32>, %row: i32, %column: i32, %m: i32) {
-  // CHECK: %[[FIRST:.*]] = pipe.row_amax %{{.*}}[%{{.*}}, %{{.*}}] rows %{{.*}} of 512 : vector<32xbf16>
-  %first = pipe.row_amax %v[%row, %column] rows %m of 512 : !y
-  // CHECK: %[[BOTH:.*]] = pipe.row_amax %{{.*}}[%{{.*}}, %{{.*}}] of 512 and %[[FIRST]] : vector<32xbf16>
-  %both = pipe.row_amax %v[%row, %column] of 512 and %first : !y
+func.func @amax(%v: !y, %amax: !pipe.global<f32>, %row: i32, %column: i32, %m: i32, %n: i32) {
+  // CHECK: %[[FIRST:.*]] = pipe.row_amax %{{.*}}[%{{.*}}, %{{.*}}] rows %{{.*}} of %{{.*}} : vector<32xbf16>
+  %first = pipe.row_amax %v[%row, %column] rows %m of %n : !y
+  // CHECK: %[[BOTH:.*]] = pipe.row_amax %{{.*}}[%{{.*}}, %{{.*}}] of %{{.*}} and %[[FIRST]] : vector<32xbf16>
+  %both = pipe.row_amax %v[%row, %column] of %n and %first : !y
   // CHECK: pipe.fold_amax %[[BOTH]], %{{.*}} : !pipe.global<f32>
   pipe.fold_amax %both, %amax : !pipe.global<f32>
   return

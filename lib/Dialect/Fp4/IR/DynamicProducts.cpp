@@ -16,8 +16,6 @@ using namespace fp4::verify;
 static StringRef needOfStaticSizes(BlockScaledMatmulOp op) {
   if (op.isGrouped())
     return "groups";
-  if (!op.hasOnlyElements())
-    return "another result beside its elements";
   if (op.addsRanges())
     return "ranges of K";
   if (op.getArithmetic())
@@ -50,7 +48,7 @@ LogicalResult verify::verifyDynamicSizes(BlockScaledMatmulOp op, const Checked &
     return success();
   auto diag = op.emitOpError("expects static N and K beside ") // blockscaled_matmul (C494)
               << need << ", but got " << rhs.type;
-  diag.attachNote() << "only a product of whole matrices, with its elements as the only result, "
-                       "takes any N and K";
+  diag.attachNote() << "leave it out, or give N and K static sizes and compile a function for "
+                       "each; M may be dynamic";
   return diag;
 }

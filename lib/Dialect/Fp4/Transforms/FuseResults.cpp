@@ -7,6 +7,8 @@
 //===----------------------------------------------------------------------===//
 #include "Fusions.h"
 
+#include "fp4/Dialect/Fp4/IR/DynamicSizes.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Remarks.h"
 #include "mlir/Transforms/RegionUtils.h"
@@ -120,7 +122,7 @@ std::string whyNotQuantizer(QuantizeOp op, BlockScaledMatmulOp product) {
     return "its orientations have different amaxes";
   if (!numerics::isPacked(recipe.format))
     return "its elements have more than 4 bits";
-  if (op.hasRowwise() && product.getColumns() % block)
+  if (op.hasRowwise() && !hasDynamicColumns(product) && product.getColumns() % block)
     return "rows end in a shorter block";
   if (op.hasColumnwise() && (ShapedType::isDynamic(rows) || rows % block))
     return "columns are of dynamic size or end in a shorter block";

@@ -134,12 +134,11 @@ LogicalResult MatrixOp::verify() {
   bool isOfKind = source.getRank() == 2 && result.getRank() == 2 &&
                   llvm::all_of(source.getShape(), ShapedType::isDynamic) &&
                   source.getElementType() == result.getElementType() &&
-                  source.getLayout() == result.getLayout() &&
-                  !isa<Float4E2M1FNType>(result.getElementType());
+                  source.getLayout() == result.getLayout();
   if (!isOfKind) // (C490)
     return withNote(
         emitOpError() << "expects a buffer with dynamic rows and columns of the result's element "
-                         "type and layout, which are not packed, but got "
+                         "type and layout, but got "
                       << source << " and " << result,
         "the result has the element type and layout of the argument, !pipe.global<?x?xT>");
   if (result.hasDynamicColumns() != bool(getColumns()) || // (C490)

@@ -1,11 +1,12 @@
 //===- PipeResults.cpp - What an epilogue derives from its elements -------===//
 //
-// Verifiers of the ops of PipeResultOps.td. Labels such as (C210) refer to docs/Pipe.md.
+// Verifiers of the ops of PipeResultOps.td. Labels such as (C211) refer to docs/Pipe.md.
 //
 //===----------------------------------------------------------------------===//
 
 #include "fp4/Dialect/Fp4/IR/Remedy.h"
 #include "fp4/Dialect/Pipe/IR/Pipe.h"
+#include "fp4/Dialect/Pipe/IR/PipeMatrices.h"
 
 using namespace mlir;
 using namespace fp4;
@@ -13,13 +14,6 @@ using namespace fp4::pipe;
 
 /// Threads of a warp: rows, and columns, of the square that it transposes.
 static constexpr int64_t kWarp = 32;
-
-LogicalResult RowAmaxOp::verify() { // (C210)
-  if (int64_t(getColumns()) > 0)
-    return success();
-  return withNote(emitOpError() << "columns must be positive, but got " << int64_t(getColumns()),
-                  "write the columns of the output, which bound those that count");
-}
 
 LogicalResult FoldAmaxOp::verify() { // (C211)
   GlobalType dest = getDest().getType();
@@ -49,10 +43,14 @@ LogicalResult StoreColumnOp::verify() { // (C213)
     return withNote(emitOpError() << "vector must be 32 codes, or 1 or 2 scales, but got "
                                   << vector,
                     "quantize 32 elements of a column at a time");
-  if (dest.getRank() != 2 || ShapedType::isDynamic(dest.getShape()[0]) ||
-      dest.hasDynamicColumns() || dest.getElementType() != vector.getElementType())
-    return withNote(emitOpError() << "destination must be a static buffer of "
-                                  << vector.getElementType() << " and rank 2, but got " << dest,
-                    "pass a buffer of the vector's elements with static rows and columns");
-  return success();
+  MatrixOp matrix = matrixOf(getDest());
+  bool knowsRows = !ShapedType::isDynamic(dest.getShape().front()) || (matrix && matrix.getRows());
+  if (dest.getRank() == 2 && knowsRows && !dest.hasDynamicColumns() &&
+      dest.getElementType() == vector.getElementType())
+    return success();
+  return withNote(emitOpError() << "destination must be a buffer of " << vector.getElementType()
+                                << " and rank 2 with static columns, and with static rows or those "
+                                   "of a pipe.matrix, but got "
+                                << dest,
+                  "pass a buffer of the vector's elements, and say its rows with pipe.matrix");
 }

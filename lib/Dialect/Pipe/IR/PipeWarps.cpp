@@ -172,12 +172,11 @@ LogicalResult ReadWarpFragmentOp::verify() {
 LogicalResult FragmentAmaxOp::verify() {
   constexpr int64_t together = 4; // two of each row
   int64_t count = getValue().getType().getNumElements();
-  if (int64_t(getColumns()) > 0 && count % together == 0)
+  if (count % together == 0)
     return success();
-  return withNote(emitOpError() << "columns must be positive, and the vector have a multiple of "
-                                << together << " elements, but got " << int64_t(getColumns())
-                                << " and " << getValue().getType(),
-                  "write the columns of the output, and read whole pairs of rows"); // (C570)
+  return withNote(emitOpError() << "vector must have a multiple of " << together
+                                << " elements, but got " << getValue().getType(),
+                  "read whole pairs of rows"); // (C570)
 }
 
 int64_t GatherRowsOp::getStagedBytes() {
@@ -234,7 +233,8 @@ LogicalResult StoreFewScalesOp::verify() {
   auto type = cast<VectorType>(getValue().getType());
   int64_t count = type.getNumElements();
   if (dest.isScales() && dest.getElementType() == type.getElementType() && count <= 2)
-    return verifyRows(*this, dest, getRows()); // (C573)
+    return failure(failed(verifyColumns(*this, getDest())) ||   // (C492)
+                   failed(verifyRows(*this, dest, getRows()))); // (C573)
   return withNote(
       emitOpError() << "vector must have 1 or 2 scales of a buffer of layout tiled_128x4, but got "
                     << type << " and " << dest,

@@ -9,12 +9,12 @@ def Pipe_MatrixOp : Pipe_Op<"matrix", [Pure, AttrSizedOperandSegments]> {
   let description = [{
     The same buffer as `global`, of a type with all sizes that are static. Its rows, or its rows of
     scale blocks, are `pitch` bytes apart. Operations that read and write through the result take its
-    other sizes from here. Where elements are stored, `pitch` is a multiple of 16, and dynamic columns
-    take whole units of 16 bytes.
+    other sizes from here. Where 16 bytes of elements or more are stored at a time, `pitch` is a multiple
+    of 16, and dynamic columns take whole units of 16 bytes. Scales are stored in smaller pieces, and may
+    have any columns.
 
     Constraints: (C490) `global` has dynamic rows and columns; the result has the same element type and
-    layout, and not f4E2M1FN; `columns` is present when its columns are dynamic, and `rows` only when
-    its rows are.
+    layout; `columns` is present when its columns are dynamic, and `rows` only when its rows are.
 
     Example:
     ```mlir

@@ -17,21 +17,20 @@ def Pipe_RowAmaxOp : Pipe_EngineOp<"row_amax", "Threads", [Pure, AttrSizedOperan
     with `row + r < rows` and `column + i < columns`, or +0 where there is none, and `more` if that is
     larger. A NaN counts as 0. Without `rows` every row exists.
 
-    Constraints: (C210) `columns` is positive.
+    Columns that are no constant are whole units of 16 bytes, and `column` is a multiple of these.
 
     Example:
     ```mlir
-    %m = pipe.row_amax %v[%row, %column] rows %rows of 512 and %n : vector<32xbf16>
+    %m = pipe.row_amax %v[%row, %column] rows %rows of %columns and %n : vector<32xbf16>
     ```
   }];
   let arguments = (ins FixedVectorOfRankAndType<[1], [BF16, F16, F32]>:$value, I32:$row, I32:$column,
-                       Optional<I32>:$rows, I64Attr:$columns, Optional<F32>:$more);
+                       Optional<I32>:$rows, I32:$columns, Optional<F32>:$more);
   let results = (outs F32:$result);
   let assemblyFormat = [{
     $value `[` $row `,` $column `]` (`rows` $rows^)? `of` $columns (`and` $more^)? attr-dict
     `:` qualified(type($value))
   }];
-  let hasVerifier = 1;
 }
 
 def Pipe_FoldAmaxOp : Pipe_EngineOp<"fold_amax", "Threads"> {
@@ -84,7 +83,8 @@ def Pipe_StoreColumnOp : Pipe_EngineOp<"store_column", "Threads"> {
     that do so are not written.
 
     Constraints: (C213) the vector has 32 codes of f4E2M1FN, or 1 or 2 scales of 8 bits, of the element
-    type of the buffer, which is static and has two dimensions.
+    type of the buffer, which has two dimensions and static columns; dynamic rows are those of a
+    `pipe.matrix`.
 
     Example:
     ```mlir

@@ -119,15 +119,15 @@ def Pipe_FragmentAmaxOp
     counts as 0. Without `rows` every row exists. With `transposed` the rows of the fragment are columns
     of the result, as in `pipe.store_fragment`.
 
-    Constraints: (C570) the vector has a multiple of 4 elements, and `columns` is positive.
+    Constraints: (C570) the vector has a multiple of 4 elements.
 
     Example:
     ```mlir
-    %m = pipe.fragment_amax %v[%row, %column] rows %rows of 512 and %n : vector<16xbf16>
+    %m = pipe.fragment_amax %v[%row, %column] rows %rows of %columns and %n : vector<16xbf16>
     ```
   }];
   let arguments = (ins FixedVectorOfRankAndType<[1], [BF16, F16, F32]>:$value, I32:$row, I32:$column,
-                       Optional<I32>:$rows, I64Attr:$columns, Optional<F32>:$more,
+                       Optional<I32>:$rows, I32:$columns, Optional<F32>:$more,
                        UnitAttr:$transposed);
   let results = (outs F32:$result);
   let assemblyFormat = [{

@@ -1,0 +1,94 @@
+// One library for layers of any M, N and K that end in codes: products that quantize their elements, give their amax,
+// or both, for the next product of the layer.
+
+// RUN: fp4-runner %s --emit=so --ptxas=none -o %t.so
+// RUN: fp4-run %t.so --device=sim --function=mlp --dim M=70 --dim N=96 --dim K=288 --dim H=72 --check=strict --policy=random | FileCheck %s
+// RUN: fp4-run %t.so --device=sim --function=mlp --dim M=1 --dim N=32 --dim K=32 --dim H=8 --check=strict | FileCheck %s
+// RUN: fp4-run %t.so --device=sim --function=mlp --dim M=257 --dim N=352 --dim K=64 --dim H=136 --check=strict --policy=lazy | FileCheck %s
+// RUN: fp4-run %t.so --device=sim --function=linear --dim M=130 --dim N=160 --dim K=96 --check=strict --policy=random | FileCheck %s
+// RUN: fp4-run %t.so --device=sim --function=gated --dim M=130 --dim N=224 --dim K=64 --check=strict | FileCheck %s
+// RUN: fp4-run %t.so --device=sim --function=maximum --dim M=70 --dim N=72 --dim K=64 --check=strict --policy=lazy | FileCheck %s
+// RUN: fp4-run %t.so --device=sim --function=columns --dim N=72 --dim K=64 --check=strict --policy=random | FileCheck %s
+// RUN: fp4-runner %s --target=sm_90a --emit=so --ptxas=none -o %t.90.so
+// RUN: fp4-run %t.90.so --device=sim --function=mlp --dim M=70 --dim N=160 --dim K=288 --dim H=72 --check=strict --policy=random | FileCheck %s
+// RUN: fp4-run %t.90.so --device=sim --function=linear --dim M=130 --dim N=96 --dim K=96 --check=strict | FileCheck %s
+// RUN: fp4-run %t.90.so --device=sim --function=gated --dim M=70 --dim N=96 --dim K=64 --check=strict | FileCheck %s
+// RUN: fp4-run %t.90.so --device=sim --function=maximum --dim M=70 --dim N=72 --dim K=64 --check=strict --policy=lazy | FileCheck %s
+// RUN: fp4-run %t.90.so --device=sim --function=columns --dim N=72 --dim K=64 --check=strict --policy=random | FileCheck %s
+// RUN: fp4-runner %s --target=sm_120a --emit=so --ptxas=none -o %t.120.so
+// RUN: fp4-run %t.120.so --device=sim --function=mlp --dim M=70 --dim N=96 --dim K=288 --dim H=72 --check=strict --policy=lazy | FileCheck %s
+// RUN: fp4-run %t.120.so --device=sim --function=linear --dim M=130 --dim N=160 --dim K=96 --check=strict --policy=random | FileCheck %s
+// RUN: fp4-run %t.120.so --device=sim --function=gated --dim M=70 --dim N=96 --dim K=64 --check=strict | FileCheck %s
+// RUN: fp4-run %t.120.so --device=sim --function=maximum --dim M=70 --dim N=72 --dim K=64 --check=strict | FileCheck %s
+// RUN: fp4-run %t.120.so --device=sim --function=columns --dim N=72 --dim K=64 --check=strict --policy=random | FileCheck %s
+// CHECK: equals the {{.*}}, bit for bit
+// CHECK-NOT: differs
+// CHECK: hazards {{.*}}none (strict check)
+
+// RUN: not fp4-run %t.so --device=sim --function=linear --dim M=70 --dim N=80 --dim K=96 2>&1 | FileCheck %s --check-prefix=UNIT
+// UNIT: error: rows of operand 'rhs' of the product at dynamic-results.mlir:{{[0-9]+}}:{{[0-9]+}} must be 96, but got 80
+// UNIT: note: rows of the result begin at multiples of 16 bytes; pad rhs with rows of zeros to a multiple of 32
+
+!x = tensor<?x?xbf16>
+!c = tensor<?x?xf4E2M1FN>
+!nt = tensor<?x?xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+!et = tensor<?x?xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
+!es = tensor<?x?xf8E8M0FNU>
+#mx = #fp4.format<mxfp4>
+#nv = #fp4.format<nvfp4>
+#floor = #fp4.recipe<ocp_floor>
+
+// The codes of a hidden layer are the lhs of the next product; nothing of it is in memory as bf16.
+func.func @mlp(%x: !x {fp4.dims = ["M", "K"]}, %w: !c {fp4.dims = ["N", "K"]}, %sw: !et {fp4.dims = ["N", "K/32"]},
+               %v: !c {fp4.dims = ["H", "N"]}, %sv: !et {fp4.dims = ["H", "N/32"]}) -> !x {
+  %qx, %sx = fp4.quantize %x {format = #mx, recipe = #floor} : (!x) -> (!c, !et)
+  %h = fp4.blockscaled_matmul %qx scaled %sx, %w scaled %sw {format = #mx, epilogue = #fp4.epilogue<relu>} : (!c, !et, !c, !et) -> !x
+  %qh, %sh = fp4.quantize %h {format = #mx, recipe = #floor} : (!x) -> (!c, !et)
+  %y = fp4.blockscaled_matmul %qh scaled %sh, %v scaled %sv {format = #mx} : (!c, !et, !c, !et) -> !x
+  return %y : !x
+}
+
+// Codes with a tensor scale that was calibrated, beside the elements and the amax of the next call.
+func.func @linear(%a: !c {fp4.dims = ["M", "K"]}, %sa: !nt {fp4.dims = ["M", "K/16"]}, %b: !c {fp4.dims = ["N", "K"]},
+                  %sb: !nt {fp4.dims = ["N", "K/16"]}, %amax: tensor<f32>) -> (!x, !c, tensor<?x?xf8E4M3FN>, tensor<f32>) {
+  %y, %q, %s, %m = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb quantize_amax %amax epilogue() {
+  ^bb0(%sum: f32):
+    %r = arith.truncf %sum : f32 to bf16
+    fp4.yield %r : bf16
+  } {format = #nv, quantize_recipe = #fp4.recipe<transformer_engine>, with_amax}
+      : (!c, !nt, !c, !nt, tensor<f32>) -> (!x, !c, tensor<?x?xf8E4M3FN>, tensor<f32>)
+  return %y, %q, %s, %m : !x, !c, tensor<?x?xf8E4M3FN>, tensor<f32>
+}
+
+// A gated unit: two products of one lhs become codes whose scales are tiled.
+func.func @gated(%a: !c {fp4.dims = ["M", "K"]}, %sa: !nt {fp4.dims = ["M", "K/16"]}, %b: !c {fp4.dims = ["N", "K"]},
+                 %sb: !nt {fp4.dims = ["N", "K/16"]}, %d: !c {fp4.dims = ["N", "K"]}, %sd: !nt {fp4.dims = ["N", "K/16"]},
+                 %amax: tensor<f32>) -> (!c, !nt, tensor<f32>) {
+  %q, %s, %m = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb with %d scaled %sd quantize_amax %amax epilogue() {
+  ^bb0(%x: f32, %y: f32):
+    %p = arith.mulf %x, %y : f32
+    %r = arith.truncf %p : f32 to bf16
+    fp4.yield %r : bf16
+  } {format = #nv, quantize_recipe = #fp4.recipe<transformer_engine>, with_amax}
+      : (!c, !nt, !c, !nt, !c, !nt, tensor<f32>) -> (!c, !nt, tensor<f32>)
+  return %q, %s, %m : !c, !nt, tensor<f32>
+}
+
+// Columns of an amax are no whole part of a tile.
+func.func @maximum(%a: !c {fp4.dims = ["M", "K"]}, %sa: !nt {fp4.dims = ["M", "K/16"]}, %b: !c {fp4.dims = ["N", "K"]},
+                   %sb: !nt {fp4.dims = ["N", "K/16"]}) -> (!x, tensor<f32>) {
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #nv} : (!c, !nt, !c, !nt) -> !x
+  %m = fp4.amax %y : !x -> tensor<f32>
+  return %y, %m : !x, tensor<f32>
+}
+
+// Of static rows the columns are quantized too: they are rows of their codes, of any number.
+!a = tensor<96x?xf4E2M1FN>
+!sa = tensor<96x?xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+func.func @columns(%a: !a {fp4.dims = ["", "K"]}, %sa: !sa {fp4.dims = ["", "K/16"]}, %b: !c {fp4.dims = ["N", "K"]},
+                   %sb: !nt {fp4.dims = ["N", "K/16"]}) -> (tensor<?x96xf4E2M1FN>, tensor<?x3xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) {
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #nv} : (!a, !sa, !c, !nt) -> tensor<96x?xbf16>
+  %q, %s = fp4.quantize %y {format = #mx, recipe = #floor, outputs = #fp4.outputs<columnwise>}
+      : (tensor<96x?xbf16>) -> (tensor<?x96xf4E2M1FN>, tensor<?x3xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>)
+  return %q, %s : tensor<?x96xf4E2M1FN>, tensor<?x3xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
+}
