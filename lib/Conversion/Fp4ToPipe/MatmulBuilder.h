@@ -81,7 +81,9 @@ private:
   Value hold(Value chunk);
   Value flipOf(Value turn);
   Value inTurn(int64_t column);
-  Value endOfColumns() { return columns ? columns : constant(shape.n); }
+  /// Columns of the accumulators of all tiles, where they are dynamic; else null.
+  Value givenN() { return shape.swap ? rows : columns; }
+  Value endOfColumns() { return givenN() ? givenN() : constant(shape.n); }
   void forColumns(const Tile &tile, int64_t most, LoopBody body);
   Value convert(ValueRange chunks, const Tile &tile, Value column);
   void store(Value chunk, const Tile &tile, Value column);

@@ -28,8 +28,8 @@ using namespace fp4::pipe;
 void MatmulBuilder::build() {
   if (shape.clearsRows)
     clearRows();
-  if (rows && !shape.dynamicColumns()) {
-    numM = countTiles(rows, shape.workM());
+  if (Value ofM = shape.swap ? columns : rows) {
+    numM = countTiles(ofM, shape.workM());
   } else if (shape.groups) {
     numM = countTilesOfGroups();
   } else if (shape.stream) {
@@ -47,7 +47,7 @@ void MatmulBuilder::build() {
   if (shape.derivesResults())
     results.emplace(b, loc, shape, derived);
   findPlaces();
-  Value ofN = shape.dynamicColumns() ? rows : columns;
+  Value ofN = givenN();
   numTilesN = ofN ? countTiles(ofN, shape.workN()) : constant(shape.tilesN());
   Value numN =
       ofN ? mul(numTilesN, shape.worksOfTile()) : constant(shape.stream ? 1 : shape.worksN());
@@ -268,8 +268,7 @@ void MatmulBuilder::forColumns(const Tile &tile, int64_t most, LoopBody body) {
     return;
   Value columns = constant(most);
   if (shape.hasRaggedColumns()) {
-    Value all = shape.dynamicColumns() ? rows : endOfColumns();
-    columns = min(arith::SubIOp::create(b, loc, all, tile.column), most);
+    columns = min(arith::SubIOp::create(b, loc, endOfColumns(), tile.column), most);
   }
   loop(constant(0), columns, constant(shape.chunk()), body);
 }
@@ -373,9 +372,9 @@ void MatmulBuilder::drain(ValueRange accs, const Tile &tile, Conversion convert,
 Value MatmulBuilder::orLast(Value column) {
   if (!shape.hasRaggedColumns())
     return column;
-  if (!shape.dynamicColumns() && !columns)
+  Value all = givenN();
+  if (!all)
     return min(column, (llvm::divideCeil(shape.n, shape.chunk()) - 1) * shape.chunk());
-  Value all = columns ? columns : rows;
   Value chunks = arith::SubIOp::create(b, loc, countTiles(all, shape.chunk()), constant(1));
   return arith::MinSIOp::create(b, loc, column, mul(chunks, shape.chunk()));
 }

@@ -237,7 +237,7 @@ struct MatmulShape {
   bool hasAlphaOfThread() const { return alpha == (swap ? Alpha::Columns : Alpha::Rows); }
   bool hasAlphaOfColumns() const { return alpha == (swap ? Alpha::Rows : Alpha::Columns); }
   /// Some tile has columns that do not exist.
-  bool hasRaggedColumns() const { return dynamicColumns() || dynamicWidth() || n % workN() != 0; }
+  bool hasRaggedColumns() const { return mlir::ShapedType::isDynamic(n) || n % workN() != 0; }
   /// The sums that ranges of K leave are those of fragments.
   bool hasFragments() const {
     return transposed || warpsMultiply || (hasF32Scales() && !laneGroups);

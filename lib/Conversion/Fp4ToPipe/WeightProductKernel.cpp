@@ -95,7 +95,7 @@ private:
 
 WeightProductBuilder::Tile WeightProductBuilder::findTile(Value m, Value n) {
   Tile tile;
-  tile.k = {constant(0), constant(shape.tilesK())};
+  tile.k = {constant(0), countTilesK()};
   if (shape.stream) {
     findShare(tile, m, n);
   } else if (shape.joinsInCluster) {

@@ -141,6 +141,9 @@ std::vector<SizedTile> laneTiles(const hw::TargetModel &target);
 std::vector<SizedTile> promotedTiles(const hw::TargetModel &target);
 std::vector<SizedTile> warpTiles(BlockScaledMatmulOp product, const hw::TargetModel &target);
 std::vector<SizedTile> convertedTiles(BlockScaledMatmulOp product, const hw::TargetModel &target);
+/// Of a lhs without scales, none where no model says what a tile costs beside others.
+std::vector<SizedTile> weightTiles(BlockScaledMatmulOp product, const hw::TargetModel &target);
+std::vector<SizedTile> weightLaneTiles(BlockScaledMatmulOp product, const hw::TargetModel &target);
 /// Such a tile of `tile`.
 SizedTile sizedTile(std::array<int64_t, 3> tile, std::function<double(const MatmulSize &)> cost);
 

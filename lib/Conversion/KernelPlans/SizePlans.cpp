@@ -43,6 +43,8 @@ static std::vector<SizedTile> tilesOf(BlockScaledMatmulOp op, const MatmulSize &
                                       const hw::TargetModel &target) {
   if (op.hasF32Scales())
     return target.hasTcgen05 ? laneTiles(target) : promotedTiles(target);
+  if (op.hasFloatLhs() && !op.hasUnitScales())
+    return weightTiles(op, target);
   if (target.hasTcgen05)
     return productTiles(op, size, target);
   return target.hasMmaBlockScale ? warpTiles(op, target) : convertedTiles(op, target);

@@ -60,6 +60,17 @@ static double cyclesOf(const MatmulSize &size, int64_t rows, const hw::TargetMod
   return std::max(waves * cycles + rates.tailCycles, memory) + rates.launchCycles;
 }
 
+std::vector<SizedTile> fp4::weightLaneTiles(BlockScaledMatmulOp product,
+                                            const hw::TargetModel &target) {
+  std::vector<SizedTile> tiles;
+  int64_t depth =
+      depthOf(product, sizeOfProduct(product, planOfFamily(KernelFamily::TileProduct)).k);
+  for (int64_t m : kTileMs)
+    tiles.push_back(sizedTile({m, kTileN, depth},
+                              [=](const MatmulSize &size) { return cyclesOf(size, m, target); }));
+  return tiles;
+}
+
 /// The best tile; of equals, the smallest.
 static int64_t chooseRows(const KernelPlan &wish, const MatmulSize &size,
                           const hw::TargetModel &target) {
@@ -130,7 +141,7 @@ static LogicalResult checkTurns(BlockScaledMatmulOp product, const KernelPlan &p
   pipe::RoleAttr convert = cast<pipe::RolePlanAttr>(plan.roles).getDriver(pipe::Engine::Convert);
   int64_t depth = cast<RankedTensorType>(product.getLhs().getType()).getDimSize(1);
   StringRef must;
-  if (convert.getInTurn() && depth <= plan.tile[2])
+  if (convert.getInTurn() && !ShapedType::isDynamic(depth) && depth <= plan.tile[2])
     must = "convert in turn only where K has several k tiles";
   else if (product.hasPrepackedRhs() && convert.getStageThreads() != pipe::kMmaM)
     must = "convert prepacked weights with 4 warps, or with several warpgroups in turn";

@@ -119,16 +119,34 @@ static int64_t timeOf(const MatmulSize &size, int64_t rows, int64_t columns,
   return int64_t(llvm::divideCeil(tiles * size.splits, target.multiprocessors)) * rows * columns;
 }
 
-/// The tile whose waves take the least; of equals, the largest. Beside its products a tile takes as
-/// long as so many rows more, in which weights are loaded and converted. Predicted of 8192 x 8192
-/// weights and 64 rows on sm_120a: 107 us with 64 and 60 with 32 rows, which leave fewer
-/// multiprocessors idle (docs/Time.md).
-static int64_t chooseRowsOfWarps(const MatmulSize &size, const hw::TargetModel &target) {
+/// What the waves of tiles take where warps multiply. Beside its products a tile takes as long as
+/// so many rows more, in which weights are loaded and converted. Predicted of 8192 x 8192 weights
+/// and 64 rows on sm_120a: 107 us with 64 and 60 with 32 rows, which leave fewer multiprocessors
+/// idle (docs/Time.md).
+static int64_t timeOfWarps(const MatmulSize &size, int64_t rows, const hw::TargetModel &target) {
   constexpr int64_t otherRows = 16;
+  return timeOf(size, rows, kTileN, target) / rows * (rows + otherRows);
+}
+
+std::vector<SizedTile> fp4::weightTiles(BlockScaledMatmulOp product,
+                                        const hw::TargetModel &target) {
+  if (target.hasTcgen05)
+    return weightLaneTiles(product, target);
+  std::vector<SizedTile> tiles;
+  if (!multipliesByWarps(target))
+    return tiles;
+  for (int64_t m : kTileMs)
+    if (m <= kWarpRows)
+      tiles.push_back(sizedTile({m, kTileN, kWarpTileK}, [=](const MatmulSize &size) {
+        return double(timeOfWarps(size, m, target)) * double(size.k);
+      }));
+  return tiles;
+}
+
+/// The tile whose waves take the least; of equals, the largest.
+static int64_t chooseRowsOfWarps(const MatmulSize &size, const hw::TargetModel &target) {
   int64_t best = kWarpRows;
-  auto time = [&](int64_t rows) {
-    return timeOf(size, rows, kTileN, target) / rows * (rows + otherRows);
-  };
+  auto time = [&](int64_t rows) { return timeOfWarps(size, rows, target); };
   for (int64_t rows : llvm::reverse(kTileMs))
     if (rows <= kWarpRows && time(rows) < time(best))
       best = rows;

@@ -2,20 +2,6 @@
 // RUN: fp4-opt %s -split-input-file -verify-diagnostics
 
 // blockscaled_matmul (C8)
-func.func @floats(%a: tensor<?x?xf4E2M1FN>, %sa: tensor<?x?xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>,
-    %b: tensor<?x?xf4E2M1FN>, %sb: tensor<?x?xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, %x: tensor<?x?xbf16>) {
-  %0 = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<mxfp4>}
-      : (tensor<?x?xf4E2M1FN>, tensor<?x?xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, tensor<?x?xf4E2M1FN>, tensor<?x?xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<?x?xf32>
-  // expected-error @+2 {{operand 'rhs' must have a static shape beside a lhs of bf16 or f16 without scales, but got 'tensor<?x?xf4E2M1FN>'}}
-  // expected-note @+1 {{give N and K static sizes, and compile a function for each; M may be dynamic}}
-  %1 = fp4.blockscaled_matmul %x, %b scaled %sb {format = #fp4.format<mxfp4>}
-      : (tensor<?x?xbf16>, tensor<?x?xf4E2M1FN>, tensor<?x?xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<?x?xf32>
-  return
-}
-
-// -----
-
-// blockscaled_matmul (C494)
 func.func @ranges(%a: tensor<?x?xf8E4M3FN>, %sa: tensor<?x?xf32>, %b: tensor<?x?xf8E4M3FN>, %sb: tensor<?x?xf32>) {
   %0 = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<fp8_block128>}
       : (tensor<?x?xf8E4M3FN>, tensor<?x?xf32>, tensor<?x?xf8E4M3FN>, tensor<?x?xf32>) -> tensor<?x?xbf16>

@@ -1,7 +1,7 @@
 //===- DynamicProducts.cpp - Products of any N and K: verifiers -------------===//
 //
-// What a product whose N or K is dynamic goes with. The labels (C8), (C494) are those of
-// docs/Spec.md and test/Dialect/Fp4/invalid-dynamic.mlir.
+// What a product whose N or K is dynamic goes with. The label (C8) is that of docs/Spec.md and
+// test/Dialect/Fp4/invalid-dynamic.mlir.
 //
 //===----------------------------------------------------------------------===//
 #include "Verify.h"
@@ -36,17 +36,10 @@ LogicalResult verify::verifyDynamicSizes(BlockScaledMatmulOp op, const Checked &
   bool isDynamic = !rhs.type.hasStaticShape() || lhs.type.isDynamicDim(1);
   if (!isDynamic)
     return success();
-  if ((op.hasFloatLhs() && !op.hasUnitScales()) || op.hasPrepackedRhs()) {
-    auto diag = rhs.must( // blockscaled_matmul (C8)
-        "have a static shape beside a lhs of bf16 or f16 without scales");
-    diag.attachNote() << "give N and K static sizes, and compile a function for each; M may be "
-                         "dynamic";
-    return diag;
-  }
   StringRef need = needOfStaticSizes(op);
   if (need.empty())
     return success();
-  auto diag = op.emitOpError("expects static N and K beside ") // blockscaled_matmul (C494)
+  auto diag = op.emitOpError("expects static N and K beside ") // blockscaled_matmul (C8)
               << need << ", but got " << rhs.type;
   diag.attachNote() << "leave it out, or give N and K static sizes and compile a function for "
                        "each; M may be dynamic";

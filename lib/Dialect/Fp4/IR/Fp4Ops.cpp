@@ -361,7 +361,7 @@ LogicalResult BlockScaledMatmulOp::verify() {
     diag.attachNote() << "both are contracted along dimension 1: lhs is M x K and rhs is N x K";
     return diag;
   }
-  if (failed(verifyDynamicSizes(*this, lhs, rhs))) // blockscaled_matmul (C8), (C494)
+  if (failed(verifyDynamicSizes(*this, lhs, rhs))) // blockscaled_matmul (C8)
     return failure();
   if (failed(hasF32Scales() ? verifyFp8Operands(*this) : verifyTiledOperands(*this, lhs, rhs)) ||
       failed(verifyExpectedRows(*this, lhs)) || // blockscaled_matmul (C353)

@@ -46,7 +46,7 @@ mlir::LogicalResult verifyUnscaled(BlockScaledMatmulOp op, const Checked &lhs);
 mlir::LogicalResult verifyFormats(BlockScaledMatmulOp op);
 /// (C191), (C192): what elements of 8 bits go with.
 mlir::LogicalResult verifyMXF8F6F4(BlockScaledMatmulOp op, const Checked &lhs, const Checked &rhs);
-/// blockscaled_matmul (C8), (C494): what a product of dynamic N or K goes with
+/// blockscaled_matmul (C8): what a product of dynamic N or K goes with
 /// (DynamicProducts.cpp).
 mlir::LogicalResult verifyDynamicSizes(BlockScaledMatmulOp op, const Checked &lhs,
                                        const Checked &rhs);
