@@ -20,7 +20,9 @@ _PLAIN = frozenset(range(0x20, 0x7f)) - set(b'"\\')
 def check(value: object, what: str, kind: type[T]) -> T:
     """`value`, or a TypeError where it is not a `kind`."""
     if not isinstance(value, kind):
-        raise TypeError(f"{what} must be a {kind.__name__}, but got {type(value).__name__}")
+        article = "an" if kind.__name__[0] in "aeio" else "a"
+        raise TypeError(f"{what} must be {article} {kind.__name__}, but got "
+                        f"{type(value).__name__}")
     return value
 
 

@@ -219,6 +219,8 @@ def _dims(dims: Mapping[str, int]) -> list[tuple[str, int]]:
     sizes = []
     for name, size in dims.items():
         c.encode(name, "a name in 'dims'")
+        if not hasattr(size, "__index__"):
+            raise TypeError(f"the size of '{name}' must be an int, but got {type(size).__name__}")
         number = operator.index(size)
         if not 0 < number < 2**63:
             raise UsageError(f"the size of '{name}' must be positive and below 2^63, but got "

@@ -155,9 +155,13 @@ class Program(Calls):
 
     @eager("a Program is called and not traced; fp4.torch has operators for torch.compile")
     def _call(self, *tensors: Any, function: str | None = None, out: Any = None,
-              verify: bool = False, stream: Any = None) -> Any:
+              verify: bool = False, stream: Any = None, **unknown: Any) -> Any:
         """A call that is checked. `__call__` comes here where no plan is known (_calls.py)."""
         found = self.manifest.find(function)
+        if unknown:
+            raise TypeError(f"a call of {found} must have its arguments in their order, but got "
+                            f"'{next(iter(unknown))}' by name; only function, out, verify and "
+                            "stream have names")
         work = Stream(stream)
         views = [view(value, _what(found, i), work.dlpack, _is_strided(found, i))
                  for i, value in enumerate(tensors)]

@@ -211,6 +211,8 @@ class Refused(unittest.TestCase):
     def test_what_is_of_a_wrong_type(self) -> None:
         f = fp4.Builder().function("f")
         x = f.argument("x", (4, 64))
+        with self.assertRaisesRegex(TypeError, "a size of 'z' must be an int, but got float"):
+            f.argument("z", (1.5, 2))  # type: ignore[arg-type]
         wrong: list[Any] = [
             lambda: f.argument(3, (1, 2)),  # type: ignore[arg-type]
             lambda: f.argument("z", "MK"),

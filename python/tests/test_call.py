@@ -48,6 +48,10 @@ class Calls(unittest.TestCase):
             amax = compiled()(part, function="amax", verify=True)
             self.assertEqual(amax, np.abs(floats(part)).max())
 
+    def test_arguments_have_no_names(self) -> None:
+        with self.assertRaisesRegex(TypeError, r"a call of amax\(.* in their order, but got 'x' by"):
+            compiled()(x=matrix(), function="amax")
+
     def test_tiled_scales(self) -> None:
         x = matrix(130)
         amax = compiled()(x, function="amax")

@@ -109,7 +109,7 @@ class Compile(unittest.TestCase):
                 ({"overlap": True}, TypeError, "'overlap' must be a str"),
                 ({"dims": {"Q": 64}}, fp4.CompileError, "no argument has a dimension called 'Q'"),
                 ({"dims": {"M": -3}}, fp4.UsageError, "the size of 'M' must be positive"),
-                ({"dims": {"M": 1.5}}, TypeError, "integer"),
+                ({"dims": {"M": 1.5}}, TypeError, "the size of 'M' must be an int, but got float"),
                 ({"dims": {3: 64}}, TypeError, "a name in 'dims' must be a str"),
                 ({"dims": ["M"]}, TypeError, "'dims' must map names to sizes")):
             with self.subTest(message), self.assertRaisesRegex(kind, message):
