@@ -11,9 +11,10 @@
  *   if (!error) error = fp4_executable_create(program, device, &executable);
  *   if (!error) error = fp4_executable_call(executable, "linear", arguments, 2, results, 1, NULL);
  *
- * Strings are UTF-8 and end with NUL. A pointer to an options struct may be null, which means its
- * defaults. `size` in such a struct is sizeof of the struct where the caller was compiled: members
- * that a later version appended have their defaults then.
+ * A handle or a place for a result that is null is an error, and getters of null handles give the
+ * empty string or 0. Strings are UTF-8 and end with NUL. A pointer to an options struct may be
+ * null, which means its defaults. `size` in such a struct is sizeof of the struct where the caller
+ * was compiled: members that a later version appended have their defaults then.
  *
  * Threads. Different threads may use one device, one program and one executable at the same time.
  * Each object must outlive what was made of it: a device its executables.

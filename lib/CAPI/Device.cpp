@@ -29,9 +29,7 @@ static void dropCheckForGpu(const std::string &selector, const fp4_device_option
 
 fp4_error *fp4_device_open(const char *selector, const fp4_device_options *options,
                            fp4_device **device) {
-  return guarded([&] {
-    if (!device)
-      return usage("'device' must be a place for the device, but is null");
+  return guarded({{device, "device"}, sized(options)}, [&] {
     *device = nullptr;
     rt::DeviceOptions cpp = deviceOptions(options);
     const std::string name = stringOf(selector, "auto");
@@ -44,42 +42,54 @@ fp4_error *fp4_device_open(const char *selector, const fp4_device_options *optio
 }
 
 fp4_error *fp4_device_close(fp4_device *device) {
-  return guarded([&] {
+  if (!device)
+    return nullptr;
+  return guarded({{device, "device"}}, [&] {
     std::unique_ptr<fp4_device> closing(device);
-    return closing ? wrap(closing->device->finish()) : nullptr;
+    return wrap(closing->device->finish());
   });
 }
 
-const char *fp4_device_get_name(const fp4_device *device) { return device->name.c_str(); }
-const char *fp4_device_get_selector(const fp4_device *device) { return device->selector.c_str(); }
-const char *fp4_device_get_target(const fp4_device *device) { return device->target.c_str(); }
-int32_t fp4_device_is_hardware(const fp4_device *device) { return device->device->isHardware(); }
+const char *fp4_device_get_name(const fp4_device *device) {
+  return device ? device->name.c_str() : "";
+}
+const char *fp4_device_get_selector(const fp4_device *device) {
+  return device ? device->selector.c_str() : "";
+}
+const char *fp4_device_get_target(const fp4_device *device) {
+  return device ? device->target.c_str() : "";
+}
+int32_t fp4_device_is_hardware(const fp4_device *device) {
+  return device && device->device->isHardware();
+}
 
 fp4_error *fp4_device_allocate(fp4_device *device, uint64_t bytes, uint64_t *address) {
-  return guarded([&] {
+  return guarded({{device, "device"}, {address, "address"}}, [&] {
     FP4_C_ASSIGN(*address, device->device->allocate(bytes));
     return static_cast<fp4_error *>(nullptr);
   });
 }
 
 fp4_error *fp4_device_free(fp4_device *device, uint64_t address) {
-  return guarded([&] { return wrap(device->device->free(address)); });
+  return guarded({{device, "device"}}, [&] { return wrap(device->device->free(address)); });
 }
 
 fp4_error *fp4_device_copy_to(fp4_device *device, uint64_t destination, const void *source,
                               uint64_t bytes) {
   std::span from(static_cast<const std::byte *>(source), bytes);
-  return guarded([&] { return wrap(device->device->copyToDevice(destination, from)); });
+  return guarded({{device, "device"}, {source, bytes, "source"}},
+                 [&] { return wrap(device->device->copyToDevice(destination, from)); });
 }
 
 fp4_error *fp4_device_copy_from(fp4_device *device, void *destination, uint64_t source,
                                 uint64_t bytes) {
   std::span to(static_cast<std::byte *>(destination), bytes);
-  return guarded([&] { return wrap(device->device->copyToHost(to, source)); });
+  return guarded({{device, "device"}, {destination, bytes, "destination"}},
+                 [&] { return wrap(device->device->copyToHost(to, source)); });
 }
 
 fp4_error *fp4_device_synchronize(fp4_device *device) {
-  return guarded([&] {
+  return guarded({{device, "device"}}, [&] {
     Status status = device->device->synchronize();
     return wrap(status ? device->device->groupReports().take() : status);
   });

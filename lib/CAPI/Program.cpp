@@ -264,6 +264,9 @@ Status callFunction(fp4_function &function, Tensors arguments, std::span<fp4_ten
   const std::span in = std::span(memory).first(arguments.size());
   const std::span out = std::span(memory).subspan(arguments.size());
   std::optional<CAllocator> allocator;
+  if (options.allocator && !(options.allocator->allocate && options.allocator->free))
+    return makeError(ErrorKind::Usage, "an allocator must have both functions, but got a null one",
+                     "leave 'allocator' null for the memory of the device");
   if (options.allocator)
     allocator.emplace(*options.allocator);
   FP4_TRY(function.loaded.call(
@@ -284,7 +287,7 @@ constexpr fp4_error *kSuccess = nullptr;
 } // namespace
 
 fp4_error *fp4_program_load(const char *path, fp4_program **program) {
-  return guarded([&] {
+  return guarded({{path, "path"}, {program, "program"}}, [&] {
     *program = nullptr;
     std::shared_ptr<const Program> loaded;
     FP4_C_ASSIGN(loaded, Program::load(stringOf(path)));
@@ -294,14 +297,14 @@ fp4_error *fp4_program_load(const char *path, fp4_program **program) {
 }
 
 const char *fp4_program_get_manifest(const fp4_program *program) {
-  return program->program->manifestText().c_str();
+  return program ? program->program->manifestText().c_str() : "";
 }
 
 void fp4_program_destroy(fp4_program *program) { delete program; }
 
 fp4_error *fp4_executable_create(const fp4_program *program, fp4_device *device,
                                  fp4_executable **executable) {
-  return guarded([&] {
+  return guarded({{program, "program"}, {device, "device"}, {executable, "executable"}}, [&] {
     *executable = new fp4_executable{LoadedProgram(program->program, *device->device)};
     return kSuccess;
   });
@@ -312,7 +315,10 @@ void fp4_executable_destroy(fp4_executable *executable) { delete executable; }
 fp4_error *fp4_executable_describe(const fp4_executable *executable, const char *function,
                                    const fp4_tensor *arguments, size_t numArguments,
                                    fp4_tensor *results, size_t numResults) {
-  return guarded([&] {
+  const Required needed[] = {{executable, "executable"},
+                             {arguments, numArguments, "arguments"},
+                             {results, numResults, "results"}};
+  return guarded(needed, [&] {
     const harness::Function *found = nullptr;
     FP4_C_ASSIGN(found, find(*executable, function));
     std::vector<Buffer> buffers;
@@ -334,7 +340,7 @@ fp4_error *fp4_executable_describe(const fp4_executable *executable, const char 
 
 fp4_error *fp4_executable_get_function(fp4_executable *executable, const char *name,
                                        fp4_function **function) {
-  return guarded([&] {
+  return guarded({{executable, "executable"}, {function, "function"}}, [&] {
     *function = nullptr;
     FP4_C_ASSIGN(*function, functionOf(*executable, name));
     return kSuccess;
@@ -344,7 +350,11 @@ fp4_error *fp4_executable_get_function(fp4_executable *executable, const char *n
 fp4_error *fp4_function_call(fp4_function *function, const fp4_tensor *arguments,
                              size_t numArguments, fp4_tensor *results, size_t numResults,
                              const fp4_call_options *options) {
-  return guarded([&] {
+  const Required needed[] = {{function, "function"},
+                             {arguments, numArguments, "arguments"},
+                             {results, numResults, "results"},
+                             sized(options)};
+  return guarded(needed, [&] {
     return wrap(callFunction(*function, {arguments, numArguments}, {results, numResults},
                              optionsOf(options)));
   });
@@ -354,7 +364,11 @@ fp4_error *fp4_executable_call(fp4_executable *executable, const char *function,
                                const fp4_tensor *arguments, size_t numArguments,
                                fp4_tensor *results, size_t numResults,
                                const fp4_call_options *options) {
-  return guarded([&] {
+  const Required needed[] = {{executable, "executable"},
+                             {arguments, numArguments, "arguments"},
+                             {results, numResults, "results"},
+                             sized(options)};
+  return guarded(needed, [&] {
     fp4_function *found = nullptr;
     FP4_C_ASSIGN(found, functionOf(*executable, function));
     return wrap(callFunction(*found, {arguments, numArguments}, {results, numResults},
@@ -365,7 +379,10 @@ fp4_error *fp4_executable_call(fp4_executable *executable, const char *function,
 fp4_error *fp4_executable_verify(fp4_executable *executable, const char *function,
                                  const fp4_tensor *arguments, size_t numArguments,
                                  const fp4_tensor *results, size_t numResults) {
-  return guarded([&] {
+  const Required needed[] = {{executable, "executable"},
+                             {arguments, numArguments, "arguments"},
+                             {results, numResults, "results"}};
+  return guarded(needed, [&] {
     const harness::Function *found = nullptr;
     FP4_C_ASSIGN(found, find(*executable, function));
     std::vector<Buffer> in, out;

@@ -23,10 +23,37 @@ fp4_error *wrap(Error error);
 fp4_error *wrap(const Status &status);
 fp4_error *usage(std::string message, std::string note = "");
 
-/// Runs `work`, which returns an fp4_error, and makes errors of its exceptions: none may pass into
-/// C.
-template <typename Work> fp4_error *guarded(Work &&work) {
+/// What a caller must pass, under the name of its parameter.
+struct Required {
+  bool holds;
+  const char *name;
+  const char *must = "not be null";
+  const char *remedy =
+      "a handle is null where the call that makes it failed; texts and places for results "
+      "are yours";
+
+  Required(const void *pointer, const char *name) : holds(pointer), name(name) {}
+  /// An array, which need not be there for nothing.
+  Required(const void *array, uint64_t size, const char *name)
+      : holds(array || !size), name(name) {}
+};
+
+/// Of an options struct, if there is one: that its caller wrote its size.
+template <typename Options> Required sized(const Options *options) {
+  Required required(nullptr, "options");
+  required.holds = !options || options->size > sizeof(options->size);
+  required.must = "have its size in the member 'size'";
+  required.remedy = "write options.size = sizeof(options) before the other members";
+  return required;
+}
+
+/// Runs `work`, which returns an fp4_error, where nothing that is `required` is null. Exceptions
+/// become errors: none may pass into C.
+template <size_t N, typename Work> fp4_error *guarded(const Required (&required)[N], Work &&work) {
   try {
+    for (const Required &one : required)
+      if (!one.holds)
+        return usage("'" + std::string(one.name) + "' must " + one.must, one.remedy);
     return work();
   } catch (const std::bad_alloc &) {
     return wrap(Error{ErrorKind::Device, "this machine has too little memory", ""});

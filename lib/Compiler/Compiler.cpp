@@ -129,7 +129,7 @@ public:
 fp4::Status fp4::Compiler::Impl::load(std::string programName,
                                       llvm::function_ref<OwningOpRef<ModuleOp>()> make) {
   if (!name.empty())
-    return makeError(ErrorKind::Internal, "a Compiler holds one program, but got a second",
+    return makeError(ErrorKind::Usage, "a Compiler holds one program, but got a second",
                      "create a Compiler for each program");
   if (auto target = hw::requireTarget(options.target); !target)
     return tl::unexpected<Error>(target.error());
@@ -179,10 +179,9 @@ fp4::Status fp4::Compiler::Impl::requireProgram() const {
   if (module)
     return {};
   if (name.empty())
-    return makeError(ErrorKind::Internal, "a program must be loaded before it is compiled",
-                     "call loadFile, loadText or loadModule, and check what it returns");
-  return makeError(ErrorKind::Internal,
-                   "'" + name + "' was rejected and cannot be compiled further",
+    return makeError(ErrorKind::Usage, "a program must be loaded before it is compiled",
+                     "load one, and check what that returns");
+  return makeError(ErrorKind::Usage, "'" + name + "' was rejected and cannot be compiled further",
                    "create a Compiler for the corrected program");
 }
 
@@ -220,7 +219,7 @@ fp4::Status fp4::Compiler::Impl::recordFunctions() {
 fp4::Status fp4::Compiler::Impl::compileTo(Phase phase) {
   FP4_TRY(requireProgram());
   if (phase == Phase::Cubin && reached == Phase::Ptx)
-    return makeError(ErrorKind::Internal, "kernels are PTX already and cannot become cubins",
+    return makeError(ErrorKind::Usage, "kernels are PTX already and cannot become cubins",
                      "ask for Phase::Cubin instead of Phase::Ptx: it does both");
   if (!reached)
     FP4_TRY(recordFunctions());
@@ -422,7 +421,7 @@ std::vector<fp4::PlanChange> fp4::Compiler::planChanges(size_t index) const {
 fp4::Status fp4::Compiler::setPlan(size_t index, const std::string &plan) {
   SmallVector<Operation *> kernels = impl->planned();
   if (index >= kernels.size())
-    return makeError(ErrorKind::Internal, "a plan must be set after phase planned",
+    return makeError(ErrorKind::Usage, "a plan must be set after phase planned",
                      "call compileTo(Phase::Planned), and plans() for the kernels");
   ScopedDiagnosticHandler silent(impl->context, [](Diagnostic &) { return success(); });
   auto attribute = dyn_cast_or_null<PlanAttr>(

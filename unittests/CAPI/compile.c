@@ -178,6 +178,9 @@ static void misuseCalls(fp4_executable *executable, const fp4_tensor *x) {
   show("a short buffer", fp4_executable_call(executable, "f", &wrong, 1, &result, 1, NULL));
   wrong = *x, wrong.sizes[1] = -3;
   show("a negative size", fp4_executable_call(executable, "f", &wrong, 1, &result, 1, NULL));
+  const fp4_allocator nothing = {0};
+  const fp4_call_options options = {sizeof(options), 0, &nothing};
+  show("no allocator", fp4_executable_call(executable, "f", x, 1, &result, 1, &options));
 }
 
 /* A function that is resolved is called again and again: with the types that it knows, with others
@@ -374,12 +377,37 @@ static void stridedResult(void) {
   require("close", fp4_device_close(device));
 }
 
+/* Null handles and places are errors, or nothing. */
+static void misuseNull(void) {
+  fp4_tensor tensor = {0};
+  const fp4_device_options unsized = {.policy = "lazy"};
+  fp4_device *device = NULL;
+  fp4_compiler *compiler = compiled(kProgram, "sm_100a");
+  show("null compiler", fp4_compiler_create(NULL, NULL));
+  show("null text", fp4_compiler_load_text(compiler, NULL, "null.mlir"));
+  show("null program", fp4_compiler_get_program(compiler, NULL));
+  show("null place", fp4_device_open("sim", NULL, NULL));
+  show("no size", fp4_device_open("sim", &unsized, &device));
+  require("open", fp4_device_open("sim", NULL, &device));
+  show("null source", fp4_device_copy_to(device, 0, NULL, 8));
+  show("null executable", fp4_executable_create(NULL, device, NULL));
+  show("null function", fp4_function_call(NULL, NULL, 0, NULL, 0, NULL));
+  show("null call", fp4_executable_call(NULL, "f", &tensor, 1, &tensor, 1, NULL));
+  printf("null handles: '%s' '%s' '%s' %d %d\n", fp4_compiler_get_ir(NULL),
+         fp4_device_get_name(NULL), fp4_program_get_manifest(NULL),
+         (int)fp4_compiler_get_num_kernels(NULL), (int)fp4_device_is_hardware(NULL));
+  require("close", fp4_device_close(device));
+  show("close nothing", fp4_device_close(NULL));
+  fp4_compiler_destroy(compiler);
+}
+
 int main(int argc, char **argv) {
   fp4_program *program = NULL;
   fp4_kernel_code code;
   const char *path = argc > 1 ? argv[1] : "c-api.so";
   printf("version %s\n", fp4_version());
   misuseCompiler();
+  misuseNull();
   specialize();
   strides();
   stridedResult();

@@ -267,7 +267,7 @@ static void expectNoProgram(Compiler &compiler, const char *message) {
   EXPECT_THAT(compiler.manifest(), HasSubstr(R"("schema":1)"));
   auto expectRefused = [&](const Status &status) {
     ASSERT_FALSE(status);
-    EXPECT_EQ(status.error().kind, ErrorKind::Internal);
+    EXPECT_EQ(status.error().kind, ErrorKind::Usage);
     EXPECT_EQ(status.error().message, message);
   };
   expectRefused(compiler.specialize({{"M", 5}}));
@@ -299,9 +299,9 @@ TEST_F(CompilerTest, HasNoProgramBeforeOneIsLoadedOrAfterOneIsRejected) {
 
 TEST_F(CompilerTest, RefusesWhatItIsNotMeantFor) {
   Compiler compiler(options);
-  EXPECT_EQ(errorOf(compiler.compileTo(Phase::Fused)).kind, ErrorKind::Internal);
+  EXPECT_EQ(errorOf(compiler.compileTo(Phase::Fused)).kind, ErrorKind::Usage);
   ASSERT_TRUE(compiler.loadText(kCopy, "copy.mlir"));
-  EXPECT_EQ(errorOf(compiler.loadText(kCopy, "copy.mlir")).kind, ErrorKind::Internal);
+  EXPECT_EQ(errorOf(compiler.loadText(kCopy, "copy.mlir")).kind, ErrorKind::Usage);
   ASSERT_TRUE(compiler.compileTo(Phase::Ptx));
   ASSERT_TRUE(compiler.compileTo(Phase::Fused)); // done already
   EXPECT_THAT(errorOf(compiler.compileTo(Phase::Cubin)).note, HasSubstr("instead of Phase::Ptx"));

@@ -44,7 +44,7 @@ static const char *keep(fp4_compiler *compiler, std::string text) {
 }
 
 fp4_error *fp4_compiler_create(const fp4_compiler_options *options, fp4_compiler **compiler) {
-  return guarded([&] {
+  return guarded({{compiler, "compiler"}, sized(options)}, [&] {
     const fp4_compiler_options c = optionsOf(options);
     CompilerOptions cpp;
     cpp.target = stringOf(c.target, "sm_100a");
@@ -63,23 +63,25 @@ fp4_error *fp4_compiler_create(const fp4_compiler_options *options, fp4_compiler
 void fp4_compiler_destroy(fp4_compiler *compiler) { delete compiler; }
 
 fp4_error *fp4_compiler_load_text(fp4_compiler *compiler, const char *text, const char *name) {
-  return guarded([&] {
+  return guarded({{compiler, "compiler"}, {text, "text"}}, [&] {
     return compiler->report(
         compiler->compiler.loadText(stringOf(text), stringOf(name, "program.mlir")));
   });
 }
 
 fp4_error *fp4_compiler_load_file(fp4_compiler *compiler, const char *path) {
-  return guarded([&] { return compiler->report(compiler->compiler.loadFile(stringOf(path))); });
+  return guarded({{compiler, "compiler"}, {path, "path"}},
+                 [&] { return compiler->report(compiler->compiler.loadFile(stringOf(path))); });
 }
 
 fp4_error *fp4_compiler_specialize(fp4_compiler *compiler, const char *name, int64_t size) {
-  return guarded(
-      [&] { return compiler->report(compiler->compiler.specialize({{stringOf(name), size}})); });
+  return guarded({{compiler, "compiler"}, {name, "name"}}, [&] {
+    return compiler->report(compiler->compiler.specialize({{stringOf(name), size}}));
+  });
 }
 
 fp4_error *fp4_compiler_compile_to(fp4_compiler *compiler, const char *phase) {
-  return guarded([&] {
+  return guarded({{compiler, "compiler"}, {phase, "phase"}}, [&] {
     std::optional<Phase> parsed = parsePhase(stringOf(phase));
     if (!parsed)
       return usage("unknown phase '" + stringOf(phase) + "'", "the phases are " + phaseNames());
@@ -88,21 +90,23 @@ fp4_error *fp4_compiler_compile_to(fp4_compiler *compiler, const char *phase) {
 }
 
 const char *fp4_compiler_get_ir(fp4_compiler *compiler) {
-  return keep(compiler, compiler->compiler.ir());
+  return compiler ? keep(compiler, compiler->compiler.ir()) : "";
 }
 
 const char *fp4_compiler_get_manifest(fp4_compiler *compiler) {
-  return keep(compiler, compiler->compiler.manifest());
+  return compiler ? keep(compiler, compiler->compiler.manifest()) : "";
 }
 
 size_t fp4_compiler_get_num_kernels(fp4_compiler *compiler) {
+  if (!compiler)
+    return 0;
   if (compiler->kernels.empty())
     compiler->kernels = compiler->compiler.kernels();
   return compiler->kernels.size();
 }
 
 fp4_error *fp4_compiler_get_kernel(fp4_compiler *compiler, size_t index, fp4_kernel_code *code) {
-  return guarded([&] {
+  return guarded({{compiler, "compiler"}, {code, "code"}}, [&] {
     const size_t count = fp4_compiler_get_num_kernels(compiler);
     if (index >= count)
       return usage("the index of a kernel must be below " + std::to_string(count) + ", but got " +
@@ -115,11 +119,12 @@ fp4_error *fp4_compiler_get_kernel(fp4_compiler *compiler, size_t index, fp4_ker
 }
 
 fp4_error *fp4_compiler_write_library(fp4_compiler *compiler, const char *path) {
-  return guarded([&] { return compiler->report(compiler->compiler.writeLibrary(stringOf(path))); });
+  return guarded({{compiler, "compiler"}, {path, "path"}},
+                 [&] { return compiler->report(compiler->compiler.writeLibrary(stringOf(path))); });
 }
 
 fp4_error *fp4_compiler_get_program(fp4_compiler *compiler, fp4_program **program) {
-  return guarded([&] {
+  return guarded({{compiler, "compiler"}, {program, "program"}}, [&] {
     *program = nullptr;
     std::string manifest = compiler->compiler.manifest();
     auto jit = compiler->compiler.jit();
