@@ -157,18 +157,20 @@ def shared_out(form, rows, n=64, split=2):
 
 
 def joins():
-    """Clusters add the ranges of K of a tile, in two turns, or six if they are larger; of three blocks
-    the last has less."""
+    """Clusters add the ranges of K of a tile, in two turns, one or six; of three blocks the last has
+    less. Rows of swapped operands are static."""
     for what, plan, m, blocks, split in (
             ("three blocks", "tile = [128, 64, 256]", 256, 3, 3),
             ("two pairs", "pair, tile = [256, 64, 256]", 512, 4, 2),
             ("two blocks with swapped operands", "swap, tile = [128, 16, 256]", 16, 2, 2)):
         swap = "swap" in plan
         text = shared_out("split", (m,), 256 if swap else 64, split)
-        larger = shared_out("split", (m if swap else 3 * m,), 768 if swap else 64, split)
         kind = tcgen05(f"NVFP4 product, ranges of K of {what} in a cluster", text, blocks,
                        f"{plan}, join = cluster, {RING}")
-        yield kind._replace(larger=larger)
+        if swap:
+            yield kind._replace(larger=shared_out("split", (m,), 768, split))
+        else:
+            yield kind._replace(text=text.replace(f"tensor<{m}x", "tensor<?x"), rows=(m, m // 2, 3 * m))
 
 
 def epilogues():
