@@ -65,6 +65,8 @@ def main():
     for name in options.packages:
         if name not in TARGETS:
             parser.error(f"there is no package '{name}', but {', '.join(TARGETS)}")
+    if not (options.build / "CMakeCache.txt").is_file():
+        parser.error(f"--build must be a build tree, but got '{options.build}'")
     options.out.mkdir(parents=True, exist_ok=True)
     for name in options.packages or TARGETS:
         if not options.no_build:

@@ -3,7 +3,10 @@
 # sm_103a sm_120a), so that FOLDER can be copied to a machine with such a GPU that has nothing but a driver, bash and
 # python3. --small: a few cases and programs, whose kernels the driver assembles, so that a simulated GPU runs them too.
 set -euo pipefail
-build=$(cd "$1" && pwd) folder=$2
+usage='usage: pack.sh BUILD FOLDER [--small] [TARGET...]'
+build=${1:?$usage} folder=${2:?$usage}
+[ -x "$build"/bin/fp4-run ] || { echo "error: BUILD must be a build tree with bin/fp4-run, but got '$build'" >&2; exit 2; }
+build=$(cd "$build" && pwd)
 shift 2
 small=
 [ "${1:-}" != --small ] || { small=yes; shift; }

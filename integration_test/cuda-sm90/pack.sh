@@ -2,7 +2,9 @@
 # pack.sh BUILD FOLDER: gathers what run.sh needs, so that FOLDER can be copied to a GPU machine that
 # has nothing but a driver, bash and python3.
 set -euo pipefail
-build=$1 folder=$2
+usage='usage: pack.sh BUILD FOLDER'
+build=${1:?$usage} folder=${2:?$usage}
+[ -x "$build"/bin/fp4-runner ] || { echo "error: BUILD must be a build tree with bin/fp4-runner, but got '$build'" >&2; exit 2; }
 here=$(cd "$(dirname "$0")" && pwd)
 mkdir -p "$folder"
 cp "$build"/unittests/fp4-cts "$build"/bin/fp4-run "$here"/{run.sh,compare.py,copy_tiles.ptx} "$folder"

@@ -6,6 +6,10 @@ build=${1:?usage: first_light.sh BUILD}
 build=$(cd "$build" && pwd)
 kit=$(mktemp -d)
 trap 'rm -rf "$kit"' EXIT
+wrong=$(integration_test/cuda-sm100/pack.sh 2>&1) && exit 1
+[[ "$wrong" == *"usage: pack.sh BUILD FOLDER"* ]]
+wrong=$(integration_test/cuda-sm100/pack.sh "$kit" "$kit"/new 2>&1) && exit 1
+[[ "$wrong" == "error: BUILD must be a build tree"* && ! -e "$kit"/new ]]
 integration_test/cuda-sm100/pack.sh "$build" "$kit" --small
 # No limit of the simulator: the kit itself ends what does not.
 run() { "$build"/bin/fp4-sim run --device b200 --limit 0 -- "$kit"/run.sh "$@" >"$kit"/log 2>&1; }
