@@ -118,7 +118,10 @@ TEST(Program, SyntaxErrorsAreLocated) {
       << parseError(header() + ".entry k() { ret }");
   EXPECT_NE(parseError(header() + ".entry k() {").find("the body of 'k' expects '}'"),
             std::string::npos);
-  EXPECT_NE(parseError("hello").find("t.ptx:1:1: expects a directive"), std::string::npos);
+  EXPECT_NE(parseError("hello").find("t.ptx:1:1: expects a directive, but got 'hello'"),
+            std::string::npos);
+  EXPECT_NE(parseError("\x93NUMPY").find("expects a directive, but got the byte 0x93"),
+            std::string::npos);
 }
 
 TEST(Program, DigitsBelongToTheBase) {

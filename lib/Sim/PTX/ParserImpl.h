@@ -9,6 +9,7 @@
 
 #include "Sim/PTX/Lexer.h"
 #include "Sim/PTX/VectorRegisters.h"
+#include <cctype>
 #include <fmt/format.h>
 
 namespace fp4::sim::ptx {
@@ -36,6 +37,8 @@ private:
   static std::string found(const Token &token) {
     if (token.kind == TokenKind::End)
       return "the end of the file";
+    if (token.text.size() == 1 && !std::isprint(static_cast<unsigned char>(token.text[0])))
+      return fmt::format("the byte {:#04x}", static_cast<unsigned char>(token.text[0]));
     return fmt::format("'{}{}'", token.kind == TokenKind::Directive ? "." : "", token.text);
   }
   bool accept(char c) {
