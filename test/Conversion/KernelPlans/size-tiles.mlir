@@ -1,0 +1,45 @@
+// Plans by waves of products of any N and K have tiles that the product may have: where rows are quantized, columns of
+// whole words of four scales, and rows for all threads; of 16-bit floats beside weights, those of their own family.
+
+// RUN: %fp4-opt-once %s -fp4-set-target=target=sm_100a -fp4-plan-kernels | FileCheck %s --check-prefix=LANES
+// RUN: %fp4-opt-once %s -fp4-set-target=target=sm_120a -fp4-plan-kernels | FileCheck %s --check-prefix=WARPS
+// RUN: %fp4-opt-once %s -fp4-set-target=target=sm_90a -fp4-plan-kernels | FileCheck %s --check-prefix=ROWS
+
+// LANES-LABEL: func.func @codes
+// LANES: fp4.plan = #fp4.plan<tile_product, tile = [256, 128, 256]
+// LANES-SAME: fp4.size_plans = [#fp4.plan<tile_product, tile = [256, 256, 256]
+// LANES-SAME: #fp4.plan<tile_product, tile = [128, 128, 256]
+// LANES-NOT: tile_product
+// WARPS-LABEL: func.func @codes
+// WARPS-NOT: fp4.size_plans
+// WARPS: tile = [128, 64, 128]
+// ROWS-LABEL: func.func @codes
+// ROWS-NOT: fp4.size_plans
+// ROWS: tile = [128, 128, 128]
+!c = tensor<?x?xf4E2M1FN>
+!e = tensor<?x?xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
+func.func @codes(%a: !c, %sa: !e, %b: !c, %sb: !e) -> (!c, !e) {
+  %q, %s = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb epilogue() {
+  ^bb0(%x: f32):
+    fp4.yield %x : f32
+  } {format = #fp4.format<mxfp4>, quantize_recipe = #fp4.recipe<ocp_floor>} : (!c, !e, !c, !e) -> (!c, !e)
+  return %q, %s : !c, !e
+}
+
+// LANES-LABEL: func.func @floats
+// LANES: fp4.plan = #fp4.plan<tile_product, tile = [64, 128, 128]
+// LANES-SAME: wave_cost
+// LANES-SAME: fp4.size_plans
+// LANES-SAME: tile = [16, 128, 128]
+// WARPS-LABEL: func.func @floats
+// WARPS: fp4.plan = #fp4.plan<tile_product, tile = [32, 128, 128]
+// WARPS-SAME: fp4.size_plans
+// WARPS-SAME: tile = [8, 128, 128]
+// No model says what these tiles cost beside each other.
+// ROWS-LABEL: func.func @floats
+// ROWS: fp4.row_plans = [#fp4.plan<tile_product, tile = [8, 128, 128]
+// ROWS-NOT: fp4.size_plans
+func.func @floats(%a: tensor<?x?xbf16>, %b: !c, %sb: !e) -> tensor<?x?xbf16> {
+  %y = fp4.blockscaled_matmul %a, %b scaled %sb {format = #fp4.format<mxfp4>} : (tensor<?x?xbf16>, !c, !e) -> tensor<?x?xbf16>
+  return %y : tensor<?x?xbf16>
+}
