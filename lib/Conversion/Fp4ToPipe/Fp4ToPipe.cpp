@@ -111,8 +111,29 @@ static void swapOperands(MatmulShape &shape, const KernelPlan &plan,
   std::swap(shape.dataTypeA, shape.dataTypeB);
 }
 
+/// Where the last of several boxes had a tail, blocks would wait for zeros before they load a whole
+/// one. With tcgen05 that costs more than the rows that do not exist.
+static bool loadsTails(const MatmulShape &shape, BlockScaledMatmulOp op, const KernelPlan &plan,
+                       const hw::TargetModel &target) {
+  if (!target.hasTcgen05)
+    return target.hasSlowPartialBoxes;
+  int64_t most = mostRowsOf(op, plan), box = shape.swap ? shape.blockN() : shape.blockM();
+  return target.hasSlowPartialBoxes && !shape.pair && !ShapedType::isDynamic(most) && most <= box;
+}
+
+/// Those that read sums in tensor memory.
+static void setWarpgroups(MatmulShape &shape, const KernelPlan &plan,
+                          const hw::TargetModel &target) {
+  if (shape.hasF32Scales() && target.hasTcgen05)
+    shape.laneGroups =
+        cast<pipe::RolePlanAttr>(plan.roles).getDriver(pipe::Engine::Threads).getNumWarps() / 4;
+  else if (target.hasTcgen05)
+    shape.epilogueGroups = plan.epilogueWarps.value_or(4) / 4;
+}
+
 /// The tile and what else the plan decides. Groups are never swapped.
-static void setPlan(MatmulShape &shape, const KernelPlan &plan, const hw::TargetModel &target) {
+static void setPlan(MatmulShape &shape, BlockScaledMatmulOp op, const KernelPlan &plan,
+                    const hw::TargetModel &target) {
   shape.tileM = plan.tile[0];
   shape.tileN = plan.tile[1];
   shape.tileK = plan.tile[2];
@@ -120,17 +141,13 @@ static void setPlan(MatmulShape &shape, const KernelPlan &plan, const hw::Target
     shape.blocksOfTileK = shape.tileK / pipe::kPromotedBlock;
     shape.tileK = pipe::kPromotedBlock;
   }
-  if (shape.hasF32Scales() && target.hasTcgen05)
-    shape.laneGroups =
-        cast<pipe::RolePlanAttr>(plan.roles).getDriver(pipe::Engine::Threads).getNumWarps() / 4;
-  else if (target.hasTcgen05)
-    shape.epilogueGroups = plan.epilogueWarps.value_or(4) / 4;
+  setWarpgroups(shape, plan, target);
   shape.hasSpareThreads =
       bool(cast<pipe::RolePlanAttr>(plan.roles).getDriver(pipe::Engine::Convert));
-  shape.loadsTails = target.hasSlowPartialBoxes;
   shape.pair = plan.pair;
   shape.storesTiles = plan.store == ResultStore::Tma;
   swapOperands(shape, plan, target);
+  shape.loadsTails = loadsTails(shape, op, plan, target);
   // Sums in registers are stored as they are, so nothing but the tile is swapped.
   shape.transposed = shape.floatA || (plan.swap && !shape.swap);
   shape.ranges = plan.ranges.value_or(1);
@@ -197,7 +214,7 @@ static MatmulShape matmulShape(BlockScaledMatmulOp op, const KernelPlan &plan,
     shape.inputs.push_back(pipe::GlobalType::get(type.getShape(), type.getElementType()));
   }
   setResults(shape, op);
-  setPlan(shape, plan, target);
+  setPlan(shape, op, plan, target);
   if (op.isGrouped())
     setGroups(shape, op);
   if (auto stream = op.getStreamK())

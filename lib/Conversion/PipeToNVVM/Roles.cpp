@@ -405,6 +405,8 @@ static void findWarpEntries(gpu::GPUFuncOp kernel, fp4::KernelState &state) {
 /// Who executes what, and the threads of all.
 static void describeRoles(gpu::GPUFuncOp kernel, fp4::KernelState &state) {
   namespace pipe = fp4::pipe;
+  if (DenseI32ArrayAttr size = kernel.getKnownBlockSizeAttr()) // also roles without a region
+    state.numThreads = size[0];
   for (auto region : kernel.getOps<pipe::RoleRegionOp>()) {
     pipe::RoleAttr role = region.getRole();
     state.numThreads = std::max<int32_t>(state.numThreads, 32 * role.getEndWarp());
