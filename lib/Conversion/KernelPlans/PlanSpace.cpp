@@ -34,6 +34,7 @@ private:
   template <typename T> void addAll(StringRef field, T KernelPlan::*member, ArrayRef<int64_t> list);
   void addTiles();
   void addClusters();
+  void addJoins();
   void addSchedules();
   std::string spell(const KernelPlan &other) const;
 
@@ -117,6 +118,15 @@ void Neighbours::addClusters() {
       add("cluster", [&](KernelPlan &other) { other.cluster = {m, n}; });
 }
 
+/// A cluster that joins ranges of K has a block for each, and a workspace needs none.
+void Neighbours::addJoins() {
+  for (RangeJoin join : {RangeJoin::Workspace, RangeJoin::Cluster})
+    add("join", [&](KernelPlan &other) {
+      other.join = join;
+      other.cluster = {};
+    });
+}
+
 void Neighbours::addSchedules() {
   constexpr int64_t widest = 32;
   MLIRContext *context = op->getContext();
@@ -150,6 +160,8 @@ std::vector<PlanNeighbour> Neighbours::collect() {
     addAll("stages", &KernelPlan::stages, numbers(2, 8));
     addAll("accumulators", &KernelPlan::accumulators, numbers(1, 2));
   }
+  addJoins();
+  addAll("epilogue_warps", &KernelPlan::epilogueWarps, powers(8, /*first=*/4));
   addAll("threads", &KernelPlan::threads, powers(target.maxThreadsPerCta, /*first=*/32));
   addAll("blocks_per_thread", &KernelPlan::blocksPerThread, powers(16));
   addAll("items_per_thread", &KernelPlan::itemsPerThread, powers(64));

@@ -29,6 +29,15 @@ static void explain(BlockScaledMatmulOp op, const MatmulSize &size, const Produc
              .str();
 }
 
+/// Of the ways to join ranges of K, in a workspace or in a cluster, what the better one takes.
+static double joinedCycles(const MatmulSize &size, const ProductTile &tile,
+                           const hw::TargetModel &target) {
+  SmallVector<ProductTile> ways = {tile};
+  // Every tile that a cluster joins leaves room for stages.
+  addJoined(KernelPlan(), size, target, [](const ProductTile &) { return true; }, ways);
+  return productCost(size, cheapestTile(ways, size, target), target).cycles;
+}
+
 /// The number of ranges of K with which the model expects to save at least a tenth of the time, and
 /// that time in cycles; of numbers that are nearly as good, the smallest.
 static std::optional<std::pair<int64_t, double>>
@@ -39,7 +48,7 @@ betterSplit(const MatmulSize &size, const ProductTile &tile, const hw::TargetMod
   for (int64_t splits = 2; splits <= std::min(slices, BlockScaledMatmulOp::kMaxSplits); ++splits) {
     MatmulSize split = size;
     split.splits = splits;
-    double cycles = productCost(split, tile, target).cycles;
+    double cycles = joinedCycles(split, tile, target);
     if (cycles >= least)
       continue;
     best = {splits, cycles};
