@@ -49,7 +49,8 @@ class Calls(unittest.TestCase):
             self.assertEqual(amax, np.abs(floats(part)).max())
 
     def test_arguments_have_no_names(self) -> None:
-        with self.assertRaisesRegex(TypeError, r"a call of amax\(.* in their order, but got 'x' by"):
+        expected = r"a call of amax\(.* in their order, but got 'x' by"
+        with self.assertRaisesRegex(TypeError, expected):
             compiled()(x=matrix(), function="amax")
 
     def test_tiled_scales(self) -> None:

@@ -102,13 +102,14 @@ void L1Cache::arrived(uint64_t line, double when) {
 //===----------------------------------------------------------------------===//
 
 /// Where any line goes for one that comes, a line is there for a time whose distribution is
-/// exponential. What the line and its step are decides how long, so that a run repeats.
+/// exponential. What the line and its step are decides how long, so that a run repeats. The
+/// logarithm of a double would need a newer libm than our wheels may.
 static double lifetimeOf(uint64_t line, uint32_t step) {
   uint64_t bits = (line << 32 ^ line >> 32 ^ step) + 0x9e3779b97f4a7c15; // splitmix64
   bits = (bits ^ bits >> 30) * 0xbf58476d1ce4e5b9;
   bits = (bits ^ bits >> 27) * 0x94d049bb133111eb;
   bits ^= bits >> 31;
-  return -std::log((double(bits >> 11) + 0.5) * 0x1p-53);
+  return -std::log(float((double(bits >> 11) + 0.5) * 0x1p-53));
 }
 
 bool PresentLines::has(uint64_t line, uint32_t step, bool own) const {
