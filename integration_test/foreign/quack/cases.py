@@ -1,5 +1,5 @@
-"""Kernels of QuACK in the simulator: `cases.py NAME` runs one case, and `cases.py --list` names all with their device
-and the exit code that they must have: 6 where the hazard checker reports what docs/FoundBugs.md says.
+"""Kernels of QuACK in the simulator: `cases.py NAME` runs one case, and `cases.py --list` names all with their device,
+the exit code that they must have (6 where the hazard checker reports what docs/FoundBugs.md says) and the policies.
 
 Operands of products are small integers times powers of two, so that sums are exact in float32 in any order: a product
 in bf16 must be the rounded reference, bit for bit. Quantized results must equal the package's own quantizer in PyTorch.
@@ -11,9 +11,9 @@ import torch
 CASES = {}
 
 
-def case(*devices, ends=0):
+def case(*devices, ends=0, policies="eager lazy random"):
     def note(function):
-        CASES[function.__name__] = (devices, ends, function)
+        CASES[function.__name__] = (devices, ends, policies.replace(" ", "+"), function)
         return function
     return note
 
@@ -62,7 +62,7 @@ def gated():
     must_be_near("swiglu", found, expected, expected.abs().max().item() / 128)
 
 
-@case("b200", ends=6)
+@case("b200", ends=6, policies="eager lazy")  # not every random order shows the race
 def groups():
     from quack.gemm_interface import gemm
     rows = [0, 130, 130, 131, 300]  # one group is empty, and one has one row
@@ -193,11 +193,12 @@ def hadamard():
 
 def main():
     if sys.argv[1:] == ["--list"]:
-        print(*(f"{device}:{name}:{ends}" for name, (devices, ends, _) in CASES.items() for device in devices))
+        print(*(f"{device}:{name}:{ends}:{policies}" for name, (devices, ends, policies, _) in CASES.items()
+                for device in devices))
         return
     torch.manual_seed(0)
     with torch.no_grad():
-        CASES[sys.argv[1]][2]()
+        CASES[sys.argv[1]][-1]()
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 #!/bin/sh
 # usage: run.sh BUILD VENV [CASE...]
-# Installs the pinned QuACK, and PyTorch where VENV has none, into VENV (several GB, once; no GPU), and runs its kernels
-# in the simulator, each case under three policies. Ends with "N of N".
+# Installs the pinned QuACK and PyTorch into VENV (several GB, once; no GPU), and runs its kernels in the simulator, each
+# case under three policies (`cases.py --list` prints cases as they are given here). Ends with "N of N".
 set -eu
 build=$1 venv=$2
 shift 2
@@ -15,10 +15,10 @@ export PYTHONPATH="$here/../../../python" FP4_SIM="$build/bin/fp4-sim" TORCHDYNA
 [ $# -gt 0 ] || set -- $("$venv/bin/python" "$here/cases.py" --list)
 passed=0 total=0
 for case in "$@"; do
-  IFS=: read -r device name ends <<X
+  IFS=: read -r device name ends policies <<X
 $case
 X
-  for policy in eager lazy random; do
+  for policy in $(echo "$policies" | tr + ' '); do
     total=$((total + 1)) code=0
     found=$("$venv/bin/python" -m fp4.sim --device "$device" --policy $policy "$here/cases.py" "$name" 2>&1) || code=$?
     if [ $code = "$ends" ]; then
