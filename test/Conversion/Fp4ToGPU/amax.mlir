@@ -17,15 +17,16 @@
 // CHECK:         nvvm.redux.sync umax
 // CHECK:         nvvm.barrier0
 // CHECK:         nvvm.redux.sync umax
-// The last block stores the largest, and both words are zero again.
+// The last block has acquired what all others released: it stores the largest, and both words are zero again.
 // CHECK:         llvm.atomicrmw umax %[[W]], %{{.*}} syncscope("device") monotonic
 // CHECK:         %[[MOST:.*]] = arith.subi %[[BLOCKS]]
 // CHECK:         llvm.getelementptr inbounds %[[W]][4]
 // CHECK:         %[[BEFORE:.*]] = llvm.inline_asm has_side_effects {{.*}}"atom.acq_rel.gpu.global.inc.u32 $0, [$1], $2;", "=r,l,r,~{memory}" %{{.*}}, %[[MOST]]
 // CHECK:         %[[LAST:.*]] = arith.cmpi eq, %[[BEFORE]], %[[MOST]]
 // CHECK:         scf.if %[[LAST]]
-// CHECK:           %[[AMAX:.*]] = llvm.atomicrmw xchg %{{.*}}, %c0{{.*}} syncscope("device") monotonic
-// CHECK:           llvm.store %[[AMAX]], %[[P]]
+// CHECK-NEXT:      %[[AMAX:.*]] = llvm.load %[[W]] {alignment = 4 : i64} : !llvm.ptr<1> -> i32
+// CHECK-NEXT:      llvm.store %[[AMAX]], %[[P]]
+// CHECK:           llvm.store %c0{{.*}}, %[[W]]
 // CHECK-LABEL: func.func @whole
 // CHECK-SAME:  (%[[X:.*]]: tensor<?x1024xbf16>)
 // CHECK-DAG:     %[[XB:.*]] = builtin.unrealized_conversion_cast %[[X]] : tensor<?x1024xbf16> to memref<?x1024xbf16>

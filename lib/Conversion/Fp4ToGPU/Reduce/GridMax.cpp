@@ -101,20 +101,21 @@ static std::pair<Value, Value> emitCount(ImplicitLocOpBuilder &b, MaxBlocks bloc
   return {countAndSynchronize(b, b.getLoc(), counter, most), most};
 }
 
-/// Folds what this block has, `bits`, with what the others have; the last one stores it. One thread is
-/// here: its atomics are in order.
+/// Folds what this block has, `bits`, with what the others have; the last one stores it. One thread
+/// is here: its atomics are in order. The count releases them, and the last one acquires them all:
+/// it is alone with the words, and needs no atomics.
 static void emitFold(ImplicitLocOpBuilder &b, Scalars &s, ArrayRef<Value> bits,
                      ArrayRef<Value> results, MaxBlocks blocks) {
-  auto atomic = [&](LLVM::AtomicBinOp kind, size_t word, Value value) -> Value {
-    return LLVM::AtomicRMWOp::create(b, kind, advance(b, blocks.words, 4 * word), value,
-                                     LLVM::AtomicOrdering::monotonic, "device");
-  };
+  auto word = [&](size_t i) { return advance(b, blocks.words, 4 * i); };
   for (auto [i, mine] : llvm::enumerate(bits))
-    atomic(LLVM::AtomicBinOp::umax, i, mine);
+    LLVM::AtomicRMWOp::create(b, LLVM::AtomicBinOp::umax, word(i), mine,
+                              LLVM::AtomicOrdering::monotonic, "device");
   auto [before, most] = emitCount(b, blocks, 4 * bits.size());
   emitWhen(b, arith::CmpIOp::create(b, arith::CmpIPredicate::eq, before, most), [&] {
-    for (auto [i, result] : llvm::enumerate(results))
-      store(b, atomic(LLVM::AtomicBinOp::xchg, i, s.integer(0)), result, 4);
+    for (auto [i, result] : llvm::enumerate(results)) {
+      store(b, LLVM::LoadOp::create(b, b.getI32Type(), word(i), /*alignment=*/4), result, 4);
+      store(b, s.integer(0), word(i), 4);
+    }
   });
 }
 
