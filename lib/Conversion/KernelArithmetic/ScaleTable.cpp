@@ -68,14 +68,12 @@ void ScaleTable::fill(RecipeEmitter &recipe, Value byte, Type stored, bool stoch
     aligned = arith::SelectOp::create(b, QuickBlock::mayTie(s, b, inverse, stored),
                                       arith::NegFOp::create(b, aligned), aligned);
   auto type = VectorType::get(2, b.getF32Type());
-  Value place = address(b, shared, byte, 8), none = s.constant(0);
-  store(b, vector::FromElementsOp::create(b, type, ValueRange{aligned, limit}), place, 8);
-  store(b, vector::FromElementsOp::create(b, type, ValueRange{none, none}),
-        advance(b, place, 8 * kEntries), 8);
+  store(b, vector::FromElementsOp::create(b, type, ValueRange{aligned, limit}),
+        address(b, shared, byte, 8), 8);
 }
 
 Value ScaleTable::tensorValue(size_t i) {
-  return advance(b, shared, 8 * 2 * kEntries + 4 * static_cast<int64_t>(i));
+  return advance(b, shared, 8 * kEntries + 4 * static_cast<int64_t>(i));
 }
 
 void ScaleTable::loadTensorValues(RecipeEmitter &recipe) {
@@ -85,6 +83,7 @@ void ScaleTable::loadTensorValues(RecipeEmitter &recipe) {
 
 ScaleTable::Entry ScaleTable::entry(Value byte) {
   auto type = VectorType::get(2, b.getF32Type());
-  Value both = LLVM::LoadOp::create(b, type, address(b, shared, byte, 8), /*alignment=*/8);
+  Value number = arith::AndIOp::create(b, byte, s.integer(kEntries - 1));
+  Value both = LLVM::LoadOp::create(b, type, address(b, shared, number, 8), /*alignment=*/8);
   return {vector::ExtractOp::create(b, both, 0), vector::ExtractOp::create(b, both, 1)};
 }

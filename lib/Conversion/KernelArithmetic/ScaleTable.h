@@ -9,7 +9,8 @@
 //            products are aligned exactly; 0 where e is outside
 //
 // Looking an entry up takes the place of decoding the byte, the refinement of a reciprocal and five
-// tests. Bytes from 128 on, which a negative amax of the tensor gives, have entries with limit 0.
+// tests. With a negative amax of the tensor the bytes have a sign bit, which is left out, and the
+// factors of those without it are negative: each limit is 0.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -20,9 +21,8 @@ namespace fp4 {
 
 class ScaleTable {
 public:
-  /// Entries that are computed, of half as many as there are.
   static constexpr int64_t kEntries = 128, kTensorValues = 4;
-  static constexpr int64_t kWords = 2 * 2 * kEntries + kTensorValues;
+  static constexpr int64_t kWords = 2 * kEntries + kTensorValues;
 
   /// Whether the factor of blocks of this recipe follows from the scale byte.
   static bool applies(const numerics::Recipe &recipe, const numerics::RecipeProgram &program);
@@ -31,9 +31,8 @@ public:
   ScaleTable(Scalars &scalars, mlir::ImplicitLocOpBuilder &builder, mlir::Value shared)
       : s(scalars), b(builder), shared(shared) {}
 
-  /// Stores entries number `byte` (i32) and kEntries more of a recipe whose tensor stage was
-  /// emitted, for elements that were of type `stored`. With stochastic rounding there are no
-  /// halfway values.
+  /// Stores entry number `byte` (i32) of a recipe whose tensor stage was emitted, for elements that
+  /// were of type `stored`. With stochastic rounding there are no halfway values.
   void fill(RecipeEmitter &recipe, mlir::Value byte, mlir::Type stored, bool stochastic);
 
   struct Entry {
