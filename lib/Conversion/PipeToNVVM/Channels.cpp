@@ -6,8 +6,8 @@
 //   producer_acquire  waits on empty[stage] for parity phase ^ 1: a fresh barrier counts as if the
 //                     phase before its first had completed, so the first d acquires pass at once
 //
-// If the stages of a channel are filled once, no role waits for empty ones: neither that wait nor
-// the arrival that would complete it is emitted.
+// If the stages of a channel are filled once, or are known to be empty (ImpliedReleases.cpp), no
+// role waits for empty ones: neither that wait nor the arrival that would complete it is emitted.
 //
 // A waiting thread retries with its own branch: mbarrier.try_wait may return false after a time
 // limit. PTX ISA: "Parallel Synchronization and Communication Instructions: mbarrier".
@@ -107,7 +107,7 @@ template <typename OpT> struct LowerWait : fp4::PipePattern<OpT> {
     else if (!producer && fp4::followsScaleWarp(op, *channel, this->state))
       fp4::emitBarrierWait(rewriter, loc, this->state, at.copied(rewriter, loc),
                            at.fullParity(rewriter, loc), /*cluster=*/false);
-    else if (!producer || !this->state.filledOnce.contains(*channel))
+    else if (!producer || !this->state.unawaited.contains(*channel))
       fp4::emitBarrierWait(rewriter, loc, this->state, producer ? at.empty : at.full,
                            producer ? at.emptyParity(rewriter, loc) : at.fullParity(rewriter, loc),
                            channel->isCluster());
@@ -179,7 +179,7 @@ template <typename OpT> struct LowerArrival : fp4::PipePattern<OpT> {
     if (stored)
       NVVM::CpAsyncBulkCommitGroupOp::create(rewriter, loc);
     if (!producer &&
-        (this->state.filledOnce.contains(*channel) || this->state.partlyReleased.contains(op))) {
+        (this->state.unawaited.contains(*channel) || this->state.partlyReleased.contains(op))) {
       rewriter.eraseOp(op);
       return success();
     }

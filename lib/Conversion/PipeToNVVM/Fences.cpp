@@ -34,7 +34,7 @@ static bool isWait(Operation *op, const fp4::KernelState &state) {
     return false;
   auto channel = op->getOperand(0).getDefiningOp<ChannelOp>();
   bool produces = isa<ProducerAcquireOp>(op);
-  if (!channel || (produces && state.filledOnce.contains(channel)))
+  if (!channel || (produces && state.unawaited.contains(channel)))
     return false;
   Engine engine = produces ? channel.getProducer() : fp4::consumerEngine(channel, op);
   return engine == Engine::Tensor || !channel.getType().isShared();

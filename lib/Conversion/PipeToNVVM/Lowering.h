@@ -63,7 +63,7 @@ struct KernelState {
   /// Channels of scope cluster. Their loads tell how they are shared, so it is found before these
   /// are lowered.
   llvm::DenseMap<mlir::Operation *, pipe::ChannelSharing> sharing;
-  llvm::SmallPtrSet<mlir::Operation *, 4> filledOnce;  ///< channels, see isFilledOnce
+  llvm::SmallPtrSet<mlir::Operation *, 4> unawaited;   ///< channels whose releases nobody awaits
   llvm::SmallPtrSet<mlir::Operation *, 4> fencedWaits; ///< see findFencedWaits
   llvm::SmallPtrSet<mlir::Operation *, 4> partlyReleased; ///< see findPartlyReleased
   llvm::SmallPtrSet<mlir::Operation *, 4> continuedProducts; ///< see findContinuedProducts
@@ -178,7 +178,7 @@ void carryStages(mlir::gpu::GPUFuncOp kernel, KernelState &state);
 /// known (CarriedStages.cpp). Whatever looks for channels and products comes later.
 void unrollScaleSets(mlir::gpu::GPUFuncOp kernel, KernelState &state);
 
-/// Collects the waits that a tcgen05.fence::after_thread_sync follows; filledOnce is set.
+/// Collects the waits that a tcgen05.fence::after_thread_sync follows; unawaited is set.
 void findFencedWaits(mlir::gpu::GPUFuncOp kernel, KernelState &state);
 
 /// Collects the releases of stages of which a part was released before, which arrived for both.
@@ -278,6 +278,10 @@ struct ChannelStage {
   mlir::Value fullParity(mlir::OpBuilder &, mlir::Location) const;
   mlir::Value emptyParity(mlir::OpBuilder &, mlir::Location) const;
 };
+
+/// Adds to state.unawaited the channels whose stages are empty when what the producer has waited
+/// for before is; fencedReleases is set.
+void findImpliedReleases(mlir::gpu::GPUFuncOp kernel, KernelState &state);
 
 /// Every stage of `channel`, pipelined, is filled once: each acquire names a constant iteration
 /// below the depth.

@@ -89,11 +89,10 @@ void emitIfEqual(OpBuilder &b, Location loc, Value lhs, int64_t rhs,
 }
 
 /// Full barriers count the producer's arrivals, empty barriers the consumer's, of each block that
-/// arrives. Nobody waits for the empty ones of a channel that is filled once.
+/// arrives. Nobody may wait for the empty ones (KernelState::unawaited).
 void initializeBarriers(OpBuilder &b, fp4::pipe::ChannelOp channel, const fp4::KernelState &state) {
   Location loc = channel.getLoc();
   int64_t depth = *channel.getDepth();
-  bool filledOnce = state.filledOnce.contains(channel);
   fp4::pipe::ChannelSharing sharing = state.sharing.lookup(channel);
   // Threads of both blocks fill for the tensor core of a pair; what loads complete has one arrival.
   bool both = sharing.pairUses && channel.getProducer() == fp4::pipe::Engine::Threads;
@@ -106,7 +105,8 @@ void initializeBarriers(OpBuilder &b, fp4::pipe::ChannelOp channel, const fp4::K
   Value empty = released(state.cluster);
   if (state.fallback)
     empty = arith::SelectOp::create(b, loc, state.inFallback, released(*state.fallback), empty);
-  for (int64_t i = 0; i < (filledOnce ? depth : 2 * depth); ++i) {
+  int64_t numBarriers = state.unawaited.contains(channel) ? depth : 2 * depth;
+  for (int64_t i = 0; i < numBarriers; ++i) {
     Value barrier = fp4::offsetPointer(b, loc, state.sharedBase, *channel.getBarriers() + 8 * i);
     Value arrivals = i < depth ? fp4::constantI32(b, loc, full) : empty;
     NVVM::MBarrierInitOp::create(b, loc, barrier, arrivals, /*predicate=*/Value());
@@ -429,10 +429,11 @@ static void describeKernel(gpu::GPUFuncOp kernel, fp4::KernelState &state) {
   describeRoles(kernel, state);
   for (auto channel : kernel.getOps<pipe::ChannelOp>())
     if (fp4::isFilledOnce(channel) && !state.copiedAhead.contains(channel))
-      state.filledOnce.insert(channel);
+      state.unawaited.insert(channel);
   fp4::findFencedWaits(kernel, state);
   fp4::findPartlyReleased(kernel, state);
   fp4::findFencedReleases(kernel, state);
+  fp4::findImpliedReleases(kernel, state);
   fp4::findContinuedProducts(kernel, state);
   fp4::describePromotion(kernel, state);
   kernel.walk([&](Operation *op) {

@@ -1,0 +1,192 @@
+//===- ImpliedReleases.cpp - Stages that are known to be empty ------------===//
+//
+// Rings whose ops are in the same loops walk in step, one stage of each in an iteration. What a
+// producer has waited for may then imply that the consumers have released the stage that it fills
+// next. Where warps convert an operand of wgmma,
+//
+//   load                     convert                 math
+//   acquire raw              wait codes              wait raw
+//   announce raw             acquire tiles           wait tiles
+//   acquire codes            convert codes -> tiles  multiply raw, tiles
+//   announce codes           commit tiles            release tiles
+//                            release codes           release raw
+//
+// the loads of iteration i wait until stage i - d of raw is released, d stages deep. The math warps
+// had waited for tiles i - d, for which all threads that convert had read codes i - d; and they
+// released tiles i - d before. So who fills codes or tiles need not wait, if these rings are not
+// shallower.
+//
+// In general: a chain leads from the last use of a stage by each consumer to the acquire that
+// follows, at most as many iterations later as the ring has stages. Its links are the order of a
+// role's ops, of one iteration and of the next, the wait for a stage that is filled, and the wait
+// for one that is released, `depth` iterations later. Each arrival releases and each wait acquires,
+// and all threads of a role arrive, so that what is before the chain happens before what is behind
+// it (PTX ISA, "Causality order", which is transitive). The loads of TMA arrive when they are
+// announced, by the thread that has waited. The same chain tells that nobody waits for the last
+// fill of a stage when the next one begins.
+//
+//===----------------------------------------------------------------------===//
+#include "Lowering.h"
+
+#include "llvm/ADT/MapVector.h"
+
+using namespace mlir;
+using namespace fp4;
+using pipe::ChannelUse;
+using pipe::Engine;
+
+namespace {
+
+/// The ops of a channel of which each role has one, in one block.
+struct Ring {
+  /// A consumer.
+  struct Use {
+    pipe::ConsumerWaitOp wait;
+    Operation *release;
+  };
+  pipe::ChannelOp channel;
+  Operation *acquire = nullptr;
+  Operation *fill = nullptr; ///< after which a consumer may wait: the first of what it waits for
+  SmallVector<Use, 1> uses;
+
+  /// Nothing where threads do not wait or arrive in this way.
+  static std::optional<Ring> of(pipe::ChannelOp channel);
+};
+
+/// The order of the ops of several rings, in iterations.
+class Order {
+public:
+  Order(ArrayRef<Ring> rings, const KernelState &state) : rings(rings), state(state) {}
+
+  /// Whether the acquire comes behind all uses of its stage without waiting.
+  bool implies(const Ring &ring) const;
+
+private:
+  std::optional<int64_t> distance(Operation *from, Operation *to, const Ring &without) const;
+  void forEachNext(Operation *op, const Ring &without,
+                   llvm::function_ref<void(Operation *, int64_t)> next) const;
+
+  ArrayRef<Ring> rings;
+  const KernelState &state;
+};
+
+} // namespace
+
+/// The only op that uses the channel so, of `role` if there is one; null if there is none, or
+/// several.
+static Operation *onlyUse(pipe::ChannelOp channel, ChannelUse use, Operation *role = nullptr) {
+  Operation *found = nullptr;
+  for (Operation *user : channel->getUsers()) {
+    if (cast<pipe::ChannelOpInterface>(user).getChannelUse() != use ||
+        (role && !role->isProperAncestor(user)))
+      continue;
+    if (found)
+      return nullptr;
+    found = user;
+  }
+  return found;
+}
+
+std::optional<Ring> Ring::of(pipe::ChannelOp channel) {
+  const Engine producer = channel.getProducer();
+  auto areThreads = [](Engine engine) { return engine == Engine::Threads; };
+  if (channel.isCluster() || !channel.getType().isShared() ||
+      (producer != Engine::Tma && producer != Engine::Threads) ||
+      !llvm::all_of(channel.getConsumerEngines(), areThreads))
+    return std::nullopt;
+  Ring ring;
+  ring.channel = channel;
+  ring.acquire = onlyUse(channel, ChannelUse::Acquire);
+  ring.fill = onlyUse(channel, producer == Engine::Tma ? ChannelUse::Announce : ChannelUse::Commit);
+  bool isWhole = ring.acquire && ring.fill && ring.fill->getBlock() == ring.acquire->getBlock();
+  for (Operation *user : channel->getUsers()) {
+    auto wait = dyn_cast<pipe::ConsumerWaitOp>(user);
+    isWhole &= !isa<pipe::AwaitReleaseOp, pipe::PartialReleaseOp>(user);
+    if (!wait)
+      continue;
+    Operation *role = wait->getParentOfType<pipe::RoleRegionOp>();
+    Operation *release = onlyUse(channel, ChannelUse::Release, role);
+    isWhole &= release && release->getBlock() == wait->getBlock() &&
+               onlyUse(channel, ChannelUse::Wait, role);
+    ring.uses.push_back({wait, release});
+  }
+  isWhole &= ring.uses.size() == channel.getConsumers().size();
+  return isWhole ? std::optional(ring) : std::nullopt;
+}
+
+/// The last op of the role that reads tiles of the stage. What products read they may read later.
+static Operation *lastUse(const Ring::Use &use) {
+  Operation *last = pipe::ConsumerWaitOp(use.wait);
+  for (Operation *user : last->getUsers()) {
+    auto op = dyn_cast<pipe::EngineOpInterface>(user);
+    if (!op || op.getEngine() == Engine::Tensor ||
+        llvm::any_of(user->getResultTypes(), llvm::IsaPred<pipe::SharedType>))
+      return use.release;
+    Operation *around = last->getBlock()->findAncestorOpInBlock(*user);
+    last = last->isBeforeInBlock(around) ? around : last;
+  }
+  return last;
+}
+
+/// What comes behind `op`, and how many iterations later. Nobody waits for the release of
+/// `without`.
+void Order::forEachNext(Operation *op, const Ring &without,
+                        llvm::function_ref<void(Operation *, int64_t)> next) const {
+  auto inRole = [&](Operation *other) {
+    if (other->getBlock() == op->getBlock())
+      next(other, op->isBeforeInBlock(other) ? 0 : 1);
+  };
+  for (const Ring &ring : rings) {
+    inRole(ring.acquire);
+    inRole(ring.fill);
+    bool isAwaited = &ring != &without && !state.unawaited.contains(ring.channel);
+    for (const Ring::Use &use : ring.uses) {
+      inRole(use.wait);
+      inRole(use.release);
+      if (op == ring.fill)
+        next(use.wait, 0);
+      if (op == use.release && isAwaited)
+        next(ring.acquire, *pipe::ChannelOp(ring.channel).getDepth());
+    }
+  }
+}
+
+/// Iterations from `from` to `to` by the shortest chain, if there is one.
+std::optional<int64_t> Order::distance(Operation *from, Operation *to, const Ring &without) const {
+  llvm::MapVector<Operation *, int64_t> distances;
+  distances[from] = 0;
+  for (bool changed = true; std::exchange(changed, false);)
+    for (size_t i = 0; i < distances.size(); ++i) {
+      auto [op, before] = distances.begin()[i];
+      forEachNext(op, without, [&, before = before](Operation *next, int64_t more) {
+        auto [place, isNew] = distances.insert({next, before + more});
+        if (!isNew && place->second <= before + more)
+          return;
+        place->second = before + more;
+        changed = true;
+      });
+    }
+  auto found = distances.find(to);
+  return found == distances.end() ? std::nullopt : std::optional(found->second);
+}
+
+bool Order::implies(const Ring &ring) const {
+  pipe::ChannelOp channel = ring.channel;
+  return llvm::all_of(ring.uses, [&](const Ring::Use &use) {
+    // Copies write what threads have read: that needs a fence, which the release may have.
+    bool isFenced =
+        channel.getProducer() == Engine::Threads || state.fencedReleases.contains(use.release);
+    std::optional<int64_t> iterations = distance(lastUse(use), ring.acquire, ring);
+    return isFenced && iterations && *iterations <= int64_t(*channel.getDepth());
+  });
+}
+
+void fp4::findImpliedReleases(gpu::GPUFuncOp kernel, KernelState &state) {
+  SmallVector<Ring> rings;
+  for (auto channel : kernel.getOps<pipe::ChannelOp>())
+    if (std::optional<Ring> ring = Ring::of(channel))
+      rings.push_back(*ring);
+  for (const Ring &ring : rings)
+    if (Order(rings, state).implies(ring))
+      state.unawaited.insert(ring.channel);
+}
