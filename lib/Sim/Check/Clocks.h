@@ -24,6 +24,11 @@ public:
       epochs.resize(slot + 1);
     epochs[slot] = std::max(epochs[slot], epoch);
   }
+  /// Knows less of a slot than before.
+  void lower(uint32_t slot, uint32_t epoch) {
+    if (slot < epochs.size())
+      epochs[slot] = std::min(epochs[slot], epoch);
+  }
   void join(const VectorClock &other) {
     if (epochs.size() < other.epochs.size())
       epochs.resize(other.epochs.size());

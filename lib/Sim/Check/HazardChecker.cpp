@@ -33,7 +33,8 @@ ClusterState &HazardChecker::Impl::cluster(uint32_t index) {
     return *lastCluster;
   auto &state = clusters[index];
   if (!state)
-    state = std::make_unique<ClusterState>(index, ctasPerCluster, warpsPerCta, options.strict);
+    state = std::make_unique<ClusterState>(index, ctasPerCluster, warpsPerCta, options.strict,
+                                           laneHistory);
   lastCluster = state.get();
   return *state;
 }
@@ -58,6 +59,7 @@ void HazardChecker::onLaunch(const LaunchEvent &event) {
   impl->filter = {};
   impl->compared = {};
   impl->globalReleases.clear();
+  impl->laneHistory.clear();
   impl->loadUses.clear();
 }
 
@@ -93,7 +95,7 @@ void HazardChecker::onBarrier(const BarrierEvent &event) {
     return impl->wait(cluster, event, cluster.clusterBarrier[event.count - 1]);
   case BarrierOp::WarpSync:
     cluster.warp(event.actor).laneSync = ++cluster.sequence;
-    return;
+    return cluster.meet(cluster.warp(event.actor), event.laneMask);
   case BarrierOp::Parted:
     return impl->partedWarp(cluster, event);
   default:

@@ -34,7 +34,7 @@ inline bool releases(MemOrder order) {
 /// An access that is being made: what is the same for all its bytes.
 struct Access {
   ClusterState &cluster;
-  const Clocks &now; ///< what its actor knows
+  const Clocks *now; ///< what its actor knows
   Record record;
   Space space{};
   bool asyncProxy = false;
@@ -45,6 +45,16 @@ struct Access {
   /// (strict) of an access with an order: its value is used, and its warp has not seen one before.
   bool observes = false;
 };
+
+/// The clock of the actor of `made` that has what the warp or operation of `old` did: `abroad` if
+/// that is of another cluster, of which it may know nothing.
+const VectorClock *clockOf(const Access &made, VectorClock Clocks::*clock,
+                           VectorClock Known::*abroad, const Record &old);
+/// Strong accesses whose scopes include each other.
+bool bothStrong(const Access &made, const Record &old);
+/// A plain read beside a strong write of global memory: it is not torn, but may be old. CUDA's
+/// guide seeds its compare-and-swap loops so.
+bool besideAtomic(const Access &made, const Record &old);
 
 } // namespace check
 
@@ -89,6 +99,7 @@ struct HazardChecker::Impl {
     Record write;
   } compared;
   check::Releases globalReleases;
+  check::LaneHistory laneHistory; ///< (strict) of the launch
   check::LoadUses loadUses; ///< of the kernel
   ClusterState *lastCluster = nullptr;
 
@@ -101,7 +112,8 @@ struct HazardChecker::Impl {
   bool meetsLaunchBefore(const MemoryEvent &event, bool waited) const;
 
   // --- Races.cpp ---
-  Access begin(ClusterState &cluster, const Actor &actor, CodePoint at, Space space, bool write);
+  Access begin(ClusterState &cluster, const Actor &actor, CodePoint at, Space space, bool write,
+               uint32_t lanes = check::allLanes);
   void access(ClusterState &cluster, const MemoryEvent &event);
   void ranges(Access &made, const MemoryEvent &event);
   void lanes(Access &made, const MemoryEvent &event, uint32_t shift);
@@ -127,8 +139,17 @@ struct HazardChecker::Impl {
   bool isUsed(uint32_t pc) { return kernel && loadUses.isUsed(*kernel, pc); }
   void noteStorer(ClusterState &cluster, const MemoryEvent &event);
   bool isUnused(const Access &made, const Record &old);
-  bool lanesRace(const Access &made, const Record &old, uint32_t overlap) const;
   HazardRule ruleOf(Access &made, const Record &old) const;
+
+  // --- Lanes.cpp ---
+  /// The bytes that lanes of a warp access, by what each of them knows.
+  void byLanes(Access &made, const MemoryEvent &event);
+  void partedRanges(Access &made, const MemoryEvent &event);
+  bool lanesRace(const Access &made, const Record &old, uint32_t overlap) const;
+  bool haveMet(const Access &made, const Record &old, uint32_t overlap) const;
+  const check::LaneRelease *releasedByOthers(const Access &made, const Record &old) const;
+  bool acquiredByOthers(const Access &made, const Record &old) const;
+  std::string lanesDetail(const Access &made, const Record &old) const;
 
   // --- Contributions.cpp ---
   bool usesValue(const MemoryEvent &event);
@@ -151,7 +172,9 @@ struct HazardChecker::Impl {
             const check::Clocks *near = nullptr);
   bool isNear(ClusterState &cluster, const BarrierEvent &event) const;
   /// Release and acquire through the locations that an access names.
-  void synchronize(ClusterState &cluster, const MemoryEvent &event, uint64_t address);
+  void synchronize(ClusterState &cluster, const MemoryEvent &event);
+  void synchronize(ClusterState &cluster, const MemoryEvent &event, uint64_t address,
+                   uint32_t lanes);
   void fence(ClusterState &cluster, const FenceEvent &event);
 
   // --- HazardReport.cpp ---

@@ -123,7 +123,7 @@ std::string HazardChecker::Impl::placeOf(const Access &made, uint64_t address) c
 std::string HazardChecker::Impl::remedyFor(const Access &made, const Record &old,
                                            HazardRule rule) const {
   const bool global = made.space == Space::Global;
-  if (rule == HazardRule::MissingGridWait && made.now.generic.at(made.cluster.gridSlot()))
+  if (rule == HazardRule::MissingGridWait && made.now->generic.at(made.cluster.gridSlot()))
     return "griddepcontrol.wait in every dependent launch between the two";
   if (rule == HazardRule::SharedRace && made.ticket)
     return "fence.proxy.async after the generic access and a barrier before the operation is "
@@ -152,7 +152,9 @@ std::string HazardChecker::Impl::remedyFor(const Access &made, const Record &old
 /// that waited: for whom not.
 std::string HazardChecker::Impl::detailOf(const Access &made, const Record &old, HazardRule rule) {
   ClusterState &cluster = made.cluster;
-  if (rule == HazardRule::MissingGridWait && made.now.generic.at(cluster.gridSlot()))
+  if (rule == HazardRule::MissingWarpSync)
+    return lanesDetail(made, old);
+  if (rule == HazardRule::MissingGridWait && made.now->generic.at(cluster.gridSlot()))
     return "this launch waited for the one before, but a launch between the two accesses did not "
            "wait: the first may still run";
   if (rule != HazardRule::UnwaitedCopy || !made.warp || !cluster.isTicket(old.slot()))

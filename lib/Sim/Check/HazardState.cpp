@@ -4,9 +4,11 @@
 
 namespace fp4::sim::check {
 
-ClusterState::ClusterState(uint32_t index, uint32_t ctas, uint32_t warpsPerCta, bool strict)
+ClusterState::ClusterState(uint32_t index, uint32_t ctas, uint32_t warpsPerCta, bool strict,
+                           LaneHistory &laneHistory)
     : index(index), warpsPerCta(warpsPerCta), strict(strict), warpCount(ctas * warpsPerCta),
-      warps(warpCount), tickets(1), storers(ctas), sharedCells(ctas), tmemCells(ctas) {
+      laneHistory(laneHistory), warps(warpCount), tickets(1), storers(ctas), sharedCells(ctas),
+      tmemCells(ctas) {
   for (uint32_t slot = 0; slot < warpCount; ++slot) {
     WarpState &warp = warps[slot];
     warp.rank = slot / warpsPerCta;
@@ -50,8 +52,10 @@ uint32_t ClusterState::slotOf(uint64_t ticket) const {
 
 void ClusterState::advance(WarpState &warp) {
   ++warp.epoch;
-  warp.clocks.generic.raise(warp.slot, warp.epoch);
-  warp.clocks.loose.raise(warp.slot, warp.epoch);
+  teach(warp, allLanes, [&](Clocks &clocks) {
+    clocks.generic.raise(warp.slot, warp.epoch);
+    clocks.loose.raise(warp.slot, warp.epoch);
+  });
 }
 
 //===----------------------------------------------------------------------===//
@@ -187,8 +191,10 @@ void ClusterState::productWaited(WarpState &warp, uint64_t ticket) {
       continue;
     for (uint32_t other = 0; other < 4; ++other)
       if (product.issued >> other & 1) {
-        learn(warp.clocks, product.parts[other], false);
-        warp.clocks.loose.raise(warp.slot - part + other, product.epochs[other]);
+        teach(warp, allLanes, [&](Clocks &clocks) {
+          learn(clocks, product.parts[other], false);
+          clocks.loose.raise(warp.slot - part + other, product.epochs[other]);
+        });
       }
     product.waited |= 1u << part;
     break;
@@ -197,8 +203,23 @@ void ClusterState::productWaited(WarpState &warp, uint64_t ticket) {
     group.open.pop_front();
 }
 
+/// The lanes that issue an operation: one, or all where the instruction is one of the warp.
+static uint32_t lanesOf(const TicketEvent &event) {
+  switch (event.kind) {
+  case TicketKind::Wgmma:
+  case TicketKind::TmemLoad:
+  case TicketKind::TmemStore:
+    return allLanes;
+  case TicketKind::ThreadCopy:
+    return event.signals.empty() ? allLanes : 1u << event.lane;
+  default:
+    return 1u << event.lane;
+  }
+}
+
 void ClusterState::fork(const TicketEvent &event) {
   WarpState &issuer = warp(event.actor);
+  const Clocks &clocks = published(issuer, lanesOf(event), event.at.pc); // it may take a slot
   const uint32_t slot = takeSlot();
   slotById[event.id] = slot;
   TicketInfo &info = ticketAt(slot);
@@ -215,7 +236,7 @@ void ClusterState::fork(const TicketEvent &event) {
   info.signal = event.signals.empty() ? 0 : event.signals.front();
   info.stores = event.signals.empty();
   info.done = false;
-  info.clocks = issuer.clocks;
+  info.clocks = clocks;
   orderTcgen05(issuer, info, event, slot);
   enlist(issuer, info, event, {slot, info.epoch, info.number});
   advance(issuer);

@@ -42,10 +42,11 @@ struct Pipeline {
 };
 using PipelineOf = std::pair<uint32_t, uint32_t>; ///< lane and cta_group
 
-/// What a warp has learned from the releases through an address, so that one that polls does not
+/// What lanes have learned from the releases through an address, so that one that polls does not
 /// learn it again.
 struct Learned {
   uint64_t address = ~uint64_t(0), changes = 0; ///< ReleasesAt::changes
+  uint32_t lanes = 0;
   Scope scope{};
   bool acquire = false;
   bool operator==(const Learned &) const = default;
@@ -55,9 +56,38 @@ struct Learned {
 /// scope: their `loose` clocks, by cluster.
 using Counted = std::map<uint32_t, VectorClock>;
 
+constexpr uint32_t allLanes = ~0u;
+
+/// (strict) A release by some lanes of a warp, while others had made accesses since all had met:
+/// it publishes what its own lanes did. What a clock has of `slot` counts for them alone.
+struct LaneRelease {
+  uint32_t epoch = 0, lanes = 0, pc = 0;
+};
+struct LaneReleases {
+  uint32_t slot = 0;
+  std::vector<LaneRelease> all; ///< by epoch of the warp
+};
+/// By cluster and slot of the warp, of those that have any.
+using LaneHistory = std::map<std::pair<uint32_t, uint32_t>, LaneReleases>;
+/// Whether a release of its lane that `clock` has published the access, of the bytes `overlap`.
+bool isReleased(const LaneHistory &history, const VectorClock &clock, const Record &old,
+                uint32_t overlap);
+
+/// (strict) What lanes of a warp do not have in common (Lanes.cpp).
+struct LaneState {
+  Clocks few;             ///< what `fewLanes` know: all that the warp knows, and more
+  uint32_t fewLanes = 0;  ///< some lanes have acquired what others have not; 0: none
+  uint32_t met = 0;       ///< what lanes did up to this epoch comes before all that they do now
+  uint32_t fewMet = 0;    ///< the same for what `fewLanes` do
+  uint32_t touched = 0;   ///< lanes that have accessed memory since all of them met
+  uint32_t lastTouch = 0; ///< the epoch of the last such access
+  uint32_t together = 0;  ///< lanes that have met without others since
+};
+
 struct WarpState {
   uint32_t rank = 0, index = 0, slot = 0;
-  Clocks clocks;
+  Clocks clocks; ///< what all of its lanes know
+  LaneState lanes;
   Clocks released;       ///< what the last release fence published
   Scope releasedScope{}; ///< ... and in which scope
   Clocks unacquired;     ///< what relaxed reads and waits saw: an acquire fence takes it over
@@ -73,7 +103,7 @@ struct WarpState {
   uint32_t products = 0;                ///< wgmma issued
   uint32_t epoch = 1;
   uint32_t asyncCount = 0; ///< tickets issued: epoch of its two counters
-  uint32_t laneSync = 0;   ///< sequence of the last event that may have ordered its lanes
+  uint32_t laneSync = 0;   ///< (default) sequence of the last event that may have ordered its lanes
 };
 
 struct TicketInfo {
@@ -172,11 +202,13 @@ struct Deferred {
 
 class ClusterState {
 public:
-  ClusterState(uint32_t index, uint32_t ctas, uint32_t warpsPerCta, bool strict);
+  ClusterState(uint32_t index, uint32_t ctas, uint32_t warpsPerCta, bool strict,
+               LaneHistory &laneHistory);
 
   const uint32_t index, warpsPerCta;
   const bool strict;
   const uint32_t warpCount;
+  LaneHistory &laneHistory;
   std::vector<WarpState> warps;
   std::vector<TicketInfo> tickets;             ///< by slot - 3 * warpCount
   std::map<uint32_t, MbarrierState> mbarriers; ///< by shared::cluster address
@@ -201,9 +233,9 @@ public:
   TicketInfo &ticketAt(uint32_t slot) { return tickets[slot - 3 * warpCount]; }
   uint32_t slotOf(uint64_t ticket) const;
   TicketInfo &ticket(uint64_t id) { return ticketAt(slotOf(id)); }
-  /// The clocks of a warp or ticket.
-  Clocks &clocks(const Actor &actor) {
-    return actor.ticket ? ticket(actor.ticket).clocks : warp(actor).clocks;
+  /// The clocks of lanes of a warp, or of a ticket.
+  const Clocks &clocks(const Actor &actor, uint32_t lanes = allLanes) {
+    return actor.ticket ? ticket(actor.ticket).clocks : known(warp(actor), lanes);
   }
   /// The warp that a slot belongs to or was issued by.
   const WarpState &warpOfSlot(uint32_t slot) {
@@ -219,6 +251,33 @@ public:
 
   /// Others may learn what the warp did so far; what it does from now on is later.
   void advance(WarpState &warp);
+
+  // --- Lanes.cpp ---
+  /// What each of these lanes knows.
+  const Clocks &known(const WarpState &warp, uint32_t lanes) const {
+    const LaneState &parted = warp.lanes;
+    return parted.fewLanes && !(lanes & ~parted.fewLanes) ? parted.few : warp.clocks;
+  }
+  /// These lanes come to know what `change` adds to their clocks.
+  template <typename Change> void teach(WarpState &warp, uint32_t lanes, const Change &change) {
+    LaneState &parted = warp.lanes;
+    if (strict && lanes != allLanes) {
+      part(warp, lanes);
+      change(parted.few);
+      warp.clocks.loose = parted.few.loose;
+      return parted.fewLanes == allLanes ? join(warp) : void();
+    }
+    change(warp.clocks);
+    if (parted.fewLanes)
+      change(parted.few);
+  }
+  /// They acquire a release, which may be one of other lanes of the warp.
+  void acquire(WarpState &warp, uint32_t lanes, const Clocks &from);
+  /// They wait for each other: what each did and knows comes before what any of them does next.
+  void meet(WarpState &warp, uint32_t lanes);
+  /// What a release by these lanes publishes. It holds until the next call.
+  const Clocks &published(WarpState &warp, uint32_t lanes, uint32_t pc);
+
   void fork(const TicketEvent &event);
   void complete(uint64_t id);
   /// `clocks` learns that the operation is done; with `written` also what it wrote to global
@@ -229,11 +288,16 @@ public:
   void productWaited(WarpState &warp, uint64_t ticket);
 
 private:
+  /// From now on these lanes may know more than the others.
+  void part(WarpState &warp, uint32_t lanes);
+  /// All lanes know what few did.
+  static void join(WarpState &warp);
   void orderTcgen05(WarpState &issuer, TicketInfo &info, const TicketEvent &event, uint32_t slot);
   void enlist(WarpState &issuer, TicketInfo &info, const TicketEvent &event, const TicketRef &ref);
   uint32_t takeSlot();
   void collect();
 
+  Clocks scratch;                                        ///< of `published`
   std::vector<std::vector<Cell>> sharedCells, tmemCells; ///< by CTA rank
   std::unordered_map<uint64_t, uint32_t> slotById;
   std::vector<uint32_t> freeSlots;

@@ -52,7 +52,8 @@ bool HazardChecker::Impl::meetsLaunchBefore(const MemoryEvent &event, bool waite
 void HazardChecker::Impl::checkGridWait(Access &made, const MemoryEvent &event) {
   // What an operation reads when it is issued it reads before it is known as a ticket.
   const bool isIssued = made.ticket && made.ticket->id == 0;
-  const Clocks &known = isIssued ? made.cluster.warp(event.actor).clocks : made.now;
+  const WarpState &issuer = made.cluster.warp(event.actor);
+  const Clocks &known = isIssued ? made.cluster.known(issuer, issuer.lanes.fewLanes) : *made.now;
   if (!meetsLaunchBefore(event, known.generic.at(made.cluster.gridSlot())))
     return;
   const bool one = made.ticket || event.contiguous || event.uniform;

@@ -31,14 +31,11 @@ Strength strengthOf(const MemoryEvent &event) {
 }
 
 /// Whether `clock` of the actor of `made` (or the same of another cluster) has the record.
-bool knows(const Access &made, VectorClock Clocks::*clock, VectorClock Known::*abroad,
+bool knows(const Access &made, VectorClock Clocks::*member, VectorClock Known::*abroad,
            const Record &old) {
-  if (old.cluster() == made.record.cluster())
-    return (made.now.*clock).at(old.slot()) >= old.epoch();
-  if (!made.now.foreign)
-    return false;
-  auto it = made.now.foreign->find(old.cluster());
-  return it != made.now.foreign->end() && (it->second.*abroad).at(old.slot()) >= old.epoch();
+  const VectorClock *clock = clockOf(made, member, abroad, old);
+  return clock && (clock->at(old.slot()) >= old.epoch() ||
+                   isReleased(made.cluster.laneHistory, *clock, old, old.mask & made.record.mask));
 }
 
 bool knowsGeneric(const Access &made, const Record &old) {
@@ -52,8 +49,19 @@ bool knowsAsync(const Access &made, const Record &old) {
                &Known::async, old);
 }
 
-/// Strong accesses whose scopes include each other.
-bool bothStrong(const Access &made, const Record &old) {
+} // namespace
+
+const VectorClock *check::clockOf(const Access &made, VectorClock Clocks::*clock,
+                                  VectorClock Known::*abroad, const Record &old) {
+  if (old.cluster() == made.record.cluster())
+    return &(made.now->*clock);
+  if (!made.now->foreign)
+    return nullptr;
+  const auto it = made.now->foreign->find(old.cluster());
+  return it == made.now->foreign->end() ? nullptr : &(it->second.*abroad);
+}
+
+bool check::bothStrong(const Access &made, const Record &old) {
   const auto weaker = std::min<uint8_t>(made.record.strength(), old.strength());
   if (weaker == Weak || weaker == StrongGpu)
     return weaker == StrongGpu;
@@ -64,20 +72,16 @@ bool bothStrong(const Access &made, const Record &old) {
   return sameCta || weaker >= StrongCluster;
 }
 
-/// A plain read beside a strong write of global memory: it is not torn, but may be old. CUDA's
-/// guide seeds its compare-and-swap loops so.
-bool besideAtomic(const Access &made, const Record &old) {
+bool check::besideAtomic(const Access &made, const Record &old) {
   const Record &read = made.record.write() ? old : made.record;
   const Record &write = made.record.write() ? made.record : old;
   return made.space == Space::Global && !read.write() && write.write() &&
          write.strength() != Weak && !read.async() && !write.async();
 }
 
-} // namespace
-
 Access HazardChecker::Impl::begin(ClusterState &cluster, const Actor &actor, CodePoint at,
-                                  Space space, bool write) {
-  Access made{cluster, cluster.clocks(actor), {}, space};
+                                  Space space, bool write, uint32_t lanes) {
+  Access made{cluster, &cluster.clocks(actor, lanes), {}, space};
   Record &record = made.record;
   record.pc = at.pc;
   record.sequence = ++cluster.sequence;
@@ -106,20 +110,24 @@ Access HazardChecker::Impl::begin(ClusterState &cluster, const Actor &actor, Cod
 //===----------------------------------------------------------------------===//
 
 void HazardChecker::Impl::access(ClusterState &cluster, const MemoryEvent &event) {
-  Access made = begin(cluster, event.actor, event.at, event.space, event.kind != AccessKind::Read);
+  Access made = begin(cluster, event.actor, event.at, event.space, event.kind != AccessKind::Read,
+                      event.laneMask);
   made.record.who |= uint32_t(strengthOf(event)) << Record::strengthAt;
   if (dependent && event.space == Space::Global)
     checkGridWait(made, event);
   const bool ordered = event.order != MemOrder::Weak && !event.actor.ticket;
-  for (uint32_t rest = ordered ? event.laneMask : 0; rest; rest &= rest - 1)
-    synchronize(cluster, event, event.addressOf(uint32_t(std::countr_zero(rest))));
+  if (ordered)
+    synchronize(cluster, event);
   if (ordered && options.strict)
     observe(made, event);
   if (event.actor.ticket && isShared(event.space))
     checkExited(cluster, made, event.addresses[0]);
   if (!options.strict && event.kind == AccessKind::Write && !event.actor.ticket)
     noteStorer(cluster, event);
-  ranges(made, event);
+  if (options.strict && made.warp)
+    byLanes(made, event);
+  else
+    ranges(made, event);
   if (ordered && options.strict)
     count(cluster, event);
 }
@@ -230,7 +238,7 @@ void HazardChecker::Impl::useTensorMap(ClusterState &cluster, const MemoryEvent 
   const auto isAcquired = [&](const Record &old) {
     return std::ranges::any_of(acquires, [&](const auto &ofWarp) {
       const auto &[slot, fences] = ofWarp;
-      const uint32_t known = made.now.generic.at(slot);
+      const uint32_t known = made.now->generic.at(slot);
       return cluster.warps[slot].rank == made.warp->rank &&
              std::ranges::any_of(fences, [&](const MapAcquire &fence) {
                return known >= fence.epoch && (old.cluster() != cluster.index ||
@@ -277,7 +285,8 @@ void HazardChecker::Impl::exitCta(ClusterState &cluster, const LifeEvent &event)
   VectorClock known;
   for (const WarpState &warp : cluster.warps)
     if (warp.rank == rank)
-      known.join(options.strict ? warp.clocks.generic : warp.clocks.loose);
+      known.join(options.strict ? cluster.known(warp, warp.lanes.fewLanes).generic
+                                : warp.clocks.loose);
   const auto isStore = [&](const Record &old) {
     return !old.write() && cluster.isTicket(old.slot()) && cluster.ticketAt(old.slot()).stores;
   };
@@ -285,7 +294,8 @@ void HazardChecker::Impl::exitCta(ClusterState &cluster, const LifeEvent &event)
   for (Cell &cell : cluster.sharedOf(rank)) {
     cell.forEach([&](const Record &old) {
       const bool own = !old.async() && cluster.warpOfSlot(old.slot()).rank == rank;
-      if (!own && known.at(old.slot()) < old.epoch() && (options.strict || !isStore(old)))
+      if (!own && known.at(old.slot()) < old.epoch() && (options.strict || !isStore(old)) &&
+          !isReleased(laneHistory, known, old, old.mask))
         report(made, old, HazardRule::EarlyExit, address);
     });
     address += cellBytes;
@@ -298,7 +308,7 @@ void HazardChecker::Impl::lateArrivals(Access &exit, const VectorClock &known) {
   for (const auto &[address, state] : exit.cluster.mbarriers)
     if (address >> rankShift == exit.warp->rank)
       for (const auto &[slot, arrival] : state.remote)
-        if (known.at(slot) < arrival.epoch())
+        if (known.at(slot) < arrival.epoch() && !isReleased(laneHistory, known, arrival, 0))
           report(exit, arrival, HazardRule::EarlyExit, address);
 }
 
@@ -417,22 +427,6 @@ void HazardChecker::Impl::remember(Access &made, Cell &cell, const Record &recor
 // Two accesses
 //===----------------------------------------------------------------------===//
 
-/// Whether different lanes of one warp made the two, with nothing between that may order lanes.
-bool HazardChecker::Impl::lanesRace(const Access &made, const Record &old, uint32_t overlap) const {
-  if (old.async() || made.space == Space::Tmem || bothStrong(made, old))
-    return false;
-  if (!options.strict && besideAtomic(made, old))
-    return false;
-  const uint32_t byte = uint32_t(std::countr_zero(overlap));
-  if (made.ticket)
-    return old.slot() == made.ticket->warpSlot && old.sequence > made.ticket->laneSync &&
-           old.sequence < made.ticket->issued &&
-           (old.manyLanes() || old.laneOf(byte) != int(made.ticket->lane));
-  if (made.warp->laneSync >= old.sequence || old.sequence == made.record.sequence)
-    return false;
-  return old.manyLanes() || made.record.manyLanes() || old.laneOf(byte) != made.record.laneOf(byte);
-}
-
 /// Published kernels for pairs of CTAs have a .relaxed cluster barrier between tcgen05.alloc and
 /// the reads of the address it wrote, as before tcgen05.dealloc. Nor does PTX say which proxy
 /// tcgen05.alloc writes with; Triton gives its word to a copy next.
@@ -526,7 +520,8 @@ void HazardChecker::Impl::checkOrdered(Access &made, const Record &old, uint64_t
   if (needsFence && !knowsAsync(made, old))
     return report(made, old, HazardRule::MissingProxyFence, address);
   if (options.strict && made.ticket && made.ticket->pipelined &&
-      old.slot() != made.ticket->warpSlot && made.ticket->fenced.at(old.slot()) < old.epoch())
+      old.slot() != made.ticket->warpSlot && made.ticket->fenced.at(old.slot()) < old.epoch() &&
+      !isReleased(laneHistory, made.ticket->fenced, old, old.mask & made.record.mask))
     report(made, old, HazardRule::MissingTcgen05Fence, address);
 }
 
@@ -567,6 +562,11 @@ bool HazardChecker::Impl::checkTmem(Access &made, const Record &old, uint64_t ad
 }
 
 HazardRule HazardChecker::Impl::ruleOf(Access &made, const Record &old) const {
+  const bool own = made.ticket && old.slot() == made.ticket->warpSlot;
+  if (own && options.strict && knowsLoose(made, old))
+    return HazardRule::LaneRace;
+  if (releasedByOthers(made, old) || acquiredByOthers(made, old))
+    return HazardRule::MissingWarpSync;
   if (knowsLoose(made, old))
     return HazardRule::RelaxedSync;
   const bool global = made.space == Space::Global;

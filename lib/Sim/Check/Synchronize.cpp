@@ -34,12 +34,13 @@ void HazardChecker::Impl::useMbarrier(ClusterState &cluster, const BarrierEvent 
   if (it == cluster.mbarriers.end())
     return;
   const MbarrierState &state = it->second;
-  Access made = begin(cluster, event.actor, event.at, Space::SharedCluster, false);
+  Access made = begin(cluster, event.actor, event.at, Space::SharedCluster, false, event.laneMask);
   if (state.init.sameAgent(made.record))
     return;
   // A .relaxed cluster barrier without the fence is what CUTLASS has for one of its barriers.
-  const VectorClock &known = options.strict ? made.now.generic : made.now.loose;
-  if (known.at(state.init.slot()) < state.init.epoch())
+  const VectorClock &known = options.strict ? made.now->generic : made.now->loose;
+  if (known.at(state.init.slot()) < state.init.epoch() &&
+      !isReleased(laneHistory, known, state.init, state.init.mask))
     return report(made, state.init, HazardRule::MbarrierInit, it->first);
   // cp.async is of the generic proxy: a barrier is enough for its arrival.
   const bool needsFence =
@@ -47,7 +48,7 @@ void HazardChecker::Impl::useMbarrier(ClusterState &cluster, const BarrierEvent 
   // A barrier that releases and acquires is enough in practice, as CUTLASS has it in a cluster, and
   // for mbarriers of the CTA whose operations signal them, as in Triton, any.
   const bool own = event.actor.ctaRank == event.object >> rankShift;
-  const bool ordered = made.now.generic.at(state.init.slot()) >= state.init.epoch();
+  const bool ordered = made.now->generic.at(state.init.slot()) >= state.init.epoch();
   if (needsFence && !state.fenced && (options.strict || !(own || ordered)))
     report(made, state.init, HazardRule::MbarrierInitFence, it->first);
 }
@@ -76,12 +77,13 @@ void HazardChecker::Impl::arrive(ClusterState &cluster, const BarrierEvent &even
   const bool mbarrier = event.op == BarrierOp::MbarArrive || event.op == BarrierOp::MbarCompleteTx;
   const bool outOfScope = options.strict && mbarrier && event.scope == Scope::Cta &&
                           event.actor.ctaRank != event.object >> rankShift;
+  const Clocks &published = cluster.published(warp, event.laneMask, event.at.pc);
   for (Clocks *clocks : {&to, near}) {
     if (!clocks)
       continue;
     if (!outOfScope)
-      clocks->join(releases(event.order) ? warp.clocks : warp.released);
-    outOfScope ? clocks->joinLoose(warp.clocks) : clocks->joinExecution(warp.clocks);
+      clocks->join(releases(event.order) ? published : warp.released);
+    outOfScope ? clocks->joinLoose(published) : clocks->joinExecution(published);
   }
   cluster.advance(warp);
 }
@@ -91,9 +93,16 @@ void HazardChecker::Impl::wait(ClusterState &cluster, const BarrierEvent &event,
   WarpState &warp = cluster.warp(event.actor);
   warp.laneSync = ++cluster.sequence;
   const Clocks &inScope = near && event.scope == Scope::Cta ? *near : from;
-  warp.clocks.joinLoose(from);
-  warp.clocks.joinExecution(inScope);
-  (acquires(event.order) ? warp.clocks : warp.unacquired).join(inScope);
+  cluster.teach(warp, allLanes, [&](Clocks &clocks) {
+    clocks.joinLoose(from);
+    clocks.joinExecution(inScope);
+  });
+  if (acquires(event.order))
+    cluster.acquire(warp, event.laneMask, inScope);
+  else
+    warp.unacquired.join(inScope);
+  if (event.op == BarrierOp::CtaPass)
+    cluster.meet(warp, event.laneMask);
 }
 
 /// A wait instruction that passes twice for one phase may have a parity that is not flipped.
@@ -110,9 +119,14 @@ void HazardChecker::Impl::waited(ClusterState &cluster, const BarrierEvent &even
 /// The phase of `event` is over: every wait for the one before must have happened before that.
 void HazardChecker::Impl::findLappedWaits(ClusterState &cluster, const BarrierEvent &event,
                                           const MbarrierState &state) {
+  // Lanes pass a wait together: which of them arrives makes no difference.
   const VectorClock &known = options.strict ? state.passed.generic : state.passed.loose;
+  const auto isKnown = [&](Record wait) {
+    wait.sequence = 0;
+    return known.at(wait.slot()) >= wait.epoch() || isReleased(laneHistory, known, wait, 0);
+  };
   for (const auto &[who, history] : state.waits)
-    if (history.phase + 1 == event.count && known.at(history.last.slot()) < history.last.epoch()) {
+    if (history.phase + 1 == event.count && !isKnown(history.last)) {
       Access made = begin(cluster, event.actor, event.at, Space::SharedCluster, false);
       report(made, history.last, HazardRule::LappedWait, uint32_t(event.object));
     }
@@ -139,6 +153,13 @@ void HazardChecker::Impl::findStalePhases(ClusterState &cluster, uint32_t addres
   }
 }
 
+/// Of a lane, which is the last that arrives with this instruction.
+static Record remoteArrival(Record record, uint32_t lanes) {
+  const int last = lanes ? 31 - std::countl_zero(lanes) : 0;
+  record.who |= Record::laneBits(last) | wholeCells << Record::laneShiftAt;
+  return record;
+}
+
 void HazardChecker::Impl::mbarrier(ClusterState &cluster, const BarrierEvent &event) {
   const uint32_t address = uint32_t(event.object);
   if (event.op == BarrierOp::MbarInit || event.op == BarrierOp::MbarInval) {
@@ -156,8 +177,8 @@ void HazardChecker::Impl::mbarrier(ClusterState &cluster, const BarrierEvent &ev
   const bool scoped = options.strict && ctasPerCluster > 1;
   if (event.op == BarrierOp::MbarArrive || event.op == BarrierOp::MbarCompleteTx) {
     if (!event.actor.ticket && event.actor.ctaRank != address >> rankShift)
-      state.remote[cluster.warp(event.actor).slot] =
-          begin(cluster, event.actor, event.at, Space::SharedCluster, true).record;
+      state.remote[cluster.warp(event.actor).slot] = remoteArrival(
+          begin(cluster, event.actor, event.at, Space::SharedCluster, true).record, event.laneMask);
     arrive(cluster, event, state.arrived, scoped ? &state.arrivedNear : nullptr);
   } else if (event.op == BarrierOp::MbarPhaseDone) {
     state.passed = state.arrived;
@@ -216,27 +237,27 @@ bool isKnown(const Release &release, const Foreign &foreign) {
 
 /// Of the releases through an address. Where blocks count there one after the other, each has
 /// acquired those before it, and the last one says it all.
-void take(WarpState &warp, const ReleasesAt &at, uint32_t cluster, Scope scope, bool acquire) {
+void take(ClusterState &cluster, WarpState &warp, const Learned &how, const ReleasesAt &at) {
   auto foreign = std::make_shared<Foreign>();
   for (const Release &release : std::views::reverse(at.all)) {
-    const bool visible = inScope(release, warp, cluster, scope);
-    if (release.cluster != cluster) {
+    const bool visible = inScope(release, warp, cluster.index, how.scope);
+    if (release.cluster != cluster.index) {
       if (!isKnown(release, *foreign))
         abroad(release, visible, *foreign);
       continue;
     }
-    warp.clocks.joinLoose(release.clocks);
+    cluster.teach(warp, allLanes, [&](Clocks &clocks) { clocks.joinLoose(release.clocks); });
     if (!visible)
       continue;
     warp.unacquired.join(release.clocks);
-    if (acquire)
-      warp.clocks.join(release.clocks);
+    if (how.acquire)
+      cluster.acquire(warp, how.lanes, release.clocks);
   }
   if (foreign->empty())
     return;
   warp.unacquired.joinForeign(foreign);
-  if (acquire)
-    warp.clocks.joinForeign(foreign);
+  if (how.acquire)
+    cluster.teach(warp, how.lanes, [&](Clocks &clocks) { clocks.joinForeign(foreign); });
 }
 
 void put(ReleasesAt &at, uint32_t cluster, uint32_t rank, Scope scope, const Clocks &clocks) {
@@ -249,23 +270,36 @@ void put(ReleasesAt &at, uint32_t cluster, uint32_t rank, Scope scope, const Clo
 
 } // namespace
 
+/// Lanes that access one address do so together.
+void HazardChecker::Impl::synchronize(ClusterState &cluster, const MemoryEvent &event) {
+  for (uint32_t rest = event.laneMask; rest;) {
+    const uint64_t address = event.addressOf(uint32_t(std::countr_zero(rest)));
+    uint32_t lanes = 0;
+    for (uint32_t others = rest; others; others &= others - 1)
+      if (event.addressOf(uint32_t(std::countr_zero(others))) == address)
+        lanes |= others & (0 - others);
+    rest &= ~lanes;
+    synchronize(cluster, event, address, lanes);
+  }
+}
+
 void HazardChecker::Impl::synchronize(ClusterState &cluster, const MemoryEvent &event,
-                                      uint64_t address) {
+                                      uint64_t address, uint32_t lanes) {
   WarpState &warp = cluster.warp(event.actor);
   Releases &all = isShared(event.space) ? cluster.released : globalReleases;
   const Scope scope = scopeOf(event);
   if (event.kind != AccessKind::Write)
     if (auto it = all.find(address); it != all.end()) {
-      const Learned learned{address, it->second.changes, scope, acquires(event.order)};
-      if (learned != warp.learned)
-        take(warp, it->second, cluster.index, scope, learned.acquire);
-      warp.learned = learned;
+      const Learned how{address, it->second.changes, lanes, scope, acquires(event.order)};
+      if (how != warp.learned)
+        take(cluster, warp, how, it->second);
+      warp.learned = how;
       warp.laneSync = ++cluster.sequence;
     }
   if (event.kind == AccessKind::Read)
     return;
   if (releases(event.order)) {
-    put(all[address], cluster.index, warp.rank, scope, warp.clocks);
+    put(all[address], cluster.index, warp.rank, scope, cluster.published(warp, lanes, event.at.pc));
     cluster.advance(warp);
   } else if (!warp.released.generic.empty()) {
     put(all[address], cluster.index, warp.rank, std::min(scope, warp.releasedScope), warp.released);
@@ -287,7 +321,8 @@ void waitForGroups(ClusterState &cluster, const FenceEvent &event, WarpState &wa
     auto &committed = it->second.committed;
     for (size_t i = 0; i + event.groups < committed.size(); ++i)
       for (const TicketRef &ref : committed[i])
-        cluster.learn(warp.clocks, ref, !event.readOnly);
+        cluster.teach(warp, rest & (0 - rest),
+                      [&](Clocks &clocks) { cluster.learn(clocks, ref, !event.readOnly); });
     while (!event.readOnly && committed.size() > event.groups)
       committed.pop_front();
   }
@@ -308,10 +343,10 @@ void fenceMbarriers(ClusterState &cluster, const WarpState &warp) {
 
 void threadFence(ClusterState &cluster, const FenceEvent &event, WarpState &warp) {
   if (acquires(event.order))
-    warp.clocks.join(warp.unacquired);
+    cluster.acquire(warp, event.laneMask, warp.unacquired);
   if (!releases(event.order))
     return;
-  warp.released = warp.clocks;
+  warp.released = cluster.published(warp, event.laneMask, event.at.pc);
   warp.releasedScope = event.scope == Scope::None ? Scope::Sys : event.scope;
   cluster.advance(warp);
 }
@@ -319,32 +354,42 @@ void threadFence(ClusterState &cluster, const FenceEvent &event, WarpState &warp
 void tensorMapFence(ClusterState &cluster, const FenceEvent &event, WarpState &warp) {
   constexpr size_t kept = 64; // of one map and warp
   if (releases(event.order)) {
-    warp.clocks.maps.join(warp.clocks.generic);
+    const VectorClock done = cluster.published(warp, event.laneMask, event.at.pc).generic;
+    cluster.teach(warp, event.laneMask, [&](Clocks &clocks) { clocks.maps.join(done); });
   } else {
     auto &acquires = cluster.mapAcquires[event.groups][warp.slot];
-    if (!acquires.empty() && acquires.back().released == warp.clocks.maps)
+    const VectorClock &maps = cluster.known(warp, event.laneMask).maps;
+    if (!acquires.empty() && acquires.back().released == maps)
       return; // whoever knows of this one knows of that one too
-    acquires.push_back({warp.epoch, warp.clocks.maps});
+    acquires.push_back({warp.epoch, maps});
     if (acquires.size() > kept)
       acquires.pop_front();
   }
   cluster.advance(warp);
 }
 
+/// What the generic proxy did becomes visible to the async proxy, in other clusters too.
+void fenceForeign(Clocks &clocks) {
+  if (!clocks.foreign)
+    return;
+  auto foreign = std::make_shared<Foreign>(*clocks.foreign);
+  for (auto &[index, known] : *foreign)
+    known.async.join(known.generic);
+  clocks.foreign = std::move(foreign);
+}
+
 void proxyFence(ClusterState &cluster, const FenceEvent &event, WarpState &warp) {
-  if (event.space != Space::Global) {
+  const VectorClock done = cluster.published(warp, event.laneMask, event.at.pc).generic;
+  if (event.space != Space::Global)
     fenceMbarriers(cluster, warp);
-    warp.clocks.async.join(warp.clocks.generic);
-  }
-  if (!isShared(event.space)) {
-    warp.clocks.asyncGlobal.join(warp.clocks.generic);
-    if (warp.clocks.foreign) {
-      auto foreign = std::make_shared<Foreign>(*warp.clocks.foreign);
-      for (auto &[index, known] : *foreign)
-        known.async.join(known.generic);
-      warp.clocks.foreign = std::move(foreign);
-    }
-  }
+  cluster.teach(warp, event.laneMask, [&](Clocks &clocks) {
+    if (event.space != Space::Global)
+      clocks.async.join(done);
+    if (isShared(event.space))
+      return;
+    clocks.asyncGlobal.join(done);
+    fenceForeign(clocks);
+  });
   cluster.advance(warp);
 }
 
@@ -352,7 +397,7 @@ void proxyFence(ClusterState &cluster, const FenceEvent &event, WarpState &warp)
 /// operations come after them.
 void drain(ClusterState &cluster, WarpState &warp, std::vector<TicketRef> &operations) {
   for (const TicketRef &ref : operations) {
-    cluster.learn(warp.clocks, ref, false);
+    cluster.teach(warp, allLanes, [&](Clocks &clocks) { cluster.learn(clocks, ref, false); });
     warp.tensorIn.raise(ref.slot, ref.epoch);
   }
   operations.clear();
@@ -365,25 +410,28 @@ void ticketWaited(ClusterState &cluster, const FenceEvent &event, WarpState &war
     std::erase_if(*list, [&](const TicketRef &ref) {
       if (cluster.ticketAt(ref.slot).id != event.groups)
         return false;
-      cluster.learn(warp.clocks, ref, false);
+      cluster.teach(warp, allLanes, [&](Clocks &clocks) { cluster.learn(clocks, ref, false); });
       return true;
     });
 }
 
 /// What the warp's tcgen05 operations did becomes what others may be ordered after.
-void publishTensor(WarpState &warp) {
-  warp.clocks.tensor.join(warp.clocks.generic);
-  for (const auto &[thread, pipeline] : warp.pipelines)
-    for (const Pipeline::Alike &earlier : pipeline.issued)
-      warp.clocks.tensor.join(earlier.clock);
+void publishTensor(ClusterState &cluster, WarpState &warp) {
+  cluster.teach(warp, allLanes, [&](Clocks &clocks) {
+    clocks.tensor.join(clocks.generic);
+    for (const auto &[thread, pipeline] : warp.pipelines)
+      for (const Pipeline::Alike &earlier : pipeline.issued)
+        clocks.tensor.join(earlier.clock);
+  });
 }
 
 /// Its tcgen05 operations come after those that were published to it, and after everything else
 /// that it has synchronized with.
-void acquireTensor(ClusterState &cluster, WarpState &warp) {
-  warp.tensorIn.join(warp.clocks.tensor);
+void acquireTensor(ClusterState &cluster, const FenceEvent &event, WarpState &warp) {
+  const Clocks &known = cluster.known(warp, event.laneMask);
+  warp.tensorIn.join(known.tensor);
   if (cluster.strict)
-    warp.fenced.join(warp.clocks.generic);
+    warp.fenced.join(known.generic);
 }
 
 } // namespace
@@ -400,7 +448,7 @@ void HazardChecker::Impl::fence(ClusterState &cluster, const FenceEvent &event) 
   case FenceKind::MbarrierInit:
     // Also a release, of the initializations: a relaxed cluster barrier then publishes them.
     fenceMbarriers(cluster, warp);
-    warp.released = warp.clocks;
+    warp.released = cluster.published(warp, event.laneMask, event.at.pc);
     warp.releasedScope = Scope::Cluster;
     return cluster.advance(warp);
   case FenceKind::BulkCommit:
@@ -408,9 +456,9 @@ void HazardChecker::Impl::fence(ClusterState &cluster, const FenceEvent &event) 
   case FenceKind::BulkWait:
     return waitForGroups(cluster, event, warp);
   case FenceKind::Tcgen05Before:
-    return publishTensor(warp);
+    return publishTensor(cluster, warp);
   case FenceKind::Tcgen05After:
-    return acquireTensor(cluster, warp);
+    return acquireTensor(cluster, event, warp);
   case FenceKind::Tcgen05WaitLd:
     return drain(cluster, warp, warp.loads);
   case FenceKind::Tcgen05WaitSt:
@@ -419,7 +467,8 @@ void HazardChecker::Impl::fence(ClusterState &cluster, const FenceEvent &event) 
     return ticketWaited(cluster, event, warp);
   case FenceKind::GridWait:
     awaits = true;
-    return warp.clocks.raiseAll(cluster.gridSlot(), 1);
+    return cluster.teach(warp, event.laneMask,
+                         [&](Clocks &clocks) { clocks.raiseAll(cluster.gridSlot(), 1); });
   case FenceKind::WgmmaUnfenced:
     return unfencedWgmma(cluster, event);
   default:

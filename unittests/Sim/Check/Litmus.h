@@ -78,6 +78,7 @@ struct Litmus {
 std::vector<Litmus> sharedMemoryLitmus();
 std::vector<Litmus> globalMemoryLitmus();
 std::vector<Litmus> tensorMemoryLitmus();
+std::vector<Litmus> laneLitmus();
 std::vector<Litmus> allLitmus();
 
 /// The text with the first `from` replaced by `to`.

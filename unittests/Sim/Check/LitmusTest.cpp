@@ -67,7 +67,7 @@ Judged fp4::sim::test::judge(const std::string &text, SimOptions options, const 
 
 std::vector<Litmus> fp4::sim::test::allLitmus() {
   std::vector<Litmus> all = sharedMemoryLitmus();
-  for (auto *more : {globalMemoryLitmus, tensorMemoryLitmus})
+  for (auto *more : {globalMemoryLitmus, tensorMemoryLitmus, laneLitmus})
     std::ranges::move(more(), std::back_inserter(all));
   return all;
 }

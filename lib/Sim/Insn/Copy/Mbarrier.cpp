@@ -9,6 +9,7 @@
 #include "fp4/Sim/Events/BarrierEvent.h"
 
 #include <fmt/format.h>
+#include <utility>
 
 namespace fp4::sim {
 
@@ -210,6 +211,7 @@ Outcome mbarrierArrive(ExecContext &cx, const Insn &insn) {
   const Variant variant = Variant(insn.m[3]);
   const bool expects = variant == ExpectTx || variant == DropExpectTx;
   TicketQueue &queue = TicketQueue::of(cx);
+  uint32_t arrived = 0;
   return forEachLane(cx, [&](int lane) {
     const Found found = findBarrier(cx, insn, insn.op[1], lane);
     if (!found.barrier)
@@ -219,12 +221,13 @@ Outcome mbarrierArrive(ExecContext &cx, const Insn &insn) {
       return false;
     const uint32_t count = expects ? 1 : static_cast<uint32_t>(operand);
     const uint64_t token = found.barrier->token();
-    // Lane mask 0: the next lane arrives here too, and what the warp did is published with the
+    // Lane mask 0: the next lane arrives here too, and what all of them did is published with the
     // last.
+    arrived |= 1u << lane;
     const bool more = lane < 31 && cx.mask >> (lane + 1) & 1 &&
                       cx.address(insn.op[1], lane + 1) == cx.address(insn.op[1], lane);
     queue.emit(cx.actor(), cx.here(), BarrierOp::MbarArrive, found.address, count, orderOf(insn),
-               scopeOf(insn), more ? 0 : 1u << lane);
+               scopeOf(insn), more ? 0 : std::exchange(arrived, 0));
     auto phases = arriveAs(variant, found, count, {cx.actor(), cx.here()});
     if (!phases)
       return failHere(cx, std::move(phases.error()), lane), false;
@@ -291,12 +294,38 @@ bool phaseWanted(ExecContext &cx, const Insn &insn, const Found &found, int lane
   return true;
 }
 
+/// The lanes that pass a wait. Those that pass one phase do so together.
+class PassedLanes {
+public:
+  PassedLanes(ExecContext &cx, const Insn &insn) : cx(cx), insn(insn) {}
+  void add(int lane, uint32_t barrier, uint64_t phaseOfIt) {
+    if (address != barrier || phase != phaseOfIt)
+      tell();
+    address = barrier;
+    phase = phaseOfIt;
+    together |= 1u << lane;
+    all |= 1u << lane;
+  }
+  /// The observer is told of the last ones.
+  void tell() {
+    if (together)
+      TicketQueue::of(cx).emit(cx.actor(), cx.here(), BarrierOp::MbarWaitPass, address, phase,
+                               orderOf(insn), scopeOf(insn), std::exchange(together, 0));
+  }
+  uint32_t mask() const { return all; }
+
+private:
+  ExecContext &cx;
+  const Insn &insn;
+  uint32_t address = 0, together = 0, all = 0;
+  uint64_t phase = 0;
+};
+
 /// PTX ISA, "mbarrier.test_wait, mbarrier.try_wait". A try_wait that would fail for every lane
 /// blocks; the hardware's time limit may also let it return false: so it does when nothing else can
 /// happen, and at times with the random policy.
 template <bool suspends> Outcome mbarrierWait(ExecContext &cx, const Insn &insn) {
-  TicketQueue &queue = TicketQueue::of(cx);
-  uint32_t passedLanes = 0;
+  PassedLanes lanes(cx, insn);
   auto wait = std::make_unique<MbarrierWait>(cx, cx.warp().index, suspends);
   const Outcome outcome = forEachLane(cx, [&](int lane) {
     const Found found = findBarrier(cx, insn, insn.op[1], lane);
@@ -309,25 +338,24 @@ template <bool suspends> Outcome mbarrierWait(ExecContext &cx, const Insn &insn)
     if (!phaseWanted(cx, insn, found, lane, phase, passed))
       return false;
     if (passed) {
-      passedLanes |= 1u << lane;
       found.barrier->waited(cx.warp().index, phase);
-      queue.emit(cx.actor(), cx.here(), BarrierOp::MbarWaitPass, found.address, phase,
-                 orderOf(insn), scopeOf(insn), 1u << lane);
+      lanes.add(lane, found.address, phase);
     } else {
       wait->targets.push_back({found.barrier, phase, found.address});
     }
     return true;
   });
+  lanes.tell();
   if (outcome == Outcome::Error)
     return outcome;
-  if (!passedLanes && suspends && !cx.expired && !cx.cluster().policy->spurious(3))
+  if (!lanes.mask() && suspends && !cx.expired && !cx.cluster().policy->spurious(3))
     return cx.block(std::move(wait));
-  cx.setPredicate(insn.op[0], passedLanes);
+  cx.setPredicate(insn.op[0], lanes.mask());
   for (const MbarrierWait::Target &target : wait->targets)
     cx.cluster().policy->polled(target.address);
-  if (passedLanes)
+  if (lanes.mask())
     return Outcome::Next;
-  queue.pollMissed();
+  TicketQueue::of(cx).pollMissed();
   return Outcome::Yield;
 }
 

@@ -73,6 +73,7 @@ Outcome copyFenced(ExecContext &cx, const Insn &insn) {
   if (!source || !target)
     return Outcome::Error;
   std::memcpy(target, source, TensorMap::encodedBytes);
+  const uint32_t lanes = cx.mask;
   cx.mask = 1u << lane; // one copy, not one per lane
   report(cx, insn.op[1], Space::SharedCta, AccessKind::Read, TensorMap::encodedBytes);
   report(cx, insn.op[0], Space::Global, AccessKind::Write, TensorMap::encodedBytes);
@@ -83,7 +84,7 @@ Outcome copyFenced(ExecContext &cx, const Insn &insn) {
     event.kind = FenceKind::ProxyTensormap;
     event.order = MemOrder::Release;
     event.scope = Scope(insn.m[0]);
-    event.laneMask = cx.mask;
+    event.laneMask = lanes; // the warp executes it as one
     cx.observer->onFence(event);
   }
   return Outcome::Next;
