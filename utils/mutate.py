@@ -293,25 +293,11 @@ def statements(text):
     return [part for part in parts if part and part.strip()]
 
 
-BARRIER = r"(?<![\w.])(?:bar|barrier)\."
-OF_ONE_LANE = r"(?<![\w.])(?:atom|red|ld|st)\.(?:acq_rel|acquire|release)\b"
-
-
-def hands_on(mutant):
-    """Whether a warp's barrier has an acquire or a release of memory between itself and the next
-    barrier in the text: it lets one lane publish what the others stored, or lets them read what one
-    has acquired. The checker gives a warp one clock, and sees neither."""
-    if mutant.what != "warp barrier deleted":
-        return False
-    near = re.split(BARRIER, mutant.before)[-1] + re.split(BARRIER, mutant.behind)[0]
-    return re.search(OF_ONE_LANE, near) is not None
-
-
 def meets_again(mutant):
     """Lanes that have parted meet where all of them execute one instruction with the mask of all.
-    Of the accesses to memory that a barrier orders, the checker finds those of the lanes themselves."""
+    The checker finds the accesses to memory that a barrier orders."""
     is_all = re.match(r"bar\.warp\.sync\s+-1;", mutant.removed)
-    if mutant.what != "warp barrier deleted" or not is_all or hands_on(mutant):
+    if mutant.what != "warp barrier deleted" or not is_all:
         return None
     before, behind = statements(mutant.before), statements(mutant.behind)
     labels = {text[:-1]: place for place, text in enumerate(before + behind) if text.endswith(":")}
@@ -370,7 +356,7 @@ def compile_program(tools, scratch, source, arguments):
 def is_weaker_access(mutant):
     """Of these the orders of steps show nothing. An atomic that was relaxed before orders nothing: if
     it is narrower, it may race, which the checker finds in any order."""
-    return (mutant.what == "access made relaxed" or hands_on(mutant) or
+    return (mutant.what == "access made relaxed" or
             (mutant.what == "scope narrowed" and "mbarrier" not in mutant.source))
 
 
