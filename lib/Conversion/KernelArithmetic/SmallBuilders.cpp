@@ -3,6 +3,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
 
@@ -34,6 +35,16 @@ Value fp4::address(ImplicitLocOpBuilder &b, Value base, Value index, int64_t str
 
 Value fp4::advance(ImplicitLocOpBuilder &b, Value base, int64_t bytes) {
   return bytes == 0 ? base : bytePointer(b, base, static_cast<int32_t>(bytes));
+}
+
+SmallVector<Value> fp4::packedWords(ImplicitLocOpBuilder &b, Value vector) {
+  auto type = cast<VectorType>(vector.getType());
+  int64_t count = type.getNumElements() * type.getElementTypeBitWidth() / 32;
+  Value bits = vector::BitCastOp::create(b, VectorType::get(count, b.getI32Type()), vector);
+  SmallVector<Value> words;
+  for (int64_t i = 0; i < count; ++i)
+    words.push_back(vector::ExtractOp::create(b, bits, i));
+  return words;
 }
 
 Value fp4::load(ImplicitLocOpBuilder &b, Type type, Value pointer, unsigned alignment) {

@@ -20,6 +20,9 @@ mlir::Value address(mlir::ImplicitLocOpBuilder &b, mlir::Value base, mlir::Value
 /// `base + bytes`, for a constant.
 mlir::Value advance(mlir::ImplicitLocOpBuilder &b, mlir::Value base, int64_t bytes);
 
+/// The bits of a vector as i32 words.
+llvm::SmallVector<mlir::Value> packedWords(mlir::ImplicitLocOpBuilder &b, mlir::Value vector);
+
 /// Loads that may be cached as read-only, and stores; `alignment` in bytes.
 mlir::Value load(mlir::ImplicitLocOpBuilder &b, mlir::Type type, mlir::Value pointer,
                  unsigned alignment);

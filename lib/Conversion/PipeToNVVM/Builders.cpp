@@ -66,16 +66,6 @@ Value fp4::tmemPointer(OpBuilder &b, Location loc, Value address) {
   return LLVM::IntToPtrOp::create(b, loc, type, address);
 }
 
-SmallVector<Value> fp4::packedWords(ImplicitLocOpBuilder &b, Value vector) {
-  auto type = cast<VectorType>(vector.getType());
-  int64_t count = type.getNumElements() * type.getElementTypeBitWidth() / 32;
-  Value bits = vector::BitCastOp::create(b, VectorType::get(count, b.getI32Type()), vector);
-  SmallVector<Value> words;
-  for (int64_t i = 0; i < count; ++i)
-    words.push_back(vector::ExtractOp::create(b, bits, i));
-  return words;
-}
-
 void fp4::storePiece(OpBuilder &b, Location loc, Value value, int64_t first, int64_t count,
                      Value pointer) {
   int64_t bytes = cast<VectorType>(value.getType()).getElementTypeBitWidth() / 8;

@@ -242,9 +242,6 @@ mlir::Value accumulatorLane(mlir::OpBuilder &, mlir::Location, const KernelState
 /// The 32-bit tensor memory address as the pointer that nvvm ops take.
 mlir::Value tmemPointer(mlir::OpBuilder &, mlir::Location, mlir::Value address);
 
-/// The bits of a vector as i32 words.
-llvm::SmallVector<mlir::Value> packedWords(mlir::ImplicitLocOpBuilder &, mlir::Value vector);
-
 /// Stores `count` elements of the vector `value` from number `first` on at `pointer`, in one access.
 void storePiece(mlir::OpBuilder &, mlir::Location, mlir::Value value, int64_t first, int64_t count,
                 mlir::Value pointer);

@@ -1,15 +1,12 @@
 //===- Results.cpp - What an epilogue derives from its elements -----------===//
 //
-// Maxima: the bits of magnitudes are ordered as they are, so a warp reduces them with redux.sync and
-// raises the scalar in memory with one atomic maximum.
-//
-// Transposition: bits of the lane and of the number of an element change places, one of each at a
-// time. Two threads whose lanes differ in that bit exchange the registers whose numbers do. Where
-// elements are half as wide as registers, the last bit is that of the half.
+// Maxima: the bits of magnitudes are ordered as they are, so a warp reduces them with redux.sync
+// and raises the scalar in memory with one atomic maximum.
 //
 //===----------------------------------------------------------------------===//
 #include "BufferLines.h"
 #include "Int32.h"
+#include "LaneTranspose.h"
 #include "Lowering.h"
 #include "Scalars.h"
 #include "SmallBuilders.h"
@@ -106,57 +103,9 @@ struct LowerTranspose : fp4::PipePattern<fp4::pipe::TransposeOp> {
   LogicalResult matchAndRewrite(fp4::pipe::TransposeOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    auto type = cast<VectorType>(op.getValue().getType());
-    SmallVector<Value> words = fp4::packedWords(b, adaptor.getValue());
-    bool isPacked = type.getElementTypeBitWidth() == 16;
-    auto count = static_cast<int64_t>(words.size());
-    for (int64_t lane = kWarp / 2; lane > (isPacked ? 1 : 0); lane /= 2)
-      exchangeWords(b, words, lane, lane * count / kWarp);
-    if (isPacked)
-      exchangeHalves(b, words);
-    Value all = vector::FromElementsOp::create(
-        b, VectorType::get(count, b.getI32Type()), words);
-    rewriter.replaceOp(op, Value(vector::BitCastOp::create(b, type, all)));
-    return success();
-  }
-
-private:
-  Value hasBit(ImplicitLocOpBuilder &b, int64_t bit) const {
-    Value found = arith::AndIOp::create(b, state.threadIndex, fp4::constI32(b, bit));
-    return arith::CmpIOp::create(b, arith::CmpIPredicate::ne, found, fp4::constI32(b, 0));
-  }
-
-  static Value ofPartner(ImplicitLocOpBuilder &b, Value word, int64_t bit) {
-    return NVVM::ShflOp::create(b, b.getI32Type(), fp4::constI32(b, -1), word,
-                                fp4::constI32(b, bit), fp4::constI32(b, kWarp - 1),
-                                NVVM::ShflKind::bfly, UnitAttr());
-  }
-
-  /// Bit `bit` of the lane changes places with bit `step` of the number of a word.
-  void exchangeWords(ImplicitLocOpBuilder &b, SmallVector<Value> &words, int64_t bit,
-                     int64_t step) const {
-    Value isUpper = hasBit(b, bit);
-    auto choose = [&](Value x, Value y) { return arith::SelectOp::create(b, isUpper, x, y); };
-    for (size_t i = 0; i < words.size(); ++i) {
-      if (i & size_t(step))
-        continue;
-      Value &low = words[i], &high = words[i + size_t(step)];
-      Value got = ofPartner(b, choose(low, high), bit);
-      Value newLow = choose(got, low), newHigh = choose(high, got);
-      low = newLow;
-      high = newHigh;
-    }
-  }
-
-  /// Bit 0 of the lane changes places with the half of a word.
-  void exchangeHalves(ImplicitLocOpBuilder &b, SmallVector<Value> &words) const {
     fp4::Scalars s(b, *state.target);
-    Value isUpper = hasBit(b, 1);
-    for (Value &word : words) {
-      Value got = ofPartner(b, word, 1);
-      Value even = s.permute(word, got, 0x5410), odd = s.permute(got, word, 0x7632);
-      word = arith::SelectOp::create(b, isUpper, odd, even);
-    }
+    rewriter.replaceOp(op, fp4::transposeLanes(b, s, adaptor.getValue(), state.threadIndex));
+    return success();
   }
 };
 
