@@ -2,8 +2,6 @@
 
 #include "CostModel.h"
 
-#include "fp4/ISA/TimingRates.h"
-
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/ErrorHandling.h"
 
@@ -30,8 +28,7 @@ std::string_view fp4::spell(ProductBound bound) {
   llvm_unreachable("every bound has its words");
 }
 
-/// A rate of the target, or of B200 where nobody published one.
-static double cyclesOf(hw::TimingRate which, const hw::TargetModel &target) {
+double fp4::rateOf(hw::TimingRate which, const hw::TargetModel &target) {
   const hw::Rate *rate = hw::timingRate(target.name, which);
   return *(rate ? rate : hw::timingRate("sm_100a", which));
 }
@@ -44,8 +41,8 @@ double fp4::feedBytesPerCycle(int64_t multiprocessors, const hw::TargetModel &ta
   constexpr double ofB200 = 148; // share what it delivers
   bool isKnown = hw::timingRate(target.name, hw::TimingRate::L2SharedTerabytes);
   double share = isKnown ? 1 : target.multiprocessors / ofB200;
-  double all = cyclesOf(hw::TimingRate::L2SharedTerabytes, target) * share * 1000 /
-               target.product->gigahertz;
+  double all =
+      rateOf(hw::TimingRate::L2SharedTerabytes, target) * share * 1000 / target.product->gigahertz;
   return std::min<double>(target.product->l2BytesPerCycle, all / double(multiprocessors));
 }
 
@@ -75,9 +72,24 @@ static int64_t scaleBlocksOfB(const ProductTile &tile) {
   return ceilDiv(block - std::gcd(tile.n, block) + tile.n, block);
 }
 
-/// Cycles of one instruction, and what takes them, with `active` multiprocessors at work.
-static ProductCost stepCost(const MatmulSize &size, const ProductTile &tile, int64_t active,
-                            const hw::TargetModel &target) {
+namespace {
+/// Of one instruction.
+struct StepCost {
+  double issue;  ///< of the tensor core
+  double cycles; ///< with its operands from the L2 cache
+  ProductBound bound;
+};
+/// Of one tile.
+struct TileCost {
+  double first;  ///< where no epilogue of another one runs beside it
+  double cycles; ///< behind others
+  ProductBound bound;
+};
+} // namespace
+
+/// With `active` multiprocessors at work.
+static StepCost stepCost(const MatmulSize &size, const ProductTile &tile, int64_t active,
+                         const hw::TargetModel &target) {
   constexpr double kStep = 64;
   const double stepBytes = double(size.stepBytes());
   double rows = double(tile.rowsOfA() + tile.rowsOfB() * size.products);
@@ -89,8 +101,13 @@ static ProductCost stepCost(const MatmulSize &size, const ProductTile &tile, int
       double(std::min(size.m, tile.rowsOfA()) + std::min(size.n, tile.rowsOfB()) * size.products);
   double bytes = delivered * stepBytes + scaleRows * (double(size.stepK) / double(size.block));
   double feed = bytes / feedBytesPerCycle(active, target);
-  return {std::max(issue, feed), 0,
+  return {issue, std::max(issue, feed),
           issue >= feed ? ProductBound::TensorCore : ProductBound::L2Feed};
+}
+
+/// Of all results.
+static double bytesOfElement(const MatmulSize &size) {
+  return (size.epilogue.storesElements ? double(size.resultBytes) : 0) + size.epilogue.derivedBytes;
 }
 
 /// Bytes that the kernel must read, or write, at least once; a range of K besides writes its sums,
@@ -99,11 +116,12 @@ static double operandBytes(const MatmulSize &size) {
   double perRow = double(size.k * size.stepBytes()) / double(size.stepK) + double(size.k) / double(size.block);
   double rowsOfB =
       double(size.n * size.products) * double(std::max<size_t>(1, size.groups.size()));
-  return (double(size.m) + rowsOfB) * perRow;
+  return (double(size.m) + rowsOfB) * perRow +
+         double(size.m) * double(size.n) * size.epilogue.inputBytes;
 }
 static double writtenBytes(const MatmulSize &size, const ProductTile &tile) {
   double sums = size.splits > 1 && !tile.joins ? 2.0 * 4 * double(size.splits) : 0;
-  return double(size.m) * double(size.n) * (double(size.resultBytes) + sums);
+  return double(size.m) * double(size.n) * (bytesOfElement(size) + sums);
 }
 
 int64_t fp4::countTiles(const MatmulSize &size, int64_t rows, int64_t columns) {
@@ -148,6 +166,44 @@ static bool hasTwoAccumulators(const MatmulSize &size, const ProductTile &tile) 
   return tile.laneColumns() * size.products <= (size.stepK == 96 ? 128 : 192);
 }
 
+/// Columns of a thread that are code without a loop: all of them where they are held in registers.
+static int64_t writtenColumns(const MatmulSize &size, const ProductTile &tile,
+                              const hw::TargetModel &target) {
+  const EpilogueWork &work = size.epilogue;
+  bool holds = !hasTwoAccumulators(size, tile) &&
+               (work.derives || size.products == 1 || wavesOf(size, tile, target) > 1);
+  return holds || work.foldsAmax ? tile.laneColumns() / tile.epilogueGroups : work.group;
+}
+
+/// Cycles of a column of 32 rows. One warp waits for results that its next instructions need, and
+/// for instructions that the nearest cache has no room for; two of a scheduler wait at other times.
+static double columnCycles(const MatmulSize &size, const ProductTile &tile,
+                           const hw::TargetModel &target) {
+  const SchedulerCycles &work = size.epilogue.column;
+  double alone = work.alone;
+  if (work.instructions * double(writtenColumns(size, tile, target)) >
+      rateOf(hw::TimingRate::FetchInstructions, target))
+    alone = std::max(alone, work.instructions * rateOf(hw::TimingRate::FetchInterval, target));
+  return std::max(work.busy, alone / double(tile.epilogueGroups));
+}
+
+/// What the threads of an epilogue compute of a tile, beyond the conversion that every epilogue
+/// has, and wait for: a chunk of columns loads its inputs when it has its sums. Matrices come from
+/// device memory.
+static double workCycles(const MatmulSize &size, const ProductTile &tile,
+                         const hw::TargetModel &target) {
+  const EpilogueWork &work = size.epilogue;
+  auto columns = double(tile.laneColumns());
+  double wait = 0;
+  if (work.loadsColumns)
+    wait = rateOf(hw::TimingRate::L2Latency, target);
+  if (work.inputBytes > 0)
+    wait = rateOf(hw::TimingRate::MemoryLatency, target);
+  double stored = work.storesElements ? work.conversion.alone : 0; // storingCycles has it
+  return columns * (columnCycles(size, tile, target) - stored) +
+         columns / double(tile.epilogueGroups * EpilogueWork::kChunk) * wait;
+}
+
 /// What a tile whose accumulator is the only one keeps from the next tile. SERIAL is of kernels
 /// that store each part before they read the next. Ours read the last columns, as many as registers
 /// hold results of, before they store any of these: each is then only read, scaled and converted.
@@ -156,19 +212,22 @@ static double serialCycles(const MatmulSize &size, const ProductTile &tile, bool
                            const hw::TargetModel &target) {
   constexpr double registers = 128, columnBytes = 4 * 32; // of a thread; of a warp
   const double common = size.stepK == 96 ? 128 : 96;
-  bool overlaps = size.stepK != 96 || tile.n == kWidestTileN;
+  bool overlaps = (size.stepK != 96 || tile.n == kWidestTileN) && size.epilogue.isPlain() &&
+                  tile.epilogueGroups == 1;
   if (hasTwoAccumulators(size, tile))
     return 0;
   double columns = double(tile.laneColumns() * size.products);
-  double read = columnBytes / cyclesOf(hw::TimingRate::TmemBytes, target);
+  double read = columnBytes / rateOf(hw::TimingRate::TmemBytes, target);
   if (!isLast && size.products == 1 && overlaps && !leavesSums(size, tile) && !tile.joins)
     return common * read;
   if (tile.joins) // all of it is read before any of it is added
     return columns * read;
   double resultBytes = leavesSums(size, tile) ? 4 : double(size.resultBytes);
-  double held = std::min(columns, registers * 4 / resultBytes);
-  double perColumn = read + cyclesOf(hw::TimingRate::FmaInterval, target) +
-                     cyclesOf(hw::TimingRate::AluInterval, target);
+  double held = std::min(columns, registers * 4 / resultBytes / (size.epilogue.hasBody ? 2 : 1));
+  if (!size.epilogue.storesElements) // codes and scales leave when all is read
+    held = columns;
+  double perColumn = read + rateOf(hw::TimingRate::FmaInterval, target) +
+                     rateOf(hw::TimingRate::AluInterval, target);
   double stored = target.product->epilogueCyclesPerColumn * (columns - held);
   return target.product->serialShare * stored + held * perColumn;
 }
@@ -184,11 +243,10 @@ static double scaleCycles(const MatmulSize &size, const ProductTile &tile,
   int64_t accumulators = hasTwoAccumulators(size, tile) ? 2 : 1;
   if (accumulators * tile.laneColumns() * size.products + 2 * columns <= target.tmemColumns)
     return 0;
-  return cyclesOf(tile.pair ? hw::TimingRate::Tcgen05PairTail : hw::TimingRate::Tcgen05Tail,
-                  target) +
-         cyclesOf(hw::TimingRate::MbarrierWake, target) +
-         cyclesOf(hw::TimingRate::MbarrierTest, target) +
-         cyclesOf(hw::TimingRate::ScaleCopyLatency, target);
+  return rateOf(tile.pair ? hw::TimingRate::Tcgen05PairTail : hw::TimingRate::Tcgen05Tail, target) +
+         rateOf(hw::TimingRate::MbarrierWake, target) +
+         rateOf(hw::TimingRate::MbarrierTest, target) +
+         rateOf(hw::TimingRate::ScaleCopyLatency, target);
 }
 
 static int64_t deepTiles(const MatmulSize &size) {
@@ -200,41 +258,92 @@ static double joinCycles(const MatmulSize &size, const ProductTile &tile,
                          const hw::TargetModel &target) {
   constexpr double lanes = 128, sumBytes = 4, warp = 32;
   auto columns = double(tile.laneColumns()), others = 1 - 1 / double(size.splits);
-  double read = columns * sumBytes * warp / cyclesOf(hw::TimingRate::TmemBytes, target);
+  double read = columns * sumBytes * warp / rateOf(hw::TimingRate::TmemBytes, target);
   double sent =
-      others * columns * lanes * sumBytes / cyclesOf(hw::TimingRate::RemoteStoreBytes, target);
-  double added =
-      columns * (lanes * sumBytes / cyclesOf(hw::TimingRate::SharedBytes, target) +
-                 cyclesOf(hw::TimingRate::FmaInterval, target));
-  return read + sent + added + cyclesOf(hw::TimingRate::RemoteArrive, target) +
-         cyclesOf(hw::TimingRate::MbarrierWake, target) +
-         cyclesOf(hw::TimingRate::SharedLatency, target);
+      others * columns * lanes * sumBytes / rateOf(hw::TimingRate::RemoteStoreBytes, target);
+  double added = columns * (lanes * sumBytes / rateOf(hw::TimingRate::SharedBytes, target) +
+                            rateOf(hw::TimingRate::FmaInterval, target));
+  return read + sent + added + rateOf(hw::TimingRate::RemoteArrive, target) +
+         rateOf(hw::TimingRate::MbarrierWake, target) +
+         rateOf(hw::TimingRate::SharedLatency, target);
 }
 
-static double epilogueCycles(const MatmulSize &size, const ProductTile &tile,
+/// Fences that hand staged tiles over, beyond those of a plain epilogue of four warps: with a body
+/// a thread stages its chunks one by one.
+static double handOverCycles(const MatmulSize &size, const ProductTile &tile,
                              const hw::TargetModel &target) {
-  double all =
-      target.product->epilogueCyclesPerColumn * double(tile.laneColumns() * size.products);
-  return tile.joins ? joinCycles(size, tile, target) + all / double(size.splits) : all;
+  constexpr double widest = 2 * EpilogueWork::kChunk;
+  if (!size.epilogue.hasBody || size.epilogue.derives)
+    return 0;
+  auto columns = double(tile.laneColumns());
+  double tiles = columns / double(tile.epilogueGroups * EpilogueWork::kChunk);
+  return (tiles - columns / widest) * rateOf(hw::TimingRate::FenceProxyAsync, target);
+}
+
+/// Every warp of the grid raises one number in memory.
+static double foldCycles(const MatmulSize &size, const ProductTile &tile,
+                         const hw::TargetModel &target) {
+  if (!size.epilogue.foldsAmax)
+    return 0;
+  int64_t blocks = countWholeTiles(size, tile) * (tile.pair ? 2 : 1);
+  auto warps = double(std::min<int64_t>(blocks, target.multiprocessors) * 4 * tile.epilogueGroups);
+  return warps * rateOf(hw::TimingRate::AtomicInterval, target);
+}
+
+/// Fitted to elements of 4 bytes. Codes take as much less as they have fewer bytes, but for the
+/// sums, which are read once.
+static double storingCycles(const MatmulSize &size, const ProductTile &tile,
+                            const hw::TargetModel &target) {
+  constexpr double columnBytes = 4 * 32, fittedBytes = 4;
+  const EpilogueWork &work = size.epilogue;
+  double read = columnBytes / rateOf(hw::TimingRate::TmemBytes, target);
+  double stored = work.storesElements + work.derivedBytes / fittedBytes;
+  double release = work.storesElements ? 0 : rateOf(hw::TimingRate::FenceProxyAsync, target);
+  return release + double(tile.laneColumns() * size.products) *
+                       (read + stored * (target.product->epilogueCyclesPerColumn - read));
+}
+
+double fp4::epilogueCycles(const MatmulSize &size, const ProductTile &tile,
+                           const hw::TargetModel &target) {
+  double all = storingCycles(size, tile, target) + workCycles(size, tile, target) +
+               handOverCycles(size, tile, target);
+  if (tile.joins)
+    all = joinCycles(size, tile, target) + all / double(size.splits);
+  return all + foldCycles(size, tile, target);
+}
+
+/// Of a tile whose accumulator the next one waits for until threads have computed all that comes of
+/// it. Meanwhile its operands are loaded, so that the tensor core multiplies them in `multiplied`
+/// cycles.
+static double heldCycles(const MatmulSize &size, const ProductTile &tile, double multiplied,
+                         const hw::TargetModel &target) {
+  if (hasTwoAccumulators(size, tile) || size.epilogue.isPlain())
+    return 0;
+  return multiplied + target.product->fillCycles + workCycles(size, tile, target);
 }
 
 /// Of one tile, while `workers` have one each.
-static ProductCost tileCost(const MatmulSize &size, const ProductTile &tile, int64_t workers,
-                            bool isLast, const hw::TargetModel &target) {
+static TileCost tileCost(const MatmulSize &size, const ProductTile &tile, int64_t workers,
+                         bool isLast, const hw::TargetModel &target) {
   const hw::ProductRates &rates = *target.product;
   int64_t active = std::min<int64_t>(workers * (tile.pair ? 2 : 1), target.multiprocessors);
-  ProductCost step = stepCost(size, tile, active, target);
+  StepCost step = stepCost(size, tile, active, target);
   double steps = double(size.tileSteps() * deepTiles(size));
   if (size.stepK == 96) // of a k tile of three panels often a good part does not exist
     steps = double(ceilDiv(size.k, size.stepK));
   double bytes = double(std::min(size.m, tile.rowsOfA()) * std::min(size.n, tile.n)) *
-                 double(leavesSums(size, tile) ? 4 : size.resultBytes) /
+                 ((leavesSums(size, tile) ? 4 : bytesOfElement(size)) * kStoreShare +
+                  size.epilogue.inputBytes) /
                  double(tile.joins ? size.splits : 1);
   double main = steps * step.cycles + double(deepTiles(size)) * scaleCycles(size, tile, target) +
-                rates.fillCycles + kStoreShare * bytes / feedBytesPerCycle(active, target);
+                rates.fillCycles + bytes / feedBytesPerCycle(active, target);
   double epilogue = epilogueCycles(size, tile, target);
-  double cycles = std::max(main + serialCycles(size, tile, isLast, target), epilogue);
-  return {cycles, 0, cycles > epilogue ? step.bound : ProductBound::Epilogue};
+  double serial = serialCycles(size, tile, isLast, target);
+  double held = isLast ? 0 : heldCycles(size, tile, steps * step.issue + serial, target);
+  double cycles = std::max({main + serial, held, epilogue});
+  // The fit is of plain products, and has an epilogue beside the first tile too.
+  double first = size.epilogue.isPlain() ? cycles : main + serial;
+  return {first, cycles, cycles > main + serial ? ProductBound::Epilogue : step.bound};
 }
 
 ProductCost fp4::productCost(const MatmulSize &size, const ProductTile &tile,
@@ -245,8 +354,9 @@ ProductCost fp4::productCost(const MatmulSize &size, const ProductTile &tile,
   int64_t tiles = countWholeTiles(size, tile), workers = productWorkers(tile, target);
   int64_t waves = tiles / workers, rest = tiles % workers;
   double epilogue = epilogueCycles(size, tile, target);
-  ProductCost whole = tileCost(size, tile, waves ? workers : rest, waves + (rest > 0) < 2, target);
-  double busy = double(std::max<int64_t>(waves, 1)) * whole.cycles;
+  TileCost whole = tileCost(size, tile, waves ? workers : rest, waves + (rest > 0) < 2, target);
+  // Beside the first tile no epilogue runs, and behind the last one nothing else.
+  double busy = whole.first + double(std::max<int64_t>(waves, 1) - 1) * whole.cycles;
   if (waves && rest) // which L2 delivers more to
     busy += tileCost(size, tile, rest, false, target).cycles;
   double join = size.splits > 1 && !tile.joins ? double(size.splits) * epilogue
@@ -276,23 +386,22 @@ double fp4::directStoreCycles(const MatmulSize &size, const ProductTile &tile,
 double fp4::stagedStoreCycles(const MatmulSize &size, const ProductTile &tile,
                               const hw::TargetModel &target) {
   constexpr double left = 8192; // of a staged tile, when somebody waits for it: half of one
-  double handOver = cyclesOf(hw::TimingRate::FenceProxyAsync, target) +
-                    cyclesOf(hw::TimingRate::MbarrierWake, target) +
-                    cyclesOf(hw::TimingRate::StoreLatency, target) +
-                    left / cyclesOf(hw::TimingRate::StoreBytes, target);
+  double handOver = rateOf(hw::TimingRate::FenceProxyAsync, target) +
+                    rateOf(hw::TimingRate::MbarrierWake, target) +
+                    rateOf(hw::TimingRate::StoreLatency, target) +
+                    left / rateOf(hw::TimingRate::StoreBytes, target);
   return directStoreCycles(size, tile, target) / 2 + handOver;
 }
 
 int64_t fp4::stagesThatCoverLoads(const MatmulSize &size, const ProductTile &tile, int64_t tileK,
                                   int64_t stageBytes, const hw::TargetModel &target) {
   // from the release of a stage over its copies and products to the next release
-  double turn = cyclesOf(hw::TimingRate::MbarrierTest, target) * 2 +
-                cyclesOf(hw::TimingRate::MbarrierWake, target) +
-                cyclesOf(hw::TimingRate::TmaIssue, target) +
-                cyclesOf(hw::TimingRate::L2Latency, target) +
-                cyclesOf(hw::TimingRate::TmaLatency, target) +
-                cyclesOf(hw::TimingRate::Tcgen05Tail, target) +
-                double(stageBytes) / cyclesOf(hw::TimingRate::TmaBytes, target);
+  double turn =
+      rateOf(hw::TimingRate::MbarrierTest, target) * 2 +
+      rateOf(hw::TimingRate::MbarrierWake, target) + rateOf(hw::TimingRate::TmaIssue, target) +
+      rateOf(hw::TimingRate::L2Latency, target) + rateOf(hw::TimingRate::TmaLatency, target) +
+      rateOf(hw::TimingRate::Tcgen05Tail, target) +
+      double(stageBytes) / rateOf(hw::TimingRate::TmaBytes, target);
   double steps = double(tileK) / double(size.stepK);
   return 1 + int64_t(std::ceil(
                  turn / (steps * stepCost(size, tile, target.multiprocessors, target).cycles)));
@@ -301,8 +410,11 @@ int64_t fp4::stagesThatCoverLoads(const MatmulSize &size, const ProductTile &til
 ProductTile fp4::cheapestTile(llvm::ArrayRef<ProductTile> candidates, const MatmulSize &size,
                               const hw::TargetModel &target) {
   auto rankOf = [&](const ProductTile &tile) {
+    constexpr double leastGain = 1.01;
     ProductCost cost = productCost(size, tile, target);
-    return std::pair(cost.cycles, cost.busy); // where memory bounds several, the rest decides
+    double factor = tile.epilogueGroups > 1 ? leastGain : 1;
+    return std::pair(factor * cost.cycles,
+                     factor * cost.busy); // where memory bounds several, the rest decides
   };
   ProductTile best = candidates.front();
   for (const ProductTile &tile : candidates.drop_front())

@@ -13,7 +13,7 @@
 //          for, but at most at FEED; rows that do not exist are not delivered
 // and an output tile costs
 //   main = steps * that + FILL + STORE * bytes of the result / rate of the feed
-//   epi  = EPILOGUE * n
+//   epi  = EPILOGUE * n + what threads compute, load and derive besides (EpilogueWork.h)
 // because L2 delivers little while it takes results. Where tensor memory has one set of scales, a k
 // tile waits for the products of the one before and for its scales. The last wave has fewer tiles,
 // to which L2 delivers more. Instructions of K = 96 take 48 B of each row, and no longer for their
@@ -24,18 +24,20 @@
 // two accumulators have columns in common, reading these is all that is added. A kernel is
 //   max(sum of tiles over waves + TAIL + epi, read bytes / memory + written bytes / WRITES) +
 //   launch.
-// Ranges of K join in a workspace, where the last block adds them all, epi for each; or in a cluster,
-// of S blocks: there a block sends S - 1 parts of S of its sums, adds S for its own part, which are as
-// many elements as a block has, and has an epilogue of a part of S.
-// Workers that share tiles have no last wave: tiles / workers waves, and a worker begins twice
-// more, leaves the sums of one tile and adds those of another, which takes EPI each. Workers are
-// multiprocessors, or the pairs of them. The model is fitted to public measurements of B200 with
-// another compiler's kernels. It ranks plans. What it says about time is a prediction.
+// Ranges of K join in a workspace, where the last block adds them all, epi for each; or in a
+// cluster, of S blocks: there a block sends S - 1 parts of S of its sums, adds S for its own part,
+// which are as many elements as a block has, and has an epilogue of a part of S. Workers that share
+// tiles have no last wave: tiles / workers waves, and a worker begins twice more, leaves the sums
+// of one tile and adds those of another, which takes EPI each. Workers are multiprocessors, or the
+// pairs of them. The model is fitted to public measurements of B200 with another compiler's
+// kernels. It ranks plans. What it says about time is a prediction.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "fp4/ISA/TargetModel.h"
+#include "EpilogueWork.h"
+
+#include "fp4/ISA/TimingRates.h"
 
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/SmallVector.h"
@@ -66,6 +68,7 @@ struct MatmulSize {
   int64_t products = 1;    ///< of one A, which a tile has the sums of
   llvm::SmallVector<int64_t> groups = {}; ///< rows of products that are stacked; none for one
   bool expectsGroups = false; ///< these are expected, and groups have about as many
+  EpilogueWork epilogue = {}; ///< besides reading and storing its elements
 };
 
 /// Tiles of `rows` x `columns` of the result, or of those of all groups.
@@ -92,6 +95,7 @@ struct ProductTile {
   bool swap = false; ///< the tile is one of the transposed result
   bool narrow = false; ///< the pair has 128 rows
   bool joins = false;  ///< the blocks of the cluster, or its pairs, have ranges of K of one tile
+  int64_t epilogueGroups = 1; ///< warpgroups that read an accumulator, each a part of its columns
 
   int64_t rows() const { return pair ? 2 * rowsOfA() : kProductTileM; }
   int64_t rowsOfA() const { return narrow ? kProductTileM / 2 : kProductTileM; } ///< of a block
@@ -109,6 +113,13 @@ struct ProductCost {
   double busy;   ///< without the launch and what only device memory takes
   ProductBound bound;
 };
+
+/// A rate of the target, or of B200 where nobody published one.
+double rateOf(hw::TimingRate which, const hw::TargetModel &target);
+
+/// What the epilogue of a tile takes, from the end of its products to the end of its stores.
+double epilogueCycles(const MatmulSize &size, const ProductTile &tile,
+                      const hw::TargetModel &target);
 
 /// Of a product with `tile` on a target with tcgen05.
 ProductCost productCost(const MatmulSize &size, const ProductTile &tile,
@@ -137,7 +148,8 @@ double stagedStoreCycles(const MatmulSize &size, const ProductTile &tile,
 int64_t stagesThatCoverLoads(const MatmulSize &size, const ProductTile &tile, int64_t tileK,
                              int64_t stageBytes, const hw::TargetModel &target);
 
-/// The cheapest of `candidates`, which are not empty; of equals, the first.
+/// The cheapest of `candidates`, which are not empty; of equals, the first. Two warpgroups are to
+/// gain a hundredth: the model does not know what a block of more threads costs besides.
 ProductTile cheapestTile(llvm::ArrayRef<ProductTile> candidates, const MatmulSize &size,
                          const hw::TargetModel &target);
 

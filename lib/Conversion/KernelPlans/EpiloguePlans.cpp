@@ -1,7 +1,9 @@
 //===- EpiloguePlans.cpp - Epilogues of two warpgroups --------------------===//
 //
-// Eight warps read an accumulator in tensor memory, four a half of its columns each. They take half
-// as long for what threads compute, and nothing is gained where stores or loads bound a kernel.
+// Eight warps read an accumulator in tensor memory, four a half of its columns each. What one warp
+// of a scheduler waits for, another one has time for: results of instructions, loads, fences. They
+// gain nothing where instructions fill the pipes already, or where stores or loads bound a kernel.
+// So they are proposed where threads do more than convert and store elements.
 //
 //===----------------------------------------------------------------------===//
 
@@ -41,4 +43,20 @@ LogicalResult fp4::checkEpilogueWarps(Operation *op, const KernelPlan &plan,
     return misfit(op, "epilogue_warps", "is 4 or 8", Twine(warps));
   std::string why = whyOneGroup(cast<BlockScaledMatmulOp>(op), plan, target);
   return why.empty() ? success() : LogicalResult(misfit(op, "epilogue_warps", "is 4 " + why, "8"));
+}
+
+void fp4::addWideEpilogues(BlockScaledMatmulOp product, const KernelPlan &wish,
+                           const MatmulSize &size, const hw::TargetModel &target,
+                           llvm::function_ref<KernelPlan(const ProductTile &)> planOf,
+                           SmallVectorImpl<ProductTile> &tiles) {
+  if (wish.epilogueWarps == 8)
+    for (ProductTile &tile : tiles)
+      tile.epilogueGroups = 2;
+  if (wish.epilogueWarps || wish.roles || size.epilogue.isPlain())
+    return;
+  for (ProductTile tile : llvm::to_vector(tiles)) {
+    tile.epilogueGroups = 2;
+    if (whyOneGroup(product, planOf(tile), target).empty())
+      tiles.push_back(tile);
+  }
 }

@@ -181,6 +181,12 @@ llvm::StringRef tensorMemoryRules(pipe::RolePlanAttr roles);
 llvm::StringRef wideEpilogueRules(pipe::RolePlanAttr roles);
 llvm::LogicalResult checkEpilogueWarps(mlir::Operation *op, const KernelPlan &plan,
                                        const hw::TargetModel &target);
+/// Candidates with such epilogues beside `tiles`, of which `planOf` says the plan; or instead of
+/// them, where they are asked for.
+void addWideEpilogues(BlockScaledMatmulOp product, const KernelPlan &wish, const MatmulSize &size,
+                      const hw::TargetModel &target,
+                      llvm::function_ref<KernelPlan(const ProductTile &)> planOf,
+                      llvm::SmallVectorImpl<ProductTile> &tiles);
 
 /// The schedule is one, and the roles drive all of `engines` and follow `rules`.
 llvm::LogicalResult checkTiling(mlir::Operation *op, const KernelPlan &plan,

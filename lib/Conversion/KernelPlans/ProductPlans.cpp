@@ -171,6 +171,8 @@ static KernelPlan planOfTile(const ProductTile &tile, const MatmulSize &size) {
     plan.cluster = {tile.clusterM, tile.clusterN};
   if (tile.joins)
     plan.join = RangeJoin::Cluster;
+  if (tile.epilogueGroups > 1)
+    plan.epilogueWarps = 8;
   return plan;
 }
 
@@ -207,6 +209,8 @@ static SmallVector<ProductTile> candidates(const KernelPlan &wish, BlockScaledMa
     return fitsMemories(planOfTile(tile, size), size, target);
   };
   addJoined(wish, size, target, fits, tiles);
+  auto planOf = [&](const ProductTile &tile) { return planOfTile(tile, size); };
+  addWideEpilogues(product, wish, size, target, planOf, tiles);
   if (tiles.empty()) // the check of the plan says what is wrong with the tile that was asked for
     tiles.push_back({mustPair, kProductTileM, mustPair ? 2 : 1, 1, wish.swap});
   return tiles;
@@ -216,11 +220,17 @@ std::vector<SizedTile> fp4::productTiles(BlockScaledMatmulOp product, const Matm
                                          const hw::TargetModel &target) {
   std::vector<SizedTile> tiles;
   KernelPlan open = planOfFamily(KernelFamily::TileProduct);
-  for (const ProductTile &tile : candidates(open, product, size, target))
+  MatmulSize whole = size;
+  whole.epilogue = epilogueWorkOf(product, target);
+  for (const ProductTile &tile : candidates(open, product, whole, target))
     if (KernelPlan plan = planOfTile(tile, size); fitsMemories(plan, size, target)) {
-      tiles.push_back(sizedTile(
-          plan.tile, [=](const MatmulSize &size) { return productCost(size, tile, target).busy; }));
+      auto cost = [=, epilogue = whole.epilogue](MatmulSize size) {
+        size.epilogue = epilogue;
+        return productCost(size, tile, target).busy;
+      };
+      tiles.push_back(sizedTile(plan.tile, cost));
       tiles.back().plan.pair = tile.pair;
+      tiles.back().plan.epilogueWarps = plan.epilogueWarps;
     }
   return tiles;
 }
@@ -332,6 +342,7 @@ static KernelPlan proposeProduct(Operation *op, const KernelPlan &wish,
   if (!target.hasTcgen05)
     return target.hasMmaBlockScale ? proposeWarpProduct(op, wish, size, target)
                                    : proposeConvertedProduct(op, wish, size, target);
+  size.epilogue = epilogueWorkOf(product, target);
   ProductTile tile =
       cheapestTile(candidates(wishOfStream(product, wish), product, size, target), size, target);
   remarkOnProduct(product, size, tile, target);
@@ -343,7 +354,7 @@ static KernelPlan proposeProduct(Operation *op, const KernelPlan &wish,
     plan.store = ResultStore::Tma;
   bool requests = requestsWork(wish.schedule ? wish.schedule : plan.schedule);
   plan.roles = tensorMemoryRoles(op->getContext(), /*copiesScales=*/true, staging, requests,
-                                 wish.epilogueWarps == 8 ? 8 : 4);
+                                 4 * int32_t(tile.epilogueGroups));
   plan.resident = 1;
   return plan;
 }

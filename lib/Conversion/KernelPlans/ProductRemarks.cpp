@@ -22,6 +22,8 @@ static void explain(BlockScaledMatmulOp op, const MatmulSize &size, const Produc
                                    : "one block";
   if (tile.joins)
     blocks += ", whose ranges of K join in a cluster of " + std::to_string(tile.blocks());
+  if (tile.epilogueGroups > 1)
+    blocks += ", with an epilogue of eight warps";
   remark::passed(op->getLoc(), name)
       << llvm::formatv("tiles of {0}x{1} by {2}, predicted {3:f2} us at {4:f3} GHz, bound by {5}",
                        tile.rows(), tile.n, blocks, cost.cycles / clock / 1000, clock,

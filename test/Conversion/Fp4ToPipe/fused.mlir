@@ -33,7 +33,7 @@ func.func @gate(%a: !e, %b: !e, %c: !e, %s: !s, %amax: tensor<f32>)
     %product = arith.mulf %x, %y : f32
     %rounded = arith.truncf %product : f32 to bf16
     fp4.yield %rounded : bf16
-  } {format = #fp4.format<nvfp4>, quantize_recipe = #fp4.recipe<transformer_engine>, fp4.plan = #fp4.plan<tile_product, tile = [128, 128, 256]>}
+  } {format = #fp4.format<nvfp4>, quantize_recipe = #fp4.recipe<transformer_engine>, fp4.plan = #fp4.plan<tile_product, tile = [128, 128, 256], epilogue_warps = 4>}
       : (!e, !s, !e, !s, !e, !s, tensor<f32>) -> (tensor<256x256xf4E2M1FN>, tensor<256x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>)
   return %q, %t : tensor<256x256xf4E2M1FN>, tensor<256x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 }
@@ -56,7 +56,7 @@ func.func @columns(%a: !e, %s: !s) -> (tensor<160x160xf4E2M1FN>, tensor<160x5xf8
   %q, %t, %m = fp4.blockscaled_matmul %a scaled %s, %a scaled %s epilogue() {
   ^bb0(%x: f32):
     fp4.yield %x : f32
-  } {format = #fp4.format<nvfp4>, quantize_recipe = #fp4.recipe<ocp_floor>, quantize_outputs = #fp4.outputs<columnwise>, with_amax}
+  } {format = #fp4.format<nvfp4>, quantize_recipe = #fp4.recipe<ocp_floor>, quantize_outputs = #fp4.outputs<columnwise>, with_amax, fp4.plan = #fp4.plan<tile_product, epilogue_warps = 4>}
       : (!e, !s, !e, !s) -> (tensor<160x160xf4E2M1FN>, tensor<160x5xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, tensor<f32>)
   return %q, %t, %m : tensor<160x160xf4E2M1FN>, tensor<160x5xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, tensor<f32>
 }

@@ -47,7 +47,11 @@ def PlanKernels : Pass<"fp4-plan-kernels", "::mlir::ModuleOp"> {
   let statistics = [
     Statistic<"numPlans", "plans", "Operations that have a plan">,
   ];
-  let dependentDialects = ["::fp4::Fp4Dialect", "::fp4::pipe::PipeDialect"];
+  // The last ones count the instructions of epilogues (lib/Conversion/KernelPlans/EpilogueWork.h).
+  let dependentDialects = ["::fp4::Fp4Dialect", "::fp4::pipe::PipeDialect",
+                           "::mlir::arith::ArithDialect", "::mlir::LLVM::LLVMDialect",
+                           "::mlir::math::MathDialect", "::mlir::NVVM::NVVMDialect",
+                           "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"];
 }
 
 #endif // FP4_CONVERSION_KERNELPLANS_PASSES_TD

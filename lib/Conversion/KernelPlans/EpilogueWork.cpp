@@ -1,0 +1,141 @@
+//===- EpilogueWork.cpp - What threads do with the sums of a product ------===//
+#include "EpilogueWork.h"
+#include "InstructionCount.h"
+
+#include "BlockQuantizer.h"
+#include "ElementwiseEmitter.h"
+#include "LaneTranspose.h"
+#include "SmallBuilders.h"
+
+#include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
+#include "fp4/Dialect/Pipe/IR/Pipe.h"
+
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+using namespace fp4;
+
+namespace {
+
+/// Writes what a thread does with a chunk of its row into a block that nobody executes. Values that
+/// come from elsewhere are arguments of the block.
+class ChunkEmitter {
+public:
+  ChunkEmitter(BlockScaledMatmulOp product, const hw::TargetModel &target)
+      : product(product), target(target), block(module->getBody()),
+        b(product.getLoc(), OpBuilder::atBlockEnd(block)), s(b, target) {}
+
+  SchedulerCycles conversion() {
+    narrow(sums());
+    return cycles();
+  }
+  SchedulerCycles all() {
+    Value elements = narrow(applyBody());
+    if (product.getAmax())
+      s.amax(packedWords(b, elements), product.getElementType(), /*keepNaN=*/false);
+    if (product.quantizesRows())
+      quantize(elements);
+    if (product.quantizesColumns())
+      quantize(transposeLanes(b, s, elements, argument(b.getI32Type())));
+    return cycles();
+  }
+
+private:
+  Value argument(Type type) { return block->addArgument(type, b.getLoc()); }
+  Value vectorArgument(Type element) {
+    return argument(VectorType::get({EpilogueWork::kChunk}, element));
+  }
+  Value sums() {
+    Value value = vectorArgument(b.getF32Type());
+    if (product.getAlpha())
+      value = arith::MulFOp::create(b, value, vectorArgument(b.getF32Type()));
+    return value;
+  }
+  Value narrow(Value value) { return narrowTo(b, value, product.getElementType()); }
+  Value applyBody();
+  void quantize(Value elements);
+  SchedulerCycles cycles() const {
+    constexpr double columns = EpilogueWork::kChunk;
+    SchedulerCycles all = countCycles(*block, target);
+    return {all.alone / columns, all.busy / columns, all.instructions / columns};
+  }
+
+  BlockScaledMatmulOp product;
+  const hw::TargetModel &target;
+  OwningOpRef<ModuleOp> once = ModuleOp::create(product.getLoc()); ///< what no chunk repeats
+  OwningOpRef<ModuleOp> module = ModuleOp::create(product.getLoc());
+  Block *block;
+  ImplicitLocOpBuilder b;
+  Scalars s;
+};
+
+Value ChunkEmitter::applyBody() {
+  if (product.getEpilogueBody().empty())
+    return sums();
+  SmallVector<Value> arguments = {sums()};
+  if (product.isDual())
+    arguments.push_back(sums());
+  for (Value input : product.getEpilogueInputs()) {
+    Type element = cast<RankedTensorType>(input.getType()).getElementType();
+    arguments.push_back(widenToF32(b, vectorArgument(element)));
+  }
+  return emitElementwise(b, product.getEpilogueBody().front(), arguments).front();
+}
+
+/// A kernel computes what depends on the amax of the tensor alone once.
+void ChunkEmitter::quantize(Value elements) {
+  const numerics::Recipe &recipe = product.getQuantizeRecipe()->getDecisions();
+  BlockQuantizer quantizer(s, b, recipe);
+  Value amax;
+  if (product.getQuantizeAmax())
+    amax = once->getBody()->addArgument(b.getF32Type(), b.getLoc());
+  b.setInsertionPointToEnd(once->getBody());
+  quantizer.setTensorAmax(amax);
+  b.setInsertionPointToEnd(block);
+  SmallVector<Value> words = packedWords(b, elements);
+  auto blocks = size_t(EpilogueWork::kChunk / numerics::blockSizeOf(recipe.format));
+  for (size_t i = 0, each = words.size() / blocks; i < blocks; ++i)
+    quantizer.quantize(ArrayRef(words).slice(i * each, each), product.getElementType());
+}
+
+} // namespace
+
+/// Bytes of the codes and scales of an element, in all orientations.
+static double derivedBytesOf(BlockScaledMatmulOp product) {
+  if (!product.getQuantizeRecipe())
+    return 0;
+  constexpr double code = 0.5;
+  double block = double(numerics::blockSizeOf(product.getQuantizeRecipe()->getDecisions().format));
+  return (code + 1 / block) * (product.quantizesRows() + product.quantizesColumns());
+}
+
+/// Numbers of each column, or a matrix with its bytes.
+static void addInput(RankedTensorType input, EpilogueWork &work) {
+  if (input.getRank() < 2 || input.getDimSize(1) == 1)
+    return;
+  if (input.getDimSize(0) == 1)
+    work.loadsColumns = true;
+  else
+    work.inputBytes += double(input.getElementTypeBitWidth()) / 8;
+}
+
+EpilogueWork fp4::epilogueWorkOf(BlockScaledMatmulOp product, const hw::TargetModel &target) {
+  EpilogueWork work;
+  work.hasBody = !product.getEpilogueBody().empty();
+  work.derives = !product.hasOnlyElements();
+  if (work.isPlain())
+    return work;
+  work.storesElements = product.getResult() != nullptr;
+  work.foldsAmax = product.getWithAmax();
+  if (product.quantizesRows())
+    work.group = pipe::kScaleBlockColumns *
+                 numerics::blockSizeOf(product.getQuantizeRecipe()->getDecisions().format);
+  work.derivedBytes = derivedBytesOf(product);
+  for (Value input : product.getEpilogueInputs())
+    addInput(cast<RankedTensorType>(input.getType()), work);
+  work.conversion = ChunkEmitter(product, target).conversion();
+  work.column = ChunkEmitter(product, target).all();
+  return work;
+}
