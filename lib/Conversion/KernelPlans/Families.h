@@ -107,7 +107,7 @@ llvm::LogicalResult checkProductCluster(mlir::Operation *op, const KernelPlan &p
                                         const hw::TargetModel &target);
 /// Tiles of `rows` rows along m. Groups whose rows are expected end anywhere in a tile, on average
 /// in the middle.
-int64_t promotedTilesAlongM(const MatmulSize &size, int64_t rows);
+int64_t tilesAlongM(const MatmulSize &size, int64_t rows);
 /// The same where sums are in tensor memory (LaneProductPlans.cpp).
 KernelPlan proposeLaneProduct(mlir::Operation *op, const KernelPlan &wish, const MatmulSize &size,
                               const hw::TargetModel &target);

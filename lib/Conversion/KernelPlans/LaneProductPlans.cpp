@@ -40,8 +40,8 @@ static double cyclesOf(const MatmulSize &size, const ProductTile &tile,
                        const hw::TargetModel &target) {
   const hw::ProductRates &rates = *target.product;
   int64_t n = tile.n, rows = kTileM * tile.clusterM;
-  int64_t clusters = promotedTilesAlongM(size, rows) * size.splits *
-                     int64_t(llvm::divideCeil(size.n, n * tile.clusterN));
+  int64_t clusters =
+      tilesAlongM(size, rows) * size.splits * int64_t(llvm::divideCeil(size.n, n * tile.clusterN));
   int64_t workers = std::max<int64_t>(1, target.multiprocessors / tile.blocks());
   auto waves = double(llvm::divideCeil(clusters, workers));
   // Half as many products of 8 bits as of 4 in a cycle; a multiply-add is two operations.

@@ -84,7 +84,7 @@ static int64_t depthOf(const KernelPlan &wish, int64_t rows, const MatmulSize &s
   return isAlone && mayHaveTwoBlocks(rows, size.k) ? kTwoTileK : kTileK;
 }
 
-int64_t fp4::promotedTilesAlongM(const MatmulSize &size, int64_t m) {
+int64_t fp4::tilesAlongM(const MatmulSize &size, int64_t m) {
   if (size.groups.empty())
     return int64_t(llvm::divideCeil(size.m, m));
   int64_t tiles = 0, halves = 0;
@@ -121,7 +121,7 @@ static int64_t cyclesOfMany(const MatmulSize &size, int64_t m, int64_t n) {
 
 static int64_t cyclesOf(const MatmulSize &size, int64_t m, int64_t n, int64_t depth,
                         const hw::TargetModel &target) {
-  int64_t tiles = promotedTilesAlongM(size, m) * llvm::divideCeil(size.n, n) * size.splits;
+  int64_t tiles = tilesAlongM(size, m) * llvm::divideCeil(size.n, n) * size.splits;
   int64_t waves = llvm::divideCeil(tiles, target.multiprocessors);
   if (hasMany(size, m, n))
     return waves * cyclesOfMany(size, m, n);
@@ -182,7 +182,7 @@ static pipe::WorkScheduleAttrInterface scheduleOf(MLIRContext *context,
                                                   const std::array<int64_t, 3> &tile,
                                                   const MatmulSize &size,
                                                   const hw::TargetModel &target) {
-  int64_t tilesM = std::max<int64_t>(1, promotedTilesAlongM(size, tile[0])),
+  int64_t tilesM = std::max<int64_t>(1, tilesAlongM(size, tile[0])),
           workers = target.multiprocessors;
   auto columns = int64_t(llvm::divideCeil(size.n, tile[1]));
   double width = std::sqrt(double(workers * tile[0]) / double(tile[1]));
@@ -217,7 +217,7 @@ static bool isStagingBetter(BlockScaledMatmulOp product, const KernelPlan &wish,
   if (wish.store || (roles && !roles.getDriver(pipe::Engine::BulkStore)))
     return wish.store == ResultStore::Tma;
   auto [m, n, k] = plan.tile;
-  int64_t tiles = promotedTilesAlongM(size, m) * llvm::divideCeil(size.n, n);
+  int64_t tiles = tilesAlongM(size, m) * llvm::divideCeil(size.n, n);
   int64_t lost = llvm::divideCeil(size.k, kTileK) * kThirdStageCycles;
   bool gains = m > kMostPartRows ? tiles > target.multiprocessors && lost < kStoreCycles
                                  : m == kMostPartRows && n > kMostPartRows &&
@@ -232,8 +232,8 @@ static std::optional<KernelOverlap> overlapOf(BlockScaledMatmulOp op, const Kern
                                               const hw::TargetModel &target) {
   if (ShapedType::isDynamic(mostRowsOf(op, plan)))
     return {};
-  int64_t tilesM = op.getOffsets() ? size.m / plan.tile[0] + op.getNumGroups()
-                                   : promotedTilesAlongM(size, plan.tile[0]);
+  int64_t tilesM =
+      op.getOffsets() ? size.m / plan.tile[0] + op.getNumGroups() : tilesAlongM(size, plan.tile[0]);
   int64_t blocksOfTile = std::max<int64_t>(1, plan.cluster[0]);
   int64_t ranges = blocksOfTile > 1 ? 1 : size.splits;
   int64_t works = tilesM * int64_t(llvm::divideCeil(size.n, plan.tile[1])) * ranges;
