@@ -14,6 +14,7 @@
 #include "fp4/ISA/FragmentLayout.h"
 
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 using namespace fp4;
@@ -59,6 +60,18 @@ Value rowLimit(OpBuilder &b, Location loc, pipe::GlobalType type, Value rows) {
   return rows ? rows : constantI32(b, loc, type.getShape()[0]);
 }
 
+/// What is a multiple of two by the arithmetic that it is computed with: the rows of tiles are,
+/// unless a table of groups says where they begin.
+bool isEven(Value value) {
+  if (APInt constant; matchPattern(value, m_ConstantInt(&constant)))
+    return !constant[0];
+  Operation *op = value.getDefiningOp();
+  if (isa_and_nonnull<arith::MulIOp>(op))
+    return isEven(op->getOperand(0)) || isEven(op->getOperand(1));
+  return isa_and_nonnull<arith::AddIOp>(op) && isEven(op->getOperand(0)) &&
+         isEven(op->getOperand(1));
+}
+
 struct LowerFragmentFactors : PipePattern<pipe::FragmentFactorsOp> {
   using PipePattern::PipePattern;
 
@@ -96,7 +109,7 @@ private:
   static bool hasPairs(pipe::FragmentFactorsOp op) {
     pipe::GlobalType global = op.getGlobal().getType();
     return op.getTransposed() && global.getShape()[1] == 1 && global.getElementType().isF32() &&
-           !op.getRows() && global.getShape()[0] % 2 == 0;
+           !op.getRows() && global.getShape()[0] % 2 == 0 && isEven(op.getRow());
   }
 
   /// One access to the numbers of `row` and the next one; of the last two where these do not exist,

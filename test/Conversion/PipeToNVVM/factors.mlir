@@ -1,6 +1,7 @@
 // RUN: fp4-opt %s -fp4-set-target=target=sm_90a -convert-pipe-to-nvvm | FileCheck %s
 // Numbers of rows beside a transposed fragment: a thread has two neighbours of each eight, which it loads at
-// once, or the last two rows. With an odd number of rows one of two may not exist, so they are loaded one by one.
+// once, or the last two rows. With an odd number of rows one of two may not exist, and where rows begin anywhere,
+// as those of groups, the first may be odd, so they are loaded one by one.
 
 // CHECK-LABEL: llvm.func @even
 // CHECK: %[[LAST:.*]] = llvm.mlir.constant(298 : i32)
@@ -9,18 +10,33 @@
 // CHECK-LABEL: llvm.func @odd
 // CHECK-NOT: vector<2xf32>
 // CHECK-COUNT-4: llvm.load %{{.*}} {alignment = 4 : i64} {{.*}}f32
+// CHECK-LABEL: llvm.func @anywhere
+// CHECK-NOT: vector<2xf32>
+// CHECK-COUNT-4: llvm.load %{{.*}} {alignment = 4 : i64} {{.*}}f32
 gpu.module @kernels {
-gpu.func @even(%p: !pipe.global<300x1xf32>, %y: !pipe.global<300x512xf32>, %m: i32, %n: i32) kernel attributes {pipe.shared_bytes = 0 : i64} {
+gpu.func @even(%p: !pipe.global<300x1xf32>, %y: !pipe.global<300x512xf32>, %tile: i32, %n: i32) kernel attributes {pipe.shared_bytes = 0 : i64} {
+  %c16 = arith.constant 16 : i32
+  %c8 = arith.constant 8 : i32
   pipe.role math warps 0 to 4 drives [tensor, threads] {
+    %first = arith.muli %tile, %c16 : i32
+    %m = arith.addi %first, %c8 : i32
     %f = pipe.fragment_factors %p[%m, %n] transposed : !pipe.global<300x1xf32> -> vector<8xf32>
     pipe.store_fragment %f, %y[%m, %n] transposed : vector<8xf32>, !pipe.global<300x512xf32>
   }
   gpu.return
 }
-gpu.func @odd(%p: !pipe.global<301x1xf32>, %y: !pipe.global<301x512xf32>, %m: i32, %n: i32) kernel attributes {pipe.shared_bytes = 0 : i64} {
+gpu.func @odd(%p: !pipe.global<301x1xf32>, %y: !pipe.global<301x512xf32>, %tile: i32, %n: i32) kernel attributes {pipe.shared_bytes = 0 : i64} {
+  %c16 = arith.constant 16 : i32
   pipe.role math warps 0 to 4 drives [tensor, threads] {
+    %m = arith.muli %tile, %c16 : i32
     %f = pipe.fragment_factors %p[%m, %n] transposed : !pipe.global<301x1xf32> -> vector<8xf32>
     pipe.store_fragment %f, %y[%m, %n] transposed : vector<8xf32>, !pipe.global<301x512xf32>
+  }
+  gpu.return
+}gpu.func @anywhere(%p: !pipe.global<300x1xf32>, %y: !pipe.global<300x512xf32>, %m: i32, %n: i32) kernel attributes {pipe.shared_bytes = 0 : i64} {
+  pipe.role math warps 0 to 4 drives [tensor, threads] {
+    %f = pipe.fragment_factors %p[%m, %n] transposed : !pipe.global<300x1xf32> -> vector<8xf32>
+    pipe.store_fragment %f, %y[%m, %n] transposed : vector<8xf32>, !pipe.global<300x512xf32>
   }
   gpu.return
 }
