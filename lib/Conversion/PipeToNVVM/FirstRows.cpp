@@ -28,7 +28,8 @@ class FirstValues {
 public:
   explicit FirstValues(OpBuilder &b) : b(b) {}
 
-  /// Null where that takes more than arithmetic.
+  /// Null where that takes more than arithmetic. What a table says is read behind the wait for the
+  /// kernel before, where it would only keep all threads waiting.
   Value of(Value value) {
     if (Value known = values.lookupOrNull(value))
       return known;
@@ -45,7 +46,8 @@ private:
     Operation *op = value.getDefiningOp();
     if (op->getBlock() == b.getInsertionBlock() && op->isBeforeInBlock(&*b.getInsertionPoint()))
       return value;
-    if (op->getNumRegions() || !isMemoryEffectFree(op) || isa<arith::DivSIOp, arith::RemSIOp>(op))
+    if (op->getNumRegions() || !isMemoryEffectFree(op) ||
+        isa<arith::DivSIOp, arith::RemSIOp, pipe::LoadEntryOp>(op))
       return {};
     for (Value operand : op->getOperands())
       if (!of(operand))
