@@ -255,8 +255,11 @@ uint64_t Binder::blocksOfTiles(size_t index, const std::map<std::string, Type> &
   if (types_[index].layout != Layout::Tiled128x4 || types.empty())
     return 0;
   for (const ProgramOp &op : function_.program) {
-    const bool isOfLhs = op.operands.size() > 3 && op.operands[1] == name;
-    if (!isGroupedProduct(op) || !(isOfLhs || op.operands[3] == name))
+    if (!isGroupedProduct(op))
+      continue;
+    const bool isOfLhs = hasLhsScales(op) && op.operands[1] == name;
+    const size_t ofRhs = hasLhsScales(op) ? 3 : 2;
+    if (!isOfLhs && !(hasOperand(op, 3) && op.operands[ofRhs] == name))
       continue;
     auto format = op.attributes.find(isOfLhs ? "format" : "rhs_format");
     format = format == op.attributes.end() ? op.attributes.find("format") : format;

@@ -95,16 +95,6 @@ struct OwnedProblem {
   std::vector<uint8_t> scalesA, scalesB, codesB;
 };
 
-/// Alpha: one number, one for each row, one for each column, or one for each group.
-void setAlpha(numerics::GemmProblem &gemm, const Tensor &alpha, std::span<const float> alphas,
-              size_t group) {
-  const size_t rank = alpha.type.shape.size();
-  if (rank < 2)
-    gemm.alpha = alphas[rank == 0 ? 0 : group];
-  else
-    (alpha.type.shape.back() == 1 ? gemm.rowAlpha : gemm.columnAlpha) = alphas;
-}
-
 /// The operands of a product, null where they are absent.
 struct ProductOperands {
   const Tensor *lhs, *lhsScales, *rhs, *rhsScales, *alpha, *offsets;
@@ -122,7 +112,26 @@ struct ProductStep {
   numerics::GemmProblem common;
 
   uint64_t columns() const { return rhs.first / groups.size(); }
+  /// The bytes of `rhs` that group `group` has of prepacked tiles.
+  std::span<const uint8_t> tilesOf(size_t group) const {
+    const std::span<const uint8_t> all = bytesOf(*operands.rhs);
+    return all.subspan(group * (all.size() / groups.size()), all.size() / groups.size());
+  }
 };
+
+/// Alpha: one number, one for each row, one for each column, or one for each group.
+void setAlpha(numerics::GemmProblem &gemm, const ProductStep &product, size_t group) {
+  if (!product.alpha)
+    return;
+  const std::vector<int64_t> &shape = product.alpha->type.shape;
+  const std::span<const float> alphas = product.alphas;
+  if (shape.size() < 2)
+    gemm.alpha = alphas[shape.empty() ? 0 : group];
+  else if (shape.back() == 1)
+    gemm.rowAlpha = alphas.subspan(product.groups[group].begin, product.groups[group].rows);
+  else
+    gemm.columnAlpha = alphas;
+}
 
 /// The 512-byte tiles of scales that a matrix has.
 uint64_t tileBytes(uint64_t rows, uint64_t blocks) {
@@ -271,41 +280,55 @@ Expected<ProductStep> readProduct(Step &step) {
   return product;
 }
 
-/// A product of floats and of weights, which may be prepacked.
-Expected<OwnedProblem> floatProblem(const ProductStep &product) {
+/// The rows of group `group` of a lhs without scales.
+numerics::GemmOperand plainRows(const ProductStep &product, size_t group) {
+  const RowRange range = product.groups[group];
+  const std::span<const uint8_t> rows = bytesOf(*product.operands.lhs);
+  const uint64_t pitch = product.lhs.first ? rows.size() / product.lhs.first : 0;
+  return {rows.data() + range.begin * pitch, nullptr, range.rows, 0, 0};
+}
+
+/// The scales of the weights of the next group, which begin at `at` of those of all.
+Expected<std::vector<uint8_t>> nextWeightScales(const ProductStep &product, uint64_t &at) {
+  const Tensor &scales = *product.operands.rhsScales;
+  return product.isGrouped ? nextScales(product, scales, product.columns(), at)
+                           : linearScales(scales);
+}
+
+/// Group `group` of a product of floats and of weights, which may be prepacked. Else their scales
+/// begin at `at` of those of all groups.
+Expected<OwnedProblem> floatProblem(const ProductStep &product, size_t group, uint64_t &at) {
   const ProductOperands &operands = product.operands;
   OwnedProblem owned{product.common, {}, {}, {}};
-  owned.gemm.a = {bytesOf(*operands.lhs).data(), nullptr, product.lhs.first, 0, 0};
+  owned.gemm.a = plainRows(product, group);
+  const auto pitch = static_cast<uint64_t>(hw::denseRowBytes(int64_t(product.common.depth)));
   const uint8_t *codes = bytesOf(*operands.rhs).data();
   if (operands.rhsScales) {
-    FP4_ASSIGN(owned.scalesB, linearScales(*operands.rhsScales));
+    FP4_ASSIGN(owned.scalesB, nextWeightScales(product, at));
+    codes += group * product.columns() * pitch;
   } else {
-    FP4_ASSIGN(auto weights,
-               numerics::unpackWeights(product.common.format, bytesOf(*operands.rhs),
-                                       product.rhs.first, product.rhs.second));
+    FP4_ASSIGN(auto weights, numerics::unpackWeights(product.common.format, product.tilesOf(group),
+                                                     product.columns(), product.rhs.second));
     owned.scalesB = std::move(weights.scales);
     owned.codesB = std::move(weights.codes);
     codes = owned.codesB.data();
   }
-  const auto pitch = static_cast<uint64_t>(hw::denseRowBytes(int64_t(product.common.depth)));
-  owned.gemm.b = {codes, owned.scalesB.data(), product.rhs.first, pitch, 0};
-  if (product.alpha)
-    setAlpha(owned.gemm, *product.alpha, product.alphas, 0);
+  owned.gemm.b = {codes, owned.scalesB.data(), product.columns(), pitch, 0};
+  setAlpha(owned.gemm, product, group);
   return owned;
 }
 
-/// A product of e4m3 and of weights that are prepacked for it.
-Expected<OwnedProblem> byteProblem(const ProductStep &product) {
+/// Group `group` of a product of e4m3 and of weights that are prepacked for it.
+Expected<OwnedProblem> byteProblem(const ProductStep &product, size_t group) {
   OwnedProblem owned{product.common, {}, {}, {}};
-  FP4_ASSIGN(auto weights, numerics::decodeByteWeights(bytesOf(*product.operands.rhs),
-                                                       product.rhs.first, product.rhs.second));
+  FP4_ASSIGN(auto weights, numerics::decodeByteWeights(product.tilesOf(group), product.columns(),
+                                                       product.rhs.second));
   owned.codesB = std::move(weights.elements);
   owned.scalesB.resize(weights.powers.size() * sizeof(float));
   std::memcpy(owned.scalesB.data(), weights.powers.data(), owned.scalesB.size());
-  owned.gemm.a = {bytesOf(*product.operands.lhs).data(), nullptr, product.lhs.first, 0, 0};
-  owned.gemm.b = {owned.codesB.data(), owned.scalesB.data(), product.rhs.first, 0, 0};
-  if (product.alpha)
-    setAlpha(owned.gemm, *product.alpha, product.alphas, 0);
+  owned.gemm.a = plainRows(product, group);
+  owned.gemm.b = {owned.codesB.data(), owned.scalesB.data(), product.columns(), 0, 0};
+  setAlpha(owned.gemm, product, group);
   return owned;
 }
 
@@ -321,8 +344,7 @@ Expected<OwnedProblem> unitProblem(const ProductStep &product) {
                   depth, 0};
   owned.gemm.b = {bytesOf(*product.operands.rhs).data(), owned.scalesB.data(), product.rhs.first,
                   pitch, 0};
-  if (product.alpha)
-    setAlpha(owned.gemm, *product.alpha, product.alphas, 0);
+  setAlpha(owned.gemm, product, 0);
   return owned;
 }
 
@@ -341,9 +363,9 @@ Expected<OwnedProblem> problemOf(const ProductStep &product, size_t group, uint6
   const RowRange range = product.groups[group];
   OwnedProblem owned{product.common, {}, {}, {}};
   if (!operands.lhsScales)
-    return product.common.floatA ? floatProblem(product)
+    return product.common.floatA ? floatProblem(product, group, atB)
            : operands.rhsScales  ? unitProblem(product)
-                                 : byteProblem(product);
+                                 : byteProblem(product, group);
   if (numerics::hasF32Scales(product.common.format)) {
     const uint64_t block = numerics::blockSizeOf(product.common.format);
     const uint64_t lines = (product.columns() + block - 1) / block;
@@ -360,8 +382,7 @@ Expected<OwnedProblem> problemOf(const ProductStep &product, size_t group, uint6
                   range.rows, pitchA, 0};
   owned.gemm.b = {bytesOf(*operands.rhs).data() + group * product.columns() * pitchB,
                   owned.scalesB.data(), product.columns(), pitchB, 0};
-  if (product.alpha)
-    setAlpha(owned.gemm, *product.alpha, product.alphas, group);
+  setAlpha(owned.gemm, product, group);
   return owned;
 }
 

@@ -86,7 +86,7 @@ int FragmentEpilogue::restoringExponent() const {
 FragmentEpilogue::PlacedTile FragmentEpilogue::placeTile(Value m, Value n) {
   PlacedTile tile;
   tile.column = tile.rowB = tile.scaleRowB = mul(n, shape.tileN);
-  if (!table) {
+  if (!shape.groups) {
     tile.row = tile.scaleRowA = mul(m, shape.tileM);
     return tile;
   }

@@ -89,7 +89,8 @@ Type MatmulShape::scalesB() const {
 }
 GlobalType MatmulShape::packedTiles() const {
   int64_t bytes = packedBytes();
-  int64_t tiles = (prepackedA ? m : n) / hw::weightTileRows * (k / hw::weightColumnsOf(bytes));
+  int64_t rows = (prepackedA ? m : n) * std::max<int64_t>(1, groups);
+  int64_t tiles = rows / hw::weightTileRows * (k / hw::weightColumnsOf(bytes));
   return GlobalType::get({tiles, bytes}, IntegerType::get(scaleType.getContext(), 8));
 }
 GlobalType MatmulShape::alphas() const {

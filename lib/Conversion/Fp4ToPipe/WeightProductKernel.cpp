@@ -41,8 +41,7 @@ public:
 
 private:
   /// A tile of the result, and the range of K of its sums, the first that this block has.
-  struct Tile {
-    Value row, column;
+  struct Tile : PlacedTile {
     SmallVector<Value> rows; ///< the first of each part
     Range k;    ///< its tiles
     Value part; ///< the place of the block among those of the tile; null where there is one
@@ -58,7 +57,7 @@ private:
   struct Weights {
     Value rows, count; ///< tiles that exist; null where all do
   };
-  Weights loadWeights(Value column, Value k);
+  Weights loadWeights(Value row, Value k);
   Value loadFloats(const Tile &tile, Value k) {
     return load(a, tile.row, mul(k, shape.tileK), shape.tileK);
   }
@@ -76,7 +75,8 @@ private:
   struct ScaledTile {
     Value codes, scales;
   };
-  ScaledTile loadScaled(Value map, Value scales, Value column, Value k, ScaleBlocks blocks);
+  ScaledTile loadScaled(Value map, Value scales, const Tile &tile, size_t part, Value k,
+                        ScaleBlocks blocks);
   Value loadRows(const Tile &tile, Value k, ScaleBlocks blocks);
   Value indexOf(const Tile &tile);
   /// A tile of more columns than the warpgroups have rows of fragments, or of more rows than
@@ -86,6 +86,9 @@ private:
   }
   Value partColumn(const Tile &tile, size_t part) {
     return shift(tile.column, shape.weightsAhead ? 0 : part, hw::weightTileRows);
+  }
+  Value rowOfPart(const Tile &tile, size_t part) {
+    return shift(tile.rowB, part, hw::weightTileRows);
   }
   Value shift(Value first, size_t part, int64_t size) {
     return part ? add(first, constant(int64_t(part) * size)) : first;
@@ -106,8 +109,7 @@ WeightProductBuilder::Tile WeightProductBuilder::findTile(Value m, Value n) {
   }
   if (shape.splits > 1)
     tile.k = rangeOf(tile.part ? mul(tile.part, shape.ranges) : constant(0));
-  tile.row = mul(m, shape.tileM);
-  tile.column = mul(n, shape.tileN);
+  static_cast<PlacedTile &>(tile) = placeTile(m, n);
   for (size_t part = 0; part < numParts(); ++part)
     tile.rows.push_back(shift(tile.row, shape.weightsAhead ? part : 0, shape.partRows()));
   return tile;
@@ -139,7 +141,7 @@ void WeightProductBuilder::buildTile(Value m, Value n) {
   if (shape.joinsInCluster)
     return joinInCluster(accumulators, tile.part, tile.row, tile.column, restoringExponent());
   auto store = [&](size_t part, auto sums) {
-    storeSums(sums, tile.rows[part], partColumn(tile, part), restoringExponent());
+    storeSums(sums, tile.rows[part], partColumn(tile, part), restoringExponent(), tile.group);
   };
   if (shape.stream)
     return joinShares(accumulators, tile.share,
@@ -152,7 +154,7 @@ void WeightProductBuilder::buildTile(Value m, Value n) {
         0, [&](VectorType type, int64_t first) { return sumOfRanges(accumulators, type, first); });
   for (size_t part = 0; part < numParts(); ++part) {
     Value row = tile.rows[part], column = partColumn(tile, part);
-    storeSums(accumulators[part], row, column, restoringExponent(), {}, {},
+    storeSums(accumulators[part], row, column, restoringExponent(), tile.group, {},
               shape.dual ? accumulators[numParts() + part] : Value());
     quantizeElements(row, column, {constant(0), constant(0)});
   }
@@ -172,15 +174,15 @@ void WeightProductBuilder::buildKTile(ArrayRef<Value> accumulators, const Tile &
   multiplyPlain(accumulators, tile, k, more);
 }
 
-/// Those of k tile `k` and of the rows of the weights from `column` on.
-WeightProductBuilder::Weights WeightProductBuilder::loadWeights(Value column, Value k) {
+/// Those of k tile `k` and of the rows of the weights from `row` on.
+WeightProductBuilder::Weights WeightProductBuilder::loadWeights(Value row, Value k) {
   int64_t columns = hw::weightColumnsOf(shape.packedBytes());
   int64_t perRow = shape.k / columns, perTile = shape.tileK / columns;
   auto source = cast<GlobalType>(bb.getType());
   auto type = SharedType::get({perTile, source.getShape()[1]}, source.getElementType());
   Value first = mul(k, perTile);
   Value count = existing(first, perTile, perRow);
-  Value rowOfTiles = arith::DivUIOp::create(b, loc, column, constant(hw::weightTileRows));
+  Value rowOfTiles = arith::DivUIOp::create(b, loc, row, constant(hw::weightTileRows));
   Value index = add(mul(rowOfTiles, perRow), first);
   Value rows =
       LoadRowsOp::create(b, loc, type, bb, index, count, Value(), Value(), Value()).getResult();
@@ -199,7 +201,7 @@ void WeightProductBuilder::multiplyPrepacked(ArrayRef<Value> accumulators, const
     return multiplyRanges(accumulators, tile, k);
   SmallVector<Weights> weights;
   for (size_t part = 0; part < accumulators.size(); ++part)
-    weights.push_back(loadWeights(partColumn(tile, part), k));
+    weights.push_back(loadWeights(rowOfPart(tile, part), k));
   Value act = loadFloats(tile, k);
   for (auto [acc, ofPart] : llvm::zip_equal(accumulators, weights))
     multiply(acc, ofPart, act);
@@ -211,7 +213,7 @@ void WeightProductBuilder::multiplyRanges(ArrayRef<Value> accumulators, const Ti
   SmallVector<std::pair<Weights, Value>> operands;
   for (int64_t range = 0; range < shape.ranges; ++range) {
     Value own = range ? add(k, constant(range * tilesOfRange)) : k;
-    Weights weights = loadWeights(tile.column, own);
+    Weights weights = loadWeights(tile.rowB, own);
     operands.push_back({weights, loadFloats(tile, own)});
   }
   for (auto [acc, ofRange] : llvm::zip_equal(accumulators, operands))
@@ -222,7 +224,7 @@ void WeightProductBuilder::multiplyRanges(ArrayRef<Value> accumulators, const Ti
 Value WeightProductBuilder::loadTile(const Tile &tile, Value k) {
   auto source = cast<GlobalType>(bb.getType());
   auto type = SharedType::get({1, source.getShape()[1]}, source.getElementType());
-  Value rowOfTiles = arith::DivUIOp::create(b, loc, tile.column, constant(hw::weightTileRows));
+  Value rowOfTiles = arith::DivUIOp::create(b, loc, tile.rowB, constant(hw::weightTileRows));
   Value index = add(mul(rowOfTiles, shape.tilesK()), k);
   return LoadRowsOp::create(b, loc, type, bb, index, Value(), Value(), Value(), Value())
       .getResult();
@@ -285,10 +287,11 @@ void WeightProductBuilder::promoteKTile(ArrayRef<Value> accumulators, const Tile
 }
 
 WeightProductBuilder::ScaledTile WeightProductBuilder::loadScaled(Value map, Value scales,
-                                                                  Value column, Value k,
-                                                                  ScaleBlocks blocks) {
-  return {load(map, column, mul(k, shape.tileK), shape.tileK),
-          loadScales(scales, rowBlockOf(column), blocks.first, blocks.count, hw::weightTileRows)};
+                                                                  const Tile &tile, size_t part,
+                                                                  Value k, ScaleBlocks blocks) {
+  Value scaleRow = shift(tile.scaleRowB, part, hw::weightTileRows);
+  return {load(map, rowOfPart(tile, part), mul(k, shape.tileK), shape.tileK),
+          loadScales(scales, rowBlockOf(scaleRow), blocks.first, blocks.count, hw::weightTileRows)};
 }
 
 /// A is converted once for the weights of both products, in shared memory or before.
@@ -297,9 +300,9 @@ void WeightProductBuilder::multiplyPlain(ArrayRef<Value> accumulators, const Til
   ScaleBlocks blocks = scaleBlocksOf(k);
   SmallVector<ScaledTile> weights;
   for (size_t part = 0; part < numParts(); ++part)
-    weights.push_back(loadScaled(bb, scalesB, partColumn(tile, part), k, blocks));
+    weights.push_back(loadScaled(bb, scalesB, tile, part, k, blocks));
   for (size_t part = 0; shape.dual && part < numParts(); ++part)
-    weights.push_back(loadScaled(b2, scalesB2, partColumn(tile, part), k, blocks));
+    weights.push_back(loadScaled(b2, scalesB2, tile, part, k, blocks));
   Value rows = loadRows(tile, k, blocks);
   for (auto [acc, ofPart] : llvm::zip_equal(accumulators, weights))
     MmaConvertedOp::create(b, loc, acc, ofPart.codes, ofPart.scales, rows, more, blocks.count,

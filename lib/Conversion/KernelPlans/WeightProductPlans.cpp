@@ -115,17 +115,22 @@ static int64_t mostResident(const std::array<int64_t, 3> &tile) {
 /// Elements of the tiles that a multiprocessor multiplies.
 static int64_t timeOf(const MatmulSize &size, int64_t rows, int64_t columns,
                       const hw::TargetModel &target) {
-  int64_t tiles = llvm::divideCeil(size.m, rows) * llvm::divideCeil(size.n, columns);
+  int64_t tiles = tilesAlongM(size, rows) * llvm::divideCeil(size.n, columns);
   return int64_t(llvm::divideCeil(tiles * size.splits, target.multiprocessors)) * rows * columns;
 }
 
-/// What the waves of tiles take where warps multiply. Beside its products a tile takes as long as
-/// so many rows more, in which weights are loaded and converted. Predicted of 8192 x 8192 weights
-/// and 64 rows on sm_120a: 107 us with 64 and 60 with 32 rows, which leave fewer multiprocessors
-/// idle (docs/Time.md).
-static int64_t timeOfWarps(const MatmulSize &size, int64_t rows, const hw::TargetModel &target) {
-  constexpr int64_t otherRows = 16;
-  return timeOf(size, rows, kTileN, target) / rows * (rows + otherRows);
+/// Beside its products a tile takes as long as so many rows more, in which weights are loaded and
+/// converted. Where warps multiply it is predicted of 8192 x 8192 weights and 64 rows on sm_120a:
+/// 107 us with 64 and 60 with 32 rows, which leave fewer multiprocessors idle (docs/Time.md). With
+/// wgmma, half of these weights took 11.2 us with 8, 16.8 with 64 and 24.1 with 128 rows of an H200
+/// (docs/Performance/WeightLimits.md).
+static int64_t otherRows(const hw::TargetModel &target) {
+  return multipliesByWarps(target) ? 16 : 80;
+}
+
+/// What the waves of tiles take with what they take besides.
+static int64_t timeOfRows(const MatmulSize &size, int64_t rows, const hw::TargetModel &target) {
+  return timeOf(size, rows, kTileN, target) / rows * (rows + otherRows(target));
 }
 
 std::vector<SizedTile> fp4::weightTiles(BlockScaledMatmulOp product,
@@ -138,17 +143,18 @@ std::vector<SizedTile> fp4::weightTiles(BlockScaledMatmulOp product,
   for (int64_t m : kTileMs)
     if (m <= kWarpRows)
       tiles.push_back(sizedTile({m, kTileN, kWarpTileK}, [=](const MatmulSize &size) {
-        return double(timeOfWarps(size, m, target)) * double(size.k);
+        return double(timeOfRows(size, m, target)) * double(size.k);
       }));
   return tiles;
 }
 
-/// The tile whose waves take the least; of equals, the largest.
-static int64_t chooseRowsOfWarps(const MatmulSize &size, const hw::TargetModel &target) {
-  int64_t best = kWarpRows;
-  auto time = [&](int64_t rows) { return timeOfWarps(size, rows, target); };
-  for (int64_t rows : llvm::reverse(kTileMs))
-    if (rows <= kWarpRows && time(rows) < time(best))
+/// Of `tiles` of at most `most` rows, the one whose waves take the least; of equals, the largest.
+static int64_t fastestRows(ArrayRef<int64_t> tiles, int64_t most, const MatmulSize &size,
+                           const hw::TargetModel &target) {
+  int64_t best = most;
+  auto time = [&](int64_t rows) { return timeOfRows(size, rows, target); };
+  for (int64_t rows : llvm::reverse(tiles))
+    if (rows <= most && time(rows) < time(best))
       best = rows;
   return best;
 }
@@ -158,7 +164,9 @@ static int64_t chooseRowsOfWarps(const MatmulSize &size, const hw::TargetModel &
 /// multiprocessors idle.
 static int64_t chooseRows(Operation *op, const MatmulSize &size, const hw::TargetModel &target) {
   if (multipliesByWarps(target))
-    return chooseRowsOfWarps(size, target);
+    return fastestRows(kTileMs, kWarpRows, size, target);
+  if (!size.groups.empty())
+    return fastestRows(kTileMs, isPrepacked(op) ? 128 : 256, size, target);
   for (int64_t rows : kTileMs)
     if (size.m <= rows && (rows <= kMostWideRows || !isPrepacked(op)))
       return rows;
@@ -207,6 +215,11 @@ static int64_t timeOfPromoted(const MatmulSize &size, int64_t rows, const hw::Ta
 /// one whose weights are held where its waves are faster.
 static std::array<int64_t, 3> choosePromotedTile(const KernelPlan &wish, const MatmulSize &size,
                                                  const hw::TargetModel &target) {
+  if (!size.groups.empty() && !wish.tile[0]) {
+    KernelPlan all = wish;
+    all.tile[0] = fastestRows(kPromotedTileMs, kPromotedTileMs[5], size, target);
+    return choosePromotedTile(all, size, target);
+  }
   const int64_t *fit = llvm::find_if(
       kPromotedTileMs, [&](int64_t rows) { return size.m <= rows || rows == kPromotedTileMs[5]; });
   bool isHeld = size.m > *fit && !wish.tile[2] && wish.tile[1] != kWideTileN &&
@@ -247,7 +260,7 @@ static bool isAhead(const KernelPlan &wish, const std::array<int64_t, 3> &tile,
                     const MatmulSize &size, const hw::TargetModel &target) {
   bool isFree =
       !wish.tile[0] && !wish.tile[1] && !wish.tile[2] && !wish.cluster[0] && !wish.resident;
-  return wish.swap || (isFree && isFasterAhead(size, tile[0], target));
+  return wish.swap || (isFree && size.groups.empty() && isFasterAhead(size, tile[0], target));
 }
 
 static KernelPlan proposeAheadWeights(Operation *op, const KernelPlan &wish, const MatmulSize &size,
@@ -365,7 +378,7 @@ KernelPlan fp4::proposeWeightProduct(Operation *op, const KernelPlan &given, con
     return proposeAheadWeights(op, wish, size, target);
   plan.schedule = scheduleOf(op, plan, size);
   plan.roles = fragmentRoles(op->getContext(), /*groups=*/2, needsRegisters(op, plan.tile, target));
-  int64_t items = llvm::divideCeil(size.m, plan.tile[0]) * llvm::divideCeil(size.n, plan.tile[1]);
+  int64_t items = tilesAlongM(size, plan.tile[0]) * llvm::divideCeil(size.n, plan.tile[1]);
   int64_t blocks = size.sharers ? size.sharers : items * size.splits / wish.ranges.value_or(1);
   bool isFull = blocks > target.multiprocessors;
   plan.resident = chooseResident(op, wish.orElse(plan), isFull, target);
@@ -374,11 +387,10 @@ KernelPlan fp4::proposeWeightProduct(Operation *op, const KernelPlan &given, con
   bool isKnown = !ShapedType::isDynamic(mostRowsOf(cast<BlockScaledMatmulOp>(op), wish));
   if (isKnown && !size.sharers && leavesRoom(op, wish.orElse(plan), size, blocks, target))
     plan.resident = 2;
-  int64_t tilesM = isKnown ? llvm::divideCeil(size.m, plan.tile[0]) : 1;
+  int64_t tilesM = isKnown ? tilesAlongM(size, plan.tile[0]) : 1;
   if (isPrepacked(op))
-    plan.overlap =
-        overlapOf(wish.orElse(plan),
-                  isKnown ? blocks : blocks / llvm::divideCeil(size.m, plan.tile[0]), target);
+    plan.overlap = overlapOf(wish.orElse(plan),
+                             isKnown ? blocks : blocks / tilesAlongM(size, plan.tile[0]), target);
   if (plan.tile[1] == kWideTileN || multipliesByWarps(target)) {
     plan.cluster = wish.cluster;
     return plan;
@@ -474,6 +486,8 @@ static LogicalResult checkStages(Operation *op, const KernelPlan &plan,
 static LogicalResult checkAheadWeights(Operation *op, const KernelPlan &plan,
                                        const hw::TargetModel &target) {
   auto [m, n, k] = plan.tile;
+  if (cast<BlockScaledMatmulOp>(op).isGrouped())
+    return misfit(op, "swap", "is left out for groups", "it");
   if (!isPrepacked(op) || !isPromoted(op))
     return misfit(op, "swap", "is for prepacked weights beside a lhs of f8E4M3FN without scales",
                   "it");

@@ -313,3 +313,48 @@ func.func @unspecified(%a: !a, %s: !s, %b: !b, %sb: !sb, %o: tensor<3xi64>) {
       : (!a, !s, !b, !sb) -> tensor<64x128xbf16>
   return
 }
+
+// -----
+
+!p = tensor<4x1x4608xi8, #fp4.weight_layout<wgmma>>
+!odd = tensor<3x1x4608xi8, #fp4.weight_layout<wgmma>>
+// blockscaled_matmul (C16)
+func.func @tiles(%x: tensor<64x64xbf16>, %p: !p, %odd: !odd) {
+  %0 = fp4.blockscaled_matmul %x, %p {format = #fp4.format<nvfp4>, groups = array<i64: 24, 40>}
+      : (tensor<64x64xbf16>, !p) -> tensor<64x256xbf16>
+  // expected-error @+2 {{operand 'rhs' must have as many rows of tiles for each of the 2 groups, but got}}
+  // expected-note @+1 {{a tile has 128 rows of the weights of one group: pad each group with zeros to a multiple of 128 rows before the weights are stacked and quantized}}
+  %1 = fp4.blockscaled_matmul %x, %odd {format = #fp4.format<nvfp4>, groups = array<i64: 24, 40>}
+      : (tensor<64x64xbf16>, !odd) -> tensor<64x128xbf16>
+  return
+}
+
+// -----
+
+!p = tensor<4x1x4608xi8, #fp4.weight_layout<wgmma>>
+// blockscaled_matmul (C16)
+func.func @row_alphas(%x: tensor<64x64xbf16>, %p: !p, %rows: tensor<64x1xf32>, %columns: tensor<1x256xf32>) {
+  %0 = fp4.blockscaled_matmul %x, %p alpha %rows {format = #fp4.format<nvfp4>, groups = array<i64: 24, 40>}
+      : (tensor<64x64xbf16>, !p, tensor<64x1xf32>) -> tensor<64x256xbf16>
+  // expected-error @+2 {{operand 'alpha' must be 'tensor<64x1xf32>', but got 'tensor<1x256xf32>'}}
+  // expected-note @+1 {{beside a lhs without scales groups may have a factor for each row, M x 1}}
+  %1 = fp4.blockscaled_matmul %x, %p alpha %columns {format = #fp4.format<nvfp4>, groups = array<i64: 24, 40>}
+      : (tensor<64x64xbf16>, !p, tensor<1x256xf32>) -> tensor<64x256xbf16>
+  return
+}
+
+// -----
+
+!w = tensor<256x128xf4E2M1FN>
+!s = tensor<256x4xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
+!p = tensor<2x1x8704xi8, #fp4.weight_layout<wgmma>>
+// blockscaled_matmul (C17)
+func.func @bytes(%x: tensor<64x128xf8E4M3FN>, %w: !w, %s: !s, %p: !p) {
+  %0 = fp4.blockscaled_matmul %x, %p {format = #fp4.format<mxfp4>, groups = array<i64: 24, 40>}
+      : (tensor<64x128xf8E4M3FN>, !p) -> tensor<64x128xbf16>
+  // expected-error @+2 {{expects scales of both operands in a product of groups whose lhs has elements of type f8E4M3FN, or prepacked weights}}
+  // expected-note @+1 {{prepack the weights of all groups with fp4.prepack}}
+  %1 = fp4.blockscaled_matmul %x, %w scaled %s {format = #fp4.format<mxfp4>, groups = array<i64: 24, 40>}
+      : (tensor<64x128xf8E4M3FN>, !w, !s) -> tensor<64x128xbf16>
+  return
+}

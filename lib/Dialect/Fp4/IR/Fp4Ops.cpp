@@ -156,7 +156,7 @@ int64_t BlockScaledMatmulOp::getColumns() {
   int64_t rows = rankedType(getRhs()).getDimSize(0);
   if (ShapedType::isDynamic(rows))
     return rows;
-  return hasPrepackedRhs() ? rows * hw::weightTileRows : rows / getNumGroups();
+  return (hasPrepackedRhs() ? rows * hw::weightTileRows : rows) / getNumGroups();
 }
 
 //===----------------------------------------------------------------------===//
@@ -391,7 +391,8 @@ LogicalResult fp4::inferResultTypes(Operation *op, ValueRange operands,
       return failure();
     int64_t rows = rankedType(operands[product.hasFloatLhs() ? 1 : 2]).getDimSize(0);
     if (!ShapedType::isDynamic(rows))
-      rows = product.hasPrepackedRhs() ? rows * hw::weightTileRows : rows / product.getNumGroups();
+      rows =
+          (product.hasPrepackedRhs() ? rows * hw::weightTileRows : rows) / product.getNumGroups();
     types.push_back(reshaped(rankedType(operands[0]).getDimSize(0), rows));
     return success();
   }

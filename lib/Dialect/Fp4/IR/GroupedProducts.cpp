@@ -96,6 +96,11 @@ LogicalResult verify::verifyGroupColumns(BlockScaledMatmulOp op, const Checked &
   int64_t groups = op.getNumGroups();
   if (!rhs.type.isDynamicDim(0) && rhs.type.getDimSize(0) % groups == 0)
     return success();
+  if (op.hasPrepackedRhs())
+    return withNote(
+        rhs.must("have as many rows of tiles for each of the " + Twine(groups) + " groups"),
+        "a tile has 128 rows of the weights of one group: pad each group with zeros to "
+        "a multiple of 128 rows before the weights are stacked and quantized");
   return withNote(rhs.must("have as many rows for each of the " + Twine(groups) + " groups"),
                   "the weights of the groups are stacked along dimension 0 of rhs; pad those that "
                   "are smaller with zeros");
@@ -104,6 +109,11 @@ LogicalResult verify::verifyGroupColumns(BlockScaledMatmulOp op, const Checked &
 LogicalResult verify::verifyGroupAlpha(BlockScaledMatmulOp op) {
   if (!op.getAlpha() || rankedType(op.getAlpha()).getRank() == 0)
     return success();
+  if (op.hasFloatLhs() && rankedType(op.getAlpha()).getRank() == 2)
+    return verifyType(operand(op, "alpha", op.getAlpha()),
+                      RankedTensorType::get({rankedType(op.getLhs()).getDimSize(0), 1},
+                                            Float32Type::get(op.getContext())),
+                      "beside a lhs without scales groups may have a factor for each row, M x 1");
   return verifyType(operand(op, "alpha", op.getAlpha()),
                     RankedTensorType::get({op.getNumGroups()}, Float32Type::get(op.getContext())),
                     "a product of groups has one alpha, or one for each group");
@@ -115,17 +125,19 @@ LogicalResult verify::verifyGroupOperands(BlockScaledMatmulOp op, const Checked 
   if (failed(verifyGroupColumns(op, rhs)))
     return failure();
   int64_t groups = op.getNumGroups();
-  SmallVector<int64_t> columns(groups, rhs.type.getDimSize(0) / groups);
-  Checked lhsScales = operand(op, "lhs_scales", op.getLhsScales());
-  Checked rhsScales = operand(op, "rhs_scales", op.getRhsScales());
-  for (const Checked &scales : {lhsScales, rhsScales})
+  auto verifyList = [&](StringRef name, Value value, const Checked &data, ArrayRef<int64_t> rows) {
+    Checked scales = operand(op, name, value);
     if (failed(verifyScaleElements(scales, op.getFormat())) || failed(verifyTiled(scales)))
       return failure();
-  StringRef note = "these are the tiles of all groups, each padded to 128 rows and 4 blocks, as "
-                   "fp4.quantize with 'groups' writes them";
-  if (failed(verifyType(lhsScales, tileList(rowsOfGroups(op), scalesOf(lhs.type, op.getFormat())),
-                        note)) ||
-      failed(verifyType(rhsScales, tileList(columns, scalesOf(rhs.type, op.getFormat())), note)))
+    return verifyType(scales, tileList(rows, scalesOf(data.type, op.getFormat())),
+                      "these are the tiles of all groups, each padded to 128 rows and 4 blocks, as "
+                      "fp4.quantize with 'groups' writes them");
+  };
+  if (!op.hasFloatLhs() &&
+      failed(verifyList("lhs_scales", op.getLhsScales(), lhs, rowsOfGroups(op))))
+    return failure();
+  SmallVector<int64_t> columns(groups, rhs.type.getDimSize(0) / groups);
+  if (!op.hasPrepackedRhs() && failed(verifyList("rhs_scales", op.getRhsScales(), rhs, columns)))
     return failure();
   return verifyGroupAlpha(op);
 }

@@ -85,10 +85,10 @@ def Fp4_BlockScaledMatmulOp
     | lhs        | f4E2M1FN, f8E4M3FN, f8E5M2; or bf16, f16, f8E4M3FN without scales | M x K, K a multiple of the block; M may be dynamic, and N and K of products of any N and K (docs/Spec.md) | row-major |
     | lhs_scales | f8E4M3FN (nvfp4), f8E8M0FNU (mxfp4, mxfp8); or none | M x K/block; of groups, a list of tiles | tiled_128x4 |
     | rhs        | f4E2M1FN, f8E4M3FN, f8E5M2 | N x K; of G groups, (G * N) x K | row-major |
-    | rhs, prepacked | i8       | N/128 x K/64, or K/128 beside f8E4M3FN, x bytes of a tile, with its scales in it | #fp4.weight_layout |
+    | rhs, prepacked | i8       | N/128 x K/64, or K/128 beside f8E4M3FN, x bytes of a tile, with its scales in it; of G groups, G * N/128 | #fp4.weight_layout |
     | rhs_scales | f8E4M3FN (nvfp4), f8E8M0FNU (mxfp4, mxfp8); none beside a prepacked rhs | N x K/block; of groups, a list of tiles | tiled_128x4 |
     | fp8_block128: data, scales | f8E4M3FN, f32 | as above, K a multiple of 16; as (C51) of docs/Spec.md has it | row-major |
-    | alpha      | f32          | scalar, M x 1 or 1 x N; of groups, a scalar or G | row-major |
+    | alpha      | f32          | scalar, M x 1 or 1 x N; of groups, a scalar or G, or beside a lhs without scales M x 1 | row-major |
     | epilogue_inputs | f32, bf16, f16 | scalar, M x 1, 1 x N or M x N | row-major |
     | offsets    | i64          | G + 1 | row-major |
     | rhs2, rhs2_scales | as rhs, rhs_scales | as rhs, rhs_scales | |
