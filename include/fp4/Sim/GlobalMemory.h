@@ -34,6 +34,7 @@ struct Allocation {
   uint64_t size = 0;    ///< bytes
   std::unique_ptr<std::byte[], StorageDeleter> bytes;
   bool readOnly = false;               ///< .const variables: the device may not write them
+  bool polled = false;                 ///< the host reads it while kernels run
   std::unique_ptr<uint64_t[]> written; ///< a bit per byte; null: nobody keeps track
 
   /// Host and device share it and use the same address.
@@ -70,6 +71,11 @@ public:
   /// Why [address, address + bytes) is not valid: names the nearest allocation and the distance.
   std::string explain(uint64_t address, uint64_t bytes) const;
 
+  /// The host reads the allocation at `address` while kernels run.
+  void markPolled(uint64_t address);
+  /// There is an allocation that it reads so.
+  bool isPolled() const { return polled; }
+
   uint64_t bytesInUse() const { return inUse; }
   /// By address.
   const std::vector<std::unique_ptr<Allocation>> &allocations() const { return table; }
@@ -90,6 +96,7 @@ private:
   uint64_t inUse = 0;
   uint64_t serial = 0;
   bool tracking = false;
+  bool polled = false;
 };
 
 } // namespace fp4::sim

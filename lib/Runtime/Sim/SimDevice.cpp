@@ -66,6 +66,13 @@ Expected<DevicePtr> SimDevice::allocate(uint64_t bytes) {
       "use a smaller problem");
 }
 
+Expected<DevicePtr> SimDevice::allocateShared(uint64_t bytes) {
+  FP4_ASSIGN(const DevicePtr address, allocateZeroed(bytes));
+  std::scoped_lock lock(mutex_);
+  simulator_.memory().markPolled(address);
+  return address;
+}
+
 Status SimDevice::free(DevicePtr address) {
   std::scoped_lock lock(mutex_);
   return asDeviceError(simulator_.memory().free(address));

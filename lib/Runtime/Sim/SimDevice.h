@@ -31,6 +31,7 @@ public:
   bool isHardware() const override { return false; }
 
   Expected<DevicePtr> allocate(uint64_t bytes) override;
+  Expected<DevicePtr> allocateShared(uint64_t bytes) override;
   Status free(DevicePtr address) override;
   Status copyToDevice(DevicePtr dst, std::span<const std::byte> src) override;
   Status copyToHost(std::span<std::byte> dst, DevicePtr src) override;

@@ -61,6 +61,7 @@ void HazardChecker::onLaunch(const LaunchEvent &event) {
   impl->globalReleases.clear();
   impl->laneHistory.clear();
   impl->loadUses.clear();
+  impl->unpublished.clear();
 }
 
 void HazardChecker::onMemory(const MemoryEvent &event) {

@@ -2,7 +2,8 @@
 //
 // HazardChecker.cpp turns events into clocks, Races.cpp compares accesses, Synchronize.cpp handles
 // barriers, fences and flags, Contributions.cpp values that count on relaxed ones, PastLaunches.cpp
-// those that may run beside this one, and HazardReport.cpp has the messages.
+// launches that may run beside this one, HostReads.cpp the host, and HazardReport.cpp has the
+// messages.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -13,6 +14,7 @@
 #include "Sim/Decode/ProgramImpl.h"
 #include "UsedBytes.h"
 #include "fp4/Sim/Events.h"
+#include "fp4/Sim/GlobalMemory.h"
 
 #include <set>
 #include <tuple>
@@ -55,6 +57,13 @@ bool bothStrong(const Access &made, const Record &old);
 /// A plain read beside a strong write of global memory: it is not torn, but may be old. CUDA's
 /// guide seeds its compare-and-swap loops so.
 bool besideAtomic(const Access &made, const Record &old);
+
+/// Bytes of memory that the host reads while kernels run, before it may read them.
+struct Unpublished {
+  const Allocation *allocation;
+  uint64_t address, bytes;
+  Record record;
+};
 
 } // namespace check
 
@@ -101,6 +110,7 @@ struct HazardChecker::Impl {
   check::Releases globalReleases;
   check::LaneHistory laneHistory; ///< (strict) of the launch
   check::LoadUses loadUses; ///< of the kernel
+  std::vector<check::Unpublished> unpublished;
   ClusterState *lastCluster = nullptr;
 
   ClusterState &cluster(uint32_t index);
@@ -110,6 +120,12 @@ struct HazardChecker::Impl {
   void checkGridWait(Access &made, const MemoryEvent &event);
   template <typename Past> bool meets(const Past &past, const MemoryEvent &event) const;
   bool meetsLaunchBefore(const MemoryEvent &event, bool waited) const;
+
+  // --- HostReads.cpp ---
+  void writePolled(Access &made, const MemoryEvent &event);
+  bool isPublished(uint64_t address, const Record &written) const;
+  void showHost(Access &made, const check::Unpublished &seen);
+  void leavePolled(const Access &exit);
 
   // --- Races.cpp ---
   Access begin(ClusterState &cluster, const Actor &actor, CodePoint at, Space space, bool write,

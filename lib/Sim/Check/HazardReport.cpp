@@ -1,6 +1,5 @@
 //===- HazardReport.cpp - Words of the hazard checker ---------------------===//
 #include "HazardImpl.h"
-#include "fp4/Sim/GlobalMemory.h"
 #include "fp4/Sim/Program.h"
 
 #include <algorithm>
@@ -180,7 +179,7 @@ std::string HazardChecker::Impl::detailOf(const Access &made, const Record &old,
 }
 
 /// What the two sides of a report are called where they are no accesses.
-static std::pair<const char *, const char *> rolesOf(HazardRule rule) {
+static std::pair<const char *, const char *> rolesOf(HazardRule rule, bool isExit) {
   switch (rule) {
   case HazardRule::MbarrierInit:
   case HazardRule::MbarrierInitFence:
@@ -195,6 +194,8 @@ static std::pair<const char *, const char *> rolesOf(HazardRule rule) {
     return {"", "release"};
   case HazardRule::EarlyExit:
     return {"", "exit"};
+  case HazardRule::HostRace:
+    return {"", isExit ? "exit" : "write that the host may see"};
   default:
     return {"", ""};
   }
@@ -264,7 +265,7 @@ void HazardChecker::Impl::unfencedWgmma(ClusterState &cluster, const FenceEvent 
 
 HazardReport HazardChecker::Impl::describe(Access &made, const Record &old, HazardRule rule,
                                            uint64_t address) {
-  const auto [before, after] = rolesOf(rule);
+  const auto [before, after] = rolesOf(rule, !made.record.write());
   return {.rule = rule,
           .program = program ? program->name : "",
           .kernel = kernel ? kernel->info.name : "",

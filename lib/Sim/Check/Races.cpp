@@ -6,7 +6,6 @@
 //
 //===----------------------------------------------------------------------===//
 #include "HazardImpl.h"
-#include "fp4/Sim/GlobalMemory.h"
 
 namespace fp4::sim {
 
@@ -128,6 +127,8 @@ void HazardChecker::Impl::access(ClusterState &cluster, const MemoryEvent &event
     byLanes(made, event);
   else
     ranges(made, event);
+  if (memory && memory->isPolled() && event.space == Space::Global && made.record.write())
+    writePolled(made, event);
   if (ordered && options.strict)
     count(cluster, event);
 }
@@ -282,6 +283,7 @@ void HazardChecker::Impl::exitCta(ClusterState &cluster, const LifeEvent &event)
   Access made = begin(cluster, event.actor, event.at, Space::SharedCluster, true);
   const uint32_t rank = event.actor.ctaRank;
   cluster.exits[rank] = {event.actor, event.at};
+  leavePolled(made);
   VectorClock known;
   for (const WarpState &warp : cluster.warps)
     if (warp.rank == rank)

@@ -167,6 +167,12 @@ template <typename F> static void forBits(uint64_t first, uint64_t bytes, F &&f)
   }
 }
 
+void GlobalMemory::markPolled(uint64_t address) {
+  for (const auto &allocation : table)
+    if (allocation->address == address)
+      polled = allocation->polled = true;
+}
+
 void GlobalMemory::markWritten(uint64_t address, uint64_t bytes) const {
   const Allocation *allocation = tracking ? find(address, bytes) : nullptr;
   if (!allocation || !allocation->written)

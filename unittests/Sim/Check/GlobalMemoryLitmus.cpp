@@ -125,6 +125,12 @@ std::vector<Litmus> fp4::sim::test::globalMemoryLitmus() {
   // Warp 1 makes one in shared memory and copies it; thread 0 uses it behind a barrier. Either
   // acquires it.
   const std::string copied = copiedMap("", acquireMap), acquired = copiedMap(acquireMap, "");
+  // As kernels report to the host (GroupCheck.h).
+  const std::string forHost =
+      litmus("  @!%p0 bra END;\n  atom.relaxed.sys.global.cas.b64 %rd5, [%out], 0, 1;\n"
+             "  st.global.b64 [%out+8], 7;\n  st.release.sys.global.b64 [%out], 2;\nEND:\n");
+  const std::string byTwo = litmus("  @%p1 st.global.b64 [%out+8], 7;\n  bar.sync 0;\n"
+                                   "  @%p0 st.release.sys.global.b64 [%out], 2;\n");
   // Of the bytes that it fills, a copy reads as many as it says.
   const std::string nothing =
       litmus("  @%p1 st.global.b32 [%out], %t;\n  @%p1 bra END;\n"
@@ -219,6 +225,19 @@ std::vector<Litmus> fp4::sim::test::globalMemoryLitmus() {
        nullptr, 1, true},
       {"a copy of a dependent launch that does not wait", copiedIn(), "  griddepcontrol.wait;\n",
        "", R::MissingGridWait, "griddepcontrol.wait before", 1, 1, false, false, nullptr, 1, true},
+      {"numbers for the host that are not released", forHost, "st.release.sys", "st.relaxed.sys",
+       R::HostRace, "st.release.sys behind", 1, 1, false, false, nullptr, 1, false, true},
+      {"a release in a scope without the host", forHost, "st.release.sys", "st.release.gpu",
+       R::HostRace, "st.release.sys behind", 1, 1, false, false, nullptr, 1, false, true},
+      {"a word that the host may see half written", forHost, "relaxed.sys.global.cas",
+       "relaxed.gpu.global.cas", R::HostRace, ".sys for whatever else", 1, 1, false, false, nullptr,
+       1, false, true},
+      {"numbers for the host that nobody releases", forHost,
+       "  st.release.sys.global.b64 [%out], 2;\n", "", R::HostRace, "st.release.sys behind", 1, 1,
+       false, false, nullptr, 1, false, true},
+      {"a warp releases for the host what another one may not have written", byTwo,
+       "  bar.sync 0;\n", "", R::HostRace, "st.release.sys behind", 33, 1, false, false, nullptr, 1,
+       false, true},
       {"memory that nobody wrote",
        litmus("  st.global.b32 [%out+8], %t;\n  ld.global.b32 %v0, [%out+8];\n"),
        "  st.global.b32 [%out+8], %t;\n", "", R::UninitializedRead, "a copy, a memset", 1, 1, true,

@@ -73,6 +73,7 @@ struct Litmus {
   const char *error = nullptr; ///< part of what the run may end with before there is a report
   uint32_t clusters = 1;
   bool dependent = false; ///< the launch may begin before the one before it has ended
+  bool polled = false;    ///< the host reads `out` while kernels run
 };
 
 std::vector<Litmus> sharedMemoryLitmus();

@@ -50,6 +50,8 @@ Judged fp4::sim::test::judge(const std::string &text, SimOptions options, const 
   const uint64_t out = simulator.memory().allocate(bytes, "out");
   if (!test.uninitialized)
     EXPECT_TRUE(simulator.memory().fill(out, 0, bytes));
+  if (test.polled)
+    simulator.memory().markPolled(out);
   Params params;
   params.add(out);
   LaunchConfig config;
