@@ -65,8 +65,13 @@ Expected<std::optional<PtxEdit>> parseEdit(const std::string &line,
   return PtxEdit{ptx, begin, end, *to};
 }
 
-/// What a run came to without a hazard: empty if it passed.
-std::string fateOf(const Expected<RunReport> &report) {
+/// What a run came to without a hazard: empty if it passed, or if it ended with the error that is
+/// expected.
+std::string fateOf(const Expected<RunReport> &report, const std::string &expected) {
+  if (!report && !expected.empty() && report.error().message.find(expected) != std::string::npos)
+    return "";
+  if (report && !expected.empty())
+    return "result";
   if (report && !report->passed())
     return "result";
   if (report)
@@ -81,9 +86,9 @@ std::string fateOf(const Expected<RunReport> &report) {
 class Judge {
 public:
   Judge(const Runner &runner, const RunOptions &options, const PtxEdit &edit, const Finish &finish,
-        bool everySchedule)
+        const JudgeOptions &judge)
       : runner_(runner), options_(options), edit_(edit), text_(edit.result()), finish_(finish),
-        everySchedule_(everySchedule) {
+        judge_(judge) {
     options_.noticed = [this](const sim::HazardReport &report) { notice(report); };
     options_.exchange = [this](const fp4rt_module &module) { return exchange(module); };
   }
@@ -92,7 +97,7 @@ public:
     for (const Schedule &schedule : schedules) {
       run(schedule);
       fates_.push_back(fate_.empty() ? Json() : Json(fate_));
-      if (!fate_.empty() && !everySchedule_)
+      if (!fate_.empty() && !judge_.everySchedule)
         break;
     }
     end();
@@ -107,10 +112,10 @@ private:
     const auto report = runner_.run(options_);
     if (!fate_.empty())
       return; // a hazard
-    fate_ = fateOf(report);
+    fate_ = fateOf(report, judge_.expectedError);
     if (fate_.empty() && module_.empty())
       fate_ = "unused";
-    if (report)
+    if (report || fate_.empty())
       return;
     explain(report.error().message);
     if (!module_.empty() && report.error().message.starts_with(module_ + ":"))
@@ -123,7 +128,7 @@ private:
       return;
     fate_ = stringify(report.rule);
     explain(report.text());
-    if (everySchedule_)
+    if (judge_.everySchedule)
       return;
     fates_.push_back(fate_);
     end();
@@ -157,7 +162,7 @@ private:
   const PtxEdit &edit_;
   const std::string text_;
   const Finish &finish_;
-  const bool everySchedule_;
+  const JudgeOptions &judge_;
   Json fates_ = Json::array();
   std::string fate_;    ///< under the present schedule
   std::string message_; ///< of the first thing that went wrong
@@ -175,6 +180,10 @@ Status judgeAll(const Runner &runner, RunOptions options, const JudgeOptions &ju
   std::vector<Schedule> schedules;
   for (const std::string &text : judge.schedules) {
     FP4_ASSIGN(schedules.emplace_back(), parseSchedule(text));
+    if (schedules.back().policy == "exhaustive" && !judge.expectedError.empty())
+      return makeError(ErrorKind::Usage,
+                       "--expect-error expects a schedule of one order, but got exhaustive",
+                       "a run that fails does not say whether all orders ran");
   }
   FP4_ASSIGN(const auto edits, readEdits(judge.edits));
   FP4_ASSIGN(options.prepared, runner.prepare(options));
@@ -191,7 +200,7 @@ Status judgeAll(const Runner &runner, RunOptions options, const JudgeOptions &ju
   FP4_TRY(forEachForked(
       edits.size(), judge.processes, std::chrono::milliseconds(int64_t(judge.seconds * 1000)),
       [&](size_t number, const Finish &finish) {
-        Judge(runner, options, edits[number], finish, judge.everySchedule)(schedules);
+        Judge(runner, options, edits[number], finish, judge)(schedules);
       },
       print));
   return printed;
@@ -227,6 +236,8 @@ void addJudgeOptions(CLI::App &app, JudgeOptions &options) {
       ->capture_default_str();
   group->add_flag("--every-schedule", options.everySchedule,
                   "go on when an edit has failed under one schedule");
+  group->add_option("--expect-error", options.expectedError,
+                    "part of the error with which each run must end");
   group->add_option("--jobs", options.processes, "processes at a time")->capture_default_str();
   group->add_option("--seconds", options.seconds, "for one edit, which is ended then")
       ->capture_default_str();

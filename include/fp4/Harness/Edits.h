@@ -29,18 +29,19 @@ struct JudgeOptions {
   std::string edits;                             ///< name of the file
   std::vector<std::string> schedules{"eager:1"}; ///< POLICY:SEED
   bool everySchedule = false;                    ///< also when an earlier one has failed
+  std::string expectedError;                     ///< part of what each run ends with; empty: none
   unsigned processes = 1;                        ///< at a time
   double seconds = 300;                          ///< for one edit
 };
 
-/// Adds --edits, --schedules, --every-schedule, --jobs and --seconds.
+/// Adds --edits, --schedules, --every-schedule, --expect-error, --jobs and --seconds.
 void addJudgeOptions(CLI::App &app, JudgeOptions &options);
 
 /// Prints a JSON object for each edit, in the order in which they end: its number, and what became
 /// of it under each schedule, null where it passed: a rule of the hazard checker, "result" (the
-/// reference has another), "deadlock", "livelock", "error" (another of the simulator), "incomplete"
-/// (--max-orders left some orders), "refused" (the text does not load), "unused" (no kernel
-/// of the run has the text), "crash", "timeout". Returns
+/// reference has another, or the error that is expected did not come), "deadlock", "livelock",
+/// "error" (another of the simulator), "incomplete" (--max-orders left some orders), "refused" (the
+/// text does not load), "unused" (no kernel of the run has the text), "crash", "timeout". Returns
 /// the exit code of a tool: 0 if all were judged.
 int judgeEdits(const Runner &runner, const RunOptions &options, const JudgeOptions &judge);
 
