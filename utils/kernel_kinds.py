@@ -5,6 +5,7 @@ utils/order_table.py): a kind that is added here is added there. Where every ord
 be too many if its accumulators wrapped around too, what is changed is a larger program.
 """
 import collections
+import json
 import pathlib
 import re
 
@@ -19,9 +20,10 @@ from sweep_quantize import Case as QuantizeCase
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 #: `shape` is what the compiler and fp4-run are given. Where there are `rows`, M is dynamic, and
-#: fp4-run is given each of them. `larger` is a program of the same kind with more tiles.
-Kind = collections.namedtuple("Kind", "name text target shape options rows larger",
-                              defaults=[None, (), None, None])
+#: fp4-run is given each of them. `larger` is a program of the same kind with more tiles. Where this
+#: has an argument `o`, `offsets` has what that may be by name, and the error that it gives, or None.
+Kind = collections.namedtuple("Kind", "name text target shape options rows larger offsets",
+                              defaults=[None, (), None, None, None])
 BOTH = ["sm_100a", "sm_90a"]
 NEAR = "nearest_even"
 RING = "stages = 2"
@@ -73,6 +75,21 @@ def weights(element, packed, split, tile, n, k, plans="wgmma", m="?"):
     """A product of floats or e4m3 and of weights."""
     fmt = "mxfp4" if element == "f8E4M3FN" else "nvfp4"
     return sweep_weights.program(element, fmt, "bf16", packed, "none", split, tile, n, k, m, plans)
+
+
+def told(kind):
+    """The rows of groups as an argument of the larger program: once right, and once decreasing."""
+    text = kind.larger or kind.text
+    constant = re.search(r"  %o = arith\.constant dense<(.*)> : (tensor<\w+>)\n", text)
+    right = json.loads(constant[1])
+    text = text.replace(constant[0], "")
+    text = text.replace(") -> ", f", %o: {constant[2]} {{fp4.name = \"o\"}}) -> ", 1)
+    are_ranges = isinstance(right[-1], list)
+    begin = right[-1][0] if are_ranges else right[-2]
+    wrong = [*right[:-1], [begin, begin - 1] if are_ranges else begin - 1]
+    group = len(right) - (1 if are_ranges else 2)
+    error = f"must not decrease, but group {group} begins at row {begin} and ends at row {begin - 1}"
+    return kind._replace(larger=text, offsets={"right": (right, None), "wrong": (wrong, error)})
 
 
 def quantizer(target, *case):
@@ -149,7 +166,8 @@ def schedules():
         text, larger = (shared_out(form, some) for some in (rows, more))
         plan = {"split": f"join = workspace, {RING}", "threads": ""}.get(form, RING)
         kind = tcgen05(f"NVFP4 product, {what}", text, 2, plan)
-        yield kind if form == "threads" else kind._replace(larger=larger)
+        kind = kind if form == "threads" else kind._replace(larger=larger)
+        yield told(kind) if form == "offsets" else kind
 
 
 def shared_out(form, rows, n=64, split=2):
@@ -211,7 +229,8 @@ def hopper():
     for form, what in (("one", ""), ("split", ", ranges of K in a cluster"), ("groups", ", groups"),
                        ("offsets", ", groups of the device"), ("ranges", ", masked groups")):
         text = sweep_fp8.program("bf16", "fp8", "none", "64x56", form, 130, 56, 640)
-        yield wgmma(f"FP8 with f32 scales by wgmma{what}", text, 2 if form == "split" else 1)
+        kind = wgmma(f"FP8 with f32 scales by wgmma{what}", text, 2 if form == "split" else 1)
+        yield told(kind) if form in ("offsets", "ranges") else kind
     strided = sweep_fp8.program("bf16", "fp8", "none", "64x56", "one", 130, 56, 640,
                                 " {fp4.strided}")
     yield wgmma("FP8 with f32 scales by wgmma, strided rows", strided)
@@ -270,9 +289,10 @@ def registers():
                     sweep_results.program(case), 1, f"swap, tile = [128, {tile}, 128], {RING}")
     for form, what in (("groups", "groups"), ("offsets", "groups of the device")):
         text = sweep_groups.program(form, (130, 0, 1), 64, 1312, "nvfp4", "bf16", "none", "chosen")
-        yield wgmma(f"NVFP4 product by wgmma, {what}", text, 2)
-        yield Kind(f"NVFP4 product by mma.sync, {what}", text, "sm_120a", None,
-                   on(2, f"tile = [64, 64, 128], {RING}"))
+        for kind in (wgmma(f"NVFP4 product by wgmma, {what}", text, 2),
+                     Kind(f"NVFP4 product by mma.sync, {what}", text, "sm_120a", None,
+                          on(2, f"tile = [64, 64, 128], {RING}"))):
+            yield told(kind) if form == "offsets" else kind
 
 
 def warps():

@@ -360,10 +360,24 @@ def is_weaker_access(mutant):
             (mutant.what == "scope narrowed" and "mbarrier" not in mutant.source))
 
 
+def ends_with_error(arguments):
+    return any(argument.startswith("--expect-error") for argument in arguments)
+
+
+def reached(library, chosen, options):
+    """Those to whose lines a run comes."""
+    fates = judge_edits(library, [trap_at(mutant) for mutant in chosen], options) if chosen else []
+    return [mutant for mutant, fate in zip(chosen, fates) if any(fate)]
+
+
 def explored(library, alive, options):
-    """What every order of each mutant comes to: None where all are right."""
+    """What every order of each mutant comes to: None where all are right. Runs that end with an error
+    do not say whether these were all."""
     chosen = [mutant for mutant in alive if not is_weaker_access(mutant)]
     every = copy.copy(options)
+    every.runs = [arguments for arguments in options.runs if not ends_with_error(arguments)]
+    if every.runs != options.runs:
+        chosen = reached(library, chosen, every)
     every.schedules, every.check = [("exhaustive", 1)], "strict"
     every.extra = [f"--max-orders={options.max_orders}", "--seconds=60"]
     verdicts = judge_all(library, chosen, every) if chosen else []
@@ -382,9 +396,9 @@ class Tally:
         alive = [mutant for mutant, killer in zip(chosen, self.killers) if not killer]
         self.equivalent = [mutant for mutant in alive if subsumed(mutant)]
         left = [mutant for mutant in alive if not subsumed(mutant)]
-        traps = judge_edits(library, [trap_at(mutant) for mutant in left], options)
-        self.unreached = [mutant for mutant, fates in zip(left, traps) if not any(fates)]
-        left = [mutant for mutant in left if mutant not in self.unreached]
+        come_to = reached(library, left, options)
+        self.unreached = [mutant for mutant in left if mutant not in come_to]
+        left = come_to
         orders = explored(library, left, options)
         self.redundant = [mutant for mutant in left if orders.get(mutant, "none") is None]
         late = {mutant: fate for mutant, fate in orders.items() if fate not in (None, "incomplete", "timeout")}

@@ -22,6 +22,8 @@ import sys
 import tempfile
 import time
 
+import numpy
+
 import kernel_kinds
 import mutate
 from written_tables import head, row, write
@@ -38,8 +40,20 @@ def compiled(kind, scratch, options):
                                   [*shape, *kind.options, f"--target={kind.target}"])
 
 
-def runs_of(kind):
-    """Arguments of fp4-run: once for each number of rows."""
+def offsets_runs(kind, scratch):
+    """Arguments of fp4-run: once with offsets that are right, and once with those that decrease, of
+    which the kernel is to tell."""
+    for name, (offsets, error) in kind.offsets.items():
+        path = scratch / f"{name}.npy"
+        numpy.save(path, numpy.array(offsets, dtype=numpy.int64))
+        fails = ["--no-verify", f"--expect-error={error}"] if error else []
+        yield [f"--input=o={path}", *fails]
+
+
+def runs_of(kind, scratch):
+    """Arguments of fp4-run: once for each number of rows, or for each tensor of offsets."""
+    if kind.offsets:
+        return list(offsets_runs(kind, scratch))
     if kind.rows:
         return [[f"--shape={rows}"] for rows in kind.rows]
     return [[f"--shape={str(kind.shape).split(',')[0]}"] if kind.shape else []]
@@ -51,7 +65,7 @@ def judge(kind, options):
         library = compiled(kind, scratch, options)
         if options.list:
             return len(list(mutate.mutants(mutate.kernels(library))))
-        options.runs = runs_of(kind)
+        options.runs = runs_of(kind, scratch)
         return mutate.tally(library, options)
 
 
