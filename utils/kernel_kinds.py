@@ -268,6 +268,20 @@ def hopper_weights():
                (5, 12, 40, 100, 200, 300))
 
 
+def experts():
+    """Activations without scales, sorted by expert, one of which has one row and one none."""
+    for form, what in (("groups", "groups"), ("offsets", "groups of the device"), ("ranges", "masked groups")):
+        text = sweep_groups.program(form, (21, 0, 1), 128, 1024, "mxfp4", "bf16", "none", "w8", "bf16 prepacked")
+        kind = wgmma(f"prepacked mxfp4 weights x bf16, {what}", text)
+        yield kind if form == "groups" else told(kind)
+    text = sweep_groups.program("groups", (21, 0, 1), 128, 1024, "nvfp4", "bf16", "none", "chosen", "bf16 plain")
+    yield wgmma("plain nvfp4 weights x bf16, groups", text, 1, f"tile = [16, 128, 128], {RING}")
+    text = sweep_groups.program("groups", (21, 0, 1), 128, 1024, "mxfp4", "bf16", "none", "w8", "f8E4M3FN prepacked")
+    yield wgmma("prepacked mxfp4 weights x f8E4M3FN, groups", text)
+    text = sweep_groups.program("groups", (21, 0, 1), 128, 1024, "mxfp4", "bf16", "none", "w8", "bf16 prepacked")
+    yield Kind("prepacked mxfp4 weights x bf16, groups", text, "sm_120a", None, on(1, RING))
+
+
 def other_weights():
     """Weights beside floats and e4m3 where there is no wgmma."""
     for plans, target, tiles in (("lanes", "sm_100a", {"bf16": "16", "f8E4M3FN": "128x96"}),
@@ -324,5 +338,5 @@ def quantizers():
 
 def kinds():
     for some in (of_one_block, pairs, clusters, schedules, joins, epilogues, hopper, hopper_weights,
-                 other_weights, registers, warps, quantizers):
+                 experts, other_weights, registers, warps, quantizers):
         yield from some()

@@ -6,12 +6,16 @@
   utils/sweep_groups.py --list   what would run
   utils/sweep_groups.py --plans=warps, converted   groups whose sums are in registers, of mma.sync for
                                  sm_120a and of wgmma for sm_90a
+  utils/sweep_groups.py --plans=weights, weights_warps   groups of activations without scales, by
+                                 wgmma and by mma.sync
 
 A program is a product of operands that are already quantized. The rows of its groups are known when
-it is compiled (groups), or a tensor of offsets has them (offsets); or the product is one whose K is cut into ranges (split), or whose tiles
+it is compiled (groups), or a tensor of offsets has them (offsets), or ranges with rows of no group between
+them (ranges); or the product is one whose K is cut into ranges (split), or whose tiles
 workers share (stream); or threads multiply a batch of a
 few rows each (threads). Its alpha is none, one
-number, or one for each group. One library is compiled per program and run by fp4-run under every
+number, or one for each group. Activations without scales are bf16, f16 or e4m3 beside plain weights, or
+prepacked ones, stacked by the program. One library is compiled per program and run by fp4-run under every
 schedule of the simulator, with its strict hazard check. Prints every failure with the command that
 repeats it, then "N passed, N failed".
 """
@@ -40,8 +44,16 @@ WARPS = {"chosen": "", "16": "tile = [16, 64, 128]", "32": "tile = [32, 256, 128
          "64": "tile = [64, 128, 256]", "128": "tile = [128, 128, 128]", "shallow": "stages = 1"}
 CONVERTED = {"chosen": "", "tall": "tile = [256, 128, 128]", "square": "tile = [128, 128, 128]",
              "along_n": "schedule = #pipe.static_persistent<along_n>", "shallow": "stages = 1"}
-KINDS = {"tcgen05": ("sm_100a", FORMS, PLANS), "warps": ("sm_120a", FORMS[:2], WARPS),
-         "converted": ("sm_90a", FORMS[:2], CONVERTED)}
+WEIGHTS = {"chosen": "", "w8": "tile = [8, 128, {0}]", "w64": "tile = [64, 128, {0}]", "w128": "tile = [128, 128, {0}]",
+           "wide": "tile = [64, 256, {0}]", "w_along_n": "schedule = #pipe.static_persistent<along_n>"}
+#: Elements of lhs, and what the weights are, where lhs has no scales.
+CODES, LHS = ("codes",), ("bf16 plain", "bf16 prepacked", "f16 prepacked", "f8E4M3FN prepacked")
+WEIGHT_FORMS = ["groups", "offsets", "ranges"]
+KINDS = {"tcgen05": ("sm_100a", FORMS, PLANS, CODES), "warps": ("sm_120a", FORMS[:2], WARPS, CODES),
+         "converted": ("sm_90a", FORMS[:2], CONVERTED, CODES),
+         "weights": ("sm_90a", WEIGHT_FORMS, WEIGHTS, LHS),
+         "weights_warps": ("sm_120a", WEIGHT_FORMS, WEIGHTS, LHS[:3])}
+WEIGHT_N, WEIGHT_K = [128, 256, 200], [64, 320, 384, 176]  # 200 and 176 are not prepacked
 SCHEDULES = [("eager", 1), ("lazy", 1), ("random", 1), ("random", 2), ("delay", 1)]
 
 LAYOUT = "#fp4.scale_layout<tiled_128x4>"
@@ -64,6 +76,27 @@ def operand(name, count, k, facts, list_rows):
             f"%q{name} scaled %t{name}")
 
 
+def prepacked(fmt, count, k, element):
+    """The same of weights that the program stacks and prepacks."""
+    facts = recipes.FORMATS[fmt]
+    columns = 128 if element == "f8E4M3FN" else 64
+    tile = columns * 128 // 2 + columns * 128 // facts.block
+    data, scales = f"tensor<{count}x{k}xf4E2M1FN>", f"tensor<{count}x{k // facts.block}x{facts.scale}>"
+    packed = f"tensor<{count // 128}x{k // columns}x{tile}xi8, #fp4.weight_layout<wgmma>>"
+    line = f"  %p = fp4.prepack %w scaled %s {{format = #fp4.format<{fmt}>}} : ({data}, {scales}) -> {packed}"
+    return [f"%w: {data}", f"%s: {scales}"], [line], [packed], "%p"
+
+
+def unscaled(rows, n, k, fmt, lhs):
+    """Both operands of a product whose lhs has no scales."""
+    element, weights = lhs.split()
+    x, facts, groups = f"tensor<{sum(rows)}x{k}x{element}>", recipes.FORMATS[fmt], len(rows)
+    side = ([f"%x: {x}"], [], [x], "%x")
+    if weights == "prepacked":
+        return [side, prepacked(fmt, n * groups, k, element)]
+    return [side, operand("w", n * groups, k, facts, tiles([n] * groups, k // facts.block))]
+
+
 def operands(form, rows, n, k, facts):
     groups, m, blocks = len(rows), sum(rows), k // facts.block
     if form in ("split", "stream"):
@@ -80,13 +113,21 @@ def shares(m, n, k, plan):
     return max(1, count * min(3, -(-k // 256)) - 1), height, width
 
 
-def program(form, rows, n, k, fmt, result, alpha, plan):
+def ranges_of(rows):
+    """Of each group, whose last row is of none where it has several."""
+    ends = itertools.accumulate(rows)
+    return [[end - count, end - (count > 1)] for count, end in zip(rows, ends)]
+
+
+def program(form, rows, n, k, fmt, result, alpha, plan, lhs="codes"):
     groups = len(rows)
-    sides = operands(form, rows, n, k, recipes.FORMATS[fmt])
+    codes = lhs == "codes"
+    sides = operands(form, rows, n, k, recipes.FORMATS[fmt]) if codes else unscaled(rows, n, k, fmt, lhs)
     arguments, body, types = (sum((side[i] for side in sides), []) for i in range(3))
     extra, attributes = "", ""
     if alpha != "none":
-        types.append(f"tensor<{groups}xf32>" if alpha == "groups" else "tensor<f32>")
+        sizes = {"groups": f"{groups}x", "rows": f"{sum(rows)}x1x"}.get(alpha, "")
+        types.append(f"tensor<{sizes}f32>")
         arguments.append(f"%alpha: {types[-1]}")
         extra += " alpha %alpha"
     if form == "threads":
@@ -98,11 +139,16 @@ def program(form, rows, n, k, fmt, result, alpha, plan):
         types.append(f"tensor<{groups + 1}xi64>")
         body.append(f"  %o = arith.constant dense<{list(itertools.accumulate(rows, initial=0))}> : {types[-1]}")
         extra += " offsets %o"
+    elif form == "ranges":
+        types.append(f"tensor<{groups}x2xi64>")
+        body.append(f"  %o = arith.constant dense<{ranges_of(rows)}> : {types[-1]}")
+        extra += " offsets %o"
     elif form == "stream":
         attributes = f", stream_k = array<i64: {', '.join(map(str, shares(sum(rows), n, k, plan)))}>"
     else:
         attributes = f", split_k = {-(-k // 256)} : i64"
-    if wish := (PLANS | WARPS | CONVERTED)[plan]:
+    if wish := (PLANS | WARPS | CONVERTED | WEIGHTS)[plan]:
+        wish = wish.format(256 if lhs.startswith("f8") else 128)
         attributes += f", fp4.plan = #fp4.plan<tile_product, {wish}>"
     y = f"tensor<{sum(rows)}x{n}x{result}>"
     body += [f"  %y = fp4.blockscaled_matmul {', '.join(side[3] for side in sides)}{extra}"
@@ -111,8 +157,24 @@ def program(form, rows, n, k, fmt, result, alpha, plan):
     return "\n".join([f"func.func @product({', '.join(arguments)}) -> {y} {{", *body, "}", ""])
 
 
+def multiplies(case):
+    """Weights and activations go together, and the tile goes with both."""
+    _, _, n, k, fmt, _, _, plan, lhs = case
+    element, weights = lhs.split()
+    if weights == "prepacked" and (n % 128 or k % (128 if element == "f8E4M3FN" else 64)):
+        return False
+    if fmt == "mxfp4" and (element == "f16" or k % 32) or fmt == "nvfp4" and element == "f8E4M3FN":
+        return False
+    return plan != "wide" or weights == "prepacked" and n % 256 == 0
+
+
 def all_cases(kind):
-    _, forms, plans = KINDS[kind]
+    _, forms, plans, left = KINDS[kind]
+    if left != CODES:
+        alphas = [*ALPHAS, "rows"]
+        yield from filter(multiplies, itertools.product(forms, ROWS, WEIGHT_N, WEIGHT_K, FORMATS, RESULTS,
+                                                        alphas, plans, left))
+        return
     for case in itertools.product(forms, ROWS, N, K, FORMATS, RESULTS, ALPHAS, plans):
         form, rows, _, k, _, _, alpha, plan = case
         if plan == "swap" and form != "split" or plan != "chosen" and form == "threads":

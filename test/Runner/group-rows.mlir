@@ -6,6 +6,7 @@
 // RUN: %python %t/write.py %t
 // RUN: fp4-runner %t/fp4.mlir --target=sm_100a --emit=so -o %t/fp4.so
 // RUN: fp4-runner %t/fp4.mlir --target=sm_120a --emit=so -o %t/fp4_sm_120a.so
+// RUN: fp4-runner %t/weights.mlir --target=sm_90a --emit=so -o %t/weights.so
 // RUN: fp4-runner %t/p.mlir --target=sm_100a --emit=so -o %t/sm_100a.so
 // RUN: fp4-runner %t/p.mlir --target=sm_90a --emit=so -o %t/sm_90a.so
 // RUN: %python %t/run.py %t | FileCheck %t/p.mlir
@@ -22,6 +23,11 @@
 // CHECK-NEXT: warps decreasing: 2 error: {{.*}}group 1 begins at row 40 and ends at row 20
 // CHECK-NEXT: warps exceeding: 2 error: {{.*}}70 rows of lhs, but group 2 begins at row 30 and ends at row 71
 // CHECK-NEXT: warps large: 2 error: {{.*}}group 0 begins at row 0 and ends at row 9223372036854775807
+// CHECK: weights right: 0
+// CHECK-NEXT: weights negative: 2 error: {{.*}}group 0 begins at row -7
+// CHECK-NEXT: weights decreasing: 2 error: {{.*}}group 1 begins at row 40 and ends at row 20
+// CHECK-NEXT: weights exceeding: 2 error: {{.*}}70 rows of lhs, but group 2 begins at row 30 and ends at row 71
+// CHECK-NEXT: weights large: 2 error: {{.*}}group 0 begins at row 0 and ends at row 9223372036854775807
 // CHECK: lanes right: 0
 // CHECK-NEXT: lanes negative: 2 error: {{.*}}group 0 begins at row -7
 // CHECK-NEXT: lanes decreasing: 2 error: {{.*}}group 1 begins at row 40 and ends at row 20
@@ -80,13 +86,21 @@ func.func @fp4(%q: tensor<70x64xf4E2M1FN>, %s: !s, %w: tensor<24x64xf4E2M1FN>, %
   return %y : tensor<70x8xbf16>
 }
 
+//--- weights.mlir
+!p = tensor<3x1x4608xi8, #fp4.weight_layout<wgmma>>
+func.func @fp4(%x: tensor<70x64xbf16>, %p: !p, %o: tensor<4xi64> {fp4.name = "o"}) -> tensor<70x128xbf16> {
+  %y = fp4.blockscaled_matmul %x, %p offsets %o {format = #fp4.format<nvfp4>}
+      : (tensor<70x64xbf16>, !p, tensor<4xi64>) -> tensor<70x128xbf16>
+  return %y : tensor<70x128xbf16>
+}
+
 //--- cases.py
 FOUR = {"right": [3, 40, 40, 70], "negative": [-7, 40, 40, 70], "decreasing": [0, 40, 20, 99],
         "exceeding": [0, 30, 30, 71], "large": [0, 2**63 - 1, 2**63 - 1, 2**63 - 1]}
 NINE = {"right": [*range(9), 70], "exceeding": [1, 2, 3, 4, 5, 6, 7, 8, 9, 2**32 + 4]}
 RANGES = {"right": [[0, 20], [0, 0], [20, 70]], "overlapping": [[0, 20], [19, 30], [5, 9]],
           "exceeding": [[0, 20], [60, 71], [70, 70]]}
-CASES = {"fp4": ("fp4", "fp4", FOUR), "warps": ("fp4_sm_120a", "fp4", FOUR), "lanes": ("sm_100a", "fp8", FOUR), "searched": ("sm_90a", "fp8", FOUR),
+CASES = {"fp4": ("fp4", "fp4", FOUR), "warps": ("fp4_sm_120a", "fp4", FOUR), "weights": ("weights", "fp4", FOUR), "lanes": ("sm_100a", "fp8", FOUR), "searched": ("sm_90a", "fp8", FOUR),
          "many": ("sm_90a", "many", NINE), "ranges": ("sm_90a", "ranges", RANGES),
          "unspecified": ("sm_90a", "unspecified", RANGES), "lane-ranges": ("sm_100a", "ranges", RANGES)}
 
