@@ -156,14 +156,16 @@ def schedules():
         larger = product(f"{plan}, {RING}", 2 * m, n, 768) if "taken over" in what else None
         yield kind._replace(larger=larger)
     # Two blocks share one tile: each of its four warps may be the first to count. Of an even number of
-    # tiles in a workspace, one block would have both ranges of each.
+    # tiles in a workspace, one block would have both ranges of each. Behind the last rows, which split
+    # a warp, comes another tile.
     for form, what in (("split", "ranges of K in a workspace"), ("stream", "stream-K"),
                        ("groups", "groups"), ("offsets", "groups of the device"),
                        ("threads", "products of threads")):
         whole = form in ("split", "stream")
         rows = (3, 3, 3) if form == "threads" else (128,) if whole else (130, 0, 1)
-        more = {"split": (640,), "stream": (768,)}.get(form, (1290, 0, 1))
-        text, larger = (shared_out(form, some) for some in (rows, more))
+        text = shared_out(form, rows)
+        columns = {"split": 320, "stream": 192}.get(form, 64)
+        larger = shared_out(form, (300,) if whole else (1290, 0, 1), columns)
         plan = {"split": f"join = workspace, {RING}", "threads": ""}.get(form, RING)
         kind = tcgen05(f"NVFP4 product, {what}", text, 2, plan)
         kind = kind if form == "threads" else kind._replace(larger=larger)

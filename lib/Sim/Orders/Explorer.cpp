@@ -84,25 +84,40 @@ Expected<bool> Explorer::take(Process process, size_t depth) {
   return true;
 }
 
-/// A place that no order has reached yet.
-Expected<Explorer::Chosen> Explorer::chooseAndTake(size_t depth) {
-  places.push_back({0, nullptr, {}, {}, asleepAt(depth), {}});
-  FP4_TRY(noteWaiting(depth));
-  const std::vector<Sleeper> &asleep = places.back().asleep;
-  const std::vector<Process> candidates = program.candidates();
-  for (const Process process : candidates) {
+/// The first of them that can make a step, and does not sleep.
+Expected<bool> Explorer::takeAny(std::span<const Process> processes, size_t depth) {
+  const std::vector<Sleeper> &asleep = places[depth].asleep;
+  for (const Process process : processes) {
     if (std::ranges::find(asleep, process, &Sleeper::process) != asleep.end())
       continue;
     FP4_ASSIGN(auto moved, take(process, depth));
     if (!moved)
       continue;
-    places[depth].wanted = options.reduce && !everybody ? std::vector{process} : candidates;
-    return Chosen::Step;
+    places[depth].wanted.push_back(process);
+    return true;
   }
-  const bool sleeping = !asleep.empty();
+  return false;
+}
+
+/// A place that no order has reached yet.
+Expected<Explorer::Chosen> Explorer::chooseAndTake(size_t depth) {
+  places.push_back({0, nullptr, {}, {}, asleepAt(depth), {}});
+  FP4_TRY(noteWaiting(depth));
+  const bool oneIsEnough = options.reduce && !everybody, sleeping = !places[depth].asleep.empty();
+  std::vector<Process> candidates = program.candidates();
+  if (!oneIsEnough)
+    std::ranges::copy(program.operations(~size_t(0)), std::back_inserter(candidates));
+  FP4_ASSIGN(auto moved, takeAny(candidates, depth));
+  if (!moved && oneIsEnough) {
+    FP4_ASSIGN(moved, takeAny(program.operations(places[depth].asleep.size() + 1), depth));
+  }
+  if (moved && !oneIsEnough)
+    places[depth].wanted = candidates;
+  if (moved)
+    return Chosen::Step;
   if (!sleeping) {
-    FP4_ASSIGN(auto moved, take(kTimeLimit, depth));
-    if (moved) {
+    FP4_ASSIGN(auto expired, take(kTimeLimit, depth));
+    if (expired) {
       places[depth].wanted = {kTimeLimit};
       return Chosen::Step;
     }

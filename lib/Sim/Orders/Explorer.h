@@ -28,6 +28,8 @@ public:
   virtual Status begin() = 0;
   /// The processes that may be able to make a step, the preferred first.
   virtual std::vector<Process> candidates() = 0;
+  /// Behind these: at most so many that can make a step.
+  virtual std::vector<Process> operations(size_t most) { return {}; }
   /// Makes the next step of a process; false when it has to wait, and nothing happened.
   virtual Expected<bool> step(Process process) = 0;
   /// Processes that may wait in a loop until memory changes; then waits() says what they look at,
@@ -87,6 +89,7 @@ private:
 
   Expected<Ended> runOrder();
   Expected<bool> take(Process process, size_t depth);
+  Expected<bool> takeAny(std::span<const Process> processes, size_t depth);
   Expected<Chosen> chooseAndTake(size_t depth);
   std::vector<Sleeper> asleepAt(size_t depth) const;
   Status noteWaiting(size_t depth);

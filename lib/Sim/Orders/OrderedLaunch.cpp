@@ -189,8 +189,8 @@ Status OrderedLaunch::end() {
 //===----------------------------------------------------------------------===//
 
 std::vector<Process> OrderedLaunch::candidates() {
-  std::vector<Process> warps, tickets;
-  for (auto &[index, cluster] : running) {
+  std::vector<Process> warps;
+  for (auto &[index, cluster] : running)
     for (auto &cta : cluster->cluster.ctas)
       for (Warp &warp : cta->warps) {
         const Process process = warpProcess(index, cta->rank, warp.index);
@@ -199,17 +199,25 @@ std::vector<Process> OrderedLaunch::candidates() {
         if (!warp.done() && !closed && cluster->scheduler.next(warp))
           warps.push_back(process);
       }
-    auto &queue = static_cast<TicketQueue &>(*cluster->cluster.async);
-    for (const auto &[id, ticket] : queue.tickets())
-      if (queue.ready(ticket))
-        tickets.push_back(recorder.processOf(index, id));
-  }
   if (const auto same = std::ranges::find(warps, last); same != warps.end())
     std::rotate(warps.begin(), same, same + 1);
-  warps.insert(warps.end(), tickets.begin(), tickets.end());
   if (cancels && mayStart()) // before a request takes the cluster: of that, no step would tell
     warps.insert(warps.begin(), kLauncher);
   return warps;
+}
+
+std::vector<Process> OrderedLaunch::operations(size_t most) {
+  std::vector<Process> all;
+  for (auto &[index, cluster] : running) {
+    auto &queue = static_cast<TicketQueue &>(*cluster->cluster.async);
+    for (const auto &[id, ticket] : queue.tickets()) {
+      if (all.size() == most)
+        return all;
+      if (queue.ready(ticket))
+        all.push_back(recorder.processOf(index, id));
+    }
+  }
+  return all;
 }
 
 /// The warp, or the one that issued the operation; null where the launch has none of that name.

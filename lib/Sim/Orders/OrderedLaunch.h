@@ -34,6 +34,7 @@ public:
   void watch(Trace &trace) override { recorder.trace = &trace; }
   Status begin() override;
   std::vector<Process> candidates() override;
+  std::vector<Process> operations(size_t most) override;
   Expected<bool> step(Process process) override;
   const Footprint &footprint() const override { return recorder.footprint(); }
   Expected<bool> expire() override;

@@ -2,6 +2,7 @@
 #include "Sim/Orders/Trace.h"
 #include <algorithm>
 #include <bit>
+#include <ranges>
 
 namespace fp4::sim {
 
@@ -121,19 +122,37 @@ static bool mayComeFirst(const ObjectAccess &earlier, const ObjectAccess &later)
 /// Whether who made this wait has arrived since then in the phase that ends now, which therefore
 /// does not end before the wait.
 bool Trace::isNeeded(uint32_t wait, const ObjectAccess &completing) const {
-  return std::ranges::any_of(objects.at(completing.object), [&](const ObjectStep &arrival) {
-    return arrival.access.use == ObjectUse::Arrive && arrival.access.phase == completing.phase &&
-           arrival.step < steps.size() && before(wait, arrival.step);
-  });
+  for (const ObjectStep &arrival : std::views::reverse(objects.at(completing.object))) {
+    if (arrival.step < wait)
+      return false;
+    if (arrival.access.use == ObjectUse::Arrive && arrival.access.phase == completing.phase &&
+        arrival.step < steps.size() && before(wait, arrival.step))
+      return true;
+  }
+  return false;
 }
 
-void Trace::useObject(uint32_t step, const ObjectAccess &access, Past &past, Past &waited,
-                      std::vector<Before> &before, bool kept) {
+/// How many accesses, from the first on, are in the past: those before `from` are.
+size_t Trace::coveredBy(const Past &past, const std::vector<ObjectStep> &history, size_t from) {
+  while (from < history.size() && has(past, history[from].step))
+    ++from;
+  return from;
+}
+
+/// What one's own past has happens before the step anyway: of an object that is used in turns, that
+/// is all but the last accesses.
+void Trace::useObject(uint32_t step, const ObjectAccess &access, const Past &own, Past &past,
+                      Past &waited, std::vector<Before> &before, bool kept) {
   auto &history = objects[access.object];
-  for (size_t i = history.size(); i-- > 0;) {
+  size_t covered = 0;
+  for (size_t i = history.size(); i-- > covered;) {
     const ObjectStep &earlier = history[i];
     if (earlier.step == step)
       continue;
+    if (has(own, earlier.step)) {
+      covered = std::max(covered, earlier.covered);
+      continue;
+    }
     const bool awaits = access.use == ObjectUse::Await && earlier.access.use == ObjectUse::Arrive &&
                         earlier.access.phase == access.phase;
     ObjectAccess alone = access;
@@ -142,13 +161,14 @@ void Trace::useObject(uint32_t step, const ObjectAccess &access, Past &past, Pas
     if (awaits)
       join(waited, earlier.step);
     else if (!commute(earlier.access, alone)) {
-      join(past, earlier.step);
+      if (!has(past, earlier.step))
+        join(past, earlier.step);
       if (mayComeFirst(earlier.access, access) && !(spoils && isNeeded(earlier.step, access)))
         before.push_back({earlier.step, false});
     }
   }
   if (kept)
-    history.push_back({access, step});
+    history.push_back({access, step, coveredBy(own, history, covered)});
 }
 
 /// Of the candidates, those that `own` does not order and that do not happen before another one.
@@ -196,7 +216,7 @@ std::vector<uint32_t> Trace::append(Process process, const Footprint &footprint,
   for (const AwaitedTicket &awaited : footprint.awaited)
     joinAwaited(waited, awaited);
   for (const ObjectAccess &access : footprint.objects)
-    useObject(step, access, past, waited, candidates, kept);
+    useObject(step, access, own, past, waited, candidates, kept);
   Past ready = own; // when it has waited: a warp may have accessed bytes before that
   for (size_t i = 0; i < past.size(); ++i) {
     past[i] |= waited[i];

@@ -102,6 +102,11 @@ private:
     uint32_t step;
     bool memory; ///< through bytes
   };
+  struct ObjectStep {
+    ObjectAccess access;
+    uint32_t step;
+    size_t covered; ///< so many accesses, from the first on, happen before the step
+  };
   std::vector<uint32_t> append(Process process, const Footprint &footprint, bool kept);
   void note(uint32_t step);
   void join(Past &past, uint32_t step) const;
@@ -109,8 +114,10 @@ private:
   void joinAwaited(Past &past, const AwaitedTicket &awaited) const;
   Past beginOf(Process process) const;
   bool givesLate(const Footprint &footprint, const Past &past) const;
-  void useObject(uint32_t step, const ObjectAccess &access, Past &past, Past &waited,
-                 std::vector<Before> &before, bool kept);
+  static bool has(const Past &past, uint32_t step) { return past[step / 64] >> (step % 64) & 1; }
+  void useObject(uint32_t step, const ObjectAccess &access, const Past &own, Past &past,
+                 Past &waited, std::vector<Before> &before, bool kept);
+  static size_t coveredBy(const Past &past, const std::vector<ObjectStep> &history, size_t from);
   std::vector<uint32_t> racesOf(const Past &own, const Past &ready, std::vector<Before> candidates,
                                 const Footprint &footprint);
 
@@ -118,10 +125,6 @@ private:
   std::unordered_map<Process, std::vector<uint32_t>> ofProcess;
   std::unordered_map<Process, uint32_t> issues; ///< the steps that issued operations, started warps
   ByteHistory memory;
-  struct ObjectStep {
-    ObjectAccess access;
-    uint32_t step;
-  };
   std::unordered_map<uint64_t, std::vector<ObjectStep>> objects;
   uint32_t lastOfAll = ~0u; ///< the last step that depends on all
   bool coarse = false, takesFirst = false;
