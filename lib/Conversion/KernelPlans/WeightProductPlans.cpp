@@ -112,10 +112,16 @@ static int64_t mostResident(const std::array<int64_t, 3> &tile) {
   return tile[0] <= 32 && tile[1] == kTileN ? 2 : 1;
 }
 
+/// Tiles along m. A group that is expected to have rows has a tile, however many rows that has.
+static int64_t tilesOfRows(const MatmulSize &size, int64_t rows) {
+  int64_t fewest = size.expectsGroups ? int64_t(size.groups.size()) : 0;
+  return std::max(fewest, tilesAlongM(size, rows));
+}
+
 /// Elements of the tiles that a multiprocessor multiplies.
 static int64_t timeOf(const MatmulSize &size, int64_t rows, int64_t columns,
                       const hw::TargetModel &target) {
-  int64_t tiles = tilesAlongM(size, rows) * llvm::divideCeil(size.n, columns);
+  int64_t tiles = tilesOfRows(size, rows) * llvm::divideCeil(size.n, columns);
   return int64_t(llvm::divideCeil(tiles * size.splits, target.multiprocessors)) * rows * columns;
 }
 
@@ -378,7 +384,7 @@ KernelPlan fp4::proposeWeightProduct(Operation *op, const KernelPlan &given, con
     return proposeAheadWeights(op, wish, size, target);
   plan.schedule = scheduleOf(op, plan, size);
   plan.roles = fragmentRoles(op->getContext(), /*groups=*/2, needsRegisters(op, plan.tile, target));
-  int64_t items = tilesAlongM(size, plan.tile[0]) * llvm::divideCeil(size.n, plan.tile[1]);
+  int64_t items = tilesOfRows(size, plan.tile[0]) * llvm::divideCeil(size.n, plan.tile[1]);
   int64_t blocks = size.sharers ? size.sharers : items * size.splits / wish.ranges.value_or(1);
   bool isFull = blocks > target.multiprocessors;
   plan.resident = chooseResident(op, wish.orElse(plan), isFull, target);

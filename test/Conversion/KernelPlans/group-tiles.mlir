@@ -16,3 +16,28 @@ func.func @few(%a: tensor<16x128xf4E2M1FN>, %sa: !u, %b: tensor<4096x128xf4E2M1F
       : (tensor<16x128xf4E2M1FN>, !u, tensor<4096x128xf4E2M1FN>, !t) -> tensor<16x256xbf16>
   return %y : tensor<16x256xbf16>
 }
+
+// Of activations without scales, a tile has the rows that an expert is expected to have, and in the middle of which it may end:
+// so gpt-oss with 2, 16 and 128 rows for each of its 32 experts.
+!w = tensor<1440x45x4352xi8, #fp4.weight_layout<wgmma>>
+// WGMMA-LABEL: func.func @two
+// WGMMA: tile = [8, 128, 256], schedule = #pipe.static_persistent<along_m>, {{.*}}resident = 2, overlap = both>
+func.func @two(%x: tensor<64x2880xbf16>, %w: !w, %o: tensor<33xi64>) -> tensor<64x5760xbf16> {
+  %y = fp4.blockscaled_matmul %x, %w offsets %o {format = #fp4.format<mxfp4>, expected_rows = 2 : i64}
+      : (tensor<64x2880xbf16>, !w, tensor<33xi64>) -> tensor<64x5760xbf16>
+  return %y : tensor<64x5760xbf16>
+}
+// WGMMA-LABEL: func.func @sixteen
+// WGMMA: tile = [32, 128, 256],
+func.func @sixteen(%x: tensor<512x2880xbf16>, %w: !w, %o: tensor<33xi64>) -> tensor<512x5760xbf16> {
+  %y = fp4.blockscaled_matmul %x, %w offsets %o {format = #fp4.format<mxfp4>}
+      : (tensor<512x2880xbf16>, !w, tensor<33xi64>) -> tensor<512x5760xbf16>
+  return %y : tensor<512x5760xbf16>
+}
+// WGMMA-LABEL: func.func @many
+// WGMMA: tile = [128, 128, 128],
+func.func @many(%x: tensor<4096x2880xbf16>, %w: !w, %o: tensor<33xi64>) -> tensor<4096x5760xbf16> {
+  %y = fp4.blockscaled_matmul %x, %w offsets %o {format = #fp4.format<mxfp4>}
+      : (tensor<4096x2880xbf16>, !w, tensor<33xi64>) -> tensor<4096x5760xbf16>
+  return %y : tensor<4096x5760xbf16>
+}
