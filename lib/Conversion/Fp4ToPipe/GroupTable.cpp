@@ -104,6 +104,14 @@ public:
   static constexpr int64_t kThreads = 128;
 
 private:
+  /// Groups whose rows a thread asks for before it adds up any of them: else it would wait for
+  /// memory once for each.
+  static constexpr int64_t kAtOnce = 8;
+
+  /// What the offsets say of a group, none of it beyond the rows that there are.
+  struct Rows {
+    Int32 begin, end;
+  };
   /// The end of a group, and the tiles and rows of scales until there.
   struct Place {
     Int32 end, tiles, scaleRows;
@@ -122,7 +130,9 @@ private:
   }
 
   Int32 offset(Int32 index);
-  Place advance(const Place &before, Int32 group);
+  Rows rowsOf(Int32 group) { return {offset(group * step), offset(group * step + 1)}; }
+  Int32 larger(Int32 x, Int32 y) { return {b, arith::MaxUIOp::create(b, x, y)}; }
+  Place advance(const Place &before, const Rows &rows);
   Place placeBefore(Int32 group);
   void writeRow(Int32 row, std::array<Int32, 4> words);
   void writeGroup(Int32 group);
@@ -143,24 +153,32 @@ Int32 TableKernel::offset(Int32 index) {
   return {b, arith::TruncIOp::create(b, b.getI32Type(), wide)};
 }
 
-TableKernel::Place TableKernel::advance(const Place &before, Int32 group) {
-  auto larger = [&](Int32 x, Int32 y) -> Int32 { return {b, arith::MaxUIOp::create(b, x, y)}; };
-  Int32 begin = larger(before.end, offset(group * step)),
-        end = larger(begin, offset(group * step + 1));
-  Int32 rows = end - begin;
-  return {end, before.tiles + (rows + (shape.workM() - 1)) / shape.workM(),
-          before.scaleRows + (rows + (kBlockRows - 1)) / kBlockRows * kBlockRows};
+TableKernel::Place TableKernel::advance(const Place &before, const Rows &rows) {
+  Int32 begin = larger(before.end, rows.begin), end = larger(begin, rows.end);
+  Int32 count = end - begin;
+  return {end, before.tiles + (count + (shape.workM() - 1)) / shape.workM(),
+          before.scaleRows + (count + (kBlockRows - 1)) / kBlockRows * kBlockRows};
 }
 
 TableKernel::Place TableKernel::placeBefore(Int32 group) {
-  Int32 zero(b, int64_t(0)), one(b, int64_t(1));
-  auto loop = scf::ForOp::create(b, zero, group, one, ValueRange{zero, zero, zero});
+  Int32 zero(b, int64_t(0)), several(b, kAtOnce), last(b, shape.groups - 1);
+  auto loop = scf::ForOp::create(b, zero, group, several, ValueRange{zero, zero, zero});
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(loop.getBody());
   auto carried = [&](ValueRange values) -> Place {
     return {{b, values[0]}, {b, values[1]}, {b, values[2]}};
   };
-  Place next = advance(carried(loop.getRegionIterArgs()), {b, loop.getInductionVar()});
+  Int32 first(b, loop.getInductionVar());
+  SmallVector<Rows> rows;
+  for (int64_t i = 0; i < kAtOnce; ++i)
+    rows.push_back(rowsOf(minimum(first + i, last)));
+  Place next = carried(loop.getRegionIterArgs());
+  for (int64_t i = 0; i < kAtOnce; ++i) {
+    Place before = next, after = advance(before, rows[size_t(i)]);
+    Value exists = first + i < group;
+    next = {select(exists, after.end, before.end), select(exists, after.tiles, before.tiles),
+            select(exists, after.scaleRows, before.scaleRows)};
+  }
   scf::YieldOp::create(b, ValueRange{next.end, next.tiles, next.scaleRows});
   return carried(loop.getResults());
 }
@@ -172,9 +190,10 @@ void TableKernel::writeRow(Int32 row, std::array<Int32, 4> words) {
 }
 
 void TableKernel::writeGroup(Int32 group) {
-  Place before = placeBefore(group), after = advance(before, group);
-  auto larger = [&](Int32 x, Int32 y) -> Int32 { return {b, arith::MaxUIOp::create(b, x, y)}; };
-  Int32 begin = larger(before.end, offset(group * step)), zero(b, int64_t(0)), one(b, int64_t(1));
+  Place before = placeBefore(group);
+  Rows rows = rowsOf(group);
+  Place after = advance(before, rows);
+  Int32 begin = larger(before.end, rows.begin), zero(b, int64_t(0)), one(b, int64_t(1));
   auto loop = scf::ForOp::create(b, zero, after.tiles - before.tiles, one);
   {
     OpBuilder::InsertionGuard guard(b);
@@ -198,7 +217,10 @@ void TableKernel::build() {
   Int32 thread(b, NVVM::ThreadIdXOp::create(b, b.getI32Type()));
   Int32 group = block * kThreads + thread;
   when(group < shape.groups, [&] { writeGroup(group); });
-  when(group < 1, [&] { emitGroupCheck(b, {offsets, shape.groups, step, shape.m}, report); });
+  // A thread of a warp that has no group where these are few.
+  Int32 checker(b, kThreads - 1);
+  when(arith::CmpIOp::create(b, arith::CmpIPredicate::eq, group, checker),
+       [&] { emitGroupCheck(b, {offsets, shape.groups, step, shape.m}, report); });
 }
 
 pipe::GlobalType fp4::groupReportType(MLIRContext *context) {
