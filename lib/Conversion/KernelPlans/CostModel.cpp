@@ -77,6 +77,7 @@ namespace {
 struct StepCost {
   double issue;  ///< of the tensor core
   double cycles; ///< with its operands from the L2 cache
+  double bytes;  ///< of these, that a block loads
   ProductBound bound;
 };
 /// Of one tile.
@@ -101,7 +102,7 @@ static StepCost stepCost(const MatmulSize &size, const ProductTile &tile, int64_
       double(std::min(size.m, tile.rowsOfA()) + std::min(size.n, tile.rowsOfB()) * size.products);
   double bytes = delivered * stepBytes + scaleRows * (double(size.stepK) / double(size.block));
   double feed = bytes / feedBytesPerCycle(active, target);
-  return {issue, std::max(issue, feed),
+  return {issue, std::max(issue, feed), bytes,
           issue >= feed ? ProductBound::TensorCore : ProductBound::L2Feed};
 }
 
@@ -312,14 +313,16 @@ double fp4::epilogueCycles(const MatmulSize &size, const ProductTile &tile,
   return all + foldCycles(size, tile, target);
 }
 
-/// Of a tile whose accumulator the next one waits for until threads have computed all that comes of
-/// it. Meanwhile its operands are loaded, so that the tensor core multiplies them in `multiplied`
-/// cycles.
-static double heldCycles(const MatmulSize &size, const ProductTile &tile, double multiplied,
-                         const hw::TargetModel &target) {
-  if (hasTwoAccumulators(size, tile) || size.epilogue.isPlain())
-    return 0;
-  return multiplied + target.product->fillCycles + workCycles(size, tile, target);
+/// Of a tile that waits until threads have computed all that comes of the one before, for `waited`
+/// cycles. Meanwhile loads fill the ring of stages, and no more.
+static double heldCycles(const MatmulSize &size, const StepCost &step, double steps, double main,
+                         double waited, const hw::TargetModel &target) {
+  constexpr double stagedResults = 2 * 128 * 128;
+  double kTile = double(size.tileSteps());
+  double stages = (double(target.sharedBytesPerCta) - stagedResults) / (kTile * step.bytes);
+  double filled = (std::floor(stages) - 1) * kTile * step.cycles;
+  double multiplied = steps * step.issue + target.product->fillCycles;
+  return std::max(multiplied + waited, main + std::max(0.0, waited - filled));
 }
 
 /// Of one tile, while `workers` have one each.
@@ -339,8 +342,10 @@ static TileCost tileCost(const MatmulSize &size, const ProductTile &tile, int64_
                 rates.fillCycles + bytes / feedBytesPerCycle(active, target);
   double epilogue = epilogueCycles(size, tile, target);
   double serial = serialCycles(size, tile, isLast, target);
-  double held = isLast ? 0 : heldCycles(size, tile, steps * step.issue + serial, target);
-  double cycles = std::max({main + serial, held, epilogue});
+  double cycles = std::max(main + serial, epilogue);
+  if (!isLast && !hasTwoAccumulators(size, tile) && !size.epilogue.isPlain())
+    cycles = std::max(cycles, heldCycles(size, step, steps, main,
+                                         serial + workCycles(size, tile, target), target));
   // The fit is of plain products, and has an epilogue beside the first tile too.
   double first = size.epilogue.isPlain() ? cycles : main + serial;
   return {first, cycles, cycles > main + serial ? ProductBound::Epilogue : step.bound};
