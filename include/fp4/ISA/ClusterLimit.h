@@ -3,6 +3,8 @@
 
 #include "fp4/ISA/Cluster.h"
 
+#include <cmath>
+
 namespace fp4::hw {
 
 /// The most blocks of a cluster that `target` runs. More than maxClusterSize are not portable: a
@@ -10,6 +12,14 @@ namespace fp4::hw {
 /// places for them. They were seen on Hopper and on datacenter Blackwell.
 constexpr uint32_t mostClusterBlocks(const TargetModel &target) {
   return target.hasWgmma || target.hasTcgen05 ? maxClusterBlocks : target.maxClusterSize;
+}
+
+/// Multiprocessors on which clusters of so many blocks find room at a time: those of four and more
+/// leave some of them idle. A cluster that finds none begins when others have ended.
+inline int64_t multiprocessorsOfClusters(const TargetModel &target, int64_t blocks) {
+  if (blocks < 4 || !target.product)
+    return target.multiprocessors;
+  return std::llround(double(target.multiprocessors) * target.product->clusteredShare);
 }
 
 } // namespace fp4::hw

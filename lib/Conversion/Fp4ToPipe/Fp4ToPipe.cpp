@@ -26,6 +26,7 @@
 #include "fp4/Conversion/StridedArguments.h"
 #include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
 #include "fp4/Dialect/Fp4/IR/Target.h"
+#include "fp4/ISA/ClusterLimit.h"
 #include "fp4/ISA/TargetModel.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -170,9 +171,11 @@ static void setPlan(MatmulShape &shape, BlockScaledMatmulOp op, const KernelPlan
     shape.floatA = convertedTypeOf(shape);
 }
 
-/// Blocks of `plan` that the target runs at a time.
-static int64_t residentBlocks(const KernelPlan &plan, const hw::TargetModel &target) {
-  return *plan.resident * target.multiprocessors;
+/// Blocks of `plan` that the target runs at a time. Smaller clusters fill what larger ones leave.
+static int64_t residentBlocks(const MatmulShape &shape, const KernelPlan &plan,
+                              const hw::TargetModel &target) {
+  int64_t blocks = plan.fallback[0] ? 1 : shape.clusterBlocksM() * shape.clusterN;
+  return *plan.resident * hw::multiprocessorsOfClusters(target, blocks);
 }
 
 /// A block has several tiles, as far as is known. A kernel of one tile for each block would have
@@ -180,7 +183,8 @@ static int64_t residentBlocks(const KernelPlan &plan, const hw::TargetModel &tar
 static bool takesTurns(const MatmulShape &shape, const KernelPlan &plan,
                        const hw::TargetModel &target) {
   return shape.dynamicRows() || shape.dynamicWidth() ||
-         shape.works() * shape.clusterBlocksM() * shape.clusterN > residentBlocks(plan, target);
+         shape.works() * shape.clusterBlocksM() * shape.clusterN >
+             residentBlocks(shape, plan, target);
 }
 
 static MatmulShape matmulShape(BlockScaledMatmulOp op, const KernelPlan &plan,
@@ -519,7 +523,7 @@ private:
 
   /// Tiles, of a block or a cluster each, that run at a time.
   int64_t mostWorks(const MatmulShape &shape, const KernelPlan &plan) const {
-    return std::max<int64_t>(1, residentBlocks(plan, target) /
+    return std::max<int64_t>(1, residentBlocks(shape, plan, target) /
                                     (shape.clusterBlocksM() * shape.clusterN));
   }
 

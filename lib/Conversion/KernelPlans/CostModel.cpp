@@ -2,6 +2,8 @@
 
 #include "CostModel.h"
 
+#include "fp4/ISA/ClusterLimit.h"
+
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/ErrorHandling.h"
 
@@ -57,9 +59,7 @@ double fp4::multiplyCycles(double operations, double operandBytes, const hw::Tar
 }
 
 int64_t fp4::productWorkers(const ProductTile &tile, const hw::TargetModel &target) {
-  int64_t blocks = target.multiprocessors;
-  if (tile.blocks() >= 4)
-    blocks = std::llround(double(blocks) * target.product->clusteredShare);
+  int64_t blocks = hw::multiprocessorsOfClusters(target, tile.blocks());
   int64_t clusters = std::max<int64_t>(1, blocks / tile.blocks());
   return clusters * tile.blocks() / (tile.pair ? 2 : 1);
 }
