@@ -131,6 +131,11 @@ std::vector<Litmus> fp4::sim::test::globalMemoryLitmus() {
              "  st.global.b64 [%out+8], 7;\n  st.release.sys.global.b64 [%out], 2;\nEND:\n");
   const std::string byTwo = litmus("  @%p1 st.global.b64 [%out+8], 7;\n  bar.sync 0;\n"
                                    "  @%p0 st.release.sys.global.b64 [%out], 2;\n");
+  const std::string fenced = litmus("  @%p0 st.global.b64 [%out+8], 7;\n  @%p0 fence.acq_rel.sys;\n"
+                                    "  @%p0 st.relaxed.sys.global.b64 [%out], 2;\n");
+  const std::string byTwoLanes =
+      litmus("  setp.eq.u32 %p2, %t, 1;\n  @%p2 st.global.b64 [%out+8], 7;\n"
+             "  bar.warp.sync -1;\n  @%p0 st.release.sys.global.b64 [%out], 2;\n");
   // Of the bytes that it fills, a copy reads as many as it says.
   const std::string nothing =
       litmus("  @%p1 st.global.b32 [%out], %t;\n  @%p1 bra END;\n"
@@ -238,6 +243,11 @@ std::vector<Litmus> fp4::sim::test::globalMemoryLitmus() {
       {"a warp releases for the host what another one may not have written", byTwo,
        "  bar.sync 0;\n", "", R::HostRace, "st.release.sys behind", 33, 1, false, false, nullptr, 1,
        false, true},
+      {"a fence in a scope without the host", fenced, "fence.acq_rel.sys", "fence.acq_rel.gpu",
+       R::HostRace, "st.release.sys behind", 1, 1, false, false, nullptr, 1, false, true},
+      {"a lane releases for the host what another one may not have written", byTwoLanes,
+       "  bar.warp.sync -1;\n", "", R::HostRace, "st.release.sys behind", 32, 1, true, false,
+       nullptr, 1, false, true},
       {"memory that nobody wrote",
        litmus("  st.global.b32 [%out+8], %t;\n  ld.global.b32 %v0, [%out+8];\n"),
        "  st.global.b32 [%out+8], %t;\n", "", R::UninitializedRead, "a copy, a memset", 1, 1, true,
