@@ -243,9 +243,10 @@ def hopper():
 
 def hopper_weights():
     """5 rows: of 8 columns of an instruction, some lanes have rows that exist and others do not. A
-    tall tile is stored in parts of 32 rows, each of which is the last one once. Prepacked weights have
-    a second tile of rows, which overwrites the zeros of the first."""
-    ends = tuple(range(5, 256, 32))
+    tall tile is stored in parts of 32 rows, each of which is the last one once; where it is whole, no
+    zeros are written before the loads. Prepacked weights have a second tile of rows, which overwrites
+    the zeros of the first."""
+    ends = (*range(5, 256, 32), 256)
     for split, what in ((1, ""), (2, ", ranges of K in a cluster")):
         for element, packed in (("bf16", "plain"), ("bf16", "prepacked"),
                                 ("f8E4M3FN", "prepacked")):
@@ -262,8 +263,9 @@ def hopper_weights():
     # Four k tiles are written out, as above.
     ahead = weights("f8E4M3FN", "prepacked", 1, "128ahead", 256, 1024)
     yield wgmma("prepacked mxfp4 weights x f8E4M3FN, converted ahead", ahead, 1, "stages = 3", 130)
-    shared = weights("bf16", "prepacked", 1, "chosen", 384, 1024, m=128)
-    shared = shared.replace("split_k = 1 : i64", "stream_k = array<i64: 2, 128, 128>")
+    # The second tile of rows is not whole, which splits the warps that store it.
+    shared = weights("bf16", "prepacked", 1, "32", 384, 1024, m=37)
+    shared = shared.replace("split_k = 1 : i64", "stream_k = array<i64: 2, 32, 128>")
     yield wgmma("prepacked nvfp4 weights x bf16, stream-K", shared, 2)
     several = weights("bf16", "prepacked", 1, "chosen", 256, 1024)
     yield Kind("prepacked nvfp4 weights x bf16, several plans", several, "sm_90a", None, on(1),
