@@ -179,7 +179,7 @@ def shared_out(form, rows, n=64, split=2):
 
 
 def joins():
-    """Clusters add the ranges of K of a tile, in two turns, one or six; of three blocks the last has
+    """Clusters add the ranges of K of a tile, in two turns, one or three; of three blocks the last has
     less. Rows of swapped operands are static."""
     for what, plan, m, blocks, split in (
             ("three blocks", "tile = [128, 64, 256]", 256, 3, 3),
@@ -192,7 +192,7 @@ def joins():
         if swap:
             yield kind._replace(larger=shared_out("split", (m,), 768, split))
         else:
-            yield kind._replace(text=text.replace(f"tensor<{m}x", "tensor<?x"), rows=(m, m // 2, 3 * m))
+            yield kind._replace(text=text.replace(f"tensor<{m}x", "tensor<?x"), rows=(m, m // 2, 3 * m // 2))
 
 
 def epilogues():

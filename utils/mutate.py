@@ -379,7 +379,7 @@ def explored(library, alive, options):
     if every.runs != options.runs:
         chosen = reached(library, chosen, every)
     every.schedules, every.check = [("exhaustive", 1)], "strict"
-    every.extra = [f"--max-orders={options.max_orders}", "--seconds=60"]
+    every.extra = [f"--max-orders={options.max_orders}", f"--seconds={options.seconds}"]
     verdicts = judge_all(library, chosen, every) if chosen else []
     return {mutant: verdict[0] for mutant, verdict in zip(chosen, verdicts)}
 
@@ -476,6 +476,7 @@ def parser(description):
                         help="go on behind a schedule that kills, and print the rate of each")
     result.add_argument("--max-orders", type=int, default=200,
                         help="orders in which each mutant runs that is alive")
+    result.add_argument("--seconds", type=int, default=60, help="for the orders of each mutant")
     result.set_defaults(extra=[])
     result.add_argument("--verbose", action="store_true", help="a line for each mutant")
     result.add_argument("--jobs", type=int, default=os.cpu_count())
