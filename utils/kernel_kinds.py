@@ -20,10 +20,11 @@ from sweep_quantize import Case as QuantizeCase
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 #: `shape` is what the compiler and fp4-run are given. Where there are `rows`, M is dynamic, and
-#: fp4-run is given each of them. `larger` is a program of the same kind with more tiles. Where this
-#: has an argument `o`, `offsets` has what that may be by name, and the error that it gives, or None.
-Kind = collections.namedtuple("Kind", "name text target shape options rows larger offsets",
-                              defaults=[None, (), None, None, None])
+#: fp4-run is given each of them; so many as `explored` says, from the first on, or all, run in every
+#: order. `larger` is a program of the same kind with more tiles. Where this has an argument `o`,
+#: `offsets` has what that may be by name, and the error that it gives, or None.
+Kind = collections.namedtuple("Kind", "name text target shape options rows larger offsets explored",
+                              defaults=[None, (), None, None, None, None])
 BOTH = ["sm_100a", "sm_90a"]
 NEAR = "nearest_even"
 RING = "stages = 2"
@@ -153,8 +154,12 @@ def schedules():
              "tile = [128, 128, 256], store = tma, epilogue_warps = 8", 384, 128, 1),
             ("swapped operands", "swap, tile = [128, 16, 256]", 16, 768, 1)):
         kind = tcgen05(f"NVFP4 product, {what}", product(f"{plan}, {RING}", m, n, 768), blocks)
-        larger = product(f"{plan}, {RING}", 2 * m, n, 768) if "taken over" in what else None
-        yield kind._replace(larger=larger)
+        larger = product(f"{plan}, {RING}", 2 * m, n, 768)
+        if "pairs" in what:
+            text = kind.text.replace(f"tensor<{m}x", "tensor<?x")
+            yield kind._replace(text=text, rows=(m, 2 * m), explored=1)
+        else:
+            yield kind._replace(larger=larger if "taken over" in what else None)
     # Two blocks share one tile: each of its four warps may be the first to count. Of an even number of
     # tiles in a workspace, one block would have both ranges of each. Behind the last rows, which split
     # a warp, comes another tile.

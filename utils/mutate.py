@@ -371,11 +371,12 @@ def reached(library, chosen, options):
 
 
 def explored(library, alive, options):
-    """What every order of each mutant comes to: None where all are right. Runs that end with an error
-    do not say whether these were all."""
+    """What every order of each mutant comes to, in the first `options.explored` runs: None where all
+    are right. Runs that end with an error do not say whether these were all."""
     chosen = [mutant for mutant in alive if not is_weaker_access(mutant)]
     every = copy.copy(options)
     every.runs = [arguments for arguments in options.runs if not ends_with_error(arguments)]
+    every.runs = every.runs[:options.explored]
     if every.runs != options.runs:
         chosen = reached(library, chosen, every)
     every.schedules, every.check = [("exhaustive", 1)], "strict"
@@ -477,7 +478,7 @@ def parser(description):
     result.add_argument("--max-orders", type=int, default=200,
                         help="orders in which each mutant runs that is alive")
     result.add_argument("--seconds", type=int, default=60, help="for the orders of each mutant")
-    result.set_defaults(extra=[])
+    result.set_defaults(extra=[], explored=None)
     result.add_argument("--verbose", action="store_true", help="a line for each mutant")
     result.add_argument("--jobs", type=int, default=os.cpu_count())
     return result

@@ -65,7 +65,7 @@ def judge(kind, options):
         library = compiled(kind, scratch, options)
         if options.list:
             return len(list(mutate.mutants(mutate.kernels(library))))
-        options.runs = runs_of(kind, scratch)
+        options.runs, options.explored = runs_of(kind, scratch), kind.explored
         return mutate.tally(library, options)
 
 
