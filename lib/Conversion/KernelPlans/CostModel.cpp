@@ -417,7 +417,8 @@ ProductTile fp4::cheapestTile(llvm::ArrayRef<ProductTile> candidates, const Matm
   auto rankOf = [&](const ProductTile &tile) {
     constexpr double leastGain = 1.01;
     ProductCost cost = productCost(size, tile, target);
-    double factor = tile.epilogueGroups > 1 ? leastGain : 1;
+    bool hasMore = tile.epilogueGroups > 1 || (tile.clusterN > 1 && tile.pair && !tile.joins);
+    double factor = hasMore ? leastGain : 1;
     return std::pair(factor * cost.cycles,
                      factor * cost.busy); // where memory bounds several, the rest decides
   };

@@ -148,8 +148,9 @@ double stagedStoreCycles(const MatmulSize &size, const ProductTile &tile,
 int64_t stagesThatCoverLoads(const MatmulSize &size, const ProductTile &tile, int64_t tileK,
                              int64_t stageBytes, const hw::TargetModel &target);
 
-/// The cheapest of `candidates`, which are not empty; of equals, the first. Two warpgroups are to
-/// gain a hundredth: the model does not know what a block of more threads costs besides.
+/// The cheapest of `candidates`, which are not empty; of equals, the first. Two warpgroups, and two
+/// pairs in a cluster, are to gain a hundredth: the model does not know what more threads cost
+/// besides, or clusters whose pairs wait for each other.
 ProductTile cheapestTile(llvm::ArrayRef<ProductTile> candidates, const MatmulSize &size,
                          const hw::TargetModel &target);
 

@@ -62,9 +62,9 @@ llvm::LogicalResult checkClusterJoin(mlir::Operation *op, const KernelPlan &plan
 /// Accumulators in tensor memory have the sums of a range of K.
 bool mayJoinLanes(mlir::Operation *op, const hw::TargetModel &target);
 /// Remarks on `tile`, which was chosen for the product, and on what another order of its sums would
-/// gain (ProductRemarks.cpp).
-void remarkOnProduct(BlockScaledMatmulOp op, const MatmulSize &size, const ProductTile &tile,
-                     const hw::TargetModel &target);
+/// gain. A cluster that `wish` does not ask for is no part of the latter.
+void remarkOnProduct(BlockScaledMatmulOp op, const KernelPlan &wish, const MatmulSize &size,
+                     const ProductTile &tile, const hw::TargetModel &target);
 /// Of tiles of products whose weights are operand A: their rows are columns of fragments.
 inline constexpr int64_t kMostJoinedRows = 128;
 /// The wish of a program, with the rows and columns that it says of tiles that workers share; and

@@ -187,6 +187,24 @@ static KernelPlan planOfTile(const ProductTile &tile, const MatmulSize &size) {
 static bool fitsMemories(const KernelPlan &plan, const MatmulSize &size,
                          const hw::TargetModel &target);
 
+/// Two pairs side by side load the rows of A once for both. Clusters of four blocks leave some
+/// multiprocessors out: where pairs take as many turns all the same, L2 delivers more to each. That
+/// is said of sizes that are known, and of targets whose multicasts somebody has measured.
+static void addClusters(const KernelPlan &wish, BlockScaledMatmulOp product,
+                        const hw::TargetModel &target, SmallVector<ProductTile> &tiles) {
+  auto lhs = cast<RankedTensorType>(product.getLhs().getType());
+  bool isOpen = !wish.cluster[0] && wish.join != RangeJoin::Cluster && !product.addsRanges();
+  bool isKnown = !product.isGrouped() && !lhs.isDynamicDim(0) && !hasDynamicSizes(product) &&
+                 hw::timingRate(target.name, hw::TimingRate::MulticastTerabytes);
+  if (!isOpen || !isKnown)
+    return;
+  for (ProductTile tile : llvm::to_vector(tiles))
+    if (tile.pair && !tile.narrow) {
+      tile.clusterN = 2;
+      tiles.push_back(tile);
+    }
+}
+
 /// What a program asks for is kept. A pair has rows for both blocks, so fewer rows than one block
 /// has are not worth one.
 static SmallVector<ProductTile> candidates(const KernelPlan &wish, BlockScaledMatmulOp product,
@@ -212,6 +230,7 @@ static SmallVector<ProductTile> candidates(const KernelPlan &wish, BlockScaledMa
       tiles.push_back(tile);
     }
   }
+  addClusters(wish, product, target, tiles);
   addSwapped(wish, product, size, tiles);
   auto fits = [&](const ProductTile &tile) {
     return fitsMemories(planOfTile(tile, size), size, target);
@@ -353,7 +372,7 @@ static KernelPlan proposeProduct(Operation *op, const KernelPlan &wish,
   size.epilogue = epilogueWorkOf(product, target);
   ProductTile tile =
       cheapestTile(candidates(wishOfStream(product, wish), product, size, target), size, target);
-  remarkOnProduct(product, size, tile, target);
+  remarkOnProduct(product, wish, size, tile, target);
   KernelPlan plan = planOfTile(tile, size);
   plan.schedule = product.getStreamK() ? neighboursAlongM(op->getContext())
                                        : rasterOfProduct(op->getContext(), size, tile, target);

@@ -20,6 +20,8 @@ static void explain(BlockScaledMatmulOp op, const MatmulSize &size, const Produc
   std::string blocks = tile.pair   ? "a pair of blocks"
                        : tile.swap ? "one block with swapped operands"
                                    : "one block";
+  if (tile.pair && tile.blocks() > 2 && !tile.joins)
+    blocks = llvm::formatv("pairs in clusters of {0} x {1}", tile.clusterM, tile.clusterN).str();
   if (tile.joins)
     blocks += ", whose ranges of K join in a cluster of " + std::to_string(tile.blocks());
   if (tile.epilogueGroups > 1)
@@ -40,21 +42,22 @@ static double joinedCycles(const MatmulSize &size, const ProductTile &tile,
   return productCost(size, cheapestTile(ways, size, target), target).cycles;
 }
 
-/// The number of ranges of K with which the model expects to save at least a tenth of the time, and
-/// that time in cycles; of numbers that are nearly as good, the smallest.
-static std::optional<std::pair<int64_t, double>>
-betterSplit(const MatmulSize &size, const ProductTile &tile, const hw::TargetModel &target) {
+/// The number of ranges of K with which the model expects to save at least a tenth of the `cycles`
+/// of one, and what they take; of numbers that are nearly as good, the smallest.
+static std::optional<std::pair<int64_t, double>> betterSplit(const MatmulSize &size,
+                                                             const ProductTile &tile, double cycles,
+                                                             const hw::TargetModel &target) {
   int64_t slices = llvm::divideCeil(size.k, int64_t(numerics::splitSlice));
   std::optional<std::pair<int64_t, double>> best;
-  double least = 0.9 * productCost(size, tile, target).cycles;
+  double least = 0.9 * cycles;
   for (int64_t splits = 2; splits <= std::min(slices, BlockScaledMatmulOp::kMaxSplits); ++splits) {
     MatmulSize split = size;
     split.splits = splits;
-    double cycles = joinedCycles(split, tile, target);
-    if (cycles >= least)
+    double joined = joinedCycles(split, tile, target);
+    if (joined >= least)
       continue;
-    best = {splits, cycles};
-    least = 0.98 * cycles;
+    best = {splits, joined};
+    least = 0.98 * joined;
   }
   return best;
 }
@@ -67,10 +70,10 @@ static bool mayChangeSums(BlockScaledMatmulOp op) {
 
 /// The order of a sum is not the pass's to change, but it can say what another would gain.
 static void adviseSplit(BlockScaledMatmulOp op, const MatmulSize &size, const ProductTile &tile,
-                        const hw::TargetModel &target) {
+                        double chosen, const hw::TargetModel &target) {
   if (!mayChangeSums(op))
     return;
-  auto better = betterSplit(size, tile, target);
+  auto better = betterSplit(size, tile, chosen, target);
   if (!better)
     return;
   auto name = remark::RemarkOpts::name("split_k").category("fp4-plan");
@@ -81,7 +84,7 @@ static void adviseSplit(BlockScaledMatmulOp op, const MatmulSize &size, const Pr
 
 /// The same of workers that share the tiles of the last wave but one.
 static void adviseStream(BlockScaledMatmulOp op, const MatmulSize &size, const ProductTile &tile,
-                         const hw::TargetModel &target) {
+                         double chosen, const hw::TargetModel &target) {
   auto lhs = cast<RankedTensorType>(op.getLhs().getType());
   int64_t ofTile = tile.pair ? 2 : 1;
   if (!mayChangeSums(op) || lhs.isDynamicDim(0) || tile.swap || tile.blocks() != ofTile)
@@ -89,7 +92,7 @@ static void adviseStream(BlockScaledMatmulOp op, const MatmulSize &size, const P
   MatmulSize shared = size;
   shared.sharers = productWorkers(tile, target);
   double cycles = productCost(shared, tile, target).cycles;
-  if (cycles > 0.95 * productCost(size, tile, target).cycles)
+  if (cycles > 0.95 * chosen)
     return;
   auto name = remark::RemarkOpts::name("stream_k").category("fp4-plan");
   remark::missed(op->getLoc(), name) << remark::reason(
@@ -97,9 +100,13 @@ static void adviseStream(BlockScaledMatmulOp op, const MatmulSize &size, const P
       shared.sharers, tile.rows(), tile.n, cycles / target.product->gigahertz / 1000);
 }
 
-void fp4::remarkOnProduct(BlockScaledMatmulOp op, const MatmulSize &size, const ProductTile &tile,
-                          const hw::TargetModel &target) {
+void fp4::remarkOnProduct(BlockScaledMatmulOp op, const KernelPlan &wish, const MatmulSize &size,
+                          const ProductTile &tile, const hw::TargetModel &target) {
   explain(op, size, tile, target);
-  adviseSplit(op, size, tile, target);
-  adviseStream(op, size, tile, target);
+  double chosen = productCost(size, tile, target).cycles;
+  ProductTile other = tile; // ranges of K have no cluster that nobody asked for
+  if (!wish.cluster[0] && !tile.joins)
+    other.clusterN = 1;
+  adviseSplit(op, size, other, chosen, target);
+  adviseStream(op, size, other, chosen, target);
 }

@@ -10,7 +10,7 @@
 !l = tensor<4096x8192xf4E2M1FN>
 !t = tensor<4096x512xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 !y = tensor<4096x4096xbf16>
-// CHECK: epilogue-choice.mlir:[[@LINE+2]]{{.*}}Remark="tiles of 256x192 by a pair of blocks, predicted {{.*}}, bound by what the L2 cache delivers"
+// CHECK: epilogue-choice.mlir:[[@LINE+2]]{{.*}}Remark="tiles of 256x256 by pairs in clusters of 2 x 2, predicted {{.*}}, bound by what the L2 cache delivers"
 func.func @plain(%a: !a, %s: !s) -> !y {
   %y = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>} : (!a, !s, !a, !s) -> !y
   return %y : !y
@@ -31,7 +31,7 @@ func.func @silu(%a: !a, %s: !s) -> !y {
   return %y : !y
 }
 
-// CHECK: epilogue-choice.mlir:[[@LINE+2]]{{.*}}Remark="tiles of 256x256 by a pair of blocks{{.*}}, predicted {{.*}}, bound by what the L2 cache delivers"
+// CHECK: epilogue-choice.mlir:[[@LINE+2]]{{.*}}Remark="tiles of 256x256 by pairs in clusters of 2 x 2{{.*}}, predicted {{.*}}, bound by what the L2 cache delivers"
 func.func @deep(%a: !l, %s: !t, %bias: tensor<1x4096xf32>) -> !y {
   %y = fp4.blockscaled_matmul %a scaled %s, %a scaled %s epilogue(%bias) {
   ^bb0(%x: f32, %i: f32):

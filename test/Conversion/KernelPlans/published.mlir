@@ -85,9 +85,9 @@ func.func @m512_n3072_k7168(%a: tensor<512x7168xf4E2M1FN>, %sa: tensor<512x448xf
   return %y : tensor<512x3072xbf16>
 }
 
-// REMARK: Remark="tiles of 256x256 by a pair of blocks, predicted 29.76 us at 1.965 GHz, bound by what the L2 cache delivers"
+// REMARK: Remark="tiles of 256x256 by pairs in clusters of 2 x 2, predicted 27.75 us at 1.965 GHz, bound by what the L2 cache delivers"
 // CHECK-LABEL: func @m4096_n4096_k4096
-// CHECK: #fp4.plan<tile_product, tile = [256, 256, 256], cluster = [2, 1], pair, store = tma, schedule = #pipe.static_persistent<along_m>
+// CHECK: #fp4.plan<tile_product, tile = [256, 256, 256], cluster = [2, 2], pair, store = tma, schedule = #pipe.static_persistent<along_m>
 func.func @m4096_n4096_k4096(%a: tensor<4096x4096xf4E2M1FN>, %sa: tensor<4096x256xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
     %b: tensor<4096x4096xf4E2M1FN>, %sb: tensor<4096x256xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<4096x4096xbf16> {
   %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<nvfp4>}
@@ -131,9 +131,9 @@ func.func @mxfp4_f32_m8192_n8192_k8192(%a: tensor<8192x8192xf4E2M1FN>, %sa: tens
   return %y : tensor<8192x8192xf32>
 }
 
-// REMARK: Remark="tiles of 256x256 by a pair of blocks, predicted 47.90 us at 1.965 GHz, bound by what the L2 cache delivers"
+// REMARK: Remark="tiles of 256x256 by pairs in clusters of 2 x 2, predicted 44.33 us at 1.965 GHz, bound by what the L2 cache delivers"
 // CHECK-LABEL: func @mxfp4_f32_m4096_n4096_k7168
-// CHECK: #fp4.plan<tile_product, tile = [256, 256, 256], cluster = [2, 1], pair, store = tma
+// CHECK: #fp4.plan<tile_product, tile = [256, 256, 256], cluster = [2, 2], pair, store = tma
 func.func @mxfp4_f32_m4096_n4096_k7168(%a: tensor<4096x7168xf4E2M1FN>, %sa: tensor<4096x224xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>,
     %b: tensor<4096x7168xf4E2M1FN>, %sb: tensor<4096x224xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<4096x4096xf32> {
   %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<mxfp4>}
