@@ -114,19 +114,17 @@ if [ "$1" = pack ]; then
 fi
 cd "$2" || exit
 pattern=${3:-.}
-verify=
 for round in 1 2 3; do
   for library in *.so; do
     name=${library%.so}
     [[ $name =~ $pattern ]] || continue
     if [[ $name != any_* ]]; then
-      measure "$round $name" "$name" $verify
+      measure "$round $name" "$name"
       continue
     fi
     for shape in $shapes; do
       IFS=x read -r m n k <<<"$shape"
-      measure "$round $name $shape" "$name" --dim M="$m" --dim N="$n" --dim K="$k" $verify
+      measure "$round $name $shape" "$name" --dim M="$m" --dim N="$n" --dim K="$k"
     done
   done
-  verify=--no-verify # once is enough
 done

@@ -108,6 +108,14 @@ llvm::LogicalResult checkProductCluster(mlir::Operation *op, const KernelPlan &p
 /// Tiles of `rows` rows along m. Groups whose rows are expected end anywhere in a tile, on average
 /// in the middle.
 int64_t tilesAlongM(const MatmulSize &size, int64_t rows);
+/// Tiles that run at a time share rows of their operands. Of all tiles along m they share few,
+/// where these are many: then all of A comes from memory again for each column of tiles. In panels
+/// of as many columns as rows they read the least; panels of half as many were faster, and of a
+/// power of two, by which a division is a shift (docs/Performance.md).
+pipe::WorkScheduleAttrInterface rasterOfTiles(mlir::MLIRContext *context,
+                                              const std::array<int64_t, 3> &tile,
+                                              const MatmulSize &size,
+                                              const hw::TargetModel &target);
 /// The same where sums are in tensor memory (LaneProductPlans.cpp).
 KernelPlan proposeLaneProduct(mlir::Operation *op, const KernelPlan &wish, const MatmulSize &size,
                               const hw::TargetModel &target);

@@ -174,14 +174,10 @@ static int64_t chooseStages(const std::array<int64_t, 3> &tile, int64_t otherByt
   return isWide || takeAll ? stages : int64_t(llvm::bit_floor(uint64_t(stages)));
 }
 
-/// Tiles that run at a time share rows of their operands. Of all tiles along m they share few,
-/// where these are many: then all of A comes from memory again for each column of tiles. In panels
-/// of as many columns as rows they read the least; panels of half as many were faster, and of a
-/// power of two, by which a division is a shift (docs/Performance.md).
-static pipe::WorkScheduleAttrInterface scheduleOf(MLIRContext *context,
-                                                  const std::array<int64_t, 3> &tile,
-                                                  const MatmulSize &size,
-                                                  const hw::TargetModel &target) {
+pipe::WorkScheduleAttrInterface fp4::rasterOfTiles(MLIRContext *context,
+                                                   const std::array<int64_t, 3> &tile,
+                                                   const MatmulSize &size,
+                                                   const hw::TargetModel &target) {
   int64_t tilesM = std::max<int64_t>(1, tilesAlongM(size, tile[0])),
           workers = target.multiprocessors;
   auto columns = int64_t(llvm::divideCeil(size.n, tile[1]));
@@ -259,7 +255,7 @@ KernelPlan fp4::proposePromotedProduct(Operation *op, const KernelPlan &wish,
   if (plan.store)
     otherBytes += plan.tile[0] * plan.tile[1] * size.resultBytes;
   plan.stages = chooseStages(plan.tile, otherBytes, areBeside || isTallBeside, target);
-  plan.schedule = scheduleOf(op->getContext(), plan.tile, size, target);
+  plan.schedule = rasterOfTiles(op->getContext(), plan.tile, size, target);
   // One warpgroup has enough registers, but ptxas knows the warps that ask for more to be converged.
   plan.roles = fragmentRoles(op->getContext(), plan.tile[0] > 64 ? 2 : 1, /*spare=*/true,
                              plan.store == ResultStore::Tma);

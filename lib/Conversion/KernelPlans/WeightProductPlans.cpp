@@ -165,6 +165,13 @@ static int64_t fastestRows(ArrayRef<int64_t> tiles, int64_t most, const MatmulSi
   return best;
 }
 
+/// A tile may have twice as many columns, which leaves registers for so many rows.
+static bool mayBeWide(Operation *op, int64_t rows, const MatmulSize &size,
+                      const hw::TargetModel &target) {
+  return isPrepacked(op) && rows == kMostWideRows && size.n % kWideTileN == 0 &&
+         !multipliesByWarps(target);
+}
+
 /// The smallest tile that has all rows. Else 128 of prepacked weights, and of others the widest,
 /// which are converted for the most rows, unless tiles of half as many rows leave fewer
 /// multiprocessors idle.
@@ -172,7 +179,8 @@ static int64_t chooseRows(Operation *op, const MatmulSize &size, const hw::Targe
   if (multipliesByWarps(target))
     return fastestRows(kTileMs, kWarpRows, size, target);
   if (!size.groups.empty())
-    return fastestRows(kTileMs, isPrepacked(op) ? 128 : 256, size, target);
+    return fastestRows(kTileMs, mayBeWide(op, kMostWideRows, size, target) ? 128 : 256, size,
+                       target);
   for (int64_t rows : kTileMs)
     if (size.m <= rows && (rows <= kMostWideRows || !isPrepacked(op)))
       return rows;
@@ -184,10 +192,9 @@ static int64_t chooseRows(Operation *op, const MatmulSize &size, const hw::Targe
 /// multiprocessors idle.
 static int64_t chooseColumns(Operation *op, int64_t rows, const MatmulSize &size,
                              const hw::TargetModel &target) {
-  bool mayBeWide = isPrepacked(op) && rows == kMostWideRows && size.n % kWideTileN == 0 &&
-                   !multipliesByWarps(target);
   auto time = [&](int64_t columns) { return timeOf(size, rows, columns, target); };
-  return mayBeWide && time(kWideTileN) <= time(kTileN) ? kWideTileN : kTileN;
+  bool isWide = mayBeWide(op, rows, size, target) && time(kWideTileN) <= time(kTileN);
+  return isWide ? kWideTileN : kTileN;
 }
 
 static std::array<int64_t, 3> chooseTile(Operation *op, const KernelPlan &wish,
@@ -200,11 +207,15 @@ static std::array<int64_t, 3> chooseTile(Operation *op, const KernelPlan &wish,
   return {rows, columns, depthOfRange(op, rows, ranges)};
 }
 
-/// Panels of so many wide tiles were the fastest of 4 and 8, and faster than all rows first.
+/// Panels of so many wide tiles were the fastest of 4 and 8, and faster than all rows first. Each
+/// group has weights of its own, and tiles of all groups are neighbours along m.
 static pipe::WorkScheduleAttrInterface scheduleOf(Operation *op, const KernelPlan &plan,
-                                                  const MatmulSize &size) {
+                                                  const MatmulSize &size,
+                                                  const hw::TargetModel &target) {
   constexpr int64_t panel = 4;
   MLIRContext *context = op->getContext();
+  if (!size.groups.empty())
+    return rasterOfTiles(context, plan.tile, size, target);
   if (isPromoted(op) || plan.tile[1] != kWideTileN || size.splits > 1 ||
       size.n % (panel * kWideTileN))
     return neighboursAlongM(context);
@@ -382,7 +393,7 @@ KernelPlan fp4::proposeWeightProduct(Operation *op, const KernelPlan &given, con
       isPromoted(op) ? choosePromotedTile(wish, size, target) : chooseTile(op, wish, size, target);
   if (isPromoted(op) && isAhead(wish, plan.tile, size, target))
     return proposeAheadWeights(op, wish, size, target);
-  plan.schedule = scheduleOf(op, plan, size);
+  plan.schedule = scheduleOf(op, plan, size, target);
   plan.roles = fragmentRoles(op->getContext(), /*groups=*/2, needsRegisters(op, plan.tile, target));
   int64_t items = tilesOfRows(size, plan.tile[0]) * llvm::divideCeil(size.n, plan.tile[1]);
   int64_t blocks = size.sharers ? size.sharers : items * size.splits / wish.ranges.value_or(1);

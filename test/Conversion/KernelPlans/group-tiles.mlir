@@ -35,9 +35,27 @@ func.func @sixteen(%x: tensor<512x2880xbf16>, %w: !w, %o: tensor<33xi64>) -> ten
   return %y : tensor<512x5760xbf16>
 }
 // WGMMA-LABEL: func.func @many
-// WGMMA: tile = [128, 128, 128],
+// WGMMA: tile = [128, 128, 128], schedule = #pipe.static_persistent<panels<4>>,
 func.func @many(%x: tensor<4096x2880xbf16>, %w: !w, %o: tensor<33xi64>) -> tensor<4096x5760xbf16> {
   %y = fp4.blockscaled_matmul %x, %w offsets %o {format = #fp4.format<mxfp4>}
       : (tensor<4096x2880xbf16>, !w, tensor<33xi64>) -> tensor<4096x5760xbf16>
   return %y : tensor<4096x5760xbf16>
+}
+
+// With 512 rows for each, weights are converted for 256 rows of a tile, or for 128 where a tile can have 256 columns. All tiles
+// along m would read the activations again for each column of tiles.
+// WGMMA-LABEL: func.func @most
+// WGMMA: tile = [256, 128, 128], schedule = #pipe.static_persistent<panels<8>>,
+func.func @most(%x: tensor<16384x2880xbf16>, %w: !w, %o: tensor<33xi64>) -> tensor<16384x5760xbf16> {
+  %y = fp4.blockscaled_matmul %x, %w offsets %o {format = #fp4.format<mxfp4>}
+      : (tensor<16384x2880xbf16>, !w, tensor<33xi64>) -> tensor<16384x5760xbf16>
+  return %y : tensor<16384x5760xbf16>
+}
+!v = tensor<1408x45x4352xi8, #fp4.weight_layout<wgmma>>
+// WGMMA-LABEL: func.func @wide
+// WGMMA: tile = [128, 256, 128], schedule = #pipe.static_persistent<panels<4>>,
+func.func @wide(%x: tensor<16384x2880xbf16>, %w: !v, %o: tensor<33xi64>) -> tensor<16384x5632xbf16> {
+  %y = fp4.blockscaled_matmul %x, %w offsets %o {format = #fp4.format<mxfp4>}
+      : (tensor<16384x2880xbf16>, !v, tensor<33xi64>) -> tensor<16384x5632xbf16>
+  return %y : tensor<16384x5632xbf16>
 }
