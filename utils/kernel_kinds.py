@@ -291,6 +291,12 @@ def experts():
     yield Kind("prepacked mxfp4 weights x bf16, groups", text, "sm_120a", None, on(1, RING))
 
 
+    for form, lhs, plan, what in (("groups", "bf16 plain", "l16", "plain"), ("offsets", "bf16 prepacked", "l16", "prepacked")):
+        text = sweep_groups.program(form, (21, 0, 1), 128, 1024, "nvfp4", "bf16", "none", plan, lhs)
+        kind = Kind(f"{what} nvfp4 weights x bf16, groups{' of the device' * (form == 'offsets')}", text, "sm_100a", None, on(1, RING))
+        yield told(kind) if form == "offsets" else kind
+
+
 def other_weights():
     """Weights beside floats and e4m3 where there is no wgmma."""
     for plans, target, tiles in (("lanes", "sm_100a", {"bf16": "16", "f8E4M3FN": "128x96"}),

@@ -6,8 +6,8 @@
   utils/sweep_groups.py --list   what would run
   utils/sweep_groups.py --plans=warps, converted   groups whose sums are in registers, of mma.sync for
                                  sm_120a and of wgmma for sm_90a
-  utils/sweep_groups.py --plans=weights, weights_warps   groups of activations without scales, by
-                                 wgmma and by mma.sync
+  utils/sweep_groups.py --plans=weights, weights_warps, weights_lanes   groups of activations without
+                                 scales, by wgmma, by mma.sync and by tcgen05
 
 A program is a product of operands that are already quantized. The rows of its groups are known when
 it is compiled (groups), or a tensor of offsets has them (offsets), or ranges with rows of no group between
@@ -46,13 +46,16 @@ CONVERTED = {"chosen": "", "tall": "tile = [256, 128, 128]", "square": "tile = [
              "along_n": "schedule = #pipe.static_persistent<along_n>", "shallow": "stages = 1"}
 WEIGHTS = {"chosen": "", "w8": "tile = [8, 128, {0}]", "w64": "tile = [64, 128, {0}]", "w128": "tile = [128, 128, {0}]",
            "wide": "tile = [64, 256, {0}]", "w_along_n": "schedule = #pipe.static_persistent<along_n>"}
+LANES = {"chosen": "", "l16": "tile = [16, 128, {0}]", "l64": "tile = [64, 128, {0}]", "l256": "tile = [256, 128, {0}]",
+         "l_along_n": "schedule = #pipe.static_persistent<along_n>", "l_shallow": "stages = 1"}
 #: Elements of lhs, and what the weights are, where lhs has no scales.
-CODES, LHS = ("codes",), ("bf16 plain", "bf16 prepacked", "f16 prepacked", "f8E4M3FN prepacked")
+CODES, LHS = ("codes",), ("bf16 plain", "bf16 prepacked", "f16 prepacked", "f8E4M3FN prepacked", "f8E4M3FN plain")
 WEIGHT_FORMS = ["groups", "offsets", "ranges"]
 KINDS = {"tcgen05": ("sm_100a", FORMS, PLANS, CODES), "warps": ("sm_120a", FORMS[:2], WARPS, CODES),
          "converted": ("sm_90a", FORMS[:2], CONVERTED, CODES),
-         "weights": ("sm_90a", WEIGHT_FORMS, WEIGHTS, LHS),
-         "weights_warps": ("sm_120a", WEIGHT_FORMS, WEIGHTS, LHS[:3])}
+         "weights": ("sm_90a", WEIGHT_FORMS, WEIGHTS, LHS[:4]),
+         "weights_warps": ("sm_120a", WEIGHT_FORMS, WEIGHTS, LHS[:3] + LHS[4:]),
+         "weights_lanes": ("sm_100a", WEIGHT_FORMS, LANES, LHS[:3] + LHS[4:])}
 WEIGHT_N, WEIGHT_K = [128, 256, 200], [64, 320, 384, 176]  # 200 and 176 are not prepacked
 SCHEDULES = [("eager", 1), ("lazy", 1), ("random", 1), ("random", 2), ("delay", 1)]
 
@@ -147,8 +150,9 @@ def program(form, rows, n, k, fmt, result, alpha, plan, lhs="codes"):
         attributes = f", stream_k = array<i64: {', '.join(map(str, shares(sum(rows), n, k, plan)))}>"
     else:
         attributes = f", split_k = {-(-k // 256)} : i64"
-    if wish := (PLANS | WARPS | CONVERTED | WEIGHTS)[plan]:
-        wish = wish.format(256 if lhs.startswith("f8") else 128)
+    if wish := (PLANS | WARPS | CONVERTED | WEIGHTS | LANES)[plan]:
+        halves = plan in LANES and lhs.endswith("prepacked") and k % 128 != 0
+        wish = wish.format(256 if lhs.startswith("f8") else 64 if halves else 128)
         attributes += f", fp4.plan = #fp4.plan<tile_product, {wish}>"
     y = f"tensor<{sum(rows)}x{n}x{result}>"
     body += [f"  %y = fp4.blockscaled_matmul {', '.join(side[3] for side in sides)}{extra}"
@@ -165,6 +169,8 @@ def multiplies(case):
         return False
     if fmt == "mxfp4" and (element == "f16" or k % 32) or fmt == "nvfp4" and element == "f8E4M3FN":
         return False
+    if lhs == "f8E4M3FN plain":  # tiles are those of operands with scales
+        return k % 128 == 0 and (plan == "chosen" or plan.endswith("along_n"))
     return plan != "wide" or weights == "prepacked" and n % 256 == 0
 
 

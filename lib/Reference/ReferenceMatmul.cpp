@@ -332,19 +332,21 @@ Expected<OwnedProblem> byteProblem(const ProductStep &product, size_t group) {
   return owned;
 }
 
-/// A product of e4m3 without scales and of weights with theirs.
-Expected<OwnedProblem> unitProblem(const ProductStep &product) {
+/// Group `group` of a product of e4m3 without scales and of weights with theirs, which begin at
+/// `at` of those of all groups.
+Expected<OwnedProblem> unitProblem(const ProductStep &product, size_t group, uint64_t &at) {
   OwnedProblem owned{product.common, {}, {}, {}};
-  const uint64_t depth = product.common.depth;
+  const uint64_t depth = product.common.depth, rows = product.groups[group].rows;
   const auto pitch = static_cast<uint64_t>(hw::denseRowBytes(int64_t(depth)));
-  owned.scalesA.assign(product.lhs.first * (depth / numerics::blockSizeOf(product.common.format)),
+  owned.scalesA.assign(rows * (depth / numerics::blockSizeOf(product.common.format)),
                        numerics::ue8m0One);
-  FP4_ASSIGN(owned.scalesB, linearScales(*product.operands.rhsScales));
-  owned.gemm.a = {bytesOf(*product.operands.lhs).data(), owned.scalesA.data(), product.lhs.first,
-                  depth, 0};
-  owned.gemm.b = {bytesOf(*product.operands.rhs).data(), owned.scalesB.data(), product.rhs.first,
-                  pitch, 0};
-  setAlpha(owned.gemm, product, 0);
+  FP4_ASSIGN(owned.scalesB, nextWeightScales(product, at));
+  owned.gemm.a = plainRows(product, group);
+  owned.gemm.a.scales = owned.scalesA.data();
+  owned.gemm.a.dataPitch = depth;
+  owned.gemm.b = {bytesOf(*product.operands.rhs).data() + group * product.columns() * pitch,
+                  owned.scalesB.data(), product.columns(), pitch, 0};
+  setAlpha(owned.gemm, product, group);
   return owned;
 }
 
@@ -364,7 +366,7 @@ Expected<OwnedProblem> problemOf(const ProductStep &product, size_t group, uint6
   OwnedProblem owned{product.common, {}, {}, {}};
   if (!operands.lhsScales)
     return product.common.floatA ? floatProblem(product, group, atB)
-           : operands.rhsScales  ? unitProblem(product)
+           : operands.rhsScales  ? unitProblem(product, group, atB)
                                  : byteProblem(product, group);
   if (numerics::hasF32Scales(product.common.format)) {
     const uint64_t block = numerics::blockSizeOf(product.common.format);

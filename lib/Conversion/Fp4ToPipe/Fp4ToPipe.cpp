@@ -132,7 +132,7 @@ static void setWarpgroups(MatmulShape &shape, const KernelPlan &plan,
     shape.epilogueGroups = plan.epilogueWarps.value_or(4) / 4;
 }
 
-/// The tile and what else the plan decides. Groups are never swapped.
+/// The tile and what else the plan decides.
 static void setPlan(MatmulShape &shape, BlockScaledMatmulOp op, const KernelPlan &plan,
                     const hw::TargetModel &target) {
   shape.tileM = plan.tile[0];
@@ -429,7 +429,7 @@ private:
       Value &scales = operands[range.begin()->getOperandNumber()];
       if (shape.groups)
         scales = scalesOfGroups(rewriter, op.getLoc(), shape, scales,
-                                shape.groups * shape.alignedRowsB());
+                                shape.groups * shape.alignedColumns());
       scales = splitScales(
           rewriter, op, scales,
           {std::max<int64_t>(shape.groups, 1), shape.halvesOfGroupB(), shape.accumulatorColumns()});

@@ -94,7 +94,7 @@ FragmentEpilogue::PlacedTile FragmentEpilogue::placeTile(Value m, Value n) {
   tile.row = place.row;
   tile.scaleRowA = entry(table, m, 3);
   tile.rowB = add(tile.column, mul(place.group, shape.n));
-  tile.scaleRowB = add(tile.column, mul(place.group, shape.groupScaleRowsB()));
+  tile.scaleRowB = add(tile.column, mul(place.group, shape.scaleRowsOfGroup()));
   tile.group = {place.rowLimit, alphaOfGroup(place.group)};
   return tile;
 }

@@ -1,6 +1,6 @@
 //===- GroupTable.cpp - Where the tiles of a product of groups are --------===//
 //
-// A product of groups differs from a plain one in where its tiles along m are. A table says so, by
+// A product of groups differs from a plain one in where its tiles of rows are. A table says so, by
 // which the kernel needs neither a search nor a branch, and skips groups without rows.
 //
 //===----------------------------------------------------------------------===//
@@ -31,8 +31,8 @@ void fp4::setGroups(MatmulShape &shape, BlockScaledMatmulOp op) {
   shape.clearsRows =
       op.getOffsets() && !op.getUnspecifiedRows() && shape.hasF32Scales() && shape.hasSpareThreads;
   if (!op.getGroups()) { // as many as there may be: every group ends within a tile
-    shape.tablePlaces = shape.m / shape.workM() + shape.groups;
-    shape.groupScaleRows = (shape.m / kBlockRows + shape.groups) * kBlockRows;
+    shape.tablePlaces = shape.resultRows() / shape.workRows() + shape.groups;
+    shape.groupScaleRows = (shape.resultRows() / kBlockRows + shape.groups) * kBlockRows;
     bool mayWait = shape.hasF32Scales() && shape.hasFragments() && shape.hasSpareThreads;
     if (mayWait && shape.groups <= kMostSearched)
       shape.searchedOffsets = cast<RankedTensorType>(op.getOffsets().getType()).getRank();
@@ -41,7 +41,7 @@ void fp4::setGroups(MatmulShape &shape, BlockScaledMatmulOp op) {
   ArrayRef<int64_t> groups = *op.getGroups();
   shape.knowsGroups = true;
   for (int64_t rows : groups) {
-    shape.tablePlaces += int64_t(llvm::divideCeil(rows, shape.workM()));
+    shape.tablePlaces += int64_t(llvm::divideCeil(rows, shape.workRows()));
     shape.groupScaleRows += llvm::alignTo(rows, kBlockRows);
   }
 }
@@ -63,7 +63,7 @@ static SmallVector<int32_t> tableOf(ArrayRef<int64_t> groups, const MatmulShape 
   SmallVector<int32_t> words;
   int64_t row = 0, scaleRow = 0;
   for (auto [group, rows] : llvm::enumerate(groups)) {
-    for (int64_t first = 0; first < rows; first += shape.workM())
+    for (int64_t first = 0; first < rows; first += shape.workRows())
       llvm::append_values(words, int32_t(row + first), int32_t(row + rows), int32_t(group),
                           int32_t(scaleRow + first));
     row += rows;
@@ -149,14 +149,14 @@ private:
 Int32 TableKernel::offset(Int32 index) {
   Value wide = LLVM::LoadOp::create(b, b.getI64Type(), at(offsets, index, 8), /*alignment=*/8);
   wide = arith::MaxSIOp::create(b, wide, arith::ConstantIntOp::create(b, 0, 64));
-  wide = arith::MinSIOp::create(b, wide, arith::ConstantIntOp::create(b, shape.m, 64));
+  wide = arith::MinSIOp::create(b, wide, arith::ConstantIntOp::create(b, shape.resultRows(), 64));
   return {b, arith::TruncIOp::create(b, b.getI32Type(), wide)};
 }
 
 TableKernel::Place TableKernel::advance(const Place &before, const Rows &rows) {
   Int32 begin = larger(before.end, rows.begin), end = larger(begin, rows.end);
   Int32 count = end - begin;
-  return {end, before.tiles + (count + (shape.workM() - 1)) / shape.workM(),
+  return {end, before.tiles + (count + (shape.workRows() - 1)) / shape.workRows(),
           before.scaleRows + (count + (kBlockRows - 1)) / kBlockRows * kBlockRows};
 }
 
@@ -198,7 +198,7 @@ void TableKernel::writeGroup(Int32 group) {
   {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(loop.getBody());
-    Int32 tile(b, loop.getInductionVar()), first = tile * shape.workM();
+    Int32 tile(b, loop.getInductionVar()), first = tile * shape.workRows();
     writeRow(before.tiles + tile, {begin + first, after.end, group, before.scaleRows + first});
   }
   if (shape.clearsRows)
@@ -208,7 +208,8 @@ void TableKernel::writeGroup(Int32 group) {
   when(isLast, [&] {
     writeRow({b, shape.tablePlaces}, {after.tiles, zero, zero, zero});
     if (shape.clearsRows)
-      writeRow(group + (shape.gapPlaces() + 1), {after.end, Int32(b, shape.m), zero, zero});
+      writeRow(group + (shape.gapPlaces() + 1),
+               {after.end, Int32(b, shape.resultRows()), zero, zero});
   });
 }
 
@@ -220,7 +221,7 @@ void TableKernel::build() {
   // A thread of a warp that has no group where these are few.
   Int32 checker(b, kThreads - 1);
   when(arith::CmpIOp::create(b, arith::CmpIPredicate::eq, group, checker),
-       [&] { emitGroupCheck(b, {offsets, shape.groups, step, shape.m}, report); });
+       [&] { emitGroupCheck(b, {offsets, shape.groups, step, shape.resultRows()}, report); });
 }
 
 pipe::GlobalType fp4::groupReportType(MLIRContext *context) {

@@ -21,8 +21,8 @@ protected:
   /// The part of a tile that this block has.
   struct Tile {
     Value row, column;          ///< first row and first column of Y
-    Value rowLimit;             ///< the end of the rows; null where it is that of Y
-    Value rowB;                 ///< first row of B
+    Value rowLimit;             ///< of groups the end of the rows of the result; else null
+    Value rowA, rowB;           ///< first row of A and of B
     Value scaleRowA, scaleRowB; ///< first row of the scales of A and of B
     Value blockA, blockB;       ///< the blocks of 128 rows of scales where these are
     Value bScaleRow;            ///< row of `column` within its block of scales; null when always 0
@@ -52,7 +52,9 @@ protected:
   Value ofThreadOrLast(const Tile &part, Value column);
 
 private:
-  Value findGroup(Tile &tile, Value m);
+  Value findGroup(Tile &tile, Value work);
+  void findRange(Tile &tile, Value &n);
+  void moveToGroup(Tile &tile, Value group);
   void findShare(Tile &tile, Value &m, Value &n);
   Value countTiles(Value size, int64_t unit);
   Value broadcast(Value scalar);
@@ -83,7 +85,9 @@ private:
   Value inTurn(int64_t column);
   /// Columns of the accumulators of all tiles, where they are dynamic; else null.
   Value givenN() { return shape.swap ? rows : columns; }
-  Value endOfColumns() { return givenN() ? givenN() : constant(shape.n); }
+  Value endOfColumns(const Tile &tile) {
+    return shape.swap && tile.rowLimit ? tile.rowLimit : givenN() ? givenN() : constant(shape.n);
+  }
   void forColumns(const Tile &tile, int64_t most, LoopBody body);
   Value convert(ValueRange chunks, const Tile &tile, Value column);
   void store(Value chunk, const Tile &tile, Value column);

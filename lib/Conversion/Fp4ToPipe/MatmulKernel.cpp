@@ -30,7 +30,7 @@ void MatmulBuilder::build() {
     clearRows();
   if (Value ofM = shape.swap ? columns : rows) {
     numM = countTiles(ofM, shape.workM());
-  } else if (shape.groups) {
+  } else if (shape.groups && !shape.swap) {
     numM = countTilesOfGroups();
   } else if (shape.stream) {
     numM = constant(shape.streamWorks);
@@ -48,9 +48,10 @@ void MatmulBuilder::build() {
     results.emplace(b, loc, shape, derived);
   findPlaces();
   Value ofN = givenN();
-  numTilesN = ofN ? countTiles(ofN, shape.workN()) : constant(shape.tilesN());
-  Value numN =
-      ofN ? mul(numTilesN, shape.worksOfTile()) : constant(shape.stream ? 1 : shape.worksN());
+  numTilesN = ofN                          ? countTiles(ofN, shape.workN())
+              : shape.groups && shape.swap ? countTilesOfGroups()
+                                           : constant(shape.tilesN());
+  Value numN = shape.stream ? constant(1) : mul(numTilesN, shape.worksOfTile());
   if (shape.alternates)
     forEachTurn(numM, numN, [&](Value m, Value n, Value turn) {
       flip = flipOf(turn);
@@ -92,12 +93,23 @@ Value MatmulBuilder::place(gpu::Dimension dimension, int64_t blocks) {
                                     gpu::ClusterBlockIdOp::create(b, loc, dimension));
 }
 
-/// The rows of a tile of groups; returns the group.
-Value MatmulBuilder::findGroup(Tile &tile, Value m) {
-  tile.row = entry(table, m, 0);
-  tile.rowLimit = entry(table, m, 1);
-  tile.scaleRowA = entry(table, m, 3);
-  return entry(table, m, 2);
+/// The rows of the result that a tile of groups has, which with `swap` are columns of the product;
+/// returns the group.
+Value MatmulBuilder::findGroup(Tile &tile, Value work) {
+  (shape.swap ? tile.column : tile.row) = entry(table, work, 0);
+  tile.rowLimit = entry(table, work, 1);
+  (shape.swap ? tile.scaleRowB : tile.scaleRowA) = entry(table, work, 3);
+  return entry(table, work, 2);
+}
+
+/// The weights of a group, their scales and its alpha lie behind those of the groups before.
+void MatmulBuilder::moveToGroup(Tile &tile, Value group) {
+  Value &row = shape.swap ? tile.rowA : tile.rowB;
+  Value &scaleRow = shape.swap ? tile.scaleRowA : tile.scaleRowB;
+  row = add(row, mul(group, shape.resultColumns()));
+  scaleRow = add(scaleRow, mul(group, shape.scaleRowsOfGroup()));
+  if (shape.alpha == MatmulShape::Alpha::Groups)
+    tile.alpha = broadcast(entry(alpha, group, 0));
 }
 
 /// Work `m` of the table: its tile and its k tiles.
@@ -112,11 +124,8 @@ void MatmulBuilder::findShare(Tile &tile, Value &m, Value &n) {
   tile.k = {entry(table, first, 2), entry(table, first, 3)};
 }
 
-MatmulBuilder::Tile MatmulBuilder::findTile(Value m, Value n) {
-  auto shifted = [&](Value first, Value place, int64_t size) {
-    return place ? add(first, mul(place, size)) : first;
-  };
-  Tile tile;
+/// The k tiles of a tile, or those of the range that this block has of them.
+void MatmulBuilder::findRange(Tile &tile, Value &n) {
   tile.k = {constant(0), countTilesK()};
   if (shape.joinsInCluster) {
     tile.part = placeOfRange;
@@ -126,30 +135,36 @@ MatmulBuilder::Tile MatmulBuilder::findTile(Value m, Value n) {
     tile.k = rangeOf(tile.part);
     n = arith::RemUIOp::create(b, loc, n, numTilesN);
   }
+}
+
+MatmulBuilder::Tile MatmulBuilder::findTile(Value m, Value n) {
+  auto shifted = [&](Value first, Value place, int64_t size) {
+    return place ? add(first, mul(place, size)) : first;
+  };
+  Tile tile;
+  findRange(tile, n);
   if (shape.stream)
     findShare(tile, m, n);
-  Value group = shape.groups ? findGroup(tile, m) : Value();
-  tile.row = shifted(group ? tile.row : mul(m, shape.workM()), placeM, shape.blockM());
-  tile.scaleRowA = group ? shifted(tile.scaleRowA, placeM, shape.blockM()) : tile.row;
-  tile.column = shifted(mul(n, shape.workN()), placeN, shape.tileN);
+  Value group = shape.groups ? findGroup(tile, shape.swap ? n : m) : Value();
+  tile.row = shifted(tile.row ? tile.row : mul(m, shape.workM()), placeM, shape.blockM());
+  tile.rowA = tile.row;
+  tile.scaleRowA = tile.scaleRowA ? shifted(tile.scaleRowA, placeM, shape.blockM()) : tile.row;
+  tile.column = shifted(tile.column ? tile.column : mul(n, shape.workN()), placeN, shape.tileN);
   Value half = placeM; // of B, that a block of a pair has
   if (shape.pair && shape.clusterM > 2)
     half = arith::RemUIOp::create(b, loc, placeM, constant(2));
   tile.rowB = shape.pair ? shifted(tile.column, half, shape.blockN()) : tile.column;
-  tile.scaleRowB = tile.column;
+  tile.scaleRowB = tile.scaleRowB ? tile.scaleRowB : tile.column;
   tile.alpha = alphaVector;
   tile.alpha2 = alpha2Vector;
-  if (group) {
-    tile.rowB = add(tile.rowB, mul(group, shape.n));
-    tile.scaleRowB = add(tile.scaleRowB, mul(group, shape.groupScaleRowsB()));
-    if (shape.alpha == MatmulShape::Alpha::Groups)
-      tile.alpha = broadcast(entry(alpha, group, 0));
-  }
+  if (group)
+    moveToGroup(tile, group);
   tile.blockA = group || shape.inCluster() ? rowBlockOf(tile.scaleRowA) : m;
   tile.blockB = rowBlockOf(tile.scaleRowB);
   // The tiles of 64, 96 and 192 columns often begin in the middle of a block of scale rows.
   if (shape.splitsScaleBlocks())
-    tile.bScaleRow = arith::RemUIOp::create(b, loc, tile.column, constant(kScaleBlockRows));
+    tile.bScaleRow = arith::RemUIOp::create(b, loc, shape.swap ? tile.scaleRowB : tile.column,
+                                            constant(kScaleBlockRows));
   return tile;
 }
 
@@ -218,7 +233,7 @@ void MatmulBuilder::buildKTile(ValueRange accs, const Tile &tile, Value k) {
   if (shape.k96) // the last step reads scales behind those that exist, which TMA has made zero
     blocks = Value();
   SmallVector<Value> bTiles, bScales;
-  Value aTile = load(a, tile.row, kElement, shape.partsA(), Direction::N);
+  Value aTile = load(a, tile.rowA, kElement, shape.partsA(), Direction::N);
   auto loadB = [&](Value map) {
     bTiles.push_back(load(map, tile.rowB, kElement, shape.partsB(), Direction::M));
   };
@@ -268,7 +283,7 @@ void MatmulBuilder::forColumns(const Tile &tile, int64_t most, LoopBody body) {
     return;
   Value columns = constant(most);
   if (shape.hasRaggedColumns()) {
-    columns = min(arith::SubIOp::create(b, loc, endOfColumns(), tile.column), most);
+    columns = min(arith::SubIOp::create(b, loc, endOfColumns(tile), tile.column), most);
   }
   loop(constant(0), columns, constant(shape.chunk()), body);
 }
@@ -368,9 +383,10 @@ void MatmulBuilder::drain(ValueRange accs, const Tile &tile, Conversion convert,
   storeUpTo(most);
 }
 
-/// Columns that do not exist take what goes with the last that do.
+/// Columns that do not exist take what goes with the last that do. Rows of groups are clamped where
+/// their numbers are loaded.
 Value MatmulBuilder::orLast(Value column) {
-  if (!shape.hasRaggedColumns())
+  if (!shape.hasRaggedColumns() || (shape.swap && shape.groups))
     return column;
   Value all = givenN();
   if (!all)
@@ -394,7 +410,8 @@ Value MatmulBuilder::convert(ValueRange chunks, const Tile &tile, Value column) 
 
 void MatmulBuilder::store(Value chunk, const Tile &tile, Value column) {
   if (shape.swap) {
-    StoreOp::create(b, loc, chunk, result, column, tile.row, rows, /*transposed=*/true);
+    StoreOp::create(b, loc, chunk, result, column, tile.row, tile.rowLimit ? tile.rowLimit : rows,
+                    /*transposed=*/true);
     return;
   }
   if (!shape.storesTiles) {

@@ -62,8 +62,8 @@ struct MatmulShape {
   int64_t rowsOfShare() const { return blockM() * tileN / kShareColumns; }
   int64_t streamWorks = 0, streamJoins = 0, streamParts = 0;
   int64_t groups = 0; ///< products whose rows are stacked; 0 where there is one
-  /// Of groups: places in the table of their tiles along m, and the rows of scales of A, of which
-  /// each group has whole blocks.
+  /// Of groups: places in the table of their tiles of rows, and the rows of scales of the lhs, of
+  /// which each group has whole blocks.
   int64_t tablePlaces = 0, groupScaleRows = 0;
   bool hasOneTile = false;  ///< no block has a second one
   bool knowsGroups = false; ///< all places of the table are rows of groups
@@ -237,7 +237,9 @@ struct MatmulShape {
   bool hasAlphaOfThread() const { return alpha == (swap ? Alpha::Columns : Alpha::Rows); }
   bool hasAlphaOfColumns() const { return alpha == (swap ? Alpha::Rows : Alpha::Columns); }
   /// Some tile has columns that do not exist.
-  bool hasRaggedColumns() const { return mlir::ShapedType::isDynamic(n) || n % workN() != 0; }
+  bool hasRaggedColumns() const {
+    return mlir::ShapedType::isDynamic(n) || n % workN() != 0 || (swap && groups);
+  }
   /// The sums that ranges of K leave are those of fragments.
   bool hasFragments() const {
     return transposed || warpsMultiply || (hasF32Scales() && !laneGroups);
@@ -274,9 +276,11 @@ struct MatmulShape {
   /// Rows and columns of the result that a block, or a cluster, works on at a time.
   int64_t workM() const { return blockM() * clusterM; }
   int64_t workN() const { return tileN * clusterN; }
+  /// Rows of the result among these.
+  int64_t workRows() const { return swap ? workN() : workM(); }
   /// Where the rows are static.
-  int64_t tilesM() const { return groups ? tablePlaces : (m + workM() - 1) / workM(); }
-  int64_t tilesN() const { return (n + workN() - 1) / workN(); }
+  int64_t tilesM() const { return groups && !swap ? tablePlaces : (m + workM() - 1) / workM(); }
+  int64_t tilesN() const { return groups && swap ? tablePlaces : (n + workN() - 1) / workN(); }
   /// Works along n of all ranges of K that have works of their own.
   int64_t worksN() const { return worksOfTile() * tilesN(); }
   /// Ranges of K that have works of their own.
@@ -316,24 +320,28 @@ struct MatmulShape {
     return tileN % pipe::kScaleBlockRows && !isOneTile && !splitsColumns() && !floatB;
   }
   /// Rows of scales of each operand; groups have whole blocks.
-  int64_t scaleRowsA() const { return groups ? groupScaleRows : m; }
+  int64_t scaleRowsA() const {
+    return !groups ? m : swap ? groups * alignedColumns() : groupScaleRows;
+  }
   /// As many rows as the kernel takes, where each 64 rows have a block (HalveScales.h) or each 128.
   int64_t rowsOfBlocksA() const { return (splitsColumns() ? 2 : 1) * scaleRowsA(); }
   int64_t scaleRowsB() const {
     if (halvesScalesB())
       return std::max<int64_t>(groups, 1) * halvesOfGroupB() * pipe::kScaleBlockRows;
-    return groups ? groups * alignedRowsB() : n;
+    return !groups ? n : swap ? groupScaleRows : groups * alignedColumns();
   }
-  int64_t alignedRowsB() const { return llvm::alignTo(n, pipe::kScaleBlockRows); }
+  /// Rows of whole blocks of scales of the rhs, or of that of each group.
+  int64_t alignedColumns() const { return llvm::alignTo(resultColumns(), pipe::kScaleBlockRows); }
   /// Each half of the columns of a tile has a block of scales of B of its own, in memory too.
   bool halvesScalesB() const {
     return splitsColumns() && accumulatorColumns() != pipe::kScaleBlockRows;
   }
   /// Such blocks of a group.
   int64_t halvesOfGroupB() const { return llvm::alignTo(n, tileN) / accumulatorColumns(); }
-  /// Rows by which the scales of B of the next group begin, as many as its blocks stand for.
-  int64_t groupScaleRowsB() const {
-    return halvesScalesB() ? llvm::alignTo(n, tileN) : alignedRowsB();
+  /// Rows behind which the scales of the rhs of the next group begin, as many as its blocks stand
+  /// for.
+  int64_t scaleRowsOfGroup() const {
+    return halvesScalesB() ? llvm::alignTo(n, tileN) : alignedColumns();
   }
   /// Rows of scales of B that a block loads: whole blocks of 128 rows that its tile reaches into,
   /// or those of the tile in halves.
@@ -401,11 +409,11 @@ struct MatmulShape {
   /// The amax of the quantizer, codes and scales of rows and of columns, the amax: those that
   /// exist.
   llvm::SmallVector<pipe::GlobalType> derivedTypes() const;
-  /// Of groups, a row for each tile along m: its first row, the end of its group's rows, its group,
-  /// and its first row of scales of A. One more row begins with the number of tiles. Rows from
-  /// `gapPlaces` on begin with the first row and the end of what lies before each group, and behind
-  /// all. Where groups are searched, the offsets as words of 32 bits. Of workers that share tiles,
-  /// StreamTable.cpp says what a row has.
+  /// Of groups, a row for each tile of rows: its first row, the end of its group's rows, its group,
+  /// and its first row of scales of the lhs. One more row begins with the number of tiles. Rows
+  /// from `gapPlaces` on begin with the first row and the end of what lies before each group, and
+  /// behind all. Where groups are searched, the offsets as words of 32 bits. Of workers that share
+  /// tiles, StreamTable.cpp says what a row has.
   pipe::GlobalType table() const;
   int64_t gapPlaces() const { return tablePlaces + 1; }
   int64_t gaps() const { return clearsRows ? groups + 1 : 0; }

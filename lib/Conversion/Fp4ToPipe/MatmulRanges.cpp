@@ -86,7 +86,7 @@ void MatmulBuilder::joinInCluster(Value acc, const Tile &tile) {
   Value sums = JoinLanesOp::create(b, loc, type, acc, IntegerAttr());
   Value first = mul(tile.part, width), all = constant(shape.laneColumns());
   if (shape.hasRaggedColumns()) {
-    Value existing = endOfColumns();
+    Value existing = endOfColumns(tile);
     Value before = ofThread(tile, tile.column);
     all = min(arith::SubIOp::create(b, loc, existing, before), shape.laneColumns());
   }

@@ -95,7 +95,7 @@ void PromotedProductBuilder::setGroup(Tile &tile, const TileOfGroup &place) {
   Value group = place.group;
   tile.group = {place.rowLimit, alphaOfGroup(group)};
   tile.rowB = add(tile.column, mul(group, shape.n));
-  tile.scaleColumn = add(tile.column, mul(group, shape.groupScaleRowsB()));
+  tile.scaleColumn = add(tile.column, mul(group, shape.scaleRowsOfGroup()));
 }
 
 void PromotedProductBuilder::buildTile(Value m, Value n) {

@@ -35,7 +35,7 @@ Value WeightLaneBuilder::loadPrepacked(const Tile &tile, Value k) {
   int64_t perRow = shape.k / hw::weightTileColumns, perTile = shape.tileK / hw::weightTileColumns;
   auto source = cast<GlobalType>(a.getType());
   auto type = SharedType::get({perTile, source.getShape()[1]}, source.getElementType());
-  Value rowOfTiles = arith::DivUIOp::create(b, loc, tile.row, constant(hw::weightTileRows));
+  Value rowOfTiles = arith::DivUIOp::create(b, loc, tile.rowA, constant(hw::weightTileRows));
   Value index = add(mul(rowOfTiles, perRow), mul(k, perTile));
   return LoadRowsOp::create(b, loc, type, a, index, /*count=*/Value(), Value(), Value(), Value())
       .getResult();
@@ -43,7 +43,7 @@ Value WeightLaneBuilder::loadPrepacked(const Tile &tile, Value k) {
 
 Value WeightLaneBuilder::convertScaled(const Tile &tile, Value k) {
   auto [kBlock, blocks] = scaleBlocksOf(k);
-  Value codes = load(a, tile.row, mul(k, shape.tileK), shape.partsA(), Direction::N);
+  Value codes = load(a, tile.rowA, mul(k, shape.tileK), shape.partsA(), Direction::N);
   Value scales =
       loadScales(scalesA, tile.scaleRowA, tile.blockA, kBlock, blocks, shape.blockM(), 1);
   auto type = TmemType::get({shape.blockM(), shape.tileK}, shape.floatB);

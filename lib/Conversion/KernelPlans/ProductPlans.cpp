@@ -54,14 +54,6 @@ Status fp4::requirePromotion(const hw::TargetModel &target) {
 static Status requireWeights(BlockScaledMatmulOp product, const hw::TargetModel &target) {
   auto lhs = cast<RankedTensorType>(product.getLhs().getType());
   bool isBytes = isa<Float8E4M3FNType>(lhs.getElementType());
-  if (product.isGrouped() && target.hasTcgen05)
-    return makeError(
-        ErrorKind::Compile,
-        "target '" + std::string(target.name) +
-            "' has no products of groups of a lhs without scales",
-        "targets with wgmma or mma.sync have them: " + hw::targetsWith(&hw::TargetModel::hasWgmma) +
-            ", " + hw::targetsWith(&hw::TargetModel::hasMmaBlockScale) +
-            "; or quantize lhs with fp4.quantize and attribute 'groups'");
   auto route = hw::requireWeightProduct(
       target, isBytes ? hw::Activation::E4M3 : hw::Activation::Half,
       product.hasPrepackedRhs() ? hw::Weights::Prepacked : hw::Weights::Scaled);

@@ -42,7 +42,7 @@ static constexpr double kConvertCycles = 450;
 
 static double cyclesOf(const MatmulSize &size, int64_t rows, const hw::TargetModel &target) {
   const hw::ProductRates &rates = *target.product;
-  int64_t tiles = llvm::divideCeil(size.m, rows) * llvm::divideCeil(size.n, kTileN) * size.splits;
+  int64_t tiles = tilesAlongM(size, rows) * llvm::divideCeil(size.n, kTileN) * size.splits;
   auto waves = double(llvm::divideCeil(tiles, target.multiprocessors));
   // A quarter as many products of 16 bits as of 4 in a cycle; a multiply-add is two operations.
   double multiply =
@@ -54,8 +54,8 @@ static double cyclesOf(const MatmulSize &size, int64_t rows, const hw::TargetMod
   auto deep = double(llvm::divideCeil(size.k, kTileK * size.splits));
   double cycles = deep * std::max({multiply, feed, kConvertCycles}) + rates.fillCycles +
                   rates.epilogueCyclesPerColumn * double(rows);
-  double read =
-      double(size.n * size.k) * (0.5 + 1.0 / double(size.block)) + 2.0 * double(size.m * size.k);
+  int64_t weights = size.n * size.k * std::max<int64_t>(1, int64_t(size.groups.size()));
+  double read = double(weights) * (0.5 + 1.0 / double(size.block)) + 2.0 * double(size.m * size.k);
   double memory = memoryCycles(read, double(size.m * size.n * size.resultBytes), target);
   return std::max(waves * cycles + rates.tailCycles, memory) + rates.launchCycles;
 }

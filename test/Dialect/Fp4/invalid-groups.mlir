@@ -348,13 +348,15 @@ func.func @row_alphas(%x: tensor<64x64xbf16>, %p: !p, %rows: tensor<64x1xf32>, %
 !w = tensor<256x128xf4E2M1FN>
 !s = tensor<256x4xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
 !p = tensor<2x1x8704xi8, #fp4.weight_layout<wgmma>>
-// blockscaled_matmul (C17)
-func.func @bytes(%x: tensor<64x128xf8E4M3FN>, %w: !w, %s: !s, %p: !p) {
+// blockscaled_matmul (C16)
+func.func @bytes(%x: tensor<64x128xf8E4M3FN>, %w: !w, %s: !s, %p: !p, %short: tensor<128x4xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) {
   %0 = fp4.blockscaled_matmul %x, %p {format = #fp4.format<mxfp4>, groups = array<i64: 24, 40>}
       : (tensor<64x128xf8E4M3FN>, !p) -> tensor<64x128xbf16>
-  // expected-error @+2 {{expects scales of both operands in a product of groups whose lhs has elements of type f8E4M3FN, or prepacked weights}}
-  // expected-note @+1 {{prepack the weights of all groups with fp4.prepack}}
   %1 = fp4.blockscaled_matmul %x, %w scaled %s {format = #fp4.format<mxfp4>, groups = array<i64: 24, 40>}
       : (tensor<64x128xf8E4M3FN>, !w, !s) -> tensor<64x128xbf16>
+  // expected-error @+2 {{operand 'rhs_scales' must be 'tensor<256x4xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>', but got 'tensor<128x4xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>'}}
+  // expected-note @+1 {{these are the tiles of all groups, each padded to 128 rows and 4 blocks, as fp4.quantize with 'groups' writes them}}
+  %2 = fp4.blockscaled_matmul %x, %w scaled %short {format = #fp4.format<mxfp4>, groups = array<i64: 24, 40>}
+      : (tensor<64x128xf8E4M3FN>, !w, tensor<128x4xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<64x128xbf16>
   return
 }

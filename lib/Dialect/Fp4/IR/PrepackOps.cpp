@@ -104,10 +104,6 @@ LogicalResult verify::verifyUnscaled(BlockScaledMatmulOp op, const Checked &lhs)
   if (op.usesFma())
     return withNote(op.emitOpError("expects scales of both operands in a product of threads"),
                     "quantize lhs with fp4.quantize, and leave rhs as it is quantized");
-  if (op.isGrouped() && op.hasUnitScales())
-    return withNote(op.emitOpError("expects scales of both operands in a product of groups whose "
-                                   "lhs has elements of type f8E4M3FN, or prepacked weights"),
-                    "prepack the weights of all groups with fp4.prepack");
   if (op.isDual() || !op.hasOnlyElements())
     return withNote(
         op.emitOpError("expects scales of both operands in a product with other results"),
