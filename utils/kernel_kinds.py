@@ -305,8 +305,8 @@ def other_weights():
             text = weights(element, "plain", 1, tile, 384, 1024, plans)
             fmt = "mxfp4" if element == "f8E4M3FN" else "nvfp4"
             yield Kind(f"plain {fmt} weights x {element}", text, target, 21, on(1, RING))
-    text = weights("bf16", "prepacked", 1, "16", 384, 1024, "warps")
-    yield Kind("prepacked nvfp4 weights x bf16", text, "sm_120a", 21, on(1, RING))
+        text = weights("bf16", "prepacked", 1, "16", 384, 1024, plans)
+        yield Kind("prepacked nvfp4 weights x bf16", text, target, 21, on(1, RING))
 
 
 def registers():

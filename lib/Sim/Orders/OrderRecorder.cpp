@@ -204,14 +204,15 @@ void OrderRecorder::noteAtomic(const MemoryEvent &event) {
   }
 }
 
-/// Quarters of the lanes, of 32, are told apart; a warp accesses its own.
+/// Sixteen lanes are told apart from the next: those of a warp are 32, and an access with the
+/// shapes of 16 lanes has half of them.
 void OrderRecorder::touchCells(ByteUse use, uint64_t cluster, uint32_t rank, uint32_t address,
                                uint32_t lanes, uint32_t columns) {
-  constexpr uint32_t quarterLanes = 32;
+  constexpr uint32_t partLanes = 16;
   const uint32_t lane = address >> 16, column = address & 0xFFFF;
   const uint64_t base = kTensorCells | cluster << 32 | uint64_t(rank) << 16;
-  for (uint32_t quarter = lane / quarterLanes; quarter * quarterLanes < lane + lanes; ++quarter) {
-    const uint64_t first = base + quarter * TensorMemory::pitch + column;
+  for (uint32_t part = lane / partLanes; part * partLanes < lane + lanes; ++part) {
+    const uint64_t first = base + part * TensorMemory::pitch + column;
     step.add(use, first, first + columns);
   }
   touchLife(cluster, rank);

@@ -134,6 +134,27 @@ TEST(TensorOrders, CopiesHaveNoOrder) {
   EXPECT_EQ(explored(copies(0), 1, "off").report.orders, 2u);
 }
 
+/// Every warp stores 16 of its lanes twice, the second time from `lane` of its 32 on.
+std::string stores(int lane) {
+  return tensorKernel(
+      "  @%p3 bra ISSUED;\n" + std::string(kMultiply) + commit("%r4"),
+      await("OWN", "%r4") +
+          fmt::format("  tcgen05.fence::after_thread_sync;\n"
+                      "  shl.b32 %r12, %r1, 21;\n  add.u32 %r12, %r12, %r10;\n"
+                      "  add.u32 %r19, %r12, {};\n  mov.u32 %v0, 0;\n"
+                      "  tcgen05.st.sync.aligned.16x128b.x1.b32 [%r12], {{%v0, %v0}};\n"
+                      "  tcgen05.st.sync.aligned.16x128b.x1.b32 [%r19], {{%v0, %v0}};\n"
+                      "  tcgen05.wait::st.sync.aligned;\n",
+                      lane << 16));
+}
+
+TEST(TensorOrders, StoresOfOtherLanesOfAWarpCommute) {
+  const Explored apart = explored(stores(16), 1);
+  EXPECT_EQ(apart.run.error + apart.run.note, "");
+  EXPECT_EQ(apart.report.orders, 1u);
+  EXPECT_GT(explored(stores(0), 1, "off").report.orders, 1u);
+}
+
 /// Warp 1 copies to the cells that warp 0 overwrites by a product, once it has done `before`.
 std::string copyOfAnotherWarp(const std::string &before) {
   return tensorKernel("  setp.eq.u32 %p9, %r1, 1;\n  @%p9 bra SECOND;\n  @%p3 bra ISSUED;\n" +
