@@ -38,6 +38,21 @@ ProductSizes fp4::sizesOfProduct(OpBuilder &b, BlockScaledMatmulOp op, Value lhs
   return sizes;
 }
 
+Value fp4::holdsFor(OpBuilder &b, Location loc, const KernelPlan &plan, Value rows, Value depth) {
+  auto constant = [&](int64_t value) -> Value {
+    return arith::ConstantIndexOp::create(b, loc, value);
+  };
+  auto compare = [&](arith::CmpIPredicate predicate, Value x, int64_t y) -> Value {
+    return arith::CmpIOp::create(b, loc, predicate, x, constant(y));
+  };
+  Value hasFew = plan.maxRows ? compare(arith::CmpIPredicate::ule, rows, *plan.maxRows) : Value();
+  if (!plan.depthUnit || !depth)
+    return hasFew;
+  Value rest = arith::RemUIOp::create(b, loc, depth, constant(*plan.depthUnit));
+  Value isMultiple = compare(arith::CmpIPredicate::eq, rest, 0);
+  return hasFew ? arith::AndIOp::create(b, loc, hasFew, isMultiple).getResult() : isMultiple;
+}
+
 namespace {
 /// The checks of one product.
 class SizeChecks {

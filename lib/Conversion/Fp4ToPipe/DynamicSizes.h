@@ -23,6 +23,11 @@ void checkProductSizes(mlir::OpBuilder &b, BlockScaledMatmulOp op,
                        BlockScaledMatmulOp::Adaptor adaptor, const ProductSizes &sizes,
                        const MatmulShape &shape);
 
+/// i1: `plan` holds for so many rows and elements of K, which is null where it is static; null
+/// where it holds for all.
+mlir::Value holdsFor(mlir::OpBuilder &b, mlir::Location loc, const KernelPlan &plan,
+                     mlir::Value rows, mlir::Value depth);
+
 /// `buffer` as a kernel argument of `type`, which may have no sizes.
 mlir::Value viewOf(mlir::OpBuilder &b, mlir::Location loc, mlir::Type type, mlir::Value buffer);
 

@@ -138,6 +138,7 @@ static void setPlan(MatmulShape &shape, BlockScaledMatmulOp op, const KernelPlan
   shape.tileM = plan.tile[0];
   shape.tileN = plan.tile[1];
   shape.tileK = plan.tile[2];
+  shape.depthUnit = knownUnitOfDepth(op, plan);
   if (shape.hasF32Scales()) { // the tensor core sums one block of scales
     shape.blocksOfTileK = shape.tileK / pipe::kPromotedBlock;
     shape.tileK = pipe::kPromotedBlock;
@@ -297,7 +298,8 @@ private:
     return choice.elseBlock()->getTerminator();
   }
 
-  /// What `plan` is predicted to cost, an index: once, and for each wave of its tiles.
+  /// What `plan` is predicted to cost, an index: once, and for each wave of its tiles. What does
+  /// not hold costs more than everything.
   Value predictedCost(OpBuilder &b, const Multiplication &product, const KernelPlan &plan) const {
     BlockScaledMatmulOp op = product.op;
     Location loc = op.getLoc();
@@ -312,8 +314,13 @@ private:
     auto [once, wave, kTile] = plan.waveCost;
     Value ofWave = arith::AddIOp::create(b, loc, constant(wave),
                                          arith::MulIOp::create(b, loc, kTiles, constant(kTile)));
-    return arith::AddIOp::create(b, loc, constant(once),
-                                 arith::MulIOp::create(b, loc, waves, ofWave));
+    Value cost =
+        arith::AddIOp::create(b, loc, constant(once), arith::MulIOp::create(b, loc, waves, ofWave));
+    Value holds = holdsFor(b, loc, plan, product.rows, product.sizes.depth);
+    return holds ? arith::SelectOp::create(b, loc, holds, cost,
+                                           constant(std::numeric_limits<int64_t>::max()))
+                       .getResult()
+                 : cost;
   }
 
   /// Launches the kernel of the plan that is predicted to cost the least.

@@ -34,6 +34,7 @@ struct MatmulShape {
   int64_t tileM, tileN, tileK;        ///< rows, columns and depth of an output tile
   int64_t clusterM = 1, clusterN = 1; ///< blocks of a cluster
   bool pair = false;                  ///< two blocks along m have one tile, of 256 or 128 rows
+  int64_t depthUnit; ///< of which K is known to be a multiple: K where it is static
   int64_t block;                      ///< elements of K that share a scale: 16, 32 or 128
   /// f4E2M1FN, f8E4M3FN or f8E5M2; f8E4M3FN with scales of f32.
   mlir::Type dataTypeA, dataTypeB;
@@ -197,9 +198,7 @@ struct MatmulShape {
   /// f32 scales reach shared memory in tiles of as many blocks, of which every range of K has whole
   /// ones.
   bool stagesScales() const { return hasF32Scales() && hasWholeFours(); }
-  bool hasWholeFours() const {
-    return !dynamicDepth() && k % (kStagedBlocks * tileK * splits) == 0;
-  }
+  bool hasWholeFours() const { return depthUnit % (kStagedBlocks * tileK * splits) == 0; }
   /// K tiles of e4m3 beside prepacked weights that follow one another in the code.
   int64_t writtenKTiles() const { return hasWholeFours() ? kStagedBlocks : 1; }
   /// Blocks of rows of B, of which each group has whole ones.

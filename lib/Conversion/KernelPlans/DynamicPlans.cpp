@@ -12,6 +12,11 @@ bool fp4::hasDynamicSizes(BlockScaledMatmulOp product) {
   return hasDynamicColumns(product) || hasDynamicDepth(product);
 }
 
+int64_t fp4::knownUnitOfDepth(BlockScaledMatmulOp op, const KernelPlan &plan) {
+  auto lhs = cast<RankedTensorType>(op.getLhs().getType());
+  return hasDynamicDepth(op) ? plan.depthUnit.value_or(1) : lhs.getDimSize(1);
+}
+
 LogicalResult fp4::checkDynamicSizes(BlockScaledMatmulOp product, const KernelPlan &plan) {
   if (!hasDynamicSizes(product))
     return success();

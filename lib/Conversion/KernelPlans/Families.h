@@ -139,14 +139,14 @@ llvm::LogicalResult checkWeightProduct(mlir::Operation *op, const KernelPlan &pl
 /// A tile that a product may have, and what it costs by the model of its family, in a unit that all
 /// tiles of the product share.
 struct SizedTile {
-  KernelPlan plan; ///< `tile`, and `pair` with its cluster
+  KernelPlan plan; ///< `tile`, `pair` with its cluster, `swap`, and the sizes that it holds for
   std::function<double(const MatmulSize &)> cost;
 };
 /// The tiles of each family, those that `product` may have.
 std::vector<SizedTile> productTiles(BlockScaledMatmulOp product, const MatmulSize &size,
                                     const hw::TargetModel &target);
 std::vector<SizedTile> laneTiles(const hw::TargetModel &target);
-std::vector<SizedTile> promotedTiles(const hw::TargetModel &target);
+std::vector<SizedTile> promotedTiles(BlockScaledMatmulOp product, const hw::TargetModel &target);
 std::vector<SizedTile> warpTiles(BlockScaledMatmulOp product, const hw::TargetModel &target);
 std::vector<SizedTile> convertedTiles(BlockScaledMatmulOp product, const hw::TargetModel &target);
 /// Of a lhs without scales, none where no model says what a tile costs beside others.

@@ -100,7 +100,9 @@ MatmulSize fp4::sizeOfProduct(BlockScaledMatmulOp product, const KernelPlan &pla
   int64_t most = mostRowsOf(product, plan);
   int64_t rows = ShapedType::isDynamic(most) ? kAssumedRows : most;
   int64_t columns = hasDynamicColumns(product) ? kAssumedColumns : product.getColumns();
-  int64_t depth = hasDynamicDepth(product) ? kAssumedDepth : lhs.getDimSize(1);
+  int64_t depth = hasDynamicDepth(product)
+                      ? int64_t(llvm::alignTo(kAssumedDepth, plan.depthUnit.value_or(1)))
+                      : lhs.getDimSize(1);
   MatmulSize size = {rows, columns, depth, blockSize(product.getFormat()),
                      product.getElementType().getIntOrFloatBitWidth() / 8};
   size.stepK = product.isMXF8F6F4() ? 32 : product.usesK96() ? 96 : 64;

@@ -13,6 +13,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "CostModel.h"
+#include "DynamicPlans.h"
 #include "Families.h"
 #include "RolePlans.h"
 
@@ -51,6 +52,14 @@ static constexpr int64_t kFewestStoredTiles = 4;
 static constexpr int64_t kManyFeedBytes = 52, kManyTileCycles = 2500, kTallCycles = 1100,
                          kGroupedTallCycles = 1150;
 
+/// What a k tile of a part takes longer where threads load its scales from global memory (predicted
+/// by simulation, for 128 x 32 and 256 x 128).
+static constexpr int64_t kScaleLoadCycles = 170;
+
+/// What a warpgroup with two blocks in a stage takes for one of them, and for each column of its
+/// rows, where their scales are in shared memory (predicted by simulation, for 32 and 64 columns).
+static constexpr int64_t kTwoBlocksWait = 265, kTwoBlocksColumn = 1;
+
 /// What a warpgroup takes from one k tile to the next: cycles of waiting, and for two columns of its
 /// rows. Two of them hide most of the latter, but take so many fourths of the tensor core's time.
 struct WarpgroupRates {
@@ -69,9 +78,9 @@ static int64_t mostColumns(int64_t rows, int64_t depth) {
   return kFragmentRegisters * 2 / fragments / kColumnStep * kColumnStep;
 }
 
-/// Whole ranges of K consist of two blocks each.
-static bool mayHaveTwoBlocks(int64_t rows, int64_t k) {
-  return partsOf(rows) == 1 && !ShapedType::isDynamic(k) && k % kTwoTileK == 0;
+/// Whole ranges of K, a multiple of `unit`, consist of two blocks each.
+static bool mayHaveTwoBlocks(int64_t rows, int64_t unit) {
+  return partsOf(rows) == 1 && unit % kTwoTileK == 0;
 }
 
 /// One warpgroup alone waits for k tiles longer than it multiplies them. Two tiles of few rows side by
@@ -119,10 +128,15 @@ static int64_t cyclesOfMany(const MatmulSize &size, int64_t m, int64_t n) {
   return int64_t(llvm::divideCeil(size.k, kTileK)) * std::max(multiply, feed) + kManyTileCycles;
 }
 
+static int64_t wavesOf(const MatmulSize &size, int64_t m, int64_t n,
+                       const hw::TargetModel &target) {
+  int64_t tiles = tilesAlongM(size, m) * llvm::divideCeil(size.n, n) * size.splits;
+  return int64_t(llvm::divideCeil(tiles, target.multiprocessors));
+}
+
 static int64_t cyclesOf(const MatmulSize &size, int64_t m, int64_t n, int64_t depth,
                         const hw::TargetModel &target) {
-  int64_t tiles = tilesAlongM(size, m) * llvm::divideCeil(size.n, n) * size.splits;
-  int64_t waves = llvm::divideCeil(tiles, target.multiprocessors);
+  int64_t waves = wavesOf(size, m, n, target);
   if (hasMany(size, m, n))
     return waves * cyclesOfMany(size, m, n);
   int64_t multiply = m * n * kTileK / kMultiplyAdds, feed = (m + n) * kTileK / kFeedBytes;
@@ -131,14 +145,47 @@ static int64_t cyclesOf(const MatmulSize &size, int64_t m, int64_t n, int64_t de
   return waves * (deep * std::max({multiply, feed, wait}) + kTileCycles);
 }
 
-std::vector<SizedTile> fp4::promotedTiles(const hw::TargetModel &target) {
-  std::vector<SizedTile> tiles;
+/// Tiles for any K, whose threads load scales from global memory.
+static void addLoading(const hw::TargetModel &target, std::vector<SizedTile> &tiles) {
+  for (int64_t m : kTileMs)
+    for (int64_t n = kStoredColumns; n <= mostColumns(m, kTileK); n += kStoredColumns)
+      tiles.push_back(sizedTile({m, n, kTileK}, [=](const MatmulSize &size) {
+        int64_t loads = llvm::divideCeil(size.k, kTileK) * partsOf(m) * kScaleLoadCycles;
+        return double(cyclesOf(size, m, n, kTileK, target) + wavesOf(size, m, n, target) * loads);
+      }));
+}
+
+/// Those for multiples of the blocks whose scales are a tile. Of few rows, a stage may have two.
+static void addStaging(const hw::TargetModel &target, std::vector<SizedTile> &tiles) {
   for (int64_t m : kTileMs)
     for (int64_t n = kStoredColumns; n <= mostColumns(m, kTileK); n += kStoredColumns)
       tiles.push_back(sizedTile({m, n, kTileK}, [=](const MatmulSize &size) {
         return double(cyclesOf(size, m, n, kTileK, target));
       }));
-  return tiles;
+  for (int64_t m = kTileMs[0], n = kStoredColumns; n <= mostColumns(m, kTwoTileK);
+       n += kStoredColumns) {
+    int64_t ofBlock =
+        std::max(kTwoBlocksWait + n * kTwoBlocksColumn, (m + n) * kTileK / kFeedBytes);
+    tiles.push_back(sizedTile({m, n, kTwoTileK}, [=](const MatmulSize &size) {
+      int64_t cycles = llvm::divideCeil(size.k, kTileK) * ofBlock + kTileCycles;
+      return double(wavesOf(size, m, n, target) * cycles);
+    }));
+    tiles.back().plan.maxRows = 2 * m;
+  }
+}
+
+std::vector<SizedTile> fp4::promotedTiles(BlockScaledMatmulOp product,
+                                          const hw::TargetModel &target) {
+  constexpr int64_t unit = kBlocksOfScales * kTileK;
+  std::vector<SizedTile> loading, staging;
+  addLoading(target, loading);
+  addStaging(target, staging);
+  if (!hasDynamicDepth(product))
+    return knownUnitOfDepth(product, {}) % unit ? loading : staging;
+  for (SizedTile &tile : staging)
+    tile.plan.depthUnit = unit;
+  llvm::append_range(loading, staging);
+  return loading;
 }
 
 /// The best tile; of equals, the one with the most columns. Tiles of one step of columns are only
@@ -226,6 +273,8 @@ static bool isStagingBetter(BlockScaledMatmulOp product, const KernelPlan &wish,
 static std::optional<KernelOverlap> overlapOf(BlockScaledMatmulOp op, const KernelPlan &plan,
                                               const MatmulSize &size,
                                               const hw::TargetModel &target) {
+  if (hasDynamicSizes(op)) // of N nobody knows how many tiles a block has
+    return KernelOverlap::Waits;
   if (ShapedType::isDynamic(mostRowsOf(op, plan)))
     return {};
   int64_t tilesM =
@@ -294,8 +343,8 @@ static StringRef twoGroupRules(pipe::RolePlanAttr roles) {
 LogicalResult fp4::checkPromotedProduct(Operation *op, const KernelPlan &plan,
                                         const hw::TargetModel &target) {
   auto [m, n, k] = plan.tile;
-  auto lhs = cast<RankedTensorType>(cast<BlockScaledMatmulOp>(op).getLhs().getType());
-  bool hasDepth = k == kTileK || (k == kTwoTileK && mayHaveTwoBlocks(m, lhs.getDimSize(1)));
+  int64_t unit = knownUnitOfDepth(cast<BlockScaledMatmulOp>(op), plan);
+  bool hasDepth = k == kTileK || (k == kTwoTileK && mayHaveTwoBlocks(m, unit));
   if (!llvm::is_contained(kTileMs, m) || !hasDepth || n < kColumnStep || n % kColumnStep ||
       n > mostColumns(m, k))
     return misfit(op, "tile",

@@ -23,7 +23,8 @@
 using namespace mlir;
 using namespace fp4;
 
-/// Kernels of a product at most, and the part of the cost that another one is to gain on average.
+/// Kernels of a product at most, for any sizes and as many for some, and the part of the cost that
+/// another one is to gain on average.
 static constexpr size_t kMostPlans = 5;
 static constexpr double kLeastGain = 0.005;
 
@@ -42,7 +43,7 @@ SizedTile fp4::sizedTile(std::array<int64_t, 3> tile,
 static std::vector<SizedTile> tilesOf(BlockScaledMatmulOp op, const MatmulSize &size,
                                       const hw::TargetModel &target) {
   if (op.hasF32Scales())
-    return target.hasTcgen05 ? laneTiles(target) : promotedTiles(target);
+    return target.hasTcgen05 ? laneTiles(target) : promotedTiles(op, target);
   if (op.hasFloatLhs() && !op.hasUnitScales())
     return weightTiles(op, target);
   if (target.hasTcgen05)
@@ -54,6 +55,11 @@ static std::vector<SizedTile> tilesOf(BlockScaledMatmulOp op, const MatmulSize &
 // What a wave costs
 //===----------------------------------------------------------------------===//
 
+/// Rows and columns of the result.
+static std::pair<int64_t, int64_t> sizeOfTile(const KernelPlan &plan) {
+  return plan.swap ? std::pair(plan.tile[1], plan.tile[0]) : std::pair(plan.tile[0], plan.tile[1]);
+}
+
 namespace {
 /// A tile with its cost in doubles, before all of them get one unit.
 struct Candidate {
@@ -61,9 +67,12 @@ struct Candidate {
   int64_t workers;
   double once, wave, kTile;
 
+  bool holdsForAll() const { return !plan.maxRows && !plan.depthUnit; }
   double costOf(const MatmulSize &size) const {
-    auto tiles =
-        int64_t(llvm::divideCeil(size.m, plan.tile[0]) * llvm::divideCeil(size.n, plan.tile[1]));
+    if (size.m > plan.maxRows.value_or(INT64_MAX) || size.k % plan.depthUnit.value_or(1) != 0)
+      return INFINITY;
+    auto [rows, columns] = sizeOfTile(plan);
+    auto tiles = int64_t(llvm::divideCeil(size.m, rows) * llvm::divideCeil(size.n, columns));
     auto waves = double(llvm::divideCeil(tiles, workers));
     return once + waves * (wave + double(llvm::divideCeil(size.k, plan.tile[2])) * kTile);
   }
@@ -71,12 +80,15 @@ struct Candidate {
 } // namespace
 
 /// `waves` waves of tiles that are nearly full, and about square, so that no memory is the bound.
+/// Those of few rows have all of them.
 static MatmulSize wavesOf(const MatmulSize &base, const KernelPlan &plan, int64_t workers,
                           int64_t waves, int64_t k) {
-  auto along = int64_t(std::sqrt(double(workers)));
+  auto [rows, columns] = sizeOfTile(plan);
+  int64_t along = plan.maxRows ? int64_t(llvm::divideCeil(*plan.maxRows, rows))
+                               : int64_t(std::sqrt(double(workers)));
   MatmulSize size = base;
-  size.m = along * plan.tile[0];
-  size.n = workers / along * waves * plan.tile[1];
+  size.m = along * rows;
+  size.n = workers / along * waves * columns;
   size.k = k;
   return size;
 }
@@ -136,7 +148,8 @@ static double regretOf(ArrayRef<size_t> chosen, size_t more, ArrayRef<std::vecto
   return sum / double(costs.front().size());
 }
 
-/// The tile that is the best alone, then those that gain the most beside the ones before.
+/// Of the tiles for any sizes the one that is the best alone, then those that gain the most beside
+/// the ones before; and then such of the others.
 static std::vector<Candidate> chooseFew(ArrayRef<Candidate> all, ArrayRef<MatmulSize> sizes) {
   std::vector<std::vector<double>> costs;
   for (const Candidate &candidate : all) {
@@ -145,17 +158,22 @@ static std::vector<Candidate> chooseFew(ArrayRef<Candidate> all, ArrayRef<Matmul
       ofTile.push_back(candidate.costOf(size));
   }
   SmallVector<size_t> numbers;
-  std::vector<Candidate> chosen;
-  for (double before = INFINITY; chosen.size() < std::min(kMostPlans, all.size());) {
-    std::pair best(double(INFINITY), size_t(0));
-    for (size_t number = 0; number < all.size(); ++number)
-      best = std::min(best, std::pair(regretOf(numbers, number, costs), number));
-    if (before - best.first < kLeastGain)
-      break;
-    before = best.first;
-    numbers.push_back(best.second);
-    chosen.push_back(all[best.second]);
+  double before = INFINITY;
+  for (bool areForAll : {true, false}) {
+    for (size_t count = 0; count < kMostPlans; ++count) {
+      std::pair best(double(INFINITY), size_t(0));
+      for (size_t number = 0; number < all.size(); ++number)
+        if (all[number].holdsForAll() == areForAll)
+          best = std::min(best, std::pair(regretOf(numbers, number, costs), number));
+      if (!(before - best.first >= kLeastGain))
+        break;
+      before = best.first;
+      numbers.push_back(best.second);
+    }
   }
+  std::vector<Candidate> chosen;
+  for (size_t number : numbers)
+    chosen.push_back(all[number]);
   return chosen;
 }
 

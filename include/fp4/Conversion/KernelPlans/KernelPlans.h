@@ -60,6 +60,8 @@ llvm::FailureOr<std::vector<KernelPlan>> sizePlansOf(BlockScaledMatmulOp op,
 
 /// Rows of lhs that a kernel with `plan` has at most; ShapedType::kDynamic where nothing is known.
 int64_t mostRowsOf(BlockScaledMatmulOp op, const KernelPlan &plan);
+/// Elements of which K of a product with `plan` is known to be a multiple: K where it is static.
+int64_t knownUnitOfDepth(BlockScaledMatmulOp op, const KernelPlan &plan);
 /// Ranges of K that a kernel with `plan` adds.
 int64_t splitsOf(BlockScaledMatmulOp op, const KernelPlan &plan);
 

@@ -69,6 +69,7 @@ constexpr Field kFields[] = {
     {"resident", &KernelPlan::resident, of(StreamBlocks, StreamDots), /*isOptional=*/true},
     {"overlap", &KernelPlan::overlap, of(TileProduct), /*isOptional=*/true},
     {"max_rows", &KernelPlan::maxRows, of(TileProduct), /*isOptional=*/true},
+    {"depth_unit", &KernelPlan::depthUnit, of(TileProduct), /*isOptional=*/true},
     {"wave_cost", &KernelPlan::waveCost, of(TileProduct), /*isOptional=*/true},
     {"grid", &KernelPlan::grid, of(ReduceGrid)},
     {"cache_hints", &KernelPlan::cacheHints, of(StreamBlocks), /*isOptional=*/true},

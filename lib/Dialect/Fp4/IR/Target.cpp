@@ -67,6 +67,15 @@ static LogicalResult verifyTarget(Operation *op, NamedAttribute attribute) {
   return success();
 }
 
+// #fp4.plan (C506)
+static LogicalResult verifyForAllDepths(Operation *op, StringRef name, Attribute plan) {
+  if (!cast<PlanAttr>(plan).getPlan().depthUnit)
+    return success();
+  return withNote(op->emitOpError()
+                      << "attribute " << name << " must have no 'depth_unit', but got " << plan,
+                  "it is for all K; plans for multiples are those of fp4.size_plans");
+}
+
 // #fp4.plan (C3)
 static LogicalResult verifyPlan(Operation *op, NamedAttribute attribute) {
   if (!isa<Fp4Dialect>(op->getDialect()) && !isa<linalg::GenericOp>(op))
@@ -87,7 +96,7 @@ static LogicalResult verifyPlan(Operation *op, NamedAttribute attribute) {
     diag.attachNote() << "plans for few rows are those of " << Fp4Dialect::kRowPlansAttr;
     return diag;
   }
-  return success();
+  return verifyForAllDepths(op, attribute.getName(), attribute.getValue());
 }
 
 /// What is wrong with the plans of `attribute`, or nothing.
@@ -118,6 +127,9 @@ static LogicalResult verifyRowPlans(Operation *op, NamedAttribute attribute) {
                                       << ", but got " << attribute.getValue(),
                     "write [#fp4.plan<tile_product, ..., max_rows = 16>, ...], or remove it and "
                     "let the compiler plan");
+  for (Attribute plan : cast<ArrayAttr>(attribute.getValue()))
+    if (failed(verifyForAllDepths(op, attribute.getName(), plan)))
+      return failure();
   return success();
 }
 
@@ -128,11 +140,10 @@ static std::string whyNoSizePlans(Attribute attribute, Attribute own) {
     return "must be a list of plans";
   auto hasCost = [](Attribute element) {
     auto plan = dyn_cast_or_null<PlanAttr>(element);
-    return plan && plan.getFamily() == KernelFamily::TileProduct && !plan.getPlan().maxRows &&
-           plan.getPlan().waveCost[0];
+    return plan && plan.getFamily() == KernelFamily::TileProduct && plan.getPlan().waveCost[0];
   };
   if (!llvm::all_of(plans, hasCost))
-    return "must have plans of family tile_product with 'wave_cost' and without 'max_rows'";
+    return "must have plans of family tile_product with 'wave_cost'";
   return hasCost(own) ? "" : "must be beside an fp4.plan with 'wave_cost'";
 }
 

@@ -45,7 +45,7 @@ def Fp4_PlanAttr : AttrDef<Fp4_Dialect, "Plan"> {
 
     | family | kernel | fields |
     |--------|--------|--------|
-    | tile_product | output tiles on the tensor core | tile, swap, cluster, fallback, join, ranges, pair, store, epilogue_warps, schedule, roles, stages, accumulators, resident, overlap, max_rows, wave_cost |
+    | tile_product | output tiles on the tensor core | tile, swap, cluster, fallback, join, ranges, pair, store, epilogue_warps, schedule, roles, stages, accumulators, resident, overlap, max_rows, depth_unit, wave_cost |
     | tile_transform | quantizer whose transform runs on the tensor core | tile, strip, schedule, roles, stages, accumulators, resident |
     | tile_quantize | a thread block quantizes a tile along rows, columns or both | threads, resident, order |
     | stream_blocks | threads quantize or decode blocks of rows | threads, blocks_per_thread, resident, cache_hints, order, amax |
@@ -75,7 +75,8 @@ def Fp4_PlanAttr : AttrDef<Fp4_Dialect, "Plan"> {
     | items_per_thread | work items of a thread |
     | resident | thread blocks that a multiprocessor holds at a time; without it, as many as fit |
     | overlap | both: the kernel begins while whatever is before it on the stream ends, and lets the next one do so too. waits: it begins in that way, and the next one when it has ended. none, and in a complete plan without it: neither |
-    | max_rows | rows of lhs up to which a plan of `fp4.row_plans` holds |
+    | max_rows | rows of lhs up to which a plan of `fp4.row_plans` or `fp4.size_plans` holds |
+    | depth_unit | elements of which K is a multiple where a plan of `fp4.size_plans` holds |
     | wave_cost | what the plan is predicted to cost, in units that all plans of the product share: once, for each wave of tiles, and for each k tile of a wave |
     | grid | thread blocks that are launched for each multiprocessor at most |
     | cache_hints | accesses tell the caches that each line is used once |
@@ -86,17 +87,18 @@ def Fp4_PlanAttr : AttrDef<Fp4_Dialect, "Plan"> {
     the table, and `tile` has 3 of them in tile_product and 2 in tile_transform, and `cluster` and `fallback` have 2, and `wave_cost` has 3; (C3) the attribute is on an
     operation of the fp4 dialect or a linalg.generic; (C461) `fp4.row_plans` is an array of plans of
     family tile_product with ascending `max_rows`, on a `fp4.blockscaled_matmul`, and `fp4.plan` has no
-    `max_rows`; (C495) `fp4.size_plans` is an array of plans of family tile_product without `max_rows`,
-    on a `fp4.blockscaled_matmul`, and they and `fp4.plan` have `wave_cost`.
+    `max_rows`; (C495) `fp4.size_plans` is an array of plans of family tile_product on a
+    `fp4.blockscaled_matmul`, and they and `fp4.plan` have `wave_cost`; (C506) no other plan has
+    `depth_unit`.
 
     The attribute `fp4.row_plans` of a product with dynamic rows is a list of plans for few rows:
     host code launches the kernel of the first whose `max_rows` are no fewer than the rows of lhs,
     else that of `fp4.plan`. All kernels give the same bits.
 
     The attribute `fp4.size_plans` of a product with dynamic N or K lists plans beside `fp4.plan`. Host
-    code counts the waves of each, the tiles of the result by the tiles that run at a time, and
-    launches the kernel of the least `once + waves * (wave + k tiles * k_tile)`; of equals, that of
-    `fp4.plan`, and then the first.
+    code counts the waves of each that holds for the sizes, the tiles of the result by the tiles that
+    run at a time, and launches the kernel of the least `once + waves * (wave + k tiles * k_tile)`; of
+    equals, that of `fp4.plan`, and then the first.
 
     Example: `#fp4.plan<tile_product, tile = [128, 64, 256]>`,
     `#fp4.plan<stream_blocks, threads = 256, blocks_per_thread = 1>`.

@@ -46,6 +46,7 @@ struct KernelPlan {
   std::optional<AmaxKernel> amax;
   std::optional<KernelOverlap> overlap;
   std::optional<int64_t> maxRows; ///< of lhs, in a plan for few rows
+  std::optional<int64_t> depthUnit;     ///< of which K is a multiple, in a plan for dynamic K
   std::array<int64_t, 3> waveCost = {}; ///< predicted: of a launch, of a wave, of a k tile of one
 
   bool operator==(const KernelPlan &) const = default;

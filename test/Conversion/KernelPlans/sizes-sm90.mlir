@@ -1,0 +1,30 @@
+// On sm_90a products of any N and K have plans for some sizes besides: of FP8 those whose scales are a tile, where K is a
+// multiple of 512. Where K is static, plans for any K are those for this one.
+
+// RUN: %fp4-opt-once %s -fp4-set-target=target=sm_90a -fp4-plan-kernels | FileCheck %s
+
+!a = tensor<?x?xf8E4M3FN>
+!s = tensor<?x?xf32>
+// CHECK-LABEL: func.func @fp8
+// CHECK: fp4.plan = #fp4.plan<tile_product, tile = [128, 128, 128]
+// CHECK-NOT: depth_unit
+// CHECK-SAME: fp4.size_plans = [
+// CHECK-SAME: tile = [256, 128, 128], schedule
+// CHECK-SAME: tile = [64, 64, 256], {{[^>]*>[^>]*>[^>]*}}overlap = waits, max_rows = 128, depth_unit = 512
+// CHECK-SAME: tile = [256, 128, 128], {{[^>]*>[^>]*>[^>]*}}depth_unit = 512
+func.func @fp8(%a: !a, %sa: !s, %b: !a, %sb: !s) -> tensor<?x?xbf16> {
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<fp8_block128>} : (!a, !s, !a, !s) -> tensor<?x?xbf16>
+  return %y : tensor<?x?xbf16>
+}
+
+// CHECK-LABEL: func.func @columns
+// CHECK-NOT: depth_unit
+// CHECK: tile = [64, 64, 256], {{.*}}max_rows = 128
+// CHECK-NOT: depth_unit
+!k = tensor<?x1024xf8E4M3FN>
+!l = tensor<?x8xf32>
+func.func @columns(%a: !k, %sa: !l, %b: !k, %sb: !l) -> tensor<?x?xbf16> {
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<fp8_block128>} : (!k, !l, !k, !l) -> tensor<?x?xbf16>
+  return %y : tensor<?x?xbf16>
+}
+
