@@ -55,16 +55,22 @@ public:
     source = argument(0);
     scales = argument(1);
     dest = argument(2);
-    rows = shape.dynamicRows() ? func.getArgument(3) : Value();
-    build();
+    unsigned number = 3; // of the next size that is dynamic
+    auto size = [&](bool isDynamic, int64_t known) {
+      return isDynamic ? Int32(b, func.getArgument(number++)) : Int32(b, known);
+    };
+    Int32 rows = size(shape.dynamicRows(), shape.m);
+    Int32 depth = size(shape.dynamicDepth(), shape.k);
+    perRow = depth / kElements;
+    columns = depth / (shape.block * int64_t(hw::scaleBlockColumns));
+    build(rows);
     gpu::ReturnOp::create(b);
   }
 
-  /// Items of a thread: eight elements of each quarter of a k tile.
-  static int64_t itemsPerRow(const MatmulShape &shape) { return shape.k / kElements; }
+  /// Of an item of a thread: eight of each quarter of a k tile.
+  static constexpr int64_t kQuarters = 4, kElements = kQuarters * hw::codesPerWord;
 
 private:
-  static constexpr int64_t kQuarters = 4, kElements = kQuarters * hw::codesPerWord;
   static constexpr int64_t kItemsOfTile = hw::convertedTileK / kElements;
 
   /// An item: its row, its k tile, and its place in each quarter.
@@ -72,7 +78,7 @@ private:
     Int32 number, row, tile, place;
   };
 
-  void build();
+  void build(Int32 rows);
   void convert(const Item &item, Value exists);
   PartsOfFour loadCodes(const Item &item);
   Value loadScales(const Item &item);
@@ -80,32 +86,31 @@ private:
   MatmulShape shape;
   ImplicitLocOpBuilder b;
   HalfOperands halves;
-  Value source, scales, dest, rows;
+  Value source, scales, dest;
+  Value perRow, columns; ///< items of a row, and its blocks of scales
 };
 } // namespace
 
-void ConvertKernel::build() {
+void ConvertKernel::build(Int32 rows) {
   Int32 block(b, NVVM::BlockIdXOp::create(b, b.getI32Type()));
   Int32 thread(b, NVVM::ThreadIdXOp::create(b, b.getI32Type()));
   halves.keepTables(thread);
-  int64_t perRow = itemsPerRow(shape);
+  Int32 itemsOfRow(b, perRow);
   Int32 number = block * kItemThreads + thread, ofWarp = block * kItemThreads + thread / 32 * 32;
-  Int32 count = rows ? Int32(b, rows) : Int32(b, shape.m);
   // Threads exchange what they have, so all of a warp go on, those without an item with the last
   // row.
-  auto branch = scf::IfOp::create(b, ofWarp / perRow < count);
+  auto branch = scf::IfOp::create(b, ofWarp / itemsOfRow < rows);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(branch.thenBlock());
-  Int32 row = number / perRow, inRow = number % perRow;
-  convert({number, minimum(row, count - 1), inRow / kItemsOfTile, inRow % kItemsOfTile},
-          row < count);
+  Int32 row = number / itemsOfRow, inRow = number % itemsOfRow;
+  convert({number, minimum(row, rows - 1), inRow / kItemsOfTile, inRow % kItemsOfTile}, row < rows);
 }
 
 /// The words of a quarter, by the thread that needs them.
 PartsOfFour ConvertKernel::loadCodes(const Item &item) {
   int64_t words =
       shape.dataTypeA.getIntOrFloatBitWidth() / 4; // of eight codes: one, or two of 8 bits
-  Int32 index = item.row * itemsPerRow(shape) + item.tile * kItemsOfTile + item.place;
+  Int32 index = item.row * Int32(b, perRow) + item.tile * kItemsOfTile + item.place;
   Value first = address(b, source, index, kItemsOfTile * words * 4);
   PartsOfFour parts;
   auto type = VectorType::get(4, b.getI32Type());
@@ -120,10 +125,9 @@ PartsOfFour ConvertKernel::loadCodes(const Item &item) {
 /// A word with the scales of the four quarters.
 Value ConvertKernel::loadScales(const Item &item) {
   int64_t blocksOfTile = hw::convertedTileK / shape.block / int64_t(hw::scaleBlockColumns);
-  int64_t columns = shape.k / shape.block / int64_t(hw::scaleBlockColumns);
   auto word = [&](int64_t block) -> Value {
     Int32 index = hw::scaleBlockIndex(item.row / int64_t(hw::scaleBlockRows),
-                                      item.tile * blocksOfTile + block, columns);
+                                      item.tile * blocksOfTile + block, Int32(b, columns));
     Value tile = address(b, scales, index, int64_t(hw::scaleBlockBytes));
     return load(b, b.getI32Type(), address(b, tile, hw::scaleWordInBlock(item.row), 1), 4);
   };
@@ -160,19 +164,25 @@ static gpu::GPUFuncOp buildKernel(RewriterBase &rewriter, BlockScaledMatmulOp op
                                   const MatmulShape &shape, const hw::TargetModel &target) {
   SmallVector<Type> types = {pipe::GlobalType::get({shape.m, shape.k}, shape.dataTypeA),
                              shape.scalesA(), convertedA(shape)};
-  if (shape.dynamicRows())
-    types.push_back(rewriter.getI32Type());
+  types.append(shape.dynamicRows() + shape.dynamicDepth(), rewriter.getI32Type());
   gpu::GPUFuncOp kernel = createItemKernel(rewriter, op, "convert", types, kItemThreads);
   ConvertKernel(kernel, shape, target);
   return kernel;
 }
 
 Value fp4::convertAhead(RewriterBase &rewriter, BlockScaledMatmulOp op, Value lhs, Value scales,
-                        const MatmulShape &shape, Value rows, const hw::TargetModel &target) {
-  Value count =
-      shape.dynamicRows() ? rows : arith::ConstantIndexOp::create(rewriter, op.getLoc(), shape.m);
+                        const MatmulShape &shape, Value rows, Value depth,
+                        const hw::TargetModel &target) {
+  Location loc = op.getLoc();
+  auto index = [&](int64_t value) -> Value {
+    return arith::ConstantIndexOp::create(rewriter, loc, value);
+  };
   gpu::GPUFuncOp kernel = buildKernel(rewriter, op, shape, target);
-  Value blocks = blocksOfRows(rewriter, op.getLoc(), count, ConvertKernel::itemsPerRow(shape));
-  return launchItems(rewriter, op.getLoc(), kernel, {lhs, scales}, blocks,
-                     shape.dynamicRows() ? rows : Value());
+  Value perRow = index(shape.k / ConvertKernel::kElements);
+  if (shape.dynamicDepth())
+    perRow = arith::DivUIOp::create(rewriter, loc, depth, index(ConvertKernel::kElements));
+  Value count = shape.dynamicRows() ? rows : index(shape.m);
+  return launchItems(
+      rewriter, loc, kernel, {lhs, scales}, blocksOfRows(rewriter, loc, count, perRow),
+      {shape.dynamicRows() ? rows : Value(), shape.dynamicDepth() ? depth : Value()});
 }

@@ -12,9 +12,10 @@ namespace fp4 {
 mlir::Type convertedTypeOf(const MatmulShape &shape);
 
 /// Launches a kernel that converts all of A; the buffer, rows x K of convertedTypeOf(). `lhs` and
-/// `scales` are buffers of the operands, and `rows` is their number, an index.
+/// `scales` are buffers of the operands; `rows` and `depth` are their rows and K, indices, of which
+/// depth may be null where it is static.
 mlir::Value convertAhead(mlir::RewriterBase &rewriter, BlockScaledMatmulOp op, mlir::Value lhs,
                          mlir::Value scales, const MatmulShape &shape, mlir::Value rows,
-                         const hw::TargetModel &target);
+                         mlir::Value depth, const hw::TargetModel &target);
 
 } // namespace fp4

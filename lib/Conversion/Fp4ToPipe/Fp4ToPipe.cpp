@@ -362,8 +362,8 @@ private:
     if (shape.halvesScalesB())
       splitScalesOfB(rewriter, op, operands, shape);
     if (shape.convertsAhead)
-      operands.front() =
-          convertAhead(rewriter, op, adaptor.getLhs(), adaptor.getLhsScales(), shape, rows, target);
+      operands.front() = convertAhead(rewriter, op, adaptor.getLhs(), adaptor.getLhsScales(), shape,
+                                      rows, sizes.depth, target);
     Value powers = shape.weightsAhead ? convertWeights(rewriter, op, operands, shape) : Value();
     SmallVector<Value> arguments =
         productArguments(rewriter, loc, shape, OpAdaptor(operands, adaptor), powers,

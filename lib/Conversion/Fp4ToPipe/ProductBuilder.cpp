@@ -143,6 +143,8 @@ Value ProductBuilder::countWorksN() {
 }
 
 Value ProductBuilder::existingOfK(Value done, int64_t count, int64_t unit) {
+  if (shape.depthUnit % (count * unit) == 0) // all tiles are whole
+    return {};
   if (depth)
     return min(arith::SubIOp::create(b, loc, quotientUp(depth, unit), done), count);
   return existing(done, count, llvm::divideCeil(shape.k, unit));

@@ -289,9 +289,12 @@ void WeightProductBuilder::promoteKTile(ArrayRef<Value> accumulators, const Tile
 WeightProductBuilder::ScaledTile WeightProductBuilder::loadScaled(Value map, Value scales,
                                                                   const Tile &tile, size_t part,
                                                                   Value k, ScaleBlocks blocks) {
-  Value scaleRow = shift(tile.scaleRowB, part, hw::weightTileRows);
+  Value rowBlock = rowBlockOf(shift(tile.scaleRowB, part, hw::weightTileRows));
+  if (part && columns) // it may not exist
+    rowBlock = arith::MinUIOp::create(
+        b, loc, rowBlock, rowBlockOf(arith::SubIOp::create(b, loc, columns, constant(1))));
   return {load(map, rowOfPart(tile, part), mul(k, shape.tileK), shape.tileK),
-          loadScales(scales, rowBlockOf(scaleRow), blocks.first, blocks.count, hw::weightTileRows)};
+          loadScales(scales, rowBlock, blocks.first, blocks.count, hw::weightTileRows)};
 }
 
 /// A is converted once for the weights of both products, in shared memory or before.

@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "CostModel.h"
+#include "DynamicPlans.h"
 #include "Families.h"
 #include "RolePlans.h"
 
@@ -22,14 +23,15 @@ static constexpr int64_t kNarrow = 128, kWide = 256, kRows = 128, kDepth = 128;
 bool fp4::convertsAhead(const KernelPlan &plan) { return plan.swap && plan.tile[1] == kRows; }
 
 static int64_t columnsOf(Operation *op) { return cast<BlockScaledMatmulOp>(op).getColumns(); }
-static int64_t depthOf(Operation *op) {
-  return cast<RankedTensorType>(cast<BlockScaledMatmulOp>(op).getLhs().getType()).getDimSize(1);
+/// Of dynamic columns, the kernel knows which of a wide tile exist.
+static bool mayBeWide(Operation *op) {
+  return ShapedType::isDynamic(columnsOf(op)) || columnsOf(op) % kWide == 0;
 }
 
 /// Panels of four wide tiles, as of prepacked weights.
 static pipe::WorkScheduleAttrInterface scheduleOf(Operation *op, int64_t columns) {
   constexpr int64_t panel = 4;
-  if (columnsOf(op) % (panel * columns))
+  if (!ShapedType::isDynamic(columnsOf(op)) && columnsOf(op) % (panel * columns))
     return neighboursAlongM(op->getContext());
   return pipe::StaticPersistentAttr::get(op->getContext(), pipe::Raster::Panels, panel);
 }
@@ -55,18 +57,40 @@ static bool hasNarrowTile(BlockScaledMatmulOp product) {
 static AheadTile chooseTile(Operation *op, const MatmulSize &size, const hw::TargetModel &target) {
   if (size.products > 1)
     return {kNarrow, kTiles[0].time};
-  bool isWide = columnsOf(op) % kWide == 0 && !hasNarrowTile(cast<BlockScaledMatmulOp>(op)) &&
+  bool isWide = mayBeWide(op) && !hasNarrowTile(cast<BlockScaledMatmulOp>(op)) &&
                 timeOf(kTiles[0], size, target) <= timeOf(kTiles[1], size, target);
   return kTiles[isWide ? 0 : 1];
 }
 
 /// The conversion moves its bytes at the speed of a copy, and is a launch more.
-double fp4::aheadProductTime(Operation *op, const MatmulSize &size, const hw::TargetModel &target) {
+static double conversionTime(const MatmulSize &size) {
   constexpr double launch = 1.5, bytesPerMicrosecond = 3.5e6;
+  double bytes = double(size.m) * double(size.k) * (2.0 + (size.stepK == 32 ? 1.0 : 0.5));
+  return launch + bytes / bytesPerMicrosecond;
+}
+
+double fp4::aheadProductTime(Operation *op, const MatmulSize &size, const hw::TargetModel &target) {
   if (size.k % kDepth)
     return std::numeric_limits<double>::infinity();
-  double bytes = double(size.m) * double(size.k) * (2.0 + (size.stepK == 32 ? 1.0 : 0.5));
-  return timeOf(chooseTile(op, size, target), size, target) + launch + bytes / bytesPerMicrosecond;
+  return timeOf(chooseTile(op, size, target), size, target) + conversionTime(size);
+}
+
+std::vector<SizedTile> fp4::aheadTiles(BlockScaledMatmulOp product, const hw::TargetModel &target) {
+  std::vector<SizedTile> tiles;
+  bool isDynamic = hasDynamicDepth(product);
+  if (!isDynamic && knownUnitOfDepth(product, {}) % kDepth)
+    return tiles;
+  for (const AheadTile &tile : kTiles) {
+    if (tile.columns == kWide && (!mayBeWide(product) || hasNarrowTile(product)))
+      continue;
+    tiles.push_back(sizedTile({tile.columns, kRows, kDepth}, [=](const MatmulSize &size) {
+      return timeOf(tile, size, target) + conversionTime(size);
+    }));
+    tiles.back().plan.swap = true;
+    if (isDynamic)
+      tiles.back().plan.depthUnit = kDepth;
+  }
+  return tiles;
 }
 
 KernelPlan fp4::proposeAheadProduct(Operation *op, const KernelPlan &wish, const MatmulSize &size,
@@ -96,8 +120,9 @@ LogicalResult fp4::checkAheadProduct(Operation *op, const KernelPlan &plan,
                                      const hw::TargetModel &target) {
   auto [m, n, k] = plan.tile;
   bool isNarrow = hasNarrowTile(cast<BlockScaledMatmulOp>(op));
-  bool fits = m == kNarrow || (m == kWide && columnsOf(op) % kWide == 0 && !isNarrow);
-  if (!fits || k != kDepth || depthOf(op) % kDepth)
+  bool fits = m == kNarrow || (m == kWide && mayBeWide(op) && !isNarrow);
+  int64_t unit = knownUnitOfDepth(cast<BlockScaledMatmulOp>(op), plan);
+  if (!fits || k != kDepth || unit % kDepth)
     return misfit(
         op, "tile",
         isNarrow
@@ -105,6 +130,8 @@ LogicalResult fp4::checkAheadProduct(Operation *op, const KernelPlan &plan,
               "that derives results from elements of f32, and K is a multiple of 128"
             : "is, with 'swap' and 128 rows, [128, 128, 128] or, for a multiple of 256 columns, "
               "[256, 128, 128], and K is a multiple of 128",
-        "[" + Twine(m) + ", " + Twine(n) + ", " + Twine(k) + "] and K = " + Twine(depthOf(op)));
+        "[" + Twine(m) + ", " + Twine(n) + ", " + Twine(k) + "] and K " +
+            (hasDynamicDepth(cast<BlockScaledMatmulOp>(op)) ? "a multiple of " : "= ") +
+            Twine(unit));
   return checkAheadTiling(op, plan, target);
 }

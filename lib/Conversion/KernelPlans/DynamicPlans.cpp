@@ -17,10 +17,11 @@ int64_t fp4::knownUnitOfDepth(BlockScaledMatmulOp op, const KernelPlan &plan) {
   return hasDynamicDepth(op) ? plan.depthUnit.value_or(1) : lhs.getDimSize(1);
 }
 
-LogicalResult fp4::checkDynamicSizes(BlockScaledMatmulOp product, const KernelPlan &plan) {
+LogicalResult fp4::checkDynamicSizes(BlockScaledMatmulOp product, const KernelPlan &plan,
+                                     bool mayHaveSwap) {
   if (!hasDynamicSizes(product))
     return success();
-  if (plan.swap)
+  if (plan.swap && !mayHaveSwap)
     return misfit(product, "swap", "is left out for dynamic N and K", "it");
   if (plan.pair && plan.tile[0] == kProductTileM)
     return misfit(product, "pair", "has tiles of 256 rows for dynamic N and K", "128");

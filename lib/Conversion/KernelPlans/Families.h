@@ -149,6 +149,8 @@ std::vector<SizedTile> laneTiles(const hw::TargetModel &target);
 std::vector<SizedTile> promotedTiles(BlockScaledMatmulOp product, const hw::TargetModel &target);
 std::vector<SizedTile> warpTiles(BlockScaledMatmulOp product, const hw::TargetModel &target);
 std::vector<SizedTile> convertedTiles(BlockScaledMatmulOp product, const hw::TargetModel &target);
+/// Those whose lhs is converted before the product, for multiples of their depth.
+std::vector<SizedTile> aheadTiles(BlockScaledMatmulOp product, const hw::TargetModel &target);
 /// Of a lhs without scales, none where no model says what a tile costs beside others.
 std::vector<SizedTile> weightTiles(BlockScaledMatmulOp product, const hw::TargetModel &target);
 std::vector<SizedTile> weightLaneTiles(BlockScaledMatmulOp product, const hw::TargetModel &target);

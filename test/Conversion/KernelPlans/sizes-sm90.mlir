@@ -1,5 +1,6 @@
 // On sm_90a products of any N and K have plans for some sizes besides: of FP8 those whose scales are a tile, where K is a
-// multiple of 512. Where K is static, plans for any K are those for this one.
+// multiple of 512, and of others swapped ones of few rows and of a lhs that is converted before. Where K is static,
+// plans for any K are those for this one.
 
 // RUN: %fp4-opt-once %s -fp4-set-target=target=sm_90a -fp4-plan-kernels | FileCheck %s
 
@@ -28,3 +29,13 @@ func.func @columns(%a: !k, %sa: !l, %b: !k, %sb: !l) -> tensor<?x?xbf16> {
   return %y : tensor<?x?xbf16>
 }
 
+// CHECK-LABEL: func.func @nvfp4
+// CHECK: fp4.plan = #fp4.plan<tile_product, tile = [128, 128, 128], schedule
+// CHECK-SAME: tile = [128, 64, 128], swap, {{.*}}max_rows = 64
+// CHECK-SAME: tile = [256, 128, 128], swap, {{.*}}depth_unit = 128
+!c = tensor<?x?xf4E2M1FN>
+!e = tensor<?x?xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+func.func @nvfp4(%a: !c, %sa: !e, %b: !c, %sb: !e) -> tensor<?x?xbf16> {
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<nvfp4>} : (!c, !e, !c, !e) -> tensor<?x?xbf16>
+  return %y : tensor<?x?xbf16>
+}

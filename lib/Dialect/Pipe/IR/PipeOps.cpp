@@ -315,12 +315,11 @@ LogicalResult LoadScalesOp::verify() {
                                   << " rows, but got " << source,
                     "take a source with static rows, or pipe.matrix with 'rows'");
   int64_t tileBlocks = tile.getColumns() / kScaleBlockColumns;
-  bool isWhole = !source.hasDynamicColumns() && source.getScaleBlockColumns() % tileBlocks == 0;
+  bool isWhole = source.hasDynamicColumns() || source.getScaleBlockColumns() % tileBlocks == 0;
   if (!getBlocks() && !isWhole) { // (C112)
     InFlightDiagnostic diag = emitOpError()
                               << "source's blocks of columns must be a multiple of the tile's "
-                              << tileBlocks << ", but got ";
-    source.hasDynamicColumns() ? diag << source : diag << source.getScaleBlockColumns();
+                              << tileBlocks << ", but got " << source.getScaleBlockColumns();
     diag.attachNote() << "give the number of existing blocks with 'blocks %n'";
     return diag;
   }

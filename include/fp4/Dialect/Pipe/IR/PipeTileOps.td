@@ -201,7 +201,7 @@ def Pipe_LoadScalesOp : Pipe_LoadOpBase<"load_scales"> {
   let description = [{
     Copies the 512-byte blocks whose first is (row_block, column_block) of a `tiled_128x4` buffer,
     in units of 128 rows and of 4 scale columns. Per row of blocks of the tile it is one copy of
-    `blocks` contiguous 512-byte blocks (default: all of the tile); a row of blocks beyond the
+    `blocks` contiguous 512-byte blocks (default: all of the tile, whose columns then exist); a row of blocks beyond the
     buffer's last is replaced by the last. With `in_bounds` no tile reaches beyond it: `row_block`
     is a multiple of the tile's rows of blocks. PTX: cp.async.bulk.shared::cta.global, once per row
     of blocks, `blocks * 512` bytes each.
@@ -209,7 +209,7 @@ def Pipe_LoadScalesOp : Pipe_LoadOpBase<"load_scales"> {
     Constraints: (C110) as in `pipe.load`; (C111) source and tile have the same element type, and
     the source's rows are static when the tile has more than one row of blocks, and the tile has whole
     blocks; (C112) `blocks` is
-    present when the source's blocks of columns are not a multiple of the tile's; (C129) with
+    present when the source's static blocks of columns are not a multiple of the tile's; (C129) with
     `in_bounds` the source's static rows of blocks are a multiple of the tile's.
 
     Example:
