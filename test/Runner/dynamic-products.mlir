@@ -6,7 +6,7 @@
 // RUN: fp4-run %t.so --device=sim --function=fp8 --dim M=130 --dim N=264 --dim K=640 --check=strict --policy=lazy | FileCheck %s
 // RUN: fp4-run %t.so --device=sim --function=depth --dim M=70 --dim K=400 --check=strict | FileCheck %s
 // RUN: fp4-run %t.so --device=sim --function=columns --dim M=70 --dim N=136 --check=strict | FileCheck %s
-// RUN: fp4-runner %s --ptxas=none --device=sim --target=sm_90a --function=body --dim N=200 --dim K=272 --check=strict | FileCheck %s
+// RUN: fp4-run %t.so --device=sim --function=body --dim N=200 --dim K=272 --check=strict | FileCheck %s
 // RUN: fp4-runner %s --ptxas=none --device=sim --function=fp8 --dim M=70 --dim N=72 --dim K=272 --check=strict | FileCheck %s
 // CHECK: equals the {{.*}}, bit for bit
 // CHECK-NOT: differs
