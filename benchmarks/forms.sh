@@ -6,6 +6,7 @@
 #   (groups_FORMAT, whole_FORMAT).
 # forms.sh run FOLDER [PATTERN]: on a machine with a Hopper GPU, verifies each of them, or those whose names
 #   match, and times them in three rounds. One line per measurement: microseconds, SM clock and power.
+# forms.sh predict FOLDER [PATTERN]: the same in the simulator, on any machine, once and without results.
 set -uo pipefail
 source "$(dirname "$0")"/measuring.sh
 shapes="64x7168x2048 128x4096x7168 1024x4096x4096 2048x4096x2048"
@@ -112,19 +113,25 @@ if [ "$1" = pack ]; then
   done
   exit
 fi
+# predict LABEL LIBRARY [OPTIONS...]: what the simulator says of LIBRARY.so, a line for each kernel.
+predict() {
+  ./fp4-run "$2.so" --device sim --time-only "${@:3}" 2>&1 | grep -E ': predicted|error:' | sed "s/^/$1 /"
+}
+
 cd "$2" || exit
-pattern=${3:-.}
-for round in 1 2 3; do
+verb=measure rounds='1 2 3' pattern=${3:-.}
+[ "$1" = predict ] && verb=predict rounds=1
+for round in $rounds; do
   for library in *.so; do
     name=${library%.so}
     [[ $name =~ $pattern ]] || continue
     if [[ $name != any_* ]]; then
-      measure "$round $name" "$name"
+      $verb "$round $name" "$name"
       continue
     fi
     for shape in $shapes; do
       IFS=x read -r m n k <<<"$shape"
-      measure "$round $name $shape" "$name" --dim M="$m" --dim N="$n" --dim K="$k"
+      $verb "$round $name $shape" "$name" --dim M="$m" --dim N="$n" --dim K="$k"
     done
   done
 done

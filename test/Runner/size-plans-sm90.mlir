@@ -6,9 +6,9 @@
 // RUN: fp4-run %t.so --device=sim --function=fp8 --dim M=70 --dim N=72 --dim K=512 --check=strict --policy=random | FileCheck %s --check-prefixes=CHECK,FIRST
 // RUN: fp4-run %t.so --device=sim --function=fp8 --dim M=130 --dim N=136 --dim K=1024 --check=strict --policy=lazy | FileCheck %s --check-prefixes=CHECK,SECOND
 // RUN: fp4-run %t.so --device=sim --function=fp8 --dim M=70 --dim N=72 --dim K=640 --check=strict | FileCheck %s --check-prefixes=CHECK,LAST
-// RUN: fp4-run %t.so --device=sim --function=nvfp4 --dim M=9 --dim N=72 --dim K=224 --check=strict --policy=lazy | FileCheck %s --check-prefixes=CHECK,FIRST
+// RUN: fp4-run %t.so --device=sim --function=nvfp4 --dim M=9 --dim N=72 --dim K=160 --check=strict --policy=lazy | FileCheck %s --check-prefixes=CHECK,FIRST
 // RUN: fp4-run %t.so --device=sim --function=nvfp4 --dim M=130 --dim N=264 --dim K=384 --check=strict --policy=random | FileCheck %s --check-prefixes=CHECK,AHEAD
-// RUN: fp4-run %t.so --device=sim --function=nvfp4 --dim M=17 --dim N=136 --dim K=224 --check=strict | FileCheck %s --check-prefixes=CHECK,LAST
+// RUN: fp4-run %t.so --device=sim --function=nvfp4 --dim M=17 --dim N=136 --dim K=160 --check=strict | FileCheck %s --check-prefixes=CHECK,LAST
 // RUN: fp4-run %t.so --device=sim --function=mxfp8 --dim M=70 --dim N=136 --dim K=256 --check=strict --policy=delay | FileCheck %s --check-prefixes=CHECK,AHEAD
 // CHECK: passed
 // FIRST: matmul_0
