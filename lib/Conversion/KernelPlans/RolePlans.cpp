@@ -39,13 +39,22 @@ RolePlanAttr fp4::laneRoles(MLIRContext *context, int32_t groups) {
                 RoleAttr::get(context, "spare", threads + 2, threads + 4, {Engine::Convert}, few)});
 }
 
-RolePlanAttr fp4::weightLaneRoles(MLIRContext *context, int32_t groups, bool inTurn) {
+/// What the epilogue and the issuing warps make of the 80 registers for each of 768 threads, of
+/// which four warpgroups convert.
+static constexpr int32_t kStoreRegisters = 120, kFewIssuerRegisters = 40;
+
+RolePlanAttr fp4::weightLaneRoles(MLIRContext *context, int32_t groups) {
   int32_t end = 4 + 4 * groups;
-  return RolePlanAttr::get(context,
-                           {RoleAttr::get(context, "load", end + 1, end + 2, {Engine::Tma}, 0),
-                            RoleAttr::get(context, "mma", end, end + 1, {Engine::Tensor}, 0),
-                            RoleAttr::get(context, "convert", 4, end, {Engine::Convert}, 0, inTurn),
-                            RoleAttr::get(context, "epilogue", 0, 4, {Engine::Threads}, 0)});
+  bool gives = groups == 4;
+  int32_t most = gives ? kStoreRegisters : 0, few = gives ? kFewIssuerRegisters : 0;
+  SmallVector<RoleAttr> roles = {
+      RoleAttr::get(context, "load", end + 1, end + 2, {Engine::Tma}, few),
+      RoleAttr::get(context, "mma", end, end + 1, {Engine::Tensor}, few),
+      RoleAttr::get(context, "convert", 4, end, {Engine::Convert}, 0, groups > 1),
+      RoleAttr::get(context, "epilogue", 0, 4, {Engine::Threads}, most)};
+  if (gives)
+    roles.push_back(RoleAttr::get(context, "spare", end + 2, end + 4, {}, few));
+  return RolePlanAttr::get(context, roles);
 }
 
 bool fp4::requestsWork(Attribute schedule) {

@@ -22,10 +22,10 @@ pipe::RolePlanAttr tensorMemoryRoles(mlir::MLIRContext *context, bool copiesScal
 /// instructions, and two beside them are spare. Two warpgroups take registers from these.
 pipe::RolePlanAttr laneRoles(mlir::MLIRContext *context, int32_t groups);
 
-/// For weights that `groups` warpgroups make 16-bit floats of in tensor memory: four warps read
-/// accumulators and store, one issues matrix instructions, and one loads.
-/// In turn, each of them has a k tile.
-pipe::RolePlanAttr weightLaneRoles(mlir::MLIRContext *context, int32_t groups, bool inTurn);
+/// For weights that `groups` warpgroups make 16-bit floats of in tensor memory, each a k tile in
+/// turn: four warps read accumulators and store, one issues matrix instructions, and one loads. Of
+/// six warpgroups, the first one takes registers from the last one, of which two warps are spare.
+pipe::RolePlanAttr weightLaneRoles(mlir::MLIRContext *context, int32_t groups);
 
 /// Blocks that work by `schedule` ask for tiles while the kernel runs.
 bool requestsWork(mlir::Attribute schedule);

@@ -31,9 +31,10 @@ static int64_t depthOf(Operation *op, int64_t k) {
   return isPrepacked && k % kTileK ? hw::weightTileColumns : kTileK;
 }
 
-/// Warpgroups that convert. Where a thread has many columns of sums, registers have room for two.
+/// Warpgroups that convert. Four need a multiple of four stages, of which a tall tile has room for
+/// fewer.
 static int32_t groupsOf(int64_t rows) {
-  constexpr int64_t fewRows = 32;
+  constexpr int64_t fewRows = 128;
   return rows <= fewRows ? 4 : 2;
 }
 
@@ -116,7 +117,7 @@ KernelPlan fp4::proposeWeightLanes(Operation *op, const KernelPlan &wish, const 
   ProductTile tile{/*pair=*/false, rows, 1, 1, /*swap=*/true};
   plan.schedule = rasterOfProduct(op->getContext(), size, tile, target);
   bool inTurn = size.k > plan.tile[2]; // else there is one k tile
-  plan.roles = weightLaneRoles(op->getContext(), inTurn ? groupsOf(rows) : 1, inTurn);
+  plan.roles = weightLaneRoles(op->getContext(), inTurn ? groupsOf(rows) : 1);
   plan.resident = 1;
   if (mayJoin(wish, size, rows, target)) {
     plan.join = RangeJoin::Cluster;

@@ -39,8 +39,9 @@ gpu.func @bad(%c0: i32) kernel {
 // -----
 
 // (C119)
+#spare = #pipe.role<idle warps 0 to 2 drives [] registers 40>
 // expected-error @+2 {{role idle must drive an engine}}
-// expected-note @+1 {{name what the operations of the role are issued by, such as 'drives [threads]'}}
+// expected-note @+1 {{name what the operations of the role are issued by, such as 'drives [threads]', or the registers that the role gives away}}
 #role = #pipe.role<idle warps 0 to 1 drives []>
 
 // -----

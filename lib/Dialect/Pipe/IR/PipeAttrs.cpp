@@ -183,17 +183,19 @@ LogicalResult RoleAttr::verify(EmitError emitError, StringRef name, int32_t firs
     return withNote(emitError() << "role must have a name", "write a name before 'warps'");
   if (failed(verifyWarps(emitError, name, first, end)))
     return failure();
-  if (engines.empty())
+  if (engines.empty() && !registers)
     return withNote(
         emitError() << "role " << name << " must drive an engine",
-        "name what the operations of the role are issued by, such as 'drives [threads]'");
+        "name what the operations of the role are issued by, such as 'drives [threads]', or the "
+        "registers that the role gives away");
   llvm::SmallSet<Engine, 4> seen;
   for (Engine engine : engines)
     if (!seen.insert(engine).second)
       return withNote(emitError() << "role " << name << " must name each engine once, but got "
                                   << stringifyEngine(engine) << " twice",
                       "leave the second one out");
-  bool single = !seen.contains(Engine::Threads) && !seen.contains(Engine::Convert);
+  bool single =
+      !engines.empty() && !seen.contains(Engine::Threads) && !seen.contains(Engine::Convert);
   for (Engine engine : {Engine::Tma, Engine::ScaleCopy, Engine::WorkQueue})
     single |= seen.contains(engine);
   // The second warp copies scales (ScaleWarps.h).

@@ -17,12 +17,13 @@ def Pipe_RoleAttr : Pipe_Attr<"Role", "role"> {
     or `convert` runs on all of its threads; any other role has one warp, and one elected thread of
     it issues what the engines execute. One that drives `tensor` and `scale_copy` may have two: the
     first multiplies, and the second copies scales ahead of it. `registers` is the number of registers per thread that the
-    role asks for when it begins (PTX: setmaxnreg); 0 keeps what the launch gave. The warpgroups of a
+    role asks for when it begins (PTX: setmaxnreg); 0 keeps what the launch gave. A role that drives
+    nothing gives registers away, where others of its warpgroup do. The warpgroups of a
     role `in_turn` have a stage each: one takes and hands over a stage while the others have those
     behind it, so that one of n warpgroups has every n-th stage.
 
-    Constraints: (C119) a role has a name, at least one warp and at least one engine, each engine
-    once; a role without `threads` and `convert`, and one that drives `tma`, `scale_copy` or
+    Constraints: (C119) a role has a name, at least one warp, and at least one engine, each once, or
+    `registers`; one that drives engines without `threads` and `convert`, and one that drives `tma`, `scale_copy` or
     `work_queue`, has one warp, or two if it drives `tensor` and `scale_copy` and nothing else;
     `registers` is 0 or a multiple of 8 from 24 to 256; (C497) a role `in_turn` drives `convert` alone
     and has several warpgroups.
