@@ -52,6 +52,7 @@ enum class Unit : uint8_t {
   Mbarrier,
   MbarrierTest,
   FenceAsync,
+  FenceAsyncShared,
   FenceCta,
   Fence,
   Wait, ///< for asynchronous work, or its bookkeeping

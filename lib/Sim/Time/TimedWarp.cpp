@@ -60,8 +60,11 @@ double TimedLaunch::latencyOf(const TimedInsn &insn) const {
   }
 }
 
-/// Whether A of a wgmma is in registers.
-static bool readsRegisters(const Insn &insn) { return insn.op[1].kind == OperandKind::Vector; }
+/// What issuing a wgmma takes its warp, by where A is.
+static TimingRate wgmmaIssue(const Insn &insn) {
+  return insn.op[1].kind == OperandKind::Vector ? TimingRate::WgmmaIssueRegisters
+                                                : TimingRate::WgmmaIssue;
+}
 
 /// A fence of the device: the warp goes on when L2 has its stores.
 double TimedLaunch::release(TimedWarp &warp, double issue) const {
@@ -96,12 +99,12 @@ double TimedLaunch::resultOf(TimedWarp &warp, Running &running, const TimedInsn 
     return issue + rates[TimingRate::MbarrierTest];
   case Unit::FenceAsync:
     return hold(TimingRate::FenceProxyAsync, Activity::Fence);
+  case Unit::FenceAsyncShared:
+    return hold(TimingRate::FenceProxyAsyncShared, Activity::Fence);
   case Unit::Fence:
     return release(warp, issue);
   case Unit::Wgmma:
-    return hold(readsRegisters(launch.kernel->code[warp.pc]) ? TimingRate::WgmmaIssueRegisters
-                                                             : TimingRate::WgmmaIssue,
-                Activity::Products);
+    return hold(wgmmaIssue(launch.kernel->code[warp.pc]), Activity::Products);
   case Unit::TmemAlloc:
     return hold(TimingRate::TmemAlloc, Activity::Products);
   case Unit::TmemMove: // the registers of a load wait for it

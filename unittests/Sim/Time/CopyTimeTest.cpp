@@ -508,19 +508,25 @@ TEST(CopyTime, ALoadFromTensorMemoryDoesNotWaitForCopiesOfOthers) {
 
 TEST(CopyTime, AFenceOfSharedMemoryCostsWhatItsMachineInstructionsDo) {
   const LaunchConfig config{.grid = {1, 1, 1}, .block = {32, 1, 1}};
-  const auto cycles = [&](const std::string &fence) {
+  const auto cycles = [&](const std::string &fence, const char *target = "sm_100a") {
     constexpr int times = 16;
     std::string body;
     for (int i = 0; i < times; ++i)
       body += fence;
-    const double none = predict("  mov.u32 %r1, %t;\n", config, 256, "sm_100a").cycles;
-    return (predict(body, config, 256, "sm_100a").cycles - none) / times;
+    const double none = predict("  mov.u32 %r1, %t;\n", config, 256, target).cycles;
+    return (predict(body, config, 256, target).cycles - none) / times;
   };
-  const auto rate = [](TimingRate which) { return hw::timingRate("sm_100a", which)->value; };
+  const auto rate = [](TimingRate which, const char *target = "sm_100a") {
+    return hw::timingRate(target, which)->value;
+  };
   EXPECT_NEAR(cycles("  fence.acquire.sync_restrict::shared::cluster.cluster;\n"), 0, 2);
   EXPECT_NEAR(cycles("  fence.release.sync_restrict::shared::cta.cluster;\n"),
-              rate(TimingRate::FenceProxyAsync), 10);
+              rate(TimingRate::FenceProxyAsyncShared), 10);
   EXPECT_NEAR(cycles("  fence.acq_rel.cluster;\n"), rate(TimingRate::FenceDevice), 10);
+  EXPECT_NEAR(cycles("  fence.proxy.async.shared::cta;\n", "sm_90a"),
+              rate(TimingRate::FenceProxyAsyncShared, "sm_90a"), 10);
+  EXPECT_NEAR(cycles("  fence.proxy.async;\n", "sm_90a"),
+              rate(TimingRate::FenceProxyAsync, "sm_90a"), 10);
 }
 
 /// A tile copies 16 KiB of its own. A block takes the tiles of blocks that have not begun.
