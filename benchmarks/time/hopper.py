@@ -31,18 +31,20 @@ CALIBRATION = {("add", 32): "FirstBlocks"}
 APART = "stream_blocks, amax = separate"
 WEIGHTS = ("weights", "alone", "tall")  # kinds of bf16 activations times prepacked weights
 DYNAMIC = WEIGHTS[:2]  # with any number of rows
+SCRIPTS = {"form": "forms.sh", "experts": "experts.sh", "tail": "tails.sh"}  # that compile points of these kinds
 SHORT, NEAR = 5.0, 0.5  # us: launches under SHORT are asked to be within NEAR
 
 
 @dataclass
 class Point:
-    kind: str  # streaming, mapping, or a kind of products_h200.csv
+    kind: str  # streaming, mapping, or a kind of products_h200.csv or of forms_h200.csv
     name: str
     library: str
     function: str
     measured: float
     kernel: str = ""  # of several; empty: the longest
     shape: list[int] = field(default_factory=list)
+    sizes: list[str] = field(default_factory=list)  # NAME=SIZE, in place of a shape
     megahertz: float = 0.0  # 0: as in the table of rates
     results: bool = False  # the time depends on values
     calibrates: str = ""
@@ -54,13 +56,17 @@ class Point:
 
     def command(self, folder: pathlib.Path, mix: str) -> list[str]:
         what = ["--time", "--no-verify", "--check=off"] if self.results else ["--time-only"]
-        shape = ["--shape", ",".join(map(str, self.shape))] if self.shape else []
         if self.megahertz:
             what += ["--clock", f"{self.megahertz / 1e3:g}"]
         if self.kind == "mapping":  # they differ by less than a sample from the whole
             what += ["--sample-after", "0"]
         return [str(folder / "fp4-run"), str(folder / self.library), "--device", "sim", "--function", self.function, "--json",
-                "--mix", mix, *what, *shape]
+                "--mix", mix, *what, *self.dynamic()]
+
+    def dynamic(self) -> list[str]:
+        """The sizes of this point, as fp4-run takes them."""
+        shape = ["--shape", ",".join(map(str, self.shape))] if self.shape else []
+        return shape + [word for size in self.sizes for word in ("--dim", size)]
 
 
 def rows_of(file: pathlib.Path) -> list[dict[str, str]]:
@@ -77,14 +83,14 @@ def clock_of(row: dict[str, str]) -> float:
 
 def streaming(folder: pathlib.Path) -> list[Point]:
     return [Point("streaming", f"{row['kernel']}, {row['rows']} rows", "elementwise.so" if row["function"] == "add" else "streaming.so",
-                  row["function"], float(row["microseconds"]), row["kernel"], [int(row["rows"])], clock_of(row), True,
-                  CALIBRATION.get((row["function"], int(row["rows"])), "")) for row in rows_of(folder / "h200.csv")]
+                  row["function"], float(row["microseconds"]), row["kernel"], [int(row["rows"])], results=True,
+                  calibrates=CALIBRATION.get((row["function"], int(row["rows"])), "")) for row in rows_of(folder / "h200.csv")]
 
 
 def mappings(folder: pathlib.Path) -> list[Point]:
     return [Point("mapping", f"{row['function']}, {row['threads']} threads, {row['blocks']} blocks",
                   f"streaming_{row['threads']}_{row['blocks']}.so", row["function"], float(row["microseconds"]), "quantize", [16384],
-                  clock_of(row), True)
+                  results=True)
             for row in rows_of(folder / "mappings_h200.csv")]
 
 
@@ -97,13 +103,20 @@ def products(folder: pathlib.Path) -> list[Point]:
         name += f" at {row['megahertz']} MHz" if row["megahertz"] else ""
         library = "gemv.so" if kind == "dots" else "_".join([kind, *(row[key] for key in ("format", "m", "n", "k", "split", "tile", "resident"))]) + ".so"
         points.append(Point(kind, name.strip(), library, row["format"] if kind == "dots" else "f", float(row["microseconds"]),
-                            "dots" if kind == "dots" else "", [int(row["m"])] if kind in DYNAMIC else [], clock_of(row)))
+                            "dots" if kind == "dots" else "", [int(row["m"])] if kind in DYNAMIC else [], megahertz=clock_of(row)))
     return points
+
+
+def forms(folder: pathlib.Path) -> list[Point]:
+    """Kernels of the programs of forms.sh, experts.sh and tails.sh, and of other sizes of the same libraries."""
+    return [Point(row["kind"], ", ".join(filter(None, (row["library"], row["kernel"], row["sizes"]))), f"{row['library']}.so",
+                  row["function"], float(row["microseconds"]), row["kernel"], sizes=row["sizes"].split(), megahertz=clock_of(row))
+            for row in rows_of(folder / "forms_h200.csv")]
 
 
 def selected(folder: pathlib.Path, words: str) -> list[Point]:
     """The points whose kind and name contain one of `words`, each once, in the order of the words."""
-    every = streaming(folder) + products(folder) + mappings(folder)
+    every = streaming(folder) + products(folder) + mappings(folder) + forms(folder)
     return list({f"{p.kind} {p.name}": p for word in words.split(",") for p in every if word in f"{p.kind} {p.name}"}.values())
 
 
@@ -180,6 +193,9 @@ def pack(options: argparse.Namespace) -> None:
             continue
         program.write_text(weights(row) if row["kind"] in WEIGHTS else product(row), encoding="utf-8")
         emit(program, point.library, "--no-overlap-launches", *plan_of(row))
+    for kind, script in SCRIPTS.items():
+        if any(point.kind == kind for point in selected(HERE, options.only)):
+            subprocess.run([HERE.parent / script, "pack", build.resolve(), folder], check=True)
 
 
 # Measuring
@@ -187,9 +203,8 @@ def pack(options: argparse.Namespace) -> None:
 
 def measure_one(folder: pathlib.Path, point: Point) -> dict[str, object]:
     """The timing of the longest kernel, in us. fp4-run compares with the reference before it measures."""
-    shape = ["--shape", ",".join(map(str, point.shape))] if point.shape else []
     done = subprocess.run([str(folder / "fp4-run"), str(folder / point.library), "--device", "cuda", "--function", point.function, "--json",
-                           "--benchmark", *shape], capture_output=True, text=True)
+                           "--benchmark", *point.dynamic()], capture_output=True, text=True)
     if done.returncode:
         raise RuntimeError((done.stderr or done.stdout)[-400:])
     report = json.loads(done.stdout)["benchmark"]
