@@ -110,8 +110,8 @@ def products(folder: pathlib.Path) -> list[Point]:
 def forms(folder: pathlib.Path) -> list[Point]:
     """Kernels of the programs of forms.sh, experts.sh and tails.sh, and of other sizes of the same libraries."""
     return [Point(row["kind"], ", ".join(filter(None, (row["library"], row["kernel"], row["sizes"]))), f"{row['library']}.so",
-                  row["function"], float(row["microseconds"]), row["kernel"], sizes=row["sizes"].split(), megahertz=clock_of(row))
-            for row in rows_of(folder / "forms_h200.csv")]
+                  row["function"], float(row["microseconds"]), row["kernel"], [int(size) for size in row["sizes"].split() if size.isdigit()],
+                  [size for size in row["sizes"].split() if "=" in size], clock_of(row)) for row in rows_of(folder / "forms_h200.csv")]
 
 
 def selected(folder: pathlib.Path, words: str) -> list[Point]:
