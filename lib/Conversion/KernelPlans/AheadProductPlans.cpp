@@ -75,6 +75,8 @@ double fp4::aheadProductTime(Operation *op, const MatmulSize &size, const hw::Ta
   return timeOf(chooseTile(op, size, target), size, target) + conversionTime(size);
 }
 
+/// Waves do not say how many rows they have, so that the conversion is counted as with the columns
+/// that are assumed: it then is a part of each k tile.
 std::vector<SizedTile> fp4::aheadTiles(BlockScaledMatmulOp product, const hw::TargetModel &target) {
   std::vector<SizedTile> tiles;
   bool isDynamic = hasDynamicDepth(product);
@@ -84,7 +86,9 @@ std::vector<SizedTile> fp4::aheadTiles(BlockScaledMatmulOp product, const hw::Ta
     if (tile.columns == kWide && (!mayBeWide(product) || hasNarrowTile(product)))
       continue;
     tiles.push_back(sizedTile({tile.columns, kRows, kDepth}, [=](const MatmulSize &size) {
-      return timeOf(tile, size, target) + conversionTime(size);
+      MatmulSize converted = size;
+      converted.m = size.m * size.n / kAssumedColumns;
+      return timeOf(tile, size, target) + conversionTime(converted);
     }));
     tiles.back().plan.swap = true;
     if (isDynamic)
