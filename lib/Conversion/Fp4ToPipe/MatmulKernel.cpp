@@ -590,7 +590,7 @@ gpu::GPUFuncOp fp4::buildMatmulKernel(gpu::GPUModuleOp module, const MatmulShape
   gpu::GPUFuncOp func = createKernel(module, shape.argumentTypes(), plan, loc);
   // Without it ptxas spills registers of derived results, so that more blocks would fit than the
   // shared memory allows. With it, plain results have too many loads on their way.
-  if (shape.dual || shape.withAmax || shape.quantizer || shape.joinsInCluster)
+  if (shape.dual || shape.withAmax || shape.quantizer || shape.joinsInCluster || shape.body)
     declareResident(func, 1);
   if (shape.scaleParts() > 1)
     func->setAttr(pipe::kSeparateScalesAttr, UnitAttr::get(func.getContext()));

@@ -374,8 +374,10 @@ static KernelPlan proposeProduct(Operation *op, const KernelPlan &wish,
   if (staging)
     plan.store = ResultStore::Tma;
   bool requests = requestsWork(wish.schedule ? wish.schedule : plan.schedule);
-  plan.roles = tensorMemoryRoles(op->getContext(), /*copiesScales=*/true, staging, requests,
-                                 4 * int32_t(tile.epilogueGroups));
+  pipe::RolePlanAttr roles = tensorMemoryRoles(op->getContext(), /*copiesScales=*/true, staging,
+                                               requests, 4 * int32_t(tile.epilogueGroups));
+  // Two sums of each element, and what their body needs, are more than a third of the registers.
+  plan.roles = product.isDual() && tile.epilogueGroups == 2 ? withRegisters(roles) : roles;
   plan.resident = 1;
   return plan;
 }

@@ -29,6 +29,22 @@ RolePlanAttr fp4::tensorMemoryRoles(MLIRContext *context, bool copiesScales, boo
 /// threads that the launch gives.
 static constexpr int32_t kLaneRegisters = 232, kIssuerRegisters = 40;
 
+RolePlanAttr fp4::withRegisters(RolePlanAttr plan) {
+  constexpr int32_t threads = 8, end = 12; // warps of two warpgroups, and of three
+  int32_t warps = plan.getNumThreads() / 32;
+  if (warps <= threads || warps > end)
+    return plan;
+  MLIRContext *context = plan.getContext();
+  SmallVector<RoleAttr> roles;
+  for (RoleAttr role : plan.getRoles())
+    roles.push_back(RoleAttr::get(
+        context, role.getName(), role.getFirstWarp(), role.getEndWarp(), role.getEngines(),
+        role.getFirstWarp() < threads ? kLaneRegisters : kIssuerRegisters));
+  if (warps < end)
+    roles.push_back(RoleAttr::get(context, "spare", warps, end, {}, kIssuerRegisters));
+  return RolePlanAttr::get(context, roles);
+}
+
 RolePlanAttr fp4::laneRoles(MLIRContext *context, int32_t groups) {
   int32_t threads = 4 * groups, most = groups > 1 ? kLaneRegisters : 0;
   int32_t few = groups > 1 ? kIssuerRegisters : 0;

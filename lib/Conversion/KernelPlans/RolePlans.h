@@ -10,6 +10,10 @@
 
 namespace fp4 {
 
+/// The same roles of two warpgroups and up to four warps more, which give registers to these. Other
+/// plans stay as they are.
+pipe::RolePlanAttr withRegisters(pipe::RolePlanAttr plan);
+
 /// For accumulators in tensor memory: one warp loads, one issues matrix instructions, four read
 /// accumulators and store. With `copiesScales` another one copies scale factors, with `storesTiles`
 /// another one issues the stores of what the four leave in shared memory, and with `requestsWork`
