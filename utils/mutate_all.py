@@ -102,7 +102,8 @@ def table(recorded, kinds):
     lines += ["", *head("what was alive", *COLUMNS[-3:])]
     lines += [row(what, *(alive[what, fate] for fate in mutate.ALIVE[1:]))
               for what in sorted({what for what, _ in alive})]
-    when = sorted({f"{record['date']}, revision {record['revision']}" for record in ran})
+    days = sorted({record["date"] for record in ran})
+    when = [f"{day}, revisions {', '.join(sorted({r['revision'] for r in ran if r['date'] == day}))}" for day in days]
     seconds = sum(record["seconds"] for record in ran)
     return lines + ["", f"({'; '.join(when)}; {seconds / 60:.0f} minutes.)"]
 
