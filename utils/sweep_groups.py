@@ -46,8 +46,9 @@ CONVERTED = {"chosen": "", "tall": "tile = [256, 128, 128]", "square": "tile = [
              "along_n": "schedule = #pipe.static_persistent<along_n>", "shallow": "stages = 1"}
 WEIGHTS = {"chosen": "", "w8": "tile = [8, 128, {0}]", "w64": "tile = [64, 128, {0}]", "w128": "tile = [128, 128, {0}]",
            "wide": "tile = [64, 256, {0}]", "w_along_n": "schedule = #pipe.static_persistent<along_n>"}
-LANES = {"chosen": "", "l16": "tile = [16, 128, {0}]", "l64": "tile = [64, 128, {0}]", "l256": "tile = [256, 128, {0}]",
-         "l_along_n": "schedule = #pipe.static_persistent<along_n>", "l_shallow": "stages = 1"}
+LANES = {"chosen": "", "l16": "tile = [16, 128, 128]", "l32": "tile = [32, 128, {0}]", "l64": "tile = [64, 128, 128]",
+         "l256": "tile = [256, 128, 128]", "l_along_n": "schedule = #pipe.static_persistent<along_n>",
+         "l_shallow": "stages = 1"}
 #: Elements of lhs, and what the weights are, where lhs has no scales.
 CODES, LHS = ("codes",), ("bf16 plain", "bf16 prepacked", "f16 prepacked", "f8E4M3FN prepacked", "f8E4M3FN plain")
 WEIGHT_FORMS = ["groups", "offsets", "ranges"]
@@ -151,7 +152,7 @@ def program(form, rows, n, k, fmt, result, alpha, plan, lhs="codes"):
     else:
         attributes = f", split_k = {-(-k // 256)} : i64"
     if wish := (PLANS | WARPS | CONVERTED | WEIGHTS | LANES)[plan]:
-        halves = plan in LANES and lhs.endswith("prepacked") and k % 128 != 0
+        halves = plan == "l32" and lhs.endswith("prepacked")  # k tiles of one tile of weights
         wish = wish.format(256 if lhs.startswith("f8") else 64 if halves else 128)
         attributes += f", fp4.plan = #fp4.plan<tile_product, {wish}>"
     y = f"tensor<{sum(rows)}x{n}x{result}>"

@@ -32,13 +32,14 @@ ALPHAS = ["none", "one", "rows", "columns"]
 SPLITS = [1, 2, 3]
 TILES = ["chosen", "8", "16", "32", "64", "128", "256", "8x256", "64x256", "128x256",  # rows x columns, of 128
          "128ahead", "256ahead"]  # of 128 columns whose weights are converted before the product
-LANE_TILES = ["chosen", "16", "32", "64", "128", "256", "shallow", "four", "eight",  # of floats
+LANE_TILES = ["chosen", "16", "32", "64", "128", "256", "shallow", "four", "eight", "half",  # of floats
               "128x96", "128x256", "pair_128", "swap_16"]  # of e4m3: kind mxf8f6f4
 ROLES = ("#pipe.role_plan<load warps {1} to {2} drives [tma], mma warps {0} to {1} drives [tensor], "
          "convert warps 4 to {0} drives [convert], epilogue warps 0 to 4 drives [threads]>")
 SPECIAL_LANES = {"shallow": "tile = [64, 128, 128], stages = 1, accumulators = 1",
                  "four": f"tile = [64, 128, 128], roles = {ROLES.format(8, 9, 10)}",
                  "eight": f"tile = [32, 128, 128], roles = {ROLES.format(12, 13, 14)}",
+                 "half": "tile = [32, 128, 64]",
                  "pair_128": "pair, tile = [256, 128, 128]", "swap_16": "swap, tile = [128, 16, 128]"}
 SCHEDULES = [("eager", 1), ("lazy", 1), ("random", 1), ("random", 2)]
 
@@ -76,15 +77,14 @@ def shape_of(tile, weights, element, warps):
     return f"[{rows}, {columns or 128}, {depth}]"
 
 
-def fields_of(tile, weights, element, plans, k):
+def fields_of(tile, weights, element, plans):
     """Those of a plan; none where it is chosen."""
     if tile == "chosen":
         return ""
     if plans != "lanes":
         return f"tile = {shape_of(tile, weights, element, plans == 'warps')}"
     rows, _, columns = tile.partition("x")
-    fields = SPECIAL_LANES.get(tile) or f"tile = [{rows}, {columns or 128}, 128]"
-    return fields.replace(", 128]", ", 64]") if weights == "prepacked" and k % 128 else fields
+    return SPECIAL_LANES.get(tile) or f"tile = [{rows}, {columns or 128}, 128]"
 
 
 def program(element, fmt, result, weights, alpha, split, tile, n, k, m, plans):
@@ -97,7 +97,7 @@ def program(element, fmt, result, weights, alpha, split, tile, n, k, m, plans):
         arguments.append(f"%alpha: {factor}")
         kinds.append(factor)
         operands += " alpha %alpha"
-    fields = fields_of(tile, weights, element, plans, k)
+    fields = fields_of(tile, weights, element, plans)
     plan = fields and f", fp4.plan = #fp4.plan<tile_product, {fields}>"
     body += [f"  %y = fp4.blockscaled_matmul %x, {operands}"
              f" {{format = #fp4.format<{fmt}>, split_k = {split} : i64{plan}}}",
@@ -132,13 +132,15 @@ def exists(case):
 
 def exists_of_lanes(case):
     """Of the tiles, some are those of floats and others those of e4m3, whose weights have scales. A role that
-    is named converts prepacked weights with one warpgroup."""
+    is named converts prepacked weights with one warpgroup, and a k tile of them may be half as deep."""
     element, fmt, _, weights, _, split, tile, n, k, m = case
     if k % recipes.FORMATS[fmt].block or split > -(-k // 256):
         return False
     if weights == "prepacked" and (element == "f8E4M3FN" or n % 128 or k % 64 or tile == "eight"):
         return False
-    of_floats = tile.isdigit() or tile in ("shallow", "four", "eight")
+    if tile == "half" and weights == "plain":
+        return False
+    of_floats = tile.isdigit() or tile in ("shallow", "four", "eight", "half")
     if element == "f8E4M3FN":
         return not of_floats and fmt == "mxfp4" and k % 128 == 0 and (tile != "swap_16" or m <= 16)
     return (of_floats or tile == "chosen") and (element == "bf16" or fmt == "nvfp4")

@@ -2,6 +2,8 @@
 // RUN: fp4-runner %s --device=sim --target=sm_90a | FileCheck %s
 // RUN: fp4-runner %s --device=sim --target=sm_90a --plan "tile_product, tile = [64, 128, 128]" | FileCheck %s
 // RUN: fp4-runner %s --device=sim --target=sm_120a | FileCheck %s
+// RUN: fp4-runner %s --device=sim --target=sm_100a | FileCheck %s
+// RUN: fp4-runner %s --device=sim --target=sm_100a --plan "tile_product, tile = [16, 128, 128]" | FileCheck %s
 // CHECK: y {{.*}}equals the {{.*}} model, bit for bit
 
 !w = tensor<128x64xf4E2M1FN>

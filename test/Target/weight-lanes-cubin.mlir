@@ -1,5 +1,5 @@
 // ptxas accepts products of 16-bit floats and fp4 weights for sm_100a and sm_103a without spills: of few rows, and of a
-// tile whose columns a thread holds in registers.
+// tile whose columns a thread holds in registers. K of the prepacked ones ends within a k tile.
 // REQUIRES: ptxas
 // RUN: fp4-opt %s --fp4-set-target=target=sm_100a --compile-to=cubin | %python %fp4_src/test/Target/Inputs/resources.py | FileCheck %s
 // RUN: fp4-opt %s --fp4-set-target=target=sm_103a --compile-to=cubin | %python %fp4_src/test/Target/Inputs/resources.py | FileCheck %s
@@ -7,6 +7,8 @@
 // CHECK-DAG: few_matmul_0 kernel: registers {{[0-9]+}}, spill 0, stack 0
 // CHECK-DAG: many_matmul_0 kernel: registers {{[0-9]+}}, spill 0, stack 0
 // CHECK-DAG: ones_matmul_0 kernel: registers {{[0-9]+}}, spill 0, stack 0
+// CHECK-DAG: packed_matmul_0 kernel: registers {{[0-9]+}}, spill 0, stack 0
+// CHECK-DAG: packed_powers_matmul_0 kernel: registers {{[0-9]+}}, spill 0, stack 0
 
 !w = tensor<8192x8192xf4E2M1FN>
 !t = tensor<8192x512xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
@@ -25,4 +27,14 @@ func.func @ones(%x: tensor<4096x8192xf8E4M3FN>, %w: !w, %t: !m, %a: tensor<4096x
   %y = fp4.blockscaled_matmul %x, %w scaled %t alpha %a {format = #fp4.format<mxfp4>}
       : (tensor<4096x8192xf8E4M3FN>, !w, !m, tensor<4096x1xf32>) -> tensor<4096x8192xbf16>
   return %y : tensor<4096x8192xbf16>
+}
+func.func @packed(%x: tensor<?x2880xbf16>, %p: tensor<45x45x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<?x5760xbf16> {
+  %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, tile = [128, 128, 128]>}
+      : (tensor<?x2880xbf16>, tensor<45x45x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<?x5760xbf16>
+  return %y : tensor<?x5760xbf16>
+}
+func.func @packed_powers(%x: tensor<?x2880xbf16>, %p: tensor<45x45x4352xi8, #fp4.weight_layout<wgmma>>) -> tensor<?x5760xbf16> {
+  %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<mxfp4>, fp4.plan = #fp4.plan<tile_product, tile = [32, 128, 128]>}
+      : (tensor<?x2880xbf16>, tensor<45x45x4352xi8, #fp4.weight_layout<wgmma>>) -> tensor<?x5760xbf16>
+  return %y : tensor<?x5760xbf16>
 }

@@ -25,20 +25,27 @@ public:
 
 private:
   void buildKTile(ValueRange accs, const Tile &tile, Value k) override;
-  Value loadPrepacked(const Tile &tile, Value k);
+  /// Weights of a k tile as 16-bit floats, and its tiles of K that exist; null where all do.
+  struct Weights {
+    Value floats, tiles;
+  };
+  Weights unpack(const Tile &tile, Value k);
   Value convertScaled(const Tile &tile, Value k);
 };
 } // namespace
 
-/// Tiles of K of the weights, of which a k tile has all that its depth has room for.
-Value WeightLaneBuilder::loadPrepacked(const Tile &tile, Value k) {
+/// The last k tile may have fewer tiles of K than its depth has room for.
+WeightLaneBuilder::Weights WeightLaneBuilder::unpack(const Tile &tile, Value k) {
   int64_t perRow = shape.k / hw::weightTileColumns, perTile = shape.tileK / hw::weightTileColumns;
   auto source = cast<GlobalType>(a.getType());
-  auto type = SharedType::get({perTile, source.getShape()[1]}, source.getElementType());
+  auto ofRows = SharedType::get({perTile, source.getShape()[1]}, source.getElementType());
   Value rowOfTiles = arith::DivUIOp::create(b, loc, tile.rowA, constant(hw::weightTileRows));
-  Value index = add(mul(rowOfTiles, perRow), mul(k, perTile));
-  return LoadRowsOp::create(b, loc, type, a, index, /*count=*/Value(), Value(), Value(), Value())
-      .getResult();
+  Value first = mul(k, perTile), index = add(mul(rowOfTiles, perRow), first);
+  Value tiles = existing(first, perTile, perRow);
+  Value rows =
+      LoadRowsOp::create(b, loc, ofRows, a, index, tiles, Value(), Value(), Value()).getResult();
+  auto type = TmemType::get({shape.blockM(), shape.tileK}, shape.floatB);
+  return {UnpackLanesOp::create(b, loc, type, rows, tiles, Value()).getResult(), tiles};
 }
 
 Value WeightLaneBuilder::convertScaled(const Tile &tile, Value k) {
@@ -51,16 +58,10 @@ Value WeightLaneBuilder::convertScaled(const Tile &tile, Value k) {
 }
 
 void WeightLaneBuilder::buildKTile(ValueRange accs, const Tile &tile, Value k) {
-  Value weights;
-  if (shape.prepackedA) {
-    auto type = TmemType::get({shape.blockM(), shape.tileK}, shape.floatB);
-    weights = UnpackLanesOp::create(b, loc, type, loadPrepacked(tile, k), Value()).getResult();
-  } else {
-    weights = convertScaled(tile, k);
-  }
+  Weights weights = shape.prepackedA ? unpack(tile, k) : Weights{convertScaled(tile, k), {}};
   Value floats = load(bb, tile.rowB, mul(k, shape.tileK), shape.partsB(), Direction::M);
   Value more = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sgt, k, tile.k.begin);
-  MmaLanesOp::create(b, loc, accs.front(), weights, floats, more);
+  MmaLanesOp::create(b, loc, accs.front(), weights.floats, floats, more, weights.tiles);
 }
 
 gpu::GPUFuncOp fp4::buildWeightLaneKernel(gpu::GPUModuleOp module, const MatmulShape &shape,

@@ -25,10 +25,18 @@ using namespace fp4;
 static constexpr int64_t kTileN = 128, kTileK = 128;
 static constexpr std::array<int64_t, 5> kTileMs = {16, 32, 64, 128, 256};
 
-/// Prepacked weights are tiles of 64 elements of K, and a k tile has whole ones that exist.
-static int64_t depthOf(Operation *op, int64_t k) {
-  bool isPrepacked = cast<BlockScaledMatmulOp>(op).hasPrepackedRhs();
-  return isPrepacked && k % kTileK ? hw::weightTileColumns : kTileK;
+/// Prepacked weights are tiles of 64 elements of K. A k tile has one or two of them, or the last
+/// has one.
+static SmallVector<int64_t> depthsOf(BlockScaledMatmulOp product) {
+  SmallVector<int64_t> depths = {kTileK};
+  if (product.hasPrepackedRhs())
+    depths.push_back(hw::weightTileColumns);
+  return depths;
+}
+
+/// What a k tile costs besides its products comes half as often with the deeper one.
+static int64_t depthOf(BlockScaledMatmulOp product, int64_t k) {
+  return product.hasPrepackedRhs() && k == hw::weightTileColumns ? k : kTileK;
 }
 
 /// Warpgroups that convert. Four need a multiple of four stages, of which a tall tile has room for
@@ -113,7 +121,7 @@ KernelPlan fp4::proposeWeightLanes(Operation *op, const KernelPlan &wish, const 
   int64_t rows = chooseRows(wish, size, target);
   if (llvm::is_contained(kTileMs, rows)) // the check says what is wrong with others
     explain(op, size, rows, target);
-  plan.tile = {rows, kTileN, depthOf(op, size.k)};
+  plan.tile = {rows, kTileN, depthOf(cast<BlockScaledMatmulOp>(op), size.k)};
   ProductTile tile{/*pair=*/false, rows, 1, 1, /*swap=*/true};
   plan.schedule = rasterOfProduct(op->getContext(), size, tile, target);
   bool inTurn = size.k > plan.tile[2]; // else there is one k tile
@@ -163,11 +171,10 @@ LogicalResult fp4::checkWeightLanes(Operation *op, const KernelPlan &plan,
     return diag;
   }
   auto [m, n, k] = plan.tile;
-  auto lhs = cast<RankedTensorType>(cast<BlockScaledMatmulOp>(op).getLhs().getType());
-  int64_t depth = depthOf(op, lhs.getDimSize(1));
-  if (!llvm::is_contained(kTileMs, m) || n != kTileN || k != depth)
+  SmallVector<int64_t> depths = depthsOf(cast<BlockScaledMatmulOp>(op));
+  if (!llvm::is_contained(kTileMs, m) || n != kTileN || !llvm::is_contained(depths, k))
     return misfit(op, "tile",
-                  "is [m, 128, " + Twine(depth) +
+                  Twine("is [m, 128, ") + (depths.size() > 1 ? "64 or 128" : "128") +
                       "] with m = 16, 32, 64, 128 or 256 for a lhs without scales on " +
                       StringRef(target.name),
                   "[" + Twine(m) + ", " + Twine(n) + ", " + Twine(k) + "]");

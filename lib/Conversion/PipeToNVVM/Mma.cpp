@@ -24,6 +24,7 @@
 #include "fp4/ISA/InstrDescriptor.h"
 #include "fp4/ISA/ScaleLayout.h"
 #include "fp4/ISA/SmemDescriptor.h"
+#include "fp4/ISA/WeightLayout.h"
 
 #include "mlir/IR/Matchers.h"
 
@@ -450,8 +451,6 @@ struct LowerMmaLanes : fp4::PipePattern<fp4::pipe::MmaLanesOp> {
 
   LogicalResult matchAndRewrite(fp4::pipe::MmaLanesOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
-    constexpr int64_t stepColumns = fp4::pipe::kDenseMmaK / 2;
-    Location loc = op.getLoc();
     fp4::pipe::SharedType tile = op.getB().getType();
     hw::InstrDesc form;
     form.n = tile.getRows();
@@ -459,26 +458,43 @@ struct LowerMmaLanes : fp4::PipePattern<fp4::pipe::MmaLanesOp> {
     fp4::Expected<uint32_t> bits = form.encode();
     if (!bits)
       return rewriter.notifyMatchFailure(op, bits.error().message);
-    Descriptor b = descriptorAt(rewriter, op, state, adaptor.getB(),
-                                hw::SmemDescriptor::kMajorOperand(hw::SwizzleMode::B128));
-    Value sums = fp4::tmemPointer(rewriter, loc, adaptor.getAccumulator());
-    for (int64_t step = 0; step < tile.getColumns() / fp4::pipe::kDenseMmaK; ++step) {
-      Value aStep = fp4::tmemPointer(rewriter, loc,
-                                     addColumns(rewriter, loc, adaptor.getA(), step * stepColumns));
-      Value bStep = b.at(rewriter, loc, sliceOffset(tile, step)),
-            accumulate = adaptor.getAccumulate();
-      if (step)
-        accumulate = arith::ConstantIntOp::create(rewriter, loc, 1, 1);
-      fp4::emitOnce(rewriter, loc, state, op, [&] {
-        NVVM::Tcgen05MMAOp::create(rewriter, loc, NVVM::Tcgen05MMAKind::F16,
-                                   NVVM::CTAGroupKind::CTA_1, NVVM::Tcgen05MMACollectorOp::DISCARD,
-                                   /*aShift=*/false, sums, aStep, bStep,
-                                   fp4::constantI32(rewriter, loc, *bits), accumulate,
-                                   /*scaleInputD=*/Value(), /*disableOutputLane=*/Value());
+    Operands operands{fp4::tmemPointer(rewriter, op.getLoc(), adaptor.getAccumulator()),
+                      adaptor.getA(),
+                      descriptorAt(rewriter, op, state, adaptor.getB(),
+                                   hw::SmemDescriptor::kMajorOperand(hw::SwizzleMode::B128)),
+                      adaptor.getAccumulate(), fp4::constantI32(rewriter, op.getLoc(), *bits)};
+    constexpr int64_t stepsOfTile = hw::weightTileColumns / fp4::pipe::kDenseMmaK;
+    for (int64_t k = 0; k < tile.getColumns() / hw::weightTileColumns; ++k)
+      fp4::emitGuarded(rewriter, op.getLoc(), k, adaptor.getTiles(), [&] {
+        for (int64_t step = k * stepsOfTile; step < (k + 1) * stepsOfTile; ++step)
+          multiply(rewriter, op, operands, step);
       });
-    }
     rewriter.eraseOp(op);
     return success();
+  }
+
+private:
+  /// What all steps share.
+  struct Operands {
+    Value sums, a;
+    Descriptor b;
+    Value accumulate, form;
+  };
+
+  void multiply(OpBuilder &b, fp4::pipe::MmaLanesOp op, const Operands &operands,
+                int64_t step) const {
+    constexpr int64_t stepColumns = fp4::pipe::kDenseMmaK / 2;
+    Location loc = op.getLoc();
+    Value aStep = fp4::tmemPointer(b, loc, addColumns(b, loc, operands.a, step * stepColumns));
+    Value bStep = operands.b.at(b, loc, sliceOffset(op.getB().getType(), step));
+    Value accumulate =
+        step ? arith::ConstantIntOp::create(b, loc, 1, 1).getResult() : operands.accumulate;
+    fp4::emitOnce(b, loc, state, op, [&] {
+      NVVM::Tcgen05MMAOp::create(b, loc, NVVM::Tcgen05MMAKind::F16, NVVM::CTAGroupKind::CTA_1,
+                                 NVVM::Tcgen05MMACollectorOp::DISCARD, /*aShift=*/false,
+                                 operands.sums, aStep, bStep, operands.form, accumulate,
+                                 /*scaleInputD=*/Value(), /*disableOutputLane=*/Value());
+    });
   }
 };
 

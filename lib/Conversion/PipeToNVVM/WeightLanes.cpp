@@ -136,8 +136,8 @@ struct LowerUnpackLanes : PipePattern<pipe::UnpackLanesOp> {
     Int32 first = thread / warp * (fragments * warp) + thread % warp;
     SmallVector<PrepackedWords> words;
     for (int64_t i = 0; i < source.getRows() * fragments; ++i)
-      words.push_back(loadPrepackedTile(b, adaptor.getSource(), source,
-                                        first + i % fragments * warp, i / fragments));
+      words.push_back(loadPrepackedTile(b, tileOrFirst(b, op, adaptor, i / fragments), source,
+                                        first + i % fragments * warp, /*number=*/0));
     for (auto [i, ofFragment] : llvm::enumerate(words)) {
       Int32 column(b, int64_t(i) / fragments * kFragmentColumns);
       Int32 lanes(b, int64_t(i) % fragments * kFragmentLanes << kLaneShift);
@@ -147,6 +147,20 @@ struct LowerUnpackLanes : PipePattern<pipe::UnpackLanesOp> {
     }
     rewriter.eraseOp(op);
     return success();
+  }
+
+private:
+  /// Tile `number`, or the first where that does not exist: its columns are then without meaning,
+  /// and a branch around them would cost registers.
+  static Value tileOrFirst(ImplicitLocOpBuilder &b, pipe::UnpackLanesOp op, OpAdaptor adaptor,
+                           int64_t number) {
+    Value first = adaptor.getSource(), tiles = adaptor.getTiles();
+    Value tile =
+        offsetPointer(b, b.getLoc(), first, number * op.getSource().getType().getInnerBytes());
+    if (!tiles || number == 0)
+      return tile;
+    Value exists = Int32(b, number) < Int32(b, tiles);
+    return arith::SelectOp::create(b, exists, tile, first);
   }
 };
 

@@ -224,15 +224,18 @@ func.func @weight_lanes(%w: !pipe.shared<128x128xf4E2M1FN, swizzle_64B>,
   return
 }
 
-func.func @unpacked_lanes(%w: !pipe.shared<2x4608xi8>, %slot: !pipe.tmem<128x128xbf16>) {
+func.func @unpacked_lanes(%w: !pipe.shared<2x4608xi8>, %slot: !pipe.tmem<128x128xbf16>, %tiles: i32) {
   %a = pipe.unpack_lanes %w : !pipe.shared<2x4608xi8> -> !pipe.tmem<128x128xbf16>
   pipe.unpack_lanes %w into %slot : !pipe.shared<2x4608xi8>, !pipe.tmem<128x128xbf16>
+  pipe.unpack_lanes %w tiles %tiles into %slot : !pipe.shared<2x4608xi8>, !pipe.tmem<128x128xbf16>
   return
 }
 
 func.func @converted_lanes(%w: !pipe.tmem<128x128xbf16>, %x: !pipe.shared<16x128xbf16, swizzle_128B>,
-                           %acc: !pipe.tmem<128x16xf32>, %more: i1) {
+                           %acc: !pipe.tmem<128x16xf32>, %more: i1, %tiles: i32) {
   pipe.mma_lanes %acc, %w, %x accumulate %more : !pipe.tmem<128x16xf32>, !pipe.tmem<128x128xbf16>,
+      !pipe.shared<16x128xbf16, swizzle_128B>
+  pipe.mma_lanes %acc, %w, %x accumulate %more tiles %tiles : !pipe.tmem<128x16xf32>, !pipe.tmem<128x128xbf16>,
       !pipe.shared<16x128xbf16, swizzle_128B>
   return
 }

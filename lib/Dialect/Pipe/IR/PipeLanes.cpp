@@ -96,7 +96,7 @@ Value UnpackLanesOp::getSlot() { return getDest(); }
 int64_t UnpackLanesOp::getUnitBytes() { return 0; }
 Value UnpackLanesOp::getUnits() { return {}; }
 void UnpackLanesOp::fillSlot(OpBuilder &builder, Value slot, Value) {
-  create(builder, getLoc(), Type(), getSource(), slot);
+  create(builder, getLoc(), Type(), getSource(), getTiles(), slot);
 }
 
 LogicalResult UnpackLanesOp::verify() {

@@ -45,8 +45,9 @@ def Pipe_MmaLanesOp : Pipe_EngineOp<"mma_lanes", "Tensor"> {
   let summary = "product of 16-bit floats in tensor memory and in shared memory";
   let description = [{
     `acc[m, n] = (accumulate ? acc[m, n] : 0) + sum over k of a[m, k] * b[n, k]` over the k of one tile,
-    in instructions of 16 in ascending order. The sums are those of kind f16 with fp32 accumulators
-    (docs/Numerics.md). PTX: tcgen05.mma.kind::f16 with A in tensor memory.
+    in instructions of 16 in ascending order. K counts to the end of the `tiles` tiles of 64 elements that
+    exist (default: all). The sums are those of kind f16 with fp32 accumulators (docs/Numerics.md).
+    PTX: tcgen05.mma.kind::f16 with A in tensor memory.
 
     Constraints: (C468) A is an operand in tensor memory; B has its K and its elements, and layout
     swizzle_128B; the accumulator has 128 rows, those of no pair, and a column for each row of B.
@@ -58,9 +59,9 @@ def Pipe_MmaLanesOp : Pipe_EngineOp<"mma_lanes", "Tensor"> {
     ```
   }];
   let arguments = (ins Pipe_TmemType:$accumulator, Pipe_TmemType:$a, Pipe_SharedType:$b,
-                       I1:$accumulate);
+                       I1:$accumulate, Optional<I32>:$tiles);
   let assemblyFormat = [{
-    $accumulator `,` $a `,` $b `accumulate` $accumulate attr-dict `:`
+    $accumulator `,` $a `,` $b `accumulate` $accumulate (`tiles` $tiles^)? attr-dict `:`
     qualified(type($accumulator)) `,` qualified(type($a)) `,` qualified(type($b))
   }];
   let hasVerifier = 1;
@@ -114,14 +115,17 @@ def Pipe_ConvertLanesOp : Pipe_EngineOp<
 
 def Pipe_UnpackLanesOp : Pipe_EngineOp<
     "unpack_lanes", "Convert",
-    [Pipe_NamedResults, DeclareOpInterfaceMethods<Pipe_StageFillerOpInterface>]> {
+    [AttrSizedOperandSegments, Pipe_NamedResults,
+     DeclareOpInterfaceMethods<Pipe_StageFillerOpInterface>]> {
   let summary = "prepacked weights to 16-bit floats in tensor memory";
   let description = [{
     `tile[n, k]` is what `pipe.convert_lanes` makes of the weights and scales that are in `source`, a row
     of tiles of `#fp4.weight_layout<wgmma>` side by side along k. A thread has the elements of its place
     in a fragment of wgmma, which is one of tcgen05.st.16x128b too: warp w of a warpgroup stores the
-    two fragments of the lanes 32 w to 32 w + 31, those that it reaches. The sequential form returns the
-    tile; the other forms fill a tile of a channel acquired by this role.
+    two fragments of the lanes 32 w to 32 w + 31, those that it reaches. Columns behind the `tiles` tiles
+    that exist (default: all) have no meaning, and `pipe.mma_lanes` with the same `tiles` does not multiply
+    them. The sequential form returns the tile; the other forms fill a tile of a channel acquired by this
+    role.
     PTX: tcgen05.st.sync.aligned.16x128b.
 
     Constraints: (C499) source is i8, linear, in rows of 4608 bytes (nvfp4) or 4352 (mxfp4); the tile has
@@ -133,11 +137,11 @@ def Pipe_UnpackLanesOp : Pipe_EngineOp<
     %a = pipe.unpack_lanes %w : !pipe.shared<2x4608xi8> -> !pipe.tmem<128x128xbf16>
     ```
   }];
-  let arguments = (ins Pipe_SharedType:$source, Optional<Pipe_TmemType>:$dest);
+  let arguments = (ins Pipe_SharedType:$source, Optional<I32>:$tiles, Optional<Pipe_TmemType>:$dest);
   let results = (outs Optional<Pipe_TmemType>:$result);
   let assemblyFormat = [{
-    $source (`into` $dest^)? attr-dict `:` qualified(type($source)) (`,` qualified(type($dest))^)?
-    (`->` qualified(type($result))^)?
+    $source (`tiles` $tiles^)? (`into` $dest^)? attr-dict `:` qualified(type($source))
+    (`,` qualified(type($dest))^)? (`->` qualified(type($result))^)?
   }];
   let hasVerifier = 1;
   let extraClassDeclaration = engineDecl # [{
