@@ -103,9 +103,10 @@ KernelPlan fp4::proposeAheadProduct(Operation *op, const KernelPlan &wish, const
   plan.tile = {wish.tile[0] ? wish.tile[0] : chooseTile(op, size, target).columns, kRows, kDepth};
   plan.swap = true;
   plan.schedule = scheduleOf(op, plan.tile[0]);
-  plan.roles =
-      fragmentRoles(op->getContext(), /*groups=*/2,
-                    /*spare=*/plan.tile[0] == kWide || isFused(cast<BlockScaledMatmulOp>(op)));
+  auto product = cast<BlockScaledMatmulOp>(op);
+  const RegisterShares &shares = hasDynamicSizes(product) ? kDynamicShares : kKnownShares;
+  plan.roles = fragmentRoles(op->getContext(), /*groups=*/2,
+                             plan.tile[0] == kWide || isFused(product) ? shares : RegisterShares());
   plan.resident = 1;
   return plan;
 }

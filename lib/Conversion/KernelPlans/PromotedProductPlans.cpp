@@ -72,10 +72,11 @@ static constexpr WarpgroupRates kAloneSelects = {500, 9, 0}, kBesideSelects = {5
 /// Parts of 128 rows of a tile, or one of 64.
 static int64_t partsOf(int64_t rows) { return llvm::divideCeil(rows, kMostPartRows); }
 
-/// Sums are those of one part, or of each of two blocks.
+/// Accumulators of each part, and sums of one part, or of each of two blocks.
+static int64_t fragmentsOf(int64_t rows, int64_t depth) { return partsOf(rows) + depth / kTileK; }
+
 static int64_t mostColumns(int64_t rows, int64_t depth) {
-  int64_t fragments = partsOf(rows) + depth / kTileK;
-  return kFragmentRegisters * 2 / fragments / kColumnStep * kColumnStep;
+  return kFragmentRegisters * 2 / fragmentsOf(rows, depth) / kColumnStep * kColumnStep;
 }
 
 /// Whole ranges of K, a multiple of `unit`, consist of two blocks each.
@@ -156,14 +157,19 @@ static void addLoading(const hw::TargetModel &target, std::vector<SizedTile> &ti
 }
 
 /// Those for multiples of the blocks whose scales are a tile. Of few rows, a stage may have two.
-static void addStaging(const hw::TargetModel &target, std::vector<SizedTile> &tiles) {
+/// Where K is one such multiple, its stages are written out (PromotionLoops.cpp), with which ptxas
+/// has too few registers for the widest.
+static void addStaging(BlockScaledMatmulOp product, const hw::TargetModel &target,
+                       std::vector<SizedTile> &tiles) {
   for (int64_t m : kTileMs)
     for (int64_t n = kStoredColumns; n <= mostColumns(m, kTileK); n += kStoredColumns)
       tiles.push_back(sizedTile({m, n, kTileK}, [=](const MatmulSize &size) {
         return double(cyclesOf(size, m, n, kTileK, target));
       }));
-  for (int64_t m = kTileMs[0], n = kStoredColumns; n <= mostColumns(m, kTwoTileK);
-       n += kStoredColumns) {
+  int64_t most = mostColumns(kTileMs[0], kTwoTileK);
+  if (cast<RankedTensorType>(product.getLhs().getType()).getDimSize(1) == kBlocksOfScales * kTileK)
+    most -= kStoredColumns;
+  for (int64_t m = kTileMs[0], n = kStoredColumns; n <= most; n += kStoredColumns) {
     int64_t ofBlock =
         std::max(kTwoBlocksWait + n * kTwoBlocksColumn, (m + n) * kTileK / kFeedBytes);
     tiles.push_back(sizedTile({m, n, kTwoTileK}, [=](const MatmulSize &size) {
@@ -179,7 +185,7 @@ std::vector<SizedTile> fp4::promotedTiles(BlockScaledMatmulOp product,
   constexpr int64_t unit = kBlocksOfScales * kTileK;
   std::vector<SizedTile> loading, staging;
   addLoading(target, loading);
-  addStaging(target, staging);
+  addStaging(product, target, staging);
   if (!hasDynamicDepth(product))
     return knownUnitOfDepth(product, {}) % unit ? loading : staging;
   for (SizedTile &tile : staging)
@@ -286,8 +292,17 @@ static std::optional<KernelOverlap> overlapOf(BlockScaledMatmulOp op, const Kern
   return works > most ? KernelOverlap::Both : KernelOverlap::Waits;
 }
 
+/// The largest tiles leave the loading warp none of their registers where they load scales, too.
+static const RegisterShares &sharesOf(BlockScaledMatmulOp op, const KernelPlan &plan) {
+  auto [m, n, k] = plan.tile;
+  bool loadsScales = knownUnitOfDepth(op, plan) % (kBlocksOfScales * kTileK) != 0;
+  bool isFull = loadsScales && fragmentsOf(m, k) * n == kFragmentRegisters * 2;
+  return hasDynamicSizes(op) && !isFull ? kDynamicShares : kKnownShares;
+}
+
 KernelPlan fp4::proposePromotedProduct(Operation *op, const KernelPlan &wish,
                                        const MatmulSize &size, const hw::TargetModel &target) {
+  auto product = cast<BlockScaledMatmulOp>(op);
   KernelPlan plan = planOfFamily(KernelFamily::TileProduct);
   plan.tile = chooseTile(wish, size, target);
   int64_t tiles = llvm::divideCeil(size.m, plan.tile[0]) * llvm::divideCeil(size.n, plan.tile[1]);
@@ -298,7 +313,7 @@ KernelPlan fp4::proposePromotedProduct(Operation *op, const KernelPlan &wish,
   bool areBeside = plan.tile[2] == kTwoTileK && size.splits == 1 && size.m > plan.tile[0] &&
                    size.m <= 2 * plan.tile[0];
   int64_t otherBytes = plan.tile[0] * columns * 4;
-  if (isStagingBetter(cast<BlockScaledMatmulOp>(op), wish, plan, size, target))
+  if (isStagingBetter(product, wish, plan, size, target))
     plan.store = ResultStore::Tma;
   bool isTallBeside = plan.store && plan.tile[0] > kMostPartRows;
   if (plan.store)
@@ -306,10 +321,10 @@ KernelPlan fp4::proposePromotedProduct(Operation *op, const KernelPlan &wish,
   plan.stages = chooseStages(plan.tile, otherBytes, areBeside || isTallBeside, target);
   plan.schedule = rasterOfTiles(op->getContext(), plan.tile, size, target);
   // One warpgroup has enough registers, but ptxas knows the warps that ask for more to be converged.
-  plan.roles = fragmentRoles(op->getContext(), plan.tile[0] > 64 ? 2 : 1, /*spare=*/true,
-                             plan.store == ResultStore::Tma);
+  plan.roles = fragmentRoles(op->getContext(), plan.tile[0] > 64 ? 2 : 1,
+                             sharesOf(product, wish.orElse(plan)), plan.store == ResultStore::Tma);
   plan.resident = 1;
-  plan.overlap = overlapOf(cast<BlockScaledMatmulOp>(op), wish.orElse(plan), size, target);
+  plan.overlap = overlapOf(product, wish.orElse(plan), size, target);
   return plan;
 }
 

@@ -90,24 +90,21 @@ RolePlanAttr fp4::warpgroupRoles(MLIRContext *context) {
        RoleAttr::get(context, "math", 0, 8, {Engine::Tensor, Engine::Threads}, kMathRegisters)});
 }
 
-/// The same where the third warpgroup hardly needs any.
-static constexpr int32_t kFragmentRegisters = 240, kFewestRegisters = 24;
-
 /// Of the warpgroup that loads, the warps that do not store do nothing but give their registers
 /// away.
-RolePlanAttr fp4::fragmentRoles(MLIRContext *context, int32_t groups, bool spare,
+RolePlanAttr fp4::fragmentRoles(MLIRContext *context, int32_t groups, const RegisterShares &shares,
                                 bool storesTiles) {
+  bool spare = shares.others != 0;
   int32_t math = 4 * groups, next = math + (storesTiles ? 2 : 1);
   SmallVector<RoleAttr> roles = {
-      RoleAttr::get(context, "load", math, math + 1, {Engine::Tma}, spare ? kFewestRegisters : 0),
-      RoleAttr::get(context, "math", 0, math, {Engine::Tensor, Engine::Threads},
-                    spare ? kFragmentRegisters : 0)};
+      RoleAttr::get(context, "load", math, math + 1, {Engine::Tma}, shares.others),
+      RoleAttr::get(context, "math", 0, math, {Engine::Tensor, Engine::Threads}, shares.math)};
   if (storesTiles)
-    roles.push_back(RoleAttr::get(context, "store", math + 1, next, {Engine::BulkStore},
-                                  spare ? kFewestRegisters : 0));
+    roles.push_back(
+        RoleAttr::get(context, "store", math + 1, next, {Engine::BulkStore}, shares.others));
   if (spare)
     roles.push_back(
-        RoleAttr::get(context, "spare", next, math + 4, {Engine::Convert}, kFewestRegisters));
+        RoleAttr::get(context, "spare", next, math + 4, {Engine::Convert}, shares.others));
   return RolePlanAttr::get(context, roles);
 }
 

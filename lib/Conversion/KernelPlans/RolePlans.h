@@ -38,12 +38,19 @@ bool requestsWork(mlir::Attribute schedule);
 /// three convert operand B.
 pipe::RolePlanAttr warpgroupRoles(mlir::MLIRContext *context);
 
+/// Registers of a thread that multiplies and of one of the warpgroup beside two of these; zero
+/// leaves those that the launch gives.
+struct RegisterShares {
+  int32_t math = 0, others = 0;
+};
+/// The loading warp has the sizes of a product in registers where the host alone knows them.
+inline constexpr RegisterShares kKnownShares = {240, 24}, kDynamicShares = {232, 40};
+
 /// For accumulators in registers, operands as they are in shared memory: `groups` warpgroups
-/// multiply and store, and one warp loads. With `spare`, three warps beside it give their registers
-/// away, and a thread that multiplies has 240, else 168 of two warpgroups. With `storesTiles` one
-/// of them stores what multiplying ones leave in shared memory.
-pipe::RolePlanAttr fragmentRoles(mlir::MLIRContext *context, int32_t groups, bool spare,
-                                 bool storesTiles = false);
+/// multiply and store, and one warp loads. With shares, three warps beside it give their registers
+/// away. With `storesTiles` one of them stores what multiplying ones leave in shared memory.
+pipe::RolePlanAttr fragmentRoles(mlir::MLIRContext *context, int32_t groups,
+                                 const RegisterShares &shares, bool storesTiles = false);
 
 /// Neighbouring blocks work on tiles of one column at the same time.
 pipe::WorkScheduleAttrInterface neighboursAlongM(mlir::MLIRContext *context);

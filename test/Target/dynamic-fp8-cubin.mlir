@@ -1,0 +1,26 @@
+// Kernels of libraries of FP8 for any M and N, and any K or one K, spill nothing. The loading warp has the sizes in
+// registers, for which it has 40 instead of the 24 beside known sizes; only the largest tiles whose threads load scales
+// leave it 24.
+// REQUIRES: ptxas
+// RUN: fp4-opt %s --fp4-set-target=target=sm_90a --compile-to=cubin | %python %fp4_src/test/Target/Inputs/resources.py \
+// RUN:   | FileCheck %s --implicit-check-not="spill {{[1-9]}}"
+
+// CHECK-COUNT-10: any_matmul_{{[0-9]+}} kernel: registers {{168|248}}, spill 0, stack 0
+// CHECK-COUNT-2: depth_matmul_{{[0-9]+}} kernel: registers 168, spill 0, stack 0
+
+!a = tensor<?x?xf8E4M3FN>
+!s = tensor<?x?xf32>
+func.func @any(%a: !a, %s: !s, %b: !a, %t: !s) -> tensor<?x?xbf16> {
+  %y = fp4.blockscaled_matmul %a scaled %s, %b scaled %t {format = #fp4.format<fp8_block128>} : (!a, !s, !a, !s) -> tensor<?x?xbf16>
+  return %y : tensor<?x?xbf16>
+}
+
+// Of one K the largest tiles may leave through shared memory, with a warp that stores.
+!d = tensor<?x1024xf8E4M3FN>
+!e = tensor<?x8xf32>
+func.func @depth(%a: !d, %s: !e, %b: !d, %t: !e) -> tensor<?x?xbf16> {
+  %y = fp4.blockscaled_matmul %a scaled %s, %b scaled %t {format = #fp4.format<fp8_block128>,
+      fp4.plan = #fp4.plan<tile_product, tile = [256, 128, 128], store = tma, wave_cost = [1, 1, 1]>, fp4.size_plans = [
+        #fp4.plan<tile_product, tile = [128, 192, 128], store = tma, wave_cost = [1, 1, 1]>]} : (!d, !e, !d, !e) -> tensor<?x?xbf16>
+  return %y : tensor<?x?xbf16>
+}
