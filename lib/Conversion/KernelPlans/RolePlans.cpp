@@ -55,21 +55,34 @@ RolePlanAttr fp4::laneRoles(MLIRContext *context, int32_t groups) {
                 RoleAttr::get(context, "spare", threads + 2, threads + 4, {Engine::Convert}, few)});
 }
 
-/// What the epilogue and the issuing warps make of the 80 registers for each of 768 threads, of
-/// which four warpgroups convert.
-static constexpr int32_t kStoreRegisters = 120, kFewIssuerRegisters = 40;
+namespace {
+/// Registers of the roles beside warpgroups that convert; 0: those of the launch.
+struct LaneRegisters {
+  int32_t epilogue = 0, issuers = 0, convert = 0;
+};
+} // namespace
+
+/// A body has the numbers of a chunk beside its sums. It gets what others do not need of the 80
+/// registers for each of 768 threads, of which four warpgroups convert, or of the 128 for each of
+/// 512.
+static LaneRegisters registersBeside(int32_t groups) {
+  if (groups == 4)
+    return {.epilogue = 184, .issuers = 40, .convert = 64};
+  if (groups == 2)
+    return {.epilogue = 216, .issuers = 40};
+  return {};
+}
 
 RolePlanAttr fp4::weightLaneRoles(MLIRContext *context, int32_t groups) {
   int32_t end = 4 + 4 * groups;
-  bool gives = groups == 4;
-  int32_t most = gives ? kStoreRegisters : 0, few = gives ? kFewIssuerRegisters : 0;
+  LaneRegisters of = registersBeside(groups);
   SmallVector<RoleAttr> roles = {
-      RoleAttr::get(context, "load", end + 1, end + 2, {Engine::Tma}, few),
-      RoleAttr::get(context, "mma", end, end + 1, {Engine::Tensor}, few),
-      RoleAttr::get(context, "convert", 4, end, {Engine::Convert}, 0, groups > 1),
-      RoleAttr::get(context, "epilogue", 0, 4, {Engine::Threads}, most)};
-  if (gives)
-    roles.push_back(RoleAttr::get(context, "spare", end + 2, end + 4, {}, few));
+      RoleAttr::get(context, "load", end + 1, end + 2, {Engine::Tma}, of.issuers),
+      RoleAttr::get(context, "mma", end, end + 1, {Engine::Tensor}, of.issuers),
+      RoleAttr::get(context, "convert", 4, end, {Engine::Convert}, of.convert, groups > 1),
+      RoleAttr::get(context, "epilogue", 0, 4, {Engine::Threads}, of.epilogue)};
+  if (of.issuers) // a whole warpgroup gives
+    roles.push_back(RoleAttr::get(context, "spare", end + 2, end + 4, {}, of.issuers));
   return RolePlanAttr::get(context, roles);
 }
 
