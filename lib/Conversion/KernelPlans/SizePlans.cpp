@@ -23,15 +23,18 @@
 using namespace mlir;
 using namespace fp4;
 
-/// Kernels of a product at most, for any sizes and as many for some, and the part of the cost that
-/// another one is to gain on average.
-static constexpr size_t kMostPlans = 5;
+/// Kernels of a product at most, for any sizes and for some, and the part of the cost that another
+/// one is to gain on average. Of those for some, tiles of few rows are two or three.
+static constexpr size_t kMostPlans = 5, kMostPlansOfSome = 7;
 static constexpr double kLeastGain = 0.005;
 
-/// Sizes of layers of language models, and numbers of tokens.
-static constexpr int64_t kRows[] = {16, 64, 128, 256, 512, 1024, 2048, 4096, 8192};
-static constexpr int64_t kColumns[] = {512, 1024, 2048, 4096, 6144, 8192, 14336, 28672};
-static constexpr int64_t kDepths[] = {1024, 2048, 4096, 8192, 14336};
+/// Numbers of tokens, and sizes of layers of language models. Of powers of two alone, tiles whose
+/// columns are none would never fill a wave.
+static constexpr int64_t kRows[] = {16,   64,   128,  256,  384,  512, 768,
+                                    1024, 1536, 2048, 3072, 4096, 8192};
+static constexpr int64_t kColumns[] = {512,  1024, 1536, 2048,  3072, 4096,
+                                       6144, 7168, 8192, 14336, 28672};
+static constexpr int64_t kDepths[] = {1024, 1536, 2048, 4096, 7168, 8192, 14336};
 
 SizedTile fp4::sizedTile(std::array<int64_t, 3> tile,
                          std::function<double(const MatmulSize &)> cost) {
@@ -160,7 +163,7 @@ static std::vector<Candidate> chooseFew(ArrayRef<Candidate> all, ArrayRef<Matmul
   SmallVector<size_t> numbers;
   double before = INFINITY;
   for (bool areForAll : {true, false}) {
-    for (size_t count = 0; count < kMostPlans; ++count) {
+    for (size_t count = 0; count < (areForAll ? kMostPlans : kMostPlansOfSome); ++count) {
       std::pair best(double(INFINITY), size_t(0));
       for (size_t number = 0; number < all.size(); ++number)
         if (all[number].holdsForAll() == areForAll)

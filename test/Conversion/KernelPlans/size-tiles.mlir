@@ -10,7 +10,6 @@
 // LANES-SAME: fp4.size_plans = [#fp4.plan<tile_product, tile = [256, 256, 256]
 // LANES-SAME: epilogue_warps = 8
 // LANES-SAME: #fp4.plan<tile_product, tile = [128, 128, 256]
-// LANES-SAME: #fp4.plan<tile_product, tile = [128, 256, 256], epilogue_warps = 8
 // LANES-NOT: tile_product
 // WARPS-LABEL: func.func @codes
 // WARPS-NOT: fp4.size_plans

@@ -7,12 +7,14 @@
 !a = tensor<?x?xf8E4M3FN>
 !s = tensor<?x?xf32>
 // CHECK-LABEL: func.func @fp8
-// CHECK: fp4.plan = #fp4.plan<tile_product, tile = [128, 128, 128]
+// CHECK: fp4.plan = #fp4.plan<tile_product, tile = [128, 192, 128]
 // CHECK-NOT: depth_unit
 // CHECK-SAME: fp4.size_plans = [
 // CHECK-SAME: tile = [256, 128, 128], schedule
 // CHECK-SAME: tile = [64, 64, 256], {{[^>]*>[^>]*>[^>]*}}overlap = waits, max_rows = 128, depth_unit = 512
+// CHECK-SAME: tile = [128, 192, 128], store = tma, {{[^#]*#[^#]*#[^#]*}}depth_unit = 512
 // CHECK-SAME: tile = [256, 128, 128], {{[^>]*>[^>]*>[^>]*}}depth_unit = 512
+// CHECK-SAME: tile = [128, 32, 128], {{[^#]*#[^#]*#[^#]*}}depth_unit = 512
 func.func @fp8(%a: !a, %sa: !s, %b: !a, %sb: !s) -> tensor<?x?xbf16> {
   %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<fp8_block128>} : (!a, !s, !a, !s) -> tensor<?x?xbf16>
   return %y : tensor<?x?xbf16>
