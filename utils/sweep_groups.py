@@ -14,7 +14,7 @@ it is compiled (groups), or a tensor of offsets has them (offsets), or ranges wi
 them (ranges); or the product is one whose K is cut into ranges (split), or whose tiles
 workers share (stream); or threads multiply a batch of a
 few rows each (threads). Its alpha is none, one
-number, or one for each group. Activations without scales are bf16, f16 or e4m3 beside plain weights, or
+number, or one for each group. A body adds the bias of each group, or there is none. Activations without scales are bf16, f16 or e4m3 beside plain weights, or
 prepacked ones, stacked by the program. One library is compiled per program and run by fp4-run under every
 schedule of the simulator, with its strict hazard check. Prints every failure with the command that
 repeats it, then "N passed, N failed".
@@ -34,6 +34,7 @@ K = [64, 512, 1312]  # 1312 ends half a step early, in a slice of 256 of its own
 FORMATS = ["nvfp4", "mxfp4"]
 RESULTS = ["bf16", "f32"]
 ALPHAS = ["none", "one", "groups"]
+BODIES = ["none", "bias"]
 PLANS = {"chosen": "", "96": "tile = [128, 96, 256]", "256": "tile = [128, 256, 256]",
          "pair": "pair, tile = [256, 192, 256]", "2x1": "cluster = [2, 1], tile = [128, 128, 256]",
          "deep": "tile = [128, 64, 512], stages = 1", "swap": "swap", "workspace": "join = workspace",
@@ -123,7 +124,19 @@ def ranges_of(rows):
     return [[end - count, end - (count > 1)] for count, end in zip(rows, ends)]
 
 
-def program(form, rows, n, k, fmt, result, alpha, plan, lhs="codes"):
+def with_body(after, result, groups, n):
+    """An epilogue that adds a row of each group, and the type of all rows."""
+    if after == "none":
+        return "", []
+    lines = ["epilogue(%bias) {", "  ^bb0(%sum: f32, %b: bf16):", "    %wide = arith.extf %b : bf16 to f32",
+             "    %all = arith.addf %sum, %wide : f32"]
+    if result != "f32":
+        lines.append(f"    %z = arith.truncf %all : f32 to {result}")
+    lines += [f"    fp4.yield {'%all' if result == 'f32' else '%z'} : {result}", "  }"]
+    return "\n".join(lines), [f"tensor<{groups}x1x{n}xbf16>"]
+
+
+def program(form, rows, n, k, fmt, result, alpha, plan, after="none", lhs="codes"):
     groups = len(rows)
     codes = lhs == "codes"
     sides = operands(form, rows, n, k, recipes.FORMATS[fmt]) if codes else unscaled(rows, n, k, fmt, lhs)
@@ -134,6 +147,9 @@ def program(form, rows, n, k, fmt, result, alpha, plan, lhs="codes"):
         types.append(f"tensor<{sizes}f32>")
         arguments.append(f"%alpha: {types[-1]}")
         extra += " alpha %alpha"
+    epilogue, inputs = with_body(after, result, groups, n)
+    arguments += [f"%bias: {kind}" for kind in inputs]
+    types += inputs
     if form == "threads":
         attributes = (f", groups = array<i64: {', '.join(map(str, rows))}>"
                       ", arithmetic = #fp4.product_arithmetic<fma>")
@@ -156,7 +172,7 @@ def program(form, rows, n, k, fmt, result, alpha, plan, lhs="codes"):
         wish = wish.format(256 if lhs.startswith("f8") else 64 if halves else 128)
         attributes += f", fp4.plan = #fp4.plan<tile_product, {wish}>"
     y = f"tensor<{sum(rows)}x{n}x{result}>"
-    body += [f"  %y = fp4.blockscaled_matmul {', '.join(side[3] for side in sides)}{extra}"
+    body += [f"  %y = fp4.blockscaled_matmul {', '.join(side[3] for side in sides)}{extra} {epilogue}"
              f" {{format = #fp4.format<{fmt}>{attributes}}}",
              f"    : ({', '.join(types)}) -> {y}", f"  return %y : {y}"]
     return "\n".join([f"func.func @product({', '.join(arguments)}) -> {y} {{", *body, "}", ""])
@@ -164,7 +180,7 @@ def program(form, rows, n, k, fmt, result, alpha, plan, lhs="codes"):
 
 def multiplies(case):
     """Weights and activations go together, and the tile goes with both."""
-    _, _, n, k, fmt, _, _, plan, lhs = case
+    _, _, n, k, fmt, _, _, plan, _, lhs = case
     element, weights = lhs.split()
     if weights == "prepacked" and (n % 128 or k % (128 if element == "f8E4M3FN" else 64)):
         return False
@@ -180,10 +196,12 @@ def all_cases(kind):
     if left != CODES:
         alphas = [*ALPHAS, "rows"]
         yield from filter(multiplies, itertools.product(forms, ROWS, WEIGHT_N, WEIGHT_K, FORMATS, RESULTS,
-                                                        alphas, plans, left))
+                                                        alphas, plans, BODIES, left))
         return
-    for case in itertools.product(forms, ROWS, N, K, FORMATS, RESULTS, ALPHAS, plans):
-        form, rows, _, k, _, _, alpha, plan = case
+    for case in itertools.product(forms, ROWS, N, K, FORMATS, RESULTS, ALPHAS, plans, BODIES):
+        form, rows, _, k, _, _, alpha, plan, after = case
+        if after != "none" and form in ("split", "stream"):
+            continue
         if plan == "swap" and form != "split" or plan != "chosen" and form == "threads":
             continue
         if (plan == "workspace" or plan.startswith("joined")) and (form != "split" or k <= 256):

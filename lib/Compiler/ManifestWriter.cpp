@@ -155,6 +155,15 @@ json::Object describeElementwise(Operation *op) {
   return json::Object{{"program", program.text()}, {"dimensions", spellDimensions(dimensions)}};
 }
 
+/// The program of the body of a product of groups. Its inputs are the sums and those of the
+/// epilogue.
+void describeBody(fp4::BlockScaledMatmulOp product, json::Object &attributes) {
+  if (product.getEpilogueBody().empty() || !product.isGrouped())
+    return;
+  Block &body = product.getEpilogueBody().front();
+  attributes["program"] = fp4::elementProgramOf(body, body.getNumArguments()).text();
+}
+
 /// The straight-line program of one function, values named as the reference interpreter wants them.
 class ProgramWriter {
 public:
@@ -249,7 +258,7 @@ private:
       return isTensor(op.getOperand(0)) &&
              !isa<Float4E2M1FNType>(getElementTypeOrSelf(op.getOperand(0)));
     if (auto product = dyn_cast<fp4::BlockScaledMatmulOp>(op))
-      return !data || product.getEpilogueBody().empty();
+      return !data || product.getEpilogueBody().empty() || product.isGrouped();
     if (elementwiseOf(&op) || isElementwiseOnTensors(&op))
       return true;
     return isa<fp4::Fp4Dialect>(op.getDialect()) ||
@@ -292,9 +301,12 @@ private:
     object["results"] = namesOf(op.getResults());
     object["result_types"] = std::move(types);
     auto constant = dyn_cast<arith::ConstantOp>(op);
-    object["attributes"] = constant        ? describeConstant(constant)
-                           : isElementwise ? describeElementwise(&op)
-                                           : describeAttributes(&op);
+    json::Object attributes = constant        ? describeConstant(constant)
+                              : isElementwise ? describeElementwise(&op)
+                                              : describeAttributes(&op);
+    if (auto product = dyn_cast<fp4::BlockScaledMatmulOp>(op))
+      describeBody(product, attributes);
+    object["attributes"] = std::move(attributes);
     return object;
   }
 

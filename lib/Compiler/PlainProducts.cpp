@@ -113,7 +113,7 @@ void makePlain(BlockScaledMatmulOp op) {
 void fp4::makeProductsPlain(ModuleOp module) {
   SmallVector<BlockScaledMatmulOp> fused;
   module.walk([&](BlockScaledMatmulOp op) {
-    if (!op.getEpilogueBody().empty())
+    if (!op.getEpilogueBody().empty() && !op.isGrouped())
       fused.push_back(op);
   });
   if (fused.empty())

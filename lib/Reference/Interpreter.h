@@ -33,6 +33,8 @@ public:
   Status expect(size_t operandCount, size_t resultCount) const;
   /// Operand number i of an operation with optional operands; null where it is absent.
   Expected<const Tensor *> optional(size_t i) const;
+  /// All that the operation has for operand number i of its definition.
+  Expected<std::span<const Tensor *const>> segment(size_t i) const;
 
   Expected<std::string> attribute(const char *name) const;
   std::string attributeOr(const char *name, const char *otherwise) const;
@@ -53,6 +55,19 @@ struct RowRange {
 /// The groups of attribute "groups", "130,0,62", of which `rows` is the sum; one of all `rows` where
 /// it is absent.
 Expected<std::vector<RowRange>> groupsOf(const Step &step, uint64_t rows);
+/// What no group has of a matrix of `rows` rows and `bytes` bytes.
+std::vector<ByteRange> bytesOfNoGroup(std::span<const RowRange> groups, uint64_t rows,
+                                      uint64_t bytes);
+
+/// The sums of one of the products of fp4.blockscaled_matmul, behind its alpha and its steps, in
+/// fp32; zero in rows of no group.
+struct ProductSums {
+  std::vector<float> values;
+  std::vector<RowRange> groups;
+  uint64_t rows, columns;
+};
+enum class WhichProduct { First, Second };
+Expected<ProductSums> sumsOfProduct(Step &step, WhichProduct which);
 
 numerics::FloatType floatType(ElementType type);
 /// The values of a bf16, f16 or f32 tensor.
@@ -87,6 +102,8 @@ Status runSwizzle(Step &step);
 Status runUnswizzle(Step &step);
 Status runAlpha(Step &step);
 Status runMatmul(Step &step);
+// ReferenceBody.cpp
+Status runProductWithBody(Step &step);
 Status runPrepack(Step &step);
 Status runUnprepack(Step &step);
 

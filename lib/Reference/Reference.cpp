@@ -46,7 +46,8 @@ const std::map<std::string, Entry> &entries() {
       {"fp4.blockscaled_matmul",
        {runMatmul,
         {"format", "rhs_format", "epilogue", "split_k", "split_rows", "stream_k", "groups",
-         "expected_rows", "unspecified_rows", "arithmetic"}}}};
+         "expected_rows", "unspecified_rows", "arithmetic", "program", "quantize_recipe",
+         "quantize_outputs"}}}};
   return table;
 }
 
@@ -178,19 +179,27 @@ Status Step::expect(size_t operandCount, size_t resultCount) const {
 
 /// Which operands there are stands in "operand_segments", "1,0,1": one number per operand of the
 /// operation's definition. Without it they are all there, or missing from the end.
-Expected<const Tensor *> Step::optional(size_t i) const {
+Expected<std::span<const Tensor *const>> Step::segment(size_t i) const {
+  const std::span<const Tensor *const> all = operands;
   auto it = op.attributes.find("operand_segments");
   if (it == op.attributes.end())
-    return i < operands.size() ? operands[i] : nullptr;
-  size_t segment = 0, before = 0;
-  for (char c : it->second) {
-    if (c == ',')
-      continue;
-    if (segment++ == i)
-      return c == '1' && before < operands.size() ? operands[before] : nullptr;
-    before += c == '1';
+    return i < all.size() ? all.subspan(i, 1) : all.first(0);
+  size_t number = 0, before = 0;
+  for (const char *at = it->second.data(), *last = at + it->second.size(); at < last; ++at) {
+    size_t count = 0;
+    at = std::from_chars(at, last, count).ptr;
+    if (count > all.size() - before)
+      return wrong(fmt::format("has fewer operands than its segments '{}'", it->second));
+    if (number++ == i)
+      return all.subspan(before, count);
+    before += count;
   }
   return wrong(fmt::format("has no operand segment {}", i));
+}
+
+Expected<const Tensor *> Step::optional(size_t i) const {
+  FP4_ASSIGN(auto found, segment(i));
+  return found.size() == 1 ? found.front() : nullptr;
 }
 
 Expected<std::string> Step::attribute(const char *name) const {

@@ -175,13 +175,14 @@ Expected<std::vector<RowRange>> groupsBetween(const Tensor &offsets, uint64_t ro
   return groups;
 }
 
-Expected<ProductOperands> operandsOf(const Step &step) {
-  FP4_TRY(step.expect(2, 1));
+Expected<ProductOperands> operandsOf(const Step &step, WhichProduct which) {
+  FP4_TRY(step.expect(2, step.op.results.size()));
+  const bool isSecond = which == WhichProduct::Second;
   FP4_ASSIGN(auto lhs, step.optional(0));
   FP4_ASSIGN(auto lhsScales, step.optional(1));
-  FP4_ASSIGN(auto rhs, step.optional(2));
-  FP4_ASSIGN(auto rhsScales, step.optional(3));
-  FP4_ASSIGN(auto alpha, step.optional(4));
+  FP4_ASSIGN(auto rhs, step.optional(isSecond ? 7 : 2));
+  FP4_ASSIGN(auto rhsScales, step.optional(isSecond ? 8 : 3));
+  FP4_ASSIGN(auto alpha, step.optional(isSecond ? 9 : 4));
   FP4_ASSIGN(auto offsets, step.optional(6));
   const auto isMatrix = [](const Tensor *tensor, bool isPrepacked) {
     return tensor && tensor->type.shape.size() == (isPrepacked ? 3 : 2);
@@ -243,8 +244,8 @@ Expected<uint64_t> splitsOf(Step &step, uint64_t rows) {
   return rows <= most ? step.integer("split_k", 1) : Expected<uint64_t>(1);
 }
 
-Expected<ProductStep> readProduct(Step &step) {
-  FP4_ASSIGN(auto operands, operandsOf(step));
+Expected<ProductStep> readProduct(Step &step, WhichProduct which = WhichProduct::First) {
+  FP4_ASSIGN(auto operands, operandsOf(step, which));
   FP4_ASSIGN(auto format, formatOf(step));
   const auto lhs = sizesOf(*operands.lhs), rhs = sizesOf(*operands.rhs);
   if (lhs.second != rhs.second)
@@ -264,7 +265,9 @@ Expected<ProductStep> readProduct(Step &step) {
     FP4_ASSIGN(common.rhsFormat, formatOf(step, "rhs_format"));
   }
   common.depth = lhs.second;
-  common.output = floatType(step.types[0].element);
+  common.output = step.op.attributes.contains("program") // which rounds by itself
+                      ? numerics::FloatType::F32
+                      : floatType(step.types[0].element);
   FP4_ASSIGN(common.epilogue, numerics::parseEpilogue(step.attributeOr("epilogue", "")));
   FP4_ASSIGN(common.splits, splitsOf(step, lhs.first));
   FP4_ASSIGN(common.streamK, streamOf(step));
@@ -408,18 +411,16 @@ template <typename T> void put(std::vector<T> &all, uint64_t at, const std::vect
 
 } // namespace
 
-/// The rows of no group, which the product leaves as they are.
-static std::vector<ByteRange> unspecifiedBytes(const ProductStep &product, const Tensor &result) {
-  if (!product.step.op.attributes.contains("unspecified_rows"))
-    return {};
-  const uint64_t rows = product.lhs.first, pitch = rows ? result.bytes.size() / rows : 0;
+std::vector<ByteRange> bytesOfNoGroup(std::span<const RowRange> groups, uint64_t rows,
+                                      uint64_t size) {
+  const uint64_t pitch = rows ? size / rows : 0;
   std::vector<ByteRange> bytes;
   uint64_t end = 0;
   const auto skipTo = [&](uint64_t begin) {
     if (begin > end)
       bytes.push_back({end * pitch, (begin - end) * pitch});
   };
-  for (const RowRange &group : product.groups) {
+  for (const RowRange &group : groups) {
     skipTo(group.begin);
     end = group.begin + group.rows;
   }
@@ -427,7 +428,24 @@ static std::vector<ByteRange> unspecifiedBytes(const ProductStep &product, const
   return bytes;
 }
 
+Expected<ProductSums> sumsOfProduct(Step &step, WhichProduct which) {
+  FP4_ASSIGN(auto product, readProduct(step, which));
+  const uint64_t rows = product.lhs.first, columns = product.columns();
+  std::vector<float> sums(rows * columns);
+  uint64_t atA = 0, atB = 0;
+  for (size_t group = 0; group < product.groups.size(); ++group) {
+    FP4_ASSIGN(auto owned, problemOf(product, group, atA, atB));
+    if (product.groups[group].rows == 0)
+      continue;
+    FP4_ASSIGN(auto values, numerics::gemmMmaModel(owned.gemm));
+    put(sums, product.groups[group].begin * columns, values);
+  }
+  return ProductSums{std::move(sums), std::move(product.groups), rows, columns};
+}
+
 Status runMatmul(Step &step) {
+  if (step.op.attributes.contains("program"))
+    return runProductWithBody(step);
   FP4_ASSIGN(auto product, readProduct(step));
   product.common.progress = makeProgressLine("verifying", "elements");
   // Those of no group are zero, or unspecified.
@@ -450,7 +468,9 @@ Status runMatmul(Step &step) {
   }
   FP4_TRY(step.defineFloats(0, model));
   ReferenceValue &result = step.results[0];
-  result.unspecified = unspecifiedBytes(product, result.value);
+  if (step.op.attributes.contains("unspecified_rows"))
+    result.unspecified =
+        bytesOfNoGroup(product.groups, product.lhs.first, result.value.bytes.size());
   result.model = modelOf(product.common, step.target);
   result.sums = std::move(plain.values);
   result.bounds = std::move(plain.bounds);

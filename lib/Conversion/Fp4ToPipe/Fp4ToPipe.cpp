@@ -214,10 +214,8 @@ static MatmulShape matmulShape(BlockScaledMatmulOp op, const KernelPlan &plan,
     shape.epilogue.assign(epilogue->getSteps().begin(), epilogue->getSteps().end());
   if (!op.getEpilogueBody().empty())
     shape.body = &op.getEpilogueBody();
-  for (Value input : op.getEpilogueInputs()) {
-    auto type = cast<RankedTensorType>(input.getType());
-    shape.inputs.push_back(pipe::GlobalType::get(type.getShape(), type.getElementType()));
-  }
+  for (Value input : op.getEpilogueInputs())
+    shape.inputs.push_back(MatmulShape::bodyInput(cast<RankedTensorType>(input.getType())));
   setResults(shape, op);
   setPlan(shape, op, plan, target);
   if (op.isGrouped())

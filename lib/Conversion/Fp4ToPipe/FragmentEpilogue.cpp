@@ -95,8 +95,13 @@ FragmentEpilogue::PlacedTile FragmentEpilogue::placeTile(Value m, Value n) {
   tile.scaleRowA = entry(table, m, 3);
   tile.rowB = add(tile.column, mul(place.group, shape.n));
   tile.scaleRowB = add(tile.column, mul(place.group, shape.scaleRowsOfGroup()));
-  tile.group = {place.rowLimit, alphaOfGroup(place.group)};
+  tile.group = ofGroup(place);
   return tile;
+}
+
+FragmentEpilogue::OfGroup FragmentEpilogue::ofGroup(const TileOfGroup &place) {
+  return {place.rowLimit, alphaOfGroup(alpha, place.group), alphaOfGroup(alpha2, place.group),
+          place.group};
 }
 
 Value FragmentEpilogue::newFragment() {
@@ -115,11 +120,12 @@ SmallVector<Value> FragmentEpilogue::alphasOfPlaces(Value row, Value column) {
   forParts([&](VectorType type, int64_t first) {
     Value place = add(shape.transposed ? row : column, constant(first));
     Value atRow = shape.transposed ? place : row, atColumn = shape.transposed ? column : place;
-    alphas.push_back(loadAlphas(
-        type.getNumElements(), alpha, [&](VectorType ofType, Value global, Value limit) -> Value {
-          return FragmentFactorsOp::create(b, loc, ofType, global, atRow, atColumn, limit,
-                                           shape.transposed);
-        }));
+    alphas.push_back(loadAlphas(type.getNumElements(), alpha,
+                                [&](VectorType ofType, Value global, Value limit, bool) -> Value {
+                                  return FragmentFactorsOp::create(
+                                      b, loc, ofType, global, atRow, atColumn, limit,
+                                      shape.transposed, /*one_row=*/false);
+                                }));
   });
   return alphas;
 }
@@ -129,7 +135,7 @@ FragmentEpilogue::Factors FragmentEpilogue::broadcastAlphas(VectorType type, OfG
     return scalar ? vector::BroadcastOp::create(b, loc, type, scalar).getResult() : Value();
   };
   if (shape.alpha != MatmulShape::Alpha::One)
-    return {all(group.alpha), Value()};
+    return {all(group.alpha), all(group.alpha2)};
   auto load = [&](Value from) -> Value {
     return from ? LoadScalarOp::create(b, loc, b.getF32Type(), from).getResult() : Value();
   };
@@ -156,9 +162,9 @@ void FragmentEpilogue::storeSums(SumsFrom sums, Value row, Value column, int exp
     }
     Value place = add(shape.transposed ? row : column, constant(first));
     Value atRow = shape.transposed ? place : row, atColumn = shape.transposed ? column : place;
-    auto numbers = [&](VectorType ofType, Value global, Value limit) -> Value {
-      return FragmentFactorsOp::create(b, loc, ofType, global, atRow, atColumn, limit,
-                                       shape.transposed);
+    auto numbers = [&](VectorType ofType, Value global, Value limit, bool ofGroup) -> Value {
+      return FragmentFactorsOp::create(b, loc, ofType, global, ofGroup ? group.group : atRow,
+                                       atColumn, limit, shape.transposed, ofGroup);
     };
     auto load = [&](Value from) {
       return from ? loadAlphas(type.getNumElements(), from, numbers) : Value();

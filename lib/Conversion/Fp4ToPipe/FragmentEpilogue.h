@@ -41,11 +41,12 @@ protected:
   /// A fragment without sums.
   mlir::Value newFragment();
 
-  /// What a tile of a group has in place of its product: the end of its rows, and its alpha; null
-  /// where these are the product's.
+  /// What a tile of a group has in place of its product: the end of its rows, and its alphas; null
+  /// where these are the product's. And its group; null where there is one product.
   struct OfGroup {
-    mlir::Value rowLimit, alpha;
+    mlir::Value rowLimit, alpha, alpha2, group;
   };
+  OfGroup ofGroup(const TileOfGroup &place);
   /// A tile of the result, from (row, column) on, and where it begins in rhs and in the scales.
   struct PlacedTile {
     mlir::Value row, column, rowB, scaleRowA, scaleRowB;

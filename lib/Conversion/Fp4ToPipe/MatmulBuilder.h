@@ -30,6 +30,7 @@ protected:
     Value part;                 ///< the range of K of a product that is split, or of a shared tile
     Value parts, firstSums, counter; ///< of a shared tile: its ranges, and where they leave sums
     Value alpha, alpha2;        ///< in every lane; null where there is none for the whole tile
+    Value group;                ///< null where there is one product
     Value laneRow;              ///< in an epilogue, what with its lane is the row of a thread
     Value laneColumn; ///< in front of the columns of a thread; null where all have the same
   };
@@ -52,9 +53,9 @@ protected:
   Value ofThreadOrLast(const Tile &part, Value column);
 
 private:
-  Value findGroup(Tile &tile, Value work);
+  void findGroup(Tile &tile, Value work);
   void findRange(Tile &tile, Value &n);
-  void moveToGroup(Tile &tile, Value group);
+  void moveToGroup(Tile &tile);
   void findShare(Tile &tile, Value &m, Value &n);
   Value countTiles(Value size, int64_t unit);
   Value broadcast(Value scalar);
@@ -100,7 +101,8 @@ private:
   Value columnOfSums(const Tile &tile, Value column);
   Value sumOfParts(const Tile &tile, Value column);
   void joinInCluster(Value acc, const Tile &tile);
-  Value numbers(const Tile &tile, Value column, mlir::VectorType type, Value global, Value limit);
+  Value numbers(const Tile &tile, Value column, mlir::VectorType type, Value global, Value limit,
+                bool ofGroup);
   Value factors(const Tile &tile, Value alphas, Value column);
 
   Value numM, numTilesN;

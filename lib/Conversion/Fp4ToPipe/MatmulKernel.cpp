@@ -93,23 +93,25 @@ Value MatmulBuilder::place(gpu::Dimension dimension, int64_t blocks) {
                                     gpu::ClusterBlockIdOp::create(b, loc, dimension));
 }
 
-/// The rows of the result that a tile of groups has, which with `swap` are columns of the product;
-/// returns the group.
-Value MatmulBuilder::findGroup(Tile &tile, Value work) {
+/// The rows of the result that a tile of groups has, which with `swap` are columns of the product,
+/// and the group.
+void MatmulBuilder::findGroup(Tile &tile, Value work) {
   (shape.swap ? tile.column : tile.row) = entry(table, work, 0);
   tile.rowLimit = entry(table, work, 1);
   (shape.swap ? tile.scaleRowB : tile.scaleRowA) = entry(table, work, 3);
-  return entry(table, work, 2);
+  tile.group = entry(table, work, 2);
 }
 
-/// The weights of a group, their scales and its alpha lie behind those of the groups before.
-void MatmulBuilder::moveToGroup(Tile &tile, Value group) {
+/// The weights of a group, their scales and its alphas lie behind those of the groups before.
+void MatmulBuilder::moveToGroup(Tile &tile) {
   Value &row = shape.swap ? tile.rowA : tile.rowB;
   Value &scaleRow = shape.swap ? tile.scaleRowA : tile.scaleRowB;
-  row = add(row, mul(group, shape.resultColumns()));
-  scaleRow = add(scaleRow, mul(group, shape.scaleRowsOfGroup()));
-  if (shape.alpha == MatmulShape::Alpha::Groups)
-    tile.alpha = broadcast(entry(alpha, group, 0));
+  row = add(row, mul(tile.group, shape.resultColumns()));
+  scaleRow = add(scaleRow, mul(tile.group, shape.scaleRowsOfGroup()));
+  if (Value own = alphaOfGroup(alpha, tile.group))
+    tile.alpha = broadcast(own);
+  if (Value own = alphaOfGroup(alpha2, tile.group))
+    tile.alpha2 = broadcast(own);
 }
 
 /// Work `m` of the table: its tile and its k tiles.
@@ -145,7 +147,8 @@ MatmulBuilder::Tile MatmulBuilder::findTile(Value m, Value n) {
   findRange(tile, n);
   if (shape.stream)
     findShare(tile, m, n);
-  Value group = shape.groups ? findGroup(tile, shape.swap ? n : m) : Value();
+  if (shape.groups)
+    findGroup(tile, shape.swap ? n : m);
   tile.row = shifted(tile.row ? tile.row : mul(m, shape.workM()), placeM, shape.blockM());
   tile.rowA = tile.row;
   tile.scaleRowA = tile.scaleRowA ? shifted(tile.scaleRowA, placeM, shape.blockM()) : tile.row;
@@ -157,9 +160,9 @@ MatmulBuilder::Tile MatmulBuilder::findTile(Value m, Value n) {
   tile.scaleRowB = tile.scaleRowB ? tile.scaleRowB : tile.column;
   tile.alpha = alphaVector;
   tile.alpha2 = alpha2Vector;
-  if (group)
-    moveToGroup(tile, group);
-  tile.blockA = group || shape.inCluster() ? rowBlockOf(tile.scaleRowA) : m;
+  if (shape.groups)
+    moveToGroup(tile);
+  tile.blockA = shape.groups || shape.inCluster() ? rowBlockOf(tile.scaleRowA) : m;
   tile.blockB = rowBlockOf(tile.scaleRowB);
   // The tiles of 64, 96 and 192 columns often begin in the middle of a block of scale rows.
   if (shape.splitsScaleBlocks())
@@ -264,17 +267,17 @@ void MatmulBuilder::buildKTile(ValueRange accs, const Tile &tile, Value k) {
 
 /// The numbers of `global` that go with the chunk of a row from `column` of the tile's product on.
 Value MatmulBuilder::numbers(const Tile &tile, Value column, VectorType type, Value global,
-                             Value limit) {
-  if (shape.swap)
-    return LoadFactorsOp::create(b, loc, type, global, column, tile.row, limit,
-                                 /*transposed=*/true);
-  return LoadFactorsOp::create(b, loc, type, global, tile.laneRow, column, limit);
+                             Value limit, bool ofGroup) {
+  Value row = shape.swap ? column : tile.laneRow, first = shape.swap ? tile.row : column;
+  return LoadFactorsOp::create(b, loc, type, global, ofGroup ? tile.group : row, first, limit,
+                               /*transposed=*/shape.swap, /*one_row=*/ofGroup);
 }
 
 Value MatmulBuilder::factors(const Tile &tile, Value alphas, Value column) {
-  return loadAlphas(shape.chunk(), alphas, [&](VectorType type, Value global, Value limit) {
-    return numbers(tile, column, type, global, limit);
-  });
+  return loadAlphas(shape.chunk(), alphas,
+                    [&](VectorType type, Value global, Value limit, bool ofGroup) {
+                      return numbers(tile, column, type, global, limit, ofGroup);
+                    });
 }
 
 /// Runs `body` for the columns of the tile that exist, of the first `most`, a chunk at a time.
@@ -403,8 +406,8 @@ Value MatmulBuilder::convert(ValueRange chunks, const Tile &tile, Value column) 
   sums.push_back({first, ofColumns ? factors(tile, alpha, column) : tile.alpha});
   if (shape.dual)
     sums.push_back({chunks[1], ofColumns ? factors(tile, alpha2, column) : tile.alpha2});
-  return convertSums(sums, [&](VectorType type, Value global, Value limit) {
-    return numbers(tile, column, type, global, limit);
+  return convertSums(sums, [&](VectorType type, Value global, Value limit, bool ofGroup) {
+    return numbers(tile, column, type, global, limit, ofGroup);
   });
 }
 
@@ -479,110 +482,6 @@ void MatmulBuilder::buildEpilogue(ValueRange accs, const Tile &found) {
       [&](Value chunk, Value column) { // a tile that leaves is that of all threads
         store(chunk, tile, shape.storesTiles ? column : ofThread(tile, column));
       });
-}
-
-//===----------------------------------------------------------------------===//
-// Tiles that workers share
-//===----------------------------------------------------------------------===//
-
-void MatmulBuilder::when(Value condition, llvm::function_ref<void()> body,
-                         llvm::function_ref<void()> otherwise) {
-  auto branch = scf::IfOp::create(b, loc, condition, /*withElseRegion=*/bool(otherwise));
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(branch.thenBlock());
-  body();
-  if (!otherwise)
-    return;
-  b.setInsertionPointToStart(branch.elseBlock());
-  otherwise();
-}
-
-/// Where in the workspace the sums begin that `part` of its tile leaves of this block's rows.
-Value MatmulBuilder::rowOfSums(const Tile &tile, Value part) {
-  Value share = add(tile.firstSums, part);
-  if (placeM)
-    share = add(mul(share, shape.clusterM), placeM);
-  return mul(share, shape.rowsOfShare());
-}
-
-/// The rows of columns that a thread has side by side follow each other: those of all lanes, then
-/// those of the next columns.
-static int64_t linesOfColumns(int64_t columns) {
-  return columns / MatmulShape::kShareColumns * kMmaM;
-}
-
-void MatmulBuilder::leaveShare(Value chunk, Value row, Value column) {
-  constexpr int64_t count = MatmulShape::kShareColumns;
-  row = add(row, mul(arith::DivUIOp::create(b, loc, column, constant(count)), kMmaM));
-  for (int64_t first = 0; first < shape.storedColumns(); first += count) {
-    SmallVector<Value> sums;
-    for (int64_t i = 0; i < count; ++i)
-      sums.push_back(vector::ExtractOp::create(b, loc, chunk, first + i));
-    auto type = VectorType::get({count}, b.getF32Type());
-    StoreOp::create(b, loc, vector::FromElementsOp::create(b, loc, type, sums), workspace,
-                    add(row, constant(linesOfColumns(first))), constant(0), Value());
-  }
-}
-
-Value MatmulBuilder::fetchShare(Value row, Value column) {
-  constexpr int64_t count = MatmulShape::kShareColumns;
-  row = add(row, mul(arith::DivUIOp::create(b, loc, column, constant(count)), kMmaM));
-  auto type = VectorType::get({count}, b.getF32Type());
-  SmallVector<Value> sums;
-  for (int64_t first = 0; first < shape.chunk(); first += count) {
-    Value part = FetchOp::create(b, loc, type, workspace, add(row, constant(linesOfColumns(first))),
-                                 constant(0));
-    for (int64_t i = 0; i < count; ++i)
-      sums.push_back(vector::ExtractOp::create(b, loc, part, i));
-  }
-  return vector::FromElementsOp::create(b, loc, VectorType::get({shape.chunk()}, b.getF32Type()),
-                                        sums);
-}
-
-/// The sums of all ranges of a tile, from the first to the last. The first two, which every shared
-/// tile has, are on their way together.
-Value MatmulBuilder::sumOfShares(const Tile &tile, Value column) {
-  Value first = fetchShare(rowOfSums(tile, constant(0)), column);
-  Value second = fetchShare(rowOfSums(tile, constant(1)), column);
-  Value both = arith::AddFOp::create(b, loc, first, second);
-  auto parts = scf::ForOp::create(b, loc, constant(2), tile.parts, constant(1), ValueRange{both});
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(parts.getBody());
-  Value next = fetchShare(rowOfSums(tile, parts.getInductionVar()), column);
-  Value sum = arith::AddFOp::create(b, loc, parts.getRegionIterArg(0), next);
-  scf::YieldOp::create(b, loc, sum);
-  return parts.getResult(0);
-}
-
-void MatmulBuilder::finishShared(const Tile &tile) {
-  forColumns(tile, shape.laneColumns(), [&](Value column) {
-    Value place = add(tile.column, column), sums = sumOfShares(tile, column);
-    store(convert({sums}, tile, ofThreadOrLast(tile, place)), tile, ofThread(tile, place));
-  });
-}
-
-/// Whoever has all of a tile stores it. Of a shared one each leaves its sums, and the last to come
-/// adds all of them.
-void MatmulBuilder::buildShare(ValueRange accs, const Tile &tile) {
-  Value isShared =
-      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sgt, tile.parts, constant(1));
-  Value row = rowOfSums(tile, tile.part);
-  drain(
-      accs, tile, [](ValueRange sums, Value) { return sums.front(); },
-      [&](Value sums, Value column) {
-        when(
-            isShared,
-            [&] { leaveShare(sums, row, arith::SubIOp::create(b, loc, column, tile.column)); },
-            [&] {
-              Value inResult = ofThread(tile, column);
-              store(convert({sums}, tile, orLast(inResult)), tile, inResult);
-            });
-      });
-  when(isShared, [&] {
-    Value counter = placeM ? add(mul(tile.counter, shape.clusterM), placeM) : tile.counter;
-    Value last = JoinOp::create(b, loc, counters, counter, tile.parts, IntegerAttr());
-    when(last, [&] { finishShared(tile); });
-  });
 }
 
 gpu::GPUFuncOp fp4::buildMatmulKernel(gpu::GPUModuleOp module, const MatmulShape &shape,

@@ -45,7 +45,13 @@ struct MatmulShape {
   enum class Alpha { None, One, Rows, Columns, Groups } alpha;
   llvm::SmallVector<numerics::EpilogueOp> epilogue; ///< named steps, after alpha
   mlir::Region *body = nullptr; ///< what follows these, or none: BlockScaledMatmulOp's
-  llvm::SmallVector<pipe::GlobalType> inputs; ///< of the body, behind the element
+  /// An input of the body, behind the element. That of groups has a row for each of them.
+  struct BodyInput {
+    pipe::GlobalType type;
+    bool isOfGroups;
+  };
+  llvm::SmallVector<BodyInput> inputs;
+  static BodyInput bodyInput(mlir::RankedTensorType type);
   /// Of f32 scales: warpgroups that add up sums from tensor memory, each of a part of the columns;
   /// 0 where the tensor core leaves sums in registers.
   int64_t laneGroups = 0;

@@ -8,6 +8,8 @@
 // Or the blocks of a cluster have the ranges of a tile. Each adds some of its columns, and finishes
 // them.
 //
+// Or workers share tiles, as a table says (StreamTable.cpp).
+//
 //===----------------------------------------------------------------------===//
 
 #include "MatmulBuilder.h"
@@ -104,4 +106,108 @@ void MatmulBuilder::joinInCluster(Value acc, const Tile &tile) {
     else
       when(arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, inTile, all), finish);
   }
+}
+
+//===----------------------------------------------------------------------===//
+// Tiles that workers share
+//===----------------------------------------------------------------------===//
+
+void MatmulBuilder::when(Value condition, llvm::function_ref<void()> body,
+                         llvm::function_ref<void()> otherwise) {
+  auto branch = scf::IfOp::create(b, loc, condition, /*withElseRegion=*/bool(otherwise));
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(branch.thenBlock());
+  body();
+  if (!otherwise)
+    return;
+  b.setInsertionPointToStart(branch.elseBlock());
+  otherwise();
+}
+
+/// Where in the workspace the sums begin that `part` of its tile leaves of this block's rows.
+Value MatmulBuilder::rowOfSums(const Tile &tile, Value part) {
+  Value share = add(tile.firstSums, part);
+  if (placeM)
+    share = add(mul(share, shape.clusterM), placeM);
+  return mul(share, shape.rowsOfShare());
+}
+
+/// The rows of columns that a thread has side by side follow each other: those of all lanes, then
+/// those of the next columns.
+static int64_t linesOfColumns(int64_t columns) {
+  return columns / MatmulShape::kShareColumns * kMmaM;
+}
+
+void MatmulBuilder::leaveShare(Value chunk, Value row, Value column) {
+  constexpr int64_t count = MatmulShape::kShareColumns;
+  row = add(row, mul(arith::DivUIOp::create(b, loc, column, constant(count)), kMmaM));
+  for (int64_t first = 0; first < shape.storedColumns(); first += count) {
+    SmallVector<Value> sums;
+    for (int64_t i = 0; i < count; ++i)
+      sums.push_back(vector::ExtractOp::create(b, loc, chunk, first + i));
+    auto type = VectorType::get({count}, b.getF32Type());
+    StoreOp::create(b, loc, vector::FromElementsOp::create(b, loc, type, sums), workspace,
+                    add(row, constant(linesOfColumns(first))), constant(0), Value());
+  }
+}
+
+Value MatmulBuilder::fetchShare(Value row, Value column) {
+  constexpr int64_t count = MatmulShape::kShareColumns;
+  row = add(row, mul(arith::DivUIOp::create(b, loc, column, constant(count)), kMmaM));
+  auto type = VectorType::get({count}, b.getF32Type());
+  SmallVector<Value> sums;
+  for (int64_t first = 0; first < shape.chunk(); first += count) {
+    Value part = FetchOp::create(b, loc, type, workspace, add(row, constant(linesOfColumns(first))),
+                                 constant(0));
+    for (int64_t i = 0; i < count; ++i)
+      sums.push_back(vector::ExtractOp::create(b, loc, part, i));
+  }
+  return vector::FromElementsOp::create(b, loc, VectorType::get({shape.chunk()}, b.getF32Type()),
+                                        sums);
+}
+
+/// The sums of all ranges of a tile, from the first to the last. The first two, which every shared
+/// tile has, are on their way together.
+Value MatmulBuilder::sumOfShares(const Tile &tile, Value column) {
+  Value first = fetchShare(rowOfSums(tile, constant(0)), column);
+  Value second = fetchShare(rowOfSums(tile, constant(1)), column);
+  Value both = arith::AddFOp::create(b, loc, first, second);
+  auto parts = scf::ForOp::create(b, loc, constant(2), tile.parts, constant(1), ValueRange{both});
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(parts.getBody());
+  Value next = fetchShare(rowOfSums(tile, parts.getInductionVar()), column);
+  Value sum = arith::AddFOp::create(b, loc, parts.getRegionIterArg(0), next);
+  scf::YieldOp::create(b, loc, sum);
+  return parts.getResult(0);
+}
+
+void MatmulBuilder::finishShared(const Tile &tile) {
+  forColumns(tile, shape.laneColumns(), [&](Value column) {
+    Value place = add(tile.column, column), sums = sumOfShares(tile, column);
+    store(convert({sums}, tile, ofThreadOrLast(tile, place)), tile, ofThread(tile, place));
+  });
+}
+
+/// Whoever has all of a tile stores it. Of a shared one each leaves its sums, and the last to come
+/// adds all of them.
+void MatmulBuilder::buildShare(ValueRange accs, const Tile &tile) {
+  Value isShared =
+      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sgt, tile.parts, constant(1));
+  Value row = rowOfSums(tile, tile.part);
+  drain(
+      accs, tile, [](ValueRange sums, Value) { return sums.front(); },
+      [&](Value sums, Value column) {
+        when(
+            isShared,
+            [&] { leaveShare(sums, row, arith::SubIOp::create(b, loc, column, tile.column)); },
+            [&] {
+              Value inResult = ofThread(tile, column);
+              store(convert({sums}, tile, orLast(inResult)), tile, inResult);
+            });
+      });
+  when(isShared, [&] {
+    Value counter = placeM ? add(mul(tile.counter, shape.clusterM), placeM) : tile.counter;
+    Value last = JoinOp::create(b, loc, counters, counter, tile.parts, IntegerAttr());
+    when(last, [&] { finishShared(tile); });
+  });
 }

@@ -103,6 +103,14 @@ GlobalType MatmulShape::alphas() const {
     size = {groups};
   return GlobalType::get(size, Float32Type::get(scaleType.getContext()));
 }
+/// G x 1 x N, of groups, is G x N in a kernel.
+MatmulShape::BodyInput MatmulShape::bodyInput(RankedTensorType type) {
+  bool isOfGroups = type.getRank() == 3;
+  SmallVector<int64_t> shape(type.getShape());
+  if (isOfGroups)
+    shape.erase(shape.begin() + 1);
+  return {GlobalType::get(shape, type.getElementType()), isOfGroups};
+}
 Layout MatmulShape::stagedLayout() const {
   int64_t bytes = storedColumns() * resultType.getIntOrFloatBitWidth() / 8;
   return bytes == 128 ? Layout::Swizzle128B : bytes == 64 ? Layout::Swizzle64B : Layout::Swizzle32B;
@@ -201,8 +209,8 @@ SmallVector<Type> MatmulShape::argumentTypes() const {
     llvm::append_values(types, Type(mapB()), argumentOf(scalesB(), /*hasRows=*/!swap));
   if (dual && alpha != Alpha::None)
     types.push_back(argumentOf(alphas()));
-  for (GlobalType input : inputs)
-    types.push_back(argumentOf(input));
+  for (const BodyInput &input : inputs)
+    types.push_back(argumentOf(input.type));
   llvm::append_range(types, elementTypes());
   for (GlobalType derived : derivedTypes())
     types.push_back(argumentOf(derived, /*hasRows=*/dynamicWidth()));

@@ -150,8 +150,13 @@ SmallVector<Value> fp4::productArguments(OpBuilder &b, Location loc, const Matmu
                                          BlockScaledMatmulOp::Adaptor adaptor, Value powers,
                                          const GivenSizes &sizes, ValueRange results) {
   SmallVector<Value> values = operandArguments(b, loc, shape, adaptor, powers, sizes.depth);
-  for (auto [type, input] : llvm::zip(shape.inputs, adaptor.getEpilogueInputs()))
-    values.push_back(viewOf(b, loc, shape.argumentOf(type), input));
+  for (auto [input, buffer] : llvm::zip_equal(shape.inputs, adaptor.getEpilogueInputs())) {
+    Value matrix = buffer;
+    if (input.isOfGroups)
+      matrix = pipe::BufferViewOp::create(b, loc, pipe::getBufferType(input.type), buffer,
+                                          /*offset=*/0, /*rows=*/Value());
+    values.push_back(viewOf(b, loc, shape.argumentOf(input.type), matrix));
+  }
   addResults(b, loc, shape, adaptor, results, sizes.columns, values);
   auto add = [&](Value size) {
     values.push_back(arith::IndexCastOp::create(b, loc, b.getI32Type(), size));

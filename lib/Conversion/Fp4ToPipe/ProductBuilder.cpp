@@ -113,8 +113,8 @@ void ProductBuilder::takeSizes(Value pitch, llvm::function_ref<Value()> next) {
     take(alpha, shape.alphas(), /*sizeOfRows=*/{}, columns);
   if (alpha2)
     take(alpha2, shape.alphas(), /*sizeOfRows=*/{}, columns);
-  for (auto [input, type] : llvm::zip_equal(inputs, shape.inputs))
-    take(input, type, /*sizeOfRows=*/{}, columns);
+  for (auto [input, given] : llvm::zip_equal(inputs, shape.inputs))
+    take(input, given.type, /*sizeOfRows=*/{}, columns);
   derived.columns = columns;
   if (columns && shape.quantizer)
     takeQuantized(take);
@@ -245,8 +245,8 @@ ProductBuilder::TileOfGroup ProductBuilder::tileOfGroup(Value m) {
   return tile;
 }
 
-Value ProductBuilder::alphaOfGroup(Value group) {
-  return shape.alpha == MatmulShape::Alpha::Groups ? entry(alpha, group, 0) : Value();
+Value ProductBuilder::alphaOfGroup(Value alphas, Value group) {
+  return alphas && shape.alpha == MatmulShape::Alpha::Groups ? entry(alphas, group, 0) : Value();
 }
 
 void ProductBuilder::checkGroups() { CheckGroupsOp::create(b, loc, table, shape.m, report); }
@@ -296,7 +296,8 @@ ProductBuilder::Range ProductBuilder::rangeOf(Value part) {
 
 Value ProductBuilder::loadAlphas(int64_t count, Value alphas, Numbers numbers) {
   auto type = VectorType::get({count}, b.getF32Type());
-  return numbers(type, alphas, shape.alpha == MatmulShape::Alpha::Rows ? rows : Value());
+  return numbers(type, alphas, shape.alpha == MatmulShape::Alpha::Rows ? rows : Value(),
+                 /*ofGroup=*/false);
 }
 
 Value ProductBuilder::timesPower(Value sums, int exponent) {
@@ -324,7 +325,7 @@ Value ProductBuilder::emitStep(numerics::EpilogueOp step, Value sums, Value fact
 }
 
 /// What the body reads of an input for `count` sums, in fp32.
-Value ProductBuilder::loadInput(Value input, int64_t count, Numbers numbers) {
+Value ProductBuilder::loadInput(Value input, bool isOfGroups, int64_t count, Numbers numbers) {
   ImplicitLocOpBuilder at(loc, b);
   auto global = cast<GlobalType>(input.getType());
   auto type = VectorType::get({count}, global.getElementType());
@@ -333,14 +334,14 @@ Value ProductBuilder::loadInput(Value input, int64_t count, Numbers numbers) {
     return widenToF32(at, vector::BroadcastOp::create(b, loc, type, scalar));
   }
   Value limit = ShapedType::isDynamic(global.getShape()[0]) ? rows : Value();
-  return widenToF32(at, numbers(type, input, limit));
+  return widenToF32(at, numbers(type, input, limit, isOfGroups));
 }
 
 Value ProductBuilder::emitBody(ArrayRef<Value> sums, Numbers numbers) {
   int64_t count = cast<VectorType>(sums.front().getType()).getNumElements();
   SmallVector<Value> arguments(sums);
-  for (Value input : inputs)
-    arguments.push_back(loadInput(input, count, numbers));
+  for (auto [input, given] : llvm::zip_equal(inputs, shape.inputs))
+    arguments.push_back(loadInput(input, given.isOfGroups, count, numbers));
   ImplicitLocOpBuilder at(loc, b);
   Value element = emitElementwise(at, shape.body->front(), arguments).front();
   return narrowTo(at, element, shape.resultType);

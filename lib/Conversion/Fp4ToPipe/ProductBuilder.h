@@ -17,9 +17,10 @@ protected:
   ProductBuilder(mlir::gpu::GPUFuncOp func, const MatmulShape &shape, const KernelPlan &plan,
                  mlir::Location loc);
 
-  /// The numbers of `global` that go with the sums; `rows` is their limit or null.
+  /// The numbers of `global` that go with the sums; `rows` is their limit or null. With `ofGroup`
+  /// they are those of the row that their group has.
   using Numbers = llvm::function_ref<mlir::Value(mlir::VectorType type, mlir::Value global,
-                                                 mlir::Value rows)>;
+                                                 mlir::Value rows, bool ofGroup)>;
   /// The factors of sums whose `alphas` are those of rows or columns.
   mlir::Value loadAlphas(int64_t count, mlir::Value alphas, Numbers numbers);
   /// Sums of one product, and their alpha, if there is one.
@@ -54,8 +55,8 @@ protected:
     mlir::Value row, rowLimit, group;
   };
   TileOfGroup tileOfGroup(mlir::Value m);
-  /// The alpha of a group; null where it has none of its own.
-  mlir::Value alphaOfGroup(mlir::Value group);
+  /// What a group has of `alphas`, those of one of the products; null where it has none of its own.
+  mlir::Value alphaOfGroup(mlir::Value alphas, mlir::Value group);
   /// Of groups: tiles along m. Called before any of them is asked for.
   mlir::Value countTilesOfGroups();
   /// Number `column` of row `index` of a table.
@@ -95,7 +96,7 @@ private:
   void clearSearched();
   mlir::Value emitStep(numerics::EpilogueOp step, mlir::Value sums, mlir::Value factor);
   mlir::Value emitBody(llvm::ArrayRef<mlir::Value> sums, Numbers numbers);
-  mlir::Value loadInput(mlir::Value input, int64_t count, Numbers numbers);
+  mlir::Value loadInput(mlir::Value input, bool isOfGroups, int64_t count, Numbers numbers);
 
   struct Group {
     Rows rows;

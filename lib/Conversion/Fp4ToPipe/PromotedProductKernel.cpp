@@ -93,7 +93,7 @@ PromotedProductBuilder::Tile PromotedProductBuilder::findTile(Value m, Value n) 
 /// What belongs to the group of the tile.
 void PromotedProductBuilder::setGroup(Tile &tile, const TileOfGroup &place) {
   Value group = place.group;
-  tile.group = {place.rowLimit, alphaOfGroup(group)};
+  tile.group = ofGroup(place);
   tile.rowB = add(tile.column, mul(group, shape.n));
   tile.scaleColumn = add(tile.column, mul(group, shape.scaleRowsOfGroup()));
 }

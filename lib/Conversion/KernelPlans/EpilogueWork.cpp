@@ -111,11 +111,11 @@ static double derivedBytesOf(BlockScaledMatmulOp product) {
   return (code + 1 / block) * (product.quantizesRows() + product.quantizesColumns());
 }
 
-/// Numbers of each column, or a matrix with its bytes.
+/// Numbers of each column, for all rows or for those of a group, or a matrix with its bytes.
 static void addInput(RankedTensorType input, EpilogueWork &work) {
-  if (input.getRank() < 2 || input.getDimSize(1) == 1)
+  if (input.getRank() < 2 || input.getShape().back() == 1)
     return;
-  if (input.getDimSize(0) == 1)
+  if (input.getDimSize(0) == 1 || input.getRank() == 3)
     work.loadsColumns = true;
   else
     work.inputBytes += double(input.getElementTypeBitWidth()) / 8;

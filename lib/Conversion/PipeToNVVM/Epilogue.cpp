@@ -106,7 +106,7 @@ struct LowerLoadFactors : fp4::PipePattern<fp4::pipe::LoadFactorsOp> {
       rewriter.replaceOpWithNewOp<vector::FromElementsOp>(op, type, column(rewriter, op, adaptor));
       return success();
     }
-    Value start = shape[0] == 1 ? adaptor.getGlobal() : rowStart(rewriter, op, adaptor);
+    Value start = isOneRow(op) ? oneRow(rewriter, op, adaptor) : rowStart(rewriter, op, adaptor);
     if (shape[1] == 1) { // a number for each row
       Value factor = load(rewriter, loc, start, element);
       rewriter.replaceOpWithNewOp<vector::BroadcastOp>(op, type, factor);
@@ -173,20 +173,31 @@ private:
                                        fp4::accumulatorLane(b, loc, state));
     Value place =
         clamped(b, loc, lane, fp4::columnsOfBuffer(b, loc, op.getGlobal()), shape[1] == 1);
-    Value start = fp4::stridedPointer(b, loc, adaptor.getGlobal(), place, bytesOf(element));
+    Value start = fp4::stridedPointer(b, loc, oneRow(b, op, adaptor), place, bytesOf(element));
     Value rows = adaptor.getRows() ? adaptor.getRows() : fp4::constantI32(b, loc, shape[0]);
     SmallVector<Value> numbers;
     for (int64_t i = 0; i < type.getNumElements(); ++i) {
-      if (i > 0 && shape[0] == 1) {
+      if (i > 0 && isOneRow(op)) {
         numbers.push_back(numbers.front());
         continue;
       }
       Value row = arith::AddIOp::create(b, loc, adaptor.getRow(), fp4::constantI32(b, loc, i));
-      row = clamped(b, loc, row, rows, shape[0] == 1);
+      row = clamped(b, loc, row, rows, isOneRow(op));
       numbers.push_back(
           load(b, loc, fp4::lineOfBuffer(b, loc, op.getGlobal(), start, row), element));
     }
     return numbers;
+  }
+
+  static bool isOneRow(fp4::pipe::LoadFactorsOp op) {
+    return op.getOneRow() || op.getGlobal().getType().getShape()[0] == 1;
+  }
+
+  /// Where the buffer begins, or the row that everything is of.
+  static Value oneRow(OpBuilder &b, fp4::pipe::LoadFactorsOp op, OpAdaptor adaptor) {
+    if (!op.getOneRow())
+      return adaptor.getGlobal();
+    return fp4::lineOfBuffer(b, op.getLoc(), op.getGlobal(), adaptor.getGlobal(), adaptor.getRow());
   }
 
   /// Where the row of this thread begins, or the last row.

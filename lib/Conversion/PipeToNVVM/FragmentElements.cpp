@@ -83,7 +83,7 @@ struct LowerFragmentFactors : PipePattern<pipe::FragmentFactorsOp> {
     SmallVector<Value> elements;
     bool inPairs = hasPairs(op);
     for (int64_t i = 0; i < type.getNumElements(); ++i) {
-      int64_t first = firstLike(i, op.getGlobal().getType(), op.getTransposed());
+      int64_t first = firstLike(i, op);
       if (first < i)
         elements.push_back(elements[first]);
       else if (inPairs)
@@ -97,9 +97,11 @@ struct LowerFragmentFactors : PipePattern<pipe::FragmentFactorsOp> {
 
 private:
   /// The first element of the same number: of the same row, or column, where only that counts.
-  static int64_t firstLike(int64_t i, pipe::GlobalType global, bool transposed) {
-    bool everyLine = global.getShape()[transposed ? 1 : 0] == 1;
-    bool everyPlace = global.getShape()[transposed ? 0 : 1] == 1;
+  static int64_t firstLike(int64_t i, pipe::FragmentFactorsOp op) {
+    ArrayRef<int64_t> shape = op.getGlobal().getType().getShape();
+    bool everyLine = shape[0] == 1 || op.getOneRow(), everyPlace = shape[1] == 1;
+    if (op.getTransposed())
+      std::swap(everyLine, everyPlace);
     if (everyPlace)
       return everyLine ? 0 : i & 2;
     return everyLine ? i & ~2 : i;
@@ -108,8 +110,9 @@ private:
   /// Every two elements have the numbers of two neighbouring rows that both exist, or do not.
   static bool hasPairs(pipe::FragmentFactorsOp op) {
     pipe::GlobalType global = op.getGlobal().getType();
-    return op.getTransposed() && global.getShape()[1] == 1 && global.getElementType().isF32() &&
-           !op.getRows() && global.getShape()[0] % 2 == 0 && isEven(op.getRow());
+    bool isOfRows = op.getTransposed() && !op.getOneRow() && global.getShape()[1] == 1;
+    return isOfRows && global.getElementType().isF32() && !op.getRows() &&
+           global.getShape()[0] % 2 == 0 && isEven(op.getRow());
   }
 
   /// One access to the numbers of `row` and the next one; of the last two where these do not exist,
@@ -129,7 +132,9 @@ private:
     Value rows = rowLimit(b, op.getLoc(), global, adaptor.getRows());
     Value columns = columnsOfBuffer(b, op.getLoc(), op.getGlobal());
     Value row = adaptor.getGlobal();
-    if (global.getShape()[0] != 1)
+    if (op.getOneRow())
+      row = lineOfBuffer(b, op.getLoc(), op.getGlobal(), row, adaptor.getRow());
+    else if (global.getShape()[0] != 1)
       row = lineOfBuffer(b, op.getLoc(), op.getGlobal(), row,
                          minimum(places.rowOf(i), Int32(b, rows) - 1));
     if (global.getShape()[1] != 1)

@@ -1,7 +1,8 @@
 // RUN: fp4-opt %s -fp4-set-target=target=sm_90a -convert-pipe-to-nvvm | FileCheck %s
 // Numbers of rows beside a transposed fragment: a thread has two neighbours of each eight, which it loads at
 // once, or the last two rows. With an odd number of rows one of two may not exist, and where rows begin anywhere,
-// as those of groups, the first may be odd, so they are loaded one by one.
+// as those of groups, the first may be odd, so they are loaded one by one. Of a row that everything is of, a thread
+// has two columns.
 
 // CHECK-LABEL: llvm.func @even
 // CHECK: %[[LAST:.*]] = llvm.mlir.constant(298 : i32)
@@ -13,6 +14,10 @@
 // CHECK-LABEL: llvm.func @anywhere
 // CHECK-NOT: vector<2xf32>
 // CHECK-COUNT-4: llvm.load %{{.*}} {alignment = 4 : i64} {{.*}}f32
+// CHECK-LABEL: llvm.func @group(
+// CHECK-COUNT-2: llvm.load %{{.*}} {alignment = 4 : i64} {{.*}}f32
+// CHECK-NOT: llvm.load
+// CHECK: llvm.return
 gpu.module @kernels {
 gpu.func @even(%p: !pipe.global<300x1xf32>, %y: !pipe.global<300x512xf32>, %tile: i32, %n: i32) kernel attributes {pipe.shared_bytes = 0 : i64} {
   %c16 = arith.constant 16 : i32
@@ -33,9 +38,17 @@ gpu.func @odd(%p: !pipe.global<301x1xf32>, %y: !pipe.global<301x512xf32>, %tile:
     pipe.store_fragment %f, %y[%m, %n] transposed : vector<8xf32>, !pipe.global<301x512xf32>
   }
   gpu.return
-}gpu.func @anywhere(%p: !pipe.global<300x1xf32>, %y: !pipe.global<300x512xf32>, %m: i32, %n: i32) kernel attributes {pipe.shared_bytes = 0 : i64} {
+}
+gpu.func @anywhere(%p: !pipe.global<300x1xf32>, %y: !pipe.global<300x512xf32>, %m: i32, %n: i32) kernel attributes {pipe.shared_bytes = 0 : i64} {
   pipe.role math warps 0 to 4 drives [tensor, threads] {
     %f = pipe.fragment_factors %p[%m, %n] transposed : !pipe.global<300x1xf32> -> vector<8xf32>
+    pipe.store_fragment %f, %y[%m, %n] transposed : vector<8xf32>, !pipe.global<300x512xf32>
+  }
+  gpu.return
+}
+gpu.func @group(%p: !pipe.global<5x512xf32>, %y: !pipe.global<300x512xf32>, %group: i32, %m: i32, %n: i32) kernel attributes {pipe.shared_bytes = 0 : i64} {
+  pipe.role math warps 0 to 4 drives [tensor, threads] {
+    %f = pipe.fragment_factors %p[%group, %n] transposed one_row : !pipe.global<5x512xf32> -> vector<8xf32>
     pipe.store_fragment %f, %y[%m, %n] transposed : vector<8xf32>, !pipe.global<300x512xf32>
   }
   gpu.return

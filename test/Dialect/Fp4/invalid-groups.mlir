@@ -360,3 +360,38 @@ func.func @bytes(%x: tensor<64x128xf8E4M3FN>, %w: !w, %s: !s, %p: !p, %short: te
       : (tensor<64x128xf8E4M3FN>, !w, tensor<128x4xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<64x128xbf16>
   return
 }
+
+// -----
+
+!p = tensor<4x1x4608xi8, #fp4.weight_layout<wgmma>>
+// blockscaled_matmul (C13)
+func.func @bias(%x: tensor<64x64xbf16>, %p: !p, %bias: tensor<2x1x256xf32>, %one: tensor<1x1x256xf32>) {
+  %0 = fp4.blockscaled_matmul %x, %p epilogue(%bias) {
+  ^bb0(%sum: f32, %b: f32):
+    %y = arith.addf %sum, %b : f32
+    fp4.yield %y : f32
+  } {format = #fp4.format<nvfp4>, groups = array<i64: 24, 40>} : (tensor<64x64xbf16>, !p, tensor<2x1x256xf32>) -> tensor<64x256xf32>
+  // expected-error @+2 {{epilogue input must be f32, bf16 or f16, and a scalar, M x 1, 1 x N or M x N, or of G groups G x 1 x N or G x 1 x 1, but got 'tensor<1x1x256xf32>'}}
+  // expected-note @+1 {{a thread finds its element by row and column: expand a vector of columns to 1 x N, one of rows to M x 1}}
+  %1 = fp4.blockscaled_matmul %x, %p epilogue(%one) {
+  ^bb0(%sum: f32, %b: f32):
+    %y = arith.addf %sum, %b : f32
+    fp4.yield %y : f32
+  } {format = #fp4.format<nvfp4>, groups = array<i64: 24, 40>} : (tensor<64x64xbf16>, !p, tensor<1x1x256xf32>) -> tensor<64x256xf32>
+  return
+}
+
+// -----
+
+!p = tensor<4x1x4608xi8, #fp4.weight_layout<wgmma>>
+// blockscaled_matmul (C13)
+func.func @no_groups(%x: tensor<64x64xbf16>, %p: !p, %bias: tensor<1x1x512xf32>) {
+  // expected-error @+2 {{epilogue input must be f32, bf16 or f16, and a scalar, M x 1, 1 x N or M x N, but got 'tensor<1x1x512xf32>'}}
+  // expected-note @+1 {{a thread finds its element by row and column: expand a vector of columns to 1 x N, one of rows to M x 1}}
+  %0 = fp4.blockscaled_matmul %x, %p epilogue(%bias) {
+  ^bb0(%sum: f32, %b: f32):
+    %y = arith.addf %sum, %b : f32
+    fp4.yield %y : f32
+  } {format = #fp4.format<nvfp4>} : (tensor<64x64xbf16>, !p, tensor<1x1x512xf32>) -> tensor<64x512xf32>
+  return
+}

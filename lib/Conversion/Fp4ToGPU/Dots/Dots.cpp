@@ -336,12 +336,15 @@ void DotsKernel::storeElement(Int32 group, Int32 row, ValueRange sums) {
   store(b, element(sum, resultRow, column, group), address(b, start, column, bytes), bytes);
 }
 
+static bool isOfGroups(Value input) { return typeOf(input).getRank() == 3; }
+
 /// The number of a scalar, of a row or column, of both, or of a group.
 Value DotsKernel::number(Value pointer, RankedTensorType type, Value row, Value column) {
   int64_t bytes = type.getElementTypeBitWidth() / 8;
-  if (type.getRank() == 2 && type.getDimSize(0) != 1)
-    pointer = address(b, pointer, row, type.getDimSize(1) * bytes);
-  if (type.getRank() == 2 && type.getDimSize(1) != 1)
+  bool isMatrix = type.getRank() >= 2; // that of groups has one for each
+  if (isMatrix && type.getDimSize(0) != 1)
+    pointer = address(b, pointer, row, type.getShape().back() * bytes);
+  if (isMatrix && type.getShape().back() != 1)
     pointer = address(b, pointer, column, bytes);
   return load(b, type.getElementType(), pointer, bytes);
 }
@@ -366,7 +369,8 @@ Value DotsKernel::element(Value sum, Value row, Value column, Value group) {
   if (!op.getEpilogueBody().empty()) {
     Values arguments = {value};
     for (auto [pointer, input] : llvm::zip_equal(inputs, op.getEpilogueInputs()))
-      arguments.push_back(widenToF32(b, vectorOf(number(pointer, typeOf(input), row, column))));
+      arguments.push_back(widenToF32(
+          b, vectorOf(number(pointer, typeOf(input), isOfGroups(input) ? group : row, column))));
     value = emitElementwise(b, op.getEpilogueBody().front(), arguments).front();
   }
   value = vector::ExtractOp::create(b, narrowTo(b, value, resultType), 0);

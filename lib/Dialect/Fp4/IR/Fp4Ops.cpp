@@ -281,6 +281,15 @@ static LogicalResult verifyBody(BlockScaledMatmulOp op, Block &body) {
                           // (C12)
 }
 
+/// blockscaled_matmul (C13): G x 1 x N has a row, and G x 1 x 1 a number, for each group.
+static bool isInputOfGroups(BlockScaledMatmulOp op, RankedTensorType type) {
+  if (!op.isGrouped() || type.getRank() != 3)
+    return false;
+  ArrayRef<int64_t> shape = type.getShape();
+  return shape[0] == op.getNumGroups() && shape[1] == 1 &&
+         (shape[2] == 1 || shape[2] == op.getColumns());
+}
+
 /// blockscaled_matmul (C13): inputs that a thread finds by its row and column.
 static LogicalResult verifyEpilogueInputs(BlockScaledMatmulOp op) {
   int64_t sizes[] = {rankedType(op.getLhs()).getDimSize(0), op.getColumns()};
@@ -289,11 +298,14 @@ static LogicalResult verifyEpilogueInputs(BlockScaledMatmulOp op) {
     auto fits = [&](unsigned dim) {
       return type.getDimSize(dim) == 1 || type.getDimSize(dim) == sizes[dim];
     };
-    bool hasShape = type.getRank() == 0 || (type.getRank() == 2 && fits(0) && fits(1));
+    bool hasShape = type.getRank() == 0 || (type.getRank() == 2 && fits(0) && fits(1)) ||
+                    isInputOfGroups(op, type);
     if (!hasShape || type.getEncoding() || !isElementType(type.getElementType()))
       return withNote(
           op.emitOpError("epilogue input must be f32, bf16 or f16, and a scalar, M x 1, ")
-              << "1 x N or M x N, but got " << type,
+              << "1 x N or M x N"
+              << (op.isGrouped() ? ", or of G groups G x 1 x N or G x 1 x 1" : "") << ", but got "
+              << type,
           "a thread finds its element by row and column: expand a vector of columns to 1 x N, one "
           "of rows to M x 1"); // blockscaled_matmul (C13)
   }

@@ -24,7 +24,7 @@ def Fp4_BlockScaledMatmulOp
     A body, which fp4-fuse makes of the elementwise operations that follow a product, comes before
     this rounding. Its first argument is the element in fp32, the others are elements of
     `epilogue_inputs`: of a scalar, of M x 1 that of the row, of 1 x N that of the column, and of
-    M x N that of both. It yields the element of the result. Operations of arith and math have the
+    M x N that of both. In a product of G groups, G x 1 x N has the row of each group. It yields the element of the result. Operations of arith and math have the
     meaning that they have in linalg.generic (docs/Spec.md lists them).
 
     Format `fp8_block128` multiplies FP8 as DeepSeek-V3 does: lhs, the activations, has an f32 scale
@@ -89,7 +89,7 @@ def Fp4_BlockScaledMatmulOp
     | rhs_scales | f8E4M3FN (nvfp4), f8E8M0FNU (mxfp4, mxfp8); none beside a prepacked rhs | N x K/block; of groups, a list of tiles | tiled_128x4 |
     | fp8_block128: data, scales | f8E4M3FN, f32 | as above, K a multiple of 16; as (C51) of docs/Spec.md has it | row-major |
     | alpha      | f32          | scalar, M x 1 or 1 x N; of groups, a scalar or G, or beside a lhs without scales M x 1 | row-major |
-    | epilogue_inputs | f32, bf16, f16 | scalar, M x 1, 1 x N or M x N | row-major |
+    | epilogue_inputs | f32, bf16, f16 | scalar, M x 1, 1 x N or M x N; of groups also G x 1 x N or G x 1 x 1 | row-major |
     | offsets    | i64          | G + 1 | row-major |
     | rhs2, rhs2_scales | as rhs, rhs_scales | as rhs, rhs_scales | |
     | alpha2     | f32          | as alpha | row-major |

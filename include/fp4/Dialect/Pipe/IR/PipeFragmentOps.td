@@ -305,8 +305,8 @@ def Pipe_FragmentFactorsOp : Pipe_EngineOp<"fragment_factors", "Threads", [Pure]
     and columns that do not exist have numbers of the last ones; `rows` defaults to the static rows of
     the buffer, which must not be written while the kernel runs. With `transposed` the fragment has
     the columns of the result in its rows: row and column are still those of the result, and row is
-    even, because the f32 numbers of two rows are one access where the static rows are even.
-    PTX: ld.global.nc.
+    even, because the f32 numbers of two rows are one access where the static rows are even. With
+    `one_row` everything is of row `row`, such as that of a group, which exists. PTX: ld.global.nc.
 
     Constraints: (C183) the buffer has two dimensions of the vector's element type; `rows` is present
     when its rows are dynamic; the vector has a multiple of 4 elements.
@@ -317,10 +317,11 @@ def Pipe_FragmentFactorsOp : Pipe_EngineOp<"fragment_factors", "Threads", [Pure]
     ```
   }];
   let arguments = (ins Pipe_GlobalType:$global, I32:$row, I32:$column, Optional<I32>:$rows,
-                       UnitAttr:$transposed);
+                       UnitAttr:$transposed, UnitAttr:$one_row);
   let results = (outs FixedVectorOfRankAndType<[1], [F32, BF16, F16]>:$result);
   let assemblyFormat = [{
-    $global `[` $row `,` $column `]` (`rows` $rows^)? (`transposed` $transposed^)? attr-dict
+    $global `[` $row `,` $column `]` (`rows` $rows^)? (`transposed` $transposed^)?
+    (`one_row` $one_row^)? attr-dict
     `:` qualified(type($global)) `->` qualified(type($result))
   }];
   let hasVerifier = 1;

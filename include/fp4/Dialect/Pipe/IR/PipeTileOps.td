@@ -47,8 +47,8 @@ def Pipe_LoadFactorsOp : Pipe_Op<"load_factors", [Pure]> {
     1 is the same for every row, or every column. Rows and columns that do not exist have the number
     of the last one; `rows` defaults to the static rows of the buffer. Like a scalar, the buffer must
     not be written while the kernel runs. `column` is a multiple of the vector's elements. With
-    `transposed` the thread gets `global[row + i, column + r]`: its column of the buffer. PTX:
-    ld.global.nc.
+    `transposed` the thread gets `global[row + i, column + r]`: its column of the buffer. With
+    `one_row` everything is of row `row`, such as that of a group, which exists. PTX: ld.global.nc.
 
     Constraints: (C144) the buffer has two dimensions of the vector's element type; `rows` is
     present when its rows are dynamic.
@@ -59,10 +59,11 @@ def Pipe_LoadFactorsOp : Pipe_Op<"load_factors", [Pure]> {
     ```
   }];
   let arguments = (ins Pipe_GlobalType:$global, I32:$row, I32:$column, Optional<I32>:$rows,
-                       UnitAttr:$transposed);
+                       UnitAttr:$transposed, UnitAttr:$one_row);
   let results = (outs FixedVectorOfRankAndType<[1], [F32, BF16, F16]>:$result);
   let assemblyFormat = [{
-    $global `[` $row `,` $column `]` (`rows` $rows^)? (`transposed` $transposed^)? attr-dict
+    $global `[` $row `,` $column `]` (`rows` $rows^)? (`transposed` $transposed^)?
+    (`one_row` $one_row^)? attr-dict
     `:` qualified(type($global)) `->` qualified(type($result))
   }];
   let hasVerifier = 1;
