@@ -14,7 +14,8 @@ it is compiled (groups), or a tensor of offsets has them (offsets), or ranges wi
 them (ranges); or the product is one whose K is cut into ranges (split), or whose tiles
 workers share (stream); or threads multiply a batch of a
 few rows each (threads). Its alpha is none, one
-number, or one for each group. A body adds the bias of each group, or there is none. Activations without scales are bf16, f16 or e4m3 beside plain weights, or
+number, or one for each group. A body adds the bias of each group, or multiplies with a second product of
+other weights besides, or there is none. Activations without scales are bf16, f16 or e4m3 beside plain weights, or
 prepacked ones, stacked by the program. One library is compiled per program and run by fp4-run under every
 schedule of the simulator, with its strict hazard check. Prints every failure with the command that
 repeats it, then "N passed, N failed".
@@ -34,7 +35,7 @@ K = [64, 512, 1312]  # 1312 ends half a step early, in a slice of 256 of its own
 FORMATS = ["nvfp4", "mxfp4"]
 RESULTS = ["bf16", "f32"]
 ALPHAS = ["none", "one", "groups"]
-BODIES = ["none", "bias"]
+BODIES = ["none", "bias", "gate"]
 PLANS = {"chosen": "", "96": "tile = [128, 96, 256]", "256": "tile = [128, 256, 256]",
          "pair": "pair, tile = [256, 192, 256]", "2x1": "cluster = [2, 1], tile = [128, 128, 256]",
          "deep": "tile = [128, 64, 512], stages = 1", "swap": "swap", "workspace": "join = workspace",
@@ -81,34 +82,37 @@ def operand(name, count, k, facts, list_rows):
             f"%q{name} scaled %t{name}")
 
 
-def prepacked(fmt, count, k, element):
+def prepacked(name, fmt, count, k, element):
     """The same of weights that the program stacks and prepacks."""
     facts = recipes.FORMATS[fmt]
     columns = 128 if element == "f8E4M3FN" else 64
     tile = columns * 128 // 2 + columns * 128 // facts.block
     data, scales = f"tensor<{count}x{k}xf4E2M1FN>", f"tensor<{count}x{k // facts.block}x{facts.scale}>"
     packed = f"tensor<{count // 128}x{k // columns}x{tile}xi8, #fp4.weight_layout<wgmma>>"
-    line = f"  %p = fp4.prepack %w scaled %s {{format = #fp4.format<{fmt}>}} : ({data}, {scales}) -> {packed}"
-    return [f"%w: {data}", f"%s: {scales}"], [line], [packed], "%p"
+    line = f"  %p{name} = fp4.prepack %q{name} scaled %s{name} {{format = #fp4.format<{fmt}>}} : ({data}, {scales}) -> {packed}"
+    return [f"%q{name}: {data}", f"%s{name}: {scales}"], [line], [packed], f"%p{name}"
 
 
-def unscaled(rows, n, k, fmt, lhs):
-    """Both operands of a product whose lhs has no scales."""
-    element, weights = lhs.split()
-    x, facts, groups = f"tensor<{sum(rows)}x{k}x{element}>", recipes.FORMATS[fmt], len(rows)
-    side = ([f"%x: {x}"], [], [x], "%x")
-    if weights == "prepacked":
-        return [side, prepacked(fmt, n * groups, k, element)]
-    return [side, operand("w", n * groups, k, facts, tiles([n] * groups, k // facts.block))]
-
-
-def operands(form, rows, n, k, facts):
-    groups, m, blocks = len(rows), sum(rows), k // facts.block
+def weights_of(name, form, rows, n, k, fmt, lhs):
+    """The weights of all groups."""
+    facts, groups = recipes.FORMATS[fmt], len(rows)
     if form in ("split", "stream"):
-        return [operand("x", m, k, facts, None), operand("w", n, k, facts, None)]
+        return operand(name, n, k, facts, None)
+    if lhs.endswith("prepacked"):
+        return prepacked(name, fmt, n * groups, k, lhs.split()[0])
+    return operand(name, n * groups, k, facts, tiles([n] * groups, k // facts.block))
+
+
+def activations(form, rows, k, fmt, lhs):
+    facts, groups, m = recipes.FORMATS[fmt], len(rows), sum(rows)
+    if lhs != "codes":
+        x = f"tensor<{m}x{k}x{lhs.split()[0]}>"
+        return [f"%x: {x}"], [], [x], "%x"
+    if form in ("split", "stream"):
+        return operand("x", m, k, facts, None)
+    blocks = k // facts.block
     room = tiles(rows, blocks) if form in ("groups", "threads") else (m // 128 + groups) * -(-blocks // 4)
-    return [operand("x", m, k, facts, room),
-            operand("w", n * groups, k, facts, tiles([n] * groups, blocks))]
+    return operand("x", m, k, facts, room)
 
 
 def shares(m, n, k, plan):
@@ -125,48 +129,58 @@ def ranges_of(rows):
 
 
 def with_body(after, result, groups, n):
-    """An epilogue that adds a row of each group, and the type of all rows."""
+    """An epilogue that adds a row of each group, and the type of all rows; or one that multiplies two sums."""
     if after == "none":
         return "", []
     lines = ["epilogue(%bias) {", "  ^bb0(%sum: f32, %b: bf16):", "    %wide = arith.extf %b : bf16 to f32",
              "    %all = arith.addf %sum, %wide : f32"]
+    if after == "gate":
+        lines = ["epilogue() {", "  ^bb0(%sum: f32, %gate: f32):", "    %all = arith.mulf %sum, %gate : f32"]
     if result != "f32":
         lines.append(f"    %z = arith.truncf %all : f32 to {result}")
     lines += [f"    fp4.yield {'%all' if result == 'f32' else '%z'} : {result}", "  }"]
-    return "\n".join(lines), [f"tensor<{groups}x1x{n}xbf16>"]
+    return "\n".join(lines), [f"tensor<{groups}x1x{n}xbf16>"] if after == "bias" else []
 
 
-def program(form, rows, n, k, fmt, result, alpha, plan, after="none", lhs="codes"):
+def groups_of(form, rows, n, k, plan):
+    """Types, lines, operands and attributes that say what the product consists of."""
+    batch = f", groups = array<i64: {', '.join(map(str, rows))}>"
+    if form == "threads":
+        return [], [], "", f"{batch}, arithmetic = #fp4.product_arithmetic<fma>"
+    if form == "groups":
+        return [], [], "", batch
+    if form == "stream":
+        return [], [], "", f", stream_k = array<i64: {', '.join(map(str, shares(sum(rows), n, k, plan)))}>"
+    if form == "split":
+        return [], [], "", f", split_k = {-(-k // 256)} : i64"
+    kind, numbers = f"tensor<{len(rows) + 1}xi64>", list(itertools.accumulate(rows, initial=0))
+    if form == "ranges":
+        kind, numbers = f"tensor<{len(rows)}x2xi64>", ranges_of(rows)
+    return [kind], [f"  %o = arith.constant dense<{numbers}> : {kind}"], " offsets %o", ""
+
+
+def program(form, rows, n, k, fmt, result, alpha, plan, lhs="codes", after="none"):
     groups = len(rows)
-    codes = lhs == "codes"
-    sides = operands(form, rows, n, k, recipes.FORMATS[fmt]) if codes else unscaled(rows, n, k, fmt, lhs)
+    sides = [activations(form, rows, k, fmt, lhs), weights_of("w", form, rows, n, k, fmt, lhs)]
     arguments, body, types = (sum((side[i] for side in sides), []) for i in range(3))
-    extra, attributes = "", ""
+    extra = ""
     if alpha != "none":
         sizes = {"groups": f"{groups}x", "rows": f"{sum(rows)}x1x"}.get(alpha, "")
-        types.append(f"tensor<{sizes}f32>")
-        arguments.append(f"%alpha: {types[-1]}")
+        kind_of_alpha = f"tensor<{sizes}f32>"
+        types.append(kind_of_alpha)
+        arguments.append(f"%alpha: {kind_of_alpha}")
         extra += " alpha %alpha"
     epilogue, inputs = with_body(after, result, groups, n)
     arguments += [f"%bias: {kind}" for kind in inputs]
     types += inputs
-    if form == "threads":
-        attributes = (f", groups = array<i64: {', '.join(map(str, rows))}>"
-                      ", arithmetic = #fp4.product_arithmetic<fma>")
-    elif form == "groups":
-        attributes = f", groups = array<i64: {', '.join(map(str, rows))}>"
-    elif form == "offsets":
-        types.append(f"tensor<{groups + 1}xi64>")
-        body.append(f"  %o = arith.constant dense<{list(itertools.accumulate(rows, initial=0))}> : {types[-1]}")
-        extra += " offsets %o"
-    elif form == "ranges":
-        types.append(f"tensor<{groups}x2xi64>")
-        body.append(f"  %o = arith.constant dense<{ranges_of(rows)}> : {types[-1]}")
-        extra += " offsets %o"
-    elif form == "stream":
-        attributes = f", stream_k = array<i64: {', '.join(map(str, shares(sum(rows), n, k, plan)))}>"
-    else:
-        attributes = f", split_k = {-(-k // 256)} : i64"
+    kinds, lines, where, attributes = groups_of(form, rows, n, k, plan)
+    types, body, extra = types + kinds, body + lines, extra + where
+    if after == "gate":
+        more, lines, kinds, second = weights_of("v", form, rows, n, k, fmt, lhs)
+        arguments, body, extra = arguments + more, body + lines, f"{extra} with {second}"
+        types += kinds
+        if alpha != "none":
+            types, extra = types + [kind_of_alpha], extra + " alpha2 %alpha"
     if wish := (PLANS | WARPS | CONVERTED | WEIGHTS | LANES)[plan]:
         halves = plan == "l32" and lhs.endswith("prepacked")  # k tiles of one tile of weights
         wish = wish.format(256 if lhs.startswith("f8") else 64 if halves else 128)
@@ -178,10 +192,17 @@ def program(form, rows, n, k, fmt, result, alpha, plan, after="none", lhs="codes
     return "\n".join([f"func.func @product({', '.join(arguments)}) -> {y} {{", *body, "}", ""])
 
 
+#: Plans whose tiles are too large for the sums of two products.
+SINGLE = {"tcgen05": ["256", "pair"], "warps": ["128"], "converted": ["tall"], "weights": ["wide"],
+          "weights_warps": ["wide", "w128"], "weights_lanes": ["l256"]}
+
+
 def multiplies(case):
     """Weights and activations go together, and the tile goes with both."""
-    _, _, n, k, fmt, _, _, plan, _, lhs = case
+    _, _, n, k, fmt, _, _, plan, lhs, after = case
     element, weights = lhs.split()
+    if after == "gate" and (weights != "prepacked" or element == "f8E4M3FN"):
+        return False
     if weights == "prepacked" and (n % 128 or k % (128 if element == "f8E4M3FN" else 64)):
         return False
     if fmt == "mxfp4" and (element == "f16" or k % 32) or fmt == "nvfp4" and element == "f8E4M3FN":
@@ -195,12 +216,16 @@ def all_cases(kind):
     _, forms, plans, left = KINDS[kind]
     if left != CODES:
         alphas = [*ALPHAS, "rows"]
-        yield from filter(multiplies, itertools.product(forms, ROWS, WEIGHT_N, WEIGHT_K, FORMATS, RESULTS,
-                                                        alphas, plans, BODIES, left))
+        for case in filter(multiplies, itertools.product(forms, ROWS, WEIGHT_N, WEIGHT_K, FORMATS, RESULTS,
+                                                         alphas, plans, left, BODIES)):
+            if case[9] != "gate" or case[7] not in SINGLE[kind]:
+                yield case
         return
-    for case in itertools.product(forms, ROWS, N, K, FORMATS, RESULTS, ALPHAS, plans, BODIES):
-        form, rows, _, k, _, _, alpha, plan, after = case
+    for case in itertools.product(forms, ROWS, N, K, FORMATS, RESULTS, ALPHAS, plans, left, BODIES):
+        form, rows, _, k, _, _, alpha, plan, _, after = case
         if after != "none" and form in ("split", "stream"):
+            continue
+        if after == "gate" and (form == "threads" or plan in SINGLE[kind]):
             continue
         if plan == "swap" and form != "split" or plan != "chosen" and form == "threads":
             continue

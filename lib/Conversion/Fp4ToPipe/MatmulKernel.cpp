@@ -402,10 +402,10 @@ Value MatmulBuilder::orLast(Value column) {
 Value MatmulBuilder::convert(ValueRange chunks, const Tile &tile, Value column) {
   bool ofColumns = shape.hasAlphaOfColumns();
   SmallVector<Sums> sums;
-  Value first = timesPower(chunks[0], shape.restoringExponent());
-  sums.push_back({first, ofColumns ? factors(tile, alpha, column) : tile.alpha});
+  auto restored = [&](Value chunk) { return timesPower(chunk, shape.restoringExponent()); };
+  sums.push_back({restored(chunks[0]), ofColumns ? factors(tile, alpha, column) : tile.alpha});
   if (shape.dual)
-    sums.push_back({chunks[1], ofColumns ? factors(tile, alpha2, column) : tile.alpha2});
+    sums.push_back({restored(chunks[1]), ofColumns ? factors(tile, alpha2, column) : tile.alpha2});
   return convertSums(sums, [&](VectorType type, Value global, Value limit, bool ofGroup) {
     return numbers(tile, column, type, global, limit, ofGroup);
   });

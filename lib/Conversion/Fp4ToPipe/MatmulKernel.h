@@ -385,6 +385,11 @@ struct MatmulShape {
            resultType.getIntOrFloatBitWidth() == 16;
   }
   pipe::GlobalType packedTiles() const; ///< a prepacked operand, in its place
+  /// Of a dual product the second weights, and their scales, null where they are prepacked.
+  mlir::Type secondWeights() const {
+    return prepackedA || prepackedB ? mlir::Type(packedTiles()) : mapB();
+  }
+  mlir::Type secondScales() const { return prepackedA || prepackedB ? mlir::Type() : scalesB(); }
   mlir::Type scalesA() const;
   mlir::Type scalesB() const;
   pipe::GlobalType alphas() const; ///< where there is an alpha

@@ -206,7 +206,9 @@ SmallVector<Type> MatmulShape::argumentTypes() const {
   if (alpha != Alpha::None)
     types.push_back(argumentOf(alphas()));
   if (dual)
-    llvm::append_values(types, Type(mapB()), argumentOf(scalesB(), /*hasRows=*/!swap));
+    types.push_back(secondWeights());
+  if (dual && secondScales())
+    types.push_back(argumentOf(secondScales(), /*hasRows=*/!swap));
   if (dual && alpha != Alpha::None)
     types.push_back(argumentOf(alphas()));
   for (const BodyInput &input : inputs)

@@ -52,6 +52,14 @@ static Value scaleArgument(OpBuilder &b, Location loc, const MatmulShape &shape,
   return mapOf(b, loc, type, buffer, depth / shape.block, blocks);
 }
 
+/// A view of prepacked weights.
+static Value packedArgument(OpBuilder &b, Location loc, const MatmulShape &shape, Value buffer) {
+  pipe::GlobalType type = shape.packedTiles();
+  return viewOf(b, loc, type,
+                pipe::BufferViewOp::create(b, loc, pipe::getBufferType(type), buffer, /*offset=*/0,
+                                           /*rows=*/Value()));
+}
+
 /// The operands with the scales of those that have some, and their alphas.
 static SmallVector<Value> operandArguments(OpBuilder &b, Location loc, const MatmulShape &shape,
                                            BlockScaledMatmulOp::Adaptor adaptor, Value powers,
@@ -67,11 +75,7 @@ static SmallVector<Value> operandArguments(OpBuilder &b, Location loc, const Mat
   std::pair second(adaptor.getRhs(), powers ? powers : adaptor.getRhsScales());
   if (shape.swap)
     std::swap(a, second);
-  auto tiles = [&](Value buffer) -> Value {
-    pipe::GlobalType type = shape.packedTiles();
-    return view(type, pipe::BufferViewOp::create(b, loc, pipe::getBufferType(type), buffer,
-                                                 /*offset=*/0, /*rows=*/Value()));
-  };
+  auto tiles = [&](Value buffer) { return packedArgument(b, loc, shape, buffer); };
   SmallVector<Value> values = {shape.prepackedA ? tiles(a.first) : map(shape.mapA(), a.first),
                                shape.prepackedB ? tiles(second.first)
                                                 : map(shape.mapB(), second.first)};
@@ -82,13 +86,16 @@ static SmallVector<Value> operandArguments(OpBuilder &b, Location loc, const Mat
                             second.second, shape.scaleRowsB()));
   if (shape.alpha != MatmulShape::Alpha::None)
     values.push_back(view(shape.argumentOf(shape.alphas()), adaptor.getAlpha()));
-  if (shape.dual) {
-    values.push_back(map(shape.mapB(), adaptor.getRhs2()));
-    values.push_back(scales(shape.argumentOf(shape.scalesB(), /*hasRows=*/!shape.swap),
+  if (!shape.dual)
+    return values;
+  Type ofSecond = shape.secondScales();
+  values.push_back(ofSecond ? map(shape.secondWeights(), adaptor.getRhs2())
+                            : tiles(adaptor.getRhs2()));
+  if (ofSecond)
+    values.push_back(scales(shape.argumentOf(ofSecond, /*hasRows=*/!shape.swap),
                             adaptor.getRhs2Scales(), shape.scaleRowsB()));
-    if (adaptor.getAlpha2())
-      values.push_back(view(shape.argumentOf(shape.alphas()), adaptor.getAlpha2()));
-  }
+  if (adaptor.getAlpha2())
+    values.push_back(view(shape.argumentOf(shape.alphas()), adaptor.getAlpha2()));
   return values;
 }
 

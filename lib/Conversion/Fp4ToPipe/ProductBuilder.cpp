@@ -45,7 +45,8 @@ ProductBuilder::ProductBuilder(gpu::GPUFuncOp func, const MatmulShape &shape,
     alpha = next();
   if (shape.dual) {
     b2 = next();
-    scalesB2 = next();
+    if (shape.secondScales())
+      scalesB2 = next();
     if (alpha)
       alpha2 = next();
   }

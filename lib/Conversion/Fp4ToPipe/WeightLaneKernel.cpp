@@ -29,21 +29,21 @@ private:
   struct Weights {
     Value floats, tiles;
   };
-  Weights unpack(const Tile &tile, Value k);
+  Weights unpack(Value from, const Tile &tile, Value k);
   Value convertScaled(const Tile &tile, Value k);
 };
 } // namespace
 
 /// The last k tile may have fewer tiles of K than its depth has room for.
-WeightLaneBuilder::Weights WeightLaneBuilder::unpack(const Tile &tile, Value k) {
+WeightLaneBuilder::Weights WeightLaneBuilder::unpack(Value from, const Tile &tile, Value k) {
   int64_t perRow = shape.k / hw::weightTileColumns, perTile = shape.tileK / hw::weightTileColumns;
-  auto source = cast<GlobalType>(a.getType());
+  auto source = cast<GlobalType>(from.getType());
   auto ofRows = SharedType::get({perTile, source.getShape()[1]}, source.getElementType());
   Value rowOfTiles = arith::DivUIOp::create(b, loc, tile.rowA, constant(hw::weightTileRows));
   Value first = mul(k, perTile), index = add(mul(rowOfTiles, perRow), first);
   Value tiles = existing(first, perTile, perRow);
   Value rows =
-      LoadRowsOp::create(b, loc, ofRows, a, index, tiles, Value(), Value(), Value()).getResult();
+      LoadRowsOp::create(b, loc, ofRows, from, index, tiles, Value(), Value(), Value()).getResult();
   auto type = TmemType::get({shape.blockM(), shape.tileK}, shape.floatB);
   return {UnpackLanesOp::create(b, loc, type, rows, tiles, Value()).getResult(), tiles};
 }
@@ -58,10 +58,14 @@ Value WeightLaneBuilder::convertScaled(const Tile &tile, Value k) {
 }
 
 void WeightLaneBuilder::buildKTile(ValueRange accs, const Tile &tile, Value k) {
-  Weights weights = shape.prepackedA ? unpack(tile, k) : Weights{convertScaled(tile, k), {}};
+  SmallVector<Weights> weights = {shape.prepackedA ? unpack(a, tile, k)
+                                                   : Weights{convertScaled(tile, k), {}}};
+  if (shape.dual)
+    weights.push_back(unpack(b2, tile, k));
   Value floats = load(bb, tile.rowB, mul(k, shape.tileK), shape.partsB(), Direction::M);
   Value more = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sgt, k, tile.k.begin);
-  MmaLanesOp::create(b, loc, accs.front(), weights.floats, floats, more, weights.tiles);
+  for (auto [acc, ofProduct] : llvm::zip_equal(accs, weights))
+    MmaLanesOp::create(b, loc, acc, ofProduct.floats, floats, more, ofProduct.tiles);
 }
 
 gpu::GPUFuncOp fp4::buildWeightLaneKernel(gpu::GPUModuleOp module, const MatmulShape &shape,

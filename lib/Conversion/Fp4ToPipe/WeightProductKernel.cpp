@@ -57,7 +57,7 @@ private:
   struct Weights {
     Value rows, count; ///< tiles that exist; null where all do
   };
-  Weights loadWeights(Value row, Value k);
+  Weights loadWeights(Value from, Value row, Value k);
   Value loadFloats(const Tile &tile, Value k) {
     return load(a, tile.row, mul(k, shape.tileK), shape.tileK);
   }
@@ -174,18 +174,18 @@ void WeightProductBuilder::buildKTile(ArrayRef<Value> accumulators, const Tile &
   multiplyPlain(accumulators, tile, k, more);
 }
 
-/// Those of k tile `k` and of the rows of the weights from `row` on.
-WeightProductBuilder::Weights WeightProductBuilder::loadWeights(Value row, Value k) {
+/// Those of k tile `k` and of the rows of the weights `from` from `row` on.
+WeightProductBuilder::Weights WeightProductBuilder::loadWeights(Value from, Value row, Value k) {
   int64_t columns = hw::weightColumnsOf(shape.packedBytes());
   int64_t perRow = shape.k / columns, perTile = shape.tileK / columns;
-  auto source = cast<GlobalType>(bb.getType());
+  auto source = cast<GlobalType>(from.getType());
   auto type = SharedType::get({perTile, source.getShape()[1]}, source.getElementType());
   Value first = mul(k, perTile);
   Value count = existing(first, perTile, perRow);
   Value rowOfTiles = arith::DivUIOp::create(b, loc, row, constant(hw::weightTileRows));
   Value index = add(mul(rowOfTiles, perRow), first);
   Value rows =
-      LoadRowsOp::create(b, loc, type, bb, index, count, Value(), Value(), Value()).getResult();
+      LoadRowsOp::create(b, loc, type, from, index, count, Value(), Value(), Value()).getResult();
   return {rows, count};
 }
 
@@ -200,8 +200,12 @@ void WeightProductBuilder::multiplyPrepacked(ArrayRef<Value> accumulators, const
   if (shape.ranges > 1)
     return multiplyRanges(accumulators, tile, k);
   SmallVector<Weights> weights;
-  for (size_t part = 0; part < accumulators.size(); ++part)
-    weights.push_back(loadWeights(rowOfPart(tile, part), k));
+  SmallVector<Value> sources = {bb};
+  if (shape.dual)
+    sources.push_back(b2);
+  for (Value from : sources)
+    for (size_t part = 0; part < numParts(); ++part)
+      weights.push_back(loadWeights(from, rowOfPart(tile, part), k));
   Value act = loadFloats(tile, k);
   for (auto [acc, ofPart] : llvm::zip_equal(accumulators, weights))
     multiply(acc, ofPart, act);
@@ -213,7 +217,7 @@ void WeightProductBuilder::multiplyRanges(ArrayRef<Value> accumulators, const Ti
   SmallVector<std::pair<Weights, Value>> operands;
   for (int64_t range = 0; range < shape.ranges; ++range) {
     Value own = range ? add(k, constant(range * tilesOfRange)) : k;
-    Weights weights = loadWeights(tile.rowB, own);
+    Weights weights = loadWeights(bb, tile.rowB, own);
     operands.push_back({weights, loadFloats(tile, own)});
   }
   for (auto [acc, ofRange] : llvm::zip_equal(accumulators, operands))

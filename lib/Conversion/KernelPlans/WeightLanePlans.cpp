@@ -40,30 +40,39 @@ static int64_t depthOf(BlockScaledMatmulOp product, int64_t k) {
 }
 
 /// Warpgroups that convert. Four need a multiple of four stages, of which a tall tile has room for
-/// fewer.
-static int32_t groupsOf(int64_t rows) {
+/// fewer, and so has tensor memory where a stage has the weights of two products.
+static int32_t groupsOf(int64_t rows, const MatmulSize &size) {
   constexpr int64_t fewRows = 128;
-  return rows <= fewRows ? 4 : 2;
+  return rows <= fewRows && size.products == 1 ? 4 : 2;
 }
 
 /// What these take from one k tile to the next, as the simulator predicts it of scaled nvfp4.
 static constexpr double kConvertCycles = 450;
+
+/// Columns of tensor memory that the accumulators of a tile may take, beside which weights fit.
+static constexpr int64_t kMostColumns = 256;
+
+static bool fitsTensorMemory(int64_t rows, const MatmulSize &size) {
+  return rows * size.products <= kMostColumns;
+}
 
 static double cyclesOf(const MatmulSize &size, int64_t rows, const hw::TargetModel &target) {
   const hw::ProductRates &rates = *target.product;
   int64_t tiles = tilesAlongM(size, rows) * llvm::divideCeil(size.n, kTileN) * size.splits;
   auto waves = double(llvm::divideCeil(tiles, target.multiprocessors));
   // A quarter as many products of 16 bits as of 4 in a cycle; a multiply-add is two operations.
-  double multiply =
-      multiplyCycles(8.0 * double(kTileN * rows * kTileK), double(2 * rows * kTileK), target);
-  double weightBytes = double(kTileN * kTileK) * (0.5 + 1.0 / double(size.block));
+  auto products = double(size.products);
+  double multiply = products * multiplyCycles(8.0 * double(kTileN * rows * kTileK),
+                                              double(2 * rows * kTileK), target);
+  double weightBytes = products * double(kTileN * kTileK) * (0.5 + 1.0 / double(size.block));
   double floatBytes = double(2 * std::min(size.m, rows) * kTileK);
   int64_t active = std::min<int64_t>(tiles, target.multiprocessors);
   double feed = (weightBytes + floatBytes) / feedBytesPerCycle(active, target);
   auto deep = double(llvm::divideCeil(size.k, kTileK * size.splits));
-  double cycles = deep * std::max({multiply, feed, kConvertCycles}) + rates.fillCycles +
-                  rates.epilogueCyclesPerColumn * double(rows);
-  int64_t weights = size.n * size.k * std::max<int64_t>(1, int64_t(size.groups.size()));
+  double cycles = deep * std::max({multiply, feed, products * kConvertCycles}) + rates.fillCycles +
+                  rates.epilogueCyclesPerColumn * products * double(rows);
+  int64_t weights =
+      size.products * size.n * size.k * std::max<int64_t>(1, int64_t(size.groups.size()));
   double read = double(weights) * (0.5 + 1.0 / double(size.block)) + 2.0 * double(size.m * size.k);
   double memory = memoryCycles(read, double(size.m * size.n * size.resultBytes), target);
   return std::max(waves * cycles + rates.tailCycles, memory) + rates.launchCycles;
@@ -86,7 +95,8 @@ static int64_t chooseRows(const KernelPlan &wish, const MatmulSize &size,
   if (wish.tile[0])
     return wish.tile[0];
   return *llvm::min_element(kTileMs, [&](int64_t x, int64_t y) {
-    return cyclesOf(size, x, target) < cyclesOf(size, y, target);
+    bool fits = fitsTensorMemory(x, size), otherFits = fitsTensorMemory(y, size);
+    return fits == otherFits ? cyclesOf(size, x, target) < cyclesOf(size, y, target) : fits;
   });
 }
 
@@ -125,7 +135,7 @@ KernelPlan fp4::proposeWeightLanes(Operation *op, const KernelPlan &wish, const 
   ProductTile tile{/*pair=*/false, rows, 1, 1, /*swap=*/true};
   plan.schedule = rasterOfProduct(op->getContext(), size, tile, target);
   bool inTurn = size.k > plan.tile[2]; // else there is one k tile
-  plan.roles = weightLaneRoles(op->getContext(), inTurn ? groupsOf(rows) : 1);
+  plan.roles = weightLaneRoles(op->getContext(), inTurn ? groupsOf(rows, size) : 1);
   plan.resident = 1;
   if (mayJoin(wish, size, rows, target)) {
     plan.join = RangeJoin::Cluster;
@@ -172,6 +182,8 @@ LogicalResult fp4::checkWeightLanes(Operation *op, const KernelPlan &plan,
   }
   auto [m, n, k] = plan.tile;
   SmallVector<int64_t> depths = depthsOf(cast<BlockScaledMatmulOp>(op));
+  if (!fitsTensorMemory(m, sizeOfProduct(cast<BlockScaledMatmulOp>(op), plan)))
+    return misfit(op, "tile", "has up to 128 rows in a dual product", Twine(m));
   if (!llvm::is_contained(kTileMs, m) || n != kTileN || !llvm::is_contained(depths, k))
     return misfit(op, "tile",
                   Twine("is [m, 128, ") + (depths.size() > 1 ? "64 or 128" : "128") +

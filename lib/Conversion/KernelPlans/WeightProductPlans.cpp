@@ -61,6 +61,9 @@ static bool isOnePart(int64_t rows) {
 
 static bool isPrepacked(Operation *op) { return cast<BlockScaledMatmulOp>(op).hasPrepackedRhs(); }
 
+/// Of a dual product a tile has the columns of both weights.
+static int64_t productsOf(Operation *op) { return cast<BlockScaledMatmulOp>(op).isDual() ? 2 : 1; }
+
 static bool isPromoted(Operation *op) {
   auto lhs = cast<RankedTensorType>(cast<BlockScaledMatmulOp>(op).getLhs().getType());
   return isa<Float8E4M3FNType>(lhs.getElementType());
@@ -108,8 +111,8 @@ static std::optional<int64_t> chooseRanges(Operation *op, const KernelPlan &wish
 
 /// Two blocks with few sums have registers enough beside each other, and hide what the other waits
 /// for.
-static int64_t mostResident(const std::array<int64_t, 3> &tile) {
-  return tile[0] <= 32 && tile[1] == kTileN ? 2 : 1;
+static int64_t mostResident(Operation *op, const std::array<int64_t, 3> &tile) {
+  return tile[0] <= 32 && tile[1] * productsOf(op) == kTileN ? 2 : 1;
 }
 
 /// Tiles along m. A group that is expected to have rows has a tile, however many rows that has.
@@ -169,7 +172,7 @@ static int64_t fastestRows(ArrayRef<int64_t> tiles, int64_t most, const MatmulSi
 static bool mayBeWide(Operation *op, int64_t rows, const MatmulSize &size,
                       const hw::TargetModel &target) {
   return isPrepacked(op) && rows == kMostWideRows && size.n % kWideTileN == 0 &&
-         !multipliesByWarps(target);
+         !multipliesByWarps(target) && size.products == 1;
 }
 
 /// The smallest tile that has all rows. Else 128 of prepacked weights, and of others the widest,
@@ -177,7 +180,9 @@ static bool mayBeWide(Operation *op, int64_t rows, const MatmulSize &size,
 /// multiprocessors idle.
 static int64_t chooseRows(Operation *op, const MatmulSize &size, const hw::TargetModel &target) {
   if (multipliesByWarps(target))
-    return fastestRows(kTileMs, kWarpRows, size, target);
+    return fastestRows(kTileMs, kWarpRows / size.products, size, target);
+  if (size.products > 1)
+    return fastestRows(kTileMs, kMostWideRows, size, target);
   if (!size.groups.empty())
     return fastestRows(kTileMs, mayBeWide(op, kMostWideRows, size, target) ? 128 : 256, size,
                        target);
@@ -328,7 +333,8 @@ LogicalResult fp4::checkJoin(Operation *op, const KernelPlan &plan, JoinedTile t
 static int64_t stageBytes(Operation *op, const KernelPlan &plan) {
   auto [m, n, k] = plan.tile;
   int64_t block = blockSize(cast<BlockScaledMatmulOp>(op).getFormat());
-  return plan.ranges.value_or(1) * (2 * m * k + n * k / 2 + n * k / block);
+  int64_t ofWeights = productsOf(op) * (n * k / 2 + n * k / block);
+  return plan.ranges.value_or(1) * (2 * m * k + ofWeights);
 }
 
 /// Of shared memory, for each of `resident` blocks.
@@ -348,7 +354,7 @@ static bool hasStages(Operation *op, const KernelPlan &plan, int64_t resident,
 /// Blocks beside each other.
 static int64_t chooseResident(Operation *op, const KernelPlan &plan, bool isFull,
                               const hw::TargetModel &target) {
-  int64_t most = isFull ? mostResident(plan.tile) : 1;
+  int64_t most = isFull ? mostResident(op, plan.tile) : 1;
   return multipliesByWarps(target) && !hasStages(op, plan, most, target) ? 1 : most;
 }
 
@@ -381,7 +387,7 @@ static bool needsRegisters(Operation *op, const std::array<int64_t, 3> &tile,
                            const hw::TargetModel &target) {
   if (multipliesByWarps(target))
     return tile[0] >= kWarpRows && !isPrepacked(op);
-  return tile[0] > kMostSums / tile[1] / (isPromoted(op) ? 2 : 1);
+  return tile[0] > kMostSums / tile[1] / (isPromoted(op) ? 2 : productsOf(op));
 }
 
 KernelPlan fp4::proposeWeightProduct(Operation *op, const KernelPlan &given, const MatmulSize &size,
@@ -439,6 +445,9 @@ static LogicalResult checkFloatTile(Operation *op, const KernelPlan &plan) {
   bool isWide = n == kWideTileN && m <= kMostWideRows &&
                 cast<BlockScaledMatmulOp>(op).getColumns() % kWideTileN == 0 &&
                 plan.cluster[0] <= 1;
+  if (productsOf(op) > 1 && (n != kTileN || m > kMostWideRows))
+    return misfit(op, "tile", "is [m, 128, k] with m up to 128 for a dual product",
+                  "[" + Twine(m) + ", " + Twine(n) + ", " + Twine(k) + "]");
   bool isPacked = (n == kTileN || isWide) && k >= 64 && kPrepackedTileK % k == 0;
   if (llvm::is_contained(kTileMs, m) && (isPrepacked(op) ? isPacked : n == kTileN && k == kTileK))
     return success();
@@ -529,7 +538,7 @@ LogicalResult fp4::checkWeightProduct(Operation *op, const KernelPlan &plan,
     return failure();
   if (failed(checkRanges(op, plan)) || failed(checkTile(op, plan)) ||
       failed(checkJoin(op, plan, {m, kMostJoinedRows}, target)) ||
-      failed(checkFragmentPlan(op, plan, target, mostResident(plan.tile), /*mayJoin=*/true)) ||
+      failed(checkFragmentPlan(op, plan, target, mostResident(op, plan.tile), /*mayJoin=*/true)) ||
       failed(checkStages(op, plan, target)))
     return failure();
   using enum pipe::Engine;

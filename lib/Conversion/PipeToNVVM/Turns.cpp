@@ -23,6 +23,7 @@
 #include "Lowering.h"
 
 #include "fp4/Dialect/Fp4/IR/Remedy.h"
+#include "fp4/Dialect/Pipe/IR/Turns.h"
 
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 
@@ -34,11 +35,13 @@ using namespace fp4::pipe;
 static LogicalResult verifyDepths(RoleRegionOp region, int64_t groups) {
   WalkResult result = region.walk([&](ChannelOpInterface use) {
     auto channel = use.getChannel().getDefiningOp<ChannelOp>();
-    if (!channel || !channel.getDepth() || *channel.getDepth() % groups == 0)
+    int64_t turn = channel ? groups * stagesOfIteration(channel, region) : 0;
+    if (turn == 0 || !channel.getDepth() || *channel.getDepth() % turn == 0)
       return WalkResult::advance();
-    withNote(channel.emitOpError()
-                 << "depth must be a multiple of the " << groups // (C498)
-                 << " warpgroups that have its stages in turn, but got " << *channel.getDepth(),
+    withNote(channel.emitOpError() << "depth must be a multiple of the " << turn // (C498)
+                                   << (turn == groups ? " warpgroups that have its stages in turn"
+                                                      : " stages that its warpgroups have in turn")
+                                   << ", but got " << *channel.getDepth(),
              "change the depth, or leave 'in_turn' out of the role");
     return WalkResult::interrupt();
   });
@@ -101,7 +104,11 @@ static LogicalResult takeTurns(scf::ForOp loop, Value group, int64_t groups) {
   Location loc = loop.getLoc();
   OpBuilder b(loop);
   Value count = fp4::constantI32(b, loc, groups);
-  Value before = arith::RemUIOp::create(b, loc, loop.getInitArgs().front(), count);
+  Value iterations = loop.getInitArgs().front(); // before this loop
+  if (steps.front() != 1)
+    iterations =
+        arith::DivUIOp::create(b, loc, iterations, fp4::constantI32(b, loc, steps.front()));
+  Value before = arith::RemUIOp::create(b, loc, iterations, count);
   Value ahead = arith::SubIOp::create(b, loc, arith::AddIOp::create(b, loc, group, count), before);
   Value first = arith::RemUIOp::create(b, loc, ahead, count);
   Value all = arith::SubIOp::create(b, loc, loop.getUpperBound(), loop.getLowerBound());

@@ -345,3 +345,22 @@ func.func @fp8(%x: tensor<128x256xbf16>, %a: !e, %s: tensor<128x1xf32>, %b: !e, 
   %z = fp4.amax %y : tensor<128x128xf32> -> tensor<f32>
   return %y : tensor<128x128xf32>
 }
+
+// -----
+
+// Both products of a row are those of one group.
+#m = affine_map<(i, j) -> (i, j)>
+!p = tensor<2x2x4352xi8, #fp4.weight_layout<wgmma>>
+func.func @gates(%x: tensor<8x128xbf16>, %p: !p, %q: !p) -> tensor<8x128xf32> {
+  %a = fp4.blockscaled_matmul %x, %p {format = #fp4.format<mxfp4>, groups = array<i64: 3, 5>} : (tensor<8x128xbf16>, !p) -> tensor<8x128xf32>
+  %b = fp4.blockscaled_matmul %x, %q {format = #fp4.format<mxfp4>, groups = array<i64: 4, 4>} : (tensor<8x128xbf16>, !p) -> tensor<8x128xf32>
+  %i = tensor.empty() : tensor<8x128xf32>
+  // CHECK: :[[@LINE+2]]:{{.*}}remark: [Missed] product+product | Category:fp4-fuse | Reason="the products have different groups"
+  // CHECK: remark: [Passed] product+elementwise
+  %y = linalg.generic {indexing_maps = [#m, #m, #m], iterator_types = ["parallel", "parallel"]} ins(%a, %b : tensor<8x128xf32>, tensor<8x128xf32>) outs(%i : tensor<8x128xf32>) {
+  ^bb0(%f: f32, %g: f32, %o: f32):
+    %h = arith.mulf %f, %g : f32
+    linalg.yield %h : f32
+  } -> tensor<8x128xf32>
+  return %y : tensor<8x128xf32>
+}

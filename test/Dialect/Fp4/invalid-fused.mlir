@@ -100,21 +100,60 @@ func.func @no_body(%a: !e, %s: !s) {
 
 !e = tensor<64x128xf4E2M1FN>
 !s = tensor<64x8xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
-func.func @groups(%a: !e, %s: !s, %t: tensor<256x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) {
-  %r0 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s with %a scaled %s epilogue() {
-  ^bb0(%x: f32, %z: f32):
-    fp4.yield %x : f32
-  } {format = #fp4.format<nvfp4>}
-      : (!e, !s, !e, !s, !e, !s) -> tensor<64x64xf32>
-  // blockscaled_matmul (C41)
-  // expected-error @+2 {{expects no groups, no ranges of K and no arithmetic fma beside operand 'rhs2'}}
-  // expected-note @+1 {{leave them out, or compute it with an operation of its own behind the product}}
-  %r1 = fp4.blockscaled_matmul %a scaled %t, %a scaled %t with %a scaled %t epilogue() {
+func.func @groups(%a: !e, %t: tensor<256x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) {
+  %r0 = fp4.blockscaled_matmul %a scaled %t, %a scaled %t with %a scaled %t epilogue() {
   ^bb0(%x: f32, %z: f32):
     fp4.yield %x : f32
   } {format = #fp4.format<nvfp4>, groups = array<i64: 64>}
       : (!e, tensor<256x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, !e, tensor<256x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
          !e, tensor<256x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<64x64xf32>
+  // blockscaled_matmul (C41)
+  // expected-error @+2 {{expects no groups beside attribute 'with_amax'}}
+  // expected-note @+1 {{compute it with an operation of its own behind the product}}
+  %r1:2 = fp4.blockscaled_matmul %a scaled %t, %a scaled %t with %a scaled %t epilogue() {
+  ^bb0(%x: f32, %z: f32):
+    fp4.yield %x : f32
+  } {format = #fp4.format<nvfp4>, groups = array<i64: 64>, with_amax}
+      : (!e, tensor<256x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, !e, tensor<256x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
+         !e, tensor<256x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> (tensor<64x64xf32>, tensor<f32>)
+  return
+}
+
+// -----
+
+!e = tensor<64x512xf4E2M1FN>
+!s = tensor<64x32xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+func.func @ranges(%a: !e, %s: !s) {
+  %r0 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s with %a scaled %s epilogue() {
+  ^bb0(%x: f32, %z: f32):
+    fp4.yield %x : f32
+  } {format = #fp4.format<nvfp4>} : (!e, !s, !e, !s, !e, !s) -> tensor<64x64xf32>
+  // blockscaled_matmul (C41)
+  // expected-error @+2 {{expects no ranges of K and no arithmetic fma beside operand 'rhs2'}}
+  // expected-note @+1 {{leave them out, or compute it with an operation of its own behind the product}}
+  %r1 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s with %a scaled %s epilogue() {
+  ^bb0(%x: f32, %z: f32):
+    fp4.yield %x : f32
+  } {format = #fp4.format<nvfp4>, split_k = 2 : i64} : (!e, !s, !e, !s, !e, !s) -> tensor<64x64xf32>
+  return
+}
+
+// -----
+
+!p = tensor<1x2x4352xi8, #fp4.weight_layout<wgmma>>
+func.func @prepacked(%x: tensor<8x128xbf16>, %p: !p, %s: tensor<128x4xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) {
+  %r0 = fp4.blockscaled_matmul %x, %p with %p epilogue() {
+  ^bb0(%a: f32, %b: f32):
+    fp4.yield %a : f32
+  } {format = #fp4.format<mxfp4>} : (tensor<8x128xbf16>, !p, !p) -> tensor<8x128xf32>
+  // blockscaled_matmul (C40)
+  // expected-error @+2 {{expects no operand 'rhs2_scales' beside prepacked weights}}
+  // expected-note @+1 {{leave it out: tiles of fp4.prepack contain their scales}}
+  %r1 = fp4.blockscaled_matmul %x, %p with %p scaled %s epilogue() {
+  ^bb0(%a: f32, %b: f32):
+    fp4.yield %a : f32
+  } {format = #fp4.format<mxfp4>}
+      : (tensor<8x128xbf16>, !p, !p, tensor<128x4xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<8x128xf32>
   return
 }
 

@@ -59,9 +59,13 @@ Type BlockScaledMatmulOp::getElementType() {
 
 /// blockscaled_matmul (C40): a second product of one lhs.
 static LogicalResult verifyDual(BlockScaledMatmulOp op) {
-  if (static_cast<bool>(op.getRhs2()) != static_cast<bool>(op.getRhs2Scales()))
+  bool isPrepacked = op.getRhs2() && op.hasPrepackedRhs();
+  if (static_cast<bool>(op.getRhs2()) != (isPrepacked || op.getRhs2Scales()))
     return withNote(op.emitOpError("expects operands 'rhs2' and 'rhs2_scales' together"),
                     "pass both, or neither for a product of one rhs");
+  if (isPrepacked && op.getRhs2Scales())
+    return withNote(op.emitOpError("expects no operand 'rhs2_scales' beside prepacked weights"),
+                    "leave it out: tiles of fp4.prepack contain their scales");
   if (op.getAlpha2() && !op.getRhs2())
     return withNote(op.emitOpError("expects operand 'alpha2' only beside 'rhs2', but got one"),
                     "leave it out; 'alpha' is the factor of the one product");
@@ -69,8 +73,8 @@ static LogicalResult verifyDual(BlockScaledMatmulOp op) {
     return success();
   if (failed(verifyType(operand(op, "rhs2", op.getRhs2()), rankedType(op.getRhs()),
                         "both products have the shape of the result")) ||
-      failed(verifyType(operand(op, "rhs2_scales", op.getRhs2Scales()),
-                        rankedType(op.getRhsScales()))))
+      (!isPrepacked && failed(verifyType(operand(op, "rhs2_scales", op.getRhs2Scales()),
+                                         rankedType(op.getRhsScales())))))
     return failure();
   if (static_cast<bool>(op.getAlpha()) != static_cast<bool>(op.getAlpha2()))
     return withNote(
@@ -103,10 +107,15 @@ static LogicalResult verifyNeeds(BlockScaledMatmulOp op) {
     diag.attachNote() << "the body says what becomes of the sums, and in which type";
     return diag;
   }
-  if (op.isGrouped() || op.addsRanges() || op.usesFma())
+  if (op.addsRanges() || op.usesFma())
     return withNote(
-        op.emitOpError("expects no groups, no ranges of K and no arithmetic fma beside ") << what,
+        op.emitOpError("expects no ranges of K and no arithmetic fma beside ") << what,
         "leave them out, or compute it with an operation of its own behind the product");
+  if (op.isGrouped() && !op.hasOnlyElements())
+    return withNote(
+        op.emitOpError("expects no groups beside ")
+            << (op.getQuantizeRecipe() ? "attribute 'quantize_recipe'" : "attribute 'with_amax'"),
+        "compute it with an operation of its own behind the product");
   return success();
 }
 

@@ -104,10 +104,12 @@ LogicalResult verify::verifyUnscaled(BlockScaledMatmulOp op, const Checked &lhs)
   if (op.usesFma())
     return withNote(op.emitOpError("expects scales of both operands in a product of threads"),
                     "quantize lhs with fp4.quantize, and leave rhs as it is quantized");
-  if (op.isDual() || !op.hasOnlyElements())
+  bool isGate = op.hasPrepackedRhs() && !isa<Float8E4M3FNType>(lhs.type.getElementType());
+  if ((op.isDual() && !isGate) || !op.hasOnlyElements())
     return withNote(
         op.emitOpError("expects scales of both operands in a product with other results"),
-        "quantize lhs with fp4.quantize, or compute the other results behind the product");
+        "quantize lhs with fp4.quantize, or compute the other results behind the product; 'rhs2' "
+        "also goes with a lhs of bf16 or f16 and prepacked weights");
   if (op.hasF32Scales())
     return withNote(op.emitOpError("expects scales of both operands in format fp8_block128"),
                     "quantize lhs with fp4.quantize in format fp8_block128");

@@ -51,7 +51,7 @@ std::string whyNot(linalg::GenericOp op, BlockScaledMatmulOp product) {
       return ("'" + user->getName().getStringRef() + "' reads the product too").str();
   if (!product.getEpilogueBody().empty())
     return "the product has a body already";
-  if (product.getOffsets())
+  if (product.getOffsets() && !product.getUnspecifiedRows())
     return "rows of the product that are of no group are zero, and those of its result may be not";
   if (op->getNumResults() != 1)
     return "it has several results";
@@ -69,8 +69,11 @@ std::string whyNot(linalg::GenericOp op, BlockScaledMatmulOp product) {
 std::string whyNotDual(linalg::GenericOp op, BlockScaledMatmulOp x, BlockScaledMatmulOp y) {
   if (x.getLhs() != y.getLhs() || x.getLhsScales() != y.getLhsScales())
     return "the products have no common lhs";
-  if (x.hasFloatLhs())
-    return "the lhs has no scales";
+  bool isBytes = isa<Float8E4M3FNType>(getElementTypeOrSelf(x.getLhs()));
+  if (x.hasFloatLhs() && (isBytes || !x.hasPrepackedRhs()))
+    return "the lhs has no scales, and it or the weights are not those of a dual product";
+  if (x.getGroupsAttr() != y.getGroupsAttr() || x.getOffsets() != y.getOffsets())
+    return "the products have different groups";
   if (x.hasF32Scales() || y.hasF32Scales())
     return "products of format fp8_block128 are single";
   if (x.getFormat() != y.getFormat() || x.getFormatOfRhs() != y.getFormatOfRhs() ||
@@ -80,8 +83,8 @@ std::string whyNotDual(linalg::GenericOp op, BlockScaledMatmulOp x, BlockScaledM
       (x.getAlpha() && x.getAlpha().getType() != y.getAlpha().getType()))
     return "the products have alphas of different types";
   for (BlockScaledMatmulOp product : {x, y}) {
-    if (product.isGrouped() || product.addsRanges() || product.getEpilogue() || product.usesFma())
-      return "a product has groups, ranges of K, steps or arithmetic of its own";
+    if (product.addsRanges() || product.getEpilogue() || product.usesFma())
+      return "a product has ranges of K, steps or arithmetic of its own";
     if (product->hasAttr(Fp4Dialect::kPlanAttr))
       return "a product has a plan for a kernel of its own";
     if (std::string reason = whyNot(op, product); !reason.empty())

@@ -5,6 +5,7 @@
 #include "fp4/Dialect/Fp4/IR/Remedy.h"
 #include "fp4/Dialect/Pipe/IR/Cluster.h"
 #include "fp4/Dialect/Pipe/IR/PipeLanes.h"
+#include "fp4/Dialect/Pipe/IR/Turns.h"
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -158,6 +159,12 @@ static LogicalResult verifyLeaderRole(RoleRegionOp region) {
           "give the other engines to a role of their own, because the second block of a pair skips "
           "this one");
   return success();
+}
+
+int64_t pipe::stagesOfIteration(ChannelOp channel, RoleRegionOp region) {
+  return llvm::count_if(channel->getUsers(), [&](Operation *user) {
+    return isa<ProducerAcquireOp, ConsumerWaitOp>(user) && region->isProperAncestor(user);
+  });
 }
 
 /// (C498) Each warpgroup skips the iterations of the others.

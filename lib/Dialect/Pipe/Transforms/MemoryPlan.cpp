@@ -8,6 +8,7 @@
 #include "fp4/Dialect/Fp4/IR/Remedy.h"
 #include "fp4/Dialect/Pipe/IR/PipeWarps.h"
 #include "fp4/Dialect/Pipe/IR/ScaleWarps.h"
+#include "fp4/Dialect/Pipe/IR/Turns.h"
 #include "fp4/ISA/TargetModel.h"
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
@@ -257,14 +258,17 @@ static void addStageTile(MemoryPlan &plan, TmemTileOpInterface tile) {
   plan.stageTiles.push_back({{tile}, channelOfStage(tile)});
 }
 
-/// Warpgroups that have the stages of `channel` in turn. Each has stages of its own: it waits for a
-/// phase of a stage, and that tells nothing unless it has seen the phase before.
+/// Stages of `channel` after which it is the turn of the same warpgroup again. Each has stages of
+/// its own: it waits for a phase of a stage, and that tells nothing unless it has seen the phase
+/// before.
 static int64_t turnsOf(ChannelOp channel) {
   int64_t turns = 1;
   for (Operation *user : channel->getUsers())
     if (auto region = user->getParentOfType<RoleRegionOp>()) {
       RoleAttr role = region.getRole();
-      turns = std::max<int64_t>(turns, role.getNumThreads() / role.getStageThreads());
+      int64_t groups = role.getNumThreads() / role.getStageThreads();
+      if (groups > 1)
+        turns = std::max(turns, groups * stagesOfIteration(channel, region));
     }
   return turns;
 }

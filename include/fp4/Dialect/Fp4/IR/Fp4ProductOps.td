@@ -62,7 +62,8 @@ def Fp4_BlockScaledMatmulOp
 
     With `rhs2` it is a dual product: two products of one lhs, of which the body takes the elements in
     fp32 as its first two arguments. `alpha2` is the alpha of the second. So a gated unit such as
-    SwiGLU, silu(x w1^T) * (x w3^T), reads lhs once and has one result.
+    SwiGLU, silu(x w1^T) * (x w3^T), reads lhs once and has one result. Both rhs of a product of groups
+    have the rows of all groups, and prepacked ones contain their scales.
 
     With `quantize_recipe` the elements that the body yields are quantized as `fp4.quantize` does, to
     the results `quantized`; a recipe with a tensor scale takes `quantize_amax`. A body that yields
@@ -166,7 +167,7 @@ def Fp4_BlockScaledMatmulOp
   let results = (outs Variadic<AnyRankedTensor>:$outputs);
   let assemblyFormat = [{
     $lhs (`scaled` $lhs_scales^)? `,` $rhs (`scaled` $rhs_scales^)? (`alpha` $alpha^)?
-    (`offsets` $offsets^)? (`with` $rhs2^ `scaled` $rhs2_scales)? (`alpha2` $alpha2^)?
+    (`offsets` $offsets^)? (`with` $rhs2^)? (`scaled` $rhs2_scales^)? (`alpha2` $alpha2^)?
     (`quantize_amax` $quantize_amax^)? (`epilogue` `(` $epilogue_inputs `)` $epilogue_body^)?
     attr-dict `:` functional-type(operands, results)
   }];
