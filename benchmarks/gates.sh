@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # gates.sh pack BUILD FOLDER: compiles the gated layer of 32 experts for sm_90a into FOLDER, with bf16 activations,
 #   sorted by expert, and prepacked MXFP4 weights as gpt-oss has them (K = 2880, N = 2880 padded to 2944), a bias for
-#   each column of each expert and its SwiGLU: as one product of both weights in several tiles, and as two products
-#   and an elementwise kernel. Experts have fewer rows than those behind them; two have none.
+#   each column of each expert and its SwiGLU: as one product of both weights in several tiles, of which one has two
+#   blocks of a multiprocessor, and as two products and an elementwise kernel. Experts have fewer rows than those behind them; two have none.
 # gates.sh run FOLDER: on a machine with a Hopper GPU, verifies and times each of them.
 set -uo pipefail
 source "$(dirname "$0")"/measuring.sh
@@ -102,6 +102,7 @@ if [ "$1" = pack ]; then
     for tile in "8, 128, 256" "16, 128, 256" "32, 128, 256" "64, 128, 256" "128, 128, 128"; do
       emit "gates_$m" "gates_${m}_tile${tile%%,*}" --plan "tile_product, tile = [$tile]" || exit
     done
+    emit "gates_$m" "gates_${m}_tile32_two" --plan "tile_product, tile = [32, 128, 256], resident = 2" || exit
   done
   exit
 fi

@@ -298,6 +298,23 @@ def experts():
         yield told(kind) if form == "offsets" else kind
 
 
+def gates():
+    """Gated layers of experts: two products of groups."""
+    def gate(form, n, k, fmt, plan, lhs="codes"):
+        return sweep_groups.program(form, (21, 0, 1), n, k, fmt, "bf16", "none", plan, lhs, "gate")
+
+    yield tcgen05("NVFP4 product, gate, groups", gate("groups", 64, 1312, "nvfp4", "chosen"), 1, RING)
+    yield wgmma("NVFP4 product by wgmma, gate, groups", gate("groups", 64, 1312, "nvfp4", "chosen"))
+    yield Kind("NVFP4 product by mma.sync, gate, groups", gate("groups", 64, 1312, "nvfp4", "chosen"), "sm_120a",
+               None, on(1, f"tile = [64, 64, 128], {RING}"))
+    text = gate("offsets", 128, 1024, "mxfp4", "w8", "bf16 prepacked")
+    yield told(wgmma("prepacked mxfp4 weights x bf16, gate, groups of the device", text))
+    text = gate("groups", 128, 1024, "mxfp4", "w8", "bf16 prepacked")
+    yield Kind("prepacked mxfp4 weights x bf16, gate, groups", text, "sm_120a", None, on(1, RING))
+    text = gate("groups", 128, 960, "nvfp4", "l16", "bf16 prepacked")
+    yield tcgen05("prepacked nvfp4 weights x bf16, gate, groups", text, 1, RING)
+
+
 def other_weights():
     """Weights beside floats and e4m3 where there is no wgmma."""
     for plans, target, tiles in (("lanes", "sm_100a", {"bf16": "16", "f8E4M3FN": "128x96"}),
@@ -354,5 +371,5 @@ def quantizers():
 
 def kinds():
     for some in (of_one_block, pairs, clusters, schedules, joins, epilogues, hopper, hopper_weights,
-                 experts, other_weights, registers, warps, quantizers):
+                 experts, gates, other_weights, registers, warps, quantizers):
         yield from some()

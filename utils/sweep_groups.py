@@ -15,7 +15,7 @@ them (ranges); or the product is one whose K is cut into ranges (split), or whos
 workers share (stream); or threads multiply a batch of a
 few rows each (threads). Its alpha is none, one
 number, or one for each group. A body adds the bias of each group, or multiplies with a second product of
-other weights besides, or there is none. Activations without scales are bf16, f16 or e4m3 beside plain weights, or
+other weights besides, or gives codes and scales of its elements, or there is none. Activations without scales are bf16, f16 or e4m3 beside plain weights, or
 prepacked ones, stacked by the program. One library is compiled per program and run by fp4-run under every
 schedule of the simulator, with its strict hazard check. Prints every failure with the command that
 repeats it, then "N passed, N failed".
@@ -35,7 +35,8 @@ K = [64, 512, 1312]  # 1312 ends half a step early, in a slice of 256 of its own
 FORMATS = ["nvfp4", "mxfp4"]
 RESULTS = ["bf16", "f32"]
 ALPHAS = ["none", "one", "groups"]
-BODIES = ["none", "bias", "gate"]
+BODIES = ["none", "bias", "gate", "codes"]
+RECIPE = {"nvfp4": "transformer_engine", "mxfp4": "ocp_rceil"}
 PLANS = {"chosen": "", "96": "tile = [128, 96, 256]", "256": "tile = [128, 256, 256]",
          "pair": "pair, tile = [256, 192, 256]", "2x1": "cluster = [2, 1], tile = [128, 128, 256]",
          "deep": "tile = [128, 64, 512], stages = 1", "swap": "swap", "workspace": "join = workspace",
@@ -134,6 +135,8 @@ def with_body(after, result, groups, n):
         return "", []
     lines = ["epilogue(%bias) {", "  ^bb0(%sum: f32, %b: bf16):", "    %wide = arith.extf %b : bf16 to f32",
              "    %all = arith.addf %sum, %wide : f32"]
+    if after == "codes":
+        lines = ["epilogue() {", "  ^bb0(%all: f32):"]
     if after == "gate":
         lines = ["epilogue() {", "  ^bb0(%sum: f32, %gate: f32):", "    %all = arith.mulf %sum, %gate : f32"]
     if result != "f32":
@@ -157,6 +160,19 @@ def groups_of(form, rows, n, k, plan):
     if form == "ranges":
         kind, numbers = f"tensor<{len(rows)}x2xi64>", ranges_of(rows)
     return [kind], [f"  %o = arith.constant dense<{numbers}> : {kind}"], " offsets %o", ""
+
+
+def results_of(form, rows, n, fmt, result, after):
+    """Types of results, and operands and attributes that make them. Scales of nvfp4 are row-major."""
+    m, facts = sum(rows), recipes.FORMATS[fmt]
+    if after != "codes":
+        return [f"tensor<{m}x{n}x{result}>"], [], "", ""
+    blocks = n // facts.block
+    room = tiles(rows, blocks) if form == "groups" else (m // 128 + len(rows)) * -(-blocks // 4)
+    scales = f"tensor<{128 * room}x4x{facts.scale}, {LAYOUT}>" if facts.is_mx else f"tensor<{m}x{blocks}x{facts.scale}>"
+    attribute = f", quantize_recipe = #fp4.recipe<{RECIPE[fmt]}>"
+    amax = ([], "") if facts.is_mx else (["tensor<f32>"], " quantize_amax %given")
+    return [f"tensor<{m}x{n}xf4E2M1FN>", scales], *amax, attribute
 
 
 def program(form, rows, n, k, fmt, result, alpha, plan, lhs="codes", after="none"):
@@ -185,23 +201,28 @@ def program(form, rows, n, k, fmt, result, alpha, plan, lhs="codes", after="none
         halves = plan == "l32" and lhs.endswith("prepacked")  # k tiles of one tile of weights
         wish = wish.format(256 if lhs.startswith("f8") else 64 if halves else 128)
         attributes += f", fp4.plan = #fp4.plan<tile_product, {wish}>"
-    y = f"tensor<{sum(rows)}x{n}x{result}>"
-    body += [f"  %y = fp4.blockscaled_matmul {', '.join(side[3] for side in sides)}{extra} {epilogue}"
+    given, amax, operand, attribute = results_of(form, rows, n, fmt, result, after)
+    arguments, types = arguments + [f"%given: {kind}" for kind in amax], types + amax
+    extra, attributes = extra + operand, attributes + attribute
+    y, names = ", ".join(given), ", ".join(f"%y{i}" for i in range(len(given)))
+    body += [f"  {names} = fp4.blockscaled_matmul {', '.join(side[3] for side in sides)}{extra} {epilogue}"
              f" {{format = #fp4.format<{fmt}>{attributes}}}",
-             f"    : ({', '.join(types)}) -> {y}", f"  return %y : {y}"]
-    return "\n".join([f"func.func @product({', '.join(arguments)}) -> {y} {{", *body, "}", ""])
+             f"    : ({', '.join(types)}) -> ({y})", f"  return {names} : {y}"]
+    return "\n".join([f"func.func @product({', '.join(arguments)}) -> ({y}) {{", *body, "}", ""])
 
 
 #: Plans whose tiles are too large for the sums of two products.
 SINGLE = {"tcgen05": ["256", "pair"], "warps": ["128"], "converted": ["tall"], "weights": ["wide"],
           "weights_warps": ["wide", "w128"], "weights_lanes": ["l256"]}
+#: Those that do not have whole words of scales, or all rows of threads.
+WITHOUT_CODES = {"tcgen05": ["96", "deep", "pair"], "warps": ["16", "32", "64", "128"], "converted": ["tall"]}
 
 
 def multiplies(case):
     """Weights and activations go together, and the tile goes with both."""
     _, _, n, k, fmt, _, _, plan, lhs, after = case
     element, weights = lhs.split()
-    if after == "gate" and (weights != "prepacked" or element == "f8E4M3FN"):
+    if after == "codes" or after == "gate" and (weights != "prepacked" or element == "f8E4M3FN"):
         return False
     if weights == "prepacked" and (n % 128 or k % (128 if element == "f8E4M3FN" else 64)):
         return False
@@ -222,10 +243,12 @@ def all_cases(kind):
                 yield case
         return
     for case in itertools.product(forms, ROWS, N, K, FORMATS, RESULTS, ALPHAS, plans, left, BODIES):
-        form, rows, _, k, _, _, alpha, plan, _, after = case
+        form, rows, n, k, _, _, alpha, plan, _, after = case
         if after != "none" and form in ("split", "stream"):
             continue
         if after == "gate" and (form == "threads" or plan in SINGLE[kind]):
+            continue
+        if after == "codes" and (form == "threads" or n % 64 or plan in WITHOUT_CODES[kind]):
             continue
         if plan == "swap" and form != "split" or plan != "chosen" and form == "threads":
             continue

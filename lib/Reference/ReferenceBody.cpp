@@ -9,6 +9,7 @@
 
 #include "fp4/Numerics/Elementwise.h"
 #include "fp4/Numerics/Epilogue.h"
+#include "fp4/Numerics/QuantizeMatrix.h"
 
 #include <fmt/format.h>
 
@@ -91,6 +92,47 @@ Expected<Body> readBody(Step &step) {
   return body;
 }
 
+/// Bytes of a matrix of which each group has those from `at` on.
+void put(std::vector<uint8_t> &all, uint64_t at, const std::vector<uint8_t> &part) {
+  std::copy(part.begin(), part.end(), all.begin() + int64_t(at));
+}
+
+/// Codes and scales of the rows of each group, as results `first` and the next. Tiled scales are a
+/// list of tiles, in which each group begins anew.
+Status defineCodes(Step &step, size_t first, const ProductSums &sums,
+                   std::span<const float> elements) {
+  FP4_ASSIGN(auto text, step.attribute("quantize_recipe"));
+  FP4_ASSIGN(auto recipe, numerics::parseRecipe(text));
+  FP4_ASSIGN(auto amax, step.optional(10));
+  const bool isTiled = step.types[first + 1].layout == Layout::Tiled128x4;
+  std::vector<uint8_t> codes(step.types[first].bufferBytes()),
+      scales(step.types[first + 1].bufferBytes());
+  const uint64_t rows = std::max<uint64_t>(1, sums.rows), pitch = codes.size() / rows;
+  numerics::QuantizeOptions options;
+  options.rowwise = numerics::SideOptions{};
+  if (amax)
+    options.rowwise->amax = scalarOf(*amax);
+  uint64_t used = 0; // bytes of the list
+  for (const RowRange &group : sums.groups) {
+    FP4_ASSIGN(auto pair,
+               numerics::quantizeMatrix(
+                   recipe, elements.subspan(group.begin * sums.columns, group.rows * sums.columns),
+                   group.rows, sums.columns, options));
+    const numerics::QuantizedSide &side = *pair.rowwise;
+    FP4_ASSIGN(auto laidOut, numerics::layOutScales(side.scales, side.rows, side.blocks,
+                                                    isTiled ? numerics::ScaleLayout::Tiled128x4
+                                                            : numerics::ScaleLayout::Linear));
+    put(codes, group.begin * pitch, side.data);
+    put(scales, isTiled ? used : group.begin * side.blocks, laidOut);
+    used += laidOut.size();
+  }
+  FP4_TRY(step.define(first, codes));
+  FP4_TRY(step.define(first + 1, scales));
+  if (isTiled && step.op.attributes.contains("unspecified_rows"))
+    step.results[first + 1].unspecified = {{used, scales.size() - used}};
+  return {};
+}
+
 } // namespace
 
 Status runProductWithBody(Step &step) {
@@ -101,9 +143,18 @@ Status runProductWithBody(Step &step) {
                                            floatType(step.types[0].element));
   for (float &element : elements)
     element = rounding.apply(element, 1);
-  FP4_TRY(step.defineFloats(0, elements));
-  if (step.op.attributes.contains("unspecified_rows"))
-    for (ReferenceValue &result : step.results)
+  const bool quantizes = step.op.attributes.contains("quantize_recipe");
+  const size_t derived = quantizes ? 2 : 0, kept = step.results.size() - derived;
+  if (kept > 1)
+    return step.wrong("has more results than elements, codes and scales");
+  if (kept)
+    FP4_TRY(step.defineFloats(0, elements));
+  if (quantizes)
+    FP4_TRY(defineCodes(step, kept, sums, elements));
+  if (!step.op.attributes.contains("unspecified_rows"))
+    return {};
+  for (ReferenceValue &result : step.results)
+    if (result.value.type.layout == Layout::Linear)
       result.unspecified = bytesOfNoGroup(sums.groups, sums.rows, result.value.bytes.size());
   return {};
 }

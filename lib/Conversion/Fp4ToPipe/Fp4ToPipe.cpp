@@ -482,7 +482,8 @@ private:
                 : allocateBuffer(b, op.getLoc(), type, dynamic, size.second));
     }
     if (op.getOffsets() && !op.getUnspecifiedRows() && !shape.clearsRows)
-      fillWithZero(b, op.getLoc(), results.front());
+      for (Value result : results)
+        fillWithZero(b, op.getLoc(), result);
     if (shape.withAmax)
       fillWithZero(b, op.getLoc(), results.back());
     bool mayPad = shape.dynamicWidth() || shape.n % pipe::kScaleBlockRows != 0;

@@ -96,12 +96,13 @@ FragmentEpilogue::PlacedTile FragmentEpilogue::placeTile(Value m, Value n) {
   tile.rowB = add(tile.column, mul(place.group, shape.n));
   tile.scaleRowB = add(tile.column, mul(place.group, shape.scaleRowsOfGroup()));
   tile.group = ofGroup(place);
+  tile.group.scaleShift = arith::SubIOp::create(b, loc, tile.scaleRowA, tile.row);
   return tile;
 }
 
 FragmentEpilogue::OfGroup FragmentEpilogue::ofGroup(const TileOfGroup &place) {
   return {place.rowLimit, alphaOfGroup(alpha, place.group), alphaOfGroup(alpha2, place.group),
-          place.group};
+          place.group, Value()};
 }
 
 Value FragmentEpilogue::newFragment() {
@@ -190,7 +191,7 @@ void FragmentEpilogue::leave(Value elements, Value row, Value column, OfGroup gr
   if (!shape.storesAtOnce())
     storeStaged(group);
   if (shape.derivesResults())
-    derive(elements, row, column);
+    derive(elements, row, column, group);
 }
 
 void FragmentEpilogue::store(Value elements, Value row, Value column, OfGroup group) {

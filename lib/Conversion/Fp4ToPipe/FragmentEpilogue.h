@@ -42,9 +42,10 @@ protected:
   mlir::Value newFragment();
 
   /// What a tile of a group has in place of its product: the end of its rows, and its alphas; null
-  /// where these are the product's. And its group; null where there is one product.
+  /// where these are the product's. And its group, and how far behind its rows their scales are in
+  /// the list of all groups; null where there is one product.
   struct OfGroup {
-    mlir::Value rowLimit, alpha, alpha2, group;
+    mlir::Value rowLimit, alpha, alpha2, group, scaleShift;
   };
   OfGroup ofGroup(const TileOfGroup &place);
   /// A tile of the result, from (row, column) on, and where it begins in rhs and in the scales.
@@ -74,7 +75,7 @@ protected:
   };
   /// Makes codes and scales of the elements that storeSums has made since the last call: those of
   /// 128 rows of the result, of as many columns as are gathered at a time, from (row, column) on.
-  void quantizeElements(mlir::Value row, mlir::Value column, InTile place);
+  void quantizeElements(mlir::Value row, mlir::Value column, InTile place, OfGroup group);
   /// What the tile leaves behind all its elements: their amax.
   void finishTile();
   /// Of a product that is split: leaves the sums of the ranges of block `part` of tile `index`,
@@ -136,7 +137,7 @@ private:
   llvm::SmallVector<mlir::Value> alphasOfPlaces(mlir::Value row, mlir::Value column);
   mlir::UnitAttr isTransposed() { return shape.transposed ? b.getUnitAttr() : mlir::UnitAttr(); }
   mlir::Value hold(mlir::Value elements);
-  void derive(mlir::Value elements, mlir::Value row, mlir::Value column);
+  void derive(mlir::Value elements, mlir::Value row, mlir::Value column, OfGroup group);
   /// What a part of a row of sums is multiplied by.
   struct Factors {
     mlir::Value first, second;

@@ -34,7 +34,7 @@ Value FragmentEpilogue::hold(Value elements) {
 
 /// Fragments of warpgroups have all columns of the tile, of which a section is gathered once it is
 /// there; transposed, all rows of it, which are gathered behind the last.
-void FragmentEpilogue::derive(Value elements, Value row, Value column) {
+void FragmentEpilogue::derive(Value elements, Value row, Value column, OfGroup group) {
   if (shape.withAmax) {
     Value limit = rows;
     if (!limit && shape.m % shape.workM()) // rows of a tile that do not exist
@@ -49,10 +49,11 @@ void FragmentEpilogue::derive(Value elements, Value row, Value column) {
     return;
   int64_t ready = int64_t(converted.size()) * partColumns, section = shape.gatheredSection(threads);
   if (fragmentKind == FragmentKind::Wgmma && ready == section)
-    quantizeElements(row, add(column, constant(partColumns - section)), {constant(0), constant(0)});
+    quantizeElements(row, add(column, constant(partColumns - section)), {constant(0), constant(0)},
+                     group);
 }
 
-void FragmentEpilogue::quantizeElements(Value row, Value column, InTile place) {
+void FragmentEpilogue::quantizeElements(Value row, Value column, InTile place, OfGroup group) {
   SmallVector<Value> all = std::exchange(converted, {});
   if (all.empty())
     return;
@@ -71,7 +72,9 @@ void FragmentEpilogue::quantizeElements(Value row, Value column, InTile place) {
     Value begin = first ? constant(first) : place.column;
     auto gathered = GatherRowsOp::create(b, loc, type, b.getI32Type(), values, place.row, begin,
                                          isTransposed(), IntegerAttr());
-    results->emitSegment({row, add(column, gathered.getFirst()), rows}, gathered.getSegment());
+    results->emitSegment({row, add(column, gathered.getFirst()),
+                          group.rowLimit ? group.rowLimit : rows, group.scaleShift},
+                         gathered.getSegment());
   }
 }
 

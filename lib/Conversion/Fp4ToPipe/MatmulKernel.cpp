@@ -470,7 +470,10 @@ void MatmulBuilder::buildEpilogue(ValueRange accs, const Tile &found) {
     return buildJoin(accs, tile);
   if (results) {
     Value first = ofThread(tile, tile.column);
-    return results->emitTile({tile.laneRow, first, rows}, [&](Value column) {
+    ResultPlace place{tile.laneRow, first, tile.rowLimit ? tile.rowLimit : rows, Value()};
+    if (tile.group)
+      place.scaleShift = arith::SubIOp::create(b, loc, tile.scaleRowA, tile.row);
+    return results->emitTile(place, [&](Value column) {
       return hold(convert(read(accs, column), tile, orLast(add(first, column))));
     });
   }

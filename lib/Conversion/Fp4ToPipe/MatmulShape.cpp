@@ -131,6 +131,8 @@ SmallVector<GlobalType> MatmulShape::derivedTypes() const {
                          : int64_t(llvm::divideCeil(columns, quantizer->block()));
     types.push_back(
         GlobalType::get({rows, columns}, Float4E2M1FNType::get(scaleType.getContext())));
+    if (groups && isTiled) // whole blocks of each
+      rows = groupScaleRows;
     types.push_back(GlobalType::get({rows, blocks}, fp4::scaleType(scaleType.getContext(), format),
                                     isTiled ? Layout::Tiled128x4 : Layout::Linear));
   };

@@ -117,9 +117,14 @@ static void addResults(OpBuilder &b, Location loc, const MatmulShape &shape,
   if (adaptor.getQuantizeAmax())
     buffers.push_back(adaptor.getQuantizeAmax());
   llvm::append_range(buffers, results.drop_front(shape.storesElements ? 1 : 0));
-  for (auto [type, buffer] : llvm::zip_equal(shape.derivedTypes(), buffers))
+  for (auto [type, buffer] : llvm::zip_equal(shape.derivedTypes(), buffers)) {
+    Value view = buffer;
+    if (shape.groups && type.isScales()) // a list of tiles
+      view = pipe::BufferViewOp::create(b, loc, pipe::getBufferType(type), buffer, /*offset=*/0,
+                                        /*rows=*/Value());
     values.push_back(
-        viewOf(b, loc, shape.argumentOf(type, /*hasRows=*/shape.dynamicWidth()), buffer));
+        viewOf(b, loc, shape.argumentOf(type, /*hasRows=*/shape.dynamicWidth()), view));
+  }
 }
 
 /// What the ranges of K leave, and numbers to count them with.

@@ -113,8 +113,15 @@ Value fp4::concatenate(OpBuilder &b, Location loc, ArrayRef<Value> pieces) {
 void ResultStores::quantizeRow(const ResultPlace &place, ArrayRef<Value> pieces, Value column) {
   auto [codes, scales] = quantize(concatenate(b, loc, pieces), /*columnwise=*/false);
   kept.push_back({codes, to.codes, place.row, column, place.rows, false});
-  kept.push_back(
-      {scales, to.scales, place.row, divide(column, shape.quantizer->block()), place.rows, false});
+  keepScales(place, scales, divide(column, shape.quantizer->block()));
+}
+
+/// The tiles of each group begin where those of the group before end.
+void ResultStores::keepScales(const ResultPlace &place, Value scales, Value column) {
+  bool isList = place.scaleShift && cast<GlobalType>(to.scales.getType()).isScales();
+  Value row = isList ? add(place.row, place.scaleShift) : place.row;
+  Value rows = isList ? add(place.rows, place.scaleShift) : place.rows;
+  kept.push_back({scales, to.scales, row, column, rows, false});
 }
 
 /// The rows of a warp of `column` and the next ones; columns of the result are rows of these codes.

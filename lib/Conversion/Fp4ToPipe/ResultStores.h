@@ -26,7 +26,9 @@ struct ResultArguments {
 /// The part of a result that a block works on.
 struct ResultPlace {
   mlir::Value row, column; ///< the first
-  mlir::Value rows;        ///< the limit, where rows are dynamic; else null
+  mlir::Value rows;        ///< the limit, where rows are dynamic or those of a group; else null
+  /// Of groups, how far behind a row its tiled scales are in the list of all groups; else null.
+  mlir::Value scaleShift;
 };
 
 /// A power of two of vectors of one type, one after the other.
@@ -58,6 +60,7 @@ private:
   void foldAmax(const ResultPlace &place, mlir::Value elements, mlir::Value column);
   void quantizeRow(const ResultPlace &place, llvm::ArrayRef<mlir::Value> pieces,
                    mlir::Value column);
+  void keepScales(const ResultPlace &place, mlir::Value scales, mlir::Value column);
   void quantizeColumn(const ResultPlace &place, mlir::Value elements, mlir::Value column);
   std::pair<mlir::Value, mlir::Value> quantize(mlir::Value elements, bool columnwise);
   void storeKept();

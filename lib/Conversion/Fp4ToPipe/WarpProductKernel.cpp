@@ -87,7 +87,7 @@ void WarpProductBuilder::storeTile(Value acc, Value second, const Tile &tile) {
     };
     store(number, sums, second ? SumsFrom(more) : SumsFrom());
   }
-  quantizeElements(tile.row, tile.column, {place.getRow(), place.getColumn()});
+  quantizeElements(tile.row, tile.column, {place.getRow(), place.getColumn()}, tile.group);
   finishTile();
 }
 

@@ -156,7 +156,7 @@ void WeightProductBuilder::buildTile(Value m, Value n) {
     Value row = tile.rows[part], column = partColumn(tile, part);
     storeSums(accumulators[part], row, column, restoringExponent(), tile.group, {},
               shape.dual ? accumulators[numParts() + part] : Value());
-    quantizeElements(row, column, {constant(0), constant(0)});
+    quantizeElements(row, column, {constant(0), constant(0)}, tile.group);
   }
   finishTile();
 }

@@ -111,8 +111,8 @@ static std::optional<int64_t> chooseRanges(Operation *op, const KernelPlan &wish
 
 /// Two blocks with few sums have registers enough beside each other, and hide what the other waits
 /// for.
-static int64_t mostResident(Operation *op, const std::array<int64_t, 3> &tile) {
-  return tile[0] <= 32 && tile[1] * productsOf(op) == kTileN ? 2 : 1;
+static int64_t mostResident(const std::array<int64_t, 3> &tile) {
+  return tile[0] <= 32 && tile[1] == kTileN ? 2 : 1;
 }
 
 /// Tiles along m. A group that is expected to have rows has a tile, however many rows that has.
@@ -354,7 +354,9 @@ static bool hasStages(Operation *op, const KernelPlan &plan, int64_t resident,
 /// Blocks beside each other.
 static int64_t chooseResident(Operation *op, const KernelPlan &plan, bool isFull,
                               const hw::TargetModel &target) {
-  int64_t most = isFull ? mostResident(op, plan.tile) : 1;
+  constexpr int64_t fewRows = 8; // with more, ptxas would wait for each instruction of two products
+  bool mayBeTwo = isFull && (productsOf(op) == 1 || plan.tile[0] <= fewRows);
+  int64_t most = mayBeTwo ? mostResident(plan.tile) : 1;
   return multipliesByWarps(target) && !hasStages(op, plan, most, target) ? 1 : most;
 }
 
@@ -538,7 +540,7 @@ LogicalResult fp4::checkWeightProduct(Operation *op, const KernelPlan &plan,
     return failure();
   if (failed(checkRanges(op, plan)) || failed(checkTile(op, plan)) ||
       failed(checkJoin(op, plan, {m, kMostJoinedRows}, target)) ||
-      failed(checkFragmentPlan(op, plan, target, mostResident(op, plan.tile), /*mayJoin=*/true)) ||
+      failed(checkFragmentPlan(op, plan, target, mostResident(plan.tile), /*mayJoin=*/true)) ||
       failed(checkStages(op, plan, target)))
     return failure();
   using enum pipe::Engine;

@@ -166,3 +166,40 @@ func.func @deep(%a: !e, %s: !s, %f: tensor<f32>) -> (tensor<128x128xf4E2M1FN>, t
   return %q, %r, %amax : tensor<128x128xf4E2M1FN>, tensor<128x8xf8E4M3FN>, tensor<f32>
 }
 }
+
+// -----
+
+!e = tensor<64x128xf4E2M1FN>
+!t = tensor<256x4xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
+// Codes of the groups of the product, whose scales are the list of tiles that the next product takes, and row-major ones.
+// CHECK-LABEL: func.func @same_groups
+// CHECK: fp4.blockscaled_matmul {{.*}} epilogue() {
+// CHECK: groups = array<i64: 24, 40>, quantize_recipe
+// CHECK-NOT: fp4.quantize{{ }}
+// CHECK-LABEL: func.func @rows
+// CHECK: groups = array<i64: 24, 40>, quantize_recipe
+// CHECK-NOT: fp4.quantize{{ }}
+// CHECK-LABEL: func.func @other_groups
+// CHECK: fp4.quantize
+// REMARKS: remark: [Missed] product+quantize | Category:fp4-fuse | Reason="the quantizer has other groups than the product, or an amax for each"
+func.func @same_groups(%a: !e, %t: !t, %w: tensor<128x128xf4E2M1FN>) -> (tensor<64x64xf4E2M1FN>, !t) {
+  %y = fp4.blockscaled_matmul %a scaled %t, %w scaled %t {format = #fp4.format<mxfp4>, groups = array<i64: 24, 40>}
+      : (!e, !t, tensor<128x128xf4E2M1FN>, !t) -> tensor<64x64xbf16>
+  %q, %s = fp4.quantize %y {format = #fp4.format<mxfp4>, recipe = #fp4.recipe<ocp_floor>, groups = array<i64: 24, 40>}
+      : (tensor<64x64xbf16>) -> (tensor<64x64xf4E2M1FN>, !t)
+  return %q, %s : tensor<64x64xf4E2M1FN>, !t
+}
+func.func @rows(%a: !e, %t: !t, %w: tensor<128x128xf4E2M1FN>) -> (tensor<64x64xf4E2M1FN>, tensor<64x2xf8E8M0FNU>) {
+  %y = fp4.blockscaled_matmul %a scaled %t, %w scaled %t {format = #fp4.format<mxfp4>, groups = array<i64: 24, 40>}
+      : (!e, !t, tensor<128x128xf4E2M1FN>, !t) -> tensor<64x64xbf16>
+  %q, %s = fp4.quantize %y {format = #fp4.format<mxfp4>, recipe = #fp4.recipe<ocp_floor>}
+      : (tensor<64x64xbf16>) -> (tensor<64x64xf4E2M1FN>, tensor<64x2xf8E8M0FNU>)
+  return %q, %s : tensor<64x64xf4E2M1FN>, tensor<64x2xf8E8M0FNU>
+}
+func.func @other_groups(%a: !e, %t: !t, %w: tensor<128x128xf4E2M1FN>) -> (tensor<64x64xf4E2M1FN>, !t) {
+  %y = fp4.blockscaled_matmul %a scaled %t, %w scaled %t {format = #fp4.format<mxfp4>, groups = array<i64: 24, 40>}
+      : (!e, !t, tensor<128x128xf4E2M1FN>, !t) -> tensor<64x64xbf16>
+  %q, %s = fp4.quantize %y {format = #fp4.format<mxfp4>, recipe = #fp4.recipe<ocp_floor>, groups = array<i64: 40, 24>}
+      : (tensor<64x64xbf16>) -> (tensor<64x64xf4E2M1FN>, !t)
+  return %q, %s : tensor<64x64xf4E2M1FN>, !t
+}

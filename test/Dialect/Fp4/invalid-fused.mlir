@@ -385,3 +385,25 @@ func.func @amax_of_e4m3(%a: !e, %s: !s) {
   } {format = #fp4.format<nvfp4>, with_amax} : (!e, !s, !e, !s) -> tensor<f32>
   return
 }
+
+// -----
+
+!e = tensor<64x128xf4E2M1FN>
+!t = tensor<256x4xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
+!s = tensor<64x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
+func.func @list(%a: !e, %t: !t, %w: tensor<128x128xf4E2M1FN>) {
+  %c0, %s0 = fp4.blockscaled_matmul %a scaled %t, %w scaled %t epilogue() {
+  ^bb0(%x: f32):
+    fp4.yield %x : f32
+  } {format = #fp4.format<mxfp4>, groups = array<i64: 24, 40>, quantize_recipe = #fp4.recipe<ocp_floor>}
+      : (!e, !t, tensor<128x128xf4E2M1FN>, !t) -> (tensor<64x64xf4E2M1FN>, !t)
+  // blockscaled_matmul (C43)
+  // expected-error @+2 {{result 'scales' must be 'tensor<256x4xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>', but got 'tensor<64x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>'}}
+  // expected-note @+1 {{tiled scales are a list of the tiles of all groups, each padded to 128 rows and 4 blocks, as a product of these groups takes them}}
+  %c1, %s1 = fp4.blockscaled_matmul %a scaled %t, %w scaled %t epilogue() {
+  ^bb0(%x: f32):
+    fp4.yield %x : f32
+  } {format = #fp4.format<mxfp4>, groups = array<i64: 24, 40>, quantize_recipe = #fp4.recipe<ocp_floor>}
+      : (!e, !t, tensor<128x128xf4E2M1FN>, !t) -> (tensor<64x64xf4E2M1FN>, !s)
+  return
+}

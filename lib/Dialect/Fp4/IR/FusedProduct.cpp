@@ -111,11 +111,10 @@ static LogicalResult verifyNeeds(BlockScaledMatmulOp op) {
     return withNote(
         op.emitOpError("expects no ranges of K and no arithmetic fma beside ") << what,
         "leave them out, or compute it with an operation of its own behind the product");
-  if (op.isGrouped() && !op.hasOnlyElements())
-    return withNote(
-        op.emitOpError("expects no groups beside ")
-            << (op.getQuantizeRecipe() ? "attribute 'quantize_recipe'" : "attribute 'with_amax'"),
-        "compute it with an operation of its own behind the product");
+  if (op.isGrouped() && (op.getWithAmax() || op.quantizesColumns()))
+    return withNote(op.emitOpError("expects no groups beside ")
+                        << (op.getWithAmax() ? "attribute 'with_amax'" : "columnwise outputs"),
+                    "compute it with an operation of its own behind the product");
   return success();
 }
 
@@ -167,6 +166,10 @@ static LogicalResult verifySideResults(BlockScaledMatmulOp op, unsigned first, i
   bool isTiled = scaleLayout(scales.type) == ScaleLayout::Tiled128x4;
   if (failed(verifyType(codes, data)))
     return failure();
+  if (isTiled && op.isGrouped())
+    return verifyType(scales, scaleListOfGroups(op, plain),
+                      "tiled scales are a list of the tiles of all groups, each padded to 128 rows "
+                      "and 4 blocks, as a product of these groups takes them");
   return verifyType(scales, isTiled ? withScaleLayout(plain, ScaleLayout::Tiled128x4) : plain);
 }
 

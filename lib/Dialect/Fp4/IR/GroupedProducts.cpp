@@ -37,6 +37,10 @@ static SmallVector<int64_t> rowsOfGroups(BlockScaledMatmulOp op) {
   return most;
 }
 
+RankedTensorType verify::scaleListOfGroups(BlockScaledMatmulOp op, RankedTensorType scales) {
+  return tileList(rowsOfGroups(op), scales);
+}
+
 /// blockscaled_matmul (C15): the rows of groups.
 LogicalResult verify::verifyGroupRows(BlockScaledMatmulOp op, const Checked &lhs) {
   if (op.getGroups() && op.getOffsets())

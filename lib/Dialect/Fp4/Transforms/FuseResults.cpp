@@ -91,8 +91,6 @@ std::string whyNotDerived(Operation *op, BlockScaledMatmulOp product) {
     return ("'" + op->getName().getStringRef() + "' has a plan for a kernel of its own").str();
   if (op->getBlock() != product->getBlock())
     return "the product is in another block";
-  if (product.isGrouped())
-    return "the product is one of groups";
   if (product.addsRanges())
     return "the product has sums of ranges of K";
   if (product.usesFma())
@@ -104,13 +102,29 @@ std::string whyNotDerived(Operation *op, BlockScaledMatmulOp product) {
   return {};
 }
 
+/// Row-major scales are those of all rows, and tiled ones of the same groups are the same list.
+std::string whyNotGroups(QuantizeOp op, BlockScaledMatmulOp product) {
+  if (!product.isGrouped())
+    return op.getGroups() ? "the quantizer has an amax for each group or row" : "";
+  if (product.getOffsets())
+    return "rows of no group are zero, and their codes and scales may be not";
+  if (op.hasColumnwise())
+    return "blocks of columns span groups";
+  bool isTiled = scaleLayout(op.getScales().getType()).has_value();
+  bool haveSame =
+      op.getGroups() ? op.getGroups() == product.getGroups() && !op.getAmax() : !isTiled;
+  return haveSame ? "" : "the quantizer has other groups than the product, or an amax for each";
+}
+
 std::string whyNotQuantizer(QuantizeOp op, BlockScaledMatmulOp product) {
   numerics::Recipe recipe = op.getRecipe().getDecisions();
   int64_t block = op.getBlockSize();
   int64_t rows = cast<RankedTensorType>(product.getLhs().getType()).getDimSize(0);
   if (product.getQuantizeRecipe() || product.getWithAmax())
     return "the product quantizes its elements, or has their amax, already";
-  if (op.getGroups() || op.getPerRow())
+  if (std::string reason = whyNotGroups(op, product); !reason.empty())
+    return reason;
+  if (op.getPerRow())
     return "the quantizer has an amax for each group or row";
   if (op.getHadamard() || op.getColumnwiseHadamard())
     return "the quantizer transforms its input";
@@ -163,6 +177,8 @@ bool fp4::fuseResult(AmaxOp op, RewriterBase &rewriter) {
     reason = "the product gives an amax already";
   else if (op.getGroups() || op.hasLines())
     reason = "it is not one amax of the whole";
+  else if (product.isGrouped())
+    reason = "the product is one of groups";
   else if (op.getNan() != NanPolicy::Drop)
     reason = "a NaN makes the amax NaN";
   else
