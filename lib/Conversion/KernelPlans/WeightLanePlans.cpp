@@ -34,16 +34,18 @@ static SmallVector<int64_t> depthsOf(BlockScaledMatmulOp product) {
   return depths;
 }
 
-/// What a k tile costs besides its products comes half as often with the deeper one.
+/// What a k tile costs besides its products comes half as often with the deeper one. Of the weights
+/// of two products tensor memory has four stages of the other one, which four warpgroups convert.
 static int64_t depthOf(BlockScaledMatmulOp product, int64_t k) {
-  return product.hasPrepackedRhs() && k == hw::weightTileColumns ? k : kTileK;
+  bool isShallow = product.hasPrepackedRhs() && (k == hw::weightTileColumns || product.isDual());
+  return isShallow ? hw::weightTileColumns : kTileK;
 }
 
 /// Warpgroups that convert. Four need a multiple of four stages, of which a tall tile has room for
-/// fewer, and so has tensor memory where a stage has the weights of two products.
-static int32_t groupsOf(int64_t rows, const MatmulSize &size) {
+/// fewer, and so has tensor memory where a stage has deep tiles of the weights of two products.
+static int32_t groupsOf(int64_t rows, int64_t depth, const MatmulSize &size) {
   constexpr int64_t fewRows = 128;
-  return rows <= fewRows && size.products == 1 ? 4 : 2;
+  return size.products * rows <= fewRows && size.products * depth <= kTileK ? 4 : 2;
 }
 
 /// What these take from one k tile to the next, as the simulator predicts it of scaled nvfp4.
@@ -135,7 +137,9 @@ KernelPlan fp4::proposeWeightLanes(Operation *op, const KernelPlan &wish, const 
   ProductTile tile{/*pair=*/false, rows, 1, 1, /*swap=*/true};
   plan.schedule = rasterOfProduct(op->getContext(), size, tile, target);
   bool inTurn = size.k > plan.tile[2]; // else there is one k tile
-  plan.roles = weightLaneRoles(op->getContext(), inTurn ? groupsOf(rows, size) : 1);
+  plan.roles = weightLaneRoles(
+      op->getContext(),
+      inTurn ? groupsOf(rows, wish.tile[2] ? wish.tile[2] : plan.tile[2], size) : 1);
   plan.resident = 1;
   if (mayJoin(wish, size, rows, target)) {
     plan.join = RangeJoin::Cluster;
