@@ -183,6 +183,19 @@ class Kernel:
         pointers._values = values  # type: ignore[attr-defined]  # they live as long
         return pointers
 
+    def registers(self) -> int:
+        """Of a thread."""
+        value = _int()
+        self._device._call("cuFuncGetAttribute", ctypes.byref(value), 4, self._function)
+        return value.value
+
+    def most_resident(self, threads: int) -> int:
+        """Blocks that the driver expects on a multiprocessor at a time."""
+        value = _int()
+        self._device._call("cuOccupancyMaxActiveBlocksPerMultiprocessor", ctypes.byref(value), self._function, threads,
+                           ctypes.c_size_t(self._shared))
+        return value.value
+
     def __call__(self, grid: int, block: int, *arguments: Any, stream: Any = None) -> None:
         """An int is a 64-bit parameter; a ctypes array is one of its size."""
         self._device._call("cuLaunchKernel", self._function, grid, 1, 1, block, 1, 1, self._shared, stream,

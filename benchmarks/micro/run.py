@@ -25,7 +25,9 @@ import memory
 import mixes
 import outside
 import overlap
+import prefetches
 import registers
+import residency
 import stores
 import sweeps
 import tensor
@@ -43,6 +45,7 @@ def sections(device: Device, out: int, quick: bool) -> dict[str, Callable[[], Ro
             "barriers": lambda: memory.barriers(device, out, rounds),
             "copies": lambda: memory.copies(device, out, quick),
             "multicast": lambda: memory.multicast(device, out, quick),
+            "prefetches": lambda: prefetches.prefetches(device, out, quick),
             "boxes": lambda: memory.boxes(device, out, quick),
             "outside": lambda: outside.outside(device, out, quick),
             "bandwidth": lambda: memory.bandwidth(device, out, quick),
@@ -53,6 +56,7 @@ def sections(device: Device, out: int, quick: bool) -> dict[str, Callable[[], Ro
             "pages": lambda: cold.pages(device, out, quick),
             "cold": lambda: cold.cold(device, out, quick),
             "launches": lambda: launch.launches(device, out, quick),
+            "residency": lambda: residency.residency(device, out, quick),
             "overlap": lambda: overlap.overlap(device, out, quick),
             "ladder": lambda: ladder.ladder(device, out, quick),
             "fetches": lambda: instruction_code.fetches(device, out, quick),

@@ -20,6 +20,7 @@
 
 namespace fp4::sim {
 
+struct GlobalRun;
 struct SimOptions;
 struct Ticket;
 
@@ -41,6 +42,8 @@ public:
 
   /// A ticket goes in flight.
   virtual void issued(const Ticket &) {}
+  /// The copy engine of the CTA with this rank is asked to bring these bytes to L2, and no further.
+  virtual void prefetched(uint32_t rank, std::span<const GlobalRun>) {}
 
   /// Whether a ready ticket completes although nobody waits for it.
   virtual bool due(const Ticket &ticket) const = 0;

@@ -188,10 +188,8 @@ uint32_t MemorySystem::fetched(uint32_t sectors, uint32_t present, bool write) c
 
 static double bytesOf(uint32_t sectors) { return double(std::popcount(sectors)) * kSectorBytes; }
 
-void MemorySystem::touch(const LineAccess &access, const Port &port, double now, bool write,
-                         Touched &sum) {
-  constexpr float together = 2000; // cycles: about two turns of a ring of stages
-  const uint64_t page = access.line / pageLines;
+MemorySystem::Line &MemorySystem::lineOf(uint64_t line) {
+  const uint64_t page = line / pageLines;
   if (page != lastPage) {
     auto &lines = pages[page];
     if (!lines)
@@ -199,7 +197,13 @@ void MemorySystem::touch(const LineAccess &access, const Port &port, double now,
     lastPage = page;
     lastLines = lines.get();
   }
-  Line &line = lastLines[access.line % pageLines];
+  return lastLines[line % pageLines];
+}
+
+void MemorySystem::touch(const LineAccess &access, const Port &port, double now, bool write,
+                         Touched &sum) {
+  constexpr float together = 2000; // cycles: about two turns of a ring of stages
+  Line &line = lineOf(access.line);
   const auto present = [&] { // in the whole machine, of which a sample is a part
     return bytesOf(line.sectors) * bringing[write] / share;
   };
@@ -210,6 +214,10 @@ void MemorySystem::touch(const LineAccess &access, const Port &port, double now,
   const uint32_t missing = fetched(access.sectors, line.sectors, write);
   sum.bytes += bytes;
   sum.missing += bytesOf(missing);
+  if (access.sectors & line.sectors)
+    sum.there = std::max(sum.there, double(line.there));
+  if (missing && !write)
+    asked.push_back(&line);
   if (line.by && line.by != &port) {
     if (float(now) - line.when < together)
       sum.shared += bytes;
@@ -356,11 +364,22 @@ double MemorySystem::latencyOf(const Touched &touched) const {
   return touched.missing > 0 ? l2Latency + (deviceLatency - l2Latency) * bringing[0] : l2Latency;
 }
 
+/// When the last byte arrives of a read that is through all queues at `end`. Some may be on their
+/// way to L2 for another: then no later than if nobody else had asked for them.
+double MemorySystem::arrive(const Touched &touched, double end) {
+  const double arrival =
+      std::max(end + latencyOf(touched), std::min(touched.there, end + deviceLatency));
+  for (Line *line : asked)
+    line->there = float(arrival);
+  asked.clear();
+  return arrival;
+}
+
 double MemorySystem::read(Port &port, double now, std::span<const LineAccess> lines) {
   Touched touched;
   for (const LineAccess &access : lines)
     touch(access, port, now, /*write=*/false, touched);
-  return transfer(port, now, touched, false) + (latencyOf(touched));
+  return arrive(touched, transfer(port, now, touched, false));
 }
 
 /// What is written goes to device memory some time, as what was written before does now.
@@ -391,7 +410,7 @@ double MemorySystem::read(Port &port, double now, double last, std::span<const G
   Touched touched;
   forLines(runs,
            [&](const LineAccess &access) { touch(access, port, now, /*write=*/false, touched); });
-  return std::max(last, transfer(port, now, touched, false)) + latencyOf(touched);
+  return arrive(touched, std::max(last, transfer(port, now, touched, false)));
 }
 
 double MemorySystem::write(Port &port, double now, std::span<const GlobalRun> runs) {

@@ -169,33 +169,38 @@ public:
   double latencyOfL2() const { return l2Latency; }
 
 private:
-  struct Touched {
-    double bytes = 0;   ///< asked for
-    double shared = 0;  ///< of lines that others ask for at the time
-    double foreign = 0; ///< of lines that another asked for last, before
-    double missing = 0; ///< not in L2
-  };
-  /// Of all requests, and of those of members as if they were alone.
-  struct Traffic {
-    double bytes = 0, shared = 0, foreign = 0, missing = 0, memberBytes = 0, memberMissing = 0;
-  };
-  void touch(const LineAccess &access, const Port &port, double now, bool write, Touched &sum);
-  uint32_t fetched(uint32_t sectors, uint32_t present, bool write) const;
-  double latencyOf(const Touched &touched) const;
-  double transfer(Port &port, double now, const Touched &touched, bool write);
-  double serve(SharedServer &server, double now, double duration) const;
-  double waitForPart(double now, double service, double writes);
-  void forgetTurns();
-
   static constexpr uint64_t pageLines = 16384; ///< 2 MiB
   struct Line {
     uint32_t step = 0; ///< of its last touch
     uint8_t sectors = 0;
     uint8_t ofMembers = 0; ///< sectors that members asked for
     float when = -1e9f;    ///< of the last request, cycles
+    float there = 0;       ///< when what was missing has come from device memory
     const Port *by = nullptr;
   };
+  struct Touched {
+    double bytes = 0;   ///< asked for
+    double shared = 0;  ///< of lines that others ask for at the time
+    double foreign = 0; ///< of lines that another asked for last, before
+    double missing = 0; ///< not in L2
+    double there = 0;   ///< when what others have asked device memory for has come
+  };
+  /// Of all requests, and of those of members as if they were alone.
+  struct Traffic {
+    double bytes = 0, shared = 0, foreign = 0, missing = 0, memberBytes = 0, memberMissing = 0;
+  };
+  Line &lineOf(uint64_t line);
+  void touch(const LineAccess &access, const Port &port, double now, bool write, Touched &sum);
+  uint32_t fetched(uint32_t sectors, uint32_t present, bool write) const;
+  double latencyOf(const Touched &touched) const;
+  double arrive(const Touched &touched, double end);
+  double transfer(Port &port, double now, const Touched &touched, bool write);
+  double serve(SharedServer &server, double now, double duration) const;
+  double waitForPart(double now, double service, double writes);
+  void forgetTurns();
+
   std::unordered_map<uint64_t, std::unique_ptr<Line[]>> pages;
+  std::vector<Line *> asked; ///< device memory, by the present read
   uint64_t lastPage = ~0ull;
   Line *lastLines = nullptr;
   const Rates &rates; ///< asked for that of multicasts when there is one: not all targets know it

@@ -32,15 +32,18 @@ MachineCode machineCodeOf(const Launch &launch, InstructionMix mix) {
   return findMachineCode(*launch.program, launch.kernel->info.name, launch.options->target);
 }
 
+/// Each scheduler has a quarter of the registers, and a warp has its own with one of them (micro:
+/// residency).
 uint32_t residentBlocksOf(const hw::TargetModel &target, uint64_t threads, uint64_t sharedBytes,
                           uint32_t registers) {
   const uint64_t warps = (threads + 31) / 32, granularity = 8;
   const uint64_t perWarp =
       (std::max(registers, 16u) + granularity - 1) / granularity * granularity * 32;
+  const uint64_t warpsThatFit = target.registersPerSM / kSchedulers / perWarp * kSchedulers;
   return uint32_t(std::clamp<uint64_t>(
       std::min({uint64_t(target.maxThreadsPerSM) / (warps * 32),
                 uint64_t(target.sharedBytesPerSM) / (sharedBytes + target.sharedReservedPerCta),
-                uint64_t(target.registersPerSM) / (perWarp * warps)}),
+                warpsThatFit / warps}),
       1, target.maxCtasPerSM));
 }
 

@@ -139,6 +139,19 @@ double TimedPolicy::copyIn(const Ticket &ticket) {
   return &to == &from ? arrival : std::max(arrival, to.copies.serve(now, fill));
 }
 
+/// A prefetch is a copy with no destination: those behind it wait until the engine has asked for
+/// its rows (micro: prefetches).
+void TimedPolicy::prefetched(uint32_t rank, std::span<const GlobalRun> runs) {
+  Multiprocessor &sm = *processors[rank];
+  for (const GlobalRun &run : runs) {
+    const double fill = std::ceil(run.bytes / 128.0) * 128 / rates[TimingRate::TmaBytes];
+    const CopyTurn turn = turnOf(sm, startOf(sm, fill), fill, run.bytes);
+    const double arrival = machine.memory.read(sm.port, turn.first, turn.last, {&run, 1});
+    sm.inFlight.push_back({arrival - (turn.last - turn.first), arrival, double(run.bytes)});
+    sm.bytesInFlight += run.bytes;
+  }
+}
+
 /// When the engine asks for the first and the last row of a copy that it begins at `start` at the
 /// earliest: as many bytes as may be in flight are asked for, and more when others have arrived.
 TimedPolicy::CopyTurn TimedPolicy::turnOf(Multiprocessor &sm, double start, double fill,

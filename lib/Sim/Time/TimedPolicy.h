@@ -42,6 +42,7 @@ public:
   bool due(const Ticket &) const override { return stopped; }
   bool spurious(uint32_t) override { return looking; }
   void issued(const Ticket &ticket) override;
+  void prefetched(uint32_t rank, std::span<const GlobalRun> runs) override;
 
   void setTime(double cycle) { now = cycle; }
   /// Whether what executes next is a wait that ends at once (TimedInsn::looks).

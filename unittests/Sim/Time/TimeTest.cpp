@@ -27,10 +27,10 @@ struct Timed {
   std::vector<uint32_t> out;
 };
 
-Timed runTimed(const std::string &body, LaunchConfig config, size_t words = 4096,
-               CompletionPolicy policy = CompletionPolicy::Timed,
-               const std::string &target = "sm_90a", uint32_t fill = 0, Predictor predictor = {},
-               Observer *observer = nullptr) {
+Timed runText(const std::string &text, LaunchConfig config, size_t words = 4096,
+              CompletionPolicy policy = CompletionPolicy::Timed,
+              const std::string &target = "sm_90a", uint32_t fill = 0, Predictor predictor = {},
+              Observer *observer = nullptr) {
   Timed result;
   SimOptions options;
   options.observer = observer;
@@ -39,7 +39,7 @@ Timed runTimed(const std::string &body, LaunchConfig config, size_t words = 4096
   predictor.receive = [&](KernelTime time, std::string) { result.time = std::move(time); };
   options.predicted = std::move(predictor);
   Simulator simulator(options);
-  auto program = parse(kernelText(body, "", target));
+  auto program = parse(text);
   const uint64_t out = simulator.memory().allocate(4 * words, "out");
   std::vector<uint32_t> data(words, fill);
   EXPECT_TRUE(simulator.memory().write(out, data.data(), 4 * words));
@@ -48,6 +48,14 @@ Timed runTimed(const std::string &body, LaunchConfig config, size_t words = 4096
   EXPECT_TRUE(simulator.memory().read(out, data.data(), 4 * words));
   result.out = std::move(data);
   return result;
+}
+
+Timed runTimed(const std::string &body, LaunchConfig config, size_t words = 4096,
+               CompletionPolicy policy = CompletionPolicy::Timed,
+               const std::string &target = "sm_90a", uint32_t fill = 0, Predictor predictor = {},
+               Observer *observer = nullptr) {
+  return runText(kernelText(body, "", target), config, words, policy, target, fill,
+                 std::move(predictor), observer);
 }
 
 std::string repeated(const std::string &line, int times) {
@@ -377,6 +385,22 @@ TEST(Time, ClustersOfFourFindRoomOnFewerMultiprocessors) {
   };
   EXPECT_EQ(slots(2), 148u);
   EXPECT_EQ(slots(4), uint32_t(rate(TimingRate::ClustersOfFour, "sm_100a")));
+}
+
+/// As `benchmarks/micro/run.py --only residency` measures it on an H200: a scheduler has registers
+/// for five warps with 96 each, so that no third block of seven warps finds room, although the
+/// multiprocessor has 65536 registers and 21 such warps need 64512.
+TEST(Time, ABlockNeedsRegistersOfTheSchedulersOfItsWarps) {
+  const auto blocks = [](unsigned registers, unsigned warps) {
+    std::string text = kernelText("  mov.u32 %r1, %t;\n", "", "sm_90a");
+    text.insert(text.find("\n{"), fmt::format(" .maxnreg {}", registers));
+    return runText(text, {.grid = {132, 1, 1}, .block = {32 * warps, 1, 1}})
+        .time.blocksPerMultiprocessor;
+  };
+  EXPECT_EQ(blocks(96, 7), 2u);
+  EXPECT_EQ(blocks(96, 4), 5u);
+  EXPECT_EQ(blocks(88, 7), 2u);
+  EXPECT_EQ(blocks(80, 7), 3u);
 }
 
 TEST(Time, ProductsWithScalesHaveTheirOwnRate) {

@@ -257,7 +257,8 @@ Outcome bulkStore(ExecContext &cx, const Insn &insn) {
   return Outcome::Next;
 }
 
-/// PTX ISA, "cp.async.bulk.prefetch": checks its operands; there is no cache to fill.
+/// PTX ISA, "cp.async.bulk.prefetch": checks its operands. Only a policy that predicts time has a
+/// cache to fill.
 Outcome bulkPrefetch(ExecContext &cx, const Insn &insn) {
   for (uint32_t rest = cx.mask; rest; rest &= rest - 1) {
     const int lane = std::countr_zero(rest);
@@ -267,6 +268,8 @@ Outcome bulkPrefetch(ExecContext &cx, const Insn &insn) {
       return Outcome::Error;
     if (auto data = globalBytes(TicketQueue::of(cx), run.global, run.bytes); run.bytes && !data)
       return failHere(cx, std::move(data.error()), lane);
+    const GlobalRun bytes{run.global, run.bytes};
+    cx.cluster().policy->prefetched(cx.cta().rank, {&bytes, 1});
   }
   return Outcome::Next;
 }
