@@ -128,7 +128,7 @@ KernelPlan fp4::proposeConvertedProduct(Operation *op, const KernelPlan &wish,
     plan.tile = {tile.m, tile.n, kTileK};
   }
   plan.schedule = neighboursAlongM(op->getContext());
-  plan.roles = warpgroupRoles(op->getContext());
+  plan.roles = warpgroupRoles(op->getContext(), product.isDual() && product.isGrouped());
   plan.resident = 1;
   return plan;
 }

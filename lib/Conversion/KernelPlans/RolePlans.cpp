@@ -92,15 +92,17 @@ bool fp4::requestsWork(Attribute schedule) {
 }
 
 /// What two warpgroups of fragments and two of the other roles make of the 128 registers for each
-/// of 512 threads that the launch gives.
-static constexpr int32_t kMathRegisters = 208, kHelperRegisters = 48;
+/// of 512 threads that the launch gives. Who converts both operands B of a group has places of the
+/// group besides.
+static constexpr fp4::RegisterShares kConvertShares = {208, 48}, kGroupGateShares = {200, 56};
 
-RolePlanAttr fp4::warpgroupRoles(MLIRContext *context) {
+RolePlanAttr fp4::warpgroupRoles(MLIRContext *context, bool gatesGroups) {
+  const RegisterShares &shares = gatesGroups ? kGroupGateShares : kConvertShares;
   return RolePlanAttr::get(
       context,
-      {RoleAttr::get(context, "load", 8, 9, {Engine::Tma}, kHelperRegisters),
-       RoleAttr::get(context, "convert", 9, 16, {Engine::Convert}, kHelperRegisters),
-       RoleAttr::get(context, "math", 0, 8, {Engine::Tensor, Engine::Threads}, kMathRegisters)});
+      {RoleAttr::get(context, "load", 8, 9, {Engine::Tma}, shares.others),
+       RoleAttr::get(context, "convert", 9, 16, {Engine::Convert}, shares.others),
+       RoleAttr::get(context, "math", 0, 8, {Engine::Tensor, Engine::Threads}, shares.math)});
 }
 
 /// Of the warpgroup that loads, the warps that do not store do nothing but give their registers

@@ -27,24 +27,25 @@ pipe::RolePlanAttr tensorMemoryRoles(mlir::MLIRContext *context, bool copiesScal
 pipe::RolePlanAttr laneRoles(mlir::MLIRContext *context, int32_t groups);
 
 /// For weights that `groups` warpgroups make 16-bit floats of in tensor memory, each a k tile in
-/// turn: four warps read accumulators and store, one issues matrix instructions, and one loads. Of
-/// six warpgroups, the first one takes registers from the last one, of which two warps are spare.
+/// turn: four warps read accumulators and store, one issues matrix instructions, and one loads.
+/// Beside two and four, the first warpgroup takes registers from the last one, of which two warps
+/// are spare.
 pipe::RolePlanAttr weightLaneRoles(mlir::MLIRContext *context, int32_t groups);
 
 /// Blocks that work by `schedule` ask for tiles while the kernel runs.
 bool requestsWork(mlir::Attribute schedule);
 
-/// For accumulators in registers: two warpgroups multiply and store; of a third, one warp loads, and
-/// three convert operand B.
-pipe::RolePlanAttr warpgroupRoles(mlir::MLIRContext *context);
-
-/// Registers of a thread that multiplies and of one of the warpgroup beside two of these; zero
-/// leaves those that the launch gives.
+/// Registers of a thread that multiplies and of one of those beside them; zero leaves those that
+/// the launch gives.
 struct RegisterShares {
   int32_t math = 0, others = 0;
 };
 /// The loading warp has the sizes of a product in registers where the host alone knows them.
 inline constexpr RegisterShares kKnownShares = {240, 24}, kDynamicShares = {232, 40};
+
+/// For accumulators in registers: two warpgroups multiply and store; of a third and a fourth, one
+/// warp loads, and seven convert operand B, or with `gatesGroups` both of a dual product of groups.
+pipe::RolePlanAttr warpgroupRoles(mlir::MLIRContext *context, bool gatesGroups);
 
 /// For accumulators in registers, operands as they are in shared memory: `groups` warpgroups
 /// multiply and store, and one warp loads. With shares, three warps beside it give their registers

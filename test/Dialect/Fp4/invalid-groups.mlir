@@ -372,7 +372,7 @@ func.func @bias(%x: tensor<64x64xbf16>, %p: !p, %bias: tensor<2x1x256xf32>, %one
     fp4.yield %y : f32
   } {format = #fp4.format<nvfp4>, groups = array<i64: 24, 40>} : (tensor<64x64xbf16>, !p, tensor<2x1x256xf32>) -> tensor<64x256xf32>
   // expected-error @+2 {{epilogue input must be f32, bf16 or f16, and a scalar, M x 1, 1 x N or M x N, or of G groups G x 1 x N or G x 1 x 1, but got 'tensor<1x1x256xf32>'}}
-  // expected-note @+1 {{a thread finds its element by row and column: expand a vector of columns to 1 x N, one of rows to M x 1}}
+  // expected-note @+1 {{a thread finds its element by row, column and group: expand a vector of columns to 1 x N, one of rows to M x 1, and rows of groups, G x N, to G x 1 x N}}
   %1 = fp4.blockscaled_matmul %x, %p epilogue(%one) {
   ^bb0(%sum: f32, %b: f32):
     %y = arith.addf %sum, %b : f32

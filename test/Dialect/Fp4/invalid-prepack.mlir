@@ -171,6 +171,62 @@ func.func @scaled_lhs(%x: tensor<128x128xbf16>, %q: tensor<128x128xf4E2M1FN>, %s
 
 // -----
 
+!packed = tensor<2x2x4352xi8, #fp4.weight_layout<wgmma>>
+!weights = tensor<256x128xf4E2M1FN>
+!scales = tensor<256x4xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
+func.func @gates(%x: tensor<8x128xbf16>, %p: !packed, %w: !weights, %s: !scales) {
+  %0 = fp4.blockscaled_matmul %x, %p with %p epilogue() {
+  ^bb0(%a: f32, %b: f32):
+    %y = arith.mulf %a, %b : f32
+    fp4.yield %y : f32
+  } {format = #fp4.format<mxfp4>} : (tensor<8x128xbf16>, !packed, !packed) -> tensor<8x256xf32>
+  // blockscaled_matmul (C17)
+  // expected-error @+2 {{expects scales of both operands, or a lhs of bf16 or f16 and prepacked weights, beside operand 'rhs2'}}
+  // expected-note @+1 {{prepack both weights with fp4.prepack for a lhs of bf16 or f16, or write two products and an operation behind them}}
+  %1 = fp4.blockscaled_matmul %x, %w scaled %s with %w scaled %s epilogue() {
+  ^bb0(%a: f32, %b: f32):
+    %y = arith.mulf %a, %b : f32
+    fp4.yield %y : f32
+  } {format = #fp4.format<mxfp4>} : (tensor<8x128xbf16>, !weights, !scales, !weights, !scales) -> tensor<8x256xf32>
+  return
+}
+
+// -----
+
+!bytes = tensor<2x1x8704xi8, #fp4.weight_layout<wgmma>>
+func.func @gates_of_bytes(%x: tensor<8x128xf8E4M3FN>, %p: !bytes) {
+  %0 = fp4.blockscaled_matmul %x, %p epilogue() {
+  ^bb0(%a: f32):
+    fp4.yield %a : f32
+  } {format = #fp4.format<mxfp4>} : (tensor<8x128xf8E4M3FN>, !bytes) -> tensor<8x256xf32>
+  // blockscaled_matmul (C17)
+  // expected-error @+2 {{expects scales of both operands, or a lhs of bf16 or f16 and prepacked weights, beside operand 'rhs2'}}
+  // expected-note @+1 {{prepack both weights with fp4.prepack for a lhs of bf16 or f16, or write two products and an operation behind them}}
+  %1 = fp4.blockscaled_matmul %x, %p with %p epilogue() {
+  ^bb0(%a: f32, %b: f32):
+    %y = arith.mulf %a, %b : f32
+    fp4.yield %y : f32
+  } {format = #fp4.format<mxfp4>} : (tensor<8x128xf8E4M3FN>, !bytes, !bytes) -> tensor<8x256xf32>
+  return
+}
+
+// -----
+
+!packed = tensor<2x2x4352xi8, #fp4.weight_layout<wgmma>>
+func.func @codes(%x: tensor<8x128xbf16>, %p: !packed) {
+  // blockscaled_matmul (C17)
+  // expected-error @+2 {{expects scales of both operands in a product with other results}}
+  // expected-note @+1 {{quantize lhs with fp4.quantize, or compute the other results behind the product}}
+  %0, %1 = fp4.blockscaled_matmul %x, %p epilogue() {
+  ^bb0(%a: f32):
+    fp4.yield %a : f32
+  } {format = #fp4.format<mxfp4>, quantize_recipe = #fp4.recipe<ocp_floor>}
+      : (tensor<8x128xbf16>, !packed) -> (tensor<8x256xf4E2M1FN>, tensor<8x8xf8E8M0FNU>)
+  return
+}
+
+// -----
+
 !packed = tensor<2x2x4608xi8, #fp4.weight_layout<wgmma>>
 func.func @prepacked(%x: tensor<?x128xbf16>, %p: !packed, %w: tensor<256x128xf4E2M1FN>) {
   %0 = fp4.blockscaled_matmul %x, %p {format = #fp4.format<nvfp4>}

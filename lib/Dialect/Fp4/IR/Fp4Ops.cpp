@@ -306,8 +306,12 @@ static LogicalResult verifyEpilogueInputs(BlockScaledMatmulOp op) {
               << "1 x N or M x N"
               << (op.isGrouped() ? ", or of G groups G x 1 x N or G x 1 x 1" : "") << ", but got "
               << type,
-          "a thread finds its element by row and column: expand a vector of columns to 1 x N, one "
-          "of rows to M x 1"); // blockscaled_matmul (C13)
+          op.isGrouped()
+              ? "a thread finds its element by row, column and group: expand a vector of columns "
+                "to 1 x N, one of rows to M x 1, and rows of groups, G x N, to G x 1 x N"
+              : "a thread finds its element by row and column: expand a vector of columns to 1 x "
+                "N, "
+                "one of rows to M x 1"); // blockscaled_matmul (C13)
   }
   if (op.getEpilogueBody().empty() && !op.getEpilogueInputs().empty())
     return withNote(

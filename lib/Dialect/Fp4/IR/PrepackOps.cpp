@@ -104,12 +104,16 @@ LogicalResult verify::verifyUnscaled(BlockScaledMatmulOp op, const Checked &lhs)
   if (op.usesFma())
     return withNote(op.emitOpError("expects scales of both operands in a product of threads"),
                     "quantize lhs with fp4.quantize, and leave rhs as it is quantized");
-  bool isGate = op.hasPrepackedRhs() && !isa<Float8E4M3FNType>(lhs.type.getElementType());
-  if ((op.isDual() && !isGate) || !op.hasOnlyElements())
+  if (!op.hasOnlyElements())
     return withNote(
         op.emitOpError("expects scales of both operands in a product with other results"),
-        "quantize lhs with fp4.quantize, or compute the other results behind the product; 'rhs2' "
-        "also goes with a lhs of bf16 or f16 and prepacked weights");
+        "quantize lhs with fp4.quantize, or compute the other results behind the product");
+  bool isGate = op.hasPrepackedRhs() && !isa<Float8E4M3FNType>(lhs.type.getElementType());
+  if (op.isDual() && !isGate)
+    return withNote(op.emitOpError("expects scales of both operands, or a lhs of bf16 or f16 and "
+                                   "prepacked weights, beside operand 'rhs2'"),
+                    "prepack both weights with fp4.prepack for a lhs of bf16 or f16, or write two "
+                    "products and an operation behind them");
   if (op.hasF32Scales())
     return withNote(op.emitOpError("expects scales of both operands in format fp8_block128"),
                     "quantize lhs with fp4.quantize in format fp8_block128");

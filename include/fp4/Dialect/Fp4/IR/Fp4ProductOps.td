@@ -24,8 +24,9 @@ def Fp4_BlockScaledMatmulOp
     A body, which fp4-fuse makes of the elementwise operations that follow a product, comes before
     this rounding. Its first argument is the element in fp32, the others are elements of
     `epilogue_inputs`: of a scalar, of M x 1 that of the row, of 1 x N that of the column, and of
-    M x N that of both. In a product of G groups, G x 1 x N has the row of each group. It yields the element of the result. Operations of arith and math have the
-    meaning that they have in linalg.generic (docs/Spec.md lists them).
+    M x N that of both. In a product of G groups, G x 1 x N has the row of each group. It yields the
+    element of the result. Operations of arith and math have the meaning that they have in
+    linalg.generic (docs/Spec.md lists them).
 
     Format `fp8_block128` multiplies FP8 as DeepSeek-V3 does: lhs, the activations, has an f32 scale
     for 1 x 128 elements, and rhs, the weights, one for 128 x 128. Scales are row-major. For each
