@@ -3,7 +3,7 @@
 
   benchmarks/blackwell.py plans [--build BUILD] [--only WORD] [--timed SECONDS] [--json FILE]
   benchmarks/blackwell.py compile [--build BUILD] [--only WORD] [--runs N] [--most SECONDS]
-  benchmarks/blackwell.py structure [--build BUILD] --peer "PLAN :: COMMAND" ... [--size M,N] [--depths K1,K2]
+  benchmarks/blackwell.py structure [--build BUILD] --peer "PLAN [:: COMMAND]" ... [--size M,N] [--depths K1,K2]
 
 plans      for every problem: the plan, the time of the static model (1.965 GHz, with 0.5 us of launch), and the time of `fp4-runner --time-only` (1.965 GHz, cold L2, the kernel alone) where that
            takes at most SECONDS (default 60; large grids are sampled). All times but the last column are predictions.
@@ -11,7 +11,7 @@ compile    for every problem the processor time that `fp4-runner --emit=cubin` t
            the plan that is chosen: user and system seconds of both processes, the least of N runs (default 3), which
            another load of the machine hardly changes. Fails where it is more than SECONDS for a kernel.
 structure  COMMAND runs a kernel in `fp4-sim run`; {m}, {n} and {k} in it are the size. Ours has the plan PLAN and the
-           same size. Both run at two depths: what differs between them, over the k tiles that differ, is the steady state.
+           same size, and stands alone where there is no COMMAND. Both run at two depths: what differs between them, over the k tiles that differ, is the steady state.
 
 Published numbers, all of other people and other clocks: gpu-mode/reference-kernels (speed of light at 1.5 GHz) and its
 leaderboards for GEMM, GEMV, dual and grouped products; DeepGEMM pull request 348; triton pull request 9697.
@@ -400,7 +400,7 @@ def main() -> int:
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
     parser.add_argument("--only", default="", metavar="WORD")
     parser.add_argument("--timed", type=float, default=60, metavar="SECONDS")
-    parser.add_argument("--peer", action="append", default=[], metavar="PLAN :: COMMAND")
+    parser.add_argument("--peer", action="append", default=[], metavar="PLAN [:: COMMAND]")
     parser.add_argument("--size", default="256,256", metavar="M,N")
     parser.add_argument("--depths", default="4096,8192", metavar="K1,K2")
     parser.add_argument("--json", type=pathlib.Path)
@@ -419,9 +419,11 @@ def main() -> int:
         table = []
         with tempfile.TemporaryDirectory() as scratch:
             for peer in options.peer:
-                plan, command = (part.strip() for part in peer.split("::"))
+                plan, _, command = (part.strip() for part in peer.partition("::"))
                 table.append((f"ours, {plan}", ours(options.build, plan, (m, n), depths, pathlib.Path(scratch))))
-                table.append((f"{shlex.split(command)[0]}", theirs(options.build, command, (m, n), depths, pathlib.Path(scratch))))
+                if command:
+                    their = theirs(options.build, command, (m, n), depths, pathlib.Path(scratch))
+                    table.append((shlex.split(command)[0], their))
         print_structure(table)
         found = [{"kernel": name, **asdict(row)} for name, row in table]
     if options.json:

@@ -152,6 +152,10 @@ def schedules():
             ("results stored by TMA", "tile = [128, 128, 256], store = tma", 384, 128, 1),
             ("an epilogue of eight warps",
              "tile = [128, 128, 256], store = tma, epilogue_warps = 8", 384, 128, 1),
+            ("one warp multiplies and copies scales",
+             "tile = [128, 64, 256], mma_warps = 1", 384, 64, 1),
+            ("one warp of a pair multiplies and copies scales",
+             "pair, tile = [256, 192, 256], store = tma, mma_warps = 1", 768, 192, 2),
             ("swapped operands", "swap, tile = [128, 16, 256]", 16, 768, 1)):
         kind = tcgen05(f"NVFP4 product, {what}", product(f"{plan}, {RING}", m, n, 768), blocks)
         larger = product(f"{plan}, {RING}", 2 * m, n, 768)
@@ -159,7 +163,8 @@ def schedules():
             text = kind.text.replace(f"tensor<{m}x", "tensor<?x")
             yield kind._replace(text=text, rows=(m, 2 * m), explored=1)
         else:
-            yield kind._replace(larger=larger if "taken over" in what else None)
+            grows = "taken over" in what or "one warp" in what
+            yield kind._replace(larger=larger if grows else None)
     # Two blocks share one tile: each of its four warps may be the first to count. Of an even number of
     # tiles in a workspace, one block would have both ranges of each. Behind the last rows, which split
     # a warp, comes another tile.

@@ -412,6 +412,38 @@ int64_t fp4::stagesThatCoverLoads(const MatmulSize &size, const ProductTile &til
                  turn / (steps * stepCost(size, tile, target.multiprocessors, target).cycles)));
 }
 
+/// The most that copies of a block get, at a clock that is lower by a third: 1.3 GHz, which
+/// published large products ran at, and 1.965 GHz, which the rates are of. L2 delivers more by
+/// cycle then.
+static double mostFeed(int64_t active, const hw::TargetModel &target) {
+  constexpr double lowered = 2.0 / 3;
+  double all = rateOf(hw::TimingRate::L2SharedTerabytes, target) * 1000 /
+               (lowered * rateOf(hw::TimingRate::Gigahertz, target));
+  return std::min(rateOf(hw::TimingRate::L2PortBytes, target), all / double(active));
+}
+
+double fp4::gainOfScaleWarp(const MatmulSize &size, const ProductTile &tile,
+                            const hw::TargetModel &target) {
+  if (tile.swap)
+    return gainOfScaleWarp(transposed(size), unswapped(tile), target);
+  int64_t tiles = countWholeTiles(size, tile), workers = productWorkers(tile, target);
+  double one = 0, two = 0, steps = double(size.tileSteps());
+  auto addWaves = [&](int64_t waves, int64_t busy) {
+    int64_t active = std::min<int64_t>(busy * (tile.pair ? 2 : 1), target.multiprocessors);
+    StepCost step = stepCost(size, tile, active, target);
+    double loads = steps * step.bytes / mostFeed(active, target), products = steps * step.issue;
+    double last = step.issue / double(size.products); // product, behind which copies hide
+    double bare = std::max(0.0, rateOf(hw::TimingRate::ScaleCopyLatency, target) - last);
+    one += double(waves) * std::max(products + bare, loads);
+    two += double(waves) * std::max(products, loads);
+  };
+  if (int64_t waves = tiles / workers)
+    addWaves(waves, workers);
+  if (int64_t rest = tiles % workers)
+    addWaves(1, rest);
+  return one / two - 1;
+}
+
 ProductTile fp4::cheapestTile(llvm::ArrayRef<ProductTile> candidates, const MatmulSize &size,
                               const hw::TargetModel &target) {
   auto rankOf = [&](const ProductTile &tile) {

@@ -154,6 +154,12 @@ int64_t stagesThatCoverLoads(const MatmulSize &size, const ProductTile &tile, in
 ProductTile cheapestTile(llvm::ArrayRef<ProductTile> candidates, const MatmulSize &size,
                          const hw::TargetModel &target);
 
+/// By how much a k tile takes longer where one warp multiplies and copies scales than where a
+/// second one copies them a k tile ahead: a copy hides behind one product, and what is left of its
+/// latency behind loads that take longer than all products of a k tile.
+double gainOfScaleWarp(const MatmulSize &size, const ProductTile &tile,
+                       const hw::TargetModel &target);
+
 /// A divisor of `columns` that is within a quarter of `width`, else `width`: then all panels are as
 /// wide, and a tile is found without a division by a variable.
 int64_t evenPanel(double width, int64_t columns);

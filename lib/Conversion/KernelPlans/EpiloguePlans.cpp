@@ -18,8 +18,7 @@ using namespace fp4;
 /// Why no product has two warpgroups there; empty where it may.
 static std::string whyOneGroup(BlockScaledMatmulOp product, const KernelPlan &plan,
                                const hw::TargetModel &target) {
-  bool isScaled = !product.hasF32Scales() && (!product.hasFloatLhs() || product.hasUnitScales());
-  if (!target.hasTcgen05 || !isScaled)
+  if (!copiesScales(product, target))
     return "but for block-scaled products on targets with tcgen05";
   if (product.getStreamK() || (splitsOf(product, plan) > 1 && plan.join != RangeJoin::Cluster))
     return "where ranges of K join in a workspace";

@@ -191,6 +191,16 @@ llvm::StringRef tensorMemoryRules(pipe::RolePlanAttr roles);
 llvm::StringRef wideEpilogueRules(pipe::RolePlanAttr roles);
 llvm::LogicalResult checkEpilogueWarps(mlir::Operation *op, const KernelPlan &plan,
                                        const hw::TargetModel &target);
+/// Products whose scales are copied to tensor memory. One warp multiplies and copies them, or two
+/// (MmaWarps.cpp): what a plan that says so must be, what its roles must be, which are known to
+/// drive tensor, and what is proposed, none for two of which nobody spoke.
+bool copiesScales(BlockScaledMatmulOp product, const hw::TargetModel &target);
+llvm::LogicalResult checkMmaWarps(mlir::Operation *op, const KernelPlan &plan,
+                                  const hw::TargetModel &target);
+llvm::LogicalResult checkMmaRole(mlir::Operation *op, const KernelPlan &plan);
+std::optional<int64_t> proposeMmaWarps(BlockScaledMatmulOp product, const KernelPlan &wish,
+                                       const MatmulSize &size, const ProductTile &tile,
+                                       const hw::TargetModel &target);
 /// Candidates with such epilogues beside `tiles`, of which `planOf` says the plan; or instead of
 /// them, where they are asked for.
 void addWideEpilogues(BlockScaledMatmulOp product, const KernelPlan &wish, const MatmulSize &size,

@@ -162,6 +162,7 @@ std::vector<PlanNeighbour> Neighbours::collect() {
   }
   addJoins();
   addAll("epilogue_warps", &KernelPlan::epilogueWarps, powers(8, /*first=*/4));
+  addAll("mma_warps", &KernelPlan::mmaWarps, numbers(1, 2));
   addAll("threads", &KernelPlan::threads, powers(target.maxThreadsPerCta, /*first=*/32));
   addAll("blocks_per_thread", &KernelPlan::blocksPerThread, powers(16));
   addAll("items_per_thread", &KernelPlan::itemsPerThread, powers(64));

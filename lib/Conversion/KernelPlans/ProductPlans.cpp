@@ -374,8 +374,9 @@ static KernelPlan proposeProduct(Operation *op, const KernelPlan &wish,
   if (staging)
     plan.store = ResultStore::Tma;
   bool requests = requestsWork(wish.schedule ? wish.schedule : plan.schedule);
-  pipe::RolePlanAttr roles = tensorMemoryRoles(op->getContext(), /*copiesScales=*/true, staging,
-                                               requests, 4 * int32_t(tile.epilogueGroups));
+  plan.mmaWarps = proposeMmaWarps(product, wish, size, tile, target);
+  auto roles = tensorMemoryRoles(op->getContext(), plan.mmaWarps == 1 ? 1 : 2, staging, requests,
+                                 4 * int32_t(tile.epilogueGroups));
   // Two sums of each element, and what their body needs, are more than a third of the registers.
   plan.roles = product.isDual() && tile.epilogueGroups == 2 ? withRegisters(roles) : roles;
   plan.resident = 1;
@@ -558,7 +559,7 @@ static LogicalResult checkProduct(Operation *op, const KernelPlan &plan,
   if (plan.ranges.value_or(1) > 1 && !mayHaveRanges(op))
     return misfit(op, "ranges", "is left out but for prepacked weights beside bf16 and f16",
                   Twine(*plan.ranges));
-  if (failed(checkEpilogueWarps(op, plan, target)))
+  if (failed(checkEpilogueWarps(op, plan, target)) || failed(checkMmaWarps(op, plan, target)))
     return failure();
   if (plan.join == RangeJoin::Cluster && !mayJoinLanes(op, target))
     return misfit(op, "join",
@@ -582,8 +583,10 @@ static LogicalResult checkProduct(Operation *op, const KernelPlan &plan,
     engines.push_back(BulkStore);
   if (requestsWork(plan.schedule) && target.hasClusterLaunchControl)
     engines.push_back(WorkQueue);
-  return checkTiling(op, plan, target, engines,
-                     plan.epilogueWarps == 8 ? wideEpilogueRules : tensorMemoryRules);
+  if (failed(checkTiling(op, plan, target, engines,
+                         plan.epilogueWarps == 8 ? wideEpilogueRules : tensorMemoryRules)))
+    return failure();
+  return checkMmaRole(op, plan);
 }
 
 constexpr FamilyRules fp4::kProductRules = {requireTensorCore, proposeProduct, checkProduct};

@@ -7,9 +7,9 @@ using namespace fp4::pipe;
 
 /// The epilogue has the first warps because a warp reaches the lanes of tensor memory of its index
 /// modulo 4.
-RolePlanAttr fp4::tensorMemoryRoles(MLIRContext *context, bool copiesScales, bool storesTiles,
+RolePlanAttr fp4::tensorMemoryRoles(MLIRContext *context, int32_t mmaWarps, bool storesTiles,
                                     bool requestsWork, int32_t epilogueWarps) {
-  int32_t next = epilogueWarps + (copiesScales ? 2 : 1);
+  int32_t next = epilogueWarps + mmaWarps;
   SmallVector<RoleAttr> roles = {
       RoleAttr::get(context, "load", next, next + 1, {Engine::Tma}, 0),
       RoleAttr::get(context, "mma", epilogueWarps, next, {Engine::Tensor, Engine::ScaleCopy}, 0),

@@ -15,10 +15,10 @@ namespace fp4 {
 pipe::RolePlanAttr withRegisters(pipe::RolePlanAttr plan);
 
 /// For accumulators in tensor memory: one warp loads, one issues matrix instructions, four read
-/// accumulators and store. With `copiesScales` another one copies scale factors, with `storesTiles`
+/// accumulators and store. Of two `mmaWarps` the second copies scale factors, with `storesTiles`
 /// another one issues the stores of what the four leave in shared memory, and with `requestsWork`
 /// another one asks for tiles.
-pipe::RolePlanAttr tensorMemoryRoles(mlir::MLIRContext *context, bool copiesScales = false,
+pipe::RolePlanAttr tensorMemoryRoles(mlir::MLIRContext *context, int32_t mmaWarps = 1,
                                      bool storesTiles = false, bool requestsWork = false,
                                      int32_t epilogueWarps = 4);
 

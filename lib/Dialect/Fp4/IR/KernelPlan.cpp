@@ -55,6 +55,7 @@ constexpr Field kFields[] = {
     {"pair", &KernelPlan::pair, of(TileProduct), /*isOptional=*/true},
     {"store", &KernelPlan::store, of(TileProduct), /*isOptional=*/true},
     {"epilogue_warps", &KernelPlan::epilogueWarps, of(TileProduct), /*isOptional=*/true},
+    {"mma_warps", &KernelPlan::mmaWarps, of(TileProduct), /*isOptional=*/true},
     {"strip", &KernelPlan::strip, of(TileTransform)},
     {"schedule", &KernelPlan::schedule, of(TileProduct, TileTransform)},
     {"roles", &KernelPlan::roles, of(TileProduct, TileTransform)},

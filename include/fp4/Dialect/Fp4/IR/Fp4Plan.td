@@ -45,7 +45,7 @@ def Fp4_PlanAttr : AttrDef<Fp4_Dialect, "Plan"> {
 
     | family | kernel | fields |
     |--------|--------|--------|
-    | tile_product | output tiles on the tensor core | tile, swap, cluster, fallback, join, ranges, pair, store, epilogue_warps, schedule, roles, stages, accumulators, resident, overlap, max_rows, depth_unit, wave_cost |
+    | tile_product | output tiles on the tensor core | tile, swap, cluster, fallback, join, ranges, pair, store, epilogue_warps, mma_warps, schedule, roles, stages, accumulators, resident, overlap, max_rows, depth_unit, wave_cost |
     | tile_transform | quantizer whose transform runs on the tensor core | tile, strip, schedule, roles, stages, accumulators, resident |
     | tile_quantize | a thread block quantizes a tile along rows, columns or both | threads, resident, order |
     | stream_blocks | threads quantize or decode blocks of rows | threads, blocks_per_thread, resident, cache_hints, order, amax |
@@ -65,6 +65,7 @@ def Fp4_PlanAttr : AttrDef<Fp4_Dialect, "Plan"> {
     | pair | two thread blocks along the rows work on a tile as one tensor core |
     | store | tma: results leave through tiles in shared memory, which TMA stores. direct: threads write them from their registers. The pass `fp4-plan-kernels` decides where it is left out; in a complete plan without it, direct |
     | epilogue_warps | 4 or 8 warps that read accumulators in tensor memory, 8 in two halves of the columns; without it, 4. In a complete plan the roles have as many |
+    | mma_warps | 1: one warp multiplies and copies scales to tensor memory. 2: the first multiplies, and the second copies scales ahead of it. The pass `fp4-plan-kernels` decides where it and the roles are left out. In a complete plan the roles have as many. Only for block-scaled products on targets with tcgen05 |
     | strip | tiles along the rows that a thread block takes one after the other |
     | schedule | how thread blocks share tiles: `#pipe.static_persistent<along_m>`, or in tile_product on tcgen05 also `#pipe.cluster_launch<along_m>` |
     | roles | which warps drive which engine, a `#pipe.role_plan` |

@@ -35,6 +35,7 @@ struct KernelPlan {
   bool pair = false;
   std::optional<ResultStore> store;
   std::optional<int64_t> epilogueWarps; ///< that read accumulators in tensor memory
+  std::optional<int64_t> mmaWarps;      ///< that multiply, and copy scales to tensor memory
   std::optional<int64_t> strip;
   mlir::Attribute schedule; ///< a pipe::WorkScheduleAttrInterface
   mlir::Attribute roles;    ///< a pipe::RolePlanAttr

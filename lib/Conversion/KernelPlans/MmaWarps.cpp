@@ -1,0 +1,60 @@
+//===- MmaWarps.cpp - One warp that multiplies and copies scales, or two --===//
+//
+// Products whose scales are copied to tensor memory have a role that drives tensor and scale_copy.
+// Its one warp does both in turn, or a second one copies scales ahead of the first
+// (docs/Rationale/EnginesAndRoles.md). The second one costs a barrier for each stage, and a phase
+// of it in every k tile, so it is to gain a hundredth of a k tile where sizes are known.
+//
+//===----------------------------------------------------------------------===//
+
+#include "CostModel.h"
+#include "DynamicPlans.h"
+#include "Families.h"
+
+using namespace mlir;
+using namespace fp4;
+
+bool fp4::copiesScales(BlockScaledMatmulOp product, const hw::TargetModel &target) {
+  bool isScaled = !product.hasF32Scales() && (!product.hasFloatLhs() || product.hasUnitScales());
+  return target.hasTcgen05 && isScaled;
+}
+
+LogicalResult fp4::checkMmaWarps(Operation *op, const KernelPlan &plan,
+                                 const hw::TargetModel &target) {
+  if (!plan.mmaWarps)
+    return success();
+  if (!copiesScales(cast<BlockScaledMatmulOp>(op), target))
+    return misfit(op, "mma_warps",
+                  "is left out but for block-scaled products on targets with tcgen05",
+                  Twine(*plan.mmaWarps));
+  if (*plan.mmaWarps > 2)
+    return misfit(op, "mma_warps", "is 1 or 2", Twine(*plan.mmaWarps));
+  return success();
+}
+
+LogicalResult fp4::checkMmaRole(Operation *op, const KernelPlan &plan) {
+  auto roles = cast<pipe::RolePlanAttr>(plan.roles);
+  int64_t warps = roles.getDriver(pipe::Engine::Tensor).getNumWarps();
+  if (warps == plan.mmaWarps.value_or(warps))
+    return success();
+  return misfit(op, "roles",
+                "drive the engine tensor with " + Twine(*plan.mmaWarps) +
+                    (*plan.mmaWarps == 1 ? " warp" : " warps") + ", as 'mma_warps' says",
+                Twine(warps));
+}
+
+/// How many multiprocessors share what L2 delivers follows from all sizes.
+static bool hasKnownSizes(BlockScaledMatmulOp product) {
+  bool isDynamic = cast<RankedTensorType>(product.getLhs().getType()).isDynamicDim(0);
+  return !isDynamic && !hasDynamicSizes(product) && !product.getOffsets();
+}
+
+std::optional<int64_t> fp4::proposeMmaWarps(BlockScaledMatmulOp product, const KernelPlan &wish,
+                                            const MatmulSize &size, const ProductTile &tile,
+                                            const hw::TargetModel &target) {
+  constexpr double leastGain = 0.01;
+  bool isOpen = !wish.mmaWarps && !wish.roles && hasKnownSizes(product);
+  if (isOpen && gainOfScaleWarp(size, tile, target) < leastGain)
+    return 1;
+  return wish.mmaWarps;
+}

@@ -1,0 +1,34 @@
+// Products that copy no scales to tensor memory have one warp that multiplies, and no field 'mma_warps'. Those of e4m3 and
+// weights copy scales.
+// RUN: split-file %s %t
+// RUN: fp4-opt %t/scaled.mlir -fp4-set-target=target=sm_100a -fp4-plan-kernels | FileCheck %s
+// RUN: not fp4-opt %t/lanes.mlir -fp4-set-target=target=sm_100a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=NONE
+// RUN: not fp4-opt %t/weights.mlir -fp4-set-target=target=sm_100a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=NONE
+// CHECK: mma_warps = 1, {{.*}}mma warps 4 to 5 drives [tensor, scale_copy]
+// NONE: error: {{.*}}'mma_warps' is left out but for block-scaled products on targets with tcgen05, but got 1
+
+//--- scaled.mlir
+!x = tensor<128x256xf8E4M3FN>
+!w = tensor<256x256xf4E2M1FN>
+!t = tensor<256x8xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
+func.func @f(%x: !x, %w: !w, %t: !t) -> tensor<128x256xbf16> {
+  %y = fp4.blockscaled_matmul %x, %w scaled %t {format = #fp4.format<mxfp4>, fp4.plan = #fp4.plan<tile_product, mma_warps = 1>}
+      : (!x, !w, !t) -> tensor<128x256xbf16>
+  return %y : tensor<128x256xbf16>
+}
+
+//--- lanes.mlir
+func.func @f(%a: tensor<128x256xf8E4M3FN>, %s: tensor<128x2xf32>, %b: tensor<256x256xf8E4M3FN>, %t: tensor<2x2xf32>) -> tensor<128x256xbf16> {
+  %y = fp4.blockscaled_matmul %a scaled %s, %b scaled %t {format = #fp4.format<fp8_block128>, fp4.plan = #fp4.plan<tile_product, mma_warps = 1>}
+      : (tensor<128x256xf8E4M3FN>, tensor<128x2xf32>, tensor<256x256xf8E4M3FN>, tensor<2x2xf32>) -> tensor<128x256xbf16>
+  return %y : tensor<128x256xbf16>
+}
+
+//--- weights.mlir
+!w = tensor<256x256xf4E2M1FN>
+!t = tensor<256x8xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
+func.func @f(%x: tensor<128x256xbf16>, %w: !w, %t: !t) -> tensor<128x256xbf16> {
+  %y = fp4.blockscaled_matmul %x, %w scaled %t {format = #fp4.format<mxfp4>, fp4.plan = #fp4.plan<tile_product, mma_warps = 1>}
+      : (tensor<128x256xbf16>, !w, !t) -> tensor<128x256xbf16>
+  return %y : tensor<128x256xbf16>
+}
