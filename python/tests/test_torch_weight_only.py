@@ -77,7 +77,7 @@ class WeightOnly(unittest.TestCase):
     def test_weights_become_floats_in_tensor_memory(self) -> None:
         device = fp4.Device("sim", target="sm_100a", check="strict", policy="random", seed=3)
         with device, ft.simulator(device, verify=True), torch.no_grad():
-            for count, columns in ((1, 512), (30, K), (130, K)):
+            for count, columns in ((1, 512), (3, 64), (30, K), (130, K)):
                 layer(columns=columns)(matrix(count, columns))
             layer("mxfp4", bias=False)(matrix(9, K))
 
@@ -102,6 +102,9 @@ class WeightOnly(unittest.TestCase):
                 (128, 4096, 7168, (128, 128, 128), 4, 1), (256, 8192, 8192, (128, 128, 128), 1, 1),
                 (1024, 8192, 8192, (128, 256, 128), 1, 1), (1, 128, 64, (8, 128, 256), 1, 1)):
             self.assertEqual(choose(rows, n, k), weight_programs.Plan(tile, split, resident))
+        for k, depth in ((64, 64), (128, 128), (2880, 128)):  # of tensor memory
+            plan = weight_programs._of_target(choose(12, 2944, k), k, "sm_100a")
+            self.assertEqual(plan.tile, (16, 128, depth))
 
     def test_unpack_gives_the_bytes_that_were_packed(self) -> None:
         for format in ("nvfp4", "mxfp4"):

@@ -78,9 +78,9 @@ def _of_warps(plan: Plan) -> Plan:
 
 def _of_lanes(plan: Plan, columns: int) -> Plan:
     """The same where weights become floats in tensor memory: a tile has 16 rows at least, one k
-    tile is that of a warpgroup, and a block has one range and a multiprocessor to itself."""
-    depth = 128 if columns % 128 == 0 else TILE[1]
-    return Plan((max(plan.tile[0], 16), 128, depth), plan.split_k, resident=1)
+    tile is that of a warpgroup, and a block has one range and a multiprocessor to itself. The last
+    k tile may have one tile of weights."""
+    return Plan((max(plan.tile[0], 16), 128, min(columns, 128)), plan.split_k, resident=1)
 
 
 def _of_target(plan: Plan, columns: int, target: str) -> Plan:
