@@ -294,12 +294,11 @@ def experts():
     yield wgmma("prepacked mxfp4 weights x f8E4M3FN, groups", text)
     text = sweep_groups.program("groups", (21, 0, 1), 128, 1024, "mxfp4", "bf16", "none", "w8", "bf16 prepacked")
     yield Kind("prepacked mxfp4 weights x bf16, groups", text, "sm_120a", None, on(1, RING))
-
-
     # 960 ends within a k tile, and 1024 does not.
     for form, k, what in (("groups", 1024, "plain"), ("offsets", 960, "prepacked")):
         text = sweep_groups.program(form, (21, 0, 1), 128, k, "nvfp4", "bf16", "none", "l16", f"bf16 {what}")
-        kind = Kind(f"{what} nvfp4 weights x bf16, groups{' of the device' * (form == 'offsets')}", text, "sm_100a", None, on(1, RING))
+        kind = Kind(f"{what} nvfp4 weights x bf16, groups{' of the device' * (form == 'offsets')}", text, "sm_100a",
+                    None, on(1, RING))
         yield told(kind) if form == "offsets" else kind
 
 
@@ -318,6 +317,18 @@ def gates():
     yield Kind("prepacked mxfp4 weights x bf16, gate, groups", text, "sm_120a", None, on(1, RING))
     text = gate("groups", 128, 960, "nvfp4", "l16", "bf16 prepacked")
     yield tcgen05("prepacked nvfp4 weights x bf16, gate, groups", text, 1, RING)
+
+
+def codes():
+    """Codes of the elements of groups, with scales in a list of tiles."""
+    def product(form, rows=(21, 0, 1)):
+        return sweep_groups.program(form, rows, 128, 1312, "mxfp4", "f32", "none", "chosen", "codes", "codes")
+
+    kind = tcgen05("MXFP4 product, codes, groups", product("groups"), 1, RING)
+    yield kind._replace(larger=product("groups", (300, 0, 129, 1)))
+    yield told(wgmma("MXFP4 product by wgmma, codes, groups of the device", product("offsets")))
+    yield Kind("MXFP4 product by mma.sync, codes, groups", product("groups"), "sm_120a", None,
+               on(1, f"tile = [128, 64, 128], {RING}"))
 
 
 def other_weights():
@@ -376,5 +387,5 @@ def quantizers():
 
 def kinds():
     for some in (of_one_block, pairs, clusters, schedules, joins, epilogues, hopper, hopper_weights,
-                 experts, gates, other_weights, registers, warps, quantizers):
+                 experts, gates, codes, other_weights, registers, warps, quantizers):
         yield from some()
