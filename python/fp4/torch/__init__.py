@@ -16,6 +16,7 @@ from .buffers import ScaledBuffers
 from .convert import quantize_
 from .drop_in import scaled_mm
 from .execution import simulator
+from .experts import WeightOnlyExperts
 from .exported import Exported, from_export
 from .functional import (
     SIGN_MASK,
@@ -38,7 +39,7 @@ from .scales import (
 from .weight_only import WeightOnlyLinear
 
 __all__ = ["SIGN_MASK", "Exported", "Linear", "NVFP4Training", "QuantizedLinear", "Scaled",
-           "ScaledBuffers", "WeightOnlyLinear", "amax", "amax_of_decode_scale",
-           "amax_of_encode_scale", "decode_scale_of", "dequantize", "encode_scale_of",
-           "fake_quantize", "from_export", "hadamard", "linear", "quantize", "quantize_",
-           "scaled_mm", "simulator", "swizzle"]
+           "ScaledBuffers", "WeightOnlyExperts", "WeightOnlyLinear", "amax",
+           "amax_of_decode_scale", "amax_of_encode_scale", "decode_scale_of", "dequantize",
+           "encode_scale_of", "fake_quantize", "from_export", "hadamard", "linear", "quantize",
+           "quantize_", "scaled_mm", "simulator", "swizzle"]

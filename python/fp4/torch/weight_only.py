@@ -223,13 +223,21 @@ class WeightOnlyLinear(torch.nn.Module):
     def _apply(self, fn: Callable[..., Any], recurse: bool = True) -> WeightOnlyLinear:
         alpha = self.alpha
         super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
-        if alpha is not None:  # as integers, which no conversion of floating point touches
-            self.alpha = fn(alpha.view(torch.int32)).view(torch.float32)
+        self.alpha = moved_scale(alpha, fn)
         return self
 
     def extra_repr(self) -> str:
         return (f"in_features={self.in_features}, out_features={self.out_features}, "
                 f"bias={self.bias is not None}, format={self.format}")
+
+
+def moved_scale(scale: torch.Tensor | None, fn: Callable[..., Any]) -> torch.Tensor | None:
+    """What Module._apply is to make of a scale: as integers, which no conversion of floating point
+    touches."""
+    if scale is None:
+        return None
+    moved: torch.Tensor = fn(scale.view(torch.int32)).view(torch.float32)
+    return moved
 
 
 def _check_tiles(rows: int, columns: int) -> None:

@@ -93,7 +93,7 @@ def _of_target(plan: Plan, columns: int, target: str) -> Plan:
 def prepacker(rows: int, columns: int, format: str, target: str) -> Compiled:
     """(data [rows, columns/2], linear scales) -> tiles [rows/128, columns/64, bytes]."""
     data, scales, packed = _types(rows, columns, format)
-    return _compile(f"""func.func @prepack(
+    return compile_program(f"""func.func @prepack(
     %data: {data} {{fp4.name = "data"}},
     %scales: {scales} {{fp4.name = "scales"}})
     -> ({packed} {{fp4.name = "packed"}}) {{
@@ -108,7 +108,7 @@ def prepacker(rows: int, columns: int, format: str, target: str) -> Compiled:
 def unprepacker(rows: int, columns: int, format: str, target: str) -> Compiled:
     """The inverse of `prepacker`."""
     data, scales, packed = _types(rows, columns, format)
-    return _compile(f"""func.func @unprepack(%packed: {packed} {{fp4.name = "packed"}})
+    return compile_program(f"""func.func @unprepack(%packed: {packed} {{fp4.name = "packed"}})
     -> ({data} {{fp4.name = "data"}}, {scales} {{fp4.name = "scales"}}) {{
   %data, %scales = fp4.unprepack %packed {{format = #fp4.format<{format}>}}
       : ({packed}) -> ({data}, {scales})
@@ -137,16 +137,21 @@ class Product:
     bias: str = ""
 
 
-@functools.lru_cache(maxsize=1024)
-def product(what: Product, target: str) -> Compiled:
-    """(x [M, columns], whose rows may have gaps between them; packed weights; alpha, [] or
-    [1, rows]; bias [1, rows]) -> [M, rows]. The fp32 sum is multiplied by alpha, the bias is added,
-    and the result is rounded once."""
+def check_target(target: str) -> None:
+    """A UsageError where no product of prepacked weights runs."""
     if target not in TARGETS:
         raise UsageError(f"a product of prepacked weights must run on one of {', '.join(TARGETS)}, "
                          f"but the device has {target}",
                          "fp4.torch.QuantizedLinear has products for other GPUs; the simulator "
                          f"is fp4.Device('sim', target='{TARGET}')")
+
+
+@functools.lru_cache(maxsize=1024)
+def product(what: Product, target: str) -> Compiled:
+    """(x [M, columns], whose rows may have gaps between them; packed weights; alpha, [] or
+    [1, rows]; bias [1, rows]) -> [M, rows]. The fp32 sum is multiplied by alpha, the bias is added,
+    and the result is rounded once."""
+    check_target(target)
     n = what.rows
     x, y = (f"tensor<?x{columns}x{what.element}>" for columns in (what.columns, n))
     operands = {"x": x, "packed": _types(n, what.columns, what.format)[2]}
@@ -166,7 +171,7 @@ def product(what: Product, target: str) -> Compiled:
     tile = ", ".join(map(str, plan.tile))
     ranges = f", ranges = {plan.ranges}" if plan.ranges > 1 else ""
     result, add = _add_bias(what, x, sums, y) if what.bias else ("%sums", "")
-    return _compile(f"""func.func @weight_mm(
+    return compile_program(f"""func.func @weight_mm(
     {arguments})
     -> ({y} {{fp4.name = "y"}}) {{
   %sums = fp4.blockscaled_matmul %x, %packed{alpha} {{
@@ -201,11 +206,16 @@ def _add_bias(what: Product, x: str, sums: str, y: str) -> tuple[str, str]:
 def _types(rows: int, columns: int, format: str) -> tuple[str, str, str]:
     """Data, linear scales and tiles of weights."""
     facts = find_format(format)
-    size = next(size for size, name in FORMATS.items() if name == format)
     return (f"tensor<{rows}x{columns}x{facts.data}>",
             f"tensor<{rows}x{columns // facts.block}x{facts.scales}>",
-            f"tensor<{rows // TILE[0]}x{columns // TILE[1]}x{size}xi8, #fp4.weight_layout<wgmma>>")
+            packed_type(rows, columns, format))
 
 
-def _compile(text: str, target: str) -> Compiled:
+def packed_type(rows: int, columns: int, format: str) -> str:
+    """The type of tiles of weights."""
+    size = next(size for size, name in FORMATS.items() if name == format)
+    return f"tensor<{rows // TILE[0]}x{columns // TILE[1]}x{size}xi8, #fp4.weight_layout<wgmma>>"
+
+
+def compile_program(text: str, target: str) -> Compiled:
     return compile(text, target=target, name="fp4.torch")
