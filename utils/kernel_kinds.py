@@ -303,20 +303,21 @@ def experts():
 
 
 def gates():
-    """Gated layers of experts: two products of groups."""
-    def gate(form, n, k, fmt, plan, lhs="codes"):
-        return sweep_groups.program(form, (21, 0, 1), n, k, fmt, "bf16", "none", plan, lhs, "gate")
+    """Gated layers of experts: two products of groups. Rings of accumulators wrap around in larger ones."""
+    def gate(form, n, k, fmt, plan, lhs="codes", rows=(21, 0, 1)):
+        return sweep_groups.program(form, rows, n, k, fmt, "bf16", "none", plan, lhs, "gate")
 
-    yield tcgen05("NVFP4 product, gate, groups", gate("groups", 64, 1312, "nvfp4", "chosen"), 1, RING)
-    yield wgmma("NVFP4 product by wgmma, gate, groups", gate("groups", 64, 1312, "nvfp4", "chosen"))
-    yield Kind("NVFP4 product by mma.sync, gate, groups", gate("groups", 64, 1312, "nvfp4", "chosen"), "sm_120a",
-               None, on(1, f"tile = [64, 64, 128], {RING}"))
+    text, larger = (gate("groups", 64, 1312, "nvfp4", "chosen", rows=rows) for rows in ((21, 0, 1), (300, 0, 129, 1)))
+    yield tcgen05("NVFP4 product, gate, groups", text, 1, RING)._replace(larger=larger)
+    yield wgmma("NVFP4 product by wgmma, gate, groups", text)  # of more tiles, two mutants have too many orders
+    yield Kind("NVFP4 product by mma.sync, gate, groups", text, "sm_120a", None, on(1, f"tile = [64, 64, 128], {RING}"))
     text = gate("offsets", 128, 1024, "mxfp4", "w8", "bf16 prepacked")
     yield told(wgmma("prepacked mxfp4 weights x bf16, gate, groups of the device", text))
     text = gate("groups", 128, 1024, "mxfp4", "w8", "bf16 prepacked")
     yield Kind("prepacked mxfp4 weights x bf16, gate, groups", text, "sm_120a", None, on(1, RING))
-    text = gate("groups", 128, 960, "nvfp4", "l16", "bf16 prepacked")
-    yield tcgen05("prepacked nvfp4 weights x bf16, gate, groups", text, 1, RING)
+    text, larger = (gate("groups", 128, 960, "nvfp4", "l16", "bf16 prepacked", rows)
+                    for rows in ((21, 0, 1), (70, 0, 17, 1)))
+    yield tcgen05("prepacked nvfp4 weights x bf16, gate, groups", text, 1, RING)._replace(larger=larger)
 
 
 def codes():
