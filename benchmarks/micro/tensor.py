@@ -9,8 +9,8 @@ from cuda import Device
 from instructions import span
 
 
-def group(columns: int, kind: str, registers: bool, length: int) -> str:
-    """A loop of groups of `length` products on one accumulator, each waited for."""
+def group(columns: int, kind: str, registers: bool, length: int, between: str = "") -> str:
+    """A loop of groups of `length` products on one accumulator, each waited for behind `between`."""
     d = ", ".join(f"%d{i}" for i in range(columns // 2))
     a = "{%a0, %a1, %a2, %a3}" if registers else "%da"
     types, depth, flags = {"bf16": ("bf16.bf16", 16, "1, 1, 0" if registers else "1, 1, 0, 0"),
@@ -28,7 +28,7 @@ ZERO: st.shared.b32 [%s], %z; add.u32 %s, %s, %n; setp.lt.u32 %zq, %s, %e; @%zq 
     if registers:  # which ptxas must not know, or it gives each product registers of its own and serializes them
         setup += "".join(f"  ld.shared.b32 %a{i}, [%s+{4 * i}];\n" for i in range(4))
     body = "  wgmma.fence.sync.aligned;\n" + product * length
-    body += "  wgmma.commit_group.sync.aligned;\n  wgmma.wait_group.sync.aligned 0;"
+    body += f"  wgmma.commit_group.sync.aligned;\n{between}  wgmma.wait_group.sync.aligned 0;"
     return ptx.timed(setup, body, [f"%d{i}" for i in range(columns // 2)], block=384)
 
 
@@ -106,3 +106,28 @@ def beside(device: Device, out: int, rounds: int) -> Iterator[dict[str, Any]]:
                 yield {"name": f"{' + '.join(mix)} {beside}, {warps} a scheduler", "unit": "clk",
                        "value": round(alone / (10 * rounds * OPERATIONS * warps), 2),
                        "a product": round(products / (10 * rounds * LONGER * group_of(columns)), 1) if columns else 0, "products went on": products > alone}
+
+
+FENCES = {"nothing": "", "fence.proxy.async.shared::cta": "  fence.proxy.async.shared::cta;\n", "fence.proxy.async": "  fence.proxy.async;\n",
+          "membar.cta": "  membar.cta;\n", "ld.shared and fence.proxy.async.shared::cta": "  ld.shared.b32 %x, [%s];\n  fence.proxy.async.shared::cta;\n"}
+CHAIN = 128  # instructions that each need the one before
+
+
+def fences(device: Device, out: int, rounds: int) -> Iterator[dict[str, Any]]:
+    """A group of four products, a fence and a chain of arithmetic, then the wait. Where the fence waits for the products, the chain
+    comes behind them, and otherwise beside them."""
+    declared = "  { .reg .b32 %x; mov.b32 %x, %thread;\n"
+    chain = "".join("  prmt.b32 %x, %x, %lane, %thread;\n" for _ in range(CHAIN))
+    for columns in (16, 64, 128, 256):
+        for registers in (True, False):
+            for name, fence in FENCES.items():
+                for what, arithmetic in (("", ""), (" and a chain", chain)):
+                    between = declared + fence + arithmetic + "  xor.b32 %sink, %sink, %x; }\n"
+                    kernel = device.load(group(columns, "bf16", registers, 4, between), shared=160 * 1024)
+                    spans = []
+                    for repeats in (rounds, 3 * rounds):
+                        kernel(1, 128, out, repeats, 0x7FFFFFFF)
+                        device.synchronize()
+                        spans.append(span(device.read(out, 8), 4))
+                    yield {"name": f"four m64n{columns}, A in {'registers' if registers else 'shared memory'}, {name}{what}",
+                           "value": round((spans[1] - spans[0]) / (2 * rounds), 1), "unit": "clk"}

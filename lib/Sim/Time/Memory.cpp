@@ -263,32 +263,28 @@ static double turnsAt(double writes) {
 /// When the last of the bytes is through every queue on its way, latency not counted.
 double MemorySystem::transfer(Port &port, double now, const Touched &touched, bool write) {
   const double missing = touched.missing * bringing[write];
-  const double shared = std::max(touched.shared, touched.bytes * sharing[write]);
-  if (share == 1) {
-    Traffic &seen = traffic[write];
-    seen.bytes += touched.bytes;
-    seen.shared += touched.shared;
-    seen.foreign += touched.foreign;
-    seen.missing += touched.missing;
-  }
-  l2Bytes += touched.bytes / share;
+  const double bytes = touched.stays ? 0 : touched.bytes;
+  const double shared = std::min(bytes, std::max(touched.shared, bytes * sharing[write]));
+  if (share == 1)
+    traffic[write].add(touched);
+  l2Bytes += bytes / share;
   deviceBytes += missing / share;
-  const double once = touched.bytes - shared;
+  const double once = bytes - shared;
   const double foreign =
       std::min(once, std::max(touched.foreign, std::max(0.0, once - missing) * borrowing[write]));
   const double ways =
       (once - foreign) / std::max(l2Rate, sharedRate) + shared / sharedRate + foreign / foreignRate;
-  const double ofPort = write ? port.stores.serve(now, touched.bytes / storeRate, present)
-                              : port.loads.serve(now, touched.bytes / portRate, present);
+  const double ofPort = write ? port.stores.serve(now, bytes / storeRate, present)
+                              : port.loads.serve(now, bytes / portRate, present);
   double end = std::max({ofPort, serve(l2, now, once / l2Rate), serve(delivery, now, ways)});
   if (write)
-    end = std::max(end, serve(taking, now, touched.bytes / takingRate));
+    end = std::max(end, serve(taking, now, bytes / takingRate));
   if (missing <= 0)
     return end;
   constexpr double memory = 1 << 22; // bytes over which reads and writes mix
-  const double bytes = missing / share, fade = std::max(0.0, 1 - bytes / memory);
-  read_ = read_ * fade + (write ? 0 : bytes);
-  written = written * fade + (write ? bytes : 0);
+  const double moved = missing / share, fade = std::max(0.0, 1 - moved / memory);
+  read_ = read_ * fade + (write ? 0 : moved);
+  written = written * fade + (write ? moved : 0);
   const double writes = written / (read_ + written);
   const double inMemory = missing / deviceRate * (1 + turnaround * turnsAt(writes));
   const double least = waitForPart(now, inMemory, writes);
@@ -411,6 +407,13 @@ double MemorySystem::read(Port &port, double now, double last, std::span<const G
   forLines(runs,
            [&](const LineAccess &access) { touch(access, port, now, /*write=*/false, touched); });
   return arrive(touched, std::max(last, transfer(port, now, touched, false)));
+}
+
+void MemorySystem::prefetch(Port &port, double now, double last, std::span<const GlobalRun> runs) {
+  Touched touched{.stays = true};
+  forLines(runs,
+           [&](const LineAccess &access) { touch(access, port, now, /*write=*/false, touched); });
+  arrive(touched, std::max(last, transfer(port, now, touched, false)));
 }
 
 double MemorySystem::write(Port &port, double now, std::span<const GlobalRun> runs) {

@@ -149,6 +149,8 @@ public:
   /// Contiguous runs, as the copy engine asks for them.
   /// The first is asked for at `now`, the last not before `last`.
   double read(Port &port, double now, double last, std::span<const GlobalRun> runs);
+  /// ... and as it asks for what is to come to L2 and no further.
+  void prefetch(Port &port, double now, double last, std::span<const GlobalRun> runs);
   /// When L2 has taken what is stored from `now` on.
   double write(Port &port, double now, std::span<const GlobalRun> runs);
   /// The cycle at which the copy engine has filled rows of a box outside of its tensor. One that
@@ -184,10 +186,17 @@ private:
     double foreign = 0; ///< of lines that another asked for last, before
     double missing = 0; ///< not in L2
     double there = 0;   ///< when what others have asked device memory for has come
+    bool stays = false; ///< in L2: nobody gets it now
   };
   /// Of all requests, and of those of members as if they were alone.
   struct Traffic {
     double bytes = 0, shared = 0, foreign = 0, missing = 0, memberBytes = 0, memberMissing = 0;
+    void add(const Touched &touched) {
+      bytes += touched.bytes;
+      shared += touched.shared;
+      foreign += touched.foreign;
+      missing += touched.missing;
+    }
   };
   Line &lineOf(uint64_t line);
   void touch(const LineAccess &access, const Port &port, double now, bool write, Touched &sum);

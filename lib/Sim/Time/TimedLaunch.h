@@ -56,7 +56,8 @@ private:
     float *ready = nullptr;        ///< of each register, cycles after `born`
     Activity *because = nullptr;   ///< ... and what fills it
     double born = 0;
-    double stores = 0; ///< when L2 has the last of its own
+    double stores = 0;       ///< when L2 has the last of its own
+    double sharedStores = 0; ///< ... and shared memory
     WarpAccount account;
   };
   struct Running {
@@ -135,6 +136,7 @@ private:
                 const Scheduler::Step &step);
   double latencyOf(const TimedInsn &insn) const;
   double release(TimedWarp &warp, double issue) const;
+  double fenceShared(TimedWarp &warp, double issue) const;
   double resultOf(TimedWarp &warp, Running &running, const TimedInsn &insn, double issue,
                   Activity &because);
   bool joinsStore(const TimedWarp &warp) const;

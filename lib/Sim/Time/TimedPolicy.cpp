@@ -139,16 +139,14 @@ double TimedPolicy::copyIn(const Ticket &ticket) {
   return &to == &from ? arrival : std::max(arrival, to.copies.serve(now, fill));
 }
 
-/// A prefetch is a copy with no destination: those behind it wait until the engine has asked for
-/// its rows (micro: prefetches).
+/// Copies behind a prefetch wait until the engine has asked for its rows, and no longer: it keeps
+/// none of them in flight (micro: prefetches).
 void TimedPolicy::prefetched(uint32_t rank, std::span<const GlobalRun> runs) {
   Multiprocessor &sm = *processors[rank];
   for (const GlobalRun &run : runs) {
     const double fill = std::ceil(run.bytes / 128.0) * 128 / rates[TimingRate::TmaBytes];
-    const CopyTurn turn = turnOf(sm, startOf(sm, fill), fill, run.bytes);
-    const double arrival = machine.memory.read(sm.port, turn.first, turn.last, {&run, 1});
-    sm.inFlight.push_back({arrival - (turn.last - turn.first), arrival, double(run.bytes)});
-    sm.bytesInFlight += run.bytes;
+    const double start = startOf(sm, fill);
+    machine.memory.prefetch(sm.port, start, start + fill, {&run, 1});
   }
 }
 

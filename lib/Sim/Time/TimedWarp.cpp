@@ -73,6 +73,13 @@ double TimedLaunch::release(TimedWarp &warp, double issue) const {
              std::max({warp.nextIssue, issue + rates[TimingRate::FenceDevice], warp.stores});
 }
 
+/// A fence of shared memory: the warp goes on when what it stored is there.
+double TimedLaunch::fenceShared(TimedWarp &warp, double issue) const {
+  warp.reason = Activity::Fence;
+  return warp.nextIssue = std::max(
+             {warp.nextIssue, issue + rates[TimingRate::FenceProxyAsyncShared], warp.sharedStores});
+}
+
 /// When the result of an instruction that issues now is there. What holds the warp itself moves
 /// nextIssue.
 double TimedLaunch::resultOf(TimedWarp &warp, Running &running, const TimedInsn &insn, double issue,
@@ -100,7 +107,7 @@ double TimedLaunch::resultOf(TimedWarp &warp, Running &running, const TimedInsn 
   case Unit::FenceAsync:
     return hold(TimingRate::FenceProxyAsync, Activity::Fence);
   case Unit::FenceAsyncShared:
-    return hold(TimingRate::FenceProxyAsyncShared, Activity::Fence);
+    return fenceShared(warp, issue);
   case Unit::Fence:
     return release(warp, issue);
   case Unit::Wgmma:
@@ -152,6 +159,8 @@ double TimedLaunch::accessMemory(TimedWarp &warp, Running &running, const TimedI
     because = Activity::Shared;
     result = sm.shared.serve(issue, recorder.wavefronts * perWavefront) +
              rates[recorder.atomic ? TimingRate::SharedAtomicLatency : TimingRate::SharedLatency];
+    if (recorder.write)
+      warp.sharedStores = std::max(warp.sharedStores, result);
   }
   if (recorder.lines.empty())
     return result;
