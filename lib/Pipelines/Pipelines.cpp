@@ -104,9 +104,11 @@ void addNvvm(OpPassManager &manager, const fp4::PhaseOptions &options) {
   // What the kernels compute twice, once per use of a channel, is computed once.
   manager.addNestedPass<gpu::GPUModuleOp>(createCanonicalizerPass());
   manager.addNestedPass<gpu::GPUModuleOp>(createCSEPass());
-  // A kernel waits for the one before it only where it first touches memory.
-  if (options.overlap != fp4::LaunchOverlap::None)
-    manager.addPass(fp4::createOverlapLaunches({options.overlap == fp4::LaunchOverlap::All}));
+  // A kernel waits for the one before it only where it first touches memory; one that does not wait
+  // asks for no memory ahead.
+  manager.addPass(
+      fp4::createOverlapLaunches({/*all=*/options.overlap == fp4::LaunchOverlap::All,
+                                  /*chosen=*/options.overlap == fp4::LaunchOverlap::Chosen}));
 }
 
 /// From the llvm and nvvm dialects to PTX, and to a cubin for `emit` = "cubin".

@@ -151,6 +151,17 @@ void insert(LLVM::LLVMFuncOp kernel, Operation *place, ArrayRef<NVVM::GridDepAct
     NVVM::GriddepcontrolOp::create(b, kernel.getLoc(), kind);
 }
 
+/// Kernels that wait for none ask for nothing ahead.
+void erasePrefetches(LLVM::LLVMFuncOp kernel) {
+  bool waits = kernel
+                   .walk([](NVVM::GriddepcontrolOp op) {
+                     return op.getKind() == wait ? WalkResult::interrupt() : WalkResult::advance();
+                   })
+                   .wasInterrupted();
+  if (!waits)
+    kernel.walk([](NVVM::CpAsyncBulkPrefetchOp prefetch) { prefetch.erase(); });
+}
+
 /// The amax that is launched next before a quantizer. A kernel that may take the place of both is
 /// between them.
 gpu::LaunchFuncOp leaderOf(gpu::LaunchFuncOp follower) {
@@ -205,6 +216,13 @@ struct OverlapLaunches : fp4::impl::OverlapLaunchesBase<OverlapLaunches> {
   using OverlapLaunchesBase::OverlapLaunchesBase;
 
   void runOnOperation() override {
+    if (all || chosen)
+      overlapLaunches();
+    getOperation().walk(erasePrefetches);
+  }
+
+private:
+  void overlapLaunches() {
     getOperation().walk([&](gpu::LaunchFuncOp launch) {
       if (all)
         return makeDependent(launch);
@@ -233,7 +251,6 @@ struct OverlapLaunches : fp4::impl::OverlapLaunchesBase<OverlapLaunches> {
       });
   }
 
-private:
   void makeDependent(gpu::LaunchFuncOp launch) {
     launch->setAttr(fp4::kDependentAttr, UnitAttr::get(launch.getContext()));
     if (!all)

@@ -3,7 +3,8 @@
 // A product of prepacked weights begins while the kernel before it ends, and reads nothing until
 // that one has (OverlapLaunches.cpp). Its blocks start as multiprocessors become free, and memory
 // has little to do meanwhile. So one thread of each block asks for what the first stages will hold,
-// in the L2 cache alone: that is no read, and what is written meanwhile is written there.
+// in the L2 cache alone: that is no read, and what is written meanwhile is written there. Of
+// kernels that turn out not to wait, OverlapLaunches.cpp takes this away again.
 //
 // Where these rows are follows from the loops around the load: its row, with the first value of
 // each loop.

@@ -150,7 +150,10 @@ def OverlapLaunches : Pass<"fp4-overlap-launches", "::mlir::ModuleOp"> {
     amax (`fp4.leads`), which gives way to it: the amax executes `griddepcontrol.launch_dependents`, and
     the quantizer `griddepcontrol.wait` behind its first loads of what the amax only loads from. A
     kernel whose launch says `fp4.overlaps` executes both, and one whose launch says `fp4.waits`
-    only waits. Others are left alone.
+    only waits. Others do neither, and with `chosen = false` besides, no kernel does.
+
+    A kernel that does not wait has no `nvvm.cp.async.bulk.prefetch` either: to ask the L2 cache for
+    memory ahead of the loads pays only during the wait.
 
     ```mlir
     // fp4-opt --fp4-overlap-launches
@@ -173,7 +176,9 @@ def OverlapLaunches : Pass<"fp4-overlap-launches", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"all", "all", "bool", /*default=*/"true",
-           "Every launch, and not only those of quantizers behind an amax">];
+           "Every launch, and not only those that are chosen">,
+    Option<"chosen", "chosen", "bool", /*default=*/"true",
+           "Quantizers behind an amax, and launches that say so">];
   let dependentDialects = ["::mlir::NVVM::NVVMDialect"];
 }
 
