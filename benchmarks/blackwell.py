@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """What the compiler plans for published problems of B200, and its kernels beside other people's in the simulator.
 
-  benchmarks/blackwell.py plans [--build BUILD] [--only WORD] [--timed SECONDS] [--json FILE]
+  benchmarks/blackwell.py plans [--build BUILD] [--only WORD] [--timed SECONDS] [--mix ptx|cubin] [--json FILE]
   benchmarks/blackwell.py compile [--build BUILD] [--only WORD] [--runs N] [--most SECONDS]
   benchmarks/blackwell.py structure [--build BUILD] --peer "PLAN [:: COMMAND]" ... [--size M,N] [--depths K1,K2]
 
 plans      for every problem: the plan, the time of the static model (1.965 GHz, with 0.5 us of launch), and the time of `fp4-runner --time-only` (1.965 GHz, cold L2, the kernel alone) where that
-           takes at most SECONDS (default 60; large grids are sampled). All times but the last column are predictions.
+           takes at most SECONDS (default 60; large grids are sampled), with instructions as they are estimated from PTX, or as
+           ptxas makes them. All times but the last column are predictions.
 compile    for every problem the processor time that `fp4-runner --emit=cubin` takes from MLIR to machine code, with ptxas, by
            the plan that is chosen: user and system seconds of both processes, the least of N runs (default 3), which
            another load of the machine hardly changes. Fails where it is more than SECONDS for a kernel.
@@ -202,10 +203,10 @@ def planned(build: pathlib.Path, source: pathlib.Path, row: Row) -> None:
         row.plan = f"{plan[1]}, {plan[2]}"[:60]
 
 
-def timed(build: pathlib.Path, source: pathlib.Path, limit: float) -> dict[str, object] | str:
+def timed(build: pathlib.Path, source: pathlib.Path, limit: float, mix: str) -> dict[str, object] | str:
     """The report of `--time-only`, which samples large grids, for the one kernel; a line that says why there is none."""
     command = [build / "bin/fp4-runner", source, "--target=sm_100a", "--device=sim", "--time-only", "--json", "--no-verify",
-               "--check=off", "--dist=zeros"]
+               "--check=off", "--dist=zeros", "--mix", mix]
     try:
         found = subprocess.run(command, capture_output=True, text=True, check=False, timeout=limit)
     except subprocess.TimeoutExpired:
@@ -219,7 +220,7 @@ def timed(build: pathlib.Path, source: pathlib.Path, limit: float) -> dict[str, 
     return whole
 
 
-def plan_rows(build: pathlib.Path, only: str, limit: float) -> list[Row]:
+def plan_rows(build: pathlib.Path, only: str, limit: float, mix: str) -> list[Row]:
     rows = []
     with tempfile.TemporaryDirectory() as scratch:
         for problem in problems():
@@ -228,7 +229,7 @@ def plan_rows(build: pathlib.Path, only: str, limit: float) -> list[Row]:
             row, source = Row(problem), pathlib.Path(scratch) / "p.mlir"
             source.write_text(program(problem))
             planned(build, source, row)
-            found = row.note or timed(build, source, limit)
+            found = row.note or timed(build, source, limit, mix)
             if isinstance(found, dict):
                 row.timed = float(str(found["microseconds"]))
                 row.bound = row.bound or str(found["bound"])
@@ -400,6 +401,7 @@ def main() -> int:
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
     parser.add_argument("--only", default="", metavar="WORD")
     parser.add_argument("--timed", type=float, default=60, metavar="SECONDS")
+    parser.add_argument("--mix", default="ptx", choices=["ptx", "cubin"], help="instructions as estimated from PTX, or as ptxas makes them")
     parser.add_argument("--peer", action="append", default=[], metavar="PLAN [:: COMMAND]")
     parser.add_argument("--size", default="256,256", metavar="M,N")
     parser.add_argument("--depths", default="4096,8192", metavar="K1,K2")
@@ -410,7 +412,7 @@ def main() -> int:
     if options.table == "compile":
         return print_compile_times(compile_times(options), options.most)
     if options.table == "plans":
-        rows = plan_rows(options.build, options.only, options.timed)
+        rows = plan_rows(options.build, options.only, options.timed, options.mix)
         print_plans(rows)
         found: list[object] = [asdict(row) for row in rows]
     else:

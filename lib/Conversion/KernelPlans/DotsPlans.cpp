@@ -12,16 +12,16 @@ using namespace fp4;
 
 /// Sixteen warps have the registers for two chunks each, so that ptxas leaves the loads where they
 /// are; more rows have more sums. On an H200 blocks of 64 threads are as fast as those of 128 for
-/// one to four rows (docs/Performance.md), and a B200 is predicted to lose less in the last wave.
-/// Where codes convert to f16, one row needs 80 registers with a chunk at a time. Then 24 warps
-/// fit, which hide more of each other's latency (docs/Performance/Blackwell.md).
+/// one to four rows (docs/Performance.md). A B200 is predicted to lose less in the last wave, and
+/// least with a warp to a block where one row is multiplied (docs/Performance/Blackwell.md).
 static KernelPlan proposeDots(Operation *op, const KernelPlan &, const hw::TargetModel &target) {
   auto product = cast<BlockScaledMatmulOp>(op);
   int64_t rows =
       cast<RankedTensorType>(product.getLhs().getType()).getDimSize(0) / product.getNumGroups();
   KernelPlan plan = planOfFamily(KernelFamily::StreamDots);
-  plan.threads = 64;
-  plan.resident = rows > 4 ? 6 : rows == 1 && target.hasFp4Convert ? 12 : 8;
+  bool isVector = rows == 1 && target.hasFp4Convert;
+  plan.threads = isVector ? 32 : 64;
+  plan.resident = rows > 4 ? 6 : isVector ? 16 : 8;
   return plan;
 }
 
