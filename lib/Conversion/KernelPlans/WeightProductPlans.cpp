@@ -354,8 +354,11 @@ static bool hasStages(Operation *op, const KernelPlan &plan, int64_t resident,
 /// Blocks beside each other.
 static int64_t chooseResident(Operation *op, const KernelPlan &plan, bool isFull,
                               const hw::TargetModel &target) {
-  constexpr int64_t fewRows = 8; // with more, ptxas would wait for each instruction of two products
-  bool mayBeTwo = isFull && (productsOf(op) == 1 || plan.tile[0] <= fewRows);
+  // With more than 8 rows ptxas waits for each instruction of two products, and two blocks of
+  // groups are faster all the same (docs/Performance/WeightProducts.md).
+  constexpr int64_t fewRows = 8;
+  bool mayBeTwo = isFull && (productsOf(op) == 1 || plan.tile[0] <= fewRows ||
+                             cast<BlockScaledMatmulOp>(op).isGrouped());
   int64_t most = mayBeTwo ? mostResident(plan.tile) : 1;
   return multipliesByWarps(target) && !hasStages(op, plan, most, target) ? 1 : most;
 }

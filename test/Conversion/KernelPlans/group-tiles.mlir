@@ -59,3 +59,29 @@ func.func @wide(%x: tensor<16384x2880xbf16>, %w: !v, %o: tensor<33xi64>) -> tens
       : (tensor<16384x2880xbf16>, !v, tensor<33xi64>) -> tensor<16384x5632xbf16>
   return %y : tensor<16384x5632xbf16>
 }
+
+// Two products of groups have two blocks of a multiprocessor; one layer with as many rows has one.
+!g = tensor<736x45x4352xi8, #fp4.weight_layout<wgmma>>
+// WGMMA-LABEL: func.func @gates_of_groups
+// WGMMA: tile = [32, 128, 256], {{.*}}resident = 2, overlap = both>
+func.func @gates_of_groups(%x: tensor<512x2880xbf16>, %w: !g, %v: !g, %o: tensor<33xi64>) -> tensor<512x2944xbf16> {
+  %y = fp4.blockscaled_matmul %x, %w offsets %o with %v epilogue() {
+  ^bb0(%s: f32, %t: f32):
+    %p = arith.mulf %s, %t : f32
+    %z = arith.truncf %p : f32 to bf16
+    fp4.yield %z : bf16
+  } {format = #fp4.format<mxfp4>} : (tensor<512x2880xbf16>, !g, tensor<33xi64>, !g) -> tensor<512x2944xbf16>
+  return %y : tensor<512x2944xbf16>
+}
+!l = tensor<256x64x4352xi8, #fp4.weight_layout<wgmma>>
+// WGMMA-LABEL: func.func @gates_of_one
+// WGMMA: tile = [32, 128, 256], {{.*}}resident = 1, overlap = both>
+func.func @gates_of_one(%x: tensor<32x4096xbf16>, %w: !l, %v: !l) -> tensor<32x32768xbf16> {
+  %y = fp4.blockscaled_matmul %x, %w with %v epilogue() {
+  ^bb0(%s: f32, %t: f32):
+    %p = arith.mulf %s, %t : f32
+    %z = arith.truncf %p : f32 to bf16
+    fp4.yield %z : bf16
+  } {format = #fp4.format<mxfp4>} : (tensor<32x4096xbf16>, !l, !l) -> tensor<32x32768xbf16>
+  return %y : tensor<32x32768xbf16>
+}
