@@ -296,8 +296,7 @@ double waitBehindAnother(double later) {
   return memory.read(second, later, std::span(&access, 1)) - later;
 }
 
-/// A line that another one asked device memory for was once there at once: products of vectors, of
-/// which several multiprocessors read each part at the same time, were predicted 20 % too fast.
+/// A line that another one had asked device memory for was once there at once.
 TEST(MemorySystem, ALineThatIsOnItsWayForAnotherIsNotThereYet) {
   const Rates rates("sm_90a");
   const double alone = waitBehindAnother(1e6), first = waitBehindAnother(0);
