@@ -402,18 +402,19 @@ template <typename F> void forLines(std::span<const GlobalRun> runs, F &&f) {
 
 } // namespace
 
-double MemorySystem::read(Port &port, double now, double last, std::span<const GlobalRun> runs) {
-  Touched touched;
+double MemorySystem::readRuns(Port &port, double now, double last, std::span<const GlobalRun> runs,
+                              Touched touched) {
   forLines(runs,
            [&](const LineAccess &access) { touch(access, port, now, /*write=*/false, touched); });
   return arrive(touched, std::max(last, transfer(port, now, touched, false)));
 }
 
+double MemorySystem::read(Port &port, double now, double last, std::span<const GlobalRun> runs) {
+  return readRuns(port, now, last, runs, {});
+}
+
 void MemorySystem::prefetch(Port &port, double now, double last, std::span<const GlobalRun> runs) {
-  Touched touched{.stays = true};
-  forLines(runs,
-           [&](const LineAccess &access) { touch(access, port, now, /*write=*/false, touched); });
-  arrive(touched, std::max(last, transfer(port, now, touched, false)));
+  readRuns(port, now, last, runs, {.stays = true});
 }
 
 double MemorySystem::write(Port &port, double now, std::span<const GlobalRun> runs) {

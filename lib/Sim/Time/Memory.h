@@ -203,6 +203,8 @@ private:
   uint32_t fetched(uint32_t sectors, uint32_t present, bool write) const;
   double latencyOf(const Touched &touched) const;
   double arrive(const Touched &touched, double end);
+  double readRuns(Port &port, double now, double last, std::span<const GlobalRun> runs,
+                  Touched touched);
   double transfer(Port &port, double now, const Touched &touched, bool write);
   double serve(SharedServer &server, double now, double duration) const;
   double waitForPart(double now, double service, double writes);
