@@ -242,23 +242,42 @@ Status TimedLaunch::runSlots(uint32_t begin, uint32_t end) {
   return {};
 }
 
-/// The warps of all slots are more than the host's near caches hold: asks for those that come next.
+/// The warps of all slots are more than the host's near caches hold: asks for what the next
+/// instruction of `warp` reads and writes.
+void TimedLaunch::prefetchOperands(const TimedWarp &warp) const {
+  constexpr size_t line = 64, lanes = 32, most = 256;
+  for (const Operand &operand : launch.kernel->code[warp.pc].op) {
+    if (!operand)
+      break;
+    if (operand.kind == OperandKind::Reg && operand.bank == kRegBank)
+      for (size_t at = 0; at < std::min(lanes * operand.width, most); at += line)
+        __builtin_prefetch(warp.warp->registers + operand.offset + at, 1);
+  }
+}
+
+/// ... and for the state of the warps that come next.
 void TimedLaunch::prefetch(const Slot &slot) const {
-  constexpr size_t next = 12, line = 64;
-  slot.events.forFirst(next, [&](const TimedEvent &event) {
-    const Running *running = slot.running[event.running].get();
-    if (!running || event.warp == kTicket)
-      return;
-    const auto *warp = reinterpret_cast<const char *>(&running->warps[event.warp]);
+  constexpr size_t next = 32, line = 64;
+  const auto forNext = [&](auto &&f) {
+    slot.events.forFirst(next, [&](const TimedEvent &event) {
+      Running *running = slot.running[event.running].get();
+      if (running && event.warp != kTicket)
+        f(*running, event.warp);
+    });
+  };
+  forNext([&](Running &running, uint32_t index) {
+    const auto *warp = reinterpret_cast<const char *>(&running.warps[index]);
     for (size_t at = 0; at < sizeof(TimedWarp); at += line)
       __builtin_prefetch(warp + at, 1);
-    const float *ready = &running->ready[event.warp * code.registerCount()];
+    const float *ready = &running.ready[index * code.registerCount()];
     for (size_t at = 0; at < code.registerCount(); at += line / sizeof(float))
       __builtin_prefetch(ready + at, 1);
   });
+  forNext([&](Running &running, uint32_t index) { prefetchOperands(running.warps[index]); });
 }
 
 Status TimedLaunch::runSlot(Slot &slot, double until) {
+  slot.until = until;
   prefetch(slot);
   while (!slot.events.empty() && slot.events.top().when <= until && !waits) {
     const TimedEvent event = slot.events.take();
@@ -371,6 +390,8 @@ void TimedLaunch::schedule(Slot &slot, uint32_t place, TimedWarp &warp) {
   }
   warp.account.cycles[size_t(warp.reason)] += ready - warp.waited;
   warp.waited = ready;
+  if (ready <= slot.until)
+    prefetchOperands(warp);
   slot.events.push({ready, order++, place, index, 0});
 }
 

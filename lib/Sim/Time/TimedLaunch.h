@@ -76,6 +76,7 @@ private:
     Calendar events;
     std::vector<std::unique_ptr<Running>> running; ///< by place; null: free
     uint32_t index = 0;
+    double until = 0;                   ///< of its present turn
     double flops = 0, instructions = 0; ///< executed
     double before = 0;                  ///< work() when the sample began
     uint32_t atBegin = 0;               ///< clusters that ran when the sample began
@@ -115,6 +116,7 @@ private:
              double when, bool early);
   bool startNext(Slot &slot, uint32_t place, double when);
   void prefetch(const Slot &slot) const;
+  void prefetchOperands(const TimedWarp &warp) const;
   Status runSlot(Slot &slot, double until);
   Status runTicket(Slot &slot, const TimedEvent &event);
   Status runWarp(Slot &slot, const TimedEvent &event);
