@@ -14,6 +14,10 @@ using namespace fp4;
 /// Fraction bits that bf16 has fewer than f16.
 static constexpr int64_t kFractionShift = 3;
 
+/// What a code as bf16 lacks, 2^126, and the same in the exponents of two bf16.
+static constexpr double kCodePower = 0x1p126;
+static constexpr uint32_t kCodeExponents = 126u << 7 | 126u << 23;
+
 static Value constant(ImplicitLocOpBuilder &b, uint32_t value) {
   return arith::ConstantOp::create(b, b.getI32IntegerAttr(int32_t(value)));
 }
@@ -65,14 +69,21 @@ PackedHalves::Factors PackedHalves::factorsE4M3(Value scales) {
   return result;
 }
 
-/// The four scales of both rows are in one word. A byte is the exponent of a bf16, but for 0, a
-/// subnormal, and 255, for which the infinity that it gives becomes NaN.
-SmallVector<PackedHalves::Factors> PackedHalves::factorsE8M0(Value scales) {
+/// Two exponents as factors. A byte is the exponent of a bf16, but for 0, a subnormal, and 255, for
+/// which the infinity that it gives becomes NaN. Neither needs care where 126 is added to bytes up
+/// to 127, scales up to 1.
+Value PackedHalves::powersOf(Value bits, Powers powers) {
+  if (powers == Powers::UpToOne)
+    return asPair(arith::AddIOp::create(b, bits, constant(b, kCodeExponents)));
+  Value pair = LLVM::MaxNumOp::create(b, asPair(bits), splat(0x1p-127));
+  return LLVM::FMAOp::create(b, pair, splat(0), pair);
+}
+
+/// The four scales of both rows are in one word.
+SmallVector<PackedHalves::Factors> PackedHalves::factorsE8M0(Value scales, Powers powers) {
   SmallVector<Factors> rows(2);
   for (unsigned block : {0u, 1u}) {
-    Value pair = asPair(masked(rotate(scales, 8 * block), hw::weightPowerMask));
-    pair = LLVM::MaxNumOp::create(b, pair, splat(0x1p-127));
-    pair = LLVM::FMAOp::create(b, pair, splat(0), pair);
+    Value pair = powersOf(masked(rotate(scales, 8 * block), hw::weightPowerMask), powers);
     for (int64_t lower : {0, 1})
       rows[lower].append(2, inBothLanes(pair, lower));
   }
@@ -112,16 +123,16 @@ Value PackedHalves::takePair(Value moved) {
   return arith::OrIOp::create(b, magnitudes, masked(pair, signs));
 }
 
-SmallVector<Value> PackedHalves::convertTile(ValueRange codes, ValueRange scales) {
+SmallVector<Value> PackedHalves::convertTile(ValueRange codes, ValueRange scales, Powers powers) {
   SmallVector<Factors> rows =
       isE4M3 ? SmallVector<Factors>{factorsE4M3(scales[0]), factorsE4M3(scales[1])}
-             : factorsE8M0(scales.front());
+             : factorsE8M0(scales.front(), powers);
   SmallVector<Value> result;
   for (int64_t step = 0; step < hw::weightSteps; step += 2)
     for (auto [i, moved] : llvm::enumerate(movePairs(codes.slice(step, 2)))) {
       Value pair = asPair(takePair(moved));
-      if (!isE4M3) // the factor would be infinite for a scale of 4
-        pair = arith::MulFOp::create(b, pair, splat(0x1p126));
+      if (!isE4M3 && powers == Powers::Any) // the factor would be infinite for a scale of 4
+        pair = arith::MulFOp::create(b, pair, splat(kCodePower));
       pair = arith::MulFOp::create(b, pair, rows[i % 2][step + int64_t(i) / 4]);
       result.push_back(LLVM::BitcastOp::create(b, b.getI32Type(), pair));
     }

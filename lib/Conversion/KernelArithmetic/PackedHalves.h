@@ -8,7 +8,9 @@
 //   f16    three bits further to the left: value * 2^-14 and scale * 2^7
 //
 // so that both are value * scale * 2^-7, as numerics::convertElement has it. Scales of mxfp4 are
-// powers of two, the exponent of a bf16; a code is multiplied by 2^126 and then by them.
+// powers of two, the exponent of a bf16; a code is multiplied by 2^126 and then by them. Of a scale
+// up to 1, 2^126 times the scale is a bf16 too, and one multiplication is enough. Either way
+// nothing is rounded: a product is a code times a power of two, at least 2^-128.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -35,15 +37,19 @@ public:
 
   /// Words of scales that a thread has of a tile: of its two rows one each, or together.
   static constexpr int64_t numScaleWords(int64_t block) { return block == 16 ? 2 : 1; }
+  /// What is known of the scales of mxfp4.
+  enum class Powers { Any, UpToOne };
   /// The registers (i32) of the four steps of a tile, four each, of its words of codes and of
   /// scales.
-  llvm::SmallVector<mlir::Value> convertTile(mlir::ValueRange codes, mlir::ValueRange scales);
+  llvm::SmallVector<mlir::Value> convertTile(mlir::ValueRange codes, mlir::ValueRange scales,
+                                             Powers powers = Powers::Any);
 
 private:
   /// Factors of a row for each step, in both lanes.
   using Factors = llvm::SmallVector<mlir::Value>;
   Factors factorsE4M3(mlir::Value scales);
-  llvm::SmallVector<Factors> factorsE8M0(mlir::Value scales);
+  llvm::SmallVector<Factors> factorsE8M0(mlir::Value scales, Powers powers);
+  mlir::Value powersOf(mlir::Value bits, Powers powers);
   mlir::Value inBothLanes(mlir::Value pair, int64_t lane);
   mlir::Value rotate(mlir::Value word, unsigned amount);
   mlir::Value masked(mlir::Value word, uint32_t mask);

@@ -5,6 +5,10 @@
 // without bank conflicts. All tiles of a step are read first; then each is converted while the
 // tensor core multiplies those before.
 //
+// Of mxfp4, weights whose scales are up to 1 are converted with half of the multiplications. A step
+// of few columns is there twice, with both conversions: wgmma must be the same for all warps of a
+// warpgroup, so each of them looks at the scales of all 64 rows.
+//
 // leave_fragment, fetch_fragment: parts of a tile that blocks exchange, in the order of the
 // threads.
 //
@@ -26,6 +30,8 @@ namespace {
 /// Instructions of K in a tile.
 constexpr int64_t kSteps = hw::weightSteps;
 
+using Powers = PackedHalves::Powers;
+
 struct LowerMmaPrepacked : PipePattern<pipe::MmaPrepackedOp> {
   using PipePattern::PipePattern;
 
@@ -41,16 +47,44 @@ struct LowerMmaPrepacked : PipePattern<pipe::MmaPrepackedOp> {
   }
 
 private:
-  /// A tile is converted while the tensor core multiplies those before.
   void multiply(ImplicitLocOpBuilder &b, pipe::MmaPrepackedOp op, OpAdaptor adaptor, int64_t first,
                 int64_t count) const {
-    SmallVector<PrepackedWords> words;
+    auto multiplyBy = [&](Powers powers, Int32 thread) {
+      SmallVector<PrepackedWords> words;
+      for (int64_t tile = first; tile < first + count; ++tile)
+        words.push_back(
+            loadPrepackedTile(b, adaptor.getWeights(), op.getWeights().getType(), thread, tile));
+      if (multipliesByWarps(*state.target))
+        multiplyByWarps(b, op, adaptor, words, first);
+      else
+        multiplyByGroups(b, op, adaptor, words, first, powers);
+    };
     Int32 thread = threadOfRole(b, op, state);
-    for (int64_t tile = first; tile < first + count; ++tile)
-      words.push_back(
-          loadPrepackedTile(b, adaptor.getWeights(), op.getWeights().getType(), thread, tile));
-    if (multipliesByWarps(*state.target))
-      return multiplyByWarps(b, op, adaptor, words, first);
+    if (convertsByPowers(op, state, count))
+      branchByPowers(b, areGroupsUpToOne(b, op, adaptor, thread), thread, multiplyBy);
+    else
+      multiplyBy(Powers::Any, thread);
+    if (state.loopedProducts.contains(op))
+      finishProductLoop(b, op, adaptor.getAccumulator(), op.getAccumulator().getType());
+  }
+
+  /// The scales of all rows of this warpgroup, and of all tiles: those of a pair of rows in each
+  /// lane.
+  static Value areGroupsUpToOne(ImplicitLocOpBuilder &b, pipe::MmaPrepackedOp op, OpAdaptor adaptor,
+                                Int32 thread) {
+    pipe::SharedType type = op.getWeights().getType();
+    Int32 pair = thread / kGroupThreads * (kGroupRows / 2) + thread % 32;
+    SmallVector<Value> words;
+    for (int64_t tile = 0; tile < type.getRows(); ++tile)
+      llvm::append_range(words, loadPairScales(b, adaptor.getWeights(), type, pair, tile));
+    return areUpToOne(b, words);
+  }
+
+  /// The tiles from `first` on, of which `words` are. A tile is converted while the tensor core
+  /// multiplies those before.
+  void multiplyByGroups(ImplicitLocOpBuilder &b, pipe::MmaPrepackedOp op, OpAdaptor adaptor,
+                        ArrayRef<PrepackedWords> words, int64_t first, Powers powers) const {
+    int64_t count = int64_t(words.size());
     WarpgroupProduct product = productOf(b, op, adaptor);
     PackedHalves halves = halvesOf(b, op, state);
     Value fragment = adaptor.getAccumulator();
@@ -59,7 +93,7 @@ private:
     for (int64_t i = 0; i < count; ++i) {
       if (first + i > 0)
         product.accumulate = arith::ConstantOp::create(b, b.getBoolAttr(true));
-      product.a = halves.convertTile(words[i].codes, words[i].scales);
+      product.a = halves.convertTile(words[i].codes, words[i].scales, powers);
       product.bOffsets = instructionOffsets(op.getB().getType(), (first + i) * kSteps, kSteps);
       product.pending = i + 1 < count || state.continuedProducts.contains(op) ||
                         state.loopedProducts.contains(op);
@@ -68,11 +102,9 @@ private:
         emitProxyFence(b, op.getLoc());
     }
     storeElements(b, fragment, sums);
-    if (state.loopedProducts.contains(op))
-      finishProductLoop(b, op, fragment, op.getAccumulator().getType());
   }
 
-  /// The tiles from `first` on, of which `words` are.
+  /// The same with mma.sync.
   void multiplyByWarps(ImplicitLocOpBuilder &b, pipe::MmaPrepackedOp op, OpAdaptor adaptor,
                        ArrayRef<PrepackedWords> words, int64_t first) const {
     WarpColumns columns(b, adaptor.getB(), op.getB().getType());
@@ -174,11 +206,45 @@ PackedHalves fp4::halvesOf(ImplicitLocOpBuilder &b, pipe::SharedType weights, Ty
 PrepackedWords fp4::loadPrepackedTile(ImplicitLocOpBuilder &b, Value weights, pipe::SharedType type,
                                       Int32 thread, int64_t number) {
   Value tile = offsetPointer(b, b.getLoc(), weights, number * type.getInnerBytes());
-  Value scales = offsetPointer(b, b.getLoc(), tile, hw::weightCodeBytes);
-  int64_t numScales = PackedHalves::numScaleWords(blockOfWeights(type));
   return {loadSharedWords(b, stridedPointer(b, b.getLoc(), tile, thread, hw::weightThreadBytes), 4),
-          loadSharedWords(b, stridedPointer(b, b.getLoc(), scales, thread / 4, 4 * numScales),
-                          numScales)};
+          loadPairScales(b, weights, type, thread / 4, number)};
+}
+
+SmallVector<Value> fp4::loadPairScales(ImplicitLocOpBuilder &b, Value weights,
+                                       pipe::SharedType type, Int32 pair, int64_t number) {
+  int64_t offset = number * type.getInnerBytes() + hw::weightCodeBytes;
+  int64_t count = PackedHalves::numScaleWords(blockOfWeights(type));
+  Value scales = offsetPointer(b, b.getLoc(), weights, offset);
+  return loadSharedWords(b, stridedPointer(b, b.getLoc(), scales, pair, 4 * count), count);
+}
+
+bool fp4::convertsByPowers(pipe::MmaPrepackedOp op, const KernelState &state, int64_t count) {
+  constexpr int64_t mostColumns = 64;
+  pipe::SharedType weights = op.getWeights().getType();
+  return blockOfWeights(weights) == 32 && op.getB().getType().getRows() <= mostColumns &&
+         count == weights.getRows() && !multipliesByWarps(*state.target);
+}
+
+Value fp4::areUpToOne(ImplicitLocOpBuilder &b, ValueRange words) {
+  Value all = words.front();
+  for (Value word : words.drop_front())
+    all = arith::OrIOp::create(b, all, word);
+  auto number = [&](int64_t value) { return constantI32(b, b.getLoc(), value); };
+  Value above = arith::AndIOp::create(b, all, number(hw::weightAboveOneMask));
+  Value none = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, above, number(0));
+  return NVVM::VoteSyncOp::create(b, b.getI1Type(), number(-1), none, NVVM::VoteSyncKind::all);
+}
+
+/// LLVM would move loads and shifts that both ways have in front of the branch, where they take
+/// registers; of a thread that it does not know they are others.
+void fp4::branchByPowers(ImplicitLocOpBuilder &b, Value areUpToOne, Int32 thread,
+                         llvm::function_ref<void(PackedHalves::Powers, Int32 thread)> body) {
+  auto branch = scf::IfOp::create(b, areUpToOne, /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard restore(b);
+  b.setInsertionPointToStart(branch.thenBlock());
+  body(Powers::UpToOne, thread);
+  b.setInsertionPointToStart(branch.elseBlock());
+  body(Powers::Any, Int32(b, computeHere(b, b.getLoc(), Value(thread)).front()));
 }
 
 SmallVector<Value> fp4::loadAccumulator(ImplicitLocOpBuilder &b, pipe::FragmentType type,

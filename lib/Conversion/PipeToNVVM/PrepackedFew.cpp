@@ -4,7 +4,9 @@
 // that convert weights are slower by half (docs/Time.md). mma.sync.m16n8k16 has the same fragments
 // (WarpColumns.h).
 //
-// Everything is read before the first product; what follows needs the stage no more.
+// Everything is read before the first product; what follows needs the stage no more. Of mxfp4, a
+// warp first looks at the scales of its rows, and has what it reads and multiplies twice
+// (Prepacked.cpp).
 //
 //===----------------------------------------------------------------------===//
 #include "PrepackedTiles.h"
@@ -16,6 +18,8 @@ using namespace fp4;
 namespace {
 
 constexpr int64_t kSteps = hw::weightSteps;
+
+using Powers = PackedHalves::Powers;
 
 /// What a thread has of the operands and sums of a product.
 struct Turn {
@@ -54,25 +58,40 @@ struct LowerMmaPrepackedFew : PipePattern<pipe::MmaPrepackedOp> {
     SmallVector<pipe::MmaPrepackedOp> products = productsInTurns(op);
     rewriter.setInsertionPoint(products.back());
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    forExistingTiles(b, adaptor.getTiles(), op.getWeights().getType().getRows(),
-                     [&](int64_t first, int64_t count) {
-                       std::vector<Turn> turns;
-                       for (pipe::MmaPrepackedOp product : products)
-                         turns.push_back(load(b, rewriter, product, first, count));
-                       multiply(b, op, turns, count);
-                     });
+    forExistingTiles(
+        b, adaptor.getTiles(), op.getWeights().getType().getRows(),
+        [&](int64_t first, int64_t count) { multiplyTiles(b, rewriter, products, first, count); });
     for (pipe::MmaPrepackedOp product : products)
       rewriter.eraseOp(product);
     return success();
   }
 
 private:
+  void multiplyTiles(ImplicitLocOpBuilder &b, ConversionPatternRewriter &rewriter,
+                     ArrayRef<pipe::MmaPrepackedOp> products, int64_t first, int64_t count) const {
+    auto multiplyBy = [&](Powers powers, Int32 thread) {
+      std::vector<Turn> turns;
+      for (pipe::MmaPrepackedOp product : products)
+        turns.push_back(load(b, rewriter, product, thread, first, count));
+      multiply(b, products.front(), turns, count, powers);
+    };
+    Int32 thread = threadOfRole(b, products.front(), state);
+    if (!convertsByPowers(products.front(), state, count))
+      return multiplyBy(Powers::Any, thread);
+    SmallVector<Value> scales;
+    for (pipe::MmaPrepackedOp product : products)
+      for (int64_t tile = first; tile < first + count; ++tile)
+        llvm::append_range(scales,
+                           loadPairScales(b, rewriter.getRemappedValue(product.getWeights()),
+                                          product.getWeights().getType(), thread / 4, tile));
+    branchByPowers(b, areUpToOne(b, scales), thread, multiplyBy);
+  }
+
   Turn load(ImplicitLocOpBuilder &b, ConversionPatternRewriter &rewriter, pipe::MmaPrepackedOp op,
-            int64_t first, int64_t count) const {
+            Int32 thread, int64_t first, int64_t count) const {
     auto lowered = [&](Value value) { return rewriter.getRemappedValue(value); };
     Turn turn = {lowered(op.getAccumulator()), {}, {}, {}};
     WarpColumns columns(b, lowered(op.getB()), op.getB().getType());
-    Int32 thread = threadOfRole(b, op, state);
     for (int64_t tile = first; tile < first + count; ++tile) {
       turn.words.push_back(
           loadPrepackedTile(b, lowered(op.getWeights()), op.getWeights().getType(), thread, tile));
@@ -86,14 +105,15 @@ private:
   }
 
   void multiply(ImplicitLocOpBuilder &b, pipe::MmaPrepackedOp op, MutableArrayRef<Turn> turns,
-                int64_t count) const {
+                int64_t count, Powers powers) const {
     Type element = op.getB().getType().getElementType();
     emitProxyFence(b, op.getLoc()); // the reads before loads that follow
     PackedHalves halves = halvesOf(b, op, state);
     for (int64_t tile = 0; tile < count; ++tile) {
       SmallVector<SmallVector<Value>> weights;
       for (Turn &turn : turns)
-        weights.push_back(halves.convertTile(turn.words[tile].codes, turn.words[tile].scales));
+        weights.push_back(
+            halves.convertTile(turn.words[tile].codes, turn.words[tile].scales, powers));
       for (int64_t step = 0; step < kSteps; ++step)
         for (auto [turn, ofTurn] : llvm::zip_equal(turns, weights))
           multiplyColumns(

@@ -1,0 +1,34 @@
+"""Scales (f8E8M0FNU) of 256 x 512 weights of MXFP4, in .npy files of a folder that differ in few bytes.
+
+What converts a weight depends on the scales beside it: bytes up to 127 are scales up to 1. A warp has 16
+rows, a warpgroup 64, and a step of K that is multiplied at once 256 elements, 8 blocks.
+"""
+import pathlib
+import random
+import struct
+import sys
+
+ROWS, BLOCKS = 256, 16
+LEAST = 16  # the first rows have scales of 2^-127
+folder = pathlib.Path(sys.argv[1])
+folder.mkdir(exist_ok=True)
+
+
+def write(name, changed, lowest=100, highest=127):
+    random.seed(1)
+    scales = bytearray(random.randint(lowest, highest) for _ in range(ROWS * BLOCKS))
+    if highest < 128:
+        scales[:LEAST * BLOCKS] = bytes(LEAST * BLOCKS)
+    for row, block, byte in changed:
+        scales[row * BLOCKS + block] = byte
+    header = f"{{'descr': '|u1', 'fortran_order': False, 'shape': ({ROWS}, {BLOCKS}), }}"
+    header += " " * (-(len(header) + 11) % 64) + "\n"
+    (folder / f"{name}.npy").write_bytes(
+        b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() + bytes(scales))
+
+
+write("small", [])
+write("two", [(3, 0, 128)])  # 2 in the first warp, in the first step
+write("mixed", [(20, 7, 254), (70, 9, 130), (200, 8, 140)])  # three of four warpgroups, in one step each
+write("nan", [(127, 5, 255), (128, 15, 255)])
+write("large", [], 128, 150)
