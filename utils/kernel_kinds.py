@@ -23,11 +23,14 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 #: fp4-run is given each of them; so many as `explored` says, from the first on, or all, run in every
 #: order. `larger` is a program of the same kind with more tiles. Where this has an argument `o`,
 #: `offsets` has what that may be by name, and the error that it gives, or None.
-Kind = collections.namedtuple("Kind", "name text target shape options rows larger offsets explored",
-                              defaults=[None, (), None, None, None, None])
+#: Where a kernel branches on what its operands are, `dists` are those of fp4-run that are run.
+Kind = collections.namedtuple("Kind", "name text target shape options rows larger offsets explored dists",
+                              defaults=[None, (), None, None, None, None, ()])
 BOTH = ["sm_100a", "sm_90a"]
 NEAR = "nearest_even"
 RING = "stages = 2"
+#: Scales of MXFP4 above 1 beside others, and none above 1: two ways of code.
+POWERS = ("gaussian", "exact")
 
 
 def on(multiprocessors, plan=""):
@@ -72,9 +75,9 @@ def lanes(k, tile):
     return planned(text, f"tile = [128, {tile}, 128], stages = 2")
 
 
-def weights(element, packed, split, tile, n, k, plans="wgmma", m="?"):
+def weights(element, packed, split, tile, n, k, plans="wgmma", m="?", fmt=None):
     """A product of floats or e4m3 and of weights."""
-    fmt = "mxfp4" if element == "f8E4M3FN" else "nvfp4"
+    fmt = fmt or ("mxfp4" if element == "f8E4M3FN" else "nvfp4")
     return sweep_weights.program(element, fmt, "bf16", packed, "none", split, tile, n, k, m, plans)
 
 
@@ -270,6 +273,8 @@ def hopper_weights():
             rows = ends if packed == "plain" else (5, 13)
             name = f"{packed} {fmt} weights x {element}{where}"
             yield wgmma(name, text, split, rows=rows)
+    text = weights("bf16", "prepacked", 1, "16", 384, 1024, fmt="mxfp4")
+    yield wgmma("prepacked mxfp4 weights x bf16", text, rows=(5, 21))._replace(dists=POWERS)
     # Four k tiles are written out, as above.
     ahead = weights("f8E4M3FN", "prepacked", 1, "128ahead", 256, 1024)
     yield wgmma("prepacked mxfp4 weights x f8E4M3FN, converted ahead", ahead, 1, "stages = 3", 130)
@@ -287,6 +292,7 @@ def experts():
     for form, what in (("groups", "groups"), ("offsets", "groups of the device"), ("ranges", "masked groups")):
         text = sweep_groups.program(form, (21, 0, 1), 128, 1024, "mxfp4", "bf16", "none", "w8", "bf16 prepacked")
         kind = wgmma(f"prepacked mxfp4 weights x bf16, {what}", text)
+        kind = kind._replace(dists=POWERS)
         yield kind if form == "groups" else told(kind)
     text = sweep_groups.program("groups", (21, 0, 1), 128, 1024, "nvfp4", "bf16", "none", "chosen", "bf16 plain")
     yield wgmma("plain nvfp4 weights x bf16, groups", text, 1, f"tile = [16, 128, 128], {RING}")
@@ -312,7 +318,7 @@ def gates():
     yield wgmma("NVFP4 product by wgmma, gate, groups", text)  # of more tiles, two mutants have too many orders
     yield Kind("NVFP4 product by mma.sync, gate, groups", text, "sm_120a", None, on(1, f"tile = [64, 64, 128], {RING}"))
     text = gate("offsets", 128, 1024, "mxfp4", "w8", "bf16 prepacked")
-    yield told(wgmma("prepacked mxfp4 weights x bf16, gate, groups of the device", text))
+    yield told(wgmma("prepacked mxfp4 weights x bf16, gate, groups of the device", text))._replace(dists=POWERS)
     text = gate("groups", 128, 1024, "mxfp4", "w8", "bf16 prepacked")
     yield Kind("prepacked mxfp4 weights x bf16, gate, groups", text, "sm_120a", None, on(1, RING))
     text, larger = (gate("groups", 128, 960, "nvfp4", "l16", "bf16 prepacked", rows)

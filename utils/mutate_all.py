@@ -50,13 +50,19 @@ def offsets_runs(kind, scratch):
         yield [f"--input=o={path}", *fails]
 
 
-def runs_of(kind, scratch):
+def shape_runs(kind, scratch):
     """Arguments of fp4-run: once for each number of rows, or for each tensor of offsets."""
     if kind.offsets:
         return list(offsets_runs(kind, scratch))
     if kind.rows:
         return [[f"--shape={rows}"] for rows in kind.rows]
     return [[f"--shape={str(kind.shape).split(',')[0]}"] if kind.shape else []]
+
+
+def runs_of(kind, scratch):
+    """The same for each distribution of the operands that matters."""
+    dists = [[f"--dist={dist}"] for dist in kind.dists] or [[]]
+    return [[*run, *dist] for dist in dists for run in shape_runs(kind, scratch)]
 
 
 def judge(kind, options):

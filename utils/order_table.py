@@ -9,8 +9,9 @@
   utils/order_table.py --document=docs/Simulator.md   writes the table into the document
 
 Of a product, a row has the kernel with the most steps, and of quantizers all kernels that differ; the
-seconds are those of all. Exit code 1 when an order fails. A kernel whose orders did not all run says
-so; a program that did not end within --seconds says that.
+seconds are those of all, and of all distributions of operands that matter. Exit code 1 when an order
+fails. A kernel whose orders did not all run says so; a program that did not end within --seconds says
+that.
 """
 import argparse
 import datetime
@@ -59,13 +60,16 @@ def explore(tools, case, options):
             return compiled.stderr
         command = [options.run or tools / "fp4-run", library, *shape, "--device=sim", "--check=strict",
                    "--policy=exhaustive", f"--max-orders={options.most}", "--no-verify", "--json"]
-        try:
-            run = subprocess.run(command, capture_output=True, text=True, timeout=options.seconds)
-        except subprocess.TimeoutExpired:
-            return f"did not end within {options.seconds} s"
-    if run.returncode not in (0, 7):
-        return run.stderr
-    return json.loads(run.stdout)["orders"]
+        launches = []
+        for dist in [[f"--dist={dist}"] for dist in case.dists] or [[]]:
+            try:
+                run = subprocess.run([*command, *dist], capture_output=True, text=True, timeout=options.seconds)
+            except subprocess.TimeoutExpired:
+                return f"did not end within {options.seconds} s"
+            if run.returncode not in (0, 7):
+                return run.stderr
+            launches += json.loads(run.stdout)["orders"]
+        return launches
 
 
 def row_of(case, launches):
