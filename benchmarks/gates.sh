@@ -3,10 +3,12 @@
 #   sorted by expert, and prepacked MXFP4 weights as gpt-oss has them (K = 2880, N = 2880 padded to 2944), a bias for
 #   each column of each expert and its SwiGLU: as one product of both weights in several tiles, of which one has two
 #   blocks of a multiprocessor, and as two products and an elementwise kernel. Experts have fewer rows than those behind them; two have none.
-# gates.sh run FOLDER: on a machine with a Hopper GPU, verifies and times each of them.
+# gates.sh run FOLDER: on a machine with a Hopper GPU, verifies and times each of them. Inputs are those of a layer
+#   (--dist layer): with sums of several hundred, half of the exponentials of gates are infinite, and divisions by
+#   infinity take a subroutine.
 set -uo pipefail
 source "$(dirname "$0")"/measuring.sh
-experts=32 n=2944 k=2880 rows="64 512 4096"
+experts=32 n=2944 k=2880 rows="64 256 512 4096"
 
 # The first row of each expert, and the end of the last.
 offsets_of() {
@@ -108,5 +110,5 @@ if [ "$1" = pack ]; then
 fi
 cd "$2" || exit
 for library in gates_*.so; do
-  measure "${library%.so}" "${library%.so}"
+  measure "${library%.so}" "${library%.so}" --dist layer
 done

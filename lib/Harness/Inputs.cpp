@@ -19,8 +19,8 @@
 
 namespace fp4::harness {
 
-const std::vector<std::string> kDistributions = {"gaussian", "uniform", "bf16",  "adversarial",
-                                                 "exact",    "ones",    "zeros", "arange"};
+const std::vector<std::string> kDistributions = {
+    "gaussian", "layer", "uniform", "bf16", "adversarial", "exact", "ones", "zeros", "arange"};
 namespace {
 
 constexpr unsigned kBlock = 16;
@@ -65,7 +65,7 @@ Generator floatGenerator(std::string_view distribution, Random &random, const Ty
   if (distribution == "adversarial")
     return [values = adversarialMatrix(random, seed, type.elements() / columns, columns)](
                uint64_t i) { return values[i]; };
-  if (distribution == "gaussian")
+  if (distribution == "gaussian" || distribution == "layer")
     return [&](uint64_t) { return float(random.normal()); };
   if (distribution == "uniform")
     return [&](uint64_t) { return float(2 * random.unit() - 1); };
@@ -136,18 +136,21 @@ void fillWideCodes(Tensor &tensor, std::string_view distribution, Random &random
 
 /// The byte of 2^exponent.
 uint8_t scaleByte(ElementType type, int exponent) {
-  return type == ElementType::F8E8M0FNU ? uint8_t(127 + exponent) : uint8_t((7 + exponent) << 3);
+  return type == ElementType::F8E8M0FNU ? uint8_t(127 + exponent)
+                                        : numerics::encodeE4M3(std::ldexp(1.0f, exponent));
 }
 
-void fillScales(Tensor &tensor, std::string_view distribution, Random &random) {
-  bool varied = distribution == "gaussian" || distribution == "uniform" || distribution == "bf16";
+/// Those that vary are around 2^middle.
+void fillScales(Tensor &tensor, std::string_view distribution, Random &random, int middle = 0) {
+  bool varied = distribution == "gaussian" || distribution == "layer" ||
+                distribution == "uniform" || distribution == "bf16";
   uint8_t zero = 0; // E8M0 has no zero: its byte 0 is 2^-127, the nearest there is
   for (uint8_t &byte : tensor.as<uint8_t>())
     byte = distribution == "adversarial"
                ? uint8_t(random.below(tensor.type.element == ElementType::F8E8M0FNU ? 256 : 128))
            : distribution == "zeros"
                ? zero
-               : scaleByte(tensor.type.element, varied ? int(random.below(7)) - 3 : 0);
+               : scaleByte(tensor.type.element, varied ? middle + int(random.below(7)) - 3 : 0);
 }
 
 /// Padding of a tiled scale buffer is zero bytes.
@@ -177,7 +180,8 @@ Expected<Tensor> makeWeights(Tensor &tensor, std::string_view distribution, Rand
   Tensor scales(isNV ? Type{{rows, columns / 16}, ElementType::F8E4M3FN}
                      : Type{{rows, columns / 32}, ElementType::F8E8M0FNU});
   fillCodes(codes, distribution, random);
-  fillScales(scales, distribution, random);
+  constexpr int small = -6; // from 2^-9, the least number of E4M3, to 1/8
+  fillScales(scales, distribution, random, distribution == "layer" ? small : 0);
   const auto format = isNV ? numerics::BlockFormat::NVFP4 : numerics::BlockFormat::MXFP4;
   const std::span<const uint8_t> codeBytes = codes.as<uint8_t>(), scaleBytes = scales.as<uint8_t>();
   FP4_ASSIGN(auto packed,

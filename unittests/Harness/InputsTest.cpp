@@ -1,15 +1,17 @@
 //===- InputsTest.cpp - Seeded inputs and the reference interpreter -------===//
 
+#include "fp4/Harness/Inputs.h"
 #include "../../lib/Harness/AdversarialBlocks.h"
 #include "../../lib/Harness/Arguments.h"
-#include "fp4/Harness/Inputs.h"
+#include "fp4/Harness/Verdict.h"
 #include "fp4/ISA/WeightLayout.h"
 #include "fp4/Numerics/E2M1.h"
 #include "fp4/Numerics/Float16.h"
-#include "fp4/Harness/Verdict.h"
+#include "fp4/Numerics/PackedWeights.h"
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <cmath>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -153,11 +155,33 @@ TEST(Inputs, PrepackedWeightsHaveRankThree) {
   }
 }
 
+TEST(Inputs, WeightsOfALayerAreSmallAndItsActivationsAreNot) {
+  EXPECT_EQ(input(bf16(8, 64), "layer").bytes, input(bf16(8, 64), "gaussian").bytes);
+  for (const auto &[format, block] :
+       {std::pair(numerics::BlockFormat::NVFP4, 16), std::pair(numerics::BlockFormat::MXFP4, 32)}) {
+    const Type type{{1, 2, hw::weightTileBytes(block)}, ElementType::I8};
+    const uint64_t rows = hw::weightTileRows, columns = 2 * hw::weightColumnsOf(type.shape[2]);
+    const auto scalesOf = [&](const char *distribution) {
+      Tensor tensor = input(type, distribution);
+      auto weights = numerics::unpackWeights(format, tensor.as<uint8_t>(), rows, columns);
+      EXPECT_TRUE(weights);
+      return weights ? weights->scales : std::vector<uint8_t>();
+    };
+    const auto usual = scalesOf("gaussian"), small = scalesOf("layer");
+    const bool isNV = format == numerics::BlockFormat::NVFP4;
+    EXPECT_EQ(std::ranges::min(usual), isNV ? 0x20 : 124); // 2^-3
+    EXPECT_EQ(std::ranges::max(usual), isNV ? 0x50 : 130); // 2^3
+    EXPECT_EQ(std::ranges::min(small), isNV ? 0x01 : 118); // 2^-9
+    EXPECT_EQ(std::ranges::max(small), isNV ? 0x20 : 124); // 2^-3
+  }
+}
+
 TEST(Inputs, AnUnknownDistributionListsTheKnown) {
   auto tensor = makeInput(bf16(1, 16), "normal", 1, 0);
   ASSERT_FALSE(tensor);
-  EXPECT_EQ(tensor.error().note,
-            "choose one of gaussian, uniform, bf16, adversarial, exact, ones, zeros, arange");
+  EXPECT_EQ(
+      tensor.error().note,
+      "choose one of gaussian, layer, uniform, bf16, adversarial, exact, ones, zeros, arange");
 }
 
 //===----------------------------------------------------------------------===//

@@ -7,6 +7,8 @@ namespace fp4::harness {
 
 /// Seeded inputs. The same (distribution, seed, index, type) gives the same bytes on every machine.
 ///   gaussian  normal(0, 1)
+///   layer     gaussian, with prepacked weights 2^-6 times as large: a row of some thousand columns
+///             times them has results of order 10, of which exponentials are finite
 ///   uniform   [-1, 1)
 ///   bf16      normal, of 8 significant bits whatever the type, blocks over nine binades, the first
 ///             element the largest and no power of two: what tells quantizers apart
@@ -18,9 +20,10 @@ namespace fp4::harness {
 ///   ones, zeros
 ///   arange    0, 1, 2, .. modulo 256, in row-major order
 /// A tensor of f8E4M3FN is one of block scales, or, with `isFactor`, numbers of the distribution,
-/// rounded. Block scales are powers of two from 1/8 to 8 (gaussian, uniform, bf16) or 1; scalars are 1 (or
-/// 0). i64 tensors are states of a random number generator: the seed, then `index`, its offset.
-/// `index` is the number of the argument: it separates the streams of two arguments.
+/// rounded. Block scales are powers of two from 1/8 to 8 (gaussian, layer, uniform, bf16) or 1;
+/// scalars are 1 (or 0). i64 tensors are states of a random number generator: the seed, then
+/// `index`, its offset. `index` is the number of the argument: it separates the streams of two
+/// arguments.
 Expected<Tensor> makeInput(const Type &type, std::string_view distribution, uint64_t seed,
                            unsigned index, bool isFactor = false);
 /// Zeroes the padding of a list of tiles of scales, in whose rows `blocks` scales exist. The type
