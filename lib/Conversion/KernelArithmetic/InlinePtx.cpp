@@ -30,7 +30,8 @@ static Value integerOf(ImplicitLocOpBuilder &b, Value pointer) {
 static SmallVector<Value> emitThrough(OpBuilder &b, Location loc, ValueRange registers,
                                       StringRef text, bool hasSideEffects) {
   // "=r,=r,..,0,1,..": output i is tied to input i.
-  std::string outputs, inputs, output = registers.front().getType().isF32() ? "=f" : "=r";
+  Type type = registers.front().getType();
+  std::string outputs, inputs, output = type.isF32() ? "=f" : type.isInteger(64) ? "=l" : "=r";
   for (size_t i = 0; i < registers.size(); ++i) {
     outputs += i ? "," + output : output;
     inputs += "," + std::to_string(i);

@@ -10,8 +10,8 @@
 //     yield it + 1                     yield it + 1, s + 1 == depth ? 0 : s + 1, p ^ (s + 1 ==
 //     depth)
 //
-// Depths that are powers of two need no division. An await_release has a stage and a phase of its
-// own, those of it + depth - distance.
+// Depths that are powers of two need no division. An await_release that waits (FoldedAwaits.cpp)
+// has a stage and a phase of its own, those of it + depth - distance.
 //
 // Scales in two sets: a loop of an even number of k tiles does two of them in an iteration. Then
 // the set of each is known, and so are the addresses of its copies and products. That holds if
@@ -77,8 +77,10 @@ struct Counter {
   }
 
   /// The iterations at which somebody waits, from the counter on: 0 or what await_release adds.
-  SmallVector<int64_t> offsets(pipe::ChannelOp channel) const {
+  SmallVector<int64_t> offsets(pipe::ChannelOp channel, const KernelState &state) const {
     SmallVector<int64_t> all = {0};
+    if (state.countedProducts.contains(channel))
+      return all;
     for (Value value : values)
       for (Operation *user : value.getUsers())
         if (auto await = dyn_cast<pipe::AwaitReleaseOp>(user))
@@ -111,7 +113,7 @@ static CarriedStage firstStage(OpBuilder &b, Location loc, Value counter, int64_
   return {stage, phase, inverted};
 }
 
-static CarriedStage nextStage(OpBuilder &b, Location loc, const CarriedStage &at, int64_t depth) {
+CarriedStage fp4::nextStage(OpBuilder &b, Location loc, const CarriedStage &at, int64_t depth) {
   Value next = arith::AddIOp::create(b, loc, at.stage, constantI32(b, loc, 1));
   Value wraps =
       arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, next, constantI32(b, loc, depth));
@@ -189,7 +191,7 @@ static void carry(Counter &counter, pipe::ChannelOp channel, KernelState &state)
   scf::ForOp outermost = arounds.empty() ? counter.loop : arounds.back().first;
   unsigned number = arounds.empty() ? counter.number : arounds.back().second;
   IRRewriter rewriter(outermost);
-  SmallVector<int64_t> offsets = counter.offsets(channel);
+  SmallVector<int64_t> offsets = counter.offsets(channel, state);
   SmallVector<Value> firsts;
   SmallVector<bool> inverted;
   for (int64_t offset : offsets) {

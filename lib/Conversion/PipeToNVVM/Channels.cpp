@@ -14,7 +14,8 @@
 //
 //   await_release     waits on empty[stage] as the producer of iteration it + d - distance does,
 //                     whose stage is that of it - distance; a producer whose stages overlap waits
-//                     in the same way, distance 1
+//                     in the same way, distance 1; it waits for nothing where consumer_wait does
+//                     so for both (FoldedAwaits.cpp)
 //   partial_release   arrives in the place of consumer_release, which then emits nothing
 //                     the fence of shared memory that it would need stands before consumer_wait,
 //                     where nothing waits for it: the producer of the stage after the next must
@@ -129,6 +130,11 @@ struct LowerAwaitRelease : fp4::PipePattern<fp4::pipe::AwaitReleaseOp> {
     if (failed(channel))
       return failure();
     Location loc = op.getLoc();
+    if (state.countedProducts.contains(*channel)) {
+      fp4::countProducts(rewriter, op, adaptor.getChannel(), adaptor.getIteration(), state);
+      rewriter.eraseOp(op);
+      return success();
+    }
     fp4::emitStageWait(rewriter, loc, state, *channel, adaptor.getChannel(), adaptor.getIteration(),
                        op.getDistance());
     if (state.fencedWaits.contains(op))

@@ -28,8 +28,8 @@ static bool usesTensorCore(Operation *op, const fp4::KernelState &state) {
 
 /// Becomes a wait behind which tcgen05 operations may come that it concerns.
 static bool isWait(Operation *op, const fp4::KernelState &state) {
-  if (isa<AwaitReleaseOp>(op))
-    return true;
+  if (auto await = dyn_cast<AwaitReleaseOp>(op))
+    return !state.countedProducts.contains(await.getChannel().getDefiningOp());
   if (!isa<ProducerAcquireOp, ConsumerWaitOp>(op))
     return false;
   auto channel = op->getOperand(0).getDefiningOp<ChannelOp>();

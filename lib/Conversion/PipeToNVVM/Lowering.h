@@ -90,6 +90,7 @@ struct KernelState {
   /// By the value of a counter and what is added to it; see carryStages.
   llvm::DenseMap<std::pair<mlir::Value, int64_t>, CarriedStage> carriedStages;
   llvm::DenseMap<mlir::Operation *, int64_t> scaleSets; ///< see unrollScaleSets
+  llvm::SmallPtrSet<mlir::Operation *, 4> countedProducts; ///< channels; see foldAwaits
   /// Channels out of whose stages a warp of its own copies scales; see splitScaleWarps.
   llvm::SmallPtrSet<mlir::Operation *, 4> copiedAhead;
   int64_t allCopied = 0; ///< where the barrier is at which that warp waits in the end
@@ -177,6 +178,20 @@ void carryStages(mlir::gpu::GPUFuncOp kernel, KernelState &state);
 /// Unrolls loops over k tiles whose scales have two sets, and finds the set of each copy that is
 /// known (CarriedStages.cpp). Whatever looks for channels and products comes later.
 void unrollScaleSets(mlir::gpu::GPUFuncOp kernel, KernelState &state);
+
+/// Collects the channels at whose full barriers products arrive for the next set of scales
+/// (FoldedAwaits.cpp), whatever the roles of these products are then.
+void foldAwaits(mlir::gpu::GPUFuncOp kernel, KernelState &state);
+
+/// Behind the initialization of the barriers of `channel`: the arrival of its first stage.
+void arriveForFirstStage(mlir::OpBuilder &, pipe::ChannelOp channel, const KernelState &state);
+
+/// Lowers `await`, whose channel counts products: those issued up to now arrive at the next stage.
+void countProducts(mlir::OpBuilder &, pipe::AwaitReleaseOp await, mlir::Value barriers,
+                   mlir::Value iteration, const KernelState &state);
+
+/// The stage and phase of the iteration after `at`.
+CarriedStage nextStage(mlir::OpBuilder &, mlir::Location, const CarriedStage &at, int64_t depth);
 
 /// Collects the waits that a tcgen05.fence::after_thread_sync follows; unawaited is set.
 void findFencedWaits(mlir::gpu::GPUFuncOp kernel, KernelState &state);

@@ -228,28 +228,21 @@ struct LowerMma : fp4::PipePattern<fp4::pipe::MmaOp> {
       return rewriter.notifyMatchFailure(op, bits.error().message);
 
     Operands operands = collect(rewriter, op, adaptor);
-    fp4::pipe::TmemType ofB = op.getBScales().getType();
-    int64_t rowBlocks = ofB.isHalved() ? 1 : ofB.getRowBlocks();
     SmallVector<Value> instructions; // before the guards of a tail
     for (int64_t step = 0; step < op.getMaxSteps(); ++step) {
       form.sfaId = form.sfbId = scalesOf(op, vector, step).second;
       instructions.push_back(instruction(rewriter, op, *form.encode()));
     }
-    for (int64_t step = 0; step < op.getMaxSteps(); ++step) {
-      int64_t ofTile = op.getFirstStep() + step;
-      fp4::emitGuarded(rewriter, loc, ofTile, adaptor.getSteps(), [&] {
-        unsigned kBlock = scalesOf(op, vector, step).first;
-        Step at;
-        at.a = slice(rewriter, loc, operands.a, op.getA().getType(), op.getK96(), ofTile);
-        at.b = slice(rewriter, loc, operands.b, op.getB().getType(), op.getK96(), ofTile);
-        at.descriptor = instructions[step];
-        at.aScales = scaleAddress(rewriter, loc, adaptor.getAScales(), kBlock, 1);
-        at.bScales = scaleAddress(rewriter, loc, operands.bScales, kBlock, rowBlocks);
-        at.accumulate =
-            step == 0 ? adaptor.getAccumulate() : arith::ConstantIntOp::create(rewriter, loc, 1, 1);
-        multiply(rewriter, op, operands.accumulator, at);
+    SmallVector<Step> steps;
+    for (int64_t step = 0; step < op.getMaxSteps(); ++step)
+      fp4::emitGuarded(rewriter, loc, op.getFirstStep() + step, adaptor.getSteps(), [&] {
+        steps.push_back(stepOf(rewriter, op, adaptor, operands, vector, step));
+        steps.back().descriptor = instructions[step];
+        if (adaptor.getSteps())
+          multiply(rewriter, op, operands.accumulator, steps.back());
       });
-    }
+    if (!adaptor.getSteps())
+      multiply(rewriter, op, operands.accumulator, inFront(rewriter, op, steps));
     rewriter.eraseOp(op);
     return success();
   }
@@ -259,6 +252,50 @@ private:
   struct Step {
     Value a, b, descriptor, accumulate, aScales, bScales;
   };
+
+  /// What all steps share.
+  struct Operands {
+    Value accumulator, bScales;
+    Descriptor a, b;
+  };
+
+  /// Without its descriptor.
+  static Step stepOf(OpBuilder &b, fp4::pipe::MmaOp op, OpAdaptor adaptor, const Operands &operands,
+                     hw::ScaleVector vector, int64_t step) {
+    Location loc = op.getLoc();
+    fp4::pipe::TmemType ofB = op.getBScales().getType();
+    int64_t ofTile = op.getFirstStep() + step;
+    unsigned kBlock = scalesOf(op, vector, step).first;
+    Step at;
+    at.a = slice(b, loc, operands.a, op.getA().getType(), op.getK96(), ofTile);
+    at.b = slice(b, loc, operands.b, op.getB().getType(), op.getK96(), ofTile);
+    at.aScales = scaleAddress(b, loc, adaptor.getAScales(), kBlock, 1);
+    at.bScales =
+        scaleAddress(b, loc, operands.bScales, kBlock, ofB.isHalved() ? 1 : ofB.getRowBlocks());
+    at.accumulate =
+        step == 0 ? adaptor.getAccumulate() : arith::ConstantIntOp::create(b, loc, 1, 1);
+    return at;
+  }
+
+  /// `steps` with all descriptors computed here, for the whole warp. ptxas drops the election of
+  /// the thread that issues them where nothing else is behind it.
+  SmallVector<Step> inFront(OpBuilder &b, fp4::pipe::MmaOp op, ArrayRef<Step> steps) const {
+    SmallVector<Step> all(steps);
+    if (!state.wholeRoles.contains(state.roles.lookup(op)))
+      return all;
+    SmallVector<Value> tiles, scales;
+    for (const Step &at : steps) {
+      llvm::append_range(tiles, ValueRange{at.a, at.b});
+      llvm::append_range(scales, ValueRange{at.aScales, at.bScales});
+    }
+    tiles = fp4::computeHere(b, op.getLoc(), tiles);
+    scales = fp4::computeHere(b, op.getLoc(), scales);
+    for (auto [i, at] : llvm::enumerate(all)) {
+      std::tie(at.a, at.b) = std::tuple(tiles[2 * i], tiles[2 * i + 1]);
+      std::tie(at.aScales, at.bScales) = std::tuple(scales[2 * i], scales[2 * i + 1]);
+    }
+    return all;
+  }
 
   /// Block and id of the scales of a step.
   static std::pair<unsigned, unsigned> scalesOf(fp4::pipe::MmaOp op, hw::ScaleVector vector,
@@ -282,7 +319,9 @@ private:
     return arith::OrIOp::create(b, loc, id, fp4::constantI32(b, loc, bits));
   }
 
-  void multiply(OpBuilder &b, fp4::pipe::MmaOp op, Value accumulator, const Step &at) const {
+  /// One thread issues all `steps`: of four that are elected one by one ptxas copies the
+  /// instruction descriptor, which is half of a pair of registers, for each.
+  void multiply(OpBuilder &b, fp4::pipe::MmaOp op, Value accumulator, ArrayRef<Step> steps) const {
     auto group = op.getAccumulator().getType().getPair() ? NVVM::CTAGroupKind::CTA_2
                                                          : NVVM::CTAGroupKind::CTA_1;
     auto kind =
@@ -290,9 +329,11 @@ private:
     auto block = op.getBlockSize() == 16 ? NVVM::Tcgen05MMABlockScale::BLOCK16
                                          : NVVM::Tcgen05MMABlockScale::BLOCK32;
     fp4::emitOnce(b, op.getLoc(), state, op, [&] {
-      NVVM::Tcgen05MMABlockScaleOp::create(
-          b, op.getLoc(), kind, group, block, NVVM::Tcgen05MMACollectorOp::DISCARD, accumulator,
-          at.a, at.b, at.descriptor, at.accumulate, at.aScales, at.bScales);
+      for (const Step &at : steps)
+        NVVM::Tcgen05MMABlockScaleOp::create(
+            b, op.getLoc(), kind, group, block, NVVM::Tcgen05MMACollectorOp::DISCARD, accumulator,
+            at.a, at.b, at.descriptor, at.accumulate, fp4::tmemPointer(b, op.getLoc(), at.aScales),
+            fp4::tmemPointer(b, op.getLoc(), at.bScales));
     });
   }
 
@@ -328,12 +369,6 @@ private:
     return form;
   }
 
-  /// What all steps share.
-  struct Operands {
-    Value accumulator, bScales;
-    Descriptor a, b;
-  };
-
   Operands collect(OpBuilder &b, fp4::pipe::MmaOp op, OpAdaptor adaptor) const {
     Location loc = op.getLoc();
     auto operand = [&](Value tile, fp4::pipe::SharedType type) {
@@ -358,8 +393,7 @@ private:
 
   static Value scaleAddress(OpBuilder &b, Location loc, Value tile, unsigned kBlock,
                             int64_t rowBlocks) {
-    return fp4::tmemPointer(b, loc,
-                            addColumns(b, loc, tile, hw::scaleTileColumn(0, kBlock, rowBlocks)));
+    return addColumns(b, loc, tile, hw::scaleTileColumn(0, kBlock, rowBlocks));
   }
 };
 

@@ -96,7 +96,8 @@ void initializeBarriers(OpBuilder &b, fp4::pipe::ChannelOp channel, const fp4::K
   fp4::pipe::ChannelSharing sharing = state.sharing.lookup(channel);
   // Threads of both blocks fill for the tensor core of a pair; what loads complete has one arrival.
   bool both = sharing.pairUses && channel.getProducer() == fp4::pipe::Engine::Threads;
-  int64_t full = channel.getProducerArrivals() * (both ? 2 : 1);
+  int64_t full =
+      channel.getProducerArrivals() * (both ? 2 : 1) + state.countedProducts.contains(channel);
   auto released = [&](fp4::hw::ClusterShape shape) -> Value {
     int64_t blocks = (sharing.isShared() ? sharing.in(shape) : sharing).getNumReleasing();
     int32_t arrivals = channel.getNumConsumerArrivals() + state.copiedAhead.contains(channel);
@@ -111,6 +112,7 @@ void initializeBarriers(OpBuilder &b, fp4::pipe::ChannelOp channel, const fp4::K
     Value arrivals = i < depth ? fp4::constantI32(b, loc, full) : empty;
     NVVM::MBarrierInitOp::create(b, loc, barrier, arrivals, /*predicate=*/Value());
   }
+  fp4::arriveForFirstStage(b, channel, state);
   if (state.copiedAhead.contains(channel))
     fp4::initializeCopied(b, channel, state);
 }
@@ -480,12 +482,26 @@ static void deriveBlockIds(OpBuilder &b, gpu::GPUFuncOp kernel, const fp4::Kerne
   });
 }
 
+/// The place of a block in its cluster, and of how many blocks that is.
+static void findPlace(OpBuilder &b, gpu::GPUFuncOp kernel, fp4::KernelState &state) {
+  Location loc = kernel.getLoc();
+  state.clusterRank = NVVM::ClusterId::create(b, loc, b.getI32Type());
+  if (state.fallback) {
+    Value blocks = NVVM::ClusterDim::create(b, loc, b.getI32Type());
+    state.inFallback =
+        arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, blocks,
+                              fp4::constantI32(b, loc, int64_t(state.cluster.size())));
+  }
+  deriveBlockIds(b, kernel, state);
+}
+
 fp4::KernelState fp4::emitPrologue(gpu::GPUFuncOp kernel, const hw::TargetModel &target) {
   KernelState state;
   state.target = &target;
   if (kernel.getOps<pipe::RoleRegionOp>().empty())
     return state;
   unrollPromotion(kernel);
+  foldAwaits(kernel, state);
   splitScaleWarps(kernel, state);
   findWholeRoles(kernel, state);
   unrollScaleSets(kernel, state);
@@ -499,15 +515,8 @@ fp4::KernelState fp4::emitPrologue(gpu::GPUFuncOp kernel, const hw::TargetModel 
   state.warpIndex = ofWarp(
       b, loc, state, arith::ShRUIOp::create(b, loc, state.threadIndex, constantI32(b, loc, 5)));
   state.sharedBase = LLVM::AddressOfOp::create(b, loc, sharedSymbol(kernel));
-  if (state.cluster.size() > 1) {
-    state.clusterRank = NVVM::ClusterId::create(b, loc, b.getI32Type());
-    if (state.fallback) {
-      Value blocks = NVVM::ClusterDim::create(b, loc, b.getI32Type());
-      state.inFallback = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, blocks,
-                                               constantI32(b, loc, state.cluster.size()));
-    }
-    deriveBlockIds(b, kernel, state);
-  }
+  if (state.cluster.size() > 1)
+    findPlace(b, kernel, state);
   prefetchFirstRows(b, kernel, state);
   emitIfEqual(b, loc, state.threadIndex, 0, [&] { initializeBlock(b, kernel, state); });
   emitFirstBarrier(b, loc, state);

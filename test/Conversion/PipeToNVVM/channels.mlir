@@ -45,13 +45,12 @@ gpu.func @tma_to_mma(%it: i32, %bytes: i32) kernel {
     // CHECK: nvvm.mbarrier.try_wait %[[FULL2]], %[[PHASE2]]
     // CHECK-NOT: nvvm.tcgen05.fence
     %s = pipe.consumer_wait %ab[%it] : !ch
-    // The release of two stages ago: empty[(it + 1) mod 3] for the phase before that of it + 1.
+    // The products up to those of it - 1 arrive at full[(it + 1) mod 3]: nobody waits for them twice.
     // CHECK: %[[AHEAD:.*]] = llvm.add %[[IT]], %[[ONE]] : i32
     // CHECK: %[[STAGE3:.*]] = llvm.urem %[[AHEAD]], %[[DEPTH]]
-    // CHECK: %[[EMPTY3:.*]] = llvm.getelementptr inbounds %{{.*}}[24]
-    // CHECK: %[[PARITY3:.*]] = llvm.xor %{{.*}}, %{{.*}} : i32
-    // CHECK: nvvm.mbarrier.try_wait %[[EMPTY3]], %[[PARITY3]]
-    // CHECK-NOT: nvvm.tcgen05.fence
+    // CHECK: %[[FULL3:.*]] = llvm.getelementptr inbounds %[[BARS]][%[[STAGE3]]]
+    // CHECK-NOT: nvvm.mbarrier.try_wait
+    // CHECK: nvvm.tcgen05.commit %[[FULL3]] : !llvm.ptr<3>
     pipe.await_release %ab[%it] distance 2 : !ch
     // CHECK: %[[EMPTY2:.*]] = llvm.getelementptr inbounds %{{.*}}[24]
     // CHECK: nvvm.tcgen05.commit %[[EMPTY2]] : !llvm.ptr<3>

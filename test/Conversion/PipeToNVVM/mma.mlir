@@ -76,9 +76,6 @@ gpu.func @nvfp4(%it: i32, %row: i32, %more: i1) kernel
     // CHECK: %[[ADESC:.*]] = llvm.or %[[AWIDE]], %[[DESC]]
     // CHECK: %[[BWIDE0:.*]] = llvm.zext %[[BLOW0]]
     // CHECK: %[[BDESC:.*]] = llvm.or %[[BWIDE0]], %[[DESC]]
-    // CHECK: %[[SA0:.*]] = llvm.inttoptr %[[SFA]]
-    // CHECK: %[[SB0:.*]] = llvm.inttoptr %[[SHIFTED]]
-    // CHECK: nvvm.tcgen05.mma.block_scale %{{.*}}, %[[ADESC]], %[[BDESC]], %[[IDESC]], %[[MORE]], %[[SA0]], %[[SB0]] {blockScale = #nvvm.tcgen05_mma_block_scale<block16>, ctaGroup = #nvvm.cta_group<cta_1>, kind = #nvvm.block_scale_kind<mxf4nvf4>}
     // Next step: 32 bytes on in both operands, one block on in the scales, and it accumulates.
     // CHECK: %[[ALOW2:.*]] = llvm.add %[[ALOW]], %[[I2]]
     // CHECK: %[[AWIDE2:.*]] = llvm.zext %[[ALOW2]]
@@ -86,9 +83,23 @@ gpu.func @nvfp4(%it: i32, %row: i32, %more: i1) kernel
     // CHECK: %[[BLOW2:.*]] = llvm.add %[[BLOW0]], %[[I2]]
     // CHECK: %[[BWIDE2:.*]] = llvm.zext %[[BLOW2]]
     // CHECK: %[[B2:.*]] = llvm.or %[[BWIDE2]], %[[DESC]]
-    // CHECK-DAG: llvm.add %[[SFA]], %[[C4]]
-    // CHECK-DAG: llvm.add %[[SHIFTED]], %[[C8]]
-    // CHECK: nvvm.tcgen05.mma.block_scale %{{.*}}, %[[A2]], %[[B2]], %[[IDESC]], %[[TRUE]],
+    // CHECK-DAG: %[[SFA1:.*]] = llvm.add %[[SFA]], %[[C4]]
+    // CHECK-DAG: %[[SFB1:.*]] = llvm.add %[[SHIFTED]], %[[C8]]
+    // All of this is computed for the whole warp, one thread of which issues the four instructions.
+    // CHECK: %[[TILES:.*]] = llvm.inline_asm "", "=l,{{.*}},7" %[[ADESC]], %[[BDESC]], %[[A2]], %[[B2]],
+    // CHECK-DAG: %[[AH:.*]] = llvm.extractvalue %[[TILES]][0]
+    // CHECK-DAG: %[[BH:.*]] = llvm.extractvalue %[[TILES]][1]
+    // CHECK-DAG: %[[A2H:.*]] = llvm.extractvalue %[[TILES]][2]
+    // CHECK-DAG: %[[B2H:.*]] = llvm.extractvalue %[[TILES]][3]
+    // CHECK: %[[SCALES:.*]] = llvm.inline_asm "", "=r,{{.*}},7" %[[SFA]], %[[SHIFTED]], %[[SFA1]], %[[SFB1]],
+    // CHECK-DAG: %[[SAH:.*]] = llvm.extractvalue %[[SCALES]][0]
+    // CHECK-DAG: %[[SBH:.*]] = llvm.extractvalue %[[SCALES]][1]
+    // CHECK: nvvm.elect.sync
+    // CHECK-DAG: %[[SA0:.*]] = llvm.inttoptr %[[SAH]]
+    // CHECK-DAG: %[[SB0:.*]] = llvm.inttoptr %[[SBH]]
+    // CHECK: nvvm.tcgen05.mma.block_scale %{{.*}}, %[[AH]], %[[BH]], %[[IDESC]], %[[MORE]], %[[SA0]], %[[SB0]] {blockScale = #nvvm.tcgen05_mma_block_scale<block16>, ctaGroup = #nvvm.cta_group<cta_1>, kind = #nvvm.block_scale_kind<mxf4nvf4>}
+    // CHECK-NOT: nvvm.elect.sync
+    // CHECK: nvvm.tcgen05.mma.block_scale %{{.*}}, %[[A2H]], %[[B2H]], %[[IDESC]], %[[TRUE]],
     // CHECK-COUNT-2: nvvm.tcgen05.mma.block_scale
     // CHECK-NOT: nvvm.tcgen05.mma.block_scale
     pipe.mma %acc, %as scaled %ta, %bs scaled %tb from %row accumulate %more
@@ -161,14 +172,26 @@ gpu.func @mixed(%acc: !pipe.tmem<128x64xf32>, %as: !pipe.shared<128x128xf8E5M2, 
   pipe.role mma warps 0 to 1 drives [tensor, scale_copy] {
     // CHECK: %[[ALOW:.*]] = llvm.add %{{.*}}, %[[LOW]] : i32
     // CHECK: %[[BLOW:.*]] = llvm.add %{{.*}}, %[[LOW]] : i32
-    // CHECK: nvvm.tcgen05.mma.block_scale %{{.*}}, %[[A:.*]], %[[B:.*]], %[[ID0]], %{{.*}}, %[[SA:.*]], %[[SB:.*]] {blockScale = #nvvm.tcgen05_mma_block_scale<block32>, ctaGroup = #nvvm.cta_group<cta_1>, kind = #nvvm.block_scale_kind<mxf8f6f4>}
+    // CHECK: %[[AWIDE:.*]] = llvm.zext %[[ALOW]]
+    // CHECK: %[[A:.*]] = llvm.or %[[AWIDE]], %[[HIGH]]
+    // CHECK: %[[BWIDE:.*]] = llvm.zext %[[BLOW]]
+    // CHECK: %[[B:.*]] = llvm.or %[[BWIDE]], %[[HIGH]]
     // CHECK: %[[ALOW1:.*]] = llvm.add %[[ALOW]], %[[I2]]
     // CHECK: %[[AWIDE1:.*]] = llvm.zext %[[ALOW1]]
     // CHECK: %[[A1:.*]] = llvm.or %[[AWIDE1]], %[[HIGH]]
     // CHECK: %[[BLOW1:.*]] = llvm.add %[[BLOW]], %[[I2]]
     // CHECK: %[[BWIDE1:.*]] = llvm.zext %[[BLOW1]]
     // CHECK: %[[B1:.*]] = llvm.or %[[BWIDE1]], %[[HIGH]]
-    // CHECK: nvvm.tcgen05.mma.block_scale %{{.*}}, %[[A1]], %[[B1]], %[[ID1]],
+    // All descriptors are the whole warp's. One thread issues the four instructions.
+    // CHECK: %[[ALL:.*]] = llvm.inline_asm "", "=l,{{.*}},7" %[[A]], %[[B]], %[[A1]], %[[B1]],
+    // CHECK: %[[A0H:.*]] = llvm.extractvalue %[[ALL]][0]
+    // CHECK: %[[B0H:.*]] = llvm.extractvalue %[[ALL]][1]
+    // CHECK: %[[A1H:.*]] = llvm.extractvalue %[[ALL]][2]
+    // CHECK: %[[B1H:.*]] = llvm.extractvalue %[[ALL]][3]
+    // CHECK: nvvm.elect.sync
+    // CHECK: nvvm.tcgen05.mma.block_scale %{{.*}}, %[[A0H]], %[[B0H]], %[[ID0]], %{{.*}}, %[[SA:.*]], %[[SB:.*]] {blockScale = #nvvm.tcgen05_mma_block_scale<block32>, ctaGroup = #nvvm.cta_group<cta_1>, kind = #nvvm.block_scale_kind<mxf8f6f4>}
+    // CHECK-NOT: nvvm.elect.sync
+    // CHECK: nvvm.tcgen05.mma.block_scale %{{.*}}, %[[A1H]], %[[B1H]], %[[ID1]],
     // CHECK: nvvm.tcgen05.mma.block_scale {{.*}}, %[[ID2]],
     // CHECK: nvvm.tcgen05.mma.block_scale {{.*}}, %[[ID3]],
     // CHECK-NOT: nvvm.tcgen05.mma.block_scale

@@ -152,8 +152,18 @@ static void deepenShared(MemoryPlan &plan, int64_t limit, llvm::function_ref<boo
     deepen(plan, /*shared=*/true, limit, fits, last);
 }
 
-/// Gives the tiles made from a channel as many sets as it has stages, or as many as fit.
-static void deepenStageTiles(MemoryPlan &plan, llvm::function_ref<bool()> layOutAndFits) {
+/// Sets of scales that are of use. One warp that multiplies and copies scales knows the addresses
+/// of two, and its wait for the products that read a set is part of the one for the stage. Where a
+/// block has one tile, copies that wait for no products are worth more than these instructions.
+static int64_t mostSets(const ChannelPlan &channel, bool hasSeveralTiles) {
+  constexpr int64_t kKnown = 2;
+  bool isOneWarp = !feedsScaleWarp(channel.channel) && hasSeveralTiles;
+  return isOneWarp ? std::min(channel.depth, kKnown) : channel.depth;
+}
+
+/// Gives the tiles made from a channel as many sets as are of use, or as many as fit.
+static void deepenStageTiles(MemoryPlan &plan, bool hasSeveralTiles,
+                             llvm::function_ref<bool()> layOutAndFits) {
   auto addSets = [&](ChannelOp channel, int64_t more) {
     for (StageTilePlan &tile : plan.stageTiles)
       if (tile.channel == channel)
@@ -166,7 +176,7 @@ static void deepenStageTiles(MemoryPlan &plan, llvm::function_ref<bool()> layOut
     return std::numeric_limits<int64_t>::max();
   };
   for (ChannelPlan &channel : plan.channels)
-    while (setsOf(channel.channel) < channel.depth) {
+    while (setsOf(channel.channel) < mostSets(channel, hasSeveralTiles)) {
       addSets(channel.channel, 1);
       if (layOutAndFits())
         continue;
@@ -319,7 +329,7 @@ FailureOr<MemoryPlan> fp4::pipe::planMemory(gpu::GPUFuncOp kernel, const hw::Tar
                                          << ", but takes " << plan.sharedBytes,
                     "take smaller tiles in the kernel's plan");
   deepenShared(plan, options.maxStages, sharedFits);
-  deepenStageTiles(plan, tmemFits);
+  deepenStageTiles(plan, options.maxAccumulators > 1, tmemFits);
   for (ChannelPlan &channel : plan.channels)
     if (!channel.isShared() && channel.depth == 1 &&
         mostStages(channel.channel, options.maxAccumulators) > 1)

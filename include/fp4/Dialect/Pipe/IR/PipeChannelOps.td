@@ -230,7 +230,9 @@ def Pipe_AwaitReleaseOp : Pipe_ChannelUserOp<"await_release", "AwaitRelease"> {
     issued before that release is then done. It does not wait if there was no such stage. The
     release of a `tensor` consumer is complete when its products are; they run later than the role's
     thread, which waits here only if it is more than `distance` stages ahead. PTX:
-    mbarrier.try_wait.parity on the empty barrier of stage `(it - distance) mod depth`.
+    mbarrier.try_wait.parity on the empty barrier of stage `(it - distance) mod depth`; or, where one
+    warp multiplies and copies and every wait for a stage is followed by one of these of distance 2, a
+    tcgen05.commit to the full barrier of the next stage, which then counts one arrival more.
 
     Constraints: (C138) the channel has a depth; `distance` is at least 1 and less than the depth.
 
