@@ -17,6 +17,7 @@ from typing import Any
 
 import blackwell
 import cold
+import divisions
 import instruction_code
 import instructions
 import ladder
@@ -61,6 +62,7 @@ def sections(device: Device, out: int, quick: bool) -> dict[str, Callable[[], Ro
             "ladder": lambda: ladder.ladder(device, out, quick),
             "fetches": lambda: instruction_code.fetches(device, out, quick),
             "flow": lambda: instruction_code.flow(device, out, quick),
+            "divisions": lambda: divisions.divisions(device, out, rounds),
             "short": lambda: instruction_code.short(device, out, quick),
             "store-latencies": lambda: stores.latencies(device, out, quick),
             "store-queues": lambda: stores.queues(device, out, quick),

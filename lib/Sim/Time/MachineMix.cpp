@@ -169,6 +169,7 @@ private:
     if (lastBranch.source != source || lastBranch.target.empty())
       return;
     kernel->lines[source] = lastBranch.before;
+    ++kernel->lines[source].rejoins;
     skipTo = lastBranch.target;
   }
 

@@ -113,6 +113,9 @@ void addDetails(const std::string &opcode, TimedInsn &timed) {
   timed.bypassesL1 = opcode.find(".cg") != opcode.npos || opcode.find(".volatile") != opcode.npos;
   timed.wide = timed.unit == Unit::Imad &&
                (opcode.find(".wide") != opcode.npos || opcode.find(".hi.") != opcode.npos);
+  timed.rejoins =
+      timed.unit == Unit::Fma &&
+      (opcode.starts_with("div.") || opcode.starts_with("rcp.") || opcode.starts_with("sqrt."));
   if (timed.unit == Unit::Memory) {
     addSpaces(opcode, timed);
     timed.movable = isMovable(opcode);
@@ -357,6 +360,7 @@ void TimedCode::useMachineCode(const Kernel &kernel, const MachineKernel &machin
       const MachineCount none, &count = counts[pc] ? *counts[pc] : none;
       const bool counted = isArithmetic(timed.unit) || timed.unit == Unit::Free;
       timed.count = std::max(share(count.issue, copies), uint8_t(counted ? 0 : 1));
+      timed.rejoins = share(count.rejoins, copies);
       if (timed.unit == Unit::Free && timed.count)
         timed.unit = Unit::Alu;
       for (unsigned pipe = 0; pipe < kPipes; ++pipe)

@@ -67,6 +67,7 @@ enum class Unit : uint8_t {
 struct TimedInsn {
   Unit unit = Unit::Unknown;
   uint8_t count = 0;    ///< machine instructions
+  uint8_t rejoins = 0;  ///< branches around a slow path among them
   bool mayWake = false; ///< other warps may wait for what it does
   bool remote = false;  ///< it acts on another block of the cluster
   bool bypassesL1 = false;

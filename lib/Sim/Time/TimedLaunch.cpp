@@ -503,6 +503,10 @@ void TimedLaunch::complete(Running &running, TimedWarp &warp, const TimedInsn &i
   warp.account.instructions += insn.count;
   warp.account.units |= step.lanes ? 1u << unsigned(insn.unit) : 0;
   warp.waited = issue + insn.count;
+  if (insn.rejoins) { // around a slow path, when the result tells that nobody needs it
+    warp.nextIssue = std::max(warp.nextIssue, result + rates[TimingRate::BranchCycles]);
+    warp.reason = Activity::Branch;
+  }
   const bool jumped = step.jumped || step.outcome == Outcome::Jump;
   if (jumped && insn.count) {
     warp.nextIssue = std::max(warp.nextIssue, issue + rates[TimingRate::BranchCycles]);

@@ -47,8 +47,9 @@ double TimedLaunch::latencyOf(const TimedInsn &insn) const {
   case Unit::Imad:
     return rates[TimingRate::ImadLatency] + rest;
   case Unit::Fma:
-  case Unit::Half:
-    return rates[TimingRate::FmaLatency] + rest;
+  case Unit::Half: // a rounded division begins with a reciprocal
+    return rates[TimingRate::FmaLatency] + rest +
+           (insn.rejoins ? rates[TimingRate::MufuLatency] : 0);
   case Unit::Mufu:
     return rates[TimingRate::MufuLatency] + rest;
   case Unit::Double:

@@ -164,10 +164,18 @@ TEST(MachineMix, LeavesOutSlowPathsThatAreCalled) {
   const auto kernels = countMachineCode(kListing);
   const MachineCount &count = kernels.at("kernel").lines.at(5);
   EXPECT_EQ(count.issue, 4u); // MUFU, FFMA, BRA, LOP3
+  EXPECT_EQ(count.rejoins, 1u);
   EXPECT_EQ(count.pipes[PipeMufu], 1u);
   EXPECT_EQ(count.pipes[PipeAlu], 1u);
   EXPECT_EQ(count.pipes[PipeHeavy], 0u);
   EXPECT_EQ(count.fp32, 1u);
+}
+
+TEST(MachineMix, ChecksOfDivisionsTakeThePipeOfReciprocals) {
+  const auto kernels = countMachineCode("//--- .text.test ---\n//## File \"ptx\", line 4\n"
+                                        "/*0*/ FCHK P0, R26, R3 ;\n");
+  EXPECT_EQ(kernels.at("test").lines.at(4).pipes[PipeMufu], 1u);
+  EXPECT_EQ(kernels.at("test").lines.at(4).rejoins, 0u);
 }
 
 /// Of even registers and of odd ones.

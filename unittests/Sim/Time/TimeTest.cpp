@@ -119,6 +119,16 @@ TEST(Time, WideProductsTakeLongerAndPipesInTurnDoNot) {
   EXPECT_NEAR(each(fp32 + integers), 2, 0.1); // what it costs is in the registers
 }
 
+TEST(Time, ABranchAroundASlowPathHoldsTheWarp) {
+  constexpr double instructions = 9, apart = 2;
+  const double division = rate(TimingRate::MufuLatency) + rate(TimingRate::FmaLatency) +
+                          (instructions - 1) * apart + rate(TimingRate::BranchCycles);
+  const std::string start = "  mov.u32 %r1, %t;\n";
+  EXPECT_NEAR(cyclesOf(start, "  div.rn.f32 %r2, %t, %r1;\n", oneWarp), division, 0.1);
+  EXPECT_NEAR(cyclesOf(start, "  div.full.f32 %r2, %t, %r1;\n", oneWarp),
+              4 * rate(TimingRate::MufuInterval), 0.1);
+}
+
 TEST(Time, ALoadThatFollowsALoadWaitsForMemory) {
   // each thread follows a chain of zeros: the same line, in L1 after the first
   const std::string chase = "  ld.global.b32 %r1, [%rd2];\n  cvt.u64.u32 %rd3, %r1;\n"
