@@ -24,12 +24,14 @@ import ladder
 import launch
 import memory
 import mixes
+import order
 import outside
 import overlap
 import prefetches
 import registers
 import residency
 import stores
+import streams
 import sweeps
 import tensor
 from cuda import Device, Failure
@@ -63,6 +65,10 @@ def sections(device: Device, out: int, quick: bool) -> dict[str, Callable[[], Ro
             "fetches": lambda: instruction_code.fetches(device, out, quick),
             "flow": lambda: instruction_code.flow(device, out, quick),
             "divisions": lambda: divisions.divisions(device, out, rounds),
+            "streams": lambda: streams.streams(device, out, quick),
+            "alone": lambda: streams.alone(device, out, quick),
+            "order": lambda: order.order(device, out, quick),
+            "clocks": lambda: order.clocks(device, out, quick),
             "short": lambda: instruction_code.short(device, out, quick),
             "store-latencies": lambda: stores.latencies(device, out, quick),
             "store-queues": lambda: stores.queues(device, out, quick),

@@ -7,12 +7,16 @@
 
 namespace fp4::sim {
 
-/// The next instruction of a warp, or the end of a stage of an asynchronous operation.
+/// What an event is that is none of a warp: the turn of a scheduler, the end of a stage of an
+/// asynchronous operation.
+inline constexpr uint32_t kTurn = ~1u, kTicket = ~0u;
+
+/// The next instruction of a warp, or one of these.
 struct TimedEvent {
   double when;
-  uint64_t order; ///< of events at one time
-  uint32_t running;
-  uint32_t warp; ///< ~0: a ticket
+  uint64_t order;   ///< of events at one time
+  uint32_t running; ///< of a turn: which scheduler of the slot
+  uint32_t warp;
   uint64_t ticket;
   bool before(const TimedEvent &o) const {
     return when != o.when ? when < o.when : order < o.order;

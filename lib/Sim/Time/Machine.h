@@ -3,6 +3,7 @@
 
 #include "Sim/Time/Memory.h"
 #include "Sim/Time/TimedCode.h"
+#include <algorithm>
 #include <array>
 #include <deque>
 #include <vector>
@@ -32,8 +33,40 @@ private:
   std::vector<uint32_t> order; ///< which it was of those that were brought; 0: none
 };
 
+/// The warps of a scheduler that only wait for their turn.
+class Turns {
+public:
+  struct Entry {
+    uint64_t age;     ///< the less, the earlier its block began
+    uint64_t arrival; ///< ... and the earlier it began to wait
+    uint32_t running, warp;
+    bool operator<(const Entry &o) const {
+      return age != o.age ? age > o.age : arrival > o.arrival;
+    }
+  };
+  bool announced = false; ///< there is an event for the next one
+  bool empty() const { return waiting.empty(); }
+  /// All of them, about in their order.
+  const std::vector<Entry> &entries() const { return waiting; }
+  void add(const Entry &entry) {
+    waiting.push_back(entry);
+    std::push_heap(waiting.begin(), waiting.end());
+  }
+  /// The one that began first.
+  Entry take() {
+    std::pop_heap(waiting.begin(), waiting.end());
+    const Entry first = waiting.back();
+    waiting.pop_back();
+    return first;
+  }
+
+private:
+  std::vector<Entry> waiting; ///< a heap
+};
+
 struct Multiprocessor {
   std::array<Server, kSchedulers> issue;
+  std::array<Turns, kSchedulers> turns;
   std::array<std::array<Server, kPipes>, kSchedulers> pipes;
   std::array<std::array<Server, kBanks>, kSchedulers> registers;
   std::array<CodeCache, kSchedulers> code;

@@ -10,7 +10,6 @@ namespace fp4::sim {
 namespace {
 
 constexpr double lead = 64; ///< cycles by which one slot may run ahead of another
-constexpr uint32_t kTicket = ~0u;
 
 /// What ptxas gives a thread: what is alive, within what the kernel asks for.
 uint32_t registersOf(const KernelInfo &kernel, const TimedCode &code, const hw::TargetModel &target,
@@ -130,6 +129,7 @@ void TimedLaunch::setUp(Running &running, std::span<Multiprocessor *const> proce
                registers = running.cluster.ctas[0]->warps.size() * clusterSize * perWarp;
   running.ready.assign(registers, 0);
   running.because.assign(registers, Activity::Arithmetic);
+  const uint64_t age = order++;
   for (auto &cta : running.cluster.ctas)
     for (Warp &warp : cta->warps) {
       TimedWarp timed;
@@ -137,6 +137,7 @@ void TimedLaunch::setUp(Running &running, std::span<Multiprocessor *const> proce
       timed.processor = processors[cta->rank];
       timed.scheduler = unsigned(warp.index + place * cta->warps.size()) % kSchedulers;
       timed.born = timed.nextIssue = timed.waited = timed.fetched = when;
+      timed.age = age;
       timed.early = early;
       timed.ready = running.ready.data() + running.warps.size() * perWarp;
       timed.because = running.because.data() + running.warps.size() * perWarp;
@@ -260,9 +261,13 @@ void TimedLaunch::prefetch(const Slot &slot) const {
   constexpr size_t next = 32, line = 64;
   const auto forNext = [&](auto &&f) {
     slot.events.forFirst(next, [&](const TimedEvent &event) {
-      Running *running = slot.running[event.running].get();
-      if (running && event.warp != kTicket)
+      if (event.warp == kTurn) {
+        for (const Turns::Entry &entry : turnsOf(slot, event).entries())
+          f(*slot.running[entry.running], entry.warp);
+      } else if (Running *running = slot.running[event.running].get();
+                 running && event.warp != kTicket) {
         f(*running, event.warp);
+      }
     });
   };
   forNext([&](Running &running, uint32_t index) {
@@ -281,18 +286,25 @@ Status TimedLaunch::runSlot(Slot &slot, double until) {
   prefetch(slot);
   while (!slot.events.empty() && slot.events.top().when <= until && !waits) {
     const TimedEvent event = slot.events.take();
-    if (!slot.running[event.running]) // a ticket of a cluster that drained
+    if (event.warp == kTurn)
+      FP4_TRY(runTurn(slot, event));
+    else if (!slot.running[event.running]) // a ticket of a cluster that drained
       continue;
-    if (event.warp == kTicket)
+    else if (event.warp == kTicket)
       FP4_TRY(runTicket(slot, event));
     else
       FP4_TRY(runWarp(slot, event));
-    Running *running = slot.running[event.running].get();
-    if (running->cluster.liveThreads == 0)
-      FP4_TRY(finish(slot, event.running));
-    else if (running->blocked.size() == running->warps.size())
-      FP4_TRY(unblock(slot, event.running));
   }
+  return {};
+}
+
+/// Something happened in a cluster: it may be done, or all of its warps may wait.
+Status TimedLaunch::settlePlace(Slot &slot, uint32_t place) {
+  Running &running = *slot.running[place];
+  if (running.cluster.liveThreads == 0)
+    return finish(slot, place);
+  if (running.blocked.size() == running.warps.size())
+    return unblock(slot, place);
   return {};
 }
 
@@ -314,17 +326,17 @@ Status TimedLaunch::runTicket(Slot &slot, const TimedEvent &event) {
   Running &running = *slot.running[event.running];
   auto &queue = static_cast<TicketQueue &>(*running.cluster.async);
   if (queue.done(event.ticket))
-    return {};
+    return settlePlace(slot, event.running);
   running.policy->setTime(event.when);
   setClock(event.when);
   running.steps = 0;
   FP4_ASSIGN(auto advanced, queue.advance(event.ticket));
   if (!advanced) { // behind what it waits for, which ends at the same time
     slot.events.push({event.when + 1, order++, event.running, kTicket, event.ticket});
-    return {};
+    return settlePlace(slot, event.running);
   }
   wake(slot, event.running, event.when, 0);
-  return {};
+  return settlePlace(slot, event.running);
 }
 
 //===----------------------------------------------------------------------===//
@@ -364,13 +376,12 @@ void TimedLaunch::schedule(Slot &slot, uint32_t place, TimedWarp &warp) {
   Running &running = *slot.running[place];
   const uint32_t index = uint32_t(&warp - running.warps.data());
   const LaneGroup *group = warp.warp->done() ? nullptr : running.scheduler.next(*warp.warp);
-  warp.reserved = false;
   if (!group) {
     warp.blocked = true;
     running.blocked.push_back(index);
     return;
   }
-  warp.blocked = false;
+  warp.blocked = warp.queued = false;
   warp.pc = group->pc;
   const TimedInsn &insn = code[group->pc];
   double ready = warp.nextIssue;
@@ -429,16 +440,15 @@ Status TimedLaunch::checkProgress(Running &running) {
   return {};
 }
 
-/// Whether the warp has to wait for its data, its instruction or the unit. It has a new event then.
+/// Whether the warp has to wait for its data, its instruction or a unit with a queue. It has a new
+/// event then.
 bool TimedLaunch::putOff(Slot &slot, TimedWarp &warp, const TimedInsn &insn,
                          const TimedEvent &event) {
   Activity reason = warp.reason;
   double when = std::max(disorder(warp, event.when), fetch(warp, insn, event.when));
-  if (when <= event.when && insn.count && !warp.reserved) {
-    warp.reserved = true;
+  if (when <= event.when && insn.count && !std::exchange(warp.queued, true)) {
     reason = Activity::Pipe;
-    if (reserve(warp, insn, event.when, when))
-      return false;
+    when = queueForUnit(warp, insn, event.when);
   }
   if (when <= event.when)
     return false;
@@ -449,35 +459,34 @@ bool TimedLaunch::putOff(Slot &slot, TimedWarp &warp, const TimedInsn &insn,
 }
 
 Status TimedLaunch::runWarp(Slot &slot, const TimedEvent &event) {
-  Running &running = *slot.running[event.running];
-  TimedWarp &warp = running.warps[event.warp];
+  TimedWarp &warp = slot.running[event.running]->warps[event.warp];
+  return putOff(slot, warp, code[warp.pc], event) ? Status() : runReady(slot, event, warp);
+}
+
+/// The next instruction of a warp, which issues now.
+Status TimedLaunch::step(Slot &slot, uint32_t place, TimedWarp &warp, double issue) {
+  Running &running = *slot.running[place];
   const TimedInsn &insn = code[warp.pc];
-  if (putOff(slot, warp, insn, event))
-    return {};
-  double issue = event.when;
-  if (insn.count)
-    issue = warp.processor->issue[warp.scheduler].serve(event.when, insn.count) - insn.count;
-  warp.account.cycles[size_t(Activity::Scheduler)] += issue - warp.waited;
   const LaneGroup *group = running.scheduler.next(*warp.warp);
   if (!group) { // another group of its lanes was to run
-    schedule(slot, event.running, warp);
-    return {};
+    schedule(slot, place, warp);
+    return settlePlace(slot, place);
   }
   recorder.clear();
   running.policy->setTime(issue);
   running.policy->setLooking(insn.looks);
   setClock(issue);
-  FP4_ASSIGN(auto step, running.scheduler.stepOne(*warp.warp, *group));
+  FP4_ASSIGN(auto done, running.scheduler.stepOne(*warp.warp, *group));
   ++executed;
   FP4_TRY(checkProgress(running));
-  warp.pc = step.pc;
-  complete(running, warp, code[step.pc], issue, step);
+  warp.pc = done.pc;
+  complete(running, warp, code[done.pc], issue, done);
   if (warp.warp->done() && phase < Phase::Probe)
     account.add(warp.warp->index, warp.account);
   if (insn.mayWake && !running.blocked.empty())
-    wake(slot, event.running, issue, insn.remote ? rates[TimingRate::RemoteArrive] : 0);
-  schedule(slot, event.running, warp);
-  return {};
+    wake(slot, place, issue, insn.remote ? rates[TimingRate::RemoteArrive] : 0);
+  schedule(slot, place, warp);
+  return settlePlace(slot, place);
 }
 
 /// Results, and when the warp may go on.

@@ -47,7 +47,7 @@ private:
     double nextIssue = 0; ///< the earliest
     double waited = 0;    ///< since when it does something else than issue
     Activity reason = Activity::Arithmetic;
-    bool blocked = false, reserved = false;
+    bool blocked = false, queued = false;
     bool early = false;            ///< of the first blocks, and has not waited for device memory
     uint32_t line = ~0u;           ///< of code, the last
     double fetched = 0;            ///< when that came
@@ -56,6 +56,7 @@ private:
     float *ready = nullptr;        ///< of each register, cycles after `born`
     Activity *because = nullptr;   ///< ... and what fills it
     double born = 0;
+    uint64_t age = 0;        ///< the less, the earlier it began
     double stores = 0;       ///< when L2 has the last of its own
     double sharedStores = 0; ///< ... and shared memory
     WarpAccount account;
@@ -120,19 +121,28 @@ private:
   Status runSlot(Slot &slot, double until);
   Status runTicket(Slot &slot, const TimedEvent &event);
   Status runWarp(Slot &slot, const TimedEvent &event);
+  Status runReady(Slot &slot, const TimedEvent &event, TimedWarp &warp);
+  Status runTurn(Slot &slot, const TimedEvent &event);
+  const Turns &turnsOf(const Slot &slot, const TimedEvent &event) const;
+  void announceTurn(Slot &slot, Multiprocessor &sm, unsigned scheduler, double now);
+  Expected<bool> tryIssue(Slot &slot, uint32_t place, uint32_t index, double now);
+  Status step(Slot &slot, uint32_t place, TimedWarp &warp, double issue);
+  Status settlePlace(Slot &slot, uint32_t place);
   Status checkProgress(Running &running);
   Status unblock(Slot &slot, uint32_t place);
   Status finish(Slot &slot, uint32_t place);
   void retire(Slot &slot, uint32_t place);
   void schedule(Slot &slot, uint32_t place, TimedWarp &warp);
   void wake(Slot &slot, uint32_t place, double now, double extra);
-  double readRegisters(Multiprocessor &sm, unsigned scheduler, const PipeCounts &counts,
-                       double now);
-  double reservePipes(Multiprocessor &sm, unsigned scheduler, const PipeCounts &counts, double now);
+  std::array<double, kPipes> pipeTimes(const Multiprocessor &sm, unsigned scheduler,
+                                       const PipeCounts &counts, double now) const;
+  bool reservePipes(Multiprocessor &sm, unsigned scheduler, const PipeCounts &counts, double now,
+                    double &when);
   bool putOff(Slot &slot, TimedWarp &warp, const TimedInsn &insn, const TimedEvent &event);
   double loadMissing(TimedWarp &warp, double looked, std::span<const LineAccess> missing);
   double fetch(TimedWarp &warp, const TimedInsn &insn, double now);
   double disorder(TimedWarp &warp, double now) const;
+  double queueForUnit(TimedWarp &warp, const TimedInsn &insn, double now);
   bool reserve(TimedWarp &warp, const TimedInsn &insn, double now, double &when);
   void complete(Running &running, TimedWarp &warp, const TimedInsn &insn, double issue,
                 const Scheduler::Step &step);

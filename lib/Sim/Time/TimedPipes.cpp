@@ -16,47 +16,60 @@ static void holdOthers(std::array<Server, kPipes> &pipes, double now, double dur
     pipes[pipe].serve(now, duration);
 }
 
-/// Takes the banks of registers that machine instructions read, each of which delivers one register
-/// at a time. An instruction is issued a cycle before a bank is free for it. Returns when.
-double TimedLaunch::readRegisters(Multiprocessor &sm, unsigned scheduler, const PipeCounts &counts,
-                                  double now) {
+/// When the banks of registers have what machine instructions read, each of which delivers one
+/// register at a time. An instruction is issued a cycle before a bank is free for it.
+static double registersFree(const Multiprocessor &sm, unsigned scheduler,
+                            const PipeCounts &counts) {
   constexpr double ahead = 1; // cycles: what is read waits in front of the pipes
-  double when = now;
+  double when = 0;
   for (unsigned bank = 0; bank < kBanks; ++bank)
-    if (const unsigned reads = counts[kBankReads + bank]) {
-      Server &server = sm.registers[scheduler][bank];
-      when = std::max(when, server.free - ahead);
-      server.serve(now, reads * rates[TimingRate::RegisterInterval]);
-    }
+    if (counts[kBankReads + bank])
+      when = std::max(when, sm.registers[scheduler][bank].free - ahead);
   return when;
 }
 
-/// Takes the pipes of machine instructions. Returns when all are free; each has them in a row.
-double TimedLaunch::reservePipes(Multiprocessor &sm, unsigned scheduler, const PipeCounts &counts,
-                                 double now) {
-  auto &pipes = sm.pipes[scheduler];
-  double when = readRegisters(sm, scheduler, counts, now);
-  const auto take = [&](Pipe pipe, double duration) {
-    when = std::max(when, pipes[pipe].free);
-    pipes[pipe].serve(now, duration);
-  };
-  constexpr TimingRate intervals[] = {TimingRate::AluInterval,  TimingRate::ImadInterval,
-                                      TimingRate::FmaInterval,  TimingRate::HalfInterval,
-                                      TimingRate::MufuInterval, TimingRate::DoubleInterval};
+/// How long machine instructions of a line of PTX take each pipe that has no queue.
+std::array<double, kPipes> TimedLaunch::pipeTimes(const Multiprocessor &sm, unsigned scheduler,
+                                                  const PipeCounts &counts, double now) const {
+  constexpr std::pair<Pipe, TimingRate> intervals[] = {{PipeAlu, TimingRate::AluInterval},
+                                                       {PipeHeavy, TimingRate::ImadInterval},
+                                                       {PipeLite, TimingRate::FmaInterval},
+                                                       {PipeHalf, TimingRate::HalfInterval}};
+  std::array<double, kPipes> times{};
   const double beside = besideOf(sm, scheduler, now);
-  for (unsigned pipe = 0; pipe < std::size(intervals); ++pipe)
-    if (counts[pipe]) {
-      const bool slows = pipe == PipeAlu || pipe == PipeHeavy || pipe == PipeHalf;
-      take(Pipe(pipe), std::max(rates[intervals[pipe]], slows ? beside : 0) * counts[pipe]);
-    }
-  if (counts[kWide]) {
-    take(PipeHeavy, std::max(rates[TimingRate::WideInterval], beside) * counts[kWide]);
-    holdOthers(pipes, now, rates[TimingRate::WideHold] * counts[kWide]);
+  for (const auto &[pipe, interval] : intervals)
+    if (counts[pipe])
+      times[pipe] = std::max(rates[interval], pipe != PipeLite ? beside : 0) * counts[pipe];
+  if (counts[kWide])
+    times[PipeHeavy] += std::max(rates[TimingRate::WideInterval], beside) * counts[kWide];
+  if (counts[kEitherHalf]) {
+    const auto &pipes = sm.pipes[scheduler];
+    times[pipes[PipeHeavy].free <= pipes[PipeLite].free ? PipeHeavy : PipeLite] +=
+        2 * rates[TimingRate::FmaInterval] * counts[kEitherHalf];
   }
-  if (const unsigned fp32 = counts[kEitherHalf])
-    take(pipes[PipeHeavy].free <= pipes[PipeLite].free ? PipeHeavy : PipeLite,
-         2 * rates[TimingRate::FmaInterval] * fp32);
-  return when;
+  return times;
+}
+
+/// Takes the pipes of machine instructions, and the registers that they read, if all are free.
+/// False if not: `when` is when they will be.
+bool TimedLaunch::reservePipes(Multiprocessor &sm, unsigned scheduler, const PipeCounts &counts,
+                               double now, double &when) {
+  auto &pipes = sm.pipes[scheduler];
+  const std::array<double, kPipes> times = pipeTimes(sm, scheduler, counts, now);
+  when = registersFree(sm, scheduler, counts);
+  for (unsigned pipe = 0; pipe < kPipes; ++pipe)
+    when = times[pipe] > 0 ? std::max(when, pipes[pipe].free) : when;
+  if (when > now)
+    return false;
+  for (unsigned pipe = 0; pipe < kPipes; ++pipe)
+    if (times[pipe] > 0)
+      pipes[pipe].serve(now, times[pipe]);
+  if (counts[kWide])
+    holdOthers(pipes, now, rates[TimingRate::WideHold] * counts[kWide]);
+  for (unsigned bank = 0; bank < kBanks; ++bank)
+    if (const unsigned reads = counts[kBankReads + bank])
+      sm.registers[scheduler][bank].serve(now, reads * rates[TimingRate::RegisterInterval]);
+  return true;
 }
 
 /// Where the integer pipe and that of products are both busy, an instruction delays the product.
@@ -69,20 +82,48 @@ static Pipe freer(const std::array<Server, kPipes> &pipes, Pipe a, Pipe b) {
   return pipes[a].free <= pipes[b].free ? a : b;
 }
 
-/// Takes the unit. False when it is busy: `when` is when it will be this warp's.
+/// When a unit serves the next instruction of `warp` that takes what is asked of it in order:
+/// results of such units come behind scoreboards. Others wait for their turn first.
+double TimedLaunch::queueForUnit(TimedWarp &warp, const TimedInsn &insn, double now) {
+  auto &pipes = warp.processor->pipes[warp.scheduler];
+  double when = now;
+  const auto take = [&](Pipe pipe, double duration) {
+    if (duration <= 0)
+      return;
+    when = std::max(when, pipes[pipe].free);
+    pipes[pipe].serve(now, duration);
+  };
+  const PipeCounts *counts = insn.unit == Unit::MmaSync ? nullptr : code.pipesOf(warp.pc);
+  const auto countOf = [&](Pipe pipe, Unit unit) {
+    return counts ? (*counts)[pipe] : insn.unit == unit ? insn.count : 0u;
+  };
+  if (const unsigned count = countOf(PipeMufu, Unit::Mufu))
+    take(PipeMufu, rates[TimingRate::MufuInterval] * count);
+  if (const unsigned count = countOf(PipeDouble, Unit::Double))
+    take(PipeDouble, rates[TimingRate::DoubleInterval] * count);
+  if (insn.unit == Unit::MmaSync) {
+    const double flops = rates[insn.product] * rates[TimingRate::MmaSyncShare];
+    take(PipeTensor, flops > 0 ? insn.flops * kSchedulers / flops * insn.count : 0);
+  }
+  return when;
+}
+
+/// Takes the unit. False when it is busy: `when` is when it will be free.
 bool TimedLaunch::reserve(TimedWarp &warp, const TimedInsn &insn, double now, double &when) {
   auto &pipes = warp.processor->pipes[warp.scheduler];
   const double beside = besideOf(*warp.processor, warp.scheduler, now);
   const auto slowed = [&](TimingRate rate) { return std::max(rates[rate], beside); };
   const auto take = [&](Pipe pipe, double interval) {
-    when = std::max(now, pipes[pipe].free);
+    when = pipes[pipe].free;
+    if (when > now)
+      return false;
     pipes[pipe].serve(now, interval * insn.count);
     if (beside > 0)
       delayProduct(pipes, pipe, now, rates[TimingRate::BesideDelay] * insn.count);
-    return when <= now;
+    return true;
   };
   if (const auto *counts = code.pipesOf(warp.pc); counts && insn.unit != Unit::MmaSync)
-    return (when = reservePipes(*warp.processor, warp.scheduler, *counts, now)) <= now;
+    return reservePipes(*warp.processor, warp.scheduler, *counts, now, when);
   switch (insn.unit) {
   case Unit::Alu:
     return take(PipeAlu, slowed(TimingRate::AluInterval));
@@ -92,20 +133,14 @@ bool TimedLaunch::reserve(TimedWarp &warp, const TimedInsn &insn, double now, do
     return take(pipe, slowed(pipe == PipeAlu ? TimingRate::AluInterval : TimingRate::ImadInterval));
   }
   case Unit::Imad:
+    if (!take(PipeHeavy, slowed(insn.wide ? TimingRate::WideInterval : TimingRate::ImadInterval)))
+      return false;
     holdOthers(pipes, now, insn.wide ? rates[TimingRate::WideHold] * insn.count : 0);
-    return take(PipeHeavy, slowed(insn.wide ? TimingRate::WideInterval : TimingRate::ImadInterval));
+    return true;
   case Unit::Fma:
     return take(freer(pipes, PipeHeavy, PipeLite), 2 * rates[TimingRate::FmaInterval]);
   case Unit::Half:
     return take(PipeHalf, slowed(TimingRate::HalfInterval));
-  case Unit::Mufu:
-    return take(PipeMufu, rates[TimingRate::MufuInterval]);
-  case Unit::MmaSync: {
-    const double flops = rates[insn.product] * rates[TimingRate::MmaSyncShare];
-    return take(PipeTensor, flops > 0 ? insn.flops * kSchedulers / flops : 0);
-  }
-  case Unit::Double:
-    return take(PipeDouble, rates[TimingRate::DoubleInterval]);
   default:
     return true;
   }

@@ -119,6 +119,29 @@ TEST(Time, WideProductsTakeLongerAndPipesInTurnDoNot) {
   EXPECT_NEAR(each(fp32 + integers), 2, 0.1); // what it costs is in the registers
 }
 
+TEST(Time, SchedulersIssueTheBlockThatBeganFirst) {
+  constexpr unsigned sms = 132, blocks = 4, count = 256;
+  std::string body = "  mov.u32 %r1, %t;\n";
+  for (unsigned i = 0; i < count; ++i)
+    body += fmt::format("  fma.rn.f32 %r{0}, %r{0}, %r1, %r1;\n", 8 + i % 8);
+  for (int i = 1; i < 8; ++i) // needed, all of them
+    body += fmt::format("  xor.b32 %r8, %r8, %r{};\n", 8 + i);
+  body += "  setp.eq.u32 %p0, %r8, 77;\n  @%p0 trap;\n  mov.u32 %r1, %clock;\n"
+          "  mov.u32 %t, %ctaid.x;\n";
+  // one warp of each block for each scheduler
+  const Timed timed = runTimed(body + store, {.grid = {sms * blocks, 1, 1}, .block = {128, 1, 1}});
+  for (unsigned block = sms; block < sms * blocks; ++block) // behind the one before
+    EXPECT_NEAR(timed.out[block] - timed.out[block - sms], count, 24) << block;
+}
+
+TEST(Time, UnitsBehindScoreboardsServeInOrder) {
+  const std::string body = "  mov.u32 %r1, %t;\n" +
+                           repeated("  ex2.approx.ftz.f32 %r1, %r1;\n", 32) +
+                           "  mov.u32 %r1, %clock;\n";
+  const Timed timed = runTimed(body + store, manyWarps);
+  EXPECT_NEAR(timed.out[15 * 32], timed.out[0], 4 * rate(TimingRate::MufuInterval));
+}
+
 TEST(Time, ABranchAroundASlowPathHoldsTheWarp) {
   constexpr double instructions = 9, apart = 2;
   const double division = rate(TimingRate::MufuLatency) + rate(TimingRate::FmaLatency) +

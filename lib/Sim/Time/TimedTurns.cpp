@@ -1,0 +1,77 @@
+//===- TimedTurns.cpp - Which of its warps a scheduler issues -------------===//
+//
+// Of the warps that could go on, the one that began first does, as long as it can. So what a new
+// block does before it asks for memory waits until those before it have computed, and the latency
+// of that memory is then hidden by nobody (H200, micro: streams, order).
+//
+//===----------------------------------------------------------------------===//
+#include "Sim/Time/TimedLaunch.h"
+#include <algorithm>
+
+namespace fp4::sim {
+
+/// Those that an event of a turn is for.
+const Turns &TimedLaunch::turnsOf(const Slot &slot, const TimedEvent &event) const {
+  const size_t first = size_t(slot.index) * clusterSize;
+  return machine.processors[first + event.running / kSchedulers].turns[event.running % kSchedulers];
+}
+
+/// Makes an event for the next time at which a scheduler may issue one of the warps that wait. It
+/// comes behind what else happens at that time, so that a warp that goes on then takes part.
+void TimedLaunch::announceTurn(Slot &slot, Multiprocessor &sm, unsigned scheduler, double now) {
+  constexpr uint64_t last = uint64_t(1) << 63;
+  Turns &turns = sm.turns[scheduler];
+  if (turns.announced || turns.empty())
+    return;
+  turns.announced = true;
+  const auto index = uint32_t(&sm - &machine.processors[slot.index * clusterSize]);
+  slot.events.push({std::max(now, sm.issue[scheduler].free), order++ | last,
+                    index * kSchedulers + scheduler, kTurn, 0});
+}
+
+/// The warp of an event has its data and its instruction.
+Status TimedLaunch::runReady(Slot &slot, const TimedEvent &event, TimedWarp &warp) {
+  if (!code[warp.pc].count)
+    return step(slot, event.running, warp, event.when);
+  Turns &turns = warp.processor->turns[warp.scheduler];
+  if (turns.empty() && warp.processor->issue[warp.scheduler].free <= event.when) {
+    const auto issued = tryIssue(slot, event.running, event.warp, event.when);
+    return issued ? Status() : tl::unexpected<Error>(issued.error());
+  }
+  turns.add({warp.age, order++, event.running, event.warp});
+  announceTurn(slot, *warp.processor, warp.scheduler, event.when);
+  return {};
+}
+
+Status TimedLaunch::runTurn(Slot &slot, const TimedEvent &event) {
+  Multiprocessor &sm = machine.processors[slot.index * clusterSize + event.running / kSchedulers];
+  const unsigned scheduler = event.running % kSchedulers;
+  sm.turns[scheduler].announced = false;
+  for (bool issued = false; !issued && !sm.turns[scheduler].empty();) {
+    const Turns::Entry next = sm.turns[scheduler].take();
+    FP4_ASSIGN(issued, tryIssue(slot, next.running, next.warp, event.when));
+  }
+  announceTurn(slot, sm, scheduler, event.when);
+  return {};
+}
+
+/// Issues the next instruction of a warp if its unit is free. Otherwise the warp comes again when
+/// that is so, and others go on.
+Expected<bool> TimedLaunch::tryIssue(Slot &slot, uint32_t place, uint32_t index, double now) {
+  TimedWarp &warp = slot.running[place]->warps[index];
+  const TimedInsn &insn = code[warp.pc];
+  warp.account.cycles[size_t(Activity::Scheduler)] += now - warp.waited;
+  warp.waited = now;
+  double when = now;
+  if (!reserve(warp, insn, now, when)) {
+    warp.account.cycles[size_t(Activity::Pipe)] += when - now;
+    warp.waited = when;
+    slot.events.push({when, order++, place, index, 0});
+    return false;
+  }
+  warp.processor->issue[warp.scheduler].serve(now, insn.count);
+  FP4_TRY(step(slot, place, warp, now));
+  return true;
+}
+
+} // namespace fp4::sim
