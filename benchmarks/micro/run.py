@@ -27,6 +27,7 @@ import mixes
 import order
 import outside
 import overlap
+import pairs
 import prefetches
 import registers
 import residency
@@ -82,7 +83,8 @@ def sections(device: Device, out: int, quick: bool) -> dict[str, Callable[[], Ro
             "starts": lambda: ladder.starts(device, out, quick),
             "replacement": lambda: ladder.replacement(device, out, quick)}
     hopper = {"registers": lambda: registers.registers(device, out, rounds), "tensor": lambda: tensor.products(device, out, rounds),
-              "beside": lambda: tensor.beside(device, out, rounds), "fence-products": lambda: tensor.fences(device, out, rounds)}
+              "beside": lambda: tensor.beside(device, out, rounds), "fence-products": lambda: tensor.fences(device, out, rounds),
+              "pairs": lambda: pairs.pairs(device, out, rounds)}
     tcgen05 = {"products": lambda: blackwell.products(device, out, rounds),
                "tmem": lambda: blackwell.tensor_memory(device, out, rounds)}
     return every | {"sm_90a": hopper, "sm_100a": tcgen05, "sm_103a": tcgen05}.get(device.target(), {})
