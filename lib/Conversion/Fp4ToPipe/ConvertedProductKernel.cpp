@@ -15,6 +15,9 @@ using namespace mlir;
 using namespace fp4;
 using namespace fp4::pipe;
 
+/// Beside many sums and what a body reads, a thread has registers for what it computes of few.
+static constexpr int64_t kManySums = 128, kBodyWidth = 4;
+
 /// Rows of A that a product of both warpgroups takes at a time.
 static constexpr int64_t kRows = 128;
 
@@ -23,13 +26,19 @@ class ConvertedProductBuilder : FragmentEpilogue {
 public:
   ConvertedProductBuilder(gpu::GPUFuncOp func, const MatmulShape &shape, const KernelPlan &plan,
                           Location loc)
-      : FragmentEpilogue(func, shape, plan, loc) {}
+      : FragmentEpilogue(func, shape, plan, loc) {
+    if (sumsOfThread() >= kManySums && !shape.inputs.empty())
+      bodyWidth = kBodyWidth;
+  }
   void build() {
     buildTiles([&](Value m, Value n) { buildTile(m, n); });
   }
 
 private:
   using Tile = PlacedTile;
+  int64_t sumsOfThread() const {
+    return shape.tileM * shape.tileN * (shape.dual ? 2 : 1) / threads;
+  }
   void buildTile(Value m, Value n);
   void buildKTile(ArrayRef<Value> accs, ArrayRef<Value> second, const Tile &tile, Value k);
   Value lastRowBlock();

@@ -343,8 +343,23 @@ Value ProductBuilder::emitBody(ArrayRef<Value> sums, Numbers numbers) {
   SmallVector<Value> arguments(sums);
   for (auto [input, given] : llvm::zip_equal(inputs, shape.inputs))
     arguments.push_back(loadInput(input, given.isOfGroups, count, numbers));
+  bool hasParts = count > bodyWidth && llvm::isPowerOf2_64(count);
+  int64_t width = hasParts ? bodyWidth : count;
+  SmallVector<Value> elements;
+  for (int64_t first = 0; first < count; first += width)
+    elements.push_back(emitBodyOf(arguments, first, width));
+  return concatenate(b, loc, elements);
+}
+
+/// The elements of `width` sums from `first` on.
+Value ProductBuilder::emitBodyOf(ArrayRef<Value> arguments, int64_t first, int64_t width) {
   ImplicitLocOpBuilder at(loc, b);
-  Value element = emitElementwise(at, shape.body->front(), arguments).front();
+  auto parts = llvm::map_to_vector(arguments, [&](Value argument) -> Value {
+    if (cast<VectorType>(argument.getType()).getNumElements() == width)
+      return argument;
+    return vector::ExtractStridedSliceOp::create(b, loc, argument, first, width, int64_t(1));
+  });
+  Value element = emitElementwise(at, shape.body->front(), parts).front();
   return narrowTo(at, element, shape.resultType);
 }
 

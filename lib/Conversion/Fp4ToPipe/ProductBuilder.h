@@ -79,6 +79,8 @@ protected:
   ResultArguments derived;          ///< the results, where there are others than elements
   llvm::SmallVector<mlir::Value> inputs; ///< of the body
   mlir::Value report;                    ///< where groups are searched
+  /// Sums that a body takes at a time, at most.
+  int64_t bodyWidth = std::numeric_limits<int64_t>::max();
   mlir::Value table, workspace, counters; ///< null where the product has no groups, or no ranges of K
 
 private:
@@ -96,6 +98,7 @@ private:
   void clearSearched();
   mlir::Value emitStep(numerics::EpilogueOp step, mlir::Value sums, mlir::Value factor);
   mlir::Value emitBody(llvm::ArrayRef<mlir::Value> sums, Numbers numbers);
+  mlir::Value emitBodyOf(llvm::ArrayRef<mlir::Value> arguments, int64_t first, int64_t width);
   mlir::Value loadInput(mlir::Value input, bool isOfGroups, int64_t count, Numbers numbers);
 
   struct Group {

@@ -193,6 +193,17 @@ Value fp4::loadWhen(ImplicitLocOpBuilder &b, Value condition, Value pointer, Val
       .getRes();
 }
 
+Value fp4::loadWordWhen(ImplicitLocOpBuilder &b, Value condition, Value pointer, IntegerType word) {
+  Value flag = LLVM::ZExtOp::create(b, b.getI32Type(), condition);
+  Value zero = LLVM::ConstantOp::create(b, b.getIntegerAttr(word, 0));
+  std::string text =
+      llvm::formatv("{{\n.reg .pred p;\nsetp.ne.b32 p, $3, 0;\n@p ld.global.nc.b{0} $0, [$2];\n}",
+                    word.getWidth());
+  return emit(b, b.getLoc(), word, ValueRange{zero, pointer, flag}, text,
+              word.getWidth() == 64 ? "=l,0,l,r" : "=r,0,l,r", /*hasSideEffects=*/false)
+      .getRes();
+}
+
 /// "{$0, $1, ..}": `count` operands from `first` on.
 static std::string operandList(size_t first, size_t count) {
   std::string text = "{";

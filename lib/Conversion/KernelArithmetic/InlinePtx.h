@@ -77,6 +77,12 @@ mlir::Value transposeMatrix(mlir::ImplicitLocOpBuilder &b, mlir::Value word);
 mlir::Value loadWhen(mlir::ImplicitLocOpBuilder &b, mlir::Value condition, mlir::Value pointer,
                      mlir::Value otherwise);
 
+/// The word (i32 or i64) at `pointer`, of memory as in loadWhen, or 0. Words of one row differ in
+/// what an instruction adds to their pointer; kept inside the row, each would have a pointer of its
+/// own.
+mlir::Value loadWordWhen(mlir::ImplicitLocOpBuilder &b, mlir::Value condition, mlir::Value pointer,
+                         mlir::IntegerType word);
+
 /// A part of a product of a warpgroup with A in registers: instructions of 16 elements of K each.
 struct WarpgroupProduct {
   mlir::Type element;               ///< f16 or bf16

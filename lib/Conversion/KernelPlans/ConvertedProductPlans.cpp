@@ -128,7 +128,8 @@ KernelPlan fp4::proposeConvertedProduct(Operation *op, const KernelPlan &wish,
     plan.tile = {tile.m, tile.n, kTileK};
   }
   plan.schedule = neighboursAlongM(op->getContext());
-  plan.roles = warpgroupRoles(op->getContext(), product.isDual() && product.isGrouped());
+  bool hasManyPlaces = product.isDual() && (product.isGrouped() || hasDynamicSizes(product));
+  plan.roles = warpgroupRoles(op->getContext(), hasManyPlaces);
   plan.resident = 1;
   return plan;
 }

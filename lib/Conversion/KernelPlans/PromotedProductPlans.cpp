@@ -297,7 +297,8 @@ static const RegisterShares &sharesOf(BlockScaledMatmulOp op, const KernelPlan &
   auto [m, n, k] = plan.tile;
   bool loadsScales = knownUnitOfDepth(op, plan) % (kBlocksOfScales * kTileK) != 0;
   bool isFull = loadsScales && fragmentsOf(m, k) * n == kFragmentRegisters * 2;
-  return hasDynamicSizes(op) && !isFull ? kDynamicShares : kKnownShares;
+  bool isKnown = op.getLhs().getType().hasStaticShape() && !hasDynamicSizes(op);
+  return isKnown || isFull ? kKnownShares : kDynamicShares;
 }
 
 KernelPlan fp4::proposePromotedProduct(Operation *op, const KernelPlan &wish,

@@ -92,12 +92,12 @@ bool fp4::requestsWork(Attribute schedule) {
 }
 
 /// What two warpgroups of fragments and two of the other roles make of the 128 registers for each
-/// of 512 threads that the launch gives. Who converts both operands B of a group has places of the
-/// group besides.
-static constexpr fp4::RegisterShares kConvertShares = {208, 48}, kGroupGateShares = {200, 56};
+/// of 512 threads that the launch gives. Who converts both operands B has places of a group, or
+/// sizes besides.
+static constexpr fp4::RegisterShares kConvertShares = {208, 48}, kGateShares = {184, 72};
 
-RolePlanAttr fp4::warpgroupRoles(MLIRContext *context, bool gatesGroups) {
-  const RegisterShares &shares = gatesGroups ? kGroupGateShares : kConvertShares;
+RolePlanAttr fp4::warpgroupRoles(MLIRContext *context, bool hasManyPlaces) {
+  const RegisterShares &shares = hasManyPlaces ? kGateShares : kConvertShares;
   return RolePlanAttr::get(
       context,
       {RoleAttr::get(context, "load", 8, 9, {Engine::Tma}, shares.others),

@@ -44,8 +44,9 @@ struct RegisterShares {
 inline constexpr RegisterShares kKnownShares = {240, 24}, kDynamicShares = {232, 40};
 
 /// For accumulators in registers: two warpgroups multiply and store; of a third and a fourth, one
-/// warp loads, and seven convert operand B, or with `gatesGroups` both of a dual product of groups.
-pipe::RolePlanAttr warpgroupRoles(mlir::MLIRContext *context, bool gatesGroups);
+/// warp loads, and seven convert operand B, or both of a dual product. With `hasManyPlaces` these
+/// have places of groups, or sizes, in registers besides.
+pipe::RolePlanAttr warpgroupRoles(mlir::MLIRContext *context, bool hasManyPlaces);
 
 /// For accumulators in registers, operands as they are in shared memory: `groups` warpgroups
 /// multiply and store, and one warp loads. With shares, three warps beside it give their registers

@@ -42,6 +42,10 @@ Value fp4::lineOfBuffer(OpBuilder &b, Location loc, Value global, Value base, Va
                              ArrayRef<LLVM::GEPArg>{bytes}, LLVM::GEPNoWrapFlags::inbounds);
 }
 
+Value fp4::laterLine(OpBuilder &b, Location loc, Value global, Value pointer, int64_t rows) {
+  return lineOfBuffer(b, loc, global, pointer, constantI32(b, loc, rows));
+}
+
 int64_t fp4::unitOfRows(pipe::GlobalType type) {
   return type.hasDynamicColumns() ? pipe::kRowUnitBytes : type.getRowPitch();
 }

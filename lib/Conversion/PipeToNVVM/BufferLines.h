@@ -18,6 +18,9 @@ mlir::Value scaleBlockColumnsOfBuffer(mlir::OpBuilder &, mlir::Location, mlir::V
 /// The address of row `row`; `base` is that of the buffer.
 mlir::Value lineOfBuffer(mlir::OpBuilder &, mlir::Location, mlir::Value global, mlir::Value base,
                          mlir::Value row);
+/// An address as it is in the row `rows` further on.
+mlir::Value laterLine(mlir::OpBuilder &, mlir::Location, mlir::Value global, mlir::Value pointer,
+                      int64_t rows);
 /// Bytes of which every row has a multiple, where as many are stored at a time.
 int64_t unitOfRows(pipe::GlobalType type);
 /// Elements of 16 bytes, of which rows with dynamic columns have a multiple.

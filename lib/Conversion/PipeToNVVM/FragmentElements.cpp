@@ -49,11 +49,27 @@ struct ElementPlaces {
     place = place + thread % 4 * 2;
   }
   Int32 lineOf(int64_t element) const { return line + element / 2 % 2 * 8; }
-  Int32 placeOf(int64_t element) const {
-    return place + (element / 4 * hw::fragmentTileColumns + element % 2);
+  /// How far behind the place of element 0 that of `element` is.
+  static int64_t behind(int64_t element) {
+    return element / 4 * hw::fragmentTileColumns + element % 2;
   }
+  Int32 placeOf(int64_t element) const { return place + behind(element); }
   Int32 rowOf(int64_t element) const { return transposed ? placeOf(element) : lineOf(element); }
   Int32 columnOf(int64_t element) const { return transposed ? lineOf(element) : placeOf(element); }
+};
+
+/// Where two neighbours of a row are that a thread has of an 8 x 8 of a transposed fragment before
+/// it is transposed, or after.
+struct MatrixPlaces {
+  Int32 row, column; ///< of the elements 0 and 1
+
+  MatrixPlaces(ImplicitLocOpBuilder &b, Int32 thread, Value firstRow, Value firstColumn)
+      : row(Int32(b, firstRow) + thread % 32 / 4),
+        column(Int32(b, firstColumn) + thread / kGroupThreads * kGroupRows +
+               thread % kGroupThreads / 32 * 16 + thread % 4 * 2) {}
+  Int32 rowOf(int64_t element) const { return row + element / 4 * hw::fragmentTileColumns; }
+  static int64_t columnBehind(int64_t element) { return element / 2 % 2 * 8; }
+  Int32 columnOf(int64_t element) const { return column + columnBehind(element); }
 };
 
 Value rowLimit(OpBuilder &b, Location loc, pipe::GlobalType type, Value rows) {
@@ -78,16 +94,20 @@ struct LowerFragmentFactors : PipePattern<pipe::FragmentFactorsOp> {
   LogicalResult matchAndRewrite(pipe::FragmentFactorsOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    if (comesInMatrices(op)) {
+      rewriter.replaceOp(op, loadMatrices(b, op, adaptor));
+      return success();
+    }
     ElementPlaces places(b, op, state, adaptor.getRow(), adaptor.getColumn(), op.getTransposed());
     auto type = op.getResult().getType();
     SmallVector<Value> elements;
-    bool inPairs = hasPairs(op);
-    for (int64_t i = 0; i < type.getNumElements(); ++i) {
-      int64_t first = firstLike(i, op);
-      if (first < i)
+    for (int64_t i = 0; i < type.getNumElements(); i = int64_t(elements.size())) {
+      if (int64_t first = firstLike(i, op); first < i)
         elements.push_back(elements[first]);
-      else if (inPairs)
-        llvm::append_range(elements, loadPair(b, adaptor.getGlobal(), op, places.rowOf(i++)));
+      else if (hasPairsOfColumns(op))
+        llvm::append_range(elements, loadColumns(b, op, adaptor, places, i));
+      else if (hasPairsOfRows(op))
+        llvm::append_range(elements, loadRows(b, adaptor.getGlobal(), op, places.rowOf(i)));
       else
         elements.push_back(loadElement(b, op, adaptor, places, i));
     }
@@ -107,8 +127,63 @@ private:
     return everyLine ? i & ~2 : i;
   }
 
+  static bool isMatrix(pipe::FragmentFactorsOp op) {
+    ArrayRef<int64_t> shape = op.getGlobal().getType().getShape();
+    return !op.getOneRow() && shape[0] != 1 && shape[1] != 1;
+  }
+
+  /// Two neighbours of a row of 16 bits both exist, or do not, and warps can transpose them.
+  static bool comesInMatrices(pipe::FragmentFactorsOp op) {
+    pipe::GlobalType global = op.getGlobal().getType();
+    return op.getTransposed() && isMatrix(op) && hasMultipleColumns(global, 2) &&
+           global.getElementType().getIntOrFloatBitWidth() == 16;
+  }
+
+  /// The elements of a thread are in different rows. It loads two neighbours of a row instead, and
+  /// warps transpose every 8 x 8, as they do where such elements are stored.
+  Value loadMatrices(ImplicitLocOpBuilder &b, pipe::FragmentFactorsOp op, OpAdaptor adaptor) const {
+    VectorType type = op.getResult().getType();
+    Location loc = op.getLoc();
+    Int32 rows(b, rowLimit(b, loc, op.getGlobal().getType(), adaptor.getRows())),
+        columns(b, columnsOfBuffer(b, loc, op.getGlobal()));
+    MatrixPlaces places(b, threadOfRole(b, op, state), adaptor.getRow(), adaptor.getColumn());
+    Value line = lineOfBuffer(b, loc, op.getGlobal(), adaptor.getGlobal(), places.row);
+    Value pointer = stridedPointer(b, loc, line, places.column, 2);
+    SmallVector<Value> words;
+    for (int64_t i = 0; i < type.getNumElements(); i += 2) {
+      if (i > 0 && i % 4 == 0)
+        pointer = laterLine(b, loc, op.getGlobal(), pointer, hw::fragmentTileColumns);
+      Value exists = arith::AndIOp::create(b, places.rowOf(i) < rows, places.columnOf(i) < columns);
+      Value place = offsetPointer(b, loc, pointer, 2 * MatrixPlaces::columnBehind(i));
+      words.push_back(loadWordWhen(b, exists, place, b.getI32Type()));
+    }
+    for (Value &word : words) // when all are on their way
+      word = transposeMatrix(b, word);
+    auto all = VectorType::get({int64_t(words.size())}, b.getI32Type());
+    return LLVM::BitcastOp::create(b, type, vector::FromElementsOp::create(b, all, words));
+  }
+
+  /// Every two elements are of two columns that both exist, or do not.
+  static bool hasPairsOfColumns(pipe::FragmentFactorsOp op) {
+    pipe::GlobalType global = op.getGlobal().getType();
+    return !op.getTransposed() && global.getShape()[1] != 1 && hasMultipleColumns(global, 2);
+  }
+
+  static SmallVector<Value> loadColumns(ImplicitLocOpBuilder &b, pipe::FragmentFactorsOp op,
+                                        OpAdaptor adaptor, const ElementPlaces &places, int64_t i) {
+    Type element = op.getGlobal().getType().getElementType();
+    unsigned bits = element.getIntOrFloatBitWidth();
+    Int32 columns(b, columnsOfBuffer(b, op.getLoc(), op.getGlobal()));
+    Value first = stridedPointer(b, op.getLoc(), lineOf(b, op, adaptor, places.rowOf(i)),
+                                 places.columnOf(0), bits / 8);
+    Value pointer = offsetPointer(b, op.getLoc(), first, ElementPlaces::behind(i) * bits / 8);
+    Value word = loadWordWhen(b, places.columnOf(i) < columns, pointer, b.getIntegerType(2 * bits));
+    Value pair = LLVM::BitcastOp::create(b, VectorType::get(2, element), word);
+    return {vector::ExtractOp::create(b, pair, 0), vector::ExtractOp::create(b, pair, 1)};
+  }
+
   /// Every two elements have the numbers of two neighbouring rows that both exist, or do not.
-  static bool hasPairs(pipe::FragmentFactorsOp op) {
+  static bool hasPairsOfRows(pipe::FragmentFactorsOp op) {
     pipe::GlobalType global = op.getGlobal().getType();
     bool isOfRows = op.getTransposed() && !op.getOneRow() && global.getShape()[1] == 1;
     return isOfRows && global.getElementType().isF32() && !op.getRows() &&
@@ -117,7 +192,7 @@ private:
 
   /// One access to the numbers of `row` and the next one; of the last two where these do not exist,
   /// whose elements nobody stores.
-  static SmallVector<Value> loadPair(ImplicitLocOpBuilder &b, Value buffer,
+  static SmallVector<Value> loadRows(ImplicitLocOpBuilder &b, Value buffer,
                                      pipe::FragmentFactorsOp op, Int32 row) {
     int64_t rows = op.getGlobal().getType().getShape()[0];
     Value pointer = stridedPointer(b, op.getLoc(), buffer, minimum(row, Int32(b, rows - 2)), 4);
@@ -129,18 +204,25 @@ private:
                            const ElementPlaces &places, int64_t i) {
     pipe::GlobalType global = op.getGlobal().getType();
     int64_t bytes = global.getElementType().getIntOrFloatBitWidth() / 8;
-    Value rows = rowLimit(b, op.getLoc(), global, adaptor.getRows());
-    Value columns = columnsOfBuffer(b, op.getLoc(), op.getGlobal());
-    Value row = adaptor.getGlobal();
-    if (op.getOneRow())
-      row = lineOfBuffer(b, op.getLoc(), op.getGlobal(), row, adaptor.getRow());
-    else if (global.getShape()[0] != 1)
-      row = lineOfBuffer(b, op.getLoc(), op.getGlobal(), row,
-                         minimum(places.rowOf(i), Int32(b, rows) - 1));
+    Int32 columns(b, columnsOfBuffer(b, op.getLoc(), op.getGlobal()));
+    Value place = lineOf(b, op, adaptor, places.rowOf(i));
     if (global.getShape()[1] != 1)
-      row = stridedPointer(b, op.getLoc(), row, minimum(places.columnOf(i), Int32(b, columns) - 1),
-                           bytes);
-    return load(b, global.getElementType(), row, bytes);
+      place =
+          stridedPointer(b, op.getLoc(), place, minimum(places.columnOf(i), columns - 1), bytes);
+    return load(b, global.getElementType(), place, bytes);
+  }
+
+  /// Where `row` begins, or the last row, or the row that all elements are of.
+  static Value lineOf(ImplicitLocOpBuilder &b, pipe::FragmentFactorsOp op, OpAdaptor adaptor,
+                      Int32 row) {
+    pipe::GlobalType global = op.getGlobal().getType();
+    if (op.getOneRow())
+      return lineOfBuffer(b, op.getLoc(), op.getGlobal(), adaptor.getGlobal(), adaptor.getRow());
+    if (global.getShape()[0] == 1)
+      return adaptor.getGlobal();
+    Int32 rows(b, rowLimit(b, op.getLoc(), global, adaptor.getRows()));
+    return lineOfBuffer(b, op.getLoc(), op.getGlobal(), adaptor.getGlobal(),
+                        minimum(row, rows - 1));
   }
 };
 
@@ -252,11 +334,8 @@ private:
   void storeMatrices(ImplicitLocOpBuilder &b, pipe::StoreFragmentOp op, OpAdaptor adaptor,
                      Int32 rows) const {
     int64_t count = vectorOf(op).getNumElements();
-    Int32 columns(b, columnsOfBuffer(b, op.getLoc(), op.getDest())),
-        thread = threadOfRole(b, op, state);
-    Int32 row = Int32(b, adaptor.getRow()) + thread % 32 / 4;
-    Int32 column = Int32(b, adaptor.getColumn()) + thread / kGroupThreads * kGroupRows +
-                   thread % kGroupThreads / 32 * 16 + thread % 4 * 2;
+    Int32 columns(b, columnsOfBuffer(b, op.getLoc(), op.getDest()));
+    MatrixPlaces places(b, threadOfRole(b, op, state), adaptor.getRow(), adaptor.getColumn());
     SmallVector<Value> words;
     for (int64_t i = 0; i < count; i += 2) {
       auto pair = vector::ExtractStridedSliceOp::create(b, adaptor.getValue(), ArrayRef<int64_t>{i},
@@ -264,13 +343,13 @@ private:
       words.push_back(transposeMatrix(b, LLVM::BitcastOp::create(b, b.getI32Type(), pair)));
     }
     for (int64_t i = 0; i < count; i += 2) {
-      Int32 atRow = row + i / 4 * hw::fragmentTileColumns, atColumn = column + i / 2 % 2 * 8;
-      Value exists = arith::AndIOp::create(b, atRow < rows, atColumn < columns);
+      Int32 row = places.rowOf(i), column = places.columnOf(i);
+      Value exists = arith::AndIOp::create(b, row < rows, column < columns);
       auto branch = scf::IfOp::create(b, exists, /*withElseRegion=*/false);
       OpBuilder::InsertionGuard restore(b);
       b.setInsertionPointToStart(branch.thenBlock());
-      Value line = lineOfBuffer(b, op.getLoc(), op.getDest(), adaptor.getDest(), atRow);
-      LLVM::StoreOp::create(b, words[i / 2], stridedPointer(b, op.getLoc(), line, atColumn, 2), 4);
+      Value line = lineOfBuffer(b, op.getLoc(), op.getDest(), adaptor.getDest(), row);
+      LLVM::StoreOp::create(b, words[i / 2], stridedPointer(b, op.getLoc(), line, column, 2), 4);
     }
   }
 

@@ -68,7 +68,8 @@ struct KernelState {
   llvm::SmallPtrSet<mlir::Operation *, 4> partlyReleased; ///< see findPartlyReleased
   llvm::SmallPtrSet<mlir::Operation *, 4> continuedProducts; ///< see findContinuedProducts
   llvm::SmallPtrSet<mlir::Operation *, 4> replacingProducts;  ///< see describePromotion
-  llvm::SmallPtrSet<mlir::Operation *, 4> awaitedPromotions; ///< of sums that one of these replaces
+  /// Promotions of sums that one of these replaces, and the last of a tile.
+  llvm::SmallPtrSet<mlir::Operation *, 4> awaitedPromotions;
   llvm::DenseMap<mlir::Operation *, mlir::Operation *> nextProducts; ///< which begin with their key
   llvm::SmallPtrSet<mlir::Operation *, 4> begunProducts;             ///< these
   /// Registers of a thread for fragments, and for scales of their sums that are held four blocks ahead.

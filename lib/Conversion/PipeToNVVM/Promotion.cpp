@@ -420,12 +420,34 @@ static pipe::MmaFragmentOp productBefore(pipe::MmaFragmentOp product) {
   return {};
 }
 
+/// Whether `promote` is behind the loop over K, and the last one of its accumulator.
+static bool completesTile(pipe::PromoteOp promote) {
+  return promote.getAccumulator().getParentBlock() == promote->getBlock() &&
+         llvm::none_of(promote.getAccumulator().getUsers(), [&](Operation *user) {
+           return isa<pipe::PromoteOp>(user) && user->getBlock() == promote->getBlock() &&
+                  promote->isBeforeInBlock(user);
+         });
+}
+
+/// LLVM would add the last sums where each part of the tile is stored, and keep them beside the
+/// accumulators until then. They are added once what nobody reads any more is given back.
+static void completeTiles(ArrayRef<Operation *> promotions, KernelState &state) {
+  for (Operation *promote : promotions) {
+    while (isa_and_nonnull<pipe::ConsumerReleaseOp>(promote->getNextNode()))
+      promote->moveAfter(promote->getNextNode());
+    state.awaitedPromotions.insert(promote);
+  }
+}
+
 void fp4::describePromotion(gpu::GPUFuncOp kernel, KernelState &state) {
+  SmallVector<Operation *> complete;
   kernel.walk([&](Operation *op) {
     if (auto fragment = dyn_cast<pipe::FragmentOp>(op))
       state.fragmentRegisters += fragment.getType().getElementsPerThread();
     if (isa<pipe::BlockScalesOp>(op))
       state.scaleRegisters += 2 * kHeld;
+    if (auto promote = dyn_cast<pipe::PromoteOp>(op); promote && completesTile(promote))
+      complete.push_back(op);
     auto product = dyn_cast<pipe::MmaFragmentOp>(op);
     if (!product)
       return;
@@ -441,6 +463,7 @@ void fp4::describePromotion(gpu::GPUFuncOp kernel, KernelState &state) {
       state.begunProducts.insert(op);
     }
   });
+  completeTiles(complete, state);
 }
 
 void fp4::populatePromotionPatterns(const TypeConverter &converter, RewritePatternSet &patterns,

@@ -279,7 +279,10 @@ struct LowerRole : fp4::PipePattern<fp4::pipe::RoleRegionOp> {
   LogicalResult matchAndRewrite(fp4::pipe::RoleRegionOp op, OpAdaptor,
                                 ConversionPatternRewriter &rewriter) const override {
     Location loc = op.getLoc();
-    auto dispatch = scf::IfOp::create(rewriter, loc, isMine(rewriter, op), false);
+    SmallVector<fp4::pipe::RoleRegionOp> others = chainedRoles(op);
+    auto dispatch = scf::IfOp::create(rewriter, loc, isMine(rewriter, op), !others.empty());
+    for (fp4::pipe::RoleRegionOp other : others)
+      rewriter.moveOpBefore(other, dispatch.elseBlock()->getTerminator());
     rewriter.setInsertionPointToStart(dispatch.thenBlock());
     Block *body = dispatch.thenBlock();
     if (int32_t registers = op.getRole().getRegisters()) {
@@ -312,6 +315,31 @@ struct LowerRole : fp4::PipePattern<fp4::pipe::RoleRegionOp> {
   }
 
 private:
+  /// Whether roles are branches of one question, which asks 2 to 4 instructions later for the first
+  /// load: beside tcgen05, where setmaxnreg leaves sums few other registers. With wgmma or
+  /// mma.sync, ptxas spills in kernels that spill nothing where every role has a question of its
+  /// own.
+  bool chainsRoles() const {
+    return state.fragmentRegisters && state.launchRegisters && state.target->hasTcgen05;
+  }
+
+  /// The regions behind `region`, where its warps execute none of them. Where warps that have ended
+  /// do not ask whether they have the next role, what that takes from before all roles needs no
+  /// registers in this one.
+  SmallVector<fp4::pipe::RoleRegionOp> chainedRoles(fp4::pipe::RoleRegionOp region) const {
+    SmallVector<fp4::pipe::RoleRegionOp> others;
+    fp4::pipe::RoleAttr role = region.getRole();
+    Operation *next = chainsRoles() ? region->getNextNode() : nullptr;
+    while (auto other = dyn_cast_or_null<fp4::pipe::RoleRegionOp>(next)) {
+      if (other.getRole().getFirstWarp() < role.getEndWarp() &&
+          role.getFirstWarp() < other.getRole().getEndWarp())
+        return {};
+      others.push_back(other);
+      next = other->getNextNode();
+    }
+    return others;
+  }
+
   bool isOnLeaders(fp4::pipe::RoleRegionOp op) const {
     return fp4::pipe::runsOnLeaders(op.getRole(), state.pairs);
   }
