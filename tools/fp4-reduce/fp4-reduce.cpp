@@ -9,6 +9,7 @@
 
 #include "fp4/InitAll.h"
 
+#include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/InitAllDialects.h"
@@ -34,6 +35,40 @@ constexpr const char *kHelp = R"(fp4-reduce takes operations away from a program
   docs/Tools.md has an example.
 )";
 
+namespace {
+/// Errors of what is left when operations are taken away: users without an operand, blocks without
+/// an end. The reduction passes over such programs, so nobody needs to read of them. A program that
+/// was given may have the second error too, and then there is no other one.
+class ErrorsOfRemains {
+public:
+  explicit ErrorsOfRemains(mlir::DiagnosticEngine &engine) : engine(engine) {
+    handler = engine.registerHandler([this](mlir::Diagnostic &diagnostic) {
+      std::string text = diagnostic.str();
+      bool isOfRemains = llvm::StringRef(text).starts_with("null operand found") ||
+                         llvm::StringRef(text).starts_with("block with no terminator");
+      if (isOfRemains && !held)
+        held.emplace(std::move(diagnostic));
+      hasOthers |= !isOfRemains && diagnostic.getSeverity() == mlir::DiagnosticSeverity::Error;
+      return mlir::success(isOfRemains);
+    });
+  }
+  ~ErrorsOfRemains() { engine.eraseHandler(handler); }
+
+  /// Why the reduction failed, if nothing else said so.
+  void explainFailure() {
+    engine.eraseHandler(handler);
+    if (!hasOthers && held)
+      engine.emit(std::move(*held));
+  }
+
+private:
+  mlir::DiagnosticEngine &engine;
+  mlir::DiagnosticEngine::HandlerID handler;
+  std::optional<mlir::Diagnostic> held; ///< the first of them
+  bool hasOthers = false;
+};
+} // namespace
+
 int main(int argc, char **argv) {
   if (fp4::printHelp(llvm::ArrayRef(argv, argc), kHelp))
     return 0;
@@ -46,5 +81,9 @@ int main(int argc, char **argv) {
   mlir::registerAllPasses();
   fp4::registerPasses();
   mlir::MLIRContext context(registry);
-  return mlir::failed(mlir::mlirReduceMain(argc, argv, context));
+  ErrorsOfRemains errors(context.getDiagEngine());
+  bool failed = mlir::failed(mlir::mlirReduceMain(argc, argv, context));
+  if (failed)
+    errors.explainFailure();
+  return failed;
 }
