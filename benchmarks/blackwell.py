@@ -214,6 +214,9 @@ def timed(build: pathlib.Path, source: pathlib.Path, limit: float, mix: str) -> 
     if found.returncode:
         return found.stderr.strip().splitlines()[0]
     times = json.loads(found.stdout)["predicted_times"]
+    for time in times:
+        if "unknown" in time:
+            return f"no prediction of {time['kernel']}: {', '.join(time['unknown'])}"
     whole = dict(times[-1])
     whole["microseconds"] = sum(time["microseconds"] for time in times)
     whole["launches"] = len(times)
