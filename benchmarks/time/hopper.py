@@ -247,9 +247,9 @@ def predict(folder: pathlib.Path, point: Point, mix: str, most: float) -> bool:
         raise RuntimeError(f"{' '.join(point.command(folder, mix))}: {done.stderr[-400:]}")
     report = json.loads(done.stdout)
     launches = [time for kernel, time in zip(report["kernels"], report["predicted_times"]) if point.kernel in kernel["module"]]
+    if unknown := [launch["unknown"] for launch in launches if not launch["predicted"]]:
+        raise RuntimeError(f"no prediction: {unknown[0]}")
     launch = max(launches, key=lambda time: float(time["microseconds"]))
-    if not launch["predicted"]:
-        raise RuntimeError(f"no prediction: {launch['unknown']}")
     point.predicted, point.bound = float(launch["microseconds"]), str(launch["bound"])
     return True
 

@@ -37,14 +37,38 @@ enum class ElementOp : uint8_t {
   MaximumNumber, ///< the number if one operand is NaN
   MinimumNumber,
   Exp,
+  Exp2,
+  ExpMinusOne,
+  Log,
+  Log2,
+  LogOfOnePlus,
   Tanh,
   Erf,
+  Sqrt,
+  ReciprocalSqrt, ///< 1 / sqrt, which rounds twice
+  FusedMultiplyAdd,
+  Floor,
+  Ceil,
+  RoundEven,
+  Truncate,
+  CopySign, ///< the sign of operand 1 on the magnitude of operand 0
+  Clamp,    ///< operand 0 from operand 1 to operand 2; NaN if an operand is one
   // Comparisons give 1 or 0, ordered: 0 where an operand is NaN.
   Less,
   LessEqual,
   Equal,
   Greater,
   GreaterEqual,
+  LessGreater,
+  Ordered,
+  // These are 1 where an operand is NaN.
+  NotEqual,
+  LessOrUnordered,
+  LessEqualOrUnordered,
+  EqualOrUnordered,
+  GreaterOrUnordered,
+  GreaterEqualOrUnordered,
+  Unordered,
   Select, ///< operand 0 not 0 ? operand 1 : operand 2
 };
 
@@ -77,6 +101,11 @@ std::string_view stringify(ElementOp op); ///< "add", "maximum_number", ...
 unsigned operandCount(ElementOp op);
 
 float exponential(float x); ///< Transcendentals.h
+float exponentialOfTwo(float x);
+float exponentialMinusOne(float x);
+float logarithm(float x);
+float logarithmOfTwo(float x);
+float logarithmOfOnePlus(float x);
 float hyperbolicTangent(float x);
 float errorFunction(float x);
 

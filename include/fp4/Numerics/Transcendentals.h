@@ -1,4 +1,4 @@
-//===- Transcendentals.h - exp, tanh and erf in fp32 operations -----------===//
+//===- Transcendentals.h - exp, log, tanh and erf in fp32 operations ------===//
 //
 // Activations need functions that no target has as an exact instruction, and that differ between
 // targets where they are approximated. These are programs of correctly rounded fp32 operations, so
@@ -30,6 +30,15 @@ template <typename F, unsigned n> F polynomial(F x, const float (&c)[n]) {
   return sum;
 }
 
+/// 2^n of the integer n.
+template <typename F, typename I> F powerOfTwo(F, I n) { return floatOf((n + 127) << 23); }
+
+/// p * 2^n. 2^n may be no fp32 number, but halves of n give two that are. Only the last product rounds.
+template <typename F, typename I> F timesPowerOfTwo(F p, I n) {
+  auto half = n >> 1;
+  return p * powerOfTwo(p, half) * powerOfTwo(p, n - half);
+}
+
 /// e^x. Overflows to infinity, keeps subnormal results.
 template <typename F> F exponential(F x) {
   constexpr float log2e = 0x1.715476p+0f, magic = 0x1.8p+23f; // bits of magic + n: 0x4B400000 + n
@@ -40,11 +49,19 @@ template <typename F> F exponential(F x) {
   F n = shifted - like(x, magic);
   F r = fma(n, like(x, -ln2Low), fma(n, like(x, -ln2High), x));
   F p = fma(r * r, polynomial(r, tail), r) + like(x, 1.f);
-  // 2^n may be no fp32 number, but halves of n give two that are. Only the last product rounds.
-  auto exponent = bitsOf(shifted) - 0x4B400000;
-  auto half = exponent >> 1;
-  auto power = [](auto e) { return floatOf((e + 127) << 23); };
-  return p * power(half) * power(exponent - half);
+  return timesPowerOfTwo(p, bitsOf(shifted) - 0x4B400000);
+}
+
+/// 2^x. Overflows to infinity, keeps subnormal results, exact for integers.
+template <typename F> F exponentialOfTwo(F x) {
+  constexpr float magic = 0x1.8p+23f;
+  constexpr float tail[] = {0x1.62e430p-1f, 0x1.ebfbdcp-3f,  0x1.c6aed6p-5f,
+                            0x1.3b2cc4p-7f, 0x1.5f44dcp-10f, 0x1.4258d8p-13f}; // (2^r - 1) / r
+  x = minimum(maximum(x, like(x, -151.f)), like(x, 129.f)); // 0 and infinity are beyond
+  F shifted = x + like(x, magic);
+  F r = x - (shifted - like(x, magic));
+  F p = fma(r, polynomial(r, tail), like(x, 1.f));
+  return timesPowerOfTwo(p, bitsOf(shifted) - 0x4B400000);
 }
 
 /// The sign of `sign` on the magnitude of `x`.
@@ -53,6 +70,74 @@ template <typename F> F withSignOf(F x, F sign) {
 }
 
 template <typename F> F magnitude(F x) { return floatOf(bitsOf(x) & 0x7FFFFFFF); }
+
+/// e^x - 1. Small x keep their bits.
+template <typename F> F exponentialMinusOne(F x) {
+  constexpr float log2e = 0x1.715476p+0f, magic = 0x1.8p+23f;
+  constexpr float ln2High = 0x1.62e400p-1f, ln2Low = 0x1.7f7d1cp-20f;
+  constexpr float tail[] = {0.5f,           0x1.555556p-3f,  0x1.5554aep-5f,
+                            0x1.111172p-7f, 0x1.6d7462p-10f, 0x1.a0516cp-13f}; // (e^r - 1 - r) / r^2
+  F a = minimum(maximum(x, like(x, -30.f)), like(x, 89.f)); // -1 and infinity are beyond
+  F shifted = fma(a, like(x, log2e), like(x, magic));
+  F n = shifted - like(x, magic);
+  F r = fma(n, like(x, -ln2Low), fma(n, like(x, -ln2High), a));
+  F p = fma(r * r, polynomial(r, tail), r);
+  // 2^n p + 2^n - 1, of which the half is finite where the whole overflows.
+  F half = powerOfTwo(x, bitsOf(shifted) - 0x4B400001);
+  F sum = fma(p, half, half - like(x, 0.5f));
+  return withSignOf(sum + sum, x); // of -0 too
+}
+
+/// x = m * 2^e, m from sqrt(1/2) to sqrt(2). `rest` is what the logarithm of m has beside m - 1.
+template <typename F> struct Logarithm {
+  F e, f, rest;
+
+  explicit Logarithm(F x) : e(x), f(x), rest(x) {
+    constexpr float tail[] = {0x1.555564p-2f,  -0x1.00023cp-2f, 0x1.9998b0p-3f,  -0x1.5467dap-3f,
+                              0x1.235f0ep-3f,  -0x1.0e610cp-3f, 0x1.0276dcp-3f,  -0x1.2d9544p-4f};
+    F least = like(x, 0x1p-126f), one = like(x, 1.f); // subnormal numbers become normal ones
+    F normal = selectLess(x, least, x * like(x, 0x1p+23f), x);
+    auto exponent = (bitsOf(normal) - 0x3F3504F3) >> 23;
+    f = floatOf(bitsOf(normal) - (exponent << 23)) - one;
+    // The bits of 2^23 + 2^22 + n end with n.
+    F n = floatOf(exponent + 0x4B400000) - like(x, 0x1.8p+23f);
+    e = selectLess(x, least, n - like(x, 23.f), n);
+    rest = f * f * fma(f, polynomial(f, tail), like(x, -0.5f));
+  }
+};
+
+/// `y`, which is the logarithm of `x` where that is positive and finite, for all numbers.
+template <typename F> F logarithmOrLimit(F y, F x) {
+  F zero = like(x, 0.f), minusInfinity = like(x, -1.f) / zero;
+  y = y + x * zero; // NaN for NaN
+  y = selectLess(like(x, 0x1.fffffep+127f), x, x, y);
+  y = selectLess(x, like(x, 0x1p-149f), minusInfinity, y);
+  return selectLess(x, zero, zero / zero, y);
+}
+
+template <typename F> F finiteLogarithm(F x) {
+  constexpr float ln2High = 0x1.62e400p-1f, ln2Low = 0x1.7f7d1cp-20f;
+  Logarithm<F> parts(x);
+  return fma(parts.e, like(x, ln2High), parts.f + fma(parts.e, like(x, ln2Low), parts.rest));
+}
+
+template <typename F> F logarithm(F x) { return logarithmOrLimit(finiteLogarithm(x), x); }
+
+template <typename F> F logarithmOfTwo(F x) {
+  constexpr float log2eHigh = 0x1.715476p+0f, log2eLow = 0x1.4ae0c0p-26f;
+  Logarithm<F> parts(x);
+  F low = fma(parts.rest, like(x, log2eHigh), parts.f * like(x, log2eLow));
+  return logarithmOrLimit(parts.e + fma(parts.f, like(x, log2eHigh), low), x);
+}
+
+/// The logarithm of 1 + x. What the sum has lost comes back as its first-order term.
+template <typename F> F logarithmOfOnePlus(F x) {
+  F one = like(x, 1.f), sum = x + one;
+  F lost = x - (sum - one);
+  F y = logarithmOrLimit(finiteLogarithm(sum), sum);
+  y = selectLess(like(x, -1.f), x, selectLess(x, like(x, 0x1p+24f), y + lost / sum, y), y);
+  return withSignOf(y, x); // of -0 too
+}
 
 template <typename F> F hyperbolicTangent(F x) {
   constexpr float tail[] = {-0x1.555536p-2f, 0x1.1107c4p-3f, -0x1.b84e64p-5f, 0x1.529024p-6f,

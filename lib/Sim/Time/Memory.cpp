@@ -321,8 +321,22 @@ double MemorySystem::leastEnd() const {
   return both ? firstRead + device.busy + deviceLatency + l2Latency : 0;
 }
 
-double MemorySystem::fillOutside(double now, double rows) {
-  return serve(outside, now, rows / (rates[TimingRate::OutsideRows] * served)) + l2Latency;
+double OutsideRows::fill(double now, double rows, double alone, double together, double present) {
+  for (; !waiting.empty() && waiting.top().end <= present; waiting.pop())
+    count -= waiting.top().rows;
+  count += rows;
+  const double end = now + count / (alone + together * count);
+  waiting.push({end, rows});
+  return end;
+}
+
+/// The rows of a sample stand for those of the whole machine.
+double MemorySystem::fillOutside(double now, double rows, bool whole) {
+  constexpr double ofWhole = 0.5, thousand = 1000;
+  const double part = served / (1 + companions);
+  return outside.fill(now, rows * (whole ? ofWhole : 1) / part, rates[TimingRate::OutsideRows],
+                      rates[TimingRate::OutsideTogether] / thousand, present) +
+         l2Latency;
 }
 
 double MemorySystem::deliver(double now, double bytes) {

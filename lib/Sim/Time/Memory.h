@@ -12,6 +12,7 @@
 #include "Sim/Time/Rates.h"
 #include <algorithm>
 #include <memory>
+#include <queue>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -55,6 +56,23 @@ private:
   double free = 0;       ///< busy or a gap before it
   std::vector<Gap> gaps; ///< idle times, in order
   size_t past = 0;       ///< of them, that nobody will ask for
+};
+
+/// Rows of boxes outside of their tensors, which all multiprocessors wait for in one queue. The more
+/// wait, the more are filled in a cycle, as if those that are alike were filled together.
+class OutsideRows {
+public:
+  /// The cycle at which `rows` more are filled that come at `now`; nobody will ask for a time before
+  /// `present`. `alone` of a cycle if nobody else waits, and `together` more for each that waits.
+  double fill(double now, double rows, double alone, double together, double present);
+
+private:
+  struct Waiting {
+    double end, rows;
+    bool operator>(const Waiting &o) const { return end > o.end; }
+  };
+  std::priority_queue<Waiting, std::vector<Waiting>, std::greater<>> waiting; ///< the first end first
+  double count = 0;                                                           ///< rows in it
 };
 
 /// Between one multiprocessor and L2: what it loads comes one way, and what it stores goes the
@@ -154,8 +172,9 @@ public:
   /// When L2 has taken what is stored from `now` on.
   double write(Port &port, double now, std::span<const GlobalRun> runs);
   /// The cycle at which the copy engine has filled rows of a box outside of its tensor. One that
-  /// does so alone loses nothing; why many are in each other's way is not known.
-  double fillOutside(double now, double rows);
+  /// does so alone loses nothing; why many are in each other's way is not known. Those of a box that
+  /// is outside `whole` count half (H200, micro: outside).
+  double fillOutside(double now, double rows, bool whole);
   /// What a multicast brings to another destination; the cycle at which L2 is done with it.
   double deliver(double now, double bytes);
   /// When L2 comes to an atomic operation on these lines that comes through `port`.
@@ -165,7 +184,8 @@ public:
 
   /// L2 reads a line once for those who ask for it at nearly the same time; what lies between it
   /// and the multiprocessors brings it to each.
-  SharedServer l2, delivery, taking, outside, device; ///< `taking`: what is stored
+  SharedServer l2, delivery, taking, device; ///< `taking`: what is stored
+  OutsideRows outside;
   double present = 0;                  ///< nobody will ask for anything before this cycle
   double deviceBytes = 0, l2Bytes = 0; ///< moved; of a sample, what the whole machine would
   double latencyOfL2() const { return l2Latency; }

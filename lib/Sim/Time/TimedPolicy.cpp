@@ -113,10 +113,12 @@ double TimedPolicy::copyIn(const Ticket &ticket) {
     return startOf(from, bytes / rates[TimingRate::TmaBytes]) +
            bytes / rates[TimingRate::TmaBytes] + rates[TimingRate::TmaLatency] +
            rates[TimingRate::RemoteLatency];
-  double rows =
-      ticket.outsideRows; // each takes the engine a cycle for every 128 bytes or part of them
-  for (const GlobalRun &run : ticket.global)
+  double rows = ticket.outsideRows, // each takes the engine a cycle for every 128 bytes or part
+      asked = 0;                    // bytes that come from memory
+  for (const GlobalRun &run : ticket.global) {
     rows += std::ceil(run.bytes / 128.0);
+    asked += double(run.bytes);
+  }
   double fill = rows * 128 / rates[TimingRate::TmaBytes];
   const bool again = copy.insn == ticket.insn && copy.now == now && copy.issuer == ticket.issuer &&
                      copy.rank != rank;
@@ -126,15 +128,18 @@ double TimedPolicy::copyIn(const Ticket &ticket) {
   }
   fill = besideStores(from, fill);
   const double start = startOf(from, fill);
-  const CopyTurn turn = turnOf(from, start, fill, bytes);
-  double arrival = machine.memory.read(from.port, turn.first, turn.last, ticket.global);
-  if (ticket.outsideRows)
-    arrival = std::max(arrival, machine.memory.fillOutside(turn.first, ticket.outsideRows));
-  arrival += rates[TimingRate::TmaLatency] +
-             (ticket.kind == TicketKind::Tma ? rates[TimingRate::TensorMapLatency] : 0);
+  const CopyTurn turn = turnOf(from, start, fill, asked);
+  const double latency = rates[TimingRate::TmaLatency] +
+                         (ticket.kind == TicketKind::Tma ? rates[TimingRate::TensorMapLatency] : 0);
+  double arrival =
+      machine.memory.read(from.port, turn.first, turn.last, ticket.global) + latency;
   const double spread = std::max(turn.last - turn.first, bytes / rates[TimingRate::L2PortBytes]);
-  from.inFlight.push_back({arrival - spread, arrival, bytes});
-  from.bytesInFlight += bytes;
+  from.inFlight.push_back({arrival - spread, arrival, asked});
+  from.bytesInFlight += asked;
+  if (ticket.outsideRows) // they are not among the bytes in flight
+    arrival = std::max(arrival, machine.memory.fillOutside(turn.first, ticket.outsideRows,
+                                                           ticket.global.empty()) +
+                                    latency);
   copy = {ticket.insn, now, arrival, ticket.issuer, rank};
   return &to == &from ? arrival : std::max(arrival, to.copies.serve(now, fill));
 }

@@ -69,6 +69,10 @@ int64_t splitsOf(BlockScaledMatmulOp op, const KernelPlan &plan);
 /// memory: columns that each adds at most, whole units of as many as there are for all.
 int64_t joinedColumns(int64_t columns, int64_t blocks);
 
+/// Its kernel multiplies floats by weights: the lhs is floats, or becomes floats before it beside
+/// prepacked weights.
+bool isWeightProduct(BlockScaledMatmulOp op);
+
 /// Of a complete plan of a product of fp4 operands on a target without fp4 tensor cores: a kernel of its
 /// own converts the lhs before the product.
 bool convertsAhead(const KernelPlan &plan);

@@ -17,7 +17,11 @@ namespace fp4 {
 
 /// f32, bf16 or f16.
 bool isElementType(mlir::Type type);
-/// Those, and f8E4M3FN, which arith.truncf gives at the end.
+/// i1, what comparisons give. Conditions are read in the kernel that computes them.
+bool isConditionType(mlir::Type type);
+/// A tensor that is one condition: a number of a body, which needs no memory.
+bool isSameCondition(mlir::Operation *op);
+/// f32, bf16 or f16, and f8E4M3FN, which arith.truncf gives at the end.
 bool isResultType(mlir::Type type);
 
 /// The step that one operation is, on numbers or on tensors of them; none where there is none.
@@ -39,6 +43,9 @@ numerics::ElementProgram elementProgramOf(mlir::Operation *op);
 /// parallel, results and inputs are indexed by loops in their order, and the body is a program.
 /// Empty where it is one.
 std::string whyNotElementwise(mlir::linalg::LinalgOp op);
+
+/// Why memory does not have the operands and results of such an operation: they may be conditions.
+std::string whyNotInMemory(mlir::linalg::LinalgOp op);
 
 /// In the place of a dimension: this one of the operand has size 1, and its index is 0.
 inline constexpr unsigned kSameForAll = ~0u;

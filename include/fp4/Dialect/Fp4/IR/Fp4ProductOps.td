@@ -74,7 +74,8 @@ def Fp4_BlockScaledMatmulOp
 
     A lhs of bf16 or f16 has no scales: its elements are factors as they are. It is the activation of
     a product whose rhs has quantized weights. These may be prepacked: `fp4.prepack` gives a rhs that
-    contains its scales, in a layout that its type names.
+    contains its scales, in a layout that its type names. A lhs of nvfp4 or mxfp4 may have scales beside
+    prepacked weights: its elements become bf16 before the product, exactly but for magnitudes from 2^128 on.
 
     A lhs of f8E4M3FN without scales is the activation beside MXFP4 weights. What its elements were
     divided by, a number or one for each row, is alpha. Beside weights with scales the product is that
