@@ -82,7 +82,10 @@ void TicketQueue::claimAgain(const Warp &warp) {
 
 /// Whether an instruction names registers that any operation claims, or has claimed.
 bool TicketQueue::namesClaimed(const Warp &warp, const Insn &insn) {
-  const std::vector<uint64_t> &claims = claimsOf(warp);
+  const auto &ofCta = ctas[warp.cta->rank].claims;
+  if (warp.index >= ofCta.size() || ofCta[warp.index].empty()) // it never issued such a ticket
+    return false;
+  const std::vector<uint64_t> &claims = ofCta[warp.index];
   const Operand *pool = owner.launch->kernel->operandPool.data();
   const auto claimed = [&](const Operand &o) {
     if ((o.kind != OperandKind::Reg && o.kind != OperandKind::Address) || o.bank != kRegBank)

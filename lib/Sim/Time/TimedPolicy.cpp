@@ -11,6 +11,8 @@ void TimedPolicy::issued(const Ticket &ticket) {
     return;
   double firstStage = 0;
   const double end = endOfThoseBefore(ticket, endOf(ticket, firstStage));
+  if (ends.size() <= ticket.id)
+    ends.resize(std::max<size_t>(ticket.id + 1, 2 * ends.size()));
   ends[ticket.id] = newest = end;
   last = std::max(last, end);
   if (ticket.kind == TicketKind::Mma && !watched) {
@@ -34,8 +36,8 @@ void TimedPolicy::announceProducts() {
 
 double TimedPolicy::endOfThoseBefore(const Ticket &ticket, double least) const {
   for (uint64_t id : ticket.after)
-    if (auto found = ends.find(id); found != ends.end())
-      least = std::max(least, found->second);
+    if (id < ends.size())
+      least = std::max(least, ends[id]);
   return least;
 }
 

@@ -12,7 +12,7 @@
 #include "Sim/Time/Recorder.h"
 #include <functional>
 #include <map>
-#include <unordered_map>
+#include <vector>
 
 namespace fp4::sim {
 
@@ -89,7 +89,7 @@ private:
   bool looking = false, stopped = false;
   std::map<Thread, double> chains;           ///< the end of the last wgmma of a warp
   std::map<Thread, double> starts;           ///< of the last tcgen05.mma of a thread
-  std::unordered_map<uint64_t, double> ends; ///< of tickets that others may wait for
+  std::vector<double> ends;                  ///< of tickets, by id: others may wait for them
   struct {
     const Insn *insn = nullptr;
     double now = -1, arrival = 0;
