@@ -19,6 +19,7 @@ namespace fp4::harness {
 namespace {
 
 constexpr int64_t kDefaultRows = 256;
+constexpr std::string_view kShaped = "MNK"; ///< the dimensions of --shape, in its order
 constexpr const char *kFixedNote =
     "this size was fixed when the function was compiled; compile it for another";
 
@@ -40,7 +41,6 @@ struct ShapedDim {
 /// What --shape M,N,K says of arguments: of those whose dimensions are called so; where none are,
 /// of x, which is M x K, and w, which is N x K.
 std::vector<ShapedDim> shapedDims(const Function &function) {
-  constexpr std::string_view letters = "MNK";
   std::vector<ShapedDim> dims;
   std::vector<const Operand *> matrices;
   bool named = false;
@@ -49,8 +49,8 @@ std::vector<ShapedDim> shapedDims(const Function &function) {
     if (argument.type.shape.size() == 2)
       matrices.push_back(&argument);
     for (size_t i = 0; i < argument.dims.size(); ++i)
-      if (argument.dims[i].size() == 1 && letters.find(argument.dims[i]) != letters.npos)
-        dims.push_back({argument, i, letters.find(argument.dims[i])});
+      if (argument.dims[i].size() == 1 && kShaped.find(argument.dims[i]) != kShaped.npos)
+        dims.push_back({argument, i, kShaped.find(argument.dims[i])});
   }
   if (named || matrices.empty())
     return dims;
@@ -70,7 +70,7 @@ Status checkFixedShape(const Function &function, const std::vector<Type> &types,
     const int64_t fixed = type.shape[dim.dim];
     if (dim.entry < shape.size() && fixed >= 0 && fixed != shape[dim.entry])
       return makeError(ErrorKind::Usage,
-                       fmt::format("--shape has {} = {}, but argument '{}' is {}", "MNK"[dim.entry],
+                       fmt::format("--shape has {} = {}, but argument '{}' is {}", kShaped[dim.entry],
                                    shape[dim.entry], dim.argument.name, type.str()),
                        dim.argument.type.shape[dim.dim] < 0
                            ? "--dim or --input gave it this size"
@@ -105,6 +105,7 @@ private:
   bool isDimName(std::string_view name) const;
   Status fixDimension(std::string_view name, int64_t size);
   Status loadFiles();
+  void fixShapedSizes();
   Status fixCommonSize();
   Status checkMemory() const;
   bool isFactor(size_t index) const;
@@ -130,6 +131,12 @@ bool Binder::isDimName(std::string_view name) const {
   return false;
 }
 
+/// How many elements of a dimension called "M" are one of `dim`: 16 of "M/16", and 1 of "M".
+static int64_t unitOf(const std::string &dim) {
+  const size_t slash = dim.find('/');
+  return slash == std::string::npos ? 1 : std::max(1L, std::atol(dim.c_str() + slash + 1));
+}
+
 /// All dimensions that fp4.dims calls so; of "M/16" as many blocks of 16 as M needs. Static ones
 /// must be so large already.
 Status Binder::fixDimension(std::string_view name, int64_t size) {
@@ -138,10 +145,7 @@ Status Binder::fixDimension(std::string_view name, int64_t size) {
     for (size_t d = 0; d < argument.dims.size(); ++d) {
       if (dimName(argument.dims[d]) != name)
         continue;
-      const size_t slash = argument.dims[d].find('/');
-      const int64_t unit =
-          slash == std::string::npos ? 1 : std::max(1L, std::atol(argument.dims[d].c_str() + slash + 1));
-      const int64_t wanted = (size + unit - 1) / unit;
+      const int64_t unit = unitOf(argument.dims[d]), wanted = (size + unit - 1) / unit;
       int64_t &dim = types_[i].shape[d];
       if (dim >= 0 && dim != wanted)
         return makeError(ErrorKind::Usage,
@@ -193,8 +197,24 @@ Status Binder::loadFiles() {
   return {};
 }
 
+/// Gives dimensions that fp4.dims calls M, N or K, or a part of one, what --shape M,N,K says of them,
+/// as long as they are dynamic.
+void Binder::fixShapedSizes() {
+  for (size_t i = 0; i < types_.size(); ++i) {
+    const std::vector<std::string> &dims = function_.arguments[i].dims;
+    for (size_t d = 0; d < dims.size(); ++d) {
+      const std::string_view name = dimName(dims[d]);
+      const size_t entry = name.size() == 1 ? kShaped.find(name) : kShaped.npos;
+      int64_t &size = types_[i].shape[d];
+      if (size < 0 && entry < options_.shape.size())
+        size = (options_.shape[entry] + unitOf(dims[d]) - 1) / unitOf(dims[d]);
+    }
+  }
+}
+
 Status Binder::fixCommonSize() {
   FP4_TRY(checkFixedShape(function_, types_, options_.shape));
+  fixShapedSizes();
   bool assumed = options_.shape.empty() && !sizeFromFile_;
   int64_t rows = !options_.shape.empty() ? options_.shape[0] : sizeFromFile_.value_or(kDefaultRows);
   bool used = false;
