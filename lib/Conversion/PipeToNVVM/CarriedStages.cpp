@@ -2,8 +2,8 @@
 //
 // The pipelined form counts the iterations of a channel, and its stage is the rest of a division
 // (docs/Rationale/PipelineState.md). In a loop of a whole warp (Roles.cpp), and of the warps of a
-// product of prepacked weights, the stage and the phase are carried besides, because a comparison
-// and two selections are fewer instructions than two divisions:
+// product of few rows or of prepacked weights, the stage and the phase are carried besides, because
+// a comparison and two selections are fewer instructions than two divisions:
 //
 //   for k (it = i)                   for k (it = i, s = i % depth, p = i / depth % 2)
 //     consumer_wait ab[it]      ->     consumer_wait ab[it]     ... of stage s, phase p
@@ -297,14 +297,25 @@ static void acquireLate(pipe::RoleRegionOp region, KernelState &state) {
   }
 }
 
-/// Warps of a product of prepacked weights wait for the division before they decode.
-static bool multipliesPrepacked(pipe::RoleRegionOp region) {
-  return region.walk([](pipe::MmaPrepackedOp) { return WalkResult::interrupt(); }).wasInterrupted();
+/// Warps that decode weights, or convert a tile, wait for the division before they begin. Of products
+/// that convert both operands only those of few rows have registers for what a loop would carry.
+static bool decodes(pipe::RoleRegionOp region) {
+  constexpr int64_t fewRows = 64;
+  return region
+      .walk([](Operation *op) {
+        auto product = dyn_cast<pipe::MmaConvertedOp>(op);
+        auto conversion = dyn_cast<pipe::ConvertTileOp>(op);
+        bool isOfFew = (product && product.getB().getType().getRows() <= fewRows) ||
+                       (conversion && conversion.getSource().getType().getRows() <= fewRows);
+        return isOfFew || isa<pipe::MmaPrepackedOp>(op) ? WalkResult::interrupt()
+                                                        : WalkResult::advance();
+      })
+      .wasInterrupted();
 }
 
 void fp4::carryStages(gpu::GPUFuncOp kernel, KernelState &state) {
   for (auto region : kernel.getOps<pipe::RoleRegionOp>()) {
-    if (!state.wholeRoles.contains(region.getRole()) && !multipliesPrepacked(region))
+    if (!state.wholeRoles.contains(region.getRole()) && !decodes(region))
       continue;
     while (auto next = nextCounter(region, state))
       carry(next->first, next->second, state);
