@@ -76,7 +76,7 @@ def lanes(k, tile):
 
 
 def weights(element, packed, split, tile, n, k, plans="wgmma", m="?", fmt=None):
-    """A product of floats or e4m3 and of weights."""
+    """A product of floats, e4m3 or fp4, and of weights."""
     fmt = fmt or ("mxfp4" if element == "f8E4M3FN" else "nvfp4")
     return sweep_weights.program(element, fmt, "bf16", packed, "none", split, tile, n, k, m, plans)
 
@@ -238,6 +238,8 @@ def hopper():
     yield wgmma("NVFP4 product, converted", converted, plan=tall)
     few = sweep.program("nvfp4", "bf16", "fp4", "few", 16, 384, 512)
     yield wgmma("NVFP4 product, converted, swapped", few)
+    yield wgmma("NVFP4 product, converted before, swapped",
+                sweep.program("nvfp4", "bf16", "fp4", "few_ahead", 16, 384, 512))
     for lhs, rhs in (("mxfp8_e4m3", "mxfp8_e4m3"), ("mxfp8_e4m3", "mxfp4")):
         text = sweep_wide.program(lhs, rhs, "bf16", "codes", "none", "chosen", 260, 128, 512)
         yield wgmma(f"{lhs} x {rhs} product, converted", text, plan=tall)
@@ -275,6 +277,8 @@ def hopper_weights():
             yield wgmma(name, text, split, rows=rows)
     text = weights("bf16", "prepacked", 1, "16", 384, 1024, fmt="mxfp4")
     yield wgmma("prepacked mxfp4 weights x bf16", text, rows=(5, 21))._replace(dists=POWERS)
+    scaled = weights("f4E2M1FN", "prepacked", 2, "8", 384, 1024)
+    yield wgmma("prepacked nvfp4 weights x nvfp4, ranges of K in a cluster", scaled, 2, rows=(5, 13))
     # Four k tiles are written out, as above.
     ahead = weights("f8E4M3FN", "prepacked", 1, "128ahead", 256, 1024)
     yield wgmma("prepacked mxfp4 weights x f8E4M3FN, converted ahead", ahead, 1, "stages = 3", 130)

@@ -33,7 +33,7 @@ OPERANDS = {
     "mxfp6": ("mxfp6_e2m3", "", False), "fp8": ("fp8_block128", "", False),
     "bf16_nvfp4": ("nvfp4", "bf16", False), "bf16_mxfp4": ("mxfp4", "bf16", False),
     "bf16_packed_nvfp4": ("nvfp4", "bf16", True), "bf16_packed_mxfp4": ("mxfp4", "bf16", True),
-    "f16_packed_nvfp4": ("nvfp4", "f16", True),
+    "f16_packed_nvfp4": ("nvfp4", "f16", True), "packed_nvfp4": ("nvfp4", "", True), "packed_mxfp4": ("mxfp4", "", True),
     "e4m3_mxfp4": ("mxfp4", "f8E4M3FN", False), "e4m3_packed_mxfp4": ("mxfp4", "f8E4M3FN", True)}
 #: M, N, K and what else: several groups whose rows the program or the device has, ranges of K.
 FORMS = {

@@ -86,7 +86,9 @@ SWAPPED = {"swap": "swap", "swap_32": "swap, tile = [128, 32, 256]",
            "swap_deep": "swap, tile = [128, 64, 512]",
            "swap_shallow": "swap, tile = [128, 64, 256], stages = 1, accumulators = 1"}
 CONVERTED_FEW = {"few": "swap", "few_64": "swap, tile = [128, 64, 128]",
-                 "few_shallow": "swap, stages = 1"}
+                 "few_shallow": "swap, stages = 1",
+                 "few_ahead": "swap, roles = #pipe.role_plan<load warps 8 to 9 drives [tma], "
+                              "math warps 0 to 8 drives [tensor, threads]>"}
 WARPS = {"warps": "", "warps_shallow": "stages = 1", "warps_deep": "tile = [64, 128, 256]",
          **{f"warps_{m}x{n}": f"tile = [{m}, {n}, 128]"
             for m, n in ((16, 64), (32, 128), (64, 64), (128, 64), (128, 128), (64, 256))},
@@ -177,11 +179,13 @@ def parameters(plans):
 
 
 def exists(case):
-    """272 is no multiple of mxfp4's block."""
+    """272 is no multiple of mxfp4's block, and whole k tiles are converted before a product."""
     facts = recipes.FORMATS[case[0]]
     if "tma" in case[4] and case[5] * {"f32": 4, "f8E4M3FN": 1}.get(case[1], 2) % 16:
         return False
     if case[4] in {**SWAPPED, **CONVERTED_FEW} and case[3] == "dynamic":
+        return False
+    if case[4] == "few_ahead" and case[6] % 128:
         return False
     return not facts.is_mx or (case[6] % facts.block == 0 and case[2] in ("bf16", "fp4"))
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compiles products of 16-bit floats, or e4m3, and fp4 weights, runs them in the simulator and checks
+"""Compiles products of 16-bit floats, e4m3 or fp4, and fp4 weights, runs them in the simulator and checks
 every result.
 
   utils/sweep_weights.py                a covering subset for sm_90a: every pair of values of two parameters occurs
@@ -24,7 +24,7 @@ import sweeping
 M = [1, 8, 21, 65, 130, 300]
 N = [128, 256, 200]  # 200 is not prepacked
 K = [64, 320, 768, 384, 176, 1024]  # 320 and 384 end within a k tile, 768 and 1024 do not; 176 is not prepacked
-ELEMENTS = ["bf16", "f16", "f8E4M3FN"]
+ELEMENTS = ["bf16", "f16", "f8E4M3FN", "f4E2M1FN"]  # the last with scales, beside prepacked weights for wgmma
 FORMATS = ["nvfp4", "mxfp4"]
 RESULTS = ["bf16", "f16", "f32"]
 WEIGHTS = ["plain", "prepacked"]
@@ -64,6 +64,14 @@ def rhs(element, fmt, weights, n, k):
     return arguments, [line], "%p", [packed]
 
 
+def lhs_scales(fmt, m, k):
+    """Lines that define the tiled scales of the left side, and their types before and after."""
+    facts = recipes.FORMATS[fmt]
+    scales = f"tensor<{m}x{k // facts.block}x{facts.scale}>"
+    tiled = f"{scales[:-1]}, {TILED}>"
+    return [f"  %tx = fp4.swizzle_scales %sx : {scales} -> {tiled}"], scales, tiled
+
+
 def shape_of(tile, weights, element, warps):
     """The tile, by rows, columns and depth: prepacked weights have several depths."""
     if tile.endswith("ahead"):
@@ -91,7 +99,11 @@ def program(element, fmt, result, weights, alpha, split, tile, n, k, m, plans):
     """`m` is a number of rows or '?'."""
     lhs, y = f"tensor<{m}x{k}x{element}>", f"tensor<{m}x{n}x{result}>"
     arguments, body, operands, kinds = rhs(element, fmt, weights, n, k)
-    kinds = [lhs, *kinds]
+    kinds, first = [lhs, *kinds], "%x"
+    if element == "f4E2M1FN":
+        lines, scales, tiled = lhs_scales(fmt, m, k)
+        arguments, body, first = [f"%sx: {scales}", *arguments], lines + body, "%x scaled %tx"
+        kinds.insert(1, tiled)
     factor = {"one": "tensor<f32>", "rows": f"tensor<{m}x1xf32>", "columns": f"tensor<1x{n}xf32>"}.get(alpha)
     if factor:
         arguments.append(f"%alpha: {factor}")
@@ -99,7 +111,7 @@ def program(element, fmt, result, weights, alpha, split, tile, n, k, m, plans):
         operands += " alpha %alpha"
     fields = fields_of(tile, weights, element, plans)
     plan = fields and f", fp4.plan = #fp4.plan<tile_product, {fields}>"
-    body += [f"  %y = fp4.blockscaled_matmul %x, {operands}"
+    body += [f"  %y = fp4.blockscaled_matmul {first}, {operands}"
              f" {{format = #fp4.format<{fmt}>, split_k = {split} : i64{plan}}}",
              f"    : ({', '.join(kinds)}) -> {y}", f"  return %y : {y}"]
     return "\n".join([f"func.func @linear(%x: {lhs}, {', '.join(arguments)}) -> {y} {{", *body, "}", ""])
@@ -111,6 +123,8 @@ VALUES = [ELEMENTS, FORMATS, RESULTS, WEIGHTS, ALPHAS, SPLITS, TILES, N, K, M]
 def exists_of_warps(case):
     """Beside e4m3 weights have scales, tiles have 16 rows at least; elsewhere few bytes."""
     element, fmt, _, weights, _, split, tile, n, k, _ = case
+    if element == "f4E2M1FN":
+        return False
     if element == "f8E4M3FN":
         return (weights == "plain" and fmt == "mxfp4" and split <= -(-k // 256) and k % 128 == 0
                 and tile in ("chosen", "16", "32", "64", "128", "64x256"))
@@ -120,9 +134,11 @@ def exists_of_warps(case):
 
 def exists(case):
     element, fmt, _, weights, _, split, tile, n, k, _ = case
-    exact = element == "bf16" or (fmt == "nvfp4") == (element == "f16")
+    exact = element in ("bf16", "f4E2M1FN") or (fmt == "nvfp4") == (element == "f16")
     whole = weights == "plain" or n % 128 == 0 and k % 64 == 0
     if element == "f8E4M3FN" and (weights == "plain" or k % 128 or tile == "128x256"):
+        return False
+    if element == "f4E2M1FN" and weights == "plain":
         return False
     if tile.endswith("ahead") and element != "f8E4M3FN":
         return False
@@ -134,7 +150,7 @@ def exists_of_lanes(case):
     """Of the tiles, some are those of floats and others those of e4m3, whose weights have scales. A role that
     is named converts prepacked weights with one warpgroup, and a k tile of them may be half as deep."""
     element, fmt, _, weights, _, split, tile, n, k, m = case
-    if k % recipes.FORMATS[fmt].block or split > -(-k // 256):
+    if k % recipes.FORMATS[fmt].block or split > -(-k // 256) or element == "f4E2M1FN":
         return False
     if weights == "prepacked" and (element == "f8E4M3FN" or n % 128 or k % 64 or tile == "eight"):
         return False

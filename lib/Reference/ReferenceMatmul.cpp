@@ -7,6 +7,9 @@
 #include "fp4/ISA/WeightLayout.h"
 #include "fp4/Numerics/BlockScaledGemm.h"
 #include "fp4/Numerics/ByteWeights.h"
+#include "fp4/Numerics/E2M1.h"
+#include "fp4/Numerics/E4M3.h"
+#include "fp4/Numerics/Float16.h"
 #include "fp4/Numerics/PackedWeights.h"
 #include "fp4/Numerics/Quantize.h"
 #include "fp4/Numerics/UE8M0.h"
@@ -93,6 +96,7 @@ namespace {
 struct OwnedProblem {
   numerics::GemmProblem gemm;
   std::vector<uint8_t> scalesA, scalesB, codesB;
+  std::vector<uint16_t> floatsA;
 };
 
 /// The operands of a product, null where they are absent.
@@ -218,7 +222,7 @@ Expected<std::optional<numerics::StreamK>> streamOf(const Step &step) {
   return std::optional(numerics::StreamK{numbers[0], numbers[1], numbers[2]});
 }
 
-/// What multiplies a lhs without scales.
+/// What multiplies a lhs without scales, or one that becomes bf16 beside prepacked weights.
 void setUnscaled(numerics::GemmProblem &common, const ProductOperands &operands,
                  numerics::BlockFormat format) {
   const bool hasBytes = operands.lhs->type.element == ElementType::F8E4M3FN;
@@ -233,7 +237,8 @@ void setUnscaled(numerics::GemmProblem &common, const ProductOperands &operands,
     common.format = numerics::BlockFormat::FP8Block128;
     common.rowsPerScaleB = 1;
   } else { // the tensor core of 16-bit floats
-    common.floatA = floatType(operands.lhs->type.element);
+    common.floatA = operands.lhsScales ? numerics::FloatType::BF16
+                                       : floatType(operands.lhs->type.element);
     common.filledK = operands.rhsScales ? 0 : hw::weightTileColumns;
   }
 }
@@ -275,7 +280,7 @@ Expected<ProductStep> readProduct(Step &step, WhichProduct which = WhichProduct:
   const bool usesFma = arithmetic == "fma";
   common.k96 = arithmetic == "tensor_core_k96";
   common.core = usesFma ? numerics::TensorCore::None : numerics::tensorCoreOf(step.target);
-  if (!operands.lhsScales)
+  if (!operands.lhsScales || !operands.rhsScales)
     setUnscaled(common, operands, format);
   else if (step.target.hasMmaBlockScale && numerics::isMXF8F6F4(common))
     common.filledK = hw::warpByteTileK;
@@ -291,6 +296,25 @@ numerics::GemmOperand plainRows(const ProductStep &product, size_t group) {
   return {rows.data() + range.begin * pitch, nullptr, range.rows, 0, 0};
 }
 
+/// The elements of a lhs with scales, as fp4.dequantize gives them.
+Expected<std::vector<uint16_t>> floatsOf(const ProductStep &product) {
+  const numerics::BlockFormat format = product.common.format;
+  const uint64_t depth = product.common.depth, block = numerics::blockSizeOf(format);
+  const std::span<const uint8_t> codes = bytesOf(*product.operands.lhs);
+  FP4_ASSIGN(auto scales, linearScales(*product.operands.lhsScales));
+  const auto pitch = static_cast<uint64_t>(hw::denseRowBytes(int64_t(depth)));
+  std::vector<uint16_t> floats;
+  for (uint64_t row = 0; row < product.lhs.first; ++row)
+    for (uint64_t k = 0; k < depth; ++k) {
+      const uint8_t code = codes[row * pitch + k / 2] >> (k % 2 * 4) & 15;
+      const uint8_t scale = scales[row * (depth / block) + k / block];
+      floats.push_back(numerics::encodeBF16(
+          numerics::decodeE2M1(code) *
+          (numerics::isMX(format) ? numerics::decodeUE8M0(scale) : numerics::decodeUE4M3(scale))));
+    }
+  return floats;
+}
+
 /// The scales of the weights of the next group, which begin at `at` of those of all.
 Expected<std::vector<uint8_t>> nextWeightScales(const ProductStep &product, uint64_t &at) {
   const Tensor &scales = *product.operands.rhsScales;
@@ -302,8 +326,13 @@ Expected<std::vector<uint8_t>> nextWeightScales(const ProductStep &product, uint
 /// begin at `at` of those of all groups.
 Expected<OwnedProblem> floatProblem(const ProductStep &product, size_t group, uint64_t &at) {
   const ProductOperands &operands = product.operands;
-  OwnedProblem owned{product.common, {}, {}, {}};
+  OwnedProblem owned{product.common, {}, {}, {}, {}};
   owned.gemm.a = plainRows(product, group);
+  if (operands.lhsScales) {
+    FP4_ASSIGN(owned.floatsA, floatsOf(product));
+    owned.gemm.a.data = reinterpret_cast<const uint8_t *>(owned.floatsA.data());
+    owned.gemm.a.dataPitch = 2 * product.common.depth;
+  }
   const auto pitch = static_cast<uint64_t>(hw::denseRowBytes(int64_t(product.common.depth)));
   const uint8_t *codes = bytesOf(*operands.rhs).data();
   if (operands.rhsScales) {
@@ -323,7 +352,7 @@ Expected<OwnedProblem> floatProblem(const ProductStep &product, size_t group, ui
 
 /// Group `group` of a product of e4m3 and of weights that are prepacked for it.
 Expected<OwnedProblem> byteProblem(const ProductStep &product, size_t group) {
-  OwnedProblem owned{product.common, {}, {}, {}};
+  OwnedProblem owned{product.common, {}, {}, {}, {}};
   FP4_ASSIGN(auto weights, numerics::decodeByteWeights(product.tilesOf(group), product.columns(),
                                                        product.rhs.second));
   owned.codesB = std::move(weights.elements);
@@ -338,7 +367,7 @@ Expected<OwnedProblem> byteProblem(const ProductStep &product, size_t group) {
 /// Group `group` of a product of e4m3 without scales and of weights with theirs, which begin at
 /// `at` of those of all groups.
 Expected<OwnedProblem> unitProblem(const ProductStep &product, size_t group, uint64_t &at) {
-  OwnedProblem owned{product.common, {}, {}, {}};
+  OwnedProblem owned{product.common, {}, {}, {}, {}};
   const uint64_t depth = product.common.depth, rows = product.groups[group].rows;
   const auto pitch = static_cast<uint64_t>(hw::denseRowBytes(int64_t(depth)));
   owned.scalesA.assign(rows * (depth / numerics::blockSizeOf(product.common.format)),
@@ -366,8 +395,8 @@ Expected<OwnedProblem> problemOf(const ProductStep &product, size_t group, uint6
   const uint64_t pitchA = pitchOf(product.common.format, product.common.depth);
   const uint64_t pitchB = pitchOf(formatOfB(product.common), product.common.depth);
   const RowRange range = product.groups[group];
-  OwnedProblem owned{product.common, {}, {}, {}};
-  if (!operands.lhsScales)
+  OwnedProblem owned{product.common, {}, {}, {}, {}};
+  if (!operands.lhsScales || !operands.rhsScales)
     return product.common.floatA ? floatProblem(product, group, atB)
            : operands.rhsScales  ? unitProblem(product, group, atB)
                                  : byteProblem(product, group);

@@ -10,6 +10,8 @@
 // which become 64 bytes side by side. They exchange these in pieces of 16 bytes, so that each of
 // their stores writes 64 bytes that follow one another.
 //
+// Beside prepacked weights, elements keep their order, and become bf16 as fp4.dequantize gives them.
+//
 //===----------------------------------------------------------------------===//
 
 #include "ConvertAhead.h"
@@ -24,22 +26,28 @@
 
 #include "fp4/ISA/FragmentLayout.h"
 #include "fp4/ISA/ScaleLayout.h"
+#include "fp4/Numerics/BlockScaledGemm.h"
 
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
+#include <cmath>
+
 using namespace mlir;
 using namespace fp4;
 
-Type fp4::convertedTypeOf(const MatmulShape &shape) {
+/// Prepacked weights become bf16 with fewer instructions than f16.
+void fp4::setConvertedAhead(MatmulShape &shape) {
   MLIRContext *context = shape.scaleType.getContext();
-  return shape.block == 16 ? Type(Float16Type::get(context)) : Type(BFloat16Type::get(context));
+  bool isHalf = shape.block == 16 && !shape.prepackedB;
+  shape.convertsAhead = true;
+  shape.floatA = isHalf ? Type(Float16Type::get(context)) : Type(BFloat16Type::get(context));
 }
 
 /// The buffer of the results.
 static pipe::GlobalType convertedA(const MatmulShape &shape) {
-  return pipe::GlobalType::get({shape.m, shape.k}, convertedTypeOf(shape));
+  return pipe::GlobalType::get({shape.m, shape.k}, shape.floatA);
 }
 
 namespace {
@@ -160,29 +168,103 @@ void ConvertKernel::convert(const Item &item, Value exists) {
   }
 }
 
+//===----------------------------------------------------------------------===//
+// In the order of memory
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// Beside prepacked weights, whose elements follow one another. A thread converts a word of codes.
+class OrderedKernel {
+public:
+  OrderedKernel(gpu::GPUFuncOp func, const MatmulShape &shape, const hw::TargetModel &target)
+      : shape(shape), b(func.getLoc(), func.getBody()),
+        halves(b, target, shape.scaleType, shape.floatA) {
+    for (unsigned number : {0u, 1u, 2u})
+      buffers.push_back(pipe::GlobalPtrOp::create(
+          b, LLVM::LLVMPointerType::get(b.getContext(), 1), func.getArgument(number)));
+    Int32 rows = shape.dynamicRows() ? Int32(b, func.getArgument(3)) : Int32(b, shape.m);
+    Int32 item = Int32(b, NVVM::BlockIdXOp::create(b, b.getI32Type())) * kItemThreads +
+                 Int32(b, NVVM::ThreadIdXOp::create(b, b.getI32Type()));
+    Int32 row = item / itemsOfRow(shape);
+    auto branch = scf::IfOp::create(b, row < rows);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(branch.thenBlock());
+    convert(item, row, item % itemsOfRow(shape));
+    b.setInsertionPointAfter(branch);
+    gpu::ReturnOp::create(b);
+  }
+
+  static int64_t itemsOfRow(const MatmulShape &shape) { return shape.k / hw::codesPerWord; }
+
+private:
+  void convert(Int32 item, Int32 row, Int32 place);
+  Value scaleOf(Int32 row, Int32 block);
+
+  MatmulShape shape;
+  ImplicitLocOpBuilder b;
+  HalfOperands halves;
+  SmallVector<Value> buffers; ///< codes, scales, elements
+};
+} // namespace
+
+/// The scale in the lowest byte of a word.
+Value OrderedKernel::scaleOf(Int32 row, Int32 block) {
+  const auto ofTile = int64_t(hw::scaleBlockColumns);
+  int64_t columns = llvm::divideCeil(shape.k / shape.block, ofTile);
+  Int32 index = hw::scaleBlockIndex(row / int64_t(hw::scaleBlockRows), block / ofTile,
+                                    Int32(b, columns));
+  Value tile = address(b, buffers[1], index, int64_t(hw::scaleBlockBytes));
+  Value word = load(b, b.getI32Type(), address(b, tile, hw::scaleWordInBlock(row), 1), 4);
+  return arith::ShRUIOp::create(b, word, block % ofTile * 8);
+}
+
+/// What HalfOperands leaves to restore of an element is a power of two: it is bf16 all the same.
+void OrderedKernel::convert(Int32 item, Int32 row, Int32 place) {
+  Value codes = load(b, b.getI32Type(), address(b, buffers[0], item, 4), 4);
+  Value scale = scaleOf(row, place / (shape.block / int64_t(hw::codesPerWord)));
+  Value factor = halves.factors(scale, 1).front();
+  auto format = shape.block == 16 ? numerics::BlockFormat::NVFP4 : numerics::BlockFormat::MXFP4;
+  const int exponent = numerics::convertedExponent(format, /*besideFloats=*/true);
+  auto type = VectorType::get(2, shape.floatA);
+  Attribute power = b.getFloatAttr(shape.floatA, std::ldexp(1.0, -exponent));
+  Value restored = arith::ConstantOp::create(b, DenseElementsAttr::get(type, power));
+  SmallVector<Value> words;
+  for (Value pair : halves.convertInOrder(codes, factor, factor)) {
+    if (exponent)
+      pair = arith::MulFOp::create(b, pair, restored);
+    words.push_back(LLVM::BitcastOp::create(b, b.getI32Type(), pair));
+  }
+  auto four = VectorType::get(4, b.getI32Type());
+  store(b, vector::FromElementsOp::create(b, four, words), address(b, buffers[2], item, 16), 16);
+}
+
 static gpu::GPUFuncOp buildKernel(RewriterBase &rewriter, BlockScaledMatmulOp op,
                                   const MatmulShape &shape, const hw::TargetModel &target) {
   SmallVector<Type> types = {pipe::GlobalType::get({shape.m, shape.k}, shape.dataTypeA),
                              shape.scalesA(), convertedA(shape)};
   types.append(shape.dynamicRows() + shape.dynamicDepth(), rewriter.getI32Type());
   gpu::GPUFuncOp kernel = createItemKernel(rewriter, op, "convert", types, kItemThreads);
-  ConvertKernel(kernel, shape, target);
+  if (shape.prepackedB)
+    OrderedKernel(kernel, shape, target);
+  else
+    ConvertKernel(kernel, shape, target);
   return kernel;
 }
 
 Value fp4::convertAhead(RewriterBase &rewriter, BlockScaledMatmulOp op, Value lhs, Value scales,
                         const MatmulShape &shape, Value rows, Value depth,
-                        const hw::TargetModel &target) {
+                        const hw::TargetModel &target, StringRef overlap) {
   Location loc = op.getLoc();
   auto index = [&](int64_t value) -> Value {
     return arith::ConstantIndexOp::create(rewriter, loc, value);
   };
   gpu::GPUFuncOp kernel = buildKernel(rewriter, op, shape, target);
-  Value perRow = index(shape.k / ConvertKernel::kElements);
+  Value perRow = index(shape.prepackedB ? OrderedKernel::itemsOfRow(shape)
+                                        : shape.k / ConvertKernel::kElements);
   if (shape.dynamicDepth())
     perRow = arith::DivUIOp::create(rewriter, loc, depth, index(ConvertKernel::kElements));
   Value count = shape.dynamicRows() ? rows : index(shape.m);
   return launchItems(
       rewriter, loc, kernel, {lhs, scales}, blocksOfRows(rewriter, loc, count, perRow),
-      {shape.dynamicRows() ? rows : Value(), shape.dynamicDepth() ? depth : Value()});
+      {shape.dynamicRows() ? rows : Value(), shape.dynamicDepth() ? depth : Value()}, overlap);
 }

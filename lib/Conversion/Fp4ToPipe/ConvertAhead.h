@@ -8,14 +8,16 @@
 
 namespace fp4 {
 
-/// What elements of A become before the kernel of `shape`: f16 or bf16.
-mlir::Type convertedTypeOf(const MatmulShape &shape);
+/// Elements of A become floats before the kernel of `shape`.
+void setConvertedAhead(MatmulShape &shape);
 
-/// Launches a kernel that converts all of A; the buffer, rows x K of convertedTypeOf(). `lhs` and
+/// Launches a kernel that converts all of A; the buffer, rows x K of floats. `lhs` and
 /// `scales` are buffers of the operands; `rows` and `depth` are their rows and K, indices, of which
-/// depth may be null where it is static.
+/// depth may be null where it is static. The launch has the attribute
+/// `overlap` (LaunchAttributes.h), if that is not empty.
 mlir::Value convertAhead(mlir::RewriterBase &rewriter, BlockScaledMatmulOp op, mlir::Value lhs,
                          mlir::Value scales, const MatmulShape &shape, mlir::Value rows,
-                         mlir::Value depth, const hw::TargetModel &target);
+                         mlir::Value depth, const hw::TargetModel &target,
+                         llvm::StringRef overlap);
 
 } // namespace fp4

@@ -12,6 +12,7 @@
 #include "DynamicSizes.h"
 #include "GroupTable.h"
 #include "HalveScales.h"
+#include "ItemLaunch.h"
 #include "Lowering.h"
 #include "MatmulKernel.h"
 #include "PackSix.h"
@@ -22,7 +23,6 @@
 
 #include "fp4/Conversion/BufferTypes.h"
 #include "fp4/Conversion/KernelPlans/KernelPlans.h"
-#include "fp4/Conversion/LaunchAttributes.h"
 #include "fp4/Conversion/StridedArguments.h"
 #include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
 #include "fp4/Dialect/Fp4/IR/Target.h"
@@ -166,10 +166,8 @@ static void setPlan(MatmulShape &shape, BlockScaledMatmulOp op, const KernelPlan
     shape.prepackedB = false;
     shape.dataTypeB = Float8E4M3FNType::get(shape.scaleType.getContext());
   }
-  shape.convertsAhead =
-      !target.hasTcgen05 && target.hasWgmma && !shape.weightsAhead && convertsAhead(plan);
-  if (shape.convertsAhead)
-    shape.floatA = convertedTypeOf(shape);
+  if (!target.hasTcgen05 && target.hasWgmma && !shape.weightsAhead && convertsAhead(plan))
+    setConvertedAhead(shape);
 }
 
 /// Blocks of `plan` that the target runs at a time. Smaller clusters fill what larger ones leave.
@@ -205,6 +203,8 @@ static MatmulShape matmulShape(BlockScaledMatmulOp op, const KernelPlan &plan,
   if (op.hasFloatLhs() && !op.hasUnitScales())
     shape.floatA = lhs.getElementType();
   shape.prepackedB = op.hasPrepackedRhs();
+  if (shape.prepackedB && !shape.floatA)
+    setConvertedAhead(shape);
   shape.k96 = op.usesK96();
   shape.spreadsCodes = target.hasTcgen05;
   shape.warpsMultiply = target.hasMmaBlockScale;
@@ -360,8 +360,9 @@ private:
     if (shape.halvesScalesB())
       splitScalesOfB(rewriter, op, operands, shape);
     if (shape.convertsAhead)
-      operands.front() = convertAhead(rewriter, op, adaptor.getLhs(), adaptor.getLhsScales(), shape,
-                                      rows, sizes.depth, target);
+      operands.front() =
+          convertAhead(rewriter, op, adaptor.getLhs(), adaptor.getLhsScales(), shape, rows,
+                       sizes.depth, target, overlapOf(plan));
     Value powers = shape.weightsAhead ? convertWeights(rewriter, op, operands, shape) : Value();
     SmallVector<Value> arguments =
         productArguments(rewriter, loc, shape, OpAdaptor(operands, adaptor), powers,
@@ -558,9 +559,8 @@ private:
                                             gpu::KernelDim3{works, constant(shape.clusterN), one},
                                             gpu::KernelDim3{constant(threads), one, one},
                                             /*dynamicSharedMemorySize=*/Value(), arguments);
-    KernelOverlap overlap = plan.overlap.value_or(KernelOverlap::None);
-    if (overlap != KernelOverlap::None)
-      launch->setAttr(overlap == KernelOverlap::Both ? kOverlapsAttr : kWaitsAttr, b.getUnitAttr());
+    if (StringRef overlap = overlapOf(plan); !overlap.empty())
+      launch->setAttr(overlap, b.getUnitAttr());
   }
 
   const hw::TargetModel &target;

@@ -76,7 +76,7 @@ static numerics::BlockFormat formatOfCodes(Type data, int64_t block) {
 }
 
 int FragmentEpilogue::restoringExponent() const {
-  bool hasFloats = shape.floatA && !shape.convertsAhead;
+  bool hasFloats = shape.floatA && (!shape.convertsAhead || shape.prepackedB);
   int ofB = numerics::convertedExponent(formatOfCodes(shape.dataTypeB, shape.block), hasFloats);
   return hasFloats
              ? -ofB

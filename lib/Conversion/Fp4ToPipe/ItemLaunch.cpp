@@ -5,6 +5,8 @@
 #include "DynamicSizes.h"
 #include "Lowering.h"
 
+#include "fp4/Conversion/LaunchAttributes.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
 using namespace mlir;
@@ -55,4 +57,16 @@ Value fp4::launchItems(RewriterBase &rewriter, Location loc, gpu::GPUFuncOp kern
   if (!overlap.empty())
     launch->setAttr(overlap, rewriter.getUnitAttr());
   return result;
+}
+
+StringRef fp4::overlapOf(const KernelPlan &plan) {
+  switch (plan.overlap.value_or(KernelOverlap::None)) {
+  case KernelOverlap::Both:
+    return kOverlapsAttr;
+  case KernelOverlap::Waits:
+    return kWaitsAttr;
+  case KernelOverlap::None:
+    return {};
+  }
+  llvm_unreachable("all kinds have returned");
 }

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
+#include "fp4/Dialect/Fp4/IR/KernelPlan.h"
 #include "fp4/Dialect/Pipe/IR/Pipe.h"
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
@@ -34,5 +35,8 @@ mlir::Value blocksOfRows(mlir::RewriterBase &, mlir::Location, mlir::Value rows,
 mlir::Value launchItems(mlir::RewriterBase &, mlir::Location, mlir::gpu::GPUFuncOp kernel,
                         mlir::ValueRange inputs, mlir::Value blocks,
                         llvm::ArrayRef<mlir::Value> sizes = {}, llvm::StringRef overlap = {});
+
+/// The attribute of a launch that overlaps with others as `plan` says; empty if it does not.
+llvm::StringRef overlapOf(const KernelPlan &plan);
 
 } // namespace fp4

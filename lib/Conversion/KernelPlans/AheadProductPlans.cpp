@@ -3,7 +3,8 @@
 // On targets without fp4 tensor cores: the rhs is converted in registers, for 128 rows at a time,
 // and the lhs by a kernel of its own (lib/Conversion/Fp4ToPipe/ConvertAhead.cpp), which reads and
 // writes it once. The product converts half as much, and no warps convert beside those that
-// multiply.
+// multiply. Of few rows a tile has all, and the warps that multiply have the registers, the issue
+// slots and the shared memory of those that would convert.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,7 +21,13 @@ using namespace fp4;
 /// Columns of the result, 64 for each of two warpgroups or twice as many, its rows, and the depth.
 static constexpr int64_t kNarrow = 128, kWide = 256, kRows = 128, kDepth = 128;
 
-bool fp4::convertsAhead(const KernelPlan &plan) { return plan.swap && plan.tile[1] == kRows; }
+/// Of few rows, the roles say so: none converts.
+bool fp4::convertsAhead(const KernelPlan &plan) {
+  if (!plan.swap || plan.tile[1] == kRows)
+    return plan.swap;
+  auto roles = dyn_cast_or_null<pipe::RolePlanAttr>(plan.roles);
+  return roles && !roles.getDriver(pipe::Engine::Convert);
+}
 
 static int64_t columnsOf(Operation *op) { return cast<BlockScaledMatmulOp>(op).getColumns(); }
 /// Of dynamic columns, the kernel knows which of a wide tile exist.
@@ -95,6 +102,21 @@ std::vector<SizedTile> fp4::aheadTiles(BlockScaledMatmulOp product, const hw::Ta
       tiles.back().plan.depthUnit = kDepth;
   }
   return tiles;
+}
+
+/// A k tile of few rows then takes 70 to 110 ns less, and the conversion takes 2.4 us, of which launches
+/// that overlap hide a part (predicted, docs/Performance/Fp4Products.md).
+bool fp4::isFasterAheadOfFewRows(BlockScaledMatmulOp product, const MatmulSize &size,
+                                 const hw::TargetModel &target) {
+  constexpr int64_t fewestKTiles = 28;
+  bool isPlain = product.hasOnlyElements() && !product.isDual() && !hasDynamicSizes(product) &&
+                 hasPackedData(product.getFormat()) && hasPackedData(product.getFormatOfRhs()) &&
+                 product.getLhsScales();
+  if (!isPlain || size.k % kDepth || size.n <= kNarrow)
+    return false;
+  int64_t blocks = llvm::divideCeil(size.n, kNarrow) * size.splits;
+  auto waves = int64_t(llvm::divideCeil(blocks, target.multiprocessors));
+  return waves * (size.k / size.splits / kDepth) >= fewestKTiles;
 }
 
 KernelPlan fp4::proposeAheadProduct(Operation *op, const KernelPlan &wish, const MatmulSize &size,

@@ -110,7 +110,16 @@ static bool choosesAhead(Operation *op, const KernelPlan &wish, const MatmulSize
 }
 
 /// With few rows, weights are the operand in registers, and an instruction has no more columns than
-/// there are rows.
+/// there are rows. As of prepacked weights, the next launch begins while this one ends.
+static void proposeFewRows(Operation *op, const KernelPlan &wish, const MatmulSize &size,
+                           const hw::TargetModel &target, KernelPlan &plan) {
+  plan.tile = {kTileM, swappedColumns(size.m), kTileK};
+  plan.cluster =
+      proposeJoin(wish, {wish.tile[0] ? wish.tile[1] : plan.tile[1], kMostJoinedRows},
+                  llvm::divideCeil(size.n, kTileM), /*resident=*/1, size, target);
+  plan.overlap = KernelOverlap::Both;
+}
+
 KernelPlan fp4::proposeConvertedProduct(Operation *op, const KernelPlan &wish,
                                         const MatmulSize &size, const hw::TargetModel &target) {
   if (choosesAhead(op, wish, size, target))
@@ -119,17 +128,16 @@ KernelPlan fp4::proposeConvertedProduct(Operation *op, const KernelPlan &wish,
   auto product = cast<BlockScaledMatmulOp>(op);
   plan.swap = hasFewRows(product, wish) && (wish.swap || !wish.tile[0]);
   if (plan.swap) {
-    plan.tile = {kTileM, swappedColumns(size.m), kTileK};
-    plan.cluster =
-        proposeJoin(wish, {wish.tile[0] ? wish.tile[1] : plan.tile[1], kMostJoinedRows},
-                    llvm::divideCeil(size.n, kTileM), /*resident=*/1, size, target);
+    proposeFewRows(op, wish, size, target, plan);
   } else {
     TileCost tile = chooseTile(product, size, target);
     plan.tile = {tile.m, tile.n, kTileK};
   }
   plan.schedule = neighboursAlongM(op->getContext());
   bool hasManyPlaces = product.isDual() && (product.isGrouped() || hasDynamicSizes(product));
-  plan.roles = warpgroupRoles(op->getContext(), hasManyPlaces);
+  plan.roles = plan.swap && isFasterAheadOfFewRows(product, size, target)
+                   ? fragmentRoles(op->getContext(), /*groups=*/2, RegisterShares())
+                   : warpgroupRoles(op->getContext(), hasManyPlaces);
   plan.resident = 1;
   return plan;
 }
@@ -206,7 +214,8 @@ LogicalResult fp4::checkConvertedProduct(Operation *op, const KernelPlan &plan,
     return failure();
   if (plan.swap && product.isGrouped())
     return misfit(op, "swap", "is left out for groups", "it");
-  if (convertsAhead(plan))
+  bool isAhead = convertsAhead(plan);
+  if (isAhead && plan.tile[1] > kSwappedTileNs[3])
     return checkAheadProduct(op, plan, target);
   if (failed(plan.swap ? checkSwappedTile(op, plan) : checkConvertedTile(op, plan)))
     return failure();
@@ -217,5 +226,10 @@ LogicalResult fp4::checkConvertedProduct(Operation *op, const KernelPlan &plan,
   if (failed(checkFragmentPlan(op, unswapped, target, /*resident=*/1, /*mayJoin=*/plan.swap)))
     return failure();
   using enum pipe::Engine;
-  return checkTiling(op, plan, target, {Tma, Convert, Tensor, Threads}, warpgroupRules);
+  if (!isAhead)
+    return checkTiling(op, plan, target, {Tma, Convert, Tensor, Threads}, warpgroupRules);
+  if (int64_t unit = knownUnitOfDepth(product, plan); unit % kTileK)
+    return misfit(op, "roles", "drives the engine convert where K is no multiple of 128",
+                  "none that does for K = " + Twine(unit));
+  return checkTiling(op, plan, target, {Tma, Tensor, Threads}, fragmentRules);
 }

@@ -86,6 +86,9 @@ KernelPlan proposeAheadProduct(mlir::Operation *op, const KernelPlan &wish, cons
                                const hw::TargetModel &target);
 /// Microseconds that such a product takes, with its conversion, by measurements of an H200.
 double aheadProductTime(mlir::Operation *op, const MatmulSize &size, const hw::TargetModel &target);
+/// Of few rows, a conversion before the product is faster than warps that convert beside it.
+bool isFasterAheadOfFewRows(BlockScaledMatmulOp product, const MatmulSize &size,
+                            const hw::TargetModel &target);
 /// The same of `waves` of tiles, each of which takes `time` in the unit of tables of tiles.
 double timeOfWaves(int64_t waves, int64_t time, const MatmulSize &size);
 llvm::LogicalResult checkAheadProduct(mlir::Operation *op, const KernelPlan &plan,
@@ -195,6 +198,10 @@ llvm::LogicalResult checkEpilogueWarps(mlir::Operation *op, const KernelPlan &pl
 /// (MmaWarps.cpp): what a plan that says so must be, what its roles must be, which are known to
 /// drive tensor, and what is proposed, none for two of which nobody spoke.
 bool copiesScales(BlockScaledMatmulOp product, const hw::TargetModel &target);
+llvm::LogicalResult checkAccumulators(mlir::Operation *op, const KernelPlan &plan,
+                                      const hw::TargetModel &target);
+/// Where no target but one with tensor memory has ranges of K, which the product has.
+Status requireRanges(BlockScaledMatmulOp product, const hw::TargetModel &target);
 llvm::LogicalResult checkMmaWarps(mlir::Operation *op, const KernelPlan &plan,
                                   const hw::TargetModel &target);
 llvm::LogicalResult checkMmaRole(mlir::Operation *op, const KernelPlan &plan);

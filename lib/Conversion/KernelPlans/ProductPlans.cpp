@@ -77,6 +77,8 @@ static LogicalResult requireTensorCore(Operation *op, const hw::TargetModel &tar
                                                          "tensor core instructions of K = 96")
                   : product.hasF32Scales() ? requirePromotion(target)
                   : product.hasFloatLhs()  ? requireWeights(product, target)
+                  : product.hasPrepackedRhs()
+                      ? hw::requireFeature(target, &hw::TargetModel::hasWgmma, "wgmma")
                   : isSplit ? hw::requireFeature(target, &hw::TargetModel::hasTcgen05, "tcgen05")
                             : hw::requireProducts(target);
   if (status && product.isMXF8F6F4())
@@ -358,7 +360,7 @@ static KernelPlan proposeProduct(Operation *op, const KernelPlan &wish,
   if (product.hasF32Scales())
     return (target.hasTcgen05 ? proposeLaneProduct : proposePromotedProduct)(op, wish, size,
                                                                              target);
-  if (product.hasFloatLhs() && !product.hasUnitScales())
+  if (isWeightProduct(product))
     return (target.hasTcgen05 ? proposeWeightLanes : proposeWeightProduct)(op, wish, size, target);
   if (!target.hasTcgen05)
     return target.hasMmaBlockScale ? proposeWarpProduct(op, wish, size, target)
@@ -568,7 +570,7 @@ static LogicalResult checkProduct(Operation *op, const KernelPlan &plan,
   if (cast<BlockScaledMatmulOp>(op).hasF32Scales())
     return (target.hasTcgen05 ? checkLaneProduct : checkPromotedProduct)(op, plan, target);
   auto product = cast<BlockScaledMatmulOp>(op);
-  if (product.hasFloatLhs() && !product.hasUnitScales())
+  if (isWeightProduct(product))
     return (target.hasTcgen05 ? checkWeightLanes : checkWeightProduct)(op, plan, target);
   if (!target.hasTcgen05)
     return target.hasMmaBlockScale ? checkWarpProduct(op, plan, target)

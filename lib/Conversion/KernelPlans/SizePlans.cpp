@@ -47,7 +47,7 @@ static std::vector<SizedTile> tilesOf(BlockScaledMatmulOp op, const MatmulSize &
                                       const hw::TargetModel &target) {
   if (op.hasF32Scales())
     return target.hasTcgen05 ? laneTiles(target) : promotedTiles(op, target);
-  if (op.hasFloatLhs() && !op.hasUnitScales())
+  if (isWeightProduct(op))
     return weightTiles(op, target);
   if (target.hasTcgen05)
     return productTiles(op, size, target);

@@ -466,8 +466,12 @@ static LogicalResult checkFloatTile(Operation *op, const KernelPlan &plan) {
       "[" + Twine(m) + ", " + Twine(n) + ", " + Twine(k) + "]");
 }
 
+bool fp4::isWeightProduct(BlockScaledMatmulOp op) {
+  return op.hasPrepackedRhs() || (op.hasFloatLhs() && !op.hasUnitScales());
+}
+
 bool fp4::mayHaveRanges(Operation *op) {
-  return cast<BlockScaledMatmulOp>(op).hasFloatLhs() && isPrepacked(op) && !isPromoted(op);
+  return isPrepacked(op) && !isPromoted(op);
 }
 
 /// Ranges of one length, so that each has a tile in every stage.

@@ -158,14 +158,30 @@ func.func @exponents(%x: tensor<?x128xbf16>, %bad: tensor<?x128xf16>, %w: !weigh
 
 !packed = tensor<2x2x4608xi8, #fp4.weight_layout<wgmma>>
 !tiled = tensor<128x8xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
-func.func @scaled_lhs(%x: tensor<128x128xbf16>, %q: tensor<128x128xf4E2M1FN>, %s: !tiled, %p: !packed) {
-  %0 = fp4.blockscaled_matmul %x, %p {format = #fp4.format<nvfp4>}
-      : (tensor<128x128xbf16>, !packed) -> tensor<128x256xbf16>
-  // blockscaled_matmul (C17)
-  // expected-error @+2 {{expects scales of operand 'rhs' beside a lhs with scales}}
-  // expected-note @+1 {{weights are prepacked for products with activations without scales}}
-  %1 = fp4.blockscaled_matmul %q scaled %s, %p {format = #fp4.format<nvfp4>}
+func.func @scaled_lhs(%q: tensor<128x128xf4E2M1FN>, %s: !tiled, %p: !packed) {
+  %0 = fp4.blockscaled_matmul %q scaled %s, %p {format = #fp4.format<nvfp4>}
       : (tensor<128x128xf4E2M1FN>, !tiled, !packed) -> tensor<128x256xbf16>
+  // blockscaled_matmul (C590)
+  // expected-error @+2 {{expects no groups, no 'rhs2' and no 'stream_k' where lhs has scales and rhs is prepacked}}
+  // expected-note @+1 {{make lhs bf16 with fp4.dequantize, or pass the weights with their scales}}
+  %1 = fp4.blockscaled_matmul %q scaled %s, %p {format = #fp4.format<nvfp4>, groups = array<i64: 128>}
+      : (tensor<128x128xf4E2M1FN>, !tiled, !packed) -> tensor<128x256xbf16>
+  return
+}
+
+// -----
+
+!bytes = tensor<2x1x8704xi8, #fp4.weight_layout<wgmma>>
+!packed = tensor<2x2x4352xi8, #fp4.weight_layout<wgmma>>
+!tiled = tensor<128x4xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
+func.func @scaled_lhs_of_bytes(%q: tensor<128x128xf4E2M1FN>, %s: !tiled, %p: !packed, %bad: !bytes) {
+  %0 = fp4.blockscaled_matmul %q scaled %s, %p {format = #fp4.format<mxfp4>}
+      : (tensor<128x128xf4E2M1FN>, !tiled, !packed) -> tensor<128x256xbf16>
+  // blockscaled_matmul (C590)
+  // expected-error @+2 {{expects operands of one format, nvfp4 or mxfp4, where lhs has scales and rhs is prepacked for bf16}}
+  // expected-note @+1 {{pass the weights with their scales, or prepack them in format nvfp4 or mxfp4}}
+  %1 = fp4.blockscaled_matmul %q scaled %s, %bad {format = #fp4.format<mxfp4>}
+      : (tensor<128x128xf4E2M1FN>, !tiled, !bytes) -> tensor<128x256xbf16>
   return
 }
 

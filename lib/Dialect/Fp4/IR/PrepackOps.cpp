@@ -99,6 +99,20 @@ static LogicalResult verifyBytes(BlockScaledMatmulOp op, const Checked &lhs) {
   return diag;
 }
 
+/// blockscaled_matmul (C590): a lhs with scales beside prepacked weights, which becomes bf16.
+static LogicalResult verifyScaledLhs(BlockScaledMatmulOp op) {
+  if (!hasPackedData(op.getFormat()) || op.getFormatOfRhs() != op.getFormat() ||
+      isForBytes(rankedType(op.getRhs())))
+    return withNote(op.emitOpError("expects operands of one format, nvfp4 or mxfp4, where lhs has "
+                                   "scales and rhs is prepacked for bf16"),
+                    "pass the weights with their scales, or prepack them in format nvfp4 or mxfp4");
+  if (op.isGrouped() || op.isDual() || op.getStreamK())
+    return withNote(op.emitOpError("expects no groups, no 'rhs2' and no 'stream_k' where lhs has "
+                                   "scales and rhs is prepacked"),
+                    "make lhs bf16 with fp4.dequantize, or pass the weights with their scales");
+  return success();
+}
+
 /// blockscaled_matmul (C17): what has no scales.
 LogicalResult verify::verifyUnscaled(BlockScaledMatmulOp op, const Checked &lhs) {
   if (op.usesFma())
@@ -117,11 +131,8 @@ LogicalResult verify::verifyUnscaled(BlockScaledMatmulOp op, const Checked &lhs)
   if (op.hasF32Scales())
     return withNote(op.emitOpError("expects scales of both operands in format fp8_block128"),
                     "quantize lhs with fp4.quantize in format fp8_block128");
-  if (op.hasPrepackedRhs() && !op.hasFloatLhs()) {
-    auto diag = op.emitOpError("expects scales of operand 'rhs' beside a lhs with scales");
-    diag.attachNote() << "weights are prepacked for products with activations without scales";
-    return diag;
-  }
+  if (!op.hasFloatLhs())
+    return verifyScaledLhs(op);
   if (failed(verifyBytes(op, lhs)))
     return failure();
   Type element = lhs.type.getElementType();

@@ -72,6 +72,8 @@ std::string whyNotDual(linalg::GenericOp op, BlockScaledMatmulOp x, BlockScaledM
   bool isBytes = isa<Float8E4M3FNType>(getElementTypeOrSelf(x.getLhs()));
   if (x.hasFloatLhs() && (isBytes || !x.hasPrepackedRhs()))
     return "the lhs has no scales, and it or the weights are not those of a dual product";
+  if (!x.hasFloatLhs() && x.hasPrepackedRhs())
+    return "the lhs has scales, and the weights are prepacked";
   if (x.getGroupsAttr() != y.getGroupsAttr() || x.getOffsets() != y.getOffsets())
     return "the products have different groups";
   if (x.hasF32Scales() || y.hasF32Scales())

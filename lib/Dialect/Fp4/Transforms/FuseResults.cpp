@@ -97,6 +97,8 @@ std::string whyNotDerived(Operation *op, BlockScaledMatmulOp product) {
     return "threads multiply, which have few elements of a row";
   if (product.hasFloatLhs())
     return "the lhs has no scales";
+  if (product.hasPrepackedRhs())
+    return "the weights are prepacked";
   if (product.hasF32Scales())
     return "products of format fp8_block128 give their elements alone";
   return {};
