@@ -194,6 +194,11 @@ llvm::StringRef tensorMemoryRules(pipe::RolePlanAttr roles);
 llvm::StringRef wideEpilogueRules(pipe::RolePlanAttr roles);
 llvm::LogicalResult checkEpilogueWarps(mlir::Operation *op, const KernelPlan &plan,
                                        const hw::TargetModel &target);
+/// What targets without tensor memory refuse (TensorMemoryPlans.cpp): a number of accumulators, and
+/// ranges of K where only tensor memory has their sums.
+llvm::LogicalResult checkAccumulators(mlir::Operation *op, const KernelPlan &plan,
+                                      const hw::TargetModel &target);
+Status requireRanges(BlockScaledMatmulOp product, const hw::TargetModel &target);
 /// Products whose scales are copied to tensor memory. One warp multiplies and copies them, or two
 /// (MmaWarps.cpp): what a plan that says so must be, what its roles must be, which are known to
 /// drive tensor, and what is proposed, none for two of which nobody spoke.

@@ -79,7 +79,7 @@ static LogicalResult requireTensorCore(Operation *op, const hw::TargetModel &tar
                   : product.hasFloatLhs()  ? requireWeights(product, target)
                   : product.hasPrepackedRhs()
                       ? hw::requireFeature(target, &hw::TargetModel::hasWgmma, "wgmma")
-                  : isSplit ? hw::requireFeature(target, &hw::TargetModel::hasTcgen05, "tcgen05")
+                  : isSplit ? requireRanges(product, target)
                             : hw::requireProducts(target);
   if (status && product.isMXF8F6F4())
     status = requireWideElements(product, target);
@@ -464,9 +464,12 @@ static LogicalResult checkTile(Operation *op, const KernelPlan &plan,
   MatmulSize size = sizeOfProduct(product, plan);
   int64_t depth = tileDepth(size);
   bool fits = m == rows && k % depth == 0 && llvm::is_contained(columns, n);
+  std::string shape = "[" + std::to_string(rows) + ", n, k]";
+  if (m != rows && !narrow && !product.usesK96()) // a pair may be proposed, not asked for
+    shape = "[128, n, k], or [256, n, k] of a pair,";
   if (!plan.swap && !fits)
     return misfit(op, "tile",
-                  "is [" + Twine(rows) + ", n, k] with n = " + spellChoice(columns) +
+                  "is " + Twine(shape) + " with n = " + spellChoice(columns) +
                       " and k a multiple of " + Twine(depth),
                   spell(plan.tile));
   if (product.getStreamK() && failed(checkStream(op, plan)))
@@ -561,7 +564,8 @@ static LogicalResult checkProduct(Operation *op, const KernelPlan &plan,
   if (plan.ranges.value_or(1) > 1 && !mayHaveRanges(op))
     return misfit(op, "ranges", "is left out but for prepacked weights beside bf16 and f16",
                   Twine(*plan.ranges));
-  if (failed(checkEpilogueWarps(op, plan, target)) || failed(checkMmaWarps(op, plan, target)))
+  if (failed(checkEpilogueWarps(op, plan, target)) || failed(checkMmaWarps(op, plan, target)) ||
+      failed(checkAccumulators(op, plan, target)))
     return failure();
   if (plan.join == RangeJoin::Cluster && !mayJoinLanes(op, target))
     return misfit(op, "join",

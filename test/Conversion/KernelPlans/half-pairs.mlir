@@ -24,7 +24,7 @@ func.func @refused(%a: tensor<256x256xf4E2M1FN>, %s: !s) {
   // expected-note @+1 {{leave 'tile' out}}
   %0 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, pair, tile = [128, 96, 256]>}
       : (tensor<256x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !s) -> tensor<256x256xbf16>
-  // expected-error @+2 {{must have a plan whose 'tile' is [256, n, k] with n = 64, 96, 128, 192 or 256 and k a multiple of 256, but got [64, 128, 256]}}
+  // expected-error @+2 {{must have a plan whose 'tile' is [128, n, k], or [256, n, k] of a pair, with n = 64, 96, 128, 192 or 256 and k a multiple of 256, but got [64, 128, 256]}}
   // expected-note @+1 {{leave 'tile' out}}
   %1 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, pair, tile = [64, 128, 256]>}
       : (tensor<256x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !s) -> tensor<256x256xbf16>

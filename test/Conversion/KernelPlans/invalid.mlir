@@ -109,7 +109,7 @@ func.func @stream(%a: tensor<256x512xf4E2M1FN>, %s: tensor<256x32xf8E4M3FN, #fp4
 func.func @clusters(%a: tensor<256x256xf4E2M1FN>, %s: !s) {
   %0 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, pair, cluster = [2, 4], tile = [256, 128, 256]>}
       : (tensor<256x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !s) -> tensor<256x256xbf16>
-  // expected-error @+2 {{must have a plan whose 'tile' is [256, n, k] with n = 64, 96, 128, 192 or 256 and k a multiple of 256, but got [64, 128, 256]}}
+  // expected-error @+2 {{must have a plan whose 'tile' is [128, n, k], or [256, n, k] of a pair, with n = 64, 96, 128, 192 or 256 and k a multiple of 256, but got [64, 128, 256]}}
   // expected-note @+1 {{leave 'tile' out}}
   %1 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, pair, tile = [64, 128, 256]>}
       : (tensor<256x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !s) -> tensor<256x256xbf16>

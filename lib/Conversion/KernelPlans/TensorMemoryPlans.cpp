@@ -1,0 +1,33 @@
+//===- TensorMemoryPlans.cpp - What only tensor memory makes possible -----===//
+//
+// Of products and plans that name something of tensor memory, on targets whose sums are in
+// registers: the error names what must be left out, and what does the same there.
+//
+//===----------------------------------------------------------------------===//
+#include "Families.h"
+
+using namespace mlir;
+using namespace fp4;
+
+Status fp4::requireRanges(BlockScaledMatmulOp product, const hw::TargetModel &target) {
+  Status status = hw::requireFeature(target, &hw::TargetModel::hasTcgen05, "tcgen05");
+  if (status)
+    return status;
+  bool isStream = product.getStreamK().has_value();
+  std::string name = isStream ? "stream_k" : "split_k";
+  std::string remedy = isStream ? "cut K with 'split_k', or leave 'stream_k' out"
+                                : "leave 'split_k' out, or limit its rows to 64 with 'split_rows'";
+  return makeError(ErrorKind::Compile,
+                   "attribute '" + name + "' must be left out here, because " +
+                       status.error().message,
+                   remedy + "; " + status.error().note);
+}
+
+LogicalResult fp4::checkAccumulators(Operation *op, const KernelPlan &plan,
+                                     const hw::TargetModel &target) {
+  if (!plan.accumulators || target.hasTcgen05)
+    return success();
+  return misfit(op, "accumulators",
+                "is left out on " + StringRef(target.name) + ", whose registers have the sums",
+                Twine(*plan.accumulators));
+}
