@@ -104,8 +104,8 @@ std::vector<SizedTile> fp4::aheadTiles(BlockScaledMatmulOp product, const hw::Ta
   return tiles;
 }
 
-/// A k tile of few rows then takes 70 to 110 ns less, and the conversion takes 2.4 us, of which launches
-/// that overlap hide a part (predicted, docs/Performance/Fp4Products.md).
+/// A k tile of few rows then takes 70 to 110 ns less, and the conversion takes 2.4 us, of which
+/// launches that overlap hide a part (predicted, docs/Performance/Fp4Products.md).
 bool fp4::isFasterAheadOfFewRows(BlockScaledMatmulOp product, const MatmulSize &size,
                                  const hw::TargetModel &target) {
   constexpr int64_t fewestKTiles = 28;
