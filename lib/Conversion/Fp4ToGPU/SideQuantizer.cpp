@@ -22,14 +22,14 @@ SideQuantizer::SideQuantizer(Scalars &s, ImplicitLocOpBuilder &b, QuantizeOp op,
                              Value amax, Value rng, Value groupsPerRow, Value firstGroup)
     : s(s), element(cast<RankedTensorType>(op.getInput().getType()).getElementType()),
       blockSize(op.getBlockSize()), quantizer(s, b, op.getRecipe().getDecisions()) {
+  if (rng) // loaded beside the amax, behind whose arithmetic it would be waited for once more
+    random.emplace(b, rng, randomSide(op, columnwise, groupsPerRow, firstGroup));
   if (amax || !op.getPerRow())
     quantizer.setTensorAmax(amax);
   auto transform = columnwise ? op.getColumnwiseHadamard() : op.getHadamard();
   // Others are transformed on the tensor core before.
   if (transform && transform->getArithmetic() == HadamardArithmetic::Butterfly)
     butterfly.emplace(s, b, transform->options());
-  if (rng)
-    random.emplace(b, rng, randomSide(op, columnwise, groupsPerRow, firstGroup));
 }
 
 SmallVector<Value> SideQuantizer::randomWords(ArrayRef<BlockPlace> places) {

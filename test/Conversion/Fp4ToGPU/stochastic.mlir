@@ -1,12 +1,16 @@
 // RUN: fp4-opt %s -fp4-set-target -fp4-plan-kernels -convert-fp4-to-gpu -split-input-file | FileCheck %s --check-prefixes=CHECK,RS
 // RUN: fp4-opt %s -fp4-set-target=target=sm_90a -fp4-plan-kernels -convert-fp4-to-gpu -split-input-file | FileCheck %s --check-prefixes=CHECK,INT
 
-// Seed and offset are read once. A block of 16 is one Philox block: 10 rounds of two
+// Seed and offset are read once, and before anything is divided by what comes of the amax: that
+// waits for memory, and they would wait behind it. A block of 16 is one Philox block: 10 rounds of two
 // multiplications, whose subsequence is the number of the block.
 // CHECK-LABEL: gpu.module @nvfp4_quantize_0
 // CHECK:       gpu.func @kernel(%{{.*}}: !pipe.global<?x64xbf16>, %{{.*}}: !pipe.global<f32>, %[[RNG:.*]]: !pipe.global<2xi64>,
+// CHECK-NOT:     arith.divf
 // CHECK:         %[[P:.*]] = pipe.global_ptr %[[RNG]]
+// CHECK-NOT:     arith.divf
 // CHECK:         %[[SEED:.*]] = llvm.load %[[P]] invariant {alignment = 8 : i64} : !llvm.ptr<1> -> i64
+// CHECK-NOT:     arith.divf
 // CHECK:         llvm.load %{{.*}} invariant {alignment = 8 : i64} : !llvm.ptr<1> -> i64
 // CHECK:           arith.extui %{{.*}} : i32 to i64
 // CHECK:           %[[M0:.*]] = arith.constant 3528531795 : i64
