@@ -203,10 +203,6 @@ Status requireRanges(BlockScaledMatmulOp product, const hw::TargetModel &target)
 /// (MmaWarps.cpp): what a plan that says so must be, what its roles must be, which are known to
 /// drive tensor, and what is proposed, none for two of which nobody spoke.
 bool copiesScales(BlockScaledMatmulOp product, const hw::TargetModel &target);
-llvm::LogicalResult checkAccumulators(mlir::Operation *op, const KernelPlan &plan,
-                                      const hw::TargetModel &target);
-/// Where no target but one with tensor memory has ranges of K, which the product has.
-Status requireRanges(BlockScaledMatmulOp product, const hw::TargetModel &target);
 llvm::LogicalResult checkMmaWarps(mlir::Operation *op, const KernelPlan &plan,
                                   const hw::TargetModel &target);
 llvm::LogicalResult checkMmaRole(mlir::Operation *op, const KernelPlan &plan);
