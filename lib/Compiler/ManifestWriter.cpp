@@ -30,7 +30,9 @@ json::Object describeType(Type type) {
     for (int64_t size : tensor.getShape())
       shape.push_back(ShapedType::isDynamic(size) ? -1 : size);
   object["shape"] = std::move(shape);
-  object["type"] = debugString(tensor ? tensor.getElementType() : type);
+  Type element = tensor ? tensor.getElementType() : type;
+  // The reference has conditions as the numbers 1 and 0. Functions neither take nor return them.
+  object["type"] = tensor && fp4::isConditionType(element) ? "f32" : debugString(element);
   auto layout = tensor ? fp4::scaleLayout(tensor) : std::nullopt;
   object["layout"] = layout ? fp4::stringifyScaleLayout(*layout) : "linear";
   return object;
@@ -99,11 +101,12 @@ json::Object describeAttributes(Operation *op) {
 }
 
 bool isNumbers(Value value) {
-  return isTensor(value) && fp4::isElementType(getElementTypeOrSelf(value));
+  Type type = getElementTypeOrSelf(value);
+  return isTensor(value) && (fp4::isElementType(type) || fp4::isConditionType(type));
 }
 
 bool isResult(Value value) {
-  return isTensor(value) && fp4::isResultType(getElementTypeOrSelf(value));
+  return isNumbers(value) || (isTensor(value) && fp4::isResultType(getElementTypeOrSelf(value)));
 }
 
 /// An elementwise operation of linalg that is not known by its name.
@@ -117,6 +120,8 @@ linalg::LinalgOp elementwiseOf(Operation *op) {
 
 /// One operation of arith or math on tensors of numbers.
 bool isElementwiseOnTensors(Operation *op) {
+  if (fp4::isSameCondition(op)) // a program without operands
+    return true;
   return op->getNumResults() == 1 && isResult(op->getResult(0)) &&
          llvm::all_of(op->getOperands(), isNumbers) && fp4::elementOpOf(op);
 }
@@ -252,7 +257,8 @@ private:
 
   /// Operations that lib/Reference has a reference for; numbers such as sizes it finds out itself.
   bool isKnown(Operation &op) const {
-    if (auto constant = dyn_cast<arith::ConstantOp>(op); constant && isTensor(constant))
+    if (auto constant = dyn_cast<arith::ConstantOp>(op);
+        constant && isTensor(constant) && !fp4::isSameCondition(&op))
       return fp4::hasConstantBytes(cast<ElementsAttr>(constant.getValue()));
     if (isa<linalg::TransposeOp>(op))
       return isTensor(op.getOperand(0)) &&
@@ -301,9 +307,9 @@ private:
     object["results"] = namesOf(op.getResults());
     object["result_types"] = std::move(types);
     auto constant = dyn_cast<arith::ConstantOp>(op);
-    json::Object attributes = constant        ? describeConstant(constant)
-                              : isElementwise ? describeElementwise(&op)
-                                              : describeAttributes(&op);
+    json::Object attributes = isElementwise ? describeElementwise(&op)
+                              : constant    ? describeConstant(constant)
+                                            : describeAttributes(&op);
     if (auto product = dyn_cast<fp4::BlockScaledMatmulOp>(op))
       describeBody(product, attributes);
     object["attributes"] = std::move(attributes);

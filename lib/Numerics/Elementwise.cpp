@@ -96,6 +96,8 @@ constexpr std::array rows = {
     OpRow{ElementOp::Greater, "greater", 2, [](float x, float y, float) { return float(x > y); }},
     OpRow{ElementOp::GreaterEqual, "greater_equal", 2,
           [](float x, float y, float) { return float(x >= y); }},
+    OpRow{ElementOp::NotEqual, "not_equal", 2,
+          [](float x, float y, float) { return float(x != y); }},
     OpRow{ElementOp::Select, "select", 3, [](float x, float y, float z) { return x != 0 ? y : z; }},
 };
 

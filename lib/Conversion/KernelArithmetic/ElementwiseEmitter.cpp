@@ -120,6 +120,10 @@ private:
   }
 
   Value emitConstant(arith::ConstantOp op) {
+    if (auto condition = dyn_cast<IntegerAttr>(op.getValue()))
+      return arith::ConstantOp::create(
+          b, cast<TypedAttr>(Attribute(
+                 DenseElementsAttr::get(type.clone(op.getType()), condition.getValue()))));
     APFloat number = cast<FloatAttr>(op.getValue()).getValue();
     bool inexact; // widening is exact
     number.convert(APFloat::IEEEsingle(), APFloat::rmNearestTiesToEven, &inexact);

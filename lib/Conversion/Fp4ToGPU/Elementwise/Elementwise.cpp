@@ -149,13 +149,17 @@ LogicalResult fp4::lowerElementwise(linalg::GenericOp op, LoweringContext &conte
   std::string reason = whyNotElementwise(cast<linalg::LinalgOp>(op.getOperation()));
   if (reason.empty() && op.getInputs().empty())
     reason = "it reads no tensor";
-  for (Type type : op.getResultTypes())
-    if (reason.empty() && !isResultType(getElementTypeOrSelf(type)))
-      reason = "a result is not f32, bf16, f16 or f8E4M3FN";
+  if (reason.empty())
+    reason = whyNotInMemory(cast<linalg::LinalgOp>(op.getOperation()));
   if (!reason.empty()) {
     InFlightDiagnostic diag = op.emitOpError("has no kernel: ") << reason;
     diag.attachNote() << "kernels of linalg are elementwise: every result and input is indexed by "
                          "parallel loops in their order";
+    for (Value result : op.getResults())
+      if (isConditionType(getElementTypeOrSelf(result)) && !result.use_empty())
+        diag.attachNote(result.user_begin()->getLoc())
+            << "'" << result.user_begin()->getName()
+            << "' reads these conditions and is not elementwise on f32, bf16 or f16";
     return diag;
   }
   remark::passed(op.getLoc(), remark::RemarkOpts::name("elementwise").category("fp4-fuse"))

@@ -13,6 +13,14 @@ using numerics::ElementOp;
 
 bool fp4::isElementType(Type type) { return type.isF32() || type.isBF16() || type.isF16(); }
 
+bool fp4::isConditionType(Type type) { return type.isInteger(1); }
+
+bool fp4::isSameCondition(Operation *op) {
+  auto constant = dyn_cast<arith::ConstantOp>(op);
+  auto elements = constant ? dyn_cast<SplatElementsAttr>(constant.getValue()) : SplatElementsAttr();
+  return elements && isConditionType(elements.getElementType());
+}
+
 bool fp4::isResultType(Type type) { return isElementType(type) || isa<Float8E4M3FNType>(type); }
 
 namespace {
@@ -29,11 +37,19 @@ constexpr std::pair<ElementOp, StringLiteral> kOperations[] = {
     {ElementOp::MinimumNumber, "arith.minnumf"},
     {ElementOp::Convert, "arith.extf"},
     {ElementOp::Convert, "arith.truncf"},
+    {ElementOp::Convert, "arith.uitofp"},
     {ElementOp::Select, "arith.select"},
     {ElementOp::Absolute, "math.absf"},
     {ElementOp::Exp, "math.exp"},
     {ElementOp::Tanh, "math.tanh"},
     {ElementOp::Erf, "math.erf"},
+};
+
+/// Of conditions, which are the numbers 1 and 0.
+constexpr std::pair<ElementOp, StringLiteral> kConditionOperations[] = {
+    {ElementOp::Minimum, "arith.andi"},
+    {ElementOp::Maximum, "arith.ori"},
+    {ElementOp::NotEqual, "arith.xori"},
 };
 
 std::optional<ElementOp> comparisonOf(arith::CmpFOp op) {
@@ -48,6 +64,8 @@ std::optional<ElementOp> comparisonOf(arith::CmpFOp op) {
     return ElementOp::Greater;
   case arith::CmpFPredicate::OGE:
     return ElementOp::GreaterEqual;
+  case arith::CmpFPredicate::UNE:
+    return ElementOp::NotEqual;
   default:
     return std::nullopt;
   }
@@ -75,12 +93,7 @@ public:
     auto found = numbers.find(value);
     if (found != numbers.end())
       return found->second;
-    APFloat number =
-        cast<FloatAttr>(value.getDefiningOp<arith::ConstantOp>().getValue()).getValue();
-    bool inexact; // widening is exact
-    number.convert(APFloat::IEEEsingle(), APFloat::rmNearestTiesToEven, &inexact);
-    auto bits = static_cast<uint32_t>(number.bitcastToAPInt().getZExtValue());
-    return append({ElementOp::Constant, numerics::FloatType::F32, {}, bits}, value);
+    return append({ElementOp::Constant, numerics::FloatType::F32, {}, bitsOf(value)}, value);
   }
 
   void add(Operation &op) {
@@ -97,6 +110,19 @@ public:
   numerics::ElementProgram program;
 
 private:
+  /// The bits of a constant in fp32; conditions are 1 and 0.
+  static uint32_t bitsOf(Value constant) {
+    Attribute attribute = constant.getDefiningOp<arith::ConstantOp>().getValue();
+    if (auto splat = dyn_cast<SplatElementsAttr>(attribute))
+      attribute = splat.getSplatValue<Attribute>();
+    auto condition = dyn_cast<IntegerAttr>(attribute);
+    APFloat number = condition ? APFloat(condition.getValue().isZero() ? 0.f : 1.f)
+                               : cast<FloatAttr>(attribute).getValue();
+    bool inexact; // widening is exact
+    number.convert(APFloat::IEEEsingle(), APFloat::rmNearestTiesToEven, &inexact);
+    return static_cast<uint32_t>(number.bitcastToAPInt().getZExtValue());
+  }
+
   uint16_t append(const numerics::ElementInstruction &instruction, Value value) {
     define(value, program.numValues());
     program.code.push_back(instruction);
@@ -133,8 +159,7 @@ std::string whyNotOperation(Operation &op) {
   if (op.getNumResults() != 1 || (!elementOpOf(&op) && !isa<arith::ConstantOp>(op)))
     return nameOf(&op) + " has no elementwise step; these have one: " + elementwiseOperations();
   Type type = op.getResult(0).getType();
-  bool isComparison = isa<arith::CmpFOp>(op) && type.isInteger(1);
-  if (isComparison || isElementType(type))
+  if (isConditionType(type) || isElementType(type))
     return "";
   bool isLast = isa<arith::TruncFOp>(op) && llvm::all_of(op.getUsers(), [](Operation *user) {
                   return user->hasTrait<OpTrait::IsTerminator>();
@@ -149,6 +174,11 @@ std::string whyNotOperation(Operation &op) {
 std::optional<ElementOp> fp4::elementOpOf(Operation *op) {
   if (auto comparison = dyn_cast<arith::CmpFOp>(op))
     return comparisonOf(comparison);
+  bool isCondition = op->getNumResults() == 1 &&
+                     isConditionType(getElementTypeOrSelf(op->getResult(0)));
+  for (auto [step, name] : kConditionOperations)
+    if (isCondition && op->getName().getStringRef() == name)
+      return step;
   for (auto [step, name] : kOperations)
     if (op->getName().getStringRef() == name)
       return step;
@@ -159,12 +189,14 @@ std::string fp4::elementwiseOperations() {
   std::string names;
   for (auto [step, name] : kOperations)
     names += (name + ", ").str();
-  return names + "arith.cmpf (oeq, ogt, oge, olt, ole)";
+  for (auto [step, name] : kConditionOperations)
+    names += (name + " of i1, ").str();
+  return names + "arith.cmpf (oeq, ogt, oge, olt, ole, une)";
 }
 
 std::string fp4::whyNotElementwise(Block &body, unsigned inputs) {
   for (BlockArgument argument : body.getArguments().take_front(inputs))
-    if (!isElementType(argument.getType()))
+    if (!isElementType(argument.getType()) && !isConditionType(argument.getType()))
       return "its elements are not f32, bf16 or f16";
   for (Operation &op : body) {
     bool isEnd = op.hasTrait<OpTrait::IsTerminator>();
@@ -192,7 +224,8 @@ numerics::ElementProgram fp4::elementProgramOf(Operation *op) {
   ProgramBuilder builder(op->getNumOperands());
   for (auto [number, operand] : llvm::enumerate(op->getOperands()))
     builder.define(operand, number);
-  builder.add(*op);
+  if (!isa<arith::ConstantOp>(op))
+    builder.add(*op);
   builder.program.results.push_back(builder.numberOf(op->getResult(0)));
   return builder.program;
 }
@@ -221,4 +254,17 @@ std::string fp4::whyNotElementwise(linalg::LinalgOp op) {
       return reason;
   }
   return whyNotElementwise(*op.getBlock(), op.getNumDpsInputs());
+}
+
+std::string fp4::whyNotInMemory(linalg::LinalgOp op) {
+  for (Type type : op->getOperandTypes())
+    if (isConditionType(getElementTypeOrSelf(type)))
+      return "conditions (i1) are not in memory, but go into the operation that reads them";
+  for (OpOperand *input : op.getDpsInputOperands())
+    if (!isElementType(getElementTypeOrSelf(input->get())))
+      return "its elements are not f32, bf16 or f16";
+  for (Type type : op->getResultTypes())
+    if (!isResultType(getElementTypeOrSelf(type)))
+      return "a result is not f32, bf16, f16 or f8E4M3FN";
+  return {};
 }

@@ -57,8 +57,9 @@ std::string whyNot(linalg::GenericOp op, BlockScaledMatmulOp product) {
     return "it has several results";
   if (type.getRank() != 2)
     return "its result is no matrix";
-  if (!isResultType(type.getElementType()))
-    return "its result is not f32, bf16, f16 or f8E4M3FN";
+  if (std::string reason = whyNotInMemory(cast<linalg::LinalgOp>(op.getOperation()));
+      !reason.empty())
+    return reason;
   for (OpOperand *input : op.getDpsInputOperands())
     if (input->get() == product.getResult() && !op.getMatchingIndexingMap(input).isIdentity())
       return "it reads the product in another order";

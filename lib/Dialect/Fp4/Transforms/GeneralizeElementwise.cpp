@@ -4,8 +4,10 @@
 //    linalg.generic.
 // 2. A linalg.generic that only another one reads goes into it, and constants that are one number
 //    become numbers of its body.
+// 3. What only computes conditions (i1) is copied for each of its readers and goes into them: no
+//    kernel writes conditions to memory.
 //
-// Both are upstream transformations. Only operations are touched that have a kernel afterwards, or
+// The first two are upstream transformations. Only operations are touched that have a kernel afterwards, or
 // an epilogue that they go into.
 //
 //===----------------------------------------------------------------------===//
@@ -18,6 +20,7 @@
 #include "mlir/Dialect/Linalg/Transforms/Transforms.h"
 #include "mlir/Dialect/MemRef/Transforms/Transforms.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/IRMapping.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
 namespace fp4 {
@@ -32,7 +35,8 @@ namespace {
 bool isNumbers(Type type) {
   auto tensor = dyn_cast<RankedTensorType>(type);
   return tensor && !tensor.getEncoding() &&
-         (fp4::isElementType(tensor.getElementType()) || tensor.getElementType().isInteger(1));
+         (fp4::isElementType(tensor.getElementType()) ||
+          fp4::isConditionType(tensor.getElementType()));
 }
 
 bool isCastToE4M3(Operation *op) {
@@ -64,6 +68,48 @@ bool isFusible(OpOperand *operand) {
          fp4::whyNotElementwise(producer).empty() && fp4::whyNotElementwise(consumer).empty();
 }
 
+/// An elementwise operation that gives nothing but conditions.
+bool givesConditions(Operation *op) {
+  return isa_and_present<linalg::GenericOp>(op) &&
+         llvm::all_of(op->getResultTypes(),
+                      [](Type type) { return fp4::isConditionType(getElementTypeOrSelf(type)); }) &&
+         fp4::whyNotElementwise(cast<linalg::LinalgOp>(op)).empty();
+}
+
+/// Copies the conditions that `reader` needs for it alone where others need them too. A reader has
+/// one copy of each, so that a chain of conditions grows no faster than the program.
+bool copyConditions(linalg::GenericOp reader, RewriterBase &rewriter) {
+  llvm::SetVector<Operation *> needed;
+  auto need = [&](Operation *op) {
+    for (Value operand : op->getOperands())
+      if (givesConditions(operand.getDefiningOp()))
+        needed.insert(operand.getDefiningOp());
+  };
+  need(reader);
+  for (size_t i = 0; i < needed.size(); ++i)
+    need(needed[i]);
+  bool isShared = llvm::any_of(needed, [&](Operation *op) {
+    return llvm::any_of(op->getUsers(), [&](Operation *user) {
+      return user != reader && !needed.contains(user);
+    });
+  });
+  if (!isShared)
+    return false;
+  IRMapping copies;
+  for (Operation *op : needed) {
+    rewriter.setInsertionPointAfter(op);
+    copies.map(op->getResults(), rewriter.clone(*op)->getResults());
+  }
+  auto readCopies = [&](Operation *op) {
+    for (OpOperand &operand : op->getOpOperands())
+      operand.set(copies.lookupOrDefault(operand.get()));
+  };
+  for (Operation *op : needed)
+    readCopies(copies.lookup(op->getResult(0)).getDefiningOp());
+  readCopies(reader);
+  return true;
+}
+
 struct GeneralizeElementwise : fp4::impl::GeneralizeElementwiseBase<GeneralizeElementwise> {
   void runOnOperation() override {
     SmallVector<Operation *> onTensors;
@@ -84,7 +130,8 @@ struct GeneralizeElementwise : fp4::impl::GeneralizeElementwiseBase<GeneralizeEl
       rewriter.setInsertionPoint(op);
       (void)linalg::generalizeNamedOp(rewriter, op);
     }
-    if (failed(generalize(onTensors)) || failed(fuse()))
+    if (failed(generalize(onTensors)) || failed(fuse()) ||
+        (copyAllConditions(rewriter) && failed(fuse())))
       signalPassFailure();
   }
 
@@ -103,6 +150,18 @@ private:
     memref::populateResolveRankedShapedTypeResultDimsPatterns(patterns);
     linalg::populateElementwiseOpsFusionPatterns(patterns, isFusible);
     return applyPatternsGreedily(getOperation(), std::move(patterns));
+  }
+
+  bool copyAllConditions(RewriterBase &rewriter) {
+    SmallVector<linalg::GenericOp> readers;
+    getOperation()->walk([&](linalg::GenericOp op) {
+      if (!givesConditions(op) && fp4::whyNotElementwise(cast<linalg::LinalgOp>(*op)).empty())
+        readers.push_back(op);
+    });
+    bool any = false;
+    for (linalg::GenericOp reader : readers)
+      any |= copyConditions(reader, rewriter);
+    return any;
   }
 };
 
