@@ -87,8 +87,25 @@ constexpr std::array rows = {
             return std::isnan(x) ? y : std::isnan(y) ? x : minimumOf(x, y);
           }},
     OpRow{ElementOp::Exp, "exp", 1, [](float x, float, float) { return exponential(x); }},
+    OpRow{ElementOp::Exp2, "exp2", 1, [](float x, float, float) { return exponentialOfTwo(x); }},
+    OpRow{ElementOp::ExpMinusOne, "expm1", 1, [](float x, float, float) { return exponentialMinusOne(x); }},
+    OpRow{ElementOp::Log, "log", 1, [](float x, float, float) { return logarithm(x); }},
+    OpRow{ElementOp::Log2, "log2", 1, [](float x, float, float) { return logarithmOfTwo(x); }},
+    OpRow{ElementOp::LogOfOnePlus, "log1p", 1, [](float x, float, float) { return logarithmOfOnePlus(x); }},
     OpRow{ElementOp::Tanh, "tanh", 1, [](float x, float, float) { return hyperbolicTangent(x); }},
     OpRow{ElementOp::Erf, "erf", 1, [](float x, float, float) { return errorFunction(x); }},
+    OpRow{ElementOp::Sqrt, "sqrt", 1, [](float x, float, float) { return std::sqrt(x); }},
+    OpRow{ElementOp::ReciprocalSqrt, "rsqrt", 1, [](float x, float, float) { return 1 / std::sqrt(x); }},
+    OpRow{ElementOp::FusedMultiplyAdd, "fma", 3,
+          [](float x, float y, float z) { return std::fma(x, y, z); }},
+    OpRow{ElementOp::Floor, "floor", 1, [](float x, float, float) { return std::floor(x); }},
+    OpRow{ElementOp::Ceil, "ceil", 1, [](float x, float, float) { return std::ceil(x); }},
+    OpRow{ElementOp::RoundEven, "round_even", 1, [](float x, float, float) { return std::nearbyint(x); }},
+    OpRow{ElementOp::Truncate, "truncate", 1, [](float x, float, float) { return std::trunc(x); }},
+    OpRow{ElementOp::CopySign, "copy_sign", 2,
+          [](float x, float y, float) { return std::copysign(x, y); }},
+    OpRow{ElementOp::Clamp, "clamp", 3,
+          [](float x, float y, float z) { return maximumOf(minimumOf(x, z), y); }},
     OpRow{ElementOp::Less, "less", 2, [](float x, float y, float) { return float(x < y); }},
     OpRow{ElementOp::LessEqual, "less_equal", 2,
           [](float x, float y, float) { return float(x <= y); }},
@@ -96,6 +113,22 @@ constexpr std::array rows = {
     OpRow{ElementOp::Greater, "greater", 2, [](float x, float y, float) { return float(x > y); }},
     OpRow{ElementOp::GreaterEqual, "greater_equal", 2,
           [](float x, float y, float) { return float(x >= y); }},
+    OpRow{ElementOp::LessGreater, "less_greater", 2,
+          [](float x, float y, float) { return float(x < y || x > y); }},
+    OpRow{ElementOp::Ordered, "ordered", 2,
+          [](float x, float y, float) { return float(x == x && y == y); }},
+    OpRow{ElementOp::LessOrUnordered, "less_unordered", 2,
+          [](float x, float y, float) { return float(!(x >= y)); }},
+    OpRow{ElementOp::LessEqualOrUnordered, "less_equal_unordered", 2,
+          [](float x, float y, float) { return float(!(x > y)); }},
+    OpRow{ElementOp::EqualOrUnordered, "equal_unordered", 2,
+          [](float x, float y, float) { return float(!(x < y || x > y)); }},
+    OpRow{ElementOp::GreaterOrUnordered, "greater_unordered", 2,
+          [](float x, float y, float) { return float(!(x <= y)); }},
+    OpRow{ElementOp::GreaterEqualOrUnordered, "greater_equal_unordered", 2,
+          [](float x, float y, float) { return float(!(x < y)); }},
+    OpRow{ElementOp::Unordered, "unordered", 2,
+          [](float x, float y, float) { return float(x != x || y != y); }},
     OpRow{ElementOp::NotEqual, "not_equal", 2,
           [](float x, float y, float) { return float(x != y); }},
     OpRow{ElementOp::Select, "select", 3, [](float x, float y, float z) { return x != 0 ? y : z; }},
@@ -174,6 +207,11 @@ std::string_view stringify(ElementOp op) { return rowOf(op).name; }
 unsigned operandCount(ElementOp op) { return rowOf(op).operands; }
 
 float exponential(float x) { return exponential(Real{x}).value; }
+float exponentialOfTwo(float x) { return exponentialOfTwo(Real{x}).value; }
+float exponentialMinusOne(float x) { return exponentialMinusOne(Real{x}).value; }
+float logarithm(float x) { return logarithm(Real{x}).value; }
+float logarithmOfTwo(float x) { return logarithmOfTwo(Real{x}).value; }
+float logarithmOfOnePlus(float x) { return logarithmOfOnePlus(Real{x}).value; }
 float hyperbolicTangent(float x) { return hyperbolicTangent(Real{x}).value; }
 float errorFunction(float x) { return errorFunction(Real{x}).value; }
 

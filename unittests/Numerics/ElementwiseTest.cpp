@@ -45,6 +45,8 @@ double largestError(float (*function)(float), double (*exact)(double), float mos
 
 TEST(Elementwise, TranscendentalsAreClose) {
   EXPECT_LT(largestError(exponential, std::exp, 88.f), 1.5);
+  EXPECT_LT(largestError(exponentialOfTwo, std::exp2, 127.f), 1.5);
+  EXPECT_LT(largestError(exponentialMinusOne, std::expm1, 88.f), 2.0);
   EXPECT_LT(largestError(hyperbolicTangent, std::tanh, 100.f), 2.0);
   EXPECT_LT(largestError(errorFunction, std::erf, 100.f), 2.0);
 }
@@ -69,6 +71,53 @@ TEST(Elementwise, TranscendentalsOfSpecialNumbers) {
   }
 }
 
+TEST(Elementwise, LogarithmsAreClose) {
+  EXPECT_LT(largestError(logarithm, [](double x) { return std::log(x); }, 255.f), 2.0);
+  EXPECT_LT(largestError(logarithmOfTwo, [](double x) { return std::log2(x); }, 255.f), 2.0);
+  EXPECT_LT(largestError(logarithmOfOnePlus, [](double x) { return std::log1p(x); }, 255.f), 2.0);
+  for (float x : {0x1p-149f, 0x1.8p-130f, 0x1p-126f, 0x1.fffffep+127f}) { // subnormal ones too
+    EXPECT_NEAR(logarithm(x), std::log(double(x)), 1e-5);
+    EXPECT_NEAR(logarithmOfTwo(x), std::log2(double(x)), 1e-5);
+  }
+}
+
+TEST(Elementwise, LogarithmsOfSpecialNumbers) {
+  for (auto *function : {&logarithm, &logarithmOfTwo}) {
+    float (*call)(float) = function;
+    EXPECT_EQ(call(1.f), 0.f);
+    EXPECT_EQ(call(0.f), -kInfinity);
+    EXPECT_EQ(call(-0.f), -kInfinity);
+    EXPECT_EQ(call(kInfinity), kInfinity);
+    for (float x : {-1.f, -0x1p-149f, -kInfinity, kNaN})
+      EXPECT_TRUE(std::isnan(call(x))) << x;
+  }
+  for (float x : {-1.5f, -kInfinity, kNaN})
+    EXPECT_TRUE(std::isnan(logarithmOfOnePlus(x))) << x;
+  EXPECT_EQ(logarithmOfOnePlus(-1.f), -kInfinity);
+  EXPECT_EQ(logarithmOfOnePlus(kInfinity), kInfinity);
+  for (float x : {1e-20f, -1e-20f, 0x1p-149f, 0.f, -0.f})
+    for (auto *function : {&logarithmOfOnePlus, &exponentialMinusOne}) {
+      EXPECT_EQ(function(x), x);
+      EXPECT_EQ(std::signbit(function(x)), std::signbit(x));
+    }
+  EXPECT_NEAR(logarithmOfOnePlus(0x1.fffffep+127f), 88.722839, 1e-5);
+  EXPECT_EQ(logarithmOfTwo(0x1p-149f), -149.f);
+}
+
+TEST(Elementwise, PowersOfSpecialNumbers) {
+  for (int n = -149; n < 128; ++n)
+    EXPECT_EQ(exponentialOfTwo(static_cast<float>(n)), std::ldexp(1.f, n));
+  EXPECT_EQ(exponentialOfTwo(128.f), kInfinity);
+  EXPECT_EQ(exponentialOfTwo(kInfinity), kInfinity);
+  EXPECT_EQ(exponentialOfTwo(-kInfinity), 0.f);
+  EXPECT_TRUE(std::isnan(exponentialOfTwo(kNaN)));
+  EXPECT_EQ(exponentialMinusOne(kInfinity), kInfinity);
+  EXPECT_EQ(exponentialMinusOne(-kInfinity), -1.f);
+  EXPECT_EQ(exponentialMinusOne(89.f), kInfinity);
+  EXPECT_LT(exponentialMinusOne(88.7f), kInfinity);
+  EXPECT_TRUE(std::isnan(exponentialMinusOne(kNaN)));
+}
+
 TEST(Elementwise, EveryOperation) {
   EXPECT_EQ(evaluate("2: add f32 0 1 -> 2", {1.5f, 2}), 3.5f);
   EXPECT_EQ(evaluate("2: subtract f32 0 1 -> 2", {1.5f, 2}), -0.5f);
@@ -84,6 +133,8 @@ TEST(Elementwise, EveryOperation) {
                                           {"less_equal", 1.f, 1.f, 0.f},
                                           {"equal", 0.f, 1.f, 0.f},
                                           {"greater", 0.f, 0.f, 1.f},
+                                          {"less_greater", 1.f, 0.f, 1.f},
+                                          {"ordered", 1.f, 1.f, 1.f},
                                           {"greater_equal", 0.f, 1.f, 1.f}}) {
     const std::string text = std::string("2: ") + op + " f32 0 1 -> 2";
     EXPECT_EQ(evaluate(text, {1, 2}), less) << op;
@@ -91,8 +142,38 @@ TEST(Elementwise, EveryOperation) {
     EXPECT_EQ(evaluate(text, {3, 2}), greater) << op;
     EXPECT_EQ(evaluate(text, {kNaN, 2}), 0.f) << op;
   }
+  for (auto [op, less, equal, greater] : {std::tuple{"less_unordered", 1.f, 0.f, 0.f},
+                                          {"less_equal_unordered", 1.f, 1.f, 0.f},
+                                          {"equal_unordered", 0.f, 1.f, 0.f},
+                                          {"not_equal", 1.f, 0.f, 1.f},
+                                          {"greater_unordered", 0.f, 0.f, 1.f},
+                                          {"greater_equal_unordered", 0.f, 1.f, 1.f},
+                                          {"unordered", 0.f, 0.f, 0.f}}) {
+    const std::string text = std::string("2: ") + op + " f32 0 1 -> 2";
+    EXPECT_EQ(evaluate(text, {1, 2}), less) << op;
+    EXPECT_EQ(evaluate(text, {2, 2}), equal) << op;
+    EXPECT_EQ(evaluate(text, {3, 2}), greater) << op;
+    EXPECT_EQ(evaluate(text, {2, kNaN}), 1.f) << op;
+  }
   EXPECT_EQ(evaluate("3: select f32 0 1 2 -> 3", {1, 5, 6}), 5.f);
   EXPECT_EQ(evaluate("3: select f32 0 1 2 -> 3", {0, 5, 6}), 6.f);
+}
+
+TEST(Elementwise, RootsAndRoundings) {
+  EXPECT_EQ(evaluate("1: sqrt f32 0 -> 1", {2}), std::sqrt(2.f));
+  EXPECT_EQ(evaluate("1: rsqrt f32 0 -> 1", {2}), 1 / std::sqrt(2.f));
+  EXPECT_EQ(evaluate("3: fma f32 0 1 2 -> 3", {0x1.000002p0f, 0x1.fffffcp-1f, -1}), -0x1p-46f);
+  for (auto [x, floor, ceil, even, truncated] :
+       {std::tuple{2.5f, 2.f, 3.f, 2.f, 2.f}, {-1.5f, -2.f, -1.f, -2.f, -1.f}}) {
+    EXPECT_EQ(evaluate("1: floor f32 0 -> 1", {x}), floor);
+    EXPECT_EQ(evaluate("1: ceil f32 0 -> 1", {x}), ceil);
+    EXPECT_EQ(evaluate("1: round_even f32 0 -> 1", {x}), even);
+    EXPECT_EQ(evaluate("1: truncate f32 0 -> 1", {x}), truncated);
+  }
+  EXPECT_EQ(evaluate("2: copy_sign f32 0 1 -> 2", {3, -0.f}), -3.f);
+  EXPECT_EQ(evaluate("3: clamp f32 0 1 2 -> 3", {5, -1, 1}), 1.f);
+  EXPECT_EQ(evaluate("3: clamp f32 0 1 2 -> 3", {-5, -1, 1}), -1.f);
+  EXPECT_TRUE(std::isnan(evaluate("3: clamp f32 0 1 2 -> 3", {kNaN, -1, 1})));
 }
 
 TEST(Elementwise, MaximaOfZerosAndNaN) {

@@ -85,7 +85,7 @@ template <typename F> F exponentialMinusOne(F x) {
   // 2^n p + 2^n - 1, of which the half is finite where the whole overflows.
   F half = powerOfTwo(x, bitsOf(shifted) - 0x4B400001);
   F sum = fma(p, half, half - like(x, 0.5f));
-  return withSignOf(sum + sum, x); // of -0 too
+  return selectLess(magnitude(x), like(x, 0x1p-25f), x, sum + sum); // no half of subnormal numbers
 }
 
 /// x = m * 2^e, m from sqrt(1/2) to sqrt(2). `rest` is what the logarithm of m has beside m - 1.

@@ -16,6 +16,7 @@
 #include "fp4/Conversion/BufferTypes.h"
 #include "fp4/Conversion/HostToRuntime/Passes.h"
 #include "fp4/Conversion/StridedArguments.h"
+#include "fp4/Dialect/Fp4/IR/Elementwise.h"
 #include "fp4/Dialect/Fp4/IR/Remedy.h"
 #include "fp4/Dialect/Fp4/IR/Strided.h"
 #include "fp4/Dialect/Pipe/IR/Pipe.h"
@@ -324,7 +325,11 @@ private:
     return success();
   }
 
-  static StringRef wayOut(Operation *op) {
+  static std::string wayOut(Operation *op) {
+    StringRef dialect = op->getName().getDialectNamespace();
+    if ((dialect == "math" || dialect == "arith") && !fp4::elementOpOf(op))
+      return "of operations of arith and math on tensors of f32, bf16 and f16, these have kernels: " +
+             fp4::elementwiseOperations();
     if (op->getName().getStringRef() == "linalg.transpose")
       return "of static sizes, fp4.amax and fp4.quantize without groups and random numbers read "
              "through it, and a product that has no other use is made transposed; other tensors "
@@ -337,7 +342,10 @@ private:
 
   LogicalResult rejectTensorOp(Operation &op) {
     Operation *culprit = &op;
-    if (isa<UnrealizedConversionCastOp>(op) && !op.use_empty())
+    // A tensor that somebody only writes to is not what has no kernel.
+    bool isPassive = isa<UnrealizedConversionCastOp>(op) ||
+                     op.getName().getStringRef() == "tensor.empty";
+    if (isPassive && !op.use_empty())
       culprit = *op.user_begin();
     InFlightDiagnostic diagnostic = culprit->emitError()
                                     << "'" << culprit->getName()

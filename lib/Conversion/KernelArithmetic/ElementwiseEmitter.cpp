@@ -11,6 +11,8 @@
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/TypeSwitch.h"
 
+#include <type_traits>
+
 using namespace mlir;
 using namespace fp4;
 
@@ -116,6 +118,35 @@ private:
         .Case([&](math::TanhOp) { return Value(numerics::hyperbolicTangent(x())); })
         .Case([&](math::ErfOp) { return Value(numerics::errorFunction(x())); })
         .Case([&](math::AbsFOp) { return Value(numerics::magnitude(x())); })
+        .Default([&](Operation *) { return emitMath(op); });
+  }
+
+  /// Functions of math that are several steps, or an operation of llvm.
+  Value emitMath(Operation &op) {
+    auto x = [&] { return operand(op, 0); };
+    auto apply = [&]<typename OpT>(std::type_identity<OpT>) -> Value {
+      return OpT::create(b, type, ValueRange{x()});
+    };
+    return TypeSwitch<Operation *, Value>(&op)
+        .Case([&](math::Exp2Op) { return Value(numerics::exponentialOfTwo(x())); })
+        .Case([&](math::ExpM1Op) { return Value(numerics::exponentialMinusOne(x())); })
+        .Case([&](math::LogOp) { return Value(numerics::logarithm(x())); })
+        .Case([&](math::Log2Op) { return Value(numerics::logarithmOfTwo(x())); })
+        .Case([&](math::Log1pOp) { return Value(numerics::logarithmOfOnePlus(x())); })
+        .Case([&](math::SqrtOp) { return apply(std::type_identity<LLVM::SqrtOp>()); })
+        .Case([&](math::RsqrtOp) {
+          Float32 root(b, apply(std::type_identity<LLVM::SqrtOp>()));
+          return Value(like(root, 1.f) / root);
+        })
+        .Case([&](math::FmaOp) { return Value(fma(x(), operand(op, 1), operand(op, 2))); })
+        .Case([&](math::FloorOp) { return apply(std::type_identity<LLVM::FFloorOp>()); })
+        .Case([&](math::CeilOp) { return apply(std::type_identity<LLVM::FCeilOp>()); })
+        .Case([&](math::RoundEvenOp) { return apply(std::type_identity<LLVM::RoundEvenOp>()); })
+        .Case([&](math::TruncOp) { return apply(std::type_identity<LLVM::FTruncOp>()); })
+        .Case([&](math::CopySignOp) { return Value(numerics::withSignOf(x(), operand(op, 1))); })
+        .Case([&](math::ClampFOp) {
+          return Value(maximum(minimum(x(), operand(op, 2)), operand(op, 1)));
+        })
         .Default([&](Operation *) { return emitSame(op); });
   }
 

@@ -41,8 +41,22 @@ constexpr std::pair<ElementOp, StringLiteral> kOperations[] = {
     {ElementOp::Select, "arith.select"},
     {ElementOp::Absolute, "math.absf"},
     {ElementOp::Exp, "math.exp"},
+    {ElementOp::Exp2, "math.exp2"},
+    {ElementOp::ExpMinusOne, "math.expm1"},
+    {ElementOp::Log, "math.log"},
+    {ElementOp::Log2, "math.log2"},
+    {ElementOp::LogOfOnePlus, "math.log1p"},
     {ElementOp::Tanh, "math.tanh"},
     {ElementOp::Erf, "math.erf"},
+    {ElementOp::Sqrt, "math.sqrt"},
+    {ElementOp::ReciprocalSqrt, "math.rsqrt"},
+    {ElementOp::FusedMultiplyAdd, "math.fma"},
+    {ElementOp::Floor, "math.floor"},
+    {ElementOp::Ceil, "math.ceil"},
+    {ElementOp::RoundEven, "math.roundeven"},
+    {ElementOp::Truncate, "math.trunc"},
+    {ElementOp::CopySign, "math.copysign"},
+    {ElementOp::Clamp, "math.clampf"},
 };
 
 /// Of conditions, which are the numbers 1 and 0.
@@ -52,23 +66,28 @@ constexpr std::pair<ElementOp, StringLiteral> kConditionOperations[] = {
     {ElementOp::NotEqual, "arith.xori"},
 };
 
+constexpr std::pair<arith::CmpFPredicate, ElementOp> kComparisons[] = {
+    {arith::CmpFPredicate::OEQ, ElementOp::Equal},
+    {arith::CmpFPredicate::OGT, ElementOp::Greater},
+    {arith::CmpFPredicate::OGE, ElementOp::GreaterEqual},
+    {arith::CmpFPredicate::OLT, ElementOp::Less},
+    {arith::CmpFPredicate::OLE, ElementOp::LessEqual},
+    {arith::CmpFPredicate::ONE, ElementOp::LessGreater},
+    {arith::CmpFPredicate::ORD, ElementOp::Ordered},
+    {arith::CmpFPredicate::UEQ, ElementOp::EqualOrUnordered},
+    {arith::CmpFPredicate::UGT, ElementOp::GreaterOrUnordered},
+    {arith::CmpFPredicate::UGE, ElementOp::GreaterEqualOrUnordered},
+    {arith::CmpFPredicate::ULT, ElementOp::LessOrUnordered},
+    {arith::CmpFPredicate::ULE, ElementOp::LessEqualOrUnordered},
+    {arith::CmpFPredicate::UNE, ElementOp::NotEqual},
+    {arith::CmpFPredicate::UNO, ElementOp::Unordered},
+};
+
 std::optional<ElementOp> comparisonOf(arith::CmpFOp op) {
-  switch (op.getPredicate()) {
-  case arith::CmpFPredicate::OLT:
-    return ElementOp::Less;
-  case arith::CmpFPredicate::OLE:
-    return ElementOp::LessEqual;
-  case arith::CmpFPredicate::OEQ:
-    return ElementOp::Equal;
-  case arith::CmpFPredicate::OGT:
-    return ElementOp::Greater;
-  case arith::CmpFPredicate::OGE:
-    return ElementOp::GreaterEqual;
-  case arith::CmpFPredicate::UNE:
-    return ElementOp::NotEqual;
-  default:
-    return std::nullopt;
-  }
+  for (auto [predicate, step] : kComparisons)
+    if (op.getPredicate() == predicate)
+      return step;
+  return std::nullopt; // canonicalization has made a constant of the others
 }
 
 numerics::FloatType floatTypeOf(Type type) {
@@ -191,7 +210,7 @@ std::string fp4::elementwiseOperations() {
     names += (name + ", ").str();
   for (auto [step, name] : kConditionOperations)
     names += (name + " of i1, ").str();
-  return names + "arith.cmpf (oeq, ogt, oge, olt, ole, une)";
+  return names + "arith.cmpf (but for true and false)";
 }
 
 std::string fp4::whyNotElementwise(Block &body, unsigned inputs) {
