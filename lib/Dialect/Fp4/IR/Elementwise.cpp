@@ -198,6 +198,9 @@ std::optional<ElementOp> fp4::elementOpOf(Operation *op) {
   for (auto [step, name] : kConditionOperations)
     if (isCondition && op->getName().getStringRef() == name)
       return step;
+  auto number = dyn_cast<arith::UIToFPOp>(op); // other integers have no steps
+  if (number && !isConditionType(getElementTypeOrSelf(number.getIn())))
+    return std::nullopt;
   for (auto [step, name] : kOperations)
     if (op->getName().getStringRef() == name)
       return step;
@@ -207,7 +210,7 @@ std::optional<ElementOp> fp4::elementOpOf(Operation *op) {
 std::string fp4::elementwiseOperations() {
   std::string names;
   for (auto [step, name] : kOperations)
-    names += (name + ", ").str();
+    names += (name + (name == "arith.uitofp" ? " of i1, " : ", ")).str();
   for (auto [step, name] : kConditionOperations)
     names += (name + " of i1, ").str();
   return names + "arith.cmpf (but for true and false)";
