@@ -8,8 +8,22 @@ gpu.func @along_m(%m: i32, %n: i32, %p: !llvm.ptr<1>) kernel {
   // CHECK-DAG: nvvm.read.ptx.sreg.ctaid.x
   // CHECK-DAG: nvvm.read.ptx.sreg.nctaid.x
   // CHECK: llvm.icmp "slt" %[[T:.*]], %[[TOTAL]]
-  // CHECK-DAG: llvm.urem %[[T]], %[[M]]
-  // CHECK-DAG: llvm.udiv %[[T]], %[[M]]
+  // Small numbers are divided as floats, near the middle between two integers.
+  // CHECK: llvm.icmp "ule" %{{.*}}, %{{.*}} : i32
+  // CHECK: %[[FLOAT:.*]] = llvm.uitofp %[[T]] : i32 to f32
+  // CHECK: %[[BETWEEN:.*]] = llvm.fadd %[[FLOAT]], %{{.*}} : f32
+  // CHECK: %[[SIZE:.*]] = llvm.uitofp %[[M]] : i32 to f32
+  // CHECK: %[[INVERSE:.*]] = nvvm.rcp.approx.ftz.f %[[SIZE]]
+  // CHECK: %[[PRODUCT:.*]] = llvm.fmul %[[BETWEEN]], %[[INVERSE]]
+  // CHECK: %[[SMALL:.*]] = llvm.fptoui %[[PRODUCT]]
+  // CHECK: llvm.br ^[[BEHIND:.*]](%[[SMALL]] : i32)
+  // CHECK: %[[LARGE:.*]] = llvm.udiv %[[T]], %[[M]]
+  // CHECK: llvm.br ^[[BEHIND]](%[[LARGE]] : i32)
+  // CHECK: ^[[BEHIND]](%[[COLUMN:[0-9]+]]: i32)
+  // CHECK: %[[BEFORE:.*]] = llvm.mul %[[COLUMN]], %[[M]]
+  // CHECK: %[[ROW:.*]] = llvm.sub %[[T]], %[[BEFORE]]
+  // CHECK: llvm.store volatile %[[ROW]], %arg2
+  // CHECK: llvm.store volatile %[[COLUMN]], %arg2
   pipe.for_each_work %i, %j in (%m, %n) schedule #pipe.static_persistent<along_m> {
     llvm.store volatile %i, %p : i32, !llvm.ptr<1>
     llvm.store volatile %j, %p : i32, !llvm.ptr<1>
@@ -18,8 +32,12 @@ gpu.func @along_m(%m: i32, %n: i32, %p: !llvm.ptr<1>) kernel {
 }
 // CHECK-LABEL: llvm.func @along_n
 gpu.func @along_n(%m: i32, %n: i32, %p: !llvm.ptr<1>) kernel {
+  // CHECK-DAG: llvm.mlir.constant(5.000000e-01 : f32)
+  // CHECK-DAG: llvm.mlir.constant(1048576 : i32)
   // CHECK: llvm.udiv %{{.*}}, %arg1
-  // CHECK: llvm.urem %{{.*}}, %arg1
+  // CHECK: {{^ *}}^{{.*}}(%[[ROW:[0-9]+]]: i32)
+  // CHECK: llvm.mul %[[ROW]], %arg1
+  // CHECK: llvm.store volatile %[[ROW]], %arg2
   pipe.for_each_work %i, %j in (%m, %n) schedule #pipe.static_persistent<along_n> {
     llvm.store volatile %i, %p : i32, !llvm.ptr<1>
     llvm.store volatile %j, %p : i32, !llvm.ptr<1>
@@ -31,8 +49,10 @@ gpu.func @along_n(%m: i32, %n: i32, %p: !llvm.ptr<1>) kernel {
 gpu.func @panels(%m: i32, %n: i32, %p: !llvm.ptr<1>) kernel {
   // CHECK-DAG: %[[WIDTH:.*]] = llvm.mlir.constant(8 : i32)
   // CHECK: %[[WHOLE:.*]] = llvm.mul %arg0, %[[WIDTH]]
-  // CHECK: %[[PANEL:.*]] = llvm.udiv %{{.*}}, %[[WHOLE]]
-  // CHECK: %[[WITHIN:.*]] = llvm.urem %{{.*}}, %[[WHOLE]]
+  // CHECK: llvm.udiv %[[T:.*]], %{{.*}} : i32
+  // CHECK: {{^ *}}^{{.*}}(%[[PANEL:[0-9]+]]: i32)
+  // CHECK: %[[BEFORE:.*]] = llvm.mul %[[PANEL]], %{{.*}} : i32
+  // CHECK: %[[WITHIN:.*]] = llvm.sub %[[T]], %[[BEFORE]]
   // CHECK: %[[FIRST:.*]] = llvm.mul %[[PANEL]], %[[WIDTH]]
   // CHECK: %[[LEFT:.*]] = llvm.sub %arg1, %[[FIRST]]
   // CHECK: %[[ACTUAL:.*]] = llvm.intr.umin(%[[LEFT]], %[[WIDTH]])

@@ -3,8 +3,11 @@
 #include "Rasters.h"
 
 #include "fp4/Dialect/Fp4/IR/Remedy.h"
+#include "fp4/Dialect/Fp4/IR/Target.h"
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Matchers.h"
 
 #include <optional>
@@ -57,10 +60,55 @@ static std::optional<uint64_t> knownCount(Value count) {
   return x && y ? std::optional(*x * *y) : std::nullopt;
 }
 
+/// x / d, where x is less than a number of tiles that is no more than 2^20, and d is one too, or more
+/// than all of them by a seventieth. (x + 1/2) / d is at least 1 / 2d away from an integer. The
+/// inverse, its product and its rounding are off by 2^-22 of it together, which is less, since
+/// x + 1/2 is less than 2^21.
+static Value divideSmall(I32Builder i32, Value x, Value d) {
+  Type f32 = i32.b.getF32Type();
+  auto toFloat = [&](Value number) -> Value {
+    return arith::UIToFPOp::create(i32.b, i32.loc, f32, number);
+  };
+  Value half = arith::ConstantOp::create(i32.b, i32.loc, i32.b.getF32FloatAttr(0.5f));
+  Value between = arith::AddFOp::create(i32.b, i32.loc, toFloat(x), half);
+  Value inverse = NVVM::RcpApproxFtzF32Op::create(i32.b, i32.loc, f32, toFloat(d));
+  Value quotient = arith::MulFOp::create(i32.b, i32.loc, between, inverse);
+  return arith::FPToUIOp::create(i32.b, i32.loc, i32.b.getI32Type(), quotient);
+}
+
+/// Roles that multiply by wgmma have no registers to spare, which a second way to divide takes.
+static bool sparesRegisters(OpBuilder &b) {
+  FailureOr<hw::TargetModel> target = targetOf(b.getInsertionBlock()->getParentOp());
+  return succeeded(target) && !target->hasWgmma;
+}
+
+/// t / d, where t and d are below and at most `total`. A division by a variable takes twice as many
+/// instructions as one of small numbers does, on the path to the first load.
+static Value divideByVariable(I32Builder i32, Value t, Value total, Value d) {
+  constexpr int64_t most = 1 << 20;
+  if (!sparesRegisters(i32.b))
+    return i32.div(t, d);
+  auto isSmall = arith::CmpIOp::create(i32.b, i32.loc, arith::CmpIPredicate::ule, total,
+                                       i32.constant(most));
+  auto choose = scf::IfOp::create(
+      i32.b, i32.loc, isSmall,
+      [&](OpBuilder &b, Location loc) {
+        scf::YieldOp::create(b, loc, divideSmall({b, loc}, t, d));
+      },
+      [&](OpBuilder &b, Location loc) {
+        scf::YieldOp::create(b, loc, I32Builder{b, loc}.div(t, d));
+      });
+  return choose.getResult(0);
+}
+
 /// Row and column of tile `t`, of `total`, in rows of `size`. LLVM divides numbers that it knows to
 /// be small in 16 bits, which ptxas makes ten more instructions of, on the path to the first load.
 static TilePlace rowAndColumn(I32Builder i32, Value t, Value total, Value size) {
   std::optional<uint64_t> all = knownCount(total), row = knownCount(size);
+  if (!row) {
+    Value quotient = divideByVariable(i32, t, total, size);
+    return {quotient, i32.sub(t, i32.mul(quotient, size))};
+  }
   if (!all || !row || *row == 0 || llvm::isPowerOf2_64(*row) || *all * *row >> 32)
     return {i32.div(t, size), i32.rem(t, size)};
   Value quotient = i32.highWord(t, i32.constant(inverse(*row)));
