@@ -4,6 +4,8 @@
 #include "fp4/Dialect/Pipe/IR/PipeMatrices.h"
 #include "fp4/ISA/ScaleLayout.h"
 
+#include "mlir/IR/Matchers.h"
+
 #include <numeric>
 
 using namespace mlir;
@@ -23,13 +25,30 @@ Value fp4::columnsOfBuffer(OpBuilder &b, Location loc, Value global) {
                                   : constantI32(b, loc, type.getShape()[1]);
 }
 
+/// x of the quotient of x and `divisor`, rounded up, in the form that kernels write; else null.
+static Value roundedUp(Value quotient, APInt &divisor) {
+  auto division = quotient.getDefiningOp<arith::DivUIOp>();
+  auto sum = division ? division.getLhs().getDefiningOp<arith::AddIOp>() : arith::AddIOp();
+  APInt added;
+  bool isUp = sum && matchPattern(division.getRhs(), m_ConstantInt(&divisor)) &&
+              matchPattern(sum.getRhs(), m_ConstantInt(&added)) && added + 1 == divisor;
+  return isUp ? sum.getLhs() : Value();
+}
+
 Value fp4::scaleBlockColumnsOfBuffer(OpBuilder &b, Location loc, Value global) {
   pipe::GlobalType type = typeOf(global);
   if (!type.hasDynamicColumns())
     return constantI32(b, loc, type.getScaleBlockColumns());
-  Value last = constantI32(b, loc, pipe::kScaleBlockColumns - 1);
-  Value up = arith::AddIOp::create(b, loc, columnsOfBuffer(b, loc, global), last);
-  return arith::DivUIOp::create(b, loc, up, constantI32(b, loc, pipe::kScaleBlockColumns));
+  Value columns = columnsOfBuffer(b, loc, global);
+  int64_t count = pipe::kScaleBlockColumns;
+  APInt block;
+  // Of elements, one division in place of two: LLVM does not make it of them.
+  if (Value elements = roundedUp(columns, block)) {
+    columns = elements;
+    count *= block.getSExtValue();
+  }
+  Value up = arith::AddIOp::create(b, loc, columns, constantI32(b, loc, count - 1));
+  return arith::DivUIOp::create(b, loc, up, constantI32(b, loc, count));
 }
 
 Value fp4::lineOfBuffer(OpBuilder &b, Location loc, Value global, Value base, Value row) {

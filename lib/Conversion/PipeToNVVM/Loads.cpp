@@ -247,8 +247,11 @@ private:
     ImplicitLocOpBuilder builder(loc, b);
     fp4::Int32 rowBlock(builder, row), columnBlock(builder, adaptor.getColumnBlock());
     if (source.hasDynamicColumns()) {
-      Value line = fp4::lineOfBuffer(b, loc, op.getSource(), adaptor.getSource(), rowBlock);
-      return fp4::stridedPointer(b, loc, line, columnBlock, fp4::pipe::kScaleBlockBytes);
+      // Its rows are dense, and 32 bits hold the number of a block: ptxas multiplies 64 bits in
+      // several instructions, which it puts in front of the first load.
+      Value columns = fp4::scaleBlockColumnsOfBuffer(b, loc, op.getSource());
+      fp4::Int32 index = rowBlock * fp4::Int32(builder, columns) + columnBlock;
+      return fp4::stridedPointer(b, loc, adaptor.getSource(), index, fp4::pipe::kScaleBlockBytes);
     }
     fp4::Int32 index =
         fp4::hw::scaleBlockIndex(rowBlock, columnBlock, source.getScaleBlockColumns());
