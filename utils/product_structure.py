@@ -8,7 +8,7 @@
 
 The loop over tiles of K of a role is the innermost loop with its instructions: UTMALDG of the role that loads,
 UTCOMMA or UTCQMMA of the warp that multiplies, UTCCP of the one that copies scales, where that is another one. Instructions of a loop are those of its shortest path, on which
-every wait succeeds at once. The same holds from the kernel's entry to its first UTMALDG. A call of a subroutine
+every wait succeeds at once. The same holds from the kernel's entry to its first load, by tensor map or of bytes (UBLKCP). A call of a subroutine
 counts as 100 instructions.
 
 Needs nvdisasm: on PATH, in $NVDISASM, or build/toolchain (utils/setup.sh fetches it).
@@ -78,13 +78,13 @@ def loop_of(blocks, after, back, pattern):
 def structure(listing):
     blocks = sass_count.read_blocks(listing)
     after, back = edges(blocks)
-    load = re.compile("UTMALDG")
+    load, copy = re.compile("UTMALDG"), re.compile(r"UTMALDG|UBLKCP\.S")
     numbers = {}
-    first = next((i for i, block in enumerate(blocks) if has(block, load)), None)
+    first = next((i for i, block in enumerate(blocks) if has(block, copy)), None)
     if first is not None:
         path = shortest(blocks, after, 0, first)
         numbers["before_first_load"] = (sum(weight(blocks[i]) for i in path[:-1])
-                                        + weight(blocks[path[-1]], load))
+                                        + weight(blocks[path[-1]], copy))
     loads, products = loop_of(blocks, after, back, load), loop_of(blocks, after, back, MMA)
     copies = loop_of(blocks, after, back, COPY)
     copies = [] if any(MMA.match(x.mnemonic) for x in copies) else copies

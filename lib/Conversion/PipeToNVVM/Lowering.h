@@ -176,6 +176,10 @@ void findWholeRoles(mlir::gpu::GPUFuncOp kernel, KernelState &state);
 /// Carries the stages of channels through loops of whole roles (CarriedStages.cpp).
 void carryStages(mlir::gpu::GPUFuncOp kernel, KernelState &state);
 
+/// Keeps LLVM from computing what follows from the stages of a ring in front of a loop that uses the
+/// same ones in every iteration (KnownStages.cpp).
+void hideKnownStages(mlir::gpu::GPUFuncOp kernel, KernelState &state);
+
 /// Unrolls loops over k tiles whose scales have two sets, and finds the set of each copy that is
 /// known (CarriedStages.cpp). Whatever looks for channels and products comes later.
 void unrollScaleSets(mlir::gpu::GPUFuncOp kernel, KernelState &state);

@@ -534,6 +534,7 @@ fp4::KernelState fp4::emitPrologue(gpu::GPUFuncOp kernel, const hw::TargetModel 
   findWholeRoles(kernel, state);
   unrollScaleSets(kernel, state);
   carryStages(kernel, state);
+  hideKnownStages(kernel, state);
   describeKernel(kernel, state);
   findWarpEntries(kernel, state);
   state.fallback = pipe::fallbackOf(kernel);

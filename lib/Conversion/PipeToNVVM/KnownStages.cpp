@@ -1,0 +1,96 @@
+//===- KnownStages.cpp - Stages that are the same in every iteration ------===//
+//
+// A loop whose iteration uses a ring as often as the ring has stages, or a multiple, uses the same
+// stage at the same place each time:
+//
+//   for k (it = 0)
+//     load ring[it]         of stage 0
+//     load ring[it + 1]     of stage 1
+//     yield it + 2
+//
+// LLVM sees that the stages do not change, and computes all addresses in front of the loop, on the
+// path to the first load. They need more registers that a warp has in common than there are, too.
+// So the counter is hidden from LLVM in each iteration of a role that loads. Products with K = 96
+// have such loops: a k tile has four tiles of scales.
+//
+//===----------------------------------------------------------------------===//
+#include "InlinePtx.h"
+#include "Lowering.h"
+
+#include "mlir/IR/Matchers.h"
+
+using namespace mlir;
+using namespace fp4;
+
+namespace {
+
+/// What is left of values when they are divided by a power of two, which wraps with 32 bits.
+class Residues {
+public:
+  explicit Residues(int64_t divisor) : divisor(divisor) {}
+
+  std::optional<int64_t> of(Value value) {
+    APInt constant;
+    if (matchPattern(value, m_ConstantInt(&constant)))
+      return constant.urem(divisor);
+    if (auto sum = value.getDefiningOp<arith::AddIOp>()) {
+      auto x = of(sum.getLhs()), y = of(sum.getRhs());
+      return x && y ? std::optional((*x + *y) % divisor) : std::nullopt;
+    }
+    if (auto loop = value.getDefiningOp<scf::ForOp>())
+      return of(loop.getRegionIterArg(cast<OpResult>(value).getResultNumber()));
+    auto argument = dyn_cast<BlockArgument>(value);
+    return argument ? ofCarried(argument) : std::nullopt;
+  }
+
+private:
+  /// It is that of the first value if an iteration that begins with this ends with it.
+  std::optional<int64_t> ofCarried(BlockArgument argument) {
+    if (auto known = assumed.find(argument); known != assumed.end())
+      return known->second;
+    auto loop = dyn_cast<scf::ForOp>(argument.getOwner()->getParentOp());
+    if (!loop || argument == loop.getInductionVar())
+      return std::nullopt;
+    unsigned number = argument.getArgNumber() - loop.getNumInductionVars();
+    std::optional<int64_t> first = of(loop.getInitArgs()[number]);
+    if (!first)
+      return std::nullopt;
+    assumed[argument] = *first;
+    std::optional<int64_t> last = of(loop.getYieldedValues()[number]);
+    assumed.erase(argument);
+    return last == first ? first : std::nullopt;
+  }
+
+  int64_t divisor;
+  DenseMap<Value, int64_t> assumed;
+};
+
+} // namespace
+
+/// Where `iteration` is in a ring of `depth` stages, as LLVM cannot tell.
+static CarriedStage hiddenStage(Value iteration, int64_t depth) {
+  OpBuilder b(iteration.getContext());
+  b.setInsertionPointAfterValue(iteration);
+  Location loc = iteration.getLoc();
+  Value count = constantI32(b, loc, depth), hidden = computeHere(b, loc, iteration).front();
+  Value stage = arith::RemUIOp::create(b, loc, hidden, count);
+  Value turn = arith::DivUIOp::create(b, loc, hidden, count);
+  return {stage, arith::AndIOp::create(b, loc, turn, constantI32(b, loc, 1)), /*inverted=*/false};
+}
+
+void fp4::hideKnownStages(gpu::GPUFuncOp kernel, KernelState &state) {
+  kernel.walk([&](pipe::ProducerAcquireOp acquire) {
+    Value iteration = acquire.getIteration();
+    auto channel = acquire.getChannel().getDefiningOp<pipe::ChannelOp>();
+    auto role = acquire->getParentOfType<pipe::RoleRegionOp>().getRole();
+    if (!iteration || !channel || !role.drives(pipe::Engine::Tma))
+      return;
+    // Others are carried (CarriedStages.cpp), or a constant already.
+    int64_t depth = *channel.getDepth();
+    if (depth == 1 || !llvm::isPowerOf2_64(depth) || matchPattern(iteration, m_Constant()) ||
+        state.carriedStages.contains({iteration, 0}))
+      return;
+    if (Residues(depth).of(iteration))
+      state.carriedStages[{iteration, 0}] = hiddenStage(iteration, depth);
+  });
+}
