@@ -396,7 +396,70 @@ def quantizers():
         yield tcgen05("Hadamard on the tensor core" + name, quantizer("sm_100a", *case))
 
 
+def promoted():
+    """FP8 with f32 scales on tcgen05 in groups, ranges and pairs: each block has several tiles of 5 k tiles."""
+    tile = "tile = [128, 64, 128], stages = 2"
+    for form, rows, n, what, blocks in (("groups", 130, 64, "groups", 1), ("offsets", 130, 64, "groups of the device", 1),
+                                        ("split", 300, 64, "ranges of K", 2)):
+        text = planned(sweep_fp8.program("bf16", "fp8", "none", "chosen", form, rows, n, 640), tile)
+        kind = tcgen05(f"FP8 with f32 scales in tiles, {what}", text, blocks)
+        yield told(kind) if form == "offsets" else kind
+    text = sweep_fp8.program("bf16", "fp8", "none", "chosen", "one", 600, 256, 640)
+    yield tcgen05("FP8 with f32 scales in tiles, pair of 256 x 256",
+                  planned(text, "pair, tile = [256, 256, 128], stages = 2"), 2)
+
+
+def of_lanes():
+    """Weights of few bits in groups and in ranges of K."""
+    text = sweep_groups.program("groups", (130, 0, 1), 128, 1024, "mxfp4", "bf16", "none", "chosen", "f8E4M3FN plain")
+    yield tcgen05("plain mxfp4 weights x f8E4M3FN, groups", text, 1, RING)
+    for packed in ("plain", "prepacked"):
+        text = weights("bf16", packed, 2, "16", 384, 1024, "lanes")
+        yield Kind(f"{packed} nvfp4 weights x bf16, ranges of K", text, "sm_100a", 21, on(2, RING))
+
+
+def dynamic():
+    """All sizes are those of a call: K ends within a k tile."""
+    text = product(f"tile = [128, 64, 256], {RING}", 300, 128, 1312)
+    sizes = {"300": "M", "128": "N", "1312": "K", "82": "K/16"}
+    dims = lambda kind: ", ".join(f'"{sizes[size]}"' for size in re.findall(r"(\d+)x", kind))
+    head, body = text.split("\n", 1)
+    head = re.sub(r"(%\w+: )(tensor<(?:\d+x)+\w+>)", lambda found: f"{found[0]} {{fp4.dims = [{dims(found[2])}]}}", head)
+    text = re.sub(r"(?<=tensor<)(?:\d+x)+", lambda found: "?x" * found[0].count("x"), f"{head}\n{body}")
+    for target in ("sm_100a", "sm_120a"):
+        tiles = text if target == "sm_100a" else text.replace("[128, 64, 256]", "[64, 64, 128]")
+        name = "NVFP4 product of any size" + (" by mma.sync" if target == "sm_120a" else "")
+        yield Kind(name, tiles, target, None, on(2), ("300,128,1312",))
+
+
+def launches():
+    """What a launch or its caller may ask for."""
+    plan = "cluster = [2, 2], tile = [128, 64, 256], schedule = #pipe.cluster_launch<along_m depth 2>"
+    kind = tcgen05("NVFP4 product, work of clusters of 2 x 2 taken over", product(f"{plan}, {RING}", 768, 128, 768), 4)
+    yield kind._replace(text=kind.text.replace("tensor<768x", "tensor<?x"), rows=(512, 1536), explored=1)
+    text = product(f"tile = [128, 64, 256], {RING}", 300, 64, 768)
+    strided = text.replace(" -> tensor<300x64xbf16> {", " -> (tensor<300x64xbf16> {fp4.strided}) {")
+    yield tcgen05("NVFP4 product, strided rows of the result", strided, 1)
+    yield Kind("NVFP4 product, launches that overlap", text, "sm_100a", None, [*on(1), "--overlap-launches"])
+
+
+def warp_ranges():
+    """Two blocks share a tile of mma.sync, and each has a range of it; or tiles with a range of each."""
+    text = shared_out("split", (64,))
+    yield Kind("NVFP4 product by mma.sync, ranges of K", text, "sm_120a", None, on(2, f"tile = [64, 64, 128], {RING}"))
+    text = weights("bf16", "prepacked", 1, "32", 384, 1024, "warps", m=37)
+    text = text.replace("split_k = 1 : i64", "stream_k = array<i64: 2, 32, 128>")
+    yield Kind("prepacked nvfp4 weights x bf16, stream-K", text, "sm_120a", None, on(2, RING))
+
+
+def long_clusters():
+    text = sweep.program("nvfp4", "bf16", "fp4", "k96_64", 1100, 128, 2400)
+    text = text.replace("tile = [256, 64, 768]", "cluster = [2, 2], tile = [256, 64, 768]")
+    yield Kind("NVFP4 product, K = 96, pairs in a cluster of 2 x 2", text, "sm_103a", None, on(4))
+
+
 def kinds():
     for some in (of_one_block, pairs, clusters, schedules, joins, epilogues, hopper, hopper_weights,
-                 experts, gates, codes, other_weights, registers, warps, quantizers):
+                 experts, gates, codes, other_weights, registers, warps, quantizers, promoted, of_lanes, dynamic,
+                 launches, warp_ranges, long_clusters):
         yield from some()

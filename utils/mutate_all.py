@@ -9,6 +9,8 @@
   utils/mutate_all.py --record=FILE   keeps what each kind came to, and leaves out those that are there
   utils/mutate_all.py --record=FILE --document=docs/Evidence.md
                                       writes the table of what was recorded into the document
+  utils/mutate_all.py --record=FILE --document=docs/Evidence.md --add
+                                      adds the kinds that were recorded and that the table does not have
 
 Prints a row of the table as soon as a kind has been run. Exit code 1 when a mutant survives that is
 not equivalent or redundant, or a kind does not compile.
@@ -17,6 +19,7 @@ import collections
 import datetime
 import json
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -26,7 +29,7 @@ import numpy
 
 import kernel_kinds
 import mutate
-from written_tables import head, row, write
+from written_tables import head, lines_of, row, write
 
 COLUMNS = ("kind of kernel", "target", "mutants", "killed", "equivalent", "redundant", "unreached",
            "survived")
@@ -114,6 +117,29 @@ def table(recorded, kinds):
     return lines + ["", f"({'; '.join(when)}; {seconds / 60:.0f} minutes.)"]
 
 
+def cells(line):
+    return [cell.strip() for cell in line.strip().strip("|").split("|")]
+
+
+def with_added(lines, recorded, kinds):
+    """The table of a document with the kinds that it has not: rows, both sums, and what they are of."""
+    end = next(i for i, line in enumerate(lines) if re.match(r"\| \d+ of \d+ kinds \|", line))
+    names = {tuple(cells(line)[:2]) for line in lines[2:end]}
+    added = [recorded[key] for key in dict.fromkeys(kinds) if key in recorded and key not in names]
+    if not added:
+        return lines
+    rows = lines[:end] + [row(record["name"], record["target"], *record["counts"]) for record in added]
+    sums = [sum(column) for column in zip(*(map(int, cells(line)[2:]) for line in rows[2:]))]
+    alive = {cells(line)[0]: collections.Counter(dict(zip(mutate.ALIVE[1:], map(int, cells(line)[1:]))))
+             for line in lines[end + 4:] if line.startswith("|")}
+    for what, _, fate in (mutant for record in added for mutant in record["alive"]):
+        alive.setdefault(what, collections.Counter())[fate] += 1
+    days = sorted({f"{r['date']}, revision {r['revision']}" for r in added})
+    rows += [row(f"{len(rows) - 2} of {len(set(kinds))} kinds", "", *sums), *lines[end + 1:end + 4]]
+    rows += [row(what, *(counts[fate] for fate in mutate.ALIVE[1:])) for what, counts in sorted(alive.items())]
+    return rows + ["", f"{lines[-1]} Added: {len(added)} kinds ({'; '.join(days)})."]
+
+
 def run(kind, options):
     """Whether all mutants of a kind are accounted for."""
     start = time.monotonic()
@@ -140,11 +166,15 @@ def main():
     arguments.add_argument("--list", action="store_true", help="print the kinds")
     arguments.add_argument("--record", type=pathlib.Path, help="file of what each kind came to")
     arguments.add_argument("--document", type=pathlib.Path, help="text that gets the table")
+    arguments.add_argument("--add", action="store_true", help="keep the rows that the document has")
     arguments.add_argument("--revision", default=revision(), help="what is recorded of the sources")
     options = arguments.parse_args()
     kinds = list(kernel_kinds.kinds())
     if options.document:
-        ran = table(records(options.record), [(kind.name, kind.target) for kind in kinds])
+        known = [(kind.name, kind.target) for kind in kinds]
+        written = lines_of(options.document, "mutate_all.py")
+        ran = (with_added(written, records(options.record), known) if options.add
+               else table(records(options.record), known))
         write(options.document, "mutate_all.py", ran)
         return 0
     done = records(options.record)

@@ -7,6 +7,7 @@
   utils/order_table.py --list          the names
   utils/order_table.py --run=FILE      an fp4-run other than build/bin/fp4-run
   utils/order_table.py --document=docs/Simulator.md   writes the table into the document
+  utils/order_table.py --only=product --add --document=docs/Simulator.md   adds rows that it does not have
 
 Of a product, a row has the kernel with the most steps, and of quantizers all kernels that differ; the
 seconds are those of all, and of all distributions of operands that matter. Exit code 1 when an order
@@ -23,7 +24,7 @@ import tempfile
 
 from kernel_kinds import BOTH, NEAR, Kind, kinds, quantizer
 from mutate_all import revision
-from written_tables import head, row, write
+from written_tables import head, lines_of, row, write
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
@@ -81,6 +82,16 @@ def row_of(case, launches):
     return row(case.name, case.target, *columns, f"{sum(launch['seconds'] for launch in launches):.1f}", complete)
 
 
+def with_added(page, lines, when):
+    """The table of the document with those of `lines` whose program and target it does not have."""
+    before = lines_of(page, "order_table.py")
+    written, notes = before[:before.index("")], before[before.index("") + 1:]
+    names = {tuple(line.split(" | ")[:2]) for line in written}
+    added = [line for line in lines if tuple(line.split(" | ")[:2]) not in names]
+    note = f"Rows were added: {when}"
+    return [*written, *added, "", *notes, *([note] if added and note not in notes else [])]
+
+
 def main():
     arguments = argparse.ArgumentParser(description=__doc__,
                                         formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -91,6 +102,7 @@ def main():
     arguments.add_argument("--seconds", type=float, default=600, help="time of each program (600)")
     arguments.add_argument("--list", action="store_true", help="print the programs")
     arguments.add_argument("--document", type=pathlib.Path, help="text that gets the table")
+    arguments.add_argument("--add", action="store_true", help="keep the rows that the document has")
     options = arguments.parse_args()
     chosen = [case for case in cases() if options.only in case.name]
     if options.list:
@@ -109,7 +121,9 @@ def main():
         print(lines[-1], flush=True)
     if options.document:
         today = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d")
-        write(options.document, "order_table.py", [*lines, "", f"({today}, revision {revision()}.)"])
+        when = f"({today}, revision {revision()}.)"
+        made = with_added(options.document, lines, when) if options.add else [*lines, "", when]
+        write(options.document, "order_table.py", made)
     return 1 if failed else 0
 
 

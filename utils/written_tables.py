@@ -22,5 +22,11 @@ def with_lines(text, program, lines):
     return before + begin + "".join(f"{line}\n" for line in lines) + END + behind
 
 
+def lines_of(page, program):
+    """What the program wrote into a document before."""
+    behind = page.read_text().split(f"<!-- utils/{program} writes this -->\n")[1]
+    return behind.split(END, 1)[0].splitlines()
+
+
 def write(page, program, lines):
     page.write_text(with_lines(page.read_text(), program, lines))
