@@ -128,6 +128,7 @@ def with_added(lines, recorded, kinds):
     added = [recorded[key] for key in dict.fromkeys(kinds) if key in recorded and key not in names]
     if not added:
         return lines
+    notes = lines[len(lines) - lines[::-1].index(""):]
     rows = lines[:end] + [row(record["name"], record["target"], *record["counts"]) for record in added]
     sums = [sum(column) for column in zip(*(map(int, cells(line)[2:]) for line in rows[2:]))]
     alive = {cells(line)[0]: collections.Counter(dict(zip(mutate.ALIVE[1:], map(int, cells(line)[1:]))))
@@ -137,7 +138,7 @@ def with_added(lines, recorded, kinds):
     days = sorted({f"{r['date']}, revision {r['revision']}" for r in added})
     rows += [row(f"{len(rows) - 2} of {len(set(kinds))} kinds", "", *sums), *lines[end + 1:end + 4]]
     rows += [row(what, *(counts[fate] for fate in mutate.ALIVE[1:])) for what, counts in sorted(alive.items())]
-    return rows + ["", f"{lines[-1]} Added: {len(added)} kinds ({'; '.join(days)})."]
+    return rows + ["", *notes, f"Added: {len(added)} kinds ({'; '.join(days)})."]
 
 
 def run(kind, options):
