@@ -108,11 +108,11 @@ std::vector<SizedTile> fp4::aheadTiles(BlockScaledMatmulOp product, const hw::Ta
 /// launches that overlap hide a part (predicted, docs/Performance/Fp4Products.md).
 bool fp4::isFasterAheadOfFewRows(BlockScaledMatmulOp product, const MatmulSize &size,
                                  const hw::TargetModel &target) {
-  constexpr int64_t fewestKTiles = 28;
+  constexpr int64_t fewestKTiles = 28, fewestRows = 17;
   bool isPlain = product.hasOnlyElements() && !product.isDual() && !hasDynamicSizes(product) &&
                  hasPackedData(product.getFormat()) && hasPackedData(product.getFormatOfRhs()) &&
                  product.getLhsScales();
-  if (!isPlain || size.k % kDepth || size.n <= kNarrow)
+  if (!isPlain || size.m < fewestRows || size.k % kDepth || size.n <= kNarrow)
     return false;
   int64_t blocks = llvm::divideCeil(size.n, kNarrow) * size.splits;
   auto waves = int64_t(llvm::divideCeil(blocks, target.multiprocessors));

@@ -213,11 +213,10 @@ def Pipe_MmaHeldOp : Pipe_EngineOp<"mma_held", "Tensor"> {
     ```
   }];
   let arguments = (ins Pipe_FragmentType:$accumulator, Pipe_FragmentType:$held, Pipe_SharedType:$b,
-                       Optional<Pipe_SharedType>:$second, Pipe_SharedType:$next);
+                       Pipe_SharedType:$next);
   let assemblyFormat = [{
-    $accumulator `,` $held `,` $b (`then` $second^ `:` qualified(type($second)))? `next` $next attr-dict
-    `:` qualified(type($accumulator)) `,` qualified(type($held)) `,` qualified(type($b)) `,`
-    qualified(type($next))
+    $accumulator `,` $held `,` $b `next` $next attr-dict `:` qualified(type($accumulator)) `,`
+    qualified(type($held)) `,` qualified(type($b)) `,` qualified(type($next))
   }];
   let hasVerifier = 1;
 }
