@@ -101,6 +101,17 @@ double TimedPolicy::besideStores(Multiprocessor &sm, double fill) const {
   return std::min(fill / part, fill + stores);
 }
 
+/// The rows of a load, each of which takes the engine a cycle for every 128 bytes or part of them,
+/// and the bytes that come from memory.
+static std::pair<double, double> rowsOf(const Ticket &ticket) {
+  double rows = ticket.outsideRows, asked = 0;
+  for (const GlobalRun &run : ticket.global) {
+    rows += std::ceil(run.bytes / 128.0);
+    asked += double(run.bytes);
+  }
+  return {rows, asked};
+}
+
 double TimedPolicy::copyIn(const Ticket &ticket) {
   const uint32_t address = ticket.sharedWrites.empty() ? 0 : ticket.sharedWrites[0].address;
   const size_t rank = std::min<size_t>(address >> kSharedRankShift, processors.size() - 1);
@@ -115,12 +126,7 @@ double TimedPolicy::copyIn(const Ticket &ticket) {
     return startOf(from, bytes / rates[TimingRate::TmaBytes]) +
            bytes / rates[TimingRate::TmaBytes] + rates[TimingRate::TmaLatency] +
            rates[TimingRate::RemoteLatency];
-  double rows = ticket.outsideRows, // each takes the engine a cycle for every 128 bytes or part
-      asked = 0;                    // bytes that come from memory
-  for (const GlobalRun &run : ticket.global) {
-    rows += std::ceil(run.bytes / 128.0);
-    asked += double(run.bytes);
-  }
+  const auto [rows, asked] = rowsOf(ticket);
   double fill = rows * 128 / rates[TimingRate::TmaBytes];
   const bool again = copy.insn == ticket.insn && copy.now == now && copy.issuer == ticket.issuer &&
                      copy.rank != rank;
