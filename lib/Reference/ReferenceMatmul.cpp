@@ -7,8 +7,6 @@
 #include "fp4/ISA/WeightLayout.h"
 #include "fp4/Numerics/BlockScaledGemm.h"
 #include "fp4/Numerics/ByteWeights.h"
-#include "fp4/Numerics/E2M1.h"
-#include "fp4/Numerics/E4M3.h"
 #include "fp4/Numerics/Float16.h"
 #include "fp4/Numerics/PackedWeights.h"
 #include "fp4/Numerics/Quantize.h"
@@ -298,20 +296,13 @@ numerics::GemmOperand plainRows(const ProductStep &product, size_t group) {
 
 /// The elements of a lhs with scales, as fp4.dequantize gives them.
 Expected<std::vector<uint16_t>> floatsOf(const ProductStep &product) {
-  const numerics::BlockFormat format = product.common.format;
-  const uint64_t depth = product.common.depth, block = numerics::blockSizeOf(format);
-  const std::span<const uint8_t> codes = bytesOf(*product.operands.lhs);
   FP4_ASSIGN(auto scales, linearScales(*product.operands.lhsScales));
-  const auto pitch = static_cast<uint64_t>(hw::denseRowBytes(int64_t(depth)));
-  std::vector<uint16_t> floats;
-  for (uint64_t row = 0; row < product.lhs.first; ++row)
-    for (uint64_t k = 0; k < depth; ++k) {
-      const uint8_t code = codes[row * pitch + k / 2] >> (k % 2 * 4) & 15;
-      const uint8_t scale = scales[row * (depth / block) + k / block];
-      floats.push_back(numerics::encodeBF16(
-          numerics::decodeE2M1(code) *
-          (numerics::isMX(format) ? numerics::decodeUE8M0(scale) : numerics::decodeUE4M3(scale))));
-    }
+  FP4_ASSIGN(auto values,
+             numerics::dequantizeRows(numerics::defaultRecipe(product.common.format),
+                                      bytesOf(*product.operands.lhs), scales, product.lhs.first,
+                                      product.common.depth));
+  std::vector<uint16_t> floats(values.size());
+  std::ranges::transform(values, floats.begin(), numerics::encodeBF16);
   return floats;
 }
 
