@@ -104,8 +104,9 @@ std::vector<SizedTile> fp4::aheadTiles(BlockScaledMatmulOp product, const hw::Ta
   return tiles;
 }
 
-/// A k tile of few rows then takes 70 to 110 ns less, and the conversion takes 2.4 us, of which
-/// launches that overlap hide a part (predicted, docs/Performance/Fp4Products.md).
+/// A k tile of few rows then takes 70 to 110 ns less (predicted), and the conversion takes 1.2 to 3.4
+/// us, of which launches that overlap hide a part. Most products of 16 rows took longer on an H200
+/// (docs/Performance/Fp4Products.md).
 bool fp4::isFasterAheadOfFewRows(BlockScaledMatmulOp product, const MatmulSize &size,
                                  const hw::TargetModel &target) {
   constexpr int64_t fewestKTiles = 28, fewestRows = 17;

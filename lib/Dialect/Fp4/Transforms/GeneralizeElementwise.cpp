@@ -7,8 +7,8 @@
 // 3. What only computes conditions (i1) is copied for each of its readers and goes into them: no
 //    kernel writes conditions to memory.
 //
-// The first two are upstream transformations. Only operations are touched that have a kernel afterwards, or
-// an epilogue that they go into.
+// The first two are upstream transformations. Only operations are touched that have a kernel
+// afterwards, or an epilogue that they go into.
 //
 //===----------------------------------------------------------------------===//
 #include "fp4/Dialect/Fp4/Transforms/Passes.h"

@@ -109,7 +109,7 @@ static TilePlace rowAndColumn(I32Builder i32, Value t, Value total, Value size) 
     Value quotient = divideByVariable(i32, t, total, size);
     return {quotient, i32.sub(t, i32.mul(quotient, size))};
   }
-  if (!all || !row || *row == 0 || llvm::isPowerOf2_64(*row) || *all * *row >> 32)
+  if (!all || *row == 0 || llvm::isPowerOf2_64(*row) || *all * *row >> 32)
     return {i32.div(t, size), i32.rem(t, size)};
   Value quotient = i32.highWord(t, i32.constant(inverse(*row)));
   return {quotient, i32.sub(t, i32.mul(quotient, size))};
