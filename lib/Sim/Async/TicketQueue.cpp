@@ -283,27 +283,31 @@ bool TicketQueue::sourceRead(uint64_t id) const {
 }
 
 Status TicketQueue::ctaExited(Cta &cta) {
+  const uint32_t bit = 1u << cta.rank;
+  const auto signals = [&](const Ticket &ticket) {
+    return std::ranges::any_of(
+        ticket.signals, [&](uint32_t address) { return address >> kSharedRankShift == cta.rank; });
+  };
   // Arrivals that nobody waits for any more are harmless, and stores still read shared memory after
   // the last thread has left (CUTLASS ends kernels so): let them happen while the CTA is there.
-  const auto mayOutlive = [](const Ticket &ticket) {
+  const auto mayOutlive = [&](const Ticket &ticket) {
+    if (ticket.kind == TicketKind::Commit)
+      return signals(ticket);
     const bool copy = ticket.kind == TicketKind::Tma || ticket.kind == TicketKind::Bulk;
-    return ticket.kind == TicketKind::Commit ||
-           (copy && ticket.sharedWrites.empty() && ticket.signals.empty());
+    return copy && (ticket.sharedReads & bit) && ticket.sharedWrites.empty() &&
+           ticket.signals.empty();
   };
   leaving = &cta;
   for (uint64_t id : readyTickets())
     if (!done(id) && mayOutlive(inFlight.at(id)) && ready(inFlight.at(id)))
       FP4_TRY(runNow(id));
   leaving = nullptr;
-  const uint32_t bit = 1u << cta.rank;
   for (const auto &[id, ticket] : inFlight) {
-    bool touches = ticket.stagesDone == 0 && (ticket.sharedReads & bit);
+    bool touches = (ticket.stagesDone == 0 && (ticket.sharedReads & bit)) || signals(ticket);
     for (const SharedRange &range : ticket.sharedWrites)
       touches |= range.address >> kSharedRankShift == cta.rank;
     for (const TmemCells &cells : ticket.tmemWrites)
       touches |= cells.rank == cta.rank;
-    for (uint32_t address : ticket.signals)
-      touches |= address >> kSharedRankShift == cta.rank;
     if (touches)
       return tl::unexpected(located(
           ticket,

@@ -138,12 +138,17 @@ TEST(CopyTime, AMulticastIsOneCopyWithMoreDestinations) {
   EXPECT_EQ(multicast.l2Bytes, 2 * alone.l2Bytes); // L2 delivers to both
 }
 
+/// A thread stores to the first `bytes` of dynamic shared memory, which are at %r0 then.
+std::string filled(unsigned bytes) {
+  return "  mov.u32 %r0, dynamic;\n  mov.u32 %r2, 0;\nFILL:\n  add.u32 %r3, %r0, %r2;\n"
+         "  st.shared.v4.b32 [%r3], {%r2, %r2, %r2, %r2};\n  add.u32 %r2, %r2, 16;\n" +
+         fmt::format("  setp.lt.u32 %p1, %r2, {};\n  @%p1 bra FILL;\n", bytes) +
+         "  fence.proxy.async.shared::cta;\n";
+}
+
 /// One thread stores pieces from shared memory, one after the other or all at once.
 double cyclesOfStores(unsigned pieces, unsigned bytes, const std::string &wait, bool inTurn) {
-  std::string body = "  mov.u32 %r0, dynamic;\n  mov.u32 %r2, 0;\nFILL:\n  add.u32 %r3, %r0, %r2;\n"
-                     "  st.shared.v4.b32 [%r3], {%r2, %r2, %r2, %r2};\n  add.u32 %r2, %r2, 16;\n" +
-                     fmt::format("  setp.lt.u32 %p1, %r2, {};\n  @%p1 bra FILL;\n", bytes) +
-                     "  fence.proxy.async.shared::cta;\n";
+  std::string body = filled(bytes);
   for (unsigned i = 0; i < pieces; ++i) {
     body += fmt::format("  cp.async.bulk.global.shared::cta.bulk_group [%out+{}], [%r0], {};\n"
                         "  cp.async.bulk.commit_group;\n",
@@ -169,6 +174,23 @@ TEST(CopyTime, AWaitForASourceWaitsUntilL2HasTakenIt) {
   EXPECT_NEAR(perStore(written, true), perStore(source, true), 2);
 }
 
+/// A block that exits once completed the stores of the other one too, whose wait nobody ended then.
+TEST(CopyTime, ABlockThatExitsLeavesStoresOfOthersOnTheirWay) {
+  const auto cycles = [&](const std::string &first) {
+    const LaunchConfig two{
+        .grid = {2, 1, 1}, .block = {1, 1, 1}, .cluster = {2, 1, 1}, .dynamicSharedBytes = 16384};
+    return predict(filled(16384) + "  mov.u32 %r2, %cluster_ctarank;\n" + first +
+                       "  cp.async.bulk.global.shared::cta.bulk_group [%out], [%r0], 16384;\n"
+                       "  cp.async.bulk.commit_group;\n  cp.async.bulk.wait_group 0;\n",
+                   two, 16384)
+        .cycles;
+  };
+  std::string exits = "  setp.eq.u32 %p1, %r2, 1;\n  @%p1 bra STORE;\n";
+  for (int i = 0; i < 10; ++i) // until the store is issued, and not until it ends
+    exits += "  ex2.approx.ftz.f32 %r5, %r5;\n";
+  EXPECT_NEAR(cycles(exits + "  exit;\nSTORE:\n"), cycles(""), 100);
+}
+
 /// What a multiprocessor loads and what it stores share the way to L2. Rows of a load take a cycle
 /// each, and four while a store waits: a load that comes behind many stores is not held up by all.
 TEST(CopyTime, StoresLeaveLoadsAQuarterOfTheWayToL2) {
@@ -179,10 +201,7 @@ TEST(CopyTime, StoresLeaveLoadsAQuarterOfTheWayToL2) {
       "{0}, [%r1];\n",
       piece);
   const auto cycles = [&](unsigned stores, unsigned bytes) {
-    std::string body = begin + "  mov.u32 %r2, 0;\nFILL:\n  add.u32 %r3, %r0, %r2;\n"
-                               "  st.shared.v4.b32 [%r3], {%r2, %r2, %r2, %r2};\n"
-                               "  add.u32 %r2, %r2, 16;\n  setp.lt.u32 %p1, %r2, 16384;\n"
-                               "  @%p1 bra FILL;\n  fence.proxy.async.shared::cta;\n";
+    std::string body = begin + filled(stored);
     for (unsigned i = 0; i < stores; ++i)
       body += fmt::format("  cp.async.bulk.global.shared::cta.bulk_group [%out+{}], [%r0], {};\n"
                           "  cp.async.bulk.commit_group;\n",
