@@ -126,7 +126,7 @@ def pairs():
 
 def clusters():
     """Each cluster has tiles for six rounds of its blocks, of 3 k tiles in a ring of 2 stages: the
-    accumulators have up to 4 stages. The last three kinds have two rounds, and six if they are larger."""
+    accumulators have up to 4 stages. The last four kinds have two rounds, and six if they are larger."""
     def cluster(what, plan, m, n, blocks, times=1):
         small, larger = (product(f"{plan}, {RING}", rows, n, 768) for rows in (m, times * m))
         kind = tcgen05(f"NVFP4 product, {what}", small, blocks)
@@ -140,6 +140,7 @@ def clusters():
     for m, n in ((2, 2), (4, 1)):
         yield cluster(f"pairs in a cluster of {m} x {n}", f"pair, cluster = [{m}, {n}], {wide}",
                       768 * m, 64 * n, m * n)
+    yield cluster("pairs in a cluster of 4 x 2", f"pair, cluster = [4, 2], {wide}", 1024, 256, 8, 3)
     yield cluster("half pairs in a cluster of 2 x 2", f"pair, cluster = [2, 2], {half}",
                   256, 512, 4, 3)
     yield cluster("cluster of 2 x 2 that may fall back on 2 x 1",

@@ -38,8 +38,14 @@ TEST(Cluster, PairsAreTwoBlocksAlongM) {
   for (ClusterShape shape : shapes) {
     if (shape.m % 2)
       continue;
+    EXPECT_EQ(shape.along(ClusterDirection::Pairs), shape.m / 2);
     for (uint32_t rank = 0; rank < shape.size(); ++rank) {
       const uint32_t x = rank % shape.m;
+      EXPECT_EQ(placeAlong(rank, shape, ClusterDirection::Pairs), x / 2);
+      EXPECT_EQ(maskAlong(rank, shape, ClusterDirection::Pairs),
+                maskOf(shape, [&](uint32_t u, uint32_t v) {
+                  return u % 2 == x % 2 && v == rank / shape.m;
+                }));
       EXPECT_EQ(pairLeader(rank) % 2, 0u);
       EXPECT_EQ(maskOfPair(rank), maskOf(shape, [&](uint32_t u, uint32_t v) {
                   return u / 2 == x / 2 && v == rank / shape.m;

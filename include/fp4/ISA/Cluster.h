@@ -23,11 +23,15 @@ inline Status requirePreferredClusters(const TargetModel &target) {
                         "clusters of a preferred size");
 }
 
-/// Direction in which the blocks of a cluster are counted.
-enum class ClusterDirection : uint8_t { M, N };
+/// Direction in which the blocks of a cluster are counted; Pairs: those along m that have the same
+/// place in their pairs.
+enum class ClusterDirection : uint8_t { M, N, Pairs };
 
 /// The most blocks that the 16 bits of a mask can name.
 inline constexpr uint32_t maxClusterBlocks = 16;
+
+/// Those of them that lead pairs.
+inline constexpr uint32_t evenBlocks = 0x5555;
 
 struct ClusterShape {
   uint32_t m = 1, n = 1;
@@ -35,14 +39,19 @@ struct ClusterShape {
   constexpr bool operator==(const ClusterShape &) const = default;
   constexpr uint32_t size() const { return m * n; }
   constexpr uint32_t along(ClusterDirection direction) const {
-    return direction == ClusterDirection::M ? m : n;
+    return direction == ClusterDirection::M   ? m
+           : direction == ClusterDirection::N ? n
+                                              : std::max(m / 2, 1u);
   }
 };
 
 /// The place of block `rank` along `direction`.
 template <typename Int>
 constexpr Int placeAlong(Int rank, ClusterShape shape, ClusterDirection direction) {
-  return direction == ClusterDirection::M ? rank % shape.m : rank / shape.m;
+  if (direction == ClusterDirection::N)
+    return rank / shape.m;
+  const Int place = rank % shape.m;
+  return direction == ClusterDirection::M ? place : place / 2;
 }
 
 /// The leader of the pair of block `rank`.
@@ -54,13 +63,15 @@ template <typename Int> constexpr Int maskOfBlock(Int rank) { return 1u << rank;
 /// Both blocks of the pair of `rank`.
 template <typename Int> constexpr Int maskOfPair(Int rank) { return 3u << pairLeader(rank); }
 
-/// The blocks that differ from `rank` in their place along `direction` only, and itself. Among
-/// `pairs`, those of the whole pair of `rank`.
+/// The blocks that differ from `rank` in their place along `direction` only, and itself. Along n
+/// among `pairs`, those of the whole pair of `rank`.
 template <typename Int>
 constexpr Int maskAlong(Int rank, ClusterShape shape, ClusterDirection direction,
                         bool pairs = false) {
   if (direction == ClusterDirection::M)
     return ((1u << shape.m) - 1) << (rank - rank % shape.m);
+  if (direction == ClusterDirection::Pairs)
+    return (((1u << shape.m) - 1) & evenBlocks) << (rank - rank % shape.m + rank % 2);
   uint32_t column = 0;
   for (uint32_t y = 0; y < shape.n; ++y)
     column |= (pairs ? 3u : 1u) << (y * shape.m);

@@ -158,6 +158,7 @@ static void setPlan(MatmulShape &shape, BlockScaledMatmulOp op, const KernelPlan
   if (plan.cluster[0] && !shape.hasFragments()) {
     shape.clusterM = plan.cluster[0] / (joins ? shape.splits : 1);
     shape.clusterN = plan.cluster[1];
+    shape.fallsBack = plan.fallback[0] > 0;
   }
   if (plan.swap && shape.transposed)
     std::swap(shape.tileM, shape.tileN);

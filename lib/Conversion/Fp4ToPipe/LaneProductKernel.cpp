@@ -83,7 +83,7 @@ void LaneProductBuilder::buildStagedBlocks(Value acc, const Tile &tile, Value fi
 void LaneProductBuilder::buildBlock(Value acc, const Tile &tile, Value k, Value scale) {
   Value element = mul(k, shape.tileK);
   Value aTile = load(a, tile.rowA, element, shape.partsA(), Direction::N);
-  Value bTile = load(bb, tile.rowB, element, shape.partsB(), Direction::M);
+  Value bTile = load(bb, tile.rowB, element, shape.partsB(), shape.directionB());
   auto type = TmemType::get({shape.tileM, shape.tileN}, b.getF32Type(), Layout::Linear, shape.pair);
   Value sums = AccumulatorOp::create(b, loc, type);
   MmaDenseOp::create(b, loc, sums, aTile, bTile);

@@ -29,9 +29,9 @@ protected:
     Range k;                    ///< its tiles
     Value part;                 ///< the range of K of a product that is split, or of a shared tile
     Value parts, firstSums, counter; ///< of a shared tile: its ranges, and where they leave sums
-    Value alpha, alpha2;        ///< in every lane; null where there is none for the whole tile
-    Value group;                ///< null where there is one product
-    Value laneRow;              ///< in an epilogue, what with its lane is the row of a thread
+    Value alpha, alpha2;             ///< in every lane; null where there is none for the whole tile
+    Value group;                     ///< null where there is one product
+    Value laneRow;                   ///< in an epilogue, what with its lane is the row of a thread
     Value laneColumn; ///< in front of the columns of a thread; null where all have the same
   };
 
@@ -40,8 +40,7 @@ protected:
   Value load(Value map, Value row, Value column, int64_t parts, pipe::Direction direction);
   Value load(pipe::SharedType type, Value map, Value row, Value column, int64_t parts,
              pipe::Direction direction);
-  Value loadScales(Value from, Value row, Value rowBlock, Value kBlock, Value blocks, int64_t rows,
-                   int64_t parts);
+  Value loadScales(Value from, Value row, Value rowBlock, Value kBlock, Value blocks);
   virtual void buildKTile(ValueRange accs, const Tile &tile, Value k);
   void buildEpilogue(ValueRange accs, const Tile &tile);
   using Conversion = llvm::function_ref<Value(ValueRange chunks, Value column)>;
@@ -107,10 +106,10 @@ private:
 
   Value numM, numTilesN;
   Value columnOfGroup; ///< the first of this warpgroup; null where there is one
-  Value flip; ///< what turns the order of columns around; null where it is always the same
+  Value flip;          ///< what turns the order of columns around; null where it is always the same
   /// Of this block among those that share loads, or are a pair; null where it is alone.
   Value placeM, placeN;
-  Value placeOfRange; ///< of its range of K, where these join in a cluster
+  Value placeOfRange;                  ///< of its range of K, where these join in a cluster
   Value alphaVector, alpha2Vector;     ///< alpha in every lane; null where there is none or not one
   std::optional<ResultStores> results; ///< where there are others than the elements
 };

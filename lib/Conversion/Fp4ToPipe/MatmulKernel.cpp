@@ -189,9 +189,8 @@ void MatmulBuilder::buildAccumulation(ValueRange accs, const Tile &tile) {
 /// A tile of which each of `parts` blocks along `direction` loads as much as the box of `map`.
 Value MatmulBuilder::load(Value map, Value row, Value column, int64_t parts, Direction direction) {
   auto box = cast<TensorMapType>(map.getType());
-  int64_t columns = box.getLayout() == Layout::Tiled128x4 ? box.getColumns() : shape.tileK;
-  auto type = SharedType::get({box.getRows() * parts, columns}, box.getElementType(),
-                              box.getLayout());
+  auto type =
+      SharedType::get({box.getRows() * parts, shape.tileK}, box.getElementType(), box.getLayout());
   return load(type, map, row, column, parts, direction);
 }
 
@@ -208,21 +207,19 @@ bool MatmulBuilder::areUnitScales(Value from) {
          (shape.hasUnitScalesOfB() && from == scalesB);
 }
 
-Value MatmulBuilder::loadScales(Value from, Value row, Value rowBlock, Value kBlock, Value blocks,
-                                int64_t rows, int64_t parts) {
+Value MatmulBuilder::loadScales(Value from, Value row, Value rowBlock, Value kBlock, Value blocks) {
+  bool ofA = from == scalesA;
+  int64_t parts = ofA ? shape.partsScalesA() : shape.partsScalesB();
+  bool isHalved = shape.splitsColumns() && !ofA;
+  auto type = SharedType::get({ofA ? shape.blockM() : shape.rowsScalesB(), shape.scaleColumns()},
+                              shape.scaleType, isHalved ? Layout::Halves128x4 : Layout::Tiled128x4);
   if (areUnitScales(from)) // one tile of them is that of all tiles, in the L2 cache
     row = rowBlock = kBlock = constant(0);
-  if (shape.splitsColumns() && from != scalesA) {
-    auto type =
-        SharedType::get({rows, shape.tileK / shape.block}, shape.scaleType, Layout::Halves128x4);
-    return load(type, from, row, mul(kBlock, kScaleBlockColumns), parts, Direction::M);
-  }
-  if (shape.inCluster())
-    return load(from, row, mul(kBlock, kScaleBlockColumns), parts, Direction::M);
-  auto type = SharedType::get({rows, shape.tileK / shape.block}, shape.scaleType,
-                              Layout::Tiled128x4);
+  if (isHalved || shape.inCluster())
+    return load(type, from, row, mul(kBlock, kScaleBlockColumns), parts,
+                ofA ? Direction::N : Direction::M);
   return LoadScalesOp::create(b, loc, type, from, rowBlock, kBlock, blocks, Value(), Value(),
-                              Value(), from != scalesA && shape.fillsScaleBlocksB())
+                              Value(), !ofA && shape.fillsScaleBlocksB())
       .getResult();
 }
 
@@ -238,11 +235,10 @@ void MatmulBuilder::buildKTile(ValueRange accs, const Tile &tile, Value k) {
   SmallVector<Value> bTiles, bScales;
   Value aTile = load(a, tile.rowA, kElement, shape.partsA(), Direction::N);
   auto loadB = [&](Value map) {
-    bTiles.push_back(load(map, tile.rowB, kElement, shape.partsB(), Direction::M));
+    bTiles.push_back(load(map, tile.rowB, kElement, shape.partsB(), shape.directionB()));
   };
   auto loadScalesB = [&](Value from) {
-    bScales.push_back(loadScales(from, tile.scaleRowB, tile.blockB, kBlock, blocks,
-                                 shape.rowsScalesB(), shape.partsScalesB()));
+    bScales.push_back(loadScales(from, tile.scaleRowB, tile.blockB, kBlock, blocks));
   };
   loadB(bb);
   if (shape.dual)
@@ -252,7 +248,7 @@ void MatmulBuilder::buildKTile(ValueRange accs, const Tile &tile, Value k) {
   };
   if (shape.scaleParts() > 1)
     return multiplyParts({accs.front(), aTile, bTiles.front(), isMore(), steps}, tile, kBlock);
-  Value sa = loadScales(scalesA, tile.scaleRowA, tile.blockA, kBlock, blocks, shape.blockM(), 1);
+  Value sa = loadScales(scalesA, tile.scaleRowA, tile.blockA, kBlock, blocks);
   loadScalesB(scalesB);
   if (shape.dual)
     loadScalesB(scalesB2);

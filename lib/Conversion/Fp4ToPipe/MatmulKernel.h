@@ -28,14 +28,15 @@ struct ResultQuantizer {
 /// The parameters of the kernel of Y[M,N] = epilogue(A[M,K] B[N,K]^T). With `swap`, of Y^T: A is
 /// the rhs and B the lhs, and lanes of the accumulator are columns of Y.
 struct MatmulShape {
-  int64_t m; ///< rows of A and Y, or ShapedType::kDynamic
+  int64_t m;                          ///< rows of A and Y, or ShapedType::kDynamic
   int64_t n, k;                       ///< or ShapedType::kDynamic
   bool swap = false;                  ///< m and n are columns and rows of Y
   int64_t tileM, tileN, tileK;        ///< rows, columns and depth of an output tile
   int64_t clusterM = 1, clusterN = 1; ///< blocks of a cluster
+  bool fallsBack = false;             ///< smaller clusters may run the kernel
   bool pair = false;                  ///< two blocks along m have one tile, of 256 or 128 rows
   int64_t depthUnit; ///< of which K is known to be a multiple: K where it is static
-  int64_t block;                      ///< elements of K that share a scale: 16, 32 or 128
+  int64_t block;     ///< elements of K that share a scale: 16, 32 or 128
   /// f4E2M1FN, f8E4M3FN or f8E5M2; f8E4M3FN with scales of f32.
   mlir::Type dataTypeA, dataTypeB;
   mlir::Type scaleType;  ///< f8E4M3FN, f8E8M0FNU or f32
@@ -55,9 +56,9 @@ struct MatmulShape {
   /// Of f32 scales: warpgroups that add up sums from tensor memory, each of a part of the columns;
   /// 0 where the tensor core leaves sums in registers.
   int64_t laneGroups = 0;
-  int64_t blocksOfTileK = 1;                  ///< of f32 scales: k tiles that a stage has
-  int64_t splits = 1;                         ///< ranges of K that have sums of their own
-  int64_t ranges = 1;                         ///< of these, that a block has; all have one length
+  int64_t blocksOfTileK = 1; ///< of f32 scales: k tiles that a stage has
+  int64_t splits = 1;        ///< ranges of K that have sums of their own
+  int64_t ranges = 1;        ///< of these, that a block has; all have one length
   /// The ranges of a tile are those of the blocks of a cluster, which join in shared memory.
   /// Otherwise they are works of their own, which join in a workspace.
   bool joinsInCluster = false;
@@ -74,8 +75,8 @@ struct MatmulShape {
   int64_t tablePlaces = 0, groupScaleRows = 0;
   bool hasOneTile = false;  ///< no block has a second one
   bool knowsGroups = false; ///< all places of the table are rows of groups
-  /// Numbers of the offsets that belong to a group, 1 or 2, where the kernel searches the few groups
-  /// itself; 0 where a kernel before it makes a table of their tiles.
+  /// Numbers of the offsets that belong to a group, 1 or 2, where the kernel searches the few
+  /// groups itself; 0 where a kernel before it makes a table of their tiles.
   int64_t searchedOffsets = 0;
   /// The kernel writes zeros to the rows of no group. Otherwise its result begins as zeros, or
   /// nobody says what they are.
@@ -86,11 +87,11 @@ struct MatmulShape {
   bool hasSpareThreads = false; ///< a role has threads that neither load nor multiply
   /// Warpgroups that read an accumulator in tensor memory, each a part of its columns.
   int64_t epilogueGroups = 1;
-  bool storesTiles = false;     ///< the result leaves through shared memory and TMA stores
-  bool stridedResult = false;   ///< its caller says where its rows are
+  bool storesTiles = false;   ///< the result leaves through shared memory and TMA stores
+  bool stridedResult = false; ///< its caller says where its rows are
   /// Boxes of the rows of the result have no more rows than exist, where some tile has fewer.
   bool loadsTails = false;
-  bool dual = false;            ///< two products of A, whose elements the body takes
+  bool dual = false;                        ///< two products of A, whose elements the body takes
   std::optional<ResultQuantizer> quantizer; ///< of the elements
   bool withAmax = false;                    ///< of the elements
   bool storesElements = true;               ///< the elements are a result themselves
@@ -182,8 +183,8 @@ struct MatmulShape {
     return !hasF32Scales() && !floatB && (!floatA || convertsAhead) &&
            !(isa<mlir::Float4E2M1FNType>(dataTypeA) && isa<mlir::Float4E2M1FNType>(dataTypeB));
   }
-  bool k96 = false;          ///< instructions have K = 96
-  bool unitScalesA = false;  ///< A is e4m3, and its scales in an instruction are 1
+  bool k96 = false;           ///< instructions have K = 96
+  bool unitScalesA = false;   ///< A is e4m3, and its scales in an instruction are 1
   bool warpsMultiply = false; ///< by mma.sync: beside floats they have the fragments of wgmma
   /// Twelve scales of a row belong to whole instructions of K = 96 and are whole blocks.
   static constexpr int64_t kScalesOfPart = 12;
@@ -309,15 +310,15 @@ struct MatmulShape {
   /// Scales of a row, or ShapedType::kDynamic.
   int64_t blocksOfRow() const { return dynamicDepth() ? k : k / block; }
 
-  /// Blocks that load a tile together: those along n need the same A, those along m the same B,
-  /// unless they are a pair, and its scales.
+  /// Blocks that load a tile together: those along n need the same A and its scales, those along m
+  /// the same B, of pairs those that have the same half, and its scales.
   int64_t partsA() const { return clusterN; }
-  int64_t partsB() const { return pair ? 1 : clusterM; }
-  int64_t partsScalesB() const {
-    if (splitsColumns())
-      return clusterM == 2 ? 2 : 1;
-    return rowsScalesB() / pipe::kScaleBlockRows % clusterM ? 1 : clusterM;
-  }
+  int64_t partsB() const;
+  pipe::Direction directionB() const { return pair ? pipe::Direction::Pairs : pipe::Direction::M; }
+  int64_t partsScalesA() const;
+  int64_t partsScalesB() const;
+  /// The map whose boxes are such parts of `rows` rows of scales.
+  pipe::TensorMapType mapOfScales(int64_t rows, int64_t parts) const;
 
   /// Tiles begin within a block of 128 rows of scales of B.
   bool splitsScaleBlocks() const {
@@ -401,7 +402,7 @@ struct MatmulShape {
     constexpr int64_t any = mlir::ShapedType::kDynamic;
     return pipe::GlobalType::get({any, any}, type.getElementType(), type.getLayout());
   }
-  mlir::Type result() const;       ///< a map of staged tiles where they are stored
+  mlir::Type result() const; ///< a map of staged tiles where they are stored
   pipe::GlobalType resultBuffer() const {
     return pipe::GlobalType::get({resultRows(), resultColumns()}, resultType);
   }

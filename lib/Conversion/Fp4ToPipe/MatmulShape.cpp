@@ -24,6 +24,45 @@ int64_t MatmulShape::rowsScalesB() const {
   return llvm::alignTo(first + tileN, kScaleBlockRows);
 }
 
+/// Of the half of B that a block of a pair has, each pair loads as many rows, of which swizzles
+/// keep 8 in one place. Where they are too few, each loads all of them.
+int64_t MatmulShape::partsB() const {
+  constexpr int64_t unit = 8;
+  int64_t pairs = clusterM / 2;
+  if (!pair)
+    return clusterM;
+  return blockN() % (pairs * unit) ? 1 : pairs;
+}
+
+/// `blocks` blocks that load tiles of scales of `rows` rows together, or 1, where each loads all of
+/// them. Each has rows of blocks, or an equal share of one row. Rows are not cut where two blocks are
+/// the whole cluster, which is predicted to gain nothing and takes an instruction more; nor where
+/// smaller clusters may run the kernel, whose blocks have a branch for each further part; nor into
+/// boxes of less than 1 KiB.
+static int64_t partsOfScales(const MatmulShape &shape, int64_t rows, int64_t blocks) {
+  constexpr int64_t leastBlocks = 2, few = 2;
+  int64_t rowBlocks = llvm::divideCeil(rows, kScaleBlockRows),
+          columnBlocks = shape.scaleColumns() / kScaleBlockColumns;
+  int64_t rowParts = std::gcd(rowBlocks, blocks), columnParts = blocks / rowParts;
+  bool mayCut = shape.clusterM * shape.clusterN > few && !shape.fallsBack &&
+                rowParts == rowBlocks && columnBlocks % columnParts == 0 &&
+                columnBlocks / columnParts >= leastBlocks;
+  return columnParts == 1 || mayCut ? blocks : 1;
+}
+int64_t MatmulShape::partsScalesA() const { return partsOfScales(*this, blockM(), clusterN); }
+int64_t MatmulShape::partsScalesB() const {
+  if (splitsColumns())
+    return clusterM == 2 ? 2 : 1;
+  if (joinsInCluster) // the other pairs along m have other ranges of K
+    return 1;
+  return partsOfScales(*this, rowsScalesB(), clusterM);
+}
+TensorMapType MatmulShape::mapOfScales(int64_t rows, int64_t parts) const {
+  int64_t rowParts = std::gcd<int64_t>(llvm::divideCeil(rows, kScaleBlockRows), parts);
+  return TensorMapType::get({rows / rowParts, scaleColumns() / (parts / rowParts)}, scaleType,
+                            Layout::Tiled128x4);
+}
+
 /// A box has `rows` rows of one panel, and the swizzle that is as wide as the panel. Elements of 4
 /// and 6 bits that are spread take 8 in shared memory.
 static TensorMapType mapOf(const MatmulShape &shape, Type element, int64_t rows, bool tail) {
@@ -67,7 +106,7 @@ Type MatmulShape::scalesA() const {
   if (hasF32Scales())
     return f32Scales(blockM(), m, hasTail(blockM()));
   if (inCluster())
-    return TensorMapType::get({blockM(), scaleColumns()}, scaleType, Layout::Tiled128x4);
+    return mapOfScales(blockM(), partsScalesA());
   if (hasUnitScalesOfA())
     return scalesOfOne();
   return GlobalType::get({scaleRowsA(), blocksOfRow()}, scaleType, Layout::Tiled128x4);
@@ -81,8 +120,7 @@ Type MatmulShape::scalesB() const {
   if (splitsColumns())
     return TensorMapType::get({kScaleBlockRows, kScaleBlockColumns}, scaleType, Layout::Tiled128x4);
   if (inCluster())
-    return TensorMapType::get({rowsScalesB() / partsScalesB(), scaleColumns()}, scaleType,
-                              Layout::Tiled128x4);
+    return mapOfScales(rowsScalesB(), partsScalesB());
   if (hasUnitScalesOfB())
     return scalesOfOne();
   return GlobalType::get({scaleRowsB(), blocksOfRow()}, scaleType, Layout::Tiled128x4);

@@ -30,9 +30,8 @@ void MatmulBuilder::multiplyParts(const Product &product, const Tile &tile, Valu
   int64_t ofPart = MatmulShape::kScalesOfPart * shape.block / shape.stepK();
   for (int64_t part = 0; part < shape.scaleParts(); ++part) {
     Value block = add(kBlock, constant(part * shape.scaleColumns() / kScaleBlockColumns));
-    Value sa = loadScales(scalesA, tile.scaleRowA, tile.blockA, block, Value(), shape.blockM(), 1);
-    Value sb = loadScales(scalesB, tile.scaleRowB, tile.blockB, block, Value(), shape.rowsScalesB(),
-                          shape.partsScalesB());
+    Value sa = loadScales(scalesA, tile.scaleRowA, tile.blockA, block, Value());
+    Value sb = loadScales(scalesB, tile.scaleRowB, tile.blockB, block, Value());
     Value ta = copyScales(sa, Value()), tb = copyScales(sb, Value());
     Value more = part ? arith::ConstantIntOp::create(b, loc, 1, 1).getResult() : product.accumulate;
     MmaOp::create(b, loc, product.accumulator, product.a, ta, product.b, tb, tile.bScaleRow, more,

@@ -51,8 +51,7 @@ WeightLaneBuilder::Weights WeightLaneBuilder::unpack(Value from, const Tile &til
 Value WeightLaneBuilder::convertScaled(const Tile &tile, Value k) {
   auto [kBlock, blocks] = scaleBlocksOf(k);
   Value codes = load(a, tile.rowA, mul(k, shape.tileK), shape.partsA(), Direction::N);
-  Value scales =
-      loadScales(scalesA, tile.scaleRowA, tile.blockA, kBlock, blocks, shape.blockM(), 1);
+  Value scales = loadScales(scalesA, tile.scaleRowA, tile.blockA, kBlock, blocks);
   auto type = TmemType::get({shape.blockM(), shape.tileK}, shape.floatB);
   return ConvertLanesOp::create(b, loc, type, codes, scales, blocks, Value()).getResult();
 }
@@ -62,7 +61,7 @@ void WeightLaneBuilder::buildKTile(ValueRange accs, const Tile &tile, Value k) {
                                                    : Weights{convertScaled(tile, k), {}}};
   if (shape.dual)
     weights.push_back(unpack(b2, tile, k));
-  Value floats = load(bb, tile.rowB, mul(k, shape.tileK), shape.partsB(), Direction::M);
+  Value floats = load(bb, tile.rowB, mul(k, shape.tileK), shape.partsB(), shape.directionB());
   Value more = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sgt, k, tile.k.begin);
   for (auto [acc, ofProduct] : llvm::zip_equal(accs, weights))
     MmaLanesOp::create(b, loc, acc, ofProduct.floats, floats, more, ofProduct.tiles);

@@ -69,6 +69,7 @@ struct LowerLoad : fp4::PipePattern<fp4::pipe::LoadOp> {
       box.group = NVVM::CTAGroupKindAttr::get(getContext(), NVVM::CTAGroupKind::CTA_2);
     }
     box.row = adaptor.getRow();
+    box.column = adaptor.getColumn();
     if (op.getMulticast())
       loadTogether(rewriter, op, adaptor, box);
     else
@@ -80,7 +81,7 @@ struct LowerLoad : fp4::PipePattern<fp4::pipe::LoadOp> {
 private:
   /// What the boxes of a load share.
   struct Box {
-    Value barrier, row;
+    Value barrier, row, column;
     Value part, mask; ///< this block's part of the tile, and who gets it; null without multicast
     int64_t parts = 1;
     NVVM::CTAGroupKindAttr group;
@@ -91,11 +92,10 @@ private:
   void loadTogether(OpBuilder &b, fp4::pipe::LoadOp op, OpAdaptor adaptor, Box box) const {
     Location loc = op.getLoc();
     auto direction = fp4::pipe::toHardware(*op.getMulticast());
-    Value tileRow = box.row, place = fp4::placeInCluster(b, loc, state, direction);
+    Value place = fp4::placeInCluster(b, loc, state, direction);
     box.mask = fp4::multicastMask(b, loc, state, direction);
     box.parts = state.cluster.along(direction);
     int64_t apart = state.fallback ? state.fallback->along(direction) : box.parts;
-    Value rows = fp4::constantI32(b, loc, op.getDest().getType().getRows() / box.parts);
     for (int64_t part = 0; part < box.parts; part += apart) {
       OpBuilder::InsertionGuard restore(b);
       if (part)
@@ -104,10 +104,22 @@ private:
       box.part =
           part ? arith::AddIOp::create(b, loc, place, fp4::constantI32(b, loc, part)).getResult()
                : place;
-      Value first = arith::MulIOp::create(b, loc, box.part, rows);
-      box.row = arith::AddIOp::create(b, loc, tileRow, first);
-      loadBoxes(b, op, adaptor, box);
+      loadBoxes(b, op, adaptor, boxOfPart(b, op, box));
     }
+  }
+
+  /// The place of `box.part` in the tile: parts are side by side where there are several of a row.
+  static Box boxOfPart(OpBuilder &builder, fp4::pipe::LoadOp op, Box box) {
+    ImplicitLocOpBuilder b(op.getLoc(), builder);
+    fp4::pipe::SharedType tile = op.getDest().getType();
+    uint32_t rowParts = op.getRowParts(box.parts), columnParts = box.parts / rowParts;
+    fp4::Int32 part(b, box.part), row(b, box.row), column(b, box.column);
+    if (rowParts > 1)
+      box.row = row + (columnParts > 1 ? part / columnParts : part) * (tile.getRows() / rowParts);
+    if (columnParts > 1)
+      box.column =
+          column + (rowParts > 1 ? part % columnParts : part) * (tile.getColumns() / columnParts);
+    return box;
   }
 
   void loadBoxes(OpBuilder &b, fp4::pipe::LoadOp op, OpAdaptor adaptor, const Box &box) const {
@@ -122,7 +134,7 @@ private:
     Location loc = op.getLoc();
     fp4::pipe::SharedType tile = op.getDest().getType();
     int64_t bytes = tile.getBytes() / tile.getPanels();
-    SmallVector<Value> place = coordinates(b, loc, tile, box.row, adaptor.getColumn(), panel);
+    SmallVector<Value> place = coordinates(b, loc, tile, box.row, box.column, panel);
     Value target = fp4::offsetPointer(b, loc, adaptor.getDest(), panel * bytes);
     if (box.part)
       target = fp4::stridedPointer(b, loc, target, box.part, bytes / box.parts);
@@ -141,7 +153,7 @@ private:
         };
         Box ofHalf = box;
         ofHalf.row = shifted(box.row, half * (tile.getRows() / 2));
-        Value column = shifted(adaptor.getColumn(), k * fp4::pipe::kScaleBlockColumns);
+        Value column = shifted(box.column, k * fp4::pipe::kScaleBlockColumns);
         Value target = fp4::offsetPointer(
             b, loc, adaptor.getDest(), hw::scaleHalfIndex(half, k) * fp4::pipe::kScaleBlockBytes);
         if (box.part)

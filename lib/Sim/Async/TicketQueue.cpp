@@ -282,40 +282,49 @@ bool TicketQueue::sourceRead(uint64_t id) const {
   return it == inFlight.end() || it->second.stagesDone > 0;
 }
 
+static bool reads(const Ticket &ticket, const Cta &cta) {
+  return ticket.sharedReads & (1u << cta.rank);
+}
+
+static bool signals(const Ticket &ticket, const Cta &cta) {
+  return std::ranges::any_of(
+      ticket.signals, [&](uint32_t address) { return address >> kSharedRankShift == cta.rank; });
+}
+
+/// What a ticket does to memory of `cta`, which goes with it.
+static bool touches(const Ticket &ticket, const Cta &cta) {
+  const auto inShared = [&](const SharedRange &range) {
+    return range.address >> kSharedRankShift == cta.rank;
+  };
+  const auto inTmem = [&](const TmemCells &cells) { return cells.rank == cta.rank; };
+  return (ticket.stagesDone == 0 && reads(ticket, cta)) || signals(ticket, cta) ||
+         std::ranges::any_of(ticket.sharedWrites, inShared) ||
+         std::ranges::any_of(ticket.tmemWrites, inTmem);
+}
+
+/// Arrivals that nobody waits for any more are harmless, and stores still read shared memory after
+/// the last thread has left (CUTLASS ends kernels so).
+static bool mayOutlive(const Ticket &ticket, const Cta &cta) {
+  if (ticket.kind == TicketKind::Commit)
+    return signals(ticket, cta);
+  const bool copy = ticket.kind == TicketKind::Tma || ticket.kind == TicketKind::Bulk;
+  return copy && reads(ticket, cta) && ticket.sharedWrites.empty() && ticket.signals.empty();
+}
+
 Status TicketQueue::ctaExited(Cta &cta) {
-  const uint32_t bit = 1u << cta.rank;
-  const auto signals = [&](const Ticket &ticket) {
-    return std::ranges::any_of(
-        ticket.signals, [&](uint32_t address) { return address >> kSharedRankShift == cta.rank; });
-  };
-  // Arrivals that nobody waits for any more are harmless, and stores still read shared memory after
-  // the last thread has left (CUTLASS ends kernels so): let them happen while the CTA is there.
-  const auto mayOutlive = [&](const Ticket &ticket) {
-    if (ticket.kind == TicketKind::Commit)
-      return signals(ticket);
-    const bool copy = ticket.kind == TicketKind::Tma || ticket.kind == TicketKind::Bulk;
-    return copy && (ticket.sharedReads & bit) && ticket.sharedWrites.empty() &&
-           ticket.signals.empty();
-  };
-  leaving = &cta;
+  leaving = &cta; // what may outlive it happens while it is there
   for (uint64_t id : readyTickets())
-    if (!done(id) && mayOutlive(inFlight.at(id)) && ready(inFlight.at(id)))
+    if (!done(id) && mayOutlive(inFlight.at(id), cta) && ready(inFlight.at(id)))
       FP4_TRY(runNow(id));
   leaving = nullptr;
-  for (const auto &[id, ticket] : inFlight) {
-    bool touches = (ticket.stagesDone == 0 && (ticket.sharedReads & bit)) || signals(ticket);
-    for (const SharedRange &range : ticket.sharedWrites)
-      touches |= range.address >> kSharedRankShift == cta.rank;
-    for (const TmemCells &cells : ticket.tmemWrites)
-      touches |= cells.rank == cta.rank;
-    if (touches)
+  for (const auto &[id, ticket] : inFlight)
+    if (touches(ticket, cta))
       return tl::unexpected(located(
           ticket,
           {ErrorKind::Simulation,
            fmt::format("CTA ({},{},{}) exits while this operation is in flight to its memory",
                        cta.index[0], cta.index[1], cta.index[2]),
            "wait for its completion before the last thread exits"}));
-  }
   const TensorMemory &tmem = state(cta.rank).tmem;
   if (!tmem.allocations().empty())
     return fail(fmt::format("CTA ({},{},{}) exits with tensor memory allocated: {}", cta.index[0],

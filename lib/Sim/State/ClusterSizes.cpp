@@ -148,7 +148,8 @@ Status chooseClusters(Launch &launch, const hw::TargetModel &target) {
   ClusterSizes sizes = launch.options->clusters;
   if (sizes == ClusterSizes::Mixed && allOfOneSize)
     sizes = ClusterSizes::Preferred;
-  if (sizes == ClusterSizes::Preferred)
+  launch.fallsBack = sizes == ClusterSizes::Preferred;
+  if (launch.fallsBack)
     config.cluster = config.preferredCluster;
   if (sizes != ClusterSizes::Mixed || config.cluster == config.preferredCluster)
     config.preferredCluster = {};

@@ -29,7 +29,9 @@ struct Launch {
   LaunchConfig config;              ///< cluster filled in
   std::vector<ClusterPlace> places; ///< of a launch with clusters of two sizes, else empty
   std::vector<std::byte> params;
-  bool explicitCluster = false;              ///< a cluster was asked for, even one of 1 CTA
+  bool explicitCluster = false; ///< a cluster was asked for, even one of 1 CTA
+  /// Multiprocessors that have no room for such a cluster run smaller ones in its place.
+  bool fallsBack = false;
   std::vector<AlignedBytes> constantsByRank; ///< bank 1
   Observer *observer = nullptr;
   bool onlyTimed = false; ///< it is that of a prediction, which asynchronous operations do not tell
@@ -63,8 +65,7 @@ struct Launch {
   bool sampling = false; ///< it is the sample that runs
   /// Skips the clusters that do not run now; false when none is left. Under the lock.
   bool findNext() {
-    while (nextCluster < totalClusters && sampleOf &&
-           (nextCluster % sampleOf < sample) != sampling)
+    while (nextCluster < totalClusters && sampleOf && (nextCluster % sampleOf < sample) != sampling)
       ++nextCluster;
     return nextCluster < totalClusters;
   }

@@ -103,12 +103,14 @@ const Rates &TimedLaunch::ratesOfCode() {
   return rates;
 }
 
-/// Multiprocessors on which clusters of a size find room: large ones do not fit everywhere.
+/// Multiprocessors on which clusters of a size find room: large ones do not fit everywhere. Smaller
+/// ones that take what is left are timed as if they were large.
 uint64_t TimedLaunch::roomFor(uint64_t cluster) const {
   constexpr uint64_t large = 4;
-  return cluster < large ? target.multiprocessors
-                         : std::min(uint64_t(target.multiprocessors),
-                                    uint64_t(rates[TimingRate::ClustersOfFour]));
+  return cluster < large || launch.fallsBack
+             ? target.multiprocessors
+             : std::min(uint64_t(target.multiprocessors),
+                        uint64_t(rates[TimingRate::ClustersOfFour]));
 }
 
 TimedLaunch::~TimedLaunch() {

@@ -36,7 +36,8 @@ func.func @pair(%a: tensor<512x1024xf4E2M1FN>, %s: !s) -> tensor<512x512xbf16> {
 
 !s = tensor<512x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 
-// Four blocks with a tile each: those along n share A, those along m share B.
+// Four blocks with a tile each: those along n share A and its scales, those along m share B and its scales. Of one row of
+// blocks of scales each loads a half.
 // CHECK-LABEL: func.func @shared
 // CHECK-DAG: %[[C4:.*]] = arith.constant 4 : index
 // CHECK-DAG: %[[C2:.*]] = arith.constant 2 : index
@@ -47,10 +48,34 @@ func.func @pair(%a: tensor<512x1024xf4E2M1FN>, %s: !s) -> tensor<512x512xbf16> {
 // CHECK: pipe.accumulator : !pipe.tmem<128x128xf32>
 // CHECK: pipe.load %arg0[%{{.*}}, %{{.*}}] multicast n : !pipe.tensor_map<64x256xf4E2M1FN, swizzle_128B> -> !pipe.shared<128x256xf4E2M1FN, swizzle_128B>
 // CHECK: pipe.load %arg1[%{{.*}}, %{{.*}}] multicast m : !pipe.tensor_map<64x256xf4E2M1FN, swizzle_128B> -> !pipe.shared<128x256xf4E2M1FN, swizzle_128B>
-// CHECK: pipe.load %arg2[%{{.*}}, %{{.*}}] : !pipe.tensor_map<128x16xf8E4M3FN, tiled_128x4>
-// CHECK: pipe.load %arg3[%{{.*}}, %{{.*}}] : !pipe.tensor_map<128x16xf8E4M3FN, tiled_128x4>
+// CHECK: pipe.load %arg2[%{{.*}}, %{{.*}}] multicast n : !pipe.tensor_map<128x8xf8E4M3FN, tiled_128x4> -> !pipe.shared<128x16xf8E4M3FN, tiled_128x4>
+// CHECK: pipe.load %arg3[%{{.*}}, %{{.*}}] multicast m : !pipe.tensor_map<128x8xf8E4M3FN, tiled_128x4> -> !pipe.shared<128x16xf8E4M3FN, tiled_128x4>
 func.func @shared(%a: tensor<512x1024xf4E2M1FN>, %s: !s, %b: tensor<256x1024xf4E2M1FN>, %sb: tensor<256x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<512x256xbf16> {
   %y = fp4.blockscaled_matmul %a scaled %s, %b scaled %sb {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, cluster = [2, 2], tile = [128, 128, 256]>}
       : (tensor<512x1024xf4E2M1FN>, !s, tensor<256x1024xf4E2M1FN>, tensor<256x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<512x256xbf16>
   return %y : tensor<512x256xbf16>
+}
+
+// -----
+
+!s = tensor<1024x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+
+// Two pairs along m: the blocks with the same place in their pairs share half of the rows of B, and all four its scales,
+// of which each loads half of a row of blocks.
+// CHECK-LABEL: gpu.module @pairs_matmul_0
+// CHECK-SAME: {
+// CHECK: gpu.func @kernel{{.*}}known_cluster_size = array<i32: 4, 2, 1>
+// CHECK: %[[PLACE:.*]] = gpu.cluster_block_id x
+// CHECK: %[[X:.*]] = arith.index_cast %[[PLACE]]
+// CHECK: %[[IN_PAIR:.*]] = arith.remui %[[X]], %c2_i32
+// CHECK: %[[HALF:.*]] = arith.muli %[[IN_PAIR]], %c128_i32
+// CHECK: %[[ROW_B:.*]] = arith.addi %{{.*}}, %[[HALF]]
+// CHECK: pipe.load %arg0[%{{.*}}, %{{.*}}] multicast n : !pipe.tensor_map<64x256xf4E2M1FN, swizzle_128B> -> !pipe.shared<128x256xf4E2M1FN, swizzle_128B>
+// CHECK: pipe.load %arg1[%[[ROW_B]], %{{.*}}] multicast pairs : !pipe.tensor_map<64x256xf4E2M1FN, swizzle_128B> -> !pipe.shared<128x256xf4E2M1FN, swizzle_128B>
+// CHECK: pipe.load %arg2[%{{.*}}, %{{.*}}] multicast n : !pipe.tensor_map<128x8xf8E4M3FN, tiled_128x4> -> !pipe.shared<128x16xf8E4M3FN, tiled_128x4>
+// CHECK: pipe.load %arg3[%{{.*}}, %{{.*}}] multicast m : !pipe.tensor_map<128x8xf8E4M3FN, tiled_128x4> -> !pipe.shared<256x16xf8E4M3FN, tiled_128x4>
+func.func @pairs(%a: tensor<1024x1024xf4E2M1FN>, %s: !s, %b: tensor<1024x1024xf4E2M1FN>, %sb: !s) -> tensor<1024x1024xbf16> {
+  %y = fp4.blockscaled_matmul %a scaled %s, %b scaled %sb {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, pair, cluster = [4, 2], tile = [256, 256, 256]>}
+      : (tensor<1024x1024xf4E2M1FN>, !s, tensor<1024x1024xf4E2M1FN>, !s) -> tensor<1024x1024xbf16>
+  return %y : tensor<1024x1024xbf16>
 }

@@ -117,6 +117,35 @@ gpu.func @alone(%map: !map, %x: i32) kernel attributes {known_cluster_size = arr
 
 // -----
 
+!map = !pipe.tensor_map<128x256xf4E2M1FN, swizzle_128B>
+!data = !pipe.shared<128x256xf4E2M1FN, swizzle_128B>
+gpu.module @m {
+gpu.func @one_pair(%map: !map, %x: i32) kernel attributes {known_cluster_size = array<i32: 2, 1, 1>} {
+  // (C151)
+  // expected-error @+2 {{multicast along pairs must be in a cluster of several pairs along m}}
+  // expected-note @+1 {{the attribute known_cluster_size of the kernel gives the cluster}}
+  %b = pipe.load %map[%x, %x] multicast pairs : !map -> !data
+  gpu.return
+}
+}
+
+// -----
+
+!map = !pipe.tensor_map<128x8xf8E4M3FN, tiled_128x4>
+!scales = !pipe.shared<128x16xf8E4M3FN, tiled_128x4>
+gpu.module @m {
+gpu.func @part_of_a_row(%map: !map, %x: i32) kernel attributes {known_cluster_size = array<i32: 1, 2, 1>} {
+  %twin = pipe.load %map[%x, %x] multicast n : !map -> !scales
+  // (C151)
+  // expected-error @+2 {{each of the 2 blocks along n must load as many blocks of 128x4 scales, side by side, but got '!pipe.shared<384x8xf8E4M3FN, tiled_128x4>'}}
+  // expected-note @+1 {{take a smaller cluster, or a wider tile}}
+  %b = pipe.load %map[%x, %x] multicast n : !map -> !pipe.shared<384x8xf8E4M3FN, tiled_128x4>
+  gpu.return
+}
+}
+
+// -----
+
 !map = !pipe.tensor_map<32x256xf4E2M1FN, swizzle_128B>
 !data = !pipe.shared<32x256xf4E2M1FN, swizzle_128B>
 gpu.module @m {

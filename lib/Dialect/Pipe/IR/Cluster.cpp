@@ -50,7 +50,21 @@ bool fp4::pipe::runsOnLeaders(RoleAttr role, bool pairs) {
 }
 
 hw::ClusterDirection fp4::pipe::toHardware(Direction direction) {
-  return direction == Direction::M ? hw::ClusterDirection::M : hw::ClusterDirection::N;
+  switch (direction) {
+  case Direction::M:
+    return hw::ClusterDirection::M;
+  case Direction::N:
+    return hw::ClusterDirection::N;
+  case Direction::Pairs:
+    return hw::ClusterDirection::Pairs;
+  }
+  llvm_unreachable("every direction has its hardware's");
+}
+
+StringRef fp4::pipe::spellBlocksAlong(Direction direction) {
+  return direction == Direction::M   ? "blocks along m"
+         : direction == Direction::N ? "blocks along n"
+                                     : "pairs along m";
 }
 
 int32_t ChannelSharing::getNumReleasing() const {
@@ -68,6 +82,8 @@ ChannelSharing fp4::pipe::sharingOf(ChannelOp channel, bool pairs) {
   for (Operation *user : channel->getUsers())
     if (auto filler = dyn_cast<StageFillerOpInterface>(user))
       if (std::optional<Direction> direction = filler.getMulticastDirection())
-        (*direction == Direction::M ? sharing.multicastM : sharing.multicastN) = true;
+        (*direction == Direction::M   ? sharing.multicastM
+         : *direction == Direction::N ? sharing.multicastN
+                                      : sharing.multicastPairs) = true;
   return sharing;
 }

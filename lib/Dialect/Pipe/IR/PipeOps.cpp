@@ -80,8 +80,8 @@ LogicalResult LoadFactorsOp::verify() {
     return withNote(emitOpError() << "buffer must have 2 dimensions of " << element << ", but got "
                                   << global,
                     "pass a buffer of that element type, in rows and columns"); // (C144)
-  return failure(failed(verifyColumns(*this, getGlobal())) ||   // (C492)
-                 failed(verifyRows(*this, global, getRows()))); // (C144)
+  return failure(failed(verifyColumns(*this, getGlobal())) ||                   // (C492)
+                 failed(verifyRows(*this, global, getRows())));                 // (C144)
 }
 
 //===----------------------------------------------------------------------===//
@@ -168,29 +168,40 @@ void LoadOp::fillSlot(OpBuilder &builder, Value slot, Value channel) {
 int64_t LoadOp::getParts() {
   return getMulticast() ? clusterOf(*this).along(toHardware(*getMulticast())) : 1;
 }
+int64_t LoadOp::getRowParts(int64_t parts) {
+  SharedType tile = getTileType();
+  if (!tile.isScales() || tile.isHalved())
+    return parts;
+  return std::gcd(parts, int64_t(llvm::divideCeil(tile.getRows(), kScaleBlockRows)));
+}
 
 /// (C151) The blocks that load a tile together.
 static LogicalResult verifyParts(LoadOp op, SharedType tile) {
   if (!op.getMulticast())
     return success();
-  StringRef direction = stringifyDirection(*op.getMulticast());
-  int64_t parts = op.getParts();
+  StringRef blocks = spellBlocksAlong(*op.getMulticast());
+  int64_t parts = op.getParts(), rowParts = op.getRowParts(parts), columnParts = parts / rowParts;
   if (parts < 2) {
-    InFlightDiagnostic diag = op.emitOpError()
-                              << "multicast along " << direction
-                              << " must be in a cluster of several blocks along " << direction;
-    diag.attachNote() << "the attribute known_cluster_size of the kernel gives the cluster";
-    return diag;
+    return withNote(op.emitOpError() << "multicast along " << stringifyDirection(*op.getMulticast())
+                                     << " must be in a cluster of several " << blocks,
+                    "the attribute known_cluster_size of the kernel gives the cluster");
   }
-  int64_t rows = tile.getRows() / parts;
+  if (columnParts > 1 && (tile.getRows() / rowParts > kScaleBlockRows ||
+                          tile.getColumns() % (columnParts * kScaleBlockColumns)))
+    return withNote(op.emitOpError()
+                        << "each of the " << parts << ' ' << blocks
+                        << " must load as many blocks of 128x4 scales, side by side, but got "
+                        << tile,
+                    "take a smaller cluster, or a wider tile");
+  int64_t rows = tile.getRows() / rowParts;
   int64_t unit = tile.isHalved()   ? tile.getRows() / 2
                  : tile.isScales() ? kScaleBlockRows
                                    : llvm::divideCeil(tile.getAlignment(),
                                                       tile.getInnerBytes() / tile.getPanels());
-  if (tile.getRows() % parts || rows % unit)
-    return withNote(op.emitOpError() << "each of the " << parts << " blocks along " << direction
-                                     << " must load a multiple of " << unit
-                                     << " rows, but the tile has " << tile.getRows(),
+  if (columnParts == 1 && (tile.getRows() % parts || rows % unit))
+    return withNote(op.emitOpError()
+                        << "each of the " << parts << ' ' << blocks << " must load a multiple of "
+                        << unit << " rows, but the tile has " << tile.getRows(),
                     "take a smaller cluster, or a higher tile");
   return success();
 }
@@ -246,13 +257,15 @@ LogicalResult LoadOp::verify() {
     return failure();
   if (tile.isHalved())
     return verifyHalves(*this, tile); // (C424)
-  SmallVector<int64_t> box = {tile.getRows() / getParts(), tile.getColumns() / panels};
+  int64_t parts = getParts(), rowParts = getRowParts(parts);
+  SmallVector<int64_t> box = {tile.getRows() / rowParts,
+                              tile.getColumns() / panels / (parts / rowParts)};
   if (map.getShape() != ArrayRef(box) || tile.getElementType() != map.getElementType() ||
       tile.getLayout() != map.getLayout()) // (C109)
     return withNote(
-        emitOpError() << (getParts() > 1 ? "each block's part of the tile"
-                          : panels > 1   ? "panels of the tile"
-                                         : "tile")
+        emitOpError() << (parts > 1    ? "each block's part of the tile"
+                          : panels > 1 ? "panels of the tile"
+                                       : "tile")
                       << " must have the box of its map, "
                       << SharedType::get(map.getShape(), map.getElementType(), map.getLayout())
                       << ", but got " << tile,
@@ -492,8 +505,9 @@ LogicalResult StageOp::verify() { // (C160)
   auto region = (*this)->getParentOfType<RoleRegionOp>();
   int64_t threads = region ? region.getRole().getNumThreads() : kMmaM * groups;
   bool hasRows = (groups == 1 || groups == 2) && threads == kMmaM * groups;
-  if (hasRows && tile.getShape() == ArrayRef(shape) && tile.getElementType() == vector.getElementType() &&
-      !tile.isScales() && tile.getInnerBytes() == swizzleWidth(tile.getLayout()))
+  if (hasRows && tile.getShape() == ArrayRef(shape) &&
+      tile.getElementType() == vector.getElementType() && !tile.isScales() &&
+      tile.getInnerBytes() == swizzleWidth(tile.getLayout()))
     return success();
   return withNote(
       emitOpError() << "tile must be " << kMmaM

@@ -24,24 +24,27 @@ namespace {
 /// Finds out whether a value depends on the place of its block in the cluster.
 class PlaceFinder {
 public:
-  /// `inPairs`: the place of a block in its pair is asked for, and not that of its pair.
-  PlaceFinder(hw::ClusterShape cluster, ArrayRef<Direction> directions, bool inPairs = false)
-      : inPairs(inPairs) {
+  /// Which part of the place along m counts: all of it, or that of a block in its pair, or that of
+  /// its pair.
+  enum class Part { All, InPair, OfPair };
+
+  PlaceFinder(hw::ClusterShape cluster, ArrayRef<Direction> directions, Part part = Part::All)
+      : part(part) {
     for (Direction direction : directions)
       if (cluster.along(toHardware(direction)) > 1)
-        dimensions.push_back(direction == Direction::M ? gpu::Dimension::x : gpu::Dimension::y);
+        dimensions.push_back(direction == Direction::N ? gpu::Dimension::y : gpu::Dimension::x);
   }
   bool dependsOnPlace(Value value);
 
 private:
   bool isPlace(Operation *op) const;
-  bool isPlaceOfPair(Operation *op) const;
+  bool isOtherPart(Operation *op) const;
   bool anyDepends(ValueRange values) {
     return llvm::any_of(values, [&](Value value) { return dependsOnPlace(value); });
   }
 
   SmallVector<gpu::Dimension> dimensions;
-  bool inPairs;
+  Part part;
   llvm::DenseSet<Value> visited;
 };
 } // namespace
@@ -54,13 +57,17 @@ bool PlaceFinder::isPlace(Operation *op) const {
   return false;
 }
 
-/// Half of the place along m, or a smaller part, is the same for both blocks of a pair.
-bool PlaceFinder::isPlaceOfPair(Operation *op) const {
-  auto part = dyn_cast<arith::DivUIOp>(op);
+/// Half of the place along m, or a smaller part, is the same for both blocks of a pair; what is
+/// left of a division by 2 is the same for all pairs.
+bool PlaceFinder::isOtherPart(Operation *op) const {
   APInt divisor;
-  if (!part || !matchPattern(part.getRhs(), m_ConstantInt(&divisor)) || divisor[0])
+  if (part == Part::All || !isa<arith::DivUIOp, arith::RemUIOp>(op) ||
+      !matchPattern(op->getOperand(1), m_ConstantInt(&divisor)))
     return false;
-  auto cast = part.getLhs().getDefiningOp<arith::IndexCastOp>();
+  if (part == Part::InPair ? !isa<arith::DivUIOp>(op) || divisor[0]
+                           : !isa<arith::RemUIOp>(op) || divisor != 2)
+    return false;
+  auto cast = op->getOperand(0).getDefiningOp<arith::IndexCastOp>();
   auto place = cast ? cast.getIn().getDefiningOp<gpu::ClusterBlockIdOp>() : gpu::ClusterBlockIdOp();
   return place && place.getDimension() == gpu::Dimension::x;
 }
@@ -72,7 +79,7 @@ bool PlaceFinder::dependsOnPlace(Value value) {
   Operation *op = value.getDefiningOp();
   if (!op)
     op = cast<BlockArgument>(value).getOwner()->getParentOp();
-  if (isa<gpu::GPUFuncOp>(op) || (inPairs && isPlaceOfPair(op)))
+  if (isa<gpu::GPUFuncOp>(op) || isOtherPart(op))
     return false;
   if (isPlace(op) || anyDepends(op->getOperands()))
     return true;
@@ -134,7 +141,9 @@ static LogicalResult verifyMulticasts(ChannelOp channel, const ChannelSharing &s
     std::optional<Direction> direction = filler ? filler.getMulticastDirection() : std::nullopt;
     if (!direction)
       continue;
-    PlaceFinder finder(sharing.cluster, *direction);
+    bool ofPairs = direction == Direction::Pairs;
+    PlaceFinder finder(sharing.cluster, *direction,
+                       ofPairs ? PlaceFinder::Part::OfPair : PlaceFinder::Part::All);
     for (Value operand : user->getOperands()) {
       if (!operand.getType().isInteger(32) ||
           operand == cast<ChannelOpInterface>(user).getIteration())
@@ -142,9 +151,9 @@ static LogicalResult verifyMulticasts(ChannelOp channel, const ChannelSharing &s
       if (!finder.dependsOnPlace(operand))
         continue;
       InFlightDiagnostic diag = user->emitOpError()
-                                << "coordinates of a tile that blocks along "
-                                << stringifyDirection(*direction)
-                                << " load together must not depend on the place of a block";
+                                << "coordinates of a tile that " << spellBlocksAlong(*direction)
+                                << " load together must not depend on the place of a "
+                                << (ofPairs ? "pair" : "block");
       diag.attachNote(operand.getLoc()) << "this one does";
       return diag;
     }
@@ -154,7 +163,7 @@ static LogicalResult verifyMulticasts(ChannelOp channel, const ChannelSharing &s
 
 /// (C449) Threads arrive at a number of blocks that the code says.
 static LogicalResult verifyFallback(ChannelOp channel, const ChannelSharing &sharing) {
-  if (!fallbackOf(channel) || sharing.pairUses || (!sharing.multicastM && !sharing.multicastN))
+  if (!fallbackOf(channel) || sharing.pairUses || !sharing.isMulticast())
     return success();
   return withNote(channel.emitOpError()
                       << "channel that loads with multicast fill must feed the tensor core "
@@ -162,11 +171,21 @@ static LogicalResult verifyFallback(ChannelOp channel, const ChannelSharing &sha
                   "leave 'multicast' out, or the attribute of the second size");
 }
 
+/// (C591) The stage of a pair has what either of its blocks needs.
+static LogicalResult verifyPairs(ChannelOp channel, const ChannelSharing &sharing) {
+  if (!sharing.multicastPairs || sharing.pairUses)
+    return success();
+  return withNote(channel.emitOpError()
+                      << "channel that loads with 'multicast pairs' fill must feed the "
+                         "tensor core of a pair",
+                  "write 'multicast m', which reaches the blocks of all pairs");
+}
+
 /// (C155) The blocks pass as many stages. Where nothing is multicast, those of a pair do.
 static LogicalResult verifyControl(ChannelOp channel, const ChannelEnds &ends,
                                    const ChannelSharing &sharing) {
   PlaceFinder finder(sharing.cluster, {Direction::M, Direction::N},
-                     /*inPairs=*/!sharing.multicastM && !sharing.multicastN);
+                     sharing.isMulticast() ? PlaceFinder::Part::All : PlaceFinder::Part::InPair);
   SmallVector<ArrayRef<Operation *>> all = {ends.producerTakes};
   for (const ChannelEnds::Consumer &consumer : ends.consumers)
     all.push_back(consumer.takes);
@@ -195,7 +214,8 @@ LogicalResult fp4::pipe::verifySharing(ChannelOp channel, const ChannelEnds &end
   if (!sharing.isShared())
     return success();
   if (failed(verifySingle(channel, sharing)) || failed(verifySignals(channel, sharing)) ||
-      failed(verifyFallback(channel, sharing)) || failed(verifyControl(channel, ends, sharing)))
+      failed(verifyPairs(channel, sharing)) || failed(verifyFallback(channel, sharing)) ||
+      failed(verifyControl(channel, ends, sharing)))
     return failure();
   return verifyMulticasts(channel, sharing);
 }

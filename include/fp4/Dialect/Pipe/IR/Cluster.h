@@ -31,11 +31,15 @@ bool runsOnLeaders(RoleAttr role, bool pairs);
 
 hw::ClusterDirection toHardware(Direction direction);
 
+/// "blocks along m", as messages name those that load a tile together.
+llvm::StringRef spellBlocksAlong(Direction direction);
+
 /// How the blocks of a cluster share one channel.
 struct ChannelSharing {
   hw::ClusterShape cluster;
-  bool pairFills = false, pairUses = false;    ///< this end is the tensor core of a pair
-  bool multicastM = false, multicastN = false; ///< loads along this direction fill the stages
+  bool pairFills = false, pairUses = false; ///< this end is the tensor core of a pair
+  /// Loads along this direction fill the stages.
+  bool multicastM = false, multicastN = false, multicastPairs = false;
 
   /// The same where clusters have another shape.
   ChannelSharing in(hw::ClusterShape shape) const {
@@ -45,7 +49,8 @@ struct ChannelSharing {
   }
 
   /// Blocks share barriers: the channel's scope must be the cluster.
-  bool isShared() const { return pairFills || pairUses || multicastM || multicastN; }
+  bool isShared() const { return pairFills || pairUses || isMulticast(); }
+  bool isMulticast() const { return multicastM || multicastN || multicastPairs; }
 
   /// The blocks that fill the stages of the consumer of block `rank`, whose producers wait until
   /// it releases them.
@@ -53,7 +58,7 @@ struct ChannelSharing {
     Int mask = pairFills  ? hw::maskOfBlock(hw::pairLeader(rank))
                : pairUses ? hw::maskOfPair(rank)
                           : hw::maskOfBlock(rank);
-    if (multicastM)
+    if (multicastM || multicastPairs) // a stage of a pair has what both its blocks need
       mask = mask | hw::maskAlong(rank, cluster, hw::ClusterDirection::M);
     if (multicastN)
       mask = mask | hw::maskAlong(rank, cluster, hw::ClusterDirection::N, pairUses);

@@ -117,7 +117,8 @@ def Pipe_FragmentKind : Pipe_Enum<"FragmentKind", "instruction whose accumulator
 
 def Pipe_Direction : Pipe_Enum<"Direction", "direction in which a cluster has several blocks", [
   I32EnumAttrCase<"M", 0, "m">,
-  I32EnumAttrCase<"N", 1, "n">]>;
+  I32EnumAttrCase<"N", 1, "n">,
+  I32EnumAttrCase<"Pairs", 2, "pairs">]>;
 def Pipe_DirectionAttr : EnumAttr<Pipe_Dialect, Pipe_Direction, "direction">;
 
 def Pipe_Scope : Pipe_Enum<"Scope", "blocks that share the barriers of a channel", [

@@ -144,8 +144,10 @@ def Pipe_LoadOp : Pipe_LoadOpBase<"load"> {
     PTX: cp.async.bulk.tensor.2d.shared::cta.global.tile.mbarrier::complete_tx::bytes, once per box.
 
     With `multicast`, the blocks of the cluster along a direction need the same tile and load it
-    together: each loads as many rows as there are such blocks parts, and sends them to all. Every
-    block gets the whole tile, and its barrier the bytes of the whole tile. PTX:
+    together. Each loads a part, and sends it to all: parts are as many rows, or of scales as many
+    blocks of 128x4, of a row of blocks where there are more parts than such rows. Every block gets the
+    whole tile, and its barrier the bytes of the whole tile. The direction `pairs` means the blocks
+    along m that have the same place in their pairs, which need the same half of B. PTX:
     .multicast::cluster. Where the pair's tensor core uses the stage, the loads of both blocks
     signal the barrier of the leader. PTX: .cta_group::2.
 
@@ -188,6 +190,8 @@ def Pipe_LoadOp : Pipe_LoadOpBase<"load"> {
     bool canSignalLeader() { return true; }
     /// Parts of the tile that different blocks load: 1 without multicast.
     int64_t getParts();
+    /// How many of `parts` lie along the rows: all, but of scales as many as there are rows of blocks.
+    int64_t getRowParts(int64_t parts);
   }];
   let assemblyFormat = [{
     $map `[` $row `,` $column `]` (`rows` $rows^)? (`multicast` `` $multicast^)? (`into` $dest^ `signals` $channel)? (`[` $iteration^ `]`)?
