@@ -24,7 +24,8 @@ static std::string whyOneGroup(BlockScaledMatmulOp product, const KernelPlan &pl
     return "where ranges of K join in a workspace";
   if (plan.pair && plan.tile[0] == kProductTileM)
     return "with pairs of 128 rows, whose lanes have halves of the columns";
-  int64_t unit = 16;
+  constexpr int64_t lanes = 32; // of a warp, which exchange as many columns
+  int64_t unit = product.quantizesColumns() ? lanes : 16;
   if (product.quantizesRows())
     unit = pipe::kScaleBlockColumns *
            numerics::blockSizeOf(product.getQuantizeRecipe()->getDecisions().format);
