@@ -1,17 +1,19 @@
 //===- CarriedStages.cpp - What follows from the counters of a loop -------===//
 //
 // The pipelined form counts the iterations of a channel, and its stage is the rest of a division
-// (docs/Rationale/PipelineState.md). In a loop of a whole warp (Roles.cpp), and of the warps of a
-// product of few rows or of prepacked weights, the stage and the phase are carried besides, because
-// a comparison and two selections are fewer instructions than two divisions:
+// (docs/Rationale/PipelineState.md). In a loop of a whole warp (Roles.cpp), of a thread that loads,
+// and of the warps of a product of few rows or of prepacked weights, the stage and the phase are
+// carried besides, because a comparison and two selections are fewer instructions than two
+// divisions:
 //
 //   for k (it = i)                   for k (it = i, s = i % depth, p = i / depth % 2)
 //     consumer_wait ab[it]      ->     consumer_wait ab[it]     ... of stage s, phase p
 //     yield it + 1                     yield it + 1, s + 1 == depth ? 0 : s + 1, p ^ (s + 1 ==
 //     depth)
 //
-// Depths that are powers of two need no division. An await_release that waits (FoldedAwaits.cpp)
-// has a stage and a phase of its own, those of it + depth - distance.
+// Depths that are powers of two need no division. Roles that load carry their stages all the same
+// where no product is one of wgmma: a block computes less before its first load. An await_release
+// that waits (FoldedAwaits.cpp) has a stage and a phase of its own, those of it + depth - distance.
 //
 // Scales in two sets: a loop of an even number of k tiles does two of them in an iteration. Then
 // the set of each is known, and so are the addresses of its copies and products. That holds if
@@ -220,6 +222,21 @@ static void carry(Counter &counter, pipe::ChannelOp channel, KernelState &state)
   }
 }
 
+/// Whether `region` waits for its stages in front of the first load. Roles beside products by wgmma
+/// keep the divisions, because their threads have no registers for both.
+static bool isOnWayToLoad(pipe::RoleRegionOp region, const KernelState &state) {
+  return region.getRole().drives(pipe::Engine::Tma) && !state.target->hasWgmma;
+}
+
+/// Rests of powers of two need no division, but carried ones are fewer instructions before the
+/// first load. A loop that goes around a ring in every iteration has the same stages in each.
+static bool isWorthCarrying(pipe::RoleRegionOp region, const Counter &counter, int64_t depth,
+                            const KernelState &state) {
+  if (!llvm::isPowerOf2_64(depth))
+    return true;
+  return depth > 1 && counter.values.size() % depth != 0 && isOnWayToLoad(region, state);
+}
+
 /// A counter of `region` whose stages are not carried yet, but should be; with its channel.
 static std::optional<std::pair<Counter, pipe::ChannelOp>> nextCounter(pipe::RoleRegionOp region,
                                                                       const KernelState &state) {
@@ -228,7 +245,8 @@ static std::optional<std::pair<Counter, pipe::ChannelOp>> nextCounter(pipe::Role
     for (unsigned number = 0, count = loop.getNumRegionIterArgs(); number < count; ++number) {
       std::optional<Counter> counter = Counter::of(loop, number);
       pipe::ChannelOp channel = counter ? counter->channel() : pipe::ChannelOp();
-      if (!channel || channel.overlaps() || llvm::isPowerOf2_64(*channel.getDepth()) ||
+      if (!channel || channel.overlaps() ||
+          !isWorthCarrying(region, *counter, *channel.getDepth(), state) ||
           state.carriedStages.contains({counter->values.front(), 0}))
         continue;
       found = {*counter, channel};
@@ -297,8 +315,9 @@ static void acquireLate(pipe::RoleRegionOp region, KernelState &state) {
   }
 }
 
-/// Warps that decode weights, or convert a tile, wait for the division before they begin. Of products
-/// that convert both operands only those of few rows have registers for what a loop would carry.
+/// Warps that decode weights, or convert a tile, wait for the division before they begin. Of
+/// products that convert both operands only those of few rows have registers for what a loop would
+/// carry.
 static bool decodes(pipe::RoleRegionOp region) {
   constexpr int64_t fewRows = 64;
   return region
@@ -315,7 +334,8 @@ static bool decodes(pipe::RoleRegionOp region) {
 
 void fp4::carryStages(gpu::GPUFuncOp kernel, KernelState &state) {
   for (auto region : kernel.getOps<pipe::RoleRegionOp>()) {
-    if (!state.wholeRoles.contains(region.getRole()) && !decodes(region))
+    if (!state.wholeRoles.contains(region.getRole()) && !decodes(region) &&
+        !isOnWayToLoad(region, state))
       continue;
     while (auto next = nextCounter(region, state))
       carry(next->first, next->second, state);
