@@ -87,6 +87,12 @@ private:
     NVVM::CTAGroupKindAttr group;
   };
 
+  /// Of one box, and where it comes from: see coordinates.
+  struct Copy {
+    Value target;
+    SmallVector<Value> place;
+  };
+
   /// This block's part of a tile, which it sends to all. Where smaller clusters run the kernel, a
   /// block has several parts.
   void loadTogether(OpBuilder &b, fp4::pipe::LoadOp op, OpAdaptor adaptor, Box box) const {
@@ -125,20 +131,24 @@ private:
   void loadBoxes(OpBuilder &b, fp4::pipe::LoadOp op, OpAdaptor adaptor, const Box &box) const {
     if (op.getDest().getType().isHalved())
       return loadHalves(b, op, adaptor, box);
+    SmallVector<Copy> copies;
     for (int64_t panel = 0, panels = op.getDest().getType().getPanels(); panel < panels; ++panel)
-      loadPanel(b, op, adaptor, box, panel);
+      copies.push_back(copyOfPanel(b, op, adaptor, box, panel));
+    if (box.mask)
+      return loadAll(b, op, adaptor, box, copies);
+    for (const Copy &copy : copies)
+      loadAll(b, op, adaptor, box, copy);
   }
 
-  void loadPanel(OpBuilder &b, fp4::pipe::LoadOp op, OpAdaptor adaptor, const Box &box,
-                 int64_t panel) const {
+  Copy copyOfPanel(OpBuilder &b, fp4::pipe::LoadOp op, OpAdaptor adaptor, const Box &box,
+                   int64_t panel) const {
     Location loc = op.getLoc();
     fp4::pipe::SharedType tile = op.getDest().getType();
     int64_t bytes = tile.getBytes() / tile.getPanels();
-    SmallVector<Value> place = coordinates(b, loc, tile, box.row, box.column, panel);
     Value target = fp4::offsetPointer(b, loc, adaptor.getDest(), panel * bytes);
     if (box.part)
       target = fp4::stridedPointer(b, loc, target, box.part, bytes / box.parts);
-    loadBox(b, op, adaptor, box, target, place);
+    return {target, coordinates(b, loc, tile, box.row, box.column, panel)};
   }
 
   /// Of both halves of the rows, or of this block's, a block for each block of columns.
@@ -158,23 +168,27 @@ private:
             b, loc, adaptor.getDest(), hw::scaleHalfIndex(half, k) * fp4::pipe::kScaleBlockBytes);
         if (box.part)
           target = fp4::stridedPointer(b, loc, target, box.part, fp4::pipe::kScaleBlockBytes);
-        loadBox(b, op, adaptor, ofHalf, target,
-                coordinates(b, loc, tile, ofHalf.row, column, /*panel=*/0));
+        loadAll(b, op, adaptor, ofHalf,
+                Copy{target, coordinates(b, loc, tile, ofHalf.row, column, /*panel=*/0)});
       }
   }
 
-  void loadBox(OpBuilder &b, fp4::pipe::LoadOp op, OpAdaptor adaptor, const Box &box, Value target,
-               ValueRange place) const {
+  /// One thread issues all copies. Those with a mask come together, because ptxas moves the mask
+  /// from a register of a thread for every election.
+  void loadAll(OpBuilder &b, fp4::pipe::LoadOp op, OpAdaptor adaptor, const Box &box,
+               ArrayRef<Copy> copies) const {
     Location loc = op.getLoc();
     bool toCta = !box.mask && !box.group;
-    if (!toCta)
-      target = inCluster(b, loc, target, *state.target);
     Value map = fp4::mapOfLoad(b, op, adaptor.getMap(), adaptor.getRows());
+    SmallVector<Value> targets;
+    for (const Copy &copy : copies)
+      targets.push_back(toCta ? copy.target : inCluster(b, loc, copy.target, *state.target));
     fp4::emitOnce(b, loc, state, op, [&] {
-      NVVM::CpAsyncBulkTensorGlobalToSharedClusterOp::create(
-          b, loc, target, map, place, box.barrier, /*im2colOffsets=*/ValueRange(), box.mask,
-          /*l2CacheHint=*/Value(), NVVM::TMALoadMode::TILE, /*isCTAOnly=*/toCta, box.group,
-          /*predicate=*/Value());
+      for (auto [copy, target] : llvm::zip_equal(copies, targets))
+        NVVM::CpAsyncBulkTensorGlobalToSharedClusterOp::create(
+            b, loc, target, map, copy.place, box.barrier, /*im2colOffsets=*/ValueRange(), box.mask,
+            /*l2CacheHint=*/Value(), NVVM::TMALoadMode::TILE, /*isCTAOnly=*/toCta, box.group,
+            /*predicate=*/Value());
     });
   }
 

@@ -20,9 +20,9 @@ gpu.func @load(%map: !map, %row: i32, %col: i32, %it: i32) kernel {
     // CHECK-DAG: %[[C64:.*]] = llvm.mlir.constant(64 : i32)
     // CHECK: %[[TILE:.*]] = llvm.inttoptr %{{.*}} : i32 to !llvm.ptr<3>
     %x = pipe.producer_acquire %xs[%it] : !xs
-    // CHECK: nvvm.cp.async.bulk.tensor.shared.cluster.global %[[TILE]], %[[MAP]], %{{.*}}, box[%[[COL]], %[[ROW]]]
-    // CHECK: %[[NEXT:.*]] = llvm.add %[[COL]], %[[C64]]
     // CHECK: %[[PANEL:.*]] = llvm.getelementptr inbounds %[[TILE]][8192]
+    // CHECK: %[[NEXT:.*]] = llvm.add %[[COL]], %[[C64]]
+    // CHECK: nvvm.cp.async.bulk.tensor.shared.cluster.global %[[TILE]], %[[MAP]], %{{.*}}, box[%[[COL]], %[[ROW]]]
     // CHECK: nvvm.cp.async.bulk.tensor.shared.cluster.global %[[PANEL]], %[[MAP]], %{{.*}}, box[%[[NEXT]], %[[ROW]]]
     pipe.load %map[%row, %col] into %x signals %xs[%it] : !map, !x, !xs
   }
