@@ -1,7 +1,9 @@
 // Elementwise programs: their text, and their evaluation in fp32.
 #include "fp4/Numerics/Elementwise.h"
 #include "fp4/Numerics/E4M3.h"
+#include "fp4/Numerics/Remainder.h"
 #include "fp4/Numerics/Transcendentals.h"
+#include "fp4/Numerics/Trigonometry.h"
 #include <algorithm>
 #include <bit>
 #include <charconv>
@@ -19,7 +21,9 @@ struct Integer {
   uint32_t bits; ///< in two's complement; sums wrap
   Integer operator+(int y) const { return {bits + static_cast<uint32_t>(y)}; }
   Integer operator-(int y) const { return {bits - static_cast<uint32_t>(y)}; }
+  Integer operator+(Integer y) const { return {bits + y.bits}; }
   Integer operator-(Integer y) const { return {bits - y.bits}; }
+  Integer operator*(Integer y) const { return {bits * y.bits}; }
   Integer operator&(int y) const { return {bits & static_cast<uint32_t>(y)}; }
   Integer operator|(Integer y) const { return {bits | y.bits}; }
   Integer operator>>(int y) const {
@@ -53,6 +57,18 @@ Real floatOf(Integer x) { return {std::bit_cast<float>(x.bits)}; }
 Real selectLess(Real x, Real y, Real then, Real otherwise) {
   return x.value < y.value ? then : otherwise;
 }
+Integer selectLess(Real x, Real y, Integer then, Integer otherwise) {
+  return x.value < y.value ? then : otherwise;
+}
+Integer like(Integer, uint32_t constant) { return {constant}; }
+Integer highProduct(Integer x, Integer y) {
+  return {static_cast<uint32_t>(uint64_t(x.bits) * y.bits >> 32)};
+}
+Integer funnel(Integer high, Integer low, Integer n) {
+  const uint64_t both = uint64_t(high.bits) << 32 | low.bits;
+  return {static_cast<uint32_t>(both << (n.bits & 31) >> 32)};
+}
+Real realOf(Integer x) { return {static_cast<float>(static_cast<int32_t>(x.bits))}; }
 
 //===----------------------------------------------------------------------===//
 // Operations
@@ -94,6 +110,14 @@ constexpr std::array rows = {
     OpRow{ElementOp::LogOfOnePlus, "log1p", 1, [](float x, float, float) { return logarithmOfOnePlus(x); }},
     OpRow{ElementOp::Tanh, "tanh", 1, [](float x, float, float) { return hyperbolicTangent(x); }},
     OpRow{ElementOp::Erf, "erf", 1, [](float x, float, float) { return errorFunction(x); }},
+    OpRow{ElementOp::Erfc, "erfc", 1,
+          [](float x, float, float) { return complementOfErrorFunction(x); }},
+    OpRow{ElementOp::Sin, "sin", 1, [](float x, float, float) { return sine(x); }},
+    OpRow{ElementOp::Cos, "cos", 1, [](float x, float, float) { return cosine(x); }},
+    OpRow{ElementOp::Atan, "atan", 1, [](float x, float, float) { return arcTangent(x); }},
+    OpRow{ElementOp::Power, "power", 2, [](float x, float y, float) { return power(x, y); }},
+    OpRow{ElementOp::Remainder, "remainder", 2,
+          [](float x, float y, float) { return remainder(x, y); }},
     OpRow{ElementOp::Sqrt, "sqrt", 1, [](float x, float, float) { return std::sqrt(x); }},
     OpRow{ElementOp::ReciprocalSqrt, "rsqrt", 1, [](float x, float, float) { return 1 / std::sqrt(x); }},
     OpRow{ElementOp::FusedMultiplyAdd, "fma", 3,
@@ -214,6 +238,12 @@ float logarithmOfTwo(float x) { return logarithmOfTwo(Real{x}).value; }
 float logarithmOfOnePlus(float x) { return logarithmOfOnePlus(Real{x}).value; }
 float hyperbolicTangent(float x) { return hyperbolicTangent(Real{x}).value; }
 float errorFunction(float x) { return errorFunction(Real{x}).value; }
+float complementOfErrorFunction(float x) { return complementOfErrorFunction(Real{x}).value; }
+float sine(float x) { return sine(Real{x}).value; }
+float cosine(float x) { return cosine(Real{x}).value; }
+float arcTangent(float x) { return arcTangent(Real{x}).value; }
+float power(float x, float y) { return power(Real{x}, Real{y}).value; }
+float remainder(float x, float y) { return remainder(Real{x}, Real{y}).value; }
 
 std::string ElementProgram::text() const {
   std::string text = std::to_string(inputs) + ":";

@@ -44,6 +44,12 @@ enum class ElementOp : uint8_t {
   LogOfOnePlus,
   Tanh,
   Erf,
+  Erfc,
+  Sin,
+  Cos,
+  Atan,
+  Power,     ///< operand 0 to the power of operand 1, with the special cases of IEEE 754
+  Remainder, ///< of operand 0 by operand 1, exact, with the sign of operand 0
   Sqrt,
   ReciprocalSqrt, ///< 1 / sqrt, which rounds twice
   FusedMultiplyAdd,
@@ -108,5 +114,11 @@ float logarithmOfTwo(float x);
 float logarithmOfOnePlus(float x);
 float hyperbolicTangent(float x);
 float errorFunction(float x);
+float complementOfErrorFunction(float x);
+float sine(float x); ///< Trigonometry.h
+float cosine(float x);
+float arcTangent(float x);
+float power(float x, float y);
+float remainder(float x, float y); ///< Remainder.h
 
 } // namespace fp4::numerics

@@ -4,7 +4,9 @@
 #include "Float32.h"
 #include "InlinePtx.h"
 
+#include "fp4/Numerics/Remainder.h"
 #include "fp4/Numerics/Transcendentals.h"
+#include "fp4/Numerics/Trigonometry.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -121,6 +123,20 @@ private:
         .Default([&](Operation *) { return emitMath(op); });
   }
 
+  /// Functions of several steps that activations seldom have.
+  Value emitSeldom(Operation &op) {
+    auto x = [&] { return operand(op, 0); };
+    auto y = [&] { return operand(op, 1); };
+    return TypeSwitch<Operation *, Value>(&op)
+        .Case([&](math::ErfcOp) { return Value(numerics::complementOfErrorFunction(x())); })
+        .Case([&](math::SinOp) { return Value(numerics::sine(x())); })
+        .Case([&](math::CosOp) { return Value(numerics::cosine(x())); })
+        .Case([&](math::AtanOp) { return Value(numerics::arcTangent(x())); })
+        .Case([&](math::PowFOp) { return Value(numerics::power(x(), y())); })
+        .Case([&](arith::RemFOp) { return Value(numerics::remainder(x(), y())); })
+        .Default([&](Operation *) { return emitSame(op); });
+  }
+
   /// Functions of math that are several steps, or an operation of llvm.
   Value emitMath(Operation &op) {
     auto x = [&] { return operand(op, 0); };
@@ -147,7 +163,7 @@ private:
         .Case([&](math::ClampFOp) {
           return Value(maximum(minimum(x(), operand(op, 2)), operand(op, 1)));
         })
-        .Default([&](Operation *) { return emitSame(op); });
+        .Default([&](Operation *) { return emitSeldom(op); });
   }
 
   Value emitConstant(arith::ConstantOp op) {

@@ -23,21 +23,25 @@ public:
 
   Bits32 operator+(int y) const { return apply<mlir::arith::AddIOp>(constant(y)); }
   Bits32 operator-(int y) const { return apply<mlir::arith::SubIOp>(constant(y)); }
+  Bits32 operator+(Bits32 y) const { return apply<mlir::arith::AddIOp>(y); }
   Bits32 operator-(Bits32 y) const { return apply<mlir::arith::SubIOp>(y); }
+  Bits32 operator*(Bits32 y) const { return apply<mlir::arith::MulIOp>(y); }
   Bits32 operator&(int y) const { return apply<mlir::arith::AndIOp>(constant(y)); }
   Bits32 operator|(Bits32 y) const { return apply<mlir::arith::OrIOp>(y); }
   Bits32 operator>>(int y) const { return apply<mlir::arith::ShRSIOp>(constant(y)); }
   Bits32 operator<<(int y) const { return apply<mlir::arith::ShLIOp>(constant(y)); }
 
-private:
-  template <typename OpT> Bits32 apply(mlir::Value y) const {
-    return {*b, OpT::create(*b, value, y)};
-  }
+  /// A constant of the type of this.
   mlir::Value constant(int number) const {
     mlir::Attribute attr = b->getI32IntegerAttr(number);
     if (auto vector = mlir::dyn_cast<mlir::VectorType>(value.getType()))
       attr = mlir::DenseElementsAttr::get(vector, attr);
     return mlir::arith::ConstantOp::create(*b, mlir::cast<mlir::TypedAttr>(attr));
+  }
+
+private:
+  template <typename OpT> Bits32 apply(mlir::Value y) const {
+    return {*b, OpT::create(*b, value, y)};
   }
 
   mlir::ImplicitLocOpBuilder *b;
@@ -92,10 +96,26 @@ inline Float32 floatOf(Bits32 x) {
     type = vector.clone(type);
   return {x.builder(), mlir::arith::BitcastOp::create(x.builder(), type, x)};
 }
-inline Float32 selectLess(Float32 x, Float32 y, Float32 then, Float32 otherwise) {
+/// `T` is Float32 or Bits32.
+template <typename T> T selectLess(Float32 x, Float32 y, T then, T otherwise) {
   mlir::Value less =
       mlir::arith::CmpFOp::create(x.builder(), mlir::arith::CmpFPredicate::OLT, x, y);
   return {x.builder(), mlir::arith::SelectOp::create(x.builder(), less, then, otherwise)};
+}
+
+inline Bits32 like(Bits32 x, unsigned number) {
+  return {x.builder(), x.constant(static_cast<int>(number))};
+}
+inline Bits32 highProduct(Bits32 x, Bits32 y) {
+  return {x.builder(), mlir::arith::MulUIExtendedOp::create(x.builder(), x, y).getHigh()};
+}
+inline Bits32 funnel(Bits32 high, Bits32 low, Bits32 n) {
+  mlir::Type type = mlir::Value(high).getType();
+  return {high.builder(), mlir::LLVM::FshlOp::create(high.builder(), type, high, low, n)};
+}
+inline Float32 realOf(Bits32 x) {
+  Float32 same = floatOf(x);
+  return {x.builder(), mlir::arith::SIToFPOp::create(x.builder(), same.type(), x)};
 }
 
 } // namespace fp4
