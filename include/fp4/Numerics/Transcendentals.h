@@ -70,6 +70,12 @@ template <typename F> F exponential(F x) {
   return timesPowerOfTwo(exponentialOfRest(parts.r) + like(x, 1.f), parts.n());
 }
 
+/// e^x of |x| up to 87, where 2^n is an fp32 number: the same bits in fewer instructions.
+template <typename F> F exponentialOfModest(F x) {
+  ExponentParts<F> parts(x);
+  return (exponentialOfRest(parts.r) + like(x, 1.f)) * powerOfTwo(x, parts.n());
+}
+
 /// 2^r of |r| up to 1/2.
 template <typename F> F powerOfRest(F r) {
   constexpr float tail[] = {0x1.62e430p-1f, 0x1.ebfbdcp-3f,  0x1.c6aed6p-5f,
@@ -162,7 +168,7 @@ template <typename F> F hyperbolicTangent(F x) {
                             -0x1.778f9cp-8f};
   F a = magnitude(x), square = x * x, one = like(x, 1.f);
   F small = fma(square * x, polynomial(square, tail), x);
-  F large = one - like(x, 2.f) / (exponential(a + a) + one);
+  F large = one - like(x, 2.f) / (exponentialOfModest(minimum(a + a, like(x, 80.f))) + one);
   return withSignOf(selectLess(a, like(x, 0.625f), small, large), x); // of -0 too
 }
 
@@ -178,7 +184,7 @@ template <typename F> F errorFunction(F x) {
                            0x1.6b864ep-6f,   -0x1.8da970p-9f, 0x1.990c12p-13f}; // ln(1 - erf)
   F a = magnitude(x);
   F small = errorFunctionNearZero(x);
-  F large = like(x, 1.f) - exponential(polynomial(minimum(a, like(x, 4.f)), far));
+  F large = like(x, 1.f) - exponentialOfModest(polynomial(minimum(a, like(x, 4.f)), far));
   return withSignOf(selectLess(a, like(x, 0.9375f), small, large), x);
 }
 
