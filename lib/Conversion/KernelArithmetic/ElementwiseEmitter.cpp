@@ -194,10 +194,6 @@ private:
   VectorType type;
 };
 
-/// Lanes that are computed together: the steps of a lane follow each other closely, so that few
-/// numbers are in registers at a time.
-constexpr int64_t kLanes = 8;
-
 /// `count` lanes of `value` from `first` on.
 Value sliceOf(ImplicitLocOpBuilder &b, Value value, int64_t first, int64_t count) {
   auto lanes = llvm::to_vector(llvm::seq<int32_t>(first, first + count));
@@ -217,14 +213,14 @@ SmallVector<Value> emitPiece(ImplicitLocOpBuilder &b, Block &body, ValueRange ar
 } // namespace
 
 SmallVector<Value> fp4::emitElementwise(ImplicitLocOpBuilder &b, Block &body,
-                                        ValueRange arguments) {
+                                        ValueRange arguments, int64_t atOnce) {
   auto type = cast<VectorType>(arguments.front().getType());
   int64_t lanes = type.getNumElements();
-  if (lanes <= kLanes)
+  if (lanes <= atOnce)
     return emitPiece(b, body, arguments);
   SmallVector<SmallVector<Value>> elements(body.getTerminator()->getNumOperands());
-  for (int64_t first = 0; first < lanes; first += kLanes) {
-    int64_t count = std::min(kLanes, lanes - first);
+  for (int64_t first = 0; first < lanes; first += atOnce) {
+    int64_t count = std::min(atOnce, lanes - first);
     SmallVector<Value> piece = llvm::map_to_vector(
         arguments, [&](Value argument) { return sliceOf(b, argument, first, count); });
     for (auto [results, value] : llvm::zip_equal(elements, emitPiece(b, body, piece)))

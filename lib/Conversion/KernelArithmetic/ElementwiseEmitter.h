@@ -14,8 +14,11 @@ namespace fp4 {
 
 /// What the terminator of `body` yields where its arguments are `arguments`: vectors of f32 of one
 /// length, one for each argument. Results are exactly representable in the types that are yielded.
+/// So many lanes are computed `atOnce`: the steps of a lane follow each other closely, so that few
+/// numbers are in registers at a time.
 llvm::SmallVector<mlir::Value> emitElementwise(mlir::ImplicitLocOpBuilder &builder,
-                                               mlir::Block &body, mlir::ValueRange arguments);
+                                               mlir::Block &body, mlir::ValueRange arguments,
+                                               int64_t atOnce = 8);
 
 /// `value`, a vector of f32, bf16 or f16, as f32, and back, to f8E4M3FN too.
 mlir::Value widenToF32(mlir::ImplicitLocOpBuilder &builder, mlir::Value value);

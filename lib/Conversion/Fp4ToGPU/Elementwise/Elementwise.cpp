@@ -24,6 +24,9 @@ namespace {
 
 constexpr int64_t kRunBytes = 32;
 constexpr unsigned kAccessBytes = 16;
+/// Pairs are what packed arithmetic takes. With 8 lanes at a time gelu on bf16 takes 66 registers
+/// instead of 52 and, predicted on sm_100a, 7 % more time, and powf 9 %.
+constexpr int64_t kLanesOfStreams = 2;
 
 RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 int64_t bytesOf(RankedTensorType type) { return type.getElementTypeBitWidth() / 8; }
@@ -55,7 +58,7 @@ public:
       SmallVector<Value> arguments;
       for (auto [i, input] : llvm::enumerate(inputs))
         arguments.push_back(load(input, i, item));
-      SmallVector<Value> values = emitElementwise(b, *op.getBody(), arguments);
+      SmallVector<Value> values = emitElementwise(b, *op.getBody(), arguments, kLanesOfStreams);
       for (auto [value, output, type] : llvm::zip_equal(values, outputs, types))
         store(narrowTo(b, value, type.getElementType()), output, item, type);
       return SmallVector<Value>();
