@@ -43,7 +43,7 @@ func.func @biased(%a: tensor<?x1024xf4E2M1FN>, %sa: !s, %b: tensor<512x1024xf4E2
 }
 
 // 16 elements of bf16 in two accesses of 16 bytes, from each of two tensors.
-// STREAM: .reqntid 128
+// STREAM: .reqntid 256
 // STREAM-COUNT-4: ld.global.nc.v4.b32
 // STREAM-NOT: ld.global
 // STREAM-COUNT-2: st.global.v4.b32

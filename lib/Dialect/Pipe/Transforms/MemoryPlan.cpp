@@ -106,7 +106,7 @@ static int64_t stagesOfFragments(ChannelOp channel) {
 /// stored to global memory, one stage is read while the next is filled; fragments leave registers
 /// all at once, because the tensor core waits for that. Scales that have a channel of their own
 /// come in parts of a k tile, of which three cover a copy.
-static int64_t mostStages(ChannelOp channel, int64_t most) {
+int64_t fp4::pipe::mostStages(ChannelOp channel, int64_t most) {
   constexpr int64_t mostScales = 4;
   if (hasOnlyScales(channel))
     most = std::min(most, mostScales);

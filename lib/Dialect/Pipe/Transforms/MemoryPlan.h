@@ -84,6 +84,9 @@ struct MemoryPlan {
   int64_t tmemColumns = 0; ///< columns to allocate: a power of two, at least 32
 };
 
+/// Of `most` stages, those that a channel can use.
+int64_t mostStages(ChannelOp channel, int64_t most);
+
 /// Chooses depths and lays out both memories. Fails, with an error on `kernel`, when one stage per
 /// channel does not fit.
 llvm::FailureOr<MemoryPlan> planMemory(mlir::gpu::GPUFuncOp kernel, const hw::TargetModel &target,

@@ -30,6 +30,7 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Dominance.h"
 #include "mlir/IR/PatternMatch.h"
+#include "mlir/IR/Remarks.h"
 
 namespace fp4::pipe {
 #define GEN_PASS_DEF_PIPELINECHANNELS
@@ -223,8 +224,8 @@ static LogicalResult announceBytes(gpu::GPUFuncOp kernel) {
 // Sets of tensor memory columns
 //===----------------------------------------------------------------------===//
 
-/// Where a channel has more stages than the tensor memory tiles made from it have sets, the role waits
-/// until the products that read a set are complete before it fills the set again.
+/// Where a channel has more stages than the tensor memory tiles made from it have sets, the role
+/// waits until the products that read a set are complete before it fills the set again.
 static void protectStageTiles(gpu::GPUFuncOp kernel) {
   llvm::SmallPtrSet<Operation *, 4> done;
   kernel.walk([&](TmemTileOpInterface tile) {
@@ -296,6 +297,35 @@ static FailureOr<unsigned> takeLimit(gpu::GPUFuncOp kernel, StringRef name, unsi
   return unsigned(std::min<int64_t>(number.getInt(), limit));
 }
 
+/// What the attribute `name` of the kernel asks for, or 0.
+static int64_t askedFor(gpu::GPUFuncOp kernel, StringRef name) {
+  auto number = kernel->getAttrOfType<IntegerAttr>(name);
+  return number ? number.getInt() : 0;
+}
+
+/// Says where the deepest of the channels that TMA fills, or of those in tensor memory, has less
+/// than was asked for. `limit` is that of the pass.
+static void tellReduced(gpu::GPUFuncOp kernel, const MemoryPlan &plan, StringRef what,
+                        int64_t asked, int64_t limit) {
+  const ChannelPlan *deepest = nullptr;
+  for (const ChannelPlan &channel : plan.channels) {
+    bool isMeant = what == "stages" ? channel.isShared() &&
+                                          ChannelOp(channel.channel).getProducer() == Engine::Tma
+                                    : !channel.isShared();
+    if (isMeant && (!deepest || channel.depth > deepest->depth))
+      deepest = &channel;
+  }
+  if (!deepest || deepest->depth >= asked)
+    return;
+  int64_t most = mostStages(deepest->channel, limit);
+  std::string why = deepest->depth + deepest->step > most
+                        ? "a channel like this one has at most " + std::to_string(most)
+                        : "its memory has no room for more";
+  remark::missed(ChannelOp(deepest->channel).getLoc(),
+                 remark::RemarkOpts::name(what).category("pipe-pipeline"))
+      << remark::reason("{0} of {1} {2} that are asked for: {3}", deepest->depth, asked, what, why);
+}
+
 namespace {
 struct PipelineChannelsPass : fp4::pipe::impl::PipelineChannelsBase<PipelineChannelsPass> {
   using PipelineChannelsBase::PipelineChannelsBase;
@@ -304,6 +334,8 @@ struct PipelineChannelsPass : fp4::pipe::impl::PipelineChannelsBase<PipelineChan
     FailureOr<hw::TargetModel> target = targetOf(kernel);
     if (failed(target))
       return failure();
+    int64_t askedStages = askedFor(kernel, PipeDialect::kMaxStagesAttr),
+            askedAccumulators = askedFor(kernel, PipeDialect::kMaxAccumulatorsAttr);
     auto stages = takeLimit(kernel, PipeDialect::kMaxStagesAttr, maxStages);
     auto accumulators = takeLimit(kernel, PipeDialect::kMaxAccumulatorsAttr, maxAccumulators);
     if (failed(stages) || failed(accumulators))
@@ -312,6 +344,8 @@ struct PipelineChannelsPass : fp4::pipe::impl::PipelineChannelsBase<PipelineChan
         planMemory(kernel, *target, {*stages, *accumulators, reserveBytes});
     if (failed(plan))
       return failure();
+    tellReduced(kernel, *plan, "stages", askedStages, maxStages);
+    tellReduced(kernel, *plan, "accumulators", askedAccumulators, maxAccumulators);
     applyPlan(kernel, *plan);
     if (failed(threadCounters(kernel)) || failed(announceBytes(kernel)))
       return failure();
