@@ -5,6 +5,8 @@ A problem is one of these kinds, with M rows of activations, N x K weights, and 
   bf16_nvfp4    bf16 activations, NVFP4 weights with a scale of the tensor
   bf16_mxfp4    bf16 activations, MXFP4 weights
   e4m3_mxfp4    e4m3 activations with a scale for each row, MXFP4 weights
+  nvfp4_nvfp4   NVFP4 operands without scales of tensors
+  mxfp4_mxfp4   MXFP4 operands
   fp8           e4m3 operands, activations with f32 scales of 1 x 128, weights with 128 x 128
   contiguous    the same, groups of equal numbers of rows one after the other, each with weights of its own
   masked        the same, groups in buffers of equal size, of which the first rows are used
@@ -16,9 +18,11 @@ from typing import Any
 
 import torch
 
-KINDS = ("bf16_nvfp4", "bf16_mxfp4", "e4m3_mxfp4", "fp8", "contiguous", "masked")
+KINDS = ("bf16_nvfp4", "bf16_mxfp4", "e4m3_mxfp4", "nvfp4_nvfp4", "mxfp4_mxfp4", "fp8", "contiguous", "masked")
 E2M1 = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0)
-BLOCK = {"bf16_nvfp4": 16, "bf16_mxfp4": 32, "e4m3_mxfp4": 32}
+#: Elements of a block of weights, and of activations where these are packed too.
+BLOCK = {"bf16_nvfp4": 16, "bf16_mxfp4": 32, "e4m3_mxfp4": 32, "nvfp4_nvfp4": 16, "mxfp4_mxfp4": 32}
+PACKED = ("nvfp4_nvfp4", "mxfp4_mxfp4")
 #: An H200 as its specification has it: bytes per second, and operations per second for each kind of product.
 MEMORY, BF16, FP8 = 4.8e12, 989e12, 1979e12
 
@@ -61,14 +65,17 @@ class Problem:
     def bytes(self) -> int:
         """What has to move between memory and the chip: each operand and the result once."""
         weights, activations = self.groups * self.n * self.k, self.rows * self.k
+        if self.kind in PACKED:
+            activations = activations // 2 + activations // BLOCK[self.kind]
+        elif self.kind.startswith("bf16"):
+            activations *= 2
         if self.kind in BLOCK:
-            size = 2 if self.kind.startswith("bf16") else 1
-            return weights // 2 + weights // BLOCK[self.kind] + size * activations + 2 * self.rows * self.n
+            return weights // 2 + weights // BLOCK[self.kind] + activations + 2 * self.rows * self.n
         return weights + weights // 4096 + activations + activations // 32 + 2 * self.rows * self.n
 
     def roof(self) -> tuple[float, str]:
         """The least time in us that the specification of an H200 allows, and what bounds it."""
-        peak = BF16 if self.kind.startswith("bf16") else FP8
+        peak = BF16 if self.kind.startswith("bf16") or self.kind in PACKED else FP8
         memory, tensor = 1e6 * self.bytes / MEMORY, 1e6 * self.flops / peak
         return (memory, "memory") if memory > tensor else (tensor, "tensor core")
 
@@ -76,6 +83,7 @@ class Problem:
 #: N x K of weights, and rows of activations.
 WEIGHTS = ((8192, 8192), (7168, 16384), (4096, 7168))
 ROWS = (1, 16, 64, 128, 256, 1024, 4096)
+PACKED_ROWS = (16, 64, 8192)
 #: DeepGEMM's five of 4096 rows, and of groups.
 TALL = ((7168, 16384), (4096, 7168), (24576, 1536), (7168, 2048), (32768, 512))
 GROUPED = ((6144, 7168), (7168, 3072), (4096, 4096), (4096, 2048))
@@ -87,8 +95,10 @@ def every() -> list[Problem]:
     found += [Problem("fp8", 4096, n, k) for n, k in TALL]
     found += [Problem("contiguous", 4 * 8192, n, k, 4) for n, k in GROUPED]
     found += [Problem("masked", 4 * 1024, n, k, 4, (255, 190, 301, 278)) for n, k in GROUPED[:2]]
-    return found + [Problem(kind, rows, n, k) for kind in BLOCK for n, k in WEIGHTS for rows in ROWS
-                    if kind != "bf16_mxfp4" or rows in (1, 64, 1024)]
+    found += [Problem(kind, rows, n, k) for kind in BLOCK if kind not in PACKED for n, k in WEIGHTS for rows in ROWS
+              if kind != "bf16_mxfp4" or rows in (1, 64, 1024)]
+    return found + [Problem(kind, rows, n, k) for kind in PACKED for n, k in WEIGHTS for rows in PACKED_ROWS
+                    if rows <= 64 or (n, k) == WEIGHTS[0]]
 
 
 @dataclasses.dataclass
@@ -97,8 +107,8 @@ class Operands:
     each of them rearranges weights when a model is loaded."""
 
     problem: Problem
-    x: Any  # M x K, bf16 or e4m3
-    row_scales: Any  # M x K/128 f32 (fp8), M x 1 f32 (e4m3_mxfp4), or None
+    x: Any  # M x K, bf16 or e4m3, or M x K/2 bytes as those of weights
+    row_scales: Any  # M x K/128 f32 (fp8), M x 1 f32 (e4m3_mxfp4), M x K/block bytes (of fp4), or None
     weights: Any  # G*N x K/2 bytes of two codes, the even column low; or G*N x K e4m3
     scales: Any  # N x K/block bytes, or G*N/128 x K/128 f32
     tensor_scale: Any  # f32 scalar (bf16_nvfp4), or None
@@ -123,13 +133,16 @@ def make_operands(problem: Problem, seed: int, device: str = "cuda") -> Operands
     def uniform(*shape: int) -> Any:
         return 2.0 ** -6 * (0.5 + torch.rand(*shape, generator=generator, device=device))
 
+    def block_scales(rows: int) -> Any:
+        if kind.endswith("nvfp4"):
+            return normal(rows, k // 16).abs().add(0.25).to(torch.float8_e4m3fn).view(torch.uint8)
+        return integers(124, 130, rows, k // 32)
+
     if kind in BLOCK:
-        tensor_scale = None
-        if kind == "bf16_nvfp4":
-            scales = normal(n, k // 16).abs().add(0.25).to(torch.float8_e4m3fn).view(torch.uint8)
-            tensor_scale = torch.tensor(0.0078125, device=device)
-        else:
-            scales = integers(124, 130, n, k // 32)
+        tensor_scale, scales = torch.tensor(0.0078125, device=device) if kind == "bf16_nvfp4" else None, block_scales(n)
+        if kind in PACKED:
+            x, row_scales = integers(0, 256, m, k // 2), block_scales(m)
+            return Operands(problem, x, row_scales, integers(0, 256, n, k // 2), scales, tensor_scale)
         x, row_scales = normal(m, k).to(torch.bfloat16), None
         if kind == "e4m3_mxfp4":
             x, row_scales = (16 * x).to(torch.float8_e4m3fn), uniform(m, 1)
@@ -141,23 +154,37 @@ def make_operands(problem: Problem, seed: int, device: str = "cuda") -> Operands
 
 def dequantized_weights(operands: Operands) -> Any:
     """G*N x K in f32, exactly; without the scale of the tensor."""
-    problem, weights = operands.problem, operands.weights
+    problem = operands.problem
     if problem.kind not in BLOCK:
         scales = operands.scales.repeat_interleave(128, 0).repeat_interleave(128, 1)
-        return weights.float() * scales
-    values = torch.tensor(E2M1 + tuple(-v for v in E2M1), device=weights.device)
-    codes = torch.stack((weights & 15, weights >> 4), -1).view(weights.shape[0], -1)
-    kind = torch.float8_e4m3fn if problem.kind == "bf16_nvfp4" else torch.float8_e8m0fnu
-    scales = operands.scales.view(kind).float().repeat_interleave(BLOCK[problem.kind], 1)
-    return values[codes.int()] * scales
+        return operands.weights.float() * scales
+    return _dequantized(problem, operands.weights, operands.scales)
+
+
+def dequantized_activations(operands: Operands) -> Any:
+    """M x K in f32, exactly; scales of whole rows are left out."""
+    problem = operands.problem
+    if problem.kind in PACKED:
+        return _dequantized(problem, operands.x, operands.row_scales)
+    x = operands.x.float()
+    return x if problem.kind in BLOCK else x * operands.row_scales.repeat_interleave(128, 1)
+
+
+def _dequantized(problem: Problem, packed: Any, scales: Any) -> Any:
+    values = torch.tensor(E2M1 + tuple(-v for v in E2M1), device=packed.device)
+    codes = torch.stack((packed & 15, packed >> 4), -1).view(packed.shape[0], -1)
+    return values[codes.int()] * scales.view(scale_type(problem)).float().repeat_interleave(BLOCK[problem.kind], 1)
+
+
+def scale_type(problem: Problem) -> Any:
+    """The type of the scales of blocks of 4-bit numbers."""
+    return torch.float8_e4m3fn if problem.kind.endswith("nvfp4") else torch.float8_e8m0fnu
 
 
 def reference(operands: Operands) -> Any:
     """The product in f32, M x N; rows of no group are NaN, which `difference` leaves out."""
-    problem, x = operands.problem, operands.x.float()
+    problem, x = operands.problem, dequantized_activations(operands)
     weights = dequantized_weights(operands)
-    if problem.kind not in BLOCK:
-        x = x * operands.row_scales.repeat_interleave(128, 1)
     per_group = problem.m // problem.groups
     result = torch.full((problem.m, problem.n), float("nan"), device=x.device)
     for group in range(problem.groups):

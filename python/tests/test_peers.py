@@ -36,7 +36,8 @@ from problems import Problem, difference, make_operands, reference  # noqa: E402
 
 SMALL = [Problem("bf16_nvfp4", 3, 128, 128), Problem("bf16_mxfp4", 3, 128, 128),
          Problem("e4m3_mxfp4", 3, 128, 128), Problem("fp8", 5, 256, 256),
-         Problem("contiguous", 8, 128, 256, 2), Problem("masked", 8, 128, 256, 2, (3, 0))]
+         Problem("contiguous", 8, 128, 256, 2), Problem("masked", 8, 128, 256, 2, (3, 0)),
+         Problem("nvfp4_nvfp4", 3, 128, 128), Problem("mxfp4_mxfp4", 3, 128, 256)]
 
 
 class Operands(unittest.TestCase):
@@ -49,6 +50,9 @@ class Operands(unittest.TestCase):
         self.assertEqual(many.flops, 2 * 4096 * 4096 * 7168)
         self.assertEqual(many.roof()[1], "tensor core")
         self.assertEqual(Problem("masked", 8, 128, 256, 2, (3, 0)).flops, 2 * 3 * 128 * 256)
+        both = Problem("nvfp4_nvfp4", 16, 8192, 8192)
+        self.assertEqual(both.bytes, (8192 + 16) * 8192 * 9 // 16 + 2 * 16 * 8192)
+        self.assertEqual(Problem("mxfp4_mxfp4", 8192, 8192, 8192).roof()[1], "tensor core")
 
     def test_names_are_unique(self) -> None:
         names = [problem.name for problem in problems.every()]
@@ -66,8 +70,8 @@ class Operands(unittest.TestCase):
             operands = make_operands(problem, 1, "cpu")
             expected, row, column = reference(operands), 2, 77
             weights = problems.dequantized_weights(operands).double()[column]
-            x = operands.x.double()[row]
-            if operands.row_scales is not None:
+            x = problems.dequantized_activations(operands).double()[row]
+            if problem.kind == "e4m3_mxfp4":  # the other scales are in x already
                 scales = operands.row_scales.double()[row]
                 x = x * scales.repeat_interleave(x.numel() // scales.numel())
             value = float((x * weights).sum())
@@ -81,6 +85,13 @@ class Operands(unittest.TestCase):
         operands.weights[:] = 0xF2  # the even column has code 2, the odd one code 15
         operands.scales[:] = 128  # two
         self.assertEqual(problems.dequantized_weights(operands)[5, :4].tolist(), [2, -12, 2, -12])
+
+    def test_codes_of_activations_become_values(self) -> None:
+        operands = make_operands(SMALL[7], 0, "cpu")
+        operands.x[:] = 0x2F
+        operands.row_scales[:] = 126  # a half
+        found = problems.dequantized_activations(operands)
+        self.assertEqual((found.shape, found[1, :2].tolist()), ((3, 256), [-3, 0.5]))
 
     def test_weights_of_w4a8_are_e4m3(self) -> None:
         weights = problems.dequantized_weights(make_operands(SMALL[2], 3, "cpu"))
@@ -254,6 +265,9 @@ class Layouts(unittest.TestCase):
         self.assertEqual(ranges_of(Problem("bf16_nvfp4", 16, 7168, 16384)), [2, 4])
         self.assertEqual(ranges_of(Problem("bf16_nvfp4", 256, 8192, 8192)), [1])
         self.assertEqual(ranges_of(SMALL[4]), [1])
+        self.assertEqual(ranges_of(Problem("nvfp4_nvfp4", 16, 8192, 8192)), [2])
+        self.assertEqual(ranges_of(Problem("mxfp4_mxfp4", 64, 4096, 7168)), [4])
+        self.assertEqual(ranges_of(Problem("nvfp4_nvfp4", 8192, 8192, 8192)), [1])
 
     def test_cublas_without_scales(self) -> None:
         self.assertEqual(Cublas().cases(pathlib.Path("."), SMALL[5]), [])
@@ -281,7 +295,8 @@ class InTheSimulator(unittest.TestCase):
             library.check(folder)
             for problem in SMALL:
                 sets = [make_operands(problem, seed, "cpu") for seed in range(2)]
-                for case in library.cases(folder, problem)[-1:]:
+                cases = library.cases(folder, problem)
+                for case in cases if problem.kind in problems.PACKED else cases[-1:]:
                     prepared = library.run(folder, case, sets)
                     for launch in prepared.launches:
                         launch()

@@ -1,4 +1,4 @@
-"""cuBLAS and cuBLASLt, through PyTorch: bf16 products of weights that were dequantized beforehand, FP8 products
+"""cuBLAS and cuBLASLt, through PyTorch: bf16 products of operands that were dequantized beforehand, FP8 products
 with one scale for each operand, and with scales of blocks where PyTorch has them."""
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
-from problems import Operands, Problem, dequantized_weights, reference
+from problems import PACKED, Operands, Problem, dequantized_activations, dequantized_weights, reference
 
 from .library import Library, Missing, Prepared
 
@@ -26,8 +26,8 @@ class Cublas(Library):
             raise Missing("a GPU that PyTorch sees")
 
     def cases(self, folder: pathlib.Path, problem: Problem) -> list[str]:
-        return {"bf16_nvfp4": ["bf16"], "bf16_mxfp4": ["bf16"], "e4m3_mxfp4": PER_TENSOR,
-                "fp8": ["fp8 blocks", *PER_TENSOR]}.get(problem.kind, [])
+        return {"bf16_nvfp4": ["bf16"], "bf16_mxfp4": ["bf16"], "e4m3_mxfp4": PER_TENSOR, "nvfp4_nvfp4": ["bf16"],
+                "mxfp4_mxfp4": ["bf16"], "fp8": ["fp8 blocks", *PER_TENSOR]}.get(problem.kind, [])
 
     def run(self, folder: pathlib.Path, case: str, sets: Sequence[Operands]) -> Prepared:
         multiply = {"bf16": _bf16, "fp8 blocks": _blocks, PER_TENSOR[0]: _per_tensor,
@@ -50,7 +50,8 @@ def _bf16(operands: Operands, result: Any) -> Callable[[], None]:
     if operands.tensor_scale is not None:
         weights *= operands.tensor_scale
     transposed = weights.to(torch.bfloat16).t()
-    return lambda: torch.mm(operands.x, transposed, out=result)
+    x = dequantized_activations(operands).to(torch.bfloat16) if operands.problem.kind in PACKED else operands.x
+    return lambda: torch.mm(x, transposed, out=result)
 
 
 def _per_tensor(operands: Operands, result: Any, fast: bool = False) -> Callable[[], None]:

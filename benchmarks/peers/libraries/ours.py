@@ -12,12 +12,15 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
-from problems import BLOCK, Operands, Problem
+from problems import BLOCK, PACKED, Operands, Problem, scale_type
 
 from .library import Library, Missing, Prepared
 
-FORMAT = {"bf16_nvfp4": "nvfp4", "bf16_mxfp4": "mxfp4", "e4m3_mxfp4": "mxfp4"}
-TILE = {"bf16_nvfp4": (64, 4608), "bf16_mxfp4": (64, 4352), "e4m3_mxfp4": (128, 8704)}
+#: Columns and bytes of a tile of prepacked weights.
+TILE = {"bf16_nvfp4": (64, 4608), "bf16_mxfp4": (64, 4352), "e4m3_mxfp4": (128, 8704), "nvfp4_nvfp4": (64, 4608),
+        "mxfp4_mxfp4": (64, 4352)}
+#: The label of packed activations beside prepacked weights begins so; else weights are as the activations.
+PREPACKED = "prepacked, "
 
 
 class Ours(Library):
@@ -35,17 +38,21 @@ class Ours(Library):
         work: dict[pathlib.Path, tuple[str, str]] = {}
         for problem in problems:
             cases[problem.name] = {}
-            for ranges, plan in [*[(r, "") for r in ranges_of(problem)], *self._plans_of(problem)]:
-                label = f"split_k {ranges}" + (f", {plan}" if plan else "")
-                library = cases[problem.name][label] = f"{problem.name}_{len(cases[problem.name])}.so"
-                work[folder / library] = program(problem, ranges), plan
+            for before in (PREPACKED, "") if problem.kind in PACKED else ("",):
+                for ranges, plan in [*[(r, "") for r in ranges_of(problem)], *self._plans_of(problem)]:
+                    label = f"{before}split_k {ranges}" + (f", {plan}" if plan else "")
+                    library = cases[problem.name][label] = f"{problem.name}_{len(cases[problem.name])}.so"
+                    work[folder / library] = program(problem, ranges, bool(before)), plan
             if problem.kind in BLOCK:
                 work[folder / _prepack_library(problem)] = prepack_program(problem), ""
+            if problem.kind in PACKED:
+                work |= {folder / _tile_library(problem, rows): (tile_program(problem, rows), "")
+                         for rows in (problem.m, problem.n)}
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
             list(pool.map(lambda item: _compile(source, item[0], *item[1]), work.items()))
         known = folder / "cases.json"
-        before = json.loads(known.read_text()) if known.exists() else {}
-        known.write_text(json.dumps(before | cases, indent=1))
+        others = json.loads(known.read_text()) if known.exists() else {}
+        known.write_text(json.dumps(others | cases, indent=1))
         _copy_package(source, folder)
 
     def _plans_of(self, problem: Problem) -> list[tuple[int, str]]:
@@ -65,13 +72,18 @@ class Ours(Library):
         problem = sets[0].problem
         library = json.loads((folder / "cases.json").read_text())[problem.name][case]
         product = fp4.load(folder / library)
-        prepack = fp4.load(folder / _prepack_library(problem)) if problem.kind in BLOCK else None
         results = [torch.empty(problem.m, problem.n, dtype=torch.bfloat16, device=s.x.device) for s in sets]
 
         def launch(arguments: Sequence[Any], result: Any) -> Any:
             return lambda: product(*arguments, out=result)
 
-        return Prepared([launch(_arguments(s, prepack), r) for s, r in zip(sets, results)], results)
+        if problem.kind in PACKED:
+            arguments = [_packed_arguments(folder, s, case.startswith(PREPACKED)) for s in sets]
+        elif problem.kind in BLOCK:
+            arguments = [_prepacked_arguments(folder, s) for s in sets]
+        else:
+            arguments = [_arguments(s) for s in sets]
+        return Prepared([launch(a, r) for a, r in zip(arguments, results)], results)
 
 
 def ranges_of(problem: Problem) -> list[int]:
@@ -81,18 +93,23 @@ def ranges_of(problem: Problem) -> list[int]:
         return [1]
     if problem.kind == "fp8":
         return [1, 2] if problem.m <= 128 else [1]
-    tiles, most = -(-problem.m // 128) * (problem.n // 128), 264 if problem.m <= 32 else 132
-    return [r for r in (1, 2, 4) if r == 1 or tiles * r <= most][-2:]
+    few = problem.m <= 32 and problem.kind not in PACKED
+    tiles, most = -(-problem.m // 128) * (problem.n // 128), 264 if few else 132
+    return [r for r in (1, 2, 4) if r == 1 or tiles * r <= most][-1 if problem.kind in PACKED else -2:]
 
 
-def program(problem: Problem, ranges: int) -> str:
-    """A function `product` of the operands, in the order of `_arguments`."""
+def program(problem: Problem, ranges: int, prepacked: bool = True) -> str:
+    """A function `product` of the operands, in the order of `_arguments` and its neighbours."""
     m, n, k, kind = problem.m, problem.n, problem.k, problem.kind
     result = f"tensor<{m}x{n}xbf16>"
-    if kind in BLOCK:
+    if kind in PACKED:
+        types, format, text = [*_block_types(problem, m)], _format(problem), "%0 scaled %1, %2"
+        types += [_packed(problem)] if prepacked else _block_types(problem, n)
+        text += "" if prepacked else " scaled %3"
+    elif kind in BLOCK:
         x = f"tensor<{m}x{k}x{'bf16' if kind.startswith('bf16') else 'f8E4M3FN'}>"
         alpha = {"bf16_nvfp4": "tensor<f32>", "bf16_mxfp4": ""}.get(kind, f"tensor<{m}x1xf32>")
-        types, format = [x, _packed(problem), *([alpha] if alpha else [])], FORMAT[kind]
+        types, format = [x, _packed(problem), *([alpha] if alpha else [])], _format(problem)
         text = "%0, %1" + (" alpha %2" if alpha else "")
     else:
         format, text = "fp8_block128", "%0 scaled %1, %2 scaled %3"
@@ -112,12 +129,32 @@ def program(problem: Problem, ranges: int) -> str:
 
 
 def prepack_program(problem: Problem) -> str:
-    n, k, kind = problem.n, problem.k, problem.kind
-    scale = "f8E4M3FN" if kind == "bf16_nvfp4" else "f8E8M0FNU"
-    w, s, p = f"tensor<{n}x{k}xf4E2M1FN>", f"tensor<{n}x{k // BLOCK[kind]}x{scale}>", _packed(problem)
+    w, s, p = f"tensor<{problem.n}x{problem.k}xf4E2M1FN>", _scales(problem, problem.n), _packed(problem)
     return (f"func.func @prepack(%w: {w}, %s: {s}) -> {p} {{\n"
-            f"  %p = fp4.prepack %w scaled %s {{format = #fp4.format<{FORMAT[kind]}>}} : ({w}, {s}) -> {p}\n"
+            f"  %p = fp4.prepack %w scaled %s {{format = #fp4.format<{_format(problem)}>}} : ({w}, {s}) -> {p}\n"
             f"  return %p : {p}\n}}\n")
+
+
+def tile_program(problem: Problem, rows: int) -> str:
+    """From the scales of a checkpoint to the layout in which products read them."""
+    linear, tiled = _scales(problem, rows), _block_types(problem, rows)[1]
+    return (f"func.func @tile(%s: {linear}) -> {tiled} {{\n  %t = fp4.swizzle_scales %s : {linear} -> {tiled}\n"
+            f"  return %t : {tiled}\n}}\n")
+
+
+def _format(problem: Problem) -> str:
+    """Of the weights."""
+    return problem.kind.split("_")[1]
+
+
+def _scales(problem: Problem, rows: int, layout: str = "") -> str:
+    type = {"nvfp4": "f8E4M3FN", "mxfp4": "f8E8M0FNU"}[_format(problem)]
+    return f"tensor<{rows}x{problem.k // BLOCK[problem.kind]}x{type}{layout}>"
+
+
+def _block_types(problem: Problem, rows: int) -> list[str]:
+    """Of an operand in blocks that a product reads as it is."""
+    return [f"tensor<{rows}x{problem.k}xf4E2M1FN>", _scales(problem, rows, ", #fp4.scale_layout<tiled_128x4>")]
 
 
 def _packed(problem: Problem) -> str:
@@ -129,16 +166,40 @@ def _prepack_library(problem: Problem) -> str:
     return f"prepack_{problem.kind}_{problem.n}x{problem.k}.so"
 
 
-def _arguments(operands: Operands, prepack: Any) -> list[Any]:
+def _tile_library(problem: Problem, rows: int) -> str:
+    return f"tile_{_format(problem)}_{rows}x{problem.k}.so"
+
+
+def _prepack(folder: pathlib.Path, operands: Operands) -> Any:
+    import fp4
+
     problem = operands.problem
-    if prepack is not None:
-        columns, size = TILE[problem.kind]
-        scales = torch.float8_e4m3fn if problem.kind == "bf16_nvfp4" else torch.float8_e8m0fnu
-        packed = torch.empty(problem.n // 128, problem.k // columns, size, dtype=torch.uint8,
-                             device=operands.x.device)
-        prepack(operands.weights, operands.scales.view(scales), out=packed)
-        alpha = operands.tensor_scale if operands.tensor_scale is not None else operands.row_scales
-        return [operands.x, packed, *([alpha] if alpha is not None else [])]
+    columns, size = TILE[problem.kind]
+    packed = torch.empty(problem.n // 128, problem.k // columns, size, dtype=torch.uint8, device=operands.x.device)
+    prepack = fp4.load(folder / _prepack_library(problem))
+    prepack(operands.weights, operands.scales.view(scale_type(problem)), out=packed)
+    return packed
+
+
+def _prepacked_arguments(folder: pathlib.Path, operands: Operands) -> list[Any]:
+    alpha = operands.tensor_scale if operands.tensor_scale is not None else operands.row_scales
+    return [operands.x, _prepack(folder, operands), *([alpha] if alpha is not None else [])]
+
+
+def _packed_arguments(folder: pathlib.Path, operands: Operands, prepacked: bool) -> list[Any]:
+    import fp4
+
+    problem = operands.problem
+
+    def tiled(scales: Any) -> Any:
+        return fp4.load(folder / _tile_library(problem, len(scales)))(scales.view(scale_type(problem)))
+
+    weights = [_prepack(folder, operands)] if prepacked else [operands.weights, tiled(operands.scales)]
+    return [operands.x, tiled(operands.row_scales), *weights]
+
+
+def _arguments(operands: Operands) -> list[Any]:
+    problem = operands.problem
     arguments = [operands.x, operands.row_scales, operands.weights, operands.scales]
     if problem.groups > 1:
         arguments.append(_offsets(problem).to(operands.x.device))
