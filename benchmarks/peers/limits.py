@@ -21,7 +21,7 @@ from typing import Any
 
 import torch
 from measuring import Device, Launch, measure, sets_of
-from problems import WEIGHTS, Problem, dequantized_weights, make_operands
+from problems import WEIGHTS, Problem, bf16_weights, make_operands
 
 MULTIPROCESSORS, WARPGROUPS = 132, 2
 ROW, STEP = 128, 16  # bytes of a swizzled row, and elements of K that an instruction takes
@@ -227,10 +227,7 @@ def products(folder: pathlib.Path | None, rows: int) -> dict[str, list[Launch]]:
             prepared[f"fp4 {case}"] = ours.run(folder / "fp4", case, sets)
         for label, one in prepared.items():
             found[f"{name}: {label}"] = one.launches
-        weights = dequantized_weights(sets[0])
-        if sets[0].tensor_scale is not None:
-            weights = weights * sets[0].tensor_scale
-        weights = weights.to(torch.bfloat16).contiguous()
+        weights = bf16_weights(sets[0])
         for loop in LOOPS:
             found[f"{name}: {loop.name}"] = alone(loop, problem.flops, weights, sets[0].x)
     x = torch.randn(1 << 22, device="cuda").to(torch.bfloat16)

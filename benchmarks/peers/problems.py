@@ -91,12 +91,13 @@ GROUPED = ((6144, 7168), (7168, 3072), (4096, 4096), (4096, 2048))
 
 def every() -> list[Problem]:
     """All problems of the comparison."""
-    found = [Problem("fp8", rows, n, k) for n, k in WEIGHTS[1:] for rows in (64, 128)]
+    found = [Problem("fp8", rows, *WEIGHTS[0]) for rows in (16, 64, 256, 4096)]
+    found += [Problem("fp8", rows, n, k) for n, k in WEIGHTS[1:] for rows in (64, 128)]
     found += [Problem("fp8", 4096, n, k) for n, k in TALL]
     found += [Problem("contiguous", 4 * 8192, n, k, 4) for n, k in GROUPED]
     found += [Problem("masked", 4 * 1024, n, k, 4, (255, 190, 301, 278)) for n, k in GROUPED[:2]]
     found += [Problem(kind, rows, n, k) for kind in BLOCK if kind not in PACKED for n, k in WEIGHTS for rows in ROWS
-              if kind != "bf16_mxfp4" or rows in (1, 64, 1024)]
+              if kind != "bf16_mxfp4" or rows in (1, 64, 1024) or (n, k) == WEIGHTS[0]]
     return found + [Problem(kind, rows, n, k) for kind in PACKED for n, k in WEIGHTS for rows in PACKED_ROWS
                     if rows <= 64 or (n, k) == WEIGHTS[0]]
 
@@ -168,6 +169,25 @@ def dequantized_activations(operands: Operands) -> Any:
         return _dequantized(problem, operands.x, operands.row_scales)
     x = operands.x.float()
     return x if problem.kind in BLOCK else x * operands.row_scales.repeat_interleave(128, 1)
+
+
+def bf16_weights(operands: Operands) -> Any:
+    """With the scale of the tensor."""
+    weights = dequantized_weights(operands)
+    if operands.tensor_scale is not None:
+        weights *= operands.tensor_scale
+    return weights.to(torch.bfloat16)
+
+
+def bf16_activations(operands: Operands) -> Any:
+    return dequantized_activations(operands).to(torch.bfloat16) if operands.problem.kind in PACKED else operands.x
+
+
+def e4m3_weights(operands: Operands) -> Any:
+    """Those of MXFP4 with their scales, others without."""
+    if operands.weights.dtype == torch.uint8:
+        return dequantized_weights(operands).to(torch.float8_e4m3fn)
+    return operands.weights
 
 
 def _dequantized(problem: Problem, packed: Any, scales: Any) -> Any:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
-from problems import PACKED, Operands, Problem, dequantized_activations, dequantized_weights, reference
+from problems import Operands, Problem, bf16_activations, bf16_weights, e4m3_weights, reference
 
 from .library import Library, Missing, Prepared
 
@@ -46,20 +46,13 @@ def without_scales(operands: Operands) -> Any:
 
 
 def _bf16(operands: Operands, result: Any) -> Callable[[], None]:
-    weights = dequantized_weights(operands)
-    if operands.tensor_scale is not None:
-        weights *= operands.tensor_scale
-    transposed = weights.to(torch.bfloat16).t()
-    x = dequantized_activations(operands).to(torch.bfloat16) if operands.problem.kind in PACKED else operands.x
+    x, transposed = bf16_activations(operands), bf16_weights(operands).t()
     return lambda: torch.mm(x, transposed, out=result)
 
 
 def _per_tensor(operands: Operands, result: Any, fast: bool = False) -> Callable[[], None]:
-    weights = operands.weights
-    if weights.dtype == torch.uint8:
-        weights = dequantized_weights(operands).to(torch.float8_e4m3fn)
     x, one = operands.x, torch.ones((), device=operands.x.device)
-    transposed = weights.t()
+    transposed = e4m3_weights(operands).t()
     return lambda: torch._scaled_mm(x, transposed, scale_a=one, scale_b=one, out_dtype=torch.bfloat16,
                                     use_fast_accum=fast, out=result)
 

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import ctypes
 import pathlib
-import shutil
-import subprocess
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import torch
-from problems import Operands, Problem
+from problems import Operands, Problem, e4m3_weights, reference
 
 from .cublas import without_scales
-from .library import Library, Missing, Prepared, reference
+from .library import Library, Missing, Prepared
+from .nvcc import compile_kernels, launch_of, load_kernels
 
-OPTIONS = ("-shared", "-Xcompiler", "-fPIC", "-std=c++17", "-O3", "--expt-relaxed-constexpr", "-w",
-           "-gencode", "arch=compute_90a,code=sm_90a", "-lcuda")
-CASES = {"fp8": {"67, scales of blocks": 67, "54, per tensor": 54}, "contiguous": {"68, groups": 68}}
+OPTIONS = ("-Xcompiler", "-fPIC", "-std=c++17", "-w")
+PER_TENSOR = "54, per tensor"
+CASES = {"fp8": {"67, scales of blocks": 67, PER_TENSOR: 54}, "contiguous": {"68, groups": 68},
+         "e4m3_mxfp4": {PER_TENSOR: 54}}
+ARGUMENTS = [ctypes.c_int] * 5 + [ctypes.c_void_p] * 5
 
 
 class Cutlass(Library):
@@ -25,17 +25,11 @@ class Cutlass(Library):
     source = "a folder with cutlass/include and cutlass/tools/util/include"
 
     def prepare(self, source: pathlib.Path | None, folder: pathlib.Path, problems: Sequence[Problem]) -> None:
-        nvcc = shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
         if source is None or not (source / "cutlass" / "tools" / "util" / "include").is_dir():
             raise Missing(self.source)
-        if not pathlib.Path(nvcc).exists():
-            raise Missing("nvcc")
-        program = pathlib.Path(__file__).with_name("cutlass_kernels.cu")
-        command = [nvcc, *OPTIONS, f"-I{source}/cutlass/include", f"-I{source}/cutlass/tools/util/include", program,
-                   "-o", folder / "libkernels.so"]
-        found = subprocess.run(command, capture_output=True, text=True)
-        if found.returncode:
-            raise Missing(f"kernels that compile: {found.stderr.strip()[:2000]}")
+        compile_kernels(pathlib.Path(__file__).with_name("cutlass_kernels.cu"), OPTIONS,
+                        [source / "cutlass" / "include", source / "cutlass" / "tools" / "util" / "include"],
+                        folder / "libkernels.so")
 
     def check(self, folder: pathlib.Path) -> None:
         if not (folder / "libkernels.so").exists():
@@ -47,33 +41,12 @@ class Cutlass(Library):
     def run(self, folder: pathlib.Path, case: str, sets: Sequence[Operands]) -> Prepared:
         problem = sets[0].problem
         kind = CASES[problem.kind][case]
-        library = _load(folder / "libkernels.so")
+        library = load_kernels(folder / "libkernels.so", ARGUMENTS)
+        numbers = kind, problem.m, problem.n, problem.k, problem.groups
         results = [torch.empty(problem.m, problem.n, dtype=torch.bfloat16, device=s.x.device) for s in sets]
-        return Prepared([_launch(library, kind, s, r) for s, r in zip(sets, results)], results,
-                        without_scales if kind == 54 else reference)
-
-
-def _load(path: pathlib.Path) -> ctypes.CDLL:
-    library = ctypes.CDLL(str(path))
-    library.peer_create.restype = ctypes.c_void_p
-    library.peer_create.argtypes = [ctypes.c_int] * 5 + [ctypes.c_void_p] * 5
-    library.peer_run.argtypes = [ctypes.c_void_p, ctypes.c_void_p]
-    library.peer_error.restype = ctypes.c_char_p
-    return library
-
-
-def _launch(library: ctypes.CDLL, kind: int, operands: Operands, result: Any) -> Callable[[], None]:
-    problem = operands.problem
-    rows = problem.m // problem.groups
-    transposed = operands.row_scales.view(problem.groups, rows, -1).transpose(1, 2).contiguous()
-    pointers = (operands.x, operands.weights, transposed, operands.scales, result)
-    product = library.peer_create(kind, problem.m, problem.n, problem.k, problem.groups,
-                                  *(tensor.data_ptr() for tensor in pointers))
-    if not product:
-        raise RuntimeError(f"CUTLASS cannot multiply these: {library.peer_error().decode()}")
-
-    def launch(_: Any = pointers) -> None:
-        if library.peer_run(product, torch.cuda.current_stream().cuda_stream):
-            raise RuntimeError(library.peer_error().decode())
-
-    return launch
+        launches = []
+        for operands, result in zip(sets, results):
+            rows = operands.row_scales.view(problem.groups, problem.m // problem.groups, -1)
+            tensors = (operands.x, e4m3_weights(operands), rows.transpose(1, 2).contiguous(), operands.scales, result)
+            launches.append(launch_of(library, numbers, tensors))
+        return Prepared(launches, results, without_scales if kind == 54 else reference)
