@@ -27,11 +27,14 @@ import measuring  # noqa: E402
 import problems  # noqa: E402
 import run  # noqa: E402
 import table  # noqa: E402
-from libraries import ALL, deepgemm  # noqa: E402
+from libraries import ALL, deepgemm, thunderkittens  # noqa: E402
 from libraries.cublas import Cublas  # noqa: E402
+from libraries.cutlass import Cutlass  # noqa: E402
 from libraries.humming import Humming  # noqa: E402
 from libraries.library import Library, Missing, Prepared  # noqa: E402
 from libraries.ours import Ours, program, ranges_of  # noqa: E402
+from libraries.thunderkittens import ThunderKittens  # noqa: E402
+from libraries.triton_kernels import TritonKernels  # noqa: E402
 from problems import Problem, difference, make_operands, reference  # noqa: E402
 
 SMALL = [Problem("bf16_nvfp4", 3, 128, 128), Problem("bf16_mxfp4", 3, 128, 128),
@@ -242,6 +245,18 @@ class Driver(unittest.TestCase):
             program = folder / "site" / "humming" / "_native" / "x86_64" / "compile"
             self.assertTrue(os.access(program, os.X_OK))
 
+    def test_sources_of_kernels_are_checkouts(self) -> None:
+        with tempfile.TemporaryDirectory() as name:
+            folder = pathlib.Path(name)
+            for library, part in ((Cutlass(), "cutlass/include"), (ThunderKittens(), "checkout"),
+                                  (TritonKernels(), "matmul.py")):
+                with self.assertRaisesRegex(Missing, part):
+                    library.prepare(folder, folder, [])
+            (folder / "triton_kernels").mkdir()
+            (folder / "triton_kernels" / "matmul.py").touch()
+            TritonKernels().prepare(folder, folder / "made", [])
+            self.assertTrue((folder / "made" / "site" / "triton_kernels" / "matmul.py").exists())
+
     def test_every_library_says_what_it_lacks(self) -> None:
         with tempfile.TemporaryDirectory() as folder:
             state, ready = run.find([library() for library in ALL], pathlib.Path(folder))
@@ -271,6 +286,30 @@ class Layouts(unittest.TestCase):
 
     def test_cublas_without_scales(self) -> None:
         self.assertEqual(Cublas().cases(pathlib.Path("."), SMALL[5]), [])
+
+    def test_thunderkittens_has_whole_tiles(self) -> None:
+        def cases(*sizes: Any) -> list[str]:
+            return ThunderKittens().cases(pathlib.Path("."), Problem(*sizes))
+
+        bf16, scaled, small = thunderkittens.CASES
+        self.assertEqual(cases("fp8", 64, 8192, 8192), [])
+        self.assertEqual(cases("fp8", 256, 8192, 8192), [scaled, small])
+        self.assertEqual(cases("fp8", 128, 128, 8192), [scaled])
+        self.assertEqual(cases("nvfp4_nvfp4", 8192, 8192, 8192), [bf16])
+        self.assertEqual(cases("contiguous", 512, 256, 256, 2), [])
+
+    def test_operands_of_results_in_e4m3_are_small(self) -> None:
+        for problem in (SMALL[2], SMALL[3]):
+            operands = make_operands(problem, 0, "cpu")
+            for matrix, before in zip(thunderkittens._small(operands),
+                                      (operands.x, problems.e4m3_weights(operands))):
+                self.assertTrue(0.35 < float(matrix.float().std()) < 0.71)
+                ratio = before.float() / matrix.float()
+                large = matrix.float().abs() > 2**-6  # others lose bits
+                self.assertEqual(len(ratio[large].unique()), 1)
+            product = thunderkittens._small_product(operands)
+            self.assertLess(difference(product.to(torch.float8_e4m3fn), product), 0.03)
+            self.assertGreater(difference(product.to(torch.float8_e4m3fn), product), 0.02)
 
     def test_clocks(self) -> None:
         self.assertEqual(measuring.clock_of([100, 1000, 0, 0], [1900, 2000, 50, 60]), 1800.0)

@@ -4,5 +4,7 @@ from .cutlass import Cutlass
 from .deepgemm import DeepGemm
 from .humming import Humming
 from .ours import Ours
+from .thunderkittens import ThunderKittens
+from .triton_kernels import TritonKernels
 
-ALL = (Ours, Cublas, Humming, DeepGemm, Cutlass)
+ALL = (Ours, Cublas, Humming, DeepGemm, Cutlass, ThunderKittens, TritonKernels)

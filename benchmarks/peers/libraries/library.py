@@ -47,8 +47,9 @@ class Library(abc.ABC):
 
 class Prepared:
     """Launches, one for each set, and the results that they write. `expected` gives the f32 product of a set
-    where it is not problems.reference, because the library multiplies without some of the scales."""
+    where it is not problems.reference, because the library multiplies without some of the scales. `rounding` is the
+    error that results have because they are rounded to fewer bits than those of bf16."""
 
     def __init__(self, launches: Sequence[Launch], results: Sequence[Any],
-                 expected: Callable[[Operands], Any] = reference) -> None:
-        self.launches, self.results, self.expected = launches, results, expected
+                 expected: Callable[[Operands], Any] = reference, rounding: float = 0.0) -> None:
+        self.launches, self.results, self.expected, self.rounding = launches, results, expected, rounding
