@@ -380,7 +380,8 @@ static KernelPlan proposeProduct(Operation *op, const KernelPlan &wish,
   auto roles = tensorMemoryRoles(op->getContext(), plan.mmaWarps == 1 ? 1 : 2, staging, requests,
                                  4 * int32_t(tile.epilogueGroups));
   // Two sums of each element, and what their body needs, are more than a third of the registers.
-  plan.roles = product.isDual() && tile.epilogueGroups == 2 ? withRegisters(roles) : roles;
+  bool moves = product.isDual() && tile.epilogueGroups == 2;
+  plan.roles = moves ? withRegisters(roles, !product.hasOnlyElements()) : roles;
   plan.resident = 1;
   return plan;
 }

@@ -29,19 +29,24 @@ RolePlanAttr fp4::tensorMemoryRoles(MLIRContext *context, int32_t mmaWarps, bool
 /// threads that the launch gives.
 static constexpr int32_t kLaneRegisters = 232, kIssuerRegisters = 40;
 
-RolePlanAttr fp4::withRegisters(RolePlanAttr plan) {
+/// The same where an epilogue has codes or an amax besides: SwiGLU with codes of rows and columns
+/// spills one register of 232.
+static constexpr int32_t kDerivingRegisters = 240, kBesideDeriving = 24;
+
+RolePlanAttr fp4::withRegisters(RolePlanAttr plan, bool derivesResults) {
   constexpr int32_t threads = 8, end = 12; // warps of two warpgroups, and of three
   int32_t warps = plan.getNumThreads() / 32;
   if (warps <= threads || warps > end)
     return plan;
+  int32_t most = derivesResults ? kDerivingRegisters : kLaneRegisters;
+  int32_t few = derivesResults ? kBesideDeriving : kIssuerRegisters;
   MLIRContext *context = plan.getContext();
   SmallVector<RoleAttr> roles;
   for (RoleAttr role : plan.getRoles())
-    roles.push_back(RoleAttr::get(
-        context, role.getName(), role.getFirstWarp(), role.getEndWarp(), role.getEngines(),
-        role.getFirstWarp() < threads ? kLaneRegisters : kIssuerRegisters));
+    roles.push_back(RoleAttr::get(context, role.getName(), role.getFirstWarp(), role.getEndWarp(),
+                                  role.getEngines(), role.getFirstWarp() < threads ? most : few));
   if (warps < end)
-    roles.push_back(RoleAttr::get(context, "spare", warps, end, {}, kIssuerRegisters));
+    roles.push_back(RoleAttr::get(context, "spare", warps, end, {}, few));
   return RolePlanAttr::get(context, roles);
 }
 

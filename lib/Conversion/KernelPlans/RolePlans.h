@@ -12,7 +12,7 @@ namespace fp4 {
 
 /// The same roles of two warpgroups and up to four warps more, which give registers to these. Other
 /// plans stay as they are.
-pipe::RolePlanAttr withRegisters(pipe::RolePlanAttr plan);
+pipe::RolePlanAttr withRegisters(pipe::RolePlanAttr plan, bool derivesResults);
 
 /// For accumulators in tensor memory: one warp loads, one issues matrix instructions, four read
 /// accumulators and store. Of two `mmaWarps` the second copies scale factors, with `storesTiles`
