@@ -174,7 +174,10 @@ struct MatmulShape {
       return false;
     return columns == 256 || (k96 && columns == 192);
   }
-  int64_t narrowChunk() const { return std::gcd<int64_t>(32, laneColumns()); }
+  /// Fewer columns where a body of any sizes has the registers that converting warps leave.
+  int64_t narrowChunk() const {
+    return std::gcd<int64_t>(floatB && body && dynamicWidth() ? 16 : 32, laneColumns());
+  }
   /// Registers in which a thread keeps what it will store, see heldColumns().
   static constexpr int64_t kHeldRegisters = 128;
 

@@ -386,12 +386,12 @@ static KernelOverlap overlapOf(const KernelPlan &plan, int64_t blocks,
 }
 
 /// The widest accumulators need registers that other warps give up. Where warps multiply, those of
-/// prepacked weights do not, and those of others do beside 128 rows, since ptxas loads all steps
-/// ahead.
+/// prepacked weights do not, but of groups, which have limits of rows besides; and those of others
+/// do beside 128 rows, since ptxas loads all steps ahead.
 static bool needsRegisters(Operation *op, const std::array<int64_t, 3> &tile,
                            const hw::TargetModel &target) {
   if (multipliesByWarps(target))
-    return tile[0] >= kWarpRows && !isPrepacked(op);
+    return tile[0] >= kWarpRows && (!isPrepacked(op) || cast<BlockScaledMatmulOp>(op).isGrouped());
   return tile[0] > kMostSums / tile[1] / (isPromoted(op) ? 2 : productsOf(op));
 }
 
@@ -470,9 +470,7 @@ bool fp4::isWeightProduct(BlockScaledMatmulOp op) {
   return op.hasPrepackedRhs() || (op.hasFloatLhs() && !op.hasUnitScales());
 }
 
-bool fp4::mayHaveRanges(Operation *op) {
-  return isPrepacked(op) && !isPromoted(op);
-}
+bool fp4::mayHaveRanges(Operation *op) { return isPrepacked(op) && !isPromoted(op); }
 
 /// Ranges of one length, so that each has a tile in every stage.
 static LogicalResult checkRanges(Operation *op, const KernelPlan &plan) {
