@@ -9,7 +9,6 @@ import contextlib
 import os
 import pathlib
 import shutil
-import sys
 import zipfile
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -17,7 +16,7 @@ from typing import Any
 import torch
 from problems import Operands, Problem, make_operands
 
-from .library import Library, Missing, Prepared
+from .library import Library, Missing, Prepared, check_module
 
 WEIGHTS = {"nvfp4": {"dtype": "float4e2m1", "scale_dtype": "float8e4m3", "group_size": 16, "scale_2_type": "tensor"},
            "mxfp4": {"dtype": "float4e2m1", "scale_dtype": "float8e8m0", "group_size": 32}}
@@ -41,13 +40,7 @@ class Humming(Library):
             path.chmod(0o755)
 
     def check(self, folder: pathlib.Path) -> None:
-        if not (folder / "site" / "humming").is_dir():
-            raise Missing("the package humming, which prepare unpacks")
-        sys.path.insert(0, str(folder / "site"))
-        try:
-            import humming.layer  # noqa: F401
-        except ImportError as failure:
-            raise Missing(str(failure)) from failure
+        check_module(folder / "site", "humming.layer", "unpacks")
 
     def warm(self, folder: pathlib.Path, problems: Sequence[Problem]) -> None:
         pool = concurrent.futures.ThreadPoolExecutor(os.cpu_count())

@@ -2,7 +2,9 @@
 from __future__ import annotations
 
 import abc
+import importlib
 import pathlib
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -13,6 +15,18 @@ Launch = Callable[[], None]
 
 class Missing(Exception):
     """What a library needs and this machine or folder does not have."""
+
+
+def check_module(site: pathlib.Path, module: str, made: str) -> None:
+    """Imports `module` from the packages in `site`, where `prepare` put them: `made` says how. Raises Missing."""
+    package = module.split(".")[0]
+    if not (site / package).is_dir():
+        raise Missing(f"the package {package}, which prepare {made}")
+    sys.path.insert(0, str(site))
+    try:
+        importlib.import_module(module)
+    except ImportError as failure:
+        raise Missing(str(failure)) from failure
 
 
 class Library(abc.ABC):

@@ -8,14 +8,13 @@ from __future__ import annotations
 import contextlib
 import pathlib
 import shutil
-import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 from problems import Operands, Problem, make_operands
 
-from .library import Library, Missing, Prepared
+from .library import Library, Missing, Prepared, check_module
 
 class TritonKernels(Library):
     name = "triton_kernels"
@@ -29,13 +28,7 @@ class TritonKernels(Library):
         shutil.copytree(package, folder / "site" / "triton_kernels", ignore=shutil.ignore_patterns("__pycache__"))
 
     def check(self, folder: pathlib.Path) -> None:
-        if not (folder / "site" / "triton_kernels").is_dir():
-            raise Missing("the package triton_kernels, which prepare copies")
-        sys.path.insert(0, str(folder / "site"))
-        try:
-            import triton_kernels.matmul  # noqa: F401
-        except ImportError as failure:
-            raise Missing(str(failure)) from failure
+        check_module(folder / "site", "triton_kernels.matmul", "copies")
 
     def warm(self, folder: pathlib.Path, problems: Sequence[Problem]) -> None:
         for problem in problems:

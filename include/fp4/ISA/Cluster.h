@@ -14,6 +14,8 @@
 
 #include "fp4/ISA/TargetModel.h"
 
+#include <algorithm>
+
 namespace fp4::hw {
 
 /// Fails unless one launch may have clusters of two sizes on `target`. That came with cluster

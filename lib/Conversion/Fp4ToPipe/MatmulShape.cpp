@@ -7,6 +7,7 @@
 
 #include "MatmulKernel.h"
 
+#include "fp4/Dialect/Pipe/IR/Cluster.h"
 #include "fp4/ISA/WeightLayout.h"
 #include "fp4/Numerics/BlockScaledGemm.h"
 
@@ -35,15 +36,15 @@ int64_t MatmulShape::partsB() const {
 }
 
 /// `blocks` blocks that load tiles of scales of `rows` rows together, or 1, where each loads all of
-/// them. Each has rows of blocks, or an equal share of one row. Rows are not cut where two blocks are
-/// the whole cluster, which is predicted to gain nothing and takes an instruction more; nor where
-/// smaller clusters may run the kernel, whose blocks have a branch for each further part; nor into
-/// boxes of less than 1 KiB.
+/// them. Each has rows of blocks, or an equal share of one row. Rows are not cut where two blocks
+/// are the whole cluster, which is predicted to gain nothing and takes an instruction more; nor
+/// where smaller clusters may run the kernel, whose blocks have a branch for each further part; nor
+/// into boxes of less than 1 KiB.
 static int64_t partsOfScales(const MatmulShape &shape, int64_t rows, int64_t blocks) {
   constexpr int64_t leastBlocks = 2, few = 2;
   int64_t rowBlocks = llvm::divideCeil(rows, kScaleBlockRows),
           columnBlocks = shape.scaleColumns() / kScaleBlockColumns;
-  int64_t rowParts = std::gcd(rowBlocks, blocks), columnParts = blocks / rowParts;
+  int64_t rowParts = rowPartsOfScales(rows, blocks), columnParts = blocks / rowParts;
   bool mayCut = shape.clusterM * shape.clusterN > few && !shape.fallsBack &&
                 rowParts == rowBlocks && columnBlocks % columnParts == 0 &&
                 columnBlocks / columnParts >= leastBlocks;
@@ -58,7 +59,7 @@ int64_t MatmulShape::partsScalesB() const {
   return partsOfScales(*this, rowsScalesB(), clusterM);
 }
 TensorMapType MatmulShape::mapOfScales(int64_t rows, int64_t parts) const {
-  int64_t rowParts = std::gcd<int64_t>(llvm::divideCeil(rows, kScaleBlockRows), parts);
+  int64_t rowParts = rowPartsOfScales(rows, parts);
   return TensorMapType::get({rows / rowParts, scaleColumns() / (parts / rowParts)}, scaleType,
                             Layout::Tiled128x4);
 }

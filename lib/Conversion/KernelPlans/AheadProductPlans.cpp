@@ -127,7 +127,7 @@ KernelPlan fp4::proposeAheadProduct(Operation *op, const KernelPlan &wish, const
   plan.swap = true;
   plan.schedule = scheduleOf(op, plan.tile[0]);
   auto product = cast<BlockScaledMatmulOp>(op);
-  const RegisterShares &shares = hasDynamicSizes(product) ? kDynamicShares : kKnownShares;
+  const RegisterShares &shares = hasDynamicSizes(product) ? kMoreBeside : kFewBeside;
   plan.roles = fragmentRoles(op->getContext(), /*groups=*/2,
                              plan.tile[0] == kWide || isFused(product) ? shares : RegisterShares());
   plan.resident = 1;

@@ -379,9 +379,10 @@ static KernelPlan proposeProduct(Operation *op, const KernelPlan &wish,
   plan.mmaWarps = proposeMmaWarps(product, wish, size, tile, target);
   auto roles = tensorMemoryRoles(op->getContext(), plan.mmaWarps == 1 ? 1 : 2, staging, requests,
                                  4 * int32_t(tile.epilogueGroups));
-  // Two sums of each element, and what their body needs, are more than a third of the registers.
-  bool moves = product.isDual() && tile.epilogueGroups == 2;
-  plan.roles = moves ? withRegisters(roles, !product.hasOnlyElements()) : roles;
+  // Two sums of each element and a body take more than a third of the registers, codes over 232.
+  if (product.isDual() && tile.epilogueGroups == 2)
+    roles = withRegisters(roles, product.hasOnlyElements() ? kMoreBeside : kFewBeside);
+  plan.roles = roles;
   plan.resident = 1;
   return plan;
 }

@@ -298,7 +298,7 @@ static const RegisterShares &sharesOf(BlockScaledMatmulOp op, const KernelPlan &
   bool loadsScales = knownUnitOfDepth(op, plan) % (kBlocksOfScales * kTileK) != 0;
   bool isFull = loadsScales && fragmentsOf(m, k) * n == kFragmentRegisters * 2;
   bool isKnown = op.getLhs().getType().hasStaticShape() && !hasDynamicSizes(op);
-  return isKnown || isFull ? kKnownShares : kDynamicShares;
+  return isKnown || isFull ? kFewBeside : kMoreBeside;
 }
 
 KernelPlan fp4::proposePromotedProduct(Operation *op, const KernelPlan &wish,

@@ -25,34 +25,25 @@ RolePlanAttr fp4::tensorMemoryRoles(MLIRContext *context, int32_t mmaWarps, bool
   return RolePlanAttr::get(context, roles);
 }
 
-/// What two warpgroups of sums and one of other roles make of the 168 registers for each of 384
-/// threads that the launch gives.
-static constexpr int32_t kLaneRegisters = 232, kIssuerRegisters = 40;
-
-/// The same where an epilogue has codes or an amax besides: SwiGLU with codes of rows and columns
-/// spills one register of 232.
-static constexpr int32_t kDerivingRegisters = 240, kBesideDeriving = 24;
-
-RolePlanAttr fp4::withRegisters(RolePlanAttr plan, bool derivesResults) {
+RolePlanAttr fp4::withRegisters(RolePlanAttr plan, const RegisterShares &shares) {
   constexpr int32_t threads = 8, end = 12; // warps of two warpgroups, and of three
   int32_t warps = plan.getNumThreads() / 32;
   if (warps <= threads || warps > end)
     return plan;
-  int32_t most = derivesResults ? kDerivingRegisters : kLaneRegisters;
-  int32_t few = derivesResults ? kBesideDeriving : kIssuerRegisters;
   MLIRContext *context = plan.getContext();
   SmallVector<RoleAttr> roles;
   for (RoleAttr role : plan.getRoles())
     roles.push_back(RoleAttr::get(context, role.getName(), role.getFirstWarp(), role.getEndWarp(),
-                                  role.getEngines(), role.getFirstWarp() < threads ? most : few));
+                                  role.getEngines(),
+                                  role.getFirstWarp() < threads ? shares.math : shares.others));
   if (warps < end)
-    roles.push_back(RoleAttr::get(context, "spare", warps, end, {}, few));
+    roles.push_back(RoleAttr::get(context, "spare", warps, end, {}, shares.others));
   return RolePlanAttr::get(context, roles);
 }
 
 RolePlanAttr fp4::laneRoles(MLIRContext *context, int32_t groups) {
-  int32_t threads = 4 * groups, most = groups > 1 ? kLaneRegisters : 0;
-  int32_t few = groups > 1 ? kIssuerRegisters : 0;
+  int32_t threads = 4 * groups;
+  auto [most, few] = groups > 1 ? kMoreBeside : RegisterShares();
   return RolePlanAttr::get(
       context, {RoleAttr::get(context, "load", threads + 1, threads + 2, {Engine::Tma}, few),
                 RoleAttr::get(context, "mma", threads, threads + 1, {Engine::Tensor}, few),

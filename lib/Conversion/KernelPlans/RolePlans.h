@@ -10,9 +10,19 @@
 
 namespace fp4 {
 
+/// Registers of a thread that multiplies, or reads accumulators, and of one of those beside them;
+/// zero leaves those that the launch gives.
+struct RegisterShares {
+  int32_t math = 0, others = 0;
+};
+/// What two warpgroups and one beside them make of the 168 registers for each of 384 threads. Those
+/// beside need more where they have sizes of a product, which the host alone knows, or scales of
+/// FP8.
+inline constexpr RegisterShares kFewBeside = {240, 24}, kMoreBeside = {232, 40};
+
 /// The same roles of two warpgroups and up to four warps more, which give registers to these. Other
 /// plans stay as they are.
-pipe::RolePlanAttr withRegisters(pipe::RolePlanAttr plan, bool derivesResults);
+pipe::RolePlanAttr withRegisters(pipe::RolePlanAttr plan, const RegisterShares &shares);
 
 /// For accumulators in tensor memory: one warp loads, one issues matrix instructions, four read
 /// accumulators and store. Of two `mmaWarps` the second copies scale factors, with `storesTiles`
@@ -34,14 +44,6 @@ pipe::RolePlanAttr weightLaneRoles(mlir::MLIRContext *context, int32_t groups);
 
 /// Blocks that work by `schedule` ask for tiles while the kernel runs.
 bool requestsWork(mlir::Attribute schedule);
-
-/// Registers of a thread that multiplies and of one of those beside them; zero leaves those that
-/// the launch gives.
-struct RegisterShares {
-  int32_t math = 0, others = 0;
-};
-/// The loading warp has the sizes of a product in registers where the host alone knows them.
-inline constexpr RegisterShares kKnownShares = {240, 24}, kDynamicShares = {232, 40};
 
 /// For accumulators in registers: two warpgroups multiply and store; of a third and a fourth, one
 /// warp loads, and seven convert operand B, or both of a dual product. With `hasManyPlaces` these

@@ -291,7 +291,7 @@ static KernelPlan proposeAheadWeights(Operation *op, const KernelPlan &wish, con
   plan.swap = true;
   plan.tile = {kTileN, wish.tile[1] ? wish.tile[1] : chooseAheadRows(size, target), kAheadDepth};
   plan.schedule = neighboursAlongM(op->getContext());
-  plan.roles = fragmentRoles(op->getContext(), /*groups=*/2, kKnownShares);
+  plan.roles = fragmentRoles(op->getContext(), /*groups=*/2, kFewBeside);
   plan.resident = 1;
   plan.overlap = KernelOverlap::Both;
   return plan;
@@ -407,7 +407,7 @@ KernelPlan fp4::proposeWeightProduct(Operation *op, const KernelPlan &given, con
   plan.schedule = scheduleOf(op, plan, size, target);
   plan.roles =
       fragmentRoles(op->getContext(), /*groups=*/2,
-                    needsRegisters(op, plan.tile, target) ? kKnownShares : RegisterShares());
+                    needsRegisters(op, plan.tile, target) ? kFewBeside : RegisterShares());
   int64_t items = tilesOfRows(size, plan.tile[0]) * llvm::divideCeil(size.n, plan.tile[1]);
   int64_t blocks = size.sharers ? size.sharers : items * size.splits / wish.ranges.value_or(1);
   bool isFull = blocks > target.multiprocessors;

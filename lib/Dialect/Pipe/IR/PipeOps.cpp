@@ -80,8 +80,8 @@ LogicalResult LoadFactorsOp::verify() {
     return withNote(emitOpError() << "buffer must have 2 dimensions of " << element << ", but got "
                                   << global,
                     "pass a buffer of that element type, in rows and columns"); // (C144)
-  return failure(failed(verifyColumns(*this, getGlobal())) ||                   // (C492)
-                 failed(verifyRows(*this, global, getRows())));                 // (C144)
+  return failure(failed(verifyColumns(*this, getGlobal())) ||   // (C492)
+                 failed(verifyRows(*this, global, getRows()))); // (C144)
 }
 
 //===----------------------------------------------------------------------===//
@@ -170,9 +170,8 @@ int64_t LoadOp::getParts() {
 }
 int64_t LoadOp::getRowParts(int64_t parts) {
   SharedType tile = getTileType();
-  if (!tile.isScales() || tile.isHalved())
-    return parts;
-  return std::gcd(parts, int64_t(llvm::divideCeil(tile.getRows(), kScaleBlockRows)));
+  bool hasBlocks = tile.isScales() && !tile.isHalved();
+  return hasBlocks ? rowPartsOfScales(tile.getRows(), parts) : parts;
 }
 
 /// (C151) The blocks that load a tile together.

@@ -303,28 +303,35 @@ static int64_t askedFor(gpu::GPUFuncOp kernel, StringRef name) {
   return number ? number.getInt() : 0;
 }
 
-/// Says where the deepest of the channels that TMA fills, or of those in tensor memory, has less
-/// than was asked for. `limit` is that of the pass.
-static void tellReduced(gpu::GPUFuncOp kernel, const MemoryPlan &plan, StringRef what,
-                        int64_t asked, int64_t limit) {
+/// The channel with the most stages of those that are meant; null where there is none.
+static const ChannelPlan *deepestOf(const MemoryPlan &plan,
+                                    llvm::function_ref<bool(ChannelOp)> isMeant) {
   const ChannelPlan *deepest = nullptr;
-  for (const ChannelPlan &channel : plan.channels) {
-    bool isMeant = what == "stages" ? channel.isShared() &&
-                                          ChannelOp(channel.channel).getProducer() == Engine::Tma
-                                    : !channel.isShared();
-    if (isMeant && (!deepest || channel.depth > deepest->depth))
+  for (const ChannelPlan &channel : plan.channels)
+    if (isMeant(channel.channel) && (!deepest || channel.depth > deepest->depth))
       deepest = &channel;
-  }
+  return deepest;
+}
+
+/// Says that `deepest`, of channels that may have up to `limit` stages, has less than was asked
+/// for.
+static void tellReduced(const ChannelPlan *deepest, StringRef what, int64_t asked, int64_t limit) {
   if (!deepest || deepest->depth >= asked)
     return;
-  int64_t most = mostStages(deepest->channel, limit);
+  ChannelOp channel = deepest->channel;
+  int64_t most = mostStages(channel, limit);
   std::string why = deepest->depth + deepest->step > most
                         ? "a channel like this one has at most " + std::to_string(most)
                         : "its memory has no room for more";
-  remark::missed(ChannelOp(deepest->channel).getLoc(),
-                 remark::RemarkOpts::name(what).category("pipe-pipeline"))
+  remark::missed(channel.getLoc(), remark::RemarkOpts::name(what).category("pipe-pipeline"))
       << remark::reason("{0} of {1} {2} that are asked for: {3}", deepest->depth, asked, what, why);
 }
+
+/// Stages are those of channels that TMA fills, and accumulators those of tensor memory.
+static bool isFilledByTma(ChannelOp channel) {
+  return channel.getType().isShared() && channel.getProducer() == Engine::Tma;
+}
+static bool isInTensorMemory(ChannelOp channel) { return !channel.getType().isShared(); }
 
 namespace {
 struct PipelineChannelsPass : fp4::pipe::impl::PipelineChannelsBase<PipelineChannelsPass> {
@@ -344,8 +351,9 @@ struct PipelineChannelsPass : fp4::pipe::impl::PipelineChannelsBase<PipelineChan
         planMemory(kernel, *target, {*stages, *accumulators, reserveBytes});
     if (failed(plan))
       return failure();
-    tellReduced(kernel, *plan, "stages", askedStages, maxStages);
-    tellReduced(kernel, *plan, "accumulators", askedAccumulators, maxAccumulators);
+    tellReduced(deepestOf(*plan, isFilledByTma), "stages", askedStages, maxStages);
+    tellReduced(deepestOf(*plan, isInTensorMemory), "accumulators", askedAccumulators,
+                maxAccumulators);
     applyPlan(kernel, *plan);
     if (failed(threadCounters(kernel)) || failed(announceBytes(kernel)))
       return failure();

@@ -64,8 +64,9 @@ bool PlaceFinder::isOtherPart(Operation *op) const {
   if (part == Part::All || !isa<arith::DivUIOp, arith::RemUIOp>(op) ||
       !matchPattern(op->getOperand(1), m_ConstantInt(&divisor)))
     return false;
-  if (part == Part::InPair ? !isa<arith::DivUIOp>(op) || divisor[0]
-                           : !isa<arith::RemUIOp>(op) || divisor != 2)
+  bool isOther = part == Part::InPair ? isa<arith::DivUIOp>(op) && !divisor[0]
+                                      : isa<arith::RemUIOp>(op) && divisor == 2;
+  if (!isOther)
     return false;
   auto cast = op->getOperand(0).getDefiningOp<arith::IndexCastOp>();
   auto place = cast ? cast.getIn().getDefiningOp<gpu::ClusterBlockIdOp>() : gpu::ClusterBlockIdOp();

@@ -9,6 +9,10 @@
 #include "fp4/Dialect/Pipe/IR/Pipe.h"
 #include "fp4/ISA/Cluster.h"
 
+#include "llvm/Support/MathExtras.h"
+
+#include <numeric>
+
 namespace fp4::pipe {
 
 /// Blocks along m and n of the clusters that may run in the place of one of known_cluster_size, on
@@ -33,6 +37,12 @@ hw::ClusterDirection toHardware(Direction direction);
 
 /// "blocks along m", as messages name those that load a tile together.
 llvm::StringRef spellBlocksAlong(Direction direction);
+
+/// Of `parts` blocks that load a tile with `rows` rows of scales together, those along the rows. As
+/// many of the rest have blocks of 128x4 of one row side by side.
+inline int64_t rowPartsOfScales(int64_t rows, int64_t parts) {
+  return std::gcd(parts, int64_t(llvm::divideCeil(rows, kScaleBlockRows)));
+}
 
 /// How the blocks of a cluster share one channel.
 struct ChannelSharing {
