@@ -256,9 +256,12 @@ struct LowerStore : fp4::PipePattern<fp4::pipe::StoreOp> {
     rewriter.setInsertionPointToStart(guard.thenBlock());
     Value pointer = segment(rewriter, op, adaptor, row, firstColumn, unitBytes);
     int64_t piece = pieceUnits(dest, count, unitBytes, packed ? 32 : 16);
+    Value units = adaptor.getValue();
+    if (state.keepsLanes && unitBytes == 4) // LLVM stores pairs of floats, and ptxas spills sums
+      units = LLVM::BitcastOp::create(rewriter, loc, type.clone(rewriter.getI32Type()), units);
     for (int64_t first = 0; first < count; first += piece)
       storeGuarded(rewriter, loc, ragged && first > 0 ? last : Value(), firstColumn, first, [&] {
-        fp4::storePiece(rewriter, loc, adaptor.getValue(), first, piece,
+        fp4::storePiece(rewriter, loc, units, first, piece,
                         fp4::offsetPointer(rewriter, loc, pointer, first * unitBytes));
       });
     rewriter.eraseOp(op);

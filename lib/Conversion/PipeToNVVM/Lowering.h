@@ -82,6 +82,7 @@ struct KernelState {
   llvm::DenseMap<mlir::Operation *, pipe::Engine> releases; ///< what completes each release
   int64_t workRing = 0, workDepth = 0; ///< place of the responses to requests for work; their number
   bool splitsWarps = false; ///< threads store segments behind guards of their own
+  bool keepsLanes = false;  ///< threads add sums of tensor memory to those in their registers
   llvm::DenseMap<mlir::Operation *, JoinSizes> joins;
   /// Around each op that an engine executes, that uses a channel, or that takes work. Roles may be
   /// lowered before the ops in them.

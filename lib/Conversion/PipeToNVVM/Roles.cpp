@@ -468,6 +468,7 @@ static void describeKernel(gpu::GPUFuncOp kernel, fp4::KernelState &state) {
   fp4::describePromotion(kernel, state);
   kernel.walk([&](Operation *op) {
     state.splitsWarps |= isa<pipe::StoreOp, pipe::StoreColumnOp, pipe::FoldAmaxOp>(op);
+    state.keepsLanes |= isa<pipe::PromoteLanesOp>(op);
     if (isa<pipe::ConsumerReleaseOp, pipe::PartialReleaseOp>(op))
       if (auto channel = op->getOperand(0).getDefiningOp<pipe::ChannelOp>())
         state.releases[op] = fp4::consumerEngine(channel, op);
