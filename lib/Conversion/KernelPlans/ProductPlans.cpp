@@ -379,9 +379,11 @@ static KernelPlan proposeProduct(Operation *op, const KernelPlan &wish,
   plan.mmaWarps = proposeMmaWarps(product, wish, size, tile, target);
   auto roles = tensorMemoryRoles(op->getContext(), plan.mmaWarps == 1 ? 1 : 2, staging, requests,
                                  4 * int32_t(tile.epilogueGroups));
-  // Two sums of each element and a body take more than a third of the registers, codes over 232.
+  // Two sums of each element and a body take more than a third of the registers, and codes or sizes
+  // that the host has over 232.
+  bool isTight = !product.hasOnlyElements() || hasDynamicSizes(product);
   if (product.isDual() && tile.epilogueGroups == 2)
-    roles = withRegisters(roles, product.hasOnlyElements() ? kMoreBeside : kFewBeside);
+    roles = withRegisters(roles, isTight ? kFewBeside : kMoreBeside);
   plan.roles = roles;
   plan.resident = 1;
   return plan;
