@@ -35,6 +35,7 @@ import stores
 import streams
 import sweeps
 import tensor
+import turnover
 from cuda import Device, Failure
 
 Rows = Iterator[dict[str, Any]]
@@ -67,6 +68,8 @@ def sections(device: Device, out: int, quick: bool) -> dict[str, Callable[[], Ro
             "flow": lambda: instruction_code.flow(device, out, quick),
             "divisions": lambda: divisions.divisions(device, out, rounds),
             "streams": lambda: streams.streams(device, out, quick),
+            "turnover": lambda: turnover.turnover(device, out, quick),
+            "waits": lambda: turnover.waits(device, out, quick),
             "alone": lambda: streams.alone(device, out, quick),
             "order": lambda: order.order(device, out, quick),
             "clocks": lambda: order.clocks(device, out, quick),
