@@ -373,14 +373,12 @@ static KernelPlan proposeProduct(Operation *op, const KernelPlan &wish,
   plan.schedule = product.getStreamK() ? neighboursAlongM(op->getContext())
                                        : rasterOfProduct(op->getContext(), size, tile, target);
   bool staging = chooseStaging(product, wish.orElse(plan), wish, size, tile, target);
-  if (staging)
-    plan.store = ResultStore::Tma;
+  plan.store = staging ? ResultStore::Tma : plan.store;
   bool requests = requestsWork(wish.schedule ? wish.schedule : plan.schedule);
   plan.mmaWarps = proposeMmaWarps(product, wish, size, tile, target);
   auto roles = tensorMemoryRoles(op->getContext(), plan.mmaWarps == 1 ? 1 : 2, staging, requests,
                                  4 * int32_t(tile.epilogueGroups));
-  // Two sums of each element and a body take more than a third of the registers, and codes or sizes
-  // that the host has over 232.
+  // Two sums of each element and a body take over a third, codes or sizes of the host over 232.
   bool isTight = !product.hasOnlyElements() || hasDynamicSizes(product);
   if (product.isDual() && tile.epilogueGroups == 2)
     roles = withRegisters(roles, isTight ? kFewBeside : kMoreBeside);
