@@ -257,7 +257,8 @@ struct LowerStore : fp4::PipePattern<fp4::pipe::StoreOp> {
     Value pointer = segment(rewriter, op, adaptor, row, firstColumn, unitBytes);
     int64_t piece = pieceUnits(dest, count, unitBytes, packed ? 32 : 16);
     Value units = adaptor.getValue();
-    if (state.keepsLanes && unitBytes == 4) // LLVM stores pairs of floats, and ptxas spills sums
+    // LLVM makes pairs of floats of a vector, for which ptxas spills sums in registers.
+    if (state.keepsLanes && type.getElementType().isF32())
       units = LLVM::BitcastOp::create(rewriter, loc, type.clone(rewriter.getI32Type()), units);
     for (int64_t first = 0; first < count; first += piece)
       storeGuarded(rewriter, loc, ragged && first > 0 ? last : Value(), firstColumn, first, [&] {

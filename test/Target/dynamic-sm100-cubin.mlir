@@ -1,0 +1,66 @@
+// Kernels of libraries for any sizes spill nothing on sm_100a. Threads that add the sums of k tiles in registers read 64
+// columns at a time: with 32, ptxas moved so many of them ahead that the sizes had no room. Results of f32 are stored as
+// words, because the pairs of floats that LLVM makes kept sums in memory. A gate with biases has 240 registers.
+// REQUIRES: ptxas
+// RUN: fp4-opt %s --fp4-set-target=target=sm_100a --compile-to=cubin | %python %fp4_src/test/Target/Inputs/resources.py \
+// RUN:   | FileCheck %s --implicit-check-not="spill {{[1-9]}}"
+
+// CHECK-COUNT-4: any_matmul_{{[0-3]}} kernel: registers {{[0-9]+}}, spill 0, stack 0
+// CHECK-COUNT-4: floats_matmul_{{[0-3]}} kernel: registers {{[0-9]+}}, spill 0, stack 0
+// CHECK-COUNT-4: depth_matmul_{{[0-3]}} kernel: registers {{[0-9]+}}, spill 0, stack 0
+// CHECK: few_matmul_0 kernel: registers {{[0-9]+}}, spill 0, stack 0
+// CHECK: gate_matmul_0 kernel: registers 168, spill 0, stack 0
+
+!a = tensor<?x?xf8E4M3FN>
+!s = tensor<?x?xf32>
+func.func @any(%a: !a, %s: !s, %b: !a, %t: !s) -> tensor<?x?xbf16> {
+  %y = fp4.blockscaled_matmul %a scaled %s, %b scaled %t {format = #fp4.format<fp8_block128>} : (!a, !s, !a, !s) -> tensor<?x?xbf16>
+  return %y : tensor<?x?xbf16>
+}
+func.func @floats(%a: !a, %s: !s, %b: !a, %t: !s) -> tensor<?x?xf32> {
+  %y = fp4.blockscaled_matmul %a scaled %s, %b scaled %t {format = #fp4.format<fp8_block128>} : (!a, !s, !a, !s) -> tensor<?x?xf32>
+  return %y : tensor<?x?xf32>
+}
+!d = tensor<?x512xf8E4M3FN>
+!e = tensor<?x4xf32>
+func.func @depth(%a: !d, %s: !e, %b: !d, %t: !e) -> tensor<?x?xf32> {
+  %y = fp4.blockscaled_matmul %a scaled %s, %b scaled %t {format = #fp4.format<fp8_block128>} : (!d, !e, !d, !e) -> tensor<?x?xf32>
+  return %y : tensor<?x?xf32>
+}
+
+// The device has the rows of groups.
+func.func @few(%a: tensor<64x2880xf8E4M3FN>, %sa: tensor<64x23xf32>, %b: tensor<23552x2880xf8E4M3FN>, %sb: tensor<184x23xf32>,
+               %residual: tensor<64x2944xbf16>, %o: tensor<9xi64>) -> tensor<64x2944xbf16> {
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb offsets %o epilogue(%residual) {
+  ^bb0(%sum: f32, %c: bf16):
+    %wide = arith.extf %c : bf16 to f32
+    %added = arith.addf %sum, %wide : f32
+    %z = arith.truncf %added : f32 to bf16
+    fp4.yield %z : bf16
+  } {format = #fp4.format<fp8_block128>, expected_rows = 8 : i64, unspecified_rows}
+      : (tensor<64x2880xf8E4M3FN>, tensor<64x23xf32>, tensor<23552x2880xf8E4M3FN>, tensor<184x23xf32>, tensor<64x2944xbf16>,
+         tensor<9xi64>) -> tensor<64x2944xbf16>
+  return %y : tensor<64x2944xbf16>
+}
+
+!x = tensor<?x?xf4E2M1FN>
+!q = tensor<?x?xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+func.func @gate(%x: !x, %sx: !q, %w: !x, %sw: !q, %left: tensor<1x?xbf16>, %right: tensor<1x?xbf16>, %v: !x, %sv: !q)
+    -> tensor<?x?xbf16> {
+  %y = fp4.blockscaled_matmul %x scaled %sx, %w scaled %sw with %v scaled %sv epilogue(%left, %right) {
+  ^bb0(%s: f32, %t: f32, %c: bf16, %d: bf16):
+    %wide = arith.extf %c : bf16 to f32
+    %more = arith.extf %d : bf16 to f32
+    %gate = arith.addf %s, %wide : f32
+    %up = arith.addf %t, %more : f32
+    %one = arith.constant 1.0 : f32
+    %minus = arith.negf %gate : f32
+    %exp = math.exp %minus : f32
+    %below = arith.addf %exp, %one : f32
+    %silu = arith.divf %gate, %below : f32
+    %gated = arith.mulf %silu, %up : f32
+    %z = arith.truncf %gated : f32 to bf16
+    fp4.yield %z : bf16
+  } {format = #fp4.format<nvfp4>} : (!x, !q, !x, !q, tensor<1x?xbf16>, tensor<1x?xbf16>, !x, !q) -> tensor<?x?xbf16>
+  return %y : tensor<?x?xbf16>
+}
