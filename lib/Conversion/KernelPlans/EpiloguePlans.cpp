@@ -8,7 +8,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "CostModel.h"
+#include "DynamicPlans.h"
 #include "Families.h"
+#include "RolePlans.h"
 
 #include "fp4/Numerics/BlockScaledGemm.h"
 
@@ -59,4 +61,14 @@ void fp4::addWideEpilogues(BlockScaledMatmulOp product, const KernelPlan &wish,
     if (whyOneGroup(product, planOf(tile), target).empty())
       tiles.push_back(tile);
   }
+}
+
+/// Two sums of each element and a body take more than a third of the registers. Codes take over 232
+/// of them, and so does a body where the host alone has the sizes.
+pipe::RolePlanAttr fp4::withEpilogueRegisters(BlockScaledMatmulOp product, const ProductTile &tile,
+                                              pipe::RolePlanAttr roles) {
+  if (!product.isDual() || tile.epilogueGroups != 2)
+    return roles;
+  bool hasRoom = product.hasOnlyElements() && !hasDynamicSizes(product);
+  return withRegisters(roles, hasRoom ? kMoreBeside : kFewBeside);
 }

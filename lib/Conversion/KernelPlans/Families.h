@@ -215,6 +215,9 @@ void addWideEpilogues(BlockScaledMatmulOp product, const KernelPlan &wish, const
                       const hw::TargetModel &target,
                       llvm::function_ref<KernelPlan(const ProductTile &)> planOf,
                       llvm::SmallVectorImpl<ProductTile> &tiles);
+/// `roles`, whose two warpgroups with the epilogue of a dual product get registers of the others.
+pipe::RolePlanAttr withEpilogueRegisters(BlockScaledMatmulOp product, const ProductTile &tile,
+                                         pipe::RolePlanAttr roles);
 
 /// The schedule is one, and the roles drive all of `engines` and follow `rules`.
 llvm::LogicalResult checkTiling(mlir::Operation *op, const KernelPlan &plan,

@@ -373,16 +373,13 @@ static KernelPlan proposeProduct(Operation *op, const KernelPlan &wish,
   plan.schedule = product.getStreamK() ? neighboursAlongM(op->getContext())
                                        : rasterOfProduct(op->getContext(), size, tile, target);
   bool staging = chooseStaging(product, wish.orElse(plan), wish, size, tile, target);
-  plan.store = staging ? ResultStore::Tma : plan.store;
+  if (staging)
+    plan.store = ResultStore::Tma;
   bool requests = requestsWork(wish.schedule ? wish.schedule : plan.schedule);
   plan.mmaWarps = proposeMmaWarps(product, wish, size, tile, target);
   auto roles = tensorMemoryRoles(op->getContext(), plan.mmaWarps == 1 ? 1 : 2, staging, requests,
                                  4 * int32_t(tile.epilogueGroups));
-  // Two sums of each element and a body take over a third, codes or sizes of the host over 232.
-  bool isTight = !product.hasOnlyElements() || hasDynamicSizes(product);
-  if (product.isDual() && tile.epilogueGroups == 2)
-    roles = withRegisters(roles, isTight ? kFewBeside : kMoreBeside);
-  plan.roles = roles;
+  plan.roles = withEpilogueRegisters(product, tile, roles);
   plan.resident = 1;
   return plan;
 }
