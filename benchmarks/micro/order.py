@@ -8,7 +8,7 @@ from typing import Any
 
 import ptx
 import streams
-from cuda import Device
+from cuda import Device, Kernel
 from ladder import MIB
 
 FIELDS = 6  # of a warp: begin, asked, has data, end, multiprocessor, warp slot
@@ -35,6 +35,15 @@ def stamped(kind: str, count: int) -> str:
     return ptx.kernel(["from", "into", "stamps"], "", body)
 
 
+def stamps_of(device: Device, kernel: Kernel, threads: int, pool: int, size: int, stamps: int) -> list[tuple[int, ...]]:
+    """The fields of every warp, of the second of two launches that read `size` bytes."""
+    for _ in range(2):
+        kernel(size // (32 * threads), threads, pool, pool + size, stamps)
+    device.synchronize()
+    words = device.read(stamps, FIELDS * (size // 1024))
+    return [tuple(words[at:at + FIELDS]) for at in range(0, len(words), FIELDS)]
+
+
 def mean(rows: list[tuple[int, ...]], first: int, last: int) -> float:
     return round(statistics.mean(row[last] - row[first] for row in rows), 1)
 
@@ -55,13 +64,8 @@ def order(device: Device, out: int, quick: bool) -> Iterator[dict[str, Any]]:
     for kind, count in [("fp32", 64)] if quick else (("fp32", 0), ("fp32", 256), ("fp32 and integer in turn", 256), ("two fp32, one integer", 256), ("fp32", 512)):
         for shared in (0, 27):
             kernel = device.load(stamped(kind, count), shared << 10)
-            for _ in range(2):
-                kernel(size // 4096, 128, pool, pool + size, stamps)
-            device.synchronize()
-            words = device.read(stamps, FIELDS * warps)
             by = defaultdict(list)
-            for w in range(warps):
-                f = words[FIELDS * w:FIELDS * w + FIELDS]
+            for w, f in enumerate(stamps_of(device, kernel, 128, pool, size, stamps)):
                 by[f[4], f[5] % 4].append((f[0], f[1], f[2], f[3], f[5], w))
             first = sorted(by)[len(by) // 2]
             mine = sorted(by[first])

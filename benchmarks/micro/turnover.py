@@ -8,7 +8,7 @@ from typing import Any
 import order
 import streams
 from cuda import Device
-from ladder import microseconds
+from ladder import MIB, microseconds
 
 SHAPES = [(threads, pieces) for threads in (128, 256, 512, 1024) for pieces in (1, 2, 4)]
 WAITING = [(128, 1), (128, 2), (128, 4), (512, 1), (256, 4), (512, 2), (1024, 1), (512, 3), (256, 8), (512, 4), (1024, 2)]  # threads, blocks
@@ -34,7 +34,7 @@ def shared_of(resident: int) -> int:
 
 
 def turnover(device: Device, out: int, quick: bool) -> Iterator[dict[str, Any]]:
-    size = 4 * 2**20 if quick else streams.SIZE
+    size = 4 * MIB if quick else streams.SIZE
     pool = device.allocate(size * 5 // 4)
     for kind, count, threads, pieces, early, resident in cases(quick):
         kernel = device.load(streams.once(kind, count, pieces, early), shared_of(resident) << 10)
@@ -48,17 +48,13 @@ def turnover(device: Device, out: int, quick: bool) -> Iterator[dict[str, Any]]:
 
 def waits(device: Device, out: int, quick: bool) -> Iterator[dict[str, Any]]:
     """How long warps wait for the KiB that each asks for, in the middle of a launch, and how long the last warp of a block does."""
-    size = (2 if quick else 64) * 2**20
+    size = (2 if quick else 64) * MIB
     pool, warps = device.allocate(size * 5 // 4), size // 1024
     stamps = device.allocate(8 * order.FIELDS * warps)
     kernel = order.stamped("fp32", 0)
     for threads, resident in WAITING[:2] if quick else WAITING:
         loaded = device.load(kernel, shared_of(resident) << 10)
-        for _ in range(2):
-            loaded(size // (32 * threads), threads, pool, pool + size, stamps)
-        device.synchronize()
-        words, of_block = device.read(stamps, order.FIELDS * warps), threads // 32
-        rows = [words[at:at + order.FIELDS] for at in range(0, len(words), order.FIELDS)]
+        rows, of_block = order.stamps_of(device, loaded, threads, pool, size, stamps), threads // 32
         blocks = [rows[at:at + of_block] for at in range(0, warps, of_block)][warps // of_block // 4:3 * warps // of_block // 4]
         each = sorted(row[2] - row[1] for block in blocks for row in block)
         last = sorted(max(row[2] for row in block) - min(row[1] for row in block) for block in blocks)
