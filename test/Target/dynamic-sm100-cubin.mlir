@@ -10,6 +10,8 @@
 // CHECK-COUNT-4: depth_matmul_{{[0-3]}} kernel: registers {{[0-9]+}}, spill 0, stack 0
 // CHECK: few_matmul_0 kernel: registers {{[0-9]+}}, spill 0, stack 0
 // CHECK: gate_matmul_0 kernel: registers 168, spill 0, stack 0
+// CHECK: weights_matmul_1 kernel: registers 128, spill 0, stack 0
+// CHECK: known_matmul_0 kernel: registers {{[0-9]+}}, spill 0, stack 0
 
 !a = tensor<?x?xf8E4M3FN>
 !s = tensor<?x?xf32>
@@ -63,4 +65,22 @@ func.func @gate(%x: !x, %sx: !q, %w: !x, %sw: !q, %left: tensor<1x?xbf16>, %righ
     fp4.yield %z : bf16
   } {format = #fp4.format<nvfp4>} : (!x, !q, !x, !q, tensor<1x?xbf16>, tensor<1x?xbf16>, !x, !q) -> tensor<?x?xbf16>
   return %y : tensor<?x?xbf16>
+}
+
+// Roles of 40 registers compute the numbers of tiles themselves.
+func.func @weights(%a: tensor<?x?xbf16>, %w: !x, %sw: !q) -> tensor<?x?xbf16> {
+  %y = fp4.blockscaled_matmul %a, %w scaled %sw {format = #fp4.format<nvfp4>} : (tensor<?x?xbf16>, !x, !q) -> tensor<?x?xbf16>
+  return %y : tensor<?x?xbf16>
+}
+
+// A thread that has the limit of a group's rows and its factor holds 192 columns.
+!l = tensor<512x7168xf4E2M1FN>
+!m = tensor<57344x4xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
+!n = tensor<32768x7168xf4E2M1FN>
+!o = tensor<1835008x4xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
+func.func @known(%a: !l, %sa: !m, %b: !n, %sb: !o, %alpha: tensor<8xf32>) -> tensor<512x4096xbf16> {
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb alpha %alpha
+      {format = #fp4.format<mxfp4>, groups = array<i64: 61, 67, 61, 67, 61, 67, 61, 67>}
+      : (!l, !m, !n, !o, tensor<8xf32>) -> tensor<512x4096xbf16>
+  return %y : tensor<512x4096xbf16>
 }

@@ -271,6 +271,8 @@ struct MatmulShape {
       return 0;
     int64_t bits = addsRanges() ? 32 : resultType.getIntOrFloatBitWidth();
     int64_t registers = body ? kHeldRegisters / 2 : kHeldRegisters; // a body needs others
+    if (alpha == Alpha::Groups && !storesTiles) // the limits of rows and the factor do, too
+      registers = std::min(registers, 3 * kHeldRegisters / 4);
     registers /= epilogueGroups; // of which each thread has fewer
     return hasOneAccumulator() ? std::min<int64_t>(laneColumns(), registers * 32 / bits) : 0;
   }

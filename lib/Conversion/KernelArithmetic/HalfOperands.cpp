@@ -163,8 +163,6 @@ SmallVector<Value> HalfOperands::scale(ValueRange words, Value factor) {
 void HalfOperands::keepTables(Value threadIndex) {
   if (isE4M3 || data || hasConversion)
     return;
-  OpBuilder::InsertionGuard restore(b);
-  b.setInsertionPointAfterValue(threadIndex);
   Value other = NVVM::ShflOp::create(b, b.getI32Type(), s.integer(-1), threadIndex, s.integer(1),
                                      s.integer(31), NVVM::ShflKind::bfly, UnitAttr());
   Value zero = arith::ShRUIOp::create(b, other, s.integer(12));

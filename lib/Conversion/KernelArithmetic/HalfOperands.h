@@ -34,7 +34,8 @@ public:
   HalfOperands(mlir::ImplicitLocOpBuilder &b, const hw::TargetModel &target, mlir::Type scaleType,
                mlir::Type element = {}, mlir::Type data = {});
 
-  /// Makes what convert() looks up, behind the index of the thread in its block (i32).
+  /// Makes what convert() looks up, from the index of the thread in its block (i32), where all
+  /// threads of a warp are.
   void keepTables(mlir::Value threadIndex);
   /// Elements that share a scale, and the type of an element: f16 or bf16.
   int64_t blockSize() const { return isE4M3 ? 16 : 32; }

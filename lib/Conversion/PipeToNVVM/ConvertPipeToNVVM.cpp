@@ -186,8 +186,10 @@ struct ConvertPipeToNVVM : fp4::impl::ConvertPipeToNVVMBase<ConvertPipeToNVVM> {
       return failure();
     expandWork(kernel);
     fp4::pinSizes(kernel);
+    bool hasOwnScalars = *registers && fp4::computeInRoles(kernel);
     fp4::KernelState state = fp4::emitPrologue(kernel, model);
     state.launchRegisters = *registers;
+    state.hasOwnScalars = hasOwnScalars;
     if (failed(fp4::takeTurns(kernel, state)))
       return failure();
     fp4::PipeTypeConverter converter;

@@ -61,6 +61,16 @@ struct CodeTile {
 /// ptxas refuses instructions of 256 columns where 512 threads leave 128 registers to each.
 constexpr int64_t kInstructionColumns = 128;
 
+/// Makes the tables of `halves` in front of the loop over k tiles around `op`: no registers have them
+/// in the epilogue.
+void keepTables(ImplicitLocOpBuilder &b, HalfOperands &halves, Operation *op,
+                const KernelState &state) {
+  OpBuilder::InsertionGuard restore(b);
+  if (auto loop = op->getParentOfType<scf::ForOp>())
+    b.setInsertionPoint(loop);
+  halves.keepTables(state.threadIndex);
+}
+
 /// Bytes of two words, chosen by the nibbles of `selector`.
 Value pickBytes(ImplicitLocOpBuilder &b, Value low, Value high, Int32 selector) {
   return NVVM::PermuteOp::create(b, b.getI32Type(), low, high, selector,
@@ -113,7 +123,7 @@ private:
     CodeTile tile(op.getSource().getType());
     HalfOperands halves(b, *state.target, op.getScales().getType().getElementType(), {},
                         op.getSource().getType().getElementType());
-    halves.keepTables(state.threadIndex);
+    keepTables(b, halves, op, state);
     int64_t rows = op.getSource().getType().getRows();
     Int32 row = index % rows, half = (index / rows) ^ (row / 8 % 2);
     TileLine source(adaptor.getSource(), tile.layout, row);
@@ -192,7 +202,7 @@ struct LowerMmaConverted : PipePattern<pipe::MmaConvertedOp> {
     HalfOperands halves(b, *state.target, op.getAScales().getType().getElementType(),
                         op.getB().getType().getElementType(), op.getA().getType().getElementType());
     if (!op.getInOrder())
-      halves.keepTables(state.threadIndex);
+      keepTables(b, halves, op, state);
     PartOfA part =
         op.getInOrder() ? loadInOrder(b, op, adaptor, halves) : loadA(b, op, adaptor, halves);
     if (multipliesByWarps(*state.target))

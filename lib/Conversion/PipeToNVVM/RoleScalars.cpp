@@ -1,0 +1,91 @@
+//===- RoleScalars.cpp - What several roles compute from sizes -----------===//
+//
+// Numbers that follow from the sizes of a call, or from a table of groups, stand in front of all
+// roles, such as those of the tiles. ptxas keeps them in memory, for all roles, where one has no
+// register for them. Where roles set their registers, each computes its own behind that:
+//
+//   m = (rows + 255) / 256             role load { m' = (rows' + 255) / 256; for .. m' .. }
+//   role load { for .. m .. }     ->   role math { m' = (rows' + 255) / 256; for .. m' .. }
+//   role math { for .. m .. }
+//
+// The sizes are hidden from LLVM in each role, because it would compute once what two roles have in
+// common. ptxas may then keep what follows from them in registers of the warp.
+//
+//===----------------------------------------------------------------------===//
+#include "InlinePtx.h"
+#include "Lowering.h"
+
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/IRMapping.h"
+
+using namespace mlir;
+using namespace fp4;
+
+/// A role with so many has no room for copies: ptxas has what comes before all roles in registers of
+/// the warp, which the code of an elected thread cannot compute in.
+static constexpr int32_t kFewRegisters = 24;
+
+/// What a role may compute itself. An entry of a table tells how many tiles there are.
+static bool isScalar(Operation *op) {
+  return op && isa<gpu::GPUFuncOp>(op->getParentOp()) && op->getNumResults() == 1 &&
+         (isa<arith::ArithDialect>(op->getDialect()) ||
+          isa<gpu::BlockIdOp, gpu::GridDimOp, pipe::LoadEntryOp, vector::ExtractOp>(op)) &&
+         !op->hasTrait<OpTrait::ConstantLike>();
+}
+
+namespace {
+/// What one role computes itself, where `b` inserts.
+class OwnScalars {
+public:
+  explicit OwnScalars(OpBuilder b) : b(b) {}
+
+  /// `value`, which comes before all roles.
+  Value of(Value value) {
+    if (Value found = own.lookupOrNull(value))
+      return found;
+    if (isa<BlockArgument>(value) && value.getType().isInteger(32))
+      return hide(value, value);
+    Operation *op = value.getDefiningOp();
+    if (!isScalar(op))
+      return value;
+    for (Value operand : op->getOperands())
+      of(operand);
+    Value index;
+    if (auto entry = dyn_cast<pipe::LoadEntryOp>(op))
+      index = computeHere(b, op->getLoc(), own.lookupOrDefault(entry.getIndex())).front();
+    Operation *copy = b.clone(*op, own);
+    if (index)
+      cast<pipe::LoadEntryOp>(copy).getIndexMutable().assign(index);
+    bool isSize = isa<arith::IndexCastOp>(op) && op->getOperand(0).getDefiningOp<gpu::GridDimOp>();
+    return isSize ? hide(value, copy->getResult(0)) : copy->getResult(0);
+  }
+
+private:
+  Value hide(Value value, Value copy) {
+    Value hidden = computeHere(b, value.getLoc(), copy).front();
+    own.map(value, hidden);
+    return hidden;
+  }
+
+  OpBuilder b;
+  IRMapping own;
+};
+} // namespace
+
+bool fp4::computeInRoles(gpu::GPUFuncOp kernel) {
+  for (auto region : kernel.getOps<pipe::RoleRegionOp>())
+    if (int32_t count = region.getRole().getRegisters(); count && count <= kFewRegisters)
+      return false;
+  bool any = false;
+  for (auto region : kernel.getOps<pipe::RoleRegionOp>()) {
+    OwnScalars own(OpBuilder::atBlockBegin(&region.getBody().front()));
+    region.walk([&](Operation *op) {
+      for (OpOperand &operand : op->getOpOperands())
+        if (isScalar(operand.get().getDefiningOp())) {
+          operand.set(own.of(operand.get()));
+          any = true;
+        }
+    });
+  }
+  return any;
+}
