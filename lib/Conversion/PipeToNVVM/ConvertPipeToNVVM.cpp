@@ -178,6 +178,11 @@ struct ConvertPipeToNVVM : fp4::impl::ConvertPipeToNVVMBase<ConvertPipeToNVVM> {
     fp4::populateJoinLanesPatterns(converter, patterns, state);
   }
 
+  static bool promotes(gpu::GPUFuncOp kernel) {
+    auto stop = [](fp4::pipe::PromoteOp) { return WalkResult::interrupt(); };
+    return kernel.walk(stop).wasInterrupted();
+  }
+
   LogicalResult lowerKernel(gpu::GPUFuncOp kernel, const fp4::hw::TargetModel &model) {
     if (failed(checkForm(kernel)) || failed(checkKernel(kernel, model)))
       return failure();
@@ -186,10 +191,12 @@ struct ConvertPipeToNVVM : fp4::impl::ConvertPipeToNVVMBase<ConvertPipeToNVVM> {
       return failure();
     expandWork(kernel);
     fp4::pinSizes(kernel);
-    bool hasOwnScalars = *registers && fp4::computeInRoles(kernel);
+    bool hasSizes = *registers && fp4::hasSizes(kernel);
+    if (hasSizes)
+      fp4::computeInRoles(kernel, model);
     fp4::KernelState state = fp4::emitPrologue(kernel, model);
     state.launchRegisters = *registers;
-    state.hasOwnScalars = hasOwnScalars;
+    state.hidesPlaces = hasSizes && !promotes(kernel);
     if (failed(fp4::takeTurns(kernel, state)))
       return failure();
     fp4::PipeTypeConverter converter;

@@ -45,7 +45,7 @@ struct ElementPlaces {
       : b(b), line(b, transposed ? firstColumn : firstRow),
         place(b, transposed ? firstRow : firstColumn), transposed(transposed) {
     Int32 thread = threadOfRole(b, op, state);
-    if (state.hasOwnScalars) // LLVM would keep what follows from it while the tile is multiplied
+    if (state.hidesPlaces) // LLVM would keep what follows from it while the tile is multiplied
       thread = Int32(b, computeHere(b, b.getLoc(), Value(thread)).front());
     line = line + rowOfThread(thread);
     place = place + thread % 4 * 2;

@@ -82,7 +82,7 @@ struct KernelState {
   llvm::DenseMap<mlir::Operation *, pipe::Engine> releases; ///< what completes each release
   int64_t workRing = 0, workDepth = 0; ///< place of the responses to requests for work; their number
   bool splitsWarps = false; ///< threads store segments behind guards of their own
-  bool hasOwnScalars = false; ///< roles compute what follows from sizes; see computeInRoles
+  bool hidesPlaces = false; ///< where sizes have registers; promotion needs places in both loops
   bool keepsLanes = false;  ///< threads add sums of tensor memory to those in their registers
   llvm::DenseMap<mlir::Operation *, JoinSizes> joins;
   /// Around each op that an engine executes, that uses a channel, or that takes work. Roles may be
@@ -171,9 +171,11 @@ void splitScaleWarps(mlir::gpu::GPUFuncOp kernel, KernelState &state);
 /// Makes the code of roles in turn that of each of their warpgroups (Turns.cpp).
 llvm::LogicalResult takeTurns(mlir::gpu::GPUFuncOp kernel, const KernelState &state);
 
-/// Lets each role compute what follows from the sizes of a call, where all have the registers
-/// (RoleScalars.cpp). Returns whether there is such a thing.
-bool computeInRoles(mlir::gpu::GPUFuncOp kernel);
+/// Whether roles have numbers that come with a call, or with a table of groups.
+bool hasSizes(mlir::gpu::GPUFuncOp kernel);
+
+/// Lets each role compute what follows from these, where all have the registers (RoleScalars.cpp).
+void computeInRoles(mlir::gpu::GPUFuncOp kernel, const hw::TargetModel &target);
 
 /// Collects the roles without threads that run with all lanes of their warp and elect one for each
 /// instruction that must be issued once (Roles.cpp).

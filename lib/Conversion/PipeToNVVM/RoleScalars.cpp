@@ -21,9 +21,12 @@
 using namespace mlir;
 using namespace fp4;
 
-/// A role with so many has no room for copies: ptxas has what comes before all roles in registers of
-/// the warp, which the code of an elected thread cannot compute in.
-static constexpr int32_t kFewRegisters = 24;
+/// Whether a role has no room for copies. ptxas has what comes before all roles in registers of the
+/// warp, in which the code of an elected thread cannot compute. With tcgen05, roles are whole warps.
+static bool hasFewRegisters(pipe::RoleRegionOp region, const hw::TargetModel &target) {
+  int32_t count = region.getRole().getRegisters();
+  return count && count <= (target.hasTcgen05 ? 24 : 40);
+}
 
 /// What a role may compute itself. An entry of a table tells how many tiles there are.
 static bool isScalar(Operation *op) {
@@ -72,20 +75,22 @@ private:
 };
 } // namespace
 
-bool fp4::computeInRoles(gpu::GPUFuncOp kernel) {
-  for (auto region : kernel.getOps<pipe::RoleRegionOp>())
-    if (int32_t count = region.getRole().getRegisters(); count && count <= kFewRegisters)
-      return false;
-  bool any = false;
+bool fp4::hasSizes(gpu::GPUFuncOp kernel) {
+  auto isSize = [](Type type) { return type.isInteger(32); };
+  return llvm::any_of(kernel.getArgumentTypes(), isSize) ||
+         kernel.walk([](pipe::LoadEntryOp) { return WalkResult::interrupt(); }).wasInterrupted();
+}
+
+void fp4::computeInRoles(gpu::GPUFuncOp kernel, const hw::TargetModel &target) {
+  auto isFull = [&](pipe::RoleRegionOp region) { return hasFewRegisters(region, target); };
+  if (llvm::any_of(kernel.getOps<pipe::RoleRegionOp>(), isFull))
+    return;
   for (auto region : kernel.getOps<pipe::RoleRegionOp>()) {
     OwnScalars own(OpBuilder::atBlockBegin(&region.getBody().front()));
     region.walk([&](Operation *op) {
       for (OpOperand &operand : op->getOpOperands())
-        if (isScalar(operand.get().getDefiningOp())) {
+        if (isScalar(operand.get().getDefiningOp()))
           operand.set(own.of(operand.get()));
-          any = true;
-        }
     });
   }
-  return any;
 }
