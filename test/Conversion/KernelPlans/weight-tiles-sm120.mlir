@@ -33,7 +33,7 @@ func.func @many(%x: tensor<4096x8192xbf16>, %w: !w, %s: !s) -> tensor<4096x8192x
   return %y : tensor<4096x8192xbf16>
 }
 // CHECK-LABEL: @packed
-// CHECK: tile = [128, 128, 128], {{.*}} math warps 0 to 8 drives [tensor, threads]>{{[,>]}}
+// CHECK: tile = [128, 128, 128], {{.*}} math warps 0 to 8 drives [tensor, threads] registers 240
 func.func @packed(%x: tensor<4096x8192xbf16>, %p: !p) -> tensor<4096x8192xbf16> {
   %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<nvfp4>} : (tensor<4096x8192xbf16>, !p) -> tensor<4096x8192xbf16>
   return %y : tensor<4096x8192xbf16>
