@@ -101,14 +101,19 @@ void L1Cache::arrived(uint64_t line, double when) {
 // L2 and device memory
 //===----------------------------------------------------------------------===//
 
+/// The bits of something in no order (splitmix64).
+static uint64_t mixed(uint64_t bits) {
+  bits += 0x9e3779b97f4a7c15;
+  bits = (bits ^ bits >> 30) * 0xbf58476d1ce4e5b9;
+  bits = (bits ^ bits >> 27) * 0x94d049bb133111eb;
+  return bits ^ bits >> 31;
+}
+
 /// Where any line goes for one that comes, a line is there for a time whose distribution is
 /// exponential. What the line and its step are decides how long, so that a run repeats. The
 /// logarithm of a double would need a newer libm than our wheels may.
 static double lifetimeOf(uint64_t line, uint32_t step) {
-  uint64_t bits = (line << 32 ^ line >> 32 ^ step) + 0x9e3779b97f4a7c15; // splitmix64
-  bits = (bits ^ bits >> 30) * 0xbf58476d1ce4e5b9;
-  bits = (bits ^ bits >> 27) * 0x94d049bb133111eb;
-  bits ^= bits >> 31;
+  const uint64_t bits = mixed(line << 32 ^ line >> 32 ^ step);
   return -std::log(float((double(bits >> 11) + 0.5) * 0x1p-53));
 }
 
@@ -154,7 +159,8 @@ MemorySystem::MemorySystem(const Rates &rates, double gigahertz, uint64_t l2Size
       takingRate(rates[TimingRate::StoreTerabytes] * 1e3 / gigahertz),
       pairs(rates[TimingRate::MemoryGranule] > kSectorBytes),
       turnaround(rates[TimingRate::MemoryTurnaround]), burst(rates[TimingRate::MemoryBurst]),
-      writeHold(rates[TimingRate::WriteHold]),
+      writeHold(rates[TimingRate::WriteHold]), spread(rates[TimingRate::MemorySpread]),
+      orderGain(rates[TimingRate::MemoryInOrder]),
       presentLines(rates[TimingRate::L2ByAge] > 0, double(l2Size) * rates[TimingRate::L2Reach],
                    double(l2Size) * rates[TimingRate::L2OtherReach]) {}
 
@@ -260,6 +266,10 @@ static double turnsAt(double writes) {
   return std::lerp(least, above->second, (writes - low) / (above->first - low));
 }
 
+/// What device memory gains where blocks follow each other, so that all of them together read it in
+/// its order, of what it gains where nothing is written (H200, micro: ladder).
+static double gainAt(double writes) { return std::max(0.0, 1 - 3 * writes); }
+
 /// When the last of the bytes is through every queue on its way, latency not counted.
 double MemorySystem::transfer(Port &port, double now, const Touched &touched, bool write) {
   const double missing = touched.missing * bringing[write];
@@ -286,7 +296,8 @@ double MemorySystem::transfer(Port &port, double now, const Touched &touched, bo
   read_ = read_ * fade + (write ? 0 : moved);
   written = written * fade + (write ? moved : 0);
   const double writes = written / (read_ + written);
-  const double inMemory = missing / deviceRate * (1 + turnaround * turnsAt(writes));
+  const double rate = deviceRate * (inOrder ? 1 + orderGain * gainAt(writes) : 1);
+  const double inMemory = missing / rate * (1 + turnaround * turnsAt(writes));
   const double least = waitForPart(now, inMemory, writes);
   const double ofDevice = serve(device, now, inMemory);
   if (write) { // its own way through them is part of that
@@ -299,18 +310,18 @@ double MemorySystem::transfer(Port &port, double now, const Touched &touched, bo
 }
 
 /// Device memory has many parts, each with a queue of its own, so that a request may wait though
-/// others are idle: for requests at random as long as in a queue with that use, M/D/1. Writes keep
-/// a part busy for longer. With more use than `most` all parts have work to do, and the wait is
-/// that of the common queue. The three numbers are fitted, on an H200 alone, to the rungs of micro:
-/// ladder, and no rates of TimingRates.def: nobody measured them by themselves, and other targets
-/// take them as they are.
+/// others are idle: for requests at random as long as in a queue with that use, M/D/1, and `alone`
+/// because the last of its lines counts. Writes keep a part busy for longer. With more use than
+/// `most` all parts have work to do, and the wait is that of the common queue. The four numbers are
+/// fitted, on an H200 alone, to micro: ladder and turnover, and no rates of TimingRates.def: nobody
+/// measured them by themselves, and other targets take them as they are.
 double MemorySystem::waitForPart(double now, double service, double writes) {
-  constexpr double recent = 2000, most = 0.83, ofWrites = 2; // cycles; of 1
+  constexpr double recent = 2000, most = 0.94, ofWrites = 4, alone = 60; // cycles; of 1
   const double since = std::max(0.0, now - useUntil);
   use = use * std::exp(-since / recent) + service * (1 + companions) / recent;
   useUntil = std::max(useUntil, now);
   const double part = std::min(use, most);
-  return burst * (1 + ofWrites * writes) * part / (2 * (1 - part));
+  return alone + burst * (1 + ofWrites * writes) * part / (2 * (1 - part));
 }
 
 /// Lines that are read displace others, which are written back meanwhile if they were changed. So
@@ -376,9 +387,12 @@ double MemorySystem::latencyOf(const Touched &touched) const {
 
 /// When the last byte arrives of a read that is through all queues at `end`. Some may be on their
 /// way to L2 for another: then no later than if nobody else had asked for them.
-double MemorySystem::arrive(const Touched &touched, double end) {
-  const double arrival =
-      std::max(end + latencyOf(touched), std::min(touched.there, end + deviceLatency));
+double MemorySystem::arrivalOf(const Touched &touched, double end) const {
+  return std::max(end + latencyOf(touched), std::min(touched.there, end + deviceLatency));
+}
+
+/// The lines that the present read asked device memory for are there at `arrival`.
+double MemorySystem::arrive(double arrival) {
   for (Line *line : asked)
     line->there = float(arrival);
   asked.clear();
@@ -389,7 +403,39 @@ double MemorySystem::read(Port &port, double now, std::span<const LineAccess> li
   Touched touched;
   for (const LineAccess &access : lines)
     touch(access, port, now, /*write=*/false, touched);
-  return arrive(touched, transfer(port, now, touched, false));
+  return arrive(arrivalOf(touched, transfer(port, now, touched, false)));
+}
+
+/// Nearly normal, with mean 0 and deviation 1: the same for the same bits.
+static double deviate(uint64_t of) {
+  const uint64_t bits = mixed(of);
+  double sum = 0;
+  for (unsigned shift = 0; shift < 64; shift += 16)
+    sum += double(bits >> shift & 0xffff) / 0x10000;
+  return (sum - 2) * std::sqrt(3.0);
+}
+
+/// The wait of a warp behind L2, of the mean: its logarithm is normal. Waits for lines of the same
+/// 4 KiB have something in common, as they have on an H200 (micro: waits: a correlation of 0.3
+/// between neighbours). Lines decide, so that a run repeats.
+static double waitOf(uint64_t line, double spread) {
+  constexpr double common = 0.3;    // of the variance
+  constexpr uint64_t together = 32; // lines
+  const double x =
+      std::sqrt(common) * deviate(~(line / together)) + std::sqrt(1 - common) * deviate(line);
+  return std::exp(float(spread * x - spread * spread / 2));
+}
+
+MemorySystem::Arrival MemorySystem::load(Port &port, double now,
+                                         std::span<const LineAccess> lines) {
+  Touched touched;
+  for (const LineAccess &access : lines)
+    touch(access, port, now, /*write=*/false, touched);
+  const double arrival = arrivalOf(touched, transfer(port, now, touched, false));
+  if (touched.missing <= 0 || arrival < now + deviceLatency)
+    return {arrive(arrival), 0};
+  const double behind = arrival - now - l2Latency, wait = behind * waitOf(lines[0].line, spread);
+  return {arrive(now + l2Latency + std::min(behind, wait)), std::max(0.0, wait - behind)};
 }
 
 /// What is written goes to device memory some time, as what was written before does now.
@@ -420,7 +466,7 @@ double MemorySystem::readRuns(Port &port, double now, double last, std::span<con
                               Touched touched) {
   forLines(runs,
            [&](const LineAccess &access) { touch(access, port, now, /*write=*/false, touched); });
-  return arrive(touched, std::max(last, transfer(port, now, touched, false)));
+  return arrive(arrivalOf(touched, std::max(last, transfer(port, now, touched, false))));
 }
 
 double MemorySystem::read(Port &port, double now, double last, std::span<const GlobalRun> runs) {

@@ -162,6 +162,14 @@ public:
 
   /// The cycle at which data arrives that a multiprocessor asks for at `now` through its `port`.
   double read(Port &port, double now, std::span<const LineAccess> lines);
+  /// ... when a warp asks for it, and how much later if as much comes behind it: device memory does
+  /// not serve warps in the order in which they asked.
+  struct Arrival {
+    double when, late;
+  };
+  Arrival load(Port &port, double now, std::span<const LineAccess> lines);
+  /// Blocks of the launch follow others, so that all of them together read memory in its order.
+  void setInOrder() { inOrder = true; }
   /// ... at which L2 has taken the data.
   double write(Port &port, double now, std::span<const LineAccess> lines);
   /// Contiguous runs, as the copy engine asks for them.
@@ -222,7 +230,8 @@ private:
   void touch(const LineAccess &access, const Port &port, double now, bool write, Touched &sum);
   uint32_t fetched(uint32_t sectors, uint32_t present, bool write) const;
   double latencyOf(const Touched &touched) const;
-  double arrive(const Touched &touched, double end);
+  double arrivalOf(const Touched &touched, double end) const;
+  double arrive(double arrival);
   double readRuns(Port &port, double now, double last, std::span<const GlobalRun> runs,
                   Touched touched);
   double transfer(Port &port, double now, const Touched &touched, bool write);
@@ -249,7 +258,8 @@ private:
   size_t manyTurns = 4096; ///< so many that those of the past go
   double served = 1;       ///< of the rates, for those that make requests
   bool pairs;              ///< device memory delivers two sectors at a time
-  double turnaround, burst, writeHold;
+  double turnaround, burst, writeHold, spread, orderGain;
+  bool inOrder = false;
   double use = 0, useUntil = 0; ///< of device memory, of 1, in the recent past
   static constexpr double never = 1e300;
   double firstRead = never; ///< of device memory

@@ -241,6 +241,21 @@ struct Numbering {
   }
 };
 
+/// Sizes are parameters of a launch; other special registers have an instruction that reads them.
+bool isConstant(Special special) {
+  switch (special) {
+  case Special::NtidX:
+  case Special::NtidY:
+  case Special::NtidZ:
+  case Special::NctaidX:
+  case Special::NctaidY:
+  case Special::NctaidZ:
+    return true;
+  default:
+    return false;
+  }
+}
+
 /// How many operands of the row's pattern, from the first, are destinations.
 unsigned destinations(const OpcodeRow &row) {
   unsigned number = 0;
@@ -291,6 +306,10 @@ void TimedCode::listRegisters(const Kernel &kernel) {
     if (accumulates)
       numbering.add(insn.op[0], kernel, accumulators[uint32_t(pc)]);
   }
+  for (const SpecialUse &use : kernel.specials)
+    if (const auto at = numbering.numbers.find(use.offset);
+        at != numbering.numbers.end() && !isConstant(use.which))
+      specials.push_back(at->second);
   count = uint32_t(words.size());
 }
 

@@ -109,6 +109,8 @@ public:
     return {registers.data() + insn.first + insn.reads, insn.writes};
   }
   uint32_t registerCount() const { return count; }
+  /// Of those, special registers that an instruction reads.
+  std::span<const uint32_t> specialRegisters() const { return specials; }
   /// Registers of a thread at the place where most are alive, and what ptxas needs besides.
   uint32_t registersNeeded() const { return needed; }
   /// Where its machine instructions begin, counted from the kernel's first.
@@ -150,6 +152,7 @@ private:
   std::vector<uint8_t> words;   ///< of 32 bits, of each register; 0: a predicate
   std::unordered_map<uint32_t, std::vector<uint32_t>> accumulators; ///< of each wgmma, by pc
   uint32_t count = 0, needed = 0;
+  std::vector<uint32_t> specials; ///< numbers of registers
   bool exact = false; ///< needed
   std::string unknownOpcode;
 };

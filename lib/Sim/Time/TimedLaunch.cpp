@@ -143,6 +143,8 @@ void TimedLaunch::setUp(Running &running, std::span<Multiprocessor *const> proce
       timed.early = early;
       timed.ready = running.ready.data() + running.warps.size() * perWarp;
       timed.because = running.because.data() + running.warps.size() * perWarp;
+      for (uint32_t r : code.specialRegisters())
+        timed.ready[r] = float(rates[TimingRate::SpecialLatency]);
       running.warps.push_back(std::move(timed));
     }
 }
@@ -155,6 +157,8 @@ bool TimedLaunch::startNext(Slot &slot, uint32_t place, double when) {
   auto running = std::make_unique<Running>(launch, launch.nextCluster++);
   std::vector<Multiprocessor *> processors;
   const bool follows = when > rates[TimingRate::FirstBlocks];
+  if (follows)
+    machine.memory.setInOrder();
   const double warps = double((volume(launch.config.block) + 31) / 32),
                apart = std::max(follows ? rates[TimingRate::BlockStart] : 0,
                                 warps * rates[TimingRate::WarpStart]);
@@ -181,11 +185,11 @@ bool TimedLaunch::startNext(Slot &slot, uint32_t place, double when) {
 Status TimedLaunch::finish(Slot &slot, uint32_t place) {
   Running &running = *slot.running[place];
   FP4_TRY(running.scheduler.close());
-  double done = std::max(running.policy->lastEnd(), running.stores);
+  double done = running.policy->lastEnd();
   for (TimedWarp &warp : running.warps)
     done = std::max(done, warp.nextIssue);
   if (phase < Phase::Probe)
-    end = std::max(end, done);
+    end = std::max({end, done, running.stores}); // its successor does not wait for those
   retire(slot, place);
   startNext(slot, place, done + rates[TimingRate::BlockReplace]);
   return {};

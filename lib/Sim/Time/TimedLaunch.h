@@ -52,6 +52,7 @@ private:
     uint32_t line = ~0u;           ///< of code, the last
     double fetched = 0;            ///< when that came
     double arrival = 0;            ///< of what it asked device memory for so far
+    double late = 0;               ///< ... if others go before
     uint32_t pc = 0;               ///< of the next instruction
     float *ready = nullptr;        ///< of each register, cycles after `born`
     Activity *because = nullptr;   ///< ... and what fills it
@@ -139,6 +140,7 @@ private:
   bool reservePipes(Multiprocessor &sm, unsigned scheduler, const PipeCounts &counts, double now,
                     double &when);
   bool putOff(Slot &slot, TimedWarp &warp, const TimedInsn &insn, const TimedEvent &event);
+  double loadLines(TimedWarp &warp, double now, std::span<const LineAccess> lines);
   double loadMissing(TimedWarp &warp, double looked, std::span<const LineAccess> missing);
   double fetch(TimedWarp &warp, const TimedInsn &insn, double now);
   double disorder(TimedWarp &warp, double now) const;

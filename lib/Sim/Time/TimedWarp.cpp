@@ -20,19 +20,22 @@ double TimedLaunch::fetch(TimedWarp &warp, const TimedInsn &insn, double now) {
   return std::max(now, warp.fetched);
 }
 
-/// When a warp of the first blocks has what it asked device memory for, that would have it at `now`
-/// if requests were served in their order. All multiprocessors ask at once, and they are not.
+/// When a warp has what it asked device memory for, that would have it at `now` if requests were
+/// served in their order. They are not: some that came behind it go before. What the first blocks
+/// read, all multiprocessors ask for at once, so that a part of all that is behind goes before.
 double TimedLaunch::disorder(TimedWarp &warp, double now) const {
   constexpr double rounding = 1; // times of registers are floats
-  if (!warp.early || warp.reason != Activity::Global || warp.arrival <= 0 ||
+  if ((!warp.early && warp.late <= 0) || warp.reason != Activity::Global || warp.arrival <= 0 ||
       now < warp.arrival - rounding)
     return now;
-  warp.early = false;
+  const bool early = std::exchange(warp.early, false);
+  const double late = std::max(0.0, std::exchange(warp.late, 0) - now);
   const double latency = rates[TimingRate::MemoryLatency],
                window = rates[TimingRate::MemoryWindow] * 1024 /
                         (rates[TimingRate::MemoryTerabytes] * 1e3 / rates[TimingRate::Gigahertz]),
-               behind = std::clamp(machine.memory.device.end() + latency - now, 0.0, window);
-  return now + rates[TimingRate::MemoryDisorder] * behind;
+               behind = std::max(0.0, machine.memory.device.end() + latency - now),
+               first = rates[TimingRate::MemoryDisorder] * std::min(behind, window);
+  return now + (early ? first : std::min(late, behind));
 }
 
 /// From the issue of arithmetic until its result may be used; of a sequence, of its last.
@@ -124,15 +127,24 @@ double TimedLaunch::resultOf(TimedWarp &warp, Running &running, const TimedInsn 
   }
 }
 
+/// When lines arrive from L2.
+double TimedLaunch::loadLines(TimedWarp &warp, double now, std::span<const LineAccess> lines) {
+  MemorySystem &memory = machine.memory;
+  Port &port = warp.processor->port;
+  const auto [when, late] = warp.early ? MemorySystem::Arrival{memory.read(port, now, lines), 0}
+                                       : memory.load(port, now, lines);
+  if (when >= now + rates[TimingRate::MemoryLatency])
+    warp.arrival = std::max(warp.arrival, when);
+  warp.late = std::max(warp.late, when + late);
+  return when;
+}
+
 /// When lines arrive that L1 has not.
 double TimedLaunch::loadMissing(TimedWarp &warp, double looked,
                                 std::span<const LineAccess> missing) {
-  Multiprocessor &sm = *warp.processor;
-  const double arrival = machine.memory.read(sm.port, looked, missing);
-  if (arrival >= looked + rates[TimingRate::MemoryLatency])
-    warp.arrival = std::max(warp.arrival, arrival);
+  const double arrival = loadLines(warp, looked, missing);
   for (const LineAccess &access : missing)
-    sm.l1.arrived(access.line, arrival);
+    warp.processor->l1.arrived(access.line, arrival);
   return arrival;
 }
 
@@ -178,7 +190,7 @@ double TimedLaunch::accessMemory(TimedWarp &warp, Running &running, const TimedI
   if (recorder.write && !recorder.atomic)
     return result;
   if (recorder.atomic || recorder.strong || insn.bypassesL1)
-    return machine.memory.read(sm.port, turn, all);
+    return recorder.atomic ? machine.memory.read(sm.port, turn, all) : loadLines(warp, turn, all);
   result = std::max(result, looked + rates[TimingRate::L1Latency]);
   std::vector<LineAccess> missing;
   for (const LineAccess &access : all) {

@@ -73,7 +73,7 @@ TEST(CopyTime, MoreBytesThanMayBeInFlightArriveAtTheRateOfTheMemory) {
   constexpr unsigned blocks = 132;
   const double few = microsecondsOfCopies(blocks, 2), many = microsecondsOfCopies(blocks, 6);
   const double rate = hw::timingRate("sm_90a", TimingRate::MemoryTerabytes)->value * 1e6;
-  EXPECT_NEAR(many - few, blocks * 4 * 32768 / rate, 0.7); // and a wait for a part of the memory
+  EXPECT_NEAR(many - few, blocks * 4 * 32768 / rate, 0.9); // and a wait for a part of the memory
   // one multiprocessor alone is bound by its own port, not by the machine
   const double port = hw::timingRate("sm_90a", TimingRate::L2PortBytes)->value * 1.98e3;
   const double flight = hw::timingRate("sm_90a", TimingRate::TmaInFlight)->value * 1024;
@@ -110,8 +110,8 @@ TEST(CopyTime, APrefetchTakesTheEngineAndBringsLinesToL2) {
               2 * 16384 / rate(TimingRate::TmaBytes), 20);
   const double nearer = rate(TimingRate::MemoryLatency) - rate(TimingRate::L2Latency);
   EXPECT_NEAR(cyclesBehindPrefetches(1, elsewhere, 100) - cyclesBehindPrefetches(1, 8192, 100),
-              nearer, 20);
-  EXPECT_LT(cyclesBehindPrefetches(1, elsewhere, 0) - cyclesBehindPrefetches(1, 12288, 0), 60);
+              nearer, 25);
+  EXPECT_LT(cyclesBehindPrefetches(1, elsewhere, 0) - cyclesBehindPrefetches(1, 12288, 0), 65);
 }
 
 TEST(CopyTime, AMulticastIsOneCopyWithMoreDestinations) {

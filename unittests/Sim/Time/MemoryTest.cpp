@@ -7,6 +7,7 @@
 #include "Sim/Time/Memory.h"
 #include "../Async/KernelHarness.h"
 #include "fp4/ISA/TimingRates.h"
+#include <cmath>
 
 using namespace fp4;
 using namespace fp4::sim;
@@ -182,8 +183,50 @@ double latencyAt(double use) {
 TEST(MemorySystem, ARequestWaitsForItsPartOfABusyMemory) {
   const Rates rates("sm_90a");
   const double idle = rates[TimingRate::MemoryLatency], burst = rates[TimingRate::MemoryBurst];
-  EXPECT_NEAR(latencyAt(0.01), idle, 5);
-  EXPECT_NEAR(latencyAt(0.7), idle + burst * 0.7 / (2 * 0.3), 20);
+  constexpr double alone = 60; // cycles
+  EXPECT_NEAR(latencyAt(0.01), idle + alone, 5);
+  EXPECT_NEAR(latencyAt(0.7), idle + alone + burst * 0.7 / (2 * 0.3), 20);
+}
+
+/// Their mean is that of a wait for all, and the same lines wait as long in another run.
+TEST(MemorySystem, WarpsWaitDifferentlyLong) {
+  const Rates rates("sm_90a");
+  const double gigahertz = rates[TimingRate::Gigahertz], apart = 1000;
+  constexpr int count = 4000;
+  const auto waits = [&](double &mean) {
+    MemorySystem memory(rates, gigahertz, 50ull << 20);
+    Port port;
+    double sum = 0, squares = 0;
+    for (int i = 0; i < count; ++i) {
+      const LineAccess access{uint64_t(i) * 8, 15};
+      const auto [when, late] = memory.load(port, i * apart, std::span(&access, 1));
+      const double wait = when + late - i * apart - rates[TimingRate::L2Latency];
+      sum += wait;
+      squares += wait * wait;
+    }
+    mean = sum / count;
+    return std::sqrt(squares / count - mean * mean) / mean;
+  };
+  double first = 0, second = 0;
+  const double deviation = waits(first);
+  EXPECT_NEAR(deviation, rates[TimingRate::MemorySpread], 0.03);
+  EXPECT_NEAR(first, rates[TimingRate::MemoryLatency] - rates[TimingRate::L2Latency] + 60, 20);
+  EXPECT_EQ(waits(second), deviation);
+  EXPECT_EQ(first, second);
+}
+
+TEST(MemorySystem, BlocksInOrderReadFaster) {
+  const Rates rates("sm_90a");
+  const auto busy = [&](bool inOrder) {
+    MemorySystem memory(rates, rates[TimingRate::Gigahertz], 50ull << 20);
+    if (inOrder)
+      memory.setInOrder();
+    Port port;
+    const GlobalRun run{0, 4 << 20};
+    memory.read(port, 0, 0, std::span(&run, 1));
+    return memory.device.busy;
+  };
+  EXPECT_NEAR(busy(false) / busy(true), 1 + rates[TimingRate::MemoryInOrder], 0.001);
 }
 
 TEST(MemorySystem, ALaunchThatWritesEndsWhenMemoryWouldHaveDoneAllOfIt) {
@@ -302,7 +345,7 @@ TEST(MemorySystem, ALineThatIsOnItsWayForAnotherIsNotThereYet) {
   const double alone = waitBehindAnother(1e6), first = waitBehindAnother(0);
   EXPECT_NEAR(alone, rates[TimingRate::L2Latency], 20);
   EXPECT_GT(first, alone + 200);
-  EXPECT_NEAR(waitBehindAnother(100), first - 100, 20);
+  EXPECT_NEAR(waitBehindAnother(100), first - 100, 20 + 60); // what a read waits alone
   EXPECT_NEAR(waitBehindAnother(first - alone + 50), alone, 20);
 }
 

@@ -9,7 +9,9 @@
 #include "fp4/Sim/Events/MemoryEvent.h"
 #include "fp4/Sim/Observer.h"
 #include "fp4/Sim/Predictor.h"
+#include <algorithm>
 #include <cmath>
+#include <span>
 
 using namespace fp4;
 using namespace fp4::sim;
@@ -209,7 +211,8 @@ TEST(Time, TheClockReadsTheCyclesOfThePrediction) {
                            "  sub.u64 %rd4, %rd5, %rd4;\n  cvt.u32.u64 %r1, %rd4;\n" +
                            store;
   const Timed result = runTimed(body, oneWarp);
-  EXPECT_NEAR(result.out[0], 100 * rate(TimingRate::AluLatency), 12);
+  const double thread = rate(TimingRate::SpecialLatency); // %t comes from %tid
+  EXPECT_NEAR(result.out[0], thread + 100 * rate(TimingRate::AluLatency), 12);
 }
 
 TEST(Time, ResultsAreThoseOfOtherPolicies) {
@@ -521,6 +524,61 @@ TEST(Time, FirstLoadsOfALaunchWaitForThoseBehindThem) {
                others = rate(TimingRate::FirstBlocks) + rate(TimingRate::MemoryLatency);
   EXPECT_GT(cycles, others + rate(TimingRate::MemoryDisorder) * service + issue - 100);
   EXPECT_LT(cycles, others + service + issue);
+}
+
+/// Blocks of 1024 threads, of which `first` fill all multiprocessors and the others follow.
+constexpr unsigned first = 2 * 132, blockThreads = 1024;
+double cyclesOfBlocks(const std::string &body, unsigned blocks, size_t words) {
+  return runTimed(body, {.grid = {blocks, 1, 1}, .block = {blockThreads, 1, 1}}, words).time.cycles;
+}
+
+/// %rd1 is `bytes` times the number of the thread in the grid, behind %out.
+std::string placeOfThread(unsigned bytes) {
+  return "  mov.u32 %r1, %ctaid.x;\n  mad.lo.u32 %r1, %r1, 1024, %t;\n  mul.wide.u32 %rd1, %r1, " +
+         std::to_string(bytes) + ";\n  add.u64 %rd1, %out, %rd1;\n";
+}
+
+TEST(Time, AWarpWaitsLongerThanOthersOnlyForWhatIsBehind) {
+  // Each warp loads a line, and its cycles go there: those of the last block are all there is.
+  const std::string body = placeOfThread(4) +
+                           "  mov.u64 %rd4, %clock64;\n  ld.global.b32 %r2, [%rd1];\n"
+                           "  xor.b32 %r3, %r2, %r2;\n  cvt.u64.u32 %rd6, %r3;\n"
+                           "  mov.u64 %rd5, %clock64;\n  sub.u64 %rd4, %rd5, %rd4;\n"
+                           "  add.u64 %rd4, %rd4, %rd6;\n"
+                           "  cvt.u32.u64 %r1, %rd4;\n  st.global.b32 [%rd1], %r1;\n";
+  const Timed result = runTimed(body, {.grid = {first + 1, 1, 1}, .block = {blockThreads, 1, 1}},
+                                (first + 1) * blockThreads);
+  const std::span<const uint32_t> last = std::span(result.out).last(blockThreads);
+  const auto [least, most] = std::ranges::minmax(last);
+  const double mean = rate(TimingRate::MemoryLatency) + 60; // what a read waits alone
+  EXPECT_LT(least, mean - 150);
+  EXPECT_LT(most, mean + 80);
+}
+
+TEST(Time, ASuccessorDoesNotWaitForStores) {
+  const std::string body = placeOfThread(4) + "  st.global.b32 [%rd1], %r1;\n";
+  constexpr unsigned few = 4 * first, many = 12 * first;
+  const double turn = (cyclesOfBlocks(body, many, many * blockThreads) -
+                       cyclesOfBlocks(body, few, few * blockThreads)) /
+                      8;
+  const double starts = blockThreads / 32 * rate(TimingRate::WarpStart),
+               computes = rate(TimingRate::SpecialLatency) + 40;
+  EXPECT_LT(turn, starts + computes + rate(TimingRate::BlockReplace) + 60);
+}
+
+TEST(Time, BlocksThatFollowEachOtherReadInOrder) {
+  const std::string body = placeOfThread(64) +
+                           "  ld.global.v4.b32 {%v0, %v1, %v2, %v3}, [%rd1];\n"
+                           "  ld.global.v4.b32 {%v4, %v5, %v6, %v7}, [%rd1+16];\n"
+                           "  ld.global.v4.b32 {%v0, %v1, %v2, %v3}, [%rd1+32];\n"
+                           "  ld.global.v4.b32 {%v4, %v5, %v6, %v7}, [%rd1+48];\n";
+  constexpr unsigned few = 4 * first, many = 8 * first;
+  const double cycles = cyclesOfBlocks(body, many, 16 * many * blockThreads) -
+                        cyclesOfBlocks(body, few, 16 * many * blockThreads);
+  const double bytes = 64.0 * (many - few) * blockThreads,
+               service = bytes * rate(TimingRate::Gigahertz) /
+                         (rate(TimingRate::MemoryTerabytes) * 1e3);
+  EXPECT_NEAR(service / cycles, 1 + rate(TimingRate::MemoryInOrder), 0.02);
 }
 
 } // namespace
