@@ -37,8 +37,22 @@ std::string outcome(const std::string &ptx, uint32_t threads = 256) {
 
 TEST(Registers, WhatIsGivenBackCanBeTaken) {
   EXPECT_EQ(outcome(exchange(".maxnreg 128", 40, 216)), "");
-  EXPECT_EQ(outcome(exchange(".reqntid 256", 40, 256)), ""); // 256 each at the launch
+  EXPECT_EQ(outcome(exchange(".reqntid 256 .minnctapersm 1", 40, 256)), "");
   EXPECT_EQ(outcome(exchange(".maxntid 256 .minnctapersm 2", 40, 216)), "");
+}
+
+// `ptxas -v` 13.0: two blocks of 256 threads have 128 registers of a thread, two of 288 have 96, and
+// one of 256 with an increase to 248 has as many. Without .minnctapersm it ignores setmaxnreg.
+TEST(Registers, PtxasGivesTheShareOfABlockAndNoMoreThanTheLargestIncrease) {
+  EXPECT_EQ(outcome(exchange(".maxntid 256 .minnctapersm 1", 40, 248)), "");
+  EXPECT_EQ(outcome(exchange(".maxntid 256 .minnctapersm 1", 248, 248)), "");
+  EXPECT_THAT(outcome(exchange(".maxntid 256 .minnctapersm 1", 256, 248)),
+              HasSubstr("setmaxnreg.dec expects at most the 248 registers"));
+  EXPECT_THAT(outcome(exchange(".maxntid 288 .minnctapersm 2", 104, 96), 256),
+              HasSubstr("setmaxnreg.dec expects at most the 96 registers"));
+  EXPECT_THAT(outcome(exchange(".maxntid 384 .minnctapersm 1", 176, 240)),
+              HasSubstr("setmaxnreg.dec expects at most the 168 registers"));
+  EXPECT_EQ(outcome(exchange(".reqntid 256", 256, 24)), "");
 }
 
 TEST(Registers, MoreThanIsGivenBackIsWaitedForInVain) {

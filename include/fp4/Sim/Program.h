@@ -36,6 +36,7 @@ struct KernelInfo {
   uint32_t maximumCluster = 0;               ///< .maxclusterrank, in CTAs; 0 when absent
   uint32_t maximumRegisters = 0;             ///< .maxnreg, per thread; 0 when absent
   uint32_t minimumBlocks = 0;                ///< .minnctapersm, 0 when absent
+  uint32_t largestIncrease = 0;              ///< of setmaxnreg.inc, per thread; 0 when absent
   uint32_t staticSharedBytes = 0;
   uint32_t localBytes = 0; ///< per thread
   uint32_t instructions = 0;

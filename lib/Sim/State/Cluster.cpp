@@ -118,16 +118,20 @@ static void startWarp(Warp &warp, Cta &cta, uint32_t index, std::byte *registers
   fillSpecials(warp, kernel);
 }
 
-/// Registers per thread at the launch: what the kernel says, or what ptxas gives a kernel with
-/// setmaxnreg that says its number of threads. 0 if it says neither: ptxas ignores setmaxnreg then.
-static uint32_t launchRegisters(const KernelInfo &kernel, uint32_t threads) {
-  constexpr uint32_t perMultiprocessor = 65536, most = 256, granularity = 8;
+/// Registers per thread at the launch: what the kernel says, or what ptxas 13.0 gives a kernel with
+/// setmaxnreg that says its number of threads and of blocks. 0 if it does not: ptxas ignores
+/// setmaxnreg then. No more than the largest increase, and warps count by fours.
+static uint32_t launchRegisters(const KernelInfo &kernel) {
+  constexpr uint64_t perMultiprocessor = 65536, most = 256, granularity = 8, together = 4 * 32;
   if (kernel.maximumRegisters)
     return kernel.maximumRegisters;
-  if (!kernel.requiredBlock[0] && !kernel.maximumBlock[0])
+  const auto &block = kernel.requiredBlock[0] ? kernel.requiredBlock : kernel.maximumBlock;
+  const uint64_t threads = volume(block) * kernel.minimumBlocks;
+  if (threads == 0)
     return 0;
-  const uint32_t share = perMultiprocessor / std::max(1u, kernel.minimumBlocks) / threads;
-  return std::min(share, most) / granularity * granularity;
+  const uint64_t share = perMultiprocessor / ((threads + together - 1) / together * together),
+                 wanted = kernel.largestIncrease ? kernel.largestIncrease : most;
+  return uint32_t(std::min({share, wanted, most}) / granularity * granularity);
 }
 
 static std::unique_ptr<Cta> startCta(Cluster &cluster, uint32_t rank) {
@@ -151,7 +155,7 @@ static std::unique_ptr<Cta> startCta(Cluster &cluster, uint32_t rank) {
   cta->warps = std::vector<Warp>(warps);
   cta->liveWarps = warps;
   for (Warp &warp : cta->warps)
-    warp.maxRegisters = launchRegisters(kernel.info, cta->threads);
+    warp.maxRegisters = launchRegisters(kernel.info);
   cta->registers = launch.registers.take(size_t(warps) * kernel.registerBytes);
   return cta;
 }

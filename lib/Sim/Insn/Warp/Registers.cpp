@@ -65,6 +65,8 @@ Status bindSetmaxnreg(BindContext &cx) {
     return cx.fail("the register count must be a multiple of 8 from 24 to 256, but got " +
                    std::to_string(count));
   cx.insn.m[0] = cx.match.text("action") == "inc";
+  if (cx.insn.m[0])
+    cx.kernel.info.largestIncrease = std::max(cx.kernel.info.largestIncrease, uint32_t(count));
   return cx.use(setRegisters);
 }
 
