@@ -142,7 +142,7 @@ Expected<ProcessResult> runProcess(const std::vector<std::string> &command, mill
 std::string ProcessResult::ending(milliseconds limit) const {
   if (timedOut)
     return fmt::format("has not ended after {} s", static_cast<double>(limit.count()) / 1000);
-  if (code > 128)
+  if (code > 128 && code - 128 < NSIG) // shells say signals so; ptxas ends with 255
     return fmt::format("was ended by signal {} ({})", code - 128, strsignal(code - 128));
   return fmt::format("ended with code {}", code);
 }

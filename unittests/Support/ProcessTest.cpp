@@ -25,6 +25,7 @@ TEST(Process, GivesCodeAndOutput) {
   EXPECT_EQ(result->code, 3);
   EXPECT_EQ(result->output, "out\nerr\n");
   EXPECT_EQ(result->ending(60s), "ended with code 3");
+  EXPECT_EQ(shell("exit 255")->ending(60s), "ended with code 255"); // there is no signal 127
   EXPECT_EQ(shell("head -c 3000000 /dev/zero")->output.size(), size_t(1) << 20);
   EXPECT_EQ(shell("kill -9 $$")->ending(60s), "was ended by signal 9 (Killed)");
 }
