@@ -56,9 +56,13 @@ def products(device: Device, out: int, rounds: int) -> Iterator[dict[str, Any]]:
 ARITHMETIC = {"lop3": "lop3.b32 {0}, {0}, {1}, %tid4, 0x1e;", "prmt": "prmt.b32 {0}, {0}, {1}, %tid4;",
               "imad": "mad.lo.u32 {0}, {0}, {1}, %tid4;", "fmul2": "mul.bf16x2 {0}, {0}, {1};",
               "ffma": "fma.rn.f32 {0}, {0}, {1}, {0};"}
+#: A wavefront and four, of which each scheduler has a quarter of the shared memory's turns.
+LOADS = {"ld.shared of 128 bytes": "ld.volatile.shared.b32 {0}, [%own];",
+         "ld.shared of 512 bytes": "ld.volatile.shared.v4.b32 {{{0}, %w0, %w1, %w2}}, [%wide];"}
+COPIES = ["cp.async.cg.shared.global [%wide+65536], [%from], 16;"] * 7 + ["cp.async.commit_group; cp.async.wait_group 3;"]
 MIXES = [(name,) for name in ARITHMETIC] + [("lop3", "imad"), ("lop3", "fmul2"), ("imad", "fmul2"), ("lop3", "ffma"),
                                             ("lop3", "imad", "fmul2", "ffma")]
-BESIDE = [(0, False)] + [(n, False) for n in (16, 64, 256)] + [(n, True) for n in (8, 16, 32, 64, 128, 256)]  # 0: no products
+BESIDE = [(0, False)] + [(n, False) for n in (16, 64, 128, 256)] + [(n, True) for n in (8, 16, 32, 64, 128, 256)]  # 0: no products
 OPERATIONS = 128  # of a round of the warps that compute
 LONGER = 4  # rounds of those that multiply
 
@@ -74,6 +78,10 @@ def busy(columns: int, registers: bool, lines: list[str]) -> str:
     arithmetic = "\n".join("  " + lines[i % len(lines)].format(f"%y{i % 8}", f"%y{(i + 1) % 8}") for i in range(OPERATIONS))
     declared = "  .reg .b32 %y<8>, %tid4; .reg .pred %other; mov.b32 %tid4, %thread; setp.ge.u32 %other, %thread, 128;\n"
     declared += "".join(f"  add.u32 %y{i}, %thread, {i};\n" for i in range(8))
+    declared += """  .reg .b32 %own, %wide, %w<3>; mov.u32 %own, window; mad.lo.u32 %wide, %thread, 16, %own;
+  .reg .b64 %from; mad.wide.u32 %from, %thread, 16, %out;
+  mad.lo.u32 %own, %thread, 4, %own;
+"""
     loop = f"""{declared}  @!%other mul.lo.u32 %count, %count, {LONGER};
   @!%other bra {"LOOP" if columns else "DONE"};
 ALU:
@@ -88,14 +96,16 @@ ALU:
     split = code.index("LOOP:")
     code = code[:split] + loop + code[split:]
     last = code.rindex("  setp.eq.u32 %first, %lane, 0;")
-    return code[:last] + "DONE:\n" + code[last:]
+    return code[:last] + "DONE:\n  cp.async.wait_all;\n" + code[last:]
 
 
 def beside(device: Device, out: int, rounds: int) -> Iterator[dict[str, Any]]:
-    """Warps that compute while another warpgroup multiplies: cycles of an instruction of each of `warps` a scheduler."""
+    """Warps that compute or load while another warpgroup multiplies: cycles of an instruction of each of `warps` a scheduler."""
+    lines = {" + ".join(mix): [ARITHMETIC[name] for name in mix] for mix in MIXES} | {name: [line] for name, line in LOADS.items()}
+    lines["seven cp.async of 512 bytes and a wait"] = COPIES
     for columns, registers in BESIDE:
-        for mix in MIXES:
-            kernel = device.load(busy(columns, registers, [ARITHMETIC[name] for name in mix]), shared=160 * 1024)
+        for name, instructions in lines.items():
+            kernel = device.load(busy(columns, registers, instructions), shared=160 * 1024)
             for warps in (1, 2):
                 kernel(1, 128 + 128 * warps, out, 10 * rounds, 0x7FFFFFFF)
                 device.synchronize()
@@ -103,7 +113,7 @@ def beside(device: Device, out: int, rounds: int) -> Iterator[dict[str, Any]]:
                 alone = max(words[9 + 2 * w] - words[8 + 2 * w] for w in range(4 * warps))
                 products = words[1] - words[0]
                 beside = f"beside m64n{columns}, A in {'registers' if registers else 'shared memory'}" if columns else "alone"
-                yield {"name": f"{' + '.join(mix)} {beside}, {warps} a scheduler", "unit": "clk",
+                yield {"name": f"{name} {beside}, {warps} a scheduler", "unit": "clk",
                        "value": round(alone / (10 * rounds * OPERATIONS * warps), 2),
                        "a product": round(products / (10 * rounds * LONGER * group_of(columns)), 1) if columns else 0, "products went on": products > alone}
 

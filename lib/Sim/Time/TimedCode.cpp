@@ -110,6 +110,7 @@ void addDetails(const std::string &opcode, TimedInsn &timed) {
   timed.mayWake = wakesOthers(timed.unit) && !isPlain(timed.unit, opcode);
   timed.remote = timed.unit == Unit::Mbarrier && opcode.find("shared::cluster") != opcode.npos;
   timed.releases = timed.unit == Unit::Memory && releasesDevice(opcode);
+  timed.fills = opcode.starts_with("cp.async");
   timed.bypassesL1 = opcode.find(".cg") != opcode.npos || opcode.find(".volatile") != opcode.npos;
   timed.wide = timed.unit == Unit::Imad &&
                (opcode.find(".wide") != opcode.npos || opcode.find(".hi.") != opcode.npos);

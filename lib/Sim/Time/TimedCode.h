@@ -71,6 +71,7 @@ struct TimedInsn {
   bool mayWake = false; ///< other warps may wait for what it does
   bool remote = false;  ///< it acts on another block of the cluster
   bool bypassesL1 = false;
+  bool fills = false;    ///< a cp.async, whose data takes the way of what L1 fills, and not of loads
   bool releases = false; ///< an access that is a fence of the device too
   bool looks = false;    ///< a mbarrier.try_wait whose answer the program may use much later
   bool unused = false;   ///< a result that has no effect: ptxas leaves it out

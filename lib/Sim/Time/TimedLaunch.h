@@ -141,6 +141,7 @@ private:
                     double &when);
   bool putOff(Slot &slot, TimedWarp &warp, const TimedInsn &insn, const TimedEvent &event);
   double loadLines(TimedWarp &warp, double now, std::span<const LineAccess> lines);
+  double loadThroughL1(TimedWarp &warp, double looked);
   double loadMissing(TimedWarp &warp, double looked, std::span<const LineAccess> missing);
   double fetch(TimedWarp &warp, const TimedInsn &insn, double now);
   double disorder(TimedWarp &warp, double now) const;

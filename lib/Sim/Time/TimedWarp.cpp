@@ -148,6 +148,19 @@ double TimedLaunch::loadMissing(TimedWarp &warp, double looked,
   return arrival;
 }
 
+/// When the lines of the recorder arrive, of which L1 may have some.
+double TimedLaunch::loadThroughL1(TimedWarp &warp, double looked) {
+  double result = looked + rates[TimingRate::L1Latency];
+  std::vector<LineAccess> missing;
+  for (const LineAccess &access : recorder.lines) {
+    const L1Cache::Found found = warp.processor->l1.access(access);
+    result = std::max(result, found.ready);
+    if (found.missing)
+      missing.push_back({access.line, found.missing});
+  }
+  return missing.empty() ? result : std::max(result, loadMissing(warp, looked, missing));
+}
+
 /// Whether a store goes to L2 with the one before: two of a warp that store parts of the same
 /// sectors do if no other warp of the multiprocessor stores between them (H200, micro: store-parts:
 /// 30 bytes a clock of one warp that stores halves of sectors, and 13 of four).
@@ -178,7 +191,10 @@ double TimedLaunch::accessMemory(TimedWarp &warp, Running &running, const TimedI
   if (recorder.lines.empty())
     return result;
   because = Activity::Global;
-  const double looked = sm.shared.serve(issue, double(recorder.lines.size()) * perWavefront);
+  const double lookups = double(recorder.lines.size()) * (insn.fills ? left : 1),
+               looked = sm.shared.serve(issue, lookups * perWavefront);
+  if (insn.fills) // its ticket reads (TimedPolicy)
+    return looked;
   const std::span<const LineAccess> all = recorder.lines;
   const double turn = recorder.atomic ? machine.memory.turnOf(sm.port, all, looked) : looked;
   if (recorder.write && !recorder.atomic && joinsStore(warp))
@@ -191,15 +207,7 @@ double TimedLaunch::accessMemory(TimedWarp &warp, Running &running, const TimedI
     return result;
   if (recorder.atomic || recorder.strong || insn.bypassesL1)
     return recorder.atomic ? machine.memory.read(sm.port, turn, all) : loadLines(warp, turn, all);
-  result = std::max(result, looked + rates[TimingRate::L1Latency]);
-  std::vector<LineAccess> missing;
-  for (const LineAccess &access : all) {
-    const L1Cache::Found found = sm.l1.access(access);
-    result = std::max(result, found.ready);
-    if (found.missing)
-      missing.push_back({access.line, found.missing});
-  }
-  return missing.empty() ? result : std::max(result, loadMissing(warp, looked, missing));
+  return std::max(result, loadThroughL1(warp, looked));
 }
 
 } // namespace fp4::sim

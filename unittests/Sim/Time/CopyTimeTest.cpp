@@ -114,6 +114,20 @@ TEST(CopyTime, APrefetchTakesTheEngineAndBringsLinesToL2) {
   EXPECT_LT(cyclesBehindPrefetches(1, elsewhere, 0) - cyclesBehindPrefetches(1, 12288, 0), 65);
 }
 
+TEST(CopyTime, ACopyOfAThreadIsReadOnce) {
+  constexpr unsigned copies = 8, bytes = 16 * 32;
+  std::string body = "  mad.lo.u32 %r2, %t, 16, 0;\n  cvt.u64.u32 %rd1, %r2;\n"
+                     "  add.u64 %rd1, %out, %rd1;\n  mov.u32 %r0, dynamic;\n"
+                     "  add.u32 %r0, %r0, %r2;\n";
+  for (unsigned i = 0; i < copies; ++i)
+    body += fmt::format("  cp.async.cg.shared.global [%r0+{0}], [%rd1+{0}], 16;\n", i * bytes);
+  const KernelTime time =
+      predict(body + "  cp.async.wait_all;\n",
+              {.grid = {1, 1, 1}, .block = {32, 1, 1}, .dynamicSharedBytes = copies * bytes},
+              copies * bytes);
+  EXPECT_EQ(time.l2Bytes, copies * bytes);
+}
+
 TEST(CopyTime, AMulticastIsOneCopyWithMoreDestinations) {
   const LaunchConfig one{.grid = {1, 1, 1}, .block = {1, 1, 1}, .dynamicSharedBytes = 32768};
   LaunchConfig two = one;

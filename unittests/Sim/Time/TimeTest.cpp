@@ -297,9 +297,9 @@ TEST(Time, WithoutResultsOnlyTheSampleRuns) {
 }
 
 /// Zeros in the first 16 KiB of shared memory, and %rd4 as a descriptor of them.
-std::string operands(unsigned threads) {
+std::string operands(unsigned threads, unsigned bytes = 16384) {
   std::string text = "  mov.u32 %r2, dynamic;\n  mad.lo.u32 %r3, %t, 16, %r2;\n  mov.u32 %r4, 0;\n";
-  for (unsigned at = 0; at < 16384; at += 16 * threads)
+  for (unsigned at = 0; at < bytes; at += 16 * threads)
     text += fmt::format("  st.shared.v4.b32 [%r3+{}], {{%r4, %r4, %r4, %r4}};\n", at);
   return text + "  fence.proxy.async;\n  bar.sync 0;\n  shr.u32 %r2, %r2, 4;\n"
                 "  cvt.u64.u32 %rd4, %r2;\n  or.b64 %rd4, %rd4, 0x4000004000010000;\n";
@@ -356,22 +356,26 @@ TEST(Time, ASampleComputesWhatAPersistentGridDoesAlthoughTheFirstBlocksDoMore) {
   }
 }
 
-/// Cycles of an instruction of the second warpgroup while the first executes `before`.
-double cyclesBeside(const std::string &before, const std::string &line) {
-  constexpr int times = 64;
+/// The second warpgroup executes `line` so many times while the first executes `before`.
+constexpr int besideTimes = 64;
+Timed runBeside(const std::string &before, const std::string &line) {
+  constexpr int times = besideTimes, bytes = 40960; // that m64n256 reads
   std::string work;
   for (int i = 0; i < times; ++i)
     work += fmt::format(fmt::runtime(line), i % 8);
   const std::string body =
-      operands(256) + "  setp.ge.u32 %p1, %t, 128;\n  @%p1 bra OTHERS;\n" + before +
+      operands(256, bytes) + "  setp.ge.u32 %p1, %t, 128;\n  @%p1 bra OTHERS;\n" + before +
       "  bra.uni END;\nOTHERS:\n" + repeated("  ex2.approx.ftz.f32 %r20, %r20;\n", 20) +
       "  mov.u64 %rd5, %clock64;\n" + work +
-      "  add.u32 %r21, %r10, %r17;\n  mov.u64 %rd6, %clock64;\n  sub.u64 %rd6, %rd6, %rd5;\n"
+      "  cp.async.wait_all;\n  add.u32 %r21, %r10, %r17;\n  mov.u64 %rd6, %clock64;\n  sub.u64 %rd6, %rd6, %rd5;\n"
       "  cvt.u32.u64 %r1, %rd6;\n" +
       store + "END:\n";
-  const Timed result =
-      runTimed(body, {.grid = {1, 1, 1}, .block = {256, 1, 1}, .dynamicSharedBytes = 16384});
-  return double(result.out[128]) / times;
+  return runTimed(body, {.grid = {1, 1, 1}, .block = {256, 1, 1}, .dynamicSharedBytes = bytes});
+}
+
+/// Cycles of one of them.
+double cyclesBeside(const std::string &before, const std::string &line) {
+  return double(runBeside(before, line).out[128]) / besideTimes;
 }
 
 TEST(Time, ArithmeticBesideProductsIsSlower) {
@@ -387,6 +391,10 @@ TEST(Time, ArithmeticBesideProductsIsSlower) {
   // four warps load, and the products of 64 columns read all the time
   EXPECT_NEAR(cyclesBeside("", load), 4, 0.6);
   EXPECT_GT(cyclesBeside(wide, load), 8);
+  // B of m64n256 takes two thirds of the way of loads (H200, micro: beside), and none of a fill's
+  const std::string fill = "  cp.async.cg.shared.global [dynamic+12288], [%out], 16;\n";
+  EXPECT_GT(cyclesBeside(products(256, 10), load), 10);
+  EXPECT_LT(runBeside(wide, fill).time.cycles, runBeside(wide, "").time.cycles + 300);
 }
 
 TEST(Time, ProductsWhoseSumsNobodyUsesTakeNoTime) {
