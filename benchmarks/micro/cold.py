@@ -140,7 +140,7 @@ def works(device: Device, out: int, before: Before, quick: bool) -> dict[str, Ca
         "empty, 1 block": lambda: empty(1, 32, out), "empty": lambda: empty(sms, 128, out),
         "empty, clusters of 2": lambda: cluster(sms, 128, out), "empty, 200 KiB of shared memory": lambda: large(sms, 128, out),
         "4000 bytes of parameters": lambda: many(sms, 128, out, block),
-        "empty, clusters of 2 by an attribute": lambda: empty.launch_cluster(sms, 128, 2, out)}
+        "empty, clusters of 2 by an attribute": lambda: empty.launch((sms, 1), 128, out, cluster=2)}
     for number in (1, 4):
         for use, group in ((False, 1), (True, 1), (True, 2)):
             kernel = device.load(maps(number, use, group), shared=40 * 1024)

@@ -70,13 +70,16 @@ class Device:
     def upload(self, contents: bytes) -> int:
         """Device memory with these bytes."""
         pointer = self.allocate(len(contents))
-        self._call("cuMemcpyHtoD_v2", _u64(pointer), contents, ctypes.c_size_t(len(contents)))
+        self.write(pointer, contents)
         return pointer
 
     def download(self, pointer: int, size: int) -> bytes:
         contents = ctypes.create_string_buffer(size)
         self._call("cuMemcpyDtoH_v2", contents, _u64(pointer), ctypes.c_size_t(size))
         return contents.raw
+
+    def write(self, pointer: int, contents: bytes) -> None:
+        self._call("cuMemcpyHtoD_v2", _u64(pointer), contents, ctypes.c_size_t(len(contents)))
 
     def allocate(self, size: int) -> int:
         pointer = _u64()
@@ -203,15 +206,17 @@ class Kernel:
 
     def launch_early(self, grid: int, block: int, *arguments: Any, stream: Any = None) -> None:
         """It may begin while the kernel before it on the stream ends (programmatic stream serialization)."""
-        self._launch_with((_uint * 18)(6, 0, 1), grid, block, arguments, stream)
+        self._launch_with((_uint * 18)(6, 0, 1), (grid, 1), block, arguments, stream)
 
-    def launch_cluster(self, grid: int, block: int, cluster: int, *arguments: Any) -> None:
-        """With clusters of so many blocks by an attribute of the launch."""
-        self._launch_with((_uint * 18)(4, 0, cluster, 1, 1), grid, block, arguments, None)
+    def launch(self, grid: tuple[int, int], block: int, *arguments: Any, stream: Any = None, cluster: int = 1) -> None:
+        """With a grid of two dimensions, and clusters of so many blocks by an attribute of the launch."""
+        attribute = (_uint * 18)(4, 0, cluster, 1, 1) if cluster > 1 else None
+        self._launch_with(attribute, grid, block, arguments, stream)
 
-    def _launch_with(self, attribute: Any, grid: int, block: int, arguments: Sequence[Any], stream: Any) -> None:
-        """`attribute`: a CUlaunchAttributeID, padding, its value."""
-        config = _Config((_uint * 7)(grid, 1, 1, block, 1, 1, self._shared), stream, ctypes.addressof(attribute), 1)
+    def _launch_with(self, attribute: Any, grid: tuple[int, int], block: int, arguments: Sequence[Any], stream: Any) -> None:
+        """`attribute`: a CUlaunchAttributeID, padding, its value; or none."""
+        config = _Config((_uint * 7)(*grid, 1, block, 1, 1, self._shared), stream, ctypes.addressof(attribute) if attribute else None,
+                         1 if attribute else 0)
         self._device._call("cuLaunchKernelEx", ctypes.byref(config), self._function, self._parameters(arguments), None)
 
 
