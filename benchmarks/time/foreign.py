@@ -92,18 +92,18 @@ def succeed(*command: Any, **options: Any) -> str:
 
 
 def compile_cutlass(folder: pathlib.Path, checkout: pathlib.Path) -> None:
-    includes = [f"-I{checkout / 'include'}", f"-I{checkout / 'tools/util/include'}"]
+    """As benchmarks/peers does, with PTX beside the machine code, and CUDA's runtime as a library of its own."""
+    from libraries.cutlass import OPTIONS
+    from libraries.nvcc import compile_kernels
+    options = (*OPTIONS, "-cudart=shared", "-gencode", "arch=compute_90a,code=compute_90a")
     for library, source in (("libcutlass.so", HERE / "foreign/cutlass_kernels.cu"),
                             ("libpeer.so", HERE.parent / "peers/libraries/cutlass_kernels.cu")):
         if not (folder / library).exists():  # it takes minutes
-            succeed("nvcc", "-shared", "-cudart=shared", "-O3", "-DNDEBUG", "--expt-relaxed-constexpr", "-gencode",
-                    "arch=compute_90a,code=[sm_90a,compute_90a]", "-Xcompiler", "-fPIC", "-std=c++17", "-w", *includes, source,
-                    "-o", folder / library)
+            compile_kernels(source, options, [checkout / "include", checkout / "tools/util/include"], folder / library)
 
 
 def compile_deepgemm(folder: pathlib.Path, checkout: pathlib.Path, cutlass: pathlib.Path) -> None:
     """The kernel, options and tiles of benchmarks/peers, as PTX."""
-    sys.path.insert(0, str(HERE.parent / "peers"))
     from libraries import deepgemm as peer
     from problems import Problem
     toolkit = pathlib.Path(shutil.which("nvcc") or "nvcc").resolve().parent.parent / "include"
@@ -129,7 +129,8 @@ def prepare(options: argparse.Namespace) -> None:
     for file in (pathlib.Path(__file__), HERE / "foreign/launches.py", HERE.parent / "micro/cuda.py", options.cudart):
         shutil.copy(file, folder / ("libcudart.so.13" if file == options.cudart else file.name))
     code = "import pathlib, sys, triton_kernels; triton_kernels.compile_all(pathlib.Path(sys.argv[1]))"
-    succeed(options.triton, "-c", code, folder.resolve(), cwd=HERE / "foreign")
+    succeed(options.triton, "-c", code, folder, cwd=HERE / "foreign")
+    sys.path.insert(0, str(HERE.parent / "peers"))
     compile_deepgemm(folder, options.deepgemm, options.cutlass)
     compile_cutlass(folder, options.cutlass)
 
@@ -137,40 +138,22 @@ def prepare(options: argparse.Namespace) -> None:
 # ---- measure --------------------------------------------------------------------------------------------------------
 
 
-def bytes_of(device: Any, create: Any) -> tuple[Any, int]:
-    """A launch, and how much memory its operands take."""
-    total, allocate = 0, device.allocate
-
-    def counting(size: int) -> int:
-        nonlocal total
-        total += size
-        return int(allocate(size))
-
-    device.allocate = counting
-    launch = create()
-    device.allocate = allocate
-    return launch, total
-
-
 def measure_one(device: Any, folder: pathlib.Path, case: Any) -> dict[str, Any]:
     from launches import LAUNCHERS, Operands
-    create = LAUNCHERS[case.source](device, folder, case, Operands(device, values=True))
-    launch, size = bytes_of(device, create)
-    launches = [launch, *(create() for _ in range(min(SETS, max(2, CACHE // size + 1)) - 1))]
+    operands = Operands(device, values=True)
+    create = LAUNCHERS[case.source](device, folder, case, operands)
+    launches = [create()]
+    launches += [create() for _ in range(min(SETS, max(2, CACHE // operands.bytes + 1)) - 1)]
     nodes = max(NODES, len(launches))
     probe, stamps = device.load(PROBE), device.allocate(32)
 
-    def issue(stream: Any) -> None:
+    def issue(stream: Any, nodes: int) -> None:
         probe(1, 1, stamps, stream=stream)
         for node in range(nodes):
             launches[node % len(launches)](stream)
         probe(1, 1, stamps + 16, stream=stream)
 
-    def nothing(stream: Any) -> None:
-        probe(1, 1, stamps, stream=stream)
-        probe(1, 1, stamps + 16, stream=stream)
-
-    replay, empty = device.graph(issue), device.graph(nothing)
+    replay, empty = device.graph(lambda stream: issue(stream, nodes)), device.graph(lambda stream: issue(stream, 0))
     end = time.monotonic() + SETTLE
     while time.monotonic() < end:
         device.seconds(replay)
@@ -189,7 +172,7 @@ def measure_one(device: Any, folder: pathlib.Path, case: Any) -> dict[str, Any]:
 def measure(options: argparse.Namespace) -> None:
     """Each in a process of its own, so that memory goes and a failure is of one kernel alone."""
     rows = []
-    for at, case in enumerate(selected(options.only)):
+    for case in selected(options.only):
         done = subprocess.run([sys.executable, __file__, "one", str(options.folder), "--only", case.name()], capture_output=True,
                               text=True, check=False)
         if done.returncode:

@@ -1,18 +1,12 @@
 // cutlass_kernels.cu: the kernels of CUTLASS' examples 54, 67 (groupwise) and 68 with results in bf16, rows first, and
 // without the activation and the second result of example 54. Tiles, clusters and schedules are those of the examples.
 //
-//   peer_create(kind, m, n, k, groups, a, b, sfa, sfb, d)   an object, or null; kind is 54, 67 or 68
-//   peer_run(object, stream)                                 0 if it was launched
-//   peer_error()                                             why it was not
-//
-// cutlass.py compiles it against a checkout. All pointers are of the device. a is M x K and b is N x K of e4m3 (groups
+// cutlass.py compiles it against a checkout. The kind of cutlass_launch.h's peer_create is 54, 67 or 68; a is M x K and b is N x K of e4m3 (groups
 // one after the other, of M/groups rows each), sfa is K/128 x M f32 (of each group), sfb N/128 x K/128 f32.
 #include <memory>
-#include <string>
 #include <vector>
 
 #include "cute/tensor.hpp"
-#include "cutlass/cutlass.h"
 #include "cutlass/detail/blockwise_scale_layout.hpp"
 #include "cutlass/epilogue/collective/collective_builder.hpp"
 #include "cutlass/epilogue/dispatch_policy.hpp"
@@ -22,6 +16,8 @@
 #include "cutlass/gemm/group_array_problem_shape.hpp"
 #include "cutlass/gemm/kernel/gemm_universal.hpp"
 #include "cutlass/util/packed_stride.hpp"
+
+#include "cutlass_launch.h"
 
 using namespace cute;
 using E4M3 = cutlass::float_e4m3_t;
@@ -34,13 +30,6 @@ using LayoutSFA = decltype(Scales::deduce_layoutSFA());
 using LayoutSFB = decltype(Scales::deduce_layoutSFB());
 
 namespace {
-
-thread_local std::string problem;
-
-struct Launchable {
-  virtual ~Launchable() = default;
-  virtual cutlass::Status run(cudaStream_t stream) = 0;
-};
 
 /// A pointer to LayoutD for arrays of matrices, else LayoutD.
 template <class Tile, class EpilogueTile, class LayoutD, class Schedule>
@@ -83,28 +72,6 @@ T *upload(const std::vector<T> &values) {
   cudaMemcpy(memory, values.data(), values.size() * sizeof(T), cudaMemcpyHostToDevice);
   return memory;
 }
-
-template <class Gemm>
-struct Instance : Launchable {
-  Gemm gemm;
-
-  bool initialize(typename Gemm::Arguments arguments) {
-    arguments.epilogue.thread.alpha = 1.0f;
-    arguments.epilogue.thread.beta = 0.0f;
-    void *workspace = nullptr;
-    size_t bytes = Gemm::get_workspace_size(arguments);
-    if (bytes && cudaMalloc(&workspace, bytes) != cudaSuccess)
-      return problem = "no memory for a workspace", false;
-    cutlass::Status status = gemm.can_implement(arguments);
-    if (status == cutlass::Status::kSuccess)
-      status = gemm.initialize(arguments, workspace);
-    if (status != cutlass::Status::kSuccess)
-      problem = cutlassGetStatusString(status);
-    return status == cutlass::Status::kSuccess;
-  }
-
-  cutlass::Status run(cudaStream_t stream) override { return gemm.run(stream); }
-};
 
 struct Operands {
   int m, n, k, groups;
@@ -171,12 +138,3 @@ extern "C" void *peer_create(int kind, int m, int n, int k, int groups, const vo
     return dense<Gemm67>(o, o.sfa, Scales::tile_atom_to_shape_SFA(shape), o.sfb, Scales::tile_atom_to_shape_SFB(shape));
   return grouped(o);
 }
-
-extern "C" int peer_run(void *product, void *stream) {
-  cutlass::Status status = static_cast<Launchable *>(product)->run(static_cast<cudaStream_t>(stream));
-  if (status != cutlass::Status::kSuccess)
-    problem = cutlassGetStatusString(status);
-  return status != cutlass::Status::kSuccess;
-}
-
-extern "C" const char *peer_error() { return problem.c_str(); }

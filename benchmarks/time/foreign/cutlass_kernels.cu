@@ -1,21 +1,18 @@
 // cutlass_kernels.cu: kernels of CUTLASS' examples 48 (tf32) and 49 (fp16, four of its schedules), with the tiles, clusters and
 // layouts of the examples and without C; those of 54 and 67 are benchmarks/peers/libraries/cutlass_kernels.cu.
 //
-//   foreign_create(kind, m, n, k, a, b, d)    an object, or null; kind is a number of Kind below
-//   foreign_run(object, stream)               0 if it was launched
-//   foreign_error()                           why it was not
-//
-// a is M x K and b is N x K, d is M x N with columns first. All pointers are of the device.
+// The kind of cutlass_launch.h's peer_create is a number of Kind below. a is M x K and b is N x K, d is M x N with columns
+// first; there are neither groups nor scales.
 #include <memory>
-#include <string>
 
 #include "cute/tensor.hpp"
-#include "cutlass/cutlass.h"
 #include "cutlass/epilogue/collective/collective_builder.hpp"
 #include "cutlass/gemm/collective/collective_builder.hpp"
 #include "cutlass/gemm/device/gemm_universal_adapter.h"
 #include "cutlass/gemm/kernel/gemm_universal.hpp"
 #include "cutlass/util/packed_stride.hpp"
+
+#include "../../peers/libraries/cutlass_launch.h"
 
 using namespace cute;
 using Column = cutlass::layout::ColumnMajor;
@@ -23,13 +20,6 @@ using Column = cutlass::layout::ColumnMajor;
 namespace foreign {
 
 enum Kind { Tf32 = 48, Specialized = 490, Pingpong = 491, Cooperative = 492, StreamK = 493 };
-
-thread_local std::string problem;
-
-struct Launchable {
-  virtual ~Launchable() = default;
-  virtual cutlass::Status run(cudaStream_t stream) = 0;
-};
 
 template <class Element, class Tile, class Cluster, class Schedule, class EpilogueSchedule, class Scheduler>
 struct Example {
@@ -45,26 +35,6 @@ struct Example {
       cutlass::gemm::kernel::GemmUniversal<Shape<int, int, int, int>, Mainloop, Epilogue, Scheduler>>;
 };
 
-template <class Gemm>
-struct Instance : Launchable {
-  Gemm gemm;
-
-  bool initialize(const typename Gemm::Arguments &arguments) {
-    void *workspace = nullptr;
-    size_t bytes = Gemm::get_workspace_size(arguments);
-    if (bytes && cudaMalloc(&workspace, bytes) != cudaSuccess)
-      return problem = "no memory for a workspace", false;
-    cutlass::Status status = gemm.can_implement(arguments);
-    if (status == cutlass::Status::kSuccess)
-      status = gemm.initialize(arguments, workspace);
-    if (status != cutlass::Status::kSuccess)
-      problem = cutlassGetStatusString(status);
-    return status == cutlass::Status::kSuccess;
-  }
-
-  cutlass::Status run(cudaStream_t stream) override { return gemm.run(stream); }
-};
-
 template <class Types, class Element>
 Launchable *create(int m, int n, int k, const void *a, const void *b, void *d) {
   using Gemm = typename Types::Gemm;
@@ -75,7 +45,7 @@ Launchable *create(int m, int n, int k, const void *a, const void *b, void *d) {
   typename Gemm::Arguments arguments{cutlass::gemm::GemmUniversalMode::kGemm,
                                      {m, n, k, 1},
                                      {static_cast<const Element *>(a), strideA, static_cast<const Element *>(b), strideB},
-                                     {{1.0f, 0.0f}, nullptr, {}, static_cast<Element *>(d), strideD}};
+                                     {{}, nullptr, {}, static_cast<Element *>(d), strideD}};
   auto instance = std::make_unique<Instance<Gemm>>();
   return instance->initialize(arguments) ? instance.release() : nullptr;
 }
@@ -92,7 +62,8 @@ using Example48 = Example<float, Shape<_128, _128, _32>, Shape<_4, _2, _1>, cutl
 
 using namespace foreign;
 
-extern "C" void *foreign_create(int kind, int m, int n, int k, const void *a, const void *b, void *d) {
+extern "C" void *peer_create(int kind, int m, int n, int k, int, const void *a, const void *b, const void *, const void *,
+                             void *d) {
   namespace g = cutlass::gemm;
   namespace e = cutlass::epilogue;
   switch (kind) {
@@ -112,12 +83,3 @@ extern "C" void *foreign_create(int kind, int m, int n, int k, const void *a, co
     return problem = "no such kernel", nullptr;
   }
 }
-
-extern "C" int foreign_run(void *product, void *stream) {
-  cutlass::Status status = static_cast<Launchable *>(product)->run(static_cast<cudaStream_t>(stream));
-  if (status != cutlass::Status::kSuccess)
-    problem = cutlassGetStatusString(status);
-  return status != cutlass::Status::kSuccess;
-}
-
-extern "C" const char *foreign_error() { return problem.c_str(); }

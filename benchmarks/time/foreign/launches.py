@@ -38,11 +38,12 @@ class Operands:
     """Device memory: of a GPU with small values, in the simulator with zeros, because times do not depend on them."""
 
     def __init__(self, device: Device, values: bool) -> None:
-        self.device, self.values = device, values
+        self.device, self.values, self.bytes = device, values, 0
         self.random = os.urandom(CHUNK).translate(SMALL) if values else b""
 
     def tensor(self, size: int) -> int:
         pointer = self.device.allocate(size)
+        self.bytes += size
         for at in range(0, size if self.values else 0, CHUNK):
             self.device.write(pointer + at, self.random[:min(CHUNK, size - at)])
         return pointer
@@ -51,12 +52,12 @@ class Operands:
 # ---- Triton ---------------------------------------------------------------------------------------------------------
 
 
-def _triton_arguments(case: Case, tensor: Callable[[int], int]) -> tuple[int, int, list[Any]]:
-    """The grid (a second dimension is the upper half), and the arguments."""
+def _triton_arguments(case: Case, constants: dict[str, int], tensor: Callable[[int], int]) -> tuple[int, int, list[Any]]:
+    """The grid, of two dimensions, and the arguments."""
     kernel, sizes = case.kernel.split("_")[0], case.sizes
     u32, f32 = ctypes.c_uint32, ctypes.c_float
     if kernel == "add":
-        return -(-sizes[0] // 1024), 1, [*(tensor(4 * sizes[0]) for _ in range(3)), u32(sizes[0])]
+        return -(-sizes[0] // constants["BLOCK"]), 1, [*(tensor(4 * sizes[0]) for _ in range(3)), u32(sizes[0])]
     if kernel == "softmax":
         return sizes[0], 1, [*(tensor(4 * sizes[0] * sizes[1]) for _ in range(2)), u32(sizes[1])]
     if kernel == "layer":
@@ -65,12 +66,11 @@ def _triton_arguments(case: Case, tensor: Callable[[int], int]) -> tuple[int, in
     if kernel == "matmul":
         m, n, k = sizes
         of_element = 1 if case.kernel.endswith("fp8") else 2
-        tile = (64, 64) if case.kernel.endswith("small") else (128, 256)
         operands = [tensor(of_element * m * k), tensor(of_element * n * k), tensor(2 * m * n)]
-        return -(-m // tile[0]) * -(-n // tile[1]), 1, [*operands, u32(m), u32(n), u32(k)]
+        return -(-m // constants["BM"]) * -(-n // constants["BN"]), 1, [*operands, u32(m), u32(n), u32(k)]
     heads, length = sizes
-    depth = int(case.kernel.split("_")[1])
-    return length // 128, heads, [*(tensor(2 * heads * length * depth) for _ in range(4)), f32(0.125), u32(length)]
+    operands = [tensor(2 * heads * length * constants["D"]) for _ in range(4)]
+    return length // constants["BM"], heads, [*operands, f32(0.125), u32(length)]
 
 
 def triton(device: Device, folder: pathlib.Path, case: Case, operands: Operands) -> Callable[[], Launch]:
@@ -78,7 +78,7 @@ def triton(device: Device, folder: pathlib.Path, case: Case, operands: Operands)
     kernel = device.load((folder / f"triton_{case.kernel}.ptx").read_text(encoding="utf-8"), made["shared"], made["entry"])
 
     def create() -> Launch:
-        across, down, arguments = _triton_arguments(case, operands.tensor)
+        across, down, arguments = _triton_arguments(case, made["constants"], operands.tensor)
         arguments += [0, 0]  # scratch memory that none of these has
         return lambda stream: kernel.launch((across, down), made["threads"], *arguments, stream=stream)
 
@@ -87,49 +87,44 @@ def triton(device: Device, folder: pathlib.Path, case: Case, operands: Operands)
 
 # ---- CUTLASS --------------------------------------------------------------------------------------------------------
 
-CUTLASS = {"48_tf32": 48, "49_specialized": 490, "49_pingpong": 491, "49_cooperative": 492, "49_stream_k": 493}
-PEERS = {"54_fp8": 54, "67_fp8_blocks": 67}
+#: What peer_create of each library calls its kernels (cutlass_launch.h).
+KINDS = {"cutlass": {"48_tf32": 48, "49_specialized": 490, "49_pingpong": 491, "49_cooperative": 492, "49_stream_k": 493},
+         "peer": {"54_fp8": 54, "67_fp8_blocks": 67}}
 
 
-def _library(path: pathlib.Path, prefix: str, create_arguments: list[Any]) -> ctypes.CDLL:
+def _library(path: pathlib.Path) -> ctypes.CDLL:
+    """As benchmarks/peers loads it, without PyTorch."""
     ctypes.CDLL("libcuda.so.1", ctypes.RTLD_GLOBAL)
     if "FP4_SIM_REPORT" not in os.environ:  # the simulator has its own
         ctypes.CDLL(str(path.with_name("libcudart.so.13")), ctypes.RTLD_GLOBAL)
     library = ctypes.CDLL(str(path))
-    getattr(library, f"{prefix}_create").restype = ctypes.c_void_p
-    getattr(library, f"{prefix}_create").argtypes = create_arguments
-    getattr(library, f"{prefix}_run").argtypes = [ctypes.c_void_p, ctypes.c_void_p]
-    getattr(library, f"{prefix}_error").restype = ctypes.c_char_p
+    library.peer_create.restype = ctypes.c_void_p
+    library.peer_create.argtypes = [ctypes.c_int] * 5 + [ctypes.c_void_p] * 5
+    library.peer_run.argtypes = [ctypes.c_void_p, ctypes.c_void_p]
+    library.peer_error.restype = ctypes.c_char_p
     return library
 
 
-def _from_library(library: ctypes.CDLL, prefix: str, arguments: list[Any]) -> Launch:
-    product = getattr(library, f"{prefix}_create")(*arguments)
-    if not product:
-        raise RuntimeError(getattr(library, f"{prefix}_error")().decode())
-
-    def launch(stream: Any) -> None:
-        if getattr(library, f"{prefix}_run")(product, stream):
-            raise RuntimeError(getattr(library, f"{prefix}_error")().decode())
-
-    return launch
-
-
 def cutlass(device: Device, folder: pathlib.Path, case: Case, operands: Operands) -> Callable[[], Launch]:
-    library = _library(folder / "libcutlass.so", "foreign", [ctypes.c_int] * 4 + [ctypes.c_void_p] * 3)
+    library, kind = _library(folder / f"lib{case.source}.so"), KINDS[case.source][case.kernel]
     m, n, k = case.sizes
-    of_element = 4 if case.kernel == "48_tf32" else 2
-    return lambda: _from_library(library, "foreign", [CUTLASS[case.kernel], m, n, k, operands.tensor(of_element * m * k),
-                                                      operands.tensor(of_element * n * k), operands.tensor(of_element * m * n)])
+    fp8, scaled, blocks = case.source == "peer", "blocks" in case.kernel, k // 128
+    of_operand, of_result = (1, 2) if fp8 else (4, 4) if case.kernel == "48_tf32" else (2, 2)
 
+    def create() -> Launch:
+        scales = [operands.tensor(4 * blocks * m), operands.tensor(4 * (n // 128) * blocks)] if scaled else [None, None]
+        product = library.peer_create(kind, m, n, k, 1, operands.tensor(of_operand * m * k), operands.tensor(of_operand * n * k),
+                                      *scales, operands.tensor(of_result * m * n))
+        if not product:
+            raise RuntimeError(library.peer_error().decode())
 
-def peer(device: Device, folder: pathlib.Path, case: Case, operands: Operands) -> Callable[[], Launch]:
-    library = _library(folder / "libpeer.so", "peer", [ctypes.c_int] * 5 + [ctypes.c_void_p] * 5)
-    m, n, k = case.sizes
-    blocks = k // 128
-    return lambda: _from_library(library, "peer", [PEERS[case.kernel], m, n, k, 1, operands.tensor(m * k), operands.tensor(n * k),
-                                                   operands.tensor(4 * blocks * m), operands.tensor(4 * (n // 128) * blocks),
-                                                   operands.tensor(2 * m * n)])
+        def launch(stream: Any) -> None:
+            if library.peer_run(product, stream):
+                raise RuntimeError(library.peer_error().decode())
+
+        return launch
+
+    return create
 
 
 # ---- DeepGEMM -------------------------------------------------------------------------------------------------------
@@ -160,4 +155,4 @@ def deepgemm(device: Device, folder: pathlib.Path, case: Case, operands: Operand
     return create
 
 
-LAUNCHERS = {"triton": triton, "cutlass": cutlass, "peer": peer, "deepgemm": deepgemm}
+LAUNCHERS = {"triton": triton, "cutlass": cutlass, "peer": cutlass, "deepgemm": deepgemm}

@@ -126,5 +126,5 @@ def compile_all(folder: pathlib.Path) -> None:
                               options={"ptx_version": PTX_VERSION, **options})
         (folder / f"triton_{name}.ptx").write_text(made.asm["ptx"], encoding="utf-8")
         launches[name] = {"entry": made.metadata.name, "threads": 32 * made.metadata.num_warps, "shared": made.metadata.shared,
-                          "types": list(types.values()), "constants": constants}
+                          "constants": constants}
     (folder / "triton.json").write_text(json.dumps(launches, indent=1) + "\n", encoding="utf-8")
