@@ -122,14 +122,14 @@ static void startWarp(Warp &warp, Cta &cta, uint32_t index, std::byte *registers
 /// setmaxnreg that says its number of threads and of blocks. 0 if it does not: ptxas ignores
 /// setmaxnreg then. No more than the largest increase, and warps count by fours.
 static uint32_t launchRegisters(const KernelInfo &kernel) {
-  constexpr uint64_t perMultiprocessor = 65536, most = 256, granularity = 8, together = 4 * 32;
+  constexpr uint64_t perMultiprocessor = 65536, most = 256, granularity = 8;
   if (kernel.maximumRegisters)
     return kernel.maximumRegisters;
   const auto &block = kernel.requiredBlock[0] ? kernel.requiredBlock : kernel.maximumBlock;
   const uint64_t threads = volume(block) * kernel.minimumBlocks;
   if (threads == 0)
     return 0;
-  const uint64_t share = perMultiprocessor / ((threads + together - 1) / together * together),
+  const uint64_t share = perMultiprocessor / threadsWithRegisters(threads),
                  wanted = kernel.largestIncrease ? kernel.largestIncrease : most;
   return uint32_t(std::min({share, wanted, most}) / granularity * granularity);
 }
@@ -154,8 +154,9 @@ static std::unique_ptr<Cta> startCta(Cluster &cluster, uint32_t rank) {
   uint32_t warps = (cta->threads + 31) / 32;
   cta->warps = std::vector<Warp>(warps);
   cta->liveWarps = warps;
+  const uint32_t registers = launchRegisters(kernel.info);
   for (Warp &warp : cta->warps)
-    warp.maxRegisters = launchRegisters(kernel.info);
+    warp.maxRegisters = registers;
   cta->registers = launch.registers.take(size_t(warps) * kernel.registerBytes);
   return cta;
 }

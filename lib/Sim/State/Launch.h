@@ -20,6 +20,13 @@ inline constexpr uint64_t kCodeWindow = 0x8FE3'0000'0000;
 /// memory; below are the kernel's.
 inline constexpr uint64_t kFunctionParams = 0x8000'0000;
 
+/// Each quarter of a multiprocessor has the registers of every fourth warp, so that the last warps of
+/// a block count as four.
+constexpr uint64_t threadsWithRegisters(uint64_t threads) {
+  constexpr uint64_t together = 4 * 32;
+  return (threads + together - 1) / together * together;
+}
+
 /// Immutable while clusters run, except what `lock` guards.
 struct Launch {
   const SimOptions *options = nullptr;

@@ -8,6 +8,7 @@
 #include "fp4/Sim/Simulator.h"
 #include "Sim/Decode/OpcodeTable.h"
 #include "Sim/Orders/OrderedLaunch.h"
+#include "Sim/State/Launch.h"
 #include "Sim/Time/TimedLaunch.h"
 #include "fp4/ISA/TargetModel.h"
 #include "fp4/Sim/Events/LaunchEvent.h"
@@ -45,19 +46,17 @@ static std::string text(const std::array<uint32_t, 3> &shape) {
 
 /// Registers per thread at the launch, where PTX tells: ptxas gives a kernel with setmaxnreg what
 /// .maxnreg says. Else 0.
-static uint32_t launchRegisters(const Kernel &kernel) {
+static uint32_t statedRegisters(const Kernel &kernel) {
   bool sets = std::any_of(kernel.code.begin(), kernel.code.end(), [](const Insn &insn) {
     return opcodeTable()[insn.row].base == "setmaxnreg";
   });
   return sets ? kernel.info.maximumRegisters : 0;
 }
 
-/// A multiprocessor has the registers of one block. Each of its quarters has the registers of every
-/// fourth warp, so that the last warps of a block count as four.
+/// A multiprocessor has the registers of one block.
 static Status checkRegisters(const Kernel &kernel, uint64_t threads,
                              const hw::TargetModel &target) {
-  const uint64_t together = 4 * 32, each = launchRegisters(kernel);
-  const uint64_t counted = (threads + together - 1) / together * together;
+  const uint64_t each = statedRegisters(kernel), counted = threadsWithRegisters(threads);
   if (counted * each <= target.registersPerSM)
     return {};
   return makeError(

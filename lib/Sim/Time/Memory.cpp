@@ -399,11 +399,17 @@ double MemorySystem::arrive(double arrival) {
   return arrival;
 }
 
-double MemorySystem::read(Port &port, double now, std::span<const LineAccess> lines) {
-  Touched touched;
+/// When lines arrive of which nobody has noted yet when they do.
+double MemorySystem::ask(Port &port, double now, std::span<const LineAccess> lines,
+                         Touched &touched) {
   for (const LineAccess &access : lines)
     touch(access, port, now, /*write=*/false, touched);
-  return arrive(arrivalOf(touched, transfer(port, now, touched, false)));
+  return arrivalOf(touched, transfer(port, now, touched, false));
+}
+
+double MemorySystem::read(Port &port, double now, std::span<const LineAccess> lines) {
+  Touched touched;
+  return arrive(ask(port, now, lines, touched));
 }
 
 /// Nearly normal, with mean 0 and deviation 1: the same for the same bits.
@@ -429,9 +435,7 @@ static double waitOf(uint64_t line, double spread) {
 MemorySystem::Arrival MemorySystem::load(Port &port, double now,
                                          std::span<const LineAccess> lines) {
   Touched touched;
-  for (const LineAccess &access : lines)
-    touch(access, port, now, /*write=*/false, touched);
-  const double arrival = arrivalOf(touched, transfer(port, now, touched, false));
+  const double arrival = ask(port, now, lines, touched);
   if (touched.missing <= 0 || arrival < now + deviceLatency)
     return {arrive(arrival), 0};
   const double behind = arrival - now - l2Latency, wait = behind * waitOf(lines[0].line, spread);

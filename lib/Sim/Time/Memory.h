@@ -231,6 +231,7 @@ private:
   uint32_t fetched(uint32_t sectors, uint32_t present, bool write) const;
   double latencyOf(const Touched &touched) const;
   double arrivalOf(const Touched &touched, double end) const;
+  double ask(Port &port, double now, std::span<const LineAccess> lines, Touched &touched);
   double arrive(double arrival);
   double readRuns(Port &port, double now, double last, std::span<const GlobalRun> runs,
                   Touched touched);

@@ -244,8 +244,8 @@ double TimedPolicy::wgmma(const Ticket &ticket) {
   const unsigned k = unsigned(double(ticket.flops) / (2 * rows * n) + 0.5);
   const bool registers = ticket.insn->op[1].kind == OperandKind::Vector;
   const double compute = double(ticket.flops) / (rates[flopsOf(k)] / kSchedulers);
-  const double columns = n / kSchedulers * rowBytes / rates[TimingRate::SharedBytes],
-               read = columns + (registers ? 0 : rows * rowBytes / rates[TimingRate::SharedBytes]);
+  const double row = rowBytes / rates[TimingRate::SharedBytes], columns = n / kSchedulers * row,
+               read = columns + (registers ? 0 : rows * row);
   const double least = registers ? rates[TimingRate::WgmmaMinimum] : 0;
   Server &pipe = sm.pipes[ticket.issuer.warp % kSchedulers][PipeTensor];
   sm.beside[ticket.issuer.warp % kSchedulers] = besideProduct(rates, n, registers);
