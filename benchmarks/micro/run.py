@@ -17,6 +17,7 @@ from typing import Any
 
 import blackwell
 import cold
+import cp_async
 import divisions
 import instruction_code
 import instructions
@@ -49,6 +50,7 @@ def sections(device: Device, out: int, quick: bool) -> dict[str, Callable[[], Ro
             "latencies": lambda: instructions.latencies(device, out, rounds),
             "barriers": lambda: memory.barriers(device, out, rounds),
             "copies": lambda: memory.copies(device, out, quick),
+            "cp-async": lambda: cp_async.bursts(device, out, rounds), "feed": lambda: cp_async.feed(device, out, quick),
             "multicast": lambda: memory.multicast(device, out, quick),
             "prefetches": lambda: prefetches.prefetches(device, out, quick),
             "boxes": lambda: memory.boxes(device, out, quick),
@@ -86,7 +88,8 @@ def sections(device: Device, out: int, quick: bool) -> dict[str, Callable[[], Ro
             "starts": lambda: ladder.starts(device, out, quick),
             "replacement": lambda: ladder.replacement(device, out, quick)}
     hopper = {"registers": lambda: registers.registers(device, out, rounds), "tensor": lambda: tensor.products(device, out, rounds),
-              "beside": lambda: tensor.beside(device, out, rounds), "fence-products": lambda: tensor.fences(device, out, rounds),
+              "beside": lambda: tensor.beside(device, out, rounds), "beside-own": lambda: tensor.beside_own(device, out, rounds),
+              "fence-products": lambda: tensor.fences(device, out, rounds),
               "pairs": lambda: pairs.pairs(device, out, rounds)}
     tcgen05 = {"products": lambda: blackwell.products(device, out, rounds),
                "tmem": lambda: blackwell.tensor_memory(device, out, rounds)}

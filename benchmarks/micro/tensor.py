@@ -55,13 +55,15 @@ def products(device: Device, out: int, rounds: int) -> Iterator[dict[str, Any]]:
 
 ARITHMETIC = {"lop3": "lop3.b32 {0}, {0}, {1}, %tid4, 0x1e;", "prmt": "prmt.b32 {0}, {0}, {1}, %tid4;",
               "imad": "mad.lo.u32 {0}, {0}, {1}, %tid4;", "fmul2": "mul.bf16x2 {0}, {0}, {1};",
-              "ffma": "fma.rn.f32 {0}, {0}, {1}, {0};"}
+              "ffma": "fma.rn.f32 {0}, {0}, {1}, {0};", "high": "mul.hi.u32 {0}, {0}, {1};",
+              "wide": "{{ .reg .b64 %part; mul.wide.u32 %part, %tid4, 16; add.u64 %sum{2}, %sum{3}, %part; }}"}  # one IMAD.WIDE
 #: A wavefront and four, of which each scheduler has a quarter of the shared memory's turns.
 LOADS = {"ld.shared of 128 bytes": "ld.volatile.shared.b32 {0}, [%own];",
          "ld.shared of 512 bytes": "ld.volatile.shared.v4.b32 {{{0}, %w0, %w1, %w2}}, [%wide];"}
 COPIES = ["cp.async.cg.shared.global [%wide+65536], [%from], 16;"] * 7 + ["cp.async.commit_group; cp.async.wait_group 3;"]
 MIXES = [(name,) for name in ARITHMETIC] + [("lop3", "imad"), ("lop3", "fmul2"), ("imad", "fmul2"), ("lop3", "ffma"),
-                                            ("lop3", "imad", "fmul2", "ffma")]
+                                            ("lop3", "imad", "fmul2", "ffma"), ("wide", *3 * ("lop3",)), ("wide", *7 * ("lop3",)),
+                                            ("wide", *3 * ("imad",)), ("wide", *3 * ("ffma",))]
 BESIDE = [(0, False)] + [(n, False) for n in (16, 64, 128, 256)] + [(n, True) for n in (8, 16, 32, 64, 128, 256)]  # 0: no products
 OPERATIONS = 128  # of a round of the warps that compute
 LONGER = 4  # rounds of those that multiply
@@ -75,9 +77,11 @@ def group_of(columns: int) -> int:
 def busy(columns: int, registers: bool, lines: list[str]) -> str:
     """A warpgroup multiplies, and the warps behind it compute. Products go on for longer than the arithmetic."""
     code = group(columns or 8, "bf16", registers, group_of(columns))
-    arithmetic = "\n".join("  " + lines[i % len(lines)].format(f"%y{i % 8}", f"%y{(i + 1) % 8}") for i in range(OPERATIONS))
+    arithmetic = "\n".join("  " + lines[i % len(lines)].format(f"%y{i % 8}", f"%y{(i + 1) % 8}", i // len(lines) % 8, (i // len(lines) + 1) % 8)
+                           for i in range(OPERATIONS))
     declared = "  .reg .b32 %y<8>, %tid4; .reg .pred %other; mov.b32 %tid4, %thread; setp.ge.u32 %other, %thread, 128;\n"
-    declared += "".join(f"  add.u32 %y{i}, %thread, {i};\n" for i in range(8))
+    declared += "  .reg .b64 %sum<8>; .reg .b32 %high;\n"
+    declared += "".join(f"  add.u32 %y{i}, %thread, {i}; cvt.u64.u32 %sum{i}, %thread;\n" for i in range(8))
     declared += """  .reg .b32 %own, %wide, %w<3>; mov.u32 %own, window; mad.lo.u32 %wide, %thread, 16, %own;
   .reg .b64 %from; mad.wide.u32 %from, %thread, 16, %out;
   mad.lo.u32 %own, %thread, 4, %own;
@@ -90,7 +94,7 @@ ALU:
   setp.ne.u32 %more, %count, 0;
   @%more bra ALU;
   mov.u64 %end, %clock64;
-{chr(10).join(f'  xor.b32 %sink, %sink, %y{i};' for i in range(8))}
+{chr(10).join(f'  xor.b32 %sink, %sink, %y{i}; mov.b64 {{%y{i}, %high}}, %sum{i}; xor.b32 %sink, %sink, %y{i}; xor.b32 %sink, %sink, %high;' for i in range(8))}
   bra DONE;
 """
     split = code.index("LOOP:")
@@ -141,3 +145,24 @@ def fences(device: Device, out: int, rounds: int) -> Iterator[dict[str, Any]]:
                         spans.append(span(device.read(out, 8), 4))
                     yield {"name": f"four m64n{columns}, A in {'registers' if registers else 'shared memory'}, {name}{what}",
                            "value": round((spans[1] - spans[0]) / (2 * rounds), 1), "unit": "clk"}
+
+
+def beside_own(device: Device, out: int, rounds: int) -> Iterator[dict[str, Any]]:
+    """Warpgroups that each issue a group of four products and IMAD.WIDE before they wait for it: cycles of a group of all of them."""
+    declared = "  .reg .b64 %part, %sum<8>; .reg .b32 %high; mul.wide.u32 %part, %thread, 16;\n"
+    declared += "".join(f"  cvt.u64.u32 %sum{i}, %lane;\n" for i in range(8))
+    used = "".join(f"  mov.b64 {{%count, %high}}, %sum{i}; xor.b32 %sink, %sink, %count; xor.b32 %sink, %sink, %high;\n" for i in range(8))
+    for columns in (64, 256):
+        for groups in (1, 2):
+            for number in (0, 4, 8, 12, 24, 48):
+                between = "".join(f"  add.u64 %sum{i % 8}, %sum{(i + 1) % 8}, %part;\n" for i in range(number))
+                code = group(columns, "bf16", False, 4, between)
+                begin, end = code.index("LOOP:"), code.rindex("  setp.eq.u32 %first, %lane, 0;")
+                kernel = device.load(code[:begin] + declared + code[begin:end] + used + code[end:], shared=160 * 1024)
+                spans = []
+                for repeats in (rounds, 3 * rounds):
+                    kernel(1, 128 * groups, out, repeats, 0x7FFFFFFF)
+                    device.synchronize()
+                    spans.append(span(device.read(out, 8 * groups), 4 * groups))
+                yield {"name": f"four m64n{columns} of each of {groups} warpgroups and {number} IMAD.WIDE of each warp",
+                       "value": round((spans[1] - spans[0]) / (2 * rounds), 1), "unit": "clk"}
