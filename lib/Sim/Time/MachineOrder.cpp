@@ -6,8 +6,9 @@
 // comes before it, and what others may see keeps its order: loads move between stores, barriers and
 // exchanges, and nothing else that touches more than registers moves.
 //
-// Blocks with asynchronous products stay as they are: their registers are in use behind the
-// instruction.
+// A wgmma uses its registers until a wait: arithmetic moves around it, and not around the waits and
+// fences of wgmma if it has one of these registers. Blocks with products of tensor memory or
+// mma.sync stay as they are.
 //
 //===----------------------------------------------------------------------===//
 #include "Sim/Decode/OpcodeTable.h"
@@ -16,6 +17,7 @@
 #include <algorithm>
 #include <numeric>
 #include <queue>
+#include <ranges>
 #include <span>
 #include <unordered_map>
 
@@ -37,9 +39,10 @@ enum class Freedom : uint8_t { Free, AmongLoads, None };
 
 class BlockOrder {
 public:
+  /// `inUse`: the registers of wgmmas of the kernel.
   BlockOrder(const TimedCode &code, const Kernel &kernel, const MachineKernel &machine,
-             uint32_t begin, uint32_t end)
-      : code(code), kernel(kernel) {
+             const std::vector<uint32_t> &inUse, uint32_t begin, uint32_t end)
+      : code(code), kernel(kernel), inUse(inUse) {
     for (uint32_t pc = begin; pc < end; ++pc) {
       if (pc == begin || !kernel.code[pc].line || kernel.code[pc].line != kernel.code[pc - 1].line)
         groups.push_back({pc, pc, placeOf(machine, kernel.code[pc].line), never, {}});
@@ -88,20 +91,24 @@ private:
       std::vector<uint32_t> readers; ///< since then
     };
     std::unordered_map<uint32_t, Users> registers; // a block has few of a kernel's
+    const auto write = [&](uint32_t g, uint32_t r) {
+      Users &users = registers[r];
+      after(g, users.writer);
+      for (uint32_t reader : users.readers)
+        after(g, reader);
+      users = {g, {}};
+    };
     for (uint32_t g = 0; g < groups.size(); ++g)
       for (uint32_t pc = groups[g].begin; pc < groups[g].end; ++pc) {
         for (uint32_t r : code.reads(code[pc])) {
-          Users &users = registers[r];
-          after(g, users.writer);
-          users.readers.push_back(g);
+          after(g, registers[r].writer);
+          registers[r].readers.push_back(g);
         }
-        for (uint32_t r : code.writes(code[pc])) {
-          Users &users = registers[r];
-          after(g, users.writer);
-          for (uint32_t reader : users.readers)
-            after(g, reader);
-          users = {g, {}};
-        }
+        for (uint32_t r : code.writes(code[pc]))
+          write(g, r);
+        if (opcodeTable()[kernel.code[pc].row].base.starts_with("wgmma"))
+          for (uint32_t r : inUse)
+            write(g, r);
       }
   }
 
@@ -169,17 +176,31 @@ private:
 
   const TimedCode &code;
   const Kernel &kernel;
+  const std::vector<uint32_t> &inUse;
   std::vector<LineGroup> groups;
 };
 
-bool hasProducts(const TimedCode &code, uint32_t begin, uint32_t end) {
-  for (uint32_t pc = begin; pc < end; ++pc)
-    if (code[pc].unit >= Unit::Wait)
-      return true;
-  return false;
+bool staysAsWritten(const TimedCode &code, uint32_t begin, uint32_t end) {
+  const auto pcs = std::views::iota(begin, end);
+  return std::ranges::any_of(pcs, [&](uint32_t pc) {
+    const Unit unit = code[pc].unit;
+    return unit == Unit::Async || unit > Unit::Wgmma;
+  });
 }
 
 } // namespace
+
+/// That a wgmma of the kernel reads or writes.
+std::vector<uint32_t> TimedCode::registersOfProducts() const {
+  std::vector<uint32_t> all;
+  for (const auto &[pc, accumulated] : accumulators) {
+    all.insert(all.end(), accumulated.begin(), accumulated.end());
+    std::ranges::copy(reads(insns[pc]), std::back_inserter(all));
+  }
+  std::ranges::sort(all);
+  all.erase(std::ranges::unique(all).begin(), all.end());
+  return all;
+}
 
 std::vector<uint32_t> TimedCode::sortAsMachine(Kernel &kernel, const MachineKernel &machine) const {
   std::vector<uint32_t> places(kernel.code.size());
@@ -187,11 +208,11 @@ std::vector<uint32_t> TimedCode::sortAsMachine(Kernel &kernel, const MachineKern
   if (!kernel.callSites.empty() || !kernel.branchTargets.empty())
     return places; // blockStarts knows no other ways than those of bra
   const std::vector<Insn> written = kernel.code;
-  const std::vector<uint32_t> starts = blockStarts(kernel);
+  const std::vector<uint32_t> starts = blockStarts(kernel), inUse = registersOfProducts();
   for (size_t b = 0; b + 1 < starts.size(); ++b) {
-    if (hasProducts(*this, starts[b], starts[b + 1]))
+    if (staysAsWritten(*this, starts[b], starts[b + 1]))
       continue;
-    const auto order = BlockOrder(*this, kernel, machine, starts[b], starts[b + 1]).run();
+    const auto order = BlockOrder(*this, kernel, machine, inUse, starts[b], starts[b + 1]).run();
     std::ranges::copy(order, places.begin() + starts[b]);
     for (uint32_t i = 0; i < order.size(); ++i)
       kernel.code[starts[b] + i] = written[order[i]];

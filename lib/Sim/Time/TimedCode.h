@@ -145,6 +145,7 @@ private:
   std::vector<uint32_t> blockStarts(const Kernel &kernel) const;
   void countLive(const Kernel &kernel);
   std::vector<uint8_t> ofProducts(const Kernel &kernel) const;
+  std::vector<uint32_t> registersOfProducts() const;
 
   std::vector<TimedInsn> insns;
   std::vector<PipeCounts> machinePipes;

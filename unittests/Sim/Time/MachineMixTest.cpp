@@ -155,9 +155,26 @@ TEST(MachineOrder, ABranchEndsItsBlock) {
   EXPECT_EQ(sorted(kMoves + jump, {5, 6, 7, 8, 9, 10, 11, 1}), "ABCDEFGH");
 }
 
-TEST(MachineOrder, BlocksOfProductsStay) {
-  const std::string commit = "  wgmma.commit_group.sync.aligned;\n";
-  EXPECT_EQ(sorted(commit + kMoves, {1, 6, 7, 8, 9, 2, 3, 10}), "ABCDEFGH");
+/// It has its registers in use until the wait; A is the fence, B the product, D the wait.
+TEST(MachineOrder, ArithmeticMovesAroundAProductThatDoesNotUseIt) {
+  const auto product = [](const char *before, const char *behind) {
+    return fmt::format("  wgmma.fence.sync.aligned;\n"
+                       "  wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {{%v0, %v1, %v2, %v3}}, "
+                       "%rd4, %rd4, 1, 1, 1, 0, 0;\n{}  wgmma.wait_group.sync.aligned 0;\n{}",
+                       before, behind);
+  };
+  const char *other = "  add.u32 %r1, %t, 1;\n", *sum = "  add.f32 %v1, %v1, %v1;\n";
+  EXPECT_EQ(sorted(product(other, sum), {2, 3, 5, 4, 6}), "ABDCE");
+  EXPECT_EQ(sorted(product(other, sum), {2, 3, 1, 4, 6}), "CABDE");
+  EXPECT_EQ(sorted(product(other, sum), {3, 4, 5, 6, 1}), "ABCDE");
+  EXPECT_EQ(sorted(product("", other), {3, 4, 5, 1}), "DABC");
+}
+
+TEST(MachineOrder, BlocksOfSynchronousProductsStay) {
+  const std::string product = "  mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 "
+                              "{%v0, %v1, %v2, %v3}, {%r1, %r1, %r1, %r1}, {%r1, %r1}, "
+                              "{%v0, %v1, %v2, %v3};\n";
+  EXPECT_EQ(sorted(product + kMoves, {1, 6, 7, 8, 9, 2, 3, 10}), "ABCDEFGH");
 }
 
 TEST(MachineMix, LeavesOutSlowPathsThatAreCalled) {
