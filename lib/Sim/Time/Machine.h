@@ -64,13 +64,19 @@ private:
   std::vector<Entry> waiting; ///< a heap
 };
 
+/// What accumulators that come from the registers leave of their ports.
+struct Beside {
+  double interval = 0; ///< the least of the pipes that read several registers
+  double wide = 0;     ///< ... and of integer products of which the upper half is wanted
+};
+
 struct Multiprocessor {
   std::array<Server, kSchedulers> issue;
   std::array<Turns, kSchedulers> turns;
   std::array<std::array<Server, kPipes>, kSchedulers> pipes;
   std::array<std::array<Server, kBanks>, kSchedulers> registers;
   std::array<CodeCache, kSchedulers> code;
-  std::array<double, kSchedulers> beside{}; ///< interval of the pipes while wgmma accumulates
+  std::array<Beside, kSchedulers> beside{}; ///< wgmma
   Server exchange;                          ///< shuffles and redux
   Server shared;                            ///< the data path of shared memory and L1
   double productEnd = 0;                    ///< of the wgmma so far

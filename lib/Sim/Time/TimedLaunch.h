@@ -146,6 +146,7 @@ private:
   double fetch(TimedWarp &warp, const TimedInsn &insn, double now);
   double disorder(TimedWarp &warp, double now) const;
   double queueForUnit(TimedWarp &warp, const TimedInsn &insn, double now);
+  double whenQueued(const Multiprocessor &sm) const;
   bool reserve(TimedWarp &warp, const TimedInsn &insn, double now, double &when);
   void complete(Running &running, TimedWarp &warp, const TimedInsn &insn, double issue,
                 const Scheduler::Step &step);

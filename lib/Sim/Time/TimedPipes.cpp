@@ -4,16 +4,25 @@
 
 namespace fp4::sim {
 
-/// What the accumulators of a wgmma leave of the registers' ports: the least interval of the pipes
-/// that read several of them.
-static double besideOf(const Multiprocessor &sm, unsigned scheduler, double now) {
-  return sm.pipes[scheduler][PipeTensor].free > now ? sm.beside[scheduler] : 0;
+/// What a wgmma leaves of the registers' ports; nothing where there is none.
+static Beside besideOf(const Multiprocessor &sm, unsigned scheduler, double now) {
+  return sm.pipes[scheduler][PipeTensor].free > now ? sm.beside[scheduler] : Beside();
 }
 
-/// A product of which the upper half is wanted keeps the other pipes from what comes to them.
-static void holdOthers(std::array<Server, kPipes> &pipes, double now, double duration) {
+/// Of products of which the upper half is wanted.
+static double wideInterval(const Beside &beside, const Rates &rates) {
+  return std::max(rates[TimingRate::WideInterval], beside.wide);
+}
+
+/// They keep the other pipes from what comes to them, and delay a wgmma.
+static void holdOthers(std::array<Server, kPipes> &pipes, const Beside &beside, const Rates &rates,
+                       double now, unsigned count) {
+  const double rest = rates[TimingRate::WideInterval] - rates[TimingRate::WideHold];
+  const double hold = wideInterval(beside, rates) - rest;
   for (Pipe pipe : {PipeAlu, PipeLite})
-    pipes[pipe].serve(now, duration);
+    pipes[pipe].serve(now, hold * count);
+  if (beside.wide > 0)
+    pipes[PipeTensor].free += rates[TimingRate::WideDelay] * count;
 }
 
 /// When the banks of registers have what machine instructions read, each of which delivers one
@@ -36,12 +45,12 @@ std::array<double, kPipes> TimedLaunch::pipeTimes(const Multiprocessor &sm, unsi
                                                        {PipeLite, TimingRate::FmaInterval},
                                                        {PipeHalf, TimingRate::HalfInterval}};
   std::array<double, kPipes> times{};
-  const double beside = besideOf(sm, scheduler, now);
+  const Beside beside = besideOf(sm, scheduler, now);
   for (const auto &[pipe, interval] : intervals)
     if (counts[pipe])
-      times[pipe] = std::max(rates[interval], pipe != PipeLite ? beside : 0) * counts[pipe];
+      times[pipe] = std::max(rates[interval], pipe != PipeLite ? beside.interval : 0) * counts[pipe];
   if (counts[kWide])
-    times[PipeHeavy] += std::max(rates[TimingRate::WideInterval], beside) * counts[kWide];
+    times[PipeHeavy] += wideInterval(beside, rates) * counts[kWide];
   if (counts[kEitherHalf]) {
     const auto &pipes = sm.pipes[scheduler];
     times[pipes[PipeHeavy].free <= pipes[PipeLite].free ? PipeHeavy : PipeLite] +=
@@ -65,7 +74,7 @@ bool TimedLaunch::reservePipes(Multiprocessor &sm, unsigned scheduler, const Pip
     if (times[pipe] > 0)
       pipes[pipe].serve(now, times[pipe]);
   if (counts[kWide])
-    holdOthers(pipes, now, rates[TimingRate::WideHold] * counts[kWide]);
+    holdOthers(pipes, besideOf(sm, scheduler, now), rates, now, counts[kWide]);
   for (unsigned bank = 0; bank < kBanks; ++bank)
     if (const unsigned reads = counts[kBankReads + bank])
       sm.registers[scheduler][bank].serve(now, reads * rates[TimingRate::RegisterInterval]);
@@ -108,17 +117,24 @@ double TimedLaunch::queueForUnit(TimedWarp &warp, const TimedInsn &insn, double 
   return when;
 }
 
+/// When a cp.async has a place in the queue of shared memory.
+double TimedLaunch::whenQueued(const Multiprocessor &sm) const {
+  return sm.shared.free - rates[TimingRate::FillQueue];
+}
+
 /// Takes the unit. False when it is busy: `when` is when it will be free.
 bool TimedLaunch::reserve(TimedWarp &warp, const TimedInsn &insn, double now, double &when) {
+  if (insn.fills && (when = whenQueued(*warp.processor)) > now)
+    return false;
   auto &pipes = warp.processor->pipes[warp.scheduler];
-  const double beside = besideOf(*warp.processor, warp.scheduler, now);
-  const auto slowed = [&](TimingRate rate) { return std::max(rates[rate], beside); };
+  const Beside beside = besideOf(*warp.processor, warp.scheduler, now);
+  const auto slowed = [&](TimingRate rate) { return std::max(rates[rate], beside.interval); };
   const auto take = [&](Pipe pipe, double interval) {
     when = pipes[pipe].free;
     if (when > now)
       return false;
     pipes[pipe].serve(now, interval * insn.count);
-    if (beside > 0)
+    if (beside.interval > 0)
       delayProduct(pipes, pipe, now, rates[TimingRate::BesideDelay] * insn.count);
     return true;
   };
@@ -133,9 +149,11 @@ bool TimedLaunch::reserve(TimedWarp &warp, const TimedInsn &insn, double now, do
     return take(pipe, slowed(pipe == PipeAlu ? TimingRate::AluInterval : TimingRate::ImadInterval));
   }
   case Unit::Imad:
-    if (!take(PipeHeavy, slowed(insn.wide ? TimingRate::WideInterval : TimingRate::ImadInterval)))
+    if (!insn.wide)
+      return take(PipeHeavy, slowed(TimingRate::ImadInterval));
+    if (!take(PipeHeavy, wideInterval(beside, rates)))
       return false;
-    holdOthers(pipes, now, insn.wide ? rates[TimingRate::WideHold] * insn.count : 0);
+    holdOthers(pipes, beside, rates, now, insn.count);
     return true;
   case Unit::Fma:
     return take(freer(pipes, PipeHeavy, PipeLite), 2 * rates[TimingRate::FmaInterval]);

@@ -214,18 +214,10 @@ double TimedPolicy::copyOut(const Ticket &ticket) {
 // Products
 //===----------------------------------------------------------------------===//
 
-/// The interval of arithmetic beside products of n columns, between those that were measured.
-static double besideProduct(const Rates &rates, double n, bool registers) {
-  using Row = std::pair<double, TimingRate>;
-  constexpr Row ofShared[] = {{16, TimingRate::BesideShared16},
-                              {64, TimingRate::BesideShared64},
-                              {256, TimingRate::BesideShared256}};
-  constexpr Row ofRegisters[] = {{8, TimingRate::BesideRegisters8},
-                                 {16, TimingRate::BesideRegisters16},
-                                 {32, TimingRate::BesideRegisters32},
-                                 {64, TimingRate::BesideRegisters64},
-                                 {256, TimingRate::BesideRegisters256}};
-  const std::span<const Row> rows = registers ? std::span<const Row>(ofRegisters) : ofShared;
+using RateOfColumns = std::pair<double, TimingRate>;
+
+/// The rate for n columns, between those that were measured.
+static double rateBetween(const Rates &rates, std::span<const RateOfColumns> rows, double n) {
   size_t above = 1;
   while (above + 1 < rows.size() && n > rows[above].first)
     ++above;
@@ -233,6 +225,24 @@ static double besideProduct(const Rates &rates, double n, bool registers) {
   const auto [high, rateOfHigh] = rows[above];
   const double part = std::clamp((n - low) / (high - low), 0.0, 1.0);
   return rates[rateOfLow] + part * (rates[rateOfHigh] - rates[rateOfLow]);
+}
+
+/// The intervals of arithmetic beside products of n columns.
+static Beside besideProduct(const Rates &rates, double n, bool registers) {
+  constexpr RateOfColumns ofShared[] = {{16, TimingRate::BesideShared16},
+                                        {64, TimingRate::BesideShared64},
+                                        {256, TimingRate::BesideShared256}};
+  constexpr RateOfColumns ofRegisters[] = {{8, TimingRate::BesideRegisters8},
+                                           {16, TimingRate::BesideRegisters16},
+                                           {32, TimingRate::BesideRegisters32},
+                                           {64, TimingRate::BesideRegisters64},
+                                           {256, TimingRate::BesideRegisters256}};
+  constexpr RateOfColumns ofWide[] = {{16, TimingRate::WideBeside16},
+                                      {32, TimingRate::WideBeside32},
+                                      {64, TimingRate::WideBeside64}};
+  using Rows = std::span<const RateOfColumns>;
+  const Rows rows = registers ? Rows(ofRegisters) : Rows(ofShared);
+  return {rateBetween(rates, rows, n), rateBetween(rates, ofWide, n)};
 }
 
 /// A warp's quarter of a product: 16 rows. B, and A unless it is in registers, come from shared

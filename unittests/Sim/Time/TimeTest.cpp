@@ -3,12 +3,9 @@
 // Each kernel does one thing, so that its time follows from one or two rates.
 //
 //===----------------------------------------------------------------------===//
-#include "../Async/KernelHarness.h"
-#include "fp4/ISA/TimingRates.h"
+#include "TimeHarness.h"
 #include "fp4/Sim/Events/LaunchEvent.h"
 #include "fp4/Sim/Events/MemoryEvent.h"
-#include "fp4/Sim/Observer.h"
-#include "fp4/Sim/Predictor.h"
 #include <algorithm>
 #include <cmath>
 #include <span>
@@ -16,59 +13,8 @@
 using namespace fp4;
 using namespace fp4::sim;
 using namespace fp4::sim::test;
-using hw::TimingRate;
 
 namespace {
-
-double rate(TimingRate which, std::string_view target = "sm_90a") {
-  return hw::timingRate(target, which)->value;
-}
-
-struct Timed {
-  KernelTime time;
-  std::vector<uint32_t> out;
-};
-
-Timed runText(const std::string &text, LaunchConfig config, size_t words = 4096,
-              CompletionPolicy policy = CompletionPolicy::Timed,
-              const std::string &target = "sm_90a", uint32_t fill = 0, Predictor predictor = {},
-              Observer *observer = nullptr) {
-  Timed result;
-  SimOptions options;
-  options.observer = observer;
-  options.policy = policy;
-  options.target = target;
-  predictor.receive = [&](KernelTime time, std::string) { result.time = std::move(time); };
-  options.predicted = std::move(predictor);
-  Simulator simulator(options);
-  auto program = parse(text);
-  const uint64_t out = simulator.memory().allocate(4 * words, "out");
-  std::vector<uint32_t> data(words, fill);
-  EXPECT_TRUE(simulator.memory().write(out, data.data(), 4 * words));
-  auto stats = simulator.launch(*program, "test", config, Params().add(out).span());
-  EXPECT_TRUE(stats) << stats.error().message;
-  EXPECT_TRUE(simulator.memory().read(out, data.data(), 4 * words));
-  result.out = std::move(data);
-  return result;
-}
-
-Timed runTimed(const std::string &body, LaunchConfig config, size_t words = 4096,
-               CompletionPolicy policy = CompletionPolicy::Timed,
-               const std::string &target = "sm_90a", uint32_t fill = 0, Predictor predictor = {},
-               Observer *observer = nullptr) {
-  return runText(kernelText(body, "", target), config, words, policy, target, fill,
-                 std::move(predictor), observer);
-}
-
-std::string repeated(const std::string &line, int times) {
-  std::string text;
-  for (int i = 0; i < times; ++i)
-    text += line;
-  return text;
-}
-
-constexpr const char *store = "  mul.wide.u32 %rd1, %t, 4;\n  add.u64 %rd1, %out, %rd1;\n"
-                              "  st.global.b32 [%rd1], %r1;\n";
 
 /// Cycles that `times` more of `line` take.
 double cyclesOf(const std::string &before, const std::string &line, LaunchConfig config) {
@@ -296,30 +242,6 @@ TEST(Time, WithoutResultsOnlyTheSampleRuns) {
   EXPECT_LT(std::count(sample.out.begin(), sample.out.end(), 1u), ptrdiff_t(words / 2));
 }
 
-/// Zeros in the first 16 KiB of shared memory, and %rd4 as a descriptor of them.
-std::string operands(unsigned threads, unsigned bytes = 16384) {
-  std::string text = "  mov.u32 %r2, dynamic;\n  mad.lo.u32 %r3, %t, 16, %r2;\n  mov.u32 %r4, 0;\n";
-  for (unsigned at = 0; at < bytes; at += 16 * threads)
-    text += fmt::format("  st.shared.v4.b32 [%r3+{}], {{%r4, %r4, %r4, %r4}};\n", at);
-  return text + "  fence.proxy.async;\n  bar.sync 0;\n  shr.u32 %r2, %r2, 4;\n"
-                "  cvt.u64.u32 %rd4, %r2;\n  or.b64 %rd4, %rd4, 0x4000004000010000;\n";
-}
-
-/// Products whose sums are stored, or not.
-std::string products(unsigned columns, int times, bool stored = true) {
-  std::string accumulators;
-  for (unsigned i = 0; i < columns / 2; ++i)
-    accumulators += fmt::format("{}%v{}", i ? ", " : "", i);
-  return "  wgmma.fence.sync.aligned;\n" +
-         repeated(
-             fmt::format("  wgmma.mma_async.sync.aligned.m64n{}k16.f32.bf16.bf16 {{{}}}, %rd4, "
-                         "%rd4, 1, 1, 1, 0, 0;\n",
-                         columns, accumulators),
-             times) +
-         "  wgmma.commit_group.sync.aligned;\n  wgmma.wait_group.sync.aligned 0;\n" +
-         (stored ? "  st.shared.b32 [dynamic+16380], %v0;\n" : "");
-}
-
 /// They have a clock of their own on an H200, unless another is asked for.
 TEST(Time, ProductsHaveTheClockOfTheTensorCores) {
   const auto clockOf = [](const std::string &body, double asked) {
@@ -354,47 +276,6 @@ TEST(Time, ASampleComputesWhatAPersistentGridDoesAlthoughTheFirstBlocksDoMore) {
     EXPECT_NEAR(sample.flops, whole.flops, 0.001 * whole.flops) << tiles;
     EXPECT_NEAR(sample.cycles, whole.cycles, 0.03 * whole.cycles) << tiles;
   }
-}
-
-/// The second warpgroup executes `line` so many times while the first executes `before`.
-constexpr int besideTimes = 64;
-Timed runBeside(const std::string &before, const std::string &line) {
-  constexpr int times = besideTimes, bytes = 40960; // that m64n256 reads
-  std::string work;
-  for (int i = 0; i < times; ++i)
-    work += fmt::format(fmt::runtime(line), i % 8);
-  const std::string body =
-      operands(256, bytes) + "  setp.ge.u32 %p1, %t, 128;\n  @%p1 bra OTHERS;\n" + before +
-      "  bra.uni END;\nOTHERS:\n" + repeated("  ex2.approx.ftz.f32 %r20, %r20;\n", 20) +
-      "  mov.u64 %rd5, %clock64;\n" + work +
-      "  cp.async.wait_all;\n  add.u32 %r21, %r10, %r17;\n  mov.u64 %rd6, %clock64;\n  sub.u64 %rd6, %rd6, %rd5;\n"
-      "  cvt.u32.u64 %r1, %rd6;\n" +
-      store + "END:\n";
-  return runTimed(body, {.grid = {1, 1, 1}, .block = {256, 1, 1}, .dynamicSharedBytes = bytes});
-}
-
-/// Cycles of one of them.
-double cyclesBeside(const std::string &before, const std::string &line) {
-  return double(runBeside(before, line).out[128]) / besideTimes;
-}
-
-TEST(Time, ArithmeticBesideProductsIsSlower) {
-  const std::string wide = products(64, 40);
-  const std::string logic = "  prmt.b32 %r1{0}, %r1{0}, %t, 12816;\n",
-                    multiply = "  mad.lo.u32 %r1{0}, %r1{0}, %t, 3;\n",
-                    load = "  ld.shared.b32 %r1{0}, [dynamic];\n";
-  const double beside = rate(TimingRate::BesideShared64);
-  EXPECT_NEAR(cyclesBeside("", logic), rate(TimingRate::AluInterval), 0.2);
-  EXPECT_NEAR(cyclesBeside(wide, logic), beside, 0.2);
-  EXPECT_NEAR(cyclesBeside("", multiply), rate(TimingRate::ImadInterval), 0.2);
-  EXPECT_NEAR(cyclesBeside(wide, multiply), beside, 0.2);
-  // four warps load, and the products of 64 columns read all the time
-  EXPECT_NEAR(cyclesBeside("", load), 4, 0.6);
-  EXPECT_GT(cyclesBeside(wide, load), 8);
-  // B of m64n256 takes two thirds of the way of loads (H200, micro: beside), and none of a fill's
-  const std::string fill = "  cp.async.cg.shared.global [dynamic+12288], [%out], 16;\n";
-  EXPECT_GT(cyclesBeside(products(256, 10), load), 10);
-  EXPECT_LT(runBeside(wide, fill).time.cycles, runBeside(wide, "").time.cycles + 300);
 }
 
 TEST(Time, ProductsWhoseSumsNobodyUsesTakeNoTime) {
