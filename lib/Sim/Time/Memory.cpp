@@ -157,7 +157,7 @@ MemorySystem::MemorySystem(const Rates &rates, double gigahertz, uint64_t l2Size
       deviceRate(rates[TimingRate::MemoryTerabytes] * 1e3 / gigahertz),
       storeRate(rates[TimingRate::StoreBytes]),
       takingRate(rates[TimingRate::StoreTerabytes] * 1e3 / gigahertz),
-      pairs(rates[TimingRate::MemoryGranule] > kSectorBytes),
+      readers(rates[TimingRate::L2Readers]), pairs(rates[TimingRate::MemoryGranule] > kSectorBytes),
       turnaround(rates[TimingRate::MemoryTurnaround]), burst(rates[TimingRate::MemoryBurst]),
       writeHold(rates[TimingRate::WriteHold]), spread(rates[TimingRate::MemorySpread]),
       orderGain(rates[TimingRate::MemoryInOrder]),
@@ -225,7 +225,9 @@ void MemorySystem::touch(const LineAccess &access, const Port &port, double now,
   if (missing && !write)
     asked.push_back(&line);
   if (line.by && line.by != &port) {
-    if (float(now) - line.when < together)
+    const bool soon = float(now) - line.when < together;
+    line.readers = soon ? uint8_t(std::min(line.readers + 1, 255)) : 0;
+    if (soon && line.readers >= readers)
       sum.shared += bytes;
     else if (!write)
       sum.foreign += bytesOf(access.sectors & ~missing);

@@ -204,6 +204,7 @@ private:
     uint32_t step = 0; ///< of its last touch
     uint8_t sectors = 0;
     uint8_t ofMembers = 0; ///< sectors that members asked for
+    uint8_t readers = 0;   ///< that asked for it, one soon after the other, at most 255
     float when = -1e9f;    ///< of the last request, cycles
     float there = 0;       ///< when what was missing has come from device memory
     const Port *by = nullptr;
@@ -258,6 +259,7 @@ private:
   std::unordered_map<uint64_t, Turns> atomics;
   size_t manyTurns = 4096; ///< so many that those of the past go
   double served = 1;       ///< of the rates, for those that make requests
+  double readers;          ///< of a line before further ones join them
   bool pairs;              ///< device memory delivers two sectors at a time
   double turnaround, burst, writeHold, spread, orderGain;
   bool inOrder = false;

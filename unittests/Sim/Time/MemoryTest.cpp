@@ -114,6 +114,38 @@ TEST(MemorySystem, LinesThatAnotherOneAskedForComeSlower) {
               cycles(TimingRate::L2OtherTerabytes) - cycles(TimingRate::L2Terabytes), 50);
 }
 
+/// Cycles until 128 ports have 64 KiB each from L2, of which `readers` at a time read the same.
+double cyclesOfReaders(size_t readers) {
+  constexpr size_t ports = 128, lines = 512;
+  constexpr double later = 1e6;
+  const Rates rates("sm_90a");
+  MemorySystem memory(rates, rates[TimingRate::Gigahertz], 50ull << 20);
+  std::vector<Port> all(ports);
+  Port first;
+  double end = later;
+  const auto read = [&](Port &port, double now, size_t line) {
+    const LineAccess access{line, 15};
+    return memory.read(port, now, std::span(&access, 1));
+  };
+  for (size_t line = 0; line < ports / readers * lines; ++line)
+    read(first, 0, line);
+  for (size_t line = 0; line < lines; ++line)
+    for (size_t port = 0; port < ports; ++port)
+      end = std::max(end, read(all[port], later, port / readers * lines + line));
+  return end - later - rates[TimingRate::L2Latency];
+}
+
+/// As benchmarks/micro/cp_async.py measures it: few that read the same get no more than if each
+/// read something else.
+TEST(MemorySystem, L2ReadsALineForEachOfItsFirstReaders) {
+  const double alone = cyclesOfReaders(1);
+  const double first = hw::timingRate("sm_90a", TimingRate::L2Readers)->value;
+  EXPECT_NEAR(cyclesOfReaders(4), alone, 0.03 * alone);
+  EXPECT_NEAR(cyclesOfReaders(8), alone, 0.03 * alone);
+  EXPECT_NEAR(cyclesOfReaders(16), alone * first / 16, 0.05 * alone);
+  EXPECT_LT(cyclesOfReaders(64), 0.4 * alone);
+}
+
 /// How long device memory is busy with lines of which `writes` of 32 are written, of what it takes
 /// to read them.
 double busyWith(unsigned writes) {
