@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import ptx
-from cuda import Device
+from cuda import Device, Kernel
 from instructions import span
 
 
@@ -32,6 +32,16 @@ ZERO: st.shared.b32 [%s], %z; add.u32 %s, %s, %n; setp.lt.u32 %zq, %s, %e; @%zq 
     return ptx.timed(setup, body, [f"%d{i}" for i in range(columns // 2)], block=384)
 
 
+def cycles_of_group(device: Device, kernel: Kernel, out: int, warpgroups: int, rounds: int) -> float:
+    """What a round of a kernel of `group` takes: its begin and end are in two launches, of which one has three times as many."""
+    spans = []
+    for repeats in (rounds, 3 * rounds):
+        kernel(1, 128 * warpgroups, out, repeats, 0x7FFFFFFF)
+        device.synchronize()
+        spans.append(span(device.read(out, 8 * warpgroups), 4 * warpgroups))
+    return (spans[1] - spans[0]) / (2 * rounds)
+
+
 def products(device: Device, out: int, rounds: int) -> Iterator[dict[str, Any]]:
     for kind in ("bf16", "e4m3"):
         for registers in (False, True):
@@ -40,12 +50,7 @@ def products(device: Device, out: int, rounds: int) -> Iterator[dict[str, Any]]:
                     times = []
                     for length in (1, 4, 16):
                         kernel = device.load(group(columns, kind, registers, length), shared=160 * 1024)
-                        spans = []
-                        for repeats in (rounds, 3 * rounds):
-                            kernel(1, 128 * groups, out, repeats, 0x7FFFFFFF)
-                            device.synchronize()
-                            spans.append(span(device.read(out, 8 * groups), 4 * groups))
-                        times.append((spans[1] - spans[0]) / (2 * rounds))
+                        times.append(cycles_of_group(device, kernel, out, groups, rounds))
                     yield {"name": f"wgmma m64n{columns} {kind}, A in {'registers' if registers else 'shared memory'}, "
                                    f"{groups} warpgroups",
                            "value": round((times[2] - times[1]) / 12 / groups, 2), "unit": "clk each",
@@ -138,13 +143,8 @@ def fences(device: Device, out: int, rounds: int) -> Iterator[dict[str, Any]]:
                 for what, arithmetic in (("", ""), (" and a chain", chain)):
                     between = declared + fence + arithmetic + "  xor.b32 %sink, %sink, %x; }\n"
                     kernel = device.load(group(columns, "bf16", registers, 4, between), shared=160 * 1024)
-                    spans = []
-                    for repeats in (rounds, 3 * rounds):
-                        kernel(1, 128, out, repeats, 0x7FFFFFFF)
-                        device.synchronize()
-                        spans.append(span(device.read(out, 8), 4))
                     yield {"name": f"four m64n{columns}, A in {'registers' if registers else 'shared memory'}, {name}{what}",
-                           "value": round((spans[1] - spans[0]) / (2 * rounds), 1), "unit": "clk"}
+                           "value": round(cycles_of_group(device, kernel, out, 1, rounds), 1), "unit": "clk"}
 
 
 def beside_own(device: Device, out: int, rounds: int) -> Iterator[dict[str, Any]]:
@@ -159,10 +159,5 @@ def beside_own(device: Device, out: int, rounds: int) -> Iterator[dict[str, Any]
                 code = group(columns, "bf16", False, 4, between)
                 begin, end = code.index("LOOP:"), code.rindex("  setp.eq.u32 %first, %lane, 0;")
                 kernel = device.load(code[:begin] + declared + code[begin:end] + used + code[end:], shared=160 * 1024)
-                spans = []
-                for repeats in (rounds, 3 * rounds):
-                    kernel(1, 128 * groups, out, repeats, 0x7FFFFFFF)
-                    device.synchronize()
-                    spans.append(span(device.read(out, 8 * groups), 4 * groups))
                 yield {"name": f"four m64n{columns} of each of {groups} warpgroups and {number} IMAD.WIDE of each warp",
-                       "value": round((spans[1] - spans[0]) / (2 * rounds), 1), "unit": "clk"}
+                       "value": round(cycles_of_group(device, kernel, out, groups, rounds), 1), "unit": "clk"}

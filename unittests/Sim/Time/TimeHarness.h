@@ -22,9 +22,9 @@ struct Timed {
 };
 
 inline Timed runText(const std::string &text, LaunchConfig config, size_t words = 4096,
-              CompletionPolicy policy = CompletionPolicy::Timed,
-              const std::string &target = "sm_90a", uint32_t fill = 0, Predictor predictor = {},
-              Observer *observer = nullptr) {
+                     CompletionPolicy policy = CompletionPolicy::Timed,
+                     const std::string &target = "sm_90a", uint32_t fill = 0,
+                     Predictor predictor = {}, Observer *observer = nullptr) {
   Timed result;
   SimOptions options;
   options.observer = observer;
@@ -45,9 +45,9 @@ inline Timed runText(const std::string &text, LaunchConfig config, size_t words 
 }
 
 inline Timed runTimed(const std::string &body, LaunchConfig config, size_t words = 4096,
-               CompletionPolicy policy = CompletionPolicy::Timed,
-               const std::string &target = "sm_90a", uint32_t fill = 0, Predictor predictor = {},
-               Observer *observer = nullptr) {
+                      CompletionPolicy policy = CompletionPolicy::Timed,
+                      const std::string &target = "sm_90a", uint32_t fill = 0,
+                      Predictor predictor = {}, Observer *observer = nullptr) {
   return runText(kernelText(body, "", target), config, words, policy, target, fill,
                  std::move(predictor), observer);
 }
