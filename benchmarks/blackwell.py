@@ -9,8 +9,9 @@ plans      for every problem: the plan, the time of the static model (1.965 GHz,
            takes at most SECONDS (default 60; large grids are sampled), with instructions as they are estimated from PTX, or as
            ptxas makes them. All times but the last column are predictions.
 compile    for every problem the processor time that `fp4-runner --emit=cubin` takes from MLIR to machine code, with ptxas, by
-           the plan that is chosen: user and system seconds of both processes, the least of N runs (default 3), which
-           another load of the machine hardly changes. Fails where it is more than SECONDS for a kernel.
+           the plan that is chosen: user and system seconds of both processes, the least of N runs (default 3). Another
+           load of the machine makes them up to four times as long, so ptxas assembles a fixed kernel between the runs,
+           and the seconds are those of a core that takes YARDSTICK for it. Fails where a kernel takes more than SECONDS.
 structure  COMMAND runs a kernel in `fp4-sim run`; {m}, {n} and {k} in it are the size. Ours has the plan PLAN and the
            same size, and stands alone where there is no COMMAND. Both run at two depths: what differs between them, over the k tiles that differ, is the steady state.
 
@@ -22,6 +23,7 @@ from __future__ import annotations
 import argparse
 import collections
 import json
+import os
 import pathlib
 import re
 import resource
@@ -272,6 +274,29 @@ def processor_seconds(command: list[str]) -> float:
     return spent() - before
 
 
+#: Seconds that ptxas 13.0 takes for `yardstick()` on an idle core (EPYC, November 2026): the least of six runs.
+YARDSTICK = 0.145
+
+
+def yardstick() -> str:
+    """A kernel of 6000 dependent operations: for ptxas about as much work as a product is for all of the compiler."""
+    loads = "".join(f"  ld.global.f32 %f{i}, [%a + {4 * i}];\n" for i in range(32))
+    sums = "".join(f"  fma.rn.f32 %f{i % 32}, %f{(i + 7) % 32}, %f{(5 * i + 3) % 32}, %f{(i + 11) % 32};\n" for i in range(6000))
+    stores = loads.replace("ld.global.f32", "st.global.f32")
+    stores = re.sub(r"(%f\d+), (\[.*\])", r"\2, \1", stores)
+    return (".version 8.8\n.target sm_90\n.address_size 64\n.visible .entry k(.param .u64 p) {\n"
+            "  .reg .b64 %a;\n  .reg .f32 %f<32>;\n  ld.param.u64 %a, [p];\n" + loads + sums + stores + "  ret;\n}\n")
+
+
+def seconds_of_idle_core(command: list[str], runs: int, scratch: pathlib.Path) -> float:
+    """The least of `runs`, divided by how much longer than YARDSTICK the yardstick takes in the same time."""
+    kernel = scratch / "yardstick.ptx"
+    kernel.write_text(yardstick())
+    ptxas = [os.environ.get("FP4_PTXAS", "ptxas"), "-arch=sm_90", str(kernel), "-o", str(scratch / "yardstick.cubin")]
+    times = [(processor_seconds(command), processor_seconds(ptxas)) for _ in range(runs)]
+    return min(ours for ours, _ in times) * YARDSTICK / min(theirs for _, theirs in times)
+
+
 def compile_times(options: argparse.Namespace) -> list[dict[str, object]]:
     """Of each problem: its name, the kernels that its program has, and the seconds of a kernel."""
     rows: list[dict[str, object]] = []
@@ -283,14 +308,14 @@ def compile_times(options: argparse.Namespace) -> list[dict[str, object]]:
             source.write_text(program(problem))
             command = [str(options.build / "bin/fp4-runner"), str(source), "--target=sm_100a", "--emit=cubin", "-o", f"{folder}/"]
             shutil.rmtree(folder, ignore_errors=True)
-            seconds = min(processor_seconds(command) for _ in range(options.runs))
+            seconds = seconds_of_idle_core(command, options.runs, pathlib.Path(scratch))
             kernels = len(list(folder.glob("*.cubin")))
             rows.append({"problem": f"{problem.kind} {problem.name}, {problem.format}", "kernels": kernels, "seconds": seconds / kernels})
     return rows
 
 
 def print_compile_times(rows: list[dict[str, object]], most: float) -> int:
-    print("| problem | kernels | processor seconds of a kernel |\n|---|---|---|")
+    print("| problem | kernels | seconds of an idle core, a kernel |\n|---|---|---|")
     for row in rows:
         print(f"| {row['problem']} | {row['kernels']} | {row['seconds']:.2f} |")
     slow = [row for row in rows if float(str(row["seconds"])) > most]
