@@ -7,6 +7,7 @@
 
 // CHECK-COUNT-12: any_matmul_{{[0-9]+}} kernel: registers {{168|248}}, spill 0, stack 0
 // CHECK-COUNT-12: biased_matmul_{{[0-9]+}} kernel: registers {{168|248}}, spill 0, stack 0
+// CHECK-COUNT-12: rows_matmul_{{[0-9]+}} kernel: registers {{168|248}}, spill 0, stack 0
 // CHECK-COUNT-2: depth_matmul_{{[0-9]+}} kernel: registers 168, spill 0, stack 0
 
 !a = tensor<?x?xf8E4M3FN>
@@ -25,6 +26,17 @@ func.func @biased(%a: !a, %s: !s, %b: !a, %t: !s, %bias: tensor<1x?xbf16>) -> te
     %z = arith.truncf %biased : f32 to bf16
     fp4.yield %z : bf16
   } {format = #fp4.format<fp8_block128>} : (!a, !s, !a, !s, tensor<1x?xbf16>) -> tensor<?x?xbf16>
+  return %y : tensor<?x?xbf16>
+}
+
+// Each store of a tile has its place computed in front of it, which took a register for each otherwise.
+func.func @rows(%a: !a, %s: !s, %b: !a, %t: !s, %factor: tensor<?x1xf32>) -> tensor<?x?xbf16> {
+  %y = fp4.blockscaled_matmul %a scaled %s, %b scaled %t epilogue(%factor) {
+  ^bb0(%sum: f32, %f: f32):
+    %scaled = arith.mulf %sum, %f : f32
+    %z = arith.truncf %scaled : f32 to bf16
+    fp4.yield %z : bf16
+  } {format = #fp4.format<fp8_block128>} : (!a, !s, !a, !s, tensor<?x1xf32>) -> tensor<?x?xbf16>
   return %y : tensor<?x?xbf16>
 }
 

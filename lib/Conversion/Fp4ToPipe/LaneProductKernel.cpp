@@ -105,6 +105,8 @@ void LaneProductBuilder::drain(ValueRange accs, const Tile &tile, Conversion con
 gpu::GPUFuncOp fp4::buildLaneProductKernel(gpu::GPUModuleOp module, const MatmulShape &shape,
                                            const KernelPlan &plan, Location loc) {
   gpu::GPUFuncOp func = createKernel(module, shape.argumentTypes(), plan, loc);
+  if (shape.body) // as in buildMatmulKernel: ptxas would spill, so that more blocks would fit
+    declareResident(func, 1);
   LaneProductBuilder(func, shape, plan, loc).build();
   return func;
 }

@@ -196,6 +196,7 @@ struct ConvertPipeToNVVM : fp4::impl::ConvertPipeToNVVMBase<ConvertPipeToNVVM> {
       fp4::computeInRoles(kernel, model);
     fp4::KernelState state = fp4::emitPrologue(kernel, model);
     state.launchRegisters = *registers;
+    state.hasSizes = hasSizes;
     state.hidesPlaces = hasSizes && !promotes(kernel);
     if (failed(fp4::takeTurns(kernel, state)))
       return failure();

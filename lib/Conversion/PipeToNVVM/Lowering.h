@@ -82,7 +82,8 @@ struct KernelState {
   llvm::DenseMap<mlir::Operation *, pipe::Engine> releases; ///< what completes each release
   int64_t workRing = 0, workDepth = 0; ///< place of the responses to requests for work; their number
   bool splitsWarps = false; ///< threads store segments behind guards of their own
-  bool hidesPlaces = false; ///< where sizes have registers; promotion needs places in both loops
+  bool hasSizes = false;    ///< sizes or groups of a call, and roles that set their registers
+  bool hidesPlaces = false; ///< the same; but promotion needs places in both loops
   bool keepsLanes = false;  ///< threads add sums of tensor memory to those in their registers
   llvm::DenseMap<mlir::Operation *, JoinSizes> joins;
   /// Around each op that an engine executes, that uses a channel, or that takes work. Roles may be

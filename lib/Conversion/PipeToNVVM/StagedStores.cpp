@@ -9,6 +9,7 @@
 //===----------------------------------------------------------------------===//
 #include "TileLines.h"
 
+#include "InlinePtx.h"
 #include "SmallBuilders.h"
 
 #include "fp4/ISA/FragmentLayout.h"
@@ -62,7 +63,10 @@ struct LowerStageFragment : fp4::PipePattern<fp4::pipe::StageFragmentOp> {
     int64_t count = op.getValue().getType().getNumElements() / 2;
     Value words =
         LLVM::BitcastOp::create(b, VectorType::get(count, b.getI32Type()), adaptor.getValue());
-    fp4::Int32 thread = fp4::threadOfRole(b, op, state), lane = thread % warpThreads;
+    fp4::Int32 thread = fp4::threadOfRole(b, op, state);
+    if (state.hasSizes) // LLVM would keep the place of each store while the tile is multiplied
+      thread = fp4::Int32(b, fp4::computeHere(b, op.getLoc(), Value(thread)).front());
+    fp4::Int32 lane = thread % warpThreads;
     fp4::Int32 row = thread / warpThreads * warpRows + lane % warpRows;
     fp4::TileLine line(adaptor.getDest(), op.getDest().getType().getLayout(), row);
     auto shape = NVVM::LdStMatrixShapeAttr::get(b.getContext(), 8, 8);
