@@ -31,10 +31,18 @@ json::Object describeType(Type type) {
       shape.push_back(ShapedType::isDynamic(size) ? -1 : size);
   object["shape"] = std::move(shape);
   Type element = tensor ? tensor.getElementType() : type;
-  // The reference has conditions as the numbers 1 and 0. Functions neither take nor return them.
-  object["type"] = tensor && fp4::isConditionType(element) ? "f32" : debugString(element);
+  object["type"] = debugString(element);
   auto layout = tensor ? fp4::scaleLayout(tensor) : std::nullopt;
   object["layout"] = layout ? fp4::stringifyScaleLayout(*layout) : "linear";
+  return object;
+}
+
+/// The same of what an operation computes: the reference has conditions as the numbers 1 and 0, and
+/// integers as the numbers that have their bits.
+json::Object describeComputed(Type type) {
+  json::Object object = describeType(type);
+  if (fp4::isKernelOnlyType(getElementTypeOrSelf(type)))
+    object["type"] = "f32";
   return object;
 }
 
@@ -102,7 +110,7 @@ json::Object describeAttributes(Operation *op) {
 
 bool isNumbers(Value value) {
   Type type = getElementTypeOrSelf(value);
-  return isTensor(value) && (fp4::isElementType(type) || fp4::isConditionType(type));
+  return isTensor(value) && (fp4::isElementType(type) || fp4::isKernelOnlyType(type));
 }
 
 bool isResult(Value value) {
@@ -120,7 +128,7 @@ linalg::LinalgOp elementwiseOf(Operation *op) {
 
 /// One operation of arith or math on tensors of numbers.
 bool isElementwiseOnTensors(Operation *op) {
-  if (fp4::isSameCondition(op)) // a program without operands
+  if (fp4::isKernelOnlySplat(op)) // a program without operands
     return true;
   return op->getNumResults() == 1 && isResult(op->getResult(0)) &&
          llvm::all_of(op->getOperands(), isNumbers) && fp4::elementOpOf(op);
@@ -258,7 +266,7 @@ private:
   /// Operations that lib/Reference has a reference for; numbers such as sizes it finds out itself.
   bool isKnown(Operation &op) const {
     if (auto constant = dyn_cast<arith::ConstantOp>(op);
-        constant && isTensor(constant) && !fp4::isSameCondition(&op))
+        constant && isTensor(constant) && !fp4::isKernelOnlySplat(&op))
       return fp4::hasConstantBytes(cast<ElementsAttr>(constant.getValue()));
     if (isa<linalg::TransposeOp>(op))
       return isTensor(op.getOperand(0)) &&
@@ -302,7 +310,7 @@ private:
     json::Array types;
     for (Value result : op.getResults()) {
       names[result] = "v" + std::to_string(numValues++);
-      types.push_back(describeType(result.getType()));
+      types.push_back(describeComputed(result.getType()));
     }
     object["results"] = namesOf(op.getResults());
     object["result_types"] = std::move(types);

@@ -71,6 +71,31 @@ Integer funnel(Integer high, Integer low, Integer n) {
 Real realOf(Integer x) { return {static_cast<float>(static_cast<int32_t>(x.bits))}; }
 
 //===----------------------------------------------------------------------===//
+// Integers, which are the bits of a float
+//===----------------------------------------------------------------------===//
+
+uint32_t unsignedOf(float x) { return std::bit_cast<uint32_t>(x); }
+int32_t signedOf(float x) { return std::bit_cast<int32_t>(x); }
+float holding(uint32_t bits) { return std::bit_cast<float>(bits); }
+
+/// The integer toward zero, saturated; 0 for NaN.
+template <typename Int> Int towardZero(float x) {
+  using Limits = std::numeric_limits<Int>;
+  constexpr float end = Limits::is_signed ? 0x1p31f : 0x1p32f;
+  if (std::isnan(x))
+    return 0;
+  if (x >= end)
+    return Limits::max();
+  return x <= static_cast<float>(Limits::min()) ? Limits::min() : static_cast<Int>(x);
+}
+
+uint32_t shifted(uint32_t x, uint32_t n) { return n < 32 ? x << n : 0; }
+uint32_t shiftedRight(uint32_t x, uint32_t n) { return n < 32 ? x >> n : 0; }
+uint32_t shiftedRight(int32_t x, uint32_t n) {
+  return static_cast<uint32_t>(x >> std::min(n, 31u));
+}
+
+//===----------------------------------------------------------------------===//
 // Operations
 //===----------------------------------------------------------------------===//
 
@@ -156,6 +181,60 @@ constexpr std::array rows = {
     OpRow{ElementOp::NotEqual, "not_equal", 2,
           [](float x, float y, float) { return float(x != y); }},
     OpRow{ElementOp::Select, "select", 3, [](float x, float y, float z) { return x != 0 ? y : z; }},
+    OpRow{ElementOp::ToSigned, "to_signed", 1,
+          [](float x, float, float) { return holding(uint32_t(towardZero<int32_t>(x))); }},
+    OpRow{ElementOp::ToUnsigned, "to_unsigned", 1,
+          [](float x, float, float) { return holding(towardZero<uint32_t>(x)); }},
+    OpRow{ElementOp::FromSigned, "from_signed", 1,
+          [](float x, float, float) { return float(signedOf(x)); }},
+    OpRow{ElementOp::FromUnsigned, "from_unsigned", 1,
+          [](float x, float, float) { return float(unsignedOf(x)); }},
+    OpRow{ElementOp::AddIntegers, "add_integers", 2,
+          [](float x, float y, float) { return holding(unsignedOf(x) + unsignedOf(y)); }},
+    OpRow{ElementOp::SubtractIntegers, "subtract_integers", 2,
+          [](float x, float y, float) { return holding(unsignedOf(x) - unsignedOf(y)); }},
+    OpRow{ElementOp::MultiplyIntegers, "multiply_integers", 2,
+          [](float x, float y, float) { return holding(unsignedOf(x) * unsignedOf(y)); }},
+    OpRow{ElementOp::And, "and", 2,
+          [](float x, float y, float) { return holding(unsignedOf(x) & unsignedOf(y)); }},
+    OpRow{ElementOp::Or, "or", 2,
+          [](float x, float y, float) { return holding(unsignedOf(x) | unsignedOf(y)); }},
+    OpRow{ElementOp::Xor, "xor", 2,
+          [](float x, float y, float) { return holding(unsignedOf(x) ^ unsignedOf(y)); }},
+    OpRow{ElementOp::ShiftLeft, "shift_left", 2,
+          [](float x, float y, float) { return holding(shifted(unsignedOf(x), unsignedOf(y))); }},
+    OpRow{ElementOp::ShiftRightSigned, "shift_right_signed", 2,
+          [](float x, float y, float) { return holding(shiftedRight(signedOf(x), unsignedOf(y))); }},
+    OpRow{ElementOp::ShiftRightUnsigned, "shift_right_unsigned", 2,
+          [](float x, float y, float) { return holding(shiftedRight(unsignedOf(x), unsignedOf(y))); }},
+    OpRow{ElementOp::MaximumSigned, "maximum_signed", 2,
+          [](float x, float y, float) { return signedOf(x) < signedOf(y) ? y : x; }},
+    OpRow{ElementOp::MinimumSigned, "minimum_signed", 2,
+          [](float x, float y, float) { return signedOf(x) > signedOf(y) ? y : x; }},
+    OpRow{ElementOp::MaximumUnsigned, "maximum_unsigned", 2,
+          [](float x, float y, float) { return unsignedOf(x) < unsignedOf(y) ? y : x; }},
+    OpRow{ElementOp::MinimumUnsigned, "minimum_unsigned", 2,
+          [](float x, float y, float) { return unsignedOf(x) > unsignedOf(y) ? y : x; }},
+    OpRow{ElementOp::EqualIntegers, "equal_integers", 2,
+          [](float x, float y, float) { return float(unsignedOf(x) == unsignedOf(y)); }},
+    OpRow{ElementOp::NotEqualIntegers, "not_equal_integers", 2,
+          [](float x, float y, float) { return float(unsignedOf(x) != unsignedOf(y)); }},
+    OpRow{ElementOp::LessSigned, "less_signed", 2,
+          [](float x, float y, float) { return float(signedOf(x) < signedOf(y)); }},
+    OpRow{ElementOp::LessEqualSigned, "less_equal_signed", 2,
+          [](float x, float y, float) { return float(signedOf(x) <= signedOf(y)); }},
+    OpRow{ElementOp::GreaterSigned, "greater_signed", 2,
+          [](float x, float y, float) { return float(signedOf(x) > signedOf(y)); }},
+    OpRow{ElementOp::GreaterEqualSigned, "greater_equal_signed", 2,
+          [](float x, float y, float) { return float(signedOf(x) >= signedOf(y)); }},
+    OpRow{ElementOp::LessUnsigned, "less_unsigned", 2,
+          [](float x, float y, float) { return float(unsignedOf(x) < unsignedOf(y)); }},
+    OpRow{ElementOp::LessEqualUnsigned, "less_equal_unsigned", 2,
+          [](float x, float y, float) { return float(unsignedOf(x) <= unsignedOf(y)); }},
+    OpRow{ElementOp::GreaterUnsigned, "greater_unsigned", 2,
+          [](float x, float y, float) { return float(unsignedOf(x) > unsignedOf(y)); }},
+    OpRow{ElementOp::GreaterEqualUnsigned, "greater_equal_unsigned", 2,
+          [](float x, float y, float) { return float(unsignedOf(x) >= unsignedOf(y)); }},
 };
 
 /// Without saturation, as arith.truncf converts.

@@ -159,7 +159,7 @@ LogicalResult check(Operation *op) {
   }
   if (auto constant = dyn_cast<arith::ConstantOp>(op);
       constant && isa<RankedTensorType>(constant.getType()) && !op->use_empty() &&
-      !fp4::isSameCondition(op) &&
+      !fp4::isKernelOnlySplat(op) &&
       failed(fp4::verifyConstant(cast<ElementsAttr>(constant.getValue()),
                                  [&] { return op->emitOpError(); })))
     return failure();

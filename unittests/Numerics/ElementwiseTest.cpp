@@ -276,6 +276,80 @@ TEST(Elementwise, EveryOperation) {
   EXPECT_EQ(evaluate("3: select f32 0 1 2 -> 3", {0, 5, 6}), 6.f);
 }
 
+/// Of a program of integers that has one instruction.
+uint32_t integer(const std::string &op, std::initializer_list<uint32_t> inputs) {
+  std::vector<float> values;
+  std::string text = std::to_string(inputs.size()) + ": " + op + " f32";
+  for (uint32_t bits : inputs) {
+    text += " " + std::to_string(values.size());
+    values.push_back(std::bit_cast<float>(bits));
+  }
+  return std::bit_cast<uint32_t>(evaluate(text + " -> " + std::to_string(inputs.size()), values));
+}
+
+constexpr uint32_t kLeast = 0x80000000, kMost = 0x7FFFFFFF, kAll = 0xFFFFFFFF;
+
+TEST(Elementwise, IntegersOfNumbers) {
+  auto toSigned = [](float x) { return integer("to_signed", {std::bit_cast<uint32_t>(x)}); };
+  auto toUnsigned = [](float x) { return integer("to_unsigned", {std::bit_cast<uint32_t>(x)}); };
+  for (auto [x, asSigned, asUnsigned] : {std::tuple{2.9f, 2u, 2u},
+                                         {-2.9f, uint32_t(-2), 0u},
+                                         {-0.f, 0u, 0u},
+                                         {0x1.fffffep30f, 0x7FFFFF80u, 0x7FFFFF80u},
+                                         {0x1p31f, kMost, kLeast},
+                                         {-0x1p31f, kLeast, 0u},
+                                         {-0x1p32f, kLeast, 0u},
+                                         {0x1.fffffep31f, kMost, 0xFFFFFF00u},
+                                         {0x1p32f, kMost, kAll},
+                                         {kNaN, 0u, 0u},
+                                         {-kInfinity, kLeast, 0u},
+                                         {kInfinity, kMost, kAll}}) {
+    EXPECT_EQ(toSigned(x), asSigned) << x;
+    EXPECT_EQ(toUnsigned(x), asUnsigned) << x;
+  }
+  auto number = [](const char *op, uint32_t bits) { return std::bit_cast<float>(integer(op, {bits})); };
+  EXPECT_EQ(number("from_signed", kAll), -1.f);
+  EXPECT_EQ(number("from_unsigned", kAll), 0x1p32f);
+  EXPECT_EQ(number("from_signed", 0x01000001), 0x1p24f); // to nearest even
+  EXPECT_EQ(number("from_signed", 0x01000003), 0x1.000004p24f);
+}
+
+TEST(Elementwise, IntegersWrap) {
+  EXPECT_EQ(integer("add_integers", {kMost, 1}), kLeast);
+  EXPECT_EQ(integer("subtract_integers", {0, 1}), kAll);
+  EXPECT_EQ(integer("multiply_integers", {0x10001, 0x10001}), 0x20001u);
+  EXPECT_EQ(integer("and", {0x7F800001, 0xFF0000FF}), 0x7F000001u); // bits of a NaN stay
+  EXPECT_EQ(integer("or", {0x7F800000, 1}), 0x7F800001u);
+  EXPECT_EQ(integer("xor", {kAll, 0x7F800001}), 0x807FFFFEu);
+  for (auto [n, left, right, logical] : {std::tuple{1u, 2u, 0xC0000000u, 0x40000000u},
+                                         {31u, kLeast, kAll, 1u},
+                                         {32u, 0u, kAll, 0u},
+                                         {kAll, 0u, kAll, 0u}}) {
+    EXPECT_EQ(integer("shift_left", {n == 1 ? 1u : kAll, n}), left) << n;
+    EXPECT_EQ(integer("shift_right_signed", {kLeast, n}), right) << n;
+    EXPECT_EQ(integer("shift_right_unsigned", {kLeast, n}), logical) << n;
+  }
+}
+
+TEST(Elementwise, IntegersCompare) {
+  for (auto [kind, least, most] : {std::tuple{"_signed", kLeast, kMost}, {"_unsigned", kMost, kLeast}})
+    for (auto [op, less, equal, greater] : {std::tuple{"less", 1.f, 0.f, 0.f},
+                                            {"less_equal", 1.f, 1.f, 0.f},
+                                            {"greater", 0.f, 0.f, 1.f},
+                                            {"greater_equal", 0.f, 1.f, 1.f}}) {
+      auto compare = [&, name = op + std::string(kind)](uint32_t x, uint32_t y) {
+        return std::bit_cast<float>(integer(name, {x, y}));
+      };
+      EXPECT_EQ(compare(least, most), less) << op << kind;
+      EXPECT_EQ(compare(most, most), equal) << op << kind;
+      EXPECT_EQ(compare(most, least), greater) << op << kind;
+      EXPECT_EQ(integer(std::string("maximum") + kind, {least, most}), most);
+      EXPECT_EQ(integer(std::string("minimum") + kind, {most, least}), least);
+    }
+  EXPECT_EQ(std::bit_cast<float>(integer("equal_integers", {0x7FC00000, 0x7FC00000})), 1.f);
+  EXPECT_EQ(std::bit_cast<float>(integer("not_equal_integers", {0, kLeast})), 1.f); // not -0 == 0
+}
+
 TEST(Elementwise, RootsAndRoundings) {
   EXPECT_EQ(evaluate("1: sqrt f32 0 -> 1", {2}), std::sqrt(2.f));
   EXPECT_EQ(evaluate("1: rsqrt f32 0 -> 1", {2}), 1 / std::sqrt(2.f));

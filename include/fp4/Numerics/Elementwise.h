@@ -7,7 +7,8 @@
 //
 // Numbers are held in fp32. An instruction of type bf16 or f16 rounds its result to that type,
 // once: sums, products and quotients of 16-bit numbers round as if computed in their own type,
-// because fp32 has more than twice as many bits.
+// because fp32 has more than twice as many bits. An integer of 32 bits stands for the number that
+// has its bits; instructions on integers have type f32, which leaves all bits as they are.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -76,6 +77,34 @@ enum class ElementOp : uint8_t {
   GreaterEqualOrUnordered,
   Unordered,
   Select, ///< operand 0 not 0 ? operand 1 : operand 2
+  // Integers of 32 bits, in two's complement; sums and products wrap.
+  ToSigned, ///< toward zero; saturates, and NaN is 0, as PTX's cvt.rzi has it
+  ToUnsigned,
+  FromSigned, ///< to nearest even
+  FromUnsigned,
+  AddIntegers,
+  SubtractIntegers,
+  MultiplyIntegers,
+  And,
+  Or,
+  Xor,
+  ShiftLeft, ///< by operand 1; by 32 and more nothing is left but signs, as PTX has it
+  ShiftRightSigned,
+  ShiftRightUnsigned,
+  MaximumSigned,
+  MinimumSigned,
+  MaximumUnsigned,
+  MinimumUnsigned,
+  EqualIntegers, ///< 1 or 0, as other comparisons
+  NotEqualIntegers,
+  LessSigned,
+  LessEqualSigned,
+  GreaterSigned,
+  GreaterEqualSigned,
+  LessUnsigned,
+  LessEqualUnsigned,
+  GreaterUnsigned,
+  GreaterEqualUnsigned,
 };
 
 struct ElementInstruction {

@@ -167,10 +167,10 @@ private:
   }
 
   Value emitConstant(arith::ConstantOp op) {
-    if (auto condition = dyn_cast<IntegerAttr>(op.getValue()))
+    if (auto integer = dyn_cast<IntegerAttr>(op.getValue()))
       return arith::ConstantOp::create(
-          b, cast<TypedAttr>(Attribute(
-                 DenseElementsAttr::get(type.clone(op.getType()), condition.getValue()))));
+          b, cast<TypedAttr>(
+                 Attribute(DenseElementsAttr::get(type.clone(op.getType()), integer.getValue()))));
     APFloat number = cast<FloatAttr>(op.getValue()).getValue();
     bool inexact; // widening is exact
     number.convert(APFloat::IEEEsingle(), APFloat::rmNearestTiesToEven, &inexact);
@@ -183,9 +183,11 @@ private:
     SmallVector<Value> operands =
         llvm::map_to_vector(op.getOperands(), [&](Value v) { return lookup(v); });
     Type element = op.getResult(0).getType();
-    Type result = type.clone(element.isInteger(1) ? element : b.getF32Type());
+    Type result = type.clone(isa<IntegerType>(element) ? element : b.getF32Type());
     OperationState state(b.getLoc(), op.getName(), operands, result);
     if (auto comparison = dyn_cast<arith::CmpFOp>(op)) // no flag may change the arithmetic
+      state.addAttribute(comparison.getPredicateAttrName(), comparison.getPredicateAttr());
+    if (auto comparison = dyn_cast<arith::CmpIOp>(op))
       state.addAttribute(comparison.getPredicateAttrName(), comparison.getPredicateAttr());
     return static_cast<OpBuilder &>(b).create(state)->getResult(0);
   }

@@ -57,6 +57,7 @@ static Kind kindOf(Operation &op) {
       .Cases({"arith.divui", "arith.divsi", "arith.remui", "arith.remsi"},
              {Unit::Sum, integerDivision})
       .Case("arith.truncf", {Unit::Alu, 1, /*lanes=*/2})
+      .Cases({"arith.fptosi", "arith.fptoui"}, {Unit::Mufu})
       .Case("nvvm.shfl.sync", {Unit::Shuffle})
       .Cases({"arith.constant", "arith.bitcast", "arith.negf", "math.absf", "llvm.intr.fabs"},
              {Unit::None})

@@ -1,4 +1,4 @@
-// Conditions are the only integers of a body: numbers of other integer types, which a body may capture, have no steps.
+// Conditions and integers of 32 bits have steps in a body; numbers of other integer types have none.
 
 // RUN: fp4-opt %s -split-input-file -verify-diagnostics
 
@@ -18,13 +18,13 @@ func.func @condition(%a: tensor<256x256xf4E2M1FN>, %s: !s) -> tensor<256x256xf32
 
 !s = tensor<256x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 func.func @integer(%a: tensor<256x256xf4E2M1FN>, %s: !s) -> tensor<256x256xf32> {
-  %c = arith.constant 3 : i32
+  %c = arith.constant 3 : i64
   // blockscaled_matmul (C12)
   // expected-error @+2 {{body must be elementwise, but 'arith.uitofp' has no elementwise step; these have one: arith.addf}}
   // expected-note @+1 {{compute the rest outside of the product; fp4-fuse puts into the body what it can}}
   %y = fp4.blockscaled_matmul %a scaled %s, %a scaled %s epilogue() {
   ^bb0(%x: f32):
-    %n = arith.uitofp %c : i32 to f32
+    %n = arith.uitofp %c : i64 to f32
     %l = arith.addf %x, %n : f32
     fp4.yield %l : f32
   } {format = #fp4.format<nvfp4>} : (tensor<256x256xf4E2M1FN>, !s, tensor<256x256xf4E2M1FN>, !s) -> tensor<256x256xf32>

@@ -148,6 +148,16 @@ private:
 
 } // namespace
 
+/// What reads conditions or integers that are computed, and keeps them from going into it.
+static void noteReader(InFlightDiagnostic &diag, Operation &reader) {
+  Diagnostic &note = diag.attachNote(reader.getLoc());
+  note << "'" << reader.getName() << "' reads these and ";
+  if (OpTrait::hasElementwiseMappableTraits(&reader))
+    note << "has no kernel; these have one: " << elementwiseOperations();
+  else
+    note << "is not elementwise";
+}
+
 LogicalResult fp4::lowerElementwise(linalg::GenericOp op, LoweringContext &context) {
   std::string reason = whyNotElementwise(cast<linalg::LinalgOp>(op.getOperation()));
   if (reason.empty() && op.getInputs().empty())
@@ -159,10 +169,8 @@ LogicalResult fp4::lowerElementwise(linalg::GenericOp op, LoweringContext &conte
     diag.attachNote() << "kernels of linalg are elementwise: every result and input is indexed by "
                          "parallel loops in their order";
     for (Value result : op.getResults())
-      if (isConditionType(getElementTypeOrSelf(result)) && !result.use_empty())
-        diag.attachNote(result.user_begin()->getLoc())
-            << "'" << result.user_begin()->getName()
-            << "' reads these conditions and is not elementwise on f32, bf16 or f16";
+      if (isKernelOnlyType(getElementTypeOrSelf(result)) && !result.use_empty())
+        noteReader(diag, **result.user_begin());
     return diag;
   }
   remark::passed(op.getLoc(), remark::RemarkOpts::name("elementwise").category("fp4-fuse"))

@@ -13,12 +13,14 @@ using numerics::ElementOp;
 
 bool fp4::isElementType(Type type) { return type.isF32() || type.isBF16() || type.isF16(); }
 
-bool fp4::isConditionType(Type type) { return type.isInteger(1); }
+bool fp4::isKernelOnlyType(Type type) {
+  return type.isSignlessInteger(1) || type.isSignlessInteger(32);
+}
 
-bool fp4::isSameCondition(Operation *op) {
+bool fp4::isKernelOnlySplat(Operation *op) {
   auto constant = dyn_cast<arith::ConstantOp>(op);
   auto elements = constant ? dyn_cast<SplatElementsAttr>(constant.getValue()) : SplatElementsAttr();
-  return elements && isConditionType(elements.getElementType());
+  return elements && isKernelOnlyType(elements.getElementType());
 }
 
 bool fp4::isResultType(Type type) { return isElementType(type) || isa<Float8E4M3FNType>(type); }
@@ -38,7 +40,6 @@ constexpr std::pair<ElementOp, StringLiteral> kOperations[] = {
     {ElementOp::MinimumNumber, "arith.minnumf"},
     {ElementOp::Convert, "arith.extf"},
     {ElementOp::Convert, "arith.truncf"},
-    {ElementOp::Convert, "arith.uitofp"},
     {ElementOp::Select, "arith.select"},
     {ElementOp::Absolute, "math.absf"},
     {ElementOp::Exp, "math.exp"},
@@ -72,6 +73,54 @@ constexpr std::pair<ElementOp, StringLiteral> kConditionOperations[] = {
     {ElementOp::NotEqual, "arith.xori"},
 };
 
+/// Of integers of 32 bits.
+constexpr std::pair<ElementOp, StringLiteral> kIntegerOperations[] = {
+    {ElementOp::AddIntegers, "arith.addi"},
+    {ElementOp::SubtractIntegers, "arith.subi"},
+    {ElementOp::MultiplyIntegers, "arith.muli"},
+    {ElementOp::And, "arith.andi"},
+    {ElementOp::Or, "arith.ori"},
+    {ElementOp::Xor, "arith.xori"},
+    {ElementOp::ShiftLeft, "arith.shli"},
+    {ElementOp::ShiftRightSigned, "arith.shrsi"},
+    {ElementOp::ShiftRightUnsigned, "arith.shrui"},
+    {ElementOp::MaximumSigned, "arith.maxsi"},
+    {ElementOp::MinimumSigned, "arith.minsi"},
+    {ElementOp::MaximumUnsigned, "arith.maxui"},
+    {ElementOp::MinimumUnsigned, "arith.minui"},
+};
+
+/// From one type to another that no 16-bit number takes part in, so that nothing rounds twice.
+struct Conversion {
+  StringLiteral name;
+  unsigned from, to; ///< bits of integers; 0 is f32
+  ElementOp step;
+};
+
+constexpr Conversion kConversions[] = {
+    {"arith.fptosi", 0, 32, ElementOp::ToSigned},
+    {"arith.fptoui", 0, 32, ElementOp::ToUnsigned},
+    {"arith.sitofp", 32, 0, ElementOp::FromSigned},
+    {"arith.uitofp", 32, 0, ElementOp::FromUnsigned},
+    {"arith.bitcast", 0, 32, ElementOp::Convert},
+    {"arith.bitcast", 32, 0, ElementOp::Convert},
+    {"arith.uitofp", 1, 0, ElementOp::Convert},
+    {"arith.extui", 1, 32, ElementOp::ToUnsigned}, // conditions are the numbers 1 and 0
+};
+
+constexpr std::pair<arith::CmpIPredicate, ElementOp> kIntegerComparisons[] = {
+    {arith::CmpIPredicate::eq, ElementOp::EqualIntegers},
+    {arith::CmpIPredicate::ne, ElementOp::NotEqualIntegers},
+    {arith::CmpIPredicate::slt, ElementOp::LessSigned},
+    {arith::CmpIPredicate::sle, ElementOp::LessEqualSigned},
+    {arith::CmpIPredicate::sgt, ElementOp::GreaterSigned},
+    {arith::CmpIPredicate::sge, ElementOp::GreaterEqualSigned},
+    {arith::CmpIPredicate::ult, ElementOp::LessUnsigned},
+    {arith::CmpIPredicate::ule, ElementOp::LessEqualUnsigned},
+    {arith::CmpIPredicate::ugt, ElementOp::GreaterUnsigned},
+    {arith::CmpIPredicate::uge, ElementOp::GreaterEqualUnsigned},
+};
+
 constexpr std::pair<arith::CmpFPredicate, ElementOp> kComparisons[] = {
     {arith::CmpFPredicate::OEQ, ElementOp::Equal},
     {arith::CmpFPredicate::OGT, ElementOp::Greater},
@@ -89,11 +138,40 @@ constexpr std::pair<arith::CmpFPredicate, ElementOp> kComparisons[] = {
     {arith::CmpFPredicate::UNO, ElementOp::Unordered},
 };
 
-std::optional<ElementOp> comparisonOf(arith::CmpFOp op) {
-  for (auto [predicate, step] : kComparisons)
+/// Of a comparison; canonicalization has made a constant of those that are not there.
+template <typename OpT, typename Rows>
+std::optional<ElementOp> comparisonOf(OpT op, const Rows &rows) {
+  for (auto [predicate, step] : rows)
     if (op.getPredicate() == predicate)
       return step;
-  return std::nullopt; // canonicalization has made a constant of the others
+  return std::nullopt;
+}
+
+template <typename Rows> std::optional<ElementOp> stepNamed(Operation *op, const Rows &rows) {
+  for (auto [step, name] : rows)
+    if (op->getName().getStringRef() == name)
+      return step;
+  return std::nullopt;
+}
+
+Type operandElement(Operation *op) { return getElementTypeOrSelf(op->getOperand(0)); }
+Type resultElement(Operation *op) { return getElementTypeOrSelf(op->getResult(0)); }
+
+/// A conversion from or to an integer; none where it is none that has a step.
+std::optional<ElementOp> conversionOf(Operation *op) {
+  auto is = [](Type type, unsigned bits, bool allFloats) {
+    if (bits)
+      return type.isSignlessInteger(bits);
+    return allFloats ? isElementType(type) : type.isF32();
+  };
+  for (const Conversion &row : kConversions) {
+    // A condition is exact in 16 bits, and so is a number of 16 bits in 32.
+    bool anyFloat = row.from == 1 || (row.from == 0 && row.step != ElementOp::Convert);
+    if (op->getName().getStringRef() == row.name && is(operandElement(op), row.from, anyFloat) &&
+        is(resultElement(op), row.to, anyFloat))
+      return row.step;
+  }
+  return std::nullopt;
 }
 
 numerics::FloatType floatTypeOf(Type type) {
@@ -135,14 +213,16 @@ public:
   numerics::ElementProgram program;
 
 private:
-  /// The bits of a constant in fp32; conditions are 1 and 0.
+  /// The bits of a constant in fp32, or of an integer; conditions are 1 and 0.
   static uint32_t bitsOf(Value constant) {
     Attribute attribute = constant.getDefiningOp<arith::ConstantOp>().getValue();
     if (auto splat = dyn_cast<SplatElementsAttr>(attribute))
       attribute = splat.getSplatValue<Attribute>();
-    auto condition = dyn_cast<IntegerAttr>(attribute);
-    APFloat number = condition ? APFloat(condition.getValue().isZero() ? 0.f : 1.f)
-                               : cast<FloatAttr>(attribute).getValue();
+    auto integer = dyn_cast<IntegerAttr>(attribute);
+    if (integer && !integer.getType().isInteger(1))
+      return static_cast<uint32_t>(integer.getValue().getZExtValue());
+    APFloat number = integer ? APFloat(integer.getValue().isZero() ? 0.f : 1.f)
+                             : cast<FloatAttr>(attribute).getValue();
     bool inexact; // widening is exact
     number.convert(APFloat::IEEEsingle(), APFloat::rmNearestTiesToEven, &inexact);
     return static_cast<uint32_t>(number.bitcastToAPInt().getZExtValue());
@@ -184,47 +264,54 @@ std::string whyNotOperation(Operation &op) {
   if (op.getNumResults() != 1 || (!elementOpOf(&op) && !isa<arith::ConstantOp>(op)))
     return nameOf(&op) + " has no elementwise step; these have one: " + elementwiseOperations();
   Type type = op.getResult(0).getType();
-  if (isConditionType(type) || isElementType(type))
+  if (isKernelOnlyType(type) || isElementType(type))
     return "";
   bool isLast = isa<arith::TruncFOp>(op) && llvm::all_of(op.getUsers(), [](Operation *user) {
                   return user->hasTrait<OpTrait::IsTerminator>();
                 });
   if (isLast && isResultType(type))
     return "";
-  return nameOf(&op) + " is not of type f32, bf16 or f16, or f8E4M3FN as the last one";
+  return nameOf(&op) +
+         " is not of type f32, bf16, f16, i32 or i1, or f8E4M3FN as the last one";
 }
 
 } // namespace
 
 std::optional<ElementOp> fp4::elementOpOf(Operation *op) {
-  if (auto comparison = dyn_cast<arith::CmpFOp>(op))
-    return comparisonOf(comparison);
-  bool isCondition = op->getNumResults() == 1 &&
-                     isConditionType(getElementTypeOrSelf(op->getResult(0)));
-  for (auto [step, name] : kConditionOperations)
-    if (isCondition && op->getName().getStringRef() == name)
-      return step;
-  auto number = dyn_cast<arith::UIToFPOp>(op); // other integers have no steps
-  if (number && !isConditionType(getElementTypeOrSelf(number.getIn())))
+  if (op->getNumResults() != 1 || op->getNumOperands() == 0)
     return std::nullopt;
-  for (auto [step, name] : kOperations)
-    if (op->getName().getStringRef() == name)
-      return step;
-  return std::nullopt;
+  if (auto comparison = dyn_cast<arith::CmpFOp>(op))
+    return comparisonOf(comparison, kComparisons);
+  Type operand = operandElement(op);
+  if (auto comparison = dyn_cast<arith::CmpIOp>(op))
+    return operand.isSignlessInteger(32) ? comparisonOf(comparison, kIntegerComparisons)
+                                         : std::nullopt;
+  if (std::optional<ElementOp> step = conversionOf(op))
+    return step;
+  if (isa<arith::SelectOp>(op) || isElementType(operand))
+    return stepNamed(op, kOperations);
+  if (operand.isSignlessInteger(32) && operand == resultElement(op))
+    return stepNamed(op, kIntegerOperations);
+  return operand.isSignlessInteger(1) ? stepNamed(op, kConditionOperations) : std::nullopt;
 }
 
 std::string fp4::elementwiseOperations() {
   std::string names;
   for (auto [step, name] : kOperations)
-    names += (name + (name == "arith.uitofp" ? " of i1, " : ", ")).str();
+    names += (name + ", ").str();
   for (auto [step, name] : kConditionOperations)
-    names += (name + " of i1, ").str();
-  return names + "arith.cmpf (but for true and false)";
+    names += (name + " of i1 and i32, ").str();
+  for (auto [step, name] : kIntegerOperations)
+    if (!llvm::is_contained(llvm::make_second_range(kConditionOperations), name))
+      names += (name + " of i32, ").str();
+  return names + "arith.cmpi of i32, arith.fptosi and fptoui to i32, arith.sitofp, uitofp and bitcast "
+                 "between i32 and f32, arith.uitofp and extui of i1, arith.cmpf (but for true and "
+                 "false)";
 }
 
 std::string fp4::whyNotElementwise(Block &body, unsigned inputs) {
   for (BlockArgument argument : body.getArguments().take_front(inputs))
-    if (!isElementType(argument.getType()) && !isConditionType(argument.getType()))
+    if (!isElementType(argument.getType()) && !isKernelOnlyType(argument.getType()))
       return "its elements are not f32, bf16 or f16";
   for (Operation &op : body) {
     bool isEnd = op.hasTrait<OpTrait::IsTerminator>();
@@ -286,8 +373,9 @@ std::string fp4::whyNotElementwise(linalg::LinalgOp op) {
 
 std::string fp4::whyNotInMemory(linalg::LinalgOp op) {
   for (Type type : op->getOperandTypes())
-    if (isConditionType(getElementTypeOrSelf(type)))
-      return "conditions (i1) are not in memory, but go into the operation that reads them";
+    if (isKernelOnlyType(getElementTypeOrSelf(type)))
+      return "conditions (i1) and integers (i32) are not in memory, but go into the operation that "
+             "reads them";
   for (OpOperand *input : op.getDpsInputOperands())
     if (!isElementType(getElementTypeOrSelf(input->get())))
       return "its elements are not f32, bf16 or f16";

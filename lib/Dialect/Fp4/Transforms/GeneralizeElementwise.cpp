@@ -4,8 +4,8 @@
 //    linalg.generic.
 // 2. A linalg.generic that only another one reads goes into it, and constants that are one number
 //    become numbers of its body.
-// 3. What only computes conditions (i1) is copied for each of its readers and goes into them: no
-//    kernel writes conditions to memory.
+// 3. What only computes conditions (i1) and integers (i32) is copied for each of its readers and
+//    goes into them: no kernel writes these to memory.
 //
 // The first two are upstream transformations. Only operations are touched that have a kernel
 // afterwards, or an epilogue that they go into.
@@ -36,7 +36,7 @@ bool isNumbers(Type type) {
   auto tensor = dyn_cast<RankedTensorType>(type);
   return tensor && !tensor.getEncoding() &&
          (fp4::isElementType(tensor.getElementType()) ||
-          fp4::isConditionType(tensor.getElementType()));
+          fp4::isKernelOnlyType(tensor.getElementType()));
 }
 
 bool isCastToE4M3(Operation *op) {
@@ -68,21 +68,21 @@ bool isFusible(OpOperand *operand) {
          fp4::whyNotElementwise(producer).empty() && fp4::whyNotElementwise(consumer).empty();
 }
 
-/// An elementwise operation that gives nothing but conditions.
-bool givesConditions(Operation *op) {
+/// An elementwise operation that gives nothing but conditions and integers.
+bool givesKernelOnly(Operation *op) {
   return isa_and_present<linalg::GenericOp>(op) &&
          llvm::all_of(op->getResultTypes(),
-                      [](Type type) { return fp4::isConditionType(getElementTypeOrSelf(type)); }) &&
+                      [](Type type) { return fp4::isKernelOnlyType(getElementTypeOrSelf(type)); }) &&
          fp4::whyNotElementwise(cast<linalg::LinalgOp>(op)).empty();
 }
 
-/// Copies the conditions that `reader` needs for it alone where others need them too. A reader has
-/// one copy of each, so that a chain of conditions grows no faster than the program.
-bool copyConditions(linalg::GenericOp reader, RewriterBase &rewriter) {
+/// Copies what `reader` needs of these for it alone where others need them too. A reader has one
+/// copy of each, so that a chain of conditions grows no faster than the program.
+bool copyKernelOnly(linalg::GenericOp reader, RewriterBase &rewriter) {
   llvm::SetVector<Operation *> needed;
   auto need = [&](Operation *op) {
     for (Value operand : op->getOperands())
-      if (givesConditions(operand.getDefiningOp()))
+      if (givesKernelOnly(operand.getDefiningOp()))
         needed.insert(operand.getDefiningOp());
   };
   need(reader);
@@ -131,7 +131,7 @@ struct GeneralizeElementwise : fp4::impl::GeneralizeElementwiseBase<GeneralizeEl
       (void)linalg::generalizeNamedOp(rewriter, op);
     }
     if (failed(generalize(onTensors)) || failed(fuse()) ||
-        (copyAllConditions(rewriter) && failed(fuse())))
+        (copyAllKernelOnly(rewriter) && failed(fuse())))
       signalPassFailure();
   }
 
@@ -152,15 +152,15 @@ private:
     return applyPatternsGreedily(getOperation(), std::move(patterns));
   }
 
-  bool copyAllConditions(RewriterBase &rewriter) {
+  bool copyAllKernelOnly(RewriterBase &rewriter) {
     SmallVector<linalg::GenericOp> readers;
     getOperation()->walk([&](linalg::GenericOp op) {
-      if (!givesConditions(op) && fp4::whyNotElementwise(cast<linalg::LinalgOp>(*op)).empty())
+      if (!givesKernelOnly(op) && fp4::whyNotElementwise(cast<linalg::LinalgOp>(*op)).empty())
         readers.push_back(op);
     });
     bool any = false;
     for (linalg::GenericOp reader : readers)
-      any |= copyConditions(reader, rewriter);
+      any |= copyKernelOnly(reader, rewriter);
     return any;
   }
 };

@@ -2,7 +2,7 @@
 //
 // Which scalar operations of arith and math may stand in an elementwise body, that is in a
 // linalg.generic that becomes a kernel and in the epilogue of a product, and the numerics program
-// that such a body is. Numbers are f32, bf16 and f16, comparisons i1.
+// that such a body is. Numbers are f32, bf16 and f16, comparisons i1, and integers i32.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -17,10 +17,11 @@ namespace fp4 {
 
 /// f32, bf16 or f16.
 bool isElementType(mlir::Type type);
-/// i1, what comparisons give. Conditions are read in the kernel that computes them.
-bool isConditionType(mlir::Type type);
-/// A tensor that is one condition: a number of a body, which needs no memory.
-bool isSameCondition(mlir::Operation *op);
+/// i1, what comparisons give, and i32. They are read in the kernel that computes them, and no
+/// memory has them.
+bool isKernelOnlyType(mlir::Type type);
+/// A tensor that is one condition or integer: a number of a body, which needs no memory.
+bool isKernelOnlySplat(mlir::Operation *op);
 /// f32, bf16 or f16, and f8E4M3FN, which arith.truncf gives at the end.
 bool isResultType(mlir::Type type);
 
