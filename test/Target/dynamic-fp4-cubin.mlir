@@ -1,5 +1,6 @@
-// Kernels of libraries of MXFP4 for any sizes, and of groups, spill nothing. Where the lhs is converted before the product, the
-// loading warp has the sizes and the addresses of four tensor maps in 40 registers.
+// Kernels of libraries of MXFP4 for any sizes, of groups, and of 1024 rows spill nothing. Where the lhs is converted before the
+// product, the loading warp has the sizes and the addresses of four tensor maps in 40 registers. Each role has the number of its
+// tile for itself, which two roles of 208 and 48 registers could not share.
 // REQUIRES: ptxas
 // RUN: fp4-opt %s --fp4-set-target=target=sm_90a --compile-to=cubin | %python %fp4_src/test/Target/Inputs/resources.py \
 // RUN:   | FileCheck %s --implicit-check-not="spill {{[1-9]}}"
@@ -10,6 +11,7 @@
 // CHECK: any_matmul_6 kernel: registers {{[0-9]+}}, spill 0, stack 0
 // CHECK: layer_matmul_2 kernel: registers 128, spill 0, stack 0
 // CHECK: groups_matmul_0 kernel: registers 128, spill 0, stack 0
+// CHECK: known_matmul_0 kernel: registers 128, spill 0, stack 0
 
 !c = tensor<?x?xf4E2M1FN>
 !e = tensor<?x?xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
@@ -76,4 +78,13 @@ func.func @groups(%a: !g, %s: !p, %b: !h, %t: !q, %bias: tensor<8x1x2944xbf16>, 
   } {format = #fp4.format<nvfp4>, expected_rows = 512 : i64, unspecified_rows}
       : (!g, !p, !h, !q, tensor<8x1x2944xbf16>, !r, tensor<9xi64>) -> !r
   return %y : !r
+}
+
+!k = tensor<1024x1024xf4E2M1FN>
+!l = tensor<2048x1024xf4E2M1FN>
+!u = tensor<1024x32xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
+!v = tensor<2048x32xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
+func.func @known(%a: !k, %s: !u, %b: !l, %t: !v) -> tensor<1024x2048xbf16> {
+  %y = fp4.blockscaled_matmul %a scaled %s, %b scaled %t {format = #fp4.format<mxfp4>} : (!k, !u, !l, !v) -> tensor<1024x2048xbf16>
+  return %y : tensor<1024x2048xbf16>
 }

@@ -191,13 +191,12 @@ struct ConvertPipeToNVVM : fp4::impl::ConvertPipeToNVVMBase<ConvertPipeToNVVM> {
       return failure();
     expandWork(kernel);
     fp4::pinSizes(kernel);
-    bool hasSizes = *registers && fp4::hasSizes(kernel);
-    if (hasSizes)
+    if (*registers)
       fp4::computeInRoles(kernel, model);
     fp4::KernelState state = fp4::emitPrologue(kernel, model);
     state.launchRegisters = *registers;
-    state.hasSizes = hasSizes;
-    state.hidesPlaces = hasSizes && !promotes(kernel);
+    state.hasSizes = *registers && fp4::hasSizes(kernel);
+    state.hidesPlaces = state.hasSizes && !promotes(kernel);
     if (failed(fp4::takeTurns(kernel, state)))
       return failure();
     fp4::PipeTypeConverter converter;

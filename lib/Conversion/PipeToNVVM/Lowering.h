@@ -175,7 +175,8 @@ llvm::LogicalResult takeTurns(mlir::gpu::GPUFuncOp kernel, const KernelState &st
 /// Whether roles have numbers that come with a call, or with a table of groups.
 bool hasSizes(mlir::gpu::GPUFuncOp kernel);
 
-/// Lets each role compute what follows from these, where all have the registers (RoleScalars.cpp).
+/// Lets each role compute what follows from these and from the place of its block, where all have
+/// the registers (RoleScalars.cpp).
 void computeInRoles(mlir::gpu::GPUFuncOp kernel, const hw::TargetModel &target);
 
 /// Collects the roles without threads that run with all lanes of their warp and elect one for each

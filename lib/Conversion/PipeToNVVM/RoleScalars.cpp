@@ -1,8 +1,9 @@
 //===- RoleScalars.cpp - What several roles compute from sizes -----------===//
 //
-// Numbers that follow from the sizes of a call, or from a table of groups, stand in front of all
-// roles, such as those of the tiles. ptxas keeps them in memory, for all roles, where one has no
-// register for them. Where roles set their registers, each computes its own behind that:
+// Numbers that follow from the sizes of a call, from a table of groups, or from the place of a
+// block, stand in front of all roles, such as those of the tiles. ptxas keeps them in memory, for
+// all roles, where one has no register for them. Where roles set their registers, each computes its
+// own behind that:
 //
 //   m = (rows + 255) / 256             role load { m' = (rows' + 255) / 256; for .. m' .. }
 //   role load { for .. m .. }     ->   role math { m' = (rows' + 255) / 256; for .. m' .. }
