@@ -29,6 +29,9 @@ constexpr std::string_view anchorPrefixes[] = {
     "UBLK", "HGMMA", "QGMMA",   "IGMMA", "HMMA",      "QMMA",   "IMMA",
     "OMMA", "UTC",   "UTMACMD", "SHFL",  "WARPGROUP", "MEMBAR", "FENCE"};
 
+/// ... of these, products of a warpgroup.
+constexpr std::string_view wgmmaPrefixes[] = {"HGMMA", "QGMMA", "IGMMA", "BGMMA"};
+
 /// ... of these, what ptxas adds where it likes: parameters, descriptors of memory, spilled
 /// registers.
 constexpr std::string_view addedPrefixes[] = {"LDC", "LDL", "STL"};
@@ -157,6 +160,7 @@ private:
         std::ranges::any_of(anchorPrefixes, begins) && std::ranges::none_of(addedPrefixes, begins)
             ? 1
             : 0;
+    count.wgmma += std::ranges::any_of(wgmmaPrefixes, begins) ? 1 : 0;
     for (const MachineRow &row : machineRows)
       if (begins(row.prefix)) {
         ++(row.wide ? count.wide : row.pipe == PipeLite ? count.fp32 : count.pipes[row.pipe]);

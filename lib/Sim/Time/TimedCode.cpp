@@ -338,14 +338,26 @@ bool isAnchor(Unit unit) {
   }
 }
 
+/// How often ptxas wrote the products of a block. It gives some that it unrolls the lines of what it
+/// puts between them, so that only all of the block tell. 1 where they do not.
+uint32_t copiesOfProducts(std::span<const TimedInsn> insns,
+                          std::span<const MachineCount *const> counts) {
+  uint32_t written = 0, made = 0;
+  for (size_t i = 0; i < insns.size(); ++i) {
+    written += insns[i].unit == Unit::Wgmma;
+    made += counts[i] ? counts[i]->wgmma : 0;
+  }
+  return written && made && made % written == 0 ? made / written : 1;
+}
+
 /// How often ptxas wrote the instructions of a block: the fewest copies of any that it cannot make
-/// up. 1 where nothing tells.
+/// up. Where nothing tells, that of its products.
 uint32_t copiesOf(std::span<const TimedInsn> insns, std::span<const MachineCount *const> counts) {
   uint32_t copies = ~0u;
   for (size_t i = 0; i < insns.size(); ++i)
     if (isAnchor(insns[i].unit) && counts[i] && counts[i]->anchors)
       copies = std::min(copies, counts[i]->anchors);
-  return copies == ~0u ? 1 : copies;
+  return copies == ~0u ? copiesOfProducts(insns, counts) : copies;
 }
 
 uint8_t share(uint32_t count, uint32_t copies) {

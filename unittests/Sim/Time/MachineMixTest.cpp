@@ -356,6 +356,31 @@ TEST(MachineOrder, ACheckerChangesNoPrediction) {
   EXPECT_EQ(checked.reports[0].first.source, "st.global.b32 [%out], %t;");
 }
 
+/// Instructions of each of two sums where ptxas has `made` products and 24 sums in their lines, and
+/// none in those of two products.
+unsigned countOfSum(uint32_t made) {
+  const std::string product = "  wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 "
+                              "{%v0, %v1, %v2, %v3}, %rd4, %rd4, 1, 1, 1, 0, 0;\n";
+  const auto program = test::parse(test::kernelText(
+      "  wgmma.fence.sync.aligned;\n" + product + product + "  wgmma.commit_group.sync.aligned;\n" +
+          "  add.u32 %r1, %t, 1;\n  add.u32 %r2, %t, 2;\n  wgmma.wait_group.sync.aligned 0;\n"
+          "  st.global.v4.b32 [%out], {%v0, %r1, %r2, %v1};\n",
+      "", "sm_90a"));
+  const Kernel &kernel = *program->impl().find("test");
+  const auto second = uint32_t(kernel.code.size() - 5); // behind it two, ret, and the end
+  MachineKernel machine;
+  for (uint32_t pc : {second - 1, second})
+    machine.lines[kernel.code[pc].line] = {.issue = 24, .anchors = made / 2, .wgmma = made / 2};
+  return TimedCode(program->impl(), kernel, &machine)[second].count;
+}
+
+/// So ptxas 13.0 gives lines to products of a loop that it unrolls.
+TEST(TimedCode, ProductsTellHowOftenABlockWasWritten) {
+  EXPECT_EQ(countOfSum(16), 3u);
+  EXPECT_EQ(countOfSum(2), 24u);
+  EXPECT_EQ(countOfSum(0), 24u); // nothing tells
+}
+
 /// Numbers of 16 bits once ended at 65536, and two registers became one.
 TEST(TimedCode, TellsMoreRegistersApartThan16BitsCount) {
   constexpr unsigned many = 66000, apart = 65536;
