@@ -82,6 +82,9 @@ enum class ElementOp : uint8_t {
   ToUnsigned,
   FromSigned, ///< to nearest even
   FromUnsigned,
+  FromSignedToOdd, ///< toward zero, with an odd last bit where that is not exact: then rounding to
+                   ///< 16 bits is the only rounding
+  FromUnsignedToOdd,
   AddIntegers,
   SubtractIntegers,
   MultiplyIntegers,

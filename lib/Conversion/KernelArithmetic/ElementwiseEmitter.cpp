@@ -134,7 +134,40 @@ private:
         .Case([&](math::AtanOp) { return Value(numerics::arcTangent(x())); })
         .Case([&](math::PowFOp) { return Value(numerics::power(x(), y())); })
         .Case([&](arith::RemFOp) { return Value(numerics::remainder(x(), y())); })
+        .Default([&](Operation *) { return emitInteger(op); });
+  }
+
+  /// What LLVM leaves undefined for some integers.
+  Value emitInteger(Operation &op) {
+    auto value = [&](unsigned number) { return lookup(op.getOperand(number)); };
+    auto shift = [&](Shift kind) {
+      APInt amount;
+      bool isSmall = matchPattern(op.getOperand(1), m_ConstantInt(&amount)) && amount.ult(32);
+      return isSmall ? emitSame(op) : shiftLanes(b, kind, value(0), value(1));
+    };
+    return TypeSwitch<Operation *, Value>(&op)
+        .Case([&](arith::FPToSIOp) { return toIntegers(b, value(0), /*isSigned=*/true); })
+        .Case([&](arith::FPToUIOp) { return toIntegers(b, value(0), /*isSigned=*/false); })
+        .Case([&](arith::ShLIOp) { return shift(Shift::Left); })
+        .Case([&](arith::ShRSIOp) { return shift(Shift::RightSigned); })
+        .Case([&](arith::ShRUIOp) { return shift(Shift::RightUnsigned); })
+        .Case([&](arith::SIToFPOp) { return emitNumber(op, /*isSigned=*/true); })
+        .Case([&](arith::UIToFPOp) { return emitNumber(op, /*isSigned=*/false); })
         .Default([&](Operation *) { return emitSame(op); });
+  }
+
+  /// Of an integer, in fp32. Where it is rounded again, it has an odd last bit if it is not exact, so
+  /// that it rounds once.
+  Value emitNumber(Operation &op, bool isSigned) {
+    if (op.getOperand(0).getType().isInteger(1) || op.getResult(0).getType().isF32())
+      return emitSame(op);
+    Value integer = lookup(op.getOperand(0)), near = towardZero(b, integer, isSigned);
+    Value back = toIntegers(b, near, isSigned);
+    Value isCut = arith::CmpIOp::create(b, arith::CmpIPredicate::ne, back, integer);
+    Value last = arith::ExtUIOp::create(b, integer.getType(), isCut);
+    Value bits = arith::BitcastOp::create(b, integer.getType(), near);
+    Value odd = arith::OrIOp::create(b, bits, last);
+    return arith::BitcastOp::create(b, near.getType(), odd);
   }
 
   /// Functions of math that are several steps, or an operation of llvm.

@@ -2,6 +2,7 @@
 #include "InlinePtx.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
@@ -68,6 +69,37 @@ Value fp4::lop3Select(ImplicitLocOpBuilder &b, Value mask, Value ones, Value zer
   return emit(b, b.getLoc(), b.getI32Type(), ValueRange{ones, zeros, mask}, text, "=r,r,r,n",
               /*hasSideEffects=*/false)
       .getRes();
+}
+
+/// An instruction for each lane of vectors.
+static Value emitLanes(ImplicitLocOpBuilder &b, Type element, ValueRange operands, StringRef text,
+                       StringRef constraints) {
+  auto type = cast<VectorType>(operands.front().getType());
+  SmallVector<Value> lanes;
+  for (int64_t i = 0; i < type.getNumElements(); ++i) {
+    SmallVector<Value> of = llvm::map_to_vector(
+        operands, [&](Value v) -> Value { return vector::ExtractOp::create(b, v, i); });
+    lanes.push_back(emit(b, b.getLoc(), element, of, text, constraints, /*hasSideEffects=*/false)
+                        .getRes());
+  }
+  return vector::FromElementsOp::create(b, type.clone(element), lanes);
+}
+
+Value fp4::toIntegers(ImplicitLocOpBuilder &b, Value numbers, bool isSigned) {
+  return emitLanes(b, b.getI32Type(), numbers,
+                   isSigned ? "cvt.rzi.s32.f32 $0, $1;" : "cvt.rzi.u32.f32 $0, $1;", "=r,f");
+}
+
+Value fp4::towardZero(ImplicitLocOpBuilder &b, Value integers, bool isSigned) {
+  return emitLanes(b, b.getF32Type(), integers,
+                   isSigned ? "cvt.rz.f32.s32 $0, $1;" : "cvt.rz.f32.u32 $0, $1;", "=f,r");
+}
+
+Value fp4::shiftLanes(ImplicitLocOpBuilder &b, Shift kind, Value values, Value amounts) {
+  StringRef text = kind == Shift::Left          ? "shl.b32 $0, $1, $2;"
+                   : kind == Shift::RightSigned ? "shr.s32 $0, $1, $2;"
+                                                : "shr.u32 $0, $1, $2;";
+  return emitLanes(b, b.getI32Type(), {values, amounts}, text, "=r,r,r");
 }
 
 Value fp4::packE4M3(ImplicitLocOpBuilder &b, Value low, Value high) {

@@ -29,6 +29,17 @@ llvm::SmallVector<mlir::Value> finishHere(mlir::OpBuilder &, mlir::Location, mli
 mlir::Value lop3Select(mlir::ImplicitLocOpBuilder &b, mlir::Value mask, mlir::Value ones,
                        mlir::Value zeros);
 
+/// Lanes of a vector (f32) as i32, toward zero: saturated, and 0 of NaN, where LLVM may do what it likes.
+mlir::Value toIntegers(mlir::ImplicitLocOpBuilder &b, mlir::Value numbers, bool isSigned);
+/// Lanes of a vector (i32) as f32, toward zero.
+mlir::Value towardZero(mlir::ImplicitLocOpBuilder &b, mlir::Value integers, bool isSigned);
+
+enum class Shift { Left, RightSigned, RightUnsigned };
+/// Lanes of a vector (i32), shifted by those of another. Shifts by 32 and more leave nothing but signs, where
+/// LLVM may do what it likes.
+mlir::Value shiftLanes(mlir::ImplicitLocOpBuilder &b, Shift kind, mlir::Value values,
+                       mlir::Value amounts);
+
 /// Two f32 as e4m3 (i16), `low` in the low byte; to nearest even, saturating. The operation of MLIR may have
 /// side effects, as it says, so that no role of a kernel could execute it.
 mlir::Value packE4M3(mlir::ImplicitLocOpBuilder &b, mlir::Value low, mlir::Value high);

@@ -90,22 +90,30 @@ constexpr std::pair<ElementOp, StringLiteral> kIntegerOperations[] = {
     {ElementOp::MinimumUnsigned, "arith.minui"},
 };
 
-/// From one type to another that no 16-bit number takes part in, so that nothing rounds twice.
+/// From or to an integer.
 struct Conversion {
   StringLiteral name;
-  unsigned from, to; ///< bits of integers; 0 is f32
+  bool (*from)(Type);
+  bool (*to)(Type);
   ElementOp step;
 };
 
+bool isF32(Type type) { return type.isF32(); }
+bool isNarrower(Type type) { return isResultType(type) && !type.isF32(); }
+bool isI32(Type type) { return type.isSignlessInteger(32); }
+bool isI1(Type type) { return type.isSignlessInteger(1); }
+
 constexpr Conversion kConversions[] = {
-    {"arith.fptosi", 0, 32, ElementOp::ToSigned},
-    {"arith.fptoui", 0, 32, ElementOp::ToUnsigned},
-    {"arith.sitofp", 32, 0, ElementOp::FromSigned},
-    {"arith.uitofp", 32, 0, ElementOp::FromUnsigned},
-    {"arith.bitcast", 0, 32, ElementOp::Convert},
-    {"arith.bitcast", 32, 0, ElementOp::Convert},
-    {"arith.uitofp", 1, 0, ElementOp::Convert},
-    {"arith.extui", 1, 32, ElementOp::ToUnsigned}, // conditions are the numbers 1 and 0
+    {"arith.fptosi", isElementType, isI32, ElementOp::ToSigned},
+    {"arith.fptoui", isElementType, isI32, ElementOp::ToUnsigned},
+    {"arith.sitofp", isI32, isF32, ElementOp::FromSigned},
+    {"arith.uitofp", isI32, isF32, ElementOp::FromUnsigned},
+    {"arith.sitofp", isI32, isNarrower, ElementOp::FromSignedToOdd},
+    {"arith.uitofp", isI32, isNarrower, ElementOp::FromUnsignedToOdd},
+    {"arith.bitcast", isF32, isI32, ElementOp::Convert},
+    {"arith.bitcast", isI32, isF32, ElementOp::Convert},
+    {"arith.uitofp", isI1, isElementType, ElementOp::Convert}, // conditions are the numbers 1 and 0
+    {"arith.extui", isI1, isI32, ElementOp::ToUnsigned},
 };
 
 constexpr std::pair<arith::CmpIPredicate, ElementOp> kIntegerComparisons[] = {
@@ -119,6 +127,20 @@ constexpr std::pair<arith::CmpIPredicate, ElementOp> kIntegerComparisons[] = {
     {arith::CmpIPredicate::ule, ElementOp::LessEqualUnsigned},
     {arith::CmpIPredicate::ugt, ElementOp::GreaterUnsigned},
     {arith::CmpIPredicate::uge, ElementOp::GreaterEqualUnsigned},
+};
+
+/// Of conditions, of which true is -1 where they are signed.
+constexpr std::pair<arith::CmpIPredicate, ElementOp> kConditionComparisons[] = {
+    {arith::CmpIPredicate::eq, ElementOp::Equal},
+    {arith::CmpIPredicate::ne, ElementOp::NotEqual},
+    {arith::CmpIPredicate::slt, ElementOp::Greater},
+    {arith::CmpIPredicate::sle, ElementOp::GreaterEqual},
+    {arith::CmpIPredicate::sgt, ElementOp::Less},
+    {arith::CmpIPredicate::sge, ElementOp::LessEqual},
+    {arith::CmpIPredicate::ult, ElementOp::Less},
+    {arith::CmpIPredicate::ule, ElementOp::LessEqual},
+    {arith::CmpIPredicate::ugt, ElementOp::Greater},
+    {arith::CmpIPredicate::uge, ElementOp::GreaterEqual},
 };
 
 constexpr std::pair<arith::CmpFPredicate, ElementOp> kComparisons[] = {
@@ -159,18 +181,10 @@ Type resultElement(Operation *op) { return getElementTypeOrSelf(op->getResult(0)
 
 /// A conversion from or to an integer; none where it is none that has a step.
 std::optional<ElementOp> conversionOf(Operation *op) {
-  auto is = [](Type type, unsigned bits, bool allFloats) {
-    if (bits)
-      return type.isSignlessInteger(bits);
-    return allFloats ? isElementType(type) : type.isF32();
-  };
-  for (const Conversion &row : kConversions) {
-    // A condition is exact in 16 bits, and so is a number of 16 bits in 32.
-    bool anyFloat = row.from == 1 || (row.from == 0 && row.step != ElementOp::Convert);
-    if (op->getName().getStringRef() == row.name && is(operandElement(op), row.from, anyFloat) &&
-        is(resultElement(op), row.to, anyFloat))
+  for (const Conversion &row : kConversions)
+    if (op->getName().getStringRef() == row.name && row.from(operandElement(op)) &&
+        row.to(resultElement(op)))
       return row.step;
-  }
   return std::nullopt;
 }
 
@@ -266,7 +280,7 @@ std::string whyNotOperation(Operation &op) {
   Type type = op.getResult(0).getType();
   if (isKernelOnlyType(type) || isElementType(type))
     return "";
-  bool isLast = isa<arith::TruncFOp>(op) && llvm::all_of(op.getUsers(), [](Operation *user) {
+  bool isLast = isa<arith::TruncFOp, arith::SIToFPOp, arith::UIToFPOp>(op) && llvm::all_of(op.getUsers(), [](Operation *user) {
                   return user->hasTrait<OpTrait::IsTerminator>();
                 });
   if (isLast && isResultType(type))
@@ -284,15 +298,16 @@ std::optional<ElementOp> fp4::elementOpOf(Operation *op) {
     return comparisonOf(comparison, kComparisons);
   Type operand = operandElement(op);
   if (auto comparison = dyn_cast<arith::CmpIOp>(op))
-    return operand.isSignlessInteger(32) ? comparisonOf(comparison, kIntegerComparisons)
-                                         : std::nullopt;
+    return isI32(operand)  ? comparisonOf(comparison, kIntegerComparisons)
+           : isI1(operand) ? comparisonOf(comparison, kConditionComparisons)
+                           : std::nullopt;
   if (std::optional<ElementOp> step = conversionOf(op))
     return step;
   if (isa<arith::SelectOp>(op) || isElementType(operand))
     return stepNamed(op, kOperations);
-  if (operand.isSignlessInteger(32) && operand == resultElement(op))
+  if (isI32(operand) && operand == resultElement(op))
     return stepNamed(op, kIntegerOperations);
-  return operand.isSignlessInteger(1) ? stepNamed(op, kConditionOperations) : std::nullopt;
+  return isI1(operand) ? stepNamed(op, kConditionOperations) : std::nullopt;
 }
 
 std::string fp4::elementwiseOperations() {
@@ -304,8 +319,8 @@ std::string fp4::elementwiseOperations() {
   for (auto [step, name] : kIntegerOperations)
     if (!llvm::is_contained(llvm::make_second_range(kConditionOperations), name))
       names += (name + " of i32, ").str();
-  return names + "arith.cmpi of i32, arith.fptosi and fptoui to i32, arith.sitofp, uitofp and bitcast "
-                 "between i32 and f32, arith.uitofp and extui of i1, arith.cmpf (but for true and "
+  return names + "arith.cmpi of i1 and i32, arith.fptosi and fptoui to i32, arith.sitofp and uitofp of i32, "
+                 "arith.bitcast between i32 and f32, arith.uitofp and extui of i1, arith.cmpf (but for true and "
                  "false)";
 }
 

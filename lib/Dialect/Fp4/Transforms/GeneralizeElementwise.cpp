@@ -41,7 +41,7 @@ bool isNumbers(Type type) {
 
 bool isCastToE4M3(Operation *op) {
   auto type = dyn_cast<RankedTensorType>(op->getResult(0).getType());
-  return isa<arith::TruncFOp>(op) && type && !type.getEncoding() &&
+  return isa<arith::TruncFOp, arith::SIToFPOp, arith::UIToFPOp>(op) && type && !type.getEncoding() &&
          isa<Float8E4M3FNType>(type.getElementType());
 }
 
@@ -149,7 +149,9 @@ private:
     // Sizes are asked of arguments, not of results, which then have one reader less.
     memref::populateResolveRankedShapedTypeResultDimsPatterns(patterns);
     linalg::populateElementwiseOpsFusionPatterns(patterns, isFusible);
-    return applyPatternsGreedily(getOperation(), std::move(patterns));
+    GreedyRewriteConfig config; // a chain takes as many iterations as it has operations
+    config.setMaxIterations(GreedyRewriteConfig::kNoLimit);
+    return applyPatternsGreedily(getOperation(), std::move(patterns), config);
   }
 
   bool copyAllKernelOnly(RewriterBase &rewriter) {
