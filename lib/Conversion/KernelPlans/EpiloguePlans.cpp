@@ -27,7 +27,10 @@ static std::string whyOneGroup(BlockScaledMatmulOp product, const KernelPlan &pl
   if (plan.pair && plan.tile[0] == kProductTileM)
     return "with pairs of 128 rows, whose lanes have halves of the columns";
   constexpr int64_t lanes = 32; // of a warp, which exchange as many columns
-  int64_t unit = product.quantizesColumns() ? lanes : 16;
+  constexpr int64_t narrowest = 32; // bytes of a row of a swizzled tile
+  int64_t unit = product.quantizesColumns()                         ? lanes
+                 : isa<Float8E4M3FNType>(product.getElementType()) ? narrowest
+                                                                    : 16;
   if (product.quantizesRows())
     unit = pipe::kScaleBlockColumns *
            numerics::blockSizeOf(product.getQuantizeRecipe()->getDecisions().format);

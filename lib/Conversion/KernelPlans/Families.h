@@ -135,7 +135,7 @@ llvm::LogicalResult checkWeightLanes(mlir::Operation *op, const KernelPlan &plan
 KernelPlan proposeWeightProduct(mlir::Operation *op, const KernelPlan &wish,
                                 const MatmulSize &size, const hw::TargetModel &target);
 /// Whether a block may have several ranges of K.
-bool mayHaveRanges(mlir::Operation *op);
+bool mayHaveRanges(mlir::Operation *op, const hw::TargetModel &target);
 llvm::LogicalResult checkWeightProduct(mlir::Operation *op, const KernelPlan &plan,
                                        const hw::TargetModel &target);
 

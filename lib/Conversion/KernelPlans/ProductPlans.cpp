@@ -560,8 +560,10 @@ static LogicalResult checkProduct(Operation *op, const KernelPlan &plan,
   using enum pipe::Engine;
   if (failed(checkFallback(op, plan, target)))
     return failure();
-  if (plan.ranges.value_or(1) > 1 && !mayHaveRanges(op))
-    return misfit(op, "ranges", "is left out but for prepacked weights beside bf16 and f16",
+  if (plan.ranges.value_or(1) > 1 && !mayHaveRanges(op, target))
+    return misfit(op, "ranges",
+                  "is left out but for prepacked weights beside bf16 and f16 on targets without "
+                  "tcgen05",
                   Twine(*plan.ranges));
   if (failed(checkEpilogueWarps(op, plan, target)) || failed(checkMmaWarps(op, plan, target)) ||
       failed(checkAccumulators(op, plan, target)))

@@ -99,7 +99,7 @@ static MatmulSize wavesOf(const MatmulSize &base, const KernelPlan &plan, int64_
 static Candidate candidateOf(const SizedTile &tile, const MatmulSize &base,
                              const hw::TargetModel &target) {
   constexpr int64_t deep = 4096;
-  int64_t workers = target.multiprocessors / (tile.plan.pair ? 2 : 1);
+  int64_t workers = std::max<int64_t>(1, target.multiprocessors / (tile.plan.pair ? 2 : 1));
   auto cost = [&](int64_t waves, int64_t k) {
     return tile.cost(wavesOf(base, tile.plan, workers, waves, k));
   };

@@ -103,7 +103,7 @@ static std::optional<int64_t> chooseRanges(Operation *op, const KernelPlan &wish
   bool isOpen = !wish.tile[0] && !wish.tile[1] && !wish.cluster[0] && !wish.resident;
   int64_t places = ranges * target.multiprocessors;
   bool isFull = 10 * blocks >= 9 * places && blocks <= places;
-  if (wish.ranges || !isOpen || size.m > fewRows || !isFull || !mayHaveRanges(op) ||
+  if (wish.ranges || !isOpen || size.m > fewRows || !isFull || !mayHaveRanges(op, target) ||
       !haveOneLength(op, wish, ranges))
     return wish.ranges;
   return ranges;
@@ -372,7 +372,7 @@ static bool leavesRoom(Operation *op, const KernelPlan &plan, const MatmulSize &
   constexpr int64_t fewRows = 8, fewestKTiles = 12;
   bool isWave = 4 * blocks >= 3 * target.multiprocessors && blocks <= target.multiprocessors;
   bool isTile = plan.tile[0] == fewRows && plan.tile[1] == kTileN;
-  return mayHaveRanges(op) && !multipliesByWarps(target) && isWave && isTile &&
+  return mayHaveRanges(op, target) && !multipliesByWarps(target) && isWave && isTile &&
          plan.ranges.value_or(1) == 1 && size.splits <= 2 &&
          size.k / size.splits >= fewestKTiles * plan.tile[2];
 }
@@ -471,7 +471,9 @@ bool fp4::isWeightProduct(BlockScaledMatmulOp op) {
   return op.hasPrepackedRhs() || (op.hasFloatLhs() && !op.hasUnitScales());
 }
 
-bool fp4::mayHaveRanges(Operation *op) { return isPrepacked(op) && !isPromoted(op); }
+bool fp4::mayHaveRanges(Operation *op, const hw::TargetModel &target) {
+  return isPrepacked(op) && !isPromoted(op) && !target.hasTcgen05;
+}
 
 /// Ranges of one length, so that each has a tile in every stage.
 static LogicalResult checkRanges(Operation *op, const KernelPlan &plan) {

@@ -10,7 +10,10 @@
 // RUN: sed 's/PLAN/epilogue_warps=8/; s/SPLIT/1/' %s | not fp4-opt -fp4-set-target=target=sm_120a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=TARGET
 // RUN: sed 's/PLAN/epilogue_warps=8, roles = #pipe.role_plan<load warps 6 to 7 drives [tma], mma warps 4 to 6 drives [tensor, scale_copy], epilogue warps 0 to 4 drives [threads]>/; s/SPLIT/1/' %s \
 // RUN:   | not fp4-opt -fp4-set-target=target=sm_100a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=ROLES
+// RUN: sed 's/PLAN/epilogue_warps=8, store = tma, tile = [128, 96, 256]/; s/SPLIT/1/; s/1024xbf16/1024xf8E4M3FN/g' %s | not fp4-opt -fp4-set-target=target=sm_100a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=BYTES
+// RUN: sed 's/PLAN/epilogue_warps=8, store = tma, tile = [128, 96, 256]/; s/SPLIT/1/' %s | fp4-opt -fp4-set-target=target=sm_100a -fp4-plan-kernels | FileCheck %s --check-prefix=STAGED
 
+// BYTES: error: {{.*}}'epilogue_warps' is 4 for tiles whose columns are no multiple of 64, but got 8
 // EIGHT: epilogue_warps = 8, {{.*}}load warps 10 to 11 drives [tma], mma warps 8 to 10 drives [tensor, scale_copy], epilogue warps 0 to 8 drives [threads]
 // STAGED: store = tma, epilogue_warps = 8, {{.*}}epilogue warps 0 to 8 drives [threads], store warps 11 to 12 drives [bulk_store]
 // JOINED: cluster = [4, 1], join = cluster, epilogue_warps = 8

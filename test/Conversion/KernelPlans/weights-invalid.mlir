@@ -33,7 +33,9 @@
 // RUN: sed 's/PLAN/ranges = 2/; s/{format/{split_k = 4 : i64, format/' %s | fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels | FileCheck %s --check-prefix=JOINED
 // RUN: sed 's/PLAN/ranges = 2, cluster = [4,1]/; s/{format/{split_k = 4 : i64, format/' %s | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=CLUSTER
 // RUN: sed 's/PLAN/ranges = 4/; s/{format/{split_k = 4 : i64, format/' %s | fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels | FileCheck %s --check-prefix=WHOLE
+// RUN: sed 's/PLAN/ranges = 2/; s/{format/{split_k = 4 : i64, format/' %s | not fp4-opt -fp4-set-target=target=sm_100a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=LANES
 
+// LANES: error: {{.*}}'ranges' is left out but for prepacked weights beside bf16 and f16 on targets without tcgen05, but got 2
 // RANGES: error: {{.*}}'ranges' is 1, 2 or 4, and divides 'split_k' in tiles of 128 columns, where all ranges of K have as many slices of 256 elements, but got {{[238]}}
 // WHOLE: tile = [64, 128, 64], {{.*}}ranges = 4,
 // TILE: error: {{.*}}'tile' is [m, n, k] with m = 8, 16, 32, 64, 128 or 256, n = 128, or, without a cluster, 256 for m up to 128 and a multiple of 256 columns, and k = 64, 128 or 256 for a prepacked rhs
