@@ -259,13 +259,19 @@ Status Binder::checkMemory() const {
   return {};
 }
 
+/// Places of operands in the definition of fp4.blockscaled_matmul.
+enum MatmulOperand : size_t { kLhs, kLhsScales, kRhs, kRhsScales, kRhs2 = 7, kRhs2Scales };
+
+static bool isAnyOf(const ProgramOp &op, const std::string &name,
+                    std::initializer_list<MatmulOperand> places) {
+  return std::ranges::any_of(places, [&](size_t at) { return operandAt(op, at) == name; });
+}
+
 /// Argument `index` is an operand of a product, which it multiplies.
 bool Binder::isFactor(size_t index) const {
   const std::string name = "a" + std::to_string(index);
   return std::ranges::any_of(function_.program, [&](const ProgramOp &op) {
-    const size_t rhs = hasLhsScales(op) ? 2 : 1;
-    return op.op == "fp4.blockscaled_matmul" && op.operands.size() > rhs &&
-           (op.operands[0] == name || op.operands[rhs] == name);
+    return op.op == "fp4.blockscaled_matmul" && isAnyOf(op, name, {kLhs, kRhs, kRhs2});
   });
 }
 
@@ -277,9 +283,8 @@ uint64_t Binder::blocksOfTiles(size_t index, const std::map<std::string, Type> &
   for (const ProgramOp &op : function_.program) {
     if (!isGroupedProduct(op))
       continue;
-    const bool isOfLhs = hasLhsScales(op) && op.operands[1] == name;
-    const size_t ofRhs = hasLhsScales(op) ? 3 : 2;
-    if (!isOfLhs && !(hasOperand(op, 3) && op.operands[ofRhs] == name))
+    const bool isOfLhs = operandAt(op, kLhsScales) == name;
+    if (!isOfLhs && !isAnyOf(op, name, {kRhsScales, kRhs2Scales}))
       continue;
     auto format = op.attributes.find(isOfLhs ? "format" : "rhs_format");
     format = format == op.attributes.end() ? op.attributes.find("format") : format;

@@ -167,6 +167,17 @@ bool hasOperand(const ProgramOp &op, size_t place) {
   return count == "1";
 }
 
+std::string operandAt(const ProgramOp &op, size_t place) {
+  std::istringstream segments(attributeOr(op, "operand_segments", ""));
+  std::string count;
+  size_t before = 0, number = 1;
+  for (size_t i = 0; i < place; before += number, ++i)
+    number = std::getline(segments, count, ',') ? std::strtoul(count.c_str(), nullptr, 10) : 1;
+  bool isThere = !op.attributes.contains("operand_segments") ||
+                 (std::getline(segments, count, ',') && count != "0");
+  return isThere && before < op.operands.size() ? op.operands[before] : "";
+}
+
 std::vector<std::vector<size_t>> operandDimensions(const ProgramOp &op) {
   std::vector<std::vector<size_t>> dimensions;
   std::istringstream words(attributeOr(op, "dimensions", ""));

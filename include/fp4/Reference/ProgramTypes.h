@@ -26,6 +26,8 @@ tl::unexpected<Error> badProgram(const ProgramOp &op, const std::string &what);
 
 /// The optional operand at `place` of the operation's definition is there; "operand_segments" says so.
 bool hasOperand(const ProgramOp &op, size_t place);
+/// The name of that operand, or of the first where there are several; empty where there is none.
+std::string operandAt(const ProgramOp &op, size_t place);
 /// The second operand of a product are scales of the first, and the third is rhs; beside a lhs of floats
 /// the second is rhs.
 bool hasLhsScales(const ProgramOp &op);
