@@ -89,16 +89,6 @@ template <typename Int> Int towardZero(float x) {
   return x <= static_cast<float>(Limits::min()) ? Limits::min() : static_cast<Int>(x);
 }
 
-/// Toward zero, with an odd last bit where that is not exact.
-float toOdd(double x) {
-  float near = static_cast<float>(x);
-  if (near == x)
-    return near;
-  if (std::fabs(static_cast<double>(near)) > std::fabs(x))
-    near = std::nextafter(near, 0.f);
-  return holding(unsignedOf(near) | 1);
-}
-
 uint32_t shifted(uint32_t x, uint32_t n) { return n < 32 ? x << n : 0; }
 uint32_t shiftedRight(uint32_t x, uint32_t n) { return n < 32 ? x >> n : 0; }
 uint32_t shiftedRight(int32_t x, uint32_t n) {
@@ -199,10 +189,6 @@ constexpr std::array rows = {
           [](float x, float, float) { return float(signedOf(x)); }},
     OpRow{ElementOp::FromUnsigned, "from_unsigned", 1,
           [](float x, float, float) { return float(unsignedOf(x)); }},
-    OpRow{ElementOp::FromSignedToOdd, "from_signed_to_odd", 1,
-          [](float x, float, float) { return toOdd(signedOf(x)); }},
-    OpRow{ElementOp::FromUnsignedToOdd, "from_unsigned_to_odd", 1,
-          [](float x, float, float) { return toOdd(unsignedOf(x)); }},
     OpRow{ElementOp::AddIntegers, "add_integers", 2,
           [](float x, float y, float) { return holding(unsignedOf(x) + unsignedOf(y)); }},
     OpRow{ElementOp::SubtractIntegers, "subtract_integers", 2,

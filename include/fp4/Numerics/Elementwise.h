@@ -80,11 +80,8 @@ enum class ElementOp : uint8_t {
   // Integers of 32 bits, in two's complement; sums and products wrap.
   ToSigned, ///< toward zero; saturates, and NaN is 0, as PTX's cvt.rzi has it
   ToUnsigned,
-  FromSigned, ///< to nearest even
+  FromSigned, ///< to nearest even, in fp32
   FromUnsigned,
-  FromSignedToOdd, ///< toward zero, with an odd last bit where that is not exact: then rounding to
-                   ///< 16 bits is the only rounding
-  FromUnsignedToOdd,
   AddIntegers,
   SubtractIntegers,
   MultiplyIntegers,

@@ -37,12 +37,12 @@ static Value narrowToE4M3(ImplicitLocOpBuilder &b, Value value) {
   }
   auto pairs = VectorType::get({int64_t(bytes.size())}, b.getI16Type());
   Value packed = vector::FromElementsOp::create(b, pairs, bytes);
-  auto all = VectorType::get({2 * int64_t(bytes.size())}, e4m3);
+  auto all = VectorType::get({2 * int64_t(bytes.size())}, b.getI8Type());
   packed = vector::BitCastOp::create(b, all, packed);
-  if (count % 2 == 0)
-    return packed;
-  return vector::ExtractStridedSliceOp::create(b, packed, ArrayRef<int64_t>{0},
-                                               ArrayRef<int64_t>{count}, ArrayRef<int64_t>{1});
+  if (count % 2)
+    packed = vector::ExtractStridedSliceOp::create(b, packed, ArrayRef<int64_t>{0},
+                                                   ArrayRef<int64_t>{count}, ArrayRef<int64_t>{1});
+  return vector::BitCastOp::create(b, VectorType::get(count, e4m3), packed);
 }
 
 Value fp4::narrowTo(ImplicitLocOpBuilder &b, Value value, Type element) {
@@ -148,26 +148,15 @@ private:
     return TypeSwitch<Operation *, Value>(&op)
         .Case([&](arith::FPToSIOp) { return toIntegers(b, value(0), /*isSigned=*/true); })
         .Case([&](arith::FPToUIOp) { return toIntegers(b, value(0), /*isSigned=*/false); })
+        .Case([&](arith::SIToFPOp) { return toNumbers(b, value(0), /*isSigned=*/true); })
+        .Case([&](arith::UIToFPOp op) {
+          bool isCondition = op.getIn().getType().isInteger(1);
+          return isCondition ? emitSame(*op) : toNumbers(b, value(0), /*isSigned=*/false);
+        })
         .Case([&](arith::ShLIOp) { return shift(Shift::Left); })
         .Case([&](arith::ShRSIOp) { return shift(Shift::RightSigned); })
         .Case([&](arith::ShRUIOp) { return shift(Shift::RightUnsigned); })
-        .Case([&](arith::SIToFPOp) { return emitNumber(op, /*isSigned=*/true); })
-        .Case([&](arith::UIToFPOp) { return emitNumber(op, /*isSigned=*/false); })
         .Default([&](Operation *) { return emitSame(op); });
-  }
-
-  /// Of an integer, in fp32. Where it is rounded again, it has an odd last bit if it is not exact, so
-  /// that it rounds once.
-  Value emitNumber(Operation &op, bool isSigned) {
-    if (op.getOperand(0).getType().isInteger(1) || op.getResult(0).getType().isF32())
-      return emitSame(op);
-    Value integer = lookup(op.getOperand(0)), near = towardZero(b, integer, isSigned);
-    Value back = toIntegers(b, near, isSigned);
-    Value isCut = arith::CmpIOp::create(b, arith::CmpIPredicate::ne, back, integer);
-    Value last = arith::ExtUIOp::create(b, integer.getType(), isCut);
-    Value bits = arith::BitcastOp::create(b, integer.getType(), near);
-    Value odd = arith::OrIOp::create(b, bits, last);
-    return arith::BitcastOp::create(b, near.getType(), odd);
   }
 
   /// Functions of math that are several steps, or an operation of llvm.

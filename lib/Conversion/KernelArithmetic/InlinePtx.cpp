@@ -90,9 +90,9 @@ Value fp4::toIntegers(ImplicitLocOpBuilder &b, Value numbers, bool isSigned) {
                    isSigned ? "cvt.rzi.s32.f32 $0, $1;" : "cvt.rzi.u32.f32 $0, $1;", "=r,f");
 }
 
-Value fp4::towardZero(ImplicitLocOpBuilder &b, Value integers, bool isSigned) {
+Value fp4::toNumbers(ImplicitLocOpBuilder &b, Value integers, bool isSigned) {
   return emitLanes(b, b.getF32Type(), integers,
-                   isSigned ? "cvt.rz.f32.s32 $0, $1;" : "cvt.rz.f32.u32 $0, $1;", "=f,r");
+                   isSigned ? "cvt.rn.f32.s32 $0, $1;" : "cvt.rn.f32.u32 $0, $1;", "=f,r");
 }
 
 Value fp4::shiftLanes(ImplicitLocOpBuilder &b, Shift kind, Value values, Value amounts) {

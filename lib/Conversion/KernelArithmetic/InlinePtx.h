@@ -31,8 +31,9 @@ mlir::Value lop3Select(mlir::ImplicitLocOpBuilder &b, mlir::Value mask, mlir::Va
 
 /// Lanes of a vector (f32) as i32, toward zero: saturated, and 0 of NaN, where LLVM may do what it likes.
 mlir::Value toIntegers(mlir::ImplicitLocOpBuilder &b, mlir::Value numbers, bool isSigned);
-/// Lanes of a vector (i32) as f32, toward zero.
-mlir::Value towardZero(mlir::ImplicitLocOpBuilder &b, mlir::Value integers, bool isSigned);
+/// Lanes of a vector (i32) as f32, to nearest even. MLIR would make one rounding of this one and of that to 16
+/// bits, which gives other numbers.
+mlir::Value toNumbers(mlir::ImplicitLocOpBuilder &b, mlir::Value integers, bool isSigned);
 
 enum class Shift { Left, RightSigned, RightUnsigned };
 /// Lanes of a vector (i32), shifted by those of another. Shifts by 32 and more leave nothing but signs, where

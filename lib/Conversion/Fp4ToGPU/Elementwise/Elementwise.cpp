@@ -31,14 +31,23 @@ constexpr int64_t kLanesOfStreams = 2;
 RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 int64_t bytesOf(RankedTensorType type) { return type.getElementTypeBitWidth() / 8; }
 
+/// Every element has its own place in all operands.
+bool readsInOrder(linalg::GenericOp op) {
+  return llvm::all_of(op.getDpsInputOperands(), [&](OpOperand *input) {
+    return op.getMatchingIndexingMap(input).isIdentity();
+  });
+}
+
 class Streamer {
 public:
   Streamer(linalg::GenericOp op, LoweringContext &context)
       : op(op), linalgOp(cast<linalg::LinalgOp>(op.getOperation())),
         kernel(op, "elementwise", context), b(kernel.body()), result(typeOf(op.getResult(0))) {
     columns = result.getRank() ? result.getShape().back() : 1;
-    if (result.hasStaticShape() && readsInOrder()) // one row
+    if (result.hasStaticShape() && readsInOrder(op)) // one row
       columns = result.getNumElements();
+    if (ShapedType::isDynamic(columns)) // elements in order
+      columns = 1;
     int64_t narrowest = kRunBytes;
     for (Value value : llvm::concat<Value>(op.getInputs(), op.getResults()))
       narrowest = std::min(narrowest, bytesOf(typeOf(value)));
@@ -47,13 +56,13 @@ public:
 
   void lower() {
     SmallVector<Value> inputs, outputs;
-    Value dynamicRows = findRows();
+    Value rows = findSize(0), lastColumns = result.getRank() == 2 ? findSize(1) : Value();
     for (Value input : op.getInputs())
       inputs.push_back(kernel.input(input));
     SmallVector<RankedTensorType> types = llvm::map_to_vector(op.getResults(), typeOf);
     for (Value output : op.getResults())
-      outputs.push_back(kernel.output(output, dynamicRows));
-    Value items = countItems(dynamicRows);
+      outputs.push_back(kernel.output(output, rows, lastColumns));
+    Value items = countItems({rows, lastColumns});
     kernel.forEachItem(kernel.scalar(items), {}, [&](Value item, ValueRange) {
       SmallVector<Value> arguments;
       for (auto [i, input] : llvm::enumerate(inputs))
@@ -67,32 +76,26 @@ public:
   }
 
 private:
-  /// Every element has its own place in all operands.
-  bool readsInOrder() {
-    return llvm::all_of(op.getDpsInputOperands(), [&](OpOperand *input) {
-      return op.getMatchingIndexingMap(input).isIdentity();
-    });
-  }
-
-  /// The dynamic rows of the result, those of an input: null where they are static.
-  Value findRows() {
-    if (result.getRank() == 0 || !result.isDynamicDim(0))
+  /// The dynamic size of a dimension of the result, that of an input: null where it is static.
+  Value findSize(unsigned dim) {
+    if (dim >= result.getRank() || !result.isDynamicDim(dim))
       return {};
-    for (OpOperand *input : op.getDpsInputOperands()) {
-      auto dims = dimensionsOf(linalgOp, input->getOperandNumber());
-      if (!dims.empty() && dims.front() == 0)
-        return memref::DimOp::create(kernel.host(), kernel.buffer(input->get()), 0);
-    }
-    llvm_unreachable("the rows of a result are those of an input");
+    for (OpOperand *input : op.getDpsInputOperands())
+      for (auto [i, of] : llvm::enumerate(dimensionsOf(linalgOp, input->getOperandNumber())))
+        if (of == dim)
+          return memref::DimOp::create(kernel.host(), kernel.buffer(input->get()), i);
+    llvm_unreachable("the sizes of a result are those of an input");
   }
 
-  Value countItems(Value dynamicRows) {
+  Value countItems(ArrayRef<Value> dynamicSizes) {
     ImplicitLocOpBuilder &host = kernel.host();
     int64_t elements = 1;
     for (int64_t size : result.getShape())
       elements *= ShapedType::isDynamic(size) ? 1 : size;
     Value items = constIndex(host, elements / run);
-    return dynamicRows ? arith::MulIOp::create(host, dynamicRows, items) : items;
+    for (Value size : dynamicSizes)
+      items = size ? arith::MulIOp::create(host, size, items).getResult() : items;
+    return items;
   }
 
   /// The number of the first element that a run reads of an operand with these dimensions.
@@ -158,8 +161,21 @@ static void noteReader(InFlightDiagnostic &diag, Operation &reader) {
     note << "is not elementwise";
 }
 
+/// A thread finds its row by the number of columns. Elements of matrices are counted where each has
+/// its own place in all operands.
+static bool needsColumns(linalg::GenericOp op) {
+  return llvm::any_of(op.getResultTypes(), [&](Type type) {
+    auto tensor = cast<RankedTensorType>(type);
+    bool isDynamic =
+        tensor.getRank() && !ShapedType::isStaticShape(tensor.getShape().drop_front());
+    return isDynamic && (tensor.getRank() > 2 || !readsInOrder(op));
+  });
+}
+
 LogicalResult fp4::lowerElementwise(linalg::GenericOp op, LoweringContext &context) {
   std::string reason = whyNotElementwise(cast<linalg::LinalgOp>(op.getOperation()));
+  if (reason.empty() && needsColumns(op))
+    reason = "only its first dimension may be dynamic where an operand has fewer elements";
   if (reason.empty() && op.getInputs().empty())
     reason = "it reads no tensor";
   if (reason.empty())

@@ -99,17 +99,14 @@ struct Conversion {
 };
 
 bool isF32(Type type) { return type.isF32(); }
-bool isNarrower(Type type) { return isResultType(type) && !type.isF32(); }
 bool isI32(Type type) { return type.isSignlessInteger(32); }
 bool isI1(Type type) { return type.isSignlessInteger(1); }
 
 constexpr Conversion kConversions[] = {
     {"arith.fptosi", isElementType, isI32, ElementOp::ToSigned},
     {"arith.fptoui", isElementType, isI32, ElementOp::ToUnsigned},
-    {"arith.sitofp", isI32, isF32, ElementOp::FromSigned},
-    {"arith.uitofp", isI32, isF32, ElementOp::FromUnsigned},
-    {"arith.sitofp", isI32, isNarrower, ElementOp::FromSignedToOdd},
-    {"arith.uitofp", isI32, isNarrower, ElementOp::FromUnsignedToOdd},
+    {"arith.sitofp", isI32, isResultType, ElementOp::FromSigned},
+    {"arith.uitofp", isI32, isResultType, ElementOp::FromUnsigned},
     {"arith.bitcast", isF32, isI32, ElementOp::Convert},
     {"arith.bitcast", isI32, isF32, ElementOp::Convert},
     {"arith.uitofp", isI1, isElementType, ElementOp::Convert}, // conditions are the numbers 1 and 0
