@@ -291,7 +291,7 @@ def seconds_of_idle_core(command: list[str], runs: int, scratch: pathlib.Path) -
     """The least of `runs`, divided by how much longer than YARDSTICK the yardstick takes in the same time."""
     kernel = scratch / "yardstick.ptx"
     kernel.write_text(yardstick())
-    ptxas = [os.environ.get("FP4_PTXAS", "ptxas"), "-arch=sm_90", str(kernel), "-o", str(scratch / "yardstick.cubin")]
+    ptxas = [os.environ.get("FP4_PTXAS") or "ptxas", "-arch=sm_90", str(kernel), "-o", str(scratch / "yardstick.cubin")]
     times = [(processor_seconds(command), processor_seconds(ptxas)) for _ in range(runs)]
     return min(ours for ours, _ in times) * YARDSTICK / min(theirs for _, theirs in times)
 

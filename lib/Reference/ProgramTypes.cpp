@@ -159,12 +159,7 @@ bool hasLhsScales(const ProgramOp &op) {
 }
 
 bool hasOperand(const ProgramOp &op, size_t place) {
-  std::istringstream segments(attributeOr(op, "operand_segments", ""));
-  std::string count;
-  for (size_t i = 0; i <= place; ++i)
-    if (!std::getline(segments, count, ','))
-      return false;
-  return count == "1";
+  return op.attributes.contains("operand_segments") && !operandAt(op, place).empty();
 }
 
 std::string operandAt(const ProgramOp &op, size_t place) {

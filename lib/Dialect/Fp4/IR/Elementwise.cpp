@@ -13,9 +13,11 @@ using numerics::ElementOp;
 
 bool fp4::isElementType(Type type) { return type.isF32() || type.isBF16() || type.isF16(); }
 
-bool fp4::isKernelOnlyType(Type type) {
-  return type.isSignlessInteger(1) || type.isSignlessInteger(32);
-}
+static bool isF32(Type type) { return type.isF32(); }
+static bool isI32(Type type) { return type.isSignlessInteger(32); }
+static bool isI1(Type type) { return type.isSignlessInteger(1); }
+
+bool fp4::isKernelOnlyType(Type type) { return isI1(type) || isI32(type); }
 
 bool fp4::isKernelOnlySplat(Operation *op) {
   auto constant = dyn_cast<arith::ConstantOp>(op);
@@ -97,10 +99,6 @@ struct Conversion {
   bool (*to)(Type);
   ElementOp step;
 };
-
-bool isF32(Type type) { return type.isF32(); }
-bool isI32(Type type) { return type.isSignlessInteger(32); }
-bool isI1(Type type) { return type.isSignlessInteger(1); }
 
 constexpr Conversion kConversions[] = {
     {"arith.fptosi", isElementType, isI32, ElementOp::ToSigned},
@@ -277,13 +275,13 @@ std::string whyNotOperation(Operation &op) {
   Type type = op.getResult(0).getType();
   if (isKernelOnlyType(type) || isElementType(type))
     return "";
-  bool isLast = isa<arith::TruncFOp, arith::SIToFPOp, arith::UIToFPOp>(op) && llvm::all_of(op.getUsers(), [](Operation *user) {
+  bool isLast = isa<arith::TruncFOp, arith::SIToFPOp, arith::UIToFPOp>(op) &&
+                llvm::all_of(op.getUsers(), [](Operation *user) {
                   return user->hasTrait<OpTrait::IsTerminator>();
                 });
   if (isLast && isResultType(type))
     return "";
-  return nameOf(&op) +
-         " is not of type f32, bf16, f16, i32 or i1, or f8E4M3FN as the last one";
+  return nameOf(&op) + " is not of type f32, bf16, f16, i32 or i1, or f8E4M3FN as the last one";
 }
 
 } // namespace
@@ -316,9 +314,9 @@ std::string fp4::elementwiseOperations() {
   for (auto [step, name] : kIntegerOperations)
     if (!llvm::is_contained(llvm::make_second_range(kConditionOperations), name))
       names += (name + " of i32, ").str();
-  return names + "arith.cmpi of i1 and i32, arith.fptosi and fptoui to i32, arith.sitofp and uitofp of i32, "
-                 "arith.bitcast between i32 and f32, arith.uitofp and extui of i1, arith.cmpf (but for true and "
-                 "false)";
+  return names + "arith.cmpi of i1 and i32, arith.fptosi and fptoui to i32, arith.sitofp and "
+                 "uitofp of i32, arith.bitcast between i32 and f32, arith.uitofp and extui of i1, "
+                 "arith.cmpf (but for true and false)";
 }
 
 std::string fp4::whyNotElementwise(Block &body, unsigned inputs) {

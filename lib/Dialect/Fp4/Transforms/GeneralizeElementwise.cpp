@@ -41,8 +41,8 @@ bool isNumbers(Type type) {
 
 bool isCastToE4M3(Operation *op) {
   auto type = dyn_cast<RankedTensorType>(op->getResult(0).getType());
-  return isa<arith::TruncFOp, arith::SIToFPOp, arith::UIToFPOp>(op) && type && !type.getEncoding() &&
-         isa<Float8E4M3FNType>(type.getElementType());
+  return isa<arith::TruncFOp, arith::SIToFPOp, arith::UIToFPOp>(op) && type &&
+         !type.getEncoding() && isa<Float8E4M3FNType>(type.getElementType());
 }
 
 /// One operation on whole tensors that has an elementwise step.
@@ -71,8 +71,9 @@ bool isFusible(OpOperand *operand) {
 /// An elementwise operation that gives nothing but conditions and integers.
 bool givesKernelOnly(Operation *op) {
   return isa_and_present<linalg::GenericOp>(op) &&
-         llvm::all_of(op->getResultTypes(),
-                      [](Type type) { return fp4::isKernelOnlyType(getElementTypeOrSelf(type)); }) &&
+         llvm::all_of(
+             op->getResultTypes(),
+             [](Type type) { return fp4::isKernelOnlyType(getElementTypeOrSelf(type)); }) &&
          fp4::whyNotElementwise(cast<linalg::LinalgOp>(op)).empty();
 }
 
