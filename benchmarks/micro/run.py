@@ -36,6 +36,7 @@ import stores
 import streams
 import sweeps
 import tensor
+import tiles
 import turnover
 from cuda import Device, Failure
 
@@ -51,6 +52,7 @@ def sections(device: Device, out: int, quick: bool) -> dict[str, Callable[[], Ro
             "barriers": lambda: memory.barriers(device, out, rounds),
             "copies": lambda: memory.copies(device, out, quick),
             "cp-async": lambda: cp_async.bursts(device, out, rounds), "feed": lambda: cp_async.feed(device, out, quick),
+            "tiles": lambda: tiles.tiles(device, out, quick),
             "multicast": lambda: memory.multicast(device, out, quick),
             "prefetches": lambda: prefetches.prefetches(device, out, quick),
             "boxes": lambda: memory.boxes(device, out, quick),

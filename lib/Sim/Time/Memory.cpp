@@ -388,9 +388,9 @@ double MemorySystem::latencyOf(const Touched &touched) const {
 }
 
 /// When the last byte arrives of a read that is through all queues at `end`. Some may be on their
-/// way to L2 for another: then no later than if nobody else had asked for them.
-double MemorySystem::arrivalOf(const Touched &touched, double end) const {
-  return std::max(end + latencyOf(touched), std::min(touched.there, end + deviceLatency));
+/// way to L2 for another: then no later than `most`, when nobody else had asked for them.
+double MemorySystem::arrivalOf(const Touched &touched, double end, double most) const {
+  return std::max(end + latencyOf(touched), std::min(touched.there, most));
 }
 
 /// The lines that the present read asked device memory for are there at `arrival`.
@@ -406,7 +406,8 @@ double MemorySystem::ask(Port &port, double now, std::span<const LineAccess> lin
                          Touched &touched) {
   for (const LineAccess &access : lines)
     touch(access, port, now, /*write=*/false, touched);
-  return arrivalOf(touched, transfer(port, now, touched, false));
+  const double end = transfer(port, now, touched, false);
+  return arrivalOf(touched, end, end + deviceLatency);
 }
 
 double MemorySystem::read(Port &port, double now, std::span<const LineAccess> lines) {
@@ -444,6 +445,18 @@ MemorySystem::Arrival MemorySystem::load(Port &port, double now,
   return {arrive(now + l2Latency + std::min(behind, wait)), std::max(0.0, wait - behind)};
 }
 
+/// Each of the copies of a warp waits for itself, and who waits for all of them waits for the last
+/// (H100, micro: tiles). Those who share lines wait for the same.
+double MemorySystem::fill(Port &port, double now, std::span<const LineAccess> lines) {
+  Touched touched;
+  for (const LineAccess &access : lines)
+    touch(access, port, now, /*write=*/false, touched);
+  const double end = transfer(port, now, touched, false);
+  const double arrival = arrivalOf(touched, end, never), inL2 = now + l2Latency;
+  const double wait = touched.missing > 0 ? waitOf(lines[0].line, spread) : 1;
+  return arrive(inL2 + (arrival - inL2) * wait);
+}
+
 /// What is written goes to device memory some time, as what was written before does now.
 double MemorySystem::write(Port &port, double now, std::span<const LineAccess> lines) {
   Touched touched;
@@ -472,7 +485,8 @@ double MemorySystem::readRuns(Port &port, double now, double last, std::span<con
                               Touched touched) {
   forLines(runs,
            [&](const LineAccess &access) { touch(access, port, now, /*write=*/false, touched); });
-  return arrive(arrivalOf(touched, std::max(last, transfer(port, now, touched, false))));
+  const double end = std::max(last, transfer(port, now, touched, false));
+  return arrive(arrivalOf(touched, end, end + deviceLatency));
 }
 
 double MemorySystem::read(Port &port, double now, double last, std::span<const GlobalRun> runs) {

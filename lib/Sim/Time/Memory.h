@@ -168,6 +168,8 @@ public:
     double when, late;
   };
   Arrival load(Port &port, double now, std::span<const LineAccess> lines);
+  /// ... of lines that no register waits for: a copy waits for as long as memory makes it wait.
+  double fill(Port &port, double now, std::span<const LineAccess> lines);
   /// Blocks of the launch follow others, so that all of them together read memory in its order.
   void setInOrder() { inOrder = true; }
   /// ... at which L2 has taken the data.
@@ -231,7 +233,7 @@ private:
   void touch(const LineAccess &access, const Port &port, double now, bool write, Touched &sum);
   uint32_t fetched(uint32_t sectors, uint32_t present, bool write) const;
   double latencyOf(const Touched &touched) const;
-  double arrivalOf(const Touched &touched, double end) const;
+  double arrivalOf(const Touched &touched, double end, double most) const;
   double ask(Port &port, double now, std::span<const LineAccess> lines, Touched &touched);
   double arrive(double arrival);
   double readRuns(Port &port, double now, double last, std::span<const GlobalRun> runs,

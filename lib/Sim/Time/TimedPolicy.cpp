@@ -52,7 +52,7 @@ double TimedPolicy::endOf(const Ticket &ticket, double &firstStage) {
     Multiprocessor &sm = *processors[ticket.issuer.rank];
     if (recorder.lines.empty())
       return now;
-    return machine.memory.read(sm.port, now, std::span<const LineAccess>(recorder.lines));
+    return machine.memory.fill(sm.port, now, recorder.lines);
   }
   case TicketKind::Wgmma:
     return code[ticket.pc].unused ? now : wgmma(ticket);

@@ -247,6 +247,37 @@ TEST(MemorySystem, WarpsWaitDifferentlyLong) {
   EXPECT_EQ(first, second);
 }
 
+/// Copies into shared memory of lines that are far apart: as `benchmarks/micro/tiles.py` has them on
+/// an H100, the last of more comes later, and who asks for the same lines waits as long.
+TEST(MemorySystem, TheLastOfMoreCopiesComesLater) {
+  const Rates rates("sm_90a");
+  const double inL2 = rates[TimingRate::L2Latency];
+  const auto last = [&](int copies, Port *other) {
+    constexpr int rounds = 1000;
+    MemorySystem memory(rates, rates[TimingRate::Gigahertz], 50ull << 20);
+    Port port;
+    double sum = 0;
+    for (int round = 0; round < rounds; ++round) {
+      double mine = 0, others = 0;
+      for (int i = 0; i < copies; ++i) {
+        const LineAccess access{uint64_t(round * copies + i) * 64, 15};
+        mine = std::max(mine, memory.fill(port, round * 1e4, std::span(&access, 1)));
+        if (other)
+          others = std::max(others, memory.fill(*other, round * 1e4 + 1, std::span(&access, 1)));
+      }
+      EXPECT_NEAR(others, other ? mine : 0, 3);
+      sum += mine - round * 1e4 - inL2;
+    }
+    return sum / rounds;
+  };
+  const double one = last(1, nullptr), four = last(4, nullptr), many = last(32, nullptr);
+  EXPECT_NEAR(one, rates[TimingRate::MemoryLatency] - inL2 + 60, 20);
+  EXPECT_NEAR(four / one, 1.35, 0.08);
+  EXPECT_NEAR(many / one, 1.8, 0.08);
+  Port other;
+  EXPECT_NEAR(last(4, &other), four, 5);
+}
+
 TEST(MemorySystem, BlocksInOrderReadFaster) {
   const Rates rates("sm_90a");
   const auto busy = [&](bool inOrder) {
