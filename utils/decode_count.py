@@ -7,9 +7,10 @@
 
 The decoding is what the warps execute beside HGMMA instructions, without a branch, up to the last of them:
 loads of codes and scales from shared memory, their conversion and whatever else is there, but for
-WARPGROUP and uniform instructions, with which HGMMA are ordered and get their descriptors. An HGMMA
-has 8 weights of each thread. Beside activations of e4m3 the instruction is QGMMA and has 16. Products of
-8 rows have HMMA, with 8 weights; what loads their activations counts as well.
+WARPGROUP and uniform instructions, with which HGMMA are ordered and get their descriptors. What else is not of
+weights is counted apart: the barriers and fences of the stages, and loads of activations. An HGMMA has 8 weights
+of each thread. Beside activations of e4m3 the instruction is QGMMA and has 16. Products of 8 rows have HMMA,
+with 8 weights.
 
 Needs nvdisasm: on PATH, in $NVDISASM, or build/toolchain (utils/setup.sh fetches it).
 """
@@ -22,6 +23,9 @@ import sys
 import sass_count
 
 INSTRUCTION = re.compile(r"^\s*/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\w+ )?\s*([A-Z][\w.]*)")
+
+# Barriers and fences of the stages, the election of who signals them, and the activations of products of warps.
+APART = ("SYNCS", "MEMBAR", "FENCE", "ISETP", "PLOP3", "SHFL", "R2UR", "LDSM")
 
 
 def decoding(listing):
@@ -54,9 +58,11 @@ def main():
     before, weights = decoding(listing)
     if not weights:
         sys.exit(f"error: '{options.cubin}' must have HGMMA, QGMMA or HMMA instructions, but has none")
-    per_weight = len(before) / weights
-    counts = ", ".join(f"{name} {count}" for name, count in collections.Counter(before).most_common())
-    print(f"{per_weight:.2f} instructions per weight: {counts}")
+    of_weights = [name for name in before if name not in APART]
+    per_weight = len(of_weights) / weights
+    for words, names in ("instructions per weight", of_weights), ("more, not of weights", [n for n in before if n in APART]):
+        counts = ", ".join(f"{name} {count}" for name, count in collections.Counter(names).most_common())
+        print(f"{len(names) / weights:.2f} {words}: {counts}")
     if options.most is not None and per_weight > options.most:
         sys.exit(f"error: '{options.cubin}' must have at most {options.most} instructions per weight, "
                  f"but has {per_weight:.2f}")
