@@ -16,11 +16,12 @@ import argparse
 import json
 import os
 import pathlib
-import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+
+from predictions import last_launch
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 SCRIPT = "dense_blockscaled_gemm_persistent"
@@ -87,14 +88,10 @@ def launch(folder: str, case: Case) -> None:
 
 def report(command: list[str], begin: str, environment: dict[str, str]) -> dict[str, object]:
     """The prediction of the last kernel that the command launches. `begin`: of the report, behind what a script prints."""
-    found = subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, **environment})
-    at = found.stdout.rfind(begin) if begin else 0
-    if found.returncode or at < 0:
-        sys.exit(f"{' '.join(command)}\n{found.stdout[-1000:]}{found.stderr[-2000:]}")
-    times = json.loads(found.stdout[at:])["predicted_times"]
-    if not times or not times[-1]["predicted"]:
-        sys.exit(f"{' '.join(command)}: no prediction")
-    return dict(times[-1])
+    try:
+        return last_launch(command, environment, begin)
+    except RuntimeError as failure:
+        sys.exit(f"{' '.join(command)}\n{failure}")
 
 
 def theirs(folder: pathlib.Path, build: pathlib.Path, case: Case) -> dict[str, object]:

@@ -25,6 +25,8 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+from predictions import last_launch, summarize, summarize_short
+
 HERE = pathlib.Path(__file__).resolve().parent
 for path in (HERE / "foreign", HERE.parent / "micro"):
     sys.path.insert(0, str(path))
@@ -33,7 +35,6 @@ ROOT = HERE.parent.parent
 CACHE = 160 << 20  # bytes: sets of operands that together are as large do not stay in L2
 SETTLE = 0.1  # seconds
 NODES, SETS, REPLAYS = 20, 256, 15  # launches of a graph at least; sets of operands at most
-SHORT, NEAR = 5.0, 0.5  # us: launches under SHORT are asked to be within NEAR
 
 PROBE = """.version @VERSION@
 .target @TARGET@
@@ -126,7 +127,7 @@ def compile_deepgemm(folder: pathlib.Path, checkout: pathlib.Path, cutlass: path
 def prepare(options: argparse.Namespace) -> None:
     folder = options.folder
     folder.mkdir(parents=True, exist_ok=True)
-    for file in (pathlib.Path(__file__), HERE / "foreign/launches.py", HERE.parent / "micro/cuda.py", options.cudart):
+    for file in (pathlib.Path(__file__), HERE / "predictions.py", HERE / "foreign/launches.py", HERE.parent / "micro/cuda.py", options.cudart):
         shutil.copy(file, folder / ("libcudart.so.13" if file == options.cudart else file.name))
     code = "import pathlib, sys, triton_kernels; triton_kernels.compile_all(pathlib.Path(sys.argv[1]))"
     succeed(options.triton, "-c", code, folder, cwd=HERE / "foreign")
@@ -204,14 +205,10 @@ def predict_one(options: argparse.Namespace, row: dict[str, Any]) -> None:
     simulator = [options.build / "bin/fp4-sim", "run", "--device=h200", "--time-only", "--check=off", "--unwritten=ignore", "--json",
                  "--mix", options.mix, f"--clock={row['megahertz'] / 1e3}"]
     program = [sys.executable, __file__, "launch", str(options.folder), "--only", case.name()]
-    output = subprocess.run([*simulator, "--", *program], capture_output=True, text=True, check=False)
-    begin = output.stdout.rfind('{"program"')
-    if output.returncode or begin < 0:
-        row["failed"] = (output.stderr or output.stdout)[-400:]
-        return
-    report = json.loads(output.stdout[begin:])["predicted_times"][-1]
-    if not report["predicted"]:
-        row["failed"] = f"no prediction: {report['unknown']}"
+    try:
+        report = last_launch([*simulator, "--", *program])
+    except RuntimeError as failure:
+        row["failed"] = str(failure)[-400:]
         return
     row["predicted"], row["bound"] = float(report["microseconds"]), report["bound"]
 
@@ -223,13 +220,8 @@ def show(rows: list[dict[str, Any]]) -> None:
         print(f"| {row['source']} {row['kernel']} | {' x '.join(map(str, row['sizes']))} | {row['megahertz']} | {row['microseconds']:.2f} "
               f"| {row['predicted']:.2f} | {100 * error:+.1f} % | {row['bound']} |")
     for source in (*dict.fromkeys(row["source"] for row in rows), ""):
-        errors = [row["predicted"] / row["microseconds"] - 1 for row in rows if row["source"].startswith(source)]
-        print(f"{source or 'all'}: {len(errors)} points, mean absolute error {100 * sum(map(abs, errors)) / len(errors):.1f} %, mean "
-              f"{100 * sum(errors) / len(errors):+.1f} %, worst {100 * max(errors, key=abs):+.1f} %, "
-              f"{sum(abs(error) <= 0.2 for error in errors)} within 20 %")
-    short = [row for row in rows if row["microseconds"] < SHORT]
-    near = sum(abs(row["predicted"] - row["microseconds"]) <= NEAR for row in short)
-    print(f"under {SHORT:g} us: {near} of {len(short)} within {NEAR} us")
+        summarize(source or "all", [(row["microseconds"], row["predicted"]) for row in rows if row["source"].startswith(source)])
+    summarize_short("all", [(row["microseconds"], row["predicted"]) for row in rows])
 
 
 def predict(options: argparse.Namespace) -> int:

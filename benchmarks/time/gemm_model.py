@@ -33,10 +33,11 @@ import json
 import math
 import os
 import pathlib
-import subprocess
 import sys
 import types
 from dataclasses import asdict, dataclass
+
+from predictions import last_launch
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 GIGAHERTZ = 1.3
@@ -177,12 +178,11 @@ def predict(point: Point, checkout: pathlib.Path, build: pathlib.Path) -> None:
     command = [sys.executable, "-m", "fp4.sim", "--device=b200", "--time-only", f"--clock={GIGAHERTZ}", "--check=off", "--json",
                __file__, str(checkout), "--launch", ":".join(map(str, [point.format, *inputs, *point.tile, *point.cluster]))]
     paths = os.pathsep.join([str(ROOT / "python"), os.environ.get("PYTHONPATH", "")])
-    found = subprocess.run(command, capture_output=True, text=True, check=False,
-                           env={**os.environ, "FP4_SIM": str(build / "bin/fp4-sim"), "PYTHONPATH": paths, "PYTHONWARNINGS": "ignore"})
-    begin = found.stdout.rfind('{"program"')
-    if found.returncode or begin < 0:
-        sys.exit(f"{point.name}:\n{found.stdout[-1000:]}{found.stderr[-2000:]}")
-    time = json.loads(found.stdout[begin:])["predicted_times"][-1]
+    environment = {"FP4_SIM": str(build / "bin/fp4-sim"), "PYTHONPATH": paths, "PYTHONWARNINGS": "ignore"}
+    try:
+        time = last_launch(command, environment)
+    except RuntimeError as failure:
+        sys.exit(f"{point.name}:\n{failure}")
     point.kernel, point.bound = time["microseconds"], time["bound"]
 
 

@@ -19,9 +19,10 @@ import importlib.util
 import json
 import os
 import pathlib
-import subprocess
 import sys
 from dataclasses import asdict, dataclass
+
+from predictions import last_launch
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 SIDE = 8192
@@ -96,12 +97,11 @@ def predict(options: argparse.Namespace, point: Point, schedule: str) -> float:
     command = [sys.executable, "-m", "fp4.sim", "--device=b200", "--time-only", "--check=off", "--json",
                f"--clock={options.clock}", __file__, str(options.file), "--launch", f"{point.ctas}:{point.k}:{schedule}"]
     paths = os.pathsep.join([str(ROOT / "python"), os.environ.get("PYTHONPATH", "")])
-    found = subprocess.run(command, capture_output=True, text=True, check=False,
-                           env={**os.environ, "FP4_SIM": str(options.build / "bin/fp4-sim"), "PYTHONPATH": paths})
-    begin = found.stdout.rfind('{"program"')
-    if found.returncode or begin < 0:
-        sys.exit(f"{point.ctas} blocks, K = {point.k}, {schedule}:\n{found.stdout[-1000:]}{found.stderr[-2000:]}")
-    return float(json.loads(found.stdout[begin:])["predicted_times"][-1]["microseconds"])
+    try:
+        report = last_launch(command, {"FP4_SIM": str(options.build / "bin/fp4-sim"), "PYTHONPATH": paths})
+    except RuntimeError as failure:
+        sys.exit(f"{point.ctas} blocks, K = {point.k}, {schedule}:\n{failure}")
+    return float(report["microseconds"])
 
 
 def show(rows: list[Point]) -> None:

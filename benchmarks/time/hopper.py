@@ -24,6 +24,8 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
 
+from predictions import summarize, summarize_short
+
 HERE = pathlib.Path(__file__).resolve().parent
 SCALES = {"nvfp4": (16, "f8E4M3FN", 4608), "mxfp4": (32, "f8E8M0FNU", 4352)}
 CALIBRATION = {("add", 32): "FirstBlocks"}
@@ -32,7 +34,6 @@ APART = "stream_blocks, amax = separate"
 WEIGHTS = ("weights", "alone", "tall")  # kinds of bf16 activations times prepacked weights
 DYNAMIC = WEIGHTS[:2]  # with any number of rows
 SCRIPTS = {"form": "forms.sh", "experts": "experts.sh", "tail": "tails.sh"}  # that compile points of these kinds
-SHORT, NEAR = 5.0, 0.5  # us: launches under SHORT are asked to be within NEAR
 
 
 @dataclass
@@ -171,7 +172,7 @@ def plan_of(row: dict[str, str]) -> list[str]:
 def pack(options: argparse.Namespace) -> None:
     build, folder = options.build, options.folder
     folder.mkdir(parents=True, exist_ok=True)
-    for file in (build / "bin" / "fp4-run", HERE / "hopper.py", *HERE.glob("*h200.csv")):
+    for file in (build / "bin" / "fp4-run", HERE / "hopper.py", HERE / "predictions.py", *HERE.glob("*h200.csv")):
         shutil.copy(file, folder)
     needed = {point.library for point in selected(HERE, options.only)}
 
@@ -267,27 +268,17 @@ def correlation(a: list[float], b: list[float]) -> float:
     return float(products_ / (sum((p - mean) ** 2 for p in x) * sum((q - mean) ** 2 for q in y)) ** 0.5)
 
 
-def show(points: list[Point], what: str) -> None:
-    if not points:
-        return
-    errors = [abs(p.error()) for p in points]
-    print(f"{what}: {len(points)} points, mean absolute error {100 * sum(errors) / len(errors):.1f} %, "
-          f"worst {100 * max(errors):.1f} %, {sum(e <= 0.2 for e in errors)} within 20 %")
-
-
-def summarize(points: list[Point]) -> None:
-    show([p for p in points if p.calibrates], "calibration")
+def show(points: list[Point]) -> None:
     rest = [p for p in points if not p.calibrates]
-    for kind in dict.fromkeys(p.kind for p in rest):
-        show([p for p in rest if p.kind == kind], f"validation, {kind}")
-    show(rest, "validation, all")
-    short = [p for p in rest if p.measured < SHORT]
-    if short:
-        print(f"validation, under {SHORT:g} us: {sum(abs(p.predicted - p.measured) <= NEAR for p in short)} of {len(short)} "
-              f"within {NEAR} us")
-    groups = [p for p in rest if p.kind == "mapping"]
-    for function in dict.fromkeys(p.function for p in groups):
-        of = [p for p in groups if p.function == function]
+    groups = {"calibration": [p for p in points if p.calibrates],
+              **{f"validation, {kind}": [p for p in rest if p.kind == kind] for kind in dict.fromkeys(p.kind for p in rest)},
+              "validation, all": rest}
+    for name, of in groups.items():
+        summarize(name, [(p.measured, p.predicted) for p in of])
+    summarize_short("validation,", [(p.measured, p.predicted) for p in rest])
+    mappings = [p for p in rest if p.kind == "mapping"]
+    for function in dict.fromkeys(p.function for p in mappings):
+        of = [p for p in mappings if p.function == function]
         best, chosen = min(p.measured for p in of), min(of, key=lambda p: p.predicted)
         print(f"mappings of {function}: rank correlation {correlation([p.measured for p in of], [p.predicted for p in of]):.2f}, "
               f"the one predicted to be best is {100 * (chosen.measured / best - 1):.1f} % slower than the best")
@@ -313,7 +304,7 @@ def run(options: argparse.Namespace) -> None:
                   f"{100 * point.error():+6.1f} %  {f'{point.megahertz:.0f} MHz, ' if point.megahertz else ''}{point.bound}{', calibrates ' + point.calibrates if point.calibrates else ''}", flush=True)
             if options.json:
                 pathlib.Path(options.json).write_text(json.dumps([asdict(p) for p in done], indent=1) + "\n", encoding="utf-8")
-    summarize(done)
+    show(done)
 
 
 def main() -> int:
