@@ -87,7 +87,7 @@ GRIDS = {"64 blocks, rows of their own": (64, 64, 1, 64), "1 block": (1, 1, 1, 1
 
 
 def tiles(device: Device, out: int, quick: bool) -> Iterator[dict[str, Any]]:
-    """The value is what all steps of the first pass take from the first copy on, the median of the blocks."""
+    """The value is what the steps of the first pass take when a block has asked for the first three, the median of blocks."""
     before, words = Before(device, out, quick), PASSES * STEPS + 2
     code = device.load(kernel(), shared=8 * TILE)
     for name, (blocks, down, divide, across) in GRIDS.items():
@@ -101,5 +101,5 @@ def tiles(device: Device, out: int, quick: bool) -> Iterator[dict[str, Any]]:
             runs.append([statistics.median(block[i] for block in each) for i in range(words - 1)])
         steps = [round(statistics.median(run[i] for run in runs)) for i in range(words - 1)]
         yield {"name": f"cp.async, tiles of {name}", "value": sum(steps[1:STEPS + 1]), "unit": "clk of the first pass",
-               "before the first": steps[0], "steps": steps[1:]}
+               "until three are asked for": steps[0], "steps": steps[1:]}
     device.free(before.pool)

@@ -21,8 +21,7 @@ static bool handsWork(std::span<const TimedInsn> region) {
   };
   return std::ranges::any_of(region, toEngine) &&
          std::ranges::all_of(region, [&](const TimedInsn &insn) {
-           return toEngine(insn) || insn.unit == Unit::Free ||
-                  (insn.unit >= Unit::Alu && insn.unit <= Unit::Double);
+           return toEngine(insn) || isPlain(insn.unit);
          });
 }
 

@@ -28,8 +28,7 @@ bool mayIdle(const TimedInsn &insn, const Insn &code) {
     return code.guard == kNoGuard && base.starts_with("mma");
   const bool exchanges =
       base == "vote" || base == "elect" || base == "activemask" || base == "shfl";
-  return !exchanges &&
-         (insn.unit == Unit::Free || (insn.unit >= Unit::Alu && insn.unit <= Unit::Double));
+  return !exchanges && isPlain(insn.unit);
 }
 
 /// What an operand that is read is for.
@@ -211,9 +210,8 @@ std::vector<uint8_t> TimedCode::ofProducts(const Kernel &kernel) const {
     for (uint32_t r : registers)
       derived[r] = sums[r] = true;
   const auto follows = [&](const TimedInsn &insn) {
-    const bool computes = insn.unit == Unit::Free || insn.unit == Unit::Shuffle ||
-                          insn.unit == Unit::Redux ||
-                          (insn.unit >= Unit::Alu && insn.unit <= Unit::Double);
+    const bool computes =
+        isPlain(insn.unit) || insn.unit == Unit::Shuffle || insn.unit == Unit::Redux;
     return insn.unit == Unit::MmaSync || insn.unit == Unit::TmemMove ||
            (computes && std::ranges::any_of(reads(insn), [&](uint32_t r) { return derived[r]; }));
   };
@@ -248,8 +246,8 @@ IdleCode TimedCode::idleCode(const Kernel &kernel) const {
     return {};
   constexpr uint32_t multiplies =
       1u << unsigned(TicketKind::Mma) | 1u << unsigned(TicketKind::Wgmma);
-  if (!kernel.callSites.empty() || !kernel.branchTargets.empty())
-    return {{}, multiplies, {}}; // blockStarts knows no other ways than those of bra
+  if (hasOtherWays(kernel))
+    return {{}, multiplies, {}};
   Needs needs(*this, kernel, ofProducts(kernel));
   IdleCode idle{needs.run(blockStarts(kernel)), multiplies, {}};
   for (uint8_t &one : idle.insns)

@@ -289,8 +289,7 @@ MachineCode findMachineCode(const ProgramImpl &program, const std::string &kerne
     code.note = "the listing of nvdisasm has no lines of '" + kernel + "'";
     return code;
   }
-  code.kernel = &found->second;
-  code.holder = std::shared_ptr<const MachineKernel>(module, code.kernel);
+  code.kernel = {module, &found->second}; // it lives as long as the module
   return code;
 }
 

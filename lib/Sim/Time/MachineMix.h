@@ -35,8 +35,7 @@ struct MachineKernel {
 
 /// Of one kernel; null where it is not known, and `note` says why.
 struct MachineCode {
-  std::shared_ptr<const MachineKernel> holder;
-  const MachineKernel *kernel = nullptr;
+  std::shared_ptr<const MachineKernel> kernel;
   std::string note;
 };
 

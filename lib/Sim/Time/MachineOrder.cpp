@@ -75,9 +75,8 @@ private:
     constexpr std::string_view more[] = {"vote", "elect", "activemask", "match",
                                          "bar",  "fence", "stack",      "alloca"};
     const bool fixed = std::ranges::any_of(more, [&](auto one) { return base.starts_with(one); });
-    const bool plain =
-        insn.unit == Unit::Free || (insn.unit >= Unit::Alu && insn.unit <= Unit::Double);
-    return plain && !fixed && !readsClock(kernel.code[pc].handler) ? Freedom::Free : Freedom::None;
+    const bool free = isPlain(insn.unit) && !fixed && !readsClock(kernel.code[pc].handler);
+    return free ? Freedom::Free : Freedom::None;
   }
 
   void after(uint32_t group, uint32_t other) {
@@ -205,8 +204,8 @@ std::vector<uint32_t> TimedCode::registersOfProducts() const {
 std::vector<uint32_t> TimedCode::sortAsMachine(Kernel &kernel, const MachineKernel &machine) const {
   std::vector<uint32_t> places(kernel.code.size());
   std::iota(places.begin(), places.end(), 0u);
-  if (!kernel.callSites.empty() || !kernel.branchTargets.empty())
-    return places; // blockStarts knows no other ways than those of bra
+  if (hasOtherWays(kernel))
+    return places;
   const std::vector<Insn> written = kernel.code;
   const std::vector<uint32_t> starts = blockStarts(kernel), inUse = registersOfProducts();
   for (size_t b = 0; b + 1 < starts.size(); ++b) {

@@ -388,9 +388,9 @@ double MemorySystem::latencyOf(const Touched &touched) const {
 }
 
 /// When the last byte arrives of a read that is through all queues at `end`. Some may be on their
-/// way to L2 for another: then no later than `most`, when nobody else had asked for them.
-double MemorySystem::arrivalOf(const Touched &touched, double end, double most) const {
-  return std::max(end + latencyOf(touched), std::min(touched.there, most));
+/// way to L2 for another: then no later than if nobody else had asked for them.
+double MemorySystem::arrivalOf(const Touched &touched, double end) const {
+  return std::max(end + latencyOf(touched), std::min(touched.there, end + deviceLatency));
 }
 
 /// The lines that the present read asked device memory for are there at `arrival`.
@@ -401,18 +401,37 @@ double MemorySystem::arrive(double arrival) {
   return arrival;
 }
 
-/// When lines arrive of which nobody has noted yet when they do.
-double MemorySystem::ask(Port &port, double now, std::span<const LineAccess> lines,
-                         Touched &touched) {
-  for (const LineAccess &access : lines)
-    touch(access, port, now, /*write=*/false, touched);
-  const double end = transfer(port, now, touched, false);
-  return arrivalOf(touched, end, end + deviceLatency);
+namespace {
+
+/// The lines of runs, one after the other.
+template <typename F> void forLines(std::span<const GlobalRun> runs, F &&f) {
+  for (const GlobalRun &run : runs)
+    for (uint64_t at = run.address, end = run.address + run.bytes; at < end;) {
+      const uint64_t line = at / kLineBytes, stop = std::min(end, (line + 1) * kLineBytes);
+      const unsigned first = unsigned(at % kLineBytes / kSectorBytes),
+                     last = unsigned((stop - 1) % kLineBytes / kSectorBytes);
+      f(LineAccess{line, (2u << last) - (1u << first)});
+      at = stop;
+    }
+}
+
+template <typename F> void forLines(std::span<const LineAccess> lines, F &&f) {
+  std::ranges::for_each(lines, f);
+}
+
+} // namespace
+
+/// When the last byte of what is read or written is through every queue. Sums up what it touches.
+template <typename Lines>
+double MemorySystem::pass(Port &port, double now, Lines lines, bool write, Touched &touched) {
+  forLines(lines, [&](const LineAccess &access) { touch(access, port, now, write, touched); });
+  return transfer(port, now, touched, write);
 }
 
 double MemorySystem::read(Port &port, double now, std::span<const LineAccess> lines) {
   Touched touched;
-  return arrive(ask(port, now, lines, touched));
+  const double end = pass(port, now, lines, /*write=*/false, touched);
+  return arrive(arrivalOf(touched, end));
 }
 
 /// Nearly normal, with mean 0 and deviation 1: the same for the same bits.
@@ -438,55 +457,33 @@ static double waitOf(uint64_t line, double spread) {
 MemorySystem::Arrival MemorySystem::load(Port &port, double now,
                                          std::span<const LineAccess> lines) {
   Touched touched;
-  const double arrival = ask(port, now, lines, touched);
+  const double arrival = arrivalOf(touched, pass(port, now, lines, /*write=*/false, touched));
   if (touched.missing <= 0 || arrival < now + deviceLatency)
     return {arrive(arrival), 0};
   const double behind = arrival - now - l2Latency, wait = behind * waitOf(lines[0].line, spread);
   return {arrive(now + l2Latency + std::min(behind, wait)), std::max(0.0, wait - behind)};
 }
 
-/// Each of the copies of a warp waits for itself, and who waits for all of them waits for the last
-/// (H100, micro: tiles). Those who share lines wait for the same.
+/// Each copy of a warp has a wait of its own, and who waits for all of them waits for the last (H100,
+/// micro: tiles). Lines that are on their way for another come when they come for that one.
 double MemorySystem::fill(Port &port, double now, std::span<const LineAccess> lines) {
   Touched touched;
-  for (const LineAccess &access : lines)
-    touch(access, port, now, /*write=*/false, touched);
-  const double end = transfer(port, now, touched, false);
-  const double arrival = arrivalOf(touched, end, never), inL2 = now + l2Latency;
+  const double end = pass(port, now, lines, /*write=*/false, touched), inL2 = now + l2Latency;
   const double wait = touched.missing > 0 ? waitOf(lines[0].line, spread) : 1;
-  return arrive(inL2 + (arrival - inL2) * wait);
+  const double own = inL2 + (end + latencyOf(touched) - inL2) * wait;
+  return arrive(std::max(own, touched.there));
 }
 
 /// What is written goes to device memory some time, as what was written before does now.
 double MemorySystem::write(Port &port, double now, std::span<const LineAccess> lines) {
   Touched touched;
-  for (const LineAccess &access : lines)
-    touch(access, port, now, /*write=*/true, touched);
-  return transfer(port, now, touched, true) + l2Latency;
+  return pass(port, now, lines, /*write=*/true, touched) + l2Latency;
 }
-
-namespace {
-
-/// The lines of runs, one after the other.
-template <typename F> void forLines(std::span<const GlobalRun> runs, F &&f) {
-  for (const GlobalRun &run : runs)
-    for (uint64_t at = run.address, end = run.address + run.bytes; at < end;) {
-      const uint64_t line = at / kLineBytes, stop = std::min(end, (line + 1) * kLineBytes);
-      const unsigned first = unsigned(at % kLineBytes / kSectorBytes),
-                     last = unsigned((stop - 1) % kLineBytes / kSectorBytes);
-      f(LineAccess{line, (2u << last) - (1u << first)});
-      at = stop;
-    }
-}
-
-} // namespace
 
 double MemorySystem::readRuns(Port &port, double now, double last, std::span<const GlobalRun> runs,
                               Touched touched) {
-  forLines(runs,
-           [&](const LineAccess &access) { touch(access, port, now, /*write=*/false, touched); });
-  const double end = std::max(last, transfer(port, now, touched, false));
-  return arrive(arrivalOf(touched, end, end + deviceLatency));
+  const double end = pass(port, now, runs, /*write=*/false, touched);
+  return arrive(arrivalOf(touched, std::max(last, end)));
 }
 
 double MemorySystem::read(Port &port, double now, double last, std::span<const GlobalRun> runs) {
@@ -499,9 +496,7 @@ void MemorySystem::prefetch(Port &port, double now, double last, std::span<const
 
 double MemorySystem::write(Port &port, double now, std::span<const GlobalRun> runs) {
   Touched touched;
-  forLines(runs,
-           [&](const LineAccess &access) { touch(access, port, now, /*write=*/true, touched); });
-  return transfer(port, now, touched, true);
+  return pass(port, now, runs, /*write=*/true, touched);
 }
 
 } // namespace fp4::sim

@@ -168,7 +168,8 @@ public:
     double when, late;
   };
   Arrival load(Port &port, double now, std::span<const LineAccess> lines);
-  /// ... of lines that no register waits for: a copy waits for as long as memory makes it wait.
+  /// ... for a `cp.async` of a warp: its wait deviates too, and may be longer than what comes behind
+  /// it takes.
   double fill(Port &port, double now, std::span<const LineAccess> lines);
   /// Blocks of the launch follow others, so that all of them together read memory in its order.
   void setInOrder() { inOrder = true; }
@@ -233,8 +234,9 @@ private:
   void touch(const LineAccess &access, const Port &port, double now, bool write, Touched &sum);
   uint32_t fetched(uint32_t sectors, uint32_t present, bool write) const;
   double latencyOf(const Touched &touched) const;
-  double arrivalOf(const Touched &touched, double end, double most) const;
-  double ask(Port &port, double now, std::span<const LineAccess> lines, Touched &touched);
+  double arrivalOf(const Touched &touched, double end) const;
+  template <typename Lines>
+  double pass(Port &port, double now, Lines lines, bool write, Touched &touched);
   double arrive(double arrival);
   double readRuns(Port &port, double now, double last, std::span<const GlobalRun> runs,
                   Touched touched);

@@ -71,7 +71,6 @@ void Recorder::addShared(const MemoryEvent &event) {
 void Recorder::onMemory(const MemoryEvent &event) {
   if (event.actor.ticket || event.proxy != Proxy::Generic || !event.laneMask)
     return;
-  any = true;
   write |= event.kind == AccessKind::Write;
   atomic |= event.kind == AccessKind::Atomic;
   strong |= event.order != MemOrder::Weak && event.scope != Scope::Cta;

@@ -19,12 +19,11 @@ public:
   void clear() {
     lines.clear();
     wavefronts = 0;
-    any = write = atomic = strong = false;
+    write = atomic = strong = false;
   }
 
   std::vector<LineAccess> lines; ///< of global memory
   uint32_t wavefronts = 0;       ///< of shared memory
-  bool any = false;
   bool write = false, atomic = false;
   bool strong = false; ///< beyond L1
 

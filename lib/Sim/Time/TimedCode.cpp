@@ -73,7 +73,7 @@ void addSpaces(const std::string &opcode, TimedInsn &timed) {
 }
 
 /// Branches and accesses by threads: nobody waits for one of them.
-bool isPlain(Unit unit, const std::string &opcode) {
+bool wakesNobody(Unit unit, const std::string &opcode) {
   constexpr std::string_view plain[] = {"bra", "brx",  "call", "ld.",      "ldu.",
                                         "st.", "atom", "red.", "ldmatrix", "stmatrix"};
   return (unit == Unit::Branch || unit == Unit::Memory) &&
@@ -107,7 +107,7 @@ void addProduct(const std::string &opcode, TimedInsn &timed) {
 
 /// What else the opcode says.
 void addDetails(const std::string &opcode, TimedInsn &timed) {
-  timed.mayWake = wakesOthers(timed.unit) && !isPlain(timed.unit, opcode);
+  timed.mayWake = wakesOthers(timed.unit) && !wakesNobody(timed.unit, opcode);
   timed.remote = timed.unit == Unit::Mbarrier && opcode.find("shared::cluster") != opcode.npos;
   timed.releases = timed.unit == Unit::Memory && releasesDevice(opcode);
   timed.fills = opcode.starts_with("cp.async");
@@ -363,8 +363,6 @@ uint32_t copiesOf(std::span<const TimedInsn> insns, std::span<const MachineCount
 uint8_t share(uint32_t count, uint32_t copies) {
   return uint8_t(std::min<uint32_t>((count + copies / 2) / copies, 255));
 }
-
-bool isArithmetic(Unit unit) { return unit >= Unit::Alu && unit <= Unit::Double; }
 
 } // namespace
 

@@ -64,6 +64,12 @@ enum class Unit : uint8_t {
   TmemMove,
 };
 
+/// It reads and writes registers, in a pipe of its scheduler.
+constexpr bool isArithmetic(Unit unit) { return unit >= Unit::Alu && unit <= Unit::Double; }
+
+/// ... or costs nothing.
+constexpr bool isPlain(Unit unit) { return unit == Unit::Free || isArithmetic(unit); }
+
 struct TimedInsn {
   Unit unit = Unit::Unknown;
   uint8_t count = 0;    ///< machine instructions
@@ -95,6 +101,11 @@ struct IdleCode {
 
 struct MachineKernel;
 struct MachineCount;
+
+/// Ways through the kernel that blockStarts does not know, which knows those of bra.
+inline bool hasOtherWays(const Kernel &kernel) {
+  return !kernel.callSites.empty() || !kernel.branchTargets.empty();
+}
 
 class TimedCode {
 public:

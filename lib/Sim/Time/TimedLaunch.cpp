@@ -52,7 +52,7 @@ TimedLaunch::TimedLaunch(Launch &launch, const hw::TargetModel &target, uint64_t
     : launch(launch), target(target), predictor(Predictor::of(*launch.options)),
       rates(target.name, predictor.gigahertz), machineCode(machineCodeOf(launch, predictor.mix)),
       before(launch.observer), kernel(launch.kernel),
-      code(*launch.program, sortedKernel(), machineCode.kernel),
+      code(*launch.program, sortedKernel(), machineCode.kernel.get()),
       registers(registersOf(launch.kernel->info, code, target, volume(launch.config.block))),
       residentBlocks(residentBlocksOf(target, volume(launch.config.block), sharedBytes, registers)),
       clusterSize(volume(launch.config.cluster)),
@@ -86,7 +86,7 @@ const Kernel &TimedLaunch::sortedKernel() {
   if (!machineCode.kernel)
     return *kernel;
   sorted = *kernel;
-  places = TimedCode(*launch.program, *kernel, machineCode.kernel)
+  places = TimedCode(*launch.program, *kernel, machineCode.kernel.get())
                .sortAsMachine(sorted, *machineCode.kernel);
   launch.kernel = &sorted;
   return sorted;

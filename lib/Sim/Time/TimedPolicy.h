@@ -69,7 +69,6 @@ private:
   double endOfThoseBefore(const Ticket &ticket, double least) const;
   double copyIn(const Ticket &ticket);
   double copyOut(const Ticket &ticket);
-  double product(const Ticket &ticket);
   double wgmma(const Ticket &ticket);
   double tmemCopy(const Ticket &ticket);
   double multiply(Multiprocessor &sm, const Ticket &ticket, double duration);

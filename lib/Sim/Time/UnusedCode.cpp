@@ -24,7 +24,7 @@ bool onlyComputes(const TimedInsn &insn, const Insn &code) {
   case Unit::Memory:
     return opcodeTable()[code.row].base == "ld" && !insn.bypassesL1 && !insn.releases;
   default:
-    return insn.unit >= Unit::Alu && insn.unit <= Unit::Double;
+    return isArithmetic(insn.unit);
   }
 }
 
@@ -80,8 +80,8 @@ private:
 } // namespace
 
 void TimedCode::findUnused(const Kernel &kernel) {
-  if (accumulators.empty() || !kernel.callSites.empty() || !kernel.branchTargets.empty())
-    return; // products are what matters; and blockStarts knows no other ways than those of bra
+  if (accumulators.empty() || hasOtherWays(kernel))
+    return; // products are what matters
   Wants wants(*this, kernel, accumulators);
   const std::vector<uint8_t> effective = wants.run(blockStarts(kernel));
   for (uint32_t pc = 0; pc < insns.size(); ++pc)
