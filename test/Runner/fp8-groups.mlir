@@ -2,6 +2,7 @@
 // RUN: fp4-runner %s --target=sm_90a --device=sim --check=strict --policy=delay --function=offsets | FileCheck %s
 // RUN: fp4-runner %s --target=sm_90a --device=sim --check=strict --policy=lazy --function=ranges | FileCheck %s
 // RUN: fp4-runner %s --target=sm_90a --device=sim --check=strict --policy=random --function=gaps | FileCheck %s
+// RUN: fp4-runner %s --target=sm_90a --device=sim --check=strict --policy=delay --function=whole | FileCheck %s
 // RUN: fp4-runner %s --target=sm_90a --device=sim --check=strict --policy=random --function=many | FileCheck %s --check-prefixes=TABLE,CHECK
 // RUN: fp4-runner %s --target=sm_90a --device=sim --check=strict --policy=random --function=split | FileCheck %s
 // RUN: fp4-runner %s --target=sm_90a --device=sim --check=strict --policy=delay --function=three | FileCheck %s
@@ -92,4 +93,13 @@ func.func @deep(%a: tensor<40x1280xf8E4M3FN>, %sa: tensor<40x10xf32>, %b: tensor
        fp4.plan = #fp4.plan<tile_product, tile = [64, 72, 256], cluster = [3, 1]>}
       : (tensor<40x1280xf8E4M3FN>, tensor<40x10xf32>, tensor<72x1280xf8E4M3FN>, tensor<1x10xf32>) -> tensor<40x72xbf16>
   return %y : tensor<40x72xbf16>
+}
+
+// 256 rows are whole tiles where there are no groups. The second group begins within one, and its tile reaches behind
+// the last row.
+func.func @whole(%a: tensor<256x256xf8E4M3FN>, %sa: tensor<256x2xf32>, %b: tensor<112x256xf8E4M3FN>, %sb: tensor<2x2xf32>)
+    -> tensor<256x56xbf16> {
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<fp8_block128>, groups = array<i64: 136, 120>}
+      : (tensor<256x256xf8E4M3FN>, tensor<256x2xf32>, tensor<112x256xf8E4M3FN>, tensor<2x2xf32>) -> tensor<256x56xbf16>
+  return %y : tensor<256x56xbf16>
 }

@@ -14,7 +14,6 @@
 #include "fp4/ISA/FragmentLayout.h"
 
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
-#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 using namespace fp4;
@@ -76,18 +75,6 @@ struct MatrixPlaces {
 
 Value rowLimit(OpBuilder &b, Location loc, pipe::GlobalType type, Value rows) {
   return rows ? rows : constantI32(b, loc, type.getShape()[0]);
-}
-
-/// What is a multiple of two by the arithmetic that it is computed with: the rows of tiles are,
-/// unless a table of groups says where they begin.
-bool isEven(Value value) {
-  if (APInt constant; matchPattern(value, m_ConstantInt(&constant)))
-    return !constant[0];
-  Operation *op = value.getDefiningOp();
-  if (isa_and_nonnull<arith::MulIOp>(op))
-    return isEven(op->getOperand(0)) || isEven(op->getOperand(1));
-  return isa_and_nonnull<arith::AddIOp>(op) && isEven(op->getOperand(0)) &&
-         isEven(op->getOperand(1));
 }
 
 struct LowerFragmentFactors : PipePattern<pipe::FragmentFactorsOp> {
@@ -189,7 +176,7 @@ private:
     pipe::GlobalType global = op.getGlobal().getType();
     bool isOfRows = op.getTransposed() && !op.getOneRow() && global.getShape()[1] == 1;
     return isOfRows && global.getElementType().isF32() && !op.getRows() &&
-           global.getShape()[0] % 2 == 0 && isEven(op.getRow());
+           global.getShape()[0] % 2 == 0 && isMultiple(op.getRow(), 2);
   }
 
   /// One access to the numbers of `row` and the next one; of the last two where these do not exist,

@@ -35,6 +35,8 @@
 
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
+#include "mlir/IR/Matchers.h"
+
 using namespace mlir;
 using namespace fp4;
 
@@ -374,6 +376,16 @@ Int32 fp4::groupOfThread(ImplicitLocOpBuilder &b, Operation *op, const KernelSta
 
 Int32 fp4::rowOfThread(Int32 thread) {
   return thread / kGroupThreads * kGroupRows + thread % kGroupThreads / 32 * 16 + thread % 32 / 4;
+}
+
+bool fp4::isMultiple(Value value, int64_t of) {
+  if (APInt constant; matchPattern(value, m_ConstantInt(&constant)))
+    return constant.getSExtValue() % of == 0;
+  Operation *op = value.getDefiningOp();
+  if (isa_and_nonnull<arith::MulIOp>(op))
+    return isMultiple(op->getOperand(0), of) || isMultiple(op->getOperand(1), of);
+  return isa_and_nonnull<arith::AddIOp>(op) && isMultiple(op->getOperand(0), of) &&
+         isMultiple(op->getOperand(1), of);
 }
 
 /// In the entry block, because a frame is as large as all its arrays.

@@ -21,6 +21,10 @@ Int32 groupOfThread(mlir::ImplicitLocOpBuilder &b, mlir::Operation *op, const Ke
 /// of all warpgroups of the role, 64 each.
 Int32 rowOfThread(Int32 thread);
 
+/// Whether `value` is a multiple of `of` by the arithmetic that it is computed with: the rows of tiles
+/// are, unless a table of groups says where they begin.
+bool isMultiple(mlir::Value value, int64_t of);
+
 /// An array of f32 in the frame of a thread, which LLVM keeps in registers where the numbers of its
 /// elements are constant.
 mlir::Value frameArray(mlir::ImplicitLocOpBuilder &b, const KernelState &state, int64_t count);

@@ -265,7 +265,7 @@ private:
     for (int64_t half : {0, 8})
       pointers.push_back(
           pointerTo(b, op.getA(), adaptor.getA(),
-                    hasWholeTiles(typeA) ? row + half : minimum(row + half, rows - 1), block));
+                    hasWholeTiles(op) ? row + half : minimum(row + half, rows - 1), block));
     Int32 rowB = Int32(b, adaptor.getColumn()) / pipe::kPromotedBlock + thread % 32 / kAhead;
     Int32 last = Int32(b, rowsOfBuffer(b, op.getLoc(), op.getB())) - 1;
     pointers.push_back(pointerTo(b, op.getB(), adaptor.getB(), minimum(rowB, last), block));
@@ -283,10 +283,13 @@ private:
                                 NVVM::ShflKind::idx, UnitAttr());
   }
 
-  /// Every tile has all of its rows, so that the rows of a thread are at constant distances.
-  static bool hasWholeTiles(pipe::GlobalType type) {
+  /// Every tile has all of its rows, so that the rows of a thread are at constant distances. Tiles of
+  /// groups begin at any row.
+  static bool hasWholeTiles(pipe::BlockScalesOp op) {
     constexpr int64_t mostRows = 256;
-    return !ShapedType::isDynamic(type.getShape()[0]) && type.getShape()[0] % mostRows == 0;
+    int64_t rows = op.getA().getType().getShape()[0];
+    return !ShapedType::isDynamic(rows) && rows % mostRows == 0 &&
+           isMultiple(op.getRow(), kGroupRows);
   }
 
   static Value pointerTo(ImplicitLocOpBuilder &b, Value global, Value base, Int32 row,
