@@ -148,7 +148,7 @@ LogicalResult fp4::checkAheadProduct(Operation *op, const KernelPlan &plan,
                                      const hw::TargetModel &target) {
   auto [m, n, k] = plan.tile;
   bool isNarrow = hasNarrowTile(cast<BlockScaledMatmulOp>(op));
-  bool fits = m == kNarrow || (m == kWide && mayBeWide(op) && !isNarrow);
+  bool fits = n == kRows && (m == kNarrow || (m == kWide && mayBeWide(op) && !isNarrow));
   int64_t unit = knownUnitOfDepth(cast<BlockScaledMatmulOp>(op), plan);
   if (!fits || k != kDepth || unit % kDepth)
     return misfit(
