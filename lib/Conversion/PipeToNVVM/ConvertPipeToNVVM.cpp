@@ -206,8 +206,8 @@ struct ConvertPipeToNVVM : fp4::impl::ConvertPipeToNVVMBase<ConvertPipeToNVVM> {
     target.markUnknownOpDynamicallyLegal([](Operation *) { return true; });
     target.addIllegalDialect<fp4::pipe::PipeDialect>();
     target.addIllegalOp<gpu::GPUFuncOp, gpu::ReturnOp>();
-    target.addDynamicallyLegalOp<vector::BitCastOp>(
-        [&](vector::BitCastOp op) { return converter.isLegal(op.getOperation()); });
+    target.addDynamicallyLegalOp<vector::BitCastOp, vector::ShuffleOp>(
+        [&](Operation *op) { return converter.isLegal(op); });
     return applyPartialConversion(kernel, target, std::move(patterns));
   }
 

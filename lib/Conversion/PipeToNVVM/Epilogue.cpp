@@ -483,6 +483,17 @@ struct ConvertBitCast : OpConversionPattern<vector::BitCastOp> {
   }
 };
 
+struct ConvertShuffle : OpConversionPattern<vector::ShuffleOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult matchAndRewrite(vector::ShuffleOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    rewriter.replaceOpWithNewOp<vector::ShuffleOp>(op, adaptor.getV1(), adaptor.getV2(),
+                                                   op.getMask());
+    return success();
+  }
+};
+
 } // namespace
 
 Value fp4::accumulatorLane(OpBuilder &b, Location loc, const KernelState &state) {
@@ -493,5 +504,5 @@ void fp4::populateEpiloguePatterns(const TypeConverter &converter, RewritePatter
                                    const KernelState &state) {
   patterns.add<LowerRead, LowerLaneHalf, LowerLoadFactors, LowerStore, LowerHadamardMatrix>(
       converter, patterns.getContext(), state);
-  patterns.add<ConvertBitCast>(converter, patterns.getContext());
+  patterns.add<ConvertBitCast, ConvertShuffle>(converter, patterns.getContext());
 }
