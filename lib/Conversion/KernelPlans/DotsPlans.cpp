@@ -14,14 +14,16 @@ using namespace fp4;
 /// are; more rows have more sums. On an H200 blocks of 64 threads are as fast as those of 128 for
 /// one to four rows (docs/Performance.md). A B200 is predicted to lose less in the last wave, and
 /// least with a warp to a block where one row is multiplied (docs/Performance/Blackwell.md).
-static KernelPlan proposeDots(Operation *op, const KernelPlan &, const hw::TargetModel &target) {
+static KernelPlan proposeDots(Operation *op, const KernelPlan &wish,
+                              const hw::TargetModel &target) {
   auto product = cast<BlockScaledMatmulOp>(op);
   int64_t rows =
       cast<RankedTensorType>(product.getLhs().getType()).getDimSize(0) / product.getNumGroups();
   KernelPlan plan = planOfFamily(KernelFamily::StreamDots);
   bool isVector = rows == 1 && target.hasFp4Convert;
-  plan.threads = isVector ? 32 : 64;
-  plan.resident = rows > 4 ? 6 : isVector ? 16 : 8;
+  plan.threads = wish.threads.value_or(isVector ? 32 : 64);
+  int64_t most = target.maxThreadsPerSM / std::max<int64_t>(*plan.threads, 1);
+  plan.resident = std::clamp<int64_t>(most, 1, rows > 4 ? 6 : isVector ? 16 : 8);
   return plan;
 }
 

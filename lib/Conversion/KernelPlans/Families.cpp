@@ -100,7 +100,11 @@ InFlightDiagnostic fp4::misfit(Operation *op, StringRef field, const Twine &must
                                const Twine &found) {
   InFlightDiagnostic diag = op->emitOpError() << "must have a plan whose '" << field << "' " << must
                                               << ", but got " << found;
-  diag.attachNote() << "leave '" << field << "' out, and fp4-plan-kernels decides it";
+  auto product = dyn_cast<BlockScaledMatmulOp>(op);
+  if (product && product.getStreamK() && field == "tile")
+    diag.attachNote() << "leave 'tile' out, and give 'stream_k' the rows and columns of such a tile";
+  else
+    diag.attachNote() << "leave '" << field << "' out, and fp4-plan-kernels decides it";
   return diag;
 }
 

@@ -35,8 +35,8 @@ func.func @split_groups(%a: tensor<64x512xf4E2M1FN>, %s: !s) {
 func.func @rows(%a: tensor<64x512xf4E2M1FN>, %s: !s) {
   %0 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, groups = array<i64: 24, 40>}
       : (tensor<64x512xf4E2M1FN>, !s, tensor<64x512xf4E2M1FN>, !s) -> tensor<64x32xbf16>
-  // expected-error @+2 {{attribute 'groups' must}}
-  // expected-note @+1 {{it holds the groups one after the other}}
+  // expected-error @+2 {{attribute 'groups' must add up to the rows of operand 'lhs', but got [24, 41]}}
+  // expected-note @+1 {{operand 'lhs' is 'tensor<64x512xf4E2M1FN>'; it holds the groups one after the other}}
   %1 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s {format = #fp4.format<nvfp4>, groups = array<i64: 24, 41>}
       : (tensor<64x512xf4E2M1FN>, !s, tensor<64x512xf4E2M1FN>, !s) -> tensor<64x32xbf16>
   return

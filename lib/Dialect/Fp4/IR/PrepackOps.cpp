@@ -16,6 +16,16 @@ using namespace fp4::verify;
 // weight_layout
 //===----------------------------------------------------------------------===//
 
+/// "1, 3, ?"
+static std::string printedShape(ArrayRef<int64_t> shape) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  llvm::interleaveComma(shape, os, [&](int64_t size) {
+    ShapedType::isDynamic(size) ? os << '?' : os << size;
+  });
+  return text;
+}
+
 LogicalResult WeightLayoutAttr::verifyEncoding(ArrayRef<int64_t> shape, Type elementType,
                                                function_ref<InFlightDiagnostic()> emitError) const {
   if (!elementType) // the parser asks even after it has reported that it found none
@@ -32,7 +42,8 @@ LogicalResult WeightLayoutAttr::verifyEncoding(ArrayRef<int64_t> shape, Type ele
   return withNote(emitError() << "weight layout " << *this // weight_layout (C2)
                               << " expects static dimensions, rows and columns of tiles of "
                               << hw::weightTileBytes(16) << ", " << hw::weightTileBytes(32)
-                              << " or " << hw::byteTileBytes << " bytes, but got [" << shape << "]",
+                              << " or " << hw::byteTileBytes << " bytes, but got ["
+                              << printedShape(shape) << "]",
                   "fp4.prepack gives such a tensor: N / 128 x K / 64 tiles, or K / 128 beside "
                   "activations of f8E4M3FN");
 }
@@ -207,7 +218,8 @@ LogicalResult PrepackOp::verify() {
     return diag;
   }
   if (failed(verifyRowMajor(scales)) || // prepack (C4)
-      failed(verifyType(scales, scalesOf(data.type, getFormat()))))
+      failed(verifyType(scales, scalesOf(data.type, getFormat()),
+                        "'format' says their type and how many there are")))
     return failure();
   return verifyType(packed, isBytes ? tilesOf(data.type, hw::byteTileBytes) // prepack (C5)
                                     : prepackedType(data.type, getFormat()));

@@ -182,8 +182,9 @@ LogicalResult verify::verifyGroups(const Checked &input, std::optional<ArrayRef<
   auto exceeds = [&](int64_t rows) { return rows > input.type.getDimSize(0); };
   if (input.type.isDynamicDim(0) || llvm::any_of(*groups, exceeds) ||
       llvm::sum_of(*groups) != input.type.getDimSize(0)) {
-    auto diag = must("add up to the rows of 'input'");
-    diag.attachNote() << "'input' is " << input.type << "; it holds the groups one after the other";
+    auto diag = must("add up to the rows of " + input.what);
+    diag.attachNote() << input.what << " is " << input.type
+                      << "; it holds the groups one after the other";
     return diag;
   }
   if (llvm::all_of(*groups, [&](int64_t rows) { return rows % multiple == 0; }))
