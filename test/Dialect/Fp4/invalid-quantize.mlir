@@ -586,3 +586,14 @@ func.func @quantize_wide_data(%x: tensor<32x32xbf16>) {
       : (tensor<32x32xbf16>) -> (tensor<32x32xf8E4M3FN>, tensor<32x1xf8E8M0FNU>)
   return
 }
+
+// -----
+
+// quantize (C5)
+func.func @per_row_without_amax(%x: tensor<4x32xbf16>) {
+  // expected-error @+2 {{expects no attribute 'per_row' for format mxfp8_e4m3, but got one}}
+  // expected-note @+1 {{format mxfp8_e4m3 has no tensor scale; remove the attribute or use format nvfp4}}
+  %q, %s = fp4.quantize %x {format = #fp4.format<mxfp8_e4m3>, recipe = #fp4.recipe<mxfp8_e4m3_floor>, per_row}
+      : (tensor<4x32xbf16>) -> (tensor<4x32xf8E4M3FN>, tensor<4x1xf8E8M0FNU>)
+  return
+}

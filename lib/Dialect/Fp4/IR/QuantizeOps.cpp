@@ -158,27 +158,28 @@ static LogicalResult verifyRecipe(Operation *op, const numerics::Recipe &recipe,
   return diag;
 }
 
-/// An amax goes with a tensor scale and only with it. It is one number, one per group, or of type
-/// `perRow`, one for each row of the output.
+/// An amax goes with a tensor scale and only with it. It is one number, one per group, or, of an
+/// operation with `per_row`, of type `perRow`: one for each row of the output.
 static LogicalResult verifyAmax(Operation *op, Value amax, const numerics::Recipe &recipe,
                                 std::optional<ArrayRef<int64_t>> groups = {},
                                 RankedTensorType perRow = {}) {
   bool expected = numerics::hasTensorScale(recipe);
   if (expected && amax && perRow)
     return verifyType(operand(op, "amax", amax), perRow);
-  if (expected == static_cast<bool>(amax))
+  if (expected == static_cast<bool>(amax) && !perRow)
     return amax ? verifyAmaxType(operand(op, "amax", amax), groups) : success();
   bool nvfp4 = numerics::hasE4M3Scales(recipe.format);
   std::string what = nvfp4 && !expected ? "recipe " + std::string(recipe.name)
                                         : "format " + std::string(stringify(recipe.format));
+  StringRef surplus = amax ? "operand 'amax'" : "attribute 'per_row'";
   auto diag = op->emitOpError("expects ")
-              << (expected ? "" : "no ") << "operand 'amax' for " << what << ", but got "
-              << (expected ? "none" : "one");
+              << (expected ? "operand 'amax'" : "no " + surplus.str()) << " for " << what
+              << ", but got " << (expected ? "none" : "one");
   if (expected)
     diag.attachNote() << "compute it with fp4.amax; a constant 2688.0 makes the tensor scale 1";
   else
-    diag.attachNote() << what << " has no tensor scale; remove the operand"
-                      << (nvfp4 ? "" : " or use format nvfp4");
+    diag.attachNote() << what << " has no tensor scale; remove the "
+                      << surplus.split(' ').first << (nvfp4 ? "" : " or use format nvfp4");
   return diag;
 }
 

@@ -281,8 +281,9 @@ int64_t ChannelType::getStageSize() const {
 MemRefType fp4::pipe::getBufferType(GlobalType type) {
   Builder builder(type.getContext());
   Type element = type.getElementType();
+  bool isByte = isScaleElementType(element) || isByteElementType(element);
   if (type.getRank() < 2)
-    return MemRefType::get(type.getShape(), element);
+    return MemRefType::get(type.getShape(), isByte ? builder.getI8Type() : element);
   if (type.isScales())
     return MemRefType::get(
         hw::bufferShape({type.getShape(), 8, /*tiledScales=*/true}, hw::RowPitch::Padded),
@@ -293,9 +294,7 @@ MemRefType fp4::pipe::getBufferType(GlobalType type) {
   if (isa<Float4E2M1FNType>(element))
     return MemRefType::get(hw::bufferShape({type.getShape(), 4}, hw::RowPitch::Padded),
                            builder.getI8Type());
-  if (isScaleElementType(element) || isByteElementType(element))
-    return MemRefType::get(type.getShape(), builder.getI8Type());
-  return MemRefType::get(type.getShape(), element);
+  return MemRefType::get(type.getShape(), isByte ? builder.getI8Type() : element);
 }
 
 //===----------------------------------------------------------------------===//
