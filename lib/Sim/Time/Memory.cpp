@@ -406,13 +406,7 @@ namespace {
 /// The lines of runs, one after the other.
 template <typename F> void forLines(std::span<const GlobalRun> runs, F &&f) {
   for (const GlobalRun &run : runs)
-    for (uint64_t at = run.address, end = run.address + run.bytes; at < end;) {
-      const uint64_t line = at / kLineBytes, stop = std::min(end, (line + 1) * kLineBytes);
-      const unsigned first = unsigned(at % kLineBytes / kSectorBytes),
-                     last = unsigned((stop - 1) % kLineBytes / kSectorBytes);
-      f(LineAccess{line, (2u << last) - (1u << first)});
-      at = stop;
-    }
+    sim::forLines(run.address, run.address + run.bytes, f);
 }
 
 template <typename F> void forLines(std::span<const LineAccess> lines, F &&f) {

@@ -91,6 +91,17 @@ struct LineAccess {
   bool operator==(const LineAccess &) const = default;
 };
 
+/// Calls `f` with each line of the addresses from `begin` to `end`, and its sectors.
+template <typename F> void forLines(uint64_t begin, uint64_t end, F &&f) {
+  while (begin < end) {
+    const uint64_t line = begin / kLineBytes, stop = std::min(end, (line + 1) * kLineBytes);
+    const unsigned first = unsigned(begin % kLineBytes / kSectorBytes),
+                   last = unsigned((stop - 1) % kLineBytes / kSectorBytes);
+    f(LineAccess{line, (2u << last) - (1u << first)});
+    begin = stop;
+  }
+}
+
 class L1Cache {
 public:
   void resize(uint64_t bytes);

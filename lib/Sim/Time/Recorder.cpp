@@ -6,22 +6,15 @@
 namespace fp4::sim {
 
 void Recorder::addRun(uint64_t begin, uint64_t end) {
-  while (begin < end) {
-    const uint64_t line = begin / kLineBytes, stop = std::min(end, (line + 1) * kLineBytes);
-    const unsigned first = unsigned(begin % kLineBytes / kSectorBytes),
-                   last = unsigned((stop - 1) % kLineBytes / kSectorBytes);
-    const uint32_t sectors = (2u << last) - (1u << first);
-    constexpr size_t near = 4; // lanes mostly go up
-    bool found = false;
-    for (size_t i = lines.size(); i > 0 && i + near > lines.size() && !found; --i)
-      if (lines[i - 1].line == line) {
-        lines[i - 1].sectors |= sectors;
-        found = true;
+  constexpr size_t near = 4; // lanes mostly go up
+  forLines(begin, end, [&](const LineAccess &access) {
+    for (size_t i = lines.size(); i > 0 && i + near > lines.size(); --i)
+      if (lines[i - 1].line == access.line) {
+        lines[i - 1].sectors |= access.sectors;
+        return;
       }
-    if (!found)
-      lines.push_back({line, sectors});
-    begin = stop;
-  }
+    lines.push_back(access);
+  });
 }
 
 void Recorder::addGlobal(const MemoryEvent &event) {
