@@ -22,8 +22,8 @@ static KernelPlan proposeDots(Operation *op, const KernelPlan &wish,
   KernelPlan plan = planOfFamily(KernelFamily::StreamDots);
   bool isVector = rows == 1 && target.hasFp4Convert;
   plan.threads = wish.threads.value_or(isVector ? 32 : 64);
-  int64_t most = target.maxThreadsPerSM / std::max<int64_t>(*plan.threads, 1);
-  plan.resident = std::clamp<int64_t>(most, 1, rows > 4 ? 6 : isVector ? 16 : 8);
+  plan.resident = std::clamp<int64_t>(mostBlocksOf(*plan.threads, target), 1,
+                                      rows > 4 ? 6 : isVector ? 16 : 8);
   return plan;
 }
 

@@ -182,6 +182,10 @@ LogicalResult fp4::checkTiling(Operation *op, const KernelPlan &plan, const hw::
   return checkThreads(op, roles.getNumThreads(), *plan.resident, target);
 }
 
+int64_t fp4::mostBlocksOf(int64_t threads, const hw::TargetModel &target) {
+  return std::min<int64_t>(target.maxThreadsPerSM / threads, target.maxCtasPerSM);
+}
+
 LogicalResult fp4::checkThreads(Operation *op, int64_t threads, int64_t resident,
                                 const hw::TargetModel &target) {
   std::string on = (" on " + StringRef(target.name)).str();
@@ -189,7 +193,7 @@ LogicalResult fp4::checkThreads(Operation *op, int64_t threads, int64_t resident
     return misfit(op, "threads",
                   "are a multiple of 32 up to " + Twine(target.maxThreadsPerCta) + on,
                   Twine(threads));
-  int64_t most = std::min<int64_t>(target.maxThreadsPerSM / threads, target.maxCtasPerSM);
+  int64_t most = mostBlocksOf(threads, target);
   if (resident > most)
     return misfit(op, "resident",
                   "is at most " + Twine(most) + " for " + Twine(threads) + " threads" + on,

@@ -225,6 +225,8 @@ llvm::LogicalResult checkTiling(mlir::Operation *op, const KernelPlan &plan,
                                 llvm::ArrayRef<pipe::Engine> engines,
                                 RoleRules rules = tensorMemoryRules);
 
+/// Blocks of `threads` that a multiprocessor can hold.
+int64_t mostBlocksOf(int64_t threads, const hw::TargetModel &target);
 /// A thread block can have `threads`, and a multiprocessor can hold `resident` of them.
 llvm::LogicalResult checkThreads(mlir::Operation *op, int64_t threads, int64_t resident,
                                  const hw::TargetModel &target);

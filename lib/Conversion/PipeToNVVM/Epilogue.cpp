@@ -367,7 +367,6 @@ private:
   LogicalResult storeScales(fp4::pipe::StoreOp op, OpAdaptor adaptor,
                             ConversionPatternRewriter &rewriter) const {
     Location loc = op.getLoc();
-    fp4::pipe::GlobalType dest = op.getDest().getType();
     auto constant = [&](int64_t value) { return fp4::constantI32(rewriter, loc, value); };
     Value row = arith::AddIOp::create(rewriter, loc, adaptor.getRow(),
                                       fp4::accumulatorLane(rewriter, loc, state));
@@ -472,24 +471,16 @@ private:
 };
 
 /// Elements of 8 bits are bytes from here on.
-struct ConvertBitCast : OpConversionPattern<vector::BitCastOp> {
-  using OpConversionPattern::OpConversionPattern;
+template <typename OpT> struct ConvertElements : OpConversionPattern<OpT> {
+  using OpConversionPattern<OpT>::OpConversionPattern;
 
-  LogicalResult matchAndRewrite(vector::BitCastOp op, OpAdaptor adaptor,
+  LogicalResult matchAndRewrite(OpT op, typename OpT::Adaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
-    Type type = getTypeConverter()->convertType(op.getType());
-    rewriter.replaceOpWithNewOp<vector::BitCastOp>(op, type, adaptor.getSource());
-    return success();
-  }
-};
-
-struct ConvertShuffle : OpConversionPattern<vector::ShuffleOp> {
-  using OpConversionPattern::OpConversionPattern;
-
-  LogicalResult matchAndRewrite(vector::ShuffleOp op, OpAdaptor adaptor,
-                                ConversionPatternRewriter &rewriter) const override {
-    rewriter.replaceOpWithNewOp<vector::ShuffleOp>(op, adaptor.getV1(), adaptor.getV2(),
-                                                   op.getMask());
+    FailureOr<Operation *> converted = convertOpResultTypes(
+        op, adaptor.getOperands(), *this->getTypeConverter(), rewriter);
+    if (failed(converted))
+      return failure();
+    rewriter.replaceOp(op, *converted);
     return success();
   }
 };
@@ -504,5 +495,6 @@ void fp4::populateEpiloguePatterns(const TypeConverter &converter, RewritePatter
                                    const KernelState &state) {
   patterns.add<LowerRead, LowerLaneHalf, LowerLoadFactors, LowerStore, LowerHadamardMatrix>(
       converter, patterns.getContext(), state);
-  patterns.add<ConvertBitCast, ConvertShuffle>(converter, patterns.getContext());
+  patterns.add<ConvertElements<vector::BitCastOp>, ConvertElements<vector::ShuffleOp>>(
+      converter, patterns.getContext());
 }

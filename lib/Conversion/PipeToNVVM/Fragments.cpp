@@ -34,7 +34,6 @@
 #include "fp4/ISA/SmemDescriptor.h"
 
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
-
 #include "mlir/IR/Matchers.h"
 
 using namespace mlir;

@@ -171,15 +171,15 @@ static LogicalResult verifyAmax(Operation *op, Value amax, const numerics::Recip
   bool nvfp4 = numerics::hasE4M3Scales(recipe.format);
   std::string what = nvfp4 && !expected ? "recipe " + std::string(recipe.name)
                                         : "format " + std::string(stringify(recipe.format));
-  StringRef surplus = amax ? "operand 'amax'" : "attribute 'per_row'";
+  bool isAmax = expected || amax;
   auto diag = op->emitOpError("expects ")
-              << (expected ? "operand 'amax'" : "no " + surplus.str()) << " for " << what
-              << ", but got " << (expected ? "none" : "one");
+              << (expected ? "" : "no ") << (isAmax ? "operand 'amax'" : "attribute 'per_row'")
+              << " for " << what << ", but got " << (expected ? "none" : "one");
   if (expected)
     diag.attachNote() << "compute it with fp4.amax; a constant 2688.0 makes the tensor scale 1";
   else
     diag.attachNote() << what << " has no tensor scale; remove the "
-                      << surplus.split(' ').first << (nvfp4 ? "" : " or use format nvfp4");
+                      << (isAmax ? "operand" : "attribute") << (nvfp4 ? "" : " or use format nvfp4");
   return diag;
 }
 
