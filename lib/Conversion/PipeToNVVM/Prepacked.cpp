@@ -321,10 +321,10 @@ bool ProductLoop::add(Operation &op) {
 
 /// Of other products, or of tiles that may not exist, none goes on. An iteration has several tiles:
 /// the registers with the weights of one are written again while the tensor core reads those of
-/// another. Products of 128 columns were faster that way, those of 16 where there are many stages,
-/// and those of 64 slower (docs/Performance.md).
+/// another. Products of 32 columns and more are faster that way, and those of 16 where there are many
+/// stages (docs/Performance/WeightProducts.md).
 static std::optional<ProductLoop> findProductLoop(scf::ForOp loop) {
-  constexpr int64_t fewestStages = 3, fewestTiles = 2, fewestOfMany = 128;
+  constexpr int64_t fewestStages = 3, fewestTiles = 2, fewestOfMany = 32;
   constexpr int64_t mostOfFew = 16, fewestStagesOfFew = 6;
   ProductLoop found;
   found.loop = loop;
