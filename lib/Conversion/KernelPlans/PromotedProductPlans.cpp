@@ -43,8 +43,11 @@ static constexpr int64_t kMultiplyAdds = 4096, kFeedBytes = 48, kTileCycles = 15
 /// Cycles that a tall tile gains where its results leave through shared memory, and that a k tile
 /// takes longer with three stages than with four; and columns of the narrowest box.
 static constexpr int64_t kStoreCycles = 1200, kThirdStageCycles = 40, kStoredColumns = 32;
-/// Tiles of a block from which on a wide tile gains more by such stores than by a fifth stage.
-static constexpr int64_t kFewestStoredTiles = 4;
+/// Tiles of a block from which on a wide tile gains more by such stores than by a fifth stage, and
+/// what it then takes beside its k tiles. A tall tile takes less, and more for each k tile; panels of
+/// so many of them write longer pieces of rows at a time.
+static constexpr int64_t kFewestStoredTiles = 4, kStoredTileCycles = 1300,
+                         kStoredTallTileCycles = 900, kStoredTallCycles = 1230, kStoredPanel = 8;
 
 /// The same of tiles of many rows, whose scales are in shared memory. Two warpgroups hide each
 /// other's waits, and sums of whole boxes select few scales. A k tile of a tall tile, in groups
@@ -121,12 +124,31 @@ static bool hasMany(const MatmulSize &size, int64_t m, int64_t n) {
          size.k % (pipe::kPromotedBlock * kBlocksOfScales) == 0;
 }
 
-static int64_t cyclesOfMany(const MatmulSize &size, int64_t m, int64_t n) {
+/// Results of a tile of many leave through shared memory, where its product may have such stores.
+static bool isStored(const MatmulSize &size, int64_t m, int64_t n, const hw::TargetModel &target) {
+  int64_t tiles = tilesAlongM(size, m) * llvm::divideCeil(size.n, n);
+  int64_t lost = llvm::divideCeil(size.k, kTileK) * kThirdStageCycles;
+  if (m > kMostPartRows)
+    return tiles > target.multiprocessors && lost < kStoreCycles;
+  return m == kMostPartRows && n > kMostPartRows &&
+         tiles > kFewestStoredTiles * target.multiprocessors;
+}
+
+/// Tiles that begin in the midst of half a block of scales gain nothing by their stores: every 8
+/// columns select one of two scales.
+static int64_t cyclesOfMany(const MatmulSize &size, int64_t m, int64_t n,
+                            const hw::TargetModel &target) {
   int64_t multiply = m * n * kTileK / kMultiplyAdds, feed = (m + n) * kTileK / kManyFeedBytes;
   int64_t tall = size.groups.empty() ? kTallCycles : kGroupedTallCycles;
   if (m > kMostPartRows)
     multiply = multiply * tall / (m * kMostPartRows * kTileK / kMultiplyAdds);
-  return int64_t(llvm::divideCeil(size.k, kTileK)) * std::max(multiply, feed) + kManyTileCycles;
+  int64_t kTiles = llvm::divideCeil(size.k, kTileK), ofKTile = std::max(multiply, feed);
+  int64_t cycles = kTiles * ofKTile + kManyTileCycles;
+  if (n % (pipe::kPromotedBlock / 2) || !isStored(size, m, n, target))
+    return cycles;
+  bool isTall = m > kMostPartRows;
+  return std::min(cycles, isTall ? kTiles * kStoredTallCycles + kStoredTallTileCycles
+                                 : kTiles * ofKTile + kStoredTileCycles);
 }
 
 static int64_t wavesOf(const MatmulSize &size, int64_t m, int64_t n,
@@ -139,7 +161,7 @@ static int64_t cyclesOf(const MatmulSize &size, int64_t m, int64_t n, int64_t de
                         const hw::TargetModel &target) {
   int64_t waves = wavesOf(size, m, n, target);
   if (hasMany(size, m, n))
-    return waves * cyclesOfMany(size, m, n);
+    return waves * cyclesOfMany(size, m, n, target);
   int64_t multiply = m * n * kTileK / kMultiplyAdds, feed = (m + n) * kTileK / kFeedBytes;
   int64_t wait = waitOf(m, n, depth, multiply);
   int64_t deep = llvm::divideCeil(size.k, kTileK * size.splits);
@@ -215,16 +237,15 @@ static std::array<int64_t, 3> chooseTile(const KernelPlan &wish, const MatmulSiz
 }
 
 /// Stages that fit, as a power of two: the stage of a k tile is then its lower bits, which a
-/// warpgroup has sooner than the remainder of a division. Wide tiles wait for their loads, and have
-/// them all; so do others that `takeAll`, for which more stages gain more (docs/Performance.md).
+/// warpgroup has sooner than the remainder of a division. Tiles that `takeAll` gain more from more
+/// stages (docs/Performance/Fp8Products.md).
 static int64_t chooseStages(const std::array<int64_t, 3> &tile, int64_t otherBytes, bool takeAll,
                             const hw::TargetModel &target) {
   constexpr int64_t most = 16, ofBarriers = 1024, ofScales = 16; // of a row, and of 8 for B
   int64_t room = target.sharedBytesPerCta - ofBarriers - otherBytes;
   int64_t bytes = (tile[0] + tile[1]) * tile[2] + (tile[0] + 8) * ofScales;
   int64_t stages = std::clamp<int64_t>(room / bytes, 1, most);
-  bool isWide = tile[0] == kMostPartRows && tile[1] > kMostPartRows;
-  return isWide || takeAll ? stages : int64_t(llvm::bit_floor(uint64_t(stages)));
+  return takeAll ? stages : int64_t(llvm::bit_floor(uint64_t(stages)));
 }
 
 pipe::WorkScheduleAttrInterface fp4::rasterOfTiles(MLIRContext *context,
@@ -265,13 +286,8 @@ static bool isStagingBetter(BlockScaledMatmulOp product, const KernelPlan &wish,
   auto roles = dyn_cast_or_null<pipe::RolePlanAttr>(wish.roles);
   if (wish.store || (roles && !roles.getDriver(pipe::Engine::BulkStore)))
     return wish.store == ResultStore::Tma;
-  auto [m, n, k] = plan.tile;
-  int64_t tiles = tilesAlongM(size, m) * llvm::divideCeil(size.n, n);
-  int64_t lost = llvm::divideCeil(size.k, kTileK) * kThirdStageCycles;
-  bool gains = m > kMostPartRows ? tiles > target.multiprocessors && lost < kStoreCycles
-                                 : m == kMostPartRows && n > kMostPartRows &&
-                                       tiles > kFewestStoredTiles * target.multiprocessors;
-  return gains && whyNotStaged(product, plan.tile).first.empty();
+  return isStored(size, plan.tile[0], plan.tile[1], target) &&
+         whyNotStaged(product, plan.tile).first.empty();
 }
 
 /// Products whose blocks have one tile each may lose where the next launch begins early
@@ -319,8 +335,15 @@ KernelPlan fp4::proposePromotedProduct(Operation *op, const KernelPlan &wish,
   bool isTallBeside = plan.store && plan.tile[0] > kMostPartRows;
   if (plan.store)
     otherBytes += plan.tile[0] * plan.tile[1] * size.resultBytes;
-  plan.stages = chooseStages(plan.tile, otherBytes, areBeside || isTallBeside, target);
-  plan.schedule = rasterOfTiles(op->getContext(), plan.tile, size, target);
+  // Wide tiles wait for their loads, but those of groups have the search for their rows besides.
+  bool isWide = plan.tile[0] == kMostPartRows && plan.tile[1] > kMostPartRows;
+  bool takeAll = areBeside || isTallBeside || (isWide && size.groups.empty());
+  plan.stages = chooseStages(plan.tile, otherBytes, takeAll, target);
+  auto tilesN = int64_t(llvm::divideCeil(size.n, plan.tile[1]));
+  plan.schedule = isTallBeside && size.groups.empty()
+                      ? pipe::StaticPersistentAttr::get(op->getContext(), pipe::Raster::Panels,
+                                                        std::min(kStoredPanel, tilesN))
+                      : rasterOfTiles(op->getContext(), plan.tile, size, target);
   // One warpgroup has enough registers, but ptxas knows the warps that ask for more to be converged.
   plan.roles = fragmentRoles(op->getContext(), plan.tile[0] > 64 ? 2 : 1,
                              sharesOf(product, wish.orElse(plan)), plan.store == ResultStore::Tma);

@@ -91,7 +91,7 @@ func.func @tall(%a: tensor<256x512xf8E4M3FN>, %sa: tensor<256x4xf32>, %b: tensor
 
 // Many tiles along m are taken in panels along n, so that tiles that run at a time share rows of A. Wide tiles,
 // of which a block has many, leave through shared memory. Groups of which few rows are expected have the tiles
-// that fill the last wave best, and stay with a fifth stage.
+// that fill the last wave best, and four stages of the five that fit.
 !a = tensor<32768x2048xf8E4M3FN>
 !sa = tensor<32768x16xf32>
 !b = tensor<16384x2048xf8E4M3FN>
@@ -105,9 +105,29 @@ func.func @contiguous(%a: !a, %sa: !sa, %b: !b, %sb: !sb, %o: tensor<5xi64>) -> 
 }
 
 // CHECK-LABEL: func.func @few
-// CHECK: tile = [128, 160, 128], schedule = #pipe.static_persistent<along_m>, {{.*}} stages = 5
+// CHECK: tile = [128, 160, 128], schedule = #pipe.static_persistent<along_m>, {{.*}} stages = 4
 func.func @few(%a: tensor<4096x2048xf8E4M3FN>, %sa: tensor<4096x16xf32>, %b: !b, %sb: !sb, %o: tensor<4x2xi64>) -> tensor<4096x4096xbf16> {
   %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb offsets %o {format = #fp4.format<fp8_block128>, expected_rows = 256 : i64}
       : (tensor<4096x2048xf8E4M3FN>, tensor<4096x16xf32>, !b, !sb, tensor<4x2xi64>) -> tensor<4096x4096xbf16>
   return %y : tensor<4096x4096xbf16>
+}
+
+// -----
+
+// Results of short products leave through shared memory. Wide tiles then take less than tall ones where they fill
+// waves; tall ones are taken in panels, so that tiles that run at a time write longer pieces of rows.
+// CHECK-LABEL: func.func @short_wide
+// CHECK: tile = [128, 192, 128], store = tma, schedule = #pipe.static_persistent<along_m>, {{.*}} stages = 4
+func.func @short_wide(%a: tensor<4096x1536xf8E4M3FN>, %sa: tensor<4096x12xf32>, %b: tensor<24576x1536xf8E4M3FN>, %sb: tensor<192x12xf32>) -> tensor<4096x24576xbf16> {
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<fp8_block128>}
+      : (tensor<4096x1536xf8E4M3FN>, tensor<4096x12xf32>, tensor<24576x1536xf8E4M3FN>, tensor<192x12xf32>) -> tensor<4096x24576xbf16>
+  return %y : tensor<4096x24576xbf16>
+}
+
+// CHECK-LABEL: func.func @short_tall
+// CHECK: tile = [256, 128, 128], store = tma, schedule = #pipe.static_persistent<panels<8>>, {{.*}} stages = 3
+func.func @short_tall(%a: tensor<4096x512xf8E4M3FN>, %sa: tensor<4096x4xf32>, %b: tensor<32768x512xf8E4M3FN>, %sb: tensor<256x4xf32>) -> tensor<4096x32768xbf16> {
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<fp8_block128>}
+      : (tensor<4096x512xf8E4M3FN>, tensor<4096x4xf32>, tensor<32768x512xf8E4M3FN>, tensor<256x4xf32>) -> tensor<4096x32768xbf16>
+  return %y : tensor<4096x32768xbf16>
 }
