@@ -283,6 +283,9 @@ def hopper_weights():
     # Four k tiles are written out, as above.
     ahead = weights("f8E4M3FN", "prepacked", 1, "128ahead", 256, 1024)
     yield wgmma("prepacked mxfp4 weights x f8E4M3FN, converted ahead", ahead, 1, "stages = 3", 130)
+    for split, what in ((1, ""), (2, ", ranges of K in a cluster")):
+        fast = weights("f8E4M3FN", "fast", split, "8", 384, 1024)
+        yield wgmma(f"prepacked mxfp4 weights x f8E4M3FN, fast accumulation{what}", fast, split, rows=(5, 13))
     # The second tile of rows is not whole, which splits the warps that store it.
     shared = weights("bf16", "prepacked", 1, "32", 384, 1024, m=37)
     shared = shared.replace("split_k = 1 : i64", "stream_k = array<i64: 2, 32, 128>")

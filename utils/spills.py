@@ -34,7 +34,10 @@ OPERANDS = {
     "bf16_nvfp4": ("nvfp4", "bf16", False), "bf16_mxfp4": ("mxfp4", "bf16", False),
     "bf16_packed_nvfp4": ("nvfp4", "bf16", True), "bf16_packed_mxfp4": ("mxfp4", "bf16", True),
     "f16_packed_nvfp4": ("nvfp4", "f16", True), "packed_nvfp4": ("nvfp4", "", True), "packed_mxfp4": ("mxfp4", "", True),
-    "e4m3_mxfp4": ("mxfp4", "f8E4M3FN", False), "e4m3_packed_mxfp4": ("mxfp4", "f8E4M3FN", True)}
+    "e4m3_mxfp4": ("mxfp4", "f8E4M3FN", False), "e4m3_packed_mxfp4": ("mxfp4", "f8E4M3FN", True),
+    "e4m3_fast_mxfp4": ("mxfp4", "f8E4M3FN", True)}
+#: Those whose sums stay in the tensor core.
+FAST = ("e4m3_fast_mxfp4",)
 #: M, N, K and what else: several groups whose rows the program or the device has, ranges of K.
 FORMS = {
     "8_rows": (8, 8192, 8192, ""), "64_rows": (64, 8192, 8192, ""), "128_rows": (128, 8192, 8192, ""),
@@ -100,6 +103,7 @@ class Writer:
 
     def __init__(self, operands, form, epilogue):
         self.format_name, self.lhs, self.packed = OPERANDS[operands]
+        self.fast = operands in FAST
         self.format = recipes.FORMATS[self.format_name]
         self.m, self.n, self.k, self.what = FORMS[form]
         self.epilogue = EPILOGUES[epilogue]
@@ -141,7 +145,8 @@ class Writer:
         if self.packed:
             columns = 128 if self.lhs == "f8E4M3FN" else 64
             tile = columns * 128 // 2 + columns * 128 // self.format.block
-            self.add(words, name, f"tensor<{over(rows, 128)}x{over(self.k, columns)}x{tile}xi8, #fp4.weight_layout<wgmma>>")
+            layout = "wgmma_rows" if self.fast else "wgmma"
+            self.add(words, name, f"tensor<{over(rows, 128)}x{over(self.k, columns)}x{tile}xi8, #fp4.weight_layout<{layout}>>")
             return
         self.add(words, name, f"tensor<{rows}x{self.k}x{self.format.element}>")
         bands = self.groups * over(self.n, 128) if self.format.has_f32_scales and self.n != "?" else over(rows, 1)
@@ -186,6 +191,7 @@ class Writer:
             self.add(" alpha ", "alpha", factor)
         region = self.region() if e.lines or e.codes or e.amax else ""
         attributes = [f"format = #fp4.format<{self.format_name}>"]
+        attributes += ["arithmetic = #fp4.product_arithmetic<fast_accumulation>"] * self.fast
         if self.what == "offsets":
             self.add(" offsets ", "o", f"tensor<{GROUPS + 1}xi64>")
             attributes += [f"expected_rows = {self.m // GROUPS} : i64", "unspecified_rows"]

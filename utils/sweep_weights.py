@@ -27,7 +27,7 @@ K = [64, 320, 768, 384, 176, 1024]  # 320 and 384 end within a k tile, 768 and 1
 ELEMENTS = ["bf16", "f16", "f8E4M3FN", "f4E2M1FN"]  # the last with scales, beside prepacked weights for wgmma
 FORMATS = ["nvfp4", "mxfp4"]
 RESULTS = ["bf16", "f16", "f32"]
-WEIGHTS = ["plain", "prepacked"]
+WEIGHTS = ["plain", "prepacked", "fast"]  # the last are prepacked with powers of rows, for fast accumulation
 ALPHAS = ["none", "one", "rows", "columns"]
 SPLITS = [1, 2, 3]
 TILES = ["chosen", "8", "16", "32", "64", "128", "256", "8x256", "64x256", "128x256",  # rows x columns, of 128
@@ -44,7 +44,8 @@ SPECIAL_LANES = {"shallow": "tile = [64, 128, 128], stages = 1, accumulators = 1
 SCHEDULES = [("eager", 1), ("lazy", 1), ("random", 1), ("random", 2)]
 
 TILED = "#fp4.scale_layout<tiled_128x4>"
-PACKED = "#fp4.weight_layout<wgmma>"
+PACKED, ROWS_PACKED = "#fp4.weight_layout<wgmma>", "#fp4.weight_layout<wgmma_rows>"
+FAST = ", arithmetic = #fp4.product_arithmetic<fast_accumulation>"
 
 
 def rhs(element, fmt, weights, n, k):
@@ -58,7 +59,7 @@ def rhs(element, fmt, weights, n, k):
                 [data, tiled])
     columns = 128 if element == "f8E4M3FN" else 64
     tile = columns * 128 // 2 + columns * 128 // facts.block
-    packed = f"tensor<{n // 128}x{k // columns}x{tile}xi8, {PACKED}>"
+    packed = f"tensor<{n // 128}x{k // columns}x{tile}xi8, {ROWS_PACKED if weights == 'fast' else PACKED}>"
     line = (f"  %p = fp4.prepack %w scaled %s {{format = #fp4.format<{fmt}>}} "
             f": ({data}, {scales}) -> {packed}")
     return arguments, [line], "%p", [packed]
@@ -81,7 +82,7 @@ def shape_of(tile, weights, element, warps):
         return f"[{rows}, {columns or 128}, {64 if rows == '256' else 128}]"
     depth = 128 if weights == "plain" or rows == "32" or columns else 64 if rows == "256" else 256
     if element == "f8E4M3FN":
-        depth = 128 if rows == "256" else 256
+        depth = 128 if rows == "256" or tile == "128x256" else 256
     return f"[{rows}, {columns or 128}, {depth}]"
 
 
@@ -112,7 +113,7 @@ def program(element, fmt, result, weights, alpha, split, tile, n, k, m, plans):
     fields = fields_of(tile, weights, element, plans)
     plan = fields and f", fp4.plan = #fp4.plan<tile_product, {fields}>"
     body += [f"  %y = fp4.blockscaled_matmul {first}, {operands}"
-             f" {{format = #fp4.format<{fmt}>, split_k = {split} : i64{plan}}}",
+             f" {{format = #fp4.format<{fmt}>, split_k = {split} : i64{FAST if weights == 'fast' else ''}{plan}}}",
              f"    : ({', '.join(kinds)}) -> {y}", f"  return %y : {y}"]
     return "\n".join([f"func.func @linear(%x: {lhs}, {', '.join(arguments)}) -> {y} {{", *body, "}", ""])
 
@@ -123,7 +124,7 @@ VALUES = [ELEMENTS, FORMATS, RESULTS, WEIGHTS, ALPHAS, SPLITS, TILES, N, K, M]
 def exists_of_warps(case):
     """Beside e4m3 weights have scales, tiles have 16 rows at least; elsewhere few bytes."""
     element, fmt, _, weights, _, split, tile, n, k, _ = case
-    if element == "f4E2M1FN":
+    if element == "f4E2M1FN" or weights == "fast":
         return False
     if element == "f8E4M3FN":
         return (weights == "plain" and fmt == "mxfp4" and split <= -(-k // 256) and k % 128 == 0
@@ -136,13 +137,15 @@ def exists(case):
     element, fmt, _, weights, _, split, tile, n, k, _ = case
     exact = element in ("bf16", "f4E2M1FN") or (fmt == "nvfp4") == (element == "f16")
     whole = weights == "plain" or n % 128 == 0 and k % 64 == 0
-    if element == "f8E4M3FN" and (weights == "plain" or k % 128 or tile == "128x256"):
+    if weights == "fast" and (element != "f8E4M3FN" or tile.endswith("ahead")):
+        return False
+    if element == "f8E4M3FN" and (weights == "plain" or k % 128 or tile == "128x256" and weights != "fast"):
         return False
     if element == "f4E2M1FN" and weights == "plain":
         return False
     if tile.endswith("ahead") and element != "f8E4M3FN":
         return False
-    wide = "x" not in tile or weights == "prepacked" and n % 256 == 0
+    wide = "x" not in tile or weights != "plain" and n % 256 == 0
     return exact and whole and wide and k % recipes.FORMATS[fmt].block == 0 and split <= -(-k // 256)
 
 
@@ -150,7 +153,7 @@ def exists_of_lanes(case):
     """Of the tiles, some are those of floats and others those of e4m3, whose weights have scales. A role that
     is named converts prepacked weights with one warpgroup, and a k tile of them may be half as deep."""
     element, fmt, _, weights, _, split, tile, n, k, m = case
-    if k % recipes.FORMATS[fmt].block or split > -(-k // 256) or element == "f4E2M1FN":
+    if k % recipes.FORMATS[fmt].block or split > -(-k // 256) or element == "f4E2M1FN" or weights == "fast":
         return False
     if weights == "prepacked" and (element == "f8E4M3FN" or n % 128 or k % 64 or tile == "eight"):
         return False

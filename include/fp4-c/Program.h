@@ -107,8 +107,9 @@ typedef enum fp4_element_type {
 } fp4_element_type;
 
 typedef enum fp4_layout {
-  FP4_LINEAR,     /**< row-major and dense */
-  FP4_TILED_128X4 /**< block scales as tensor cores read them (docs/Spec.md) */
+  FP4_LINEAR,      /**< row-major and dense */
+  FP4_TILED_128X4, /**< block scales as tensor cores read them (docs/Spec.md) */
+  FP4_WGMMA_ROWS   /**< prepacked weights whose rows have one power of two (docs/Spec.md) */
 } fp4_layout;
 
 /** A buffer in device memory (docs/Libraries.md has its bytes). It is dense, except that an

@@ -43,7 +43,8 @@ static_assert(FP4_BF16 == int(ElementType::BF16) && FP4_F16 == int(ElementType::
               FP4_F8E5M2 == int(ElementType::F8E5M2) &&
               FP4_F8E8M0FNU == int(ElementType::F8E8M0FNU) && FP4_I64 == int(ElementType::I64) &&
               FP4_I8 == int(ElementType::I8));
-static_assert(FP4_LINEAR == int(Layout::Linear) && FP4_TILED_128X4 == int(Layout::Tiled128x4));
+static_assert(FP4_LINEAR == int(Layout::Linear) && FP4_TILED_128X4 == int(Layout::Tiled128x4) &&
+              FP4_WGMMA_ROWS == int(Layout::WgmmaRows));
 
 namespace {
 
@@ -60,7 +61,7 @@ Expected<Buffer> bufferOf(const fp4_tensor &tensor) {
     return refuse("the rank", "0 to 4", tensor.rank);
   if (tensor.element < FP4_BF16 || tensor.element > FP4_I8)
     return refuse("the element type", "an fp4_element_type", tensor.element);
-  if (tensor.layout < FP4_LINEAR || tensor.layout > FP4_TILED_128X4)
+  if (tensor.layout < FP4_LINEAR || tensor.layout > FP4_WGMMA_ROWS)
     return refuse("the layout", "an fp4_layout", tensor.layout);
   Buffer buffer;
   buffer.type.element = static_cast<ElementType>(tensor.element);

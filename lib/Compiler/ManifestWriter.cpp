@@ -34,6 +34,8 @@ json::Object describeType(Type type) {
   object["type"] = debugString(element);
   auto layout = tensor ? fp4::scaleLayout(tensor) : std::nullopt;
   object["layout"] = layout ? fp4::stringifyScaleLayout(*layout) : "linear";
+  if (tensor && fp4::haveRowPowers(tensor))
+    object["layout"] = fp4::stringifyWeightLayout(fp4::WeightLayout::WgmmaRows);
   return object;
 }
 

@@ -183,11 +183,14 @@ Expected<Tensor> makeWeights(Tensor &tensor, std::string_view distribution, Rand
   constexpr int small = -6; // from 2^-9, the least number of E4M3, to 1/8
   fillScales(scales, distribution, random, distribution == "layer" ? small : 0);
   const auto format = isNV ? numerics::BlockFormat::NVFP4 : numerics::BlockFormat::MXFP4;
+  const auto powers = tensor.type.layout == Layout::WgmmaRows ? numerics::PowersOf::Rows
+                                                              : numerics::PowersOf::Tiles;
   const std::span<const uint8_t> codeBytes = codes.as<uint8_t>(), scaleBytes = scales.as<uint8_t>();
-  FP4_ASSIGN(auto packed,
-             isForBytes ? numerics::packByteWeights(codeBytes, scaleBytes, uint64_t(rows), uint64_t(columns))
-                        : numerics::packWeights(format, codeBytes, scaleBytes, uint64_t(rows),
-                                                uint64_t(columns)));
+  FP4_ASSIGN(auto packed, isForBytes
+                              ? numerics::packByteWeights(codeBytes, scaleBytes, uint64_t(rows),
+                                                          uint64_t(columns), powers)
+                              : numerics::packWeights(format, codeBytes, scaleBytes, uint64_t(rows),
+                                                      uint64_t(columns)));
   std::ranges::copy(packed, tensor.as<uint8_t>().begin());
   return std::move(tensor);
 }

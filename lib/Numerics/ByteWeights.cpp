@@ -60,45 +60,52 @@ uint32_t takeCodes(uint32_t word) {
 
 //===--- Words of rows ---------------------------------------------------===//
 
-/// The blocks of a row of a tile.
-struct RowBlocks {
-  std::array<bool, blocks> isZero;
-  std::array<uint8_t, blocks> scales;
+/// The scales of what shares a power of two: their range without those of blocks of zeros.
+struct SharedPower {
+  uint8_t largest = 0, least = nanScale;
+  bool hasNaN = false;
 
-  RowBlocks(const uint8_t *codes, const uint8_t *scaleBytes) {
-    std::copy_n(scaleBytes, blocks, scales.begin());
-    for (unsigned j = 0; j < blocks; ++j)
-      isZero[j] = std::all_of(codes + j * blockK / 2, codes + (j + 1) * blockK / 2,
-                              [](uint8_t pair) { return (pair & 0x77) == 0; });
+  void add(uint8_t scale, bool isZero) {
+    hasNaN |= scale == nanScale;
+    largest = std::max(largest, isZero ? uint8_t(0) : scale);
+    least = std::min(least, isZero ? nanScale : scale);
   }
-
-  bool isNaN() const { return std::ranges::find(scales, nanScale) != scales.end(); }
-  uint8_t largest() const {
-    uint8_t result = 0;
-    for (unsigned j = 0; j < blocks; ++j)
-      result = std::max(result, isZero[j] ? uint8_t(0) : scales[j]);
-    return result;
-  }
-  uint8_t smallest() const {
-    uint8_t result = nanScale;
-    for (unsigned j = 0; j < blocks; ++j)
-      result = std::min(result, isZero[j] ? nanScale : scales[j]);
-    return std::min(result, largest());
-  }
+  uint8_t smallest() const { return std::min(least, largest); }
   /// The power of two, with a bias of 127.
-  int power() const { return std::max(int(largest()) - topExponent, 1); }
+  int power() const { return std::max(int(largest) - topExponent, 1); }
   bool isFar() const { return smallest() < power() - hw::byteExponentBias; }
+};
 
-  uint32_t word() const {
-    if (isNaN() || isFar())
+/// Blocks that follow one another in a row.
+struct RowBlocks {
+  const uint8_t *codes, *scales;
+
+  bool isZero(uint64_t j) const {
+    return std::all_of(codes + j * blockK / 2, codes + (j + 1) * blockK / 2,
+                       [](uint8_t pair) { return (pair & 0x77) == 0; });
+  }
+  SharedPower powerOf(uint64_t count) const {
+    SharedPower power;
+    for (uint64_t j = 0; j < count; ++j)
+      power.add(scales[j], isZero(j));
+    return power;
+  }
+  /// The word of a row of a tile.
+  uint32_t word(const SharedPower &power) const {
+    if (power.hasNaN || power.isFar())
       return hw::byteNaN;
-    uint32_t result = uint32_t(power()) << exponentShift;
+    uint32_t result = uint32_t(power.power()) << exponentShift;
     for (unsigned j = 0; j < blocks; ++j)
-      if (!isZero[j])
-        result |= uint32_t(scales[j] + hw::byteExponentBias - power()) << 4 * j;
+      if (!isZero(j))
+        result |= uint32_t(scales[j] + hw::byteExponentBias - power.power()) << 4 * j;
     return result;
   }
 };
+
+/// Columns that share a power of two.
+uint64_t columnsOfPower(PowersOf powers, uint64_t columns) {
+  return powers == PowersOf::Rows ? columns : tileColumns;
+}
 
 uint8_t scaleOf(uint32_t word, unsigned block) {
   if ((word & hw::bytePowerMask) == hw::byteNaN)
@@ -135,9 +142,26 @@ uint32_t elementsOf(uint32_t selectors, uint32_t signs, unsigned exponent) {
 
 } // namespace
 
+/// The words of the rows of all tiles.
+static void packWords(std::span<const uint8_t> codes, std::span<const uint8_t> scales,
+                      uint64_t rows, uint64_t columns, PowersOf powers, std::span<uint8_t> packed) {
+  const uint64_t perRow = columns / tileColumns, shared = columnsOfPower(powers, columns);
+  for (uint64_t row = 0; row < rows; ++row)
+    for (uint64_t first = row * columns; first < (row + 1) * columns; first += shared) {
+      const SharedPower power =
+          RowBlocks{&codes[first / 2], &scales[first / blockK]}.powerOf(shared / blockK);
+      for (uint64_t at = first; at < first + shared; at += tileColumns) {
+        const uint64_t tile = row / tileRows * perRow + at % columns / tileColumns;
+        storeWord(RowBlocks{&codes[at / 2], &scales[at / blockK]}.word(power),
+                  &packed[tile * uint64_t(hw::byteTileBytes) +
+                          hw::byteRowWord(unsigned(row % tileRows))]);
+      }
+    }
+}
+
 Expected<std::vector<uint8_t>> packByteWeights(std::span<const uint8_t> codes,
                                                std::span<const uint8_t> scales, uint64_t rows,
-                                               uint64_t columns) {
+                                               uint64_t columns, PowersOf powers) {
   const uint64_t tiles = rows / tileRows * (columns / tileColumns);
   std::vector<uint8_t> packed(tiles * uint64_t(hw::byteTileBytes));
   FP4_TRY(check(rows, columns, codes.size(), scales.size(), packed.size()));
@@ -149,12 +173,8 @@ Expected<std::vector<uint8_t>> packByteWeights(std::span<const uint8_t> codes,
       const uint8_t *in = &codes[((row + word.row) * columns + column + word.column) / 2];
       storeWord(placeCodes(loadHalf(in), loadHalf(in + 8)), out + word.byte);
     }
-    for (uint64_t r = 0; r < tileRows; ++r) {
-      const uint64_t first = (row + r) * columns + column;
-      storeWord(RowBlocks(&codes[first / 2], &scales[first / blockK]).word(),
-                out + hw::byteRowWord(unsigned(r)));
-    }
   }
+  packWords(codes, scales, rows, columns, powers, packed);
   return packed;
 }
 
@@ -207,11 +227,13 @@ Expected<ByteWeights> decodeByteWeights(std::span<const uint8_t> tiles, uint64_t
 
 std::optional<FarScales> findFarScales(std::span<const uint8_t> codes,
                                        std::span<const uint8_t> scales, uint64_t rows,
-                                       uint64_t columns) {
-  for (uint64_t first = 0; first < rows * columns; first += tileColumns) {
-    const RowBlocks row(&codes[first / 2], &scales[first / blockK]);
-    if (!row.isNaN() && row.isFar())
-      return FarScales{first / columns, first % columns, row.smallest(), row.largest()};
+                                       uint64_t columns, PowersOf powers) {
+  const uint64_t shared = columnsOfPower(powers, columns);
+  for (uint64_t first = 0; shared && first < rows * columns; first += shared) {
+    const SharedPower power =
+        RowBlocks{&codes[first / 2], &scales[first / blockK]}.powerOf(shared / blockK);
+    if (!power.hasNaN && power.isFar())
+      return FarScales{first / columns, first % columns, power.smallest(), power.largest};
   }
   return std::nullopt;
 }

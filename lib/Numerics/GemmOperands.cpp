@@ -30,9 +30,10 @@ Status checkRanges(const GemmProblem &p) {
     return {};
   const StreamK &stream = *p.streamK;
   const bool isBlockScaled = p.core == TensorCore::BlockScaled && !p.k96;
-  if ((!isBlockScaled && !p.floatA) || p.splits != 1 || hasF32Scales(p.format))
+  const bool isPromoted = hasF32Scales(p.format) && !p.accumulatesFast;
+  if ((!isBlockScaled && !p.floatA && !p.accumulatesFast) || p.splits != 1 || isPromoted)
     return fail("shares of workers must be those of one tensor core with block scales and "
-                "instructions of K = 64 or 32, or beside floats");
+                "instructions of K = 64 or 32, or beside floats, or of one that accumulates fast");
   if (stream.workers == 0 || stream.rows == 0 || stream.rows % streamUnit || stream.columns == 0 ||
       stream.columns % streamUnit || stream.columns > 256)
     return fail("shares must be those of 1 or more workers, in tiles of multiples of " +

@@ -62,42 +62,76 @@ std::vector<DenseColumns> decodePanel(const Fp8Operand &b, uint64_t first, uint6
   return panel;
 }
 
-/// Blocks of K of range `split`, which has whole slices.
-SplitRange blocksOf(const GemmProblem &p, uint64_t split, uint64_t blocks) {
-  constexpr uint64_t perSlice = splitSlice / blockK;
-  const SplitRange slices = splitRange(split, p.splits, slicesOf(p));
-  return {slices.begin * perSlice, std::min(slices.end * perSlice, blocks)};
+/// Runs body(blocks of K) for every range of K, of whole slices, of the elements of `row` from
+/// `first` on.
+template <typename Body>
+void forRangesOfBlocks(const GemmProblem &p, uint64_t row, uint64_t first, uint64_t blocks,
+                       const Body &body) {
+  constexpr uint64_t stepsOfBlock = blockK / fp4MmaK;
+  forRangesAt(p, row, first, [&](uint64_t begin, uint64_t end) {
+    body(SplitRange{begin / stepsOfBlock, std::min((end + 1) / stepsOfBlock, blocks)});
+  });
 }
 
-/// The accumulators of row `row` against a panel whose first column is `first`, of some blocks of K.
-void promoteRow(const Fp8Operand &a, const Fp8Operand &b, uint64_t row, uint64_t first,
-                SplitRange blocks, const std::vector<DenseColumns> &panel, DensePrecision precision,
-                std::span<float> acc) {
-  const DenseRowOptions options{2 * fractionBits(hw::MmaType::E4M3), hw::AccumulatorType::F32,
-                                precision};
-  const std::vector<int32_t> unscaled(acc.size());
-  std::vector<uint32_t> sums(acc.size());
-  for (uint64_t k = blocks.begin; k < blocks.end; ++k) {
-    std::fill(sums.begin(), sums.end(), 0);
+/// Instructions of row `row` against a panel, of some blocks of K, whose results add up in `sums`.
+struct RowProduct {
+  const Fp8Operand &a;
+  uint64_t row;
+  const std::vector<DenseColumns> &panel;
+  DenseRowOptions options;
+  std::vector<int32_t> unscaled;
+
+  RowProduct(const GemmProblem &p, const Fp8Operand &a, uint64_t row,
+             const std::vector<DenseColumns> &panel, uint64_t count)
+      : a(a), row(row), panel(panel),
+        options{2 * fractionBits(hw::MmaType::E4M3), hw::AccumulatorType::F32, precisionOf(p)},
+        unscaled(count) {}
+
+  void addBlock(uint64_t k, std::vector<uint32_t> &sums) const {
     for (unsigned i = 0; i < instructionsPerBlock; ++i)
-      denseRow(factorsOf(a.block(row, k) + i * instructionK),
-               panel[k * instructionsPerBlock + i], unscaled, sums, options);
-    for (uint64_t j = 0; j < acc.size(); ++j)
-      acc[j] = std::fma(floatOf(sums[j]), a.scale(row, k) * b.scale(first + j, k), acc[j]);
+      denseRow(factorsOf(a.block(row, k) + i * instructionK), panel[k * instructionsPerBlock + i],
+               unscaled, sums, options);
   }
+};
+
+/// The accumulators of a row against a panel whose first column is `first`, of some blocks of K.
+std::vector<float> promoteRow(const RowProduct &product, const Fp8Operand &b, uint64_t first,
+                              SplitRange blocks) {
+  std::vector<float> acc(product.unscaled.size());
+  for (uint64_t k = blocks.begin; k < blocks.end; ++k) {
+    std::vector<uint32_t> sums(acc.size());
+    product.addBlock(k, sums);
+    for (uint64_t j = 0; j < acc.size(); ++j)
+      acc[j] = std::fma(floatOf(sums[j]), product.a.scale(product.row, k) * b.scale(first + j, k),
+                        acc[j]);
+  }
+  return acc;
+}
+
+/// The same without promotion: what the tensor core has in the end.
+std::vector<float> accumulateRow(const RowProduct &product, SplitRange blocks) {
+  std::vector<uint32_t> sums(product.unscaled.size());
+  for (uint64_t k = blocks.begin; k < blocks.end; ++k)
+    product.addBlock(k, sums);
+  std::vector<float> acc(sums.size());
+  std::ranges::transform(sums, acc.begin(), floatOf);
+  return acc;
 }
 
 /// The sums of all ranges of K, added from the first to the last.
 std::vector<float> sumsOfRow(const GemmProblem &p, const Fp8Operand &a, const Fp8Operand &b,
                              uint64_t row, uint64_t first, const std::vector<DenseColumns> &panel,
                              uint64_t count) {
+  const RowProduct product(p, a, row, panel, count);
   std::vector<float> all(count);
-  for (uint64_t split = 0; split < p.splits; ++split) {
-    std::vector<float> acc(count);
-    promoteRow(a, b, row, first, blocksOf(p, split, a.blocks), panel, precisionOf(p), acc);
+  forRangesOfBlocks(p, row, first, a.blocks, [&](SplitRange blocks) {
+    const std::vector<float> acc =
+        p.accumulatesFast ? accumulateRow(product, blocks) : promoteRow(product, b, first, blocks);
     for (uint64_t j = 0; j < count; ++j)
-      all[j] = split ? all[j] + acc[j] : acc[j];
-  }
+      all[j] = blocks.begin ? all[j] + acc[j] : acc[j];
+  });
+  for (uint64_t j = 0; p.accumulatesFast && j < count; ++j)
+    all[j] *= b.scale(first + j, 0);
   return all;
 }
 
@@ -183,12 +217,14 @@ struct Fp8Sums {
 };
 
 /// Adds to `sums` the products of row `row` and the columns from `first` on, of some blocks of K.
+/// Sums that are promoted once are bounded as if the power multiplied those of each range.
 void addBlocks(const Fp8Operand &a, const Fp8Operand &b, uint64_t row, uint64_t first,
-               SplitRange blocks, const Fp8Columns &columns, Fp8Sums &sums) {
+               SplitRange blocks, const Fp8Columns &columns, bool promotesOnce, Fp8Sums &sums) {
   for (uint64_t k = blocks.begin; k < blocks.end; ++k) {
     for (unsigned i = 0; i < blockK; i += instructionK)
       sums.addInstruction(a.block(row, k) + i, columns, k * blockK + i);
-    sums.promote(a.scale(row, k), b, first, k);
+    if (!promotesOnce || k + 1 == blocks.end)
+      sums.promote(a.scale(row, k), b, first, k);
   }
 }
 
@@ -218,11 +254,11 @@ GemmReference promotedReference(const GemmProblem &p) {
     const Fp8Columns columns(b, first, count);
     for (uint64_t row = 0; row < a.rows; ++row) {
       Fp8Sums sums(count, precisionOf(p));
-      for (uint64_t split = 0; split < p.splits; ++split) {
+      forRangesOfBlocks(p, row, first, a.blocks, [&](SplitRange blocks) {
         Fp8Sums range(count, precisionOf(p));
-        addBlocks(a, b, row, first, blocksOf(p, split, a.blocks), columns, range);
+        addBlocks(a, b, row, first, blocks, columns, p.accumulatesFast, range);
         sums.join(range);
-      }
+      });
       setElements(p, epilogue, sums, row, first, result);
     }
   });

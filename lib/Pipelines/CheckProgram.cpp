@@ -130,14 +130,17 @@ LogicalResult checkRange(fp4::PrepackOp op) {
   std::vector<uint8_t> codes = bytesOf(op.getData()), scales = bytesOf(op.getScales());
   if (codes.empty() || scales.empty())
     return success();
-  auto far = fp4::numerics::findFarScales(codes, scales, uint64_t(data.getDimSize(0)),
-                                          uint64_t(data.getDimSize(1)));
+  bool isOfRows = fp4::haveRowPowers(cast<RankedTensorType>(op.getResult().getType()));
+  auto far = fp4::numerics::findFarScales(
+      codes, scales, uint64_t(data.getDimSize(0)), uint64_t(data.getDimSize(1)),
+      isOfRows ? fp4::numerics::PowersOf::Rows : fp4::numerics::PowersOf::Tiles);
   if (!far)
     return success();
-  InFlightDiagnostic diagnostic =
-      op.emitOpError("operand 'scales' must be at most 2^11 apart in 128 columns of a row, but got 2^")
-      << int(far->smallest) - 127 << " and 2^" << int(far->largest) - 127 << " in row " << far->row
-      << " from column " << far->column << " on";
+  InFlightDiagnostic diagnostic = op.emitOpError("operand 'scales' must be at most 2^11 apart in ")
+                                  << (isOfRows ? "a row" : "128 columns of a row") << ", but got 2^"
+                                  << int(far->smallest) - 127 << " and 2^"
+                                  << int(far->largest) - 127 << " in row " << far->row
+                                  << " from column " << far->column << " on";
   diagnostic.attachNote() << "e4m3 has no such weights; prepack them in tiles of 4352 bytes for "
                              "activations of bf16, or make the elements of the smaller blocks zero";
   return diagnostic;

@@ -4,6 +4,7 @@
 
 #include "fp4/ISA/BufferShape.h"
 
+#include <algorithm>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
@@ -29,6 +30,9 @@ constexpr Spelling kSpellings[] = {{ElementType::BF16, "bf16"},
                                    {ElementType::F8E8M0FNU, "f8E8M0FNU"},
                                    {ElementType::I64, "i64"},
                                    {ElementType::I8, "i8"}};
+
+/// By number of Layout.
+constexpr std::string_view kLayouts[] = {"linear", "tiled_128x4", "wgmma_rows"};
 
 /// A JSON value and where it is in the manifest. Accessors throw an Error, which parse() catches:
 /// the exception never leaves this file.
@@ -88,9 +92,10 @@ Type parseType(const Field &field) {
   type.element = *element;
   if (field.has("layout")) {
     std::string layout = field.at("layout").string();
-    if (layout != "linear" && layout != "tiled_128x4")
-      field.at("layout").fail("linear or tiled_128x4");
-    type.layout = layout == "linear" ? Layout::Linear : Layout::Tiled128x4;
+    const auto known = std::ranges::find(kLayouts, layout);
+    if (known == std::end(kLayouts))
+      field.at("layout").fail("linear, tiled_128x4 or wgmma_rows");
+    type.layout = Layout(known - std::begin(kLayouts));
   }
   return type;
 }
@@ -211,6 +216,8 @@ bool Type::isDynamic() const {
   return false;
 }
 
+std::string_view spelling(Layout layout) { return kLayouts[size_t(layout)]; }
+
 uint64_t Type::elements() const { return product(1, shape); }
 
 std::vector<int64_t> Type::bufferShape() const {
@@ -239,7 +246,7 @@ std::string Type::str() const {
   for (int64_t dim : shape)
     text += (dim < 0 ? std::string("?") : std::to_string(dim)) + "x";
   text += spelling(element);
-  return layout == Layout::Linear ? text : text + ", tiled_128x4";
+  return layout == Layout::Linear ? text : fmt::format("{}, {}", text, spelling(layout));
 }
 
 Expected<Manifest> Manifest::parse(std::string_view text) {

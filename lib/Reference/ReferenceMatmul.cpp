@@ -56,9 +56,11 @@ Status runPrepack(Step &step) {
   FP4_ASSIGN(auto format, formatOf(step));
   FP4_ASSIGN(auto shape, step.matrix(0));
   if (step.types[0].shape.back() == hw::byteTileBytes) {
-    FP4_ASSIGN(auto bytes, numerics::packByteWeights(bytesOf(*step.operands[0]),
-                                                     bytesOf(*step.operands[1]), shape.first,
-                                                     shape.second));
+    const bool isOfRows = step.types[0].layout == Layout::WgmmaRows;
+    FP4_ASSIGN(auto bytes,
+               numerics::packByteWeights(
+                   bytesOf(*step.operands[0]), bytesOf(*step.operands[1]), shape.first,
+                   shape.second, isOfRows ? numerics::PowersOf::Rows : numerics::PowersOf::Tiles));
     return step.define(0, bytes);
   }
   FP4_ASSIGN(auto tiles, numerics::packWeights(format, bytesOf(*step.operands[0]),
@@ -277,6 +279,7 @@ Expected<ProductStep> readProduct(Step &step, WhichProduct which = WhichProduct:
   const std::string arithmetic = step.attributeOr("arithmetic", "tensor_core");
   const bool usesFma = arithmetic == "fma";
   common.k96 = arithmetic == "tensor_core_k96";
+  common.accumulatesFast = arithmetic == "fast_accumulation";
   common.core = usesFma ? numerics::TensorCore::None : numerics::tensorCoreOf(step.target);
   if (!operands.lhsScales || !operands.rhsScales)
     setUnscaled(common, operands, format);

@@ -23,7 +23,7 @@ from collections.abc import Iterable, Sequence
 from . import _mlir as m
 from .errors import UsageError
 from .formats import find_format
-from .manifest import ELEMENTS, LAYOUTS, Type
+from .manifest import ELEMENTS, SCALE_LAYOUTS, Type
 
 __all__ = ["Builder", "FunctionBuilder", "Hadamard", "ScaledValue", "Value"]
 
@@ -161,7 +161,7 @@ class FunctionBuilder:
             quoted = ", ".join(m.quote(dim, "the name of a size") for dim in dims)
             attributes += f", fp4.dims = [{quoted}]"
         kind = Type(sizes, m.one_of(element, "element", ELEMENTS),
-                    m.one_of(layout, "layout", LAYOUTS))
+                    m.one_of(layout, "layout", SCALE_LAYOUTS))
         if strided:
             attributes += ", fp4.strided"
         value = self._value(kind, name)
@@ -426,7 +426,7 @@ class FunctionBuilder:
         for rows, columns in shapes:
             blocks = -1 if columns < 0 else -(-columns // facts.block)
             kinds += [Type((rows, columns), facts.data),
-                      Type((rows, blocks), facts.scales, m.one_of(layout, "layout", LAYOUTS))]
+                      Type((rows, blocks), facts.scales, m.one_of(layout, "layout", SCALE_LAYOUTS))]
         clauses = "".join(f" {what} {name}" for what, name in used.items() if what != "input")
         return self._emit(f"fp4.quantize {used['input']}{clauses}"
                           f"{m.dictionary(head | attributes)} : {m.function_type(types, kinds)}",

@@ -13,7 +13,8 @@ from .errors import UsageError
 # The values of fp4_element_type and fp4_layout.
 ELEMENTS = ("bf16", "f16", "f32", "f4E2M1FN", "f6E2M3FN", "f6E3M2FN", "f8E4M3FN", "f8E5M2",
             "f8E8M0FNU", "i64", "i8")
-LAYOUTS = ("linear", "tiled_128x4")
+SCALE_LAYOUTS = ("linear", "tiled_128x4")
+LAYOUTS = (*SCALE_LAYOUTS, "wgmma_rows")
 _BYTES = {"i64": 8, "f32": 4, "bf16": 2, "f16": 2}
 
 
@@ -24,7 +25,8 @@ class Type:
     Attributes:
         shape: sizes in elements; -1 is dynamic. Columns of 4-bit elements count elements.
         element: the MLIR spelling, "bf16", "f4E2M1FN", "f8E4M3FN", ...
-        layout: "linear", or "tiled_128x4" for block scales as tensor cores read them.
+        layout: "linear", "tiled_128x4" for block scales as tensor cores read them, or "wgmma_rows"
+            for prepacked weights whose rows have one power of two.
     """
 
     shape: tuple[int, ...]
@@ -37,10 +39,15 @@ class Type:
         return _BYTES.get(self.element, 1)
 
     @property
+    def is_tiled(self) -> bool:
+        """Whether these are block scales in tiles."""
+        return self.layout == "tiled_128x4"
+
+    @property
     def buffer_shape(self) -> tuple[int, ...]:
         """The shape of the array that has the bytes: [R, K/2] for 4-bit elements,
         [ceil(R/128), ceil(B/4), 512] for scales in the layout tiled_128x4."""
-        if self.layout != "linear" and len(self.shape) == 2:
+        if self.is_tiled and len(self.shape) == 2:
             rows, columns = self.shape
             return (rows if rows < 0 else -(-rows // 128),
                     columns if columns < 0 else -(-columns // 4), 512)

@@ -248,7 +248,7 @@ def _arguments(function: Function, views: Sequence[View]) -> Any:
                          f"its type is {function}")
     named: dict[str, int] = {}
     arguments = (c.Tensor * len(views))()
-    order = sorted(range(expected), key=lambda i: function.arguments[i].type.layout)
+    order = sorted(range(expected), key=lambda i: function.arguments[i].type.is_tiled)
     for i in order:
         operand = function.arguments[i]
         sizes = logical_sizes(views[i], operand, named)

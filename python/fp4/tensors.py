@@ -202,9 +202,9 @@ def logical_sizes(found: View, operand: Operand, named: dict[str, int]) -> tuple
     dimensions that other arguments have, and receives those of this one."""
     what = f"argument '{operand.name}'"
     _check_dtype(found, operand.type, what)
-    if operand.type.layout == "linear":
+    if not operand.type.is_tiled:
         if found.logical is not None:
-            raise UsageError(f"{what} has the layout linear, but got a tiled buffer",
+            raise UsageError(f"{what} has the layout {operand.type.layout}, but got a tiled buffer",
                              "pass linear scales, or compile with fp4.swizzle_scales")
         sizes = _linear_sizes(found, operand.type, what)
     else:
@@ -291,7 +291,7 @@ def check_result(value: Any, found: View, kind: Type, what: str, like: View | No
     `kind`, of the package and the device of `like`."""
     _check_dtype(found, kind, what)
     shape = kind.buffer_shape
-    if found.shape != shape and (kind.layout == "linear" or found.shape != (math.prod(shape),)):
+    if found.shape != shape and (not kind.is_tiled or found.shape != (math.prod(shape),)):
         raise UsageError(f"{what} must be {kind}, an array of shape {list(shape)}, but got {found}")
     if like is not None and (found.package, found.device) != (like.package, like.device):
         raise UsageError(f"{what} must be of {like.package} on {_place(like)}, as the arguments, "

@@ -16,6 +16,9 @@
 // CHECK: ahead_ranges_matmul_0 kernel: registers {{[0-9]+}}, spill 0, stack 0
 // CHECK: ahead_ranges_convert_0 kernel: registers {{[0-9]+}}, spill 0, stack 0
 // CHECK: t64x256_matmul_0 kernel: registers {{[0-9]+}}, spill 0, stack 0
+// CHECK: fast_deep_matmul_0 kernel: registers {{[0-9]+}}, spill 0, stack 0
+// CHECK: fast_tall_matmul_0 kernel: registers {{[0-9]+}}, spill 0, stack 0
+// CHECK: fast_joined_matmul_0 kernel: registers {{[0-9]+}}, spill 0, stack 0
 
 !w = tensor<32x16x8704xi8, #fp4.weight_layout<wgmma>>
 
@@ -67,5 +70,23 @@ func.func @ahead_ranges(%x: tensor<?x2048xf8E4M3FN>, %w: !w, %s: tensor<?x1xf32>
 func.func @t64x256(%x: tensor<?x2048xf8E4M3FN>, %w: !w, %s: tensor<?x1xf32>) -> tensor<?x4096xbf16> {
   %y = fp4.blockscaled_matmul %x, %w alpha %s {format = #fp4.format<mxfp4>, fp4.plan = #fp4.plan<tile_product, tile = [64, 256, 256]>}
       : (tensor<?x2048xf8E4M3FN>, !w, tensor<?x1xf32>) -> tensor<?x4096xbf16>
+  return %y : tensor<?x4096xbf16>
+}
+
+!r = tensor<32x16x8704xi8, #fp4.weight_layout<wgmma_rows>>
+
+func.func @fast_deep(%x: tensor<?x2048xf8E4M3FN>, %w: !r, %s: tensor<?x1xf32>) -> tensor<?x4096xbf16> {
+  %y = fp4.blockscaled_matmul %x, %w alpha %s {format = #fp4.format<mxfp4>, arithmetic = #fp4.product_arithmetic<fast_accumulation>, fp4.plan = #fp4.plan<tile_product, tile = [128, 128, 256]>}
+      : (tensor<?x2048xf8E4M3FN>, !r, tensor<?x1xf32>) -> tensor<?x4096xbf16>
+  return %y : tensor<?x4096xbf16>
+}
+func.func @fast_tall(%x: tensor<?x2048xf8E4M3FN>, %w: !r, %s: tensor<?x1xf32>) -> tensor<?x4096xbf16> {
+  %y = fp4.blockscaled_matmul %x, %w alpha %s {format = #fp4.format<mxfp4>, arithmetic = #fp4.product_arithmetic<fast_accumulation>, fp4.plan = #fp4.plan<tile_product, tile = [256, 128, 128]>}
+      : (tensor<?x2048xf8E4M3FN>, !r, tensor<?x1xf32>) -> tensor<?x4096xbf16>
+  return %y : tensor<?x4096xbf16>
+}
+func.func @fast_joined(%x: tensor<?x2048xf8E4M3FN>, %w: !r, %s: tensor<?x1xf32>) -> tensor<?x4096xbf16> {
+  %y = fp4.blockscaled_matmul %x, %w alpha %s {format = #fp4.format<mxfp4>, arithmetic = #fp4.product_arithmetic<fast_accumulation>, split_k = 2 : i64, fp4.plan = #fp4.plan<tile_product, tile = [256, 128, 128], cluster = [2, 1]>}
+      : (tensor<?x2048xf8E4M3FN>, !r, tensor<?x1xf32>) -> tensor<?x4096xbf16>
   return %y : tensor<?x4096xbf16>
 }

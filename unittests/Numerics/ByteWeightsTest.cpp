@@ -4,9 +4,11 @@
 #include "TestData.h"
 #include "fp4/ISA/WeightLayout.h"
 #include "fp4/Numerics/BlockScaledGemm.h"
+#include "fp4/Numerics/DenseMma.h"
 #include "fp4/Numerics/E2M1.h"
 #include "fp4/Numerics/E4M3.h"
 #include "fp4/Numerics/UE8M0.h"
+#include <bit>
 #include <cmath>
 #include <gtest/gtest.h>
 #include <set>
@@ -188,6 +190,110 @@ TEST(ByteWeights, TheModelIsWithinTheBound) {
   ASSERT_TRUE(model && reference);
   for (uint64_t i = 0; i < m * n; ++i)
     EXPECT_LE(std::fabs((*model)[i] - reference->values[i]), reference->bounds[i]);
+}
+
+//===--- Powers of rows --------------------------------------------------===//
+
+TEST(ByteWeights, ARowHasOnePowerInAllTiles) {
+  Weights weights(5);
+  for (uint64_t j = 0; j < 4; ++j) // the largest scale of row 0 is in its first tile
+    weights.scales[j] = 111;
+  const auto tiles = packByteWeights(weights.codes, weights.scales, rows, columns, PowersOf::Rows);
+  ASSERT_TRUE(tiles);
+  const auto bytes = decodeByteWeights(*tiles, rows, columns);
+  for (uint64_t i = 0; i < elements; ++i) {
+    ASSERT_EQ(bytes->powers[i / 128], bytes->powers[i / columns * 3]);
+    ASSERT_EQ(double(decodeE4M3(bytes->elements[i])) * bytes->powers[i / 128], weights.value(i));
+  }
+  EXPECT_EQ(bytes->powers[0], float(decodeUE8M0(105)));
+  const auto back = unpackByteWeights(*tiles, rows, columns);
+  EXPECT_EQ(back->codes, weights.codes);
+  EXPECT_EQ(back->scales, weights.scales);
+}
+
+TEST(ByteWeights, ABlockThatIsTooFarMakesTheWholeRowNaN) {
+  Weights weights(0);
+  const uint64_t block = (130 * columns + 128) / 32; // row 130, the second tile
+  std::fill_n(&weights.scales[block], 4, uint8_t(112));
+  const auto rowsAreNaN = [&](PowersOf powers) {
+    const auto tiles = packByteWeights(weights.codes, weights.scales, rows, columns, powers);
+    const auto bytes = decodeByteWeights(*tiles, rows, columns);
+    for (uint64_t i = 0; i < bytes->powers.size(); ++i)
+      EXPECT_EQ(std::isnan(bytes->powers[i]), powers == PowersOf::Rows && i / 3 == 130);
+    return findFarScales(weights.codes, weights.scales, rows, columns, powers);
+  };
+  EXPECT_FALSE(rowsAreNaN(PowersOf::Tiles)); // of which each is exact
+  const auto far = rowsAreNaN(PowersOf::Rows);
+  ASSERT_TRUE(far);
+  EXPECT_EQ(far->row, 130u);
+  EXPECT_EQ(far->column, 0u);
+  EXPECT_EQ(far->smallest, 100);
+  EXPECT_EQ(far->largest, 112);
+  weights.scales[block] = 0xFF;
+  EXPECT_FALSE(findFarScales(weights.codes, weights.scales, rows, columns, PowersOf::Rows));
+  const auto tiles = packByteWeights(weights.codes, weights.scales, rows, columns, PowersOf::Rows);
+  EXPECT_TRUE(std::isnan(decodeByteWeights(*tiles, rows, columns)->powers[130 * 3]));
+}
+
+/// Every instruction adds to the accumulator of the one before; ranges of K are added, and then
+/// the power of the row multiplies.
+TEST(ByteWeights, FastAccumulationIsThatOfTheInstructions) {
+  const uint64_t m = 2, n = 5;
+  const Weights weights(7);
+  const auto bytes = decodeByteWeights(
+      *packByteWeights(weights.codes, weights.scales, rows, columns, PowersOf::Rows), rows,
+      columns);
+  test::Random random(5);
+  std::vector<uint8_t> x(m * columns);
+  for (uint8_t &code : x)
+    code = uint8_t(random.word() % 0x7F | (random.word() & 0x80));
+  GemmProblem p = problemOf(x, *bytes, n);
+  p.accumulatesFast = true;
+  const auto rangeOf = [&](uint64_t row, uint64_t column, uint64_t begin, uint64_t end) {
+    uint32_t acc = 0;
+    for (uint64_t k = begin; k < end; k += 32) {
+      FactorRow a, b;
+      decodeFactors(hw::MmaType::E4M3, &x[row * columns + k], false, false, a);
+      decodeFactors(hw::MmaType::E4M3, &bytes->elements[column * columns + k], false, false, b);
+      acc = denseElement(a, b, 2 * fractionBits(hw::MmaType::E4M3), 0, hw::AccumulatorType::F32,
+                         acc, hopperFP8);
+    }
+    return std::bit_cast<float>(acc);
+  };
+  bool differs = false;
+  for (uint64_t splits : {1, 2}) {
+    p.splits = splits;
+    const auto model = gemmMmaModel(p), promoted = [&] {
+      GemmProblem other = p;
+      other.accumulatesFast = false;
+      return gemmMmaModel(other);
+    }();
+    const auto reference = gemmReference(p);
+    ASSERT_TRUE(model && promoted && reference);
+    for (uint64_t i = 0; i < m * n; ++i) {
+      const uint64_t row = i / n, column = i % n, half = splits == 2 ? 256 : columns;
+      float sum = rangeOf(row, column, 0, half);
+      if (splits == 2)
+        sum += rangeOf(row, column, half, columns);
+      EXPECT_EQ((*model)[i], sum * bytes->powers[column * 3]);
+      EXPECT_LE(std::fabs((*model)[i] - reference->values[i]), reference->bounds[i]);
+      differs |= (*model)[i] != (*promoted)[i];
+    }
+  }
+  EXPECT_TRUE(differs);
+}
+
+TEST(ByteWeights, WorkersShareTilesWithFastAccumulationAlone) {
+  const Weights weights(1);
+  const auto bytes = decodeByteWeights(
+      *packByteWeights(weights.codes, weights.scales, rows, columns, PowersOf::Rows), rows,
+      columns);
+  const std::vector<uint8_t> x(3 * columns, encodeE4M3(1.f));
+  GemmProblem p = problemOf(x, *bytes, 32);
+  p.streamK = StreamK{2, 16, 16};
+  EXPECT_FALSE(gemmMmaModel(p));
+  p.accumulatesFast = true;
+  EXPECT_TRUE(gemmMmaModel(p));
 }
 
 } // namespace

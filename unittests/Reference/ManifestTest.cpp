@@ -64,7 +64,7 @@ TEST(Manifest, WrongFieldsAreNamedByTheirPath) {
   EXPECT_THAT(errorOf(replaced("\"bf16\"", "\"f8\"")),
               HasSubstr("'functions[0].arguments[0].type' must be one of bf16, f16, f32"));
   EXPECT_THAT(errorOf(replaced("\"linear\"", "\"blocked\"")),
-              HasSubstr("layout' must be linear or tiled_128x4, but got \"blocked\""));
+              HasSubstr("layout' must be linear, tiled_128x4 or wgmma_rows, but got \"blocked\""));
   EXPECT_THAT(errorOf(replaced("\"M\",", "")),
               HasSubstr("'functions[0].arguments[0].dims' must be as long as 'shape'"));
   EXPECT_THAT(errorOf(replaced("\"returns\":[\"v0\"]", "\"returns\":[]")),

@@ -155,6 +155,9 @@ struct GemmProblem {
   /// Of fp8_block128: rows of B that share a scale. 1 for weights that were prepacked for e4m3
   /// (ByteWeights.h), whose scales are powers of two; then A may have no scales, which are 1.
   uint64_t rowsPerScaleB = 128;
+  /// Of such weights, whose rows have one power of two each: the sums of a range of K stay in the
+  /// accumulator of the tensor core, and the power multiplies the sum of all ranges.
+  bool accumulatesFast = false;
 };
 
 constexpr BlockFormat formatOfB(const GemmProblem &p) { return p.rhsFormat.value_or(p.format); }

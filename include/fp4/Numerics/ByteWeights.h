@@ -12,6 +12,9 @@
 // The row is NaN in a tile where a block that is not zero has e_j < -5, and where a scale is NaN. A
 // block of zeros has e_j = -5.
 //
+// With powers of rows, s is the largest scale byte of the whole row, which then has the same power
+// in all of its tiles, and is NaN in all of them where it would be in one.
+//
 //===----------------------------------------------------------------------===//
 #pragma once
 
@@ -20,11 +23,14 @@
 
 namespace fp4::numerics {
 
+/// What has a power of two: the row of each tile, or each row of weights.
+enum class PowersOf { Tiles, Rows };
+
 /// Rows of `columns / 2` bytes of codes and of `columns / 32` scales to tiles. Fails unless `rows`
 /// and `columns` are multiples of 128.
 Expected<std::vector<uint8_t>> packByteWeights(std::span<const uint8_t> codes,
                                                std::span<const uint8_t> scales, uint64_t rows,
-                                               uint64_t columns);
+                                               uint64_t columns, PowersOf powers = PowersOf::Tiles);
 
 /// The codes as they were, and scales: of a block of zeros 2^(p - 132), and of a row that is NaN,
 /// NaN.
@@ -40,13 +46,13 @@ struct ByteWeights {
 Expected<ByteWeights> decodeByteWeights(std::span<const uint8_t> tiles, uint64_t rows,
                                         uint64_t columns);
 
-/// The first row of a tile that is NaN because its scales are too far apart.
+/// The first row of a tile, or of the weights, that is NaN because its scales are too far apart.
 struct FarScales {
-  uint64_t row, column;      ///< of its first element
+  uint64_t row, column;      ///< of the first element of the tile, or of the row
   uint8_t smallest, largest; ///< scale bytes of its blocks that are not zero
 };
 std::optional<FarScales> findFarScales(std::span<const uint8_t> codes,
                                        std::span<const uint8_t> scales, uint64_t rows,
-                                       uint64_t columns);
+                                       uint64_t columns, PowersOf powers = PowersOf::Tiles);
 
 } // namespace fp4::numerics

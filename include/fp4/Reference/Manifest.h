@@ -30,7 +30,10 @@ enum class ElementType {
   I64,
   I8
 };
-enum class Layout { Linear, Tiled128x4 };
+/// WgmmaRows: prepacked weights whose rows have one power of two (fp4/Numerics/ByteWeights.h).
+/// Other prepacked weights are Linear.
+enum class Layout { Linear, Tiled128x4, WgmmaRows };
+std::string_view spelling(Layout layout);
 
 /// "bf16", ..., and back; the note of the error lists the spellings that exist.
 std::string_view spelling(ElementType type);

@@ -162,6 +162,7 @@ static void setPlan(MatmulShape &shape, BlockScaledMatmulOp op, const KernelPlan
   }
   if (plan.swap && shape.transposed)
     std::swap(shape.tileM, shape.tileN);
+  shape.accumulatesFast = op.accumulatesFast();
   shape.weightsAhead = plan.swap && shape.prepackedB;
   if (shape.weightsAhead) {
     shape.prepackedB = false;

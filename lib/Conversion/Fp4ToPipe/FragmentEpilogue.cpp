@@ -143,7 +143,18 @@ FragmentEpilogue::Factors FragmentEpilogue::broadcastAlphas(VectorType type, OfG
   return {all(alphaOfAll ? alphaOfAll : load(alpha)), all(load(alpha2))};
 }
 
-void FragmentEpilogue::storeSums(SumsFrom sums, Value row, Value column, int exponent,
+Value FragmentEpilogue::restored(Value sums, Restoring restoring) {
+  sums = timesPower(sums, restoring.exponent);
+  if (!restoring.powers)
+    return sums;
+  int64_t count = cast<VectorType>(sums.getType()).getNumElements();
+  SmallVector<int64_t> order = llvm::map_to_vector(
+      llvm::seq<int64_t>(count), [](int64_t i) { return i % 4; }); // two of each of two rows
+  Value powers = vector::ShuffleOp::create(b, loc, restoring.powers, restoring.powers, order);
+  return arith::MulFOp::create(b, loc, sums, powers);
+}
+
+void FragmentEpilogue::storeSums(SumsFrom sums, Value row, Value column, Restoring restoring,
                                  OfGroup group, PartGuard isStored, SumsFrom second) {
   using Alpha = MatmulShape::Alpha;
   Factors factors;
@@ -176,9 +187,9 @@ void FragmentEpilogue::storeSums(SumsFrom sums, Value row, Value column, int exp
       factors.first = ahead[size_t(first / partColumns)];
     else if (alpha && (shape.alpha != ofLines || isOwn))
       factors = {load(alpha), load(alpha2)};
-    SmallVector<Sums> products = {{timesPower(sums(type, first), exponent), factors.first}};
+    SmallVector<Sums> products = {{restored(sums(type, first), restoring), factors.first}};
     if (second)
-      products.push_back({timesPower(second(type, first), exponent), factors.second});
+      products.push_back({restored(second(type, first), restoring), factors.second});
     leave(convertSums(products, numbers), atRow, atColumn, group);
   });
   storeStaged(group);
@@ -239,15 +250,16 @@ void FragmentEpilogue::storeStaged(OfGroup group) {
   });
 }
 
-void FragmentEpilogue::storeSums(Value acc, Value row, Value column, int exponent, OfGroup group,
-                                 PartGuard isStored, Value second) {
+void FragmentEpilogue::storeSums(Value acc, Value row, Value column, Restoring restoring,
+                                 OfGroup group, PartGuard isStored, Value second) {
   auto read = [&](Value from) {
     return [this, from](VectorType type, int64_t first) -> Value {
       return ReadFragmentOp::create(b, loc, type, from, b.getI64IntegerAttr(first));
     };
   };
   auto sums = read(acc), ofSecond = read(second);
-  storeSums(sums, row, column, exponent, group, isStored, second ? SumsFrom(ofSecond) : SumsFrom());
+  storeSums(sums, row, column, restoring, group, isStored,
+            second ? SumsFrom(ofSecond) : SumsFrom());
 }
 
 IntegerAttr FragmentEpilogue::placeOfSums(size_t part, int64_t first) {
@@ -410,13 +422,13 @@ Value FragmentEpilogue::placeOfRange() {
 }
 
 void FragmentEpilogue::joinInCluster(ValueRange accs, Value part, Value row, Value column,
-                                     int exponent) {
+                                     Restoring restoring) {
   int64_t width = fragmentSize[1];
   while (partColumns > kFewestColumns &&
          (partColumns * shape.joinedBlocks() > width || width % partColumns != 0))
     partColumns -= kFewestColumns;
   JoinFragmentOp::create(b, loc, accs, partColumns, IntegerAttr());
-  storeSums(accs.front(), row, column, exponent, {}, [&](int64_t first) -> Value {
+  storeSums(accs.front(), row, column, restoring, {}, [&](int64_t first) -> Value {
     Value block = constant(first / partColumns % shape.joinedBlocks());
     return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, part, block);
   });

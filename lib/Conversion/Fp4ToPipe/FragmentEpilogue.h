@@ -63,11 +63,18 @@ protected:
   void forParts(llvm::function_ref<void(mlir::VectorType type, int64_t first)> body);
   /// i1: this block stores the part from column `first` on.
   using PartGuard = llvm::function_ref<mlir::Value(int64_t first)>;
-  /// Converts the sums of the role's warpgroups, times 2^exponent, and stores them from (row,
-  /// column) of the result on: all, or the parts that this block stores.
-  void storeSums(SumsFrom sums, mlir::Value row, mlir::Value column, int exponent,
+  /// What makes the results of the tensor core the sums of the product: 2^exponent, and powers of
+  /// two of the rows that a thread has of a fragment, two of each, or null.
+  struct Restoring {
+    int exponent = 0;
+    mlir::Value powers;
+    Restoring(int exponent, mlir::Value powers = {}) : exponent(exponent), powers(powers) {}
+  };
+  /// Converts the sums of the role's warpgroups, times what restores them, and stores them from
+  /// (row, column) of the result on: all, or the parts that this block stores.
+  void storeSums(SumsFrom sums, mlir::Value row, mlir::Value column, Restoring restoring,
                  OfGroup group = {}, PartGuard isStored = {}, SumsFrom second = {});
-  void storeSums(mlir::Value acc, mlir::Value row, mlir::Value column, int exponent,
+  void storeSums(mlir::Value acc, mlir::Value row, mlir::Value column, Restoring restoring,
                  OfGroup group = {}, PartGuard isStored = {}, mlir::Value second = {});
   /// Where in a tile the fragment of a warp begins, as pipe.gather_rows takes it.
   struct InTile {
@@ -100,7 +107,7 @@ protected:
   /// place `part`, and stores them from (row, column) of the result on. Every block adds and stores
   /// some columns of the fragment, as many as the others, if there are enough.
   void joinInCluster(mlir::ValueRange accs, mlir::Value part, mlir::Value row, mlir::Value column,
-                     int exponent);
+                     Restoring restoring);
 
   /// Where in a row of the workspace the sums of part `part` of a tile are, from column `first` on.
   mlir::IntegerAttr placeOfSums(size_t part, int64_t first);
@@ -128,13 +135,15 @@ protected:
 private:
   mlir::Value countTilesM();
   /// A thread has alphas of many rows, which it asks for before it stores: they wait for memory
-  /// once, and take registers that sums had. Beside more columns they would be too many.
+  /// once, and take registers that sums had. Beside more columns they would be too many, unless the
+  /// tensor core adds all sums, so that a thread has them once.
   bool loadsAlphasAhead() const {
-    constexpr int64_t mostColumns = 128;
+    const int64_t mostColumns = shape.accumulatesFast ? 256 : 128;
     return shape.transposed && shape.takesBytes() && fragmentSize[1] <= mostColumns;
   }
   /// The alphas of each part of a fragment whose columns are rows of the result.
   llvm::SmallVector<mlir::Value> alphasOfPlaces(mlir::Value row, mlir::Value column);
+  mlir::Value restored(mlir::Value sums, Restoring restoring);
   mlir::UnitAttr isTransposed() { return shape.transposed ? b.getUnitAttr() : mlir::UnitAttr(); }
   mlir::Value hold(mlir::Value elements);
   void derive(mlir::Value elements, mlir::Value row, mlir::Value column, OfGroup group);

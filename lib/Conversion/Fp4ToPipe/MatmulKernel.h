@@ -114,6 +114,9 @@ struct MatmulShape {
   bool prepackedA = false, prepackedB = false;
   /// B was such tiles and is e4m3 now, and its scales are powers of its rows (WeightsAhead.h).
   bool weightsAhead = false;
+  /// Sums of e4m3 and prepacked weights stay in the tensor core for a range of K, and rows of
+  /// weights have one power of two.
+  bool accumulatesFast = false;
 
   /// Columns that an epilogue thread stores at a time. A row of a staged tile is as wide as the
   /// widest swizzle that divides the tile, of at most 64 columns, whose sums a thread reads. More
@@ -377,7 +380,9 @@ struct MatmulShape {
     return takesBytes() ? hw::byteTileBytes : hw::weightTileBytes(block);
   }
   /// One k tile of prepacked B ahead of the rows that it multiplies.
-  bool holdsWeights() const { return prepackedB && takesBytes() && tileK == hw::byteTileColumns; }
+  bool holdsWeights() const {
+    return prepackedB && takesBytes() && !accumulatesFast && tileK == hw::byteTileColumns;
+  }
   /// Rows of A that have an accumulator of their own. A thread has accumulators and sums of 192
   /// rows, or accumulators of 256 and sums of 128.
   int64_t partRows() const { return weightsAhead && tileM == 256 ? 128 : tileM; }
@@ -386,7 +391,7 @@ struct MatmulShape {
   /// joins by itself, so that others of its warpgroup may have nothing to store.
   bool stagesStores() const {
     constexpr int64_t fewestRows = 64, chunk = 8;
-    bool haveRoom = weightsAhead || (prepackedB && !takesBytes());
+    bool haveRoom = weightsAhead || (prepackedB && (!takesBytes() || accumulatesFast));
     return haveRoom && !hasWorkspace() && tileM >= fewestRows && n % chunk == 0 &&
            resultType.getIntOrFloatBitWidth() == 16;
   }

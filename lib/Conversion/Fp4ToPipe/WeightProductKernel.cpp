@@ -42,7 +42,8 @@ public:
 private:
   /// A tile of the result, and the range of K of its sums, the first that this block has.
   struct Tile : PlacedTile {
-    SmallVector<Value> rows; ///< the first of each part
+    SmallVector<Value> rows;   ///< the first of each part
+    SmallVector<Value> powers; ///< of the rows of weights of each part, where they have one each
     Range k;    ///< its tiles
     Value part; ///< the place of the block among those of the tile; null where there is one
     Share share; ///< where workers share tiles
@@ -58,6 +59,11 @@ private:
     Value rows, count; ///< tiles that exist; null where all do
   };
   Weights loadWeights(Value from, Value row, Value k);
+  Value firstTile(Value row, int64_t perRow);
+  void loadPowers(Tile &tile);
+  Restoring restoring(const Tile &tile, size_t part) {
+    return {restoringExponent(), tile.powers.empty() ? Value() : tile.powers[part]};
+  }
   Value loadFloats(const Tile &tile, Value k) {
     return load(a, tile.row, mul(k, shape.tileK), shape.tileK);
   }
@@ -131,6 +137,8 @@ void WeightProductBuilder::buildTile(Value m, Value n) {
   // Those of a second product are behind those of the first.
   for (size_t i = 0; i < numParts() * size_t(shape.ranges) * (shape.dual ? 2 : 1); ++i)
     accumulators.push_back(newFragment());
+  if (shape.accumulatesFast)
+    loadPowers(tile);
   if (shape.weightsAhead)
     multiplyAhead(accumulators, tile);
   else if (shape.holdsWeights())
@@ -139,9 +147,9 @@ void WeightProductBuilder::buildTile(Value m, Value n) {
     loop(tile.k.begin, tile.k.end, constant(1),
          [&](Value k) { buildKTile(accumulators, tile, k); });
   if (shape.joinsInCluster)
-    return joinInCluster(accumulators, tile.part, tile.row, tile.column, restoringExponent());
+    return joinInCluster(accumulators, tile.part, tile.row, tile.column, restoring(tile, 0));
   auto store = [&](size_t part, auto sums) {
-    storeSums(sums, tile.rows[part], partColumn(tile, part), restoringExponent(), tile.group);
+    storeSums(sums, tile.rows[part], partColumn(tile, part), restoring(tile, part), tile.group);
   };
   if (shape.stream)
     return joinShares(accumulators, tile.share,
@@ -154,7 +162,7 @@ void WeightProductBuilder::buildTile(Value m, Value n) {
         0, [&](VectorType type, int64_t first) { return sumOfRanges(accumulators, type, first); });
   for (size_t part = 0; part < numParts(); ++part) {
     Value row = tile.rows[part], column = partColumn(tile, part);
-    storeSums(accumulators[part], row, column, restoringExponent(), tile.group, {},
+    storeSums(accumulators[part], row, column, restoring(tile, part), tile.group, {},
               shape.dual ? accumulators[numParts() + part] : Value());
     quantizeElements(row, column, {constant(0), constant(0)}, tile.group);
   }
@@ -182,17 +190,30 @@ WeightProductBuilder::Weights WeightProductBuilder::loadWeights(Value from, Valu
   auto type = SharedType::get({perTile, source.getShape()[1]}, source.getElementType());
   Value first = mul(k, perTile);
   Value count = existing(first, perTile, perRow);
-  Value rowOfTiles = arith::DivUIOp::create(b, loc, row, constant(hw::weightTileRows));
-  Value index = add(mul(rowOfTiles, perRow), first);
+  Value index = add(firstTile(row, perRow), first);
   Value rows =
       LoadRowsOp::create(b, loc, type, from, index, count, Value(), Value(), Value()).getResult();
   return {rows, count};
 }
 
+/// The first tile of the row of tiles that begins with `row`.
+Value WeightProductBuilder::firstTile(Value row, int64_t perRow) {
+  return mul(arith::DivUIOp::create(b, loc, row, constant(hw::weightTileRows)), perRow);
+}
+
+/// A row has the same power in all tiles, so any of them tells it.
+void WeightProductBuilder::loadPowers(Tile &tile) {
+  auto ofRows = VectorType::get({4}, b.getF32Type());
+  for (size_t part = 0; part < numParts(); ++part)
+    tile.powers.push_back(RowPowersOp::create(
+        b, loc, ofRows, bb, firstTile(rowOfPart(tile, part), shape.k / hw::byteTileColumns)));
+}
+
 /// The first product is added to the zeros of the accumulator, which costs no predicate.
 void WeightProductBuilder::multiply(Value acc, Weights weights, Value act) {
   Value more = arith::ConstantOp::create(b, loc, b.getBoolAttr(true));
-  MmaPrepackedOp::create(b, loc, acc, weights.rows, act, more, weights.count);
+  MmaPrepackedOp::create(b, loc, acc, weights.rows, act, more, weights.count,
+                         /*without_powers=*/shape.accumulatesFast);
 }
 
 void WeightProductBuilder::multiplyPrepacked(ArrayRef<Value> accumulators, const Tile &tile,
@@ -228,8 +249,7 @@ void WeightProductBuilder::multiplyRanges(ArrayRef<Value> accumulators, const Ti
 Value WeightProductBuilder::loadTile(const Tile &tile, Value k) {
   auto source = cast<GlobalType>(bb.getType());
   auto type = SharedType::get({1, source.getShape()[1]}, source.getElementType());
-  Value rowOfTiles = arith::DivUIOp::create(b, loc, tile.rowB, constant(hw::weightTileRows));
-  Value index = add(mul(rowOfTiles, shape.tilesK()), k);
+  Value index = add(firstTile(tile.rowB, shape.tilesK()), k);
   return LoadRowsOp::create(b, loc, type, bb, index, Value(), Value(), Value(), Value())
       .getResult();
 }
@@ -254,9 +274,9 @@ void WeightProductBuilder::multiplyHeld(Value acc, const Tile &tile) {
 void WeightProductBuilder::multiplyAhead(ArrayRef<Value> accumulators, const Tile &tile) {
   int64_t count = shape.writtenKTiles();
   auto type = SharedType::get({count, hw::weightTileRows}, b.getF32Type(), Layout::Linear);
-  Value rowOfTiles = arith::DivUIOp::create(b, loc, tile.column, constant(hw::weightTileRows));
+  Value firstOfRow = firstTile(tile.column, shape.tilesK());
   loop(tile.k.begin, tile.k.end, constant(count), [&](Value first) {
-    Value index = add(mul(rowOfTiles, shape.tilesK()), first);
+    Value index = add(firstOfRow, first);
     Value powers =
         LoadRowsOp::create(b, loc, type, scalesB, index, Value(), Value(), Value(), Value())
             .getResult();

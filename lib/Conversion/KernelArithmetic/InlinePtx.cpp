@@ -265,21 +265,24 @@ SmallVector<Value> fp4::multiplyWarpgroup(ImplicitLocOpBuilder &b, ValueRange ac
                                           const WarpgroupProduct &product) {
   size_t count = accumulator.size(), firstA = 2 * count, descriptor = firstA + product.a.size();
   size_t registers = product.columns / 2;
-  StringRef type = product.element.isF16() ? "f16" : "bf16";
+  bool isBytes = isa<Float8E4M3FNType>(product.element);
+  StringRef type = isBytes ? "e4m3" : product.element.isF16() ? "f16" : "bf16";
   std::string text = llvm::formatv(
       "{{\n.reg .pred p, q;\n.reg .b64 d;\n{1}"
       "setp.ne.b32 p, ${0}, 0;\nsetp.eq.b32 q, ${0}, ${0};\nwgmma.fence.sync.aligned;\n",
       descriptor + 1, takeDescriptor(product, descriptor));
   for (auto [i, offset] : llvm::enumerate(product.bOffsets))
     for (size_t first = 0; first < count; first += registers)
-      text += moveDescriptor(product, descriptor, offset + int64_t(2 * first * 8)) +
-              llvm::formatv("wgmma.mma_async.sync.aligned.m64n{0}k16.f32.{1}.{1} {2}, {3}, d, {4}, "
-                            "1, 1, 0;\n",
-                            product.columns, type, operandList(first, registers),
-                            operandList(firstA + 4 * i, 4), i ? "q" : "p")
-                  .str();
+      text +=
+          moveDescriptor(product, descriptor, offset + int64_t(2 * first * 8)) +
+          llvm::formatv("wgmma.mma_async.sync.aligned.m64n{0}k{5}.f32.{1}.{1} {2}, {3}, d, {4}, "
+                        "1, 1{6};\n",
+                        product.columns, type, operandList(first, registers),
+                        operandList(firstA + 4 * i, 4), i ? "q" : "p", isBytes ? 32 : 16,
+                        isBytes ? "" : ", 0") // 16-bit floats may be transposed
+              .str();
   text += llvm::formatv("wgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned {0};\n}",
-                        product.pending ? 1 : 0);
+                        product.pending);
   std::string constraints;
   for (size_t i = 0; i < count; ++i)
     constraints += i ? ",=f" : "=f";

@@ -95,15 +95,15 @@ mlir::Value loadWhen(mlir::ImplicitLocOpBuilder &b, mlir::Value condition, mlir:
 mlir::Value loadWordWhen(mlir::ImplicitLocOpBuilder &b, mlir::Value condition, mlir::Value pointer,
                          mlir::IntegerType word);
 
-/// A part of a product of a warpgroup with A in registers: instructions of 16 elements of K each.
+/// A part of a product of a warpgroup with A in registers: instructions of 32 bytes of K each.
 struct WarpgroupProduct {
-  mlir::Type element;               ///< f16 or bf16
+  mlir::Type element;               ///< f16, bf16 or f8E4M3FN
   int64_t columns;                  ///< of an instruction
-  llvm::SmallVector<mlir::Value> a; ///< i32, four for each 16 elements of K
+  llvm::SmallVector<mlir::Value> a; ///< i32, four for each instruction
   mlir::Value b;                    ///< i64, descriptor of the tile
-  llvm::SmallVector<int64_t> bOffsets; ///< of each 16 elements of K, in units of the descriptor
+  llvm::SmallVector<int64_t> bOffsets; ///< of each instruction, in units of the descriptor
   mlir::Value accumulate;           ///< i1, for the first instruction
-  bool pending = false;             ///< leave this part to run; the one before it is complete
+  int64_t pending = 0;              ///< leave so many parts to run, this one and those before it
   /// `b` is the same in all lanes and ptxas sees that: offsets are added to its lower word, which takes
   /// one instruction.
   bool isUniform = false;

@@ -38,8 +38,13 @@ std::pair<Value, Value> PackedBytes::convertWord(Value codes, Value row, int64_t
 }
 
 SmallVector<Value> PackedBytes::convertTile(ValueRange codes, ValueRange rows) {
+  return convertSteps(codes, rows, 0, hw::byteSteps);
+}
+
+SmallVector<Value> PackedBytes::convertSteps(ValueRange codes, ValueRange rows, int64_t first,
+                                             int64_t count) {
   SmallVector<Value> registers;
-  for (int64_t step = 0; step < hw::byteSteps; ++step) {
+  for (int64_t step = first; step < first + count; ++step) {
     auto upper = convertWord(codes[2 * step], rows[0], step);
     auto lower = convertWord(codes[2 * step + 1], rows[1], step);
     llvm::append_values(registers, upper.first, lower.first, upper.second, lower.second);

@@ -44,8 +44,8 @@ static constexpr int64_t kMultiplyAdds = 4096, kFeedBytes = 48, kTileCycles = 15
 /// takes longer with three stages than with four; and columns of the narrowest box.
 static constexpr int64_t kStoreCycles = 1200, kThirdStageCycles = 40, kStoredColumns = 32;
 /// Tiles of a block from which on a wide tile gains more by such stores than by a fifth stage, and
-/// what it then takes beside its k tiles. A tall tile takes less, and more for each k tile; panels of
-/// so many of them write longer pieces of rows at a time.
+/// what it then takes beside its k tiles. A tall tile takes less, and more for each k tile; panels
+/// of so many of them write longer pieces of rows at a time.
 static constexpr int64_t kFewestStoredTiles = 4, kStoredTileCycles = 1300,
                          kStoredTallTileCycles = 900, kStoredTallCycles = 1230, kStoredPanel = 8;
 

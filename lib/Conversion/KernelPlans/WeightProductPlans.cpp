@@ -3,7 +3,9 @@
 #include "CostModel.h"
 #include "Families.h"
 #include "RolePlans.h"
+#include "WeightTiles.h"
 
+#include "fp4/ISA/WeightLayout.h"
 #include "fp4/Numerics/BlockScaledGemm.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -11,19 +13,16 @@
 using namespace mlir;
 using namespace fp4;
 
-/// Columns of a tile of the result: 64 rows of weights for each of two warpgroups; of prepacked
-/// weights also twice as many, with two accumulators.
-static constexpr int64_t kTileN = 128, kWideTileN = 256, kMathThreads = 256;
-/// Elements of K: of prepacked weights, of which one bulk copy loads a row of tiles, at most, and
-/// of others, of which the widest swizzle of their data has so many.
-static constexpr int64_t kPrepackedTileK = 256, kTileK = 128;
-/// Rows of a tile, columns of the instruction.
-static constexpr int64_t kTileMs[] = {8, 16, 32, 64, 128, 256};
-/// The same where sums are promoted, so that registers have them beside the accumulators.
+/// Columns of a tile that has those of two accumulators, of prepacked weights.
+static constexpr int64_t kWideTileN = 256, kMathThreads = 256;
+/// Elements of K of other weights than prepacked ones, of which the widest swizzle of their data
+/// has so many.
+static constexpr int64_t kTileK = 128;
+/// Rows of a tile where sums are promoted, so that registers have them beside the accumulators.
 static constexpr int64_t kPromotedTileMs[] = {8, 16, 32, 64, 96, 128};
 static constexpr int64_t kMostRowsOfWideTile = 64;
 /// The tile whose weights are converted a k tile ahead and held in registers.
-static constexpr int64_t kHeldTileM = 256, kHeldTileK = 128;
+static constexpr int64_t kHeldTileM = kMostWeightRows, kHeldTileK = 128;
 /// What a wave of these tiles takes, and one of 128 x 128: 67 and 35 us for K = 8192 on an H200
 /// (docs/Performance.md).
 static constexpr int64_t kHeldTime = 19, kPromotedTime = 10;
@@ -64,13 +63,25 @@ static bool isPrepacked(Operation *op) { return cast<BlockScaledMatmulOp>(op).ha
 /// Of a dual product a tile has the columns of both weights.
 static int64_t productsOf(Operation *op) { return cast<BlockScaledMatmulOp>(op).isDual() ? 2 : 1; }
 
-static bool isPromoted(Operation *op) {
+static bool takesBytes(Operation *op) {
   auto lhs = cast<RankedTensorType>(cast<BlockScaledMatmulOp>(op).getLhs().getType());
   return isa<Float8E4M3FNType>(lhs.getElementType());
 }
 
+/// Sums of 128 k are added in fp32.
+static bool isPromoted(Operation *op) {
+  return takesBytes(op) && !cast<BlockScaledMatmulOp>(op).accumulatesFast();
+}
+
 /// No wgmma: warps multiply the fragments of its warpgroups with mma.sync.
 static bool multipliesByWarps(const hw::TargetModel &target) { return !target.hasWgmma; }
+
+/// Rows of a tile whose blocks join in a cluster. Beside stages of e4m3 there is room for what 256
+/// rows send.
+static int64_t mostJoinedRows(Operation *op) {
+  constexpr int64_t ofBytes = 256;
+  return cast<BlockScaledMatmulOp>(op).accumulatesFast() ? ofBytes : kMostJoinedRows;
+}
 
 /// Whether `ranges` of K that a block has are whole ones of one length.
 static bool haveOneLength(Operation *op, const KernelPlan &plan, int64_t ranges) {
@@ -115,33 +126,6 @@ static int64_t mostResident(const std::array<int64_t, 3> &tile) {
   return tile[0] <= 32 && tile[1] == kTileN ? 2 : 1;
 }
 
-/// Tiles along m. A group that is expected to have rows has a tile, however many rows that has.
-static int64_t tilesOfRows(const MatmulSize &size, int64_t rows) {
-  int64_t fewest = size.expectsGroups ? int64_t(size.groups.size()) : 0;
-  return std::max(fewest, tilesAlongM(size, rows));
-}
-
-/// Elements of the tiles that a multiprocessor multiplies.
-static int64_t timeOf(const MatmulSize &size, int64_t rows, int64_t columns,
-                      const hw::TargetModel &target) {
-  int64_t tiles = tilesOfRows(size, rows) * llvm::divideCeil(size.n, columns);
-  return int64_t(llvm::divideCeil(tiles * size.splits, target.multiprocessors)) * rows * columns;
-}
-
-/// Beside its products a tile takes as long as so many rows more, in which weights are loaded and
-/// converted. Where warps multiply it is predicted of 8192 x 8192 weights and 64 rows on sm_120a:
-/// 107 us with 64 and 60 with 32 rows, which leave fewer multiprocessors idle (docs/Time.md). With
-/// wgmma, half of these weights took 11.2 us with 8, 16.8 with 64 and 24.1 with 128 rows of an H200
-/// (docs/Performance/WeightLimits.md).
-static int64_t otherRows(const hw::TargetModel &target) {
-  return multipliesByWarps(target) ? 16 : 80;
-}
-
-/// What the waves of tiles take with what they take besides.
-static int64_t timeOfRows(const MatmulSize &size, int64_t rows, const hw::TargetModel &target) {
-  return timeOf(size, rows, kTileN, target) / rows * (rows + otherRows(target));
-}
-
 std::vector<SizedTile> fp4::weightTiles(BlockScaledMatmulOp product,
                                         const hw::TargetModel &target) {
   if (target.hasTcgen05)
@@ -155,17 +139,6 @@ std::vector<SizedTile> fp4::weightTiles(BlockScaledMatmulOp product,
         return double(timeOfRows(size, m, target)) * double(size.k);
       }));
   return tiles;
-}
-
-/// Of `tiles` of at most `most` rows, the one whose waves take the least; of equals, the largest.
-static int64_t fastestRows(ArrayRef<int64_t> tiles, int64_t most, const MatmulSize &size,
-                           const hw::TargetModel &target) {
-  int64_t best = most;
-  auto time = [&](int64_t rows) { return timeOfRows(size, rows, target); };
-  for (int64_t rows : llvm::reverse(tiles))
-    if (rows <= most && time(rows) < time(best))
-      best = rows;
-  return best;
 }
 
 /// A tile may have twice as many columns, which leaves registers for so many rows.
@@ -189,7 +162,7 @@ static int64_t chooseRows(Operation *op, const MatmulSize &size, const hw::Targe
   for (int64_t rows : kTileMs)
     if (size.m <= rows && (rows <= kMostWideRows || !isPrepacked(op)))
       return rows;
-  auto time = [&](int64_t rows) { return timeOf(size, rows, kTileN, target); };
+  auto time = [&](int64_t rows) { return timeOfTiles(size, rows, kTileN, target); };
   return isPrepacked(op) || time(128) * 10 < time(256) * 9 ? 128 : 256;
 }
 
@@ -197,7 +170,7 @@ static int64_t chooseRows(Operation *op, const MatmulSize &size, const hw::Targe
 /// multiprocessors idle.
 static int64_t chooseColumns(Operation *op, int64_t rows, const MatmulSize &size,
                              const hw::TargetModel &target) {
-  auto time = [&](int64_t columns) { return timeOf(size, rows, columns, target); };
+  auto time = [&](int64_t columns) { return timeOfTiles(size, rows, columns, target); };
   bool isWide = mayBeWide(op, rows, size, target) && time(kWideTileN) <= time(kTileN);
   return isWide ? kWideTileN : kTileN;
 }
@@ -229,18 +202,19 @@ static pipe::WorkScheduleAttrInterface scheduleOf(Operation *op, const KernelPla
 
 /// What the waves of tiles of so many rows take.
 static int64_t timeOfPromoted(const MatmulSize &size, int64_t rows, const hw::TargetModel &target) {
-  int64_t waves = timeOf(size, rows, kTileN, target) / (rows * kTileN);
+  int64_t waves = timeOfTiles(size, rows, kTileN, target) / (rows * kTileN);
   return waves * (rows == kHeldTileM ? kHeldTime : kPromotedTime);
 }
 
 /// The tile of a product beside e4m3: the smallest that has all rows, else one of 128 x 128, or the
 /// one whose weights are held where its waves are faster.
-static std::array<int64_t, 3> choosePromotedTile(const KernelPlan &wish, const MatmulSize &size,
+static std::array<int64_t, 3> choosePromotedTile(Operation *op, const KernelPlan &wish,
+                                                 const MatmulSize &size,
                                                  const hw::TargetModel &target) {
   if (!size.groups.empty() && !wish.tile[0]) {
     KernelPlan all = wish;
     all.tile[0] = fastestRows(kPromotedTileMs, kPromotedTileMs[5], size, target);
-    return choosePromotedTile(all, size, target);
+    return choosePromotedTile(op, all, size, target);
   }
   const int64_t *fit = llvm::find_if(
       kPromotedTileMs, [&](int64_t rows) { return size.m <= rows || rows == kPromotedTileMs[5]; });
@@ -253,7 +227,7 @@ static std::array<int64_t, 3> choosePromotedTile(const KernelPlan &wish, const M
 
 /// Cycles of the waves of tiles of so many rows whose weights were converted before.
 static int64_t cyclesAhead(const MatmulSize &size, int64_t rows, const hw::TargetModel &target) {
-  int64_t waves = timeOf(size, rows, kTileN, target) / (rows * kTileN);
+  int64_t waves = timeOfTiles(size, rows, kTileN, target) / (rows * kTileN);
   int64_t ofKTile = kCyclesOfRow * rows + kKTileCycles;
   int64_t kTiles = llvm::divideCeil(size.k, kAheadDepth * size.splits);
   return waves * (kTiles * ofKTile + kAheadTileCycles);
@@ -401,8 +375,8 @@ KernelPlan fp4::proposeWeightProduct(Operation *op, const KernelPlan &given, con
   KernelPlan plan = planOfFamily(KernelFamily::TileProduct);
   KernelPlan wish = wishOfStream(cast<BlockScaledMatmulOp>(op), given);
   wish.ranges = plan.ranges = chooseRanges(op, given, size, target);
-  plan.tile =
-      isPromoted(op) ? choosePromotedTile(wish, size, target) : chooseTile(op, wish, size, target);
+  auto choose = isPromoted(op) ? choosePromotedTile : takesBytes(op) ? chooseFastTile : chooseTile;
+  plan.tile = choose(op, wish, size, target);
   if (isPromoted(op) && isAhead(wish, plan.tile, size, target))
     return proposeAheadWeights(op, wish, size, target);
   plan.schedule = scheduleOf(op, plan, size, target);
@@ -426,9 +400,9 @@ KernelPlan fp4::proposeWeightProduct(Operation *op, const KernelPlan &given, con
     plan.cluster = wish.cluster;
     return plan;
   }
-  plan.cluster =
-      proposeJoin(wish, {plan.tile[0], kMostJoinedRows}, tilesM * llvm::divideCeil(size.n, kTileN),
-                  wish.resident.value_or(*plan.resident), size, target);
+  plan.cluster = proposeJoin(wish, {plan.tile[0], mostJoinedRows(op)},
+                             tilesM * llvm::divideCeil(size.n, kTileN),
+                             wish.resident.value_or(*plan.resident), size, target);
   return plan;
 }
 
@@ -454,17 +428,21 @@ static LogicalResult checkFloatTile(Operation *op, const KernelPlan &plan) {
   if (productsOf(op) > 1 && (n != kTileN || m > kMostWideRows))
     return misfit(op, "tile", "is [m, 128, k] with m up to 128 for a dual product",
                   "[" + Twine(m) + ", " + Twine(n) + ", " + Twine(k) + "]");
-  bool isPacked = (n == kTileN || isWide) && k >= 64 && kPrepackedTileK % k == 0;
+  int64_t least = takesBytes(op) ? hw::byteTileColumns : hw::weightTileColumns;
+  bool isPacked = (n == kTileN || isWide) && k >= least && kPrepackedTileK % k == 0;
   if (llvm::is_contained(kTileMs, m) && (isPrepacked(op) ? isPacked : n == kTileN && k == kTileK))
     return success();
-  return misfit(
-      op, "tile",
-      isPrepacked(op)
-          ? "is [m, n, k] with m = 8, 16, 32, 64, 128 or 256, n = 128, or, without a cluster, "
-            "256 for m up to 128 and a multiple of 256 columns, and k = 64, 128 or 256 for "
-            "a prepacked rhs"
-          : "is [m, 128, 128] with m = 8, 16, 32, 64, 128 or 256 for a lhs without scales",
-      "[" + Twine(m) + ", " + Twine(n) + ", " + Twine(k) + "]");
+  std::string found = ("[" + Twine(m) + ", " + Twine(n) + ", " + Twine(k) + "]").str();
+  if (!isPrepacked(op))
+    return misfit(op, "tile",
+                  "is [m, 128, 128] with m = 8, 16, 32, 64, 128 or 256 for a lhs without scales",
+                  found);
+  StringRef depths = takesBytes(op) ? "128 or 256" : "64, 128 or 256";
+  return misfit(op, "tile",
+                "is [m, n, k] with m = 8, 16, 32, 64, 128 or 256, n = 128, or, without a cluster, "
+                "256 for m up to 128 and a multiple of 256 columns, and k = " +
+                    depths + " for a prepacked rhs",
+                found);
 }
 
 bool fp4::isWeightProduct(BlockScaledMatmulOp op) {
@@ -527,7 +505,9 @@ static LogicalResult checkAheadWeights(Operation *op, const KernelPlan &plan,
   if (cast<BlockScaledMatmulOp>(op).isGrouped())
     return misfit(op, "swap", "is left out for groups", "it");
   if (!isPrepacked(op) || !isPromoted(op))
-    return misfit(op, "swap", "is for prepacked weights beside a lhs of f8E4M3FN without scales",
+    return misfit(op, "swap",
+                  "is for prepacked weights beside a lhs of f8E4M3FN without scales, and without "
+                  "fast accumulation",
                   "it");
   if (m != kTileN || !(isOnePart(n) || n == kTwoPartRows) || k != kAheadDepth)
     return misfit(
@@ -547,7 +527,7 @@ LogicalResult fp4::checkWeightProduct(Operation *op, const KernelPlan &plan,
   if (isShared && failed(checkStream(op, plan)))
     return failure();
   if (failed(checkRanges(op, plan)) || failed(checkTile(op, plan)) ||
-      failed(checkJoin(op, plan, {m, kMostJoinedRows}, target)) ||
+      failed(checkJoin(op, plan, {m, mostJoinedRows(op)}, target)) ||
       failed(checkFragmentPlan(op, plan, target, mostResident(plan.tile), /*mayJoin=*/true)) ||
       failed(checkStages(op, plan, target)))
     return failure();

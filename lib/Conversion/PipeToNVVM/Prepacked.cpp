@@ -37,7 +37,7 @@ struct LowerMmaPrepacked : PipePattern<pipe::MmaPrepackedOp> {
 
   LogicalResult matchAndRewrite(pipe::MmaPrepackedOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
-    if (op.getWeights().getType().getInnerBytes() == hw::byteTileBytes || takesWarpProducts(op))
+    if (hasBytes(op) || takesWarpProducts(op))
       return failure(); // PrepackedBytes.cpp, PrepackedFew.cpp
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
     forExistingTiles(b, adaptor.getTiles(), op.getWeights().getType().getRows(),
@@ -84,24 +84,10 @@ private:
   /// multiplies those before.
   void multiplyByGroups(ImplicitLocOpBuilder &b, pipe::MmaPrepackedOp op, OpAdaptor adaptor,
                         ArrayRef<PrepackedWords> words, int64_t first, Powers powers) const {
-    int64_t count = int64_t(words.size());
-    WarpgroupProduct product = productOf(b, op, adaptor);
     PackedHalves halves = halvesOf(b, op, state);
-    Value fragment = adaptor.getAccumulator();
-    SmallVector<Value> sums =
-        loadElements(b, fragment, 0, op.getAccumulator().getType().getElementsPerThread());
-    for (int64_t i = 0; i < count; ++i) {
-      if (first + i > 0)
-        product.accumulate = arith::ConstantOp::create(b, b.getBoolAttr(true));
-      product.a = halves.convertTile(words[i].codes, words[i].scales, powers);
-      product.bOffsets = instructionOffsets(op.getB().getType(), (first + i) * kSteps, kSteps);
-      product.pending = i + 1 < count || state.continuedProducts.contains(op) ||
-                        state.loopedProducts.contains(op);
-      sums = multiplyWarpgroup(b, sums, product);
-      if (i == 0) // the reads of weights before loads that follow, while the tensor core is busy
-        emitProxyFence(b, op.getLoc());
-    }
-    storeElements(b, fragment, sums);
+    multiplyParts(b, op, adaptor, state, {first, int64_t(words.size()), kSteps}, [&](int64_t i) {
+      return halves.convertTile(words[size_t(i)].codes, words[size_t(i)].scales, powers);
+    });
   }
 
   /// The same with mma.sync.
@@ -117,17 +103,6 @@ private:
                           (first + int64_t(i)) * kSteps, sums);
     emitProxyFence(b, op.getLoc()); // what was read, before loads that follow
     storeElements(b, adaptor.getAccumulator(), sums);
-  }
-
-  static WarpgroupProduct productOf(ImplicitLocOpBuilder &b, pipe::MmaPrepackedOp op,
-                                    OpAdaptor adaptor) {
-    WarpgroupProduct product;
-    product.element = op.getB().getType().getElementType();
-    product.columns = op.getB().getType().getRows();
-    product.accumulate = adaptor.getAccumulate();
-    product.b = uniformDescriptor(b, adaptor.getB());
-    product.isUniform = true;
-    return product;
   }
 };
 
@@ -188,6 +163,43 @@ struct LowerFetchFragment : PipePattern<pipe::FetchFragmentOp> {
 };
 
 } // namespace
+
+/// Parts that the tensor core multiplies while the next one is converted. Each has registers of its
+/// own, which an iteration of a loop writes again: two parts may run on where it has four. With
+/// 16-bit floats that was slower (docs/Performance/WeightProducts.md).
+static int64_t partsAhead(pipe::MmaPrepackedOp op, int64_t count) {
+  constexpr int64_t fewest = 4;
+  return op.getWithoutPowers() && count >= fewest ? 2 : 1;
+}
+
+void fp4::multiplyParts(ImplicitLocOpBuilder &b, pipe::MmaPrepackedOp op,
+                        pipe::MmaPrepackedOp::Adaptor adaptor, const KernelState &state,
+                        WeightParts parts,
+                        llvm::function_ref<SmallVector<Value>(int64_t)> convert) {
+  pipe::SharedType type = op.getB().getType();
+  WarpgroupProduct product;
+  product.element = type.getElementType();
+  product.columns = type.getRows();
+  product.accumulate = adaptor.getAccumulate();
+  product.b = uniformDescriptor(b, adaptor.getB());
+  product.isUniform = true;
+  Value fragment = adaptor.getAccumulator();
+  SmallVector<Value> sums =
+      loadElements(b, fragment, 0, op.getAccumulator().getType().getElementsPerThread());
+  for (int64_t i = 0; i < parts.count; ++i) {
+    if (parts.first + i > 0)
+      product.accumulate = arith::ConstantOp::create(b, b.getBoolAttr(true));
+    product.a = convert(i);
+    product.bOffsets = instructionOffsets(type, (parts.first + i) * parts.steps, parts.steps);
+    bool goesOn = i + 1 < parts.count || state.continuedProducts.contains(op) ||
+                  state.loopedProducts.contains(op);
+    product.pending = goesOn ? partsAhead(op, parts.count) : 0;
+    sums = multiplyWarpgroup(b, sums, product);
+    if (i == 0) // the reads of weights before loads that follow, while the tensor core is busy
+      emitProxyFence(b, op.getLoc());
+  }
+  storeElements(b, fragment, sums);
+}
 
 PackedHalves fp4::halvesOf(ImplicitLocOpBuilder &b, pipe::MmaPrepackedOp op,
                            const KernelState &state) {
@@ -293,7 +305,7 @@ struct ProductLoop {
   scf::ForOp loop;
   SmallVector<Operation *> products;
   pipe::ConsumerReleaseOp release;
-  int64_t tiles = 0;   ///< of 64 elements of K, of all products
+  int64_t tiles = 0;   ///< parts that are converted by themselves, of all products
   int64_t columns = 0; ///< of the products
 
   bool add(Operation &op);
@@ -303,9 +315,9 @@ struct ProductLoop {
 bool ProductLoop::add(Operation &op) {
   if (auto product = dyn_cast<pipe::MmaPrepackedOp>(op)) {
     if (product.getTiles() || takesWarpProducts(product) ||
-        product.getWeights().getType().getInnerBytes() == hw::byteTileBytes)
+        (hasBytes(product) && !product.getWithoutPowers()))
       return false;
-    tiles += product.getWeights().getType().getRows();
+    tiles += product.getWeights().getType().getRows() * (hasBytes(product) ? kBytePartsOfTile : 1);
     columns = product.getB().getType().getRows();
   } else if (auto product = dyn_cast<pipe::MmaConvertedOp>(op)) {
     if (product.getBlocks() || product.getInOrder())

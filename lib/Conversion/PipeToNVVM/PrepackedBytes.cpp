@@ -3,7 +3,10 @@
 // mma_prepacked beside e4m3: a thread reads its 32 bytes of a tile, the codes of four instructions,
 // and the words of its two rows (fp4/ISA/WeightLayout.h), both without bank conflicts. The tensor
 // core sums 128 products, and these sums times the powers of two of their rows are added in fp32.
-// The next tile is converted while the tensor core multiplies the one before.
+// The next tile is converted while the tensor core multiplies the one before. Without powers, the
+// tensor core adds to the accumulator, and half a tile is converted at a time.
+//
+// row_powers: a thread reads the words of its two rows from device memory.
 //
 //===----------------------------------------------------------------------===//
 #include "PrepackedTiles.h"
@@ -13,6 +16,8 @@
 #include "SmallBuilders.h"
 
 #include "fp4/ISA/WeightLayout.h"
+
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
 using namespace fp4;
@@ -24,23 +29,46 @@ struct LowerMmaPrepackedBytes : PipePattern<pipe::MmaPrepackedOp> {
 
   LogicalResult matchAndRewrite(pipe::MmaPrepackedOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
-    pipe::SharedType weights = op.getWeights().getType();
-    if (weights.getInnerBytes() != hw::byteTileBytes)
+    if (!hasBytes(op))
       return failure();
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    forExistingTiles(b, adaptor.getTiles(), weights.getRows(),
-                     [&](int64_t first, int64_t count) { multiply(b, op, adaptor, first, count); });
+    forExistingTiles(b, adaptor.getTiles(), op.getWeights().getType().getRows(),
+                     [&](int64_t first, int64_t count) {
+                       if (op.getWithoutPowers())
+                         accumulate(b, op, adaptor, first, count);
+                       else
+                         multiply(b, op, adaptor, first, count);
+                     });
+    if (state.loopedProducts.contains(op))
+      finishProductLoop(b, op, adaptor.getAccumulator(), op.getAccumulator().getType());
     rewriter.eraseOp(op);
     return success();
   }
 
 private:
-  void multiply(ImplicitLocOpBuilder &b, pipe::MmaPrepackedOp op, OpAdaptor adaptor, int64_t first,
-                int64_t count) const {
+  SmallVector<ByteWords> loadTiles(ImplicitLocOpBuilder &b, pipe::MmaPrepackedOp op,
+                                   OpAdaptor adaptor, int64_t first, int64_t count) const {
     SmallVector<ByteWords> words;
     Int32 thread = threadOfRole(b, op, state);
     for (int64_t tile = first; tile < first + count; ++tile)
       words.push_back(loadByteTile(b, adaptor.getWeights(), thread, tile));
+    return words;
+  }
+
+  void accumulate(ImplicitLocOpBuilder &b, pipe::MmaPrepackedOp op, OpAdaptor adaptor,
+                  int64_t first, int64_t count) const {
+    constexpr int64_t parts = kBytePartsOfTile, steps = hw::byteSteps / parts;
+    SmallVector<ByteWords> words = loadTiles(b, op, adaptor, first, count);
+    PackedBytes bytes(b);
+    multiplyParts(b, op, adaptor, state, {parts * first, parts * count, steps}, [&](int64_t i) {
+      const ByteWords &tile = words[size_t(i / parts)];
+      return bytes.convertSteps(tile.codes, tile.rows, i % parts * steps, steps);
+    });
+  }
+
+  void multiply(ImplicitLocOpBuilder &b, pipe::MmaPrepackedOp op, OpAdaptor adaptor, int64_t first,
+                int64_t count) const {
+    SmallVector<ByteWords> words = loadTiles(b, op, adaptor, first, count);
     PackedBytes bytes(b);
     pipe::SharedType type = op.getB().getType();
     ByteProduct product{type.getRows(),
@@ -60,6 +88,32 @@ private:
       promoteBytes(b, awaitSums(b, sums), words[i].rows, acc);
     }
     storeElements(b, adaptor.getAccumulator(), acc);
+  }
+};
+
+struct LowerRowPowers : PipePattern<pipe::RowPowersOp> {
+  using PipePattern::PipePattern;
+
+  LogicalResult matchAndRewrite(pipe::RowPowersOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    constexpr int64_t ofBoth = 4; // elements of a thread in 8 columns, half of them of each row
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    Value tile =
+        stridedPointer(b, b.getLoc(), adaptor.getWeights(), adaptor.getTile(), hw::byteTileBytes);
+    Value rows =
+        stridedPointer(b, b.getLoc(), offsetPointer(b, b.getLoc(), tile, hw::byteCodeBytes),
+                       threadOfRole(b, op, state) / 4, 4 * PackedBytes::numRowWords);
+    Value words = load(b, VectorType::get(PackedBytes::numRowWords, b.getI32Type()), rows,
+                       4 * PackedBytes::numRowWords);
+    PackedBytes bytes(b);
+    SmallVector<Value> powers, elements;
+    for (int64_t row = 0; row < PackedBytes::numRowWords; ++row)
+      powers.push_back(bytes.powerOf(vector::ExtractOp::create(b, words, row)));
+    VectorType type = op.getResult().getType();
+    for (int64_t i = 0; i < type.getNumElements(); ++i)
+      elements.push_back(powers[size_t(i % ofBoth / 2)]);
+    rewriter.replaceOpWithNewOp<vector::FromElementsOp>(op, type, elements);
+    return success();
   }
 };
 
@@ -93,5 +147,5 @@ void fp4::promoteBytes(ImplicitLocOpBuilder &b, ValueRange sums, ArrayRef<Value>
 
 void fp4::populatePrepackedBytePatterns(const TypeConverter &converter, RewritePatternSet &patterns,
                                         const KernelState &state) {
-  patterns.add<LowerMmaPrepackedBytes>(converter, patterns.getContext(), state);
+  patterns.add<LowerMmaPrepackedBytes, LowerRowPowers>(converter, patterns.getContext(), state);
 }

@@ -48,6 +48,24 @@ PackedHalves halvesOf(mlir::ImplicitLocOpBuilder &b, pipe::MmaPrepackedOp op,
 PackedHalves halvesOf(mlir::ImplicitLocOpBuilder &b, pipe::SharedType weights, mlir::Type element,
                       const KernelState &state);
 
+/// Parts of the weights of a step, one behind the other along K, each of `steps` instructions.
+struct WeightParts {
+  int64_t first, count, steps;
+};
+/// Adds the product of parts of the weights to the accumulator. A part is converted, to the
+/// registers (i32) of its instructions, while the tensor core multiplies those before.
+void multiplyParts(mlir::ImplicitLocOpBuilder &b, pipe::MmaPrepackedOp op,
+                   pipe::MmaPrepackedOp::Adaptor adaptor, const KernelState &state,
+                   WeightParts parts,
+                   llvm::function_ref<llvm::SmallVector<mlir::Value>(int64_t part)> convert);
+
+/// The weights are for e4m3.
+inline bool hasBytes(pipe::MmaPrepackedOp op) {
+  return op.getWeights().getType().getInnerBytes() == hw::byteTileBytes;
+}
+/// Without powers, each half of such a tile is a part.
+inline constexpr int64_t kBytePartsOfTile = 2;
+
 /// What a thread has of a tile for e4m3: the codes of four instructions, and the words of its two
 /// rows.
 struct ByteWords {
@@ -64,8 +82,7 @@ void promoteBytes(mlir::ImplicitLocOpBuilder &b, mlir::ValueRange sums,
 /// wgmma (docs/Performance.md).
 inline constexpr int64_t kFewColumns = 8;
 inline bool takesWarpProducts(pipe::MmaPrepackedOp op) {
-  return op.getWeights().getType().getInnerBytes() != hw::byteTileBytes &&
-         op.getB().getType().getRows() == kFewColumns;
+  return !hasBytes(op) && op.getB().getType().getRows() == kFewColumns;
 }
 
 } // namespace fp4

@@ -170,6 +170,26 @@ func.func @bytes(%x: tensor<20x384xf8E4M3FN>, %p: tensor<2x3x8704xi8, #fp4.weigh
 
 // -----
 
+// Fast accumulation: rows of weights have one power of two, which is loaded once for a tile and multiplies the
+// sums before alpha does.
+// CHECK-LABEL: func.func @fast
+// CHECK: %[[ACC:.*]] = pipe.fragment : !pipe.fragment<64x256xf32, wgmma>
+// CHECK: %[[POWERS:.*]] = pipe.row_powers %{{.*}}[%{{.*}}] : !pipe.global<8x8704xi8> -> vector<4xf32>
+// CHECK: pipe.mma_prepacked %[[ACC]], %{{.*}}, %{{.*}} accumulate %{{.*}} without_powers
+// CHECK-COUNT-8: pipe.fragment_factors
+// CHECK: %[[SUMS:.*]] = pipe.read_fragment %[[ACC]][0] {{.*}}-> vector<16xf32>
+// CHECK: %[[OF_ROWS:.*]] = vector.shuffle %[[POWERS]], %[[POWERS]] [0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3]
+// CHECK: %[[SCALED:.*]] = arith.mulf %[[SUMS]], %[[OF_ROWS]]
+// CHECK: arith.mulf %[[SCALED]], %{{.*}} : vector<16xf32>
+// CHECK: pipe.store_fragment {{.*}} transposed staged
+func.func @fast(%x: tensor<300x512xf8E4M3FN>, %p: tensor<2x4x8704xi8, #fp4.weight_layout<wgmma_rows>>, %s: tensor<300x1xf32>) -> tensor<300x256xbf16> {
+  %y = fp4.blockscaled_matmul %x, %p alpha %s {format = #fp4.format<mxfp4>, arithmetic = #fp4.product_arithmetic<fast_accumulation>, fp4.plan = #fp4.plan<tile_product, tile = [256, 128, 128]>}
+      : (tensor<300x512xf8E4M3FN>, tensor<2x4x8704xi8, #fp4.weight_layout<wgmma_rows>>, tensor<300x1xf32>) -> tensor<300x256xbf16>
+  return %y : tensor<300x256xbf16>
+}
+
+// -----
+
 // Weights that are converted before: four k tiles follow one another, whose powers are loaded together. Rows
 // are multiplied in two parts.
 // CHECK-LABEL: func.func @ahead

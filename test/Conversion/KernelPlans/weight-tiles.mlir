@@ -122,6 +122,39 @@ func.func @promoted(%x: tensor<256x512xf8E4M3FN>, %p: tensor<64x4x8704xi8, #fp4.
 
 // -----
 
+// With fast accumulation, tiles of 256 rows convert weights half as often, where they leave few multiprocessors idle.
+// CHECK-LABEL: @fast
+// CHECK: tile = [256, 128, 128], schedule = #pipe.static_persistent<along_m>
+func.func @fast(%x: tensor<1024x8192xf8E4M3FN>, %p: tensor<64x64x8704xi8, #fp4.weight_layout<wgmma_rows>>) -> tensor<1024x8192xbf16> {
+  %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<mxfp4>, arithmetic = #fp4.product_arithmetic<fast_accumulation>}
+      : (tensor<1024x8192xf8E4M3FN>, tensor<64x64x8704xi8, #fp4.weight_layout<wgmma_rows>>) -> tensor<1024x8192xbf16>
+  return %y : tensor<1024x8192xbf16>
+}
+
+// -----
+
+// They would leave half of them idle.
+// CHECK-LABEL: @fast_few
+// CHECK: tile = [128, 128, 256], schedule = #pipe.static_persistent<along_m>
+func.func @fast_few(%x: tensor<256x8192xf8E4M3FN>, %p: tensor<64x64x8704xi8, #fp4.weight_layout<wgmma_rows>>) -> tensor<256x8192xbf16> {
+  %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<mxfp4>, arithmetic = #fp4.product_arithmetic<fast_accumulation>}
+      : (tensor<256x8192xf8E4M3FN>, tensor<64x64x8704xi8, #fp4.weight_layout<wgmma_rows>>) -> tensor<256x8192xbf16>
+  return %y : tensor<256x8192xbf16>
+}
+
+// -----
+
+// But not where their blocks have ranges of K that join in a cluster.
+// CHECK-LABEL: @fast_split
+// CHECK: tile = [256, 128, 128], cluster = [2, 1], schedule = #pipe.static_persistent<along_m>
+func.func @fast_split(%x: tensor<256x16384xf8E4M3FN>, %p: tensor<56x128x8704xi8, #fp4.weight_layout<wgmma_rows>>) -> tensor<256x7168xbf16> {
+  %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<mxfp4>, split_k = 2 : i64, arithmetic = #fp4.product_arithmetic<fast_accumulation>}
+      : (tensor<256x16384xf8E4M3FN>, tensor<56x128x8704xi8, #fp4.weight_layout<wgmma_rows>>) -> tensor<256x7168xbf16>
+  return %y : tensor<256x7168xbf16>
+}
+
+// -----
+
 // A block of few rows has two ranges of K where all blocks fill the multiprocessors.
 // CHECK-LABEL: @two_ranges
 // CHECK: tile = [8, 128, 256], cluster = [2, 1], ranges = 2, {{.*}}resident = 1, overlap = both>

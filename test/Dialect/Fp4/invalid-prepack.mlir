@@ -257,6 +257,50 @@ func.func @prepacked(%x: tensor<?x128xbf16>, %p: !packed, %w: tensor<256x128xf4E
 
 // -----
 
+func.func @powers_of_rows(%p: tensor<2x2x8704xi8, #fp4.weight_layout<wgmma_rows>>) {
+  %0:2 = fp4.unprepack %p {format = #fp4.format<mxfp4>}
+      : (tensor<2x2x8704xi8, #fp4.weight_layout<wgmma_rows>>) -> (tensor<256x256xf4E2M1FN>, tensor<256x8xf8E8M0FNU>)
+  return
+}
+// weight_layout (C3)
+// expected-error @+2 {{weight layout #fp4.weight_layout<wgmma_rows> expects tiles of 8704 bytes, but got 4352}}
+// expected-note @+1 {{only weights for activations of f8E4M3FN have powers of two of their rows}}
+func.func @no_powers(%p: tensor<2x2x4352xi8, #fp4.weight_layout<wgmma_rows>>) {
+  return
+}
+
+// -----
+
+!rows = tensor<2x1x8704xi8, #fp4.weight_layout<wgmma_rows>>
+!tiles = tensor<2x1x8704xi8, #fp4.weight_layout<wgmma>>
+func.func @fast(%x: tensor<8x128xf8E4M3FN>, %p: !rows, %q: !tiles) {
+  %0 = fp4.blockscaled_matmul %x, %p {format = #fp4.format<mxfp4>, arithmetic = #fp4.product_arithmetic<fast_accumulation>}
+      : (tensor<8x128xf8E4M3FN>, !rows) -> tensor<8x256xf32>
+  // Without it the sums are promoted, whatever powers rows have.
+  %1 = fp4.blockscaled_matmul %x, %p {format = #fp4.format<mxfp4>} : (tensor<8x128xf8E4M3FN>, !rows) -> tensor<8x256xf32>
+  // blockscaled_matmul (C606)
+  // expected-error @+2 {{operand 'rhs' must have the layout #fp4.weight_layout<wgmma_rows> for arithmetic fast_accumulation}}
+  // expected-note @+1 {{give the result of fp4.prepack this layout, so that rows of weights have one power of two}}
+  %2 = fp4.blockscaled_matmul %x, %q {format = #fp4.format<mxfp4>, arithmetic = #fp4.product_arithmetic<fast_accumulation>}
+      : (tensor<8x128xf8E4M3FN>, !tiles) -> tensor<8x256xf32>
+  return
+}
+
+// -----
+
+!packed = tensor<2x2x4608xi8, #fp4.weight_layout<wgmma>>
+func.func @fast_floats(%x: tensor<8x128xbf16>, %p: !packed) {
+  %0 = fp4.blockscaled_matmul %x, %p {format = #fp4.format<nvfp4>} : (tensor<8x128xbf16>, !packed) -> tensor<8x256xf32>
+  // blockscaled_matmul (C606)
+  // expected-error @+2 {{expects a lhs of f8E4M3FN without scales and prepacked weights for arithmetic fast_accumulation, but got others}}
+  // expected-note @+1 {{leave 'arithmetic' out: the sums of other operands are never promoted}}
+  %1 = fp4.blockscaled_matmul %x, %p {format = #fp4.format<nvfp4>, arithmetic = #fp4.product_arithmetic<fast_accumulation>}
+      : (tensor<8x128xbf16>, !packed) -> tensor<8x256xf32>
+  return
+}
+
+// -----
+
 !ok = tensor<1099511627776x1x4608xi8, #fp4.weight_layout<wgmma>>
 !large = tensor<144115188075855872x1x4608xi8, #fp4.weight_layout<wgmma>>
 // operation (C200)

@@ -141,6 +141,11 @@ func.func @held(%w: !pipe.shared<1x8704xi8>, %x: !pipe.shared<256x128xf8E4M3FN, 
   return
 }
 
+func.func @row_powers(%w: !pipe.global<64x8704xi8>, %tile: i32) {
+  %p = pipe.row_powers %w[%tile] : !pipe.global<64x8704xi8> -> vector<16xf32>
+  return
+}
+
 func.func @powers(%p: !pipe.shared<4x128xf32>, %k: i32) {
   %s = pipe.tile_powers %p block %k : !pipe.shared<4x128xf32> -> vector<3xf32>
   return

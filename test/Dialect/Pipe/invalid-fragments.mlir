@@ -383,6 +383,50 @@ func.func @bad(%w: !pipe.shared<2x8704xi8>, %x: !pipe.shared<16x128xbf16, swizzl
 
 // -----
 
+func.func @twin(%w: !pipe.shared<2x8704xi8>, %x: !pipe.shared<16x256xf8E4M3FN, swizzle_128B>, %more: i1) {
+  %acc = pipe.fragment : !pipe.fragment<64x16xf32, wgmma>
+  pipe.mma_prepacked %acc, %w, %x accumulate %more without_powers : !pipe.fragment<64x16xf32, wgmma>, !pipe.shared<2x8704xi8>, !pipe.shared<16x256xf8E4M3FN, swizzle_128B>
+  return
+}
+func.func @bad(%w: !pipe.shared<4x4352xi8>, %x: !pipe.shared<16x256xbf16, swizzle_128B>, %more: i1) {
+  %acc = pipe.fragment : !pipe.fragment<64x16xf32, wgmma>
+  // (C604)
+  // expected-error @+2 {{weights must have rows of 8704 bytes with 'without_powers', but got '!pipe.shared<4x4352xi8>'}}
+  // expected-note @+1 {{leave 'without_powers' out: only weights for e4m3 have powers}}
+  pipe.mma_prepacked %acc, %w, %x accumulate %more without_powers : !pipe.fragment<64x16xf32, wgmma>, !pipe.shared<4x4352xi8>, !pipe.shared<16x256xbf16, swizzle_128B>
+  return
+}
+
+// -----
+
+func.func @twin(%w: !pipe.global<64x8704xi8>, %tile: i32) {
+  %p = pipe.row_powers %w[%tile] : !pipe.global<64x8704xi8> -> vector<16xf32>
+  return
+}
+func.func @bad(%w: !pipe.global<64x4352xi8>, %tile: i32) {
+  // (C605)
+  // expected-error @+2 {{weights must be i8 in linear rows of 8704 bytes, but got '!pipe.global<64x4352xi8>'}}
+  // expected-note @+1 {{fp4.prepack makes such weights for e4m3, a row for each tile}}
+  %p = pipe.row_powers %w[%tile] : !pipe.global<64x4352xi8> -> vector<16xf32>
+  return
+}
+
+// -----
+
+func.func @twin(%w: !pipe.global<64x8704xi8>, %tile: i32) {
+  %p = pipe.row_powers %w[%tile] : !pipe.global<64x8704xi8> -> vector<4xf32>
+  return
+}
+func.func @bad(%w: !pipe.global<64x8704xi8>, %tile: i32) {
+  // (C605)
+  // expected-error @+2 {{vector must have a multiple of 4 elements, but got 'vector<6xf32>'}}
+  // expected-note @+1 {{split the accumulator at multiples of 8 columns}}
+  %p = pipe.row_powers %w[%tile] : !pipe.global<64x8704xi8> -> vector<6xf32>
+  return
+}
+
+// -----
+
 func.func @twin(%w: !pipe.shared<1x8704xi8>, %x: !pipe.shared<256x128xf8E4M3FN, swizzle_128B>) {
   %acc = pipe.fragment : !pipe.fragment<64x256xf32, wgmma>
   %held = pipe.hold_weights %w : !pipe.shared<1x8704xi8> -> !pipe.fragment<64x128xf8E4M3FN, wgmma>

@@ -5,6 +5,9 @@
 // threads with the same row moves the word of the row. fp4/ISA/WeightLayout.h says where a tile has
 // what, and fp4/Numerics/ByteWeights.h what the word of a row is.
 //
+// With powers of rows the first thread of the first tile moves the words of its row in all tiles,
+// once it has read all of its scales.
+//
 //===----------------------------------------------------------------------===//
 #include "Int32.h"
 #include "KernelBuilder.h"
@@ -36,6 +39,9 @@ public:
         row(item % kItems / kItemsOfRow), part(item % kItemsOfRow) {}
 
   Int32 number() const { return part; }
+  /// Tiles in a row of tiles, and the place of this one among them.
+  int64_t tilesPerRow() const { return columns / hw::byteTileColumns; }
+  Int32 tileColumn() const { return tile % tilesPerRow(); }
   /// The bytes of the row in its tile.
   Value rowCodes(Value data) const {
     return address(b, address(b, data, matrixRow(), columns / 2), tileColumn(),
@@ -62,9 +68,7 @@ public:
   }
 
 private:
-  int64_t tilesPerRow() const { return columns / hw::byteTileColumns; }
   Int32 matrixRow() const { return tile / tilesPerRow() * hw::weightTileRows + row; }
-  Int32 tileColumn() const { return tile % tilesPerRow(); }
   Value start(Value tiles) const { return address(b, tiles, tile, hw::byteTileBytes); }
 
   ImplicitLocOpBuilder &b;
@@ -105,32 +109,111 @@ Value isBelowZero(ImplicitLocOpBuilder &b, Int32 x) {
   return arith::CmpIOp::create(b, arith::CmpIPredicate::slt, x, Int32(b, int64_t(0)));
 }
 
-/// The word of a row of a tile: its power of two and the exponents of its blocks, or NaN.
-Int32 wordOfRow(ImplicitLocOpBuilder &b, Value codes, Int32 scales) {
+/// The scales of what shares a power of two: the largest and the least byte of blocks that are not
+/// zero, and whether one is NaN (i1).
+struct SharedPower {
+  Int32 largest, least;
+  Value isNaN;
+
+  explicit SharedPower(ImplicitLocOpBuilder &b)
+      : largest(b, int64_t(0)), least(b, kNaNScale),
+        isNaN(arith::ConstantOp::create(b, b.getBoolAttr(false))) {}
+  SharedPower(ImplicitLocOpBuilder &b, ValueRange values)
+      : largest(b, values[0]), least(b, values[1]), isNaN(values[2]) {}
+  SmallVector<Value> values() const { return {largest, least, isNaN}; }
+
+  /// The exponent, with a bias of 127.
+  Int32 power() const {
+    return maximum(largest - kTopExponent, Int32(largest.builder(), int64_t(1)));
+  }
+};
+
+/// The four blocks of a row of a tile.
+class RowBlocks {
+public:
+  RowBlocks(ImplicitLocOpBuilder &b, Value codes, Int32 scales) : b(b) {
+    for (int64_t j = 0; j < kBlocks; ++j) {
+      Int32 magnitudes(b, int64_t(0));
+      for (int64_t i = 0; i < kStepBytes; i += 4)
+        magnitudes = magnitudes |
+                     Int32(b, load(b, b.getI32Type(), advance(b, codes, j * kStepBytes + i), 4));
+      isZero.push_back(isEqual(b, magnitudes & kMagnitudes, 0));
+      bytes.push_back((scales >> 8 * j) & 0xFF);
+    }
+  }
+
+  void addTo(SharedPower &power) const {
+    for (int64_t j = 0; j < kBlocks; ++j) {
+      power.largest = maximum(power.largest, select(isZero[j], Int32(b, int64_t(0)), bytes[j]));
+      power.least = minimum(power.least, select(isZero[j], Int32(b, kNaNScale), bytes[j]));
+      power.isNaN = arith::OrIOp::create(b, power.isNaN, isEqual(b, bytes[j], kNaNScale));
+    }
+  }
+
+  /// The word of the row: its power of two and the exponents of its blocks, or NaN.
+  Int32 wordOf(const SharedPower &shared) const {
+    Int32 power = shared.power(), word = power * (int64_t(1) << kExponentShift);
+    Value isNaN = shared.isNaN;
+    for (int64_t j = 0; j < kBlocks; ++j) {
+      Int32 exponent = bytes[j] + hw::byteExponentBias - power;
+      exponent = select(isZero[j], Int32(b, int64_t(0)), exponent);
+      isNaN = arith::OrIOp::create(b, isNaN, isBelowZero(b, exponent));
+      word = word | exponent * (int64_t(1) << 4 * j);
+    }
+    return select(isNaN, Int32(b, int64_t(hw::byteNaN)), word);
+  }
+
+private:
+  ImplicitLocOpBuilder &b;
   SmallVector<Int32> bytes;
   SmallVector<Value> isZero;
-  Int32 largest(b, int64_t(0));
-  Value isNaN = isEqual(b, scales, -1);
-  for (int64_t j = 0; j < kBlocks; ++j) {
-    Int32 magnitudes(b, int64_t(0));
-    for (int64_t i = 0; i < kStepBytes; i += 4)
-      magnitudes =
-          magnitudes | Int32(b, load(b, b.getI32Type(), advance(b, codes, j * kStepBytes + i), 4));
-    isZero.push_back(isEqual(b, magnitudes & kMagnitudes, 0));
-    bytes.push_back((scales >> 8 * j) & 0xFF);
-    largest = maximum(largest, select(isZero[j], Int32(b, int64_t(0)), bytes[j]));
-    isNaN = arith::OrIOp::create(b, isNaN, isEqual(b, bytes[j], kNaNScale));
+};
+
+/// Where the words of a row are made: what is read, and where the tiles are.
+struct WordsOfRow {
+  ImplicitLocOpBuilder &b;
+  Value data, scales, tiles;
+
+  /// The blocks of the row of `item`, `ahead` tiles behind its own, and where their word is.
+  RowBlocks blocks(const Item &item, Value ahead) const {
+    Value ofTile = address(b, item.rowScales(scales), ahead, kBlocks);
+    Int32 word(b, load(b, b.getI32Type(), ofTile, 4));
+    return {b, address(b, item.rowCodes(data), ahead, hw::byteTileColumns / 2), word};
   }
-  Int32 power = maximum(largest - kTopExponent, Int32(b, int64_t(1)));
-  Int32 word = power * (int64_t(1) << kExponentShift);
-  for (int64_t j = 0; j < kBlocks; ++j) {
-    Int32 exponent = bytes[j] + hw::byteExponentBias - power;
-    exponent = select(isZero[j], Int32(b, int64_t(0)), exponent);
-    isNaN = arith::OrIOp::create(b, isNaN, isBelowZero(b, exponent));
-    word = word | exponent * (int64_t(1) << 4 * j);
+  void store(const Item &item, Value ahead, Int32 word) const {
+    fp4::store(b, word, address(b, item.packedRow(tiles), ahead, hw::byteTileBytes), 4);
   }
-  return select(isNaN, Int32(b, int64_t(hw::byteNaN)), word);
-}
+
+  void moveWord(const Item &item) const {
+    Value own = constI32(b, 0);
+    RowBlocks blocks = this->blocks(item, own);
+    SharedPower power(b);
+    blocks.addTo(power);
+    store(item, own, blocks.wordOf(power));
+  }
+
+  /// A row with a block that is too far from the others is NaN in all tiles.
+  void moveWords(const Item &item) const {
+    Value first = constI32(b, 0), count = constI32(b, item.tilesPerRow()), one = constI32(b, 1);
+    auto read = scf::ForOp::create(b, first, count, one, SharedPower(b).values());
+    {
+      OpBuilder::InsertionGuard restore(b);
+      b.setInsertionPointToStart(read.getBody());
+      SharedPower power(b, read.getRegionIterArgs());
+      blocks(item, read.getInductionVar()).addTo(power);
+      scf::YieldOp::create(b, power.values());
+    }
+    SharedPower power(b, read.getResults());
+    Int32 smallest = minimum(power.least, power.largest);
+    power.isNaN = arith::OrIOp::create(
+        b, power.isNaN, isBelowZero(b, smallest + hw::byteExponentBias - power.power()));
+    auto write = scf::ForOp::create(b, first, count, one);
+    OpBuilder::InsertionGuard restore(b);
+    b.setInsertionPointToStart(write.getBody());
+    Value ahead = write.getInductionVar();
+    store(item, ahead, blocks(item, ahead).wordOf(power));
+  }
+};
 
 /// The scales of a row of a tile.
 Int32 scalesOfRow(ImplicitLocOpBuilder &b, Int32 word) {
@@ -145,15 +228,22 @@ Int32 scalesOfRow(ImplicitLocOpBuilder &b, Int32 word) {
 
 RankedTensorType rankedType(Value value) { return cast<RankedTensorType>(value.getType()); }
 
-/// Calls `move` for each item of `data`, and `moveRow` for the first of each row of a tile.
-void forItems(KernelBuilder &kernel, RankedTensorType data, function_ref<void(Item &)> move,
-              function_ref<void(Item &)> moveRow) {
+/// The item is the first of its row: of that in its tile, or in all tiles.
+Value isFirst(ImplicitLocOpBuilder &b, const Item &item, bool ofAllTiles) {
+  Value first = item.number() < 1;
+  return ofAllTiles ? arith::AndIOp::create(b, first, item.tileColumn() < 1).getResult() : first;
+}
+
+/// Calls `move` for each item of `data`, and `moveRow` for the first of each row of a tile, or of
+/// all tiles.
+void forItems(KernelBuilder &kernel, RankedTensorType data, bool ofAllTiles,
+              function_ref<void(Item &)> move, function_ref<void(Item &)> moveRow) {
   ImplicitLocOpBuilder &b = kernel.body();
   int64_t items = data.getNumElements() / (hw::byteTileColumns / kItemsOfRow);
   kernel.forEachItem(constI32(b, items), {}, [&](Value number, ValueRange) -> SmallVector<Value> {
     Item item(b, number, data);
     move(item);
-    auto first = scf::IfOp::create(b, item.number() < 1, /*withElseRegion=*/false);
+    auto first = scf::IfOp::create(b, isFirst(b, item, ofAllTiles), /*withElseRegion=*/false);
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(first.thenBlock());
     moveRow(item);
@@ -176,11 +266,14 @@ LogicalResult fp4::lowerPrepackBytes(PrepackOp op, LoweringContext &context) {
       store(b, placeCodes(low, high), item.packedCodes(tiles, step), 4);
     }
   };
-  auto moveRow = [&](Item &item) {
-    Int32 word(b, load(b, b.getI32Type(), item.rowScales(scales), 4));
-    store(b, wordOfRow(b, item.rowCodes(data), word), item.packedRow(tiles), 4);
-  };
-  forItems(kernel, rankedType(op.getData()), moveCodes, moveRow);
+  WordsOfRow words{b, data, scales, tiles};
+  bool ofAllTiles = haveRowPowers(rankedType(op.getResult()));
+  forItems(kernel, rankedType(op.getData()), ofAllTiles, moveCodes, [&](Item &item) {
+    if (ofAllTiles)
+      words.moveWords(item);
+    else
+      words.moveWord(item);
+  });
   return success();
 }
 
@@ -202,6 +295,6 @@ LogicalResult fp4::lowerUnprepackBytes(UnprepackOp op, LoweringContext &context)
     Int32 word(b, load(b, b.getI32Type(), item.packedRow(tiles), 4));
     store(b, scalesOfRow(b, word), item.rowScales(scales), 4);
   };
-  forItems(kernel, rankedType(op.getData()), moveCodes, moveRow);
+  forItems(kernel, rankedType(op.getData()), /*ofAllTiles=*/false, moveCodes, moveRow);
   return success();
 }

@@ -361,7 +361,8 @@ LogicalResult BlockScaledMatmulOp::verify() {
   Checked rhs = operand(*this, "rhs", getRhs());
   if ((hasFloatLhs() || hasPrepackedRhs()) && failed(verifyUnscaled(*this, lhs)))
     return failure();
-  if (failed(verifyFormats(*this)) || failed(verifyK96(*this))) // blockscaled_matmul (C312)
+  if (failed(verifyFormats(*this)) || failed(verifyFastAccumulation(*this)) ||
+      failed(verifyK96(*this))) // blockscaled_matmul (C312)
     return failure();
   if (failed(verifyData(*this, lhs, rhs))) // blockscaled_matmul (C1)
     return failure();

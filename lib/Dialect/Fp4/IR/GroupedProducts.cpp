@@ -189,14 +189,15 @@ static LogicalResult verifySharedSums(BlockScaledMatmulOp op,
 static LogicalResult verifyStream(BlockScaledMatmulOp op, const Checked &lhs) {
   if (!op.getStreamK())
     return success();
-  bool hasFloats = op.hasFloatLhs() && !isa<Float8E4M3FNType>(lhs.type.getElementType());
+  bool hasBytes = op.hasFloatLhs() && isa<Float8E4M3FNType>(lhs.type.getElementType());
+  bool hasFloats = op.hasFloatLhs() && (!hasBytes || op.accumulatesFast());
   bool hasTiles = hasFloats ? op.hasPrepackedRhs() : !op.hasFloatLhs() && !op.hasF32Scales();
   if (!hasTiles || op.usesFma() || op.usesK96() || op.isGrouped() || op.isDual() ||
       op.getSplitK().value_or(1) > 1 || lhs.type.isDynamicDim(0))
     return withNote(
-        op.emitOpError("expects static rows, tiled scales of both operands or 16-bit floats "
-                       "beside prepacked weights, and no groups, 'rhs2', 'split_k' or "
-                       "'arithmetic' beside 'stream_k'"),
+        op.emitOpError("expects static rows, tiled scales of both operands, or 16-bit floats or "
+                       "arithmetic fast_accumulation beside prepacked weights, and no groups, "
+                       "'rhs2', 'split_k' or other 'arithmetic' beside 'stream_k'"),
         "leave 'stream_k' out; 'split_k' cuts K where these are not given"); // (C420)
   int64_t slices = llvm::divideCeil(lhs.type.getDimSize(1), int64_t(numerics::splitSlice));
   auto shares = sharesOf(*op.getStreamK(), lhs.type.getDimSize(0), op.getColumns(), slices);

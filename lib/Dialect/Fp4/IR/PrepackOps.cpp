@@ -37,6 +37,12 @@ LogicalResult WeightLayoutAttr::verifyEncoding(ArrayRef<int64_t> shape, Type ele
   constexpr int64_t sizes[] = {hw::weightTileBytes(16), hw::weightTileBytes(32), hw::byteTileBytes};
   bool isTiles = shape.size() == 3 && !ShapedType::isDynamicShape(shape) &&
                  llvm::is_contained(sizes, shape[2]);
+  if (isTiles && getValue() == WeightLayout::WgmmaRows && shape[2] != hw::byteTileBytes)
+    return withNote(emitError() << "weight layout " << *this // weight_layout (C3)
+                                << " expects tiles of " << hw::byteTileBytes << " bytes, but got "
+                                << shape[2],
+                    "only weights for activations of f8E4M3FN have powers of two of their rows; "
+                    "others are #fp4.weight_layout<wgmma>");
   if (isTiles)
     return success();
   return withNote(emitError() << "weight layout " << *this // weight_layout (C2)
@@ -49,11 +55,12 @@ LogicalResult WeightLayoutAttr::verifyEncoding(ArrayRef<int64_t> shape, Type ele
 }
 
 /// Tiles of `bytes` bytes of `data`.
-static RankedTensorType tilesOf(RankedTensorType data, int64_t bytes) {
+static RankedTensorType tilesOf(RankedTensorType data, int64_t bytes,
+                                WeightLayout layout = WeightLayout::Wgmma) {
   SmallVector<int64_t> shape = {data.getDimSize(0) / hw::weightTileRows,
                                 data.getDimSize(1) / hw::weightColumnsOf(bytes), bytes};
   return RankedTensorType::get(shape, IntegerType::get(data.getContext(), 8),
-                               WeightLayoutAttr::get(data.getContext(), WeightLayout::Wgmma));
+                               WeightLayoutAttr::get(data.getContext(), layout));
 }
 
 RankedTensorType verify::prepackedType(RankedTensorType data, Format format) {
@@ -64,6 +71,11 @@ RankedTensorType verify::prepackedType(RankedTensorType data, Format format) {
 static bool isForBytes(RankedTensorType tiles) {
   return isa_and_present<WeightLayoutAttr>(tiles.getEncoding()) && tiles.getRank() == 3 &&
          tiles.getDimSize(2) == hw::byteTileBytes;
+}
+
+bool fp4::haveRowPowers(RankedTensorType tiles) {
+  auto layout = dyn_cast_or_null<WeightLayoutAttr>(tiles.getEncoding());
+  return layout && layout.getValue() == WeightLayout::WgmmaRows;
 }
 
 LogicalResult verify::verifyPrepacked(const Checked &weights, Format format) {
@@ -107,6 +119,28 @@ static LogicalResult verifyBytes(BlockScaledMatmulOp op, const Checked &lhs) {
   }
   auto diag = lhs.must("have elements of type f8E4M3FN beside weights in tiles of 8704 bytes");
   diag.attachNote() << "fp4.prepack gives mxfp4 weights in tiles of 4352 bytes for bf16";
+  return diag;
+}
+
+/// blockscaled_matmul (C606): whose sums stay in the accumulator of the tensor core.
+LogicalResult verify::verifyFastAccumulation(BlockScaledMatmulOp op) {
+  if (!op.accumulatesFast())
+    return success();
+  bool hasBytes =
+      op.hasFloatLhs() && isa<Float8E4M3FNType>(rankedType(op.getLhs()).getElementType());
+  if (!hasBytes || !op.hasPrepackedRhs())
+    return withNote(op.emitOpError("expects a lhs of f8E4M3FN without scales and prepacked weights "
+                                   "for arithmetic fast_accumulation, but got others"),
+                    "leave 'arithmetic' out: the sums of other operands are never promoted");
+  RankedTensorType rhs = rankedType(op.getRhs());
+  if (haveRowPowers(rhs))
+    return success();
+  auto diag = operand(op, "rhs", op.getRhs())
+                  .must("have the layout #fp4.weight_layout<wgmma_rows> for arithmetic "
+                        "fast_accumulation");
+  diag.attachNote()
+      << "give the result of fp4.prepack this layout, so that rows of weights have one "
+         "power of two";
   return diag;
 }
 
@@ -221,7 +255,8 @@ LogicalResult PrepackOp::verify() {
       failed(verifyType(scales, scalesOf(data.type, getFormat()),
                         "'format' says their type and how many there are")))
     return failure();
-  return verifyType(packed, isBytes ? tilesOf(data.type, hw::byteTileBytes) // prepack (C5)
+  WeightLayout layout = haveRowPowers(packed.type) ? WeightLayout::WgmmaRows : WeightLayout::Wgmma;
+  return verifyType(packed, isBytes ? tilesOf(data.type, hw::byteTileBytes, layout) // prepack (C5)
                                     : prepackedType(data.type, getFormat()));
 }
 

@@ -85,6 +85,8 @@ mlir::LogicalResult verifyResultCount(BlockScaledMatmulOp op);
 mlir::LogicalResult verifyFusedProduct(BlockScaledMatmulOp op);
 /// blockscaled_matmul (C14): ranges of K.
 mlir::LogicalResult verifySplit(BlockScaledMatmulOp op, const Checked &lhs);
+/// blockscaled_matmul (C606): sums that stay in the accumulator of the tensor core.
+mlir::LogicalResult verifyFastAccumulation(BlockScaledMatmulOp op);
 /// The list of tiles that `scales`, row-major ones of all rows, are of the groups of `op`.
 mlir::RankedTensorType scaleListOfGroups(BlockScaledMatmulOp op, mlir::RankedTensorType scales);
 /// blockscaled_matmul (C15): the rows of groups.

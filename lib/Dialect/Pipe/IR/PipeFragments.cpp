@@ -181,6 +181,10 @@ LogicalResult MmaPrepackedOp::verify() {
   FragmentType acc = getAccumulator().getType();
   SharedType weights = getWeights().getType(), b = getB().getType();
   bool isBytes = weights.getInnerBytes() == hw::byteTileBytes;
+  if (getWithoutPowers() && !isBytes)
+    return withNote(emitOpError() << "weights must have rows of " << hw::byteTileBytes
+                                  << " bytes with 'without_powers', but got " << weights,
+                    "leave 'without_powers' out: only weights for e4m3 have powers"); // (C604)
   if (failed(verifySums(*this, "accumulator", acc))) // (C191)
     return failure();
   int64_t block = blockOfTile(weights.getInnerBytes());
@@ -356,6 +360,18 @@ LogicalResult FragmentFactorsOp::verify() {
   return failure(failed(verifyColumns(*this, getGlobal())) ||        // (C492)
                  failed(verifyRows(*this, global, getRows())) ||     // (C183)
                  failed(verifyParts(*this, getResult().getType()))); // (C183)
+}
+
+LogicalResult RowPowersOp::verify() {
+  GlobalType weights = getWeights().getType();
+  bool areTiles = weights.getRank() == 2 && weights.getElementType().isInteger(8) &&
+                  weights.getLayout() == Layout::Linear &&
+                  weights.getShape()[1] == hw::byteTileBytes;
+  if (!areTiles)
+    return withNote(emitOpError() << "weights must be i8 in linear rows of " << hw::byteTileBytes
+                                  << " bytes, but got " << weights,
+                    "fp4.prepack makes such weights for e4m3, a row for each tile"); // (C605)
+  return verifyParts(*this, getResult().getType());                                  // (C605)
 }
 
 int64_t StoreFragmentOp::getStagedBytes() {

@@ -165,7 +165,8 @@ def Fp4_HadamardAttr : AttrDef<Fp4_Dialect, "Hadamard"> {
 def Fp4_ProductArithmetic : Fp4_I32Enum<"ProductArithmetic", "how a product sums", [
     I32EnumAttrCase<"TensorCore", 0, "tensor_core">,
     I32EnumAttrCase<"Fma", 1, "fma">,
-    I32EnumAttrCase<"TensorCoreK96", 2, "tensor_core_k96">]>;
+    I32EnumAttrCase<"TensorCoreK96", 2, "tensor_core_k96">,
+    I32EnumAttrCase<"FastAccumulation", 3, "fast_accumulation">]>;
 
 def Fp4_ProductArithmeticAttr : EnumAttr<Fp4_Dialect, Fp4_ProductArithmetic,
                                          "product_arithmetic"> {
@@ -173,7 +174,9 @@ def Fp4_ProductArithmeticAttr : EnumAttr<Fp4_Dialect, Fp4_ProductArithmetic,
     `tensor_core` sums as the tensor core of the target does. `fma` sums the products of a block
     exactly, and adds block after block in fp32 with fused multiply-adds, in 32 lanes that are added
     at the end: what threads without a tensor core do. `tensor_core_k96` sums 96 products in an
-    instruction, where `tensor_core` sums 64: sm_103a has it (docs/Numerics.md has all three).
+    instruction, where `tensor_core` sums 64: sm_103a has it. `fast_accumulation` leaves the sums of e4m3 in
+    the accumulator of `wgmma` for a whole range of K, where `tensor_core` adds those of 128 k in fp32
+    (docs/Numerics.md has all four).
   }];
   let assemblyFormat = "`<` $value `>`";
 }
@@ -206,7 +209,8 @@ def Fp4_ScaleLayoutAttr : EnumAttr<Fp4_Dialect, Fp4_ScaleLayout, "scale_layout",
 }
 
 def Fp4_WeightLayout : Fp4_I32Enum<"WeightLayout", "layout of prepacked weights in memory", [
-    I32EnumAttrCase<"Wgmma", 0, "wgmma">]>;
+    I32EnumAttrCase<"Wgmma", 0, "wgmma">,
+    I32EnumAttrCase<"WgmmaRows", 1, "wgmma_rows">]>;
 
 def Fp4_WeightLayoutAttr : EnumAttr<Fp4_Dialect, Fp4_WeightLayout, "weight_layout",
     [DeclareAttrInterfaceMethods<VerifiableTensorEncoding>]> {
@@ -214,7 +218,8 @@ def Fp4_WeightLayoutAttr : EnumAttr<Fp4_Dialect, Fp4_WeightLayout, "weight_layou
     The encoding of a tensor of prepacked weights, bytes of N/128 x K/64 tiles. `wgmma` is for
     tensor cores that take 64 rows of weights from the registers of a warpgroup. A tile has 4096
     bytes of codes, 16 for each of two times 128 threads, and then the scales of its rows. Tiles of MXFP4
-    for activations of e4m3 have 128 columns, N/128 x K/128 of 8704 bytes. The law is
+    for activations of e4m3 have 128 columns, N/128 x K/128 of 8704 bytes. `wgmma_rows` has such tiles
+    alone, and a row has the same power of two in all of its tiles. The law is
     `include/fp4/ISA/WeightLayout.h`.
   }];
   let assemblyFormat = "`<` $value `>`";

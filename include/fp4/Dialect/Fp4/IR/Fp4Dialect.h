@@ -68,6 +68,9 @@ bool isScaleElementType(mlir::Type type);
 /// The layout of a scale tensor; nothing when it is row-major.
 std::optional<ScaleLayout> scaleLayout(mlir::RankedTensorType type);
 
+/// `tiles` are weights of #fp4.weight_layout<wgmma_rows>: a row has one power of two.
+bool haveRowPowers(mlir::RankedTensorType tiles);
+
 /// `type` with the given layout, or row-major when there is none.
 mlir::RankedTensorType withScaleLayout(mlir::RankedTensorType type,
                                        std::optional<ScaleLayout> layout);

@@ -20,13 +20,14 @@ def Fp4_PrepackOp : Fp4_Op<"prepack", [Fp4_InferTypes]> {
     latter has tiles of 128 by 128, whose rows have a power of two each, and the elements of a block
     relative to it are normal numbers of e4m3. Where nonzero blocks of a row of a tile have scales that are
     more than 2^11 apart, or one is NaN, the row is NaN in that tile: the range is checked, and no weight
-    is rounded. A block of zeros may get another scale.
+    is rounded. A block of zeros may get another scale. With `#fp4.weight_layout<wgmma_rows>` a row has
+    the same power of two in all tiles, and is NaN in all of them where its scales are too far apart.
 
     | operand | element type | shape | layout |
     |---------|--------------|-------|--------|
     | data    | f4E2M1FN     | N x K, N a multiple of 128, K of 64, or of 128 for e4m3 | row-major |
     | scales  | f8E4M3FN (nvfp4), f8E8M0FNU (mxfp4) | N x K/block | row-major |
-    | result  | i8           | N/128 x K/64 x 4608 (nvfp4) or 4352 (mxfp4); N/128 x K/128 x 8704 (mxfp4, for e4m3) | `#fp4.weight_layout<wgmma>` |
+    | result  | i8           | N/128 x K/64 x 4608 (nvfp4) or 4352 (mxfp4); N/128 x K/128 x 8704 (mxfp4, for e4m3) | `#fp4.weight_layout<wgmma>`, or of 8704 bytes `<wgmma_rows>` |
 
     ```mlir
     %p = fp4.prepack %q scaled %s {format = #fp4.format<nvfp4>}

@@ -81,7 +81,10 @@ def Fp4_BlockScaledMatmulOp
     divided by, a number or one for each row, is alpha. Beside weights with scales the product is that
     of a lhs of mxfp8_e4m3 whose scales are one. Beside weights that are prepacked for it, for each block
     of 128 k in ascending order, an fp32 accumulator takes `fma(sum of the block, 2^e, acc)`, where the power of two is
-    that of the row of weights in its tile, and the sum is that of the tensor core.
+    that of the row of weights in its tile, and the sum is that of the tensor core. With
+    `arithmetic = #fp4.product_arithmetic<fast_accumulation>` it is the tensor core that adds all of K, or of a range
+    of it, and the power of two of the row, which is one in all tiles of `#fp4.weight_layout<wgmma_rows>`,
+    multiplies the sum.
 
     | operand    | element type | shape | layout |
     |------------|--------------|-------|--------|
@@ -212,6 +215,8 @@ def Fp4_BlockScaledMatmulOp
     bool usesFma() { return getArithmetic() == ::fp4::ProductArithmetic::Fma; }
     /// Instructions of the tensor core have 96 elements of K.
     bool usesK96() { return getArithmetic() == ::fp4::ProductArithmetic::TensorCoreK96; }
+    /// Sums of e4m3 stay in the accumulator of the tensor core for a range of K.
+    bool accumulatesFast() { return getArithmetic() == ::fp4::ProductArithmetic::FastAccumulation; }
     /// Rows of a product of threads at most: each thread has the sums of all of them.
     static constexpr int64_t kMaxFmaRows = 8;
     /// Two products of one lhs.

@@ -149,13 +149,15 @@ def Pipe_MmaPrepackedOp : Pipe_EngineOp<"mma_prepacked", "Tensor"> {
 
     Tiles for e4m3 have 128 elements of K and a power of two for each row. For every tile in ascending
     order, the accumulator takes `fma(sum of the tile, power, acc)`, where the sum is that of four
-    instructions of 32. PTX: wgmma.mma_async.m64nNk32 with A in registers.
+    instructions of 32. `without_powers` is for rows with one power in all tiles, by which
+    `pipe.row_powers` multiplies later: instructions add to the accumulator, which holds 13 fraction bits.
+    PTX: wgmma.mma_async.m64nNk32 with A in registers.
 
     Constraints: (C191) the accumulator is a fragment of wgmma with 64 rows, and the role has two
     warpgroups; weights are i8, linear, in rows of 4608 bytes (nvfp4), 4352 or 8704 (mxfp4); B has the
     accumulator's columns, 64 elements of K for each row of the weights, bf16 or with nvfp4 f16, and
     layout swizzle_128B; (C320) beside rows of 8704 bytes B is f8E4M3FN and has 128 elements of K for
-    each row.
+    each row; (C604) `without_powers` is for such rows.
 
     Example:
     ```mlir
@@ -164,9 +166,11 @@ def Pipe_MmaPrepackedOp : Pipe_EngineOp<"mma_prepacked", "Tensor"> {
     ```
   }];
   let arguments = (ins Pipe_FragmentType:$accumulator, Pipe_SharedType:$weights,
-                       Pipe_SharedType:$b, I1:$accumulate, Optional<I32>:$tiles);
+                       Pipe_SharedType:$b, I1:$accumulate, Optional<I32>:$tiles,
+                       UnitAttr:$without_powers);
   let assemblyFormat = [{
-    $accumulator `,` $weights `,` $b `accumulate` $accumulate (`tiles` $tiles^)? attr-dict
+    $accumulator `,` $weights `,` $b `accumulate` $accumulate (`tiles` $tiles^)?
+    (`without_powers` $without_powers^)? attr-dict
     `:` qualified(type($accumulator)) `,` qualified(type($weights)) `,` qualified(type($b))
   }];
   let hasVerifier = 1;
@@ -323,6 +327,30 @@ def Pipe_FragmentFactorsOp : Pipe_EngineOp<"fragment_factors", "Threads", [Pure]
     $global `[` $row `,` $column `]` (`rows` $rows^)? (`transposed` $transposed^)?
     (`one_row` $one_row^)? attr-dict
     `:` qualified(type($global)) `->` qualified(type($result))
+  }];
+  let hasVerifier = 1;
+}
+
+def Pipe_RowPowersOp : Pipe_EngineOp<"row_powers", "Threads", [Pure]> {
+  let summary = "powers of two of the rows of prepacked weights for this thread's elements of a fragment";
+  let description = [{
+    In the order of `pipe.read_fragment`: the powers of two that the rows of tile `tile` have, where the
+    tiles of `weights` are those of `#fp4.weight_layout<wgmma_rows>`, and the rows of the fragment are
+    those of the tile. Elements of one row have the same power. A row that is NaN in that tile gives NaN.
+    PTX: ld.global.nc.v2.
+
+    Constraints: (C605) `weights` are i8, linear, in rows of 8704 bytes; the vector has a multiple of 4
+    elements.
+
+    Example:
+    ```mlir
+    %p = pipe.row_powers %w[%tile] : !pipe.global<64x8704xi8> -> vector<16xf32>
+    ```
+  }];
+  let arguments = (ins Pipe_GlobalType:$weights, I32:$tile);
+  let results = (outs FixedVectorOfRankAndType<[1], [F32]>:$result);
+  let assemblyFormat = [{
+    $weights `[` $tile `]` attr-dict `:` qualified(type($weights)) `->` qualified(type($result))
   }];
   let hasVerifier = 1;
 }

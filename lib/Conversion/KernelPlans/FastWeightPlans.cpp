@@ -1,0 +1,43 @@
+//===- FastWeightPlans.cpp - Tiles whose sums stay in the tensor core -----===//
+//
+// Products of e4m3 activations and prepacked weights with fast accumulation. A tile of 256 rows
+// converts its weights for twice as many products as one of 128 rows, whose loop waits for
+// conversions. So it is faster where it leaves few multiprocessors idle.
+//
+//===----------------------------------------------------------------------===//
+#include "WeightTiles.h"
+
+#include "fp4/ISA/WeightLayout.h"
+
+using namespace mlir;
+using namespace fp4;
+
+/// Cycles of the waves of tiles of so many rows whose sums stay in the tensor core: of 128 k, and
+/// of a tile besides, with what joins ranges of K (docs/Performance/WeightProducts.md).
+static int64_t cyclesOfFast(const MatmulSize &size, int64_t rows, const hw::TargetModel &target) {
+  constexpr int64_t ofTile = 5000, ofJoin = 50; // for each row
+  int64_t waves = timeOfTiles(size, rows, kTileN, target) / (rows * kTileN);
+  int64_t ofKTile = rows == kMostWeightRows ? 1040 : 630;
+  int64_t kTiles = llvm::divideCeil(size.k, hw::byteTileColumns * size.splits);
+  return waves * (kTiles * ofKTile + ofTile + (size.splits > 1 ? ofJoin * rows : 0));
+}
+
+/// Two k tiles to a stage are faster in tiles of 128 rows, but where ranges of K join.
+std::array<int64_t, 3> fp4::chooseFastTile(Operation *op, const KernelPlan &wish,
+                                           const MatmulSize &size, const hw::TargetModel &target) {
+  constexpr int64_t many = 128;
+  int64_t rows = wish.tile[0];
+  if (!rows && !size.groups.empty())
+    rows = fastestRows(kTileMs, kMostWeightRows, size, target);
+  if (!rows && size.m > many)
+    rows = cyclesOfFast(size, kMostWeightRows, target) < cyclesOfFast(size, many, target)
+               ? kMostWeightRows
+               : many;
+  if (!rows)
+    rows = *llvm::find_if(kTileMs, [&](int64_t tile) { return size.m <= tile; });
+  bool isDeep = rows < many || (rows == many && size.splits == 1);
+  int64_t ranges = wish.ranges.value_or(1);
+  int64_t depth = isDeep ? kPrepackedTileK : hw::byteTileColumns;
+  return {rows, wish.tile[1] ? wish.tile[1] : kTileN,
+          wish.tile[2] ? wish.tile[2] : std::max(depth / ranges, hw::byteTileColumns)};
+}
