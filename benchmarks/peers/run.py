@@ -16,7 +16,8 @@ others are compared. The exit code of `run` is 1 where something that is there f
   --settle MS         run: what is timed runs for so long before, in each round: from a hundred on, the clock of
                       products that power limits is their own, and not that of what ran before
   --rounds N          run: rounds in which libraries alternate, 9 if it is not given
-  --plan PART:RANGES:PLAN    prepare: besides, fp4's products whose names contain PART, with these ranges of K and plan
+  --plan PART:RANGES:PLAN    prepare: besides, fp4's products whose names contain PART, with these ranges of K and plan;
+                      RANGES is a number, or the workers and the tile of stream_k, such as 132x128x128
 """
 from __future__ import annotations
 
@@ -175,7 +176,7 @@ def machine(torch: Any) -> dict[str, Any]:
 
 def chosen(options: argparse.Namespace) -> list[Library]:
     names = options.libraries.split(",") if options.libraries else [library.name for library in ALL]
-    plans = [(part, int(ranges), plan) for part, ranges, plan in (p.split(":", 2) for p in options.plan)]
+    plans = [(part, ranges, plan) for part, ranges, plan in (p.split(":", 2) for p in options.plan)]
     return [library(plans) if library.name == table.OURS else library() for library in ALL if library.name in names]
 
 

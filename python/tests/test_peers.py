@@ -32,7 +32,7 @@ from libraries.cublas import Cublas  # noqa: E402
 from libraries.cutlass import Cutlass  # noqa: E402
 from libraries.humming import Humming  # noqa: E402
 from libraries.library import Library, Missing, Prepared  # noqa: E402
-from libraries.ours import Ours, program, ranges_of  # noqa: E402
+from libraries.ours import FAST, Ours, program, ranges_of  # noqa: E402
 from libraries.thunderkittens import ThunderKittens  # noqa: E402
 from libraries.triton_kernels import TritonKernels  # noqa: E402
 from problems import Problem, difference, make_operands, reference  # noqa: E402
@@ -335,7 +335,8 @@ class InTheSimulator(unittest.TestCase):
             for problem in SMALL:
                 sets = [make_operands(problem, seed, "cpu") for seed in range(2)]
                 cases = library.cases(folder, problem)
-                for case in cases if problem.kind in problems.PACKED else cases[-1:]:
+                several = problem.kind in problems.PACKED or problem.kind == "e4m3_mxfp4"
+                for case in cases if several else cases[-1:]:
                     prepared = library.run(folder, case, sets)
                     for launch in prepared.launches:
                         launch()
@@ -344,7 +345,11 @@ class InTheSimulator(unittest.TestCase):
     def test_a_program_that_does_not_compile_is_missing(self) -> None:
         with self.assertRaisesRegex(Missing, "bin/fp4-runner"):
             Ours().prepare(pathlib.Path("/nonexistent"), pathlib.Path("/nonexistent"), [])
-        self.assertIn("offsets %4", program(SMALL[5], 1))
+        self.assertIn("offsets %4", program(SMALL[5], "1"))
+        self.assertIn("split_k = 2 : i64, arithmetic = #fp4.product_arithmetic<fast_accumulation>",
+                      program(SMALL[2], "2", FAST))
+        self.assertIn("stream_k = array<i64: 132, 256, 128>",
+                      program(SMALL[2], "132x256x128", FAST))
         self.assertEqual(dataclasses.replace(SMALL[3], m=7).name, "fp8_7_256x256")
 
 

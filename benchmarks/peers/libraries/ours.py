@@ -21,14 +21,17 @@ TILE = {"bf16_nvfp4": (64, 4608), "bf16_mxfp4": (64, 4352), "e4m3_mxfp4": (128, 
         "mxfp4_mxfp4": (64, 4352)}
 #: The label of packed activations beside prepacked weights begins so; else weights are as the activations.
 PREPACKED = "prepacked, "
+#: The label of products whose sums stay in the tensor core begins so, as those of Humming and of `use_fast_accum` do.
+FAST = "fast_accumulation, "
 
 
 class Ours(Library):
     name = "fp4"
     source = "a build folder with bin/fp4-runner and lib/libfp4rt.so"
 
-    def __init__(self, plans: Sequence[tuple[str, int, str]] = ()) -> None:
-        """Of problems whose names contain the first string, ranges of K, and a plan: cases beside the usual ones."""
+    def __init__(self, plans: Sequence[tuple[str, str, str]] = ()) -> None:
+        """Of problems whose names contain the first string, ranges of K as `split_of` takes them, and a plan: cases
+        beside the usual ones."""
         self.plans = plans
 
     def prepare(self, source: pathlib.Path | None, folder: pathlib.Path, problems: Sequence[Problem]) -> None:
@@ -38,13 +41,13 @@ class Ours(Library):
         work: dict[pathlib.Path, tuple[str, str]] = {}
         for problem in problems:
             cases[problem.name] = {}
-            for before in (PREPACKED, "") if problem.kind in PACKED else ("",):
-                for ranges, plan in [*[(r, "") for r in ranges_of(problem)], *self._plans_of(problem)]:
-                    label = f"{before}split_k {ranges}" + (f", {plan}" if plan else "")
+            for form in forms_of(problem):
+                for ranges, plan in [*[(str(r), "") for r in ranges_of(problem)], *self._plans_of(form + problem.name)]:
+                    label = f"{form}{'stream_k' if 'x' in ranges else 'split_k'} {ranges}" + (f", {plan}" if plan else "")
                     library = cases[problem.name][label] = f"{problem.name}_{len(cases[problem.name])}.so"
-                    work[folder / library] = program(problem, ranges, bool(before)), plan
-            if problem.kind in BLOCK:
-                work[folder / _prepack_library(problem)] = prepack_program(problem), ""
+                    work[folder / library] = program(problem, ranges, form), plan
+                if problem.kind in BLOCK:
+                    work[folder / _prepack_library(problem, form)] = prepack_program(problem, form), ""
             if problem.kind in PACKED:
                 work |= {folder / _tile_library(problem, rows): (tile_program(problem, rows), "")
                          for rows in (problem.m, problem.n)}
@@ -55,8 +58,8 @@ class Ours(Library):
         known.write_text(json.dumps(others | cases, indent=1))
         _copy_package(source, folder)
 
-    def _plans_of(self, problem: Problem) -> list[tuple[int, str]]:
-        return [(ranges, plan) for part, ranges, plan in self.plans if part in problem.name]
+    def _plans_of(self, name: str) -> list[tuple[str, str]]:
+        return [(ranges, plan) for part, ranges, plan in self.plans if part in name]
 
     def check(self, folder: pathlib.Path) -> None:
         if not (folder / "cases.json").exists():
@@ -80,10 +83,18 @@ class Ours(Library):
         if problem.kind in PACKED:
             arguments = [_packed_arguments(folder, s, case.startswith(PREPACKED)) for s in sets]
         elif problem.kind in BLOCK:
-            arguments = [_prepacked_arguments(folder, s) for s in sets]
+            form = FAST if case.startswith(FAST) else ""
+            arguments = [_prepacked_arguments(folder, s, form) for s in sets]
         else:
             arguments = [_arguments(s) for s in sets]
         return Prepared([launch(a, r) for a, r in zip(arguments, results)], results)
+
+
+def forms_of(problem: Problem) -> tuple[str, ...]:
+    """What the labels of the forms of a product begin with."""
+    if problem.kind in PACKED:
+        return PREPACKED, ""
+    return ("", FAST) if problem.kind == "e4m3_mxfp4" else ("",)
 
 
 def ranges_of(problem: Problem) -> list[int]:
@@ -98,8 +109,16 @@ def ranges_of(problem: Problem) -> list[int]:
     return [r for r in (1, 2, 4) if r == 1 or tiles * r <= most][-1 if problem.kind in PACKED else -2:]
 
 
-def program(problem: Problem, ranges: int, prepacked: bool = True) -> str:
+def split_of(ranges: str) -> str:
+    """The attribute that cuts K into so many ranges, or gives workers shares of tiles: "132x128x128"."""
+    if "x" in ranges:
+        return f", stream_k = array<i64: {ranges.replace('x', ', ')}>"
+    return f", split_k = {ranges} : i64" if ranges != "1" else ""
+
+
+def program(problem: Problem, ranges: str, form: str = "") -> str:
     """A function `product` of the operands, in the order of `_arguments` and its neighbours."""
+    prepacked = form == PREPACKED
     m, n, k, kind = problem.m, problem.n, problem.k, problem.kind
     result = f"tensor<{m}x{n}xbf16>"
     if kind in PACKED:
@@ -109,7 +128,7 @@ def program(problem: Problem, ranges: int, prepacked: bool = True) -> str:
     elif kind in BLOCK:
         x = f"tensor<{m}x{k}x{'bf16' if kind.startswith('bf16') else 'f8E4M3FN'}>"
         alpha = {"bf16_nvfp4": "tensor<f32>", "bf16_mxfp4": ""}.get(kind, f"tensor<{m}x1xf32>")
-        types, format = [x, _packed(problem), *([alpha] if alpha else [])], _format(problem)
+        types, format = [x, _packed(problem, form), *([alpha] if alpha else [])], _format(problem)
         text = "%0, %1" + (" alpha %2" if alpha else "")
     else:
         format, text = "fp8_block128", "%0 scaled %1, %2 scaled %3"
@@ -119,7 +138,9 @@ def program(problem: Problem, ranges: int, prepacked: bool = True) -> str:
         if problem.groups > 1:
             types.append(f"tensor<{problem.groups}x2xi64>" if problem.used else f"tensor<{problem.groups + 1}xi64>")
             text += " offsets %4"
-    split = f", split_k = {ranges} : i64" if ranges > 1 else ""
+    split = split_of(ranges)
+    if form == FAST:
+        split += ", arithmetic = #fp4.product_arithmetic<fast_accumulation>"
     if problem.used:  # as DeepGEMM's heuristics are told, and other rows are left as they are, as it does
         split += f", expected_rows = {problem.rows // problem.groups} : i64, unspecified_rows"
     arguments = ", ".join(f"%{i}: {t}" for i, t in enumerate(types))
@@ -128,8 +149,8 @@ def program(problem: Problem, ranges: int, prepacked: bool = True) -> str:
             f"      : ({', '.join(types)}) -> {result}\n  return %y : {result}\n}}\n")
 
 
-def prepack_program(problem: Problem) -> str:
-    w, s, p = f"tensor<{problem.n}x{problem.k}xf4E2M1FN>", _scales(problem, problem.n), _packed(problem)
+def prepack_program(problem: Problem, form: str = "") -> str:
+    w, s, p = f"tensor<{problem.n}x{problem.k}xf4E2M1FN>", _scales(problem, problem.n), _packed(problem, form)
     return (f"func.func @prepack(%w: {w}, %s: {s}) -> {p} {{\n"
             f"  %p = fp4.prepack %w scaled %s {{format = #fp4.format<{_format(problem)}>}} : ({w}, {s}) -> {p}\n"
             f"  return %p : {p}\n}}\n")
@@ -157,33 +178,34 @@ def _block_types(problem: Problem, rows: int) -> list[str]:
     return [f"tensor<{rows}x{problem.k}xf4E2M1FN>", _scales(problem, rows, ", #fp4.scale_layout<tiled_128x4>")]
 
 
-def _packed(problem: Problem) -> str:
+def _packed(problem: Problem, form: str = "") -> str:
     columns, size = TILE[problem.kind]
-    return f"tensor<{problem.n // 128}x{problem.k // columns}x{size}xi8, #fp4.weight_layout<wgmma>>"
+    layout = "wgmma_rows" if form == FAST else "wgmma"
+    return f"tensor<{problem.n // 128}x{problem.k // columns}x{size}xi8, #fp4.weight_layout<{layout}>>"
 
 
-def _prepack_library(problem: Problem) -> str:
-    return f"prepack_{problem.kind}_{problem.n}x{problem.k}.so"
+def _prepack_library(problem: Problem, form: str = "") -> str:
+    return f"prepack_{'rows_' if form == FAST else ''}{problem.kind}_{problem.n}x{problem.k}.so"
 
 
 def _tile_library(problem: Problem, rows: int) -> str:
     return f"tile_{_format(problem)}_{rows}x{problem.k}.so"
 
 
-def _prepack(folder: pathlib.Path, operands: Operands) -> Any:
+def _prepack(folder: pathlib.Path, operands: Operands, form: str = "") -> Any:
     import fp4
 
     problem = operands.problem
     columns, size = TILE[problem.kind]
     packed = torch.empty(problem.n // 128, problem.k // columns, size, dtype=torch.uint8, device=operands.x.device)
-    prepack = fp4.load(folder / _prepack_library(problem))
+    prepack = fp4.load(folder / _prepack_library(problem, form))
     prepack(operands.weights, operands.scales.view(scale_type(problem)), out=packed)
     return packed
 
 
-def _prepacked_arguments(folder: pathlib.Path, operands: Operands) -> list[Any]:
+def _prepacked_arguments(folder: pathlib.Path, operands: Operands, form: str) -> list[Any]:
     alpha = operands.tensor_scale if operands.tensor_scale is not None else operands.row_scales
-    return [operands.x, _prepack(folder, operands), *([alpha] if alpha is not None else [])]
+    return [operands.x, _prepack(folder, operands, form), *([alpha] if alpha is not None else [])]
 
 
 def _packed_arguments(folder: pathlib.Path, operands: Operands, prepacked: bool) -> list[Any]:
