@@ -17,6 +17,7 @@ public:
 class LazyPolicy final : public Policy {
 public:
   bool due(const Ticket &) const override { return false; }
+  bool hasDue() const override { return false; }
 };
 
 /// After a number of rounds, on the chosen engine; others eager.
@@ -42,6 +43,8 @@ public:
   RandomPolicy(uint64_t seed, uint64_t cluster) : state(seed * 0xD1342543DE82EF95ull + cluster) {}
 
   bool due(const Ticket &) const override { return false; }
+  bool hasDue() const override { return false; }
+  size_t mostChoices() const override { return SIZE_MAX; }
   bool completesAnother() override { return next() % 4 == 0; }
   uint64_t choose(std::span<const uint64_t> ready) override { return ready[next() % ready.size()]; }
   uint32_t quantum() override { return 1 + uint32_t(next() % 128); }

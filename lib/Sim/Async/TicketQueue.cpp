@@ -44,15 +44,17 @@ bool TicketQueue::ready(const Ticket &ticket) const {
                      [&](uint64_t id) { return done(id); });
 }
 
-std::vector<uint64_t> TicketQueue::readyTickets() const {
+std::vector<uint64_t> TicketQueue::readyTickets(size_t most) const {
   std::vector<uint64_t> ids;
-  for (const auto &[id, ticket] : inFlight)
-    if (ready(ticket))
-      ids.push_back(id);
+  for (auto it = inFlight.begin(); it != inFlight.end() && ids.size() < most; ++it)
+    if (ready(it->second))
+      ids.push_back(it->first);
   return ids;
 }
 
 Status TicketQueue::runDue() {
+  if (!owner.policy->hasDue()) // thousands may be in flight
+    return {};
   // A finished ticket can only make later ones ready, so one pass in issue order reaches them all.
   for (auto it = inFlight.begin(); it != inFlight.end();) {
     if (!owner.policy->due(it->second) || !ready(it->second)) {
@@ -74,7 +76,7 @@ Status TicketQueue::round() {
       return tl::unexpected(std::move(moved.error()));
   FP4_TRY(runDue());
   while (!inFlight.empty() && owner.policy->completesAnother()) {
-    const auto ids = readyTickets();
+    const auto ids = readyTickets(owner.policy->mostChoices());
     if (ids.empty())
       break;
     FP4_TRY(runStage(owner.policy->choose(ids)));
@@ -85,7 +87,7 @@ Status TicketQueue::round() {
 Expected<bool> TicketQueue::advance() {
   if (inFlight.empty())
     return false;
-  const auto ids = readyTickets();
+  const auto ids = readyTickets(owner.policy->mostChoices());
   if (ids.empty())
     return false;
   FP4_TRY(runStage(owner.policy->choose(ids)));

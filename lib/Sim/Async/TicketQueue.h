@@ -89,7 +89,7 @@ public:
   // --- AsyncWork --------------------------------------------------------------------------------
   Status round() override;
   Expected<bool> advance() override;
-  bool canAdvance() const override { return !readyTickets().empty(); }
+  bool canAdvance() const override { return !readyTickets(1).empty(); }
   Status ctaExited(Cta &cta) override;
   Status drain() override;
   Error deadlock() override;
@@ -178,7 +178,7 @@ private:
   Status runDue(); ///< everything that is ready and due by the policy
   void poison(Ticket &ticket);
   Warp &warpOf(const Ticket &ticket);
-  std::vector<uint64_t> readyTickets() const;
+  std::vector<uint64_t> readyTickets(size_t most = SIZE_MAX) const; ///< the oldest
   void event(const Ticket &ticket, TicketState state);
   /// `insn` used a register of the load, whose end the warp therefore waited for.
   void emitWaited(const Warp &warp, const Insn &insn, uint64_t id);

@@ -47,8 +47,12 @@ public:
 
   /// Whether a ready ticket completes although nobody waits for it.
   virtual bool due(const Ticket &ticket) const = 0;
+  /// Whether `due` may hold of a ticket at all.
+  virtual bool hasDue() const { return true; }
   /// Whether one more ready ticket completes in this round.
   virtual bool completesAnother() { return false; }
+  /// How many of the oldest ready tickets `choose` takes one of, at most.
+  virtual size_t mostChoices() const { return 1; }
   /// One of `ready`, which are in the order of issue and not empty.
   virtual uint64_t choose(std::span<const uint64_t> ready) { return ready.front(); }
 
