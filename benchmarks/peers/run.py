@@ -16,7 +16,8 @@ others are compared. The exit code of `run` is 1 where something that is there f
   --settle MS         run: what is timed runs for so long before, in each round: from a hundred on, the clock of
                       products that power limits is their own, and not that of what ran before
   --rounds N          run: rounds in which libraries alternate, 9 if it is not given
-  --plan PART:RANGES:PLAN    prepare: besides, fp4's products whose names contain PART, with these ranges of K and plan;
+  --plan PART:RANGES:PLAN    prepare: besides, fp4's products whose names, behind "fast_accumulation, " or "prepacked, "
+                      where the arithmetic or the weights are such, contain PART, with these ranges of K and plan;
                       RANGES is a number, or the workers and the tile of stream_k, such as 132x128x128
 """
 from __future__ import annotations

@@ -107,7 +107,7 @@ typedef enum fp4_element_type {
 } fp4_element_type;
 
 typedef enum fp4_layout {
-  FP4_LINEAR,      /**< row-major and dense */
+  FP4_LINEAR,      /**< row-major and dense, and prepacked weights of other layouts */
   FP4_TILED_128X4, /**< block scales as tensor cores read them (docs/Spec.md) */
   FP4_WGMMA_ROWS   /**< prepacked weights whose rows have one power of two (docs/Spec.md) */
 } fp4_layout;

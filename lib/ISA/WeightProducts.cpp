@@ -48,7 +48,8 @@ Expected<WeightRoute> requireWeightProduct(const TargetModel &target, Activation
           (isPrepacked ? "prepacked weights" : "weights with scales"),
       "targets that have them: " + others +
           (!hasOther     ? ""
-           : isPrepacked ? "; or pass the weights with their scales, as fp4.unprepack gives them"
+           : isPrepacked ? "; or pass the weights with their tiled scales, as fp4.unprepack and "
+                           "fp4.swizzle_scales give them, and leave fast_accumulation out"
                          : "; or prepack the weights with fp4.prepack"));
 }
 

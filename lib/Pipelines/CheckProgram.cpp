@@ -131,9 +131,11 @@ LogicalResult checkRange(fp4::PrepackOp op) {
   if (codes.empty() || scales.empty())
     return success();
   bool isOfRows = fp4::haveRowPowers(cast<RankedTensorType>(op.getResult().getType()));
-  auto far = fp4::numerics::findFarScales(
-      codes, scales, uint64_t(data.getDimSize(0)), uint64_t(data.getDimSize(1)),
-      isOfRows ? fp4::numerics::PowersOf::Rows : fp4::numerics::PowersOf::Tiles);
+  auto farScales = [&](fp4::numerics::PowersOf powers) {
+    return fp4::numerics::findFarScales(codes, scales, uint64_t(data.getDimSize(0)),
+                                        uint64_t(data.getDimSize(1)), powers);
+  };
+  auto far = farScales(isOfRows ? fp4::numerics::PowersOf::Rows : fp4::numerics::PowersOf::Tiles);
   if (!far)
     return success();
   InFlightDiagnostic diagnostic = op.emitOpError("operand 'scales' must be at most 2^11 apart in ")
@@ -141,8 +143,13 @@ LogicalResult checkRange(fp4::PrepackOp op) {
                                   << int(far->smallest) - 127 << " and 2^"
                                   << int(far->largest) - 127 << " in row " << far->row
                                   << " from column " << far->column << " on";
-  diagnostic.attachNote() << "e4m3 has no such weights; prepack them in tiles of 4352 bytes for "
-                             "activations of bf16, or make the elements of the smaller blocks zero";
+  bool fitsTiles = isOfRows && !farScales(fp4::numerics::PowersOf::Tiles);
+  diagnostic.attachNote() << (fitsTiles
+                                  ? "#fp4.weight_layout<wgmma> has such weights, for products "
+                                    "without arithmetic fast_accumulation"
+                                  : "e4m3 has no such weights; prepack them in tiles of 4352 "
+                                    "bytes for activations of bf16")
+                          << ", or make the elements of the smaller blocks zero";
   return diagnostic;
 }
 

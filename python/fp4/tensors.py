@@ -204,8 +204,10 @@ def logical_sizes(found: View, operand: Operand, named: dict[str, int]) -> tuple
     _check_dtype(found, operand.type, what)
     if not operand.type.is_tiled:
         if found.logical is not None:
+            is_linear = operand.type.layout == "linear"
             raise UsageError(f"{what} has the layout {operand.type.layout}, but got a tiled buffer",
-                             "pass linear scales, or compile with fp4.swizzle_scales")
+                             "pass linear scales, or compile with fp4.swizzle_scales"
+                             if is_linear else "pass the bytes that fp4.prepack gives")
         sizes = _linear_sizes(found, operand.type, what)
     else:
         sizes = _tiled_sizes(found, operand, named, what)

@@ -38,7 +38,8 @@ TEST(WeightProducts, theErrorNamesWhatTheTargetHas) {
   EXPECT_EQ(packed.error().message, "target 'sm_100a' has no products of f8E4M3FN without scales "
                                     "and prepacked weights");
   EXPECT_EQ(packed.error().note, "targets that have them: sm_90a; or pass the weights with their "
-                                 "scales, as fp4.unprepack gives them");
+                                 "tiled scales, as fp4.unprepack and fp4.swizzle_scales give them, "
+                                 "and leave fast_accumulation out");
   const auto scaled =
       requireWeightProduct(*lookupTarget("sm_90a"), Activation::E4M3, Weights::Scaled);
   ASSERT_FALSE(scaled);

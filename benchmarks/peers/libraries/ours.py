@@ -42,7 +42,7 @@ class Ours(Library):
         for problem in problems:
             cases[problem.name] = {}
             for form in forms_of(problem):
-                for ranges, plan in [*[(str(r), "") for r in ranges_of(problem)], *self._plans_of(form + problem.name)]:
+                for ranges, plan in [*[(str(r), "") for r in ranges_of(problem)], *self._plans_of(problem, form)]:
                     label = f"{form}{'stream_k' if 'x' in ranges else 'split_k'} {ranges}" + (f", {plan}" if plan else "")
                     library = cases[problem.name][label] = f"{problem.name}_{len(cases[problem.name])}.so"
                     work[folder / library] = program(problem, ranges, form), plan
@@ -58,8 +58,14 @@ class Ours(Library):
         known.write_text(json.dumps(others | cases, indent=1))
         _copy_package(source, folder)
 
-    def _plans_of(self, name: str) -> list[tuple[str, str]]:
-        return [(ranges, plan) for part, ranges, plan in self.plans if part in name]
+    def _plans_of(self, problem: Problem, form: str) -> list[tuple[str, str]]:
+        """Those of the command line. Of e4m3 and MXFP4 only products with fast accumulation have workers that share
+        tiles, and only the others have weights that are converted before them."""
+        def exists(ranges: str, plan: str) -> bool:
+            return problem.kind != "e4m3_mxfp4" or ("x" not in ranges if form != FAST else "swap" not in plan)
+
+        return [(ranges, plan) for part, ranges, plan in self.plans
+                if part in form + problem.name and exists(ranges, plan)]
 
     def check(self, folder: pathlib.Path) -> None:
         if not (folder / "cases.json").exists():

@@ -56,7 +56,7 @@ void ConvertedProductBuilder::buildTile(Value m, Value n) {
        [&](Value k) { buildKTile(accs, second, tile, k); });
   for (auto [i, acc] : llvm::enumerate(accs)) {
     Value first = i ? add(tile.row, constant(int64_t(i) * kRows)) : tile.row;
-    storeSums(acc, first, tile.column, restoringExponent(), tile.group, {}, second[i]);
+    storeSums(acc, first, tile.column, {restoringExponent()}, tile.group, {}, second[i]);
   }
   finishTile();
 }

@@ -67,8 +67,7 @@ protected:
   /// two of the rows that a thread has of a fragment, two of each, or null.
   struct Restoring {
     int exponent = 0;
-    mlir::Value powers;
-    Restoring(int exponent, mlir::Value powers = {}) : exponent(exponent), powers(powers) {}
+    mlir::Value powers = {};
   };
   /// Converts the sums of the role's warpgroups, times what restores them, and stores them from
   /// (row, column) of the result on: all, or the parts that this block stores.

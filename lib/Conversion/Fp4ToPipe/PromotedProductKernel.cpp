@@ -112,11 +112,11 @@ void PromotedProductBuilder::buildTile(Value m, Value n) {
     });
   });
   auto store = [&](size_t part, auto sums) {
-    storeSums(sums, tile.rows[part], tile.column, /*exponent=*/0, tile.group);
+    storeSums(sums, tile.rows[part], tile.column, /*restoring=*/{}, tile.group);
   };
   if (shape.joinsInCluster)
     return joinInCluster(accumulators, tile.part, tile.rows.front(), tile.column,
-                         /*exponent=*/0);
+                         /*restoring=*/{});
   if (shape.splits > 1)
     return joinSums(accumulators, tile.index, tile.part,
                     [&](size_t part, SumsFrom sums) { store(part, sums); });

@@ -75,7 +75,7 @@ void WarpProductBuilder::storeTile(Value acc, Value second, const Tile &tile) {
   auto parts = size_t(fragmentSize[0] / kWarpRows);
   auto store = [&](size_t number, SumsFrom sums, SumsFrom more) {
     Value first = number ? add(rowOfWarp, constant(int64_t(number) * kWarpRows)) : rowOfWarp;
-    storeSums(sums, first, columnOfWarp, /*exponent=*/0, tile.group, {}, more);
+    storeSums(sums, first, columnOfWarp, /*restoring=*/{}, tile.group, {}, more);
   };
   if (tile.part)
     return joinSums(SmallVector<Value>(parts, acc), tile.index, tile.part,

@@ -12,6 +12,9 @@
 using namespace mlir;
 using namespace fp4;
 
+/// Rows of the tile beside which the tallest may be faster.
+static constexpr int64_t kManyRows = 128;
+
 /// Cycles of the waves of tiles of so many rows whose sums stay in the tensor core: of 128 k, and
 /// of a tile besides, with what joins ranges of K (docs/Performance/WeightProducts.md).
 static int64_t cyclesOfFast(const MatmulSize &size, int64_t rows, const hw::TargetModel &target) {
@@ -23,19 +26,18 @@ static int64_t cyclesOfFast(const MatmulSize &size, int64_t rows, const hw::Targ
 }
 
 /// Two k tiles to a stage are faster in tiles of 128 rows, but where ranges of K join.
-std::array<int64_t, 3> fp4::chooseFastTile(Operation *op, const KernelPlan &wish,
-                                           const MatmulSize &size, const hw::TargetModel &target) {
-  constexpr int64_t many = 128;
+std::array<int64_t, 3> fp4::chooseFastTile(const KernelPlan &wish, const MatmulSize &size,
+                                           const hw::TargetModel &target) {
   int64_t rows = wish.tile[0];
   if (!rows && !size.groups.empty())
     rows = fastestRows(kTileMs, kMostWeightRows, size, target);
-  if (!rows && size.m > many)
-    rows = cyclesOfFast(size, kMostWeightRows, target) < cyclesOfFast(size, many, target)
+  if (!rows && size.m > kManyRows)
+    rows = cyclesOfFast(size, kMostWeightRows, target) < cyclesOfFast(size, kManyRows, target)
                ? kMostWeightRows
-               : many;
+               : kManyRows;
   if (!rows)
     rows = *llvm::find_if(kTileMs, [&](int64_t tile) { return size.m <= tile; });
-  bool isDeep = rows < many || (rows == many && size.splits == 1);
+  bool isDeep = rows < kManyRows || (rows == kManyRows && size.splits == 1);
   int64_t ranges = wish.ranges.value_or(1);
   int64_t depth = isDeep ? kPrepackedTileK : hw::byteTileColumns;
   return {rows, wish.tile[1] ? wish.tile[1] : kTileN,

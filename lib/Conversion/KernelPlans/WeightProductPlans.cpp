@@ -22,7 +22,7 @@ static constexpr int64_t kTileK = 128;
 static constexpr int64_t kPromotedTileMs[] = {8, 16, 32, 64, 96, 128};
 static constexpr int64_t kMostRowsOfWideTile = 64;
 /// The tile whose weights are converted a k tile ahead and held in registers.
-static constexpr int64_t kHeldTileM = kMostWeightRows, kHeldTileK = 128;
+static constexpr int64_t kHeldTileM = 256, kHeldTileK = 128;
 /// What a wave of these tiles takes, and one of 128 x 128: 67 and 35 us for K = 8192 on an H200
 /// (docs/Performance.md).
 static constexpr int64_t kHeldTime = 19, kPromotedTime = 10;
@@ -76,11 +76,10 @@ static bool isPromoted(Operation *op) {
 /// No wgmma: warps multiply the fragments of its warpgroups with mma.sync.
 static bool multipliesByWarps(const hw::TargetModel &target) { return !target.hasWgmma; }
 
-/// Rows of a tile whose blocks join in a cluster. Beside stages of e4m3 there is room for what 256
-/// rows send.
+/// Rows of a tile whose blocks join in a cluster. Beside stages of e4m3 whose sums are not promoted
+/// there is room for what the tallest tile sends.
 static int64_t mostJoinedRows(Operation *op) {
-  constexpr int64_t ofBytes = 256;
-  return cast<BlockScaledMatmulOp>(op).accumulatesFast() ? ofBytes : kMostJoinedRows;
+  return cast<BlockScaledMatmulOp>(op).accumulatesFast() ? kMostWeightRows : kMostJoinedRows;
 }
 
 /// Whether `ranges` of K that a block has are whole ones of one length.
@@ -208,13 +207,12 @@ static int64_t timeOfPromoted(const MatmulSize &size, int64_t rows, const hw::Ta
 
 /// The tile of a product beside e4m3: the smallest that has all rows, else one of 128 x 128, or the
 /// one whose weights are held where its waves are faster.
-static std::array<int64_t, 3> choosePromotedTile(Operation *op, const KernelPlan &wish,
-                                                 const MatmulSize &size,
+static std::array<int64_t, 3> choosePromotedTile(const KernelPlan &wish, const MatmulSize &size,
                                                  const hw::TargetModel &target) {
   if (!size.groups.empty() && !wish.tile[0]) {
     KernelPlan all = wish;
     all.tile[0] = fastestRows(kPromotedTileMs, kPromotedTileMs[5], size, target);
-    return choosePromotedTile(op, all, size, target);
+    return choosePromotedTile(all, size, target);
   }
   const int64_t *fit = llvm::find_if(
       kPromotedTileMs, [&](int64_t rows) { return size.m <= rows || rows == kPromotedTileMs[5]; });
@@ -375,8 +373,9 @@ KernelPlan fp4::proposeWeightProduct(Operation *op, const KernelPlan &given, con
   KernelPlan plan = planOfFamily(KernelFamily::TileProduct);
   KernelPlan wish = wishOfStream(cast<BlockScaledMatmulOp>(op), given);
   wish.ranges = plan.ranges = chooseRanges(op, given, size, target);
-  auto choose = isPromoted(op) ? choosePromotedTile : takesBytes(op) ? chooseFastTile : chooseTile;
-  plan.tile = choose(op, wish, size, target);
+  plan.tile = isPromoted(op)   ? choosePromotedTile(wish, size, target)
+              : takesBytes(op) ? chooseFastTile(wish, size, target)
+                               : chooseTile(op, wish, size, target);
   if (isPromoted(op) && isAhead(wish, plan.tile, size, target))
     return proposeAheadWeights(op, wish, size, target);
   plan.schedule = scheduleOf(op, plan, size, target);

@@ -1,7 +1,8 @@
 //===- WeightTiles.h - Tiles of products of floats and weights -------------===//
 //
-// What plans of these products share: the sizes of their tiles, and how long waves of them take
-// (WeightTiles.cpp). FastWeightPlans.cpp has tiles whose sums stay in the tensor core.
+// What plans of these products, of 16-bit floats and of e4m3, share: the sizes of their tiles, and
+// how long waves of them take (WeightTiles.cpp). FastWeightPlans.cpp has tiles whose sums stay in
+// the tensor core.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -16,7 +17,7 @@ namespace fp4 {
 inline constexpr int64_t kTileN = 128;
 /// Elements of K of prepacked weights, of which one bulk copy loads a row of tiles, at most.
 inline constexpr int64_t kPrepackedTileK = 256;
-/// Rows of a tile, columns of the instruction.
+/// Rows of a tile, columns of the instruction, and of the tallest.
 inline constexpr int64_t kMostWeightRows = 256;
 inline constexpr int64_t kTileMs[] = {8, 16, 32, 64, 128, kMostWeightRows};
 
@@ -33,7 +34,7 @@ int64_t fastestRows(llvm::ArrayRef<int64_t> tiles, int64_t most, const MatmulSiz
 
 /// The tile of a product beside e4m3 whose sums stay in the tensor core: the smallest that has all
 /// rows; of more than 128 rows that of 128 or 256 whose waves are faster.
-std::array<int64_t, 3> chooseFastTile(mlir::Operation *op, const KernelPlan &wish,
-                                      const MatmulSize &size, const hw::TargetModel &target);
+std::array<int64_t, 3> chooseFastTile(const KernelPlan &wish, const MatmulSize &size,
+                                      const hw::TargetModel &target);
 
 } // namespace fp4

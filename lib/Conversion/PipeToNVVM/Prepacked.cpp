@@ -305,7 +305,7 @@ struct ProductLoop {
   scf::ForOp loop;
   SmallVector<Operation *> products;
   pipe::ConsumerReleaseOp release;
-  int64_t tiles = 0;   ///< parts that are converted by themselves, of all products
+  int64_t parts = 0;   ///< of all products, each converted by itself
   int64_t columns = 0; ///< of the products
 
   bool add(Operation &op);
@@ -317,12 +317,12 @@ bool ProductLoop::add(Operation &op) {
     if (product.getTiles() || takesWarpProducts(product) ||
         (hasBytes(product) && !product.getWithoutPowers()))
       return false;
-    tiles += product.getWeights().getType().getRows() * (hasBytes(product) ? kBytePartsOfTile : 1);
+    parts += product.getWeights().getType().getRows() * (hasBytes(product) ? kBytePartsOfTile : 1);
     columns = product.getB().getType().getRows();
   } else if (auto product = dyn_cast<pipe::MmaConvertedOp>(op)) {
     if (product.getBlocks() || product.getInOrder())
       return false;
-    tiles += product.getB().getType().getColumns() / hw::weightTileColumns;
+    parts += product.getB().getType().getColumns() / hw::weightTileColumns;
     columns = product.getB().getType().getRows();
   } else {
     return false;
@@ -331,12 +331,12 @@ bool ProductLoop::add(Operation &op) {
   return true;
 }
 
-/// Of other products, or of tiles that may not exist, none goes on. An iteration has several tiles:
+/// Of other products, or of tiles that may not exist, none goes on. An iteration has several parts:
 /// the registers with the weights of one are written again while the tensor core reads those of
-/// another. Products of 32 columns and more are faster that way, and those of 16 where there are many
-/// stages (docs/Performance/WeightProducts.md).
+/// another. Products of 32 columns and more are faster that way, and those of 16 where there are
+/// many stages (docs/Performance/WeightProducts.md).
 static std::optional<ProductLoop> findProductLoop(scf::ForOp loop) {
-  constexpr int64_t fewestStages = 3, fewestTiles = 2, fewestOfMany = 32;
+  constexpr int64_t fewestStages = 3, fewestParts = 2, fewestOfMany = 32;
   constexpr int64_t mostOfFew = 16, fewestStagesOfFew = 6;
   ProductLoop found;
   found.loop = loop;
@@ -352,7 +352,7 @@ static std::optional<ProductLoop> findProductLoop(scf::ForOp loop) {
   if (found.products.empty() || !found.release)
     return std::nullopt;
   bool isSingle = found.products.size() == 1, isFew = found.columns <= mostOfFew;
-  if (found.tiles < fewestTiles || (isSingle && !isFew && found.columns < fewestOfMany))
+  if (found.parts < fewestParts || (isSingle && !isFew && found.columns < fewestOfMany))
     return std::nullopt;
   auto channel = found.release.getChannel().getDefiningOp<pipe::ChannelOp>();
   int64_t fewest = isSingle && isFew ? fewestStagesOfFew : fewestStages;

@@ -48,7 +48,7 @@ PackedHalves halvesOf(mlir::ImplicitLocOpBuilder &b, pipe::MmaPrepackedOp op,
 PackedHalves halvesOf(mlir::ImplicitLocOpBuilder &b, pipe::SharedType weights, mlir::Type element,
                       const KernelState &state);
 
-/// Parts of the weights of a step, one behind the other along K, each of `steps` instructions.
+/// Parts of the weights of a k tile, one behind the other along K, each of `steps` instructions.
 struct WeightParts {
   int64_t first, count, steps;
 };

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..errors import UsageError
 from ..formats import FORMATS
+from ..manifest import SCALE_LAYOUTS
 
 #: The formats that products take.
 _FORMATS = {name: FORMATS[name] for name in ("nvfp4", "mxfp4")}
@@ -12,7 +13,7 @@ DEFAULT_RECIPES = {name: facts.recipe for name, facts in _FORMATS.items()}
 #: Elements that share a block scale.
 BLOCKS = {name: facts.block for name, facts in _FORMATS.items()}
 #: Layouts of block scales (docs/Spec.md).
-LAYOUTS = ("linear", "tiled_128x4")
+LAYOUTS = SCALE_LAYOUTS
 
 #: How the scales of two tensors become the factor of their product, where not by amax_product.
 _ALPHAS = {name: rule for rule, names in {

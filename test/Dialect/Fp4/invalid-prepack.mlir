@@ -65,7 +65,8 @@ func.func @layout(%q: !data, %s: !scales, %t: !tiled) {
 func.func @result(%q: !data, %s: !scales) {
   %0 = fp4.prepack %q scaled %s {format = #fp4.format<nvfp4>} : (!data, !scales) -> !packed
   // prepack (C5)
-  // expected-error @+1 {{result 'result' must be 'tensor<2x2x4608xi8, #fp4.weight_layout<wgmma>>', but got}}
+  // expected-error @+2 {{result 'result' must be 'tensor<2x2x4608xi8, #fp4.weight_layout<wgmma>>', but got}}
+  // expected-note @+1 {{a tile for 16-bit floats has 128 rows and 64 columns of weights}}
   %1 = fp4.prepack %q scaled %s {format = #fp4.format<nvfp4>} : (!data, !scales) -> tensor<2x2x4352xi8, #fp4.weight_layout<wgmma>>
   return
 }
@@ -292,8 +293,8 @@ func.func @fast(%x: tensor<8x128xf8E4M3FN>, %p: !rows, %q: !tiles) {
 func.func @fast_floats(%x: tensor<8x128xbf16>, %p: !packed) {
   %0 = fp4.blockscaled_matmul %x, %p {format = #fp4.format<nvfp4>} : (tensor<8x128xbf16>, !packed) -> tensor<8x256xf32>
   // blockscaled_matmul (C606)
-  // expected-error @+2 {{expects a lhs of f8E4M3FN without scales and prepacked weights for arithmetic fast_accumulation, but got others}}
-  // expected-note @+1 {{leave 'arithmetic' out: the sums of other operands are never promoted}}
+  // expected-error @+2 {{expects a lhs of f8E4M3FN without scales and prepacked weights for arithmetic fast_accumulation, but got a lhs of another type}}
+  // expected-note @+1 {{leave 'arithmetic' out: products of other operands have one order of sums}}
   %1 = fp4.blockscaled_matmul %x, %p {format = #fp4.format<nvfp4>, arithmetic = #fp4.product_arithmetic<fast_accumulation>}
       : (tensor<8x128xbf16>, !packed) -> tensor<8x256xf32>
   return

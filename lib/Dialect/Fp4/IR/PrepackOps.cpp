@@ -114,7 +114,9 @@ static LogicalResult verifyBytes(BlockScaledMatmulOp op, const Checked &lhs) {
                     .must("be mxfp4 weights that are prepacked in tiles of 8704 bytes beside a lhs of "
                           "f8E4M3FN without scales");
     diag.attachNote() << "fp4.prepack gives tensor<N/128 x K/128 x 8704 x i8, "
-                         "#fp4.weight_layout<wgmma>>, or pass 'lhs_scales' of mxfp8_e4m3";
+                         "#fp4.weight_layout<"
+                      << (op.accumulatesFast() ? "wgmma_rows" : "wgmma")
+                      << ">>, or pass 'lhs_scales' of mxfp8_e4m3";
     return diag;
   }
   auto diag = lhs.must("have elements of type f8E4M3FN beside weights in tiles of 8704 bytes");
@@ -130,8 +132,11 @@ LogicalResult verify::verifyFastAccumulation(BlockScaledMatmulOp op) {
       op.hasFloatLhs() && isa<Float8E4M3FNType>(rankedType(op.getLhs()).getElementType());
   if (!hasBytes || !op.hasPrepackedRhs())
     return withNote(op.emitOpError("expects a lhs of f8E4M3FN without scales and prepacked weights "
-                                   "for arithmetic fast_accumulation, but got others"),
-                    "leave 'arithmetic' out: the sums of other operands are never promoted");
+                                   "for arithmetic fast_accumulation, but got a ")
+                        << (hasBytes           ? "rhs that is not prepacked"
+                            : op.hasFloatLhs() ? "lhs of another type"
+                                               : "lhs with scales"),
+                    "leave 'arithmetic' out: products of other operands have one order of sums");
   RankedTensorType rhs = rankedType(op.getRhs());
   if (haveRowPowers(rhs))
     return success();
@@ -256,8 +261,11 @@ LogicalResult PrepackOp::verify() {
                         "'format' says their type and how many there are")))
     return failure();
   WeightLayout layout = haveRowPowers(packed.type) ? WeightLayout::WgmmaRows : WeightLayout::Wgmma;
-  return verifyType(packed, isBytes ? tilesOf(data.type, hw::byteTileBytes, layout) // prepack (C5)
-                                    : prepackedType(data.type, getFormat()));
+  return verifyType(packed, // prepack (C5)
+                    isBytes ? tilesOf(data.type, hw::byteTileBytes, layout)
+                            : prepackedType(data.type, getFormat()),
+                    isBytes ? "a tile for e4m3 has 128 rows and 128 columns of weights"
+                            : "a tile for 16-bit floats has 128 rows and 64 columns of weights");
 }
 
 /// The row-major data that `packed` are tiles of; no rows where it is no such tensor.

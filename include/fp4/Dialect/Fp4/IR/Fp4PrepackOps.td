@@ -51,7 +51,7 @@ def Fp4_UnprepackOp : Fp4_Op<"unprepack", [Fp4_InferTypes]> {
 
     | operand | element type | shape | layout |
     |---------|--------------|-------|--------|
-    | input   | i8           | as the result of `fp4.prepack` | `#fp4.weight_layout<wgmma>` |
+    | input   | i8           | as the result of `fp4.prepack` | `#fp4.weight_layout<wgmma>` or `<wgmma_rows>` |
     | data    | f4E2M1FN     | N x K | row-major |
     | scales  | f8E4M3FN (nvfp4), f8E8M0FNU (mxfp4) | N x K/block | row-major |
 

@@ -59,7 +59,8 @@ def Fp4_BlockScaledMatmulOp
     With `arithmetic = #fp4.product_arithmetic<fma>` threads multiply and not the tensor core, which
     suits products of a few rows with a matrix. This too decides bits of the result. So does
     `tensor_core_k96`: instructions of the tensor core have 96 elements of K, on sm_103a, which has 1.5
-    times the rate with them.
+    times the rate with them. With `fast_accumulation` sums of f8E4M3FN activations and prepacked
+    weights stay in the tensor core and are not promoted every 128 elements of K.
 
     With `rhs2` it is a dual product: two products of one lhs, of which the body takes the elements in
     fp32 as its first two arguments. `alpha2` is the alpha of the second. So a gated unit such as
