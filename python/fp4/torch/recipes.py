@@ -12,8 +12,6 @@ _FORMATS = {name: FORMATS[name] for name in ("nvfp4", "mxfp4")}
 DEFAULT_RECIPES = {name: facts.recipe for name, facts in _FORMATS.items()}
 #: Elements that share a block scale.
 BLOCKS = {name: facts.block for name, facts in _FORMATS.items()}
-#: Layouts of block scales (docs/Spec.md).
-LAYOUTS = SCALE_LAYOUTS
 
 #: How the scales of two tensors become the factor of their product, where not by amax_product.
 _ALPHAS = {name: rule for rule, names in {
@@ -50,7 +48,7 @@ def check_format(name: str) -> str:
 
 
 def check_layout(name: str) -> str:
-    if name not in LAYOUTS:
+    if name not in SCALE_LAYOUTS:
         raise UsageError(f"'layout' must be linear or tiled_128x4, but got {name!r}",
                          "products take tiled_128x4")
     return name

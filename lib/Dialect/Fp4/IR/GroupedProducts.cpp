@@ -189,8 +189,7 @@ static LogicalResult verifySharedSums(BlockScaledMatmulOp op,
 static LogicalResult verifyStream(BlockScaledMatmulOp op, const Checked &lhs) {
   if (!op.getStreamK())
     return success();
-  bool hasBytes = op.hasFloatLhs() && isa<Float8E4M3FNType>(lhs.type.getElementType());
-  bool hasFloats = op.hasFloatLhs() && (!hasBytes || op.accumulatesFast());
+  bool hasFloats = op.hasFloatLhs() && (!hasByteLhs(op) || op.accumulatesFast());
   bool hasTiles = hasFloats ? op.hasPrepackedRhs() : !op.hasFloatLhs() && !op.hasF32Scales();
   if (!hasTiles || op.usesFma() || op.usesK96() || op.isGrouped() || op.isDual() ||
       op.getSplitK().value_or(1) > 1 || lhs.type.isDynamicDim(0))

@@ -128,12 +128,10 @@ static LogicalResult verifyBytes(BlockScaledMatmulOp op, const Checked &lhs) {
 LogicalResult verify::verifyFastAccumulation(BlockScaledMatmulOp op) {
   if (!op.accumulatesFast())
     return success();
-  bool hasBytes =
-      op.hasFloatLhs() && isa<Float8E4M3FNType>(rankedType(op.getLhs()).getElementType());
-  if (!hasBytes || !op.hasPrepackedRhs())
+  if (!hasByteLhs(op) || !op.hasPrepackedRhs())
     return withNote(op.emitOpError("expects a lhs of f8E4M3FN without scales and prepacked weights "
                                    "for arithmetic fast_accumulation, but got a ")
-                        << (hasBytes           ? "rhs that is not prepacked"
+                        << (hasByteLhs(op)     ? "rhs that is not prepacked"
                             : op.hasFloatLhs() ? "lhs of another type"
                                                : "lhs with scales"),
                     "leave 'arithmetic' out: products of other operands have one order of sums");

@@ -19,10 +19,11 @@ static constexpr int64_t kSpreadElements = 128;
 
 static unsigned bitsOf(Format format) { return numerics::elementOf(blockFormat(format)).bits; }
 
-bool BlockScaledMatmulOp::hasUnitScales() {
-  auto lhs = cast<RankedTensorType>(getLhs().getType());
-  return hasFloatLhs() && !hasPrepackedRhs() && isa<Float8E4M3FNType>(lhs.getElementType());
+bool verify::hasByteLhs(BlockScaledMatmulOp op) {
+  return op.hasFloatLhs() && isa<Float8E4M3FNType>(rankedType(op.getLhs()).getElementType());
 }
+
+bool BlockScaledMatmulOp::hasUnitScales() { return hasByteLhs(*this) && !hasPrepackedRhs(); }
 
 bool BlockScaledMatmulOp::isMXF8F6F4() {
   bool isPacked = hasPackedData(getFormat()) && hasPackedData(getFormatOfRhs());

@@ -41,6 +41,8 @@ mlir::LogicalResult verifyTiled(const Checked &scales);
 
 /// A product of which a side has no scales.
 mlir::LogicalResult verifyUnscaled(BlockScaledMatmulOp op, const Checked &lhs);
+/// The lhs has elements of f8E4M3FN without scales (ProductFormats.cpp).
+bool hasByteLhs(BlockScaledMatmulOp op);
 /// blockscaled_matmul (C11), (C190): the formats of a product have an instruction
 /// (ProductFormats.cpp).
 mlir::LogicalResult verifyFormats(BlockScaledMatmulOp op);
