@@ -124,21 +124,15 @@ TensorCore tensorCoreOf(const hw::TargetModel &target) {
                                                       : TensorCore::Converted;
 }
 
-static uint16_t convertElement(BlockFormat format, FloatType type, uint8_t code, uint8_t scale,
-                               int exponent) {
+uint16_t convertElement(BlockFormat format, FloatType type, uint8_t code, uint8_t scale) {
   const double factor = isMX(format) ? decodeUE8M0(scale) : decodeUE4M3(scale);
-  const double power = 1.0 / (1 << -exponent);
+  const double power = 1.0 / (1 << -convertedExponent(format));
   const auto scaled = static_cast<float>(decodeElement(format, code) * factor * power);
   return type == FloatType::BF16 ? encodeBF16(scaled) : encodeF16(scaled);
 }
 
-uint16_t convertElement(BlockFormat format, FloatType type, uint8_t code, uint8_t scale) {
-  return convertElement(format, type, code, scale, convertedExponent(format, /*besideFloats=*/true));
-}
-
 uint16_t convertElement(BlockFormat format, uint8_t code, uint8_t scale) {
-  return convertElement(format, isMX(format) ? FloatType::BF16 : FloatType::F16, code, scale,
-                        convertedExponent(format));
+  return convertElement(format, isMX(format) ? FloatType::BF16 : FloatType::F16, code, scale);
 }
 
 std::vector<float> convertedModel(const GemmProblem &p) {

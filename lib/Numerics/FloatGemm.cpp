@@ -63,7 +63,7 @@ struct Loss {
 Loss lossOf(const GemmProblem &p, bool isA) {
   const BlockFormat format = isA ? p.format : formatOfB(p);
   const double smallest = p.floatA == FloatType::F16 ? 0x1p-14 : 0x1p-126;
-  const int exponent = isA && p.floatA ? 0 : convertedExponent(format, p.floatA.has_value());
+  const int exponent = isA && p.floatA ? 0 : convertedExponent(format);
   return {std::ldexp(smallest, -exponent), isPacked(format) ? 0 : 0x1p-134};
 }
 
@@ -142,7 +142,7 @@ GemmReference convertedReference(const GemmProblem &p) {
   GemmReference result = emptyReference(p);
   parallelFor(p.b.rows, p.threads, [&](uint64_t column) {
     const Line b = scaledLine(p, p.b, formatOfB(p), column);
-    const bool mayBeInfinite = !b.isFinite || b.largest >= 0x1p127;
+    const bool mayBeInfinite = !b.isFinite || (!isPacked(formatOfB(p)) && b.largest >= 0x1p127);
     for (uint64_t row = 0; row < p.a.rows; ++row) {
       const Sum sum = sumOfRanges(p, {row, column}, rows[row], b);
       const float alpha = alphaAt(p, row, column).value_or(1.f);

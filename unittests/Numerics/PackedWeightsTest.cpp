@@ -177,7 +177,7 @@ TEST(FloatGemm, ExactSumsAreExact) {
 /// weights no zeros are multiplied, which would take its sign.
 TEST(FloatGemm, PrepackedWeightsEndWithK) {
   std::vector<uint16_t> x(64);
-  x.back() = encodeBF16(-0x1p-98f);
+  x.back() = encodeBF16(-0x1p-94f);
   std::vector<uint8_t> codes(32, 0x22), scales(2, 127 - 60);
   GemmProblem p = problemOf(x, FloatType::BF16, codes, scales, 1, 64);
   p.format = BlockFormat::MXFP4;

@@ -103,13 +103,12 @@ TensorCore tensorCoreOf(const hw::TargetModel &target);
 /// scale. For MXFP8 it is the bf16 of value * scale, which is exact from 2^-126 up to 2^128; beyond
 /// that it is infinite, and below it is rounded to nearest even. Returns the 16 bits.
 uint16_t convertElement(BlockFormat format, uint8_t code, uint8_t scale);
-/// The same in the type of the other operand, f16 (nvfp4 only) or bf16, where that has no scales: for
-/// NVFP4 of value * scale * 2^-7, for MXFP4 of value * scale, which is infinite from 2^128 on.
+/// The same in the type of the other operand, f16 (not of OCP MX) or bf16, where that has no scales.
 uint16_t convertElement(BlockFormat format, FloatType type, uint8_t code, uint8_t scale);
 /// The power of two that either multiplies by, so that f16 or bf16 holds every product of a value and a
 /// scale.
-constexpr int convertedExponent(BlockFormat format, bool besideFloats = false) {
-  return !isMX(format) ? -7 : isPacked(format) && !besideFloats ? -4 : 0;
+constexpr int convertedExponent(BlockFormat format) {
+  return !isMX(format) ? -7 : isPacked(format) ? -4 : 0;
 }
 
 /// An operand with linear scales: rows x depth elements, rows of `depth / 2` bytes, or `depth` of
@@ -163,8 +162,7 @@ struct GemmProblem {
 constexpr BlockFormat formatOfB(const GemmProblem &p) { return p.rhsFormat.value_or(p.format); }
 /// Of TensorCore::Converted: the power of two that the sums have too much.
 constexpr int convertedExponent(const GemmProblem &p) {
-  return (p.floatA ? 0 : convertedExponent(p.format)) +
-         convertedExponent(formatOfB(p), p.floatA.has_value());
+  return (p.floatA ? 0 : convertedExponent(p.format)) + convertedExponent(formatOfB(p));
 }
 /// Kind mxf8f6f4 multiplies: powers of two scale blocks, and elements of an operand do not have 4 bits.
 constexpr bool isMXF8F6F4(const GemmProblem &p) {

@@ -224,14 +224,13 @@ void OrderedKernel::convert(Int32 item, Int32 row, Int32 place) {
   Value scale = scaleOf(row, place / (shape.block / int64_t(hw::codesPerWord)));
   Value factor = halves.factors(scale, 1).front();
   auto format = shape.block == 16 ? numerics::BlockFormat::NVFP4 : numerics::BlockFormat::MXFP4;
-  const int exponent = numerics::convertedExponent(format, /*besideFloats=*/true);
+  const int exponent = numerics::convertedExponent(format);
   auto type = VectorType::get(2, shape.floatA);
   Attribute power = b.getFloatAttr(shape.floatA, std::ldexp(1.0, -exponent));
   Value restored = arith::ConstantOp::create(b, DenseElementsAttr::get(type, power));
   SmallVector<Value> words;
   for (Value pair : halves.convertInOrder(codes, factor, factor)) {
-    if (exponent)
-      pair = arith::MulFOp::create(b, pair, restored);
+    pair = arith::MulFOp::create(b, pair, restored);
     words.push_back(LLVM::BitcastOp::create(b, b.getI32Type(), pair));
   }
   auto four = VectorType::get(4, b.getI32Type());

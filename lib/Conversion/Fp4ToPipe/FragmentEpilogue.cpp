@@ -76,8 +76,10 @@ static numerics::BlockFormat formatOfCodes(Type data, int64_t block) {
 }
 
 int FragmentEpilogue::restoringExponent() const {
+  if (shape.takesBytes()) // weights are e4m3 and have powers of their own
+    return 0;
   bool hasFloats = shape.floatA && (!shape.convertsAhead || shape.prepackedB);
-  int ofB = numerics::convertedExponent(formatOfCodes(shape.dataTypeB, shape.block), hasFloats);
+  int ofB = numerics::convertedExponent(formatOfCodes(shape.dataTypeB, shape.block));
   return hasFloats
              ? -ofB
              : -ofB - numerics::convertedExponent(formatOfCodes(shape.dataTypeA, shape.block));

@@ -96,8 +96,7 @@ TensorMapType MatmulShape::mapB() const {
 }
 int MatmulShape::restoringExponent() const {
   using enum numerics::BlockFormat;
-  return floatB ? -numerics::convertedExponent(block == 16 ? NVFP4 : MXFP4, /*besideFloats=*/true)
-                : 0;
+  return floatB ? -numerics::convertedExponent(block == 16 ? NVFP4 : MXFP4) : 0;
 }
 GlobalType MatmulShape::scalesOfOne() const {
   constexpr int64_t mostRows = 256;

@@ -14,6 +14,10 @@
 using namespace mlir;
 using namespace fp4;
 
+/// What elements of MXFP4 are multiplied by beside their scale.
+static const double kPowerMXFP4 =
+    std::ldexp(1.0, numerics::convertedExponent(numerics::BlockFormat::MXFP4));
+
 HalfOperands::HalfOperands(ImplicitLocOpBuilder &b, const hw::TargetModel &target, Type scaleType,
                            Type element, Type data)
     : b(b), s(b, target), isE4M3(isa<Float8E4M3FNType>(scaleType)), element(element), data(data) {
@@ -43,8 +47,12 @@ SmallVector<Value> HalfOperands::factors(Value scales, int64_t count) {
   if (isE4M3 || (!data && !hasConversion))
     return isE4M3 ? factorsE4M3(scales, count) : factorsE8M0(scales, count);
   SmallVector<Value> result;
-  for (int64_t i = 0; i < count; ++i)
-    result.push_back(LLVM::BitcastOp::create(b, b.getF32Type(), s.powerBits(scales, i, 23)));
+  for (int64_t i = 0; i < count; ++i) {
+    Value power = LLVM::BitcastOp::create(b, b.getF32Type(), s.powerBits(scales, i, 23));
+    if (!data)
+      power = arith::MulFOp::create(b, power, s.constant(float(kPowerMXFP4)));
+    result.push_back(power);
+  }
   return result;
 }
 
@@ -152,7 +160,7 @@ SmallVector<Value> HalfOperands::scale(ValueRange words, Value factor) {
   for (Value word : words) {
     Value pair = asPair(word);
     if (!isE4M3)
-      pair = arith::MulFOp::create(b, pair, splat(0x1p126));
+      pair = arith::MulFOp::create(b, pair, splat(0x1p126 * kPowerMXFP4));
     result.push_back(arith::MulFOp::create(b, pair, factor));
   }
   return result;
@@ -190,9 +198,8 @@ Value HalfOperands::lookUp(Value codes) {
 /// value * 2^-4 * scale = (24 + value) * (2^-4 * scale) - 24 * 2^-4 * scale, all of which are numbers
 /// of bf16 for every scale.
 SmallVector<Value> HalfOperands::convertE8M0(Value codes, Value factor) {
-  const double power = std::ldexp(1.0, numerics::convertedExponent(numerics::BlockFormat::MXFP4));
-  Value scaled = arith::MulFOp::create(b, factor, splat(power));
-  Value offset = arith::MulFOp::create(b, factor, splat(-24 * power));
+  Value scaled = arith::MulFOp::create(b, factor, splat(kPowerMXFP4));
+  Value offset = arith::MulFOp::create(b, factor, splat(-24 * kPowerMXFP4));
   Value halves[2] = {lookUp(codes), lookUp(shifted(codes, -16))};
   SmallVector<Value> result;
   for (uint32_t odd : {0x0000u, 0x0101u})

@@ -5,15 +5,16 @@
 // exponent and fraction bits move into their place as they are:
 //
 //   f16    s.....eem......... -> value * 2^-14; the scale times 2^7 gives value * scale * 2^-7
-//   bf16   s......ee m...     -> value * 2^-126; 2^126 and then the scale restore it
+//   bf16   s......ee m...     -> value * 2^-126; 2^122 and then the scale give
+//                                value * scale * 2^-4
 //
 // With scales of f8E4M3FN an element can be bf16 too, and the scale times 2^119 gives the same
 // value * scale * 2^-7. With scales of f8E8M0FNU these are two multiplications, because bf16 has no
 // power of two for both. Where both operands are converted, a table gives 24 + value, and one fused
 // multiply-add makes value * scale * 2^-4 of it.
 //
-// A target that converts E2M1 gives the f16 of a value at once: times the scale, and 2^-7 with
-// scales of f8E4M3FN, in f16, or in f32, which is then rounded to bf16. All of it is exact. With
+// A target that converts E2M1 gives the f16 of a value at once: times the scale, and 2^-7 or 2^-4,
+// in f16, or in f32, which is then rounded to bf16. All of it is exact. With
 // tcgen05 products of f16 that give f32 leave out the conversions before them.
 //
 // Codes of 8 bits, which have scales of f8E8M0FNU, become f16, then f32, are multiplied by the

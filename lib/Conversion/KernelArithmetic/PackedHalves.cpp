@@ -14,9 +14,9 @@ using namespace fp4;
 /// Fraction bits that bf16 has fewer than f16.
 static constexpr int64_t kFractionShift = 3;
 
-/// What a code as bf16 lacks, 2^126, and the same in the exponents of two bf16.
-static constexpr double kCodePower = 0x1p126;
-static constexpr uint32_t kCodeExponents = 126u << 7 | 126u << 23;
+/// What a code as bf16 lacks of value * 2^-4, and the same in the exponents of two bf16.
+static constexpr double kCodePower = 0x1p122;
+static constexpr uint32_t kCodeExponents = 122u << 7 | 122u << 23;
 
 static Value constant(ImplicitLocOpBuilder &b, uint32_t value) {
   return arith::ConstantOp::create(b, b.getI32IntegerAttr(int32_t(value)));
@@ -70,10 +70,10 @@ PackedHalves::Factors PackedHalves::factorsE4M3(Value scales) {
 }
 
 /// Two exponents as factors. A byte is the exponent of a bf16, but for 0, a subnormal, and 255, for
-/// which the infinity that it gives becomes NaN. Neither needs care where 126 is added to bytes up
-/// to 127, scales up to 1.
+/// which the infinity that it gives becomes NaN. Neither is among small scales, to which 122 is
+/// added.
 Value PackedHalves::powersOf(Value bits, Powers powers) {
-  if (powers == Powers::UpToOne)
+  if (powers == Powers::Small)
     return asPair(arith::AddIOp::create(b, bits, constant(b, kCodeExponents)));
   Value pair = LLVM::MaxNumOp::create(b, asPair(bits), splat(0x1p-127));
   return LLVM::FMAOp::create(b, pair, splat(0), pair);
@@ -131,7 +131,7 @@ SmallVector<Value> PackedHalves::convertTile(ValueRange codes, ValueRange scales
   for (int64_t step = 0; step < hw::weightSteps; step += 2)
     for (auto [i, moved] : llvm::enumerate(movePairs(codes.slice(step, 2)))) {
       Value pair = asPair(takePair(moved));
-      if (!isE4M3 && powers == Powers::Any) // the factor would be infinite for a scale of 4
+      if (!isE4M3 && powers == Powers::Any) // the factor would be infinite for a scale of 64
         pair = arith::MulFOp::create(b, pair, splat(kCodePower));
       pair = arith::MulFOp::create(b, pair, rows[i % 2][step + int64_t(i) / 4]);
       result.push_back(LLVM::BitcastOp::create(b, b.getI32Type(), pair));

@@ -8,9 +8,10 @@
 //   f16    three bits further to the left: value * 2^-14 and scale * 2^7
 //
 // so that both are value * scale * 2^-7, as numerics::convertElement has it. Scales of mxfp4 are
-// powers of two, the exponent of a bf16; a code is multiplied by 2^126 and then by them. Of a scale
-// up to 1, 2^126 times the scale is a bf16 too, and one multiplication is enough. Either way
-// nothing is rounded: a product is a code times a power of two, at least 2^-128.
+// powers of two, the exponent of a bf16; a code is multiplied by 2^122 and then by them, which is
+// value * scale * 2^-4. Of a small scale, 2^122 times the scale is a bf16 too, and one
+// multiplication is enough. Either way nothing is rounded: a product is a code times a power of
+// two, at least 2^-132.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -37,8 +38,8 @@ public:
 
   /// Words of scales that a thread has of a tile: of its two rows one each, or together.
   static constexpr int64_t numScaleWords(int64_t block) { return block == 16 ? 2 : 1; }
-  /// What is known of the scales of mxfp4.
-  enum class Powers { Any, UpToOne };
+  /// What is known of the scales of mxfp4. Small ones are 2^-123 to 16.
+  enum class Powers { Any, Small };
   /// The registers (i32) of the four steps of a tile, four each, of its words of codes and of
   /// scales.
   llvm::SmallVector<mlir::Value> convertTile(mlir::ValueRange codes, mlir::ValueRange scales,

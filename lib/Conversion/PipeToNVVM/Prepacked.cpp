@@ -5,7 +5,7 @@
 // without bank conflicts. All tiles of a step are read first; then each is converted while the
 // tensor core multiplies those before.
 //
-// Of mxfp4, weights whose scales are up to 1 are converted with half of the multiplications. A step
+// Of mxfp4, weights whose scales are small are converted with half of the multiplications. A step
 // of few columns is there twice, with both conversions: wgmma must be the same for all warps of a
 // warpgroup, so each of them looks at the scales of all 64 rows.
 //
@@ -61,7 +61,7 @@ private:
     };
     Int32 thread = threadOfRole(b, op, state);
     if (convertsByPowers(op, state, count))
-      branchByPowers(b, areGroupsUpToOne(b, op, adaptor, thread), thread, multiplyBy);
+      branchByPowers(b, areGroupsSmall(b, op, adaptor, thread), thread, multiplyBy);
     else
       multiplyBy(Powers::Any, thread);
     if (state.loopedProducts.contains(op))
@@ -70,14 +70,14 @@ private:
 
   /// The scales of all rows of this warpgroup, and of all tiles: those of a pair of rows in each
   /// lane.
-  static Value areGroupsUpToOne(ImplicitLocOpBuilder &b, pipe::MmaPrepackedOp op, OpAdaptor adaptor,
+  static Value areGroupsSmall(ImplicitLocOpBuilder &b, pipe::MmaPrepackedOp op, OpAdaptor adaptor,
                                 Int32 thread) {
     pipe::SharedType type = op.getWeights().getType();
     Int32 pair = thread / kGroupThreads * (kGroupRows / 2) + thread % 32;
     SmallVector<Value> words;
     for (int64_t tile = 0; tile < type.getRows(); ++tile)
       llvm::append_range(words, loadPairScales(b, adaptor.getWeights(), type, pair, tile));
-    return areUpToOne(b, words);
+    return areSmall(b, words);
   }
 
   /// The tiles from `first` on, of which `words` are. A tile is converted while the tensor core
@@ -237,24 +237,26 @@ bool fp4::convertsByPowers(pipe::MmaPrepackedOp op, const KernelState &state, in
          count == weights.getRows() && !multipliesByWarps(*state.target);
 }
 
-Value fp4::areUpToOne(ImplicitLocOpBuilder &b, ValueRange words) {
-  Value all = words.front();
-  for (Value word : words.drop_front())
-    all = arith::OrIOp::create(b, all, word);
+Value fp4::areSmall(ImplicitLocOpBuilder &b, ValueRange words) {
   auto number = [&](int64_t value) { return constantI32(b, b.getLoc(), value); };
-  Value above = arith::AndIOp::create(b, all, number(hw::weightAboveOneMask));
+  Value all;
+  for (Value word : words) {
+    Value less = arith::SubIOp::create(b, word, number(hw::weightFours));
+    all = all ? arith::OrIOp::create(b, all, less).getResult() : less;
+  }
+  Value above = arith::AndIOp::create(b, all, number(hw::weightUpperBits));
   Value none = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, above, number(0));
   return NVVM::VoteSyncOp::create(b, b.getI1Type(), number(-1), none, NVVM::VoteSyncKind::all);
 }
 
 /// LLVM would move loads and shifts that both ways have in front of the branch, where they take
 /// registers; of a thread that it does not know they are others.
-void fp4::branchByPowers(ImplicitLocOpBuilder &b, Value areUpToOne, Int32 thread,
+void fp4::branchByPowers(ImplicitLocOpBuilder &b, Value areSmall, Int32 thread,
                          llvm::function_ref<void(PackedHalves::Powers, Int32 thread)> body) {
-  auto branch = scf::IfOp::create(b, areUpToOne, /*withElseRegion=*/true);
+  auto branch = scf::IfOp::create(b, areSmall, /*withElseRegion=*/true);
   OpBuilder::InsertionGuard restore(b);
   b.setInsertionPointToStart(branch.thenBlock());
-  body(Powers::UpToOne, thread);
+  body(Powers::Small, thread);
   b.setInsertionPointToStart(branch.elseBlock());
   body(Powers::Any, Int32(b, computeHere(b, b.getLoc(), Value(thread)).front()));
 }

@@ -84,7 +84,7 @@ private:
         llvm::append_range(scales,
                            loadPairScales(b, rewriter.getRemappedValue(product.getWeights()),
                                           product.getWeights().getType(), thread / 4, tile));
-    branchByPowers(b, areUpToOne(b, scales), thread, multiplyBy);
+    branchByPowers(b, areSmall(b, scales), thread, multiplyBy);
   }
 
   Turn load(ImplicitLocOpBuilder &b, ConversionPatternRewriter &rewriter, pipe::MmaPrepackedOp op,

@@ -27,18 +27,17 @@ PrepackedWords loadPrepackedTile(mlir::ImplicitLocOpBuilder &b, mlir::Value weig
 llvm::SmallVector<mlir::Value> loadPairScales(mlir::ImplicitLocOpBuilder &b, mlir::Value weights,
                                               pipe::SharedType type, Int32 pair, int64_t number);
 
-/// Whether `op` has its conversion of `count` tiles twice, for scales of mxfp4 up to 1 and for any.
+/// Whether `op` has its conversion of `count` tiles twice, for small scales of mxfp4 and for any.
 /// That makes products faster which wait for conversions: those of few columns, on targets with
 /// wgmma (docs/Performance/WeightLimits.md). Tiles that are multiplied one by one, because others
 /// do not exist, are left out.
 bool convertsByPowers(pipe::MmaPrepackedOp op, const KernelState &state, int64_t count);
-/// i1, the same in all lanes: none of the scales in `words`, which a warp has of tiles of mxfp4,
-/// exceeds 1. The upper bit of each byte says so. A scale of 2 needs no second multiplication
-/// either, but to know it from those above takes six times as many instructions.
-mlir::Value areUpToOne(mlir::ImplicitLocOpBuilder &b, mlir::ValueRange words);
-/// A branch between `body` for scales up to 1, where `areUpToOne`, and for any. Each loads the
-/// weights of `thread`.
-void branchByPowers(mlir::ImplicitLocOpBuilder &b, mlir::Value areUpToOne, Int32 thread,
+/// i1, the same in all lanes: all scales in `words`, which a warp has of tiles of mxfp4, are
+/// PackedHalves::Powers::Small.
+mlir::Value areSmall(mlir::ImplicitLocOpBuilder &b, mlir::ValueRange words);
+/// A branch between `body` for small scales, where `areSmall`, and for any. Each loads the weights
+/// of `thread`.
+void branchByPowers(mlir::ImplicitLocOpBuilder &b, mlir::Value areSmall, Int32 thread,
                     llvm::function_ref<void(PackedHalves::Powers, Int32 thread)> body);
 
 /// The conversion of the weights of `op`.

@@ -1,6 +1,6 @@
 """Scales (f8E8M0FNU) of 256 x 512 weights of MXFP4, in .npy files of a folder that differ in few bytes.
 
-What converts a weight depends on the scales beside it: bytes up to 127 are scales up to 1. A warp has 16
+What converts a weight depends on the scales beside it: bytes of 4 to 131 are scales of 2^-123 to 16. A warp has 16
 rows, a warpgroup 64, and a step of K that is multiplied at once 256 elements, 8 blocks.
 """
 import pathlib
@@ -9,16 +9,16 @@ import struct
 import sys
 
 ROWS, BLOCKS = 256, 16
-LEAST = 16  # the first rows have scales of 2^-127
+LEAST = 16  # the first rows have scales of 2^-123
 folder = pathlib.Path(sys.argv[1])
 folder.mkdir(exist_ok=True)
 
 
-def write(name, changed, lowest=100, highest=127):
+def write(name, changed, lowest=100, highest=131):
     random.seed(1)
     scales = bytearray(random.randint(lowest, highest) for _ in range(ROWS * BLOCKS))
-    if highest < 128:
-        scales[:LEAST * BLOCKS] = bytes(LEAST * BLOCKS)
+    if highest < 132:
+        scales[:LEAST * BLOCKS] = bytes([4]) * (LEAST * BLOCKS)
     for row, block, byte in changed:
         scales[row * BLOCKS + block] = byte
     header = f"{{'descr': '|u1', 'fortran_order': False, 'shape': ({ROWS}, {BLOCKS}), }}"
@@ -28,7 +28,7 @@ def write(name, changed, lowest=100, highest=127):
 
 
 write("small", [])
-write("two", [(3, 0, 128)])  # 2 in the first warp, in the first step
-write("mixed", [(20, 7, 254), (70, 9, 130), (200, 8, 140)])  # three of four warpgroups, in one step each
+write("one", [(3, 0, 132)])  # 32 in the first warp, in the first step
+write("mixed", [(20, 7, 254), (70, 9, 0), (200, 8, 140)])  # three of four warpgroups, in one step each
 write("nan", [(127, 5, 255), (128, 15, 255)])
-write("large", [], 128, 150)
+write("large", [], 132, 150)
