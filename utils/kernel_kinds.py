@@ -29,8 +29,8 @@ Kind = collections.namedtuple("Kind", "name text target shape options rows large
 BOTH = ["sm_100a", "sm_90a"]
 NEAR = "nearest_even"
 RING = "stages = 2"
-#: Scales of MXFP4 above 1 beside others, and none above 1: two ways of code.
-POWERS = ("gaussian", "exact")
+#: Scales of MXFP4 up to 8, and some above 16 in most k tiles: two ways of code.
+POWERS = ("gaussian", "large")
 
 
 def on(multiprocessors, plan=""):

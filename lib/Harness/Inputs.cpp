@@ -20,7 +20,8 @@
 namespace fp4::harness {
 
 const std::vector<std::string> kDistributions = {
-    "gaussian", "layer", "uniform", "bf16", "adversarial", "exact", "ones", "zeros", "arange"};
+    "gaussian",    "layer", "large", "uniform", "bf16",
+    "adversarial", "exact", "ones",  "zeros",   "arange"};
 namespace {
 
 constexpr unsigned kBlock = 16;
@@ -65,7 +66,7 @@ Generator floatGenerator(std::string_view distribution, Random &random, const Ty
   if (distribution == "adversarial")
     return [values = adversarialMatrix(random, seed, type.elements() / columns, columns)](
                uint64_t i) { return values[i]; };
-  if (distribution == "gaussian" || distribution == "layer")
+  if (distribution == "gaussian" || distribution == "layer" || distribution == "large")
     return [&](uint64_t) { return float(random.normal()); };
   if (distribution == "uniform")
     return [&](uint64_t) { return float(2 * random.unit() - 1); };
@@ -140,10 +141,16 @@ uint8_t scaleByte(ElementType type, int exponent) {
                                         : numerics::encodeE4M3(std::ldexp(1.0f, exponent));
 }
 
-/// Those that vary are around 2^middle.
-void fillScales(Tensor &tensor, std::string_view distribution, Random &random, int middle = 0) {
-  bool varied = distribution == "gaussian" || distribution == "layer" ||
+/// Those that vary are around a power of two. Prepacked weights of a layer are small.
+void fillScales(Tensor &tensor, std::string_view distribution, Random &random,
+                bool arePrepacked = false) {
+  bool varied = distribution == "gaussian" || distribution == "layer" || distribution == "large" ||
                 distribution == "uniform" || distribution == "bf16";
+  constexpr int small = -6; // from 2^-9, the least number of E4M3, to 1/8
+  constexpr int large = 5;  // to 2^8, the largest power of two of E4M3
+  const int middle = distribution == "large"                   ? large
+                     : distribution == "layer" && arePrepacked ? small
+                                                               : 0;
   uint8_t zero = 0; // E8M0 has no zero: its byte 0 is 2^-127, the nearest there is
   for (uint8_t &byte : tensor.as<uint8_t>())
     byte = distribution == "adversarial"
@@ -180,8 +187,7 @@ Expected<Tensor> makeWeights(Tensor &tensor, std::string_view distribution, Rand
   Tensor scales(isNV ? Type{{rows, columns / 16}, ElementType::F8E4M3FN}
                      : Type{{rows, columns / 32}, ElementType::F8E8M0FNU});
   fillCodes(codes, distribution, random);
-  constexpr int small = -6; // from 2^-9, the least number of E4M3, to 1/8
-  fillScales(scales, distribution, random, distribution == "layer" ? small : 0);
+  fillScales(scales, distribution, random, /*arePrepacked=*/true);
   const auto format = isNV ? numerics::BlockFormat::NVFP4 : numerics::BlockFormat::MXFP4;
   const auto powers = tensor.type.layout == Layout::WgmmaRows ? numerics::PowersOf::Rows
                                                               : numerics::PowersOf::Tiles;

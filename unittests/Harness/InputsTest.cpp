@@ -155,6 +155,16 @@ TEST(Inputs, PrepackedWeightsHaveRankThree) {
   }
 }
 
+TEST(Inputs, LargeHasScalesUpTo256) {
+  EXPECT_EQ(input(bf16(8, 64), "large").bytes, input(bf16(8, 64), "gaussian").bytes);
+  for (const auto &[element, least, most] :
+       {std::tuple(ElementType::F8E8M0FNU, 129, 135), std::tuple(ElementType::F8E4M3FN, 0x48, 0x78)}) {
+    const Tensor tensor = input({{8, 64}, element}, "large");
+    EXPECT_EQ(std::ranges::min(tensor.as<uint8_t>()), least); // 2^2
+    EXPECT_EQ(std::ranges::max(tensor.as<uint8_t>()), most);  // 2^8
+  }
+}
+
 TEST(Inputs, WeightsOfALayerAreSmallAndItsActivationsAreNot) {
   EXPECT_EQ(input(bf16(8, 64), "layer").bytes, input(bf16(8, 64), "gaussian").bytes);
   for (const auto &[format, block] :
@@ -181,7 +191,8 @@ TEST(Inputs, AnUnknownDistributionListsTheKnown) {
   ASSERT_FALSE(tensor);
   EXPECT_EQ(
       tensor.error().note,
-      "choose one of gaussian, layer, uniform, bf16, adversarial, exact, ones, zeros, arange");
+      "choose one of gaussian, layer, large, uniform, bf16, adversarial, exact, ones, zeros, "
+      "arange");
 }
 
 //===----------------------------------------------------------------------===//

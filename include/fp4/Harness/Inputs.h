@@ -9,6 +9,7 @@ namespace fp4::harness {
 ///   gaussian  normal(0, 1)
 ///   layer     gaussian, with prepacked weights 2^-6 times as large: a row of some thousand columns
 ///             times them has results of order 10, of which exponentials are finite
+///   large     gaussian, with block scales 2^5 times as large
 ///   uniform   [-1, 1)
 ///   bf16      normal, of 8 significant bits whatever the type, blocks over nine binades, the first
 ///             element the largest and no power of two: what tells quantizers apart
@@ -20,7 +21,7 @@ namespace fp4::harness {
 ///   ones, zeros
 ///   arange    0, 1, 2, .. modulo 256, in row-major order
 /// A tensor of f8E4M3FN is one of block scales, or, with `isFactor`, numbers of the distribution,
-/// rounded. Block scales are powers of two from 1/8 to 8 (gaussian, layer, uniform, bf16) or 1;
+/// rounded. Block scales are powers of two from 1/8 to 8 (gaussian, layer, uniform, bf16), or 1;
 /// scalars are 1 (or 0). i64 tensors are states of a random number generator: the seed, then
 /// `index`, its offset. `index` is the number of the argument: it separates the streams of two
 /// arguments.
