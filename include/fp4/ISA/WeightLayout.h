@@ -116,8 +116,8 @@ inline constexpr uint32_t weightPairMask = 0x81C081C0;
 constexpr unsigned weightScaleRotation(int64_t block) { return block == 16 ? 4 : 7; }
 /// The bits of two scales of nvfp4 and of mxfp4.
 inline constexpr uint32_t weightScaleMask = 0x0FF00FF0, weightPowerMask = 0x7F807F80;
-/// 4 in place of each of the four scales in a word of mxfp4, and the upper bits of their bytes. Less 4,
-/// the bytes from 4 to 131, scales of 2^-123 to 16, do not have that bit, and others do.
+/// 4 in place of each of the four scales in a word of mxfp4, and the upper bits of their bytes.
+/// Less 4, the bytes from 4 to 131, scales of 2^-123 to 16, do not have that bit, and others do.
 inline constexpr uint32_t weightFours = 0x02020202, weightUpperBits = 0x40404040;
 
 /// Where the eight codes of one thread and 16 columns are, within a tile.

@@ -103,7 +103,8 @@ TensorCore tensorCoreOf(const hw::TargetModel &target);
 /// scale. For MXFP8 it is the bf16 of value * scale, which is exact from 2^-126 up to 2^128; beyond
 /// that it is infinite, and below it is rounded to nearest even. Returns the 16 bits.
 uint16_t convertElement(BlockFormat format, uint8_t code, uint8_t scale);
-/// The same in the type of the other operand, f16 (not of OCP MX) or bf16, where that has no scales.
+/// The same in the type of the other operand, f16 (not of OCP MX) or bf16, where that has no
+/// scales.
 uint16_t convertElement(BlockFormat format, FloatType type, uint8_t code, uint8_t scale);
 /// The power of two that either multiplies by, so that f16 or bf16 holds every product of a value and a
 /// scale.

@@ -6,8 +6,8 @@
 // tensor core multiplies those before.
 //
 // Of mxfp4, weights whose scales are small are converted with half of the multiplications. A step
-// of few columns is there twice, with both conversions: wgmma must be the same for all warps of a
-// warpgroup, so each of them looks at the scales of all 64 rows.
+// is there twice, with both conversions: wgmma must be the same for all warps of a warpgroup, so
+// each of them looks at the scales of all 64 rows.
 //
 // leave_fragment, fetch_fragment: parts of a tile that blocks exchange, in the order of the
 // threads.
@@ -71,7 +71,7 @@ private:
   /// The scales of all rows of this warpgroup, and of all tiles: those of a pair of rows in each
   /// lane.
   static Value areGroupsSmall(ImplicitLocOpBuilder &b, pipe::MmaPrepackedOp op, OpAdaptor adaptor,
-                                Int32 thread) {
+                              Int32 thread) {
     pipe::SharedType type = op.getWeights().getType();
     Int32 pair = thread / kGroupThreads * (kGroupRows / 2) + thread % 32;
     SmallVector<Value> words;
@@ -231,10 +231,9 @@ SmallVector<Value> fp4::loadPairScales(ImplicitLocOpBuilder &b, Value weights,
 }
 
 bool fp4::convertsByPowers(pipe::MmaPrepackedOp op, const KernelState &state, int64_t count) {
-  constexpr int64_t mostColumns = 64;
   pipe::SharedType weights = op.getWeights().getType();
-  return blockOfWeights(weights) == 32 && op.getB().getType().getRows() <= mostColumns &&
-         count == weights.getRows() && !multipliesByWarps(*state.target);
+  return blockOfWeights(weights) == 32 && count == weights.getRows() &&
+         !multipliesByWarps(*state.target);
 }
 
 Value fp4::areSmall(ImplicitLocOpBuilder &b, ValueRange words) {

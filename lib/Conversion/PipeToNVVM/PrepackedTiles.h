@@ -28,9 +28,8 @@ llvm::SmallVector<mlir::Value> loadPairScales(mlir::ImplicitLocOpBuilder &b, mli
                                               pipe::SharedType type, Int32 pair, int64_t number);
 
 /// Whether `op` has its conversion of `count` tiles twice, for small scales of mxfp4 and for any.
-/// That makes products faster which wait for conversions: those of few columns, on targets with
-/// wgmma (docs/Performance/WeightLimits.md). Tiles that are multiplied one by one, because others
-/// do not exist, are left out.
+/// That makes products on targets with wgmma faster (docs/Performance/WeightLimits.md). Tiles that
+/// are multiplied one by one, because others do not exist, are left out.
 bool convertsByPowers(pipe::MmaPrepackedOp op, const KernelState &state, int64_t count);
 /// i1, the same in all lanes: all scales in `words`, which a warp has of tiles of mxfp4, are
 /// PackedHalves::Powers::Small.
