@@ -19,9 +19,9 @@
 
 namespace fp4::harness {
 
-const std::vector<std::string> kDistributions = {
-    "gaussian",    "layer", "large", "uniform", "bf16",
-    "adversarial", "exact", "ones",  "zeros",   "arange"};
+const std::vector<std::string> kDistributions = {"gaussian", "layer",       "large", "uniform",
+                                                 "bf16",     "adversarial", "exact", "ones",
+                                                 "zeros",    "arange"};
 namespace {
 
 constexpr unsigned kBlock = 16;

@@ -157,8 +157,8 @@ TEST(Inputs, PrepackedWeightsHaveRankThree) {
 
 TEST(Inputs, LargeHasScalesUpTo256) {
   EXPECT_EQ(input(bf16(8, 64), "large").bytes, input(bf16(8, 64), "gaussian").bytes);
-  for (const auto &[element, least, most] :
-       {std::tuple(ElementType::F8E8M0FNU, 129, 135), std::tuple(ElementType::F8E4M3FN, 0x48, 0x78)}) {
+  for (const auto &[element, least, most] : {std::tuple(ElementType::F8E8M0FNU, 129, 135),
+                                             std::tuple(ElementType::F8E4M3FN, 0x48, 0x78)}) {
     const Tensor tensor = input({{8, 64}, element}, "large");
     EXPECT_EQ(std::ranges::min(tensor.as<uint8_t>()), least); // 2^2
     EXPECT_EQ(std::ranges::max(tensor.as<uint8_t>()), most);  // 2^8
@@ -189,10 +189,9 @@ TEST(Inputs, WeightsOfALayerAreSmallAndItsActivationsAreNot) {
 TEST(Inputs, AnUnknownDistributionListsTheKnown) {
   auto tensor = makeInput(bf16(1, 16), "normal", 1, 0);
   ASSERT_FALSE(tensor);
-  EXPECT_EQ(
-      tensor.error().note,
-      "choose one of gaussian, layer, large, uniform, bf16, adversarial, exact, ones, zeros, "
-      "arange");
+  EXPECT_EQ(tensor.error().note,
+            "choose one of gaussian, layer, large, uniform, bf16, adversarial, exact, ones, zeros, "
+            "arange");
 }
 
 //===----------------------------------------------------------------------===//
