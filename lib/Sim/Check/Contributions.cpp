@@ -7,6 +7,9 @@
 //===----------------------------------------------------------------------===//
 #include "HazardImpl.h"
 
+#include <optional>
+#include <utility>
+
 namespace fp4::sim {
 
 using namespace check;
@@ -46,8 +49,11 @@ void HazardChecker::Impl::count(ClusterState &cluster, const MemoryEvent &event)
   Releases &all = isShared(event.space) ? cluster.released : globalReleases;
   const bool writes =
       event.kind != AccessKind::Read && !(kernel && isFloat(kernel->code[event.at.pc].type));
+  std::optional<uint64_t> before;
   for (uint32_t rest = event.laneMask; rest; rest &= rest - 1) {
     const uint64_t address = event.addressOf(uint32_t(std::countr_zero(rest)));
+    if (std::exchange(before, address) == address && !writes)
+      continue; // lanes that poll read one word, and learn the same
     const auto it = writes ? all.try_emplace(address).first : all.find(address);
     if (it == all.end())
       continue;

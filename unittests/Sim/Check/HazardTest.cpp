@@ -498,6 +498,40 @@ END:
     EXPECT_EQ(judge(text, options, threeBlocks(), true).text(), "") << describe(options);
 }
 
+/// Lanes of one warp that poll two words: what the second counts for is known, as of the first.
+TEST(Hazards, LanesThatPollTwoWordsCountOnBoth) {
+  for (const char *word : {"", "+64"}) {
+    const std::string text = litmus(R"(
+  mov.u32 %r5, %ctaid.x;
+  setp.ne.u32 %p2, %r5, 0;
+  @%p2 bra READ;
+  @!%p0 bra END;
+  red.relaxed.gpu.global.add.u32 [%out+128], 7;
+  red.relaxed.gpu.global.add.u32 [%out)" +
+                                    std::string(word) + R"(], 1;
+  bra END;
+READ:
+  shr.u32 %r6, %t, 4;
+  mul.wide.u32 %rd5, %r6, 64;
+  add.u64 %rd5, %out, %rd5;
+AGAIN:
+  ld.relaxed.gpu.global.b32 %r7, [%rd5];
+  setp.ne.u32 %p3, %r7, 0;
+  vote.sync.any.pred %p3, %p3, -1;
+  @!%p3 bra AGAIN;
+  @!%p0 bra END;
+  atom.relaxed.gpu.global.add.u32 %r6, [%out+128], 0;
+  mul.wide.u32 %rd5, %r6, 1;
+END:
+)");
+    Litmus two = threeBlocks();
+    two.clusters = 2;
+    const Judged judged = judge(text, schedules()[0], two, /*strict=*/true);
+    ASSERT_EQ(judged.reports.size(), 1u) << judged.text();
+    EXPECT_EQ(judged.reports[0].rule, HazardRule::RelaxedSync);
+  }
+}
+
 /// Who waits until all have counted has seen each count: their order is that of one place.
 TEST(Hazards, ARelaxedCountOfAllIsClean) {
   const std::string text = litmus(R"(
