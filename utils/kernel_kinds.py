@@ -278,6 +278,8 @@ def hopper_weights():
             yield wgmma(name, text, split, rows=rows)
     text = weights("bf16", "prepacked", 1, "16", 384, 1024, fmt="mxfp4")
     yield wgmma("prepacked mxfp4 weights x bf16", text, rows=(5, 21))._replace(dists=POWERS)
+    broad = weights("bf16", "prepacked", 1, "128x256", 256, 768, fmt="mxfp4")
+    yield wgmma("prepacked mxfp4 weights x bf16, tiles of 128 x 256", broad, 1, "stages = 3", 130)._replace(dists=POWERS)
     scaled = weights("f4E2M1FN", "prepacked", 2, "8", 384, 1024)
     yield wgmma("prepacked nvfp4 weights x nvfp4, ranges of K in a cluster", scaled, 2, rows=(5, 13))
     # Four k tiles are written out, as above.

@@ -269,7 +269,9 @@ def main():
     options = parser.parse_args()
     cases = all_cases(options.plans) if options.full else sweeping.covering(all_cases(options.plans))
     arguments = [f"--target={KINDS[options.plans][0]}"]
-    programs = [sweeping.Program(sweeping.file_name(*case), program(*case), arguments, [[]]) for case in cases]
+    programs = [sweeping.Program(sweeping.file_name(*case), program(*case), arguments,
+                                 sweeping.with_powers([[]]) if {"mxfp4", "bf16 prepacked"} < set(case) else [[]])
+                for case in cases]
     return sweeping.run_products(options, programs, SCHEDULES)
 
 

@@ -190,6 +190,9 @@ def main():
         *key, m = case
         rows = rows_of(options.plans, case)
         groups[*key, rows].append([f"--shape={m}"] if rows == "?" else [])
+    for key, runs in groups.items():
+        if {"mxfp4", "prepacked"} < set(key) and "f8E4M3FN" not in key:
+            groups[key] = sweeping.with_powers(runs)
     programs = [sweeping.Program(sweeping.file_name(*key), program(*key, options.plans), [f"--target={target}"], runs)
                 for key, runs in groups.items()]
     return sweeping.run_products(options, programs, SCHEDULES)

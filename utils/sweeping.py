@@ -70,6 +70,11 @@ def sampled_covering(parameters, valid, wanted, tries=400):
 Program = collections.namedtuple("Program", "name text arguments runs")
 
 
+def with_powers(runs):
+    """The same, and each again with scales above 16: prepacked weights of mxfp4 are converted in another way then."""
+    return [*runs, *([*run, "--dist=large"] for run in runs)]
+
+
 def file_name(*values):
     """A file's name that says the values: ("nvfp4", (1, 0), "?") is nvfp4_1-0_any."""
     words = (str(value).replace("?", "any").replace(", ", "-") for value in values)

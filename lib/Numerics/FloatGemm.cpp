@@ -83,6 +83,11 @@ Rounding roundingOf(const GemmProblem &p, const Line &a, const Line &b) {
           std::ldexp(0x1p-149, -convertedExponent(p))};
 }
 
+/// Whether bf16 may be infinite where the elements of a line are not. It holds those of 4 bits.
+bool hasInfinities(BlockFormat format, const Line &line) {
+  return !isPacked(format) && line.largest >= 0x1p127;
+}
+
 struct Sum {
   double value = 0, error = 0, magnitude = 0, reach = 0;
 };
@@ -142,7 +147,7 @@ GemmReference convertedReference(const GemmProblem &p) {
   GemmReference result = emptyReference(p);
   parallelFor(p.b.rows, p.threads, [&](uint64_t column) {
     const Line b = scaledLine(p, p.b, formatOfB(p), column);
-    const bool mayBeInfinite = !b.isFinite || (!isPacked(formatOfB(p)) && b.largest >= 0x1p127);
+    const bool mayBeInfinite = !b.isFinite || hasInfinities(formatOfB(p), b);
     for (uint64_t row = 0; row < p.a.rows; ++row) {
       const Sum sum = sumOfRanges(p, {row, column}, rows[row], b);
       const float alpha = alphaAt(p, row, column).value_or(1.f);
@@ -152,7 +157,7 @@ GemmReference convertedReference(const GemmProblem &p) {
       result.bounds[at] = element.error;
       result.mayOverflow[at] =
           overflowOf(epilogue, mayBeInfinite || !rows[row].isFinite ||
-                                   (!p.floatA && rows[row].largest >= 0x1p127) ||
+                                   (!p.floatA && hasInfinities(p.format, rows[row])) ||
                                    sum.reach >= 0x1p127 || epilogue.mayOverflow(element, alpha));
     }
   });

@@ -31,6 +31,17 @@ struct Weights {
   }
 };
 
+TEST(PackedWeights, SmallPowersAreToldInEveryPlace) {
+  for (unsigned place = 0; place < 4; ++place)
+    for (uint32_t other : {0x04040404u, 0x83838383u, 0x04830483u})
+      for (uint32_t byte = 0; byte < 256; ++byte) {
+        const uint32_t scales = (other & ~(0xFFu << 8 * place)) | byte << 8 * place;
+        EXPECT_EQ(hw::areSmallPowers(std::rotl(scales, int(hw::weightScaleRotation(32)))),
+                  byte >= 4 && byte <= 131)
+            << scales;
+      }
+}
+
 TEST(PackedWeights, EveryScaleComesBack) {
   for (unsigned scale = 0; scale < 128; ++scale) {
     const uint8_t wide = widenScale(uint8_t(scale));
@@ -173,7 +184,22 @@ TEST(FloatGemm, ExactSumsAreExact) {
   }
 }
 
-/// -2^-98 in the last place of K beside 2^-60: a sum below the smallest number. Behind prepacked
+/// Weights of 6 * 2^127, which bf16 does not hold, have finite products.
+TEST(FloatGemm, TheLargestScalesAreFinite) {
+  const std::vector<uint16_t> x(64, encodeBF16(0x1p-100f));
+  const std::vector<uint8_t> codes(32, 0x77), scales(2, 254);
+  GemmProblem p = problemOf(x, FloatType::BF16, codes, scales, 1, 64);
+  p.format = BlockFormat::MXFP4;
+  const auto model = gemmMmaModel(p);
+  const auto reference = gemmReference(p);
+  ASSERT_TRUE(model && reference);
+  EXPECT_EQ(model->front(), 64 * 6 * 0x1p27f);
+  EXPECT_EQ(reference->values.front(), 64 * 6 * 0x1p27);
+  EXPECT_FALSE(reference->mayOverflow.front());
+}
+
+/// -2^-94 in the last place of K beside 2^-60, which is 2^-64 as a factor: a sum below the smallest
+/// number. Behind prepacked
 /// weights no zeros are multiplied, which would take its sign.
 TEST(FloatGemm, PrepackedWeightsEndWithK) {
   std::vector<uint16_t> x(64);

@@ -116,9 +116,15 @@ inline constexpr uint32_t weightPairMask = 0x81C081C0;
 constexpr unsigned weightScaleRotation(int64_t block) { return block == 16 ? 4 : 7; }
 /// The bits of two scales of nvfp4 and of mxfp4.
 inline constexpr uint32_t weightScaleMask = 0x0FF00FF0, weightPowerMask = 0x7F807F80;
-/// 4 in place of each of the four scales in a word of mxfp4, and the upper bits of their bytes.
-/// Less 4, the bytes from 4 to 131, scales of 2^-123 to 16, do not have that bit, and others do.
+/// The byte 4 in the place of each of the four scales in a word of mxfp4, and the upper bits of
+/// these places. Bit 0 of the last byte is bit 31 of the word and its other bits are bits 0 to 6,
+/// which a difference does not notice, because 4 does not have bit 0.
 inline constexpr uint32_t weightFours = 0x02020202, weightUpperBits = 0x40404040;
+/// Whether all four scales are 2^-123 to 16, the bytes 4 to 131: less 4 they do not have the upper
+/// bit, and others do. A byte below 4 borrows from the next one, but then has that bit itself.
+constexpr bool areSmallPowers(uint32_t word) {
+  return ((word - weightFours) & weightUpperBits) == 0;
+}
 
 /// Where the eight codes of one thread and 16 columns are, within a tile.
 struct WeightWord {

@@ -15,8 +15,8 @@ using namespace mlir;
 using namespace fp4;
 
 /// What elements of MXFP4 are multiplied by beside their scale.
-static const double kPowerMXFP4 =
-    std::ldexp(1.0, numerics::convertedExponent(numerics::BlockFormat::MXFP4));
+static constexpr double kPowerMXFP4 = 0x1p-4;
+static_assert(numerics::convertedExponent(numerics::BlockFormat::MXFP4) == -4);
 
 HalfOperands::HalfOperands(ImplicitLocOpBuilder &b, const hw::TargetModel &target, Type scaleType,
                            Type element, Type data)
@@ -50,7 +50,7 @@ SmallVector<Value> HalfOperands::factors(Value scales, int64_t count) {
   for (int64_t i = 0; i < count; ++i) {
     Value power = LLVM::BitcastOp::create(b, b.getF32Type(), s.powerBits(scales, i, 23));
     if (!data)
-      power = arith::MulFOp::create(b, power, s.constant(float(kPowerMXFP4)));
+      power = arith::MulFOp::create(b, power, s.constant(kPowerMXFP4));
     result.push_back(power);
   }
   return result;

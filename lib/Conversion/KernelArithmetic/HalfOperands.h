@@ -14,8 +14,8 @@
 // multiply-add makes value * scale * 2^-4 of it.
 //
 // A target that converts E2M1 gives the f16 of a value at once: times the scale, and 2^-7 or 2^-4,
-// in f16, or in f32, which is then rounded to bf16. All of it is exact. With
-// tcgen05 products of f16 that give f32 leave out the conversions before them.
+// in f16, or in f32, which is then rounded to bf16. All of it is exact. With tcgen05, products of
+// f16 that give f32 leave out the conversions before them.
 //
 // Codes of 8 bits, which have scales of f8E8M0FNU, become f16, then f32, are multiplied by the
 // scale and rounded to bf16.

@@ -3,6 +3,8 @@
 
 #include "InlinePtx.h"
 
+#include "fp4/Numerics/BlockScaledGemm.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -14,7 +16,9 @@ using namespace fp4;
 /// Fraction bits that bf16 has fewer than f16.
 static constexpr int64_t kFractionShift = 3;
 
-/// What a code as bf16 lacks of value * 2^-4, and the same in the exponents of two bf16.
+/// What a code as bf16, value * 2^-126, lacks of value * 2^-4, and the same in the exponents of
+/// two.
+static_assert(numerics::convertedExponent(numerics::BlockFormat::MXFP4) == -4);
 static constexpr double kCodePower = 0x1p122;
 static constexpr uint32_t kCodeExponents = 122u << 7 | 122u << 23;
 

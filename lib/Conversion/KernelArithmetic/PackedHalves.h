@@ -9,9 +9,10 @@
 //
 // so that both are value * scale * 2^-7, as numerics::convertElement has it. Scales of mxfp4 are
 // powers of two, the exponent of a bf16; a code is multiplied by 2^122 and then by them, which is
-// value * scale * 2^-4. Of a small scale, 2^122 times the scale is a bf16 too, and one
-// multiplication is enough. Either way nothing is rounded: a product is a code times a power of
-// two, at least 2^-132.
+// value * scale * 2^-4. Of a scale up to 32, 2^122 times the scale is a bf16 too, and one
+// multiplication is enough; small scales are those of them that one subtraction tells
+// (hw::areSmallPowers). Either way nothing is rounded: a product is a code times a power of two, at
+// least 2^-132.
 //
 //===----------------------------------------------------------------------===//
 #pragma once

@@ -53,7 +53,7 @@ void HazardChecker::Impl::count(ClusterState &cluster, const MemoryEvent &event)
   for (uint32_t rest = event.laneMask; rest; rest &= rest - 1) {
     const uint64_t address = event.addressOf(uint32_t(std::countr_zero(rest)));
     if (std::exchange(before, address) == address && !writes)
-      continue; // lanes that poll read one word, and learn the same
+      continue; // lanes that poll mostly read one word, and learn the same
     const auto it = writes ? all.try_emplace(address).first : all.find(address);
     if (it == all.end())
       continue;

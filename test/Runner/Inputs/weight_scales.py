@@ -29,6 +29,8 @@ def write(name, changed, lowest=100, highest=131):
 
 write("small", [])
 write("one", [(3, 0, 132)])  # 32 in the first warp, in the first step
-write("mixed", [(20, 7, 254), (70, 9, 0), (200, 8, 140)])  # three of four warpgroups, in one step each
+# Three of four warpgroups, two of them in one step. Whole rows are tiny, so that their sums have these weights alone.
+write("mixed", [(20, 7, 254), (200, 8, 140), *((70, block, 0) for block in range(BLOCKS)),
+                *((71, block, 1 + block % 3) for block in range(BLOCKS))])
 write("nan", [(127, 5, 255), (128, 15, 255)])
 write("large", [], 132, 150)
