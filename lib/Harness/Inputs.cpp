@@ -58,6 +58,11 @@ Generator bf16Values(Random &random) {
   };
 }
 
+/// Floats are normal(0, 1); the scales of some are larger or smaller than of others.
+bool isGaussian(std::string_view distribution) {
+  return distribution == "gaussian" || distribution == "layer" || distribution == "large";
+}
+
 Generator floatGenerator(std::string_view distribution, Random &random, const Type &type,
                          uint64_t seed) {
   const uint64_t columns = type.shape.empty() ? 1 : std::max<uint64_t>(1, type.shape.back());
@@ -66,7 +71,7 @@ Generator floatGenerator(std::string_view distribution, Random &random, const Ty
   if (distribution == "adversarial")
     return [values = adversarialMatrix(random, seed, type.elements() / columns, columns)](
                uint64_t i) { return values[i]; };
-  if (distribution == "gaussian" || distribution == "layer" || distribution == "large")
+  if (isGaussian(distribution))
     return [&](uint64_t) { return float(random.normal()); };
   if (distribution == "uniform")
     return [&](uint64_t) { return float(2 * random.unit() - 1); };
@@ -144,8 +149,7 @@ uint8_t scaleByte(ElementType type, int exponent) {
 /// Those that vary are around a power of two. Prepacked weights of a layer are small.
 void fillScales(Tensor &tensor, std::string_view distribution, Random &random,
                 bool arePrepacked = false) {
-  bool varied = distribution == "gaussian" || distribution == "layer" || distribution == "large" ||
-                distribution == "uniform" || distribution == "bf16";
+  bool varied = isGaussian(distribution) || distribution == "uniform" || distribution == "bf16";
   constexpr int small = -6; // from 2^-9, the least number of E4M3, to 1/8
   constexpr int large = 5;  // to 2^8, the largest power of two of E4M3
   const int middle = distribution == "large"                   ? large

@@ -44,12 +44,17 @@ TEST(ConvertElement, MXFP4IsExactInBF16ForEveryScale) {
 TEST(ConvertElement, BF16HoldsWhatIsBesideFloats) {
   for (unsigned code = 0; code < 16; ++code)
     for (unsigned scale = 0; scale < 255; ++scale) {
-      const auto bits = [&](BlockFormat format) {
-        return convertElement(format, FloatType::BF16, uint8_t(code), uint8_t(scale));
+      const auto converted = [&](BlockFormat format) {
+        return double(
+            decodeBF16(convertElement(format, FloatType::BF16, uint8_t(code), uint8_t(scale))));
       };
-      if (scale < 127)
-        EXPECT_EQ(decodeBF16(bits(BlockFormat::NVFP4)),
-                  decodeF16(convertElement(BlockFormat::NVFP4, uint8_t(code), uint8_t(scale))));
+      const double value = decodeE2M1(uint8_t(code));
+      EXPECT_EQ(std::ldexp(converted(BlockFormat::MXFP4), 4), std::ldexp(value, int(scale) - 127))
+          << code << " " << scale;
+      if (scale < 127) {
+        EXPECT_EQ(std::ldexp(converted(BlockFormat::NVFP4), 7), value * decodeUE4M3(uint8_t(scale)))
+            << code << " " << scale;
+      }
     }
 }
 

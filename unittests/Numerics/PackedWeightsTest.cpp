@@ -36,9 +36,8 @@ TEST(PackedWeights, SmallPowersAreToldInEveryPlace) {
     for (uint32_t other : {0x04040404u, 0x83838383u, 0x04830483u})
       for (uint32_t byte = 0; byte < 256; ++byte) {
         const uint32_t scales = (other & ~(0xFFu << 8 * place)) | byte << 8 * place;
-        EXPECT_EQ(hw::areSmallPowers(std::rotl(scales, int(hw::weightScaleRotation(32)))),
-                  byte >= 4 && byte <= 131)
-            << scales;
+        const uint32_t word = std::rotl(scales, int(hw::weightScaleRotation(32)));
+        EXPECT_EQ(hw::powersThatAreNotSmall(word) == 0, byte >= 4 && byte <= 131) << scales;
       }
 }
 
@@ -199,8 +198,7 @@ TEST(FloatGemm, TheLargestScalesAreFinite) {
 }
 
 /// -2^-94 in the last place of K beside 2^-60, which is 2^-64 as a factor: a sum below the smallest
-/// number. Behind prepacked
-/// weights no zeros are multiplied, which would take its sign.
+/// number. Behind prepacked weights no zeros are multiplied, which would take its sign.
 TEST(FloatGemm, PrepackedWeightsEndWithK) {
   std::vector<uint16_t> x(64);
   x.back() = encodeBF16(-0x1p-94f);

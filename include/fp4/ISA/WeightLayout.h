@@ -120,10 +120,11 @@ inline constexpr uint32_t weightScaleMask = 0x0FF00FF0, weightPowerMask = 0x7F80
 /// these places. Bit 0 of the last byte is bit 31 of the word and its other bits are bits 0 to 6,
 /// which a difference does not notice, because 4 does not have bit 0.
 inline constexpr uint32_t weightFours = 0x02020202, weightUpperBits = 0x40404040;
-/// Whether all four scales are 2^-123 to 16, the bytes 4 to 131: less 4 they do not have the upper
-/// bit, and others do. A byte below 4 borrows from the next one, but then has that bit itself.
-constexpr bool areSmallPowers(uint32_t word) {
-  return ((word - weightFours) & weightUpperBits) == 0;
+/// 0 if all four scales are 2^-123 to 16, the bytes 4 to 131: less 4 they do not have the upper
+/// bit, and others do. A byte below 4 borrows from the next one, but then has that bit itself. A
+/// template, so that kernels emit it (Int32 of KernelArithmetic).
+template <typename Int> constexpr Int powersThatAreNotSmall(Int word) {
+  return (word - weightFours) & weightUpperBits;
 }
 
 /// Where the eight codes of one thread and 16 columns are, within a tile.

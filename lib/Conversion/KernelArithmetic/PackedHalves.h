@@ -11,8 +11,8 @@
 // powers of two, the exponent of a bf16; a code is multiplied by 2^122 and then by them, which is
 // value * scale * 2^-4. Of a scale up to 32, 2^122 times the scale is a bf16 too, and one
 // multiplication is enough; small scales are those of them that one subtraction tells
-// (hw::areSmallPowers). Either way nothing is rounded: a product is a code times a power of two, at
-// least 2^-132.
+// (hw::powersThatAreNotSmall). Either way nothing is rounded: a product is a code times a power of
+// two, at least 2^-132.
 //
 //===----------------------------------------------------------------------===//
 #pragma once

@@ -237,15 +237,11 @@ bool fp4::convertsByPowers(pipe::MmaPrepackedOp op, const KernelState &state, in
 }
 
 Value fp4::areSmall(ImplicitLocOpBuilder &b, ValueRange words) {
-  auto number = [&](int64_t value) { return constantI32(b, b.getLoc(), value); };
-  Value all;
-  for (Value word : words) {
-    Value less = arith::SubIOp::create(b, word, number(hw::weightFours));
-    all = all ? arith::OrIOp::create(b, all, less).getResult() : less;
-  }
-  Value above = arith::AndIOp::create(b, all, number(hw::weightUpperBits));
-  Value none = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, above, number(0));
-  return NVVM::VoteSyncOp::create(b, b.getI1Type(), number(-1), none, NVVM::VoteSyncKind::all);
+  Int32 others(b, 0);
+  for (Value word : words)
+    others = others | hw::powersThatAreNotSmall(Int32(b, word));
+  Value none = others < 1;
+  return NVVM::VoteSyncOp::create(b, b.getI1Type(), Int32(b, -1), none, NVVM::VoteSyncKind::all);
 }
 
 /// LLVM would move loads and shifts that both ways have in front of the branch, where they take

@@ -80,10 +80,9 @@ def Pipe_ConvertLanesOp : Pipe_EngineOp<
     `tile[n, k] = convert(source[n, k], scales[n, k / block])`, elements in ascending order.
     `numerics::convertElement` beside floats is the definition: with scales of f8E4M3FN value * scale *
     2^-7, in f16 or bf16, and with scales of f8E8M0FNU value * scale * 2^-4 in bf16. Both are exact.
-    Elements behind the `blocks` blocks of 4 scale columns that exist
-    (default: all) must be zeros of `source`. Thread r of a warpgroup of the role converts row r. Two or
-    four warpgroups share the work. The sequential form returns the tile; the other forms fill
-    a tile of a channel acquired by this role. PTX: tcgen05.st.sync.aligned.32x32b.
+    Elements behind the `blocks` blocks of 4 scale columns that exist (default: all) must be zeros of
+    `source`. Thread r of a warpgroup of the role converts row r. Two or four warpgroups share the work.
+    The sequential form returns the tile; the other forms fill a tile of a channel acquired by this role. PTX: tcgen05.st.sync.aligned.32x32b.
 
     Constraints: (C467) source is f4E2M1FN of 128 rows with layout swizzle_64B, one panel wide; its
     scales have layout tiled_128x4, one column per block, and 128 rows or more; the tile has the shape
