@@ -96,8 +96,7 @@ def every() -> list[Problem]:
     found += [Problem("fp8", 4096, n, k) for n, k in TALL]
     found += [Problem("contiguous", 4 * 8192, n, k, 4) for n, k in GROUPED]
     found += [Problem("masked", 4 * 1024, n, k, 4, (255, 190, 301, 278)) for n, k in GROUPED[:2]]
-    found += [Problem(kind, rows, n, k) for kind in BLOCK if kind not in PACKED for n, k in WEIGHTS for rows in ROWS
-              if kind != "bf16_mxfp4" or rows in (1, 64, 1024) or (n, k) == WEIGHTS[0]]
+    found += [Problem(kind, rows, n, k) for kind in BLOCK if kind not in PACKED for n, k in WEIGHTS for rows in ROWS]
     return found + [Problem(kind, rows, n, k) for kind in PACKED for n, k in WEIGHTS for rows in PACKED_ROWS
                     if rows <= 64 or (n, k) == WEIGHTS[0]]
 
