@@ -288,15 +288,46 @@ void FragmentEpilogue::joinSums(ValueRange accs, Value index, Value part,
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(branch.thenBlock());
   for (size_t number = 0; number < accs.size() / size_t(shape.ranges); ++number) {
-    SmallVector<Value> sums;
-    if (shape.splits == 2 && shape.ranges == 1) { // this block has one range in registers
-      sums = readAll(accs[number], number);
-      sums = addAll(sums, fetchAll(number, rowOf(complement(part))));
-    } else {
-      sums = sumOfLeft(number, index, tiles);
-    }
+    SmallVector<Value> sums = keepsOwnSums() ? sumWithOwn(accs[number], number, part, rowOf)
+                                             : sumOfLeft(number, index, tiles);
     finish(number, [&](VectorType, int64_t first) { return sums[size_t(first / partColumns)]; });
   }
+}
+
+/// The sums of all ranges: those of block `part` are in its registers. As many others as there is
+/// room for are on their way before any is added, since ptxas moves no addition in front of a
+/// branch.
+SmallVector<Value> FragmentEpilogue::sumWithOwn(Value acc, size_t number, Value part,
+                                                llvm::function_ref<Value(Value)> rowOf) {
+  if (shape.splits == 2) // in either order
+    return addAll(readAll(acc, number), fetchAll(number, rowOf(complement(part))));
+  constexpr int64_t mostElements = 128; // one more takes registers that the loop needs
+  int64_t together = mostElements / (fragmentSize[1] / 2) - 1;
+  SmallVector<Value> sums;
+  for (int64_t first = 0; first < shape.splits; first += together) {
+    SmallVector<SmallVector<Value>> next;
+    for (int64_t range = first; range < std::min(first + together, shape.splits); ++range)
+      next.push_back(ownOrLeft(acc, number, part, range, rowOf(constant(range))));
+    for (SmallVector<Value> &range : next)
+      sums = sums.empty() ? range : addAll(sums, range);
+  }
+  return sums;
+}
+
+/// The sums of `range`: what block `range` has in its registers, and others in `row` of the
+/// workspace.
+SmallVector<Value> FragmentEpilogue::ownOrLeft(Value acc, size_t number, Value part, int64_t range,
+                                               Value row) {
+  SmallVector<Type> types;
+  forParts([&](VectorType type, int64_t) { types.push_back(type); });
+  Value isOwn = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, part, constant(range));
+  auto branch = scf::IfOp::create(b, loc, types, isOwn, /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(branch.thenBlock());
+  scf::YieldOp::create(b, loc, readAll(acc, number));
+  b.setInsertionPointToStart(branch.elseBlock());
+  scf::YieldOp::create(b, loc, fetchAll(number, row));
+  return SmallVector<Value>(branch.getResults());
 }
 
 /// The sums of all ranges, which are `step` rows of the workspace apart. All parts of a range are

@@ -69,18 +69,45 @@ func.func @split(%x: tensor<7x512xbf16>, %p: tensor<2x8x4352xi8, #fp4.weight_lay
 
 // -----
 
-// Of three ranges all are fetched, so that they are added from the first to the last.
+// Of three ranges the block has one, whichever it is, and fetches the others before any is added. They are added from the
+// first to the last.
 // CHECK-LABEL: func.func @three
+// CHECK-LABEL: gpu.func @kernel
 // CHECK: pipe.join
-// CHECK:   %[[A:.*]] = pipe.fetch_fragment
-// CHECK:   %[[B:.*]] = pipe.fetch_fragment
+// CHECK:   %[[FIRST:.*]] = arith.cmpi eq, %[[PART:.*]], %c0_i32
+// CHECK:   %[[A:.*]] = scf.if %[[FIRST]]
+// CHECK:     pipe.read_fragment
+// CHECK:     pipe.fetch_fragment %{{.*}}[%[[ROW:.*]], 0]
+// CHECK:   %[[SECOND:.*]] = arith.cmpi eq, %[[PART]], %c1_i32
+// CHECK:   %[[B:.*]] = scf.if %[[SECOND]]
+// CHECK:     pipe.read_fragment
+// CHECK:     pipe.fetch_fragment
+// CHECK:   %[[THIRD:.*]] = arith.cmpi eq, %[[PART]], %c2_i32
+// CHECK:   %[[C:.*]] = scf.if %[[THIRD]]
+// CHECK:     pipe.read_fragment
+// CHECK:     pipe.fetch_fragment
 // CHECK:   %[[AB:.*]] = arith.addf %[[A]], %[[B]]
-// CHECK:   %[[C:.*]] = pipe.fetch_fragment
 // CHECK:   arith.addf %[[AB]], %[[C]]
 func.func @three(%x: tensor<7x768xbf16>, %p: tensor<2x12x4352xi8, #fp4.weight_layout<wgmma>>) -> tensor<7x256xf32> {
   %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<mxfp4>, split_k = 3 : i64, fp4.plan = #fp4.plan<tile_product, cluster = [1, 1]>}
       : (tensor<7x768xbf16>, tensor<2x12x4352xi8, #fp4.weight_layout<wgmma>>) -> tensor<7x256xf32>
   return %y : tensor<7x256xf32>
+}
+
+// -----
+
+// Beside 128 columns all are fetched: registers have no room for both.
+// CHECK-LABEL: func.func @many
+// CHECK-LABEL: gpu.func @kernel
+// CHECK: pipe.join
+// CHECK-NOT: pipe.read_fragment
+// CHECK: pipe.fetch_fragment
+// CHECK-NOT: pipe.read_fragment
+// CHECK: pipe.store_fragment
+func.func @many(%x: tensor<70x768xbf16>, %p: tensor<2x12x4352xi8, #fp4.weight_layout<wgmma>>) -> tensor<70x256xf32> {
+  %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<mxfp4>, split_k = 3 : i64, fp4.plan = #fp4.plan<tile_product, cluster = [1, 1]>}
+      : (tensor<70x768xbf16>, tensor<2x12x4352xi8, #fp4.weight_layout<wgmma>>) -> tensor<70x256xf32>
+  return %y : tensor<70x256xf32>
 }
 
 // -----
