@@ -362,9 +362,8 @@ private:
     if (shape.halvesScalesB())
       splitScalesOfB(rewriter, op, operands, shape);
     if (shape.convertsAhead)
-      operands.front() =
-          convertAhead(rewriter, op, adaptor.getLhs(), adaptor.getLhsScales(), shape, rows,
-                       sizes.depth, target, overlapOf(plan));
+      operands.front() = convertAhead(rewriter, op, adaptor.getLhs(), adaptor.getLhsScales(), shape,
+                                      rows, sizes.depth, target, overlapBefore(plan));
     Value powers = shape.weightsAhead ? convertWeights(rewriter, op, operands, shape) : Value();
     SmallVector<Value> arguments =
         productArguments(rewriter, loc, shape, OpAdaptor(operands, adaptor), powers,

@@ -70,3 +70,7 @@ StringRef fp4::overlapOf(const KernelPlan &plan) {
   }
   llvm_unreachable("all kinds have returned");
 }
+
+StringRef fp4::overlapBefore(const KernelPlan &plan) {
+  return overlapOf(plan).empty() ? StringRef() : StringRef(kOverlapsAttr);
+}

@@ -38,5 +38,7 @@ mlir::Value launchItems(mlir::RewriterBase &, mlir::Location, mlir::gpu::GPUFunc
 
 /// The attribute of a launch that overlaps with others as `plan` says; empty if it does not.
 llvm::StringRef overlapOf(const KernelPlan &plan);
+/// The same of a conversion before the product of `plan`, which begins while the conversion ends.
+llvm::StringRef overlapBefore(const KernelPlan &plan);
 
 } // namespace fp4

@@ -97,6 +97,9 @@ inline mlir::gpu::GPUFuncOp createKernel(mlir::gpu::GPUModuleOp module, mlir::Ty
   if (plan.accumulators)
     func->setAttr(pipe::PipeDialect::kMaxAccumulatorsAttr,
                   builder.getI64IntegerAttr(*plan.accumulators));
+  // Blocks of the next launch would take places of this one's, unevenly.
+  if (plan.resident == 1 && plan.overlap.value_or(KernelOverlap::None) != KernelOverlap::None)
+    func->setAttr(pipe::PipeDialect::kAloneAttr, builder.getUnitAttr());
   return func;
 }
 

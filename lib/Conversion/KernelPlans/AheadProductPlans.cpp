@@ -104,20 +104,21 @@ std::vector<SizedTile> fp4::aheadTiles(BlockScaledMatmulOp product, const hw::Ta
   return tiles;
 }
 
-/// A k tile of few rows then takes 70 to 110 ns less (predicted), and the conversion takes 1.2 to 3.4
-/// us, of which launches that overlap hide a part. Most products of 16 rows took longer on an H200
-/// (docs/Performance/Fp4Products.md).
+/// A k tile of few rows then takes 70 to 110 ns less (predicted), and the conversion takes 1.2
+/// to 1.8 us, of which launches that overlap hide a part. With 16 rows that is made up for by 28 k
+/// tiles, and with 64 by 14 (docs/Performance/Fp4Products.md).
 bool fp4::isFasterAheadOfFewRows(BlockScaledMatmulOp product, const MatmulSize &size,
                                  const hw::TargetModel &target) {
-  constexpr int64_t fewestKTiles = 28, fewestRows = 17;
+  constexpr int64_t fewRows = 16, fewestKTiles = 14, fewestOfFew = 28;
   bool isPlain = product.hasOnlyElements() && !product.isDual() && !hasDynamicSizes(product) &&
                  hasPackedData(product.getFormat()) && hasPackedData(product.getFormatOfRhs()) &&
                  product.getLhsScales();
-  if (!isPlain || size.m < fewestRows || size.k % kDepth || size.n <= kNarrow)
+  if (!isPlain || size.k % kDepth || size.n <= kNarrow)
     return false;
   int64_t blocks = llvm::divideCeil(size.n, kNarrow) * size.splits;
   auto waves = int64_t(llvm::divideCeil(blocks, target.multiprocessors));
-  return waves * (size.k / size.splits / kDepth) >= fewestKTiles;
+  int64_t fewest = size.m <= fewRows ? fewestOfFew : fewestKTiles;
+  return waves * (size.k / size.splits / kDepth) >= fewest;
 }
 
 KernelPlan fp4::proposeAheadProduct(Operation *op, const KernelPlan &wish, const MatmulSize &size,

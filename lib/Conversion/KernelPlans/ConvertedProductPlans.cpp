@@ -110,14 +110,20 @@ static bool choosesAhead(Operation *op, const KernelPlan &wish, const MatmulSize
 }
 
 /// With few rows, weights are the operand in registers, and an instruction has no more columns than
-/// there are rows. As of prepacked weights, the next launch begins while this one ends.
+/// there are rows.
 static void proposeFewRows(Operation *op, const KernelPlan &wish, const MatmulSize &size,
                            const hw::TargetModel &target, KernelPlan &plan) {
   plan.tile = {kTileM, swappedColumns(size.m), kTileK};
   plan.cluster =
       proposeJoin(wish, {wish.tile[0] ? wish.tile[1] : plan.tile[1], kMostJoinedRows},
                   llvm::divideCeil(size.n, kTileM), /*resident=*/1, size, target);
-  plan.overlap = KernelOverlap::Both;
+}
+
+/// As of prepacked weights, the next launch begins while this one ends, unless that is a
+/// conversion: its blocks, which wait, take places of the product behind it
+/// (docs/Performance/Fp4Products.md).
+static KernelOverlap overlapOfFewRows(const KernelPlan &plan) {
+  return convertsAhead(plan) ? KernelOverlap::Waits : KernelOverlap::Both;
 }
 
 KernelPlan fp4::proposeConvertedProduct(Operation *op, const KernelPlan &wish,
@@ -138,6 +144,8 @@ KernelPlan fp4::proposeConvertedProduct(Operation *op, const KernelPlan &wish,
   plan.roles = plan.swap && isFasterAheadOfFewRows(product, size, target)
                    ? fragmentRoles(op->getContext(), /*groups=*/2, RegisterShares())
                    : warpgroupRoles(op->getContext(), hasManyPlaces);
+  if (plan.swap)
+    plan.overlap = overlapOfFewRows(wish.orElse(plan));
   plan.resident = 1;
   return plan;
 }

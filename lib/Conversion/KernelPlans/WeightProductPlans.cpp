@@ -350,11 +350,15 @@ static bool leavesRoom(Operation *op, const KernelPlan &plan, const MatmulSize &
 }
 
 /// Where blocks of one launch do not take the places of all, those of the next one would take some,
-/// and two of one launch would then share a multiprocessor while others have none.
-static KernelOverlap overlapOf(const KernelPlan &plan, int64_t blocks,
+/// and two of one launch would then share a multiprocessor while others have none. A conversion of
+/// the lhs that begins beside more than 16 rows takes more time than it saves
+/// (docs/Performance/Fp4Products.md).
+static KernelOverlap overlapOf(BlockScaledMatmulOp product, const KernelPlan &plan, int64_t blocks,
                                const hw::TargetModel &target) {
+  constexpr int64_t fewRows = 16;
   bool takesAll = *plan.resident == 1 || blocks > target.multiprocessors;
-  return takesAll ? KernelOverlap::Both : KernelOverlap::Waits;
+  bool isConvertedBeside = product.getLhsScales() && plan.tile[0] > fewRows;
+  return takesAll && !isConvertedBeside ? KernelOverlap::Both : KernelOverlap::Waits;
 }
 
 /// The widest accumulators need registers that other warps give up. Where warps multiply, those of
@@ -393,7 +397,7 @@ KernelPlan fp4::proposeWeightProduct(Operation *op, const KernelPlan &given, con
     plan.resident = 2;
   int64_t tilesM = isKnown ? tilesAlongM(size, plan.tile[0]) : 1;
   if (isPrepacked(op))
-    plan.overlap = overlapOf(wish.orElse(plan),
+    plan.overlap = overlapOf(cast<BlockScaledMatmulOp>(op), wish.orElse(plan),
                              isKnown ? blocks : blocks / tilesAlongM(size, plan.tile[0]), target);
   if (plan.tile[1] == kWideTileN || multipliesByWarps(target)) {
     plan.cluster = wish.cluster;

@@ -1,34 +1,38 @@
-// Products of few rows on sm_90a: where blocks have 28 k tiles or more, the lhs is converted before the product, and no
-// role converts it. Launches overlap either way. With fewer k tiles, and two products, roles convert.
-// RUN: sed 's/DEPTH/8192/g;s/BLOCKS/512/g;s/PLAN//' %s | fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels | FileCheck %s --check-prefixes=AHEAD,ALL
-// RUN: sed 's/DEPTH/7040/g;s/BLOCKS/440/g;s/PLAN//' %s | fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels | FileCheck %s --check-prefixes=BESIDE,ALL
+// Products of few rows on sm_90a: where blocks have 14 k tiles or more, and 28 for up to 16 rows, the lhs is converted
+// before the product, and no role converts it. Such a product lets no conversion begin beside it. With fewer k tiles, and
+// two products, roles convert, and the next launch begins early.
+// RUN: sed 's/ROWS/64/g;s/DEPTH/3584/g;s/BLOCKS/224/g;s/PLAN//' %s | fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels | FileCheck %s --check-prefixes=AHEAD,ALL
+// RUN: sed 's/ROWS/64/g;s/DEPTH/3520/g;s/BLOCKS/220/g;s/PLAN//' %s | fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels | FileCheck %s --check-prefixes=BESIDE,ALL
+// RUN: sed 's/ROWS/17/g;s/DEPTH/3584/g;s/BLOCKS/224/g;s/PLAN//' %s | fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels | FileCheck %s --check-prefixes=AHEAD,ALL
+// RUN: sed 's/ROWS/16/g;s/DEPTH/7168/g;s/BLOCKS/448/g;s/PLAN//' %s | fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels | FileCheck %s --check-prefixes=AHEAD,ALL
+// RUN: sed 's/ROWS/16/g;s/DEPTH/7040/g;s/BLOCKS/440/g;s/PLAN//' %s | fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels | FileCheck %s --check-prefixes=BESIDE,ALL
 
 // A plan says it by its roles, and then K consists of whole k tiles.
-// RUN: sed 's/DEPTH/512/g;s/BLOCKS/32/g;s/PLAN/, fp4.plan = #fp4.plan<tile_product, roles = #pipe.role_plan<load warps 8 to 9 drives [tma], math warps 0 to 8 drives [tensor, threads]>>/' %s \
+// RUN: sed 's/ROWS/64/g;s/DEPTH/512/g;s/BLOCKS/32/g;s/PLAN/, fp4.plan = #fp4.plan<tile_product, roles = #pipe.role_plan<load warps 8 to 9 drives [tma], math warps 0 to 8 drives [tensor, threads]>>/' %s \
 // RUN:   | fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels | FileCheck %s --check-prefixes=AHEAD,ALL
-// RUN: sed 's/DEPTH/528/g;s/BLOCKS/33/g;s/PLAN/, fp4.plan = #fp4.plan<tile_product, roles = #pipe.role_plan<load warps 8 to 9 drives [tma], math warps 0 to 8 drives [tensor, threads]>>/' %s \
+// RUN: sed 's/ROWS/64/g;s/DEPTH/528/g;s/BLOCKS/33/g;s/PLAN/, fp4.plan = #fp4.plan<tile_product, roles = #pipe.role_plan<load warps 8 to 9 drives [tma], math warps 0 to 8 drives [tensor, threads]>>/' %s \
 // RUN:   | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=WHOLE
 // WHOLE: error: {{.*}}'roles' drives the engine convert where K is no multiple of 128, but got none that does for K = 528
 
-!a = tensor<64xDEPTHxf4E2M1FN>
-!s = tensor<64xBLOCKSxf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+!a = tensor<ROWSxDEPTHxf4E2M1FN>
+!s = tensor<ROWSxBLOCKSxf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 !b = tensor<8192xDEPTHxf4E2M1FN>
 !t = tensor<8192xBLOCKSxf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 // ALL-LABEL: func.func @one
-// AHEAD: roles = #pipe.role_plan<load warps 8 to 9 drives [tma], math warps 0 to 8 drives [tensor, threads]>, resident = 1, overlap = both
+// AHEAD: roles = #pipe.role_plan<load warps 8 to 9 drives [tma], math warps 0 to 8 drives [tensor, threads]>, resident = 1, overlap = waits
 // BESIDE: drives [convert] registers {{.*}} resident = 1, overlap = both
-func.func @one(%a: !a, %s: !s, %b: !b, %t: !t) -> tensor<64x8192xbf16> {
-  %y = fp4.blockscaled_matmul %a scaled %s, %b scaled %t {format = #fp4.format<nvfp4>, split_k = 2 : i64PLAN} : (!a, !s, !b, !t) -> tensor<64x8192xbf16>
-  return %y : tensor<64x8192xbf16>
+func.func @one(%a: !a, %s: !s, %b: !b, %t: !t) -> tensor<ROWSx8192xbf16> {
+  %y = fp4.blockscaled_matmul %a scaled %s, %b scaled %t {format = #fp4.format<nvfp4>, split_k = 2 : i64PLAN} : (!a, !s, !b, !t) -> tensor<ROWSx8192xbf16>
+  return %y : tensor<ROWSx8192xbf16>
 }
 // ALL-LABEL: func.func @gate
 // ALL: drives [convert]
 // ALL: overlap = both
-func.func @gate(%a: !a, %s: !s, %b: !b, %t: !t) -> tensor<64x8192xf32> {
+func.func @gate(%a: !a, %s: !s, %b: !b, %t: !t) -> tensor<ROWSx8192xf32> {
   %y = fp4.blockscaled_matmul %a scaled %s, %b scaled %t with %b scaled %t epilogue() {
   ^bb0(%x: f32, %z: f32):
     %e = arith.mulf %x, %z : f32
     fp4.yield %e : f32
-  } {format = #fp4.format<nvfp4>} : (!a, !s, !b, !t, !b, !t) -> tensor<64x8192xf32>
-  return %y : tensor<64x8192xf32>
+  } {format = #fp4.format<nvfp4>} : (!a, !s, !b, !t, !b, !t) -> tensor<ROWSx8192xf32>
+  return %y : tensor<ROWSx8192xf32>
 }

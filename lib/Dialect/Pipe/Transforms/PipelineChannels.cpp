@@ -359,7 +359,11 @@ struct PipelineChannelsPass : fp4::pipe::impl::PipelineChannelsBase<PipelineChan
       return failure();
     protectStageTiles(kernel);
     releaseCommonColumns(kernel);
-    updateLaunches(getOperation(), kernel, plan->sharedBytes);
+    // Half of the memory of a block, and what the system keeps of each, is more than half of that
+    // of a multiprocessor.
+    int64_t fewest =
+        kernel->removeAttr(PipeDialect::kAloneAttr) ? target->sharedBytesPerCta / 2 : 0;
+    updateLaunches(getOperation(), kernel, std::max<int64_t>(plan->sharedBytes, fewest));
     for (const ChannelPlan &channel : plan->channels)
       numStages += channel.depth;
     return success();

@@ -2,6 +2,9 @@
 // RUN: fp4-opt %s -fp4-set-target -pipe-pipeline="max-stages=2 max-accumulators=1" -pipe-verify-sync -pipe-verify-capacity | FileCheck %s --check-prefix=CAPPED
 // RUN: sed "s/kernel attributes {/&pipe.max_stages = 2 : i64, pipe.max_accumulators = 1 : i64, /" %s \
 // RUN:   | fp4-opt - -fp4-set-target -pipe-pipeline -pipe-verify-sync -pipe-verify-capacity | FileCheck %s --check-prefix=CAPPED --implicit-check-not=pipe.max
+// RUN: sed "s/kernel attributes {/&pipe.max_stages = 1 : i64, pipe.alone, /" %s \
+// RUN:   | fp4-opt - -fp4-set-target -pipe-pipeline -pipe-verify-sync -pipe-verify-capacity | FileCheck %s --check-prefix=ALONE --implicit-check-not=pipe.alone
+// RUN: sed "s/kernel attributes {/&pipe.alone, /" %s | fp4-opt - -fp4-set-target -pipe-pipeline | FileCheck %s --implicit-check-not=pipe.alone
 // RUN: fp4-opt %s -fp4-set-target -pipe-pipeline="reserve-bytes=100000" -pipe-verify-capacity | FileCheck %s --check-prefix=RESERVE
 // RUN: fp4-opt %s -fp4-set-target -pipe-pipeline="reserve-bytes=11128" -pipe-verify-capacity | FileCheck %s --check-prefix=EXACT
 // RUN: fp4-opt %s -fp4-set-target -pipe-pipeline="reserve-bytes=11129" -pipe-verify-capacity | FileCheck %s --check-prefix=LESS
@@ -22,6 +25,11 @@
 // CHECK-LABEL: func.func @host
 // CHECK: %[[BYTES:.*]] = arith.constant 221320 : i32
 // CHECK: gpu.launch_func @kernels::@gemm {{.*}} dynamic_shared_memory_size %[[BYTES]]
+// Of a kernel that is to be alone, it asks for half of the most that a block may have at least: a multiprocessor with
+// 233472 bytes, 1024 of which each block takes besides, has no room for two.
+// ALONE: %[[BYTES:.*]] = arith.constant 116224 : i32
+// ALONE: gpu.launch_func @kernels::@gemm {{.*}} dynamic_shared_memory_size %[[BYTES]]
+// ALONE: gpu.func @gemm{{.*}}pipe.shared_bytes = {{[0-9][0-9][0-9][0-9][0-9]}} : i64
 module attributes {gpu.container_module} {
 func.func @host(%a: memref<128x144xi8>, %sf: memref<1x5x512xi8>, %y: memref<128x128xf32>, %n: index, %m: i32) {
   %c1 = arith.constant 1 : index

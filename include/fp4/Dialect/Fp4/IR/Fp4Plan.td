@@ -75,7 +75,7 @@ def Fp4_PlanAttr : AttrDef<Fp4_Dialect, "Plan"> {
     | blocks_per_thread | quantization blocks of a thread |
     | items_per_thread | work items of a thread |
     | resident | thread blocks that a multiprocessor holds at a time; without it, as many as fit |
-    | overlap | both: the kernel begins while whatever is before it on the stream ends, and lets the next one do so too. waits: it begins in that way, and the next one when it has ended. none, and in a complete plan without it: neither |
+    | overlap | both: the kernel begins while whatever is before it on the stream ends, and lets the next one do so too. waits: it begins in that way, and the next one when it has ended. A conversion before the product lets it begin early either way. none, and in a complete plan without it: neither |
     | max_rows | rows of lhs up to which a plan of `fp4.row_plans` or `fp4.size_plans` holds |
     | depth_unit | elements of which K is a multiple where a plan of `fp4.size_plans` holds |
     | wave_cost | what the plan is predicted to cost, in units that all plans of the product share: once, for each wave of tiles, and for each k tile of a wave |

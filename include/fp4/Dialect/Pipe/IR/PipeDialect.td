@@ -47,7 +47,8 @@ def Pipe_Dialect : Dialect {
     `pair`; the block with the even rank leads and issues for both.
 
     A `gpu.func` may bound the depth of its channels until `pipe-pipeline` has chosen it:
-    `pipe.max_stages` in shared memory, `pipe.max_accumulators` in tensor memory.
+    `pipe.max_stages` in shared memory, `pipe.max_accumulators` in tensor memory. With the unit attribute
+    `pipe.alone`, launches ask for so much shared memory that a multiprocessor holds one block.
 
     Attributes of a pipelined `gpu.func`: `pipe.shared_bytes` (dynamic shared memory of a block),
     `pipe.tmem_columns` (tensor memory columns to allocate), `pipe.tmem_slot` (byte offset in
@@ -66,6 +67,8 @@ def Pipe_Dialect : Dialect {
     /// pipe-pipeline has not seen; optional.
     static constexpr ::llvm::StringLiteral kMaxStagesAttr = "pipe.max_stages";
     static constexpr ::llvm::StringLiteral kMaxAccumulatorsAttr = "pipe.max_accumulators";
+    /// Unit attribute of such a gpu.func: no second block of it fits on a multiprocessor.
+    static constexpr ::llvm::StringLiteral kAloneAttr = "pipe.alone";
     /// Byte size of a block's dynamic shared memory, set by pipe-pipeline on the gpu.func.
     static constexpr ::llvm::StringLiteral kSharedBytesAttr = "pipe.shared_bytes";
     /// Columns of the tensor memory allocation, a power of two from 32 to 512.

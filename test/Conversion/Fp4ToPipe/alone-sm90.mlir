@@ -1,0 +1,13 @@
+// A kernel whose launches overlap, and of which a multiprocessor holds one block by its plan, says so: blocks of the next
+// launch would take second places. With several blocks by its plan, or where launches do not overlap, it does not.
+// RUN: sed 's/PLAN/resident = 1, overlap = both/' %s | fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels -convert-fp4-to-pipe | FileCheck %s --check-prefix=ALONE
+// RUN: sed 's/PLAN/resident = 1, overlap = waits/' %s | fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels -convert-fp4-to-pipe | FileCheck %s --check-prefix=ALONE
+// RUN: sed 's/PLAN/resident = 2, overlap = both/' %s | fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels -convert-fp4-to-pipe | FileCheck %s --check-prefix=TOGETHER
+// RUN: sed 's/PLAN/resident = 1, overlap = none/' %s | fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels -convert-fp4-to-pipe | FileCheck %s --check-prefix=TOGETHER
+// ALONE: gpu.func @kernel{{.*}}pipe.alone
+// TOGETHER-NOT: pipe.alone
+func.func @product(%x: tensor<7x512xbf16>, %p: tensor<2x8x4352xi8, #fp4.weight_layout<wgmma>>) -> tensor<7x256xf32> {
+  %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<mxfp4>, fp4.plan = #fp4.plan<tile_product, PLAN>}
+      : (tensor<7x512xbf16>, tensor<2x8x4352xi8, #fp4.weight_layout<wgmma>>) -> tensor<7x256xf32>
+  return %y : tensor<7x256xf32>
+}
