@@ -287,22 +287,23 @@ void FragmentEpilogue::joinSums(ValueRange accs, Value index, Value part,
   auto branch = scf::IfOp::create(b, loc, last, /*withElseRegion=*/false);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(branch.thenBlock());
-  for (size_t number = 0; number < accs.size() / size_t(shape.ranges); ++number) {
-    SmallVector<Value> sums = keepsOwnSums() ? sumWithOwn(accs[number], number, part, rowOf)
-                                             : sumOfLeft(number, index, tiles);
+  size_t parts = accs.size() / size_t(shape.ranges);
+  bool keepsOwn = keepsOwnSums(int64_t(parts));
+  for (size_t number = 0; number < parts; ++number) {
+    SmallVector<Value> sums =
+        keepsOwn ? sumWithOwn(accs[number], number, part, rowOf) : sumOfLeft(number, index, tiles);
     finish(number, [&](VectorType, int64_t first) { return sums[size_t(first / partColumns)]; });
   }
 }
 
-/// The sums of all ranges: those of block `part` are in its registers. As many others as there is
-/// room for are on their way before any is added, since ptxas moves no addition in front of a
+/// The sums of all ranges: those of block `part` are in its registers. As many ranges as there is
+/// room for beside these are read before any is added, since ptxas moves no addition in front of a
 /// branch.
 SmallVector<Value> FragmentEpilogue::sumWithOwn(Value acc, size_t number, Value part,
                                                 llvm::function_ref<Value(Value)> rowOf) {
   if (shape.splits == 2) // in either order
     return addAll(readAll(acc, number), fetchAll(number, rowOf(complement(part))));
-  constexpr int64_t mostElements = 128; // one more takes registers that the loop needs
-  int64_t together = mostElements / (fragmentSize[1] / 2) - 1;
+  int64_t together = kMostJoined / (fragmentSize[1] / 2) - 1;
   SmallVector<Value> sums;
   for (int64_t first = 0; first < shape.splits; first += together) {
     SmallVector<SmallVector<Value>> next;
@@ -331,8 +332,11 @@ SmallVector<Value> FragmentEpilogue::ownOrLeft(Value acc, size_t number, Value p
 }
 
 /// The sums of all ranges, which are `step` rows of the workspace apart. All parts of a range are
-/// on their way before any is stored.
+/// on their way before any is stored. Of many ranges ptxas would load more than registers hold.
 SmallVector<Value> FragmentEpilogue::sumOfLeft(size_t number, Value row, Value step) {
+  constexpr int64_t mostWrittenOut = 4;
+  if (shape.splits > mostWrittenOut)
+    return sumOfRows(number, row, step, constant(shape.splits));
   SmallVector<Value> sums = fetchAll(number, row);
   for (int64_t range = 1; range < shape.splits; ++range) {
     row = add(row, step);
@@ -375,17 +379,17 @@ SmallVector<Value> FragmentEpilogue::addAll(ValueRange sums, ValueRange more) {
   });
 }
 
-/// All parts, from the first to the last. Those of the first two are on their way together.
-SmallVector<Value> FragmentEpilogue::sumOfShares(size_t number, const Share &share) {
-  SmallVector<Value> first = fetchAll(number, share.firstSums);
-  SmallVector<Value> second = fetchAll(number, add(share.firstSums, constant(1)));
-  auto parts =
-      scf::ForOp::create(b, loc, constant(2), share.parts, constant(1), addAll(first, second));
+/// The sums in `count` rows of the workspace, two at least, which are `step` apart: from the first
+/// to the last. Those of the first two are on their way together.
+SmallVector<Value> FragmentEpilogue::sumOfRows(size_t number, Value row, Value step, Value count) {
+  auto rowOf = [&](Value i) { return add(row, arith::MulIOp::create(b, loc, i, step)); };
+  SmallVector<Value> first = fetchAll(number, row), second = fetchAll(number, add(row, step));
+  auto rows = scf::ForOp::create(b, loc, constant(2), count, constant(1), addAll(first, second));
   OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(parts.getBody());
-  SmallVector<Value> next = fetchAll(number, add(share.firstSums, parts.getInductionVar()));
-  scf::YieldOp::create(b, loc, addAll(parts.getRegionIterArgs(), next));
-  return SmallVector<Value>(parts.getResults());
+  b.setInsertionPointToStart(rows.getBody());
+  SmallVector<Value> next = fetchAll(number, rowOf(rows.getInductionVar()));
+  scf::YieldOp::create(b, loc, addAll(rows.getRegionIterArgs(), next));
+  return SmallVector<Value>(rows.getResults());
 }
 
 /// Of two parts, this block has one in registers.
@@ -400,7 +404,7 @@ SmallVector<Value> FragmentEpilogue::sumOfShared(Value acc, size_t number, const
   Value other = add(share.firstSums, complement(share.part));
   scf::YieldOp::create(b, loc, addAll(own, fetchAll(number, other)));
   b.setInsertionPointToStart(branch.elseBlock());
-  scf::YieldOp::create(b, loc, sumOfShares(number, share));
+  scf::YieldOp::create(b, loc, sumOfRows(number, share.firstSums, constant(1), share.parts));
   return SmallVector<Value>(branch.getResults());
 }
 

@@ -119,18 +119,22 @@ protected:
   static constexpr int64_t kWarpRows = 16;
   llvm::SmallVector<mlir::Value> addAll(mlir::ValueRange sums, mlir::ValueRange more);
   mlir::Value complement(mlir::Value part);
-  /// Of more than two ranges, a block adds its own from its registers beside few columns only: with
-  /// 128 that took up to 1.5 times as long (docs/Performance/WeightLimits.md).
-  bool keepsOwnSums() const {
-    constexpr int64_t mostColumns = 64;
-    return shape.ranges == 1 && (shape.splits == 2 || fragmentSize[1] <= mostColumns);
+  /// Sums of a thread that are in its registers when ranges are added: with more, ptxas spills
+  /// some, or the loop in front takes up to 1.5 times as long (docs/Performance/WeightLimits.md).
+  static constexpr int64_t kMostJoined = 128;
+  /// Of more than two ranges, a block adds its own from its registers where it has room for all
+  /// ranges of all `parts` of a tile.
+  bool keepsOwnSums(int64_t parts) const {
+    int64_t elements = parts * fragmentSize[1] / 2;
+    return shape.ranges == 1 && (shape.splits == 2 || shape.splits * elements <= kMostJoined);
   }
   llvm::SmallVector<mlir::Value> sumWithOwn(mlir::Value acc, size_t number, mlir::Value part,
                                             llvm::function_ref<mlir::Value(mlir::Value)> rowOf);
   llvm::SmallVector<mlir::Value> ownOrLeft(mlir::Value acc, size_t number, mlir::Value part,
                                            int64_t range, mlir::Value row);
   llvm::SmallVector<mlir::Value> sumOfLeft(size_t number, mlir::Value row, mlir::Value step);
-  llvm::SmallVector<mlir::Value> sumOfShares(size_t number, const Share &share);
+  llvm::SmallVector<mlir::Value> sumOfRows(size_t number, mlir::Value row, mlir::Value step,
+                                           mlir::Value count);
   llvm::SmallVector<mlir::Value> sumOfShared(mlir::Value acc, size_t number, const Share &share);
 
   mlir::Value numM; ///< tiles along m

@@ -105,8 +105,9 @@ std::vector<SizedTile> fp4::aheadTiles(BlockScaledMatmulOp product, const hw::Ta
 }
 
 /// A k tile of few rows then takes 70 to 110 ns less (predicted), and the conversion takes 1.2
-/// to 1.8 us, of which launches that overlap hide a part. With 16 rows that is made up for by 28 k
-/// tiles, and with 64 by 14 (docs/Performance/Fp4Products.md).
+/// to 3.4 us alone, of which launches that overlap hide a part. Programs of 16 rows took as long or
+/// longer with 14 k tiles and less with 32, and those of 32 and 64 rows less with both
+/// (docs/Performance/Fp4Products.md).
 bool fp4::isFasterAheadOfFewRows(BlockScaledMatmulOp product, const MatmulSize &size,
                                  const hw::TargetModel &target) {
   constexpr int64_t fewRows = 16, fewestKTiles = 14, fewestOfFew = 28;

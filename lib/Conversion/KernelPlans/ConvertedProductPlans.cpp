@@ -119,9 +119,8 @@ static void proposeFewRows(Operation *op, const KernelPlan &wish, const MatmulSi
                   llvm::divideCeil(size.n, kTileM), /*resident=*/1, size, target);
 }
 
-/// As of prepacked weights, the next launch begins while this one ends, unless that is a
-/// conversion: its blocks, which wait, take places of the product behind it
-/// (docs/Performance/Fp4Products.md).
+/// The next launch begins while this one ends, unless that is a conversion before a product, whose
+/// blocks would then take places unevenly (docs/Performance/Fp4Products.md).
 static KernelOverlap overlapOfFewRows(const KernelPlan &plan) {
   return convertsAhead(plan) ? KernelOverlap::Waits : KernelOverlap::Both;
 }

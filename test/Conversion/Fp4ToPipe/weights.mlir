@@ -96,7 +96,7 @@ func.func @three(%x: tensor<7x768xbf16>, %p: tensor<2x12x4352xi8, #fp4.weight_la
 
 // -----
 
-// Beside 128 columns all are fetched: registers have no room for both.
+// Of 128 rows all are fetched: a thread has no room for the sums of all three.
 // CHECK-LABEL: func.func @many
 // CHECK-LABEL: gpu.func @kernel
 // CHECK: pipe.join
@@ -108,6 +108,41 @@ func.func @many(%x: tensor<70x768xbf16>, %p: tensor<2x12x4352xi8, #fp4.weight_la
   %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<mxfp4>, split_k = 3 : i64, fp4.plan = #fp4.plan<tile_product, cluster = [1, 1]>}
       : (tensor<70x768xbf16>, tensor<2x12x4352xi8, #fp4.weight_layout<wgmma>>) -> tensor<70x256xf32>
   return %y : tensor<70x256xf32>
+}
+
+// -----
+
+// More than four ranges are added by a loop, of which ptxas loads none ahead.
+// CHECK-LABEL: func.func @five
+// CHECK-LABEL: gpu.func @kernel
+// CHECK: pipe.join
+// CHECK: %[[FIRST:.*]] = pipe.fetch_fragment %[[LEFT:.*]][%{{.*}}, 0]
+// CHECK: %[[SECOND:.*]] = pipe.fetch_fragment %[[LEFT]][%{{.*}}, 0]
+// CHECK: %[[BOTH:.*]] = arith.addf %[[FIRST]], %[[SECOND]]
+// CHECK: scf.for %{{.*}} = %c2_i32 to %c5_i32 {{.*}} iter_args(%[[SUM:[^ ]*]] = %[[BOTH]],
+// CHECK:   %[[NEXT:.*]] = pipe.fetch_fragment %[[LEFT]][%{{.*}}, 0]
+// CHECK:   arith.addf %[[SUM]], %[[NEXT]]
+// CHECK: pipe.store_fragment
+func.func @five(%x: tensor<64x1280xbf16>, %p: tensor<2x20x4352xi8, #fp4.weight_layout<wgmma>>) -> tensor<64x256xf32> {
+  %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<mxfp4>, split_k = 5 : i64, fp4.plan = #fp4.plan<tile_product, tile = [64, 128, 256], cluster = [1, 1]>}
+      : (tensor<64x1280xbf16>, tensor<2x20x4352xi8, #fp4.weight_layout<wgmma>>) -> tensor<64x256xf32>
+  return %y : tensor<64x256xf32>
+}
+
+// -----
+
+// Nor have they beside 256 columns of the result, which are two parts of 64 rows.
+// CHECK-LABEL: func.func @wide
+// CHECK-LABEL: gpu.func @kernel
+// CHECK: pipe.join
+// CHECK-NOT: pipe.read_fragment
+// CHECK: pipe.fetch_fragment
+// CHECK-NOT: pipe.read_fragment
+// CHECK: pipe.store_fragment
+func.func @wide(%x: tensor<64x768xbf16>, %p: tensor<2x12x4352xi8, #fp4.weight_layout<wgmma>>) -> tensor<64x256xf32> {
+  %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<mxfp4>, split_k = 3 : i64, fp4.plan = #fp4.plan<tile_product, tile = [64, 256, 128], cluster = [1, 1]>}
+      : (tensor<64x768xbf16>, tensor<2x12x4352xi8, #fp4.weight_layout<wgmma>>) -> tensor<64x256xf32>
+  return %y : tensor<64x256xf32>
 }
 
 // -----

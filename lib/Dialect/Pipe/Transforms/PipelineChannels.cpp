@@ -333,6 +333,12 @@ static bool isFilledByTma(ChannelOp channel) {
 }
 static bool isInTensorMemory(ChannelOp channel) { return !channel.getType().isShared(); }
 
+/// Shared memory of which no multiprocessor has twice as much, with what the system keeps of each
+/// block.
+static int64_t fewestBytesAlone(const hw::TargetModel &target) {
+  return target.sharedBytesPerSM / 2 - target.sharedReservedPerCta + 1;
+}
+
 namespace {
 struct PipelineChannelsPass : fp4::pipe::impl::PipelineChannelsBase<PipelineChannelsPass> {
   using PipelineChannelsBase::PipelineChannelsBase;
@@ -359,10 +365,7 @@ struct PipelineChannelsPass : fp4::pipe::impl::PipelineChannelsBase<PipelineChan
       return failure();
     protectStageTiles(kernel);
     releaseCommonColumns(kernel);
-    // Half of the memory of a block, and what the system keeps of each, is more than half of that
-    // of a multiprocessor.
-    int64_t fewest =
-        kernel->removeAttr(PipeDialect::kAloneAttr) ? target->sharedBytesPerCta / 2 : 0;
+    int64_t fewest = kernel->removeAttr(PipeDialect::kAloneAttr) ? fewestBytesAlone(*target) : 0;
     updateLaunches(getOperation(), kernel, std::max<int64_t>(plan->sharedBytes, fewest));
     for (const ChannelPlan &channel : plan->channels)
       numStages += channel.depth;

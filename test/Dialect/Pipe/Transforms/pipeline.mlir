@@ -25,9 +25,9 @@
 // CHECK-LABEL: func.func @host
 // CHECK: %[[BYTES:.*]] = arith.constant 221320 : i32
 // CHECK: gpu.launch_func @kernels::@gemm {{.*}} dynamic_shared_memory_size %[[BYTES]]
-// Of a kernel that is to be alone, it asks for half of the most that a block may have at least: a multiprocessor with
-// 233472 bytes, 1024 of which each block takes besides, has no room for two.
-// ALONE: %[[BYTES:.*]] = arith.constant 116224 : i32
+// Of a kernel that is to be alone, it asks for so much that a multiprocessor with 233472 bytes, 1024 of which each block takes
+// besides, has no room for two.
+// ALONE: %[[BYTES:.*]] = arith.constant 115713 : i32
 // ALONE: gpu.launch_func @kernels::@gemm {{.*}} dynamic_shared_memory_size %[[BYTES]]
 // ALONE: gpu.func @gemm{{.*}}pipe.shared_bytes = {{[0-9][0-9][0-9][0-9][0-9]}} : i64
 module attributes {gpu.container_module} {

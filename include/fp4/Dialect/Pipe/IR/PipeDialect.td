@@ -48,7 +48,8 @@ def Pipe_Dialect : Dialect {
 
     A `gpu.func` may bound the depth of its channels until `pipe-pipeline` has chosen it:
     `pipe.max_stages` in shared memory, `pipe.max_accumulators` in tensor memory. With the unit attribute
-    `pipe.alone`, launches ask for so much shared memory that a multiprocessor holds one block.
+    `pipe.alone`, the launches of the module ask for so much shared memory that a multiprocessor holds one
+    block; `pipe.shared_bytes` stays what a block uses.
 
     Attributes of a pipelined `gpu.func`: `pipe.shared_bytes` (dynamic shared memory of a block),
     `pipe.tmem_columns` (tensor memory columns to allocate), `pipe.tmem_slot` (byte offset in
@@ -67,7 +68,7 @@ def Pipe_Dialect : Dialect {
     /// pipe-pipeline has not seen; optional.
     static constexpr ::llvm::StringLiteral kMaxStagesAttr = "pipe.max_stages";
     static constexpr ::llvm::StringLiteral kMaxAccumulatorsAttr = "pipe.max_accumulators";
-    /// Unit attribute of such a gpu.func: no second block of it fits on a multiprocessor.
+    /// Unit attribute of such a gpu.func: its launches leave a multiprocessor no room for two blocks.
     static constexpr ::llvm::StringLiteral kAloneAttr = "pipe.alone";
     /// Byte size of a block's dynamic shared memory, set by pipe-pipeline on the gpu.func.
     static constexpr ::llvm::StringLiteral kSharedBytesAttr = "pipe.shared_bytes";

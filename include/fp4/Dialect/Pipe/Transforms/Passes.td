@@ -103,7 +103,8 @@ def PipelineChannels : Pass<"pipe-pipeline", "::mlir::ModuleOp"> {
     several blocks on a multiprocessor, each plans with its share. Tiles of the widest alignment come first in shared memory,
     then barriers, then the word for the tensor memory address; the function carries
     `pipe.shared_bytes`, `pipe.tmem_columns` and `pipe.tmem_slot`, and its launches ask for that
-    much dynamic shared memory. Every channel op names an iteration: in each role a counter per
+    much dynamic shared memory; of a kernel with `pipe.alone`, for so much at least that a multiprocessor
+    has no room for two blocks. Every channel op names an iteration: in each role a counter per
     channel starts at 0, is carried by the loops around its ops and advances with every commit or
     release, so it goes on from one output tile to the next. Stages filled by tma begin with
     `pipe.expect_tx` of exactly the bytes that their loads complete.
