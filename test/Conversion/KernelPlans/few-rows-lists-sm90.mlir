@@ -1,0 +1,21 @@
+// The list of plans for dynamic rows of fp4 operands on sm_90a follows what is chosen for static ones: with 64 k tiles the lhs
+// is converted before the product for 8, 16 and 64 rows, and no conversion begins beside such a product. With 27 k tiles roles
+// convert for 8 and 16 rows, and the next launch begins early.
+// RUN: sed 's/DEPTH/8192/g;s/BLOCKS/512/g' %s | fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels | FileCheck %s --check-prefix=LONG
+// RUN: sed 's/DEPTH/3456/g;s/BLOCKS/216/g' %s | fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels | FileCheck %s --check-prefix=SHORT
+// LONG: fp4.row_plans = [
+// LONG-NOT: convert
+// LONG-SAME: tile = [128, 8, 128], swap,{{.*}}math warps 0 to 8 drives [tensor, threads]>, resident = 1, overlap = waits, max_rows = 8>
+// LONG-SAME: tile = [128, 16, 128], swap,{{.*}}resident = 1, overlap = waits, max_rows = 16>
+// LONG-SAME: tile = [128, 64, 128], swap,{{.*}}resident = 1, overlap = waits, max_rows = 64>
+// SHORT: fp4.row_plans = [
+// SHORT-SAME: tile = [128, 8, 128], swap,{{[^<]*<along_m>[^<]*<}}load {{[^>]*}} drives [convert] {{[^>]*}}>, resident = 1, overlap = both, max_rows = 8>
+// SHORT-SAME: tile = [128, 64, 128], swap,{{.*}}resident = 1, overlap = waits, max_rows = 64>
+!a = tensor<?xDEPTHxf4E2M1FN>
+!s = tensor<?xBLOCKSxf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+!b = tensor<8192xDEPTHxf4E2M1FN>
+!t = tensor<8192xBLOCKSxf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+func.func @one(%a: !a, %s: !s, %b: !b, %t: !t) -> tensor<?x8192xbf16> {
+  %y = fp4.blockscaled_matmul %a scaled %s, %b scaled %t {format = #fp4.format<nvfp4>} : (!a, !s, !b, !t) -> tensor<?x8192xbf16>
+  return %y : tensor<?x8192xbf16>
+}
