@@ -319,16 +319,9 @@ SmallVector<Value> FragmentEpilogue::sumWithOwn(Value acc, size_t number, Value 
 /// workspace.
 SmallVector<Value> FragmentEpilogue::ownOrLeft(Value acc, size_t number, Value part, int64_t range,
                                                Value row) {
-  SmallVector<Type> types;
-  forParts([&](VectorType type, int64_t) { types.push_back(type); });
   Value isOwn = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, part, constant(range));
-  auto branch = scf::IfOp::create(b, loc, types, isOwn, /*withElseRegion=*/true);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(branch.thenBlock());
-  scf::YieldOp::create(b, loc, readAll(acc, number));
-  b.setInsertionPointToStart(branch.elseBlock());
-  scf::YieldOp::create(b, loc, fetchAll(number, row));
-  return SmallVector<Value>(branch.getResults());
+  return chooseSums(
+      isOwn, [&] { return readAll(acc, number); }, [&] { return fetchAll(number, row); });
 }
 
 /// The sums of all ranges, which are `step` rows of the workspace apart. All parts of a range are
@@ -394,17 +387,26 @@ SmallVector<Value> FragmentEpilogue::sumOfRows(size_t number, Value row, Value s
 
 /// Of two parts, this block has one in registers.
 SmallVector<Value> FragmentEpilogue::sumOfShared(Value acc, size_t number, const Share &share) {
+  Value areTwo = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, share.parts, constant(2));
+  auto ofBoth = [&] {
+    SmallVector<Value> own = readAll(acc, number);
+    return addAll(own, fetchAll(number, add(share.firstSums, complement(share.part))));
+  };
+  auto ofMore = [&] { return sumOfRows(number, share.firstSums, constant(1), share.parts); };
+  return chooseSums(areTwo, ofBoth, ofMore);
+}
+
+SmallVector<Value> FragmentEpilogue::chooseSums(Value condition,
+                                                llvm::function_ref<SmallVector<Value>()> sums,
+                                                llvm::function_ref<SmallVector<Value>()> others) {
   SmallVector<Type> types;
   forParts([&](VectorType type, int64_t) { types.push_back(type); });
-  Value areTwo = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, share.parts, constant(2));
-  auto branch = scf::IfOp::create(b, loc, types, areTwo, /*withElseRegion=*/true);
+  auto branch = scf::IfOp::create(b, loc, types, condition, /*withElseRegion=*/true);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(branch.thenBlock());
-  SmallVector<Value> own = readAll(acc, number);
-  Value other = add(share.firstSums, complement(share.part));
-  scf::YieldOp::create(b, loc, addAll(own, fetchAll(number, other)));
+  scf::YieldOp::create(b, loc, sums());
   b.setInsertionPointToStart(branch.elseBlock());
-  scf::YieldOp::create(b, loc, sumOfRows(number, share.firstSums, constant(1), share.parts));
+  scf::YieldOp::create(b, loc, others());
   return SmallVector<Value>(branch.getResults());
 }
 

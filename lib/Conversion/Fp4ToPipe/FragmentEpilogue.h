@@ -136,6 +136,10 @@ protected:
   llvm::SmallVector<mlir::Value> sumOfRows(size_t number, mlir::Value row, mlir::Value step,
                                            mlir::Value count);
   llvm::SmallVector<mlir::Value> sumOfShared(mlir::Value acc, size_t number, const Share &share);
+  /// What `sums` makes where the i1 `condition` holds, and what `others` makes elsewhere.
+  llvm::SmallVector<mlir::Value>
+  chooseSums(mlir::Value condition, llvm::function_ref<llvm::SmallVector<mlir::Value>()> sums,
+             llvm::function_ref<llvm::SmallVector<mlir::Value>()> others);
 
   mlir::Value numM; ///< tiles along m
   /// The one alpha of a product where it is read when the kernel begins, so that nobody waits for

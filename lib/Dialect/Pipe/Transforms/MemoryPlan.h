@@ -27,6 +27,10 @@ struct Capacity {
   int64_t sharedBytes, tmemColumns;
 };
 
+/// Bytes of shared memory that each of `blocks` blocks of a multiprocessor can have, besides what
+/// the system keeps.
+int64_t sharedBytesOfEach(const hw::TargetModel &target, int64_t blocks);
+
 /// The share of a block of `kernel`: as many blocks are resident as its attribute nvvm.minctasm
 /// says, else one.
 Capacity capacityOf(mlir::gpu::GPUFuncOp kernel, const hw::TargetModel &target);

@@ -333,12 +333,6 @@ static bool isFilledByTma(ChannelOp channel) {
 }
 static bool isInTensorMemory(ChannelOp channel) { return !channel.getType().isShared(); }
 
-/// Shared memory of which no multiprocessor has twice as much, with what the system keeps of each
-/// block.
-static int64_t fewestBytesAlone(const hw::TargetModel &target) {
-  return target.sharedBytesPerSM / 2 - target.sharedReservedPerCta + 1;
-}
-
 namespace {
 struct PipelineChannelsPass : fp4::pipe::impl::PipelineChannelsBase<PipelineChannelsPass> {
   using PipelineChannelsBase::PipelineChannelsBase;
@@ -365,7 +359,8 @@ struct PipelineChannelsPass : fp4::pipe::impl::PipelineChannelsBase<PipelineChan
       return failure();
     protectStageTiles(kernel);
     releaseCommonColumns(kernel);
-    int64_t fewest = kernel->removeAttr(PipeDialect::kAloneAttr) ? fewestBytesAlone(*target) : 0;
+    bool isAlone = bool(kernel->removeAttr(PipeDialect::kAloneAttr)); // then two blocks do not fit
+    int64_t fewest = isAlone ? sharedBytesOfEach(*target, 2) + 1 : 0;
     updateLaunches(getOperation(), kernel, std::max<int64_t>(plan->sharedBytes, fewest));
     for (const ChannelPlan &channel : plan->channels)
       numStages += channel.depth;
