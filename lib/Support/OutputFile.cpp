@@ -17,6 +17,7 @@
 #include <streambuf>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <utility>
 
 namespace fp4 {
 namespace {
@@ -106,14 +107,21 @@ std::string resolve(const std::string &path) {
   return failed ? path : target.string();
 }
 
-/// A new file beside `path`: its descriptor, and its name in `temporary`. Negative: errno.
-int createBeside(const std::filesystem::path &path, std::string &temporary) {
+/// A new file beside `path`: its descriptor, its name in `temporary` and its `slot` of
+/// removeOnSignal, which has the name before the file is there. Negative: errno.
+int createBeside(const std::filesystem::path &path, std::string &temporary, int &slot) {
   constexpr size_t kLongest = 200; // of the 255 that a name may have
   const std::string name = path.filename().string().substr(0, kLongest);
   for (unsigned attempt = 0; attempt < 100; ++attempt) {
     temporary = path.parent_path() / fmt::format("{}.tmp.{}.{}", name, getpid(), attempt);
+    slot = removeOnSignal(temporary);
     int file = open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (file >= 0 || errno != EEXIST)
+    if (file >= 0)
+      return file;
+    const int error = errno;
+    keepOnSignal(std::exchange(slot, -1));
+    errno = error;
+    if (error != EEXIST)
       return file;
   }
   return -1;
@@ -146,12 +154,11 @@ Status OutputFile::Impl::openBeside() {
   const bool replaces = stat(target.c_str(), &old) == 0;
   if (replaces && access(target.c_str(), W_OK) != 0)
     return cannotWrite(path, errno, "the file is there and may not be changed");
-  buffer.file = createBeside(target, temporary);
+  buffer.file = createBeside(target, temporary, slot);
   if (buffer.file < 0) {
     temporary.clear();
     return cannotWrite(path, errno, kFolderNote);
   }
-  slot = removeOnSignal(temporary);
   if (replaces)
     (void)fchmod(buffer.file, old.st_mode & 07777);
   return {};
