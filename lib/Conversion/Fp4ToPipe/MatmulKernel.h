@@ -388,11 +388,13 @@ struct MatmulShape {
   int64_t partRows() const { return weightsAhead && tileM == 256 ? 128 : tileM; }
   /// Threads exchange the elements of a transposed tile before they store them, where it has rows
   /// enough to pay for the barriers, and weights whose stages leave room. In a workspace each warp
-  /// joins by itself, so that others of its warpgroup may have nothing to store.
+  /// joins by itself, so that others of its warpgroup may have nothing to store. Where rows are
+  /// quantized, they take the room.
   bool stagesStores() const {
     constexpr int64_t fewestRows = 64, chunk = 8;
-    bool haveRoom = weightsAhead || (prepackedB && (!takesBytes() || accumulatesFast));
-    return haveRoom && !hasWorkspace() && tileM >= fewestRows && n % chunk == 0 &&
+    bool haveRoom =
+        weightsAhead || convertsAhead || (prepackedB && (!takesBytes() || accumulatesFast));
+    return haveRoom && !quantizer && !hasWorkspace() && tileM >= fewestRows && n % chunk == 0 &&
            resultType.getIntOrFloatBitWidth() == 16;
   }
   pipe::GlobalType packedTiles() const; ///< a prepacked operand, in its place

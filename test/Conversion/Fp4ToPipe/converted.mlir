@@ -79,3 +79,42 @@ func.func @tall(%q: tensor<?x1024xf4E2M1FN>, %s: tensor<?x64xf8E4M3FN, #fp4.scal
          tensor<512x1024xf4E2M1FN>, tensor<512x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<?x512xbf16>
   return %y : tensor<?x512xbf16>
 }
+
+// -----
+
+// Where the lhs is converted before, threads exchange what they store.
+// CHECK-LABEL: func.func @ahead
+// CHECK: pipe.mma_converted
+// CHECK-COUNT-8: pipe.store_fragment {{.*}} transposed staged
+!a = tensor<300x512xf4E2M1FN>
+!sa = tensor<300x32xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+!b = tensor<512x512xf4E2M1FN>
+!sb = tensor<512x32xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+func.func @ahead(%x: !a, %sx: !sa, %w: !b, %sw: !sb) -> tensor<300x512xbf16> {
+  %y = fp4.blockscaled_matmul %x scaled %sx, %w scaled %sw
+      {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, tile = [256, 128, 128], swap>}
+      : (!a, !sa, !b, !sb) -> tensor<300x512xbf16>
+  return %y : tensor<300x512xbf16>
+}
+
+// -----
+
+// Beside rows that are quantized there is no room for that.
+// CHECK-LABEL: func.func @quantized
+// CHECK: pipe.store_fragment {{.*}} transposed :
+// CHECK: pipe.gather_rows
+!a = tensor<300x512xf4E2M1FN>
+!sa = tensor<300x32xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+!b = tensor<512x512xf4E2M1FN>
+!sb = tensor<512x32xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+func.func @quantized(%x: !a, %sx: !sa, %w: !b, %sw: !sb, %amax: tensor<f32>)
+    -> (tensor<300x512xbf16>, tensor<300x512xf4E2M1FN>, tensor<300x32xf8E4M3FN>) {
+  %y, %q, %s = fp4.blockscaled_matmul %x scaled %sx, %w scaled %sw quantize_amax %amax epilogue() {
+  ^bb0(%v: f32):
+    %z = arith.truncf %v : f32 to bf16
+    fp4.yield %z : bf16
+  } {format = #fp4.format<nvfp4>, quantize_recipe = #fp4.recipe<transformer_engine>,
+       fp4.plan = #fp4.plan<tile_product, tile = [256, 128, 128], swap>}
+      : (!a, !sa, !b, !sb, tensor<f32>) -> (tensor<300x512xbf16>, tensor<300x512xf4E2M1FN>, tensor<300x32xf8E4M3FN>)
+  return %y, %q, %s : tensor<300x512xbf16>, tensor<300x512xf4E2M1FN>, tensor<300x32xf8E4M3FN>
+}
