@@ -49,35 +49,51 @@ struct LowerMmaPrepacked : PipePattern<pipe::MmaPrepackedOp> {
 private:
   void multiply(ImplicitLocOpBuilder &b, pipe::MmaPrepackedOp op, OpAdaptor adaptor, int64_t first,
                 int64_t count) const {
+    SmallVector<PrepackedWords> inFront;
+    auto loadUpTo = [&](SmallVector<PrepackedWords> &words, int64_t number, Int32 thread) {
+      for (auto tile = int64_t(words.size()); tile < number; ++tile)
+        words.push_back(loadPrepackedTile(b, adaptor.getWeights(), op.getWeights().getType(),
+                                          thread, first + tile));
+    };
     auto multiplyBy = [&](Powers powers, Int32 thread) {
-      SmallVector<PrepackedWords> words;
-      for (int64_t tile = first; tile < first + count; ++tile)
-        words.push_back(
-            loadPrepackedTile(b, adaptor.getWeights(), op.getWeights().getType(), thread, tile));
+      SmallVector<PrepackedWords> words = inFront;
+      loadUpTo(words, count, thread);
       if (multipliesByWarps(*state.target))
         multiplyByWarps(b, op, adaptor, words, first);
       else
         multiplyByGroups(b, op, adaptor, words, first, powers);
     };
     Int32 thread = threadOfRole(b, op, state);
-    if (convertsByPowers(op, state, count))
-      branchByPowers(b, areGroupsSmall(b, op, adaptor, thread), thread, multiplyBy);
-    else
+    if (convertsByPowers(op, state, count)) {
+      SmallVector<Value> scales = scalesOfGroup(b, op, adaptor, thread);
+      loadUpTo(inFront, std::min(count, tilesInFront(op)), thread);
+      branchByPowers(b, areSmall(b, scales), thread, multiplyBy);
+    } else {
       multiplyBy(Powers::Any, thread);
+    }
     if (state.loopedProducts.contains(op))
       finishProductLoop(b, op, adaptor.getAccumulator(), op.getAccumulator().getType());
   }
 
+  /// Tiles that are read before it is known how they are converted, so that what they wait for is
+  /// not behind that. Products of 128 columns have no registers for them
+  /// (docs/Performance/WeightLimits.md).
+  static int64_t tilesInFront(pipe::MmaPrepackedOp op) {
+    constexpr int64_t fewColumns = 16, manyColumns = 128;
+    int64_t columns = op.getB().getType().getRows();
+    return columns <= fewColumns ? 1 : columns < manyColumns ? 2 : 0;
+  }
+
   /// The scales of all rows of this warpgroup, and of all tiles: those of a pair of rows in each
   /// lane.
-  static Value areGroupsSmall(ImplicitLocOpBuilder &b, pipe::MmaPrepackedOp op, OpAdaptor adaptor,
-                              Int32 thread) {
+  static SmallVector<Value> scalesOfGroup(ImplicitLocOpBuilder &b, pipe::MmaPrepackedOp op,
+                                          OpAdaptor adaptor, Int32 thread) {
     pipe::SharedType type = op.getWeights().getType();
     Int32 pair = thread / kGroupThreads * (kGroupRows / 2) + thread % 32;
     SmallVector<Value> words;
     for (int64_t tile = 0; tile < type.getRows(); ++tile)
       llvm::append_range(words, loadPairScales(b, adaptor.getWeights(), type, pair, tile));
-    return areSmall(b, words);
+    return words;
   }
 
   /// The tiles from `first` on, of which `words` are. A tile is converted while the tensor core
