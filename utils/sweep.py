@@ -81,7 +81,9 @@ STORES = {"tma": "store = tma",
           "tma_2x2": "store = tma, cluster = [2, 2]"}
 CONVERTED = {"converted": "", "converted_shallow": "stages = 1",
              "converted_tall": "tile = [256, 128, 128]", "converted_wide": "tile = [128, 256, 128]",
-             "converted_along_n": "schedule = #pipe.static_persistent<along_n>"}
+             "converted_along_n": "schedule = #pipe.static_persistent<along_n>",
+             "converted_ahead": "swap, tile = [128, 128, 128]",
+             "converted_ahead_wide": "swap, tile = [256, 128, 128], stages = 2"}
 SWAPPED = {"swap": "swap", "swap_32": "swap, tile = [128, 32, 256]",
            "swap_deep": "swap, tile = [128, 64, 512]",
            "swap_shallow": "swap, tile = [128, 64, 256], stages = 1, accumulators = 1"}
@@ -175,7 +177,8 @@ def parameters(plans):
     """Values of format, result, operands, rows, plan, N, K and M."""
     rows = FEW if plans is SWAPPED else FEW[:-1] if plans is CONVERTED_FEW else M
     depths = K + [800, 2400] if plans is LONG else K  # within the second tile, and a ring of two wraps
-    return [FORMATS, RESULTS, OPERANDS, ROWS, list(plans), N, depths, rows]
+    columns = N + [512] if plans is CONVERTED else N  # tiles of 256 columns that are all whole
+    return [FORMATS, RESULTS, OPERANDS, ROWS, list(plans), columns, depths, rows]
 
 
 def exists(case):
@@ -185,7 +188,9 @@ def exists(case):
         return False
     if case[4] in {**SWAPPED, **CONVERTED_FEW} and case[3] == "dynamic":
         return False
-    if case[4] == "few_ahead" and case[6] % 128:
+    if "ahead" in case[4] and case[6] % 128:
+        return False
+    if case[4] == "converted_ahead_wide" and case[5] % 256:
         return False
     return not facts.is_mx or (case[6] % facts.block == 0 and case[2] in ("bf16", "fp4"))
 
