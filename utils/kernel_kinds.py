@@ -241,7 +241,7 @@ def hopper():
     yield wgmma("NVFP4 product, converted, swapped", few)
     yield wgmma("NVFP4 product, converted before, swapped",
                 sweep.program("nvfp4", "bf16", "fp4", "few_ahead", 16, 384, 512))
-    # The last 14 of 300 rows are stored by some of the threads that exchanged them.
+    # The last 12 of 300 rows are stored by some of the threads that exchanged them.
     many = sweep.program("mxfp4", "bf16", "fp4", "converted_ahead", 300, 128, 512)
     yield wgmma("MXFP4 product, converted before", many)
     for lhs, rhs in (("mxfp8_e4m3", "mxfp8_e4m3"), ("mxfp8_e4m3", "mxfp4")):

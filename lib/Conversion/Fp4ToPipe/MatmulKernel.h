@@ -388,14 +388,14 @@ struct MatmulShape {
   int64_t partRows() const { return weightsAhead && tileM == 256 ? 128 : tileM; }
   /// Threads exchange the elements of a transposed tile before they store them, where it has rows
   /// enough to pay for the barriers, and weights whose stages leave room. In a workspace each warp
-  /// joins by itself, so that others of its warpgroup may have nothing to store. Where rows are
-  /// quantized, they take the room.
+  /// joins by itself, so that others of its warpgroup may have nothing to store. What is derived
+  /// from the elements takes the room, or the registers.
   bool stagesStores() const {
     constexpr int64_t fewestRows = 64, chunk = 8;
     bool haveRoom =
         weightsAhead || convertsAhead || (prepackedB && (!takesBytes() || accumulatesFast));
-    return haveRoom && !quantizer && !hasWorkspace() && tileM >= fewestRows && n % chunk == 0 &&
-           resultType.getIntOrFloatBitWidth() == 16;
+    return haveRoom && !derivesResults() && !hasWorkspace() && tileM >= fewestRows &&
+           n % chunk == 0 && resultType.getIntOrFloatBitWidth() == 16;
   }
   pipe::GlobalType packedTiles() const; ///< a prepacked operand, in its place
   /// Of a dual product the second weights, and their scales, null where they are prepacked.

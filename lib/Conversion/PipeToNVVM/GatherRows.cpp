@@ -23,8 +23,9 @@ using namespace fp4;
 namespace {
 
 constexpr int64_t kLanes = 32, kWarpRows = 16;
-/// The barrier of the role; 0 is that of the block.
-constexpr int64_t kGatherBarrier = 1;
+/// The barrier of the role; 0 is that of the block, and those from 1 on are those of its warpgroups
+/// (FragmentElements.cpp). The last, 15, is that of Tails.cpp.
+constexpr int64_t kGatherBarrier = 14;
 /// Bytes of one access to shared memory, and of the lines of all rows.
 constexpr int64_t kAccessBytes = 16, kPanelBytes = pipe::GatherRowsOp::kRows * kLineBytes;
 

@@ -79,7 +79,7 @@ private:
   /// not behind that. Products of 128 columns have no registers for them
   /// (docs/Performance/WeightLimits.md).
   static int64_t tilesInFront(pipe::MmaPrepackedOp op) {
-    constexpr int64_t fewColumns = 16, manyColumns = 128;
+    constexpr int64_t fewColumns = 32, manyColumns = 128;
     int64_t columns = op.getB().getType().getRows();
     return columns <= fewColumns ? 1 : columns < manyColumns ? 2 : 0;
   }

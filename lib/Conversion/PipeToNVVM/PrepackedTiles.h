@@ -35,7 +35,7 @@ bool convertsByPowers(pipe::MmaPrepackedOp op, const KernelState &state, int64_t
 /// PackedHalves::Powers::Small.
 mlir::Value areSmall(mlir::ImplicitLocOpBuilder &b, mlir::ValueRange words);
 /// A branch between `body` for small scales, where `areSmall`, and for any. Each loads the weights
-/// of `thread`.
+/// of `thread` that were not loaded in front of it.
 void branchByPowers(mlir::ImplicitLocOpBuilder &b, mlir::Value areSmall, Int32 thread,
                     llvm::function_ref<void(PackedHalves::Powers, Int32 thread)> body);
 

@@ -118,3 +118,86 @@ func.func @quantized(%x: !a, %sx: !sa, %w: !b, %sw: !sb, %amax: tensor<f32>)
       : (!a, !sa, !b, !sb, tensor<f32>) -> (tensor<300x512xbf16>, tensor<300x512xf4E2M1FN>, tensor<300x32xf8E4M3FN>)
   return %y, %q, %s : tensor<300x512xbf16>, tensor<300x512xf4E2M1FN>, tensor<300x32xf8E4M3FN>
 }
+
+// -----
+
+// Beside an amax of the elements there are no registers for that, and elements of 32 bits and an odd number of columns
+// have no such stores.
+// CHECK-LABEL: func.func @amax
+// CHECK: pipe.store_fragment {{.*}} transposed :
+// CHECK: pipe.fold_amax
+!a = tensor<300x512xf4E2M1FN>
+!sa = tensor<300x16xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
+!b = tensor<512x512xf4E2M1FN>
+!sb = tensor<512x16xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
+func.func @amax(%x: !a, %sx: !sa, %w: !b, %sw: !sb) -> (tensor<300x512xbf16>, tensor<f32>) {
+  %y, %amax = fp4.blockscaled_matmul %x scaled %sx, %w scaled %sw epilogue() {
+  ^bb0(%v: f32):
+    %z = arith.truncf %v : f32 to bf16
+    fp4.yield %z : bf16
+  } {format = #fp4.format<mxfp4>, with_amax, fp4.plan = #fp4.plan<tile_product, tile = [128, 128, 128], swap>}
+      : (!a, !sa, !b, !sb) -> (tensor<300x512xbf16>, tensor<f32>)
+  return %y, %amax : tensor<300x512xbf16>, tensor<f32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @wide
+// CHECK: pipe.store_fragment {{.*}} transposed : vector<16xf32>
+!a = tensor<300x512xf4E2M1FN>
+!sa = tensor<300x16xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
+!b = tensor<512x512xf4E2M1FN>
+!sb = tensor<512x16xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
+func.func @wide(%x: !a, %sx: !sa, %w: !b, %sw: !sb) -> tensor<300x512xf32> {
+  %y = fp4.blockscaled_matmul %x scaled %sx, %w scaled %sw
+      {format = #fp4.format<mxfp4>, fp4.plan = #fp4.plan<tile_product, tile = [128, 128, 128], swap>}
+      : (!a, !sa, !b, !sb) -> tensor<300x512xf32>
+  return %y : tensor<300x512xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @odd
+// CHECK: pipe.store_fragment {{.*}} transposed : vector<16xbf16>
+!a = tensor<300x512xf4E2M1FN>
+!sa = tensor<300x16xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
+!b = tensor<516x512xf4E2M1FN>
+!sb = tensor<516x16xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
+func.func @odd(%x: !a, %sx: !sa, %w: !b, %sw: !sb) -> tensor<300x516xbf16> {
+  %y = fp4.blockscaled_matmul %x scaled %sx, %w scaled %sw
+      {format = #fp4.format<mxfp4>, fp4.plan = #fp4.plan<tile_product, tile = [128, 128, 128], swap>}
+      : (!a, !sa, !b, !sb) -> tensor<300x516xbf16>
+  return %y : tensor<300x516xbf16>
+}
+
+// -----
+
+// Few rows: the blocks of a cluster store what they have added that way, and warps that join in a workspace do not.
+// CHECK-LABEL: func.func @few
+// CHECK: pipe.join_fragment
+// CHECK: pipe.store_fragment {{.*}} transposed staged
+!a = tensor<64x8192xf4E2M1FN>
+!sa = tensor<64x256xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
+!b = tensor<256x8192xf4E2M1FN>
+!sb = tensor<256x256xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
+func.func @few(%x: !a, %sx: !sa, %w: !b, %sw: !sb) -> tensor<64x256xbf16> {
+  %y = fp4.blockscaled_matmul %x scaled %sx, %w scaled %sw {format = #fp4.format<mxfp4>, split_k = 2 : i64}
+      : (!a, !sa, !b, !sb) -> tensor<64x256xbf16>
+  return %y : tensor<64x256xbf16>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @workspace
+// CHECK: pipe.join %
+// CHECK: pipe.store_fragment {{.*}} transposed :
+!a = tensor<64x8192xf4E2M1FN>
+!sa = tensor<64x256xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
+!b = tensor<256x8192xf4E2M1FN>
+!sb = tensor<256x256xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
+func.func @workspace(%x: !a, %sx: !sa, %w: !b, %sw: !sb) -> tensor<64x256xbf16> {
+  %y = fp4.blockscaled_matmul %x scaled %sx, %w scaled %sw
+      {format = #fp4.format<mxfp4>, split_k = 2 : i64, fp4.plan = #fp4.plan<tile_product, cluster = [1, 1]>}
+      : (!a, !sa, !b, !sb) -> tensor<64x256xbf16>
+  return %y : tensor<64x256xbf16>
+}
