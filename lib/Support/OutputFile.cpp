@@ -5,6 +5,7 @@
 #include "fp4/Support/InputFile.h"
 
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
@@ -13,6 +14,7 @@
 #include <fcntl.h>
 #include <filesystem>
 #include <fmt/format.h>
+#include <functional>
 #include <iostream>
 #include <streambuf>
 #include <sys/stat.h>
@@ -107,17 +109,20 @@ std::string resolve(const std::string &path) {
   return failed ? path : target.string();
 }
 
-/// A new file beside `path`: its descriptor, its name in `temporary` and its `slot` of
-/// removeOnSignal, which has the name before the file is there. Negative: errno.
-int createBeside(const std::filesystem::path &path, std::string &temporary, int &slot) {
-  constexpr size_t kLongest = 200; // of the 255 that a name may have
-  const std::string name = path.filename().string().substr(0, kLongest);
+/// A new file, of the first name that `nameOf` has for an attempt and nobody else: its descriptor,
+/// its name in `path` and its `slot` of removeOnSignal, which has the name before the file is
+/// there. Negative: errno.
+int createNew(const std::function<std::string(unsigned)> &nameOf, mode_t mode, std::string &path,
+              int &slot) {
   for (unsigned attempt = 0; attempt < 100; ++attempt) {
-    temporary = path.parent_path() / fmt::format("{}.tmp.{}.{}", name, getpid(), attempt);
-    slot = removeOnSignal(temporary);
-    int file = open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (file >= 0)
+    path = nameOf(attempt);
+    slot = removeOnSignal(path);
+    int file = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+    if (file >= 0) {
+      if (hasComeFor(slot)) // in another thread, before the file was there
+        unlink(path.c_str());
       return file;
+    }
     const int error = errno;
     keepOnSignal(std::exchange(slot, -1));
     errno = error;
@@ -125,6 +130,16 @@ int createBeside(const std::filesystem::path &path, std::string &temporary, int 
       return file;
   }
   return -1;
+}
+
+/// The same beside `path`.
+int createBeside(const std::filesystem::path &path, std::string &temporary, int &slot) {
+  constexpr size_t kLongest = 200; // of the 255 that a name may have
+  const std::string name = path.filename().string().substr(0, kLongest);
+  auto nameOf = [&](unsigned attempt) -> std::string {
+    return path.parent_path() / fmt::format("{}.tmp.{}.{}", name, getpid(), attempt);
+  };
+  return createNew(nameOf, 0666, temporary, slot);
 }
 
 } // namespace
@@ -244,17 +259,20 @@ Status checkDestination(const std::string &path) {
 //===----------------------------------------------------------------------===//
 
 Expected<std::unique_ptr<TemporaryFile>> TemporaryFile::create(std::string_view suffix) {
+  static std::atomic<unsigned> number = 0;
   std::error_code failed;
   const std::filesystem::path folder = std::filesystem::temp_directory_path(failed);
-  std::string path = (folder / fmt::format("fp4-XXXXXX.{}", suffix)).string();
-  int file = failed ? -1 : mkstemps(path.data(), static_cast<int>(suffix.size() + 1));
+  auto nameOf = [&](unsigned) -> std::string {
+    return folder / fmt::format("fp4-{}-{}.{}", getpid(), number++, suffix);
+  };
+  std::string path;
+  int slot = -1, file = failed ? -1 : createNew(nameOf, 0600, path, slot);
   if (file < 0)
     return makeError(ErrorKind::Usage,
                      fmt::format("cannot create a temporary file: {}",
                                  failed ? failed.message() : std::strerror(errno)),
                      "check that $TMPDIR is a folder that may be written to");
   close(file);
-  const int slot = removeOnSignal(path);
   return std::unique_ptr<TemporaryFile>(new TemporaryFile(std::move(path), slot));
 }
 

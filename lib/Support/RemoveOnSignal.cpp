@@ -52,4 +52,6 @@ void keepOnSignal(int slot) {
     std::free(paths[static_cast<size_t>(slot)].exchange(nullptr));
 }
 
+bool hasComeFor(int slot) { return slot >= 0 && !paths[static_cast<size_t>(slot)]; }
+
 } // namespace fp4

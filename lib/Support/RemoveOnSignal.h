@@ -10,5 +10,7 @@ namespace fp4 {
 /// are too many files.
 int removeOnSignal(const std::string &path);
 void keepOnSignal(int slot);
+/// A signal has come, and what is at the path now is for the caller to remove.
+bool hasComeFor(int slot);
 
 } // namespace fp4

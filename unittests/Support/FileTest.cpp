@@ -128,6 +128,25 @@ TEST_F(Files, AreRemovedByTheSignalThatEndsTheProcess) {
   EXPECT_EQ(readText(in("a")).value(), "old");
 }
 
+/// Another file has the name that would be the first one.
+TEST_F(Files, LeaveTheFilesOfOthersToThem) {
+  const int status = inChild([&] {
+    const std::string taken = "a.tmp." + std::to_string(getpid()) + ".0";
+    (void)writeFile(in(taken), "foreign");
+    auto file = OutputFile::open(in("a"));
+    (*file)->stream() << "half" << std::flush;
+    if (names().size() != 2)
+      return 1;
+    fs::rename(in(taken), in("foreign")); // and has the name again when the signal comes
+    fs::create_hard_link(in("foreign"), in(taken));
+    std::raise(SIGTERM);
+    return 0;
+  });
+  EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM) << status;
+  EXPECT_EQ(fs::hard_link_count(in("foreign")), 2u) << "the file of others is gone";
+  EXPECT_EQ(names().size(), 2u) << "the unfinished file is still there";
+}
+
 /// A program that handles a signal goes on, and its files with it.
 TEST_F(Files, OutliveASignalThatTheProgramHandles) {
   EXPECT_EQ(inChild([&] {
