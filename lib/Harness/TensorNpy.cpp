@@ -7,6 +7,7 @@
 
 #include "fp4/Harness/TensorNpy.h"
 #include "fp4/ISA/BufferShape.h"
+#include "fp4/ISA/ScaleLayout.h"
 
 #include "fp4/Numerics/E2M1.h"
 #include "fp4/Numerics/E4M3.h"
@@ -79,6 +80,16 @@ std::string shapeText(const std::vector<int64_t> &shape) {
   return text + (shape.size() == 1 ? ",)" : ")");
 }
 
+/// Tiles do not say how many rows and blocks they have.
+std::string noteOfShape(const Type &type, const std::string &name) {
+  if (type.layout != Layout::Tiled128x4)
+    return "write the array in this shape, or say another size with --shape or --dim";
+  if (type.isDynamic())
+    return "tiles do not say their sizes: give M, N and K with --shape, or those of '" + name +
+           "' by the names of fp4.dims with --dim";
+  return "swizzle linear scales first: docs/Spec.md, the layout tiled_128x4";
+}
+
 /// Matches the file's shape with the buffer's, or the tensor's where each element has a byte, and
 /// returns the type with its dynamic size fixed.
 Expected<Type> resolveShape(const NpyArray &array, const Type &type, const std::string &name) {
@@ -93,7 +104,7 @@ Expected<Type> resolveShape(const NpyArray &array, const Type &type, const std::
     return makeError(ErrorKind::Usage,
                      fmt::format("input '{}' expects an array of shape {} for {}, but got {}", name,
                                  shapeText(expected), type.str(), array.str()),
-                     tiledDynamic ? "fix its rows with --dim " + name + "=ROWS" : "");
+                     noteOfShape(type, name));
   Type resolved = type;
   for (size_t i = 0; i < resolved.shape.size(); ++i)
     if (resolved.shape[i] < 0)
@@ -178,6 +189,26 @@ Status packCodes(const NpyArray &array, Tensor &tensor, const std::string &name)
   return {};
 }
 
+/// What tiled scales have behind the last block of a row, products multiply by codes that are zero:
+/// a NaN there would be the result.
+Status checkPadding(const Tensor &tensor, const std::string &name) {
+  if (tensor.type.layout != Layout::Tiled128x4)
+    return {};
+  const auto rows = uint64_t(tensor.type.shape[0]), blocks = uint64_t(tensor.type.shape[1]);
+  const uint64_t end =
+      (blocks + hw::scaleBlockColumns - 1) / hw::scaleBlockColumns * hw::scaleBlockColumns;
+  for (uint64_t row = 0; row < rows; ++row)
+    for (uint64_t block = blocks; block < end; ++block)
+      if (uint8_t byte = tensor.as<uint8_t>()[hw::tiled128x4Offset(row, block, blocks)])
+        return makeError(
+            ErrorKind::Usage,
+            fmt::format("input '{}' expects zeros behind the {} scales of a row for {}, but got {} "
+                        "in row {}, place {}",
+                        name, blocks, tensor.type.str(), byte, row, block),
+            "fill the padding of tiled scales with zeros");
+  return {};
+}
+
 } // namespace
 
 Expected<Tensor> fromNpy(const NpyArray &array, const Type &type, const std::string &name) {
@@ -191,6 +222,7 @@ Expected<Tensor> fromNpy(const NpyArray &array, const Type &type, const std::str
   Tensor tensor(resolved);
   if (isVerbatim(array, type.element)) {
     tensor.bytes = array.data;
+    FP4_TRY(checkPadding(tensor, name));
     return tensor;
   }
   if (type.element == ElementType::F4E2M1FN) {

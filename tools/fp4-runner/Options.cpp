@@ -22,8 +22,8 @@ constexpr const char *kFooter = R"(Examples:
   fp4-runner quantize --recipe modelopt --compare flashinfer x.npy
 
 Exit codes:
-  0 success    1 the result differs from the reference    2 command line, file or input data
-  3 the program does not compile    4 device    5 the simulated program is wrong    70 internal)";
+  0 success    1 a wrong result    2 command line, file or input data    3 does not compile    4 device
+  5 the simulated program is wrong    6 a hazard    7 orders that did not run    70 internal)";
 
 void addOverlapOptions(CLI::App &app, Options &options) {
   auto *overlap = app.add_flag_callback(

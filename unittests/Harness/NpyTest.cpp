@@ -1,6 +1,7 @@
 //===- NpyTest.cpp - .npy files, good and malformed -----------------------===//
 
 #include "fp4/Harness/TensorNpy.h"
+#include "fp4/ISA/ScaleLayout.h"
 
 #include <cmath>
 #include <gmock/gmock.h>
@@ -291,6 +292,32 @@ TEST(TensorNpy, PackedAndTiledBuffersHaveTheirBufferShape) {
   ASSERT_FALSE(wrong);
   EXPECT_EQ(wrong.error().message, "input 'q' expects an array of shape (4, 32) for 4x64xf4E2M1FN, "
                                    "but got (4, 64) of '|u1'");
+}
+
+TEST(TensorNpy, ScalesBehindTheLastBlockOfARowAreZero) {
+  Type tiled{{130, 5}, ElementType::F8E4M3FN, Layout::Tiled128x4};
+  NpyArray file{"|u1", {2, 2, 512}, std::vector<std::byte>(2048)};
+  file.data[hw::tiled128x4Offset(131, 0, 5)] = std::byte{127}; // no row of the tensor
+  file.data[hw::tiled128x4Offset(129, 4, 5)] = std::byte{127}; // the last scale
+  EXPECT_TRUE(fromNpy(file, tiled, "s"));
+  file.data[hw::tiled128x4Offset(129, 5, 5)] = std::byte{127};
+  auto wrong = fromNpy(file, tiled, "s");
+  ASSERT_FALSE(wrong);
+  EXPECT_EQ(wrong.error().message,
+            "input 's' expects zeros behind the 5 scales of a row for 130x5xf8E4M3FN, "
+            "tiled_128x4, but got 127 in row 129, place 5");
+  EXPECT_EQ(wrong.error().note, "fill the padding of tiled scales with zeros");
+}
+
+TEST(TensorNpy, TilesSayHowTheirSizesAreGiven) {
+  NpyArray file{"|u1", {1, 2, 512}, std::vector<std::byte>(1024)};
+  Type tiled{{-1, -1}, ElementType::F8E4M3FN, Layout::Tiled128x4};
+  EXPECT_EQ(fromNpy(file, tiled, "s").error().note,
+            "tiles do not say their sizes: give M, N and K with --shape, or those of 's' by the "
+            "names of fp4.dims with --dim");
+  tiled.shape = {4, 4};
+  EXPECT_EQ(fromNpy(file, tiled, "s").error().note,
+            "swizzle linear scales first: docs/Spec.md, the layout tiled_128x4");
 }
 
 TEST(TensorNpy, WrongTypesAndShapesNameBothSides) {

@@ -152,16 +152,20 @@ LogicalResult fp4::checkAheadProduct(Operation *op, const KernelPlan &plan,
   bool isNarrow = hasNarrowTile(cast<BlockScaledMatmulOp>(op));
   bool fits = n == kRows && (m == kNarrow || (m == kWide && mayBeWide(op) && !isNarrow));
   int64_t unit = knownUnitOfDepth(cast<BlockScaledMatmulOp>(op), plan);
-  if (!fits || k != kDepth || unit % kDepth)
+  if (unit % kDepth)
+    return misfit(
+        op, "swap", "is left out for more than 64 rows where K is no multiple of 128",
+        "it and K " +
+            Twine(hasDynamicDepth(cast<BlockScaledMatmulOp>(op)) ? "a multiple of " : "= ") +
+            Twine(unit));
+  if (!fits || k != kDepth)
     return misfit(
         op, "tile",
         isNarrow
             ? "is, with 'swap' and 128 rows, [128, 128, 128] of a dual product, and of one "
-              "that derives results from elements of f32, and K is a multiple of 128"
+              "that derives results from elements of f32"
             : "is, with 'swap' and 128 rows, [128, 128, 128] or, for a multiple of 256 columns, "
-              "[256, 128, 128], and K is a multiple of 128",
-        "[" + Twine(m) + ", " + Twine(n) + ", " + Twine(k) + "] and K " +
-            (hasDynamicDepth(cast<BlockScaledMatmulOp>(op)) ? "a multiple of " : "= ") +
-            Twine(unit));
+              "[256, 128, 128]",
+        "[" + Twine(m) + ", " + Twine(n) + ", " + Twine(k) + "]");
   return checkAheadTiling(op, plan, target);
 }

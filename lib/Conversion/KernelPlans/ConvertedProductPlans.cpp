@@ -181,9 +181,12 @@ LogicalResult fp4::checkFragmentPlan(Operation *op, const KernelPlan &plan,
 static LogicalResult checkSwappedTile(Operation *op, const KernelPlan &plan) {
   auto product = cast<BlockScaledMatmulOp>(op);
   auto [m, n, k] = plan.tile;
-  if (!hasFewRows(product, plan))
-    return misfit(op, "swap", "is left out for dynamic rows and for more than 64", "it");
   int64_t rows = mostRowsOf(product, plan);
+  if (!hasFewRows(product, plan))
+    return misfit(op, "tile",
+                  "is, with 'swap', [128, 128, 128] or [256, 128, 128] for more than 64 rows and "
+                  "for dynamic ones",
+                  "[" + Twine(m) + ", " + Twine(n) + ", " + Twine(k) + "]");
   if (m == kTileM && k == kTileK && llvm::is_contained(kSwappedTileNs, n) && rows <= n)
     return success();
   return misfit(op, "tile",
@@ -201,7 +204,7 @@ static LogicalResult checkConvertedTile(Operation *op, const KernelPlan &plan) {
                   "and of one that quantizes its elements or has the amax of f32",
                   "[" + Twine(m) + ", " + Twine(n) + ", " + Twine(k) + "]");
   if (splitsOf(product, plan) > 1)
-    return misfit(op, "swap", "is given for ranges of K", "none");
+    return misfit(op, "tile", "has 'swap' beside it for ranges of K", "none");
   // A tile of 64 columns has the first rows of its block of scales.
   bool narrow = !hasDynamicColumns(product) && product.getColumns() <= kTileNs[0];
   bool tall = m == kTallM && n <= kTallM / 2; // a thread has 128 sums at most

@@ -195,8 +195,8 @@ func.func @matmul_alpha_type(%a: tensor<?x64xf4E2M1FN>, %sa: tensor<?x2xf8E8M0FN
     %alpha: tensor<f32>, %bad: tensor<8xf32>) {
   %0 = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb alpha %alpha {format = #fp4.format<mxfp4>}
       : (tensor<?x64xf4E2M1FN>, tensor<?x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, tensor<8x64xf4E2M1FN>, tensor<8x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, tensor<f32>) -> tensor<?x8xf32>
-  // expected-error @+2 {{operand 'alpha' must be a tensor<f32>, but got 'tensor<8xf32>'}}
-  // expected-note @+1 {{one number in device memory}}
+  // expected-error @+2 {{operand 'alpha' must be a tensor<f32>, or have two dimensions, but got 'tensor<8xf32>'}}
+  // expected-note @+1 {{a factor for each row of the result is M x 1, one for each column 1 x N}}
   %1 = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb alpha %bad {format = #fp4.format<mxfp4>}
       : (tensor<?x64xf4E2M1FN>, tensor<?x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, tensor<8x64xf4E2M1FN>, tensor<8x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, tensor<8xf32>) -> tensor<?x8xf32>
   return

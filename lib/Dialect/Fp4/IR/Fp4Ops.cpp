@@ -241,14 +241,20 @@ static LogicalResult verifyMatmulResult(BlockScaledMatmulOp op, const Checked &l
 /// blockscaled_matmul (C7): one factor, or one for each row or each column of the result.
 static LogicalResult verifyAlpha(BlockScaledMatmulOp op, const Checked &lhs, const Checked &rhs) {
   Checked alpha = operand(op, "alpha", op.getAlpha());
-  if (alpha.type.getRank() != 2)
+  if (alpha.type.getRank() == 0)
     return verifyScalar(alpha);
+  constexpr StringLiteral shapes =
+      "a factor for each row of the result is M x 1, one for each column 1 x N";
+  if (alpha.type.getRank() != 2) {
+    auto diag = alpha.must("be a tensor<f32>, or have two dimensions");
+    diag.attachNote() << shapes;
+    return diag;
+  }
   bool isRow = alpha.type.getDimSize(1) != 1;
   SmallVector<int64_t> shape = {lhs.type.getDimSize(0), 1};
   if (isRow)
     shape = {1, op.getColumns()};
-  return verifyType(alpha, RankedTensorType::get(shape, Float32Type::get(op.getContext())),
-                    "a factor for each row of the result is M x 1, one for each column 1 x N");
+  return verifyType(alpha, RankedTensorType::get(shape, Float32Type::get(op.getContext())), shapes);
 }
 
 /// blockscaled_matmul (C12): what the body reads and gives.
