@@ -12,6 +12,7 @@
 #include <charconv>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <map>
 #include <optional>
 #include <unistd.h>
 
@@ -105,7 +106,9 @@ private:
   bool isDimName(std::string_view name) const;
   Status fixDimension(std::string_view name, int64_t size);
   Status loadFiles();
+  Status loadFile(const std::string &text, bool isOfTiles);
   void fixShapedSizes();
+  void fixKnownSizes();
   Status fixCommonSize();
   Status checkMemory() const;
   bool isFactor(size_t index) const;
@@ -123,18 +126,18 @@ private:
 /// "M" of "M" and "M/16".
 static std::string_view dimName(std::string_view dim) { return dim.substr(0, dim.find('/')); }
 
+/// How many elements of a dimension called "M" are one of `dim`: 16 of "M/16", and 1 of "M".
+static int64_t unitOf(const std::string &dim) {
+  const size_t slash = dim.find('/');
+  return slash == std::string::npos ? 1 : std::max(1L, std::atol(dim.c_str() + slash + 1));
+}
+
 bool Binder::isDimName(std::string_view name) const {
   for (const Operand &argument : function_.arguments)
     for (const std::string &dim : argument.dims)
       if (dimName(dim) == name)
         return true;
   return false;
-}
-
-/// How many elements of a dimension called "M" are one of `dim`: 16 of "M/16", and 1 of "M".
-static int64_t unitOf(const std::string &dim) {
-  const size_t slash = dim.find('/');
-  return slash == std::string::npos ? 1 : std::max(1L, std::atol(dim.c_str() + slash + 1));
 }
 
 /// All dimensions that fp4.dims calls so; of "M/16" as many blocks of 16 as M needs. Static ones
@@ -181,20 +184,47 @@ Status Binder::fixNamedSizes() {
   return {};
 }
 
+/// Files of tiles do not say their sizes, which the others may.
 Status Binder::loadFiles() {
-  for (const std::string &text : options_.inputs) {
-    FP4_ASSIGN(auto pair, splitAssignment(text, "--input"));
-    FP4_ASSIGN(auto index, findOperand(function_.arguments, pair.first, "argument"));
-    FP4_ASSIGN(auto array, readNpy(pair.second));
-    bool dynamic = types_[index].isDynamic();
-    FP4_ASSIGN(auto tensor, fromNpy(array, types_[index], pair.first));
-    types_[index] = tensor.type;
-    if (dynamic && !sizeFromFile_)
-      sizeFromFile_ = tensor.type.shape[0];
-    values_[index] = std::move(tensor);
-    bound_.sources[index] = pair.second;
-  }
+  for (const std::string &text : options_.inputs)
+    FP4_TRY(loadFile(text, /*isOfTiles=*/false));
+  fixKnownSizes();
+  for (const std::string &text : options_.inputs)
+    FP4_TRY(loadFile(text, /*isOfTiles=*/true));
   return {};
+}
+
+Status Binder::loadFile(const std::string &text, bool isOfTiles) {
+  FP4_ASSIGN(auto pair, splitAssignment(text, "--input"));
+  FP4_ASSIGN(auto index, findOperand(function_.arguments, pair.first, "argument"));
+  if ((types_[index].layout == Layout::Tiled128x4) != isOfTiles)
+    return {};
+  FP4_ASSIGN(auto array, readNpy(pair.second));
+  bool dynamic = types_[index].isDynamic();
+  FP4_ASSIGN(auto tensor, fromNpy(array, types_[index], pair.first));
+  types_[index] = tensor.type;
+  if (dynamic && !sizeFromFile_)
+    sizeFromFile_ = tensor.type.shape[0];
+  values_[index] = std::move(tensor);
+  bound_.sources[index] = pair.second;
+  return {};
+}
+
+/// Gives dimensions that are called like others, or are a part of them, the sizes of these.
+void Binder::fixKnownSizes() {
+  std::map<std::string_view, int64_t> known;
+  for (size_t i = 0; i < types_.size(); ++i) {
+    const std::vector<std::string> &dims = function_.arguments[i].dims;
+    for (size_t d = 0; d < dims.size(); ++d)
+      if (!dims[d].empty() && types_[i].shape[d] >= 0 && dims[d] == dimName(dims[d]))
+        known.try_emplace(dims[d], types_[i].shape[d]);
+  }
+  for (size_t i = 0; i < types_.size(); ++i) {
+    const std::vector<std::string> &dims = function_.arguments[i].dims;
+    for (size_t d = 0; d < dims.size(); ++d)
+      if (auto size = known.find(dimName(dims[d])); size != known.end() && types_[i].shape[d] < 0)
+        types_[i].shape[d] = (size->second + unitOf(dims[d]) - 1) / unitOf(dims[d]);
+  }
 }
 
 /// Gives dimensions that fp4.dims calls M, N or K, or a part of one, what --shape M,N,K says of them,
@@ -217,11 +247,14 @@ Status Binder::fixCommonSize() {
   fixShapedSizes();
   bool assumed = options_.shape.empty() && !sizeFromFile_;
   int64_t rows = !options_.shape.empty() ? options_.shape[0] : sizeFromFile_.value_or(kDefaultRows);
+  fixKnownSizes();
   bool used = false;
-  for (Type &type : types_)
-    for (int64_t &dim : type.shape)
-      if (dim < 0) {
-        dim = rows;
+  for (size_t i = 0; i < types_.size(); ++i)
+    for (size_t d = 0; d < types_[i].shape.size(); ++d)
+      if (int64_t &dim = types_[i].shape[d]; dim < 0) {
+        const std::vector<std::string> &dims = function_.arguments[i].dims;
+        const int64_t unit = d < dims.size() ? unitOf(dims[d]) : 1;
+        dim = (rows + unit - 1) / unit;
         used = true;
       }
   if (assumed && used)

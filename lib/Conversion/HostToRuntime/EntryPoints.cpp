@@ -150,9 +150,9 @@ void fp4::EntryPoints::checkStrides(OpBuilder &builder, Location loc, const Argu
     std::string place = " stride of dimension " + std::to_string(dimension) + " in bytes";
     expect(bytes, rowBytes, i64(kMostStride), place,
            "rows must not overlap, and TMA counts strides with 40 bits");
-    expect(
-        bytes, up, up, place,
-        "strides must be multiples of 16 bytes: pad the rows of the larger tensor, or pass a copy");
+    expect(bytes, up, up, place,
+           "strides must be multiples of 16 bytes: pad rows with zeros, or those of the larger "
+           "tensor, or pass a copy");
   }
 }
 
