@@ -167,8 +167,13 @@ LogicalResult fp4::checkFragmentPlan(Operation *op, const KernelPlan &plan,
                                      const hw::TargetModel &target, int64_t resident, bool mayJoin,
                                      bool mayStage) {
   if (plan.pair || plan.swap || (plan.cluster[0] && !mayJoin))
-    return misfit(op, plan.pair ? "pair" : plan.swap ? "swap" : "cluster",
-                  "is left out on " + StringRef(target.name), "one");
+    return misfit(op,
+                  plan.pair   ? "pair"
+                  : plan.swap ? "swap"
+                              : "cluster",
+                  Twine("is left out ") + (plan.pair || plan.swap ? "" : "for such a product ") +
+                      "on " + StringRef(target.name),
+                  "one");
   if (*plan.resident < 1 || *plan.resident > resident)
     return misfit(op, "resident", (resident == 1 ? "is " : "is at most ") + Twine(resident),
                   Twine(*plan.resident));

@@ -18,7 +18,8 @@ Status fp4::requireRanges(BlockScaledMatmulOp product, const hw::TargetModel &ta
   std::string remedy = isStream ? "cut K with 'split_k', or leave 'stream_k' out"
                                 : "leave 'split_k' out, or limit its rows to 64 with 'split_rows'";
   return makeError(ErrorKind::Compile,
-                   "attribute '" + name + "' must be left out here, because " +
+                   "attribute '" + name + "' must be left out " +
+                       (isStream ? "here" : "of more than 64 rows") + ", because " +
                        status.error().message,
                    remedy + "; " + status.error().note);
 }

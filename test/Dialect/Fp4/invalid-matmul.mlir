@@ -181,7 +181,8 @@ func.func @matmul_scale_shape(%a: tensor<?x64xf4E2M1FN>, %sa: tensor<?x2xf8E8M0F
     %bad_sa: tensor<?x4xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) {
   %0 = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<mxfp4>}
       : (tensor<?x64xf4E2M1FN>, tensor<?x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, tensor<8x64xf4E2M1FN>, tensor<8x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<?x8xf32>
-  // expected-error @+1 {{operand 'lhs_scales' must be 'tensor<?x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>', but got 'tensor<?x4xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>'}}
+  // expected-error @+2 {{operand 'lhs_scales' must be 'tensor<?x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>', but got 'tensor<?x4xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>'}}
+  // expected-note @+1 {{a scale of format mxfp4 is that of a row and 32 elements along K}}
   %1 = fp4.blockscaled_matmul %a scaled %bad_sa, %b scaled %sb {format = #fp4.format<mxfp4>}
       : (tensor<?x64xf4E2M1FN>, tensor<?x4xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, tensor<8x64xf4E2M1FN>, tensor<8x2xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> tensor<?x8xf32>
   return
@@ -294,7 +295,7 @@ func.func @groups(%x: tensor<64x128xbf16>, %a: tensor<f32>, %ag: tensor<2xf32>) 
 !s = tensor<256x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 func.func @body(%a: tensor<256x256xf4E2M1FN>, %s: !s, %bias: tensor<1x256xf32>) -> tensor<256x256xbf16> {
   // blockscaled_matmul (C12)
-  // expected-error @+2 {{body must take 'f32', 'f32' and yield 'bf16' in one block with fp4.yield}}
+  // expected-error @+2 {{body must take 'f32', 'f32' and yield 'bf16' in one block with fp4.yield, but got 'f32', 'f32' and 'f32'}}
   // expected-note @+1 {{it takes the sum, in f32, that of 'rhs2' if there is one, and the elements of the epilogue inputs}}
   %y = fp4.blockscaled_matmul %a scaled %s, %a scaled %s epilogue(%bias) {
   ^bb0(%x: f32, %b: f32):

@@ -134,7 +134,7 @@ func.func @floats(%x: tensor<?x128xbf16>, %bad: tensor<?x128xf32>, %w: !weights,
       : (tensor<?x128xbf16>, !weights, !scales) -> tensor<?x256xbf16>
   // blockscaled_matmul (C17)
   // expected-error @+2 {{operand 'lhs' must have elements of type bf16, f16 or f8E4M3FN without 'lhs_scales', but got 'tensor<?x128xf32>'}}
-  // expected-note @+1 {{add 'scaled' and the scales of a quantized operand}}
+  // expected-note @+1 {{convert lhs to bf16, or quantize it and add 'scaled' and its scales}}
   %1 = fp4.blockscaled_matmul %bad, %w scaled %s {format = #fp4.format<nvfp4>}
       : (tensor<?x128xf32>, !weights, !scales) -> tensor<?x256xbf16>
   return

@@ -196,13 +196,14 @@ static LogicalResult verifySide(BlockScaledMatmulOp op, const Checked &data, Str
     return failure();
   RankedTensorType expected = scalesOf(data.type, op.getFormat());
   auto quantize = value.getDefiningOp<QuantizeOp>();
-  return verifyType(
-      scales, // blockscaled_matmul (C6)
-      withScaleLayout(expected, ScaleLayout::Tiled128x4),
-      quantize && quantize.getGroups()
-          ? "these are the tiles of several groups; give the product 'groups' too, or "
-            "quantize each group by itself, a tensor.extract_slice of the rows"
-          : "");
+  std::string note = "a scale of format " + stringifyFormat(op.getFormat()).str() +
+                     " is that of a row and " + std::to_string(blockSize(op.getFormat())) +
+                     " elements along K";
+  if (quantize && quantize.getGroups())
+    note = "these are the tiles of several groups; give the product 'groups' too, or quantize each "
+           "group by itself, a tensor.extract_slice of the rows";
+  return verifyType(scales, // blockscaled_matmul (C6)
+                    withScaleLayout(expected, ScaleLayout::Tiled128x4), note);
 }
 
 /// blockscaled_matmul (C323): what codes and an amax are computed of.
@@ -257,6 +258,20 @@ static LogicalResult verifyAlpha(BlockScaledMatmulOp op, const Checked &lhs, con
   return verifyType(alpha, RankedTensorType::get(shape, Float32Type::get(op.getContext())), shapes);
 }
 
+/// What a body takes and yields, for an error.
+static std::string foundOf(Block &body, Type yielded) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  auto print = [&](Type type) { stream << "'" << type << "'"; };
+  llvm::interleaveComma(body.getArgumentTypes(), stream, print);
+  stream << (body.getNumArguments() ? " and " : "no arguments and ");
+  if (yielded)
+    print(yielded);
+  else
+    stream << "nothing";
+  return text;
+}
+
 /// blockscaled_matmul (C12): what the body reads and gives.
 static LogicalResult verifyBody(BlockScaledMatmulOp op, Block &body) {
   SmallVector<Type> types(op.isDual() ? 2 : 1, Float32Type::get(op.getContext()));
@@ -275,7 +290,8 @@ static LogicalResult verifyBody(BlockScaledMatmulOp op, Block &body) {
               yielded == element && isResultType(element);
   if (!fits) // blockscaled_matmul (C12)
     return withNote(op.emitOpError("body must take ")
-                        << types << " and yield " << element << " in one block with fp4.yield",
+                        << types << " and yield " << element
+                        << " in one block with fp4.yield, but got " << foundOf(body, yielded),
                     "it takes the sum, in f32, that of 'rhs2' if there is one, and the elements of "
                     "the epilogue inputs");
   std::string reason = whyNotElementwise(body, body.getNumArguments());

@@ -188,13 +188,13 @@ LogicalResult verify::verifyUnscaled(BlockScaledMatmulOp op, const Checked &lhs)
     return success();
   if (!element.isBF16() && !element.isF16()) {
     auto diag = lhs.must("have elements of type bf16, f16 or f8E4M3FN without 'lhs_scales'");
-    diag.attachNote() << "add 'scaled' and the scales of a quantized operand";
+    diag.attachNote() << "convert lhs to bf16, or quantize it and add 'scaled' and its scales";
     return diag;
   }
   if (element.isBF16() || !numerics::isMX(blockFormat(op.getFormat())))
     return success();
   auto diag = lhs.must("have elements of type bf16 beside a rhs of mxfp4");
-  diag.attachNote() << "f16 does not have the exponents of mxfp4 scales";
+  diag.attachNote() << "f16 does not have the exponents of mxfp4 scales: convert lhs to bf16";
   return diag;
 }
 
