@@ -92,8 +92,11 @@ public:
 
   Expected<BoundArguments> bind() {
     FP4_TRY(fixNamedSizes());
-    FP4_TRY(loadFiles());
-    FP4_TRY(fixCommonSize());
+    FP4_TRY(loadFiles(/*ofTiles=*/false));
+    FP4_TRY(checkFixedShape(function_, types_, options_.shape));
+    fixKnownSizes();
+    FP4_TRY(loadFiles(/*ofTiles=*/true)); // which do not say their sizes
+    fixCommonSize();
     FP4_TRY(checkMemory());
     FP4_TRY(generate());
     for (auto &value : values_)
@@ -105,11 +108,9 @@ private:
   Status fixNamedSizes();
   bool isDimName(std::string_view name) const;
   Status fixDimension(std::string_view name, int64_t size);
-  Status loadFiles();
-  Status loadFile(const std::string &text, bool isOfTiles);
-  void fixShapedSizes();
+  Status loadFiles(bool ofTiles);
   void fixKnownSizes();
-  Status fixCommonSize();
+  void fixCommonSize();
   Status checkMemory() const;
   bool isFactor(size_t index) const;
   uint64_t blocksOfTiles(size_t index, const std::map<std::string, Type> &types) const;
@@ -140,6 +141,11 @@ bool Binder::isDimName(std::string_view name) const {
   return false;
 }
 
+/// How large `dim` is where that which it is called by has `size`: M or K of "M" and "K/16".
+static int64_t sizeOfDim(const std::string &dim, int64_t size) {
+  return (size + unitOf(dim) - 1) / unitOf(dim);
+}
+
 /// All dimensions that fp4.dims calls so; of "M/16" as many blocks of 16 as M needs. Static ones
 /// must be so large already.
 Status Binder::fixDimension(std::string_view name, int64_t size) {
@@ -148,7 +154,7 @@ Status Binder::fixDimension(std::string_view name, int64_t size) {
     for (size_t d = 0; d < argument.dims.size(); ++d) {
       if (dimName(argument.dims[d]) != name)
         continue;
-      const int64_t unit = unitOf(argument.dims[d]), wanted = (size + unit - 1) / unit;
+      const int64_t wanted = sizeOfDim(argument.dims[d], size);
       int64_t &dim = types_[i].shape[d];
       if (dim >= 0 && dim != wanted)
         return makeError(ErrorKind::Usage,
@@ -184,33 +190,26 @@ Status Binder::fixNamedSizes() {
   return {};
 }
 
-/// Files of tiles do not say their sizes, which the others may.
-Status Binder::loadFiles() {
-  for (const std::string &text : options_.inputs)
-    FP4_TRY(loadFile(text, /*isOfTiles=*/false));
-  fixKnownSizes();
-  for (const std::string &text : options_.inputs)
-    FP4_TRY(loadFile(text, /*isOfTiles=*/true));
+Status Binder::loadFiles(bool ofTiles) {
+  for (const std::string &text : options_.inputs) {
+    FP4_ASSIGN(auto pair, splitAssignment(text, "--input"));
+    FP4_ASSIGN(auto index, findOperand(function_.arguments, pair.first, "argument"));
+    if ((types_[index].layout == Layout::Tiled128x4) != ofTiles)
+      continue;
+    FP4_ASSIGN(auto array, readNpy(pair.second));
+    bool dynamic = types_[index].isDynamic();
+    FP4_ASSIGN(auto tensor, fromNpy(array, types_[index], pair.first));
+    types_[index] = tensor.type;
+    if (dynamic && !sizeFromFile_)
+      sizeFromFile_ = tensor.type.shape[0];
+    values_[index] = std::move(tensor);
+    bound_.sources[index] = pair.second;
+  }
   return {};
 }
 
-Status Binder::loadFile(const std::string &text, bool isOfTiles) {
-  FP4_ASSIGN(auto pair, splitAssignment(text, "--input"));
-  FP4_ASSIGN(auto index, findOperand(function_.arguments, pair.first, "argument"));
-  if ((types_[index].layout == Layout::Tiled128x4) != isOfTiles)
-    return {};
-  FP4_ASSIGN(auto array, readNpy(pair.second));
-  bool dynamic = types_[index].isDynamic();
-  FP4_ASSIGN(auto tensor, fromNpy(array, types_[index], pair.first));
-  types_[index] = tensor.type;
-  if (dynamic && !sizeFromFile_)
-    sizeFromFile_ = tensor.type.shape[0];
-  values_[index] = std::move(tensor);
-  bound_.sources[index] = pair.second;
-  return {};
-}
-
-/// Gives dimensions that are called like others, or are a part of them, the sizes of these.
+/// Gives dimensions that fp4.dims calls like others, or a part of them, the sizes of these, and
+/// those of M, N and K what --shape M,N,K says, as long as they are dynamic.
 void Binder::fixKnownSizes() {
   std::map<std::string_view, int64_t> known;
   for (size_t i = 0; i < types_.size(); ++i) {
@@ -219,47 +218,29 @@ void Binder::fixKnownSizes() {
       if (!dims[d].empty() && types_[i].shape[d] >= 0 && dims[d] == dimName(dims[d]))
         known.try_emplace(dims[d], types_[i].shape[d]);
   }
+  for (size_t entry = 0; entry < std::min(options_.shape.size(), kShaped.size()); ++entry)
+    known.try_emplace(kShaped.substr(entry, 1), options_.shape[entry]);
   for (size_t i = 0; i < types_.size(); ++i) {
     const std::vector<std::string> &dims = function_.arguments[i].dims;
     for (size_t d = 0; d < dims.size(); ++d)
       if (auto size = known.find(dimName(dims[d])); size != known.end() && types_[i].shape[d] < 0)
-        types_[i].shape[d] = (size->second + unitOf(dims[d]) - 1) / unitOf(dims[d]);
+        types_[i].shape[d] = sizeOfDim(dims[d], size->second);
   }
 }
 
-/// Gives dimensions that fp4.dims calls M, N or K, or a part of one, what --shape M,N,K says of them,
-/// as long as they are dynamic.
-void Binder::fixShapedSizes() {
-  for (size_t i = 0; i < types_.size(); ++i) {
-    const std::vector<std::string> &dims = function_.arguments[i].dims;
-    for (size_t d = 0; d < dims.size(); ++d) {
-      const std::string_view name = dimName(dims[d]);
-      const size_t entry = name.size() == 1 ? kShaped.find(name) : kShaped.npos;
-      int64_t &size = types_[i].shape[d];
-      if (size < 0 && entry < options_.shape.size())
-        size = (options_.shape[entry] + unitOf(dims[d]) - 1) / unitOf(dims[d]);
-    }
-  }
-}
-
-Status Binder::fixCommonSize() {
-  FP4_TRY(checkFixedShape(function_, types_, options_.shape));
-  fixShapedSizes();
+void Binder::fixCommonSize() {
   bool assumed = options_.shape.empty() && !sizeFromFile_;
   int64_t rows = !options_.shape.empty() ? options_.shape[0] : sizeFromFile_.value_or(kDefaultRows);
-  fixKnownSizes();
   bool used = false;
   for (size_t i = 0; i < types_.size(); ++i)
     for (size_t d = 0; d < types_[i].shape.size(); ++d)
       if (int64_t &dim = types_[i].shape[d]; dim < 0) {
         const std::vector<std::string> &dims = function_.arguments[i].dims;
-        const int64_t unit = d < dims.size() ? unitOf(dims[d]) : 1;
-        dim = (rows + unit - 1) / unit;
+        dim = d < dims.size() ? sizeOfDim(dims[d], rows) : rows;
         used = true;
       }
   if (assumed && used)
     bound_.notes.push_back(fmt::format("dynamic size taken as {}; choose it with --shape M", rows));
-  return {};
 }
 
 /// What no machine can hold is a mistake in a size, and should be told as one: the arguments and

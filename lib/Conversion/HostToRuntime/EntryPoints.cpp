@@ -151,8 +151,7 @@ void fp4::EntryPoints::checkStrides(OpBuilder &builder, Location loc, const Argu
     expect(bytes, rowBytes, i64(kMostStride), place,
            "rows must not overlap, and TMA counts strides with 40 bits");
     expect(bytes, up, up, place,
-           "strides must be multiples of 16 bytes: pad rows with zeros, or those of the larger "
-           "tensor, or pass a copy");
+           "strides must be multiples of 16 bytes: pad each row, or pass a copy with padded rows");
   }
 }
 

@@ -166,13 +166,11 @@ static StringRef warpgroupRules(pipe::RolePlanAttr roles) {
 LogicalResult fp4::checkFragmentPlan(Operation *op, const KernelPlan &plan,
                                      const hw::TargetModel &target, int64_t resident, bool mayJoin,
                                      bool mayStage) {
-  if (plan.pair || plan.swap || (plan.cluster[0] && !mayJoin))
-    return misfit(op,
-                  plan.pair   ? "pair"
-                  : plan.swap ? "swap"
-                              : "cluster",
-                  Twine("is left out ") + (plan.pair || plan.swap ? "" : "for such a product ") +
-                      "on " + StringRef(target.name),
+  if (plan.pair || plan.swap)
+    return misfit(op, plan.pair ? "pair" : "swap", "is left out on " + StringRef(target.name),
+                  "one");
+  if (plan.cluster[0] && !mayJoin)
+    return misfit(op, "cluster", "is left out for such a product on " + StringRef(target.name),
                   "one");
   if (*plan.resident < 1 || *plan.resident > resident)
     return misfit(op, "resident", (resident == 1 ? "is " : "is at most ") + Twine(resident),
