@@ -35,12 +35,16 @@ static bool mayBeWide(Operation *op) {
   return ShapedType::isDynamic(columnsOf(op)) || columnsOf(op) % kWide == 0;
 }
 
-/// Panels of four wide tiles, as of prepacked weights.
-static pipe::WorkScheduleAttrInterface scheduleOf(Operation *op, int64_t columns) {
-  constexpr int64_t panel = 4;
-  if (!ShapedType::isDynamic(columnsOf(op)) && columnsOf(op) % (panel * columns))
-    return neighboursAlongM(op->getContext());
-  return pipe::StaticPersistentAttr::get(op->getContext(), pipe::Raster::Panels, panel);
+/// Rows are floats of 16 bits, and columns codes with their scales.
+static pipe::WorkScheduleAttrInterface scheduleOf(BlockScaledMatmulOp product, int64_t columns,
+                                                  const MatmulSize &size,
+                                                  const hw::TargetModel &target) {
+  Format format = product.getFormatOfRhs();
+  double ofCode = (hasPackedData(format) ? 0.5 : 1.0) + 1.0 / double(blockSize(format));
+  TileGrid grid = {int64_t(llvm::divideCeil(size.m, kRows)),
+                   int64_t(llvm::divideCeil(size.n, columns)), 2.0 * double(kRows),
+                   ofCode * double(columns * size.products)};
+  return rasterOfOperands(product.getContext(), grid, size.k, target);
 }
 
 /// Columns of a tile, and what a wave of them takes, in the unit of ConvertedProductPlans.cpp: 84
@@ -127,8 +131,8 @@ KernelPlan fp4::proposeAheadProduct(Operation *op, const KernelPlan &wish, const
   KernelPlan plan = planOfFamily(KernelFamily::TileProduct);
   plan.tile = {wish.tile[0] ? wish.tile[0] : chooseTile(op, size, target).columns, kRows, kDepth};
   plan.swap = true;
-  plan.schedule = scheduleOf(op, plan.tile[0]);
   auto product = cast<BlockScaledMatmulOp>(op);
+  plan.schedule = scheduleOf(product, plan.tile[0], size, target);
   const RegisterShares &shares = hasDynamicSizes(product) ? kMoreBeside : kFewBeside;
   plan.roles = fragmentRoles(op->getContext(), /*groups=*/2,
                              plan.tile[0] == kWide || isFused(product) ? shares : RegisterShares());

@@ -114,11 +114,20 @@ int64_t tilesAlongM(const MatmulSize &size, int64_t rows);
 /// Tiles that run at a time share rows of their operands. Of all tiles along m they share few,
 /// where these are many: then all of A comes from memory again for each column of tiles. In panels
 /// of as many columns as rows they read the least; panels of half as many were faster, and of a
-/// power of two, by which a division is a shift (docs/Performance.md).
+/// power of two, by which a division is a shift (docs/Performance.md). This is the order of groups,
+/// and of FP8 of any N and K (Rasters.cpp).
 pipe::WorkScheduleAttrInterface rasterOfTiles(mlir::MLIRContext *context,
                                               const std::array<int64_t, 3> &tile,
                                               const MatmulSize &size,
                                               const hw::TargetModel &target);
+/// The tiles of a product, and the bytes that an element of K has in their rows and columns.
+struct TileGrid {
+  int64_t rows, columns; ///< tiles along m and n
+  double bytesOfRow, bytesOfColumn;
+};
+/// The order in which the tiles of a dense product that run at a time load the fewest bytes.
+pipe::WorkScheduleAttrInterface rasterOfOperands(mlir::MLIRContext *context, const TileGrid &grid,
+                                                 int64_t k, const hw::TargetModel &target);
 /// The same where sums are in tensor memory (LaneProductPlans.cpp).
 KernelPlan proposeLaneProduct(mlir::Operation *op, const KernelPlan &wish, const MatmulSize &size,
                               const hw::TargetModel &target);

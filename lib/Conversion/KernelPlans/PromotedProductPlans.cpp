@@ -248,22 +248,6 @@ static int64_t chooseStages(const std::array<int64_t, 3> &tile, int64_t otherByt
   return takeAll ? stages : int64_t(llvm::bit_floor(uint64_t(stages)));
 }
 
-pipe::WorkScheduleAttrInterface fp4::rasterOfTiles(MLIRContext *context,
-                                                   const std::array<int64_t, 3> &tile,
-                                                   const MatmulSize &size,
-                                                   const hw::TargetModel &target) {
-  int64_t tilesM = std::max<int64_t>(1, tilesAlongM(size, tile[0])),
-          workers = target.multiprocessors;
-  auto columns = int64_t(llvm::divideCeil(size.n, tile[1]));
-  double width = std::sqrt(double(workers * tile[0]) / double(tile[1]));
-  int64_t rowsOfA = std::min(tilesM, workers) * tile[0];
-  double rowsOfPanels = 2 * width * double(tile[1]);
-  if (size.splits > 1 || columns < 2 || double(rowsOfA) < 2 * rowsOfPanels)
-    return neighboursAlongM(context);
-  auto half = int64_t(llvm::bit_floor(uint64_t(std::max(width / 2, 1.0))));
-  return pipe::StaticPersistentAttr::get(context, pipe::Raster::Panels, std::min(half, columns));
-}
-
 /// Why the result cannot leave the kernel in tiles, else empty: matrices of 8 x 8 elements of 16
 /// bits go to shared memory, as many as fill the rows of a swizzle.
 static std::pair<StringRef, std::string> whyNotStaged(BlockScaledMatmulOp product,
@@ -317,6 +301,22 @@ static const RegisterShares &sharesOf(BlockScaledMatmulOp op, const KernelPlan &
   return isKnown || isFull ? kFewBeside : kMoreBeside;
 }
 
+/// Where results leave tall tiles in boxes, panels of kStoredPanel were the fastest.
+static pipe::WorkScheduleAttrInterface scheduleOf(BlockScaledMatmulOp product,
+                                                  const std::array<int64_t, 3> &tile,
+                                                  bool isTallBeside, const MatmulSize &size,
+                                                  const hw::TargetModel &target) {
+  MLIRContext *context = product.getContext();
+  auto tilesN = int64_t(llvm::divideCeil(size.n, tile[1]));
+  if (isTallBeside && size.groups.empty())
+    return pipe::StaticPersistentAttr::get(context, pipe::Raster::Panels,
+                                           std::min(kStoredPanel, tilesN));
+  if (!size.groups.empty() || size.splits > 1 || hasDynamicSizes(product))
+    return rasterOfTiles(context, tile, size, target);
+  TileGrid grid = {tilesAlongM(size, tile[0]), tilesN, double(tile[0]), double(tile[1])};
+  return rasterOfOperands(context, grid, size.k, target);
+}
+
 KernelPlan fp4::proposePromotedProduct(Operation *op, const KernelPlan &wish,
                                        const MatmulSize &size, const hw::TargetModel &target) {
   auto product = cast<BlockScaledMatmulOp>(op);
@@ -339,11 +339,7 @@ KernelPlan fp4::proposePromotedProduct(Operation *op, const KernelPlan &wish,
   bool isWide = plan.tile[0] == kMostPartRows && plan.tile[1] > kMostPartRows;
   bool takeAll = areBeside || isTallBeside || (isWide && size.groups.empty());
   plan.stages = chooseStages(plan.tile, otherBytes, takeAll, target);
-  auto tilesN = int64_t(llvm::divideCeil(size.n, plan.tile[1]));
-  plan.schedule = isTallBeside && size.groups.empty()
-                      ? pipe::StaticPersistentAttr::get(op->getContext(), pipe::Raster::Panels,
-                                                        std::min(kStoredPanel, tilesN))
-                      : rasterOfTiles(op->getContext(), plan.tile, size, target);
+  plan.schedule = scheduleOf(product, plan.tile, isTallBeside, size, target);
   // One warpgroup has enough registers, but ptxas knows the warps that ask for more to be converged.
   plan.roles = fragmentRoles(op->getContext(), plan.tile[0] > 64 ? 2 : 1,
                              sharesOf(product, wish.orElse(plan)), plan.store == ResultStore::Tma);

@@ -184,19 +184,19 @@ static std::array<int64_t, 3> chooseTile(Operation *op, const KernelPlan &wish,
   return {rows, columns, depthOfRange(op, rows, ranges)};
 }
 
-/// Panels of so many wide tiles were the fastest of 4 and 8, and faster than all rows first. Each
-/// group has weights of its own, and tiles of all groups are neighbours along m.
+/// Each group has weights of its own, and tiles of all groups are neighbours along m.
 static pipe::WorkScheduleAttrInterface scheduleOf(Operation *op, const KernelPlan &plan,
                                                   const MatmulSize &size,
                                                   const hw::TargetModel &target) {
-  constexpr int64_t panel = 4;
-  MLIRContext *context = op->getContext();
   if (!size.groups.empty())
-    return rasterOfTiles(context, plan.tile, size, target);
-  if (isPromoted(op) || plan.tile[1] != kWideTileN || size.splits > 1 ||
-      size.n % (panel * kWideTileN))
-    return neighboursAlongM(context);
-  return pipe::StaticPersistentAttr::get(context, pipe::Raster::Panels, panel);
+    return rasterOfTiles(op->getContext(), plan.tile, size, target);
+  if (size.sharers || size.splits > 1 || multipliesByWarps(target))
+    return neighboursAlongM(op->getContext());
+  int64_t block = blockSize(cast<BlockScaledMatmulOp>(op).getFormat());
+  TileGrid grid = {tilesAlongM(size, plan.tile[0]), int64_t(llvm::divideCeil(size.n, plan.tile[1])),
+                   (takesBytes(op) ? 1.0 : 2.0) * double(plan.tile[0]),
+                   (0.5 + 1.0 / double(block)) * double(plan.tile[1] * size.products)};
+  return rasterOfOperands(op->getContext(), grid, size.k, target);
 }
 
 /// What the waves of tiles of so many rows take.
@@ -262,7 +262,10 @@ static KernelPlan proposeAheadWeights(Operation *op, const KernelPlan &wish, con
   KernelPlan plan = planOfFamily(KernelFamily::TileProduct);
   plan.swap = true;
   plan.tile = {kTileN, wish.tile[1] ? wish.tile[1] : chooseAheadRows(size, target), kAheadDepth};
-  plan.schedule = neighboursAlongM(op->getContext());
+  TileGrid grid = {int64_t(llvm::divideCeil(size.m, plan.tile[1])),
+                   int64_t(llvm::divideCeil(size.n, kTileN)), double(plan.tile[1]), double(kTileN)};
+  plan.schedule = size.splits > 1 ? neighboursAlongM(op->getContext())
+                                  : rasterOfOperands(op->getContext(), grid, size.k, target);
   plan.roles = fragmentRoles(op->getContext(), /*groups=*/2, kFewBeside);
   plan.resident = 1;
   plan.overlap = KernelOverlap::Both;

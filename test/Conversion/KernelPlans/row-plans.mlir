@@ -24,7 +24,7 @@ func.func @chosen(%x: tensor<?x8192xbf16>, %w: !w) -> tensor<?x8192xbf16> {
 // Ranges of K for up to 100 rows: a plan ends there, and those of more rows join nothing. Of 8 rows,
 // the next launch has room beside the blocks of this one, and begins when it ends.
 // CHECK-LABEL: func.func @ranges
-// CHECK: fp4.plan = #fp4.plan<tile_product, tile = [128, 256, 128], schedule = #pipe.static_persistent<panels<4>>
+// CHECK: fp4.plan = #fp4.plan<tile_product, tile = [128, 256, 128], schedule = #pipe.static_persistent<panels<16>>
 // CHECK-SAME: [#fp4.plan<tile_product, tile = [8, 128, 256], cluster = [2, 1], {{.*}}resident = 2, overlap = waits, max_rows = 8>, #fp4.plan<tile_product, tile = [16, 128, 256], cluster = [2, 1], {{.*}}resident = 1, overlap = both, max_rows = 16>, {{.*}}cluster = [2, 1], {{.*}}max_rows = 64>, {{.*}}cluster = [2, 1], {{.*}}max_rows = 100>, #fp4.plan<tile_product, tile = [128, 128, 128], schedule{{.*}}max_rows = 256>]
 // Of a plan that is said too, which is for all rows.
 // ASKED-LABEL: func.func @ranges

@@ -1,8 +1,8 @@
 // RUN: fp4-opt %s -split-input-file -fp4-set-target=target=sm_90a -fp4-plan-kernels | FileCheck %s
 
-// Tiles of 256 columns where there are enough of them, in panels of four.
+// Tiles of 256 columns where there are enough of them.
 // CHECK-LABEL: @many
-// CHECK: tile = [128, 256, 128], schedule = #pipe.static_persistent<panels<4>>
+// CHECK: tile = [128, 256, 128], schedule = #pipe.static_persistent<along_m>
 func.func @many(%x: tensor<1024x512xbf16>, %p: tensor<64x8x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<1024x8192xbf16> {
   %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<nvfp4>}
       : (tensor<1024x512xbf16>, tensor<64x8x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<1024x8192xbf16>
@@ -102,7 +102,7 @@ func.func @held(%x: tensor<1024x512xf8E4M3FN>, %p: tensor<64x4x8704xi8, #fp4.wei
 
 // Weights of many rows are converted before the product.
 // CHECK-LABEL: @ahead
-// CHECK: tile = [128, 256, 128], swap, schedule = #pipe.static_persistent<along_m>
+// CHECK: tile = [128, 256, 128], swap, schedule = #pipe.static_persistent<panels<16>>
 func.func @ahead(%x: tensor<4096x4096xf8E4M3FN>, %p: tensor<64x32x8704xi8, #fp4.weight_layout<wgmma>>) -> tensor<4096x8192xbf16> {
   %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<mxfp4>}
       : (tensor<4096x4096xf8E4M3FN>, tensor<64x32x8704xi8, #fp4.weight_layout<wgmma>>) -> tensor<4096x8192xbf16>

@@ -1,0 +1,87 @@
+// RUN: fp4-opt %s -split-input-file -fp4-set-target=target=sm_90a -fp4-plan-kernels | FileCheck %s
+// Tiles that run at a time load the fewest bytes: 132 tiles of 128 x 256 are 8 rows of tiles with 256 bytes for each
+// element of K, and 16 columns of tiles with 144.
+
+!w = tensor<64x128x4608xi8, #fp4.weight_layout<wgmma>>
+// CHECK-LABEL: @weights
+// CHECK: tile = [128, 256, 128], schedule = #pipe.static_persistent<panels<16>>
+func.func @weights(%x: tensor<4096x8192xbf16>, %p: !w) -> tensor<4096x8192xbf16> {
+  %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<nvfp4>} : (tensor<4096x8192xbf16>, !w) -> tensor<4096x8192xbf16>
+  return %y : tensor<4096x8192xbf16>
+}
+
+// Rows of 256 activations have seven times the bytes of 128 weights.
+// CHECK-LABEL: @tall
+// CHECK: tile = [256, 128, 64], schedule = #pipe.static_persistent<panels<32>>
+func.func @tall(%x: tensor<4096x8192xbf16>, %p: !w) -> tensor<4096x8192xbf16> {
+  %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, tile = [256, 128, 64]>} : (tensor<4096x8192xbf16>, !w) -> tensor<4096x8192xbf16>
+  return %y : tensor<4096x8192xbf16>
+}
+
+// Eight rows of tiles are all there are.
+// CHECK-LABEL: @eight_rows
+// CHECK: tile = [128, 256, 128], schedule = #pipe.static_persistent<along_m>
+func.func @eight_rows(%x: tensor<1024x8192xbf16>, %p: !w) -> tensor<1024x8192xbf16> {
+  %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<nvfp4>} : (tensor<1024x8192xbf16>, !w) -> tensor<1024x8192xbf16>
+  return %y : tensor<1024x8192xbf16>
+}
+
+// -----
+
+// Sixteen columns of tiles are all there are.
+!w = tensor<32x112x4608xi8, #fp4.weight_layout<wgmma>>
+// CHECK-LABEL: @sixteen_columns
+// CHECK: tile = [128, 256, 128], schedule = #pipe.static_persistent<along_n>
+func.func @sixteen_columns(%x: tensor<4096x7168xbf16>, %p: !w) -> tensor<4096x4096xbf16> {
+  %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<nvfp4>} : (tensor<4096x7168xbf16>, !w) -> tensor<4096x4096xbf16>
+  return %y : tensor<4096x4096xbf16>
+}
+
+// The L2 cache keeps the weights of 4096 x 1024, in any order.
+!few = tensor<32x16x4608xi8, #fp4.weight_layout<wgmma>>
+// CHECK-LABEL: @kept
+// CHECK: tile = [128, 256, 128], schedule = #pipe.static_persistent<along_m>
+func.func @kept(%x: tensor<16384x1024xbf16>, %p: !few) -> tensor<16384x4096xbf16> {
+  %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<nvfp4>} : (tensor<16384x1024xbf16>, !few) -> tensor<16384x4096xbf16>
+  return %y : tensor<16384x4096xbf16>
+}
+
+// -----
+
+// Both operands have scales, and the lhs is converted before.
+!x = tensor<8192x8192xf4E2M1FN>
+!s = tensor<8192x512xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+// CHECK-LABEL: @converted
+// CHECK: tile = [256, 128, 128], swap, schedule = #pipe.static_persistent<panels<16>>
+func.func @converted(%a: !x, %sa: !s, %b: !x, %sb: !s) -> tensor<8192x8192xbf16> {
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<nvfp4>} : (!x, !s, !x, !s) -> tensor<8192x8192xbf16>
+  return %y : tensor<8192x8192xbf16>
+}
+
+// -----
+
+// Rows of activations in e4m3 have half of the bytes.
+!w = tensor<64x64x8704xi8, #fp4.weight_layout<wgmma_rows>>
+// CHECK-LABEL: @bytes
+// CHECK: tile = [256, 128, 128], schedule = #pipe.static_persistent<panels<16>>
+func.func @bytes(%x: tensor<4096x8192xf8E4M3FN>, %p: !w) -> tensor<4096x8192xbf16> {
+  %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<mxfp4>, arithmetic = #fp4.product_arithmetic<fast_accumulation>} : (tensor<4096x8192xf8E4M3FN>, !w) -> tensor<4096x8192xbf16>
+  return %y : tensor<4096x8192xbf16>
+}
+
+// -----
+
+// CHECK-LABEL: @fp8
+// CHECK: tile = [256, 128, 128], schedule = #pipe.static_persistent<panels<16>>
+func.func @fp8(%a: tensor<4096x16384xf8E4M3FN>, %sa: tensor<4096x128xf32>, %b: tensor<7168x16384xf8E4M3FN>, %sb: tensor<56x128xf32>) -> tensor<4096x7168xbf16> {
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<fp8_block128>} : (tensor<4096x16384xf8E4M3FN>, tensor<4096x128xf32>, tensor<7168x16384xf8E4M3FN>, tensor<56x128xf32>) -> tensor<4096x7168xbf16>
+  return %y : tensor<4096x7168xbf16>
+}
+
+// The L2 cache keeps 4096 x 1536 activations.
+// CHECK-LABEL: @fp8_kept
+// CHECK: tile = [128, 192, 128], store = tma, schedule = #pipe.static_persistent<along_m>
+func.func @fp8_kept(%a: tensor<4096x1536xf8E4M3FN>, %sa: tensor<4096x12xf32>, %b: tensor<24576x1536xf8E4M3FN>, %sb: tensor<192x12xf32>) -> tensor<4096x24576xbf16> {
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<fp8_block128>} : (tensor<4096x1536xf8E4M3FN>, tensor<4096x12xf32>, tensor<24576x1536xf8E4M3FN>, tensor<192x12xf32>) -> tensor<4096x24576xbf16>
+  return %y : tensor<4096x24576xbf16>
+}
