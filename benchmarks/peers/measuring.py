@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import dataclasses
+import random
 import statistics
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -121,8 +122,9 @@ class _Series:
         return 1000 * float(begin.elapsed_time(end))
 
     def round(self, clock: Clock, settle: float) -> None:
-        events = [torch.cuda.Event(enable_timing=True) for _ in range(self.replays + 1)]
-        for _ in range(1 + int(settle / self.took)):  # the caches and the clock are those of this library
+        settling = int(settle / self.took)
+        events = [torch.cuda.Event(enable_timing=True) for _ in range(max(self.replays, settling) + 1)]
+        for _ in range(1 + settling):  # the caches and the clock are those of this library
             self.graph.replay()
         clock.note(0)
         events[0].record()
@@ -141,14 +143,19 @@ class _Series:
 
 def measure(series: dict[str, Sequence[Launch]], settle: float = 0.0, rounds: int = ROUNDS) -> dict[str, Timing | str]:
     """The timing of each series of launches, or what went wrong. Each runs for `settle` us before it is timed in a
-    round: the power limit sets a clock by what ran tens of milliseconds before."""
+    round, and is timed for as long: the power limit sets a clock by what ran tens of milliseconds before, and moves
+    it by a few percent within a tenth of a second. Then the order of a round is random, so that nobody always
+    follows the same neighbour."""
     clock, found, ready = Clock(), {}, {}
     for name, launches in series.items():
         try:
             ready[name] = _Series(launches)
         except Exception as failure:  # of a library: the others are still measured
             found[name] = f"{type(failure).__name__}: {failure}"
-    for _ in range(rounds):
-        for one in ready.values():
+    for number in range(rounds):
+        turns = list(ready.values())
+        if settle:
+            random.Random(number).shuffle(turns)
+        for one in turns:
             one.round(clock, settle)
     return found | {name: one.timing() for name, one in ready.items()}

@@ -13,8 +13,9 @@ others are compared. The exit code of `run` is 1 where something that is there f
 
   --problems REGEX    those whose name matches; `list` prints the names
   --libraries A,B     only these
-  --settle MS         run: what is timed runs for so long before, in each round: from a hundred on, the clock of
-                      products that power limits is their own, and not that of what ran before
+  --settle MS         run: what is timed runs for so long before, in each round, and is timed for as long: from a
+                      few hundred on, the clock of products that power limits is their own, and not that of what
+                      ran before
   --rounds N          run: rounds in which libraries alternate, 9 if it is not given
   --plan PART:RANGES:PLAN    prepare: besides, fp4's products whose names, behind "fast_accumulation, " or "prepacked, "
                       where the arithmetic or the weights are such, contain PART, with these ranges of K and plan;
@@ -136,7 +137,7 @@ def run(options: argparse.Namespace, problems: Sequence[Problem]) -> int:
     state, ready = find(chosen(options), options.folder.resolve())
     for library, folder in ready:
         library.warm(folder, problems)
-    report: dict[str, Any] = {"schema": table.SCHEMA, "machine": machine(torch), "method": METHOD + (f"; each ran for {options.settle:g} ms before" if options.settle else ""),
+    report: dict[str, Any] = {"schema": table.SCHEMA, "machine": machine(torch), "method": METHOD + (f"; each ran for {options.settle:g} ms before, and was timed for as long" if options.settle else ""),
                               "libraries": state, "problems": []}
     for problem in problems:
         report["problems"].append(compare(problem, ready, "cuda", timer, measuring.sets_of))
