@@ -31,6 +31,7 @@ WEIGHTS = ["plain", "prepacked", "fast"]  # the last are prepacked with powers o
 ALPHAS = ["none", "one", "rows", "columns"]
 SPLITS = [1, 2, 3]
 TILES = ["chosen", "8", "16", "32", "64", "128", "256", "8x256", "64x256", "128x256",  # rows x columns, of 128
+         "152", "192",  # of prepacked weights, whose sums stay in the tensor core
          "128ahead", "256ahead"]  # of 128 columns whose weights are converted before the product
 LANE_TILES = ["chosen", "16", "32", "64", "128", "256", "shallow", "four", "eight", "half",  # of floats
               "128x96", "128x256", "pair_128", "swap_16"]  # of e4m3: kind mxf8f6f4
@@ -80,9 +81,9 @@ def shape_of(tile, weights, element, warps):
     rows, _, columns = tile.partition("x")
     if warps:
         return f"[{rows}, {columns or 128}, {64 if rows == '256' else 128}]"
-    depth = 128 if weights == "plain" or rows == "32" or columns else 64 if rows == "256" else 256
+    depth = 128 if weights == "plain" or rows in ("32", "192") or columns else 64 if rows == "256" else 256
     if element == "f8E4M3FN":
-        depth = 128 if rows == "256" or tile == "128x256" else 256
+        depth = 128 if rows in ("192", "256") or tile == "128x256" else 256
     return f"[{rows}, {columns or 128}, {depth}]"
 
 
@@ -129,7 +130,8 @@ def exists_of_warps(case):
     if element == "f8E4M3FN":
         return (weights == "plain" and fmt == "mxfp4" and split <= -(-k // 256) and k % 128 == 0
                 and tile in ("chosen", "16", "32", "64", "128", "64x256"))
-    fits = tile != "128x256" and not tile.endswith("ahead") and (tile != "256" or weights == "prepacked")
+    fits = (tile not in ("152", "192", "128x256") and not tile.endswith("ahead")
+            and (tile != "256" or weights == "prepacked"))
     return fits and exists(case)
 
 
@@ -142,6 +144,8 @@ def exists(case):
     if element == "f8E4M3FN" and (weights == "plain" or k % 128 or tile == "128x256" and weights != "fast"):
         return False
     if element == "f4E2M1FN" and weights == "plain":
+        return False
+    if tile in ("152", "192") and (weights == "plain" or element == "f8E4M3FN" and weights != "fast"):
         return False
     if tile.endswith("ahead") and element != "f8E4M3FN":
         return False

@@ -176,3 +176,52 @@ func.func @uneven(%x: tensor<1x7936xbf16>, %p: tensor<64x124x4608xi8, #fp4.weigh
       : (tensor<1x7936xbf16>, tensor<64x124x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<1x8192xbf16>
   return %y : tensor<1x8192xbf16>
 }
+
+// -----
+
+// 224 tiles of 128 x 256 are two waves of 132 multiprocessors, and 392 of 152 x 128 nearly three.
+!w = tensor<56x256x4608xi8, #fp4.weight_layout<wgmma>>
+// CHECK-LABEL: @waves
+// CHECK: tile = [152, 128, 128], schedule = #pipe.static_persistent<along_m>
+func.func @waves(%x: tensor<1024x16384xbf16>, %p: !w) -> tensor<1024x7168xbf16> {
+  %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<nvfp4>} : (tensor<1024x16384xbf16>, !w) -> tensor<1024x7168xbf16>
+  return %y : tensor<1024x7168xbf16>
+}
+
+// Of 2048 rows 896 tiles of 128 x 128 are nearly seven waves.
+// CHECK-LABEL: @whole_waves
+// CHECK: tile = [128, 128, 128]
+func.func @whole_waves(%x: tensor<2048x16384xbf16>, %p: !w) -> tensor<2048x7168xbf16> {
+  %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<nvfp4>} : (tensor<2048x16384xbf16>, !w) -> tensor<2048x7168xbf16>
+  return %y : tensor<2048x7168xbf16>
+}
+
+// Of 8192 rows 3024 tiles of 152 x 128 would take 2 % less than 1792 of 128 x 256, and load more for it.
+// CHECK-LABEL: @nearly_as_long
+// CHECK: tile = [128, 256, 128]
+func.func @nearly_as_long(%x: tensor<8192x16384xbf16>, %p: !w) -> tensor<8192x7168xbf16> {
+  %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<nvfp4>} : (tensor<8192x16384xbf16>, !w) -> tensor<8192x7168xbf16>
+  return %y : tensor<8192x7168xbf16>
+}
+
+// -----
+
+// 128 tiles that have all rows.
+!w = tensor<128x8x4608xi8, #fp4.weight_layout<wgmma>>
+// CHECK-LABEL: @all_rows
+// CHECK: tile = [192, 128, 128]
+func.func @all_rows(%x: tensor<190x512xbf16>, %p: !w) -> tensor<190x16384xbf16> {
+  %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<nvfp4>} : (tensor<190x512xbf16>, !w) -> tensor<190x16384xbf16>
+  return %y : tensor<190x16384xbf16>
+}
+
+// -----
+
+// Ranges of K join in tiles of up to 128 rows, although 128 tiles of 152 are less than a wave.
+!w = tensor<32x256x4608xi8, #fp4.weight_layout<wgmma>>
+// CHECK-LABEL: @ranges_of_waves
+// CHECK: tile = [128, 256, 128]
+func.func @ranges_of_waves(%x: tensor<300x16384xbf16>, %p: !w) -> tensor<300x4096xbf16> {
+  %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<nvfp4>, split_k = 2 : i64} : (tensor<300x16384xbf16>, !w) -> tensor<300x4096xbf16>
+  return %y : tensor<300x4096xbf16>
+}

@@ -4,6 +4,11 @@
 // RUN: sed s/PLAN/tile=[64,256,512]/ %s | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=TILE
 // RUN: sed 's/PLAN/tile=[64,256,128]/; s/2x16x4608/3x16x4608/; s/64x256xf32/64x384xf32/' %s | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=TILE
 // RUN: sed s/PLAN/tile=[48,128,256]/ %s | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=TILE
+// RUN: sed s/PLAN/tile=[152,256,128]/ %s | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=TILE
+// RUN: sed s/PLAN/tile=[200,128,128]/ %s | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=TILE
+// RUN: sed s/PLAN/tile=[148,128,128]/ %s | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=TILE
+// RUN: sed s/PLAN/tile=[152,128,128]/ %s | not fp4-opt -fp4-set-target=target=sm_120a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=POWERS
+// RUN: sed s/PLAN/tile=[152,128,128]/ %s | fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels | FileCheck %s --check-prefix=UNEVEN
 // RUN: sed 's/PLAN/cluster=[2,1]/; s/{format/{split_k = 4 : i64, format/' %s | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=CLUSTER
 // RUN: sed 's/PLAN/tile=[256,128,64], cluster=[4,1]/; s/{format/{split_k = 4 : i64, format/' %s | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=CLUSTER
 // RUN: sed 's/PLAN/tile=[128,128,64], cluster=[4,1]/; s/{format/{split_k = 4 : i64, format/' %s | fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels | FileCheck %s --check-prefix=FOUR
@@ -38,7 +43,9 @@
 // LANES: error: {{.*}}'ranges' is left out but for prepacked weights beside bf16 and f16 on targets without tcgen05, but got 2
 // RANGES: error: {{.*}}'ranges' is 1, 2 or 4, and divides 'split_k' in tiles of 128 columns, where all ranges of K have as many slices of 256 elements, but got {{[238]}}
 // WHOLE: tile = [64, 128, 64], {{.*}}ranges = 4,
-// TILE: error: {{.*}}'tile' is [m, n, k] with m = 8, 16, 32, 64, 128 or 256, n = 128, or, without a cluster, 256 for m up to 128 and a multiple of 256 columns, and k = 64, 128 or 256 for a prepacked rhs
+// TILE: error: {{.*}}'tile' is [m, n, k] with m = 8, 16, 32, 64, 128 or 256, n = 128, or, without a cluster, 256 for m up to 128 and a multiple of 256 columns, and k = 64, 128 or 256 for a prepacked rhs; beside n = 128, m is also a multiple of 8 from 128 to 192
+// POWERS: error: {{.*}}'tile' is [m, n, k] with m = 8, {{.*}} for a prepacked rhs, but got [152, 128, 128]
+// UNEVEN: tile = [152, 128, 128]
 // CLUSTER: error: {{.*}}'cluster' is [1, 1], or [split_k / ranges, 1] for up to 8 ranges of K of tiles of up to 128 rows, but
 // JOINED: cluster = [2, 1]
 // FOUR: tile = [128, 128, 64], cluster = [4, 1]
