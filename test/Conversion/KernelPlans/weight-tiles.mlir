@@ -188,6 +188,14 @@ func.func @waves(%x: tensor<1024x16384xbf16>, %p: !w) -> tensor<1024x7168xbf16> 
   return %y : tensor<1024x7168xbf16>
 }
 
+// 112 tiles that have half of the rows: 192 rows are a wave too, and a longer one.
+// CHECK-LABEL: @shortest_wave
+// CHECK: tile = [152, 128, 128]
+func.func @shortest_wave(%x: tensor<300x16384xbf16>, %p: !w) -> tensor<300x7168xbf16> {
+  %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<nvfp4>} : (tensor<300x16384xbf16>, !w) -> tensor<300x7168xbf16>
+  return %y : tensor<300x7168xbf16>
+}
+
 // Of 2048 rows 896 tiles of 128 x 128 are nearly seven waves.
 // CHECK-LABEL: @whole_waves
 // CHECK: tile = [128, 128, 128]
