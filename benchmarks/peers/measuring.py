@@ -144,8 +144,8 @@ class _Series:
 def measure(series: dict[str, Sequence[Launch]], settle: float = 0.0, rounds: int = ROUNDS) -> dict[str, Timing | str]:
     """The timing of each series of launches, or what went wrong. Each runs for `settle` us before it is timed in a
     round, and is timed for as long: the power limit sets a clock by what ran tens of milliseconds before, and moves
-    it by a few percent within a tenth of a second. Then the order of a round is random, so that nobody always
-    follows the same neighbour."""
+    it by a few percent within a tenth of a second. With `settle` the order of a round is random, so that nobody
+    always follows the same neighbour."""
     clock, found, ready = Clock(), {}, {}
     for name, launches in series.items():
         try:

@@ -13,6 +13,7 @@
 #pragma once
 
 #include "fp4-c/Runtime.h"
+#include "fp4/ISA/TensorMap.h"
 #include "fp4/Support/Error.h"
 
 #include <array>
@@ -94,12 +95,13 @@ struct TensorMapRequest {
   std::span<const int32_t> lower = {}, upper = {}; ///< corners
   std::span<const uint32_t> elementStrides = {};   ///< empty: 1
 
-  /// CUtensorMapL2promotion: what a miss fetches. Where lines are as wide as the widest swizzle, a
-  /// kernel asks for the next 128 bytes of each row a k tile later, so a miss fetches 256: FP8 in
-  /// groups of 8192 rows takes up to 12 % less on an H100 (docs/Performance/Fp8Products.md).
-  int32_t promotion() const {
-    constexpr int32_t widestSwizzle = 3, to128Bytes = 2, to256Bytes = 3;
-    return swizzle == widestSwizzle ? to256Bytes : to128Bytes;
+  /// What a miss of the L2 cache fetches. Where lines are as wide as the widest swizzle, a kernel
+  /// asks for the next 128 bytes of each row a k tile later, so a miss fetches 256: on an H100 that
+  /// runs at the clock of others, FP8 in groups of 8192 rows takes up to 12 % less
+  /// (docs/Performance/Fp8Products.md).
+  hw::TensorMapL2Promotion promotion() const {
+    bool isWidest = swizzle == int32_t(hw::SwizzleMode::B128);
+    return isWidest ? hw::TensorMapL2Promotion::B256 : hw::TensorMapL2Promotion::B128;
   }
 };
 

@@ -35,10 +35,15 @@ static bool mayBeWide(Operation *op) {
   return ShapedType::isDynamic(columnsOf(op)) || columnsOf(op) % kWide == 0;
 }
 
-/// Rows are floats of 16 bits, and columns codes with their scales.
+/// Rows are floats of 16 bits, and columns codes with their scales. How many columns there are may
+/// not be known.
 static pipe::WorkScheduleAttrInterface scheduleOf(BlockScaledMatmulOp product, int64_t columns,
                                                   const MatmulSize &size,
                                                   const hw::TargetModel &target) {
+  constexpr int64_t panelOfAnySize = 4;
+  if (hasDynamicSizes(product))
+    return pipe::StaticPersistentAttr::get(product.getContext(), pipe::Raster::Panels,
+                                           panelOfAnySize);
   Format format = product.getFormatOfRhs();
   double ofCode = (hasPackedData(format) ? 0.5 : 1.0) + 1.0 / double(blockSize(format));
   TileGrid grid = {int64_t(llvm::divideCeil(size.m, kRows)),

@@ -20,8 +20,6 @@
 #include "llvm/ADT/bit.h"
 #include "llvm/Support/MathExtras.h"
 
-#include <cmath>
-
 using namespace mlir;
 using namespace fp4;
 

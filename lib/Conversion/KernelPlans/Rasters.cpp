@@ -3,14 +3,16 @@
 // Tiles that run at a time share rows of their operands, and go through K together. What they have
 // in common comes once from memory and crosses the chip once; what else they load takes energy, and
 // where power sets the clock, time: a product of 4096 rows takes up to 4 % longer in panels that
-// are too narrow, at the same number of cycles (docs/Performance/WeightLimits.md). So the fewest
-// bytes decide, in which a column of 4-bit weights counts a quarter of a row of 16-bit floats.
+// are too narrow, at the same number of cycles (docs/Performance/WeightLimits.md). So waves should
+// load few bytes. A column of NVFP4 weights has 0.56 bytes for an element of K, a row of 16-bit
+// floats 2.
 //
 //===----------------------------------------------------------------------===//
 #include "CostModel.h"
 #include "Families.h"
 #include "RolePlans.h"
 
+#include "llvm/ADT/BitVector.h"
 #include "llvm/ADT/bit.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -18,9 +20,6 @@
 
 using namespace mlir;
 using namespace fp4;
-
-/// The widest panel that is proposed: of wider ones a wave has too few rows to share columns.
-static constexpr int64_t kMostColumns = 32;
 
 pipe::WorkScheduleAttrInterface fp4::rasterOfTiles(MLIRContext *context,
                                                    const std::array<int64_t, 3> &tile,
@@ -38,35 +37,69 @@ pipe::WorkScheduleAttrInterface fp4::rasterOfTiles(MLIRContext *context,
   return pipe::StaticPersistentAttr::get(context, pipe::Raster::Panels, std::min(half, columns));
 }
 
-/// Bytes of an element of K that `workers` tiles load, each row and column of tiles once, in panels
-/// of `width` columns.
-static double bytesOfWave(const TileGrid &grid, int64_t workers, int64_t width) {
-  double ofAllRows = double(workers) / double(std::max<int64_t>(grid.rows, 1));
-  double columns = std::max(double(std::min(width, grid.columns)), ofAllRows);
-  double rows = double(workers) / columns;
-  return rows * grid.bytesOfRow + std::min(columns, double(grid.columns)) * grid.bytesOfColumn;
+namespace {
+/// An order of tiles: along m, along n, or in panels of `width` columns, which are taken along n.
+struct Order {
+  pipe::Raster raster;
+  int64_t width = 0;
+
+  /// Row and column of tile `t`.
+  std::pair<int64_t, int64_t> placeOf(int64_t t, const TileGrid &grid) const {
+    if (raster == pipe::Raster::AlongM)
+      return {t % grid.rows, t / grid.rows};
+    int64_t panel = raster == pipe::Raster::AlongN ? grid.columns : width;
+    int64_t first = t / (grid.rows * panel) * panel, within = t % (grid.rows * panel);
+    int64_t columns = std::min(panel, grid.columns - first);
+    return {within / columns, first + within % columns};
+  }
+};
+} // namespace
+
+/// In the order of preference: the place of a tile takes two instructions in the first two. Wider
+/// panels were not measured.
+static constexpr Order kOrders[] = {
+    {pipe::Raster::AlongM},    {pipe::Raster::AlongN},    {pipe::Raster::Panels, 2},
+    {pipe::Raster::Panels, 4}, {pipe::Raster::Panels, 8}, {pipe::Raster::Panels, 16}};
+
+/// Bytes of an element of K that the waves of `workers` tiles load, each row and column of tiles
+/// once in a wave. So many waves tell orders apart.
+static double bytesOfWaves(const Order &order, const TileGrid &grid, int64_t workers) {
+  constexpr int64_t mostWaves = 64;
+  int64_t tiles = std::min(grid.rows * grid.columns, mostWaves * workers);
+  double bytes = 0;
+  llvm::BitVector rows(unsigned(grid.rows)), columns(unsigned(grid.columns));
+  for (int64_t first = 0; first < tiles; first += workers) {
+    rows.reset();
+    columns.reset();
+    for (int64_t t = first; t < std::min(first + workers, tiles); ++t) {
+      auto [row, column] = order.placeOf(t, grid);
+      rows.set(unsigned(row));
+      columns.set(unsigned(column));
+    }
+    bytes += double(rows.count()) * grid.bytesOfRow + double(columns.count()) * grid.bytesOfColumn;
+  }
+  return bytes;
 }
 
-/// The L2 cache keeps both operands, or one of them, in any order. Of one that is a quarter of it,
-/// panels were 4 % slower (FP8, 4096 x 24576 x 1536 on an H100).
+/// The L2 cache keeps both operands in any order, or all rows along m. Where these are a quarter of
+/// it, panels were 4 % slower (FP8, 4096 x 24576 x 1536 on an H100).
 static bool staysInCache(const TileGrid &grid, int64_t k, const hw::TargetModel &target) {
   double rows = double(k * grid.rows) * grid.bytesOfRow,
          columns = double(k * grid.columns) * grid.bytesOfColumn;
   auto cache = double(target.l2Bytes);
-  return rows + columns <= cache / 2 || std::min(rows, columns) <= cache / 4;
+  return rows + columns <= cache / 2 || rows <= cache / 4;
 }
 
 pipe::WorkScheduleAttrInterface fp4::rasterOfOperands(MLIRContext *context, const TileGrid &grid,
                                                       int64_t k, const hw::TargetModel &target) {
-  constexpr double nearlyAsFew = 1.02; // a quotient less on the path to the first load
-  int64_t workers = target.multiprocessors, best = 1;
-  for (int64_t width = 2; width <= kMostColumns && width / 2 < grid.columns; width *= 2)
-    if (bytesOfWave(grid, workers, width) < bytesOfWave(grid, workers, best))
-      best = width;
-  if (staysInCache(grid, k, target) ||
-      bytesOfWave(grid, workers, 1) <= nearlyAsFew * bytesOfWave(grid, workers, best))
+  constexpr double nearlyAsFew = 1.02;
+  if (grid.rows < 2 || grid.columns < 2 || staysInCache(grid, k, target))
     return neighboursAlongM(context);
-  if (best >= grid.columns)
-    return pipe::StaticPersistentAttr::get(context, pipe::Raster::AlongN, /*width=*/0);
-  return pipe::StaticPersistentAttr::get(context, pipe::Raster::Panels, best);
+  SmallVector<double> bytes = llvm::map_to_vector(kOrders, [&](const Order &order) {
+    return bytesOfWaves(order, grid, target.multiprocessors);
+  });
+  double few = nearlyAsFew * *llvm::min_element(bytes);
+  auto isFew = [&](double ofOrder) { return ofOrder <= few; };
+  const Order &order = kOrders[llvm::find_if(bytes, isFew) - bytes.begin()];
+  return pipe::StaticPersistentAttr::get(context, order.raster, order.width);
 }

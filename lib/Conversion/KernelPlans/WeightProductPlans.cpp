@@ -1,6 +1,7 @@
 //===- WeightProductPlans.cpp - Plans of products of floats and weights ---===//
 
 #include "CostModel.h"
+#include "DynamicPlans.h"
 #include "Families.h"
 #include "RolePlans.h"
 #include "WeightTiles.h"
@@ -26,11 +27,13 @@ static constexpr int64_t kHeldTileM = 256, kHeldTileK = 128;
 /// What a wave of these tiles takes, and one of 128 x 128: 67 and 35 us for K = 8192 on an H200
 /// (docs/Performance.md).
 static constexpr int64_t kHeldTime = 19, kPromotedTime = 10;
-/// The tile of weights that were converted before the product, with `swap`: rows of the result, in
-/// eights up to 192, whose sums a thread has beside as many accumulators, or two parts of 128; and
-/// the depth.
-static constexpr int64_t kFewestAheadRows = 128, kMostPartRows = 192, kAheadStep = 8,
-                         kTwoPartRows = 256, kAheadDepth = 128;
+/// Rows of a tile that are no power of two, in eights up to 192. Of weights that were converted
+/// before the product, with `swap`, a thread has the sums of so many rows beside as many
+/// accumulators, or two parts of 128 rows; other tiles of 192 rows have room for two deep stages.
+static constexpr int64_t kFewestPartRows = 128, kMostPartRows = 192, kPartStep = 8,
+                         kTwoPartRows = 256;
+/// The depth of the former.
+static constexpr int64_t kAheadDepth = 128;
 /// Cycles of a k tile for each row and besides, and of a tile besides, at the clock in MHz that
 /// power allowed (docs/Performance.md).
 static constexpr int64_t kCyclesOfRow = 4, kKTileCycles = 60, kAheadTileCycles = 4000;
@@ -53,9 +56,9 @@ static constexpr int64_t kRanges[] = {1, 2, 4};
 /// Sums of the threads that fit beside the rest in the registers that nine warps have at most.
 static constexpr int64_t kMostSums = 128 * kTileN;
 
-/// Rows whose sums a thread has beside as many accumulators.
+/// Rows of a tile of one part.
 static bool isOnePart(int64_t rows) {
-  return rows >= kFewestAheadRows && rows <= kMostPartRows && rows % kAheadStep == 0;
+  return rows >= kFewestPartRows && rows <= kMostPartRows && rows % kPartStep == 0;
 }
 
 static bool isPrepacked(Operation *op) { return cast<BlockScaledMatmulOp>(op).hasPrepackedRhs(); }
@@ -165,8 +168,8 @@ static int64_t chooseRows(Operation *op, const MatmulSize &size, const hw::Targe
   return isPrepacked(op) || time(128) * 10 < time(256) * 9 ? 128 : 256;
 }
 
-/// Tiles of other rows than powers of two, which leave fewer multiprocessors idle.
-static bool mayFillWaves(Operation *op, const hw::TargetModel &target) {
+/// Whether a tile may have a multiple of 8 rows from 128 to 192 beside 128 columns.
+static bool mayHaveUnevenRows(Operation *op, const hw::TargetModel &target) {
   auto product = cast<BlockScaledMatmulOp>(op);
   return isPrepacked(op) && !product.isDual() && !product.isGrouped() && !multipliesByWarps(target);
 }
@@ -174,13 +177,16 @@ static bool mayFillWaves(Operation *op, const hw::TargetModel &target) {
 /// The rows of a tile beside 128 columns whose waves take a sixteenth less than those of `tile`, or
 /// its own. Such a tile loads half as many bytes again for each product: of 1024 x 7168 x 16384,
 /// 392 tiles of 152 rows take 11 % fewer cycles than 224 of 128 x 256, and where power sets the
-/// clock 2 % less time (docs/Performance/WeightLimits.md).
-static std::array<int64_t, 2> fillWaves(Operation *op, std::array<int64_t, 2> tile,
-                                        const MatmulSize &size, const hw::TargetModel &target) {
-  if (!mayFillWaves(op, target) || takesBytes(op) || size.splits > 1)
+/// clock 2 % less time (docs/Performance/WeightLimits.md). Beside e4m3 the loop waits for
+/// conversions, and no wave is shorter for it.
+static std::array<int64_t, 2> fillWaves(Operation *op, const KernelPlan &wish,
+                                        std::array<int64_t, 2> tile, const MatmulSize &size,
+                                        const hw::TargetModel &target) {
+  bool isKnown = !ShapedType::isDynamic(mostRowsOf(cast<BlockScaledMatmulOp>(op), wish));
+  if (!mayHaveUnevenRows(op, target) || takesBytes(op) || size.splits > 1 || !isKnown)
     return tile;
   int64_t chosen = timeOfTiles(size, tile[0], tile[1], target), most = chosen - chosen / 16;
-  for (int64_t rows = kMostPartRows; rows > kFewestAheadRows; rows -= kAheadStep)
+  for (int64_t rows = kMostPartRows; rows > kFewestPartRows; rows -= kPartStep)
     if (int64_t time = timeOfTiles(size, rows, kTileN, target); time < most) {
       tile = {rows, kTileN};
       most = time;
@@ -206,7 +212,7 @@ static std::array<int64_t, 3> chooseTile(Operation *op, const KernelPlan &wish,
     return {rows, columns, kWarpTileK / ranges};
   std::array<int64_t, 2> tile = {rows, columns};
   if (!wish.tile[0] && !wish.tile[1])
-    tile = fillWaves(op, tile, size, target);
+    tile = fillWaves(op, wish, tile, size, target);
   return {tile[0], tile[1], depthOfRange(op, tile[0], ranges)};
 }
 
@@ -216,7 +222,8 @@ static pipe::WorkScheduleAttrInterface scheduleOf(Operation *op, const KernelPla
                                                   const hw::TargetModel &target) {
   if (!size.groups.empty())
     return rasterOfTiles(op->getContext(), plan.tile, size, target);
-  if (size.sharers || size.splits > 1 || multipliesByWarps(target))
+  if (size.sharers || size.splits > 1 || multipliesByWarps(target) ||
+      hasDynamicSizes(cast<BlockScaledMatmulOp>(op)))
     return neighboursAlongM(op->getContext());
   int64_t block = blockSize(cast<BlockScaledMatmulOp>(op).getFormat());
   TileGrid grid = {tilesAlongM(size, plan.tile[0]), int64_t(llvm::divideCeil(size.n, plan.tile[1])),
@@ -260,7 +267,7 @@ static int64_t cyclesAhead(const MatmulSize &size, int64_t rows, const hw::Targe
 /// The rows of the tile whose waves take the fewest cycles; of equals, the most.
 static int64_t chooseAheadRows(const MatmulSize &size, const hw::TargetModel &target) {
   int64_t best = kTwoPartRows;
-  for (int64_t rows = kMostPartRows; rows >= kFewestAheadRows; rows -= kAheadStep)
+  for (int64_t rows = kMostPartRows; rows >= kFewestPartRows; rows -= kPartStep)
     if (cyclesAhead(size, rows, target) < cyclesAhead(size, best, target))
       best = rows;
   return best;
@@ -273,7 +280,7 @@ static bool isFasterAhead(const MatmulSize &size, int64_t rows, const hw::Target
   double bytes = double(size.n) * double(size.k) * (0.5 + 1.0);
   double ahead = double(cyclesAhead(size, chooseAheadRows(size, target), target)) / kAheadClock +
                  launch + bytes / bytesPerMicrosecond;
-  return size.m > kFewestAheadRows && ahead < double(timeOfPromoted(size, rows, target)) * ofUnit;
+  return size.m > kFewestPartRows && ahead < double(timeOfPromoted(size, rows, target)) * ofUnit;
 }
 
 static bool isAhead(const KernelPlan &wish, const std::array<int64_t, 3> &tile,
@@ -463,8 +470,8 @@ static LogicalResult checkFloatTile(Operation *op, const KernelPlan &plan,
                   "[" + Twine(m) + ", " + Twine(n) + ", " + Twine(k) + "]");
   int64_t least = takesBytes(op) ? hw::byteTileColumns : hw::weightTileColumns;
   bool isPacked = (n == kTileN || isWide) && k >= least && kPrepackedTileK % k == 0;
-  bool hasRows =
-      llvm::is_contained(kTileMs, m) || (mayFillWaves(op, target) && isOnePart(m) && n == kTileN);
+  bool hasRows = llvm::is_contained(kTileMs, m) ||
+                 (mayHaveUnevenRows(op, target) && isOnePart(m) && n == kTileN);
   if (hasRows && (isPrepacked(op) ? isPacked : n == kTileN && k == kTileK))
     return success();
   std::string found = ("[" + Twine(m) + ", " + Twine(n) + ", " + Twine(k) + "]").str();
@@ -473,7 +480,7 @@ static LogicalResult checkFloatTile(Operation *op, const KernelPlan &plan,
                   "is [m, 128, 128] with m = 8, 16, 32, 64, 128 or 256 for a lhs without scales",
                   found);
   StringRef depths = takesBytes(op) ? "128 or 256" : "64, 128 or 256";
-  StringRef others = mayFillWaves(op, target)
+  StringRef others = mayHaveUnevenRows(op, target)
                          ? "; beside n = 128, m is also a multiple of 8 from 128 to 192"
                          : "";
   return misfit(op, "tile",

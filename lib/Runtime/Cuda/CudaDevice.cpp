@@ -420,6 +420,7 @@ Status CudaDevice::encodeTensorMap(std::span<std::byte, 128> out, const TensorMa
   const auto rank = uint32_t(request.dims.size());
   auto *base = reinterpret_cast<void *>(request.base);
   constexpr int noInterleave = 0, fillZeros = 0;
+  const auto promotion = int(request.promotion());
   const std::string doing =
       fmt::format("encoding a tensor map of rank {} with element type {} and swizzle {}", rank,
                   request.elementType, request.swizzle);
@@ -427,14 +428,14 @@ Status CudaDevice::encodeTensorMap(std::span<std::byte, 128> out, const TensorMa
     FP4_TRY(check(driver_.TensorMapEncodeTiled(map, request.elementType, rank, base,
                                                request.dims.data(), request.strides.data(),
                                                request.box.data(), steps, noInterleave,
-                                               request.swizzle, request.promotion(), fillZeros),
+                                               request.swizzle, promotion, fillZeros),
                   "cuTensorMapEncodeTiled", doing));
   else
     FP4_TRY(check(driver_.TensorMapEncodeIm2col(map, request.elementType, rank, base,
                                                 request.dims.data(), request.strides.data(),
                                                 request.lower.data(), request.upper.data(),
                                                 request.box[0], request.box[1], steps, noInterleave,
-                                                request.swizzle, request.promotion(), fillZeros),
+                                                request.swizzle, promotion, fillZeros),
                   "cuTensorMapEncodeIm2col", doing));
   std::copy(std::begin(map), std::end(map), out.begin());
   return {};

@@ -242,7 +242,7 @@ Status SimDevice::encodeTensorMap(std::span<std::byte, 128> out, const TensorMap
   }
   for (size_t i = 0; i < request.strides.size(); ++i)
     map.strides[i] = request.strides[i];
-  map.promotion = static_cast<hw::TensorMapL2Promotion>(request.promotion());
+  map.promotion = request.promotion();
   FP4_ASSIGN(auto bytes, map.encode());
   std::memcpy(out.data(), bytes.data(), bytes.size());
   return {};

@@ -10,14 +10,6 @@ func.func @weights(%x: tensor<4096x8192xbf16>, %p: !w) -> tensor<4096x8192xbf16>
   return %y : tensor<4096x8192xbf16>
 }
 
-// Rows of 256 activations have seven times the bytes of 128 weights.
-// CHECK-LABEL: @tall
-// CHECK: tile = [256, 128, 64], schedule = #pipe.static_persistent<panels<32>>
-func.func @tall(%x: tensor<4096x8192xbf16>, %p: !w) -> tensor<4096x8192xbf16> {
-  %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, tile = [256, 128, 64]>} : (tensor<4096x8192xbf16>, !w) -> tensor<4096x8192xbf16>
-  return %y : tensor<4096x8192xbf16>
-}
-
 // Eight rows of tiles are all there are.
 // CHECK-LABEL: @eight_rows
 // CHECK: tile = [128, 256, 128], schedule = #pipe.static_persistent<along_m>
@@ -37,13 +29,58 @@ func.func @sixteen_columns(%x: tensor<4096x7168xbf16>, %p: !w) -> tensor<4096x40
   return %y : tensor<4096x4096xbf16>
 }
 
-// The L2 cache keeps the weights of 4096 x 1024, in any order.
+// The L2 cache keeps the weights of 4096 x 1024. Along n, activations come from memory once.
 !few = tensor<32x16x4608xi8, #fp4.weight_layout<wgmma>>
 // CHECK-LABEL: @kept
-// CHECK: tile = [128, 256, 128], schedule = #pipe.static_persistent<along_m>
+// CHECK: tile = [128, 256, 128], schedule = #pipe.static_persistent<along_n>
 func.func @kept(%x: tensor<16384x1024xbf16>, %p: !few) -> tensor<16384x4096xbf16> {
   %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<nvfp4>} : (tensor<16384x1024xbf16>, !few) -> tensor<16384x4096xbf16>
   return %y : tensor<16384x4096xbf16>
+}
+
+// -----
+
+// A wave of twelve rows of tiles is eleven columns. In panels of sixteen it would reach into two.
+!w = tensor<232x128x4608xi8, #fp4.weight_layout<wgmma>>
+// CHECK-LABEL: @twelve_rows
+// CHECK: tile = [128, 256, 128], schedule = #pipe.static_persistent<along_m>
+func.func @twelve_rows(%x: tensor<1536x8192xbf16>, %p: !w) -> tensor<1536x29696xbf16> {
+  %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<nvfp4>} : (tensor<1536x8192xbf16>, !w) -> tensor<1536x29696xbf16>
+  return %y : tensor<1536x29696xbf16>
+}
+
+// -----
+
+// Panels of sixteen would leave one of seventeen columns alone.
+!w = tensor<34x128x4608xi8, #fp4.weight_layout<wgmma>>
+// CHECK-LABEL: @seventeen_columns
+// CHECK: tile = [128, 256, 128], schedule = #pipe.static_persistent<along_n>
+func.func @seventeen_columns(%x: tensor<4096x8192xbf16>, %p: !w) -> tensor<4096x4352xbf16> {
+  %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<nvfp4>, fp4.plan = #fp4.plan<tile_product, tile = [128, 256, 128]>} : (tensor<4096x8192xbf16>, !w) -> tensor<4096x4352xbf16>
+  return %y : tensor<4096x4352xbf16>
+}
+
+// Of rows that nobody knows no tile is chosen that fills the waves of so many.
+// CHECK-LABEL: @any_rows
+// CHECK: tile = [128, {{128|256}}, 128]
+// CHECK-NOT: tile = [152
+func.func @any_rows(%x: tensor<?x8192xbf16>, %p: !w) -> tensor<?x4352xbf16> {
+  %y = fp4.blockscaled_matmul %x, %p {format = #fp4.format<nvfp4>} : (tensor<?x8192xbf16>, !w) -> tensor<?x4352xbf16>
+  return %y : tensor<?x4352xbf16>
+}
+
+// -----
+
+// Nobody knows how many columns there are.
+!x = tensor<4096x8192xf4E2M1FN>
+!s = tensor<4096x512xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+!b = tensor<?x8192xf4E2M1FN>
+!t = tensor<?x512xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+// CHECK-LABEL: @any_columns
+// CHECK: tile = [256, 128, 128], swap, schedule = #pipe.static_persistent<panels<4>>
+func.func @any_columns(%a: !x, %sa: !s, %b: !b, %sb: !t) -> tensor<4096x?xbf16> {
+  %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb {format = #fp4.format<nvfp4>} : (!x, !s, !b, !t) -> tensor<4096x?xbf16>
+  return %y : tensor<4096x?xbf16>
 }
 
 // -----
