@@ -44,11 +44,9 @@ static pipe::WorkScheduleAttrInterface scheduleOf(BlockScaledMatmulOp product, i
   if (hasDynamicSizes(product))
     return pipe::StaticPersistentAttr::get(product.getContext(), pipe::Raster::Panels,
                                            panelOfAnySize);
-  Format format = product.getFormatOfRhs();
-  double ofCode = (hasPackedData(format) ? 0.5 : 1.0) + 1.0 / double(blockSize(format));
   TileGrid grid = {int64_t(llvm::divideCeil(size.m, kRows)),
                    int64_t(llvm::divideCeil(size.n, columns)), 2.0 * double(kRows),
-                   ofCode * double(columns * size.products)};
+                   bytesOfCodes(product.getFormatOfRhs()) * double(columns * size.products)};
   return rasterOfOperands(product.getContext(), grid, size.k, target);
 }
 

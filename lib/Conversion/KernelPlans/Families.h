@@ -125,6 +125,8 @@ struct TileGrid {
   int64_t rows, columns; ///< tiles along m and n
   double bytesOfRow, bytesOfColumn;
 };
+/// Bytes of an element of K in a row of codes, its scales included.
+double bytesOfCodes(Format format);
 /// The order in which the tiles of a dense product that run at a time load the fewest bytes.
 pipe::WorkScheduleAttrInterface rasterOfOperands(mlir::MLIRContext *context, const TileGrid &grid,
                                                  int64_t k, const hw::TargetModel &target);

@@ -61,10 +61,14 @@ static constexpr Order kOrders[] = {
     {pipe::Raster::AlongM},    {pipe::Raster::AlongN},    {pipe::Raster::Panels, 2},
     {pipe::Raster::Panels, 4}, {pipe::Raster::Panels, 8}, {pipe::Raster::Panels, 16}};
 
+double fp4::bytesOfCodes(Format format) {
+  return (hasPackedData(format) ? 0.5 : 1.0) + 1.0 / double(blockSize(format));
+}
+
 /// Bytes of an element of K that the waves of `workers` tiles load, each row and column of tiles
-/// once in a wave. So many waves tell orders apart.
+/// once in a wave.
 static double bytesOfWaves(const Order &order, const TileGrid &grid, int64_t workers) {
-  constexpr int64_t mostWaves = 64;
+  constexpr int64_t mostWaves = 64; // tell orders apart
   int64_t tiles = std::min(grid.rows * grid.columns, mostWaves * workers);
   double bytes = 0;
   llvm::BitVector rows(unsigned(grid.rows)), columns(unsigned(grid.columns));

@@ -220,15 +220,14 @@ static std::array<int64_t, 3> chooseTile(Operation *op, const KernelPlan &wish,
 static pipe::WorkScheduleAttrInterface scheduleOf(Operation *op, const KernelPlan &plan,
                                                   const MatmulSize &size,
                                                   const hw::TargetModel &target) {
+  auto product = cast<BlockScaledMatmulOp>(op);
   if (!size.groups.empty())
     return rasterOfTiles(op->getContext(), plan.tile, size, target);
-  if (size.sharers || size.splits > 1 || multipliesByWarps(target) ||
-      hasDynamicSizes(cast<BlockScaledMatmulOp>(op)))
+  if (size.sharers || size.splits > 1 || multipliesByWarps(target) || hasDynamicSizes(product))
     return neighboursAlongM(op->getContext());
-  int64_t block = blockSize(cast<BlockScaledMatmulOp>(op).getFormat());
   TileGrid grid = {tilesAlongM(size, plan.tile[0]), int64_t(llvm::divideCeil(size.n, plan.tile[1])),
                    (takesBytes(op) ? 1.0 : 2.0) * double(plan.tile[0]),
-                   (0.5 + 1.0 / double(block)) * double(plan.tile[1] * size.products)};
+                   bytesOfCodes(product.getFormat()) * double(plan.tile[1] * size.products)};
   return rasterOfOperands(op->getContext(), grid, size.k, target);
 }
 
