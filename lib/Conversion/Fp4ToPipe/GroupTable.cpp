@@ -11,13 +11,11 @@
 
 #include "ItemLaunch.h"
 
-#include "GroupCheck.h"
-#include "Int32.h"
+#include "GroupTiles.h"
 
 #include "fp4/Conversion/BufferTypes.h"
 
-#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 
 using namespace mlir;
 using namespace fp4;
@@ -85,145 +83,6 @@ Value fp4::constantTable(OpBuilder &builder, Location loc, ArrayRef<int32_t> wor
 // Where the device has the rows of groups
 //===----------------------------------------------------------------------===//
 
-namespace {
-/// The kernel that makes the table. A thread adds up what comes before its group, and writes the
-/// rows of its tiles. Offsets that decrease or exceed the rows are reported. They make groups empty
-/// or shorter, so that no tile is outside of the operands and no two groups have a row in common.
-class TableKernel {
-public:
-  /// `step` numbers of the offsets belong to a group, 1 or 2.
-  TableKernel(gpu::GPUFuncOp func, const MatmulShape &shape, int64_t step)
-      : shape(shape), step(step), b(func.getLoc(), func.getBody()) {
-    offsets = pipe::GlobalPtrOp::create(b, pointer(), func.getArgument(0));
-    report = pipe::GlobalPtrOp::create(b, pointer(), func.getArgument(1));
-    table = pipe::GlobalPtrOp::create(b, pointer(), func.getArgument(2));
-    build();
-    gpu::ReturnOp::create(b);
-  }
-
-  static constexpr int64_t kThreads = 128;
-
-private:
-  /// Groups whose rows a thread asks for before it adds up any of them: else it would wait for
-  /// memory once for each.
-  static constexpr int64_t kAtOnce = 8;
-
-  /// What the offsets say of a group, none of it beyond the rows that there are.
-  struct Rows {
-    Int32 begin, end;
-  };
-  /// The end of a group, and the tiles and rows of scales until there.
-  struct Place {
-    Int32 end, tiles, scaleRows;
-  };
-
-  Type pointer() { return LLVM::LLVMPointerType::get(b.getContext(), 1); }
-  Value at(Value base, Int32 index, int64_t bytes) {
-    Type element = LLVM::LLVMArrayType::get(b.getI8Type(), bytes);
-    return LLVM::GEPOp::create(b, pointer(), element, base, ArrayRef<LLVM::GEPArg>{Value(index)});
-  }
-  void when(Value condition, llvm::function_ref<void()> body) {
-    auto branch = scf::IfOp::create(b, condition);
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(branch.thenBlock());
-    body();
-  }
-
-  Int32 offset(Int32 index);
-  Rows rowsOf(Int32 group) { return {offset(group * step), offset(group * step + 1)}; }
-  Int32 larger(Int32 x, Int32 y) { return {b, arith::MaxUIOp::create(b, x, y)}; }
-  Place advance(const Place &before, const Rows &rows);
-  Place placeBefore(Int32 group);
-  void writeRow(Int32 row, std::array<Int32, 4> words);
-  void writeGroup(Int32 group);
-  void build();
-
-  MatmulShape shape;
-  int64_t step;
-  ImplicitLocOpBuilder b;
-  Value offsets, report, table;
-};
-} // namespace
-
-/// Number `index` of the offsets, at most the rows that there are.
-Int32 TableKernel::offset(Int32 index) {
-  Value wide = LLVM::LoadOp::create(b, b.getI64Type(), at(offsets, index, 8), /*alignment=*/8);
-  wide = arith::MaxSIOp::create(b, wide, arith::ConstantIntOp::create(b, 0, 64));
-  wide = arith::MinSIOp::create(b, wide, arith::ConstantIntOp::create(b, shape.resultRows(), 64));
-  return {b, arith::TruncIOp::create(b, b.getI32Type(), wide)};
-}
-
-TableKernel::Place TableKernel::advance(const Place &before, const Rows &rows) {
-  Int32 begin = larger(before.end, rows.begin), end = larger(begin, rows.end);
-  Int32 count = end - begin;
-  return {end, before.tiles + (count + (shape.workRows() - 1)) / shape.workRows(),
-          before.scaleRows + (count + (kBlockRows - 1)) / kBlockRows * kBlockRows};
-}
-
-TableKernel::Place TableKernel::placeBefore(Int32 group) {
-  Int32 zero(b, int64_t(0)), several(b, kAtOnce), last(b, shape.groups - 1);
-  auto loop = scf::ForOp::create(b, zero, group, several, ValueRange{zero, zero, zero});
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(loop.getBody());
-  auto carried = [&](ValueRange values) -> Place {
-    return {{b, values[0]}, {b, values[1]}, {b, values[2]}};
-  };
-  Int32 first(b, loop.getInductionVar());
-  SmallVector<Rows> rows;
-  for (int64_t i = 0; i < kAtOnce; ++i)
-    rows.push_back(rowsOf(minimum(first + i, last)));
-  Place next = carried(loop.getRegionIterArgs());
-  for (int64_t i = 0; i < kAtOnce; ++i) {
-    Place before = next, after = advance(before, rows[size_t(i)]);
-    Value exists = first + i < group;
-    next = {select(exists, after.end, before.end), select(exists, after.tiles, before.tiles),
-            select(exists, after.scaleRows, before.scaleRows)};
-  }
-  scf::YieldOp::create(b, ValueRange{next.end, next.tiles, next.scaleRows});
-  return carried(loop.getResults());
-}
-
-void TableKernel::writeRow(Int32 row, std::array<Int32, 4> words) {
-  Value address = at(table, row, 16);
-  for (auto [i, word] : llvm::enumerate(words))
-    LLVM::StoreOp::create(b, word, at(address, Int32(b, int64_t(i)), 4), /*alignment=*/4);
-}
-
-void TableKernel::writeGroup(Int32 group) {
-  Place before = placeBefore(group);
-  Rows rows = rowsOf(group);
-  Place after = advance(before, rows);
-  Int32 begin = larger(before.end, rows.begin), zero(b, int64_t(0)), one(b, int64_t(1));
-  auto loop = scf::ForOp::create(b, zero, after.tiles - before.tiles, one);
-  {
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(loop.getBody());
-    Int32 tile(b, loop.getInductionVar()), first = tile * shape.workRows();
-    writeRow(before.tiles + tile, {begin + first, after.end, group, before.scaleRows + first});
-  }
-  if (shape.clearsRows)
-    writeRow(group + shape.gapPlaces(), {before.end, begin, zero, zero});
-  Value isLast =
-      arith::CmpIOp::create(b, arith::CmpIPredicate::eq, group, Int32(b, shape.groups - 1));
-  when(isLast, [&] {
-    writeRow({b, shape.tablePlaces}, {after.tiles, zero, zero, zero});
-    if (shape.clearsRows)
-      writeRow(group + (shape.gapPlaces() + 1),
-               {after.end, Int32(b, shape.resultRows()), zero, zero});
-  });
-}
-
-void TableKernel::build() {
-  Int32 block(b, NVVM::BlockIdXOp::create(b, b.getI32Type()));
-  Int32 thread(b, NVVM::ThreadIdXOp::create(b, b.getI32Type()));
-  Int32 group = block * kThreads + thread;
-  when(group < shape.groups, [&] { writeGroup(group); });
-  // A thread of a warp that has no group where these are few.
-  Int32 checker(b, kThreads - 1);
-  when(arith::CmpIOp::create(b, arith::CmpIPredicate::eq, group, checker),
-       [&] { emitGroupCheck(b, {offsets, shape.groups, step, shape.resultRows()}, report); });
-}
-
 pipe::GlobalType fp4::groupReportType(MLIRContext *context) {
   return pipe::GlobalType::get({kGroupReportWords}, IntegerType::get(context, 64));
 }
@@ -237,6 +96,21 @@ static Value allocateReport(OpBuilder &builder, BlockScaledMatmulOp op) {
   return alloc.getMemref();
 }
 
+/// Emits the kernel, of which `step` numbers of the offsets belong to a group.
+static void emitTable(gpu::GPUFuncOp kernel, const MatmulShape &shape, int64_t step) {
+  ImplicitLocOpBuilder b(kernel.getLoc(), kernel.getBody());
+  auto type = LLVM::LLVMPointerType::get(b.getContext(), 1);
+  Value pointers[3];
+  for (auto [pointer, argument] : llvm::zip_equal(pointers, kernel.getArguments()))
+    pointer = pipe::GlobalPtrOp::create(b, type, argument);
+  GroupTiles tiles{{pointers[0], shape.groups, step, shape.resultRows()},
+                   shape.workRows(),
+                   shape.tablePlaces,
+                   shape.clearsRows};
+  emitGroupTiles(b, tiles, /*report=*/pointers[1], /*table=*/pointers[2]);
+  gpu::ReturnOp::create(b);
+}
+
 /// Launches the kernel; the buffer of the table.
 static Value makeTable(RewriterBase &rewriter, BlockScaledMatmulOp op, Value offsets,
                        const MatmulShape &shape) {
@@ -245,10 +119,10 @@ static Value makeTable(RewriterBase &rewriter, BlockScaledMatmulOp op, Value off
   auto offsetsType = pipe::GlobalType::get(given.getShape(), rewriter.getI64Type());
   gpu::GPUFuncOp kernel = createItemKernel(
       rewriter, op, "groups", {offsetsType, groupReportType(op.getContext()), shape.table()},
-      TableKernel::kThreads);
-  TableKernel(kernel, shape, /*step=*/given.getRank());
+      GroupTiles::kThreads);
+  emitTable(kernel, shape, /*step=*/given.getRank());
   Value blocks = arith::ConstantIndexOp::create(
-      rewriter, loc, int64_t(llvm::divideCeil(shape.groups, TableKernel::kThreads)));
+      rewriter, loc, int64_t(llvm::divideCeil(shape.groups, GroupTiles::kThreads)));
   return launchItems(rewriter, loc, kernel, {offsets, allocateReport(rewriter, op)}, blocks);
 }
 

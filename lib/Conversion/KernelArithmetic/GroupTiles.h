@@ -1,0 +1,42 @@
+//===- GroupTiles.h - Where the tiles of groups of rows are ---------------===//
+//
+// The rows of groups that only the device knows are cut into tiles, none of which has rows of two
+// groups. A small kernel makes a table of them, by which the kernel behind it, of a product or of a
+// quantizer, needs neither a search nor a branch and skips groups without rows.
+//
+// A place of the table has four words of 32 bits: the first row of the tile, the end of its group,
+// the number of the group, and the row of the scales of the tile in the list of tiles, where each
+// group has whole blocks of 128 rows. The place behind the last one begins with the number of tiles
+// that there are.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "GroupCheck.h"
+
+namespace fp4 {
+
+struct GroupTiles {
+  GroupOffsets offsets;
+  int64_t rows;   ///< of a tile
+  int64_t places; ///< in the table for tiles: every group may end within one
+  /// The places behind that number have the first row and the end of what lies before each group,
+  /// and of what lies behind the last one.
+  bool hasGaps = false;
+
+  /// The place of the number of tiles, and the first of what lies before groups.
+  int64_t countPlace() const { return places; }
+  int64_t gapPlace() const { return places + 1; }
+
+  /// Threads of a block of the kernel, of which each has a group.
+  static constexpr int64_t kThreads = 128;
+};
+
+/// Emits the kernel, into a body of so many threads. A thread adds up what comes before its group,
+/// and writes the rows of its tiles. Offsets that decrease or exceed the rows are left in `report`.
+/// They make groups empty or shorter, so that no tile is outside of the operands and no two groups
+/// have a row in common.
+void emitGroupTiles(mlir::ImplicitLocOpBuilder &b, const GroupTiles &tiles, mlir::Value report,
+                    mlir::Value table);
+
+} // namespace fp4
