@@ -28,7 +28,7 @@ static std::string wrongRows(const GroupReport &report) {
     return fmt::format("must not decrease, but group {} begins at row {} and ends at row {}",
                        report.group, report.begin, report.end);
   if (report.end > report.limit)
-    return fmt::format("must not exceed the {} rows of lhs, but group {} begins at row {} and ends "
+    return fmt::format("must not exceed the {} rows of the matrix, but group {} begins at row {} and ends "
                        "at row {}",
                        report.limit, report.group, report.begin, report.end);
   return fmt::format("must be of groups that have no row in common, but group {} begins at row {} "
@@ -38,7 +38,7 @@ static std::string wrongRows(const GroupReport &report) {
 
 Error groupError(const std::string &what, const GroupReport &report) {
   return {ErrorKind::Usage, what + " " + wrongRows(report),
-          "no row outside of lhs was read and none of the result was written twice, but the result "
+          "no row outside of the matrix was read and none of the result was written twice, but the result "
           "is not that of these groups: mend the offsets and call again"};
 }
 

@@ -16,41 +16,41 @@
 // CHECK: fp4 right: 0
 // CHECK-NEXT: fp4 negative: 2 error: operand 'offsets' of the product at fp4.mlir:{{[0-9]+:[0-9]+}} must not be negative, but group 0 begins at row -7
 // CHECK-NEXT: fp4 decreasing: 2 error: operand 'offsets' of the product at fp4.mlir:{{[0-9]+:[0-9]+}} must not decrease, but group 1 begins at row 40 and ends at row 20
-// CHECK-NEXT: fp4 exceeding: 2 error: operand 'offsets' of the product at fp4.mlir:{{[0-9]+:[0-9]+}} must not exceed the 70 rows of lhs, but group 2 begins at row 30 and ends at row 71
-// CHECK-NEXT: fp4 large: 2 error: operand 'offsets' {{.*}} must not exceed the 70 rows of lhs, but group 0 begins at row 0 and ends at row 9223372036854775807
+// CHECK-NEXT: fp4 exceeding: 2 error: operand 'offsets' of the product at fp4.mlir:{{[0-9]+:[0-9]+}} must not exceed the 70 rows of the matrix, but group 2 begins at row 30 and ends at row 71
+// CHECK-NEXT: fp4 large: 2 error: operand 'offsets' {{.*}} must not exceed the 70 rows of the matrix, but group 0 begins at row 0 and ends at row 9223372036854775807
 // CHECK: warps right: 0
 // CHECK-NEXT: warps negative: 2 error: {{.*}}group 0 begins at row -7
 // CHECK-NEXT: warps decreasing: 2 error: {{.*}}group 1 begins at row 40 and ends at row 20
-// CHECK-NEXT: warps exceeding: 2 error: {{.*}}70 rows of lhs, but group 2 begins at row 30 and ends at row 71
+// CHECK-NEXT: warps exceeding: 2 error: {{.*}}70 rows of the matrix, but group 2 begins at row 30 and ends at row 71
 // CHECK-NEXT: warps large: 2 error: {{.*}}group 0 begins at row 0 and ends at row 9223372036854775807
 // CHECK: weights right: 0
 // CHECK-NEXT: weights negative: 2 error: {{.*}}group 0 begins at row -7
 // CHECK-NEXT: weights decreasing: 2 error: {{.*}}group 1 begins at row 40 and ends at row 20
-// CHECK-NEXT: weights exceeding: 2 error: {{.*}}70 rows of lhs, but group 2 begins at row 30 and ends at row 71
+// CHECK-NEXT: weights exceeding: 2 error: {{.*}}70 rows of the matrix, but group 2 begins at row 30 and ends at row 71
 // CHECK-NEXT: weights large: 2 error: {{.*}}group 0 begins at row 0 and ends at row 9223372036854775807
 // CHECK: lanes right: 0
 // CHECK-NEXT: lanes negative: 2 error: {{.*}}group 0 begins at row -7
 // CHECK-NEXT: lanes decreasing: 2 error: {{.*}}group 1 begins at row 40 and ends at row 20
-// CHECK-NEXT: lanes exceeding: 2 error: {{.*}}70 rows of lhs, but group 2 begins at row 30 and ends at row 71
+// CHECK-NEXT: lanes exceeding: 2 error: {{.*}}70 rows of the matrix, but group 2 begins at row 30 and ends at row 71
 // CHECK-NEXT: lanes large: 2 error: {{.*}}group 0 begins at row 0 and ends at row 9223372036854775807
 // CHECK: searched right: 0
 // CHECK-NEXT: searched negative: 2 error: {{.*}}group 0 begins at row -7
 // CHECK-NEXT: searched decreasing: 2 error: {{.*}}group 1 begins at row 40 and ends at row 20
-// CHECK-NEXT: searched exceeding: 2 error: {{.*}}70 rows of lhs, but group 2 begins at row 30 and ends at row 71
+// CHECK-NEXT: searched exceeding: 2 error: {{.*}}70 rows of the matrix, but group 2 begins at row 30 and ends at row 71
 // CHECK-NEXT: searched large: 2 error: {{.*}}group 0 begins at row 0 and ends at row 9223372036854775807
 // CHECK: many right: 0
-// CHECK-NEXT: many exceeding: 2 error: {{.*}}70 rows of lhs, but group 8 begins at row 9 and ends at row 4294967300
+// CHECK-NEXT: many exceeding: 2 error: {{.*}}70 rows of the matrix, but group 8 begins at row 9 and ends at row 4294967300
 
 // A range without rows may be anywhere.
 // CHECK: ranges right: 0
 // CHECK-NEXT: ranges overlapping: 2 error: {{.*}}no row in common, but group 1 begins at row 19 and ends at row 30, and the groups before it end at row 20
-// CHECK-NEXT: ranges exceeding: 2 error: {{.*}}70 rows of lhs, but group 1 begins at row 60 and ends at row 71
+// CHECK-NEXT: ranges exceeding: 2 error: {{.*}}70 rows of the matrix, but group 1 begins at row 60 and ends at row 71
 // CHECK: unspecified right: 0
 // CHECK-NEXT: unspecified overlapping: 2 error: {{.*}}no row in common, but group 1 begins at row 19 and ends at row 30
-// CHECK-NEXT: unspecified exceeding: 2 error: {{.*}}70 rows of lhs, but group 1 begins at row 60 and ends at row 71
+// CHECK-NEXT: unspecified exceeding: 2 error: {{.*}}70 rows of the matrix, but group 1 begins at row 60 and ends at row 71
 // CHECK: lane-ranges right: 0
 // CHECK-NEXT: lane-ranges overlapping: 2 error: {{.*}}no row in common, but group 1 begins at row 19 and ends at row 30, and the groups before it end at row 20
-// CHECK-NEXT: lane-ranges exceeding: 2 error: {{.*}}70 rows of lhs, but group 1 begins at row 60 and ends at row 71
+// CHECK-NEXT: lane-ranges exceeding: 2 error: {{.*}}70 rows of the matrix, but group 1 begins at row 60 and ends at row 71
 func.func @fp8(%a: tensor<70x128xf8E4M3FN>, %sa: tensor<70x1xf32>, %b: tensor<24x128xf8E4M3FN>, %sb: tensor<3x1xf32>,
                %o: tensor<4xi64> {fp4.name = "o"}) -> tensor<70x8xbf16> {
   %y = fp4.blockscaled_matmul %a scaled %sa, %b scaled %sb offsets %o {format = #fp4.format<fp8_block128>}

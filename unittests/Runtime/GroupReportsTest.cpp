@@ -29,7 +29,7 @@ TEST(GroupReports, AreTheErrorOfTheSessionThatWaits) {
   const Status status = session.finish();
   ASSERT_FALSE(status);
   EXPECT_EQ(status.error().kind, ErrorKind::Usage);
-  EXPECT_EQ(status.error().message, "operand 'offsets' must not exceed the 100 rows of lhs, but "
+  EXPECT_EQ(status.error().message, "operand 'offsets' must not exceed the 100 rows of the matrix, but "
                                     "group 3 begins at row 90 and ends at row 101");
   EXPECT_NE(status.error().note, "");
 }
