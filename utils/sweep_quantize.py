@@ -12,7 +12,7 @@
 A quantizing program computes the amaxes of a matrix and its codes and scales in one or both orientations. If
 the scales are row-major it also converts them back. fp4-run compares everything with lib/Numerics. Parameters
 are the target, the recipe, the element type, the outputs, the block, the transform of either orientation, the
-rounding, the layout of the scales, groups of rows and the shape. The subset has every pair of values of two
+rounding, the layout of the scales, groups of rows, also such as only the device knows, and the shape. The subset has every pair of values of two
 parameters, except pairs of a recipe with a transform, a layout or a shape, whose code is independent.
 
 Amax, Hadamard transforms and scale layouts have programs of their own. The transform on the tensor core
@@ -57,7 +57,11 @@ ROWS = [1, 16, 40, 128, 130, 320]
 COLUMNS = [16, 24, 32, 80, 128, 272, 1024]
 # Rows of stacked matrices that are quantized each by itself, instead of ROWS. "rows": each row of an
 # output has an amax of its own.
-GROUPS = {"one": [], "any": [0, 1, 127, 128, 129], "blocks": [32, 0, 160, 96], "rows": []}
+GROUPS = {"one": [], "any": [0, 1, 127, 128, 129], "blocks": [32, 0, 160, 96], "rows": [],
+          "offsets": [], "ranges": []}
+# Rows of groups that only the device knows, of so many.
+OFFSETS = {"offsets": [2, 2, 131, 132, 290], "ranges": [[0, 129], [5, 5], [140, 150], [150, 290]]}
+OFFSET_ROWS = 300
 PARAMETERS = [TARGET, RECIPE, ELEMENT, OUTPUTS, BLOCK, TRANSFORM, ROUNDING, LAYOUT, list(GROUPS),
               ROWS, COLUMNS]
 NO_KERNEL = ["has no kernel", "has a kernel for", "has kernels for", "on the tensor core must"]
@@ -71,7 +75,8 @@ class Case:
         (self.target, self.recipe, self.element, self.outputs, self.block, transform,
          self.rounding, self.layout, groups, self.rows, self.columns) = case
         self.groups, self.per_row = GROUPS[groups], groups == "rows"
-        self.rows = sum(self.groups) or self.rows
+        self.offsets = OFFSETS.get(groups, [])
+        self.rows = OFFSET_ROWS if self.offsets else sum(self.groups) or self.rows
         recipe = RECIPES[self.recipe.split(",")[0]]
         self.format, self.has_tensor_scale = recipe.format, recipe.has_tensor_scale
         self.nearest_only = recipe.rounds_to_nearest_only
@@ -87,7 +92,7 @@ class Case:
         self.tiled = [self.layout != "linear", self.layout == "tiled"]
         # Rows may be dynamic, but not of groups or for the transform on the tensor core.
         self.tcgen05 = self.arithmetic and self.target == "sm_100a"
-        dynamic = self.columns % 3 and not self.tcgen05 and not self.groups
+        dynamic = self.columns % 3 and not self.tcgen05 and not self.groups and not self.offsets
         self.m = "?" if dynamic else str(self.rows)
 
     def axis(self, side):
@@ -118,6 +123,9 @@ class Case:
         if self.groups and (1 in self.sides or self.block == "square") and any(
                 rows % step for rows in self.groups):
             return False
+        if self.offsets and (1 in self.sides or self.block == "square" or any(self.sizes)
+                             or self.rounding == "transformer_engine"):
+            return False
         if self.arithmetic and (not self.nvfp4 or self.tcgen05 and self.outputs == "both"
                                 and self.rounding == "transformer_engine"):
             return False
@@ -133,7 +141,18 @@ class Case:
                       for group in self.groups]
             rows, blocks = 128 * sum((r + 127) // 128 * ((c + 4 * block - 1) // (4 * block))
                                      for r, c in shapes), 4
+        if self.offsets and self.tiled[side]:  # a list with room for any groups
+            rows = 128 * (self.rows // 128 + self.num_groups()) * ((blocks + 3) // 4)
+            blocks = 4
         return f"tensor<{rows}x{blocks}x{element}{encoding}>"
+
+    def num_groups(self):
+        is_list = self.offsets and not isinstance(self.offsets[0], list)
+        return len(self.groups or self.offsets) - (1 if is_list else 0)
+
+    def offsets_type(self):
+        sizes = f"{len(self.offsets)}x2" if isinstance(self.offsets[0], list) else len(self.offsets)
+        return f"tensor<{sizes}xi64>"
 
     def data_type(self, side):
         rows, columns = (self.columns, self.m) if side else (self.m, self.columns)
@@ -145,7 +164,7 @@ class Case:
     def amax_type(self, side):
         if self.per_row:
             return f"tensor<{self.columns if side else self.m}xf32>"
-        return f"tensor<{len(self.groups)}xf32>" if self.groups else "tensor<f32>"
+        return f"tensor<{self.num_groups()}xf32>" if self.groups or self.offsets else "tensor<f32>"
 
     def group_attribute(self):
         if self.per_row:
@@ -156,6 +175,8 @@ class Case:
         """Lines that define %a<side>."""
         x, amax = self.input_type(), self.amax_type(side)
         attributes = ["per_column"] if self.per_row and side else self.group_attribute()
+        if self.offsets:
+            return [f"  %a{side} = fp4.amax %x offsets %o : {x}, {self.offsets_type()} -> {amax}"]
         if not self.sizes[side]:
             return [f"  %a{side} = fp4.amax %x {{{', '.join(attributes)}}} : {x} -> {amax}"]
         attributes += [f"size = {self.sizes[side]} : i64", f"dimension = {1 - side} : i64"]
@@ -181,6 +202,8 @@ class Case:
         x = self.input_type()
         arguments, operands, types, lines = [f"%x: {x}{self.strided}"], "%x", [x], []
         results = []
+        if self.offsets:
+            lines.append(f"  %o = arith.constant dense<{self.offsets}> : {self.offsets_type()}")
         if self.has_tensor_scale:
             distinct = self.sides if any(self.sizes) or self.per_row else self.sides[:1]
             for word, side in zip(("amax", "columnwise_amax"), distinct):
@@ -192,13 +215,16 @@ class Case:
             arguments.append("%rng: tensor<2xi64>")
             operands += " rng %rng"
             types.append("tensor<2xi64>")
+        if self.offsets:
+            operands += " offsets %o"
+            types.append(self.offsets_type())
         outputs = [pair for side in self.sides for pair in ((f"%q{side}", self.data_type(side)),
                                                             (f"%s{side}", self.scales_type(side)))]
         lines += [f"  {', '.join(name for name, _ in outputs)} = fp4.quantize {operands}",
                   f"    {{{self.attributes()}}}",
                   f"    : ({', '.join(types)}) -> ({', '.join(kind for _, kind in outputs)})"]
         results += outputs
-        if self.sides[0] == 0 and not self.tiled[0] and not self.groups:
+        if self.sides[0] == 0 and not self.tiled[0] and not self.groups and not self.offsets:
             amax = " amax %a0" if self.has_tensor_scale else ""
             more = f", {self.amax_type(0)}" if self.has_tensor_scale else ""
             rows = ", per_row" if self.per_row else ""
@@ -218,10 +244,11 @@ def wanted(i, j):
 
 def cross_product():
     """Every recipe and kernel; layouts, groups and shapes of whole and of broken tiles in turn."""
-    shapes = [("one", 320, 272), ("one", 128, 128), ("blocks", 0, 416), ("any", 0, 80)]
+    shapes = [("one", 320, 272), ("one", 128, 128), ("blocks", 0, 416), ("any", 0, 80),
+              ("offsets", 0, 80), ("ranges", 0, 416)]
     rest = itertools.cycle(itertools.product(LAYOUT, shapes))
     for kernel in itertools.product(*PARAMETERS[:7]):
-        for layout, shape in itertools.islice(rest, 12):
+        for layout, shape in itertools.islice(rest, len(LAYOUT) * len(shapes)):
             if Case(case := (*kernel, layout, *shape)).valid():
                 yield case
                 break
@@ -247,6 +274,11 @@ def amaxes():
                         f"  %b = fp4.amax %x {{{nan}, per_row}} : {x} -> {per_row}",
                         f"  %c = fp4.amax %x {{{nan}, per_column}} : {x} -> {per_column}"],
                        [("%a", "tensor<f32>"), ("%b", per_row), ("%c", per_column)])
+        x = f"tensor<300x{columns}x{element}>"
+        yield function(f"groups_{element}_{policy}_{columns}", f"%x: {x}",
+                       ["  %o = arith.constant dense<[0, 0, 7, 200, 299]> : tensor<5xi64>",
+                        f"  %a = fp4.amax %x offsets %o {{{nan}}} : {x}, tensor<5xi64>"
+                        " -> tensor<4xf32>"], [("%a", "tensor<4xf32>")])
 
 
 def transforms():
@@ -270,6 +302,13 @@ def layouts():
                        [f"  %0 = fp4.swizzle_scales %s : {linear} -> {tiled}",
                         f"  %1 = fp4.unswizzle_scales %t : {tiled} -> {linear}"],
                        [("%0", tiled), ("%1", linear)])
+        tiles = 128 * (rows // 128 + 2) * ((blocks + 3) // 4)
+        listed = f"tensor<{tiles}x4x{element}, #fp4.scale_layout<tiled_128x4>>"
+        yield function(f"groups_{element}_{rows}", f"%s: {linear}",
+                       [f"  %o = arith.constant dense<[0, {rows // 3}, {rows}]> : tensor<3xi64>",
+                        f"  %0 = fp4.swizzle_scales %s offsets %o : {linear}, tensor<3xi64>"
+                        f" -> {listed}"],
+                       [("%0", listed)])
 
 
 def others():

@@ -96,11 +96,12 @@ void makePlain(BlockScaledMatmulOp op) {
     Format format = formatOf(op.getQuantizeRecipe()->getDecisions().format);
     auto quantized = QuantizeOp::create(
         b, op.getLoc(), op.getQuantized().getTypes(), elements, op.getQuantizeAmax(),
-        /*columnwise_amax=*/Value(), /*rng=*/Value(), format, *op.getQuantizeRecipe(),
+        /*columnwise_amax=*/Value(), /*rng=*/Value(), /*offsets=*/Value(), format,
+        *op.getQuantizeRecipe(),
         Rounding::NearestEven, op.getQuantizeOutputs().value_or(Outputs::Rowwise),
         /*block=*/DenseI64ArrayAttr(), /*hadamard=*/HadamardAttr(),
         /*columnwise_hadamard=*/HadamardAttr(), Philox::Element, /*groups=*/DenseI64ArrayAttr(),
-        /*per_row=*/false);
+        /*per_row=*/false, /*unspecified_rows=*/false);
     op.getQuantized().replaceAllUsesWith(quantized.getResults());
   }
   if (Value amax = op.getAmax())

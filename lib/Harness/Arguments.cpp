@@ -114,6 +114,7 @@ private:
   Status checkMemory() const;
   bool isFactor(size_t index) const;
   uint64_t blocksOfTiles(size_t index, const std::map<std::string, Type> &types) const;
+  std::optional<int64_t> rowsOfGroups(size_t index, const std::map<std::string, Type> &types) const;
   Status generate();
 
   const Function &function_;
@@ -309,12 +310,28 @@ uint64_t Binder::blocksOfTiles(size_t index, const std::map<std::string, Type> &
   return 0;
 }
 
+/// The rows that argument `index` shares out among groups; nothing where it is something else.
+std::optional<int64_t> Binder::rowsOfGroups(size_t index,
+                                            const std::map<std::string, Type> &types) const {
+  const std::string name = "a" + std::to_string(index);
+  for (const ProgramOp &op : function_.program)
+    if (auto input = types.find(op.operands.empty() ? "" : op.operands[0]);
+        offsetsOf(op) == name && input != types.end() && !input->second.shape.empty())
+      return input->second.shape[0];
+  return std::nullopt;
+}
+
 Status Binder::generate() {
   // Sizes that contradict each other are for the call to tell.
   const auto types = valueTypes(function_.program, types_).value_or(std::map<std::string, Type>());
   for (size_t i = 0; i < values_.size(); ++i) {
     if (values_[i])
       continue;
+    if (auto rows = rowsOfGroups(i, types)) {
+      values_[i] = makeOffsets(types_[i], *rows, options_.seed, unsigned(i));
+      bound_.sources[i] = fmt::format("groups of {} rows, seed {}", *rows, options_.seed);
+      continue;
+    }
     FP4_ASSIGN(auto tensor,
                makeInput(types_[i], options_.distribution, options_.seed, unsigned(i), isFactor(i)));
     if (uint64_t blocks = blocksOfTiles(i, types))

@@ -30,6 +30,11 @@ constexpr float kMagnitudes[8] = {0, 0.5f, 1, 1.5f, 2, 3, 4, 6};
 /// Element i of a row-major tensor whose rows have `columns` elements.
 using Generator = std::function<float(uint64_t i)>;
 
+/// The numbers of argument `index`.
+Random streamOf(uint64_t seed, unsigned index) {
+  return Random(seed * 0x2545f4914f6cdd1d + index);
+}
+
 /// One element of each block of 16 is +-6 (hence of each block of 32 too), so that the block scale
 /// is 6/6 times the tensor's and every code stands for its own value.
 Generator exactValues(Random &random, uint64_t columns) {
@@ -214,12 +219,22 @@ void clearTilePadding(Tensor &tensor, uint64_t blocks) {
       bytes[i] = 0;
 }
 
+Tensor makeOffsets(const Type &type, int64_t rows, uint64_t seed, unsigned index) {
+  Random random = streamOf(seed, index);
+  Tensor tensor(type);
+  const std::span<int64_t> offsets = tensor.as<int64_t>();
+  for (int64_t &offset : offsets)
+    offset = int64_t(random.below(uint32_t(rows) + 1));
+  std::ranges::sort(offsets);
+  return tensor;
+}
+
 Expected<Tensor> makeInput(const Type &type, std::string_view distribution, uint64_t seed,
                            unsigned index, bool isFactor) {
   if (std::find(kDistributions.begin(), kDistributions.end(), distribution) == kDistributions.end())
     return makeError(ErrorKind::Usage, fmt::format("unknown distribution '{}'", distribution),
                      fmt::format("choose one of {}", fmt::join(kDistributions, ", ")));
-  Random random(seed * 0x2545f4914f6cdd1d + index);
+  Random random = streamOf(seed, index);
   Tensor tensor(type);
   if (isFactor && isFloat8(type.element)) {
     fillFloat8(tensor, floatGenerator(distribution, random, type, seed + index));

@@ -55,6 +55,8 @@ struct RowRange {
 /// The groups of attribute "groups", "130,0,62", of which `rows` is the sum; one of all `rows` where
 /// it is absent.
 Expected<std::vector<RowRange>> groupsOf(const Step &step, uint64_t rows);
+/// Those between `offsets`, numbers of the device, of `rows` rows.
+Expected<std::vector<RowRange>> groupsBetween(const Tensor &offsets, uint64_t rows);
 /// What no group has of a matrix of `rows` rows and `bytes` bytes.
 std::vector<ByteRange> bytesOfNoGroup(std::span<const RowRange> groups, uint64_t rows,
                                       uint64_t bytes);

@@ -149,9 +149,17 @@ Status checkRows(const ProgramOp &op, std::span<const Type> operands) {
 } // namespace
 
 bool isGroupedProduct(const ProgramOp &op) {
-  constexpr size_t offsets = 6;
   return op.op == "fp4.blockscaled_matmul" &&
-         (op.attributes.contains("groups") || hasOperand(op, offsets));
+         (op.attributes.contains("groups") || !offsetsOf(op).empty());
+}
+
+std::string offsetsOf(const ProgramOp &op) {
+  if (op.op == "fp4.blockscaled_matmul" && op.attributes.contains("operand_segments"))
+    return operandAt(op, 6);
+  if (op.op == "fp4.quantize" && op.attributes.contains("operand_segments"))
+    return operandAt(op, 4);
+  bool isOptional = op.op == "fp4.amax" || op.op == "fp4.swizzle_scales";
+  return isOptional && op.operands.size() > 1 ? op.operands[1] : "";
 }
 
 bool hasLhsScales(const ProgramOp &op) {

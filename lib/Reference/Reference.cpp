@@ -34,7 +34,7 @@ const std::map<std::string, Entry> &entries() {
       {"fp4.quantize",
        {runQuantize,
         {"format", "recipe", "rounding", "outputs", "block", "hadamard", "columnwise_hadamard",
-         "philox", "groups", "per_row"}}},
+         "philox", "groups", "per_row", "unspecified_rows"}}},
       {"fp4.dequantize", {runDequantize, {"format", "recipe", "per_row"}}},
       {"fp4.swizzle_scales", {runSwizzle}},
       {"fp4.unswizzle_scales", {runUnswizzle}},
@@ -79,6 +79,15 @@ private:
   std::map<std::string, ReferenceValue> values_;
 };
 
+/// `op` reads the groups that `value`, an operand of it, has, and no other row.
+static bool readsSameGroups(const ProgramOp &op, const std::string &name,
+                            const ReferenceValue &value) {
+  constexpr size_t first = 0, lhsScales = 1;
+  return !value.offsets.empty() && offsetsOf(op) == value.offsets &&
+         (operandAt(op, first) == name ||
+          (isGroupedProduct(op) && operandAt(op, lhsScales) == name));
+}
+
 Status Interpreter::run(const ProgramOp &op) {
   auto entry = entries().find(op.op);
   if (entry == entries().end())
@@ -91,7 +100,7 @@ Status Interpreter::run(const ProgramOp &op) {
     if (it == values_.end())
       return badProgram(op, fmt::format("uses '{}', which is not defined", name));
     if (!it->second.unspecified.empty() && entry->second.run != runReshape &&
-        entry->second.run != runElementwise)
+        entry->second.run != runElementwise && !readsSameGroups(op, name, it->second))
       return makeError(
           ErrorKind::Usage,
           fmt::format("operation '{}' uses rows that 'unspecified_rows' leaves as they "
@@ -111,8 +120,11 @@ Status Interpreter::run(const ProgramOp &op) {
   }
   if (entry->second.run == runElementwise)
     FP4_TRY(passUnspecified(step));
-  for (size_t i = 0; i < op.results.size(); ++i)
+  for (size_t i = 0; i < op.results.size(); ++i) {
+    if (!step.results[i].unspecified.empty() && step.results[i].offsets.empty())
+      step.results[i].offsets = offsetsOf(op);
     values_[op.results[i]] = std::move(step.results[i]);
+  }
   return {};
 }
 
@@ -132,12 +144,15 @@ Status Interpreter::passUnspecified(Step &step) const {
                        "leave the attribute out, or run it with --no-verify");
     const uint64_t rows = std::max<uint64_t>(1, uint64_t(shape[0]));
     const uint64_t pitch = from.value.bytes.size() / rows;
-    for (ReferenceValue &result : step.results)
+    const bool isFirst = step.results[0].unspecified.empty();
+    for (ReferenceValue &result : step.results) {
+      result.offsets = isFirst || result.offsets == from.offsets ? from.offsets : "";
       for (const ByteRange &range : from.unspecified) {
         const uint64_t ofResult = result.value.bytes.size() / rows;
         result.unspecified.push_back(
             {range.begin / pitch * ofResult, range.size / pitch * ofResult});
       }
+    }
   }
   for (ReferenceValue &result : step.results)
     clearUnspecified(result.value, result.unspecified);

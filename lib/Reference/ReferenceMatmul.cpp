@@ -48,7 +48,25 @@ static Status runConversion(Step &step, decltype(&numerics::swizzleScales) conve
   return step.define(0, scales);
 }
 
-Status runSwizzle(Step &step) { return runConversion(step, numerics::swizzleScales); }
+/// The list of tiles of groups that only the device knows.
+static Status swizzleGroups(Step &step, const Tensor &offsets) {
+  FP4_ASSIGN(auto shape, step.matrix(0));
+  FP4_ASSIGN(auto groups, groupsBetween(offsets, shape.first));
+  std::vector<uint8_t> tiles;
+  for (const RowRange &group : groups) {
+    const auto rows = bytesOf(*step.operands[0])
+                          .subspan(group.begin * shape.second, group.rows * shape.second);
+    FP4_ASSIGN(auto part, numerics::swizzleScales(rows, group.rows, shape.second));
+    tiles.insert(tiles.end(), part.begin(), part.end());
+  }
+  tiles.resize(step.types[0].bufferBytes()); // those that are not used are zero
+  return step.define(0, tiles);
+}
+
+Status runSwizzle(Step &step) {
+  return step.operands.size() > 1 ? swizzleGroups(step, *step.operands[1])
+                                  : runConversion(step, numerics::swizzleScales);
+}
 Status runUnswizzle(Step &step) { return runConversion(step, numerics::unswizzleScales); }
 
 Status runPrepack(Step &step) {
@@ -161,22 +179,6 @@ std::vector<uint8_t> scaleLines(const ProductStep &product, const Tensor &scales
   const uint64_t pitch = (product.common.depth + block - 1) / block * sizeof(float);
   const std::span<const uint8_t> lines = bytesOf(scales).subspan(first * pitch, count * pitch);
   return {lines.begin(), lines.end()};
-}
-
-/// The rows between offsets, of `rows`.
-Expected<std::vector<RowRange>> groupsBetween(const Tensor &offsets, uint64_t rows) {
-  const std::span<const int64_t> values = offsets.as<int64_t>();
-  const size_t step = offsets.type.shape.size(); // 2 where each group has its own begin and end
-  if (auto wrong = findWrongGroup(values, step, int64_t(rows)))
-    return tl::unexpected<Error>(groupError("operand 'offsets'", *wrong));
-  std::vector<RowRange> groups;
-  uint64_t end = 0;
-  for (size_t i = 0; i + 1 < values.size(); i += step) {
-    const uint64_t begin = std::max(end, uint64_t(values[i])); // no rows may be anywhere
-    end = std::max(end, uint64_t(values[i + 1]));
-    groups.push_back({begin, end - begin});
-  }
-  return groups;
 }
 
 Expected<ProductOperands> operandsOf(const Step &step, WhichProduct which) {

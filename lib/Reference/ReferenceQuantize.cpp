@@ -5,7 +5,9 @@
 #include "fp4/Numerics/Hadamard.h"
 #include "fp4/Numerics/Quantize.h"
 #include "fp4/Numerics/QuantizeMatrix.h"
+#include "fp4/Support/GroupRows.h"
 
+#include <algorithm>
 #include <charconv>
 #include <fmt/format.h>
 
@@ -94,6 +96,21 @@ Expected<std::vector<RowRange>> groupsOf(const Step &step, uint64_t rows) {
   return groups;
 }
 
+Expected<std::vector<RowRange>> groupsBetween(const Tensor &offsets, uint64_t rows) {
+  const std::span<const int64_t> values = offsets.as<int64_t>();
+  const size_t step = offsets.type.shape.size(); // 2 where each group has its own begin and end
+  if (auto wrong = findWrongGroup(values, step, int64_t(rows)))
+    return tl::unexpected<Error>(groupError("operand 'offsets'", *wrong));
+  std::vector<RowRange> groups;
+  uint64_t end = 0;
+  for (size_t i = 0; i + 1 < values.size(); i += step) {
+    const uint64_t begin = std::max(end, uint64_t(values[i])); // no rows may be anywhere
+    end = std::max(end, uint64_t(values[i + 1]));
+    groups.push_back({begin, end - begin});
+  }
+  return groups;
+}
+
 namespace {
 
 std::vector<float> rowAmaxes(std::span<const float> values, size_t columns,
@@ -116,11 +133,13 @@ Status runAmax(Step &step) {
   if (step.op.attributes.contains("per_column"))
     return step.defineFloats(0, rowAmaxes(numerics::transposed(values, shape.first, shape.second),
                                           shape.first, policy));
-  if (!step.op.attributes.contains("groups")) {
+  const bool hasOffsets = step.operands.size() > 1;
+  if (!hasOffsets && !step.op.attributes.contains("groups")) {
     const float amax = numerics::amax(values, policy);
     return step.defineFloats(0, {&amax, 1});
   }
-  FP4_ASSIGN(auto groups, groupsOf(step, shape.first));
+  FP4_ASSIGN(auto groups, hasOffsets ? groupsBetween(*step.operands[1], shape.first)
+                                     : groupsOf(step, shape.first));
   std::vector<float> amaxes;
   for (auto [begin, rows] : groups)
     amaxes.push_back(numerics::amax(
@@ -178,7 +197,7 @@ Expected<numerics::Recipe> recipeOf(const Step &step, const char *otherwise = nu
 }
 
 /// The operands of fp4.quantize, in the order of its definition.
-enum QuantizeOperand { kInput, kAmax, kColumnwiseAmax, kRng };
+enum QuantizeOperand { kInput, kAmax, kColumnwiseAmax, kRng, kOffsets };
 
 /// The numbers of an amax operand: one, one per group, or none.
 Expected<std::vector<float>> amaxOperand(const Step &step, QuantizeOperand which) {
@@ -212,9 +231,10 @@ Expected<numerics::QuantizeOptions> quantizeOptions(const Step &step) {
   FP4_ASSIGN(auto stochastic, rounding(step));
   FP4_ASSIGN(auto hadamard, hadamardOfSide(step, "hadamard"));
   FP4_ASSIGN(auto columnwiseHadamard, hadamardOfSide(step, "columnwise_hadamard"));
+  const bool isGrouped = step.op.attributes.contains("groups") || !offsetsOf(step.op).empty();
   const auto side = [&](const auto &transform, const std::vector<float> &amaxes) {
     numerics::SideOptions options{.hadamard = transform, .stochastic = stochastic};
-    if (step.op.attributes.contains("groups"))
+    if (isGrouped)
       options.groupAmax = amaxes;
     else if (step.op.attributes.contains("per_row"))
       options.rowAmax = amaxes;
@@ -288,6 +308,58 @@ Status runGroups(Step &step, const numerics::Recipe &recipe,
   return {};
 }
 
+/// Rows that follow each other: those of each group, and before each and behind the last one what
+/// no group has.
+std::vector<uint64_t> rowsWithGaps(const std::vector<RowRange> &groups, uint64_t rows) {
+  std::vector<uint64_t> counts;
+  uint64_t end = 0;
+  for (const RowRange &group : groups) {
+    counts.push_back(group.begin - end);
+    counts.push_back(group.rows);
+    end = group.begin + group.rows;
+  }
+  counts.push_back(rows - end);
+  return counts;
+}
+
+/// Groups that only the device knows. Rows of no group are quantized with the others, because random
+/// numbers belong to the place of an element in the whole, and then left out.
+Status runOffsets(Step &step, const numerics::Recipe &recipe, numerics::QuantizeOptions options,
+                  const Tensor &offsets) {
+  FP4_ASSIGN(auto shape, step.matrix(0));
+  FP4_ASSIGN(auto groups, groupsBetween(offsets, shape.first));
+  std::vector<float> amaxes;
+  for (float amax : options.rowwise->groupAmax)
+    amaxes.insert(amaxes.end(), {1.f, amax});
+  if (!amaxes.empty())
+    amaxes.push_back(1.f);
+  options.rowwise->groupAmax = std::move(amaxes);
+  const std::vector<uint64_t> counts = rowsWithGaps(groups, shape.first);
+  FP4_ASSIGN(auto parts, numerics::quantizeGroups(recipe, floats(*step.operands[0]), counts,
+                                                  shape.second, options));
+  const bool isTiled = step.types[1].layout == Layout::Tiled128x4;
+  std::vector<uint8_t> data(step.types[0].bufferBytes()), scales(step.types[1].bufferBytes());
+  uint64_t used = 0; // bytes of the list of tiles
+  for (size_t group = 0; group < groups.size(); ++group) {
+    const numerics::QuantizedSide &side = *parts[2 * group + 1].rowwise;
+    FP4_ASSIGN(auto laidOut, numerics::layOutScales(side.scales, side.rows, side.blocks,
+                                                    isTiled ? numerics::ScaleLayout::Tiled128x4
+                                                            : numerics::ScaleLayout::Linear));
+    const uint64_t begin = groups[group].begin;
+    std::ranges::copy(side.data, data.begin() + int64_t(begin * side.rowBytes()));
+    std::ranges::copy(laidOut, scales.begin() + int64_t(isTiled ? used : begin * side.blocks));
+    used += laidOut.size();
+  }
+  FP4_TRY(step.define(0, data));
+  FP4_TRY(step.define(1, scales));
+  if (!step.op.attributes.contains("unspecified_rows"))
+    return {};
+  step.results[0].unspecified = bytesOfNoGroup(groups, shape.first, data.size());
+  if (!isTiled)
+    step.results[1].unspecified = bytesOfNoGroup(groups, shape.first, scales.size());
+  return {};
+}
+
 /// Data and scales of one output as results `first` and `first` + 1.
 Status defineSide(Step &step, size_t first, const numerics::QuantizedSide &side) {
   FP4_TRY(step.define(first, side.data));
@@ -309,6 +381,10 @@ Status runQuantize(Step &step) {
                       step.attributeOr("block", "") == fmt::format("1,{}", shape.second);
   if (step.op.attributes.contains("groups"))
     return runGroups(step, recipe, options);
+  if (!offsetsOf(step.op).empty()) {
+    FP4_ASSIGN(auto offsets, step.optional(kOffsets));
+    return runOffsets(step, recipe, std::move(options), *offsets);
+  }
   FP4_ASSIGN(auto pair, numerics::quantizeMatrix(recipe, floats(*step.operands[0]), shape.first,
                                                  shape.second, options));
   size_t next = 0;

@@ -136,6 +136,17 @@ TEST(Inputs, GeneratorStatesAreTheSeedAndTheArgument) {
   EXPECT_THAT(tensor.as<uint64_t>(), testing::ElementsAre(42, 3));
 }
 
+TEST(Inputs, OffsetsAscendAndStayAmongTheRows) {
+  for (const std::vector<int64_t> &shape : {std::vector<int64_t>{9}, {4, 2}}) {
+    const Tensor tensor = makeOffsets({shape, ElementType::I64, Layout::Linear}, 70, 3, 1);
+    const std::span<const int64_t> offsets = tensor.as<int64_t>();
+    EXPECT_TRUE(std::ranges::is_sorted(offsets));
+    EXPECT_GE(offsets.front(), 0);
+    EXPECT_LE(offsets.back(), 70);
+    EXPECT_LT(offsets.front(), offsets.back());
+  }
+}
+
 TEST(Inputs, TiledScalePaddingIsZero) {
   Tensor tensor = input({{1, 1}, ElementType::F8E4M3FN, Layout::Tiled128x4}, "ones");
   ASSERT_EQ(tensor.bytes.size(), 512u);

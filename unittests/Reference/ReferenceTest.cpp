@@ -302,6 +302,47 @@ TEST(Family, GroupsAreQuantizedByThemselves) {
   }
 }
 
+/// Rows that only the device knows, as a tensor.
+Tensor offsetsOf(std::vector<int64_t> shape, std::vector<int64_t> rows) {
+  Tensor tensor({std::move(shape), ElementType::I64, Layout::Linear});
+  std::ranges::copy(rows, tensor.as<int64_t>().begin());
+  return tensor;
+}
+
+/// The groups between offsets are those of attribute 'groups', but for rows of no group, which are
+/// zero, and for the tiles that no group uses.
+TEST(Family, OffsetsAreGroupsThatTheDeviceKnows) {
+  const Type perGroup{{3}, ElementType::F32, Layout::Linear};
+  const Tensor rows = offsetsOf({3, 2}, {0, 32, 0, 0, 32, 48});
+  OneOp known("fp4.amax", {perGroup}, {{"groups", "32,0,16"}}), amax("fp4.amax", {perGroup});
+  const Tensor amaxes = known.run()[0].value;
+  EXPECT_EQ(amax.operand(rows).run()[0].value.bytes, amaxes.bytes);
+  const auto quantize = [&](int64_t tiles, const char *groups, const char *segments) {
+    auto attributes = nvfp4("vllm", {{"operand_segments", segments}});
+    if (groups)
+      attributes["groups"] = groups;
+    OneOp op("fp4.quantize",
+             {codes(kRows, kColumns), scales(128 * tiles, 4, Layout::Tiled128x4)}, attributes);
+    op.operand(amaxes);
+    return op;
+  };
+  const auto expected = quantize(4, "32,0,16", "1,1,0,0,0").run();
+  const auto got = quantize(6, nullptr, "1,1,0,0,1").operand(rows).run();
+  EXPECT_EQ(bytes(got[0]), bytes(expected[0]));
+  std::vector<uint8_t> tiles = bytes(expected[1]);
+  tiles.resize(6 * 512);
+  EXPECT_THAT(bytes(got[1]), ElementsAreArray(tiles));
+
+  const auto some = quantize(6, nullptr, "1,1,0,0,1").operand(offsetsOf({4}, {2, 32, 32, 46})).run();
+  const std::vector<uint8_t> part = bytes(some[0]);
+  EXPECT_TRUE(std::all_of(part.begin(), part.begin() + 2 * kColumns / 2, [](int x) { return !x; }));
+  EXPECT_TRUE(std::all_of(part.end() - 2 * kColumns / 2, part.end(), [](int x) { return !x; }));
+  EXPECT_TRUE(std::equal(part.begin() + kColumns, part.end() - kColumns,
+                         bytes(expected[0]).begin() + kColumns));
+  EXPECT_EQ(quantize(6, nullptr, "1,1,0,0,1").operand(offsetsOf({4}, {0, 32, 20, 48})).error(),
+            "operand 'offsets' must not decrease, but group 1 begins at row 32 and ends at row 20");
+}
+
 //===--- Shards ----------------------------------------------------------===//
 
 /// Quantizing shards with one amax and gathering them is quantizing the whole.

@@ -34,6 +34,10 @@ bool hasLhsScales(const ProgramOp &op);
 /// A product of groups, whose tiled scales are lists of tiles.
 bool isGroupedProduct(const ProgramOp &op);
 
+/// The operand of `op` that says the rows of its groups where only the device knows them; empty where
+/// it has none.
+std::string offsetsOf(const ProgramOp &op);
+
 /// Of an elementwise operation ("linalg.generic"): which dimensions of the result index each
 /// operand, from its attribute "dimensions", such as "0,1 x,1 -". For x, a dimension of size 1 that
 /// is the same for all, a number that no dimension has.

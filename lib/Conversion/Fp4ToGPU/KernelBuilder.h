@@ -51,6 +51,10 @@ public:
   /// how many threads and resident blocks it has.
   KernelBuilder(mlir::Operation *op, llvm::StringRef kind, const LoweringContext &context);
 
+  /// The launch neither leads nor follows another one (fp4-overlap-launches): the kernel is one that
+  /// `op` needs beside its own.
+  void standAlone() { overlap = {}; }
+
   /// Threads of a block.
   int64_t numThreads() const { return *plan.threads; }
   /// Blocks that a reduction launches for each multiprocessor at most.

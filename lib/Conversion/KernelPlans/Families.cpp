@@ -27,7 +27,7 @@ static constexpr int64_t kMaxTileExtent = 1 << 16;
 static Families familiesOfQuantize(QuantizeOp op) {
   if (transformsOnTensorCore(op))
     return {TileTransform, TileQuantize};
-  if (op.hasColumnwise() || op.hasSquareBlocks() || op.getGroups())
+  if (op.hasColumnwise() || op.hasSquareBlocks() || op.isGrouped())
     return {TileQuantize};
   return {StreamBlocks, TileQuantize};
 }

@@ -45,15 +45,15 @@ static void splitOrientations(QuantizeOp op) {
   OpBuilder b(op);
   auto rowwise = QuantizeOp::create(
       b, op.getLoc(), TypeRange{op.getData().getType(), op.getScales().getType()}, op.getInput(),
-      op.getAmax(), Value(), op.getRng(), op.getFormat(), op.getRecipe(), op.getRounding(),
-      Outputs::Rowwise, op.getBlockAttr(), op.getHadamardAttr(), HadamardAttr(), op.getPhilox(),
-      op.getGroupsAttr(), op.getPerRow());
+      op.getAmax(), Value(), op.getRng(), /*offsets=*/Value(), op.getFormat(), op.getRecipe(),
+      op.getRounding(), Outputs::Rowwise, op.getBlockAttr(), op.getHadamardAttr(), HadamardAttr(),
+      op.getPhilox(), op.getGroupsAttr(), op.getPerRow(), /*unspecified_rows=*/false);
   auto columnwise = QuantizeOp::create(
       b, op.getLoc(), op.getTransposed().getTypes(), op.getInput(),
       op.getColumnwiseAmax() ? op.getColumnwiseAmax() : op.getAmax(), Value(), op.getRng(),
-      op.getFormat(), op.getRecipe(), op.getRounding(), Outputs::Columnwise, op.getBlockAttr(),
-      HadamardAttr(), op.getColumnwiseHadamardAttr(), op.getPhilox(), op.getGroupsAttr(),
-      op.getPerRow());
+      /*offsets=*/Value(), op.getFormat(), op.getRecipe(), op.getRounding(), Outputs::Columnwise,
+      op.getBlockAttr(), HadamardAttr(), op.getColumnwiseHadamardAttr(), op.getPhilox(),
+      op.getGroupsAttr(), op.getPerRow(), /*unspecified_rows=*/false);
   if (auto plan = op->getAttrOfType<PlanAttr>(Fp4Dialect::kPlanAttr)) {
     bool isTransform = plan.getFamily() == KernelFamily::TileTransform;
     (isTransform ? columnwise : rowwise)->setAttr(Fp4Dialect::kPlanAttr, plan);

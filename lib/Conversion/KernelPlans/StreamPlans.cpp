@@ -56,8 +56,8 @@ static bool isReadBefore(Value value, Operation *op) {
 
 AmaxOp fp4::amaxOfKernel(QuantizeOp quantize) {
   auto amax = quantize.getAmax() ? quantize.getAmax().getDefiningOp<AmaxOp>() : AmaxOp();
-  if (!amax || amax.getInput() != quantize.getInput() || amax.getGroups() || amax.hasLines() ||
-      quantize.getHadamard() || quantize.getGroups() || quantize.hasF32Scales())
+  if (!amax || amax.getInput() != quantize.getInput() || amax.isGrouped() || amax.hasLines() ||
+      quantize.getHadamard() || quantize.isGrouped() || quantize.hasF32Scales())
     return {};
   bool isFirst =
       amax->getBlock() == quantize->getBlock() && !isReadBefore(amax.getAmax(), quantize);

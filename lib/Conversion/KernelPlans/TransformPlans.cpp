@@ -37,7 +37,7 @@ static LogicalResult requireForm(QuantizeOp op) {
     return noKernel(op, "outputs columnwise", stringifyOutputs(op.getOutputs()));
   if (failed(requireBlocks(op)))
     return failure();
-  if (op.getGroups())
+  if (op.isGrouped())
     return noKernel(op, "one matrix", "groups");
   if (op.getPerRow())
     return noKernel(op, "one amax", "per_row");

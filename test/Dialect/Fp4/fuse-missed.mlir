@@ -282,6 +282,27 @@ func.func @tiles(%x: tensor<32x32xbf16>, %a: tensor<2xf32>) -> tensor<32x2xf8E4M
 
 // -----
 
+// Nor are the tiles of other groups.
+func.func @tiles_of_offsets(%x: tensor<32x32xbf16>, %a: tensor<2xf32>, %o: tensor<3xi64>, %p: tensor<3xi64>) -> tensor<256x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>> {
+  %q, %s = fp4.quantize %x amax %a offsets %o {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>}
+      : (tensor<32x32xbf16>, tensor<2xf32>, tensor<3xi64>) -> (tensor<32x32xf4E2M1FN>, tensor<32x2xf8E4M3FN>)
+  // CHECK: :[[@LINE+1]]:{{.*}}remark: [Missed] quantize+swizzle_scales | Category:fp4-fuse | Reason="the quantizer would write the scales of each group into tiles of their own"
+  %t = fp4.swizzle_scales %s offsets %p : tensor<32x2xf8E4M3FN>, tensor<3xi64> -> tensor<256x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+  return %t : tensor<256x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+}
+
+// -----
+
+// The amaxes of groups that only the device knows have no kernel with a transform.
+func.func @amaxes_of_offsets(%x: tensor<32x32xbf16>, %o: tensor<3xi64>) -> tensor<2xf32> {
+  // CHECK: :[[@LINE+1]]:{{.*}}remark: [Missed] hadamard+quantize | Category:fp4-fuse | Reason="the amaxes are those of groups that only the device knows"
+  %y = fp4.hadamard %x {dimension = 1 : i64} : tensor<32x32xbf16> -> tensor<32x32xbf16>
+  %a = fp4.amax %y offsets %o : tensor<32x32xbf16>, tensor<3xi64> -> tensor<2xf32>
+  return %a : tensor<2xf32>
+}
+
+// -----
+
 // A plan makes an operation a kernel of its own.
 func.func @planned(%x: tensor<32x32xbf16>, %a: tensor<f32>) {
   // CHECK: :[[@LINE+1]]:{{.*}}remark: [Missed] hadamard+quantize | Category:fp4-fuse | Reason="'fp4.hadamard' has a plan for a kernel of its own"

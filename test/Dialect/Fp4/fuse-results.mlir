@@ -203,3 +203,41 @@ func.func @other_groups(%a: !e, %t: !t, %w: tensor<128x128xf4E2M1FN>) -> (tensor
       : (tensor<64x64xbf16>) -> (tensor<64x64xf4E2M1FN>, !t)
   return %q, %s : tensor<64x64xf4E2M1FN>, !t
 }
+
+// -----
+
+!e = tensor<64x128xf4E2M1FN>
+!l = tensor<256x4xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
+!t = tensor<256x4xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
+// The same where only the device knows the rows. A product that leaves rows as they are leaves tiles too.
+// CHECK-LABEL: func.func @same_offsets
+// CHECK: fp4.blockscaled_matmul {{.*}} offsets %{{.*}} epilogue() {
+// CHECK: quantize_recipe
+// CHECK-NOT: fp4.quantize{{ }}
+// CHECK-LABEL: func.func @other_offsets
+// CHECK: fp4.quantize {{.*}} offsets
+// CHECK-LABEL: func.func @left
+// CHECK: fp4.quantize {{.*}} offsets
+// REMARKS: remark: [Missed] product+quantize | Category:fp4-fuse | Reason="rows of no group are zero, and their codes and scales may be not"
+// REMARKS: remark: [Missed] product+quantize | Category:fp4-fuse | Reason="the product leaves tiles of scales that the quantizer clears"
+func.func @same_offsets(%a: !e, %s: !l, %w: tensor<128x128xf4E2M1FN>, %t: !t, %o: tensor<3xi64>) -> (tensor<64x64xf4E2M1FN>, !l) {
+  %y = fp4.blockscaled_matmul %a scaled %s, %w scaled %t offsets %o {format = #fp4.format<mxfp4>}
+      : (!e, !l, tensor<128x128xf4E2M1FN>, !t, tensor<3xi64>) -> tensor<64x64xbf16>
+  %q, %u = fp4.quantize %y offsets %o {format = #fp4.format<mxfp4>, recipe = #fp4.recipe<ocp_floor>}
+      : (tensor<64x64xbf16>, tensor<3xi64>) -> (tensor<64x64xf4E2M1FN>, !l)
+  return %q, %u : tensor<64x64xf4E2M1FN>, !l
+}
+func.func @other_offsets(%a: !e, %s: !l, %w: tensor<128x128xf4E2M1FN>, %t: !t, %o: tensor<3xi64>, %p: tensor<3xi64>) -> (tensor<64x64xf4E2M1FN>, !l) {
+  %y = fp4.blockscaled_matmul %a scaled %s, %w scaled %t offsets %o {format = #fp4.format<mxfp4>}
+      : (!e, !l, tensor<128x128xf4E2M1FN>, !t, tensor<3xi64>) -> tensor<64x64xbf16>
+  %q, %u = fp4.quantize %y offsets %p {format = #fp4.format<mxfp4>, recipe = #fp4.recipe<ocp_floor>}
+      : (tensor<64x64xbf16>, tensor<3xi64>) -> (tensor<64x64xf4E2M1FN>, !l)
+  return %q, %u : tensor<64x64xf4E2M1FN>, !l
+}
+func.func @left(%a: !e, %s: !l, %w: tensor<128x128xf4E2M1FN>, %t: !t, %o: tensor<3xi64>) -> (tensor<64x64xf4E2M1FN>, !l) {
+  %y = fp4.blockscaled_matmul %a scaled %s, %w scaled %t offsets %o {format = #fp4.format<mxfp4>, unspecified_rows}
+      : (!e, !l, tensor<128x128xf4E2M1FN>, !t, tensor<3xi64>) -> tensor<64x64xbf16>
+  %q, %u = fp4.quantize %y offsets %o {format = #fp4.format<mxfp4>, recipe = #fp4.recipe<ocp_floor>, unspecified_rows}
+      : (tensor<64x64xbf16>, tensor<3xi64>) -> (tensor<64x64xf4E2M1FN>, !l)
+  return %q, %u : tensor<64x64xf4E2M1FN>, !l
+}

@@ -216,3 +216,17 @@ func.func @experts(%x: tensor<80x64xbf16>)
       : (tensor<80x64xbf16>, tensor<2xf32>) -> (tensor<64x80xf4E2M1FN>, tensor<64x5xf8E4M3FN>)
   return %q, %s, %qt, %st : tensor<80x64xf4E2M1FN>, tensor<80x4xf8E4M3FN>, tensor<64x80xf4E2M1FN>, tensor<64x5xf8E4M3FN>
 }
+
+// -----
+
+// The tokens of two experts whose rows only the device knows: the quantizer writes the list of tiles that the swizzle makes.
+// CHECK-LABEL: func @experts_of_the_device
+// CHECK-NEXT:    fp4.quantize %{{.*}} amax %{{.*}} offsets %{{.*}} -> (tensor<80x64xf4E2M1FN>, tensor<256x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>)
+// CHECK-NEXT:    return
+func.func @experts_of_the_device(%x: tensor<80x64xbf16>, %a: tensor<2xf32>, %o: tensor<3xi64>)
+    -> (tensor<80x64xf4E2M1FN>, tensor<256x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) {
+  %q, %s = fp4.quantize %x amax %a offsets %o {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>}
+      : (tensor<80x64xbf16>, tensor<2xf32>, tensor<3xi64>) -> (tensor<80x64xf4E2M1FN>, tensor<80x4xf8E4M3FN>)
+  %t = fp4.swizzle_scales %s offsets %o : tensor<80x4xf8E4M3FN>, tensor<3xi64> -> tensor<256x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+  return %q, %t : tensor<80x64xf4E2M1FN>, tensor<256x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+}

@@ -317,3 +317,18 @@ func.func @plain_weights(%p: tensor<4x16x4608xi8, #fp4.weight_layout<wgmma>>) ->
       -> (tensor<512x1024xf4E2M1FN>, tensor<512x64xf8E4M3FN>)
   return %q : tensor<512x1024xf4E2M1FN>
 }
+
+// CHECK-LABEL: func @groups_of_the_device
+func.func @groups_of_the_device(%x: tensor<192x512xbf16>, %o: tensor<4xi64>, %r: tensor<3x2xi64>, %s: tensor<192x32xf8E4M3FN>)
+    -> (tensor<4096x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<4096x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) {
+  // CHECK: fp4.amax %{{.*}} offsets %{{.*}} : tensor<192x512xbf16>, tensor<4xi64> -> tensor<3xf32>
+  %a = fp4.amax %x offsets %o : tensor<192x512xbf16>, tensor<4xi64> -> tensor<3xf32>
+  // CHECK: fp4.quantize %{{.*}} amax %{{.*}} offsets %{{.*}} {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, unspecified_rows}
+  // CHECK-SAME: (tensor<192x512xbf16>, tensor<3xf32>, tensor<3x2xi64>)
+  %q, %t = fp4.quantize %x amax %a offsets %r {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, unspecified_rows}
+      : (tensor<192x512xbf16>, tensor<3xf32>, tensor<3x2xi64>)
+      -> (tensor<192x512xf4E2M1FN>, tensor<4096x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>)
+  // CHECK: fp4.swizzle_scales %{{.*}} offsets %{{.*}} : tensor<192x32xf8E4M3FN>, tensor<4xi64> -> tensor<4096x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+  %u = fp4.swizzle_scales %s offsets %o : tensor<192x32xf8E4M3FN>, tensor<4xi64> -> tensor<4096x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+  return %t, %u : tensor<4096x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<4096x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+}

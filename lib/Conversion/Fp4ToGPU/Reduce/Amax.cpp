@@ -3,7 +3,8 @@
 // fp4.amax: threads walk over the matrix in 32-byte chunks and reduce their maxima over the grid
 // (GridMax.h). With groups of rows, every group has thread blocks of its own, and chunks are as wide as
 // rows allow, because groups begin where rows begin; the host sets the amaxes of groups without rows to
-// zero. With an amax per row, every row has one thread block. With an amax per column, the host sets
+// zero. Where only the device knows the rows of groups, the host sets all amaxes to zero, and thread
+// blocks raise in memory that of the group whose band they have (GroupBands.h). With an amax per row, every row has one thread block. With an amax per column, the host sets
 // the result to zero, and a thread keeps the maxima of a chunk of columns over a band of rows, and
 // raises each in memory.
 //
@@ -11,6 +12,7 @@
 // are in device memory and the host never waits for them.
 //
 //===----------------------------------------------------------------------===//
+#include "GroupBands.h"
 #include "Int32.h"
 #include "Lowering.h"
 #include "RecipeEmitter.h"
@@ -43,18 +45,23 @@ public:
   AmaxEmitter(AmaxOp op, QuantizeOp quantizer, LoweringContext &context)
       : op(op), quantizer(quantizer), kernel(op, "amax", context), b(kernel.body()), s(b, context.target),
         target(context.target), type(cast<RankedTensorType>(op.getInput().getType())),
-        elementBytes(type.getElementTypeBitWidth() / 8) {}
+        elementBytes(type.getElementTypeBitWidth() / 8) {
+    if (op.getOffsets())
+      bands.emplace(op, op.getOffsets(), type.getDimSize(0), context);
+  }
 
   void emit() {
     ImplicitLocOpBuilder &host = kernel.host();
     Value rows = kernel.hostRows(op.getInput()), columns = kernel.hostColumns(op.getInput());
     Value buffer = kernel.allocate(op.getAmax(), op.getPerRow() ? rows : columns);
-    if (op.getPerColumn() || (op.getGroups() && llvm::is_contained(*op.getGroups(), 0)))
+    if (op.getPerColumn() || bands || (op.getGroups() && llvm::is_contained(*op.getGroups(), 0)))
       gpu::MemsetOp::create(host, TypeRange(), ValueRange(), buffer, constF32(host, 0));
     input = kernel.inputRows(op.getInput());
     result = kernel.pointer(buffer, cast<RankedTensorType>(op.getAmax().getType()));
     if (op.getGroups())
       return emitGroups(*op.getGroups());
+    if (bands)
+      return emitBands();
     if (op.getPerRow())
       return emitRows(rows, columns);
     if (op.getPerColumn())
@@ -150,6 +157,30 @@ private:
     kernel.launch(constIndex(kernel.host(), grid.blocks()));
   }
 
+  /// Some thread blocks for each band, which raise the amax of its group in memory. The items of a
+  /// whole band are as many as plans give the threads of its blocks; most bands of few rows have
+  /// work for the first of them alone.
+  void emitBands() {
+    int64_t chunkBytes = chunkOfRow(kChunkBytes), perRow = input.bytes / chunkBytes;
+    int64_t parts = llvm::divideCeil(GroupBands::kRows * perRow, kernel.itemsPerBlock());
+    bands->enter(kernel);
+    Int32 block(b, NVVM::BlockIdXOp::create(b, b.getI32Type()));
+    Int32 thread(b, NVVM::ThreadIdXOp::create(b, b.getI32Type()));
+    GroupBands::Band band = bands->find(block / parts);
+    Int32 rows = minimum(band.endRow - band.firstRow, Int32(b, GroupBands::kRows));
+    Int32 first = block % parts * kernel.numThreads(), items = rows * perRow;
+    Value none = s.constant(0), step = constI32(b, parts * kernel.numThreads());
+    auto include = [&](Value chunk, ValueRange carried) {
+      Int32 inMatrix = band.firstRow * perRow + Int32(b, chunk);
+      return SmallVector<Value>{includeChunk(carried[0], inMatrix, chunkBytes)};
+    };
+    Value amax = kernel.forEachItem(first + thread, items, step, none, include)[0];
+    emitBlockMax(kernel, s, amax, [&](Value bits) {
+      emitWhen(b, first < items, [&] { raiseBits(address(b, result, band.group, 4), bits); });
+    });
+    kernel.launch(constIndex(kernel.host(), bands->count() * parts));
+  }
+
   /// Chunks of `chunkBytes` in a row, on the host. Dynamic columns are whole ones.
   Value countChunksOfRow(int64_t chunkBytes, Value columns) {
     ImplicitLocOpBuilder &host = kernel.host();
@@ -216,8 +247,9 @@ private:
   }
 
   /// Raises the fp32 at `pointer` to `amax`.
-  void raise(Value pointer, Value amax) {
-    LLVM::AtomicRMWOp::create(b, LLVM::AtomicBinOp::umax, pointer, magnitudeBits(b, s, amax),
+  void raise(Value pointer, Value amax) { raiseBits(pointer, magnitudeBits(b, s, amax)); }
+  void raiseBits(Value pointer, Value bits) {
+    LLVM::AtomicRMWOp::create(b, LLVM::AtomicBinOp::umax, pointer, bits,
                               LLVM::AtomicOrdering::monotonic, "device");
   }
 
@@ -253,6 +285,7 @@ private:
   RankedTensorType type;
   int64_t elementBytes, chunkBytes = kChunkBytes;
   InputRows input;
+  std::optional<GroupBands> bands; ///< of groups that only the device knows
   Value result, chunks, tail;
 };
 

@@ -150,6 +150,11 @@ static void reduceBlock(KernelBuilder &kernel, Scalars &s, ArrayRef<Value> value
   });
 }
 
+void fp4::emitBlockMax(KernelBuilder &kernel, Scalars &s, Value value,
+                       function_ref<void(Value)> then) {
+  reduceBlock(kernel, s, value, [&](ArrayRef<Value> bits) { then(bits.front()); });
+}
+
 void fp4::emitGridMax(KernelBuilder &kernel, Scalars &s, ArrayRef<Value> values,
                       ArrayRef<Value> results, std::optional<MaxBlocks> blocks) {
   ImplicitLocOpBuilder &b = kernel.body();

@@ -32,6 +32,11 @@ MaxBlocks blocksOfGrid(KernelBuilder &kernel, int64_t maxima);
 void emitGridMax(KernelBuilder &kernel, Scalars &scalars, llvm::ArrayRef<mlir::Value> values,
                  llvm::ArrayRef<mlir::Value> results, std::optional<MaxBlocks> blocks);
 
+/// Has the first thread of a block execute what `then` emits, given the bits (i32) of the largest
+/// `value` of the block. All threads are here, as for emitGridMax.
+void emitBlockMax(KernelBuilder &kernel, Scalars &scalars, mlir::Value value,
+                  llvm::function_ref<void(mlir::Value)> then);
+
 /// The largest of the `value`s (f32) of all threads of the grid, as emitGridMax, in every thread; the
 /// last block to read it stores it to `result`. Blocks wait for each other: the launch is cooperative.
 /// A block takes one round trip to count that it has come, one to see that all have, and one to read the

@@ -3,11 +3,13 @@
 // 16 consecutive bytes of a tiled buffer hold blocks 4t to 4t+3 of the four rows r, r+32, r+64 and
 // r+96 (fp4/ISA/ScaleLayout.h); a thread of swizzle_scales writes these. A thread of
 // unswizzle_scales writes four blocks of one row. If B is not a multiple of 4, rows are neither
-// aligned nor whole words and are moved byte by byte; where B is dynamic, all threads ask. A thread
-// of stack_scales writes like one of swizzle_scales, or four row-major blocks, and finds each row
-// among the shards.
+// aligned nor whole words and are moved byte by byte; where B is dynamic, all threads ask. With
+// offsets, a row of tiles has rows of one group, which a table says (GroupBands.h). A thread of
+// stack_scales writes like one of swizzle_scales, or four row-major blocks, and finds each row among
+// the shards.
 //
 //===----------------------------------------------------------------------===//
+#include "GroupBands.h"
 #include "Int32.h"
 #include "KernelBuilder.h"
 #include "Lowering.h"
@@ -143,7 +145,32 @@ static Value gatherRows(ImplicitLocOpBuilder &b, Value row, Value rows,
 /// Bytes of the tiled buffer that a thread writes.
 static constexpr int64_t kItemBytes = hw::scaleUnitBytes;
 
+/// Each row of tiles is that of a band of rows of one group.
+static LogicalResult lowerSwizzleOfGroups(SwizzleScalesOp op, LoweringContext &context) {
+  RankedTensorType type = rankedType(op.getInput());
+  GroupBands bands(op, op.getOffsets(), type.getDimSize(0), context);
+  KernelBuilder kernel(op, "swizzle_scales", context);
+  ImplicitLocOpBuilder &b = kernel.body();
+  LinearScales input(b, kernel.input(op.getInput()), type.getDimSize(1));
+  Value output = kernel.output(op.getResult(), /*rows=*/Value());
+  bands.enter(kernel);
+  int64_t tiles = tilesPerRow(type.getDimSize(1)), items = bands.count() * tiles * kRowStep;
+  kernel.forEachItem(constI32(b, items), {}, [&](Value item, ValueRange) -> SmallVector<Value> {
+    auto [row, tile] = hw::scaleUnit(Int32(b, item), tiles);
+    GroupBands::Band band = bands.find(row / kTileRows);
+    Value words = gatherRows(
+        b, band.firstRow + row % kTileRows, band.endRow,
+        [&, tile = tile](Value current) { return input.word(current, tile); });
+    store(b, words, address(b, output, item, kItemBytes), kItemBytes);
+    return {};
+  });
+  kernel.launchItems(constIndex(kernel.host(), items));
+  return success();
+}
+
 LogicalResult fp4::lowerSwizzle(SwizzleScalesOp op, LoweringContext &context) {
+  if (op.getOffsets())
+    return lowerSwizzleOfGroups(op, context);
   KernelBuilder kernel(op, "swizzle_scales", context);
   ImplicitLocOpBuilder &b = kernel.body(), &host = kernel.host();
   int64_t columns = rankedType(op.getInput()).getDimSize(1), tiles = tilesPerRow(columns);

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "TileQuantize/TileQuantize.h"
 
+#include "GroupBands.h"
 #include "HostDivisor.h"
 #include "Lowering.h"
 #include "TileQuantize/WarpTransform.h"
@@ -77,6 +78,8 @@ public:
         rows{type.getDimSize(0)}, columns{type.getDimSize(1)}, noArithmetic(context.noArithmetic),
         transforms(transformsOnTensorCore(op) && !noArithmetic),
         rowsTogether(context.plan.resident.value_or(1) > 3 ? 1 : 2) {
+    if (op.getOffsets())
+      bands.emplace(op, op.getOffsets(), rows.size, context);
     if (rowsTogether == 1 || (op.getRng() && isStaticAndRagged()))
       s.saveRegisters();
   }
@@ -157,8 +160,8 @@ private:
     kernel.expectAmaxes("amax", op.getAmax(), op.hasRowwise() ? hostRows : hostColumns);
     kernel.expectAmaxes("columnwise_amax", op.getColumnwiseAmax(), hostColumns);
     if (op.hasRowwise())
-      outputs[0] = {kernel.output(op.getData(), hostRows, hostColumns),
-                    kernel.output(op.getScales(), hostRows, blocksOfRow), amax};
+      outputs[0] = {output(op.getData(), hostRows, hostColumns),
+                    output(op.getScales(), hostRows, blocksOfRow), amax};
     if (op.hasColumnwise()) {
       kernel.expectMultiple(op.getInput(), hostRows, rowMultiple());
       Value blocks;
@@ -175,6 +178,14 @@ private:
       columns = {ShapedType::kDynamic, kernel.scalar(hostColumns), unitOfColumns(op)};
   }
 
+  /// A result of rows. Those of no group are zero, and the kernel does not know them.
+  Value output(Value result, Value hostRows, Value hostColumns) {
+    Value buffer = kernel.allocate(result, hostRows, hostColumns);
+    if (bands && !op.getUnspecifiedRows() && !isTiled(result))
+      clearRowsOfNoGroup(kernel, buffer);
+    return kernel.pointer(buffer, rankedType(result));
+  }
+
   /// Rows come in groups of so many where blocks or transforms of columns have no remainder.
   int64_t rowMultiple() {
     if (!op.hasColumnwise())
@@ -186,8 +197,8 @@ private:
 
   Value hostBands(Value hostRows) {
     ImplicitLocOpBuilder &host = kernel.host();
-    if (groups)
-      return constIndex(host, groups->bands());
+    if (groups || bands)
+      return constIndex(host, groups ? groups->bands() : bands->count());
     return arith::CeilDivUIOp::create(host, hostRows, constIndex(host, TilePlan::rows));
   }
 
@@ -202,6 +213,8 @@ private:
       return Tile(kernel, plan, input, rows, columns, band * TilePlan::rows, firstColumn);
     }
     Int32 band = index / tilesPerRow(), firstColumn = index % tilesPerRow() * plan.columns();
+    if (bands)
+      return findTileOfBand(input, band, firstColumn);
     if (!op.getGroups())
       return Tile(kernel, plan, input, rows, columns, band * TilePlan::rows, firstColumn);
     groups.emplace(*op.getGroups(), columns.size, plan.blockSize);
@@ -209,6 +222,16 @@ private:
     endRow = {ShapedType::kDynamic, group->endRow, groups->divisor()};
     Int32 firstRow = group->firstRow + (band - group->firstBand) * TilePlan::rows;
     return Tile(kernel, plan, input, endRow, columns, firstRow, firstColumn);
+  }
+
+  /// A band is a group of its own to what follows.
+  Tile findTileOfBand(const InputRows &input, Int32 band, Int32 firstColumn) {
+    bands->enter(kernel);
+    GroupBands::Band found = bands->find(band);
+    group = RowGroups::Group{found.group, found.firstRow, found.endRow, /*firstBand=*/band,
+                             /*firstTile=*/Int32(b, int64_t(0))};
+    endRow = {ShapedType::kDynamic, found.endRow};
+    return Tile(kernel, plan, input, endRow, columns, found.firstRow, firstColumn);
   }
 
   /// One load where both outputs have one amax.
@@ -554,6 +577,7 @@ private:
   Extent rows, columns; ///< of the input
   Value hostColumns;    ///< an index; null where they are static
   std::optional<RowGroups> groups;
+  std::optional<GroupBands> bands; ///< of groups that only the device knows
   std::optional<RowGroups::Group> group; ///< of the tile
   Extent endRow;                         ///< where the group ends
   Output outputs[2];                     ///< row-wise, column-wise

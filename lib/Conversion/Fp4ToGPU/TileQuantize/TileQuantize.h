@@ -22,7 +22,8 @@
 // above and the amax from shared memory.
 //
 // Matrices that are stacked along the rows (groups) have tiles of their own, so each tile has one
-// amax. A thread block finds its matrix among constants (RowGroups).
+// amax. A thread block finds its matrix among constants (RowGroups), or, where the device has the rows
+// of groups, in a table of bands (GroupBands.h).
 //
 // Shared memory is swizzled so that steps 1 and 3 have no bank conflicts
 // (ElementTile::chunkAddress, CodeTile::wordAddress).

@@ -118,13 +118,16 @@ void keepPlan(Operation *from, Operation *to) {
     to->setAttr(Fp4Dialect::kPlanAttr, plan);
 }
 
+bool isGrouped(AmaxOp op) { return op.isGrouped(); }
+bool isGrouped(HadamardAmaxOp op) { return op.getGroups().has_value(); }
+
 /// Groups are ranges of rows, and have no name for ranges of columns.
 template <typename OpT> struct AmaxOfTransposed : OpRewritePattern<OpT> {
   using OpRewritePattern<OpT>::OpRewritePattern;
 
   LogicalResult matchAndRewrite(OpT op, PatternRewriter &rewriter) const override {
     Value source = transposedOf(op.getInput());
-    if (!source || op.getGroups())
+    if (!source || isGrouped(op))
       return rewriter.notifyMatchFailure(op, "is not of a transposed matrix as a whole");
     rewriter.modifyOpInPlace(op, [&] {
       op.getInputMutable().assign(source);
@@ -146,7 +149,7 @@ struct QuantizeTransposed : OpRewritePattern<QuantizeOp> {
 
   LogicalResult matchAndRewrite(QuantizeOp op, PatternRewriter &rewriter) const override {
     Value source = transposedOf(op.getInput());
-    if (!source || op.getGroups() || op.getRounding() == Rounding::Stochastic)
+    if (!source || op.isGrouped() || op.getRounding() == Rounding::Stochastic)
       return rewriter.notifyMatchFailure(op, "the other orientation is not the same");
     if (op.hasF32Scales())
       return rewriter.notifyMatchFailure(op, "the format has rowwise outputs only");
@@ -162,9 +165,10 @@ struct QuantizeTransposed : OpRewritePattern<QuantizeOp> {
     bool hasTwo = bool(op.getColumnwiseAmax());
     auto quantize = QuantizeOp::create(
         rewriter, op.getLoc(), types, source, hasTwo ? op.getColumnwiseAmax() : op.getAmax(),
-        hasTwo ? op.getAmax() : Value(), op.getRng(), op.getFormat(), op.getRecipe(),
-        op.getRounding(), other, op.getBlockAttr(), op.getColumnwiseHadamardAttr(),
-        op.getHadamardAttr(), op.getPhilox(), op.getGroupsAttr(), op.getPerRow());
+        hasTwo ? op.getAmax() : Value(), op.getRng(), /*offsets=*/Value(), op.getFormat(),
+        op.getRecipe(), op.getRounding(), other, op.getBlockAttr(), op.getColumnwiseHadamardAttr(),
+        op.getHadamardAttr(), op.getPhilox(), op.getGroupsAttr(), op.getPerRow(),
+        /*unspecified_rows=*/false);
     keepPlan(op, quantize);
     SmallVector<Value> results(quantize->getResults());
     std::rotate(results.begin(), results.begin() + (both ? 2 : 0), results.end());

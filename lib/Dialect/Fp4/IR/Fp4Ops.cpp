@@ -199,9 +199,10 @@ static LogicalResult verifySide(BlockScaledMatmulOp op, const Checked &data, Str
   std::string note = "a scale of format " + stringifyFormat(op.getFormat()).str() +
                      " is that of a row and " + std::to_string(blockSize(op.getFormat())) +
                      " elements along K";
-  if (quantize && quantize.getGroups())
-    note = "these are the tiles of several groups; give the product 'groups' too, or quantize each "
-           "group by itself, a tensor.extract_slice of the rows";
+  if (quantize && quantize.isGrouped())
+    note = "these are the tiles of several groups; give the product the same " +
+           std::string(quantize.getGroups() ? "'groups'" : "'offsets'") +
+           " too, or leave them out of the quantizer";
   return verifyType(scales, // blockscaled_matmul (C6)
                     withScaleLayout(expected, ScaleLayout::Tiled128x4), note);
 }

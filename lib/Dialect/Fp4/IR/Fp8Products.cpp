@@ -76,6 +76,7 @@ LogicalResult verify::verifyFp8Quantize(QuantizeOp op) {
   StringRef surplus = op.getOutputs() != Outputs::Rowwise ? "columnwise outputs"
                       : op.getHadamard()                  ? "attribute 'hadamard'"
                       : op.getGroups()                    ? "attribute 'groups'"
+                      : op.getOffsets()                   ? "operand 'offsets'"
                       : op.getPerRow()                    ? "attribute 'per_row'"
                                                           : "";
   if (surplus.empty())

@@ -26,15 +26,34 @@ static RankedTensorType tileList(ArrayRef<int64_t> rows, RankedTensorType scales
   return withScaleLayout(scales.clone({128 * tiles, 4}), ScaleLayout::Tiled128x4);
 }
 
-/// Rows of each group for which its scales must have a place: with offsets that only the device
-/// knows, of the groups that need the most.
+/// Rows of `groups` groups for which their scales must have a place where only the device knows
+/// them: of those that need the most.
+static SmallVector<int64_t> mostRows(int64_t rows, int64_t groups) {
+  SmallVector<int64_t> most(groups, 128); // each ends within a block of 128 rows
+  most.push_back(rows / 128 * 128);
+  return most;
+}
+
 static SmallVector<int64_t> rowsOfGroups(BlockScaledMatmulOp op) {
   if (auto groups = op.getGroups())
     return SmallVector<int64_t>(*groups);
-  int64_t rows = rankedType(op.getLhs()).getDimSize(0);
-  SmallVector<int64_t> most(op.getNumGroups(), 128); // each ends within a block of 128 rows
-  most.push_back(rows / 128 * 128);
-  return most;
+  return mostRows(rankedType(op.getLhs()).getDimSize(0), op.getNumGroups());
+}
+
+std::optional<int64_t> verify::countGroups(std::optional<ArrayRef<int64_t>> groups,
+                                           Value offsets) {
+  if (groups)
+    return int64_t(groups->size());
+  if (!offsets)
+    return std::nullopt;
+  RankedTensorType type = rankedType(offsets); // of any shape, which verifyOffsets reports
+  if (type.getRank() == 0 || type.isDynamicDim(0))
+    return 0;
+  return std::max<int64_t>(0, type.getDimSize(0) - (type.getRank() == 1 ? 1 : 0));
+}
+
+RankedTensorType verify::tilesOfOffsets(RankedTensorType scales, Value offsets) {
+  return tileList(mostRows(scales.getDimSize(0), *countGroups({}, offsets)), scales);
 }
 
 RankedTensorType verify::scaleListOfGroups(BlockScaledMatmulOp op, RankedTensorType scales) {
@@ -49,8 +68,13 @@ LogicalResult verify::verifyGroupRows(BlockScaledMatmulOp op, const Checked &lhs
         "'groups' are rows that the program knows, 'offsets' those that only the device knows");
   if (op.getGroups())
     return verifyGroups(lhs, op.getGroups());
-  Checked offsets = operand(op, "offsets", op.getOffsets());
-  auto i64 = IntegerType::get(op.getContext(), 64);
+  return verifyOffsets(lhs, op.getOffsets(), "multiply so many groups with several products");
+}
+
+LogicalResult verify::verifyOffsets(const Checked &rows, Value value, StringRef remedy) {
+  Operation *op = rows.op;
+  Checked offsets = operand(op, "offsets", value);
+  auto i64 = IntegerType::get(op->getContext(), 64);
   ArrayRef<int64_t> shape = offsets.type.getShape();
   bool areOffsets = shape.size() == 1 && shape[0] >= 2;
   bool areRanges = shape.size() == 2 && shape[0] >= 1 && shape[1] == 2;
@@ -62,11 +86,10 @@ LogicalResult verify::verifyGroupRows(BlockScaledMatmulOp op, const Checked &lhs
         "where groups follow each other");
   constexpr int64_t most = (1 << 16) + 1; // far more than a model has experts
   if (shape[0] > most)
-    return withNote(offsets.must("have at most " + Twine(most) + " numbers"),
-                    "multiply so many groups with several products");
-  if (!lhs.type.isDynamicDim(0))
+    return withNote(offsets.must("have at most " + Twine(most) + " numbers"), remedy);
+  if (!rows.type.isDynamicDim(0))
     return success();
-  auto diag = lhs.must("have static rows beside 'offsets'");
+  auto diag = rows.must("have static rows beside 'offsets'");
   diag.attachNote() << "the last of the offsets says how many of them the groups use";
   return diag;
 }
@@ -134,8 +157,11 @@ LogicalResult verify::verifyGroupOperands(BlockScaledMatmulOp op, const Checked 
     if (failed(verifyScaleElements(scales, op.getFormat())) || failed(verifyTiled(scales)))
       return failure();
     return verifyType(scales, tileList(rows, scalesOf(data.type, op.getFormat())),
-                      "these are the tiles of all groups, each padded to 128 rows and 4 blocks, as "
-                      "fp4.quantize with 'groups' writes them");
+                      op.getOffsets() && name == "lhs_scales"
+                          ? "this list of tiles has room for any groups; fp4.quantize and "
+                            "fp4.swizzle_scales with the same 'offsets' write it"
+                          : "these are the tiles of all groups, each padded to 128 rows and 4 "
+                            "blocks, as fp4.quantize with 'groups' writes them");
   };
   if (!op.hasFloatLhs() &&
       failed(verifyList("lhs_scales", op.getLhsScales(), lhs, rowsOfGroups(op))))

@@ -23,20 +23,26 @@ LogicalResult AmaxOp::inferReturnTypes(MLIRContext *context, std::optional<Locat
                                        Adaptor adaptor, SmallVectorImpl<Type> &types) {
   bool hasLines = adaptor.getPerRow() || adaptor.getPerColumn();
   types.push_back(hasLines ? lineAmaxType(rankedType(adaptor.getInput()), adaptor.getPerColumn())
-                           : amaxType(context, adaptor.getGroups()));
+                           : amaxType(context, countGroups(adaptor.getGroups(), adaptor.getOffsets())));
   return success();
 }
 
 bool AmaxOp::isCompatibleReturnTypes(TypeRange, TypeRange) { return true; }
 
-/// Dynamic columns go with no `need`, where that is not empty.
-static LogicalResult verifyColumnsBeside(const Checked &input, StringRef need) {
-  if (need.empty() || input.type.getRank() != 2 || !input.type.isDynamicDim(1))
+/// What of `op` asks for static columns, if it has groups; else empty.
+template <typename OpT> static StringRef needOfGroups(OpT op) {
+  return op.getGroups() ? "attribute 'groups'" : op.getOffsets() ? "operand 'offsets'" : "";
+}
+
+/// amax (C610), quantize (C610): rows of groups that only the device knows.
+template <typename OpT> static LogicalResult verifyOffsetsOf(OpT op, const Checked &input) {
+  if (!op.getOffsets())
     return success();
-  auto diag = input.must("have a static number of columns beside " + need);
-  diag.attachNote() << "give the columns a static size, and compile a function for each; the rows "
-                       "may be dynamic";
-  return diag;
+  if (op.getGroups())
+    return withNote(
+        op.emitOpError("expects one of attribute 'groups' and operand 'offsets', but got both"),
+        "'groups' are rows that the program knows, 'offsets' those that only the device knows");
+  return verifyOffsets(input, op.getOffsets(), "cut so many groups into several operations");
 }
 
 LogicalResult AmaxOp::verify() {
@@ -45,23 +51,26 @@ LogicalResult AmaxOp::verify() {
     return failure();
   if (failed(verifyMatrix(input, /*takesColumns=*/true))) // amax (C2)
     return failure();
-  StringRef need = getGroups() ? "attribute 'groups'" : "";
-  if (failed(verifyColumnsBeside(input, need))) // amax (C496)
+  if (failed(verifyColumnsBeside(input, needOfGroups(*this)))) // amax (C496)
     return failure();
   if (failed(verifyGroups(input, getGroups()))) // amax (C4)
     return failure();
+  if (failed(verifyOffsetsOf(*this, input))) // amax (C610)
+    return failure();
   StringRef lines = getPerRow() ? "per_row" : "per_column";
-  if (hasLines() && getGroups()) // amax (C5)
-    return withNote(emitOpError("expects no attribute 'groups' beside '")
-                        << lines << "', but got one",
-                    "rows and columns have amaxes of their own already: leave 'groups' out");
+  if (hasLines() && isGrouped()) // amax (C5)
+    return withNote(emitOpError("expects no ") << needOfGroups(*this) << " beside '" << lines
+                                               << "', but got one",
+                    Twine("rows and columns have amaxes of their own already: leave '") +
+                        (getGroups() ? "groups" : "offsets") + "' out");
   if (getPerRow() && getPerColumn()) // amax (C5)
     return withNote(emitOpError("expects no attribute 'per_column' beside 'per_row', but got one"),
                     "use two operations");
   if (hasLines())
     return verifyType(result(*this, "amax", getAmax()), // amax (C3)
                       lineAmaxType(input.type, getPerColumn()));
-  return verifyAmaxType(result(*this, "amax", getAmax()), getGroups()); // amax (C3)
+  return verifyAmaxType(result(*this, "amax", getAmax()), // amax (C3)
+                        countGroups(getGroups(), getOffsets()));
 }
 
 //===----------------------------------------------------------------------===//
@@ -113,7 +122,7 @@ LogicalResult HadamardOp::verify() {
 
 LogicalResult HadamardAmaxOp::inferReturnTypes(MLIRContext *context, std::optional<Location>,
                                                Adaptor adaptor, SmallVectorImpl<Type> &types) {
-  types.assign(2, amaxType(context, adaptor.getGroups()));
+  types.assign(2, amaxType(context, countGroups(adaptor.getGroups(), Value())));
   return success();
 }
 
@@ -130,7 +139,8 @@ LogicalResult HadamardAmaxOp::verify() {
                                  getGroups() ? "attribute 'groups'" : "")))
     return failure();
   for (auto [name, value] : {std::pair("before", Value(getBefore())), {"after", getAfter()}})
-    if (failed(verifyAmaxType(result(*this, name, value), getGroups()))) // hadamard_amax (C7)
+    if (failed(verifyAmaxType(result(*this, name, value), // hadamard_amax (C7)
+                              countGroups(getGroups(), Value()))))
       return failure();
   return success();
 }
@@ -161,7 +171,7 @@ static LogicalResult verifyRecipe(Operation *op, const numerics::Recipe &recipe,
 /// An amax goes with a tensor scale and only with it. It is one number, one per group, or, of an
 /// operation with `per_row`, of type `perRow`: one for each row of the output.
 static LogicalResult verifyAmax(Operation *op, Value amax, const numerics::Recipe &recipe,
-                                std::optional<ArrayRef<int64_t>> groups = {},
+                                std::optional<int64_t> groups = {},
                                 RankedTensorType perRow = {}) {
   bool expected = numerics::hasTensorScale(recipe);
   if (expected && amax && perRow)
@@ -228,7 +238,7 @@ void QuantizeOp::build(OpBuilder &builder, OperationState &state, Value input, V
   properties.setFormat(FormatAttr::get(builder.getContext(), format));
   properties.setRecipe(recipe ? recipe
                               : RecipeAttr::get(builder.getContext(), defaultRecipe(format)));
-  llvm::copy(ArrayRef<int32_t>{1, amax ? 1 : 0, 0, 0}, properties.operandSegmentSizes.begin());
+  llvm::copy(ArrayRef<int32_t>{1, amax ? 1 : 0, 0, 0, 0}, properties.operandSegmentSizes.begin());
 }
 
 Value QuantizeOp::getColumnwiseData() {
@@ -244,6 +254,8 @@ Value QuantizeOp::getColumnwiseScales() {
 }
 
 RankedTensorType QuantizeOp::getTiledType(RankedTensorType scales, bool columnwise) {
+  if (getOffsets())
+    return tilesOfOffsets(scales, getOffsets());
   if (std::optional<ArrayRef<int64_t>> groups = getGroups()) {
     int64_t tiles = 0;
     for (int64_t extent : *groups) {
@@ -278,8 +290,8 @@ static LogicalResult verifyRounding(QuantizeOp op, const numerics::Recipe &recip
                          "elements of more than 4 bits";
     return diag;
   }
-  bool blockwise = stochastic && !numerics::isMX(blockFormat(op.getFormat())) && !op.hasSquareBlocks() &&
-                   !op.getGroups();
+  bool blockwise = stochastic && !numerics::isMX(blockFormat(op.getFormat())) &&
+                   !op.hasSquareBlocks() && !op.isGrouped();
   if (op.getPhilox() == Philox::TransformerEngine && !blockwise) { // quantize (C13)
     auto diag = op.emitOpError("attribute 'philox' must be element unless rounding is stochastic "
                                "and blocks are nvfp4's 1 x 16 of one matrix, but got "
@@ -329,9 +341,9 @@ static LogicalResult verifyBlock(QuantizeOp op) {
 static LogicalResult verifyPerRow(QuantizeOp op) {
   if (!op.getPerRow())
     return success();
-  if (op.hasSquareBlocks() || op.getGroups()) {
+  if (op.hasSquareBlocks() || op.isGrouped()) {
     auto diag = op.emitOpError("expects blocks of one row and no groups beside 'per_row', but got ")
-                << (op.getGroups() ? "groups" : "blocks of 16 x 16");
+                << (op.isGrouped() ? "groups" : "blocks of 16 x 16");
     diag.attachNote() << "each row has a tensor scale of its own";
     return diag;
   }
@@ -351,7 +363,7 @@ static LogicalResult verifyColumnwiseAmax(QuantizeOp op) {
   if (op.getOutputs() == Outputs::Both && op.getAmax()) {
     Checked amax = operand(op, "columnwise_amax", op.getColumnwiseAmax());
     return op.getPerRow() ? verifyType(amax, lineAmaxType(rankedType(op.getInput()), 1))
-                          : verifyAmaxType(amax, op.getGroups());
+                          : verifyAmaxType(amax, countGroups(op.getGroups(), op.getOffsets()));
   }
   auto diag = op.emitOpError("expects operand 'columnwise_amax' only beside 'amax' and for outputs "
                              "both, but got outputs ")
@@ -387,6 +399,23 @@ static LogicalResult verifyQuantizeGroups(QuantizeOp op, const Checked &input) {
                       "blocks do not cross the edge of a group");
 }
 
+/// quantize (C611): groups that end anywhere have blocks of one row.
+static LogicalResult verifyOffsetBlocks(QuantizeOp op) {
+  if (op.getUnspecifiedRows() && !op.getOffsets())
+    return withNote(
+        op.emitOpError("expects attribute 'unspecified_rows' with operand 'offsets' alone"),
+        "without 'offsets' every row is quantized");
+  if (!op.getOffsets() || (op.getOutputs() == Outputs::Rowwise && !op.hasSquareBlocks()))
+    return success();
+  auto diag = op.emitOpError("expects outputs rowwise and blocks of one row beside 'offsets', but "
+                             "got ")
+              << (op.hasSquareBlocks() ? StringRef("blocks of 16 x 16")
+                                       : stringifyOutputs(op.getOutputs()));
+  diag.attachNote() << "a block of several rows would cross the edge of a group; 'groups', which "
+                       "the program knows, may be whole blocks";
+  return diag;
+}
+
 /// quantize (C8): one pair of data and scales per orientation, shaped after the input.
 static LogicalResult verifyQuantizeResults(QuantizeOp op) {
   SmallVector<Type> expected;
@@ -413,8 +442,8 @@ static LogicalResult verifyQuantizeResults(QuantizeOp op) {
 
 /// What of `op` asks for static columns; empty where nothing does.
 static StringRef needOfStaticColumns(QuantizeOp op) {
-  if (op.getGroups())
-    return "attribute 'groups'";
+  if (op.isGrouped())
+    return needOfGroups(op);
   if (op.getPhilox() == Philox::TransformerEngine)
     return "philox transformer_engine";
   return "";
@@ -441,9 +470,12 @@ LogicalResult QuantizeOp::verify() {
     return failure();
   if (failed(verifyBlock(*this)) || failed(verifyQuantizeGroups(*this, input)))
     return failure();
+  if (failed(verifyOffsetsOf(*this, input)) || failed(verifyOffsetBlocks(*this)))
+    return failure();
   if (failed(verifyPerRow(*this)))
     return failure();
-  if (failed(verifyAmax(*this, getAmax(), recipe, getGroups(), // quantize (C5)
+  if (failed(verifyAmax(*this, getAmax(), recipe, // quantize (C5)
+                        countGroups(getGroups(), getOffsets()),
                         getPerRow() ? lineAmaxType(input.type, !hasRowwise())
                                     : RankedTensorType())))
     return failure();

@@ -22,7 +22,10 @@ LogicalResult SwizzleScalesOp::inferReturnTypes(MLIRContext *, std::optional<Loc
                                                 Adaptor adaptor, SmallVectorImpl<Type> &types) {
   RankedTensorType input = rankedType(adaptor.getInput());
   bool legal = isScaleElementType(input.getElementType()) && input.getRank() == 2;
-  types.push_back(legal ? withScaleLayout(input, ScaleLayout::Tiled128x4) : input);
+  bool isList = legal && adaptor.getOffsets() && input.hasStaticShape();
+  types.push_back(isList  ? tilesOfOffsets(input, adaptor.getOffsets())
+                  : legal ? withScaleLayout(input, ScaleLayout::Tiled128x4)
+                          : input);
   return success();
 }
 
@@ -44,8 +47,17 @@ LogicalResult SwizzleScalesOp::verify() {
     return failure();
   if (failed(verifyRowMajor(input))) // swizzle_scales (C3)
     return failure();
-  return verifyType(result(*this, "result", getResult()), // swizzle_scales (C4)
-                    withScaleLayout(input.type, ScaleLayout::Tiled128x4));
+  Checked tiled = result(*this, "result", getResult());
+  if (!getOffsets())
+    return verifyType(tiled, // swizzle_scales (C4)
+                      withScaleLayout(input.type, ScaleLayout::Tiled128x4));
+  if (failed(verifyOffsets(input, getOffsets(), // swizzle_scales (C610)
+                           "swizzle the scales of so many groups with several operations")))
+    return failure();
+  if (failed(verifyColumnsBeside(input, "operand 'offsets'"))) // swizzle_scales (C496)
+    return failure();
+  return verifyType(tiled, tilesOfOffsets(input.type, getOffsets()), // swizzle_scales (C4)
+                    "this list of tiles has room for any groups");
 }
 
 /// Constant scales with another layout. The elements of a constant are logical, and stay.
@@ -58,6 +70,8 @@ static Attribute withType(Attribute constant, Type type) {
 }
 
 OpFoldResult SwizzleScalesOp::fold(FoldAdaptor adaptor) {
+  if (getOffsets()) // the places of rows are known to the device
+    return {};
   if (Attribute constant = withType(adaptor.getInput(), getType()))
     return constant;
   if (auto inverse = getInput().getDefiningOp<UnswizzleScalesOp>())
@@ -89,7 +103,7 @@ LogicalResult UnswizzleScalesOp::verify() {
 OpFoldResult UnswizzleScalesOp::fold(FoldAdaptor adaptor) {
   if (Attribute constant = withType(adaptor.getInput(), getType()))
     return constant;
-  if (auto inverse = getInput().getDefiningOp<SwizzleScalesOp>())
+  if (auto inverse = getInput().getDefiningOp<SwizzleScalesOp>(); inverse && !inverse.getOffsets())
     if (inverse.getInput().getType() == getType())
       return inverse.getInput();
   return {};

@@ -194,19 +194,27 @@ LogicalResult verify::verifyGroups(const Checked &input, std::optional<ArrayRef<
   return diag;
 }
 
+LogicalResult verify::verifyColumnsBeside(const Checked &input, StringRef need) {
+  if (need.empty() || input.type.getRank() != 2 || !input.type.isDynamicDim(1))
+    return success();
+  auto diag = input.must("have a static number of columns beside " + need);
+  diag.attachNote() << "give the columns a static size, and compile a function for each; the rows "
+                       "may be dynamic";
+  return diag;
+}
+
 static int64_t dimOr(RankedTensorType type, unsigned dimension) {
   return dimension < type.getRank() ? type.getDimSize(dimension) : ShapedType::kDynamic;
 }
 
-RankedTensorType verify::amaxType(MLIRContext *context, std::optional<ArrayRef<int64_t>> groups) {
+RankedTensorType verify::amaxType(MLIRContext *context, std::optional<int64_t> groups) {
   SmallVector<int64_t> shape;
   if (groups)
-    shape.push_back(groups->size());
+    shape.push_back(*groups);
   return RankedTensorType::get(shape, Float32Type::get(context));
 }
 
-LogicalResult verify::verifyAmaxType(const Checked &value,
-                                     std::optional<ArrayRef<int64_t>> groups) {
+LogicalResult verify::verifyAmaxType(const Checked &value, std::optional<int64_t> groups) {
   return groups ? verifyType(value, amaxType(value.type.getContext(), groups))
                 : verifyScalar(value);
 }

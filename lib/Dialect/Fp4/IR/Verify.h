@@ -27,6 +27,8 @@ mlir::LogicalResult verifyExtents(const Checked &value);
 /// Of such extents, two dimensions in a layout that has a buffer. Columns are static, unless the
 /// operation `takesColumns` of any number.
 mlir::LogicalResult verifyMatrix(const Checked &value, bool takesColumns = false);
+/// Dynamic columns go with no `need`, where that is not empty.
+mlir::LogicalResult verifyColumnsBeside(const Checked &input, llvm::StringRef need);
 /// bf16, f16 or f32; `known` is what the message says is allowed.
 mlir::LogicalResult verifyRealElements(const Checked &value,
                                        llvm::StringRef known = "bf16, f16 or f32");
@@ -73,13 +75,21 @@ mlir::LogicalResult verifyBlockAxis(const Checked &value, int64_t dimension, For
 mlir::LogicalResult verifyGroups(const Checked &input,
                                  std::optional<llvm::ArrayRef<int64_t>> groups,
                                  int64_t multiple = 1, const llvm::Twine &why = "");
-/// The type of an amax: tensor<f32>, or one number per group.
-mlir::RankedTensorType amaxType(mlir::MLIRContext *context,
-                                std::optional<llvm::ArrayRef<int64_t>> groups);
+/// Groups of rows: those of attribute 'groups', or of `offsets`, that are no null; none of neither.
+std::optional<int64_t> countGroups(std::optional<llvm::ArrayRef<int64_t>> groups,
+                                   mlir::Value offsets);
+/// The numbers of rows of groups that only the device knows, of the operation of `rows`, to which
+/// they belong. `remedy` is for too many of them.
+mlir::LogicalResult verifyOffsets(const Checked &rows, mlir::Value offsets,
+                                  llvm::StringRef remedy);
+/// The tiles of the scales of groups, where row-major ones of all rows have type `scales`: with
+/// offsets, as many as any groups may have.
+mlir::RankedTensorType tilesOfOffsets(mlir::RankedTensorType scales, mlir::Value offsets);
+/// The type of an amax: tensor<f32>, or one number for each of some groups.
+mlir::RankedTensorType amaxType(mlir::MLIRContext *context, std::optional<int64_t> groups);
 /// The same of one number per row (dimension 0) or column (1) of `matrix`.
 mlir::RankedTensorType lineAmaxType(mlir::RankedTensorType matrix, unsigned dimension);
-mlir::LogicalResult verifyAmaxType(const Checked &value,
-                                   std::optional<llvm::ArrayRef<int64_t>> groups);
+mlir::LogicalResult verifyAmaxType(const Checked &value, std::optional<int64_t> groups);
 
 /// blockscaled_matmul: its number of results, and then what a second product and the results that
 /// are not its elements must be (FusedProduct.cpp).

@@ -84,6 +84,8 @@ Reason whyNotAbsorb(HadamardOp transform, Operation *use) {
     return ownKernel(use);
   if (auto amax = dyn_cast<AmaxOp>(use); amax && amax.hasLines())
     return std::string(amax.getPerRow() ? "the amax is one per row" : "the amax is one per column");
+  if (auto amax = dyn_cast<AmaxOp>(use); amax && amax.getOffsets())
+    return "the amaxes are those of groups that only the device knows";
   if (auto amax = dyn_cast<AmaxOp>(use))
     return cutsTransform(transform, amax.getGroups()) ? kCut.str() : Reason();
   auto quantize = dyn_cast<QuantizeOp>(use);
@@ -142,7 +144,8 @@ private:
       auto other = dyn_cast<AmaxOp>(use);
       if (!other || other->getBlock() != transform->getBlock())
         continue;
-      if (other.getGroupsAttr() != amax.getGroupsAttr() || other.hasLines() || hasPlan(other))
+      if (other.getGroupsAttr() != amax.getGroupsAttr() || other.getOffsets() ||
+          other.hasLines() || hasPlan(other))
         continue;
       if (other.getNan() == amax.getNan())
         return other;
@@ -154,7 +157,8 @@ private:
   }
 
   void absorb(AmaxOp amax) {
-    if (amax.hasLines() || hasPlan(amax) || cutsTransform(transform, amax.getGroups()))
+    if (amax.hasLines() || amax.getOffsets() || hasPlan(amax) ||
+        cutsTransform(transform, amax.getGroups()))
       return; // it has been said why
     AmaxOp partner = partnerOf(amax);
     if (isNeeded && !partner)
@@ -214,7 +218,7 @@ Reason whyNotPair(QuantizeOp rowwise, QuantizeOp columnwise) {
     return differ("block");
   if (rowwise.getPerRow() != columnwise.getPerRow())
     return differ("amax: one has an amax for each row");
-  if (rowwise.getGroupsAttr() != columnwise.getGroupsAttr())
+  if (rowwise.getGroupsAttr() != columnwise.getGroupsAttr() || rowwise.getOffsets())
     return differ("groups");
   if (rowwise.hasSquareBlocks() && rowwise.getAmax() != columnwise.getAmax())
     return differ("amax, and blocks of 16 x 16 have one");
@@ -246,10 +250,10 @@ Reason mergePair(QuantizeOp rowwise, QuantizeOp columnwise, RewriterBase &rewrit
   auto both = QuantizeOp::create(
       rewriter, rewriter.getFusedLoc({rowwise.getLoc(), columnwise.getLoc()}),
       rowwise.getData().getType(), rowwise.getScales().getType(), columnwise.getResultTypes(),
-      rowwise.getInput(), rowwise.getAmax(), columnwiseAmax, rowwise.getRng(), rowwise.getFormat(),
-      rowwise.getRecipe(), rowwise.getRounding(), Outputs::Both, rowwise.getBlockAttr(),
+      rowwise.getInput(), rowwise.getAmax(), columnwiseAmax, rowwise.getRng(),
+      /*offsets=*/Value(), rowwise.getFormat(), rowwise.getRecipe(), rowwise.getRounding(), Outputs::Both, rowwise.getBlockAttr(),
       rowwise.getHadamardAttr(), columnwise.getColumnwiseHadamardAttr(), rowwise.getPhilox(),
-      rowwise.getGroupsAttr(), rowwise.getPerRow());
+      rowwise.getGroupsAttr(), rowwise.getPerRow(), /*unspecified_rows=*/false);
   rewriter.replaceOp(rowwise, {both.getData(), both.getScales()});
   rewriter.replaceOp(columnwise, both.getTransposed());
   passed(both, kBothOrientations, "one pass for both orientations");
@@ -292,7 +296,10 @@ bool fuseLayout(QuantizeOp quantize, OpResult result, RewriterBase &rewriter) {
       other = use;
   if (swizzles.empty())
     return false;
-  if (other || quantize.getGroups()) {
+  bool areOfOthers = quantize.getGroups() || llvm::any_of(swizzles, [&](SwizzleScalesOp swizzle) {
+                       return swizzle.getOffsets() != quantize.getOffsets();
+                     });
+  if (other || areOfOthers) {
     missed(swizzles.front(), kTiledScales,
            other ? nameOf(other) + " reads the scales row-major"
                  : "the quantizer would write the scales of each group into tiles of their own");

@@ -107,14 +107,16 @@ std::string whyNotDerived(Operation *op, BlockScaledMatmulOp product) {
 /// Row-major scales are those of all rows, and tiled ones of the same groups are the same list.
 std::string whyNotGroups(QuantizeOp op, BlockScaledMatmulOp product) {
   if (!product.isGrouped())
-    return op.getGroups() ? "the quantizer has an amax for each group or row" : "";
-  if (product.getOffsets())
+    return op.isGrouped() ? "the quantizer has an amax for each group or row" : "";
+  if (product.getOffsets() != op.getOffsets())
     return "rows of no group are zero, and their codes and scales may be not";
+  if (product.getUnspecifiedRows())
+    return "the product leaves tiles of scales that the quantizer clears";
   if (op.hasColumnwise())
     return "blocks of columns span groups";
   bool isTiled = scaleLayout(op.getScales().getType()).has_value();
   bool haveSame =
-      op.getGroups() ? op.getGroups() == product.getGroups() && !op.getAmax() : !isTiled;
+      op.isGrouped() ? op.getGroups() == product.getGroups() && !op.getAmax() : !isTiled;
   return haveSame ? "" : "the quantizer has other groups than the product, or an amax for each";
 }
 
@@ -177,7 +179,7 @@ bool fp4::fuseResult(AmaxOp op, RewriterBase &rewriter) {
   std::string reason;
   if (product.getWithAmax())
     reason = "the product gives an amax already";
-  else if (op.getGroups() || op.hasLines())
+  else if (op.isGrouped() || op.hasLines())
     reason = "it is not one amax of the whole";
   else if (product.isGrouped())
     reason = "the product is one of groups";

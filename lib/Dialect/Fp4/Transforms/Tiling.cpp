@@ -35,7 +35,7 @@ StringRef obstacle(fp4::QuantizeOp op) {
     return "columnwise outputs have blocks of several rows";
   if (op.hasSquareBlocks())
     return "square blocks have several rows";
-  if (op.getGroups())
+  if (op.isGrouped())
     return "groups are ranges of rows themselves";
   if (op.getRounding() == fp4::Rounding::Stochastic)
     return "random numbers belong to the place of an element in the whole";

@@ -47,31 +47,40 @@ def Fp4_AmaxOp : Fp4_TensorOp<"amax", [Fp4_InferTypes]> {
     the amax NaN; recipes that propagate NaN need the latter.
 
     `groups` are the numbers of rows of several matrices that are stacked in `input`; the result
-    then has an amax for each. With `per_row` it has one for each row, and with `per_column` one for
-    each column, which is a row of the columnwise output of `fp4.quantize`.
+    then has an amax for each. `offsets` are the rows of such groups where only the device knows
+    them, as `fp4.blockscaled_matmul` has them; a group without rows has an amax of 0. With
+    `per_row` the result has one for each row, and with `per_column` one for each column, which is a
+    row of the columnwise output of `fp4.quantize`.
 
     | operand | element type   | shape                        |
     |---------|----------------|------------------------------|
     | input   | bf16, f16, f32 | M x K, each may be dynamic   |
-    | amax    | f32            | scalar; G with `groups`; M with `per_row`; K with `per_column` |
+    | offsets | i64            | G + 1, or G x 2 of ranges    |
+    | amax    | f32            | scalar; G with `groups` or `offsets`; M with `per_row`; K with `per_column` |
 
     ```mlir
     %ax = fp4.amax %x : tensor<?x1024xbf16> -> tensor<f32>
     ```
   }];
   let arguments = (ins AnyRankedTensor:$input,
+                       Optional<AnyRankedTensor>:$offsets,
                        DefaultValuedAttr<Fp4_NanPolicyAttr, "NanPolicy::Drop">:$nan,
                        OptionalAttr<DenseI64ArrayAttr>:$groups,
                        UnitAttr:$per_row, UnitAttr:$per_column);
   let results = (outs AnyRankedTensor:$amax);
-  let assemblyFormat = "$input attr-dict `:` type($input) `->` type($amax)";
+  let assemblyFormat = [{
+    $input (`offsets` $offsets^)? attr-dict `:` type($input) (`,` type($offsets)^)? `->` type($amax)
+  }];
   let builders = [
     OpBuilder<(ins "::mlir::Value":$input, CArg<"::fp4::NanPolicy", "NanPolicy::Drop">:$nan), [{
-      build($_builder, $_state, input, nan, /*groups=*/::mlir::DenseI64ArrayAttr());
+      build($_builder, $_state, input, /*offsets=*/::mlir::Value(), nan,
+            /*groups=*/::mlir::DenseI64ArrayAttr());
     }]>];
   let extraClassDeclaration = [{
     /// Has an amax for each row or column.
     bool hasLines() { return getPerRow() || getPerColumn(); }
+    /// Has an amax for each group of rows.
+    bool isGrouped() { return getGroups() || getOffsets(); }
   }];
 }
 
@@ -175,9 +184,10 @@ def Fp4_QuantizeOp : Fp4_TensorOp<"quantize", [AttrSizedOperandSegments, Fp4_Inf
     | operand | element type | shape |
     |---------|--------------|-------|
     | input   | bf16, f16, f32 | M x K, each may be dynamic; mxfp4: K a multiple of 32 |
-    | amax    | f32          | scalar, G with `groups`, M with `per_row` (columnwise: K); exactly for recipes with a tensor scale |
+    | amax    | f32          | scalar, G with `groups` or `offsets`, M with `per_row` (columnwise: K); exactly for recipes with a tensor scale |
     | columnwise_amax | f32  | as amax, K with `per_row`; of the columnwise outputs where they differ |
     | rng     | i64          | 2: Philox seed and offset; stochastic rounding only |
+    | offsets | i64          | G + 1, or G x 2 of ranges; rowwise outputs only |
     | data    | f4E2M1FN     | M x K (columnwise: K x M) |
     | scales  | f8E4M3FN (nvfp4), f8E8M0FNU (mxfp4), f32 (fp8_block128) | M x ceil(K/block) (columnwise: K x ceil(M/block)) |
     | transposed | as data and scales | the columnwise pair when `outputs` is `both`, else none |
@@ -210,7 +220,13 @@ def Fp4_QuantizeOp : Fp4_TensorOp<"quantize", [AttrSizedOperandSegments, Fp4_Inf
     same place as without groups, so the columnwise output of a group is a range of columns. Tiled
     scales restart with each group: a result in layout `tiled_128x4` has type
     `tensor<(128 * T) x 4>` and holds the T tiles of 128 rows by 4 blocks of all groups in order,
-    each group padded by itself. No operation reads such a list yet; a program returns it.
+    each group padded by itself, as `fp4.blockscaled_matmul` with `groups` reads them.
+
+    `offsets` are the rows of groups where only the device knows them, as `fp4.blockscaled_matmul`
+    has them: group g has the rows offsets[g] to offsets[g + 1], or offsets[g][0] to offsets[g][1].
+    The list of tiles then has room for any groups, (floor(M/128) + G) * ceil(B/4) tiles of rows of
+    B blocks, of which the first are used and the others are zero. Codes and row-major scales of rows
+    of no group are zero, or with `unspecified_rows` whatever they are.
 
     `per_row` gives every row of each output an amax of its own, as per-token quantization wants it:
     those of the rows of the input, and for columnwise outputs those of its columns
@@ -234,6 +250,16 @@ def Fp4_QuantizeOp : Fp4_TensorOp<"quantize", [AttrSizedOperandSegments, Fp4_Inf
         -> (tensor<192x512xf4E2M1FN>, tensor<3072x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>)
     ```
 
+    The tokens of three experts whose numbers of rows are on the device:
+
+    ```mlir
+    %ao = fp4.amax %tokens offsets %rows : tensor<192x512xbf16>, tensor<4xi64> -> tensor<3xf32>
+    %qo, %so = fp4.quantize %tokens amax %ao offsets %rows
+        {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>}
+        : (tensor<192x512xbf16>, tensor<3xf32>, tensor<4xi64>)
+        -> (tensor<192x512xf4E2M1FN>, tensor<4096x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>)
+    ```
+
     Both orientations of a gradient, as TransformerEngine trains with them:
 
     ```mlir
@@ -250,6 +276,7 @@ def Fp4_QuantizeOp : Fp4_TensorOp<"quantize", [AttrSizedOperandSegments, Fp4_Inf
                        Optional<AnyRankedTensor>:$amax,
                        Optional<AnyRankedTensor>:$columnwise_amax,
                        Optional<AnyRankedTensor>:$rng,
+                       Optional<AnyRankedTensor>:$offsets,
                        Fp4_FormatAttr:$format,
                        Fp4_RecipeAttr:$recipe,
                        DefaultValuedAttr<Fp4_RoundingAttr, "Rounding::NearestEven">:$rounding,
@@ -259,12 +286,12 @@ def Fp4_QuantizeOp : Fp4_TensorOp<"quantize", [AttrSizedOperandSegments, Fp4_Inf
                        OptionalAttr<Fp4_HadamardAttr>:$columnwise_hadamard,
                        DefaultValuedAttr<Fp4_PhiloxAttr, "Philox::Element">:$philox,
                        OptionalAttr<DenseI64ArrayAttr>:$groups,
-                       UnitAttr:$per_row);
+                       UnitAttr:$per_row, UnitAttr:$unspecified_rows);
   let results = (outs AnyRankedTensor:$data, AnyRankedTensor:$scales,
                       Variadic<AnyRankedTensor>:$transposed);
   let assemblyFormat = [{
     $input (`amax` $amax^)? (`columnwise_amax` $columnwise_amax^)? (`rng` $rng^)?
-    attr-dict `:` functional-type(operands, results)
+    (`offsets` $offsets^)? attr-dict `:` functional-type(operands, results)
   }];
   let builders = [
     // Rowwise, with row-major scales; the default recipe of the format where none is given.
@@ -277,6 +304,8 @@ def Fp4_QuantizeOp : Fp4_TensorOp<"quantize", [AttrSizedOperandSegments, Fp4_Inf
     bool hasSquareBlocks() { return getBlock() && getBlock()->front() != 1; }
     /// Blocks are under an f32.
     bool hasF32Scales() { return ::fp4::hasF32Scales(getFormat()); }
+    /// Is several quantizers, of which each has rows of the input.
+    bool isGrouped() { return getGroups() || getOffsets(); }
     bool hasRowwise() { return getOutputs() != ::fp4::Outputs::Columnwise; }
     bool hasColumnwise() { return getOutputs() != ::fp4::Outputs::Rowwise; }
     /// The columnwise results, null where there are none.
@@ -335,20 +364,30 @@ def Fp4_SwizzleScalesOp : Fp4_TensorOp<"swizzle_scales", [Fp4_InferTypes]> {
   let summary = "block scales from row-major to the layout a matrix product reads";
   let description = [{
     Stores the same scales as `#fp4.scale_layout<tiled_128x4>` describes; padding bytes are zero.
+    With `offsets` rows are those of groups, and the result is the list of their tiles that
+    `fp4.quantize` with `offsets` writes.
 
     | operand | element type        | shape | layout      |
     |---------|---------------------|-------|-------------|
     | input   | f8E4M3FN, f8E8M0FNU | R x B | row-major   |
-    | result  | as input            | R x B | tiled_128x4 |
+    | offsets | i64                 | G + 1, or G x 2 of ranges | row-major |
+    | result  | as input            | R x B, or a list of tiles | tiled_128x4 |
 
     ```mlir
     %sw = fp4.swizzle_scales %s
         : tensor<?x64xf8E4M3FN> -> tensor<?x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
     ```
   }];
-  let arguments = (ins AnyRankedTensor:$input);
+  let arguments = (ins AnyRankedTensor:$input, Optional<AnyRankedTensor>:$offsets);
   let results = (outs AnyRankedTensor:$result);
-  let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
+  let assemblyFormat = [{
+    $input (`offsets` $offsets^)? attr-dict `:` type($input) (`,` type($offsets)^)?
+    `->` type($result)
+  }];
+  let builders = [
+    OpBuilder<(ins "::mlir::Value":$input), [{
+      build($_builder, $_state, input, /*offsets=*/::mlir::Value());
+    }]>];
   let hasFolder = 1;
 }
 

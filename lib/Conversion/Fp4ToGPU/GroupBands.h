@@ -1,0 +1,52 @@
+//===- GroupBands.h - Groups of rows that only the device knows -----------===//
+//
+// A streaming kernel whose operation has `offsets` takes the rows of groups in bands of 128, the
+// rows of a tile of scales. A kernel before it makes the table of the bands, as before a product of
+// groups (GroupTiles.h), and checks the offsets. There are as many bands as there may be; those that
+// no group has are behind the others and have no rows. Band number b has the tiles of scales of row
+// b of tiles in the list of all groups.
+//
+//   GroupBands bands(op, op.getOffsets(), rows, context);    // launches the kernel of the table
+//   KernelBuilder kernel(op, "quantize", context);
+//   bands.enter(kernel);                                     // an operand of the kernel
+//   GroupBands::Band band = bands.find(number);
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "Int32.h"
+#include "KernelBuilder.h"
+
+namespace fp4 {
+
+class GroupBands {
+public:
+  static constexpr int64_t kRows = 128;
+
+  /// `rows` rows are those of the operand that has groups.
+  GroupBands(mlir::Operation *op, mlir::TypedValue<mlir::RankedTensorType> offsets, int64_t rows,
+             const LoweringContext &context);
+
+  /// Bands at most, with those that have no rows.
+  int64_t count() const { return bands; }
+
+  void enter(KernelBuilder &kernel);
+
+  struct Band {
+    Int32 group, firstRow;
+    Int32 endRow; ///< of the group: the band may end before. Of no group: firstRow
+  };
+  /// Band number `number`, in the kernel that was entered.
+  Band find(Int32 number) const;
+
+private:
+  int64_t rows, bands;
+  mlir::RankedTensorType type; ///< of the table
+  mlir::Value buffer;
+  mlir::Value table; ///< in the kernel
+};
+
+/// Makes `buffer`, of a result, zero before the kernel: what groups do not have stays so.
+void clearRowsOfNoGroup(KernelBuilder &kernel, mlir::Value buffer);
+
+} // namespace fp4
