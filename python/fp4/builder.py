@@ -201,16 +201,21 @@ class FunctionBuilder:
     #===--- Maxima and transforms ------------------------------------------===#
 
     def amax(self, input: Value, *, nan: str = "drop", per_row: bool = False,
-             per_column: bool = False) -> Value:
-        """fp4.amax: the largest magnitude of an R x K matrix, a scalar; of each row, [R]; or of
-        each column, [K]. `nan` is "drop" or "propagate"."""
+             per_column: bool = False, groups: Sequence[int] | None = None,
+             offsets: Value | None = None) -> Value:
+        """fp4.amax: the largest magnitude of an R x K matrix, a scalar; of each row, [R]; of each
+        column, [K]; or of each of G groups of rows, [G] (see `quantize`). `nan` is "drop" or
+        "propagate"."""
         used, (rows, columns) = self._use(input, "'input'"), _matrix(input, "'input'")
         policy = m.word(nan, "'nan'")
         attributes = {} if nan == "drop" else {"nan": f"#fp4.nan_policy<{policy}>"}
-        attributes |= m.flags(per_row=per_row, per_column=per_column)
-        kind = Type((rows,) if per_row else (columns,) if per_column else (), "f32")
-        return self._one(f"fp4.amax {used}{m.dictionary(attributes)} : {m.tensor(input.type)} -> "
-                         f"{m.tensor(kind)}", kind)
+        attributes |= m.flags(per_row=per_row, per_column=per_column) | _groups(groups)
+        count = _count(groups, offsets)
+        lines = (rows,) if per_row else (columns,) if per_column else ()
+        kind = Type(lines if count is None else (count,), "f32")
+        clause, type = self._offsets(offsets)
+        return self._one(f"fp4.amax {used}{clause}{m.dictionary(attributes)} : "
+                         f"{m.tensor(input.type)}{type} -> {m.tensor(kind)}", kind)
 
     def hadamard(self, input: Value, transform: Hadamard = Hadamard(), *,
                  dimension: int = 1) -> Value:
@@ -237,7 +242,9 @@ class FunctionBuilder:
     def quantize(self, input: Value, format: str = "nvfp4", *, amax: Value | None = None,
                  recipe: str | None = None, layout: str = "linear", columnwise: bool = False,
                  rng: Value | None = None, block: Sequence[int] | None = None,
-                 hadamard: Hadamard | None = None, per_row: bool = False) -> ScaledValue:
+                 hadamard: Hadamard | None = None, per_row: bool = False,
+                 groups: Sequence[int] | None = None, offsets: Value | None = None,
+                 unspecified_rows: bool = False) -> ScaledValue:
         """fp4.quantize with one output.
 
         Args:
@@ -251,17 +258,24 @@ class FunctionBuilder:
             rng: i64 [2], the seed and the offset of stochastic rounding; None rounds to nearest.
             block: (16, 16) shares nvfp4 scales in squares; None for 1 x 16 or 1 x 32.
             hadamard: transforms the input along the contraction axis first.
+            groups: rows of each of G matrices that are stacked, each of which has an amax of its
+                own, [G], and whose tiled scales begin anew.
+            offsets: i64 [G + 1], or [G, 2] of ranges: the same where only the device knows the
+                rows. Outputs are rowwise then.
+            unspecified_rows: beside offsets, codes of rows of no group are not written.
         """
-        attributes = {}
+        attributes = _groups(groups) | m.flags(unspecified_rows=unspecified_rows)
         if m.check(columnwise, "'columnwise'", bool):
             attributes["outputs"] = "#fp4.outputs<columnwise>"
         if hadamard is not None:
             name = "columnwise_hadamard" if columnwise else "hadamard"
             attributes[name] = m.check(hadamard, "'hadamard'", Hadamard)._attribute()
         shape = _matrix(input, "'input'")
-        data, scales = self._quantize(input, format, recipe, layout, {"amax": amax, "rng": rng},
-                              [shape[::-1] if columnwise else shape],
-                              attributes | _block(block) | m.flags(per_row=per_row))
+        data, scales = self._quantize(input, format, recipe, layout,
+                                      {"amax": amax, "rng": rng, "offsets": offsets},
+                                      [shape[::-1] if columnwise else shape],
+                                      attributes | _block(block) | m.flags(per_row=per_row),
+                                      _rows_of_tiles(groups, offsets, shape[0]), columnwise)
         return ScaledValue(data, scales, format, amax, recipe)
 
     def quantize_both(self, input: Value, format: str = "nvfp4", *, amax: Value | None = None,
@@ -302,9 +316,10 @@ class FunctionBuilder:
 
     #===--- Layouts of scales ----------------------------------------------===#
 
-    def swizzle_scales(self, value: ScaledValue) -> ScaledValue:
-        """fp4.swizzle_scales: the same matrix with its scales in the layout tiled_128x4."""
-        return self._move_scales("swizzle_scales", value, "tiled_128x4")
+    def swizzle_scales(self, value: ScaledValue, *, offsets: Value | None = None) -> ScaledValue:
+        """fp4.swizzle_scales: the same matrix with its scales in the layout tiled_128x4. With
+        `offsets` they are the list of tiles of groups of rows that `quantize` gives."""
+        return self._move_scales("swizzle_scales", value, "tiled_128x4", offsets)
 
     def unswizzle_scales(self, value: ScaledValue) -> ScaledValue:
         """fp4.unswizzle_scales: the same matrix with linear scales."""
@@ -312,9 +327,11 @@ class FunctionBuilder:
 
     #===--- Products -------------------------------------------------------===#
 
-    def matmul_alpha(self, lhs: ScaledValue, rhs: ScaledValue) -> Value:
+    def matmul_alpha(self, lhs: ScaledValue, rhs: ScaledValue, *,
+                     per_group: bool = False) -> Value:
         """fp4.matmul_alpha: the tensor scales of two NVFP4 operands as one factor of their product:
-        a scalar, or M x 1 or 1 x N where one of them has an amax for each row."""
+        a scalar, or M x 1 or 1 x N where one of them has an amax for each row; with `per_group`
+        [G], where both have one for each of G groups."""
         for value, what in ((lhs, "'lhs'"), (rhs, "'rhs'")):
             if m.check(value, what, ScaledValue).amax is None:
                 raise UsageError(f"{what} must have an amax, but has none",
@@ -323,13 +340,18 @@ class FunctionBuilder:
         used, types = self._operands({"lhs": lhs.amax, "rhs": rhs.amax})
         rows, columns = lhs.amax.shape, rhs.amax.shape
         kind = Type((rows[0], 1) if rows else (1, columns[0]) if columns else (), "f32")
-        attributes = m.recipe("lhs_recipe", lhs.recipe) | m.recipe("rhs_recipe", rhs.recipe)
+        if per_group:
+            kind = Type(rows, "f32")
+        attributes = (m.flags(per_group=per_group) | m.recipe("lhs_recipe", lhs.recipe)
+                      | m.recipe("rhs_recipe", rhs.recipe))
         return self._one(f"fp4.matmul_alpha {used['lhs']}, {used['rhs']}"
                          f"{m.dictionary(attributes)} : {', '.join(map(m.tensor, types))} -> "
                          f"{m.tensor(kind)}", kind)
 
     def blockscaled_matmul(self, lhs: ScaledValue, rhs: ScaledValue, *, alpha: Value | None = None,
-                           element: str = "bf16", epilogue: Iterable[str] = ()) -> Value:
+                           element: str = "bf16", epilogue: Iterable[str] = (),
+                           groups: Sequence[int] | None = None,
+                           offsets: Value | None = None) -> Value:
         """fp4.blockscaled_matmul: M x N = M x K times the transpose of N x K.
 
         Args:
@@ -338,21 +360,26 @@ class FunctionBuilder:
             alpha: multiplies the fp32 sums; `matmul_alpha` makes it of the amaxes of the operands.
             element: of the result, "bf16", "f16" or "f32".
             epilogue: steps in fp32 after alpha, such as "relu", in their order.
+            groups, offsets: of a product of each group of rows of lhs, as of `quantize`; rhs has
+                as many rows for each group, and alpha is a scalar or one number for each.
 
         Raises:
             UsageError: operands with tensor scales and no alpha, or scales that are not tiled.
         """
         _check_product(lhs, rhs, alpha)
         used, types = self._operands({"lhs": lhs.data, "lhs scales": lhs.scales, "rhs": rhs.data,
-                                      "rhs scales": rhs.scales, "alpha": alpha})
-        kind = Type((_matrix(lhs.data, "'lhs'")[0], _matrix(rhs.data, "'rhs'")[0]),
+                                      "rhs scales": rhs.scales, "alpha": alpha,
+                                      "offsets": offsets})
+        kind = Type((_matrix(lhs.data, "'lhs'")[0],
+                     _matrix(rhs.data, "'rhs'")[0] // (_count(groups, offsets) or 1)),
                     m.one_of(element, "element", ELEMENTS))
-        attributes = {"format": f"#fp4.format<{lhs.format}>"}
+        attributes = {"format": f"#fp4.format<{lhs.format}>"} | _groups(groups)
         if rhs.format != lhs.format:
             attributes["rhs_format"] = f"#fp4.format<{rhs.format}>"
         if steps := m.words(epilogue, "'epilogue'"):
             attributes["epilogue"] = f"#fp4.epilogue<{steps}>"
         factor = f" alpha {used['alpha']}" if "alpha" in used else ""
+        factor += self._offsets(offsets)[0]
         return self._one(f"fp4.blockscaled_matmul {used['lhs']} scaled {used['lhs scales']}, "
                          f"{used['rhs']} scaled {used['rhs scales']}{factor}"
                          f"{m.dictionary(attributes)} : {m.function_type(types, [kind])}", kind)
@@ -414,8 +441,10 @@ class FunctionBuilder:
 
     def _quantize(self, input: Value, format: str, recipe: str | None, layout: str,
                   operands: dict[str, Value | None], shapes: Sequence[tuple[int, int]],
-                  attributes: dict[str, str]) -> list[Value]:
-        """Data and scales of each of the outputs, which have `shapes`."""
+                  attributes: dict[str, str], groups: Sequence[int] | None = None,
+                  columnwise: bool = False) -> list[Value]:
+        """Data and scales of each of the outputs, which have `shapes`. Of `groups` that have so
+        many rows of the input, tiled scales are a list of tiles."""
         facts = find_format(format)
         used, types = self._operands({"input": input, **operands})
         head = {"format": f"#fp4.format<{format}>",
@@ -425,19 +454,38 @@ class FunctionBuilder:
         kinds = []
         for rows, columns in shapes:
             blocks = -1 if columns < 0 else -(-columns // facts.block)
-            kinds += [Type((rows, columns), facts.data),
-                      Type((rows, blocks), facts.scales, m.one_of(layout, "layout", SCALE_LAYOUTS))]
+            tiled = m.one_of(layout, "layout", SCALE_LAYOUTS) != "linear"
+            sizes = (rows, blocks)
+            if groups is not None and tiled:
+                ofs = [(rows, -(-of // facts.block)) if columnwise else (of, blocks)
+                       for of in groups]
+                sizes = (128 * sum(-(-r // 128) * -(-b // 4) for r, b in ofs), 4)
+            kinds += [Type((rows, columns), facts.data), Type(sizes, facts.scales, layout)]
         clauses = "".join(f" {what} {name}" for what, name in used.items() if what != "input")
         return self._emit(f"fp4.quantize {used['input']}{clauses}"
                           f"{m.dictionary(head | attributes)} : {m.function_type(types, kinds)}",
                           kinds)
 
-    def _move_scales(self, name: str, value: ScaledValue, layout: str) -> ScaledValue:
+    def _move_scales(self, name: str, value: ScaledValue, layout: str,
+                     offsets: Value | None = None) -> ScaledValue:
         scales = m.check(value, "'value'", ScaledValue).scales
         used = self._use(scales, "'scales'")
         kind = dataclasses.replace(scales.type, layout=layout)
-        moved = self._one(f"fp4.{name} {used} : {m.tensor(scales.type)} -> {m.tensor(kind)}", kind)
+        clause, type = self._offsets(offsets)
+        if offsets is not None:
+            rows, blocks = _matrix(scales, "'scales'")
+            tiles = sum(-(-of // 128) for of in _rows_of_tiles(None, offsets, rows) or ())
+            kind = dataclasses.replace(kind, shape=(128 * tiles * -(-blocks // 4), 4))
+        moved = self._one(f"fp4.{name} {used}{clause} : {m.tensor(scales.type)}{type} -> "
+                          f"{m.tensor(kind)}", kind)
         return dataclasses.replace(value, scales=moved)
+
+    def _offsets(self, offsets: Value | None) -> tuple[str, str]:
+        """The clause of the operand 'offsets', and its type behind that of another operand."""
+        if offsets is None:
+            return "", ""
+        used = self._use(offsets, "'offsets'")
+        return f" offsets {used}", f", {m.tensor(offsets.type)}"
 
 
 def _caller() -> _Place:
@@ -475,6 +523,43 @@ def _matrix(value: Value, what: str) -> tuple[int, int]:
     if len(shape) != 2:
         raise UsageError(f"{what} must be a matrix, but has {len(shape)} dimensions")
     return shape[0], shape[1]
+
+
+def _integers(values: Sequence[int], what: str) -> list[int]:
+    if isinstance(values, str) or not isinstance(values, Sequence):
+        raise TypeError(f"'{what}' must be a tuple of sizes, but got {type(values).__name__}")
+    return [m.integer(value, f"a size of '{what}'") for value in values]
+
+
+def _groups(groups: Sequence[int] | None) -> dict[str, str]:
+    if groups is None:
+        return {}
+    return {"groups": f"array<i64: {', '.join(map(str, _integers(groups, 'groups')))}>"}
+
+
+def _count(groups: Sequence[int] | None, offsets: Value | None) -> int | None:
+    """The number of groups of rows; None where there are none."""
+    if groups is not None:
+        return len(_integers(groups, "groups"))
+    if offsets is None:
+        return None
+    shape = m.check(offsets, "'offsets'", Value).shape
+    if len(shape) not in (1, 2) or shape[0] < 1:
+        raise UsageError("'offsets' must have G + 1 numbers for G groups, or G x 2, but has the "
+                         f"shape {list(shape)}", "give it static sizes")
+    return shape[0] - (len(shape) == 1)
+
+
+def _rows_of_tiles(groups: Sequence[int] | None, offsets: Value | None,
+                   rows: int) -> Sequence[int] | None:
+    """Rows of groups whose scales have tiles; with `offsets`, of those that need the most."""
+    count = _count(groups, offsets)
+    if groups is not None or count is None:
+        return groups
+    if rows < 0:
+        raise UsageError("a matrix must have static rows beside 'offsets', but has dynamic ones",
+                         "the last of the offsets says how many of them the groups use")
+    return [rows // 128 * 128] + [128] * count
 
 
 def _block(block: Sequence[int] | None) -> dict[str, str]:

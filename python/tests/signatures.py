@@ -29,11 +29,13 @@ PACKAGES: dict[str, tuple[str, dict[str, tuple[str, ...]]]] = {
     "flashinfer-python": ("fp4.compat.flashinfer", {
         "flashinfer/quantization/fp4_quantization.py": (
             "nvfp4_quantize", "mxfp4_quantize", "mxfp4_dequantize", "block_scale_interleave",
-            "e2m1_and_ufp8sf_scale_to_float"),
+            "e2m1_and_ufp8sf_scale_to_float", "nvfp4_batched_quantize",
+            "scaled_fp4_grouped_quantize"),
         "flashinfer/gemm/gemm_base.py": ("mm_fp4",),
         "flashinfer/tllm_enums.py": ("SfLayout",)}),
     "vllm": ("fp4.compat.vllm", {
-        "vllm/_custom_ops.py": ("scaled_fp4_quant", "cutlass_scaled_fp4_mm")}),
+        "vllm/_custom_ops.py": ("scaled_fp4_quant", "cutlass_scaled_fp4_mm",
+                                 "scaled_fp4_experts_quant")}),
     "torchao": ("fp4.compat.torchao", {
         "torchao/prototype/mx_formats/nvfp4_tensor.py": (
             "NVFP4Tensor.to_nvfp4", "NVFP4Tensor.dequantize", "NVFP4Tensor.get_hp_scales",

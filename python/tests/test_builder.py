@@ -51,6 +51,13 @@ def quantizers() -> fp4.Builder:
     y = f.blockscaled_matmul(q, q2 := f.quantize(x, amax=f.amax(x), layout=TILED),
                              alpha=f.matmul_alpha(q, q2), element="f32")
     f.returns(x=f.dequantize(f.unswizzle_scales(q), "f32", per_row=True), y=y)
+    f = builder.function("experts")
+    x, w, o = f.argument("x", (32, 64)), f.argument("w", (64, 64)), f.argument("o", (3,), "i64")
+    q = f.quantize(x, amax=f.amax(x, offsets=o), layout=TILED, offsets=o)
+    qw = f.quantize(w, amax=f.amax(w, groups=[32, 32]), layout=TILED, groups=[32, 32])
+    y = f.blockscaled_matmul(q, qw, alpha=f.matmul_alpha(q, qw, per_group=True), offsets=o)
+    again = f.swizzle_scales(f.quantize(x, amax=q.amax, offsets=o), offsets=o)
+    f.returns(y=y, tiles=again.scales, first=q.scales)
     f = builder.function("swizzled")
     s = f.argument("s", ("M", 4), "f8E4M3FN")
     d = f.argument("d", ("M", 64), "f4E2M1FN")
@@ -126,9 +133,11 @@ class Run(unittest.TestCase):
         x, rng = matrix(32), np.array([7, 0], np.int64)
         rest: dict[str, tuple[Any, ...]] = {
             "lines": (x,), "transform": (x,), "columnwise": (x, rng, np.float32(3)), "both": (x,),
-            "rows": (x,), "swizzled": (np.zeros((32, 4), np.uint8), np.zeros((32, 32), np.uint8))}
+            "rows": (x,), "experts": (x, matrix(64, seed=3), np.array([1, 20, 30])),
+            "swizzled": (np.zeros((32, 4), np.uint8), np.zeros((32, 32), np.uint8))}
         shapes = {"lines": [(32,), (64,)], "transform": [(32, 64), (), ()],
                   "columnwise": [(64, 16), (64, 2)], "rows": [(32, 64), (32, 32)],
+                  "experts": [(32, 32), (2, 1, 512), (2, 1, 512)],
                   "both": [(32, 32), (32, 4), (64, 16), (64, 2)], "swizzled": [(1, 1, 512)]}
         for name, arguments in rest.items():
             with self.subTest(name):

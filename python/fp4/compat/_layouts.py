@@ -21,6 +21,8 @@ from ..errors import UsageError
 from ..tensors import Tiled
 
 TILED, LINEAR = "tiled_128x4", "linear"
+#: Of groups of rows, whose tiles begin anew: no function reads them as those of one matrix.
+GROUPED = "grouped tiled_128x4"
 
 
 @dataclasses.dataclass(frozen=True)

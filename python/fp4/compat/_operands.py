@@ -57,6 +57,16 @@ def scalar(value: Any, name: str) -> torch.Tensor:
     return value.detach().reshape(())  # type: ignore[no-any-return]
 
 
+def numbers(value: Any, name: str, count: int, dtypes: tuple[torch.dtype, ...]) -> torch.Tensor:
+    """A contiguous vector of `count` numbers."""
+    check_tensor(value, name)
+    if value.dim() != 1 or value.numel() != count or not count or value.dtype not in dtypes:
+        kinds = " or ".join(str(dtype).removeprefix("torch.") for dtype in dtypes)
+        raise UsageError(f"argument '{name}' must be {kinds} of shape [{max(count, 1)}], but got "
+                         f"{type_of(value)}")
+    return value.detach().contiguous()  # type: ignore[no-any-return]
+
+
 def check_codes(codes: Any, name: str) -> None:
     """A matrix of packed E2M1 codes."""
     check_tensor(codes, name)

@@ -26,13 +26,15 @@ from typing import Any
 import torch
 
 from ..errors import UsageError
-from ._layouts import LINEAR, TILED, expect, note, padded
+from ._group_programs import batched
+from ._layouts import GROUPED, LINEAR, TILED, expect, note, padded
 from ._operands import (
     check_codes,
     check_input,
     check_tensor,
     eager,
     into,
+    numbers,
     refuse,
     rows_of,
     scalar,
@@ -42,7 +44,8 @@ from ._programs import dequantizer, element, product, quantizer, swizzler, targe
 
 __all__ = [
     "SfLayout", "block_scale_interleave", "e2m1_and_ufp8sf_scale_to_float", "mm_fp4",
-    "mxfp4_dequantize", "mxfp4_quantize", "nvfp4_block_scale_interleave", "nvfp4_quantize",
+    "mxfp4_dequantize", "mxfp4_quantize", "nvfp4_batched_quantize", "nvfp4_block_scale_interleave",
+    "nvfp4_quantize", "scaled_fp4_grouped_quantize",
 ]
 
 _FAST = "flashinfer, tensor_scale = supplied, reciprocals = approximate"
@@ -107,12 +110,60 @@ def nvfp4_quantize(
     _refuse_four_over_six(nvfp4_4over6)
     check_input(a, "a", (torch.bfloat16, torch.float16), 16)
     scale = scalar(a_global_sf, "a_global_sf")
-    is_exact = os.environ.get("FLASHINFER_DISABLE_FP4_QUANT_FAST_MATH") == "1"
     layout = _layout(sfLayout)
-    program = quantizer(a.shape[-1], element(a.dtype), _EXACT if is_exact else _FAST, layout, "a",
-                        "a_global_sf", target(a))
+    program = quantizer(a.shape[-1], element(a.dtype), _recipe(), layout, "a", "a_global_sf",
+                        target(a))
     codes, scales = program(rows_of(a, "a"), scale)
     return _results(a, codes, scales, layout, 16, "nvfp4_quantize")
+
+
+@eager
+def nvfp4_batched_quantize(
+    a: torch.Tensor,
+    a_global_sf: torch.Tensor,
+    sf_vec_size: int = 16,
+    nvfp4_4over6: Any = _UNSET,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Quantizes each matrix of a batch to NVFP4.
+
+    Args:
+        a: bf16 or f16 of shape [B, M, K], row-major, K a multiple of 16.
+        a_global_sf: one f32, the encode scale 448 * 6 / amax, or one for each matrix.
+
+    Returns:
+        Codes, uint8 [B, M, K/2]; and E4M3 scales as uint8 [B, 128 * ceil(M/128) * 4 * ceil(K/64)],
+        each matrix in layout_128x4.
+    """
+    refuse(sf_vec_size != 16, f"sf_vec_size = {sf_vec_size}", "NVFP4 has blocks of 16")
+    _refuse_four_over_six(nvfp4_4over6)
+    codes, scales = _batched(a, a_global_sf, "nvfp4_batched_quantize")
+    return codes, scales.view(a.shape[0], -1)
+
+
+@eager
+def scaled_fp4_grouped_quantize(
+    a: torch.Tensor,
+    mask: torch.Tensor,
+    a_global_sf: torch.Tensor,
+    nvfp4_4over6: Any = _UNSET,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Quantizes each matrix of a batch to NVFP4, as the masked grouped product takes it.
+
+    Args:
+        a: bf16 or f16 of shape [B, M, K], row-major, K a multiple of 16.
+        mask: int32 [B], the rows of each matrix that count. FlashInfer leaves the results of the
+            others unspecified; here they are quantized too.
+        a_global_sf: one f32, the encode scale 448 * 6 / amax, or one for each matrix.
+
+    Returns:
+        Codes, uint8 [M, K/2, B], a view of [B, M, K/2]; and scales, float8_e4m3fn
+        [32, 4, ceil(M/128), 4, ceil(K/64), B], a view of the tiles of each matrix.
+    """
+    _refuse_four_over_six(nvfp4_4over6)
+    codes, scales = _batched(a, a_global_sf, "scaled_fp4_grouped_quantize")
+    numbers(mask, "mask", a.shape[0], (torch.int32,))
+    tiles = scales.view(a.shape[0], -(-a.shape[1] // 128), -(-a.shape[2] // 64), 32, 4, 4)
+    return codes.permute(1, 2, 0), tiles.view(torch.float8_e4m3fn).permute(3, 4, 1, 5, 2, 0)
 
 
 @eager
@@ -286,6 +337,28 @@ def mxfp4_dequantize(
     return e2m1_and_ufp8sf_scale_to_float(
         a_fp4, a_sf, sf_vec_size=32, ufp8_type=0,
         is_sf_swizzled_layout=_layout(sfLayout) == TILED)
+
+
+def _recipe() -> str:
+    return _EXACT if os.environ.get("FLASHINFER_DISABLE_FP4_QUANT_FAST_MATH") == "1" else _FAST
+
+
+def _batched(a: torch.Tensor, a_global_sf: torch.Tensor,
+             maker: str) -> tuple[torch.Tensor, torch.Tensor]:
+    """Codes and tiles of each matrix of a batch [B, M, K]."""
+    check_input(a, "a", (torch.bfloat16, torch.float16), 16)
+    if a.dim() != 3 or not a.shape[0] or not a.shape[1]:
+        raise UsageError("argument 'a' must be a batch of matrices, [B, M, K], but its shape is "
+                         f"{list(a.shape)}", "nvfp4_quantize takes one matrix")
+    batch, rows, columns = a.shape
+    is_one = isinstance(a_global_sf, torch.Tensor) and a_global_sf.numel() == 1
+    scale = (scalar(a_global_sf, "a_global_sf").expand(batch).contiguous() if is_one else
+             numbers(a_global_sf, "a_global_sf", batch, (torch.float32,)))
+    program = batched(batch, rows, columns, element(a.dtype), _recipe(), ("a", "a_global_sf"),
+                      target(a))
+    codes, scales = program(rows_of(a, "a"), scale)
+    scales = note(scales.view(torch.uint8), GROUPED, batch * rows, columns // 16, maker)
+    return codes.view(torch.uint8).view(batch, rows, columns // 2), scales
 
 
 def _refuse_four_over_six(config: Any) -> None:

@@ -1,5 +1,6 @@
 """vLLM's functions for NVFP4, of the module vllm._custom_ops in vllm 0.33.0. SGLang's sgl_kernel
-had the same two functions before SGLang took FlashInfer's; its calls without names fit here.
+had the same functions before SGLang took FlashInfer's; its calls without names fit here, of
+scaled_fp4_experts_quant those without an expert_map.
 
 The global scale is the encode scale g = 448 * 6 / amax, as the caller computes it, and `alpha` is
 1 / (g_a * g_b). The bits of the quantizer are those of vLLM's kernel, which takes two approximate
@@ -14,11 +15,12 @@ from __future__ import annotations
 import torch
 
 from ..errors import UsageError
-from ._layouts import LINEAR, TILED, expect, note, padded
-from ._operands import check_codes, check_input, eager, refuse, rows_of, scalar
+from ._group_programs import ragged
+from ._layouts import GROUPED, LINEAR, TILED, expect, note, padded
+from ._operands import check_codes, check_input, eager, numbers, refuse, rows_of, scalar
 from ._programs import element, product, quantizer, target
 
-__all__ = ["cutlass_scaled_fp4_mm", "scaled_fp4_quant"]
+__all__ = ["cutlass_scaled_fp4_mm", "scaled_fp4_experts_quant", "scaled_fp4_quant"]
 
 _RECIPE = "vllm, tensor_scale = supplied, reciprocals = approximate"
 
@@ -71,6 +73,63 @@ def scaled_fp4_quant(
     shape = padded(rows, blocks) if layout == TILED else (rows, blocks)
     scales = note(scales.view(shape), layout, rows, blocks, "scaled_fp4_quant")
     return codes, scales.view(torch.float8_e4m3fn)
+
+
+@eager
+def scaled_fp4_experts_quant(
+    input_tensor: torch.Tensor,
+    input_global_scale: torch.Tensor,
+    expert_offsets: torch.Tensor,
+    blockscale_offsets: torch.Tensor,
+    topk: int,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Quantizes the tokens of each expert to NVFP4: rows expert_offsets[e] to
+    expert_offsets[e + 1], which the device reads.
+
+    Args:
+        input_tensor: bf16 or f16 [M, K], row-major, sorted by expert, K a multiple of 16.
+        input_global_scale: f32 [E], the encode scale 448 * 6 / amax of each expert.
+        expert_offsets: int32 or int64 [E + 1].
+        blockscale_offsets: int32 or int64 [E + 1], the sums of the experts' rows, each rounded up
+            to 128. They are compared with these sums where they are on the CPU.
+        topk: has no effect here: the scales have room for any distribution of M rows.
+
+    Returns:
+        Codes, uint8 [M, K/2], unspecified in rows of no expert; and swizzled scales, float8_e4m3fn
+        [128 * (floor(M/128) + E), 4 * ceil(K/64)], those of expert e from row
+        blockscale_offsets[e] on.
+
+    Raises:
+        UsageError: an argument that does not fit, or offsets that decrease or exceed M.
+    """
+    check_input(input_tensor, "input_tensor", (torch.bfloat16, torch.float16), 16)
+    if input_tensor.dim() != 2 or not input_tensor.shape[0]:
+        raise UsageError("argument 'input_tensor' must be a matrix with rows, but its shape is "
+                         f"{list(input_tensor.shape)}")
+    x, (rows, columns) = rows_of(input_tensor, "input_tensor"), input_tensor.shape
+    experts = input_global_scale.numel() if isinstance(input_global_scale, torch.Tensor) else 0
+    scale = numbers(input_global_scale, "input_global_scale", experts, (torch.float32,))
+    integers = (torch.int32, torch.int64)
+    offsets = numbers(expert_offsets, "expert_offsets", experts + 1, integers).to(torch.int64)
+    _check_places(offsets, numbers(blockscale_offsets, "blockscale_offsets", experts + 1, integers))
+    names = ("input_tensor", "input_global_scale", "expert_offsets")
+    program = ragged(rows, experts, columns, element(x.dtype), _RECIPE, names, target(x))
+    codes, tiles = program(x, scale, offsets)
+    blocks = columns // 16
+    scales = tiles.view(torch.uint8).view(128 * (rows // 128 + experts), padded(1, blocks)[1])
+    scales = note(scales, GROUPED, rows, blocks, "scaled_fp4_experts_quant")
+    return codes.view(torch.uint8), scales.view(torch.float8_e4m3fn)
+
+
+def _check_places(offsets: torch.Tensor, places: torch.Tensor) -> None:
+    """Where the scales of each expert begin follows from the rows."""
+    if offsets.device.type != "cpu" or places.device.type != "cpu":
+        return
+    sums = [0, *torch.cumsum((offsets.diff() + 127) // 128 * 128, 0).tolist()]
+    if places.tolist() != sums:
+        raise UsageError("argument 'blockscale_offsets' must be the sums of the experts' rows, "
+                         f"each rounded up to 128, {sums}, but got {places.tolist()}",
+                         "scales have no other places here")
 
 
 @eager
