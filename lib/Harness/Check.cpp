@@ -106,8 +106,8 @@ void addSimulationOptions(CLI::App &app, sim::SimulationOptions &options,
       ->check(CLI::IsMember({"default", "strict", "off"}));
   addExplainOption(app);
   app.add_option("--unwritten", options.unwritten,
-                 "reads of shared and tensor memory that was never written are an error, or are "
-                 "ignored, for kernels whose idle CTAs read values that they do not use")
+                 "uses of shared memory and reads of tensor memory that was never written are an "
+                 "error, or are ignored")
       ->capture_default_str()
       ->check(CLI::IsMember({"error", "ignore"}));
   app.add_flag("--stats", options.statistics,

@@ -215,18 +215,6 @@ TEST(Memory, MisalignedAccess) {
                   "the address must be a multiple of 8");
 }
 
-TEST(Memory, UninitialisedSharedReadIsReported) {
-  std::string read =
-      ".shared .align 4 .b32 word[2];\nst.shared.b32 [word], 1;\nld.shared.b32 %r1, [word+4];";
-  EXPECT_CONTAINS(failure(read), "which was never written");
-  SimOptions lenient;
-  lenient.uninitializedReads = UninitializedReads::Ignore;
-  EXPECT_EQ(failure(read, blocks(32), lenient), "no error");
-  EXPECT_EQ(failure(".shared .align 4 .b32 word[2];\nst.shared.b32 [word+4], 1;\nld.shared.b32 "
-                    "%r1, [word+4];"),
-            "no error");
-}
-
 //===----------------------------------------------------------------------===//
 // Control flow
 //===----------------------------------------------------------------------===//

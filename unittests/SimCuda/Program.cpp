@@ -15,7 +15,8 @@
 using fp4::simcuda::test::Compression;
 using fp4::simcuda::test::FatbinWriter;
 
-char scaleHost, clusterHost, wildHost, unknownHost, countHost, racyHost, idleHost, spinHost;
+char scaleHost, clusterHost, wildHost, unknownHost, countHost, racyHost, idleHost, paddedHost,
+    spinHost;
 unsigned factorHost, *managedHost;
 void **handle;
 
@@ -91,6 +92,15 @@ DONE:
 }
 
 .visible .entry idle() {
+  .reg .pred %p<2>; .reg .b32 %r<2>;
+  ld.shared.u32 %r1, [word];
+  setp.eq.u32 %p1, %r1, 0;
+  @%p1 bra END;
+END:
+  ret;
+}
+
+.visible .entry padded() {
   .reg .b32 %r<2>;
   ld.shared.u32 %r1, [word];
   ret;
@@ -143,6 +153,7 @@ void registerProgram(const char *target, bool withPtx) {
   add(&countHost, "count");
   add(&racyHost, "racy");
   add(&idleHost, "idle");
+  add(&paddedHost, "padded");
   add(&spinHost, "spin");
   auto variable = [](void *host, const char *name, size_t bytes, int constant) {
     __cudaRegisterVar(handle, static_cast<char *>(host), nullptr, name, 0, bytes, constant, 0);
@@ -276,6 +287,12 @@ int closed() {
 
 int idle() {
   MUST(launch(&idleHost, {1, 1, 1}, {32, 1, 1}, nullptr));
+  return 0;
+}
+
+/// Reads what idle() reads, and does not use it.
+int padded() {
+  MUST(launch(&paddedHost, {1, 1, 1}, {32, 1, 1}, nullptr));
   return 0;
 }
 
@@ -418,6 +435,7 @@ int main(int argc, char **argv) {
                                                   {"errors", captureErrors},
                                                   {"memory", graphMemory},
                                                   {"idle", idle},
+                                                  {"padded", padded},
                                                   {"captured", captured},
                                                   {"closed", closed},
                                                   {"pitched", pitchedCopies},

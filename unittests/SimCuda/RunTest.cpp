@@ -82,12 +82,15 @@ TEST(Run, ReportsAreSeenThroughACapture) {
   EXPECT_THAT(outside.output, HasSubstr("[shared-race]"));
 }
 
-TEST(Run, ReadsOfWhatNobodyWroteMayPass) {
+TEST(Run, UsesOfWhatNobodyWroteMayPass) {
   Outcome refused = run("idle");
   EXPECT_EQ(refused.code, 5) << refused.output;
-  EXPECT_THAT(refused.output, HasSubstr("which was never written"));
+  EXPECT_THAT(refused.output, HasSubstr("branches on a value of shared byte 0x400 ('word'), which "
+                                        "was never written"));
+  EXPECT_THAT(refused.output, HasSubstr("read it: ld.shared.u32 %r1, [word];"));
   EXPECT_THAT(refused.output, HasSubstr("--unwritten=ignore lets it pass"));
   EXPECT_EQ(run("idle", "--unwritten ignore").code, 0);
+  EXPECT_EQ(run("padded", "--check strict").code, 0);
   EXPECT_EQ(run("idle", "--unwritten").code, 2);
 }
 

@@ -368,7 +368,12 @@ Expected<const std::byte *> TicketQueue::sharedSource(uint32_t address, uint32_t
     if (!bad)
       break;
     if (!bad->ticket && owner.launch->options->uninitializedReads == UninitializedReads::Error)
-      return fail(fmt::format("reads shared memory at {:#x} that was never written", bad->offset));
+      return fail(bad->stored
+                      ? fmt::format("reads shared memory at {:#x}, which has a value of shared "
+                                    "byte {:#x}, which was never written",
+                                    bad->offset, bad->stored->origin.address & kSharedOffsetMask)
+                      : fmt::format("reads shared memory at {:#x} that was never written",
+                                    bad->offset));
     if (bad->ticket && bad->ticket < reader.id)
       return fail(fmt::format("reads shared memory at {:#x} too early: {} has still to write it",
                               bad->offset, describeTicket(bad->ticket)),

@@ -1,8 +1,7 @@
 //===- LoadUses.cpp - Where the value of a load goes ----------------------===//
 #include "LoadUses.h"
 
-#include "Sim/Decode/OpcodeTable.h"
-#include "Sim/Decode/ProgramImpl.h"
+#include "Sim/Decode/OperandRoles.h"
 
 #include <algorithm>
 #include <set>
@@ -21,8 +20,6 @@ constexpr std::string_view kArithmetic[] = {
     "popc",     "prmt",  "rcp", "rem",  "sad",  "selp",  "set",   "shf",   "setp", "shl",
     "rsqrt",    "shr",   "sin", "slct", "sqrt", "sub",   "szext", "tanh",  "xor",  "testp"};
 
-const OpcodeRow &rowOf(const Insn &insn) { return opcodeTable()[insn.row]; }
-
 /// Those with a carry have a result that is no operand.
 bool isArithmetic(const Insn &insn) {
   const OpcodeRow &row = rowOf(insn);
@@ -31,30 +28,11 @@ bool isArithmetic(const Insn &insn) {
                               [](const ModifierSlot &slot) { return slot.name == "cc"; });
 }
 
-bool isDestination(PatternKind kind) {
-  return kind == PatternKind::Dst || kind == PatternKind::DstPred ||
-         kind == PatternKind::DstPredPair || kind == PatternKind::DstRegPred ||
-         kind == PatternKind::VecDst;
-}
-
-/// Calls f(register) for each of an operand.
-template <typename F> void forEachRegister(const Kernel &kernel, const Operand &operand, F &&f) {
-  if (operand.kind == OperandKind::Vector)
-    for (int64_t e = 0; e < operand.imm; ++e)
-      forEachRegister(kernel, kernel.operandPool[operand.offset + size_t(e)], f);
-  else if (operand && operand.bank == kRegBank)
-    f(operand.offset);
-}
-
-/// Calls f(place in Insn::op, register) for the registers that are written, or for those that are
-/// read; the guard has the place kMaxOperands.
+/// Calls f(place in Insn::op, offset in bank 0) for the registers that are written, or for those
+/// that are read; the guard has the place kMaxOperands.
 template <typename F>
-void forEachOperand(const Kernel &kernel, const Insn &insn, bool written, F &&f) {
-  size_t at = 0;
-  for (const PatternItem &item : rowOf(insn).pattern)
-    for (unsigned n = 0; n < item.operands() && at < insn.op.size(); ++n, ++at)
-      if (isDestination(item.kind) == written)
-        forEachRegister(kernel, insn.op[at], [&](uint32_t offset) { f(at, offset); });
+void forEachOffset(const Kernel &kernel, const Insn &insn, bool written, F &&f) {
+  forEachOperand(kernel, insn, written, [&](size_t at, const Operand &o) { f(at, o.offset); });
   if (!written && insn.guard != kNoGuard)
     f(size_t(kMaxOperands), insn.guard);
 }
@@ -64,7 +42,7 @@ enum class Use : uint8_t { None, StoredValue, Other };
 Use useOf(const Kernel &kernel, const Insn &insn, const Registers &values) {
   Use use = Use::None;
   const bool store = rowOf(insn).base == "st";
-  forEachOperand(kernel, insn, false, [&](size_t at, uint32_t offset) {
+  forEachOffset(kernel, insn, false, [&](size_t at, uint32_t offset) {
     if (values.contains(offset))
       use = store && at == 1 && use != Use::Other ? Use::StoredValue : Use::Other;
   });
@@ -77,7 +55,7 @@ std::optional<uint32_t> findOnlyStore(const Kernel &kernel, uint32_t load) {
   Registers values;
   const auto define = [&](const Insn &insn) {
     const size_t before = values.size();
-    forEachOperand(kernel, insn, true, [&](size_t, uint32_t offset) { values.insert(offset); });
+    forEachOffset(kernel, insn, true, [&](size_t, uint32_t offset) { values.insert(offset); });
     return values.size() > before;
   };
   std::optional<uint32_t> store;
@@ -100,7 +78,7 @@ std::optional<uint32_t> findOnlyStore(const Kernel &kernel, uint32_t load) {
 
 bool findUse(const Kernel &kernel, uint32_t pc) {
   Registers results;
-  forEachOperand(kernel, kernel.code[pc], true,
+  forEachOffset(kernel, kernel.code[pc], true,
                  [&](size_t, uint32_t offset) { results.insert(offset); });
   return !results.empty() && (!kernel.callSites.empty() || // arguments of calls are no operands
                               std::ranges::any_of(kernel.code, [&](const Insn &insn) {

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Sim/Decode/Decoder.h"
+#include "Sim/Decode/PoisonRules.h"
 #include "Sim/Decode/LaneOrder.h"
 #include "Sim/Insn/Handlers.h"
 #include "Sim/Insn/Scalar/Floats.h"
@@ -185,6 +186,7 @@ Insn KernelDecoder::decodeByTable(const ptx::Instruction &insn, const Insn &out)
         throw DecodeError{insn.loc,
                           fmt::format("'{}': {}", spellOpcode(insn), bound.error().message),
                           bound.error().note, true};
+      setPoisonRule(*row->row, row->match, attempt);
       return attempt;
     } catch (DecodeError &error) {
       auto merit = [](const DecodeError &e) {

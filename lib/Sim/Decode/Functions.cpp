@@ -213,6 +213,7 @@ void KernelDecoder::decodeBranchTable(const ptx::Instruction &insn, Insn &out) {
   if (list == function->targetLists.end())
     fail(insn.args[1].loc, fmt::format("unknown list of branch targets '{}'", insn.args[1].text));
   out.handler = branchByIndex;
+  out.poison = PoisonRule::Jump;
   out.op[0] = source(insn.args[0], Type::U32, 4, false);
   out.op[1].imm = static_cast<int64_t>(list->labels.size());
   out.u = kernel.branchTargets.size();

@@ -35,6 +35,7 @@ unsigned bitsOf(Type type); ///< 1 for Pred
 inline unsigned bytesOf(Type type) { return (bitsOf(type) + 7) / 8; }
 bool isSigned(Type type);
 bool isFloat(Type type);
+unsigned partsOf(Type type); ///< of a packed type: 2 or 4; else 1
 std::string_view spelling(Type type);
 Type typeFromSpelling(std::string_view text); ///< None when it is no type
 
@@ -62,6 +63,7 @@ enum class OperandKind : uint8_t {
 
 inline constexpr uint8_t kRegBank = 0;
 inline constexpr uint8_t kConstBank = 1;
+inline constexpr uint8_t kValueBank = 2; ///< of handlers that are executed on shadows: true values
 
 struct Operand {
   OperandKind kind = OperandKind::None;
@@ -74,6 +76,38 @@ struct Operand {
   explicit operator bool() const { return kind != OperandKind::None; }
 };
 
+/// What an instruction does with poisoned sources (State/Poison.h); Decode/PoisonRules.def lists which
+/// has which, and what `Insn::poisonArgument` is to it.
+enum class PoisonRule : uint8_t {
+  Use,     ///< takes none: to have one as a source is an error, and results are clean
+  Load,    ///< the handler puts what memory has into the results; an address is a use
+  Store,   ///< the handler puts what the registers have into memory; an address is a use
+  Move,    ///< moves bits: its handler, executed on shadows, gives the shadow of the result. The
+           ///< argument is a mask of operands that say where to; with poison in them, all is
+  Shuffle, ///< the same, but poison in one of these is a use
+  Parts,   ///< each of so many equal parts of the result comes from the same part of all sources
+  Pack,    ///< op[1] is the upper half of so many bits, op[2] the lower one
+  Fill,    ///< sums and products: a poisoned bit reaches those above it
+  Carry,   ///< all of the result, and CC.CF
+  Logic,   ///< bit by bit: a table of truth as that of lop3; kLogicOfOperand: op[4] is it
+  Select,  ///< op[3] chooses one of op[1] and op[2]
+  Compare, ///< setp: CompareTraits
+  Vote,    ///< over the members in op[2]: 0 all, 1 any, 2 uni
+  Ballot,  ///< over the members in op[2]: a bit for each lane
+  Members, ///< all of the result from all lanes of the members in this operand; 0: of the warp
+  Mma,     ///< mma.sync: rows of A and columns of B
+  Jump,    ///< op[0] says where to, and is used
+};
+inline constexpr uint16_t kLogicOfOperand = 0x100;
+/// Bits of Insn::poisonArgument of PoisonRule::Compare.
+enum CompareTraits : uint16_t {
+  kCompareEqual = 1, ///< of integers, for equality: a clean bit that differs decides
+  kCompareAnd = 2,   ///< with op[4]
+  kCompareOr = 4,
+  kCompareXor = 8,
+  kCompareHalves = 16, ///< op[0] is of the lower halves, op[1] of the upper ones
+};
+
 inline constexpr uint32_t kNoGuard = ~0u;
 inline constexpr unsigned kMaxOperands = 10;
 
@@ -82,6 +116,8 @@ struct Insn {
   uint32_t guard = kNoGuard; ///< offset of the guard predicate in bank 0
   bool guardNegated = false;
   Type type = Type::None; ///< the main type modifier
+  PoisonRule poison = PoisonRule::Use;
+  uint16_t poisonArgument = 0;
   uint16_t row = 0;       ///< row of the opcode table
   uint32_t target = 0;    ///< pc of a branch
   uint32_t line = 0;      ///< of the PTX text, from 1

@@ -20,6 +20,10 @@ constexpr TypeFacts kFacts[] = {
 unsigned fp4::sim::bitsOf(Type type) { return kFacts[static_cast<unsigned>(type)].bits; }
 bool fp4::sim::isSigned(Type type) { return kFacts[static_cast<unsigned>(type)].kind == 'S'; }
 bool fp4::sim::isFloat(Type type) { return kFacts[static_cast<unsigned>(type)].kind == 'F'; }
+unsigned fp4::sim::partsOf(Type type) {
+  const std::string_view text = spelling(type);
+  return text.ends_with("x2") ? 2 : text.ends_with("x4") ? 4 : 1;
+}
 std::string_view fp4::sim::spelling(Type type) { return kFacts[static_cast<unsigned>(type)].text; }
 
 Type fp4::sim::typeFromSpelling(std::string_view text) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 #include <fmt/format.h>
+#include <utility>
 
 using namespace fp4;
 using namespace fp4::sim;
@@ -64,8 +65,30 @@ ExecContext::Place ExecContext::place(Space space, uint64_t address) const {
 
 static const char *verb(bool write) { return write ? "writes" : "reads"; }
 
+Poison &ExecContext::poison() {
+  if (!currentWarp->poison)
+    currentWarp->poison = std::make_unique<Poison>(*currentKernel);
+  return *currentWarp->poison;
+}
+
+ShadowRegisters::ShadowRegisters(ExecContext &cx, const std::byte *values, std::byte *registers)
+    : cx(cx), observer(std::exchange(cx.observer, nullptr)), mask(cx.mask) {
+  const Poison &poison = cx.poison();
+  cx.registers = registers ? registers : poison.registers();
+  cx.banks[kRegBank] = cx.registers;
+  cx.banks[kConstBank] = poison.constants();
+  cx.banks[kValueBank] = values;
+}
+
+ShadowRegisters::~ShadowRegisters() {
+  cx.select(*cx.currentWarp);
+  cx.observer = observer;
+  cx.mask = mask;
+}
+
 std::byte *ExecContext::resolve(Space space, uint64_t address, uint32_t bytes, uint32_t align,
-                                int lane, bool write) {
+                                int lane, Access access) {
+  const bool write = access == Access::Write;
   Place where = place(space, address);
   if (where.address % align != 0) {
     fail(fmt::format("{} {} bytes at {:#x}: the address must be a multiple of {}", verb(write),
@@ -79,13 +102,12 @@ std::byte *ExecContext::resolve(Space space, uint64_t address, uint32_t bytes, u
   };
   switch (where.space) {
   case Space::Global:
-    return resolveGlobal(where.address, bytes, lane, write);
+    return resolveGlobal(where.address, bytes, lane, access);
   case Space::SharedCluster:
-    return resolveShared(space, where.address, bytes, lane, write);
+    return resolveShared(space, where.address, bytes, lane, access);
   case Space::Local:
     if (within(currentKernel->info.localBytes))
-      return currentWarp->local.data() +
-             static_cast<size_t>(lane) * currentKernel->info.localBytes + where.address;
+      return resolveLocal(where.address, bytes, lane, access);
     fail(fmt::format("{} {} bytes at local address {:#x}, but a thread has {} bytes", verb(write),
                      bytes, where.address, currentKernel->info.localBytes),
          "", lane);
@@ -101,7 +123,25 @@ std::byte *ExecContext::resolve(Space space, uint64_t address, uint32_t bytes, u
   }
 }
 
-std::byte *ExecContext::resolveGlobal(uint64_t address, uint32_t bytes, int lane, bool write) {
+/// The memory of a thread, in which poison may lie that it stored.
+std::byte *ExecContext::resolveLocal(uint64_t address, uint32_t bytes, int lane, Access access) {
+  const Poison *poison = currentWarp->poison.get();
+  if (poison && poison->anyLocal() && access != Access::Write) {
+    Loaded found{lane, {}, {}};
+    for (uint32_t i = bytes; i-- > 0;)
+      if (const PoisonedByte *byte = poison->loadLocal(lane, address + i)) {
+        found.bits[i] = byte->bits;
+        found.origin = byte->origin;
+      }
+    if (found.origin.address && !passPoison(found, access))
+      return nullptr;
+  }
+  return currentWarp->local.data() + static_cast<size_t>(lane) * currentKernel->info.localBytes +
+         address;
+}
+
+std::byte *ExecContext::resolveGlobal(uint64_t address, uint32_t bytes, int lane, Access access) {
+  const bool write = access == Access::Write;
   const Allocation *a = lastAllocation;
   if (!a || address < a->address || address - a->address + bytes > a->size) {
     a = launch().memory->find(address, bytes);
@@ -120,7 +160,8 @@ std::byte *ExecContext::resolveGlobal(uint64_t address, uint32_t bytes, int lane
 }
 
 std::byte *ExecContext::resolveShared(Space space, uint64_t address, uint32_t bytes, int lane,
-                                      bool write) {
+                                      Access access) {
+  const bool write = access == Access::Write;
   auto offset = static_cast<uint32_t>(address) & kSharedOffsetMask;
   Cta *owner =
       address >> 32 ? nullptr : currentCluster.ctaOfSharedAddress(static_cast<uint32_t>(address));
@@ -141,7 +182,8 @@ std::byte *ExecContext::resolveShared(Space space, uint64_t address, uint32_t by
   }
   if (write)
     owner->shared.markValid(offset, bytes);
-  else if (!owner->shared.valid(offset, bytes) && !failInvalid(*owner, offset, bytes, lane))
+  else if (!owner->shared.valid(offset, bytes) &&
+           !passInvalid(*owner, offset, bytes, lane, access))
     return nullptr;
   return owner->shared.at(offset);
 }
@@ -162,32 +204,63 @@ void ExecContext::failShared(uint64_t address, uint32_t bytes, int lane, bool wr
        note, lane);
 }
 
-/// True when the options let the read pass.
-bool ExecContext::failInvalid(Cta &owner, uint32_t offset, uint32_t bytes, int lane) {
-  auto bad = owner.shared.firstBad(offset, bytes);
-  if (bad->ticket) {
-    fail(fmt::format("reads shared byte {:#x}, which an asynchronous copy has not written yet",
-                     bad->offset),
-         fmt::format("{}; wait for its mbarrier before reading",
-                     currentCluster.async->describeTicket(bad->ticket)),
-         lane);
-    return false;
+/// Whether bytes that are not valid may be read: not what is in flight. Who loads what nobody wrote
+/// gets poison.
+bool ExecContext::passInvalid(Cta &owner, uint32_t offset, uint32_t bytes, int lane,
+                              Access access) {
+  Loaded found{lane, {}, {}};
+  for (uint32_t at = offset; at < offset + bytes; ++at) {
+    const auto bad = owner.shared.firstBad(at, offset + bytes - at);
+    if (!bad)
+      break;
+    at = bad->offset;
+    if (bad->ticket) {
+      fail(fmt::format("reads shared byte {:#x}, which an asynchronous copy has not written yet",
+                       at),
+           fmt::format("{}; wait for its mbarrier before reading",
+                       currentCluster.async->describeTicket(bad->ticket)),
+           lane);
+      return false;
+    }
+    if (at - offset < found.bits.size())
+      found.bits[at - offset] = bad->stored ? bad->stored->bits : std::byte{0xFF};
+    if (!found.origin.address)
+      found.origin = bad->stored ? bad->stored->origin
+                                 : PoisonOrigin{pc, owner.rank << kSharedRankShift | at};
   }
-  if (launch().options->uninitializedReads == UninitializedReads::Ignore)
+  return launch().options->uninitializedReads == UninitializedReads::Ignore ||
+         passPoison(found, access);
+}
+
+bool ExecContext::passPoison(const Loaded &found, Access access) {
+  if (access == Access::Load) {
+    loaded.push_back(found);
     return true;
-  fail(fmt::format("reads shared byte {:#x}, which was never written", bad->offset),
-       "a missing store, copy or barrier; --unwritten=ignore lets it pass", lane);
+  }
+  fail(fmt::format("reads {}, which was never written", describeShared(found.origin.address)),
+       "a missing store, copy or barrier; --unwritten=ignore lets it pass", found.lane);
   return false;
+}
+
+std::string ExecContext::describeShared(uint32_t address) const {
+  const std::string symbol = currentKernel->sharedSymbol(address & kSharedOffsetMask);
+  return fmt::format("shared byte {:#x}{}", address & kSharedOffsetMask,
+                     symbol.empty() ? "" : fmt::format(" ('{}')", symbol));
 }
 
 const std::byte *ExecContext::readable(Space space, uint64_t address, uint32_t bytes,
                                        uint32_t align, int lane) {
-  return resolve(space, address, bytes, align, lane, false);
+  return resolve(space, address, bytes, align, lane, Access::Read);
+}
+
+const std::byte *ExecContext::loadable(Space space, uint64_t address, uint32_t bytes,
+                                       uint32_t align, int lane) {
+  return resolve(space, address, bytes, align, lane, Access::Load);
 }
 
 std::byte *ExecContext::writable(Space space, uint64_t address, uint32_t bytes, uint32_t align,
                                  int lane) {
-  return resolve(space, address, bytes, align, lane, true);
+  return resolve(space, address, bytes, align, lane, Access::Write);
 }
 
 const std::byte *ExecContext::peek(Space space, uint64_t address, uint32_t bytes) const {

@@ -96,6 +96,20 @@ public:
   }
   unsigned elementCount(const Operand &vector) const { return unsigned(vector.imm); }
 
+  // --- Poison ---------------------------------------------------------------------------------
+  /// That of the warp, made when it is first needed.
+  Poison &poison();
+  /// Poisoned bits of bytes that a lane loaded.
+  struct Loaded {
+    int lane = 0;
+    std::array<std::byte, 32> bits{};
+    PoisonOrigin origin;
+  };
+  /// What `loadable` found; who calls it puts that into shadows and clears the list.
+  std::vector<Loaded> loaded;
+  /// "shared byte 0x410 ('tile+16')", by its shared::cluster address.
+  std::string describeShared(uint32_t address) const;
+
   // --- Memory ---------------------------------------------------------------------------------
   /// Resolves a generic address to a space and the address in it (Global, SharedCluster with the
   /// rank, Local, Param). A space other than Generic passes through; SharedCta becomes
@@ -108,6 +122,9 @@ public:
   /// Host storage for a read of [address, address + bytes) by `lane`: checks bounds, alignment to
   /// `align`, and that shared bytes are valid. Null after cx.fail.
   const std::byte *readable(Space space, uint64_t address, uint32_t bytes, uint32_t align,
+                            int lane);
+  /// ... for a load into registers: bytes that nobody wrote are no error, but noted in `loaded`.
+  const std::byte *loadable(Space space, uint64_t address, uint32_t bytes, uint32_t align,
                             int lane);
   /// ... for a write; marks shared bytes valid.
   std::byte *writable(Space space, uint64_t address, uint32_t bytes, uint32_t align, int lane);
@@ -165,20 +182,42 @@ public:
   uint32_t pc = 0;
 
 private:
+  friend class ShadowRegisters;
+  /// Read: the bytes themselves are used.
+  enum class Access : uint8_t { Read, Load, Write };
+
   std::byte *resolve(Space space, uint64_t address, uint32_t bytes, uint32_t align, int lane,
-                     bool write);
-  std::byte *resolveGlobal(uint64_t address, uint32_t bytes, int lane, bool write);
-  std::byte *resolveShared(Space space, uint64_t address, uint32_t bytes, int lane, bool write);
+                     Access access);
+  std::byte *resolveGlobal(uint64_t address, uint32_t bytes, int lane, Access access);
+  std::byte *resolveShared(Space space, uint64_t address, uint32_t bytes, int lane, Access access);
+  std::byte *resolveLocal(uint64_t address, uint32_t bytes, int lane, Access access);
   void failShared(uint64_t address, uint32_t bytes, int lane, bool write);
-  bool failInvalid(Cta &owner, uint32_t offset, uint32_t bytes, int lane);
+  bool passInvalid(Cta &owner, uint32_t offset, uint32_t bytes, int lane, Access access);
+  bool passPoison(const Loaded &found, Access access);
 
   Cluster &currentCluster;
   const Kernel *currentKernel;
   Warp *currentWarp = nullptr;
   Cta *currentCta = nullptr;
   std::byte *registers = nullptr;
-  const std::byte *banks[2] = {nullptr, nullptr};
+  const std::byte *banks[3] = {nullptr, nullptr, nullptr};
   const Allocation *lastAllocation = nullptr;
+};
+
+/// While it lives, the registers of the context are the shadows of the warp's, and no observer is
+/// told anything. Operands of kValueBank lie in `values`; `registers` may take the place of shadows.
+class ShadowRegisters {
+public:
+  explicit ShadowRegisters(ExecContext &cx, const std::byte *values = nullptr,
+                           std::byte *registers = nullptr);
+  ~ShadowRegisters();
+  ShadowRegisters(const ShadowRegisters &) = delete;
+  ShadowRegisters &operator=(const ShadowRegisters &) = delete;
+
+private:
+  ExecContext &cx;
+  Observer *observer;
+  uint32_t mask;
 };
 
 /// "kernel 'k', CTA (1,0,0), warp 3, lane 7, at k.ptx:120:3 (gemm.mlir:14:5)": the prefix of every

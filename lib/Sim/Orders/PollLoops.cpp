@@ -181,8 +181,8 @@ Expected<bool> PollLoops::leadsBack(Scheduler &scheduler, Warp &warp, LaneGroup 
 Expected<bool> PollLoops::fails(Scheduler &scheduler, Warp &warp, bool last,
                                 OrderRecorder &recorder) const {
   const LaneGroup *first = next(scheduler, warp, last);
-  if (!first || !beginsAt(first->pc))
-    return false;
+  if (!first || !beginsAt(first->pc) || (warp.poison && warp.poison->any()))
+    return false; // shadows are not put back below
   LaneGroup &group = warp.groups[size_t(first - warp.groups.data())];
   const uint32_t head = group.pc;
   for (const LaneGroup &other : warp.groups)

@@ -1,6 +1,7 @@
 //===- Scheduler.cpp - Runs the warps of one cluster ----------------------===//
 #include "Sim/State/Scheduler.h"
 #include "Sim/Insn/Handlers.h"
+#include "Sim/Insn/Poison/Propagate.h"
 #include "Sim/Insn/Warp/Call.h"
 #include "Sim/State/Barriers.h"
 #include "Sim/State/Polling.h"
@@ -252,6 +253,10 @@ bool Scheduler::registersReady(Warp &warp, const Insn &insn) {
   return group & (insn.guardNegated ? ~guard : guard);
 }
 
+[[gnu::always_inline]] inline Outcome execute(ExecContext &cx, const Warp &warp, const Insn &insn) {
+  return warp.poison ? executePoisoned(cx, insn) : insn.handler(cx, insn);
+}
+
 /// Executes instructions while nothing but the PC of the group changes. The instruction that ended
 /// that is left in cx; Outcome::Next: the quantum is over, or `meet` is reached, where other groups
 /// wait.
@@ -266,15 +271,18 @@ bool Scheduler::registersReady(Warp &warp, const Insn &insn) {
     const Insn &insn = code[pc];
     const uint32_t mask = guarded(insn, registers, groupMask);
     --rest;
+    cx.pc = pc;
+    if (warp.poison && !guardIsClean(cx, insn, groupMask)) [[unlikely]]
+      return Outcome::Error;
     if (mask == 0) {
       if (++pc >= meet)
         break;
       continue;
     }
     cx.mask = mask;
-    cx.pc = pc;
-    Outcome outcome =
-        warp.loadsInFlight && !registersReady(warp, insn) ? Outcome::Error : insn.handler(cx, insn);
+    const Outcome outcome = warp.loadsInFlight && !registersReady(warp, insn)
+                                ? Outcome::Error
+                                : execute(cx, warp, insn);
     if (outcome == Outcome::Next) [[likely]] {
       if (++pc >= meet)
         break;

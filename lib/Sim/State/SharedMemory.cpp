@@ -9,6 +9,7 @@ void SharedMemory::reset(uint32_t bytes) {
   data.assign(bytes, std::byte{0xA5});
   validBits.assign((bytes + 63) / 64 + 1, 0);
   inFlight.clear();
+  stored.clear();
 }
 
 static uint64_t bits(uint32_t from, uint32_t count) {
@@ -41,6 +42,8 @@ void SharedMemory::markValid(uint32_t offset, uint32_t bytes) {
 }
 
 void SharedMemory::markUninitialized(uint32_t offset, uint32_t bytes) {
+  for (uint32_t at = offset; at < offset + bytes && !stored.empty(); ++at)
+    stored.erase(at);
   forWords(offset - kSharedBase, bytes, [&](uint32_t word, uint64_t mask) {
     validBits[word] &= ~mask;
     return true;
@@ -53,11 +56,20 @@ void SharedMemory::poison(uint32_t offset, uint32_t bytes, uint64_t ticket) {
   inFlight.push_back({offset, offset + bytes, ticket});
 }
 
+void SharedMemory::storePoison(uint32_t offset, PoisonedByte byte) {
+  markUninitialized(offset, 1);
+  stored[offset] = byte;
+}
+
 std::optional<SharedMemory::BadByte> SharedMemory::firstBad(uint32_t offset, uint32_t bytes) const {
   for (uint32_t i = 0; i < bytes; ++i) {
     if (valid(offset + i, 1))
       continue;
-    BadByte bad{offset + i, 0};
+    BadByte bad{offset + i, 0, nullptr};
+    if (auto found = stored.find(offset + i); found != stored.end()) {
+      bad.stored = &found->second;
+      return bad;
+    }
     for (const Poison &p : inFlight)
       if (p.begin <= offset + i && offset + i < p.end)
         bad.ticket = p.ticket;

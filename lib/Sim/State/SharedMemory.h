@@ -1,8 +1,9 @@
 //===- SharedMemory.h - Shared memory of one CTA, with poison -------------===//
 //
 // Offsets start at kSharedBase (the first KiB is the system's), as on the device. An address in
-// shared::cluster space is rank << 24 | offset. Each byte is valid, uninitialised, or poisoned: an
-// asynchronous write to it is in flight, and a read now comes too early.
+// shared::cluster space is rank << 24 | offset. Each byte is valid, unwritten, or in flight: an
+// asynchronous write to it is not done, and a read now comes too early. A byte to which a thread
+// stored a poisoned value (State/Poison.h) is unwritten again, with a mask of the bits concerned.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -11,6 +12,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 namespace fp4::sim {
@@ -18,6 +20,18 @@ namespace fp4::sim {
 inline constexpr uint32_t kSharedBase = 0x400;
 inline constexpr uint32_t kSharedRankShift = 24;
 inline constexpr uint32_t kSharedOffsetMask = (1u << kSharedRankShift) - 1;
+
+/// Where a poisoned value comes from: a load, and the unwritten byte that it read.
+struct PoisonOrigin {
+  uint32_t pc = 0;      ///< of the load
+  uint32_t address = 0; ///< shared::cluster address of the byte
+};
+
+/// A byte of memory that holds poisoned bits.
+struct PoisonedByte {
+  std::byte bits{0};
+  PoisonOrigin origin;
+};
 
 class SharedMemory {
 public:
@@ -50,10 +64,13 @@ public:
   void poison(uint32_t offset, uint32_t bytes, uint64_t ticket);
   /// Undefined from now on (mbarrier.inval).
   void markUninitialized(uint32_t offset, uint32_t bytes);
+  /// A thread stored a value of which these bits are poisoned.
+  void storePoison(uint32_t offset, PoisonedByte byte);
 
   struct BadByte {
     uint32_t offset = 0;
     uint64_t ticket = 0; ///< in flight to this byte; 0: never written
+    const PoisonedByte *stored = nullptr; ///< what a thread stored there
   };
   /// The first byte of the range that is not valid.
   std::optional<BadByte> firstBad(uint32_t offset, uint32_t bytes) const;
@@ -66,6 +83,7 @@ private:
   std::vector<std::byte> data;
   std::vector<uint64_t> validBits; ///< one bit per byte of data
   std::vector<Poison> inFlight;    ///< lazily pruned: consulted only for invalid bytes
+  std::unordered_map<uint32_t, PoisonedByte> stored; ///< by offset; the same
 };
 
 } // namespace fp4::sim

@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "Sim/State/Poison.h"
 #include "Sim/State/Wait.h"
 #include <cstddef>
 #include <cstdint>
@@ -51,6 +52,7 @@ public:
   uint32_t turns = 0; ///< in a row that it has used up, or ended asleep
   /// tcgen05.ld that the warp has not waited for: AsyncWork::useRegisters.
   uint32_t loadsInFlight = 0;
+  std::unique_ptr<Poison> poison; ///< null: it has never had any
 
   bool done() const { return live == 0; }
 };

@@ -32,7 +32,7 @@ def _parser() -> argparse.ArgumentParser:
         parser.add_argument(f"--{name}", type=int, metavar="N")
     parser.add_argument("--timeline", metavar="FILE", help="a trace of the kernels")
     parser.add_argument("--unwritten", choices=("error", "ignore"),
-                        help="reads of shared and tensor memory that nobody wrote")
+                        help="uses of shared memory and reads of tensor memory that nobody wrote")
     for name in ("dump-ptx", "ptx-dir"):
         parser.add_argument(f"--{name}", metavar="DIR")
     for name in _FLAGS:

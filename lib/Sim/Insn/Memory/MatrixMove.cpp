@@ -15,6 +15,8 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Sim/Insn/Memory/MemoryAccess.h"
+#include "Sim/Insn/Poison/Uses.h"
+#include <algorithm>
 #include <cstring>
 #include <fmt/format.h>
 
@@ -115,10 +117,80 @@ bool forEachRow(ExecContext &cx, const Insn &insn, const Operand &address, unsig
     auto *at =
         Write
             ? cx.writable(resolved, place.address, bytes, kRowBytes, lane)
-            : const_cast<std::byte *>(cx.readable(resolved, place.address, bytes, kRowBytes, lane));
+            : const_cast<std::byte *>(cx.loadable(resolved, place.address, bytes, kRowBytes, lane));
     if (!at)
       return false;
     f(at, row);
+  }
+  return true;
+}
+
+/// A row as it lies in memory becomes one of a matrix.
+void takeRow(const Insn &insn, const std::byte *from, std::array<uint8_t, kRowBytes> &row) {
+  if (insn.m[kSourceBits] == 8)
+    std::memcpy(row.data(), from, kRowBytes);
+  else
+    unpackRow(from, insn.m[kSourceBits], row);
+}
+
+void setFragments(ExecContext &cx, const Insn &insn, const std::array<Matrix, 4> &matrices) {
+  const unsigned perMatrix = registersOf(insn), count = cx.elementCount(insn.op[0]);
+  for (unsigned i = 0; i < count; ++i)
+    cx.store<uint32_t>(cx.elements(insn.op[0])[i], [&](int lane) {
+      return fragmentOf(matrices[i / perMatrix], insn.m[kArrangement], unsigned(lane),
+                        i % perMatrix);
+    });
+}
+
+std::array<Matrix, 4> fragmentsOf(ExecContext &cx, const Insn &insn) {
+  std::array<Matrix, 4> matrices;
+  for (unsigned i = 0; i < cx.elementCount(insn.op[1]); ++i) {
+    const uint32_t *reg = cx.src<uint32_t>(cx.elements(insn.op[1])[i]);
+    for (unsigned lane = 0; lane < 32; ++lane)
+      setFragment(matrices[i], insn.m[kArrangement], lane, reg[lane]);
+  }
+  return matrices;
+}
+
+/// Rows had bytes that nobody wrote: their poison goes the way of the bytes.
+void loadShadows(ExecContext &cx, const Insn &insn) {
+  std::array<Matrix, 4> shadows{};
+  Poison::Origins origins;
+  origins.fill(cx.loaded.front().origin);
+  for (const ExecContext::Loaded &found : cx.loaded) {
+    const auto row = unsigned(found.lane);
+    takeRow(insn, found.bits.data(), shadows[row / rowsOf(insn)][row % rowsOf(insn)]);
+  }
+  cx.loaded.clear();
+  {
+    ShadowRegisters registers(cx);
+    setFragments(cx, insn, shadows);
+  }
+  for (unsigned i = 0; i < cx.elementCount(insn.op[0]); ++i)
+    cx.poison().update(cx.elements(insn.op[0])[i], cx.mask, origins);
+}
+
+/// The rows that were stored get the poison of the registers.
+bool storeShadows(ExecContext &cx, const Insn &insn) {
+  const Poison &poison = cx.poison();
+  const unsigned count = cx.elementCount(insn.op[1]), rows = rowsOf(insn);
+  const Operand *o = cx.elements(insn.op[1]);
+  const Operand *first =
+      std::find_if(o, o + count, [&](const Operand &e) { return poison.has(e); });
+  if (first == o + count)
+    return true;
+  const PoisonOrigin origin =
+      poison.origin(first->offset, std::countr_zero(poison.lanesOf(*first)));
+  std::array<Matrix, 4> shadows;
+  {
+    ShadowRegisters registers(cx);
+    shadows = fragmentsOf(cx, insn);
+  }
+  for (unsigned row = 0; row < rows * count; ++row) {
+    const auto *bits = reinterpret_cast<const std::byte *>(shadows[row / rows][row % rows].data());
+    const auto place = cx.place(Space(insn.m[kSpace]), cx.address(insn.op[0], int(row)));
+    if (!storePoison(cx, place.space, place.address, std::span(bits, kRowBytes), origin, int(row)))
+      return false;
   }
   return true;
 }
@@ -127,23 +199,17 @@ Outcome loadMatrix(ExecContext &cx, const Insn &insn) {
   if (!cx.converged())
     return Outcome::Retry;
   const unsigned perMatrix = registersOf(insn), count = cx.elementCount(insn.op[0]);
-  const unsigned rows = rowsOf(insn), bits = insn.m[kSourceBits];
+  const unsigned rows = rowsOf(insn);
   std::array<Matrix, 4> matrices;
   reportRows(cx, insn, insn.op[1], rows * count / perMatrix, nullptr);
   if (!forEachRow<false>(cx, insn, insn.op[1], rows * count / perMatrix,
                          [&](const std::byte *from, unsigned row) {
-                           auto &to = matrices[row / rows][row % rows];
-                           if (bits == 8)
-                             std::memcpy(to.data(), from, kRowBytes);
-                           else
-                             unpackRow(from, bits, to);
+                           takeRow(insn, from, matrices[row / rows][row % rows]);
                          }))
     return Outcome::Error;
-  for (unsigned i = 0; i < count; ++i)
-    cx.store<uint32_t>(cx.elements(insn.op[0])[i], [&](int lane) {
-      return fragmentOf(matrices[i / perMatrix], insn.m[kArrangement], unsigned(lane),
-                        i % perMatrix);
-    });
+  setFragments(cx, insn, matrices);
+  if (!cx.loaded.empty())
+    loadShadows(cx, insn);
   return Outcome::Next;
 }
 
@@ -151,17 +217,14 @@ Outcome storeMatrix(ExecContext &cx, const Insn &insn) {
   if (!cx.converged())
     return Outcome::Retry;
   const unsigned count = cx.elementCount(insn.op[1]), rows = rowsOf(insn);
-  std::array<Matrix, 4> matrices;
-  for (unsigned i = 0; i < count; ++i) {
-    const uint32_t *reg = cx.src<uint32_t>(cx.elements(insn.op[1])[i]);
-    for (unsigned lane = 0; lane < 32; ++lane)
-      setFragment(matrices[i], insn.m[kArrangement], lane, reg[lane]);
-  }
+  const std::array<Matrix, 4> matrices = fragmentsOf(cx, insn);
   reportRows(cx, insn, insn.op[0], rows * count, matrices.data());
   bool done =
       forEachRow<true>(cx, insn, insn.op[0], rows * count, [&](std::byte *to, unsigned row) {
         std::memcpy(to, matrices[row / rows][row % rows].data(), kRowBytes);
       });
+  if (done && cx.warp().poison)
+    done = storeShadows(cx, insn);
   return done ? Outcome::Next : Outcome::Error;
 }
 

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Sim/Insn/Memory/MemoryAccess.h"
+#include "Sim/Insn/Poison/Uses.h"
 #include "Sim/State/ConcurrentBytes.h"
 #include "fp4/Sim/Events/FenceEvent.h"
 #include "fp4/Sim/Observer.h"
@@ -74,7 +75,7 @@ bool locate(ExecContext &cx, const Insn &insn, const Operand &address, uint32_t 
   for (uint32_t rest = cx.mask; rest; rest &= rest - 1) {
     int lane = std::countr_zero(rest);
     places.v[lane] = Write ? cx.writable(space, lanes.of(uint64_t(lane), bytes), bytes, bytes, lane)
-                           : const_cast<std::byte *>(cx.readable(
+                           : const_cast<std::byte *>(cx.loadable(
                                  space, lanes.of(uint64_t(lane), bytes), bytes, bytes, lane));
     if (!places.v[lane])
       return false;
@@ -221,6 +222,70 @@ void moveByWidth(ExecContext &cx, const Insn &insn, const Operand *o, unsigned c
   }
 }
 
+template <typename M, bool Load>
+void move(ExecContext &cx, const Insn &insn, const Operand *o, unsigned count, Places &places) {
+  if constexpr (sizeof(M) == 16)
+    moveElements<M, M, Load>(cx, o, count, places);
+  else
+    moveByWidth<M, Load>(cx, insn, o, count, places);
+}
+
+/// What lanes load or store, as bytes.
+struct Shadows {
+  alignas(16) std::byte bits[32][32] = {};
+  Places places;
+  Shadows() {
+    for (size_t lane = 0; lane < 32; ++lane)
+      places.v[lane] = bits[lane];
+  }
+};
+
+/// A load met bytes that nobody wrote: their poison goes the way of the bytes.
+template <typename M>
+void loadShadows(ExecContext &cx, const Insn &insn, const Operand *o, unsigned count) {
+  Shadows shadows;
+  Poison::Origins origins{};
+  for (const ExecContext::Loaded &found : cx.loaded) {
+    std::memcpy(shadows.bits[found.lane], found.bits.data(), found.bits.size());
+    origins[size_t(found.lane)] = found.origin;
+  }
+  cx.loaded.clear();
+  {
+    ShadowRegisters registers(cx);
+    move<M, true>(cx, insn, o, count, shadows.places);
+  }
+  for (unsigned e = 0; e < count; ++e)
+    cx.poison().update(o[e], cx.mask, origins);
+}
+
+/// Memory gets the poison of the registers, or loses what it had. False after an error.
+template <typename M>
+bool storeShadows(ExecContext &cx, const Insn &insn, const Operand *o, unsigned count) {
+  const Poison &poison = cx.poison();
+  const auto has = [&](const Operand &e) { return poison.has(e); };
+  if (!std::any_of(o, o + count, has) && !poison.anyLocal())
+    return true;
+  Shadows shadows;
+  {
+    ShadowRegisters registers(cx);
+    move<M, false>(cx, insn, o, count, shadows.places);
+  }
+  const uint32_t bytes = count * sizeof(M);
+  const LaneAddresses lanes(cx, insn.op[0], bytes);
+  for (uint32_t rest = cx.mask; rest; rest &= rest - 1) {
+    const int lane = std::countr_zero(rest);
+    const Operand *source = std::find_if(o, o + count, [&](const Operand &e) {
+      return has(e) && poison.lanesOf(e) >> lane & 1;
+    });
+    const PoisonOrigin origin =
+        source == o + count ? PoisonOrigin() : poison.origin(source->offset, lane);
+    if (!storePoison(cx, Space(insn.m[kSpace]), lanes.of(uint64_t(lane), bytes),
+                     std::span(shadows.bits[lane], bytes), origin, lane))
+      return false;
+  }
+  return true;
+}
+
 template <typename M, bool Load> Outcome access(ExecContext &cx, const Insn &insn) {
   const Operand &data = insn.op[Load ? 0 : 1], &address = insn.op[Load ? 1 : 0];
   unsigned count;
@@ -228,10 +293,11 @@ template <typename M, bool Load> Outcome access(ExecContext &cx, const Insn &ins
   Places places;
   if (!locate<!Load>(cx, insn, address, count * sizeof(M), places))
     return Outcome::Error;
-  if constexpr (sizeof(M) == 16)
-    moveElements<M, M, Load>(cx, o, count, places);
-  else
-    moveByWidth<M, Load>(cx, insn, o, count, places);
+  if (!Load && cx.warp().poison && !storeShadows<M>(cx, insn, o, count))
+    return Outcome::Error;
+  move<M, Load>(cx, insn, o, count, places);
+  if (Load && !cx.loaded.empty()) [[unlikely]]
+    loadShadows<M>(cx, insn, o, count);
   return Outcome::Next;
 }
 

@@ -21,6 +21,7 @@
 #include "Sim/Async/SparseMma.h"
 #include "Sim/Decode/Decode.h"
 #include "Sim/Insn/ExecContext.h"
+#include "Sim/Insn/Poison/Propagate.h"
 #include "Sim/Insn/Scalar/Floats.h"
 #include "fp4/ISA/SmemDescriptor.h"
 #include "fp4/ISA/TargetModel.h"
@@ -135,13 +136,22 @@ void scatterD(ExecContext &cx, const Insn &insn, const std::vector<uint32_t> &ce
 /// The operand with the scales of A.
 unsigned firstScale(const Insn &insn) { return insn.m[kSparse] ? 6 : 4; }
 
+/// A register that says where operands are, also while those of `cx` are shadows.
+unsigned selectorOf(ExecContext &cx, const Operand &o) {
+  const std::byte *bank = o.bank == kConstBank ? cx.warp().constants : cx.warp().registers;
+  uint32_t value = 0;
+  std::memcpy(&value, bank + o.offset + size_t(cx.firstLane()) * o.width,
+              std::min<size_t>(o.width, 4));
+  return value;
+}
+
 /// The four scale bytes of each row, repeated where there are fewer. op: data, {byte id, thread
 /// id}.
 bool gatherScales(ExecContext &cx, const Insn &insn, unsigned op, unsigned rows,
                   std::vector<uint8_t> &out) {
   const bool ofA = op == firstScale(insn);
   const Operand *selectors = cx.elements(insn.op[op + 1]);
-  const auto byte = unsigned(cx.scalar(selectors[0])), thread = unsigned(cx.scalar(selectors[1]));
+  const unsigned byte = selectorOf(cx, selectors[0]), thread = selectorOf(cx, selectors[1]);
   const unsigned vector = insn.m[kVector], threads = ofA ? 2 : 4;
   if (byte % vector || byte > 4 - vector || thread >= threads) {
     cx.fail(fmt::format("the selector of the scales of {} must have a byte id of 0 to {} in steps "
@@ -461,7 +471,38 @@ Status decodeSparse(BindContext &bind) {
   return {};
 }
 
+bool any(std::span<const uint8_t> bits) {
+  return std::ranges::any_of(bits, [](uint8_t b) { return b != 0; });
+}
+
 } // namespace
+
+void multiplyPoison(ExecContext &cx, const Insn &insn) {
+  Tile tile;
+  tile.a = gather(cx, insn.op[1], maxRows, insn.m[kRows] / 8, rowBytes);
+  tile.b = gather(cx, insn.op[2], columns, 1, columnBytes(insn));
+  tile.d = gatherC(cx, insn);
+  tile.scalesA.resize(4 * maxRows);
+  tile.scalesB.resize(4 * columns);
+  const unsigned scales = firstScale(insn);
+  if (insn.m[kScaling]) {
+    gatherScales(cx, insn, scales, maxRows, tile.scalesA);
+    gatherScales(cx, insn, scales + 2, columns, tile.scalesB);
+  }
+  bool all = false; // metadata place what they meet
+  for (unsigned lane = 0; lane < 32 && insn.m[kSparse]; ++lane)
+    all |= cx.src<uint32_t>(cx.elements(insn.op[4])[0])[lane] != 0;
+  for (unsigned row = 0; row < insn.m[kRows]; ++row)
+    for (unsigned column = 0; column < columns; ++column) {
+      uint32_t &cell = tile.d[row * columns + column];
+      const std::span a(tile.a), b(tile.b), ofA(tile.scalesA), ofB(tile.scalesB);
+      const bool bad = all || cell || any(a.subspan(row * rowBytes, rowBytes)) ||
+                       any(b.subspan(column * columnBytes(insn), columnBytes(insn))) ||
+                       any(ofA.subspan(4 * row, 4)) || any(ofB.subspan(4 * column, 4));
+      cell = bad ? ~0u : 0;
+    }
+  scatterD(cx, insn, tile.d);
+}
 
 Status bindMmaSync(BindContext &bind) {
   Insn &insn = bind.insn;

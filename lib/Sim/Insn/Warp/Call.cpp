@@ -7,6 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Sim/Insn/Warp/Call.h"
+#include "Sim/Insn/Poison/Uses.h"
 #include <cstring>
 #include <fmt/format.h>
 
@@ -29,6 +30,8 @@ void copyArgument(ExecContext &cx, const ArgumentPlace &to, const ArgumentPlace 
       std::memmove(localBytes(cx, lane) + to.offset, localBytes(cx, lane) + from.offset,
                    std::min(to.bytes, from.bytes));
   }
+  if (cx.warp().poison)
+    copyPoison(cx, to, from);
 }
 
 uint32_t &insideMask(ExecContext &cx, const DeviceFunction &function) {
@@ -110,6 +113,8 @@ Outcome fp4::sim::callFunction(ExecContext &cx, const Insn &insn) {
 Outcome fp4::sim::callPointer(ExecContext &cx, const Insn &insn) {
   const CallSite &site = cx.kernel().callSites[insn.u];
   const uint32_t all = cx.mask;
+  if (!expectClean(cx, site.pointer, all, "calls"))
+    return Outcome::Error;
   for (uint32_t rest = all; rest; rest &= ~cx.mask) {
     cx.mask = alike(rest, [&](int lane) { return cx.scalar(site.pointer, lane); });
     uint64_t address = cx.scalar(site.pointer);

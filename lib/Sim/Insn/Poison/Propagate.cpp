@@ -1,0 +1,90 @@
+//===- Propagate.cpp - Executing instructions of warps that have poison ---===//
+#include "Sim/Insn/Poison/Propagate.h"
+#include "Sim/Decode/OperandRoles.h"
+#include "Sim/Insn/Handlers.h"
+#include "Sim/Insn/Poison/Rules.h"
+#include "Sim/Insn/Poison/Uses.h"
+#include <algorithm>
+
+using namespace fp4;
+using namespace fp4::sim;
+
+bool fp4::sim::guardIsClean(ExecContext &cx, const Insn &insn, uint32_t lanes) {
+  Operand guard;
+  guard.kind = OperandKind::Pred;
+  guard.offset = insn.guard;
+  return insn.guard == kNoGuard ||
+         expectClean(cx, guard, lanes, isBranch(insn.handler) ? "branches on" : "is guarded by");
+}
+
+/// Whether the instruction names a register that has poison.
+static bool namesPoison(const ExecContext &cx, const Poison &poison, const Insn &insn) {
+  if (insn.poison == PoisonRule::Carry && poison.carry)
+    return true;
+  const Operand *pool = cx.kernel().operandPool.data();
+  const auto has = [&](const Operand &o) { return poison.has(o); };
+  return poison.any() && std::ranges::any_of(insn.op, [&](const Operand &o) {
+           return o.kind == OperandKind::Vector
+                      ? std::any_of(pool + o.offset, pool + o.offset + o.imm, has)
+                      : has(o);
+         });
+}
+
+/// Whether poison in an operand is a use of it, whatever becomes of the result.
+static bool isUse(const Insn &insn, size_t at) {
+  switch (insn.poison) {
+  case PoisonRule::Use:
+    return true;
+  case PoisonRule::Load:
+  case PoisonRule::Store:
+    return insn.op[at].kind == OperandKind::Address;
+  case PoisonRule::Shuffle:
+    return insn.poisonArgument >> at & 1;
+  case PoisonRule::Vote:
+  case PoisonRule::Ballot:
+    return at == 2;
+  case PoisonRule::Members:
+    return insn.poisonArgument == at;
+  default:
+    return false;
+  }
+}
+
+static bool sourcesAreUsable(ExecContext &cx, const Insn &insn) {
+  if (insn.poison == PoisonRule::Jump)
+    return expectClean(cx, insn.op[0], cx.mask, "branches on");
+  bool usable = true;
+  forEachOperand(cx.kernel(), insn, false, [&](size_t at, const Operand &o) {
+    if (usable && isUse(insn, at))
+      usable = expectClean(cx, o, cx.mask,
+                           o.kind == OperandKind::Address ? "takes as an address" : "uses");
+  });
+  if (isWgmma(insn.handler)) // D is also a source
+    forEachOperand(cx.kernel(), insn, true, [&](size_t, const Operand &o) {
+      usable = usable && expectClean(cx, o, cx.mask, "uses");
+    });
+  return usable;
+}
+
+Outcome fp4::sim::executePoisoned(ExecContext &cx, const Insn &insn) {
+  Poison &poison = *cx.warp().poison;
+  if (!namesPoison(cx, poison, insn))
+    return insn.handler(cx, insn);
+  if (!sourcesAreUsable(cx, insn))
+    return Outcome::Error;
+  if (insn.poison == PoisonRule::Jump || insn.poison == PoisonRule::Store)
+    return insn.handler(cx, insn);
+  if (insn.poison == PoisonRule::Load) { // whose handler says what the results have
+    forEachOperand(cx.kernel(), insn, true,
+                   [&](size_t, const Operand &o) { poison.clear(o, cx.mask); });
+    return insn.handler(cx, insn);
+  }
+  PoisonStep step(cx, insn);
+  const uint32_t active = cx.mask;
+  const Outcome outcome = insn.handler(cx, insn);
+  // Of the lanes that name members some may wait; the others have executed the instruction.
+  const uint32_t done = outcome == Outcome::Retry ? active & ~cx.mask : active;
+  if (outcome != Outcome::Error && done)
+    step.propagate(done);
+  return outcome;
+}

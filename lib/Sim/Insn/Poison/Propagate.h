@@ -1,0 +1,19 @@
+//===- Propagate.h - Executing instructions of warps that have poison -----===//
+#pragma once
+
+#include "Sim/Insn/ExecContext.h"
+
+namespace fp4::sim {
+
+/// Whether none of `lanes` has a poisoned guard; else cx.fail was called.
+bool guardIsClean(ExecContext &cx, const Insn &insn, uint32_t lanes);
+
+/// Executes an instruction in a warp that has poison: a use of it is an error, else it goes on into
+/// the results (PoisonRule).
+Outcome executePoisoned(ExecContext &cx, const Insn &insn);
+
+/// mma.sync: D of a product whose operands have poison, in shadows. A row of A and a column of B
+/// reach the elements that they make, and C its own.
+void multiplyPoison(ExecContext &cx, const Insn &insn);
+
+} // namespace fp4::sim

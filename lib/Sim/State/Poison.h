@@ -1,0 +1,64 @@
+//===- Poison.h - Which bits of a warp's registers are poisoned -----------===//
+//
+// A load of bytes that nobody wrote is no error: the bits become poisoned, and who uses them is told
+// (docs/Simulator.md, "Unwritten memory"). A poisoned bit is set in the *shadow* of its register,
+// which has the layout of the registers themselves, so that a handler can be run on shadows. Few
+// warps ever have poison; the others have no object of this class.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "Sim/Decode/Insn.h"
+#include "Sim/State/AlignedBytes.h"
+#include "Sim/State/SharedMemory.h"
+#include <optional>
+#include <unordered_map>
+
+namespace fp4::sim {
+
+struct Kernel;
+
+class Poison {
+public:
+  using Origins = std::array<PoisonOrigin, 32>; ///< by lane
+
+  explicit Poison(const Kernel &kernel);
+
+  /// Shadows of bank 0, and of bank 1, whose constants have no poison.
+  std::byte *registers() const { return shadows.bytes(); }
+  const std::byte *constants() const { return zeros.bytes(); }
+  /// Whether any register has poison.
+  bool any() const { return !origins.empty(); }
+  /// Whether the register that begins at `offset` of bank 0 has.
+  bool has(uint32_t offset) const { return marks[offset / 4 / 64] >> (offset / 4 % 64) & 1; }
+  bool has(const Operand &o) const {
+    return o.bank == kRegBank && (o.width || o.kind == OperandKind::Pred) && has(o.offset);
+  }
+  /// The lanes of a register or predicate with a poisoned bit.
+  uint32_t lanesOf(const Operand &o) const;
+  const PoisonOrigin &origin(uint32_t offset, int lane) const {
+    return origins.at(offset)[size_t(lane)];
+  }
+  /// The shadow of a register has changed in `lanes`, with poison that comes from `from`.
+  void update(const Operand &o, uint32_t lanes, const Origins &from);
+  /// These lanes of a register have no poison any more.
+  void clear(const Operand &o, uint32_t lanes);
+
+  // --- Local memory, by (lane, address) ---------------------------------------------------------
+  bool anyLocal() const { return !local.empty(); }
+  void storeLocal(int lane, uint64_t address, PoisonedByte byte);
+  const PoisonedByte *loadLocal(int lane, uint64_t address) const;
+
+  uint32_t carry = 0; ///< lanes whose CC.CF has poison
+  PoisonOrigin carryOrigin;
+
+private:
+  static uint64_t key(int lane, uint64_t address) { return address << 5 | uint64_t(lane); }
+
+  AlignedBytes shadows, zeros;
+  std::vector<uint64_t> marks; ///< by offset / 4
+  std::unordered_map<uint32_t, Origins> origins;
+  std::unordered_map<uint64_t, PoisonedByte> local;
+};
+
+} // namespace fp4::sim
