@@ -15,10 +15,15 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 def table():
     text = (ROOT / "include/fp4/ISA/TimingRates.def").read_text()
+    gpus = dict(re.findall(r'GpuModel\{"(\w+)", "[^"]*", "(\w+)"', (ROOT / "lib/ISA/GpuModel.cpp").read_text()))
     known = {}
     pattern = r'^FP4_TIMING_OF\((\w+), (\w+), ([^,]+), (\w+), "([^"]*)"\)'
     for target, name, value, mark, source in re.findall(pattern, text, re.M):
-        known[name, target] = f"{value} ({mark.lower()}: {source})"
+        cell = f"{value} ({mark.lower()}: {source})"
+        if target in gpus:  # a product's own rate, beside that of its target
+            known[name, gpus[target]] += f"; {target} {cell}"
+        else:
+            known[name, target] = cell
     targets = list(dict.fromkeys(target for _, target in known))
     lines = head("rate", "unit", *targets, "what")
     rates = re.findall(r'^FP4_TIMING\((\w+), "([^"]*)", "([^"]*)"\)', text, re.M)

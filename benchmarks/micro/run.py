@@ -38,6 +38,7 @@ import sweeps
 import tensor
 import tiles
 import turnover
+import warp_specialized
 from cuda import Device, Failure
 
 Rows = Iterator[dict[str, Any]]
@@ -92,7 +93,8 @@ def sections(device: Device, out: int, quick: bool) -> dict[str, Callable[[], Ro
     hopper = {"registers": lambda: registers.registers(device, out, rounds), "tensor": lambda: tensor.products(device, out, rounds),
               "beside": lambda: tensor.beside(device, out, rounds), "beside-own": lambda: tensor.beside_own(device, out, rounds),
               "fence-products": lambda: tensor.fences(device, out, rounds),
-              "pairs": lambda: pairs.pairs(device, out, rounds)}
+              "pairs": lambda: pairs.pairs(device, out, rounds),
+              "warp-specialized": lambda: warp_specialized.warp_specialized(device, out, quick)}
     tcgen05 = {"products": lambda: blackwell.products(device, out, rounds),
                "tmem": lambda: blackwell.tensor_memory(device, out, rounds)}
     return every | {"sm_90a": hopper, "sm_100a": tcgen05, "sm_103a": tcgen05}.get(device.target(), {})

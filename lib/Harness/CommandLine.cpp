@@ -3,6 +3,7 @@
 #include "fp4/Harness/Check.h"
 #include "fp4/Harness/Inputs.h"
 #include "fp4/Harness/Runner.h"
+#include "fp4/ISA/GpuModel.h"
 #include "fp4/Support/OutputFile.h"
 
 #include <CLI/CLI.hpp>
@@ -19,6 +20,9 @@ void addRunOptions(CLI::App &app, RunOptions &options) {
                    "auto (a GPU that runs the code, else the simulator), sim, cuda or cuda:N")
       ->capture_default_str();
   addSimulationOptions(*group, options, "the inputs and the random policy");
+  group->add_option("--gpu", options.gpu,
+                    "the GPU whose memory --time predicts for: " + hw::gpuOptions() +
+                        "; without it, that of the target's table of rates");
   addJsonOption(*group, options.json);
   group
       ->add_option("--dist", options.distribution,

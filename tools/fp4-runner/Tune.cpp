@@ -214,6 +214,7 @@ Expected<bool> Tuner::verify(const Trial &trial) {
   harness::RunOptions run = options.run;
   run.time = run.timesOnly = false;
   run.clock = 0;
+  run.gpu.clear();
   run.device = "sim";
   FP4_ASSIGN(auto report, execute(trial.plans, run));
   if (!report.passed())
@@ -227,6 +228,7 @@ Expected<std::optional<double>> Tuner::measure(const Trial &trial) {
   harness::RunOptions run = options.run;
   run.time = run.timesOnly = false;
   run.clock = 0;
+  run.gpu.clear();
   run.check.clear();
   run.benchmark = true;
   FP4_ASSIGN(auto report, execute(trial.plans, run));
@@ -321,7 +323,7 @@ std::string Tuner::question() const {
        << int(options.compiler.overlap) << ' ' << options.compiler.noArithmetic << ' '
        << options.tuneLimit << ' ' << run.function << '\n'
        << run.distribution << ' ' << run.seed << ' ' << run.policy << ' ' << run.check << ' '
-       << run.mix << ' ' << run.clock << ' ' << run.sampleAfter << '\n';
+       << run.mix << ' ' << run.clock << ' ' << run.gpu << ' ' << run.sampleAfter << '\n';
   for (int64_t size : run.shape)
     text << size << ',';
   for (const std::string &dim : run.dims)

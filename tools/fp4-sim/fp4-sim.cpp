@@ -9,6 +9,7 @@
 #include "Run.h"
 #include "fp4/Harness/Check.h"
 #include "fp4/Harness/Runner.h"
+#include "fp4/ISA/GpuModel.h"
 #include <CLI/CLI.hpp>
 #include <cstdio>
 
@@ -20,11 +21,18 @@ static int report(const Error &error) {
   return exitCode(error);
 }
 
+static std::vector<std::string> deviceNames() {
+  std::vector<std::string> names;
+  for (const hw::GpuModel &gpu : hw::gpus())
+    names.emplace_back(gpu.option);
+  return names;
+}
+
 static void addRun(CLI::App &app, harness::ProgramOptions &options) {
   CLI::App *run = app.add_subcommand("run", "Run a CUDA program that has PTX");
   run->add_option("--device", options.device, "The GPU that the program finds")
       ->capture_default_str()
-      ->check(CLI::IsMember({"b200", "b300", "h200", "rtx5090"}));
+      ->check(CLI::IsMember(deviceNames()));
   harness::addSimulationOptions(*run, options, "the random policy");
   harness::addJsonOption(*run, options.json);
   run->get_option("--policy")

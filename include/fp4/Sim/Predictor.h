@@ -34,6 +34,9 @@ struct Predictor {
   /// Clock of the multiprocessors; 0: that of the target's table of rates. What L2 and device memory
   /// deliver in a second, and how long device memory takes behind L2, do not change with it.
   double gigahertz = 0;
+  /// The product whose memory the prediction is for (fp4/ISA/GpuModel.h); empty: the one that the
+  /// target's table of rates was measured on.
+  std::string gpu = {};
   /// Called with the time of every launch, and where its instructions come from: "of the cubin", or
   /// "estimated from PTX" and why, if that was asked for.
   std::function<void(KernelTime, std::string)> receive = {};

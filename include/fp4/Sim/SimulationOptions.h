@@ -24,6 +24,7 @@ struct SimulationOptions {
   bool timesOnly = false;         ///< with time: Predictor::timesOnly
   std::string mix = "ptx";        ///< with time: ptx | cubin | auto, Predictor::mix
   double clock = 0;               ///< with time: Predictor::gigahertz
+  std::string gpu;                ///< with time: Predictor::gpu
   uint64_t sampleAfter = 6u << 20; ///< with time: Predictor::sampleAfter
   uint64_t seed = 1;               ///< of the random policy and of mixed clusters
   uint64_t maxOrders = 0;         ///< of the policy exhaustive, for each launch; 0: no limit

@@ -1,4 +1,5 @@
 //===- Instruments.cpp - What watches a simulation ------------------------===//
+#include "fp4/ISA/GpuModel.h"
 #include "fp4/Sim/Instruments.h"
 #include "fp4/Sim/Predictor.h"
 
@@ -54,6 +55,23 @@ static Status checkClock(const SimulationOptions &options) {
   return {};
 }
 
+/// A product must have the target of the code, since all but a few rates are the target's.
+static Status checkGpu(const SimulationOptions &options) {
+  if (options.gpu.empty())
+    return {};
+  if (!options.time)
+    return makeError(ErrorKind::Usage, "--gpu is the GPU of a prediction, but nothing predicts",
+                     "add --time");
+  FP4_ASSIGN(const hw::GpuModel *gpu, hw::requireGpu(options.gpu));
+  if (gpu->target == options.target)
+    return {};
+  const std::string others = hw::gpuOptions(options.target);
+  return makeError(ErrorKind::Usage,
+                   fmt::format("--gpu must name a device with target {}, but {} has target {}",
+                               options.target, gpu->option, gpu->target),
+                   others.empty() ? "leave --gpu out" : "choose " + others);
+}
+
 Expected<SimOptions> settingsOf(const SimulationOptions &options) {
   FP4_ASSIGN(auto policy, parseCompletionPolicy(options.policy));
   if (options.unwritten != "error" && options.unwritten != "ignore")
@@ -67,6 +85,7 @@ Expected<SimOptions> settingsOf(const SimulationOptions &options) {
                      fmt::format("--time expects the policy timed, but got {}", options.policy),
                      "leave --policy out");
   FP4_TRY(checkClock(options));
+  FP4_TRY(checkGpu(options));
   FP4_ASSIGN(settings.clusters, parseClusterSizes(options.clusters));
   settings.policy = options.time ? CompletionPolicy::Timed : policy;
   settings.seed = options.seed;
@@ -88,6 +107,7 @@ static Expected<Predictor> predictorOf(const SimulationOptions &options) {
     return makeError(ErrorKind::Usage, fmt::format("unknown source '{}' of --mix", options.mix),
                      "choose ptx, cubin or auto");
   Predictor predictor;
+  predictor.gpu = options.gpu;
   predictor.gigahertz = options.clock;
   predictor.timesOnly = options.timesOnly;
   predictor.sampleAfter = options.sampleAfter;

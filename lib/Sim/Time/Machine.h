@@ -77,6 +77,7 @@ struct Multiprocessor {
   std::array<std::array<Server, kBanks>, kSchedulers> registers;
   std::array<CodeCache, kSchedulers> code;
   std::array<Beside, kSchedulers> beside{}; ///< wgmma
+  std::array<Server, kSchedulers> fences;   ///< of the device
   Server exchange;                          ///< shuffles and redux
   Server shared;                            ///< the data path of shared memory and L1
   double productEnd = 0;                    ///< of the wgmma so far

@@ -14,12 +14,14 @@ using hw::TimingRate;
 /// which a simulation goes on, since rates are divided by too.
 class Rates {
 public:
-  /// With multiprocessors of `gigahertz`; 0: as the table has it.
-  explicit Rates(std::string_view target, double gigahertz = 0) {
+  /// The rates of `target`, and in their place those that the table has for the product `gpu`. The
+  /// clock is `gigahertz`; 0: as the table has it.
+  explicit Rates(std::string_view target, std::string_view gpu = {}, double gigahertz = 0) {
     values.fill(std::numeric_limits<double>::quiet_NaN());
-    for (const hw::TimingRow &row : hw::timingRows)
-      if (row.target == target)
-        values[size_t(row.which)] = row.rate;
+    for (std::string_view of : {target, gpu})
+      for (const hw::TimingRow &row : hw::timingRows)
+        if (row.target == of)
+          values[size_t(row.which)] = row.rate;
     if (gigahertz > 0)
       setClock(gigahertz);
   }

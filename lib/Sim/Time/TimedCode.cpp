@@ -38,15 +38,19 @@ bool packsHalves(const Kernel &kernel, const Insn &insn) {
   return from.kind == OperandKind::Vector && kernel.operandPool[from.offset].width <= 2;
 }
 
-/// ptxas puts a fence before an access that releases.
+/// ptxas puts a fence before an access that releases, and before an arrival at the barrier of a
+/// cluster that does.
 bool releasesDevice(const std::string &opcode) {
+  if (opcode.find(".cluster.arrive") != opcode.npos)
+    return opcode.find(".relaxed") == opcode.npos;
   return opcode.find(".release.gpu") != opcode.npos || opcode.find(".acq_rel.gpu") != opcode.npos;
 }
 
 bool wakesOthers(Unit unit) {
   switch (unit) {
   case Unit::Barrier:
-  case Unit::ClusterBarrier:
+  case Unit::ClusterArrive:
+  case Unit::Registers:
   case Unit::Mbarrier:
   case Unit::MbarrierTest:
   case Unit::Memory:
@@ -109,7 +113,8 @@ void addProduct(const std::string &opcode, TimedInsn &timed) {
 void addDetails(const std::string &opcode, TimedInsn &timed) {
   timed.mayWake = wakesOthers(timed.unit) && !wakesNobody(timed.unit, opcode);
   timed.remote = timed.unit == Unit::Mbarrier && opcode.find("shared::cluster") != opcode.npos;
-  timed.releases = timed.unit == Unit::Memory && releasesDevice(opcode);
+  timed.releases = (timed.unit == Unit::Memory || timed.unit == Unit::ClusterArrive) &&
+                   releasesDevice(opcode);
   timed.fills = opcode.starts_with("cp.async");
   timed.bypassesL1 = opcode.find(".cg") != opcode.npos || opcode.find(".volatile") != opcode.npos;
   timed.wide = timed.unit == Unit::Imad &&

@@ -46,9 +46,11 @@ enum class Unit : uint8_t {
   Redux,
   Memory,
   Branch,
+  Registers, ///< setmaxnreg
   Exit,
   Barrier,
-  ClusterBarrier,
+  ClusterArrive,
+  ClusterWait,
   Mbarrier,
   MbarrierTest,
   FenceAsync,
@@ -78,7 +80,7 @@ struct TimedInsn {
   bool remote = false;  ///< it acts on another block of the cluster
   bool bypassesL1 = false;
   bool fills = false;    ///< a cp.async, whose data takes the way of what L1 fills, and not of loads
-  bool releases = false; ///< an access that is a fence of the device too
+  bool releases = false; ///< an access or arrival that is a fence of the device too
   bool looks = false;    ///< a mbarrier.try_wait whose answer the program may use much later
   bool unused = false;   ///< a result that has no effect: ptxas leaves it out
   bool shared = false;   ///< of an access: it may be one of shared memory

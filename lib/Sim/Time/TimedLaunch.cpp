@@ -50,7 +50,7 @@ uint32_t residentBlocksOf(const hw::TargetModel &target, uint64_t threads, uint6
 
 TimedLaunch::TimedLaunch(Launch &launch, const hw::TargetModel &target, uint64_t sharedBytes)
     : launch(launch), target(target), predictor(Predictor::of(*launch.options)),
-      rates(target.name, predictor.gigahertz), machineCode(machineCodeOf(launch, predictor.mix)),
+      rates(target.name, predictor.gpu, predictor.gigahertz), machineCode(machineCodeOf(launch, predictor.mix)),
       before(launch.observer), kernel(launch.kernel),
       code(*launch.program, sortedKernel(), machineCode.kernel.get()),
       registers(registersOf(launch.kernel->info, code, target, volume(launch.config.block))),
@@ -355,8 +355,6 @@ double TimedLaunch::wakeCycles(const TimedInsn &insn) const {
   case Unit::Barrier:
     return rates[TimingRate::BarrierCycles] +
            rates[TimingRate::BarrierPerWarp] * double((volume(launch.config.block) + 31) / 32);
-  case Unit::ClusterBarrier:
-    return rates[TimingRate::ClusterBarrierCycles];
   case Unit::MbarrierTest:
     return rates[TimingRate::MbarrierWake];
   default:
@@ -427,7 +425,9 @@ void TimedLaunch::wake(Slot &slot, uint32_t place, double now, double extra) {
     // Other lanes may have gone on to a wait of their own: the group knows which was its.
     const TimedInsn &waiter = code[group->retry || !group->pc ? group->pc : group->pc - 1];
     warp.reason = waitOf(waiter.unit);
-    warp.nextIssue = std::max(warp.nextIssue, now + wakeCycles(waiter) + extra);
+    warp.nextIssue = std::max(warp.nextIssue, waiter.unit == Unit::ClusterWait
+                                                  ? clusterBarrierEnd(warp, running)
+                                                  : now + wakeCycles(waiter) + extra);
     schedule(slot, place, warp);
   }
 }

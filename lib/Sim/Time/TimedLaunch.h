@@ -54,6 +54,7 @@ private:
     double arrival = 0;            ///< of what it asked device memory for so far
     double late = 0;               ///< ... if others go before
     uint32_t pc = 0;               ///< of the next instruction
+    bool odd = false;              ///< of the arrivals at the cluster's barrier, the number so far
     float *ready = nullptr;        ///< of each register, cycles after `born`
     Activity *because = nullptr;   ///< ... and what fills it
     double born = 0;
@@ -73,6 +74,8 @@ private:
     std::vector<uint32_t> blocked;
     uint64_t steps = 0; ///< since anything but polling happened
     double stores = 0;  ///< when L2 has the last of them
+    /// When the last warp so far arrived at the cluster's barrier, in even and in odd phases.
+    std::array<double, 2> arrivals{};
   };
   struct Slot {
     Calendar events;
@@ -152,6 +155,9 @@ private:
                 const Scheduler::Step &step);
   double latencyOf(const TimedInsn &insn) const;
   double release(TimedWarp &warp, double issue) const;
+  double arriveAtCluster(TimedWarp &warp, Running &running, const TimedInsn &insn,
+                         double issue) const;
+  double clusterBarrierEnd(const TimedWarp &warp, const Running &running) const;
   double fenceShared(TimedWarp &warp, double issue) const;
   double resultOf(TimedWarp &warp, Running &running, const TimedInsn &insn, double issue,
                   Activity &because);

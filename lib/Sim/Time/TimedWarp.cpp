@@ -70,11 +70,34 @@ static TimingRate wgmmaIssue(const Insn &insn) {
                                                 : TimingRate::WgmmaIssue;
 }
 
-/// A fence of the device: the warp goes on when L2 has its stores.
+/// A fence of the device: the warp goes on when L2 has its stores. Fences of one scheduler's warps
+/// begin one after the other.
 double TimedLaunch::release(TimedWarp &warp, double issue) const {
   warp.reason = Activity::Fence;
+  const double begin =
+      warp.processor->fences[warp.scheduler].serve(issue, rates[TimingRate::FenceInterval]) -
+      rates[TimingRate::FenceInterval];
   return warp.nextIssue =
-             std::max({warp.nextIssue, issue + rates[TimingRate::FenceDevice], warp.stores});
+             std::max({warp.nextIssue, begin + rates[TimingRate::FenceDevice], warp.stores});
+}
+
+/// An arrival at the barrier of a cluster, with the fence of one that releases. A cluster of one CTA
+/// has the barrier of the CTA, and no fence.
+double TimedLaunch::arriveAtCluster(TimedWarp &warp, Running &running, const TimedInsn &insn,
+                                    double issue) const {
+  const double arrival = insn.releases && clusterSize > 1 ? release(warp, issue) : issue;
+  double &last = running.arrivals[warp.odd];
+  last = std::max(last, arrival);
+  warp.odd = !warp.odd;
+  return arrival;
+}
+
+/// When a warp passes the phase of the cluster's barrier at which it arrived last. All other warps
+/// have arrived, in instructions that may have been issued long before their fences end.
+double TimedLaunch::clusterBarrierEnd(const TimedWarp &warp, const Running &running) const {
+  const double warps = double((volume(launch.config.block) + 31) / 32);
+  return running.arrivals[!warp.odd] + rates[TimingRate::BarrierPerWarp] * warps +
+         rates[clusterSize > 1 ? TimingRate::ClusterBarrierCycles : TimingRate::BarrierCycles];
 }
 
 /// A fence of shared memory: the warp goes on when what it stored is there.
@@ -114,6 +137,13 @@ double TimedLaunch::resultOf(TimedWarp &warp, Running &running, const TimedInsn 
     return fenceShared(warp, issue);
   case Unit::Fence:
     return release(warp, issue);
+  case Unit::ClusterArrive:
+    return arriveAtCluster(warp, running, insn, issue);
+  case Unit::ClusterWait:
+    warp.reason = Activity::Barrier;
+    return warp.nextIssue = std::max(warp.nextIssue, clusterBarrierEnd(warp, running));
+  case Unit::Registers:
+    return hold(TimingRate::RegisterChange, Activity::Barrier);
   case Unit::Wgmma:
     return hold(wgmmaIssue(launch.kernel->code[warp.pc]), Activity::Products);
   case Unit::TmemAlloc:

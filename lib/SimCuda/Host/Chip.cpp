@@ -1,36 +1,13 @@
 //===- Chip.cpp - The GPU that a program finds ----------------------------===//
 //
-// Sources: CUDA C++ Programming Guide, compute capabilities 9.0 to 12.0; data sheets of the
-// products (memory).
+// Source: CUDA C++ Programming Guide, compute capabilities 9.0 to 12.0.
 //
 //===----------------------------------------------------------------------===//
 #include "Chip.h"
-#include <array>
-#include <fmt/format.h>
 #include <map>
 
 using namespace fp4;
 using namespace fp4::simcuda;
-
-static constexpr std::array kChips = {
-    Chip{"b200", "NVIDIA B200", "sm_100a", 180ull << 30, 8192},
-    Chip{"b300", "NVIDIA B300", "sm_103a", 270ull << 30, 8192},
-    Chip{"h200", "NVIDIA H200", "sm_90a", 140ull << 30, 6144},
-    Chip{"rtx5090", "NVIDIA GeForce RTX 5090", "sm_120a", 32ull << 30, 512},
-};
-
-std::span<const Chip> fp4::simcuda::chips() { return kChips; }
-
-Expected<const Chip *> fp4::simcuda::findChip(std::string_view option) {
-  std::string known;
-  for (const Chip &chip : kChips) {
-    if (chip.option == option)
-      return &chip;
-    known += (known.empty() ? "" : ", ") + std::string(chip.option);
-  }
-  return makeError(ErrorKind::Usage, fmt::format("unknown device '{}'", option),
-                   "known devices: " + known);
-}
 
 /// The numbers of attributes that every GPU here has: gpuOverlap, canMapHostMemory,
 /// concurrentKernels, unifiedAddressing, streamPriorities, L1 caches, managedMemory,

@@ -50,7 +50,7 @@ static Expected<double> decimal(const std::string &text) {
 }
 
 void Context::readOptions() {
-  currentChip = orExit(findChip(variable("FP4_SIM_DEVICE", "b200")), "FP4_SIM_DEVICE");
+  currentChip = orExit(hw::requireGpu(variable("FP4_SIM_DEVICE", "b200")), "FP4_SIM_DEVICE");
   sim::SimulationOptions options;
   options.target = std::string(currentChip->target);
   options.policy = variable("FP4_SIM_POLICY", "eager");
@@ -60,6 +60,8 @@ void Context::readOptions() {
   const std::string time = variable("FP4_SIM_TIME", "0");
   options.time = time != "0";
   options.timesOnly = time == "only";
+  if (options.time)
+    options.gpu = std::string(currentChip->option);
   options.sampleAfter =
       orExit(number(variable("FP4_SIM_SAMPLE_AFTER", std::to_string(options.sampleAfter).c_str())),
              "FP4_SIM_SAMPLE_AFTER");

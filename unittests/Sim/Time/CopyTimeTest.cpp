@@ -137,9 +137,9 @@ TEST(CopyTime, AMulticastIsOneCopyWithMoreDestinations) {
                        "  mov.u32 %r2, %cluster_ctarank;\n  setp.ne.u32 %p2, %r2, 0;\n"
                        "  mov.b16 %h1, 3;\n"
                        "  mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r1], 32768;\n"
-                       "  barrier.cluster.arrive.release;\n  barrier.cluster.wait.acquire;\n" +
+                       "  barrier.cluster.arrive.relaxed;\n  barrier.cluster.wait.acquire;\n" +
                        copy + wait +
-                       "  barrier.cluster.arrive.release;\n  barrier.cluster.wait.acquire;\n",
+                       "  barrier.cluster.arrive.relaxed;\n  barrier.cluster.wait.acquire;\n",
                    config, 65536);
   };
   const std::string bulk = "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes";

@@ -212,6 +212,61 @@ TEST(Time, ABarrierIsWhatTheFasterWarpWaitsFor) {
   EXPECT_GT(result.time.roles[0].share[size_t(Activity::Barrier)], 0.3);
 }
 
+/// Cycles of a kernel of clusters whose warps all arrive, and then all wait, `times` times.
+double cyclesOfMeetings(const std::string &arrive, unsigned cluster, unsigned warps, int times,
+                        std::string_view gpu = {}) {
+  const LaunchConfig config{
+      .grid = {cluster, 1, 1}, .block = {32 * warps, 1, 1}, .cluster = {cluster, 1, 1}};
+  const std::string meet = "  barrier.cluster." + arrive + ";\n  barrier.cluster.wait.acquire.aligned;\n";
+  return runTimed(repeated(meet, times), config, 4096, CompletionPolicy::Timed, "sm_90a", 0,
+                  Predictor{.gpu = std::string(gpu)})
+      .time.cycles;
+}
+
+TEST(Time, ABarrierOfAClusterTakesItsTimeAlthoughNoWarpFindsItClosed) {
+  const auto each = [](const std::string &arrive, unsigned cluster, unsigned warps,
+                       std::string_view gpu = {}) {
+    return (cyclesOfMeetings(arrive, cluster, warps, 9, gpu) -
+            cyclesOfMeetings(arrive, cluster, warps, 1, gpu)) /
+           8;
+  };
+  const double barrier = rate(TimingRate::ClusterBarrierCycles),
+               warp = rate(TimingRate::BarrierPerWarp), fence = rate(TimingRate::FenceDevice),
+               next = rate(TimingRate::FenceInterval);
+  EXPECT_NEAR(each("arrive.relaxed.aligned", 2, 1), barrier + warp, 3);
+  EXPECT_NEAR(each("arrive.relaxed.aligned", 2, 12), barrier + 12 * warp, 8);
+  EXPECT_NEAR(each("arrive.release.aligned", 2, 4), fence + barrier + 4 * warp, 5);
+  EXPECT_NEAR(each("arrive.release.aligned", 2, 12), fence + 2 * next + barrier + 12 * warp, 10);
+  // a cluster of one CTA has neither the fence nor the way to others
+  EXPECT_NEAR(each("arrive.release.aligned", 1, 1), rate(TimingRate::BarrierCycles) + warp, 3);
+  // H100: measured 750 and 1220 to 1320
+  EXPECT_NEAR(each("arrive.release.aligned", 2, 4, "h100"), 750, 25);
+  EXPECT_NEAR(each("arrive.release.aligned", 2, 12, "h100"), 1250, 50);
+}
+
+TEST(Time, RegistersChangeHandsInTheirTime) {
+  const auto cycles = [](const std::string &line) {
+    const std::string loaded = "  ld.global.b32 %r1, [%out];\n  add.u32 %r1, %r1, %t;\n";
+    return runTimed(loaded + line + store, {.grid = {1, 1, 1}, .block = {128, 1, 1}}).time.cycles;
+  };
+  EXPECT_NEAR(cycles("  setmaxnreg.dec.sync.aligned.u32 40;\n") - cycles(""),
+              rate(TimingRate::RegisterChange), 3);
+}
+
+TEST(Time, AProductOfATargetHasItsOwnMemory) {
+  const std::string body = "  mul.wide.u32 %rd1, %t, 16;\n  add.u64 %rd1, %out, %rd1;\n"
+                           "  ld.global.v4.b32 {%r1, %r2, %r3, %r4}, [%rd1];\n"
+                           "  st.global.v4.b32 [%rd1], {%r2, %r3, %r4, %r1};\n";
+  const auto microseconds = [&](std::string_view gpu) {
+    return runTimed(body, {.grid = {4096, 1, 1}, .block = {512, 1, 1}}, 4 << 10,
+                    CompletionPolicy::Timed, "sm_90a", 0, Predictor{.gpu = std::string(gpu)})
+        .time;
+  };
+  const auto table = microseconds(""), h200 = microseconds("h200"), h100 = microseconds("h100");
+  EXPECT_EQ(h200.cycles, table.cycles); // the table of the target was measured on it
+  EXPECT_NE(h100.cycles, table.cycles);
+}
+
 TEST(Time, AGridOfManyWavesIsTimedWholeOrByASample) {
   const std::string body = "  mov.u32 %r2, %ctaid.x;\n  mov.u32 %r3, %ntid.x;\n"
                            "  mad.lo.u32 %t, %r2, %r3, %t;\n  mul.wide.u32 %rd1, %t, 4;\n"

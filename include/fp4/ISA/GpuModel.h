@@ -1,0 +1,37 @@
+//===- GpuModel.h - A GPU that one can buy --------------------------------===//
+//
+// A target ("sm_90a") is an architecture; several products implement it with other memories. Rates
+// of TimingRates.def that differ from those of the target stand there under the product's name.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "fp4/ISA/TargetModel.h"
+#include "fp4/Support/Error.h"
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+namespace fp4::hw {
+
+struct GpuModel {
+  std::string_view option; ///< the name in options: "h200"
+  std::string_view name;   ///< as cudaGetDeviceProperties gives it
+  std::string_view target;
+  uint64_t memoryBytes;
+  unsigned memoryBusBits;
+
+  const TargetModel &model() const { return *lookupTarget(target); }
+  int major() const { return static_cast<int>(model().computeMajor); }
+  int minor() const { return static_cast<int>(model().computeMinor); }
+};
+
+std::span<const GpuModel> gpus();
+
+/// The GPU called `option`; the error lists the known ones.
+Expected<const GpuModel *> requireGpu(std::string_view option);
+
+/// "b200, b300, ...", and of one target alone where `target` is not empty.
+std::string gpuOptions(std::string_view target = {});
+
+} // namespace fp4::hw
