@@ -157,6 +157,9 @@ private:
   double release(TimedWarp &warp, double issue) const;
   double arriveAtCluster(TimedWarp &warp, Running &running, const TimedInsn &insn,
                          double issue) const;
+  static double hold(TimedWarp &warp, double issue, double cycles, Activity reason);
+  double synchronize(TimedWarp &warp, Running &running, const TimedInsn &insn,
+                     double issue) const;
   double clusterBarrierEnd(const TimedWarp &warp, const Running &running) const;
   double fenceShared(TimedWarp &warp, double issue) const;
   double resultOf(TimedWarp &warp, Running &running, const TimedInsn &insn, double issue,

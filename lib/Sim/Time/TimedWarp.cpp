@@ -107,14 +107,37 @@ double TimedLaunch::fenceShared(TimedWarp &warp, double issue) const {
              {warp.nextIssue, issue + rates[TimingRate::FenceProxyAsyncShared], warp.sharedStores});
 }
 
+/// A warp stays at its instruction until `cycles` after its issue.
+double TimedLaunch::hold(TimedWarp &warp, double issue, double cycles, Activity reason) {
+  warp.reason = reason;
+  return warp.nextIssue = std::max(warp.nextIssue, issue + cycles);
+}
+
+/// The result of a fence, of an arrival or of a wait, all of which hold the warp itself.
+double TimedLaunch::synchronize(TimedWarp &warp, Running &running, const TimedInsn &insn,
+                                double issue) const {
+  switch (insn.unit) {
+  case Unit::Mbarrier:
+    return hold(warp, issue, rates[TimingRate::MbarrierArrive], Activity::Mbarrier);
+  case Unit::FenceAsync:
+    return hold(warp, issue, rates[TimingRate::FenceProxyAsync], Activity::Fence);
+  case Unit::FenceAsyncShared:
+    return fenceShared(warp, issue);
+  case Unit::Fence:
+    return release(warp, issue);
+  case Unit::ClusterArrive:
+    return arriveAtCluster(warp, running, insn, issue);
+  case Unit::ClusterWait:
+    return hold(warp, issue, clusterBarrierEnd(warp, running) - issue, Activity::Barrier);
+  default: // setmaxnreg
+    return hold(warp, issue, rates[TimingRate::RegisterChange], Activity::Barrier);
+  }
+}
+
 /// When the result of an instruction that issues now is there. What holds the warp itself moves
 /// nextIssue.
 double TimedLaunch::resultOf(TimedWarp &warp, Running &running, const TimedInsn &insn, double issue,
                              Activity &because) {
-  const auto hold = [&](TimingRate rate, Activity reason) {
-    warp.reason = reason;
-    return warp.nextIssue = std::max(warp.nextIssue, issue + rates[rate]);
-  };
   const auto exchange = [&](TimingRate interval, TimingRate latency) {
     because = Activity::Shared;
     return warp.processor->exchange.serve(issue, rates[interval]) + rates[latency];
@@ -126,28 +149,21 @@ double TimedLaunch::resultOf(TimedWarp &warp, Running &running, const TimedInsn 
     return exchange(TimingRate::ReduxInterval, TimingRate::ReduxLatency);
   case Unit::Memory:
     return accessMemory(warp, running, insn, insn.releases ? release(warp, issue) : issue, because);
-  case Unit::Mbarrier:
-    return hold(TimingRate::MbarrierArrive, Activity::Mbarrier);
   case Unit::MbarrierTest:
     because = Activity::Mbarrier;
     return issue + rates[TimingRate::MbarrierTest];
+  case Unit::Mbarrier:
   case Unit::FenceAsync:
-    return hold(TimingRate::FenceProxyAsync, Activity::Fence);
   case Unit::FenceAsyncShared:
-    return fenceShared(warp, issue);
   case Unit::Fence:
-    return release(warp, issue);
   case Unit::ClusterArrive:
-    return arriveAtCluster(warp, running, insn, issue);
   case Unit::ClusterWait:
-    warp.reason = Activity::Barrier;
-    return warp.nextIssue = std::max(warp.nextIssue, clusterBarrierEnd(warp, running));
   case Unit::Registers:
-    return hold(TimingRate::RegisterChange, Activity::Barrier);
+    return synchronize(warp, running, insn, issue);
   case Unit::Wgmma:
-    return hold(wgmmaIssue(launch.kernel->code[warp.pc]), Activity::Products);
+    return hold(warp, issue, rates[wgmmaIssue(launch.kernel->code[warp.pc])], Activity::Products);
   case Unit::TmemAlloc:
-    return hold(TimingRate::TmemAlloc, Activity::Products);
+    return hold(warp, issue, rates[TimingRate::TmemAlloc], Activity::Products);
   case Unit::TmemMove: // the registers of a load wait for it
     because = Activity::Products;
     return std::max(issue, running.policy->newestEnd());
