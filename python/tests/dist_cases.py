@@ -147,7 +147,7 @@ def column_parallel(rank: int) -> None:
         source.bias.copy_(matrix(1, 64, seed=3)[0])
     source.to(DEVICE)
     for format in ("nvfp4", "mxfp4"):
-        whole = ft.QuantizedLinear.from_linear(source, format=format)
+        whole = ft.QuantizedLinear.from_linear(source, format=format, activations="tensor")
         for sizes in SIZES[:4]:
             x = matrix(sum(sizes))
             layer = fd.ColumnParallelLinear.from_linear(source, format=format,

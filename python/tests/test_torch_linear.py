@@ -188,12 +188,12 @@ class Stored(unittest.TestCase):
         for members in ({}, {"recipe": "torchao"}, {"format": "mxfp4"}, {"square": True}):
             with self.subTest(members), ft.simulator(verify=True):
                 exact, quantized = model(), model()
-                self.assertEqual(ft.quantize_(quantized, **members), ["0", "2"])
+                self.assertEqual(ft.quantize_(quantized, **members).names, ["0", "2"])
                 x = matrix(33).requires_grad_()
                 y = quantized(x)
                 self.assertLess((y - exact(x)).norm(), 0.3 * exact(x).norm())
                 y.sum().backward()
-                weights = [ft.dequantize(quantized[i].weight.value) for i in (0, 2)]
+                weights = [ft.dequantize(quantized[i].unpack()) for i in (0, 2)]
                 hidden = (quantized[0](x) > 0).to(torch.bfloat16)
                 gradient = (torch.ones(33, 16, dtype=torch.bfloat16) @ weights[1] * hidden)
                 self.assertTrue(torch.equal(x.grad, gradient @ weights[0]))
@@ -210,7 +210,7 @@ class Stored(unittest.TestCase):
             for other in (compiled, exported):
                 self.assertTrue(torch.equal(other(matrix(rows, 80)), module(matrix(rows, 80))))
         self.assertEqual(len(calls), 1)
-        other = ft.QuantizedLinear(poisoned(module[0].weight.value), module[0].bias)
+        other = ft.QuantizedLinear(poisoned(module[0].unpack()), module[0].bias)
         self.assertTrue(torch.equal(other(matrix(5, 80)), module[0](matrix(5, 80))))
 
     def test_copies_and_files(self) -> None:
@@ -219,7 +219,7 @@ class Stored(unittest.TestCase):
         other = model()
         ft.quantize_(other)
         torch.nn.init.zeros_(other[0].bias)
-        other[0].weight.data.zero_()
+        other[0].scaled.data.zero_()
         file = io.BytesIO()
         torch.save(module.state_dict(), file)
         self.assertLess(len(file.getvalue()), 12000)
@@ -240,20 +240,22 @@ class Stored(unittest.TestCase):
     def test_an_amax_that_is_known(self) -> None:
         weight, x = ft.quantize(matrix(32, seed=2)), matrix(5)
         known = ft.QuantizedLinear(weight, input_amax=x.abs().max().float())
-        self.assertTrue(torch.equal(known(x), ft.QuantizedLinear(weight)(x)))
+        same = ft.QuantizedLinear(weight, activations="tensor")
+        self.assertTrue(torch.equal(known(x), same(x)))
+        self.assertEqual(known.half().input_amax.dtype, torch.float32)
         self.assertIn("input_amax", known.state_dict())
 
     def test_training_shares_the_parameters(self) -> None:
         module = model()
         parameters = dict(module.named_parameters())
-        names = ft.quantize_(module, lambda layer, name: name != "2", training=True)
-        self.assertEqual(names, ["0"])
+        report = ft.quantize_(module, lambda layer, name: name != "2", training=True)
+        self.assertEqual(report.names, ["0"])
         self.assertEqual([type(part).__name__ for part in module], ["Linear", "ReLU", "Linear"])
         self.assertIsInstance(module[0], ft.Linear)
         self.assertNotIsInstance(module[2], ft.Linear)
         self.assertTrue(all(parameters[name] is value for name, value in module.named_parameters()))
         shared = torch.nn.ModuleList([module[2], module[2]])
-        self.assertEqual(ft.quantize_(shared), ["0", "1"])
+        self.assertEqual(ft.quantize_(shared).names, ["0", "1"])
         self.assertIs(shared[0], shared[1])
 
     def test_what_is_refused(self) -> None:

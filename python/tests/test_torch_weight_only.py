@@ -142,13 +142,16 @@ class WeightOnly(unittest.TestCase):
             self.assertTrue(torch.equal(other(x), made(x)))
             with torch.autocast("cpu", torch.bfloat16):
                 self.assertTrue(torch.equal(made(x.float()), made(x)))
+            wide = made(x.float())  # of a model that is float32
+            self.assertEqual(wide.dtype, torch.float32)
+            self.assertTrue(torch.equal(wide, made(x).float()))
         with self.assertRaisesRegex(RuntimeError, "size mismatch for packed"):
             layer("mxfp4").load_state_dict(made.state_dict())
 
     def test_a_model(self) -> None:
         model = torch.nn.Sequential(source(), torch.nn.ReLU(), source(128, N))
         x, weights = matrix(2, K), [model[0].weight, model[2].weight]
-        self.assertEqual(ft.quantize_(model, weight_only=True), ["0", "2"])
+        self.assertEqual(ft.quantize_(model, weight_only=True).names, ["0", "2"])
         for index, weight in zip((0, 2), weights):
             self.assertTrue(torch.equal(ft.dequantize(model[index].unpack()),
                                         ft.dequantize(ft.quantize(weight.detach()))))
@@ -162,7 +165,7 @@ class WeightOnly(unittest.TestCase):
         with torch.no_grad():
             for said, call in (
                     ("must be bfloat16 or float16 beside weights of nvfp4, but got float32",
-                     lambda: made(x.float())),
+                     lambda: torch.ops.fp4.weight_mm(x.float(), made.packed, None, None)),
                     ("must be bfloat16 beside weights of mxfp4, but got float16",
                      lambda: wide(x.half())),
                     ("must be contiguous", lambda: made(matrix(K, 4).t())),

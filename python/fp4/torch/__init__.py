@@ -13,7 +13,7 @@ the operations; `import fp4` does not import this package, because it imports to
 
 from . import requirement  # noqa: F401 (first: it says what is wrong with torch)
 from .buffers import ScaledBuffers
-from .convert import quantize_
+from .convert import dequantize_, quantize_
 from .drop_in import scaled_mm
 from .execution import simulator
 from .experts import WeightOnlyExperts
@@ -29,6 +29,7 @@ from .functional import (
     swizzle,
 )
 from .layers import Linear, NVFP4Training, QuantizedLinear
+from .report import LayerReport, Report
 from .scaled import Scaled
 from .scales import (
     amax_of_decode_scale,
@@ -36,10 +37,12 @@ from .scales import (
     decode_scale_of,
     encode_scale_of,
 )
+from .stored_weight import StoredWeight
 from .weight_only import WeightOnlyLinear
 
-__all__ = ["SIGN_MASK", "Exported", "Linear", "NVFP4Training", "QuantizedLinear", "Scaled",
-           "ScaledBuffers", "WeightOnlyExperts", "WeightOnlyLinear", "amax",
-           "amax_of_decode_scale", "amax_of_encode_scale", "decode_scale_of", "dequantize",
-           "encode_scale_of", "fake_quantize", "from_export", "hadamard", "linear", "quantize",
-           "quantize_", "scaled_mm", "simulator", "swizzle"]
+__all__ = ["SIGN_MASK", "Exported", "LayerReport", "Linear", "NVFP4Training", "QuantizedLinear",
+           "Report", "Scaled", "ScaledBuffers", "StoredWeight", "WeightOnlyExperts",
+           "WeightOnlyLinear", "amax", "amax_of_decode_scale", "amax_of_encode_scale",
+           "decode_scale_of", "dequantize", "dequantize_", "encode_scale_of", "fake_quantize",
+           "from_export", "hadamard", "linear", "quantize", "quantize_", "scaled_mm", "simulator",
+           "swizzle"]

@@ -12,9 +12,14 @@ from ..errors import UsageError
 from . import functional as fp4
 from . import recipes
 from .buffers import ScaledBuffers
+from .damage import check_weight
 from .scaled import Scaled
+from .stored_weight import StoredWeight, converted, refuse_reset
+from .weight_only import moved_scale
 
 _ops = torch.ops.fp4
+#: What of a layer's input has an amax of its own.
+ACTIVATIONS = ("token", "tensor")
 #: Six tensors: codes, scales and amax, and those of the transpose.
 _Both = tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]
 
@@ -97,49 +102,84 @@ class Linear(torch.nn.Linear):
         return y.view(*input.shape[:-1], self.out_features)
 
 
-class QuantizedLinear(torch.nn.Module):
+class QuantizedLinear(torch.nn.Linear):
     """A linear layer whose weight is stored in NVFP4 or MXFP4, and is not trained. Its input is
-    quantized with the recipe of the weight, each time with its own amax, or with `input_amax`.
+    quantized with the recipe of the weight: each row, which is a token, with its own amax, so that
+    no row of a batch changes another one.
 
     The gradient of x is dY times the dequantized weight, in the dtype of dY: what layers before
     this one, or a low-rank adapter beside it, need.
 
     Attributes:
-        weight: an fp4.torch.ScaledBuffers; its value is [out_features, in_features].
+        scaled: an fp4.torch.ScaledBuffers; its value is [out_features, in_features].
+        weight: a StoredWeight, which is dequantized each time that it is read.
         bias: [out_features] or None.
-        input_amax: float32 scalar for a recipe that takes one, or None.
+        input_amax: float32 scalar, for recipes that take one or of a calibration, or None.
+        activations: what has an amax where there is no input_amax: "token" (each row) or "tensor"
+            (all rows together; TransformerEngine's way, one number for a batch).
+        weight_dtype: the dtype that `weight` has.
     """
 
-    bias: torch.nn.Parameter | None
+    bias: torch.nn.Parameter | None  # type: ignore[assignment]
     input_amax: torch.Tensor | None
 
     def __init__(self, weight: Scaled, bias: torch.nn.Parameter | None = None,
-                 input_amax: torch.Tensor | None = None) -> None:
-        super().__init__()
+                 input_amax: torch.Tensor | None = None, *, activations: str = "token") -> None:
+        torch.nn.Module.__init__(self)
+        if activations not in ACTIVATIONS:
+            raise UsageError(f"'activations' must be token or tensor, but got {activations!r}")
         self.out_features, self.in_features = weight.shape
         fp4.check_bias(bias, self.out_features)
-        self.weight = ScaledBuffers(fp4.swizzle(weight))
+        self.activations = activations
+        self.weight_dtype = torch.bfloat16 if bias is None else bias.dtype
+        self.scaled = ScaledBuffers(fp4.swizzle(weight))
         self.register_parameter("bias", bias)
         self.register_buffer("input_amax", input_amax)
 
     @classmethod
     def from_linear(cls, source: torch.nn.Linear, *, format: str = "nvfp4", recipe: str = "",
-                    square: bool = False) -> QuantizedLinear:
-        """A layer with the weight of `source`, quantized, and its bias."""
+                    square: bool = False, activations: str = "token",
+                    check: bool = True) -> QuantizedLinear:
+        """A layer with the weight of `source`, quantized, and its bias. `check` looks for weights
+        that are NaN or infinite."""
         check_features(source.in_features, None, recipes.BLOCKS[recipes.check_format(format)])
+        if check:
+            check_weight(source.weight)
         weight = fp4.quantize(source.weight, format=format, recipe=recipe, square=square)
-        return cls(weight, source.bias).train(source.training)
+        made = cls(weight, source.bias, activations=activations).train(source.training)
+        made.weight_dtype = source.weight.dtype
+        return made
+
+    @property
+    def weight(self) -> torch.Tensor:  # type: ignore[override]
+        return StoredWeight(lambda dtype: fp4.dequantize(self.unpack(), dtype),
+                            (self.out_features, self.in_features), self.weight_dtype,
+                            self.scaled.get_buffer("data").device)
+
+    def unpack(self) -> Scaled:
+        """The weight with its scales."""
+        return self.scaled.value
+
+    def reset_parameters(self) -> None:
+        refuse_reset(self)
 
     def forward(self, input: torch.Tensor) -> torch.Tensor:
         x = _input(input, self.in_features)
-        weight = self.weight.value
+        weight = self.scaled.value
         y = _apply(x, self.bias, weight.data, weight.scales, weight.amax, self.input_amax,
-                   weight._facts())
+                   weight._facts(), self.activations == "token")
         return y.view(*input.shape[:-1], self.out_features)
+
+    def _apply(self, fn: Callable[..., Any], recurse: bool = True) -> QuantizedLinear:
+        amax = self.input_amax
+        super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
+        self.input_amax = moved_scale(amax, fn)
+        self.weight_dtype = converted(self.weight_dtype, fn)
+        return self
 
     def extra_repr(self) -> str:
         return (f"in_features={self.in_features}, out_features={self.out_features}, "
-                f"bias={self.bias is not None}")
+                f"bias={self.bias is not None}, activations={self.activations}")
 
 
 def check_features(columns: int, rows: int | None, block: int = 16) -> None:
@@ -194,28 +234,34 @@ class _Training(torch.autograd.Function):
 
 
 class _Frozen(torch.autograd.Function):
-    """A product with a weight that is stored in 4 bits."""
+    """A product with a weight that is stored in 4 bits. What it keeps is separate from what it
+    computes, as the transforms of torch.func need it."""
+
+    generate_vmap_rule = True
 
     @staticmethod
-    def forward(ctx: Any, x: torch.Tensor, bias: torch.Tensor | None, data: torch.Tensor,
+    def forward(x: torch.Tensor, bias: torch.Tensor | None, data: torch.Tensor,
                 scales: torch.Tensor, amax: torch.Tensor | None, input_amax: torch.Tensor | None,
-                facts: tuple[Any, ...]) -> torch.Tensor:
-        ctx.save_for_backward(data, scales, amax)
-        ctx.facts, ctx.dtype = facts, None if bias is None else bias.dtype
+                facts: tuple[Any, ...], per_token: bool) -> torch.Tensor:
         _, format, _, recipe = facts
-        number = fp4.amax_for(x, format, recipe, input_amax, False)
+        number = fp4.amax_for(x, format, recipe, input_amax, per_token and input_amax is None)
         q, s = _ops.quantize(x, number, None, format, recipe, "tiled_128x4", False, False, None)
         result: torch.Tensor = _ops.scaled_mm(q, s, number, data, scales, amax, bias, format,
                                               recipe, recipe, x.dtype)
         return result
 
     @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+        _, bias, data, scales, amax, _, facts, _ = inputs
+        ctx.save_for_backward(data, scales, amax)
+        ctx.facts, ctx.dtype = facts, None if bias is None else bias.dtype
+
+    @staticmethod
     def backward(ctx: Any, *gradients: torch.Tensor) -> Any:
         dy, dx = gradients[0], None
         if ctx.needs_input_grad[0]:
             dx = dy @ fp4.dequantize(Scaled(*ctx.saved_tensors, *ctx.facts), dy.dtype)
-        return (dx, _bias_gradient(dy, ctx.dtype, ctx.needs_input_grad[1]), None, None, None, None,
-                None)
+        return (dx, _bias_gradient(dy, ctx.dtype, ctx.needs_input_grad[1]), *(None,) * 6)
 
 
 _train: Callable[..., torch.Tensor] = _Training.apply

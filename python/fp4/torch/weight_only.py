@@ -20,9 +20,11 @@ import torch
 from ..errors import UsageError
 from . import functional as fp4
 from . import programs, recipes, weight_programs
+from .damage import check_weight
 from .execution import run
 from .ops import _operation
 from .scaled import SCALE_DTYPES, Scaled
+from .stored_weight import StoredWeight, converted, refuse_reset
 
 _ops = torch.ops.fp4
 _Pair = tuple[torch.Tensor, torch.Tensor]
@@ -135,6 +137,23 @@ def _backward(ctx: Any, dy: torch.Tensor) -> tuple[Any, ...]:
 weight_mm.register_autograd(_backward, setup_context=_keep)
 
 
+class _Transformed(torch.autograd.Function):
+    """weight_mm within torch.func.grad and the like, which do not take a registered gradient."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(*inputs: Any) -> torch.Tensor:
+        result: torch.Tensor = _ops.weight_mm(*inputs)
+        return result
+
+    setup_context = staticmethod(_keep)
+    backward = staticmethod(_backward)
+
+
+_transformed: Callable[..., torch.Tensor] = _Transformed.apply
+
+
 def _unpacked(packed: torch.Tensor, alpha: torch.Tensor | None) -> Scaled:
     rows, columns, format = _facts(packed)
     data, scales = _ops.unprepack(packed)
@@ -147,7 +166,7 @@ def _unpacked(packed: torch.Tensor, alpha: torch.Tensor | None) -> Scaled:
 #===--- The layer ------------------------------------------------------===#
 
 
-class WeightOnlyLinear(torch.nn.Module):
+class WeightOnlyLinear(torch.nn.Linear):
     """A linear layer of 16-bit activations and weights stored in NVFP4 or MXFP4 (W4A16): the
     activations are not quantized.
 
@@ -156,7 +175,8 @@ class WeightOnlyLinear(torch.nn.Module):
     by the decode scale of the weights, the bias is added in fp32, and y is rounded once, to the
     dtype of x.
 
-    x is [..., in_features] in bfloat16, or float16 beside NVFP4; torch.autocast converts it. It is
+    x is [..., in_features] in bfloat16, or float16 beside NVFP4; torch.autocast converts it, and
+    float32 is rounded to bfloat16 and its y comes back as float32. It is
     contiguous, or a slice of columns whose rows begin at multiples of 16 bytes. CUDA tensors need
     an sm_90a, sm_100a, sm_103a, sm_110a, sm_120a or sm_121a GPU; CPU tensors run in the simulator
     of the first. Few rows are summed in ranges of K, so the last bits of a row may depend on the
@@ -169,6 +189,8 @@ class WeightOnlyLinear(torch.nn.Module):
         alpha: the decode scale of the weights, float32, a scalar or [out_features]; None where the
             recipe has no scale of the tensor.
         bias: [out_features] or None.
+        weight: a StoredWeight, which is dequantized each time that it is read.
+        weight_dtype: the dtype that `weight` has.
 
     Args:
         weight: [out_features, in_features], multiples of 128 and 64, in any recipe and layout.
@@ -179,16 +201,17 @@ class WeightOnlyLinear(torch.nn.Module):
 
     packed: torch.Tensor
     alpha: torch.Tensor | None
-    bias: torch.nn.Parameter | None
+    bias: torch.nn.Parameter | None  # type: ignore[assignment]
 
     def __init__(self, weight: Scaled, bias: torch.nn.Parameter | None = None) -> None:
-        super().__init__()
+        torch.nn.Module.__init__(self)
         fp4._check_scaled(weight, "weight")
         linear = fp4.swizzle(weight, "linear")
         self.out_features, self.in_features = weight.shape
         _check_tiles(self.out_features, self.in_features)
         _check_bias(bias, self.out_features, weight.device)
         self.format = weight.format
+        self.weight_dtype = torch.bfloat16 if bias is None else bias.dtype
         scale = weight.decode_scale
         self.register_buffer("packed", _ops.prepack(
             fp4._typed(linear.data), fp4._typed(linear.scales, linear), weight.format))
@@ -197,12 +220,26 @@ class WeightOnlyLinear(torch.nn.Module):
 
     @classmethod
     def from_linear(cls, source: torch.nn.Linear, *, format: str = "nvfp4", recipe: str = "",
-                    square: bool = False) -> WeightOnlyLinear:
-        """A layer with the weight of `source`, quantized, and its bias."""
+                    square: bool = False, check: bool = True) -> WeightOnlyLinear:
+        """A layer with the weight of `source`, quantized, and its bias. `check` looks for weights
+        that are NaN or infinite."""
         recipes.check_format(format)
         _check_tiles(source.out_features, source.in_features)
+        if check:
+            check_weight(source.weight)
         weight = fp4.quantize(source.weight, format=format, recipe=recipe, square=square)
-        return cls(weight, source.bias).train(source.training)
+        made = cls(weight, source.bias).train(source.training)
+        made.weight_dtype = source.weight.dtype
+        return made
+
+    @property
+    def weight(self) -> torch.Tensor:  # type: ignore[override]
+        return StoredWeight(lambda dtype: fp4.dequantize(self.unpack(), dtype),
+                            (self.out_features, self.in_features), self.weight_dtype,
+                            self.packed.device)
+
+    def reset_parameters(self) -> None:
+        refuse_reset(self)
 
     def unpack(self) -> Scaled:
         """The weights with linear scales; they decode to the numbers that products have."""
@@ -216,14 +253,18 @@ class WeightOnlyLinear(torch.nn.Module):
         fp4._check_devices(input=input, weight=self.packed)
         if torch.is_autocast_enabled(input.device.type):
             input = input.to(torch.get_autocast_dtype(input.device.type))
-        y: torch.Tensor = _ops.weight_mm(input.view(-1, self.in_features), self.packed, self.alpha,
-                                         self.bias)
+        if input.dtype == torch.float32:  # of a model that was never converted
+            return self.forward(input.bfloat16()).float()
+        multiply = _transformed if torch._C._are_functorch_transforms_active() else _ops.weight_mm
+        y: torch.Tensor = multiply(input.view(-1, self.in_features), self.packed, self.alpha,
+                                   self.bias)
         return y.view(*input.shape[:-1], self.out_features)
 
     def _apply(self, fn: Callable[..., Any], recurse: bool = True) -> WeightOnlyLinear:
         alpha = self.alpha
         super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
         self.alpha = moved_scale(alpha, fn)
+        self.weight_dtype = converted(self.weight_dtype, fn)
         return self
 
     def extra_repr(self) -> str:
