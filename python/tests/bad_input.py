@@ -112,8 +112,11 @@ def layer_cases() -> list[Case]:
     model = torch.nn.Sequential(torch.nn.Linear(40, 32))
     trained = torch.nn.Sequential(torch.nn.Linear(64, 32))
     ft.quantize_(trained, training=True)
+    damaged = torch.nn.Sequential(torch.nn.Linear(64, 32))
+    damaged[0].weight.data[3, 5] = float("nan")
     return [
         Case("`fp4.torch.quantize_`", "K", lambda: ft.quantize_(model)),
+        Case("`fp4.torch.quantize_`", "a weight that is NaN", lambda: ft.quantize_(damaged)),
         Case("`fp4.torch.Linear`", "dtype", lambda: trained(torch.randn(16, 64).double())),
         Case("`fp4.torch.Linear`", "rows", lambda: trained(matrix(8).requires_grad_())),
     ]
@@ -127,7 +130,8 @@ def weight_only_cases() -> list[Case]:
                                    weight_programs.Plan((16, 128, 64), 1, 1))
 
     return [
-        Case(name, "dtype", lambda: layer(matrix().float())),
+        Case(name, "dtype", lambda: layer(matrix().double())),
+        Case(name, "a weight that is written", lambda: layer.weight.add_(1)),
         Case(name, "dtype: beside MXFP4", lambda: other(matrix().half())),
         Case(name, "device", lambda: layer(matrix().to("meta"))),
         Case(name, "device: another GPU", lambda: weight_programs.product(what, "sm_80")),
@@ -315,6 +319,12 @@ def checkpoint_cases() -> list[Case]:
     checkpoints.write(whole, weights, "modelopt")
     cut.write_bytes(whole.read_bytes()[:-100])
     safetensors.torch.save_file({"w": torch.zeros(2, 2)}, other)
+    content, nan = safetensors.torch.load_file(whole), folder / "nan.safetensors"
+    content["w.weight_scale"].view(torch.uint8)[3, 2] = 0x7F
+    safetensors.torch.save_file(content, nan)
+    linear = weights["w"]
+    encoded = ft.Scaled.from_encode_scale(
+        linear.data, linear.scales, torch.tensor(1 + 2 ** -23), shape=linear.shape, layout="linear")
     name, write = "`fp4.checkpoints.open`", "`fp4.checkpoints.write`"
 
     def written(weight: Any) -> Function:
@@ -328,9 +338,13 @@ def checkpoint_cases() -> list[Case]:
         Case(name, "scale convention", lambda: checkpoints.open(whole, global_scale="amax")),
         Case("`Checkpoint.read`", "a weight that is not there",
              lambda: checkpoints.open(whole).read("ww")),
+        Case("`Checkpoint.read`", "a block scale that is NaN",
+             lambda: checkpoints.open(nan).read("w")),
         Case(write, "dtype: a matrix that is not quantized", written(matrix())),
-        Case(write, "layout", written(ft.quantize(matrix(32)))),
-        Case(write, "scale convention", written(ft.quantize(matrix(32), layout="linear"))),
+        Case(write, "layout: a scale for each row", written(ft.quantize(matrix(32), per_row=True))),
+        Case(write, "scale convention", written(encoded)),
+        Case("`fp4.checkpoints.load_into`", "another model",
+             lambda: checkpoints.load_into(torch.nn.Sequential(torch.nn.Linear(64, 32)), whole)),
     ]
 
 

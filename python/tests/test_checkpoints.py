@@ -71,6 +71,11 @@ def tensors(layout: str) -> "tuple[dict[str, Any], Any]":
         return ({"a.weight": q, "a.weight_scale": e4m3(48, 4), "a.weight_scale_2": d,
                  "a.input_scale": torch.tensor(0.0031), "norm.weight": torch.ones(64)},
                 by_blocks(q, e4m3(48, 4).float() * d))
+    if layout == "deepseek":
+        s = e8m0(48, 2)
+        return ({"a.weight": q.view(torch.int8), "a.scale": s.view(torch.float8_e8m0fnu),
+                 "b.weight": torch.ones(4, 4).to(torch.float8_e4m3fn), "b.scale": s.clone()},
+                by_blocks(q, torch.exp2(s.float() - 127)))
     data, scales = packed(3 * 48 * 2, 32).view(3, 48, 2, 16), e8m0(3, 48, 2)
     endings = ("_blocks", "_scales") if layout == "gpt-oss" else (".blocks", ".scales")
     numbers = by_blocks(data.view(3, 48, 32), torch.exp2(scales.float() - 127))
@@ -265,10 +270,10 @@ class Layers(Checkpoints):
                    if name != "a.input_scale"}
         with ck.open(self.save(content)) as checkpoint, self.refused(
                 "'a' has no scale for the input of its layer"):
-            checkpoint.linear("a")
+            checkpoint.linear("a", weight_only=False)
         content, numbers = mxfp4_tensors("compressed-tensors")
         with ck.open(self.save(content)) as checkpoint:
-            layer = checkpoint.linear("a")  # MXFP4 needs none
+            layer = checkpoint.linear("a", weight_only=False)  # MXFP4 needs none
         x = torch.randn(20, 64, dtype=torch.bfloat16)
         exact = ft.dequantize(ft.quantize(x, format="mxfp4", recipe="mxfp4_compressed_tensors"))
         exact = exact.double() @ numbers.double().T
@@ -305,7 +310,11 @@ class Refusals(Checkpoints):
                 ("modelopt", "a.weight_scale_2", None, "'a.weight_scale_2' must be there beside"),
                 ("modelopt", "a.weight_scale_2", torch.ones(2), "scale_2' must be one F32"),
                 ("modelopt", "a.weight_scale_2", torch.ones(1).half(), "must be one F32, but is F"),
-                ("modelopt", "a.weight", packed(48 * 2, 64).view(2, 48, 32), r"shape \[R, K/2\]"),
+                ("modelopt", "a.weight", packed(96, 64).view(2, 48, 32), r"the shape \[2, 48, 4\]"),
+                ("compressed-tensors", "a.weight_packed", packed(96, 64).view(2, 48, 32),
+                 r"shape \[R, K/2\]"),
+                ("deepseek", "a.scale", e8m0(48, 2), "'a.scale' must be F8_E8M0, but is U8"),
+                ("deepseek", "a.scale", None, "'a.weight' must have block scales 'a.scale'"),
                 ("modelopt", "a.weight", q[:, :31].clone(), "for a weight of 48 x 62"),
                 ("modelopt", "a.weight", torch.ones(48, 64), "no tensor is named like one"),
                 ("compressed-tensors", "a.weight_packed", torch.ones(48, 8, dtype=torch.int32),
@@ -471,8 +480,6 @@ class Writing(Checkpoints):
         good = ft.Scaled(packed(48, 64), e4m3(48, 4), torch.tensor(0.37), (48, 64),
                          layout="linear", recipe="modelopt")
         mx = ft.Scaled(packed(48, 64), e8m0(48, 2), None, (48, 64), "mxfp4", "linear")
-        tiled = ft.Scaled(packed(48, 64), torch.zeros(1, 1, 512, dtype=torch.uint8),
-                          torch.tensor(1.0), (48, 64))
         rows = ft.Scaled(good.data, good.scales, torch.ones(48), (48, 64), layout="linear",
                          recipe="modelopt")
         zeros = ft.Scaled(good.data, good.scales, torch.tensor(0.0), (48, 64), layout="linear",
@@ -485,7 +492,6 @@ class Writing(Checkpoints):
         for weights, layout, named, message in (
                 ({"a": good}, "gpt-oss", {}, "'a': layout 'gpt-oss' must have weights of mxfp4"),
                 ({"a": good.to("meta")}, "modelopt", {}, "'a': the weight must have data"),
-                ({"a": tiled}, "modelopt", {}, "'a': the block scales must be linear, but are ti"),
                 ({"a": rows}, "modelopt", {}, "'a': the weight must have one scale .* 48 rows"),
                 ({"a": zeros}, "compressed-tensors", {}, "'a': no encode scale decodes to"),
                 ({"a": shifted}, "gpt-oss", {}, "'a': no recipe without a scale of the"),

@@ -1,9 +1,12 @@
 """Reads and writes NVFP4 and MXFP4 weights of models: safetensors files as compressed-tensors,
-ModelOpt and gpt-oss lay them out (docs/Python.md).
+ModelOpt, gpt-oss and DeepSeek-V4 lay them out (docs/Python.md).
 
     with fp4.checkpoints.open("model/") as checkpoint:
         weight = checkpoint.read("model.layers.0.mlp.down_proj")    # an fp4.torch.Scaled
     fp4.checkpoints.write("model.safetensors", {"model.layers.0.mlp.down_proj": weight}, "modelopt")
+
+    fp4.checkpoints.load_into(model, "model/")            # layers in 4 bits, and all other tensors
+    fp4.checkpoints.save(model, "saved/", "compressed-tensors")
 
 The bytes of data and block scales are never changed. The scale of a tensor is an encode scale,
 2688 / amax, in one layout and a decode scale, amax / 2688, in another: the layout says which, and a
@@ -17,8 +20,10 @@ It needs torch and safetensors: import the module, because `import fp4` does not
 from ._detect import Entry
 from ._global_scales import GlobalScale, restated
 from ._layouts import LAYOUTS, Kind, Layout
+from ._merge import merge
+from ._model import MERGED, load_into, save
 from ._read import Checkpoint, open
 from ._write import quantization_config, write
 
-__all__ = ["LAYOUTS", "Checkpoint", "Entry", "GlobalScale", "Kind", "Layout", "open",
-           "quantization_config", "restated", "write"]
+__all__ = ["LAYOUTS", "MERGED", "Checkpoint", "Entry", "GlobalScale", "Kind", "Layout", "load_into",
+           "merge", "open", "quantization_config", "restated", "save", "write"]

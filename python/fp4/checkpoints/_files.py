@@ -126,11 +126,13 @@ class Config:
         path: of the file.
         method: its quant_method.
         words: the formats and algorithms that it names.
+        has_4_bit_inputs: whether inputs of layers are quantized to 4 bits; None if it does not say.
     """
 
     path: pathlib.Path
     method: str
     words: frozenset[str]
+    has_4_bit_inputs: bool | None = None
 
 
 def configs(path: pathlib.Path) -> list[Config]:
@@ -153,12 +155,27 @@ def _config(path: pathlib.Path, section: dict[str, Any]) -> Config:
     method = section.get("quant_method")
     if method is None and isinstance(producer, dict):
         method = producer.get("name")
-    words = set()
+    words: set[str] = set()
+    groups: list[dict[str, Any]] = []
     nested = section.get("quantization")
     for part in (section, nested if isinstance(nested, dict) else {}):
-        groups = part.get("config_groups"), part.get("quantized_layers")
-        members = [member for group in groups if isinstance(group, dict)
+        found = part.get("config_groups"), part.get("quantized_layers")
+        members = [member for group in found if isinstance(group, dict)
                    for member in group.values() if isinstance(member, dict)]
         words |= {str(member[key]) for member in (part, *members)
                   for key in ("format", "quant_algo") if member.get(key)}
-    return Config(path, str(method), frozenset(words))
+        groups += [member for member in members if "weights" in member]
+    return Config(path, str(method), frozenset(words), _has_4_bit_inputs(words, groups))
+
+
+#: Algorithms of ModelOpt whose inputs have the format of the weights.
+_4_BIT_INPUTS = {"NVFP4", "MXFP4", "NVFP4_AWQ", "NVFP4_SVD"}
+
+
+def _has_4_bit_inputs(words: set[str], groups: list[dict[str, Any]]) -> bool | None:
+    if groups:
+        inputs = [group.get("input_activations") for group in groups]
+        return any(isinstance(each, dict) and each.get("num_bits") == 4 for each in inputs)
+    if words & _4_BIT_INPUTS:
+        return True
+    return False if any(word.startswith(("W4A16", "W4A8")) for word in words) else None

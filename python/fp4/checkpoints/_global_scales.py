@@ -11,12 +11,14 @@ import torch
 from ..compat._programs import dequantizer
 from ..errors import UsageError
 from ..torch import Scaled
-from ..torch.recipes import BLOCKS, has_tensor_scale
+from ..torch.recipes import BLOCKS, has_tensor_scale, is_supplied, is_supplied_decode
 from ..torch.scaled import SCALE_DTYPES
 from ._layouts import Kind
 
 CONVENTIONS = ("encode", "decode")
 _ONE = 0x38  # E4M3
+#: What two roundings of float32 may change, of a number.
+_ROUNDING = 2.0 ** -22
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -71,7 +73,10 @@ def neighbours(value: torch.Tensor) -> Iterator[torch.Tensor]:
 
 def level_of(scaled: Scaled, kind: Kind, *, nearest: bool = False) -> torch.Tensor | None:
     """The scale of the tensor for a weight stored as `kind`, whose package decodes the same numbers
-    from it as fp4 from `scaled`, to the last bit; a UsageError if there is none."""
+    from it as fp4 from `scaled`, to the last bit; a UsageError if there is none.
+
+    A weight with an amax was never stored: its layout's own scale of that amax is taken even if one
+    rounding differs. A scale that was given is somebody's number, and is kept or refused."""
     if scaled.format != kind.format:
         raise UsageError(f"the weight must be {kind.format}, but is {scaled.format}")
     if scaled.amax is not None and scaled.amax.dim():
@@ -88,7 +93,8 @@ def level_of(scaled: Scaled, kind: Kind, *, nearest: bool = False) -> torch.Tens
         if level is not None:
             errors.append((_distance(found, wanted[occurs]), level))
     least = min(errors, key=lambda pair: pair[0], default=None)
-    if nearest and least is not None:
+    is_given = is_supplied(scaled.recipe) or is_supplied_decode(scaled.recipe)
+    if least is not None and (nearest or (not is_given and least[0] <= _ROUNDING)):
         return least[1]
     what = f"{kind.convention} scale" if kind.convention else "recipe without a scale of the tensor"
     by = f": they differ by {least[0]:.1e} of themselves" if least else ""

@@ -5,21 +5,24 @@ from __future__ import annotations
 import difflib
 import os
 import pathlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any
 
 import torch
 
 from ..errors import UsageError
-from ..torch import QuantizedLinear, Scaled, decode_scale_of
+from ..torch import QuantizedLinear, Scaled, WeightOnlyLinear, damage, decode_scale_of
 from ..torch.scaled import SCALE_DTYPES
 from ._detect import Entry, detect
 from ._files import Files, configs
 from ._global_scales import CONVENTIONS, GlobalScale
+from ._merge import merge
 
 # No weight of a model is larger: the largest f16. A scale of the wrong convention makes them so.
 _LARGEST_WEIGHT = 65504.0
+_DAMAGED = ("the file is damaged: fetch it again; open(path, check_scales=False) reads the bytes "
+            "as they are")
 
 
 class Checkpoint(Mapping[str, Entry]):
@@ -27,19 +30,20 @@ class Checkpoint(Mapping[str, Entry]):
 
     Attributes:
         layout: the fp4.checkpoints.Layout.
+        configs: what config.json and hf_quant_config.json say.
         others: the names of all other tensors, such as biases and norms; `tensor` reads them.
     """
 
     def __init__(self, path: pathlib.Path, layout: str | None, global_scale: str | None,
-                 device: str) -> None:
+                 device: str, check_scales: bool = True) -> None:
         if global_scale is not None and global_scale not in CONVENTIONS:
             raise UsageError(f"'global_scale' must be encode or decode, but got {global_scale!r}",
                              "encode is 2688 / amax and decode amax / 2688")
-        self._stated = global_scale
+        self._stated, self._checks_scales = global_scale, check_scales
         self._files = Files(path, device)
         try:
-            said = configs(path) if layout is None else []
-            self.layout, self._entries = detect(self._files.headers, said, layout)
+            self.configs = configs(path) if layout is None else []
+            self.layout, self._entries = detect(self._files.headers, self.configs, layout)
         except BaseException:
             self._files.close()
             raise
@@ -68,8 +72,9 @@ class Checkpoint(Mapping[str, Entry]):
             convention of the layout, and the recipe that decodes it as the layout's package does.
 
         Raises:
-            UsageError: no such weight; a scale that decodes nothing, or that makes the weight
-                larger than any f16, as a scale of the other convention does.
+            UsageError: no such weight; a block scale that is NaN or negative, with its index; a
+                scale of the tensor that decodes nothing, or that makes the weight larger than any
+                f16, as a scale of the other convention does.
         """
         entry = self._entry(name)
         if entry.changes and not partial:
@@ -78,19 +83,24 @@ class Checkpoint(Mapping[str, Entry]):
                              "read that with tensor(name) and apply it, and pass partial=True here")
         index = _index(entry, expert)
         kind, (rows, columns) = entry.kind, entry.shape
-        data = self._files.load(name + kind.data, index)
-        scales = self._files.load(name + kind.scales, index)
-        data = data.view(torch.uint8).reshape(rows, columns // 2).view(torch.float4_e2m1fn_x2)
+        data = self._files.load(name + kind.data, index).view(torch.uint8)
+        scales = self._files.load(name + kind.scales, index).view(torch.uint8)
+        if entry.is_transposed:
+            data, scales = data.t().contiguous(), scales.t().contiguous()
+        if self._checks_scales:
+            of = f"tensor '{name + kind.scales}'" + ("" if index is None else f" of expert {index}")
+            damage.check_scales(scales, kind.format, of, _DAMAGED)
+        data = data.reshape(rows, columns // 2).view(torch.float4_e2m1fn_x2)
         scales = scales.view(SCALE_DTYPES[kind.format])
         facts: dict[str, Any] = {"shape": entry.shape, "format": kind.format, "layout": "linear"}
         if not kind.level:
             return Scaled(data, scales, None, recipe=kind.recipe, **facts)
-        return self._leveled(name + kind.level, entry, data, scales, facts)
+        return self._leveled(name + kind.level, entry, index, data, scales, facts)
 
-    def _leveled(self, level: str, entry: Entry, data: torch.Tensor, scales: torch.Tensor,
-                 facts: dict[str, Any]) -> Scaled:
+    def _leveled(self, level: str, entry: Entry, index: int | None, data: torch.Tensor,
+                 scales: torch.Tensor, facts: dict[str, Any]) -> Scaled:
         convention = self._stated or entry.kind.convention
-        value = _check_level(self._files.load(level), level, convention)
+        value = _check_level(_number(self._files.load(level), index), level, convention)
         if convention == entry.kind.convention:
             result = Scaled(data, scales, value.reshape(()), recipe=entry.kind.recipe, **facts)
         elif convention == "encode":
@@ -101,31 +111,70 @@ class Checkpoint(Mapping[str, Entry]):
             _check_plausible(result, level, convention)
         return result
 
-    def linear(self, name: str) -> QuantizedLinear:
-        """The layer of a quantized weight: its input is quantized with the recipe of the weight
-        and the scale that the checkpoint has for it, and the tensor NAME.bias is added if there is
-        one.
+    def linear(self, name: str, *,
+               weight_only: bool | None = None) -> QuantizedLinear | WeightOnlyLinear:
+        """The layer of a quantized weight, with the tensor NAME.bias if there is one.
 
+        Where the checkpoint says that inputs have 4 bits, it is a QuantizedLinear, whose input is
+        quantized with the recipe of the weight and the scale that the checkpoint has for it: NVFP4
+        with such a scale, and MXFP4 whose config.json says so. Otherwise it is a WeightOnlyLinear.
+
+        Args:
+            weight_only: which of the two, where the caller knows better.
         Raises:
-            UsageError: the checkpoint has no scale for the input, and the format needs one.
+            UsageError: the checkpoint has no scale for the input, and `weight_only` is False; or
+                sizes without a kernel.
         """
-        weight, scale = self.read(name), self.input_scale(name)
-        if weight.amax is not None and scale is None:
-            raise UsageError(f"weight '{name}' has no scale for the input of its layer, so the "
-                             "input is not quantized",
-                             "read(name) gives the weight: dequantize it, or quantize inputs with "
-                             "a recipe of your choice")
-        bias = f"{name}.bias"
-        given = torch.nn.Parameter(self.tensor(bias), False) if bias in self.others else None
-        return QuantizedLinear(weight, given, None if scale is None else scale.value)
+        return self.merged((name,), weight_only=weight_only)
 
-    def input_scale(self, name: str) -> GlobalScale | None:
-        """The scale for the input of the layer, or None where the checkpoint has none."""
+    def merged(self, names: Sequence[str], *,
+               weight_only: bool | None = None) -> QuantizedLinear | WeightOnlyLinear:
+        """The layer of several weights one below the other, such as q_proj, k_proj and v_proj. Each
+        part keeps its own scale of the tensor (merge), so no weight is rounded again. Of scales for
+        the input, which has to have one, the largest range is taken."""
+        parts, scales = [self.read(name) for name in names], self._scales_of(names)
+        weight = parts[0] if len(parts) == 1 else merge(parts)
+        bias = self._bias(names, parts)
+        if weight_only is None:
+            weight_only = self._is_weight_only(weight.format, scales)
+        if weight_only:
+            return WeightOnlyLinear(weight, bias)
+        if weight.amax is not None and not scales:
+            raise UsageError(f"weight '{names[0]}' has no scale for the input of its layer, so the "
+                             "input is not quantized",
+                             "pass weight_only=True, or quantize inputs with a recipe of your "
+                             "choice: read(name) gives the weight")
+        return QuantizedLinear(weight, bias, _widest(scales))
+
+    def _is_weight_only(self, format: str, scales: list[GlobalScale]) -> bool:
+        said = {config.has_4_bit_inputs for config in self.configs} - {None}
+        if format == "nvfp4":
+            return not scales or said == {False}
+        return True not in said
+
+    def _scales_of(self, names: Sequence[str]) -> list[GlobalScale]:
+        found = [self.input_scale(name) for name in names]
+        return [scale for scale in found if scale is not None]
+
+    def _bias(self, names: Sequence[str], parts: Sequence[Scaled]) -> torch.nn.Parameter | None:
+        held = set(self.others)
+        biases = [self.tensor(f"{name}.bias") if f"{name}.bias" in held else None
+                  for name in names]
+        first = next((bias for bias in biases if bias is not None), None)
+        if first is None:
+            return None
+        rows = [first.new_zeros(part.shape[0]) if bias is None else bias
+                for bias, part in zip(biases, parts)]
+        return torch.nn.Parameter(torch.cat(rows), False)
+
+    def input_scale(self, name: str, *, expert: int | None = None) -> GlobalScale | None:
+        """The scale for the input of the layer, or None where the checkpoint has none. A stack may
+        have one for all experts, or one for each."""
         entry = self._entry(name)
         if not entry.input:
             return None
         convention = self._stated or entry.kind.convention
-        value = self._files.load(entry.input)
+        value = _number(self._files.load(entry.input), expert)
         if value.dtype != torch.float32 or value.numel() != 1:
             raise UsageError(f"tensor '{entry.input}' must be one float32, but is "
                              f"{str(value.dtype)[6:]} of shape {list(value.shape)}")
@@ -163,7 +212,8 @@ class Checkpoint(Mapping[str, Entry]):
 
 
 def open(path: str | os.PathLike[str], *, layout: str | None = None,
-         global_scale: str | None = None, device: str | torch.device = "cpu") -> Checkpoint:
+         global_scale: str | None = None, device: str | torch.device = "cpu",
+         check_scales: bool = True) -> Checkpoint:
     """Opens a checkpoint. Names, types and shapes are checked; nothing is loaded yet.
 
     Args:
@@ -174,6 +224,9 @@ def open(path: str | os.PathLike[str], *, layout: str | None = None,
         global_scale: "encode" or "decode", where the file has the convention that its layout does
             not have.
         device: where the tensors are loaded to.
+        check_scales: refuse block scales that are NaN or negative when a weight is read. Without it
+            they are read as they are: a NaN scale makes its whole block NaN, and hardware ignores
+            the sign of an E4M3 scale.
 
     Raises:
         UsageError: the file is none, or is damaged; its tensors have no known layout, or two; they
@@ -181,7 +234,7 @@ def open(path: str | os.PathLike[str], *, layout: str | None = None,
     """
     if not isinstance(path, (str, os.PathLike)):
         raise TypeError(f"'path' must be a path, but got {type(path).__name__}")
-    return Checkpoint(pathlib.Path(path), layout, global_scale, str(device))
+    return Checkpoint(pathlib.Path(path), layout, global_scale, str(device), check_scales)
 
 
 def _index(entry: Entry, expert: int | None) -> int | None:
@@ -193,6 +246,21 @@ def _index(entry: Entry, expert: int | None) -> int | None:
         raise UsageError(f"weight '{entry.name}' has {entry.experts} experts, but got expert = "
                          f"{expert}", "pass expert=0 and so on")
     return expert
+
+
+def _widest(scales: Sequence[GlobalScale]) -> torch.Tensor | None:
+    """The scale with the largest range of inputs: a decode scale grows with it."""
+    if not scales:
+        return None
+    values = torch.stack([scale.value for scale in scales])
+    return values.max() if scales[0].convention == "decode" else values.min()
+
+
+def _number(values: torch.Tensor, expert: int | None) -> torch.Tensor:
+    """The number of an expert, where each of a stack has one."""
+    if expert is None or not 0 <= expert < values.numel():
+        return values
+    return values.reshape(-1)[expert] if values.numel() > 1 else values
 
 
 def _check_level(value: torch.Tensor, name: str, convention: str) -> torch.Tensor:

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from ..errors import UsageError
-from ..torch import Scaled
+from ..torch import Scaled, swizzle
 from ..torch.recipes import BLOCKS
 from ._files import SafetensorError, save_file
 from ._global_scales import GlobalScale, level_of
@@ -19,6 +19,8 @@ from ._layouts import Kind, layout_of
 
 Weights = Mapping[str, "Scaled | Sequence[Scaled]"]
 Tensors = dict[str, torch.Tensor]
+_STORED = {"U8": torch.uint8, "I8": torch.int8, "F8_E4M3": torch.float8_e4m3fn,
+           "F8_E8M0": torch.float8_e8m0fnu}
 
 
 def write(path: str | os.PathLike[str], weights: Weights, layout: str, *,
@@ -27,13 +29,14 @@ def write(path: str | os.PathLike[str], weights: Weights, layout: str, *,
     """Writes one safetensors file, completely or not at all.
 
     Args:
-        weights: by name, with linear block scales. The gpt-oss layouts also take a sequence of
-            experts of one shape, which are stacked.
+        weights: by name; tiled block scales are stored linear. The gpt-oss layouts also take a
+            sequence of experts of one shape, which are stacked.
         layout: one of fp4.checkpoints.LAYOUTS.
         input_scales: the scales for the inputs of layers, by the names of the weights.
         tensors: everything else that belongs into the file.
-        nearest: where no scale in the convention of the layout decodes to the same numbers to the
-            last bit, take the nearest.
+        nearest: where a scale of another convention has no equal in that of the layout, take the
+            nearest. A scale that is computed from an amax is the layout's own number of that amax
+            anyway: it may decode to numbers that differ by one rounding of float32.
 
     Raises:
         UsageError: a weight that the layout cannot hold as it is; the message names the tensor.
@@ -103,17 +106,12 @@ def _matrix(weight: Scaled, kind: Kind, nearest: bool) -> Tensors:
     block = BLOCKS[kind.format]
     if weight.device.type == "meta":
         raise UsageError("the weight must have data, but is on the device meta")
-    if weight.layout != "linear":
-        raise UsageError(f"the block scales must be linear, but are {weight.layout}",
-                         "change them with fp4.torch.swizzle: nothing is rearranged silently")
     if columns % block:
         raise UsageError(f"the columns must be a multiple of {block}, but got {columns}")
+    weight = swizzle(weight, "linear")
     level = level_of(weight, kind, nearest=nearest)
     data, scales = weight.data.view(torch.uint8), weight.scales
-    if kind.format == "mxfp4":  # whose scales all packages store as bytes
-        scales = scales.view(torch.uint8)
-    elif scales.dtype == torch.uint8:
-        scales = scales.view(torch.float8_e4m3fn)
+    data, scales = data.view(_STORED[kind.types[0]]), scales.view(_STORED[kind.types_of_scales[0]])
     if kind.is_blocked:
         data = data.view(rows, columns // block, block // 2)
     found = {kind.data: data, kind.scales: scales}

@@ -1,0 +1,254 @@
+"""Checkpoints into models, and models into checkpoints."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import pathlib
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import torch
+
+from ..errors import UsageError
+from ..torch import LayerReport, QuantizedLinear, Report, Scaled, WeightOnlyLinear
+from ..torch.convert import tell_transformers
+from ..torch.recipes import is_supplied
+from ._global_scales import GlobalScale
+from ._layouts import layout_of
+from ._read import Checkpoint, open
+from ._write import quantization_config, write
+
+#: Layers that models have in place of several of a checkpoint, by the last parts of their names.
+MERGED: Mapping[str, Sequence[str]] = {"qkv_proj": ("q_proj", "k_proj", "v_proj"),
+                                       "gate_up_proj": ("gate_proj", "up_proj")}
+
+
+@dataclasses.dataclass(frozen=True)
+class _Options:
+    rename: Callable[[str], str]
+    merged: Mapping[str, Sequence[str]]
+    weight_only: bool | None
+
+
+def load_into(model: torch.nn.Module, path: str | os.PathLike[str], *, layout: str | None = None,
+              global_scale: str | None = None, weight_only: bool | None = None,
+              merged: Mapping[str, Sequence[str]] = MERGED,
+              rename: Callable[[str], str] | None = None, check_scales: bool = True) -> Report:
+    """Loads a checkpoint with 4-bit weights into a model: layers whose weights it has are replaced,
+    and all other parameters and buffers are filled.
+
+        with torch.device("meta"):
+            model = transformers.AutoModelForCausalLM.from_config(config)
+        fp4.checkpoints.load_into(model, "Llama-3.1-8B-NVFP4/")
+
+    A layer becomes what Checkpoint.linear makes of it: a QuantizedLinear where the file quantizes
+    inputs too, and else a WeightOnlyLinear. A layer of the model that stands for several weights of
+    the file has their rows in this order, each with the scale that it has (merge).
+
+    Args:
+        model: its parameters may be on the device meta. What it loads goes where they are, and from
+            meta to the CPU.
+        layout, global_scale, check_scales: those of fp4.checkpoints.open.
+        weight_only: which layers to make, where the caller knows better than the file.
+        merged: the last part of the name of a layer, and those of the weights that it stands for.
+        rename: from the name of a tensor in the file to that in the model, where they differ.
+
+    Returns:
+        What became of each layer.
+
+    Raises:
+        UsageError: a weight for which the model has no layer, or of another shape; a parameter that
+            the file does not have. The message names it. The model may be changed in part.
+    """
+    options = _Options(rename or (lambda name: name), merged, weight_only)
+    lines = []
+    with open(path, layout=layout, global_scale=global_scale,
+              check_scales=check_scales) as checkpoint:
+        used: set[str] = set()
+        for name, weights in _targets(model, checkpoint, options).items():
+            lines.append(_replace(model, checkpoint, name, weights, options))
+            used |= {f"{weight}.bias" for weight in weights}
+        _fill(model, checkpoint, used, options)
+    tell_transformers(model)
+    return Report(tuple(lines))
+
+
+def save(model: torch.nn.Module, path: str | os.PathLike[str], layout: str, *,
+         ignore: Iterable[str] = (), nearest: bool = True) -> None:
+    """Writes a model with layers of stored weights as a checkpoint that other packages read: a
+    folder with model.safetensors, and a config.json with its "quantization_config".
+
+    Args:
+        layout: one of fp4.checkpoints.LAYOUTS that holds matrices by their names.
+        ignore: names for the section of config.json besides those of the model's linear layers.
+        nearest: as in `write`: a scale of the tensor goes to the other convention by its rounded
+            reciprocal, where it has no exact one.
+
+    Raises:
+        UsageError: a layer that the layout cannot hold, such as one with a scale for each row.
+    """
+    known = layout_of(layout)
+    weights: dict[str, Scaled] = {}
+    inputs: dict[str, GlobalScale] = {}
+    plain: list[str] = list(ignore)
+    for name, module in model.named_modules():
+        if isinstance(module, (QuantizedLinear, WeightOnlyLinear)):
+            weights[name] = module.unpack()
+            scale = getattr(module, "input_amax", None)
+            if scale is not None and known.kind(weights[name].format).input:
+                inputs[name] = _input_scale(module, scale)
+        elif type(module).__module__.startswith("fp4."):
+            if module is not model and not _is_inside(name, weights):
+                raise UsageError(f"layer '{name}' is a {type(module).__name__}, which layout "
+                                 f"'{layout}' does not hold", "save its state_dict instead")
+        elif isinstance(module, torch.nn.Linear):
+            plain.append(name)
+    if not weights:
+        raise UsageError("'model' must have layers with weights in 4 bits, but has none",
+                         "call fp4.torch.quantize_(model)")
+    others = {name: value.contiguous() for name, value in _without_copies(model).items()
+              if not _is_inside(name, weights) or name.endswith(".bias")}
+    folder = pathlib.Path(path)
+    folder.mkdir(parents=True, exist_ok=True)
+    write(folder / "model.safetensors", weights, layout, input_scales=inputs, tensors=others,
+          nearest=nearest)
+    format = next(iter(weights.values())).format
+    section = quantization_config(layout, format, ignore=plain,
+                                  inputs=len(inputs) == len(weights))
+    to_dict = getattr(getattr(model, "config", None), "to_dict", dict)
+    content = {**to_dict(), "quantization_config": section}
+    (folder / "config.json").write_text(
+        json.dumps(content, indent=2, default=str) + "\n", encoding="utf-8")
+
+
+def _targets(model: torch.nn.Module, checkpoint: Checkpoint,
+             options: _Options) -> dict[str, tuple[str, ...]]:
+    """The layers of the model, and the weights of the checkpoint that each stands for."""
+    modules = dict(model.named_modules(remove_duplicate=False))
+    places = {options.rename(name): name for name in checkpoint}
+    found: dict[str, tuple[str, ...]] = {}
+    for place, name in places.items():
+        if isinstance(modules.get(place), torch.nn.Linear):
+            found[place] = (name,)
+            continue
+        parent, dot, last = place.rpartition(".")
+        for whole, parts in options.merged.items():
+            layer = f"{parent}{dot}{whole}"
+            if last in parts and isinstance(modules.get(layer), torch.nn.Linear):
+                missing = [part for part in parts if f"{parent}{dot}{part}" not in places]
+                if missing:
+                    raise UsageError(f"layer '{layer}' must have the weights {', '.join(parts)}, "
+                                     f"but the checkpoint has no '{parent}{dot}{missing[0]}' in 4 "
+                                     "bits", "pass merged={} and load the layer by hand")
+                found[layer] = tuple(places[f"{parent}{dot}{part}"] for part in parts)
+                break
+        else:
+            raise UsageError(f"weight '{name}' has no layer in the model: it has no linear layer "
+                             f"'{place}'", "pass rename=, a function from names of the checkpoint "
+                             "to those of the model")
+    return found
+
+
+def _replace(model: torch.nn.Module, checkpoint: Checkpoint, name: str, weights: tuple[str, ...],
+             options: _Options) -> LayerReport:
+    layer = model.get_submodule(name)
+    assert isinstance(layer, torch.nn.Linear)
+    rows = sum(checkpoint[weight].shape[0] for weight in weights)
+    columns = checkpoint[weights[0]].shape[1]
+    if (rows, columns) != (layer.out_features, layer.in_features):
+        raise UsageError(f"layer '{name}' must have a weight of {layer.out_features} x "
+                         f"{layer.in_features}, but the checkpoint has {rows} x {columns}",
+                         "its config.json is of another model")
+    try:
+        made = checkpoint.merged(weights, weight_only=options.weight_only)
+    except UsageError as error:
+        if error.message.startswith(("tensor", "weight")):
+            raise
+        raise UsageError(f"layer '{name}': {error.message}", error.note) from error
+    before = sum(parameter.nbytes for parameter in layer.parameters())
+    where = layer.weight.device
+    if where.type != "meta":
+        made = made.to(where)
+    parent, _, last = name.rpartition(".")
+    setattr(model.get_submodule(parent), last, made.train(layer.training))
+    after = sum(tensor.nbytes for tensor in (*made.parameters(), *made.buffers()))
+    kind = type(made).__name__
+    return LayerReport(name, type(layer).__name__, made.unpack().format, before, after, f"a {kind}")
+
+
+def _fill(model: torch.nn.Module, checkpoint: Checkpoint, used: set[str],
+          options: _Options) -> None:
+    """Loads every tensor that is no weight in 4 bits."""
+    places = {options.rename(name): name for name in checkpoint.others if name not in used}
+    groups: dict[int, list[str]] = {}
+    targets: dict[str, torch.Tensor] = {}
+    ours = [name for name, module in model.named_modules()
+            if isinstance(module, (QuantizedLinear, WeightOnlyLinear))]
+    for name, tensor in _state(model).items():
+        if not _is_inside(name, ours):
+            groups.setdefault(id(tensor), []).append(name)
+            targets[name] = tensor
+    for names in groups.values():  # names that share a parameter have one tensor
+        given = next((name for name in names if name in places), None)
+        if given is None:
+            raise UsageError(f"parameter '{names[0]}' is not in the checkpoint",
+                             "it may have another name there: pass rename=")
+        value = checkpoint.tensor(places[given])
+        if value.shape != targets[given].shape:
+            raise UsageError(f"tensor '{places[given]}' must have the shape "
+                             f"{list(targets[given].shape)} of '{given}', but has "
+                             f"{list(value.shape)}", "its config.json is of another model")
+        _put(model, names, targets[given], value)
+    left = sorted(set(places) - set(targets))
+    if left:
+        warnings.warn(f"load_into found no place for {len(left)} tensors of the checkpoint, such "
+                      f"as '{places[left[0]]}'", stacklevel=3)
+
+
+def _state(model: torch.nn.Module) -> dict[str, torch.Tensor]:
+    """Parameters and persistent buffers themselves, under all their names."""
+    held = {**dict(model.named_parameters(remove_duplicate=False)),
+            **dict(model.named_buffers(remove_duplicate=False))}
+    return {name: held[name] for name in model.state_dict() if name in held}
+
+
+def _put(model: torch.nn.Module, names: Sequence[str], old: torch.Tensor,
+         value: torch.Tensor) -> None:
+    if not old.is_meta:
+        with torch.no_grad():
+            old.copy_(value)
+        return
+    new = value.to(old.dtype)
+    if isinstance(old, torch.nn.Parameter):
+        new = torch.nn.Parameter(new, old.requires_grad)
+    for name in names:
+        parent, _, last = name.rpartition(".")
+        module = model.get_submodule(parent)
+        held: dict[str, Any] = module._parameters if last in module._parameters else module._buffers
+        held[last] = new
+
+
+def _without_copies(model: torch.nn.Module) -> dict[str, torch.Tensor]:
+    """The state of a model, with a tensor that has several names under the first."""
+    seen: set[int] = set()
+    found = {}
+    for name, tensor in _state(model).items():
+        if id(tensor) not in seen:
+            seen.add(id(tensor))
+            found[name] = tensor.detach()
+    return found
+
+
+def _is_inside(name: str, layers: Iterable[str]) -> bool:
+    held = layers if isinstance(layers, (dict, set)) else set(layers)
+    parts = name.split(".")
+    return any(".".join(parts[:count]) in held for count in range(1, len(parts)))
+
+
+def _input_scale(layer: torch.nn.Module, scale: torch.Tensor) -> GlobalScale:
+    weight = layer.unpack()  # type: ignore[operator]
+    return GlobalScale(scale, "encode" if is_supplied(weight.recipe) else "decode")
+
