@@ -4,6 +4,7 @@ A case raises if something is wrong. The report has a line for each, "name", or 
 integration_test/python-cuda/two_gpus.py runs the same cases with NCCL on two GPUs.
 """
 
+import copy
 import pathlib
 import sys
 import traceback
@@ -17,6 +18,7 @@ import fp4.torch as ft
 import torch
 import torch.distributed as dist
 from fp4.dist import groups
+from torch.distributed.tensor import Replicate, Shard
 
 K = 256
 DEVICE = "cpu"
@@ -270,6 +272,66 @@ def groups_that_do_not_fit(rank: int) -> None:
     if DEVICE == "cpu":
         with mock.patch.object(dist, "get_backend", return_value="nccl"):
             refused("must be on a CUDA device", fd.quantize, x)
+
+
+@case
+def layers_split_by_styles_of_torch(rank: int) -> None:
+    """torch's parallelize_module with fp4's styles: DTensor knows how operations act on shards."""
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.tensor.parallel import parallelize_module
+
+    mesh = init_device_mesh(DEVICE, (2,))
+    torch.manual_seed(3)
+    up, down = (torch.nn.Linear(*sizes, dtype=torch.bfloat16).to(DEVICE)
+                for sizes in ((128, 256), (256, 128)))
+    x = matrix(5, 128)
+    for weight_only in (True, False):
+        plain = torch.nn.Sequential(copy.deepcopy(up), torch.nn.ReLU(), copy.deepcopy(down))
+        ft.quantize_(plain, weight_only=weight_only)
+        split = copy.deepcopy(plain)
+        parallelize_module(split, mesh, {"0": fd.ColwiseParallel(), "2": fd.RowwiseParallel()})
+        held, whole = (sum(value.nbytes for value in layer.buffers() if value.dim() > 1)
+                       for layer in (split[0], plain[0]))
+        expect(held * 2 == whole, f"each rank has half of the weight, not {held} of {whole}")
+        with torch.no_grad():
+            same(split[0](x), plain[0](x).chunk(2, 1)[rank].contiguous(), "columns")
+            y, expected = split(x), plain(x)
+        error = (y - expected).norm() / expected.norm()
+        expect(y.shape == (5, 128) and error < (0.01 if weight_only else 0.1),
+               f"weight_only={weight_only}: {error}")
+        refused("out_features must be a multiple of 2", parallelize_module,
+                ft.QuantizedLinear(ft.quantize(matrix(65))), mesh, fd.ColwiseParallel())
+
+
+@case
+def operations_on_shards(rank: int) -> None:
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.tensor import distribute_tensor
+
+    fd.register_sharding()
+    mesh = init_device_mesh(DEVICE, (2,))
+    x = matrix(32, 128)
+
+    def on(value: Any, place: Any) -> Any:
+        return distribute_tensor(value, mesh, [place])
+
+    for place in (Shard(0), Shard(1), Replicate()):
+        same(torch.ops.fp4.amax(on(x, place), False).full_tensor(), ft.amax(x), f"amax {place}")
+        same(torch.ops.fp4.amax(on(x, place), True).full_tensor(), ft.amax(x, per_row=True),
+             f"amax of rows, {place}")
+        same(torch.ops.fp4.hadamard(on(x, place), 1, 16, 0).full_tensor(),
+             ft.hadamard(x, sign_mask=0), f"hadamard {place}")
+    whole = ft.quantize(x, layout="linear")
+    data, scales = torch.ops.fp4.quantize(
+        on(x, Shard(0)), on(whole.amax, Replicate()), None, "nvfp4", whole.recipe, "linear", False,
+        False, None)
+    expect(data.placements == (Shard(0),) and scales.placements == (Shard(0),), "by rows")
+    bytes_of = [value.to_local().view(torch.uint8) for value in (data, scales)]
+    for found, expected in zip(bytes_of, (whole.data, whole.scales)):
+        same(found, expected.view(torch.uint8).chunk(2)[rank].contiguous(), "shards of codes")
+    back = torch.ops.fp4.dequantize(data, scales, on(whole.amax, Replicate()), "nvfp4",
+                                    whole.recipe, torch.bfloat16)
+    same(back.full_tensor(), ft.dequantize(whole), "and back")
 
 
 def run(rank: int) -> "list[str]":

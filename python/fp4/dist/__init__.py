@@ -5,6 +5,9 @@
     whole = fp4.dist.all_gather(q)           # the bytes that quantizing all rows gives
     layer = fp4.dist.ColumnParallelLinear.from_linear(linear, sequence_parallel=True)
 
+    plan = {"up": fp4.dist.ColwiseParallel(), "down": fp4.dist.RowwiseParallel()}
+    torch.distributed.tensor.parallel.parallelize_module(mlp, mesh, plan)
+
 NCCL and gloo refuse 4-bit and 8-bit floating-point dtypes, so everything travels as uint8. Every
 function is collective: all ranks of the group must call it, in the same order. docs/Python.md has
 an example.
@@ -17,7 +20,10 @@ from .linear import (
     column_parallel_linear,
     row_parallel_linear,
 )
+from .sharding import register as register_sharding
+from .styles import ColwiseParallel, RowwiseParallel
 from .traffic import Traffic, gather_traffic
 
-__all__ = ["ColumnParallelLinear", "RowParallelLinear", "Traffic", "all_gather", "amax",
-           "column_parallel_linear", "gather_traffic", "quantize", "row_parallel_linear"]
+__all__ = ["ColumnParallelLinear", "ColwiseParallel", "RowParallelLinear", "RowwiseParallel",
+           "Traffic", "all_gather", "amax", "column_parallel_linear", "gather_traffic", "quantize",
+           "register_sharding", "row_parallel_linear"]
