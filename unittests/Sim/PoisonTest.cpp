@@ -11,8 +11,8 @@ using namespace fp4::sim::test;
 
 namespace {
 
-/// %r1 and %f1 have the lane, and %r2 and %f2 a word that nobody wrote; %r3 has that in lanes 4 to 7
-/// alone. %pr1 is true, %pr2 is unknown. `a` is the address of the lane's word.
+/// %r1 and %f1 have the lane, and %r2 and %f2 a word that nobody wrote; %r3 has such a word in
+/// lanes 4 to 7 alone. %pr1 is true, %pr2 is unknown. `a` is the address of the lane's word.
 constexpr const char *kPrelude = R"(
 .shared .align 16 .b32 tile[64];
 .reg .b32 %a;
@@ -52,8 +52,8 @@ void expectTwins(std::initializer_list<Case> cases) {
 TEST(Poison, AUseIsToldWithItsLoadAndByte) {
   const std::string message = told("add.u32 %r0, %r2, 1;");
   EXPECT_CONTAINS(message, "lane 0, at test.ptx:");
-  EXPECT_CONTAINS(message, "stores to global memory a value of shared byte 0x480 ('tile+128'), which "
-                           "was never written");
+  EXPECT_CONTAINS(message, "stores to global memory a value of shared byte 0x480 ('tile+128'), "
+                           "which was never written");
   EXPECT_CONTAINS(message, "read it: ld.shared.b32 %r2, [%a+128]; a store");
   EXPECT_CONTAINS(message, "--unwritten=ignore lets it pass");
   EXPECT_CONTAINS(message, "the instruction is: st.global.b32 [%rd63], %r0;");
@@ -159,7 +159,8 @@ TEST(Poison, SelectionAndComparison) {
        "setp.gt.or.u32 %pr4, %lane, 99, %pr2; selp.b32 %r0, 1, 2, %pr4;"},
       {"halves", "and.b32 %r5, %r2, 0xFFFF0000; setp.lt.f16x2 %pr4|%pr5, %r5, %r1;"
                  "selp.b32 %r0, 1, 2, %pr4;",
-       "and.b32 %r5, %r2, 0xFFFF0000; setp.lt.f16x2 %pr4|%pr5, %r5, %r1; selp.b32 %r0, 1, 2, %pr5;"},
+       "and.b32 %r5, %r2, 0xFFFF0000; setp.lt.f16x2 %pr4|%pr5, %r5, %r1;"
+       "selp.b32 %r0, 1, 2, %pr5;"},
       {"set", "set.gt.u32.u32 %r0, %r1, 3;", "set.gt.u32.u32 %r0, %r2, 3;"},
   });
 }
@@ -227,9 +228,11 @@ TEST(Poison, GoesThroughMemory) {
        "st.shared.b8 [%a+1], %r2; ld.shared.s8 %r5, [%a+1]; shr.u32 %r0, %r5, 24;"},
       {"vectors", "mad.lo.u32 %r5, %lane, 8, tile; st.shared.b32 [%r5], 1;"
                   "ld.shared.v2.b32 {%r0, %r6}, [%r5];",
-       "mad.lo.u32 %r5, %lane, 8, tile; st.shared.b32 [%r5], 1; ld.shared.v2.b32 {%r6, %r0}, [%r5];"},
-      {"local memory", ".local .align 4 .b32 own[2]; st.local.b32 [own], %r2; st.local.b32 [own+4], 1;"
-                       "ld.local.b32 %r0, [own+4];",
+       "mad.lo.u32 %r5, %lane, 8, tile; st.shared.b32 [%r5], 1;"
+       "ld.shared.v2.b32 {%r6, %r0}, [%r5];"},
+      {"local memory",
+       ".local .align 4 .b32 own[2]; st.local.b32 [own], %r2; st.local.b32 [own+4], 1;"
+       "ld.local.b32 %r0, [own+4];",
        ".local .align 4 .b32 own[2]; st.local.b32 [own], %r2; st.local.b32 [own+4], 1;"
        "ld.local.b32 %r0, [own];"},
       {"local memory written again",
@@ -291,7 +294,8 @@ cp.async.bulk.wait_group 0;
 END:)");
   };
   EXPECT_EQ(copy(""), kNone);
-  EXPECT_CONTAINS(copy("st.shared.b32 [%a], %r2;"), "which has a value of shared byte 0x480, which was never written");
+  EXPECT_CONTAINS(copy("st.shared.b32 [%a], %r2;"),
+                  "which has a value of shared byte 0x480, which was never written");
 }
 
 //===----------------------------------------------------------------------===//
@@ -301,8 +305,8 @@ END:)");
 /// One mma with these registers of A, B and C (%r1 clean, %r3 unknown in lanes 4 to 7).
 std::string multiply(const std::string &a, const std::string &b, const std::string &c,
                      const std::string &use) {
-  return told("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f10, %f11, %f12, %f13}, {" + a +
-              "}, {" + b + "}, {" + c + "};\n" + use);
+  return told("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f10, %f11, %f12, %f13}, {" +
+              a + "}, {" + b + "}, {" + c + "};\n" + use);
 }
 
 TEST(Poison, RowsAndColumnsOfProducts) {

@@ -76,12 +76,12 @@ struct Operand {
   explicit operator bool() const { return kind != OperandKind::None; }
 };
 
-/// What an instruction does with poisoned sources (State/Poison.h); Decode/PoisonRules.def lists which
-/// has which, and what `Insn::poisonArgument` is to it.
+/// What an instruction does with poisoned sources (State/Poison.h). Decode/PoisonRules.def gives
+/// each its rule and the argument of the rule.
 enum class PoisonRule : uint8_t {
   Use,     ///< takes none: to have one as a source is an error, and results are clean
-  Load,    ///< the handler puts what memory has into the results; an address is a use
-  Store,   ///< the handler puts what the registers have into memory; an address is a use
+  Load,    ///< the handler puts poison of memory into the results; an address is a use
+  Store,   ///< the handler puts poison of registers into memory; an address is a use
   Move,    ///< moves bits: its handler, executed on shadows, gives the shadow of the result. The
            ///< argument is a mask of operands that say where to; with poison in them, all is
   Shuffle, ///< the same, but poison in one of these is a use

@@ -205,7 +205,7 @@ private:
 };
 
 /// While it lives, the registers of the context are the shadows of the warp's, and no observer is
-/// told anything. Operands of kValueBank lie in `values`; `registers` may take the place of shadows.
+/// told anything. Operands of kValueBank lie in `values`; `registers` may replace the shadows.
 class ShadowRegisters {
 public:
   explicit ShadowRegisters(ExecContext &cx, const std::byte *values = nullptr,

@@ -16,8 +16,9 @@ Outcome fp4::sim::failPoisoned(ExecContext &cx, std::string_view does, const Poi
   return cx.fail(
       fmt::format("{} a value of {}, which was never written", does,
                   cx.describeShared(origin.address)),
-      fmt::format("line {} read it: {}; a store, copy or barrier is missing, or the use must depend "
-                  "on what says that the value is not there; --unwritten=ignore lets it pass",
+      fmt::format("line {} read it: {}; a store, copy or barrier is missing, or the use must "
+                  "depend on what says that the value is not there; --unwritten=ignore lets it "
+                  "pass",
                   load.line, text),
       lane);
 }
