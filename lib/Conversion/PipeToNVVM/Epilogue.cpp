@@ -336,6 +336,9 @@ private:
                              fp4::constantI32(b, op.getLoc(), rows));
   }
 
+  /// Columns of a tile of the tensor core, which are rows of the result here, at most.
+  static constexpr int64_t kMostTileColumns = 256;
+
   /// This thread's column: an element of each row that exists.
   LogicalResult storeColumn(fp4::pipe::StoreOp op, OpAdaptor adaptor,
                             ConversionPatternRewriter &rewriter) const {
@@ -345,13 +348,17 @@ private:
     Value column = arith::AddIOp::create(rewriter, loc, adaptor.getColumn(),
                                          fp4::accumulatorLane(rewriter, loc, state));
     Value columns = fp4::columnsOfBuffer(rewriter, loc, op.getDest());
-    auto guard = scf::IfOp::create(rewriter, loc, isBelow(rewriter, loc, column, columns),
-                                   /*withElseRegion=*/false);
+    Value exists = isBelow(rewriter, loc, column, columns);
+    int64_t count = type.getNumElements();
+    bool mayEnd = adaptor.getRows() || dest.getShape()[0] % count;
+    if (!mayEnd && dest.getShape()[0] % kMostTileColumns) // the last tile may have fewer segments
+      exists = arith::AndIOp::create(
+          rewriter, loc, exists,
+          isBelow(rewriter, loc, adaptor.getRow(), rowLimit(rewriter, op, adaptor)));
+    auto guard = scf::IfOp::create(rewriter, loc, exists, /*withElseRegion=*/false);
     rewriter.setInsertionPointToStart(guard.thenBlock());
     Value start = segment(rewriter, op, adaptor, adaptor.getRow(), column,
                           type.getElementTypeBitWidth() / 8);
-    int64_t count = type.getNumElements();
-    bool mayEnd = adaptor.getRows() || dest.getShape()[0] % count;
     for (int64_t i = 0; i < count; ++i)
       storeGuarded(rewriter, loc, mayEnd ? rowLimit(rewriter, op, adaptor) : Value(),
                    adaptor.getRow(), i, [&] {
