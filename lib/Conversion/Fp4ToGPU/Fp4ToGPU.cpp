@@ -12,6 +12,7 @@
 #include "Lowering.h"
 
 #include "fp4/Conversion/KernelPlans/KernelPlans.h"
+#include "fp4/Dialect/Fp4/IR/Prologue.h"
 #include "fp4/Dialect/Fp4/IR/Target.h"
 #include "fp4/ISA/WeightLayout.h"
 
@@ -76,6 +77,30 @@ void eraseWithInits(Operation *op) {
     init->erase();
 }
 
+/// Every reader of a prologue computes it.
+LogicalResult checkReaders(linalg::GenericOp prologue) {
+  for (Operation *reader : prologue->getUsers()) {
+    std::string reason = fp4::whyNotReader(reader);
+    if (reason.empty())
+      continue;
+    InFlightDiagnostic diag = prologue.emitOpError("must have readers that compute it, but ")
+                              << reason;
+    diag.attachNote() << "remove the attribute " << fp4::kPrologueAttr
+                      << ", and the operation becomes a kernel of its own";
+    return diag;
+  }
+  return success();
+}
+
+SmallVector<linalg::GenericOp> prologuesOf(ModuleOp module) {
+  SmallVector<linalg::GenericOp> found;
+  module.walk([&](linalg::GenericOp op) {
+    if (op->hasAttr(fp4::kPrologueAttr))
+      found.push_back(op);
+  });
+  return found;
+}
+
 struct ConvertFp4ToGPU : fp4::impl::ConvertFp4ToGPUBase<ConvertFp4ToGPU> {
   using ConvertFp4ToGPUBase::ConvertFp4ToGPUBase;
 
@@ -83,6 +108,10 @@ struct ConvertFp4ToGPU : fp4::impl::ConvertFp4ToGPUBase<ConvertFp4ToGPU> {
     ModuleOp module = getOperation();
     SmallVector<Operation *> operations =
         fp4::kernelOperations(module, [](Operation *op) { return !fp4::hasTileKernel(op); });
+    SmallVector<linalg::GenericOp> prologues = prologuesOf(module);
+    for (linalg::GenericOp op : prologues)
+      if (failed(checkReaders(op)))
+        return signalPassFailure();
     if (operations.empty())
       return;
     FailureOr<fp4::hw::TargetModel> target = fp4::targetOf(operations.front());
@@ -102,6 +131,9 @@ struct ConvertFp4ToGPU : fp4::impl::ConvertFp4ToGPUBase<ConvertFp4ToGPU> {
       else
         eraseWithInits(op);
     }
+    for (linalg::GenericOp op : prologues)
+      if (op->use_empty())
+        eraseWithInits(op);
   }
 };
 

@@ -6,6 +6,7 @@
 #include "fp4/Conversion/OperandNames.h"
 #include "fp4/Conversion/StridedArguments.h"
 #include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
+#include "fp4/Dialect/Fp4/IR/Prologue.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -69,6 +70,8 @@ Value KernelBuilder::buffer(Value tensor) {
 }
 
 Value KernelBuilder::hostRows(Value tensor) {
+  if (linalg::GenericOp prologue = prologueOf(tensor))
+    return hostRows(wholeInputOf(prologue));
   if (Value argument = stridedRowsOf(tensor))
     return stridedRows(hostBuilder, hostBuilder.getLoc(), argument);
   return logicalRows(hostBuilder, hostBuilder.getLoc(), cast<RankedTensorType>(tensor.getType()),

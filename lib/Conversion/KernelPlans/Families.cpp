@@ -4,6 +4,7 @@
 #include "RolePlans.h"
 
 #include "fp4/Conversion/ElementLimit.h"
+#include "fp4/Dialect/Fp4/IR/Prologue.h"
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -48,7 +49,10 @@ SmallVector<KernelFamily, 2> fp4::familiesOf(Operation *op) {
       .Case([](DequantizeOp) { return Families{StreamBlocks}; })
       .Case([](HadamardAmaxOp) { return Families{ReduceGrid}; })
       .Case<HadamardOp, PrepackOp, UnprepackOp, SwizzleScalesOp, UnswizzleScalesOp, StackScalesOp, InterleaveShardsOp,
-            MatmulAlphaOp, linalg::GenericOp>([](Operation *) { return Families{StreamItems}; })
+            MatmulAlphaOp>([](Operation *) { return Families{StreamItems}; })
+      .Case([](linalg::GenericOp generic) {
+        return generic->hasAttr(kPrologueAttr) ? Families() : Families{StreamItems};
+      })
       .Default([](Operation *) { return Families(); });
 }
 

@@ -49,7 +49,7 @@ func.func @whole(%x: tensor<?x1024xbf16>) -> tensor<f32> {
 // CHECK-LABEL: gpu.module @ragged_amax_0
 // CHECK:       gpu.func @kernel({{.*}}, %[[CHUNKS:[a-z0-9]*]]: i32, %[[TAIL:[a-z0-9]*]]: i32,
 // CHECK:         arith.cmpi ult, %{{.*}}, %[[TAIL]]
-// CHECK:         llvm.load %{{.*}} invariant {alignment = 2 : i64} : !llvm.ptr<1> -> f16
+// CHECK:         llvm.load %{{.*}} invariant {alignment = 2 : i64} : !llvm.ptr<1> -> i16
 func.func @ragged(%x: tensor<?x10xf16>) -> tensor<f32> {
   %0 = fp4.amax %x : tensor<?x10xf16> -> tensor<f32>
   return %0 : tensor<f32>

@@ -12,11 +12,13 @@
 // are in device memory and the host never waits for them.
 //
 //===----------------------------------------------------------------------===//
+#include "ElementSource.h"
 #include "GroupBands.h"
 #include "Int32.h"
 #include "Lowering.h"
 #include "RecipeEmitter.h"
 #include "Reduce/GridMax.h"
+#include "Rowwise/RowBlocks.h"
 #include "Scalars.h"
 
 #include "fp4/Numerics/BlockScaledGemm.h"
@@ -45,7 +47,8 @@ public:
   AmaxEmitter(AmaxOp op, QuantizeOp quantizer, LoweringContext &context)
       : op(op), quantizer(quantizer), kernel(op, "amax", context), b(kernel.body()), s(b, context.target),
         target(context.target), type(cast<RankedTensorType>(op.getInput().getType())),
-        elementBytes(type.getElementTypeBitWidth() / 8) {
+        elementBytes(type.getElementTypeBitWidth() / 8), noArithmetic(context.noArithmetic) {
+    rowBytes = type.isDynamicDim(1) ? 0 : type.getDimSize(1) * elementBytes;
     if (op.getOffsets())
       bands.emplace(op, op.getOffsets(), type.getDimSize(0), context);
   }
@@ -56,7 +59,7 @@ public:
     Value buffer = kernel.allocate(op.getAmax(), op.getPerRow() ? rows : columns);
     if (op.getPerColumn() || bands || (op.getGroups() && llvm::is_contained(*op.getGroups(), 0)))
       gpu::MemsetOp::create(host, TypeRange(), ValueRange(), buffer, constF32(host, 0));
-    input = kernel.inputRows(op.getInput());
+    source.emplace(kernel, op.getInput(), noArithmetic);
     result = kernel.pointer(buffer, cast<RankedTensorType>(op.getAmax().getType()));
     if (op.getGroups())
       return emitGroups(*op.getGroups());
@@ -81,9 +84,9 @@ private:
   /// Chunks of the matrix, on the host. They lie within rows where these have gaps between them.
   Value countChunks(Value rows) {
     ImplicitLocOpBuilder &host = kernel.host();
-    if (input.pitch) {
+    if (!source->isFlat()) {
       chunkBytes = chunkOfRow(kChunkBytes);
-      Value perRow = constIndex(host, input.bytes / chunkBytes);
+      Value perRow = constIndex(host, rowBytes / chunkBytes);
       Value hostChunks = arith::MulIOp::create(host, rows, perRow);
       chunks = kernel.scalar(hostChunks);
       return hostChunks;
@@ -96,41 +99,49 @@ private:
     Value hostChunks = arith::DivUIOp::create(host, elements, perChunk);
     chunks = kernel.scalar(hostChunks);
     // Elements behind the last whole chunk; none where rows are known to be whole chunks.
-    if (type.isDynamicDim(1) || input.bytes % kChunkBytes != 0)
+    if (type.isDynamicDim(1) || rowBytes % kChunkBytes != 0)
       tail = kernel.scalar(arith::RemUIOp::create(host, elements, perChunk));
     return hostChunks;
   }
 
   /// Bytes that divide a row and that one load may take.
-  int64_t chunkOfRow(int64_t widest) { return std::gcd(input.bytes, input.widestAccess(widest)); }
+  int64_t chunkOfRow(int64_t widest) {
+    return std::gcd(rowBytes, source->isComputed() ? widest : source->matrix().widestAccess(widest));
+  }
 
-  /// The words of a chunk.
-  SmallVector<Value> loadChunk(Value pointer, int64_t chunkBytes) {
-    SmallVector<Value> lanes;
-    if (chunkBytes < 4) { // the other half of the word is zero
-      Value half = load(b, b.getIntegerType(8 * chunkBytes), pointer, chunkBytes);
-      lanes.push_back(arith::ExtUIOp::create(b, b.getI32Type(), half));
-      return lanes;
+  /// The words of `count` elements of a tensor from `pointer`, as wide as it allows.
+  SmallVector<Value> loadElements(const ElementSource::Input &input, Value pointer, int64_t count) {
+    int64_t bytes = count * input.elementBytes();
+    if (bytes < 4) { // the other half of the word is zero
+      Value half = load(b, b.getIntegerType(8 * bytes), pointer, bytes);
+      return {arith::ExtUIOp::create(b, b.getI32Type(), half).getResult()};
     }
-    auto words = VectorType::get(chunkBytes / 4, b.getI32Type());
-    Value data = load(b, words, pointer, chunkBytes);
-    for (int64_t lane = 0; lane < words.getNumElements(); ++lane)
-      lanes.push_back(vector::ExtractOp::create(b, data, lane));
-    return lanes;
+    return loadWords(b, pointer, bytes / 4, input.accessBytes(count, kChunkBytes));
+  }
+
+  /// The words of chunk number `chunk` of row `row`.
+  SmallVector<Value> loadChunk(Value row, Value chunk, int64_t chunkBytes) {
+    int64_t count = chunkBytes / elementBytes;
+    return source->words(row, count, [&](const ElementSource::Input &input) {
+      return loadElements(input, input.placeOf(b, row, chunk, count), count);
+    });
+  }
+
+  /// The words of chunk number `chunk` of the matrix.
+  SmallVector<Value> loadChunk(Value chunk, int64_t chunkBytes) {
+    Int32 number(b, chunk);
+    int64_t perRow = rowBytes / chunkBytes, count = chunkBytes / elementBytes;
+    if (!source->isFlat())
+      return loadChunk(number / perRow, number % perRow, chunkBytes);
+    return source->words(/*row=*/Value(), count, [&](const ElementSource::Input &input) {
+      Value from = address(b, input.rows.base, chunk, count * input.elementBytes());
+      return loadElements(input, from, count);
+    });
   }
 
   /// The larger of `amax` and that of chunk number `chunk`.
   Value includeChunk(Value amax, Value chunk, int64_t chunkBytes) {
-    SmallVector<Value> lanes = loadChunk(placeOf(chunk, chunkBytes), chunkBytes);
-    return larger(amax, s.amax(lanes, type.getElementType(), keepsNaN()));
-  }
-
-  Value placeOf(Value chunk, int64_t chunkBytes) {
-    if (!input.pitch)
-      return address(b, input.base, chunk, chunkBytes);
-    Int32 number(b, chunk);
-    int64_t perRow = input.bytes / chunkBytes;
-    return address(b, input.at(b, number / perRow), number % perRow, chunkBytes);
+    return larger(amax, s.amax(loadChunk(chunk, chunkBytes), type.getElementType(), keepsNaN()));
   }
 
   void emitBody() {
@@ -143,7 +154,7 @@ private:
   }
 
   void emitGroups(ArrayRef<int64_t> groups) {
-    int64_t rowBytes = input.bytes, chunkBytes = chunkOfRow(kChunkBytes);
+    int64_t chunkBytes = chunkOfRow(kChunkBytes);
     GroupedGrid grid(kernel, target, llvm::map_to_vector(groups, [&](int64_t rows) {
                        return rows * rowBytes / chunkBytes;
                      }));
@@ -161,7 +172,7 @@ private:
   /// whole band are as many as plans give the threads of its blocks; most bands of few rows have
   /// work for the first of them alone.
   void emitBands() {
-    int64_t chunkBytes = chunkOfRow(kChunkBytes), perRow = input.bytes / chunkBytes;
+    int64_t chunkBytes = chunkOfRow(kChunkBytes), perRow = rowBytes / chunkBytes;
     int64_t parts = llvm::divideCeil(GroupBands::kRows * perRow, kernel.itemsPerBlock());
     bands->enter(kernel);
     Int32 block(b, NVVM::BlockIdXOp::create(b, b.getI32Type()));
@@ -185,7 +196,7 @@ private:
   Value countChunksOfRow(int64_t chunkBytes, Value columns) {
     ImplicitLocOpBuilder &host = kernel.host();
     if (!columns)
-      return constIndex(host, input.bytes / chunkBytes);
+      return constIndex(host, rowBytes / chunkBytes);
     kernel.expectColumns("input", columns, chunkBytes / elementBytes);
     return arith::DivUIOp::create(host, columns, constIndex(host, chunkBytes / elementBytes));
   }
@@ -226,9 +237,8 @@ private:
       Int32 index(b, item), chunk = index % chunks, firstRow = index / chunks * kBandRows;
       Int32 endRow = minimum(firstRow + kBandRows, Int32(b, rows));
       auto include = [&](Value row, ValueRange amaxes) {
-        Value pointer = columns ? address(b, input.base, Int32(b, row) * chunks + chunk, chunkBytes)
-                                : address(b, input.at(b, row), chunk, chunkBytes);
-        return largerOfEach(amaxes, loadChunk(pointer, chunkBytes));
+        return largerOfEach(amaxes, columns ? loadChunk(Int32(b, row) * chunks + chunk, chunkBytes)
+                                            : loadChunk(row, chunk, chunkBytes));
       };
       ValueRange amaxes = kernel.forEachItem(firstRow, endRow, constI32(b, 1), none, include);
       for (auto [i, amax] : llvm::enumerate(amaxes))
@@ -260,11 +270,12 @@ private:
     auto branch = scf::IfOp::create(b, b.getF32Type(), isMine, /*withElseRegion=*/true);
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(branch.thenBlock());
-    Value start = address(b, input.base, chunks, kChunkBytes);
-    Value element =
-        load(b, type.getElementType(), address(b, start, thread, elementBytes), elementBytes);
-    if (!element.getType().isF32())
-      element = arith::ExtFOp::create(b, b.getF32Type(), element);
+    auto words = source->words(/*row=*/Value(), 1, [&](const ElementSource::Input &input) {
+      int64_t bytes = input.elementBytes();
+      Value start = address(b, input.rows.base, chunks, kChunkBytes / elementBytes * bytes);
+      return loadElements(input, address(b, start, thread, bytes), 1);
+    });
+    Value element = s.widen(words, type.getElementType()).front();
     scf::YieldOp::create(b, larger(amax, s.absolute(element)));
     b.setInsertionPointToStart(branch.elseBlock());
     scf::YieldOp::create(b, amax);
@@ -283,8 +294,9 @@ private:
   Scalars s;
   const hw::TargetModel &target;
   RankedTensorType type;
-  int64_t elementBytes, chunkBytes = kChunkBytes;
-  InputRows input;
+  int64_t elementBytes, rowBytes, chunkBytes = kChunkBytes;
+  bool noArithmetic;
+  std::optional<ElementSource> source;
   std::optional<GroupBands> bands; ///< of groups that only the device knows
   Value result, chunks, tail;
 };

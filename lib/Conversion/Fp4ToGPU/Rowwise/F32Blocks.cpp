@@ -17,11 +17,13 @@
 //
 //===----------------------------------------------------------------------===//
 #include "BlockQuantizer.h"
+#include "ElementSource.h"
 #include "HostDivisor.h"
 #include "Int32.h"
 #include "KernelBuilder.h"
 #include "Lowering.h"
 #include "Reduce/GridMax.h"
+#include "Rowwise/RowBlocks.h"
 #include "SideQuantizer.h"
 
 #include "fp4/Conversion/BufferTypes.h"
@@ -54,7 +56,7 @@ public:
   void emit() {
     Value hostRows = kernel.hostRows(op.getInput());
     Value hostColumns = kernel.hostColumns(op.getInput());
-    input = kernel.inputRows(op.getInput());
+    source.emplace(kernel, op.getInput(), noArithmetic);
     Value hostBlocks = hostColumns ? takeColumns(hostColumns) : constIndex(kernel.host(), blocks);
     data.base = kernel.output(op.getData(), hostRows, hostColumns);
     bool square = op.hasSquareBlocks();
@@ -89,7 +91,7 @@ private:
     given = kernel.scalar(hostColumns);
     Value wide = arith::ExtUIOp::create(b, b.getI64Type(), given);
     int64_t bytes = type.getElementTypeBitWidth() / 8;
-    input.pitch = arith::MulIOp::create(b, wide, constI64(b, bytes));
+    source->matrix().pitch = arith::MulIOp::create(b, wide, constI64(b, bytes));
     data.pitch = wide;
     return ceilDiv(hostColumns, kBlock);
   }
@@ -112,30 +114,26 @@ private:
                      : arith::CeilDivUIOp::create(host, size, constIndex(host, unit)).getResult();
   }
 
-  Value place(const InputRows &rows, const Chunk &chunk, int64_t elementBytes) {
-    return address(b, rows.at(b, chunk.row), chunk.column, elementBytes);
+  Value codePlace(const Chunk &chunk) {
+    return address(b, data.at(b, chunk.row), chunk.column, 1);
   }
 
   /// The words of a chunk, zeros where it does not exist.
   void load(Chunk &chunk) {
-    int64_t bytes = type.getElementTypeBitWidth() / 8, pieces = kChunk * bytes / kAccessBytes;
-    auto words = VectorType::get(kAccessBytes / 4, b.getI32Type());
-    SmallVector<Type> types(pieces, words);
+    int64_t count = kChunk * type.getElementTypeBitWidth() / 32;
+    SmallVector<Type> types(count, b.getI32Type());
     auto branch = scf::IfOp::create(b, types, chunk.exists, /*withElseRegion=*/true);
     OpBuilder::InsertionGuard guard(b);
-    SmallVector<Value> loaded;
     b.setInsertionPointToStart(branch.thenBlock());
-    Value from = place(input, chunk, bytes);
-    for (int64_t i = 0; i < pieces; ++i)
-      loaded.push_back(fp4::load(b, words, advance(b, from, i * kAccessBytes), kAccessBytes));
+    auto loaded = source->words(chunk.row, kChunk, [&](const ElementSource::Input &input) {
+      int64_t bytes = input.elementBytes();
+      Value row = input.hasRows ? input.rows.at(b, chunk.row) : input.rows.base;
+      return loadWords(b, address(b, row, chunk.column, bytes), kChunk * bytes / 4, kAccessBytes);
+    });
     scf::YieldOp::create(b, loaded);
     b.setInsertionPointToStart(branch.elseBlock());
-    Value zero = arith::ConstantOp::create(b, b.getZeroAttr(words));
-    scf::YieldOp::create(b, SmallVector<Value>(pieces, zero));
-    b.setInsertionPointAfter(branch);
-    for (Value piece : branch.getResults())
-      for (int64_t i = 0; i < words.getNumElements(); ++i)
-        chunk.words.push_back(vector::ExtractOp::create(b, piece, i));
+    scf::YieldOp::create(b, SmallVector<Value>(count, s.integer(0)));
+    llvm::append_range(chunk.words, branch.getResults());
   }
 
   bool keepsNaN() { return op.getRecipe().getDecisions().amaxNaN == numerics::NanPolicy::Propagate; }
@@ -170,7 +168,7 @@ private:
                                           amax);
     auto words = VectorType::get(kWords, b.getI32Type());
     Value codes = vector::FromElementsOp::create(b, words, block.codes);
-    emitWhen(b, chunk.exists, [&] { store(b, codes, place(data, chunk, 1), kAccessBytes); });
+    emitWhen(b, chunk.exists, [&] { store(b, codes, codePlace(chunk), kAccessBytes); });
     return noArithmetic ? s.bits(amax) : block.scale;
   }
 
@@ -318,7 +316,8 @@ private:
   int64_t columns, blocks; ///< of a row, where they are static
   Value given;             ///< the columns where they are dynamic, i32
   bool noArithmetic;
-  InputRows input, data;
+  std::optional<ElementSource> source;
+  InputRows data;
   Value scales, rows;
 };
 

@@ -239,21 +239,36 @@ SmallVector<Value> RowBlocks::load(const InputRows &input, const Position &at) {
   return words;
 }
 
+RowBlocks::Position RowBlocks::inFirstRow(const Position &at) {
+  Position first = at;
+  first.index = at.column;
+  first.row = first.paddedRow = constI32(b, 0);
+  return first;
+}
+
+void RowBlocks::clearBehindRow(MutableArrayRef<Value> words, const Position &at) {
+  clearTail(words, 4 / shape.elementBytes, at);
+}
+
 //===----------------------------------------------------------------------===//
 // Results
 //===----------------------------------------------------------------------===//
 
-void RowBlocks::storeCodes(Value base, const Position &at, ArrayRef<Value> codes) {
-  SmallVector<Value> words(codes);
+/// Makes what is behind the end of a row zero in words of `perWord` values.
+void RowBlocks::clearTail(MutableArrayRef<Value> words, int64_t perWord, const Position &at) {
   for (auto [number, word] : llvm::enumerate(words)) {
-    int64_t perWord = 32 / shape.codeBits;
     int64_t valid = std::clamp<int64_t>(tailElements() - perWord * int64_t(number), 0, perWord);
     if (valid == perWord)
       continue;
-    Value mask = constI32(b, (int64_t(1) << (shape.codeBits * valid)) - 1);
+    Value mask = constI32(b, (int64_t(1) << (32 / perWord * valid)) - 1);
     Value masked = arith::AndIOp::create(b, word, mask);
     word = arith::SelectOp::create(b, isTail(at), masked, word);
   }
+}
+
+void RowBlocks::storeCodes(Value base, const Position &at, ArrayRef<Value> codes) {
+  SmallVector<Value> words(codes);
+  clearTail(words, 32 / shape.codeBits, at);
   when(at.isMine, at.isMatrix, [&] {
     Value place = codePlace(base, at);
     shape.usedOnce ? storeWordsOnce(b, words, place) : storeValues(b, words, place);

@@ -65,6 +65,10 @@ public:
 
   /// The elements of a block as i32 words.
   llvm::SmallVector<mlir::Value> load(const InputRows &input, const Position &position);
+  /// The same in the first row, where an input has one.
+  Position inFirstRow(const Position &position);
+  /// Makes elements behind the end of a row zero, as those are that are loaded.
+  void clearBehindRow(llvm::MutableArrayRef<mlir::Value> words, const Position &position);
   /// Stores the codes, eight or four per i32; nibbles after the end of a row are zero.
   void storeCodes(mlir::Value base, const Position &position, llvm::ArrayRef<mlir::Value> codes);
   /// Stores the scale (i8).
@@ -104,6 +108,8 @@ private:
   int64_t accessBytes() const;
   int64_t chunkBytes() const;
   void appendWords(llvm::SmallVector<mlir::Value> &words, mlir::Value chunk);
+  void clearTail(llvm::MutableArrayRef<mlir::Value> words, int64_t perWord,
+                 const Position &position);
   void when(mlir::Value first, mlir::Value second, llvm::function_ref<void()> then);
 
   mlir::ImplicitLocOpBuilder &b;

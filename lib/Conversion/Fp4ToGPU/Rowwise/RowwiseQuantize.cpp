@@ -5,6 +5,7 @@
 // only on the tensor are computed while the loads are under way.
 //
 //===----------------------------------------------------------------------===//
+#include "ElementSource.h"
 #include "Int32.h"
 #include "Lowering.h"
 #include "Reduce/GridMax.h"
@@ -13,6 +14,7 @@
 
 #include "fp4/Conversion/KernelPlans/KernelPlans.h"
 #include "fp4/Conversion/StridedArguments.h"
+#include "fp4/Dialect/Fp4/IR/Prologue.h"
 #include "fp4/ISA/BufferShape.h"
 #include "fp4/ISA/ScaleLayout.h"
 
@@ -138,7 +140,7 @@ static RowBlocks::Shape rowShape(QuantizeOp op, bool cacheHints) {
           isTiled,
           isTiled && isRagged,
           cacheHints,
-          op.getPerRow(),
+          op.getPerRow() || prologueOf(op.getInput()),
           bool(stridedRowsOf(op.getInput()))};
 }
 
@@ -229,7 +231,7 @@ public:
                 ArrayRef<Value> results)
       : op(op), context(context), kernel(kernel), b(kernel.body()), s(b, context.target),
         rows(kernel.hostRows(op.getInput())), columns(kernel.hostColumns(op.getInput())),
-        input(kernel.inputRows(op.getInput())) {
+        source(kernel, op.getInput(), context.noArithmetic) {
     amax = op.getAmax() ? kernel.input(op.getAmax()) : Value();
     rng = op.getRng() ? kernel.input(op.getRng()) : Value();
     // Others wait for memory, or, with Philox, for the pipe that multiplies integers.
@@ -241,7 +243,7 @@ public:
     grid.emplace(kernel, context.plan, shape, rows, columns);
     positions = grid->positions();
     for (const RowBlocks::Position &position : positions)
-      words.push_back(grid->blocks().load(input, position));
+      words.push_back(loadBlock(position));
   }
 
   /// With an amax that is there, if there is any. It is launched where `condition` (i1) holds;
@@ -259,6 +261,21 @@ public:
   }
 
 private:
+  SmallVector<Value> loadBlock(const RowBlocks::Position &position) {
+    auto load = [&](const ElementSource::Input &input) {
+      RowBlocks::Shape its = shape;
+      its.elementBytes = input.elementBytes();
+      its.strided = static_cast<bool>(input.rows.pitch);
+      its.usedOnce &= input.hasRows;
+      RowBlocks blocks = grid->inShape(its);
+      return blocks.load(input.rows, input.hasRows ? position : blocks.inFirstRow(position));
+    };
+    SmallVector<Value> block = source.words(position.row, shape.blockSize, load);
+    if (source.isComputed())
+      grid->blocks().clearBehindRow(block, position);
+    return block;
+  }
+
   void quantize(ArrayRef<Value> amaxes) {
     int64_t codeWords = shape.blockSize * shape.codeBits / 32;
     Value groups = rng ? randomGroups() : Value();
@@ -324,7 +341,7 @@ private:
   ImplicitLocOpBuilder &b;
   Scalars s;
   Value rows, columns; ///< on the host; the latter null where static
-  InputRows input;
+  ElementSource source;
   Value amax, rng, data, scales;
   RowBlocks::Shape shape;
   std::optional<RowGrid> grid;

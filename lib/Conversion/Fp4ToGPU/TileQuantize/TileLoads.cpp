@@ -64,9 +64,9 @@ RowGroups::Group RowGroups::find(Int32 band) const {
 // Tile
 //===----------------------------------------------------------------------===//
 
-Tile::Tile(KernelBuilder &kernel, const TilePlan &plan, const InputRows &input, Extent rows,
+Tile::Tile(KernelBuilder &kernel, const TilePlan &plan, ElementSource &source, Extent rows,
            Extent columns, Int32 firstRow, Int32 firstColumn)
-    : b(kernel.body()), plan(plan), input(input), rows(rows), columns(columns),
+    : b(kernel.body()), plan(plan), source(source), rows(rows), columns(columns),
       thread(b, NVVM::ThreadIdXOp::create(b, b.getI32Type())), tileRow(firstRow),
       tileColumn(firstColumn) {}
 
@@ -95,20 +95,19 @@ static void appendWords(ImplicitLocOpBuilder &b, Value pointer, int64_t count, i
   }
 }
 
-Value Tile::rowAddress(Int32 row) {
-  Int32 inMatrix = tileRow + row;
-  if (!rows.isMultipleOf(TilePlan::rows))
-    inMatrix = minimum(inMatrix, rows.in(b)-1);
-  return input.at(b, inMatrix);
+/// `row` is one of the matrix.
+Value Tile::elementAddress(const ElementSource::Input &input, Int32 row, Int32 column) {
+  return address(b, input.hasRows ? input.rows.at(b, row) : input.rows.base, column,
+                 input.elementBytes());
 }
 
 /// A piece that lies in the matrix or outside of it, where the first of its row is loaded instead.
-SmallVector<Value> Tile::loadWhole(Int32 row, Int32 column) {
+SmallVector<Value> Tile::loadWhole(const ElementSource::Input &input, Int32 row, Int32 column) {
   if (!columns.isMultipleOf(TilePlan::rows)) // tiles may cover whole tiles of scales
     column = select(column < columns.in(b), column, Int32(b, 0));
   SmallVector<Value> words;
-  appendWords(b, address(b, rowAddress(row), column, plan.elementBytes),
-              plan.blockSize * plan.elementBytes / 4, input.widestAccess(kAccessBytes), words);
+  appendWords(b, elementAddress(input, row, column), plan.blockSize * input.elementBytes() / 4,
+              input.rows.widestAccess(kAccessBytes), words);
   return words;
 }
 
@@ -128,12 +127,12 @@ static Value loadUnit(ImplicitLocOpBuilder &b, Value exists, Value pointer, int6
 
 /// A piece that the last of static columns may cut: in units of at most a word, so small that each
 /// is inside or outside.
-SmallVector<Value> Tile::loadRagged(Int32 row, Int32 column) {
-  int64_t unit = std::gcd(columns.size * plan.elementBytes, int64_t(4));
-  Value pointer = address(b, rowAddress(row), column, plan.elementBytes);
+SmallVector<Value> Tile::loadRagged(const ElementSource::Input &input, Int32 row, Int32 column) {
+  int64_t bytes = input.elementBytes(), unit = std::gcd(columns.size * bytes, int64_t(4));
+  Value pointer = elementAddress(input, row, column);
   SmallVector<Value> words;
-  for (int64_t offset = 0; offset < plan.blockSize * plan.elementBytes; offset += unit) {
-    Int32 element = column + offset / plan.elementBytes;
+  for (int64_t offset = 0; offset < plan.blockSize * bytes; offset += unit) {
+    Int32 element = column + offset / bytes;
     Value loaded = loadUnit(b, element < columns.in(b), advance(b, pointer, offset), unit);
     if (offset % 4 == 0)
       words.push_back(loaded);
@@ -144,12 +143,33 @@ SmallVector<Value> Tile::loadRagged(Int32 row, Int32 column) {
   return words;
 }
 
+/// Makes computed elements behind the last column zero, as those are that are loaded.
+void Tile::clearBehindRow(MutableArrayRef<Value> words, Int32 column) {
+  int64_t perWord = 4 / plan.elementBytes;
+  for (auto [i, word] : llvm::enumerate(words)) {
+    Int32 first = column + static_cast<int64_t>(i) * perWord;
+    Value zero = constI32(b, 0);
+    if (perWord == 2 && columns.size % 2) {
+      Value low = arith::AndIOp::create(b, word, constI32(b, 0xFFFF));
+      word = arith::SelectOp::create(b, first + 1 < columns.in(b), word, low);
+    }
+    word = arith::SelectOp::create(b, first < columns.in(b), word, zero);
+  }
+}
+
 Tile::Piece Tile::load(int64_t pass) {
   Piece piece{Int32(b, 0), Int32(b, 0), {}};
   place(pass, piece.row, piece.block);
   Int32 column = tileColumn + piece.block * plan.blockSize;
-  piece.words = columns.isMultipleOf(plan.blockSize) ? loadWhole(piece.row, column)
-                                                     : loadRagged(piece.row, column);
+  Int32 row = tileRow + piece.row;
+  if (!rows.isMultipleOf(TilePlan::rows))
+    row = minimum(row, rows.in(b) - 1);
+  bool isWhole = columns.isMultipleOf(plan.blockSize);
+  piece.words = source.words(row, plan.blockSize, [&](const ElementSource::Input &input) {
+    return isWhole ? loadWhole(input, row, column) : loadRagged(input, row, column);
+  });
+  if (source.isComputed() && !isWhole)
+    clearBehindRow(piece.words, column);
   return piece;
 }
 

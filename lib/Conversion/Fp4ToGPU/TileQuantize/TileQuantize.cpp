@@ -86,11 +86,11 @@ public:
 
   void emit() {
     Value hostRows = kernel.hostRows(op.getInput());
-    InputRows input = kernel.inputRows(op.getInput());
+    ElementSource source(kernel, op.getInput(), noArithmetic);
     addOperands(hostRows);
     if (columns.isDynamic())
-      setPitch(input);
-    Tile tile = findTile(input);
+      setPitch(source.matrix());
+    Tile tile = findTile(source);
     Value amaxes[] = {readAmax(outputs[0]), readAmax(outputs[1])};
     SmallVector<Tile::Piece> pieces;
     for (int64_t pass = 0; pass < plan.loadPasses(); ++pass)
@@ -203,35 +203,35 @@ private:
   }
 
   /// The tile of this thread block, and the group that it is part of.
-  Tile findTile(const InputRows &input) {
+  Tile findTile(ElementSource &source) {
     Int32 index(b, kernel.blockIndex());
     endRow = rows;
     if (columns.isDynamic()) {
       HostDivisor tiles(kernel, hostTilesPerRow());
       Int32 band = tiles.quotient(index);
       Int32 firstColumn = (index - band * tiles.divisor()) * plan.columns();
-      return Tile(kernel, plan, input, rows, columns, band * TilePlan::rows, firstColumn);
+      return Tile(kernel, plan, source, rows, columns, band * TilePlan::rows, firstColumn);
     }
     Int32 band = index / tilesPerRow(), firstColumn = index % tilesPerRow() * plan.columns();
     if (bands)
-      return findTileOfBand(input, band, firstColumn);
+      return findTileOfBand(source, band, firstColumn);
     if (!op.getGroups())
-      return Tile(kernel, plan, input, rows, columns, band * TilePlan::rows, firstColumn);
+      return Tile(kernel, plan, source, rows, columns, band * TilePlan::rows, firstColumn);
     groups.emplace(*op.getGroups(), columns.size, plan.blockSize);
     group = groups->find(band);
     endRow = {ShapedType::kDynamic, group->endRow, groups->divisor()};
     Int32 firstRow = group->firstRow + (band - group->firstBand) * TilePlan::rows;
-    return Tile(kernel, plan, input, endRow, columns, firstRow, firstColumn);
+    return Tile(kernel, plan, source, endRow, columns, firstRow, firstColumn);
   }
 
   /// A band is a group of its own to what follows.
-  Tile findTileOfBand(const InputRows &input, Int32 band, Int32 firstColumn) {
+  Tile findTileOfBand(ElementSource &source, Int32 band, Int32 firstColumn) {
     bands->enter(kernel);
     GroupBands::Band found = bands->find(band);
     group = RowGroups::Group{found.group, found.firstRow, found.endRow, /*firstBand=*/band,
                              /*firstTile=*/Int32(b, int64_t(0))};
     endRow = {ShapedType::kDynamic, found.endRow};
-    return Tile(kernel, plan, input, endRow, columns, found.firstRow, firstColumn);
+    return Tile(kernel, plan, source, endRow, columns, found.firstRow, firstColumn);
   }
 
   /// One load where both outputs have one amax.

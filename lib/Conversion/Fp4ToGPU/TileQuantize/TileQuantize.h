@@ -31,6 +31,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "ElementSource.h"
 #include "Int32.h"
 #include "KernelBuilder.h"
 #include "ScaleTable.h"
@@ -117,7 +118,7 @@ public:
 
   /// The tile that begins at `firstRow` and `firstColumn` of an input that ends at `rows` and
   /// `columns`.
-  Tile(KernelBuilder &kernel, const TilePlan &plan, const InputRows &input, Extent rows,
+  Tile(KernelBuilder &kernel, const TilePlan &plan, ElementSource &source, Extent rows,
        Extent columns, Int32 firstRow, Int32 firstColumn);
 
   Int32 firstRow() const { return tileRow; }
@@ -132,13 +133,15 @@ public:
 
 private:
   void place(int64_t pass, Int32 &row, Int32 &block);
-  llvm::SmallVector<mlir::Value> loadWhole(Int32 row, Int32 column);
-  llvm::SmallVector<mlir::Value> loadRagged(Int32 row, Int32 column);
-  mlir::Value rowAddress(Int32 row);
+  using Words = llvm::SmallVector<mlir::Value>;
+  Words loadWhole(const ElementSource::Input &input, Int32 row, Int32 column);
+  Words loadRagged(const ElementSource::Input &input, Int32 row, Int32 column);
+  void clearBehindRow(llvm::MutableArrayRef<mlir::Value> words, Int32 column);
+  mlir::Value elementAddress(const ElementSource::Input &input, Int32 row, Int32 column);
 
   mlir::ImplicitLocOpBuilder &b;
   const TilePlan &plan;
-  InputRows input;
+  ElementSource &source;
   Extent rows, columns;
   Int32 thread, tileRow, tileColumn;
 };

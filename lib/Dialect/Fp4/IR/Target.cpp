@@ -3,6 +3,7 @@
 #include "fp4/Dialect/Fp4/IR/Target.h"
 
 #include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
+#include "fp4/Dialect/Fp4/IR/Prologue.h"
 #include "fp4/Dialect/Fp4/IR/Remedy.h"
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -162,6 +163,23 @@ static LogicalResult verifySizePlans(Operation *op, NamedAttribute attribute) {
                   "or K; or remove it and let the compiler plan");
 }
 
+// prologue (C1)
+static LogicalResult verifyPrologue(Operation *op, NamedAttribute attribute) {
+  StringRef remedy = "remove it, and the operation becomes a kernel of its own";
+  auto generic = dyn_cast<linalg::GenericOp>(op);
+  if (!generic || !isa<UnitAttr>(attribute.getValue()))
+    return withNote(op->emitOpError() << "attribute " << kPrologueAttr
+                                      << " must be a unit attribute on a linalg.generic",
+                    remedy);
+  std::string reason = whyNotPrologue(generic);
+  if (reason.empty())
+    return success();
+  return withNote(op->emitOpError() << "attribute " << kPrologueAttr
+                                    << " must be on a matrix that readers can compute, but "
+                                    << reason,
+                  remedy);
+}
+
 LogicalResult Fp4Dialect::verifyOperationAttribute(Operation *op, NamedAttribute attribute) {
   if (attribute.getName() == kTargetAttr)
     return verifyTarget(op, attribute);
@@ -171,6 +189,8 @@ LogicalResult Fp4Dialect::verifyOperationAttribute(Operation *op, NamedAttribute
     return verifyRowPlans(op, attribute);
   if (attribute.getName() == kSizePlansAttr)
     return verifySizePlans(op, attribute);
+  if (attribute.getName() == kPrologueAttr)
+    return verifyPrologue(op, attribute);
   return success();
 }
 

@@ -9,6 +9,8 @@
 // 4. Epilogues: what follows a product, or two of one lhs, elementwise is computed by its kernel
 //    (FuseEpilogues.cpp).
 // 5. Results: codes, scales and the amax of its elements are results of a product (FuseResults.cpp).
+// 6. Prologues: what quantizers and amaxes alone read, elementwise, is computed by their kernels
+//    (FusePrologues.cpp).
 //
 // Each step is exact by the definition of the operations. Each candidate that is not merged is a
 // missed remark with the reason.
@@ -317,7 +319,7 @@ bool fuseLayout(QuantizeOp quantize, OpResult result, RewriterBase &rewriter) {
 //===----------------------------------------------------------------------===//
 
 constexpr StringLiteral kFusions[] = {"amax", "transform", "orientations", "layout", "epilogue",
-                                       "results"};
+                                       "results", "prologue"};
 
 struct Fuse : fp4::impl::FuseBase<Fuse> {
   using FuseBase::FuseBase;
@@ -364,12 +366,15 @@ struct Fuse : fp4::impl::FuseBase<Fuse> {
     for (linalg::GenericOp op : collect<linalg::GenericOp>())
       if (wants("epilogue"))
         numEpilogues += fuseEpilogue(op, rewriter);
-    if (!wants("results"))
-      return;
-    for (QuantizeOp op : collect<QuantizeOp>())
-      numResults += fuseResult(op, rewriter);
-    for (AmaxOp op : collect<AmaxOp>())
-      numResults += fuseResult(op, rewriter);
+    if (wants("results")) {
+      for (QuantizeOp op : collect<QuantizeOp>())
+        numResults += fuseResult(op, rewriter);
+      for (AmaxOp op : collect<AmaxOp>())
+        numResults += fuseResult(op, rewriter);
+    }
+    for (linalg::GenericOp op : collect<linalg::GenericOp>())
+      if (wants("prologue"))
+        numPrologues += fusePrologue(op, rewriter);
   }
 };
 

@@ -2,16 +2,20 @@
 //
 // 1. Operations of arith and math on tensors, and named elementwise operations of linalg, become
 //    linalg.generic.
-// 2. A linalg.generic that only another one reads goes into it, and constants that are one number
+// 2. One of batches of rows, beside a reshape of a matrix, becomes one of matrices
+//    (CollapseElementwise.cpp).
+// 3. A linalg.generic that only another one reads goes into it, and constants that are one number
 //    become numbers of its body.
-// 3. What only computes conditions (i1) and integers (i32) is copied for each of its readers and
+// 4. What only computes conditions (i1) and integers (i32) is copied for each of its readers and
 //    goes into them: no kernel writes these to memory.
 //
-// The first two are upstream transformations. Only operations are touched that have a kernel
+// The first three are upstream transformations. Only operations are touched that have a kernel
 // afterwards, or an epilogue that they go into.
 //
 //===----------------------------------------------------------------------===//
 #include "fp4/Dialect/Fp4/Transforms/Passes.h"
+
+#include "CollapseElementwise.h"
 
 #include "fp4/Dialect/Fp4/IR/Elementwise.h"
 #include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
@@ -131,7 +135,8 @@ struct GeneralizeElementwise : fp4::impl::GeneralizeElementwiseBase<GeneralizeEl
       rewriter.setInsertionPoint(op);
       (void)linalg::generalizeNamedOp(rewriter, op);
     }
-    if (failed(generalize(onTensors)) || failed(fuse()) ||
+    if (failed(generalize(onTensors)) || failed(fp4::collapseElementwise(getOperation())) ||
+        failed(fuse()) ||
         (copyAllKernelOnly(rewriter) && failed(fuse())))
       signalPassFailure();
   }

@@ -29,6 +29,8 @@ def Fuse : Pass<"fp4-fuse"> {
        products of one lhs, as a gated unit does, they are one dual product.
     5. An `fp4.quantize` of the elements of a product whose amax is known before the product, and an
        `fp4.amax` of them, are results of the product. Elements that nothing else reads are none.
+    6. An elementwise linalg.generic that only `fp4.quantize` and `fp4.amax` read has the attribute
+       `fp4.prologue`: their kernels load its inputs and compute it, and its result is not stored.
 
     Where a candidate does not fire, a missed remark of category `fp4-fuse` says why, at the
     operation: `fp4-opt --remarks-filter-missed=fp4-fuse`, `fp4-runner --remarks`. A passed remark
@@ -71,7 +73,7 @@ def Fuse : Pass<"fp4-fuse"> {
   let options = [
     ListOption<"fusions", "fusions", "std::string",
                "The fusions to do, of amax, transform (with amax), orientations, layout, "
-               "epilogue and results; all when empty">
+               "epilogue, results and prologue; all when empty">
   ];
   let statistics = [
     Statistic<"numHadamardAmaxes", "hadamard-amaxes", "fp4.hadamard_amax operations created">,
@@ -79,6 +81,7 @@ def Fuse : Pass<"fp4-fuse"> {
     Statistic<"numPairs", "pairs", "Rowwise and columnwise quantizers that became one">,
     Statistic<"numEpilogues", "epilogues", "Elementwise operations that moved into a product">,
     Statistic<"numResults", "results", "Quantizers and amaxes that moved into a product">,
+    Statistic<"numPrologues", "prologues", "Elementwise operations that their readers compute">,
     Statistic<"numTiledScales", "tiled-scales", "Scales written in the layout of their reader">,
   ];
   let dependentDialects = ["::fp4::Fp4Dialect", "::mlir::tensor::TensorDialect"];

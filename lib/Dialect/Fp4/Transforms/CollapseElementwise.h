@@ -1,0 +1,12 @@
+//===- CollapseElementwise.h - Elementwise operations of matrices ---------===//
+#pragma once
+
+#include "mlir/IR/Operation.h"
+
+namespace fp4 {
+
+/// Makes elementwise operations on batches of rows, beside a reshape of a matrix, operations on
+/// matrices. Their kernels and bits are the same.
+mlir::LogicalResult collapseElementwise(mlir::Operation *root);
+
+} // namespace fp4

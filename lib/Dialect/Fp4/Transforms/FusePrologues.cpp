@@ -1,0 +1,62 @@
+//===- FusePrologues.cpp - Elementwise operations before a quantizer ------===//
+//
+// A linalg.generic whose readers are quantizers and amaxes becomes their prologue: each of their
+// kernels loads its inputs and computes it, and its result is not stored. The operation stays as it
+// is written, with all of its roundings, so that no bit changes.
+//
+//===----------------------------------------------------------------------===//
+#include "Fusions.h"
+
+#include "fp4/Dialect/Fp4/IR/Prologue.h"
+
+#include "mlir/IR/Remarks.h"
+
+using namespace mlir;
+using namespace fp4;
+
+namespace {
+
+remark::RemarkOpts named() {
+  return remark::RemarkOpts::name("elementwise+quantize").category("fp4-fuse");
+}
+
+int64_t bytesOf(Value matrix) {
+  return cast<RankedTensorType>(matrix.getType()).getElementTypeBitWidth() / 8;
+}
+
+/// Whether `readers` kernels that load all inputs move no more bytes than one that stores the result
+/// for them. Inputs with fewer elements than the result stay in caches.
+bool movesFewerBytes(linalg::GenericOp op, int64_t readers) {
+  int64_t loaded = 0, stored = bytesOf(op.getResult(0));
+  for (OpOperand *input : op.getDpsInputOperands())
+    loaded += op.getMatchingIndexingMap(input).isIdentity() ? bytesOf(input->get()) : 0;
+  return readers * loaded <= loaded + (1 + readers) * stored;
+}
+
+std::string whyNot(linalg::GenericOp op, ArrayRef<Operation *> readers) {
+  if (op->hasAttr(Fp4Dialect::kPlanAttr))
+    return "'linalg.generic' has a plan for a kernel of its own";
+  for (Operation *reader : readers)
+    if (std::string reason = whyNotReader(reader); !reason.empty())
+      return reason;
+  if (std::string reason = whyNotPrologue(op); !reason.empty())
+    return reason;
+  return movesFewerBytes(op, readers.size())
+             ? ""
+             : "its readers together would load more than a kernel of its own moves";
+}
+
+} // namespace
+
+bool fp4::fusePrologue(linalg::GenericOp op, RewriterBase &rewriter) {
+  llvm::SetVector<Operation *> readers(op->user_begin(), op->user_end());
+  if (llvm::none_of(readers, llvm::IsaPred<QuantizeOp, AmaxOp>))
+    return false;
+  if (std::string reason = whyNot(op, readers.getArrayRef()); !reason.empty()) {
+    remark::missed(op.getLoc(), named()) << remark::reason("{0}", reason);
+    return false;
+  }
+  rewriter.modifyOpInPlace(op, [&] { op->setAttr(kPrologueAttr, rewriter.getUnitAttr()); });
+  remark::passed(op.getLoc(), named()) << "its readers compute it, and it is not stored";
+  return true;
+}
