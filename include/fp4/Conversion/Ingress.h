@@ -19,7 +19,7 @@
 namespace fp4::ingress {
 
 /// An operand of a product. Data is [R, K] or [B, R, K] and scales are [R, K / block] or
-/// [B, R, K / block], both row-major.
+/// [B, R, K / block], both row-major. A left side of bf16 or f16 has null scales.
 struct ScaledOperand {
   mlir::Value data, scales;
 };
@@ -48,5 +48,11 @@ mlir::Value reshapeTo(mlir::OpBuilder &b, mlir::Location loc, mlir::Value matrix
 /// Builds the product at the place of `op`, or reports at `op` why fp4 has none like it.
 mlir::FailureOr<mlir::Value> convertProduct(mlir::OpBuilder &b, mlir::Operation *op,
                                             const ScaledProduct &product);
+
+/// Builds the values, of type `element`, of a matrix and its scales, or reports at `op` why fp4 has
+/// none.
+mlir::FailureOr<mlir::Value> convertDequantization(mlir::OpBuilder &b, mlir::Operation *op,
+                                                   const ScaledOperand &operand,
+                                                   mlir::Type element);
 
 } // namespace fp4::ingress

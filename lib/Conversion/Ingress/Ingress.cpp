@@ -31,8 +31,13 @@ LogicalResult checkShapes(Operation *op, const ScaledProduct &product) {
                                                   {"scales of the left side", product.lhs.scales},
                                                   {"right side", product.rhs.data},
                                                   {"scales of the right side", product.rhs.scales}};
+  if (!product.rhs.scales)
+    return refuse(op, "the right side, the weights, must have scales",
+                  "exchange the sides, and transpose the result with linalg.transpose");
   const int64_t rank = product.result.getRank();
   for (auto [name, value] : operands) {
+    if (!value) // of 16-bit floats
+      continue;
     auto type = dyn_cast<RankedTensorType>(value.getType());
     if (!type || type.getRank() != rank || (rank != 2 && rank != 3))
       return refuse(op,
@@ -51,10 +56,17 @@ LogicalResult checkShapes(Operation *op, const ScaledProduct &product) {
   return success();
 }
 
-/// The formats of both sides.
+/// The formats of the sides; 16-bit floats have none.
 struct Formats {
-  Format lhs, rhs;
+  std::optional<Format> lhs;
+  Format rhs;
 };
+
+std::string spell(Type type) {
+  std::string text;
+  llvm::raw_string_ostream(text) << type;
+  return text;
+}
 
 std::string typesOf(Type lhs, Type rhs) {
   std::string types;
@@ -78,8 +90,52 @@ LogicalResult checkElements(Operation *op, Type lhs, Type rhs, int64_t k) {
                 "pad K of both sides with zeros, or quantize both sides to as many bits");
 }
 
+/// The format of data with such scales, of which `k` and the number of blocks say the block.
+std::optional<Format> formatOf(RankedTensorType data, RankedTensorType scales) {
+  const int64_t k = data.getShape().back(), blocks = scales.getShape().back();
+  if (blocks == 0 || k % blocks)
+    return std::nullopt;
+  return findFormat(data.getElementType(), scales.getElementType(), k / blocks);
+}
+
+constexpr const char *kScaleTypes =
+    "scales must be f8E8M0FNU for blocks of 32 elements (mxfp4, mxfp8) or f8E4M3FN for blocks of 16 "
+    "(nvfp4), but got K = ";
+constexpr const char *kScaleRemedy = "quantize with the block and the scales of one of these formats";
+
+/// Rows of 16-bit floats beside quantized weights.
+FailureOr<Formats> checkFloats(Operation *op, const ScaledProduct &product) {
+  RankedTensorType lhs = typeOf(product.lhs.data), rhs = typeOf(product.rhs.data);
+  RankedTensorType scales = typeOf(product.rhs.scales);
+  if (!isa<BFloat16Type, Float16Type>(lhs.getElementType()))
+    return refuse(op, "a side without scales must have elements of type bf16 or f16, but got " +
+                          spell(lhs.getElementType()),
+                  "convert it to bf16, or quantize it and multiply by its scales");
+  if (!isa<Float4E2M1FNType>(rhs.getElementType()))
+    return refuse(op, "weights beside 16-bit floats must have elements of type f4E2M1FN, but got " +
+                          spell(rhs.getElementType()),
+                  "quantize the other side too: sides of 8 bits both have scales");
+  if (lhs.getShape().back() != rhs.getShape().back() ||
+      rhs.getShape().drop_back() != scales.getShape().drop_back())
+    return refuse(op, "both sides must be rows x K, and the scales of the weights rows x K/block",
+                  "contract the last dimension of both sides, and give each row its own scales");
+  std::optional<Format> format = formatOf(rhs, scales);
+  if (!format)
+    return refuse(op,
+                  Twine(kScaleTypes) + Twine(rhs.getShape().back()) + ", " +
+                      Twine(scales.getShape().back()) + " blocks, and scales of " +
+                      spell(scales.getElementType()),
+                  kScaleRemedy);
+  if (lhs.getElementType().isF16() && numerics::isMX(blockFormat(*format)))
+    return refuse(op, "a side of f16 has not the exponents of mxfp4 scales beside it",
+                  "convert it to bf16");
+  return Formats{std::nullopt, *format};
+}
+
 /// Data and scales agree: the same rows, and the same block in both operands.
 FailureOr<Formats> checkFormats(Operation *op, const ScaledProduct &product) {
+  if (!product.lhs.scales)
+    return checkFloats(op, product);
   RankedTensorType lhs = typeOf(product.lhs.data), rhs = typeOf(product.rhs.data);
   RankedTensorType lhsScales = typeOf(product.lhs.scales), rhsScales = typeOf(product.rhs.scales);
   const int64_t k = lhs.getShape().back(), blocks = lhsScales.getShape().back();
@@ -90,20 +146,13 @@ FailureOr<Formats> checkFormats(Operation *op, const ScaledProduct &product) {
       rhs.getShape().drop_back() != rhsScales.getShape().drop_back())
     return refuse(op, "both sides must be rows x K with scales of rows x K/block",
                   "contract the last dimension of both sides, and give each row its own scales");
-  auto formatOf = [&](RankedTensorType data) -> std::optional<Format> {
-    if (k % blocks || lhsScales.getElementType() != rhsScales.getElementType())
-      return std::nullopt;
-    return findFormat(data.getElementType(), lhsScales.getElementType(), k / blocks);
-  };
-  std::optional<Format> left = formatOf(lhs), right = formatOf(rhs);
-  if (left && right)
+  std::optional<Format> left = formatOf(lhs, lhsScales), right = formatOf(rhs, rhsScales);
+  if (left && right && lhsScales.getElementType() == rhsScales.getElementType())
     return Formats{*left, *right};
-  std::string found = typesOf(lhsScales.getElementType(), rhsScales.getElementType());
   return refuse(op,
-                "scales must be f8E8M0FNU for blocks of 32 elements (mxfp4, mxfp8) or f8E4M3FN for "
-                "blocks of 16 (nvfp4), but got K = " +
-                    Twine(k) + ", " + Twine(blocks) + " blocks, and scales of " + found,
-                "quantize with the block and the scales of one of these formats");
+                Twine(kScaleTypes) + Twine(k) + ", " + Twine(blocks) + " blocks, and scales of " +
+                    typesOf(lhsScales.getElementType(), rhsScales.getElementType()),
+                kScaleRemedy);
 }
 
 /// Rows and columns are those of the sides, and the elements those that a product writes.
@@ -147,12 +196,13 @@ Value batchOf(OpBuilder &b, Location loc, Value tensor, int64_t index) {
 }
 
 Value build(OpBuilder &b, Location loc, const ScaledProduct &product, const Formats &formats) {
-  Value lhsScales = swizzled(b, loc, product.lhs.scales);
+  Value lhsScales = product.lhs.scales ? swizzled(b, loc, product.lhs.scales) : Value();
   Value rhsScales = swizzled(b, loc, product.rhs.scales);
   auto matmul = BlockScaledMatmulOp::create(
       b, loc, asMatrix(b, loc, product.lhs.data), lhsScales, asMatrix(b, loc, product.rhs.data),
-      rhsScales, product.alpha, formats.lhs, product.result.getElementType());
-  if (formats.rhs != formats.lhs)
+      rhsScales, product.alpha, formats.lhs.value_or(formats.rhs),
+      product.result.getElementType());
+  if (formats.lhs && formats.rhs != *formats.lhs)
     matmul.setRhsFormat(formats.rhs);
   return matmul.getResult();
 }
@@ -205,7 +255,9 @@ FailureOr<Value> convertProduct(OpBuilder &b, Operation *op, const ScaledProduct
     return reshapeTo(b, loc, build(b, loc, product, *formats), product.result);
   SmallVector<Value> results;
   for (int64_t batch = 0; batch < product.result.getDimSize(0); ++batch) {
-    auto of = [&](Value tensor) { return batchOf(b, loc, tensor, batch); };
+    auto of = [&](Value tensor) {
+      return tensor ? batchOf(b, loc, tensor, batch) : Value();
+    };
     results.push_back(build(b, loc,
                             {{of(product.lhs.data), of(product.lhs.scales)},
                              {of(product.rhs.data), of(product.rhs.scales)},
@@ -214,6 +266,29 @@ FailureOr<Value> convertProduct(OpBuilder &b, Operation *op, const ScaledProduct
                             *formats));
   }
   return reshapeTo(b, loc, tensor::ConcatOp::create(b, loc, 0, results), product.result);
+}
+
+FailureOr<Value> convertDequantization(OpBuilder &b, Operation *op, const ScaledOperand &operand,
+                                       Type element) {
+  RankedTensorType data = typeOf(operand.data), scales = typeOf(operand.scales);
+  if (!isa<Float32Type, BFloat16Type, Float16Type>(element))
+    return refuse(op, "dequantized values must be f32, bf16 or f16, but got " + spell(element),
+                  "ask for one of these types and convert afterwards");
+  if (data.getRank() != 2 || scales.getRank() != 2 || data.getDimSize(0) != scales.getDimSize(0))
+    return refuse(op, "numbers must be a matrix whose rows have their own scales",
+                  "collapse other dimensions to rows before");
+  std::optional<Format> format = formatOf(data, scales);
+  if (!format)
+    return refuse(op,
+                  Twine(kScaleTypes) + Twine(data.getDimSize(1)) + ", " +
+                      Twine(scales.getDimSize(1)) + " blocks, and scales of " +
+                      typesOf(data.getElementType(), scales.getElementType()),
+                  kScaleRemedy);
+  auto values = DequantizeOp::create(b, op->getLoc(), operand.data, operand.scales,
+                                     /*amax=*/Value(), *format, element);
+  if (numerics::hasE4M3Scales(blockFormat(*format))) // a scale alone is the factor
+    values.setRecipeAttr(RecipeAttr::get(b.getContext(), *numerics::lookupRecipe("torchao_1level")));
+  return Value(values);
 }
 
 } // namespace fp4::ingress

@@ -1,21 +1,16 @@
 //===- LinalgToFp4.cpp - Block-scaled contractions of linalg to fp4 -------===//
 //
-// A contraction is recognized in three steps, and each can say why it is none:
-//
-//   1. loops     M and N are the dimensions of the result, Ko those of the scales behind the rows,
-//                and Kb what is left
-//   2. operands  by their maps: two sides and their scales, in any order
-//   3. body      acc + the product of one number of each operand
-//
-// Then the scaling by one number that may follow becomes alpha.
+// Contraction.h recognizes what a linalg.generic is. Here its operands become matrices, or matrices
+// in batches, and the scaling by one number that may follow becomes alpha.
 //
 //===----------------------------------------------------------------------===//
+
+#include "Contraction.h"
 
 #include "fp4/Conversion/Ingress.h"
 #include "fp4/Conversion/LinalgToFp4/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Matchers.h"
 
@@ -29,146 +24,19 @@ using namespace fp4;
 
 namespace {
 
-/// Whether somebody meant a block-scaled operation: fp4 numbers are read, or scaled.
-bool looksBlockScaled(linalg::LinalgOp op) {
-  auto isFp4 = [](Type type) { return isa<Float4E2M1FNType>(getElementTypeOrSelf(type)); };
-  if (llvm::any_of(op->getOperandTypes(), isFp4) || llvm::any_of(op->getResultTypes(), isFp4))
-    return true;
+RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
+
+template <typename OpT> bool hasInBody(linalg::LinalgOp op) {
   return op.getBlock()
-      ->walk([](Operation *inner) {
-        return isa<arith::ScalingExtFOp, arith::ScalingTruncFOp>(inner) ? WalkResult::interrupt()
-                                                                        : WalkResult::advance();
-      })
+      ->walk([](OpT) { return WalkResult::interrupt(); })
       .wasInterrupted();
 }
 
-/// The remedy of what has another form.
-constexpr const char *kForm =
-    "write it as linalg.generic over (M, N, Ko, Kb) with the sides (m, ko, kb) and (n, ko, kb), "
-    "their scales (m, ko) and (n, ko), and a result (m, n) that begins with zero";
-
-/// The operands of a contraction by what they are.
-struct Contraction {
-  unsigned m, n, outer, inner;           ///< loops
-  unsigned lhs, rhs, lhsScales, rhsScales; ///< inputs
-};
-
-//===----------------------------------------------------------------------===//
-// Loops and operands
-//===----------------------------------------------------------------------===//
-
-/// The loops that `map` indexes its operand by; nothing if it computes.
-std::optional<SmallVector<unsigned>> loopsOf(AffineMap map) {
-  SmallVector<unsigned> loops;
-  for (AffineExpr expression : map.getResults()) {
-    auto dim = dyn_cast<AffineDimExpr>(expression);
-    if (!dim)
-      return std::nullopt;
-    loops.push_back(dim.getPosition());
-  }
-  return loops;
-}
-
-/// The number of the input whose map has exactly these loops.
-std::optional<unsigned> inputWith(linalg::GenericOp op, ArrayRef<unsigned> loops) {
-  std::optional<unsigned> found;
-  for (OpOperand *input : op.getDpsInputOperands()) {
-    std::optional<SmallVector<unsigned>> its = loopsOf(op.getMatchingIndexingMap(input));
-    if (!its || ArrayRef<unsigned>(*its) != loops)
-      continue;
-    if (found)
-      return std::nullopt;
-    found = input->getOperandNumber();
-  }
-  return found;
-}
-
-FailureOr<Contraction> matchLoops(linalg::GenericOp op) {
-  auto loops = op.getIteratorTypesArray();
-  using utils::IteratorType;
-  if (op.getNumDpsInputs() != 4 || op.getNumDpsInits() != 1 || op->getNumResults() != 1)
-    return ingress::refuse(op, "a contraction reads two sides and their scales, and has one result",
-                           kForm);
-  if (loops.size() != 4 || llvm::count(loops, IteratorType::parallel) != 2 ||
-      llvm::count(loops, IteratorType::reduction) != 2)
-    return ingress::refuse(op, "it must have two parallel loops and two reductions",
-                           std::string(kForm) + "; take batches apart with tensor.extract_slice");
-  std::optional<SmallVector<unsigned>> result =
-      loopsOf(op.getMatchingIndexingMap(op.getDpsInitOperand(0)));
-  if (!result || result->size() != 2 || loops[(*result)[0]] != IteratorType::parallel ||
-      loops[(*result)[1]] != IteratorType::parallel || (*result)[0] == (*result)[1])
-    return ingress::refuse(op, "the result must be indexed by (m, n)", kForm);
-  Contraction found = {(*result)[0], (*result)[1], 0, 0, 0, 0, 0, 0};
-  for (unsigned outer = 0; outer < 4; ++outer)
-    for (unsigned inner = 0; inner < 4; ++inner) {
-      if (outer == inner || loops[outer] != IteratorType::reduction ||
-          loops[inner] != IteratorType::reduction)
-        continue;
-      auto lhs = inputWith(op, {found.m, outer, inner}), rhs = inputWith(op, {found.n, outer, inner});
-      auto lhsScales = inputWith(op, {found.m, outer}), rhsScales = inputWith(op, {found.n, outer});
-      if (lhs && rhs && lhsScales && rhsScales)
-        return Contraction{found.m, found.n, outer, inner, *lhs, *rhs, *lhsScales, *rhsScales};
-    }
-  return ingress::refuse(op, "its operands are not two sides in blocks with a scale for each block",
-                         kForm);
-}
-
-//===----------------------------------------------------------------------===//
-// The body
-//===----------------------------------------------------------------------===//
-
-/// Adds to `factors` the block arguments whose product `value` is. Each number is exact in f32: the
-/// association has no meaning.
-bool collectFactors(Value value, const Contraction &contraction, Block *body,
-                    SmallVectorImpl<unsigned> &factors) {
-  auto argument = [&](Value of) -> std::optional<unsigned> {
-    auto found = dyn_cast<BlockArgument>(of);
-    return found && found.getOwner() == body ? std::optional(found.getArgNumber()) : std::nullopt;
-  };
-  Operation *op = value.getDefiningOp();
-  if (!op || !value.getType().isF32())
-    return false;
-  if (auto product = dyn_cast<arith::MulFOp>(op))
-    return collectFactors(product.getLhs(), contraction, body, factors) &&
-           collectFactors(product.getRhs(), contraction, body, factors);
-  if (auto extended = dyn_cast<arith::ExtFOp>(op)) {
-    std::optional<unsigned> number = argument(extended.getIn());
-    if (number)
-      factors.push_back(*number);
-    return number.has_value();
-  }
-  auto scaled = dyn_cast<arith::ScalingExtFOp>(op);
-  if (!scaled)
-    return false;
-  std::optional<unsigned> data = argument(scaled.getIn()), scale = argument(scaled.getScale());
-  bool pairs = (data == contraction.lhs && scale == contraction.lhsScales) ||
-               (data == contraction.rhs && scale == contraction.rhsScales);
-  if (pairs)
-    factors.append({*data, *scale});
-  return pairs;
-}
-
-LogicalResult matchBody(linalg::GenericOp op, const Contraction &contraction) {
-  constexpr const char *form = "the body must be acc + product, where product has each side and each "
-                               "scale once, in f32";
-  constexpr const char *remedy =
-      "use arith.extf and arith.mulf, or arith.scaling_extf of a side and its scale, to f32, and "
-      "one arith.addf; other arithmetic goes into an operation behind the contraction";
-  Block *body = op.getBody();
-  auto sum = body->getTerminator()->getOperand(0).getDefiningOp<arith::AddFOp>();
-  if (!sum || !sum.getType().isF32())
-    return ingress::refuse(op, form, remedy);
-  Value acc = body->getArgument(4), product = sum.getRhs();
-  if (sum.getRhs() == acc)
-    product = sum.getLhs();
-  else if (sum.getLhs() != acc)
-    return ingress::refuse(op, form, remedy);
-  SmallVector<unsigned> factors;
-  if (!collectFactors(product, contraction, body, factors))
-    return ingress::refuse(op, form, remedy);
-  llvm::sort(factors);
-  return factors == SmallVector<unsigned>{0, 1, 2, 3} ? success()
-                                                      : ingress::refuse(op, form, remedy);
+/// Whether somebody meant a block-scaled operation: fp4 numbers are read, or scaled.
+bool looksBlockScaled(linalg::LinalgOp op) {
+  auto isFp4 = [](Type type) { return isa<Float4E2M1FNType>(getElementTypeOrSelf(type)); };
+  return llvm::any_of(op->getOperandTypes(), isFp4) || llvm::any_of(op->getResultTypes(), isFp4) ||
+         hasInBody<arith::ScalingExtFOp>(op) || hasInBody<arith::ScalingTruncFOp>(op);
 }
 
 /// Whether every element of `value` is zero before the contraction adds to it.
@@ -193,8 +61,7 @@ std::optional<Scaling> matchScaling(Value result) {
   if (!result.hasOneUse())
     return std::nullopt;
   auto op = dyn_cast<linalg::GenericOp>(*result.user_begin());
-  if (!op || op.getNumDpsInputs() != 2 || op->getNumResults() != 1 ||
-      op.getNumParallelLoops() != 2 || op.getNumLoops() != 2)
+  if (!op || op.getNumDpsInputs() != 2 || op->getNumResults() != 1 || !isElementwise(op))
     return std::nullopt;
   unsigned own = result.use_begin()->getOperandNumber();
   if (own > 1)
@@ -218,31 +85,113 @@ std::optional<Scaling> matchScaling(Value result) {
 }
 
 //===----------------------------------------------------------------------===//
-// The pass
+// Operands
 //===----------------------------------------------------------------------===//
 
-/// [R, Ko, Kb] as [R, Ko * Kb].
-FailureOr<Value> withoutBlocks(OpBuilder &b, linalg::GenericOp op, Value side) {
-  auto type = dyn_cast<RankedTensorType>(side.getType());
-  if (!type || type.isDynamicDim(1) || type.isDynamicDim(2))
+/// [0, ..., counts[0] - 1], [counts[0], ...], ...; none for 0.
+SmallVector<ReassociationIndices> groupsOf(ArrayRef<unsigned> counts) {
+  SmallVector<ReassociationIndices> groups;
+  int64_t next = 0;
+  for (unsigned count : counts) {
+    if (count == 0)
+      continue;
+    ReassociationIndices &group = groups.emplace_back();
+    for (unsigned i = 0; i < count; ++i)
+      group.push_back(next++);
+  }
+  return groups;
+}
+
+/// `tensor` with as many dimensions as `counts` has numbers but 0: each is made of so many.
+Value collapsed(OpBuilder &b, Location loc, Value tensor, ArrayRef<unsigned> counts) {
+  SmallVector<ReassociationIndices> groups = groupsOf(counts);
+  if (static_cast<int64_t>(groups.size()) == typeOf(tensor).getRank())
+    return tensor;
+  return tensor::CollapseShapeOp::create(b, loc, tensor, groups);
+}
+
+/// `type` with dimensions that are products of so many.
+RankedTensorType collapsedType(RankedTensorType type, ArrayRef<unsigned> counts) {
+  SmallVector<int64_t> shape;
+  for (const ReassociationIndices &group : groupsOf(counts)) {
+    int64_t size = 1;
+    for (int64_t dim : group)
+      size = type.isDynamicDim(dim) || ShapedType::isDynamic(size) ? ShapedType::kDynamic
+                                                                   : size * type.getDimSize(dim);
+    shape.push_back(size);
+  }
+  return RankedTensorType::get(shape, type.getElementType());
+}
+
+/// Data has static sizes where dimensions are put together, and a buffer.
+LogicalResult checkData(linalg::GenericOp op, Value data, unsigned batches, unsigned rows,
+                        unsigned depth) {
+  RankedTensorType type = typeOf(data);
+  ArrayRef<int64_t> shape = type.getShape();
+  if (ShapedType::isDynamicShape(shape.take_back(depth)))
     return ingress::refuse(op, "blocks must have static sizes", "only the rows may be dynamic");
-  if (type.getDimSize(2) % 32 != 0 && !side.getDefiningOp<tensor::ExpandShapeOp>())
+  if ((batches > 1 && ShapedType::isDynamicShape(shape.take_front(batches))) ||
+      (rows > 1 && ShapedType::isDynamicShape(shape.slice(batches, rows))))
+    return ingress::refuse(
+        op, "rows of several dimensions must have static sizes",
+        "collapse them with tensor.collapse_shape before; the rows of a matrix may be dynamic");
+  bool isPacked = type.getElementType().getIntOrFloatBitWidth() == 4;
+  if (depth == 2 && isPacked && shape.back() % 32 && !data.getDefiningOp<tensor::ExpandShapeOp>())
     return ingress::refuse(op, "a side in blocks of 16 has no buffer: two elements share a byte, and "
                                "rows of 8 bytes are not aligned",
                            "pass the side as a matrix, and make blocks of it with "
                            "tensor.expand_shape");
-  return Value(tensor::CollapseShapeOp::create(b, op.getLoc(), side,
-                                               SmallVector<ReassociationIndices>{{0}, {1, 2}}));
+  return success();
 }
 
-LogicalResult convert(linalg::LinalgOp linalgOp) {
-  auto op = dyn_cast<linalg::GenericOp>(linalgOp.getOperation());
-  if (!op || !op.hasPureTensorSemantics())
-    return ingress::refuse(linalgOp, "it reads or makes numbers of 4 bits and is no contraction "
-                                     "on tensors",
-                           kForm);
-  FailureOr<Contraction> contraction = matchLoops(op);
-  if (failed(contraction) || failed(matchBody(op, *contraction)))
+/// The elements of a block are those that the format finds by K and the number of blocks.
+LogicalResult checkBlock(linalg::GenericOp op, const LoopedSide &side) {
+  SmallVector<Value> inputs = op.getDpsInputs();
+  int64_t block = side.scales ? side.scales->block : 1;
+  if (block == 1)
+    return success();
+  int64_t k = typeOf(inputs[side.data.number]).getShape().back();
+  int64_t blocks = typeOf(inputs[side.scales->number]).getShape().back();
+  if (blocks * block == k)
+    return success();
+  return ingress::refuse(op,
+                         "scales of " + Twine(block) + " elements must be " + Twine(k / block) +
+                             " in a row, but got " + Twine(blocks),
+                         "pass a scale for each block, and pad K to whole blocks");
+}
+
+/// A side as matrices.
+FailureOr<ingress::ScaledOperand> operandOf(OpBuilder &b, linalg::GenericOp op,
+                                            const LoopedSide &side, unsigned batches,
+                                            unsigned depth) {
+  SmallVector<Value> inputs = op.getDpsInputs();
+  Value data = inputs[side.data.number];
+  if (failed(checkData(op, data, batches, side.ownLoops, depth)) || failed(checkBlock(op, side)))
+    return failure();
+  Location loc = op.getLoc();
+  ingress::ScaledOperand operand;
+  operand.data = collapsed(b, loc, data, {batches, side.ownLoops, depth});
+  if (side.scales)
+    operand.scales = collapsed(b, loc, inputs[side.scales->number], {batches, side.ownLoops, 1});
+  return operand;
+}
+
+//===----------------------------------------------------------------------===//
+// The pass
+//===----------------------------------------------------------------------===//
+
+/// `value` with the dimensions of `type`, of which those that were put together are static.
+Value expanded(OpBuilder &b, Location loc, Value value, RankedTensorType type,
+               ArrayRef<unsigned> counts) {
+  SmallVector<ReassociationIndices> groups = groupsOf(counts);
+  if (type.getRank() == typeOf(value).getRank())
+    return value;
+  return tensor::ExpandShapeOp::create(b, loc, type, value, groups);
+}
+
+LogicalResult convertContraction(linalg::GenericOp op) {
+  FailureOr<Contraction> contraction = matchContraction(op);
+  if (failed(contraction))
     return failure();
   if (!isZero(op.getDpsInits()[0]))
     return ingress::refuse(op, "the result must begin with zero, because a product adds to nothing",
@@ -251,24 +200,55 @@ LogicalResult convert(linalg::LinalgOp linalgOp) {
   std::optional<Scaling> scaling = matchScaling(op->getResult(0));
   linalg::GenericOp last = scaling ? scaling->op : op;
   OpBuilder b(last);
-  SmallVector<Value> inputs = op.getDpsInputs();
-  FailureOr<Value> lhs = withoutBlocks(b, op, inputs[contraction->lhs]);
-  FailureOr<Value> rhs = failed(lhs) ? lhs : withoutBlocks(b, op, inputs[contraction->rhs]);
+  const unsigned batches = contraction->batchLoops, depth = contraction->depthLoops;
+  auto lhs = operandOf(b, op, contraction->lhs, batches, depth);
+  auto rhs = failed(lhs) ? lhs : operandOf(b, op, contraction->rhs, batches, depth);
   if (failed(rhs))
     return failure();
+  auto type = typeOf(last->getResult(0));
+  const unsigned counts[] = {batches, contraction->lhs.ownLoops, contraction->rhs.ownLoops};
   FailureOr<Value> product = ingress::convertProduct(
-      b, op,
-      {{*lhs, inputs[contraction->lhsScales]},
-       {*rhs, inputs[contraction->rhsScales]},
-       scaling ? scaling->alpha : Value(),
-       cast<RankedTensorType>(last->getResult(0).getType())});
+      b, op, {*lhs, *rhs, scaling ? scaling->alpha : Value(), collapsedType(type, counts)});
   if (failed(product))
     return failure();
-  last->getResult(0).replaceAllUsesWith(*product);
+  last->getResult(0).replaceAllUsesWith(expanded(b, op.getLoc(), *product, type, counts));
   last->erase();
   if (scaling)
     op->erase();
   return success();
+}
+
+LogicalResult convertDequantization(linalg::GenericOp op) {
+  FailureOr<LoopedSide> side = matchDequantization(op);
+  if (failed(side))
+    return failure();
+  auto type = typeOf(op->getResult(0));
+  const unsigned rows = side->ownLoops, depth = type.getRank() - rows;
+  OpBuilder b(op);
+  FailureOr<ingress::ScaledOperand> operand = operandOf(b, op, *side, /*batches=*/0, depth);
+  if (failed(operand))
+    return failure();
+  FailureOr<Value> values = ingress::convertDequantization(b, op, *operand, type.getElementType());
+  if (failed(values))
+    return failure();
+  op->getResult(0).replaceAllUsesWith(expanded(b, op.getLoc(), *values, type, {0, rows, depth}));
+  op->erase();
+  return success();
+}
+
+LogicalResult convert(linalg::LinalgOp linalgOp) {
+  auto op = dyn_cast<linalg::GenericOp>(linalgOp.getOperation());
+  if (hasInBody<arith::ScalingTruncFOp>(linalgOp))
+    return ingress::refuse(linalgOp,
+                           "arith.scaling_truncf takes scales that are computed before, and a "
+                           "quantizer of fp4 computes them of its blocks",
+                           "use fp4.quantize, whose recipe says how a scale derives from its block: "
+                           "ocp_floor is that of OCP MX (docs/Numerics.md)");
+  if (!op || !op.hasPureTensorSemantics())
+    return ingress::refuse(linalgOp, "it reads or makes numbers of 4 bits and is no linalg.generic "
+                                     "on tensors",
+                           "generalize it with linalg-generalize-named-ops, before it is bufferized");
+  return isElementwise(op) ? convertDequantization(op) : convertContraction(op);
 }
 
 struct ConvertLinalgToFp4 : fp4::impl::ConvertLinalgToFp4Base<ConvertLinalgToFp4> {

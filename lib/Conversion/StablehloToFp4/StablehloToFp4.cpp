@@ -5,7 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "fp4/Conversion/Ingress.h"
+#include "Stablehlo.h"
+
 #include "fp4/Conversion/StablehloToFp4/Passes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -23,17 +24,39 @@ namespace fp4 {
 
 using namespace mlir;
 using namespace fp4;
+using namespace fp4::stablehlo;
 
-namespace {
+//===----------------------------------------------------------------------===//
+// Operations by their names
+//===----------------------------------------------------------------------===//
 
-bool is(Operation *op, StringRef name) { return op && op->getName().getStringRef() == name; }
+bool fp4::stablehlo::is(Operation *op, StringRef name) {
+  return op && op->getName().getStringRef() == name;
+}
 
-Attribute attributeOf(Operation *op, StringRef name) {
+Attribute fp4::stablehlo::attributeOf(Operation *op, StringRef name) {
   if (Attribute attribute = op->getDiscardableAttr(name))
     return attribute;
   auto properties = dyn_cast_or_null<DictionaryAttr>(op->getPropertiesAsAttribute());
   return properties ? properties.get(name) : Attribute();
 }
+
+Value fp4::stablehlo::transposed(Value value) {
+  Operation *op = value.getDefiningOp();
+  if (!is(op, "stablehlo.transpose") || op->getNumOperands() != 1)
+    return {};
+  auto permutation = dyn_cast_or_null<DenseI64ArrayAttr>(attributeOf(op, "permutation"));
+  SmallVector<int64_t> expected = {0, 1, 2};
+  const int64_t rank = cast<ShapedType>(value.getType()).getRank();
+  if (rank != 2 && rank != 3)
+    return {};
+  expected.resize(rank);
+  std::swap(expected[rank - 2], expected[rank - 1]);
+  return permutation && permutation.asArrayRef() == ArrayRef<int64_t>(expected) ? op->getOperand(0)
+                                                                                : Value();
+}
+
+namespace {
 
 StringRef stringOf(Operation *op, StringRef name) {
   auto text = dyn_cast_or_null<StringAttr>(attributeOf(op, name));
@@ -153,20 +176,6 @@ std::optional<int64_t> numberAt(Attribute attribute, unsigned i, unsigned j, uns
   return number ? std::optional(number.getInt()) : std::nullopt;
 }
 
-/// `value` with its last two dimensions exchanged: what a stablehlo.transpose made it of.
-Value transposed(Value value) {
-  Operation *op = value.getDefiningOp();
-  if (!is(op, "stablehlo.transpose") || op->getNumOperands() != 1)
-    return {};
-  auto permutation = dyn_cast_or_null<DenseI64ArrayAttr>(attributeOf(op, "permutation"));
-  SmallVector<int64_t> expected = {0, 1, 2};
-  const int64_t rank = cast<ShapedType>(value.getType()).getRank();
-  expected.resize(rank);
-  std::swap(expected[rank - 2], expected[rank - 1]);
-  return permutation && permutation.asArrayRef() == ArrayRef<int64_t>(expected) ? op->getOperand(0)
-                                                                                : Value();
-}
-
 FailureOr<ingress::ScaledProduct> matchComposite(Operation *op) {
   auto result = cast<RankedTensorType>(op->getResult(0).getType());
   const int64_t rank = result.getRank();
@@ -231,22 +240,33 @@ Operation *takeAlpha(Value result, Value &alpha) {
 // The pass
 //===----------------------------------------------------------------------===//
 
-LogicalResult convert(Operation *op) {
+/// The product that `op` is. What it needs besides is built with `b`.
+FailureOr<ingress::ScaledProduct> match(OpBuilder &b, Operation *op) {
+  if (isExplicitDot(op))
+    return matchExplicitDot(b, op);
   if (!isCall(op) && !isComposite(op))
     return ingress::refuse(op, "it reads or makes numbers of 4 bits and is no product",
-                           "only __op$block_scaled_dot and xla.scaled_dot are known; pass "
-                           "quantized tensors as arguments");
+                           "only __op$block_scaled_dot, xla.scaled_dot, and dot_general of numbers "
+                           "times their scales are known; pass quantized tensors as arguments");
   if (failed(checkOperands(op)))
     return failure();
-  FailureOr<ingress::ScaledProduct> product = isCall(op) ? matchCall(op) : matchComposite(op);
+  return isCall(op) ? matchCall(op) : matchComposite(op);
+}
+
+LogicalResult convert(Operation *op) {
+  OpBuilder b(op);
+  FailureOr<ingress::ScaledProduct> product = match(b, op);
   if (failed(product))
     return failure();
   Operation *scaling = takeAlpha(op->getResult(0), product->alpha);
   Operation *last = scaling ? scaling : op;
-  OpBuilder b(last);
+  b.setInsertionPoint(last);
   FailureOr<Value> value = ingress::convertProduct(b, op, *product);
   if (failed(value))
     return failure();
+  auto type = cast<RankedTensorType>(last->getResult(0).getType());
+  if (type.getRank() != product->result.getRank()) // rows of several dimensions
+    value = ingress::reshapeTo(b, op->getLoc(), *value, type);
   last->getResult(0).replaceAllUsesWith(*value);
   SmallVector<Operation *> dead = {last};
   if (scaling)
@@ -256,17 +276,20 @@ LogicalResult convert(Operation *op) {
   return success();
 }
 
-/// What only fed a product: MLIR cannot know that operations of a dialect that is not loaded have no
-/// side effects.
-void eraseFeeders(ModuleOp module) {
-  SmallVector<Operation *> feeders;
-  module.walk([&](Operation *op) {
-    if (is(op, "stablehlo.transpose") || is(op, "stablehlo.broadcast_in_dim"))
-      feeders.push_back(op);
-  });
-  for (Operation *op : llvm::reverse(feeders))
-    if (op->use_empty())
-      op->erase();
+/// Erases those of `feeders` that nobody reads any more, the last of the program first: MLIR cannot
+/// know that operations of a dialect that is not loaded have no side effects.
+void eraseDead(SetVector<Operation *> &feeders) {
+  for (bool any = true; any;) {
+    any = false;
+    SmallVector<Operation *> all = feeders.takeVector();
+    for (Operation *op : llvm::reverse(all))
+      if (op->use_empty()) {
+        op->erase();
+        any = true;
+      } else {
+        feeders.insert(op);
+      }
+  }
 }
 
 bool isForeign(StringAttr name) {
@@ -283,7 +306,14 @@ struct ProductInliner : InlinerInterface {
   bool isLegalToInline(Operation *, Region *, bool, IRMapping &) const final { return true; }
 };
 
-/// Puts private functions with products where they are called.
+/// Whether `op` repeats or reshapes scales, as jnp.repeat does in a function of its own.
+bool movesNumbers(Operation *op) {
+  bool isMove = is(op, "stablehlo.reshape") || is(op, "stablehlo.broadcast_in_dim");
+  return isMove && isa<Float4E2M1FNType, Float8E8M0FNUType, Float8E4M3FNType>(
+                       getElementTypeOrSelf(op->getResult(0)));
+}
+
+/// Puts private functions with products, or with a part of one, where they are called.
 void inlineProducts(ModuleOp module) {
   ProductInliner inliner(module.getContext());
   SymbolTable symbols(module);
@@ -293,7 +323,7 @@ void inlineProducts(ModuleOp module) {
     auto callee = symbols.lookup<func::FuncOp>(call.getCallee());
     bool hasProduct = callee && callee.isPrivate() && callee.getBody().hasOneBlock() &&
                       llvm::any_of(callee.front(), [](Operation &op) {
-                        return isCall(&op) || isComposite(&op);
+                        return isCall(&op) || isComposite(&op) || movesNumbers(&op);
                       });
     if (!hasProduct || failed(inlineCall(inliner, InlinerConfig().getCloneCallback(), call, callee,
                                          &callee.getBody())))
@@ -342,11 +372,11 @@ struct ConvertStablehloToFp4 : fp4::impl::ConvertStablehloToFp4Base<ConvertStabl
         function.erase(); // the composite is what it computes
       else
         function.walk([&](Operation *op) {
-          if (looksBlockScaled(op) && !is(op, "stablehlo.transpose"))
+          if (isCall(op) || isComposite(op) || isExplicitDot(op))
             products.push_back(op);
         });
     convertAll(products);
-    eraseFeeders(getOperation());
+    refuseOthers();
     eraseNotes(getOperation());
     for (auto function : getOperation().getOps<FunctionOpInterface>())
       eraseNotes(function);
@@ -354,12 +384,38 @@ struct ConvertStablehloToFp4 : fp4::impl::ConvertStablehloToFp4Base<ConvertStabl
 
   void convertAll(ArrayRef<Operation *> products) {
     for (Operation *op : products) {
-      if (succeeded(convert(op)))
-        ++numConverted;
-      else
+      SetVector<Operation *> feeders = feedersOf(op);
+      for (Operation *user : op->getUsers()) // alpha
+        for (Value operand : user->getOperands())
+          if (is(operand.getDefiningOp(), "stablehlo.broadcast_in_dim"))
+            feeders.insert(operand.getDefiningOp());
+      if (failed(convert(op))) {
         signalPassFailure(); // the others are reported too
+        refused.insert(feeders.begin(), feeders.end());
+        continue;
+      }
+      ++numConverted;
+      feeders.remove(op);
+      fed.insert(feeders.begin(), feeders.end());
     }
+    fed.set_subtract(refused);
+    eraseDead(fed);
   }
+
+  /// Reports operations on numbers of 4 bits that are no product, and no part of one that was
+  /// reported.
+  void refuseOthers() {
+    getOperation().walk([&](Operation *op) {
+      if (!looksBlockScaled(op) || is(op, "stablehlo.transpose") || refused.contains(op))
+        return;
+      OpBuilder b(op);
+      (void)match(b, op);
+      signalPassFailure();
+    });
+  }
+
+  SetVector<Operation *> refused; ///< what was reported, and what feeds it
+  SetVector<Operation *> fed;     ///< what fed a product
 };
 
 } // namespace

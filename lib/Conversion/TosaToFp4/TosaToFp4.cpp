@@ -4,9 +4,13 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "LowerNeighbours.h"
+
 #include "fp4/Conversion/Ingress.h"
 #include "fp4/Conversion/TosaToFp4/Passes.h"
 
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Tosa/IR/TosaOps.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -144,7 +148,7 @@ struct ConvertTosaToFp4 : fp4::impl::ConvertTosaToFp4Base<ConvertTosaToFp4> {
       op->erase();
       ++numConverted;
     }
-    if (!complete)
+    if (!complete || failed(lowerNeighbours(getOperation())))
       signalPassFailure();
   }
 };

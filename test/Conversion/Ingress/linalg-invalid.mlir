@@ -91,7 +91,7 @@ func.func @operands(%a: tensor<48x2x32xf4E2M1FN>, %b: tensor<32x2x32xf4E2M1FN>, 
     -> tensor<48x32xf32> {
   %init = arith.constant dense<0.0> : tensor<48x32xf32>
   // expected-error @+2 {{its operands are not two sides in blocks with a scale for each block}}
-  // expected-note @+1 {{write it as linalg.generic over (M, N, Ko, Kb)}}
+  // expected-note @+1 {{write it as linalg.generic over (B.., M.., N.., Ko, Kb)}}
   %y = linalg.generic {indexing_maps = [#a, #b, #sa, #sa, #y],
                        iterator_types = ["parallel", "parallel", "reduction", "reduction"]}
       ins(%a, %b, %sa, %sa : tensor<48x2x32xf4E2M1FN>, tensor<32x2x32xf4E2M1FN>,
@@ -104,23 +104,4 @@ func.func @operands(%a: tensor<48x2x32xf4E2M1FN>, %b: tensor<32x2x32xf4E2M1FN>, 
     linalg.yield %s : f32
   } -> tensor<48x32xf32>
   return %y : tensor<48x32xf32>
-}
-
-// -----
-
-// An elementwise dequantization in linalg is no contraction.
-#id = affine_map<(m, o, i) -> (m, o, i)>
-#scale = affine_map<(m, o, i) -> (m, o)>
-func.func @elementwise(%a: tensor<48x2x32xf4E2M1FN>, %sa: tensor<48x2xf8E8M0FNU>) -> tensor<48x2x32xf32> {
-  %empty = tensor.empty() : tensor<48x2x32xf32>
-  // expected-error @+2 {{a contraction reads two sides and their scales, and has one result}}
-  // expected-note @+1 {{write it as linalg.generic over (M, N, Ko, Kb)}}
-  %y = linalg.generic {indexing_maps = [#id, #scale, #id],
-                       iterator_types = ["parallel", "parallel", "parallel"]}
-      ins(%a, %sa : tensor<48x2x32xf4E2M1FN>, tensor<48x2xf8E8M0FNU>) outs(%empty : tensor<48x2x32xf32>) {
-  ^bb0(%x: f4E2M1FN, %sx: f8E8M0FNU, %o: f32):
-    %xf = arith.scaling_extf %x, %sx : f4E2M1FN, f8E8M0FNU to f32
-    linalg.yield %xf : f32
-  } -> tensor<48x2x32xf32>
-  return %y : tensor<48x2x32xf32>
 }

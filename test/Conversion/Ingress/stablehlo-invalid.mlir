@@ -85,7 +85,7 @@ func.func @scales(%a: tensor<1x48x64xf4E2M1FN>, %b: tensor<1x32x64xf4E2M1FN>, %s
 // Numbers of 4 bits that are converted by hand.
 func.func @by_hand(%a: tensor<48x64xf4E2M1FN>) -> tensor<48x64xbf16> {
   // expected-error @+2 {{it reads or makes numbers of 4 bits and is no product}}
-  // expected-note @+1 {{only __op$block_scaled_dot and xla.scaled_dot are known}}
+  // expected-note @+1 {{only __op$block_scaled_dot, xla.scaled_dot, and dot_general of numbers times their scales are known}}
   %y = "stablehlo.convert"(%a) : (tensor<48x64xf4E2M1FN>) -> tensor<48x64xbf16>
   return %y : tensor<48x64xbf16>
 }

@@ -62,3 +62,42 @@ func.func @casts(%v: tensor<64xf32>, %d: tensor<?x64xf4E2M1FN>, %s: tensor<?x2xf
       : (tensor<?x64xf4E2M1FN>, tensor<?x2xf8E8M0FNU>) -> tensor<?x64xbf16>
   return %m, %t, %x : tensor<1x64xf4E2M1FN>, tensor<2xf8E8M0FNU>, tensor<?x64xbf16>
 }
+
+// Elementwise operations, casts and reshapes beside fp4 operations are lowered, and their constants.
+// CHECK-LABEL: func.func @epilogue(
+// CHECK:         linalg.generic
+// CHECK:         fp4.quantize
+// CHECK:         fp4.blockscaled_matmul
+// CHECK-COUNT-3: linalg.generic
+// CHECK-NOT:     tosa.
+// CHECK:         return
+func.func @epilogue(%x: tensor<1x48x64xf32>, %w: tensor<1x32x64xf4E2M1FN>, %sw: tensor<1x32x2xf8E8M0FNU>,
+                    %bias: tensor<32xf32>) -> (tensor<48x32xbf16> {fp4.name = "y"}) {
+  %shift = "tosa.const"() <{values = dense<0> : tensor<1xi8>}> : () -> tensor<1xi8>
+  %x2 = tosa.mul %x, %x, %shift : (tensor<1x48x64xf32>, tensor<1x48x64xf32>, tensor<1xi8>) -> tensor<1x48x64xf32>
+  %q, %s = tosa.cast_to_block_scaled %x2 {block_size = #tosa.block_size<BLOCK_SIZE_32>}
+      : (tensor<1x48x64xf32>) -> (tensor<1x48x64xf4E2M1FN>, tensor<1x48x2xf8E8M0FNU>)
+  %y = tosa.matmul_t_block_scaled %q, %s, %w, %sw {block_size = #tosa.block_size<BLOCK_SIZE_32>}
+      : (tensor<1x48x64xf4E2M1FN>, tensor<1x48x2xf8E8M0FNU>, tensor<1x32x64xf4E2M1FN>,
+         tensor<1x32x2xf8E8M0FNU>) -> tensor<1x48x32xf32>
+  %row = tosa.const_shape {values = dense<[1, 1, 32]> : tensor<3xindex>} : () -> !tosa.shape<3>
+  %b = tosa.reshape %bias, %row : (tensor<32xf32>, !tosa.shape<3>) -> tensor<1x1x32xf32>
+  %sum = tosa.add %y, %b : (tensor<1x48x32xf32>, tensor<1x1x32xf32>) -> tensor<1x48x32xf32>
+  %clamped = tosa.clamp %sum {min_val = 0.0 : f32, max_val = 6.0 : f32} : (tensor<1x48x32xf32>) -> tensor<1x48x32xf32>
+  %narrow = tosa.cast %clamped : (tensor<1x48x32xf32>) -> tensor<1x48x32xbf16>
+  %matrix = tosa.const_shape {values = dense<[48, 32]> : tensor<2xindex>} : () -> !tosa.shape<2>
+  %z = tosa.reshape %narrow, %matrix : (tensor<1x48x32xbf16>, !tosa.shape<2>) -> tensor<48x32xbf16>
+  return %z : tensor<48x32xbf16>
+}
+
+// The same of two batches, which one product serves.
+// CHECK-LABEL: func.func @activation(
+func.func @activation(%a: tensor<2x16x64xf4E2M1FN>, %sa: tensor<2x16x2xf8E8M0FNU>, %w: tensor<1x32x64xf4E2M1FN>,
+                      %sw: tensor<1x32x2xf8E8M0FNU>, %bias: tensor<1x1x32xf32>) -> (tensor<2x16x32xf32> {fp4.name = "y"}) {
+  %y = tosa.matmul_t_block_scaled %a, %sa, %w, %sw {block_size = #tosa.block_size<BLOCK_SIZE_32>}
+      : (tensor<2x16x64xf4E2M1FN>, tensor<2x16x2xf8E8M0FNU>, tensor<1x32x64xf4E2M1FN>,
+         tensor<1x32x2xf8E8M0FNU>) -> tensor<2x16x32xf32>
+  %sum = tosa.add %y, %bias : (tensor<2x16x32xf32>, tensor<1x1x32xf32>) -> tensor<2x16x32xf32>
+  %z = tosa.sigmoid %sum : (tensor<2x16x32xf32>) -> tensor<2x16x32xf32>
+  return %z : tensor<2x16x32xf32>
+}

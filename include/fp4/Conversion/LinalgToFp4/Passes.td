@@ -13,20 +13,24 @@ def ConvertLinalgToFp4 : Pass<"convert-linalg-to-fp4", "::mlir::ModuleOp"> {
     **Precondition.** Sides in blocks come from a `tensor.expand_shape` of their matrix, or have
     blocks of 32: packed rows of 16 elements have no buffer.
 
-    **What holds afterwards.** Each such `linalg.generic` is 2 x `fp4.swizzle_scales` and a
-    `fp4.blockscaled_matmul`, which has the order of sums of the tensor core. A `linalg` operation
-    on f4E2M1FN or with `arith.scaling_extf` that is none of these is an error with the reason and a
-    remedy.
+    **What holds afterwards.** Each such `linalg.generic` is a `fp4.blockscaled_matmul`, which has
+    the order of sums of the tensor core, with a `fp4.swizzle_scales` for the scales of each side. One
+    without reductions that multiplies numbers by their scales is a `fp4.dequantize`. A `linalg`
+    operation on f4E2M1FN, or with `arith.scaling_extf` or `arith.scaling_truncf`, that is none of
+    these is an error with the reason and a remedy.
 
     What matches:
 
-    - loops (M, N, Ko, Kb) in any order, M and N parallel, Ko and Kb reductions. The sides are
-      indexed by (m, ko, kb) and (n, ko, kb), their scales by (m, ko) and (n, ko), the result by
-      (m, n).
+    - loops in any order: those of both sides are batches, those of one side its rows, of which
+      several are collapsed, and reductions are K. The sides are indexed by (b.., m.., ko, kb) and
+      (b.., n.., ko, kb), their scales by (b.., m.., ko) and (b.., n.., ko), the result by
+      (b.., m.., n..). K may be one loop: then scales are indexed by (b.., m.., k floordiv 32).
+    - a left side of bf16, or f16 beside nvfp4, without scales.
     - an output that is zero: a `linalg.fill` or an `arith.constant`.
-    - a body that adds the product of the four numbers to the output: each side with its scale in
-      `arith.scaling_extf`, or in `arith.extf` and `arith.mulf`, in any association.
-    - Kb = 32 and f8E8M0FNU scales are mxfp4, Kb = 16 and f8E4M3FN scales are nvfp4.
+    - a body that adds the product of the numbers to the output: each side with its scale in
+      `arith.scaling_extf`, or in `arith.extf` and `arith.mulf`, in any association, in f32; a side by
+      its scale in bf16 too, which is exact.
+    - blocks of 32 and f8E8M0FNU scales are mxfp4, blocks of 16 and f8E4M3FN scales are nvfp4.
     - A `linalg.generic` behind it that multiplies each element with one f32 and alone reads the
       result becomes alpha; it may end in an `arith.truncf` to the type of the result.
 

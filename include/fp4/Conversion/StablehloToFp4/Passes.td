@@ -8,7 +8,8 @@ def ConvertStablehloToFp4 : Pass<"convert-stablehlo-to-fp4", "::mlir::ModuleOp">
   let summary = "Make fp4 products of the block-scaled products that jax exports";
   let description = [{
     **Why.** StableHLO has the types of block-scaled numbers and no operation on them. jax exports
-    `jax.nn.scaled_matmul` as a custom call and `jax.lax.scaled_dot` as a composite.
+    `jax.nn.scaled_matmul` as a custom call and `jax.lax.scaled_dot` as a composite; a program may
+    dequantize its numbers itself before a `dot_general`.
 
     **Precondition.** The program is in MLIR's generic form
     (`module.operation.get_asm(print_generic_op_form=True)`), and is read with
@@ -26,6 +27,7 @@ def ConvertStablehloToFp4 : Pass<"convert-stablehlo-to-fp4", "::mlir::ModuleOp">
     |---|---|
     | `custom_call @__op$block_scaled_dot` | 4 operands, in row-major layouts |
     | `composite "xla.scaled_dot"` | `dimension_numbers` contract the last dimension of the left side. A right side of K x N, which is the default of jax, comes from a `stablehlo.transpose` of N x K, as its scales do |
+    | `dot_general` of `multiply(convert(data), convert(scales))` | the scales are repeated for their blocks by `broadcast_in_dim` and `reshape`, in bf16 or f32, which is exact; the left side may be bf16 or f16. K is last on both sides, or the right side is transposed |
     | `multiply` with a `broadcast_in_dim` of one f32 behind the product | alpha |
 
     ```mlir

@@ -9,7 +9,7 @@ def ConvertTosaToFp4 : Pass<"convert-tosa-to-fp4", "::mlir::ModuleOp"> {
   let description = [{
     **Why.** TOSA has block-scaled operations, and upstream has no lowering of them.
 
-    **Precondition.** None. Other operations of tosa stay.
+    **Precondition.** None.
 
     **What holds afterwards.** None of the operations on the left is left. One that fp4 has not is
     an error with the reason and a remedy.
@@ -19,6 +19,11 @@ def ConvertTosaToFp4 : Pass<"convert-tosa-to-fp4", "::mlir::ModuleOp"> {
     | `cast_to_block_scaled` | `quantize` with the recipe of the option |
     | `cast_from_block_scaled` | `dequantize` |
     | `matmul_t_block_scaled` | for each batch 2 x `swizzle_scales` and `blockscaled_matmul`; one product if the right side has batch 1 |
+
+    Elementwise operations, casts and reshapes of tosa that are connected with these, such as `add`
+    and `clamp` behind a product, and the constants that they read, are operations of linalg, tensor
+    and arith by upstream's patterns, so that `fp4-fuse` can put them into a kernel. Other operations
+    of tosa stay.
 
     The TOSA specification does not say how `cast_to_block_scaled` derives a scale from a block, and
     implementations differ in it. So a program that has this operation needs the option `recipe`,
@@ -49,7 +54,9 @@ def ConvertTosaToFp4 : Pass<"convert-tosa-to-fp4", "::mlir::ModuleOp"> {
            "How cast_to_block_scaled derives a scale: a recipe of the MX formats">,
   ];
   let statistics = [Statistic<"numConverted", "converted", "Operations converted">];
-  let dependentDialects = ["::fp4::Fp4Dialect", "::mlir::tensor::TensorDialect"];
+  let dependentDialects = ["::fp4::Fp4Dialect", "::mlir::arith::ArithDialect",
+                           "::mlir::linalg::LinalgDialect", "::mlir::math::MathDialect",
+                           "::mlir::tensor::TensorDialect"];
 }
 
 #endif // FP4_CONVERSION_TOSATOFP4_PASSES_TD

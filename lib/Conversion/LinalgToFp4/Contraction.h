@@ -1,0 +1,46 @@
+//===- Contraction.h - Block-scaled operations in linalg.generic ----------===//
+//
+// What a linalg.generic is in the terms of fp4: a product of two sides, of which one or both have
+// scales, or the dequantization of one.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+
+namespace fp4 {
+
+/// An input and its loops. The last loop of scales may be divided by the elements of a block.
+struct LoopedInput {
+  unsigned number;
+  llvm::SmallVector<unsigned> loops;
+  int64_t block = 1;
+
+  /// The loops in front of the last `count`.
+  llvm::ArrayRef<unsigned> before(unsigned count) const {
+    return llvm::ArrayRef(loops).drop_back(count);
+  }
+};
+
+/// The data of an operand and the scales of its blocks; none of 16-bit floats.
+struct LoopedSide {
+  LoopedInput data;
+  std::optional<LoopedInput> scales;
+  unsigned ownLoops = 0; ///< rows that the other side has not, between the batches and K
+};
+
+struct Contraction {
+  LoopedSide lhs, rhs;
+  unsigned batchLoops = 0; ///< that both sides begin with
+  unsigned depthLoops = 1; ///< of K: (k), or (ko, kb)
+};
+
+/// The contraction that `op` is, or a report at `op` why it is none.
+mlir::FailureOr<Contraction> matchContraction(mlir::linalg::GenericOp op);
+
+/// Whether every loop of `op` is parallel: no contraction, but a cast.
+bool isElementwise(mlir::linalg::GenericOp op);
+/// The side that such an operation dequantizes, or a report at `op`.
+mlir::FailureOr<LoopedSide> matchDequantization(mlir::linalg::GenericOp op);
+
+} // namespace fp4
