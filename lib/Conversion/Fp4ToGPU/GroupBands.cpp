@@ -33,7 +33,10 @@ GroupBands::GroupBands(Operation *op, TypedValue<RankedTensorType> offsets, int6
   KernelBuilder kernel(op, "groups", ofTable);
   kernel.standAlone();
   ImplicitLocOpBuilder &b = kernel.body(), &host = kernel.host();
-  GroupTiles tiles{{kernel.input(offsets), groups, /*step=*/given.getRank(), rows}, kRows, bands};
+  Value limit = arith::ConstantIntOp::create(b, rows, 64);
+  GroupTiles tiles{{kernel.input(offsets), groups, /*step=*/given.getRank(), limit},
+                   kRows,
+                   Int32(b, bands)};
 
   auto reportType = RankedTensorType::get({kGroupReportWords}, b.getI64Type());
   gpu::AllocOp report = allocate(host, reportType);

@@ -369,7 +369,7 @@ private:
         productArguments(rewriter, loc, shape, OpAdaptor(operands, adaptor), powers,
                          {rows, sizes.columns, sizes.depth}, results);
     if (shape.groups)
-      llvm::append_range(arguments, groupArguments(rewriter, op, adaptor.getOffsets(), shape));
+      arguments.append(groupArguments(rewriter, op, adaptor.getOffsets(), rows, shape));
     launch(rewriter, loc, kernel, shape, plan, arguments, product);
   }
 
@@ -521,11 +521,12 @@ private:
     };
     auto [ofRows, ofColumns] = shape.swap ? std::pair(shape.workN(), shape.workM())
                                           : std::pair(shape.workM(), shape.workN());
-    Value alongRows = quotient(product.rows, ofRows), others;
-    if (shape.dynamicWidth())
-      others = quotient(product.sizes.columns, ofColumns);
-    else
-      others = constant(shape.swap ? shape.tilesM() * shape.worksOfTile() : shape.worksN());
+    Value alongRows = quotient(product.rows, ofRows);
+    if (shape.groups) // each may end within a tile
+      alongRows = arith::AddIOp::create(b, loc, alongRows, constant(shape.morePlaces()));
+    int64_t known = shape.swap ? shape.tilesM() * shape.worksOfTile() : shape.worksN();
+    Value others =
+        shape.dynamicWidth() ? quotient(product.sizes.columns, ofColumns) : constant(known);
     return arith::MulIOp::create(b, loc, alongRows, others);
   }
 

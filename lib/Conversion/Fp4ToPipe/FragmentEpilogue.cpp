@@ -29,12 +29,14 @@ void FragmentEpilogue::buildTiles(WorkBody body) {
 /// Of the rows that the kernel is given where they are dynamic, and of groups what their table
 /// says.
 Value FragmentEpilogue::countTilesM() {
+  if (shape.stream)
+    return constant(shape.streamWorks);
+  if (shape.groups)
+    return countTilesOfGroups();
   if (rows)
     return arith::DivUIOp::create(b, loc, add(rows, constant(shape.tileM - 1)),
                                   constant(shape.tileM));
-  if (shape.stream)
-    return constant(shape.streamWorks);
-  return table ? countTilesOfGroups() : constant(shape.tilesM());
+  return constant(shape.tilesM());
 }
 
 Value FragmentEpilogue::load(Value map, Value row, Value column, int64_t depth) {

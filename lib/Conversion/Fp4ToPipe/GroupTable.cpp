@@ -29,8 +29,10 @@ void fp4::setGroups(MatmulShape &shape, BlockScaledMatmulOp op) {
   shape.clearsRows =
       op.getOffsets() && !op.getUnspecifiedRows() && shape.hasF32Scales() && shape.hasSpareThreads;
   if (!op.getGroups()) { // as many as there may be: every group ends within a tile
-    shape.tablePlaces = shape.resultRows() / shape.workRows() + shape.groups;
-    shape.groupScaleRows = (shape.resultRows() / kBlockRows + shape.groups) * kBlockRows;
+    if (!shape.dynamicRows()) {
+      shape.tablePlaces = shape.resultRows() / shape.workRows() + shape.morePlaces();
+      shape.groupScaleRows = (shape.resultRows() / kBlockRows + shape.groups) * kBlockRows;
+    }
     bool mayWait = shape.hasF32Scales() && shape.hasFragments() && shape.hasSpareThreads;
     if (mayWait && shape.groups <= kMostSearched)
       shape.searchedOffsets = cast<RankedTensorType>(op.getOffsets().getType()).getRank();
@@ -96,38 +98,50 @@ static Value allocateReport(OpBuilder &builder, BlockScaledMatmulOp op) {
   return alloc.getMemref();
 }
 
-/// Emits the kernel, of which `step` numbers of the offsets belong to a group.
+/// Emits the kernel, of which `step` numbers of the offsets belong to a group. Where the rows are
+/// dynamic, they are its last argument, behind the size of the table.
 static void emitTable(gpu::GPUFuncOp kernel, const MatmulShape &shape, int64_t step) {
   ImplicitLocOpBuilder b(kernel.getLoc(), kernel.getBody());
   auto type = LLVM::LLVMPointerType::get(b.getContext(), 1);
   Value pointers[3];
-  for (auto [pointer, argument] : llvm::zip_equal(pointers, kernel.getArguments()))
+  for (auto [pointer, argument] : llvm::zip(pointers, kernel.getArguments()))
     pointer = pipe::GlobalPtrOp::create(b, type, argument);
-  GroupTiles tiles{{pointers[0], shape.groups, step, shape.resultRows()},
-                   shape.workRows(),
-                   shape.tablePlaces,
-                   shape.clearsRows};
+  Int32 rows = shape.dynamicRows() ? Int32(b, kernel.getArgument(4)) : Int32(b, shape.resultRows());
+  Int32 places = shape.dynamicRows() ? rows / shape.workRows() + shape.morePlaces()
+                                     : Int32(b, shape.tablePlaces);
+  Value limit = b.createOrFold<arith::ExtUIOp>(b.getI64Type(), rows);
+  GroupTiles tiles{
+      {pointers[0], shape.groups, step, limit}, shape.workRows(), places, shape.clearsRows};
   emitGroupTiles(b, tiles, /*report=*/pointers[1], /*table=*/pointers[2]);
   gpu::ReturnOp::create(b);
 }
 
 /// Launches the kernel; the buffer of the table.
-static Value makeTable(RewriterBase &rewriter, BlockScaledMatmulOp op, Value offsets,
+static Value makeTable(RewriterBase &rewriter, BlockScaledMatmulOp op, Value offsets, Value rows,
                        const MatmulShape &shape) {
   Location loc = op.getLoc();
   auto given = cast<RankedTensorType>(op.getOffsets().getType());
   auto offsetsType = pipe::GlobalType::get(given.getShape(), rewriter.getI64Type());
-  gpu::GPUFuncOp kernel = createItemKernel(
-      rewriter, op, "groups", {offsetsType, groupReportType(op.getContext()), shape.table()},
-      GroupTiles::kThreads);
+  SmallVector<Type> types = {offsetsType, groupReportType(op.getContext()), shape.table()};
+  SmallVector<Value> sizes, numbers;
+  auto index = [&](int64_t value) -> Value {
+    return arith::ConstantIndexOp::create(rewriter, loc, value);
+  };
+  if (shape.dynamicRows()) {
+    types.append(2, rewriter.getI32Type());
+    Value whole = arith::DivUIOp::create(rewriter, loc, rows, index(shape.workRows()));
+    sizes = {arith::AddIOp::create(rewriter, loc, whole, index(shape.morePlaces() + 1))};
+    numbers = {rows};
+  }
+  gpu::GPUFuncOp kernel = createItemKernel(rewriter, op, "groups", types, GroupTiles::kThreads);
   emitTable(kernel, shape, /*step=*/given.getRank());
-  Value blocks = arith::ConstantIndexOp::create(
-      rewriter, loc, int64_t(llvm::divideCeil(shape.groups, GroupTiles::kThreads)));
-  return launchItems(rewriter, loc, kernel, {offsets, allocateReport(rewriter, op)}, blocks);
+  Value blocks = index(int64_t(llvm::divideCeil(shape.groups, GroupTiles::kThreads)));
+  return launchItems(rewriter, loc, kernel, {offsets, allocateReport(rewriter, op)}, blocks, sizes,
+                     /*overlap=*/{}, numbers);
 }
 
 static Value tableOfGroups(RewriterBase &rewriter, BlockScaledMatmulOp op, Value offsets,
-                           const MatmulShape &shape) {
+                           Value rows, const MatmulShape &shape) {
   if (shape.searchedOffsets) {
     MemRefType words = pipe::getBufferType(shape.table());
     Value view = pipe::BufferViewOp::create(rewriter, op.getLoc(), words, offsets, /*offset=*/0,
@@ -136,13 +150,13 @@ static Value tableOfGroups(RewriterBase &rewriter, BlockScaledMatmulOp op, Value
   }
   Value table = op.getGroups()
                     ? constantTable(rewriter, op.getLoc(), tableOf(*op.getGroups(), shape), shape)
-                    : makeTable(rewriter, op, offsets, shape);
+                    : makeTable(rewriter, op, offsets, rows, shape);
   return pipe::GlobalViewOp::create(rewriter, op.getLoc(), shape.table(), table);
 }
 
 SmallVector<Value> fp4::groupArguments(RewriterBase &rewriter, BlockScaledMatmulOp op,
-                                       Value offsets, const MatmulShape &shape) {
-  SmallVector<Value> arguments = {tableOfGroups(rewriter, op, offsets, shape)};
+                                       Value offsets, Value rows, const MatmulShape &shape) {
+  SmallVector<Value> arguments = {tableOfGroups(rewriter, op, offsets, rows, shape)};
   if (shape.searchedOffsets)
     arguments.push_back(pipe::GlobalViewOp::create(
         rewriter, op.getLoc(), groupReportType(op.getContext()), allocateReport(rewriter, op)));

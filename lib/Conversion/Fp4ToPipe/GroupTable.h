@@ -16,10 +16,11 @@ mlir::Value scalesOfGroups(mlir::OpBuilder &builder, mlir::Location loc, const M
 
 /// The arguments of a kernel of groups. The table of `shape` is a constant, or where the device
 /// buffer `offsets` has the rows of groups what a kernel of its own makes of it, which also checks
-/// them. A kernel that searches the offsets gets them, and memory for what it finds wrong with
-/// them.
+/// them; all together have `rows`, an index. A kernel that searches the offsets gets them, and
+/// memory for what it finds wrong with them.
 llvm::SmallVector<mlir::Value> groupArguments(mlir::RewriterBase &rewriter, BlockScaledMatmulOp op,
-                                              mlir::Value offsets, const MatmulShape &shape);
+                                              mlir::Value offsets, mlir::Value rows,
+                                              const MatmulShape &shape);
 
 /// `words` as a constant buffer of the table of `shape`.
 mlir::Value constantTable(mlir::OpBuilder &builder, mlir::Location loc,

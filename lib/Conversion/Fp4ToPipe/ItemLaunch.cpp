@@ -37,7 +37,8 @@ Value fp4::blocksOfRows(RewriterBase &rewriter, Location loc, Value rows, Value 
 }
 
 Value fp4::launchItems(RewriterBase &rewriter, Location loc, gpu::GPUFuncOp kernel,
-                       ValueRange inputs, Value blocks, ArrayRef<Value> given, StringRef overlap) {
+                       ValueRange inputs, Value blocks, ArrayRef<Value> given, StringRef overlap,
+                       ArrayRef<Value> numbers) {
   SmallVector<Value> sizes = llvm::filter_to_vector(given, [](Value size) { return bool(size); });
   auto type = cast<pipe::GlobalType>(kernel.getArgumentTypes()[inputs.size()]);
   Value result = gpu::AllocOp::create(rewriter, loc, pipe::getBufferType(type),
@@ -47,6 +48,7 @@ Value fp4::launchItems(RewriterBase &rewriter, Location loc, gpu::GPUFuncOp kern
   buffers.push_back(result);
   for (auto [argument, buffer] : llvm::zip(kernel.getArgumentTypes(), buffers))
     arguments.push_back(viewOf(rewriter, loc, argument, buffer));
+  sizes.append(numbers.begin(), numbers.end());
   for (Value size : sizes)
     arguments.push_back(arith::IndexCastOp::create(rewriter, loc, rewriter.getI32Type(), size));
   Value one = arith::ConstantIndexOp::create(rewriter, loc, 1);

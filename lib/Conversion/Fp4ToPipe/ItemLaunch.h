@@ -30,11 +30,12 @@ mlir::Value blocksOfRows(mlir::RewriterBase &, mlir::Location, mlir::Value rows,
 
 /// Launches `blocks` of a kernel of createItemKernel. Its arguments are views of `inputs` and of a
 /// new buffer, and as i32 the dynamic `sizes` of this buffer, its rows and columns, of which those
-/// that are null do not count. Returns the buffer. The launch has the attribute `overlap`
-/// (LaunchAttributes.h), if there is one.
+/// that are null do not count, and other `numbers`. Returns the buffer. The launch has the
+/// attribute `overlap` (LaunchAttributes.h), if there is one.
 mlir::Value launchItems(mlir::RewriterBase &, mlir::Location, mlir::gpu::GPUFuncOp kernel,
                         mlir::ValueRange inputs, mlir::Value blocks,
-                        llvm::ArrayRef<mlir::Value> sizes = {}, llvm::StringRef overlap = {});
+                        llvm::ArrayRef<mlir::Value> sizes = {}, llvm::StringRef overlap = {},
+                        llvm::ArrayRef<mlir::Value> numbers = {});
 
 /// The attribute of a launch that overlaps with others as `plan` says; empty if it does not.
 llvm::StringRef overlapOf(const KernelPlan &plan);

@@ -28,10 +28,10 @@ using namespace fp4::pipe;
 void MatmulBuilder::build() {
   if (shape.clearsRows)
     clearRows();
-  if (Value ofM = shape.swap ? columns : rows) {
-    numM = countTiles(ofM, shape.workM());
-  } else if (shape.groups && !shape.swap) {
+  if (shape.groups && !shape.swap) {
     numM = countTilesOfGroups();
+  } else if (Value ofM = shape.swap ? columns : rows) {
+    numM = countTiles(ofM, shape.workM());
   } else if (shape.stream) {
     numM = constant(shape.streamWorks);
   } else {
@@ -48,9 +48,9 @@ void MatmulBuilder::build() {
     results.emplace(b, loc, shape, derived);
   findPlaces();
   Value ofN = givenN();
-  numTilesN = ofN                          ? countTiles(ofN, shape.workN())
-              : shape.groups && shape.swap ? countTilesOfGroups()
-                                           : constant(shape.tilesN());
+  numTilesN = shape.groups && shape.swap ? countTilesOfGroups()
+              : ofN                      ? countTiles(ofN, shape.workN())
+                                         : constant(shape.tilesN());
   Value numN = shape.stream ? constant(1) : mul(numTilesN, shape.worksOfTile());
   if (shape.alternates)
     forEachTurn(numM, numN, [&](Value m, Value n, Value turn) {

@@ -292,7 +292,7 @@ struct MatmulShape {
   int64_t workN() const { return tileN * clusterN; }
   /// Rows of the result among these.
   int64_t workRows() const { return swap ? workN() : workM(); }
-  /// Where the rows are static.
+  /// Where the rows are static, and of groups where their places are.
   int64_t tilesM() const { return groups && !swap ? tablePlaces : (m + workM() - 1) / workM(); }
   int64_t tilesN() const { return groups && swap ? tablePlaces : (n + workN() - 1) / workN(); }
   /// Works along n of all ranges of K that have works of their own.
@@ -439,6 +439,8 @@ struct MatmulShape {
   /// tiles, StreamTable.cpp says what a row has.
   pipe::GlobalType table() const;
   int64_t gapPlaces() const { return tablePlaces + 1; }
+  /// Of groups whose rows are dynamic, what their places are more than whole tiles of all rows.
+  int64_t morePlaces() const { return groups; }
   int64_t gaps() const { return clearsRows ? groups + 1 : 0; }
   /// The sums of every range of K, each with whole tiles; and what pipe.join counts with, a row for
   /// each tile of a block.

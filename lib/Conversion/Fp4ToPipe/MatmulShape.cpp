@@ -194,7 +194,8 @@ GlobalType MatmulShape::table() const {
     return GlobalType::get({2 * streamWorks, 4}, i32(*this));
   if (searchedOffsets)
     return GlobalType::get({groups + 2 - searchedOffsets, 2 * searchedOffsets}, i32(*this));
-  return GlobalType::get({gapPlaces() + gaps(), 4}, i32(*this));
+  int64_t places = dynamicRows() ? ShapedType::kDynamic : gapPlaces() + gaps();
+  return GlobalType::get({places, 4}, i32(*this));
 }
 
 GlobalType MatmulShape::workspace() const {

@@ -205,12 +205,20 @@ ProductBuilder::Rows ProductBuilder::rowsOfGroup(Value group, Value before) {
   return {begin, arith::MaxUIOp::create(b, loc, begin, end)};
 }
 
+/// The row of the table behind all places, which has the number of tiles.
+Value ProductBuilder::lastPlace() {
+  if (!rows)
+    return constant(shape.tablePlaces);
+  Value whole = arith::DivUIOp::create(b, loc, rows, constant(shape.workRows()));
+  return add(whole, constant(shape.morePlaces()));
+}
+
 /// Searched, all groups are read here, once for all tiles.
 Value ProductBuilder::countTilesOfGroups() {
   if (shape.knowsGroups) // a block divides by it to find its tiles
     return constant(shape.tablePlaces);
   if (!shape.searchedOffsets)
-    return entry(table, constant(shape.tablePlaces), 0);
+    return entry(table, lastPlace(), 0);
   Value end = constant(0), tiles = constant(0);
   for (int64_t group = 0; group < shape.groups; ++group) {
     Rows rows = rowsOfGroup(constant(group), end);

@@ -57,6 +57,7 @@ protected:
   TileOfGroup tileOfGroup(mlir::Value m);
   /// What a group has of `alphas`, those of one of the products; null where it has none of its own.
   mlir::Value alphaOfGroup(mlir::Value alphas, mlir::Value group);
+  mlir::Value lastPlace();
   /// Of groups: tiles along m. Called before any of them is asked for.
   mlir::Value countTilesOfGroups();
   /// Number `column` of row `index` of a table.

@@ -66,7 +66,7 @@ private:
     Value any = compare(slt, group.begin, constI64(b, 0));
     auto orElse = [&](Value other) { any = arith::OrIOp::create(b, any, other); };
     orElse(compare(slt, group.end, group.begin));
-    orElse(compare(sgt, group.end, constI64(b, offsets.limit)));
+    orElse(compare(sgt, group.end, offsets.limit));
     if (offsets.step == 2)
       orElse(arith::AndIOp::create(b, compare(slt, group.begin, before),
                                    compare(ne, group.begin, group.end)));
@@ -81,7 +81,7 @@ private:
         LLVM::AtomicOrdering::monotonic, LLVM::AtomicOrdering::monotonic);
     when(LLVM::ExtractValueOp::create(b, seen, 1), [&] {
       Value words[] = {arith::ExtUIOp::create(b, b.getI64Type(), number), group.begin, group.end,
-                       before, constI64(b, offsets.limit)};
+                       before, offsets.limit};
       for (auto [i, word] : llvm::enumerate(words))
         LLVM::StoreOp::create(b, word, advance(b, report, 8 * int64_t(i + 1)), /*alignment=*/8);
       LLVM::StoreOp::create(b, constI64(b, GroupReport::kWritten), report, /*alignment=*/8,

@@ -14,10 +14,11 @@ namespace fp4 {
 inline constexpr int64_t kGroupReportWords = 8;
 
 /// Where the rows of `groups` groups are: `step` numbers of 64 bits belong to each, 1 or 2
-/// (docs/Spec.md). None exceeds `limit`.
+/// (docs/Spec.md). None exceeds `limit`, an i64.
 struct GroupOffsets {
   mlir::Value pointer;
-  int64_t groups, step, limit;
+  int64_t groups, step;
+  mlir::Value limit;
 };
 
 /// One thread finds the first group that does not fit and writes it to `report`, unless a report is

@@ -2,8 +2,6 @@
 
 #include "GroupTiles.h"
 
-#include "Int32.h"
-
 #include "fp4/ISA/ScaleLayout.h"
 
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -51,7 +49,6 @@ private:
   }
 
   int64_t groups() const { return tiles.offsets.groups; }
-  int64_t limit() const { return tiles.offsets.limit; }
   Int32 offset(Int32 index);
   Rows rowsOf(Int32 group) {
     int64_t step = tiles.offsets.step;
@@ -74,7 +71,7 @@ Int32 TableKernel::offset(Int32 index) {
   Value wide = LLVM::LoadOp::create(b, b.getI64Type(), at(tiles.offsets.pointer, index, 8),
                                     /*alignment=*/8);
   wide = arith::MaxSIOp::create(b, wide, arith::ConstantIntOp::create(b, 0, 64));
-  wide = arith::MinSIOp::create(b, wide, arith::ConstantIntOp::create(b, limit(), 64));
+  wide = arith::MinSIOp::create(b, wide, tiles.offsets.limit);
   return {b, arith::TruncIOp::create(b, b.getI32Type(), wide)};
 }
 
@@ -131,9 +128,10 @@ void TableKernel::writeGroup(Int32 group) {
   Value isLast =
       arith::CmpIOp::create(b, arith::CmpIPredicate::eq, group, Int32(b, groups() - 1));
   when(isLast, [&] {
-    writeRow({b, tiles.countPlace()}, {after.tiles, zero, zero, zero});
+    writeRow(tiles.countPlace(), {after.tiles, zero, zero, zero});
+    Int32 all(b, b.createOrFold<arith::TruncIOp>(b.getI32Type(), tiles.offsets.limit));
     if (tiles.hasGaps)
-      writeRow(group + (tiles.gapPlace() + 1), {after.end, Int32(b, limit()), zero, zero});
+      writeRow(group + (tiles.gapPlace() + 1), {after.end, all, zero, zero});
   });
 }
 

@@ -13,20 +13,21 @@
 #pragma once
 
 #include "GroupCheck.h"
+#include "Int32.h"
 
 namespace fp4 {
 
 struct GroupTiles {
   GroupOffsets offsets;
-  int64_t rows;   ///< of a tile
-  int64_t places; ///< in the table for tiles: every group may end within one
+  int64_t rows; ///< of a tile
+  Int32 places; ///< in the table for tiles: every group may end within one
   /// The places behind that number have the first row and the end of what lies before each group,
   /// and of what lies behind the last one.
   bool hasGaps = false;
 
   /// The place of the number of tiles, and the first of what lies before groups.
-  int64_t countPlace() const { return places; }
-  int64_t gapPlace() const { return places + 1; }
+  Int32 countPlace() const { return places; }
+  Int32 gapPlace() const { return places + 1; }
 
   /// Threads of a block of the kernel, of which each has a group.
   static constexpr int64_t kThreads = 128;

@@ -48,7 +48,7 @@
 
 namespace fp4 {
 
-/// Rows assumed where the number of rows is dynamic.
+/// Rows assumed where the number of rows is dynamic, of a product of groups those of each.
 inline constexpr int64_t kAssumedRows = 4096;
 /// The same for columns and for K. The latter is no multiple of 256: no plan may count on one.
 inline constexpr int64_t kAssumedColumns = 4096, kAssumedDepth = 4096 - 128;

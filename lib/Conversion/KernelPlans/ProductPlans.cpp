@@ -100,7 +100,8 @@ static int64_t tileDepth(const MatmulSize &size) { return size.tileSteps() * siz
 MatmulSize fp4::sizeOfProduct(BlockScaledMatmulOp product, const KernelPlan &plan) {
   auto lhs = cast<RankedTensorType>(product.getLhs().getType());
   int64_t most = mostRowsOf(product, plan);
-  int64_t rows = ShapedType::isDynamic(most) ? kAssumedRows : most;
+  int64_t several = product.getOffsets() ? product.getNumGroups() : 1;
+  int64_t rows = ShapedType::isDynamic(most) ? kAssumedRows * several : most;
   int64_t columns = hasDynamicColumns(product) ? kAssumedColumns : product.getColumns();
   int64_t depth = hasDynamicDepth(product)
                       ? int64_t(llvm::alignTo(kAssumedDepth, plan.depthUnit.value_or(1)))

@@ -24,14 +24,18 @@ int64_t fp4::splitsOf(BlockScaledMatmulOp op, const KernelPlan &plan) {
 }
 
 bool fp4::mayHaveRowPlans(BlockScaledMatmulOp op) {
-  return cast<RankedTensorType>(op.getLhs().getType()).isDynamicDim(0) && !op.isGrouped();
+  return cast<RankedTensorType>(op.getLhs().getType()).isDynamicDim(0) && !op.getGroups();
 }
 
-/// Numbers of rows at which a plan of its own begins to pay; none where one plan is for all.
+/// Numbers of rows at which a plan of its own begins to pay; none where one plan is for all. Of
+/// groups they are those of each: few, because a kernel of many experts takes long to compile.
 static ArrayRef<int64_t> boundsOf(BlockScaledMatmulOp op, const hw::TargetModel &target) {
   // Tiles of 8, 16, 64 and 128 rows, two of the last; of FP8 one of 64; where a tile has 128 rows,
   // the columns that give work to most multiprocessors.
-  static constexpr int64_t ofColumns[] = {8, 16, 64, 256}, ofRows[] = {64, 256}, ofLanes[] = {128};
+  static constexpr int64_t ofColumns[] = {8, 16, 64, 256}, ofRows[] = {64, 256}, ofLanes[] = {128},
+                           ofGroups[] = {1, 8, 64};
+  if (op.isGrouped())
+    return ofGroups;
   if (op.usesK96())
     return {};
   if (target.hasTcgen05) // rows of activations beside weights are columns
@@ -72,7 +76,7 @@ static std::vector<KernelPlan> proposeRowPlans(BlockScaledMatmulOp op,
   std::vector<KernelPlan> plans;
   for (int64_t rows : llvm::reverse(bounds)) {
     KernelPlan wish = planOfFamily(KernelFamily::TileProduct);
-    wish.maxRows = rows;
+    wish.maxRows = rows * (op.isGrouped() ? op.getNumGroups() : 1);
     FailureOr<KernelPlan> plan = completePlan(op, wish, target);
     if (failed(plan) || (rows != splitRows && !differs(*plan, next)))
       continue;
@@ -131,7 +135,7 @@ FailureOr<std::vector<KernelPlan>> fp4::plansOf(BlockScaledMatmulOp op,
   std::vector<KernelPlan> plans = rowPlansOn(op);
   if (!plans.empty() && !mayHaveRowPlans(op)) {
     InFlightDiagnostic diag =
-        op->emitOpError("must have dynamic rows and no groups with fp4.row_plans, but got ")
+        op->emitOpError("must have dynamic rows with fp4.row_plans, but got ")
         << op.getLhs().getType();
     diag.attachNote() << "leave fp4.row_plans out, and give its plan as fp4.plan";
     return failure();

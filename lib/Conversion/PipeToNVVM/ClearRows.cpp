@@ -79,8 +79,8 @@ struct LowerCheckGroups : PipePattern<pipe::CheckGroupsOp> {
     {
       OpBuilder::InsertionGuard guard(b);
       b.setInsertionPointToStart(first.thenBlock());
-      emitGroupCheck(b, {adaptor.getOffsets(), groups, step, int64_t(op.getLimit())},
-                     adaptor.getReport());
+      Value limit = arith::ConstantIntOp::create(b, int64_t(op.getLimit()), 64);
+      emitGroupCheck(b, {adaptor.getOffsets(), groups, step, limit}, adaptor.getReport());
     }
     rewriter.eraseOp(op);
     return success();

@@ -81,3 +81,19 @@ func.func @one(%x: tensor<?x8192xbf16>, %w: !w) -> tensor<?x8192xbf16> {
       : (tensor<?x8192xbf16>, !w) -> tensor<?x8192xbf16>
   return %y : tensor<?x8192xbf16>
 }
+
+// -----
+
+!w = tensor<736x45x4352xi8, #fp4.weight_layout<wgmma>>
+
+// Of groups whose rows the device has: 1, 8 and 64 rows of each of 32.
+// CHECK-LABEL: func.func @groups
+// CHECK: fp4.plan = #fp4.plan<tile_product, tile = [256, 128, 128],
+// CHECK-SAME: fp4.row_plans = [#fp4.plan<tile_product, tile = [8, 128, 256], {{.*}}max_rows = 32>, #fp4.plan<tile_product, tile = [16, 128, 256], {{.*}}max_rows = 256>, #fp4.plan<tile_product, tile = [128, 128, 128], {{.*}}max_rows = 2048>]
+// ASKED-LABEL: func.func @groups
+// ASKED: fp4.plan = #fp4.plan<tile_product, tile = [64, 128, 256],
+// ASKED-SAME: max_rows = 8>, {{.*}}max_rows = 32>]
+func.func @groups(%x: tensor<?x2880xbf16>, %w: !w, %o: tensor<33xi64>) -> tensor<?x2944xbf16> {
+  %y = fp4.blockscaled_matmul %x, %w offsets %o {format = #fp4.format<mxfp4>} : (tensor<?x2880xbf16>, !w, tensor<33xi64>) -> tensor<?x2944xbf16>
+  return %y : tensor<?x2944xbf16>
+}

@@ -92,7 +92,7 @@ func.func @dynamic(%a: tensor<64x512xf4E2M1FN>, %s: !s, %d: tensor<?x512xf4E2M1F
   %0 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s offsets %o {format = #fp4.format<nvfp4>}
       : (tensor<64x512xf4E2M1FN>, !s, tensor<64x512xf4E2M1FN>, !s, tensor<3xi64>) -> tensor<64x32xbf16>
   // expected-error @+2 {{operand 'lhs' must have static rows beside 'offsets', but got 'tensor<?x512xf4E2M1FN>'}}
-  // expected-note @+1 {{the last of the offsets says how many of them the groups use}}
+  // expected-note @+1 {{the last of the offsets says how many of them the groups use; a lhs without scales may have dynamic rows where the elements are the only result}}
   %1 = fp4.blockscaled_matmul %d scaled %s, %a scaled %s offsets %o {format = #fp4.format<nvfp4>}
       : (tensor<?x512xf4E2M1FN>, !s, tensor<64x512xf4E2M1FN>, !s, tensor<3xi64>) -> tensor<?x32xbf16>
   return

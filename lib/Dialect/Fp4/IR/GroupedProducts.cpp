@@ -60,19 +60,10 @@ RankedTensorType verify::scaleListOfGroups(BlockScaledMatmulOp op, RankedTensorT
   return tileList(rowsOfGroups(op), scales);
 }
 
-/// blockscaled_matmul (C15): the rows of groups.
-LogicalResult verify::verifyGroupRows(BlockScaledMatmulOp op, const Checked &lhs) {
-  if (op.getGroups() && op.getOffsets())
-    return withNote(
-        op.emitOpError("expects one of attribute 'groups' and operand 'offsets', but got both"),
-        "'groups' are rows that the program knows, 'offsets' those that only the device knows");
-  if (op.getGroups())
-    return verifyGroups(lhs, op.getGroups());
-  return verifyOffsets(lhs, op.getOffsets(), "multiply so many groups with several products");
-}
+static constexpr char kRowsOfOffsets[] =
+    "the last of the offsets says how many of them the groups use";
 
-LogicalResult verify::verifyOffsets(const Checked &rows, Value value, StringRef remedy) {
-  Operation *op = rows.op;
+static LogicalResult verifyNumbersOfOffsets(Operation *op, Value value, StringRef remedy) {
   Checked offsets = operand(op, "offsets", value);
   auto i64 = IntegerType::get(op->getContext(), 64);
   ArrayRef<int64_t> shape = offsets.type.getShape();
@@ -87,18 +78,42 @@ LogicalResult verify::verifyOffsets(const Checked &rows, Value value, StringRef 
   constexpr int64_t most = (1 << 16) + 1; // far more than a model has experts
   if (shape[0] > most)
     return withNote(offsets.must("have at most " + Twine(most) + " numbers"), remedy);
+  return success();
+}
+
+/// blockscaled_matmul (C15): the rows of groups.
+LogicalResult verify::verifyGroupRows(BlockScaledMatmulOp op, const Checked &lhs) {
+  if (op.getGroups() && op.getOffsets())
+    return withNote(
+        op.emitOpError("expects one of attribute 'groups' and operand 'offsets', but got both"),
+        "'groups' are rows that the program knows, 'offsets' those that only the device knows");
+  if (op.getGroups())
+    return verifyGroups(lhs, op.getGroups());
+  if (failed(verifyNumbersOfOffsets(op, op.getOffsets(),
+                                    "multiply so many groups with several products")))
+    return failure();
+  if (!lhs.type.isDynamicDim(0) || (op.hasFloatLhs() && op.hasOnlyElements()))
+    return success();
+  return withNote(lhs.must("have static rows beside 'offsets'"),
+                  Twine(kRowsOfOffsets) + "; a lhs without scales may have dynamic rows where the "
+                                   "elements are the only result");
+}
+
+LogicalResult verify::verifyOffsets(const Checked &rows, Value value, StringRef remedy) {
+  if (failed(verifyNumbersOfOffsets(rows.op, value, remedy)))
+    return failure();
   if (!rows.type.isDynamicDim(0))
     return success();
-  auto diag = rows.must("have static rows beside 'offsets'");
-  diag.attachNote() << "the last of the offsets says how many of them the groups use";
-  return diag;
+  return withNote(rows.must("have static rows beside 'offsets'"), kRowsOfOffsets);
 }
 
 /// blockscaled_matmul (C353): what plans are told of groups.
 LogicalResult verify::verifyExpectedRows(BlockScaledMatmulOp op, const Checked &lhs) {
   if (!op.getExpectedRows())
     return success();
-  int64_t rows = *op.getExpectedRows(), most = lhs.type.getDimSize(0);
+  int64_t rows = *op.getExpectedRows();
+  int64_t most = lhs.type.isDynamicDim(0) ? std::numeric_limits<int32_t>::max()
+                                          : lhs.type.getDimSize(0);
   if (!op.getOffsets())
     return withNote(
         op.emitOpError("expects attribute 'expected_rows' with operand 'offsets' alone"),
