@@ -35,8 +35,6 @@ def wrong_matrix(rng: random.Random) -> tuple[str, Any]:
                         torch.float8_e4m3fn])
     return rng.choice([
         (f"of {dtype}", torch.zeros(32, 64).to(dtype)),
-        ("transposed", matrix(64, 32).t()),
-        ("strided", matrix(32, 128)[:, ::2]),
         ("a scalar", torch.zeros((), dtype=BF16)),
         ("sparse", torch.zeros(32, 64).to_sparse()),
         ("sparse by rows", torch.zeros(32, 64).to_sparse_csr()),

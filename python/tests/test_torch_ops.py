@@ -9,6 +9,7 @@ from programs import torch
 
 if torch is not None:
     import fp4.torch as ft
+    from fp4.torch import strides
     from torch.nn.functional import ScalingType, SwizzleType
 
     BLOCKS, TENSOR = ScalingType.BlockWise1x16, ScalingType.TensorWise
@@ -73,8 +74,8 @@ class Operations(unittest.TestCase):
                           (*operands, bias, "nvfp4", one[1], one[1], torch.float32)],
             "prepack": [(bytes_of(weight.data), bytes_of(weight.scales), "nvfp4")],
             "unprepack": [(packed,)],
-            "weight_mm": [(matrix(requires_grad=True), packed, number, None),
-                          (x, packed, None, torch.ones(128, requires_grad=True))],
+            "weight_mm": [(matrix(requires_grad=True), packed, number, None, 128),
+                          (x, packed, None, torch.ones(128, requires_grad=True), 128)],
         }
         mine = {name.split("::")[1].split(".")[0] for name in
                 torch._C._dispatch_get_all_op_names() if name.startswith("fp4::")}
@@ -142,22 +143,43 @@ class Operations(unittest.TestCase):
         one, same = (ft.quantize(matrix(), rounding="stochastic", rng=rng) for _ in range(2))
         self.assertTrue(one.same(same))
 
-    def test_rows_with_gaps(self) -> None:
+    def test_any_strides(self) -> None:
+        """Rows with gaps are read where they are, and other strides from a copy."""
         whole = matrix(48, 160)
-        for x in (whole[:, 8:72], whole[::2, 32:96], whole.view(3, 16, 160)[:, :, :64]):
+        for x in (whole[:, 8:72], whole[::2, 32:96], whole.view(3, 16, 160)[:, :, :64],
+                  whole[:, 4:68], whole[:, :128:2], matrix(48, 68)[:, :64],
+                  whole[:, :128].view(48, 2, 64).transpose(0, 1), matrix(64, 48).t(),
+                  whole[:1, :64].expand(16, 64), whole.view(3, 16, 160)[:, -1:, :64],
+                  whole.view(-1)[1:1 + 32 * 64].view(32, 64)):
             for options in ({}, {"transpose": True}, {"per_row": True}, {"format": "mxfp4"}):
                 with self.subTest(shape=x.shape, strides=x.stride(), **options):
                     if "transpose" in options and x.numel() // 64 % 16:
                         continue
-                    one, other = ft.quantize(x, **options), ft.quantize(x.contiguous(), **options)
+                    other = ft.quantize(x.clone(memory_format=torch.contiguous_format), **options)
+                    one = ft.quantize(x, **options)
                     for part in ("data", "scales"):
                         self.assertTrue(torch.equal(bytes_of(getattr(one, part)),
                                                     bytes_of(getattr(other, part))))
                     self.assertTrue(one.amax is None or torch.equal(one.amax, other.amax))
-        for x in (whole[:, 4:68], whole[:, :128:2], matrix(48, 68)[:, :64],
-                  whole[:, :128].view(48, 2, 64).transpose(0, 1)):
-            with self.assertRaisesRegex(fp4.UsageError, "or have rows at multiples of 16 bytes"):
-                ft.quantize(x)
+        x = matrix(64, 48).t()
+        for call in (ft.amax, ft.fake_quantize, ft.hadamard,
+                     lambda x: torch.ops.fp4.hadamard_amax(x, 3)[1],
+                     lambda x: bytes_of(torch.ops.fp4.quantize_both(
+                         x, ft.amax(x), None, None, "nvfp4", "transformer_engine", False,
+                         None)[2])):
+            self.assertTrue(torch.equal(call(x), call(x.contiguous())))
+
+    def test_rows_are_read_where_they_are(self) -> None:
+        whole = matrix(48, 160)
+        for x in (whole[:, 8:72], whole[::2], whole.view(3, 16, 160)[:, -1], whole[:1, :64]):
+            self.assertIs(strides.placed(x), x)
+        for x in (whole[:, 4:68], matrix(48, 68)[:, :64], whole[:, ::2], whole.t(),
+                  whole[:1].expand(4, 160), whole.view(-1)[1:1 + 32 * 64].view(32, 64)):
+            copy = strides.placed(x)
+            self.assertTrue(torch.equal(copy, x) and copy.is_contiguous())
+            self.assertEqual(copy.data_ptr() % 16, 0)
+        for x in (whole.view(3, 16, 160)[:, -1:], whole.view(3, 16, 160)[..., :64]):
+            self.assertEqual(strides.flat_rows(x).data_ptr(), x.data_ptr())
 
     def test_no_rows(self) -> None:
         graph = torch.ops.fp4.quantize(matrix()[:0], torch.tensor(1.0), None, "nvfp4",
@@ -175,7 +197,6 @@ class Operations(unittest.TestCase):
         x, w = matrix(), ft.quantize(matrix(32))
         a = ft.quantize(x)
         for function, message in (
-                (lambda: ft.quantize(x.t()), "'x' must be contiguous and row-major, or have rows"),
                 (lambda: ft.quantize(x.double()), "'x' must be bfloat16, float16 or float32"),
                 (lambda: ft.quantize(a.data), "'x' must be bfloat16, float16 or float32, but"),
                 (lambda: ft.quantize(x[:, :48].contiguous(), format="mxfp4"), "multiple of 32"),

@@ -1,4 +1,4 @@
-"""fp4.torch.WeightOnlyLinear: bits, plans, gradients, graphs, copies, and what is refused."""
+"""fp4.torch.WeightOnlyLinear: bits, plans, sizes, gradients, graphs, copies, what is refused."""
 
 import copy
 import unittest
@@ -56,6 +56,7 @@ class WeightOnly(unittest.TestCase):
                 self.assertTrue(torch.equal(y.view(rows, N), expected))
 
     def test_every_plan_has_the_bits_of_the_reference_model(self) -> None:
+        weight_programs.product.cache_clear()
         device = fp4.Device("sim", target="sm_90a", check="strict", policy="random", seed=3)
         with device, ft.simulator(device, verify=True), torch.no_grad():
             nvfp4, mxfp4 = layer(), layer("mxfp4", bias=False)
@@ -66,6 +67,8 @@ class WeightOnly(unittest.TestCase):
             nvfp4(matrix(100, K).half())
             self.assertEqual(rows(matrix(9, K)).shape, (9, N))
             self.assertEqual(rows.alpha.shape, (N,))
+        # One for bf16, for f16, for MXFP4, and where rows of the weights have scales.
+        self.assertEqual(weight_programs.product.cache_info().misses, 4)
 
     def test_warps_multiply_on_other_targets(self) -> None:
         device = fp4.Device("sim", target="sm_120a", check="strict", policy="random", seed=3)
@@ -81,30 +84,84 @@ class WeightOnly(unittest.TestCase):
                 layer(columns=columns)(matrix(count, columns))
             layer("mxfp4", bias=False)(matrix(9, K))
 
+    def test_no_number_of_rows_compiles_a_program(self) -> None:
+        made = layer()
+        with torch.no_grad():
+            made(matrix(3, K))
+            compiled = weight_programs.product.cache_info().misses
+            for count in (1, 8, 9, 17, 65, 130):
+                y = made(matrix(count, K))
+                self.assertTrue(torch.equal(y[:1], made(matrix(count, K)[:1])))
+            self.assertEqual(weight_programs.product.cache_info().misses, compiled)
+
     def test_rows_with_gaps(self) -> None:
         made, whole = layer(), matrix(12, K + 64)
         with torch.no_grad():
-            for x in (whole[:, 8:8 + K], whole[::2, :K], whole.view(2, 6, -1)[:, :, 64:]):
-                self.assertFalse(x.is_contiguous())
-                self.assertTrue(torch.equal(made(x), made(x.contiguous())))
+            for x in (whole[:, 8:8 + K], whole[::2, :K], whole.view(2, 6, -1)[:, :, 64:],
+                      whole.view(2, 6, -1)[:, -1:, :K], whole[:, 1:1 + K],
+                      whole[:1, :K].expand(5, K),
+                      matrix(K, 4).t(), matrix(4, 2 * K)[:, ::2], matrix(4, K + 4)[:, :K],
+                      whole[:, :K].view(3, 4, K).transpose(0, 1), matrix(12, K)[3:].view(3, 3, K)):
+                self.assertTrue(torch.equal(made(x), made(x.clone(
+                    memory_format=torch.contiguous_format))))
+
+    def test_any_sizes(self) -> None:
+        """Tiles are filled up with zeros, and the result has the sizes of the layer."""
+        for rows, columns, format in ((33, 72, "nvfp4"), (160, 64, "mxfp4"), (129, 100, "mxfp4"),
+                                      (1, 33, "nvfp4")):
+            with self.subTest(rows=rows, columns=columns, format=format):
+                made = layer(format, rows=rows, columns=columns)
+                weight = ft.dequantize(made.unpack(), torch.float32)[:, :columns]
+                self.assertEqual(made.unpack().shape[0], rows)
+                x = torch.randint(-2, 3, (5, columns)).bfloat16().requires_grad_()
+                y = made(x)
+                self.assertEqual((y.shape, y.is_contiguous()), ((5, rows), True))
+                torch.testing.assert_close(
+                    y.float(), x.float() @ weight.T + made.bias.float(), rtol=0.01, atol=0.01)
+                dy = matrix(5, rows, 3)
+                y.backward(dy)
+                torch.testing.assert_close(x.grad, dy @ weight.bfloat16(), rtol=0.02, atol=0.02)
+                self.assertTrue(torch.equal(made.bias.grad, dy.float().sum(0).bfloat16()))
+        per_row = ft.WeightOnlyLinear(ft.quantize(matrix(33, 64), per_row=True))
+        with torch.no_grad():
+            torch.testing.assert_close(
+                per_row(matrix(3, 64, 1)).float(),
+                matrix(3, 64, 1).float() @ ft.dequantize(per_row.unpack(), torch.float32).T,
+                rtol=0.01, atol=0.01)
+
+    def test_float16_beside_mxfp4(self) -> None:
+        """A float16 is the sum of two bfloat16; exact sums have the bits of torch."""
+        weight = exact_weight(6 * 2.0 ** 15)  # beyond the exponents of float16
+        made = ft.WeightOnlyLinear(ft.quantize(weight, format="mxfp4"))
+        x = torch.zeros(6, K, dtype=torch.float16)
+        x[:, 0] = torch.tensor([1.0009765625, 65504, -6e-8, 0.33325, 2048.5, -0.0]).half()
+        x[2:, 64] = 3
+        with torch.no_grad():
+            y = made(x)
+        self.assertTrue(torch.equal(y, (x.float() @ weight.T).half()))
+        x.requires_grad_()
+        made(x).backward(torch.ones_like(y))
+        expected = (torch.ones(6, N) @ weight).half()
+        self.assertTrue(torch.equal(x.grad, expected))
+        x = torch.tensor([[float("inf")] + [0.0] * (K - 1)]).half()
+        with torch.no_grad():
+            self.assertTrue(torch.equal(made(x).isinf(), weight[:, :1].T != 0))
 
     def test_the_bias_is_a_part_of_the_kernel(self) -> None:
-        plan = weight_programs.Plan((8, 128, 256), 1, 1)
-        what = weight_programs.Product(N, K, "bf16", "nvfp4", plan, 0, "bf16")
-        self.assertEqual(len(weight_programs.product(what, "sm_90a").kernels), 1)
+        """There is a kernel for each plan, and none for biases."""
+        count = {bias: len(weight_programs.product(
+            weight_programs.Product(N, K, "bf16", "nvfp4", 0, bias), "sm_90a").kernels)
+            for bias in ("", "bf16")}
+        self.assertEqual(count[""], count["bf16"])
 
-    def test_plans(self) -> None:
-        choose = weight_programs.choose_plan
-        self.assertEqual(choose(1, 8192, 8192), weight_programs.Plan((8, 128, 256), 4, 1, ranges=2))
-        for rows, n, k, tile, split, resident in (
-                (1, 4096, 7168, (8, 128, 256), 4, 1), (16, 4096, 7168, (16, 128, 256), 4, 1),
-                (9, 7168, 16384, (16, 128, 256), 4, 2), (64, 7168, 16384, (64, 128, 256), 2, 1),
-                (128, 4096, 7168, (128, 128, 128), 4, 1), (256, 8192, 8192, (128, 128, 128), 1, 1),
-                (1024, 8192, 8192, (128, 256, 128), 1, 1), (1, 128, 64, (8, 128, 256), 1, 1)):
-            self.assertEqual(choose(rows, n, k), weight_programs.Plan(tile, split, resident))
-        for k, depth in ((64, 64), (128, 128), (2880, 128)):  # of tensor memory
-            plan = weight_programs._of_target(choose(12, 2944, k), k, "sm_100a")
-            self.assertEqual(plan.tile, (16, 128, depth))
+    def test_ranges_of_k(self) -> None:
+        choose = weight_programs.choose_splits
+        for n, k, splits in ((8192, 8192, 2), (4096, 7168, 4), (7168, 16384, 4), (128, 64, 1),
+                             (128, 512, 2), (32768, 4096, 1)):
+            self.assertEqual(choose(n, k), splits)
+        text = weight_programs.product(
+            weight_programs.Product(128, 512, "bf16", "nvfp4", 0), "sm_90a").ir("parsed")
+        self.assertIn("split_k = 2 : i64, split_rows = 128 : i64", text)
 
     def test_unpack_gives_the_bytes_that_were_packed(self) -> None:
         for format in ("nvfp4", "mxfp4"):
@@ -121,6 +178,12 @@ class WeightOnly(unittest.TestCase):
         made(x).backward(dy)
         self.assertTrue(torch.equal(x.grad, dy @ ft.dequantize(made.unpack())))
         self.assertTrue(torch.equal(made.bias.grad, dy.float().sum(0).bfloat16()))
+
+    def test_opcheck(self) -> None:
+        made = layer(rows=33)
+        arguments = (matrix(3, K), made.packed, made.alpha, made.bias.detach(), 33)
+        found = torch.library.opcheck(torch.ops.fp4.weight_mm.default, arguments)
+        self.assertEqual(set(found.values()), {"SUCCESS"})
 
     def test_graphs(self) -> None:
         made = layer()
@@ -165,16 +228,16 @@ class WeightOnly(unittest.TestCase):
         with torch.no_grad():
             for said, call in (
                     ("must be bfloat16 or float16 beside weights of nvfp4, but got float32",
-                     lambda: torch.ops.fp4.weight_mm(x.float(), made.packed, None, None)),
-                    ("must be bfloat16 beside weights of mxfp4, but got float16",
-                     lambda: wide(x.half())),
-                    ("must be contiguous", lambda: made(matrix(K, 4).t())),
-                    ("have rows at multiples of 16 bytes", lambda: made(matrix(4, K + 4)[:, :K])),
+                     lambda: torch.ops.fp4.weight_mm(x.float(), made.packed, None, None, N)),
+                    ("must be bfloat16 or float16 beside weights of mxfp4, but got float64",
+                     lambda: wide(x.double())),
                     ("must have 320 columns, but got the shape \\[4, 64\\]",
                      lambda: made(matrix(4, 64))),
                     ("on one device, but are on meta and cpu", lambda: made(x.to("meta"))),
-                    ("multiple of 128 and in_features of 64, but got 192 and 320",
-                     lambda: layer(rows=192)),
+                    ("'rows' must be 256, .* or up to 127 fewer, but got 128",
+                     lambda: torch.ops.fp4.weight_mm(x, made.packed, made.alpha, None, 128)),
+                    ("must have the shape \\[M, 320\\], or up to 63 columns fewer",
+                     lambda: torch.ops.fp4.weight_mm(x[:, :256], made.packed, None, None, N)),
                     ("'bias' must be bfloat16, float16 or float32, but got float64",
                      lambda: ft.WeightOnlyLinear(made.unpack(), torch.nn.Parameter(
                          torch.zeros(N, dtype=torch.float64)))),
@@ -182,10 +245,8 @@ class WeightOnly(unittest.TestCase):
                         torch.nn.Sequential(source()), training=True, weight_only=True))):
                 with self.subTest(said=said), self.assertRaisesRegex(fp4.UsageError, said):
                     call()
-        plan = weight_programs.Plan((16, 128, 128), 1, 1)
         with self.assertRaisesRegex(fp4.UsageError, "run on one of sm_90a, .*, but the device"):
-            weight_programs.product(
-                weight_programs.Product(N, K, "bf16", "nvfp4", plan), "sm_80")
+            weight_programs.product(weight_programs.Product(N, K, "bf16", "nvfp4"), "sm_80")
 
 
 if __name__ == "__main__":

@@ -30,6 +30,7 @@ from .functional import (
 )
 from .layers import Linear, NVFP4Training, QuantizedLinear
 from .report import LayerReport, Report
+from .routed import RoutedExperts, experts_from
 from .scaled import Scaled
 from .scales import (
     amax_of_decode_scale,
@@ -41,8 +42,8 @@ from .stored_weight import StoredWeight
 from .weight_only import WeightOnlyLinear
 
 __all__ = ["SIGN_MASK", "Exported", "LayerReport", "Linear", "NVFP4Training", "QuantizedLinear",
-           "Report", "Scaled", "ScaledBuffers", "StoredWeight", "WeightOnlyExperts",
-           "WeightOnlyLinear", "amax", "amax_of_decode_scale", "amax_of_encode_scale",
-           "decode_scale_of", "dequantize", "dequantize_", "encode_scale_of", "fake_quantize",
-           "from_export", "hadamard", "linear", "quantize", "quantize_", "scaled_mm", "simulator",
-           "swizzle"]
+           "Report", "RoutedExperts", "Scaled", "ScaledBuffers", "StoredWeight",
+           "WeightOnlyExperts", "WeightOnlyLinear", "amax", "amax_of_decode_scale",
+           "amax_of_encode_scale", "decode_scale_of", "dequantize", "dequantize_",
+           "encode_scale_of", "experts_from", "fake_quantize", "from_export", "hadamard", "linear",
+           "quantize", "quantize_", "scaled_mm", "simulator", "swizzle"]

@@ -13,6 +13,7 @@ import torch
 from ..compiler import Compiled
 from ..device import Device
 from ..errors import UsageError
+from ..program import Program
 
 _settings: contextvars.ContextVar[tuple[Device | None, bool]] = contextvars.ContextVar(
     "fp4.torch.simulator", default=(None, False))
@@ -39,21 +40,40 @@ def simulator(device: Device | None = None, *, verify: bool = False) -> Iterator
         _settings.reset(token)
 
 
-def run(program: Callable[[str], Compiled], *tensors: torch.Tensor | None,
+#: Programs by what makes them, what is known of them, and where they run without a setting.
+_programs: dict[tuple[Any, ...], Program] = {}
+#: Far more than a model has; then all are looked up again.
+_MOST_PROGRAMS = 4096
+
+
+def run(make: Callable[..., Compiled], facts: tuple[Any, ...], *tensors: torch.Tensor | None,
         target: str = "sm_100a") -> Any:
-    """Calls the program that `program` makes for a target, which on the CPU is that of the
+    """Calls the program make(*facts, target of the device), which on the CPU is the target of the
     simulator, or `target` without one. Arguments that are None are left out. Gradients are recorded
     outside, by the operation."""
     given = [tensor.detach() if tensor.requires_grad else tensor
              for tensor in tensors if tensor is not None]
-    if given[0].is_cuda:
-        return program(_target_of(given[0].device))(*given)
-    if not given[0].is_cpu:
-        raise UsageError("tensors must be on the CPU or a CUDA device, but are on "
-                         f"{given[0].device}", "move them with .cpu() or .cuda()")
+    place = given[0].device
     device, verify = _settings.get()
-    compiled = program(target if device is None else device.target)
-    return compiled.program(device)(*given, verify=verify)
+    if (device is None and not verify) or place.type == "cuda":
+        program = _programs.get((make, facts, place))
+        if program is None:
+            program = _program(make, facts, place, None, target)
+            if len(_programs) >= _MOST_PROGRAMS:
+                _programs.clear()
+            _programs[make, facts, place] = program
+        return program(*given)
+    return _program(make, facts, place, device, target)(*given, verify=verify)
+
+
+def _program(make: Callable[..., Compiled], facts: tuple[Any, ...], place: torch.device,
+             device: Device | None, target: str) -> Program:
+    if place.type == "cuda":
+        return make(*facts, _target_of(place)).program()
+    if place.type != "cpu":
+        raise UsageError(f"tensors must be on the CPU or a CUDA device, but are on {place}",
+                         "move them with .cpu() or .cuda()")
+    return make(*facts, target if device is None else device.target).program(device)
 
 
 @functools.cache

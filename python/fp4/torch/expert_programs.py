@@ -1,7 +1,7 @@
 """The programs behind the experts of a mixture, products of groups of 16-bit activations and
 prepacked weights, with the gate of each expert and its biases (docs/Spec.md).
 
-Where rows belong to is known on the device alone, so a program knows how many rows there are.
+A layer has one program for any number of rows. Where rows belong to is known on the device alone.
 """
 
 from __future__ import annotations
@@ -12,29 +12,52 @@ import functools
 from ..compiler import Compiled
 from . import weight_programs
 
-#: What becomes of the sums %gate and %up of an element, in fp32, as %y.
-ACTIVATIONS = {
-    "silu": """    %one = arith.constant 1.0 : f32
-    %minus = arith.negf %gate : f32
-    %exp = math.exp %minus : f32
-    %below = arith.addf %exp, %one : f32
-    %silu = arith.divf %gate, %below : f32
-    %y = arith.mulf %silu, %up : f32
-""",
-    "gpt_oss": """    %one = arith.constant 1.0 : f32
-    %limit = arith.constant 7.0 : f32
-    %least = arith.constant -7.0 : f32
-    %slope = arith.constant -1.702 : f32
+
+@dataclasses.dataclass(frozen=True)
+class Gate:
+    """What becomes of the sums g of the gate and u of an expert: with both limited,
+    y = g * sigmoid(slope * g) * (u + shift).
+
+    Attributes:
+        limit: g is at most as large, and u in magnitude; None without one.
+    """
+
+    slope: float
+    shift: float
+    limit: float | None
+
+    def text(self) -> str:
+        """The operations that make %y of %gate and %up."""
+        lines = "    %one = arith.constant 1.0 : f32\n"
+        gate, up = "%gate", "%up"
+        if self.limit is not None:
+            lines += f"""    %limit = arith.constant {self.limit:.9e} : f32
+    %least = arith.constant {-self.limit:.9e} : f32
     %g = arith.minimumf %gate, %limit : f32
     %under = arith.minimumf %up, %limit : f32
     %u = arith.maximumf %under, %least : f32
-    %scaled = arith.mulf %g, %slope : f32
-    %exp = math.exp %scaled : f32
+"""
+            gate, up = "%g", "%u"
+        if self.slope == 1.0:
+            lines += f"    %scaled = arith.negf {gate} : f32\n"
+        else:
+            lines += f"""    %slope = arith.constant {-self.slope:.9e} : f32
+    %scaled = arith.mulf {gate}, %slope : f32
+"""
+        lines += f"""    %exp = math.exp %scaled : f32
     %below = arith.addf %exp, %one : f32
-    %glu = arith.divf %g, %below : f32
-    %more = arith.addf %u, %one : f32
-    %y = arith.mulf %glu, %more : f32
-"""}
+    %glu = arith.divf {gate}, %below : f32
+"""
+        if self.shift:
+            lines += f"""    %shift = arith.constant {self.shift:.9e} : f32
+    %more = arith.addf {up}, %shift : f32
+"""
+            up = "%more"
+        return lines + f"    %y = arith.mulf %glu, {up} : f32\n"
+
+
+#: The activations of gated layers, with the numbers that they have where a layer gives none.
+ACTIVATIONS = {"silu": Gate(1.0, 0.0, None), "gpt_oss": Gate(1.702, 1.0, 7.0)}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,38 +65,43 @@ class Product:
     """What a product of activations and the weights of several experts does.
 
     Attributes:
-        rows: of the activations, of all experts together.
         experts: how many there are.
-        n, k: rows and columns of the weights of each.
-        element: of the activations and of the result, "bf16" or "f16".
+        n, k: rows and columns of the weights of each, in whole tiles.
+        element: of the activations, "bf16" or "f16".
         has_scale: each expert has a scale of its weights.
+        has_ranges: offsets are the first row and the end of each expert, and not those of all.
         bias: element of its bias, or "" without one.
-        activation: of a gated product, a name of ACTIVATIONS; "" of one product.
+        gate: of a gated product; None of one product.
         gate_bias: element of the bias of the gate, or "" without one.
+        result: element of the result.
     """
 
-    rows: int
     experts: int
     n: int
     k: int
     element: str
     format: str
     has_scale: bool
+    has_ranges: bool = False
     bias: str = ""
-    activation: str = ""
+    gate: Gate | None = None
     gate_bias: str = ""
+    result: str = "bf16"
 
 
 @functools.lru_cache(maxsize=1024)
 def product(what: Product, target: str) -> Compiled:
-    """(x [rows, k]; packed weights; offsets [experts + 1]; alpha [experts]; bias [experts, 1, n];
-    then packed weights, alpha and bias of the gate) -> [rows, n], of which those of no expert are
-    zero. Arguments that the product does not have are left out."""
+    """(x [M, k], whose rows may have gaps between them; packed weights; offsets [experts + 1] or
+    [experts, 2]; alpha [experts]; bias [experts, 1, n]; then packed weights, alpha and bias of the
+    gate) -> [M, n], of which rows of no expert are zero. Arguments that the product does not have
+    are left out."""
     weight_programs.check_target(target)
     given = _arguments(what)
-    y = f"tensor<{what.rows}x{what.n}x{what.element}>"
-    arguments = ",\n    ".join(f'%{name}: {kind} {{fp4.name = "{name}"}}'
-                               for name, kind in given.items())
+    y = f"tensor<?x{what.n}x{what.result}>"
+    arguments = ",\n    ".join(
+        f'%{name}: {kind} {{fp4.name = "{name}"'
+        + (', fp4.dims = ["M", ""], fp4.strided}' if name == "x" else "}")
+        for name, kind in given.items())
 
     def clause(word: str, name: str) -> str:
         return f" {word} %{name}" if name in given else ""
@@ -82,12 +110,11 @@ def product(what: Product, target: str) -> Compiled:
                                "gate_packed", "gate_alpha") if name in given]
     operands = ("%x, %packed" + clause("alpha", "alpha") + " offsets %offsets" +
                 clause("with", "gate_packed") + clause("alpha2", "gate_alpha"))
-    expected = -(-what.rows // what.experts)
     return weight_programs.compile_program(f"""func.func @experts(
     {arguments})
     -> ({y} {{fp4.name = "y"}}) {{
   %result = fp4.blockscaled_matmul {operands} {_body(what)}{{
-      format = #fp4.format<{what.format}>, expected_rows = {expected} : i64}}
+      format = #fp4.format<{what.format}>}}
       : ({", ".join(given[name] for name in order)}) -> {y}
   return %result : {y}
 }}
@@ -97,8 +124,9 @@ def product(what: Product, target: str) -> Compiled:
 def _arguments(what: Product) -> dict[str, str]:
     """Types of the arguments, in the order of a call."""
     packed = weight_programs.packed_type(what.experts * what.n, what.k, what.format)
-    given = {"x": f"tensor<{what.rows}x{what.k}x{what.element}>", "packed": packed,
-             "offsets": f"tensor<{what.experts + 1}xi64>"}
+    offsets = f"{what.experts}x2" if what.has_ranges else f"{what.experts + 1}"
+    given = {"x": f"tensor<?x{what.k}x{what.element}>", "packed": packed,
+             "offsets": f"tensor<{offsets}xi64>"}
 
     def add(prefix: str, bias: str) -> None:
         if what.has_scale:
@@ -107,7 +135,7 @@ def _arguments(what: Product) -> dict[str, str]:
             given[f"{prefix}bias"] = f"tensor<{what.experts}x1x{what.n}x{bias}>"
 
     add("", what.bias)
-    if what.activation:
+    if what.gate:
         given["gate_packed"] = packed
         add("gate_", what.gate_bias)
     return given
@@ -116,20 +144,21 @@ def _arguments(what: Product) -> dict[str, str]:
 def _body(what: Product) -> str:
     """The epilogue, or nothing where the elements are the sums."""
     biases = {name: bias for name, bias in (("up", what.bias), ("gate", what.gate_bias)) if bias}
-    if not biases and not what.activation:
+    if not biases and not what.gate:
         return ""
     inputs = {"up": "bias", "gate": "gate_bias"}
-    sums = ["up", "gate"] if what.activation else ["up"]
+    sums = ["up", "gate"] if what.gate else ["up"]
     arguments = ([f"%{name}{'_sum' * (name in biases)}: f32" for name in sums] +
                  [f"%{name}_shift: {bias}" for name, bias in biases.items()])
     lines = "".join(_add(name, bias) for name, bias in biases.items())
-    element = "%y" if what.activation else "%up"
+    element = "%y" if what.gate else "%up"
+    activation = what.gate.text() if what.gate else ""
     names = ", ".join(f"%{inputs[name]}" for name in biases)
     return f"""epilogue({names}) {{
   ^bb0({", ".join(arguments)}):
-{lines}{ACTIVATIONS.get(what.activation, "")}\
-    %rounded = arith.truncf {element} : f32 to {what.element}
-    fp4.yield %rounded : {what.element}
+{lines}{activation}\
+    %rounded = arith.truncf {element} : f32 to {what.result}
+    fp4.yield %rounded : {what.result}
   }} """
 
 

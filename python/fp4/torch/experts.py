@@ -1,66 +1,210 @@
 """The experts of a mixture with 16-bit activations and 4-bit weights that are prepacked, and their
 operation:
 
-    expert_mm(x, packed, offsets, alpha?, bias?, gate_packed?, gate_alpha?, gate_bias?, activation)
-        -> [M, N]
+    expert_mm(x, packed, offsets, alpha?, bias?, gate_packed?, gate_alpha?, gate_bias?, activation,
+              limit?, slope?, rows) -> [M, rows]
 """
 
 from __future__ import annotations
 
+import dataclasses
+import itertools
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any
 
 import torch
 
+from ..compiler import Compiled
 from ..errors import UsageError
 from . import expert_programs, programs, weight_programs
 from . import functional as fp4
 from .execution import run
-from .ops import _operation
+from .expert_programs import ACTIVATIONS, Gate
+from .operation import Operation
 from .scaled import Scaled
-from .weight_only import _check_tiles, _element, _facts, moved_scale
+from .strides import flat_rows, padded, placed
+from .weight_only import (
+    element_of,
+    facts_of,
+    in_bf16,
+    known_facts,
+    moved_scale,
+    packed_tiles,
+    quantized,
+    times_weight,
+    unpacked,
+)
 
-_ops = torch.ops.fp4
 _Optional = torch.Tensor | None
+
+#===--- The operation --------------------------------------------------===#
 
 
 def _expert_mm(x: torch.Tensor, packed: torch.Tensor, offsets: torch.Tensor, alpha: _Optional,
-               bias: _Optional, gate_packed: _Optional, gate_alpha: _Optional,
-               gate_bias: _Optional, activation: str) -> torch.Tensor:
-    rows, columns, format = _facts(packed)
-    experts = int(offsets.shape[0]) - 1
-    n = rows // experts
-    element = _element(x.dtype, format)
+               bias: _Optional, gate_packed: _Optional, gate_alpha: _Optional, gate_bias: _Optional,
+               activation: str, limit: float | None, slope: float | None,
+               rows: int) -> torch.Tensor:
+    all_rows, columns, format = known_facts(packed.shape)
+    experts = experts_of(offsets)
+    n = all_rows // experts
     if not x.shape[0]:
-        return x.new_empty((0, n))
-    what = expert_programs.Product(
-        int(x.shape[0]), experts, n, columns, element, format, alpha is not None, _name(bias),
-        "" if gate_packed is None else activation, _name(gate_bias))
-    result: torch.Tensor = run(
-        partial(expert_programs.product, what), x, packed, offsets, alpha, _rows(bias), gate_packed,
-        gate_alpha, _rows(gate_bias), target=weight_programs.TARGET)
-    return result
+        return x.new_empty((0, rows))
+    x, offsets = padded(x, columns), offsets.contiguous()
+    if x.dtype == torch.float16 and format == "mxfp4":
+        return _in_two_parts(x, packed, offsets, bias, gate_packed, gate_bias,
+                             _gate(gate_packed, activation, limit, slope), rows)
+    facts = (experts, n, columns, element_of(x.dtype, format), format, alpha is not None,
+             offsets.dim() == 2, _name(bias), gate_packed is not None, activation, limit, slope,
+             _name(gate_bias), x.dtype)
+    y: torch.Tensor = run(_product, facts, placed(x), packed, offsets, alpha, _rows(bias, n),
+                          gate_packed, gate_alpha, _rows(gate_bias, n),
+                          target=weight_programs.TARGET)
+    return y if rows == n else y[:, :rows].contiguous()
 
 
 def _expert_mm_fake(x: torch.Tensor, packed: torch.Tensor, offsets: torch.Tensor,
                     *rest: Any) -> torch.Tensor:
-    return x.new_empty((x.shape[0], _facts(packed)[0] // (int(offsets.shape[0]) - 1)))
+    return x.new_empty((x.shape[0], rest[-1]))
+
+
+def _product(experts: int, n: int, columns: int, element: str, format: str, has_scale: bool,
+             has_ranges: bool, bias: str, is_gated: bool, activation: str, limit: float | None,
+             slope: float | None, gate_bias: str, result: torch.dtype, target: str) -> Compiled:
+    gate = gate_of(activation, limit, slope) if is_gated else None
+    return expert_programs.product(expert_programs.Product(
+        experts, n, columns, element, format, has_scale, has_ranges, bias, gate, gate_bias,
+        programs.ELEMENTS[result]), target)
+
+
+def gate_of(activation: str, limit: float | None, slope: float | None) -> Gate:
+    """The activation of this name, with the numbers that are given in the place of its own."""
+    gate = ACTIVATIONS[activation]
+    if limit is not None:
+        gate = dataclasses.replace(gate, limit=limit)
+    return gate if slope is None else dataclasses.replace(gate, slope=slope)
+
+
+def _gate(packed: _Optional, activation: str, limit: float | None,
+          slope: float | None) -> Gate | None:
+    return None if packed is None else gate_of(activation, limit, slope)
+
+
+def activated(gate: torch.Tensor, up: torch.Tensor, rule: Gate) -> torch.Tensor:
+    """What becomes of the sums of a gated layer, in their dtype, by torch."""
+    if rule.limit is not None:
+        gate, up = gate.clamp(max=rule.limit), up.clamp(-rule.limit, rule.limit)
+    return gate * torch.sigmoid(rule.slope * gate) * (up + rule.shift)
+
+
+def experts_of(offsets: torch.Tensor) -> int:
+    """How many experts offsets [experts + 1] or [experts, 2] are of."""
+    return int(offsets.shape[0]) - (offsets.dim() == 1)
 
 
 def _name(bias: _Optional) -> str:
     return "" if bias is None else programs.ELEMENTS[bias.dtype]
 
 
-def _rows(bias: _Optional) -> _Optional:
-    """A bias [E, N] as the row of each group."""
-    return None if bias is None else bias.view(bias.shape[0], 1, bias.shape[1])
+def _rows(bias: _Optional, n: int) -> _Optional:
+    """A bias [E, N] as the row of each group, with zeros behind its numbers."""
+    return None if bias is None else padded(bias.contiguous(), n).view(bias.shape[0], 1, n)
 
 
-expert_mm = _operation(
+def _in_two_parts(x: torch.Tensor, packed: torch.Tensor, offsets: torch.Tensor, bias: _Optional,
+                  gate_packed: _Optional, gate_bias: _Optional, gate: Gate | None,
+                  rows: int) -> torch.Tensor:
+    """The product of float16 and MXFP4: each row becomes two of bfloat16, one behind the other,
+    whose sums are added in fp32."""
+    all_rows, columns, format = facts_of(packed.shape)
+    n = all_rows // experts_of(offsets)
+    parts, twice = in_bf16(x).transpose(0, 1).flatten(0, 1), 2 * offsets
+    facts = (experts_of(offsets), n, columns, "bf16", format, False, offsets.dim() == 2, "", False,
+             "", None, None, "", torch.float32)
+    owner = _owners(offsets, x.shape[0])
+
+    def sums(weights: torch.Tensor, shift: _Optional) -> torch.Tensor:
+        found: torch.Tensor = run(_product, facts, parts, weights, twice,
+                                  target=weight_programs.TARGET)
+        y = found.view(-1, 2, n)[..., :rows].sum(1)
+        return y if shift is None else y + shift.float()[owner.clamp(min=0)]
+
+    y = sums(packed, bias)
+    if gate_packed is not None and gate is not None:
+        y = activated(sums(gate_packed, gate_bias), y, gate)
+    return torch.where((owner >= 0)[:, None], y, 0.0).to(x.dtype)  # rows of no expert are zero
+
+
+def _owners(offsets: torch.Tensor, count: int) -> torch.Tensor:
+    """The expert of each of `count` rows, or -1."""
+    begin, end = (offsets[:-1], offsets[1:]) if offsets.dim() == 1 else offsets.unbind(1)
+    rows = torch.arange(count, device=offsets.device)[:, None]
+    inside = (rows >= begin) & (rows < end)
+    return torch.where(inside.any(1), inside.int().argmax(1), -1)
+
+
+expert_mm = Operation(
     "expert_mm(Tensor x, Tensor packed, Tensor offsets, Tensor? alpha, Tensor? bias, "
-    "Tensor? gate_packed, Tensor? gate_alpha, Tensor? gate_bias, str activation) -> Tensor",
-    _expert_mm, _expert_mm_fake)
+    "Tensor? gate_packed, Tensor? gate_alpha, Tensor? gate_bias, str activation, float? limit, "
+    "float? slope, int rows) -> Tensor", _expert_mm, _expert_mm_fake)
+
+#===--- Its gradient ---------------------------------------------------===#
+
+
+def _keep(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+    ctx.save_for_backward(*inputs[:8])
+    ctx.facts = inputs[8:]
+
+
+def _backward(ctx: Any, dy: torch.Tensor) -> tuple[Any, ...]:
+    x, packed, offsets, alpha, bias, gate_packed, gate_alpha, gate_bias = ctx.saved_tensors
+    *numbers, rows = ctx.facts
+    gate = _gate(gate_packed, *numbers)
+    dx, biases = torch.zeros_like(x), [None if b is None else torch.zeros_like(b)
+                                       for b in (bias, gate_bias)]
+    bounds = offsets.tolist()  # the host waits: experts have their products one after the other
+    pairs = bounds if offsets.dim() == 2 else list(itertools.pairwise(bounds))
+    for number, (begin, end) in enumerate(pairs):
+        if begin == end:
+            continue
+        weights = [_expert(tiles, scale, number, len(pairs), (rows, x.shape[1]))
+                   for tiles, scale in ((packed, alpha), (gate_packed, gate_alpha))
+                   if tiles is not None]
+        shifts = [None if b is None else b[number] for b in (bias, gate_bias)]
+        sums = _gradient_of_sums(x[begin:end], dy[begin:end], weights, shifts, gate)
+        parts = [times_weight(part.to(dy.dtype), weight)[:, :x.shape[1]]
+                 for part, weight in zip(sums, weights)]
+        dx[begin:end] = sum(parts[1:], parts[0])
+        for total, part in zip(biases, sums):
+            if total is not None:
+                total[number] = part.sum(0, dtype=torch.float32).to(total.dtype)
+    return (dx, None, None, None, biases[0], None, None, biases[1], None, None, None, None)
+
+
+def _gradient_of_sums(x: torch.Tensor, dy: torch.Tensor, weights: list[Scaled],
+                      shifts: list[_Optional], gate: Gate | None) -> list[torch.Tensor]:
+    """The gradients of an expert's sums, and of those of its gate."""
+    if gate is None:
+        return [dy]
+    sums = []
+    for weight, shift in zip(weights, shifts):
+        found = x.float() @ fp4.dequantize(weight, torch.float32)[:, :x.shape[1]].T
+        sums.append((found if shift is None else found + shift.float()).requires_grad_())
+    with torch.enable_grad():
+        y = activated(sums[1], sums[0], gate)
+    return list(torch.autograd.grad(y, sums, dy.float()))
+
+
+def _expert(packed: torch.Tensor, alpha: _Optional, number: int, experts: int,
+            shape: tuple[int, int]) -> Scaled:
+    """The weights of one expert."""
+    tiles = packed.shape[0] // experts
+    return unpacked(packed[number * tiles:(number + 1) * tiles],
+                    None if alpha is None else alpha[number], shape)
+
+
+expert_mm.register_autograd(_backward, setup_context=_keep)
+
+#===--- The layer ------------------------------------------------------===#
 
 
 class WeightOnlyExperts(torch.nn.Module):
@@ -71,31 +215,36 @@ class WeightOnlyExperts(torch.nn.Module):
     With `gates` it is a gated layer: y = activation(x gate^T + gate_bias, x weight^T + bias). The
     sums, the biases and the activation are in fp32, and y is rounded once, to the dtype of x.
 
-    | activation | of gate g and up u |
-    |---|---|
-    | silu | g * sigmoid(g) * u, SwiGLU |
-    | gpt_oss | min(g, 7) * sigmoid(1.702 min(g, 7)) * (clamp(u, -7, 7) + 1) |
+    | activation | of gate g and up u | limit | alpha |
+    |---|---|---|---|
+    | silu | g * sigmoid(alpha g) * u, SwiGLU | none | 1 |
+    | gpt_oss | g * sigmoid(alpha g) * (u + 1) | 7 | 1.702 |
 
-    x is [M, in_features] in bfloat16, or float16 beside NVFP4, contiguous. Rows of no expert are
-    zero. CUDA tensors need a GPU that WeightOnlyLinear runs on; CPU tensors run in the simulator. A
-    program is compiled for each number of rows M, at the first call with it. There is no gradient.
+    With a limit, g is min(g, limit) and u is clamp(u, -limit, limit) there.
+
+    x is [M, in_features] in bfloat16 or float16, of any strides; or [experts, rows, in_features]
+    without offsets. Rows of no expert are zero. CUDA tensors need a GPU that WeightOnlyLinear runs
+    on; CPU tensors run in the simulator. One program serves any number of rows, and its first call
+    compiles it. The gradient of x is that of the dequantized weights; the backward pass waits for
+    the offsets, and has a product for each expert.
 
     Attributes:
-        packed, gate_packed: uint8 [experts * out_features/128, in_features/64, bytes of a tile];
-            gate_packed is None without gates.
+        packed, gate_packed: uint8 [experts * ceil(out_features/128), ceil(in_features/64), bytes of
+            a tile]; gate_packed is None without gates.
         alpha, gate_alpha: float32 [experts], the decode scales of the weights; None where the
             recipe has no scale of the tensor.
         bias, gate_bias: [experts, out_features] or None.
+        gate: the rule of the activation (fp4.torch.expert_programs.Gate), or None without gates.
 
     Args:
-        weights: [out_features, in_features] of each expert, multiples of 128 and 64, of one shape
-            and format.
+        weights: [out_features, in_features] of each expert, of one shape and format.
         bias: bfloat16, float16 or float32.
         gates, gate_bias: as weights and bias.
         activation: "silu" or "gpt_oss"; without effect where there are no gates.
+        limit, alpha: of the activation; None is what the table says.
     Raises:
-        UsageError: sizes or a dtype for which there is no kernel, or offsets that decrease, which
-            the device tells (docs/Diagnostics.md).
+        UsageError: a dtype for which there is no kernel, or offsets that decrease or exceed the
+            rows, which the device tells (docs/Diagnostics.md).
     """
 
     packed: torch.Tensor
@@ -107,15 +256,14 @@ class WeightOnlyExperts(torch.nn.Module):
 
     def __init__(self, weights: Sequence[Scaled], bias: torch.nn.Parameter | None = None, *,
                  gates: Sequence[Scaled] | None = None,
-                 gate_bias: torch.nn.Parameter | None = None, activation: str = "silu") -> None:
+                 gate_bias: torch.nn.Parameter | None = None, activation: str = "silu",
+                 limit: float | None = None, alpha: float | None = None) -> None:
         super().__init__()
-        if activation not in expert_programs.ACTIVATIONS:
-            raise UsageError("'activation' must be one of "
-                             f"{', '.join(expert_programs.ACTIVATIONS)}, but got '{activation}'")
+        _check_activation(activation, limit, alpha, gates is not None)
         first = _check_experts(weights, "weights")
         self.experts, self.activation, self.format = len(weights), activation, first.format
+        self.limit, self.slope = limit, alpha
         self.out_features, self.in_features = first.shape
-        _check_tiles(*first.shape)
         if gates is None and gate_bias is not None:
             raise UsageError("'gate_bias' must come with 'gates', but there are none")
         if gates is not None:
@@ -123,29 +271,71 @@ class WeightOnlyExperts(torch.nn.Module):
         for what, value in (("bias", bias), ("gate_bias", gate_bias)):
             _check_bias(value, what, (self.experts, self.out_features), first.device)
         for prefix, some in (("", weights), ("gate_", gates)):
-            packed, alpha = (None, None) if some is None else _pack(some)
+            packed, scales = (None, None) if some is None else _pack(some)
             self.register_buffer(f"{prefix}packed", packed)
-            self.register_buffer(f"{prefix}alpha", alpha)
+            self.register_buffer(f"{prefix}alpha", scales)
         self.register_parameter("bias", bias)
         self.register_parameter("gate_bias", gate_bias)
 
-    def forward(self, input: torch.Tensor, offsets: torch.Tensor) -> torch.Tensor:
-        """y [M, out_features] of x [M, in_features] and int64 offsets [experts + 1]."""
+    @classmethod
+    def from_stack(cls, weight: torch.Tensor, bias: torch.nn.Parameter | None = None, *,
+                   gate: torch.Tensor | None = None, format: str = "nvfp4", recipe: str = "",
+                   **options: Any) -> WeightOnlyExperts:
+        """Experts of weights [experts, out_features, in_features] of 16 or 32 bits, which are
+        quantized one by one. `gate` is a stack like `weight`; options are those of the class."""
+        stacks = [[quantized(one, format, recipe) for one in stack] if stack is not None else None
+                  for stack in (weight, gate)]
+        assert stacks[0] is not None
+        made = cls(stacks[0], bias, gates=stacks[1], **options)
+        made.in_features = int(weight.shape[2])
+        return made
+
+    @property
+    def gate(self) -> Gate | None:
+        return _gate(self.gate_packed, self.activation, self.limit, self.slope)
+
+    def forward(self, input: torch.Tensor, offsets: torch.Tensor | None = None) -> torch.Tensor:
+        """y [M, out_features] of x [M, in_features], or [experts, rows, out_features] of
+        [experts, rows, in_features].
+
+        Args:
+            offsets: int64 or int32: [experts + 1], the first row of each expert and the end of the
+                last; [experts], the end of each, of which the first begins at row 0; or
+                [experts, 2], the first row and the end of each. Without offsets x has three
+                dimensions.
+        """
         fp4._check_input(input, "input")
-        if input.dim() != 2 or input.shape[1] != self.in_features:
+        if input.shape[-1] != self.in_features:
             raise UsageError(f"'input' must have the shape [M, {self.in_features}], but got "
                              f"{list(input.shape)}", "K is the in_features of the experts")
-        if offsets.dtype != torch.int64 or tuple(offsets.shape) != (self.experts + 1,):
-            raise UsageError(f"'offsets' must be int64 of shape [{self.experts + 1}], but got "
-                             f"{str(offsets.dtype)[6:]} of shape {list(offsets.shape)}",
-                             "they are the first row of each expert and the end of the last")
-        fp4._check_devices(input=input, weight=self.packed, offsets=offsets)
+        found = self._offsets(input, offsets)
+        fp4._check_devices(input=input, weight=self.packed, offsets=found)
         if torch.is_autocast_enabled(input.device.type):
             input = input.to(torch.get_autocast_dtype(input.device.type))
-        y: torch.Tensor = _ops.expert_mm(input, self.packed, offsets, self.alpha, self.bias,
-                                         self.gate_packed, self.gate_alpha, self.gate_bias,
-                                         self.activation)
-        return y
+        y: torch.Tensor = expert_mm.overload(
+            flat_rows(input), self.packed, found, self.alpha, self.bias, self.gate_packed,
+            self.gate_alpha, self.gate_bias, self.activation, self.limit, self.slope,
+            self.out_features)
+        return y if input.dim() == 2 else y.view(*input.shape[:-1], self.out_features)
+
+    def _offsets(self, input: torch.Tensor, offsets: torch.Tensor | None) -> torch.Tensor:
+        """As the operation takes them."""
+        count = self.experts
+        if offsets is None:
+            if input.dim() != 3 or input.shape[0] != count:
+                raise UsageError(f"'offsets' must say which rows each of {count} experts has, but "
+                                 f"there are none and 'input' has the shape {list(input.shape)}",
+                                 f"without offsets it is [{count}, rows, {self.in_features}]")
+            return input.shape[1] * torch.arange(count + 1, device=input.device)
+        shapes = ((count + 1,), (count,), (count, 2))
+        if offsets.dtype not in (torch.int64, torch.int32) or tuple(offsets.shape) not in shapes:
+            raise UsageError(f"'offsets' must be int64 or int32 of shape [{count + 1}], [{count}] "
+                             f"or [{count}, 2], but got {str(offsets.dtype)[6:]} of shape "
+                             f"{list(offsets.shape)}",
+                             "they are the first row of each expert and the end of the last, the "
+                             "end of each, or both of each")
+        wide = offsets.to(torch.int64)
+        return torch.nn.functional.pad(wide, (1, 0)) if tuple(wide.shape) == (count,) else wide
 
     def _apply(self, fn: Callable[..., Any], recurse: bool = True) -> WeightOnlyExperts:
         scales = self.alpha, self.gate_alpha
@@ -155,9 +345,25 @@ class WeightOnlyExperts(torch.nn.Module):
 
     def extra_repr(self) -> str:
         gate = f", activation={self.activation}" if self.gate_packed is not None else ""
+        for name, number in (("limit", self.limit), ("alpha", self.slope)):
+            gate += "" if number is None else f", {name}={number:g}"
         return (f"experts={self.experts}, in_features={self.in_features}, "
                 f"out_features={self.out_features}, bias={self.bias is not None}, "
                 f"format={self.format}{gate}")
+
+
+def _check_activation(activation: str, limit: float | None, alpha: float | None,
+                      is_gated: bool) -> None:
+    if activation not in ACTIVATIONS:
+        raise UsageError("'activation' must be one of "
+                         f"{', '.join(ACTIVATIONS)}, but got '{activation}'")
+    for name, number in (("limit", limit), ("alpha", alpha)):
+        if number is not None and not 0 < number < float("inf"):
+            raise UsageError(f"'{name}' must be a positive number, but got {number}",
+                             "leave it out for that of the activation")
+        if number is not None and not is_gated:
+            raise UsageError(f"'{name}' must come with 'gates', but there are none",
+                             "it is a number of the activation of a gated layer")
 
 
 def _check_experts(weights: Sequence[Scaled], name: str) -> Scaled:
@@ -204,10 +410,7 @@ def _check_bias(bias: torch.Tensor | None, name: str, shape: tuple[int, int],
 
 def _pack(weights: Sequence[Scaled]) -> tuple[torch.Tensor, torch.Tensor | None]:
     """The tiles of all experts, one behind the other, and the scale of each."""
-    linear = [fp4.swizzle(weight, "linear") for weight in weights]
-    data = torch.cat([fp4._typed(weight.data).view(torch.uint8) for weight in linear])
-    scales = torch.cat([fp4._typed(weight.scales, weight).view(torch.uint8) for weight in linear])
-    packed = _ops.prepack(data, scales, weights[0].format)
+    packed = torch.cat([packed_tiles(fp4.swizzle(weight, "linear")) for weight in weights])
     found = [weight.decode_scale for weight in weights]
     return packed, torch.stack([scale for scale in found if scale is not None]) if all(
         scale is not None for scale in found) else None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import torch
@@ -11,6 +10,7 @@ from ..errors import UsageError
 from ..tensors import check_dense
 from . import gradients, recipes  # noqa: F401  (gradients registers them)
 from .scaled import Scaled, scale_shape
+from .strides import flat_rows
 
 #: The signs of TransformerEngine's Hadamard transform: bit i is set where element i is negated.
 SIGN_MASK = 0xD7E8
@@ -32,9 +32,9 @@ def quantize(x: torch.Tensor, *, format: str = "nvfp4", recipe: str = "",
     """Quantizes a matrix along its rows. No gradient flows through it; fake_quantize has one.
 
     Args:
-        x: bfloat16, float16 or float32, [M, K] or [..., K] whose leading sizes become M. It is
-            contiguous, or a slice of columns whose rows begin at multiples of 16 bytes. K is a
-            multiple of 2 for NVFP4 and of 32 for MXFP4.
+        x: bfloat16, float16 or float32, [M, K] or [..., K] whose leading sizes become M, of any
+            strides: rows at multiples of 16 bytes are read where they are, others from a copy. K
+            is a multiple of 2 for NVFP4 and of 32 for MXFP4.
         format: "nvfp4" (blocks of 16, E4M3 scales) or "mxfp4" (blocks of 32, E8M0 scales).
         recipe: of docs/Numerics.md; without it transformer_engine or ocp_floor.
         layout: of the scales: "tiled_128x4", which products read, or "linear".
@@ -48,7 +48,7 @@ def quantize(x: torch.Tensor, *, format: str = "nvfp4", recipe: str = "",
             is [K, M], and M is a multiple of the block, 16 or 32.
 
     Raises:
-        UsageError: an argument that does not fit. Nothing is converted or copied.
+        UsageError: an argument that does not fit. Nothing is converted.
     """
     recipes.check_format(format)
     recipes.check_layout(layout)
@@ -112,7 +112,7 @@ def hadamard(x: torch.Tensor, dim: int = -1, *, size: int = 16,
     y[j] = size^(-1/2) * sum_i s[i] * (-1)^popcount(i & j) * x[i].
 
     Args:
-        x: bfloat16 [M, K], contiguous.
+        x: bfloat16 [M, K].
         dim: 0 or 1. Its size is a multiple of `size`: 16, 32, 64 or 128.
         sign_mask: s[i] is -1 where bit i mod 16 is set.
 
@@ -205,29 +205,15 @@ def random_state(device: torch.device) -> torch.Tensor:
 def _rows(x: Any, name: str) -> torch.Tensor:
     """[..., K] as [M, K], with its gradient."""
     _check_input(x, name)
-    return x.view(-1, x.shape[-1])  # type: ignore[no-any-return]
+    return flat_rows(x)
 
 
 def _matrix(x: Any, name: str) -> torch.Tensor:
-    """[..., K] as [M, K]; rows may have gaps between them."""
-    _check_input(x, name, strided=True)
-    return x.view(-1, x.shape[-1]).detach()  # type: ignore[no-any-return]
+    """[..., K] as [M, K]."""
+    return _rows(x, name).detach()
 
 
-def has_rows(x: torch.Tensor) -> bool:
-    """Whether kernels can read the rows of x where they are: the elements of a row side by side,
-    rows at one distance, a multiple of 16 bytes."""
-    *leading, columns = x.shape
-    *strides, step = x.stride()
-    pitch = strides[-1] if strides else 0
-    places = (pitch * math.prod(leading[i + 1:]) for i in range(len(leading)))
-    return (step == 1 and pitch >= columns and pitch * x.itemsize % 16 == 0
-            and all(size == 1 or stride == place
-                    for size, stride, place in zip(leading, strides, places))
-            and (x.is_meta or x.storage_offset() * x.itemsize % 16 == 0))
-
-
-def _check_input(x: Any, name: str, strided: bool = False) -> None:
+def _check_input(x: Any, name: str) -> None:
     if not isinstance(x, torch.Tensor):
         raise TypeError(f"'{name}' must be a torch.Tensor, but got {type(x).__name__}")
     check_dense(x, f"'{name}'")
@@ -237,10 +223,6 @@ def _check_input(x: Any, name: str, strided: bool = False) -> None:
     if x.dim() == 0 or not x.shape[-1]:
         raise UsageError(f"'{name}' must be a matrix with columns, but got the shape "
                          f"{list(x.shape)}")
-    if not x.is_contiguous() and not (strided and has_rows(x)):
-        gaps = ", or have rows at multiples of 16 bytes" if strided else ""
-        raise UsageError(f"'{name}' must be contiguous and row-major{gaps}, but has strides "
-                         f"{x.stride()}", "no copy is made; pass x.contiguous()")
 
 
 def _check_columns(x: torch.Tensor, format: str) -> None:

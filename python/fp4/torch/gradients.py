@@ -1,7 +1,8 @@
 """Gradients of the operations.
 
 hadamard has its exact gradient, fake_quantize passes it straight through, and scaled_mm has that of
-its bias. 4-bit elements and their scales have no gradient: to ask for one is an error.
+its bias. 4-bit elements and their scales have no gradient, and neither have the operations that are
+not here: to ask for one is an error.
 """
 
 from __future__ import annotations
@@ -12,21 +13,7 @@ import torch
 
 from ..errors import UsageError
 from . import ops
-
-_REMEDY = ("fp4.torch.fake_quantize passes gradients straight through, and fp4.torch.Linear has "
-           "those of a linear layer; x.detach() if none is wanted")
-
-
-def _refuse(name: str) -> Any:
-    def backward(ctx: Any, *gradients: Any) -> Any:
-        raise UsageError(f"fp4.{name} has no gradient", _REMEDY)
-
-    return backward
-
-
-for _operation in (ops.amax, ops.hadamard_amax, ops.quantize, ops.quantize_both, ops.dequantize,
-                   ops.swizzle_scales, ops.unswizzle_scales):
-    _operation.register_autograd(_refuse(_operation._name))
+from .operation import NO_GRADIENT
 
 
 def _keep_transform(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
@@ -35,7 +22,7 @@ def _keep_transform(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
 
 def _transform_back(ctx: Any, gradient: torch.Tensor) -> tuple[Any, ...]:
     """The transform is y = H S x with a symmetric H and the diagonal S of signs: x' = S H y'."""
-    back = torch.ops.fp4.hadamard(gradient.contiguous(), ctx.dim, ctx.size, 0)
+    back = torch.ops.fp4.hadamard(gradient, ctx.dim, ctx.size, 0)
     index = torch.arange(gradient.shape[ctx.dim], device=gradient.device)
     signs = (1 - 2 * ((ctx.sign_mask >> (index % 16)) & 1)).to(gradient.dtype)
     return back * (signs if ctx.dim == 1 else signs[:, None]), None, None, None
@@ -58,7 +45,7 @@ def _keep_bias(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
 
 def _to_bias(ctx: Any, gradient: torch.Tensor) -> tuple[Any, ...]:
     if any(ctx.needs_input_grad[:6]):
-        raise UsageError("the operands of fp4.scaled_mm have no gradient", _REMEDY)
+        raise UsageError("the operands of fp4.scaled_mm have no gradient", NO_GRADIENT)
     bias = None
     if ctx.needs_input_grad[6]:
         bias = gradient.sum(0, dtype=torch.float32).to(ctx.bias_dtype)

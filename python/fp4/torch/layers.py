@@ -15,6 +15,7 @@ from .buffers import ScaledBuffers
 from .damage import check_weight
 from .scaled import Scaled
 from .stored_weight import StoredWeight, converted, refuse_reset
+from .strides import padded_rows
 from .weight_only import moved_scale
 
 _ops = torch.ops.fp4
@@ -54,7 +55,8 @@ class Linear(torch.nn.Linear):
     The layer takes x [..., in_features] in bfloat16, or under torch.autocast what it converts to
     bfloat16. The weight has any floating-point dtype, and its gradient has it too. y has the dtype
     of x and is rounded once, after the bias. x and dY are made contiguous. in_features and
-    out_features are multiples of 16; where W needs a gradient, so is the number of rows.
+    out_features are multiples of 16. Where W needs a gradient, rows of zeros make the number of
+    rows a multiple of 16.
 
     Random bits come from torch's generator in the backward pass: torch.manual_seed repeats them.
 
@@ -85,15 +87,14 @@ class Linear(torch.nn.Linear):
         x = _input(input, self.in_features)
         recipe = self.recipe
         if torch.is_grad_enabled() and (x.requires_grad or self.weight.requires_grad):
-            if self.weight.requires_grad and x.shape[0] % 16:
-                raise UsageError(f"a layer that is trained must have rows of a multiple of 16, but "
-                                 f"got {x.shape[0]}",
-                                 "pad the batch with zeros: they add nothing to the gradient")
             if x.dtype != torch.bfloat16:
                 raise UsageError(f"'input' must be bfloat16 for training, but got "
                                  f"{str(x.dtype)[6:]}", "use torch.autocast, or x.bfloat16()")
+            rows = x.shape[0]  # of which WGrad, which quantizes along them, needs whole blocks
+            if self.weight.requires_grad:
+                x = padded_rows(x, 16)
             y = _train(x, self.weight, self.bias, recipe.recipe, recipe.hadamard,
-                       recipe.stochastic_rounding, recipe.square_weights)
+                       recipe.stochastic_rounding, recipe.square_weights)[:rows]
         else:
             a = _quantize(x, None, recipe.recipe, False, False, True, False)
             b = _quantize(self.weight.detach(), None, recipe.recipe, False, recipe.square_weights,

@@ -22,30 +22,21 @@ for up to 128 rows, and torch makes a graph of its own for a size that is 1.
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import torch
 
+from ..compiler import Compiled
 from ..errors import UsageError
 from . import programs
 from .execution import run
+from .operation import Operation
 from .recipes import BLOCKS
 from .scaled import SCALE_DTYPES
+from .strides import dense, placed
 
 _Pair = tuple[torch.Tensor, torch.Tensor]
 _Four = tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]
-
-
-def _operation(schema: str, implementation: Callable[..., Any], fake: Callable[..., Any]) -> Any:
-    """The operation of `schema`, "name(arguments) -> results"."""
-    name, rest = schema.split("(", 1)
-    found = torch.library.custom_op(f"fp4::{name}", implementation, mutates_args=(),
-                                    schema=f"({rest}")
-    found.register_fake(fake)
-    return found
 
 
 def _columns(x: torch.Tensor) -> int:
@@ -64,9 +55,9 @@ def _element(dtype: torch.dtype, what: str) -> str:
 def _amax(x: torch.Tensor, per_row: bool) -> torch.Tensor:
     if not x.numel():
         return x.new_zeros(x.shape[:1] if per_row else (), dtype=torch.float32)
-    source = _element(x.dtype, "the input")
-    result: torch.Tensor = run(
-        partial(programs.amax, _columns(x), source, per_row, not x.is_contiguous()), x)
+    columns, x = _columns(x), placed(x)
+    facts = (columns, _element(x.dtype, "the input"), per_row, not x.is_contiguous())
+    result: torch.Tensor = run(programs.amax, facts, x)
     return result
 
 
@@ -77,7 +68,7 @@ def _amax_fake(x: torch.Tensor, per_row: bool) -> torch.Tensor:
 def _hadamard_amax(x: torch.Tensor, sign_mask: int) -> _Pair:
     if not x.numel():
         return x.new_zeros((), dtype=torch.float32), x.new_zeros((), dtype=torch.float32)
-    result: _Pair = run(partial(programs.hadamard_amax, _columns(x), sign_mask), x)
+    result: _Pair = run(programs.hadamard_amax, (_columns(x), sign_mask), dense(x))
     return result
 
 
@@ -87,14 +78,14 @@ def _hadamard_amax_fake(x: torch.Tensor, sign_mask: int) -> _Pair:
 
 def _hadamard(x: torch.Tensor, dim: int, size: int, sign_mask: int) -> torch.Tensor:
     if not x.numel():
-        return torch.empty_like(x)
-    program = partial(programs.hadamard, _columns(x), dim, size, sign_mask)
-    result: torch.Tensor = run(program, x)
+        return _hadamard_fake(x, dim, size, sign_mask)
+    facts = (_columns(x), dim, size, sign_mask)
+    result: torch.Tensor = run(programs.hadamard, facts, dense(x))
     return result
 
 
 def _hadamard_fake(x: torch.Tensor, dim: int, size: int, sign_mask: int) -> torch.Tensor:
-    return torch.empty_like(x)
+    return torch.empty_like(x, memory_format=torch.contiguous_format)
 
 
 def _quantize(x: torch.Tensor, amax: torch.Tensor | None, rng: torch.Tensor | None, format: str,
@@ -102,13 +93,18 @@ def _quantize(x: torch.Tensor, amax: torch.Tensor | None, rng: torch.Tensor | No
               sign_mask: int | None) -> _Pair:
     if not x.numel():
         return _outputs(x, format, layout, columnwise)
-    what = programs.Quantizer(
-        _columns(x), _element(x.dtype, "the input"), format, recipe, layout,
-        "columnwise" if columnwise else "rowwise", int(amax is not None),
-        amax is not None and amax.dim() == 1, rng is not None, square, sign_mask,
-        not x.is_contiguous())
-    data, scales = run(partial(programs.quantizer, what), x, amax, rng)
+    columns, x = _columns(x), placed(x)
+    facts = (columns, _element(x.dtype, "the input"), format, recipe, layout,
+             "columnwise" if columnwise else "rowwise", int(amax is not None),
+             amax is not None and amax.dim() == 1, rng is not None, square, sign_mask,
+             not x.is_contiguous())
+    data, scales = run(_quantizer, facts, x, amax, rng)
     return data, scales if layout == "linear" else scales.view(-1)
+
+
+def _quantizer(*facts: Any) -> Compiled:
+    """The quantizer of these members of programs.Quantizer, and of a target."""
+    return programs.quantizer(programs.Quantizer(*facts[:-1]), facts[-1])
 
 
 def _quantize_fake(x: torch.Tensor, amax: torch.Tensor | None, rng: torch.Tensor | None,
@@ -138,11 +134,10 @@ def _quantize_both(x: torch.Tensor, amax: torch.Tensor | None,
                    recipe: str, square: bool, sign_mask: int | None) -> _Four:
     if not x.numel():
         return _quantize_both_fake(x, amax, columnwise_amax, rng, format, recipe, square, sign_mask)
-    what = programs.Quantizer(
-        _columns(x), _element(x.dtype, "the input"), format, recipe, "tiled_128x4", "both",
-        (amax is not None) + (columnwise_amax is not None),
-        amax is not None and amax.dim() == 1, rng is not None, square, sign_mask)
-    q, s, qt, st = run(partial(programs.quantizer, what), x, amax, columnwise_amax, rng)
+    facts = (_columns(x), _element(x.dtype, "the input"), format, recipe, "tiled_128x4", "both",
+             (amax is not None) + (columnwise_amax is not None),
+             amax is not None and amax.dim() == 1, rng is not None, square, sign_mask)
+    q, s, qt, st = run(_quantizer, facts, dense(x), amax, columnwise_amax, rng)
     return q, s.view(-1), qt, st.view(-1)
 
 
@@ -160,16 +155,16 @@ def _fake_quantize(x: torch.Tensor, amax: torch.Tensor | None, rng: torch.Tensor
 
 def _fake_quantize_fake(x: torch.Tensor, amax: torch.Tensor | None, rng: torch.Tensor | None,
                         format: str, recipe: str, square: bool) -> torch.Tensor:
-    return torch.empty_like(x)
+    return torch.empty_like(x, memory_format=torch.contiguous_format)
 
 
 def _dequantize(data: torch.Tensor, scales: torch.Tensor, amax: torch.Tensor | None, format: str,
                 recipe: str, dtype: torch.dtype) -> torch.Tensor:
     if not data.numel():
         return _dequantize_fake(data, scales, amax, format, recipe, dtype)
-    program = partial(programs.dequantizer, 2 * _columns(data), _element(dtype, "'dtype'"), format,
-                      recipe, -1 if amax is None else amax.dim())
-    result: torch.Tensor = run(program, data, scales, amax)
+    facts = (2 * _columns(data), _element(dtype, "'dtype'"), format, recipe,
+             -1 if amax is None else amax.dim())
+    result: torch.Tensor = run(programs.dequantizer, facts, data, scales, amax)
     return result
 
 
@@ -190,8 +185,8 @@ def _format_of(scales: torch.Tensor) -> str:
 def _swizzle_scales(scales: torch.Tensor) -> torch.Tensor:
     if not scales.numel():
         return _swizzle_scales_fake(scales)
-    program = partial(programs.swizzler, _columns(scales), _format_of(scales))
-    result: torch.Tensor = run(program, scales)
+    facts = (_columns(scales), _format_of(scales))
+    result: torch.Tensor = run(programs.swizzler, facts, scales)
     return result.view(-1).view(scales.dtype)
 
 
@@ -203,8 +198,8 @@ def _unswizzle_scales(scales: torch.Tensor, rows: int, columns: int) -> torch.Te
     if not rows:
         return _unswizzle_scales_fake(scales, rows, columns)
     # All rows of all tiles: their number is static, and so matrices of 1 to 128 rows share one.
-    program = partial(programs.unswizzler, -(-rows // 128) * 128, columns, _format_of(scales))
-    result: torch.Tensor = run(program, scales)
+    facts = (-(-rows // 128) * 128, columns, _format_of(scales))
+    result: torch.Tensor = run(programs.unswizzler, facts, scales)
     return result[:rows].view(scales.dtype)
 
 
@@ -222,15 +217,19 @@ def _scaled_mm(a: torch.Tensor, scale_a: torch.Tensor, amax_a: torch.Tensor | No
     if (amax_a is None) != (amax_b is None):
         raise UsageError("both operands must have a scale of the tensor or none, but one has")
     result = _element(dtype if bias is None else torch.float32, "'dtype'")
-    what = programs.Product(columns, rows, result, format)
+    facts: tuple[Any, ...] = (columns, rows, result, format)
     if amax_a is not None and amax_b is not None:
-        what = dataclasses.replace(what, recipes=(recipe_a, recipe_b),
-                                   amax_ranks=(amax_a.dim(), amax_b.dim()))
+        facts += ((recipe_a, recipe_b), (amax_a.dim(), amax_b.dim()))
     blocks = columns // BLOCKS[format]
-    y: torch.Tensor = run(partial(programs.product, what), a, without_padding(scale_a, blocks), b,
+    y: torch.Tensor = run(_product, facts, a, without_padding(scale_a, blocks), b,
                           without_padding(scale_b, blocks), amax_a, amax_b)
     # In fp32, so that the only rounding to `dtype` is the last step.
     return y if bias is None else y.add_(bias).to(dtype)
+
+
+def _product(*facts: Any) -> Compiled:
+    """The product of these members of programs.Product, and of a target."""
+    return programs.product(programs.Product(*facts[:-1]), facts[-1])
 
 
 def without_padding(scales: torch.Tensor, blocks: int) -> torch.Tensor:
@@ -251,30 +250,30 @@ def _scaled_mm_fake(a: torch.Tensor, scale_a: torch.Tensor, amax_a: torch.Tensor
     return a.new_empty((a.shape[0], b.shape[0]), dtype=dtype)
 
 
-amax = _operation("amax(Tensor x, bool per_row) -> Tensor", _amax, _amax_fake)
-hadamard_amax = _operation("hadamard_amax(Tensor x, int sign_mask) -> (Tensor, Tensor)",
+amax = Operation("amax(Tensor x, bool per_row) -> Tensor", _amax, _amax_fake)
+hadamard_amax = Operation("hadamard_amax(Tensor x, int sign_mask) -> (Tensor, Tensor)",
                            _hadamard_amax, _hadamard_amax_fake)
-hadamard = _operation("hadamard(Tensor x, int dim, int size, int sign_mask) -> Tensor", _hadamard,
+hadamard = Operation("hadamard(Tensor x, int dim, int size, int sign_mask) -> Tensor", _hadamard,
                       _hadamard_fake)
-quantize = _operation(
+quantize = Operation(
     "quantize(Tensor x, Tensor? amax, Tensor? rng, str format, str recipe, str layout, "
     "bool square, bool columnwise, int? sign_mask) -> (Tensor, Tensor)", _quantize, _quantize_fake)
-quantize_both = _operation(
+quantize_both = Operation(
     "quantize_both(Tensor x, Tensor? amax, Tensor? columnwise_amax, Tensor? rng, str format, "
     "str recipe, bool square, int? sign_mask) -> (Tensor, Tensor, Tensor, Tensor)",
     _quantize_both, _quantize_both_fake)
-fake_quantize = _operation(
+fake_quantize = Operation(
     "fake_quantize(Tensor x, Tensor? amax, Tensor? rng, str format, str recipe, bool square) "
     "-> Tensor", _fake_quantize, _fake_quantize_fake)
-dequantize = _operation(
+dequantize = Operation(
     "dequantize(Tensor data, Tensor scales, Tensor? amax, str format, str recipe, "
     "ScalarType dtype) -> Tensor", _dequantize, _dequantize_fake)
-swizzle_scales = _operation("swizzle_scales(Tensor scales) -> Tensor", _swizzle_scales,
+swizzle_scales = Operation("swizzle_scales(Tensor scales) -> Tensor", _swizzle_scales,
                             _swizzle_scales_fake)
-unswizzle_scales = _operation(
+unswizzle_scales = Operation(
     "unswizzle_scales(Tensor scales, SymInt rows, int columns) -> Tensor", _unswizzle_scales,
     _unswizzle_scales_fake)
-scaled_mm = _operation(
+scaled_mm = Operation(
     "scaled_mm(Tensor a, Tensor scale_a, Tensor? amax_a, Tensor b, Tensor scale_b, "
     "Tensor? amax_b, Tensor? bias, str format, str recipe_a, str recipe_b, ScalarType dtype) "
     "-> Tensor", _scaled_mm, _scaled_mm_fake)

@@ -3,30 +3,31 @@ operations:
 
     prepack(data, scales, format) -> packed [N/128, K/64, bytes]
     unprepack(packed)             -> data, linear scales
-    weight_mm(x, packed, alpha?, bias?) -> [M, N]
+    weight_mm(x, packed, alpha?, bias?, rows) -> [M, rows]
 
-A tile of `packed` has 4608 bytes in NVFP4 and 4352 in MXFP4, so its size tells the format.
+A tile of `packed` has 4608 bytes in NVFP4 and 4352 in MXFP4, so its size tells the format. N and K
+are whole tiles. The weights beyond the `rows` of the layer, and beyond the columns of x, are zeros.
 """
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import torch
 
+from ..compiler import Compiled
 from ..errors import UsageError
 from . import functional as fp4
 from . import programs, recipes, weight_programs
 from .damage import check_weight
 from .execution import run
-from .ops import _operation
+from .operation import Operation
 from .scaled import SCALE_DTYPES, Scaled
 from .stored_weight import StoredWeight, converted, refuse_reset
+from .strides import dense, flat_rows, padded, placed
 
-_ops = torch.ops.fp4
 _Pair = tuple[torch.Tensor, torch.Tensor]
 #: Of weights without a scale of the tensor.
 _ONE_LEVEL = {"nvfp4": "torchao_1level", "mxfp4": "ocp_floor"}
@@ -35,8 +36,9 @@ _ONE_LEVEL = {"nvfp4": "torchao_1level", "mxfp4": "ocp_floor"}
 
 
 def _prepack(data: torch.Tensor, scales: torch.Tensor, format: str) -> torch.Tensor:
-    program = partial(weight_programs.prepacker, data.shape[0], 2 * data.shape[1], format)
-    packed: torch.Tensor = run(program, data, scales, target=weight_programs.TARGET)
+    facts = (data.shape[0], 2 * data.shape[1], format)
+    packed: torch.Tensor = run(weight_programs.prepacker, facts, data, scales,
+                               target=weight_programs.TARGET)
     return packed.view(torch.uint8)
 
 
@@ -46,92 +48,138 @@ def _prepack_fake(data: torch.Tensor, scales: torch.Tensor, format: str) -> torc
 
 
 def _unprepack(packed: torch.Tensor) -> _Pair:
-    program = partial(weight_programs.unprepacker, *_facts(packed))
-    result: _Pair = run(program, packed, target=weight_programs.TARGET)
+    result: _Pair = run(weight_programs.unprepacker, known_facts(packed.shape), packed,
+                        target=weight_programs.TARGET)
     return result
 
 
 def _unprepack_fake(packed: torch.Tensor) -> _Pair:
-    rows, columns, format = _facts(packed)
+    rows, columns, format = facts_of(packed.shape)
     return (packed.new_empty((rows, columns // 2), dtype=torch.float4_e2m1fn_x2),
             packed.new_empty((rows, columns // recipes.BLOCKS[format]),
                              dtype=SCALE_DTYPES[format]))
 
 
 def _weight_mm(x: torch.Tensor, packed: torch.Tensor, alpha: torch.Tensor | None,
-               bias: torch.Tensor | None) -> torch.Tensor:
-    rows, columns, format = _facts(packed)
-    if x.dim() != 2 or x.shape[1] != columns:
-        raise UsageError(f"'x' must have the shape [M, {columns}], but got {list(x.shape)}",
-                         "flatten the leading dimensions; K is the columns of the weights")
-    element = _element(x.dtype, format)
+               bias: torch.Tensor | None, rows: int) -> torch.Tensor:
+    n, columns, format = known_facts(packed.shape)
+    _check_sizes(x, rows, n, columns)
     if not x.shape[0]:
         return x.new_empty((0, rows))
-    plan = weight_programs.choose_plan(x.shape[0], rows, columns, _processors(x.device))
-    what = weight_programs.Product(
-        rows, columns, element, format, plan, -1 if alpha is None else alpha.dim(),
-        "" if bias is None else programs.ELEMENTS[bias.dtype])
-    result: torch.Tensor = run(
-        partial(weight_programs.product, what), x, packed,
-        alpha if alpha is None or not alpha.dim() else alpha.view(1, -1),
-        None if bias is None else bias.view(1, -1), target=weight_programs.TARGET)
-    return result
+    if x.shape[1] != columns:
+        x = padded(x, columns)
+    if x.dtype == torch.float16 and format == "mxfp4":
+        return _in_two_parts(x, packed, bias, rows)
+    rank = -1 if alpha is None else alpha.dim()
+    facts = (n, columns, element_of(x.dtype, format), format, rank,
+             "" if bias is None else programs.ELEMENTS[bias.dtype], x.dtype, x.device)
+    y: torch.Tensor = run(_product, facts, placed(x), packed,
+                          row_of(alpha, n) if rank > 0 else alpha, row_of(bias, n),
+                          target=weight_programs.TARGET)
+    return y if rows == n else y[:, :rows].contiguous()
+
+
+def _product(rows: int, columns: int, element: str, format: str, alpha_rank: int, bias: str,
+             result: torch.dtype, device: torch.device, target: str) -> Compiled:
+    return weight_programs.product(weight_programs.Product(
+        rows, columns, element, format, alpha_rank, bias, programs.ELEMENTS[result],
+        processors_of(device)), target)
+
+
+def _in_two_parts(x: torch.Tensor, packed: torch.Tensor, bias: torch.Tensor | None,
+                  rows: int) -> torch.Tensor:
+    """The product of float16 and MXFP4, whose exponents only bfloat16 has: a float16 is exactly the
+    sum of two bfloat16, whose products are added in fp32."""
+    n, columns, format = facts_of(packed.shape)
+    facts = (n, columns, "bf16", format, -1, "", torch.float32, x.device)
+    sums: torch.Tensor = run(_product, facts, in_bf16(x).flatten(0, 1), packed,
+                             target=weight_programs.TARGET)
+    y = sums.view(2, -1, n)[..., :rows].sum(0)
+    return (y if bias is None else y.add_(bias)).to(x.dtype)
+
+
+def in_bf16(x: torch.Tensor) -> torch.Tensor:
+    """Two matrices of bfloat16, one behind the other, whose sum is `x` exactly. Of numbers that are
+    not finite the second has zeros."""
+    large = x.bfloat16()
+    small = torch.where(x.isfinite(), x.float() - large.float(), 0.0)
+    return torch.stack((large, small.bfloat16()))
+
+
+def row_of(values: torch.Tensor | None, size: int) -> torch.Tensor | None:
+    """A vector as a matrix of one row, with zeros behind its numbers."""
+    return None if values is None else padded(dense(values.unsqueeze(0)), size)
 
 
 def _weight_mm_fake(x: torch.Tensor, packed: torch.Tensor, alpha: torch.Tensor | None,
-                    bias: torch.Tensor | None) -> torch.Tensor:
-    return x.new_empty((x.shape[0], _facts(packed)[0]))
+                    bias: torch.Tensor | None, rows: int) -> torch.Tensor:
+    return x.new_empty((x.shape[0], rows))
 
 
-def _facts(packed: torch.Tensor) -> tuple[int, int, str]:
-    """Rows, columns and the format of prepacked weights."""
-    size = int(packed.shape[-1]) if packed.dim() == 3 else 0
+def facts_of(shape: torch.Size) -> tuple[int, int, str]:
+    """Rows, columns and the format of prepacked weights of this shape, which a graph may have as
+    symbols."""
+    size = int(shape[-1]) if len(shape) == 3 else 0
     if size not in weight_programs.FORMATS:
         raise UsageError("'packed' must have the shape [N/128, K/64, 4608 or 4352], but got "
-                         f"{list(packed.shape)}", "torch.ops.fp4.prepack makes it")
+                         f"{list(shape)}", "torch.ops.fp4.prepack makes it")
     rows, columns = weight_programs.TILE
-    return (int(packed.shape[0]) * rows, int(packed.shape[1]) * columns,
-            weight_programs.FORMATS[size])
+    return int(shape[0]) * rows, int(shape[1]) * columns, weight_programs.FORMATS[size]
 
 
-def _element(dtype: torch.dtype, format: str) -> str:
-    names = {torch.bfloat16: "bf16"} | ({torch.float16: "f16"} if format == "nvfp4" else {})
-    if dtype not in names:
-        wants = " or ".join(str(kind)[6:] for kind in names)
-        raise UsageError(f"'input' must be {wants} beside weights of {format}, but got "
+#: The same of tensors in memory, whose shapes are numbers.
+known_facts = functools.lru_cache(maxsize=4096)(facts_of)
+
+
+def _check_sizes(x: torch.Tensor, rows: int, n: int, columns: int) -> None:
+    if x.dim() != 2 or not columns - weight_programs.TILE[1] < x.shape[1] <= columns:
+        raise UsageError(f"'x' must have the shape [M, {columns}], or up to 63 columns fewer where "
+                         f"those of the weights are zeros, but got {list(x.shape)}",
+                         "flatten the leading dimensions; K is the columns of the weights")
+    if not n - weight_programs.TILE[0] < rows <= n:
+        raise UsageError(f"'rows' must be {n}, the rows of the weights, or up to 127 fewer, but "
+                         f"got {rows}", "it is the out_features of the layer")
+
+
+def element_of(dtype: torch.dtype, format: str) -> str:
+    """The MLIR name of what activations of this dtype are multiplied as."""
+    if dtype not in (torch.bfloat16, torch.float16):
+        raise UsageError(f"'input' must be bfloat16 or float16 beside weights of {format}, but got "
                          f"{str(dtype)[6:]}", "nothing is converted; use torch.autocast, or "
                          "pass x.bfloat16()")
-    return names[dtype]
+    return programs.ELEMENTS[dtype]
 
 
 @functools.cache
-def _processors(device: torch.device) -> int:
+def processors_of(device: torch.device) -> int:
     if device.type != "cuda":
         return weight_programs.PROCESSORS
     return int(torch.cuda.get_device_properties(device).multi_processor_count)
 
 
-prepack = _operation("prepack(Tensor data, Tensor scales, str format) -> Tensor", _prepack,
-                     _prepack_fake)
-unprepack = _operation("unprepack(Tensor packed) -> (Tensor, Tensor)", _unprepack, _unprepack_fake)
-weight_mm = _operation(
-    "weight_mm(Tensor x, Tensor packed, Tensor? alpha, Tensor? bias) -> Tensor", _weight_mm,
-    _weight_mm_fake)
+prepack = Operation("prepack(Tensor data, Tensor scales, str format) -> Tensor", _prepack,
+                    _prepack_fake)
+unprepack = Operation("unprepack(Tensor packed) -> (Tensor, Tensor)", _unprepack, _unprepack_fake)
+weight_mm = Operation(
+    "weight_mm(Tensor x, Tensor packed, Tensor? alpha, Tensor? bias, int rows) -> Tensor",
+    _weight_mm, _weight_mm_fake)
 
 
 def _keep(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
-    _, packed, alpha, bias = inputs
+    x, packed, alpha, bias, rows = inputs
     ctx.save_for_backward(packed, alpha)
+    ctx.shape = rows, x.shape[1]
     ctx.bias_dtype = None if bias is None else bias.dtype
 
 
 def _backward(ctx: Any, dy: torch.Tensor) -> tuple[Any, ...]:
     dx = db = None
+    packed, alpha = ctx.saved_tensors
     if ctx.needs_input_grad[0]:
-        dx = dy @ fp4.dequantize(_unpacked(*ctx.saved_tensors), dy.dtype)
+        dx = times_weight(dy, unpacked(packed, alpha, ctx.shape))[:, :ctx.shape[1]]
     if ctx.needs_input_grad[3]:
         db = dy.sum(0, dtype=torch.float32).to(ctx.bias_dtype)
-    return dx, None, None, db
+    return dx, None, None, db, None
 
 
 weight_mm.register_autograd(_backward, setup_context=_keep)
@@ -144,7 +192,7 @@ class _Transformed(torch.autograd.Function):
 
     @staticmethod
     def forward(*inputs: Any) -> torch.Tensor:
-        result: torch.Tensor = _ops.weight_mm(*inputs)
+        result: torch.Tensor = weight_mm.overload(*inputs)
         return result
 
     setup_context = staticmethod(_keep)
@@ -154,13 +202,47 @@ class _Transformed(torch.autograd.Function):
 _transformed: Callable[..., torch.Tensor] = _Transformed.apply
 
 
-def _unpacked(packed: torch.Tensor, alpha: torch.Tensor | None) -> Scaled:
-    rows, columns, format = _facts(packed)
-    data, scales = _ops.unprepack(packed)
+def times_weight(dy: torch.Tensor, weight: Scaled) -> torch.Tensor:
+    """dY times the dequantized weight, in the dtype of dY. MXFP4 has exponents that float16 has
+    not, so there the product is that of float32."""
+    if dy.dtype == torch.float16 and weight.format == "mxfp4":
+        return (dy.float() @ fp4.dequantize(weight, torch.float32)).half()
+    return dy @ fp4.dequantize(weight, dy.dtype)
+
+
+def unpacked(packed: torch.Tensor, alpha: torch.Tensor | None, shape: tuple[int, int]) -> Scaled:
+    """The weights of `shape` with linear scales, without the zeros that fill the last tiles, but
+    with those that fill the last block of MXFP4, or the last pair of columns."""
+    format = facts_of(packed.shape)[2]
+    unit = 2 if format == "nvfp4" else recipes.BLOCKS[format]
+    shape = (shape[0], -(-shape[1] // unit) * unit)
+    rows, columns = shape
+    data, scales = unprepack.overload(packed)
+    data = data.view(torch.uint8)[:rows, :columns // 2].contiguous()
+    blocks = -(-columns // recipes.BLOCKS[format])
+    scales = scales.view(torch.uint8)[:rows, :blocks].contiguous().view(scales.dtype)
+    data = data.view(torch.float4_e2m1fn_x2)
     if alpha is None:
-        return Scaled(data, scales, None, (rows, columns), format, "linear", _ONE_LEVEL[format])
-    return Scaled.from_decode_scale(data, scales, alpha, shape=(rows, columns), format=format,
+        return Scaled(data, scales, None, shape, format, "linear", _ONE_LEVEL[format])
+    return Scaled.from_decode_scale(data, scales, alpha, shape=shape, format=format,
                                     layout="linear")
+
+
+def packed_tiles(weights: Scaled) -> torch.Tensor:
+    """The prepacked tiles of a matrix with linear scales, the last ones filled up with zeros."""
+    rows, columns = weight_programs.whole_tiles(*weights.shape)
+    below = rows - weights.shape[0]
+
+    def filled(tensor: torch.Tensor, width: int) -> torch.Tensor:
+        bytes_of = tensor.view(torch.uint8)
+        sizes = (0, width - bytes_of.shape[1], 0, below)
+        return torch.nn.functional.pad(bytes_of, sizes) if any(sizes) else bytes_of
+
+    data = filled(weights.data, columns // 2).view(torch.float4_e2m1fn_x2)
+    scales = filled(weights.scales, columns // weights.block)
+    tiles: torch.Tensor = prepack.overload(data, scales.view(SCALE_DTYPES[weights.format]),
+                                           weights.format)
+    return tiles
 
 
 #===--- The layer ------------------------------------------------------===#
@@ -173,19 +255,21 @@ class WeightOnlyLinear(torch.nn.Linear):
     The weights are prepacked once, in the order in which wgmma and mma.sync take them.
     They are multiplied as they are, exactly converted to the dtype of x. The fp32 sum is multiplied
     by the decode scale of the weights, the bias is added in fp32, and y is rounded once, to the
-    dtype of x.
+    dtype of x. float16 beside MXFP4 is multiplied as the exact sum of two bfloat16.
 
-    x is [..., in_features] in bfloat16, or float16 beside NVFP4; torch.autocast converts it, and
-    float32 is rounded to bfloat16 and its y comes back as float32. It is
-    contiguous, or a slice of columns whose rows begin at multiples of 16 bytes. CUDA tensors need
-    an sm_90a, sm_100a, sm_103a, sm_110a, sm_120a or sm_121a GPU; CPU tensors run in the simulator
-    of the first. Few rows are summed in ranges of K, so the last bits of a row may depend on the
-    number of rows.
+    x is [..., in_features] in bfloat16 or float16, of any strides; torch.autocast converts it, and
+    float32 is rounded to bfloat16 and its y comes back as float32. Rows at multiples of 16 bytes
+    are read where they are, others from a copy on the device. CUDA tensors need an sm_90a, sm_100a,
+    sm_103a, sm_110a, sm_120a or sm_121a GPU; CPU tensors run in the simulator of the first.
+
+    One program serves any number of rows, and its first call compiles it. Up to 128 rows may be
+    summed in ranges of K, so the last bits of a row may depend on whether there are more.
 
     The gradient of x is dY times the dequantized weight, in the dtype of dY.
 
     Attributes:
-        packed: uint8 [out_features/128, in_features/64, 4608 (NVFP4) or 4352 (MXFP4)].
+        packed: uint8 [ceil(out_features/128), ceil(in_features/64), 4608 (NVFP4) or 4352 (MXFP4)];
+            the last tiles are filled up with zeros.
         alpha: the decode scale of the weights, float32, a scalar or [out_features]; None where the
             recipe has no scale of the tensor.
         bias: [out_features] or None.
@@ -193,10 +277,10 @@ class WeightOnlyLinear(torch.nn.Linear):
         weight_dtype: the dtype that `weight` has.
 
     Args:
-        weight: [out_features, in_features], multiples of 128 and 64, in any recipe and layout.
+        weight: [out_features, in_features], in any recipe and layout.
         bias: bfloat16, float16 or float32.
     Raises:
-        UsageError: sizes or a dtype for which there is no kernel.
+        UsageError: a dtype for which there is no kernel.
     """
 
     packed: torch.Tensor
@@ -208,13 +292,11 @@ class WeightOnlyLinear(torch.nn.Linear):
         fp4._check_scaled(weight, "weight")
         linear = fp4.swizzle(weight, "linear")
         self.out_features, self.in_features = weight.shape
-        _check_tiles(self.out_features, self.in_features)
         _check_bias(bias, self.out_features, weight.device)
         self.format = weight.format
         self.weight_dtype = torch.bfloat16 if bias is None else bias.dtype
         scale = weight.decode_scale
-        self.register_buffer("packed", _ops.prepack(
-            fp4._typed(linear.data), fp4._typed(linear.scales, linear), weight.format))
+        self.register_buffer("packed", packed_tiles(linear))
         self.register_buffer("alpha", None if scale is None else scale.clone())
         self.register_parameter("bias", bias)
 
@@ -224,41 +306,47 @@ class WeightOnlyLinear(torch.nn.Linear):
         """A layer with the weight of `source`, quantized, and its bias. `check` looks for weights
         that are NaN or infinite."""
         recipes.check_format(format)
-        _check_tiles(source.out_features, source.in_features)
         if check:
             check_weight(source.weight)
-        weight = fp4.quantize(source.weight, format=format, recipe=recipe, square=square)
-        made = cls(weight, source.bias).train(source.training)
+        made = cls(quantized(source.weight, format, recipe, square), source.bias)
+        made.in_features = source.in_features
         made.weight_dtype = source.weight.dtype
-        return made
+        return made.train(source.training)
 
     @property
     def weight(self) -> torch.Tensor:  # type: ignore[override]
-        return StoredWeight(lambda dtype: fp4.dequantize(self.unpack(), dtype),
-                            (self.out_features, self.in_features), self.weight_dtype,
-                            self.packed.device)
+        return StoredWeight(self._dequantized, (self.out_features, self.in_features),
+                            self.weight_dtype, self.packed.device)
+
+    def _dequantized(self, dtype: torch.dtype) -> torch.Tensor:
+        return fp4.dequantize(self.unpack(), dtype)[:, :self.in_features]
 
     def reset_parameters(self) -> None:
         refuse_reset(self)
 
     def unpack(self) -> Scaled:
         """The weights with linear scales; they decode to the numbers that products have."""
-        return _unpacked(self.packed, self.alpha)
+        return unpacked(self.packed, self.alpha, (self.out_features, self.in_features))
 
     def forward(self, input: torch.Tensor) -> torch.Tensor:
-        fp4._check_input(input, "input", strided=True)
+        fp4._check_input(input, "input")
         if input.shape[-1] != self.in_features:
             raise UsageError(f"'input' must have {self.in_features} columns, but got the shape "
                              f"{list(input.shape)}", "K is the in_features of the layer")
-        fp4._check_devices(input=input, weight=self.packed)
+        # Not self.packed: torch.nn.Module looks in three places before it finds a buffer.
+        packed, alpha = self._buffers["packed"], self._buffers["alpha"]
+        assert packed is not None
+        if input.device != packed.device:
+            fp4._check_devices(input=input, weight=packed)
         if torch.is_autocast_enabled(input.device.type):
             input = input.to(torch.get_autocast_dtype(input.device.type))
         if input.dtype == torch.float32:  # of a model that was never converted
             return self.forward(input.bfloat16()).float()
-        multiply = _transformed if torch._C._are_functorch_transforms_active() else _ops.weight_mm
-        y: torch.Tensor = multiply(input.view(-1, self.in_features), self.packed, self.alpha,
-                                   self.bias)
-        return y.view(*input.shape[:-1], self.out_features)
+        transforms = torch._C._are_functorch_transforms_active()
+        multiply = _transformed if transforms else weight_mm.overload
+        y: torch.Tensor = multiply(flat_rows(input), packed, alpha, self._parameters["bias"],
+                                   self.out_features)
+        return y if input.dim() == 2 else y.view(*input.shape[:-1], self.out_features)
 
     def _apply(self, fn: Callable[..., Any], recurse: bool = True) -> WeightOnlyLinear:
         alpha = self.alpha
@@ -281,11 +369,12 @@ def moved_scale(scale: torch.Tensor | None, fn: Callable[..., Any]) -> torch.Ten
     return moved
 
 
-def _check_tiles(rows: int, columns: int) -> None:
-    if rows % 128 or columns % 64:
-        raise UsageError("out_features must be a multiple of 128 and in_features of 64, but got "
-                         f"{rows} and {columns}",
-                         "pad the weights with zeros, or use fp4.torch.QuantizedLinear")
+def quantized(weight: torch.Tensor, format: str, recipe: str = "", square: bool = False) -> Scaled:
+    """A matrix that is quantized, with zeros behind its columns where they end within a block."""
+    block = recipes.BLOCKS[format]
+    columns = -(-weight.shape[1] // block) * block
+    return fp4.quantize(padded(weight.detach(), columns), format=format, recipe=recipe,
+                        square=square)
 
 
 def _check_bias(bias: torch.Tensor | None, size: int, device: torch.device) -> None:

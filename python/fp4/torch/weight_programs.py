@@ -1,7 +1,9 @@
 """The programs behind linear layers of 16-bit activations and prepacked weights.
 
-The number of rows of a program is dynamic, but its plan, the tile and the ranges of K, is the best
-one for some numbers of rows only. So a layer has a program for each plan that its calls needed.
+A layer has one program for any number of rows. Its library has a kernel for each of a few numbers
+of rows, of which a call launches the one for its own; the compiler plans them (docs/Spec.md,
+several plans of one product). What is decided here is how many ranges K has, because that decides
+bits of the result and no plan may.
 """
 
 from __future__ import annotations
@@ -23,70 +25,24 @@ TARGET = TARGETS[0]
 #: Multiprocessors of an H200 or H100 SXM, for which the simulator's programs are chosen.
 PROCESSORS = 132
 
-_TILE_ROWS = (8, 16, 32, 64, 128)
 _SPLITS = (1, 2, 4)
 _SLICE = 256  # elements of K: a range of K has whole ones
+#: Rows up to which K has ranges: more have tiles enough for all multiprocessors.
+SPLIT_ROWS = 128
 
 
-@dataclasses.dataclass(frozen=True)
-class Plan:
-    """How a product is computed.
-
-    Attributes:
-        tile: rows, columns and elements of K.
-        split_k: ranges of K, whose sums are added in their order. They decide the last bits.
-        resident: blocks that share a multiprocessor.
-        ranges: ranges of K that a block has.
-    """
-
-    tile: tuple[int, int, int]
-    split_k: int
-    resident: int
-    ranges: int = 1
+def whole_tiles(rows: int, columns: int) -> tuple[int, int]:
+    """The sizes of weights once they are padded to whole tiles."""
+    return -(-rows // TILE[0]) * TILE[0], -(-columns // TILE[1]) * TILE[1]
 
 
-@functools.lru_cache(maxsize=4096)
-def choose_plan(rows: int, n: int, k: int, processors: int = PROCESSORS) -> Plan:
-    """The plan for `rows` rows of activations and weights [n, k] (docs/Performance.md, products of
-    bf16 activations and prepacked weights). Few rows read every weight once, so that tiles and
-    ranges of K must occupy all multiprocessors; from 129 rows on tiles of 128 rows are many."""
-    m = next((size for size in _TILE_ROWS if rows <= size), _TILE_ROWS[-1])
-    tiles = -(-rows // m) * (n // 128)
+def choose_splits(n: int, k: int, processors: int = PROCESSORS) -> int:
+    """Ranges of K of few rows of activations beside weights [n, k]. They read every weight once, so
+    the fewest ranges are best whose tiles occupy nearly all multiprocessors (docs/Performance.md,
+    products of bf16 activations and prepacked weights)."""
+    tiles = n // TILE[0]
     splits = [split for split in _SPLITS if split <= -(-k // _SLICE)]
-    if m <= 32:  # two blocks may share a multiprocessor
-        split = next((s for s in splits if 10 * tiles * s >= 9 * processors), splits[-1])
-        is_full = tiles * split > processors
-        # Of few rows, a block has two ranges whose sums do not wait for each other.
-        if m == 8 and split > 1 and not is_full and k % (2 * split * _SLICE) == 0:
-            return Plan((m, 128, 256), 2 * split, 1, ranges=2)
-        return Plan((m, 128, 256), split, 2 if is_full else 1)
-    split = max(s for s in splits if s == 1 or tiles * s <= processors)
-    if m < 128:
-        return Plan((m, 128, 256), split, 1)
-    # Wide tiles load activations once for twice as many weights, where they leave no more
-    # multiprocessors idle.
-    waves, wide_waves = (-(-count // processors) for count in (tiles, -(-tiles // 2)))
-    is_wide = n % 256 == 0 and split == 1 and 2 * wide_waves <= waves
-    return Plan((m, 256 if is_wide else 128, 128), split, 1)
-
-
-def _of_warps(plan: Plan) -> Plan:
-    """The same where warps multiply with mma.sync, in 99 KB of shared memory: stages have 128
-    elements of K, of all ranges together, and 128 columns."""
-    return dataclasses.replace(plan, tile=(plan.tile[0], 128, 128 // plan.ranges))
-
-
-def _of_lanes(plan: Plan, columns: int) -> Plan:
-    """The same where weights become floats in tensor memory: a tile has 16 rows at least, one k
-    tile is that of a warpgroup, and a block has one range and a multiprocessor to itself. The last
-    k tile may have one tile of weights."""
-    return Plan((max(plan.tile[0], 16), 128, min(columns, 128)), plan.split_k, resident=1)
-
-
-def _of_target(plan: Plan, columns: int, target: str) -> Plan:
-    if target == TARGET:
-        return plan
-    return _of_warps(plan) if target.startswith("sm_12") else _of_lanes(plan, columns)
+    return next((split for split in splits if 10 * tiles * split >= 9 * processors), splits[-1])
 
 
 @functools.lru_cache(maxsize=256)
@@ -122,19 +78,22 @@ class Product:
     """What a product of activations and prepacked weights does.
 
     Attributes:
-        rows, columns: of the weights.
-        element: of the activations and of the result, "bf16" or "f16".
+        rows, columns: of the weights, in whole tiles.
+        element: of the activations, "bf16" or "f16".
         alpha_rank: of the scale of the weights: 0, 1 where every row has one, -1 without one.
         bias: its element, or "" without one.
+        result: element of the result.
+        processors: multiprocessors of the device.
     """
 
     rows: int
     columns: int
     element: str
     format: str
-    plan: Plan
     alpha_rank: int = -1
     bias: str = ""
+    result: str = "bf16"
+    processors: int = PROCESSORS
 
 
 def check_target(target: str) -> None:
@@ -153,8 +112,8 @@ def product(what: Product, target: str) -> Compiled:
     and the result is rounded once."""
     check_target(target)
     n = what.rows
-    x, y = (f"tensor<?x{columns}x{what.element}>" for columns in (what.columns, n))
-    operands = {"x": x, "packed": _types(n, what.columns, what.format)[2]}
+    x, y = f"tensor<?x{what.columns}x{what.element}>", f"tensor<?x{n}x{what.result}>"
+    operands = {"x": x, "packed": packed_type(n, what.columns, what.format)}
     if what.alpha_rank >= 0:
         operands["alpha"] = "tensor<f32>" if what.alpha_rank == 0 else f"tensor<1x{n}xf32>"
     types = ", ".join(operands.values())
@@ -167,20 +126,23 @@ def product(what: Product, target: str) -> Compiled:
         + (', fp4.dims = ["M", ""], fp4.strided}' if name == "x" else "}")
         for name, kind in operands.items())
     alpha = " alpha %alpha" if what.alpha_rank >= 0 else ""
-    plan = _of_target(what.plan, what.columns, target)
-    tile = ", ".join(map(str, plan.tile))
-    ranges = f", ranges = {plan.ranges}" if plan.ranges > 1 else ""
     result, add = _add_bias(what, x, sums, y) if what.bias else ("%sums", "")
     return compile_program(f"""func.func @weight_mm(
     {arguments})
     -> ({y} {{fp4.name = "y"}}) {{
   %sums = fp4.blockscaled_matmul %x, %packed{alpha} {{
-      format = #fp4.format<{what.format}>, split_k = {plan.split_k} : i64,
-      fp4.plan = #fp4.plan<tile_product, tile = [{tile}]{ranges}, resident = {plan.resident}>}}
+      format = #fp4.format<{what.format}>{_ranges(what)}}}
       : ({types}) -> {sums}
 {add}  return {result} : {y}
 }}
 """, target)
+
+
+def _ranges(what: Product) -> str:
+    splits = choose_splits(what.rows, what.columns, what.processors)
+    if splits == 1:
+        return ""
+    return f", split_k = {splits} : i64, split_rows = {SPLIT_ROWS} : i64"
 
 
 def _add_bias(what: Product, x: str, sums: str, y: str) -> tuple[str, str]:
@@ -195,10 +157,10 @@ def _add_bias(what: Product, x: str, sums: str, y: str) -> tuple[str, str]:
                        affine_map<(i, j) -> (i, j)>],
       iterator_types = ["parallel", "parallel"]}}
       ins(%sums, %bias : {sums}, tensor<1x{what.rows}x{what.bias}>) outs(%empty : {y}) {{
-  ^bb0(%sum: f32, %shift: {what.bias}, %out: {what.element}):
+  ^bb0(%sum: f32, %shift: {what.bias}, %out: {what.result}):
 {widen}    %shifted = arith.addf %sum, {added} : f32
-    %rounded = arith.truncf %shifted : f32 to {what.element}
-    linalg.yield %rounded : {what.element}
+    %rounded = arith.truncf %shifted : f32 to {what.result}
+    linalg.yield %rounded : {what.result}
   }} -> {y}
 """
 

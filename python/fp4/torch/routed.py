@@ -1,0 +1,215 @@
+"""The routed experts of a transformer: from a module that holds them as 3-D parameters to one that
+has them in 4 bits.
+
+transformers keeps the experts of a layer in one module, of which gpt-oss and Mixtral are two kinds:
+
+    | | gpt-oss | Mixtral and most others |
+    |---|---|---|
+    | gate_up_proj | [experts, hidden, 2 * intermediate] | [experts, 2 * intermediate, hidden] |
+    | gates and ups | in turns | one half behind the other |
+    | down_proj | [experts, intermediate, hidden] | [experts, hidden, intermediate] |
+    | biases | gate_up_proj_bias, down_proj_bias | none |
+
+Which one a module is follows from its parameters and from what its gate computes, not from its
+name.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from typing import Any
+
+import torch
+
+from ..errors import UsageError
+from . import recipes
+from .expert_programs import ACTIVATIONS
+from .experts import WeightOnlyExperts, activated, gate_of
+
+
+class RoutedExperts(torch.nn.Module):
+    """The experts of a layer, in the place of a module of transformers: each token goes to the
+    experts that a router chose, and what they give is added, times the router's weights, in fp32.
+
+    Attributes:
+        gate_up: WeightOnlyExperts with gates, [hidden_size] to [intermediate_size].
+        down: WeightOnlyExperts, [intermediate_size] to [hidden_size].
+    """
+
+    def __init__(self, gate_up: WeightOnlyExperts, down: WeightOnlyExperts) -> None:
+        super().__init__()
+        if gate_up.gate is None or (gate_up.experts, gate_up.out_features) != (
+                down.experts, down.in_features):
+            raise UsageError("'gate_up' must have gates, and as many experts and columns as 'down' "
+                             f"takes, but got {gate_up} and {down}")
+        self.gate_up, self.down = gate_up, down
+        self.num_experts = gate_up.experts
+        self.hidden_size, self.intermediate_size = gate_up.in_features, gate_up.out_features
+
+    def forward(self, hidden_states: torch.Tensor, top_k_index: torch.Tensor,
+                top_k_weights: torch.Tensor) -> torch.Tensor:
+        """[..., hidden_size] like hidden_states.
+
+        Args:
+            hidden_states: [..., hidden_size] of T tokens.
+            top_k_index: integers [T, k], the experts of each token. A number of num_experts or more
+                is none, whose weight does not count.
+            top_k_weights: [T, k]; or [T, num_experts], of which those of the chosen experts count.
+        """
+        x = hidden_states.reshape(-1, self.hidden_size)
+        index = top_k_index.reshape(x.shape[0], -1)
+        if top_k_weights.shape[-1] != index.shape[1]:
+            if top_k_weights.shape[-1] != self.num_experts:
+                raise UsageError(f"'top_k_weights' must be {list(index.shape)} or "
+                                 f"[{x.shape[0]}, {self.num_experts}], but got "
+                                 f"{list(top_k_weights.shape)}",
+                                 "there is a weight for each expert of a token")
+            top_k_weights = top_k_weights.reshape(x.shape[0], -1).gather(1, index)
+        expert, order = index.reshape(-1).sort(stable=True)
+        edges = torch.arange(self.num_experts + 1, device=x.device, dtype=expert.dtype)
+        offsets = torch.searchsorted(expert, edges)
+        y = self.down(self.gate_up(x[order // index.shape[1]], offsets), offsets)
+        back = torch.empty_like(order).scatter_(0, order, torch.arange(
+            order.shape[0], device=order.device))
+        each = y[back].view(*index.shape, self.hidden_size).float()
+        chosen = index < self.num_experts
+        weights = torch.where(chosen, top_k_weights.view(index.shape).float(), 0.0)
+        total: torch.Tensor = (each * weights[..., None]).sum(1).to(y.dtype)
+        return total.view(hidden_states.shape)
+
+    def extra_repr(self) -> str:
+        return (f"num_experts={self.num_experts}, hidden_size={self.hidden_size}, "
+                f"intermediate_size={self.intermediate_size}")
+
+
+@dataclasses.dataclass(frozen=True)
+class _Layout:
+    """How a module holds its experts.
+
+    Attributes:
+        transposed: weights are [experts, in_features, out_features].
+        in_turns: rows of gates and of ups are in turns, gates first; else gates are the first half.
+        activation, limit, alpha: as WeightOnlyExperts has them.
+    """
+
+    transposed: bool
+    in_turns: bool
+    activation: str
+    limit: float | None
+    alpha: float | None
+
+    def halves(self, tensor: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Gates and ups along dimension 1."""
+        if self.in_turns:
+            return tensor[:, 0::2], tensor[:, 1::2]
+        half = tensor.shape[1] // 2
+        return tensor[:, :half], tensor[:, half:]
+
+
+def holds_experts(module: torch.nn.Module) -> bool:
+    """Whether `module` has the experts of a layer as 3-D parameters gate_up_proj and down_proj."""
+    found = (getattr(module, name, None) for name in ("gate_up_proj", "down_proj"))
+    return all(isinstance(item, torch.Tensor) and item.dim() == 3 for item in found)
+
+
+def experts_from(module: Any, *, format: str = "nvfp4",
+                 recipe: str = "") -> RoutedExperts:
+    """The experts of a module of transformers, such as GptOssExperts or MixtralExperts, quantized
+    one by one; its forward takes the same arguments.
+
+        layer.mlp.experts = fp4.torch.experts_from(layer.mlp.experts, format="mxfp4")
+
+    Args:
+        module: has gate_up_proj and down_proj, and perhaps gate_up_proj_bias and down_proj_bias.
+        format, recipe: of the weights, as in `quantize`.
+    Raises:
+        UsageError: another layout, or an activation that no kernel has.
+    """
+    recipes.check_format(format)
+    layout = _layout_of(module)
+    gate_up, down = module.gate_up_proj.detach(), module.down_proj.detach()
+    if layout.transposed:
+        gate_up, down = gate_up.transpose(1, 2), down.transpose(1, 2)
+    gates, ups = layout.halves(gate_up)
+    biases = _parameter(module, "down_proj_bias")
+    gate_bias = up_bias = None
+    both = _parameter(module, "gate_up_proj_bias")
+    if both is not None:
+        gate_bias, up_bias = (torch.nn.Parameter(half.clone(), both.requires_grad)
+                              for half in layout.halves(both.detach()))
+    made = RoutedExperts(
+        WeightOnlyExperts.from_stack(
+            ups, up_bias, gate=gates, gate_bias=gate_bias, format=format, recipe=recipe,
+            activation=layout.activation, limit=layout.limit, alpha=layout.alpha),
+        WeightOnlyExperts.from_stack(down, biases, format=format, recipe=recipe))
+    return made.train(module.training)
+
+
+def _parameter(module: torch.nn.Module, name: str) -> torch.nn.Parameter | None:
+    found = getattr(module, name, None)
+    return found if isinstance(found, torch.nn.Parameter) else None
+
+
+def _layout_of(module: Any) -> _Layout:
+    name = type(module).__name__
+    if not holds_experts(module):
+        raise UsageError(f"'module' must have gate_up_proj and down_proj of three dimensions, but "
+                         f"{name} has not",
+                         "make a WeightOnlyExperts of its weights with from_stack")
+    up, down = module.gate_up_proj.shape, module.down_proj.shape
+    fits = {transposed: pair for transposed, pair in (
+        (False, (2 * down[2], down[1])), (True, (down[2], 2 * down[1])))}
+    found = [transposed for transposed, pair in fits.items() if tuple(up[1:]) == pair]
+    if up[0] != down[0] or not found:
+        raise UsageError("'module' must have gate_up_proj [experts, 2 * I, H] and down_proj "
+                         f"[experts, H, I], or both transposed, but {name} has {list(up)} and "
+                         f"{list(down)}", "make a WeightOnlyExperts of its weights with from_stack")
+    if getattr(module, "has_post_expert_norm", False):
+        raise UsageError(f"'module' must have no norm behind its experts, but {name} has one",
+                         "leave this module as it is")
+    return _Layout(found[0], *_activation_of(module))
+
+
+def _activation_of(module: torch.nn.Module) -> tuple[bool, str, float | None, float | None]:
+    """Whether gates and ups are in turns, and the activation with its numbers: those that give what
+    the module's own gate does."""
+    limit, alpha = (_number(module, name) for name in ("limit", "alpha"))
+    generator = torch.Generator().manual_seed(1)
+    sums = torch.randn(64, 8, generator=generator) * max(4.0, 2 * (limit or 0.0))
+    expected = _gate_of(module, sums)
+    options = itertools.product((False, True), ACTIVATIONS, dict.fromkeys((None, limit)),
+                                dict.fromkeys((None, alpha)))
+    for in_turns, activation, *numbers in options:
+        layout = _Layout(False, in_turns, activation, *numbers)
+        gate, up = layout.halves(sums)
+        y = activated(gate, up, gate_of(activation, *numbers))
+        if y.shape == expected.shape and torch.allclose(y, expected, rtol=1e-4, atol=1e-4):
+            return in_turns, activation, numbers[0], numbers[1]
+    raise UsageError(f"'module' must have one of the activations {', '.join(ACTIVATIONS)}, but "
+                     f"that of {type(module).__name__} is another one",
+                     "leave this module as it is")
+
+
+def _number(module: torch.nn.Module, name: str) -> float | None:
+    found = getattr(module, name, None)
+    return float(found) if isinstance(found, (int, float)) and found > 0 else None
+
+
+def _gate_of(module: Any, sums: torch.Tensor) -> torch.Tensor:
+    """What the module makes of sums [rows, 2 * columns]. Modules without _apply_gate have act_fn of
+    the first half, or are gpt-oss of transformers before 5."""
+    with torch.no_grad():
+        if hasattr(module, "_apply_gate"):
+            result: torch.Tensor = module._apply_gate(sums)
+            return result
+        if hasattr(module, "act_fn"):
+            gate, up = sums.chunk(2, dim=-1)
+            return module.act_fn(gate) * up  # type: ignore[no-any-return]
+    numbers = _number(module, "limit"), _number(module, "alpha")
+    gate, up = _Layout(False, True, "gpt_oss", *numbers).halves(sums)
+    if None in numbers:
+        raise UsageError(f"'module' must say what its gate computes, but {type(module).__name__} "
+                         "has neither _apply_gate nor act_fn nor alpha and limit",
+                         "make a WeightOnlyExperts of its weights with from_stack")
+    return activated(gate, up, gate_of("gpt_oss", *numbers))

@@ -1,0 +1,50 @@
+"""Where kernels find the rows of a matrix: as they are, or in a copy on the same device."""
+
+from __future__ import annotations
+
+import torch
+
+#: Of a row's address, in bytes: what TMA and wide loads need.
+_UNIT = 16
+
+
+def flat_rows(x: torch.Tensor) -> torch.Tensor:
+    """[..., K] as a matrix [M, K]. It is a view where the leading strides are those of one pitch,
+    such as `h[:, -1:, :]`, and otherwise a copy."""
+    return x if x.dim() == 2 else x.reshape(-1, x.shape[-1])
+
+
+def has_rows(x: torch.Tensor) -> bool:
+    """Whether kernels can read the rows of a matrix in memory where they are: adjacent elements,
+    rows at one distance, all at multiples of 16 bytes."""
+    rows, columns = x.shape
+    pitch, step = x.stride()
+    return ((step == 1 or columns == 1)
+            and (rows <= 1 or (pitch >= columns and pitch * x.itemsize % _UNIT == 0))
+            and x.data_ptr() % _UNIT == 0)
+
+
+def placed(x: torch.Tensor) -> torch.Tensor:
+    """The matrix `x`, or a copy of it where kernels with fp4.strided cannot read its rows."""
+    if x.is_contiguous():
+        return x if x.data_ptr() % _UNIT == 0 else x.clone(memory_format=torch.contiguous_format)
+    return x if has_rows(x) else x.contiguous()
+
+
+def dense(x: torch.Tensor) -> torch.Tensor:
+    """The matrix `x`, or a copy of it where its rows do not follow one another."""
+    if x.is_contiguous() and x.data_ptr() % _UNIT == 0:
+        return x
+    return x.clone(memory_format=torch.contiguous_format)
+
+
+def padded(x: torch.Tensor, columns: int) -> torch.Tensor:
+    """A matrix with zeros behind its columns, `columns` in all; `x` itself where it has them."""
+    missing = columns - x.shape[1]
+    return torch.nn.functional.pad(x, (0, missing)) if missing else x
+
+
+def padded_rows(x: torch.Tensor, multiple: int) -> torch.Tensor:
+    """A matrix with rows of zeros behind its own, a multiple of `multiple` in all."""
+    missing = -x.shape[0] % multiple
+    return torch.nn.functional.pad(x, (0, 0, 0, missing)) if missing else x
