@@ -282,7 +282,6 @@ def vllm_cases(x: Any, scale: Any) -> list[Case]:
 
     return [
         Case(quantize, "dtype", lambda: vllm.scaled_fp4_quant(x.float(), scale)),
-        Case(quantize, "stride", lambda: vllm.scaled_fp4_quant(x.t(), scale)),
         Case(quantize, "K", lambda: vllm.scaled_fp4_quant(matrix(48, 40), scale)),
         Case(quantize, "scale convention: a scale of each row",
              lambda: vllm.scaled_fp4_quant(x, torch.ones(48))),
@@ -298,7 +297,6 @@ def torchao_cases(x: Any) -> list[Case]:
     name = "`fp4.compat.torchao.nvfp4_quantize`"
     return [
         Case(name, "dtype", lambda: torchao.nvfp4_quantize(x.double())),
-        Case(name, "stride", lambda: torchao.nvfp4_quantize(x.t())),
         Case(name, "K", lambda: torchao.nvfp4_quantize(matrix(48, 40))),
         Case(name, "scale convention: blocks of 32",
              lambda: torchao.nvfp4_quantize(x, block_size=32)),

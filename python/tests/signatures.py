@@ -30,7 +30,8 @@ PACKAGES: dict[str, tuple[str, dict[str, tuple[str, ...]]]] = {
         "flashinfer/quantization/fp4_quantization.py": (
             "nvfp4_quantize", "mxfp4_quantize", "mxfp4_dequantize", "block_scale_interleave",
             "e2m1_and_ufp8sf_scale_to_float", "nvfp4_batched_quantize",
-            "scaled_fp4_grouped_quantize"),
+            "scaled_fp4_grouped_quantize", "silu_and_mul_nvfp4_quantize"),
+        "flashinfer/quantization/fp8_quantization.py": ("mxfp8_quantize",),
         "flashinfer/gemm/gemm_base.py": ("mm_fp4",),
         "flashinfer/tllm_enums.py": ("SfLayout",)}),
     "vllm": ("fp4.compat.vllm", {

@@ -80,6 +80,14 @@ def to_blocked(scales: Any) -> Any:
     return blocks.reshape(-1, 4, 32, 4).transpose(1, 2).reshape(-1)
 
 
+def vllm_tiles(scales: Any) -> Any:
+    """Linear scales in tiles of 8 x 4, by torch."""
+    rows, columns = scales.shape
+    full = torch.zeros(-(-rows // 8) * 8, -(-columns // 4) * 4, dtype=torch.uint8)
+    full[:rows, :columns] = scales.view(torch.uint8)
+    return full.view(-1, 8, full.shape[1] // 4, 4).permute(0, 2, 1, 3).contiguous()
+
+
 def same(test: unittest.TestCase, found: Any, expected: Any) -> None:
     test.assertTrue(torch.equal(found.reshape(-1).view(torch.uint8),
                                 expected.reshape(-1).view(torch.uint8)))
@@ -261,15 +269,105 @@ class Flashinfer(unittest.TestCase):
         exact = fx @ fw.T
         self.assertLess(((z.double() - exact).abs() / (exact.abs() + 1)).max().item(), 2 ** -7)
 
+    def test_tiles_of_eight_rows(self) -> None:
+        layout = flashinfer.SfLayout.layout_8x4
+        for rows, columns in ((13, 96), (16, 64)):
+            x, g = data(rows, columns), torch.tensor(64.0)
+            codes, scales = flashinfer.nvfp4_quantize(x, g, layout)
+            linear = flashinfer.nvfp4_quantize(x, g, flashinfer.SfLayout.layout_linear)
+            high, wide = -(-rows // 8) * 8, -(-columns // 64) * 4
+            expected = torch.zeros(high, wide, dtype=torch.uint8)
+            for row in range(rows):
+                for block in range(columns // 16):
+                    offset = ((row // 8 * (wide // 4) + block // 4) * 32 + row % 8 * 4 + block % 4)
+                    expected.view(-1)[offset] = linear[1][row, block]
+            self.assertEqual(scales.shape, (high, wide))
+            same(self, codes, linear[0])
+            same(self, scales, expected)
+            values = flashinfer.e2m1_and_ufp8sf_scale_to_float(codes, scales, 1 / g,
+                                                               is_sf_8x4_layout=True)
+            same(self, values, flashinfer.e2m1_and_ufp8sf_scale_to_float(
+                *linear, 1 / g, is_sf_swizzled_layout=False))
+            mx = flashinfer.mxfp4_quantize(x, sfLayout=layout)
+            same(self, flashinfer.mxfp4_dequantize(*mx, layout),
+                 flashinfer.mxfp4_dequantize(*flashinfer.mxfp4_quantize(x)))
+            with self.assertRaisesRegex(fp4.UsageError, "must be tiled_128x4 scales of"):
+                flashinfer.mm_fp4(codes, codes.T, scales, scales.T)
+            ours = vllm.scaled_fp4_quant(x, g, True, "trtllm")
+            same(self, ours[1], vllm_tiles(vllm.scaled_fp4_quant(x, g, False)[1]))
+
+    def test_scales_of_rows(self) -> None:
+        x = data(9, 64)
+        x[7] = 0
+        inverse, linear = 1 / (448 * 6), flashinfer.SfLayout.layout_linear
+        for exact in ("0", "1"):
+            with mock.patch.dict(os.environ, FLASHINFER_DISABLE_FP4_QUANT_FAST_MATH=exact):
+                codes, scales, tokens = flashinfer.nvfp4_quantize(
+                    x, inverse, linear, per_token_activation=True)
+                self.assertEqual((tokens.dtype, tokens.shape), (torch.float32, (9,)))
+                amax = x.float().abs().amax(1)
+                torch.testing.assert_close(tokens[:7], amax[:7] * inverse)
+                for row in (2, 5, 8):  # each is as a matrix of its own
+                    one = flashinfer.nvfp4_quantize(x[row:row + 1], 1 / tokens[row:row + 1], linear)
+                    same(self, codes[row], one[0][0])
+                    same(self, scales[row], one[1][0])
+                self.assertFalse(codes[7].any() or scales[7].any())
+                given = flashinfer.nvfp4_quantize(x, torch.tensor([inverse]), linear,
+                                                  per_token_activation=True)
+                same(self, given[0], codes)
+                same(self, given[2], tokens)
+
+    def test_silu_and_mul(self) -> None:
+        x, g = torch.cat((data(9, 64, 1), data(9, 64)), 1), torch.tensor([4.0])
+        product = (torch.nn.functional.silu(x[:, :64].float()) * x[:, 64:].float()).bfloat16()
+        for named, layout in (({}, 0), ({"is_sf_8x4_layout": True}, 1),
+                              ({"is_sf_swizzled_layout": False}, 2)):
+            found = flashinfer.silu_and_mul_nvfp4_quantize(x, g, **named)
+            for one, other in zip(found, flashinfer.nvfp4_quantize(product, g, layout)):
+                self.assertEqual(one.shape, other.shape)
+                same(self, one, other)
+
+    def test_mxfp8(self) -> None:
+        x = data(40, 64)
+        x[5, 32:], x[6, :32] = 2.0 ** -130, 448 * 2.0 ** 3
+        codes, scales = flashinfer.mxfp8_quantize(x, False)
+        blocks = x.float().view(40, -1, 32)
+        least = blocks.abs().amax(-1).double() / 448
+        byte = (torch.ceil(torch.log2(least)).clamp(min=-127) + 127).where(least > 0, 0)
+        same(self, scales, byte.to(torch.uint8))
+        values = codes.float().view(40, -1, 32) * torch.exp2(byte - 127)[..., None]
+        self.assertLess(((values - blocks).abs() / (blocks.abs() + 2.0 ** -9)).max().item(), 0.0627)
+        self.assertEqual((codes.dtype, codes.shape, scales.shape),
+                         (torch.float8_e4m3fn, (40, 64), (80,)))
+        tiled = flashinfer.mxfp8_quantize(x)
+        same(self, tiled[0], codes)
+        same(self, tiled[1], to_blocked(scales.view(40, 2)))
+        wide, more = flashinfer.mxfp8_quantize(x, False, 128)
+        self.assertEqual((wide.shape, more.shape), ((40, 128), (160,)))
+        same(self, wide[:, :64].contiguous(), codes)
+        with self.assertRaisesRegex(fp4.UsageError, "'alignment' must be a multiple of 32"):
+            flashinfer.mxfp8_quantize(x, True, 48)
+
+    def test_scales_and_rows_are_converted_as_there(self) -> None:
+        x, linear = data(9, 64), flashinfer.SfLayout.layout_linear
+        expected = flashinfer.nvfp4_quantize(x, torch.tensor(96.0), linear)
+        for g in (torch.tensor([96.0], dtype=torch.bfloat16), torch.tensor(96.0).double()):
+            for one, other in zip(flashinfer.nvfp4_quantize(x, g, linear), expected):
+                same(self, one, other)
+        wide = torch.cat((x, x), 1)
+        for rows in (wide[:, 64:], x.t().clone().t()):
+            for one, other in zip(flashinfer.nvfp4_quantize(rows, torch.tensor(96.0), linear),
+                                  expected):
+                same(self, one, other)
+
     def test_options_without_a_kernel_are_refused(self) -> None:
         x, g = data(16, 32), torch.ones(())
         for named, message in (
-                ({"sfLayout": flashinfer.SfLayout.layout_8x4}, "layout_8x4 has no kernel here"),
                 ({"sfLayout": 7}, "'sfLayout' must be an SfLayout, but got 7"),
                 ({"do_shuffle": True}, "do_shuffle has no kernel"),
                 ({"backend": "cute-dsl"}, "backend = 'cute-dsl' has no kernel"),
-                ({"per_token_activation": True}, "per_token_activation has no kernel"),
-                ({"out_scale": g}, "arguments of per_token_activation"),
+                ({"out_scale": g}, "out_scale has no kernel"),
+                ({"expanded_idx_to_permuted_idx": g}, "expanded_idx_to_permuted_idx has no kern"),
                 ({"nvfp4_4over6": object()}, "nvfp4_4over6"),
                 ({"sf_vec_size": 32}, "sf_vec_size = 32")):
             with self.subTest(message), self.assertRaisesRegex(fp4.UsageError, message):
@@ -283,9 +381,8 @@ class Flashinfer(unittest.TestCase):
         x, g = data(16, 32), torch.ones(())
         for arguments, message in (
                 ((x.float(), g), "'a' must be bfloat16 or float16, but got float32"),
-                ((x.t(), g), "'a' must be contiguous"),
                 ((x[:, :24].contiguous(), g), "rows of a multiple of 16"),
-                ((x, g.double()), "'a_global_sf' must be one float32, but got float64"),
+                ((x, g.int()), "'a_global_sf' must be one float32, but got int32"),
                 ((x, torch.ones(2)), "'a_global_sf' must be one float32")):
             with self.subTest(message), self.assertRaisesRegex(fp4.UsageError, message):
                 flashinfer.nvfp4_quantize(*arguments)
@@ -433,10 +530,8 @@ class Vllm(unittest.TestCase):
     def test_arguments_that_do_not_fit(self) -> None:
         x, g = data(16, 64), torch.ones(())
         for arguments, message in (
-                ((x, g, True, "trtllm"), "the layout 8x4 of backend = 'trtllm' has no kernel"),
                 ((x, g, True, "none", 72), "'padded_n' must be a multiple of 16 of at least 64"),
                 ((x, g, True, "none", 48), "'padded_n' must be a multiple of 16 of at least 64"),
-                ((x.t(), g), "'input' must be contiguous"),
                 ((x.float(), g), "'input' must be bfloat16 or float16")):
             with self.subTest(message), self.assertRaisesRegex(fp4.UsageError, message):
                 vllm.scaled_fp4_quant(*arguments)
@@ -568,6 +663,25 @@ class Torchao(unittest.TestCase):
                          (torch.float8_e8m0fnu, (64, 16)))
         same(self, found.dequantize(), tiled.dequantize())
 
+    def test_a_stack(self) -> None:
+        """Each matrix is quantized by itself, with the scale of all or its own."""
+        x = torch.stack([data(128, 64, seed) for seed in (1, 2)])
+        own = torchao.per_tensor_amax_to_scale(x.abs().amax((1, 2), keepdim=True))
+        for level in (None, own[0].reshape(()), own):
+            for swizzled in (False, True):
+                found = torchao.NVFP4Tensor.to_nvfp4(x, 16, level, is_swizzled_scales=swizzled)
+                self.assertEqual((found.shape, found.scale.shape[0]), (x.shape, 2))
+                values = found.dequantize()
+                for number, one in enumerate(x):
+                    single = torchao.NVFP4Tensor.to_nvfp4(
+                        one, 16, level if level is None or not level.dim() else
+                        own[number].reshape(()), is_swizzled_scales=swizzled)
+                    for name in ("qdata", "scale"):
+                        self.assertEqual(getattr(found, name)[number].shape,
+                                         getattr(single, name).shape)
+                        same(self, getattr(found, name)[number], getattr(single, name))
+                    same(self, values[number], single.dequantize())
+
     @unittest.skipIf(optional("torchao") is None, "torchao is not installed")
     def test_the_package_itself(self) -> None:
         from torchao.prototype.mx_formats import config, mx_tensor, nvfp4_tensor
@@ -579,6 +693,12 @@ class Torchao(unittest.TestCase):
                     named = {"per_tensor_scale": p, "is_swizzled_scales": swizzled}
                     self.compare(torchao.NVFP4Tensor.to_nvfp4(x, **named),
                                  nvfp4_tensor.NVFP4Tensor.to_nvfp4(x, **named))
+                    if rows % 128 == 0 or not swizzled:
+                        named["per_tensor_scale"] = None if p is None else p * torch.tensor(
+                            [1.0, 2.0]).view(2, 1, 1)
+                        stack = torch.stack((x, x.flip(0)))
+                        self.compare(torchao.NVFP4Tensor.to_nvfp4(stack, **named),
+                                     nvfp4_tensor.NVFP4Tensor.to_nvfp4(stack, **named))
                 for mode in config.ScaleCalculationMode:
                     named = {"scaling_mode": mode, "is_swizzled_scales": swizzled}
                     self.compare(
@@ -601,7 +721,13 @@ class Torchao(unittest.TestCase):
                 (lambda: torchao.NVFP4Tensor.to_nvfp4(x, use_triton_kernel=True),
                  "use_triton_kernel has no kernel"),
                 (lambda: torchao.NVFP4Tensor.to_nvfp4(x.half()), "must be bfloat16 or float32"),
-                (lambda: torchao.NVFP4Tensor.to_nvfp4(x.view(2, 8, 64)), "3 dimensions"),
+                (lambda: torchao.NVFP4Tensor.to_nvfp4(x.view(2, 2, 4, 64)), "4 dimensions"),
+                (lambda: torchao.NVFP4Tensor.to_nvfp4(x.view(2, 8, 64), is_swizzled_scales=True),
+                 "matrices of a multiple of 128 rows beside swizzled scales"),
+                (lambda: torchao.NVFP4Tensor.to_nvfp4(x.view(2, 8, 64), 16, torch.ones(2)),
+                 "must be one float32, or of shape \\[2, 1, 1\\]"),
+                (lambda: torch.nn.functional.linear(
+                    torchao.NVFP4Tensor.to_nvfp4(x.view(2, 8, 64)), tensor), "must be matrices"),
                 (lambda: torchao.MXTensor.to_mx(x, torch.float8_e4m3fn), "elem_dtype"),
                 (lambda: torch.nn.functional.linear(x, tensor), "must be NVFP4Tensors both"),
                 (lambda: torch.nn.functional.linear(tensor, tensor, x[0, :16]),

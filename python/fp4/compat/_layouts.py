@@ -23,6 +23,9 @@ from ..tensors import Tiled
 TILED, LINEAR = "tiled_128x4", "linear"
 #: Of groups of rows, whose tiles begin anew: no function reads them as those of one matrix.
 GROUPED = "grouped tiled_128x4"
+#: Tiles of 8 rows and 4 columns, which FlashInfer's and vLLM's trtllm kernels read of few rows.
+#: Here it is made and read by torch: no kernel of fp4 has it.
+EIGHT = "tiled_8x4"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -80,9 +83,25 @@ def note(tensor: torch.Tensor, layout: str, rows: int, columns: int, maker: str)
     return tensor
 
 
-def padded(rows: int, columns: int) -> tuple[int, int]:
-    """The sizes of tiled scales as the packages count them: whole tiles of 128 x 4."""
-    return -(-rows // 128) * 128, -(-columns // 4) * 4
+def padded(rows: int, columns: int, high: int = 128) -> tuple[int, int]:
+    """The sizes of tiled scales as the packages count them: whole tiles of 128 x 4, or of `high`
+    rows."""
+    return -(-rows // high) * high, -(-columns // 4) * 4
+
+
+def to_eight(linear: torch.Tensor) -> torch.Tensor:
+    """Linear scales as bytes in tiles of 8 x 4, zero where there is padding."""
+    rows, columns = linear.shape
+    high, wide = padded(rows, columns, 8)
+    full = torch.nn.functional.pad(linear.view(torch.uint8), (0, wide - columns, 0, high - rows))
+    return full.view(high // 8, 8, wide // 4, 4).transpose(1, 2).reshape(high, wide)
+
+
+def from_eight(tiles: torch.Tensor, rows: int, columns: int) -> torch.Tensor:
+    """The linear scales, as bytes, of tiles of 8 x 4."""
+    high, wide = padded(rows, columns, 8)
+    full = tiles.view(torch.uint8).reshape(high // 8, wide // 4, 8, 4).transpose(1, 2)
+    return full.reshape(high, wide)[:rows, :columns].contiguous()
 
 
 def expect(scales: Any, layout: str, rows: int, columns: int, what: str) -> torch.Tensor:
@@ -103,7 +122,7 @@ def expect(scales: Any, layout: str, rows: int, columns: int, what: str) -> torc
         raise UsageError(f"{what} must be {layout} scales of {rows} x {columns}, but got {known}",
                          _remedy(layout) if known.layout != layout else
                          "pass the scales that were made with these codes")
-    shape = padded(rows, columns) if layout == TILED else (rows, columns)
+    shape = shape_of(layout, rows, columns)
     if tuple(scales.shape) not in (shape, (math.prod(shape),), _tiles(shape)):
         raise UsageError(f"{what} must be {layout} scales of {rows} x {columns}, a tensor of shape "
                          f"{list(shape)}, but got {list(scales.shape)}", _remedy(layout))
@@ -117,6 +136,12 @@ def expect(scales: Any, layout: str, rows: int, columns: int, what: str) -> torc
         raise UsageError(f"{what} must be contiguous, but its strides of shape "
                          f"{list(scales.shape)} are not", "no copy is made")
     return scales.reshape(-1) if layout == TILED else scales.reshape(shape)
+
+
+def shape_of(layout: str, rows: int, columns: int) -> tuple[int, int]:
+    """The sizes of a matrix of scales, with what `layout` pads."""
+    return {TILED: padded(rows, columns), EIGHT: padded(rows, columns, 8),
+            LINEAR: (rows, columns)}[layout]
 
 
 def _tiles(shape: tuple[int, int]) -> tuple[int, ...]:
@@ -137,6 +162,8 @@ def _declared(scales: Tiled, layout: str, rows: int, columns: int, what: str) ->
 
 
 def _remedy(layout: str) -> str:
+    if layout == EIGHT:
+        return "quantize with the layout 8x4"
     if layout == TILED:
         return "quantize with the layout 128x4, or tile linear scales with block_scale_interleave"
     return "quantize with the layout linear; nothing is rearranged silently"

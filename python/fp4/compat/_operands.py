@@ -8,6 +8,7 @@ import torch
 
 from .._eager import eager as _eager
 from ..errors import UsageError
+from ..torch.strides import dense, flat_rows
 
 #: For the public functions: they note which layout scales have, and that is no part of a graph.
 eager = _eager("fp4.compat is eager; fp4.torch has operators for torch.compile")
@@ -40,12 +41,10 @@ def check_input(x: Any, name: str, dtypes: tuple[torch.dtype, ...], block: int) 
                          f"got {type_of(x)}", "pad them with zeros")
 
 
-def rows_of(x: torch.Tensor, name: str) -> torch.Tensor:
-    """The matrix [M, K] of a tensor [..., K]. No copy is made, and no gradient is recorded."""
-    if not x.is_contiguous():
-        raise UsageError(f"argument '{name}' must be contiguous and row-major, but its strides of "
-                         f"shape {list(x.shape)} are not", "no copy is made; call .contiguous()")
-    return x.detach().view(-1, x.shape[-1])
+def rows_of(x: torch.Tensor) -> torch.Tensor:
+    """The matrix [M, K] of a tensor [..., K], whose rows follow one another: a copy on the device
+    where they do not. No gradient is recorded."""
+    return dense(flat_rows(x.detach()))
 
 
 def scalar(value: Any, name: str) -> torch.Tensor:
@@ -53,7 +52,7 @@ def scalar(value: Any, name: str) -> torch.Tensor:
     check_tensor(value, name)
     if value.numel() != 1 or value.dtype != torch.float32:
         raise UsageError(f"argument '{name}' must be one float32, but got {type_of(value)}",
-                         "it is the scale of the whole tensor")
+                         "it is the scale of the whole tensor; pass one number as x.float()")
     return value.detach().reshape(())  # type: ignore[no-any-return]
 
 
@@ -65,6 +64,12 @@ def numbers(value: Any, name: str, count: int, dtypes: tuple[torch.dtype, ...]) 
         raise UsageError(f"argument '{name}' must be {kinds} of shape [{max(count, 1)}], but got "
                          f"{type_of(value)}")
     return value.detach().contiguous()  # type: ignore[no-any-return]
+
+
+def converted(value: Any, name: str) -> torch.Tensor:
+    """One f32, of one number of any floating-point dtype, for packages that convert it."""
+    check_tensor(value, name)
+    return scalar(value.float() if value.dtype.is_floating_point else value, name)
 
 
 def check_codes(codes: Any, name: str) -> None:

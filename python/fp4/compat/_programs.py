@@ -11,7 +11,7 @@ from ._layouts import TILED
 
 _TILED = ", #fp4.scale_layout<tiled_128x4>"
 _ELEMENTS = {torch.bfloat16: "bf16", torch.float16: "f16", torch.float32: "f32"}
-_BLOCKS = {"nvfp4": (16, "f8E4M3FN"), "mxfp4": (32, "f8E8M0FNU")}
+_BLOCKS = {"nvfp4": (16, "f8E4M3FN"), "mxfp4": (32, "f8E8M0FNU"), "mxfp8_e4m3": (32, "f8E8M0FNU")}
 
 
 def element(dtype: torch.dtype) -> str:
@@ -31,22 +31,23 @@ def target(tensor: torch.Tensor) -> str:
 @functools.lru_cache(maxsize=256)
 def quantizer(columns: int, source: str, recipe: str, layout: str, name: str, scale: str,
               machine: str, kind: str = "nvfp4") -> Compiled:
-    """(x [M, columns]; with `scale` also a scalar) -> (codes [M, columns/2], scales).
+    """(x [M, columns]; with `scale` also a scalar) -> (codes [M, columns/2], scales). Codes of 8
+    bits are [M, columns].
 
     Args:
         name, scale: what the caller calls the arguments; no scale: the recipe has none.
     """
     block, scales = _BLOCKS[kind]
-    blocks = columns // block
+    blocks, codes = columns // block, "f8E4M3FN" if kind == "mxfp8_e4m3" else "f4E2M1FN"
     tiled = _TILED if layout == TILED else ""
-    outputs = f"(tensor<?x{columns}xf4E2M1FN>, tensor<?x{blocks}x{scales}{tiled}>)"
+    outputs = f"(tensor<?x{columns}x{codes}>, tensor<?x{blocks}x{scales}{tiled}>)"
     given = f', %g: tensor<f32> {{fp4.name = "{scale}"}}' if scale else ""
     return compile(f"""
 func.func @quantize(%x: tensor<?x{columns}x{source}> {{fp4.name = "{name}"}}{given}) -> {outputs} {{
   %q, %s = fp4.quantize %x{" amax %g" if scale else ""}
       {{format = #fp4.format<{kind}>, recipe = #fp4.recipe<{recipe}>}}
       : (tensor<?x{columns}x{source}>{", tensor<f32>" if scale else ""}) -> {outputs}
-  return %q, %s : tensor<?x{columns}xf4E2M1FN>, tensor<?x{blocks}x{scales}{tiled}>
+  return %q, %s : tensor<?x{columns}x{codes}>, tensor<?x{blocks}x{scales}{tiled}>
 }}
 """, target=machine)
 

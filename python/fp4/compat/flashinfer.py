@@ -9,9 +9,13 @@ execute the same instructions, two approximate reciprocals among them (docs/Nume
 FLASHINFER_DISABLE_FP4_QUANT_FAST_MATH=1 in the environment they are those without. A CPU tensor
 gives what an H200 computes for these reciprocals; no Blackwell GPU was measured.
 
-Differences, each of which is an fp4.UsageError: layout 8x4, do_shuffle, per-token scales, four over
-six, fp8 inputs, column-major inputs, and backends with operands of their own. Tensors stay on their
-device, where FlashInfer moves them to the GPU.
+Differences, each of which is an fp4.UsageError: do_shuffle, four over six, fp8 inputs, column-major
+inputs, rows that are permuted, and backends with operands of their own. Products read scales in the
+layout 128x4. Tensors stay on their device, where FlashInfer moves them to the GPU.
+
+Three functions have no bits of FlashInfer's in all cases: the scales of rows (per_token_activation)
+are reciprocals that are rounded to nearest, and silu_and_mul_nvfp4_quantize has torch's exponential
+where FlashInfer takes an approximate one; mxfp8_quantize divides by 448 exactly.
 
 Sources: the modules quantization.fp4_quantization and gemm.gemm_base of the wheel, and the kernels
 of csrc/nv_internal/tensorrt_llm that it contains.
@@ -26,12 +30,24 @@ from typing import Any
 import torch
 
 from ..errors import UsageError
+from ..torch.strides import flat_rows
 from ._group_programs import batched
-from ._layouts import GROUPED, LINEAR, TILED, expect, note, padded
+from ._layouts import (
+    EIGHT,
+    GROUPED,
+    LINEAR,
+    TILED,
+    expect,
+    from_eight,
+    note,
+    shape_of,
+    to_eight,
+)
 from ._operands import (
     check_codes,
     check_input,
     check_tensor,
+    converted,
     eager,
     into,
     numbers,
@@ -44,8 +60,9 @@ from ._programs import dequantizer, element, product, quantizer, swizzler, targe
 
 __all__ = [
     "SfLayout", "block_scale_interleave", "e2m1_and_ufp8sf_scale_to_float", "mm_fp4",
-    "mxfp4_dequantize", "mxfp4_quantize", "nvfp4_batched_quantize", "nvfp4_block_scale_interleave",
-    "nvfp4_quantize", "scaled_fp4_grouped_quantize",
+    "mxfp4_dequantize", "mxfp4_quantize", "mxfp8_quantize", "nvfp4_batched_quantize",
+    "nvfp4_block_scale_interleave", "nvfp4_quantize", "scaled_fp4_grouped_quantize",
+    "silu_and_mul_nvfp4_quantize",
 ]
 
 _FAST = "flashinfer, tensor_scale = supplied, reciprocals = approximate"
@@ -55,8 +72,8 @@ _DECODE = ("flashinfer, tensor_scale = supplied_decode, scale = divide_twice, "
 
 
 class SfLayout(enum.IntEnum):
-    """The layouts of block scales. Here are layout_128x4, which is tiled_128x4, and
-    layout_linear."""
+    """The layouts of block scales: layout_128x4 is tiled_128x4, and layout_8x4 has tiles of 8
+    rows."""
 
     layout_128x4 = 0
     layout_8x4 = 1
@@ -84,19 +101,23 @@ def nvfp4_quantize(
     expanded_idx_to_permuted_idx: torch.Tensor | None = None,
     out_scale: torch.Tensor | None = None,
     nvfp4_4over6: Any = _UNSET,
-) -> tuple[torch.Tensor, torch.Tensor]:
+) -> tuple[torch.Tensor, ...]:
     """Quantizes a matrix to NVFP4.
 
     Args:
-        a: bf16 or f16 of shape [..., K], row-major, K a multiple of 16.
-        a_global_sf: one f32, the encode scale 448 * 6 / amax.
-        sfLayout: layout_128x4 or layout_linear.
+        a: bf16 or f16 of shape [..., K], K a multiple of 16.
+        a_global_sf: one number of any floating-point dtype, which becomes f32: the encode scale
+            448 * 6 / amax. With per_token_activation it is the inverse 1 / (448 * 6), and may be a
+            float.
         enable_pdl: has no effect here.
+        per_token_activation: rows have scales of their own, amax * a_global_sf each.
 
     Returns:
         Codes, uint8 [..., K/2], the even column in the low nibble; and E4M3 scales as uint8, with
         M the product of the leading sizes: [M, K/16], or for layout_128x4 the tiles of 128 x 4 as
-        [128 * ceil(M/128), 4 * ceil(K/64)], zero where there is padding.
+        [128 * ceil(M/128), 4 * ceil(K/64)], and for layout_8x4 those of 8 x 4 as
+        [8 * ceil(M/8), 4 * ceil(K/64)], zero where there is padding. With per_token_activation
+        also the f32 decode scales of the rows [M].
 
     Raises:
         UsageError: an argument that does not fit, or an option that has no kernel here.
@@ -104,17 +125,105 @@ def nvfp4_quantize(
     refuse(do_shuffle, "do_shuffle", "the rows that trtllm kernels want have no use here")
     refuse(sf_vec_size != 16, f"sf_vec_size = {sf_vec_size}", "NVFP4 has blocks of 16")
     refuse(backend != "cuda", f"backend = '{backend}'", "pass 'cuda', whose bits these are")
-    refuse(per_token_activation, "per_token_activation", "fp4.quantize has per_row for it")
-    refuse(expanded_idx_to_permuted_idx is not None or out_scale is not None,
-           "arguments of per_token_activation")
+    refuse(expanded_idx_to_permuted_idx is not None, "expanded_idx_to_permuted_idx",
+           "pass a[permutation], whose rows are quantized in their order")
+    refuse(out_scale is not None, "out_scale",
+           "multiply the scales of the rows, the third result, with it")
     _refuse_four_over_six(nvfp4_4over6)
     check_input(a, "a", (torch.bfloat16, torch.float16), 16)
-    scale = scalar(a_global_sf, "a_global_sf")
-    layout = _layout(sfLayout)
-    program = quantizer(a.shape[-1], element(a.dtype), _recipe(), layout, "a", "a_global_sf",
-                        target(a))
-    codes, scales = program(rows_of(a, "a"), scale)
+    recipe, layout = _recipe(), _layout(sfLayout)
+    if per_token_activation:
+        return _quantize_tokens(a, a_global_sf, recipe, recipe == _EXACT, layout)
+    scale = converted(a_global_sf, "a_global_sf")
+    program = quantizer(a.shape[-1], element(a.dtype), recipe, _kernel_layout(layout), "a",
+                        "a_global_sf", target(a))
+    codes, scales = program(rows_of(a), scale)
     return _results(a, codes, scales, layout, 16, "nvfp4_quantize")
+
+
+def _quantize_tokens(a: torch.Tensor, inverse: Any, recipe: str, is_exact: bool,
+                     layout: str) -> tuple[torch.Tensor, ...]:
+    """With a scale for each row. The scale of a row of zeros is zero, or with exact reciprocals the
+    least that has one."""
+    x = rows_of(a)
+    if not isinstance(inverse, torch.Tensor):
+        inverse = torch.tensor(float(inverse), device=x.device)
+    inverse, most = converted(inverse, "a_global_sf"), torch.finfo(torch.float32).max
+    amax = torch.ops.fp4.amax(x, True)
+    if is_exact:
+        encode = (inverse.reciprocal() / amax).clamp(max=most)
+        encode = torch.where(encode == 0, 1.0, encode)
+        tokens = encode.reciprocal()
+    else:
+        tokens = amax * inverse
+        encode = torch.where(tokens == 0, 0.0, tokens.reciprocal())
+    codes, scales = torch.ops.fp4.quantize(x, encode, None, "nvfp4", recipe, _kernel_layout(layout),
+                                           False, False, None)
+    return (*_results(a, codes, scales, layout, 16, "nvfp4_quantize"), tokens)
+
+
+@eager
+def silu_and_mul_nvfp4_quantize(
+    input: torch.Tensor,
+    global_scale: torch.Tensor,
+    sf_vec_size: int = 16,
+    is_sf_swizzled_layout: bool = True,
+    is_sf_8x4_layout: bool = False,
+    enable_pdl: bool | None = None,
+    nvfp4_4over6: Any = _UNSET,
+) -> tuple[torch.Tensor, ...]:
+    """Quantizes silu(input[..., :K]) * input[..., K:], which is computed in fp32 and rounded to the
+    dtype of `input` first.
+
+    Args:
+        input: bf16 or f16 of shape [..., 2K], K a multiple of 16.
+        global_scale: as nvfp4_quantize has a_global_sf.
+
+    Returns:
+        As nvfp4_quantize, with codes [M, K/2].
+    """
+    check_input(input, "input", (torch.bfloat16, torch.float16), 32)
+    gate, up = flat_rows(input.detach()).float().chunk(2, dim=-1)
+    product = (torch.nn.functional.silu(gate) * up).to(input.dtype)
+    layout = (SfLayout.layout_linear if not is_sf_swizzled_layout else
+              SfLayout.layout_8x4 if is_sf_8x4_layout else SfLayout.layout_128x4)
+    return nvfp4_quantize(product, global_scale, layout, sf_vec_size=sf_vec_size,
+                          nvfp4_4over6=nvfp4_4over6)
+
+
+@eager
+def mxfp8_quantize(
+    input: torch.Tensor,
+    is_sf_swizzled_layout: bool = True,
+    alignment: int = 32,
+    enable_pdl: bool | None = None,
+    backend: str = "cuda",
+    sf_swizzle_layout: SfLayout | None = None,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Quantizes a matrix to MXFP8: E4M3 elements, and a UE8M0 scale for each 32, rounded up.
+
+    Args:
+        input: bf16 or f16 of shape [..., K], K a multiple of 32.
+        alignment: K is filled up with zeros to a multiple of it.
+        sf_swizzle_layout: in the place of is_sf_swizzled_layout.
+
+    Returns:
+        Elements, float8_e4m3fn [..., K]; and scales as uint8, flat, as mxfp4_quantize orders them.
+    """
+    refuse(backend != "cuda", f"backend = '{backend}'", "pass 'cuda'")
+    check_input(input, "input", (torch.bfloat16, torch.float16), 32)
+    if alignment < 32 or alignment % 32:
+        raise UsageError(f"argument 'alignment' must be a multiple of 32, but got {alignment}")
+    default = SfLayout.layout_128x4 if is_sf_swizzled_layout else SfLayout.layout_linear
+    layout = _layout(default if sf_swizzle_layout is None else sf_swizzle_layout)
+    x = torch.nn.functional.pad(input, (0, -input.shape[-1] % alignment))
+    program = quantizer(x.shape[-1], element(x.dtype), "mxfp8_e4m3_rceil", _kernel_layout(layout),
+                        "input", "", target(x), "mxfp8_e4m3")
+    codes, scales = program(rows_of(x))
+    rows, blocks = x.numel() // x.shape[-1], x.shape[-1] // 32
+    scales = _laid_out(scales, layout, rows, blocks).reshape(-1)
+    return (codes.view(torch.float8_e4m3fn).view(x.shape),
+            note(scales, layout, rows, blocks, "mxfp8_quantize"))
 
 
 @eager
@@ -176,7 +285,7 @@ def mxfp4_quantize(
     """Quantizes a matrix to MXFP4: blocks of 32 with UE8M0 scales, rounded up.
 
     Args:
-        a: bf16 or f16 of shape [..., K], row-major, K a multiple of 32.
+        a: bf16 or f16 of shape [..., K], K a multiple of 32.
 
     Returns:
         As nvfp4_quantize, with K/32 scales in a row.
@@ -184,9 +293,9 @@ def mxfp4_quantize(
     refuse(backend != "cuda", f"backend = '{backend}'", "pass 'cuda', whose bits these are")
     check_input(a, "a", (torch.bfloat16, torch.float16), 32)
     layout = _layout(sfLayout)
-    program = quantizer(a.shape[-1], element(a.dtype), "mxfp4_flashinfer", layout, "a", "",
-                        target(a), "mxfp4")
-    codes, scales = program(rows_of(a, "a"))
+    program = quantizer(a.shape[-1], element(a.dtype), "mxfp4_flashinfer", _kernel_layout(layout),
+                        "a", "", target(a), "mxfp4")
+    codes, scales = program(rows_of(a))
     return _results(a, codes, scales, layout, 32, "mxfp4_quantize")
 
 
@@ -224,7 +333,8 @@ def mm_fp4(
         UsageError: an operand of another size, dtype or layout. Scales without padding that no
             function of fp4.compat made may be linear, so they must be fp4.tiled(...).
     """
-    refuse(use_8x4_sf_layout, "use_8x4_sf_layout", "products read the layout 128x4")
+    refuse(use_8x4_sf_layout, "use_8x4_sf_layout",
+           "products read the layout 128x4: quantize with SfLayout.layout_128x4")
     refuse(backend not in ("auto", "cudnn", "cutlass"), f"backend = '{backend}'",
            "the operands of 'auto', 'cudnn' and 'cutlass' are those of this product")
     refuse(out_dtype not in (torch.bfloat16, torch.float16), f"out_dtype = {out_dtype}")
@@ -303,15 +413,16 @@ def e2m1_and_ufp8sf_scale_to_float(
         global_scale_tensor: one f32, the decode scale 1 / a_global_sf; needed for E4M3.
         sf_vec_size, ufp8_type: 16 and 1 (E4M3), or 32 and 0 (UE8M0).
     """
-    refuse(is_sf_8x4_layout, "is_sf_8x4_layout")
     refuse((sf_vec_size, ufp8_type) not in ((16, 1), (32, 0)),
            f"sf_vec_size = {sf_vec_size} with ufp8_type = {ufp8_type}",
            "NVFP4 is 16 and 1, MXFP4 is 32 and 0")
     check_codes(e2m1_tensor, "e2m1_tensor")
     rows, columns = e2m1_tensor.shape[0], 2 * e2m1_tensor.shape[1]
-    layout = TILED if is_sf_swizzled_layout else LINEAR
+    layout = LINEAR if not is_sf_swizzled_layout else EIGHT if is_sf_8x4_layout else TILED
     scales = expect(ufp8_scale_tensor, layout, rows, columns // sf_vec_size,
                     "argument 'ufp8_scale_tensor'")
+    if layout == EIGHT:
+        scales, layout = from_eight(scales, rows, columns // sf_vec_size), LINEAR
     names = ("e2m1_tensor", "ufp8_scale_tensor", "global_scale_tensor")
     if ufp8_type == 0:
         _refuse_other_scale(global_scale_tensor)
@@ -334,9 +445,10 @@ def mxfp4_dequantize(
     sfLayout: SfLayout = SfLayout.layout_128x4,
 ) -> torch.Tensor:
     """The f32 matrix of what mxfp4_quantize returned."""
+    layout = _layout(sfLayout)
     return e2m1_and_ufp8sf_scale_to_float(
-        a_fp4, a_sf, sf_vec_size=32, ufp8_type=0,
-        is_sf_swizzled_layout=_layout(sfLayout) == TILED)
+        a_fp4, a_sf, sf_vec_size=32, ufp8_type=0, is_sf_swizzled_layout=layout != LINEAR,
+        is_sf_8x4_layout=layout == EIGHT)
 
 
 def _recipe() -> str:
@@ -356,7 +468,7 @@ def _batched(a: torch.Tensor, a_global_sf: torch.Tensor,
              numbers(a_global_sf, "a_global_sf", batch, (torch.float32,)))
     program = batched(batch, rows, columns, element(a.dtype), _recipe(), ("a", "a_global_sf"),
                       target(a))
-    codes, scales = program(rows_of(a, "a"), scale)
+    codes, scales = program(rows_of(a), scale)
     scales = note(scales.view(torch.uint8), GROUPED, batch * rows, columns // 16, maker)
     return codes.view(torch.uint8).view(batch, rows, columns // 2), scales
 
@@ -377,8 +489,20 @@ def _layout(layout: SfLayout) -> str:
         value = SfLayout(layout)
     except ValueError:
         raise UsageError(f"argument 'sfLayout' must be an SfLayout, but got {layout!r}") from None
-    refuse(value == SfLayout.layout_8x4, "layout_8x4", "pass layout_128x4 or layout_linear")
-    return TILED if value == SfLayout.layout_128x4 else LINEAR
+    return {SfLayout.layout_128x4: TILED, SfLayout.layout_8x4: EIGHT,
+            SfLayout.layout_linear: LINEAR}[value]
+
+
+def _kernel_layout(layout: str) -> str:
+    """What a kernel writes: torch makes tiles of 8 rows of linear scales."""
+    return LINEAR if layout == EIGHT else layout
+
+
+def _laid_out(scales: torch.Tensor, layout: str, rows: int, blocks: int) -> torch.Tensor:
+    """The scales that a kernel wrote, as bytes in `layout`."""
+    if layout == EIGHT:
+        return to_eight(scales.view(torch.uint8).view(rows, blocks))
+    return scales.view(torch.uint8).view(shape_of(layout, rows, blocks))
 
 
 def _alpha(alpha: torch.Tensor | None, rows: int) -> torch.Tensor | None:
@@ -400,7 +524,6 @@ def _upright(scales: Any) -> Any:
 def _results(a: torch.Tensor, codes: torch.Tensor, scales: torch.Tensor, layout: str, block: int,
              maker: str) -> tuple[torch.Tensor, torch.Tensor]:
     rows, blocks = a.numel() // a.shape[-1], a.shape[-1] // block
-    shape = padded(rows, blocks) if layout == TILED else (rows, blocks)
-    scales = scales.view(torch.uint8).view(shape)
+    scales = _laid_out(scales, layout, rows, blocks)
     codes = codes.view(torch.uint8).view(*a.shape[:-1], a.shape[-1] // 2)
     return codes, note(scales, layout, rows, blocks, maker)

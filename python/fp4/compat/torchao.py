@@ -29,7 +29,7 @@ import torch
 
 from ..errors import UsageError
 from ._layouts import LINEAR, TILED, expect, note, padded
-from ._operands import check_input, eager, refuse, rows_of, scalar
+from ._operands import check_input, check_tensor, eager, refuse, rows_of, scalar, type_of
 from ._programs import dequantizer, element, product, quantizer, swizzler, target
 
 __all__ = [
@@ -77,7 +77,7 @@ def nvfp4_quantize(
     """Quantizes a matrix to NVFP4.
 
     Args:
-        data_hp: bf16 or f32 [..., K], row-major, K a multiple of 16.
+        data_hp: bf16 or f32 [..., K], K a multiple of 16.
         per_tensor_scale: one f32, the decode scale amax / 2688. Without it blocks have one level
             of scales.
 
@@ -100,7 +100,7 @@ def to_mx(
     """Quantizes a matrix to MXFP4.
 
     Args:
-        data_hp: bf16 or f32 [..., K], row-major, K a multiple of 32.
+        data_hp: bf16 or f32 [..., K], K a multiple of 32.
         elem_dtype: torch.float4_e2m1fn_x2.
         block_size: 32.
 
@@ -115,7 +115,7 @@ def to_mx(
     recipe = f"torchao_0_18_{ScaleCalculationMode(scaling_mode.value).value}"
     program = quantizer(data_hp.shape[-1], element(data_hp.dtype), recipe, layout, "data_hp", "",
                         target(data_hp), "mxfp4")
-    codes, scales = program(rows_of(data_hp, "data_hp"))
+    codes, scales = program(rows_of(data_hp))
     shape = _scale_shape(data_hp, 32, layout)
     scales = note(scales.view(torch.uint8).view(shape), layout, *_matrix(data_hp, 32), "to_mx")
     return scales.view(torch.float8_e8m0fnu), _codes(data_hp, codes)
@@ -129,7 +129,7 @@ class _Packed:
 
     @property
     def shape(self) -> torch.Size:
-        return torch.Size((self.qdata.shape[0], 2 * self.qdata.shape[1]))
+        return torch.Size((*self.qdata.shape[:-1], 2 * self.qdata.shape[-1]))
 
     @property
     def dtype(self) -> torch.dtype:
@@ -138,13 +138,14 @@ class _Packed:
 
 @dataclasses.dataclass(repr=False, eq=False)
 class NVFP4Tensor(_Packed):
-    """A matrix in NVFP4, as torchao's class of this name holds it.
+    """A matrix in NVFP4, or a stack of them, as torchao's class of this name holds it.
 
     Attributes:
-        qdata: codes, uint8 [M, K/2].
+        qdata: codes, uint8 [M, K/2], of a stack [E, M, K/2].
         scale: E4M3, [M, K/16], or swizzled the tiles of 128 x 4 as
-            [32 * ceil(M/128), 16 * ceil(K/64)].
-        per_tensor_scale: one f32, the decode scale of the tensor, or None.
+            [32 * ceil(M/128), 16 * ceil(K/64)]; of a stack with E in front.
+        per_tensor_scale: the decode scale of the tensor, one f32, or [E, 1, 1] with one for each
+            matrix of a stack; or None.
     """
 
     qdata: torch.Tensor
@@ -168,28 +169,45 @@ class NVFP4Tensor(_Packed):
         use_triton_kernel: bool = False,
         act_quant_kwargs: Any = None,
     ) -> NVFP4Tensor:
-        """Quantizes a matrix.
+        """Quantizes a matrix, or the matrices of a stack.
 
         Args:
-            data_hp: bf16 or f32 [M, K], row-major, K a multiple of 16.
-            per_tensor_scale: one f32, amax / 2688; None for one level of scales.
+            data_hp: bf16 or f32 [M, K] or [E, M, K], K a multiple of 16. Swizzled scales of a stack
+                need M a multiple of 128, as torchao's do.
+            per_tensor_scale: one f32, amax / 2688, or of a stack [E, 1, 1]; None for one level of
+                scales.
             act_per_tensor_scale, act_quant_kwargs: are kept.
         """
         refuse(use_triton_kernel, "use_triton_kernel", "its formula is MSLK's; see recipe mslk")
-        refuse(data_hp.dim() != 2, f"a tensor of {data_hp.dim()} dimensions",
-               "quantize the matrices of a stack one by one")
-        layout = TILED if is_swizzled_scales else LINEAR
-        codes, scales = _quantize(data_hp, block_size, per_tensor_scale, layout)
-        scales = note(scales.view(_scale_shape(data_hp, 16, layout)), layout,
-                      *_matrix(data_hp, 16), "to_nvfp4")
+        check_tensor(data_hp, "data_hp")
+        if data_hp.dim() == 3:
+            codes, scales = _stacked(data_hp, block_size, per_tensor_scale, is_swizzled_scales)
+        else:
+            refuse(data_hp.dim() != 2, f"a tensor of {data_hp.dim()} dimensions",
+                   "pass a matrix, or a stack of matrices [E, M, K]")
+            layout = TILED if is_swizzled_scales else LINEAR
+            codes, scales = _quantize(data_hp, block_size, per_tensor_scale, layout)
+            scales = note(scales.view(_scale_shape(data_hp, 16, layout)), layout,
+                          *_matrix(data_hp, 16), "to_nvfp4")
         return NVFP4Tensor(codes, scales, block_size, data_hp.dtype, per_tensor_scale,
                            act_per_tensor_scale, is_swizzled_scales, False, act_quant_kwargs)
+
+    def _one(self, number: int) -> NVFP4Tensor:
+        """A matrix of a stack."""
+        level = self.per_tensor_scale
+        if level is not None and level.dim() == 3:
+            level = level[number].reshape(())
+        return dataclasses.replace(self, qdata=self.qdata[number], scale=self.scale[number],
+                                   per_tensor_scale=level)
 
     @eager
     def dequantize(self, output_dtype: torch.dtype | None = None) -> torch.Tensor:
         """The matrix, code * (scale * per_tensor_scale), computed in fp32 and rounded once."""
         result = self.orig_dtype if output_dtype is None else output_dtype
         layout = TILED if self.is_swizzled_scales else LINEAR
+        if self.qdata.dim() == 3:
+            return torch.stack([self._one(number).dequantize(result)
+                                for number in range(self.qdata.shape[0])])
         rows, columns = self.shape
         scales = self._scales(layout)
         names: tuple[str, ...] = ("qdata", "scale", "per_tensor_scale")
@@ -237,6 +255,10 @@ def _linear(input: Any, weight: Any, bias: torch.Tensor | None = None) -> torch.
     if not isinstance(input, NVFP4Tensor) or not isinstance(weight, NVFP4Tensor):
         raise UsageError("arguments 'input' and 'weight' must be NVFP4Tensors both",
                          "quantize the other with NVFP4Tensor.to_nvfp4, or call .dequantize()")
+    if input.qdata.dim() != 2 or weight.qdata.dim() != 2:
+        raise UsageError(f"arguments 'input' and 'weight' must be matrices, but got "
+                         f"{list(input.shape)} and {list(weight.shape)}",
+                         "multiply the matrices of a stack one by one")
     if input.shape[1] != weight.shape[1]:
         raise UsageError(f"arguments 'input' and 'weight' must have one K, but got "
                          f"{input.shape[1]} and {weight.shape[1]}",
@@ -287,7 +309,7 @@ class MXTensor(_Packed):
     ) -> MXTensor:
         """Quantizes a matrix: as the function to_mx, of two dimensions."""
         refuse(data_hp.dim() != 2, f"a tensor of {data_hp.dim()} dimensions",
-               "quantize the matrices of a stack one by one")
+               "pass x.flatten(0, -2): blocks lie along the last dimension")
         scales, codes = to_mx(data_hp, elem_dtype, block_size, scaling_mode, is_swizzled_scales)
         return MXTensor(codes, scales, elem_dtype, block_size, data_hp.dtype, kernel_preference,
                         act_quant_kwargs, is_swizzled_scales)
@@ -321,8 +343,27 @@ def _quantize(data: torch.Tensor, block_size: int, level: torch.Tensor | None,
     program = quantizer(data.shape[-1], element(data.dtype), recipe, layout, "data_hp",
                         "" if level is None else "per_tensor_scale", target(data))
     given = () if level is None else (scalar(level, "per_tensor_scale"),)
-    codes, scales = program(rows_of(data, "data_hp"), *given)
+    codes, scales = program(rows_of(data), *given)
     return _codes(data, codes), scales
+
+
+def _stacked(data: torch.Tensor, block_size: int, level: torch.Tensor | None,
+             is_swizzled: bool) -> tuple[torch.Tensor, torch.Tensor]:
+    """Codes and E4M3 scales of the matrices of a stack, which may have scales of their own."""
+    experts, rows, _ = data.shape
+    if is_swizzled and rows % 128:
+        raise UsageError("argument 'data_hp' must have matrices of a multiple of 128 rows beside "
+                         f"swizzled scales, but got {type_of(data)}",
+                         "tiles have 128 rows: pad the matrices, or take linear scales")
+    if level is not None and tuple(level.shape) not in ((), (experts, 1, 1)):
+        raise UsageError(f"argument 'per_tensor_scale' must be one float32, or of shape "
+                         f"{[experts, 1, 1]}, but got {type_of(level)}",
+                         "there is one for the stack, or one for each of its matrices")
+    layout = TILED if is_swizzled else LINEAR
+    parts = [_quantize(one, block_size, level if level is None or not level.dim() else
+                       level[number].reshape(()), layout) for number, one in enumerate(data)]
+    codes, scales = (torch.stack([part[side] for part in parts]) for side in (0, 1))
+    return codes, scales.view(experts, *_scale_shape(data[0], 16, layout))
 
 
 def _codes(data: torch.Tensor, codes: torch.Tensor) -> torch.Tensor:

@@ -16,7 +16,7 @@ import torch
 
 from ..errors import UsageError
 from ._group_programs import ragged
-from ._layouts import GROUPED, LINEAR, TILED, expect, note, padded
+from ._layouts import EIGHT, GROUPED, LINEAR, TILED, expect, note, padded, shape_of, to_eight
 from ._operands import check_codes, check_input, eager, numbers, refuse, rows_of, scalar
 from ._programs import element, product, quantizer, target
 
@@ -36,26 +36,26 @@ def scaled_fp4_quant(
     """Quantizes the rows of a tensor to NVFP4.
 
     Args:
-        input: bf16 or f16 of shape [..., K], row-major, K a multiple of 16.
+        input: bf16 or f16 of shape [..., K], K a multiple of 16.
         input_global_scale: one f32, the encode scale 448 * 6 / amax.
         is_sf_swizzled_layout: whether the scales are in the layout tiled_128x4.
         backend: of the kernel that will read the result. "trtllm" reads scales of up to 32 rows in
-            the layout 8x4, which fp4 does not have.
+            the layout 8x4.
         padded_n: a larger K, a multiple of 16: codes and scales are filled up with zeros.
 
     Returns:
         Codes, uint8 [M, K/2], M the product of the leading sizes; and scales, float8_e4m3fn
-        [M, K/16], or swizzled [128 * ceil(M/128), 4 * ceil(K/64)].
+        [M, K/16], or swizzled [128 * ceil(M/128), 4 * ceil(K/64)], in the layout 8x4
+        [8 * ceil(M/8), 4 * ceil(K/64)].
 
     Raises:
-        UsageError: an argument that does not fit. Nothing is copied to make it fit.
+        UsageError: an argument that does not fit.
     """
     check_input(input, "input", (torch.bfloat16, torch.float16), 16)
-    x = rows_of(input, "input")
+    x = rows_of(input)
     rows, columns = x.shape
-    refuse("trtllm" in backend and rows <= 32, f"the layout 8x4 of backend = '{backend}'",
-           "more than 32 rows have the layout 128x4")
-    layout = TILED if is_sf_swizzled_layout else LINEAR
+    is_eight = is_sf_swizzled_layout and "trtllm" in backend and rows <= 32
+    layout = TILED if is_sf_swizzled_layout and not is_eight else LINEAR
     width = columns if padded_n is None else padded_n
     if width < columns or width % 16:
         raise UsageError(f"argument 'padded_n' must be a multiple of 16 of at least {columns}, but "
@@ -70,7 +70,9 @@ def scaled_fp4_quant(
         codes = torch.nn.functional.pad(codes, (0, (width - columns) // 2))
         scales = torch.nn.functional.pad(scales, sizes)
     blocks = width // 16
-    shape = padded(rows, blocks) if layout == TILED else (rows, blocks)
+    if is_eight:
+        scales, layout = to_eight(scales.view(rows, blocks)), EIGHT
+    shape = shape_of(layout, rows, blocks)
     scales = note(scales.view(shape), layout, rows, blocks, "scaled_fp4_quant")
     return codes, scales.view(torch.float8_e4m3fn)
 
@@ -106,7 +108,7 @@ def scaled_fp4_experts_quant(
     if input_tensor.dim() != 2 or not input_tensor.shape[0]:
         raise UsageError("argument 'input_tensor' must be a matrix with rows, but its shape is "
                          f"{list(input_tensor.shape)}")
-    x, (rows, columns) = rows_of(input_tensor, "input_tensor"), input_tensor.shape
+    x, (rows, columns) = rows_of(input_tensor), input_tensor.shape
     experts = input_global_scale.numel() if isinstance(input_global_scale, torch.Tensor) else 0
     scale = numbers(input_global_scale, "input_global_scale", experts, (torch.float32,))
     integers = (torch.int32, torch.int64)

@@ -155,13 +155,12 @@ def _linear(module: torch.nn.Module, aim: _Aim) -> torch.nn.Module:
 
 
 def _experts(module: torch.nn.Module, aim: _Aim) -> torch.nn.Module:
-    from .. import torch as package
+    from .routed import experts_from
 
-    convert = getattr(package, "experts_from", None)
-    if convert is None or aim.training:
+    if aim.training:
         raise UsageError(f"is a {type(module).__name__} with parameters of 3 dimensions, which fp4 "
-                         "does not " + ("train" if aim.training else "convert"))
-    made: torch.nn.Module = convert(module, format=aim.format, recipe=aim.recipe)
+                         "does not train")
+    made = experts_from(module, format=aim.format, recipe=aim.recipe)
     return made.train(module.training)
 
 
