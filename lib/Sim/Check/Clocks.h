@@ -7,8 +7,11 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "fp4/Sim/MemoryModel.h"
+
 #include <algorithm>
 #include <array>
+#include <compare>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -61,6 +64,34 @@ struct Known {
   }
 };
 using Foreign = std::map<uint32_t, Known>; ///< by cluster
+using ForeignPtr = std::shared_ptr<const Foreign>;
+
+inline void join(ForeignPtr &mine, const ForeignPtr &other) {
+  if (!other || other == mine)
+    return;
+  if (!mine) {
+    mine = other;
+    return;
+  }
+  auto merged = std::make_shared<Foreign>(*mine);
+  for (const auto &[cluster, known] : *other)
+    (*merged)[cluster].join(known);
+  mine = std::move(merged);
+}
+
+/// The threads with which operations of a scope synchronize: a CTA, a cluster, or all (Gpu, 0, 0).
+struct ScopeInstance {
+  Scope scope{};
+  uint32_t cluster = 0, rank = 0;
+  auto operator<=>(const ScopeInstance &) const = default;
+};
+/// What each fence.sc of some threads knew that a fence.sc in the same instance comes after.
+using Fences = std::map<ScopeInstance, ForeignPtr>;
+using FencesPtr = std::shared_ptr<const Fences>;
+
+/// Whether `fences` has all that `other` has.
+bool cover(const Fences &fences, const Fences &other);
+void join(FencesPtr &mine, const FencesPtr &other);
 
 /// The clocks that travel together.
 struct Clocks {
@@ -70,7 +101,10 @@ struct Clocks {
   VectorClock loose;       ///< as if nothing were .relaxed or out of scope
   VectorClock tensor;      ///< published by tcgen05.fence::before_thread_sync or a commit
   VectorClock maps;        ///< released to the tensormap proxy
-  std::shared_ptr<const Foreign> foreign; ///< null: nothing
+  ForeignPtr foreign;      ///< null: nothing
+  FencesPtr fences;        ///< of every fence.sc that comes before
+  FencesPtr observed;      ///< of those before a write of which a read that comes before took the
+                           ///< value: the next fence.sc comes after them
 
   void join(const Clocks &other) {
     generic.join(other.generic);
@@ -79,7 +113,9 @@ struct Clocks {
     loose.join(other.loose);
     tensor.join(other.tensor);
     maps.join(other.maps);
-    joinForeign(other.foreign);
+    check::join(foreign, other.foreign);
+    check::join(fences, other.fences);
+    check::join(observed, other.observed);
   }
   void joinLoose(const Clocks &other) { loose.join(other.loose); }
   /// Through a barrier that may be .relaxed: it orders execution, which tcgen05 fences rely on.
@@ -91,18 +127,6 @@ struct Clocks {
   void raiseAll(uint32_t slot, uint32_t epoch) {
     for (VectorClock *clock : {&generic, &async, &asyncGlobal, &loose})
       clock->raise(slot, epoch);
-  }
-  void joinForeign(const std::shared_ptr<const Foreign> &other) {
-    if (!other || other == foreign)
-      return;
-    if (!foreign) {
-      foreign = other;
-      return;
-    }
-    auto merged = std::make_shared<Foreign>(*foreign);
-    for (const auto &[cluster, known] : *other)
-      (*merged)[cluster].join(known);
-    foreign = std::move(merged);
   }
 };
 

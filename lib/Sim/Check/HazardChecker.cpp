@@ -95,8 +95,10 @@ void HazardChecker::onBarrier(const BarrierEvent &event) {
   case BarrierOp::ClusterWait:
     return impl->wait(cluster, event, cluster.clusterBarrier[event.count - 1]);
   case BarrierOp::WarpSync:
-    cluster.warp(event.actor).laneSync = ++cluster.sequence;
+    cluster.warp(event.actor).order.sync = ++cluster.sequence;
     return cluster.meet(cluster.warp(event.actor), event.laneMask);
+  case BarrierOp::Exchange:
+    return impl->exchange(cluster, event);
   case BarrierOp::Parted:
     return impl->partedWarp(cluster, event);
   default:

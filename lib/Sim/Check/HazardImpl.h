@@ -1,9 +1,9 @@
 //===- HazardImpl.h - The parts of the hazard checker ---------------------===//
 //
 // HazardChecker.cpp turns events into clocks, Races.cpp compares accesses, Synchronize.cpp handles
-// barriers, fences and flags, Contributions.cpp values that count on relaxed ones, PastLaunches.cpp
-// launches that may run beside this one, HostReads.cpp the host, and HazardReport.cpp has the
-// messages.
+// barriers and fences, MemoryOrder.cpp flags and fences of threads, RacingLoads.cpp loads that may
+// race, Contributions.cpp values that count on relaxed ones, PastLaunches.cpp launches that may run
+// beside this one, HostReads.cpp the host, and HazardReport.cpp has the messages.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -54,9 +54,6 @@ const VectorClock *clockOf(const Access &made, VectorClock Clocks::*clock,
                            VectorClock Known::*abroad, const Record &old);
 /// Strong accesses whose scopes include each other.
 bool bothStrong(const Access &made, const Record &old);
-/// A plain read beside a strong write of global memory: it is not torn, but may be old. CUDA's
-/// guide seeds its compare-and-swap loops so.
-bool besideAtomic(const Access &made, const Record &old);
 
 /// Bytes of memory that the host reads while kernels run, before it may read them.
 struct Unpublished {
@@ -109,7 +106,7 @@ struct HazardChecker::Impl {
   } compared;
   check::Releases globalReleases;
   check::LaneHistory laneHistory; ///< (strict) of the launch
-  check::LoadUses loadUses; ///< of the kernel
+  check::LoadUses loadUses;       ///< of the kernel
   std::vector<check::Unpublished> unpublished;
   ClusterState *lastCluster = nullptr;
 
@@ -148,21 +145,27 @@ struct HazardChecker::Impl {
   void check(Access &made, const Record &old, uint32_t overlap, uint64_t address);
   bool looselyOrdered(const Access &made, const Record &old) const;
   bool replaces(const Access &made, const Record &record, const Record &old);
+  bool staysBeside(const Access &made, const Record &record, const Record &old);
   void checkOrdered(Access &made, const Record &old, uint64_t address);
   bool checkTmem(Access &made, const Record &old, uint64_t address);
   void race(Access &made, const Record &old, HazardRule rule, uint64_t address);
-  bool isStoredLoad(const MemoryEvent &event);
+  HazardRule ruleOf(Access &made, const Record &old) const;
+
+  // --- RacingLoads.cpp ---
   bool isUsed(uint32_t pc) { return kernel && loadUses.isUsed(*kernel, pc); }
+  bool isGuess(const MemoryEvent &event);
+  bool isStoredLoad(const MemoryEvent &event);
   void noteStorer(ClusterState &cluster, const MemoryEvent &event);
   bool isUnused(const Access &made, const Record &old);
-  HazardRule ruleOf(Access &made, const Record &old) const;
 
   // --- Lanes.cpp ---
   /// The bytes that lanes of a warp access, by what each of them knows.
   void byLanes(Access &made, const MemoryEvent &event);
   void partedRanges(Access &made, const MemoryEvent &event);
-  bool lanesRace(const Access &made, const Record &old, uint32_t overlap) const;
+  bool lanesRace(const Access &made, const Record &old, uint32_t overlap);
   bool haveMet(const Access &made, const Record &old, uint32_t overlap) const;
+  void exchange(ClusterState &cluster, const BarrierEvent &event);
+  bool haveExchanged(const Access &made, const Record &old, uint32_t byte);
   const check::LaneRelease *releasedByOthers(const Access &made, const Record &old) const;
   bool acquiredByOthers(const Access &made, const Record &old) const;
   std::string lanesDetail(const Access &made, const Record &old) const;
@@ -187,11 +190,17 @@ struct HazardChecker::Impl {
   void wait(ClusterState &cluster, const BarrierEvent &event, const check::Clocks &from,
             const check::Clocks *near = nullptr);
   bool isNear(ClusterState &cluster, const BarrierEvent &event) const;
+  void fence(ClusterState &cluster, const FenceEvent &event);
+
+  // --- MemoryOrder.cpp ---
   /// Release and acquire through the locations that an access names.
   void synchronize(ClusterState &cluster, const MemoryEvent &event);
   void synchronize(ClusterState &cluster, const MemoryEvent &event, uint64_t address,
                    uint32_t lanes);
-  void fence(ClusterState &cluster, const FenceEvent &event);
+  void learn(ClusterState &cluster, const MemoryEvent &event, uint32_t lanes,
+             const check::Learned &how, const check::ReleasesAt &at);
+  void threadFence(ClusterState &cluster, const FenceEvent &event);
+  bool isReduction(uint32_t pc) const;
 
   // --- HazardReport.cpp ---
   Site siteOf(uint32_t pc) const;

@@ -229,7 +229,7 @@ void ClusterState::fork(const TicketEvent &event) {
   info.lane = event.lane;
   info.pc = event.at.pc;
   info.issued = ++sequence;
-  info.laneSync = issuer.laneSync;
+  info.laneSync = issuer.order.sync;
   info.number = ++issuer.asyncCount;
   info.kind = event.kind;
   info.proxy = event.proxy;

@@ -84,26 +84,56 @@ struct LaneState {
   uint32_t together = 0;  ///< lanes that have met without others since
 };
 
+/// Lanes that have executed an instruction together that takes a value of each.
+struct Exchange {
+  uint32_t lanes = 0, sequence = 0;
+};
+
+/// (default) What may have ordered the lanes of a warp, by sequence.
+struct LaneOrder {
+  uint32_t sync = 0;     ///< the last event after which nothing comes before it
+  uint32_t exchange = 0; ///< the last exchange of values, which orders what was loaded for it
+  std::unordered_map<uint32_t, std::vector<Exchange>> exchanges; ///< by pc, of each lane the last
+  uint32_t last() const { return std::max(sync, exchange); }
+};
+
+/// What a release fence published, for writes of its thread behind it, and in which scope.
+struct ReleaseFence {
+  Scope scope{};
+  Clocks clocks;
+};
+
+/// Where the thread of a release is, as an acquiring thread sees it: what its scope must reach.
+enum Distance : uint8_t { OwnCta, OwnCluster, Elsewhere };
+constexpr size_t distances = 3;
+
 struct WarpState {
   uint32_t rank = 0, index = 0, slot = 0;
   Clocks clocks; ///< what all of its lanes know
   LaneState lanes;
-  Clocks released;       ///< what the last release fence published
-  Scope releasedScope{}; ///< ... and in which scope
-  Clocks unacquired;     ///< what relaxed reads and waits saw: an acquire fence takes it over
-  Learned learned;       ///< last
+  std::vector<ReleaseFence> released; ///< the last of each scope that no wider one follows
+  /// What relaxed reads and waits saw, by the Distance of who released it: an acquire fence whose
+  /// scope reaches as far takes it over.
+  std::array<Clocks, distances> unacquired;
+  Learned learned; ///< last
   /// (strict) Where it read with an order and used the value.
   std::unordered_set<uint64_t> observed;
-  Counted counted;       ///< (strict) what it has seen of flags in memory, whatever their order
-  VectorClock tensorIn;  ///< tcgen05 operations that its next ones are ordered after
-  VectorClock fenced;    ///< (strict) what the last fence::after_thread_sync knew, and own waits
+  Counted counted;      ///< (strict) what it has seen of flags in memory, whatever their order
+  VectorClock tensorIn; ///< tcgen05 operations that its next ones are ordered after
+  VectorClock fenced;   ///< (strict) what the last fence::after_thread_sync knew, and own waits
   std::map<PipelineOf, Pipeline> pipelines;
   std::vector<TicketRef> loads, stores; ///< tcgen05.ld and .st since the last wait
   std::vector<TicketRef> copies;        ///< cp.async that were not waited for
   uint32_t products = 0;                ///< wgmma issued
   uint32_t epoch = 1;
   uint32_t asyncCount = 0; ///< tickets issued: epoch of its two counters
-  uint32_t laneSync = 0;   ///< (default) sequence of the last event that may have ordered its lanes
+  LaneOrder order;
+
+  /// A release fence: it serves narrower scopes too.
+  void release(Scope scope, const Clocks &published) {
+    std::erase_if(released, [&](const ReleaseFence &older) { return older.scope <= scope; });
+    released.push_back({scope, published});
+  }
 };
 
 struct TicketInfo {
@@ -142,7 +172,7 @@ struct MbarrierState {
   /// (strict, of a cluster) the same for waits in the scope of the CTA: without the arrivals of
   /// threads of other CTAs, and of their commits.
   Clocks arrivedNear, passedNear;
-  uint64_t phase = ~uint64_t(0);     ///< of `passed`
+  uint64_t phase = ~uint64_t(0);                              ///< of `passed`
   std::map<std::pair<uint32_t, uint32_t>, WaitHistory> waits; ///< by warp slot and pc
 };
 
@@ -162,7 +192,8 @@ struct Release {
 };
 struct ReleasesAt {
   std::vector<Release> all;
-  Counted counted; ///< (strict) by whoever wrote here, whatever its order
+  Counted counted;                      ///< (strict) by whoever wrote here, whatever its order
+  std::shared_ptr<const Fences> fences; ///< fence.sc before the writes that a read may observe
   uint64_t changes = 0;
 };
 using Releases = std::unordered_map<uint64_t, ReleasesAt>; ///< by address

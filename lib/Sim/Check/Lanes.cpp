@@ -6,6 +6,9 @@
 // acquires the others do not know. Where lanes meet before one of them releases, and after one has
 // acquired, a warp has one clock, as by default.
 //
+// By default a value that lanes exchange orders what they do behind it after the loads that it was
+// made of: the exchange waits for the operands of all its lanes. It orders no store.
+//
 //===----------------------------------------------------------------------===//
 #include "HazardImpl.h"
 
@@ -154,30 +157,62 @@ void HazardChecker::Impl::partedRanges(Access &made, const MemoryEvent &event) {
   }
 }
 
+/// The lane of an access to a byte; all where it is not one.
+static uint32_t lanesOf(const Record &record, uint32_t byte) {
+  return record.manyLanes() ? allLanes : 1u << (record.laneOf(byte) & 31);
+}
+
 /// Whether different lanes of one warp made the two, with nothing between that may order lanes.
-bool HazardChecker::Impl::lanesRace(const Access &made, const Record &old, uint32_t overlap) const {
+bool HazardChecker::Impl::lanesRace(const Access &made, const Record &old, uint32_t overlap) {
   if (old.async() || made.space == Space::Tmem || bothStrong(made, old))
-    return false;
-  if (!options.strict && besideAtomic(made, old))
     return false;
   const uint32_t byte = uint32_t(std::countr_zero(overlap));
   if (made.ticket) // in strict mode its clocks tell
     return !options.strict && old.slot() == made.ticket->warpSlot &&
            old.sequence > made.ticket->laneSync && old.sequence < made.ticket->issued &&
-           (old.manyLanes() || old.laneOf(byte) != int(made.ticket->lane));
+           (old.manyLanes() || old.laneOf(byte) != int(made.ticket->lane)) &&
+           !haveExchanged(made, old, byte);
   if (haveMet(made, old, overlap) || old.sequence == made.record.sequence)
     return false;
-  return old.manyLanes() || made.record.manyLanes() || old.laneOf(byte) != made.record.laneOf(byte);
+  const uint32_t both = lanesOf(old, byte) | lanesOf(made.record, byte);
+  return !std::has_single_bit(both) && !haveExchanged(made, old, byte);
 }
 
 /// Whether something orders what lanes of the warp did then and do now.
 bool HazardChecker::Impl::haveMet(const Access &made, const Record &old, uint32_t overlap) const {
   if (!options.strict)
-    return made.warp->laneSync >= old.sequence;
+    return made.warp->order.sync >= old.sequence;
   const LaneState &lanes = made.warp->lanes;
   const bool few = made.now == &lanes.few;
   return old.epoch() <= (few ? lanes.fewMet : lanes.met) ||
          isReleased(laneHistory, made.now->generic, old, overlap);
+}
+
+/// Of the lanes that name other members the last execution stays.
+void HazardChecker::Impl::exchange(ClusterState &cluster, const BarrierEvent &event) {
+  if (options.strict)
+    return;
+  LaneOrder &order = cluster.warp(event.actor).order;
+  order.exchange = ++cluster.sequence;
+  auto &last = order.exchanges[event.at.pc];
+  std::erase_if(last, [&](const Exchange &older) { return older.lanes & event.laneMask; });
+  last.push_back({event.laneMask, order.exchange});
+}
+
+/// Whether lanes have exchanged the value of `old`, a load, before the other access was made.
+bool HazardChecker::Impl::haveExchanged(const Access &made, const Record &old, uint32_t byte) {
+  if (options.strict || old.write() || !kernel)
+    return false;
+  const WarpState &warp = made.warp ? *made.warp : made.cluster.warps[made.ticket->warpSlot];
+  const uint32_t until = made.ticket ? made.ticket->issued : made.record.sequence;
+  const uint32_t both =
+      lanesOf(old, byte) | (made.ticket ? 1u << made.ticket->lane : lanesOf(made.record, byte));
+  return std::ranges::any_of(warp.order.exchanges, [&](const auto &entry) {
+    const bool ofBoth = std::ranges::any_of(entry.second, [&](const Exchange &last) {
+      return last.sequence > old.sequence && last.sequence < until && !(both & ~last.lanes);
+    });
+    return ofBoth && loadUses.reaches(*kernel, old.pc, entry.first);
+  });
 }
 
 //===----------------------------------------------------------------------===//

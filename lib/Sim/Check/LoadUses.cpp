@@ -2,6 +2,7 @@
 #include "LoadUses.h"
 
 #include "Sim/Decode/OperandRoles.h"
+#include "Sim/Insn/Handlers.h"
 
 #include <algorithm>
 #include <set>
@@ -49,31 +50,45 @@ Use useOf(const Kernel &kernel, const Insn &insn, const Registers &values) {
   return use;
 }
 
-std::optional<uint32_t> findOnlyStore(const Kernel &kernel, uint32_t load) {
+/// Adds what an instruction writes; whether that is new.
+bool define(const Kernel &kernel, const Insn &insn, Registers &values) {
+  const size_t before = values.size();
+  forEachOffset(kernel, insn, true, [&](size_t, uint32_t offset) { values.insert(offset); });
+  return values.size() > before;
+}
+
+/// Follows the value of a load through arithmetic. Calls accept(pc, use, values) for every other
+/// instruction that uses it, up to the first that is not accepted; whether all were.
+template <typename Accept> bool follow(const Kernel &kernel, uint32_t load, const Accept &accept) {
   if (rowOf(kernel.code[load]).base != "ld" || !kernel.callSites.empty())
-    return std::nullopt; // arguments of calls are no operands
+    return false; // arguments of calls are no operands
   Registers values;
-  const auto define = [&](const Insn &insn) {
-    const size_t before = values.size();
-    forEachOffset(kernel, insn, true, [&](size_t, uint32_t offset) { values.insert(offset); });
-    return values.size() > before;
-  };
-  std::optional<uint32_t> store;
   const auto size = uint32_t(kernel.code.size());
-  for (bool more = define(kernel.code[load]); more;) {
+  for (bool more = define(kernel, kernel.code[load], values); more;) {
     more = false;
     for (uint32_t n = 1; n <= size; ++n) { // what follows first: it ends most searches
       const uint32_t pc = (load + n) % size;
       const Use use = useOf(kernel, kernel.code[pc], values);
-      if (use == Use::StoredValue && (!store || *store == pc))
-        store = pc;
-      else if (use != Use::None && !isArithmetic(kernel.code[pc]))
-        return std::nullopt;
-      else if (use != Use::None)
-        more |= define(kernel.code[pc]);
+      if (use == Use::None)
+        continue;
+      if (isArithmetic(kernel.code[pc]))
+        more |= define(kernel, kernel.code[pc], values);
+      else if (!accept(pc, use, values))
+        return false;
     }
   }
-  return store;
+  return true;
+}
+
+std::optional<uint32_t> findOnlyStore(const Kernel &kernel, uint32_t load) {
+  std::optional<uint32_t> store;
+  const bool only = follow(kernel, load, [&](uint32_t pc, Use use, const Registers &) {
+    const bool same = use == Use::StoredValue && (!store || *store == pc);
+    if (same)
+      store = pc;
+    return same;
+  });
+  return only ? store : std::nullopt;
 }
 
 bool findUse(const Kernel &kernel, uint32_t pc) {
@@ -86,6 +101,83 @@ bool findUse(const Kernel &kernel, uint32_t pc) {
                               }));
 }
 
+bool isAtomic(const Insn &insn) { return rowOf(insn).base == "atom" || rowOf(insn).base == "red"; }
+
+/// Calls f(register) for those with which an atom.cas compares memory.
+template <typename F> void forEachCompared(const Kernel &kernel, const Insn &insn, F &&f) {
+  constexpr size_t compared = 2; // of d, [a], b, c
+  if (std::ranges::any_of(rowOf(insn).slots, [](const auto &slot) { return slot.name == "cas"; }))
+    forEachOffset(kernel, insn, false, [&](size_t at, uint32_t offset) {
+      if (at == compared)
+        f(offset);
+    });
+}
+
+/// Whether the guard of an instruction decides no more than whether atomic operations are made: it
+/// is that of one, or of a branch over some.
+bool decides(const Kernel &kernel, uint32_t pc) {
+  const Insn &insn = kernel.code[pc];
+  if (insn.guard == kNoGuard)
+    return false;
+  if (!isBranch(insn.handler))
+    return isAtomic(insn);
+  bool atomic = false;
+  for (uint32_t at = pc + 1; at < insn.target; ++at) {
+    atomic |= isAtomic(kernel.code[at]);
+    if (!isAtomic(kernel.code[at]) && !isArithmetic(kernel.code[at]))
+      return false;
+  }
+  return atomic;
+}
+
+/// The registers of which a guess may be made.
+Registers findGuessed(const Kernel &kernel) {
+  Registers guessed;
+  for (uint32_t pc = 0; pc < kernel.code.size(); ++pc) {
+    forEachCompared(kernel, kernel.code[pc], [&](uint32_t offset) { guessed.insert(offset); });
+    if (decides(kernel, pc))
+      guessed.insert(kernel.code[pc].guard);
+  }
+  for (size_t before = 0; before != guessed.size();) {
+    before = guessed.size();
+    for (const Insn &insn : kernel.code) {
+      bool made = false;
+      forEachOffset(kernel, insn, true,
+                     [&](size_t, uint32_t offset) { made |= guessed.contains(offset); });
+      if (made && isArithmetic(insn))
+        forEachOffset(kernel, insn, false,
+                       [&](size_t, uint32_t offset) { guessed.insert(offset); });
+    }
+  }
+  return guessed;
+}
+
+bool findGuess(const Kernel &kernel, uint32_t load) {
+  bool compared = false, other = false;
+  const bool all = follow(kernel, load, [&](uint32_t pc, Use, const Registers &values) {
+    const Insn &insn = kernel.code[pc];
+    forEachCompared(kernel, insn, [&](uint32_t offset) { compared |= values.contains(offset); });
+    other |= !decides(kernel, pc) || !values.contains(insn.guard);
+    return true;
+  });
+  return all && (compared || !other);
+}
+
+/// Whether the value of a load is an operand of `user`, itself or through arithmetic before it.
+bool findFlow(const Kernel &kernel, uint32_t load, uint32_t user) {
+  Registers values;
+  define(kernel, kernel.code[load], values);
+  const auto size = uint32_t(kernel.code.size());
+  for (uint32_t pc = (load + 1) % size; pc != load; pc = (pc + 1) % size) {
+    const bool used = useOf(kernel, kernel.code[pc], values) != Use::None;
+    if (pc == user)
+      return used;
+    if (used && isArithmetic(kernel.code[pc]))
+      define(kernel, kernel.code[pc], values);
+  }
+  return false;
+}
+
 } // namespace
 
 bool LoadUses::isUsed(const Kernel &kernel, uint32_t pc) {
@@ -95,6 +187,28 @@ bool LoadUses::isUsed(const Kernel &kernel, uint32_t pc) {
   if (!result)
     result = findUse(kernel, pc);
   return *result;
+}
+
+bool LoadUses::isGuess(const Kernel &kernel, uint32_t pc) {
+  if (guesses.size() <= pc)
+    guesses.resize(kernel.code.size());
+  std::optional<bool> &result = guesses[pc];
+  if (result)
+    return *result;
+  if (!guessed)
+    guessed = findGuessed(kernel);
+  bool candidate = false; // most loads are none
+  forEachOffset(kernel, kernel.code[pc], true,
+                 [&](size_t, uint32_t offset) { candidate |= guessed->contains(offset); });
+  result = candidate && findGuess(kernel, pc);
+  return *result;
+}
+
+bool LoadUses::reaches(const Kernel &kernel, uint32_t load, uint32_t user) {
+  const auto [known, isNew] = flows.try_emplace({load, user});
+  if (isNew)
+    known->second = findFlow(kernel, load, user);
+  return known->second;
 }
 
 std::optional<uint32_t> LoadUses::onlyStore(const Kernel &kernel, uint32_t pc) {

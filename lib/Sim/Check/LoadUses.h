@@ -1,13 +1,17 @@
 //===- LoadUses.h - Where the value of a load goes ------------------------===//
 //
-// Compilers let every thread load a scalar that only one thread uses. The text of the kernel shows
-// whether a racing load is of that kind: its value goes through arithmetic into one store.
+// The text of a kernel shows what a racing load is good for. Compilers let every thread load a
+// scalar that only one thread uses: its value goes through arithmetic into one store. Programs
+// guess a value that an atomic operation checks. And a value that lanes exchange was loaded before.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
+#include <set>
+#include <utility>
 #include <vector>
 
 namespace fp4::sim {
@@ -23,16 +27,22 @@ public:
   std::optional<uint32_t> onlyStore(const Kernel &kernel, uint32_t pc);
   /// Whether any instruction reads a register that the one at `pc` writes.
   bool isUsed(const Kernel &kernel, uint32_t pc);
+  /// Whether a plain load is a guess that an atomic operation makes good: atom.cas compares memory
+  /// with its value, as in the loops of CUDA's guide, or its value decides no more than whether an
+  /// atomic operation is worth making.
+  bool isGuess(const Kernel &kernel, uint32_t pc);
+  /// Whether the value of a load is an operand of another instruction, itself or through
+  /// arithmetic.
+  bool reaches(const Kernel &kernel, uint32_t load, uint32_t user);
   /// For another kernel.
-  void clear() {
-    known.clear();
-    used.clear();
-  }
+  void clear() { *this = {}; }
 
 private:
   static constexpr uint32_t unknown = 0, none = 1; ///< else pc of the store + 2
   std::vector<uint32_t> known;                     ///< by pc
-  std::vector<std::optional<bool>> used;           ///< by pc
+  std::vector<std::optional<bool>> used, guesses;  ///< by pc
+  std::optional<std::set<uint32_t>> guessed;       ///< registers that a guess may become
+  std::map<std::pair<uint32_t, uint32_t>, bool> flows;
 };
 
 } // namespace fp4::sim::check

@@ -71,13 +71,6 @@ bool check::bothStrong(const Access &made, const Record &old) {
   return sameCta || weaker >= StrongCluster;
 }
 
-bool check::besideAtomic(const Access &made, const Record &old) {
-  const Record &read = made.record.write() ? old : made.record;
-  const Record &write = made.record.write() ? made.record : old;
-  return made.space == Space::Global && !read.write() && write.write() &&
-         write.strength() != Weak && !read.async() && !write.async();
-}
-
 Access HazardChecker::Impl::begin(ClusterState &cluster, const Actor &actor, CodePoint at,
                                   Space space, bool write, uint32_t lanes) {
   Access made{cluster, &cluster.clocks(actor, lanes), {}, space};
@@ -111,7 +104,7 @@ Access HazardChecker::Impl::begin(ClusterState &cluster, const Actor &actor, Cod
 void HazardChecker::Impl::access(ClusterState &cluster, const MemoryEvent &event) {
   Access made = begin(cluster, event.actor, event.at, event.space, event.kind != AccessKind::Read,
                       event.laneMask);
-  made.record.who |= uint32_t(strengthOf(event)) << Record::strengthAt;
+  made.record.who |= uint32_t(isGuess(event) ? StrongGpu : strengthOf(event)) << Record::strengthAt;
   if (dependent && event.space == Space::Global)
     checkGridWait(made, event);
   const bool ordered = event.order != MemOrder::Weak && !event.actor.ticket;
@@ -208,11 +201,11 @@ void HazardChecker::Impl::range(Access &made, uint64_t address, uint64_t bytes, 
       record.who = anybody | Record::laneBits(laneBase);
       record.mask = mask;
       address += part;
-      if (cell->rememberOwn(record))
+      if (cell->rememberOwn(record, made.warp ? made.warp->order.sync : 0))
         continue;
       const uint64_t start = address - part - from;
       if (!filtered ||
-          !filter.repeats(start, record, uint64_t(sharedWrites) << 32 | made.warp->laneSync))
+          !filter.repeats(start, record, uint64_t(sharedWrites) << 32 | made.warp->order.last()))
         touch(made, *cell, record, start);
     }
   }
@@ -375,8 +368,8 @@ void HazardChecker::Impl::checkReaders(Access &made, ReaderSets::Set set, uint64
 
 /// Whether what is remembered may be forgotten once `record` is: a write covers all, a read the
 /// reads that come before it or that one commit covers with it. By default a strong write covers
-/// others too, so that who counts last may clear a counter. In strict mode nothing need order the
-/// two, and who counts on a contribution (countsOn) does not count on who has seen it.
+/// all but one (staysBeside). In strict mode nothing need order the two, and who counts on a
+/// contribution (countsOn) does not count on who has seen it.
 bool HazardChecker::Impl::replaces(const Access &made, const Record &record, const Record &old) {
   if (options.strict && record.write() && record.strength() != Weak && bothStrong(made, old))
     return (record.sameAgent(old) || knowsGeneric(made, old)) &&
@@ -394,8 +387,17 @@ bool HazardChecker::Impl::replaces(const Access &made, const Record &record, con
          made.ticket->lane == other.lane;
 }
 
+/// (default) Of strong writes that nothing orders one stays beside the last: a thread that wrote
+/// last itself may read too early. Who looks at what an atomic operation found comes behind the
+/// writes that it found (observation order), so that who counts last may clear a counter.
+bool HazardChecker::Impl::staysBeside(const Access &made, const Record &record, const Record &old) {
+  return !options.strict && record.write() && old.write() && record.strength() != Weak &&
+         bothStrong(made, old) && !record.sameAgent(old) && !knowsGeneric(made, old) &&
+         !isUsed(record.pc);
+}
+
 void HazardChecker::Impl::remember(Access &made, Cell &cell, const Record &record) {
-  bool emptied = false, joined = false;
+  bool emptied = false, joined = false, beside = false;
   size_t others = 0; // that read
   cell.forEach([&](Record &old) {
     if (!joined && record.repeats(old)) {
@@ -405,7 +407,10 @@ void HazardChecker::Impl::remember(Access &made, Cell &cell, const Record &recor
       joined = true;
       return;
     }
-    if ((old.mask & record.mask) && replaces(made, record, old))
+    const bool overlap = old.mask & record.mask;
+    if (overlap && !beside && staysBeside(made, record, old))
+      beside = true;
+    else if (overlap && replaces(made, record, old))
       old.mask &= ~record.mask;
     emptied |= !old.mask;
     others += !old.write() && old.mask;
@@ -454,8 +459,6 @@ void HazardChecker::Impl::check(Access &made, const Record &old, uint32_t overla
     return report(made, old, HazardRule::RelaxedSync, address);
   if (bothStrong(made, old) || looselyOrdered(made, old))
     return;
-  if (!knowsGeneric(made, old) && !options.strict && besideAtomic(made, old))
-    return;
   // Compilers let every warp store a value that all of them have: whoever is last, it is there.
   if (!options.strict && made.unchanged && old.write() && !old.async())
     return;
@@ -464,43 +467,6 @@ void HazardChecker::Impl::check(Access &made, const Record &old, uint32_t overla
   if (made.ticket && old.cluster() == made.record.cluster() && lanesRace(made, old, overlap))
     return report(made, old, HazardRule::LaneRace, address);
   checkOrdered(made, old, address);
-}
-
-/// What one thread alone uses, all may load (LoadUses).
-bool HazardChecker::Impl::isStoredLoad(const MemoryEvent &event) {
-  return !options.strict && kernel && event.kind == AccessKind::Read &&
-         event.order == MemOrder::Weak && loadUses.onlyStore(*kernel, event.at.pc);
-}
-
-void HazardChecker::Impl::noteStorer(ClusterState &cluster, const MemoryEvent &event) {
-  const WarpState &warp = cluster.warp(event.actor);
-  auto &ofCta = cluster.storers[warp.rank];
-  if (ofCta.size() <= event.at.pc)
-    ofCta.resize(event.at.pc + 1);
-  Storer &storer = ofCta[event.at.pc];
-  if (storer.count == Storer::Many)
-    return;
-  const auto lane = uint8_t(std::countr_zero(event.laneMask));
-  const bool same = storer.slot == warp.slot && storer.lane == lane;
-  const bool one = std::has_single_bit(event.laneMask) && (storer.count == Storer::None || same);
-  storer = {one ? Storer::One : Storer::Many, lane, uint16_t(warp.slot)};
-  if (!one)
-    reportDeferred(cluster, uint64_t(warp.rank) << 32 | event.at.pc);
-}
-
-/// Whether one of the two is a load of which no thread uses the value but the one that makes the
-/// other, a store, and no other thread has executed that store.
-bool HazardChecker::Impl::isUnused(const Access &made, const Record &old) {
-  const Record &load = old.write() ? made.record : old, &store = old.write() ? old : made.record;
-  if (!load.isStoredLoad() || load.write() || store.async() || store.strength() != Weak ||
-      old.cluster() != made.record.cluster())
-    return false;
-  const uint32_t rank = made.warp->rank;
-  if (made.cluster.warpOfSlot(old.slot()).rank != rank ||
-      loadUses.onlyStore(*kernel, load.pc) != store.pc)
-    return false;
-  const auto &ofCta = made.cluster.storers[rank];
-  return store.pc < ofCta.size() && ofCta[store.pc].count == Storer::One;
 }
 
 /// Nothing orders the two.

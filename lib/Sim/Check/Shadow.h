@@ -109,8 +109,9 @@ public:
   bool single() const { return !more || (more->records.empty() && !more->readers); }
   uint32_t readers() const { return more ? more->readers : 0; }
   /// Remembers an access when nobody else was here since: the first one, the same again, or a read
-  /// of what the lane itself wrote (who races with that read races with the write).
-  bool rememberOwn(const Record &record) {
+  /// of what the lane itself wrote since lanes have met, at `met` (who races with that read races
+  /// with the write).
+  bool rememberOwn(const Record &record, uint32_t met = 0) {
     if (!first.mask) {
       first = record;
       return true;
@@ -124,7 +125,7 @@ public:
       return true;
     }
     if (covered && first.write())
-      return true;
+      return first.sequence >= met;
     if (!record.write() || (first.mask & ~record.mask))
       return false;
     first = record;

@@ -1,14 +1,12 @@
 //===- Synchronize.cpp - How actors learn what others did -----------------===//
 //
-// Barriers, mbarriers, fences, and flags in memory. A release passes on the clocks of its warp, and
-// an acquire takes them over. Operations that are .relaxed or too narrow in scope do so only for
-// the `loose` clock. This clock selects the words of a report and, with the tcgen05 fences, says
-// that tensor memory may be used (PTX ISA, "tcgen05 memory consistency model, canonical
-// synchronization patterns").
+// Barriers, mbarriers, and fences of proxies and of tcgen05; MemoryOrder.cpp has fences of threads
+// and flags in memory. A release passes on the clocks of its warp, and an acquire takes them over.
+// Operations that are .relaxed or too narrow in scope do so only for the `loose` clock. This clock
+// selects the words of a report and, with the tcgen05 fences, says that tensor memory may be used
+// (PTX ISA, "tcgen05 memory consistency model, canonical synchronization patterns").
 //===----------------------------------------------------------------------===//
 #include "HazardImpl.h"
-
-#include <ranges>
 
 namespace fp4::sim {
 
@@ -81,28 +79,39 @@ void HazardChecker::Impl::arrive(ClusterState &cluster, const BarrierEvent &even
   for (Clocks *clocks : {&to, near}) {
     if (!clocks)
       continue;
-    if (!outOfScope)
-      clocks->join(releases(event.order) ? published : warp.released);
+    if (!outOfScope && releases(event.order))
+      clocks->join(published);
+    else if (!outOfScope && !warp.released.empty())
+      clocks->join(warp.released.back().clocks);
     outOfScope ? clocks->joinLoose(published) : clocks->joinExecution(published);
+    join(clocks->observed, published.fences); // a write of the mbarrier, for who reads it
   }
   cluster.advance(warp);
+}
+
+/// A wait that acquires has passed.
+static void acquired(ClusterState &cluster, const BarrierEvent &event, const Clocks &from) {
+  WarpState &warp = cluster.warp(event.actor);
+  cluster.acquire(warp, event.laneMask, from);
+  if (event.op == BarrierOp::CtaPass)
+    cluster.meet(warp, event.laneMask);
 }
 
 void HazardChecker::Impl::wait(ClusterState &cluster, const BarrierEvent &event, const Clocks &from,
                                const Clocks *near) {
   WarpState &warp = cluster.warp(event.actor);
-  warp.laneSync = ++cluster.sequence;
+  warp.order.sync = ++cluster.sequence;
   const Clocks &inScope = near && event.scope == Scope::Cta ? *near : from;
   cluster.teach(warp, allLanes, [&](Clocks &clocks) {
     clocks.joinLoose(from);
     clocks.joinExecution(inScope);
+    join(clocks.observed, from.observed);
   });
   if (acquires(event.order))
-    cluster.acquire(warp, event.laneMask, inScope);
-  else
-    warp.unacquired.join(inScope);
-  if (event.op == BarrierOp::CtaPass)
-    cluster.meet(warp, event.laneMask);
+    return acquired(cluster, event, inScope);
+  warp.unacquired[OwnCta].join(near ? *near : from);
+  if (near)
+    warp.unacquired[OwnCluster].join(inScope);
 }
 
 /// A wait instruction that passes twice for one phase may have a parity that is not flipped.
@@ -195,118 +204,6 @@ void HazardChecker::Impl::mbarrier(ClusterState &cluster, const BarrierEvent &ev
 }
 
 //===----------------------------------------------------------------------===//
-// Flags in memory
-//===----------------------------------------------------------------------===//
-
-namespace {
-
-Scope scopeOf(const MemoryEvent &event) {
-  return event.scope == Scope::None ? Scope::Sys : event.scope; // .volatile
-}
-
-/// Whether a release by `from` in scope `release` and an acquire in scope `acquire` include each
-/// other's threads.
-bool inScope(const Release &from, const WarpState &warp, uint32_t cluster, Scope acquire) {
-  const Scope both = std::min(from.scope, acquire);
-  if (from.cluster != cluster)
-    return both >= Scope::Gpu;
-  return from.rank == warp.rank || both >= Scope::Cluster;
-}
-
-/// Adds what the clocks of another cluster are to this one.
-void abroad(const Release &release, bool visible, Foreign &foreign) {
-  if (visible && release.clocks.foreign)
-    for (const auto &[cluster, known] : *release.clocks.foreign)
-      foreign[cluster].join(known);
-  Known &known = foreign[release.cluster];
-  known.loose.join(release.clocks.loose);
-  if (visible) {
-    known.generic.join(release.clocks.generic);
-    known.async.join(release.clocks.asyncGlobal);
-  }
-}
-
-/// Whether this is known already, and so is all that the releasing warp knew from others: what a
-/// warp knows of another one came with what that one knew.
-bool isKnown(const Release &release, const Foreign &foreign) {
-  auto it = foreign.find(release.cluster);
-  return it != foreign.end() && it->second.generic.covers(release.clocks.generic) &&
-         it->second.async.covers(release.clocks.asyncGlobal) &&
-         it->second.loose.covers(release.clocks.loose);
-}
-
-/// Of the releases through an address. Where blocks count there one after the other, each has
-/// acquired those before it, and the last one says it all.
-void take(ClusterState &cluster, WarpState &warp, const Learned &how, const ReleasesAt &at) {
-  auto foreign = std::make_shared<Foreign>();
-  for (const Release &release : std::views::reverse(at.all)) {
-    const bool visible = inScope(release, warp, cluster.index, how.scope);
-    if (release.cluster != cluster.index) {
-      if (!isKnown(release, *foreign))
-        abroad(release, visible, *foreign);
-      continue;
-    }
-    cluster.teach(warp, allLanes, [&](Clocks &clocks) { clocks.joinLoose(release.clocks); });
-    if (!visible)
-      continue;
-    warp.unacquired.join(release.clocks);
-    if (how.acquire)
-      cluster.acquire(warp, how.lanes, release.clocks);
-  }
-  if (foreign->empty())
-    return;
-  warp.unacquired.joinForeign(foreign);
-  if (how.acquire)
-    cluster.teach(warp, how.lanes, [&](Clocks &clocks) { clocks.joinForeign(foreign); });
-}
-
-void put(ReleasesAt &at, uint32_t cluster, uint32_t rank, Scope scope, const Clocks &clocks) {
-  ++at.changes;
-  for (Release &release : at.all)
-    if (release.cluster == cluster && release.rank == rank && release.scope == scope)
-      return release.clocks.join(clocks);
-  at.all.push_back({cluster, rank, scope, clocks});
-}
-
-} // namespace
-
-/// Lanes that access one address do so together.
-void HazardChecker::Impl::synchronize(ClusterState &cluster, const MemoryEvent &event) {
-  for (uint32_t rest = event.laneMask; rest;) {
-    const uint64_t address = event.addressOf(uint32_t(std::countr_zero(rest)));
-    uint32_t lanes = 0;
-    for (uint32_t others = rest; others; others &= others - 1)
-      if (event.addressOf(uint32_t(std::countr_zero(others))) == address)
-        lanes |= others & (0 - others);
-    rest &= ~lanes;
-    synchronize(cluster, event, address, lanes);
-  }
-}
-
-void HazardChecker::Impl::synchronize(ClusterState &cluster, const MemoryEvent &event,
-                                      uint64_t address, uint32_t lanes) {
-  WarpState &warp = cluster.warp(event.actor);
-  Releases &all = isShared(event.space) ? cluster.released : globalReleases;
-  const Scope scope = scopeOf(event);
-  if (event.kind != AccessKind::Write)
-    if (auto it = all.find(address); it != all.end()) {
-      const Learned how{address, it->second.changes, lanes, scope, acquires(event.order)};
-      if (how != warp.learned)
-        take(cluster, warp, how, it->second);
-      warp.learned = how;
-      warp.laneSync = ++cluster.sequence;
-    }
-  if (event.kind == AccessKind::Read)
-    return;
-  if (releases(event.order)) {
-    put(all[address], cluster.index, warp.rank, scope, cluster.published(warp, lanes, event.at.pc));
-    cluster.advance(warp);
-  } else if (!warp.released.generic.empty()) {
-    put(all[address], cluster.index, warp.rank, std::min(scope, warp.releasedScope), warp.released);
-  }
-}
-
-//===----------------------------------------------------------------------===//
 // Fences
 //===----------------------------------------------------------------------===//
 
@@ -339,16 +236,6 @@ void commitGroups(ClusterState &cluster, const FenceEvent &event, const WarpStat
 void fenceMbarriers(ClusterState &cluster, const WarpState &warp) {
   for (auto &[address, state] : cluster.mbarriers)
     state.fenced |= warp.clocks.generic.at(state.init.slot()) >= state.init.epoch();
-}
-
-void threadFence(ClusterState &cluster, const FenceEvent &event, WarpState &warp) {
-  if (acquires(event.order))
-    cluster.acquire(warp, event.laneMask, warp.unacquired);
-  if (!releases(event.order))
-    return;
-  warp.released = cluster.published(warp, event.laneMask, event.at.pc);
-  warp.releasedScope = event.scope == Scope::None ? Scope::Sys : event.scope;
-  cluster.advance(warp);
 }
 
 void tensorMapFence(ClusterState &cluster, const FenceEvent &event, WarpState &warp) {
@@ -440,7 +327,7 @@ void HazardChecker::Impl::fence(ClusterState &cluster, const FenceEvent &event) 
   WarpState &warp = cluster.warp(event.actor);
   switch (event.kind) {
   case FenceKind::Thread:
-    return threadFence(cluster, event, warp);
+    return threadFence(cluster, event);
   case FenceKind::ProxyAsync:
     return proxyFence(cluster, event, warp);
   case FenceKind::ProxyTensormap:
@@ -448,8 +335,7 @@ void HazardChecker::Impl::fence(ClusterState &cluster, const FenceEvent &event) 
   case FenceKind::MbarrierInit:
     // Also a release, of the initializations: a relaxed cluster barrier then publishes them.
     fenceMbarriers(cluster, warp);
-    warp.released = cluster.published(warp, event.laneMask, event.at.pc);
-    warp.releasedScope = Scope::Cluster;
+    warp.release(Scope::Cluster, cluster.published(warp, event.laneMask, event.at.pc));
     return cluster.advance(warp);
   case FenceKind::BulkCommit:
     return commitGroups(cluster, event, warp);

@@ -11,11 +11,13 @@ namespace fp4::sim {
 namespace {
 
 std::string_view nameOf(BarrierOp op) {
-  static constexpr std::string_view names[] = {
-      "barrier.cta arrive",     "barrier.cta pass",     "bar.warp.sync",
-      "barrier.cluster.arrive", "barrier.cluster.wait", "mbarrier.init",
-      "mbarrier.inval",         "mbarrier.arrive",      "mbarrier.expect_tx",
-      "mbarrier.complete_tx",   "mbarrier phase done",  "mbarrier wait passed"};
+  static constexpr std::string_view names[] = {"barrier.cta arrive",   "barrier.cta pass",
+                                               "bar.warp.sync",        "exchange",
+                                               "lanes that parted",    "barrier.cluster.arrive",
+                                               "barrier.cluster.wait", "mbarrier.init",
+                                               "mbarrier.inval",       "mbarrier.arrive",
+                                               "mbarrier.expect_tx",   "mbarrier.complete_tx",
+                                               "mbarrier phase done",  "mbarrier wait passed"};
   return size_t(op) < std::size(names) ? names[size_t(op)] : "barrier";
 }
 
@@ -90,9 +92,8 @@ uint64_t Timeline::track(const Actor &actor) {
     write(fmt::format(
         R"({{"ph":"M","pid":{},"tid":{},"name":"thread_name","args":{{"name":"cluster {} CTA {} warp {}"}}}})",
         launches, id, actor.cluster, actor.ctaRank, actor.warp));
-    write(
-        fmt::format(R"({{"ph":"B","pid":{},"tid":{},"ts":{},"name":"warp"}})", launches, id,
-                    stamp(now)));
+    write(fmt::format(R"({{"ph":"B","pid":{},"tid":{},"ts":{},"name":"warp"}})", launches, id,
+                      stamp(now)));
   }
   return id;
 }
@@ -130,7 +131,7 @@ void Timeline::mbarrier(const BarrierEvent &event) {
 }
 
 void Timeline::onBarrier(const BarrierEvent &event) {
-  if (!tick())
+  if (event.op == BarrierOp::Exchange || !tick())
     return;
   if (event.op == BarrierOp::MbarInit || event.op == BarrierOp::MbarInval ||
       event.op == BarrierOp::MbarPhaseDone)
@@ -157,8 +158,7 @@ void Timeline::endTracks(uint32_t cluster) {
   const auto begin = tracks.lower_bound(cluster * kClusterTracks),
              end = tracks.lower_bound((cluster + 1) * kClusterTracks);
   for (auto it = begin; it != end; ++it)
-    write(
-        fmt::format(R"({{"ph":"E","pid":{},"tid":{},"ts":{}}})", launches, it->first,
+    write(fmt::format(R"({{"ph":"E","pid":{},"tid":{},"ts":{}}})", launches, it->first,
                       stamp(it->second)));
 }
 

@@ -97,9 +97,7 @@ std::byte *ExecContext::resolve(Space space, uint64_t address, uint32_t bytes, u
     return nullptr;
   }
   // An address may lie just below 2^64: its end is small.
-  const auto within = [&](uint64_t size) {
-    return bytes <= size && where.address <= size - bytes;
-  };
+  const auto within = [&](uint64_t size) { return bytes <= size && where.address <= size - bytes; };
   switch (where.space) {
   case Space::Global:
     return resolveGlobal(where.address, bytes, lane, access);
@@ -333,7 +331,16 @@ bool ExecContext::converged() {
     return false;
   if (parted && observer)
     observer->onBarrier({actor(), here(), BarrierOp::Parted, 0, parted - 1, mask});
+  exchanged(mask);
   return true;
+}
+
+void ExecContext::exchanged(uint32_t lanes) {
+  if (!observer)
+    return;
+  const uint32_t others = currentWarp->live & ~lanes;
+  observer->onBarrier(
+      {actor(), here(), BarrierOp::Exchange, 0, 0, others ? lanes : uint32_t(kAllLanes)});
 }
 
 bool ExecContext::together() {

@@ -165,6 +165,8 @@ public:
   bool converged();
   /// The same for barriers, which each thread passes by itself.
   bool together();
+  /// Tells observers that these lanes have given their operands to a .sync instruction.
+  void exchanged(uint32_t lanes);
   /// Blocks the active lanes until a set is complete.
   Outcome blockUntilTogether(std::vector<MemberSet> sets);
   /// Records a located error (kernel, CTA, warp, lane, PTX line); returns Outcome::Error.

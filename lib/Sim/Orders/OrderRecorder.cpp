@@ -151,8 +151,8 @@ ByteUse OrderRecorder::useOf(const MemoryEvent &event) {
   constexpr unsigned kOperation = 3; // of Insn::m, in Atomics.cpp
   constexpr uint8_t add = 0, exchange = 4, increment = 7;
   const uint8_t operation = insn.m[kOperation];
-  const bool exact = operation != exchange && operation < increment &&
-                     !(operation == add && isFloat(insn.type));
+  const bool exact =
+      operation != exchange && operation < increment && !(operation == add && isFloat(insn.type));
   if (event.kind == AccessKind::Write || event.actor.ticket || !exact)
     return ByteUse::Write;
   const std::string_view base = opcodeTable()[insn.row].base;
@@ -235,7 +235,8 @@ void OrderRecorder::onMemory(const MemoryEvent &event) {
     else
       touchBytes(event, use);
     if (isShared(event.space))
-      touchLife(event.actor.cluster, rankOf(event.addressOf(uint32_t(std::countr_zero(event.laneMask)))));
+      touchLife(event.actor.cluster,
+                rankOf(event.addressOf(uint32_t(std::countr_zero(event.laneMask)))));
   }
   const bool strong = event.kind == AccessKind::Atomic || event.order != MemOrder::Weak;
   looks |= strong && event.kind == AccessKind::Read;
@@ -261,8 +262,7 @@ void OrderRecorder::poll(uint64_t index, uint32_t mbarrier) {
 
 void OrderRecorder::onBarrier(const BarrierEvent &event) {
   const uint64_t index = event.actor.cluster;
-  const uint32_t rank = event.actor.ctaRank;
-  const auto barrier = uint32_t(rank << 8 | event.object);
+  const auto barrier = uint32_t(event.actor.ctaRank << 8 | event.object);
   switch (event.op) {
   case BarrierOp::CtaArrive:
     return touch(ObjectKind::CtaBarrier, ObjectUse::Arrive, index, barrier, event.count);
@@ -295,6 +295,7 @@ void OrderRecorder::onBarrier(const BarrierEvent &event) {
     return;
   }
   case BarrierOp::WarpSync:
+  case BarrierOp::Exchange:
   case BarrierOp::Parted:
     return;
   }
@@ -457,8 +458,7 @@ void OrderRecorder::waitForKind(Process warp, TicketKind kind) {
 
 void OrderRecorder::waitForGroups(const FenceEvent &event) {
   for (uint32_t rest = event.laneMask; rest; rest &= rest - 1) {
-    auto &committed =
-        groups[{warpOf(event.actor), uint32_t(std::countr_zero(rest))}].committed;
+    auto &committed = groups[{warpOf(event.actor), uint32_t(std::countr_zero(rest))}].committed;
     for (size_t i = 0; i + event.groups < committed.size(); ++i)
       for (const Process ticket : committed[i])
         step.awaited.push_back({ticket, event.readOnly ? 0 : ~0u});

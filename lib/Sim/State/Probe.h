@@ -36,7 +36,8 @@ public:
 protected:
   /// Whether threads of several warps meet: what one does then depends on the others.
   static bool meetsOthers(const BarrierEvent &event) {
-    return event.op != BarrierOp::WarpSync && event.op != BarrierOp::Parted;
+    return event.op != BarrierOp::WarpSync && event.op != BarrierOp::Exchange &&
+           event.op != BarrierOp::Parted;
   }
   const Cluster &cluster;
 

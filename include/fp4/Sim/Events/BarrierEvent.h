@@ -11,6 +11,8 @@ enum class BarrierOp : uint8_t {
              ///< generation arrived at
   CtaPass,   ///< ... sync or red passed; count = the generation of the barrier that ended
   WarpSync,  ///< bar.warp.sync passed by `laneMask`
+  Exchange,  ///< lanes `laneMask` have given their operands to a .sync instruction: shfl, vote,
+             ///< match, redux, mma, ldmatrix. All 32 where no other lane lives
   Parted,    ///< an .aligned instruction, barriers excepted, of a warp whose lanes parted at the
              ///< branch with index `count` and have not synchronized since
   ClusterArrive, ///< barrier.cluster.arrive; count = the generation arrived at

@@ -313,16 +313,21 @@ Status bindClusterWait(BindContext &cx) {
   return cx.use(clusterWait);
 }
 
+/// membar is a fence.sc since sm_70.
+Status bindMembar(BindContext &cx) {
+  const std::string_view scope = cx.match.text("scope");
+  return useFence(cx, FenceKind::Thread, MemOrder::SeqCst,
+                  scope == "gl"    ? Scope::Gpu
+                  : scope == "sys" ? Scope::Sys
+                                   : Scope::Cta);
+}
+
 Status bindFence(BindContext &cx) {
   MemOrder order = cx.match.order("sem", MemOrder::AcqRel);
   if (order == MemOrder::Weak || order == MemOrder::Relaxed || order == MemOrder::Volatile ||
       order == MemOrder::Mmio)
     return cx.fail("expects .acq_rel, .sc, .acquire or .release");
-  // membar: its scopes are cta, gl, sys.
-  Scope scope = cx.match.text("scope") == "gl"    ? Scope::Gpu
-                : cx.match.text("scope") == "sys" ? Scope::Sys
-                                                  : cx.match.scope();
-  return useFence(cx, FenceKind::Thread, order, scope);
+  return useFence(cx, FenceKind::Thread, order, cx.match.scope());
 }
 
 Status bindFenceProxyAsync(BindContext &cx) {

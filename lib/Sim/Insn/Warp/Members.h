@@ -44,10 +44,12 @@ Outcome together(ExecContext &cx, const Insn &insn) {
                                  "these name others",
                                  lanes, members, others),
                      "all members of a .sync instruction must name the same members");
-    if (members & cx.warp().live & ~lanes)
+    if (members & cx.warp().live & ~lanes) {
       waiting.push_back({lanes, members});
-    else
+    } else {
       body(cx, insn);
+      cx.exchanged(lanes);
+    }
     if (!(cx.warp().live & ~lanes))
       cx.warp().parted = 0;
     rest &= ~lanes;

@@ -1,0 +1,59 @@
+//===- RacingLoads.cpp - Loads that may race by default -------------------===//
+//
+// What the text of the kernel says of a load (LoadUses) and what its threads do with it: a guess
+// that an atomic operation makes good, and a scalar that all threads load and one thread uses.
+//
+//===----------------------------------------------------------------------===//
+#include "HazardImpl.h"
+
+#include <bit>
+
+namespace fp4::sim {
+
+using namespace check;
+
+/// A guess counts as a .relaxed load: it is not torn, but may be old (LoadUses).
+bool HazardChecker::Impl::isGuess(const MemoryEvent &event) {
+  return !options.strict && kernel && event.kind == AccessKind::Read &&
+         event.order == MemOrder::Weak && !event.actor.ticket &&
+         loadUses.isGuess(*kernel, event.at.pc);
+}
+
+/// What one thread alone uses, all may load (LoadUses).
+bool HazardChecker::Impl::isStoredLoad(const MemoryEvent &event) {
+  return !options.strict && kernel && event.kind == AccessKind::Read &&
+         event.order == MemOrder::Weak && loadUses.onlyStore(*kernel, event.at.pc);
+}
+
+void HazardChecker::Impl::noteStorer(ClusterState &cluster, const MemoryEvent &event) {
+  const WarpState &warp = cluster.warp(event.actor);
+  auto &ofCta = cluster.storers[warp.rank];
+  if (ofCta.size() <= event.at.pc)
+    ofCta.resize(event.at.pc + 1);
+  Storer &storer = ofCta[event.at.pc];
+  if (storer.count == Storer::Many)
+    return;
+  const auto lane = uint8_t(std::countr_zero(event.laneMask));
+  const bool same = storer.slot == warp.slot && storer.lane == lane;
+  const bool one = std::has_single_bit(event.laneMask) && (storer.count == Storer::None || same);
+  storer = {one ? Storer::One : Storer::Many, lane, uint16_t(warp.slot)};
+  if (!one)
+    reportDeferred(cluster, uint64_t(warp.rank) << 32 | event.at.pc);
+}
+
+/// Whether one of the two is a load of which no thread uses the value but the one that makes the
+/// other, a store, and no other thread has executed that store.
+bool HazardChecker::Impl::isUnused(const Access &made, const Record &old) {
+  const Record &load = old.write() ? made.record : old, &store = old.write() ? old : made.record;
+  if (!load.isStoredLoad() || load.write() || store.async() || store.strength() != Weak ||
+      old.cluster() != made.record.cluster())
+    return false;
+  const uint32_t rank = made.warp->rank;
+  if (made.cluster.warpOfSlot(old.slot()).rank != rank ||
+      loadUses.onlyStore(*kernel, load.pc) != store.pc)
+    return false;
+  const auto &ofCta = made.cluster.storers[rank];
+  return store.pc < ofCta.size() && ofCta[store.pc].count == Storer::One;
+}
+
+} // namespace fp4::sim
