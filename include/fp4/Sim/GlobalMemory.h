@@ -18,6 +18,8 @@
 
 namespace fp4::sim {
 
+class WriteJournal;
+
 /// Frees the storage of an allocation unless it belongs to the host.
 struct StorageDeleter {
   bool owned = true;
@@ -88,7 +90,15 @@ public:
   /// The first byte of the range that was never written. None without the record.
   std::optional<uint64_t> firstUnwritten(uint64_t address, uint64_t bytes) const;
 
+  /// From now on `journal` is told of bytes before a kernel writes them; null: none is.
+  void tell(WriteJournal *other) { journal = other; }
+  void aboutToWrite(uint64_t address, uint64_t bytes) const {
+    if (journal) [[unlikely]]
+      noteWrite(address, bytes);
+  }
+
 private:
+  void noteWrite(uint64_t address, uint64_t bytes) const;
   Status insert(std::unique_ptr<Allocation> allocation);
 
   std::vector<std::unique_ptr<Allocation>> table; ///< sorted by address
@@ -97,6 +107,7 @@ private:
   uint64_t serial = 0;
   bool tracking = false;
   bool polled = false;
+  WriteJournal *journal = nullptr;
 };
 
 } // namespace fp4::sim

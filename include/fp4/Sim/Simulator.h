@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "fp4/Sim/Dependence.h"
 #include "fp4/Sim/GlobalMemory.h"
 #include "fp4/Sim/Orders.h"
 #include "fp4/Sim/Program.h"
@@ -21,6 +22,7 @@
 namespace fp4::sim {
 
 class Observer;
+class PastWrites;
 struct KernelTime;
 
 /// The time at which an asynchronous operation (TMA, bulk copy, tcgen05) moves its data.
@@ -98,9 +100,8 @@ struct LaunchConfig {
   /// Of a cooperative launch: zeroed device memory through which the grid synchronizes
   /// (cooperative_groups::grid_group). All its CTAs then run at once.
   uint64_t gridWorkspace = 0;
-  /// It may begin before the launch before it has ended (programmatic stream serialization). Here it
-  /// begins afterwards; the hazard checker reports what does not wait (griddepcontrol.wait).
-  bool dependent = false;
+  /// The launches beside which it may run. The hazard checker reports what does not wait for them.
+  Dependence dependence{};
   /// In CTAs: the larger clusters that the launch prefers, whole multiples of `cluster`; zeros:
   /// none. Without a `cluster` it changes nothing.
   std::array<uint32_t, 3> preferredCluster{0, 0, 0};
@@ -135,6 +136,7 @@ public:
 private:
   SimOptions settings;
   GlobalMemory global;
+  std::unique_ptr<PastWrites> past;
 };
 
 } // namespace fp4::sim

@@ -186,7 +186,10 @@ Status SimDevice::launch(ModuleId module, std::string_view kernel, const LaunchS
   config.cluster = toArray(shape.cluster);
   config.preferredCluster = toArray(shape.preferredCluster);
   config.dynamicSharedBytes = shape.dynamicSharedBytes;
-  config.dependent = shape.dependent;
+  if (shape.dependent && lastMark_)
+    config.dependence.on = {{lastMark_}};
+  config.dependence.by = "CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION";
+  config.dependence.mark = lastMark_ = std::make_shared<sim::LaunchMark>();
   constexpr uint64_t kWorkspaceBytes = 256;
   if (shape.cooperative) {
     config.gridWorkspace = simulator_.memory().allocate(kWorkspaceBytes, "the grid's workspace");

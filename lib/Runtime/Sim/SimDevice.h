@@ -67,6 +67,7 @@ private:
   sim::Simulator simulator_;
   std::atomic<StreamHandle> streams_ = 0; ///< how many were created; their numbers
   std::optional<LaunchCounts> lastLaunch_;
+  sim::LaunchRef lastMark_; ///< of the last launch
   std::vector<std::shared_ptr<const sim::Program>> modules_;
   std::vector<std::chrono::steady_clock::time_point> events_;
 };

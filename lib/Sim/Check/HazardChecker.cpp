@@ -41,7 +41,7 @@ ClusterState &HazardChecker::Impl::cluster(uint32_t index) {
 
 void HazardChecker::onLaunch(const LaunchEvent &event) {
   if (!event.again)
-    impl->keepLaunch(event.dependent);
+    impl->keepLaunch(event.kernel, event.dependence);
   impl->program = &event.program.impl();
   impl->kernel = impl->program->find(event.kernel);
   impl->kernelNumber = impl->kernelNumbers

@@ -10,9 +10,9 @@
 
 #include "HazardState.h"
 #include "LoadUses.h"
+#include "PastLaunches.h"
 #include "ReaderSets.h"
 #include "Sim/Decode/ProgramImpl.h"
-#include "UsedBytes.h"
 #include "fp4/Sim/Events.h"
 #include "fp4/Sim/GlobalMemory.h"
 
@@ -84,15 +84,18 @@ struct HazardChecker::Impl {
   const Kernel *kernel = nullptr;
   const GlobalMemory *memory = nullptr;
   uint32_t ctasPerCluster = 1, warpsPerCta = 1;
-  bool dependent = false; ///< it may begin before the launch before has ended
-  bool awaits = false;    ///< a thread has executed griddepcontrol.wait
-  /// The launch before a dependent one. It is `alone` if it began when all before it had ended.
+  bool dependent = false;  ///< it may begin before others have ended
+  std::string dependentBy; ///< Dependence::by
+  check::Beside beside;
+  check::GridSignals signals;
+  std::weak_ptr<const LaunchMark> mark;
+  std::string launched; ///< its kernel
+  check::History history;
+  /// Of the last missing-grid-wait.
   struct {
-    check::PastLaunch launch;
-    bool alone = false;
-  } before;
-  /// Launches before that one which have perhaps not ended when it has: it did not wait for them.
-  check::UsedBytes older;
+    const check::PastLaunch *launch = nullptr; ///< null: it is one of several
+    bool waited = false;
+  } metLaunch;
   std::set<uint32_t> tmemAllocs; ///< pc of each tcgen05.alloc that was executed
   std::unordered_map<uint32_t, std::unique_ptr<ClusterState>> clusters;
   check::GlobalShadow global;
@@ -113,10 +116,11 @@ struct HazardChecker::Impl {
   ClusterState &cluster(uint32_t index);
 
   // --- PastLaunches.cpp ---
-  void keepLaunch(bool isDependent);
+  void keepLaunch(std::string_view name, const Dependence &next);
+  void signalGrid(ClusterState &cluster, const FenceEvent &event);
   void checkGridWait(Access &made, const MemoryEvent &event);
   template <typename Past> bool meets(const Past &past, const MemoryEvent &event) const;
-  bool meetsLaunchBefore(const MemoryEvent &event, bool waited) const;
+  std::string gridWaitDetail() const;
 
   // --- HostReads.cpp ---
   void writePolled(Access &made, const MemoryEvent &event);

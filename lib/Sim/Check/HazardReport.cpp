@@ -122,7 +122,7 @@ std::string HazardChecker::Impl::placeOf(const Access &made, uint64_t address) c
 std::string HazardChecker::Impl::remedyFor(const Access &made, const Record &old,
                                            HazardRule rule) const {
   const bool global = made.space == Space::Global;
-  if (rule == HazardRule::MissingGridWait && made.now->generic.at(made.cluster.gridSlot()))
+  if (rule == HazardRule::MissingGridWait && metLaunch.waited)
     return "griddepcontrol.wait in every dependent launch between the two";
   if (rule == HazardRule::SharedRace && made.ticket)
     return "fence.proxy.async after the generic access and a barrier before the operation is "
@@ -153,9 +153,8 @@ std::string HazardChecker::Impl::detailOf(const Access &made, const Record &old,
   ClusterState &cluster = made.cluster;
   if (rule == HazardRule::MissingWarpSync)
     return lanesDetail(made, old);
-  if (rule == HazardRule::MissingGridWait && made.now->generic.at(cluster.gridSlot()))
-    return "this launch waited for the one before, but a launch between the two accesses did not "
-           "wait: the first may still run";
+  if (rule == HazardRule::MissingGridWait)
+    return gridWaitDetail();
   if (rule != HazardRule::UnwaitedCopy || !made.warp || !cluster.isTicket(old.slot()))
     return "";
   const uint32_t signal = cluster.ticketAt(old.slot()).signal;

@@ -255,6 +255,7 @@ public:
   uint32_t sequence = 0;
 
   WarpState &warp(const Actor &actor) { return warps[actor.ctaRank * warpsPerCta + actor.warp]; }
+  uint64_t ctaNumber(const Actor &actor) const { return uint64_t(index) << 32 | actor.ctaRank; }
   uint32_t readSlot(uint32_t warpSlot) const { return warpCount + warpSlot; }
   uint32_t writeSlot(uint32_t warpSlot) const { return 2 * warpCount + warpSlot; }
   /// Of what the launch before did, for a launch that may begin before its end: a warp that has

@@ -1,31 +1,120 @@
 //===- PastLaunches.cpp - Launches that may still run beside this one -----===//
 //
-// PTX ISA, "griddepcontrol": a dependent launch may begin before the one before it has ended, and
-// griddepcontrol.wait returns when that one has, and not those before it. It has ended behind them
-// if it began when they had, or if one of its threads waited. Otherwise they may run beside every
-// dependent launch that follows, up to the next ordinary one.
+// PTX ISA, "griddepcontrol": a dependent launch may begin when every CTA of those that it depends
+// on has executed launch_dependents or has ended, and griddepcontrol.wait returns when those have
+// ended. What a launch waited for has ended when the launch has, and when the next one begins if a
+// CTA triggers behind its wait. A launch in the middle that never waits says nothing of those
+// before it, which then run on beside the next one, also behind its wait. An ordinary launch begins
+// when all have ended.
 //
 //===----------------------------------------------------------------------===//
+#include "PastLaunches.h"
 #include "HazardImpl.h"
+#include "fp4/Sim/Events/FenceEvent.h"
+#include "fp4/Sim/Program.h"
 
 #include <bit>
+#include <fmt/format.h>
 #include <utility>
 
 namespace fp4::sim {
 
 using namespace check;
 
-/// Keeps what the launches that may run beside the next one did.
-void HazardChecker::Impl::keepLaunch(bool isDependent) {
-  if (!isDependent)
-    older.clear();
-  else if (dependent && !awaits)
-    older.add(before.launch);
-  before = {};
-  if (isDependent)
-    before = {{std::move(global), std::exchange(readers, {})}, program && !dependent};
-  dependent = isDependent;
-  awaits = false;
+namespace check {
+
+/// `to` and all of `from`.
+static void unite(std::shared_ptr<const UsedBytes> &to,
+                  const std::shared_ptr<const UsedBytes> &from) {
+  if (!from || to == from)
+    return;
+  if (!to) {
+    to = from;
+    return;
+  }
+  auto both = std::make_shared<UsedBytes>(*to);
+  both->add(*from);
+  to = std::move(both);
+}
+
+/// `to` and the launches that `beside` begins beside, without those of `but`.
+static void uniteAll(std::shared_ptr<const UsedBytes> &to, const Beside &beside,
+                     const std::vector<std::shared_ptr<const PastLaunch>> &but) {
+  unite(to, beside.early);
+  std::shared_ptr<UsedBytes> more;
+  for (const auto &launch : beside.before) {
+    if (std::ranges::count(but, launch))
+      continue;
+    if (!more)
+      more = to ? std::make_shared<UsedBytes>(*to) : std::make_shared<UsedBytes>();
+    more->add(*launch);
+  }
+  if (more)
+    to = std::move(more);
+}
+
+void History::keep(std::weak_ptr<const LaunchMark> mark, std::shared_ptr<const PastLaunch> launch,
+                   Beside beside, GridSignals signals) {
+  kept.push_back({std::move(mark), std::move(launch), std::move(beside), std::move(signals)});
+}
+
+void History::forget() {
+  std::erase_if(kept, [](const Kept &launch) { return launch.mark.expired(); });
+}
+
+const History::Kept *History::find(const LaunchRef &mark) const {
+  const auto found =
+      std::ranges::find_if(kept, [&](const Kept &launch) { return launch.mark.lock() == mark; });
+  return found == kept.end() ? nullptr : &*found;
+}
+
+Beside History::besideOf(const std::vector<Prerequisite> &on) const {
+  Beside made;
+  std::vector<std::pair<const Kept *, bool>> launches; ///< and whether their triggers count
+  for (const Prerequisite &prerequisite : on)
+    if (const Kept *launch = find(prerequisite.launch)) {
+      launches.emplace_back(launch, prerequisite.triggers);
+      made.before.push_back(launch->launch);
+    }
+  for (const auto &[launch, triggers] : launches) {
+    if (triggers && launch->signals.triggersBehindWait())
+      unite(made.early, launch->beside.late);
+    else
+      uniteAll(made.early, launch->beside, made.before);
+    if (launch->signals.awaits())
+      unite(made.late, launch->beside.late);
+    else
+      uniteAll(made.late, launch->beside, made.before);
+  }
+  return made;
+}
+
+} // namespace check
+
+/// Keeps what the last launch did, if a later one may depend on it.
+void HazardChecker::Impl::keepLaunch(std::string_view name, const Dependence &next) {
+  history.forget();
+  if (!mark.expired())
+    history.keep(std::exchange(mark, {}),
+                 std::make_shared<PastLaunch>(std::move(global), std::exchange(readers, {}),
+                                              std::move(launched)),
+                 std::move(beside), std::move(signals));
+  beside = history.besideOf(next.on);
+  signals = {};
+  mark = next.mark;
+  launched = name;
+  dependent = !next.on.empty();
+  dependentBy = next.by;
+}
+
+void HazardChecker::Impl::signalGrid(ClusterState &cluster, const FenceEvent &event) {
+  WarpState &warp = cluster.warp(event.actor);
+  const uint64_t cta = cluster.ctaNumber(event.actor);
+  const uint32_t slot = cluster.gridSlot();
+  if (event.kind == FenceKind::GridTrigger)
+    return signals.triggers(cta, cluster.known(warp, event.laneMask).generic.at(slot));
+  signals.waits(cta);
+  cluster.teach(warp, event.laneMask, [&](Clocks &clocks) { clocks.raiseAll(slot, 1); });
 }
 
 /// Whether `past` writes what this one reads, or uses what it writes.
@@ -40,27 +129,39 @@ bool HazardChecker::Impl::meets(const Past &past, const MemoryEvent &event) cons
   return false;
 }
 
-/// The launch before may still write what this one reads, and read what it writes. What an earlier
-/// one writes is known to be there if the launch before began when that had ended, or waited for
-/// it.
-bool HazardChecker::Impl::meetsLaunchBefore(const MemoryEvent &event, bool waited) const {
-  if (waited)
-    return meets(older, event);
-  return !before.alone || meets(before.launch, event);
-}
-
 void HazardChecker::Impl::checkGridWait(Access &made, const MemoryEvent &event) {
   // What an operation reads when it is issued it reads before it is known as a ticket.
   const bool isIssued = made.ticket && made.ticket->id == 0;
   const WarpState &issuer = made.cluster.warp(event.actor);
   const Clocks &known = isIssued ? made.cluster.known(issuer, issuer.lanes.fewLanes) : *made.now;
-  if (!meetsLaunchBefore(event, known.generic.at(made.cluster.gridSlot())))
+  const bool waited = known.generic.at(made.cluster.gridSlot()) != 0;
+  const std::shared_ptr<const UsedBytes> &others = waited ? beside.late : beside.early;
+  const auto met = std::ranges::find_if(
+      beside.before, [&](const auto &launch) { return !waited && meets(*launch, event); });
+  if (met == beside.before.end() && !(others && meets(*others, event)))
     return;
+  metLaunch = {met == beside.before.end() ? nullptr : met->get(), waited};
   const bool one = made.ticket || event.contiguous || event.uniform;
   const uint32_t first = one ? 0 : uint32_t(std::countr_zero(event.laneMask));
   report(made, made.record, HazardRule::MissingGridWait, event.addresses[first]);
 }
 
-size_t HazardChecker::keptPages() const { return impl->older.numPages(); }
+/// How the launch came to run beside others, and beside which.
+std::string HazardChecker::Impl::gridWaitDetail() const {
+  const std::string by = dependentBy.empty() ? "" : fmt::format("by {} ", dependentBy);
+  if (metLaunch.waited)
+    return by +
+           "the launch may run beside earlier ones: it waited for the one before, but a launch "
+           "between the two accesses did not wait, and the first may still run";
+  if (metLaunch.launch)
+    return by + fmt::format("the launch may begin before '{}' has ended",
+                            displayName(metLaunch.launch->kernel));
+  return by + "the launch may begin before earlier ones have ended: the one before it may not have "
+              "waited for them by then";
+}
+
+size_t HazardChecker::keptPages() const {
+  return impl->beside.early ? impl->beside.early->numPages() : 0;
+}
 
 } // namespace fp4::sim

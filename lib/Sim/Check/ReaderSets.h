@@ -119,6 +119,7 @@ private:
 struct PastLaunch {
   GlobalShadow shadow;
   ReaderSets readers;
+  std::string kernel;
 
   /// Whether it wrote any of these bytes, or where `reads` count, whether it used them.
   bool used(uint64_t address, uint64_t bytes, bool reads) const {

@@ -351,10 +351,9 @@ void HazardChecker::Impl::fence(ClusterState &cluster, const FenceEvent &event) 
     return drain(cluster, warp, warp.stores);
   case FenceKind::TicketWaited:
     return ticketWaited(cluster, event, warp);
+  case FenceKind::GridTrigger:
   case FenceKind::GridWait:
-    awaits = true;
-    return cluster.teach(warp, event.laneMask,
-                         [&](Clocks &clocks) { clocks.raiseAll(cluster.gridSlot(), 1); });
+    return signalGrid(cluster, event);
   case FenceKind::WgmmaUnfenced:
     return unfencedWgmma(cluster, event);
   default:

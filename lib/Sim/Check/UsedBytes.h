@@ -8,6 +8,8 @@
 
 #include "ReaderSets.h"
 
+#include <memory>
+
 namespace fp4::sim::check {
 
 class UsedBytes {
@@ -15,12 +17,20 @@ public:
   /// Adds all that `launch` used.
   void add(const PastLaunch &launch) {
     launch.shadow.forEachPage([&](uint64_t number, const GlobalShadow::Page &page) {
-      std::unique_ptr<Page> &kept = pages[number];
-      if (!kept)
-        kept = std::make_unique<Page>();
+      Page &kept = writable(number);
       for (size_t i = 0; i < std::size(page.cells); ++i)
-        add(launch.readers, page.cells[i], (*kept)[i]);
+        add(launch.readers, page.cells[i], kept[i]);
     });
+  }
+  /// ... or all that others did.
+  void add(const UsedBytes &others) {
+    for (const auto &[number, page] : others.pages) {
+      Page &kept = writable(number);
+      for (size_t i = 0; i < kept.size(); ++i) {
+        kept[i].read |= (*page)[i].read;
+        kept[i].written |= (*page)[i].written;
+      }
+    }
   }
 
   /// Whether any wrote one of these bytes, or where `reads` count, whether it used one.
@@ -39,7 +49,6 @@ public:
     return false;
   }
 
-  void clear() { pages.clear(); }
   size_t numPages() const { return pages.size(); }
 
 private:
@@ -47,6 +56,15 @@ private:
     uint32_t read = 0, written = 0;
   };
   using Page = std::array<Masks, GlobalShadow::pageCells>;
+
+  Page &writable(uint64_t number) {
+    std::shared_ptr<Page> &page = pages[number];
+    if (!page)
+      page = std::make_shared<Page>();
+    else if (page.use_count() > 1)
+      page = std::make_shared<Page>(*page);
+    return *page;
+  }
 
   static void add(const ReaderSets &readers, const Cell &cell, Masks &masks) {
     const auto keep = [&](const Record &record) {
@@ -56,7 +74,7 @@ private:
     readers.forEach(cell.readers(), keep);
   }
 
-  std::unordered_map<uint64_t, std::unique_ptr<Page>> pages;
+  std::unordered_map<uint64_t, std::shared_ptr<Page>> pages; ///< copies share them
 };
 
 } // namespace fp4::sim::check

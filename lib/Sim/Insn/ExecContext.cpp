@@ -154,6 +154,8 @@ std::byte *ExecContext::resolveGlobal(uint64_t address, uint32_t bytes, int lane
     fail(fmt::format("writes {} bytes to the .const variable '{}'", bytes, a->name), "", lane);
     return nullptr;
   }
+  if (write)
+    launch().memory->aboutToWrite(address, bytes);
   return a->bytes.get() + (address - a->address);
 }
 

@@ -1,5 +1,6 @@
 //===- GlobalMemory.cpp - The simulated device memory ---------------------===//
 #include "fp4/Sim/GlobalMemory.h"
+#include "PastWrites.h"
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -165,6 +166,10 @@ template <typename F> static void forBits(uint64_t first, uint64_t bytes, F &&f)
       return;
     at += part;
   }
+}
+
+void GlobalMemory::noteWrite(uint64_t address, uint64_t bytes) const {
+  journal->note(address, bytes);
 }
 
 void GlobalMemory::markPolled(uint64_t address) {

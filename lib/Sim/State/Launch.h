@@ -6,6 +6,7 @@
 #include "Sim/State/ClusterSizes.h"
 #include "fp4/Sim/MemoryModel.h"
 #include "fp4/Sim/Simulator.h"
+#include <atomic>
 #include <mutex>
 
 namespace fp4::sim {
@@ -76,6 +77,10 @@ struct Launch {
       ++nextCluster;
     return nextCluster < totalClusters;
   }
+
+  /// It has begun before launches that it depends on have ended.
+  std::atomic<bool> early = false;
+  mutable std::atomic<bool> awaited = false; ///< a thread has executed griddepcontrol.wait
 
   SpareBytes registers; ///< of blocks that have ended
   std::mutex lock;

@@ -86,6 +86,8 @@ Expected<Scheduler::State> Scheduler::run(uint64_t budget) {
       Expected<bool> advanced = cluster.async->advance();
       if (!advanced)
         return tl::unexpected<Error>(std::move(advanced.error()));
+      if (!*advanced && cluster.launch->early)
+        return State::Running; // until what it depends on has ended
       if (!*advanced && (progress || !allBlocked(cluster))) // it may poll for another cluster
         return !progress && anyParked(cluster) ? idle(instructions == before) : pause();
       if (!*advanced && !expireWaits())

@@ -9,6 +9,7 @@
 #include "Sim/Decode/OpcodeTable.h"
 #include "Sim/Orders/OrderedLaunch.h"
 #include "Sim/State/Launch.h"
+#include "Sim/State/PastWrites.h"
 #include "Sim/Time/TimedLaunch.h"
 #include "fp4/ISA/TargetModel.h"
 #include "fp4/Sim/Events/LaunchEvent.h"
@@ -24,7 +25,8 @@
 using namespace fp4;
 using namespace fp4::sim;
 
-Simulator::Simulator(SimOptions options) : settings(std::move(options)) {
+Simulator::Simulator(SimOptions options)
+    : settings(std::move(options)), past(std::make_unique<PastWrites>()) {
   if (settings.trackWrites)
     global.trackWrites();
 }
@@ -137,13 +139,15 @@ public:
   /// `ctasPerMultiprocessor`: for how many there is room.
   Grid(Launch &launch, uint64_t ctasPerMultiprocessor)
       : launch(launch), ctasPerMultiprocessor(ctasPerMultiprocessor) {}
-  Status run(unsigned threads);
+  /// A launch that begins early calls `othersEnd` when it gets no further before that.
+  Status run(unsigned threads, const std::function<void()> &othersEnd);
   LaunchStats stats;
 
 private:
   static constexpr uint64_t kSlice = 64'000'000; ///< warp instructions before a cluster yields
 
   void work();
+  void runEarly(uint64_t clusters);
   std::unique_ptr<Running> takeNext(uint64_t own);
   void finish(Running &running, Expected<Scheduler::State> result, bool spun);
   bool isStuck(Running &running, Scheduler::State state);
@@ -157,6 +161,7 @@ private:
   uint64_t epoch = 0;    ///< ends when a cluster does anything but spin
   uint64_t spinners = 0; ///< clusters that have been seen to spin, twice, in this epoch
   bool stuck = false;    ///< all of them
+  std::deque<std::unique_ptr<Running>> waiting; ///< clusters that have begun early
   bool failed = false;
   bool failedSpinning = false; ///< the error is a livelock
   uint64_t failedCluster = 0;
@@ -168,6 +173,11 @@ std::unique_ptr<Running> Grid::takeNext(uint64_t own) {
   uint64_t index;
   {
     std::lock_guard<std::mutex> guard(launch.lock);
+    if (!waiting.empty() && !launch.early && own < resident) {
+      std::unique_ptr<Running> first = std::move(waiting.front());
+      waiting.pop_front();
+      return first;
+    }
     if (failed || own >= resident || !launch.findNext())
       return nullptr;
     index = launch.nextCluster++;
@@ -249,13 +259,33 @@ void Grid::work() {
   }
 }
 
-Status Grid::run(unsigned threads) {
+/// Runs what a device has room for beside the end of other launches, until it waits for that.
+void Grid::runEarly(uint64_t clusters) {
+  constexpr uint64_t slice = kSlice / 64;
+  while (waiting.size() < clusters) {
+    std::unique_ptr<Running> next = takeNext(0);
+    if (!next)
+      return;
+    Expected<Scheduler::State> result = next->scheduler.run(slice);
+    if (result && *result != Scheduler::State::Done)
+      waiting.push_back(std::move(next));
+    else
+      finish(*next, std::move(result), /*spun=*/false);
+  }
+}
+
+Status Grid::run(unsigned threads, const std::function<void()> &othersEnd) {
   threads = static_cast<unsigned>(std::min<uint64_t>(threads, launch.totalClusters));
   const uint64_t clusterSize = launch.largestCluster();
   resident = launch.config.gridWorkspace
                  ? launch.totalClusters
                  : std::max<uint64_t>(1, launch.multiprocessors / clusterSize / threads);
   mostResident = resident * ctasPerMultiprocessor;
+  if (launch.early) {
+    runEarly(resident * threads);
+    othersEnd();
+    launch.early = false;
+  }
   onThreads(threads, [this] { work(); });
   if (failed)
     return tl::unexpected<Error>(std::move(error));
@@ -304,7 +334,53 @@ static void tellObserver(Launch &launch, const Program &program,
     launch.observer->onLaunch({program, launch.kernel->info.name, *launch.memory,
                                static_cast<uint32_t>(launch.largestCluster()),
                                static_cast<uint32_t>((volume(launch.config.block) + 31) / 32),
-                               timed ? timed->clock() : nullptr, launch.config.dependent, again});
+                               timed ? timed->clock() : nullptr, launch.config.dependence, again});
+}
+
+/// Whether launches may begin before others have ended.
+static bool canBeginEarly(const SimOptions &options) {
+  return options.policy == CompletionPolicy::Lazy || options.policy == CompletionPolicy::Random;
+}
+
+/// Whether the launch with this number does.
+static bool beginsEarly(const SimOptions &options, uint64_t number) {
+  const uint64_t mixed = (options.seed + number) * 0x9E3779B97F4A7C15ull;
+  return options.policy == CompletionPolicy::Lazy || mixed >> 63;
+}
+
+/// Whether a later launch may begin beside the end of this one.
+static bool mayTrigger(const Kernel &kernel) {
+  return std::ranges::any_of(kernel.code, [](const Insn &insn) {
+    return opcodeTable()[insn.row].base == "griddepcontrol";
+  });
+}
+
+/// Runs the clusters of a launch, beside what it depends on where the policy says so.
+static Status runBeside(Launch &launch, Grid &grid, PastWrites &past) {
+  const SimOptions &options = *launch.options;
+  const Dependence &dependence = launch.config.dependence;
+  if (!canBeginEarly(options) || (!dependence.mark && dependence.on.empty()))
+    return grid.run(hostThreads(options), [] {});
+  PastWrites::Beside beside = past.besideOf(dependence);
+  std::shared_ptr<WriteJournal> journal;
+  if (dependence.mark && (past.used() || mayTrigger(*launch.kernel)))
+    journal = std::make_shared<WriteJournal>(*launch.memory);
+  const bool early = launch.early = !beside.empty() && beginsEarly(options, past.launches());
+  const auto redo = [&](const Journals &journals) {
+    for (size_t i = 0; early && i < journals.size(); ++i)
+      journals[i]->redo(journal.get());
+  };
+  if (early)
+    beside.undo();
+  launch.memory->tell(journal.get());
+  Status ran = grid.run(hostThreads(options), [&] { redo(beside.waited); });
+  launch.memory->tell(nullptr);
+  redo(beside.others);
+  if (journal) {
+    journal->close();
+    past.keep(dependence.mark, std::move(journal), std::move(beside), launch.awaited);
+  }
+  return ran;
 }
 
 Expected<LaunchStats> Simulator::launch(const Program &program, std::string_view kernelName,
@@ -342,7 +418,7 @@ Expected<LaunchStats> Simulator::launch(const Program &program, std::string_view
   Grid grid(launch, resident);
   if (timed)
     FP4_TRY(runTimed(launch, *timed, grid.stats));
-  FP4_TRY(grid.run(hostThreads(settings)));
+  FP4_TRY(runBeside(launch, grid, *past));
   grid.stats.seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return grid.stats;

@@ -25,7 +25,7 @@ std::string Judged::text() const {
 }
 
 /// A launch that writes the first 512 bytes of `out`, and reads four that are 768 behind it.
-static void launchBefore(Simulator &simulator, const Params &params) {
+static void launchBefore(Simulator &simulator, const Params &params, const LaunchRef &mark) {
   const auto program = Program::parse(
       litmus(
           "  mul.wide.u32 %rd5, %t, 8;\n  add.u64 %rd5, %rd5, %out;\n  st.global.b64 [%rd5], 0;\n"
@@ -34,6 +34,7 @@ static void launchBefore(Simulator &simulator, const Params &params) {
   ASSERT_TRUE(program) << program.error().message;
   LaunchConfig config;
   config.block = {64, 1, 1};
+  config.dependence.mark = mark;
   const auto stats = simulator.launch(**program, "test", config, params.span());
   ASSERT_TRUE(stats) << stats.error().message;
 }
@@ -58,9 +59,11 @@ Judged fp4::sim::test::judge(const std::string &text, SimOptions options, const 
   config.block = {test.threads, 1, 1};
   config.cluster = {test.cluster, 1, 1};
   config.grid = {test.cluster * test.clusters, 1, 1};
-  config.dependent = test.dependent;
-  if (test.dependent)
-    launchBefore(simulator, params);
+  const auto before = std::make_shared<LaunchMark>();
+  if (test.dependent) {
+    config.dependence.on = {{before}};
+    launchBefore(simulator, params, before);
+  }
   const auto stats = simulator.launch(**program, "test", config, params.span());
   const auto &orders = instruments->orders();
   return {instruments->hazards(), stats ? "" : stats.error().message,

@@ -24,7 +24,7 @@ double cyclesOf(const std::string &before, const std::string &line, LaunchConfig
   return (b.time.cycles - a.time.cycles) / (many - few);
 }
 
-constexpr LaunchConfig oneWarp{.grid = {1, 1, 1}, .block = {32, 1, 1}},
+const LaunchConfig oneWarp{.grid = {1, 1, 1}, .block = {32, 1, 1}},
     manyWarps{.grid = {1, 1, 1}, .block = {512, 1, 1}};
 
 TEST(Time, AChainCostsTheLatencyOfItsInstructions) {

@@ -21,6 +21,7 @@ enum class FenceKind : uint8_t {
   WgmmaUnfenced, ///< a wgmma names a register that was used otherwise since the last wgmma.fence,
                  ///< by the instruction `groups` - 1 as `use` says; 0: the warp has executed no
                  ///< wgmma.fence
+  GridTrigger,   ///< griddepcontrol.launch_dependents
   GridWait,      ///< griddepcontrol.wait
   BulkCommit,    ///< cp.async.bulk.commit_group
   BulkWait,      ///< cp.async.bulk.wait_group passed; `groups` may still be pending

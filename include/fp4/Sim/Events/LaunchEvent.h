@@ -8,6 +8,7 @@ namespace fp4::sim {
 
 class GlobalMemory;
 class Program;
+struct Dependence;
 
 /// A launch begins. The objects it refers to live until its last event.
 struct LaunchEvent {
@@ -18,8 +19,8 @@ struct LaunchEvent {
   /// Predicted nanoseconds of each later event, when it is told; NaN where there is no prediction.
   /// Null unless the policy is timed.
   const double *nanoseconds = nullptr;
-  bool dependent = false; ///< LaunchConfig::dependent
-  bool again = false;     ///< the launch of the last such event, in another order
+  const Dependence &dependence;
+  bool again = false; ///< the launch of the last such event, in another order
 };
 
 } // namespace fp4::sim

@@ -23,6 +23,7 @@ void registerInGroup(TicketQueue &queue, Ticket &ticket) {
 
 Expected<std::byte *> globalBytes(TicketQueue &queue, uint64_t address, uint64_t bytes) {
   GlobalMemory &memory = *queue.cluster().launch->memory;
+  memory.aboutToWrite(address, bytes); // or read, which does no harm
   if (std::byte *data = memory.translate(address, bytes))
     return data;
   return makeError(ErrorKind::Simulation, memory.explain(address, bytes));

@@ -306,11 +306,32 @@ template <typename M> constexpr Handler store = access<M, false>;
 
 Outcome nop(ExecContext &, const Insn &) { return Outcome::Next; }
 
-/// Launches run one after the other, so there is nothing to wait for.
-Outcome gridWait(ExecContext &cx, const Insn &) {
+void tellGrid(ExecContext &cx, FenceKind kind) {
   if (cx.observer)
-    cx.observer->onFence({cx.actor(), cx.here(), FenceKind::GridWait, MemOrder::AcqRel, Scope::Gpu,
-                          Space::Global, cx.mask});
+    cx.observer->onFence(
+        {cx.actor(), cx.here(), kind, MemOrder::AcqRel, Scope::Gpu, Space::Global, cx.mask});
+}
+
+Outcome gridTrigger(ExecContext &cx, const Insn &) {
+  tellGrid(cx, FenceKind::GridTrigger);
+  return Outcome::Next;
+}
+
+class GridEndWait : public Wait {
+public:
+  explicit GridEndWait(const Launch &launch) : launch(launch) {}
+  bool ready() const override { return !launch.early; }
+  std::string describe() const override { return "the launches that it depends on to end"; }
+
+private:
+  const Launch &launch;
+};
+
+Outcome gridWait(ExecContext &cx, const Insn &) {
+  if (cx.launch().early)
+    return cx.block(std::make_unique<GridEndWait>(cx.launch()));
+  cx.launch().awaited = true;
+  tellGrid(cx, FenceKind::GridWait);
   return Outcome::Next;
 }
 
@@ -401,7 +422,7 @@ Status bindSt(BindContext &cx) {
 Status bindHint(BindContext &cx) { return cx.use(nop); }
 Status bindNop(BindContext &cx) { return cx.use(nop); }
 Status bindGridControl(BindContext &cx) {
-  return cx.use(cx.match.text("action") == "wait" ? gridWait : nop);
+  return cx.use(cx.match.text("action") == "wait" ? gridWait : gridTrigger);
 }
 
 Status bindPolicy(BindContext &cx) {

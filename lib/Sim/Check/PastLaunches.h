@@ -1,0 +1,63 @@
+//===- PastLaunches.h - Launches that may still run beside this one -------===//
+#pragma once
+
+#include "UsedBytes.h"
+#include "fp4/Sim/Dependence.h"
+
+namespace fp4::sim::check {
+
+/// What else may run while a launch does.
+struct Beside {
+  /// The launches that it depends on, and waits for.
+  std::vector<std::shared_ptr<const PastLaunch>> before;
+  /// All others that may run when it begins, together, and of those the ones that its wait does not
+  /// wait for. Null: none.
+  std::shared_ptr<const UsedBytes> early, late;
+};
+
+/// griddepcontrol.launch_dependents and griddepcontrol.wait of a launch that depends on others.
+class GridSignals {
+public:
+  void waits(uint64_t cta) {
+    any = true;
+    ctas[cta] |= behindBit;
+  }
+  /// A thread that `knows` has waited, or has synchronized with one that has.
+  void triggers(uint64_t cta, bool knows) { ctas[cta] |= knows ? behindBit : beforeBit; }
+  /// Its end is behind that of what it depends on.
+  bool awaits() const { return any; }
+  /// So is the begin of what depends on it: that is behind the trigger or the end of every CTA.
+  bool triggersBehindWait() const {
+    return any &&
+           std::ranges::any_of(ctas, [](const auto &cta) { return cta.second == behindBit; });
+  }
+
+private:
+  static constexpr uint8_t behindBit = 1, beforeBit = 2;
+  std::unordered_map<uint64_t, uint8_t> ctas;
+  bool any = false;
+};
+
+/// The launches that later ones may depend on.
+class History {
+public:
+  /// Remembers a launch that has ended, as long as its mark is held.
+  void keep(std::weak_ptr<const LaunchMark> mark, std::shared_ptr<const PastLaunch> launch,
+            Beside beside, GridSignals signals);
+  /// Forgets what nobody can name any more.
+  void forget();
+  /// What may run beside a launch that depends on these.
+  Beside besideOf(const std::vector<Prerequisite> &on) const;
+
+private:
+  struct Kept {
+    std::weak_ptr<const LaunchMark> mark;
+    std::shared_ptr<const PastLaunch> launch;
+    Beside beside;
+    GridSignals signals;
+  };
+  const Kept *find(const LaunchRef &mark) const;
+  std::vector<Kept> kept;
+};
+
+} // namespace fp4::sim::check

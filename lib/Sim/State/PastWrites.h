@@ -1,0 +1,71 @@
+//===- PastWrites.h - What launches wrote that may still run --------------===//
+//
+// A launch that may begin before others have ended (Dependence.h) is simulated behind them, and yet
+// finds memory as if they had not written: what they wrote is undone until it waits for them, or
+// gets no further. Where none of their bytes was changed in between, that is what a device may
+// show.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "fp4/Sim/Dependence.h"
+#include "fp4/Sim/GlobalMemory.h"
+#include <map>
+#include <shared_mutex>
+
+namespace fp4::sim {
+
+/// What one launch wrote.
+class WriteJournal {
+public:
+  explicit WriteJournal(GlobalMemory &memory) : memory(memory) {}
+  /// These bytes are about to be written. Several host threads may call it.
+  void note(uint64_t address, uint64_t bytes);
+  /// The launch has ended.
+  void close();
+  /// Takes back what is still as the launch left it.
+  void undo() const;
+  /// The launch has ended only now; `beside` is the journal of one that ran meanwhile, or null.
+  void redo(WriteJournal *beside) const;
+
+private:
+  struct Block {
+    std::vector<std::byte> before, after;
+  };
+  void keep(uint64_t address, uint64_t bytes);
+  template <typename F> void forEachChange(const F &f) const;
+
+  GlobalMemory &memory;
+  std::shared_mutex lock;
+  std::map<uint64_t, Block> blocks; ///< by address
+};
+
+using Journals = std::vector<std::shared_ptr<WriteJournal>>; ///< in the order of the launches
+
+/// The journals of launches that later ones may depend on.
+class PastWrites {
+public:
+  /// Of what may run when a launch begins: what it waits for, and what it does not wait for.
+  struct Beside {
+    Journals waited, others;
+    bool empty() const { return waited.empty() && others.empty(); }
+    void undo() const;
+  };
+  Beside besideOf(const Dependence &dependence);
+  bool used() const { return dependents > 0; }
+  uint64_t launches() const { return dependents; } ///< that depend on others, so far
+  /// A launch has ended. `awaited`: behind what it depends on.
+  void keep(const LaunchRef &mark, std::shared_ptr<WriteJournal> journal, Beside beside,
+            bool awaited);
+
+private:
+  struct Kept {
+    std::weak_ptr<const LaunchMark> mark;
+    std::shared_ptr<WriteJournal> journal;
+    Journals running; ///< when it has ended
+  };
+  std::vector<Kept> kept;
+  uint64_t dependents = 0;
+};
+
+} // namespace fp4::sim
