@@ -53,12 +53,17 @@ SAME_PROPERTY(reservedSharedMemPerBlock);
 SAME_PROPERTY(clusterLaunch);
 SAME_PROPERTY(reserved);
 
-static_assert(ours::AttributeClusterDimension == cudaLaunchAttributeClusterDimension);
-#if CUDART_VERSION >= 12080
-static_assert(ours::AttributePreferredClusterDimension ==
-              cudaLaunchAttributePreferredClusterDimension);
-#endif
-static_assert(ours::AttributeCooperative == cudaLaunchAttributeCooperative);
+#define FP4_ATTRIBUTE(number, runtime, driver, effect)                                             \
+  static_assert(ours::Attribute##runtime == cudaLaunchAttribute##runtime);
+#include "lib/SimCuda/Host/LaunchAttributes.def"
+#undef FP4_ATTRIBUTE
+static_assert(sizeof(ours::EdgeData) == sizeof(cudaGraphEdgeData));
+static_assert(offsetof(ours::EdgeData, type) == offsetof(cudaGraphEdgeData, type));
+static_assert(ours::programmaticEdge == cudaGraphDependencyTypeProgrammatic);
+static_assert(ours::PortTrigger == cudaGraphKernelNodePortProgrammatic);
+static_assert(ours::PortBegin == cudaGraphKernelNodePortLaunchCompletion);
+static_assert(offsetof(ours::LaunchAttribute, recorded.triggerAtBlockStart) ==
+              offsetof(cudaLaunchAttribute, val.programmaticEvent.triggerAtBlockStart));
 static_assert(ours::AttrMaxDynamicSharedBytes == cudaFuncAttributeMaxDynamicSharedMemorySize);
 static_assert(ours::AttrNonPortableClusterSize ==
               cudaFuncAttributeNonPortableClusterSizeAllowed);

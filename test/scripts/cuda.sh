@@ -86,6 +86,18 @@ compile fence 90 -DFENCE
 expect 0 "128 of 128 are right" "$sim" run -- "$work/fence"
 expect 0 "128 of 128 are right" "$sim" run --check=strict -- "$work/fence"
 
+# Programmatic dependent launch, in a stream and in a graph.
+compile overlap 100a
+for graph in "" graph; do
+  expect 0 "64 of 64 are right" "$sim" run --check strict -- "$work/overlap" none $graph
+  expect 0 "64 of 64 are right" "$sim" run --check off --policy lazy -- "$work/overlap" none $graph
+  for wrong in unwaited middle early overwritten; do
+    expect 6 "by cudaLaunchAttributeProgrammaticStreamSerialization" "$sim" run -- "$work/overlap" $wrong $graph
+  done
+  # What is read too early is not there yet.
+  expect 0 "0 of 64 are right" "$sim" run --check off --policy lazy -- "$work/overlap" unwaited $graph
+done
+
 expect 5 "recursively, which is not simulated" "$sim" run -- "$work/faults" recursive
 
 # nvcc's default: the runtime is linked in statically. Ours takes its place by the names of its functions.

@@ -1,35 +1,17 @@
 //===- RunTest.cpp - fp4-sim run, with a program made by hand -------------===//
-#include <array>
+#include "Shell.h"
 #include <csignal>
 #include <cstdio>
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <string>
-#include <sys/wait.h>
 #include <vector>
 
+using namespace fp4::simcuda::test;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
 namespace {
-
-struct Outcome {
-  int code = -1;
-  std::string output; ///< stdout and stderr
-};
-
-Outcome shell(const std::string &command) {
-  Outcome result;
-  FILE *pipe = popen((command + " 2>&1").c_str(), "r");
-  if (!pipe)
-    return result;
-  std::array<char, 4096> buffer;
-  while (size_t got = std::fread(buffer.data(), 1, buffer.size(), pipe))
-    result.output.append(buffer.data(), got);
-  int status = pclose(pipe);
-  result.code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-  return result;
-}
 
 Outcome run(const std::string &mode, const std::string &options = "") {
   return shell(fmt::format("{} run {} -- {} {}", FP4_SIM_TOOL, options, FP4_TEST_PROGRAM, mode));

@@ -60,10 +60,9 @@ using StreamHandle = struct Stream *;
 using EventHandle = struct Event *;
 
 enum LaunchAttributeId : int {
-  AttributeIgnore = 0,
-  AttributeCooperative = 2,
-  AttributeClusterDimension = 4,
-  AttributePreferredClusterDimension = 11,
+#define FP4_ATTRIBUTE(number, runtime, driver, effect) Attribute##runtime = number,
+#include "LaunchAttributes.def"
+#undef FP4_ATTRIBUTE
 };
 
 struct LaunchAttribute {
@@ -73,8 +72,23 @@ struct LaunchAttribute {
     char bytes[64];
     int flag;
     Dim3 dim;
+    struct {
+      EventHandle event;
+      int flags;
+      int triggerAtBlockStart; ///< of ProgrammaticEvent
+    } recorded;
   };
 };
+
+struct EdgeData { // cudaGraphEdgeData
+  uint8_t fromPort = 0, toPort = 0;
+  uint8_t type = 0; ///< cudaGraphDependencyType
+  uint8_t reserved[5] = {};
+  bool operator==(const EdgeData &) const = default;
+};
+/// What comes after a kernel node begins when this has happened in all its blocks.
+enum KernelNodePort : uint8_t { PortEnd, PortTrigger, PortBegin };
+constexpr uint8_t programmaticEdge = 1;
 
 struct RuntimeLaunchConfig { // cudaLaunchConfig_t
   Dim3 grid, block;

@@ -23,22 +23,22 @@ int fp4::simcuda::captureStatus(StreamHandle handle) {
   return !stream ? 0 : stream->capture->invalid ? 2 : 1;
 }
 
-Code fp4::simcuda::captureInfo(const char *function, StreamHandle handle, int *status,
-                               unsigned long long *id, GraphHandle **graph, GraphNode *const **last,
-                               size_t *count) {
+Code fp4::simcuda::captureInfo(const char *function, StreamHandle handle, const CaptureInfo &info) {
   FP4_LIVE_IN(function, handle);
-  if (!status)
+  if (!info.status)
     return InvalidValue;
   const Stream *stream = capturing(handle);
-  *status = captureStatus(handle);
-  if (id)
-    *id = stream ? stream->capture->id : 0;
-  if (graph)
-    *graph = stream ? stream->capture->handle : nullptr;
-  if (last)
-    *last = stream ? stream->last.data() : nullptr;
-  if (count)
-    *count = stream ? stream->last.size() : 0;
+  *info.status = captureStatus(handle);
+  if (info.id)
+    *info.id = stream ? stream->capture->id : 0;
+  if (info.graph)
+    *info.graph = stream ? stream->capture->handle : nullptr;
+  if (info.last)
+    *info.last = stream ? stream->last.nodes().data() : nullptr;
+  if (info.edges)
+    *info.edges = stream ? stream->last.data().data() : nullptr;
+  if (info.count)
+    *info.count = stream ? stream->last.size() : 0;
   return Success;
 }
 
@@ -62,10 +62,51 @@ static Capture *blockingCapture() {
   return nullptr;
 }
 
-static GraphNode *addTo(Stream &stream, Work work) {
-  GraphNode *node = stream.capture->handle->graph->add(stream.last, std::move(work));
-  stream.last = {node};
-  return node;
+/// A launch that may begin before the one before it in the stream has ended comes after that by a
+/// programmatic edge.
+static Edges edgesTo(const Stream &stream, const Work &work) {
+  const auto *kernel = std::get_if<KernelWork>(&work);
+  Edges edges;
+  for (size_t i = 0; i < stream.last.size(); ++i) {
+    GraphNode *before = stream.last.nodes()[i];
+    const bool overlaps = kernel && kernel->asked.overlap.serialized && before == stream.captured &&
+                          std::holds_alternative<KernelWork>(before->work);
+    edges.add(before,
+              overlaps ? EdgeData{PortTrigger, 0, programmaticEdge} : stream.last.data()[i]);
+  }
+  return edges;
+}
+
+/// The event of a launch that triggers or begins: those that wait for it come after that.
+static void recordNode(Event &event, const Stream &stream, GraphNode *node, int attribute) {
+  event.capture = stream.capture;
+  event.nodes.clear();
+  event.nodes.add(node, {attribute == AttributeProgrammaticEvent ? PortTrigger : PortBegin, 0,
+                         programmaticEdge});
+}
+
+static void addTo(Stream &stream, Work work) {
+  Edges edges = edgesTo(stream, work);
+  GraphNode *node = stream.capture->handle->graph->add(std::move(edges), std::move(work));
+  stream.last.clear();
+  stream.last.add(node);
+  stream.captured = node;
+  if (const auto *kernel = std::get_if<KernelWork>(&node->work))
+    if (const Overlap &overlap = kernel->asked.overlap; overlap.event)
+      recordNode(*overlap.event, stream, node, overlap.eventAttribute);
+}
+
+/// Runs a kernel beside which others of the stream may still run.
+static Code launchBeside(const char *function, StreamOrder &order, const KernelWork &work) {
+  const Overlap &overlap = work.asked.overlap;
+  const Code code = Context::get().launch(function, work, order.launch(overlap));
+  if (Event *event = overlap.event) {
+    event->capture.reset();
+    event->nodes.clear();
+    event->moment = order.momentOfLaunch(overlap);
+    (void)recordEvent(function, event);
+  }
+  return code;
 }
 
 Code fp4::simcuda::enqueue(const char *function, StreamHandle handle, Work work) {
@@ -80,6 +121,11 @@ Code fp4::simcuda::enqueue(const char *function, StreamHandle handle, Work work)
     if (Capture *capture = blockingCapture())
       return invalidate(function, *capture, StreamCaptureImplicit,
                         "the default stream waits for a stream that is being captured");
+  StreamOrder &order = orderOf(handle);
+  if (const auto *kernel = std::get_if<KernelWork>(&work))
+    return launchBeside(function, order, *kernel);
+  if (!std::holds_alternative<RecordWork>(work))
+    order.settle();
   return perform(function, work);
 }
 
@@ -91,6 +137,10 @@ Code fp4::simcuda::synchronize(const char *function, StreamHandle handle) {
   if (capture)
     return invalidate(function, *capture, StreamCaptureUnsupported,
                       "waits for work that is only being captured");
+  if (handle)
+    orderOf(handle).settle();
+  else
+    hostWaited();
   return Context::get().sticky();
 }
 
@@ -111,7 +161,7 @@ Code fp4::simcuda::identify(const char *function, StreamHandle handle, unsigned 
 //===----------------------------------------------------------------------===//
 
 Code fp4::simcuda::beginCapture(const char *function, StreamHandle handle, GraphHandle *into,
-                                std::span<GraphNode *const> after) {
+                                Edges after) {
   static uint64_t captureIds = 0;
   FP4_LIVE_IN(function, handle);
   for (GraphNode *node : after)
@@ -129,7 +179,8 @@ Code fp4::simcuda::beginCapture(const char *function, StreamHandle handle, Graph
   capture->streams = {stream};
   capture->id = ++captureIds;
   stream->capture = capture;
-  stream->last.assign(after.begin(), after.end());
+  stream->last = std::move(after);
+  stream->captured = nullptr;
   captures().push_back(capture.get());
   return Success;
 }
@@ -201,8 +252,11 @@ Code fp4::simcuda::recordIn(const char *function, StreamHandle handle, EventHand
   FP4_LIVE_IN(function, event, handle);
   Stream *stream = capturing(handle);
   event->capture = stream ? stream->capture : nullptr;
-  event->nodes = stream ? stream->last : std::vector<GraphNode *>{};
-  return stream ? Success : enqueue(function, handle, RecordWork{event});
+  event->nodes = stream ? stream->last : Edges{};
+  if (stream)
+    return Success;
+  event->moment = orderOf(handle).moment();
+  return enqueue(function, handle, RecordWork{event});
 }
 
 Code fp4::simcuda::waitIn(const char *function, StreamHandle handle, EventHandle event) {
@@ -210,6 +264,8 @@ Code fp4::simcuda::waitIn(const char *function, StreamHandle handle, EventHandle
     return Context::get().quiet(InvalidResourceHandle);
   FP4_LIVE_IN(function, event, handle);
   Stream *stream = streamOf(handle);
+  if (!event->capture && !(stream && stream->capture))
+    orderOf(handle).wait(event->moment);
   if (!event->capture || event->capture->handle == nullptr || !stream)
     return Context::get().sticky();
   if (stream->capture && stream->capture != event->capture)
@@ -220,8 +276,9 @@ Code fp4::simcuda::waitIn(const char *function, StreamHandle handle, EventHandle
       return Context::get().sticky(); // that capture has ended
     stream->capture = event->capture;
     stream->capture->streams.push_back(stream);
+    stream->captured = nullptr;
   }
-  stream->last.insert(stream->last.end(), event->nodes.begin(), event->nodes.end());
+  stream->last.add(event->nodes);
   return Success;
 }
 

@@ -11,6 +11,7 @@
 #include "../PtxFolder.h"
 #include "Abi.h"
 #include "Chip.h"
+#include "Edges.h"
 #include "Handles.h"
 #include "Report.h"
 #include "Work.h"
@@ -64,14 +65,15 @@ struct Symbol {
 };
 
 struct Capture;
-struct GraphNode;
 
 struct Stream : Live<HandleKind::Stream> {
   unsigned flags = 0;
   int priority = 0;
   uint64_t id = 0;
-  std::shared_ptr<Capture> capture; ///< under way
-  std::vector<GraphNode *> last;    ///< what the next captured work comes after
+  StreamOrder order;
+  std::shared_ptr<Capture> capture;    ///< under way
+  Edges last;                          ///< what the next captured work comes after
+  const GraphNode *captured = nullptr; ///< ... of this stream's own work
 };
 
 struct Event : Live<HandleKind::Event> {
@@ -79,16 +81,15 @@ struct Event : Live<HandleKind::Event> {
   bool recorded = false;
   std::chrono::steady_clock::time_point time;
   std::shared_ptr<Capture> capture; ///< that it was last recorded in
-  std::vector<GraphNode *> nodes;   ///< ... after these
+  Edges nodes;                      ///< ... after these
+  Moment moment;                    ///< ... or when it was recorded
 };
 
 struct LaunchRequest {
   Dim3 grid, block;
-  Dim3 cluster{0, 0, 0};
-  Dim3 preferredCluster{0, 0, 0};
+  LaunchAttributes asked{};
   uint64_t dynamicShared = 0;
   StreamHandle stream = nullptr;
-  bool cooperative = false;
   void **arguments = nullptr;              ///< one pointer per parameter, or
   std::span<const std::byte> parameters{}; ///< the whole block
 };
@@ -172,7 +173,7 @@ public:
   /// Returns an error where the device would refuse; `work` has the values of the parameters.
   Code prepare(const char *function, Function &kernel, const LaunchRequest &request,
                KernelWork &work);
-  Code launch(const char *function, const KernelWork &work);
+  Code launch(const char *function, const KernelWork &work, const sim::Dependence &dependence);
   /// CTAs of `kernel` that one multiprocessor can hold; registers are not counted.
   int residentBlocks(const sim::KernelInfo &kernel, int threads, uint64_t dynamicShared) const;
 

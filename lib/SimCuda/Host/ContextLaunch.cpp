@@ -28,7 +28,8 @@ Status Context::checkLaunch(const Function &kernel, const sim::KernelInfo &info,
                               "allows {}",
                               request.dynamicShared, kernel.maxDynamicShared),
                   "set cudaFuncAttributeMaxDynamicSharedMemorySize first");
-  const uint64_t cluster = std::max(volume(request.cluster), volume(request.preferredCluster));
+  const uint64_t cluster =
+      std::max(volume(request.asked.cluster), volume(request.asked.preferredCluster));
   if (cluster > currentChip->model().maxClusterSize && !kernel.nonPortableCluster)
     return refuse(InvalidClusterSize,
                   fmt::format("a cluster of {} CTAs is larger than the portable {}", cluster,
@@ -41,7 +42,7 @@ Status Context::checkLaunch(const Function &kernel, const sim::KernelInfo &info,
   uint64_t resident = uint64_t(residentBlocks(info, static_cast<int>(volume(request.block)),
                                               request.dynamicShared)) *
                       currentChip->model().multiprocessors;
-  if (request.cooperative && volume(request.grid) > resident)
+  if (request.asked.cooperative && volume(request.grid) > resident)
     return refuse(CooperativeLaunchTooLarge,
                   fmt::format("a cooperative grid of {} CTAs, but {} fit at once",
                               volume(request.grid), resident));
@@ -89,13 +90,17 @@ static std::string preferredText(const sim::LaunchConfig &config) {
   return config.preferredCluster[0] ? ", preferred cluster " + shape(config.preferredCluster) : "";
 }
 
+static std::string dependenceText(const sim::Dependence &dependence) {
+  return dependence.on.empty() ? "" : ", dependent by " + dependence.by;
+}
+
 Code Context::runKernel(const char *function, const Function &kernel,
                         const sim::LaunchConfig &config, std::span<const std::byte> parameters) {
   if (traced)
-    trace(
-        fmt::format("{}: '{}', grid {}, block {}, cluster {}{}, {} bytes of dynamic shared memory",
-                    function, kernel.name, shape(config.grid), shape(config.block),
-                    shape(config.cluster), preferredText(config), config.dynamicSharedBytes));
+    trace(fmt::format(
+        "{}: '{}', grid {}, block {}, cluster {}{}, {} bytes of dynamic shared memory{}", function,
+        kernel.name, shape(config.grid), shape(config.block), shape(config.cluster),
+        preferredText(config), config.dynamicSharedBytes, dependenceText(config.dependence)));
   auto stats = simulator->launch(*kernel.code->program, kernel.name, config, parameters);
   reportHazards();
   reportOrders();
@@ -140,14 +145,9 @@ Code Context::prepare(const char *function, Function &kernel, const LaunchReques
   Code code = Success;
   if (Status good = checkLaunch(kernel, info, request, code); !good)
     return fail(function, code, good.error());
-  work = {&kernel,
-          request.grid,
-          request.block,
-          request.cluster,
-          request.preferredCluster,
-          static_cast<uint32_t>(request.dynamicShared),
-          request.cooperative,
-          {}};
+  work = {&kernel,       request.grid,
+          request.block, static_cast<uint32_t>(request.dynamicShared),
+          request.asked, {}};
   work.parameters.resize(info.paramBytes);
   if (!request.parameters.empty())
     std::memcpy(work.parameters.data(), request.parameters.data(),
@@ -159,17 +159,19 @@ Code Context::prepare(const char *function, Function &kernel, const LaunchReques
   return Success;
 }
 
-Code Context::launch(const char *function, const KernelWork &work) {
+Code Context::launch(const char *function, const KernelWork &work,
+                     const sim::Dependence &dependence) {
   std::lock_guard guard(lock);
   if (stickyCode != Success)
     return stickyCode;
   sim::LaunchConfig config;
   config.grid = toArray(work.grid);
   config.block = toArray(work.block);
-  config.cluster = toArray(work.cluster);
-  config.preferredCluster = toArray(work.preferredCluster);
+  config.cluster = toArray(work.asked.cluster);
+  config.preferredCluster = toArray(work.asked.preferredCluster);
   config.dynamicSharedBytes = work.dynamicShared;
-  if (!work.cooperative)
+  config.dependence = dependence;
+  if (!work.asked.cooperative)
     return runKernel(function, *work.function, config, work.parameters);
   constexpr uint32_t workspaceBytes = 256;
   config.gridWorkspace = simulator->memory().allocate(workspaceBytes, "the grid's workspace");

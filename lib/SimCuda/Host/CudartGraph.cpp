@@ -1,8 +1,7 @@
 //===- CudartGraph.cpp - Graphs of the runtime API ------------------------===//
 //
 // Capture, instantiation, launch and queries of graphs; CudartGraphNodes.cpp makes nodes. CUDA 13
-// gave some functions an argument for the data of edges, which has no meaning here, because nodes
-// run one after the other.
+// gave some functions an argument for the data of edges.
 //
 //===----------------------------------------------------------------------===//
 #include "EntryPoint.h"
@@ -24,10 +23,10 @@ FP4_ENTRY int cudaStreamBeginCapture(StreamHandle stream, int) {
 FP4_PER_THREAD(cudaStreamBeginCapture, _ptsz)
 
 FP4_ENTRY int cudaStreamBeginCaptureToGraph(StreamHandle stream, GraphHandle *graph,
-                                            GraphNode *const *after, const void *, size_t count,
-                                            int) {
+                                            GraphNode *const *after, const EdgeData *edges,
+                                            size_t count, int) {
   FP4_REQUIRE_LIVE(graph);
-  return beginCapture("cudaStreamBeginCaptureToGraph", stream, graph, {after, count});
+  return beginCapture("cudaStreamBeginCaptureToGraph", stream, graph, Edges({after, count}, edges));
 }
 FP4_PER_THREAD(cudaStreamBeginCaptureToGraph, _ptsz)
 
@@ -52,20 +51,18 @@ FP4_ENTRY int cudaThreadExchangeStreamCaptureMode(int *mode) {
 
 FP4_ENTRY int cudaStreamGetCaptureInfo_v3(StreamHandle stream, int *status, unsigned long long *id,
                                           GraphHandle **graph, GraphNode *const **last,
-                                          const void **edges, size_t *count) {
-  if (edges)
-    *edges = nullptr;
-  return captureInfo(__func__, stream, status, id, graph, last, count);
+                                          const EdgeData **edges, size_t *count) {
+  return captureInfo(__func__, stream, {status, id, graph, last, edges, count});
 }
 #if FP4_CUDART_MAJOR < 13
 FP4_ENTRY int cudaStreamGetCaptureInfo_v2(StreamHandle stream, int *status, unsigned long long *id,
                                           GraphHandle **graph, GraphNode *const **last,
                                           size_t *count) {
-  return captureInfo(__func__, stream, status, id, graph, last, count);
+  return captureInfo(__func__, stream, {status, id, graph, last, nullptr, count});
 }
 FP4_PER_THREAD(cudaStreamGetCaptureInfo_v2, _ptsz)
 FP4_ENTRY int cudaStreamGetCaptureInfo(StreamHandle stream, int *status, unsigned long long *id) {
-  return captureInfo(__func__, stream, status, id, nullptr, nullptr, nullptr);
+  return captureInfo(__func__, stream, {.status = status, .id = id});
 }
 #else
 FP4_ENTRY decltype(cudaStreamGetCaptureInfo_v3) cudaStreamGetCaptureInfo
@@ -73,8 +70,8 @@ FP4_ENTRY decltype(cudaStreamGetCaptureInfo_v3) cudaStreamGetCaptureInfo
 #endif
 FP4_PER_THREAD(cudaStreamGetCaptureInfo, _ptsz)
 
-static Code updateDependencies(StreamHandle handle, GraphNode *const *nodes, size_t count,
-                               unsigned flags) {
+static Code updateDependencies(StreamHandle handle, GraphNode *const *nodes, const EdgeData *edges,
+                               size_t count, unsigned flags) {
   constexpr unsigned set = 1;
   FP4_REQUIRE_LIVE(handle);
   for (size_t i = 0; i < count; ++i)
@@ -84,18 +81,19 @@ static Code updateDependencies(StreamHandle handle, GraphNode *const *nodes, siz
     return context().quiet(IllegalState);
   if (flags == set)
     stream->last.clear();
-  stream->last.insert(stream->last.end(), nodes, nodes + count);
+  stream->last.add(Edges({nodes, count}, edges));
   return Success;
 }
 
 FP4_ENTRY int cudaStreamUpdateCaptureDependencies_v2(StreamHandle stream, GraphNode *const *nodes,
-                                                     const void *, size_t count, unsigned flags) {
-  return updateDependencies(stream, nodes, count, flags);
+                                                     const EdgeData *edges, size_t count,
+                                                     unsigned flags) {
+  return updateDependencies(stream, nodes, edges, count, flags);
 }
 #if FP4_CUDART_MAJOR < 13
 FP4_ENTRY int cudaStreamUpdateCaptureDependencies(StreamHandle stream, GraphNode *const *nodes,
                                                   size_t count, unsigned flags) {
-  return updateDependencies(stream, nodes, count, flags);
+  return updateDependencies(stream, nodes, nullptr, count, flags);
 }
 #else
 FP4_ENTRY decltype(cudaStreamUpdateCaptureDependencies_v2) cudaStreamUpdateCaptureDependencies
@@ -222,73 +220,116 @@ FP4_ENTRY int cudaGraphGetRootNodes(GraphHandle *graph, GraphNode **nodes, size_
                    count);
 }
 
-static std::vector<GraphNode *> dependentsOf(GraphNode *node) {
-  return nodesWhere(*node->graph, [&](const GraphNode &other) {
-    return std::count(other.after.begin(), other.after.end(), node) > 0;
-  });
-}
+/// Edges in the form in which the functions below give them.
+struct EdgeList {
+  std::vector<GraphNode *> from, to;
+  std::vector<EdgeData> data;
+};
 
-static Code giveEdges(const Graph &graph, GraphNode **from, GraphNode **to, size_t *count) {
-  std::vector<GraphNode *> starts, ends;
+template <typename F> static EdgeList edgesWhere(const Graph &graph, F &&f) {
+  EdgeList list;
   for (const auto &node : graph.nodes)
-    for (GraphNode *before : node->after) {
-      starts.push_back(before);
-      ends.push_back(node.get());
-    }
-  size_t places = *count;
-  (void)giveNodes(starts, from, &places);
-  return giveNodes(ends, to, count);
+    for (size_t i = 0; i < node->after.size(); ++i)
+      if (GraphNode *before = node->after.nodes()[i]; f(before)) {
+        list.from.push_back(before);
+        list.to.push_back(node.get());
+        list.data.push_back(node->after.data()[i]);
+      }
+  return list;
 }
 
-static Code link(GraphHandle *graph, GraphNode *const *from, GraphNode *const *to, size_t count,
-                 bool add) {
-  FP4_REQUIRE_LIVE(graph);
+/// As giveNodes, for the data of edges.
+static void giveData(const std::vector<EdgeData> &found, EdgeData *data, size_t count) {
+  for (size_t i = 0; data && i < count; ++i)
+    data[i] = i < found.size() ? found[i] : EdgeData{};
+}
+
+static Code giveEdges(const EdgeList &edges, GraphNode **from, GraphNode **to, EdgeData *data,
+                      size_t *count) {
+  size_t places = *count;
+  giveData(edges.data, data, places);
+  if (from)
+    (void)giveNodes(edges.from, from, &places);
+  return giveNodes(edges.to, to, count);
+}
+
+static Code giveBefore(GraphNode *node, GraphNode **nodes, EdgeData *data, size_t *count) {
+  giveData(node->after.data(), data, *count);
+  return giveNodes(node->after.nodes(), nodes, count);
+}
+
+static Code giveDependents(GraphNode *node, GraphNode **nodes, EdgeData *data, size_t *count) {
+  const auto leaves = [&](const GraphNode *from) { return from == node; };
+  return giveEdges(edgesWhere(*node->graph, leaves), nullptr, nodes, data, count);
+}
+
+static bool isKernel(const GraphNode &node) {
+  return std::holds_alternative<KernelWork>(node.work);
+}
+
+static Code link(const char *function, GraphHandle *graph, GraphNode *const *from,
+                 GraphNode *const *to, const EdgeData *data, size_t count) {
+  FP4_LIVE_IN(function, graph);
   for (size_t i = 0; i < count; ++i) {
-    std::vector<GraphNode *> &after = to[i]->after;
-    if (add)
-      after.push_back(from[i]);
-    else
-      std::erase(after, from[i]);
+    FP4_LIVE_IN(function, from[i], to[i]);
+    const EdgeData edge = data ? data[i] : EdgeData{};
+    const bool programmatic = edge.type == programmaticEdge;
+    if (programmatic && (!isKernel(*from[i]) || !isKernel(*to[i]) || edge.fromPort == PortEnd))
+      return context().fail(function, InvalidValue,
+                            "a programmatic edge must go from the port Programmatic or "
+                            "LaunchCompletion of a kernel to a kernel");
+    to[i]->after.add(from[i], edge);
   }
   return Success;
 }
 
-#define FP4_EDGE_FUNCTIONS(suffix, edges)                                                          \
+static Code unlink(const char *function, GraphHandle *graph, GraphNode *const *from,
+                   GraphNode *const *to, size_t count) {
+  FP4_LIVE_IN(function, graph);
+  for (size_t i = 0; i < count; ++i) {
+    FP4_LIVE_IN(function, to[i]);
+    to[i]->after.remove(from[i]);
+  }
+  return Success;
+}
+
+#define FP4_EDGE_FUNCTIONS(suffix, edges, data)                                                    \
   FP4_ENTRY int cudaGraphGetEdges##suffix(GraphHandle *graph, GraphNode **from,                    \
-                                          GraphNode **to edges(void *), size_t *count) {           \
+                                          GraphNode **to edges(EdgeData *), size_t *count) {       \
     FP4_REQUIRE(graph && count);                                                                   \
     FP4_REQUIRE_LIVE(graph);                                                                       \
-    return giveEdges(*graph->graph, from, to, count);                                              \
+    const auto all = [](const GraphNode *) { return true; };                                       \
+    return giveEdges(edgesWhere(*graph->graph, all), from, to, data, count);                       \
   }                                                                                                \
   FP4_ENTRY int cudaGraphNodeGetDependencies##suffix(                                              \
-      GraphNode *node, GraphNode **nodes edges(void *), size_t *count) {                           \
+      GraphNode *node, GraphNode **nodes edges(EdgeData *), size_t *count) {                       \
     FP4_REQUIRE(node && count);                                                                    \
     FP4_REQUIRE_LIVE(node);                                                                        \
-    return giveNodes(node->after, nodes, count);                                                   \
+    return giveBefore(node, nodes, data, count);                                                   \
   }                                                                                                \
   FP4_ENTRY int cudaGraphNodeGetDependentNodes##suffix(                                            \
-      GraphNode *node, GraphNode **nodes edges(void *), size_t *count) {                           \
+      GraphNode *node, GraphNode **nodes edges(EdgeData *), size_t *count) {                       \
     FP4_REQUIRE(node && count);                                                                    \
     FP4_REQUIRE_LIVE(node);                                                                        \
-    return giveNodes(dependentsOf(node), nodes, count);                                            \
+    return giveDependents(node, nodes, data, count);                                               \
   }                                                                                                \
   FP4_ENTRY int cudaGraphAddDependencies##suffix(GraphHandle *graph, GraphNode *const *from,       \
-                                                 GraphNode *const *to edges(const void *),         \
+                                                 GraphNode *const *to edges(const EdgeData *),     \
                                                  size_t count) {                                   \
-    return link(graph, from, to, count, true);                                                     \
+    return link(__func__, graph, from, to, data, count);                                           \
   }                                                                                                \
   FP4_ENTRY int cudaGraphRemoveDependencies##suffix(GraphHandle *graph, GraphNode *const *from,    \
-                                                    GraphNode *const *to edges(const void *),      \
+                                                    GraphNode *const *to edges(const EdgeData *),  \
                                                     size_t count) {                                \
-    return link(graph, from, to, count, false);                                                    \
+    return unlink(__func__, graph, from, to, count);                                               \
   }
-#define FP4_WITH_EDGES(type) , type
+#define FP4_WITH_EDGES(type) , type edgeData
 #define FP4_NO_EDGES(type)
 #if FP4_CUDART_MAJOR < 13
-FP4_EDGE_FUNCTIONS(, FP4_NO_EDGES)
-FP4_EDGE_FUNCTIONS(_v2, FP4_WITH_EDGES)
+FP4_EDGE_FUNCTIONS(, FP4_NO_EDGES, nullptr)
+FP4_EDGE_FUNCTIONS(_v2, FP4_WITH_EDGES, edgeData)
 #else
-FP4_EDGE_FUNCTIONS(, FP4_WITH_EDGES)
+FP4_EDGE_FUNCTIONS(, FP4_WITH_EDGES, edgeData)
 #endif
 
 FP4_ENTRY int cudaGraphNodeGetType(GraphNode *node, int *type) {

@@ -2,6 +2,7 @@
 #include "CudartNodes.h"
 #include "EntryPoint.h"
 #include "HostImage.h"
+#include <cstring>
 #include <fmt/format.h>
 
 using namespace fp4;
@@ -16,7 +17,7 @@ static Code addNode(const char *function, GraphNode **node, GraphHandle *graph, 
   FP4_LIVE_IN(function, graph);
   for (size_t i = 0; i < count; ++i)
     FP4_LIVE_IN(function, after[i]);
-  *node = graph->graph->add({after, count}, std::move(work));
+  *node = graph->graph->add(Edges({after, count}), std::move(work));
   return Success;
 }
 
@@ -67,8 +68,12 @@ FP4_ENTRY int cudaGraphAddKernelNode(GraphNode **node, GraphHandle *graph, Nodes
 static Code setKernel(const char *function, GraphHandle *executable, GraphNode *node,
                       const KernelNodeParams *params) {
   KernelWork work;
-  const Code code = kernelOf(function, params, work);
-  return code == Success ? setWork(function, executable, node, std::move(work)) : code;
+  if (const Code code = kernelOf(function, params, work); code != Success)
+    return code;
+  GraphNode *found = nodeIn(function, executable, node);
+  if (found && std::holds_alternative<KernelWork>(found->work))
+    work.asked = std::get<KernelWork>(found->work).asked; // attributes stay
+  return setWork(function, executable, node, std::move(work));
 }
 
 FP4_ENTRY int cudaGraphKernelNodeSetParams(GraphNode *node, const KernelNodeParams *params) {
@@ -94,29 +99,20 @@ FP4_ENTRY int cudaGraphKernelNodeGetParams(GraphNode *node, KernelNodeParams *pa
   return Success;
 }
 
-/// Clusters and cooperative launches of a kernel node; other attributes change nothing.
 FP4_ENTRY int cudaGraphKernelNodeSetAttribute(GraphNode *node, int attribute, const void *value) {
   FP4_REQUIRE_LIVE(node);
   FP4_REQUIRE(node && value && std::holds_alternative<KernelWork>(node->work));
-  auto &work = std::get<KernelWork>(node->work);
-  if (attribute == AttributeClusterDimension)
-    work.cluster = *static_cast<const Dim3 *>(value);
-  if (attribute == AttributePreferredClusterDimension)
-    work.preferredCluster = *static_cast<const Dim3 *>(value);
-  if (attribute == AttributeCooperative)
-    work.cooperative = *static_cast<const int *>(value) != 0;
-  return Success;
+  LaunchAttribute given{attribute, 0, {}};
+  std::memcpy(given.bytes, value, sizeof given.bytes);
+  return applyAttribute(__func__, given, AttributeOf::Node, /*driver=*/false,
+                        std::get<KernelWork>(node->work).asked);
 }
 
 FP4_ENTRY int cudaGraphKernelNodeCopyAttributes(GraphNode *to, GraphNode *from) {
   FP4_REQUIRE_LIVE(to, from);
   FP4_REQUIRE(to && from && std::holds_alternative<KernelWork>(to->work) &&
               std::holds_alternative<KernelWork>(from->work));
-  const auto &source = std::get<KernelWork>(from->work);
-  auto &target = std::get<KernelWork>(to->work);
-  target.cluster = source.cluster;
-  target.preferredCluster = source.preferredCluster;
-  target.cooperative = source.cooperative;
+  std::get<KernelWork>(to->work).asked = std::get<KernelWork>(from->work).asked;
   return Success;
 }
 

@@ -112,7 +112,7 @@ FP4_ENTRY int cudaLaunchCooperativeKernel(const void *kernel, Dim3 grid, Dim3 bl
   request.dynamicShared = shared;
   request.stream = stream;
   request.arguments = arguments;
-  request.cooperative = true;
+  request.asked.cooperative = true;
   return launchRuntime(__func__, kernel, request);
 }
 FP4_PER_THREAD(cudaLaunchCooperativeKernel, _ptsz)
@@ -120,7 +120,9 @@ FP4_PER_THREAD(cudaLaunchCooperativeKernel, _ptsz)
 FP4_ENTRY int cudaLaunchKernelExC(const RuntimeLaunchConfig *config, const void *kernel,
                                   void **arguments) {
   FP4_REQUIRE(config);
-  LaunchRequest request = requestOf(*config);
+  LaunchRequest request;
+  if (Code code = requestOf(__func__, *config, request); code != Success)
+    return code;
   request.arguments = arguments;
   return launchRuntime(__func__, kernel, request);
 }
@@ -199,7 +201,9 @@ FP4_ENTRY int cudaOccupancyMaxActiveClusters(int *clusters, const void *kernel,
   Function *found = context().resolve(kernel);
   if (!found)
     return context().fail(__func__, InvalidDeviceFunction, "the function is not a kernel");
-  return activeClusters(__func__, *found, requestOf(*config), *clusters);
+  LaunchRequest request;
+  const Code code = requestOf(__func__, *config, request);
+  return code == Success ? activeClusters(__func__, *found, request, *clusters) : code;
 }
 
 FP4_ENTRY int cudaOccupancyMaxPotentialClusterSize(int *size, const void *kernel,

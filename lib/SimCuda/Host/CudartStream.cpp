@@ -1,6 +1,7 @@
 //===- CudartStream.cpp - Streams and events of the runtime API -----------===//
 #include "EntryPoint.h"
 #include "Graphs.h"
+#include "LaunchAttributes.h"
 #include "Streams.h"
 #include <cstring>
 
@@ -52,7 +53,12 @@ FP4_ENTRY int cudaStreamGetDevice(StreamHandle, int *device) {
   return Success;
 }
 FP4_PER_THREAD(cudaStreamGetDevice, _ptsz)
-FP4_ENTRY int cudaStreamSetAttribute(StreamHandle, int, const void *) { return Success; }
+/// Attributes of streams are hints.
+FP4_ENTRY int cudaStreamSetAttribute(StreamHandle, int attribute, const void *) {
+  if (!isKnownAttribute(attribute))
+    warnOfAttribute("cudaStreamSetAttribute", attribute, /*driver=*/false);
+  return Success;
+}
 FP4_PER_THREAD(cudaStreamSetAttribute, _ptsz)
 
 FP4_ENTRY int cudaStreamGetAttribute(StreamHandle, int, void *value) {

@@ -28,23 +28,21 @@ FP4_ENTRY int cuStreamIsCapturing(StreamHandle stream, int *status) {
 FP4_PER_THREAD(cuStreamIsCapturing, _ptsz)
 
 FP4_ENTRY int cuStreamGetCaptureInfo(StreamHandle stream, int *status, unsigned long long *id) {
-  return captureInfo(__func__, stream, status, id, nullptr, nullptr, nullptr);
+  return captureInfo(__func__, stream, {.status = status, .id = id});
 }
 FP4_PER_THREAD(cuStreamGetCaptureInfo, _ptsz)
 
 FP4_ENTRY int cuStreamGetCaptureInfo_v2(StreamHandle stream, int *status, unsigned long long *id,
                                         GraphHandle **graph, GraphNode *const **last,
                                         size_t *count) {
-  return captureInfo(__func__, stream, status, id, graph, last, count);
+  return captureInfo(__func__, stream, {status, id, graph, last, nullptr, count});
 }
 FP4_PER_THREAD(cuStreamGetCaptureInfo_v2, _ptsz)
 
 FP4_ENTRY int cuStreamGetCaptureInfo_v3(StreamHandle stream, int *status, unsigned long long *id,
                                         GraphHandle **graph, GraphNode *const **last,
-                                        const void **edges, size_t *count) {
-  if (edges)
-    *edges = nullptr;
-  return cuStreamGetCaptureInfo_v2(stream, status, id, graph, last, count);
+                                        const EdgeData **edges, size_t *count) {
+  return captureInfo(__func__, stream, {status, id, graph, last, edges, count});
 }
 
 FP4_ENTRY int cuThreadExchangeStreamCaptureMode(int *mode) {
@@ -150,7 +148,7 @@ FP4_ENTRY int cuGraphAddKernelNode_v2(GraphNode **node, GraphHandle *graph, Grap
     return code;
   for (size_t i = 0; i < count; ++i)
     FP4_REQUIRE_LIVE(after[i]);
-  *node = graph->graph->add({after, count}, std::move(work));
+  *node = graph->graph->add(Edges({after, count}), std::move(work));
   return Success;
 }
 
@@ -163,6 +161,7 @@ FP4_ENTRY int cuGraphExecKernelNodeSetParams_v2(GraphHandle *executable, GraphNo
   KernelWork work;
   if (Code code = kernelOf(__func__, params, work); code != Success)
     return code;
+  work.asked = std::get<KernelWork>(found->work).asked; // attributes stay
   found->work = std::move(work);
   return Success;
 }

@@ -245,7 +245,10 @@ FP4_PER_THREAD(cuLaunchKernel, _ptsz)
 FP4_ENTRY int cuLaunchKernelEx(const DriverLaunchConfig *config, Function *function,
                                void **arguments, void **extra) {
   FP4_REQUIRE(config);
-  return launchDriver("cuLaunchKernelEx", function, requestOf(*config), arguments, extra);
+  LaunchRequest request;
+  const Code code = requestOf("cuLaunchKernelEx", *config, request);
+  return code == Success ? launchDriver("cuLaunchKernelEx", function, request, arguments, extra)
+                         : code;
 }
 FP4_PER_THREAD(cuLaunchKernelEx, _ptsz)
 
@@ -255,7 +258,7 @@ FP4_ENTRY int cuLaunchCooperativeKernel(Function *function, unsigned gx, unsigne
   LaunchRequest request{.grid = {gx, gy, gz}, .block = {bx, by, bz}};
   request.dynamicShared = shared;
   request.stream = stream;
-  request.cooperative = true;
+  request.asked.cooperative = true;
   return launchDriver("cuLaunchCooperativeKernel", function, request, arguments, nullptr);
 }
 FP4_PER_THREAD(cuLaunchCooperativeKernel, _ptsz)

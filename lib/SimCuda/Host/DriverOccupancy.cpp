@@ -64,7 +64,9 @@ FP4_ENTRY int cuOccupancyMaxActiveClusters(int *clusters, Function *function,
                                            const DriverLaunchConfig *config) {
   FP4_REQUIRE(function && config);
   FP4_REQUIRE_LIVE(function);
-  return activeClusters(__func__, *function, requestOf(*config), *clusters);
+  LaunchRequest request;
+  const Code code = requestOf(__func__, *config, request);
+  return code == Success ? activeClusters(__func__, *function, request, *clusters) : code;
 }
 
 FP4_ENTRY int cuOccupancyMaxPotentialClusterSize(int *size, Function *function,

@@ -1,5 +1,6 @@
 //===- Graphs.cpp - Graphs ------------------------------------------------===//
 #include "Graphs.h"
+#include "LaunchAttributes.h"
 #include "Streams.h"
 #include <algorithm>
 #include <fmt/format.h>
@@ -9,18 +10,18 @@
 using namespace fp4;
 using namespace fp4::simcuda;
 
-GraphNode *Graph::add(std::span<GraphNode *const> after, Work work) {
+GraphNode *Graph::add(Edges after, Work work) {
   auto node = std::make_unique<GraphNode>();
   node->graph = this;
   node->work = std::move(work);
-  node->after.assign(after.begin(), after.end());
+  node->after = std::move(after);
   nodes.push_back(std::move(node));
   return nodes.back().get();
 }
 
 void Graph::remove(GraphNode *node) {
   for (auto &other : nodes)
-    std::erase(other->after, node);
+    other->after.remove(node);
   std::erase_if(nodes, [&](const auto &each) { return each.get() == node; });
 }
 
@@ -33,8 +34,8 @@ std::shared_ptr<Graph> Graph::clone() const {
     twin[node.get()] = made;
   }
   for (const auto &node : nodes)
-    for (GraphNode *before : node->after)
-      twin[node.get()]->after.push_back(twin[before]);
+    for (size_t i = 0; i < node->after.size(); ++i)
+      twin[node.get()]->after.add(twin[node->after.nodes()[i]], node->after.data()[i]);
   return copy;
 }
 
@@ -73,7 +74,7 @@ int fp4::simcuda::nodeType(const Work &work) {
 
 bool fp4::simcuda::updateGraph(Graph &updated, const Graph &graph) {
   const auto sameNode = [](const auto &a, const auto &b) {
-    return a->work.index() == b->work.index() && a->after.size() == b->after.size();
+    return a->work.index() == b->work.index() && a->after.data() == b->after.data();
   };
   if (!std::equal(updated.nodes.begin(), updated.nodes.end(), graph.nodes.begin(),
                   graph.nodes.end(), sameNode))
@@ -91,11 +92,69 @@ bool fp4::simcuda::updateGraph(Graph &updated, const Graph &graph) {
 
 namespace {
 
+/// The launches of one run of a graph that others depend on by programmatic edges.
+class GraphRun {
+public:
+  explicit GraphRun(const Graph &graph) {
+    for (const auto &node : graph.nodes)
+      for (size_t i = 0; i < node->after.size(); ++i)
+        if (node->after.isProgrammatic(i))
+          marks[node->after.nodes()[i]];
+  }
+  Code perform(const char *function, const GraphNode &node) {
+    const auto *kernel = std::get_if<KernelWork>(&node.work);
+    return kernel ? Context::get().launch(function, *kernel, dependenceOf(node, *kernel))
+                  : simcuda::perform(function, node.work);
+  }
+
+private:
+  sim::Dependence dependenceOf(const GraphNode &node, const KernelWork &work);
+  std::unordered_map<const GraphNode *, sim::LaunchRef> marks;
+};
+
+/// What has ended when `node` begins: all in front of what it waits for, and what had ended when
+/// those began beside which it may run.
+void findEnded(const GraphNode &node, std::set<const GraphNode *> &ended,
+               std::set<const GraphNode *> &begun) {
+  std::vector<const GraphNode *> open;
+  for (size_t i = 0; i < node.after.size(); ++i) {
+    const GraphNode *before = node.after.nodes()[i];
+    if (!node.after.isProgrammatic(i))
+      open.push_back(before);
+    else if (begun.insert(before).second)
+      findEnded(*before, ended, begun);
+  }
+  while (!open.empty()) {
+    const GraphNode *before = open.back();
+    open.pop_back();
+    if (ended.insert(before).second)
+      open.insert(open.end(), before->after.begin(), before->after.end());
+  }
+}
+
+sim::Dependence GraphRun::dependenceOf(const GraphNode &node, const KernelWork &work) {
+  sim::Dependence made;
+  std::set<const GraphNode *> ended, begun;
+  if (node.after.size() > 1)
+    findEnded(node, ended, begun);
+  for (size_t i = 0; i < node.after.size(); ++i) {
+    const GraphNode *before = node.after.nodes()[i];
+    if (node.after.isProgrammatic(i) && marks[before] && !ended.contains(before))
+      made.on.push_back({marks[before], node.after.data()[i].fromPort != PortBegin});
+  }
+  made.by = work.asked.overlap.serialized
+                ? attributeName(AttributeProgrammaticStreamSerialization, work.asked.overlap.driver)
+                : "an edge of type cudaGraphDependencyTypeProgrammatic";
+  if (const auto own = marks.find(&node); own != marks.end())
+    made.mark = own->second = std::make_shared<sim::LaunchMark>();
+  return made;
+}
+
 struct Performer {
   const char *function;
 
   Code operator()(const EmptyWork &) { return Success; }
-  Code operator()(const KernelWork &work) { return Context::get().launch(function, work); }
+  Code operator()(const KernelWork &work) { return Context::get().launch(function, work, {}); }
   Code operator()(const CopyWork &work) {
     Code code = Success;
     for (size_t slice = 0; slice < work.slices; ++slice)
@@ -128,8 +187,9 @@ struct Performer {
     const auto order = work.graph->ordered();
     if (order.size() < work.graph->nodes.size())
       return Context::get().fail(function, InvalidValue, "the nodes of the graph form a cycle");
+    GraphRun run(*work.graph);
     for (const GraphNode *node : order)
-      if (Code code = node->enabled ? perform(function, node->work) : Success; code != Success)
+      if (Code code = node->enabled ? run.perform(function, *node) : Success; code != Success)
         return code;
     return Success;
   }

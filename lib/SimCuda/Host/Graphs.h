@@ -16,7 +16,7 @@ namespace fp4::simcuda {
 struct GraphNode : Live<HandleKind::Node> {
   Graph *graph = nullptr;
   Work work;
-  std::vector<GraphNode *> after; ///< what it depends on
+  Edges after;         ///< what it depends on
   bool enabled = true; ///< false in executable graphs alone, which are not cloned
   const GraphNode *original = nullptr; ///< of a clone
   std::vector<void *> arguments;       ///< what cudaGraphKernelNodeGetParams points to
@@ -26,7 +26,7 @@ struct FP4_HOST_API Graph {
   std::vector<std::unique_ptr<GraphNode>> nodes;
   uint64_t flags = 0; ///< of an executable graph
 
-  GraphNode *add(std::span<GraphNode *const> after, Work work);
+  GraphNode *add(Edges after, Work work);
   void remove(GraphNode *node);
   std::shared_ptr<Graph> clone() const;
   /// The node that was cloned from `original`, or null.
@@ -63,7 +63,7 @@ FP4_HOST_API Code synchronize(const char *function, StreamHandle stream);
 FP4_HOST_API Code identify(const char *function, StreamHandle stream, unsigned long long *id);
 
 FP4_HOST_API Code beginCapture(const char *function, StreamHandle stream, GraphHandle *into,
-                               std::span<GraphNode *const> after);
+                               Edges after);
 FP4_HOST_API Code endCapture(const char *function, StreamHandle stream, GraphHandle **graph);
 /// The stream is destroyed: its capture is no longer valid, and ends with it where it began there.
 FP4_HOST_API void abandonCapture(Stream &stream);
@@ -71,10 +71,17 @@ FP4_HOST_API void abandonCapture(Stream &stream);
 FP4_HOST_API Stream *capturing(StreamHandle stream);
 /// 0 none, 1 active, 2 invalidated.
 FP4_HOST_API int captureStatus(StreamHandle stream);
-/// cudaStreamGetCaptureInfo and cuStreamGetCaptureInfo; results that are null are left out.
-FP4_HOST_API Code captureInfo(const char *function, StreamHandle stream, int *status,
-                              unsigned long long *id, GraphHandle **graph, GraphNode *const **last,
-                              size_t *count);
+/// The results of cudaStreamGetCaptureInfo and cuStreamGetCaptureInfo; all but the first may be
+/// null.
+struct CaptureInfo {
+  int *status;
+  unsigned long long *id = nullptr;
+  GraphHandle **graph = nullptr;
+  GraphNode *const **last = nullptr;
+  const EdgeData **edges = nullptr;
+  size_t *count = nullptr;
+};
+FP4_HOST_API Code captureInfo(const char *function, StreamHandle stream, const CaptureInfo &info);
 /// The capture mode of the thread: sets it and hands back the one before. It changes nothing.
 FP4_HOST_API void exchangeCaptureMode(int &mode);
 

@@ -176,8 +176,8 @@ Code fp4::simcuda::activeClusters(const char *function, Function &kernel,
   if (!found)
     return found.error();
   const sim::KernelInfo &info = **found;
-  uint64_t size =
-      std::max<uint64_t>(1, uint64_t(request.cluster.x) * request.cluster.y * request.cluster.z);
+  uint64_t size = std::max<uint64_t>(1, uint64_t(request.asked.cluster.x) *
+                                            request.asked.cluster.y * request.asked.cluster.z);
   uint64_t threads = uint64_t(request.block.x) * request.block.y * request.block.z;
   auto blocks = static_cast<uint64_t>(
       context.residentBlocks(info, static_cast<int>(threads), request.dynamicShared));

@@ -1,7 +1,8 @@
 //===- HostImage.h - What the runtime and the driver API do alike ---------===//
 #pragma once
 
-#include "Context.h"
+#include "LaunchAttributes.h"
+#include <type_traits>
 
 namespace fp4::simcuda {
 
@@ -23,20 +24,17 @@ FP4_HOST_API Code functionAttributes(const char *function, Function &kernel,
                                      FuncAttributes &attributes);
 
 /// Shape and attributes of a launch; arguments are the caller's.
-template <typename Config> LaunchRequest requestOf(const Config &config) {
-  LaunchRequest request{.grid = config.grid, .block = config.block};
+template <typename Config>
+Code requestOf(const char *function, const Config &config, LaunchRequest &request) {
+  request.grid = config.grid;
+  request.block = config.block;
   request.dynamicShared = config.dynamicSharedBytes;
   request.stream = config.stream;
-  for (unsigned i = 0; i < config.attributeCount; ++i) {
-    const LaunchAttribute &attribute = config.attributes[i];
-    if (attribute.id == AttributeClusterDimension)
-      request.cluster = attribute.dim;
-    if (attribute.id == AttributePreferredClusterDimension)
-      request.preferredCluster = attribute.dim;
-    if (attribute.id == AttributeCooperative)
-      request.cooperative = attribute.flag != 0;
-  }
-  return request;
+  Code code = Success;
+  for (unsigned i = 0; i < config.attributeCount && code == Success; ++i)
+    code = applyAttribute(function, config.attributes[i], AttributeOf::Launch,
+                          std::is_same_v<Config, DriverLaunchConfig>, request.asked);
+  return code;
 }
 
 /// Launches in request.stream.

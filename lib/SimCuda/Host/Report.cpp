@@ -53,6 +53,16 @@ void fp4::simcuda::reportLine(std::string_view line) {
   close(file);
 }
 
+void fp4::simcuda::warnOnce(std::string_view function, std::string_view message,
+                            std::string_view note) {
+  static std::mutex lock;
+  static std::set<std::string> known;
+  std::lock_guard<std::mutex> guard(lock);
+  const std::string text = fmt::format("warning: {}: {}\nnote: {}\n", function, message, note);
+  if (known.insert(text).second)
+    print(text);
+}
+
 void fp4::simcuda::reportMissing(const char *function) {
   static std::mutex lock;
   static std::set<std::string> known;

@@ -36,6 +36,10 @@ void printError(std::string_view function, const Error &error);
 /// Appends a line to the report file, if there is one.
 void reportLine(std::string_view line);
 
+/// Prints a warning, unless the same was printed before.
+FP4_HOST_API void warnOnce(std::string_view function, std::string_view message,
+                           std::string_view note);
+
 /// For the functions that we do not have: reports `function` once and counts it.
 FP4_HOST_API void reportMissing(const char *function);
 

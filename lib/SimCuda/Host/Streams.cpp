@@ -10,7 +10,10 @@ Code fp4::simcuda::createStream(StreamHandle *stream, unsigned flags, int priori
   if (!stream)
     return InvalidValue;
   *stream = new Stream;
+  constexpr unsigned nonBlocking = 1;
   (*stream)->flags = flags;
+  (*stream)->order =
+      StreamOrder(flags & nonBlocking ? StreamKind::NonBlocking : StreamKind::Blocking);
   (*stream)->priority = priority;
   (*stream)->id = next++;
   return Success;
@@ -25,6 +28,12 @@ Stream *fp4::simcuda::streamOf(StreamHandle handle) {
   if (!isDefault(handle))
     return isLive(handle) ? handle : nullptr;
   return reinterpret_cast<uintptr_t>(handle) == perThread ? &defaultOfThread : nullptr;
+}
+
+StreamOrder &fp4::simcuda::orderOf(StreamHandle handle) {
+  static StreamOrder *legacy = new StreamOrder(StreamKind::Legacy);
+  Stream *stream = streamOf(handle);
+  return stream ? stream->order : *legacy;
 }
 
 Code fp4::simcuda::destroyStream(const char *function, StreamHandle stream) {
@@ -71,6 +80,7 @@ Code fp4::simcuda::eventStatus(const char *function, EventHandle event) {
   if (!event)
     return Context::get().quiet(InvalidResourceHandle);
   FP4_LIVE_IN(function, event);
+  hostWaited(event->moment);
   return event->capture ? Context::get().quiet(CapturedEvent) : Context::get().sticky();
 }
 

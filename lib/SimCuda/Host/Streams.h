@@ -1,7 +1,8 @@
 //===- Streams.h - Streams and events -------------------------------------===//
 //
-// All work happens in the order of the calls, so a stream is only a name and an event is a time. A
-// stream may be captured (Graphs.h).
+// All work happens in the order of the calls, so a stream is only a name and an event is a time.
+// Which launches could run beside each other is known all the same (Overlap.h). A stream may be
+// captured (Graphs.h).
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -15,6 +16,7 @@ FP4_HOST_API Code destroyStream(const char *function, StreamHandle stream);
 /// Null for the legacy default stream.
 FP4_HOST_API Stream *streamOf(StreamHandle handle);
 FP4_HOST_API uint64_t streamId(StreamHandle stream);
+FP4_HOST_API StreamOrder &orderOf(StreamHandle stream);
 
 FP4_HOST_API Code createEvent(EventHandle *event, unsigned flags);
 FP4_HOST_API Code destroyEvent(const char *function, EventHandle event);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "Abi.h"
+#include "Overlap.h"
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -14,12 +15,18 @@ struct Event;
 struct Function;
 struct Graph;
 
+/// What the attributes of a launch ask for.
+struct LaunchAttributes {
+  Dim3 cluster{0, 0, 0}, preferredCluster{0, 0, 0};
+  bool cooperative = false;
+  Overlap overlap;
+};
+
 struct KernelWork {
   Function *function = nullptr;
   Dim3 grid, block;
-  Dim3 cluster{0, 0, 0}, preferredCluster{0, 0, 0};
   uint32_t dynamicShared = 0;
-  bool cooperative = false;
+  LaunchAttributes asked;
   std::vector<std::byte> parameters; ///< the whole block
 };
 

@@ -1,0 +1,72 @@
+//===- Overlap.h - Which launches may run beside which --------------------===//
+//
+// Programmatic dependent launch. All work happens in the order of the calls; here is known what has
+// ended on a device when a launch begins, and what may still run: the launch before it in its
+// stream, if it allows that (ProgrammaticStreamSerialization), and those whose event has said that
+// they trigger (ProgrammaticEvent) or begin (LaunchCompletionEvent).
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "Report.h"
+#include "fp4/Sim/Dependence.h"
+#include <cstdint>
+
+namespace fp4::simcuda {
+
+struct Event;
+
+/// What a launch says of programmatic dependence.
+struct Overlap {
+  bool serialized = false; ///< it may begin before the launch before it in the stream has ended
+  Event *event = nullptr;  ///< that is recorded when it triggers or begins
+  int eventAttribute = 0;  ///< which of the two
+  bool driver = false;     ///< its attributes have the driver's names
+};
+
+/// A launch that may still run, and why that is not waited for.
+struct Running {
+  sim::Prerequisite launch;
+  std::string by;
+};
+
+using LaunchList = std::vector<std::weak_ptr<const sim::LaunchMark>>;
+
+/// What is known when an event has happened.
+struct Moment {
+  LaunchList ended;
+  std::vector<Running> running;
+};
+
+enum class StreamKind : uint8_t { Legacy, Blocking, NonBlocking };
+
+/// The order of the work of one stream.
+class FP4_HOST_API StreamOrder {
+public:
+  explicit StreamOrder(StreamKind kind = StreamKind::Blocking) : kind(kind) {}
+  /// A launch is the next work.
+  sim::Dependence launch(const Overlap &overlap);
+  /// Other work is, which begins when all before it has ended.
+  void settle();
+  void wait(const Moment &moment);
+  /// An event that is recorded now.
+  Moment moment();
+  /// ... or by the launch that was the last work.
+  Moment momentOfLaunch(const Overlap &overlap);
+
+private:
+  void refresh();
+  void end();
+  StreamKind kind;
+  sim::LaunchRef last; ///< the last work, if it is a launch that may still run
+  LaunchList begun;    ///< all of these since the last work that waited for everything
+  LaunchList ended;
+  std::vector<Running> running;   ///< of other streams
+  uint64_t others = 0, waits = 0; ///< of the counters, when it was last looked at
+};
+
+/// The host has waited for the device, or for an event.
+FP4_HOST_API void hostWaited();
+FP4_HOST_API void hostWaited(const Moment &moment);
+
+} // namespace fp4::simcuda
