@@ -37,10 +37,13 @@ struct Allocation {
   std::unique_ptr<std::byte[], StorageDeleter> bytes;
   bool readOnly = false;               ///< .const variables: the device may not write them
   bool polled = false;                 ///< the host reads it while kernels run
+  bool lent = false;                   ///< by the host, which leaves it alone while kernels run
   std::unique_ptr<uint64_t[]> written; ///< a bit per byte; null: nobody keeps track
 
   /// Host and device share it and use the same address.
   bool shared() const { return !bytes.get_deleter().owned; }
+  /// The host may write it while a kernel runs.
+  bool hostWrites() const { return shared() && !lent; }
 };
 
 /// The allocation table. Host threads may call everything but allocate, free, reserve and share
@@ -61,6 +64,10 @@ public:
   /// Makes memory of the host (managed, mapped) valid on the device at its own address. The host
   /// still owns it: free only forgets it.
   Status share(void *host, uint64_t size, std::string name);
+  /// Makes memory of the host device memory at its own address, until free: the host leaves it
+  /// alone while kernels run, and tells what it writes between them (markWritten). `written`: it
+  /// has written all of it already.
+  Status lend(void *host, uint64_t size, std::string name, bool written);
 
   Status read(uint64_t address, void *destination, uint64_t bytes) const;
   Status write(uint64_t address, const void *source, uint64_t bytes);

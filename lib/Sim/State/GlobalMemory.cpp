@@ -79,6 +79,15 @@ Status GlobalMemory::share(void *host, uint64_t size, std::string name) {
   return insert(std::move(allocation));
 }
 
+Status GlobalMemory::lend(void *host, uint64_t size, std::string name, bool written) {
+  FP4_TRY(share(host, size, std::move(name)));
+  Allocation &made = **lowerBound(table, reinterpret_cast<uint64_t>(host));
+  made.lent = true;
+  if (tracking && !written)
+    made.written = makeBits(size);
+  return {};
+}
+
 Status GlobalMemory::free(uint64_t address) {
   auto place = lowerBound(table, address);
   if (place == table.end() || (*place)->address != address)

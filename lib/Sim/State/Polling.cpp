@@ -5,6 +5,7 @@
 #include "Sim/State/Scheduler.h"
 #include "fp4/Sim/Events.h"
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 using namespace fp4;
@@ -26,37 +27,43 @@ const std::byte *fp4::sim::storageOf(const Cluster &cluster, Space space, uint64
 // The probe
 //===----------------------------------------------------------------------===//
 
-/// A place that is read again must hold what it held. No loop reads many.
-void PollProbe::note(Space space, uint64_t address, uint32_t bytes) {
-  constexpr size_t kMostPlaces = 64;
+bool PolledPlaces::note(const Cluster &cluster, Space space, uint64_t address, uint32_t bytes) {
+  if (space == Space::Global)
+    if (const Allocation *found = cluster.launch->memory->find(address, bytes);
+        found && found->hostWrites())
+      return false;
   const std::byte *place = storageOf(cluster, space, address, bytes);
   PolledPlace now{space, address, bytes, {}};
-  if (!place || bytes > now.value.size()) {
-    busy = true;
-    return;
-  }
+  if (!place || bytes > now.value.size())
+    return false;
   loadBytes(now.value.data(), place, bytes);
-  for (const PolledPlace &before : seen)
-    if (before.address == address && before.space == space && before.bytes == bytes) {
-      busy |= before.value != now.value;
-      return;
-    }
-  seen.push_back(now);
-  busy |= seen.size() > kMostPlaces;
+  const auto [entry, first] = places.try_emplace({address, space, bytes}, now);
+  return places.size() <= most && (first || entry->second.value == now.value);
 }
 
-/// What the host may change is read again and again: nobody says when it does.
-void PollProbe::onMemory(const MemoryEvent &event) {
-  busy |= event.kind == AccessKind::Write || event.proxy != Proxy::Generic || event.actor.ticket;
-  for (uint32_t rest = busy ? 0 : event.laneMask; rest; rest &= rest - 1) {
-    const uint64_t address = event.addressOf(static_cast<uint32_t>(std::countr_zero(rest)));
-    note(event.space, address, event.bytes);
-    const Allocation *found =
-        event.space == Space::Global ? cluster.launch->memory->find(address, 1) : nullptr;
-    busy |= found && found->shared();
-    if (busy || event.uniform)
+bool PolledPlaces::note(const Cluster &cluster, const MemoryEvent &event) {
+  for (uint32_t rest = event.laneMask; rest; rest &= rest - 1) {
+    const auto lane = static_cast<uint32_t>(std::countr_zero(rest));
+    if (!note(cluster, event.space, event.addressOf(lane), event.bytes))
+      return false;
+    if (event.uniform)
       break;
   }
+  return true;
+}
+
+std::vector<PolledPlace> PolledPlaces::list() const {
+  std::vector<PolledPlace> list;
+  for (const auto &[where, place] : places)
+    list.push_back(place);
+  return list;
+}
+
+/// A store of what is there already changes nothing, and is noted as what others may change.
+void PollProbe::onMemory(const MemoryEvent &event) {
+  const bool writes = event.kind == AccessKind::Write && (event.laneMask & ~event.unchanged);
+  busy |= writes || event.proxy != Proxy::Generic || event.actor.ticket;
+  busy = busy || !seen.note(cluster, event);
   Probe::onMemory(event);
 }
 
@@ -99,6 +106,15 @@ bool fp4::sim::anyParked(const Cluster &cluster) {
     for (const Warp &warp : cta->warps)
       for (const LaneGroup &group : warp.groups)
         if (group.wait && group.wait->polls())
+          return true;
+  return false;
+}
+
+bool fp4::sim::anyAwake(const Cluster &cluster) {
+  for (const auto &cta : cluster.ctas)
+    for (const Warp &warp : cta->warps)
+      for (const LaneGroup &group : warp.groups)
+        if (group.wait && group.wait->polls() && group.wait->ready())
           return true;
   return false;
 }
@@ -154,4 +170,63 @@ bool Scheduler::parks(Warp &warp, uint32_t quantum) {
   group->wait = std::make_unique<PollWait>(cluster, probe.places());
   group->retry = true;
   return true;
+}
+
+//===----------------------------------------------------------------------===//
+// Clusters
+//===----------------------------------------------------------------------===//
+
+/// Counts a round. Whether the cluster is to be examined after it.
+bool Scheduler::parkIsDue() {
+  const Quiet::Progress now{cluster.changes, cluster.tickets, cluster.liveThreads};
+  if (quiet.progress != now)
+    quiet = {now};
+  return parkable && !cluster.launch->options->instructionLimit && ++quiet.rounds >= quiet.next;
+}
+
+/// Runs some rounds under a probe, where there were many before an eighth as many. Whether the
+/// cluster is parked now.
+Expected<bool> Scheduler::parksAll() {
+  constexpr uint64_t kLeastRounds = 96, kPart = 8;
+  quiet.next = 2 * quiet.rounds;
+  if (!repeatsItself(std::max(kLeastRounds, quiet.rounds / kPart)))
+    return cx.failed ? Expected<bool>(tl::unexpected<Error>(std::move(cx.error))) : false;
+  quiet = Quiet{quiet.progress, 0, Quiet::kAgain};
+  if (!cluster.async->canAdvance() && !expireWaits())
+    return true;
+  parked.reset(); // perhaps it polls for what is in flight
+  return cluster.async->advance().map([](bool) { return false; });
+}
+
+/// Whether all warps come back to the same state twice and change nothing: `parked` says what they
+/// have read of global memory. Which state that is decides the schedule, so that some are tried.
+bool Scheduler::repeatsItself(uint64_t rounds) {
+  constexpr uint64_t kFirst = 24;
+  LoopProbe probe(cluster, cx.observer);
+  Observer *observer = std::exchange(cx.observer, &probe);
+  const Quiet::Progress before{cluster.changes, cluster.tickets, cluster.liveThreads};
+  std::optional<Recurrence> recurrence;
+  bool goesOn = true, repeats = false;
+  for (uint64_t i = 0, renew = 0; i < rounds && goesOn && !repeats && !cx.failed; ++i) {
+    if (i == renew) {
+      recurrence.emplace(cluster);
+      renew = 2 * renew + kFirst;
+    }
+    const uint64_t ran = instructions;
+    round();
+    goesOn = instructions > ran && probe.watchable() && !probe.changed() &&
+             before == Quiet::Progress{cluster.changes, cluster.tickets, cluster.liveThreads};
+    repeats = goesOn && recurrence->complete(probe.synchronized());
+  }
+  cx.observer = observer;
+  if (repeats)
+    parked = std::make_unique<PollWait>(cluster, probe.watched());
+  return repeats && !cx.failed;
+}
+
+/// Nothing that a parked cluster has read has changed. Else it goes on.
+bool Scheduler::sleeps() {
+  if (parked && (parked->ready() || anyAwake(cluster)))
+    parked.reset();
+  return parked != nullptr;
 }

@@ -2,9 +2,14 @@
 //
 // A warp that has used up its turn may be in a loop that reads a flag. After 1, 2, 4, ... such
 // turns in a row Scheduler::parks runs it under a probe. If it comes back to the same registers
-// twice, and has only read memory, or changed nothing by atomics, each further turn would be the
-// same: the warp is parked. It waits until the bytes that it has read change, and the loop goes on
-// where it stood.
+// twice, and has only read memory, or changed nothing by stores and atomics, each further turn would
+// be the same: the warp is parked. It waits until the bytes that it has read change, and the loop
+// goes on where it stood.
+//
+// Warps that meet at barriers in each turn of such a loop cannot be parked one by one. After 16, 32,
+// 64, ... rounds of a cluster in which no warp exited and nothing asynchronous happened,
+// Scheduler::parksAll looks at all of them together (Spinning.h). If they repeat themselves, the
+// cluster is parked until the global memory that it has read there changes.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -13,6 +18,8 @@
 #include "Sim/State/Wait.h"
 #include "fp4/Sim/MemoryModel.h"
 #include <array>
+#include <map>
+#include <tuple>
 #include <vector>
 
 namespace fp4::sim {
@@ -28,10 +35,27 @@ struct PolledPlace {
   std::array<std::byte, 32> value;
 };
 
+/// What a loop has read so far.
+class PolledPlaces {
+public:
+  /// No loop reads more than `most` places.
+  explicit PolledPlaces(size_t most) : most(most) {}
+  /// Whether the place can be watched and holds what it held when it was noted before. The host may
+  /// change its own memory, and nobody says when it does.
+  bool note(const Cluster &cluster, Space space, uint64_t address, uint32_t bytes);
+  /// Notes the place of each lane of an access.
+  bool note(const Cluster &cluster, const MemoryEvent &event);
+  std::vector<PolledPlace> list() const;
+
+private:
+  size_t most;
+  std::map<std::tuple<uint64_t, Space, uint32_t>, PolledPlace> places;
+};
+
 /// Sees what one warp does, and hands every event on.
 class PollProbe final : public Probe {
 public:
-  using Probe::Probe;
+  PollProbe(const Cluster &cluster, Observer *next) : Probe(cluster, next), seen(64) {}
 
   void onMemory(const MemoryEvent &event) override;
   void onBarrier(const BarrierEvent &event) override;
@@ -41,13 +65,11 @@ public:
   /// It did more than look, or what it reads changes.
   bool acts() const { return busy; }
   /// Asked after the loop was run through twice: whatever an atomic changes has been seen then.
-  std::vector<PolledPlace> places() const { return seen; }
+  std::vector<PolledPlace> places() const { return seen.list(); }
 
 private:
-  void note(Space space, uint64_t address, uint32_t bytes);
-
   bool busy = false;
-  std::vector<PolledPlace> seen;
+  PolledPlaces seen;
 };
 
 /// Until one of the places holds something else, or would be an error to read.
@@ -66,6 +88,8 @@ private:
 };
 
 bool anyParked(const Cluster &cluster);
+/// One of them may go on.
+bool anyAwake(const Cluster &cluster);
 /// Lets all parked groups of a cluster go on.
 void unpark(Cluster &cluster);
 

@@ -73,6 +73,8 @@ bool Scheduler::turn(Warp &warp, uint32_t quantum) {
 Expected<Scheduler::State> Scheduler::run(uint64_t budget) {
   const uint64_t before = instructions, end = instructions + budget;
   uint64_t limit = cluster.launch->options->instructionLimit;
+  if (sleeps())
+    return cluster.launch->options->spinLimit ? State::Spinning : State::Running;
   if (spinning && !anyParked(cluster))
     if (auto state = pause(); !state || *state == State::Spinning)
       return state;
@@ -81,6 +83,9 @@ Expected<Scheduler::State> Scheduler::run(uint64_t budget) {
     if (cx.failed)
       return tl::unexpected<Error>(std::move(cx.error));
     FP4_TRY(cluster.async->round());
+    if (parkIsDue())
+      if (auto all = parksAll(); !all || *all)
+        return all.map([](bool) { return State::Running; });
     if (!progress || busyRounds >= kSpinRounds) {
       busyRounds = 0;
       Expected<bool> advanced = cluster.async->advance();

@@ -59,6 +59,11 @@ private:
   bool turn(Warp &warp, uint32_t quantum);
   /// Parks a warp that only repeats what it reads (Polling.h). It may run up to a quantum for that.
   bool parks(Warp &warp, uint32_t quantum);
+  bool parkIsDue();
+  /// Parks the cluster if all its warps together only repeat what they read.
+  Expected<bool> parksAll();
+  bool repeatsItself(uint64_t rounds);
+  bool sleeps();
   /// Runs one group of `warp` for a quantum; false when none can run.
   bool runWarp(Warp &warp, uint32_t quantum);
   const LaneTurn &turnOf(const LaneGroup &group) const;
@@ -99,6 +104,16 @@ private:
   };
   Mark lastChange, lastExit;
   std::unordered_set<uint64_t> expiredStates; ///< what expireWaits has tried
+  /// Rounds in a row in which nothing happened that others than its warps can see.
+  struct Quiet {
+    static constexpr uint64_t kFirst = 16, kAgain = 4;
+    struct Progress {
+      uint64_t changes = 0, tickets = 0, liveThreads = 0;
+      bool operator==(const Progress &) const = default;
+    } progress;
+    uint64_t rounds = 0, next = kFirst; ///< next: when it is examined
+  } quiet;
+  std::unique_ptr<PollWait> parked; ///< until when the whole cluster stands still
 };
 
 } // namespace fp4::sim

@@ -32,6 +32,8 @@ void LoopProbe::note(Space space, uint64_t address, uint32_t bytes) {
 }
 
 void LoopProbe::onMemory(const MemoryEvent &event) {
+  if (event.space == Space::Global && event.kind != AccessKind::Write)
+    steady = steady && polled.note(cluster, event);
   for (uint32_t rest = different ? 0 : event.laneMask; rest; rest &= rest - 1) {
     const int lane = std::countr_zero(rest);
     const uint64_t address = event.addressOf(static_cast<uint32_t>(lane));
@@ -42,7 +44,7 @@ void LoopProbe::onMemory(const MemoryEvent &event) {
       note(event.space, address, event.bytes);
     if (event.space == Space::Global && !hostMemory)
       if (const Allocation *found = cluster.launch->memory->find(address, 1))
-        hostMemory = found->shared();
+        hostMemory = found->hostWrites();
   }
   Probe::onMemory(event);
 }

@@ -9,6 +9,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "Sim/State/Polling.h"
 #include "Sim/State/Probe.h"
 #include "fp4/Sim/Actor.h"
 #include "fp4/Sim/MemoryModel.h"
@@ -21,7 +22,7 @@ namespace fp4::sim {
 /// Sees the accesses of warps and hands every event on.
 class LoopProbe final : public Probe {
 public:
-  using Probe::Probe;
+  LoopProbe(const Cluster &cluster, Observer *next) : Probe(cluster, next), polled(4096) {}
 
   void onMemory(const MemoryEvent &event) override;
   void onBarrier(const BarrierEvent &event) override;
@@ -34,6 +35,10 @@ public:
   bool synchronized() const { return barriers; }
   /// Something was read that the host may change meanwhile.
   bool readsHostMemory() const { return hostMemory; }
+
+  /// All that was read of global memory can be watched, and has not changed meanwhile.
+  bool watchable() const { return steady; }
+  std::vector<PolledPlace> watched() const { return polled.list(); }
 
   /// The bytes that the first lane of a warp read at a line.
   struct Read {
@@ -49,7 +54,8 @@ private:
   using Value = std::array<std::byte, 32>;
   void note(Space space, uint64_t address, uint32_t bytes);
 
-  bool different = false, barriers = false, hostMemory = false;
+  bool different = false, barriers = false, hostMemory = false, steady = true;
+  PolledPlaces polled;
   struct Written {
     Space space;
     uint32_t bytes;
