@@ -62,6 +62,7 @@ struct KernelTime {
   uint32_t blocksPerMultiprocessor = 0, registers = 0; ///< registers are estimated
   /// Multiprocessors that were simulated, of how many: fewer where the grid was sampled.
   uint32_t simulated = 0, multiprocessors = 0;
+  std::string whole; ///< why a launch that is large enough for a sample was simulated whole
   std::vector<ResourceTime> resources; ///< the busiest first
   std::vector<RoleTime> roles;
 

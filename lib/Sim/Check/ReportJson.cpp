@@ -82,6 +82,8 @@ nlohmann::ordered_json toJson(const KernelTime &time) {
                  {"simulated_multiprocessors", time.simulated},
                  {"multiprocessors", time.multiprocessors},
                  {"sampled", time.sampled()}});
+  if (!time.whole.empty())
+    object["not_sampled"] = time.whole;
   for (const ResourceTime &resource : time.resources)
     object["busy"][resource.name] = resource.busy;
   object["roles"] = nlohmann::ordered_json::array();

@@ -67,13 +67,20 @@ struct Launch {
   /// the shape of the one that asks. The caller owns its work from then on.
   bool cancelNextCluster(const Extent3 &shape, Extent3 &firstCta);
 
-  /// Of a launch of which a sample is timed: clusters whose index modulo `sampleOf` is below
-  /// `sample`. They run first; 0: all run at once.
+  /// Of a launch of which a sample is timed: `sample` clusters of each `sampleOf` in a row. They run
+  /// first; 0: all run at once.
   uint64_t sample = 0, sampleOf = 0;
+  /// Where those begin goes on by the golden section, so that they are none with a property of their
+  /// own: the work of a block often depends on its index modulo something.
+  bool isSample(uint64_t cluster) const {
+    constexpr uint64_t golden = 0x9E3779B97F4A7C15; // of 2^64
+    const uint64_t first = (cluster / sampleOf * golden >> 32) * sampleOf >> 32;
+    return (cluster % sampleOf + sampleOf - first) % sampleOf < sample;
+  }
   bool sampling = false; ///< it is the sample that runs
   /// Skips the clusters that do not run now; false when none is left. Under the lock.
   bool findNext() {
-    while (nextCluster < totalClusters && sampleOf && (nextCluster % sampleOf < sample) != sampling)
+    while (nextCluster < totalClusters && sampleOf && isSample(nextCluster) != sampling)
       ++nextCluster;
     return nextCluster < totalClusters;
   }

@@ -2,12 +2,12 @@
 //
 // A warp that has used up its turn may be in a loop that reads a flag. After 1, 2, 4, ... such
 // turns in a row Scheduler::parks runs it under a probe. If it comes back to the same registers
-// twice, and has only read memory, or changed nothing by stores and atomics, each further turn would
-// be the same: the warp is parked. It waits until the bytes that it has read change, and the loop
-// goes on where it stood.
+// twice, and has only read memory, or changed nothing by stores and atomics, each further turn
+// would be the same: the warp is parked. It waits until the bytes that it has read change, and the
+// loop goes on where it stood.
 //
-// Warps that meet at barriers in each turn of such a loop cannot be parked one by one. After 16, 32,
-// 64, ... rounds of a cluster in which no warp exited and nothing asynchronous happened,
+// Warps that meet at barriers in each turn of such a loop cannot be parked one by one. After 16,
+// 32, 64, ... rounds of a cluster in which no warp exited and nothing asynchronous happened,
 // Scheduler::parksAll looks at all of them together (Spinning.h). If they repeat themselves, the
 // cluster is parked until the global memory that it has read there changes.
 //

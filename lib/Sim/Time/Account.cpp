@@ -88,21 +88,22 @@ std::vector<ResourceTime> resourcesOf(const Machine &machine, double cycles,
     if (busy > 0)
       result.push_back({std::string(name), busy / cycles});
   };
-  add("device memory", machine.memory.device.busy);
-  add("L2", std::max(machine.memory.l2.busy, machine.memory.delivery.busy));
+  const auto of = [&](const auto &server) { return server.busyUntil(cycles); };
+  add("device memory", of(machine.memory.device));
+  add("L2", std::max(of(machine.memory.l2), of(machine.memory.delivery)));
   double issue = 0, port = 0, shared = 0, copies = 0, tensor = 0, exchange = 0;
   std::array<double, kPipes> pipes{};
   for (const Multiprocessor &sm : std::span(machine.processors).first(processors)) {
     for (unsigned s = 0; s < kSchedulers; ++s) {
-      issue += sm.issue[s].busy / kSchedulers;
+      issue += of(sm.issue[s]) / kSchedulers;
       for (unsigned p = 0; p < kPipes; ++p)
-        pipes[p] += sm.pipes[s][p].busy / kSchedulers;
+        pipes[p] += of(sm.pipes[s][p]) / kSchedulers;
     }
-    port += std::max(sm.port.loads.busy, sm.port.stores.busy);
-    shared += sm.shared.busy;
-    copies += sm.copies.busy;
-    tensor += sm.tensor.busy;
-    exchange += sm.exchange.busy;
+    port += std::max(of(sm.port.loads), of(sm.port.stores));
+    shared += of(sm.shared);
+    copies += of(sm.copies);
+    tensor += of(sm.tensor);
+    exchange += of(sm.exchange);
   }
   const double n = double(processors);
   add("issue slots", issue / n);

@@ -24,6 +24,13 @@ double SharedServer::serve(double now, double duration, double present) {
   return free;
 }
 
+double SharedServer::busyUntil(double end) const {
+  double behind = std::max(0.0, free - end);
+  for (size_t at = past; at < gaps.size(); ++at)
+    behind -= std::max(0.0, gaps[at].end - std::max(gaps[at].begin, end));
+  return busy - behind;
+}
+
 /// Drops the gaps before `present`. They are erased when they are half of all, so that a request
 /// moves a gap once on average.
 void SharedServer::forget(double present) {

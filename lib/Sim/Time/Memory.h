@@ -29,6 +29,8 @@ struct Server {
     busy += duration;
     return free;
   }
+  /// Of `busy`, what comes before `end`, at which something may still be under way.
+  double busyUntil(double end) const { return std::max(0.0, busy - std::max(0.0, free - end)); }
 };
 
 /// A server that is asked for times in any order. What is idle before a request that comes later
@@ -42,6 +44,8 @@ public:
   double serve(double now, double duration, double present);
   /// Of the last service.
   double end() const { return free; }
+  /// Of `busy`, what comes before `end`, which is no earlier than anything that was `present`.
+  double busyUntil(double end) const;
   /// Nothing before `present` counts any more.
   bool isFree(double present) const { return free <= present; }
 

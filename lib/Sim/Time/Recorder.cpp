@@ -67,6 +67,8 @@ void Recorder::onMemory(const MemoryEvent &event) {
   write |= event.kind == AccessKind::Write;
   atomic |= event.kind == AccessKind::Atomic;
   strong |= event.order != MemOrder::Weak && event.scope != Scope::Cta;
+  meets |= event.space == Space::Global && event.scope != Scope::Cta &&
+           (event.kind == AccessKind::Atomic || event.order != MemOrder::Weak);
   if (event.space == Space::Global)
     addGlobal(event);
   else if (event.space == Space::SharedCta || event.space == Space::SharedCluster)

@@ -19,13 +19,14 @@ public:
   void clear() {
     lines.clear();
     wavefronts = 0;
-    write = atomic = strong = false;
+    write = atomic = strong = meets = false;
   }
 
   std::vector<LineAccess> lines; ///< of global memory
   uint32_t wavefronts = 0;       ///< of shared memory
   bool write = false, atomic = false;
   bool strong = false; ///< beyond L1
+  bool meets = false;  ///< of global memory, and sees what other blocks do to it
 
 private:
   void addGlobal(const MemoryEvent &event);

@@ -57,12 +57,11 @@ std::string text(const KernelTime &time) {
     busy += fmt::format("{}{} {}", i ? ", " : "", time.resources[i].name,
                         percent(time.resources[i].busy));
   result += fmt::format("  bound          {}; busy: {}\n", time.bound(), busy);
-  result +=
-      fmt::format("  occupancy      {} blocks on a multiprocessor, {} registers{}\n",
-                  time.blocksPerMultiprocessor, time.registers,
-                  time.sampled() ? fmt::format("; sampled: {} of {} multiprocessors",
-                                               time.simulated, time.multiprocessors)
-                                 : "");
+  std::string part = time.whole.empty() ? "" : "; not sampled: " + time.whole;
+  if (time.sampled())
+    part = fmt::format("; sampled: {} of {} multiprocessors", time.simulated, time.multiprocessors);
+  result += fmt::format("  occupancy      {} blocks on a multiprocessor, {} registers{}\n",
+                        time.blocksPerMultiprocessor, time.registers, part);
   for (const RoleTime &role : time.roles)
     result += fmt::format("  {:<14} issue {}; waits: {}; {:.0f} instructions of a warp\n",
                           role.name, percent(role.share[0]), waits(role), role.instructions);

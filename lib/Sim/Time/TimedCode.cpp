@@ -147,6 +147,7 @@ TimedCode::TimedCode(const ProgramImpl &program, const Kernel &kernel,
   classify(program, kernel);
   findLooks(kernel);
   listRegisters(kernel);
+  findTalks(kernel);
   findUnused(kernel);
   if (machine) {
     useMachineCode(kernel, *machine);
@@ -262,6 +263,22 @@ bool isConstant(Special special) {
   }
 }
 
+/// It says which block or cluster of the grid a thread is in.
+bool isIndex(Special special) {
+  switch (special) {
+  case Special::CtaidX:
+  case Special::CtaidY:
+  case Special::CtaidZ:
+  case Special::ClusteridX:
+  case Special::ClusteridY:
+  case Special::ClusteridZ:
+  case Special::Smid:
+    return true;
+  default:
+    return false;
+  }
+}
+
 /// How many operands of the row's pattern, from the first, are destinations.
 unsigned destinations(const OpcodeRow &row) {
   unsigned number = 0;
@@ -314,8 +331,11 @@ void TimedCode::listRegisters(const Kernel &kernel) {
   }
   for (const SpecialUse &use : kernel.specials)
     if (const auto at = numbering.numbers.find(use.offset);
-        at != numbering.numbers.end() && !isConstant(use.which))
+        at != numbering.numbers.end() && !isConstant(use.which)) {
       specials.push_back(at->second);
+      if (isIndex(use.which))
+        indices.push_back(at->second);
+    }
   count = uint32_t(words.size());
 }
 

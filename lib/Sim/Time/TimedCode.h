@@ -87,6 +87,7 @@ struct TimedInsn {
   bool global = false;   ///< ... of global memory
   bool wide = false;     ///< an integer product of which the upper half is wanted
   bool movable = false;  ///< a load that nobody but its thread notices
+  bool talks = false;    ///< a block may learn by it what others have stored or counted
   uint8_t outputs = 0;   ///< operands that it writes, the first ones
   hw::TimingRate product = hw::TimingRate::HalfFlops; ///< of mma.sync: its rate
   float flops = 0;                                    ///< ... and its work, of the warp
@@ -125,6 +126,10 @@ public:
   uint32_t registerCount() const { return count; }
   /// Of those, special registers that an instruction reads.
   std::span<const uint32_t> specialRegisters() const { return specials; }
+  /// ... that say which block or cluster of the grid it is.
+  std::span<const uint32_t> indexRegisters() const { return indices; }
+  /// Where basic blocks begin, and the end of the code.
+  std::vector<uint32_t> blockStarts(const Kernel &kernel) const;
   /// Registers of a thread at the place where most are alive, and what ptxas needs besides.
   uint32_t registersNeeded() const { return needed; }
   /// Where its machine instructions begin, counted from the kernel's first.
@@ -155,7 +160,7 @@ private:
   void fold(const Kernel &kernel);
   uint32_t branchOfElected(const Kernel &kernel, uint32_t elect) const;
   void leaveOutElections(const Kernel &kernel);
-  std::vector<uint32_t> blockStarts(const Kernel &kernel) const;
+  void findTalks(const Kernel &kernel);
   void countLive(const Kernel &kernel);
   std::vector<uint8_t> ofProducts(const Kernel &kernel) const;
   std::vector<uint32_t> registersOfProducts() const;
@@ -167,7 +172,7 @@ private:
   std::vector<uint8_t> words;   ///< of 32 bits, of each register; 0: a predicate
   std::unordered_map<uint32_t, std::vector<uint32_t>> accumulators; ///< of each wgmma, by pc
   uint32_t count = 0, needed = 0;
-  std::vector<uint32_t> specials; ///< numbers of registers
+  std::vector<uint32_t> specials, indices; ///< numbers of registers
   bool exact = false; ///< needed
   std::string unknownOpcode;
 };

@@ -211,6 +211,7 @@ Expected<LaunchStats> TimedLaunch::run() {
   if (phase == Phase::Sample)
     FP4_TRY(runSlots(0, members));
   end = std::max(end, machine.memory.leastEnd());
+  checkSpread();
   predicted = prediction();
   if (phase == Phase::Sample) {
     FP4_TRY(scaleSample());
@@ -435,7 +436,10 @@ void TimedLaunch::wake(Slot &slot, uint32_t place, double now, double extra) {
 /// A program that polls for ever is stopped.
 Status TimedLaunch::checkProgress(Running &running) {
   constexpr uint64_t patience = 1 << 24;
-  waits |= phase == Phase::Sample && running.steps > patience;
+  if (phase == Phase::Sample && running.steps > patience) {
+    waits = true;
+    blocks.refused = "how long blocks of a sample wait for blocks that are not in it";
+  }
   const uint64_t limit = launch.options->spinLimit, most = launch.options->instructionLimit;
   if ((limit && ++running.steps > limit) || (most && running.scheduler.executed() > most))
     return makeError(ErrorKind::Simulation,
@@ -485,6 +489,8 @@ Status TimedLaunch::step(Slot &slot, uint32_t place, TimedWarp &warp, double iss
   FP4_ASSIGN(auto done, running.scheduler.stepOne(*warp.warp, *group));
   ++executed;
   FP4_TRY(checkProgress(running));
+  if (code[done.pc].talks && recorder.meets)
+    noteTalk(done.pc);
   warp.pc = done.pc;
   complete(running, warp, code[done.pc], issue, done);
   if (warp.warp->done() && phase < Phase::Probe)
@@ -561,8 +567,9 @@ KernelTime TimedLaunch::prediction() const {
     time.missing.push_back(fmt::format("the unit that executes '{}'", code.unknown()));
   if (predictor.mix == InstructionMix::Cubin && !machineCode.kernel)
     time.missing.push_back("the instructions of the cubin: " + machineCode.note);
-  if (waits)
-    time.missing.push_back("how long blocks of a sample wait for blocks that are not in it");
+  if (!blocks.refused.empty())
+    time.missing.push_back(blocks.refused + "; --sample-after 0 simulates all blocks");
+  time.whole = blocks.whole;
   if (!time.missing.empty())
     return time;
   time.gigahertz = rates[TimingRate::Gigahertz];

@@ -13,6 +13,7 @@
 
 #include "Sim/State/Scheduler.h"
 #include "Sim/Time/Account.h"
+#include "Sim/Time/BlockWork.h"
 #include "Sim/Time/Calendar.h"
 #include "Sim/Time/MachineMix.h"
 #include "Sim/Time/PlacesInText.h"
@@ -110,7 +111,11 @@ private:
   Status runSlots(uint32_t begin, uint32_t end);
   uint32_t membersOf() const;
   void settle();
-  bool maySample() const;
+  bool maySample();
+  bool standsForRest(uint64_t notBegun);
+  void noteTalk(uint32_t pc);
+  void checkSpread();
+  void checkWork();
   void beginSample();
   Expected<double> machinesOfSample();
   Expected<double> workBetween(uint32_t first, uint32_t last);
@@ -200,6 +205,14 @@ private:
   double flopsBefore = 0, bytesBefore = 0, l2BytesBefore = 0; ///< when the sample began
   uint64_t canceledBefore = 0;                                ///< ... clusters that others took
   bool waits = false; ///< the sample waits for blocks that are not in it
+  /// What blocks have to do with each other, and whether they do the same.
+  struct Blocks {
+    std::optional<BlockWork> work; ///< by the text
+    Spread spread;                 ///< of the instructions of clusters that have ended
+    uint32_t talk = 0;             ///< a line by which one has learned what others did
+    std::string whole;             ///< why there is no sample
+    std::string refused;           ///< why there is no prediction by the sample
+  } blocks;
   KernelTime predicted;
   LaunchStats stats;
 };

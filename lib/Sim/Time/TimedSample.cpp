@@ -17,6 +17,7 @@
 //===----------------------------------------------------------------------===//
 #include "Sim/Time/TimedLaunch.h"
 #include <algorithm>
+#include <fmt/format.h>
 
 namespace fp4::sim {
 
@@ -45,12 +46,61 @@ void TimedLaunch::settle() {
 
 /// Where the others have to finish all the same, standing still saves nothing. A grid that
 /// synchronizes is never sampled.
-bool TimedLaunch::maySample() const {
+bool TimedLaunch::maySample() {
   const uint64_t after = predictor.sampleAfter;
-  if (!after || executed < after || launch.config.gridWorkspace || members >= slots.size())
+  if (!after || executed < after || launch.config.gridWorkspace || members >= slots.size() ||
+      !blocks.whole.empty())
     return false;
   const uint64_t notBegun = launch.totalClusters - launch.nextCluster;
-  return predictor.timesOnly || notBegun > slots.size() * residentBlocks;
+  return (predictor.timesOnly || notBegun > slots.size() * residentBlocks) &&
+         standsForRest(notBegun);
+}
+
+/// Whether blocks of a sample do what the others do. Blocks that stay, or take the work of clusters
+/// that have not begun, have to do the same by the text, up to the number of turns of an outermost
+/// loop, which probes find. Of others, where the text does not say so, one for each multiprocessor
+/// has ended: those show what blocks do at their end too.
+bool TimedLaunch::standsForRest(uint64_t notBegun) {
+  constexpr double most = 0.02;
+  if (!blocks.work)
+    blocks.work = blockWorkOf(code, *launch.kernel);
+  const BlockWork &work = *blocks.work;
+  const bool stay = launch.totalClusters <= slotsOfAll * residentBlocks || launch.canceledClusters;
+  const double sampled = double(notBegun) * double(members) / double(slots.size());
+  const uint32_t talk = blocks.talk ? blocks.talk : stay ? work.talk : 0;
+  if (talk)
+    blocks.whole =
+        fmt::format("blocks take work from a counter, or wait for others (line {})", talk);
+  else if (stay && work.inner)
+    blocks.whole = fmt::format("blocks may differ in work (line {} ends a loop)", work.inner);
+  else if (stay || (!work.talk && !work.loop))
+    return true;
+  else if (blocks.spread.count() < slots.size())
+    return false; // not yet
+  else if (blocks.spread.errorOf(sampled) > most)
+    blocks.whole = fmt::format("blocks differ in work by {:.0f} %", 100 * blocks.spread.relative());
+  return blocks.whole.empty();
+}
+
+/// A block has learned what others did. Those that are not in the sample do nothing.
+void TimedLaunch::noteTalk(uint32_t pc) {
+  blocks.talk = launch.kernel->code[pc].line;
+  if (phase != Phase::Sample)
+    return;
+  waits = true;
+  blocks.refused = fmt::format("what blocks that are not in a sample count or store for those that "
+                               "are (line {})",
+                               blocks.talk);
+}
+
+/// The clusters of the sample have ended. They are too few where they differ much.
+void TimedLaunch::checkSpread() {
+  constexpr double most = 0.05;
+  if (phase == Phase::Sample && launch.totalClusters > left && !launch.canceledClusters &&
+      blocks.refused.empty() &&
+      blocks.spread.errorOf(double(blocks.spread.count())) > most)
+    blocks.refused = fmt::format("how long blocks take that differ in work by {:.0f} %",
+                                 100 * blocks.spread.relative());
 }
 
 void TimedLaunch::beginSample() {
@@ -59,6 +109,7 @@ void TimedLaunch::beginSample() {
   launch.sample = members;
   launch.sampleOf = slots.size();
   launch.sampling = true;
+  blocks.spread = {};
   flopsBefore = machine.flops;
   bytesBefore = machine.memory.deviceBytes;
   l2BytesBefore = machine.memory.l2Bytes;
@@ -78,6 +129,8 @@ void TimedLaunch::retire(Slot &slot, uint32_t place) {
   stats.mmas += running.cluster.mmas;
   stats.tickets += running.cluster.tickets;
   stats.ctas += running.cluster.ctas.size();
+  if (phase < Phase::Probe)
+    blocks.spread.add(double(running.scheduler.executed()));
   slot.running[place].reset();
   if (launch.options->progress)
     launch.options->progress(stats.ctas, launch.totalClusters * clusterSize);
@@ -122,6 +175,21 @@ Expected<double> TimedLaunch::workBetween(uint32_t first, uint32_t last) {
   return left + right - slots[middle].work();
 }
 
+/// Slots that have finished as probes did no more than the members, whose end is that of the launch.
+void TimedLaunch::checkWork() {
+  constexpr double most = 1.05;
+  double ofMembers = 0, ofOthers = 0;
+  for (const Slot &slot : slots) {
+    const bool ended =
+        std::ranges::none_of(slot.running, [](const auto &one) { return bool(one); });
+    double &work = slot.index < members ? ofMembers : ofOthers;
+    work = std::max(work, ended ? slot.work() : 0);
+  }
+  if (ofOthers > most * ofMembers)
+    blocks.refused = fmt::format("how long blocks take that do {:.2f} times the work of a sample's",
+                                 ofOthers / ofMembers);
+}
+
 /// How often the machine does what the members did since the sample began. A cluster that ran then
 /// was half done. Members may also have taken clusters that had not begun (cluster launch control).
 Expected<double> TimedLaunch::machinesOfSample() {
@@ -145,6 +213,8 @@ Expected<double> TimedLaunch::machinesOfSample() {
   FP4_TRY(probe(slots[last]));
   FP4_ASSIGN(const double others, workBetween(members - 1, last));
   const bool waited = std::exchange(waits, false);
+  if (!waited)
+    checkWork();
   return waited || ofMembers <= 0 ? plain : (work + others - before) / ofMembers;
 }
 
@@ -156,6 +226,8 @@ Status TimedLaunch::scaleSample() {
                ofL2 = predicted.l2Bytes - l2BytesBefore,
                plain = double(slots.size()) / double(members);
   FP4_ASSIGN(const double machines, machinesOfSample());
+  if (!blocks.refused.empty())
+    predicted = prediction();
   predicted.flops = flopsBefore + flops * machines;
   predicted.memoryBytes = bytesBefore + bytes * machines / plain;
   predicted.l2Bytes = l2BytesBefore + ofL2 * machines / plain;

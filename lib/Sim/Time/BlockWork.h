@@ -1,0 +1,50 @@
+//===- BlockWork.h - Whether blocks of a launch do the same ---------------===//
+//
+// A part of a launch stands for the rest if blocks do about the same, each by itself. The text says
+// where that may be otherwise: loops that go on for as long as the index of the block or data in
+// memory says, and instructions by which a block learns from global memory what others have done.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "Sim/Time/TimedCode.h"
+#include <cmath>
+#include <limits>
+
+namespace fp4::sim {
+
+/// Lines of the PTX; 0: there is none.
+struct BlockWork {
+  uint32_t loop = 0;  ///< decides how long a loop goes on, and may do so differently in each block
+  uint32_t inner = 0; ///< ... a loop inside of another
+  uint32_t talk = 0;  ///< has what other blocks have stored or counted: TimedInsn::talks
+};
+BlockWork blockWorkOf(const TimedCode &code, const Kernel &kernel);
+
+/// Mean and deviation of what blocks did.
+class Spread {
+public:
+  void add(double value) {
+    const double before = value - mean;
+    mean += before / double(++number);
+    squares += before * (value - mean);
+  }
+  uint64_t count() const { return number; }
+  /// The deviation, of the mean.
+  double relative() const {
+    return number && mean > 0 ? std::sqrt(squares / double(number)) / mean : 0;
+  }
+  /// The error of a mean of so many of them.
+  double errorOf(double samples) const {
+    const double one = relative();
+    if (one == 0)
+      return 0;
+    return samples > 0 ? one / std::sqrt(samples) : std::numeric_limits<double>::infinity();
+  }
+
+private:
+  uint64_t number = 0;
+  double mean = 0, squares = 0;
+};
+
+} // namespace fp4::sim
