@@ -28,7 +28,7 @@ LAWS = [
         "add a function to lib/Conversion/KernelArithmetic/InlinePtx.h",
         "  auto result = LLVM::InlineAsmOp::create("),
     Law("versions of architectures", r"\bsmVersion\b|\bcompute(Major|Minor)\b",
-        r"(lib|include/fp4)/ISA/Target.*|lib/SimCuda/Host/Chip\.h",
+        r"(lib|include/fp4)/ISA/Target.*|include/fp4/ISA/GpuModel\.h",
         "add a fact to hw::TargetModel and ask for it",
         "  bool isNew = model.computeMajor >= 10;"),
     Law("names of targets", r"==\s*\"sm_\d|\"sm_\d+[af]?\"\s*==|starts_with\(\"sm_\d",

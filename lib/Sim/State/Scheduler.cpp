@@ -70,9 +70,20 @@ bool Scheduler::turn(Warp &warp, uint32_t quantum) {
   return progress;
 }
 
+/// A program that goes on for ever is stopped, where somebody set a limit.
+Status Scheduler::checkLimit() const {
+  const uint64_t limit = cluster.launch->options->instructionLimit;
+  if (!limit || instructions <= limit)
+    return {};
+  return makeError(ErrorKind::Simulation,
+                   fmt::format("kernel '{}' executed more than {} warp instructions in one cluster "
+                               "and has not ended",
+                               cluster.launch->kernel->info.name, limit),
+                   "an endless loop, or a limit that is too low for this launch");
+}
+
 Expected<Scheduler::State> Scheduler::run(uint64_t budget) {
   const uint64_t before = instructions, end = instructions + budget;
-  uint64_t limit = cluster.launch->options->instructionLimit;
   if (sleeps())
     return cluster.launch->options->spinLimit ? State::Spinning : State::Running;
   if (spinning && !anyParked(cluster))
@@ -98,12 +109,7 @@ Expected<Scheduler::State> Scheduler::run(uint64_t budget) {
       if (!*advanced && !expireWaits())
         return tl::unexpected<Error>(cluster.async->deadlock());
     }
-    if (limit && instructions > limit)
-      return makeError(ErrorKind::Simulation,
-                       fmt::format("kernel '{}' executed more than {} warp instructions in one "
-                                   "cluster and has not ended",
-                                   cluster.launch->kernel->info.name, limit),
-                       "an endless loop, or a limit that is too low for this launch");
+    FP4_TRY(checkLimit());
     if (cluster.liveThreads > 0 && (instructions >= end || lookIsDue()))
       if (auto state = pause(); !state || spinning || instructions >= end)
         return state;

@@ -46,6 +46,7 @@ public:
   Status unblock();
   /// All CTAs exited: completes what is still in flight.
   Status close();
+  Status checkLimit() const;
 
   uint64_t executed() const { return instructions; }
   /// Tells `observer` what instructions do, instead of the one that is returned.
