@@ -102,8 +102,11 @@ Access HazardChecker::Impl::begin(ClusterState &cluster, const Actor &actor, Cod
 //===----------------------------------------------------------------------===//
 
 void HazardChecker::Impl::access(ClusterState &cluster, const MemoryEvent &event) {
-  Access made = begin(cluster, event.actor, event.at, event.space, event.kind != AccessKind::Read,
-                      event.laneMask);
+  // By default an atomic operation that can change nothing is a load.
+  const bool writes =
+      event.kind == AccessKind::Write ||
+      (event.kind == AccessKind::Atomic && (options.strict || event.unchanged != allLanes));
+  Access made = begin(cluster, event.actor, event.at, event.space, writes, event.laneMask);
   made.record.who |= uint32_t(isGuess(event) ? StrongGpu : strengthOf(event)) << Record::strengthAt;
   if (dependent && event.space == Space::Global)
     checkGridWait(made, event);
@@ -126,6 +129,11 @@ void HazardChecker::Impl::access(ClusterState &cluster, const MemoryEvent &event
     count(cluster, event);
 }
 
+/// Lanes that store what is there already.
+static uint32_t storesUnchanged(const MemoryEvent &event) {
+  return event.kind == AccessKind::Write ? event.unchanged : 0;
+}
+
 /// The bytes that lanes, or an operation, access.
 void HazardChecker::Impl::ranges(Access &made, const MemoryEvent &event) {
   if (event.actor.ticket)
@@ -133,11 +141,11 @@ void HazardChecker::Impl::ranges(Access &made, const MemoryEvent &event) {
   const bool small = std::has_single_bit(event.bytes) && event.bytes <= cellBytes;
   const uint32_t shift = small ? uint32_t(std::countr_zero(event.bytes)) : wholeCells;
   if (event.contiguous) {
-    made.unchanged = event.unchanged == ~0u;
+    made.unchanged = storesUnchanged(event) == allLanes;
     return range(made, event.addresses[0], uint64_t(event.bytes) * 32, 0, shift);
   }
   if (event.uniform) {
-    made.unchanged = event.unchanged == ~0u;
+    made.unchanged = storesUnchanged(event) == allLanes;
     made.record.who |= Record::manyLanesBit; // which, does not matter
     return range(made, event.addresses[0], event.bytes, 0,
                  isStoredLoad(event) ? storedLoad : wholeCells);
@@ -147,16 +155,17 @@ void HazardChecker::Impl::ranges(Access &made, const MemoryEvent &event) {
 
 /// Lanes in a row, or of one address, make one range.
 void HazardChecker::Impl::lanes(Access &made, const MemoryEvent &event, uint32_t shift) {
+  const uint32_t unchanged = storesUnchanged(event);
   for (uint32_t rest = event.laneMask; rest;) {
     const int first = std::countr_zero(rest);
     const uint64_t address = event.addresses[first];
     uint64_t bytes = event.bytes;
     int last = first;
     bool many = false;
-    made.unchanged = event.unchanged >> first & 1;
+    made.unchanged = unchanged >> first & 1;
     for (rest &= rest - 1; rest; rest &= rest - 1) {
       const int lane = std::countr_zero(rest);
-      if (made.unchanged != (event.unchanged >> lane & 1))
+      if (made.unchanged != (unchanged >> lane & 1))
         break;
       if (event.addresses[lane] == address && bytes == event.bytes) {
         many = true; // a broadcast

@@ -334,6 +334,15 @@ TEST(MemoryOrder, GuessesThatAtomicsMakeGood) {
     EXPECT_FALSE(
         isClean(litmus(guess + "  st.global.b32 [%out], %t;\n"), placed(SameCta, 2), false));
   }
+  const auto beside = [&](const std::string &operation) {
+    return isClean(litmus(own + "  mov.u32 %r8, 0;\n  @%p0 " + operation + ";\n" + load +
+                          "  st.global.b32 [%rd5+256], %r5;\n"),
+                   placed(SameCta, 2), false);
+  };
+  EXPECT_TRUE(beside("atom.global.add.u32 %r6, [%out], %r8"));
+  EXPECT_TRUE(beside("atom.global.cas.b32 %r6, [%out], %r8, 0"));
+  EXPECT_FALSE(beside("atom.global.max.u32 %r6, [%out], %r8"));
+  EXPECT_FALSE(beside("atom.global.cas.b32 %r6, [%out], %r8, 1"));
   for (const std::string &used : {stored, alsoStored})
     EXPECT_FALSE(isClean(litmus(used), placed(SameCta, 2), false)) << used;
 }

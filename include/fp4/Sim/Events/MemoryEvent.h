@@ -20,7 +20,7 @@ struct MemoryEvent {
   Scope scope = Scope::None;
   uint32_t laneMask = 0;
   /// Lanes of a store that find in memory what they write; of a contiguous or uniform one all, or
-  /// none.
+  /// none. Of an atomic operation all, where its operands can change nothing.
   uint32_t unchanged = 0;
   uint32_t bytes = 0;
   uint32_t tmemRank = 0;

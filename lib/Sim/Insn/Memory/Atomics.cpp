@@ -122,16 +122,35 @@ std::byte *object(ExecContext &cx, const Insn &insn, const Operand &address, int
   return cx.writable(space, at, bytes, bytes, lane);
 }
 
-void report(ExecContext &cx, const Insn &insn, const Operand &address, uint32_t bytes) {
+/// `unchanged`: MemoryEvent::unchanged.
+void report(ExecContext &cx, const Insn &insn, const Operand &address, uint32_t bytes,
+            uint32_t unchanged = 0) {
   if (cx.observer)
     reportAccess(cx, LaneAddresses(cx, address, bytes), AccessKind::Atomic,
                  {static_cast<Space>(insn.m[kSpace]), static_cast<MemOrder>(insn.m[kOrder]),
-                  static_cast<Scope>(insn.m[kScope]), bytes});
+                  static_cast<Scope>(insn.m[kScope]), bytes, unchanged});
+}
+
+/// All lanes, if none can change what it finds: programs load so.
+template <typename Idle> uint32_t unchangedIf(const ExecContext &cx, const Idle &idle) {
+  for (uint32_t rest = cx.observer ? cx.mask : 0; rest; rest &= rest - 1)
+    if (!idle(std::countr_zero(rest)))
+      return 0;
+  return kAllLanes;
+}
+
+/// Whether an integer operation with `b` gives what was there.
+template <typename T> bool isIdle(const Insn &insn, T b) {
+  const auto op = static_cast<Op>(insn.m[kOp]);
+  if (isFloat(insn.type))
+    return false;
+  return op == And ? b == T(~T(0)) : (op == Add || op == Or || op == Xor) && b == 0;
 }
 
 template <typename T, bool Returns> Outcome atom(ExecContext &cx, const Insn &insn) {
   const Operand &address = insn.op[Returns ? 1 : 0], &value = insn.op[Returns ? 2 : 1];
-  report(cx, insn, address, sizeof(T));
+  report(cx, insn, address, sizeof(T),
+         unchangedIf(cx, [&](int lane) { return isIdle(insn, cx.src<T>(value)[lane]); }));
   for (uint32_t rest = cx.mask; rest; rest &= rest - 1) {
     int lane = std::countr_zero(rest);
     std::byte *p = object(cx, insn, address, lane, sizeof(T));
@@ -183,7 +202,9 @@ Outcome exchangeWide(ExecContext &cx, const Insn &insn) {
 }
 
 template <typename T> Outcome cas(ExecContext &cx, const Insn &insn) {
-  report(cx, insn, insn.op[1], sizeof(T));
+  report(cx, insn, insn.op[1], sizeof(T), unchangedIf(cx, [&](int lane) {
+           return cx.src<T>(insn.op[2])[lane] == cx.src<T>(insn.op[3])[lane];
+         }));
   for (uint32_t rest = cx.mask; rest; rest &= rest - 1) {
     int lane = std::countr_zero(rest);
     std::byte *p = object(cx, insn, insn.op[1], lane, sizeof(T));
