@@ -14,6 +14,7 @@ done
 fuzz fp4-fuzz elf --cases 300 "$build/lib/HandLibrary.so"
 if [ -x "$build/bin/fp4-fuzz-mlir" ]; then
   fuzz fp4-fuzz-mlir --cases 300 examples test
+  fuzz fp4-fuzz-mlir --phases --cases 1000000 examples test
   fuzz fp4-fuzz-mlir --plugin "$build/lib/FP4Plugin.so" --cases 100 examples test
   utils/fuzz/plans.py --build "$build" --cases 60 || failed=1
 fi

@@ -27,7 +27,7 @@ namespace {
 std::string caseOf(Target &target, uint64_t seed, uint64_t number) {
   Random random(seed * 0x100000001B3ull + number);
   random.next();
-  return target.make(random);
+  return target.make(number, random);
 }
 
 /// One worker process and the cases it still has to run.
@@ -204,6 +204,8 @@ int fp4::fuzz::fuzzMain(int argc, char **argv, Target &target) {
     std::fprintf(stderr, "error: the corpus has no file for '%s'\n", target.name());
     return 2;
   }
+  if (const uint64_t all = target.count())
+    options.cases = std::min(options.cases, all);
   if (!show.empty()) {
     std::fputs(caseOf(target, options.seed, number(show.c_str())).c_str(), stdout);
     return 0;

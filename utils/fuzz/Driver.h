@@ -20,7 +20,10 @@ public:
   virtual const char *name() const = 0;
   /// Reads what cases are made from; false where the corpus has nothing of it.
   virtual bool load(const std::vector<std::filesystem::path> &corpus) = 0;
-  virtual std::string make(Random &random) = 0;
+  virtual std::string make(Random &random) { return {}; }
+  /// Case `number`, of a target that can list its cases: it has `count`, without a seed.
+  virtual std::string make(uint64_t number, Random &random) { return make(random); }
+  virtual uint64_t count() const { return 0; }
   /// Must return for every input.
   virtual void run(const std::string &input) = 0;
 };

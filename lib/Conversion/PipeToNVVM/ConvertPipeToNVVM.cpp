@@ -13,9 +13,11 @@
 #include "Lowering.h"
 #include "WarpProducts.h"
 #include "fp4/Conversion/PipeToNVVM/Passes.h"
-#include "fp4/Dialect/Fp4/IR/Remedy.h"
 
+#include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
+#include "fp4/Dialect/Fp4/IR/Remedy.h"
 #include "fp4/Dialect/Fp4/IR/Target.h"
+#include "fp4/Dialect/Pipe/IR/KernelForm.h"
 #include "fp4/Dialect/Pipe/IR/PipeWarps.h"
 #include "fp4/ISA/TargetModel.h"
 
@@ -183,8 +185,30 @@ struct ConvertPipeToNVVM : fp4::impl::ConvertPipeToNVVMBase<ConvertPipeToNVVM> {
     return kernel.walk(stop).wasInterrupted();
   }
 
+  /// What is lowered before kernels are, and pipe ops outside of kernels, for which there is no
+  /// lowering.
+  static LogicalResult checkDialects(gpu::GPUModuleOp module) {
+    WalkResult result = module.walk([](Operation *op) {
+      if (isa_and_present<fp4::Fp4Dialect>(op->getDialect())) {
+        fp4::withNote(op->emitOpError("must be lowered to a kernel of its own first"),
+                      "run fp4-plan-kernels, convert-fp4-to-gpu and convert-fp4-to-pipe on the "
+                      "function that calls it");
+        return WalkResult::interrupt();
+      }
+      bool inKernel = bool(op->getParentOfType<gpu::GPUFuncOp>());
+      if (inKernel || !isa_and_present<fp4::pipe::PipeDialect>(op->getDialect()))
+        return WalkResult::advance();
+      fp4::withNote(op->emitOpError("must be in a gpu.func"),
+                    "convert-pipe-to-nvvm has lowered this function already; run it on the whole "
+                    "kernel");
+      return WalkResult::interrupt();
+    });
+    return failure(result.wasInterrupted());
+  }
+
   LogicalResult lowerKernel(gpu::GPUFuncOp kernel, const fp4::hw::TargetModel &model) {
-    if (failed(checkForm(kernel)) || failed(checkKernel(kernel, model)))
+    if (failed(fp4::pipe::verifyInRoles(kernel)) || failed(checkForm(kernel)) ||
+        failed(checkKernel(kernel, model)))
       return failure();
     FailureOr<int32_t> registers = setLaunchRegisters(kernel, model);
     if (failed(registers))
@@ -232,7 +256,7 @@ struct ConvertPipeToNVVM : fp4::impl::ConvertPipeToNVVMBase<ConvertPipeToNVVM> {
   void runOnOperation() override {
     gpu::GPUModuleOp module = getOperation();
     FailureOr<fp4::hw::TargetModel> model = fp4::targetOf(module);
-    if (failed(model))
+    if (failed(model) || failed(checkDialects(module)))
       return signalPassFailure();
     for (auto kernel : llvm::make_early_inc_range(module.getOps<gpu::GPUFuncOp>()))
       if (failed(lowerKernel(kernel, *model)))

@@ -2,12 +2,15 @@
 //
 //   fp4-fuzz-mlir [options] CORPUS...              as fp4-opt and fp4-runner would
 //   fp4-fuzz-mlir --plugin FILE [options] ...      as mlir-opt-22 with the plugin would
+//   fp4-fuzz-mlir --phases [options] CORPUS...     every pass over every op (Phases.h)
 //
-// Everything happens in this process, which the driver watches. The first line of a case, a comment,
-// names the passes; what verifies also has to survive being printed and read again.
+// Everything happens in this process, which the driver watches. The first line of a case, a
+// comment, names the passes; what verifies also has to survive being printed and read again.
 //
 //===----------------------------------------------------------------------===//
+#include "Corpus.h"
 #include "Driver.h"
+#include "Phases.h"
 #include "TokenMutator.h"
 
 #include "fp4/Compiler/Compiler.h"
@@ -94,6 +97,7 @@ public:
   void run(const std::string &input) override;
   /// Registers dialects and passes, once; false when the plugin does not load.
   bool prepare();
+  const DialectRegistry &dialects() const { return registry; }
 
 private:
   void runPasses(ModuleOp module, const std::string &passes);
@@ -121,25 +125,12 @@ bool MlirTarget::prepare() {
   return true;
 }
 
-/// One text for each part of a file: parts of -split-input-file and of split-file. What is valid
-/// gets further than what a verifier refuses, and is taken more often.
+/// What is valid gets further than what a verifier refuses, and is taken more often.
 bool MlirTarget::load(const std::vector<std::filesystem::path> &corpus) {
-  auto add = [&](std::string &part) {
+  for (const std::string &part : partsOf(corpus)) {
     const bool valid = part.find("expected-error") == std::string::npos;
     for (unsigned times = valid ? 4 : 1; times > 0; --times)
       mutator.add(part);
-    part.clear();
-  };
-  for (const auto &file : filesOf(corpus, {".mlir"})) {
-    std::istringstream in(slurp(file));
-    std::string part;
-    for (std::string line; std::getline(in, line);) {
-      if (line.starts_with("// -----") || line.starts_with("//---"))
-        add(part);
-      else
-        part += line + "\n";
-    }
-    add(part);
   }
   return !mutator.empty();
 }
@@ -232,10 +223,17 @@ int main(int argc, char **argv) {
     plugin = argv[2];
     rest.erase(rest.begin() + 1, rest.begin() + 3);
   }
+  const bool phases = argc > 1 && std::string_view(argv[1]) == "--phases";
+  if (phases)
+    rest.erase(rest.begin() + 1);
   MlirTarget target(plugin);
   if (!target.prepare()) {
     std::fprintf(stderr, "error: cannot load the plugin '%s'\n", plugin.c_str());
     return 2;
+  }
+  if (phases) {
+    PhasesTarget every(target.dialects());
+    return fuzzMain(static_cast<int>(rest.size()), rest.data(), every);
   }
   return fuzzMain(static_cast<int>(rest.size()), rest.data(), target);
 }

@@ -67,10 +67,7 @@ static LogicalResult refuseRole(Operation *op, RoleRegionOp role, RoleRegionOp f
 
 /// Records that `op` stands at an end of `channel`.
 static LogicalResult addUse(ChannelEnds &ends, ChannelOp channel, Operation *op) {
-  auto role = op->getParentOfType<RoleRegionOp>();
-  if (!role)
-    return withNote(op->emitOpError("must be in the region of a role"),
-                    "put the ends of a channel into the roles that produce and consume it");
+  auto role = op->getParentOfType<RoleRegionOp>(); // verifyInRoles
   ChannelUse use = cast<ChannelOpInterface>(op).getChannelUse();
   bool consumes = use == ChannelUse::Wait || use == ChannelUse::PartialRelease ||
                   use == ChannelUse::Release || use == ChannelUse::AwaitRelease;

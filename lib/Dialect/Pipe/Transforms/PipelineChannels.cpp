@@ -21,6 +21,7 @@
 
 #include "fp4/Dialect/Fp4/IR/Remedy.h"
 #include "fp4/Dialect/Fp4/IR/Target.h"
+#include "fp4/Dialect/Pipe/IR/KernelForm.h"
 #include "fp4/Dialect/Pipe/IR/PipeWarps.h"
 #include "fp4/Dialect/Pipe/Transforms/Passes.h"
 #include "fp4/ISA/TargetModel.h"
@@ -369,10 +370,15 @@ struct PipelineChannelsPass : fp4::pipe::impl::PipelineChannelsBase<PipelineChan
 
   void runOnOperation() override {
     SmallVector<gpu::GPUFuncOp> kernels;
-    getOperation().walk([&](gpu::GPUFuncOp func) {
+    WalkResult walked = getOperation().walk([&](gpu::GPUFuncOp func) {
+      if (failed(verifyInRoles(func)))
+        return WalkResult::interrupt();
       if (isSpecialized(func))
         kernels.push_back(func);
+      return WalkResult::skip();
     });
+    if (walked.wasInterrupted())
+      return signalPassFailure();
     for (gpu::GPUFuncOp kernel : kernels)
       if (failed(pipeline(kernel)))
         return signalPassFailure();

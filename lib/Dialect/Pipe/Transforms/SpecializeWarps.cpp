@@ -428,7 +428,8 @@ static FailureOr<RolePlanAttr> rolePlan(gpu::GPUFuncOp kernel) {
     return plan;
   InFlightDiagnostic diag = kernel.emitOpError()
                             << "must have a role plan, the attribute " << PipeDialect::kRolePlanAttr;
-  diag.attachNote() << "for example #pipe.role_plan<epilogue warps 0 to 4 drives [threads], mma warps "
+  diag.attachNote() << "fp4-plan-kernels and convert-fp4-to-pipe write one; for example "
+                       "#pipe.role_plan<epilogue warps 0 to 4 drives [threads], mma warps "
                        "4 to 5 drives [tensor, scale_copy], load warps 5 to 6 drives [tma]>";
   return failure();
 }

@@ -20,6 +20,7 @@
 
 #include "fp4/Dialect/Fp4/IR/Remedy.h"
 #include "fp4/Dialect/Pipe/IR/Cluster.h"
+#include "fp4/Dialect/Pipe/IR/KernelForm.h"
 #include "fp4/Dialect/Pipe/Transforms/Passes.h"
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
@@ -52,12 +53,9 @@ static LogicalResult verifyTile(Operation *user, Value tile) {
 }
 
 static LogicalResult verifyTiles(gpu::GPUFuncOp kernel) {
+  if (failed(verifyInRoles(kernel)))
+    return failure();
   WalkResult result = kernel.walk([&](Operation *op) {
-    if (isa<EngineOpInterface>(op) && !op->getParentOfType<RoleRegionOp>()) {
-      op->emitOpError("must be in the region of a role").attachNote(kernel.getLoc())
-          << "other ops of this kernel are; run pipe-specialize-warps on the sequential form";
-      return WalkResult::interrupt();
-    }
     for (Value operand : op->getOperands())
       if (isa<SharedType, TmemType>(operand.getType()) && failed(verifyTile(op, operand)))
         return WalkResult::interrupt();

@@ -67,7 +67,7 @@ gpu.func @graph() kernel attributes {pipe.role_plan = #roles} {
 
 gpu.module @kernels {
 // expected-error @+2 {{must have a role plan, the attribute pipe.role_plan}}
-// expected-note @+1 {{for example #pipe.role_plan<}}
+// expected-note @+1 {{fp4-plan-kernels and convert-fp4-to-pipe write one; for example #pipe.role_plan<}}
 gpu.func @unplanned() kernel {
   %acc = pipe.accumulator : !pipe.tmem<128x64xf32>
   gpu.return

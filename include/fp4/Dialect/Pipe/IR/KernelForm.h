@@ -1,0 +1,16 @@
+//===- KernelForm.h - How far a kernel has been lowered -------------------===//
+#pragma once
+
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+
+namespace fp4::pipe {
+
+/// Whether `op` belongs to one role: an engine executes it, it is at an end of a channel, or it
+/// takes work that is requested.
+bool belongsToRole(mlir::Operation *op);
+
+/// Fails where such an op is outside of all roles: the kernel is in the sequential form, or is
+/// none.
+llvm::LogicalResult verifyInRoles(mlir::gpu::GPUFuncOp kernel);
+
+} // namespace fp4::pipe
