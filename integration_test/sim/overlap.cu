@@ -19,9 +19,9 @@ __global__ void twice(float *y, Wrong wrong) {
   y[threadIdx.x] = 2;
 }
 
-__global__ void multiply(float *x, const float *y, float *z, Wrong wrong) {
+__global__ void multiply(const float *x, float *y, float *z, Wrong wrong) {
   if (wrong == Overwritten)
-    x[threadIdx.x] = float(threadIdx.x + 1);
+    y[threadIdx.x] = 2;
   const float early = wrong == Early ? y[threadIdx.x] : 0;
   if (wrong != Unwaited)
     cudaGridDependencySynchronize();
@@ -60,7 +60,7 @@ int main(int argc, char **argv) {
     cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal);
   launch(stream, fill, x);
   launch(stream, twice, y, wrong);
-  launch(stream, multiply, x, (const float *)y, z, wrong);
+  launch(stream, multiply, (const float *)x, y, z, wrong);
   if (graph) {
     cudaGraph_t captured;
     cudaGraphExec_t executable;
