@@ -26,6 +26,8 @@ from typing import Any
 import torch
 from torch.distributed.tensor import Partial, Placement, Replicate, Shard
 
+from ..torch import weight_programs
+
 #: Results, and operands by name; those that are not named are replicated.
 _Way = tuple[list[Placement], Mapping[str, Placement]]
 _Ways = Callable[[Mapping[str, Any]], list[_Way]]
@@ -66,7 +68,9 @@ def _scaled_mm(given: Mapping[str, Any]) -> list[_Way]:
 
 def _weight_mm(given: Mapping[str, Any]) -> list[_Way]:
     ways: list[_Way] = [([Shard(0)], {"x": Shard(0)})]
-    if _divides(given["packed"], 1, 1):
+    x, packed = (given[name].tensor_meta.shape for name in ("x", "packed"))
+    whole = int(x[1]) == weight_programs.TILE[1] * int(packed[1])  # no zeros fill the last tiles
+    if whole and _divides(given["packed"], 1, 1):
         bias = {} if given["bias"] is None else {"bias": Partial()}  # one rank adds it
         ways.append(([Partial()], {"x": Shard(1), "packed": Shard(1), **bias}))
     return ways
