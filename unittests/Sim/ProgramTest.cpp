@@ -131,6 +131,12 @@ TEST(Program, DigitsBelongToTheBase) {
     EXPECT_EQ(parseError(kernel(std::string("mov.u32 %r1, ") + number + ";")), "no error") << number;
 }
 
+// FlashInfer writes "0." for an element of C.
+TEST(Program, DigitsBehindAPointMayBeAbsent) {
+  EXPECT_EQ(perThread("mov.f32 %f1, 2.; add.f32 %f1, %f1, 0.;\nmov.b32 %r0, %f1;")[0], 0x40000000u);
+  EXPECT_CONTAINS(failure("mov.f32 %f1, 2.x;"), "test.ptx:");
+}
+
 TEST(Program, AModuleSaysWhatItIsOf) {
   EXPECT_CONTAINS(parseError(""), "t.ptx:1:1: a module must have a .version, but got none");
   EXPECT_CONTAINS(parseError(".version 8.7\n.address_size 64\n"),

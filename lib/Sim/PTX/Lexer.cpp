@@ -134,9 +134,10 @@ void Lexer::lexNumber() {
     current.value = current.value * static_cast<uint64_t>(base) + digit;
     ++position;
   }
-  char c = at(position);
-  if (base != 16 && ((c == '.' && std::isdigit(static_cast<unsigned char>(at(position + 1)))) ||
-                     c == 'e' || c == 'E'))
+  char c = at(position), next = at(position + 1);
+  const bool point =
+      c == '.' && (std::isdigit(static_cast<unsigned char>(next)) || !isNameChar(next));
+  if (base != 16 && (point || c == 'e' || c == 'E'))
     return lexDecimalFloat(begin);
   if (c == 'U')
     ++position;
