@@ -56,13 +56,14 @@ GroupBands::Band GroupBands::find(Int32 number) const {
   ImplicitLocOpBuilder &b = number.builder();
   constexpr int64_t placeBytes = 16;
   Int32 used(b, load(b, b.getI32Type(), advance(b, table, bands * placeBytes), placeBytes));
-  Value exists = number < used;
+  Value exists = number < used, any = Int32(b, int64_t(0)) < used;
+  // A band without rows lies behind the first row of a group, which whoever clamps rows then reads.
   // The place of the number of bands is always written.
-  Int32 place = select(exists, number, Int32(b, bands));
+  Int32 place = select(exists, number, select(any, Int32(b, int64_t(0)), Int32(b, bands)));
   Value words = load(b, VectorType::get(4, b.getI32Type()), address(b, table, place, placeBytes),
                      placeBytes);
   auto word = [&](int64_t i) { return Int32(b, vector::ExtractOp::create(b, words, i)); };
-  Int32 none(b, rows);
+  Int32 none = select(any, word(0) + 1, Int32(b, rows));
   return {select(exists, word(2), Int32(b, int64_t(0))), select(exists, word(0), none),
           select(exists, word(1), none)};
 }
