@@ -51,3 +51,25 @@ func.func @weights(%x: tensor<2x5x64xbf16>, %w: tensor<32x64xf4E2M1FN>, %s: tens
       : (tensor<2x5x64xbf16>, tensor<64x32xbf16>) -> tensor<2x5x32xbf16>
   return %6 : tensor<2x5x32xbf16>
 }
+
+// Batches of both sides, one product for each.
+// CHECK-LABEL: func.func @batches(
+// CHECK-COUNT-2: fp4.blockscaled_matmul {{.*}} {format = #fp4.format<mxfp4>} : {{.*}} -> tensor<16x32xf32>
+// CHECK:         tensor.concat dim(0)
+// CHECK-NOT:     stablehlo
+func.func @batches(%a: tensor<2x16x64xf4E2M1FN>, %sa: tensor<2x16x2xf8E8M0FNU>, %w: tensor<2x32x64xf4E2M1FN>, %s: tensor<2x32x2xf8E8M0FNU>)
+    -> (tensor<2x16x32xf32> {fp4.name = "y"}) {
+  %0 = "stablehlo.convert"(%w) : (tensor<2x32x64xf4E2M1FN>) -> tensor<2x32x64xbf16>
+  %1 = "stablehlo.broadcast_in_dim"(%s) <{broadcast_dimensions = array<i64: 0, 1, 2>}> : (tensor<2x32x2xf8E8M0FNU>) -> tensor<2x32x2x32xf8E8M0FNU>
+  %2 = "stablehlo.reshape"(%1) : (tensor<2x32x2x32xf8E8M0FNU>) -> tensor<2x32x64xf8E8M0FNU>
+  %3 = "stablehlo.convert"(%2) : (tensor<2x32x64xf8E8M0FNU>) -> tensor<2x32x64xbf16>
+  %4 = "stablehlo.multiply"(%0, %3) : (tensor<2x32x64xbf16>, tensor<2x32x64xbf16>) -> tensor<2x32x64xbf16>
+  %5 = "stablehlo.convert"(%a) : (tensor<2x16x64xf4E2M1FN>) -> tensor<2x16x64xbf16>
+  %6 = "stablehlo.broadcast_in_dim"(%sa) <{broadcast_dimensions = array<i64: 0, 1, 2>}> : (tensor<2x16x2xf8E8M0FNU>) -> tensor<2x16x2x32xf8E8M0FNU>
+  %7 = "stablehlo.reshape"(%6) : (tensor<2x16x2x32xf8E8M0FNU>) -> tensor<2x16x64xf8E8M0FNU>
+  %8 = "stablehlo.convert"(%7) : (tensor<2x16x64xf8E8M0FNU>) -> tensor<2x16x64xbf16>
+  %9 = "stablehlo.multiply"(%5, %8) : (tensor<2x16x64xbf16>, tensor<2x16x64xbf16>) -> tensor<2x16x64xbf16>
+  %10 = "stablehlo.dot_general"(%9, %4) <{dot_dimension_numbers = #stablehlo.dot<lhs_batching_dimensions = [0], rhs_batching_dimensions = [0], lhs_contracting_dimensions = [2], rhs_contracting_dimensions = [2]>}>
+      : (tensor<2x16x64xbf16>, tensor<2x32x64xbf16>) -> tensor<2x16x32xf32>
+  return %10 : tensor<2x16x32xf32>
+}
