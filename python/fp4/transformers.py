@@ -9,7 +9,7 @@
 quantize_ writes what each layer is into model.config.quantization_config, with the quant_method
 "fp4". transformers itself does not know this method, and without the import it would make the model
 without fp4 and leave its layers with random weights. So the file also has a tensor of one byte
-under the name of each weight that is not there any more: transformers refuses its shape.
+under the name of each linear weight that is not there any more: transformers refuses its shape.
 """
 
 from __future__ import annotations
@@ -125,13 +125,10 @@ class FP4HfQuantizer(HfQuantizer):  # type: ignore[misc]
 
 
 def _absent(layers: dict[str, Record]) -> list[str]:
-    """The parameters that the model has without fp4, and not with it."""
-    found = []
-    for name, record in layers.items():
-        is_linear = record["class"].endswith("Linear")
-        names = ("weight",) if is_linear else ("gate_up_proj", "down_proj")
-        found += [f"{name}.{last}" for last in names]
-    return found
+    """The parameters that the model has without fp4, and not with it. Those of experts are left
+    out, because transformers takes them apart when it saves a model."""
+    return [f"{name}.weight" for name, record in layers.items()
+            if record["class"].endswith("Linear")]
 
 
 def record(model: torch.nn.Module) -> None:

@@ -43,8 +43,8 @@ def model(name: str, **options: Any) -> Any:
         if name in ("Qwen3", "GptOss"):
             sizes |= {"head_dim": 64}
         config = getattr(transformers, f"{name}Config")(**sizes, **options)
-    made = getattr(transformers, "GPT2LMHeadModel" if name == "GPT2" else f"{name}ForCausalLM")(
-        config).bfloat16().eval()
+    kind = getattr(transformers, "GPT2LMHeadModel" if name == "GPT2" else f"{name}ForCausalLM")
+    made = kind._from_config(config, dtype=torch.bfloat16).eval()
     with torch.no_grad():  # weights as of a trained model: the first ones are too small to matter
         for parameter in made.parameters():
             if parameter.dim() > 1:
@@ -60,13 +60,23 @@ def reference(made: Any, quantized: Any) -> Any:
             if isinstance(layer, (ft.QuantizedLinear, ft.WeightOnlyLinear)):
                 weight = layer.weight + 0
                 plain = exact.get_submodule(name).weight
-                plain.copy_(weight if plain.shape == weight.shape and not _is_conv1d(
-                    exact.get_submodule(name)) else weight.t())
+                is_turned = type(exact.get_submodule(name)).__name__ == "Conv1D"
+                plain.copy_(weight.t() if is_turned else weight)
+            elif type(layer).__name__ == "RoutedExperts":
+                experts_in_4_bits(exact.get_submodule(name))
     return exact
 
 
-def _is_conv1d(layer: Any) -> bool:
-    return type(layer).__name__ == "Conv1D"
+def experts_in_4_bits(experts: Any) -> None:
+    """Gates, ups and downs of every expert, each with a scale of its own. Those of gpt-oss are
+    transposed, and its gates and ups are in turns."""
+    is_turned = type(experts).__name__ == "GptOssExperts"
+    for stack, parts in ((experts.gate_up_proj, 2), (experts.down_proj, 1)):
+        for matrix in stack:
+            rows = matrix.t() if is_turned else matrix
+            in_turns = [rows[part::parts] for part in range(parts)]
+            for half in in_turns if is_turned else rows.chunk(parts):
+                half.copy_(ft.dequantize(ft.quantize(half.contiguous())))
 
 
 def tokens(batch: int, length: int = 5) -> Any:

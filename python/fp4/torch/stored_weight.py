@@ -23,6 +23,8 @@ class StoredWeight(torch.Tensor):
     """
 
     _numbers: Callable[[torch.dtype], torch.Tensor]
+    #: transformers makes no random numbers for a weight that says so.
+    _is_hf_initialized = True
 
     @staticmethod
     def __new__(cls, numbers: Callable[[torch.dtype], torch.Tensor], shape: tuple[int, int],
