@@ -29,15 +29,35 @@ DOUBLE = """
 END:
   ret;
 }
+.visible .entry wait(.param .u64 p, .param .u32 n) {
+  .reg .pred %q;
+  .reg .b32 %r<4>;
+  .reg .b64 %d;
+  ld.param.u64 %d, [p];
+  ld.param.u32 %r1, [n];
+  mov.u32 %r2, %ctaid.x;
+  setp.eq.u32 %q, %r2, %r1;
+  @%q atom.global.exch.b32 %r3, [%d], 2;
+LOOP:
+  atom.global.exch.b32 %r3, [%d+4], 3;
+  ld.volatile.global.u32 %r3, [%d];
+  setp.ne.u32 %q, %r3, 2;
+  @%q bra LOOP;
+  ret;
+}
 """
 
 
 def twice(x: torch.Tensor, count: int, blocks: int = 1) -> None:
     """Every block doubles the first `count` elements."""
+    run(b"twice", x, count, blocks)
+
+
+def run(name: bytes, x: torch.Tensor, count: int, blocks: int) -> None:
     driver = ctypes.CDLL("libcuda.so.1")
     module, function = ctypes.c_void_p(), ctypes.c_void_p()
     assert driver.cuModuleLoadData(ctypes.byref(module), DOUBLE.encode() + b"\0") == 0
-    assert driver.cuModuleGetFunction(ctypes.byref(function), module, b"twice") == 0
+    assert driver.cuModuleGetFunction(ctypes.byref(function), module, name) == 0
     pointer, size = ctypes.c_uint64(x.data_ptr()), ctypes.c_uint32(count)
     values = (ctypes.c_void_p * 2)(*(ctypes.addressof(value) for value in (pointer, size)))
     code = driver.cuLaunchKernel(function, blocks, 1, 1, 128, 1, 1, 0, None, values, None)
@@ -66,6 +86,41 @@ def race() -> None:
 
 def host() -> None:
     twice(torch.ones(100), 100)
+
+
+def polls() -> None:
+    """Every block waits for the last one."""
+    x = torch.zeros(2, dtype=torch.int32, device="cuda")
+    run(b"wait", x, 15, 16)
+    assert x.tolist() == [2, 3]
+
+
+def livelock() -> None:
+    """... for one that is not there."""
+    run(b"wait", torch.zeros(2, dtype=torch.int32, device="cuda"), 16, 16)
+
+
+def written() -> None:
+    """torch writes tensors that were empty, before and after a kernel has them, and so do kernels."""
+    x = torch.empty(100, device="cuda")
+    x[:50].fill_(1)
+    twice(x, 50)
+    x[50:] = 1
+    twice(x, 100)
+    assert x.tolist() == [4.0] * 50 + [2.0] * 50
+    y = torch.empty_like(x)
+    torch.add(x, 1, out=y)
+    twice(y, 100)
+    z = torch.empty(10, 10, device="cuda").t()
+    z.copy_(torch.ones(10, 10))
+    twice(z, 100)
+    assert y.tolist() == [10.0] * 50 + [6.0] * 50 and z.sum().item() == 200
+
+
+def unwritten() -> None:
+    x = torch.empty(100, device="cuda")
+    x[:99].fill_(1)
+    twice(x, 100)
 
 
 def devices() -> None:

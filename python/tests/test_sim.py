@@ -97,6 +97,23 @@ class Scripts(unittest.TestCase):
         self.assertEqual((done.returncode, done.stdout), (6, "race ended\n"), done.stderr)
         self.assertIn("[global-race]", done.stderr)
 
+    def test_blocks_that_wait_for_each_other(self) -> None:
+        done = self.script("polls")
+        self.assertEqual((done.returncode, done.stdout), (0, "polls ended\n"), done.stderr)
+        done = self.script("livelock")
+        self.assertEqual(done.returncode, 5, done.stderr)
+        self.assertIn("livelock: warps repeat loops in which nothing changes", done.stderr)
+        self.assertIn("('tensor #", done.stderr)
+
+    def test_what_nobody_has_written(self) -> None:
+        script = str(HERE / "sim_script.py")
+        done = run("--device=h200", "--check=strict", script, "written")
+        self.assertEqual((done.returncode, done.stdout), (0, "written ended\n"), done.stderr)
+        done = run("--device=h200", "--check=strict", script, "unwritten")
+        self.assertEqual((done.returncode, done.stdout), (6, "unwritten ended\n"), done.stderr)
+        self.assertIn("[uninitialized-read]", done.stderr)
+        self.assertEqual(self.script("unwritten").returncode, 0)
+
     def test_a_tensor_of_the_host(self) -> None:
         self.assertEqual(self.script("host").returncode, 5)
 

@@ -50,6 +50,18 @@ int managedVariable() {
   return copy == 104 && *managedHost == 4 && kindOf(managedHost) == 3 ? 0 : 24;
 }
 
+/// A kernel reads 32 words, of which a copy and a fill have written the first `count`.
+int readWords(unsigned count) {
+  unsigned *words = deviceWords(32), all = 32;
+  const std::vector<unsigned> values(count - 1, 5);
+  MUST(cudaMemcpy(words, values.data(), 4 * values.size(), 1));
+  MUST(cudaMemset(words + values.size(), 0, 4));
+  void *arguments[] = {&words, &words, &all};
+  MUST(launch(&scaleHost, {1, 1, 1}, {32, 1, 1}, arguments));
+  MUST(cudaDeviceSynchronize());
+  return 0;
+}
+
 int mapped() {
   void *pointer = nullptr, *device = nullptr;
   MUST(cudaHostAlloc(&pointer, 128, 2));

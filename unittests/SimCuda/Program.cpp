@@ -429,6 +429,8 @@ int main(int argc, char **argv) {
                                                   {"codeonly", launchScale},
                                                   {"tensormap", tensorMap},
                                                   {"mapped", mapped},
+                                                  {"written", [] { return readWords(32); }},
+                                                  {"unwritten", [] { return readWords(31); }},
                                                   {"variable", managedVariable},
                                                   {"capture", capture},
                                                   {"nodes", graphNodes},

@@ -29,6 +29,7 @@ unsigned *deviceWords(size_t count);
 int managed();
 int managedVariable();
 int mapped();
+int readWords(unsigned count);
 int capture();
 int captureErrors();
 int graphNodes();

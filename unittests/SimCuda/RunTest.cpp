@@ -26,6 +26,15 @@ TEST(Run, KernelsVariablesAndCopies) {
   }
 }
 
+TEST(Run, StrictModeKnowsWhatNobodyWrote) {
+  const Outcome clean = run("written", "--check strict");
+  EXPECT_EQ(clean.code, 0) << clean.output;
+  const Outcome found = run("unwritten", "--check strict");
+  EXPECT_EQ(found.code, 6) << found.output;
+  EXPECT_THAT(found.output, HasSubstr("[uninitialized-read]"));
+  EXPECT_EQ(run("unwritten").code, 0);
+}
+
 TEST(Run, EveryOrder) {
   Outcome result = run("scale", "--policy exhaustive --check strict");
   EXPECT_EQ(result.code, 0) << result.output;

@@ -85,9 +85,6 @@ void Context::readOptions() {
 void Context::makeSimulator(const sim::SimulationOptions &options) {
   sim::SimOptions settings = orExit(sim::settingsOf(options), "fp4-sim run");
   instruments = orExit(sim::Instruments::create(options, settings), "fp4-sim run");
-  // The host writes to managed and mapped memory, and nobody sees it: which bytes of global memory
-  // have been written is not known here, in strict mode either.
-  settings.trackWrites = false;
   if (instruments->hasTimeline())
     reportLine("timeline-begun " + instruments->timelineDraft());
   simulator = std::make_unique<sim::Simulator>(std::move(settings));

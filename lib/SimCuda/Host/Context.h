@@ -54,6 +54,7 @@ struct Module {
 enum class HostMemory : uint8_t {
   Pinned,     ///< cudaHostAlloc: ours
   Registered, ///< cudaHostRegister: the program's
+  Lent,       ///< of a tensor of python -m fp4.sim: device memory whose bytes torch keeps
   Managed,    ///< cudaMallocManaged: ours
   Variable,   ///< __managed__: pages at the variable's device address
 };
@@ -133,9 +134,14 @@ public:
   /// Memory that both sides see: a host pointer that is a device pointer as well.
   Code allocateHost(const char *function, void *&pointer, uint64_t bytes, HostMemory kind);
   Code registerHost(const char *function, void *pointer, uint64_t bytes);
+  /// Memory of the host that is device memory from now on. `written`: all of it has a value.
+  Code lend(const char *function, void *pointer, uint64_t bytes, bool written);
+  /// The host has written to such memory.
+  Code markWritten(const char *function, const void *pointer, uint64_t bytes);
   /// Of cudaFreeHost and cudaHostUnregister: the kind that they expect.
   Code releaseHost(const char *function, void *pointer, HostMemory kind);
-  /// What kind of host memory `pointer` points into; none: device memory, or not known here.
+  /// What kind of host memory `pointer` points into; none: device memory, lent memory too, or not
+  /// known here.
   std::optional<HostMemory> hostMemory(const void *pointer) const;
   uint64_t bytesInUse() const { return simulator->memory().bytesInUse(); }
 

@@ -49,6 +49,28 @@ Code Context::registerHost(const char *function, void *pointer, uint64_t bytes) 
   return Success;
 }
 
+Code Context::lend(const char *function, void *pointer, uint64_t bytes, bool written) {
+  std::lock_guard guard(lock);
+  if (!pointer || bytes == 0)
+    return quiet(InvalidValue);
+  const std::string name = fmt::format("tensor #{}", ++allocations);
+  if (Status lent = simulator->memory().lend(pointer, bytes, name, written); !lent)
+    return fail(function, HostMemoryAlreadyRegistered, lent.error());
+  hostMemories[addressOf(pointer)] = HostMemory::Lent;
+  if (traced)
+    trace(fmt::format("{}: {} bytes at {}", name, bytes, pointer));
+  return Success;
+}
+
+Code Context::markWritten(const char *function, const void *pointer, uint64_t bytes) {
+  std::lock_guard guard(lock);
+  if (bytes && !simulator->memory().find(addressOf(pointer), bytes))
+    return fail(function, InvalidValue,
+                fmt::format("{} bytes at {} must be of a tensor", bytes, pointer));
+  simulator->memory().markWritten(addressOf(pointer), bytes);
+  return Success;
+}
+
 Code Context::releaseHost(const char *function, void *pointer, HostMemory kind) {
   std::lock_guard guard(lock);
   if (!pointer)
@@ -59,7 +81,7 @@ Code Context::releaseHost(const char *function, void *pointer, HostMemory kind) 
                 fmt::format("{} is not the address of such memory", pointer));
   hostMemories.erase(found);
   (void)simulator->memory().free(addressOf(pointer));
-  if (kind != HostMemory::Registered)
+  if (kind != HostMemory::Registered && kind != HostMemory::Lent)
     std::free(pointer);
   return Success;
 }
@@ -68,7 +90,8 @@ std::optional<HostMemory> Context::hostMemory(const void *pointer) const {
   std::lock_guard guard(lock);
   const sim::Allocation *allocation = simulator->memory().find(addressOf(pointer), 1);
   auto found = allocation ? hostMemories.find(allocation->address) : hostMemories.end();
-  return found == hostMemories.end() ? std::nullopt : std::optional(found->second);
+  const bool known = found != hostMemories.end() && found->second != HostMemory::Lent;
+  return known ? std::optional(found->second) : std::nullopt;
 }
 
 //===----------------------------------------------------------------------===//

@@ -47,6 +47,10 @@ Code Context::release(const char *function, uint64_t address) {
                ? releaseHost(function, reinterpret_cast<void *>(address), HostMemory::Managed)
                : fail(function, InvalidValue,
                       fmt::format("{:#x} is host memory, not what it allocated", address));
+  if (const sim::Allocation *found = find(address); found && found->lent)
+    return fail(function, InvalidValue,
+                fmt::format("{:#x} is in '{}', not what it allocated", address, found->name),
+                "a tensor frees its memory itself");
   if (Status freed = simulator->memory().free(address); !freed)
     return fail(function, InvalidValue, freed.error());
   return Success;
@@ -103,6 +107,8 @@ Code Context::copy(const char *function, void *destination, const void *source, 
   const void *from = fromDevice ? memory.translate(deviceAddress(source), bytes) : source;
   void *to = toDevice ? memory.translate(deviceAddress(destination), bytes) : destination;
   std::memmove(to, from, bytes);
+  if (toDevice)
+    memory.markWritten(deviceAddress(destination), bytes);
   return Success;
 }
 
@@ -132,5 +138,6 @@ Code Context::fill(const char *function, void *destination, uint32_t value, unsi
   else
     for (uint64_t i = 0; i < count; ++i)
       std::memcpy(to + i * width, &value, width);
+  simulator->memory().markWritten(deviceAddress(destination), bytes);
   return Success;
 }

@@ -65,6 +65,17 @@ FP4_ENTRY int cuMemHostRegister_v2(void *pointer, size_t bytes, unsigned) {
 FP4_ENTRY int cuMemHostUnregister(void *pointer) {
   return context().releaseHost("cuMemHostUnregister", pointer, HostMemory::Registered);
 }
+// No functions of CUDA: python/fp4/sim/driver.py calls them for tensors that torch keeps.
+FP4_ENTRY int cuFp4Lend(void *pointer, size_t bytes, int written) {
+  return context().lend(__func__, pointer, bytes, written != 0);
+}
+FP4_ENTRY int cuFp4Return(void *pointer) {
+  return context().releaseHost(__func__, pointer, HostMemory::Lent);
+}
+FP4_ENTRY int cuFp4Written(const void *pointer, size_t bytes) {
+  return context().markWritten(__func__, pointer, bytes);
+}
+
 FP4_ENTRY int cuMemHostGetDevicePointer_v2(DevicePointer *pointer, void *host, unsigned) {
   FP4_REQUIRE(pointer);
   const bool mapped = context().hostMemory(host).has_value();

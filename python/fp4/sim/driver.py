@@ -75,13 +75,19 @@ def total_memory() -> int:
     return value.value
 
 
-def share(address: int, size: int) -> None:
-    """Lets kernels access host memory, at the same address and within these bounds."""
-    call("cuMemHostRegister_v2", ctypes.c_void_p(address), ctypes.c_size_t(size), 0)
+def lend(address: int, size: int, written: bool) -> None:
+    """Makes host memory device memory, at the same address and within these bounds: nothing but
+    kernels writes it while a launch runs. `written`: the host has written all of it."""
+    call("cuFp4Lend", ctypes.c_void_p(address), ctypes.c_size_t(size), int(written))
 
 
-def unshare(address: int) -> None:
-    call("cuMemHostUnregister", ctypes.c_void_p(address))
+def take_back(address: int) -> None:
+    call("cuFp4Return", ctypes.c_void_p(address))
+
+
+def mark_written(address: int, size: int) -> None:
+    """The host has written to memory that it lent."""
+    call("cuFp4Written", ctypes.c_void_p(address), ctypes.c_size_t(size))
 
 
 def synchronize() -> None:

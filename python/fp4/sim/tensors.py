@@ -1,10 +1,11 @@
-"""CPU tensors that say they are on "cuda", and whose memory the simulator shares.
+"""CPU tensors that say they are on "cuda", and whose memory is the simulator's while kernels run.
 
 A tensor is on the device if its storage is marked. Methods of torch.Tensor answer by the mark
-(x.device, x.to(...)), and x.data_ptr() lets kernels access the storage. A TorchFunctionMode turns
-device="cuda" into a mark; a TorchDispatchMode lets the results of operations inherit it, also those
-of autograd. Everything is computed by torch on the
-CPU; only launches go to the simulator.
+(x.device, x.to(...)), and x.data_ptr() lends the storage to the simulator as device memory. A
+TorchFunctionMode turns device="cuda" into a mark; a TorchDispatchMode lets the results of
+operations inherit it, also those of autograd, and notes which bytes of an uninitialized tensor
+operations have written. Everything is computed by torch on the CPU; only launches go to the
+simulator.
 """
 
 from __future__ import annotations
@@ -30,12 +31,14 @@ _FILL = 0xCD
 
 
 class _Marked:
-    """The storages on the device, and which of them the simulator shares. A weak reference keeps
-    the identity of a dead storage from being used again."""
+    """The storages on the device, and which of them the simulator has. A weak reference keeps the
+    identity of a dead storage from being used again."""
 
     def __init__(self) -> None:
         self._marks: dict[int, Any] = {}
-        self._shared: dict[int, tuple[Any, int]] = {}
+        self._lent: dict[int, tuple[Any, int]] = {}
+        #: What torch has written (offset and size) of storages that began uninitialized.
+        self._written: dict[int, list[tuple[int, int]]] = {}
         self._limit = 256
 
     def add(self, tensor: _T) -> None:
@@ -45,30 +48,56 @@ class _Marked:
             if len(self._marks) > self._limit:
                 self._marks = {key: mark for key, mark in self._marks.items()
                                if not mark.expired()}
+                self._written = {key: written for key, written in self._written.items()
+                                 if key in self._marks}
                 self._limit = max(256, 2 * len(self._marks))
 
     def remove(self, tensor: _T) -> None:
         self._marks.pop(tensor.untyped_storage()._cdata, None)
+        self._written.pop(tensor.untyped_storage()._cdata, None)
+
+    def begin_unwritten(self, tensor: _T) -> None:
+        """Nobody has written the storage of this new tensor."""
+        self._written[tensor.untyped_storage()._cdata] = []
+
+    def note_written(self, tensor: _T) -> None:
+        """An operation of torch has written the tensor."""
+        storage = tensor.untyped_storage()
+        written = self._written.get(storage._cdata)
+        if written is None:
+            return
+        begin, size = 0, storage.nbytes()
+        if tensor.is_contiguous():
+            begin = tensor.storage_offset() * tensor.element_size()
+            size = tensor.numel() * tensor.element_size()
+        written.append((begin, size))
+        known = self._lent.get(storage.data_ptr())
+        if known is not None and not known[0].expired() and begin + size <= known[1]:
+            driver.mark_written(storage.data_ptr() + begin, size)
 
     def has(self, tensor: _T) -> bool:
         mark = self._marks.get(tensor.untyped_storage()._cdata)
         return mark is not None and not mark.expired()
 
-    def share(self, tensor: _T) -> None:
+    def lend(self, tensor: _T) -> None:
         """Lets kernels access the storage of the tensor, and nothing beyond it."""
-        for address, (mark, _) in list(self._shared.items()):
+        for address, (mark, _) in list(self._lent.items()):
             if mark.expired():
-                driver.unshare(address)
-                del self._shared[address]
+                driver.take_back(address)
+                del self._lent[address]
         storage = tensor.untyped_storage()
         address, size = storage.data_ptr(), storage.nbytes()
-        known = self._shared.get(address)
+        known = self._lent.get(address)
         if not size or (known is not None and known[1] == size):
             return
         if known is not None:  # it was resized in place
-            driver.unshare(address)
-        driver.share(address, size)
-        self._shared[address] = StorageWeakRef(storage), size  # type: ignore[no-untyped-call]
+            driver.take_back(address)
+            self._written.pop(storage._cdata, None)
+        written = self._written.get(storage._cdata)
+        driver.lend(address, size, written is None)
+        for begin, part in written or ():
+            driver.mark_written(address + begin, part)
+        self._lent[address] = StorageWeakRef(storage), size  # type: ignore[no-untyped-call]
 
 
 marked = _Marked()
@@ -117,7 +146,22 @@ class Inherit(TorchDispatchMode):  # type: ignore[no-untyped-call]
                 marked.add(tensor)
             if func.overloadpacket in _UNINITIALIZED:
                 _fill(result)
+            else:
+                _note_results(func, args, kwargs)
         return result
+
+
+@functools.cache
+def _written_arguments(func: Any) -> tuple[tuple[int, str], ...]:
+    """Position and name of the arguments that an operation writes."""
+    return tuple((index, argument.name) for index, argument in enumerate(func._schema.arguments)
+                 if argument.alias_info is not None and argument.alias_info.is_write)
+
+
+def _note_results(func: Any, args: Any, kwargs: Any) -> None:
+    for index, name in _written_arguments(func):
+        for tensor in _tensors(args[index] if index < len(args) else kwargs.get(name)):
+            marked.note_written(tensor)
 
 
 @functools.cache
@@ -145,6 +189,7 @@ def _in_float32(func: Any, args: Any, kwargs: Any) -> Any:
 def _fill(x: _T) -> None:
     if x.numel() and x.is_contiguous():
         x.view(-1).view(torch.uint8).fill_(_FILL)
+        marked.begin_unwritten(x)
 
 
 _UNINITIALIZED = {torch.ops.aten.empty, torch.ops.aten.empty_like, torch.ops.aten.new_empty}
@@ -187,7 +232,7 @@ def _cpu(x: _T, **options: Any) -> _T:
 
 def _pointer(x: _T) -> int:
     if is_on_device(x):
-        marked.share(x)
+        marked.lend(x)
     return int(_ORIGINAL["data_ptr"](x))
 
 
@@ -213,7 +258,7 @@ def _dlpack(x: _T, **options: Any) -> Any:
     """A capsule that says kDLCUDA, of memory that kernels may access."""
     if not is_on_device(x):
         return _ORIGINAL["__dlpack__"](x, **options)
-    marked.share(x)
+    marked.lend(x)
     options = {name: value for name, value in options.items()
                if name not in ("stream", "dl_device")}
     capsule = _ORIGINAL["__dlpack__"](x, **options)
