@@ -129,6 +129,7 @@ def weight_only_cases() -> list[Case]:
     return [
         Case(name, "dtype", lambda: layer(matrix().double())),
         Case(name, "a weight that is written", lambda: layer.weight.add_(1)),
+        Case(name, "dtype: beside MXFP4", lambda: other(matrix().double())),
         Case(name, "device", lambda: layer(matrix().to("meta"))),
         Case(name, "device: another GPU", lambda: weight_programs.product(what, "sm_80")),
         Case(name, "K", lambda: layer(matrix(48, 128))),

@@ -91,15 +91,15 @@ class Reports(unittest.TestCase):
             "plain": torch.nn.Linear(64, 64), "hooked": hooked, "parametrized": parametrized,
             "patched": patched, "scaling": Scaling(64, 64), "experts": Stack(),
             "convolution": torch.nn.Conv1d(4, 4, 3), "left": torch.nn.Linear(64, 64)})
-        for weight_only, skipped in ((False, []), (True, ["plain"])):
+        for weight_only in (False, True):
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always")
                 report = ft.quantize_(
                     torch.nn.ModuleDict(dict(module.items())), lambda layer, name: name != "left",
-                    weight_only=weight_only, skip_unsupported=True)
+                    weight_only=weight_only)
             kept = report.kept
-            self.assertEqual(list(kept), [*skipped, "hooked", "parametrized", "patched",
-                                          "scaling", "experts", "left"])
+            self.assertEqual(list(kept), ["hooked", "parametrized", "patched", "scaling",
+                                          "experts", "left"])
             for name, words in (("hooked", "a weight that a hook computes: torch.nn.utils.remove_"),
                                 ("parametrized", "is parametrized: torch.nn.utils.parametrize."),
                                 ("patched", "has another forward, as accelerate's hooks make"),
@@ -108,7 +108,7 @@ class Reports(unittest.TestCase):
                 self.assertIn(words, kept[name])
             text = [str(warning.message) for warning in caught]
             self.assertEqual(len(text), 1, text)
-            self.assertIn(f"quantize_ left {5 + len(skipped)} layers as they are: '", text[0])
+            self.assertIn("quantize_ left 5 layers as they are: '", text[0])
             self.assertNotIn("'left'", text[0])
 
     def test_hooks_are_carried(self) -> None:
@@ -218,17 +218,13 @@ class LooksLikeLinear(unittest.TestCase):
             with torch.autocast("cpu", torch.bfloat16):
                 self.assertEqual(module(x).dtype, torch.bfloat16)
 
-    def test_functional_transforms(self) -> None:
+    def test_functional_calls(self) -> None:
         for layer in self.layers():
             layer = layer.bfloat16()
             x = matrix(5, 64)
             state = dict(layer.named_parameters()) | dict(layer.named_buffers())
             y = torch.func.functional_call(layer, state, (x,))
             self.assertTrue(torch.equal(y, layer(x)))
-            gradient = torch.func.grad(lambda value, one=layer: one(value).float().sum())(x)
-            expected = x.clone().requires_grad_()
-            layer(expected).float().sum().backward()
-            self.assertTrue(torch.equal(gradient, expected.grad))
 
 
 @unittest.skipIf(torch is None, "torch is not installed")

@@ -229,8 +229,8 @@ class WeightOnly(unittest.TestCase):
             for said, call in (
                     ("must be bfloat16 or float16 beside weights of nvfp4, but got float32",
                      lambda: torch.ops.fp4.weight_mm(x.float(), made.packed, None, None, N)),
-                    ("must be bfloat16 or float16 beside weights of mxfp4, but got float64",
-                     lambda: wide(x.double())),
+                    ("must be bfloat16 or float16 beside weights of mxfp4, but got float32",
+                     lambda: torch.ops.fp4.weight_mm(x.float(), wide.packed, None, None, N)),
                     ("must have 320 columns, but got the shape \\[4, 64\\]",
                      lambda: made(matrix(4, 64))),
                     ("on one device, but are on meta and cpu", lambda: made(x.to("meta"))),

@@ -222,6 +222,77 @@ class Files(unittest.TestCase):
                 self.assertLess(error(loaded(ids).logits, other(ids).logits), 0.01)
 
 
+    def test_experts_of_checkpoints(self) -> None:
+        """Stacks as gpt-oss has them, stacks that ModelOpt transposes, and weights of their own."""
+        ck = optional("fp4.checkpoints")
+        if ck is None or not HAS_EXPERTS:
+            self.skipTest("safetensors or a kernel for experts is not installed")
+        for name, write in (("GptOss", as_gpt_oss), ("GptOss", as_modelopt_stacks),
+                            ("Mixtral", as_modelopt)):
+            with self.subTest(write.__name__):
+                exact = model(name)  # becomes a model of the numbers in the file
+                path = f"{self.folder}/{write.__name__}.safetensors"
+                with torch.no_grad():
+                    write(ck, path, exact)
+                with torch.device("meta"):
+                    loaded = type(exact)._from_config(exact.config, dtype=torch.bfloat16)
+                loaded.model.rotary_emb = exact.model.rotary_emb
+                report = ck.load_into(loaded, path)
+                self.assertEqual((report.names, report[PLACE].reason), ([PLACE], "a RoutedExperts"))
+                with torch.no_grad():
+                    self.assertLess(error(loaded(tokens(2)).logits, exact(tokens(2)).logits), 0.02)
+
+
+PLACE = "model.layers.0.mlp.experts"
+
+
+def rest_of(exact: Any) -> Any:
+    return {name: value.contiguous() for name, value in exact.state_dict().items()
+            if not name.startswith(PLACE) or name.endswith("_bias")}
+
+
+def as_gpt_oss(ck: Any, path: str, exact: Any) -> None:
+    weights = {}
+    for last in ("gate_up_proj", "down_proj"):
+        stack = getattr(exact.get_submodule(PLACE), last)
+        weights[f"{PLACE}.{last}"] = [ft.quantize(one.t().contiguous(), format="mxfp4")
+                                      for one in stack]
+        for one, matrix in zip(weights[f"{PLACE}.{last}"], stack):
+            matrix.copy_(ft.dequantize(one).t())
+    ck.write(path, weights, "gpt-oss", tensors=rest_of(exact))
+
+
+def as_modelopt_stacks(ck: Any, path: str, exact: Any) -> None:
+    """As ModelOpt writes the experts of gpt-oss: transposed, with one scale for all."""
+    content = rest_of(exact)
+    for last in ("gate_up_proj", "down_proj"):
+        stack = getattr(exact.get_submodule(PLACE), last)
+        scale = stack.abs().max().float() / 2688
+        found = [ft.quantize(one.t().contiguous(), layout="linear", amax=scale,
+                             recipe="modelopt, tensor_scale = supplied_decode") for one in stack]
+        for one, matrix in zip(found, stack):
+            matrix.copy_(ft.dequantize(one).t())
+        data, scales = (torch.stack([value.view(torch.uint8).t() for value in values]).contiguous()
+                        for values in ([one.data for one in found], [one.scales for one in found]))
+        content |= {f"{PLACE}.{last}": data, f"{PLACE}.{last}_weight_scale_2": scale,
+                    f"{PLACE}.{last}_weight_scale": scales.view(torch.float8_e4m3fn)}
+    optional("safetensors.torch").save_file(content, path)
+
+
+def as_modelopt(ck: Any, path: str, exact: Any) -> None:
+    """A weight for each expert and projection."""
+    weights = {}
+    experts = exact.get_submodule(PLACE)
+    for number in range(4):
+        gate, up = experts.gate_up_proj[number].chunk(2)
+        for last, matrix in (("gate_proj", gate), ("up_proj", up),
+                             ("down_proj", experts.down_proj[number])):
+            one = ft.quantize(matrix.contiguous())
+            weights[f"{PLACE}.{number}.{last}"] = one
+            matrix.copy_(ft.dequantize(one))
+    ck.write(path, weights, "modelopt", tensors=rest_of(exact))
+
+
 @unittest.skipIf(peft is None, "torch, transformers or peft is not installed")
 class Adapters(unittest.TestCase):
     def test_training_a_low_rank_adapter(self) -> None:

@@ -13,9 +13,17 @@ from typing import Any
 import torch
 
 from ..errors import UsageError
-from ..torch import LayerReport, QuantizedLinear, Report, Scaled, WeightOnlyLinear
+from ..torch import (
+    LayerReport,
+    QuantizedLinear,
+    Report,
+    RoutedExperts,
+    Scaled,
+    WeightOnlyLinear,
+)
 from ..torch.convert import tell_transformers
 from ..torch.recipes import is_supplied
+from ._experts import Experts, experts_in, made_of, names_of
 from ._global_scales import GlobalScale
 from ._layouts import layout_of
 from ._read import Checkpoint, open
@@ -46,7 +54,8 @@ def load_into(model: torch.nn.Module, path: str | os.PathLike[str], *, layout: s
 
     A layer becomes what Checkpoint.linear makes of it: a QuantizedLinear where the file quantizes
     inputs too, and else a WeightOnlyLinear. A layer of the model that stands for several weights of
-    the file has their rows in this order, each with the scale that it has (merge).
+    the file has their rows in this order, each with the scale that it has (merge). Experts that the
+    model holds as 3-D parameters become RoutedExperts, of a stack or of a weight for each.
 
     Args:
         model: its parameters may be on the device meta. What it loads goes where they are, and from
@@ -67,10 +76,15 @@ def load_into(model: torch.nn.Module, path: str | os.PathLike[str], *, layout: s
     lines = []
     with open(path, layout=layout, global_scale=global_scale,
               check_scales=check_scales) as checkpoint:
+        places = {options.rename(name): name for name in checkpoint}
+        experts = experts_in(places, dict(model.named_modules(remove_duplicate=False)))
+        held = {name for each in experts.values() for name in names_of(each)}
         used: set[str] = set()
-        for name, weights in _targets(model, checkpoint, options).items():
+        for name, weights in _targets(model, places, held, options).items():
             lines.append(_replace(model, checkpoint, name, weights, options))
             used |= {f"{weight}.bias" for weight in weights}
+        for name, each in experts.items():
+            lines.append(_replace_experts(model, checkpoint, name, each, used, options))
         _fill(model, checkpoint, used, options)
     tell_transformers(model)
     return Report(tuple(lines))
@@ -124,13 +138,15 @@ def save(model: torch.nn.Module, path: str | os.PathLike[str], layout: str, *,
         json.dumps(content, indent=2, default=str) + "\n", encoding="utf-8")
 
 
-def _targets(model: torch.nn.Module, checkpoint: Checkpoint,
+def _targets(model: torch.nn.Module, places: Mapping[str, str], held: set[str],
              options: _Options) -> dict[str, tuple[str, ...]]:
-    """The layers of the model, and the weights of the checkpoint that each stands for."""
+    """The layers of the model, and the weights of the checkpoint that each stands for. Experts
+    have those in `held`."""
     modules = dict(model.named_modules(remove_duplicate=False))
-    places = {options.rename(name): name for name in checkpoint}
     found: dict[str, tuple[str, ...]] = {}
     for place, name in places.items():
+        if name in held:
+            continue
         if isinstance(modules.get(place), torch.nn.Linear):
             found[place] = (name,)
             continue
@@ -179,6 +195,27 @@ def _replace(model: torch.nn.Module, checkpoint: Checkpoint, name: str, weights:
     return LayerReport(name, type(layer).__name__, made.unpack().format, before, after, f"a {kind}")
 
 
+def _replace_experts(model: torch.nn.Module, checkpoint: Checkpoint, name: str, experts: Experts,
+                     used: set[str], options: _Options) -> LayerReport:
+    module = model.get_submodule(name)
+    tensors = {options.rename(other): other for other in checkpoint.others}
+
+    def bias_of(place: str) -> torch.Tensor | None:
+        if place not in tensors:
+            return None
+        used.add(tensors[place])
+        return checkpoint.tensor(tensors[place])
+
+    made = made_of(module, name, experts, checkpoint, bias_of)
+    before = sum(parameter.nbytes for parameter in module.parameters())
+    where = module.get_parameter("down_proj").device
+    parent, _, last = name.rpartition(".")
+    setattr(model.get_submodule(parent), last, made if where.type == "meta" else made.to(where))
+    after = sum(tensor.nbytes for tensor in (*made.parameters(), *made.buffers()))
+    return LayerReport(name, type(module).__name__, made.down.format, before, after,
+                       f"a {type(made).__name__}")
+
+
 def _fill(model: torch.nn.Module, checkpoint: Checkpoint, used: set[str],
           options: _Options) -> None:
     """Loads every tensor that is no weight in 4 bits."""
@@ -186,7 +223,7 @@ def _fill(model: torch.nn.Module, checkpoint: Checkpoint, used: set[str],
     groups: dict[int, list[str]] = {}
     targets: dict[str, torch.Tensor] = {}
     ours = [name for name, module in model.named_modules()
-            if isinstance(module, (QuantizedLinear, WeightOnlyLinear))]
+            if isinstance(module, (QuantizedLinear, RoutedExperts, WeightOnlyLinear))]
     for name, tensor in _state(model).items():
         if not _is_inside(name, ours):
             groups.setdefault(id(tensor), []).append(name)
@@ -251,4 +288,3 @@ def _is_inside(name: str, layers: Iterable[str]) -> bool:
 def _input_scale(layer: torch.nn.Module, scale: torch.Tensor) -> GlobalScale:
     weight = layer.unpack()  # type: ignore[operator]
     return GlobalScale(scale, "encode" if is_supplied(weight.recipe) else "decode")
-

@@ -18,14 +18,17 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 
 from ..errors import UsageError
+from . import functional as fp4
 from . import recipes
 from .expert_programs import ACTIVATIONS
 from .experts import WeightOnlyExperts, activated, gate_of
+from .scaled import Scaled
 
 
 class RoutedExperts(torch.nn.Module):
@@ -144,6 +147,36 @@ def experts_from(module: Any, *, format: str = "nvfp4",
             activation=layout.activation, limit=layout.limit, alpha=layout.alpha),
         WeightOnlyExperts.from_stack(down, biases, format=format, recipe=recipe))
     return made.train(module.training)
+
+
+def experts_of(module: Any, gates: Sequence[Scaled], ups: Sequence[Scaled],
+               downs: Sequence[Scaled], *, gate_up_bias: torch.Tensor | None = None,
+               down_bias: torch.Tensor | None = None) -> RoutedExperts:
+    """As experts_from, of matrices that are quantized already and of biases as the module has
+    them."""
+    layout = _layout_of(module)
+    gate_bias = up_bias = None
+    if gate_up_bias is not None:
+        gate_bias, up_bias = (torch.nn.Parameter(half.clone(), False)
+                              for half in layout.halves(gate_up_bias))
+    bias = None if down_bias is None else torch.nn.Parameter(down_bias, False)
+    made = RoutedExperts(
+        WeightOnlyExperts(ups, up_bias, gates=gates, gate_bias=gate_bias,
+                          activation=layout.activation, limit=layout.limit, alpha=layout.alpha),
+        WeightOnlyExperts(downs, bias))
+    return made.train(module.training)
+
+
+def gate_and_up(module: Any, weight: Scaled) -> tuple[Scaled, Scaled]:
+    """The rows of gates and of ups of a matrix [2 * I, H] in the order that the module has."""
+    layout, linear = _layout_of(module), fp4.swizzle(weight, "linear")
+    data, scales = (tuple(half[0].contiguous() for half in layout.halves(bytes_of[None]))
+                    for bytes_of in (linear.data.view(torch.uint8),
+                                     linear.scales.view(torch.uint8)))
+    shape = (linear.shape[0] // 2, linear.shape[1])
+    gate, up = (Scaled(*tensors, linear.amax, shape, linear.format, "linear", linear.recipe)
+                for tensors in zip(data, scales))
+    return gate, up
 
 
 def _parameter(module: torch.nn.Module, name: str) -> torch.nn.Parameter | None:

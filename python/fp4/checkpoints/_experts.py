@@ -1,0 +1,95 @@
+"""Experts of a checkpoint into a module of transformers that holds them as 3-D parameters."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping
+
+import torch
+
+from ..errors import UsageError
+from ..torch import RoutedExperts, Scaled
+from ..torch.routed import experts_of, gate_and_up, holds_experts
+from ._read import Checkpoint
+
+#: What the matrices of one expert are called.
+_PARTS = {"gate_proj": "gate", "w1": "gate", "up_proj": "up", "w3": "up", "down_proj": "down",
+          "w2": "down"}
+_STACKS = ("gate_up_proj", "down_proj")
+
+
+@dataclasses.dataclass
+class Experts:
+    """The weights of the experts of a module.
+
+    Attributes:
+        stacks: of all experts, by the name of the parameter.
+        parts: of single experts, by "gate", "up" or "down" and the number.
+    """
+
+    stacks: dict[str, str] = dataclasses.field(default_factory=dict)
+    parts: dict[tuple[str, int], str] = dataclasses.field(default_factory=dict)
+
+
+def experts_in(places: Mapping[str, str],
+               modules: Mapping[str, torch.nn.Module]) -> dict[str, Experts]:
+    """Modules with experts by their names, and the weights that are theirs. `places` has the names
+    of the checkpoint by those of the model."""
+    found: dict[str, Experts] = {}
+    for place, name in places.items():
+        parent, _, last = place.rpartition(".")
+        if last in _STACKS and _holds(modules, parent):
+            found.setdefault(parent, Experts()).stacks[last] = name
+            continue
+        holder, _, number = parent.rpartition(".")
+        if last in _PARTS and number.isdigit() and _holds(modules, holder):
+            found.setdefault(holder, Experts()).parts[_PARTS[last], int(number)] = name
+    return found
+
+
+def names_of(experts: Experts) -> list[str]:
+    return [*experts.stacks.values(), *experts.parts.values()]
+
+
+def made_of(module: torch.nn.Module, name: str, experts: Experts, checkpoint: Checkpoint,
+            bias_of: Callable[[str], torch.Tensor | None]) -> RoutedExperts:
+    """The module of these weights. `bias_of` gives a tensor of the checkpoint by its name in the
+    model, if there is one."""
+    count = int(module.get_parameter("down_proj").shape[0])
+    if experts.stacks:
+        stacks = {last: _stack(experts.stacks.get(last), name, last, count, checkpoint)
+                  for last in _STACKS}
+        pairs = [gate_and_up(module, weight) for weight in stacks["gate_up_proj"]]
+        gates, ups, downs = ([one for one, _ in pairs], [other for _, other in pairs],
+                             stacks["down_proj"])
+    else:
+        gates, ups, downs = ([_part(experts, name, what, number, checkpoint)
+                              for number in range(count)] for what in ("gate", "up", "down"))
+    wanted = sorted(module.get_parameter("down_proj").shape[1:])
+    if sorted(downs[0].shape) != wanted or sorted(ups[0].shape) != wanted:
+        raise UsageError(f"experts '{name}' must have matrices of {wanted[0]} and {wanted[1]} "
+                         f"features, but the checkpoint has {ups[0].shape} and {downs[0].shape}",
+                         "its config.json is of another model")
+    return experts_of(module, gates, ups, downs, gate_up_bias=bias_of(f"{name}.gate_up_proj_bias"),
+                      down_bias=bias_of(f"{name}.down_proj_bias"))
+
+
+def _holds(modules: Mapping[str, torch.nn.Module], name: str) -> bool:
+    return name in modules and holds_experts(modules[name])
+
+
+def _stack(weight: str | None, name: str, last: str, count: int,
+           checkpoint: Checkpoint) -> list[Scaled]:
+    found = None if weight is None else checkpoint[weight].experts
+    if weight is None or found != count:
+        raise UsageError(f"experts '{name}' must have a '{last}' of {count} experts, but the "
+                         f"checkpoint has {found or 'none'}")
+    return [checkpoint.read(weight, expert=expert) for expert in range(count)]
+
+
+def _part(experts: Experts, name: str, what: str, number: int, checkpoint: Checkpoint) -> Scaled:
+    weight = experts.parts.get((what, number))
+    if weight is None:
+        raise UsageError(f"experts '{name}' must have the {what} of expert {number}, but the "
+                         "checkpoint has not")
+    return checkpoint.read(weight)
