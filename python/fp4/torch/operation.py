@@ -25,8 +25,10 @@ def _bits(key: str) -> int:
 
 
 #: Something else than the implementation is to be called: a mode such as FakeTensorMode, a subclass
-#: such as DTensor, functionalization, or the fake one of meta tensors.
-_WATCHED = _bits("Python") | _bits("Functionalize") | (_bits("Meta") & ~_bits("CPU"))
+#: such as DTensor, functionalization, a transform of torch.func, or the fake one of meta tensors.
+_WATCHED = (_bits("Python") | _bits("Functionalize") | (_bits("Meta") & ~_bits("CPU")) |
+            _bits("FuncTorchGradWrapper") | _bits("FuncTorchBatched") |
+            _bits("FuncTorchDynamicLayerBackMode"))
 
 NO_GRADIENT = ("fp4.torch.fake_quantize passes gradients straight through, and fp4.torch.Linear "
                "has those of a linear layer; x.detach() if none is wanted")
