@@ -218,13 +218,17 @@ class LooksLikeLinear(unittest.TestCase):
             with torch.autocast("cpu", torch.bfloat16):
                 self.assertEqual(module(x).dtype, torch.bfloat16)
 
-    def test_functional_calls(self) -> None:
+    def test_functional_transforms(self) -> None:
         for layer in self.layers():
             layer = layer.bfloat16()
             x = matrix(5, 64)
             state = dict(layer.named_parameters()) | dict(layer.named_buffers())
             y = torch.func.functional_call(layer, state, (x,))
             self.assertTrue(torch.equal(y, layer(x)))
+            gradient = torch.func.grad(lambda value, one=layer: one(value).float().sum())(x)
+            expected = x.clone().requires_grad_()
+            layer(expected).float().sum().backward()
+            self.assertTrue(torch.equal(gradient, expected.grad))
 
 
 @unittest.skipIf(torch is None, "torch is not installed")

@@ -59,7 +59,7 @@ TEST_F(CompilerTest, ManifestRecordsTheProgramAsWritten) {
   EXPECT_THAT(manifest, HasSubstr(R"("symbol":"fp4_entry_f")"));
   EXPECT_THAT(manifest, HasSubstr(R"("arguments":[{"dims":["M","K"],"layout":"linear","name":"x",)"
                                   R"("shape":[-1,64],"type":"bf16"}])"));
-  EXPECT_THAT(manifest, HasSubstr(R"("operand_segments":"1,0,0,0")"));
+  EXPECT_THAT(manifest, HasSubstr(R"("operand_segments":"1,0,0,0,0")"));
   EXPECT_THAT(manifest, HasSubstr(R"("fused":[{)"));
   EXPECT_THAT(manifest, HasSubstr(R"("recipe":"ocp_rceil")"));
   EXPECT_THAT(manifest, HasSubstr(R"("rounding":"nearest_even")"));
