@@ -68,7 +68,7 @@ class _Marked:
             return
         begin, size = 0, storage.nbytes()
         if tensor.is_contiguous():
-            begin = tensor.storage_offset() * tensor.element_size()
+            begin = int(tensor.storage_offset()) * tensor.element_size()
             size = tensor.numel() * tensor.element_size()
         written.append((begin, size))
         known = self._lent.get(storage.data_ptr())
