@@ -283,7 +283,7 @@ func.func @groups(%x: tensor<64x128xbf16>, %a: tensor<f32>, %ag: tensor<2xf32>) 
       : (tensor<64x128xbf16>, tensor<2xf32>)
       -> (tensor<64x128xf4E2M1FN>, tensor<512x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>)
   // expected-error @+2 {{operand 'lhs_scales' must be 'tensor<64x8xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>', but got}}
-  // expected-note @+1 {{these are the tiles of several groups; give the product 'groups' too, or quantize each group by itself}}
+  // expected-note @+1 {{these are the tiles of several groups; give the product the same 'groups' too, or leave them out of the quantizer}}
   %1 = fp4.blockscaled_matmul %qg scaled %sg, %q scaled %s {format = #fp4.format<nvfp4>}
       : (tensor<64x128xf4E2M1FN>, tensor<512x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
          tensor<64x128xf4E2M1FN>, tensor<64x8xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<64x64xf32>

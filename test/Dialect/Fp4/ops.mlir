@@ -332,3 +332,15 @@ func.func @groups_of_the_device(%x: tensor<192x512xbf16>, %o: tensor<4xi64>, %r:
   %u = fp4.swizzle_scales %s offsets %o : tensor<192x32xf8E4M3FN>, tensor<4xi64> -> tensor<4096x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
   return %t, %u : tensor<4096x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<4096x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 }
+
+// CHECK-LABEL: func @tokens_of_experts
+func.func @tokens_of_experts(%tokens: tensor<192x512xbf16>, %rows: tensor<4xi64>)
+    -> (tensor<192x512xf4E2M1FN>, tensor<4096x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) {
+  // CHECK: fp4.quantize %{{.*}} amax %{{.*}} offsets %{{.*}} {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>}
+  %ao = fp4.amax %tokens offsets %rows : tensor<192x512xbf16>, tensor<4xi64> -> tensor<3xf32>
+  %qo, %so = fp4.quantize %tokens amax %ao offsets %rows
+      {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>}
+      : (tensor<192x512xbf16>, tensor<3xf32>, tensor<4xi64>)
+      -> (tensor<192x512xf4E2M1FN>, tensor<4096x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>)
+  return %qo, %so : tensor<192x512xf4E2M1FN>, tensor<4096x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+}
