@@ -101,7 +101,7 @@ def livelock() -> None:
 
 
 def written() -> None:
-    """torch writes tensors that were empty, before and after a kernel has them, and so do kernels."""
+    """torch writes empty tensors before and after a kernel has them, and so do kernels."""
     x = torch.empty(100, device="cuda")
     x[:50].fill_(1)
     twice(x, 50)

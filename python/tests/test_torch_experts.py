@@ -231,7 +231,8 @@ class Experts(unittest.TestCase):
             for said, call in (
                     ("must not decrease, but group 1 begins at row 7 and ends at row 5",
                      lambda: made(x, offsets([2, 7, 5, 24]))),
-                    ("must not exceed the 26 rows of the matrix", lambda: made(x, offsets([2, 7, 7, 27]))),
+                    ("must not exceed the 26 rows of the matrix",
+                     lambda: made(x, offsets([2, 7, 7, 27]))),
                     ("must be int64 or int32 of shape \\[4\\], \\[3\\] or \\[3, 2\\], but got "
                      "float32 of shape \\[4\\]", lambda: made(x, offsets().float())),
                     ("but got int64 of shape \\[2\\]", lambda: made(x, offsets([0, 26]))),
