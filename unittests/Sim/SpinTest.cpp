@@ -75,6 +75,49 @@ TEST(Spin, AnotherClusterMaySetTheFlag) {
     }
 }
 
+/// The first CTA stores a heartbeat again and again; the second overwrites it, waits for the next
+/// one, and then ends the first.
+std::string heartbeat(const std::string &last) {
+  return R"(
+mov.u32 %r1, %ctaid.x;
+mov.u32 %r2, %tid.x;
+setp.ne.u32 %pr1, %r1, 0;
+@%pr1 bra $second;
+$beat:
+setp.eq.u32 %pr2, %r2, 0;
+@%pr2 st.relaxed.gpu.global.b32 [%p0], 1;
+mov.b32 %r3, 0;
+setp.eq.u32 %pr2, %r2, 32;
+@%pr2 ld.relaxed.gpu.global.b32 %r3, [%p0+4];
+setp.ne.u32 %pr2, %r3, 0;
+bar.red.or.pred %pr2, 0, %pr2;
+@!%pr2 bra $beat;
+bra $end;
+$second:
+setp.ne.u32 %pr2, %r2, 0;
+@%pr2 bra $end;
+mov.b32 %r3, 20000;
+$later:
+sub.u32 %r3, %r3, 1;
+setp.ne.u32 %pr2, %r3, 0;
+@%pr2 bra $later;
+st.relaxed.gpu.global.b32 [%p0], 0;
+$wait:
+ld.relaxed.gpu.global.b32 %r3, [%p0];
+setp.eq.u32 %pr2, %r3, 0;
+@%pr2 bra $wait;
+)" + last + "\n$end:\nret;";
+}
+
+TEST(Spin, AnotherClusterMayOverwriteWhatALoopStores) {
+  for (CompletionPolicy policy : {CompletionPolicy::Eager, CompletionPolicy::Random}) {
+    EXPECT_EQ(errorOf(heartbeat("st.relaxed.gpu.global.b32 [%p0+4], 1;"), blocks(64, 2),
+                      withPolicy(policy)),
+              "");
+    EXPECT_THAT(errorOf(heartbeat(""), blocks(64, 2), withPolicy(policy)), HasSubstr("livelock"));
+  }
+}
+
 /// 148 multiprocessors, which have room for several CTAs each.
 TEST(Spin, SoMayAClusterThatHasNotStarted) {
   EXPECT_EQ(errorOf(waitForFlag("%r1, 159"), blocks(32, 160)), "");

@@ -299,6 +299,21 @@ void unknownAttribute(const Chain &chain) {
   launchWith(chain.front(), nullptr, {priority});
 }
 
+/// The host waits for each launch by an event, beside a stream whose event it waited for before.
+void waitedFor(const Chain &chain) {
+  constexpr int kTimes = 40;
+  void *first = newStream(), *second = newStream();
+  const auto run = [&](void *stream) {
+    launchWith(chain.front(), stream, {});
+    void *event = newEvent();
+    MUST(cudaEventRecord(event, stream));
+    MUST(cudaEventSynchronize(event));
+  };
+  run(second);
+  for (int i = 0; i < kTimes; ++i)
+    run(first);
+}
+
 void badEvents(const Chain &chain) {
   LaunchAttribute attribute{};
   attribute.id = AttributeProgrammaticEvent;
@@ -329,6 +344,7 @@ const std::map<std::string, void (*)(const Chain &)> kForms = {{"stream", inStre
                                                                {"driver", driver},
                                                                {"two", twoStreams},
                                                                {"unknown", unknownAttribute},
+                                                               {"waited-for", waitedFor},
                                                                {"bad-events", badEvents}};
 
 const std::map<std::string, Chain> kChains = {

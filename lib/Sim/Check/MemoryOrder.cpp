@@ -247,10 +247,12 @@ void HazardChecker::Impl::synchronize(ClusterState &cluster, const MemoryEvent &
       beginAnew(it->second, cluster.index, warp.rank);
     } else {
       const Learned how{address, it->second.changes, lanes, scope, acquires(event.order)};
-      if (how != warp.learned && !isReduction(event.at.pc))
-        learn(cluster, event, lanes, how, it->second);
-      warp.learned = how;
-      warp.order.sync = ++cluster.sequence;
+      if (!isReduction(event.at.pc)) { // which reads nothing that its thread gets
+        if (how != warp.learned)
+          learn(cluster, event, lanes, how, it->second);
+        warp.learned = how;
+        warp.order.sync = ++cluster.sequence;
+      }
     }
   }
   if (event.kind == AccessKind::Read)

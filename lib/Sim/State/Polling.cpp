@@ -181,7 +181,9 @@ bool Scheduler::parkIsDue() {
   const Quiet::Progress now{cluster.changes, cluster.tickets, cluster.liveThreads};
   if (quiet.progress != now)
     quiet = {now};
-  return parkable && !cluster.launch->options->instructionLimit && ++quiet.rounds >= quiet.next;
+  // A cluster that began early may be woken by the end of another grid, which is no place in memory.
+  return parkable && !cluster.launch->early && !cluster.launch->options->instructionLimit &&
+         ++quiet.rounds >= quiet.next;
 }
 
 /// Runs some rounds under a probe, where there were many before an eighth as many. Whether the

@@ -32,7 +32,9 @@ void LoopProbe::note(Space space, uint64_t address, uint32_t bytes) {
 }
 
 void LoopProbe::onMemory(const MemoryEvent &event) {
-  if (event.space == Space::Global && event.kind != AccessKind::Write)
+  // A store of what is there already is noted too: another cluster may overwrite it.
+  const bool changes = event.kind == AccessKind::Write && (event.laneMask & ~event.unchanged);
+  if (event.space == Space::Global && !changes)
     steady = steady && polled.note(cluster, event);
   for (uint32_t rest = different ? 0 : event.laneMask; rest; rest &= rest - 1) {
     const int lane = std::countr_zero(rest);

@@ -27,10 +27,12 @@ bool contains(const LaunchList &list, const sim::LaunchRef &launch) {
   return std::ranges::any_of(list, [&](const auto &each) { return each.lock() == launch; });
 }
 
-/// Adds `more`; forgets what nobody can name any more.
+/// Adds those of `more` that the list has not; forgets what nobody can name any more.
 void append(LaunchList &list, const LaunchList &more) {
-  list.insert(list.end(), more.begin(), more.end());
   std::erase_if(list, [](const auto &each) { return each.expired(); });
+  for (const auto &each : more)
+    if (sim::LaunchRef launch = each.lock(); launch && !contains(list, launch))
+      list.push_back(each);
 }
 
 } // namespace

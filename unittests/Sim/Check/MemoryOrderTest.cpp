@@ -122,6 +122,19 @@ TEST(MemoryOrder, SynonymsAndSeveralFences) {
 
 /// WRC and ISA2: the thread in the middle must pass on what it knows. Two fence.sc at the ends say
 /// nothing where none is in the middle: causality order is no chain of observations.
+/// The load behind it is the first to observe the flag.
+TEST(MemoryOrder, AReductionObservesNothing) {
+  const auto behind = [&](const std::string &fence) {
+    const std::string reader = "  red.relaxed.gpu.global.or.b32 [%out+64], 0;\n" +
+                               await("ld.relaxed.gpu.global.b32", "%out+64") + fence + read;
+    return isClean(
+        threadsOf(Elsewhere, {write + "  fence.acq_rel.gpu;\n" + raise, reader}),
+        placed(Elsewhere, 2), false);
+  };
+  EXPECT_TRUE(behind("  fence.acq_rel.gpu;\n"));
+  EXPECT_FALSE(behind(""));
+}
+
 TEST(MemoryOrder, ThreeThreads) {
   const auto strengths = {Fence{}, Fence{"acq_rel", Elsewhere}, Fence{"sc", Elsewhere}};
   for (const Fence &first : strengths)
