@@ -10,6 +10,7 @@
 
 #include "Families.h"
 
+#include "fp4/Dialect/Fp4/IR/Prologue.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -133,8 +134,8 @@ static LogicalResult requireTiles(Operation *op, const hw::TargetModel &) {
 
 /// The target says how many blocks fit where they are plain. Transforms, blocks of 32, square
 /// blocks, whose rows wait for each other, and stochastic rounding take up to 80 registers; 128
-/// where each candidate scale keeps its codes, or where 32 elements are rounded stochastically in
-/// steps. Not told, ptxas spills to have 80.
+/// where each candidate scale keeps its codes, where 32 elements are rounded stochastically in
+/// steps, or where the kernel computes what it quantizes. Not told, ptxas spills to have 80.
 static KernelPlan proposeTiles(Operation *operation, const KernelPlan &,
                                const hw::TargetModel &target) {
   auto op = cast<QuantizeOp>(operation);
@@ -148,7 +149,7 @@ static KernelPlan proposeTiles(Operation *operation, const KernelPlan &,
   plan.threads = kTileQuantizeThreads;
   if (endsInCache(op, target))
     plan.order = BlockOrder::Descending;
-  if (adaptive || longSteps)
+  if (adaptive || longSteps || prologueOf(op.getInput()))
     plan.resident = 2;
   else
     plan.resident = isPlain && isBF16 ? target.tileQuantizeBlocks : 3;
