@@ -13,6 +13,8 @@ function is collective: all ranks of the group must call it, in the same order. 
 an example.
 """
 
+from typing import TYPE_CHECKING, Any
+
 from .collectives import all_gather, amax, quantize
 from .linear import (
     ColumnParallelLinear,
@@ -20,10 +22,23 @@ from .linear import (
     column_parallel_linear,
     row_parallel_linear,
 )
-from .sharding import register as register_sharding
-from .styles import ColwiseParallel, RowwiseParallel
 from .traffic import Traffic, gather_traffic
+
+if TYPE_CHECKING:
+    from .sharding import register as register_sharding
+    from .styles import ColwiseParallel, RowwiseParallel
 
 __all__ = ["ColumnParallelLinear", "ColwiseParallel", "RowParallelLinear", "RowwiseParallel",
            "Traffic", "all_gather", "amax", "column_parallel_linear", "gather_traffic", "quantize",
            "register_sharding", "row_parallel_linear"]
+
+
+def __getattr__(name: str) -> Any:
+    """DTensor takes a second to import, and only these names need it."""
+    if name == "register_sharding":
+        from .sharding import register
+        return register
+    if name in ("ColwiseParallel", "RowwiseParallel"):
+        from . import styles
+        return getattr(styles, name)
+    raise AttributeError(f"module 'fp4.dist' has no attribute '{name}'")
