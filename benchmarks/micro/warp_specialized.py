@@ -13,7 +13,7 @@ SHARED = 200 * 1024
 WIDTH = 1024  # columns of the matrix that the boxes are of
 
 
-def split(change: str, others: str = "", take: str = "240") -> str:
+def split(change: str, others: str = "") -> str:
     """The first warpgroup gives registers back, the others take them; `change` is empty without setmaxnreg."""
     if not change:
         return others
@@ -22,7 +22,7 @@ def split(change: str, others: str = "", take: str = "240") -> str:
 {others}
   bra DONE;
 TAKE:
-  setmaxnreg.inc.sync.aligned.u32 {take};
+  setmaxnreg.inc.sync.aligned.u32 240;
 DONE:"""
 
 

@@ -1,4 +1,4 @@
-"""What stands between torch's dispatcher and a launch: host time of a W4A16 layer and of its parts.
+"""The path from torch's dispatcher to a launch: host time of a W4A16 layer and of its parts.
 
     PYTHONPATH=python python3 benchmarks/python/dispatch.py
 
