@@ -109,6 +109,38 @@ setp.eq.u32 %pr2, %r3, 0;
 )" + last + "\n$end:\nret;";
 }
 
+/// The flag may arrive while the waiting CTA is examined, whose warps then end. Only two host
+/// threads meet so, and not in each run.
+TEST(Spin, AClusterMayEndWhileItIsExamined) {
+  SimOptions options;
+  options.hostThreads = 2;
+  for (int delay = 200; delay < 40200; delay += 400)
+    ASSERT_EQ(errorOf(R"(
+mov.u32 %r1, %ctaid.x;
+mov.u32 %r2, %tid.x;
+setp.ne.u32 %pr1, %r1, 0;
+@%pr1 bra $spin;
+setp.ne.u32 %pr1, %r2, 0;
+@%pr1 bra $end;
+mov.b32 %r3, )" + std::to_string(delay) +
+                          R"(;
+$later:
+sub.u32 %r3, %r3, 1;
+setp.ne.u32 %pr2, %r3, 0;
+@%pr2 bra $later;
+st.release.gpu.global.b32 [%p0], 1;
+bra $end;
+$spin:
+ld.acquire.gpu.global.b32 %r3, [%p0];
+setp.eq.u32 %pr2, %r3, 0;
+@%pr2 bra $spin;
+$end:
+ret;)",
+                      blocks(1024, 2), options),
+              "")
+        << delay;
+}
+
 TEST(Spin, AnotherClusterMayOverwriteWhatALoopStores) {
   for (CompletionPolicy policy : {CompletionPolicy::Eager, CompletionPolicy::Random}) {
     EXPECT_EQ(errorOf(heartbeat("st.relaxed.gpu.global.b32 [%p0+4], 1;"), blocks(64, 2),

@@ -94,9 +94,11 @@ Expected<Scheduler::State> Scheduler::run(uint64_t budget) {
     if (cx.failed)
       return tl::unexpected<Error>(std::move(cx.error));
     FP4_TRY(cluster.async->round());
-    if (parkIsDue())
+    if (parkIsDue()) {
       if (auto all = parksAll(); !all || *all)
         return all.map([](bool) { return State::Running; });
+      continue; // its rounds may have ended the cluster, and `progress` is not of them
+    }
     if (!progress || busyRounds >= kSpinRounds) {
       busyRounds = 0;
       Expected<bool> advanced = cluster.async->advance();
