@@ -36,7 +36,7 @@ public:
   Worker(Target &target, const DriverOptions &options, uint64_t first, uint64_t end)
       : target(target), options(options), next(first), end(end) {
     void *page = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    current = new (page) std::atomic<uint64_t>(0);
+    shared = new (page) Shared;
     log = options.out / (std::string("fuzz-") + target.name() + "-" + std::to_string(getpid()) +
                          "-" + std::to_string(end) + ".log");
   }
@@ -51,10 +51,15 @@ private:
   [[noreturn]] void work();
   void ended(int status);
   void fail(uint64_t number, const std::string &what);
+  /// Memory that the driver and the worker process share.
+  struct Shared {
+    std::atomic<uint64_t> current{0}; ///< the number of the case that runs, plus one; 0: none
+    std::atomic<uint64_t> end{0};     ///< the number behind the last case of the process
+  };
   Target &target;
   const DriverOptions &options;
-  std::string log; ///< what the worker prints
-  std::atomic<uint64_t> *current; ///< the number of the case that runs, plus one; 0: none
+  std::string log; ///< path of the file with the output of the worker
+  Shared *shared;
   uint64_t next, end, last = 0, seen = 0;
   Clock::time_point since;
   pid_t child = 0;
@@ -63,7 +68,8 @@ private:
 
 void Worker::start() {
   last = std::min<uint64_t>(end, next + options.perWorker);
-  *current = seen = 0;
+  shared->current = seen = 0;
+  shared->end = last;
   since = Clock::now();
   killed = false;
   std::fflush(nullptr);
@@ -82,11 +88,14 @@ void Worker::work() {
     rlimit limit{uint64_t(options.memory) << 20, uint64_t(options.memory) << 20};
     setrlimit(RLIMIT_AS, &limit);
   }
-  for (uint64_t number = next; number < last; ++number) {
-    *current = number + 1;
+  bool spent = false;
+  for (uint64_t number = next; number < last && !spent; ++number) {
+    shared->current = number + 1;
     target.run(caseOf(target, options.seed, number));
+    spent = target.spent();
+    shared->end = spent ? number + 1 : last;
   }
-  *current = 0;
+  shared->current = 0;
   std::exit(0); // a leak checker looks here
 }
 
@@ -96,7 +105,7 @@ void Worker::poll() {
   int status = 0;
   if (waitpid(child, &status, WNOHANG) == child)
     return ended(status);
-  if (uint64_t now = *current; now != seen) {
+  if (uint64_t now = shared->current; now != seen) {
     seen = now;
     since = Clock::now();
   } else if (!killed && Clock::now() - since > std::chrono::seconds(options.timeout)) {
@@ -108,7 +117,8 @@ void Worker::poll() {
 void Worker::ended(int status) {
   child = 0;
   const bool clean = WIFEXITED(status) && WEXITSTATUS(status) == 0;
-  const uint64_t running = *current;
+  const uint64_t running = shared->current;
+  last = shared->end;
   if (clean || running == 0) {
     if (!clean)
       fail(next, "a leak, or the end of the process, in one of cases " + std::to_string(next) +

@@ -26,6 +26,8 @@ public:
   virtual uint64_t count() const { return 0; }
   /// Must return for every input.
   virtual void run(const std::string &input) = 0;
+  /// Returns true when the last case may have damaged the process, which then runs no other.
+  virtual bool spent() const { return false; }
 };
 
 struct DriverOptions {
