@@ -6,8 +6,12 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "fp4/Support/Version.h"
+
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/Config/llvm-config.h"
+#include "llvm/Support/CommandLine.h"
 #include "llvm/Support/raw_ostream.h"
 
 namespace fp4 {
@@ -20,6 +24,13 @@ inline bool printHelp(llvm::ArrayRef<char *> arguments, llvm::StringRef screen) 
   if (asks)
     llvm::outs() << screen;
   return asks;
+}
+
+/// Makes --version print the version of `tool` and of the LLVM beneath it.
+inline void setVersion(llvm::StringRef tool) {
+  llvm::cl::SetVersionPrinter([tool](llvm::raw_ostream &out) {
+    out << versionText(tool) << "\nLLVM " << LLVM_VERSION_STRING << "\n";
+  });
 }
 
 /// Makes --help-all what LLVM calls --help. `arguments` are those of main.

@@ -35,6 +35,7 @@ int main(int argc, char **argv) {
   if (fp4::printHelp(llvm::ArrayRef(argv, argc), kHelp))
     return 0;
   fp4::askForAllOptions(llvm::MutableArrayRef(argv, argc));
+  fp4::setVersion("fp4-lsp-server");
   mlir::DialectRegistry registry;
   mlir::registerAllDialects(registry);
   mlir::registerAllExtensions(registry);

@@ -106,6 +106,7 @@ int main(int argc, char **argv) {
   if (fp4::printHelp(ArrayRef(argv, argc), helpText()))
     return 0;
   fp4::askForAllOptions(MutableArrayRef(argv, argc));
+  fp4::setVersion("fp4-opt");
   std::vector<std::string> arguments;
   if (!expandArguments(ArrayRef(argv, argc), arguments))
     return 1;

@@ -2,6 +2,7 @@
 
 #include "fp4/Harness/Edits.h"
 #include "fp4/Harness/Library.h"
+#include "fp4/Support/Version.h"
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
@@ -17,7 +18,7 @@ int main(int argc, char **argv) {
   CLI::App app("Runs a library that fp4-runner --emit=so wrote, on a GPU or in the simulator, and "
                "compares its results with the reference.",
                "fp4-run");
-  app.set_version_flag("--version", "fp4-run " FP4_VERSION);
+  app.set_version_flag("--version", versionText("fp4-run"));
   app.set_help_all_flag("--help-all", "Print every option, as --help does");
   std::string path, twin;
   bool list = false;

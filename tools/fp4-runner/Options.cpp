@@ -1,6 +1,7 @@
 //===- Options.cpp - The command line of fp4-runner -----------------------===//
 
 #include "Options.h"
+#include "fp4/Support/Version.h"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -150,6 +151,7 @@ void addHelp(CLI::App &app, int argc, char **argv) {
 std::optional<int> parseCommandLine(int argc, char **argv, Options &options) {
   CLI::App app(kDescription, "fp4-runner");
   app.footer(kFooter);
+  app.set_version_flag("--version", versionText("fp4-runner"));
   addCompilerOptions(app, options);
   harness::addRunOptions(app, options.run);
   addTuneOptions(app, options);

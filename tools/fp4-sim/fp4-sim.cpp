@@ -10,6 +10,7 @@
 #include "fp4/Harness/Check.h"
 #include "fp4/Harness/Runner.h"
 #include "fp4/ISA/GpuModel.h"
+#include "fp4/Support/Version.h"
 #include <CLI/CLI.hpp>
 #include <cstdio>
 
@@ -49,6 +50,7 @@ static void addRun(CLI::App &app, harness::ProgramOptions &options) {
 
 int main(int argc, char **argv) {
   CLI::App app{"The PTX simulator: runs CUDA programs, and says whether it can run PTX", "fp4-sim"};
+  app.set_version_flag("--version", versionText("fp4-sim"));
   app.set_help_all_flag("--help-all", "Print the options of both subcommands too");
   std::vector<std::string> files;
   std::string chip;
