@@ -8,6 +8,19 @@ python3 "$root/utils/check_sizes.py"
 python3 "$root/utils/time_table.py" --check
 python3 "$root/utils/draw_diagrams.py" --check --build "$1"
 
+
+# The support matrix of README.md is current, and one of a compiler without kernels is not.
+python3 "$root/utils/support_matrix.py" --build "$1" --check
+compiler=$(mktemp -d)
+mkdir "$compiler/bin"
+printf '#!/bin/sh\nexit 3\n' >"$compiler/bin/fp4-runner"
+chmod +x "$compiler/bin/fp4-runner"
+if python3 "$root/utils/support_matrix.py" --build "$compiler" --check 2>/dev/null; then
+  echo "a stale support matrix is not found"
+  exit 1
+fi
+rm -r "$compiler"
+
 # A tree in which everything is right, then each kind of finding.
 tree=$(mktemp -d)
 trap 'rm -rf "$tree"' EXIT
