@@ -1,4 +1,4 @@
-// Quantizers to FP8 at the sizes of docs/Performance.md: bf16 rows of 4096.
+// Quantizers to FP8 at the sizes of docs/performance/quantizers.md: bf16 rows of 4096.
 //
 //   fp4-runner fp8_quantizers.mlir --target=sm_90a --emit=so -o fp8_quantizers.so
 //   fp4-run fp8_quantizers.so --device cuda --function rows --shape 16384 --benchmark

@@ -1,5 +1,6 @@
-// Both orientations in one pass at the sizes of docs/Performance.md: bf16 rows of 4096. The amaxes
-// are computed first, by kernels of their own: a made-up amax would make most blocks saturate.
+// Both orientations in one pass at the sizes of docs/performance/quantizers.md: bf16 rows of 4096.
+// The amaxes are computed first, by kernels of their own: a made-up amax would make most blocks
+// saturate.
 //
 //   fp4-runner orientations.mlir --target=sm_90a --shape 16384 --emit=so -o orientations.so        # and 56064
 //   fp4-run orientations.so --device cuda --function both --benchmark    # weight, activation, gradient

@@ -1,4 +1,4 @@
-// The streaming kernels at the sizes of docs/Performance.md: bf16 rows of 4096.
+// The streaming kernels at the sizes of docs/performance/quantizers.md: bf16 rows of 4096.
 //
 //   fp4-runner streaming.mlir --target=sm_90a --emit=so -o streaming.so
 //   fp4-run streaming.so --device cuda --function nvfp4 --shape 16384 --benchmark

@@ -8,9 +8,9 @@
   utils/mutate_all.py --limit=8       a fixed sample of each
   utils/mutate_all.py --list          the names, and how many mutants each has
   utils/mutate_all.py --record=FILE   keeps what each kind came to, and leaves out those that are there
-  utils/mutate_all.py --record=FILE --document=docs/Evidence.md
+  utils/mutate_all.py --record=FILE --document=notebook/Evidence.md
                                       writes the table of what was recorded into the document
-  utils/mutate_all.py --record=FILE --document=docs/Evidence.md --add
+  utils/mutate_all.py --record=FILE --document=notebook/Evidence.md --add
                                       adds the kinds that were recorded and that the table does not have
 
 Prints a row of the table as soon as a kind has been run. Exit code 1 when a mutant survives that is
@@ -32,7 +32,7 @@ import kernel_kinds
 import mutate
 from written_tables import head, lines_of, row, write
 
-#: Those that the table of docs/Evidence.md is made with, as are the orders and seconds below.
+#: Those that the table of notebook/Evidence.md is made with, as are the orders and seconds below.
 SCHEDULES = [("eager", 1), ("lazy", 1), ("random", 1)]
 COLUMNS = ("kind of kernel", "target", "mutants", "killed", "equivalent", "redundant", "unreached",
            "survived")

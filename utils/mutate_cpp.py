@@ -5,7 +5,7 @@
   utils/mutate_cpp.py --list --area=isa   the mutants
   utils/mutate_cpp.py --id=isa-k-step     builds and judges one; --area judges an area, neither all
   utils/mutate_cpp.py --narrow            leaves the whole suite out: "alive" is what it would judge
-  utils/mutate_cpp.py --table             what has been found so far, as in docs/Evidence.md
+  utils/mutate_cpp.py --table             what has been found so far, as in notebook/Evidence.md
 
 utils/mutants/AREA.txt hold the mutants, made by hand:
 
@@ -287,7 +287,7 @@ class Results:
 
 
 def table(mutants, results):
-    """The table of docs/Evidence.md, and what is behind its last column."""
+    """The table of notebook/Evidence.md, and what is behind its last column."""
     counts = collections.defaultdict(collections.Counter)
     survivors = []
     for mutant in mutants:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the table of rates in docs/Time.md from include/fp4/ISA/TimingRates.def.
+"""Writes the table of rates in docs/concepts/time-model.md from include/fp4/ISA/TimingRates.def.
 
   utils/time_table.py            rewrites the table
   utils/time_table.py --check    exits with 1 where it is out of date
@@ -34,11 +34,11 @@ def table():
 
 
 def main():
-    page = ROOT / "docs/Time.md"
+    page = ROOT / "docs/concepts/time-model.md"
     text = page.read_text()
     new = with_lines(text, "time_table.py", table())
     if "--check" in sys.argv[1:]:
-        stale = "error: the table of rates in docs/Time.md is out of date: run utils/time_table.py"
+        stale = "error: the table of rates in docs/concepts/time-model.md is out of date: run utils/time_table.py"
         sys.exit(0 if new == text else stale)
     page.write_text(new)
 

@@ -62,7 +62,7 @@ void addExplainOption(CLI::App &app) {
 static void addTimeOptions(CLI::App &app, sim::SimulationOptions &options) {
   app.add_flag("--time", options.time,
                "predict the time of every kernel, what bounds it and what its warps wait for "
-               "(docs/Time.md)");
+               "(docs/concepts/time-model.md)");
   app.add_flag_callback(
       "--time-only", [&options] { options.time = options.timesOnly = true; },
       "predict times and compute no results: products are not multiplied, and of a large grid only "

@@ -53,6 +53,16 @@ expect 'docs/Page.md: link to #two, but there is no such heading' '[x](#two)' 'i
 expect 'docs/Page.md:5: names lib/Other, which does not exist' 'see lib/Other.' 'int b;'
 expect 'docs/Page.md:5: the line has 101 columns, and must have at most 100' "$(printf 'w %.0s' {1..50})w" 'int b;'
 
+# A page of the notebook may have excerpts and paths that are gone, and no link that leads nowhere.
+expect 'docs/Page.md: lib/Add/Sum.h no longer has: int c;
+docs/Page.md:5: names lib/Other, which does not exist' 'see lib/Other.' 'int c;'
+mkdir "$tree/notebook"
+page 'see lib/Other.' 'int c;' >"$tree/notebook/Old.md"
+expect '' 'x' 'int b;'
+page '[x](None.md)' 'int c;' >"$tree/notebook/Old.md"
+expect 'notebook/Old.md: link to None.md, which does not exist' 'x' 'int b;'
+rm -r "$tree/notebook"
+
 # A function and a file that are too long, each beside one that is just short enough.
 lines() { printf 'x;\n%.0s' $(seq "$1"); }
 printf 'class A {\n  A(int a = {}) : a{a} {\n%s\n  }\n  int f() const {\n%s\n  }\n};\n' \

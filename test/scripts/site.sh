@@ -21,15 +21,15 @@ copy=$(mktemp -d)
 trap 'rm -rf "$copy"' EXIT
 
 # A plot has the numbers of its table, and documents without numbers are an error.
-mkdir -p "$copy/plots/docs/Performance"
-touch "$copy"/plots/docs/{Performance/Quantizers,Time,Models,Python,Simulator}.md
+mkdir -p "$copy/plots/docs/performance"
+touch "$copy"/plots/docs/{performance/quantizers,Models,Python,Simulator}.md
 if python3 "$root/utils/plot_benchmarks.py" --root "$copy/plots" "$copy/plots/out" 2>"$copy/plot.log"; then
   echo "documents without tables are plotted"
   exit 1
 fi
 grep -q "no document has a table of measurements" "$copy/plot.log"
 printf '%s\n' '# A' '| kernel | median us | of copy |' '|---|---|---|' '| `k` | 1,012.5 (x) | 3 |' '| l | - | 4 |' \
-  >"$copy/plots/docs/Performance/Quantizers.md"
+  >"$copy/plots/docs/performance/quantizers.md"
 python3 "$root/utils/plot_benchmarks.py" --root "$copy/plots" "$copy/plots/out" | grep -qx "1 plots of 1 tables"
 grep -q '<title>median us: 1012.5 us</title>' "$copy/plots/out/plots/01.svg"
 ! grep -q '>l</text>\|of copy' "$copy/plots/out/plots/01.svg"

@@ -2,7 +2,7 @@
 //
 // Two predictions side by side: the time of each kernel, and, for the kernel whose time differs
 // most, what its resources do and what its roles wait for, in microseconds. All numbers are
-// predictions of the simulator (docs/Time.md).
+// predictions of the simulator (docs/concepts/time-model.md).
 //
 //===----------------------------------------------------------------------===//
 #pragma once

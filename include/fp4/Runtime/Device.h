@@ -98,7 +98,7 @@ struct TensorMapRequest {
   /// What a miss of the L2 cache fetches. Where lines are as wide as the widest swizzle, a kernel
   /// asks for the next 128 bytes of each row a k tile later, so a miss fetches 256: on an H100 that
   /// runs at the clock of others, FP8 in groups of 8192 rows takes up to 12 % less
-  /// (docs/Performance/Fp8Products.md).
+  /// (notebook/Fp8Products.md).
   hw::TensorMapL2Promotion promotion() const {
     bool isWidest = swizzle == int32_t(hw::SwizzleMode::B128);
     return isWidest ? hw::TensorMapL2Promotion::B256 : hw::TensorMapL2Promotion::B128;

@@ -120,7 +120,7 @@ protected:
   llvm::SmallVector<mlir::Value> addAll(mlir::ValueRange sums, mlir::ValueRange more);
   mlir::Value complement(mlir::Value part);
   /// Sums of a thread that are in its registers when ranges are added: with more, ptxas spills
-  /// some, or the loop in front takes up to 1.5 times as long (docs/Performance/WeightLimits.md).
+  /// some, or the loop in front takes up to 1.5 times as long (notebook/WeightLimits.md).
   static constexpr int64_t kMostJoined = 128;
   /// Of more than two ranges, a block adds its own from its registers where it has room for all
   /// ranges of all `parts` of a tile.

@@ -51,7 +51,7 @@ static pipe::WorkScheduleAttrInterface scheduleOf(BlockScaledMatmulOp product, i
 }
 
 /// Columns of a tile, and what a wave of them takes, in the unit of ConvertedProductPlans.cpp: 84
-/// and 49 us for K = 8192 on an H200 (docs/Performance.md).
+/// and 49 us for K = 8192 on an H200 (notebook/Fp4Products.md).
 struct AheadTile {
   int64_t columns, time;
 };
@@ -114,7 +114,7 @@ std::vector<SizedTile> fp4::aheadTiles(BlockScaledMatmulOp product, const hw::Ta
 /// A k tile of few rows then takes 70 to 110 ns less (predicted), and the conversion takes 1.2
 /// to 3.4 us alone, of which launches that overlap hide a part. Programs of 16 rows took as long or
 /// longer with 14 k tiles and less with 32, and those of 32 and 64 rows less with both
-/// (docs/Performance/Fp4Products.md).
+/// (notebook/Fp4Products.md).
 bool fp4::isFasterAheadOfFewRows(BlockScaledMatmulOp product, const MatmulSize &size,
                                  const hw::TargetModel &target) {
   constexpr int64_t fewRows = 16, fewestKTiles = 14, fewestOfFew = 28;

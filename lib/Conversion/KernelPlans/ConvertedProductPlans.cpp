@@ -14,7 +14,7 @@ static constexpr int64_t kTileM = 128, kTallM = 256, kTileK = 128;
 static constexpr std::array<int64_t, 3> kTileNs = {64, 128, 256};
 
 /// Tiles, and what a wave of them takes, in units of kUnit: 101, 109 and 67 us for K = 8192 on an H200
-/// (docs/Performance.md). Of two that take as long the first is better: it converts less of B,
+/// (notebook/Fp4Products.md). Of two that take as long the first is better: it converts less of B,
 /// which passes through shared memory.
 struct TileCost {
   int64_t m, n, time;
@@ -120,7 +120,7 @@ static void proposeFewRows(Operation *op, const KernelPlan &wish, const MatmulSi
 }
 
 /// The next launch begins while this one ends, unless that is a conversion before a product, whose
-/// blocks would then take places unevenly (docs/Performance/Fp4Products.md).
+/// blocks would then take places unevenly (notebook/Fp4Products.md).
 static KernelOverlap overlapOfFewRows(const KernelPlan &plan) {
   return convertsAhead(plan) ? KernelOverlap::Waits : KernelOverlap::Both;
 }

@@ -12,8 +12,8 @@ using namespace fp4;
 
 /// Sixteen warps have the registers for two chunks each, so that ptxas leaves the loads where they
 /// are; more rows have more sums. On an H200 blocks of 64 threads are as fast as those of 128 for
-/// one to four rows (docs/Performance.md). A B200 is predicted to lose less in the last wave, and
-/// least with a warp to a block where one row is multiplied (docs/Performance/Blackwell.md).
+/// one to four rows (notebook/Fp4Products.md). A B200 is predicted to lose less in the last wave,
+/// and least with a warp to a block where one row is multiplied (notebook/Blackwell.md).
 static KernelPlan proposeDots(Operation *op, const KernelPlan &wish,
                               const hw::TargetModel &target) {
   auto product = cast<BlockScaledMatmulOp>(op);

@@ -114,8 +114,8 @@ int64_t tilesAlongM(const MatmulSize &size, int64_t rows);
 /// Tiles that run at a time share rows of their operands. Of all tiles along m they share few,
 /// where these are many: then all of A comes from memory again for each column of tiles. In panels
 /// of as many columns as rows they read the least; panels of half as many were faster, and of a
-/// power of two, by which a division is a shift (docs/Performance.md). This is the order of groups,
-/// and of FP8 of any N and K (Rasters.cpp).
+/// power of two, by which a division is a shift (notebook/WeightProducts.md). This is the order of
+/// groups, and of FP8 of any N and K (Rasters.cpp).
 pipe::WorkScheduleAttrInterface rasterOfTiles(mlir::MLIRContext *context,
                                               const std::array<int64_t, 3> &tile,
                                               const MatmulSize &size,

@@ -3,8 +3,8 @@
 // A warpgroup has 64 rows of a tile, or 128 in two parts, with the accumulators and the sums of one
 // part in its registers. Of the tiles that fit, the one whose waves take the fewest cycles: a k tile
 // costs what the tensor core takes for it, what its operands take from the L2 cache, or what a
-// warpgroup takes from one k tile to the next (docs/Performance.md). Ranges of K of tiles of one part
-// join in clusters as those of other products do.
+// warpgroup takes from one k tile to the next (notebook/Fp8Products.md). Ranges of K of tiles of
+// one part join in clusters as those of other products do.
 //
 // Where one warpgroup has all rows, what it takes from one k tile to the next binds. Then a tile is two
 // blocks of scales deep: it waits once for both, and adds the sums of the first while the second is
@@ -236,7 +236,7 @@ static std::array<int64_t, 3> chooseTile(const KernelPlan &wish, const MatmulSiz
 
 /// Stages that fit, as a power of two: the stage of a k tile is then its lower bits, which a
 /// warpgroup has sooner than the remainder of a division. Tiles that `takeAll` gain more from more
-/// stages (docs/Performance/Fp8Products.md).
+/// stages (notebook/Fp8Products.md).
 static int64_t chooseStages(const std::array<int64_t, 3> &tile, int64_t otherBytes, bool takeAll,
                             const hw::TargetModel &target) {
   constexpr int64_t most = 16, ofBarriers = 1024, ofScales = 16; // of a row, and of 8 for B
@@ -261,7 +261,7 @@ static std::pair<StringRef, std::string> whyNotStaged(BlockScaledMatmulOp produc
 
 /// Results that leave through shared memory do so while the next tile is multiplied. But tall tiles
 /// have only three stages beside them, and their k tiles take longer. Wide tiles have four of five,
-/// which are enough where a block has several tiles (docs/Performance/Fp8Products.md).
+/// which are enough where a block has several tiles (notebook/Fp8Products.md).
 static bool isStagingBetter(BlockScaledMatmulOp product, const KernelPlan &wish,
                             const KernelPlan &plan, const MatmulSize &size,
                             const hw::TargetModel &target) {
@@ -273,7 +273,7 @@ static bool isStagingBetter(BlockScaledMatmulOp product, const KernelPlan &wish,
 }
 
 /// Products whose blocks have one tile each may lose where the next launch begins early
-/// (docs/Performance/Fp8Products.md). Of offsets every group may end within a tile.
+/// (notebook/Fp8Products.md). Of offsets every group may end within a tile.
 static std::optional<KernelOverlap> overlapOf(BlockScaledMatmulOp op, const KernelPlan &plan,
                                               const MatmulSize &size,
                                               const hw::TargetModel &target) {

@@ -3,7 +3,7 @@
 // Tiles that run at a time share rows of their operands, and go through K together. What they have
 // in common comes once from memory and crosses the chip once; what else they load takes energy, and
 // where power sets the clock, time: a product of 4096 rows takes up to 4 % longer in panels that
-// are too narrow, at the same number of cycles (docs/Performance/WeightLimits.md). So waves should
+// are too narrow, at the same number of cycles (notebook/WeightLimits.md). So waves should
 // load few bytes. A column of NVFP4 weights has 0.56 bytes for an element of K, a row of 16-bit
 // floats 2.
 //

@@ -25,7 +25,7 @@ static constexpr int64_t kMostRowsOfWideTile = 64;
 /// The tile whose weights are converted a k tile ahead and held in registers.
 static constexpr int64_t kHeldTileM = 256, kHeldTileK = 128;
 /// What a wave of these tiles takes, and one of 128 x 128: 67 and 35 us for K = 8192 on an H200
-/// (docs/Performance.md).
+/// (notebook/WeightProducts.md).
 static constexpr int64_t kHeldTime = 19, kPromotedTime = 10;
 /// Rows of a tile that are no power of two, in eights up to 192. Of weights that were converted
 /// before the product, with `swap`, a thread has the sums of so many rows beside as many
@@ -35,13 +35,13 @@ static constexpr int64_t kFewestPartRows = 128, kMostPartRows = 192, kPartStep =
 /// The depth of the former.
 static constexpr int64_t kAheadDepth = 128;
 /// Cycles of a k tile for each row and besides, and of a tile besides, at the clock in MHz that
-/// power allowed (docs/Performance.md).
+/// power allowed (notebook/WeightProducts.md).
 static constexpr int64_t kCyclesOfRow = 4, kKTileCycles = 60, kAheadTileCycles = 4000;
 static constexpr double kAheadClock = 1500;
 /// A wide tile beside 16-bit floats has so many rows, of which a thread has 128 sums.
 static constexpr int64_t kMostWideRows = 128;
 /// A tile of which a fifth stage takes 2 % more cycles where workers share tiles
-/// (docs/Performance.md).
+/// (notebook/WeightProducts.md).
 static constexpr std::array<int64_t, 3> kSharedTile = {128, 128, 128};
 static constexpr int64_t kSharedStages = 4;
 /// Where warps multiply: the most rows that are chosen, beside which two stages of either weights
@@ -108,7 +108,7 @@ static int64_t depthOfRange(Operation *op, int64_t rows, int64_t ranges) {
 }
 
 /// Two ranges in a block of at most 8 rows, where the blocks then fill the multiprocessors: the
-/// sums of one do not wait for those of the other (docs/Performance.md).
+/// sums of one do not wait for those of the other (notebook/WeightProducts.md).
 static std::optional<int64_t> chooseRanges(Operation *op, const KernelPlan &wish,
                                            const MatmulSize &size, const hw::TargetModel &target) {
   constexpr int64_t fewRows = 8, ranges = 2;
@@ -177,7 +177,7 @@ static bool mayHaveUnevenRows(Operation *op, const hw::TargetModel &target) {
 /// The rows of a tile beside 128 columns whose waves take a sixteenth less than those of `tile`, or
 /// its own. Such a tile loads half as many bytes again for each product: of 1024 x 7168 x 16384,
 /// 392 tiles of 152 rows take 11 % fewer cycles than 224 of 128 x 256, and where power sets the
-/// clock 2 % less time (docs/Performance/WeightLimits.md). Beside e4m3 the loop waits for
+/// clock 2 % less time (notebook/WeightLimits.md). Beside e4m3 the loop waits for
 /// conversions, and no wave is shorter for it.
 static std::array<int64_t, 2> fillWaves(Operation *op, const KernelPlan &wish,
                                         std::array<int64_t, 2> tile, const MatmulSize &size,
@@ -308,7 +308,7 @@ static KernelPlan proposeAheadWeights(Operation *op, const KernelPlan &wish, con
 /// stages. Larger clusters than of two blocks have room where 70 to 85 % of the places for blocks
 /// are taken. The multiprocessors of a GPC are no multiple of a cluster, so that of an H200's 264
 /// places 256 blocks take two waves. Of 128 blocks, two share a multiprocessor and leave another
-/// idle (docs/Performance.md).
+/// idle (notebook/WeightProducts.md).
 std::array<int64_t, 3> fp4::proposeJoin(const KernelPlan &wish, JoinedTile tile, int64_t tiles,
                                         int64_t resident, const MatmulSize &size,
                                         const hw::TargetModel &target) {
@@ -362,7 +362,7 @@ static bool hasStages(Operation *op, const KernelPlan &plan, int64_t resident,
 static int64_t chooseResident(Operation *op, const KernelPlan &plan, bool isFull,
                               const hw::TargetModel &target) {
   // With more than 8 rows ptxas waits for each instruction of two products, and two blocks of
-  // groups are faster all the same (docs/Performance/WeightProducts.md).
+  // groups are faster all the same (notebook/WeightProducts.md).
   constexpr int64_t fewRows = 8;
   bool mayBeTwo = isFull && (productsOf(op) == 1 || plan.tile[0] <= fewRows ||
                              cast<BlockScaledMatmulOp>(op).isGrouped());
@@ -373,7 +373,7 @@ static int64_t chooseResident(Operation *op, const KernelPlan &plan, bool isFull
 /// Where 8 rows leave so many k tiles to the blocks of one wave, a second block of the next launch
 /// has room beside each and begins where this one ends: 11.3 us instead of 12.3 for one row of 8192
 /// x 8192. With fewer k tiles, kernels that let the next one begin early are faster
-/// (docs/Performance/WeightLimits.md).
+/// (notebook/WeightLimits.md).
 static bool leavesRoom(Operation *op, const KernelPlan &plan, const MatmulSize &size,
                        int64_t blocks, const hw::TargetModel &target) {
   constexpr int64_t fewRows = 8, fewestKTiles = 12;
@@ -387,7 +387,7 @@ static bool leavesRoom(Operation *op, const KernelPlan &plan, const MatmulSize &
 /// Where blocks of one launch do not take the places of all, those of the next one would take some,
 /// and two of one launch would then share a multiprocessor while others have none. A conversion of
 /// the lhs that begins beside more than 16 rows takes more time than it saves
-/// (docs/Performance/Fp4Products.md).
+/// (notebook/Fp4Products.md).
 static KernelOverlap overlapOf(BlockScaledMatmulOp product, const KernelPlan &plan, int64_t blocks,
                                const hw::TargetModel &target) {
   constexpr int64_t fewRows = 16;

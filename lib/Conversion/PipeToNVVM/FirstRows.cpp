@@ -19,7 +19,7 @@ using namespace mlir;
 using namespace fp4;
 
 /// With all stages, or twice as many, products of few rows take longer than with none
-/// (docs/Performance/WeightLimits.md).
+/// (notebook/WeightLimits.md).
 static constexpr int64_t kStages = 2;
 
 namespace {

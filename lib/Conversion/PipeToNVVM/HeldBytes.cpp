@@ -7,7 +7,7 @@
 //
 // A warpgroup converts the next k tile behind its products, while the tensor core multiplies for
 // the other warpgroup, which is then a half of a k tile behind. Conversions beside the warpgroup's
-// own products were slower (docs/Performance.md), and need 16 registers more.
+// own products were slower (notebook/WeightProducts.md), and need 16 registers more.
 //
 //===----------------------------------------------------------------------===//
 #include "PrepackedTiles.h"

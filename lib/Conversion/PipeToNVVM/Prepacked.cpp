@@ -77,7 +77,7 @@ private:
 
   /// Tiles that are read before it is known how they are converted, so that what they wait for is
   /// not behind that. Products of 128 columns have no registers for them
-  /// (docs/Performance/WeightLimits.md).
+  /// (notebook/WeightLimits.md).
   static int64_t tilesInFront(pipe::MmaPrepackedOp op) {
     constexpr int64_t fewColumns = 32, manyColumns = 128;
     int64_t columns = op.getB().getType().getRows();
@@ -182,7 +182,7 @@ struct LowerFetchFragment : PipePattern<pipe::FetchFragmentOp> {
 
 /// Parts that the tensor core multiplies while the next one is converted. Each has registers of its
 /// own, which an iteration of a loop writes again: two parts may run on where it has four. With
-/// 16-bit floats that was slower (docs/Performance/WeightProducts.md).
+/// 16-bit floats that was slower (notebook/WeightProducts.md).
 static int64_t partsAhead(pipe::MmaPrepackedOp op, int64_t count) {
   constexpr int64_t fewest = 4;
   return op.getWithoutPowers() && count >= fewest ? 2 : 1;
@@ -347,7 +347,7 @@ bool ProductLoop::add(Operation &op) {
 /// Of other products, or of tiles that may not exist, none goes on. An iteration has several parts:
 /// the registers with the weights of one are written again while the tensor core reads those of
 /// another. Products of 32 columns and more are faster that way, and those of 16 where there are
-/// many stages (docs/Performance/WeightProducts.md).
+/// many stages (notebook/WeightProducts.md).
 static std::optional<ProductLoop> findProductLoop(scf::ForOp loop) {
   constexpr int64_t fewestStages = 3, fewestParts = 2, fewestOfMany = 32;
   constexpr int64_t mostOfFew = 16, fewestStagesOfFew = 6;

@@ -1,8 +1,8 @@
 //===- PrepackedFew.cpp - Products of prepacked weights and few columns ---===//
 //
 // mma_prepacked with 8 columns. wgmma takes as long for them as for 32, and beside it the pipes
-// that convert weights are slower by half (docs/Time.md). mma.sync.m16n8k16 has the same fragments
-// (WarpColumns.h).
+// that convert weights are slower by half (notebook/Time.md). mma.sync.m16n8k16 has the same
+// fragments (WarpColumns.h).
 //
 // Everything is read before the first product; what follows needs the stage no more. Of mxfp4, a
 // warp first looks at the scales of its rows, and has what it reads and multiplies twice

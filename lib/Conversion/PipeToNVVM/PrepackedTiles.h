@@ -28,7 +28,7 @@ llvm::SmallVector<mlir::Value> loadPairScales(mlir::ImplicitLocOpBuilder &b, mli
                                               pipe::SharedType type, Int32 pair, int64_t number);
 
 /// Whether `op` has its conversion of `count` tiles twice, for small scales of mxfp4 and for any.
-/// That makes products on targets with wgmma faster (docs/Performance/WeightLimits.md). Tiles that
+/// That makes products on targets with wgmma faster (notebook/WeightLimits.md). Tiles that
 /// are multiplied one by one, because others do not exist, are left out.
 bool convertsByPowers(pipe::MmaPrepackedOp op, const KernelState &state, int64_t count);
 /// i1, the same in all lanes: all scales in `words`, which a warp has of tiles of mxfp4, are
@@ -77,7 +77,7 @@ void promoteBytes(mlir::ImplicitLocOpBuilder &b, mlir::ValueRange sums,
                   llvm::ArrayRef<mlir::Value> rows, llvm::MutableArrayRef<mlir::Value> acc);
 
 /// mma_prepacked with so few columns takes mma.sync (PrepackedFew.cpp). With 16 it was slower than
-/// wgmma (docs/Performance.md).
+/// wgmma (notebook/WeightProducts.md).
 inline constexpr int64_t kFewColumns = 8;
 inline bool takesWarpProducts(pipe::MmaPrepackedOp op) {
   return !hasBytes(op) && op.getB().getType().getRows() == kFewColumns;

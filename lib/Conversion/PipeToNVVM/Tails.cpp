@@ -1,7 +1,7 @@
 //===- Tails.cpp - Boxes of no more rows than exist -----------------------===//
 //
 // An H200 loads a box more slowly that reaches beyond the rows of its tensor, up to three times
-// (docs/Performance/WeightLimits.md). So a map with a tail is followed by another whose box has the
+// (notebook/WeightLimits.md). So a map with a tail is followed by another whose box has the
 // rows behind the last whole one, and a load that finds fewer rows than a box takes that.
 //
 // What it leaves out of its tile must be something, because products read whole tiles. Every thread

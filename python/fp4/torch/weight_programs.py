@@ -38,7 +38,7 @@ def whole_tiles(rows: int, columns: int) -> tuple[int, int]:
 
 def choose_splits(n: int, k: int, processors: int = PROCESSORS) -> int:
     """Ranges of K of few rows of activations beside weights [n, k]. They read every weight once, so
-    the fewest ranges are best whose tiles occupy nearly all multiprocessors (docs/Performance.md,
+    the fewest ranges are best whose tiles occupy nearly all multiprocessors (notebook/WeightProducts.md,
     products of bf16 activations and prepacked weights)."""
     tiles = n // TILE[0]
     splits = [split for split in _SPLITS if split <= -(-k // _SLICE)]
