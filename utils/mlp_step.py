@@ -7,7 +7,7 @@ Runs and verifies the program, and prints a table: the launches of each part, an
 of a step whose sizes are SCALE times those of the example. Bytes are those of the operands and results of each launch,
 counted once, for both sides by the same rule; what a cache saves or costs is in neither column.
 
-Fails if the program fails, if a part launches more kernels than TransformerEngine, or if notebook/Fp4Products.md has
+Fails if the program fails, if a part launches more kernels than TransformerEngine, or if docs/performance/gemm-fp4.md has
 another table.
 """
 import argparse
@@ -86,7 +86,7 @@ def table(mine, their):
     megabytes = lambda listed: f"{sum(listed) / 1e6:.1f}"
     lines = ["| part | launches: TransformerEngine | fp4 | MB: TransformerEngine | fp4 |", "|---|---|---|---|---|"]
     for part in PARTS:
-        lines.append(f"| {part} | {len(their[part])} | {len(mine[part]) or 'in the product before'} | "
+        lines.append(f"| {part} | {len(their[part])} | {len(mine[part]) or 'in the GEMM before'} | "
                      f"{megabytes(their[part])} | {megabytes(mine[part]) if mine[part] else ''} |")
     whole = [sum(side.values(), []) for side in (their, mine)]
     lines.append(f"| together | {len(whole[0])} | {len(whole[1])} | {megabytes(whole[0])} | {megabytes(whole[1])} |")
@@ -123,8 +123,8 @@ def main():
     if not report["passed"] or len(report["kernels"]) != len(launches):
         problems.append(f"the program launched {len(report['kernels'])} kernels, but has {len(launches)} operations")
     problems += [f"{part} launches more kernels than TransformerEngine" for part in PARTS if len(mine[part]) > len(their[part])]
-    if options.scale == 32 and table(mine, their) not in (ROOT / "notebook/Fp4Products.md").read_text():
-        problems.append("notebook/Fp4Products.md has another table")
+    if options.scale == 32 and table(mine, their) not in (ROOT / "docs/performance/gemm-fp4.md").read_text():
+        problems.append("docs/performance/gemm-fp4.md has another table")
     for problem in problems:
         print("error:", problem)
     return 1 if problems else 0

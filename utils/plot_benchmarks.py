@@ -16,10 +16,10 @@ import re
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-SOURCES = ("docs/Performance/*.md", "docs/concepts/time-model.md", "docs/Models.md", "docs/Python.md", "docs/Simulator.md")
+SOURCES = ("docs/performance/*.md", "docs/concepts/*.md", "docs/Models.md", "docs/Python.md", "docs/Simulator.md")
 UNITS = ("TFLOP/s", "TB/s", "GB/s", "us", "ms", "seconds", "bytes received", "M warp instructions/s",
          "thousand products/s", "G multiply-adds/s")
-NO_UNIT = re.compile(r"ratio|against|of copy|of twin|difference|by$|source|cosine|least|ranks|nearest|result|hazards")
+NO_UNIT = re.compile(r"ratio|against|of copy|of twin|difference|by$|source|cosine|least|ranks|nearest|result|hazards| / |date|Hz$|%$")
 NUMBER = re.compile(r"\**(\d[\d,]*(?:\.\d+)?)(?![\w.])")
 COLORS = ("#2a6fb0", "#d9822b", "#4c9f50", "#a4479e", "#777777", "#b9a52c", "#3aa6a6", "#c44e52")
 
@@ -77,10 +77,11 @@ def cells(line):
 
 def tables(name, text):
     """The tables of measurements of a document, in order."""
-    heading, lines, found = "", text.splitlines(), []
+    title, heading, lines, found = "", "", text.splitlines(), []
     for position, line in enumerate(lines):
         if line.startswith("#"):
             heading = line.lstrip("# ")
+            title = heading if line.startswith("# ") else title
         if not (re.fullmatch(r"\|[-|: ]+\|", line) and position and lines[position - 1].startswith("|")):
             continue
         header, rows = cells(lines[position - 1]), []
@@ -88,7 +89,7 @@ def tables(name, text):
             if not row.startswith("|"):
                 break
             rows.append((cells(row) + [""] * len(header))[:len(header)])
-        table = Table(name, heading, anchor_of(heading), header, rows)
+        table = Table(name, heading if heading == title else f"{title}: {heading}", anchor_of(heading), header, rows)
         if any(table.bars(unit) for unit in table.columns):
             found.append(table)
     return found
