@@ -29,11 +29,13 @@ results of an area on a card as one table:
 Where two results have a row of one key, the table has the newer one. --check finds files that break
 this schema, documents that are not current, and tables of measurements of any other origin outside
 notebook/. A table is one of measurements if two of its cells are a number with a unit of UNITS (or s or
-x), or if its header names such a unit. `<!-- not measured: REASON -->` in front of a table says that it is none.
+x), if its header names such a unit, or if the paragraph in front of it names a unit of time and four
+of its cells are bare numbers. `<!-- not measured: REASON -->` in front of a table says that it is none.
 """
 import argparse
 import datetime
 import decimal
+import itertools
 import json
 import pathlib
 import re
@@ -50,6 +52,8 @@ FIELDS = {"area": str, "card": str, "device": str, "date": str, "evidence": str,
 UNITS = r"(?:[mun]s|seconds|milliseconds|microseconds|[GT]B/s|TFLOPS|[GT]FLOP/s|[MG]Hz|%)"
 CELL = re.compile(rf"[*~+-]*\d[\d,.]*(?: to \d[\d,.]*)? ?(?:{UNITS}|s|x)\**")
 HEADER = re.compile(rf"(?<![\w/.`-]){UNITS}(?![\w/`-])")
+PARAGRAPH = re.compile(r"(?:\bin|,) (?:[mun]s|seconds)\b|(?:[Mm]icro|[Mm]illi)seconds")
+BARE = re.compile(r"[*~]*\d[\d,.]*\**")
 BEGIN = re.compile(r"<!-- table: (\S+) (\S+) -->")
 END = "<!-- end of table -->"
 EXEMPT = re.compile(r"<!-- not measured:(.*)-->")
@@ -58,6 +62,8 @@ WRITTEN = re.compile(r"<!-- (utils/\S+ writes this|end of what it writes) -->")
 EXCUSED = {
     "README.md": "its table is one of the training step, which docs/performance/gemm-fp4.md has",
     "docs/Models.md": "the areas models and model-layers on an H200 have its tables",
+    "docs/Python.md": "the area dist-gather on an H200 has its table",
+    "docs/Rationale/AddingAnEpilogueOp.md": "predictions of forms of fusion, which notebook/ is to have",
     "docs/Rationale/Plans.md": "the fit of the static model, which notebook/ is to have",
     "docs/Simulator.md": "times of scripts on the host, which nobody compares",
 }
@@ -207,9 +213,14 @@ def written(text, results, folder):
     return BEGIN.sub(fill, re.sub(rf"({BEGIN.pattern})\n.*?{END}", r"\1", text, flags=re.S))
 
 
-def is_measured(header, rows):
+def is_measured(lines, place):
+    """Whether the table whose line of dashes is lines[place] is one of measurements."""
+    rows = list(itertools.takewhile(lambda line: line.startswith("|"), lines[place + 1:]))
     cells = [text.strip() for line in rows for text in re.split(r"(?<!\\)\|", line.strip().strip("|"))]
-    return bool(HEADER.search(header)) or sum(bool(CELL.fullmatch(text)) for text in cells) > 1
+    front = itertools.dropwhile(lambda line: not line.strip(), reversed(lines[:place - 1]))
+    paragraph = " ".join(itertools.takewhile(lambda line: line.strip() and line[0] not in "|#<", front))
+    return bool(HEADER.search(lines[place - 1]) or sum(bool(CELL.fullmatch(text)) for text in cells) > 1
+                or PARAGRAPH.search(paragraph) and sum(bool(BARE.fullmatch(text)) for text in cells) > 3)
 
 
 def strays(text):
@@ -224,9 +235,7 @@ def strays(text):
             if not match.group(1).strip():
                 yield number, "`not measured` needs a reason"
         elif re.fullmatch(r"\|[-|: ]+\|", line) and number > 1 and lines[number - 2].startswith("|"):
-            rest = lines[number:]
-            count = next((i for i, other in enumerate(rest) if not other.startswith("|")), len(rest))
-            if exempt is None and not inside and is_measured(lines[number - 2], rest[:count]):
+            if exempt is None and not inside and is_measured(lines, number - 1):
                 yield number - 1, (f"the table has measurements that no file of {RESULTS} has: transcribe them and write "
                                    "`<!-- table: AREA CARD -->`, or `<!-- not measured: REASON -->`")
             exempt = None

@@ -91,6 +91,20 @@ page '| kernel | time |
 | a | 3.5 us |
 | b | 96 % |'
 expect "error: docs/Page.md:3: $stray"
+page 'Sizes of two shapes, in us:
+
+| shape | a | b |
+|---|---|---|
+| 1 | 3.5 | 4 |
+| 2 | 7 | 8 |'
+expect "error: docs/Page.md:5: $stray"
+page 'Sizes of two shapes, in bytes:
+
+| shape | a | b |
+|---|---|---|
+| 1 | 3.5 | 4 |
+| 2 | 7 | 8 |'
+expect ''
 page '| option | bytes |
 |---|---|
 | a | 16 |
