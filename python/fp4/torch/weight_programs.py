@@ -38,8 +38,8 @@ def whole_tiles(rows: int, columns: int) -> tuple[int, int]:
 
 def choose_splits(n: int, k: int, processors: int = PROCESSORS) -> int:
     """Ranges of K of few rows of activations beside weights [n, k]. They read every weight once, so
-    the fewest ranges are best whose tiles occupy nearly all multiprocessors (notebook/WeightProducts.md,
-    products of bf16 activations and prepacked weights)."""
+    the fewest ranges are best whose tiles occupy nearly all multiprocessors
+    (notebook/WeightProducts.md)."""
     tiles = n // TILE[0]
     splits = [split for split in _SPLITS if split <= -(-k // _SLICE)]
     return next((split for split in splits if 10 * tiles * split >= 9 * processors), splits[-1])
