@@ -1,6 +1,6 @@
 """Exact-rational model of one tcgen05 FP4 MMA step, and the golden cases made with it.
 
-Written from the formula in docs/Numerics.md with fractions.Fraction: no shifts, no floats, nothing
+Written from the formula in docs/reference/numerics.md with fractions.Fraction: no shifts, no floats, nothing
 in common with lib/Numerics/Fp4Mma.cpp. Run as a script it rewrites
 unittests/Numerics/data/mma_golden.json (fixed seed)."""
 import json, os, random

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """Runs every kind of kernel (utils/kernel_kinds.py) in every order that makes a difference
-(--policy exhaustive, docs/Simulator.md), and prints a table.
+(--policy exhaustive, docs/reference/simulator.md), and prints a table.
 
   utils/order_table.py                 all programs
   utils/order_table.py --only=product  those whose name contains the text
   utils/order_table.py --list          the names
   utils/order_table.py --run=FILE      an fp4-run other than build/bin/fp4-run
-  utils/order_table.py --document=docs/Simulator.md   writes the table into the document
-  utils/order_table.py --only=product --add --document=docs/Simulator.md   adds rows that it does not have
+  utils/order_table.py --document=notebook/orders.md   writes the table into the page
+  utils/order_table.py --only=product --add --document=notebook/orders.md   adds rows that it does not have
 
 Of a product, a row has the kernel with the most steps, and of quantizers all kernels that differ; the
 seconds are those of all, and of all distributions of operands that matter. Exit code 1 when an order

@@ -348,7 +348,7 @@ def run_library(tools, stem, name, text, target, runs, options):
 def check(tools, scratch, index, values, options):
     case = Case(values)
     inputs = [("bf16", index), ("adversarial", index % PEAKS)]
-    if case.arithmetic:  # blocks of any exponents are not what docs/Numerics.md promises of it
+    if case.arithmetic:  # blocks of any exponents are not what docs/reference/numerics.md promises of it
         inputs = inputs[:1]
     if case.element == "f32" or case.arithmetic:
         inputs.append(("gaussian", index))

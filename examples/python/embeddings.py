@@ -54,7 +54,7 @@ def docstrings(count: int) -> "list[str]":
 def quantized(model: Any, format: str, weight_only: bool = False) -> Any:
     """The model in bfloat16 with all linear layers in 4 bits, or with their weights only."""
     made = copy.deepcopy(model).to(torch.bfloat16)
-    # One amax for a batch: docs/Models.md has the figures of this way.
+    # One amax for a batch: docs/guides/models.md has the figures of this way.
     fp4.torch.quantize_(made, format=format, weight_only=weight_only, activations="tensor")
     return made
 

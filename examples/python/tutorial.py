@@ -58,7 +58,7 @@ assert torch.equal(qx.scales.view(torch.uint8), scales.squeeze(-1).view(torch.ui
 assert torch.equal(qx.data.view(torch.uint8), code[:, 0::2] | code[:, 1::2] << 4)
 
 # %% [markdown]
-# Another recipe is another name ([docs/Numerics.md](../../docs/Numerics.md) has the list).
+# Another recipe is another name ([the list](../../docs/reference/numerics.md)).
 # compressed-tensors divides in bf16, so some of its block scales are another number. Four over six
 # tries two scales for each block, and keeps the one with the smaller error.
 
@@ -221,7 +221,7 @@ assert error < 2**-22
 
 # %% [markdown]
 # Next: [docs/Python.md](../../docs/Python.md) has the whole package,
-# [docs/Simulator.md](../../docs/Simulator.md) the rules of the hazard checker, and
+# [docs/reference/hazards.md](../../docs/reference/hazards.md) the rules of the hazard checker, and
 # `fp4.torch.quantize_(model)` swaps the linear layers of a model.
 
 # %%

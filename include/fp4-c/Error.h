@@ -21,7 +21,7 @@ extern "C" {
 
 typedef struct fp4_error fp4_error;
 
-/** The classes of failure. The values are the exit codes of the tools (docs/Diagnostics.md). */
+/** The classes of failure. The values are the exit codes of the tools (diagnostics.md). */
 typedef enum fp4_error_kind {
   FP4_ERROR_MISMATCH = 1,   /**< a result differs from the reference */
   FP4_ERROR_USAGE = 2,      /**< an operand, a file or input data */

@@ -166,7 +166,7 @@ FP4_EXPORT fp4_error *fp4_executable_call(fp4_executable *executable, const char
                                           fp4_tensor *results, size_t num_results,
                                           const fp4_call_options *options);
 
-/** Compares results with the reference model of the program (docs/Numerics.md) on the host. Waits
+/** Compares results with the reference model of the program (numerics.md) on the host. Waits
  *  for the device. A difference is an error of kind FP4_ERROR_MISMATCH that says where. */
 FP4_EXPORT fp4_error *fp4_executable_verify(fp4_executable *executable, const char *function,
                                             const fp4_tensor *arguments, size_t num_arguments,

@@ -29,7 +29,7 @@ class Device:
         target: what the code is for, for example "sm_100a" or "sm_90a".
         check: the hazard checker of the simulator: "off", "default" or "strict".
         policy: when asynchronous work completes in the simulator: "eager", "lazy", "random" or
-            "delay" (docs/Simulator.md).
+            "delay" (docs/reference/simulator.md).
         seed: of the policy "random"; at least 1.
         timeline: a file for a Perfetto trace of the simulator, which `close` ends.
         threads: host threads of the simulator; all of the machine without it.

@@ -1,4 +1,4 @@
-"""The exceptions of fp4: one class for each kind of failure (docs/Diagnostics.md)."""
+"""The exceptions of fp4: one class for each kind of failure (docs/reference/diagnostics.md)."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Error(Exception):
 
 
 class MismatchError(Error):
-    """A result differs from the reference model (docs/Numerics.md)."""
+    """A result differs from the reference model (docs/reference/numerics.md)."""
 
     kind = 1
 

@@ -1,5 +1,5 @@
 // Every failure is located, says what it found and expected, and what to do; exit codes are those
-// of docs/Diagnostics.md.
+// of docs/reference/diagnostics.md.
 
 // RUN: not fp4-runner %s --split 2>&1 | FileCheck %s --check-prefix=OPTION
 // OPTION: --split

@@ -18,7 +18,7 @@ struct ProgramOptions : sim::SimulationOptions {
 };
 
 /// Runs the program with our libraries in front of CUDA's. Gives the exit code: see
-/// docs/Simulator.md.
+/// docs/reference/simulator.md.
 Expected<int> runProgram(const ProgramOptions &options);
 
 } // namespace fp4::harness

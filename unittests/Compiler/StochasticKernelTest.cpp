@@ -114,7 +114,7 @@ std::vector<float> boundaries() {
 
 /// The random byte of each element, found by bisection: with scale 1, an element at k / 256 between
 /// 0 and 0.5 becomes 0.5 where k + byte >= 256. The words are the known answers of cuRAND and
-/// Triton (docs/Numerics.md), without lib/Numerics.
+/// Triton (docs/reference/numerics.md), without lib/Numerics.
 TEST(Stochastic, DrawsTheKnownAnswersOfPhilox) {
   const struct {
     uint64_t seed, offset;

@@ -284,7 +284,7 @@ TEST(Gemm, modelLiesWithinTheBound) {
 }
 
 /// One element against one column in two steps of MXFP4: 1 beside a zero block of scale 2^10, then
-/// 2. The bound is that of docs/Numerics.md, spelled again.
+/// 2. The bound is that of docs/reference/numerics.md, spelled again.
 struct BoundedSum {
   std::vector<uint8_t> codes = std::vector<uint8_t>(64), ones = std::vector<uint8_t>(64),
                        scales = {127, 137, 127, 127};

@@ -7,7 +7,7 @@
 namespace fp4::harness {
 
 /// An array from a file as a value of `type`, whose dynamic dimension it fixes. Floating-point
-/// files are rounded once, to nearest even; docs/Diagnostics.md lists what is accepted. `name` is
+/// files are rounded once, to nearest even; diagnostics.md lists what is accepted. `name` is
 /// the argument's, for messages.
 Expected<Tensor> fromNpy(const NpyArray &array, const Type &type, const std::string &name);
 

@@ -7,7 +7,7 @@
 //    K = 64 step after the other; then alpha in fp32 and one rounding to the output type.
 //  * a plain sum in fp64 with an a-priori bound on how far the model may lie from it.
 //
-// One K = 64 step (docs/Numerics.md): the four sums of 16 products are exact. Each scaled sum and
+// One K = 64 step (numerics.md): the four sums of 16 products are exact. Each scaled sum and
 // the accumulator are aligned to the largest scale exponent, cut to 35 fractional bits and added
 // exactly. The result is cut to fp32 toward zero.
 //

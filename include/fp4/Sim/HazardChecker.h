@@ -6,7 +6,7 @@
 //   for (const HazardReport &report : checker.reports()) puts(report.text().c_str());
 //
 // Computes happens-before from the event stream (Observer.h) in any order of events: a race is
-// found under every completion policy, not only when it changes the result. docs/Simulator.md, "The
+// found under every completion policy, not only when it changes the result. simulator.md, "The
 // hazard checker", says what is checked and what is not.
 //
 //===----------------------------------------------------------------------===//

@@ -2,8 +2,8 @@
 //
 // With CompletionPolicy::Exhaustive a launch runs again and again, until every order of the steps
 // of its warps and of its asynchronous operations has run that a program could tell apart. Two
-// orders that differ only in steps that have nothing to do with each other are one (docs/
-// Simulator.md, "Every order", says what that means and what is proven).
+// orders that differ only in steps that have nothing to do with each other are one (docs/reference/
+// simulator.md, "Every order", says what that means and what is proven).
 //
 //===----------------------------------------------------------------------===//
 #pragma once

@@ -42,7 +42,7 @@ Expected<CompletionPolicy> parseCompletionPolicy(std::string_view text);
 enum class UninitializedReads : uint8_t { Error, Ignore };
 
 /// The rules for what the PTX text leaves undefined although published kernels that are right on
-/// hardware rely on it (docs/Simulator.md, "Default and strict").
+/// hardware rely on it (docs/reference/simulator.md, "Default and strict").
 enum class Judgement : uint8_t {
   Letter,   ///< an error
   Practice, ///< a register of tcgen05.ld that is used before tcgen05.wait::ld waits for the load;

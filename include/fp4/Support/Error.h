@@ -13,7 +13,7 @@
 
 namespace fp4 {
 
-/// The classes of failure, with the exit code each gives a tool (docs/Diagnostics.md).
+/// The classes of failure, with the exit code each gives a tool (docs/reference/diagnostics.md).
 enum class ErrorKind : int {
   Mismatch = 1,    ///< the result differs from the reference
   Usage = 2,       ///< command line, file or input data

@@ -55,7 +55,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Probe:
-    """A fact that the simulator infers ([uncertain], docs/Simulator.md) and a case that shows it."""
+    """A fact that the simulator infers ([uncertain], docs/reference/simulator.md) and a case that shows it."""
     case: Case
     question: str
     where: str  # the function that assumes it

@@ -1,6 +1,6 @@
 """Probes: facts that the simulator infers, each with a kernel that shows what a device does.
 
-The list is that of docs/Simulator.md, "What is simulated". What a probe prints is an observation and not a
+The list is that of docs/reference/simulator.md, "What is simulated". What a probe prints is an observation and not a
 verdict: where the device says otherwise, the simulator is what has to change.
 """
 from __future__ import annotations
@@ -272,7 +272,7 @@ def pair_arithmetic() -> Probe:
     p = products.Product(products.NVF4, products.NVF4, m=256, n=64, group=2, block=16, ue4m3=True)
     found = products.product_case(p)
     case = Case("probe_pair-arithmetic", found.ptx, found.data, found.size, grid=2, shared=found.shared)
-    return Probe(case, "NVFP4 products of a pair on random data: the sums of one block?", "docs/Numerics.md, cta_group::2",
+    return Probe(case, "NVFP4 products of a pair on random data: the sums of one block?", "numerics.md, cta_group::2",
                  (), lambda image: f"bytes {image[:16].hex()}...")
 
 

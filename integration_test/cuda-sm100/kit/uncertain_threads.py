@@ -45,7 +45,7 @@ def random_bits(to: str, elements: int, fields: int, exact: float, half: float) 
             parts.append([i for i in range(32) if found[i] & mask != low & mask])
         return f"bits that alone carry a half, the lowest element first: {parts}; {digest(image)}"
 
-    return Probe(case, f"cvt.rs.{to}: which random bits serve which element?", "docs/Simulator.md, cvt.rs", (), deciders)
+    return Probe(case, f"cvt.rs.{to}: which random bits serve which element?", "simulator.md, cvt.rs", (), deciders)
 
 
 def matrix_kernel(load: str, registers: int) -> str:

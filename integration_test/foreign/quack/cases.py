@@ -1,5 +1,5 @@
 """Kernels of QuACK in the simulator: `cases.py NAME` runs one case, and `cases.py --list` names all with their device,
-the exit code that they must have (6 where the hazard checker reports what docs/FoundBugs.md says) and the policies.
+the exit code that they must have (6 where the hazard checker reports what found-bugs.md says) and the policies.
 
 Operands of products are small integers times powers of two, so that sums are exact in float32 in any order: a product
 in bf16 must be the rounded reference, bit for bit. Quantized results must equal the package's own quantizer in PyTorch.

@@ -1,7 +1,7 @@
 //===- Poison.h - Which bits of a warp's registers are poisoned -----------===//
 //
 // A load of bytes that nobody wrote is no error: the bits become poisoned, and their use is one
-// (docs/Simulator.md, "Unwritten memory"). A poisoned bit is set in the *shadow* of its register.
+// (simulator.md, "Unwritten memory"). A poisoned bit is set in the *shadow* of its register.
 // Shadows have the layout of the registers themselves, so that a handler can be run on them. Few
 // warps ever have poison; the others have no object of this class.
 //

@@ -5,7 +5,7 @@ Global scales follow FlashInfer: `a_global_sf` is the encode scale g = 448 * 6 /
 they are. fp4's own operations take the amax instead; nothing here guesses which one a number is.
 
 The bits are those of FlashInfer's CUDA kernels with fast math, its default: the kernels here
-execute the same instructions, two approximate reciprocals among them (docs/Numerics.md). With
+execute the same instructions, two approximate reciprocals among them (reference/numerics.md). With
 FLASHINFER_DISABLE_FP4_QUANT_FAST_MATH=1 in the environment they are those without. A CPU tensor
 gives what an H200 computes for these reciprocals; no Blackwell GPU was measured.
 
@@ -326,7 +326,7 @@ def mm_fp4(
         out: [M, N], which receives the result and is returned.
         block_size: 16 with use_nvfp4, else 32.
         backend: "auto", "cudnn" or "cutlass", which take the same operands and are all computed by
-            fp4's kernel; the order of the sum is that of the tensor core (docs/Numerics.md).
+            fp4's kernel; the order of the sum is that of the tensor core (reference/numerics.md).
         enable_pdl: has no effect here.
 
     Raises:

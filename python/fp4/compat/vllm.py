@@ -4,7 +4,7 @@ scaled_fp4_experts_quant those without an expert_map.
 
 The global scale is the encode scale g = 448 * 6 / amax, as the caller computes it, and `alpha` is
 1 / (g_a * g_b). The bits of the quantizer are those of vLLM's kernel, which takes two approximate
-reciprocals (docs/Numerics.md): a CPU tensor gives what an H200 computes for them. A block whose
+reciprocals (numerics.md): a CPU tensor gives what an H200 computes for them. A block whose
 scale rounds to zero has codes 0, unlike FlashInfer's.
 
 Source: the kernels of csrc/quantization/fp4 in the source distribution.

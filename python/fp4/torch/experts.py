@@ -244,7 +244,7 @@ class WeightOnlyExperts(torch.nn.Module):
         limit, alpha: of the activation; None is what the table says.
     Raises:
         UsageError: a dtype for which there is no kernel, or offsets that decrease or exceed the
-            rows, which the device tells (docs/Diagnostics.md).
+            rows, which the device tells (docs/reference/diagnostics.md).
     """
 
     packed: torch.Tensor

@@ -1,4 +1,4 @@
-"""What the names of recipes say about tensor scales (docs/Numerics.md has the recipes)."""
+"""What the names of recipes say about tensor scales (reference/numerics.md has the recipes)."""
 
 from __future__ import annotations
 
@@ -62,14 +62,14 @@ def decisions(recipe: str) -> dict[str, str]:
         key, equals, value = part.partition("=")
         if not equals:
             raise UsageError(f"'recipe' must be 'name, decision = value, ...', but got {recipe!r}",
-                             "docs/Numerics.md has the recipes and their decisions")
+                             "docs/reference/numerics.md has the recipes and their decisions")
         found[key.strip()] = value.strip()
     return found
 
 
 def tensor_scale_rule(recipe: str) -> str:
     """The decision tensor_scale of a recipe of NVFP4: how its scale of the tensor follows from the
-    amax (docs/Numerics.md)."""
+    amax (docs/reference/numerics.md)."""
     found = decisions(recipe)
     return found.get("tensor_scale") or _RULES.get(found["name"], "guarded_divide")
 
@@ -80,7 +80,7 @@ def has_tensor_scale(format: str, recipe: str) -> bool:
 
 
 def alpha_rule(recipe: str) -> str:
-    """The decision alpha of a recipe of NVFP4 (docs/Numerics.md)."""
+    """The decision alpha of a recipe of NVFP4 (docs/reference/numerics.md)."""
     found = decisions(recipe)
     return found.get("alpha") or _ALPHAS.get(found["name"], "amax_product")
 

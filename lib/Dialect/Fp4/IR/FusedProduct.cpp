@@ -138,7 +138,8 @@ static LogicalResult verifyResultRecipe(BlockScaledMatmulOp op) {
                         << (op.getQuantizeAmax() ? "no operand" : "operand")
                         << " 'quantize_amax' for recipe " << StringRef(recipe.name) << ", but got "
                         << (op.getQuantizeAmax() ? "one" : "none"),
-                    "the recipe says whether there is a scale of the tensor (docs/Numerics.md)");
+                    "the recipe says whether there is a scale of the tensor "
+                    "(docs/reference/numerics.md)");
   if (op.getQuantizeAmax() &&
       failed(verifyScalar(operand(op, "quantize_amax", op.getQuantizeAmax()))))
     return failure();

@@ -218,7 +218,7 @@ Outcome cvtPacked(ExecContext &cx, const Insn &insn) {
 //===----------------------------------------------------------------------===//
 
 /// Rounds |x| up iff floor(2^k * fraction) + random >= 2^k. [the mapping of bits to elements is not
-/// documented for every format: see docs/Simulator.md]
+/// documented for every format: see docs/reference/simulator.md]
 uint32_t encodeStochastic(double x, const Format &format, unsigned k, uint32_t random,
                           uint32_t maximum) {
   Format wide = format;

@@ -53,7 +53,7 @@ def Fp4_RecipeAttr : AttrDef<Fp4_Dialect, "Recipe"> {
     #fp4.recipe<transformer_engine, guard = none, scale_floor = 0.015625>
     ```
 
-    docs/Numerics.md lists the recipes, formulas and decisions. Two attributes are equal if their
+    numerics.md lists the recipes, formulas and decisions. Two attributes are equal if their
     decisions are; the printed name is the one that needs the fewest decisions after it.
   }];
   let parameters = (ins AttrParameter<"::fp4::numerics::Recipe", "canonical",
@@ -176,7 +176,7 @@ def Fp4_ProductArithmeticAttr : EnumAttr<Fp4_Dialect, Fp4_ProductArithmetic,
     at the end: what threads without a tensor core do. `tensor_core_k96` sums 96 products in an
     instruction, where `tensor_core` sums 64: sm_103a has it. `fast_accumulation` leaves the sums of e4m3 in
     the accumulator of `wgmma` for a whole range of K, where `tensor_core` adds those of 128 k in fp32
-    (docs/Numerics.md has all four).
+    (docs/reference/numerics.md has all four).
   }];
   let assemblyFormat = "`<` $value `>`";
 }
@@ -187,7 +187,7 @@ def Fp4_Philox : Fp4_I32Enum<"Philox", "which random word rounds which element",
 
 def Fp4_PhiloxAttr : EnumAttr<Fp4_Dialect, Fp4_Philox, "philox"> {
   let description = [{
-    The mapping from elements to counters of Philox4x32-10 (docs/Numerics.md has both). `element`
+    The mapping from elements to counters of Philox4x32-10 (numerics.md has both). `element`
     depends only on the place of the element in the output, so no tiling changes a bit.
     `transformer_engine` is the mapping of TransformerEngine's vector-blockwise kernel.
   }];

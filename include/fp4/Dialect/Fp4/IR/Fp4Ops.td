@@ -178,7 +178,7 @@ def Fp4_QuantizeOp : Fp4_TensorOp<"quantize", [AttrSizedOperandSegments, Fp4_Inf
     data   = e2m1(fp32(input) * 2^(127 - scale))
     ```
 
-    Both casts saturate. docs/Numerics.md has every recipe, its source, and the rules for NaN,
+    Both casts saturate. reference/numerics.md has every recipe, its source, and the rules for NaN,
     infinity and zero; `numerics::quantizeMatrix` is this operation on the host.
 
     | operand | element type | shape |
@@ -212,7 +212,7 @@ def Fp4_QuantizeOp : Fp4_TensorOp<"quantize", [AttrSizedOperandSegments, Fp4_Inf
     before anything else; `amax` and `columnwise_amax` are those of the transformed input.
 
     `rounding` stochastic takes 8 bits of Philox4x32-10 per element; `philox` says which bits
-    (docs/Numerics.md). One quantization uses one value of the offset.
+    (docs/reference/numerics.md). One quantization uses one value of the offset.
 
     `groups` are the numbers of rows of several matrices that are stacked in `input`, such as the
     tokens of each expert; an empty group has 0. Each group is quantized by itself with its own

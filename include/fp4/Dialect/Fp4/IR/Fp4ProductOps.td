@@ -15,7 +15,7 @@ def Fp4_BlockScaledMatmulOp
                                        * rhs[n, k] * rhs_scales[n, k / block]
     ```
 
-    Products are exact, and the sum is fp32 in the order of the tensor core (docs/Numerics.md has
+    Products are exact, and the sum is fp32 in the order of the tensor core (numerics.md has
     its model). Alpha multiplies the sum in fp32; without alpha there is no multiplication. An alpha
     of M x 1 has a factor for each row of the result, and one of 1 x N has a factor for each column.
     The steps of `epilogue`, such as `#fp4.epilogue<relu>`, follow in fp32. One rounding then gives
@@ -35,7 +35,7 @@ def Fp4_BlockScaledMatmulOp
     Operands of two formats have `rhs_format` besides: `format` is then that of lhs. Formats of OCP MX
     with elements of 4 and 8 bits go together in any pair, such as activations of mxfp8_e4m3 and weights
     of mxfp4. Where an operand has elements of 8 bits, instructions of the tensor core have 32 elements
-    of K and not 64 (docs/Numerics.md).
+    of K and not 64 (docs/reference/numerics.md).
 
     With `split_k` K is cut into that many ranges of whole 256 elements, of which the last may be
     shorter. Each range has a sum of its own, and these are added in fp32 from the first to the
