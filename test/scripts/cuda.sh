@@ -100,6 +100,28 @@ done
 
 expect 5 "recursively, which is not simulated" "$sim" run -- "$work/faults" recursive
 
+# The reports that docs/guides/debug-a-kernel.md quotes.
+bugs() {
+  nvcc -std=c++17 -lineinfo -gencode arch=compute_100a,code=compute_100a "-DBUG=$1" \
+    "$root/examples/debug/tcgen05_bugs.cu" -o "$work/bugs" || fail "nvcc fails on tcgen05_bugs"
+}
+bugs 0
+for policy in eager lazy exhaustive; do
+  expect 0 "0 of 8192 wrong" "$sim" run --check strict --policy "$policy" -- "$work/bugs"
+done
+bugs 1
+expect 5 "phase 0, 1 of 1 arrivals pending; arrived in this phase: nobody" "$sim" run -- "$work/bugs"
+bugs 2
+expect 5 "phase 0, 0 of 1 arrivals pending, 128 bytes expected and not delivered" "$sim" run -- "$work/bugs"
+bugs 3
+expect 5 "waits for phase 0 (parity 0) of the mbarrier '_ZZ7productPKcS0_PfE5empty'" "$sim" run -- "$work/bugs"
+bugs 4
+expect 6 "[overwritten-while-read]" "$sim" run -- "$work/bugs"
+for policy in eager lazy random; do
+  expect 0 "0 of 8192 wrong" "$sim" run --check off --policy "$policy" -- "$work/bugs"
+done
+expect 5 "the result depends on the order" "$sim" run --check off --policy exhaustive -- "$work/bugs"
+
 # nvcc's default: the runtime is linked in statically. Ours takes its place by the names of its functions.
 for program in basics graphs; do
   nvcc -std=c++17 -O2 -gencode arch=compute_100a,code=compute_100a \
