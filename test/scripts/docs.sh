@@ -7,6 +7,7 @@ python3 "$root/utils/check_docs.py"
 python3 "$root/utils/check_sizes.py"
 python3 "$root/utils/time_table.py" --check
 python3 "$root/utils/result_tables.py" --check
+python3 "$root/utils/reference_hazards.py" --check
 python3 "$root/utils/draw_diagrams.py" --check --build "$1"
 
 
@@ -36,6 +37,19 @@ if stale=$("$root/utils/draw_diagrams.py" --check --build "$1" --images "$tree")
   exit 1
 fi
 [[ "$stale" == *"floors.svg is stale"* ]]
+mkdir -p "$tree/include/fp4/Sim" "$tree/docs/reference"
+table=include/fp4/Sim/HazardRules.def
+sed 's/"lane-race"/"lane-races"/' "$root/$table" >"$tree/$table"
+cp "$root/docs/reference/hazards.md" "$tree/docs/reference"
+hazards() { python3 "$root/utils/reference_hazards.py" --root "$tree" "$@"; }
+if stale=$(hazards --check); then
+  echo "a page of hazards that lacks a rule is not found"
+  exit 1
+fi
+[[ "$stale" == *"run utils/reference_hazards.py" ]]
+hazards && hazards --check
+grep -q '^## lane-races$' "$tree/docs/reference/hazards.md"
+rm -r "$tree/include" "$tree/docs/reference"
 page() { printf '# Page\n\n## One part\n\n%s\n\n<!-- from lib/Add/Sum.h -->\n```\nint a;\n%s\n```\n' "$1" "$2"; }
 expect() { # findings, with the page that is given
   page "$2" "$3" >"$tree/docs/Page.md"

@@ -34,8 +34,8 @@ def Fp4_FormatAttr : EnumAttr<Fp4_Dialect, Fp4_Format, "format"> {
     | mxfp8_e5m2 | f8E5M2   | 32 | f8E8M0FNU  | none |
     | fp8_block128 | f8E4M3FN | 128, or 128 x 128 | f32 | none |
 
-    Data of 6 bits has a byte per element with the code in its low bits. `fp4.quantize`
-    accepts all formats, `fp4.dequantize` all but the last, and products all but those of 6 bits.
+    Data of 6 bits has a byte per element with the code in its low bits. `fp4.quantize` and products
+    accept all formats, and `fp4.dequantize` all but the last.
   }];
   let assemblyFormat = "`<` $value `>`";
 }
