@@ -3,7 +3,7 @@
 Each NVFP4 model is one library's quantizer, written out on its own (lib/Numerics composes the same
 results from named decisions, so the two share no structure). `nv` and `mx_quant` are the entry
 points; run as a script, it re-checks unittests/Numerics/data/numerics_vectors.json.
-docs/reference/numerics.md has the formulas."""
+docs/reference/recipes.md has the formulas."""
 import json
 import os
 import re

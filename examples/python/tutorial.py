@@ -58,7 +58,7 @@ assert torch.equal(qx.scales.view(torch.uint8), scales.squeeze(-1).view(torch.ui
 assert torch.equal(qx.data.view(torch.uint8), code[:, 0::2] | code[:, 1::2] << 4)
 
 # %% [markdown]
-# Another recipe is another name ([the list](../../docs/reference/numerics.md)).
+# Another recipe is another name ([the list](../../docs/reference/recipes.md)).
 # compressed-tensors divides in bf16, so some of its block scales are another number. Four over six
 # tries two scales for each block, and keeps the one with the smaller error.
 

@@ -1,6 +1,6 @@
 //===- AdversarialBlocks.h - Blocks at which quantizers disagree ----------===//
 //
-// The inputs of the numbered vectors of reference/numerics.md: ties and their neighbours, scales at
+// The inputs of the numbered vectors of numerics_vectors.json: ties and their neighbours, scales at
 // every edge of E4M3, amaxes for which spellings differ, zeros of both signs, subnormals, infinity
 // and NaN.
 //

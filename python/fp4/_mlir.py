@@ -89,7 +89,7 @@ def recipe(name: str, text: str | None) -> dict[str, str]:
         return {}
     if not _RECIPE.fullmatch(check(text, "'recipe'", str)):
         raise UsageError(f"'recipe' must be a name and decisions, but got {text!r}",
-                         "docs/reference/numerics.md lists the recipes")
+                         "docs/reference/recipes.md lists the recipes")
     return {name: f"#fp4.recipe<{text}>"}
 
 

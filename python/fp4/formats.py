@@ -15,7 +15,7 @@ class Format:
         data: the element type of the data.
         scales: the element type of the block scales.
         block: elements along the contraction axis that share a scale.
-        recipe: the recipe that holds where none is named (docs/reference/numerics.md).
+        recipe: the recipe that holds where none is named (docs/reference/recipes.md).
     """
 
     data: str

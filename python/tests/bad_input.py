@@ -1,4 +1,4 @@
-"""Wrong input and what comes of it: the cases of docs/reference/bad-input.md.
+"""Wrong input and what comes of it: the cases of data/bad_input.md.
 
 `bad_input.py` prints the tables of the page and `bad_input.py --write` writes them into it;
 test_bad_input.py runs every case and compares. A case is one wrong call. It must end in the
@@ -34,7 +34,7 @@ from fp4.torch import weight_programs
 from programs import QUANTIZE, ROOT, compiled, product
 
 Function = collections.abc.Callable[[], Any]
-PAGE = ROOT / "docs" / "reference" / "bad-input.md"
+PAGE = ROOT / "python" / "tests" / "data" / "bad_input.md"
 NVFP4 = torch.nn.functional.ScalingType.BlockWise1x16
 TILES = torch.nn.functional.SwizzleType.SWIZZLE_32_4_4
 
@@ -515,7 +515,7 @@ def row(case: Case) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="prints the tables of docs/reference/bad-input.md")
+    parser = argparse.ArgumentParser(description="prints the tables of data/bad_input.md")
     parser.add_argument("--write", action="store_true")
     found = tables()
     if not parser.parse_args().write:

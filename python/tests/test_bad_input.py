@@ -1,4 +1,4 @@
-"""Every wrong call of docs/reference/bad-input.md ends as the page says."""
+"""Every wrong call of data/bad_input.md ends as the page says."""
 
 import unittest
 

@@ -8,6 +8,7 @@ python3 "$root/utils/check_sizes.py"
 python3 "$root/utils/time_table.py" --check
 python3 "$root/utils/result_tables.py" --check
 python3 "$root/utils/reference_hazards.py" --check
+python3 "$root/utils/reference_recipes.py" --check
 python3 "$root/utils/draw_diagrams.py" --check --build "$1"
 
 
@@ -49,6 +50,20 @@ fi
 [[ "$stale" == *"run utils/reference_hazards.py" ]]
 hazards && hazards --check
 grep -q '^## lane-races$' "$tree/docs/reference/hazards.md"
+
+numbers=include/fp4/Numerics
+mkdir "$tree/$numbers"
+cp "$root/$numbers/Formats.def" "$tree/$numbers"
+sed 's/^FP4_RECIPE(ocp_ceil,/FP4_RECIPE(ocp_upward,/' "$root/$numbers/Recipes.def" >"$tree/$numbers/Recipes.def"
+cp "$root/docs/reference/recipes.md" "$tree/docs/reference"
+recipes() { python3 "$root/utils/reference_recipes.py" --root "$tree" "$@"; }
+if stale=$(recipes --check); then
+  echo "tables of recipes that lack one are not found"
+  exit 1
+fi
+[[ "$stale" == *"run utils/reference_recipes.py" ]]
+recipes && recipes --check
+grep -q '^| ocp_upward | mxfp4 |' "$tree/docs/reference/recipes.md"
 rm -r "$tree/include" "$tree/docs/reference"
 page() { printf '# Page\n\n## One part\n\n%s\n\n<!-- from lib/Add/Sum.h -->\n```\nint a;\n%s\n```\n' "$1" "$2"; }
 expect() { # findings, with the page that is given

@@ -70,6 +70,7 @@ check pytest python -m pytest -q -p no:cacheprovider --junitxml="$report" python
 check mypy mypy --strict --cache-dir "$build/mypy" python/fp4
 check ruff ruff check --no-cache
 for example in quickstart builder linear; do # the tests run the tutorial
+for example in quickstart builder checkpoint; do # the tests run the tutorial
   check "$example" python "examples/python/$example.py"
 done
 exit $failed

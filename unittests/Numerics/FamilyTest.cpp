@@ -1,6 +1,6 @@
 // Properties of the quantization family that no hash shows: which bytes are padding, how outputs
 // relate to each other, what shards and groups make of them, and what is rejected. The numbered
-// cases S1..S15 are the structural vectors of docs/reference/numerics.md.
+// cases S1..S15 are the structural vectors of notebook/numerics.md.
 #include "TestData.h"
 #include "fp4/Numerics/BlockScaledGemm.h"
 #include "fp4/Numerics/E2M1.h"

@@ -130,7 +130,7 @@ TEST(Recipes, torchaoDividesDifferentlyOnCuda) {
 }
 
 TEST(Recipes, everyOneHasItsRowInTheDocument) {
-  std::ifstream file(FP4_SOURCE_DIR "/docs/reference/numerics.md");
+  std::ifstream file(FP4_SOURCE_DIR "/docs/reference/recipes.md");
   std::map<std::string, std::string> rows; // name to format
   std::smatch match;
   const std::regex row(R"(\| (\w+) \| (nvfp4|mxfp\w+|fp8\w+) \|.*\|.*\|.*\|)");
@@ -147,7 +147,7 @@ TEST(Recipes, everyOneHasItsRowInTheDocument) {
 
 /// `| name | format | values |`, all values among the last cell's words; a number has none.
 TEST(Recipes, everyDecisionHasItsRowInTheDocument) {
-  std::ifstream file(FP4_SOURCE_DIR "/docs/reference/numerics.md");
+  std::ifstream file(FP4_SOURCE_DIR "/docs/reference/recipes.md");
   std::map<std::string, std::pair<std::string, std::string>> rows; // name to format and values
   std::smatch match;
   const std::regex row(R"(\| (\w+) \| (nvfp4|mx|f32|all) \| (.*) \|)");

@@ -13,7 +13,7 @@ namespace fp4::harness {
 ///   uniform   [-1, 1)
 ///   bf16      normal, of 8 significant bits whatever the type, blocks over nine binades, the first
 ///             element the largest and no power of two: what tells quantizers apart
-///   adversarial  the blocks N01-N42 and M01-M28 of numerics.md in random places, along rows
+///   adversarial  the blocks N01-N42 and M01-M28 of numerics_vectors in random places, along rows
 ///             and columns, under a largest magnitude that the seed chooses of 11 (the last two
 ///             infinity and NaN); block scales any byte
 ///   exact     E2M1 values with a 6 in every block of 16, so that quantization is exact and every

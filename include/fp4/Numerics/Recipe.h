@@ -19,7 +19,7 @@
 //   f32:   scale s of a_b, code = e4m3(x * (1 / s))
 //
 // RecipeProgram.h turns the decisions into a list of scalar operations. The reference and the
-// kernels are made from this list. docs/reference/numerics.md has every formula and its source.
+// kernels are made from this list. docs/reference/recipes.md has every formula and its source.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -79,7 +79,7 @@ constexpr bool roundsToNearestOnly(const Recipe &recipe) {
 
 /// The text of a recipe: a name, then the decisions in which it differs from the recipe of that
 /// name: "transformer_engine, scale_floor = 0.015625, guard = none". Decisions are the members
-/// above, in snake case, their values the enumerators; reference/numerics.md lists them. Dialect
+/// above, in snake case, their values the enumerators; reference/recipes.md lists them. Dialect
 /// attributes, manifests and command lines write recipes in this way.
 Expected<Recipe> parseRecipe(std::string_view text);
 /// The inverse, canonical: equal recipes have equal texts.

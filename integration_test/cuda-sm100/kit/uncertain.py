@@ -1,6 +1,6 @@
 """Probes: facts that the simulator infers, each with a kernel that shows what a device does.
 
-The list is that of docs/reference/simulator.md, "What is simulated". What a probe prints is an observation and not a
+The list is that of docs/reference/simulator.md, "What is uncertain". What a probe prints is an observation and not a
 verdict: where the device says otherwise, the simulator is what has to change.
 """
 from __future__ import annotations

@@ -243,7 +243,7 @@ LogicalResult convert(linalg::LinalgOp linalgOp) {
                            "arith.scaling_truncf takes scales that are computed before, and a "
                            "quantizer of fp4 computes them of its blocks",
                            "use fp4.quantize, whose recipe says how a scale derives from its block: "
-                           "ocp_floor is that of OCP MX (docs/reference/numerics.md)");
+                           "ocp_floor is that of OCP MX (docs/reference/recipes.md)");
   if (!op || !op.hasPureTensorSemantics())
     return ingress::refuse(linalgOp, "it reads or makes numbers of 4 bits and is no linalg.generic "
                                      "on tensors",

@@ -65,7 +65,7 @@ LogicalResult convert(tosa::CastToBlockScaledOp op, StringRef text) {
     return ingress::refuse(
         op, "TOSA does not say how a scale derives from its block",
         "say it with the option recipe, such as --convert-tosa-to-fp4=recipe=ocp_ceil; "
-        "docs/reference/numerics.md has the recipes");
+        "docs/reference/recipes.md has the recipes");
   auto recipe = numerics::parseRecipe(text.str());
   if (!recipe)
     return ingress::refuse(op, recipe.error().message, recipe.error().note);

@@ -25,7 +25,7 @@ class Kind:
         level: the scale of the tensor, one float32; "" where there is none.
         convention: what `level` is: "encode", 2688 / amax, or "decode", amax / 2688.
         input: likewise for the input of the layer, which may be missing.
-        recipe: how fp4 decodes the weight as the layout's own package does (reference/numerics.md).
+        recipe: how fp4 decodes the weight as the layout's own package does (reference/recipes.md).
         words: one of which config.json must have, if it says anything.
         is_blocked: data are [..., R, K/32, 16] and scales [..., R, K/32], where a leading size
             counts experts.

@@ -5,7 +5,7 @@ encode scale of FlashInfer and not an amax. It is used as it is.
 
 Quantizers have the bits of torchao in eager mode on the device of the tensor: PyTorch divides a
 tensor by a Python number on a CPU and multiplies by its reciprocal on CUDA, so the two differ
-(docs/reference/numerics.md, recipes torchao and torchao_cuda). Compiled by torch.compile, or with
+(docs/reference/recipes.md, recipes torchao and torchao_cuda). Compiled by torch.compile, or with
 use_triton_kernel, torchao has other bits, which fp4 has not.
 
 A product follows torchao too: the sum of the tensor core is rounded to the dtype of the operands
@@ -42,7 +42,7 @@ _INPUTS = (torch.bfloat16, torch.float32)
 
 
 class ScaleCalculationMode(enum.Enum):
-    """How the exponent of an MX block follows from its amax (docs/reference/numerics.md)."""
+    """How the exponent of an MX block follows from its amax (docs/reference/recipes.md)."""
 
     FLOOR = "floor"
     RCEIL = "rceil"

@@ -33,7 +33,7 @@ class NVFP4Training:
         hadamard: transform dY and X along M before the product of WGrad, to spread outliers.
         stochastic_rounding: of dY; without it gradients are rounded to nearest.
         square_weights: blocks of 16 x 16 for W, so that FProp and DGrad see the same values.
-        recipe: of the scales (docs/reference/numerics.md).
+        recipe: of the scales (docs/reference/recipes.md).
     """
 
     hadamard: bool = True

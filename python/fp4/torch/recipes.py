@@ -1,4 +1,4 @@
-"""What the names of recipes say about tensor scales (reference/numerics.md has the recipes)."""
+"""What the names of recipes say about tensor scales (reference/recipes.md has the recipes)."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def decisions(recipe: str) -> dict[str, str]:
         key, equals, value = part.partition("=")
         if not equals:
             raise UsageError(f"'recipe' must be 'name, decision = value, ...', but got {recipe!r}",
-                             "docs/reference/numerics.md has the recipes and their decisions")
+                             "docs/reference/recipes.md has the recipes and their decisions")
         found[key.strip()] = value.strip()
     return found
 
@@ -80,7 +80,7 @@ def has_tensor_scale(format: str, recipe: str) -> bool:
 
 
 def alpha_rule(recipe: str) -> str:
-    """The decision alpha of a recipe of NVFP4 (docs/reference/numerics.md)."""
+    """The decision alpha of a recipe of NVFP4 (docs/reference/recipes.md)."""
     found = decisions(recipe)
     return found.get("alpha") or _ALPHAS.get(found["name"], "amax_product")
 

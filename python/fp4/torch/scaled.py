@@ -35,7 +35,7 @@ class Scaled:
             with `supplied_decode` the decode scale.
         format: "nvfp4" or "mxfp4".
         layout: of the scales, "linear" or "tiled_128x4" (docs/Spec.md).
-        recipe: how the numbers were quantized and are decoded (docs/reference/numerics.md).
+        recipe: how the numbers were quantized and are decoded (docs/reference/recipes.md).
         shape: (R, K), in elements. R may be 0.
     """
 

@@ -6,7 +6,7 @@
                     tensors                                   it before they are encoded
 
 2688 is 6 * 448, the largest element times the largest block scale. Each function computes by the
-rule of a recipe, tensor_scale in docs/reference/numerics.md, on the device of its argument.
+rule of a recipe, tensor_scale in docs/reference/recipes.md, on the device of its argument.
 """
 
 from __future__ import annotations

@@ -190,7 +190,7 @@ func.func @no_amax(%a: !e, %s: !s) {
       : (!e, !s, !e, !s) -> (tensor<64x64xf4E2M1FN>, tensor<64x2xf8E8M0FNU>)
   // blockscaled_matmul (C42)
   // expected-error @+2 {{expects operand 'quantize_amax' for recipe transformer_engine, but got none}}
-  // expected-note @+1 {{the recipe says whether there is a scale of the tensor (docs/reference/numerics.md)}}
+  // expected-note @+1 {{the recipe says whether there is a scale of the tensor (docs/reference/recipes.md)}}
   %r1:2 = fp4.blockscaled_matmul %a scaled %s, %a scaled %s epilogue() {
   ^bb0(%x: f32):
     fp4.yield %x : f32

@@ -159,7 +159,7 @@ func.func @quantize_family(%x: tensor<64x32xbf16>, %ax: tensor<f32>, %rng: tenso
   return
 }
 
-// Recipes print in one spelling: decisions in the order of numerics.md, only where they differ.
+// Recipes print in one spelling: decisions in the order of recipes.md, only where they differ.
 // CHECK-LABEL: func @recipes
 func.func @recipes(%x: tensor<4x40xbf16>, %ax: tensor<f32>) {
   // CHECK: recipe = #fp4.recipe<transformer_engine, guard = none, e4m3_max = 256, scale_floor = 0.015625>}

@@ -90,7 +90,7 @@ LogicalResult RecipeAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                  numerics::Recipe recipe) {
   if (auto status = numerics::checkRecipe(recipe); !status) // recipe (C3)
     return withNote(emitError() << status.error().message,
-                    status.error().note.empty() ? "docs/reference/numerics.md lists the recipes"
+                    status.error().note.empty() ? "docs/reference/recipes.md lists the recipes"
                                                 : status.error().note);
   return success();
 }

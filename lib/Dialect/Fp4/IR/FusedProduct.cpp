@@ -139,7 +139,7 @@ static LogicalResult verifyResultRecipe(BlockScaledMatmulOp op) {
                         << " 'quantize_amax' for recipe " << StringRef(recipe.name) << ", but got "
                         << (op.getQuantizeAmax() ? "one" : "none"),
                     "the recipe says whether there is a scale of the tensor "
-                    "(docs/reference/numerics.md)");
+                    "(docs/reference/recipes.md)");
   if (op.getQuantizeAmax() &&
       failed(verifyScalar(operand(op, "quantize_amax", op.getQuantizeAmax()))))
     return failure();

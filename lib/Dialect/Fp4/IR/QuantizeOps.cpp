@@ -153,7 +153,7 @@ LogicalResult HadamardAmaxOp::verify() {
 static LogicalResult verifyRecipe(Operation *op, const numerics::Recipe &recipe, Format format) {
   if (Status status = numerics::checkRecipe(recipe); !status) // of a builder; the parser checks
     return withNote(op->emitOpError("has a recipe that is none: ") << status.error().message,
-                    status.error().note.empty() ? "docs/reference/numerics.md lists the recipes"
+                    status.error().note.empty() ? "docs/reference/recipes.md lists the recipes"
                                                 : status.error().note);
   if (recipe.format == blockFormat(format))
     return success();

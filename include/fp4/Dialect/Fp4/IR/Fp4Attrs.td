@@ -53,7 +53,7 @@ def Fp4_RecipeAttr : AttrDef<Fp4_Dialect, "Recipe"> {
     #fp4.recipe<transformer_engine, guard = none, scale_floor = 0.015625>
     ```
 
-    numerics.md lists the recipes, formulas and decisions. Two attributes are equal if their
+    recipes.md lists the recipes, formulas and decisions. Two attributes are equal if their
     decisions are; the printed name is the one that needs the fewest decisions after it.
   }];
   let parameters = (ins AttrParameter<"::fp4::numerics::Recipe", "canonical",

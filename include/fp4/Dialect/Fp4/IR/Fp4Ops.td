@@ -178,7 +178,7 @@ def Fp4_QuantizeOp : Fp4_TensorOp<"quantize", [AttrSizedOperandSegments, Fp4_Inf
     data   = e2m1(fp32(input) * 2^(127 - scale))
     ```
 
-    Both casts saturate. reference/numerics.md has every recipe, its source, and the rules for NaN,
+    Both casts saturate. reference/recipes.md has every recipe, its source, and the rules for NaN,
     infinity and zero; `numerics::quantizeMatrix` is this operation on the host.
 
     | operand | element type | shape |
