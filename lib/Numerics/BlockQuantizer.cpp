@@ -8,8 +8,8 @@
 namespace fp4::numerics {
 namespace {
 
-/// Errors of one tile: in element order within a row; the rows then in a tree of strides 8, 4, 2,
-/// 1, as TransformerEngine's square blocks add them.
+/// Errors of one tile. Within a row they are added in element order; the rows are then added in a
+/// tree of strides 8, 4, 2, 1, as TransformerEngine's square blocks add them.
 class ErrorFold {
 public:
   explicit ErrorFold(bool largest) : largest(largest) {}
@@ -22,7 +22,7 @@ public:
   }
 
 private:
-  /// A NaN stays, in either fold.
+  /// A NaN stays in a sum and in a maximum.
   float combine(float a, float b) const {
     if (!largest)
       return a + b;

@@ -1,4 +1,4 @@
-// One scale's worth of elements, by a recipe's program: what all quantizers share.
+// Quantization of the elements of one scale by a recipe's program, which all quantizers share.
 #pragma once
 
 #include "RecipeEvaluator.h"
@@ -11,7 +11,8 @@ namespace fp4::numerics {
 /// Elements that one scale serves at most: 16 x 16.
 inline constexpr size_t maxTile = 256;
 
-/// How scaled elements become codes. Without bytes: to nearest, ties to even.
+/// The way in which scaled elements become codes. Without bytes they round to nearest, ties to
+/// even.
 struct ElementRounding {
   std::span<const uint8_t> bytes = {}; ///< one per element
   StochasticArithmetic arithmetic = StochasticArithmetic::Truncate;

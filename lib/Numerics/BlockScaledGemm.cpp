@@ -1,5 +1,5 @@
-// Whole products: the MMA model step by step, and the fp64 reference with its bound. Both run over
-// tiles of the result; a tile decodes its rows and columns once.
+// Whole GEMMs: the MMA model step by step, and the fp64 reference with its bound. Model and
+// reference run over tiles of the result; a tile decodes its rows and columns once.
 #include "fp4/Numerics/BlockScaledGemm.h"
 #include "GemmOperands.h"
 #include "RecipeEvaluator.h"
@@ -34,7 +34,7 @@ struct Tile {
   }
 };
 
-/// Rows and columns of a tile: many share what was decoded, and it stays in a processor's caches.
+/// Rows and columns of a tile: many share decoded operands, which stay in a processor's caches.
 uint64_t tileSize(uint64_t steps) {
   return std::clamp<uint64_t>(32768 / steps / panelColumns * panelColumns, panelColumns, 512);
 }
@@ -76,7 +76,7 @@ void forTiles(const GemmProblem &p, const PaddedOperand &a, const PaddedOperand 
 
 //===--- fp64 reference --------------------------------------------------===//
 
-/// Adds the sum of a further range of K in fp32, which rounds to nearest.
+/// Adds the sum of a further split-K range in fp32, which rounds to nearest.
 void addPart(const ReferenceState &part, ReferenceState &total) {
   for (unsigned j = 0; j < panelColumns; ++j) {
     total.sum[j] += part.sum[j];
@@ -89,15 +89,14 @@ void addPart(const ReferenceState &part, ReferenceState &total) {
   }
 }
 
-/// One fp4 instruction: five terms cut at 2^-35 of the largest scale's exponent. Two of K = 96 cut seven
-/// each where three of K = 64 are: either lies within two of the three, so 14 terms for each of the
-/// three bound them. Four instructions
-/// of 16-bit floats: 17 terms of each cut at 2^-25 of the largest product's exponent. That is at
-/// most the largest product itself, unless a factor is subnormal, which is below 2^-14 in f16 and
-/// 2^-126 in bf16 and whose partner is below 12 powers of its scale. What a sum that is subnormal
-/// loses, the epilogue enlarges as it does the sum.
-/// Threads round to nearest, a known number of times (finish); a block times one scale is finite
-/// with scales up to 2^115.
+/// An fp4 instruction cuts five terms at 2^-35 of the largest scale's exponent. Two instructions of
+/// K = 96 cut seven terms each where three of K = 64 cut five: either lies within two of the three,
+/// so 14 terms for each of the three bound them. Each of four instructions of 16-bit floats cuts 17
+/// terms at 2^-25 of the largest product's exponent. The unit is at most the largest product
+/// itself, unless a factor is subnormal, which is below 2^-14 in f16 and 2^-126 in bf16 and whose
+/// partner is below 12 powers of its scale. The epilogue enlarges the loss of a subnormal sum as it
+/// enlarges the sum. Without a tensor core, threads round to nearest, a known number of times
+/// (finish); a block times one scale is finite with scales up to 2^115.
 StepRounding roundingOf(const GemmProblem &p) {
   if (p.core == TensorCore::None)
     return {.cut = 0, .align = 0, .product = 1, .largestScale = 115};
@@ -119,8 +118,8 @@ void finish(const GemmProblem &p, const EpilogueProgram &epilogue, const Referen
   const double fp64 = static_cast<double>(p.depth) * 0x1p-52; // of the reference itself
   for (unsigned j = 0; j < count; ++j) {
     const float alpha = alphaAt(p, row, column + j).value_or(1.f);
-    // Partial sums of lanes, and of converted operands in their order along K, are not those of the
-    // reference, but no larger than all magnitudes.
+    // Partial sums of lanes, and of converted operands in their order along K, differ from those of
+    // the reference, but are no larger than the sum of all magnitudes.
     const bool hasLanes = p.core == TensorCore::None, isBlockScaled = p.core == TensorCore::BlockScaled;
     const double roundings = hasLanes ? static_cast<double>(fmaRoundings(p)) : 0;
     const double ofLanes = roundings * (0x1.01p-24 * r.magnitude[j] + 0x1p-150);

@@ -60,7 +60,7 @@ uint32_t takeCodes(uint32_t word) {
 
 //===--- Words of rows ---------------------------------------------------===//
 
-/// The scales of what shares a power of two: their range without those of blocks of zeros.
+/// The scales of all scale blocks that share a power of two: their range without blocks of zeros.
 struct SharedPower {
   uint8_t largest = 0, least = nanScale;
   bool hasNaN = false;
@@ -76,7 +76,7 @@ struct SharedPower {
   bool isFar() const { return smallest() < power() - hw::byteExponentBias; }
 };
 
-/// Blocks that follow one another in a row.
+/// Scale blocks that follow one another in a row.
 struct RowBlocks {
   const uint8_t *codes, *scales;
 
@@ -122,14 +122,14 @@ std::pair<uint64_t, uint64_t> placeOf(uint64_t tile, uint64_t columns) {
   return {tile / perRow * tileRows, tile % perRow * tileColumns};
 }
 
-/// The 16-bit halves of a word are at `at` and 8 bytes behind.
+/// Loads one 16-bit half of a word; the second one lies 8 bytes behind the first.
 uint32_t loadHalf(const uint8_t *at) { return uint32_t(at[0] | at[1] << 8); }
 void storeHalf(uint32_t half, uint8_t *at) {
   at[0] = uint8_t(half);
   at[1] = uint8_t(half >> 8);
 }
 
-/// The four e4m3 that selectors of four nibbles choose, and their signs.
+/// The four e4m3 elements that selectors of four nibbles choose, with their signs.
 uint32_t elementsOf(uint32_t selectors, uint32_t signs, unsigned exponent) {
   std::array<uint8_t, 8> table;
   for (unsigned i = 0; i < 2; ++i)

@@ -1,4 +1,4 @@
-//===- ColumnPieces.h - Products by pieces of their columns ---------------===//
+//===- ColumnPieces.h - GEMMs by pieces of their columns ------------------===//
 #pragma once
 
 #include "GemmOperands.h"
@@ -10,8 +10,8 @@ namespace fp4::numerics {
 /// Columns that are handled at once: those of the widest instruction.
 inline constexpr uint64_t pieceColumns = 256;
 
-/// Runs body(first column, columns) for every piece of the result's columns, and says how many
-/// elements are done. A piece is in one column of tiles of stream_k.
+/// Runs body(first column, columns) for every piece of the result's columns, and reports how many
+/// elements are done. A piece lies in one column of tiles of stream-K.
 template <typename Body> void forPieces(const GemmProblem &p, const Body &body) {
   std::mutex mutex;
   uint64_t done = 0;
@@ -26,8 +26,9 @@ template <typename Body> void forPieces(const GemmProblem &p, const Body &body) 
   });
 }
 
-/// Elements of `row` of the result from column `first` on. Of each, `sums` has the exact sum, the sum of
-/// magnitudes, the error of the tensor core, and how far a partial sum may reach.
+/// Sets the elements of `row` of the result from column `first` on. `sums` has, for each element,
+/// the exact sum, the sum of magnitudes, the error of the tensor core, and how far a partial sum
+/// may reach.
 template <typename Sums>
 void setElements(const GemmProblem &p, const EpilogueProgram &epilogue, const Sums &sums,
                  uint64_t row, uint64_t first, GemmReference &result) {

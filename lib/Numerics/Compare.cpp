@@ -25,7 +25,7 @@ int64_t ordinal(FloatType type, float x) {
   return u >> 31 ? -1 - magnitude : magnitude;
 }
 
-/// Is what an infinity may have become.
+/// Returns true when `x` is what an overflow may become: an infinity, or 448 in E4M3.
 bool isOverflow(Overflow may, FloatType type, float x) {
   const bool isInfinity = !std::isfinite(x) || (type == FloatType::E4M3 && std::fabs(x) == e4m3Max);
   return may && (isInfinity || (may == MayBeZero && x == 0));
@@ -44,7 +44,7 @@ struct Reporter {
       report.first.push_back(m);
   }
 
-  /// Elements that only one side has.
+  /// Counts the elements that only one side has.
   void surplus(size_t a, size_t b) {
     report.mismatches += a > b ? a - b : b - a;
     report.elements = std::max(a, b);

@@ -1,7 +1,7 @@
-// The model of a product whose operands are converted for a tensor core of 16-bit floats: one
-// instruction of K = 16 after the other, each a truncated fused dot product (DenseMma.h). The order of
-// converted operands says which elements come together (FragmentLayout.h); beside an operand of floats,
-// which is as it is in memory, they follow one another.
+// The model of a GEMM whose operands are converted for a tensor core of 16-bit floats: one
+// instruction of K = 16 after the other, each a truncated fused dot product (DenseMma.h). The order
+// of converted operands says which elements come together (FragmentLayout.h); beside an operand of
+// floats, which keeps the order of memory, neighbours in K come together.
 #include "ColumnPieces.h"
 #include "fp4/ISA/FragmentLayout.h"
 #include "fp4/Numerics/DenseRow.h"
@@ -48,7 +48,7 @@ TileElements convertTile(const GemmProblem &p, const GemmOperand &operand, Block
   return elements;
 }
 
-/// The same of A, which are floats.
+/// The elements of a k tile of A, which are floats.
 TileElements floatTile(const GemmProblem &p, uint64_t row, uint64_t tile) {
   TileElements elements{};
   const uint64_t first = tile * tileK, end = std::min<uint64_t>(first + tileK, p.depth);
@@ -69,7 +69,7 @@ TileFactors factorsOf(const GemmProblem &p, const TileElements &elements) {
   return factors;
 }
 
-/// Columns of B by instruction.
+/// Decodes columns of B, one DenseColumns for each instruction.
 std::vector<DenseColumns> decodePanel(const GemmProblem &p, uint64_t first, uint64_t count) {
   std::vector<DenseColumns> panel;
   for (uint64_t tile = 0; tile < tilesOf(stepsOf(p)); ++tile) {
@@ -89,22 +89,21 @@ TileFactors factorsOfRow(const GemmProblem &p, uint64_t row, uint64_t tile) {
   return factorsOf(p, p.floatA ? floatTile(p, row, tile) : convertTile(p, p.a, p.format, row, tile));
 }
 
-/// Instructions of k tile `tile`: those of elements of K, and of zeros that are multiplied behind
-/// it.
+/// Instructions of k tile `tile`: those of elements of K, and those that multiply zeros behind K.
 unsigned instructionsOf(const GemmProblem &p, uint64_t tile) {
   const uint64_t unit = p.filledK ? p.filledK : tileK;
   const uint64_t end = (p.depth + unit - 1) / unit * unit;
   return unsigned(std::min<uint64_t>(end - tile * tileK, tileK) / instructionK);
 }
 
-/// The sums of row `row` against a panel, whose first column is `column`: those of the ranges of K,
-/// added from the first on.
+/// The sums of row `row` against a panel, whose first column is `column`. The sums of split-K
+/// ranges are added from the first range on.
 void multiplyRow(const GemmProblem &p, uint64_t row, uint64_t column,
                  const std::vector<DenseColumns> &panel, std::span<float> sums) {
   const unsigned fraction = fractionBits(factorType(p));
   const DenseRowOptions options{2 * fraction, hw::AccumulatorType::F32, {}};
   const std::vector<int32_t> unscaled(sums.size());
-  // Steps; a range begins with a k tile.
+  // Ranges count steps; each begins with a k tile.
   forRangesAt(p, row, column, [&](uint64_t begin, uint64_t end) {
     std::vector<uint32_t> part(sums.size());
     for (uint64_t tile = tilesOf(begin); tile < tilesOf(end); ++tile) {

@@ -1,7 +1,7 @@
-//===- Dense512.h - 16 elements of a dense product, with AVX-512 ----------===//
+//===- Dense512.h - 16 elements of a dense GEMM, with AVX-512 -------------===//
 //
-// Factors are fp32 here, and so are their exact products. A product times a power of two is its
-// term, in units of 2^(emax - align), and the conversion to integers truncates it:
+// Factors are fp32 here, as are their exact products. A term is a product times a power of two, in
+// units of 2^(emax - align), and the conversion to integers truncates the term:
 //
 //   term_k = cvtt(a_k b_k 2^(align + scale - emax))        C's: cvtt(C 2^(align - emax))
 //
@@ -30,7 +30,7 @@ constexpr int32_t nothing = absentExponent / 2; ///< an exponent below is of zer
 
 FP4_AVX512_INLINE inline __m512i all(int32_t value) { return _mm512_set1_epi32(value); }
 
-/// Exponents that are not within 90 of zero, but of something.
+/// Marks exponents that are at least 90 from zero, without those of zeros.
 FP4_AVX512_INLINE inline __mmask16 extraordinary(__m512i exponent) {
   const __m512i distance = _mm512_add_epi32(exponent, all(ordinary - 1));
   return _mm512_cmpge_epu32_mask(distance, all(2 * ordinary - 1)) &
@@ -49,13 +49,13 @@ FP4_AVX512_INLINE inline __m512i fields(__m512 value) {
   return _mm512_and_si512(_mm512_srli_epi32(_mm512_castps_si512(value), 23), all(255));
 }
 
-/// NaN and infinities.
+/// Marks NaN and infinities.
 FP4_AVX512_INLINE inline __mmask16 specials(__m512 value) {
   return _mm512_cmpeq_epi32_mask(fields(value), all(255));
 }
 
-/// Their exponents, `least` of those that are smaller in the format that they are from, and that of
-/// no product for zeros.
+/// Exponents of `value`: at least `least`, the smallest of the format that the values come from,
+/// and `absent` for zeros.
 FP4_AVX512_INLINE inline __m512i exponents(__m512 value, int32_t least, int32_t absent) {
   const __mmask16 zero = _mm512_testn_epi32_mask(_mm512_castps_si512(value), all(0x7FFFFFFF));
   const __m512i exponent = _mm512_max_epi32(_mm512_sub_epi32(fields(value), all(127)), all(least));
@@ -69,8 +69,8 @@ struct Elements {
   __m512 factor; ///< from products to terms
 };
 
-/// C, emax and what follows from it. `products`: the largest exponents of products, less scales,
-/// which are 2^-`up` of what they stand for; `scale` may be null.
+/// C, emax and what follows from them. `products` are the largest exponents of products without
+/// scales; products are 2^-`up` times the true ones, and `scale` may be null.
 FP4_AVX512_INLINE inline Elements begin(__m512i bits, const DenseRowOptions &options,
                                         __m256i products, int up, const __m512i *scale) {
   const bool half = options.dType == hw::AccumulatorType::F16;
@@ -104,7 +104,8 @@ FP4_AVX512_INLINE inline void add(Elements &o, __m512i part) {
   o.sum = sum;
 }
 
-/// The results, as the 32 bits of their cells. `bad` gets those that are not.
+/// The results, as the 32 bits of their cells. `bad` gets the elements that the definition must
+/// compute.
 FP4_AVX512_INLINE inline __m512i finish(const Elements &o, const DenseRowOptions &options,
                                         __mmask16 &bad) {
   constexpr int towardZero = _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC;

@@ -1,4 +1,4 @@
-//===- DenseColumns.cpp - The operands of a dense product, decoded --------===//
+//===- DenseColumns.cpp - The operands of a dense GEMM, decoded -----------===//
 #include "FactorDecoder.h"
 #include "fp4/Numerics/DenseRow.h"
 
@@ -67,7 +67,7 @@ Factor DenseColumns::factor(unsigned column, unsigned i) const {
   return factorAt(place(column, i), significands, exponents, kinds);
 }
 
-/// Columns beyond the last, which fill its block, are of zeros.
+/// Columns behind the last one, which fill a group of eight, are of zeros.
 void DenseColumns::allocate(unsigned columns, unsigned depth) {
   k = depth;
   count = columns;

@@ -1,15 +1,15 @@
-//===- DenseKernels.h - What processors multiply rows with ----------------===//
+//===- DenseKernels.h - Instructions that multiply rows -------------------===//
 #pragma once
 
 #include "fp4/Numerics/DenseRow.h"
 
 namespace fp4::numerics {
 
-/// Whether the processor has what denseRows512 takes.
+/// Returns true when the processor has the instructions that denseRows512 needs.
 bool hasAVX512Products();
 
-/// denseRows with AVX-512, and what it leaves to the definition: one element of `row`, which has
-/// factors of this row of A and had C.
+/// denseRows with AVX-512; and the definition of one element of `row`, which computes what AVX-512
+/// leaves. `row` has factors of this row of A and had C.
 void denseRows512(const DenseRows &a, const DenseColumns &b, std::span<const DenseRow> rows,
                   const DenseRowOptions &options);
 uint32_t denseByDefinition(const DenseRows &a, const DenseColumns &b, const DenseRow &row,

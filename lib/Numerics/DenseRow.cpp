@@ -1,4 +1,4 @@
-//===- DenseRow.cpp - Rows of a dense matrix product, vectorized ----------===//
+//===- DenseRow.cpp - Rows of a dense GEMM, vectorized --------------------===//
 #include "fp4/Numerics/DenseRow.h"
 #include "DenseKernels.h"
 #include "FactorDecoder.h"
@@ -16,17 +16,17 @@ namespace fp4::numerics {
 namespace {
 
 constexpr int32_t zeroExponent = -133;
-constexpr unsigned lanes = 8;  ///< of a block of columns
-constexpr unsigned blocks = 4; ///< that one step multiplies
+constexpr unsigned lanes = 8;  ///< columns of a group
+constexpr unsigned blocks = 4; ///< groups that one step multiplies
 constexpr unsigned termsPerSum = 16, maxTerms = 64;
 
-/// Where the sum's unit 2^(emax - align) and its highest bit stay inside fp32's normal range.
+/// The sum's unit 2^(emax - align) and its highest bit stay inside fp32's normal range up to here.
 constexpr int32_t ordinaryEnd = 90;
 
-/// A factor of A that is not zero, its significand 2^(align - bits) times as large.
+/// A factor of A that is not zero; its significand is enlarged by 2^(align - bits).
 struct Term {
   int32_t significand, exponent;
-  uint32_t place; ///< of its k in a block of columns
+  uint32_t place; ///< of its k in a group of columns
 };
 
 struct RowTerms {
@@ -35,10 +35,10 @@ struct RowTerms {
   bool special = false; ///< has NaN or infinity
 };
 
-/// Columns of B that one step multiplies, and what it keeps of them.
+/// Columns of B that one step multiplies, and the exponents and sums of that step.
 struct Strip {
   const int32_t *significands, *exponents;
-  size_t blockSize; ///< elements of a block of B
+  size_t blockSize; ///< elements of a group of B
   alignas(32) int32_t scales[blocks * lanes];
   alignas(32) int32_t emax[blocks * lanes]; ///< in: of C; out: of all
   alignas(32) int32_t partial[maxTerms / termsPerSum][blocks * lanes];
@@ -75,7 +75,8 @@ private:
 };
 
 #ifdef FP4_MULTIVERSION_X86
-/// The same: blocks in registers, all terms of A one after the other.
+/// The products and sums with AVX2: groups of columns in registers, all terms of A one after the
+/// other.
 template <unsigned Blocks> struct AVX2Products {
   [[gnu::target("avx2")]] static void run(const RowTerms &row, Strip &strip) {
     __m256i base[Blocks];
@@ -92,7 +93,8 @@ private:
     _mm256_storeu_si256(reinterpret_cast<__m256i *>(to), value);
   }
 
-  /// `base`: emax without the scales, from which the exponents of both factors are subtracted.
+  /// Raises emax to the largest exponent of a product. `base` is emax without the scales, from
+  /// which the exponents of both factors are subtracted.
   [[gnu::target("avx2"), gnu::always_inline]] static inline void
   raise(const RowTerms &row, Strip &strip, __m256i (&base)[Blocks]) {
     for (__m256i &most : base)
@@ -207,7 +209,8 @@ private:
       std::memcpy(strip.scales, row.scales + first, n * sizeof(*strip.scales));
   }
 
-  /// The vectorized part, for each instruction set: whether some results are not to be used.
+  /// The vectorized part, compiled for each instruction set. Returns true when some results must
+  /// not be used.
   struct Accumulate {
     [[gnu::always_inline]] static inline bool run(DenseRowKernel *kernel, const RowTerms *row,
                                                   unsigned n) {
@@ -274,7 +277,7 @@ private:
     }
   }
 
-  /// To fp32, of one partial sum: with the addend it has up to 32 bits and a sign.
+  /// Rounds one partial sum to fp32; with the addend it has up to 32 bits and a sign.
   template <unsigned N> [[gnu::always_inline]] inline void roundPart() {
     const uint32_t kept = ~0u << (23 - options.precision.result);
     const int32_t align = options.precision.align, least = align - 126;
@@ -284,7 +287,7 @@ private:
       const uint32_t overflow = (part ^ sum) & (c ^ sum);
       const uint32_t sign = uint32_t(int32_t(sum ^ overflow) >> 31);
       const uint32_t magnitude = (sum ^ sign) - sign, big = magnitude >> 31;
-      // Without the bit below the 24 that are kept, the conversion does not round up.
+      // The conversion does not round up without the bit below the 24 that are kept.
       uint32_t top = magnitude >> big;
       top &= ~(top >> 24);
       const uint32_t unit = uint32_t(strip.emax[j] - align + 127 + int32_t(big)) << 23;

@@ -1,6 +1,6 @@
-//===- DenseRow512.cpp - Rows of a dense matrix product, with AVX-512 -----===//
+//===- DenseRow512.cpp - Rows of a dense GEMM, with AVX-512 ---------------===//
 //
-// Dense512.h says how. Factors are significand * 2^(exponent - 10) here.
+// Sums of rows by the method of Dense512.h. Factors are significand * 2^(exponent - 10) here.
 //
 //===----------------------------------------------------------------------===//
 #include "Dense512.h"
@@ -18,7 +18,7 @@ constexpr float powerOfTwo(int32_t exponent) {
   return std::bit_cast<float>(uint32_t(exponent + 127) << 23);
 }
 
-/// From significands and exponents, in plain loops.
+/// Makes floats from significands and exponents, in plain loops.
 struct Widen {
   [[gnu::always_inline]] static inline void
   run(const int32_t *significands, const int32_t *exponents, size_t count, float *values) {
@@ -179,7 +179,7 @@ private:
   const DenseColumns &b;
   std::span<const DenseRow> rows;
   const DenseRowOptions &options;
-  const int up; ///< products are 2^-up of what they stand for
+  const int up; ///< products are 2^-up times the true ones
 };
 
 void denseRows512(const DenseRows &a, const DenseColumns &b, std::span<const DenseRow> rows,

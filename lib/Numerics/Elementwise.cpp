@@ -237,7 +237,7 @@ constexpr std::array rows = {
           [](float x, float y, float) { return float(bitsOf(x) >= bitsOf(y)); }},
 };
 
-/// Without saturation, as arith.truncf converts.
+/// Converts without saturation, as arith.truncf does.
 float convertTo(FloatType type, float x) {
   return type == FloatType::E4M3 ? decodeE4M3(encodeE4M3NonSaturating(x)) : roundTo(type, x);
 }

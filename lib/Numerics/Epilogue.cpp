@@ -1,4 +1,4 @@
-// What follows a product: a step that attributes name is one row here.
+// The epilogue of a GEMM: a step that attributes name is one row here.
 #include "fp4/Numerics/Epilogue.h"
 #include "fp4/Numerics/E4M3.h"
 #include <algorithm>
@@ -19,7 +19,7 @@ struct NamedStep {
 
 constexpr std::array namedSteps = {
     NamedStep{EpilogueOp::Relu, "relu", [](float x) { return x > 0 || std::isnan(x) ? x : 0.f; },
-              // Values move toward each other, if at all.
+              // The clamp moves values toward each other, if at all.
               [](BoundedValue x) { return BoundedValue{std::max(x.value, 0.0), x.error}; }},
 };
 
@@ -44,7 +44,7 @@ Rounding roundingOf(FloatType type) {
   case FloatType::F32:
     break;
   }
-  return {0, 0, 0x1.FFFFFEp127}; // what is rounded is fp32 already
+  return {0, 0, 0x1.FFFFFEp127}; // the value is fp32 already
 }
 
 BoundedValue scaled(BoundedValue x, double alpha) {
@@ -54,7 +54,7 @@ BoundedValue scaled(BoundedValue x, double alpha) {
 
 BoundedValue rounded(BoundedValue x, FloatType type) {
   const Rounding rounding = roundingOf(type);
-  if (type == FloatType::E4M3) // what saturates moves toward each other, if at all
+  if (type == FloatType::E4M3) // saturation moves values toward each other, if at all
     x.value = std::clamp<double>(x.value, -e4m3Max, e4m3Max);
   return {x.value, x.error + rounding.unit * (std::fabs(x.value) + x.error) + rounding.smallest};
 }

@@ -1,4 +1,4 @@
-//===- F32Blocks.h - Matrices of blocks under an f32 ----------------------===//
+//===- F32Blocks.h - Matrices of scale blocks under an f32 ----------------===//
 #pragma once
 
 #include "RecipeEvaluator.h"
@@ -11,8 +11,8 @@ struct BlockExtent {
   uint64_t rows, columns;
 };
 
-/// Quantizes a row-major matrix in such blocks; the last ones of a row and of a column may be smaller.
-/// Scales are row-major and have 4 bytes.
+/// Quantizes a row-major matrix in such blocks; the last ones of a row and of a column may be
+/// smaller. Scales are row-major and have 4 bytes.
 QuantizedSide quantizeF32Blocks(const RecipeProgram &program, std::span<const float> values,
                                 uint64_t rows, uint64_t columns, BlockExtent extent);
 

@@ -32,7 +32,7 @@ constexpr BinaryFormat formatOf(MmaType type) {
   }
 }
 
-/// Its elements may be packed, or lie one in a byte.
+/// Returns true for types whose elements may be packed, or take one byte each.
 bool isNarrow(MmaType type) {
   return type == MmaType::E2M3 || type == MmaType::E3M2 || type == MmaType::E2M1;
 }
@@ -66,7 +66,8 @@ struct CodeDecoder {
     const int fractionBits = int(f.fractionBits), signBit = int(f.fractionBits + f.exponentBits);
     const int32_t fractions = (1 << fractionBits) - 1, top = (1 << f.exponentBits) - 1;
     const int32_t bias = (1 << (f.exponentBits - 1)) - 1, inverse = negate;
-    // From this magnitude on, codes are infinite or NaN; beyond all where there are none.
+    // Codes of this magnitude or more are infinite or NaN; a format without such codes has a bound
+    // beyond all of its codes.
     const int32_t firstSpecial = f.ieee     ? top << fractionBits
                                  : f.oneNaN ? (top << fractionBits | fractions)
                                             : 1 << signBit;

@@ -21,8 +21,9 @@ constexpr int32_t absentExponent = -0x4000;
 void loadCodes(hw::MmaType type, const uint8_t *row, bool unpacked, uint32_t *codes,
                unsigned stride);
 
-/// What `count` codes stand for: significands with a sign, which `negate` turns, and exponents,
-/// absentExponent for zeros. True if one of them is infinite or NaN; kindOf says which.
+/// Decodes `count` codes to significands with a sign, which `negate` turns, and exponents, which
+/// are absentExponent for zeros. Returns true when one of them is infinite or NaN; kindOf says
+/// which.
 bool decodeCodes(hw::MmaType type, const uint32_t *codes, size_t count, bool negate,
                  int32_t *significands, int32_t *exponents);
 Factor::Class kindOf(hw::MmaType type, uint32_t code);

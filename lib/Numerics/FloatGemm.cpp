@@ -1,12 +1,12 @@
-// The fp64 reference of a product on a tensor core of 16-bit floats, with its bound: of floats and
-// scaled fp4 elements, or of scaled elements of 8 bits on one side or on both.
+// The fp64 reference, with its bound, of a GEMM on a tensor core of 16-bit floats. One operand has
+// floats and the other scaled fp4 elements, or at least one has scaled elements of 8 bits.
 //
-// One instruction of wgmma cuts its 16 products and the accumulator, 17 terms, at 2^-25 of the largest
-// one's exponent, and the sum toward zero at 2^-23 of itself. The largest term is at most the sum of
-// magnitudes up to the end of what its instructions share: 16 elements in the order of memory, or a k
-// tile where converted operands have an order of their own. A product with a subnormal factor counts
-// with the exponent of the smallest normal number in its place. A subnormal factor of 8 bits has been
-// rounded besides.
+// One instruction of wgmma cuts its 16 products and the accumulator, 17 terms, at 2^-25 of the
+// largest one's exponent, and the sum toward zero at 2^-23 of itself. The largest term is at most
+// the sum of magnitudes up to the end of what its instructions share: 16 elements in the order of
+// memory, or a k tile where converted operands have an order of their own. A product with a
+// subnormal factor counts with the exponent of the smallest normal number in its place. A subnormal
+// factor of 8 bits has been rounded besides.
 #include "GemmOperands.h"
 #include "fp4/ISA/FragmentLayout.h"
 #include "fp4/Numerics/E4M3.h"
@@ -43,7 +43,7 @@ Line floatLine(const GemmProblem &p, uint64_t row) {
   return line;
 }
 
-/// Elements as they are, without what their conversion multiplies by.
+/// Elements without the factor that their conversion multiplies by.
 Line scaledLine(const GemmProblem &p, const GemmOperand &operand, BlockFormat format, uint64_t row) {
   Line line;
   for (uint64_t k = 0; k < p.depth; ++k) {
@@ -54,10 +54,10 @@ Line scaledLine(const GemmProblem &p, const GemmOperand &operand, BlockFormat fo
   return line;
 }
 
-/// What the factors of an operand may lose, in units of its elements.
+/// The losses of an operand's factors, in units of its elements.
 struct Loss {
   double smallest; ///< normal number
-  double rounding; ///< of what is smaller
+  double rounding; ///< of a smaller number
 };
 
 Loss lossOf(const GemmProblem &p, bool isA) {
@@ -67,7 +67,7 @@ Loss lossOf(const GemmProblem &p, bool isA) {
   return {std::ldexp(smallest, -exponent), isPacked(format) ? 0 : 0x1p-134};
 }
 
-/// How instructions round.
+/// The rounding of instructions.
 struct Rounding {
   uint64_t together; ///< elements that instructions share
   double absolute;   ///< the most that one loses of products with subnormal factors
@@ -83,7 +83,8 @@ Rounding roundingOf(const GemmProblem &p, const Line &a, const Line &b) {
           std::ldexp(0x1p-149, -convertedExponent(p))};
 }
 
-/// Whether bf16 may be infinite where the elements of a line are not. It holds those of 4 bits.
+/// Returns true when bf16 may be infinite where the elements of a line are finite. Elements of 4
+/// bits always fit bf16.
 bool hasInfinities(BlockFormat format, const Line &line) {
   return !isPacked(format) && line.largest >= 0x1p127;
 }
@@ -111,7 +112,7 @@ Sum sumOf(const Line &a, const Line &b, uint64_t first, uint64_t end, const Roun
   return sum;
 }
 
-/// Adds a further range of K in fp32, which rounds to nearest.
+/// Adds a further split-K range in fp32, which rounds to nearest.
 void addRange(const Sum &part, Sum &total) {
   total.value += part.value;
   total.error += part.error;

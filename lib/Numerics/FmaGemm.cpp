@@ -1,4 +1,4 @@
-// The model of a product without a tensor core: exact sums of blocks, added with fused
+// The model of a GEMM without a tensor core: exact sums of scale blocks, added with fused
 // multiply-adds in lanes, which are added in pairs (BlockScaledGemm.h).
 #include "GemmOperands.h"
 #include "fp4/Numerics/E2M1.h"

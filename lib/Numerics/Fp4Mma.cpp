@@ -8,10 +8,10 @@
 //   hi - lo <= 27,  hi - eC <= 12,  eC - lo <= 27   (sums of row and column; the last two if C !=
 //   0)
 // no term is cut in the alignment: a group term is a multiple of 2^(lo - 8) (two 4-bit significands
-// and a sum of quarters) and C one of 2^(eC - 23). All lie below 2^(max(hi + 14, eC + 2)), at most
-// 49 bits above the smallest weight, so the sum in fp64 is exact in any order, and clearing its low
-// 29 bits rounds it toward zero. Elements that miss a condition (NaN scales among
-// them) take the definition.
+// and a sum of quarters) and C one of 2^(eC - 23). Terms and C lie below 2^(max(hi + 14, eC + 2)),
+// at most 49 bits above the smallest weight, so the sum in fp64 is exact in any order, and clearing
+// its low 29 bits rounds it toward zero. Elements that miss a condition (NaN scales among them)
+// take the definition.
 #include "StepKernels.h"
 #include "fp4/Numerics/E2M1.h"
 #include "fp4/Numerics/E4M3.h"
@@ -96,8 +96,9 @@ Term groupTerm(hw::ScaleType type, const uint8_t *a, const uint8_t *b, const Sca
     allZero &= product == 0;
   }
   const int significand = sa.significand * sb.significand;
-  // [uncertain] A group whose products are all zero gives up its exponent, one that cancels keeps
-  // it: so mmasim since 2.0.2. Random tests on hardware reach the second alone (numerics.md).
+  // [uncertain] A group whose products are all zero gives up its exponent, and a group that cancels
+  // keeps it, as in mmasim since 2.0.2. Random tests on hardware reach only groups that cancel
+  // (docs/Numerics.md).
   if (allZero || significand == 0)
     return {};
   return {static_cast<int64_t>(sum) * significand, 8, sa.exponent + sb.exponent};
@@ -137,7 +138,7 @@ float fp4MmaElement(hw::ScaleType scaleType, hw::ScaleVector vector, const uint8
   int64_t sum = 0;
   for (const Term &t : terms)
     sum += align(t, emax);
-  // [uncertain] A negative sum that the last cut takes to zero is +0: so mmasim since 2.1.0.
+  // [uncertain] A negative sum that the last cut takes to zero is +0, as in mmasim since 2.1.0.
   return cutToFloat(sum, emax);
 }
 

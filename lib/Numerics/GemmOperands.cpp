@@ -1,4 +1,4 @@
-// Checks of a product, and its operands in whole steps of K.
+// Checks of a GEMM, and its operands in whole steps of K.
 #include "GemmOperands.h"
 #include "fp4/Numerics/E2M1.h"
 #include "fp4/Numerics/E4M3.h"
@@ -13,7 +13,7 @@ namespace {
 auto fail(std::string message, std::string note = "") {
   return makeError(ErrorKind::Usage, std::move(message), std::move(note));
 }
-/// Rows have `depth` elements of `bits` bits.
+/// Checks that rows have `depth` elements of `bits` bits.
 Status checkPitch(const std::string &name, const GemmOperand &operand, uint64_t depth,
                   unsigned bits) {
   if (operand.dataPitch == 0 || operand.dataPitch >= depth * bits / 8)
@@ -41,7 +41,7 @@ Status checkRanges(const GemmProblem &p) {
   return {};
 }
 
-/// An operand without rows needs no memory.
+/// Returns true when an operand lacks memory that it needs; an operand without rows needs none.
 bool isMissing(const GemmOperand &x, bool needsScales) {
   return x.rows && (!x.data || (needsScales && !x.scales));
 }
@@ -49,7 +49,7 @@ bool isMissing(const GemmOperand &x, bool needsScales) {
 
 Status validate(const GemmProblem &p) {
   const unsigned block = blockSizeOf(p.format);
-  const bool endsInBlock = hasF32Scales(p.format); // K may end within a block
+  const bool endsInBlock = hasF32Scales(p.format); // K may end within a scale block
   if (p.depth == 0 || (p.depth % block && !endsInBlock))
     return fail("K must be a positive multiple of " + std::to_string(block) + " for " +
                 std::string(stringify(p.format)) + ", but got " + std::to_string(p.depth));
@@ -113,7 +113,7 @@ ScaledCode scaledCode(const GemmProblem &p, const GemmOperand &operand, BlockFor
           operand.scales[row * scalePitch + k / block]};
 }
 
-/// An E5M2 is the upper half of an f16.
+/// Decodes one element. An E5M2 is the upper half of an f16.
 float decodeElement(BlockFormat format, uint8_t code) {
   if (isPacked(format))
     return decodeE2M1(code);

@@ -1,4 +1,4 @@
-//===- GemmOperands.h - What both models of a product share ---------------===//
+//===- GemmOperands.h - Operands of both models of a GEMM -----------------===//
 #pragma once
 
 #include "fp4/Numerics/BlockScaledGemm.h"
@@ -6,28 +6,29 @@
 
 namespace fp4::numerics {
 
-/// K fits the format and the ranges, operands are there, and alphas are as many as rows or columns.
+/// Checks that K fits the format and the split-K ranges, that operands are there, and that alphas
+/// are as many as rows or columns.
 Status validate(const GemmProblem &p);
 
-/// One alpha, one for each row, or one for each column.
+/// Returns true when there are alphas: one, one for each row, or one for each column.
 bool hasAlpha(const GemmProblem &p);
-/// What element (row, column) of the result is multiplied by.
+/// The factor of element (row, column) of the result.
 std::optional<float> alphaAt(const GemmProblem &p, uint64_t row, uint64_t column);
 
-/// The reference of a product before its elements are known.
+/// The reference of a GEMM before its elements are known.
 inline GemmReference emptyReference(const GemmProblem &p) {
   const uint64_t elements = p.a.rows * p.b.rows;
   return {std::vector<double>(elements), std::vector<double>(elements),
           std::vector<Overflow>(elements)};
 }
 
-/// Slices of K, of which the ranges of a split product consist.
+/// Slices of K, of which the ranges of a split-K GEMM consist.
 uint64_t slicesOf(const GemmProblem &p);
 
 /// Steps of 64 in K.
 uint64_t stepsOf(const GemmProblem &p);
 
-/// Runs body(first step, end) for every range of K, from the first to the last.
+/// Runs body(first step, end) for every split-K range, from the first to the last.
 template <typename Body> void forRanges(const GemmProblem &p, const Body &body) {
   const uint64_t slices = slicesOf(p), steps = stepsOf(p), perSlice = splitSlice / fp4MmaK;
   for (uint64_t split = 0; split < p.splits; ++split) {
@@ -36,8 +37,8 @@ template <typename Body> void forRanges(const GemmProblem &p, const Body &body) 
   }
 }
 
-/// The same for the elements of `row` from `column` on, a multiple of streamUnit, up to the next
-/// one.
+/// Runs body as forRanges does, for the elements of `row` from `column` on, a multiple of
+/// streamUnit, up to the next multiple.
 template <typename Body>
 void forRangesAt(const GemmProblem &p, uint64_t row, uint64_t column, const Body &body) {
   if (!p.streamK)
@@ -65,23 +66,23 @@ struct PaddedOperand {
 
 /// The model of TensorCore::Converted (gemmMmaModel calls it).
 std::vector<float> convertedModel(const GemmProblem &p);
-/// The reference of one with elements of 8 bits or floats (gemmReference calls it).
+/// The reference of a GEMM with elements of 8 bits or floats (gemmReference calls it).
 GemmReference convertedReference(const GemmProblem &p);
 
-/// What an element of an operand with scales is made of.
+/// The code and the scale of an element of an operand with scales.
 struct ScaledCode {
   uint8_t code, scale;
 };
 /// Element k of row `row` of `operand`, whose scales have 8 bits.
 ScaledCode scaledCode(const GemmProblem &p, const GemmOperand &operand, BlockFormat format,
                       uint64_t row, uint64_t k);
-/// The number that `code` is, of elements of 4 or 8 bits.
+/// The number that `code` stands for, of elements of 4 or 8 bits.
 float decodeElement(BlockFormat format, uint8_t code);
 
 /// The bits of element k of row `row` of A, which are floats of 16 bits.
 uint16_t floatBits(const GemmProblem &p, uint64_t row, uint64_t k);
 
-/// The model of TensorCore::None, and how often a sum is rounded in it.
+/// The model of TensorCore::None, and how often it rounds a sum.
 std::vector<float> fmaModel(const GemmProblem &p);
 uint64_t fmaRoundings(const GemmProblem &p);
 
@@ -92,7 +93,8 @@ std::vector<float> k96Model(const GemmProblem &p);
 std::vector<float> wideModel(const GemmProblem &p);
 GemmReference wideReference(const GemmProblem &p);
 
-/// The model and the reference of formats with f32 scales (gemmMmaModel and gemmReference call them).
+/// The model and the reference of formats with f32 scales (gemmMmaModel and gemmReference call
+/// them).
 std::vector<float> promotedModel(const GemmProblem &p);
 GemmReference promotedReference(const GemmProblem &p);
 

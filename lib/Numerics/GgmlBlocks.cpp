@@ -1,4 +1,4 @@
-// One walk over the places of a row, in either direction.
+// Rows of ggml's blocks: one walk over the places of a row, in either direction.
 #include "fp4/Numerics/GgmlBlocks.h"
 #include "fp4/Numerics/ScaleMatrix.h"
 #include <string>
@@ -18,7 +18,7 @@ Status check(BlockFormat format, uint64_t columns) {
                        std::to_string(columns));
 }
 
-/// Where the code of an element of a row is: its byte within the row's, and whether it is high.
+/// The place of an element's code: its byte within the row's bytes, and which nibble of the byte.
 struct Place {
   uint64_t byte;
   bool high;

@@ -37,7 +37,7 @@ void transformBlock(std::span<float> block, const HadamardOptions &options) {
   for (size_t i = 0; i < block.size(); ++i)
     if (options.signMask >> (i % 16) & 1)
       block[i] = -block[i];
-  // Rounded to fp32 first: exact for 16 and 64, the nearest float for 32 and 128.
+  // The scale is rounded to fp32 first: exact for 16 and 64, the nearest float for 32 and 128.
   const float scale = static_cast<float>(1.0 / std::sqrt(static_cast<double>(block.size())));
   if (options.arithmetic == HadamardArithmetic::ExactSum) {
     exactSums(block, options.order, scale);

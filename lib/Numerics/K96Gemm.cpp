@@ -1,7 +1,8 @@
-// The model of products by instructions of K = 96 (sm_103a).
+// The model of GEMMs by instructions of K = 96 (sm_103a).
 //
-// An instruction has the sums of six groups of 16 products. [uncertain] Nobody has published what it
-// computes: it is taken to align six terms and the accumulator as one of K = 64 does four.
+// An instruction has the sums of six groups of 16 products. [uncertain] Nobody has published its
+// arithmetic. The model aligns six terms and the accumulator as an instruction of K = 64 aligns
+// four.
 #include "GemmOperands.h"
 #include "fp4/Support/Parallel.h"
 #include <cstring>

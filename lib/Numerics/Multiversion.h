@@ -1,7 +1,7 @@
 //===- Multiversion.h - One loop, compiled for several processors ---------===//
 //
 // multiversion<Body>(arguments...) calls Body::run, which must be always_inline, compiled for what
-// this processor has. All versions are of one source and give the same bits.
+// this processor has. All versions come from one source and give the same bits.
 //
 //===----------------------------------------------------------------------===//
 #pragma once

@@ -1,4 +1,4 @@
-// Weights to tiles and back.
+// Packing of weights into tiles, and back.
 #include "fp4/Numerics/PackedWeights.h"
 #include "fp4/ISA/WeightLayout.h"
 #include "fp4/Support/Error.h"
@@ -13,7 +13,7 @@ namespace {
 
 constexpr uint8_t nanE4M3 = 0x7F, nanE5M3 = 0xFF;
 
-/// Sizes of a problem, and where its parts are.
+/// Sizes of a problem, and the places of its parts.
 struct Shape {
   BlockFormat format;
   uint64_t rows, columns;
@@ -51,7 +51,7 @@ Status check(const Shape &shape, size_t codes, size_t scales, size_t tiles) {
       "pad the weights with zeros before they are quantized");
 }
 
-/// Bits of the codes in a byte, where a pair of bf16 has them.
+/// Bits of the codes in a byte, at the places that they have in a pair of bf16.
 uint32_t spreadPair(uint8_t byte) {
   const uint32_t low = byte & 15, high = byte >> 4;
   const auto place = [](uint32_t code) { return (code & 7) << 6 | (code & 8) << 12; };
@@ -76,7 +76,7 @@ uint32_t takePair(const TwoWords &words, unsigned word, unsigned j) {
   return pair;
 }
 
-/// Its own inverse.
+/// Mixes the bits of two words; a second call undoes the first.
 void mix(TwoWords &words) {
   for (const hw::WeightMix &step : hw::weightMixes)
     step(words);

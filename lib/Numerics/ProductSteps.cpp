@@ -8,7 +8,7 @@
 namespace fp4::numerics {
 namespace {
 
-/// What the references need of each of the 256 scale bytes of a type.
+/// The numbers that the references need for each of the 256 scale bytes of a type.
 struct ScaleEntry {
   double value; ///< NaN where the byte says so
   double power; ///< 2^exponent in the model; 0 for a zero or NaN scale
@@ -26,7 +26,7 @@ ScaleTable makeScaleTable(hw::ScaleType type) {
     if (std::isnan(value)) {
       table[byte].exponents = {0, 10000};
     } else if (value != 0) {
-      // Subnormals of E4M3 have the exponent of its smallest normal value.
+      // A subnormal E4M3 counts with the exponent of the smallest normal value.
       const int exponent = std::max(e4m3 ? -6 : -127, std::ilogb(value));
       table[byte].power = std::ldexp(1.0, exponent);
       table[byte].exponents = {exponent, exponent};
@@ -41,7 +41,7 @@ const ScaleTable &scaleTable(hw::ScaleType type) {
   return type == hw::ScaleType::UE4M3 ? e4m3 : e8m0;
 }
 
-/// What a byte of two codes becomes, the even element first.
+/// The two elements of a byte, the even one first.
 struct BytePair {
   int8_t value[2], magnitude[2];
   uint8_t offset[2];

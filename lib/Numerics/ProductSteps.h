@@ -1,8 +1,8 @@
-//===- ProductSteps.h - Operands of a product, step by step ---------------===//
+//===- ProductSteps.h - Operands of a GEMM, step by step ------------------===//
 //
-// Both references of a product (BlockScaledGemm.h) walk K in steps of 64. This file decodes the
-// operands for that: one row of A, and a panel of 16 columns of B. Twice an E2M1 value is an
-// integer of at most 12, so that StepKernels.h sums products exactly in integers.
+// The model and the fp64 reference of a GEMM (BlockScaledGemm.h) walk K in steps of 64. The
+// operands of a step are decoded here: one row of A, and a panel of 16 columns of B. Twice an E2M1
+// value is an integer of at most 12, so that StepKernels.h sums products exactly in integers.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -19,14 +19,14 @@ constexpr unsigned stepGroups = 4, groupSize = 16, stepQuads = fp4MmaK / 4;
 /// Columns of B that are handled at once.
 constexpr unsigned panelColumns = 16;
 
-/// How a step reads its scale bytes.
+/// The types and the number of a step's scales.
 struct StepKind {
   hw::ScaleType type;
   hw::ScaleVector vector;
   unsigned scalesPerStep() const { return vector == hw::ScaleVector::X4 ? 4 : 2; }
 };
 
-/// The exponents of some scales: all lie in [lo, hi]. Without a scale but zero lo > hi; with a NaN
+/// The exponents of some scales: all lie in [lo, hi]. Without a nonzero scale lo > hi; with a NaN
 /// hi is huge.
 struct ExponentRange {
   int lo = 1000, hi = -1000;
@@ -60,9 +60,9 @@ StepRow decodeStepRow(StepKind kind, const Fp4MmaOperand &row);
 /// Decodes `columns` <= panelColumns rows of `b` as columns.
 void decodeStepPanel(StepKind kind, const Fp4MmaOperand &b, unsigned columns, StepPanel &panel);
 
-/// One step of the tensor core: d[j] becomes its sum with the products of a row and column j of the
-/// panel, for j < columns. `a` and `b` are the operands from that row and from the panel's first
-/// column on, for elements that need the definition. d has panelColumns elements.
+/// Runs one step of the tensor core: d[j] becomes its sum with the products of a row and column j
+/// of the panel, for j < columns. `a` and `b` are the operands from that row and from the panel's
+/// first column on, for elements that need the definition. d has panelColumns elements.
 void addStep(StepKind kind, const StepRow &row, const Fp4MmaOperand &a, const StepPanel &panel,
              const Fp4MmaOperand &b, unsigned columns, float *d);
 

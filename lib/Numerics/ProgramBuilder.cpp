@@ -17,7 +17,7 @@ struct OpFacts {
 
 using enum ValueType;
 
-/// In the order of the enumeration.
+/// Rows are in the order of the enumeration.
 constexpr auto opFacts = std::to_array<OpFacts>({
     {Op::TensorAmax, "tensor_amax", 0, F32},
     {Op::BlockAmax, "block_amax", 0, F32},

@@ -1,5 +1,5 @@
-// Writes RecipePrograms: each call adds an instruction, in the stage of its latest operand, unless
-// the same one is there already. What depends on the tensor only is thereby hoisted by itself.
+// Writes RecipePrograms. Each call adds an instruction, in the stage of its latest operand, unless
+// the same one is there already. Values that depend on the tensor only are thereby hoisted.
 #pragma once
 
 #include "fp4/Numerics/Float16.h"
@@ -17,7 +17,8 @@ public:
   Value divide(Value a, Value b) { return (*this)(Op::Divide, a, b); }
   Value select(Value condition, Value a, Value b) { return (*this)(Op::Select, condition, a, b); }
 
-  /// Drops what no result needs, sorts the code by stage and renumbers `program`'s values.
+  /// Drops instructions that no result needs, sorts the code by stage and renumbers `program`'s
+  /// values.
   void finish(RecipeProgram &program);
 
 private:

@@ -1,5 +1,5 @@
-// Products of FP8 with f32 scales, or with powers of two for rows of weights: the model of a tensor core
-// whose sums of 128 elements are promoted to fp32, and the fp64 reference with its bound.
+// GEMMs of FP8 with f32 scales, or with powers of two for rows of weights: the model of a tensor
+// core whose sums of 128 elements are promoted to fp32, and the fp64 reference with its bound.
 #include "ColumnPieces.h"
 #include "fp4/Numerics/DenseRow.h"
 #include "fp4/Numerics/E4M3.h"
@@ -14,7 +14,7 @@ namespace {
 
 constexpr unsigned instructionK = 32, blockK = 128, instructionsPerBlock = blockK / instructionK;
 
-/// An operand with rows of whole blocks, zero behind K.
+/// An operand with rows of whole scale blocks, zero behind K.
 struct Fp8Operand {
   uint64_t rows, blocks, rowsPerScale;
   std::vector<uint8_t> codes;
@@ -39,7 +39,8 @@ struct Fp8Operand {
 
 //===--- Model -----------------------------------------------------------===//
 
-/// Tensor cores with block scales multiply e4m3 in kind f8f6f4, which keeps what other kinds keep.
+/// Block-scaled tensor cores multiply e4m3 in kind f8f6f4, which has the precision of the other
+/// kinds.
 DensePrecision precisionOf(const GemmProblem &p) {
   return p.core == TensorCore::Converted ? hopperFP8 : DensePrecision{};
 }
@@ -50,7 +51,7 @@ FactorRow factorsOf(const uint8_t *codes) {
   return factors;
 }
 
-/// Columns of B by instruction.
+/// Decodes columns of B, one DenseColumns for each instruction.
 std::vector<DenseColumns> decodePanel(const Fp8Operand &b, uint64_t first, uint64_t count) {
   std::vector<DenseColumns> panel;
   for (uint64_t i = 0; i < b.blocks * instructionsPerBlock; ++i) {
@@ -62,8 +63,8 @@ std::vector<DenseColumns> decodePanel(const Fp8Operand &b, uint64_t first, uint6
   return panel;
 }
 
-/// Runs body(blocks of K) for every range of K, of whole slices, of the elements of `row` from
-/// `first` on.
+/// Runs body(scale blocks of K) for every split-K range, of whole slices, of the elements of `row`
+/// from `first` on.
 template <typename Body>
 void forRangesOfBlocks(const GemmProblem &p, uint64_t row, uint64_t first, uint64_t blocks,
                        const Body &body) {
@@ -73,7 +74,8 @@ void forRangesOfBlocks(const GemmProblem &p, uint64_t row, uint64_t first, uint6
   });
 }
 
-/// Instructions of row `row` against a panel, of some blocks of K, whose results add up in `sums`.
+/// Instructions of row `row` against a panel, over some scale blocks of K, whose results add up in
+/// `sums`.
 struct RowProduct {
   const Fp8Operand &a;
   uint64_t row;
@@ -94,7 +96,8 @@ struct RowProduct {
   }
 };
 
-/// The accumulators of a row against a panel whose first column is `first`, of some blocks of K.
+/// The promoted sums of a row against a panel whose first column is `first`, over some scale blocks
+/// of K.
 std::vector<float> promoteRow(const RowProduct &product, const Fp8Operand &b, uint64_t first,
                               SplitRange blocks) {
   std::vector<float> acc(product.unscaled.size());
@@ -108,7 +111,7 @@ std::vector<float> promoteRow(const RowProduct &product, const Fp8Operand &b, ui
   return acc;
 }
 
-/// The same without promotion: what the tensor core has in the end.
+/// The sums of a row against a panel without promotion, as the tensor core has them in the end.
 std::vector<float> accumulateRow(const RowProduct &product, SplitRange blocks) {
   std::vector<uint32_t> sums(product.unscaled.size());
   for (uint64_t k = blocks.begin; k < blocks.end; ++k)
@@ -118,7 +121,7 @@ std::vector<float> accumulateRow(const RowProduct &product, SplitRange blocks) {
   return acc;
 }
 
-/// The sums of all ranges of K, added from the first to the last.
+/// The sums of all split-K ranges, added from the first to the last.
 std::vector<float> sumsOfRow(const GemmProblem &p, const Fp8Operand &a, const Fp8Operand &b,
                              uint64_t row, uint64_t first, const std::vector<DenseColumns> &panel,
                              uint64_t count) {
@@ -158,16 +161,17 @@ struct Fp8Columns {
 /// The numbers of a row against the columns of a piece.
 struct Fp8Sums {
   std::vector<double> sum, magnitude, error, reach; ///< of the result
-  std::vector<double> part, partMagnitude, partError, largest; ///< of a block, and of an instruction
-  double cut, resultCut; ///< what terms lose of the largest of them, and results of themselves
+  /// of a scale block, and of an instruction
+  std::vector<double> part, partMagnitude, partError, largest;
+  double cut, resultCut; ///< relative loss of a term, against the largest one, and of a result
 
   Fp8Sums(uint64_t count, DensePrecision precision)
       : sum(count), magnitude(count), error(count), reach(count), part(count), partMagnitude(count),
         partError(count), largest(count), cut(std::ldexp(1, -precision.align)),
         resultCut(std::ldexp(1, -precision.result)) {}
 
-  /// Each of 33 terms loses less than `cut` of the largest power among them, or of the least there
-  /// is, and the result less than `resultCut` of itself.
+  /// Adds one instruction. Each of 33 terms loses less than `cut` of the largest power among them,
+  /// or of the least there is, and the result less than `resultCut` of itself.
   void addInstruction(const uint8_t *codes, const Fp8Columns &b, uint64_t firstK) {
     for (size_t j = 0; j < part.size(); ++j)
       largest[j] = std::fabs(part[j]) + partError[j];
@@ -187,7 +191,7 @@ struct Fp8Sums {
     }
   }
 
-  /// The promotion: a product of scales, and a fused multiply-add, each rounded once.
+  /// Promotes partial sums: a product of scales, and a fused multiply-add, each rounded once.
   void promote(float scaleA, const Fp8Operand &b, uint64_t first, uint64_t k) {
     for (size_t j = 0; j < sum.size(); ++j) {
       const double scale = double(scaleA) * b.scale(first + j, k), least = 0x1p-150;
@@ -203,7 +207,7 @@ struct Fp8Sums {
       std::fill(numbers->begin(), numbers->end(), 0.0);
   }
 
-  /// Adds the sums of the next range of K, rounded once.
+  /// Adds the sums of the next split-K range, rounded once.
   void join(const Fp8Sums &range) {
     for (size_t j = 0; j < sum.size(); ++j) {
       sum[j] += range.sum[j];
@@ -216,8 +220,8 @@ struct Fp8Sums {
   }
 };
 
-/// Adds to `sums` the products of row `row` and the columns from `first` on, of some blocks of K.
-/// Sums that are promoted once are bounded as if the power multiplied those of each range.
+/// Adds to `sums` the products of row `row` and the columns from `first` on, over some scale blocks
+/// of K. Sums that are promoted once are bounded as if the power multiplied those of each range.
 void addBlocks(const Fp8Operand &a, const Fp8Operand &b, uint64_t row, uint64_t first,
                SplitRange blocks, const Fp8Columns &columns, bool promotesOnce, Fp8Sums &sums) {
   for (uint64_t k = blocks.begin; k < blocks.end; ++k) {

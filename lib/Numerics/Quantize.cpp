@@ -1,4 +1,5 @@
-// Blocks, row-major matrices and the tiled scale layout. The arithmetic is the recipe's program.
+// Quantization of scale blocks and of row-major matrices, and the tiled scale layout. The
+// arithmetic is the recipe's program.
 #include "fp4/Numerics/Quantize.h"
 #include "BlockQuantizer.h"
 #include "fp4/ISA/ScaleLayout.h"

@@ -25,7 +25,7 @@ tl::unexpected<Error> usage(std::string message, std::string note = "") {
   return makeError(ErrorKind::Usage, std::move(message), std::move(note));
 }
 
-//===--- One output ------------------------------------------------------===//
+//===--- An output -------------------------------------------------------===//
 
 /// Quantizes one output matrix from values in its own orientation.
 class SideQuantizer {
@@ -68,7 +68,8 @@ void SideQuantizer::prepareAmax(std::span<const float> values, bool perRow) {
     quantizer.setTensor(out.amax[0]);
 }
 
-/// Random bytes of `count` elements of a row from `column`, in `random` from its start.
+/// Random bytes for `count` elements of a row from `column` on, which `random` keeps from its
+/// start.
 ElementRounding SideQuantizer::roundingOf(uint64_t row, uint64_t column, uint64_t count) {
   if (!options.stochastic)
     return {};
@@ -89,7 +90,8 @@ void SideQuantizer::quantizeRow(std::span<const float> values, uint64_t row) {
   }
 }
 
-/// A tile is always taken in the input's orientation, so that both outputs choose alike.
+/// Quantizes one tile. A tile is always taken in the input's orientation, so that both outputs
+/// choose alike.
 void SideQuantizer::quantizeTile(std::span<const float> values, uint64_t row, uint64_t column) {
   const uint64_t height = std::min(squareSide, out.rows - row);
   const uint64_t width = std::min(squareSide, out.columns - column);
@@ -172,7 +174,7 @@ Status checkSide(const Recipe &recipe, const SideOptions &side, const QuantizeOp
   return {};
 }
 
-/// `rows` of the output.
+/// Checks the amaxes of the `rows` rows of the output.
 Status checkRowAmax(const SideOptions &side, const QuantizeOptions &options, uint64_t rows,
                     std::string_view name) {
   if (!options.amaxPerRow || side.rowAmax.empty() || side.rowAmax.size() == rows)
@@ -181,7 +183,7 @@ Status checkRowAmax(const SideOptions &side, const QuantizeOptions &options, uin
                std::to_string(rows) + " numbers, but got " + std::to_string(side.rowAmax.size()));
 }
 
-/// What formats with f32 scales have no meaning for.
+/// Rejects the options that have no meaning for formats with f32 scales.
 Status checkF32Options(const QuantizeOptions &options) {
   const auto isPlain = [](const SideOptions &side) { return !side.hadamard && !side.stochastic; };
   if (options.squareBlocks && options.wholeRows)

@@ -1,4 +1,4 @@
-// One case per operation of a RecipeProgram; compiled without contraction.
+// Evaluation of a RecipeProgram, one case for each operation; compiled without contraction.
 #include "RecipeEvaluator.h"
 #include "fp4/Numerics/E2M1.h"
 #include "fp4/Numerics/E4M3.h"
@@ -53,7 +53,7 @@ uint32_t RecipeEvaluator::evaluate(const Instruction &in) const {
     return f(0) < f(1) || std::isnan(f(1)) ? u(1) : u(0);
   case Op::RoundBF16:
     return bitsOf(roundTo(FloatType::BF16, f(0)));
-  case Op::Truncate: // what is out of range no recipe reads
+  case Op::Truncate: // no recipe reads a value that is out of range
     return f(0) >= 0 && f(0) < 0x1p31f ? static_cast<uint32_t>(f(0)) : 0;
   case Op::FloatEqual:
     return f(0) == f(1);

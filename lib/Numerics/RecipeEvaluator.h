@@ -8,7 +8,7 @@
 
 namespace fp4::numerics {
 
-/// Elements that one block of a row has at most.
+/// The most elements of a row that one scale block has.
 inline constexpr size_t maxBlock = 32;
 
 class RecipeEvaluator {
@@ -24,11 +24,11 @@ public:
   void setScaleByte(uint32_t byte);
   /// Runs the element stage on one element.
   float element(float x);
-  /// The same where elements have more than 4 bits: the code.
+  /// Runs the element stage of a format with more than 4 bits and returns the code.
   uint8_t elementCode(float x);
   /// Runs the element stage of a dequantizer on one code.
   float decode(uint8_t code);
-  /// Runs the error stage; element(x) came before.
+  /// Runs the error stage; element(x) ran before.
   float error(float decoded);
 
   /// A value of the tensor or block stage; `otherwise` where there is none.

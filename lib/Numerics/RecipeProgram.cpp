@@ -66,7 +66,7 @@ Value RecipeWriter::guardedEncodeScale(Value full, Value amax) {
   return b.select(b(Op::FloatEqual, amax, zero), one, finite);
 }
 
-/// To the type that PyTorch computes amaxes in.
+/// Rounds to the type that PyTorch computes amaxes in.
 Value RecipeWriter::rounded(Value x) {
   return recipe.amaxArithmetic == AmaxArithmetic::BF16 ? b(Op::RoundBF16, x) : x;
 }
@@ -79,7 +79,7 @@ Value RecipeWriter::reciprocalOrOne(Value full) {
   return b.select(isNumber, quotient, one);
 }
 
-/// d of the rules that have no g.
+/// The decode scale d of the rules that have no g.
 Value RecipeWriter::decodeScaleAlone(Value full) {
   if (recipe.global == GlobalRule::SuppliedDecode)
     return tensorAmax();
@@ -156,8 +156,8 @@ Value RecipeWriter::scaleBeforeCast() {
   return noValue;
 }
 
-/// ggml's own conversion of s >= 0. Normal numbers: half a last place is added to the pattern, and
-/// exponents that would be 15 give 0x7E. Subnormals: s * 2^9 plus a half, cut, at most 7.
+/// ggml's own conversion of s >= 0. For normal numbers, half a last place is added to the pattern,
+/// and exponents that would be 15 give 0x7E. A subnormal is s * 2^9 plus a half, cut, at most 7.
 Value RecipeWriter::halfUp(Value s) {
   const Value u = b(Op::BitsOf, s), places = b.multiply(s, b.constant(512.f));
   const Value cut = b(Op::Truncate, b(Op::Subtract, places, b.constant(-0.5f)));
@@ -170,7 +170,7 @@ Value RecipeWriter::halfUp(Value s) {
 }
 
 /// The non-saturating cast gives NaN above 464, and NaN 0x7F, whose sign is the platform's
-/// elsewhere. A clamp to 448 before it is what the saturating cast does.
+/// elsewhere. The saturating cast clamps to 448 first.
 Value RecipeWriter::cast(Value s) {
   if (recipe.scaleCast == ScaleCast::HalfUp)
     return halfUp(s);
@@ -200,7 +200,7 @@ bool dividesElements(const Recipe &recipe) {
           recipe.encode == EncodeSpelling::DivideByQuotient);
 }
 
-/// What elements are multiplied by (dividesElements: divided by).
+/// The factor of all elements, or their divisor (dividesElements).
 Value RecipeWriter::factorSpelling(Value f) {
   const Value one = b.constant(1.f);
   switch (recipe.encode) {
@@ -252,9 +252,9 @@ Value RecipeWriter::guardedFactor(Value f) {
 
 //===--- MX --------------------------------------------------------------===//
 
-/// ceil(log2(q)) + 127 with the logarithm rounded to nearest in fp32, which makes k of what lies
-/// less than half a place of k above 2^k: the first 0.34 * 2^n mantissas of a binade in which the
-/// magnitude of the logarithm is from 2^n to 2^(n+1), from the integer k on, away from zero.
+/// ceil(log2(q)) + 127 with the logarithm rounded to nearest in fp32, which gives k for values that
+/// lie less than half a place of k above 2^k: the first 0.34 * 2^n mantissas of a binade in which
+/// the magnitude of the logarithm is from 2^n to 2^(n+1), from the integer k on, away from zero.
 Value RecipeWriter::roundUpLog2(Value quotient) {
   const Value bits = b(Op::BitsOf, quotient), shift = b.integer(23), zero = b.integer(0);
   const Value exponent = b(Op::ShiftRight, bits, shift);
@@ -266,12 +266,13 @@ Value RecipeWriter::roundUpLog2(Value quotient) {
   Value up = b.integer(1);
   for (auto [from, mantissas] : least)
     up = b.select(b(Op::IntAtLeast, magnitude, b.integer(from)), b.integer(mantissas), up);
-  // Subnormals: 2^-127, and twelve of its places, which are two of those above.
+  // The limit for subnormals: 2^-127, and twelve of its places, which are two of those above.
   up = b.select(b(Op::IntEqual, exponent, zero), b.integer(0x40000C), up);
   return b(Op::Add, exponent, b.select(b(Op::IntAtLeast, mantissa, up), b.integer(1), zero));
 }
 
-/// The exponent rule before its clamp to 0..254; `isNaN` where it gives no number.
+/// The result of the exponent rule before its clamp to 0..254; `isNaN` is set where it gives no
+/// number.
 Value RecipeWriter::exponentBeforeClamp(Value &isNaN) {
   const ElementFormat type = elementOf(recipe.format);
   const uint32_t half = 1u << (floatMantissa - 1 - type.mantissa);
@@ -308,7 +309,7 @@ Value RecipeWriter::exponentBeforeClamp(Value &isNaN) {
   return b(Op::SubtractInt, exponent, b.integer(static_cast<uint32_t>(type.largestExponent)));
 }
 
-/// The byte; `isNaN` where it is 255.
+/// The scale byte; `isNaN` is set where the byte is 255.
 Value RecipeWriter::exponentByte(Value &isNaN) {
   Value byte = exponentBeforeClamp(isNaN);
   byte = b(Op::MinSigned, b(Op::MaxSigned, byte, b.integer(0)), b.integer(254));
@@ -347,8 +348,8 @@ Value RecipeWriter::exponentFactor(Value byte, Value isNaN) {
 
 //===--- Scales in f32 ---------------------------------------------------===//
 
-/// Rounded up by its bits, as ceil_to_ue8m0 does: the exponent field, one more where the mantissa is
-/// not 0, from 1 to 254.
+/// The f32 scale, rounded up by its bits, as ceil_to_ue8m0 does: the exponent field, one more where
+/// the mantissa is not 0, from 1 to 254.
 Value RecipeWriter::floatScale() {
   Value amax = blockAmax();
   if (recipe.amaxFloor > 0)
@@ -364,8 +365,8 @@ Value RecipeWriter::floatScale() {
 
 //===--- Elements --------------------------------------------------------===//
 
-/// The conversion that follows rounds halfway values to the even code: 0.75, 1.75 and 3.5 up. The
-/// number before one of them goes down.
+/// The conversion that follows rounds halfway values to the even code: 0.75, 1.75 and 3.5 up.
+/// Recipes that round ties down replace such a value by the number before it.
 Value RecipeWriter::withTies(Value y) {
   if (recipe.ties == Ties::Even)
     return y;
@@ -458,9 +459,10 @@ Value RecipeWriter::signOf(Value code, unsigned bits) {
   return b(Op::ShiftRight, code, b.integer(bits - 1));
 }
 
-/// y to nearest even, saturating. |y| plus the power of two whose last place is a step of the
-/// format at y, and minus it, is |y| rounded; times 2^(bias - 127), the pattern of that has
-/// exponent and mantissa of the code at its top. NaN: 0x7F of 8 bits, else the largest.
+/// Rounds y to the nearest code, ties to even, saturating. |y| is rounded by adding and subtracting
+/// the power of two whose last place is a step of the format at y. Times 2^(bias - 127), the
+/// pattern of |y| has exponent and mantissa of the code at its top. NaN becomes 0x7F in formats of
+/// 8 bits, else the largest code.
 Value RecipeWriter::toWideCode(Value y) {
   const ElementFormat type = elementOf(recipe.format);
   if (type.largest == elements::F8E4M3FN.largest)
@@ -483,7 +485,7 @@ Value RecipeWriter::toWideCode(Value y) {
   return b.select(b(Op::IsNaN, y), nan, b(Op::Add, magnitude, sign));
 }
 
-/// The value of a code; E5M2 alone of these has infinities and NaN.
+/// The value of a code. Among the wide formats only E5M2 has infinities and NaN here.
 Value RecipeWriter::fromWideCode(Value code) {
   const ElementFormat type = elementOf(recipe.format);
   if (type.largest == elements::F8E4M3FN.largest)
@@ -505,7 +507,7 @@ Value RecipeWriter::fromWideCode(Value code) {
 
 //===--- Dequantizing ----------------------------------------------------===//
 
-/// What a code's value is multiplied by.
+/// The factor of a code's value.
 Value RecipeWriter::decodeFactor() {
   const Value byte = b.input(Op::ScaleByte, Stage::Block);
   if (hasF32Scales(recipe.format))

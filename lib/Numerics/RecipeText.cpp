@@ -1,4 +1,4 @@
-// Recipes as text. One table row per decision: its name, its format, how its value is written.
+// Recipes as text. A table row per decision has its name, its format, and how its value is written.
 #include "fp4/Numerics/E4M3.h"
 #include "fp4/Numerics/Recipe.h"
 #include <array>
@@ -127,7 +127,7 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(first, text.find_last_not_of(" \t\n") - first + 1);
 }
 
-/// Splits at the first `separator`: what is before it, and `text` becomes what follows.
+/// Splits at the first `separator`: returns what is before it, and leaves what follows in `text`.
 std::string_view takeUntil(std::string_view &text, char separator) {
   const size_t end = text.find(separator);
   const std::string_view head = trimmed(text.substr(0, end));
@@ -135,7 +135,7 @@ std::string_view takeUntil(std::string_view &text, char separator) {
   return head;
 }
 
-/// Spellings that read g, which rules of the decode scale do not have.
+/// Returns true for spellings that read g, which rules of the decode scale do not have.
 bool readsEncodeScale(const Recipe &recipe) {
   if (recipe.dequantize == DequantizeRule::OverEncodeScale ||
       recipe.alpha == AlphaRule::OverEncodeScales)
@@ -183,7 +183,7 @@ Status checkNumbers(const Recipe &recipe) {
   return {};
 }
 
-/// Spellings that have what they read.
+/// Checks that each spelling has the values that it reads.
 Status checkSpellings(const Recipe &recipe) {
   const bool decodeOnly = recipe.global == GlobalRule::DecodeDivide ||
                           recipe.global == GlobalRule::DecodeMultiply ||

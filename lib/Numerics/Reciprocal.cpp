@@ -1,13 +1,14 @@
-// A table look-up with quadratic interpolation in fixed point, as Oberman and Siu describe the
-// special function unit ("A High-Performance Area-Efficient Multifunction Interpolator", ARITH
-// 2005). Of the mantissa m of x, the upper 7 bits choose a row (c0, c1, c2) of 26, 16 and 10 bits,
-// the lower 16 bits are z, and in units of 2^-24 the reciprocal of 1.m is
+// The approximate reciprocal of the GPU: a table look-up with quadratic interpolation in fixed
+// point, as Oberman and Siu describe the special function unit ("A High-Performance Area-Efficient
+// Multifunction Interpolator", ARITH 2005). The upper 7 bits of the mantissa m of x choose a row
+// (c0, c1, c2) of 26, 16 and 10 bits, and the lower 16 bits are z. In units of 2^-24 the reciprocal
+// of 1.m is
 //
 //   floor((c0 * 2^13 - c1 * z + c2 * square(z) + 2023) / 2^15)
 //
-// where square(z) is z^2 / 2^17 of which the partial products of weight 2^16 and less are left out.
-// The coefficients were fitted to the results of an H200. No other value than 2023 gives all 2^23
-// of them.
+// and square(z) is z^2 / 2^17 without the partial products of weight 2^16 and less. The
+// coefficients were fitted to the results of an H200. Only the constant 2023 gives all 2^23 of
+// these results.
 #include "fp4/Numerics/Reciprocal.h"
 #include "fp4/Numerics/Float16.h"
 #include <array>
@@ -67,7 +68,7 @@ constexpr int64_t truncatedSquare(uint64_t z) {
   return static_cast<int64_t>(sum);
 }
 
-/// Of 1.m, in units of 2^-24.
+/// The reciprocal of 1.m, in units of 2^-24.
 int64_t reciprocalOfMantissa(uint32_t m) {
   const Row &row = rows[m >> 16];
   const uint32_t z = m & 0xFFFF;

@@ -1,6 +1,7 @@
-// The sums of 16 products of doubled codes are integers. B's codes carry an offset of 12, because
-// byte dot products multiply unsigned by signed bytes. Everything else is plain C++, compiled once
-// for each kind of processor; without contraction of multiply and add the bits are the same.
+// Steps of K = 64 in integers: the sums of 16 products of doubled codes are integers. B's codes
+// carry an offset of 12, because byte dot products multiply unsigned by signed bytes. The code
+// around these sums is plain C++, compiled once for each kind of processor; without contraction of
+// multiply and add the bits are the same.
 #include "StepKernels.h"
 #include <bit>
 #include <cmath>

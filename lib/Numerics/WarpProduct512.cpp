@@ -22,7 +22,7 @@ namespace {
 
 constexpr unsigned columns = 8, maxK = 16;
 
-/// Words c, 4 + c, ... of two registers: of rows 0 to 7 and 8 to 15.
+/// Words c, 4 + c, ... of two registers, which hold rows 0 to 7 and 8 to 15.
 FP4_AVX512_INLINE inline __m512i pick(const uint32_t *low, const uint32_t *high, unsigned c) {
   const __m512i every = _mm512_setr_epi32(0, 4, 8, 12, 16, 20, 24, 28, 0, 4, 8, 12, 16, 20, 24, 28);
   const __m512i which = _mm512_add_epi32(every, all(int32_t(c)));
@@ -33,7 +33,8 @@ FP4_AVX512_INLINE inline __m512i pick(const uint32_t *low, const uint32_t *high,
   return _mm512_mask_blend_epi32(0xFF00, first, second);
 }
 
-/// The opposite: words 0 to 3 of every row to a register of rows 0 to 7 and one of the others.
+/// Undoes pick: words 0 to 3 of every row go to a register of rows 0 to 7 and to one of rows 8 to
+/// 15.
 FP4_AVX512_INLINE inline void unpick(const __m512i (&words)[4], uint32_t *low, uint32_t *high) {
   const __m512i lowPairs[] = {_mm512_unpacklo_epi32(words[0], words[1]),
                               _mm512_unpacklo_epi32(words[2], words[3])};
@@ -55,7 +56,7 @@ FP4_AVX512_INLINE inline void unpick(const __m512i (&words)[4], uint32_t *low, u
   }
 }
 
-/// f16 that are the low halves of words.
+/// Converts f16 that are the low halves of words.
 FP4_AVX512_INLINE inline __m512 fromHalves(__m512i words) {
   return _mm512_cvtph_ps(_mm512_cvtepi32_epi16(words));
 }
@@ -88,18 +89,18 @@ int32_t leastExponent(MmaType type, bool asHalves) {
   return type == MmaType::BF16 ? ofBrain : type == MmaType::E4M3 && !asHalves ? ofE4M3 : ofHalf;
 }
 
-/// The factors of one product, `perWord` of which are taken from a word of a register.
+/// The factors of one matmul, `perWord` of which are taken from a word of a register.
 template <unsigned depth, unsigned perWord> struct Operands {
   static constexpr unsigned perRegister = 4 * perWord; ///< k of one
   bool special = false;                                ///< has NaN or infinity
   __m512 a[depth];
   __m256i aExponents[depth];
-  // By register and place in a word, and then by column and word.
+  // Factors of B by register and place in a word, and then by column and word.
   alignas(64) float b[depth / perRegister][perWord][32];
   alignas(64) int32_t bExponents[depth / perRegister][perWord][32]; ///< twice, in 16 bits
 };
 
-/// Factors from `first` on of each word.
+/// Loads factors of A, from `first` on of each word.
 template <unsigned depth, unsigned perWord>
 FP4_AVX512_INLINE inline void loadA(const std::array<const uint32_t *, 4> &a, MmaType type,
                                     bool asHalves, unsigned first, Operands<depth, perWord> &to) {
@@ -117,7 +118,7 @@ FP4_AVX512_INLINE inline void loadA(const std::array<const uint32_t *, 4> &a, Mm
     }
 }
 
-/// The same of B; `b(i)` is register i.
+/// Loads factors of B as loadA does; `b(i)` is register i.
 template <unsigned depth, unsigned perWord, typename Registers>
 FP4_AVX512_INLINE inline void loadB(Registers b, MmaType type, bool asHalves, unsigned first,
                                     Operands<depth, perWord> &to) {
@@ -137,8 +138,9 @@ FP4_AVX512_INLINE inline void loadB(Registers b, MmaType type, bool asHalves, un
     }
 }
 
-/// Columns of D from those of C, from `n` on: `count` at a time, so that A is loaded once for them.
-/// `bad` gets the elements that are not right. 32 terms fit in 32 bits with the precision of fp8.
+/// Columns of D from those of C, from `n` on: `count` at a time, so that A is loaded once for all
+/// of them. `bad` gets the elements that are not right. 32 terms fit in 32 bits with the precision
+/// of fp8.
 template <unsigned count, unsigned depth, unsigned perWord>
 FP4_AVX512_INLINE inline void addColumns(const Operands<depth, perWord> &operands, unsigned n,
                                          __m512i *d, const DenseRowOptions &options,
@@ -202,7 +204,8 @@ FP4_AVX512_INLINE inline void load(const WarpProduct &p, unsigned first, Operand
   loadB([&](unsigned i) { return p.b[i]; }, p.bType, true, first, to);
 }
 
-/// Of fp8 the two low bytes of all registers are multiplied first, and then the others.
+/// Multiplies one tile. For fp8, the two low bytes of all registers are multiplied first, and the
+/// two high bytes then.
 template <unsigned depth> FP4_AVX512 bool multiply512(const WarpProduct &p) {
   const DenseRowOptions options;
   Operands<depth, 2> operands;
@@ -226,7 +229,8 @@ template <unsigned depth> FP4_AVX512 bool multiply512(const WarpProduct &p) {
   return true;
 }
 
-/// Eight rows of 32 bytes as two registers: the first halves of all, and the second ones.
+/// Makes two registers of eight rows of 32 bytes: one of the first halves of all rows, one of the
+/// second halves.
 void intoRegisters(const uint8_t *rows, uint32_t (&out)[2][32]) {
   constexpr size_t rowBytes = 32, part = rowBytes / 2;
   for (size_t row = 0; row < columns; ++row)
@@ -234,7 +238,7 @@ void intoRegisters(const uint8_t *rows, uint32_t (&out)[2][32]) {
       std::memcpy(&out[half][row * part / 4], rows + row * rowBytes + half * part, part);
 }
 
-/// D is written when all tiles are right.
+/// Multiplies all tiles and writes D when all of them are right.
 template <unsigned depth, unsigned perWord> FP4_AVX512 bool multiplyTiles512(const WarpTiles &p) {
   constexpr unsigned mostTiles = 32;
   DenseRowOptions options;

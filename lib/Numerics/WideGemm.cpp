@@ -1,9 +1,9 @@
-// Products of elements of 8 bits, or of 8 and fewer, under scales of f8E8M0FNU: the model of kind
-// mxf8f6f4 of tcgen05.mma and mma.sync, and the fp64 reference with its bound.
+// GEMMs of elements of at most 8 bits under scales of f8E8M0FNU: the model of kind mxf8f6f4 of
+// tcgen05.mma and mma.sync, and the fp64 reference with its bound.
 //
-// One instruction has 32 elements of K, which are a block of both operands, so it has one scale of each
-// row. Its products and the accumulator, 33 terms, are cut at 2^-25 of the largest one's exponent, and
-// the sum toward zero at 2^-23 of itself (DenseMma.h).
+// An instruction has 32 elements of K, which are one scale block of both operands, and so one scale
+// for each row. The products of an instruction and the accumulator, 33 terms, are cut at 2^-25 of
+// the largest one's exponent, and the sum toward zero at 2^-23 of itself (DenseMma.h).
 #include "ColumnPieces.h"
 #include "fp4/Numerics/DenseRow.h"
 
@@ -32,7 +32,7 @@ struct WideOperand {
   ElementFormat element;
   uint64_t rows, instructions;
   std::vector<FactorRow> factors; ///< [row][instruction]
-  std::vector<uint8_t> scales;    ///< the same
+  std::vector<uint8_t> scales;    ///< [row][instruction]
 
   WideOperand(const GemmProblem &p, const GemmOperand &o, BlockFormat format)
       : type(typeOf(format)), element(elementOf(format)), rows(o.rows),
@@ -50,7 +50,7 @@ struct WideOperand {
   const FactorRow &row(uint64_t r, uint64_t i) const { return factors[r * instructions + i]; }
   uint8_t scale(uint64_t r, uint64_t i) const { return scales[r * instructions + i]; }
 
-  /// NaN and infinities as such.
+  /// The value of a factor, NaN and infinities as such.
   double value(const Factor &factor) const {
     if (factor.kind == Factor::NaN)
       return std::numeric_limits<double>::quiet_NaN();
@@ -58,8 +58,8 @@ struct WideOperand {
       return std::copysign(std::numeric_limits<double>::infinity(), factor.significand);
     return std::ldexp(factor.significand, factor.exponent - int(fractionBits(type)));
   }
-  /// At least the power of two that the hardware aligns a factor by: subnormals have that of the
-  /// smallest normal number.
+  /// Returns at least the power of two that the hardware aligns a factor by: subnormals have that
+  /// of the smallest normal number.
   double power(double value) const {
     return value == 0 ? 0 : std::max(std::fabs(value), std::ldexp(1, 1 - element.bias));
   }
@@ -82,7 +82,8 @@ struct WideProduct {
       : a(p, p.a, p.format), b(p, p.b, formatOfB(p)) {}
 };
 
-/// Runs body(first instruction, end) for every range of K of the elements of `row` from `first` on.
+/// Runs body(first instruction, end) for every split-K range of the elements of `row` from `first`
+/// on.
 template <typename Body>
 void forWideRanges(const GemmProblem &p, uint64_t row, uint64_t first, const Body &body) {
   forRangesAt(p, row, first, [&](uint64_t begin, uint64_t end) {
@@ -93,7 +94,7 @@ void forWideRanges(const GemmProblem &p, uint64_t row, uint64_t first, const Bod
 
 //===--- Model -----------------------------------------------------------===//
 
-/// Columns of B by instruction.
+/// Decodes columns of B, one DenseColumns for each instruction.
 std::vector<DenseColumns> decodePanel(const WideOperand &b, uint64_t first, uint64_t count) {
   std::vector<DenseColumns> panel;
   for (uint64_t i = 0; i < b.instructions; ++i) {
@@ -120,10 +121,10 @@ void addInstruction(const WideProduct &product, uint64_t row, uint64_t first, ui
       sums[j] = denseNaN;
 }
 
-/// The sum of an instruction behind K: C plus products of zeros.
+/// The sum after an instruction behind K: C plus products of zeros.
 float plusZeros(float sum) { return sum + 0.f; }
 
-/// The sums of row `row`: those of the ranges of K, added from the first on.
+/// The sums of row `row`. The sums of split-K ranges are added from the first range on.
 void multiplyRow(const GemmProblem &p, const WideProduct &product, uint64_t row, uint64_t first,
                  const std::vector<DenseColumns> &panel, std::span<float> sums) {
   forWideRanges(p, row, first, [&](uint64_t begin, uint64_t end) {
@@ -140,8 +141,8 @@ void multiplyRow(const GemmProblem &p, const WideProduct &product, uint64_t row,
 
 //===--- fp64 reference --------------------------------------------------===//
 
-/// The columns of a piece as numbers, scaled: by k, then by column. `powers` bound the powers of two
-/// of factors.
+/// The columns of a piece as numbers, scaled: by k, then by column. `powers` bound the powers of
+/// two of factors.
 struct ScaledColumns {
   uint64_t count;
   std::vector<double> values, powers;
@@ -164,14 +165,14 @@ struct ScaledColumns {
   }
 };
 
-/// The numbers of a row against the columns of a piece, over one range of K or over several.
+/// The numbers of a row against the columns of a piece, over one split-K range or over several.
 struct WideSums {
   std::vector<double> sum, magnitude, error, reach;
 
   explicit WideSums(uint64_t count) : sum(count), magnitude(count), error(count), reach(count) {}
 
-  /// Each of 33 terms loses less than 2^-25 of the largest power among them, or of the least there
-  /// is, and the result less than 2^-23 of itself.
+  /// Adds one instruction. Each of 33 terms loses less than 2^-25 of the largest power among them,
+  /// or of the least there is, and the result less than 2^-23 of itself.
   void addInstruction(const WideOperand &a, uint64_t row, const ScaledColumns &b, uint64_t i) {
     std::vector<double> largest(sum.size());
     for (size_t j = 0; j < sum.size(); ++j)
@@ -196,7 +197,7 @@ struct WideSums {
     }
   }
 
-  /// Adds a further range of K in fp32, which rounds to nearest.
+  /// Adds a further split-K range in fp32, which rounds to nearest.
   void addRange(const WideSums &part) {
     for (size_t j = 0; j < sum.size(); ++j) {
       sum[j] += part.sum[j];
