@@ -55,7 +55,7 @@ Status checkFields(unsigned m, unsigned mStep, unsigned n) {
   return {};
 }
 
-// N as PTX ISA's shape table has it; `group` is the cta_group.
+// Returns true for an N of PTX ISA's shape table; `group` is the cta_group.
 bool isLegalN(MmaKind kind, unsigned group, unsigned m, unsigned n) {
   if (n == 0 || n > 256)
     return false;
@@ -116,7 +116,7 @@ std::optional<MmaType> mmaTypeFromCode(MmaKind kind, unsigned code) {
   return std::nullopt;
 }
 
-/// PTX ISA lists K = 96 for dense fp4 products of pairs alone.
+/// Checks K = 96, which PTX ISA lists for dense fp4 MMAs of pairs alone.
 static Status validateK96(MmaKind kind, unsigned ctaGroup, unsigned m, unsigned n,
                           MmaVariant variant) {
   const bool fp4Kind = kind == MmaKind::MXF4 || kind == MmaKind::MXF4NVF4;

@@ -1,4 +1,4 @@
-// Packing of the shared-memory descriptor and the address function it stands for.
+// Packing of the shared-memory descriptor and its address function.
 #include "fp4/ISA/SmemDescriptor.h"
 #include <fmt/format.h>
 #include <utility>
@@ -15,8 +15,9 @@ uint32_t bytes14(uint64_t bits, unsigned shift) {
   return static_cast<uint32_t>((bits >> shift) & 0x3FFF) << 4;
 }
 
-// [uncertain] How a non-zero base offset enters the XOR: taken as a rotation of the row phase, so
-// that a pattern starting at row `baseOffset` of an aligned 1024-byte window is seen as phase 0.
+// [uncertain] The effect of a non-zero base offset on the XOR: taken as a rotation of the row
+// phase, so that a pattern starting at row `baseOffset` of an aligned 1024-byte window is seen as
+// phase 0.
 uint32_t swizzleWithBase(SwizzleMode mode, uint32_t address, uint8_t baseOffset) {
   const uint32_t shift = static_cast<uint32_t>(baseOffset) << 7;
   const uint32_t phased = address - shift;
@@ -106,7 +107,7 @@ SmemDescriptor SmemDescriptor::kMajorOperand(SwizzleMode mode, uint32_t startAdd
   d.startAddress = startAddress;
   d.swizzle = mode;
   const bool plain = mode == SwizzleMode::None;
-  // The swizzled K-major modes do not read LBO; 16 (field 1) is what Triton and CUTLASS write.
+  // The swizzled K-major modes do not read LBO; Triton and CUTLASS write 16 (field 1).
   d.leadingByteOffset = plain ? 128 : 16;
   d.strideByteOffset = plain ? 256 : 8 * swizzleWidthBytes(mode);
   return d;

@@ -1,4 +1,4 @@
-// What is asked of the table of targets; its rows are in Targets.cpp.
+// Queries of the table of targets; its rows are in Targets.cpp.
 #include "fp4/ISA/TargetModel.h"
 
 namespace fp4::hw {
@@ -32,7 +32,7 @@ std::string targetsWith(bool TargetModel::*feature) {
   return targetsThat([&](const TargetModel &target) { return target.*feature; });
 }
 
-/// `others`: the targets that have it.
+/// The error for a missing feature. `others` are the targets that have it.
 static Status makeLack(const TargetModel &target, std::string_view feature,
                        const std::string &others) {
   return makeError(ErrorKind::Compile,

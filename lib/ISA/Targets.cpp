@@ -7,11 +7,11 @@
 // Sources:
 //   capacities     CUDA Blackwell and Hopper tuning guides; CUDA C++ Programming Guide, technical
 //                  specifications by compute capability; ptxas 13.0.88, which rejects a kernel with
-//                  more shared memory, threads or thread blocks than a multiprocessor has
-//   instructions   what ptxas 13.0.88 assembles (TargetsTest asks it again)
+//                  more shared memory, threads or CTAs than an SM has
+//   instructions   those that ptxas 13.0.88 assembles (TargetsTest asks it again)
 //   products       data sheets, and for sm_110a what the driver reports on a Jetson AGX Thor
 //                  (forums.developer.nvidia.com, topic 356355: 20 multiprocessors, 32 MiB of L2)
-//   tile quantizer four blocks with 64 registers were fastest on an H200; elsewhere the kernels need
+//   tile quantizer four CTAs with 64 registers were fastest on an H200; elsewhere the kernels need
 //                  more registers, and three fit without spills (ptxas)
 //
 //===----------------------------------------------------------------------===//
@@ -30,7 +30,7 @@ constexpr std::string_view fit =
     "320 published NVFP4 products on B200 (hbarclay/gemm-model), error "
     "4.7 % in 5-fold validation";
 
-/// What the simulator knows too is quoted, so that both say the same of a kernel.
+/// Quotes a rate that the simulator has too, so that both say the same of a kernel.
 constexpr Rate quote(TimingRate which, double factor = 1) {
   Rate rate = *timingRate("sm_100a", which);
   rate.value *= factor;
@@ -41,7 +41,7 @@ constexpr double clock = *timingRate("sm_100a", TimingRate::Gigahertz);
 constexpr ProductRates b200 = {
     .flopsPerCycle = quote(TimingRate::Fp4Flops),
     .sharedBytesPerCycle = quote(TimingRate::SharedBytes),
-    .l2BytesPerCycle = {80, Mark::Fitted, fit}, // at most, whatever other multiprocessors ask for
+    .l2BytesPerCycle = {80, Mark::Fitted, fit}, // at most, whatever other SMs ask for
     .fillCycles = {137, Mark::Fitted, fit},
     .epilogueCyclesPerColumn = {15, Mark::Fitted, fit},
     .serialShare = {0.314, Mark::Fitted, fit},
@@ -52,7 +52,7 @@ constexpr ProductRates b200 = {
     .gigahertz = quote(TimingRate::Gigahertz),
 };
 
-/// For targets of which nobody published measurements.
+/// Rates for targets of which nobody published measurements.
 constexpr ProductRates asOnB200 = [] {
   ProductRates rates = b200;
   for (Rate *rate : {&rates.flopsPerCycle, &rates.sharedBytesPerCycle, &rates.l2BytesPerCycle,

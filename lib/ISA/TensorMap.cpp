@@ -1,4 +1,4 @@
-// What a tensor map may say, and the sizes that follow; its bits are in TensorMapEncoding.cpp.
+// Rules of tensor maps, and the sizes that follow; the bits are in TensorMapEncoding.cpp.
 #include "fp4/ISA/TensorMap.h"
 #include <fmt/format.h>
 
@@ -88,8 +88,9 @@ Status validateDims(const TensorMap &map) {
   return {};
 }
 
-/// Corners have 16 bits in all: the fewer dimensions, the wider. As the driver has it, sizes wrap
-/// at 2^31, and the corners of interleaved tensors are held against the dimensions from 0 on.
+/// Checks corners, which have 16 bits in all: the fewer dimensions, the wider. As in the driver,
+/// sizes wrap at 2^31, and the corners of interleaved tensors are held against the dimensions from
+/// 0 on.
 Status validatePixels(const TensorMap &map) {
   constexpr unsigned maxPixels = 1024;
   constexpr int limits[] = {1 << 15, 1 << 7, 1 << 4};
@@ -128,7 +129,7 @@ Status validateBoxSizes(const TensorMap &map) {
 }
 
 Status validateBox(const TensorMap &map) {
-  constexpr uint64_t mostBytes = 228 << 10; // shared memory of an H200's multiprocessor
+  constexpr uint64_t mostBytes = 228 << 10; // shared memory of an H200's SM
   FP4_TRY(validateBoxSizes(map));
   if (isAlign16(map.elementType) && map.swizzle != SwizzleMode::None &&
       map.swizzle != SwizzleMode::B128 && map.swizzle != SwizzleMode::B128Atom32)

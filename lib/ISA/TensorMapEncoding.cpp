@@ -15,12 +15,12 @@
 //   16     bytes of the box, as the driver counts them
 //   18     bytes after which the swizzle repeats
 //
-// What 40,000 maps of an H200's driver never set is zero here and is not looked at: word 2 from bit
-// 19 on, word 7 from bit 16 on, word 13 [15:24), word 15 from bit 10 on, words 17 and 19 to 31.
-// What that driver does not encode is [uncertain]: the codes of the types of 4 and 6 bits
-// (published host code for sm_100 writes 11 and 12), mode 2 (the same code writes it for tiles;
-// read here, and never written), and the swizzle atom (word 2, [19:21)). Drivers for sm_100 also
-// set bit 21 of word 2, which programs clear after NVIDIA's advice for old drivers.
+// Bits that 40,000 maps of an H200's driver never set are zero here and are not looked at: word 2
+// from bit 19 on, word 7 from bit 16 on, word 13 [15:24), word 15 from bit 10 on, words 17 and 19
+// to 31. Facts that this driver does not show are [uncertain]: the codes of the types of 4 and 6
+// bits (published host code for sm_100 writes 11 and 12), mode 2 (the same code writes it for
+// tiles; read here, and never written), and the swizzle atom (word 2, [19:21)). Drivers for sm_100
+// also set bit 21 of word 2, which programs clear after NVIDIA's advice for old drivers.
 //
 //===----------------------------------------------------------------------===//
 #include "fp4/ISA/TensorMap.h"
@@ -57,10 +57,10 @@ constexpr BitField cornerBits(unsigned corners, unsigned i, bool upper) {
 
 enum Mode : unsigned { Tiles = 0, Im2col = 1, TilesOfSm100 = 2 };
 
-/// Codes of element types, by CUtensorMapDataType. The TF32 types have the code of what they are in
+/// Codes of element types, by CUtensorMapDataType. The TF32 types have the code of their type in
 /// memory and a bit for the rounding.
 constexpr uint8_t typeCodes[] = {0, 1, 2, 3, 4, 5, 6, 7, 9, 10, 8, 7, 8, 11, 12, 13};
-/// tensormap.replace numbers types by their code, and then go those that round.
+/// Types by the numbers of tensormap.replace: by their code, and behind them those that round.
 constexpr TensorMapType typesOfReplace[] = {
     TensorMapType::UInt8,       TensorMapType::UInt16,   TensorMapType::UInt32,
     TensorMapType::Int32,       TensorMapType::UInt64,   TensorMapType::Int64,
@@ -149,7 +149,7 @@ Expected<TensorMapType> typeOf(ConstBytes bytes) {
   const auto type = static_cast<TensorMapType>(found - std::begin(typeCodes));
   if (!get(bytes, roundBits))
     return type;
-  // Of another type the bit says nothing: tensormap.replace leaves it when it changes the type.
+  // The bit says nothing about other types: tensormap.replace leaves it when it changes the type.
   return type == TensorMapType::Float32      ? TensorMapType::TFloat32
          : type == TensorMapType::Float32Ftz ? TensorMapType::TFloat32Ftz
                                              : type;
@@ -227,7 +227,8 @@ Expected<TensorMap> TensorMap::decode(std::span<const std::byte, usedBytes> byte
   return map;
 }
 
-/// As tensormap.replace numbers it; types that do not round leave the bit of that as it is.
+/// Sets the type by its number in tensormap.replace; types that do not round leave the rounding bit
+/// as it is.
 static bool setType(Bytes map, uint64_t number) {
   if (number >= std::size(typesOfReplace))
     return false;

@@ -1,4 +1,4 @@
-//===- TimingRates.cpp - How long things take on a target -----------------===//
+//===- TimingRates.cpp - Rates of a target --------------------------------===//
 #include "fp4/ISA/TimingRates.h"
 
 namespace fp4::hw {
@@ -17,7 +17,7 @@ std::string_view stringify(Mark mark) {
   return "unknown";
 }
 
-/// A second line for one rate would never be read.
+/// Checks that each rate has one row: a second one would never be read.
 static consteval bool eachOnce() {
   for (const TimingRow &row : timingRows)
     if (timingRate(row.target, row.which) != &row.rate)

@@ -19,15 +19,16 @@ std::optional<Enum> parse(const std::array<std::string_view, N> &names, std::str
   return std::nullopt;
 }
 
-// A warp reaches the 32 lanes of its rank modulo 4. The lane field of the address carries the same
-// quadrant by convention; its other bits matter only as the 16-lane half of the narrow shapes.
-// [uncertain] An address whose quadrant differs from the warp's: the warp's wins here.
+// A warp reaches the 32 TMEM lanes of its rank modulo 4. The lane field of the address carries the
+// same quadrant by convention; its other bits matter only as the half of 16 TMEM lanes of the
+// narrow shapes. [uncertain] If the address has another quadrant than the warp, the warp's wins
+// here.
 uint32_t loadBaseLane(LoadShape shape, unsigned warp, TmemAddress base) {
   return 32 * (warp % 4) + (shape == LoadShape::S32x32b ? 0 : base.lane & 16);
 }
 
-// [uncertain] tcgen05.cp.4x256b writes one lane of each partition of 32, the one tcgen05.shift
-// leaves open. CUTLASS' layout of it says the first.
+// [uncertain] tcgen05.cp.4x256b writes one TMEM lane of each partition of 32; tcgen05.shift leaves
+// open which one. CUTLASS' layout of it says the first.
 uint32_t copy4x256bLane(unsigned row) { return 32 * row; }
 
 } // namespace
@@ -93,7 +94,7 @@ AccumulatorCell accumulatorCell(AccumulatorLayout layout, unsigned row, unsigned
 
 // CUTLASS' fragments of A in tensor memory (TmemAllocMode NonInterleaved and Duplicated) and of the
 // metadata (tmem_e_frg, tmem_e_frg_ws). [uncertain] C, of which neither speaks, is taken to be like
-// F; A of E and G to be repeated as their metadata is.
+// F. A of E and G is taken to be repeated as their metadata.
 uint32_t operandLane(AccumulatorLayout layout, unsigned row, unsigned copy) {
   switch (layout) {
   case AccumulatorLayout::B:

@@ -1,4 +1,4 @@
-// The table of products of weights and of activations without scales.
+// The table of GEMMs of weights and of activations without scales.
 #include "fp4/ISA/WeightProducts.h"
 
 #include <algorithm>

@@ -30,8 +30,8 @@ Expected<ZeroColumnMask> ZeroColumnMask::decode(uint64_t bits) {
   return mask;
 }
 
-// [uncertain] PTX ISA calls the skip span the columns "where B is used", its examples have it the
-// other way round; this is what the examples say.
+// [uncertain] The columns of the skip span are zero, as the examples of PTX ISA have it; its text
+// calls them the columns "where B is used", the other way round.
 std::vector<bool> ZeroColumnMask::zeroColumns(unsigned m, unsigned n) const {
   std::vector<bool> zero(n);
   const unsigned parts = 128 / m, width = n / parts, period = skipSpan + useSpan;
