@@ -1,7 +1,7 @@
 //===- Boundary.cpp - Kernel signature and scalar ops ---------------------===//
 //
 // gpu.func becomes llvm.func: buffers are global pointers, tensor maps are 128 bytes by value in
-// parameter space (grid constants), or twice as many with a tail, and the launch requirements
+// parameter space (grid constants), or twice as many with a residue, and the launch requirements
 // become attributes that the NVPTX backend (nvvm.*) and fp4-emit-kernels (fp4.*) read.
 //
 //===----------------------------------------------------------------------===//
@@ -14,7 +14,7 @@ using namespace mlir;
 
 namespace {
 
-/// {byval, align 64, grid_constant}: how the driver passes a CUtensorMap.
+/// {byval, align 64, grid_constant}: the form in which the driver passes a CUtensorMap.
 void markTensorMap(LLVM::LLVMFuncOp kernel, unsigned index, fp4::pipe::TensorMapType map) {
   Builder b(kernel.getContext());
   unsigned bytes = fp4::hw::TensorMap::encodedBytes * (map.getTail() ? 2 : 1);
@@ -41,7 +41,7 @@ struct LowerKernel : fp4::PipePattern<gpu::GPUFuncOp> {
     auto kernel = LLVM::LLVMFuncOp::create(rewriter, op.getLoc(), op.getName(), type);
     if (op.isKernel()) {
       kernel->setAttr(NVVM::NVVMDialect::getKernelFuncAttrName(), rewriter.getUnitAttr());
-      // gpu.launch_func on the host looks for this one.
+      // gpu.launch_func on the host looks for this attribute.
       kernel->setAttr(gpu::GPUDialect::getKernelFuncAttrName(), rewriter.getUnitAttr());
     }
     rewriter.inlineRegionBefore(op.getBody(), kernel.getBody(), kernel.end());
@@ -55,7 +55,8 @@ struct LowerKernel : fp4::PipePattern<gpu::GPUFuncOp> {
   }
 
 private:
-  /// Where clusters have two sizes, the launch says both: PTX cannot.
+  /// Kernels whose clusters have two sizes get both from the launch, because PTX has no form for
+  /// two.
   void markClusters(gpu::GPUFuncOp op, LLVM::LLVMFuncOp kernel) const {
     Builder b(op.getContext());
     auto [m, n] = state.cluster;
@@ -72,7 +73,7 @@ private:
     }
   }
 
-  /// Block and cluster size, resident blocks and dynamic shared memory.
+  /// CTA and cluster size, CTAs per SM and dynamic shared memory.
   void markLaunch(gpu::GPUFuncOp op, LLVM::LLVMFuncOp kernel) const {
     Builder b(op.getContext());
     if (auto size = op.getKnownBlockSizeAttr())
@@ -85,8 +86,9 @@ private:
                            NVVM::NVVMDialect::getMaxnregAttrName()})
       if (Attribute value = op->getAttr(name))
         kernel->setAttr(name, value);
-    // Kernels with tensor memory do not say that one block is resident. ptxas 13.0, if told so, has
-    // every load of an accumulator on its way at once, in all 255 registers, and spills addresses.
+    // A kernel with tensor memory does not state that one CTA runs on an SM. Otherwise ptxas 13.0
+    // has every load of an accumulator on its way at once, in all 255 registers, and spills
+    // addresses.
     if (auto bytes = op->getAttrOfType<IntegerAttr>(fp4::pipe::PipeDialect::kSharedBytesAttr))
       kernel->setAttr("fp4.dynamic_shared_bytes", b.getI64IntegerAttr(bytes.getInt()));
   }
@@ -101,8 +103,8 @@ struct LowerReturn : OpConversionPattern<gpu::ReturnOp> {
   }
 };
 
-/// The operation is its buffer's address. Who reads and writes through a pipe.matrix asks that
-/// operation for its sizes (BufferLines.h).
+/// The operation becomes its buffer's address. Code that reads and writes through a pipe.matrix
+/// asks that operation for its sizes (BufferLines.h).
 template <typename Op> struct LowerToAddress : OpConversionPattern<Op> {
   using OpConversionPattern<Op>::OpConversionPattern;
   LogicalResult matchAndRewrite(Op op, typename Op::Adaptor adaptor,
@@ -116,7 +118,7 @@ struct LowerLoadScalar : OpConversionPattern<fp4::pipe::LoadScalarOp> {
   using OpConversionPattern::OpConversionPattern;
   LogicalResult matchAndRewrite(fp4::pipe::LoadScalarOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
-    // Invariant: the NVPTX backend then uses ld.global.nc.
+    // The load is invariant: the NVPTX backend then uses ld.global.nc.
     rewriter.replaceOpWithNewOp<LLVM::LoadOp>(op, op.getType(), adaptor.getGlobal(),
                                               /*alignment=*/0, /*isVolatile=*/false,
                                               /*isNonTemporal=*/false, /*isInvariant=*/true);

@@ -1,4 +1,4 @@
-//===- BufferLines.cpp - Where the rows of a buffer are, and how many ------===//
+//===- BufferLines.cpp - Places and number of a buffer's rows -------------===//
 #include "BufferLines.h"
 
 #include "fp4/Dialect/Pipe/IR/PipeMatrices.h"
@@ -25,7 +25,8 @@ Value fp4::columnsOfBuffer(OpBuilder &b, Location loc, Value global) {
                                   : constantI32(b, loc, type.getShape()[1]);
 }
 
-/// x of the quotient of x and `divisor`, rounded up, in the form that kernels write; else null.
+/// Returns x of the quotient of x and `divisor`, rounded up, in the form that kernels write; else
+/// null.
 static Value roundedUp(Value quotient, APInt &divisor) {
   auto division = quotient.getDefiningOp<arith::DivUIOp>();
   auto sum = division ? division.getLhs().getDefiningOp<arith::AddIOp>() : arith::AddIOp();
@@ -42,7 +43,7 @@ Value fp4::scaleBlockColumnsOfBuffer(OpBuilder &b, Location loc, Value global) {
   Value columns = columnsOfBuffer(b, loc, global);
   int64_t count = pipe::kScaleBlockColumns;
   APInt block;
-  // Of elements, one division in place of two: LLVM does not make it of them.
+  // Dividing the elements takes one division in place of two, which LLVM does not find.
   if (Value elements = roundedUp(columns, block)) {
     columns = elements;
     count *= block.getSExtValue();

@@ -23,7 +23,7 @@ fp4::PipeTypeConverter::PipeTypeConverter() {
   addConversion([](pipe::ChannelType type) {
     return LLVM::LLVMPointerType::get(type.getContext(), kSharedSpace);
   });
-  // What a store takes: words of eight packed fp4, bytes of scales.
+  // A vector becomes what a store takes: words of eight packed fp4, or bytes of scales.
   addConversion([](VectorType type) -> Type {
     if (type.getRank() == 1 && isa<Float4E2M1FNType>(type.getElementType()))
       return VectorType::get(type.getNumElements() / 8, IntegerType::get(type.getContext(), 32));
@@ -31,7 +31,8 @@ fp4::PipeTypeConverter::PipeTypeConverter() {
       return VectorType::get(type.getShape(), IntegerType::get(type.getContext(), 8));
     return type;
   });
-  // The prologue names tensor maps before the signature is converted; its casts fold with these.
+  // The prologue names tensor maps before the signature is converted; its casts fold with these
+  // materializations.
   addSourceMaterialization([](OpBuilder &b, Type type, ValueRange inputs, Location loc) -> Value {
     return UnrealizedConversionCastOp::create(b, loc, type, inputs).getResult(0);
   });

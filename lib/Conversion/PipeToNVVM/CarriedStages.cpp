@@ -1,27 +1,28 @@
-//===- CarriedStages.cpp - What follows from the counters of a loop -------===//
+//===- CarriedStages.cpp - Stages that loops carry ------------------------===//
 //
 // The pipelined form counts the iterations of a channel, and its stage is the rest of a division
-// (docs/Rationale/PipelineState.md). In a loop of a whole warp (Roles.cpp), of a thread that loads,
-// and of the warps of a product of few rows or of prepacked weights, the stage and the phase are
-// carried besides, because a comparison and two selections are fewer instructions than two
+// (docs/Rationale/PipelineState.md). Some loops also carry the stage and the phase: those of a
+// whole warp (Roles.cpp), of a thread that loads, and of the warps of a small-M GEMM or of
+// prepacked weights, because a comparison and two selections are fewer instructions than two
 // divisions:
 //
 //   for k (it = i)                   for k (it = i, s = i % depth, p = i / depth % 2)
 //     consumer_wait ab[it]      ->     consumer_wait ab[it]     ... of stage s, phase p
-//     yield it + 1                     yield it + 1, s + 1 == depth ? 0 : s + 1, p ^ (s + 1 ==
-//     depth)
+//     yield it + 1                     yield it + 1, s + 1 == depth ? 0 : s + 1,
+//                                            p ^ (s + 1 == depth)
 //
-// Depths that are powers of two need no division. Roles that load carry their stages all the same
-// where no product is one of wgmma: a block computes less before its first load. An await_release
-// that waits (FoldedAwaits.cpp) has a stage and a phase of its own, those of it + depth - distance.
+// Depths that are powers of two need no division. Roles that load carry such stages too, except
+// beside wgmma, so that a CTA computes less before its first load. An await_release that waits
+// (FoldedAwaits.cpp) has a stage and a phase of its own, those of iteration it + depth - distance.
 //
-// Scales in two sets: a loop of an even number of k tiles does two of them in an iteration. Then
-// the set of each is known, and so are the addresses of its copies and products. That holds if
-// every output tile begins with the first set, as it does if each has an even number.
+// Scales in two sets: a loop of an even number of k tiles does two of them in an iteration. The set
+// of each k tile is then known, and so are the addresses of its copies and MMAs. Every output tile
+// must begin with the first set, which an even number of k tiles ensures.
 //
 // The first iteration over k tiles of an output tile comes before the loop, and the accumulator is
-// acquired in it behind the copies of scales, or behind the wait for those of another warp
-// (ScaleWarps.cpp): they do not need it, and the epilogue of the tile before may still read it.
+// acquired in it behind the copies of scales, or behind the wait for the copies of another warp
+// (ScaleWarps.cpp). Copies do not need the accumulator, which the epilogue of the tile before may
+// still read.
 //
 //   acc = producer_acquire accs          wait, copy            (of the first k tile)
 //   for k from 0                   ->    acc = producer_acquire accs
@@ -39,7 +40,7 @@ using namespace fp4;
 
 namespace {
 
-/// A counter that a loop carries: its values in an iteration, of which each is one more than the
+/// A counter that a loop carries: its values in an iteration, each of which is one more than the
 /// one before. The loop continues with one more than the last.
 struct Counter {
   scf::ForOp loop;
@@ -62,7 +63,7 @@ struct Counter {
     return counter;
   }
 
-  /// Of the channel that counts with it; null if there is none or several.
+  /// The channel that counts with this counter; null if there is none or several.
   pipe::ChannelOp channel() const {
     pipe::ChannelOp found;
     for (Value value : values)
@@ -78,7 +79,7 @@ struct Counter {
     return found;
   }
 
-  /// The iterations at which somebody waits, from the counter on: 0 or what await_release adds.
+  /// The iterations at which a wait happens, from the counter on: 0 or what await_release adds.
   SmallVector<int64_t> offsets(pipe::ChannelOp channel, const KernelState &state) const {
     SmallVector<int64_t> all = {0};
     if (state.countedProducts.contains(channel))
@@ -92,7 +93,7 @@ struct Counter {
     return all;
   }
 
-  /// Whether a wait is for the phase before, as that of a producer is.
+  /// Returns true when a wait is for the phase before, as a producer's wait is.
   bool waitsForEmpty() const {
     return llvm::any_of(values, [](Value value) {
       return llvm::any_of(value.getUsers(), llvm::IsaPred<pipe::ProducerAcquireOp>);
@@ -102,7 +103,7 @@ struct Counter {
 
 } // namespace
 
-/// Where the iteration `offset` after `counter`, which is not in the loop, is.
+/// The stage and phase of the iteration `offset` after `counter`, which is not in the loop.
 static CarriedStage firstStage(OpBuilder &b, Location loc, Value counter, int64_t offset,
                                int64_t depth, bool inverted) {
   Value count = constantI32(b, loc, depth), one = constantI32(b, loc, 1);
@@ -124,8 +125,8 @@ CarriedStage fp4::nextStage(OpBuilder &b, Location loc, const CarriedStage &at, 
   return {stage, arith::XOrIOp::create(b, loc, at.phase, turn), at.inverted};
 }
 
-/// The loops around `loop` that do nothing with its iteration argument `number` but give it to
-/// `loop` and carry what comes back, the innermost first, each with the number of its own argument.
+/// The loops around `loop` that only pass its iteration argument `number` to `loop` and carry what
+/// comes back, the innermost first, each with the number of its own argument.
 static SmallVector<std::pair<scf::ForOp, unsigned>> loopsAround(scf::ForOp loop, unsigned number) {
   SmallVector<std::pair<scf::ForOp, unsigned>> all;
   while (true) {
@@ -143,8 +144,8 @@ static SmallVector<std::pair<scf::ForOp, unsigned>> loopsAround(scf::ForOp loop,
   }
 }
 
-/// Replaces `loop` by one that carries `firsts` besides and continues with what `nexts` says. What
-/// is known of the values that `loop` carried is then known of those of the new one.
+/// Replaces `loop` by one that also carries `firsts` and continues with the values of `nexts`.
+/// Facts about the values that `loop` carried are moved to those of the new loop.
 static scf::ForOp widen(scf::ForOp loop, ArrayRef<Value> firsts, const NewYieldValuesFn &nexts,
                         KernelState &state) {
   IRRewriter rewriter(loop);
@@ -162,7 +163,7 @@ static scf::ForOp widen(scf::ForOp loop, ArrayRef<Value> firsts, const NewYieldV
   return wider;
 }
 
-/// `counter` with the stages that begin as `firsts`, two values each, besides: `stages` of each
+/// Carries, beside `counter`, the stages that begin as `firsts`, two values each: `stages` of each
 /// value of the counter. Replaces its loop.
 static scf::ForOp widen(Counter &counter, ArrayRef<Value> firsts, ArrayRef<bool> inverted,
                         int64_t depth, MutableArrayRef<SmallVector<CarriedStage>> stages,
@@ -186,7 +187,8 @@ static scf::ForOp widen(Counter &counter, ArrayRef<Value> firsts, ArrayRef<bool>
       state);
 }
 
-/// Carries the stages of `counter` through its loop and those around it, which this replaces.
+/// Carries the stages of `counter` through its loop and the loops around it, all of which are
+/// replaced.
 static void carry(Counter &counter, pipe::ChannelOp channel, KernelState &state) {
   int64_t depth = *channel.getDepth();
   auto arounds = loopsAround(counter.loop, counter.number);
@@ -222,14 +224,15 @@ static void carry(Counter &counter, pipe::ChannelOp channel, KernelState &state)
   }
 }
 
-/// Whether `region` waits for its stages in front of the first load. Roles beside products by wgmma
+/// Returns true when `region` waits for its stages in front of the first load. Roles beside wgmma
 /// keep the divisions, because their threads have no registers for both.
 static bool isOnWayToLoad(pipe::RoleRegionOp region, const KernelState &state) {
   return region.getRole().drives(pipe::Engine::Tma) && !state.target->hasWgmma;
 }
 
-/// Rests of powers of two need no division, but carried ones are fewer instructions before the
-/// first load. A loop that goes around a ring in every iteration has the same stages in each.
+/// Returns true when carrying the stages of a counter pays. Residues of powers of two need no
+/// division, but carried stages take fewer instructions before the first load. A loop that goes
+/// around a ring in every iteration has the same stages in each.
 static bool isWorthCarrying(pipe::RoleRegionOp region, const Counter &counter, int64_t depth,
                             const KernelState &state) {
   if (!llvm::isPowerOf2_64(depth))
@@ -259,8 +262,8 @@ static std::optional<std::pair<Counter, pipe::ChannelOp>> nextCounter(pipe::Role
 
 //===--- The first k tile of an output tile --------------------------------===//
 
-/// The op that acquires the accumulator of the products of `loop`, in front of it, where the loop
-/// has a known number of iterations, more than one, and copies scales; else null.
+/// The op that acquires the accumulator of the MMAs of `loop`, in front of the loop. Null unless
+/// `loop` has a known number of iterations, more than one, and copies scales.
 static pipe::ProducerAcquireOp acquireBefore(scf::ForOp loop) {
   std::optional<APInt> count = loop.getStaticTripCount();
   if (!count || count->ule(1) || loop.getOps<pipe::CopyScalesOp>().empty())
@@ -275,7 +278,7 @@ static pipe::ProducerAcquireOp acquireBefore(scf::ForOp loop) {
   return found;
 }
 
-/// Puts the first iteration of `loop` in front of it. Returns its first product.
+/// Puts the first iteration of `loop` in front of it. Returns the first MMA of that iteration.
 static pipe::MmaOp peelFirst(scf::ForOp loop, KernelState &state) {
   OpBuilder b(loop);
   IRMapping first;
@@ -315,9 +318,9 @@ static void acquireLate(pipe::RoleRegionOp region, KernelState &state) {
   }
 }
 
-/// Warps that decode weights, or convert a tile, wait for the division before they begin. Of
-/// products that convert both operands only those of few rows have registers for what a loop would
-/// carry.
+/// Returns true when the warps of `region` decode weights or convert a tile: such warps wait for
+/// the division before they begin. Among GEMMs that convert both operands, only small-M ones have
+/// registers for what a loop would carry.
 static bool decodes(pipe::RoleRegionOp region) {
   constexpr int64_t fewRows = 64;
   return region
@@ -345,14 +348,14 @@ void fp4::carryStages(gpu::GPUFuncOp kernel, KernelState &state) {
 
 //===--- Sets of scales ----------------------------------------------------===//
 
-/// Loops of `region`, the inner ones first.
+/// Loops of `region`, the innermost first.
 static SmallVector<scf::ForOp> loopsOf(pipe::RoleRegionOp region) {
   SmallVector<scf::ForOp> loops;
   region.walk([&](scf::ForOp loop) { loops.push_back(loop); });
   return loops;
 }
 
-/// Each time the loop of `counter` begins, it is a multiple of `sets`.
+/// Returns true when the counter is a multiple of `sets` each time its loop begins.
 static bool beginsWithFirst(const Counter &counter, int64_t sets) {
   scf::ForOp loop = counter.loop;
   std::optional<APInt> count = loop.getStaticTripCount();
@@ -373,8 +376,8 @@ static bool beginsWithFirst(const Counter &counter, int64_t sets) {
          around.getYieldedValues()[number] == loop.getResult(counter.number);
 }
 
-/// The counter of `loop` whose iterations say which of its sets `copy` fills, and that value's
-/// number.
+/// The counter of the loop around `copy` whose iterations choose the set that `copy` fills, and the
+/// number of that value.
 static std::optional<std::pair<Counter, size_t>> counterOf(pipe::CopyScalesOp copy) {
   auto loop = dyn_cast<scf::ForOp>(copy->getParentOp());
   auto wait = copy.getSource().getDefiningOp<pipe::ConsumerWaitOp>();
@@ -401,7 +404,7 @@ void fp4::unrollScaleSets(gpu::GPUFuncOp kernel, KernelState &state) {
                beginsWithFirst(counter->first, most);
       });
       if (isKnown)
-        (void)loopUnrollByFactor(loop, most); // which divides the number of iterations
+        (void)loopUnrollByFactor(loop, most); // two divide the number of iterations
     }
     region.walk([&](pipe::CopyScalesOp copy) {
       int64_t sets = copy.getSets().value_or(1);

@@ -7,24 +7,26 @@
 //                     phase before its first had completed, so the first d acquires pass at once
 //
 // If the stages of a channel are filled once, or are known to be empty (ImpliedReleases.cpp), no
-// role waits for empty ones: neither that wait nor the arrival that would complete it is emitted.
+// role waits for empty stages: neither that wait nor the arrival that would complete it is emitted.
 //
 // A waiting thread retries with its own branch: mbarrier.try_wait may return false after a time
 // limit. PTX ISA: "Parallel Synchronization and Communication Instructions: mbarrier".
 //
 //   await_release     waits on empty[stage] as the producer of iteration it + d - distance does,
 //                     whose stage is that of it - distance; a producer whose stages overlap waits
-//                     in the same way, distance 1; it waits for nothing where consumer_wait does
-//                     so for both (FoldedAwaits.cpp)
+//                     in the same way, distance 1; no wait is emitted where consumer_wait covers
+//                     both (FoldedAwaits.cpp)
 //   partial_release   arrives in the place of consumer_release, which then emits nothing
 //                     the fence of shared memory that it would need stands before consumer_wait,
 //                     where nothing waits for it: the producer of the stage after the next must
 //                     know that the stage before was taken, and tensor memory has fences of its own
-//   consumer_release  of what bulk copies read arrives when they have (StagedStores.cpp)
+//   consumer_release  of tiles that bulk copies read arrives when the reads are done
+//                     (StagedStores.cpp)
 //
-// tcgen05 operations are not ordered by a barrier wait alone: between the last wait and those that
-// follow there is a tcgen05.fence::after_thread_sync (Fences.cpp), and where tcgen05.ld precedes an
-// arrival, a tcgen05.fence::before_thread_sync. tcgen05.commit implies the latter.
+// tcgen05 operations are not ordered by a barrier wait alone: between the last wait and the
+// operations that follow there is a tcgen05.fence::after_thread_sync (Fences.cpp), and where
+// tcgen05.ld precedes an arrival, a tcgen05.fence::before_thread_sync. tcgen05.commit implies the
+// latter.
 //
 //===----------------------------------------------------------------------===//
 #include "InlinePtx.h"
@@ -44,9 +46,9 @@ void emitFence(OpBuilder &b, Location loc, NVVM::Tcgen05FenceKind kind) {
   NVVM::Tcgen05FenceOp::create(b, loc, kind);
 }
 
-/// A tile in shared memory. One thread that only names tiles in descriptors of tcgen05 and in
-/// copies computes addresses of 32 bits; the accesses of many threads keep the pointer that they
-/// are based on.
+/// The address of a tile in shared memory. A thread that only names tiles in descriptors of tcgen05
+/// and in copies computes addresses of 32 bits; the accesses of many threads keep the pointer that
+/// they are based on.
 Value sharedTile(OpBuilder &b, Location loc, const fp4::KernelState &state, Value stage,
                  int64_t place, int64_t stride, bool isElected) {
   if (!isElected || !state.target->hasTcgen05)
@@ -86,7 +88,7 @@ struct LowerChannel : fp4::PipePattern<fp4::pipe::ChannelOp> {
   }
 };
 
-/// producer_acquire and consumer_wait: one wait, then the tiles.
+/// Lowers producer_acquire and consumer_wait: one wait, then the tiles.
 template <typename OpT> struct LowerWait : fp4::PipePattern<OpT> {
   using fp4::PipePattern<OpT>::PipePattern;
 
@@ -154,7 +156,7 @@ struct LowerExpectTx : fp4::PipePattern<fp4::pipe::ExpectTxOp> {
       return failure();
     fp4::ChannelStage at = fp4::channelStage(rewriter, op.getLoc(), state, *channel,
                                              adaptor.getChannel(), adaptor.getIteration());
-    if (state.sharing.lookup(*channel).pairUses) { // the leader announces for both blocks
+    if (state.sharing.lookup(*channel).pairUses) { // the leader announces for both CTAs
       Value leads = fp4::isLeader(rewriter, op.getLoc(), state);
       auto guard = scf::IfOp::create(rewriter, op.getLoc(), leads, /*withElseRegion=*/false);
       rewriter.setInsertionPointToStart(guard.thenBlock());
@@ -225,7 +227,7 @@ private:
     });
   }
 
-  /// The blocks at whose barriers tcgen05.commit arrives; null for its own block only.
+  /// The CTAs at whose barriers tcgen05.commit arrives; null for its own CTA only.
   Value commitMask(OpBuilder &b, Location loc, fp4::pipe::ChannelOp channel, bool producer) const {
     if (!channel.isCluster())
       return {};
@@ -237,7 +239,7 @@ private:
                          bool producer) const {
     Location loc = op.getLoc();
     if (channel.getType().isShared()) {
-      // Generic accesses to shared memory before those of TMA and tensor cores.
+      // Orders generic accesses to shared memory before those of TMA and tensor cores.
       if (!this->state.fencedReleases.contains(op))
         fp4::emitProxyFence(b, loc);
     } else {
@@ -256,7 +258,7 @@ private:
                              /*isFenced=*/isa<fp4::pipe::PartialReleaseOp>(op.getOperation()));
   }
 
-  /// In one thread of each warp, once all are there.
+  /// Arrives in one thread of each warp, once all threads of the warp are there.
   void arriveForWarp(OpBuilder &b, OpT op, Value barrier) const {
     constexpr int64_t warpThreads = 32;
     Location loc = op.getLoc();
@@ -311,7 +313,8 @@ fp4::pipe::Engine fp4::consumerEngine(pipe::ChannelOp channel, Operation *op) {
   return channel.getConsumerEngines()[number.value_or(0)];
 }
 
-/// What the role of `release` does with the tiles of its channel.
+/// Returns true when all that the role of `release` does with the tiles of its channel satisfies
+/// `isReader`.
 static bool areReadBy(fp4::pipe::ConsumerReleaseOp release,
                       llvm::function_ref<bool(Operation *)> isReader) {
   bool all = true;
@@ -322,8 +325,8 @@ static bool areReadBy(fp4::pipe::ConsumerReleaseOp release,
   return all;
 }
 
-/// The last product before `release` in its block, if all that reads tiles of its channel comes
-/// before this; or null.
+/// The last MMA before `release` in its basic block, if all reads of tiles of its channel come
+/// before that MMA; else null.
 static fp4::pipe::MmaFragmentOp productBehindReads(fp4::pipe::ConsumerReleaseOp release) {
   Operation *op = release->getPrevNode();
   while (op && !isa<fp4::pipe::MmaFragmentOp>(op))
@@ -336,8 +339,8 @@ static fp4::pipe::MmaFragmentOp productBehindReads(fp4::pipe::ConsumerReleaseOp 
   return product && areReadBy(release, isEarlier) ? product : fp4::pipe::MmaFragmentOp();
 }
 
-/// Right before `release`, what was made of the stage is handed over, whose fence is behind the
-/// reads of both.
+/// Returns true when the tile made of the stage is committed right before `release`, so that the
+/// fence of that commit also covers the reads of this stage.
 static bool followsFencedCommit(fp4::pipe::ConsumerReleaseOp release) {
   Operation *op = release->getPrevNode();
   while (op && !isa<fp4::pipe::ProducerCommitOp>(op) && isMemoryEffectFree(op))

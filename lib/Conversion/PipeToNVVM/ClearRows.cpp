@@ -1,8 +1,8 @@
 //===- ClearRows.cpp - Rows of no group, and rows of groups that do not fit ===//
 //
-// Block i of g takes the rows begin + i, begin + i + g and so on. Its threads have neighbouring
-// pieces of a row, so that a warp writes whole lines. They sleep after each row: loads of the
-// products do not wait behind zeros then.
+// CTA i of g takes the rows begin + i, begin + i + g and so on. Threads have neighbouring pieces of
+// a row, so that a warp writes whole lines. Threads sleep after each row, so that loads of the
+// GEMMs do not wait behind zeros.
 //
 //===----------------------------------------------------------------------===//
 #include "Fragments.h"
@@ -19,7 +19,8 @@ namespace {
 
 /// Bytes of the widest store of a thread.
 constexpr int64_t kWidestStore = 16;
-/// Zeros that a block writes in a nanosecond: all blocks of an H200 half of what its memory takes.
+/// Zeros that a CTA writes in a nanosecond: all CTAs of an H200 use half of the bandwidth of its
+/// memory.
 constexpr int64_t kBytesPerNanosecond = 20;
 
 struct LowerClearRows : PipePattern<pipe::ClearRowsOp> {
@@ -63,7 +64,7 @@ private:
   }
 };
 
-/// The first thread of the role in the first block of the grid checks all groups.
+/// The first thread of the role in the first CTA of the grid checks all groups.
 struct LowerCheckGroups : PipePattern<pipe::CheckGroupsOp> {
   using PipePattern::PipePattern;
 

@@ -1,10 +1,10 @@
-//===- Clusters.cpp - Barriers and masks of several blocks ----------------===//
+//===- Clusters.cpp - Barriers and masks of several CTAs ------------------===//
 //
-// A channel of scope cluster has the same barriers in every block. Arrivals reach other blocks in
-// two ways: tcgen05.commit takes a mask of ranks; a thread maps the address of its own barrier to
-// that of another block (mapa) and arrives there. The loads of both blocks of a pair signal the
-// leader: cp.async.bulk.tensor with cta_group::2 takes a barrier of either block. PTX ISA: "CTA
-// pair", "mapa", "tcgen05.commit".
+// A channel of scope cluster has the same barriers in every CTA. Arrivals reach other CTAs in two
+// ways: tcgen05.commit takes a mask of ranks; a thread maps the address of its own barrier to that
+// of another CTA (mapa) and arrives there. The loads of both CTAs of a pair signal the leader:
+// cp.async.bulk.tensor with cta_group::2 takes a barrier of either CTA. PTX ISA: "CTA pair",
+// "mapa", "tcgen05.commit".
 //
 //===----------------------------------------------------------------------===//
 #include "Lowering.h"
@@ -15,19 +15,20 @@
 using namespace mlir;
 namespace hw = fp4::hw;
 
-/// Ranks of a block's cluster as a formula.
+/// Wraps the rank of this CTA in its cluster, as formulas need it.
 static fp4::Int32 rankOf(ImplicitLocOpBuilder &b, const fp4::KernelState &state) {
   return fp4::Int32(b, state.clusterRank);
 }
 
-/// `formula` of the shape of the cluster that runs this block.
+/// Applies `formula` to the shape of the cluster that runs this CTA.
 template <typename Formula>
 static fp4::Int32 ofShape(const fp4::KernelState &state, Formula formula) {
   fp4::Int32 whole = formula(state.cluster);
   return state.fallback ? select(state.inFallback, formula(*state.fallback), whole) : whole;
 }
 
-/// LLVM would shift in 16 bits, whose clamps ptxas computes on the path to the first load.
+/// Widens a mask at once: LLVM would shift in 16 bits, whose clamps ptxas computes on the path to
+/// the first load.
 static Value maskOperand(ImplicitLocOpBuilder &b, Value mask) {
   Value word = fp4::computeHere(b, b.getLoc(), mask).front();
   return arith::TruncIOp::create(b, b.getI16Type(), word);
@@ -95,12 +96,12 @@ Value fp4::leaderBarrier(OpBuilder &builder, Location loc, const KernelState &st
                          Value barrier) {
   ImplicitLocOpBuilder b(loc, builder);
   Value remote = inBlock(b, loc, barrier, hw::pairLeader(rankOf(b, state)));
-  // The copy's operand has the type of an own barrier; the address says which block is meant.
+  // The copy's operand has the type of an own barrier; the address selects the CTA.
   Value address = LLVM::PtrToIntOp::create(b, b.getI32Type(), remote);
   return LLVM::IntToPtrOp::create(b, barrier.getType(), address);
 }
 
-/// The blocks of `sharing`'s producers that a thread arrives at, its own first.
+/// The CTAs of `sharing`'s producers that a thread arrives at, its own first.
 static SmallVector<fp4::Int32> producerRanks(ImplicitLocOpBuilder &b, const fp4::KernelState &state,
                                              const fp4::pipe::ChannelSharing &sharing) {
   fp4::Int32 rank = rankOf(b, state);
@@ -132,7 +133,7 @@ void fp4::arriveAtProducers(OpBuilder &builder, Location loc, const KernelState 
 void fp4::emitFirstBarrier(OpBuilder &b, Location loc, const KernelState &state) {
   if (state.cluster.size() == 1)
     return emitKernelBarrier(b, loc, state);
-  // The fence behind the initializations releases them. A barrier that releases as well would wait for
+  // The fence behind the initializations releases them. A barrier that releases too would wait for
   // a fence of the whole GPU before the first load.
   NVVM::ClusterArriveRelaxedOp::create(b, loc, b.getUnitAttr());
   NVVM::ClusterWaitOp::create(b, loc, b.getUnitAttr());

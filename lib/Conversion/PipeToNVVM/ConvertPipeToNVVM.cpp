@@ -53,7 +53,8 @@ struct ConvertPipeToNVVM : fp4::impl::ConvertPipeToNVVMBase<ConvertPipeToNVVM> {
     return failure();
   }
 
-  /// Every tile has a place: nothing of the sequential or specialized form is left.
+  /// Checks that every tile has a place and that nothing of the sequential or specialized form is
+  /// left.
   LogicalResult checkForm(gpu::GPUFuncOp kernel) {
     WalkResult result = kernel.walk([&](Operation *op) {
       bool placed =
@@ -78,7 +79,7 @@ struct ConvertPipeToNVVM : fp4::impl::ConvertPipeToNVVMBase<ConvertPipeToNVVM> {
     return failure(result.wasInterrupted());
   }
 
-  /// What the kernel uses must exist on the target and fit into it.
+  /// Checks that everything the kernel uses exists on the target and fits into it.
   LogicalResult checkKernel(gpu::GPUFuncOp kernel, const fp4::hw::TargetModel &model) {
     auto integer = [&](StringRef name) {
       auto attr = kernel->getAttrOfType<IntegerAttr>(name);
@@ -110,9 +111,9 @@ struct ConvertPipeToNVVM : fp4::impl::ConvertPipeToNVVMBase<ConvertPipeToNVVM> {
     return success();
   }
 
-  /// Where roles ask for registers, the launch gives every thread an equal share of the
-  /// multiprocessor's, and the roles redistribute them. Warps get them by fours, whether there are
-  /// four or not. Returns that share, 0 where no role asks.
+  /// Sets the registers of the launch where roles ask for registers: the launch gives every thread
+  /// an equal share of the SM's, and the roles redistribute them. Warps get registers by fours,
+  /// whether there are four or not. Returns that share, 0 where no role asks.
   FailureOr<int32_t> setLaunchRegisters(gpu::GPUFuncOp kernel, const fp4::hw::TargetModel &model) {
     int32_t threads = 0, wanted = 0;
     for (auto region : kernel.getOps<fp4::pipe::RoleRegionOp>()) {
@@ -124,7 +125,8 @@ struct ConvertPipeToNVVM : fp4::impl::ConvertPipeToNVVMBase<ConvertPipeToNVVM> {
       return 0;
     int32_t counted = int32_t(llvm::alignTo(threads, 4 * 32));
     int32_t share = std::min(model.registersPerSM / counted, model.maxRegistersPerThread) / 8 * 8;
-    // Other roles keep what the launch gave; a role waits forever for more than there is.
+    // A role without a request keeps the share of the launch. A role waits forever for more
+    // registers than there are.
     for (auto region : kernel.getOps<fp4::pipe::RoleRegionOp>())
       if (region.getRole().getRegisters() == 0)
         wanted += share * region.getRole().getNumThreads();
@@ -139,7 +141,7 @@ struct ConvertPipeToNVVM : fp4::impl::ConvertPipeToNVVMBase<ConvertPipeToNVVM> {
     return share;
   }
 
-  /// Every schedule becomes the loop by which a block finds its tiles.
+  /// Expands every schedule into the loop by which a CTA finds its tiles.
   void expandWork(gpu::GPUFuncOp kernel) {
     IRRewriter rewriter(&getContext());
     auto roles = kernel.getOps<fp4::pipe::RoleRegionOp>();
@@ -185,8 +187,8 @@ struct ConvertPipeToNVVM : fp4::impl::ConvertPipeToNVVMBase<ConvertPipeToNVVM> {
     return kernel.walk(stop).wasInterrupted();
   }
 
-  /// What is lowered before kernels are, and pipe ops outside of kernels, for which there is no
-  /// lowering.
+  /// Rejects ops that must be lowered before kernels are, and pipe ops outside of kernels, for
+  /// which there is no lowering.
   static LogicalResult checkDialects(gpu::GPUModuleOp module) {
     WalkResult result = module.walk([](Operation *op) {
       if (isa_and_present<fp4::Fp4Dialect>(op->getDialect())) {
@@ -235,7 +237,7 @@ struct ConvertPipeToNVVM : fp4::impl::ConvertPipeToNVVMBase<ConvertPipeToNVVM> {
     return applyPartialConversion(kernel, target, std::move(patterns));
   }
 
-  /// Step 3 of the file comment.
+  /// Runs step 3 of the file comment.
   LogicalResult lowerToLLVM(gpu::GPUModuleOp module) {
     LLVMTypeConverter converter(&getContext());
     configureGpuToNVVMTypeConverter(converter);
@@ -243,7 +245,8 @@ struct ConvertPipeToNVVM : fp4::impl::ConvertPipeToNVVMBase<ConvertPipeToNVVM> {
     arith::populateArithToLLVMConversionPatterns(converter, patterns);
     cf::populateControlFlowToLLVMConversionPatterns(converter, patterns);
     populateVectorToLLVMConversionPatterns(converter, patterns);
-    // Before upstream's calls of libdevice, which is not linked: math stays LLVM intrinsics.
+    // Patterns of math come before upstream's calls of libdevice, which is not linked: math stays
+    // LLVM intrinsics.
     populateMathToLLVMConversionPatterns(converter, patterns, /*approximateLog1P=*/true,
                                          /*benefit=*/2);
     populateGpuToNVVMConversionPatterns(converter, patterns);

@@ -1,8 +1,8 @@
 //===- Epilogue.cpp - Accumulator reads, predicated stores, constant tiles ===//
 //
-// Accumulator lane r belongs to thread r of the four epilogue warps, whose first warp is a multiple
-// of four: r = thread index mod 128. A warp addresses the 32 lanes of its quadrant only; the lane
-// field of the address is 32 * quadrant << 16 for all its threads.
+// TMEM lane r of an accumulator belongs to thread r of the four epilogue warps, whose first warp is
+// a multiple of four: r = thread index mod 128. A warp addresses the 32 TMEM lanes of its quadrant
+// only; the lane field of the address is 32 * quadrant << 16 for all its threads.
 //
 //===----------------------------------------------------------------------===//
 #include "BufferLines.h"
@@ -126,8 +126,8 @@ struct LowerLoadFactors : fp4::PipePattern<fp4::pipe::LoadFactorsOp> {
 private:
   static int64_t bytesOf(Type element) { return element.getIntOrFloatBitWidth() / 8; }
 
-  /// Numbers from `column` on, those behind the last column as some that exist: one by one, or,
-  /// where columns are dynamic and thus whole units of 16 bytes, by units.
+  /// Loads numbers from `column` on; columns behind the last one read some that exist. Numbers are
+  /// loaded one by one, or, where columns are dynamic and thus whole units of 16 bytes, by units.
   static SmallVector<Value> units(OpBuilder &b, fp4::pipe::LoadFactorsOp op, Value start,
                                   Value column) {
     Location loc = op.getLoc();
@@ -155,7 +155,7 @@ private:
     return numbers;
   }
 
-  /// One place, or that of `index` and at most that of the last.
+  /// Returns place 0 of a size of one; else `index`, at most the last place.
   static Value clamped(OpBuilder &b, Location loc, Value index, Value size, bool isOne) {
     if (isOne)
       return fp4::constantI32(b, loc, 0);
@@ -193,14 +193,14 @@ private:
     return op.getOneRow() || op.getGlobal().getType().getShape()[0] == 1;
   }
 
-  /// Where the buffer begins, or the row that everything is of.
+  /// The address of the buffer, or of the one row that all elements read.
   static Value oneRow(OpBuilder &b, fp4::pipe::LoadFactorsOp op, OpAdaptor adaptor) {
     if (!op.getOneRow())
       return adaptor.getGlobal();
     return fp4::lineOfBuffer(b, op.getLoc(), op.getGlobal(), adaptor.getGlobal(), adaptor.getRow());
   }
 
-  /// Where the row of this thread begins, or the last row.
+  /// The address of the row of this thread, or of the last row.
   Value rowStart(OpBuilder &b, fp4::pipe::LoadFactorsOp op, OpAdaptor adaptor) const {
     Location loc = op.getLoc();
     ArrayRef<int64_t> shape = op.getGlobal().getType().getShape();
@@ -212,7 +212,7 @@ private:
     return fp4::lineOfBuffer(b, loc, op.getGlobal(), adaptor.getGlobal(), row);
   }
 
-  /// What is at `pointer`. Invariant: the backend uses ld.global.nc.
+  /// Loads the number at `pointer`. The load is invariant: the backend uses ld.global.nc.
   static Value load(OpBuilder &b, Location loc, Value pointer, Type type) {
     auto vector = dyn_cast<VectorType>(type);
     int64_t alignment =
@@ -224,8 +224,8 @@ private:
   }
 };
 
-/// Stores count in units: elements, or words of eight packed fp4. What the type converter makes of
-/// the vector is a vector of units.
+/// Stores count in units: elements, or words of eight packed fp4. The type converter turns the
+/// vector into a vector of units.
 struct LowerStore : fp4::PipePattern<fp4::pipe::StoreOp> {
   using PipePattern::PipePattern;
 
@@ -257,7 +257,8 @@ struct LowerStore : fp4::PipePattern<fp4::pipe::StoreOp> {
     Value pointer = segment(rewriter, op, adaptor, row, firstColumn, unitBytes);
     int64_t piece = pieceUnits(dest, count, unitBytes, packed ? 32 : 16);
     Value units = adaptor.getValue();
-    // LLVM makes pairs of floats of a vector, for which ptxas spills sums in registers.
+    // Stores go as integers: of a vector of floats LLVM makes pairs, for which ptxas spills sums in
+    // registers.
     if (state.keepsLanes && type.getElementType().isF32())
       units = LLVM::BitcastOp::create(rewriter, loc, type.clone(rewriter.getI32Type()), units);
     for (int64_t first = 0; first < count; first += piece)
@@ -301,7 +302,7 @@ private:
     body();
   }
 
-  /// `store`, where unit `first` from `column` on is below `last`; without `last`, always.
+  /// Runs `store` where unit `first` from `column` on is below `last`; without `last`, always.
   static void storeGuarded(OpBuilder &b, Location loc, Value last, Value column, int64_t first,
                            llvm::function_ref<void()> store) {
     if (!last)
@@ -311,8 +312,8 @@ private:
   }
 
   /// Units of one access: as many as every row's start is aligned for, `widest` bytes at most.
-  /// Since pieces divide the row, each lies inside it or beyond it as a whole. Rows of scales have
-  /// any size.
+  /// Since pieces divide the row, each lies inside the row or behind it as a whole. Rows of scales
+  /// have any size.
   static int64_t pieceUnits(fp4::pipe::GlobalType dest, int64_t count, int64_t unitBytes,
                             int64_t widest) {
     if (dest.hasDynamicColumns() && count * unitBytes < fp4::pipe::kRowUnitBytes)
@@ -339,7 +340,7 @@ private:
   /// Columns of a tile of the tensor core, which are rows of the result here, at most.
   static constexpr int64_t kMostTileColumns = 256;
 
-  /// This thread's column: an element of each row that exists.
+  /// Stores this thread's column: an element of each row that exists.
   LogicalResult storeColumn(fp4::pipe::StoreOp op, OpAdaptor adaptor,
                             ConversionPatternRewriter &rewriter) const {
     Location loc = op.getLoc();
@@ -369,8 +370,8 @@ private:
     return success();
   }
 
-  /// Four scales are a word of a tiled_128x4 buffer (fp4/ISA/ScaleLayout.h). Every word of a block
-  /// that the kernel reaches is written, zero where it pads.
+  /// Stores scales: four of them are a word of a tiled_128x4 buffer (fp4/ISA/ScaleLayout.h). Every
+  /// word of a scale tile that the kernel reaches is written, zero where it pads.
   LogicalResult storeScales(fp4::pipe::StoreOp op, OpAdaptor adaptor,
                             ConversionPatternRewriter &rewriter) const {
     Location loc = op.getLoc();

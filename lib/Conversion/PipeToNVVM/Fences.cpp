@@ -1,4 +1,4 @@
-//===- Fences.cpp - Where tcgen05.fence::after_thread_sync is needed ------===//
+//===- Fences.cpp - Places of tcgen05.fence::after_thread_sync ------------===//
 //
 // PTX ISA, "tcgen05.fence": asynchronous tcgen05 operations after a fence::after_thread_sync come
 // after the synchronization before it, whether this concerns tensor memory or their operands in
@@ -11,8 +11,8 @@
 using namespace mlir;
 using namespace fp4::pipe;
 
-/// Becomes asynchronous tcgen05 instructions. Copies of scales are names in the warp that
-/// multiplies behind them.
+/// Returns true when `op` becomes asynchronous tcgen05 instructions. A copy of scales by a warp of
+/// its own is only a name in the warp that runs the MMAs.
 static bool usesTensorCore(Operation *op, const fp4::KernelState &state) {
   auto engineOp = dyn_cast<EngineOpInterface>(op);
   if (!engineOp)
@@ -26,7 +26,7 @@ static bool usesTensorCore(Operation *op, const fp4::KernelState &state) {
          ((engine == Engine::Threads || engine == Engine::Convert) && tmem);
 }
 
-/// Becomes a wait behind which tcgen05 operations may come that it concerns.
+/// Returns true when `op` becomes a wait that orders tcgen05 operations behind it.
 static bool isWait(Operation *op, const fp4::KernelState &state) {
   if (auto await = dyn_cast<AwaitReleaseOp>(op))
     return !state.countedProducts.contains(await.getChannel().getDefiningOp());
@@ -44,7 +44,7 @@ namespace {
 enum class Next { TensorOp, Wait, Neither };
 } // namespace
 
-/// What comes first in `ops`, on any path: a tcgen05 operation if that is possible.
+/// The first operation of interest in `ops` on any path: a tcgen05 operation if that is possible.
 static Next firstOf(llvm::iterator_range<Block::iterator> ops, const fp4::KernelState &state) {
   for (Operation &op : ops) {
     if (usesTensorCore(&op, state))

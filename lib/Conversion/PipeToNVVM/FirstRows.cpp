@@ -1,12 +1,12 @@
 //===- FirstRows.cpp - Weights on their way before a kernel may read them -===//
 //
-// A product of prepacked weights begins while the kernel before it ends, and reads nothing until
-// that one has (OverlapLaunches.cpp). Its blocks start as multiprocessors become free, and memory
-// has little to do meanwhile. So one thread of each block asks for what the first stages will hold,
-// in the L2 cache alone: that is no read, and what is written meanwhile is written there. Of
-// kernels that turn out not to wait, OverlapLaunches.cpp takes this away again.
+// With PDL, a GEMM of prepacked weights begins while the kernel before it ends, and reads nothing
+// until that kernel has ended (OverlapLaunches.cpp). CTAs start as SMs become free, and memory has
+// little to do meanwhile. So one thread of each CTA prefetches the bytes of the first stages into
+// the L2 cache alone. A prefetch is no read, and data that is written meanwhile is written to L2.
+// OverlapLaunches.cpp removes the prefetch from kernels that turn out not to wait.
 //
-// Where these rows are follows from the loops around the load: its row, with the first value of
+// The place of these rows follows from the loops around the load: its row, with the first value of
 // each loop.
 //
 //===----------------------------------------------------------------------===//
@@ -18,8 +18,8 @@
 using namespace mlir;
 using namespace fp4;
 
-/// With all stages, or twice as many, products of few rows take longer than with none
-/// (notebook/WeightLimits.md).
+/// With all stages, or twice as many, small-M GEMMs take longer than with none
+/// (docs/Performance/WeightLimits.md).
 static constexpr int64_t kStages = 2;
 
 namespace {
@@ -29,8 +29,9 @@ class FirstValues {
 public:
   explicit FirstValues(OpBuilder &b) : b(b) {}
 
-  /// Null where that takes more than arithmetic. What a table says is read behind the wait for the
-  /// kernel before, where it would only keep all threads waiting.
+  /// Returns null where the value takes more than arithmetic. The entries of a table are read
+  /// behind the wait for the kernel before; a prefetch that needs them would only keep all threads
+  /// waiting.
   Value of(Value value) {
     if (Value known = values.lookupOrNull(value))
       return known;
@@ -70,7 +71,7 @@ private:
     return of(init ? init->get() : loop.getLowerBound());
   }
 
-  /// Loops that have no first iteration may divide by none.
+  /// Makes a division safe: a loop without a first iteration may divide by zero.
   void divideByOneAtLeast(Operation *division) {
     Value divisor = division->getOperand(1);
     if (matchPattern(divisor, m_Constant()))
@@ -87,8 +88,8 @@ private:
 
 } // namespace
 
-/// Weights are a third of a stage at least. Products of 128 rows, whose activations are more, gain
-/// nothing.
+/// Returns true when weights are at least a third of a stage. GEMMs of 128 rows, whose activations
+/// are more, gain nothing.
 static bool areManyOf(pipe::LoadRowsOp load) {
   pipe::ChannelType channel = load.getChannel().getType();
   int64_t weights = 0;
@@ -109,7 +110,7 @@ static SmallVector<pipe::LoadRowsOp> loadsOfWeights(pipe::RoleRegionOp region) {
   return loads;
 }
 
-/// Asks for the rows of the first stages, at most those that the buffer has.
+/// Prefetches the rows of the first stages, at most those that the buffer has.
 static void prefetchRows(OpBuilder &b, pipe::LoadRowsOp load, Value first) {
   Location loc = load.getLoc();
   auto channel = load.getChannel().getDefiningOp<pipe::ChannelOp>();

@@ -1,8 +1,8 @@
 //===- FoldedAwaits.cpp - Stages that are full when their scales have room -===//
 //
-// Scales in two sets are copied over those of the k tile before the last, so whoever copies them
-// waits for a stage and for the products that read this set. Where every iteration does both, the
-// second wait is part of the first: these products arrive at the full barrier of the stage, too.
+// Scales in two sets are copied over those of the k tile before the last, so the warp that copies
+// scales waits for a stage and for the MMAs that read this set. If every iteration waits for both,
+// the second wait is part of the first: these MMAs also arrive at the full barrier of the stage.
 //
 //   for k                                for k
 //     consumer_wait ab[it]                 wait for full[it]
@@ -11,12 +11,12 @@
 //     mma                                  tcgen05.mma
 //     consumer_release ab[it]              tcgen05.commit to empty[it]
 //
-// The commit of iteration `it` covers all products up to those of it - 1, for which the copies of
-// it + 1 wait. A full barrier counts one arrival more for it, and who initializes the barriers
-// arrives at the first one, since no products come before its first phase.
+// The commit of iteration `it` covers all MMAs up to those of it - 1. The copies of it + 1 wait for
+// these MMAs. A full barrier counts one more arrival for the commit. The thread that initializes
+// the barriers arrives at the first one, since no MMAs come before its first phase.
 //
-// Where a warp of its own copies scales (ScaleWarps.cpp), the commit is in the warp that
-// multiplies.
+// If a warp of its own copies scales (ScaleWarps.cpp), the commit is in the warp that runs the
+// MMAs.
 //
 //===----------------------------------------------------------------------===//
 #include "Lowering.h"
@@ -26,8 +26,8 @@
 using namespace mlir;
 using namespace fp4::pipe;
 
-/// The iterations of `wait` are awaited two later, in front of the next op of the channel in its
-/// block.
+/// Returns true when the iterations of `wait` are awaited two iterations later, in front of the
+/// next op of the channel in its basic block.
 static bool isFollowedByAwait(ConsumerWaitOp wait) {
   for (Operation *op = wait->getNextNode(); op; op = op->getNextNode()) {
     auto use = dyn_cast<ChannelOpInterface>(op);

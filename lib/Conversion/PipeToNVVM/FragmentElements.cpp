@@ -32,8 +32,8 @@ struct LowerReadFragment : PipePattern<pipe::ReadFragmentOp> {
   }
 };
 
-/// Where the elements of a thread are in the result. The rows of a transposed fragment are columns
-/// of it.
+/// The places of a thread's elements in the result. The rows of a transposed fragment are columns
+/// of the result.
 struct ElementPlaces {
   ImplicitLocOpBuilder &b;
   Int32 line, place; ///< row and column of the fragment, of element 0, in the result
@@ -44,13 +44,14 @@ struct ElementPlaces {
       : b(b), line(b, transposed ? firstColumn : firstRow),
         place(b, transposed ? firstRow : firstColumn), transposed(transposed) {
     Int32 thread = threadOfRole(b, op, state);
-    if (state.hidesPlaces) // LLVM would keep what follows from it while the tile is multiplied
+    // LLVM would keep values that follow from the place while the tile is multiplied
+    if (state.hidesPlaces)
       thread = Int32(b, computeHere(b, b.getLoc(), Value(thread)).front());
     line = line + rowOfThread(thread);
     place = place + thread % 4 * 2;
   }
   Int32 lineOf(int64_t element) const { return line + element / 2 % 2 * 8; }
-  /// How far behind the place of element 0 that of `element` is.
+  /// The distance from the place of element 0 to that of `element`.
   static int64_t behind(int64_t element) {
     return element / 4 * hw::fragmentTileColumns + element % 2;
   }
@@ -59,8 +60,8 @@ struct ElementPlaces {
   Int32 columnOf(int64_t element) const { return transposed ? lineOf(element) : placeOf(element); }
 };
 
-/// Where two neighbours of a row are that a thread has of an 8 x 8 of a transposed fragment before
-/// it is transposed, or after.
+/// The place of two neighbours of a row that a thread has of an 8 x 8 of a transposed fragment,
+/// before or after the 8 x 8 is transposed.
 struct MatrixPlaces {
   Int32 row, column; ///< of the elements 0 and 1
 
@@ -105,7 +106,8 @@ struct LowerFragmentFactors : PipePattern<pipe::FragmentFactorsOp> {
   }
 
 private:
-  /// The first element of the same number: of the same row, or column, where only that counts.
+  /// The first element that has the same number as element i: one of the same row, or column, if
+  /// only that counts.
   static int64_t firstLike(int64_t i, pipe::FragmentFactorsOp op) {
     ArrayRef<int64_t> shape = op.getGlobal().getType().getShape();
     bool everyLine = shape[0] == 1 || op.getOneRow(), everyPlace = shape[1] == 1;
@@ -121,15 +123,16 @@ private:
     return !op.getOneRow() && shape[0] != 1 && shape[1] != 1;
   }
 
-  /// Two neighbours of a row of 16 bits both exist, or do not, and warps can transpose them.
+  /// Returns true when two neighbours of a row of 16 bits both exist, or do not, and warps can
+  /// transpose them.
   static bool comesInMatrices(pipe::FragmentFactorsOp op) {
     pipe::GlobalType global = op.getGlobal().getType();
     return op.getTransposed() && isMatrix(op) && hasMultipleColumns(global, 2) &&
            global.getElementType().getIntOrFloatBitWidth() == 16;
   }
 
-  /// The elements of a thread are in different rows. It loads two neighbours of a row instead, and
-  /// warps transpose every 8 x 8, as they do where such elements are stored.
+  /// Loads elements of a thread that are in different rows. A thread loads two neighbours of a row
+  /// instead, and warps transpose every 8 x 8, as they do to store such elements.
   Value loadMatrices(ImplicitLocOpBuilder &b, pipe::FragmentFactorsOp op, OpAdaptor adaptor) const {
     VectorType type = op.getResult().getType();
     Location loc = op.getLoc();
@@ -152,7 +155,7 @@ private:
     return LLVM::BitcastOp::create(b, type, vector::FromElementsOp::create(b, all, words));
   }
 
-  /// Every two elements are of two columns that both exist, or do not.
+  /// Returns true when every two elements are of two columns that both exist, or do not.
   static bool hasPairsOfColumns(pipe::FragmentFactorsOp op) {
     pipe::GlobalType global = op.getGlobal().getType();
     return !op.getTransposed() && global.getShape()[1] != 1 && hasMultipleColumns(global, 2);
@@ -171,7 +174,8 @@ private:
     return {vector::ExtractOp::create(b, pair, 0), vector::ExtractOp::create(b, pair, 1)};
   }
 
-  /// Every two elements have the numbers of two neighbouring rows that both exist, or do not.
+  /// Returns true when every two elements have the numbers of two neighbouring rows that both
+  /// exist, or do not.
   static bool hasPairsOfRows(pipe::FragmentFactorsOp op) {
     pipe::GlobalType global = op.getGlobal().getType();
     bool isOfRows = op.getTransposed() && !op.getOneRow() && global.getShape()[1] == 1;
@@ -179,8 +183,8 @@ private:
            global.getShape()[0] % 2 == 0 && isMultiple(op.getRow(), 2);
   }
 
-  /// One access to the numbers of `row` and the next one; of the last two where these do not exist,
-  /// whose elements nobody stores.
+  /// Loads the numbers of `row` and the next one with one access. If these rows do not exist, the
+  /// last two are loaded, for elements that nobody stores.
   static SmallVector<Value> loadRows(ImplicitLocOpBuilder &b, Value buffer,
                                      pipe::FragmentFactorsOp op, Int32 row) {
     int64_t rows = op.getGlobal().getType().getShape()[0];
@@ -201,7 +205,7 @@ private:
     return load(b, global.getElementType(), place, bytes);
   }
 
-  /// Where `row` begins, or the last row, or the row that all elements are of.
+  /// The address of `row`, or of the last row, or of the one row that all elements read.
   static Value lineOf(ImplicitLocOpBuilder &b, pipe::FragmentFactorsOp op, OpAdaptor adaptor,
                       Int32 row) {
     pipe::GlobalType global = op.getGlobal().getType();
@@ -215,8 +219,8 @@ private:
   }
 };
 
-/// Elements of 16 bits leave 16 bytes at a time: the four threads of a row exchange what they have
-/// of four tiles of 8 columns, until each has the row of one.
+/// Stores a fragment. Elements of 16 bits leave 16 bytes at a time: the four threads of a row
+/// exchange their words of four tiles of 8 columns, until each has the row of one tile.
 struct LowerStoreFragment : PipePattern<pipe::StoreFragmentOp> {
   using PipePattern::PipePattern;
 
@@ -281,7 +285,7 @@ private:
     return words;
   }
 
-  /// Word j of lane i of four becomes word i of lane j.
+  /// Exchanges words among four lanes: word j of lane i becomes word i of lane j.
   static void transpose(ImplicitLocOpBuilder &b, Int32 lane, MutableArrayRef<Value> words) {
     for (int64_t distance : {1, 2}) {
       Value upper =
@@ -300,7 +304,7 @@ private:
     }
   }
 
-  /// Lane l has the row of tile l % 4 of four.
+  /// Stores rows of tiles: lane l has the row of tile l % 4 of four.
   static void storeTiles(ImplicitLocOpBuilder &b, pipe::StoreFragmentOp op, OpAdaptor adaptor,
                          const ElementPlaces &places, int64_t half, ArrayRef<Value> words) {
     Int32 columns(b, columnsOfBuffer(b, op.getLoc(), op.getDest()));
@@ -318,8 +322,8 @@ private:
     }
   }
 
-  /// Every 8 x 8 elements of 16 bits are transposed between the threads of a warp, so that a thread
-  /// has two neighbours of a row of the result, and four threads 16 bytes of it.
+  /// Stores elements of 16 bits: every 8 x 8 is transposed between the threads of a warp, so that a
+  /// thread has two neighbours of a row of the result, and four threads 16 bytes of the row.
   void storeMatrices(ImplicitLocOpBuilder &b, pipe::StoreFragmentOp op, OpAdaptor adaptor,
                      Int32 rows) const {
     int64_t count = vectorOf(op).getNumElements();
@@ -342,8 +346,8 @@ private:
     }
   }
 
-  /// A warpgroup exchanges its elements in shared memory, in lines of the result's rows with 64
-  /// columns each, so that eight threads store a line of 128 bytes.
+  /// Stores through shared memory: a warpgroup exchanges its elements in lines of the result's rows
+  /// with 64 columns each, so that eight threads store a line of 128 bytes.
   void storeStaged(ImplicitLocOpBuilder &b, pipe::StoreFragmentOp op, OpAdaptor adaptor,
                    Int32 rows) const {
     Int32 group = groupOfThread(b, op, state), thread = threadOfRole(b, op, state) % kGroupThreads;
@@ -351,7 +355,7 @@ private:
     Value space = stridedPointer(b, op.getLoc(),
                                  offsetPointer(b, op.getLoc(), state.sharedBase, *op.getPlace()),
                                  group, bytes);
-    synchronizeGroup(b, group); // what was read here before
+    synchronizeGroup(b, group); // earlier reads of this memory
     stageMatrices(b, op, adaptor, space, thread);
     synchronizeGroup(b, group);
     constexpr int64_t chunks = kLineBytes / 16, columnsOfChunk = 8;
@@ -393,14 +397,14 @@ private:
     }
   }
 
-  /// A barrier of the threads of warpgroup `group` of the role; barrier 0 is that of the block.
+  /// A barrier of the threads of warpgroup `group` of the role; barrier 0 is the CTA's.
   static void synchronizeGroup(ImplicitLocOpBuilder &b, Int32 group) {
     NVVM::BarrierOp::create(b, TypeRange(), group + 1, Int32(b, kGroupThreads),
                             NVVM::BarrierReductionAttr(), Value());
   }
 
-  /// Elements of one row are columns of the result 8 apart, and those of neighbouring lanes lie
-  /// between them.
+  /// Stores single elements: those of one row are columns of the result 8 apart, and those of
+  /// neighbouring lanes lie between them.
   void storeTransposed(ImplicitLocOpBuilder &b, pipe::StoreFragmentOp op, OpAdaptor adaptor,
                        const ElementPlaces &places, Int32 rows) const {
     int64_t count = vectorOf(op).getNumElements();
@@ -419,7 +423,7 @@ private:
     }
   }
 
-  /// Columns come in pairs where their number is even.
+  /// Stores pairs of columns where the number of columns is even.
   static void storePairs(ImplicitLocOpBuilder &b, pipe::StoreFragmentOp op, OpAdaptor adaptor,
                          const ElementPlaces &places, int64_t half) {
     int64_t together = hasMultipleColumns(op.getDest().getType(), 2) ? 2 : 1;

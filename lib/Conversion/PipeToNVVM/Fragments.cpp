@@ -1,11 +1,11 @@
-//===- Fragments.cpp - Products whose accumulator is in registers ---------===//
+//===- Fragments.cpp - MMAs whose accumulator is in registers -------------===//
 //
 // A fragment is an array in the frame of its thread whose elements have constant numbers
 // everywhere, so that LLVM keeps it in registers.
 //
 // Operands that are converted have an order along K of their own (FragmentLayout.h): a thread of
-// mma_converted has 16 bytes of a row of A, the codes of a quarter of the row, which are the
-// elements that it has of all instructions. Of elements of 8 bits these are 32 bytes.
+// mma_converted has 16 bytes of a row of A, the codes of a quarter of the row, which are its
+// elements of all instructions. With elements of 8 bits these are 32 bytes.
 //
 //   register   0          1          2          3
 //   row        r          r + 8      r          r + 8      r = 16 w + l / 4
@@ -54,16 +54,17 @@ struct CodeTile {
       : layout(type.getLayout()),
         groupWords(type.getElementType().getIntOrFloatBitWidth() * hw::codesPerWord / 32) {}
   int64_t quarterBytes() const { return kGroups * groupWords * 4; }
-  /// Those of `group`, of words that repeat after `words`.
+  /// The words of `group`, out of words that repeat after `words`.
   ArrayRef<Value> wordsOf(ArrayRef<Value> words, int64_t group) const {
     return words.slice(group * groupWords % words.size(), groupWords);
   }
 };
-/// ptxas refuses instructions of 256 columns where 512 threads leave 128 registers to each.
+/// Columns of one instruction. ptxas refuses 256 columns where 512 threads leave 128 registers to
+/// each.
 constexpr int64_t kInstructionColumns = 128;
 
-/// Makes the tables of `halves` in front of the loop over k tiles around `op`: no registers have them
-/// in the epilogue.
+/// Makes the tables of `halves` in front of the loop over k tiles around `op`, so that they take no
+/// registers in the epilogue.
 void keepTables(ImplicitLocOpBuilder &b, HalfOperands &halves, Operation *op,
                 const KernelState &state) {
   OpBuilder::InsertionGuard restore(b);
@@ -82,7 +83,7 @@ Value pickBytes(ImplicitLocOpBuilder &b, Value low, Value high, Int32 selector) 
 // Conversion
 //===----------------------------------------------------------------------===//
 
-/// Items are halves of rows: one of every row, and then the other.
+/// Converts a tile. Items are halves of rows: first one half of every row, and then the other.
 struct LowerConvertTile : PipePattern<pipe::ConvertTileOp> {
   using PipePattern::PipePattern;
 
@@ -130,7 +131,7 @@ private:
     TileLine source(adaptor.getSource(), tile.layout, row);
     int64_t bytes = tile.quarterBytes();
     auto loadPairs =
-        [&](int64_t word) { // a role of few registers has no room for four words of each
+        [&](int64_t word) { // a role of few registers has no room for four words of each row
           SmallVector<SmallVector<Value>> quarters;
           for (int64_t quarter = 0; quarter < kQuarters; ++quarter)
             quarters.push_back(loadSharedWords(
@@ -179,7 +180,7 @@ private:
 // Fragments
 //===----------------------------------------------------------------------===//
 
-/// Zeros: a product that does not accumulate names the registers all the same.
+/// Zeros of a fragment: an MMA that does not accumulate names the registers all the same.
 struct LowerFragment : PipePattern<pipe::FragmentOp> {
   using PipePattern::PipePattern;
 
@@ -211,7 +212,7 @@ struct LowerMmaConverted : PipePattern<pipe::MmaConvertedOp> {
     WarpgroupProduct product = productOf(b, op, adaptor);
     int64_t count = op.getAccumulator().getType().getElementsPerThread();
     SmallVector<Value> sums = loadElements(b, adaptor.getAccumulator(), 0, count);
-    // Groups are converted while the tensor core multiplies those before.
+    // Groups are converted while the tensor core multiplies the groups before.
     int64_t groups = op.getB().getType().getRows() > kInstructionColumns ? 1 : 2;
     CodeTile tile(op.getA().getType());
     for (int64_t group = 0; group < kGroups; group += groups) {
@@ -224,7 +225,7 @@ struct LowerMmaConverted : PipePattern<pipe::MmaConvertedOp> {
       product.pending = group + groups < kGroups || state.continuedProducts.contains(op) ||
                         state.loopedProducts.contains(op);
       sums = multiplyWarpgroup(b, sums, product);
-      // The reads of A before loads that follow, while the tensor core is busy.
+      // Orders the reads of A before loads that follow, while the tensor core is busy.
       if (group * tile.groupWords == (tile.groupWords - 1) * kLoadedWords)
         emitProxyFence(b, op.getLoc());
       product.accumulate = arith::ConstantOp::create(b, b.getBoolAttr(true));
@@ -237,8 +238,8 @@ struct LowerMmaConverted : PipePattern<pipe::MmaConvertedOp> {
   }
 
 private:
-  /// What a thread has of A: words of two rows which are 8 apart, and their factors, one for each
-  /// instruction. A group has elements of two.
+  /// The part of A that a thread has: words of two rows which are 8 apart, and their factors, one
+  /// for each instruction. A group has elements of two instructions.
   struct PartOfA {
     SmallVector<Value> codes[2], factors[2];
   };
@@ -272,7 +273,7 @@ private:
       block = existingBlock(adaptor.getBlocks(), block);
     Value upper = loadScaleWord(b, adaptor.getAScales(), type, row, block);
     Value lower = loadScaleWord(b, adaptor.getAScales(), type, row + 8, block);
-    // Those of the upper row, and then those of the lower row.
+    // Factors of the upper row, and then of the lower row.
     Int32 selector = place % pipe::kScaleBlockColumns * (perQuarter > 1 ? 0x1111 : 0x11) +
                      (perQuarter > 1 ? 0x5410 : 0x40);
     SmallVector<Value> factors =
@@ -283,7 +284,8 @@ private:
     return part;
   }
 
-  /// The same in the order of memory: word i has byte c of the four words of elements 32 i and up.
+  /// Loads the words of A in the order of memory: word i has byte c of the four words of elements
+  /// 32 i and up.
   PartOfA loadInOrder(ImplicitLocOpBuilder &b, pipe::MmaConvertedOp op, OpAdaptor adaptor,
                       HalfOperands &halves) const {
     Int32 thread = threadOfRole(b, op, state), row = rowOfThread(thread);
@@ -329,7 +331,8 @@ private:
     return registers;
   }
 
-  /// A group has two instructions of K. Elements of 4 bits have been loaded with `part`.
+  /// Multiplies one group, which has two instructions of K. Elements of 4 bits have been loaded
+  /// with `part`.
   static LogicalResult multiplyByWarps(ImplicitLocOpBuilder &b, ConversionPatternRewriter &rewriter,
                                        pipe::MmaConvertedOp op, OpAdaptor adaptor,
                                        HalfOperands &halves, const PartOfA &part) {
@@ -339,7 +342,7 @@ private:
                         adaptor.getAccumulate(), /*isFirst=*/true);
     for (int64_t group = 0; group < kGroups; ++group)
       columns.multiplyAll(convertGroup(b, op, halves, part, group), 2 * group, sums);
-    emitProxyFence(b, op.getLoc()); // what was read, before loads that follow
+    emitProxyFence(b, op.getLoc()); // earlier reads, before loads that follow
     storeElements(b, adaptor.getAccumulator(), sums);
     rewriter.eraseOp(op);
     return success();
@@ -387,7 +390,7 @@ bool fp4::isMultiple(Value value, int64_t of) {
          isMultiple(op->getOperand(1), of);
 }
 
-/// In the entry block, because a frame is as large as all its arrays.
+/// The array is made in the entry block, because a frame is as large as all its arrays.
 Value fp4::frameArray(ImplicitLocOpBuilder &b, const KernelState &state, int64_t count) {
   OpBuilder::InsertionGuard restore(b);
   b.setInsertionPointAfterValue(state.threadIndex);
@@ -418,7 +421,7 @@ void fp4::storeElements(ImplicitLocOpBuilder &b, Value fragment, ValueRange elem
     LLVM::StoreOp::create(b, element, elementPointer(b, fragment, int64_t(i)), 4);
 }
 
-/// Of a tile at `address`, an i32.
+/// The descriptor of a tile at `address`, an i32.
 static Value descriptorAt(ImplicitLocOpBuilder &b, Value address) {
   uint64_t form = hw::SmemDescriptor::kMajorOperand(hw::SwizzleMode::B128).encodeWgmma();
   Value start = hw::descriptorStart(Int32(b, address));
@@ -430,7 +433,7 @@ Value fp4::wgmmaDescriptor(ImplicitLocOpBuilder &b, Value tile) {
   return descriptorAt(b, LLVM::PtrToIntOp::create(b, b.getI32Type(), tile));
 }
 
-/// The address is that of the first lane of the warp: what is computed of it is uniform.
+/// The address comes from the first lane of the warp, so that values computed from it are uniform.
 Value fp4::uniformDescriptor(ImplicitLocOpBuilder &b, Value tile) {
   Value address = LLVM::PtrToIntOp::create(b, b.getI32Type(), tile);
   Value all = constantI32(b, b.getLoc(), -1), first = constantI32(b, b.getLoc(), 0);
@@ -439,7 +442,7 @@ Value fp4::uniformDescriptor(ImplicitLocOpBuilder &b, Value tile) {
                                               NVVM::ShflKind::idx, UnitAttr()));
 }
 
-/// The number of a multiprocessor has no bit 31, which ptxas does not know.
+/// The number of an SM never has bit 31, which ptxas does not know.
 Value fp4::keptConstant(ImplicitLocOpBuilder &b, const KernelState &state, uint32_t value) {
   OpBuilder::InsertionGuard restore(b);
   b.setInsertionPointAfterValue(state.threadIndex);
@@ -469,7 +472,7 @@ SmallVector<Value> fp4::loadSharedWords(ImplicitLocOpBuilder &b, Value pointer, 
   return result;
 }
 
-/// Another product of the same B follows in the block.
+/// Finds MMAs behind which another MMA of the same B follows in the basic block.
 template <typename Product> static void findContinued(gpu::GPUFuncOp kernel, KernelState &state) {
   kernel.walk([&](Product op) {
     if (llvm::any_of(op.getB().getUsers(), [&](Operation *user) {

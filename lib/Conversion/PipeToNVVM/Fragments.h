@@ -1,7 +1,7 @@
 //===- Fragments.h - Fragments in the frame of a thread -------------------===//
 //
-// What the patterns of ops on fragments share (Fragments.cpp, FragmentElements.cpp, Prepacked.cpp,
-// PrepackedBytes.cpp, Promotion.cpp).
+// Helpers that the patterns of ops on fragments share (Fragments.cpp, FragmentElements.cpp,
+// Prepacked.cpp, PrepackedBytes.cpp, Promotion.cpp).
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -17,12 +17,12 @@ Int32 threadOfRole(mlir::ImplicitLocOpBuilder &b, mlir::Operation *op, const Ker
 /// Warpgroup of the role, in which the thread is.
 Int32 groupOfThread(mlir::ImplicitLocOpBuilder &b, mlir::Operation *op, const KernelState &state);
 
-/// The first of the two rows, 8 apart, that thread `thread` of a role has in a fragment: of the rows
-/// of all warpgroups of the role, 64 each.
+/// The first of the two rows, 8 apart, that thread `thread` of a role has in a fragment: of the
+/// rows of all warpgroups of the role, 64 each.
 Int32 rowOfThread(Int32 thread);
 
-/// Whether `value` is a multiple of `of` by the arithmetic that it is computed with: the rows of tiles
-/// are, unless a table of groups says where they begin.
+/// Returns true when `value` is a multiple of `of` by the arithmetic that computes it. Rows of
+/// tiles are, unless a table of groups says where they begin.
 bool isMultiple(mlir::Value value, int64_t of);
 
 /// An array of f32 in the frame of a thread, which LLVM keeps in registers where the numbers of its
@@ -33,36 +33,38 @@ mlir::Value frameArray(mlir::ImplicitLocOpBuilder &b, const KernelState &state, 
 llvm::SmallVector<mlir::Value> loadElements(mlir::ImplicitLocOpBuilder &b, mlir::Value fragment,
                                             int64_t first, int64_t count);
 void storeElements(mlir::ImplicitLocOpBuilder &b, mlir::Value fragment, mlir::ValueRange elements);
-/// The same as a vector of `type`.
+/// `count` elements of a fragment from `first` on, as loadElements has them, in a vector of `type`.
 mlir::Value loadVector(mlir::ImplicitLocOpBuilder &b, mlir::Value fragment, int64_t first,
                        mlir::VectorType type);
 
-/// i64, what wgmma knows a K-major tile by whose rows have 128 bytes under a swizzle of 128.
+/// The i64 by which wgmma knows a K-major tile whose rows have 128 bytes under a swizzle of 128.
 mlir::Value wgmmaDescriptor(mlir::ImplicitLocOpBuilder &b, mlir::Value tile);
-/// The same from one lane, so that ptxas sees that it is the same in all.
+/// The descriptor of `tile` from one lane, so that ptxas sees that it is uniform.
 mlir::Value uniformDescriptor(mlir::ImplicitLocOpBuilder &b, mlir::Value tile);
-/// An i32 that stays in a register: ptxas makes a constant that it knows again in each turn of a loop.
+/// An i32 that stays in a register. Otherwise ptxas makes a constant that it recognizes anew in
+/// each turn of a loop.
 mlir::Value keptConstant(mlir::ImplicitLocOpBuilder &b, const KernelState &state, uint32_t value);
-/// What is added to either for `count` instructions of 32 bytes of K each, from number `first` on.
+/// Addends of either descriptor for `count` instructions of 32 bytes of K each, from number `first`
+/// on.
 llvm::SmallVector<int64_t> instructionOffsets(pipe::SharedType tile, int64_t first, int64_t count);
 
 /// `count` words (i32) of shared memory, from a pointer that is aligned to all of them.
 llvm::SmallVector<mlir::Value> loadSharedWords(mlir::ImplicitLocOpBuilder &b, mlir::Value pointer,
                                          int64_t count);
 
-/// Calls `multiply` with the first tile and the number of the tiles of K that exist: all `tiles`, or, where
-/// `existing` (i32) are fewer, one by one.
+/// Calls `multiply` with the first tile and the number of the tiles of K that exist: all `tiles`,
+/// or, where `existing` (i32) are fewer, one by one.
 void forExistingTiles(mlir::ImplicitLocOpBuilder &b, mlir::Value existing, int64_t tiles,
                       llvm::function_ref<void(int64_t first, int64_t count)> multiply);
 
-/// All elements of an accumulator before a tile of K, which without `accumulate` (i1) are 0 before the
-/// first tile.
+/// All elements of an accumulator before a tile of K, which without `accumulate` (i1) are 0 before
+/// the first tile.
 llvm::SmallVector<mlir::Value> loadAccumulator(mlir::ImplicitLocOpBuilder &b,
                                                pipe::FragmentType type, mlir::Value fragment,
                                                mlir::Value accumulate, bool isFirst);
 
-/// Behind the loop over a `product` that goes on between iterations (KernelState::loopedProducts): its
-/// sums are complete.
+/// Completes the sums behind the loop over a `product` that goes on between iterations
+/// (KernelState::loopedProducts).
 void finishProductLoop(mlir::ImplicitLocOpBuilder &b, mlir::Operation *product, mlir::Value fragment,
                        pipe::FragmentType type);
 

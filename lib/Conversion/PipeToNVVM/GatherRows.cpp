@@ -1,9 +1,10 @@
 //===- GatherRows.cpp - Rows of the fragments of all warps ----------------===//
 //
-// What an epilogue derives from the elements of fragments. A maximum needs no exchange. Blocks of a
-// row, and of a column, do: the threads of the role write the columns of one warpgroup's segments
-// after the other to shared memory, in lines of 128 bytes under the widest swizzle, and the threads
-// of that warpgroup read one row each. From there on they are lanes as those of tensor memory are.
+// Values that an epilogue derives from the elements of fragments. A maximum needs no exchange.
+// Scale blocks of a row, or of a column, need one: the threads of the role write the columns of one
+// warpgroup's segments after the other to shared memory, in lines of 128 bytes under the widest
+// swizzle, and the threads of that warpgroup read one row each. From there on, threads have rows as
+// TMEM lanes have them.
 //
 //===----------------------------------------------------------------------===//
 #include "BufferLines.h"
@@ -23,8 +24,8 @@ using namespace fp4;
 namespace {
 
 constexpr int64_t kLanes = 32, kWarpRows = 16;
-/// The barrier of the role; 0 is that of the block, and those from 1 on are those of its warpgroups
-/// (FragmentElements.cpp). The last, 15, is that of Tails.cpp.
+/// The barrier of the role. Barrier 0 is the CTA's, and those from 1 on are those of its warpgroups
+/// (FragmentElements.cpp). Barrier 15, the last one, is that of Tails.cpp.
 constexpr int64_t kGatherBarrier = 14;
 /// Bytes of one access to shared memory, and of the lines of all rows.
 constexpr int64_t kAccessBytes = 16, kPanelBytes = pipe::GatherRowsOp::kRows * kLineBytes;
@@ -59,8 +60,8 @@ struct LowerFragmentAmax : PipePattern<pipe::FragmentAmaxOp> {
   }
 
 private:
-  /// Rows of a fragment are lines, and its columns places: of the result rows and columns, or
-  /// transposed columns and rows. Null where all exist.
+  /// Limits of a fragment. Rows of a fragment are lines and columns are places: rows and columns of
+  /// the result, or columns and rows if transposed. Null where all exist.
   struct Limits {
     Int32 firstLine, firstPlace;
     Value lines, places;
@@ -77,7 +78,8 @@ private:
             columns && *columns % covered == 0};
   }
 
-  /// Of the upper or of the lower line; in each it has two neighbours of every 8 places.
+  /// The maximum of the upper or of the lower line; a thread has two neighbours of every 8 places
+  /// of each line.
   static Value ofHalf(ImplicitLocOpBuilder &b, Scalars &s, pipe::FragmentAmaxOp op,
                       OpAdaptor adaptor, const Limits &limits, int64_t half, Int32 thread) {
     auto type = cast<VectorType>(op.getValue().getType());
@@ -119,7 +121,7 @@ struct LowerGatherRows : PipePattern<pipe::GatherRowsOp> {
     Value space = offsetPointer(b, op.getLoc(), state.sharedBase, *op.getPlace());
     SmallVector<Value> words;
     for (int64_t turn = 0; turn < groups; ++turn) {
-      synchronize(b, op); // what was read here before
+      synchronize(b, op); // earlier reads of this memory
       if (op.getTransposed())
         writeColumns(b, op, adaptor, space, turn);
       else
@@ -143,16 +145,16 @@ private:
                             NVVM::BarrierReductionAttr(), Value());
   }
 
-  /// What the elements of a vector have in common.
+  /// The place of several elements of a vector that are written together.
   struct Part {
     Value elements;
-    Int32 row, byte; ///< of its rows the first; of its columns, in the line of a segment
+    Int32 row, byte; ///< the first row; and the place of its columns in the line of a segment
     int64_t first;   ///< element of the vector
     int64_t count;
   };
 
-  /// Of every vector the columns that are in segments from `begin` on, of one warpgroup. Vectors
-  /// have as many columns as a segment, or more, or a part of them.
+  /// Writes the columns of every vector that are in segments from `begin` on, of one warpgroup.
+  /// Vectors have as many columns as a segment, or more, or a part of them.
   void writeSegments(ImplicitLocOpBuilder &b, pipe::GatherRowsOp op, OpAdaptor adaptor, Value space,
                      int64_t begin) const {
     VectorType type = op.getSegment().getType();
@@ -183,8 +185,9 @@ private:
                                                  ArrayRef<int64_t>{count}, ArrayRef<int64_t>{1});
   }
 
-  /// Byte `byte` of a row of segments, which lies in lines that are a panel apart. It is a multiple
-  /// of all columns of a vector, so that nothing is carried from `offset`, which is less.
+  /// The address of byte `byte` of a row of segments, which lies in lines that are a panel apart.
+  /// `byte` is a multiple of all columns of a vector, so that nothing is carried from `offset`,
+  /// which is less.
   static Value placeOf(const TileLine &line, ImplicitLocOpBuilder &b, Int32 byte, Int32 offset,
                        int64_t offsetPanel) {
     Int32 panel = byte / kLineBytes + offsetPanel;
@@ -192,7 +195,7 @@ private:
     return stridedPointer(b, b.getLoc(), inPanel, panel, kPanelBytes);
   }
 
-  /// stmatrix.x4 of 16 columns: lane l names row l % 16 of the 8 columns number l / 16.
+  /// Writes by stmatrix.x4 of 16 columns: lane l names row l % 16 of the 8 columns number l / 16.
   void writeMatrices(ImplicitLocOpBuilder &b, pipe::GatherRowsOp op, const Part &part,
                      Value space) const {
     constexpr int64_t together = 8;
@@ -212,7 +215,7 @@ private:
     }
   }
 
-  /// Of elements of 32 bits two neighbours at a time.
+  /// Writes elements of 32 bits, two neighbours at a time.
   void writePairs(ImplicitLocOpBuilder &b, pipe::GatherRowsOp op, const Part &part,
                   Value space) const {
     constexpr int64_t pairBytes = 8;
@@ -229,8 +232,8 @@ private:
     }
   }
 
-  /// The columns of a warp, which are rows of its fragment, where they are in the segments of
-  /// warpgroup `turn`.
+  /// Writes the columns of a warp, which are rows of its fragment, to their places in the segments
+  /// of warpgroup `turn`.
   void writeColumns(ImplicitLocOpBuilder &b, pipe::GatherRowsOp op, OpAdaptor adaptor, Value space,
                     int64_t turn) const {
     VectorType type = op.getSegment().getType();
@@ -251,11 +254,11 @@ private:
       writeTurnedElements(b, op, part, space);
   }
 
-  /// Bytes from a row to that 8 below, in which the swizzle repeats.
+  /// Bytes from a row to the row 8 below, in which the swizzle repeats.
   static constexpr int64_t kRepeatBytes = 8 * kLineBytes;
 
-  /// stmatrix.trans of 8 rows of the result, or of 16: lane l names row l % 8 of the 8 columns
-  /// number l / 8 % 2, and of the second 8 rows from lane 16 on.
+  /// Writes by stmatrix.trans of 8 rows of the result, or of 16: lane l names row l % 8 of the 8
+  /// columns number l / 8 % 2, and lanes from 16 on name the second 8 rows.
   void writeTurnedMatrices(ImplicitLocOpBuilder &b, pipe::GatherRowsOp op, const Part &part,
                            Value space) const {
     constexpr int64_t ofMatrix = 8, ofRows = 4; // rows of a matrix, and elements of 8 rows
@@ -275,7 +278,7 @@ private:
     }
   }
 
-  /// Of elements of 32 bits one at a time: the four of 8 rows, and then those 8 rows below.
+  /// Writes elements of 32 bits one at a time: the four of 8 rows, and then those 8 rows below.
   void writeTurnedElements(ImplicitLocOpBuilder &b, pipe::GatherRowsOp op, const Part &part,
                            Value space) const {
     constexpr int64_t elementBytes = 4, ofRows = 4;
@@ -291,14 +294,15 @@ private:
     }
   }
 
-  /// The row whose segment a thread reads: that of its lane, or of few rows one that exists.
+  /// The row whose segment a thread reads: that of its lane, or, if there are few rows, one that
+  /// exists.
   Int32 rowToRead(ImplicitLocOpBuilder &b, pipe::GatherRowsOp op) const {
     Int32 lane(b, accumulatorLane(b, b.getLoc(), state));
     auto part = cast<VectorType>(op.getValues().front().getType());
     return op.getTransposed() ? lane % (2 * part.getNumElements()) : lane;
   }
 
-  /// The threads of warpgroup `turn` take their rows; `words` are those of the turns before.
+  /// Reads the rows of the threads of warpgroup `turn`; `words` are those of the turns before.
   void readSegment(ImplicitLocOpBuilder &b, pipe::GatherRowsOp op, Value space, Int32 group,
                    int64_t turn, SmallVector<Value> &words) const {
     VectorType type = op.getSegment().getType();
@@ -328,8 +332,8 @@ private:
 // Parts of words
 //===----------------------------------------------------------------------===//
 
-/// Every byte of a block is written by one thread. Columns that pad a word are those of the thread
-/// that has the last column, because no tile may reach them.
+/// Stores scales of few rows. Every byte of a scale tile is written by one thread. Columns that pad
+/// a word belong to the thread that has the last column, because no tile may reach them.
 struct LowerStoreFewScales : PipePattern<pipe::StoreFewScalesOp> {
   using PipePattern::PipePattern;
 
@@ -375,8 +379,8 @@ private:
               count, end - last);
   }
 
-  /// The last columns of a row that has no whole words, from `column` on, may be behind a byte of a
-  /// word, or two, or three.
+  /// Pads the last word of a row that has no whole words: its last columns, from `column` on, may
+  /// be behind a byte of the word, or two, or three.
   static void padGivenWord(ImplicitLocOpBuilder &b, Value start, Int32 column, Int32 columns,
                            int64_t count) {
     Int32 place = column % pipe::kScaleBlockColumns;
@@ -388,7 +392,7 @@ private:
     }
   }
 
-  /// Zeros from byte `first` up to `end` behind `start`.
+  /// Writes zeros from byte `first` up to `end` behind `start`.
   static void padWord(ImplicitLocOpBuilder &b, Value isLast, Value start, int64_t first,
                       int64_t end) {
     auto branch = scf::IfOp::create(b, isLast, /*withElseRegion=*/false);

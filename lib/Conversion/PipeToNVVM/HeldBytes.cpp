@@ -1,4 +1,4 @@
-//===- HeldBytes.cpp - Products of e4m3 and weights that threads hold -----===//
+//===- HeldBytes.cpp - MMAs of e4m3 and register-resident weights ---------===//
 //
 // mma_held: the weights of a k tile are in registers when it begins, and are converted for twice as
 // many columns as an instruction of mma_prepacked has. The columns are multiplied in two parts,
@@ -96,14 +96,14 @@ private:
 void LowerMmaHeld::Product::multiply(Int32 thread, Value nextTile) {
   SmallVector<Value> sums = start(0);
   ByteWords next = loadByteTile(b, nextTile, thread, 0);
-  emitProxyFence(b, b.getLoc()); // the reads of weights before loads that follow
+  emitProxyFence(b, b.getLoc()); // orders the reads of weights before loads that follow
   promote(awaitSums(b, sums), 0);
   sums = start(1);
   promote(awaitSums(b, sums), 1);
   storeConverted(b, array, next);
 }
 
-/// The four instructions of a part.
+/// Starts the four instructions of a part.
 SmallVector<Value> LowerMmaHeld::Product::start(int64_t part) {
   constexpr int64_t unit = 16; // of addresses in descriptors
   ByteProduct product{columns, {}, descriptor, instructionOffsets(type, 0, hw::byteSteps)};
@@ -113,7 +113,8 @@ SmallVector<Value> LowerMmaHeld::Product::start(int64_t part) {
   return startBytes(b, product);
 }
 
-/// LLVM would add the sums where they are added to the next time, and keep them until then.
+/// Adds the sums of a part at once: LLVM would add them where the next addition is, and keep them
+/// until then.
 void LowerMmaHeld::Product::promote(ValueRange sums, int64_t part) {
   int64_t count = columns / 2, first = part * count;
   SmallVector<Value> acc = loadElements(b, accumulator, first, count);

@@ -1,8 +1,8 @@
 //===- ImpliedReleases.cpp - Stages that are known to be empty ------------===//
 //
-// Rings whose ops are in the same loops walk in step, one stage of each in an iteration. What a
-// producer has waited for may then imply that the consumers have released the stage that it fills
-// next. Where warps convert an operand of wgmma,
+// Rings whose ops are in the same loops walk in step, one stage of each in an iteration. The waits
+// of a producer may then imply that the consumers have released the stage that it fills next. With
+// warps that convert an operand of wgmma,
 //
 //   load                     convert                 math
 //   acquire raw              wait codes              wait raw
@@ -13,17 +13,17 @@
 //
 // the loads of iteration i wait until stage i - d of raw is released, d stages deep. The math warps
 // had waited for tiles i - d, for which all threads that convert had read codes i - d; and they
-// released tiles i - d before. So who fills codes or tiles need not wait, if these rings are not
-// shallower.
+// released tiles i - d before. So a role that fills codes or tiles need not wait, if these rings
+// are not shallower.
 //
 // In general: a chain leads from the last use of a stage by each consumer to the acquire that
-// follows, at most as many iterations later as the ring has stages. Its links are the order of a
-// role's ops, of one iteration and of the next, the wait for a stage that is filled, and the wait
-// for one that is released, `depth` iterations later. Each arrival releases and each wait acquires,
-// and all threads of a role arrive, so that what is before the chain happens before what is behind
-// it (PTX ISA, "Causality order", which is transitive). The loads of TMA arrive when they are
-// announced, by the thread that has waited. The same chain tells that nobody waits for the last
-// fill of a stage when the next one begins.
+// follows, at most as many iterations later as the ring has stages. The links of a chain are the
+// order of a role's ops, of one iteration and of the next, the wait for a stage that is filled, and
+// the wait for one that is released, `depth` iterations later. Each arrival releases and each wait
+// acquires, and all threads of a role arrive, so that what is before the chain happens before what
+// is behind it (PTX ISA, "Causality order", which is transitive). The loads of TMA arrive when they
+// are announced, by the thread that has waited. Such a chain also shows that nobody waits for the
+// last fill of a stage when the next one begins.
 //
 //===----------------------------------------------------------------------===//
 #include "Lowering.h"
@@ -37,19 +37,19 @@ using pipe::Engine;
 
 namespace {
 
-/// The ops of a channel of which each role has one, in one block.
+/// The ops of a channel if each role has one of each kind, all in one basic block.
 struct Ring {
-  /// A consumer.
+  /// The ops of a consumer.
   struct Use {
     pipe::ConsumerWaitOp wait;
     Operation *release;
   };
   pipe::ChannelOp channel;
   Operation *acquire = nullptr;
-  Operation *fill = nullptr; ///< after which a consumer may wait: the first of what it waits for
+  Operation *fill = nullptr; ///< the first fill that a consumer waits for; its wait comes after it
   SmallVector<Use, 1> uses;
 
-  /// Nothing where threads do not wait or arrive in this way.
+  /// Returns nothing where threads do not wait or arrive in this way.
   static std::optional<Ring> of(pipe::ChannelOp channel);
 };
 
@@ -58,7 +58,7 @@ class Order {
 public:
   Order(ArrayRef<Ring> rings, const KernelState &state) : rings(rings), state(state) {}
 
-  /// Whether the acquire comes behind all uses of its stage without waiting.
+  /// Returns true when the acquire comes behind all uses of its stage without waiting.
   bool implies(const Ring &ring) const;
 
 private:
@@ -72,7 +72,7 @@ private:
 
 } // namespace
 
-/// The only op that uses the channel so, of `role` if there is one; null if there is none, or
+/// The only op with this use of the channel, of `role` if there is one; null if there is none, or
 /// several.
 static Operation *onlyUse(pipe::ChannelOp channel, ChannelUse use, Operation *role = nullptr) {
   Operation *found = nullptr;
@@ -114,7 +114,8 @@ std::optional<Ring> Ring::of(pipe::ChannelOp channel) {
   return isWhole ? std::optional(ring) : std::nullopt;
 }
 
-/// The last op of the role that reads tiles of the stage. What products read they may read later.
+/// The last op of the role that reads tiles of the stage. An MMA may still read its tiles after the
+/// op: then the release.
 static Operation *lastUse(const Ring::Use &use) {
   Operation *last = pipe::ConsumerWaitOp(use.wait);
   for (Operation *user : last->getUsers()) {
@@ -128,8 +129,8 @@ static Operation *lastUse(const Ring::Use &use) {
   return last;
 }
 
-/// What comes behind `op`, and how many iterations later. Nobody waits for the release of
-/// `without`.
+/// Calls `next` with each op that comes behind `op`, and how many iterations later. Nobody waits
+/// for the release of `without`.
 void Order::forEachNext(Operation *op, const Ring &without,
                         llvm::function_ref<void(Operation *, int64_t)> next) const {
   auto inRole = [&](Operation *other) {
@@ -173,7 +174,7 @@ std::optional<int64_t> Order::distance(Operation *from, Operation *to, const Rin
 bool Order::implies(const Ring &ring) const {
   pipe::ChannelOp channel = ring.channel;
   return llvm::all_of(ring.uses, [&](const Ring::Use &use) {
-    // Copies write what threads have read: that needs a fence, which the release may have.
+    // A copy that overwrites what threads have read needs a fence, which the release may have.
     bool isFenced =
         channel.getProducer() == Engine::Threads || state.fencedReleases.contains(use.release);
     std::optional<int64_t> iterations = distance(lastUse(use), ring.acquire, ring);

@@ -1,8 +1,9 @@
 //===- Join.cpp - Tables of tiles, and parts of a tile --------------------===//
 //
-// A join is an atomic increment that releases what the warp has stored and acquires what those that
-// came before have. That of the last one makes the counter 0 again, for the next kernel. Warp q of the four, or eight, counts in column q: threads of a warp exchange data with the
-// same threads of other blocks only, so that no barrier of the block is needed.
+// A CTA enters a reduction by an atomic increment, which releases what the warp has stored and
+// acquires what earlier CTAs have stored. The last increment makes the counter 0 again, for the
+// next kernel. Warp q of the four, or eight, counts in column q: threads of a warp exchange data
+// with the same threads of other CTAs only, so that no barrier of the CTA is needed.
 //
 //===----------------------------------------------------------------------===//
 #include "InlinePtx.h"
@@ -14,7 +15,7 @@ using namespace mlir;
 
 namespace {
 
-/// What lies at `pointer`; 16 bytes are read at once where the type has them.
+/// Loads the value at `pointer`; 16 bytes are read at once where the type has them.
 Value loadGlobal(OpBuilder &b, Location loc, Type type, Value pointer, bool isInvariant) {
   auto vector = dyn_cast<VectorType>(type);
   int64_t bytes = 4 * (vector ? vector.getNumElements() : 1);
@@ -30,14 +31,14 @@ struct LowerLoadEntry : fp4::PipePattern<fp4::pipe::LoadEntryOp> {
     VectorType type = op.getResult().getType();
     Value pointer = fp4::stridedPointer(rewriter, op.getLoc(), adaptor.getTable(),
                                         adaptor.getIndex(), 4 * type.getNumElements());
-    // Invariant: the NVPTX backend then uses ld.global.nc.
+    // The load is invariant: the NVPTX backend then uses ld.global.nc.
     Value row = loadGlobal(rewriter, op.getLoc(), type, pointer, /*isInvariant=*/true);
     rewriter.replaceOp(op, state.warpEntries.contains(op) ? shareNumbers(rewriter, op, row) : row);
     return success();
   }
 
 private:
-  /// `row` with the numbers that somebody takes in registers of the warp.
+  /// Returns `row` with those numbers that are needed in registers of the warp.
   Value shareNumbers(OpBuilder &b, fp4::pipe::LoadEntryOp op, Value row) const {
     Location loc = op.getLoc();
     llvm::SmallSetVector<int64_t, 4> places;

@@ -1,4 +1,4 @@
-//===- JoinExchange.cpp - Barriers of blocks that join in a cluster -------===//
+//===- JoinExchange.cpp - Barriers of reductions in a cluster -------------===//
 #include "JoinExchange.h"
 
 #include "InlinePtx.h"

@@ -1,18 +1,19 @@
-//===- JoinExchange.h - Barriers of blocks that join in a cluster ---------===//
+//===- JoinExchange.h - Barriers of reductions in a cluster ---------------===//
 //
-// What the joins of a cluster share (JoinFragment.cpp, JoinLanes.cpp). Threads store what another
-// block adds to the shared memory of that block. The stores are asynchronous: nobody waits for them
-// but who adds, and no fence orders them. A block has two barriers:
+// The exchange of partial sums in a cluster, which both kinds of reduction share (JoinFragment.cpp,
+// JoinLanes.cpp). Threads store partial sums to the shared memory of the CTA that adds them. The
+// stores are asynchronous: only the adding CTA waits for them, and no fence orders them. A CTA has
+// two barriers:
 //
-//   arrived   counts the bytes that the warps of the cluster send to this block; every warp of it
-//             announces those of its own elements
-//   added     counts warps: every one of the blocks that add has read what this block sent. Lanes
-//             share out the blocks to arrive at
+//   arrived   counts the bytes that the warps of the cluster send to this CTA; every warp of the
+//             CTA announces those of its own elements
+//   added     counts the warps of adding CTAs that have read what this CTA sent. Lanes share out
+//             the CTAs to arrive at
 //
-// A join waits for the `added` of the one before, whose parity a thread keeps in a register. Behind
-// the last one, in the last turn of the loop, nobody arrives there. So where a block has one turn,
-// all that reaches it is what it waits for itself. Behind several, the kernel ends with a barrier
-// of the cluster, which also releases the stored results to all of the GPU and waits for that.
+// A reduction waits for the `added` of the one before, whose parity a thread keeps in a register.
+// Nobody arrives there behind the last reduction, in the last turn of the loop. So a CTA of one
+// turn receives only what it waits for itself. A kernel of several turns ends with a barrier of the
+// cluster, which also releases the stored results to all of the GPU and waits for that.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -21,10 +22,10 @@
 
 namespace fp4 {
 
-/// One join, of which `phase` is the parity.
+/// A reduction in the cluster, of which `phase` is the parity.
 class JoinExchange {
 public:
-  /// Counts the joins of a thread, behind the ops that `emit` makes for each.
+  /// Counts the reductions of a thread, behind the ops that `emit` makes for each.
   static void emitInTurn(mlir::ImplicitLocOpBuilder &b, const KernelState &state,
                          llvm::function_ref<void(mlir::Value phase)> emit);
 
@@ -34,14 +35,14 @@ protected:
   JoinExchange(mlir::ImplicitLocOpBuilder &b, pipe::ClusterJoinOpInterface op,
                const KernelState &state);
 
-  /// The blocks that add have read what this one sent in the join before.
+  /// Waits until the adding CTAs have read what this CTA sent in the reduction before.
   void awaitAdded(mlir::Value phase);
-  /// This warp announces `bytes`, and waits for those of all.
+  /// Announces `bytes` for this warp, and waits for the bytes of all warps.
   void awaitArrived(Int32 bytes, mlir::Value phase);
-  /// This warp has read what `count` blocks sent, block i of which has rank `rankOf(i)`; not where
-  /// there is no next join.
+  /// Arrives for this warp, which has read what `count` CTAs sent; CTA i of them has rank
+  /// `rankOf(i)`. Nothing arrives where there is no next reduction.
   void arriveAdded(int64_t count, llvm::function_ref<Int32(Int32)> rankOf);
-  /// Sends a piece to `target`, of this block, in block `rank`; threads are side by side.
+  /// Sends a piece to `target`, an address of this CTA, in CTA `rank`; threads are side by side.
   void send(llvm::ArrayRef<mlir::Value> elements, mlir::Value target, Int32 rank);
   void when(mlir::Value condition, llvm::function_ref<void()> body) {
     emitIf(b, b.getLoc(), condition, body);
@@ -51,8 +52,8 @@ protected:
   pipe::ClusterJoinOpInterface op;
   const KernelState &state;
   JoinSizes sizes;
-  Int32 mine;   ///< the place of this block along m
-  Int32 first;  ///< the rank of the first block along m
+  Int32 mine;   ///< the place of this CTA along m
+  Int32 first;  ///< the rank of the first CTA along m
   Int32 thread; ///< of the role
   int64_t threads;
   mlir::Value received, arrived, added;

@@ -1,7 +1,8 @@
-//===- JoinFragment.cpp - Sums of the blocks of a cluster -----------------===//
+//===- JoinFragment.cpp - Sums of the CTAs of a cluster -------------------===//
 //
-// join_fragment: a thread stores each piece of its accumulator that another block adds to the shared
-// memory of that block, behind those of the blocks before. What it adds itself stays in registers.
+// join_fragment: a thread stores each piece of its accumulator that another CTA adds to the shared
+// memory of that CTA, behind those of the CTAs before. The pieces that it adds itself stay in
+// registers.
 //
 //===----------------------------------------------------------------------===//
 #include "JoinExchange.h"
@@ -22,7 +23,7 @@ public:
       : JoinExchange(b, op, state), op(op), fragments(fragments), blocks(state.cluster.m),
         ranges(int64_t(fragments.size())) {}
 
-  /// `phase`: i32, the parity of this join.
+  /// Emits the reduction. `phase` is the parity of this reduction, an i32.
   void emit(Value phase) {
     awaitAdded(phase);
     for (int64_t piece = 0; piece < op.getNumPieces(); ++piece)
@@ -42,15 +43,16 @@ public:
 private:
   int64_t elementsOfPiece() { return int64_t(op.getColumns()) / 2; }
 
-  /// What the other blocks send of a piece.
+  /// Bytes that the other CTAs send of a piece.
   int64_t sentBytes() { return (blocks - 1) * ranges * sizes.pieceBytes; }
 
-  /// Where range `range` of all blocks is among those that others send to `block`.
+  /// The place of k slice `range` of all CTAs among the slices that other CTAs send to `block`.
   int64_t placeOf(int64_t range, int64_t block) {
     return range < block * ranges ? range : range - ranges;
   }
 
-  /// What this thread has of `piece` from the first block on; elements are apart by threads.
+  /// The address of this thread's part of `piece` from the first CTA on; elements are apart by
+  /// threads.
   Value slot(int64_t piece) {
     Value ofPiece = offsetPointer(b, b.getLoc(), received, piece / blocks * sentBytes());
     return stridedPointer(b, b.getLoc(), ofPiece, thread, 4 * kTogether);
@@ -60,14 +62,14 @@ private:
     int64_t begin = piece * elementsOfPiece();
     SmallVector<Value> elements = loadElements(b, fragments[range], begin, elementsOfPiece());
     Value ofRange = offsetPointer(b, b.getLoc(), slot(piece), range * sizes.pieceBytes);
-    // Blocks behind the one that adds come a place earlier.
+    // CTAs behind the one that adds come a place earlier.
     Value isBehind = Int32(b, piece % blocks) < mine;
     Int32 place = mine - Int32(b, arith::ExtUIOp::create(b, b.getI32Type(), isBehind));
     Value own = stridedPointer(b, b.getLoc(), ofRange, place, ranges * sizes.pieceBytes);
     send(elements, own, first + piece % blocks);
   }
 
-  /// Four elements from `i` on of `range` of all blocks, where this block adds `piece`.
+  /// Four elements from `i` on of k slice `range` of all CTAs, for the `piece` that this CTA adds.
   Value elementsOf(int64_t piece, int64_t range, int64_t i) {
     auto type = VectorType::get(kTogether, b.getF32Type());
     int64_t block = piece % blocks, own = range - block * ranges;
@@ -94,9 +96,9 @@ private:
   }
 
   pipe::JoinFragmentOp op;
-  ValueRange fragments; ///< of the ranges of this block
+  ValueRange fragments; ///< of the k slices of this CTA
   int64_t blocks;       ///< along m
-  int64_t ranges;       ///< of a block
+  int64_t ranges;       ///< of a CTA
 };
 
 struct LowerJoinFragment : PipePattern<pipe::JoinFragmentOp> {

@@ -1,9 +1,10 @@
 //===- JoinLanes.cpp - Sums of the tensor memories of a cluster -----------===//
 //
-// join_lanes: a thread reads the columns of its lane that another block adds, and stores them to
-// the shared memory of that block, behind those of the blocks before. It begins with the block
-// behind its own, so that no block is sent to by all at a time, and the columns of the next one are
-// on their way from tensor memory while it stores. The columns that it adds itself it reads last.
+// join_lanes: a thread reads the columns of its TMEM lane that another CTA adds, and stores them to
+// the shared memory of that CTA, behind those of the CTAs before. The thread begins with the CTA
+// behind its own, so that no CTA is sent to by all at a time. The columns of the next CTA are on
+// their way from tensor memory while it stores. The columns that the thread adds itself are read
+// last.
 //
 //===----------------------------------------------------------------------===//
 #include "JoinExchange.h"
@@ -29,7 +30,8 @@ public:
         place(isPair() ? mine / 2 : mine), columns(firstColumn(acc)),
         slot(stridedPointer(b, b.getLoc(), received, thread, 4 * kTogether)) {}
 
-  /// The sums of this thread. `phase`: i32, the parity of this join.
+  /// Emits the reduction and returns the sums of this thread. `phase` is the parity of this
+  /// reduction, an i32.
   Value emit(Value phase) {
     awaitAdded(phase);
     sendAll();
@@ -47,7 +49,7 @@ public:
   }
 
 private:
-  /// Columns from `column` on of those that the block at `other` adds.
+  /// Columns from `column` on of those that the CTA at `other` adds.
   struct Part {
     Int32 other;
     int64_t column;
@@ -55,27 +57,27 @@ private:
 
   bool isPair() { return op.getAccumulator().getType().getPair(); }
 
-  /// Of the block that joins at `other`.
+  /// The rank of the CTA that takes part at `other`.
   Int32 rankAt(Int32 other) { return isPair() ? first + other * 2 + mine % 2 : first + other; }
 
   void whenAdding(Int32 other, llvm::function_ref<void()> body) {
     sizes.adding == blocks ? body() : when(other < sizes.adding, body);
   }
 
-  /// The lanes of this warp, and the first column of its warpgroup.
+  /// The TMEM lanes of this warp, and the first column of its warpgroup.
   Int32 firstColumn(Value acc) {
     constexpr int64_t lanesOfWarps = 0x60, laneShift = 1 << 16;
     Int32 lane = (Int32(b, state.threadIndex) & lanesOfWarps) * laneShift;
     return Int32(b, acc) + lane + groupOfThread(b, op, state) * groupColumns;
   }
 
-  /// Columns that an instruction reads, which divide those of a block and those of all.
+  /// Columns that an instruction reads, which divide those of a CTA and those of all.
   int64_t columnsOfRead() {
     constexpr int64_t most = 32;
     return std::gcd(std::gcd(width, groupColumns), most);
   }
 
-  /// Columns that do not exist are the last that do.
+  /// Reads columns; the last column stands in for those that do not exist.
   SmallVector<Value> read(Part part) {
     int64_t together = columnsOfRead();
     if (state.splitsWarps) // tcgen05.ld is aligned, and guarded stores may have split the warp
@@ -107,7 +109,7 @@ private:
     }
   }
 
-  /// The columns that this block adds, on their way together.
+  /// Reads the columns that this CTA adds, all on their way together.
   SmallVector<Value> readOwn() {
     SmallVector<SmallVector<Value>> parts;
     for (int64_t column = 0; column < width; column += columnsOfRead())
@@ -124,7 +126,7 @@ private:
     });
   }
 
-  /// Blocks behind the one that adds come a place earlier.
+  /// CTAs behind the one that adds come a place earlier.
   void sendTo(Part part, ValueRange words) {
     Int32 isBehind(b, arith::ExtUIOp::create(b, b.getI32Type(), part.other < place));
     Value ofBlock = stridedPointer(b, b.getLoc(), slot, place - isBehind, sizes.pieceBytes);
@@ -132,11 +134,11 @@ private:
          rankAt(part.other));
   }
 
-  /// Four elements from `i` on of the block at `range`.
+  /// Four elements from `i` on of the CTA at `range`.
   Value elementsOf(int64_t range, ArrayRef<Value> own, int64_t i) {
     auto type = VectorType::get(kTogether, b.getF32Type());
     Value isOwn = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, place, Int32(b, range));
-    // In the place of its own, which nobody sends, a block reads those of another.
+    // A CTA sends nothing to itself: in its own place it reads the elements of another CTA.
     Int32 isBefore(b, arith::ExtUIOp::create(b, b.getI32Type(), place < range));
     Int32 slotOfRange = minimum(Int32(b, range) - isBefore, Int32(b, blocks - 2));
     Value from = stridedPointer(b, b.getLoc(), slot, slotOfRange, sizes.pieceBytes);
@@ -161,12 +163,12 @@ private:
   }
 
   pipe::JoinLanesOp op;
-  int64_t blocks; ///< that join
-  int64_t width;  ///< columns that a block adds
+  int64_t blocks; ///< that take part
+  int64_t width;  ///< columns that a CTA adds
   int64_t groupColumns; ///< of a warpgroup
-  Int32 place;    ///< of this block among those that join
+  Int32 place;    ///< of this CTA among those that take part
   Int32 columns;  ///< of tensor memory, the first of this warpgroup
-  Value slot;     ///< what this thread has of the first block
+  Value slot;     ///< this thread's part of the first CTA
 };
 
 struct LowerJoinLanes : PipePattern<pipe::JoinLanesOp> {

@@ -9,8 +9,8 @@
 //     yield it + 2
 //
 // LLVM sees that the stages do not change, and computes all addresses in front of the loop, on the
-// path to the first load. They need more registers that a warp has in common than there are, too.
-// So the counter is hidden from LLVM in each iteration of a role that loads. Products with K = 96
+// path to the first load. The addresses also need more uniform registers than a warp has. The
+// counter is therefore hidden from LLVM in each iteration of a role that loads. GEMMs with K = 96
 // have such loops: a k tile has four tiles of scales.
 //
 //===----------------------------------------------------------------------===//
@@ -24,7 +24,7 @@ using namespace fp4;
 
 namespace {
 
-/// What is left of values when they are divided by a power of two, which wraps with 32 bits.
+/// Residues of values after division by a power of two, which wraps with 32 bits.
 class Residues {
 public:
   explicit Residues(int64_t divisor) : divisor(divisor) {}
@@ -44,7 +44,8 @@ public:
   }
 
 private:
-  /// It is that of the first value if an iteration that begins with this ends with it.
+  /// The residue of a carried value is that of the first value, if an iteration that begins with
+  /// this residue ends with it.
   std::optional<int64_t> ofCarried(BlockArgument argument) {
     if (auto known = assumed.find(argument); known != assumed.end())
       return known->second;
@@ -67,7 +68,8 @@ private:
 
 } // namespace
 
-/// Where `iteration` is in a ring of `depth` stages, as LLVM cannot tell.
+/// The stage and phase of `iteration` in a ring of `depth` stages, computed so that LLVM cannot
+/// tell.
 static CarriedStage hiddenStage(Value iteration, int64_t depth) {
   OpBuilder b(iteration.getContext());
   b.setInsertionPointAfterValue(iteration);
@@ -85,7 +87,7 @@ void fp4::hideKnownStages(gpu::GPUFuncOp kernel, KernelState &state) {
     auto role = acquire->getParentOfType<pipe::RoleRegionOp>().getRole();
     if (!iteration || !channel || !role.drives(pipe::Engine::Tma))
       return;
-    // Others are carried (CarriedStages.cpp), or a constant already.
+    // Other stages are carried (CarriedStages.cpp), or a constant already.
     int64_t depth = *channel.getDepth();
     if (depth == 1 || !llvm::isPowerOf2_64(depth) || matchPattern(iteration, m_Constant()) ||
         state.carriedStages.contains({iteration, 0}))

@@ -1,9 +1,9 @@
-//===- LanePromotion.cpp - Sums of lanes, promoted to fp32 ----------------===//
+//===- LanePromotion.cpp - Sums of TMEM lanes, promoted to fp32 -----------===//
 //
-// An epilogue for each block of k, which adds to what its threads have in registers. A thread has
-// one row, and all of its columns have one scale. It reads 32 columns at a time; the next ones are
-// on their way while it adds those before, since tcgen05.wait::ld waits for all that were asked
-// for.
+// An epilogue for each scale block of k, which adds to the sums that its threads have in registers.
+// A thread has one row, and all of its columns have one scale. The thread reads 32 columns at a
+// time; the next ones are on their way while it adds those before, since tcgen05.wait::ld waits for
+// all that were asked for.
 //
 // A fragment is an array in the frame of its thread (Fragments.h). PTX ISA, "tcgen05.ld".
 //
@@ -70,8 +70,8 @@ private:
   }
 };
 
-/// The rows of a warp are in banks of their own where a tile has scales of one block, and four
-/// share one where it has four.
+/// The rows of a warp are in banks of their own if a tile has scales of one scale block, and four
+/// share one if it has four.
 struct LowerLaneTileScale : PipePattern<pipe::LaneTileScaleOp> {
   using PipePattern::PipePattern;
 
@@ -124,7 +124,7 @@ struct LowerPromoteLanes : PipePattern<pipe::PromoteLanesOp> {
   }
 
 private:
-  /// The lanes of this warp, and the first column of this warpgroup.
+  /// The TMEM lanes of this warp, and the first column of this warpgroup.
   Value firstColumn(ImplicitLocOpBuilder &b, pipe::PromoteLanesOp op, Value sums) const {
     constexpr int64_t lanesOfWarps = 0x60, laneShift = 16;
     int64_t columns = op.getAccumulator().getType().getShape()[1];

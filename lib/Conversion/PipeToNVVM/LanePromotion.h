@@ -1,4 +1,4 @@
-//===- LanePromotion.h - Sums of lanes, promoted to fp32 ------------------===//
+//===- LanePromotion.h - Sums of TMEM lanes, promoted to fp32 -------------===//
 #pragma once
 
 #include "Lowering.h"

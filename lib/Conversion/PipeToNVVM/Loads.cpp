@@ -2,8 +2,8 @@
 //
 // Both kinds of copies write shared memory through the async proxy and complete bytes on the full
 // barrier of their stage; the loading thread has announced the sum with pipe.expect_tx. A TMA load
-// always completes the bytes of its whole box, also where it fills zeros. Through the tail of a map
-// (Tails.cpp) the box has fewer rows.
+// always completes the bytes of its whole box, also where it fills zeros. Through the residue of a
+// map (Tails.cpp) the box has fewer rows.
 //
 //===----------------------------------------------------------------------===//
 #include "BufferLines.h"
@@ -18,9 +18,10 @@ namespace hw = fp4::hw;
 
 namespace {
 
-/// `shared` in shared::cluster, which copies name where other blocks take part. That window
-/// contains the block's own, so the address is the same. A cast of address spaces goes through
-/// generic addresses; kernels without tcgen05 keep it, because they were verified with it on a GPU.
+/// `shared` in shared::cluster, which copies name if other CTAs take part. The window of the
+/// cluster contains the CTA's own, so the address is the same. A cast of address spaces goes
+/// through generic addresses; kernels without tcgen05 keep the cast, because they were verified
+/// with it on a GPU.
 Value inCluster(OpBuilder &b, Location loc, Value shared, const fp4::hw::TargetModel &target) {
   Type cluster = LLVM::LLVMPointerType::get(b.getContext(), fp4::kClusterSpace);
   if (!target.hasTcgen05)
@@ -44,7 +45,7 @@ FailureOr<Value> signalledBarrier(OpT op, AdaptorT adaptor, const fp4::KernelSta
       .full;
 }
 
-/// A bulk copy of `bytes` from `source`, which they complete on `barrier`.
+/// Emits a bulk copy of `bytes` from `source`, which complete on `barrier`.
 void emitBulkCopy(OpBuilder &b, Location loc, Value shared, Value source, Value barrier,
                   Value bytes) {
   NVVM::CpAsyncBulkGlobalToSharedClusterOp::create(b, loc, shared, source, barrier, bytes,
@@ -79,22 +80,23 @@ struct LowerLoad : fp4::PipePattern<fp4::pipe::LoadOp> {
   }
 
 private:
-  /// What the boxes of a load share.
+  /// The operands that the boxes of a load share.
   struct Box {
     Value barrier, row, column;
-    Value part, mask; ///< this block's part of the tile, and who gets it; null without multicast
+    /// this CTA's part of the tile, and the CTAs that get it; null without multicast
+    Value part, mask;
     int64_t parts = 1;
     NVVM::CTAGroupKindAttr group;
   };
 
-  /// Of one box, and where it comes from: see coordinates.
+  /// The target and the source of one box: see coordinates.
   struct Copy {
     Value target;
     SmallVector<Value> place;
   };
 
-  /// This block's part of a tile, which it sends to all. Where smaller clusters run the kernel, a
-  /// block has several parts.
+  /// Loads this CTA's part of a tile, which it sends to all. In the smaller of two cluster sizes a
+  /// CTA has several parts.
   void loadTogether(OpBuilder &b, fp4::pipe::LoadOp op, OpAdaptor adaptor, Box box) const {
     Location loc = op.getLoc();
     auto direction = fp4::pipe::toHardware(*op.getMulticast());
@@ -114,7 +116,7 @@ private:
     }
   }
 
-  /// The place of `box.part` in the tile: parts are side by side where there are several of a row.
+  /// The place of `box.part` in the tile: parts of one row are side by side.
   static Box boxOfPart(OpBuilder &builder, fp4::pipe::LoadOp op, Box box) {
     ImplicitLocOpBuilder b(op.getLoc(), builder);
     fp4::pipe::SharedType tile = op.getDest().getType();
@@ -151,7 +153,8 @@ private:
     return {target, coordinates(b, loc, tile, box.row, box.column, panel)};
   }
 
-  /// Of both halves of the rows, or of this block's, a block for each block of columns.
+  /// Loads both halves of the rows, or this CTA's half, with a box for each scale tile of the
+  /// columns.
   void loadHalves(OpBuilder &b, fp4::pipe::LoadOp op, OpAdaptor adaptor, const Box &box) const {
     Location loc = op.getLoc();
     fp4::pipe::SharedType tile = op.getDest().getType();
@@ -173,8 +176,8 @@ private:
       }
   }
 
-  /// One thread issues all copies. Those with a mask come together, because ptxas moves the mask
-  /// from a register of a thread for every election.
+  /// Issues all copies from one thread. Copies with a mask come together, because ptxas moves the
+  /// mask from a register of a thread for every election.
   void loadAll(OpBuilder &b, fp4::pipe::LoadOp op, OpAdaptor adaptor, const Box &box,
                ArrayRef<Copy> copies) const {
     Location loc = op.getLoc();
@@ -192,15 +195,15 @@ private:
     });
   }
 
-  /// Of the box in a map, fastest first: bytes or elements and rows; or of scales, words of a
-  /// block, blocks and rows of blocks.
+  /// Coordinates of the box in a map, fastest first: bytes or elements and rows; or, for scales,
+  /// words of a scale tile, scale tiles and rows of scale tiles.
   static SmallVector<Value> coordinates(OpBuilder &b, Location loc, fp4::pipe::SharedType tile,
                                         Value row, Value column, int64_t panel) {
     auto shifted = [&](Value value, int64_t bits) -> Value {
       return arith::ShRUIOp::create(b, loc, value, fp4::constantI32(b, loc, bits));
     };
     if (tile.isScales()) {
-      int64_t rows = tile.isHalved() ? tile.getRows() / 2 // that have a block
+      int64_t rows = tile.isHalved() ? tile.getRows() / 2 // that have a scale tile
                                      : std::min(tile.getRows(), fp4::pipe::kScaleBlockRows);
       Value block =
           llvm::isPowerOf2_64(rows)
@@ -259,7 +262,7 @@ private:
                                   fp4::constantI32(b, loc, fp4::pipe::kScaleBlockRows));
   }
 
-  /// First block of the `i`-th row of blocks; the buffer's last row of blocks stands in for those
+  /// First scale tile of the `i`-th row of scale tiles; the buffer's last row stands in for those
   /// behind it.
   static Value sourceBlock(OpBuilder &b, fp4::pipe::LoadScalesOp op, OpAdaptor adaptor, int64_t i) {
     Location loc = op.getLoc();
@@ -273,8 +276,8 @@ private:
     ImplicitLocOpBuilder builder(loc, b);
     fp4::Int32 rowBlock(builder, row), columnBlock(builder, adaptor.getColumnBlock());
     if (source.hasDynamicColumns()) {
-      // Its rows are dense, and 32 bits hold the number of a block: ptxas multiplies 64 bits in
-      // several instructions, which it puts in front of the first load.
+      // Rows of scale tiles are dense, and 32 bits hold the number of a tile: ptxas multiplies 64
+      // bits in several instructions, which it puts in front of the first load.
       Value columns = fp4::scaleBlockColumnsOfBuffer(b, loc, op.getSource());
       fp4::Int32 index = rowBlock * fp4::Int32(builder, columns) + columnBlock;
       return fp4::stridedPointer(b, loc, adaptor.getSource(), index, fp4::pipe::kScaleBlockBytes);

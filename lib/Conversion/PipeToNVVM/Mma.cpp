@@ -4,13 +4,13 @@
 // need no wait before the MMA that reads them. A k tile of 256 fp4 is four MMAs of K = 64; MMA s
 // reads the s-th 32-byte slice of every swizzled row (descriptor start + 32 s bytes; a longer tile
 // has its rows in several panels) and the scales at
-//   nvfp4 (block 16, scale_vec 4X): 512-byte block s, id 0
-//   mxfp4 (block 32, scale_vec 2X): 512-byte block s / 2, id 2 (s mod 2)
-// Elements of 8 bits, and of 4 bits beside them, take a byte each in shared memory: there MMA s has K =
-// 32, and the scales of mxfp8 (block 32, scale_vec 1X) in block s / 4, id s mod 4.
-// With K = 96 MMA s reads 48 bytes from byte 48 s on, in this panel and the next, and scales from the 6 s-th
-// or 3 s-th of the row on (k96Slice, k96ScaleStep): descriptors have the addresses of both lines.
-// pipe.mma_blockwise reads A as TMA wrote it, rows of k with contiguous columns: an MN-major
+//   nvfp4 (block 16, scale_vec 4X): 512-byte scale tile s, id 0
+//   mxfp4 (block 32, scale_vec 2X): 512-byte scale tile s / 2, id 2 (s mod 2)
+// Elements of 8 bits, and of 4 bits beside them, take a byte each in shared memory: there MMA s has
+// K = 32, and the scales of mxfp8 (block 32, scale_vec 1X) in scale tile s / 4, id s mod 4. With K
+// = 96 MMA s reads 48 bytes from byte 48 s on, in this panel and the next, and scales from the 6
+// s-th or 3 s-th of the row on (k96Slice, k96ScaleStep): descriptors have the addresses of both
+// lines. pipe.mma_blockwise reads A as TMA wrote it, rows of k with contiguous columns: an MN-major
 // operand in panels of the swizzle's width. Slice s of 16 rows starts 16 s lines further. PTX ISA:
 // "Tensorcore 5th generation: tcgen05.mma, tcgen05.cp".
 //
@@ -33,13 +33,13 @@ namespace hw = fp4::hw;
 
 namespace {
 
-/// A shared memory descriptor, in two words: the upper one is constant, and arithmetic on the lower one never
-/// carries. Its low field counts 16-byte units and shared memory ends below its range.
+/// A shared memory descriptor, in two words: the upper one is constant, and arithmetic on the lower
+/// one never carries. The low field counts 16-byte units, and shared memory ends below its range.
 struct Descriptor {
   Value low; ///< i32
   uint32_t high;
 
-  /// i64, advanced by `bytes`; the leading address, where it is one, by `leading`.
+  /// The i64 of the descriptor, advanced by `bytes`; a leading address is advanced by `leading`.
   Value at(OpBuilder &b, Location loc, int64_t bytes, int64_t leading = 0) const {
     Value word = low;
     if (bytes || leading)
@@ -50,8 +50,9 @@ struct Descriptor {
   }
 };
 
-/// The start field for `tile` (!llvm.ptr<3>). Where this is stage s of a channel, the field of stage 0 does
-/// not change in the loop: fields add as addresses do, because stages end within shared memory.
+/// The start field for `tile` (!llvm.ptr<3>). If `tile` is stage s of a channel, the field of stage
+/// 0 does not change in the loop: fields add as addresses do, because stages end within shared
+/// memory.
 Value startOf(ImplicitLocOpBuilder &b, Value tile) {
   auto field = [&](Value address) -> Value { return hw::descriptorStart(fp4::Int32(b, address)); };
   auto pointer = tile.getDefiningOp<LLVM::IntToPtrOp>();
@@ -64,8 +65,8 @@ Value startOf(ImplicitLocOpBuilder &b, Value tile) {
          fp4::Int32(b, offset.getLhs()) * uint32_t(stride.getZExtValue() / 16);
 }
 
-/// The outermost loop around `op` of a whole role: in front of it one computes what does not
-/// change. Null where there is none.
+/// The outermost loop around `op` of a whole role: values that do not change are computed in front
+/// of that loop. Null where there is none.
 Operation *loopsAround(Operation *op, const fp4::KernelState &state) {
   Operation *outermost = nullptr;
   if (!state.wholeRoles.contains(state.roles.lookup(op)))
@@ -76,9 +77,9 @@ Operation *loopsAround(Operation *op, const fp4::KernelState &state) {
   return outermost;
 }
 
-/// The lower word for stage s of a channel, in loops: what does not change is computed in front of
-/// them, where LLVM cannot take it apart again, and s times a constant is added. Null where `tile`
-/// is no such stage.
+/// The lower word for stage s of a channel, in loops: constant parts are computed in front of them,
+/// where LLVM cannot take them apart again, and s times a constant is added. Null where `tile` is
+/// no such stage.
 Value lowWordOfStage(OpBuilder &b, Operation *op, const fp4::KernelState &state, Value tile,
                      const hw::SmemDescriptor &form) {
   auto pointer = tile.getDefiningOp<LLVM::IntToPtrOp>();
@@ -169,14 +170,14 @@ struct LowerCopyScales : fp4::PipePattern<fp4::pipe::CopyScalesOp> {
   }
 
 private:
-  /// Of a block in its tile, of two halves the first.
+  /// The index of a scale tile in its shared tile; of the first of two halves.
   static int64_t indexOf(fp4::pipe::SharedType tile, int64_t row, int64_t k) {
     int64_t columnBlocks = tile.getColumns() / fp4::pipe::kScaleBlockColumns;
     return tile.isHalved() ? hw::scaleHalfIndex<int64_t>(0, k)
                            : hw::scaleBlockIndex(row, k, columnBlocks);
   }
 
-  /// Of the set for the iteration that the source is a stage of.
+  /// The first column of the set for the iteration that the source is a stage of.
   FailureOr<Value> firstColumn(ConversionPatternRewriter &rewriter,
                                fp4::pipe::CopyScalesOp op) const {
     Location loc = op.getLoc();
@@ -228,7 +229,7 @@ struct LowerMma : fp4::PipePattern<fp4::pipe::MmaOp> {
       return rewriter.notifyMatchFailure(op, bits.error().message);
 
     Operands operands = collect(rewriter, op, adaptor);
-    SmallVector<Value> instructions; // before the guards of a tail
+    SmallVector<Value> instructions; // before the guards of a residue
     for (int64_t step = 0; step < op.getMaxSteps(); ++step) {
       form.sfaId = form.sfbId = scalesOf(op, vector, step).second;
       instructions.push_back(instruction(rewriter, op, *form.encode()));
@@ -253,13 +254,13 @@ private:
     Value a, b, descriptor, accumulate, aScales, bScales;
   };
 
-  /// What all steps share.
+  /// The operands that all steps share.
   struct Operands {
     Value accumulator, bScales;
     Descriptor a, b;
   };
 
-  /// Without its descriptor.
+  /// A step without its descriptor.
   static Step stepOf(OpBuilder &b, fp4::pipe::MmaOp op, OpAdaptor adaptor, const Operands &operands,
                      hw::ScaleVector vector, int64_t step) {
     Location loc = op.getLoc();
@@ -278,7 +279,7 @@ private:
   }
 
   /// `steps` with all descriptors computed here, for the whole warp. ptxas drops the election of
-  /// the thread that issues them where nothing else is behind it.
+  /// the thread that issues the steps if nothing else depends on it.
   SmallVector<Step> inFront(OpBuilder &b, fp4::pipe::MmaOp op, ArrayRef<Step> steps) const {
     SmallVector<Step> all(steps);
     if (!state.wholeRoles.contains(state.roles.lookup(op)))
@@ -297,7 +298,7 @@ private:
     return all;
   }
 
-  /// Block and id of the scales of a step.
+  /// Scale tile and id of the scales of a step.
   static std::pair<unsigned, unsigned> scalesOf(fp4::pipe::MmaOp op, hw::ScaleVector vector,
                                                 int64_t step) {
     auto [block, id] = op.getK96() ? hw::k96ScaleStep(vector, step) : hw::scaleStep(vector, step);
@@ -319,8 +320,8 @@ private:
     return arith::OrIOp::create(b, loc, id, fp4::constantI32(b, loc, bits));
   }
 
-  /// One thread issues all `steps`: of four that are elected one by one ptxas copies the
-  /// instruction descriptor, which is half of a pair of registers, for each.
+  /// Issues all `steps` from one thread. If four threads were elected one by one, ptxas would copy
+  /// the instruction descriptor, which is half of a pair of registers, for each.
   void multiply(OpBuilder &b, fp4::pipe::MmaOp op, Value accumulator, ArrayRef<Step> steps) const {
     auto group = op.getAccumulator().getType().getPair() ? NVVM::CTAGroupKind::CTA_2
                                                          : NVVM::CTAGroupKind::CTA_1;
@@ -355,7 +356,7 @@ private:
                                             : hw::MmaType::E2M1;
   }
 
-  /// Without the ids of scales.
+  /// The descriptor without the ids of scales.
   static hw::BlockScaledInstrDesc descriptorOf(fp4::pipe::MmaOp op) {
     hw::BlockScaledInstrDesc form;
     form.kind = op.isMXF8F6F4() ? hw::MmaKind::MXF8F6F4 : hw::MmaKind::MXF4NVF4;
@@ -437,7 +438,8 @@ struct LowerMmaBlockwise : fp4::PipePattern<fp4::pipe::MmaBlockwiseOp> {
   }
 };
 
-/// A block of k of e4m3: four instructions of K = 32, the first of which begins the sums.
+/// Lowers a scale block of k of e4m3: four instructions of K = 32, the first of which begins the
+/// sums.
 struct LowerMmaDense : fp4::PipePattern<fp4::pipe::MmaDenseOp> {
   using PipePattern::PipePattern;
 
@@ -478,8 +480,8 @@ struct LowerMmaDense : fp4::PipePattern<fp4::pipe::MmaDenseOp> {
   }
 };
 
-/// A in tensor memory: an instruction has 16 elements of K, 8 columns of A and 32 bytes of a row of
-/// B.
+/// Lowers an MMA with A in tensor memory: an instruction has 16 elements of K, 8 columns of A and
+/// 32 bytes of a row of B.
 struct LowerMmaLanes : fp4::PipePattern<fp4::pipe::MmaLanesOp> {
   using PipePattern::PipePattern;
 
@@ -508,7 +510,7 @@ struct LowerMmaLanes : fp4::PipePattern<fp4::pipe::MmaLanesOp> {
   }
 
 private:
-  /// What all steps share.
+  /// The operands that all steps share.
   struct Operands {
     Value sums, a;
     Descriptor b;

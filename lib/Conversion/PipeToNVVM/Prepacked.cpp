@@ -1,16 +1,15 @@
-//===- Prepacked.cpp - Products of prepacked weights ----------------------===//
+//===- Prepacked.cpp - MMAs of prepacked weights --------------------------===//
 //
 // mma_prepacked: a thread reads its 16 bytes of a tile, the codes of four instructions, and the
-// scales of its two rows, 8 bytes for nvfp4 and 4 for mxfp4 (fp4/ISA/WeightLayout.h). Both are
-// without bank conflicts. All tiles of a step are read first; then each is converted while the
+// scales of its two rows, 8 bytes for nvfp4 and 4 for mxfp4 (fp4/ISA/WeightLayout.h). The reads
+// have no bank conflicts. All tiles of a step are read first; then each is converted while the
 // tensor core multiplies those before.
 //
-// Of mxfp4, weights whose scales are small are converted with half of the multiplications. A step
-// is there twice, with both conversions: wgmma must be the same for all warps of a warpgroup, so
-// each of them looks at the scales of all 64 rows.
+// MXFP4 weights whose scales are small are converted with half of the multiplications. A step is
+// there twice, with either conversion: wgmma must be the same for all warps of a warpgroup, so each
+// warp looks at the scales of all 64 rows.
 //
-// leave_fragment, fetch_fragment: parts of a tile that blocks exchange, in the order of the
-// threads.
+// leave_fragment, fetch_fragment: parts of a tile that CTAs exchange, in the order of the threads.
 //
 //===----------------------------------------------------------------------===//
 #include "PrepackedTiles.h"
@@ -75,17 +74,16 @@ private:
       finishProductLoop(b, op, adaptor.getAccumulator(), op.getAccumulator().getType());
   }
 
-  /// Tiles that are read before it is known how they are converted, so that what they wait for is
-  /// not behind that. Products of 128 columns have no registers for them
-  /// (notebook/WeightLimits.md).
+  /// Tiles that are read before their conversion is chosen, so that loads do not wait behind the
+  /// choice. GEMMs of 128 columns have no registers for them (docs/Performance/WeightLimits.md).
   static int64_t tilesInFront(pipe::MmaPrepackedOp op) {
     constexpr int64_t fewColumns = 32, manyColumns = 128;
     int64_t columns = op.getB().getType().getRows();
     return columns <= fewColumns ? 1 : columns < manyColumns ? 2 : 0;
   }
 
-  /// The scales of all rows of this warpgroup, and of all tiles: those of a pair of rows in each
-  /// lane.
+  /// The scales of all rows of this warpgroup, and of all tiles: each lane has those of a pair of
+  /// rows.
   static SmallVector<Value> scalesOfGroup(ImplicitLocOpBuilder &b, pipe::MmaPrepackedOp op,
                                           OpAdaptor adaptor, Int32 thread) {
     pipe::SharedType type = op.getWeights().getType();
@@ -96,8 +94,8 @@ private:
     return words;
   }
 
-  /// The tiles from `first` on, of which `words` are. A tile is converted while the tensor core
-  /// multiplies those before.
+  /// Multiplies the tiles from `first` on, which have `words`. A tile is converted while the tensor
+  /// core multiplies the tiles before.
   void multiplyByGroups(ImplicitLocOpBuilder &b, pipe::MmaPrepackedOp op, OpAdaptor adaptor,
                         ArrayRef<PrepackedWords> words, int64_t first, Powers powers) const {
     PackedHalves halves = halvesOf(b, op, state);
@@ -106,7 +104,7 @@ private:
     });
   }
 
-  /// The same with mma.sync.
+  /// Multiplies the tiles from `first` on with mma.sync.
   void multiplyByWarps(ImplicitLocOpBuilder &b, pipe::MmaPrepackedOp op, OpAdaptor adaptor,
                        ArrayRef<PrepackedWords> words, int64_t first) const {
     WarpColumns columns(b, adaptor.getB(), op.getB().getType());
@@ -117,7 +115,7 @@ private:
     for (auto [i, ofTile] : llvm::enumerate(words))
       columns.multiplyAll(halves.convertTile(ofTile.codes, ofTile.scales),
                           (first + int64_t(i)) * kSteps, sums);
-    emitProxyFence(b, op.getLoc()); // what was read, before loads that follow
+    emitProxyFence(b, op.getLoc()); // earlier reads, before loads that follow
     storeElements(b, adaptor.getAccumulator(), sums);
   }
 };
@@ -128,7 +126,7 @@ private:
 
 constexpr int64_t kTogether = 4;
 
-/// Elements i to i + 3 of this thread.
+/// The address of elements i to i + 3 of this thread.
 Value partPointer(ImplicitLocOpBuilder &b, Operation *op, const KernelState &state,
                   pipe::GlobalType type, Value workspace, Value row, int64_t column, int64_t i) {
   int64_t threads = state.roles.at(op).getNumThreads();
@@ -180,9 +178,9 @@ struct LowerFetchFragment : PipePattern<pipe::FetchFragmentOp> {
 
 } // namespace
 
-/// Parts that the tensor core multiplies while the next one is converted. Each has registers of its
-/// own, which an iteration of a loop writes again: two parts may run on where it has four. With
-/// 16-bit floats that was slower (notebook/WeightProducts.md).
+/// Parts that the tensor core multiplies while the next one is converted. Each part has registers
+/// of its own, which an iteration of a loop writes again: two parts may run on if the iteration has
+/// four. With 16-bit floats, running on was slower (docs/Performance/WeightProducts.md).
 static int64_t partsAhead(pipe::MmaPrepackedOp op, int64_t count) {
   constexpr int64_t fewest = 4;
   return op.getWithoutPowers() && count >= fewest ? 2 : 1;
@@ -260,8 +258,9 @@ Value fp4::areSmall(ImplicitLocOpBuilder &b, ValueRange words) {
   return NVVM::VoteSyncOp::create(b, b.getI1Type(), Int32(b, -1), none, NVVM::VoteSyncKind::all);
 }
 
-/// LLVM would move loads and shifts that both ways have in front of the branch, where they take
-/// registers; of a thread that it does not know they are others.
+/// Branches between the two conversions. LLVM would move loads and shifts that both ways have in
+/// front of the branch, where they take registers; a thread number hidden from LLVM makes them
+/// different.
 void fp4::branchByPowers(ImplicitLocOpBuilder &b, Value areSmall, Int32 thread,
                          llvm::function_ref<void(PackedHalves::Powers, Int32 thread)> body) {
   auto branch = scf::IfOp::create(b, areSmall, /*withElseRegion=*/true);
@@ -302,7 +301,7 @@ void fp4::forExistingTiles(ImplicitLocOpBuilder &b, Value existing, int64_t tile
 }
 
 //===----------------------------------------------------------------------===//
-// Products that go on between iterations
+// MMAs that go on between iterations
 //===----------------------------------------------------------------------===//
 
 void fp4::finishProductLoop(ImplicitLocOpBuilder &b, Operation *product, Value fragment,
@@ -313,18 +312,18 @@ void fp4::finishProductLoop(ImplicitLocOpBuilder &b, Operation *product, Value f
   storeElements(b, fragment, waitForProducts(b, loadElements(b, fragment, 0, count)));
 }
 
-/// The products of a loop over the stages of a channel, and the release of a stage behind them.
+/// The MMAs of a loop over the stages of a channel, and the release of a stage behind them.
 struct ProductLoop {
   scf::ForOp loop;
   SmallVector<Operation *> products;
   pipe::ConsumerReleaseOp release;
-  int64_t parts = 0;   ///< of all products, each converted by itself
-  int64_t columns = 0; ///< of the products
+  int64_t parts = 0;   ///< of all MMAs, each converted by itself
+  int64_t columns = 0; ///< of the MMAs
 
   bool add(Operation &op);
 };
 
-/// False for what is no product that may go on.
+/// Adds `op`; returns false if it is no MMA that may go on.
 bool ProductLoop::add(Operation &op) {
   if (auto product = dyn_cast<pipe::MmaPrepackedOp>(op)) {
     if (product.getTiles() || takesWarpProducts(product) ||
@@ -344,10 +343,11 @@ bool ProductLoop::add(Operation &op) {
   return true;
 }
 
-/// Of other products, or of tiles that may not exist, none goes on. An iteration has several parts:
-/// the registers with the weights of one are written again while the tensor core reads those of
-/// another. Products of 32 columns and more are faster that way, and those of 16 where there are
-/// many stages (notebook/WeightProducts.md).
+/// Finds the MMAs of a loop that may go on between iterations; MMAs of other kinds, or of tiles
+/// that may not exist, never do. An iteration has several parts: the registers with the weights of
+/// one are written again while the tensor core reads those of another. GEMMs of 32 columns and more
+/// are faster that way, and those of 16 if there are many stages
+/// (docs/Performance/WeightProducts.md).
 static std::optional<ProductLoop> findProductLoop(scf::ForOp loop) {
   constexpr int64_t fewestStages = 3, fewestParts = 2, fewestOfMany = 32;
   constexpr int64_t mostOfFew = 16, fewestStagesOfFew = 6;
@@ -372,7 +372,7 @@ static std::optional<ProductLoop> findProductLoop(scf::ForOp loop) {
   return channel && *channel.getDepth() >= fewest ? std::optional(found) : std::nullopt;
 }
 
-/// The stage before one that a loop carries is carried too.
+/// Carries the stage before one that a loop carries.
 static void carryBefore(OpBuilder &b, Location loc, Value next, Value before, int64_t depth,
                         KernelState &state) {
   auto carried = state.carriedStages.find({next, 0});
@@ -386,7 +386,7 @@ static void carryBefore(OpBuilder &b, Location loc, Value next, Value before, in
   state.carriedStages[{before, 0}] = at; // a release has no phase
 }
 
-/// The release of the stage before `next`, if `exists`.
+/// Releases the stage before `next`, if `exists`.
 static void releaseBefore(OpBuilder &b, pipe::ConsumerReleaseOp release, Value next, Value exists,
                           KernelState &state) {
   Location loc = release.getLoc();
@@ -403,7 +403,7 @@ static void releaseBefore(OpBuilder &b, pipe::ConsumerReleaseOp release, Value n
 
 void fp4::deferReleases(gpu::GPUFuncOp kernel, KernelState &state) {
   if (multipliesByWarps(*state.target))
-    return; // products are complete when their instructions are
+    return; // MMAs are complete when their instructions are
   kernel.walk([&](scf::ForOp loop) {
     std::optional<ProductLoop> found = findProductLoop(loop);
     auto counter = found ? dyn_cast<BlockArgument>(found->release.getIteration()) : BlockArgument();

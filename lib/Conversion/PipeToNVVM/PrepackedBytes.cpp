@@ -1,4 +1,4 @@
-//===- PrepackedBytes.cpp - Products of e4m3 and prepacked weights --------===//
+//===- PrepackedBytes.cpp - MMAs of e4m3 and prepacked weights ------------===//
 //
 // mma_prepacked beside e4m3: a thread reads its 32 bytes of a tile, the codes of four instructions,
 // and the words of its two rows (fp4/ISA/WeightLayout.h), both without bank conflicts. The tensor

@@ -1,11 +1,11 @@
-//===- PrepackedFew.cpp - Products of prepacked weights and few columns ---===//
+//===- PrepackedFew.cpp - MMAs of prepacked weights and few columns -------===//
 //
-// mma_prepacked with 8 columns. wgmma takes as long for them as for 32, and beside it the pipes
-// that convert weights are slower by half (notebook/Time.md). mma.sync.m16n8k16 has the same
+// mma_prepacked with 8 columns. wgmma takes as long for 8 columns as for 32, and beside wgmma the
+// pipes that convert weights are slower by half (docs/Time.md). mma.sync.m16n8k16 has the same
 // fragments (WarpColumns.h).
 //
-// Everything is read before the first product; what follows needs the stage no more. Of mxfp4, a
-// warp first looks at the scales of its rows, and has what it reads and multiplies twice
+// Everything is read before the first MMA; the code behind the reads needs the stage no more. With
+// mxfp4, a warp first looks at the scales of its rows, and has its reads and MMAs twice
 // (Prepacked.cpp).
 //
 //===----------------------------------------------------------------------===//
@@ -21,7 +21,7 @@ constexpr int64_t kSteps = hw::weightSteps;
 
 using Powers = PackedHalves::Powers;
 
-/// What a thread has of the operands and sums of a product.
+/// The part of an MMA's operands and sums that a thread has.
 struct Turn {
   Value accumulator;
   std::vector<PrepackedWords> words;       ///< of each tile
@@ -29,8 +29,8 @@ struct Turn {
   SmallVector<Value> sums;
 };
 
-/// `op` and the products behind it, of other sums, that take turns with it: then fewer instructions
-/// wait for those before them. What may not exist is multiplied by itself.
+/// Returns `op` and the MMAs behind it, of other sums, that take turns with it, so that fewer
+/// instructions wait for those before them. Tiles that may not exist are multiplied by themselves.
 SmallVector<pipe::MmaPrepackedOp> productsInTurns(pipe::MmaPrepackedOp op) {
   SmallVector<pipe::MmaPrepackedOp> products = {op};
   if (op.getTiles())
@@ -107,7 +107,7 @@ private:
   void multiply(ImplicitLocOpBuilder &b, pipe::MmaPrepackedOp op, MutableArrayRef<Turn> turns,
                 int64_t count, Powers powers) const {
     Type element = op.getB().getType().getElementType();
-    emitProxyFence(b, op.getLoc()); // the reads before loads that follow
+    emitProxyFence(b, op.getLoc()); // orders the reads before loads that follow
     PackedHalves halves = halvesOf(b, op, state);
     for (int64_t tile = 0; tile < count; ++tile) {
       SmallVector<SmallVector<Value>> weights;

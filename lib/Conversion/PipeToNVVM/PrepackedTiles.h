@@ -1,4 +1,4 @@
-//===- PrepackedTiles.h - What a thread reads of prepacked weights --------===//
+//===- PrepackedTiles.h - Reads of prepacked weights by a thread ----------===//
 #pragma once
 
 #include "Fragments.h"
@@ -9,7 +9,8 @@
 
 namespace fp4 {
 
-/// What a thread has of a tile: the codes of four instructions, and the scales of its two rows.
+/// The words of a tile that a thread has: the codes of four instructions, and the scales of its two
+/// rows.
 struct PrepackedWords {
   llvm::SmallVector<mlir::Value> codes, scales;
 };
@@ -19,7 +20,8 @@ inline int64_t blockOfWeights(pipe::SharedType weights) {
   return weights.getInnerBytes() == hw::weightTileBytes(16) ? 16 : 32;
 }
 
-/// Of tile `number` of the row of tiles at `weights`, by thread `thread` of the role.
+/// Loads the words that thread `thread` of the role has of tile `number` of the row of tiles at
+/// `weights`.
 PrepackedWords loadPrepackedTile(mlir::ImplicitLocOpBuilder &b, mlir::Value weights,
                                  pipe::SharedType type, Int32 thread, int64_t number);
 
@@ -27,22 +29,23 @@ PrepackedWords loadPrepackedTile(mlir::ImplicitLocOpBuilder &b, mlir::Value weig
 llvm::SmallVector<mlir::Value> loadPairScales(mlir::ImplicitLocOpBuilder &b, mlir::Value weights,
                                               pipe::SharedType type, Int32 pair, int64_t number);
 
-/// Whether `op` has its conversion of `count` tiles twice, for small scales of mxfp4 and for any.
-/// That makes products on targets with wgmma faster (notebook/WeightLimits.md). Tiles that
-/// are multiplied one by one, because others do not exist, are left out.
+/// Returns true when `op` has its conversion of `count` tiles twice, for small scales of mxfp4 and
+/// for any. With two conversions, GEMMs on targets with wgmma are faster
+/// (docs/Performance/WeightLimits.md). Tiles that are multiplied one by one, because later ones may
+/// not exist, are left out.
 bool convertsByPowers(pipe::MmaPrepackedOp op, const KernelState &state, int64_t count);
-/// i1, the same in all lanes: all scales in `words`, which a warp has of tiles of mxfp4, are
+/// An i1, the same in all lanes: all scales in `words`, which a warp has of tiles of mxfp4, are
 /// PackedHalves::Powers::Small.
 mlir::Value areSmall(mlir::ImplicitLocOpBuilder &b, mlir::ValueRange words);
-/// A branch between `body` for small scales, where `areSmall`, and for any. Each loads the weights
-/// of `thread` that were not loaded in front of it.
+/// Branches between `body` for small scales, where `areSmall`, and for any scales. Each side loads
+/// the weights of `thread` that were not loaded in front of the branch.
 void branchByPowers(mlir::ImplicitLocOpBuilder &b, mlir::Value areSmall, Int32 thread,
                     llvm::function_ref<void(PackedHalves::Powers, Int32 thread)> body);
 
 /// The conversion of the weights of `op`.
 PackedHalves halvesOf(mlir::ImplicitLocOpBuilder &b, pipe::MmaPrepackedOp op,
                       const KernelState &state);
-/// The same of `weights` that become `element`.
+/// The conversion of `weights` to `element`.
 PackedHalves halvesOf(mlir::ImplicitLocOpBuilder &b, pipe::SharedType weights, mlir::Type element,
                       const KernelState &state);
 
@@ -50,34 +53,34 @@ PackedHalves halvesOf(mlir::ImplicitLocOpBuilder &b, pipe::SharedType weights, m
 struct WeightParts {
   int64_t first, count, steps;
 };
-/// Adds the product of parts of the weights to the accumulator. A part is converted, to the
+/// Adds the matmul of parts of the weights to the accumulator. A part is converted, to the
 /// registers (i32) of its instructions, while the tensor core multiplies those before.
 void multiplyParts(mlir::ImplicitLocOpBuilder &b, pipe::MmaPrepackedOp op,
                    pipe::MmaPrepackedOp::Adaptor adaptor, const KernelState &state,
                    WeightParts parts,
                    llvm::function_ref<llvm::SmallVector<mlir::Value>(int64_t part)> convert);
 
-/// The weights are for e4m3.
+/// Returns true when the weights are for e4m3.
 inline bool hasBytes(pipe::MmaPrepackedOp op) {
   return op.getWeights().getType().getInnerBytes() == hw::byteTileBytes;
 }
 /// Without powers, each half of such a tile is a part.
 inline constexpr int64_t kBytePartsOfTile = 2;
 
-/// What a thread has of a tile for e4m3: the codes of four instructions, and the words of its two
-/// rows.
+/// The words of a tile for e4m3 that a thread has: the codes of four instructions, and the words of
+/// its two rows.
 struct ByteWords {
   llvm::SmallVector<mlir::Value> codes, rows;
 };
 ByteWords loadByteTile(mlir::ImplicitLocOpBuilder &b, mlir::Value weights, Int32 thread,
                        int64_t number);
-/// Adds sums of e4m3 times the powers that the words of a thread's two `rows` have. Of every 8
-/// columns, a thread has two elements of its upper row and two of its lower one.
+/// Adds sums of e4m3 times the powers that the words of a thread's two `rows` have. A thread has,
+/// of every 8 columns, two elements of its upper row and two of its lower one.
 void promoteBytes(mlir::ImplicitLocOpBuilder &b, mlir::ValueRange sums,
                   llvm::ArrayRef<mlir::Value> rows, llvm::MutableArrayRef<mlir::Value> acc);
 
-/// mma_prepacked with so few columns takes mma.sync (PrepackedFew.cpp). With 16 it was slower than
-/// wgmma (notebook/WeightProducts.md).
+/// Columns at which mma_prepacked takes mma.sync (PrepackedFew.cpp). With 16, mma.sync was slower
+/// than wgmma (docs/Performance.md).
 inline constexpr int64_t kFewColumns = 8;
 inline bool takesWarpProducts(pipe::MmaPrepackedOp op) {
   return !hasBytes(op) && op.getB().getType().getRows() == kFewColumns;

@@ -1,16 +1,16 @@
-//===- Promotion.cpp - Products whose sums are promoted to fp32 -----------===//
+//===- Promotion.cpp - MMAs whose sums are promoted to fp32 ---------------===//
 //
-// A thread has elements of two rows of a fragment and so two scales of A; of B it has one for each
-// block of 128 columns that its tile reaches into. Tiles whose columns are no divisor or multiple
-// of 128 begin anywhere in a block, so each part of 8 columns selects between two.
+// A thread has elements of two rows of a fragment and so two scales of A. The thread has one scale
+// of B for each scale block of 128 columns that its tile reaches into. Tiles whose columns are no
+// divisor or multiple of 128 begin anywhere in a scale block, so each part of 8 columns selects
+// between two.
 //
-// Where the parts of a tile have their sums in one fragment, the product of a part waits for those
-// who read the sums of the part before: the tensor core works for the other warpgroup. Otherwise
-// ptxas begins it early, in 44 registers more, and spills accumulators.
+// If the parts of a tile have their sums in one fragment, the MMA of a part waits until the sums of
+// the part before are read: the tensor core works for the other warpgroup. Otherwise ptxas begins
+// it early, in 44 registers more, and spills accumulators.
 //
-// Where a stage has two k tiles, both products begin together, and the first sums are added while
-// the second product runs.
-// Loops over blocks are changed before (PromotionLoops.cpp).
+// If a stage has two k tiles, both MMAs begin together, and the first sums are added while the
+// second MMA runs. Loops over scale blocks are changed before (PromotionLoops.cpp).
 //
 //===----------------------------------------------------------------------===//
 #include "BufferLines.h"
@@ -87,18 +87,18 @@ private:
   }
 };
 
-/// Blocks whose scales are asked for together: as many as threads have the same rows.
+/// Scale blocks whose scales are loaded together: as many as threads have the same rows.
 constexpr int64_t kAhead = 4;
-/// What a thread holds of them: a scale of each of its two rows, and one of B.
+/// Scales that a thread has of a scale block: one of each of its two rows, and one of B.
 constexpr int64_t kHeld = 3;
 /// Registers of a thread for fragments and scales that leave room for everything else.
 constexpr int64_t kMostHeldRegisters = 200;
 
-/// Four threads have the same rows, so each asks for the scales of one of four blocks in a row,
-/// which they exchange; of B, eight fours ask for those of as many blocks of columns. In a loop
-/// over the blocks, the scales of four blocks are asked for four blocks before their use; where
-/// there are no registers for these beside the ones in use, when the last of those has been
-/// exchanged.
+/// Loads scales. Four threads have the same rows, so each loads the scales of one of four scale
+/// blocks in a row, and they exchange them; of B, eight fours load those of as many scale blocks of
+/// columns. In a loop over the scale blocks, the scales of four are loaded four scale blocks before
+/// their use. If no registers are left for these beside the scales in use, they are loaded when the
+/// last of those has been exchanged.
 struct LowerBlockScales : PipePattern<pipe::BlockScalesOp> {
   using PipePattern::PipePattern;
 
@@ -108,7 +108,7 @@ struct LowerBlockScales : PipePattern<pipe::BlockScalesOp> {
     Int32 block(b, adaptor.getBlock());
     Int32 loopBlock = isOfLoop(op) ? Int32(b, loopOf(op).getInductionVar()) : block;
     bool hasRoom = state.fragmentRegisters + state.scaleRegisters <= kMostHeldRegisters;
-    Value array; // whose elements the next take the place of
+    Value array; // whose elements the next ones replace
     SmallVector<Value> held;
     if (!isOfLoop(op))
       held = loadBlocks(b, op, adaptor, block / kAhead);
@@ -131,7 +131,7 @@ struct LowerBlockScales : PipePattern<pipe::BlockScalesOp> {
 private:
   static scf::ForOp loopOf(pipe::BlockScalesOp op) { return cast<scf::ForOp>(op->getParentOp()); }
 
-  /// Blocks of an iteration of `loop`, one or two; 0 of other loops.
+  /// Scale blocks of an iteration of `loop`, one or two; 0 of other loops.
   static int64_t blocksOfIteration(scf::ForOp loop) {
     APInt step;
     if (!matchPattern(loop.getStep(), m_ConstantInt(&step)) || (step != 1 && step != 2))
@@ -139,7 +139,8 @@ private:
     return step.getSExtValue();
   }
 
-  /// The block is that of the iteration of `loop`, or the second one of two.
+  /// Returns true when the scale block is that of the iteration of `loop`, or the second one of
+  /// two.
   static bool isBlockOf(Value block, scf::ForOp loop) {
     if (auto next = block.getDefiningOp<arith::AddIOp>())
       return blocksOfIteration(loop) == 2 && next.getLhs() == loop.getInductionVar() &&
@@ -147,12 +148,12 @@ private:
     return block == loop.getInductionVar();
   }
 
-  /// The blocks are those of the loop around the op, for whose tile it gives the scales. Two of an
-  /// iteration are of the same four.
+  /// Returns true when the scale blocks are those of the loop around the op, for whose tile it
+  /// gives the scales. Two scale blocks of an iteration belong to the same four.
   static bool isOfLoop(pipe::BlockScalesOp op) {
     auto loop = dyn_cast<scf::ForOp>(op->getParentOp());
     auto isOutside =
-        [&](Value value) { // arguments of the kernel are already those of another block
+        [&](Value value) { // arguments of the kernel are already those of another basic block
           if (!value || isa<BlockArgument>(value))
             return !value || cast<BlockArgument>(value).getOwner() != loop.getBody();
           return !loop->isAncestor(value.getDefiningOp());
@@ -161,7 +162,8 @@ private:
            isOutside(op.getRow()) && isOutside(op.getColumn()) && isOutside(op.getRows());
   }
 
-  /// Those of the block; every four blocks, those that were asked for take their place.
+  /// Returns the scales of `block` out of four scale blocks that were loaded early, and replaces
+  /// them every four scale blocks by those that were loaded meanwhile.
   SmallVector<Value> loadAhead(ImplicitLocOpBuilder &b, pipe::BlockScalesOp op, OpAdaptor adaptor,
                                Int32 block) const {
     Value array = frameArray(b, state, kHeld), ahead = frameArray(b, state, kHeld);
@@ -189,7 +191,7 @@ private:
     return held;
   }
 
-  /// An array with those of the first block of the loop.
+  /// An array with the scales of the first scale block of the loop.
   Value loadFirst(ImplicitLocOpBuilder &b, pipe::BlockScalesOp op, OpAdaptor adaptor) const {
     Value array = frameArray(b, state, kHeld);
     auto loop = cast<scf::ForOp>(op->getParentOp());
@@ -199,7 +201,8 @@ private:
     return array;
   }
 
-  /// Behind the last block of four, those of the next four; otherwise what is held.
+  /// Returns the scales of the next four scale blocks behind the last one of four, and otherwise
+  /// `held`.
   SmallVector<Value> loadNext(ImplicitLocOpBuilder &b, pipe::BlockScalesOp op, OpAdaptor adaptor,
                               Int32 block, ArrayRef<Value> held) const {
     int64_t last = kAhead - blocksOfIteration(loopOf(op));
@@ -214,15 +217,16 @@ private:
     return arith::CmpIOp::create(b, arith::CmpIPredicate::eq, x, y);
   }
 
-  /// Blocks work on one tile or two, so that memory has not given them the scales of others before.
+  /// Returns true when CTAs work on one tile or two, so that memory has not loaded the scales for
+  /// other CTAs before.
   static bool hasFewRows(pipe::BlockScalesOp op) {
     constexpr int64_t most = 128;
     int64_t rows = op.getA().getType().getShape()[0];
     return !ShapedType::isDynamic(rows) && rows <= most;
   }
 
-  /// Asks for all lines of scales of this tile from block `first` on, so that none of those that
-  /// follow comes from memory.
+  /// Prefetches all lines of scales of this tile from scale block `first` on, so that no later load
+  /// waits for memory.
   void prefetchBlocks(ImplicitLocOpBuilder &b, pipe::BlockScalesOp op, OpAdaptor adaptor,
                       Int32 first) const {
     constexpr int64_t perLine = 32; // scales of 128 bytes
@@ -245,8 +249,8 @@ private:
     return scales;
   }
 
-  /// Where what this thread holds of the four blocks from 4 * `four` on is; in the place of those
-  /// behind the last is the last.
+  /// Addresses of the scales that this thread loads for the four scale blocks from 4 * `four` on;
+  /// the last scale block stands in for those behind it.
   SmallVector<Value> pointersOf(ImplicitLocOpBuilder &b, pipe::BlockScalesOp op, OpAdaptor adaptor,
                                 Int32 four) const {
     Int32 block = four * kAhead + threadOfRole(b, op, state) % kAhead;
@@ -254,7 +258,8 @@ private:
                       minimum(block, Int32(b, columnsOfBuffer(b, op.getLoc(), op.getA())) - 1));
   }
 
-  /// Where the scales of this thread's two rows, and of its block of columns, are for `block`.
+  /// Addresses of the scales of this thread's two rows, and of its scale block of columns, for
+  /// `block`.
   SmallVector<Value> pointersAt(ImplicitLocOpBuilder &b, pipe::BlockScalesOp op, OpAdaptor adaptor,
                                 Int32 block) const {
     pipe::GlobalType typeA = op.getA().getType();
@@ -272,7 +277,7 @@ private:
     return pointers;
   }
 
-  /// The element of thread `place` of this thread's four, and of thread `place` of the warp.
+  /// The element of thread `place` of this thread's four, or of thread `place` of the warp.
   static Value exchange(ImplicitLocOpBuilder &b, Value element, Value place) {
     constexpr int64_t fours = (32 - kAhead) << 8 | 31; // PTX ISA, shfl.sync: segment mask and clamp
     return NVVM::ShflOp::create(b, b.getF32Type(), constI32(b, -1), element, place,
@@ -283,8 +288,8 @@ private:
                                 NVVM::ShflKind::idx, UnitAttr());
   }
 
-  /// Every tile has all of its rows, so that the rows of a thread are at constant distances. Tiles of
-  /// groups begin at any row.
+  /// Returns true when every tile has all of its rows, so that the rows of a thread are at constant
+  /// distances. Tiles of groups begin at any row.
   static bool hasWholeTiles(pipe::BlockScalesOp op) {
     constexpr int64_t mostRows = 256;
     int64_t rows = op.getA().getType().getShape()[0];
@@ -299,8 +304,8 @@ private:
   }
 };
 
-/// A thread reads what it needs when it needs it: four threads have the same rows, and the rows of
-/// a warp are in banks of their own.
+/// Loads scales when they are needed: four threads have the same rows, and the rows of a warp are
+/// in banks of their own.
 struct LowerTileScales : PipePattern<pipe::TileScalesOp> {
   using PipePattern::PipePattern;
 
@@ -325,7 +330,7 @@ struct LowerTileScales : PipePattern<pipe::TileScalesOp> {
   }
 };
 
-/// The scale of columns is 1, which costs no multiplication.
+/// Gives the power of a row as its scale. The scale of columns is 1, which costs no multiplication.
 struct LowerTilePowers : PipePattern<pipe::TilePowersOp> {
   using PipePattern::PipePattern;
 
@@ -364,7 +369,7 @@ struct LowerPromote : PipePattern<pipe::PromoteOp> {
         for (int64_t i = first + 2 * half; i < first + 2 * half + 2; ++i)
           acc[i] = LLVM::FMAOp::create(b, sums[i], scale, acc[i]);
       }
-    // LLVM would do it where the next sums are promoted, and keep these until then.
+    // LLVM would finish the sums where the next ones are promoted, and keep these until then.
     if (state.awaitedPromotions.contains(op))
       acc = finishHere(b, b.getLoc(), acc);
     storeElements(b, adaptor.getAccumulator(), acc);
@@ -373,11 +378,11 @@ struct LowerPromote : PipePattern<pipe::PromoteOp> {
   }
 
 private:
-  /// Products of a row's scale and one of columns.
+  /// Scales of elements: a row's scale times one of columns.
   struct Scales {
     ImplicitLocOpBuilder &b;
-    SmallVector<Value> ofRow[2]; ///< by block of columns
-    Int32 start;                 ///< of the tile in its block
+    SmallVector<Value> ofRow[2]; ///< by scale block of columns
+    Int32 start;                 ///< of the tile in its scale block
     int64_t lastStart;
 
     Scales(ImplicitLocOpBuilder &b, Value scales, Value column, int64_t columns)
@@ -389,7 +394,7 @@ private:
                                                      vector::ExtractOp::create(b, scales, 2 + i)));
     }
 
-    /// That of row `half` and part `part` of 8 columns.
+    /// The scale of row `half` and part `part` of 8 columns.
     Value of(int64_t part, int64_t half) const {
       int64_t offset = part * hw::fragmentTileColumns;
       int64_t least = offset / pipe::kPromotedBlock;
@@ -404,8 +409,8 @@ private:
 
 } // namespace
 
-/// The product before `product` with sums of its own, where the tiles of this one are there too; or
-/// null.
+/// The MMA before `product` with sums of its own, if the tiles of `product` are there too by then;
+/// else null.
 static pipe::MmaFragmentOp productBefore(pipe::MmaFragmentOp product) {
   for (Operation *op = product->getPrevNode(); op; op = op->getPrevNode()) {
     auto before = dyn_cast<pipe::MmaFragmentOp>(op);
@@ -423,7 +428,7 @@ static pipe::MmaFragmentOp productBefore(pipe::MmaFragmentOp product) {
   return {};
 }
 
-/// Whether `promote` is behind the loop over K, and the last one of its accumulator.
+/// Returns true when `promote` is behind the loop over K and the last one of its accumulator.
 static bool completesTile(pipe::PromoteOp promote) {
   return promote.getAccumulator().getParentBlock() == promote->getBlock() &&
          llvm::none_of(promote.getAccumulator().getUsers(), [&](Operation *user) {
@@ -432,8 +437,9 @@ static bool completesTile(pipe::PromoteOp promote) {
          });
 }
 
-/// LLVM would add the last sums where each part of the tile is stored, and keep them beside the
-/// accumulators until then. They are added once what nobody reads any more is given back.
+/// Finishes the sums of a tile behind its loop. LLVM would add the last sums where each part of the
+/// tile is stored, and keep them beside the accumulators until then. The sums are added once stages
+/// that nobody reads any more are released.
 static void completeTiles(ArrayRef<Operation *> promotions, KernelState &state) {
   for (Operation *promote : promotions) {
     while (isa_and_nonnull<pipe::ConsumerReleaseOp>(promote->getNextNode()))

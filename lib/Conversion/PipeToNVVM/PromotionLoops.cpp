@@ -1,8 +1,8 @@
-//===- PromotionLoops.cpp - Loops over the blocks of promoted products ----===//
+//===- PromotionLoops.cpp - Loops over scale blocks of promoted MMAs ------===//
 //
-// A loop of few iterations, with the scales of its blocks in a tile, becomes its iterations: ptxas
-// then computes the barriers and descriptors of a k tile while the sums of the one before are
-// added. They have their sums in one fragment for the same reason as parts of a tile do
+// A loop of few iterations, with the scales of its scale blocks in a tile, becomes its iterations:
+// ptxas then computes the barriers and descriptors of a k tile while the sums of the one before are
+// added. All iterations have their sums in one fragment, for the same reason as parts of a tile
 // (Promotion.cpp).
 //
 // Between the iterations of the loop around it there is a branch, which ptxas moves nothing across.
@@ -19,10 +19,11 @@
 using namespace mlir;
 using namespace fp4;
 
-/// Loops over at most as many blocks become their iterations.
+/// Loops over at most as many scale blocks become their iterations.
 static constexpr uint64_t kMostIterations = 4;
 
-/// Sums that a product overwrites; other fragments begin as zeros in each turn of a loop.
+/// Returns true for sums that an MMA overwrites; other fragments begin as zeros in each turn of a
+/// loop.
 static bool areOverwritten(OpOperand &use) {
   if (auto product = dyn_cast<pipe::MmaFragmentOp>(use.getOwner()))
     return product.getSums() == use.get();
@@ -37,11 +38,10 @@ static void hoistSums(scf::ForOp loop) {
 }
 
 namespace {
-/// The last sums of an iteration, where those of the first product of an iteration take their
-/// place.
+/// The last sums of an iteration, which those of the first MMA of the next iteration replace.
 struct LastSums {
   pipe::PromoteOp promote;
-  pipe::ConsumerWaitOp wait; ///< for the stage of the first product
+  pipe::ConsumerWaitOp wait; ///< for the stage of the first MMA
 
   static std::optional<LastSums> of(scf::ForOp loop);
 };
@@ -101,7 +101,7 @@ void fp4::unrollPromotion(gpu::GPUFuncOp kernel) {
   for (scf::ForOp loop : loops) {
     auto around = dyn_cast<scf::ForOp>(loop->getParentOp());
     hoistSums(loop);
-    (void)loopUnrollFull(loop); // of a known number of iterations it succeeds
+    (void)loopUnrollFull(loop); // loopUnrollFull succeeds with a known number of iterations
     if (!around || around.getOps<pipe::MmaFragmentOp>().empty())
       continue;
     hoistSums(around);

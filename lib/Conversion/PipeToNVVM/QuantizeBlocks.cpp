@@ -1,6 +1,6 @@
 //===- QuantizeBlocks.cpp - The quantizer of an epilogue ------------------===//
 //
-// A thread has whole blocks of its accumulator row in registers, so amax and codes need no
+// A thread has whole scale blocks of its accumulator row in registers, so amax and codes need no
 // exchange. The arithmetic is that of the streaming kernels (KernelArithmetic). Values that depend
 // only on the tensor are emitted where the amax is known, outside of the role's loops.
 //
@@ -63,7 +63,7 @@ struct LowerQuantizeBlocks : fp4::PipePattern<fp4::pipe::QuantizeBlocksOp> {
   }
 
 private:
-  /// Computes codes and scales here, scales in words of their own.
+  /// Computes codes and scales at this place, scales in words of their own.
   static void hold(ImplicitLocOpBuilder &b, SmallVector<Value> &codes,
                    SmallVector<Value> &scales) {
     size_t count = codes.size();

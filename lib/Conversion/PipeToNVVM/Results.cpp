@@ -1,4 +1,4 @@
-//===- Results.cpp - What an epilogue derives from its elements -----------===//
+//===- Results.cpp - Results derived from epilogue elements ---------------===//
 //
 // Maxima: the bits of magnitudes are ordered as they are, so a warp reduces them with redux.sync
 // and raises the scalar in memory with one atomic maximum.
@@ -48,7 +48,7 @@ struct LowerRowAmax : fp4::PipePattern<fp4::pipe::RowAmaxOp> {
   }
 
 private:
-  /// Of the elements whose columns exist.
+  /// The largest magnitude of the elements whose columns exist.
   static Value magnitude(ImplicitLocOpBuilder &b, fp4::Scalars &s, fp4::pipe::RowAmaxOp op,
                          OpAdaptor adaptor) {
     auto type = cast<VectorType>(op.getValue().getType());
@@ -146,7 +146,7 @@ private:
     body();
   }
 
-  /// Codes, in words of eight, and row-major scales.
+  /// Stores codes, in words of eight, and row-major scales.
   static void storeRows(ImplicitLocOpBuilder &b, fp4::pipe::StoreColumnOp op, OpAdaptor adaptor,
                         const Place &place) {
     fp4::pipe::GlobalType dest = op.getDest().getType();
@@ -171,8 +171,8 @@ private:
     });
   }
 
-  /// Bytes of a word of a tiled_128x4 buffer, zero where they pad its columns. Rows that pad are not
-  /// written.
+  /// Stores bytes of a word of a tiled_128x4 buffer, zero where they pad its columns. Rows that pad
+  /// are not written.
   static void storeTiled(ImplicitLocOpBuilder &b, fp4::pipe::StoreColumnOp op, OpAdaptor adaptor,
                          const Place &place) {
     fp4::pipe::GlobalType dest = op.getDest().getType();

@@ -1,16 +1,16 @@
-//===- RoleScalars.cpp - What several roles compute from sizes -----------===//
+//===- RoleScalars.cpp - Scalars that several roles compute ---------------===//
 //
-// Numbers that follow from the sizes of a call, from a table of groups, or from the place of a
-// block, stand in front of all roles, such as those of the tiles. ptxas keeps them in memory, for
-// all roles, where one has no register for them. Where roles set their registers, each computes its
-// own behind that:
+// Numbers that follow from the sizes of a call, from a table of groups, or from the place of a CTA,
+// stand in front of all roles, such as the numbers of tiles. ptxas keeps them in memory, for all
+// roles, if one role has no register for them. So each role that sets its registers computes its
+// own numbers behind that:
 //
 //   m = (rows + 255) / 256             role load { m' = (rows' + 255) / 256; for .. m' .. }
 //   role load { for .. m .. }     ->   role math { m' = (rows' + 255) / 256; for .. m' .. }
 //   role math { for .. m .. }
 //
 // The sizes are hidden from LLVM in each role, because it would compute once what two roles have in
-// common. ptxas may then keep what follows from them in registers of the warp.
+// common. ptxas may then keep the results in registers of the warp.
 //
 //===----------------------------------------------------------------------===//
 #include "InlinePtx.h"
@@ -22,14 +22,16 @@
 using namespace mlir;
 using namespace fp4;
 
-/// Whether a role has no room for copies. ptxas has what comes before all roles in registers of the
-/// warp, in which the code of an elected thread cannot compute. With tcgen05, roles are whole warps.
+/// Returns true when a role has no room for copies. ptxas keeps values from before all roles in
+/// registers of the warp, in which the code of an elected thread cannot compute. With tcgen05,
+/// roles are whole warps.
 static bool hasFewRegisters(pipe::RoleRegionOp region, const hw::TargetModel &target) {
   int32_t count = region.getRole().getRegisters();
   return count && count <= (target.hasTcgen05 ? 24 : 40);
 }
 
-/// What a role may compute itself. An entry of a table tells how many tiles there are.
+/// Returns true when a role may compute `op` itself. An entry of a table tells how many tiles there
+/// are.
 static bool isScalar(Operation *op) {
   return op && isa<gpu::GPUFuncOp>(op->getParentOp()) && op->getNumResults() == 1 &&
          (isa<arith::ArithDialect>(op->getDialect()) ||
@@ -38,12 +40,12 @@ static bool isScalar(Operation *op) {
 }
 
 namespace {
-/// What one role computes itself, where `b` inserts.
+/// The scalars that one role computes itself, where `b` inserts.
 class OwnScalars {
 public:
   explicit OwnScalars(OpBuilder b) : b(b) {}
 
-  /// `value`, which comes before all roles.
+  /// The role's own copy of `value`, which comes before all roles.
   Value of(Value value) {
     if (Value found = own.lookupOrNull(value))
       return found;

@@ -2,25 +2,25 @@
 //
 //   a loading thread    prefetch the first weights (FirstRows.cpp)
 //   thread 0            prefetch tensor maps; initialize every barrier; fence
-//   all                 block barrier
+//   all                 barrier of the CTA
 //   tensor warp         allocate tensor memory, its address goes to shared memory
 //   roles that use it   barrier of their warps; read the address
-//   but the one that loads  clear rows that it leaves out; barrier of their warps (Tails.cpp)
-//   each role           if (its warps) { set its registers; body }
-//   all                 block barrier
+//   all but loading     clear rows that loads leave out; barrier of their warps (Tails.cpp)
+//   each role           if (its warps) { set its registers; the code of the role }
+//   all                 barrier of the CTA
 //   tensor warp         free tensor memory
 //
-// In a kernel with clusters, the first and the last are barriers of the cluster: no block arrives
-// at barriers of another that do not exist yet, or no longer. Pairs allocate and free together; the
-// roles that issue for their tensor cores run on the leader only. A role that loads does not wait
-// for tensor memory, so that its first load is on its way while the others do.
+// In a kernel with clusters, the first and the last are barriers of the cluster: no CTA arrives at
+// barriers of another CTA that do not exist yet, or no longer. Pairs allocate and free together;
+// the roles that issue for their tensor cores run on the leader only. A role that loads does not
+// wait for tensor memory, so that its first load is on its way while the others do.
 //
-// A role without threads has one thread that issues. Where tcgen05 is, its warp stays whole: all
-// lanes wait and compute addresses, and one is elected for each instruction that must be issued
+// A role without threads has one thread that issues. On targets with tcgen05, its warp stays whole:
+// all lanes wait and compute addresses, and one is elected for each instruction that must be issued
 // once. ptxas then sees that the values are those of the warp, keeps them in its registers, and
-// leaves the elections around tcgen05 out; behind one election for the whole role it moves each
-// operand of tcgen05 from the registers of the thread to those of the warp. That holds from role to
-// role: behind one that has split its warp, ptxas takes every warp for split.
+// leaves the elections around tcgen05 out; behind one election for the whole role ptxas moves each
+// operand of tcgen05 from the registers of the thread to those of the warp. Behind a role that has
+// split its warp, ptxas takes every warp for split.
 //
 // The last barrier orders the last reads of the epilogue and the last MMA before the release of
 // tensor memory: both are complete when their role ends.
@@ -37,7 +37,7 @@ using fp4::pipe::PipeDialect;
 
 namespace {
 
-/// The barrier of the warps that use tensor memory; 0 is that of the block.
+/// The barrier of the warps that use tensor memory; barrier 0 is the CTA's.
 constexpr int64_t kTmemBarrier = 1;
 
 /// First warp of the role that drives the tensor engine: it allocates and frees tensor memory.
@@ -48,7 +48,7 @@ std::optional<int32_t> tensorWarp(gpu::GPUFuncOp kernel) {
   return std::nullopt;
 }
 
-/// The warps of a role that names tiles in tensor memory, or would if it ran on this block.
+/// Returns true for a role that names tiles in tensor memory, or would if it ran on this CTA.
 bool usesTensorMemory(fp4::pipe::RoleRegionOp region) {
   auto isTile = [](Type type) { return isa<fp4::pipe::TmemType>(type); };
   return region.getRole().drives(fp4::pipe::Engine::Tensor) ||
@@ -88,13 +88,15 @@ void emitIfEqual(OpBuilder &b, Location loc, Value lhs, int64_t rhs,
   body();
 }
 
-/// Full barriers count the producer's arrivals, empty barriers the consumer's, of each block that
-/// arrives. Nobody may wait for the empty ones (KernelState::unawaited).
+/// Initializes barriers. Full barriers count the producer's arrivals, empty barriers the
+/// consumer's, of each CTA that arrives. Empty barriers may have no waiting role
+/// (KernelState::unawaited).
 void initializeBarriers(OpBuilder &b, fp4::pipe::ChannelOp channel, const fp4::KernelState &state) {
   Location loc = channel.getLoc();
   int64_t depth = *channel.getDepth();
   fp4::pipe::ChannelSharing sharing = state.sharing.lookup(channel);
-  // Threads of both blocks fill for the tensor core of a pair; what loads complete has one arrival.
+  // Threads of both CTAs fill for the tensor core of a pair; a stage that loads complete has one
+  // arrival.
   bool both = sharing.pairUses && channel.getProducer() == fp4::pipe::Engine::Threads;
   int64_t full =
       channel.getProducerArrivals() * (both ? 2 : 1) + state.countedProducts.contains(channel);
@@ -117,8 +119,8 @@ void initializeBarriers(OpBuilder &b, fp4::pipe::ChannelOp channel, const fp4::K
     fp4::initializeCopied(b, channel, state);
 }
 
-/// Asks the L2 cache for the rows of groups, which all roles wait for. A kernel that begins while
-/// the one before it ends may not read them yet.
+/// Prefetches the rows of groups, which all roles wait for, into the L2 cache. A kernel that begins
+/// while the one before it ends may not read them yet.
 void prefetchGroups(OpBuilder &b, gpu::GPUFuncOp kernel) {
   constexpr int64_t kSectorBytes = 32;
   auto level = NVVM::PrefetchCacheLevelAttr::get(b.getContext(), NVVM::PrefetchCacheLevel::L2);
@@ -135,7 +137,7 @@ void prefetchGroups(OpBuilder &b, gpu::GPUFuncOp kernel) {
   });
 }
 
-/// The tensor maps of `argument`, one behind the other.
+/// Prefetches the tensor maps of `argument`, one behind the other.
 void prefetchMaps(OpBuilder &b, BlockArgument argument, int64_t count) {
   Location loc = argument.getLoc();
   Type type = LLVM::LLVMPointerType::get(b.getContext());
@@ -165,9 +167,9 @@ void initializeBlock(OpBuilder &b, gpu::GPUFuncOp kernel, const fp4::KernelState
     NVVM::FenceMbarrierInitOp::create(b, kernel.getLoc());
 }
 
-/// Where the blocks of a cluster exchange nothing but what they join: whether a block has another
-/// turn of a loop with joins behind its first. In one turn nothing reaches a block but what it
-/// waits for itself (JoinFragment.cpp). Null where that is not known, or where they exchange more.
+/// Returns an i1, for clusters whose CTAs exchange only partial sums: true when a CTA has another
+/// turn of a loop with reductions behind its first. In one turn a CTA receives only what it waits
+/// for itself (JoinFragment.cpp). Null where the number of turns is unknown, or CTAs exchange more.
 Value hasSecondTurn(OpBuilder &b, gpu::GPUFuncOp kernel, const fp4::KernelState &state) {
   Location loc = kernel.getLoc();
   bool isKnown = state.sharing.empty() && state.workDepth == 0;
@@ -205,8 +207,8 @@ Value isAmong(OpBuilder &b, Location loc, const fp4::KernelState &state, Warps w
   return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, relative, count);
 }
 
-/// The warps of all roles that use tensor memory, where they are side by side; else those of the
-/// block, which then wait for it together.
+/// The warps of all roles that use tensor memory, if they are side by side; else those of the CTA,
+/// which then wait for it together.
 Warps tensorMemoryWarps(gpu::GPUFuncOp kernel, const fp4::KernelState &state) {
   Warps all{state.numThreads / 32, 0};
   int32_t count = 0;
@@ -220,7 +222,8 @@ Warps tensorMemoryWarps(gpu::GPUFuncOp kernel, const fp4::KernelState &state) {
   return count == all.count() ? all : Warps{0, state.numThreads / 32};
 }
 
-/// Allocates tensor memory; its address in the roles that use it, and anything in the others.
+/// Allocates tensor memory. Returns its address in the roles that use it, and anything in other
+/// roles.
 Value allocateTensorMemory(OpBuilder &b, gpu::GPUFuncOp kernel, const fp4::KernelState &state,
                            int32_t warp) {
   Location loc = kernel.getLoc();
@@ -290,7 +293,7 @@ struct LowerRole : fp4::PipePattern<fp4::pipe::RoleRegionOp> {
                                      registers < state.launchRegisters
                                          ? NVVM::SetMaxRegisterAction::decrease
                                          : NVVM::SetMaxRegisterAction::increase);
-      if (isOnLeaders(op)) { // the same warps of the other block have given theirs
+      if (isOnLeaders(op)) { // the same warps of the other CTA have released theirs
         body = scf::IfOp::create(rewriter, loc, fp4::isLeader(rewriter, loc, state), false)
                    .thenBlock();
         rewriter.setInsertionPointToStart(body);
@@ -301,7 +304,7 @@ struct LowerRole : fp4::PipePattern<fp4::pipe::RoleRegionOp> {
       body = scf::IfOp::create(rewriter, loc, leader, false).thenBlock();
     }
     rewriter.inlineBlockBefore(&op.getBody().front(), body, body->getTerminator()->getIterator());
-    if (op.getRole().drives(fp4::pipe::Engine::BulkStore)) { // shared memory ends with the block
+    if (op.getRole().drives(fp4::pipe::Engine::BulkStore)) { // shared memory ends with the CTA
       rewriter.setInsertionPoint(body->getTerminator());
       NVVM::CpAsyncBulkWaitGroupOp::create(rewriter, loc, /*group=*/0u, rewriter.getUnitAttr());
     }
@@ -315,17 +318,16 @@ struct LowerRole : fp4::PipePattern<fp4::pipe::RoleRegionOp> {
   }
 
 private:
-  /// Whether roles are branches of one question, which asks 2 to 4 instructions later for the first
-  /// load: beside tcgen05, where setmaxnreg leaves sums few other registers. With wgmma or
-  /// mma.sync, ptxas spills in kernels that spill nothing where every role has a question of its
-  /// own.
+  /// Returns true when roles are branches of one question, which asks 2 to 4 instructions later for
+  /// the first load: beside tcgen05, if setmaxnreg leaves sums few other registers. With wgmma or
+  /// mma.sync, ptxas spills in kernels that spill nothing if every role has a question of its own.
   bool chainsRoles() const {
     return state.fragmentRegisters && state.launchRegisters && state.target->hasTcgen05;
   }
 
-  /// The regions behind `region`, where its warps execute none of them. Where warps that have ended
-  /// do not ask whether they have the next role, what that takes from before all roles needs no
-  /// registers in this one.
+  /// The regions behind `region` of which its warps execute none. Warps that have ended need not
+  /// ask whether they have the next role, so that values from before all roles which the next role
+  /// takes need no registers in this one.
   SmallVector<fp4::pipe::RoleRegionOp> chainedRoles(fp4::pipe::RoleRegionOp region) const {
     SmallVector<fp4::pipe::RoleRegionOp> others;
     fp4::pipe::RoleAttr role = region.getRole();
@@ -355,9 +357,10 @@ private:
 
 } // namespace
 
-/// In a whole warp, what more than one thread does must not matter: only waits, addresses and loads
-/// from memory that nobody writes. Threads that read a response of the work queue would have to
-/// meet before one gives it back, and the copies of a role that stores are counted by the thread.
+/// Returns true when a role can run as a whole warp, in which more than one thread executes it:
+/// only with waits, addresses and loads from memory that nobody writes. Threads that read a
+/// response of the work queue would have to meet before one gives it back, and the copies of a role
+/// that stores are counted by the thread.
 static bool canBeWhole(fp4::pipe::RoleRegionOp region) {
   namespace pipe = fp4::pipe;
   auto isHarmless = [](Operation *op) {
@@ -379,8 +382,8 @@ static bool canBeWhole(fp4::pipe::RoleRegionOp region) {
               .wasInterrupted();
 }
 
-/// Whether the role, or what is in front of all roles, asks which thread executes it: lanes would
-/// part where one is elected.
+/// Returns true when the role, or the code in front of all roles, asks which thread executes it:
+/// lanes would part where one is elected.
 static bool knowsItsThread(fp4::pipe::RoleRegionOp region) {
   return region->getParentOfType<gpu::GPUFuncOp>()
       .walk([&](Operation *op) {
@@ -423,7 +426,7 @@ Value fp4::ofWarp(OpBuilder &b, Location loc, const KernelState &state, Value va
                               /*return_value_and_is_valid=*/UnitAttr());
 }
 
-/// Entries of tables that a whole role loads, or all roles.
+/// Finds entries of tables that a whole role loads, or all roles.
 static void findWarpEntries(gpu::GPUFuncOp kernel, fp4::KernelState &state) {
   kernel.walk([&](fp4::pipe::LoadEntryOp entry) {
     auto region = entry->getParentOfType<fp4::pipe::RoleRegionOp>();
@@ -432,7 +435,7 @@ static void findWarpEntries(gpu::GPUFuncOp kernel, fp4::KernelState &state) {
   });
 }
 
-/// Who executes what, and the threads of all.
+/// Records who executes each op, and the number of threads.
 static void describeRoles(gpu::GPUFuncOp kernel, fp4::KernelState &state) {
   namespace pipe = fp4::pipe;
   if (DenseI32ArrayAttr size = kernel.getKnownBlockSizeAttr()) // also roles without a region
@@ -451,7 +454,7 @@ static void describeRoles(gpu::GPUFuncOp kernel, fp4::KernelState &state) {
   }
 }
 
-/// What the kernel says of itself before any of it is lowered.
+/// Collects facts about the kernel before any of it is lowered.
 static void describeKernel(gpu::GPUFuncOp kernel, fp4::KernelState &state) {
   namespace pipe = fp4::pipe;
   fp4::deferReleases(kernel, state);
@@ -485,8 +488,8 @@ static void describeKernel(gpu::GPUFuncOp kernel, fp4::KernelState &state) {
   }
 }
 
-/// The place of a block among those that work on the same tiles, which several clusters may run.
-/// They begin where the grid divides.
+/// The place of a CTA among those that work on the same tiles, which several clusters may run. The
+/// CTAs of a cluster begin at multiples of `blocks` in the grid.
 static Value placeInGrid(OpBuilder &b, gpu::ClusterBlockIdOp op, int64_t blocks) {
   Location loc = op.getLoc();
   Value index = op.getDimension() == gpu::Dimension::x
@@ -495,8 +498,8 @@ static Value placeInGrid(OpBuilder &b, gpu::ClusterBlockIdOp op, int64_t blocks)
   return arith::RemUIOp::create(b, loc, index, fp4::constantI32(b, loc, blocks));
 }
 
-/// The place of a block follows from its rank. ptxas would compute %cluster_ctaid from the sizes
-/// that the launch gives, on the way to the first load.
+/// Derives the place of a CTA from its rank. ptxas would compute %cluster_ctaid from the sizes that
+/// the launch gives, on the way to the first load.
 static void deriveBlockIds(OpBuilder &b, gpu::GPUFuncOp kernel, const fp4::KernelState &state) {
   kernel.walk([&](gpu::ClusterBlockIdOp op) {
     if (op.getDimension() == gpu::Dimension::z)
@@ -511,7 +514,7 @@ static void deriveBlockIds(OpBuilder &b, gpu::GPUFuncOp kernel, const fp4::Kerne
   });
 }
 
-/// The place of a block in its cluster, and of how many blocks that is.
+/// Finds the place of a CTA in its cluster, and the number of CTAs of the cluster.
 static void findPlace(OpBuilder &b, gpu::GPUFuncOp kernel, fp4::KernelState &state) {
   Location loc = kernel.getLoc();
   state.clusterRank = NVVM::ClusterId::create(b, loc, b.getI32Type());
@@ -550,8 +553,8 @@ fp4::KernelState fp4::emitPrologue(gpu::GPUFuncOp kernel, const hw::TargetModel 
   prefetchFirstRows(b, kernel, state);
   emitIfEqual(b, loc, state.threadIndex, 0, [&] { initializeBlock(b, kernel, state); });
   emitFirstBarrier(b, loc, state);
-  // What all roles compute comes before: LLVM loads the entry of a table that says how many tiles there
-  // are while the first barrier is awaited, but not from behind this branch.
+  // The code of all roles comes before: LLVM loads the entry of a table with the number of tiles
+  // while the first barrier is awaited, but not from behind this branch.
   b.setInsertionPoint(*kernel.getOps<pipe::RoleRegionOp>().begin());
   if (std::optional<int32_t> warp = tensorWarp(kernel); state.tmemColumns && warp)
     state.tmemBase = ofWarp(b, loc, state, allocateTensorMemory(b, kernel, state, *warp));

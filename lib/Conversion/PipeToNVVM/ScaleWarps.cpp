@@ -1,8 +1,8 @@
 //===- ScaleWarps.cpp - A warp that multiplies, and one that copies scales -===//
 //
 // A role of two warps that drives tensor and scale_copy is one role to all passes before. Here each
-// warp gets its part of the code, and what the role did in order a third barrier of each stage, and
-// those that are there, keep in order:
+// warp gets its part of the code. A third barrier of each stage, and the two that are there, keep
+// the order that the role had:
 //
 //   the role                          warp that copies scales      warp that multiplies
 //   acc = producer_acquire accs                                    wait for empty of accs
@@ -15,16 +15,16 @@
 //                                       tcgen05.commit to empty[it]  tcgen05.commit to empty[it]
 //                                     wait for all copies
 //
-//  - The stage was full when its scales were copied, so the wait for copied[it] is enough: what the
-//    one warp has seen before it arrived, the other one sees behind its wait.
+//  - The stage was full when its scales were copied, so the wait for copied[it] is enough: behind
+//    this wait, one warp sees everything that the other one has seen before it arrived.
 //  - tcgen05.cp and tcgen05.mma of two threads run in the order in which these synchronize, if
 //    tcgen05 fences stand around the barrier; nothing waits for the copies. PTX ISA, "tcgen05
 //    memory consistency model": pipelined instructions, different threads.
 //  - A commit says that the operations of its thread are complete, so both warps release a stage,
 //    and with it the set of scales. The last copies are complete before tensor memory is freed.
 //
-// The warp that copies runs ahead as far as there are sets of scales. What waits in it has waited
-// in the role, in the same order, so that both warps go on wherever the role did.
+// The warp that copies runs ahead as far as there are sets of scales. Each wait of this warp was a
+// wait of the role, in the same order, so that both warps go on wherever the role did.
 //
 //===----------------------------------------------------------------------===//
 #include "Lowering.h"
@@ -34,7 +34,7 @@
 using namespace mlir;
 using namespace fp4::pipe;
 
-/// Erases the ops of `region` for which `isOther` holds. Their results have no other users.
+/// Erases the ops of `region` for which `isOther` holds. Results of erased ops have no other users.
 static void erase(RoleRegionOp region, llvm::function_ref<bool(Operation *)> isOther) {
   SmallVector<Operation *> others;
   region.walk([&](Operation *op) {
@@ -45,8 +45,8 @@ static void erase(RoleRegionOp region, llvm::function_ref<bool(Operation *)> isO
     op->erase();
 }
 
-/// Leaves the code of the warp that copies: the ends of the channels that it copies from, and
-/// copies.
+/// Leaves the code of the warp that copies: copies, and the ends of the channels that it copies
+/// from.
 static void keepCopies(RoleRegionOp region, const fp4::KernelState &state) {
   erase(region, [&](Operation *op) {
     if (auto use = dyn_cast<ChannelOpInterface>(op))

@@ -1,10 +1,10 @@
 //===- StagedStores.cpp - Results through shared memory to TMA stores -----===//
 //
-// Threads write rows of a swizzled tile, 16 bytes at a time, or matrices of a fragment, and hand it
-// over in a channel. One thread copies it with a tensor map, which clips what is outside of the
-// matrix. PTX ISA, "Data Movement and Conversion Instructions: Asynchronous copy": the copies of a
-// thread form bulk groups, and cp.async.bulk.wait_group.read returns when those of all but the
-// latest groups have read their source.
+// Threads write rows of a swizzled tile, 16 bytes at a time, or matrices of a fragment, and hand
+// the tile over in a channel. One thread copies the tile with a tensor map, which clips elements
+// outside of the matrix. PTX ISA, "Data Movement and Conversion Instructions: Asynchronous copy":
+// the copies of a thread form bulk groups, and cp.async.bulk.wait_group.read returns when those of
+// all but the latest groups have read their source.
 //
 //===----------------------------------------------------------------------===//
 #include "TileLines.h"
@@ -49,8 +49,8 @@ struct LowerStage : fp4::PipePattern<fp4::pipe::StageOp> {
   }
 };
 
-/// A warp has 16 rows. Of two neighbouring parts of 8 columns it has four matrices: lane l names
-/// row l % 16 of part l / 16.
+/// Stages a fragment. A warp has 16 rows, and four matrices of two neighbouring parts of 8 columns:
+/// lane l names row l % 16 of part l / 16.
 struct LowerStageFragment : fp4::PipePattern<fp4::pipe::StageFragmentOp> {
   using PipePattern::PipePattern;
 

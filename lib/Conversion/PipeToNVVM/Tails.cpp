@@ -1,13 +1,14 @@
 //===- Tails.cpp - Boxes of no more rows than exist -----------------------===//
 //
-// An H200 loads a box more slowly that reaches beyond the rows of its tensor, up to three times
-// (notebook/WeightLimits.md). So a map with a tail is followed by another whose box has the
-// rows behind the last whole one, and a load that finds fewer rows than a box takes that.
+// An H200 loads a box up to three times more slowly if it reaches beyond the rows of its tensor
+// (docs/Performance/WeightLimits.md). So a map with a residue is followed by another map, whose box
+// has the rows behind the last whole box. A load that finds fewer rows than a box takes the second
+// map.
 //
-// What it leaves out of its tile must be something, because products read whole tiles. Every thread
-// but those that load clears these rows of all stages when the kernel begins, while the first loads
-// are on their way: a kernel of one box along the rows loads nothing there. Where it has more,
-// whole boxes may come first, and the loads wait for the zeros.
+// Rows that such a load leaves out of its tile must have values, because MMAs read whole tiles.
+// Every thread but those that load clears these rows of all stages when the kernel begins, while
+// the first loads are on their way: a kernel of one box along the rows loads nothing there. If a
+// kernel has more boxes, whole ones may come first, and the loads wait for the zeros.
 //
 //===----------------------------------------------------------------------===//
 #include "Lowering.h"
@@ -21,7 +22,7 @@
 using namespace mlir;
 using namespace fp4;
 
-/// The barrier of those who clear rows; others have lower numbers.
+/// The barrier of the threads that clear rows; all other barriers have lower numbers.
 static constexpr int64_t kTailBarrier = 15;
 /// Bytes of the widest store of a thread, of which every row has a multiple.
 static constexpr int64_t kPiece = 16;
@@ -36,7 +37,7 @@ struct TailedTiles {
   llvm::SmallDenseSet<Value> firstRows;                    ///< of their boxes
 };
 
-/// Emits what clears rows of stages.
+/// Emits code that clears rows of stages.
 class RowClearer {
 public:
   RowClearer(ImplicitLocOpBuilder &b, const KernelState &state, pipe::RoleAttr loader)
@@ -59,7 +60,7 @@ private:
 struct LowerExistingRows : PipePattern<pipe::ExistingRowsOp> {
   using PipePattern::PipePattern;
 
-  /// min(rows - row, box), and `box` where none are left.
+  /// Lowers to min(rows - row, box), and `box` where no rows are left.
   LogicalResult matchAndRewrite(pipe::ExistingRowsOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
@@ -72,7 +73,7 @@ struct LowerExistingRows : PipePattern<pipe::ExistingRowsOp> {
 
 } // namespace
 
-/// Among those that clear, which are around the ones that load.
+/// The place of this thread among those that clear, which surround the ones that load.
 Value RowClearer::placeOfThread() {
   if (firstLoader == 0)
     return thread - numLoaders;
@@ -81,7 +82,7 @@ Value RowClearer::placeOfThread() {
   return arith::SelectOp::create(b, thread < Int32(b, firstLoader), thread, thread - numLoaders);
 }
 
-/// The pieces of a box behind its last row that exists, in every panel of every stage.
+/// Clears the pieces of a box behind its last row that exists, in every panel of every stage.
 void RowClearer::clear(const TailedTiles &tailed) {
   Int32 left = Int32(b, tailed.rows) % tailed.box;
   Value zeros = arith::ConstantOp::create(b, b.getZeroAttr(VectorType::get(4, b.getI32Type())));
@@ -137,7 +138,7 @@ void RowClearer::emit(ArrayRef<TailedTiles> found) {
   });
 }
 
-/// The number of rows in front of the roles: constants are in those that need them.
+/// The number of rows in front of the roles; a constant is made in each role that needs it.
 static Value rowsOf(OpBuilder &b, pipe::ExistingRowsOp existing) {
   std::optional<int64_t> number = getConstantIntValue(existing.getRows());
   return number ? constantI32(b, existing.getLoc(), *number) : existing.getRows();

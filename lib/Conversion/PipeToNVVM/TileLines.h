@@ -1,4 +1,4 @@
-//===- TileLines.h - Where lanes find data and scales of a tile -----------===//
+//===- TileLines.h - Places of a tile's data and scales -------------------===//
 #pragma once
 
 #include "Fragments.h"
@@ -8,8 +8,8 @@
 
 namespace fp4 {
 
-/// Where the bytes of a line of a tile are. Tiles are aligned, and swizzling combines addresses by
-/// exclusive or: byte i of the line is at its first byte's address ^ i.
+/// The addresses of the bytes of a line of a tile. Tiles are aligned, and swizzling combines
+/// addresses by exclusive or: byte i of the line is at its first byte's address ^ i.
 class TileLine {
 public:
   TileLine(mlir::Value tile, pipe::Layout layout, Int32 row)
@@ -29,13 +29,13 @@ private:
   mlir::Type type;
 };
 
-/// `block`, or the last of the blocks of scales that exist. Where a block does not exist, neither
-/// do the elements, which are zeros: they take other scales.
+/// `block`, or the last of the scale tiles that exist. If a scale tile does not exist, neither do
+/// its elements, which are zeros: they may take any scales.
 inline Int32 existingBlock(mlir::Value blocks, Int32 block) {
   return blocks ? minimum(block, Int32(block.builder(), blocks) - 1) : block;
 }
 
-/// The four scales of `row` in column `block` of the tile's blocks.
+/// The four scales of `row` in column `block` of the scale tiles.
 inline mlir::Value loadScaleWord(mlir::ImplicitLocOpBuilder &b, mlir::Value tile,
                                  pipe::SharedType type, Int32 row, Int32 block) {
   int64_t columns = type.getColumns() / pipe::kScaleBlockColumns;
@@ -45,8 +45,8 @@ inline mlir::Value loadScaleWord(mlir::ImplicitLocOpBuilder &b, mlir::Value tile
   return mlir::LLVM::LoadOp::create(b, b.getI32Type(), word, 4);
 }
 
-/// ldmatrix: the four words that a lane has of four 8 x 8 matrices of 16-bit elements, whose rows of
-/// 16 bytes the lanes name by `pointer`.
+/// ldmatrix: the four words that a lane has of four 8 x 8 matrices of 16-bit elements, whose rows
+/// of 16 bytes the lanes name by `pointer`.
 inline llvm::SmallVector<mlir::Value> loadMatrices(mlir::ImplicitLocOpBuilder &b,
                                                    mlir::Value pointer) {
   llvm::SmallVector<mlir::Type> words(4, b.getI32Type());

@@ -12,12 +12,12 @@
 //                                               yield it + n
 //                                             it = i + 64
 //
-// So what a stage waits for, from its load to the columns of tensor memory, is hidden behind what
-// other warpgroups do with the stages before and behind it. The one that takes a stage alone
-// arrives at its barriers (RoleAttr::getArrivals). No wait is later than in the role, because each
-// warpgroup has those of the role in the same order, without those of the others. The depth of each
-// channel is a multiple of n, so that a stage is always of the same warpgroup: a wait for a phase
-// returns at once where the phase before is not complete yet.
+// So the waits of a stage, from its load to the columns of tensor memory, are hidden behind the
+// work of other warpgroups on the stages before and behind it. Only the warpgroup that takes a
+// stage arrives at the barriers of that stage (RoleAttr::getArrivals). No wait is later than in the
+// role, because each warpgroup has its waits in the order of the role, without those of other
+// warpgroups. The depth of each channel is a multiple of n, so that a stage is always of the same
+// warpgroup: a wait for a phase returns at once where the phase before is not complete yet.
 //
 //===----------------------------------------------------------------------===//
 #include "Lowering.h"
@@ -31,7 +31,8 @@ using namespace mlir;
 using namespace fp4;
 using namespace fp4::pipe;
 
-/// Each warpgroup has stages of its own, so that it has seen the phase before the one it waits for.
+/// Verifies that each warpgroup has stages of its own, so that it has seen the phase before the one
+/// it waits for.
 static LogicalResult verifyDepths(RoleRegionOp region, int64_t groups) {
   WalkResult result = region.walk([&](ChannelOpInterface use) {
     auto channel = use.getChannel().getDefiningOp<ChannelOp>();
@@ -55,7 +56,7 @@ static SmallVector<scf::ForOp> loopsOfStages(RoleRegionOp region) {
   return llvm::map_to_vector(loops, llvm::CastTo<scf::ForOp>);
 }
 
-/// What an iteration adds to the counter number `number` of `loop`.
+/// The number that an iteration adds to counter `number` of `loop`.
 static std::optional<int64_t> stepOf(scf::ForOp loop, unsigned number) {
   int64_t step = 0;
   Value value = loop.getYieldedValues()[number];
@@ -89,8 +90,8 @@ static void skipStages(scf::ForOp loop, unsigned number, int64_t step, Value fir
   loop.getBody()->getTerminator()->setOperand(number, next);
 }
 
-/// Makes the stages of `loop` those of the warpgroup `group` of `groups`. Which is first goes on
-/// from one loop to the next, so that neighbouring stages are always of different ones.
+/// Makes the stages of `loop` those of the warpgroup `group` of `groups`. The first warpgroup goes
+/// on from one loop to the next, so that neighbouring stages always belong to different ones.
 static LogicalResult takeTurns(scf::ForOp loop, Value group, int64_t groups) {
   SmallVector<int64_t> steps;
   for (unsigned number = 0; number < loop.getNumRegionIterArgs(); ++number) {

@@ -4,7 +4,7 @@
 using namespace mlir;
 using namespace fp4;
 
-/// Bytes of K that an ldmatrix.x4 reads of 8 rows: of two instructions.
+/// Bytes of K that an ldmatrix.x4 reads of 8 rows, for two instructions.
 static constexpr int64_t kMatrixBytes = 64;
 
 WarpColumns::WarpColumns(ImplicitLocOpBuilder &b, Value tile, pipe::SharedType type)
@@ -12,7 +12,7 @@ WarpColumns::WarpColumns(ImplicitLocOpBuilder &b, Value tile, pipe::SharedType t
       lane(b, NVVM::LaneIdOp::create(b, b.getI32Type())),
       line(tile, type.getLayout(), lane % kWarpColumns) {}
 
-/// Lines of a panel have 128 bytes of K.
+/// Loads the registers of 8 columns. Lines of a panel have 128 bytes of K.
 SmallVector<Value> WarpColumns::load(int64_t i, int64_t pair) const {
   int64_t byte = pair * kMatrixBytes, panel = byte / kLineBytes;
   Value first = line.at(lane / kWarpColumns * 16 ^ Int32(b, byte % kLineBytes));
@@ -20,7 +20,7 @@ SmallVector<Value> WarpColumns::load(int64_t i, int64_t pair) const {
   return loadMatrices(b, offsetPointer(b, b.getLoc(), first, row * kLineBytes));
 }
 
-/// bf16 comes in words, f16 in pairs.
+/// Operands of an instruction: bf16 comes in words, f16 in pairs.
 static SmallVector<Value> operandsOf(ImplicitLocOpBuilder &b, Type element, ArrayRef<Value> words) {
   SmallVector<Value> operands(words);
   if (element.isF16())
@@ -42,7 +42,8 @@ void fp4::multiplyColumns(ImplicitLocOpBuilder &b, Type element, ArrayRef<Value>
     sums[i] = LLVM::ExtractValueOp::create(b, result, i);
 }
 
-/// Two steps of a column follow one another, between those of the others.
+/// Multiplies all columns. Two steps of a column follow one another, between those of other
+/// columns.
 void WarpColumns::multiplyAll(ArrayRef<Value> weights, int64_t first,
                               MutableArrayRef<Value> sums) const {
   int64_t steps = int64_t(weights.size()) / kWarpRegistersA;

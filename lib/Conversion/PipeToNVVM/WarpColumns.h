@@ -11,18 +11,18 @@ inline constexpr int64_t kWarpColumns = 8;
 inline constexpr int64_t kWarpSums = 4, kWarpRegistersA = 4, kWarpRegistersB = 2;
 
 /// mma.sync of converted weights. A wgmma of a warpgroup has the fragments of four instructions
-/// with 16 rows each, so that what makes its operand A, and what reads its sums, knows no
-/// difference. It sums as wgmma does (fp4/Numerics/DenseMma.h).
+/// with 16 rows each, so that code that makes its operand A or reads its sums sees no difference.
+/// Sums are those of wgmma (fp4/Numerics/DenseMma.h).
 ///
-/// Operand B are rows of a tile of 16-bit floats under a swizzle of 128, which ldmatrix reads.
+/// Operand B has rows of a tile of 16-bit floats under a swizzle of 128, which ldmatrix reads.
 class WarpColumns {
 public:
   WarpColumns(mlir::ImplicitLocOpBuilder &b, mlir::Value tile, pipe::SharedType type);
 
   /// The registers of columns 8 i .. 8 i + 7 for steps 2 `pair` and 2 `pair` + 1 of K, two each.
   llvm::SmallVector<mlir::Value> load(int64_t i, int64_t pair) const;
-  /// The same of all columns and of steps `first`, an even number, and up: as many as `weights`
-  /// have words for, which is an even number too.
+  /// Multiplies all columns in steps `first`, an even number, and up: as many as `weights` have
+  /// words for, which is an even number too.
   void multiplyAll(llvm::ArrayRef<mlir::Value> weights, int64_t first,
                    llvm::MutableArrayRef<mlir::Value> sums) const;
 
@@ -35,12 +35,12 @@ private:
 };
 
 /// Adds to `sums`, kWarpSums of a thread, one step of `weights`, kWarpRegistersA words, times
-/// `columns`, kWarpRegistersB words. Both are of `element`, bf16 or f16.
+/// `columns`, kWarpRegistersB words. Operands are of `element`, bf16 or f16.
 void multiplyColumns(mlir::ImplicitLocOpBuilder &b, mlir::Type element,
                      llvm::ArrayRef<mlir::Value> weights, llvm::ArrayRef<mlir::Value> columns,
                      llvm::MutableArrayRef<mlir::Value> sums);
 
-/// The product of wgmma has no instruction on `target`: warps multiply its fragments.
+/// Returns true when `target` has no wgmma, so that warps multiply its fragments.
 inline bool multipliesByWarps(const hw::TargetModel &target) { return !target.hasWgmma; }
 
 } // namespace fp4

@@ -1,13 +1,14 @@
-//===- WarpProducts.cpp - Block-scaled products of mma.sync ---------------===//
+//===- WarpProducts.cpp - Block-scaled GEMMs of mma.sync ------------------===//
 //
-// A warp multiplies its rows of A with its rows of B in steps of 32 bytes of K, 64 elements. What a step needs
-// is loaded before the instructions of the step before, so that ldmatrix and the tensor core overlap.
-// The reads of a k tile are fenced, before loads of TMA that follow, while the instructions of the
-// last step are still to come.
+// A warp multiplies its rows of A with its rows of B in steps of 32 bytes of K, 64 elements. The
+// operands of a step are loaded before the instructions of the step before, so that ldmatrix and
+// the tensor core overlap. The reads of a k tile are fenced, before loads of TMA that follow, while
+// the instructions of the last step are still to come.
 //
-// A word of the scales' layout holds what one row needs of NVFP4 for a step, of MXFP4 for two, and of
-// MXFP8 and MXFP6, whose steps have 32 elements, for four. Elements of 6 bits take a byte each in memory, as
-// they do in registers; elements of 4 bits beside them become bytes on their way (fp4/ISA/WarpOperands.h).
+// A word of the scales' layout has the scales of one row for one step of NVFP4 and for two of
+// MXFP4. MXFP8 and MXFP6, whose steps have 32 elements, have a word for four steps. Elements of 6
+// bits take a byte each in memory, as they do in registers; elements of 4 bits beside them become
+// bytes on their way (fp4/ISA/WarpOperands.h).
 //
 //===----------------------------------------------------------------------===//
 #include "WarpProducts.h"
@@ -25,7 +26,7 @@ using namespace fp4;
 namespace {
 
 constexpr int64_t kLanes = 32;
-/// Four scales of f8E8M0FNU that are 1.
+/// Four unit scales of f8E8M0FNU.
 constexpr int32_t kUnitScales = 0x7F7F7F7F;
 /// Elements of a thread in an instruction.
 constexpr int64_t kSums = 4;
@@ -33,7 +34,7 @@ constexpr int64_t kSums = 4;
 /// The fragment of a warp in a tile.
 struct WarpTile {
   int64_t rows, columns; ///< of the fragment
-  Int32 row, column;     ///< its first, in the tile
+  Int32 row, column;     ///< the first row and column in the tile
 };
 
 WarpTile warpTile(ImplicitLocOpBuilder &b, Operation *op, const KernelState &state,
@@ -46,7 +47,7 @@ WarpTile warpTile(ImplicitLocOpBuilder &b, Operation *op, const KernelState &sta
 
 Int32 laneOf(ImplicitLocOpBuilder &b) { return {b, NVVM::LaneIdOp::create(b, b.getI32Type())}; }
 
-/// What is given to ops that count the rows of all warps of the role before.
+/// Gives the place of a warp to ops that otherwise count the rows of all warps of the role before.
 struct LowerWarpPlace : PipePattern<pipe::WarpPlaceOp> {
   using PipePattern::PipePattern;
 
@@ -77,21 +78,21 @@ struct LowerReadWarpFragment : PipePattern<pipe::ReadWarpFragmentOp> {
 
 /// The scales of an operand: their tile, and the first row in it whose scales this lane has.
 struct ScaleTile {
-  Value tile; ///< null where all scales are 1
+  Value tile; ///< null for unit scales
   pipe::SharedType type;
   Int32 row;
-  Value blocks; ///< those that exist; null where all do
+  Value blocks; ///< scale tiles that exist; null where all do
 };
 
-/// How elements come into registers: 32 bytes of a row in a step, or a step of elements of 4 and of 6 or 8
-/// bits.
+/// Forms in which elements come into registers: 32 bytes of a row in a step, or a step of elements
+/// of 4 and of 6 or 8 bits.
 enum class DataForm { Alike, Codes, BesideCodes };
 
-/// One operand of a warp: where its lanes find data and scales.
+/// One operand of a warp: the places from which its lanes load data and scales.
 class WarpOperand {
 public:
-  /// `rows` rows of `tile` from `firstRow` on; `line` is what this lane names for its loads. `isA`: of two
-  /// rows of 8, registers of the same k come one after the other.
+  /// `rows` rows of `tile` from `firstRow` on; `line` is the address that this lane names for its
+  /// loads. With `isA`, registers of the same k of two rows of 8 come one after the other.
   WarpOperand(ImplicitLocOpBuilder &b, Value tile, pipe::Layout layout, Int32 firstRow,
               int64_t rows, hw::MatrixLine<Int32> line, DataForm form, bool isA,
               const ScaleTile &scales)
@@ -99,7 +100,7 @@ public:
         line(tile, layout, firstRow + line.row), byte(line.byte), form(form), isA(isA),
         scales(scales) {}
 
-  /// Registers of step `step`, four for each 16 rows.
+  /// Loads registers of step `step`, four for each 16 rows.
   SmallVector<Value> loadData(int64_t step) const {
     if (form != DataForm::Alike)
       return orderOfInstructions(form == DataForm::Codes ? loadCodes(step) : loadBytes(step));
@@ -111,7 +112,7 @@ public:
     return registers;
   }
 
-  /// The words of column `block` of the blocks of scales, one for each 32 rows.
+  /// Loads the words of column `block` of the scale tiles, one for each 32 rows.
   SmallVector<Value> loadScales(int64_t block) const {
     if (!scales.tile)
       return SmallVector<Value>(llvm::divideCeil(rows, int64_t(hw::warpScaleRows)),
@@ -126,7 +127,7 @@ public:
 private:
   using Pair = std::array<Value, 2>; ///< both registers of 8 rows
 
-  /// Elements of 4 bits, 16 bytes of a row in a step. 16 rows are named twice.
+  /// Loads elements of 4 bits, 16 bytes of a row in a step. 16 rows are named twice.
   SmallVector<Pair> loadCodes(int64_t step) const {
     SmallVector<Pair> pairs;
     Value first = line.at(byte ^ Int32(b, step * hw::warpRowBytes / 2));
@@ -144,7 +145,7 @@ private:
     return arith::AndIOp::create(b, shifted, constantI32(b, b.getLoc(), hw::codeMask));
   }
 
-  /// Elements of a byte each, eight of a row in a step.
+  /// Loads elements of a byte each, eight of a row in a step.
   SmallVector<Pair> loadBytes(int64_t step) const {
     SmallVector<Pair> pairs;
     Value first = line.at(byte ^ Int32(b, step * hw::warpRowBytes));
@@ -183,7 +184,7 @@ private:
   ScaleTile scales;
 };
 
-/// Of `tile`, beside `other`.
+/// The form of `tile` beside `other`.
 DataForm formOf(pipe::SharedType tile, pipe::SharedType other) {
   bool isPacked = isa<Float4E2M1FNType>(tile.getElementType());
   if (isPacked == isa<Float4E2M1FNType>(other.getElementType()))
@@ -200,7 +201,7 @@ hw::MatrixLine<Int32> lineOf(DataForm form, Int32 lane, int64_t rows,
   return hw::matrixLineOfCodes(rows < int64_t(hw::warpScaleRows) ? lane % rows : lane);
 }
 
-/// What one step multiplies, in registers.
+/// The operands of one step in registers.
 struct StepOperands {
   SmallVector<Value> a, b, scalesA, scalesB;
 };
@@ -233,7 +234,7 @@ struct LowerMmaSync : PipePattern<pipe::MmaSyncOp> {
   }
 
 private:
-  /// What an instruction takes.
+  /// The types and sizes of an instruction.
   struct Form {
     NVVM::MMABlockScaleKind kind;
     NVVM::ScaleVecSize vector;
@@ -290,7 +291,8 @@ private:
             lineOf(form, lane, tile.columns, hw::matrixLineOfB(lane)), form, /*isA=*/false, scales};
   }
 
-  /// `before`: what the step before has, with whose scales this one may share words.
+  /// Loads the operands of a step. `before` has those of the step before, with whose scales this
+  /// one may share words.
   static StepOperands loadStep(pipe::MmaSyncOp op, const WarpOperand &ofA, const WarpOperand &ofB,
                                int64_t step, const StepOperands &before) {
     StepOperands loaded = {ofA.loadData(step), ofB.loadData(step), before.scalesA, before.scalesB};
@@ -301,7 +303,7 @@ private:
     return loaded;
   }
 
-  /// Every 16 rows of A with every 8 of B.
+  /// Multiplies every 16 rows of A with every 8 of B.
   static void multiply(ImplicitLocOpBuilder &b, pipe::MmaSyncOp op, const WarpTile &tile,
                        const StepOperands &step, int64_t number, MutableArrayRef<Value> sums) {
     int64_t perRow = tile.columns / hw::warpRowsB;

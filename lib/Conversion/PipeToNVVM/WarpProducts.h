@@ -1,4 +1,4 @@
-//===- WarpProducts.h - Block-scaled products of mma.sync -----------------===//
+//===- WarpProducts.h - Block-scaled GEMMs of mma.sync --------------------===//
 #pragma once
 
 #include "Lowering.h"
@@ -12,8 +12,9 @@ void populateWarpProductPatterns(const mlir::TypeConverter &, mlir::RewritePatte
 void populateGatherPatterns(const mlir::TypeConverter &, mlir::RewritePatternSet &,
                             const KernelState &);
 
-/// Lanes whose rows or columns do not exist store nothing. All of a warp meet again behind the last
-/// store of a segment that pipe.gather_rows has given, because aligned instructions follow.
+/// Lets the lanes of a warp meet again behind the last store of a segment that pipe.gather_rows has
+/// given, because aligned instructions follow. Lanes whose rows or columns do not exist store
+/// nothing.
 void meetBehindSegments(mlir::gpu::GPUFuncOp kernel);
 
 } // namespace fp4

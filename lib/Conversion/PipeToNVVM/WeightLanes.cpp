@@ -1,14 +1,15 @@
 //===- WeightLanes.cpp - Weights that become 16-bit floats in tensor memory ===//
 //
-// convert_lanes: thread r of a warpgroup has lane r of tensor memory, so it converts row r of the
-// tile. It loads 16 bytes of codes at a time, 32 elements, which are 16 columns of its lane. In the
-// layout of the codes neighbouring rows have neighbouring pieces in other banks, so that eight
+// convert_lanes: thread r of a warpgroup has TMEM lane r, so it converts row r of the tile. The
+// thread loads 16 bytes of codes at a time, 32 elements, which are 16 columns of its TMEM lane. In
+// the layout of the codes neighbouring rows have neighbouring pieces in other banks, so that eight
 // threads load 128 bytes of all banks. Two or four warpgroups have a part of the row each, unless
 // they are in turn.
 //
 // unpack_lanes: a fragment of wgmma, 16 rows of 64 columns, is one of tcgen05.st.16x128b.x8, with
-// the same place for each thread and register. Of the 128 rows of a tile, warp w of the warpgroup
-// reaches 32, which are two fragments; those of a tile lie one behind the other (WeightLayout.h).
+// the same place for each thread and register. Warp w of the warpgroup reaches 32 of the 128 rows
+// of a tile, which are two fragments; the fragments of a tile lie one behind the other
+// (WeightLayout.h).
 //
 // PTX ISA, "Tensorcore 5th generation: tcgen05.st".
 //
@@ -33,10 +34,10 @@ namespace {
 
 /// Words of codes of a load, and the elements that they have.
 constexpr int64_t kWords = 4, kElements = kWords * hw::codesPerWord;
-/// Where an address of tensor memory has the lane.
+/// The bit at which an address of tensor memory has the TMEM lane.
 constexpr int64_t kLaneShift = 16;
 
-/// The address of a column in the lanes of this warp.
+/// The address of a column in the TMEM lanes of this warp.
 Value placeInLanes(ImplicitLocOpBuilder &b, const KernelState &state, Value tile, Int32 column) {
   constexpr int64_t lanesOfWarps = 0x60;
   Value quadrant =
@@ -86,14 +87,15 @@ struct LowerConvertLanes : PipePattern<pipe::ConvertLanesOp> {
   }
 
 private:
-  /// What a thread converts: a row, and of it the elements of its warpgroup.
+  /// The part that a thread converts: a row, and the elements of that row which its warpgroup
+  /// takes.
   struct Part {
     Int32 row, group;
     int64_t elements;
   };
 
-  /// The factors of the blocks of a part. Where warpgroups share a word of scales, each has
-  /// a part of it.
+  /// The factors of the scale blocks of a part. Warpgroups that share a word of scales have a part
+  /// of it each.
   static SmallVector<Value> factorsOf(ImplicitLocOpBuilder &b, pipe::ConvertLanesOp op,
                                       OpAdaptor adaptor, HalfOperands &halves, const Part &part) {
     constexpr int64_t ofWord = pipe::kScaleBlockColumns;
@@ -119,7 +121,7 @@ private:
   }
 };
 
-/// Lanes of a fragment of wgmma, and columns of tensor memory that one has of a tile.
+/// TMEM lanes of a fragment of wgmma, and columns of tensor memory that one has of a tile.
 constexpr int64_t kFragmentLanes = 16, kFragmentColumns = hw::weightTileColumns / 2;
 
 struct LowerUnpackLanes : PipePattern<pipe::UnpackLanesOp> {
@@ -150,7 +152,7 @@ struct LowerUnpackLanes : PipePattern<pipe::UnpackLanesOp> {
   }
 
 private:
-  /// Tile `number`, or the first where that does not exist: its columns are then without meaning,
+  /// Tile `number`, or the first one if that tile does not exist: its columns then have no meaning,
   /// and a branch around them would cost registers.
   static Value tileOrFirst(ImplicitLocOpBuilder &b, pipe::UnpackLanesOp op, OpAdaptor adaptor,
                            int64_t number) {

@@ -1,18 +1,20 @@
 //===- WorkQueue.cpp - Cluster launch control --------------------------------===//
 //
-// A ring of d responses of 16 bytes, then d full and d empty barriers. Response r is in place r mod d.
+// A ring of d responses of 16 bytes, then d full and d empty barriers. Response r is in place r mod
+// d.
 //
-//   request_work   the first block of the cluster waits until all roles of all blocks have taken
-//                  response r - d; every block announces 16 bytes on its full barrier; the first one
-//                  issues try_cancel, whose response reaches all blocks
-//   next_work      every thread of the role waits on its block's full barrier, decodes, and arrives at
-//                  the empty barrier of the first block
+//   request_work   the first CTA of the cluster waits until all roles of all CTAs have taken
+//                  response r - d; every CTA announces 16 bytes on its full barrier; the first one
+//                  issues try_cancel, whose response reaches all CTAs
+//   next_work      every thread of the role waits on its CTA's full barrier, decodes, and arrives
+//                  at the empty barrier of the first CTA
 //
-// The role that requests takes each response before it makes the next request, so none is made after one
-// that failed: PTX leaves that undefined. A response is read by ordinary loads and the next one in its
-// place is written through the async proxy, hence the proxy fence of the reader. No block exits while
-// a response may reach it, because all roles of all blocks take the last one, and a cluster ends together.
-// PTX ISA: "clusterlaunchcontrol.try_cancel", "clusterlaunchcontrol.query_cancel".
+// The role that requests takes each response before it makes the next request, so none is made
+// after one that failed: PTX leaves that undefined. A response is read by ordinary loads and the
+// next one in its place is written through the async proxy, hence the proxy fence of the reader. No
+// CTA exits while a response may reach it, because all roles of all CTAs take the last one, and a
+// cluster ends together. PTX ISA: "clusterlaunchcontrol.try_cancel",
+// "clusterlaunchcontrol.query_cancel".
 //
 //===----------------------------------------------------------------------===//
 #include "InlinePtx.h"
@@ -24,7 +26,7 @@ namespace {
 
 constexpr int64_t kResponseBytes = 16, kBarrierBytes = 8;
 
-/// Where response `number` is.
+/// The place of response `number` in the ring.
 struct RingPlace {
   Value response, full, empty; ///< !llvm.ptr<3>
   Value phase;                 ///< i32, parity of the full barrier
@@ -46,7 +48,7 @@ RingPlace placeOf(OpBuilder &b, Location loc, const fp4::KernelState &state, Val
 
 bool hasCluster(const fp4::KernelState &state) { return state.cluster.size() > 1; }
 
-/// Runs `body` in the first block of the cluster.
+/// Runs `body` in the first CTA of the cluster.
 void emitInFirstBlock(OpBuilder &b, Location loc, const fp4::KernelState &state,
                       llvm::function_ref<void()> body) {
   if (!hasCluster(state))
@@ -59,7 +61,8 @@ void emitInFirstBlock(OpBuilder &b, Location loc, const fp4::KernelState &state,
   body();
 }
 
-/// The thread that requests knows what it has taken itself. In a cluster it is that of the first block.
+/// Returns true when `role` gives responses back. The thread that requests knows what it has taken
+/// itself; in a cluster, the thread is in the first CTA.
 bool givesBack(fp4::pipe::RoleAttr role, const fp4::KernelState &state) {
   return hasCluster(state) || !role.drives(fp4::pipe::Engine::WorkQueue);
 }
@@ -130,7 +133,7 @@ private:
 
 } // namespace
 
-/// Threads that give the place of each response back, in all blocks of the cluster.
+/// Threads that give the place of each response back, in all CTAs of the cluster.
 static int64_t takersOf(gpu::GPUFuncOp kernel, const fp4::KernelState &state) {
   int64_t takers = 0;
   kernel.walk([&](fp4::pipe::NextWorkOp op) {
