@@ -1,10 +1,11 @@
-//===- AheadProductPlans.cpp - Products whose lhs is converted before them ===//
+//===- AheadProductPlans.cpp - GEMMs with a pre-dequantized lhs -----------===//
 //
-// On targets without fp4 tensor cores: the rhs is converted in registers, for 128 rows at a time,
-// and the lhs by a kernel of its own (lib/Conversion/Fp4ToPipe/ConvertAhead.cpp), which reads and
-// writes it once. The product converts half as much, and no warps convert beside those that
-// multiply. Of few rows a tile has all, and the warps that multiply have the registers, the issue
-// slots and the shared memory of those that would convert.
+// Plans with a pre-dequantized lhs, on targets without fp4 tensor cores: the rhs is converted in
+// registers, for 128 rows at a time, and the lhs by a kernel of its own
+// (lib/Conversion/Fp4ToPipe/ConvertAhead.cpp), which reads and writes it once. The GEMM converts
+// half as much, and no warps convert beside those that multiply. In a small-M GEMM a tile has all
+// rows, and the warps that multiply have the registers, the issue slots and the shared memory of
+// warps that would convert.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,7 +22,8 @@ using namespace fp4;
 /// Columns of the result, 64 for each of two warpgroups or twice as many, its rows, and the depth.
 static constexpr int64_t kNarrow = 128, kWide = 256, kRows = 128, kDepth = 128;
 
-/// Of few rows, the roles say so: none converts.
+/// Returns true when `plan` has a pre-dequantized lhs. In a small-M plan the roles tell, because
+/// none converts.
 bool fp4::convertsAhead(const KernelPlan &plan) {
   if (!plan.swap || plan.tile[1] == kRows)
     return plan.swap;
@@ -30,13 +32,14 @@ bool fp4::convertsAhead(const KernelPlan &plan) {
 }
 
 static int64_t columnsOf(Operation *op) { return cast<BlockScaledMatmulOp>(op).getColumns(); }
-/// Of dynamic columns, the kernel knows which of a wide tile exist.
+/// Returns true when a tile may be wide. With dynamic columns, the kernel knows which columns of a
+/// wide tile exist.
 static bool mayBeWide(Operation *op) {
   return ShapedType::isDynamic(columnsOf(op)) || columnsOf(op) % kWide == 0;
 }
 
-/// Rows are floats of 16 bits, and columns codes with their scales. How many columns there are may
-/// not be known.
+/// The order of the tiles. Rows are floats of 16 bits, and columns are codes with their scales. The
+/// number of columns may be unknown.
 static pipe::WorkScheduleAttrInterface scheduleOf(BlockScaledMatmulOp product, int64_t columns,
                                                   const MatmulSize &size,
                                                   const hw::TargetModel &target) {
@@ -50,8 +53,8 @@ static pipe::WorkScheduleAttrInterface scheduleOf(BlockScaledMatmulOp product, i
   return rasterOfOperands(product.getContext(), grid, size.k, target);
 }
 
-/// Columns of a tile, and what a wave of them takes, in the unit of ConvertedProductPlans.cpp: 84
-/// and 49 us for K = 8192 on an H200 (notebook/Fp4Products.md).
+/// Columns of a tile, and the time of a wave of such tiles in the unit of
+/// ConvertedProductPlans.cpp: 84 and 49 us for K = 8192 on an H200 (docs/Performance.md).
 struct AheadTile {
   int64_t columns, time;
 };
@@ -62,8 +65,9 @@ static double timeOf(const AheadTile &tile, const MatmulSize &size, const hw::Ta
   return timeOfWaves(int64_t(llvm::divideCeil(tiles, target.multiprocessors)), tile.time, size);
 }
 
-/// A thread of a dual product has the sums of a wide tile, which are those of both products.
-/// Elements of 32 bits that threads exchange take as many registers as sums.
+/// Returns true when registers allow the narrow tile only. A thread of a dual GEMM has the sums of
+/// a wide tile, which are those of both GEMMs. Elements of 32 bits that threads exchange take as
+/// many registers as sums.
 static bool hasNarrowTile(BlockScaledMatmulOp product) {
   return product.isDual() || (isFused(product) && product.getElementType().isF32());
 }
@@ -76,7 +80,8 @@ static AheadTile chooseTile(Operation *op, const MatmulSize &size, const hw::Tar
   return kTiles[isWide ? 0 : 1];
 }
 
-/// The conversion moves its bytes at the speed of a copy, and is a launch more.
+/// The time of the conversion, which moves its bytes at the speed of a copy, and is one more
+/// launch.
 static double conversionTime(const MatmulSize &size) {
   constexpr double launch = 1.5, bytesPerMicrosecond = 3.5e6;
   double bytes = double(size.m) * double(size.k) * (2.0 + (size.stepK == 32 ? 1.0 : 0.5));
@@ -89,8 +94,8 @@ double fp4::aheadProductTime(Operation *op, const MatmulSize &size, const hw::Ta
   return timeOf(chooseTile(op, size, target), size, target) + conversionTime(size);
 }
 
-/// Waves do not say how many rows they have, so that the conversion is counted as with the columns
-/// that are assumed: it then is a part of each k tile.
+/// The tiles with a pre-dequantized lhs. Waves do not say how many rows they have, so the
+/// conversion is counted with the assumed number of columns, as a part of each k tile.
 std::vector<SizedTile> fp4::aheadTiles(BlockScaledMatmulOp product, const hw::TargetModel &target) {
   std::vector<SizedTile> tiles;
   bool isDynamic = hasDynamicDepth(product);
@@ -111,10 +116,10 @@ std::vector<SizedTile> fp4::aheadTiles(BlockScaledMatmulOp product, const hw::Ta
   return tiles;
 }
 
-/// A k tile of few rows then takes 70 to 110 ns less (predicted), and the conversion takes 1.2
-/// to 3.4 us alone, of which launches that overlap hide a part. Programs of 16 rows took as long or
-/// longer with 14 k tiles and less with 32, and those of 32 and 64 rows less with both
-/// (notebook/Fp4Products.md).
+/// Returns true when a pre-dequantized lhs is faster in a small-M GEMM. A k tile then takes 70 to
+/// 110 ns less (predicted), and the conversion takes 1.2 to 3.4 us alone, of which PDL hides a
+/// part. Programs of 16 rows took as long or longer with 14 k tiles and less with 32, and those of
+/// 32 and 64 rows less with both (docs/Performance/Fp4Products.md).
 bool fp4::isFasterAheadOfFewRows(BlockScaledMatmulOp product, const MatmulSize &size,
                                  const hw::TargetModel &target) {
   constexpr int64_t fewRows = 16, fewestKTiles = 14, fewestOfFew = 28;

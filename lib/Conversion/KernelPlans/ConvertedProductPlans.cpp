@@ -1,4 +1,4 @@
-//===- ConvertedProductPlans.cpp - Products on tensor cores without fp4 ---===//
+//===- ConvertedProductPlans.cpp - GEMMs on tensor cores without fp4 ------===//
 
 #include "CostModel.h"
 #include "DynamicPlans.h"
@@ -8,21 +8,21 @@
 using namespace mlir;
 using namespace fp4;
 
-/// Rows of a tile, 64 or twice 64 for each of two warpgroups, and its depth: what two columns of
-/// blocks of nvfp4 scales cover. Its columns.
+/// Rows of a tile, 64 or twice 64 for each of two warpgroups, and its depth: the K of two columns
+/// of scale tiles of nvfp4. Columns of a tile follow.
 static constexpr int64_t kTileM = 128, kTallM = 256, kTileK = 128;
 static constexpr std::array<int64_t, 3> kTileNs = {64, 128, 256};
 
-/// Tiles, and what a wave of them takes, in units of kUnit: 101, 109 and 67 us for K = 8192 on an H200
-/// (notebook/Fp4Products.md). Of two that take as long the first is better: it converts less of B,
+/// Tiles, and the time of a wave of each, in units of kUnit: 101, 109 and 67 us for K = 8192 on an
+/// H200 (docs/Performance.md). The first of two that take as long is better: it converts less of B,
 /// which passes through shared memory.
 struct TileCost {
   int64_t m, n, time;
 };
 static constexpr TileCost kTiles[] = {{kTallM, 128, 12}, {kTileM, 256, 13}, {kTileM, 128, 8}};
 
-/// The same of swapped tiles, with columns of the result and rows: 10.6, 11.1, 11.4 and 13.1 us for
-/// K = 2048 (predicted by simulation).
+/// Swapped tiles, with columns of the result and rows, and the time of a wave of each: 10.6, 11.1,
+/// 11.4 and 13.1 us for K = 2048 (predicted by simulation).
 static constexpr TileCost kFewTiles[] = {
     {kTileM, 8, 5}, {kTileM, 16, 5}, {kTileM, 32, 5}, {kTileM, 64, 6}};
 
@@ -39,13 +39,14 @@ static double timeOf(const TileCost &tile, const MatmulSize &size, const hw::Tar
   return timeOfWaves(int64_t(llvm::divideCeil(tiles, target.multiprocessors)), tile.time, size);
 }
 
-/// Of dynamic sizes those that give nothing but elements have kernels with swapped operands.
+/// Returns true when operands may be swapped. GEMMs of dynamic sizes have kernels with swapped
+/// operands if they give nothing but elements.
 static bool mayHaveSwap(BlockScaledMatmulOp product) {
   return !product.isGrouped() && !(hasDynamicSizes(product) && isFused(product));
 }
 
-/// A thread has sums of both products, or beside its sums elements of 32 bits or what it quantizes
-/// a row with: registers have room for no more than 128 rows and columns.
+/// Returns true when registers have room for no more than 128 rows and columns: a thread has sums
+/// of both GEMMs, or elements of 32 bits beside its sums, or values that quantize a row.
 static bool hasSmallTile(BlockScaledMatmulOp product) {
   return product.isDual() || product.getQuantizeRecipe() ||
          (product.getWithAmax() && product.getElementType().isF32());
@@ -54,7 +55,7 @@ static bool hasSmallTile(BlockScaledMatmulOp product) {
 std::vector<SizedTile> fp4::convertedTiles(BlockScaledMatmulOp product,
                                            const hw::TargetModel &target) {
   std::vector<SizedTile> tiles;
-  if (hasSmallTile(product)) // the only one
+  if (hasSmallTile(product)) // the only tile that fits
     return tiles;
   for (const TileCost &tile : kTiles)
     tiles.push_back(sizedTile({tile.m, tile.n, kTileK},
@@ -76,7 +77,7 @@ static TileCost chooseTile(BlockScaledMatmulOp product, const MatmulSize &size,
                            const hw::TargetModel &target) {
   if (size.n <= kTileNs[0])
     return {kTileM, kTileNs[0], 0};
-  if (hasSmallTile(product)) // a dual product converts and multiplies for each of both
+  if (hasSmallTile(product)) // a dual GEMM converts and multiplies once for each of both
     return {kTileM, kTileNs[1], kTiles[2].time * size.products};
   auto time = [&](const TileCost &tile) { return timeOf(tile, size, target); };
   return *std::min_element(std::begin(kTiles), std::end(kTiles),
@@ -93,8 +94,9 @@ static int64_t swappedColumns(int64_t rows) {
   return *llvm::find_if(kSwappedTileNs, [&](int64_t columns) { return rows <= columns; });
 }
 
-/// The lhs is converted before the product: where operands are swapped and a tile has more rows than one
-/// of the kernel that converts few of them, or where nothing is said and it is faster.
+/// Returns true when the lhs is pre-dequantized: if operands are swapped and a tile has more rows
+/// than the small-M kernel that converts, or if the plan leaves the choice open and
+/// pre-dequantization is faster.
 static bool choosesAhead(Operation *op, const KernelPlan &wish, const MatmulSize &size,
                          const hw::TargetModel &target) {
   auto product = cast<BlockScaledMatmulOp>(op);
@@ -109,8 +111,8 @@ static bool choosesAhead(Operation *op, const KernelPlan &wish, const MatmulSize
              timeOf(chooseTile(product, size, target), size, target);
 }
 
-/// With few rows, weights are the operand in registers, and an instruction has no more columns than
-/// there are rows.
+/// Completes `plan` for few rows: weights are the operand in registers, and an instruction has no
+/// more columns than there are rows.
 static void proposeFewRows(Operation *op, const KernelPlan &wish, const MatmulSize &size,
                            const hw::TargetModel &target, KernelPlan &plan) {
   plan.tile = {kTileM, swappedColumns(size.m), kTileK};
@@ -119,8 +121,9 @@ static void proposeFewRows(Operation *op, const KernelPlan &wish, const MatmulSi
                   llvm::divideCeil(size.n, kTileM), /*resident=*/1, size, target);
 }
 
-/// The next launch begins while this one ends, unless that is a conversion before a product, whose
-/// blocks would then take places unevenly (notebook/Fp4Products.md).
+/// The PDL of a small-M plan. The next launch begins while this one ends, unless this one is a
+/// conversion before a GEMM, whose CTAs would then take places unevenly
+/// (docs/Performance/Fp4Products.md).
 static KernelOverlap overlapOfFewRows(const KernelPlan &plan) {
   return convertsAhead(plan) ? KernelOverlap::Waits : KernelOverlap::Both;
 }
@@ -149,8 +152,8 @@ KernelPlan fp4::proposeConvertedProduct(Operation *op, const KernelPlan &wish,
   return plan;
 }
 
-/// The accumulators of a warpgroup never leave its registers; operands are loaded and converted
-/// while they are multiplied.
+/// Rules of roles: the accumulators of a warpgroup never leave its registers, and operands are
+/// loaded and converted while others are multiplied.
 static StringRef warpgroupRules(pipe::RolePlanAttr roles) {
   using enum pipe::Engine;
   pipe::RoleAttr math = roles.getDriver(Tensor), load = roles.getDriver(Tma);
@@ -180,7 +183,7 @@ LogicalResult fp4::checkFragmentPlan(Operation *op, const KernelPlan &plan,
   return success();
 }
 
-/// All rows are columns of one tile.
+/// Checks that all rows are columns of one tile.
 static LogicalResult checkSwappedTile(Operation *op, const KernelPlan &plan) {
   auto product = cast<BlockScaledMatmulOp>(op);
   auto [m, n, k] = plan.tile;
@@ -208,7 +211,7 @@ static LogicalResult checkConvertedTile(Operation *op, const KernelPlan &plan) {
                   "[" + Twine(m) + ", " + Twine(n) + ", " + Twine(k) + "]");
   if (splitsOf(product, plan) > 1)
     return misfit(op, "tile", "has 'swap' beside it for ranges of K", "none");
-  // A tile of 64 columns has the first rows of its block of scales.
+  // A tile of 64 columns has the first rows of its scale tile.
   bool narrow = !hasDynamicColumns(product) && product.getColumns() <= kTileNs[0];
   bool tall = m == kTallM && n <= kTallM / 2; // a thread has 128 sums at most
   if ((m == kTileM || tall) && k == kTileK && llvm::is_contained(kTileNs, n) &&

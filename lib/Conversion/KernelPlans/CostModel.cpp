@@ -1,4 +1,4 @@
-//===- CostModel.cpp - What the tiles of a product cost -------------------===//
+//===- CostModel.cpp - Costs of the tiles of a GEMM -----------------------===//
 
 #include "CostModel.h"
 
@@ -35,12 +35,13 @@ double fp4::rateOf(hw::TimingRate which, const hw::TargetModel &target) {
   return *(rate ? rate : hw::timingRate("sm_100a", which));
 }
 
-/// Fitted with the rates of lib/ISA/Targets.cpp (utils/fit_products.py): bytes that could have been
-/// loaded while one byte of a result is stored, and TB/s that device memory takes of results.
+/// Constants fitted with the rates of lib/ISA/Targets.cpp (utils/fit_products.py): bytes that could
+/// have been loaded while one byte of a result is stored, and TB/s that device memory takes of
+/// results.
 static constexpr double kStoreShare = 2.324, kWriteTerabytes = 4.281;
 
 double fp4::feedBytesPerCycle(int64_t multiprocessors, const hw::TargetModel &target) {
-  constexpr double ofB200 = 148; // share what it delivers
+  constexpr double ofB200 = 148; // that share the bandwidth of L2
   bool isKnown = hw::timingRate(target.name, hw::TimingRate::L2SharedTerabytes);
   double share = isKnown ? 1 : target.multiprocessors / ofB200;
   double all =
@@ -64,7 +65,7 @@ int64_t fp4::productWorkers(const ProductTile &tile, const hw::TargetModel &targ
   return clusters * tile.blocks() / (tile.pair ? 2 : 1);
 }
 
-/// Blocks of 128 rows of scales that the columns of a tile lie in, wherever it begins.
+/// Scale tiles of 128 rows that the columns of a tile lie in, wherever the tile begins.
 static int64_t scaleBlocksOfB(const ProductTile &tile) {
   constexpr int64_t block = 128;
   if (tile.narrow)
@@ -73,22 +74,22 @@ static int64_t scaleBlocksOfB(const ProductTile &tile) {
 }
 
 namespace {
-/// Of one instruction.
+/// The cost of one instruction.
 struct StepCost {
   double issue;  ///< of the tensor core
   double cycles; ///< with its operands from the L2 cache
-  double bytes;  ///< of these, that a block loads
+  double bytes;  ///< that a CTA loads for an instruction
   ProductBound bound;
 };
-/// Of one tile.
+/// The cost of one tile.
 struct TileCost {
-  double first;  ///< where no epilogue of another one runs beside it
-  double cycles; ///< behind others
+  double first;  ///< without the epilogue of another tile beside it
+  double cycles; ///< behind other tiles
   ProductBound bound;
 };
 } // namespace
 
-/// With `active` multiprocessors at work.
+/// The cost of an instruction with `active` SMs at work.
 static StepCost stepCost(const MatmulSize &size, const ProductTile &tile, int64_t active,
                          const hw::TargetModel &target) {
   constexpr double kStep = 64;
@@ -106,12 +107,12 @@ static StepCost stepCost(const MatmulSize &size, const ProductTile &tile, int64_
           issue >= feed ? ProductBound::TensorCore : ProductBound::L2Feed};
 }
 
-/// Of all results.
+/// Bytes of an element in all results.
 static double bytesOfElement(const MatmulSize &size) {
   return (size.epilogue.storesElements ? double(size.resultBytes) : 0) + size.epilogue.derivedBytes;
 }
 
-/// Bytes that the kernel must read, or write, at least once; a range of K besides writes its sums,
+/// Bytes that the kernel must read, or write, at least once. A split-K range also writes its sums,
 /// which are read again.
 static double operandBytes(const MatmulSize &size) {
   double perRow = double(size.k * size.stepBytes()) / double(size.stepK) + double(size.k) / double(size.block);
@@ -132,7 +133,7 @@ int64_t fp4::countTiles(const MatmulSize &size, int64_t rows, int64_t columns) {
   return tilesM * ceilDiv(size.n, columns);
 }
 
-/// Tiles of the result, of clusters that are whole.
+/// Tiles of the result that whole clusters take.
 static int64_t countWholeTiles(const MatmulSize &size, const ProductTile &tile) {
   int64_t together = tile.joins ? 1 : tile.clusterM / (tile.pair ? 2 : 1);
   return countTiles(size, tile.rows() * together, tile.n * tile.clusterN) * together *
@@ -145,7 +146,7 @@ static int64_t wavesOf(const MatmulSize &size, const ProductTile &tile,
   return ceilDiv(countWholeTiles(size, tile), productWorkers(tile, target));
 }
 
-/// What the tensor core computes where operands are swapped.
+/// The GEMM that the tensor core computes when operands are swapped.
 static MatmulSize transposed(MatmulSize size) {
   std::swap(size.m, size.n);
   return size;
@@ -155,19 +156,19 @@ static ProductTile unswapped(ProductTile tile) {
   return tile;
 }
 
-/// Blocks leave sums in a workspace.
+/// Returns true when CTAs leave sums in a workspace.
 static bool leavesSums(const MatmulSize &size, const ProductTile &tile) {
   return (size.splits > 1 && !tile.joins) || size.sharers > 0;
 }
 
 static constexpr int64_t kWidestTileN = 256;
 
-/// Tensor memory has two accumulators beside the scales.
+/// Returns true when tensor memory has two accumulators beside the scales.
 static bool hasTwoAccumulators(const MatmulSize &size, const ProductTile &tile) {
   return tile.laneColumns() * size.products <= (size.stepK == 96 ? 128 : 192);
 }
 
-/// Columns of a thread that are code without a loop: all of them where they are held in registers.
+/// Columns of a thread that are code without a loop: all of them if they stay in registers.
 static int64_t writtenColumns(const MatmulSize &size, const ProductTile &tile,
                               const hw::TargetModel &target) {
   const EpilogueWork &work = size.epilogue;
@@ -176,8 +177,9 @@ static int64_t writtenColumns(const MatmulSize &size, const ProductTile &tile,
   return holds || work.foldsAmax ? tile.laneColumns() / tile.epilogueGroups : work.group;
 }
 
-/// Cycles of a column of 32 rows. One warp waits for results that its next instructions need, and
-/// for instructions that the nearest cache has no room for; two of a scheduler wait at other times.
+/// Cycles of a column of 32 rows. A warp alone waits for results that its next instructions need,
+/// and for instructions that do not fit the nearest cache; two warps of a scheduler wait at other
+/// times.
 static double columnCycles(const MatmulSize &size, const ProductTile &tile,
                            const hw::TargetModel &target) {
   const SchedulerCycles &work = size.epilogue.column;
@@ -188,8 +190,8 @@ static double columnCycles(const MatmulSize &size, const ProductTile &tile,
   return std::max(work.busy, alone / double(tile.epilogueGroups));
 }
 
-/// What the threads of an epilogue compute of a tile, beyond the conversion that every epilogue
-/// has, and wait for: a chunk of columns loads its inputs when it has its sums. Matrices come from
+/// Cycles that the threads of an epilogue compute and wait for a tile, beyond the conversion that
+/// every epilogue has: a chunk of columns loads its inputs when it has its sums. Matrices come from
 /// device memory.
 static double workCycles(const MatmulSize &size, const ProductTile &tile,
                          const hw::TargetModel &target) {
@@ -205,10 +207,11 @@ static double workCycles(const MatmulSize &size, const ProductTile &tile,
          columns / double(tile.epilogueGroups * EpilogueWork::kChunk) * wait;
 }
 
-/// What a tile whose accumulator is the only one keeps from the next tile. SERIAL is of kernels
-/// that store each part before they read the next. Ours read the last columns, as many as registers
-/// hold results of, before they store any of these: each is then only read, scaled and converted.
-/// Where accumulators overlap, the next tile waits until what they have in common is read.
+/// Cycles by which a tile with the only accumulator delays the next tile. SERIAL is fitted to
+/// kernels that store each part before they read the next. The compiler's kernels read the last
+/// columns, as many as registers have room for, before they store any of these: each such column is
+/// then only read, scaled and converted. If accumulators overlap, the next tile waits until their
+/// common columns are read.
 static double serialCycles(const MatmulSize &size, const ProductTile &tile, bool isLast,
                            const hw::TargetModel &target) {
   constexpr double registers = 128, columnBytes = 4 * 32; // of a thread; of a warp
@@ -221,7 +224,7 @@ static double serialCycles(const MatmulSize &size, const ProductTile &tile, bool
   double read = columnBytes / rateOf(hw::TimingRate::TmemBytes, target);
   if (!isLast && size.products == 1 && overlaps && !leavesSums(size, tile) && !tile.joins)
     return common * read;
-  if (tile.joins) // all of it is read before any of it is added
+  if (tile.joins) // all columns are read before any is added
     return columns * read;
   double resultBytes = leavesSums(size, tile) ? 4 : double(size.resultBytes);
   double held = std::min(columns, registers * 4 / resultBytes / (size.epilogue.hasBody ? 2 : 1));
@@ -233,12 +236,12 @@ static double serialCycles(const MatmulSize &size, const ProductTile &tile, bool
   return target.product->serialShare * stored + held * perColumn;
 }
 
-/// What each k tile waits for where tensor memory has one set of scales: its scales are copied when
-/// the products of the one before are done.
+/// Cycles that each k tile waits if tensor memory has one set of scales: the scales of a k tile are
+/// copied when the MMAs of the one before are done.
 static double scaleCycles(const MatmulSize &size, const ProductTile &tile,
                           const hw::TargetModel &target) {
   if (size.stepK == 96 && tile.n == kWidestTileN)
-    return 0; // they are copied in parts, of which three have room
+    return 0; // scales are copied in parts, of which three have room
   int64_t lanes = kProductTileM + scaleBlocksOfB(tile) * (tile.narrow ? 64 : 128) * size.products;
   int64_t columns = lanes / 32 * (size.tileSteps() * size.stepK / size.block) / 4;
   int64_t accumulators = hasTwoAccumulators(size, tile) ? 2 : 1;
@@ -254,7 +257,7 @@ static int64_t deepTiles(const MatmulSize &size) {
   return ceilDiv(ceilDiv(size.k, size.tileSteps() * size.stepK), size.splits);
 }
 
-/// From a block's accumulator in tensor memory to its part of the sums of all.
+/// Cycles from a CTA's accumulator in tensor memory to its part of the sums of all CTAs.
 static double joinCycles(const MatmulSize &size, const ProductTile &tile,
                          const hw::TargetModel &target) {
   constexpr double lanes = 128, sumBytes = 4, warp = 32;
@@ -269,8 +272,8 @@ static double joinCycles(const MatmulSize &size, const ProductTile &tile,
          rateOf(hw::TimingRate::SharedLatency, target);
 }
 
-/// Fences that hand staged tiles over, beyond those of a plain epilogue of four warps: with a body
-/// a thread stages its chunks one by one.
+/// Cycles of the fences that hand staged tiles over, beyond those of a plain epilogue of four
+/// warps: with an epilogue region a thread stages its chunks one by one.
 static double handOverCycles(const MatmulSize &size, const ProductTile &tile,
                              const hw::TargetModel &target) {
   constexpr double widest = 2 * EpilogueWork::kChunk;
@@ -281,7 +284,7 @@ static double handOverCycles(const MatmulSize &size, const ProductTile &tile,
   return (tiles - columns / widest) * rateOf(hw::TimingRate::FenceProxyAsync, target);
 }
 
-/// Every warp of the grid raises one number in memory.
+/// Cycles in which every warp of the grid raises one number in memory.
 static double foldCycles(const MatmulSize &size, const ProductTile &tile,
                          const hw::TargetModel &target) {
   if (!size.epilogue.foldsAmax)
@@ -291,8 +294,8 @@ static double foldCycles(const MatmulSize &size, const ProductTile &tile,
   return warps * rateOf(hw::TimingRate::AtomicInterval, target);
 }
 
-/// Fitted to elements of 4 bytes. Codes take as much less as they have fewer bytes, but for the
-/// sums, which are read once.
+/// Cycles of storing, fitted to elements of 4 bytes. Codes take less in proportion to their bytes,
+/// except for the sums, which are read once.
 static double storingCycles(const MatmulSize &size, const ProductTile &tile,
                             const hw::TargetModel &target) {
   constexpr double columnBytes = 4 * 32, fittedBytes = 4;
@@ -313,8 +316,8 @@ double fp4::epilogueCycles(const MatmulSize &size, const ProductTile &tile,
   return all + foldCycles(size, tile, target);
 }
 
-/// Of a tile that waits until threads have computed all that comes of the one before, for `waited`
-/// cycles. Meanwhile loads fill the ring of stages, and no more.
+/// Cycles of a tile that waits for `waited` cycles until threads have computed all results of the
+/// tile before. Meanwhile loads fill the ring of stages, and no more.
 static double heldCycles(const MatmulSize &size, const StepCost &step, double steps, double main,
                          double waited, const hw::TargetModel &target) {
   constexpr double stagedResults = 2 * 128 * 128;
@@ -325,14 +328,14 @@ static double heldCycles(const MatmulSize &size, const StepCost &step, double st
   return std::max(multiplied + waited, main + std::max(0.0, waited - filled));
 }
 
-/// Of one tile, while `workers` have one each.
+/// The cost of one tile, while `workers` have one each.
 static TileCost tileCost(const MatmulSize &size, const ProductTile &tile, int64_t workers,
                          bool isLast, const hw::TargetModel &target) {
   const hw::ProductRates &rates = *target.product;
   int64_t active = std::min<int64_t>(workers * (tile.pair ? 2 : 1), target.multiprocessors);
   StepCost step = stepCost(size, tile, active, target);
   double steps = double(size.tileSteps() * deepTiles(size));
-  if (size.stepK == 96) // of a k tile of three panels often a good part does not exist
+  if (size.stepK == 96) // a good part of a k tile of three panels often does not exist
     steps = double(ceilDiv(size.k, size.stepK));
   double bytes = double(std::min(size.m, tile.rowsOfA()) * std::min(size.n, tile.n)) *
                  ((leavesSums(size, tile) ? 4 : bytesOfElement(size)) * kStoreShare +
@@ -346,7 +349,7 @@ static TileCost tileCost(const MatmulSize &size, const ProductTile &tile, int64_
   if (!isLast && !hasTwoAccumulators(size, tile) && !size.epilogue.isPlain())
     cycles = std::max(cycles, heldCycles(size, step, steps, main,
                                          serial + workCycles(size, tile, target), target));
-  // The fit is of plain products, and has an epilogue beside the first tile too.
+  // The fit is for plain GEMMs, and has an epilogue beside the first tile too.
   double first = size.epilogue.isPlain() ? cycles : main + serial;
   return {first, cycles, cycles > main + serial ? ProductBound::Epilogue : step.bound};
 }
@@ -360,12 +363,12 @@ ProductCost fp4::productCost(const MatmulSize &size, const ProductTile &tile,
   int64_t waves = tiles / workers, rest = tiles % workers;
   double epilogue = epilogueCycles(size, tile, target);
   TileCost whole = tileCost(size, tile, waves ? workers : rest, waves + (rest > 0) < 2, target);
-  // Beside the first tile no epilogue runs, and behind the last one nothing else.
+  // No epilogue runs beside the first tile, and nothing else runs behind the last one.
   double busy = whole.first + double(std::max<int64_t>(waves, 1) - 1) * whole.cycles;
-  if (waves && rest) // which L2 delivers more to
+  if (waves && rest) // workers to which L2 delivers more
     busy += tileCost(size, tile, rest, false, target).cycles;
   double join = size.splits > 1 && !tile.joins ? double(size.splits) * epilogue
-                                               : 0; // of the last block
+                                               : 0; // of the last CTA
   if (int64_t sharers = size.sharers; sharers > 0 && tiles % sharers) {
     double each = double(tiles) / double(sharers);
     busy = each * tileCost(size, tile, workers, false, target).cycles;
@@ -378,7 +381,7 @@ ProductCost fp4::productCost(const MatmulSize &size, const ProductTile &tile,
 }
 
 //===----------------------------------------------------------------------===//
-// How results leave
+// Stores of results
 //===----------------------------------------------------------------------===//
 
 double fp4::directStoreCycles(const MatmulSize &size, const ProductTile &tile,
@@ -390,7 +393,8 @@ double fp4::directStoreCycles(const MatmulSize &size, const ProductTile &tile,
 
 double fp4::stagedStoreCycles(const MatmulSize &size, const ProductTile &tile,
                               const hw::TargetModel &target) {
-  constexpr double left = 8192; // of a staged tile, when somebody waits for it: half of one
+  // bytes of a staged tile that are left when somebody waits for it: half of one
+  constexpr double left = 8192;
   double handOver = rateOf(hw::TimingRate::FenceProxyAsync, target) +
                     rateOf(hw::TimingRate::MbarrierWake, target) +
                     rateOf(hw::TimingRate::StoreLatency, target) +
@@ -400,7 +404,7 @@ double fp4::stagedStoreCycles(const MatmulSize &size, const ProductTile &tile,
 
 int64_t fp4::stagesThatCoverLoads(const MatmulSize &size, const ProductTile &tile, int64_t tileK,
                                   int64_t stageBytes, const hw::TargetModel &target) {
-  // from the release of a stage over its copies and products to the next release
+  // Cycles from the release of a stage over its copies and MMAs to the next release.
   double turn =
       rateOf(hw::TimingRate::MbarrierTest, target) * 2 +
       rateOf(hw::TimingRate::MbarrierWake, target) + rateOf(hw::TimingRate::TmaIssue, target) +
@@ -412,9 +416,9 @@ int64_t fp4::stagesThatCoverLoads(const MatmulSize &size, const ProductTile &til
                  turn / (steps * stepCost(size, tile, target.multiprocessors, target).cycles)));
 }
 
-/// The most that copies of a block get, at a clock that is lower by a third: 1.3 GHz, which
-/// published large products ran at, and 1.965 GHz, which the rates are of. L2 delivers more by
-/// cycle then.
+/// The most bytes that copies of a CTA get, at a clock that is lower by a third: 1.3 GHz, at which
+/// published large GEMMs ran, and 1.965 GHz, the clock of the rates. L2 then delivers more in a
+/// cycle.
 static double mostFeed(int64_t active, const hw::TargetModel &target) {
   constexpr double lowered = 2.0 / 3;
   double all = rateOf(hw::TimingRate::L2SharedTerabytes, target) * 1000 /
@@ -432,7 +436,7 @@ double fp4::gainOfScaleWarp(const MatmulSize &size, const ProductTile &tile,
     int64_t active = std::min<int64_t>(busy * (tile.pair ? 2 : 1), target.multiprocessors);
     StepCost step = stepCost(size, tile, active, target);
     double loads = steps * step.bytes / mostFeed(active, target), products = steps * step.issue;
-    double last = step.issue / double(size.products); // product, behind which copies hide
+    double last = step.issue / double(size.products); // MMA, behind which copies hide
     double bare = std::max(0.0, rateOf(hw::TimingRate::ScaleCopyLatency, target) - last);
     one += double(waves) * std::max(products + bare, loads);
     two += double(waves) * std::max(products, loads);
@@ -452,7 +456,7 @@ ProductTile fp4::cheapestTile(llvm::ArrayRef<ProductTile> candidates, const Matm
     bool hasMore = tile.epilogueGroups > 1 || (tile.clusterN > 1 && tile.pair && !tile.joins);
     double factor = hasMore ? leastGain : 1;
     return std::pair(factor * cost.cycles,
-                     factor * cost.busy); // where memory bounds several, the rest decides
+                     factor * cost.busy); // if memory bounds several tiles, the rest decides
   };
   ProductTile best = candidates.front();
   for (const ProductTile &tile : candidates.drop_front())
@@ -479,7 +483,8 @@ std::optional<int64_t> fp4::choosePanel(const MatmulSize &size, const ProductTil
     return choosePanel(transposed(size), unswapped(tile), target);
   if (operandBytes(size) + writtenBytes(size, tile) <= double(target.l2Bytes))
     return std::nullopt;
-  // w columns of tiles and workers / w rows at a time read w * n + workers / w * rows operand rows.
+  // Panels of w columns of tiles and workers / w rows at a time read w * n + workers / w * rows
+  // operand rows.
   double workers = double(productWorkers(tile, target));
   double width = std::sqrt(workers * double(tile.rows()) / double(tile.n)) / double(tile.clusterN);
   int64_t columns = ceilDiv(size.n, tile.n * tile.clusterN);

@@ -1,7 +1,7 @@
-//===- DotsPlans.cpp - Plans of products of threads -----------------------===//
+//===- DotsPlans.cpp - Plans of GEMVs -------------------------------------===//
 //
-// A warp multiplies all rows of the lhs with four rows of the rhs. Warps need nothing of each
-// other, so the threads of a block only decide how blocks share a multiprocessor.
+// A warp multiplies all rows of the lhs with four rows of the rhs. Warps are independent, so the
+// threads of a CTA only decide how CTAs share an SM.
 //
 //===----------------------------------------------------------------------===//
 
@@ -10,10 +10,11 @@
 using namespace mlir;
 using namespace fp4;
 
-/// Sixteen warps have the registers for two chunks each, so that ptxas leaves the loads where they
-/// are; more rows have more sums. On an H200 blocks of 64 threads are as fast as those of 128 for
-/// one to four rows (notebook/Fp4Products.md). A B200 is predicted to lose less in the last wave,
-/// and least with a warp to a block where one row is multiplied (notebook/Blackwell.md).
+/// Proposes a plan. Sixteen warps have the registers for two chunks each, so that ptxas leaves the
+/// loads where they are; more rows have more sums. On an H200 CTAs of 64 threads are as fast as
+/// those of 128 for one to four rows (docs/Performance.md). A B200 is predicted to lose less in the
+/// last wave, and least with one warp to a CTA if one row is multiplied
+/// (docs/Performance/Blackwell.md).
 static KernelPlan proposeDots(Operation *op, const KernelPlan &wish,
                               const hw::TargetModel &target) {
   auto product = cast<BlockScaledMatmulOp>(op);

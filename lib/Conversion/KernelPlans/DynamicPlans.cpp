@@ -1,4 +1,4 @@
-//===- DynamicPlans.cpp - Products of any N and K --------------------------===//
+//===- DynamicPlans.cpp - GEMMs of any N and K ----------------------------===//
 
 #include "DynamicPlans.h"
 

@@ -1,4 +1,4 @@
-//===- DynamicPlans.h - Products of any N and K ----------------------------===//
+//===- DynamicPlans.h - GEMMs of any N and K ------------------------------===//
 #pragma once
 
 #include "fp4/Dialect/Fp4/IR/DynamicSizes.h"
@@ -6,10 +6,11 @@
 
 namespace fp4 {
 
-/// N or K, or both, are sizes that the program gets when it runs.
+/// Returns true when N or K, or both, are sizes that the program gets when it runs.
 bool hasDynamicSizes(BlockScaledMatmulOp product);
 
-/// The kernel of `plan` gets them. Of some, operands may be swapped.
+/// Checks that the kernel of `plan` supports dynamic sizes. Some kernels with them may have swapped
+/// operands.
 llvm::LogicalResult checkDynamicSizes(BlockScaledMatmulOp product, const KernelPlan &plan,
                                       bool mayHaveSwap = false);
 

@@ -1,9 +1,9 @@
 //===- EpiloguePlans.cpp - Epilogues of two warpgroups --------------------===//
 //
-// Eight warps read an accumulator in tensor memory, four a half of its columns each. What one warp
-// of a scheduler waits for, another one has time for: results of instructions, loads, fences. They
-// gain nothing where instructions fill the pipes already, or where stores or loads bound a kernel.
-// So they are proposed where threads do more than convert and store elements.
+// Eight warps read an accumulator in tensor memory, each four of them a half of its columns. While
+// one warp of a scheduler waits for results of instructions, loads or fences, another one runs.
+// Eight warps gain nothing if instructions fill the pipes already, or if stores or loads bound a
+// kernel. So they are proposed for threads that do more than convert and store elements.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,7 +17,7 @@
 using namespace mlir;
 using namespace fp4;
 
-/// Why no product has two warpgroups there; empty where it may.
+/// The reason why no GEMM of this kind has two warpgroups; empty if it may have them.
 static std::string whyOneGroup(BlockScaledMatmulOp product, const KernelPlan &plan,
                                const hw::TargetModel &target) {
   if (!copiesScales(product, target))
@@ -26,7 +26,7 @@ static std::string whyOneGroup(BlockScaledMatmulOp product, const KernelPlan &pl
     return "where ranges of K join in a workspace";
   if (plan.pair && plan.tile[0] == kProductTileM)
     return "with pairs of 128 rows, whose lanes have halves of the columns";
-  constexpr int64_t lanes = 32; // of a warp, which exchange as many columns
+  constexpr int64_t lanes = 32; // of a warp, which exchanges as many columns
   constexpr int64_t narrowest = 32; // bytes of a row of a swizzled tile
   int64_t unit = product.quantizesColumns()                         ? lanes
                  : isa<Float8E4M3FNType>(product.getElementType()) ? narrowest
@@ -66,8 +66,9 @@ void fp4::addWideEpilogues(BlockScaledMatmulOp product, const KernelPlan &wish,
   }
 }
 
-/// Two sums of each element and a body take more than a third of the registers. Codes take over 232
-/// of them, and so does a body where the host alone has the sizes.
+/// Gives registers to an epilogue. Two sums of each element and an epilogue region take more than a
+/// third of the registers. Codes take over 232 of them, and so does an epilogue region if the host
+/// alone has the sizes.
 pipe::RolePlanAttr fp4::withEpilogueRegisters(BlockScaledMatmulOp product, const ProductTile &tile,
                                               pipe::RolePlanAttr roles) {
   if (!product.isDual() || tile.epilogueGroups != 2)

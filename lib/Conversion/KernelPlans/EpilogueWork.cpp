@@ -1,4 +1,4 @@
-//===- EpilogueWork.cpp - What threads do with the sums of a product ------===//
+//===- EpilogueWork.cpp - Work of threads on the sums of a GEMM -----------===//
 #include "EpilogueWork.h"
 #include "InstructionCount.h"
 
@@ -19,8 +19,8 @@ using namespace fp4;
 
 namespace {
 
-/// Writes what a thread does with a chunk of its row into a block that nobody executes. Values that
-/// come from elsewhere are arguments of the block.
+/// Writes the operations of a thread on a chunk of its row into an MLIR block that nobody executes.
+/// Values that come from elsewhere are arguments of the MLIR block.
 class ChunkEmitter {
 public:
   ChunkEmitter(BlockScaledMatmulOp product, const hw::TargetModel &target)
@@ -64,7 +64,8 @@ private:
 
   BlockScaledMatmulOp product;
   const hw::TargetModel &target;
-  OwningOpRef<ModuleOp> once = ModuleOp::create(product.getLoc()); ///< what no chunk repeats
+  /// operations that no chunk repeats
+  OwningOpRef<ModuleOp> once = ModuleOp::create(product.getLoc());
   OwningOpRef<ModuleOp> module = ModuleOp::create(product.getLoc());
   Block *block;
   ImplicitLocOpBuilder b;
@@ -84,7 +85,7 @@ Value ChunkEmitter::applyBody() {
   return emitElementwise(b, product.getEpilogueBody().front(), arguments).front();
 }
 
-/// A kernel computes what depends on the amax of the tensor alone once.
+/// A kernel computes values that depend only on the amax of the tensor once.
 void ChunkEmitter::quantize(Value elements) {
   const numerics::Recipe &recipe = product.getQuantizeRecipe()->getDecisions();
   BlockQuantizer quantizer(s, b, recipe);
@@ -111,7 +112,7 @@ static double derivedBytesOf(BlockScaledMatmulOp product) {
   return (code + 1 / block) * (product.quantizesRows() + product.quantizesColumns());
 }
 
-/// Numbers of each column, for all rows or for those of a group, or a matrix with its bytes.
+/// Adds numbers of each column, for all rows or for those of a group, or a matrix with its bytes.
 static void addInput(RankedTensorType input, EpilogueWork &work) {
   if (input.getRank() < 2 || input.getShape().back() == 1)
     return;

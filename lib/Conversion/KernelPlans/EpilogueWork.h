@@ -1,12 +1,12 @@
-//===- EpilogueWork.h - What threads do with the sums of a product --------===//
+//===- EpilogueWork.h - Work of threads on the sums of a GEMM -------------===//
 //
-// How many cycles a scheduler of a multiprocessor is busy with a column of 32 sums: their alpha,
-// the body of the product, the conversion of its elements, and what is derived of them. The
+// The cycles that a scheduler of an SM is busy with a column of 32 sums: their alpha, the epilogue
+// region of the matmul, the conversion of its elements, and the values derived from them. The
 // operations are those that a kernel gets: the emitters that lowerings call (KernelArithmetic)
 // write them once for a thread with 32 columns, and they are counted by pipe, at the rates that the
-// simulator has too (fp4/ISA/TimingRates.h). A warp issues in order, so that it waits for results
-// that others need; two warps of a scheduler fill such gaps for each other, until its pipes are
-// busy all the time.
+// simulator has too (fp4/ISA/TimingRates.h). A warp issues in order, so that it waits for the
+// results of earlier instructions; two warps of a scheduler fill such gaps for each other, until
+// its pipes are busy all the time.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -23,26 +23,27 @@ class BlockScaledMatmulOp;
 struct SchedulerCycles {
   double alone = 0;        ///< of one warp, from its first instruction to its last result
   double busy = 0;         ///< that its issue or one of its pipes takes at least
-  double instructions = 0; ///< in them
+  double instructions = 0; ///< in these cycles
 };
 
-/// What an epilogue does besides reading sums and storing elements; nothing for a plain product.
+/// The work of an epilogue besides reading sums and storing elements; nothing for a plain GEMM.
 struct EpilogueWork {
   /// Columns that a thread reads and converts at a time.
   static constexpr int64_t kChunk = 32;
 
-  SchedulerCycles column;     ///< of 32 sums, or of those of both products
-  SchedulerCycles conversion; ///< the part of it that every epilogue has
+  SchedulerCycles column;     ///< of 32 sums, or of those of both GEMMs
+  SchedulerCycles conversion; ///< the part of the work that every epilogue has
   int64_t group = kChunk;     ///< columns that become results together: code without a loop
   bool hasBody = false;       ///< the registers of a thread hold fewer results
   bool derives = false;       ///< codes or an amax, which leave the kernel directly
-  bool storesElements = true; ///< as a result of their own
+  bool storesElements = true; ///< elements are a result of their own
   bool foldsAmax = false;     ///< each warp raises one number in memory
   double derivedBytes = 0;    ///< of codes and their scales, of an element
-  double inputBytes = 0;      ///< of the matrices that the body takes, of an element
-  bool loadsColumns = false;  ///< the body takes numbers of columns, which each chunk loads
+  double inputBytes = 0;      ///< of the matrices that the epilogue region takes, of an element
+  /// the epilogue region takes numbers of columns, which each chunk loads
+  bool loadsColumns = false;
 
-  /// Threads only convert and store.
+  /// Returns true when threads only convert and store.
   bool isPlain() const { return !hasBody && !derives; }
 };
 

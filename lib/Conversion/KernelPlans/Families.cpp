@@ -1,4 +1,4 @@
-//===- Families.cpp - Which family an operation has, and what fits --------===//
+//===- Families.cpp - Families of kernels and their checks ----------------===//
 
 #include "Families.h"
 #include "RolePlans.h"
@@ -22,7 +22,7 @@ bool fp4::transformsOnTensorCore(QuantizeOp op) {
 
 using Families = SmallVector<KernelFamily, 2>;
 
-/// No tile of a product, and no tiles of a cluster together, have more rows or columns.
+/// The most rows or columns of a GEMM's tile, and of the tiles of a cluster together.
 static constexpr int64_t kMaxTileExtent = 1 << 16;
 
 static Families familiesOfQuantize(QuantizeOp op) {
@@ -97,7 +97,7 @@ bool fp4::hasTileKernel(Operation *op) {
 }
 
 //===----------------------------------------------------------------------===//
-// What fits
+// Checks of fit
 //===----------------------------------------------------------------------===//
 
 InFlightDiagnostic fp4::misfit(Operation *op, StringRef field, const Twine &must,
@@ -205,7 +205,7 @@ LogicalResult fp4::checkThreads(Operation *op, int64_t threads, int64_t resident
   return success();
 }
 
-/// Entry points refuse dynamic sizes that are too many elements.
+/// Checks static sizes. Entry points refuse dynamic sizes that are too many elements.
 static LogicalResult checkElements(Operation *op, RankedTensorType type) {
   if (staticElements(type.getShape()) <= kMostElements)
     return success();
@@ -215,7 +215,8 @@ static LogicalResult checkElements(Operation *op, RankedTensorType type) {
   return diag;
 }
 
-/// Kernels of products number rows and columns with 32 bits, up to the end of the last tile.
+/// Checks that rows and columns up to the end of the last tile have numbers of 32 bits, which
+/// kernels of GEMMs use.
 static LogicalResult checkExtents(Operation *op, RankedTensorType type) {
   constexpr int64_t most = INT32_MAX - kMaxTileExtent;
   if (llvm::all_of(type.getShape(), [](int64_t extent) { return extent <= most; }))
@@ -237,7 +238,7 @@ static LogicalResult checkSizes(Operation *op) {
   return success();
 }
 
-/// The family of `plan` has a kernel for `op`, of its sizes.
+/// Checks that the family of `plan` has a kernel for `op`, of its sizes.
 static LogicalResult checkFamily(Operation *op, KernelFamily family) {
   Families families = familiesOf(op);
   if (llvm::is_contained(families, family))

@@ -1,8 +1,8 @@
 //===- FastWeightPlans.cpp - Tiles whose sums stay in the tensor core -----===//
 //
-// Products of e4m3 activations and prepacked weights with fast accumulation. A tile of 256 rows
-// converts its weights for twice as many products as one of 128 rows, whose loop waits for
-// conversions. So it is faster where it leaves few multiprocessors idle.
+// GEMMs of e4m3 activations and prepacked weights with fast accumulation. A tile of 256 rows
+// converts its weights for twice as many multiplications as one of 128 rows, whose loop waits for
+// conversions. So the taller tile is faster if it leaves few SMs idle.
 //
 //===----------------------------------------------------------------------===//
 #include "WeightTiles.h"
@@ -16,7 +16,7 @@ using namespace fp4;
 static constexpr int64_t kManyRows = 128;
 
 /// Cycles of the waves of tiles of so many rows whose sums stay in the tensor core: of 128 k, and
-/// of a tile besides, with what joins ranges of K (notebook/WeightProducts.md).
+/// of a tile besides, with the reduction of split-K ranges (docs/Performance/WeightProducts.md).
 static int64_t cyclesOfFast(const MatmulSize &size, int64_t rows, const hw::TargetModel &target) {
   constexpr int64_t ofTile = 5000, ofJoin = 50; // for each row
   int64_t waves = timeOfTiles(size, rows, kTileN, target) / (rows * kTileN);
@@ -25,7 +25,7 @@ static int64_t cyclesOfFast(const MatmulSize &size, int64_t rows, const hw::Targ
   return waves * (kTiles * ofKTile + ofTile + (size.splits > 1 ? ofJoin * rows : 0));
 }
 
-/// Two k tiles to a stage are faster in tiles of 128 rows, but where ranges of K join.
+/// Chooses a tile. Two k tiles to a stage are faster in tiles of 128 rows, except with split-K.
 std::array<int64_t, 3> fp4::chooseFastTile(const KernelPlan &wish, const MatmulSize &size,
                                            const hw::TargetModel &target) {
   int64_t rows = wish.tile[0];

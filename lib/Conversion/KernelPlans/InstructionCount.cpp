@@ -1,7 +1,7 @@
 //===- InstructionCount.cpp - Cycles of operations on the pipes of a warp -===//
 //
 // A scoreboard: instructions are issued in order, each when its operands are there and its pipe is
-// free, as the simulator of time does it (lib/Sim/Time). Moves between registers are nothing.
+// free, as the simulator of time does it (lib/Sim/Time). Moves between registers cost nothing.
 //
 //===----------------------------------------------------------------------===//
 #include "InstructionCount.h"
@@ -20,11 +20,11 @@ using hw::TimingRate;
 
 namespace {
 
-/// Where an instruction is executed; sums of integers take the freer of two pipes, products of fp32
-/// either half of theirs.
+/// The unit that executes an instruction. Sums of integers take the freer of two pipes, products of
+/// fp32 either half of theirs.
 enum class Unit { None, Alu, Sum, Imad, Fma, Mufu, Shuffle };
 
-/// Instructions in a row for a lane, and of how many lanes each is.
+/// Instructions in a row for a lane, and the number of lanes of each.
 struct Kind {
   Unit unit;
   unsigned count = 1, lanes = 1;
@@ -32,7 +32,7 @@ struct Kind {
 
 } // namespace
 
-/// By the word that the mnemonic of PTX or the name of an intrinsic has.
+/// The kind of an instruction by the word that the mnemonic of PTX or the name of an intrinsic has.
 static Kind kindOfText(StringRef text) {
   auto has = [&](StringRef word) { return text.contains(word); };
   if (has("rcp") || has("ex2") || has("lg2") || has("sqrt"))
@@ -42,12 +42,12 @@ static Kind kindOfText(StringRef text) {
   return {Unit::Alu, has("x4") ? 2u : 1u};
 }
 
-/// What ptxas makes of an operation, as lib/Sim/Time/Units.def has it.
+/// The instructions that ptxas makes of an operation, as lib/Sim/Time/Units.def has them.
 static Kind kindOf(Operation &op) {
   constexpr unsigned division = 9, integerDivision = 21;
   if (auto call = dyn_cast<LLVM::CallIntrinsicOp>(op))
     return kindOfText(call.getIntrin());
-  if (isa<arith::ExtFOp>(op)) // of what was only rounded, nothing is left
+  if (isa<arith::ExtFOp>(op)) // a value that was only rounded costs nothing
     return {op.getOperand(0).getDefiningOp<arith::TruncFOp>() ? Unit::None : Unit::Sum};
   return llvm::StringSwitch<Kind>(op.getName().getStringRef())
       .Cases({"arith.addf", "arith.subf", "arith.mulf", "llvm.intr.fma", "math.fma"}, {Unit::Fma})
@@ -87,7 +87,7 @@ private:
   struct Pipe {
     double free = 0, busy = 0;
   };
-  /// When each lane is there.
+  /// The cycle at which each lane is there.
   using Lanes = SmallVector<double>;
 
   double rate(TimingRate which) const { return rateOf(which, target); }
@@ -122,8 +122,8 @@ private:
 
 } // namespace
 
-/// The pipe that is free first, and the cycles for which an instruction has it. All schedulers of a
-/// multiprocessor share the one that exchanges.
+/// The pipe that is free first, and the cycles for which an instruction has it. All schedulers of
+/// an SM share the pipe that exchanges.
 std::pair<Scoreboard::Pipe *, double> Scoreboard::pipeOf(Unit unit) {
   constexpr double schedulers = 4;
   auto freer = [](Pipe &a, Pipe &b) { return a.free <= b.free ? &a : &b; };
@@ -178,7 +178,7 @@ double Scoreboard::issue(const Kind &kind, double operands) {
   return result;
 }
 
-/// Lanes that change places.
+/// Moves lanes to other places.
 Scoreboard::Lanes Scoreboard::move(Operation &op) {
   Lanes result = lanesOf(op.getResult(0));
   size_t count = result.size();
@@ -209,7 +209,7 @@ Scoreboard::Lanes Scoreboard::move(Operation &op) {
   return result;
 }
 
-/// One instruction for each statement that is no declaration or move.
+/// Issues one instruction for each statement that is no declaration or move.
 void Scoreboard::emitText(LLVM::InlineAsmOp op) {
   SmallVector<StringRef> statements;
   op.getAsmString().split(statements, ';', /*MaxSplit=*/-1, /*KeepEmpty=*/false);

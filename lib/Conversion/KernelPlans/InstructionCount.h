@@ -7,8 +7,8 @@
 
 namespace fp4 {
 
-/// What the operations of `block` take a scheduler, one lane of a vector after the other. Of a
-/// branch the likely side counts.
+/// Cycles that the operations of `block` take a scheduler, one lane of a vector after the other.
+/// The likely side of a branch counts.
 SchedulerCycles countCycles(mlir::Block &block, const hw::TargetModel &target);
 
 } // namespace fp4

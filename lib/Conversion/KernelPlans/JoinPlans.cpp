@@ -1,7 +1,7 @@
-//===- JoinPlans.cpp - Ranges of K that join in a cluster, on tcgen05 -----===//
+//===- JoinPlans.cpp - Reductions of split-K in a cluster, on tcgen05 -----===//
 //
-// The blocks of a cluster, or its pairs, have the ranges of K of one tile, and add them in their
-// shared memory (pipe.join_lanes). Each sends the others the columns that these add, so shared
+// The CTAs of a cluster, or its pairs, have the split-K ranges of one tile, and add them in their
+// shared memory (pipe.join_lanes). Each CTA sends the others the columns that these add, so shared
 // memory has room for as many beside the stages.
 //
 //===----------------------------------------------------------------------===//
@@ -15,8 +15,8 @@
 using namespace mlir;
 using namespace fp4;
 
-/// Of a tile. A thread has loads of all ranges of its columns on their way, one for each column of
-/// the tile; of wider ones registers are spilled.
+/// The most columns of a tile that a cluster reduces. A thread has loads of all ranges of its
+/// columns on their way, one for each column of the tile; with wider tiles registers are spilled.
 static constexpr int64_t kMostJoinedColumns = 128;
 
 int64_t fp4::joinedColumns(int64_t columns, int64_t blocks) {
@@ -29,9 +29,10 @@ int64_t fp4::joinBytes(int64_t columns, int64_t splits) {
   return (splits - 1) * joinedColumns(columns, splits) * kProductTileM * sumBytes + barriers;
 }
 
-/// Clusters have several tiles one after the other, and so few sums of each that blocks which leave
-/// them in a workspace, and wait for nobody, are faster: 8.4 instead of 9.2 us for 1 x 8192 x 8192
-/// with four ranges, and 13.8 instead of 10.1 for 64 rows (predicted by simulation).
+/// Returns true when a workspace is faster. If clusters have several tiles one after the other, and
+/// few sums of each, CTAs that leave them in a workspace, and wait for nobody, are faster: 8.4
+/// instead of 9.2 us for 1 x 8192 x 8192 with four ranges, and 13.8 instead of 10.1 for 64 rows
+/// (predicted by simulation).
 static bool waitsForLittle(const ProductTile &tile, const MatmulSize &size,
                            const hw::TargetModel &target) {
   constexpr int64_t fewColumns = 32;
@@ -40,7 +41,8 @@ static bool waitsForLittle(const ProductTile &tile, const MatmulSize &size,
   return std::min(size.m, tile.n) < fewColumns && tiles * size.splits > productWorkers(tile, target);
 }
 
-/// What a cluster of the tile joins; larger clusters than every device runs are not proposed.
+/// The tile with a cluster that reduces its ranges; larger clusters than every device runs are not
+/// proposed.
 static std::optional<ProductTile> joined(ProductTile tile, const KernelPlan &wish,
                                          const MatmulSize &size, const hw::TargetModel &target) {
   int64_t blocks = size.splits * (tile.pair ? 2 : 1);
@@ -71,7 +73,8 @@ void fp4::addJoined(const KernelPlan &wish, const MatmulSize &size, const hw::Ta
   llvm::append_range(tiles, found);
 }
 
-/// Weights beside floats are lanes, and rows of the result columns.
+/// Columns of the accumulator. Weights beside floats are TMEM lanes, and rows of the result
+/// columns.
 static int64_t columnsOfAccumulator(BlockScaledMatmulOp product, const KernelPlan &plan) {
   bool areLanes = product.hasFloatLhs() && !product.hasUnitScales();
   return plan.tile[areLanes ? 0 : 1];

@@ -1,10 +1,10 @@
 //===- LaneProductPlans.cpp - FP8 with f32 scales in tensor memory --------===//
 //
-// A tile has 128 rows, whose sums of one block of k the tensor core leaves in tensor memory. A
-// warpgroup adds those of up to 128 columns to what it has in registers; two of them share a tile
-// of 256. Of the tiles, the one whose waves take the fewest cycles: a k tile costs what the tensor
-// core takes for it, what its operands take from the L2 cache, or what a warpgroup takes from one k
-// tile to the next.
+// A tile has 128 rows, whose sums of one scale block of k the tensor core leaves in tensor memory.
+// A warpgroup adds those of up to 128 columns to the sums in its registers; two warpgroups share a
+// tile of 256. The plan has the tile whose waves take the fewest cycles. A k tile costs the largest
+// of three times: of the tensor core, of its operands from the L2 cache, and of a warpgroup from
+// one k tile to the next.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,21 +21,21 @@
 using namespace mlir;
 using namespace fp4;
 
-/// The rows and the depth of a tile, a block of scales, and the columns that it can have.
+/// The rows and the depth of a tile, one scale block, and the columns that it can have.
 static constexpr int64_t kTileM = 128, kTileK = 128;
 static constexpr std::array<int64_t, 5> kTileNs = {16, 32, 64, 128, 256};
 /// Columns of a warpgroup: with them a thread has as many sums in registers.
 static constexpr int64_t kGroupColumns = 128;
 
-/// What a warpgroup takes from one k tile to the next, as the simulator predicts it: cycles of
-/// waiting, and of each column, most of which reading tensor memory takes. Two warpgroups have
-/// their turns at the same time. Those of a pair release accumulators to the block that leads it,
+/// Cycles of a warpgroup from one k tile to the next, as the simulator predicts them: of waiting,
+/// and of each column, most of which reading tensor memory takes. Two warpgroups have their turns
+/// at the same time. Warpgroups of a pair release accumulators to the CTA that leads the pair,
 /// which takes longer.
 static constexpr double kWaitCycles = 290, kPairWaitCycles = 510, kColumnCycles = 4;
 
 static int64_t groupsOf(int64_t columns) { return columns > kGroupColumns ? 2 : 1; }
 
-/// Cycles of a product with `tile`. Of a pair, each block loads half of the rows of B.
+/// Cycles of a GEMM with `tile`. Each CTA of a pair loads half of the rows of B.
 static double cyclesOf(const MatmulSize &size, const ProductTile &tile,
                        const hw::TargetModel &target) {
   const hw::ProductRates &rates = *target.product;
@@ -44,7 +44,8 @@ static double cyclesOf(const MatmulSize &size, const ProductTile &tile,
       tilesAlongM(size, rows) * size.splits * int64_t(llvm::divideCeil(size.n, n * tile.clusterN));
   int64_t workers = std::max<int64_t>(1, target.multiprocessors / tile.blocks());
   auto waves = double(llvm::divideCeil(clusters, workers));
-  // Half as many products of 8 bits as of 4 in a cycle; a multiply-add is two operations.
+  // The tensor core multiplies half as many elements of 8 bits as of 4 in a cycle; a multiply-add
+  // is two operations.
   double multiply = multiplyCycles(4.0 * double(kTileM * n * kTileK),
                                    double((kTileM + tile.rowsOfB()) * kTileK), target);
   int64_t active = std::min(clusters, workers) * tile.blocks();
@@ -75,8 +76,8 @@ std::vector<SizedTile> fp4::laneTiles(const hw::TargetModel &target) {
   return tiles;
 }
 
-/// Tiles that go with what a program asks for: of n columns, by one block or by a pair, or by the
-/// blocks of the cluster that is asked for.
+/// Tiles that agree with a partial plan: of n columns, by one CTA or by a pair, or by the CTAs of
+/// the cluster that is asked for.
 static SmallVector<ProductTile> candidatesOf(const KernelPlan &wish, const MatmulSize &size,
                                              const hw::TargetModel &target) {
   SmallVector<ProductTile> tiles;
@@ -127,7 +128,7 @@ KernelPlan fp4::proposeLaneProduct(Operation *op, const KernelPlan &wish, const 
                                    const hw::TargetModel &target) {
   KernelPlan plan = planOfFamily(KernelFamily::TileProduct);
   ProductTile tile = chooseTile(wish, size, target);
-  if (llvm::is_contained(kTileNs, tile.n)) // the check says what is wrong with another one
+  if (llvm::is_contained(kTileNs, tile.n)) // the check reports any other tile
     explain(op, size, tile, target);
   plan.tile = {tile.rows(), tile.n, kTileK};
   plan.pair = tile.pair;
@@ -139,7 +140,7 @@ KernelPlan fp4::proposeLaneProduct(Operation *op, const KernelPlan &wish, const 
   return plan;
 }
 
-/// Each warpgroup reaches all lanes of tensor memory.
+/// Rules of one warpgroup, which reaches all TMEM lanes.
 static StringRef oneGroupRules(pipe::RolePlanAttr roles) { return tensorMemoryRules(roles); }
 
 static StringRef twoGroupRules(pipe::RolePlanAttr roles) {

@@ -1,9 +1,9 @@
 //===- MmaWarps.cpp - One warp that multiplies and copies scales, or two --===//
 //
-// Products whose scales are copied to tensor memory have a role that drives tensor and scale_copy.
-// Its one warp does both in turn, or a second one copies scales ahead of the first
-// (docs/Rationale/EnginesAndRoles.md). The second one costs a barrier for each stage, and a phase
-// of it in every k tile, so it is to gain a hundredth of a k tile where sizes are known.
+// GEMMs whose scales are copied to tensor memory have a role that drives tensor and scale_copy. A
+// single warp does both in turn, or a second one copies scales ahead of the first
+// (docs/Rationale/EnginesAndRoles.md). The second warp costs a barrier for each stage, and a phase
+// of that barrier in every k tile, so it must gain a hundredth of a k tile, for known sizes.
 //
 //===----------------------------------------------------------------------===//
 
@@ -43,7 +43,7 @@ LogicalResult fp4::checkMmaRole(Operation *op, const KernelPlan &plan) {
                 Twine(warps));
 }
 
-/// How many multiprocessors share what L2 delivers follows from all sizes.
+/// Returns true when all sizes are known, from which the number of SMs that share L2 follows.
 static bool hasKnownSizes(BlockScaledMatmulOp product) {
   bool isDynamic = cast<RankedTensorType>(product.getLhs().getType()).isDynamicDim(0);
   return !isDynamic && !hasDynamicSizes(product) && !product.getOffsets();

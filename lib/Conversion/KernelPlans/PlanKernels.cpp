@@ -1,8 +1,8 @@
 //===- PlanKernels.cpp - Decide which kernel each operation becomes -------===//
 //
-// 1. Split what is two kernels into two operations.
-// 2. Complete the plan of each operation: what the program says, then what the option `plans` says,
-//    then what the family proposes (ProductPlans.cpp, TransformPlans.cpp, StreamPlans.cpp).
+// 1. Split operations that are two kernels into two operations.
+// 2. Complete the plan of each operation: from the program, then from the option `plans`, then from
+//    the proposal of its family (ProductPlans.cpp, TransformPlans.cpp, StreamPlans.cpp).
 // 3. Warn of plans of the option that are for no kernel.
 //
 //===----------------------------------------------------------------------===//
@@ -34,9 +34,9 @@ namespace fp4 {
 using namespace mlir;
 using namespace fp4;
 
-/// A quantizer of both orientations whose columnwise transform runs on the tensor core is two
-/// kernels where that is tcgen05. Where random numbers depend on the launch, it stays one
-/// operation, which has no kernel.
+/// Splits a quantizer of both orientations whose columnwise transform runs on the tensor core: it
+/// is two kernels on targets with tcgen05. A quantizer whose random numbers depend on the launch
+/// stays one operation, which has no kernel.
 static void splitOrientations(QuantizeOp op) {
   auto transform = op.getColumnwiseHadamard();
   bool onTensorCore = transform && transform->getArithmetic() == HadamardArithmetic::TensorCore;
@@ -94,7 +94,7 @@ private:
   struct Given {
     KernelPlan plan;
     std::string text;
-    bool isUsed = false; ///< some kernel is of its family, and of its rows
+    bool isUsed = false; ///< a kernel is of its family, and of its rows
   };
 
   static LogicalResult plan(Operation *op, std::vector<Given> &given,

@@ -1,7 +1,7 @@
 //===- PlanSpace.cpp - The plans that an operation may have ---------------===//
 //
-// What a tuner may choose from. This file knows no rule: it tries values of each field over a wide
-// range, and the checks of the family say which fit (Families.h).
+// The plans that a tuner may choose from. No rule is written here: values of each field are tried
+// over a wide range, and the checks of the family say which fit (Families.h).
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,8 +28,8 @@ public:
 
 private:
   using Change = llvm::function_ref<void(KernelPlan &)>;
-  /// The plan with a change. Roles follow from other fields, so they are proposed anew. Where the
-  /// other fields do not go with the change, they are too.
+  /// Adds the plan with a change. Roles follow from other fields, so they are proposed anew; other
+  /// fields are proposed anew too if they do not agree with the change.
   void add(StringRef field, Change change);
   template <typename T> void addAll(StringRef field, T KernelPlan::*member, ArrayRef<int64_t> list);
   void addTiles();
@@ -62,7 +62,8 @@ SmallVector<int64_t> numbers(int64_t first, int64_t last, int64_t step = 1) {
 
 } // namespace
 
-/// Also the identity of a plan: what is not of its family is not printed.
+/// The text of a plan, which is also its identity: fields that are not of its family are not
+/// printed.
 std::string Neighbours::spell(const KernelPlan &other) const {
   std::string text;
   llvm::raw_string_ostream(text) << PlanAttr::get(op->getContext(), other);
@@ -118,7 +119,8 @@ void Neighbours::addClusters() {
       add("cluster", [&](KernelPlan &other) { other.cluster = {m, n}; });
 }
 
-/// A cluster that joins ranges of K has a block for each, and a workspace needs none.
+/// Adds both kinds of reduction: a cluster that reduces split-K ranges has a CTA for each, and a
+/// workspace needs none.
 void Neighbours::addJoins() {
   for (RangeJoin join : {RangeJoin::Workspace, RangeJoin::Cluster})
     add("join", [&](KernelPlan &other) {
@@ -137,7 +139,7 @@ void Neighbours::addSchedules() {
         other.schedule = pipe::StaticPersistentAttr::get(context, pipe::Raster(raster), width);
       });
   }
-  constexpr int64_t responses = 3; // as in an attribute that does not say
+  constexpr int64_t responses = 3; // the default of the attribute
   add("schedule", [&](KernelPlan &other) {
     other.schedule =
         pipe::ClusterLaunchAttr::get(context, pipe::Raster::AlongM, /*width=*/0, responses);
@@ -145,7 +147,7 @@ void Neighbours::addSchedules() {
 }
 
 std::vector<PlanNeighbour> Neighbours::collect() {
-  if (plan.tile[2]) { // of tile_transform there is one
+  if (plan.tile[2]) { // tile_transform has one stage
     addTiles();
     add("pair", [&](KernelPlan &other) {
       other.pair = !plan.pair;

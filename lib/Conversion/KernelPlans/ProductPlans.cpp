@@ -1,4 +1,4 @@
-//===- ProductPlans.cpp - Plans of matrix products ------------------------===//
+//===- ProductPlans.cpp - Plans of GEMMs ----------------------------------===//
 
 #include "CostModel.h"
 #include "DynamicPlans.h"
@@ -16,8 +16,8 @@
 using namespace mlir;
 using namespace fp4;
 
-/// Elements of 6 bits take a byte each in memory, as in the registers of warps. Where tensor cores
-/// have tensor memory, a kernel packs them before, and TMA loads 128 of them at a time.
+/// Checks a GEMM with elements of 6 bits, which take a byte each in memory, as in registers of
+/// warps. With tensor memory, a kernel packs them before, and TMA loads 128 of them at a time.
 static Status requireWideElements(BlockScaledMatmulOp product, const hw::TargetModel &target) {
   auto hasSix = [](Format format) {
     return numerics::elementOf(blockFormat(format)).bits == 6;
@@ -60,7 +60,7 @@ static Status requireWeights(BlockScaledMatmulOp product, const hw::TargetModel 
   return route ? Status() : tl::unexpected<Error>(route.error());
 }
 
-/// All products that have ranges of K have so few rows that operands can be swapped.
+/// Returns true when all GEMMs with split-K have so few rows that operands can be swapped.
 static bool splitsFewRows(BlockScaledMatmulOp product) {
   auto lhs = cast<RankedTensorType>(product.getLhs().getType());
   uint64_t rows = lhs.isDynamicDim(0) ? product.getSplitRows().value_or(UINT64_MAX)
@@ -70,7 +70,7 @@ static bool splitsFewRows(BlockScaledMatmulOp product) {
 
 static LogicalResult requireTensorCore(Operation *op, const hw::TargetModel &target) {
   auto product = cast<BlockScaledMatmulOp>(op);
-  // Sums in registers have ranges of K where warps multiply or operands are swapped.
+  // Sums in registers have split-K ranges if warps multiply or operands are swapped.
   bool maySplit = target.hasMmaBlockScale || (target.hasWgmma && splitsFewRows(product));
   bool isSplit = product.getStreamK() || (product.getSplitK().value_or(1) > 1 && !maySplit);
   Status status = product.usesK96() ? hw::requireFeature(target, &hw::TargetModel::hasFp4K96,
@@ -123,8 +123,8 @@ MatmulSize fp4::sizeOfProduct(BlockScaledMatmulOp product, const KernelPlan &pla
   return size;
 }
 
-/// Columns that a tile can have. Of a dual product tensor memory has the sums of both, and where rows
-/// are quantized a tile begins and ends where words of four scales do.
+/// Columns that a tile can have. Tensor memory has the sums of both parts of a dual GEMM, and a
+/// tile of quantized rows begins and ends where words of four scales do.
 static SmallVector<int64_t> tileColumns(BlockScaledMatmulOp product, bool narrow) {
   SmallVector<int64_t> columns(std::begin(kProductTileNs), std::end(kProductTileNs));
   if (narrow)
@@ -147,8 +147,8 @@ static int64_t mostRows(const MatmulSize &size) {
   return size.groups.empty() ? size.m : *llvm::max_element(size.groups);
 }
 
-/// Tiles with swapped operands: few rows of the lhs are columns of the tensor core, so it computes
-/// nothing for rows that do not exist. A tile of 8 or 16 rows has all of them.
+/// Adds tiles with swapped operands: few rows of the lhs are columns of the tensor core, which then
+/// computes nothing for rows that do not exist. A tile of 8 or 16 rows has all of them.
 static void addSwapped(const KernelPlan &wish, BlockScaledMatmulOp product, const MatmulSize &size,
                        SmallVector<ProductTile> &tiles) {
   auto lhs = cast<RankedTensorType>(product.getLhs().getType());
@@ -163,8 +163,8 @@ static void addSwapped(const KernelPlan &wish, BlockScaledMatmulOp product, cons
       tiles.push_back({/*pair=*/false, n, 1, 1, /*swap=*/true});
 }
 
-/// A pair whose blocks have 64 rows each. No program has one that does not ask for it: the model of
-/// time knows no measurement of one.
+/// Returns true for a pair whose CTAs have 64 rows each. Only a program that asks for such a pair
+/// gets one: the model of time knows no measurement of it.
 static bool isNarrow(const KernelPlan &plan) { return plan.pair && plan.tile[0] == kProductTileM; }
 
 static KernelPlan planOfTile(const ProductTile &tile, const MatmulSize &size) {
@@ -184,9 +184,9 @@ static KernelPlan planOfTile(const ProductTile &tile, const MatmulSize &size) {
 static bool fitsMemories(const KernelPlan &plan, const MatmulSize &size,
                          const hw::TargetModel &target);
 
-/// Two pairs side by side load the rows of A once for both. Clusters of four blocks leave some
-/// multiprocessors out: where pairs take as many turns all the same, L2 delivers more to each. That
-/// is said of sizes that are known, and of targets whose multicasts somebody has measured.
+/// Adds clusters. Two pairs side by side load the rows of A once for both. Clusters of four CTAs
+/// leave some SMs out: if pairs take as many turns all the same, L2 delivers more to each. Clusters
+/// are added for known sizes, and for targets whose multicasts somebody has measured.
 static void addClusters(const KernelPlan &wish, BlockScaledMatmulOp product,
                         const hw::TargetModel &target, SmallVector<ProductTile> &tiles) {
   auto lhs = cast<RankedTensorType>(product.getLhs().getType());
@@ -202,8 +202,8 @@ static void addClusters(const KernelPlan &wish, BlockScaledMatmulOp product,
     }
 }
 
-/// What a program asks for is kept. A pair has rows for both blocks, so fewer rows than one block
-/// has are not worth one.
+/// The tiles that agree with a partial plan. A pair has rows for both CTAs, so fewer rows than one
+/// CTA has are not worth a pair.
 static SmallVector<ProductTile> candidates(const KernelPlan &wish, BlockScaledMatmulOp product,
                                            const MatmulSize &size, const hw::TargetModel &target) {
   bool asksForOne = !wish.pair && (wish.cluster[0] || wish.tile[0] == kProductTileM);
@@ -220,7 +220,7 @@ static SmallVector<ProductTile> candidates(const KernelPlan &wish, BlockScaledMa
         continue;
       ProductTile tile{pair, n, pair ? 2 : 1, 1};
       tile.narrow = isNarrow(wish);
-      if (hasCluster && !(pair && wish.cluster[0] % 2)) { // else the check says what is wrong
+      if (hasCluster && !(pair && wish.cluster[0] % 2)) { // else the check reports the error
         tile.clusterM = wish.cluster[0];
         tile.clusterN = wish.cluster[1];
       }
@@ -277,12 +277,12 @@ KernelPlan fp4::wishOfStream(BlockScaledMatmulOp product, const KernelPlan &wish
   return all;
 }
 
-/// Bytes of shared memory and columns of tensor memory that one stage and one accumulator take,
-/// with what a tile that begins within a block of scales loads more.
+/// Bytes of shared memory and columns of tensor memory that one stage and one accumulator take. A
+/// tile that begins within a scale tile loads more, which is included.
 static std::pair<int64_t, int64_t> footprint(const KernelPlan &plan, const MatmulSize &size) {
   auto [m, n, k] = plan.tile;
   int64_t block = size.block, products = size.products;
-  bool narrow = isNarrow(plan); // a block of scales for each half of the columns, in other lanes
+  bool narrow = isNarrow(plan); // a scale tile for each half of the columns, in other TMEM lanes
   int64_t rowsOfA = narrow ? kProductTileM / 2 : kProductTileM;
   int64_t rowsOfB = products * (plan.pair ? n / 2 : n);
   int64_t scaleRowsB = products * (narrow ? 256 : int64_t(llvm::alignTo(n + 96, 128)));
@@ -315,7 +315,7 @@ std::pair<StringRef, std::string> fp4::whyStoresAreDirect(BlockScaledMatmulOp pr
           "tma for " + std::to_string(bytes) + " bytes"};
 }
 
-/// So large that no memory has it, and that its bytes may overflow.
+/// Returns true for a tile so large that no memory has it, and that its bytes may overflow.
 static bool isBeyondMemory(const KernelPlan &plan, const hw::TargetModel &target) {
   return llvm::any_of(plan.tile, [&](int64_t size) { return size > target.sharedBytesPerCta; });
 }
@@ -326,8 +326,8 @@ static bool fitsMemories(const KernelPlan &plan, const MatmulSize &size,
   return bytes + kBarrierBytes <= target.sharedBytesPerCta && columns <= target.tmemColumns;
 }
 
-/// Results leave through shared memory where that takes the port to the L2 cache less time, and where
-/// the stages that are left still cover the latency of loads.
+/// Returns true when results should leave through shared memory: if this takes the port to the L2
+/// cache less time, and if the stages that are left still cover the latency of loads.
 static bool isStagingBetter(const KernelPlan &plan, const KernelPlan &wish, const MatmulSize &size,
                             const ProductTile &tile, const hw::TargetModel &target) {
   if (isBeyondMemory(plan, target))
@@ -344,7 +344,7 @@ static bool isStagingBetter(const KernelPlan &plan, const KernelPlan &wish, cons
   return stagedStoreCycles(size, tile, target) < directStoreCycles(size, tile, target);
 }
 
-/// What a program says of the roles may leave no warp for it.
+/// Chooses how results leave. The roles of a partial plan may leave no warp for staging.
 static bool chooseStaging(BlockScaledMatmulOp product, const KernelPlan &plan,
                           const KernelPlan &wish, const MatmulSize &size, const ProductTile &tile,
                           const hw::TargetModel &target) {
@@ -395,8 +395,8 @@ static std::string spell(const std::array<int64_t, 3> &sizes) {
          llvm::join(llvm::map_range(said, [](int64_t n) { return std::to_string(n); }), ", ") + "]";
 }
 
-/// Columns of the tensor core are rows of the lhs. Where their tiles do not begin at a column of
-/// tensor memory with scales, there is one tile.
+/// Checks swapped operands. Columns of the tensor core are rows of the lhs. If their tiles do not
+/// begin at a column of tensor memory with scales, there is one tile.
 static LogicalResult checkSwap(Operation *op, const KernelPlan &plan) {
   auto [m, n, k] = plan.tile;
   auto product = cast<BlockScaledMatmulOp>(op);
@@ -422,7 +422,7 @@ static LogicalResult checkSwap(Operation *op, const KernelPlan &plan) {
                 spell(plan.tile) + " for " + Twine(lhs.getDimSize(0)) + " rows");
 }
 
-/// "64, 128 or 256".
+/// Spells a choice as "64, 128 or 256".
 static std::string spellChoice(ArrayRef<int64_t> numbers) {
   std::string text = llvm::join(
       llvm::map_range(numbers, [](int64_t n) { return std::to_string(n); }), ", ");
@@ -448,8 +448,8 @@ LogicalResult fp4::checkStream(Operation *op, const KernelPlan &plan) {
   return success();
 }
 
-/// The matrix instruction has 128 rows in a block, or 64, and 128 bytes, which are 256 elements of
-/// 4 bits, are the widest swizzle.
+/// Checks the tile. The matrix instruction has 128 rows in a CTA, or 64, and 128 bytes, which are
+/// 256 elements of 4 bits, are the widest swizzle.
 static LogicalResult checkTile(Operation *op, const KernelPlan &plan,
                                const hw::TargetModel &target) {
   auto [m, n, k] = plan.tile;
@@ -505,7 +505,7 @@ static LogicalResult checkCluster(Operation *op, const KernelPlan &plan,
                   "has powers of two, of at most " + Twine(most) + " blocks on " +
                       StringRef(target.name),
                   spell(plan.cluster));
-  // Blocks along m load a tile of columns together, of which swizzles keep 8 in one place.
+  // CTAs along m load a tile of columns together, of which swizzles keep 8 in one place.
   constexpr int64_t unit = 8;
   if (int64_t columns = plan.tile[1]; !plan.pair && columns % (m * unit))
     return misfit(op, "cluster",
@@ -515,8 +515,8 @@ static LogicalResult checkCluster(Operation *op, const KernelPlan &plan,
   return success();
 }
 
-/// Clusters of two sizes are of pairs: how often threads arrive at other blocks depends on no size
-/// then (Clusters.md).
+/// Checks clusters of two sizes, which must consist of pairs: the number of times that threads
+/// arrive at other CTAs then depends on no size (Clusters.md).
 static LogicalResult checkFallback(Operation *op, const KernelPlan &plan,
                                    const hw::TargetModel &target) {
   auto [m, n, none] = plan.fallback;
@@ -530,7 +530,7 @@ static LogicalResult checkFallback(Operation *op, const KernelPlan &plan,
   if (!plan.pair || product.hasF32Scales() || product.hasFloatLhs() || !target.hasTcgen05)
     return misfit(op, "fallback", "is left out but for block-scaled products with 'pair'",
                   spell(plan.fallback));
-  if (isNarrow(plan)) // their scales of B lie in halves, whose parts depend on the cluster
+  if (isNarrow(plan)) // the scales of B lie in halves, whose parts depend on the cluster
     return misfit(op, "fallback", "is left out with pairs of 128 rows", spell(plan.fallback));
   if (requestsWork(plan.schedule))
     return misfit(op, "fallback", "is left out with a schedule that takes over tiles of others",
@@ -555,7 +555,7 @@ static LogicalResult checkStore(Operation *op, const KernelPlan &plan) {
   return must.empty() ? success() : LogicalResult(misfit(op, "store", must, found));
 }
 
-/// A block needs most of the shared memory and all accumulators of tensor memory.
+/// Checks a GEMM. A CTA needs most of the shared memory and all accumulators of tensor memory.
 static LogicalResult checkProduct(Operation *op, const KernelPlan &plan,
                                   const hw::TargetModel &target) {
   using enum pipe::Engine;

@@ -1,4 +1,4 @@
-//===- ProductRemarks.cpp - What the plan of a product could say ----------===//
+//===- ProductRemarks.cpp - Remarks on the plan of a GEMM -----------------===//
 
 #include "CostModel.h"
 #include "Families.h"
@@ -11,7 +11,7 @@
 using namespace mlir;
 using namespace fp4;
 
-/// Says what was decided, and what the model thinks of it.
+/// Remarks on the decision, and on the prediction of the model for it.
 static void explain(BlockScaledMatmulOp op, const MatmulSize &size, const ProductTile &tile,
                     const hw::TargetModel &target) {
   ProductCost cost = productCost(size, tile, target);
@@ -33,17 +33,17 @@ static void explain(BlockScaledMatmulOp op, const MatmulSize &size, const Produc
              .str();
 }
 
-/// Of the ways to join ranges of K, in a workspace or in a cluster, what the better one takes.
+/// Cycles of the better reduction of split-K ranges, in a workspace or in a cluster.
 static double joinedCycles(const MatmulSize &size, const ProductTile &tile,
                            const hw::TargetModel &target) {
   SmallVector<ProductTile> ways = {tile};
-  // Every tile that a cluster joins leaves room for stages.
+  // Every tile that a cluster reduces leaves room for stages.
   addJoined(KernelPlan(), size, target, [](const ProductTile &) { return true; }, ways);
   return productCost(size, cheapestTile(ways, size, target), target).cycles;
 }
 
-/// The number of ranges of K with which the model expects to save at least a tenth of the `cycles`
-/// of one, and what they take; of numbers that are nearly as good, the smallest.
+/// The number of split-K ranges with which the model expects to save at least a tenth of the
+/// `cycles` of one, and their cycles; of numbers that are nearly as good, the smallest.
 static std::optional<std::pair<int64_t, double>> betterSplit(const MatmulSize &size,
                                                              const ProductTile &tile, double cycles,
                                                              const hw::TargetModel &target) {
@@ -62,13 +62,13 @@ static std::optional<std::pair<int64_t, double>> betterSplit(const MatmulSize &s
   return best;
 }
 
-/// Nothing of the product says that its sums have one order, or how they are shared out.
+/// Returns true when the GEMM neither fixes the order of its sums nor how they are shared out.
 static bool mayChangeSums(BlockScaledMatmulOp op) {
   return !op.isGrouped() && !op.getSplitK() && !op.getStreamK() && !op.isDual() && !op.usesK96() &&
          op.hasOnlyElements();
 }
 
-/// The order of a sum is not the pass's to change, but it can say what another would gain.
+/// Remarks on the gain of split-K. The order of a sum is not the pass's to change.
 static void adviseSplit(BlockScaledMatmulOp op, const MatmulSize &size, const ProductTile &tile,
                         double chosen, const hw::TargetModel &target) {
   if (!mayChangeSums(op))
@@ -82,7 +82,7 @@ static void adviseSplit(BlockScaledMatmulOp op, const MatmulSize &size, const Pr
                         better->first, better->second / target.product->gigahertz / 1000);
 }
 
-/// The same of workers that share the tiles of the last wave but one.
+/// Remarks on the gain of workers that share the tiles of the last wave but one.
 static void adviseStream(BlockScaledMatmulOp op, const MatmulSize &size, const ProductTile &tile,
                          double chosen, const hw::TargetModel &target) {
   auto lhs = cast<RankedTensorType>(op.getLhs().getType());
@@ -104,7 +104,7 @@ void fp4::remarkOnProduct(BlockScaledMatmulOp op, const KernelPlan &wish, const 
                           const ProductTile &tile, const hw::TargetModel &target) {
   explain(op, size, tile, target);
   double chosen = productCost(size, tile, target).cycles;
-  ProductTile other = tile; // ranges of K have no cluster that nobody asked for
+  ProductTile other = tile; // no plan proposes a cluster of several tiles with split-K
   if (!wish.cluster[0] && !tile.joins)
     other.clusterN = 1;
   adviseSplit(op, size, other, chosen, target);

@@ -1,14 +1,15 @@
-//===- PromotedProductPlans.cpp - Products of FP8 with f32 scales ---------===//
+//===- PromotedProductPlans.cpp - GEMMs of FP8 with f32 scales ------------===//
 //
 // A warpgroup has 64 rows of a tile, or 128 in two parts, with the accumulators and the sums of one
-// part in its registers. Of the tiles that fit, the one whose waves take the fewest cycles: a k tile
-// costs what the tensor core takes for it, what its operands take from the L2 cache, or what a
-// warpgroup takes from one k tile to the next (notebook/Fp8Products.md). Ranges of K of tiles of
-// one part join in clusters as those of other products do.
+// part in its registers. The plan has the fitting tile whose waves take the fewest cycles. A k tile
+// costs the largest of three times: of the tensor core, of its operands from the L2 cache, and of a
+// warpgroup from one k tile to the next (docs/Performance.md). Clusters reduce split-K ranges of
+// tiles of one part as in other GEMMs.
 //
-// Where one warpgroup has all rows, what it takes from one k tile to the next binds. Then a tile is two
-// blocks of scales deep: it waits once for both, and adds the sums of the first while the second is
-// multiplied. Two warpgroups hide each other's waits, and have a stage sooner if it has one block.
+// If one warpgroup has all rows, its time from one k tile to the next is the bound. A tile is then
+// two scale blocks deep: the warpgroup waits once for both, and adds the sums of the first while
+// the second is multiplied. Two warpgroups hide each other's waits, and have a stage sooner if it
+// has one scale block.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,70 +24,72 @@
 using namespace mlir;
 using namespace fp4;
 
-/// The depth of a tile is a block of scales, or two.
+/// The depth of a tile: one scale block, or two.
 static constexpr int64_t kTileK = 128, kTwoTileK = 256;
 static constexpr std::array<int64_t, 3> kTileMs = {64, 128, 256};
 /// Rows of the tiles whose sums fit in shared memory beside four stages.
 static constexpr int64_t kMostPartRows = 128;
-/// Blocks of K whose scales are a tile in shared memory.
+/// Scale blocks of K whose scales are a tile in shared memory.
 static constexpr int64_t kBlocksOfScales = 4;
 /// Columns are those of one instruction.
 static constexpr int64_t kColumnStep = 8;
 /// Registers of a thread for accumulators and sums; 48 more are for everything else.
 static constexpr int64_t kFragmentRegisters = 192;
 
-/// Multiply-adds of fp8 per cycle, and bytes that the L2 cache delivers per cycle, of a
-/// multiprocessor of an H200; cycles of a tile beside its k tiles.
+/// Multiply-adds of fp8 per cycle, and bytes that the L2 cache delivers per cycle, of an SM of an
+/// H200; cycles of a tile beside its k tiles.
 static constexpr int64_t kMultiplyAdds = 4096, kFeedBytes = 48, kTileCycles = 1500;
-/// Cycles that a tall tile gains where its results leave through shared memory, and that a k tile
+/// Cycles that a tall tile gains if its results leave through shared memory, and that a k tile
 /// takes longer with three stages than with four; and columns of the narrowest box.
 static constexpr int64_t kStoreCycles = 1200, kThirdStageCycles = 40, kStoredColumns = 32;
-/// Tiles of a block from which on a wide tile gains more by such stores than by a fifth stage, and
-/// what it then takes beside its k tiles. A tall tile takes less, and more for each k tile; panels
-/// of so many of them write longer pieces of rows at a time.
+/// Tiles of a CTA from which on a wide tile gains more by such stores than by a fifth stage, and
+/// the cycles that it then takes beside its k tiles. A tall tile takes fewer, and more for each k
+/// tile; panels of so many tiles write longer pieces of rows at a time.
 static constexpr int64_t kFewestStoredTiles = 4, kStoredTileCycles = 1300,
                          kStoredTallTileCycles = 900, kStoredTallCycles = 1230, kStoredPanel = 8;
 
-/// The same of tiles of many rows, whose scales are in shared memory. Two warpgroups hide each
-/// other's waits, and sums of whole boxes select few scales. A k tile of a tall tile, in groups
-/// too.
+/// Bytes and cycles of tiles of many rows, whose scales are in shared memory. Two warpgroups hide
+/// each other's waits, and sums of whole boxes select few scales. The last two are a k tile of a
+/// tall tile, alone and in groups.
 static constexpr int64_t kManyFeedBytes = 52, kManyTileCycles = 2500, kTallCycles = 1100,
                          kGroupedTallCycles = 1150;
 
-/// What a k tile of a part takes longer where threads load its scales from global memory (predicted
-/// by simulation, for 128 x 32 and 256 x 128).
+/// Cycles that a k tile of a part takes longer if threads load its scales from global memory
+/// (predicted by simulation, for 128 x 32 and 256 x 128).
 static constexpr int64_t kScaleLoadCycles = 170;
 
-/// What a warpgroup with two blocks in a stage takes for one of them, and for each column of its
-/// rows, where their scales are in shared memory (predicted by simulation, for 32 and 64 columns).
+/// Cycles that a warpgroup with two scale blocks in a stage takes for one of them, and for each
+/// column of its rows, if their scales are in shared memory (predicted by simulation, for 32 and 64
+/// columns).
 static constexpr int64_t kTwoBlocksWait = 265, kTwoBlocksColumn = 1;
 
-/// What a warpgroup takes from one k tile to the next: cycles of waiting, and for two columns of its
-/// rows. Two of them hide most of the latter, but take so many fourths of the tensor core's time.
+/// Cycles of a warpgroup from one k tile to the next: of waiting, and for two columns of its rows.
+/// Two warpgroups hide most of the latter, but take so many fourths of the tensor core's time.
 struct WarpgroupRates {
   int64_t wait, columnPair, fourths;
 };
 static constexpr WarpgroupRates kAlone = {500, 6, 0}, kBeside = {500, 2, 5};
-/// The same where tiles begin anywhere in a block of scales: each 8 columns select one of two.
+/// Rates of tiles that begin anywhere in a scale block: each 8 columns select one of two scales.
 static constexpr WarpgroupRates kAloneSelects = {500, 9, 0}, kBesideSelects = {500, 5, 7};
 
 /// Parts of 128 rows of a tile, or one of 64.
 static int64_t partsOf(int64_t rows) { return llvm::divideCeil(rows, kMostPartRows); }
 
-/// Accumulators of each part, and sums of one part, or of each of two blocks.
+/// Accumulators of each part, and sums of one part, or of each of two scale blocks.
 static int64_t fragmentsOf(int64_t rows, int64_t depth) { return partsOf(rows) + depth / kTileK; }
 
 static int64_t mostColumns(int64_t rows, int64_t depth) {
   return kFragmentRegisters * 2 / fragmentsOf(rows, depth) / kColumnStep * kColumnStep;
 }
 
-/// Whole ranges of K, a multiple of `unit`, consist of two blocks each.
+/// Returns true when whole split-K ranges, a multiple of `unit`, consist of two scale blocks each.
 static bool mayHaveTwoBlocks(int64_t rows, int64_t unit) {
   return partsOf(rows) == 1 && unit % kTwoTileK == 0;
 }
 
-/// One warpgroup alone waits for k tiles longer than it multiplies them. Two tiles of few rows side by
-/// side are faster than one of twice as many; ranges of K gain nothing there.
+/// The depth of a tile. A warpgroup alone waits for k tiles longer than it multiplies them. Two
+/// tiles of few rows side by side are faster than one of twice as many; split-K gains nothing
+/// there.
 static int64_t depthOf(const KernelPlan &wish, int64_t rows, const MatmulSize &size) {
   if (wish.tile[2])
     return wish.tile[2];
@@ -115,14 +118,16 @@ static int64_t waitOf(int64_t m, int64_t n, int64_t depth, int64_t multiply) {
                   multiply * rates.fourths / 4);
 }
 
-/// Two warpgroups have a tile each of many rows, with its scales in shared memory.
+/// Returns true when two warpgroups have a tile of many rows each, with its scales in shared
+/// memory.
 static bool hasMany(const MatmulSize &size, int64_t m, int64_t n) {
   bool isMany = !size.groups.empty() || size.m > kTileMs.back();
   return isMany && m > kTileMs.front() && n % kStoredColumns == 0 && size.splits == 1 &&
          size.k % (pipe::kPromotedBlock * kBlocksOfScales) == 0;
 }
 
-/// Results of a tile of many leave through shared memory, where its product may have such stores.
+/// Returns true when results of a tile of many rows leave through shared memory, in GEMMs that may
+/// have such stores.
 static bool isStored(const MatmulSize &size, int64_t m, int64_t n, const hw::TargetModel &target) {
   int64_t tiles = tilesAlongM(size, m) * llvm::divideCeil(size.n, n);
   int64_t lost = llvm::divideCeil(size.k, kTileK) * kThirdStageCycles;
@@ -132,8 +137,8 @@ static bool isStored(const MatmulSize &size, int64_t m, int64_t n, const hw::Tar
          tiles > kFewestStoredTiles * target.multiprocessors;
 }
 
-/// Tiles that begin in the midst of half a block of scales gain nothing by their stores: every 8
-/// columns select one of two scales.
+/// Cycles of a tile of many rows. Tiles that begin in the midst of half a scale block gain nothing
+/// by their stores: every 8 columns select one of two scales.
 static int64_t cyclesOfMany(const MatmulSize &size, int64_t m, int64_t n,
                             const hw::TargetModel &target) {
   int64_t multiply = m * n * kTileK / kMultiplyAdds, feed = (m + n) * kTileK / kManyFeedBytes;
@@ -166,7 +171,7 @@ static int64_t cyclesOf(const MatmulSize &size, int64_t m, int64_t n, int64_t de
   return waves * (deep * std::max({multiply, feed, wait}) + kTileCycles);
 }
 
-/// Tiles for any K, whose threads load scales from global memory.
+/// Adds tiles for any K, whose threads load scales from global memory.
 static void addLoading(const hw::TargetModel &target, std::vector<SizedTile> &tiles) {
   for (int64_t m : kTileMs)
     for (int64_t n = kStoredColumns; n <= mostColumns(m, kTileK); n += kStoredColumns)
@@ -176,9 +181,9 @@ static void addLoading(const hw::TargetModel &target, std::vector<SizedTile> &ti
       }));
 }
 
-/// Those for multiples of the blocks whose scales are a tile. Of few rows, a stage may have two.
-/// Where K is one such multiple, its stages are written out (PromotionLoops.cpp), with which ptxas
-/// has too few registers for the widest.
+/// Adds tiles for multiples of the scale blocks whose scales are a tile. With few rows, a stage may
+/// have two scale blocks. If K is one such multiple, its stages are written out
+/// (PromotionLoops.cpp), for which ptxas has too few registers in the widest tile.
 static void addStaging(BlockScaledMatmulOp product, const hw::TargetModel &target,
                        std::vector<SizedTile> &tiles) {
   for (int64_t m : kTileMs)
@@ -215,7 +220,7 @@ std::vector<SizedTile> fp4::promotedTiles(BlockScaledMatmulOp product,
 }
 
 /// The best tile; of equals, the one with the most columns. Tiles of one step of columns are only
-/// for who asks for them.
+/// for plans that ask for them.
 static std::array<int64_t, 3> chooseTile(const KernelPlan &wish, const MatmulSize &size,
                                          const hw::TargetModel &target) {
   std::array<int64_t, 3> best = {128, 128, kTileK};
@@ -246,8 +251,9 @@ static int64_t chooseStages(const std::array<int64_t, 3> &tile, int64_t otherByt
   return takeAll ? stages : int64_t(llvm::bit_floor(uint64_t(stages)));
 }
 
-/// Why the result cannot leave the kernel in tiles, else empty: matrices of 8 x 8 elements of 16
-/// bits go to shared memory, as many as fill the rows of a swizzle.
+/// The field because of which the result cannot leave the kernel in tiles, and the reason; else
+/// empty. Matrices of 8 x 8 elements of 16 bits go to shared memory, as many as fill the rows of a
+/// swizzle.
 static std::pair<StringRef, std::string> whyNotStaged(BlockScaledMatmulOp product,
                                                       const std::array<int64_t, 3> &tile) {
   auto why = whyStoresAreDirect(product, /*ofGroups=*/true);
@@ -259,9 +265,10 @@ static std::pair<StringRef, std::string> whyNotStaged(BlockScaledMatmulOp produc
           "tma"};
 }
 
-/// Results that leave through shared memory do so while the next tile is multiplied. But tall tiles
-/// have only three stages beside them, and their k tiles take longer. Wide tiles have four of five,
-/// which are enough where a block has several tiles (notebook/Fp8Products.md).
+/// Returns true when staging pays. Results that leave through shared memory do so while the next
+/// tile is multiplied. But tall tiles have only three stages beside them, and their k tiles take
+/// longer. Wide tiles have four of five, which are enough if a CTA has several tiles
+/// (docs/Performance/Fp8Products.md).
 static bool isStagingBetter(BlockScaledMatmulOp product, const KernelPlan &wish,
                             const KernelPlan &plan, const MatmulSize &size,
                             const hw::TargetModel &target) {
@@ -272,12 +279,12 @@ static bool isStagingBetter(BlockScaledMatmulOp product, const KernelPlan &wish,
          whyNotStaged(product, plan.tile).first.empty();
 }
 
-/// Products whose blocks have one tile each may lose where the next launch begins early
-/// (notebook/Fp8Products.md). Of offsets every group may end within a tile.
+/// The PDL of a plan. GEMMs whose CTAs have one tile each may lose if the next launch begins early
+/// (docs/Performance/Fp8Products.md). With offsets every group may end within a tile.
 static std::optional<KernelOverlap> overlapOf(BlockScaledMatmulOp op, const KernelPlan &plan,
                                               const MatmulSize &size,
                                               const hw::TargetModel &target) {
-  if (hasDynamicSizes(op)) // of N nobody knows how many tiles a block has
+  if (hasDynamicSizes(op)) // without N nobody knows how many tiles a CTA has
     return KernelOverlap::Waits;
   if (ShapedType::isDynamic(mostRowsOf(op, plan)))
     return {};
@@ -290,7 +297,8 @@ static std::optional<KernelOverlap> overlapOf(BlockScaledMatmulOp op, const Kern
   return works > most ? KernelOverlap::Both : KernelOverlap::Waits;
 }
 
-/// The largest tiles leave the loading warp none of their registers where they load scales, too.
+/// Registers of the roles. The largest tiles leave the loading warp no registers of theirs if they
+/// load scales, too.
 static const RegisterShares &sharesOf(BlockScaledMatmulOp op, const KernelPlan &plan) {
   auto [m, n, k] = plan.tile;
   bool loadsScales = knownUnitOfDepth(op, plan) % (kBlocksOfScales * kTileK) != 0;
@@ -299,7 +307,8 @@ static const RegisterShares &sharesOf(BlockScaledMatmulOp op, const KernelPlan &
   return isKnown || isFull ? kFewBeside : kMoreBeside;
 }
 
-/// Where results leave tall tiles in boxes, panels of kStoredPanel were the fastest.
+/// The order of tiles. With tall tiles whose results leave in boxes, panels of kStoredPanel were
+/// the fastest.
 static pipe::WorkScheduleAttrInterface scheduleOf(BlockScaledMatmulOp product,
                                                   const std::array<int64_t, 3> &tile,
                                                   bool isTallBeside, const MatmulSize &size,
@@ -322,7 +331,7 @@ KernelPlan fp4::proposePromotedProduct(Operation *op, const KernelPlan &wish,
   plan.tile = chooseTile(wish, size, target);
   int64_t tiles = llvm::divideCeil(size.m, plan.tile[0]) * llvm::divideCeil(size.n, plan.tile[1]);
   plan.cluster = proposeJoin(wish, {plan.tile[0], kMostPartRows}, tiles, /*resident=*/1, size, target);
-  // Blocks add pieces of up to 32 columns, of which each has room for as many as the others.
+  // CTAs add pieces of up to 32 columns, and each has room for as many as the others.
   bool joins = plan.cluster[0] > 1;
   int64_t columns = joins ? int64_t(llvm::alignTo(plan.tile[1], 32 * size.splits)) : 0;
   bool areBeside = plan.tile[2] == kTwoTileK && size.splits == 1 && size.m > plan.tile[0] &&
@@ -333,12 +342,13 @@ KernelPlan fp4::proposePromotedProduct(Operation *op, const KernelPlan &wish,
   bool isTallBeside = plan.store && plan.tile[0] > kMostPartRows;
   if (plan.store)
     otherBytes += plan.tile[0] * plan.tile[1] * size.resultBytes;
-  // Wide tiles wait for their loads, but those of groups have the search for their rows besides.
+  // Wide tiles wait for their loads, but those of groups also search for their rows.
   bool isWide = plan.tile[0] == kMostPartRows && plan.tile[1] > kMostPartRows;
   bool takeAll = areBeside || isTallBeside || (isWide && size.groups.empty());
   plan.stages = chooseStages(plan.tile, otherBytes, takeAll, target);
   plan.schedule = scheduleOf(product, plan.tile, isTallBeside, size, target);
-  // One warpgroup has enough registers, but ptxas knows the warps that ask for more to be converged.
+  // A warpgroup alone has enough registers, but the request for more tells ptxas that its warps are
+  // converged.
   plan.roles = fragmentRoles(op->getContext(), plan.tile[0] > 64 ? 2 : 1,
                              sharesOf(product, wish.orElse(plan)), plan.store == ResultStore::Tma);
   plan.resident = 1;
@@ -346,7 +356,7 @@ KernelPlan fp4::proposePromotedProduct(Operation *op, const KernelPlan &wish,
   return plan;
 }
 
-/// What the roles of every tile must do besides; else empty.
+/// The rule that roles of every tile break; else empty.
 static StringRef commonRules(pipe::RolePlanAttr roles) {
   using enum pipe::Engine;
   if (roles.getDriver(Tma) == roles.getDriver(Tensor))
@@ -356,7 +366,7 @@ static StringRef commonRules(pipe::RolePlanAttr roles) {
   return "";
 }
 
-/// The role of the tensor core has a warpgroup for each 64 rows of a part.
+/// Rules of one warpgroup for each 64 rows of a part, all in the role of the tensor core.
 static StringRef oneGroupRules(pipe::RolePlanAttr roles) {
   using enum pipe::Engine;
   pipe::RoleAttr math = roles.getDriver(Tensor);

@@ -1,11 +1,10 @@
 //===- Rasters.cpp - Orders of tiles that share their operands ------------===//
 //
-// Tiles that run at a time share rows of their operands, and go through K together. What they have
-// in common comes once from memory and crosses the chip once; what else they load takes energy, and
-// where power sets the clock, time: a product of 4096 rows takes up to 4 % longer in panels that
-// are too narrow, at the same number of cycles (notebook/WeightLimits.md). So waves should
-// load few bytes. A column of NVFP4 weights has 0.56 bytes for an element of K, a row of 16-bit
-// floats 2.
+// Tiles that run at a time share rows of their operands, and go through K together. Shared rows
+// come once from memory and cross the chip once. All other loads take energy, and, if power sets
+// the clock, time: a GEMM of 4096 rows takes up to 4 % longer in panels that are too narrow, at the
+// same number of cycles (docs/Performance/WeightLimits.md). So waves should load few bytes. A
+// column of NVFP4 weights has 0.56 bytes for an element of K, a row of 16-bit floats 2.
 //
 //===----------------------------------------------------------------------===//
 #include "CostModel.h"
@@ -55,8 +54,8 @@ struct Order {
 };
 } // namespace
 
-/// In the order of preference: the place of a tile takes two instructions in the first two. Wider
-/// panels were not measured.
+/// Orders of tiles, the preferred first: the place of a tile takes two instructions in the first
+/// two. Wider panels were not measured.
 static constexpr Order kOrders[] = {
     {pipe::Raster::AlongM},    {pipe::Raster::AlongN},    {pipe::Raster::Panels, 2},
     {pipe::Raster::Panels, 4}, {pipe::Raster::Panels, 8}, {pipe::Raster::Panels, 16}};
@@ -68,7 +67,7 @@ double fp4::bytesOfCodes(Format format) {
 /// Bytes of an element of K that the waves of `workers` tiles load, each row and column of tiles
 /// once in a wave.
 static double bytesOfWaves(const Order &order, const TileGrid &grid, int64_t workers) {
-  constexpr int64_t mostWaves = 64; // tell orders apart
+  constexpr int64_t mostWaves = 64; // enough to tell orders apart
   int64_t tiles = std::min(grid.rows * grid.columns, mostWaves * workers);
   double bytes = 0;
   llvm::BitVector rows(unsigned(grid.rows)), columns(unsigned(grid.columns));
@@ -85,8 +84,8 @@ static double bytesOfWaves(const Order &order, const TileGrid &grid, int64_t wor
   return bytes;
 }
 
-/// The L2 cache keeps both operands in any order, or all rows along m. Where these are a quarter of
-/// it, panels were 4 % slower (FP8, 4096 x 24576 x 1536 on an H100).
+/// Returns true when the L2 cache keeps both operands in any order, or all rows along m. With rows
+/// of a quarter of the cache, panels were 4 % slower (FP8, 4096 x 24576 x 1536 on an H100).
 static bool staysInCache(const TileGrid &grid, int64_t k, const hw::TargetModel &target) {
   double rows = double(k * grid.rows) * grid.bytesOfRow,
          columns = double(k * grid.columns) * grid.bytesOfColumn;

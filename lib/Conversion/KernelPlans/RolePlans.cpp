@@ -5,8 +5,8 @@
 using namespace mlir;
 using namespace fp4::pipe;
 
-/// The epilogue has the first warps because a warp reaches the lanes of tensor memory of its index
-/// modulo 4.
+/// Roles of tensor memory. The epilogue has the first warps because a warp reaches the TMEM lanes
+/// of its index modulo 4.
 RolePlanAttr fp4::tensorMemoryRoles(MLIRContext *context, int32_t mmaWarps, bool storesTiles,
                                     bool requestsWork, int32_t epilogueWarps) {
   int32_t next = epilogueWarps + mmaWarps;
@@ -52,15 +52,15 @@ RolePlanAttr fp4::laneRoles(MLIRContext *context, int32_t groups) {
 }
 
 namespace {
-/// Registers of the roles beside warpgroups that convert; 0: those of the launch.
+/// Registers of the roles beside warpgroups that convert; 0 leaves those of the launch.
 struct LaneRegisters {
   int32_t epilogue = 0, issuers = 0, convert = 0;
 };
 } // namespace
 
-/// A body has the numbers of a chunk beside its sums. It gets what others do not need of the 80
-/// registers for each of 768 threads, of which four warpgroups convert, or of the 128 for each of
-/// 512.
+/// Registers beside converting warpgroups. An epilogue region has the numbers of a chunk beside its
+/// sums. The epilogue gets the registers that other roles leave: of 80 for each of 768 threads if
+/// four warpgroups convert, or of 128 for each of 512.
 static LaneRegisters registersBeside(int32_t groups) {
   if (groups == 4)
     return {.epilogue = 184, .issuers = 40, .convert = 64};
@@ -77,7 +77,7 @@ RolePlanAttr fp4::weightLaneRoles(MLIRContext *context, int32_t groups) {
       RoleAttr::get(context, "mma", end, end + 1, {Engine::Tensor}, of.issuers),
       RoleAttr::get(context, "convert", 4, end, {Engine::Convert}, of.convert, groups > 1),
       RoleAttr::get(context, "epilogue", 0, 4, {Engine::Threads}, of.epilogue)};
-  if (of.issuers) // a whole warpgroup gives
+  if (of.issuers) // a whole warpgroup releases registers
     roles.push_back(RoleAttr::get(context, "spare", end + 2, end + 4, {}, of.issuers));
   return RolePlanAttr::get(context, roles);
 }
@@ -87,9 +87,9 @@ bool fp4::requestsWork(Attribute schedule) {
   return interface && interface.getRingDepth() > 0;
 }
 
-/// What two warpgroups of fragments and two of the other roles make of the 128 registers for each
-/// of 512 threads that the launch gives. Who converts both operands B has places of a group, or
-/// sizes besides.
+/// Shares of the 128 registers that the launch gives each of 512 threads: two warpgroups have
+/// fragments, and two the other roles. Warps that convert both operands B also have places of a
+/// group, or sizes.
 static constexpr fp4::RegisterShares kConvertShares = {208, 48}, kGateShares = {184, 72};
 
 RolePlanAttr fp4::warpgroupRoles(MLIRContext *context, bool hasManyPlaces) {
@@ -101,8 +101,8 @@ RolePlanAttr fp4::warpgroupRoles(MLIRContext *context, bool hasManyPlaces) {
        RoleAttr::get(context, "math", 0, 8, {Engine::Tensor, Engine::Threads}, shares.math)});
 }
 
-/// Of the warpgroup that loads, the warps that do not store do nothing but give their registers
-/// away.
+/// Roles of fragments. Warps of the loading warpgroup that do not store only release their
+/// registers.
 RolePlanAttr fp4::fragmentRoles(MLIRContext *context, int32_t groups, const RegisterShares &shares,
                                 bool storesTiles) {
   bool spare = shares.others != 0;

@@ -1,8 +1,8 @@
-//===- RowPlans.cpp - Plans of one product by its number of rows ----------===//
+//===- RowPlans.cpp - Plans of one GEMM by its number of rows -------------===//
 //
-// Where the number of rows is dynamic, no plan is good for all of them. `fp4.row_plans` has one for
-// each range of few rows, and host code chooses when it knows the number. Each is a kernel more, so
-// there are few: the numbers of rows at which the tile of a family changes much.
+// No plan is good for all sizes if the number of rows is dynamic. `fp4.row_plans` has one for each
+// small range of rows, and host code chooses when it knows the number. Each plan is one more
+// kernel, so there are few: for the numbers of rows at which the tile of a family changes much.
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,11 +27,12 @@ bool fp4::mayHaveRowPlans(BlockScaledMatmulOp op) {
   return cast<RankedTensorType>(op.getLhs().getType()).isDynamicDim(0) && !op.getGroups();
 }
 
-/// Numbers of rows at which a plan of its own begins to pay; none where one plan is for all. Of
-/// groups they are those of each: few, because a kernel of many experts takes long to compile.
+/// Numbers of rows at which a plan of its own begins to pay; none if one plan is for all. In a
+/// grouped GEMM they are the rows of each group: few, because a kernel of many experts takes long
+/// to compile.
 static ArrayRef<int64_t> boundsOf(BlockScaledMatmulOp op, const hw::TargetModel &target) {
-  // Tiles of 8, 16, 64 and 128 rows, two of the last; of FP8 one of 64; where a tile has 128 rows,
-  // the columns that give work to most multiprocessors.
+  // Tiles of 8, 16, 64 and 128 rows, two of the last; one of 64 rows for FP8; and, for tiles of 128
+  // rows, the columns that give work to most SMs.
   static constexpr int64_t ofColumns[] = {8, 16, 64, 256}, ofRows[] = {64, 256}, ofLanes[] = {128},
                            ofGroups[] = {1, 8, 64};
   if (op.isGrouped())
@@ -53,18 +54,18 @@ static std::vector<KernelPlan> rowPlansOn(BlockScaledMatmulOp op) {
   return plans;
 }
 
-/// The rows up to which K is cut, if it is and others may come.
+/// The rows up to which K is split, if it is and more rows may come.
 static std::optional<int64_t> splitRowsOf(BlockScaledMatmulOp op) {
   bool isCut = op.getSplitK().value_or(1) > 1 && op.getSplitRows() && mayHaveRowPlans(op);
   return isCut ? std::optional<int64_t>(*op.getSplitRows()) : std::nullopt;
 }
 
-/// What makes a kernel another one than that of `next`, for more rows.
+/// Returns true when the kernel of `plan` differs from that of `next`, which is for more rows.
 static bool differs(const KernelPlan &plan, const KernelPlan &next) {
   return plan.tile != next.tile || plan.swap != next.swap || plan.ranges != next.ranges;
 }
 
-/// What the family proposes, without plans that are those of more rows.
+/// The proposals of the family, without plans that equal those of more rows.
 static std::vector<KernelPlan> proposeRowPlans(BlockScaledMatmulOp op,
                                                const hw::TargetModel &target) {
   auto next = op->getAttrOfType<PlanAttr>(Fp4Dialect::kPlanAttr).getPlan();
@@ -118,7 +119,7 @@ LogicalResult fp4::planRows(BlockScaledMatmulOp op, ArrayRef<KernelPlan> given,
   return failure(failed(plansOf(op, target)));
 }
 
-/// K is cut up to a number of rows, at which one kernel ends.
+/// Checks that one kernel ends at the number of rows up to which K is split.
 static LogicalResult checkSplitRows(BlockScaledMatmulOp op, ArrayRef<KernelPlan> plans) {
   std::optional<int64_t> rows = splitRowsOf(op);
   if (!rows || llvm::any_of(plans, [&](const KernelPlan &plan) { return plan.maxRows == rows; }))

@@ -1,14 +1,14 @@
-//===- SizePlans.cpp - Plans of one product by its sizes ------------------===//
+//===- SizePlans.cpp - Plans of one GEMM by its sizes ---------------------===//
 //
-// Where N or K is dynamic, no tile is good for all sizes: a wide one leaves multiprocessors idle in
-// the last wave, or in the only one, and a narrow one loads its operands more often. A product gets
-// the few tiles that together come closest to the best tile of each of a list of common sizes.
-// Each is a kernel, and host code launches the one whose waves are predicted to cost the least:
+// No tile is good for all sizes if N or K is dynamic: a wide one leaves SMs idle in the last wave,
+// or in the only one, and a narrow one loads its operands more often. A GEMM gets the few tiles
+// that together come closest to the best tile of each of a list of common sizes. Each is a kernel,
+// and host code launches the one whose waves are predicted to cost the least:
 //
 //   once + waves * (wave + k tiles * k_tile)
 //
 // The three numbers of a plan, its `wave_cost`, are read off the model of its family at sizes that
-// are whole waves. They are predictions, as the model is.
+// are whole waves. The numbers are predictions, as the model is.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,13 +23,13 @@
 using namespace mlir;
 using namespace fp4;
 
-/// Kernels of a product at most, for any sizes and for some, and the part of the cost that another
-/// one is to gain on average. Of those for some, tiles of few rows are two or three.
+/// The most kernels of a GEMM, for any sizes and for some, and the part of the cost that one more
+/// kernel must gain on average. Two or three of the kernels for some sizes are small-M tiles.
 static constexpr size_t kMostPlans = 5, kMostPlansOfSome = 7;
 static constexpr double kLeastGain = 0.005;
 
-/// Numbers of tokens, and sizes of layers of language models. Of powers of two alone, tiles whose
-/// columns are none would never fill a wave.
+/// Numbers of tokens, and sizes of layers of language models. Powers of two alone would never fill
+/// a wave of tiles whose columns are no power of two.
 static constexpr int64_t kRows[] = {16,   64,   128,  256,  384,  512, 768,
                                     1024, 1536, 2048, 3072, 4096, 8192};
 static constexpr int64_t kColumns[] = {512,  1024, 1536, 2048,  3072, 4096,
@@ -55,7 +55,7 @@ static std::vector<SizedTile> tilesOf(BlockScaledMatmulOp op, const MatmulSize &
 }
 
 //===----------------------------------------------------------------------===//
-// What a wave costs
+// The cost of a wave
 //===----------------------------------------------------------------------===//
 
 /// Rows and columns of the result.
@@ -82,8 +82,8 @@ struct Candidate {
 };
 } // namespace
 
-/// `waves` waves of tiles that are nearly full, and about square, so that no memory is the bound.
-/// Those of few rows have all of them.
+/// The size of `waves` waves of tiles that are nearly full, and about square, so that memory is not
+/// the bound. Small-M tiles have all rows.
 static MatmulSize wavesOf(const MatmulSize &base, const KernelPlan &plan, int64_t workers,
                           int64_t waves, int64_t k) {
   auto [rows, columns] = sizeOfTile(plan);
@@ -117,7 +117,7 @@ static Candidate candidateOf(const SizedTile &tile, const MatmulSize &base,
 // The choice
 //===----------------------------------------------------------------------===//
 
-/// Common sizes of `op`, those that it knows as they are.
+/// Common sizes of `op`; known sizes stay as they are.
 static std::vector<MatmulSize> commonSizes(BlockScaledMatmulOp op, const MatmulSize &base) {
   auto orKnown = [](ArrayRef<int64_t> common, bool isDynamic, int64_t known) {
     return isDynamic ? SmallVector<int64_t>(common) : SmallVector<int64_t>{known};
@@ -136,7 +136,7 @@ static std::vector<MatmulSize> commonSizes(BlockScaledMatmulOp op, const MatmulS
   return sizes;
 }
 
-/// How much more the best of `chosen` and `more` costs than the best of all, on average.
+/// The average cost of the best of `chosen` and `more`, less that of the best of all.
 static double regretOf(ArrayRef<size_t> chosen, size_t more, ArrayRef<std::vector<double>> costs) {
   double sum = 0;
   for (size_t size = 0; size < costs.front().size(); ++size) {
@@ -151,8 +151,8 @@ static double regretOf(ArrayRef<size_t> chosen, size_t more, ArrayRef<std::vecto
   return sum / double(costs.front().size());
 }
 
-/// Of the tiles for any sizes the one that is the best alone, then those that gain the most beside
-/// the ones before; and then such of the others.
+/// Chooses tiles: of those for any sizes, the best one alone, then those that gain the most beside
+/// the ones before; and then tiles for some sizes in the same way.
 static std::vector<Candidate> chooseFew(ArrayRef<Candidate> all, ArrayRef<MatmulSize> sizes) {
   std::vector<std::vector<double>> costs;
   for (const Candidate &candidate : all) {
@@ -180,7 +180,7 @@ static std::vector<Candidate> chooseFew(ArrayRef<Candidate> all, ArrayRef<Matmul
   return chosen;
 }
 
-/// Whole numbers of one unit, of which the smallest k tile has many.
+/// Sets costs in whole numbers of one unit, of which the smallest k tile has many.
 static void setCosts(std::vector<Candidate> &chosen) {
   constexpr double ofKTile = 1000;
   double least = INFINITY;
@@ -194,7 +194,7 @@ static void setCosts(std::vector<Candidate> &chosen) {
                                whole(candidate.kTile)};
 }
 
-/// `wishes` as plans that say everything.
+/// Completes each of the partial plans `wishes`.
 static FailureOr<SmallVector<Attribute>>
 complete(BlockScaledMatmulOp op, ArrayRef<KernelPlan> wishes, const hw::TargetModel &target) {
   SmallVector<Attribute> plans;

@@ -1,10 +1,10 @@
 //===- StreamPlans.cpp - Plans of kernels without roles -------------------===//
 //
 // The numbers of stream_blocks are those of hand-written kernels, which were fastest on an H200
-// with 16 elements per thread, or with two blocks where each is transformed. With two blocks the
-// tensor's scale costs half per element: 16.3 instead of 17.4 instructions. Blocks with two
-// candidate scales are faster so too, on an H200. notebook/Quantizers.md has measurements of the
-// compiler's own kernels.
+// with 16 elements per thread, or with two scale blocks if each is transformed. With two scale
+// blocks the tensor's scale costs half per element: 16.3 instead of 17.4 instructions. Scale blocks
+// with two candidate scales are also faster in this way, on an H200. docs/Performance.md has
+// measurements of the compiler's own kernels.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,30 +20,30 @@ using namespace mlir;
 using namespace fp4;
 using enum KernelFamily;
 
-/// Blocks of a thread are in registers; items of a thread are counted with 32 bits.
+/// Limits of a thread: its scale blocks are in registers, and its items are counted with 32 bits.
 static constexpr int64_t kMostBlocks = 16, kMostItems = 65536;
-/// Blocks of a grid for each multiprocessor: more than are ever resident gain nothing.
+/// CTAs of a grid for each SM: more than ever run at a time gain nothing.
 static constexpr int64_t kMostGrid = 1024;
 
 //===----------------------------------------------------------------------===//
 // stream_blocks
 //===----------------------------------------------------------------------===//
 
-/// Whether each thread transforms its blocks by itself.
+/// Returns true when each thread transforms its scale blocks by itself.
 static bool transformsInThread(Operation *op) {
   auto quantize = dyn_cast<QuantizeOp>(op);
   return quantize && quantize.getHadamard() &&
          quantize.getHadamard()->options().blockSize <= quantize.getBlockSize();
 }
 
-/// Whether a thread tries two scales without an instruction for E2M1.
+/// Returns true when a thread tries two scales without an instruction for E2M1.
 static bool comparesScales(Operation *op, const hw::TargetModel &target) {
   auto quantize = dyn_cast<QuantizeOp>(op);
   return quantize && !target.hasFp4Convert &&
          quantize.getRecipe().getDecisions().adaptive != numerics::Adaptive::Off;
 }
 
-/// Whether something that runs before `op` reads `value`; views of its buffer do not.
+/// Returns true when an operation before `op` reads `value`; views of its buffer do not read.
 static bool isReadBefore(Value value, Operation *op) {
   return llvm::any_of(value.getUsers(), [&](Operation *user) {
     if (user == op || (user->getBlock() == op->getBlock() && op->isBeforeInBlock(user)))
@@ -65,8 +65,8 @@ AmaxOp fp4::amaxOfKernel(QuantizeOp quantize) {
   return isFirst ? amax : AmaxOp();
 }
 
-/// Whether a kernel has read the same tensor for an amax of this quantizer, and the L2 cache may
-/// have the end of it alone.
+/// Returns true when a kernel has read the same tensor for an amax of this quantizer, so that the
+/// L2 cache may have the end of the tensor alone.
 static bool endsInCache(QuantizeOp op, const hw::TargetModel &target) {
   auto type = cast<RankedTensorType>(op.getInput().getType());
   if (type.hasStaticShape() &&
@@ -80,9 +80,9 @@ static bool endsInCache(QuantizeOp op, const hw::TargetModel &target) {
   });
 }
 
-/// Whether a kernel computes the amax too where its grid is not too large: it is where the tensor
-/// is known to be. The host code asks the device and, of dynamic rows, the tensor. Two candidate
-/// scales take more registers than so many threads have.
+/// Returns true when the kernel also computes the amax if its grid is not too large: the tensor is
+/// known there. Host code asks the device and, with dynamic rows, the tensor. Two candidate scales
+/// take more registers than so many threads have.
 static bool keepsItsAmax(QuantizeOp op, const hw::TargetModel &target) {
   if (!amaxOfKernel(op) || op.getRecipe().getDecisions().adaptive != numerics::Adaptive::Off)
     return false;
@@ -132,10 +132,11 @@ static LogicalResult requireTiles(Operation *op, const hw::TargetModel &) {
   return transformsOnTensorCore(quantize) ? requireWarpTransform(quantize) : success();
 }
 
-/// The target says how many blocks fit where they are plain. Transforms, blocks of 32, square
-/// blocks, whose rows wait for each other, and stochastic rounding take up to 80 registers; 128
-/// where each candidate scale keeps its codes, where 32 elements are rounded stochastically in
-/// steps, or where the kernel computes what it quantizes. Not told, ptxas spills to have 80.
+/// Proposes tiles. The target says how many CTAs fit if they are plain. Transforms, scale blocks of
+/// 32, square blocks, whose rows wait for each other, and stochastic rounding take up to 80
+/// registers. 128 registers are needed if each candidate scale keeps its codes, if 32 elements are
+/// rounded stochastically in steps, or if the kernel computes the values that it quantizes. Without
+/// a limit, ptxas spills to have 80.
 static KernelPlan proposeTiles(Operation *operation, const KernelPlan &,
                                const hw::TargetModel &target) {
   auto op = cast<QuantizeOp>(operation);
@@ -169,7 +170,7 @@ constexpr FamilyRules fp4::kTileQuantizeRules = {requireTiles, proposeTiles, che
 // stream_items, reduce_grid, reduce_rows
 //===----------------------------------------------------------------------===//
 
-/// A function of several steps, or a division, for each element.
+/// Returns true when each element takes a function of several steps, or a division.
 static bool hasFunctions(linalg::GenericOp op) {
   return llvm::any_of(*op.getBody(), [](Operation &inner) {
     bool isStep = isa<math::AbsFOp, math::CopySignOp, math::FmaOp, math::FloorOp, math::CeilOp,
@@ -178,7 +179,7 @@ static bool hasFunctions(linalg::GenericOp op) {
   });
 }
 
-/// Bytes of all operands, where they are known.
+/// Bytes of all operands, if they are known.
 static std::optional<int64_t> movedBytes(linalg::GenericOp op) {
   int64_t bits = 0;
   for (Value operand : op->getOperands()) {
@@ -190,18 +191,18 @@ static std::optional<int64_t> movedBytes(linalg::GenericOp op) {
   return bits / 8;
 }
 
-/// Blocks of 128 threads take turns sooner. More warps fit beside each other where functions need
-/// registers, and the last blocks of a small tensor end earlier; large tensors without functions
-/// are faster by blocks of 256 (notebook/Quantizers.md).
+/// Threads of a CTA. CTAs of 128 threads take turns sooner. More warps fit beside each other if
+/// functions need registers, and the last CTAs of a small tensor end earlier; large tensors without
+/// functions are faster by CTAs of 256 (docs/Performance/Quantizers.md).
 static int64_t threadsOfElements(linalg::GenericOp op) {
   constexpr int64_t few = 24 << 20; // an H200: 16 MiB 5 % faster by 128, 32 MiB 1 % slower
   bool isSmall = movedBytes(op).value_or(few) < few;
   return isSmall || hasFunctions(op) ? 128 : 256;
 }
 
-/// Several items to a thread, so that what is common to all is computed once. A thread that
-/// transforms has one, because its lanes wait for each other. So has one that computes element by
-/// element: its loads are in flight with those of other threads.
+/// Proposes several items to a thread, so that common values are computed once. A thread that
+/// transforms has one item, because its lanes wait for each other. A thread that computes element
+/// by element has one too: its loads are in flight with those of other threads.
 static KernelPlan proposeItems(Operation *op, const KernelPlan &, const hw::TargetModel &) {
   KernelPlan plan = planOfFamily(StreamItems);
   auto elements = dyn_cast<linalg::GenericOp>(op);
@@ -221,9 +222,9 @@ static LogicalResult checkItems(Operation *op, const KernelPlan &plan,
 
 constexpr FamilyRules fp4::kStreamItemsRules = {requireNothing, proposeItems, checkItems};
 
-/// Enough threads to cover the latency of memory, few enough atomics. Blocks of 512 threads, half
-/// as many, are up to 6 % faster on an H200, but a thread that transforms columns has 150
-/// registers.
+/// Proposes a grid: enough threads to cover the latency of memory, few enough atomics. CTAs of 512
+/// threads, half as many, are up to 6 % faster on an H200, but a thread that transforms columns has
+/// 150 registers.
 static KernelPlan proposeGrid(Operation *op, const KernelPlan &, const hw::TargetModel &) {
   auto transform = dyn_cast<HadamardAmaxOp>(op);
   bool columns = transform && transform.getDimension() == 0;
@@ -234,7 +235,8 @@ static KernelPlan proposeGrid(Operation *op, const KernelPlan &, const hw::Targe
   return plan;
 }
 
-/// The warps of a block leave their maxima to the lanes of one warp, which are numbered by a mask.
+/// Checks a reduction: the warps of a CTA leave their maxima to the lanes of one warp, which are
+/// numbered by a mask.
 static LogicalResult checkReduction(Operation *op, const KernelPlan &plan,
                                     const hw::TargetModel &target) {
   if (!llvm::isPowerOf2_64(*plan.threads))

@@ -1,7 +1,7 @@
-//===- TensorMemoryPlans.cpp - What only tensor memory makes possible -----===//
+//===- TensorMemoryPlans.cpp - Plans that need tensor memory --------------===//
 //
-// Of products and plans that name something of tensor memory, on targets whose sums are in
-// registers: the error names what must be left out, and what does the same there.
+// Errors of GEMMs and plans that name tensor memory, on targets whose sums are in registers. Each
+// error names the field to leave out, and its counterpart there.
 //
 //===----------------------------------------------------------------------===//
 #include "Families.h"

@@ -15,7 +15,7 @@ static InFlightDiagnostic noKernel(QuantizeOp op, const Twine &what, const Twine
   return diag;
 }
 
-/// What every kernel needs that transforms columns on the tensor core.
+/// Checks the requirements of every kernel that transforms columns on the tensor core.
 static LogicalResult requireBlocks(QuantizeOp op) {
   if (op.getFormat() != Format::NVFP4)
     return noKernel(op, "format nvfp4", stringifyFormat(op.getFormat()));
@@ -42,7 +42,7 @@ static LogicalResult requireForm(QuantizeOp op) {
   if (op.getPerRow())
     return noKernel(op, "one amax", "per_row");
   auto type = cast<RankedTensorType>(op.getInput().getType());
-  // A row of X is what a tensor map steps by.
+  // A tensor map steps by a row of X.
   if (int64_t columns = type.getDimSize(1);
       ShapedType::isDynamic(columns) || columns % 8 || columns == 0)
     return noKernel(op, "columns of the input a static, positive multiple of 8",
@@ -62,10 +62,10 @@ static LogicalResult requireTransform(Operation *op, const hw::TargetModel &targ
   return diag;
 }
 
-/// Tiles to a strip so that the busiest of `blocks` resident blocks has the least to do; of equals,
-/// the most, since a strip writes its rows of Q front to back.
+/// Chooses the tiles of a strip so that the busiest of `blocks` resident CTAs has the least to do;
+/// of equals, the most tiles, since a strip writes its rows of Q front to back.
 static int64_t chooseStripTiles(int64_t tilesM, int64_t tilesK, int64_t blocks) {
-  // Beginning a strip costs about a tile.
+  // The cost of a strip: beginning it costs about a tile.
   auto cost = [&](int64_t tiles) {
     int64_t strips = tilesK * int64_t(llvm::divideCeil(tilesM, tiles));
     return int64_t(llvm::divideCeil(strips, blocks)) * (tiles + 1);

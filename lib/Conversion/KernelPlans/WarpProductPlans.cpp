@@ -1,8 +1,8 @@
-//===- WarpProductPlans.cpp - Block-scaled products of mma.sync -----------===//
+//===- WarpProductPlans.cpp - Block-scaled GEMMs of mma.sync --------------===//
 //
-// Up to eight warps multiply and one loads. Of the tiles that fit, the plan has the one whose waves
-// take the fewest cycles: a k tile costs what the tensor cores take for it, what the warps read from
-// shared memory, or what its operands take from the L2 cache (docs/Rationale/Plans.md).
+// Up to eight warps multiply and one loads. The plan has the fitting tile whose waves take the
+// fewest cycles. A k tile costs the largest of three times: of the tensor cores, of the reads of
+// the warps from shared memory, and of its operands from the L2 cache (docs/Rationale/Plans.md).
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,13 +19,13 @@
 using namespace mlir;
 using namespace fp4;
 
-/// Rows and columns of a tile, and its depth: of 128, rows have 64 bytes, and of 256, or of 128 elements
-/// of 8 bits, they have 128.
+/// Rows and columns of a tile, and its depth: rows have 64 bytes with a depth of 128, and 128 bytes
+/// with 256, or with 128 elements of 8 bits.
 static constexpr std::array<int64_t, 4> kTileMs = {16, 32, 64, 128};
 static constexpr std::array<int64_t, 3> kTileNs = {64, 128, 256};
 static constexpr int64_t kTileK = 128, kDeepTileK = 256;
-/// Elements of a tile, of all products: with more, eight warps would have more than 64 sums in a
-/// thread, and ptxas spills.
+/// The most elements of a tile, over all GEMMs: with more, eight warps would have more than 64 sums
+/// in a thread, and ptxas spills.
 static constexpr int64_t kMostElements = 128 * 128;
 /// Rows of a tile whose elements are quantized: a thread gets one (pipe.gather_rows).
 static constexpr int64_t kGatheredRows = 128;
@@ -33,9 +33,9 @@ static constexpr int64_t kGatheredRows = 128;
 /// Rows of one instruction, rows that a register has the scales of, sums of a thread, and warps.
 static constexpr int64_t kWarpRows = 16, kScaleRows = 32, kMostSums = 128, kMostWarps = 8;
 
-/// Barriers, and what aligns tiles.
+/// Bytes of barriers, and of the alignment of tiles.
 static constexpr int64_t kOtherSharedBytes = 2048;
-/// Fewer stages leave no load in flight.
+/// The fewest stages; with fewer no load is in flight.
 static constexpr int64_t kFewestStages = 2;
 
 std::optional<std::array<int64_t, 2>> fp4::warpFragment(int64_t m, int64_t n, int64_t warps) {
@@ -62,19 +62,19 @@ static int64_t warpsOf(int64_t m, int64_t n) {
 // The model
 //===----------------------------------------------------------------------===//
 
-/// Of one multiprocessor and cycle: FLOP of fp4, of fp8 half as many (ninfer#160 measured 4094.8 to 4095.8 on an RTX 5090)
-/// and bytes of shared memory (CUDA guide: 32 banks).
+/// Rates of one SM and cycle: FLOP of fp4, half as many of fp8 (ninfer#160 measured 4094.8 to
+/// 4095.8 on an RTX 5090), and bytes of shared memory (CUDA guide: 32 banks).
 static constexpr double kFlops = 4096, kSharedBytes = 128;
-/// Bytes that the L2 cache delivers to it per cycle, and cycles of a tile beside its k tiles: assumed,
-/// since nobody has published them.
+/// Bytes that the L2 cache delivers to an SM per cycle, and cycles of a tile beside its k tiles:
+/// assumed, since nobody has published them.
 static constexpr double kFeedBytes = 32, kTileCycles = 1500;
 
 namespace {
-/// A tile of a product.
+/// A tile of a GEMM.
 struct WarpTile {
   int64_t m, n, block, stepK, products; ///< as MatmulSize has them
 
-  /// Bytes of a stage, scales of whole blocks of 128 rows included.
+  /// Bytes of a stage, whole scale tiles of 128 rows included.
   int64_t stageBytes(int64_t k) const {
     int64_t scaleRows = int64_t(llvm::alignTo(m, 128) + products * llvm::alignTo(n, 128));
     return (m + products * n) * k * 32 / stepK + scaleRows * k / block;
@@ -113,18 +113,19 @@ static int64_t sharedBytesOf(BlockScaledMatmulOp product, const WarpTile &tile, 
 }
 
 /// Elements of a tile that registers have room for. Elements of 32 bits that threads exchange take
-/// as many as sums.
+/// as many registers as sums.
 static int64_t mostElements(BlockScaledMatmulOp product) {
   bool isWide = product.getQuantizeRecipe() && product.getElementType().isF32();
   return kMostElements / (product.isDual() || isWide ? 2 : 1);
 }
 
-/// What quantizes elements has rows for all threads.
+/// Returns true when a GEMM may have the tile; one that quantizes elements has rows for all
+/// threads.
 static bool mayHaveTile(BlockScaledMatmulOp product, int64_t m, int64_t n) {
   return m * n <= mostElements(product) && (!product.getQuantizeRecipe() || m == kGatheredRows);
 }
 
-/// Such a tile of the shortest k tiles, in shared memory.
+/// Returns true when a GEMM may have the tile and shared memory fits its shortest k tiles.
 static bool fitsTarget(BlockScaledMatmulOp product, int64_t m, int64_t n,
                        const hw::TargetModel &target) {
   WarpTile tile = {m, n, blockSize(product.getFormat()), product.isMXF8F6F4() ? 32 : 64,
@@ -171,7 +172,8 @@ std::vector<SizedTile> fp4::warpTiles(BlockScaledMatmulOp product, const hw::Tar
 // The rules
 //===----------------------------------------------------------------------===//
 
-/// With nine warps a thread has up to 168 registers, so no role gives any to another.
+/// Roles of a tile. With nine warps a thread has up to 168 registers, so no role releases registers
+/// to another.
 static pipe::RolePlanAttr rolesOf(MLIRContext *context, int64_t m, int64_t n) {
   using enum pipe::Engine;
   auto warps = int32_t(std::max<int64_t>(1, warpsOf(m, n)));

@@ -1,4 +1,4 @@
-//===- WarpProductPlans.h - Block-scaled products of mma.sync -------------===//
+//===- WarpProductPlans.h - Block-scaled GEMMs of mma.sync ----------------===//
 #pragma once
 
 #include "CostModel.h"
@@ -6,7 +6,7 @@
 
 namespace fp4 {
 
-/// What kProductRules are on targets with block-scaled mma.sync and without tcgen05.
+/// Proposes plans of kProductRules on targets with block-scaled mma.sync and without tcgen05.
 KernelPlan proposeWarpProduct(mlir::Operation *op, const KernelPlan &wish, const MatmulSize &size,
                               const hw::TargetModel &target);
 llvm::LogicalResult checkWarpProduct(mlir::Operation *op, const KernelPlan &plan,

@@ -1,9 +1,9 @@
 //===- WeightLanePlans.cpp - Plans of floats and weights with tcgen05 -----===//
 //
-// A tile has 128 columns of the result, the lanes of weights in tensor memory, and as many rows as
-// an instruction has columns. Of the tiles, the one whose waves take the fewest cycles: a k tile
-// costs what the tensor core takes for it, what its operands take from the L2 cache, or what the
-// role that converts weights takes from one k tile to the next.
+// A tile has 128 columns of the result, the TMEM lanes of weights, and as many rows as an
+// instruction has columns. The plan has the tile whose waves take the fewest cycles. A k tile costs
+// the largest of three times: of the tensor core, of its operands from the L2 cache, and of the
+// role that converts weights from one k tile to the next.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,12 +21,12 @@ using namespace mlir;
 using namespace fp4;
 
 /// Columns and depth of a tile, and the rows that it can have: an instruction of kind f16 with 128
-/// lanes has a multiple of 16 columns.
+/// TMEM lanes has a multiple of 16 columns.
 static constexpr int64_t kTileN = 128, kTileK = 128;
 static constexpr std::array<int64_t, 5> kTileMs = {16, 32, 64, 128, 256};
 
-/// Prepacked weights are tiles of 64 elements of K. A k tile has one or two of them, or the last
-/// has one.
+/// Depths of a k tile. Prepacked weights are tiles of 64 elements of K; a k tile has one or two of
+/// them, or the last has one.
 static SmallVector<int64_t> depthsOf(BlockScaledMatmulOp product) {
   SmallVector<int64_t> depths = {kTileK};
   if (product.hasPrepackedRhs())
@@ -34,21 +34,24 @@ static SmallVector<int64_t> depthsOf(BlockScaledMatmulOp product) {
   return depths;
 }
 
-/// What a k tile costs besides its products comes half as often with the deeper one. Of the weights
-/// of two products tensor memory has four stages of the other one, which four warpgroups convert.
+/// The depth of a k tile. The costs of a k tile besides its MMAs come half as often with the deeper
+/// one. Weights of two GEMMs have four stages of the shallower depth in tensor memory, which four
+/// warpgroups convert.
 static int64_t depthOf(BlockScaledMatmulOp product, int64_t k) {
   bool isShallow = product.hasPrepackedRhs() && (k == hw::weightTileColumns || product.isDual());
   return isShallow ? hw::weightTileColumns : kTileK;
 }
 
-/// Warpgroups that convert. Four need a multiple of four stages, of which a tall tile has room for
-/// fewer, and so has tensor memory where a stage has deep tiles of the weights of two products.
+/// Warpgroups that convert. Four warpgroups need a multiple of four stages. A tall tile has room
+/// for fewer stages, and so has tensor memory if a stage has deep tiles of the weights of two
+/// GEMMs.
 static int32_t groupsOf(int64_t rows, int64_t depth, const MatmulSize &size) {
   constexpr int64_t fewRows = 128;
   return size.products * rows <= fewRows && size.products * depth <= kTileK ? 4 : 2;
 }
 
-/// What these take from one k tile to the next, as the simulator predicts it of scaled nvfp4.
+/// Cycles of the converting warpgroups from one k tile to the next, as the simulator predicts them
+/// for scaled nvfp4.
 static constexpr double kConvertCycles = 450;
 
 /// Columns of tensor memory that the accumulators of a tile may take, beside which weights fit.
@@ -62,7 +65,8 @@ static double cyclesOf(const MatmulSize &size, int64_t rows, const hw::TargetMod
   const hw::ProductRates &rates = *target.product;
   int64_t tiles = tilesAlongM(size, rows) * llvm::divideCeil(size.n, kTileN) * size.splits;
   auto waves = double(llvm::divideCeil(tiles, target.multiprocessors));
-  // A quarter as many products of 16 bits as of 4 in a cycle; a multiply-add is two operations.
+  // The tensor core multiplies a quarter as many elements of 16 bits as of 4 in a cycle; a
+  // multiply-add is two operations.
   auto products = double(size.products);
   double multiply = products * multiplyCycles(8.0 * double(kTileN * rows * kTileK),
                                               double(2 * rows * kTileK), target);
@@ -112,8 +116,9 @@ static void explain(Operation *op, const MatmulSize &size, int64_t rows,
              .str();
 }
 
-/// Ranges of K join in a cluster where shared memory holds what its blocks send beside several
-/// stages, and where the clusters find as many places at a time as blocks would.
+/// Returns true when a cluster may reduce the split-K ranges: if shared memory fits the sums that
+/// its CTAs send beside several stages, and if the clusters find as many places at a time as CTAs
+/// would.
 static bool mayJoin(const KernelPlan &wish, const MatmulSize &size, int64_t rows,
                     const hw::TargetModel &target) {
   constexpr int64_t mostRows = 64;
@@ -131,7 +136,7 @@ KernelPlan fp4::proposeWeightLanes(Operation *op, const KernelPlan &wish, const 
                                    const hw::TargetModel &target) {
   KernelPlan plan = planOfFamily(KernelFamily::TileProduct);
   int64_t rows = chooseRows(wish, size, target);
-  if (llvm::is_contained(kTileMs, rows)) // the check says what is wrong with others
+  if (llvm::is_contained(kTileMs, rows)) // the check reports any other tile
     explain(op, size, rows, target);
   plan.tile = {rows, kTileN, depthOf(cast<BlockScaledMatmulOp>(op), size.k)};
   ProductTile tile{/*pair=*/false, rows, 1, 1, /*swap=*/true};
@@ -148,8 +153,8 @@ KernelPlan fp4::proposeWeightLanes(Operation *op, const KernelPlan &wish, const 
   return plan;
 }
 
-/// Either role of threads reaches all lanes of tensor memory, the one that converts also as two or
-/// four warpgroups.
+/// Rules of roles: either role of threads reaches all TMEM lanes, the one that converts also as two
+/// or four warpgroups.
 static StringRef weightLaneRules(pipe::RolePlanAttr roles) {
   using enum pipe::Engine;
   pipe::RoleAttr convert = roles.getDriver(Convert);
@@ -159,7 +164,8 @@ static StringRef weightLaneRules(pipe::RolePlanAttr roles) {
   return tensorMemoryRules(roles);
 }
 
-/// A warpgroup unpacks a k tile, and those in turn have several. The roles drive what they must.
+/// Checks roles in turn: a warpgroup unpacks a k tile, and warpgroups in turn have several. The
+/// roles drive all engines.
 static LogicalResult checkTurns(BlockScaledMatmulOp product, const KernelPlan &plan) {
   pipe::RoleAttr convert = cast<pipe::RolePlanAttr>(plan.roles).getDriver(pipe::Engine::Convert);
   int64_t depth = cast<RankedTensorType>(product.getLhs().getType()).getDimSize(1);

@@ -1,4 +1,4 @@
-//===- WeightProductPlans.cpp - Plans of products of floats and weights ---===//
+//===- WeightProductPlans.cpp - Plans of GEMMs of floats and weights ------===//
 
 #include "CostModel.h"
 #include "DynamicPlans.h"
@@ -14,25 +14,25 @@
 using namespace mlir;
 using namespace fp4;
 
-/// Columns of a tile that has those of two accumulators, of prepacked weights.
+/// Columns of a tile of prepacked weights that has those of two accumulators.
 static constexpr int64_t kWideTileN = 256, kMathThreads = 256;
-/// Elements of K of other weights than prepacked ones, of which the widest swizzle of their data
-/// has so many.
+/// Elements of K of weights that are not prepacked: as many as the widest swizzle has of their
+/// data.
 static constexpr int64_t kTileK = 128;
-/// Rows of a tile where sums are promoted, so that registers have them beside the accumulators.
+/// Rows of a tile whose sums are promoted, so that registers have them beside the accumulators.
 static constexpr int64_t kPromotedTileMs[] = {8, 16, 32, 64, 96, 128};
 static constexpr int64_t kMostRowsOfWideTile = 64;
-/// The tile whose weights are converted a k tile ahead and held in registers.
+/// The tile whose weights are converted a k tile ahead and stay in registers.
 static constexpr int64_t kHeldTileM = 256, kHeldTileK = 128;
-/// What a wave of these tiles takes, and one of 128 x 128: 67 and 35 us for K = 8192 on an H200
-/// (notebook/WeightProducts.md).
+/// Time of a wave of register-resident tiles, and of tiles of 128 x 128: 67 and 35 us for K = 8192
+/// on an H200 (docs/Performance.md).
 static constexpr int64_t kHeldTime = 19, kPromotedTime = 10;
-/// Rows of a tile that are no power of two, in eights up to 192. Of weights that were converted
-/// before the product, with `swap`, a thread has the sums of so many rows beside as many
-/// accumulators, or two parts of 128 rows; other tiles of 192 rows have room for two deep stages.
+/// Rows of a tile that are no power of two, in eights up to 192. With pre-dequantized weights and
+/// `swap`, a thread has the sums of so many rows beside as many accumulators, or two parts of 128
+/// rows; other tiles of 192 rows have room for two deep stages.
 static constexpr int64_t kFewestPartRows = 128, kMostPartRows = 192, kPartStep = 8,
                          kTwoPartRows = 256;
-/// The depth of the former.
+/// The depth of tiles of pre-dequantized weights.
 static constexpr int64_t kAheadDepth = 128;
 /// Cycles of a k tile for each row and besides, and of a tile besides, at the clock in MHz that
 /// power allowed (notebook/WeightProducts.md).
@@ -40,30 +40,31 @@ static constexpr int64_t kCyclesOfRow = 4, kKTileCycles = 60, kAheadTileCycles =
 static constexpr double kAheadClock = 1500;
 /// A wide tile beside 16-bit floats has so many rows, of which a thread has 128 sums.
 static constexpr int64_t kMostWideRows = 128;
-/// A tile of which a fifth stage takes 2 % more cycles where workers share tiles
-/// (notebook/WeightProducts.md).
+/// A tile of which a fifth stage takes 2 % more cycles if workers share tiles
+/// (docs/Performance.md).
 static constexpr std::array<int64_t, 3> kSharedTile = {128, 128, 128};
 static constexpr int64_t kSharedStages = 4;
-/// Where warps multiply: the most rows that are chosen, beside which two stages of either weights
-/// fit in 99 KB, and stages without which no load is in flight. The depth leaves room for them
-/// twice.
+/// Limits where warps multiply: the most rows that are chosen, beside which two stages of either
+/// weights fit in 99 KB, and stages without which no load is in flight. The depth leaves room for
+/// them twice.
 static constexpr int64_t kWarpRows = 128, kWarpTileK = 128, kFewestStages = 2;
-/// Barriers and what aligns tiles, and elements that threads exchange before they store those of a
-/// tile of so many rows.
+/// Bytes of barriers and of the alignment of tiles, and of the elements that threads exchange
+/// before they store those of a tile of so many rows.
 static constexpr int64_t kOtherSharedBytes = 2048, kStagedBytes = 8192, kFewestStagedRows = 64;
-/// Ranges of K that a block may have.
+/// Numbers of k slices that a CTA may have.
 static constexpr int64_t kRanges[] = {1, 2, 4};
-/// Sums of the threads that fit beside the rest in the registers that nine warps have at most.
+/// Sums of the threads that fit beside all other values in the registers that nine warps have at
+/// most.
 static constexpr int64_t kMostSums = 128 * kTileN;
 
-/// Rows of a tile of one part.
+/// Returns true for the rows of a tile of one part.
 static bool isOnePart(int64_t rows) {
   return rows >= kFewestPartRows && rows <= kMostPartRows && rows % kPartStep == 0;
 }
 
 static bool isPrepacked(Operation *op) { return cast<BlockScaledMatmulOp>(op).hasPrepackedRhs(); }
 
-/// Of a dual product a tile has the columns of both weights.
+/// The number of weights whose columns a tile has: both of a dual GEMM.
 static int64_t productsOf(Operation *op) { return cast<BlockScaledMatmulOp>(op).isDual() ? 2 : 1; }
 
 static bool takesBytes(Operation *op) {
@@ -71,21 +72,22 @@ static bool takesBytes(Operation *op) {
   return isa<Float8E4M3FNType>(lhs.getElementType());
 }
 
-/// Sums of 128 k are added in fp32.
+/// Returns true when sums of 128 k are added in fp32.
 static bool isPromoted(Operation *op) {
   return takesBytes(op) && !cast<BlockScaledMatmulOp>(op).accumulatesFast();
 }
 
-/// No wgmma: warps multiply the fragments of its warpgroups with mma.sync.
+/// Returns true on targets without wgmma, where warps multiply the fragments of warpgroups with
+/// mma.sync.
 static bool multipliesByWarps(const hw::TargetModel &target) { return !target.hasWgmma; }
 
-/// Rows of a tile whose blocks join in a cluster. Beside stages of e4m3 whose sums are not promoted
-/// there is room for what the tallest tile sends.
+/// The most rows of a tile that a cluster reduces. Beside stages of e4m3 whose sums are not
+/// promoted there is room for the sums that the tallest tile sends.
 static int64_t mostJoinedRows(Operation *op) {
   return cast<BlockScaledMatmulOp>(op).accumulatesFast() ? kMostWeightRows : kMostJoinedRows;
 }
 
-/// Whether `ranges` of K that a block has are whole ones of one length.
+/// Returns true when the `ranges` of K that a CTA has are whole k slices of one length.
 static bool haveOneLength(Operation *op, const KernelPlan &plan, int64_t ranges) {
   auto product = cast<BlockScaledMatmulOp>(op);
   int64_t splits = splitsOf(product, plan);
@@ -93,12 +95,13 @@ static bool haveOneLength(Operation *op, const KernelPlan &plan, int64_t ranges)
   return splits % ranges == 0 && k % (splits * int64_t(numerics::splitSlice)) == 0;
 }
 
-/// As deep as leaves room for several stages.
+/// The depth of a tile: as deep as leaves room for several stages.
 static int64_t depthOf(Operation *op, int64_t rows) {
   return isPrepacked(op) && (isPromoted(op) || rows < kMostWideRows) ? kPrepackedTileK : kTileK;
 }
 
-/// Of each of `ranges` of K in a stage. Twice as many elements of few rows leave room too.
+/// The depth of each of `ranges` k slices in a stage. With few rows, twice as many elements leave
+/// room too.
 static int64_t depthOfRange(Operation *op, int64_t rows, int64_t ranges) {
   constexpr int64_t fewRows = 16;
   int64_t depth = depthOf(op, rows);
@@ -107,8 +110,8 @@ static int64_t depthOfRange(Operation *op, int64_t rows, int64_t ranges) {
                            : depth / ranges;
 }
 
-/// Two ranges in a block of at most 8 rows, where the blocks then fill the multiprocessors: the
-/// sums of one do not wait for those of the other (notebook/WeightProducts.md).
+/// The number of k slices: two in a CTA of at most 8 rows, if the CTAs then fill the SMs. The sums
+/// of one slice do not wait for those of the other (docs/Performance.md).
 static std::optional<int64_t> chooseRanges(Operation *op, const KernelPlan &wish,
                                            const MatmulSize &size, const hw::TargetModel &target) {
   constexpr int64_t fewRows = 8, ranges = 2;
@@ -122,8 +125,8 @@ static std::optional<int64_t> chooseRanges(Operation *op, const KernelPlan &wish
   return ranges;
 }
 
-/// Two blocks with few sums have registers enough beside each other, and hide what the other waits
-/// for.
+/// The most CTAs per SM. Two CTAs with few sums have registers enough beside each other, and hide
+/// each other's waits.
 static int64_t mostResident(const std::array<int64_t, 3> &tile) {
   return tile[0] <= 32 && tile[1] == kTileN ? 2 : 1;
 }
@@ -143,16 +146,17 @@ std::vector<SizedTile> fp4::weightTiles(BlockScaledMatmulOp product,
   return tiles;
 }
 
-/// A tile may have twice as many columns, which leaves registers for so many rows.
+/// Returns true when a tile may have twice as many columns, which leaves registers for so many
+/// rows.
 static bool mayBeWide(Operation *op, int64_t rows, const MatmulSize &size,
                       const hw::TargetModel &target) {
   return isPrepacked(op) && rows == kMostWideRows && size.n % kWideTileN == 0 &&
          !multipliesByWarps(target) && size.products == 1;
 }
 
-/// The smallest tile that has all rows. Else 128 of prepacked weights, and of others the widest,
-/// which are converted for the most rows, unless tiles of half as many rows leave fewer
-/// multiprocessors idle.
+/// The rows of a tile: of the smallest tile that has all rows. Otherwise they are 128 for prepacked
+/// weights. Other weights get the widest tile, for which weights are converted for the most rows,
+/// unless tiles of half as many rows leave fewer SMs idle.
 static int64_t chooseRows(Operation *op, const MatmulSize &size, const hw::TargetModel &target) {
   if (multipliesByWarps(target))
     return fastestRows(kTileMs, kWarpRows / size.products, size, target);
@@ -168,17 +172,17 @@ static int64_t chooseRows(Operation *op, const MatmulSize &size, const hw::Targe
   return isPrepacked(op) || time(128) * 10 < time(256) * 9 ? 128 : 256;
 }
 
-/// Whether a tile may have a multiple of 8 rows from 128 to 192 beside 128 columns.
+/// Returns true when a tile may have a multiple of 8 rows from 128 to 192 beside 128 columns.
 static bool mayHaveUnevenRows(Operation *op, const hw::TargetModel &target) {
   auto product = cast<BlockScaledMatmulOp>(op);
   return isPrepacked(op) && !product.isDual() && !product.isGrouped() && !multipliesByWarps(target);
 }
 
 /// The rows of a tile beside 128 columns whose waves take a sixteenth less than those of `tile`, or
-/// its own. Such a tile loads half as many bytes again for each product: of 1024 x 7168 x 16384,
-/// 392 tiles of 152 rows take 11 % fewer cycles than 224 of 128 x 256, and where power sets the
-/// clock 2 % less time (notebook/WeightLimits.md). Beside e4m3 the loop waits for
-/// conversions, and no wave is shorter for it.
+/// its own. A tile beside 128 columns loads half as many bytes again for each multiplication. In a
+/// GEMM of 1024 x 7168 x 16384, 392 tiles of 152 rows take 11 % fewer cycles than 224 of 128 x 256,
+/// and 2 % less time if power sets the clock (docs/Performance/WeightLimits.md). Beside e4m3 the
+/// loop waits for conversions, and no wave is shorter for it.
 static std::array<int64_t, 2> fillWaves(Operation *op, const KernelPlan &wish,
                                         std::array<int64_t, 2> tile, const MatmulSize &size,
                                         const hw::TargetModel &target) {
@@ -194,8 +198,8 @@ static std::array<int64_t, 2> fillWaves(Operation *op, const KernelPlan &wish,
   return tile;
 }
 
-/// Wide tiles load activations once for twice as many weights, where they leave no more
-/// multiprocessors idle.
+/// The columns of a tile. Wide tiles load activations once for twice as many weights, if they leave
+/// no more SMs idle.
 static int64_t chooseColumns(Operation *op, int64_t rows, const MatmulSize &size,
                              const hw::TargetModel &target) {
   auto time = [&](int64_t columns) { return timeOfTiles(size, rows, columns, target); };
@@ -216,7 +220,8 @@ static std::array<int64_t, 3> chooseTile(Operation *op, const KernelPlan &wish,
   return {tile[0], tile[1], depthOfRange(op, tile[0], ranges)};
 }
 
-/// Each group has weights of its own, and tiles of all groups are neighbours along m.
+/// The order of tiles. Each group has weights of its own, and tiles of all groups are neighbours
+/// along m.
 static pipe::WorkScheduleAttrInterface scheduleOf(Operation *op, const KernelPlan &plan,
                                                   const MatmulSize &size,
                                                   const hw::TargetModel &target) {
@@ -231,14 +236,14 @@ static pipe::WorkScheduleAttrInterface scheduleOf(Operation *op, const KernelPla
   return rasterOfOperands(op->getContext(), grid, size.k, target);
 }
 
-/// What the waves of tiles of so many rows take.
+/// The time of the waves of tiles of so many rows.
 static int64_t timeOfPromoted(const MatmulSize &size, int64_t rows, const hw::TargetModel &target) {
   int64_t waves = timeOfTiles(size, rows, kTileN, target) / (rows * kTileN);
   return waves * (rows == kHeldTileM ? kHeldTime : kPromotedTime);
 }
 
-/// The tile of a product beside e4m3: the smallest that has all rows, else one of 128 x 128, or the
-/// one whose weights are held where its waves are faster.
+/// The tile of a GEMM beside e4m3: the smallest that has all rows, else one of 128 x 128, or the
+/// tile of register-resident weights if its waves are faster.
 static std::array<int64_t, 3> choosePromotedTile(const KernelPlan &wish, const MatmulSize &size,
                                                  const hw::TargetModel &target) {
   if (!size.groups.empty() && !wish.tile[0]) {
@@ -255,7 +260,7 @@ static std::array<int64_t, 3> choosePromotedTile(const KernelPlan &wish, const M
   return {rows, wish.tile[1] ? wish.tile[1] : kTileN, wish.tile[2] ? wish.tile[2] : depth};
 }
 
-/// Cycles of the waves of tiles of so many rows whose weights were converted before.
+/// Cycles of the waves of tiles of so many rows of pre-dequantized weights.
 static int64_t cyclesAhead(const MatmulSize &size, int64_t rows, const hw::TargetModel &target) {
   int64_t waves = timeOfTiles(size, rows, kTileN, target) / (rows * kTileN);
   int64_t ofKTile = kCyclesOfRow * rows + kKTileCycles;
@@ -272,7 +277,8 @@ static int64_t chooseAheadRows(const MatmulSize &size, const hw::TargetModel &ta
   return best;
 }
 
-/// The conversion moves its bytes at the speed of a copy, and is a launch more.
+/// Returns true when pre-dequantized weights are faster. The conversion moves its bytes at the
+/// speed of a copy, and is one more launch.
 static bool isFasterAhead(const MatmulSize &size, int64_t rows, const hw::TargetModel &target) {
   constexpr double launch = 1.5, bytesPerMicrosecond = 3.5e6, unit = 3.5, unitDepth = 8192;
   double ofUnit = unit * double(size.k) / unitDepth / double(size.splits);
@@ -304,11 +310,11 @@ static KernelPlan proposeAheadWeights(Operation *op, const KernelPlan &wish, con
   return plan;
 }
 
-/// Ranges of K join in a cluster where shared memory holds what its blocks send beside their
-/// stages. Larger clusters than of two blocks have room where 70 to 85 % of the places for blocks
-/// are taken. The multiprocessors of a GPC are no multiple of a cluster, so that of an H200's 264
-/// places 256 blocks take two waves. Of 128 blocks, two share a multiprocessor and leave another
-/// idle (notebook/WeightProducts.md).
+/// Proposes a cluster that reduces split-K ranges, if shared memory fits the sums that its CTAs
+/// send beside their stages. Clusters of more than two CTAs have room if 70 to 85 % of the places
+/// for CTAs are taken. The SMs of a GPC are no multiple of a cluster, so that 256 CTAs take two
+/// waves in an H200's 264 places. With 128 CTAs, two share an SM and leave another idle
+/// (docs/Performance.md).
 std::array<int64_t, 3> fp4::proposeJoin(const KernelPlan &wish, JoinedTile tile, int64_t tiles,
                                         int64_t resident, const MatmulSize &size,
                                         const hw::TargetModel &target) {
@@ -336,7 +342,7 @@ LogicalResult fp4::checkJoin(Operation *op, const KernelPlan &plan, JoinedTile t
                 "[" + Twine(m) + ", " + Twine(n) + "]");
 }
 
-/// Bytes of a stage: activations, weights and their scales, of all ranges.
+/// Bytes of a stage: activations, weights and their scales, of all k slices.
 static int64_t stageBytes(Operation *op, const KernelPlan &plan) {
   auto [m, n, k] = plan.tile;
   int64_t block = blockSize(cast<BlockScaledMatmulOp>(op).getFormat());
@@ -344,25 +350,25 @@ static int64_t stageBytes(Operation *op, const KernelPlan &plan) {
   return plan.ranges.value_or(1) * (2 * m * k + ofWeights);
 }
 
-/// Of shared memory, for each of `resident` blocks.
+/// Bytes of shared memory for each of `resident` CTAs per SM.
 static int64_t sharedBytesOf(int64_t resident, const hw::TargetModel &target) {
   return std::min<int64_t>(target.sharedBytesPerCta,
                            target.sharedBytesPerSM / resident - target.sharedReservedPerCta);
 }
 
-/// Whether the stages fit that the tile of `plan` needs, where warps multiply and shared memory is
-/// small.
+/// Returns true when the stages fit that the tile of `plan` needs, if warps multiply and shared
+/// memory is small.
 static bool hasStages(Operation *op, const KernelPlan &plan, int64_t resident,
                       const hw::TargetModel &target) {
   int64_t other = kOtherSharedBytes + (plan.tile[0] >= kFewestStagedRows ? kStagedBytes : 0);
   return kFewestStages * stageBytes(op, plan) + other <= sharedBytesOf(resident, target);
 }
 
-/// Blocks beside each other.
+/// The number of CTAs per SM.
 static int64_t chooseResident(Operation *op, const KernelPlan &plan, bool isFull,
                               const hw::TargetModel &target) {
-  // With more than 8 rows ptxas waits for each instruction of two products, and two blocks of
-  // groups are faster all the same (notebook/WeightProducts.md).
+  // With more than 8 rows ptxas waits for each instruction of two GEMMs, and two CTAs per SM are
+  // faster for groups all the same (docs/Performance/WeightProducts.md).
   constexpr int64_t fewRows = 8;
   bool mayBeTwo = isFull && (productsOf(op) == 1 || plan.tile[0] <= fewRows ||
                              cast<BlockScaledMatmulOp>(op).isGrouped());
@@ -370,10 +376,10 @@ static int64_t chooseResident(Operation *op, const KernelPlan &plan, bool isFull
   return multipliesByWarps(target) && !hasStages(op, plan, most, target) ? 1 : most;
 }
 
-/// Where 8 rows leave so many k tiles to the blocks of one wave, a second block of the next launch
-/// has room beside each and begins where this one ends: 11.3 us instead of 12.3 for one row of 8192
-/// x 8192. With fewer k tiles, kernels that let the next one begin early are faster
-/// (notebook/WeightLimits.md).
+/// Returns true when PDL leaves room: 8 rows leave so many k tiles to the CTAs of one wave that a
+/// second CTA of the next launch has room beside each and begins where this one ends: 11.3 us
+/// instead of 12.3 for one row of 8192 x 8192. With fewer k tiles, kernels that let the next one
+/// begin early are faster (docs/Performance/WeightLimits.md).
 static bool leavesRoom(Operation *op, const KernelPlan &plan, const MatmulSize &size,
                        int64_t blocks, const hw::TargetModel &target) {
   constexpr int64_t fewRows = 8, fewestKTiles = 12;
@@ -384,10 +390,9 @@ static bool leavesRoom(Operation *op, const KernelPlan &plan, const MatmulSize &
          size.k / size.splits >= fewestKTiles * plan.tile[2];
 }
 
-/// Where blocks of one launch do not take the places of all, those of the next one would take some,
-/// and two of one launch would then share a multiprocessor while others have none. A conversion of
-/// the lhs that begins beside more than 16 rows takes more time than it saves
-/// (notebook/Fp4Products.md).
+/// The PDL of a plan. If CTAs of one launch leave places free, those of the next one take some, and
+/// two of one launch then share an SM while other SMs have none. A conversion of the lhs that
+/// begins beside more than 16 rows takes more time than it saves (docs/Performance/Fp4Products.md).
 static KernelOverlap overlapOf(BlockScaledMatmulOp product, const KernelPlan &plan, int64_t blocks,
                                const hw::TargetModel &target) {
   constexpr int64_t fewRows = 16;
@@ -396,10 +401,11 @@ static KernelOverlap overlapOf(BlockScaledMatmulOp product, const KernelPlan &pl
   return takesAll && !isConvertedBeside ? KernelOverlap::Both : KernelOverlap::Waits;
 }
 
-/// The widest accumulators need registers that other warps give up. Where warps multiply, those of
-/// 128 rows do: ptxas loads all steps of plain weights ahead, and keeps 4 bytes in memory beside f16
-/// with a bias or a residual; 512 x 4096 x 7168 with prepacked MXFP4 is predicted to be 5 % faster.
-/// Prepacked weights with 256 rows have no place for what ptxas would then load ahead.
+/// Returns true when warps must release registers, as the widest accumulators need. If warps
+/// multiply, those of 128 rows need them: ptxas loads all steps of plain weights ahead, and keeps 4
+/// bytes in memory beside f16 with a bias or a residual; 512 x 4096 x 7168 with prepacked MXFP4 is
+/// predicted to be 5 % faster. Prepacked weights with 256 rows have no place for the values that
+/// ptxas would then load ahead.
 static bool needsRegisters(Operation *op, const std::array<int64_t, 3> &tile,
                            const hw::TargetModel &target) {
   if (multipliesByWarps(target))
@@ -444,7 +450,7 @@ KernelPlan fp4::proposeWeightProduct(Operation *op, const KernelPlan &given, con
   return plan;
 }
 
-/// Accumulators never leave the registers of their warpgroup.
+/// Rules of roles whose accumulators never leave the registers of their warpgroup.
 StringRef fp4::fragmentRules(pipe::RolePlanAttr roles) {
   using enum pipe::Engine;
   pipe::RoleAttr math = roles.getDriver(Tensor);
@@ -456,8 +462,8 @@ StringRef fp4::fragmentRules(pipe::RolePlanAttr roles) {
   return {};
 }
 
-/// Of prepacked weights 64, 128 or 256 elements of K, and twice as many columns if the weights have
-/// whole tiles of these.
+/// Checks a tile beside floats. Prepacked weights may have 64, 128 or 256 elements of K, and twice
+/// as many columns if the weights have whole tiles of these.
 static LogicalResult checkFloatTile(Operation *op, const KernelPlan &plan,
                                     const hw::TargetModel &target) {
   auto [m, n, k] = plan.tile;
@@ -497,7 +503,7 @@ bool fp4::mayHaveRanges(Operation *op, const hw::TargetModel &target) {
   return isPrepacked(op) && !isPromoted(op) && !target.hasTcgen05;
 }
 
-/// Ranges of one length, so that each has a tile in every stage.
+/// Checks that k slices have one length, so that each has a tile in every stage.
 static LogicalResult checkRanges(Operation *op, const KernelPlan &plan) {
   int64_t ranges = plan.ranges.value_or(1);
   if (ranges == 1)
