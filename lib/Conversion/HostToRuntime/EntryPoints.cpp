@@ -58,7 +58,7 @@ fp4::EntryPoints::EntryPoints(ModuleOp module) : module(module) {
   }
 }
 
-/// What the dynamic sizes may be, multiplied.
+/// The largest product that the dynamic sizes may have.
 static int64_t mostElements(MemRefType type) {
   uint64_t others = std::max<uint64_t>(fp4::staticElements(type.getShape()), 1);
   return int64_t(std::max<uint64_t>(fp4::kMostElements / others, 1));
@@ -78,7 +78,8 @@ static Value loadWord(OpBuilder &builder, Location loc, Value descriptor, int32_
   return LLVM::LoadOp::create(builder, loc, builder.getI64Type(), slot);
 }
 
-/// Callers of an emitted library build descriptors by hand: wrong sizes must not become wild reads.
+/// Checks sizes, because callers of an emitted library build descriptors by hand: wrong sizes must
+/// not become wild reads.
 void fp4::EntryPoints::checkSizes(OpBuilder &builder, Location loc, const Argument &argument,
                                   Value descriptor) {
   if (!argument.type)
@@ -98,7 +99,7 @@ void fp4::EntryPoints::checkSizes(OpBuilder &builder, Location loc, const Argume
   checkElements(builder, loc, argument, descriptor);
 }
 
-/// Sizes that are each in range may be too many elements together.
+/// Checks the number of elements: sizes that are each in range may be too many elements together.
 void fp4::EntryPoints::checkElements(OpBuilder &builder, Location loc, const Argument &argument,
                                      Value descriptor) {
   if (argument.type.getNumDynamicDims() < 2)
@@ -119,8 +120,8 @@ void fp4::EntryPoints::checkElements(OpBuilder &builder, Location loc, const Arg
                              "no kernel counts more with its 32 bits: pass the rows in parts")});
 }
 
-/// The rows of an argument with fp4.strided begin where TMA and wide loads can read them, and none
-/// overlaps the next.
+/// Checks the rows of an argument with fp4.strided: they begin where TMA and wide loads can read
+/// them, and none overlaps the next.
 void fp4::EntryPoints::checkStrides(OpBuilder &builder, Location loc, const Argument &argument,
                                     Value descriptor) {
   if (!argument.type || argument.type.getLayout().isIdentity())

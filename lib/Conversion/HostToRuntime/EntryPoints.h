@@ -14,8 +14,8 @@ class EntryPoints {
 public:
   explicit EntryPoints(mlir::ModuleOp module);
 
-  /// Adds `fp4_entry_<name>` and `_mlir_ciface_<name>` for every public function, and makes all other
-  /// functions internal.
+  /// Adds `fp4_entry_<name>` and `_mlir_ciface_<name>` for every public function, and makes all
+  /// other functions internal.
   void create();
 
 private:

@@ -1,15 +1,15 @@
 //===- FinalizeHostBuffers.cpp - Tensors to buffers at boundaries ---------===//
 //
 // Per host function:
-// 1. Tensor arguments become user buffers. Where user and device buffer differ in pitch and the
-//    argument is used, a padded copy is made on entry. Of a strided argument, only those uses get a
-//    copy that cannot read its strides (StridedArguments.h).
-// 2. Returned tensors become user buffers that the function allocated and nobody else holds; where
-//    that is not the case already, a copy is made before the return. Their allocations carry the
-//    number of the result, so that a caller can provide the memory, and of a strided one its pitch.
-// 3. Casts between tensors and buffers cancel; whatever tensor operation is left is an error.
-// 4. Every buffer that is not returned is deallocated after its last use, but for counters and
-// reports.
+// 1. Tensor arguments become user buffers. If user and device buffer differ in pitch and the
+//    argument is used, a padded copy is made on entry. Uses of a strided argument get a copy only
+//    if they cannot read its strides (StridedArguments.h).
+// 2. Returned tensors become user buffers that the function allocated and nobody else holds;
+//    otherwise a copy is made before the return. Allocations of results carry the number of the
+//    result, so that a caller can provide the memory, and the pitch of a strided result.
+// 3. Casts between tensors and buffers cancel; any tensor operation that is left is an error.
+// 4. Every buffer that is not returned is deallocated after its last use, except for counters and
+//    reports.
 //
 //===----------------------------------------------------------------------===//
 
@@ -124,13 +124,13 @@ MemRefType userBuffer(Type type) {
   return tensor && !isEmpty ? fp4::userBufferType(tensor) : MemRefType();
 }
 
-/// One function on its way from tensors to buffers.
+/// Turns the tensors of one function into buffers.
 class FunctionFinalizer {
 public:
   explicit FunctionFinalizer(func::FuncOp function)
       : function(function), body(function.getBody().front()), builder(function.getContext()) {}
 
-  unsigned copies = 0, freed = 0; ///< what run() did
+  unsigned copies = 0, freed = 0; ///< numbers of copies and of frees that run() made
 
   LogicalResult run() {
     if (failed(checkSignature()) || failed(checkStraightLine()))
@@ -158,13 +158,13 @@ private:
     return success();
   }
 
-  /// Where `use` reads the strides of the strided argument `argument`.
+  /// Returns true when `use` reads the strides of the strided argument `argument`.
   static bool readsStrides(OpOperand &use, MemRefType strided) {
     return isa<UnrealizedConversionCastOp>(use.getOwner()) &&
            use.getOwner()->getResult(0).getType() == strided;
   }
 
-  /// The matrices of a batch are copied one by one.
+  /// Checks that a copy is possible: the matrices of a batch are copied one by one.
   LogicalResult checkCopy(BlockArgument argument) {
     auto tensor = cast<RankedTensorType>(argument.getType());
     if (!fp4::isStridedArgument(argument) || tensor.getRank() < 3 || !tensor.isDynamicDim(0))
@@ -274,7 +274,7 @@ private:
     return isCopied ? copy(result.getLoc(), user, buffer) : buffer;
   }
 
-  /// Rows that a kernel has written where the caller wants them, or a copy there.
+  /// Returns rows that a kernel has written to the caller's place, or a copy there.
   Value stridedResult(OpOperand &operand) {
     Value result = operand.get();
     auto tensor = cast<RankedTensorType>(result.getType());
@@ -303,7 +303,7 @@ private:
     return castTo(builder, tensor.getLoc(), type, tensor);
   }
 
-  /// Replaces buffer -> tensor -> buffer by the first buffer, then wants no tensor to be left.
+  /// Replaces buffer -> tensor -> buffer by the first buffer, then requires that no tensor is left.
   LogicalResult cancelCasts() {
     for (auto cast : llvm::to_vector(body.getOps<UnrealizedConversionCastOp>())) {
       if (cast.getNumOperands() != 1 || cast.getNumResults() != 1)
@@ -314,7 +314,7 @@ private:
         continue;
       cast.getResult(0).replaceAllUsesWith(source.getOperand(0));
     }
-    // Backwards, so that users go before what they use.
+    // Operations are visited backwards, so that users go before the values that they use.
     for (Operation &op : llvm::make_early_inc_range(llvm::reverse(body)))
       if (op.use_empty() && !op.hasTrait<OpTrait::IsTerminator>() && isMemoryEffectFree(&op))
         op.erase();
@@ -342,7 +342,7 @@ private:
 
   LogicalResult rejectTensorOp(Operation &op) {
     Operation *culprit = &op;
-    // A tensor that somebody only writes to is not what has no kernel.
+    // A tensor that is only written to has no part in the error about missing kernels.
     bool isPassive = isa<UnrealizedConversionCastOp>(op) ||
                      op.getName().getStringRef() == "tensor.empty";
     if (isPassive && !op.use_empty())
@@ -354,8 +354,8 @@ private:
     return diagnostic;
   }
 
-  /// The last operation of its block that needs `buffer`, directly or through a view of it. Null
-  /// when the buffer is returned.
+  /// The last operation of its basic block that needs `buffer`, directly or through a view of it.
+  /// Null when the buffer is returned.
   static Operation *lastUse(Value buffer) {
     Operation *last = buffer.getDefiningOp();
     Block &block = *last->getBlock();
@@ -368,7 +368,8 @@ private:
           return nullptr;
         if (last->isBeforeInBlock(inBlock))
           last = inBlock;
-        // What is computed from a buffer without memory effects and is no number is a view of it.
+        // A result that a pure operation computes from a buffer is a view of that buffer, unless it
+        // is a number.
         if (isMemoryEffectFree(user))
           for (Value result : user->getResults())
             if (!result.getType().isIntOrIndexOrFloat())
@@ -378,7 +379,7 @@ private:
   }
 
   void deallocateTemporaries() {
-    SmallVector<gpu::AllocOp> allocs; // also those of a kernel that runs for some sizes only
+    SmallVector<gpu::AllocOp> allocs; // a kernel that runs for some sizes only has allocations too
     function.walk([&](gpu::AllocOp op) { allocs.push_back(op); });
     for (gpu::AllocOp op : allocs) {
       if (op->hasAttr(fp4::kCountersAttr) || op->hasAttr(fp4::kGroupReportAttr))
@@ -400,8 +401,8 @@ private:
   OpBuilder builder;
 };
 
-/// Symbols of the C ABI and of what an emitted library exports: a function of such a name would
-/// take their place.
+/// Rejects symbols of the C ABI and of an emitted library's exports: a function of such a name
+/// would take their place.
 LogicalResult checkName(func::FuncOp function) {
   StringRef name = function.getName();
   for (StringRef reserved : {"fp4rt_", "fp4_entry_", "fp4_inner_", "fp4_data_", "fp4_manifest",

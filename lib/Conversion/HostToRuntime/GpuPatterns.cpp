@@ -1,7 +1,7 @@
 //===- GpuPatterns.cpp - gpu host operations to runtime calls -------------===//
 //
-// gpu.alloc, dealloc, memset, memcpy and launch_func. Work is in order of issue (fp4-c/Runtime.h),
-// so asynchronous forms are not matched.
+// Patterns of gpu.alloc, dealloc, memset, memcpy and launch_func. Work is in order of issue
+// (fp4-c/Runtime.h), so asynchronous forms are not matched.
 //
 //===----------------------------------------------------------------------===//
 
@@ -67,7 +67,8 @@ struct AllocLowering : ConvertOpToLLVMPattern<gpu::AllocOp> {
   }
 
 private:
-  /// Counters are memory of the program; a buffer that the function returns may be its caller's.
+  /// Allocates a buffer. Counters are memory of the program; a buffer that the function returns may
+  /// be its caller's.
   static Value allocate(OpBuilder &builder, gpu::AllocOp op, Value bytes) {
     Location loc = op.getLoc();
     if (op->hasAttr(fp4::kCountersAttr))
@@ -157,7 +158,7 @@ struct MemcpyLowering : ConvertOpToLLVMPattern<gpu::MemcpyOp> {
   }
 
 private:
-  /// A matrix of contiguous rows.
+  /// Returns true for a matrix of contiguous rows.
   static bool isRows(MemRefType type) {
     SmallVector<int64_t> strides;
     int64_t offset;
@@ -219,7 +220,7 @@ struct LaunchLowering : ConvertOpToLLVMPattern<gpu::LaunchFuncOp> {
   }
 
 private:
-  /// The sizes of clusters of two sizes; null where there is one.
+  /// The sizes of clusters of two sizes; null if there is one size.
   DenseI32ArrayAttr clustersOf(gpu::LaunchFuncOp op) const {
     return kernels.at({op.getKernelModuleName(), op.getKernelName()})
         .getAttr<DenseI32ArrayAttr>("clusters");
@@ -231,7 +232,7 @@ private:
     return LLVM::TruncOp::create(builder, loc, builder.getI32Type(), value);
   }
 
-  /// What the launch says, else what the kernel table says.
+  /// Bytes of shared memory from the launch, else from the kernel table.
   Value sharedBytes(OpBuilder &builder, gpu::LaunchFuncOp op, OpAdaptor adaptor) const {
     if (Value size = adaptor.getDynamicSharedMemorySize())
       return toI32(builder, op.getLoc(), size);

@@ -2,7 +2,7 @@
 //
 // 1. The kernel table of every gpu.binary is read, and the binary becomes an fp4rt_module constant.
 // 2. One dialect conversion lowers functions, arithmetic and memrefs with upstream's patterns, and
-//    gpu and pipe host operations to calls of fp4-c/Runtime.h with ours.
+//    gpu and pipe host operations to calls of fp4-c/Runtime.h with fp4's patterns.
 // 3. Every public function gets its entry point; all else becomes internal.
 //
 //===----------------------------------------------------------------------===//

@@ -21,7 +21,7 @@ gpu::ObjectAttr findObject(gpu::BinaryOp binary, gpu::CompilationTarget format) 
   return nullptr;
 }
 
-/// A constant of the bytes of `text`, aligned as loaders of images like it.
+/// A constant of the bytes of `text`, aligned as loaders of images expect.
 LLVM::GlobalOp createBytes(OpBuilder &builder, Location loc, const Twine &symbol, StringRef text) {
   auto type = LLVM::LLVMArrayType::get(builder.getI8Type(), text.size());
   return LLVM::GlobalOp::create(builder, loc, type, /*isConstant=*/true, LLVM::Linkage::Private,

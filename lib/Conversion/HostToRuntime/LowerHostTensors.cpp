@@ -6,10 +6,10 @@
 //   tensor.collapse_shape, expand     the same buffer in another shape
 //   tensor.extract_slice              some of the buffer, where that is contiguous
 //   tensor.cast                       the same buffer, its size checked when the program runs
-//   tensor.concat of rows             a new buffer and a copy of each operand, which it asks for
+//   tensor.concat of rows             a new buffer and a copy of each operand, as the program asks
 //
 // An operation that would have to move bytes is an error that names an alternative. Tensors and
-// buffers are joined by unrealized conversion casts, as after the conversions to kernels.
+// buffers are connected by unrealized conversion casts, as after the conversions to kernels.
 //
 //===----------------------------------------------------------------------===//
 
@@ -67,7 +67,7 @@ LogicalResult lower(arith::ConstantOp op) {
   return success();
 }
 
-/// The buffer of `source` as that of the result of `op`. `rows` are those of a dynamic result.
+/// Replaces `op` by a view of the buffer of `source`. `rows` are those of a dynamic result.
 LogicalResult view(Operation *op, Value source, int64_t offset, function_ref<Value(Value)> rows) {
   OpBuilder b(op);
   MemRefType from = fp4::deviceBufferType(tensorType(source));
@@ -84,7 +84,7 @@ LogicalResult view(Operation *op, Value source, int64_t offset, function_ref<Val
 }
 
 //===----------------------------------------------------------------------===//
-// Other shapes
+// Reshapes
 //===----------------------------------------------------------------------===//
 
 int64_t staticProduct(ArrayRef<int64_t> sizes) {
@@ -108,7 +108,8 @@ Value scaled(OpBuilder &b, Location loc, Value value, int64_t multiply, int64_t 
   return quotient;
 }
 
-/// Elements stay in order. A row of packed elements must stay a row: rows are padded.
+/// Lowers a reshape, which keeps the order of elements. A row of packed elements must stay a row:
+/// rows are padded.
 LogicalResult reshape(Operation *op, Value source) {
   RankedTensorType from = tensorType(source), to = tensorType(op->getResult(0));
   bool packed = isa<Float4E2M1FNType>(from.getElementType());
@@ -133,7 +134,7 @@ LogicalResult reshape(Operation *op, Value source) {
   });
 }
 
-/// Other knowledge of the rows.
+/// Lowers a cast that knows more or less about the rows.
 LogicalResult lower(tensor::CastOp op) {
   auto from = dyn_cast<RankedTensorType>(op.getSource().getType());
   auto to = dyn_cast<RankedTensorType>(op.getType());
@@ -144,7 +145,7 @@ LogicalResult lower(tensor::CastOp op) {
         moves(op, "it changes more than the knowledge of the rows"),
         "cast static rows to dynamic ones or back; all else needs another operation");
   OpBuilder b(op);
-  if (!to.isDynamicDim(0)) { // what is claimed is checked
+  if (!to.isDynamicDim(0)) { // a claimed size is checked
     Value source = UnrealizedConversionCastOp::create(b, op.getLoc(), fp4::deviceBufferType(from),
                                                       op.getSource())
                        .getResult(0);
@@ -164,12 +165,13 @@ LogicalResult lower(tensor::CastOp op) {
 // Slices
 //===----------------------------------------------------------------------===//
 
-/// What a slice takes of the device buffer, in units of its dimensions: whole tiles, bytes, elements.
+/// The part of the device buffer that a slice takes, in units of its dimensions: whole tiles,
+/// bytes, elements.
 struct BufferSlice {
   SmallVector<int64_t> offsets, sizes;
 };
 
-/// Tiles of 128 rows in full width. The last may be cut where the tensor is.
+/// Slices scale tiles of 128 rows in full width. The last tile may be cut where the tensor ends.
 FailureOr<BufferSlice> sliceTiles(tensor::ExtractSliceOp op) {
   RankedTensorType type = op.getSourceType();
   int64_t row = op.getStaticOffset(0), rows = op.getStaticSize(0);
@@ -207,7 +209,8 @@ FailureOr<BufferSlice> sliceRows(tensor::ExtractSliceOp op) {
   return failure();
 }
 
-/// Whether the elements follow each other: one index in front, a range, whole dimensions behind.
+/// Returns true when the elements follow each other: one index in front, a range, whole dimensions
+/// behind.
 bool isContiguous(const BufferSlice &slice, ArrayRef<int64_t> shape) {
   size_t range = 0;
   while (range < shape.size() && slice.sizes[range] == 1)
@@ -257,7 +260,8 @@ LogicalResult lower(tensor::ExtractSliceOp op) {
 // Rows of several matrices
 //===----------------------------------------------------------------------===//
 
-/// The one operation that moves bytes, because the program says so: one copy for each operand.
+/// Lowers the one operation that moves bytes, because the program says so: one copy for each
+/// operand.
 LogicalResult lower(tensor::ConcatOp op) {
   RankedTensorType type = op.getResultType();
   MemRefType to = fp4::deviceBufferType(type);

@@ -1,11 +1,11 @@
-//===- OverlapLaunches.cpp - Begin a kernel while the one before it ends --===//
+//===- OverlapLaunches.cpp - Programmatic dependent launch ----------------===//
 //
-// Programmatic dependent launch: a kernel may begin when all blocks of the one before it have
-// executed griddepcontrol.launch_dependents, and griddepcontrol.wait returns when that one has
-// ended and what it wrote is visible. PTX ISA, "Parallel Synchronization and Communication
-// Instructions: griddepcontrol". Both instructions are at one place, where
+// Programmatic dependent launch: a kernel may begin when all CTAs of the one before it have
+// executed griddepcontrol.launch_dependents, and griddepcontrol.wait returns when that kernel has
+// ended and its writes are visible. PTX ISA, "Parallel Synchronization and Communication
+// Instructions: griddepcontrol". The two instructions are at one place, where
 //  - nothing has touched global memory yet,
-//  - no block has tensor memory: it would keep that while it waits for a kernel that needs it.
+//  - no CTA has tensor memory, which it would keep while it waits for a kernel that needs it.
 // Every block of every kernel waits, so a kernel that has ended has those before it behind it.
 // Where not all do, the amax before a quantizer is launched as usual: it begins when all before it
 // has ended. So what the amax only reads does not change any more, and the quantizer loads that
@@ -34,12 +34,12 @@ using namespace mlir;
 
 namespace {
 
-/// Shared memory, space 3.
+/// Returns true for shared memory, space 3.
 bool isShared(Value pointer) {
   return cast<LLVM::LLVMPointerType>(pointer.getType()).getAddressSpace() == 3;
 }
 
-/// What a thread has for itself.
+/// Returns true for memory that only this thread can reach.
 bool isOwn(Value pointer) {
   while (Operation *op = pointer.getDefiningOp()) {
     if (isa<LLVM::AllocaOp>(op))
@@ -51,14 +51,14 @@ bool isOwn(Value pointer) {
   return false;
 }
 
-/// Inline PTX that loads from global memory. It may say that it has no effects.
+/// Returns true for inline PTX that loads from global memory. The PTX may claim to have no effects.
 bool loadsInPtx(Operation *op) {
   auto text = dyn_cast<LLVM::InlineAsmOp>(op);
   return text && text.getAsmString().contains("ld.global.");
 }
 
-/// Touches no global memory and takes no tensor memory: what kernels do before they share out their
-/// work.
+/// Returns true for an operation that touches no global memory and takes no tensor memory, as
+/// before kernels share out their work.
 bool isLocal(Operation *op) {
   if (auto load = dyn_cast<LLVM::LoadOp>(op))
     return isShared(load.getAddr()) || isOwn(load.getAddr());
@@ -67,7 +67,7 @@ bool isLocal(Operation *op) {
   if (loadsInPtx(op))
     return false;
   return isMemoryEffectFree(op) || op->hasTrait<OpTrait::IsTerminator>() ||
-         // To ask the L2 cache for memory is not to read it.
+         // A prefetch into the L2 cache does not read memory.
          isa<LLVM::AllocaOp, NVVM::CpAsyncBulkPrefetchOp, NVVM::MBarrierInitOp,
              NVVM::FenceMbarrierInitOp, NVVM::PrefetchOp, NVVM::ElectSyncOp, NVVM::ShflOp,
              NVVM::ClusterArriveOp, NVVM::ClusterArriveRelaxedOp>(op) ||
@@ -76,7 +76,8 @@ bool isLocal(Operation *op) {
 
 bool isBarrier(Operation *op) { return isa<NVVM::BarrierOp, NVVM::ClusterWaitOp>(op); }
 
-/// Behind the first barrier of the block, if all before it is local; else the first operation.
+/// The place of both instructions: behind the first barrier of the CTA, if all before it is local;
+/// else the first operation.
 Operation *placeIn(LLVM::LLVMFuncOp kernel) {
   for (Block &block : kernel.getBody())
     for (Operation &op : block) {
@@ -111,8 +112,8 @@ bool isOnlyLoaded(Value pointer) {
   });
 }
 
-/// Behind the first loads of what nobody writes, if nothing else is before them; where there is
-/// nothing of the kind, as placeIn says.
+/// The place behind the first loads of memory that nobody writes, if nothing else is before them;
+/// else the place that placeIn gives.
 Operation *placeBehindLoads(LLVM::LLVMFuncOp kernel, const llvm::SmallDenseSet<Value> &unwritten) {
   if (unwritten.empty())
     return placeIn(kernel);
@@ -127,8 +128,8 @@ Operation *placeBehindLoads(LLVM::LLVMFuncOp kernel, const llvm::SmallDenseSet<V
   return place;
 }
 
-/// What a kernel reads may be written after it began. Loads without effects would be moved to the
-/// front of the wait.
+/// Makes loads see memory that is written after the kernel began. Loads without effects would be
+/// moved to the front of the wait.
 void loadAsWritten(LLVM::LLVMFuncOp kernel) {
   constexpr StringLiteral constant = "ld.global.nc.", ordinary = "ld.global.";
   kernel.walk([&](LLVM::LoadOp load) { load.setInvariant(false); });
@@ -151,7 +152,7 @@ void insert(LLVM::LLVMFuncOp kernel, Operation *place, ArrayRef<NVVM::GridDepAct
     NVVM::GriddepcontrolOp::create(b, kernel.getLoc(), kind);
 }
 
-/// Kernels that wait for none ask for nothing ahead.
+/// Erases prefetches of kernels that wait for no kernel.
 void erasePrefetches(LLVM::LLVMFuncOp kernel) {
   bool waits = kernel
                    .walk([](NVVM::GriddepcontrolOp op) {
@@ -162,8 +163,8 @@ void erasePrefetches(LLVM::LLVMFuncOp kernel) {
     kernel.walk([](NVVM::CpAsyncBulkPrefetchOp prefetch) { prefetch.erase(); });
 }
 
-/// The amax that is launched next before a quantizer. A kernel that may take the place of both is
-/// between them.
+/// The amax whose launch is the last one before a quantizer. A kernel that may take the place of
+/// both is between them.
 gpu::LaunchFuncOp leaderOf(gpu::LaunchFuncOp follower) {
   for (Operation *op = follower->getPrevNode(); op; op = op->getPrevNode()) {
     auto launch = dyn_cast<gpu::LaunchFuncOp>(op);
@@ -187,7 +188,7 @@ Value bufferOf(Value operand) {
   return operand;
 }
 
-/// Buffers that the kernel of `launch` does more with than load from them.
+/// Buffers that the kernel of `launch` uses otherwise than by loads.
 llvm::SmallDenseSet<Value> otherBuffers(gpu::LaunchFuncOp launch) {
   llvm::SmallDenseSet<Value> buffers;
   for (auto [operand, argument] :
@@ -197,8 +198,8 @@ llvm::SmallDenseSet<Value> otherBuffers(gpu::LaunchFuncOp launch) {
   return buffers;
 }
 
-/// Arguments of the kernel of `follower` that the one of `leader` has too and only loads from. Of a
-/// leader that overlaps with what is before it nothing is known.
+/// Arguments of the kernel of `follower` that the one of `leader` has too and only loads from.
+/// Nothing is known of a leader that overlaps with earlier kernels.
 llvm::SmallDenseSet<Value> sharedInputs(gpu::LaunchFuncOp leader, gpu::LaunchFuncOp follower) {
   llvm::SmallDenseSet<Value> inputs, others = otherBuffers(leader);
   if (leader->hasAttr(fp4::kOverlapsAttr) || leader->hasAttr(fp4::kDependentAttr))

@@ -12,19 +12,21 @@ class RewritePatternSet;
 
 namespace fp4 {
 
-/// gpu.alloc, dealloc, memset, memcpy, launch_func. `kernels` must outlive the patterns.
+/// Adds patterns of gpu.alloc, dealloc, memset, memcpy, launch_func. `kernels` must outlive the
+/// patterns.
 void populateGpuPatterns(const mlir::LLVMTypeConverter &converter,
                          mlir::RewritePatternSet &patterns, const KernelResourcesMap &kernels);
 
-/// The pipe operations of the host: tensor maps, views of buffers, sizes, facts of the device. Adds
-/// the conversions of their types to `converter`.
+/// Adds patterns of the pipe operations of the host: tensor maps, views of buffers, sizes, facts of
+/// the device. Adds the conversions of their types to `converter`.
 void populatePipeHostPatterns(mlir::LLVMTypeConverter &converter,
                               mlir::RewritePatternSet &patterns);
 
-/// On a launch: the kernel may begin before the one before it has ended (fp4-overlap-launches).
+/// Attribute of a launch: the kernel may begin before the one before it has ended
+/// (fp4-overlap-launches).
 inline constexpr llvm::StringLiteral kDependentAttr = "fp4.dependent";
 
-/// True for kernel operands whose converted value is the address of what the kernel receives.
+/// True for kernel operands whose converted value is the address of the kernel's parameter.
 bool isPassedByAddress(mlir::Type type);
 
 } // namespace fp4

@@ -1,8 +1,8 @@
 //===- PipeHostPatterns.cpp - pipe host operations to runtime calls -------===//
 //
 // A !pipe.global is a device pointer. A !pipe.tensor_map is the host address of 128 bytes that
-// fp4rt_tensor_map fills; the launch passes them by value. With a tail they are 256, two maps of
-// one buffer.
+// fp4rt_tensor_map fills; the launch passes them by value. With a residue they are 256 bytes, two
+// maps of one buffer.
 //
 //===----------------------------------------------------------------------===//
 
@@ -39,7 +39,8 @@ Value integerArray(OpBuilder &builder, Location loc, unsigned bits, ValueRange v
   return array;
 }
 
-/// How TMA sees elements of `type`: packed fp4 travels as bytes (blackwell: same shared image).
+/// The type that TMA has for elements of `type`: packed fp4 travels as bytes (blackwell: same
+/// shared image).
 hw::TensorMapType mapTypeOf(fp4::pipe::TensorMapType map) {
   Type type = map.getElementType();
   if (map.getLayout() == fp4::pipe::Layout::Swizzle128BPadded)
@@ -55,7 +56,7 @@ hw::TensorMapType mapTypeOf(fp4::pipe::TensorMapType map) {
   return hw::TensorMapType::UInt8;
 }
 
-/// Elements of what a map of rows counts: two of packed fp4 are a byte.
+/// Elements of one unit of a map of rows: two of packed fp4 are a byte.
 int64_t elementsOfUnit(fp4::pipe::TensorMapType map) {
   bool countsBytes = map.getElementType().getIntOrFloatBitWidth() == 4 &&
                      mapTypeOf(map) == hw::TensorMapType::UInt8;
@@ -74,7 +75,7 @@ struct GlobalViewLowering : ConvertOpToLLVMPattern<fp4::pipe::GlobalViewOp> {
   }
 };
 
-/// The bytes are a global that tools find by its name too: the manifest may refer to it.
+/// Lowers a constant to a global that tools find by its name too: the manifest may refer to it.
 struct DeviceConstantLowering : ConvertOpToLLVMPattern<fp4::pipe::DeviceConstantOp> {
   using ConvertOpToLLVMPattern::ConvertOpToLLVMPattern;
 
@@ -124,14 +125,14 @@ struct BufferViewLowering : ConvertOpToLLVMPattern<fp4::pipe::BufferViewOp> {
   }
 };
 
-/// Aligned as the driver asks of a CUtensorMap.
+/// Allocates host memory for maps, aligned as the driver asks of a CUtensorMap.
 Value createMapStorage(OpBuilder &builder, Location loc, int64_t bytes) {
   Type ptr = LLVM::LLVMPointerType::get(builder.getContext());
   return LLVM::AllocaOp::create(builder, loc, ptr, builder.getI8Type(),
                                 constantInt(builder, loc, 64, bytes), /*alignment=*/64);
 }
 
-/// What fp4rt_tensor_map is told of a map; arrays in host memory.
+/// Arguments of fp4rt_tensor_map for a map; arrays in host memory.
 struct MapForm {
   hw::TensorMapType type;
   hw::SwizzleMode swizzle;
@@ -140,7 +141,7 @@ struct MapForm {
   SmallVector<Value> boxes; ///< of each map
 };
 
-/// Rows behind the last whole box; where there are none, those of a box, as nobody asks for them.
+/// Rows behind the last whole box; if there are none, the rows of a box, as nobody asks for them.
 Value rowsOfTail(OpBuilder &b, Location loc, Value rows, int64_t box) {
   Value left = LLVM::URemOp::create(b, loc, rows, constantInt(b, loc, 64, box));
   Value none =
@@ -149,7 +150,7 @@ Value rowsOfTail(OpBuilder &b, Location loc, Value rows, int64_t box) {
   return LLVM::TruncOp::create(b, loc, b.getI32Type(), some);
 }
 
-/// The maps that `form` says, one behind the other, whose elements begin at `first`.
+/// Encodes the maps of `form`, one behind the other, whose elements begin at `first`.
 Value encodeMaps(OpBuilder &b, Operation *op, Value first, const MapForm &form) {
   Location loc = op->getLoc();
   auto i32 = [&](int64_t value) { return constantInt(b, loc, 32, value); };
@@ -166,7 +167,8 @@ Value encodeMaps(OpBuilder &b, Operation *op, Value first, const MapForm &form) 
   return maps;
 }
 
-/// Rows of elements, of which `columns` exist, counted in those of the map: bytes for packed fp4.
+/// The form of rows of elements, of which `columns` exist, counted in units of the map: bytes for
+/// packed fp4.
 MapForm formOfRows(OpBuilder &b, Location loc, MemRefType type, MemRefDescriptor buffer,
                    fp4::pipe::TensorMapType map, Value columns) {
   auto i64 = [&](int64_t value) { return constantInt(b, loc, 64, value); };
@@ -190,7 +192,7 @@ MapForm formOfRows(OpBuilder &b, Location loc, MemRefType type, MemRefDescriptor
           boxes};
 }
 
-/// Blocks of 512 bytes in rows: {words of a block, blocks of a row, rows}.
+/// The form of scale tiles of 512 bytes in rows: {words of a tile, tiles of a row, rows}.
 MapForm formOfScales(OpBuilder &b, Location loc, MemRefType type, MemRefDescriptor buffer,
                      fp4::pipe::TensorMapType box) {
   constexpr int64_t words = fp4::pipe::kScaleBlockBytes / 4;

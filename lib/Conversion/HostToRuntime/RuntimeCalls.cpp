@@ -20,8 +20,8 @@ StringRef launchName(fp4::RuntimeFunction function) {
                                                              : "fp4rt_launch_cooperative";
 }
 
-/// Module, kernel, grid, block, shared, parameters, count; of clusters dependent, and their sizes
-/// along x and y.
+/// The parameters of a launch: module, kernel, grid, CTA, shared, parameters, count; for clusters
+/// also dependent, and their sizes along x and y.
 Signature signatureOfLaunch(MLIRContext *context, fp4::RuntimeFunction function) {
   Type ptr = LLVM::LLVMPointerType::get(context);
   Type i32 = IntegerType::get(context, 32);

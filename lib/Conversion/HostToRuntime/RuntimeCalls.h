@@ -1,8 +1,7 @@
 //===- RuntimeCalls.h - Building calls of the runtime's C ABI -------------===//
 //
-// Knows the functions of include/fp4-c/Runtime.h by name and type, and the layout of its
-// fp4rt_module. Everything is created in the LLVM dialect; device and host pointers are both
-// !llvm.ptr.
+// The functions of include/fp4-c/Runtime.h by name and type, and the layout of its fp4rt_module.
+// Everything is created in the LLVM dialect; device and host pointers are both !llvm.ptr.
 //
 //===----------------------------------------------------------------------===//
 #pragma once

@@ -1,7 +1,7 @@
-//===- Ingress.cpp - Block-scaled products of other dialects --------------===//
+//===- Ingress.cpp - Block-scaled matmuls of other dialects ---------------===//
 //
-// See Ingress.h. Checks come first and name what other dialects call the same things: the left and
-// the right side, their scales, rows, batches.
+// See Ingress.h. Checks come first, in words that other dialects use: the left and the right side,
+// their scales, rows, batches.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,7 +25,8 @@ SmallVector<ReassociationIndices> rowsAndLast(int64_t rank) {
   return groups;
 }
 
-/// A product has tensors of one rank, 2 or 3, of which only the first dimension may be dynamic.
+/// Checks that a matmul has tensors of one rank, 2 or 3, of which only the first dimension may be
+/// dynamic.
 LogicalResult checkShapes(Operation *op, const ScaledProduct &product) {
   const std::pair<StringRef, Value> operands[] = {{"left side", product.lhs.data},
                                                   {"scales of the left side", product.lhs.scales},
@@ -74,7 +75,7 @@ std::string typesOf(Type lhs, Type rhs) {
   return types;
 }
 
-/// Elements that a product has: of 4 and of 8 bits.
+/// Checks the elements of a matmul: of 4 and of 8 bits.
 LogicalResult checkElements(Operation *op, Type lhs, Type rhs, int64_t k) {
   auto hasFour = [](Type type) { return isa<Float4E2M1FNType>(type); };
   for (Type type : {lhs, rhs})
@@ -90,7 +91,8 @@ LogicalResult checkElements(Operation *op, Type lhs, Type rhs, int64_t k) {
                 "pad K of both sides with zeros, or quantize both sides to as many bits");
 }
 
-/// The format of data with such scales, of which `k` and the number of blocks say the block.
+/// The format of data with such scales; `k` and the number of scale blocks give the size of a scale
+/// block.
 std::optional<Format> formatOf(RankedTensorType data, RankedTensorType scales) {
   const int64_t k = data.getShape().back(), blocks = scales.getShape().back();
   if (blocks == 0 || k % blocks)
@@ -103,7 +105,7 @@ constexpr const char *kScaleTypes =
     "(nvfp4), but got K = ";
 constexpr const char *kScaleRemedy = "quantize with the block and the scales of one of these formats";
 
-/// Rows of 16-bit floats beside quantized weights.
+/// Checks rows of 16-bit floats beside quantized weights.
 FailureOr<Formats> checkFloats(Operation *op, const ScaledProduct &product) {
   RankedTensorType lhs = typeOf(product.lhs.data), rhs = typeOf(product.rhs.data);
   RankedTensorType scales = typeOf(product.rhs.scales);
@@ -132,7 +134,7 @@ FailureOr<Formats> checkFloats(Operation *op, const ScaledProduct &product) {
   return Formats{std::nullopt, *format};
 }
 
-/// Data and scales agree: the same rows, and the same block in both operands.
+/// Checks that data and scales agree: the same rows, and the same scale block in both operands.
 FailureOr<Formats> checkFormats(Operation *op, const ScaledProduct &product) {
   if (!product.lhs.scales)
     return checkFloats(op, product);
@@ -155,7 +157,7 @@ FailureOr<Formats> checkFormats(Operation *op, const ScaledProduct &product) {
                 kScaleRemedy);
 }
 
-/// Rows and columns are those of the sides, and the elements those that a product writes.
+/// Checks that rows and columns are those of the sides, and that a matmul can write the elements.
 LogicalResult checkResult(Operation *op, const ScaledProduct &product) {
   ArrayRef<int64_t> lhs = typeOf(product.lhs.data).getShape();
   ArrayRef<int64_t> rhs = typeOf(product.rhs.data).getShape();

@@ -1,12 +1,12 @@
 //===- Contraction.cpp - Block-scaled operations in linalg.generic --------===//
 //
-// A contraction is recognized in three steps, and each can say why it is none:
+// A contraction is recognized in three steps, each of which can reject it with a reason:
 //
 //   1. inputs    by their maps: data has all loops of K, scales have the outer one, or the only one
 //                by the elements of a block
 //   2. loops     those of both sides are batches, those of one side its rows, in the order of the
 //                result
-//   3. body      acc + the product of one number of each input
+//   3. body      acc + one number of each input, multiplied
 //
 //===----------------------------------------------------------------------===//
 #include "Contraction.h"
@@ -19,7 +19,7 @@ using namespace mlir;
 using namespace fp4;
 using utils::IteratorType;
 
-/// The remedy of what has another form.
+/// The remedy for operations of another form.
 static constexpr const char *kForm =
     "write it as linalg.generic over (B.., M.., N.., Ko, Kb) with the sides (b, m, ko, kb) and (b, n, "
     "ko, kb) and their scales (b, m, ko) and (b, n, ko), or over a flat K with scales (b, m, k floordiv "
@@ -30,7 +30,7 @@ static constexpr const char *kForm =
 //===----------------------------------------------------------------------===//
 
 /// The loops that `map` indexes its operand by, each once; nothing if it computes more than the
-/// number of a block at its end.
+/// number of a scale block at its end.
 static std::optional<LoopedInput> loopsOf(AffineMap map, unsigned number) {
   LoopedInput input{number, {}};
   for (auto [i, expression] : llvm::enumerate(map.getResults())) {
@@ -61,8 +61,8 @@ static std::optional<SmallVector<LoopedInput>> inputsOf(linalg::GenericOp op) {
   return inputs;
 }
 
-/// The sides that inputs are, by the loops of K that data has last: one (K is flat) or two. Nothing
-/// where an input is neither data nor the scales of such.
+/// The sides that inputs form, by the loops of K that data has last: one (K is flat) or two.
+/// Nothing if an input is neither data nor the scales of data.
 static std::optional<SmallVector<LoopedSide>> pairUp(ArrayRef<LoopedInput> inputs,
                                                      ArrayRef<unsigned> depth) {
   auto endsIn = [](const LoopedInput &input, ArrayRef<unsigned> loops) {
@@ -105,8 +105,8 @@ static SmallVector<SmallVector<unsigned>> depthsOf(linalg::GenericOp op) {
   return orders;
 }
 
-/// `rows` as those of both sides, of `x` alone and of `y` alone, in this order; the number of the
-/// first ones, or nothing.
+/// The loops of `rows`, which must be those of both sides, of `x` alone and of `y` alone, in this
+/// order. Returns the number of the first ones, or nothing.
 static std::optional<unsigned> batchesOf(ArrayRef<unsigned> rows, ArrayRef<unsigned> x,
                                          ArrayRef<unsigned> y) {
   unsigned batches = 0;
@@ -146,8 +146,8 @@ static std::optional<Contraction> matchLoops(ArrayRef<LoopedInput> inputs,
 
 namespace {
 
-/// Collects the block arguments whose product a value is. Each number is exact in f32, and one of 4
-/// bits by its scale in bf16 too: the association has no meaning.
+/// Collects the arguments of the MLIR block whose product a value is. Each number is exact in f32,
+/// and 4-bit numbers times their scale are exact in bf16 too: the association has no meaning.
 class Factors {
 public:
   Factors(Block *body, ArrayRef<const LoopedSide *> sides) : body(body), sides(sides) {}

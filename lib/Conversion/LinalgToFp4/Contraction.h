@@ -1,7 +1,7 @@
 //===- Contraction.h - Block-scaled operations in linalg.generic ----------===//
 //
-// What a linalg.generic is in the terms of fp4: a product of two sides, of which one or both have
-// scales, or the dequantization of one.
+// A linalg.generic in the terms of fp4: a matmul of two sides, of which one or both have scales, or
+// the dequantization of one.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -10,7 +10,7 @@
 
 namespace fp4 {
 
-/// An input and its loops. The last loop of scales may be divided by the elements of a block.
+/// An input and its loops. The last loop of scales may be divided by the elements of a scale block.
 struct LoopedInput {
   unsigned number;
   llvm::SmallVector<unsigned> loops;
@@ -22,7 +22,7 @@ struct LoopedInput {
   }
 };
 
-/// The data of an operand and the scales of its blocks; none of 16-bit floats.
+/// The data of an operand and the scales of its scale blocks; 16-bit floats have no scales.
 struct LoopedSide {
   LoopedInput data;
   std::optional<LoopedInput> scales;
@@ -35,12 +35,12 @@ struct Contraction {
   unsigned depthLoops = 1; ///< of K: (k), or (ko, kb)
 };
 
-/// The contraction that `op` is, or a report at `op` why it is none.
+/// The contraction that `op` is; otherwise a report at `op` why it is none.
 mlir::FailureOr<Contraction> matchContraction(mlir::linalg::GenericOp op);
 
-/// Whether every loop of `op` is parallel: no contraction, but a cast.
+/// Returns true when every loop of `op` is parallel: no contraction, but a cast.
 bool isElementwise(mlir::linalg::GenericOp op);
-/// The side that such an operation dequantizes, or a report at `op`.
+/// The side that an elementwise operation dequantizes, or a report at `op`.
 mlir::FailureOr<LoopedSide> matchDequantization(mlir::linalg::GenericOp op);
 
 } // namespace fp4

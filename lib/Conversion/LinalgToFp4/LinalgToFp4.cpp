@@ -1,7 +1,7 @@
 //===- LinalgToFp4.cpp - Block-scaled contractions of linalg to fp4 -------===//
 //
-// Contraction.h recognizes what a linalg.generic is. Here its operands become matrices, or matrices
-// in batches, and the scaling by one number that may follow becomes alpha.
+// Contraction.h recognizes the meaning of a linalg.generic. Here its operands become matrices, or
+// matrices in batches, and the scaling by one number that may follow becomes alpha.
 //
 //===----------------------------------------------------------------------===//
 
@@ -32,14 +32,14 @@ template <typename OpT> bool hasInBody(linalg::LinalgOp op) {
       .wasInterrupted();
 }
 
-/// Whether somebody meant a block-scaled operation: fp4 numbers are read, or scaled.
+/// Returns true when a block-scaled operation was meant: fp4 numbers are read, or scaled.
 bool looksBlockScaled(linalg::LinalgOp op) {
   auto isFp4 = [](Type type) { return isa<Float4E2M1FNType>(getElementTypeOrSelf(type)); };
   return llvm::any_of(op->getOperandTypes(), isFp4) || llvm::any_of(op->getResultTypes(), isFp4) ||
          hasInBody<arith::ScalingExtFOp>(op) || hasInBody<arith::ScalingTruncFOp>(op);
 }
 
-/// Whether every element of `value` is zero before the contraction adds to it.
+/// Returns true when every element of `value` is zero before the contraction adds to it.
 bool isZero(Value value) {
   if (auto fill = value.getDefiningOp<linalg::FillOp>())
     return matchPattern(fill.getInputs()[0], m_AnyZeroFloat());
@@ -102,7 +102,7 @@ SmallVector<ReassociationIndices> groupsOf(ArrayRef<unsigned> counts) {
   return groups;
 }
 
-/// `tensor` with as many dimensions as `counts` has numbers but 0: each is made of so many.
+/// `tensor` with as many dimensions as `counts` has nonzero numbers: each is made of so many.
 Value collapsed(OpBuilder &b, Location loc, Value tensor, ArrayRef<unsigned> counts) {
   SmallVector<ReassociationIndices> groups = groupsOf(counts);
   if (static_cast<int64_t>(groups.size()) == typeOf(tensor).getRank())
@@ -110,7 +110,7 @@ Value collapsed(OpBuilder &b, Location loc, Value tensor, ArrayRef<unsigned> cou
   return tensor::CollapseShapeOp::create(b, loc, tensor, groups);
 }
 
-/// `type` with dimensions that are products of so many.
+/// `type` with dimensions that are each the product of so many.
 RankedTensorType collapsedType(RankedTensorType type, ArrayRef<unsigned> counts) {
   SmallVector<int64_t> shape;
   for (const ReassociationIndices &group : groupsOf(counts)) {
@@ -123,7 +123,7 @@ RankedTensorType collapsedType(RankedTensorType type, ArrayRef<unsigned> counts)
   return RankedTensorType::get(shape, type.getElementType());
 }
 
-/// Data has static sizes where dimensions are put together, and a buffer.
+/// Checks that data has static sizes where dimensions are put together, and a buffer.
 LogicalResult checkData(linalg::GenericOp op, Value data, unsigned batches, unsigned rows,
                         unsigned depth) {
   RankedTensorType type = typeOf(data);
@@ -144,7 +144,8 @@ LogicalResult checkData(linalg::GenericOp op, Value data, unsigned batches, unsi
   return success();
 }
 
-/// The elements of a block are those that the format finds by K and the number of blocks.
+/// Checks that the elements of a scale block are those that the format finds by K and the number of
+/// scale blocks.
 LogicalResult checkBlock(linalg::GenericOp op, const LoopedSide &side) {
   SmallVector<Value> inputs = op.getDpsInputs();
   int64_t block = side.scales ? side.scales->block : 1;
@@ -255,8 +256,8 @@ struct ConvertLinalgToFp4 : fp4::impl::ConvertLinalgToFp4Base<ConvertLinalgToFp4
   void runOnOperation() override {
     SmallVector<linalg::LinalgOp> operations;
     getOperation().walk([&](linalg::LinalgOp op) {
-      // A transposition may be read through (docs/Spec.md), and what has a meaning of its own later
-      // is judged there.
+      // A transposition may be read through (docs/Spec.md), and operations with a meaning of their
+      // own are judged later.
       if (!isa<linalg::TransposeOp>(op) && looksBlockScaled(op))
         operations.push_back(op);
     });
@@ -265,7 +266,7 @@ struct ConvertLinalgToFp4 : fp4::impl::ConvertLinalgToFp4Base<ConvertLinalgToFp4
       if (succeeded(convert(op)))
         ++numConverted;
       else
-        complete = false; // the others are reported too
+        complete = false; // the remaining operations are reported too
     }
     if (!complete)
       signalPassFailure();

@@ -1,10 +1,11 @@
-//===- ExplicitDot.cpp - Products of numbers that stablehlo dequantizes ---===//
+//===- ExplicitDot.cpp - Matmuls of dequantized numbers -------------------===//
 //
 //   stablehlo.dot_general(x, convert(data) * convert(reshape(broadcast_in_dim(scales))))
 //
-// A number of 4 or 8 bits by its scale is exact in bf16 and in f32, so such a product is that of the
-// numbers and their scales. Its side is multiplied as N x K, or as N x blocks x elements, and may be
-// transposed before the product. The other side is the same, or of 16-bit floats.
+// A number of 4 or 8 bits by its scale is exact in bf16 and in f32, so such a matmul equals one of
+// the numbers and their scales. The side of numbers and scales is multiplied as N x K, or as N x
+// scale blocks x elements, and may be transposed before the matmul. The other side has the same
+// form, or is of 16-bit floats.
 //
 //===----------------------------------------------------------------------===//
 #include "Stablehlo.h"
@@ -57,13 +58,14 @@ bool stablehlo::isExplicitDot(Operation *op) {
 // Sides
 //===----------------------------------------------------------------------===//
 
-/// Whether a number by its scale is exact in this type.
+/// Returns true when a number by its scale is exact in this type.
 static bool isExact(Type type, Type scales) {
   type = getElementTypeOrSelf(type);
   return type.isF32() || type.isBF16() || (type.isF16() && isa<Float8E4M3FNType>(scales));
 }
 
-/// Whether a conversion changes no number, scale or product of these.
+/// Returns true when a conversion changes no number, no scale and no product of a number and its
+/// scale.
 static bool isExactConversion(Operation *op) {
   if (!is(op, "stablehlo.convert"))
     return false;
@@ -72,7 +74,8 @@ static bool isExactConversion(Operation *op) {
   return to.isF32() || to.isBF16() || (to.isF16() && fitsF16);
 }
 
-/// What conversions made `value` of, if that is numbers, scales or a product of these.
+/// The source of `value` before conversions that change nothing, for numbers, scales or products of
+/// these.
 static Value withoutConversions(Value value) {
   while (isExactConversion(value.getDefiningOp()))
     value = value.getDefiningOp()->getOperand(0);
@@ -86,7 +89,7 @@ static SmallVector<int64_t> merged(ArrayRef<int64_t> shape) {
   return result;
 }
 
-/// Where the numbers of `value` come from: through conversions, and through a reshape that takes the
+/// The source of the numbers of `value`: through conversions, and through a reshape that takes the
 /// last dimension apart.
 static Value numbersOf(Value value) {
   value = withoutConversions(value);
@@ -100,7 +103,8 @@ static Value numbersOf(Value value) {
   return splits ? withoutConversions(source) : value;
 }
 
-/// Whether `op` repeats each of the elements of a shape, or gives each a dimension of its own.
+/// Returns true when `op` repeats each of the elements of a shape, or gives each a dimension of its
+/// own.
 static bool repeats(Operation *op, ArrayRef<int64_t> from, ArrayRef<int64_t> to) {
   if (to.size() != from.size() + 1 || to.drop_back() != from)
     return false;
@@ -111,7 +115,7 @@ static bool repeats(Operation *op, ArrayRef<int64_t> from, ArrayRef<int64_t> to)
          llvm::equal(dims.asArrayRef(), llvm::seq<int64_t>(0, from.size()));
 }
 
-/// Whether `op` repeats the elements of a last dimension of one.
+/// Returns true when `op` repeats the elements of a last dimension of one.
 static bool widens(Operation *op, ArrayRef<int64_t> from, ArrayRef<int64_t> to) {
   auto dims = dyn_cast_or_null<DenseI64ArrayAttr>(attributeOf(op, "broadcast_dimensions"));
   return is(op, "stablehlo.broadcast_in_dim") && dims && to.size() == from.size() &&
@@ -119,8 +123,8 @@ static bool widens(Operation *op, ArrayRef<int64_t> from, ArrayRef<int64_t> to) 
          llvm::equal(dims.asArrayRef(), llvm::seq<int64_t>(0, from.size()));
 }
 
-/// The scales that `value` repeats for the elements of their blocks; or null. `value` is rows x
-/// blocks x elements, or rows x K.
+/// The scales that `value` repeats for the elements of their scale blocks; or null. `value` is rows
+/// x scale blocks x elements, or rows x K.
 static Value scalesOf(Value value) {
   bool mayMerge = true;
   value = withoutConversions(value);
@@ -144,7 +148,7 @@ static Value scalesOf(Value value) {
   return {};
 }
 
-/// Numbers and scales whose product `value` is; nothing where it is none.
+/// Numbers and scales whose product `value` is; nothing if it is none.
 static std::optional<ingress::ScaledOperand> scaledOf(Value value) {
   value = numbersOf(value);
   if (Operation *op = value.getDefiningOp(); is(op, "stablehlo.reshape")) {
@@ -167,7 +171,7 @@ static std::optional<ingress::ScaledOperand> scaledOf(Value value) {
   return std::nullopt;
 }
 
-/// 16-bit floats as they are, or as f32.
+/// The 16-bit floats of `value`, as they are or as f32.
 static std::optional<ingress::ScaledOperand> floatsOf(Value value) {
   Operation *op = value.getDefiningOp();
   if (is(op, "stablehlo.convert") && getElementTypeOrSelf(value).isF32())

@@ -1,4 +1,4 @@
-//===- StablehloToFp4.cpp - Block-scaled products of stablehlo to fp4 -----===//
+//===- StablehloToFp4.cpp - Block-scaled matmuls of stablehlo to fp4 ------===//
 //
 // Operations are known by their names, and their attributes by MLIR's generic form, in which those
 // of an operation that is not registered are either attributes or one dictionary of properties.
@@ -72,7 +72,8 @@ bool isComposite(Operation *op) {
   return is(op, "stablehlo.composite") && stringOf(op, "name") == "xla.scaled_dot";
 }
 
-/// Whether an operation of stablehlo reads or makes numbers of 4 bits, or names a product of them.
+/// Returns true when an operation of stablehlo reads or makes numbers of 4 bits, or names a matmul
+/// of them.
 bool looksBlockScaled(Operation *op) {
   if (!op->getName().getStringRef().starts_with("stablehlo."))
     return false;
@@ -82,7 +83,7 @@ bool looksBlockScaled(Operation *op) {
          stringOf(op, "name").contains("scaled_dot");
 }
 
-/// Four ranked operands and one ranked result.
+/// Checks for four ranked operands and one ranked result.
 LogicalResult checkOperands(Operation *op) {
   auto ranked = [](Type type) { return isa<RankedTensorType>(type); };
   if (op->getNumOperands() == 4 && op->getNumResults() == 1 &&
@@ -96,7 +97,7 @@ LogicalResult checkOperands(Operation *op) {
 // The custom call
 //===----------------------------------------------------------------------===//
 
-/// dense<[2, 1, 0]>: the last dimension is the fastest.
+/// Returns true for dense<[2, 1, 0]>: the last dimension is the fastest.
 bool isRowMajor(Attribute layout) {
   auto order = dyn_cast<DenseIntElementsAttr>(layout);
   if (!order)
@@ -115,7 +116,8 @@ LogicalResult checkLayouts(Operation *op) {
   return success();
 }
 
-/// {"scaled_dot_backend_config": {"lhs_batch_dimensions": [0], "rhs_batch_dimensions": [0], ...}}
+/// Checks {"scaled_dot_backend_config": {"lhs_batch_dimensions": [0], "rhs_batch_dimensions": [0],
+/// ...}}
 LogicalResult checkBatches(Operation *op, int64_t rank) {
   StringRef text = stringOf(op, "backend_config");
   if (text.empty())
@@ -224,8 +226,8 @@ Value broadcastNumber(Value value) {
   return type && type.getRank() == 0 && type.getElementType().isF32() ? op->getOperand(0) : Value();
 }
 
-/// The multiplication of `result` with one number, if it is all that reads it. A product that was
-/// rounded before has no alpha.
+/// The multiplication of `result` with one number, if it is all that reads `result`. A matmul that
+/// was rounded before has no alpha.
 Operation *takeAlpha(Value result, Value &alpha) {
   if (!result.hasOneUse() || !getElementTypeOrSelf(result.getType()).isF32())
     return nullptr;
@@ -240,7 +242,7 @@ Operation *takeAlpha(Value result, Value &alpha) {
 // The pass
 //===----------------------------------------------------------------------===//
 
-/// The product that `op` is. What it needs besides is built with `b`.
+/// The matmul that `op` is. Further operations that it needs are built with `b`.
 FailureOr<ingress::ScaledProduct> match(OpBuilder &b, Operation *op) {
   if (isExplicitDot(op))
     return matchExplicitDot(b, op);
@@ -297,8 +299,8 @@ bool isForeign(StringAttr name) {
   return dialect == "mhlo" || dialect == "jax" || dialect == "sdy" || dialect == "stablehlo";
 }
 
-/// jax puts a product into a private function of its own, away from the multiplication behind it.
-/// The inliner of upstream leaves operations alone that are not registered.
+/// An inliner: jax puts a matmul into a private function of its own, away from the multiplication
+/// behind it. The inliner of upstream leaves operations alone that are not registered.
 struct ProductInliner : InlinerInterface {
   using InlinerInterface::InlinerInterface;
   bool isLegalToInline(Operation *, Operation *, bool) const final { return true; }
@@ -306,14 +308,14 @@ struct ProductInliner : InlinerInterface {
   bool isLegalToInline(Operation *, Region *, bool, IRMapping &) const final { return true; }
 };
 
-/// Whether `op` repeats or reshapes scales, as jnp.repeat does in a function of its own.
+/// Returns true when `op` repeats or reshapes scales, as jnp.repeat does in a function of its own.
 bool movesNumbers(Operation *op) {
   bool isMove = is(op, "stablehlo.reshape") || is(op, "stablehlo.broadcast_in_dim");
   return isMove && isa<Float4E2M1FNType, Float8E8M0FNUType, Float8E4M3FNType>(
                        getElementTypeOrSelf(op->getResult(0)));
 }
 
-/// Puts private functions with products, or with a part of one, where they are called.
+/// Inlines private functions with matmuls, or with a part of one.
 void inlineProducts(ModuleOp module) {
   ProductInliner inliner(module.getContext());
   SymbolTable symbols(module);
@@ -334,7 +336,7 @@ void inlineProducts(ModuleOp module) {
   }
 }
 
-/// Notes of jax about modules and functions, which mean nothing to fp4.
+/// Erases notes of jax about modules and functions, which mean nothing to fp4.
 void eraseNotes(Operation *op) {
   for (NamedAttribute attribute : llvm::to_vector(op->getDiscardableAttrs()))
     if (isForeign(attribute.getName()))
@@ -369,7 +371,7 @@ struct ConvertStablehloToFp4 : fp4::impl::ConvertStablehloToFp4Base<ConvertStabl
     };
     for (auto function : llvm::make_early_inc_range(getOperation().getOps<FunctionOpInterface>()))
       if (!function.isPublic() && isDecomposition(function))
-        function.erase(); // the composite is what it computes
+        function.erase(); // the function only describes the composite
       else
         function.walk([&](Operation *op) {
           if (isCall(op) || isComposite(op) || isExplicitDot(op))
@@ -390,7 +392,7 @@ struct ConvertStablehloToFp4 : fp4::impl::ConvertStablehloToFp4Base<ConvertStabl
           if (is(operand.getDefiningOp(), "stablehlo.broadcast_in_dim"))
             feeders.insert(operand.getDefiningOp());
       if (failed(convert(op))) {
-        signalPassFailure(); // the others are reported too
+        signalPassFailure(); // the remaining operations are reported too
         refused.insert(feeders.begin(), feeders.end());
         continue;
       }
@@ -402,7 +404,7 @@ struct ConvertStablehloToFp4 : fp4::impl::ConvertStablehloToFp4Base<ConvertStabl
     eraseDead(fed);
   }
 
-  /// Reports operations on numbers of 4 bits that are no product, and no part of one that was
+  /// Reports operations on numbers of 4 bits that are no matmul, and no part of one that was
   /// reported.
   void refuseOthers() {
     getOperation().walk([&](Operation *op) {
@@ -414,8 +416,8 @@ struct ConvertStablehloToFp4 : fp4::impl::ConvertStablehloToFp4Base<ConvertStabl
     });
   }
 
-  SetVector<Operation *> refused; ///< what was reported, and what feeds it
-  SetVector<Operation *> fed;     ///< what fed a product
+  SetVector<Operation *> refused; ///< reported operations, and those that feed them
+  SetVector<Operation *> fed;     ///< operations that fed a matmul
 };
 
 } // namespace

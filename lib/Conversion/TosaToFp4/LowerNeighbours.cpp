@@ -1,8 +1,8 @@
 //===- LowerNeighbours.cpp - Elementwise operations of tosa beside fp4 ----===//
 //
-// What stands behind a product or before a quantizer goes into its kernel, once it is linalg. The
-// patterns are those of upstream; here it is decided which operations they see: those that are
-// connected with an fp4 operation through elementwise operations and reshapes.
+// Operations behind a matmul or before a quantizer go into its kernel, once they are linalg. The
+// patterns of upstream are applied to operations that are connected with an fp4 operation through
+// elementwise operations and reshapes.
 //
 //===----------------------------------------------------------------------===//
 #include "LowerNeighbours.h"
@@ -86,7 +86,7 @@ LogicalResult fp4::lowerNeighbours(ModuleOp module) {
   target.markUnknownOpDynamicallyLegal([](Operation *) { return true; });
   if (failed(applyPartialConversion(module, target, std::move(patterns))))
     return failure();
-  module.walk([](tosa::ConstShapeOp op) { // what a reshape read
+  module.walk([](tosa::ConstShapeOp op) { // the shape that a reshape read
     if (op->use_empty())
       op.erase();
   });

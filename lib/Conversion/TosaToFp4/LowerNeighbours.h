@@ -6,7 +6,7 @@
 namespace fp4 {
 
 /// Lowers the elementwise operations, reshapes and constants of tosa that fp4 operations read, and
-/// that read these, to linalg, tensor and arith. Others stay.
+/// that read fp4 operations, to linalg, tensor and arith. All other operations stay.
 mlir::LogicalResult lowerNeighbours(mlir::ModuleOp module);
 
 } // namespace fp4

@@ -25,10 +25,10 @@ using namespace fp4;
 
 namespace {
 
-/// Elements that share a scale: tosa has blocks of 32 only.
+/// Elements that share a scale: tosa has scale blocks of 32 only.
 constexpr int64_t kBlock = 32;
 
-/// What a cast reads and writes; only rows may be dynamic, and only those of matrices.
+/// Checks the tensors of a cast; only rows may be dynamic, and only those of matrices.
 LogicalResult checkCast(Operation *op, Type value, Type data) {
   auto type = dyn_cast<RankedTensorType>(value), elements = dyn_cast<RankedTensorType>(data);
   if (!type || !elements)
@@ -142,7 +142,7 @@ struct ConvertTosaToFp4 : fp4::impl::ConvertTosaToFp4Base<ConvertTosaToFp4> {
                     tosa::MatmulTBlockScaledOp>(
                   [&](auto concrete) { return convert(concrete, recipe); });
       if (failed(converted)) {
-        complete = false; // the others are reported too
+        complete = false; // the remaining operations are reported too
         continue;
       }
       op->erase();
