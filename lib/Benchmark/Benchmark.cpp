@@ -1,4 +1,4 @@
-//===- Benchmark.cpp - How fast a verified function is --------------------===//
+//===- Benchmark.cpp - Times of a verified function -----------------------===//
 
 #include "fp4/Benchmark/Benchmark.h"
 
@@ -43,7 +43,7 @@ public:
     FP4_TRY(timeCopies());
     if (twin)
       FP4_TRY(timeTwin(twin));
-    // The program last: it is the sum of the rest.
+    // The program comes last: it is the sum of the rest.
     std::rotate(report_.entries.begin(), report_.entries.begin() + 1, report_.entries.end());
     return std::move(report_);
   }
@@ -61,7 +61,7 @@ private:
   Expected<Timing> timeCopy(uint64_t bytes);
   Expected<Timing> fastestCopy(size_t sets, const std::function<Status(size_t)> &copy);
   Expected<std::vector<rt::DevicePtr>> copyBuffers(uint64_t bytes, size_t count);
-  /// Sets of `bytes` of which all but one are together twice the L2 cache.
+  /// Sets of `bytes` such that all of them but one are together twice the L2 cache.
   size_t setsOf(uint64_t bytes) const {
     uint64_t others = (2 * device_.l2Bytes() + bytes - 1) / std::max<uint64_t>(bytes, 1);
     return size_t(std::min<uint64_t>(1 + others, kMaxSets));
@@ -174,7 +174,8 @@ Status Benchmark::timeKernels() {
   return {};
 }
 
-/// Its results are garbage, and its kernels have the names of the function's.
+/// Times the kernels of a twin, whose results are garbage; they have the names of the function's
+/// kernels.
 Status Benchmark::timeTwin(EntryFunction twin) {
   std::vector<Tensor> unverified(verified_.begin(), verified_.end());
   Benchmark other(device_, function_, twin, arguments_, unverified, options_);
@@ -203,8 +204,8 @@ Status Benchmark::timeCopies() {
   return {};
 }
 
-/// Copies in a graph may take another path than copies in a stream (on an H200 two thirds of the
-/// rate at 70 MB): the faster of the graph and of a row of copies in a stream is the standard.
+/// The faster of two standards: copies in a graph, and a row of copies in a stream. Copies in a
+/// graph may take another path (on an H200 two thirds of the rate at 70 MB).
 Expected<Timing> Benchmark::fastestCopy(size_t sets, const std::function<Status(size_t)> &copy) {
   MeasureOptions rows = options_;
   rows.graphs = false;
@@ -226,7 +227,7 @@ Expected<Timing> Benchmark::timeCopy(uint64_t bytes) {
   return timing;
 }
 
-/// Filled with the function's own data: memory that is all zeros is faster.
+/// Buffers filled with the function's own data: memory that is all zeros is faster.
 Expected<std::vector<rt::DevicePtr>> Benchmark::copyBuffers(uint64_t bytes, size_t count) {
   const std::vector<std::byte> *data = nullptr;
   for (const Tensor &tensor : arguments_)

@@ -17,7 +17,7 @@ std::string clockText(const Timing &timing) {
              : fmt::format("{}-{}", timing.clockMin, timing.clockMax);
 }
 
-/// Of the roof that is nearer.
+/// The text for the roof that is nearer.
 std::string roofText(const BenchmarkReport::OfRoof &of) {
   if (of.products > of.memory)
     return fmt::format("{:.1f}% FP4, {:.1f}% at clock", of.products * 100,
@@ -98,7 +98,7 @@ std::string BenchmarkReport::text() const {
 //===----------------------------------------------------------------------===//
 
 std::optional<Roof> roofOf(std::string_view deviceName) {
-  // Data sheets of the vendor; FP4 and the clock of a B200 are those of TimingRates.def.
+  // Roofs from vendor's data sheets; B200 as docs/Performance.md says.
   constexpr std::pair<std::string_view, Roof> roofs[] = {
       {"B200", {7.67e12, 32768, 1965}},
       {"H200", {4.8e12, 0, 1980}},
@@ -125,7 +125,7 @@ BenchmarkReport::OfRoof BenchmarkReport::ofRoof(const Entry &entry) const {
 }
 
 std::string throttleText(uint64_t reasons) {
-  // NVML's bits but idle (1), a clock the user set (2) and the display's (0x100).
+  // NVML's bits, except idle (1), a clock the user set (2) and the display's (0x100).
   constexpr std::pair<uint64_t, std::string_view> known[] = {
       {0x4, "power cap"}, {0x8, "hardware slowdown"}, {0x10, "sync boost"},
       {0x20, "thermal"},  {0x40, "hardware thermal"}, {0x80, "power brake"},

@@ -23,7 +23,7 @@ Error badResult(const Operand &result, const std::string &what) {
 
 } // namespace
 
-/// What is between the rows of strided results.
+/// The byte between the rows of strided results.
 static constexpr uint8_t kGapByte = 0xB5;
 
 /// Strides that no kernel can guess: a gap behind each row, and the matrices of a batch
@@ -40,7 +40,7 @@ static Strides stridesWithGaps(const Type &type) {
   return strides;
 }
 
-/// Copies the rows and nothing between them; of a GPU, the bytes there are NaN.
+/// Copies the rows and nothing between them; on a GPU, the bytes there are NaN.
 Status EntryCall::uploadRows(const Tensor &tensor) {
   rt::Device &device = session_.device();
   FP4_ASSIGN(auto words, makeDescriptor(tensor.type, stridesWithGaps(tensor.type)));
@@ -82,12 +82,12 @@ Status EntryCall::upload(std::span<const Tensor> arguments) {
   std::vector<Type> types;
   for (const Tensor &tensor : arguments)
     types.push_back(tensor.type);
-  if (auto values = valueTypes(function_.program, types)) // else descriptors have to do
+  if (auto values = valueTypes(function_.program, types)) // otherwise descriptors must do
     types_ = std::move(*values);
   return {};
 }
 
-/// Memory with a gap behind each row, which has a byte that no kernel writes by chance.
+/// Allocates memory with a gap behind each row, which has a byte that no kernel writes by chance.
 Status EntryCall::placeResult(size_t i, const Type &type) {
   FP4_ASSIGN(auto words, makeDescriptor(type, stridesWithGaps(type)));
   const uint64_t bytes = stridedBytes(type, words);

@@ -13,11 +13,11 @@ namespace {
 
 constexpr double kGraphBelowMs = 0.05;
 constexpr size_t kMinNodes = 10;
-/// What one sample times is long enough that neither the gap between two graphs nor the events
+/// The length of one sample, long enough that neither the gap between two graphs nor the events
 /// around a row count.
 constexpr double kSampleMs = 2;
 constexpr size_t kMaxRunsPerSample = 1000;
-/// Issued before the host waits: enough to keep the device busy.
+/// Runs issued before the host waits: enough to keep the device busy.
 constexpr size_t kBatch = 10;
 
 double quantile(const std::vector<double> &sorted, double fraction) {
@@ -48,7 +48,7 @@ private:
   Status batch(const std::function<Status()> &work, size_t runs);
   bool done();
   void sampleCondition();
-  /// Issues what one sample times.
+  /// Issues the work of one sample.
   Status once();
   Status next() { return issue_(set_++ % sets_); }
   /// Runs that take about kSampleMs.
@@ -92,7 +92,7 @@ Status Measurement::once() {
 }
 
 Status Measurement::captureGraph(double millisecondsPerRun) {
-  // Replays repeat the same sets: each equally often.
+  // A graph repeats the same sets, each equally often.
   const size_t runs = (runsOf(millisecondsPerRun, kMinNodes) + sets_ - 1) / sets_ * sets_;
   auto graph = device_.capture([&]() -> Status {
     for (size_t i = 0; i < runs; ++i)
@@ -133,7 +133,7 @@ Status Measurement::batch(const std::function<Status()> &work, size_t runs) {
   return {};
 }
 
-/// While the device works on a batch.
+/// Samples the state of the device while it works on a batch.
 void Measurement::sampleCondition() {
   auto now = device_.condition();
   if (!now)

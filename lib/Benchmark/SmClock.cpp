@@ -1,4 +1,4 @@
-//===- SmClock.cpp - The clock that multiprocessors had -------------------===//
+//===- SmClock.cpp - The clock of SMs under load --------------------------===//
 
 #include "SmClock.h"
 #include "fp4/ISA/TargetModel.h"
@@ -9,7 +9,7 @@
 namespace fp4::harness {
 namespace {
 
-/// Multiprocessor i has words 2i and 2i + 1.
+/// SM i has words 2i and 2i + 1.
 constexpr std::string_view kBody = R"(.address_size 64
 .visible .entry {}(.param .u64 words)
 {{
@@ -33,7 +33,7 @@ struct Note {
   uint64_t cycles = 0, nanoseconds = 0;
 };
 
-/// Places for notes: numbers of multiprocessors may have gaps.
+/// Places for notes: numbers of SMs may have gaps.
 constexpr size_t kPlaces = 1024;
 
 } // namespace
@@ -60,7 +60,7 @@ Status SmClock::load() {
   return {};
 }
 
-/// As many blocks as multiprocessors, each so large that two fit at most: all get one.
+/// Launches as many CTAs as SMs, each so large that two fit at most: all SMs get one.
 Status SmClock::note(bool behind) {
   if (has_ && !words_)
     has_ = device_.isHardware() && load();

@@ -1,8 +1,8 @@
-//===- SmClock.h - The clock that multiprocessors had ---------------------===//
+//===- SmClock.h - The clock of SMs under load ----------------------------===//
 //
-// NVML says which clock the driver asks for. Multiprocessors under a load of matrix products run
-// slower without it noticing: an H200 of 1980 MHz has 1.3 to 1.8 GHz. So a kernel in front of the
-// work and one behind it note the cycles of each multiprocessor and the time.
+// NVML reports the clock that the driver asks for. SMs under a load of GEMMs run slower, which NVML
+// does not show: an H200 of 1980 MHz has 1.3 to 1.8 GHz. So a kernel in front of the work and one
+// behind it note the cycles of each SM and the time.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -22,8 +22,8 @@ public:
 
   /// Notes the clock in the order of the default stream: in front of the work, then behind it.
   Status note(bool behind);
-  /// Mean MHz between the two notes, of the multiprocessor in the middle; waits for the second. 0
-  /// where no multiprocessor has both, or the device has no clock.
+  /// Mean MHz between the two notes, of the SM in the middle; waits for the second. 0 if no SM has
+  /// both notes, or the device has no clock.
   Expected<double> megahertz();
 
 private:
@@ -31,9 +31,9 @@ private:
   Status load();
 
   rt::Device &device_;
-  bool has_ = true; ///< a GPU that takes the kernel
+  bool has_ = true; ///< the GPU takes the kernel
   std::optional<rt::ModuleId> module_;
-  rt::DevicePtr words_ = 0; ///< cycles and nanoseconds of each multiprocessor, of both notes
+  rt::DevicePtr words_ = 0; ///< cycles and nanoseconds of each SM, of both notes
 };
 
 } // namespace fp4::harness

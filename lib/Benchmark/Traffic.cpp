@@ -16,7 +16,7 @@ std::string kindOf(const std::string &function, const std::string &module) {
   return module.substr(begin, end - begin);
 }
 
-/// What one launch does: an operation, or half of one.
+/// The work of one launch: an operation, or half of one.
 struct Part {
   const ProgramOp *op;
   std::vector<std::string> results;
@@ -39,8 +39,8 @@ void appendTransform(std::vector<Part> &parts, const ProgramOp &op, const std::s
     parts.push_back({&op, {op.results.begin(), middle}});
 }
 
-/// What has kernels of a kind: operations of its name, or, where there are none, those it names by
-/// their last words ("matmul" of fp4.blockscaled_matmul). `apart`: there are kernels that
+/// The parts that have kernels of `kind`: operations of that name, or, if there are none, those
+/// whose last words it is ("matmul" of fp4.blockscaled_matmul). `apart`: there are kernels that
 /// transform.
 std::vector<Part> partsOf(const std::vector<ProgramOp> &program, const std::string &kind,
                           bool apart) {
@@ -57,8 +57,8 @@ std::vector<Part> partsOf(const std::vector<ProgramOp> &program, const std::stri
   return exact.empty() ? alike : exact;
 }
 
-/// Of the elements of a product, which need not be a result, and of a second product of its lhs. Of
-/// floats and weights they are one: that lhs has no scales in front of the rhs.
+/// Operations for the elements of a matmul, which need not be a result, and of a second matmul of
+/// its lhs. A matmul of floats and weights has one rhs: its lhs has no scales in front of the rhs.
 uint64_t flopsOf(const ProgramOp &op, const std::map<std::string, Type> &types) {
   constexpr size_t rhs2 = 7;
   const Type &lhs = types.at(op.operands[0]);

@@ -1,4 +1,4 @@
-//===- AdversarialBlocks.cpp - Blocks at which quantizers disagree --------===//
+//===- AdversarialBlocks.cpp - Scale blocks at which quantizers disagree --===//
 
 #include "AdversarialBlocks.h"
 
@@ -105,7 +105,8 @@ const std::vector<AdversarialBlock> kMxfp4Blocks = {
 
 namespace {
 
-/// Largest magnitudes: of the blocks' own tests, of the guards of encode scales, and not finite.
+/// Largest magnitudes: of the scale blocks' own tests, of the guards of encode scales, and not
+/// finite.
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr float kPeaks[] = {2688.f,
                             1.f,
@@ -119,7 +120,7 @@ constexpr float kPeaks[] = {2688.f,
                             kInfinity,
                             std::numeric_limits<float>::quiet_NaN()};
 
-/// The values of a block: the last is repeated to its end.
+/// The values of a scale block: the last is repeated to its end.
 std::vector<float> valuesOf(const AdversarialBlock &block, size_t size) {
   std::vector<float> values;
   for (size_t i = 0; i < size; ++i)
@@ -127,7 +128,7 @@ std::vector<float> valuesOf(const AdversarialBlock &block, size_t size) {
   return values;
 }
 
-/// The blocks whose values may stand in a tensor with this largest magnitude.
+/// The scale blocks whose values may stand in a tensor with this largest magnitude.
 std::vector<std::vector<float>> pool(const std::vector<AdversarialBlock> &blocks, size_t size,
                                      float peak) {
   std::vector<std::vector<float>> fitting;

@@ -33,14 +33,14 @@ Expected<int64_t> parseSize(const std::string &text, const char *option) {
   return size;
 }
 
-/// One dimension of an argument, and its entry of --shape.
+/// A dimension of an argument, and its entry of --shape.
 struct ShapedDim {
   const Operand &argument;
   size_t dim, entry;
 };
 
-/// What --shape M,N,K says of arguments: of those whose dimensions are called so; where none are,
-/// of x, which is M x K, and w, which is N x K.
+/// The dimensions of arguments that --shape M,N,K sizes: those that are called so; if there are
+/// none, those of x, which is M x K, and w, which is N x K.
 std::vector<ShapedDim> shapedDims(const Function &function) {
   std::vector<ShapedDim> dims;
   std::vector<const Operand *> matrices;
@@ -62,8 +62,8 @@ std::vector<ShapedDim> shapedDims(const Function &function) {
   return dims;
 }
 
-/// The sizes of --shape must be those the library was compiled for, and those of other options:
-/// `types` are what the arguments are so far.
+/// Checks that the sizes of --shape are those the library was compiled for, and those of other
+/// options: `types` are the types of arguments so far.
 Status checkFixedShape(const Function &function, const std::vector<Type> &types,
                        const std::vector<int64_t> &shape) {
   for (const ShapedDim &dim : shapedDims(function)) {
@@ -95,7 +95,7 @@ public:
     FP4_TRY(loadFiles(/*ofTiles=*/false));
     FP4_TRY(checkFixedShape(function_, types_, options_.shape));
     fixKnownSizes();
-    FP4_TRY(loadFiles(/*ofTiles=*/true)); // which do not say their sizes
+    FP4_TRY(loadFiles(/*ofTiles=*/true)); // such files do not give their sizes
     fixCommonSize();
     FP4_TRY(checkMemory());
     FP4_TRY(generate());
@@ -128,7 +128,8 @@ private:
 /// "M" of "M" and "M/16".
 static std::string_view dimName(std::string_view dim) { return dim.substr(0, dim.find('/')); }
 
-/// How many elements of a dimension called "M" are one of `dim`: 16 of "M/16", and 1 of "M".
+/// The number of elements of a dimension called "M" that are one of `dim`: 16 of "M/16", and 1 of
+/// "M".
 static int64_t unitOf(const std::string &dim) {
   const size_t slash = dim.find('/');
   return slash == std::string::npos ? 1 : std::max(1L, std::atol(dim.c_str() + slash + 1));
@@ -142,13 +143,13 @@ bool Binder::isDimName(std::string_view name) const {
   return false;
 }
 
-/// How large `dim` is where that which it is called by has `size`: M or K of "M" and "K/16".
+/// The size of `dim` if the dimension that it is named after has `size`: M or K of "M" and "K/16".
 static int64_t sizeOfDim(const std::string &dim, int64_t size) {
   return (size + unitOf(dim) - 1) / unitOf(dim);
 }
 
-/// All dimensions that fp4.dims calls so; of "M/16" as many blocks of 16 as M needs. Static ones
-/// must be so large already.
+/// Fixes all dimensions that fp4.dims calls so; "M/16" gets as many scale blocks of 16 as M needs.
+/// Static dimensions must have that size already.
 Status Binder::fixDimension(std::string_view name, int64_t size) {
   for (size_t i = 0; i < types_.size(); ++i) {
     const Operand &argument = function_.arguments[i];
@@ -209,8 +210,8 @@ Status Binder::loadFiles(bool ofTiles) {
   return {};
 }
 
-/// Gives dimensions that fp4.dims calls like others, or a part of them, the sizes of these, and
-/// those of M, N and K what --shape M,N,K says, as long as they are dynamic.
+/// Gives dimensions that fp4.dims names like others, or a part of them, the sizes of these, and
+/// dynamic dimensions M, N and K the sizes of --shape M,N,K.
 void Binder::fixKnownSizes() {
   std::map<std::string_view, int64_t> known;
   for (size_t i = 0; i < types_.size(); ++i) {
@@ -244,9 +245,9 @@ void Binder::fixCommonSize() {
     bound_.notes.push_back(fmt::format("dynamic size taken as {}; choose it with --shape M", rows));
 }
 
-/// What no machine can hold is a mistake in a size, and should be told as one: the arguments and
-/// everything the program computes, each once on the device and once here, and the reference's fp32
-/// copy of what is no byte.
+/// Checks that a machine can hold the sizes, since larger ones are a mistake and should be reported
+/// as one. The arguments and all computed values count, each once on the device and once here, and
+/// the reference's fp32 copy of elements that are no bytes.
 Status Binder::checkMemory() const {
   const uint64_t memory = uint64_t(sysconf(_SC_PHYS_PAGES)) * uint64_t(sysconf(_SC_PAGE_SIZE));
   uint64_t sum = 0;
@@ -282,7 +283,7 @@ static bool isAnyOf(const ProgramOp &op, const std::string &name,
   return std::ranges::any_of(places, [&](size_t at) { return operandAt(op, at) == name; });
 }
 
-/// Argument `index` is an operand of a product, which it multiplies.
+/// Returns true when argument `index` is an operand of a matmul.
 bool Binder::isFactor(size_t index) const {
   const std::string name = "a" + std::to_string(index);
   return std::ranges::any_of(function_.program, [&](const ProgramOp &op) {
@@ -290,7 +291,7 @@ bool Binder::isFactor(size_t index) const {
   });
 }
 
-/// Scales in a row of argument `index` where a product of groups takes it as a list of tiles, or 0.
+/// Scales in a row of argument `index` if a grouped matmul takes it as a list of tiles, or 0.
 uint64_t Binder::blocksOfTiles(size_t index, const std::map<std::string, Type> &types) const {
   const std::string name = "a" + std::to_string(index);
   if (types_[index].layout != Layout::Tiled128x4 || types.empty())
@@ -310,7 +311,7 @@ uint64_t Binder::blocksOfTiles(size_t index, const std::map<std::string, Type> &
   return 0;
 }
 
-/// The rows that argument `index` shares out among groups; nothing where it is something else.
+/// The rows that argument `index` shares out among groups; nothing if it is another operand.
 std::optional<int64_t> Binder::rowsOfGroups(size_t index,
                                             const std::map<std::string, Type> &types) const {
   const std::string name = "a" + std::to_string(index);
@@ -322,7 +323,7 @@ std::optional<int64_t> Binder::rowsOfGroups(size_t index,
 }
 
 Status Binder::generate() {
-  // Sizes that contradict each other are for the call to tell.
+  // Sizes that contradict each other are reported by the call.
   const auto types = valueTypes(function_.program, types_).value_or(std::map<std::string, Type>());
   for (size_t i = 0; i < values_.size(); ++i) {
     if (values_[i])

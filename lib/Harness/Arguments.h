@@ -1,7 +1,7 @@
 //===- Arguments.h - From a command line to the tensors a function gets ---===//
 //
-// Binds --input, --dim and --shape to the arguments of one function: first files, then named sizes,
-// then one common size for the other dynamic dimensions. The rest is generated.
+// Binding of --input, --dim and --shape to the arguments of one function: first files, then named
+// sizes, then one common size for the other dynamic dimensions. Remaining arguments are generated.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -13,7 +13,7 @@ namespace fp4::harness {
 struct BoundArguments {
   std::vector<Tensor> values;
   std::vector<std::string> sources; ///< "gaussian, seed 1" or "x.npy"
-  std::vector<std::string> notes;   ///< what the user may want to know: a size that was assumed
+  std::vector<std::string> notes;   ///< notes for the user: a size that was assumed
 };
 
 struct Prepared {

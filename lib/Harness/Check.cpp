@@ -18,7 +18,7 @@ std::string ruleNames() {
   return names;
 }
 
-/// CLI11 wraps negative numbers and cuts off large ones.
+/// Parses a whole number. CLI11 wraps negative numbers and cuts off large ones.
 std::string wholeNumber(const std::string &text) {
   uint64_t value = 0;
   const char *end = text.data() + text.size();

@@ -55,7 +55,7 @@ int print(const std::string &text, const char *what) {
   return exitCode(written.error());
 }
 
-/// Nothing failed; but did every order run?
+/// The exit code when nothing failed: not every order may have run.
 static int codeOfOrders(const std::vector<sim::OrderReport> &launches) {
   for (const sim::OrderReport &launch : launches)
     if (!launch.complete) {
@@ -72,7 +72,7 @@ int runAndReport(const Runner &runner, const RunOptions &options) {
   std::vector<sim::HazardReport> hazards;
   auto report = runner.run(options, &hazards);
   if (!report) {
-    (void)reportHazards(hazards); // they may be why
+    (void)reportHazards(hazards); // hazards may be the reason
     std::fputs(format(report.error()).c_str(), stderr);
     return exitCode(report.error());
   }

@@ -65,7 +65,7 @@ Expected<std::optional<PtxEdit>> parseEdit(const std::string &line,
   return PtxEdit{ptx, begin, end, *to};
 }
 
-/// What a run came to without a hazard: empty if it passed, or if it ended with the error that is
+/// The fate of a run without a hazard: empty if it passed, or if it ended with the error that is
 /// expected.
 std::string fateOf(const Expected<RunReport> &report, const std::string &expected) {
   if (!report && !expected.empty() && report.error().message.find(expected) != std::string::npos)
@@ -82,7 +82,7 @@ std::string fateOf(const Expected<RunReport> &report, const std::string &expecte
   return "error";
 }
 
-/// One edit of the library, in a process of its own.
+/// Judges one edit of the library, in a process of its own.
 class Judge {
 public:
   Judge(const Runner &runner, const RunOptions &options, const PtxEdit &edit, const Finish &finish,
@@ -122,7 +122,7 @@ private:
       fate_ = "refused"; // errors of a run begin with the kernel
   }
 
-  /// The first hazard says enough: most of the run need not happen.
+  /// Ends the run at the first hazard, which is enough: most of the run need not happen.
   void notice(const sim::HazardReport &report) {
     if (!fate_.empty())
       return;
@@ -175,7 +175,7 @@ Status judgeAll(const Runner &runner, RunOptions options, const JudgeOptions &ju
                      fmt::format("--edits expects the device sim, but got {}", options.device),
                      "a kernel that is wrong may take a GPU down");
   options.device = "sim";
-  options.hostThreads = 1; // those of a process have ended when it is copied
+  options.hostThreads = 1; // threads of a process have ended when it is copied
   options.showProgress = false;
   std::vector<Schedule> schedules;
   for (const std::string &text : judge.schedules) {

@@ -30,13 +30,14 @@ constexpr float kMagnitudes[8] = {0, 0.5f, 1, 1.5f, 2, 3, 4, 6};
 /// Element i of a row-major tensor whose rows have `columns` elements.
 using Generator = std::function<float(uint64_t i)>;
 
-/// The numbers of argument `index`.
+/// The random numbers of argument `index`.
 Random streamOf(uint64_t seed, unsigned index) {
   return Random(seed * 0x2545f4914f6cdd1d + index);
 }
 
-/// One element of each block of 16 is +-6 (hence of each block of 32 too), so that the block scale
-/// is 6/6 times the tensor's and every code stands for its own value.
+/// Values that quantize exactly. One element of each scale block of 16 is +-6 (hence of each scale
+/// block of 32 too), so that the block scale is 6/6 times the tensor's and every code stands for
+/// its own value.
 Generator exactValues(Random &random, uint64_t columns) {
   auto peak = std::make_shared<uint64_t>(0);
   return [&random, columns, peak](uint64_t i) {
@@ -49,9 +50,9 @@ Generator exactValues(Random &random, uint64_t columns) {
   };
 }
 
-/// Eight significant bits, blocks over nine binades, and the largest magnitude, no power of two, in
-/// front: quantizers that spell their arithmetic differently differ in such data, and hardly in
-/// random numbers of 24 bits.
+/// Values of eight significant bits, scale blocks over nine binades, and the largest magnitude, no
+/// power of two, in front. Quantizers that spell their arithmetic differently differ in such data,
+/// and hardly in random numbers of 24 bits.
 Generator bf16Values(Random &random) {
   return [&random, exponent = 0](uint64_t i) mutable {
     const double normal = random.normal();
@@ -63,7 +64,8 @@ Generator bf16Values(Random &random) {
   };
 }
 
-/// Floats are normal(0, 1); the scales of some are larger or smaller than of others.
+/// Returns true for floats that are normal(0, 1); the scales of some are larger or smaller than of
+/// others.
 bool isGaussian(std::string_view distribution) {
   return distribution == "gaussian" || distribution == "layer" || distribution == "large";
 }
@@ -100,7 +102,8 @@ void fillFloats(Tensor &tensor, const Generator &generate) {
   }
 }
 
-/// The upper byte of an f16 is an E5M2: rounded to nearest even, infinities excepted.
+/// Encodes an E5M2, which is the upper byte of an f16: rounded to nearest even, infinities
+/// excepted.
 uint8_t encodeE5M2(float value) {
   constexpr uint16_t largest = 0x7B;
   const uint16_t half = numerics::encodeF16(value);
@@ -136,7 +139,8 @@ void fillCodes(Tensor &tensor, std::string_view distribution, Random &random) {
   }
 }
 
-/// Elements of a byte each: any codes of six bits, which all formats have and none is infinite.
+/// Fills elements of a byte each: any codes of six bits, which all formats have and none is
+/// infinite.
 void fillWideCodes(Tensor &tensor, std::string_view distribution, Random &random) {
   uint8_t counter = 0;
   for (uint8_t &byte : tensor.as<uint8_t>())
@@ -151,7 +155,8 @@ uint8_t scaleByte(ElementType type, int exponent) {
                                         : numerics::encodeE4M3(std::ldexp(1.0f, exponent));
 }
 
-/// Those that vary are around a power of two. Prepacked weights of a layer are small.
+/// Fills scales. Scales that vary are around a power of two; prepacked weights of a layer have
+/// small ones.
 void fillScales(Tensor &tensor, std::string_view distribution, Random &random,
                 bool arePrepacked = false) {
   bool varied = isGaussian(distribution) || distribution == "uniform" || distribution == "bf16";
@@ -169,7 +174,7 @@ void fillScales(Tensor &tensor, std::string_view distribution, Random &random,
                : scaleByte(tensor.type.element, varied ? middle + int(random.below(7)) - 3 : 0);
 }
 
-/// Padding of a tiled scale buffer is zero bytes.
+/// Clears the padding of a tiled scale buffer.
 void clearPadding(Tensor &tensor) {
   if (tensor.type.layout != Layout::Tiled128x4)
     return;
@@ -182,7 +187,7 @@ void clearPadding(Tensor &tensor) {
   }
 }
 
-/// Prepacked weights, whose format the size of a tile tells.
+/// Makes prepacked weights, whose format the size of a tile tells.
 Expected<Tensor> makeWeights(Tensor &tensor, std::string_view distribution, Random &random) {
   const std::vector<int64_t> &shape = tensor.type.shape;
   const bool isNV = shape.size() == 3 && shape.back() == hw::weightTileBytes(16);

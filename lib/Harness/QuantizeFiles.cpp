@@ -33,7 +33,8 @@ Expected<std::vector<uint8_t>> bytesOf(const NpyArray &array, const std::string 
   return std::vector<uint8_t>(bytes, bytes + array.data.size());
 }
 
-/// The ggml layout has no place for an amax, and formats of its own.
+/// Checks that the ggml layout can have the recipe: it has no place for an amax, and formats of its
+/// own.
 Status checkGgml(const Recipe &recipe) {
   if (!numerics::hasTensorScale(recipe))
     return {};
@@ -68,7 +69,7 @@ Expected<QuantizedSide> readGgml(const QuantizeCommand &command, const Recipe &r
                                   shape.second / block * numerics::ggmlElements(recipe.format));
 }
 
-/// The amaxes: one, or one per row.
+/// Reads the amaxes: one, or one per row.
 Status readAmax(const QuantizeCommand &command, QuantizedSide &side) {
   if (command.amax) {
     side.amax = {*command.amax};
@@ -88,7 +89,7 @@ Status readAmax(const QuantizeCommand &command, QuantizedSide &side) {
   return {};
 }
 
-/// Codes of 4 bits, packed as a device has them.
+/// Reads codes of 4 bits, packed as a device has them.
 Status readPackedCodes(const std::string &path, NpyArray array, QuantizedSide &side) {
   const auto width = int64_t(side.columns);
   side.columns *= array.descr == "|u1" ? 2 : 1;
@@ -101,7 +102,7 @@ Status readPackedCodes(const std::string &path, NpyArray array, QuantizedSide &s
   return {};
 }
 
-/// Codes of a byte each.
+/// Reads codes of a byte each.
 Status readWideCodes(const std::string &path, const NpyArray &array, const Recipe &recipe,
                      QuantizedSide &side) {
   FP4_ASSIGN(auto bytes, bytesOf(array, path));
@@ -129,7 +130,7 @@ Status readCodes(const std::string &path, const Recipe &recipe, QuantizedSide &s
   return {};
 }
 
-/// The scales, linear, of a side that has its codes.
+/// Reads the scales, linear, of a side that has its codes.
 Status readScaleFile(const std::string &path, const QuantizeCommand &command, QuantizedSide &side) {
   FP4_ASSIGN(auto array, readNpy(path));
   FP4_ASSIGN(auto bytes, bytesOf(array, path));
@@ -168,7 +169,7 @@ Expected<numerics::ScaleLayout> layoutOf(const QuantizeCommand &command) {
                    "choose linear, padded_128x4, tiled_128x4, tiled_8x4 or ggml");
 }
 
-/// Linear scales have the shape of their matrix, others that of their bytes.
+/// Writes a side. Linear scales have the shape of their matrix, tiled ones that of their bytes.
 Status writeSide(const QuantizedSide &side, const Recipe &recipe, const QuantizeCommand &command) {
   const std::string &prefix = command.output;
   if (command.layout == ggmlLayout)

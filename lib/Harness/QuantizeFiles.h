@@ -1,6 +1,6 @@
 //===- QuantizeFiles.h - Quantized matrices in .npy files -----------------===//
 //
-// Two forms. In the first, codes, scales and amaxes have a file each: PREFIX.codes.npy,
+// Files have two forms. In the first, codes, scales and amaxes have a file each: PREFIX.codes.npy,
 // PREFIX.scales.npy, PREFIX.amax.npy. In the second, layout ggml, PREFIX.ggml.npy has the rows of
 // blocks that ggml stores (fp4/Numerics/GgmlBlocks.h), scales and codes together.
 //
@@ -26,7 +26,8 @@ Expected<numerics::ScaleLayout> layoutOf(const QuantizeCommand &command);
 Status writeSide(const numerics::QuantizedSide &side, const numerics::Recipe &recipe,
                  const QuantizeCommand &command);
 
-/// Reads what writeSide wrote, or single files that the command names. Scales become linear.
+/// Reads the files that writeSide wrote, or single files that the command names. Scales become
+/// linear.
 Expected<numerics::QuantizedSide> readSide(const QuantizeCommand &command,
                                            const numerics::Recipe &recipe);
 

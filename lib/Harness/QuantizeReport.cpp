@@ -1,4 +1,4 @@
-//===- QuantizeReport.cpp - What quantizing did to a matrix ---------------===//
+//===- QuantizeReport.cpp - Errors of a quantized matrix ------------------===//
 
 #include "QuantizeReport.h"
 
@@ -24,7 +24,7 @@ std::vector<uint8_t> unpack(const QuantizedSide &side) {
   return codes;
 }
 
-/// Of values that stand transposed where the output is the column-wise one.
+/// The error of values that stand transposed if the output is the column-wise one.
 QuantizeError errorOf(const std::vector<float> &got, const QuantizedSide &side,
                       const Matrix &matrix, bool columnwise) {
   QuantizeError error;
@@ -48,13 +48,13 @@ QuantizeError errorOf(const std::vector<float> &got, const QuantizedSide &side,
   return error;
 }
 
-/// Where two quantizations of one matrix differ.
+/// The differences of two quantizations of one matrix.
 struct Difference {
   uint64_t codes = 0, scales = 0, blocks = 0;
-  std::optional<uint64_t> first; ///< block
+  std::optional<uint64_t> first; ///< scale block
 };
 
-/// Nothing where blocks are of different sizes.
+/// Compares two quantizations; nothing if scale blocks have different sizes.
 std::optional<Difference> compare(const Quantized &a, const Quantized &b) {
   if (a.decisions.format != b.decisions.format)
     return std::nullopt;

@@ -1,4 +1,4 @@
-//===- QuantizeReport.h - What quantizing did to a matrix -----------------===//
+//===- QuantizeReport.h - Errors of a quantized matrix --------------------===//
 #pragma once
 
 #include "fp4/Numerics/QuantizeMatrix.h"
@@ -20,7 +20,7 @@ struct QuantizeError {
   uint64_t elements = 0, notFinite = 0;
 };
 
-/// A matrix by one recipe, and what that costs.
+/// A matrix quantized by one recipe, and the error of that.
 struct Quantized {
   std::string recipe; ///< as it was written
   numerics::Recipe decisions;

@@ -19,8 +19,8 @@ public:
   /// [0, 1) with 53 bits.
   double unit() { return double(next() >> 11) * 0x1p-53; }
   uint32_t below(uint32_t bound) { return uint32_t((next() >> 32) * bound >> 32); }
-  /// Normal(0, 1): the sum of 12 uniforms less 6. Its tails end at 6 sigma and it needs no libm, so
-  /// that every machine makes the same bits.
+  /// Normal(0, 1): the sum of 12 uniforms less 6. The tails end at 6 sigma, and no libm is needed,
+  /// so that every machine makes the same bits.
   double normal() {
     double sum = -6;
     for (int i = 0; i < 12; ++i)

@@ -1,4 +1,4 @@
-//===- Report.cpp - What a run says about itself --------------------------===//
+//===- Report.cpp - The report of a run -----------------------------------===//
 
 #include "TimeCompareJson.h"
 
@@ -155,7 +155,8 @@ template <typename List> nlohmann::ordered_json listToJson(const List &list) {
   return array;
 }
 
-/// What a simulation counted. Its times say nothing about a GPU, and the text says that.
+/// The counts of a simulation. Times of a simulation say nothing about a GPU, which the text
+/// states.
 std::string countsText(const RunReport &report) {
   std::string text =
       fmt::format("  benchmark: counts of the simulator and times of this host, check {}; these "
@@ -175,7 +176,7 @@ std::string countsText(const RunReport &report) {
   return text;
 }
 
-/// Schema 1. On a simulator only the kernels' counts are numbers of the benchmark.
+/// The benchmark of schema 1. On a simulator only the kernels' counts are numbers of the benchmark.
 nlohmann::ordered_json benchmarkToJson(const RunReport &report) {
   nlohmann::ordered_json object = {
       {"schema", 1}, {"compiler", report.compiler}, {"gpu_times", report.benchmark.has_value()}};
@@ -316,7 +317,8 @@ bool RunReport::passed() const {
 
 TimedProgram RunReport::timed(std::string label) const {
   TimedProgram program{std::move(label), {}};
-  for (size_t i = 0; i < times.size(); ++i) // a module of ours has one kernel, of which it is the name
+  // a module of fp4 has one kernel, after which it is named
+  for (size_t i = 0; i < times.size(); ++i)
     program.launches.push_back(
         {i < kernels.size() ? launchName(kernels[i].module, function) : times[i].kernel, times[i]});
   return program;

@@ -21,8 +21,8 @@ double millisecondsSince(Clock::time_point start) {
   return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
 }
 
-/// Checked before anything runs: a wrong name or a folder that does not exist should not cost a
-/// simulation.
+/// Checks outputs before anything runs: a wrong name or a folder that does not exist should not
+/// cost a simulation.
 Expected<std::vector<std::pair<size_t, std::string>>> parseOutputs(const Function &function,
                                                                    const RunOptions &options) {
   std::vector<std::pair<size_t, std::string>> outputs;
@@ -59,7 +59,7 @@ void describeDevice(RunReport &report, const rt::Device &device, const RunOption
   report.seed = options.seed;
 }
 
-/// Launches, with the resources ptxas reported where the device does not know them.
+/// Describes launches, with the resources that ptxas reported if the device does not know them.
 void describeKernels(RunReport &report, const rt::Session &session, const Manifest &manifest) {
   for (const rt::LaunchRecord &launch : session.launches()) {
     RunReport::Kernel kernel{
@@ -76,7 +76,7 @@ void describeKernels(RunReport &report, const rt::Session &session, const Manife
   }
 }
 
-/// Data and functions of the library are found alike.
+/// Data and functions of the library are found in the same way.
 Expected<std::vector<ReferenceValue>> reference(const Manifest &manifest,
                                                 const EntryResolver &resolver,
                                                 const Function &function, const RunOptions &options,
@@ -89,7 +89,7 @@ Expected<std::vector<ReferenceValue>> reference(const Manifest &manifest,
                       hw::lookupTarget(manifest.target));
 }
 
-/// One run, step by step: what was asked, the device, the call, the results, the verdict.
+/// Executes a run step by step: the request, the device, the call, the results, the verdict.
 class Run {
 public:
   Run(const Manifest &manifest, const EntryResolver &resolver, const RunOptions &options)
@@ -143,7 +143,7 @@ private:
   std::optional<TimedProgram> before_;
 };
 
-/// --time-only computes nothing that could be looked at.
+/// Checks --time-only, which computes nothing that could be looked at.
 static Status checkTimesOnly(const RunOptions &options) {
   if (!options.timesOnly)
     return {};
@@ -246,7 +246,7 @@ Status Run::verify() {
   return {};
 }
 
-/// Wrong results are not timed; the report and the exit code say that they are wrong.
+/// Times a run. Wrong results are not timed; the report and the exit code say that they are wrong.
 Status Run::time() {
   if (!options_.benchmark)
     return {};

@@ -1,7 +1,7 @@
 //===- TensorNpy.cpp - Tensors from and to .npy arrays --------------------===//
 //
 // Floating-point files convert to the type of the argument, rounded once, to nearest even. 8-bit
-// and 4-bit types come as bytes; '<V1' is what ml_dtypes saves for them, one element per byte.
+// and 4-bit types come as bytes; ml_dtypes saves them as '<V1', one element per byte.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,7 +22,7 @@
 namespace fp4::harness {
 namespace {
 
-/// The file types a tensor element may be read from; the first is the one it is written as.
+/// The file types a tensor element may be read from; the first is the one for writing.
 std::vector<std::string> acceptedDescrs(ElementType type) {
   switch (type) {
   case ElementType::BF16:
@@ -57,7 +57,7 @@ float floatAt(const NpyArray &array, size_t i, ElementType type) {
   return isV2(array) ? numerics::decodeBF16(element<uint16_t>(array, i)) : element<float>(array, i);
 }
 
-/// Whether the bytes of the file are those of the tensor.
+/// Returns true when the bytes of the file are those of the tensor.
 bool isVerbatim(const NpyArray &array, ElementType type) {
   switch (type) {
   case ElementType::BF16:
@@ -80,7 +80,7 @@ std::string shapeText(const std::vector<int64_t> &shape) {
   return text + (shape.size() == 1 ? ",)" : ")");
 }
 
-/// Tiles do not say how many rows and blocks they have.
+/// A note for tiles, which do not say how many rows and scale blocks they have.
 std::string noteOfShape(const Type &type, const std::string &name) {
   if (type.layout != Layout::Tiled128x4)
     return "write the array in this shape, or say another size with --shape or --dim";
@@ -116,7 +116,7 @@ bool itemsAreBytes(const NpyArray &array) {
   return isV1(array) || array.descr == "|u1" || array.descr == "<u2";
 }
 
-/// Elements of 6 and 8 bits, by what their dequantizer makes of them under a scale of 1.
+/// Decodes elements of 6 and 8 bits with their dequantizer under unit scales.
 std::vector<float> decodeWide(numerics::BlockFormat format, std::span<const uint8_t> codes) {
   numerics::QuantizedSide side;
   side.rows = 1;
@@ -169,7 +169,7 @@ std::vector<float> decodeTensor(const Tensor &tensor) {
   return values;
 }
 
-/// A byte per element to two per byte, each row by itself.
+/// Packs a byte per element to two per byte, each row by itself.
 Status packCodes(const NpyArray &array, Tensor &tensor, const std::string &name) {
   const size_t columns = static_cast<size_t>(tensor.type.shape.back());
   if (array.data.empty())
@@ -189,8 +189,8 @@ Status packCodes(const NpyArray &array, Tensor &tensor, const std::string &name)
   return {};
 }
 
-/// What tiled scales have behind the last block of a row, products multiply by codes that are zero:
-/// a NaN there would be the result.
+/// Checks the scales behind the last scale block of a row. GEMMs multiply them by codes that are
+/// zero: a NaN there would be the result.
 Status checkPadding(const Tensor &tensor, const std::string &name) {
   if (tensor.type.layout != Layout::Tiled128x4)
     return {};

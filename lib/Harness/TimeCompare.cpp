@@ -1,4 +1,4 @@
-//===- TimeCompare.cpp - Why one program is predicted to be faster --------===//
+//===- TimeCompare.cpp - Reasons for a difference of predicted times ------===//
 
 #include "fp4/Harness/TimeCompare.h"
 
@@ -12,7 +12,7 @@ namespace {
 using sim::KernelTime;
 using Differences = std::vector<TimeDifference>;
 
-/// Changes below this share of the slower kernel's time explain nothing.
+/// The share of the slower kernel's time below which changes explain nothing.
 constexpr double kMatters = 0.02;
 
 /// Microseconds without the launch.
@@ -67,7 +67,8 @@ const TimedProgram::Launch *counterpart(const TimedProgram &of, const TimedProgr
   return found == in.launches.end() ? nullptr : &*found;
 }
 
-/// The change that goes the way the kernel's time goes, as a sentence.
+/// Explains the change of the kernel's time by the largest one in the same direction, as a
+/// sentence.
 void explain(TimeComparison &comparison, double change) {
   const auto agrees = [&](const TimeDifference &one) {
     return one.delta() * change > 0 && std::abs(one.delta()) >= kMatters * std::abs(change);

@@ -34,7 +34,7 @@ void compareBits(Verdict &verdict, const Tensor &got, const Tensor &expected,
     verdict.details = report.text();
 }
 
-/// The second, independent judgement of a product: the plain sum and how far from it is allowed.
+/// The second, independent judgement of a GEMM: the plain sum and the allowed distance from it.
 void compareWithin(Verdict &verdict, const Tensor &got, const ReferenceValue &expected,
                    const numerics::CompareOptions &options) {
   numerics::CompareReport report = numerics::compareWithin(

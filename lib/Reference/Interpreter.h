@@ -1,7 +1,7 @@
 //===- Interpreter.h - One operation of a program on the host -------------===//
 //
-// What the reference's files share: a Step is one operation with its operands' values, the types
-// its results have for them, and the results that its handler defines with lib/Numerics.
+// Declarations that the reference's files share. A Step is one operation with its operands' values,
+// the types its results have for them, and the results that its handler defines with lib/Numerics.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -29,11 +29,12 @@ public:
   std::vector<ReferenceValue> results;
 
   tl::unexpected<Error> wrong(const std::string &what) const { return badProgram(op, what); }
-  /// The manifest is as the handler expects: so many operands at least, so many results.
+  /// Checks that the manifest is as the handler expects: so many operands at least, so many
+  /// results.
   Status expect(size_t operandCount, size_t resultCount) const;
   /// Operand number i of an operation with optional operands; null where it is absent.
   Expected<const Tensor *> optional(size_t i) const;
-  /// All that the operation has for operand number i of its definition.
+  /// All operands that the operation has for operand number i of its definition.
   Expected<std::span<const Tensor *const>> segment(size_t i) const;
 
   Expected<std::string> attribute(const char *name) const;
@@ -44,7 +45,7 @@ public:
   Expected<std::pair<uint64_t, uint64_t>> matrix(size_t i) const;
 
   Status define(size_t i, std::span<const uint8_t> bytes);
-  /// Values of a bf16, f16 or f32 result, rounded to its type.
+  /// Defines a bf16, f16 or f32 result by values, rounded to its type.
   Status defineFloats(size_t i, std::span<const float> values);
 };
 
@@ -52,17 +53,17 @@ public:
 struct RowRange {
   uint64_t begin = 0, rows = 0;
 };
-/// The groups of attribute "groups", "130,0,62", of which `rows` is the sum; one of all `rows` where
+/// The groups of attribute "groups", "130,0,62", of which `rows` is the sum; one of all `rows` if
 /// it is absent.
 Expected<std::vector<RowRange>> groupsOf(const Step &step, uint64_t rows);
-/// Those between `offsets`, numbers of the device, of `rows` rows.
+/// The groups between `offsets`, numbers of the device, of `rows` rows.
 Expected<std::vector<RowRange>> groupsBetween(const Tensor &offsets, uint64_t rows);
-/// What no group has of a matrix of `rows` rows and `bytes` bytes.
+/// The bytes that no group has of a matrix of `rows` rows and `bytes` bytes.
 std::vector<ByteRange> bytesOfNoGroup(std::span<const RowRange> groups, uint64_t rows,
                                       uint64_t bytes);
 
-/// The sums of one of the products of fp4.blockscaled_matmul, behind its alpha and its steps, in
-/// fp32; zero in rows of no group.
+/// The sums of one of the GEMMs of fp4.blockscaled_matmul, behind its alpha and its steps, in fp32;
+/// zero in rows of no group.
 struct ProductSums {
   std::vector<float> values;
   std::vector<RowRange> groups;
@@ -81,30 +82,30 @@ Expected<std::vector<uint8_t>> linearScales(const Tensor &scales);
 
 using Handler = Status (*)(Step &);
 
-// ReferenceViews.cpp
+// Handlers of ReferenceViews.cpp.
 Status runConstant(Step &step);
 Status runReshape(Step &step);
 Status runSlice(Step &step);
 Status runConcat(Step &step);
 Status runEmpty(Step &step);
 Status runTranspose(Step &step);
-// ReferenceQuantize.cpp
+// Handlers of ReferenceQuantize.cpp.
 Status runAmax(Step &step);
 Status runHadamard(Step &step);
 Status runHadamardAmax(Step &step);
 Status runQuantize(Step &step);
 Status runDequantize(Step &step);
-// ReferenceShards.cpp
+// Handlers of ReferenceShards.cpp.
 Status runStackScales(Step &step);
 Status runInterleaveShards(Step &step);
-// ReferenceElementwise.cpp
+// Handlers of ReferenceElementwise.cpp.
 Status runElementwise(Step &step);
-// ReferenceMatmul.cpp
+// Handlers of ReferenceMatmul.cpp.
 Status runSwizzle(Step &step);
 Status runUnswizzle(Step &step);
 Status runAlpha(Step &step);
 Status runMatmul(Step &step);
-// ReferenceBody.cpp
+// Handlers of ReferenceBody.cpp.
 Status runProductWithBody(Step &step);
 Status runPrepack(Step &step);
 Status runUnprepack(Step &step);

@@ -1,4 +1,4 @@
-//===- Manifest.cpp - What a compiled library says about itself -----------===//
+//===- Manifest.cpp - The description in a compiled library ---------------===//
 
 #include "fp4/Reference/Manifest.h"
 
@@ -31,11 +31,11 @@ constexpr Spelling kSpellings[] = {{ElementType::BF16, "bf16"},
                                    {ElementType::I64, "i64"},
                                    {ElementType::I8, "i8"}};
 
-/// By number of Layout.
+/// Names of layouts by number of Layout.
 constexpr std::string_view kLayouts[] = {"linear", "tiled_128x4", "wgmma_rows"};
 
-/// A JSON value and where it is in the manifest. Accessors throw an Error, which parse() catches:
-/// the exception never leaves this file.
+/// A JSON value and its place in the manifest. Accessors throw an Error, which parse() catches: the
+/// exception never leaves this file.
 struct Field {
   const json &value;
   std::string path;
@@ -181,7 +181,7 @@ Manifest parseManifest(const Field &root) {
   return manifest;
 }
 
-/// `unit` times all sizes; the largest number there is where that overflows.
+/// `unit` times all sizes; the largest number there is if that overflows.
 uint64_t product(uint64_t unit, const std::vector<int64_t> &sizes) {
   for (int64_t size : sizes)
     if (__builtin_mul_overflow(unit, static_cast<uint64_t>(size), &unit))
@@ -250,7 +250,7 @@ std::string Type::str() const {
 }
 
 Expected<Manifest> Manifest::parse(std::string_view text) {
-  // What prints a value recurses.
+  // Functions that print a value recurse, so nesting has a limit.
   bool deep = false;
   auto keep = [&](int depth, json::parse_event_t, json &) {
     deep |= depth > kMaxDepth;

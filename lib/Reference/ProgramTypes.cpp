@@ -63,7 +63,8 @@ Shape elementwiseShape(const ProgramOp &op, std::span<const Type> operands) {
   return shape;
 }
 
-/// Results of a product: rows are those of lhs, and columns of the elements the rows of rhs.
+/// Shapes of the results of a matmul: rows are those of lhs, and columns of the elements the rows
+/// of rhs.
 std::vector<Shape> productShapes(const ProgramOp &op, int64_t rows, int64_t columns) {
   std::vector<Shape> shapes;
   for (const Type &type : op.resultTypes) {
@@ -75,7 +76,7 @@ std::vector<Shape> productShapes(const ProgramOp &op, int64_t rows, int64_t colu
   return shapes;
 }
 
-/// The shapes of the results, where the operation makes matrices of other sizes than its first
+/// The shapes of the results, if the operation makes matrices of other sizes than its first
 /// operand's.
 std::vector<Shape> resultShapes(const ProgramOp &op, std::span<const Type> operands) {
   const Shape first = operands.empty() ? Shape{} : operands[0].shape;
@@ -95,7 +96,7 @@ std::vector<Shape> resultShapes(const ProgramOp &op, std::span<const Type> opera
     return quantizedShapes(op, first);
   if (op.op == "fp4.blockscaled_matmul" && !hasLhsScales(op) && first.size() == 2 &&
       operands.size() > 1 && !operands[1].shape.empty())
-    return productShapes(op, first[0], operands[1].shape[0]); // of floats and weights
+    return productShapes(op, first[0], operands[1].shape[0]); // a matmul of floats and weights
   if (op.op == "fp4.blockscaled_matmul" && operands.size() > 2 && first.size() == 2 &&
       operands[2].shape.size() == 2)
     return productShapes(op, first[0], operands[2].shape[0]);
@@ -117,8 +118,8 @@ std::vector<Shape> resultShapes(const ProgramOp &op, std::span<const Type> opera
   return std::vector<Shape>(op.resultTypes.size(), first);
 }
 
-/// Operands whose rows are dynamic can contradict each other: data and its scales, rows and their
-/// amaxes.
+/// Checks operands whose rows are dynamic, which can contradict each other: data and its scales,
+/// rows and their amaxes.
 Status checkRows(const ProgramOp &op, std::span<const Type> operands) {
   std::vector<std::pair<size_t, size_t>> pairs;
   if (op.op == "fp4.dequantize")
@@ -126,7 +127,7 @@ Status checkRows(const ProgramOp &op, std::span<const Type> operands) {
   if (op.op == "fp4.blockscaled_matmul" && !isGroupedProduct(op) && hasLhsScales(op)) {
     pairs = {{0, 1}, {2, 3}};
     const auto format = numerics::parseBlockFormat(attributeOr(op, "format", ""));
-    if (format && numerics::hasF32Scales(*format)) // that of 2 has a scale for 128 rows
+    if (format && numerics::hasF32Scales(*format)) // operand 2 has a scale for 128 rows
       pairs.pop_back();
   }
   if (op.op == "fp4.quantize" && op.attributes.contains("per_row") &&

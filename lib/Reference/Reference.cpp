@@ -9,7 +9,7 @@
 namespace fp4::harness {
 namespace {
 
-/// How an operation runs, and the attributes that its handler knows: one that it does not know may
+/// The handler of an operation, and the attributes that the handler knows: an unknown one may
 /// change the meaning of the operation.
 struct Entry {
   Handler run;
@@ -59,7 +59,7 @@ Status checkAttributes(const ProgramOp &op, const Entry &entry) {
   return {};
 }
 
-/// Runs one operation at a time; values by name.
+/// Runs one operation at a time; values have names.
 class Interpreter {
 public:
   Interpreter(unsigned threads, const DataResolver &data, const hw::TargetModel &target)
@@ -79,7 +79,7 @@ private:
   std::map<std::string, ReferenceValue> values_;
 };
 
-/// `op` reads the groups that `value`, an operand of it, has, and no other row.
+/// Returns true when `op` reads the groups that `value`, an operand of it, has, and no other row.
 static bool readsSameGroups(const ProgramOp &op, const std::string &name,
                             const ReferenceValue &value) {
   constexpr size_t first = 0, lhsScales = 1;
@@ -113,7 +113,7 @@ Status Interpreter::run(const ProgramOp &op) {
   FP4_ASSIGN(auto types, resultTypes(op, operandTypes));
   Step step(op, std::move(operands), std::move(types), threads_, data_, target_);
   FP4_TRY(entry->second.run(step));
-  if (entry->second.run == runReshape) { // a product in another shape is judged as a product
+  if (entry->second.run == runReshape) { // a GEMM in another shape is judged as a GEMM
     ReferenceValue same = values_.at(op.operands[0]);
     same.value = std::move(step.results[0].value);
     step.results[0] = std::move(same);
@@ -128,7 +128,7 @@ Status Interpreter::run(const ProgramOp &op) {
   return {};
 }
 
-/// Rows of an elementwise operation's results are unspecified where those of an operand are.
+/// Marks rows of an elementwise operation's results as unspecified if those of an operand are.
 Status Interpreter::passUnspecified(Step &step) const {
   const auto dimensions = operandDimensions(step.op);
   for (size_t i = 0; i < step.operands.size(); ++i) {
@@ -192,8 +192,8 @@ Status Step::expect(size_t operandCount, size_t resultCount) const {
   return {};
 }
 
-/// Which operands there are stands in "operand_segments", "1,0,1": one number per operand of the
-/// operation's definition. Without it they are all there, or missing from the end.
+/// The operands that exist are told by "operand_segments", "1,0,1": one number per operand of the
+/// operation's definition. Without that attribute, all operands are there, or missing from the end.
 Expected<std::span<const Tensor *const>> Step::segment(size_t i) const {
   const std::span<const Tensor *const> all = operands;
   auto it = op.attributes.find("operand_segments");

@@ -1,7 +1,8 @@
-//===- ReferenceBody.cpp - Products of groups with a body, on the host ----===//
+//===- ReferenceBody.cpp - Grouped GEMMs with an epilogue region ----------===//
 //
-// What becomes of the sums of each group. A body reads numbers of groups, and rows of no group have
-// no element, so that operations on whole tensors do not say what such a product is.
+// The epilogue region of a grouped GEMM, applied to the sums of each group. An epilogue region
+// reads numbers of groups, and rows of no group have no element, so that operations on whole
+// tensors cannot describe such a GEMM.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,13 +17,14 @@
 namespace fp4::harness {
 namespace {
 
-/// An input of a body: numbers, and how far a row, a column and a group move in them.
+/// An input of an epilogue region: numbers, and the distances in them of a row, a column and a
+/// group.
 struct BodyInput {
   std::vector<float> values;
   uint64_t ofRow = 0, ofColumn = 0, ofGroup = 0;
 };
 
-/// A scalar, M x 1, 1 x N, M x N, or of groups G x 1 x 1 or G x 1 x N.
+/// Reads an input: a scalar, M x 1, 1 x N, M x N, or, for groups, G x 1 x 1 or G x 1 x N.
 Expected<BodyInput> inputOf(const Step &step, const Tensor &tensor, const ProductSums &sums) {
   BodyInput input{floats(tensor)};
   const std::vector<int64_t> &shape = tensor.type.shape;
@@ -39,13 +41,13 @@ Expected<BodyInput> inputOf(const Step &step, const Tensor &tensor, const Produc
   return input;
 }
 
-/// What the body makes of the sums of each product.
+/// The epilogue region, and the sums of each GEMM that it reads.
 struct Body {
   numerics::ElementProgram program;
   std::vector<ProductSums> products;
   std::vector<BodyInput> inputs;
 
-  /// Zero in rows of no group.
+  /// The results, zero in rows of no group.
   std::vector<float> elements() const;
 };
 
@@ -92,13 +94,13 @@ Expected<Body> readBody(Step &step) {
   return body;
 }
 
-/// Bytes of a matrix of which each group has those from `at` on.
+/// Puts the part of one group into the bytes of a matrix, from `at` on.
 void put(std::vector<uint8_t> &all, uint64_t at, const std::vector<uint8_t> &part) {
   std::copy(part.begin(), part.end(), all.begin() + int64_t(at));
 }
 
-/// Codes and scales of the rows of each group, as results `first` and the next. Tiled scales are a
-/// list of tiles, in which each group begins anew.
+/// Defines codes and scales of the rows of each group, as results `first` and the next. Tiled
+/// scales are a list of tiles, in which each group begins anew.
 Status defineCodes(Step &step, size_t first, const ProductSums &sums,
                    std::span<const float> elements) {
   FP4_ASSIGN(auto text, step.attribute("quantize_recipe"));

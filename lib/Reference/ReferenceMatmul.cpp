@@ -1,4 +1,4 @@
-//===- ReferenceMatmul.cpp - Products and their scales, on the host -------===//
+//===- ReferenceMatmul.cpp - GEMMs and their scales, on the host ----------===//
 
 #include "Interpreter.h"
 
@@ -40,7 +40,7 @@ static Expected<numerics::BlockFormat> formatOf(const Step &step,
   return *format;
 }
 
-/// `convert` makes scales of one layout out of those of another.
+/// Runs `convert`, which makes scales of one layout out of those of another.
 static Status runConversion(Step &step, decltype(&numerics::swizzleScales) convert) {
   FP4_TRY(step.expect(1, 1));
   FP4_ASSIGN(auto shape, step.matrix(0));
@@ -48,7 +48,7 @@ static Status runConversion(Step &step, decltype(&numerics::swizzleScales) conve
   return step.define(0, scales);
 }
 
-/// The list of tiles of groups that only the device knows.
+/// Swizzles scales to the list of tiles of groups that only the device knows.
 static Status swizzleGroups(Step &step, const Tensor &offsets) {
   FP4_ASSIGN(auto shape, step.matrix(0));
   FP4_ASSIGN(auto groups, groupsBetween(offsets, shape.first));
@@ -59,7 +59,7 @@ static Status swizzleGroups(Step &step, const Tensor &offsets) {
     FP4_ASSIGN(auto part, numerics::swizzleScales(rows, group.rows, shape.second));
     tiles.insert(tiles.end(), part.begin(), part.end());
   }
-  tiles.resize(step.types[0].bufferBytes()); // those that are not used are zero
+  tiles.resize(step.types[0].bufferBytes()); // tiles that are not used are zero
   return step.define(0, tiles);
 }
 
@@ -110,19 +110,19 @@ Status runAlpha(Step &step) {
 
 namespace {
 
-/// One product of a step, with what of it the step does not own.
+/// One GEMM of a step, with those of its data that the step does not own.
 struct OwnedProblem {
   numerics::GemmProblem gemm;
   std::vector<uint8_t> scalesA, scalesB, codesB;
   std::vector<uint16_t> floatsA;
 };
 
-/// The operands of a product, null where they are absent.
+/// The operands of a GEMM, null if they are absent.
 struct ProductOperands {
   const Tensor *lhs, *lhsScales, *rhs, *rhsScales, *alpha, *offsets;
 };
 
-/// What all products of a step share.
+/// The data that all GEMMs of a step share.
 struct ProductStep {
   Step &step;
   ProductOperands operands;
@@ -141,7 +141,7 @@ struct ProductStep {
   }
 };
 
-/// Alpha: one number, one for each row, one for each column, or one for each group.
+/// Sets alpha: one number, one for each row, one for each column, or one for each group.
 void setAlpha(numerics::GemmProblem &gemm, const ProductStep &product, size_t group) {
   if (!product.alpha)
     return;
@@ -155,7 +155,7 @@ void setAlpha(numerics::GemmProblem &gemm, const ProductStep &product, size_t gr
     gemm.columnAlpha = alphas;
 }
 
-/// The 512-byte tiles of scales that a matrix has.
+/// Bytes of the 512-byte scale tiles of a matrix.
 uint64_t tileBytes(uint64_t rows, uint64_t blocks) {
   return (rows + 127) / 128 * ((blocks + 3) / 4) * 512;
 }
@@ -172,7 +172,7 @@ Expected<std::vector<uint8_t>> nextScales(const ProductStep &product, const Tens
   return numerics::unswizzleScales(bytes.subspan(at - size, size), rows, blocks);
 }
 
-/// The f32 scales of `count` lines of blocks of a matrix, from line `first` on.
+/// The f32 scales of `count` lines of scale blocks of a matrix, from line `first` on.
 std::vector<uint8_t> scaleLines(const ProductStep &product, const Tensor &scales, uint64_t first,
                                 uint64_t count) {
   const uint64_t block = numerics::blockSizeOf(product.common.format);
@@ -207,7 +207,7 @@ std::pair<uint64_t, uint64_t> sizesOf(const Tensor &tensor) {
           uint64_t(shape[1] * hw::weightColumnsOf(shape[2]))};
 }
 
-/// "148,256,192": the workers of attribute "stream_k", and the tile.
+/// The workers of attribute "stream_k", and the tile, as in "148,256,192".
 Expected<std::optional<numerics::StreamK>> streamOf(const Step &step) {
   const std::string text = step.attributeOr("stream_k", "");
   if (text.empty())
@@ -224,11 +224,12 @@ Expected<std::optional<numerics::StreamK>> streamOf(const Step &step) {
   return std::optional(numerics::StreamK{numbers[0], numbers[1], numbers[2]});
 }
 
-/// What multiplies a lhs without scales, or one that becomes bf16 beside prepacked weights.
+/// Sets the core that multiplies a lhs without scales, or one that becomes bf16 beside prepacked
+/// weights.
 void setUnscaled(numerics::GemmProblem &common, const ProductOperands &operands,
                  numerics::BlockFormat format) {
   const bool hasBytes = operands.lhs->type.element == ElementType::F8E4M3FN;
-  if (hasBytes && operands.rhsScales) { // instructions with scales, of which those of lhs are 1
+  if (hasBytes && operands.rhsScales) { // instructions with scales; the lhs has unit scales
     common.format = numerics::BlockFormat::MXFP8E4M3;
     common.rhsFormat = format;
     common.core = numerics::TensorCore::BlockScaled;
@@ -245,7 +246,7 @@ void setUnscaled(numerics::GemmProblem &common, const ProductOperands &operands,
   }
 }
 
-/// Ranges of K of a product of `rows` rows.
+/// Split-K ranges of a GEMM of `rows` rows.
 Expected<uint64_t> splitsOf(Step &step, uint64_t rows) {
   FP4_ASSIGN(auto most, step.integer("split_rows", std::numeric_limits<uint64_t>::max()));
   return rows <= most ? step.integer("split_k", 1) : Expected<uint64_t>(1);
@@ -272,7 +273,7 @@ Expected<ProductStep> readProduct(Step &step, WhichProduct which = WhichProduct:
     FP4_ASSIGN(common.rhsFormat, formatOf(step, "rhs_format"));
   }
   common.depth = lhs.second;
-  common.output = step.op.attributes.contains("program") // which rounds by itself
+  common.output = step.op.attributes.contains("program") // the program rounds by itself
                       ? numerics::FloatType::F32
                       : floatType(step.types[0].element);
   FP4_ASSIGN(common.epilogue, numerics::parseEpilogue(step.attributeOr("epilogue", "")));
@@ -318,8 +319,8 @@ Expected<std::vector<uint8_t>> nextWeightScales(const ProductStep &product, uint
                            : linearScales(scales);
 }
 
-/// Group `group` of a product of floats and of weights, which may be prepacked. Else their scales
-/// begin at `at` of those of all groups.
+/// Group `group` of a GEMM of floats and of weights, which may be prepacked. Other weights have
+/// scales that begin at `at` of those of all groups.
 Expected<OwnedProblem> floatProblem(const ProductStep &product, size_t group, uint64_t &at) {
   const ProductOperands &operands = product.operands;
   OwnedProblem owned{product.common, {}, {}, {}, {}};
@@ -346,7 +347,7 @@ Expected<OwnedProblem> floatProblem(const ProductStep &product, size_t group, ui
   return owned;
 }
 
-/// Group `group` of a product of e4m3 and of weights that are prepacked for it.
+/// Group `group` of a GEMM of e4m3 and of weights that are prepacked for it.
 Expected<OwnedProblem> byteProblem(const ProductStep &product, size_t group) {
   OwnedProblem owned{product.common, {}, {}, {}, {}};
   FP4_ASSIGN(auto weights, numerics::decodeByteWeights(product.tilesOf(group), product.columns(),
@@ -360,8 +361,8 @@ Expected<OwnedProblem> byteProblem(const ProductStep &product, size_t group) {
   return owned;
 }
 
-/// Group `group` of a product of e4m3 without scales and of weights with theirs, which begin at
-/// `at` of those of all groups.
+/// Group `group` of a GEMM of e4m3 without scales and of weights with scales, which begin at `at`
+/// of those of all groups.
 Expected<OwnedProblem> unitProblem(const ProductStep &product, size_t group, uint64_t &at) {
   OwnedProblem owned{product.common, {}, {}, {}, {}};
   const uint64_t depth = product.common.depth, rows = product.groups[group].rows;
@@ -416,7 +417,8 @@ Expected<OwnedProblem> problemOf(const ProductStep &product, size_t group, uint6
   return owned;
 }
 
-/// Beside floats a target multiplies with the tensor core of 16-bit floats that it has.
+/// The name of the model. Beside floats a target multiplies with the tensor core of 16-bit floats
+/// that it has.
 const char *modelOf(const numerics::GemmProblem &problem, const hw::TargetModel &target) {
   const char *ofTarget = target.hasTcgen05 ? "tcgen05" : "mma.sync";
   switch (problem.core) {
@@ -473,7 +475,7 @@ Status runMatmul(Step &step) {
     return runProductWithBody(step);
   FP4_ASSIGN(auto product, readProduct(step));
   product.common.progress = makeProgressLine("verifying", "elements");
-  // Those of no group are zero, or unspecified.
+  // Elements of no group are zero, or unspecified.
   const uint64_t elements = product.lhs.first * product.columns();
   std::vector<float> model(elements);
   numerics::GemmReference plain{std::vector<double>(elements), std::vector<double>(elements),

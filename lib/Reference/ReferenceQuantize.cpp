@@ -50,9 +50,8 @@ Expected<HadamardOptions> hadamardOptions(const Step &step) {
   return options;
 }
 
-/// Those of a side of fp4.quantize: one attribute, "16,55272,butterfly", with ",none" behind it
-/// where values stay in fp32. Nothing where it is
-/// absent.
+/// The options of a side of fp4.quantize: one attribute, "16,55272,butterfly", with ",none" behind
+/// it if values stay in fp32. Nothing if it is absent.
 Expected<std::optional<HadamardOptions>> hadamardOfSide(const Step &step, const char *name) {
   const std::string text = step.attributeOr(name, "");
   if (text.empty())
@@ -98,13 +97,14 @@ Expected<std::vector<RowRange>> groupsOf(const Step &step, uint64_t rows) {
 
 Expected<std::vector<RowRange>> groupsBetween(const Tensor &offsets, uint64_t rows) {
   const std::span<const int64_t> values = offsets.as<int64_t>();
-  const size_t step = offsets.type.shape.size(); // 2 where each group has its own begin and end
+  const size_t step = offsets.type.shape.size(); // 2 if each group has its own begin and end
   if (auto wrong = findWrongGroup(values, step, int64_t(rows)))
     return tl::unexpected<Error>(groupError("operand 'offsets'", *wrong));
   std::vector<RowRange> groups;
   uint64_t end = 0;
   for (size_t i = 0; i + 1 < values.size(); i += step) {
-    const uint64_t begin = std::max(end, uint64_t(values[i])); // no rows may be anywhere
+    // a group without rows may be anywhere
+    const uint64_t begin = std::max(end, uint64_t(values[i]));
     end = std::max(end, uint64_t(values[i + 1]));
     groups.push_back({begin, end - begin});
   }
@@ -270,8 +270,8 @@ std::vector<uint8_t> sideBySide(const std::vector<numerics::QuantizedPair> &grou
   return whole;
 }
 
-/// One output of all groups: row-major bytes stacked or, columnwise, side by side; tiled scales one
-/// after the other.
+/// Defines one output of all groups: row-major bytes stacked or, columnwise, side by side; tiled
+/// scales one after the other.
 Status defineGroups(Step &step, size_t first, const std::vector<numerics::QuantizedPair> &groups,
                     bool columnwise) {
   std::vector<uint8_t> data, scales;
@@ -308,8 +308,8 @@ Status runGroups(Step &step, const numerics::Recipe &recipe,
   return {};
 }
 
-/// Rows that follow each other: those of each group, and before each and behind the last one what
-/// no group has.
+/// Counts of rows that follow each other: those of each group, and those of no group before each
+/// and behind the last one.
 std::vector<uint64_t> rowsWithGaps(const std::vector<RowRange> &groups, uint64_t rows) {
   std::vector<uint64_t> counts;
   uint64_t end = 0;
@@ -322,8 +322,8 @@ std::vector<uint64_t> rowsWithGaps(const std::vector<RowRange> &groups, uint64_t
   return counts;
 }
 
-/// Groups that only the device knows. Rows of no group are quantized with the others, because random
-/// numbers belong to the place of an element in the whole, and then left out.
+/// Quantizes groups that only the device knows. Rows of no group are quantized with the others,
+/// because random numbers belong to the place of an element in the whole, and then left out.
 Status runOffsets(Step &step, const numerics::Recipe &recipe, numerics::QuantizeOptions options,
                   const Tensor &offsets) {
   FP4_ASSIGN(auto shape, step.matrix(0));
@@ -360,7 +360,7 @@ Status runOffsets(Step &step, const numerics::Recipe &recipe, numerics::Quantize
   return {};
 }
 
-/// Data and scales of one output as results `first` and `first` + 1.
+/// Defines data and scales of one output as results `first` and `first` + 1.
 Status defineSide(Step &step, size_t first, const numerics::QuantizedSide &side) {
   FP4_TRY(step.define(first, side.data));
   if (step.types[first + 1].layout == Layout::Linear)

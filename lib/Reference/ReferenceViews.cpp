@@ -1,4 +1,4 @@
-//===- ReferenceViews.cpp - What moves elements and computes nothing ------===//
+//===- ReferenceViews.cpp - Operations that only move elements ------------===//
 
 #include "Interpreter.h"
 
@@ -11,7 +11,7 @@ namespace {
 
 using Shape = std::vector<int64_t>;
 
-/// "0,128": the numbers of an attribute.
+/// The numbers of an attribute such as "0,128".
 Expected<Shape> numbers(const Step &step, const char *name) {
   FP4_ASSIGN(auto text, step.attribute(name));
   Shape values;
@@ -27,7 +27,7 @@ Expected<Shape> numbers(const Step &step, const char *name) {
   return values;
 }
 
-/// One fp32 number, spelled by its bits in decimal.
+/// Defines one fp32 number, spelled by its bits in decimal.
 Status runScalar(Step &step) {
   FP4_ASSIGN(auto text, step.attribute("value"));
   uint32_t bits = 0;
@@ -38,7 +38,7 @@ Status runScalar(Step &step) {
   return step.defineFloats(0, {&value, 1});
 }
 
-/// Copies the bytes from `at` on of one dimension after the other: those of a slice.
+/// Copies the bytes of a slice, from `at` on of one dimension after the other.
 class SliceCopy {
 public:
   SliceCopy(std::span<const uint8_t> source, const Shape &shape, const Shape &offsets,
@@ -65,7 +65,7 @@ private:
   std::vector<uint8_t> bytes_;
 };
 
-/// Offsets and sizes of elements as those of the buffer: of packed pairs, of tiles.
+/// Scales offsets and sizes of elements to those of the buffer: of packed pairs, of tiles.
 void toBuffer(const Type &type, Shape &offsets, Shape &sizes) {
   auto scale = [&](size_t dim, int64_t unit) {
     offsets[dim] /= unit;
@@ -83,7 +83,7 @@ void toBuffer(const Type &type, Shape &offsets, Shape &sizes) {
 
 } // namespace
 
-/// A number, or the name of the bytes that the code carries.
+/// Defines a number, or a constant by the name of the bytes that the code carries.
 Status runConstant(Step &step) {
   FP4_TRY(step.expect(0, 1));
   if (!step.op.attributes.contains("symbol"))
@@ -95,7 +95,7 @@ Status runConstant(Step &step) {
   return step.define(0, {static_cast<const uint8_t *>(address), step.types[0].bufferBytes()});
 }
 
-/// The same elements in the same order.
+/// Defines the same elements in the same order.
 Status runReshape(Step &step) {
   FP4_TRY(step.expect(1, 1));
   return step.define(0, bytesOf(*step.operands[0]));
@@ -117,7 +117,7 @@ Status runSlice(Step &step) {
       0, SliceCopy(bytesOf(*step.operands[0]), shape, offsets, sizes, type.storageBytes()).bytes());
 }
 
-/// Rows of matrices of whole bytes, one matrix after the other.
+/// Concatenates rows of matrices of whole bytes, one matrix after the other.
 Status runConcat(Step &step) {
   FP4_ASSIGN(auto dim, step.integer("dim", 0));
   const Type &type = step.types.at(0);
@@ -129,13 +129,13 @@ Status runConcat(Step &step) {
   return step.define(0, bytes);
 }
 
-/// A place for results, which nobody reads.
+/// Defines a place for results, which nobody reads.
 Status runEmpty(Step &step) {
   FP4_TRY(step.expect(0, 1));
   return step.define(0, std::vector<uint8_t>(step.types[0].bufferBytes()));
 }
 
-/// Of matrices of whole bytes.
+/// Transposes matrices of whole bytes.
 Status runTranspose(Step &step) {
   FP4_TRY(step.expect(1, 1));
   FP4_ASSIGN(auto permutation, numbers(step, "permutation"));
