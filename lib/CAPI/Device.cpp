@@ -20,7 +20,7 @@ static rt::DeviceOptions deviceOptions(const fp4_device_options *given) {
   return options;
 }
 
-/// A GPU cannot check. "auto" asks for a check only where the caller did.
+/// Drops a check that a GPU cannot do. "auto" asks for a check only if the caller did.
 static void dropCheckForGpu(const std::string &selector, const fp4_device_options *given,
                             rt::DeviceOptions &options) {
   if (selector != "sim" && !optionsOf(given).check)

@@ -16,7 +16,8 @@ using harness::Layout;
 
 /// A function and the plans of the types that it was called with.
 struct fp4_function {
-  /// As many as the batch sizes of a server may be; the oldest goes first.
+  /// The most plans that are kept: as many as the batch sizes of a server may be; the oldest goes
+  /// first.
   static constexpr size_t kMostPlans = 256;
   struct Known {
     std::vector<fp4_tensor> arguments;
@@ -139,7 +140,7 @@ Expected<SharedPlan> planFor(fp4_function &function, Tensors arguments) {
   return plan;
 }
 
-/// Of the arguments and then of the results, whose buffers must be for their types.
+/// The memory of the arguments and then of the results, whose buffers must fit their types.
 Expected<std::vector<Memory>> memoryOf(const harness::Function &function, const CallPlan &plan,
                                        Tensors arguments, Tensors results) {
   std::vector<Memory> memory;
@@ -170,7 +171,7 @@ public:
   explicit CAllocator(const fp4_allocator &allocator) : allocator_(allocator) {}
 
   Expected<rt::DevicePtr> allocate(uint64_t bytes, rt::StreamHandle stream) override {
-    // Those that know no empty memory answer 0, which is an error.
+    // An allocator that knows no empty memory answers 0, which is an error.
     if (uint64_t address =
             allocator_.allocate(allocator_.context, std::max<uint64_t>(bytes, 1), stream))
       return address;

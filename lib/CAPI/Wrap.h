@@ -23,7 +23,7 @@ fp4_error *wrap(Error error);
 fp4_error *wrap(const Status &status);
 fp4_error *usage(std::string message, std::string note = "");
 
-/// What a caller must pass, under the name of its parameter.
+/// A requirement on a parameter, under its name.
 struct Required {
   bool holds;
   const char *name;
@@ -33,12 +33,12 @@ struct Required {
       "are yours";
 
   Required(const void *pointer, const char *name) : holds(pointer), name(name) {}
-  /// An array, which need not be there for nothing.
+  /// Requires an array, which may be absent if it is empty.
   Required(const void *array, uint64_t size, const char *name)
       : holds(array || !size), name(name) {}
 };
 
-/// Of an options struct, if there is one: that its caller wrote its size.
+/// Requires of an options struct, if there is one, that its caller wrote its size.
 template <typename Options> Required sized(const Options *options) {
   Required required(nullptr, "options");
   required.holds = !options || options->size > sizeof(options->size);
@@ -47,8 +47,8 @@ template <typename Options> Required sized(const Options *options) {
   return required;
 }
 
-/// Runs `work`, which returns an fp4_error, where nothing that is `required` is null. Exceptions
-/// become errors: none may pass into C.
+/// Runs `work`, which returns an fp4_error, if all `required` parameters hold. Exceptions become
+/// errors: none may pass into C.
 template <size_t N, typename Work> fp4_error *guarded(const Required (&required)[N], Work &&work) {
   try {
     for (const Required &one : required)
@@ -62,8 +62,7 @@ template <size_t N, typename Work> fp4_error *guarded(const Required (&required)
   }
 }
 
-/// Members of an options struct of which the caller's version has `size` bytes; the others keep
-/// their zeros.
+/// The options struct of a caller whose version has `size` bytes; members beyond keep their zeros.
 template <typename Options> Options optionsOf(const Options *given) {
   Options options{};
   if (given)

@@ -53,7 +53,7 @@ public:
   explicit Impl(CompilerOptions given)
       : options(std::move(given)), stream(options.diagnostics ? *options.diagnostics : std::cerr) {}
 
-  /// The context of a program that is text.
+  /// Creates the context of a program that is text.
   void createContext() {
     ownContext.emplace(createRegistry());
     context = &*ownContext;
@@ -100,7 +100,7 @@ public:
     return makeError(ErrorKind::Compile, "'" + name + "' was not compiled");
   }
 
-  /// What a pass that failed leaves behind is no program, so it goes.
+  /// Runs passes. A pass that failed leaves no program behind, so the module goes.
   Status runPasses(llvm::function_ref<void(OpPassManager &)> addPasses) {
     PassManager manager(context);
     addPasses(manager);
@@ -141,7 +141,7 @@ fp4::Status fp4::Compiler::Impl::load(std::string programName,
   return checkPlans();
 }
 
-/// What a pass would report without a place: the options have none in the program.
+/// Checks plans of the options, which a pass would report without a place in the program.
 fp4::Status fp4::Compiler::Impl::checkPlans() const {
   for (const std::string &text : options.plans) {
     std::string message, note;
@@ -159,7 +159,7 @@ fp4::Status fp4::Compiler::Impl::checkPlans() const {
   return {};
 }
 
-/// A plan of a family that no kernel is of is a mistake that nothing else shows.
+/// Warns of a plan whose family no kernel has: a mistake that nothing else shows.
 void fp4::Compiler::Impl::noteUnusedPlans() {
   llvm::DenseSet<KernelFamily> families;
   for (Operation *op : planned())
@@ -174,7 +174,7 @@ void fp4::Compiler::Impl::noteUnusedPlans() {
   stream.flush();
 }
 
-/// What comes after loading needs a program: one that was loaded, and that no step rejected.
+/// Requires a program for the steps after loading: one that was loaded, and that no step rejected.
 fp4::Status fp4::Compiler::Impl::requireProgram() const {
   if (module)
     return {};
@@ -201,12 +201,12 @@ fp4::Status fp4::Compiler::Impl::checkAssembler() const {
   return assembler.supports(target->name, target->ptxFeature);
 }
 
-/// Records what the user wrote, not what the compiler makes of it; only helpers are inlined, and
-/// what is computed twice or for nothing goes.
+/// Records the functions as the user wrote them; only helpers are inlined, and operations that are
+/// computed twice or for nothing go.
 fp4::Status fp4::Compiler::Impl::recordFunctions() {
   OwningOpRef<ModuleOp> inlined = module->clone();
   PassManager manager(context);
-  // The inliner's own pipeline would canonicalize: the reference must not run what folds made.
+  // The inliner's own pipeline would canonicalize: the reference must not run folded operations.
   manager.addPass(createInlinerPass({}, [](OpPassManager &) {}));
   manager.addPass(createCSEPass());
   if (mlir::failed(manager.run(*inlined)))
@@ -242,7 +242,7 @@ fp4::Status fp4::Compiler::Impl::compileTo(Phase phase) {
   return {};
 }
 
-/// Host code in the llvm dialect, with the manifest as the constant fp4_manifest.
+/// Lowers host code to the llvm dialect, with the manifest as the constant fp4_manifest.
 fp4::Status fp4::Compiler::Impl::lowerHost() {
   FP4_TRY(requireProgram());
   if (reached < Phase::Ptx)
@@ -341,7 +341,8 @@ fp4::Status fp4::Compiler::anchorListing(const std::string &file) {
 fp4::Status fp4::Compiler::keepLines() {
   FP4_TRY(impl->requireProgram());
   LLVM::DIScopeForLLVMFuncOpPassOptions scopes;
-  // Lines alone: with line tables the PTX would be for a debugger, which ptxas does not optimize.
+  // Only lines are emitted: with line tables the PTX would be for a debugger, which ptxas does not
+  // optimize.
   scopes.emissionKind = LLVM::DIEmissionKind::DebugDirectivesOnly;
   return impl->runPasses([&](OpPassManager &manager) {
     manager.addPass(LLVM::createDIScopeForLLVMFuncOpPass(scopes));
@@ -375,7 +376,7 @@ std::string fp4::Compiler::manifest() const {
 // Plans
 //===----------------------------------------------------------------------===//
 
-/// As inside of #fp4.plan<...>.
+/// The text of a plan as inside of #fp4.plan<...>.
 static std::string textOf(const fp4::KernelPlan &plan, MLIRContext *context) {
   std::string text;
   llvm::raw_string_ostream(text) << fp4::PlanAttr::get(context, plan);
@@ -430,7 +431,7 @@ fp4::Status fp4::Compiler::setPlan(size_t index, const std::string &plan) {
     return makeError(ErrorKind::Compile, "'" + plan + "' must be a plan",
                      "--emit=mlir --compile-to=planned shows those of a program");
   kernels[index]->setAttr(Fp4Dialect::kPlanAttr, attribute);
-  // It is for all sizes, unless the ranges of K end at some rows.
+  // The plan is for all sizes, unless the split-K ranges end at some rows.
   kernels[index]->removeAttr(Fp4Dialect::kSizePlansAttr);
   if (auto product = dyn_cast<BlockScaledMatmulOp>(kernels[index]);
       product && !product.getSplitRows())

@@ -1,7 +1,7 @@
 //===- HostCode.cpp - Host functions as machine code ----------------------===//
 //
-// Host code is straight-line calls into the runtime. It is not optimized, because the time until it
-// runs matters more than its speed.
+// Host code is straight-line calls into the runtime. Such code is not optimized, because the time
+// until it runs matters more than its speed.
 //
 //===----------------------------------------------------------------------===//
 

@@ -37,7 +37,7 @@ fp4::Expected<LinkerCommand> findLinker() {
 
 constexpr std::chrono::seconds kLimit{120};
 
-/// The temporary folder is on a full disk: not the linker's fault.
+/// Returns true when the temporary folder is on a full disk, which is not the linker's fault.
 bool diskIsFull(const fp4::ProcessResult &linker) {
   return linker.code == 128 + SIGXFSZ || linker.code == 128 + SIGBUS ||
          linker.output.find(std::strerror(ENOSPC)) != std::string::npos ||

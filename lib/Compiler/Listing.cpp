@@ -1,4 +1,4 @@
-//===- Listing.cpp - What the explorer shows of a program -----------------===//
+//===- Listing.cpp - Listings of a program for the explorer ---------------===//
 #include "Listing.h"
 
 #include "fp4/Dialect/Pipe/IR/Pipe.h"
@@ -17,7 +17,7 @@ namespace json = llvm::json;
 
 namespace {
 
-/// Bytes of shared memory or columns of tensor memory, `stages` times.
+/// Describes bytes of shared memory or columns of tensor memory, `stages` times.
 json::Object extent(bool shared, std::string what, int64_t first, int64_t size, int64_t stages,
                     int64_t stride) {
   return json::Object{{"space", shared ? "shared" : "tensor"}, {"what", std::move(what)},

@@ -1,4 +1,4 @@
-//===- Listing.h - What the explorer shows of a program -------------------===//
+//===- Listing.h - Listings of a program for the explorer -----------------===//
 #pragma once
 
 #include "fp4/Compiler/Compiler.h"
@@ -10,10 +10,11 @@ namespace fp4 {
 /// The text of `module`, and the lines of `file` that each of its lines has as its place.
 Listing listModule(mlir::ModuleOp module, llvm::StringRef file);
 
-/// Every operation has the line as its place that it has in the text of `module`, which is `file`.
+/// Gives every operation the line that it has in the text of `module`, which is `file`, as its
+/// place.
 void placeInOwnText(mlir::ModuleOp module, llvm::StringRef file);
 
-/// Kernels in the pipelined form as a JSON array: warp roles, channels, and who has which bytes of
+/// Kernels in the pipelined form as a JSON array: warp roles, channels, and the owners of bytes of
 /// shared memory and columns of tensor memory. Compiler::memoryMap has the members.
 std::string describeMemory(mlir::ModuleOp module);
 

@@ -1,4 +1,4 @@
-//===- ManifestWriter.cpp - What a compiled library says about itself -----===//
+//===- ManifestWriter.cpp - The description in a compiled library ---------===//
 
 #include "ManifestWriter.h"
 
@@ -39,7 +39,7 @@ json::Object describeType(Type type) {
   return object;
 }
 
-/// The same of what an operation computes: the reference has conditions as the numbers 1 and 0, and
+/// Describes the type of a computed value. The reference has conditions as the numbers 1 and 0, and
 /// integers as the numbers that have their bits.
 json::Object describeComputed(Type type) {
   json::Object object = describeType(type);
@@ -100,9 +100,10 @@ std::string spellSegments(Attribute attribute) {
 json::Object describeAttributes(Operation *op) {
   json::Object object;
   for (NamedAttribute attribute : op->getAttrs())
-    // Of an operation without properties, MLIR calls those of a dialect, such as plans, inherent too.
+    // MLIR calls an attribute of a dialect, such as a plan, inherent too at an operation without
+    // properties.
     if (attribute.getNameDialect() || !op->getInherentAttr(attribute.getName()))
-      continue; // it says nothing about what the operation computes
+      continue; // such an attribute does not change the computed values
     else if (attribute.getName() == "operandSegmentSizes")
       object["operand_segments"] = spellSegments(attribute.getValue());
     else
@@ -119,7 +120,7 @@ bool isResult(Value value) {
   return isNumbers(value) || (isTensor(value) && fp4::isResultType(getElementTypeOrSelf(value)));
 }
 
-/// An elementwise operation of linalg that is not known by its name.
+/// The elementwise operation of linalg that `op` is, if its name is not known.
 linalg::LinalgOp elementwiseOf(Operation *op) {
   auto linalgOp = dyn_cast<linalg::LinalgOp>(op);
   bool isNamed = isa<linalg::TransposeOp>(op);
@@ -128,7 +129,7 @@ linalg::LinalgOp elementwiseOf(Operation *op) {
   return isElementwise ? linalgOp : nullptr;
 }
 
-/// One operation of arith or math on tensors of numbers.
+/// Returns true for an operation of arith or math on tensors of numbers.
 bool isElementwiseOnTensors(Operation *op) {
   if (fp4::isKernelOnlySplat(op)) // a program without operands
     return true;
@@ -154,7 +155,7 @@ std::string spellDimensions(ArrayRef<SmallVector<unsigned>> operands) {
   return text;
 }
 
-/// What the reference reads of an elementwise operation: its program and its indices.
+/// Describes an elementwise operation for the reference: its program and its indices.
 json::Object describeElementwise(Operation *op) {
   SmallVector<SmallVector<unsigned>> dimensions;
   fp4::numerics::ElementProgram program;
@@ -170,8 +171,8 @@ json::Object describeElementwise(Operation *op) {
   return json::Object{{"program", program.text()}, {"dimensions", spellDimensions(dimensions)}};
 }
 
-/// The program of the body of a product of groups. Its inputs are the sums and those of the
-/// epilogue.
+/// Adds the program of the epilogue region of a grouped matmul, whose inputs are the sums and those
+/// of the epilogue.
 void describeBody(fp4::BlockScaledMatmulOp product, json::Object &attributes) {
   if (product.getEpilogueBody().empty() || !product.isGrouped())
     return;
@@ -251,21 +252,22 @@ private:
     return object;
   }
 
-  /// One fp32 number as a tensor, which is written as it is.
+  /// Returns true for one fp32 number as a tensor, which is written as it is.
   static bool isScalar(arith::ConstantOp op) {
     auto type = cast<RankedTensorType>(op.getType());
     return type.getRank() == 0 && type.getElementType().isF32() &&
            isa<DenseFPElementsAttr>(op.getValue());
   }
 
-  /// An empty tensor that elementwise operations have for their results.
+  /// Returns true for an empty tensor that elementwise operations have for their results.
   static bool isOnlyWritten(Operation &op) {
     return isa<tensor::EmptyOp>(op) && llvm::all_of(op.getUsers(), [](Operation *user) {
              return static_cast<bool>(elementwiseOf(user));
            });
   }
 
-  /// Operations that lib/Reference has a reference for; numbers such as sizes it finds out itself.
+  /// Returns true for operations that lib/Reference has a reference for. Numbers such as sizes are
+  /// found by the reference itself.
   bool isKnown(Operation &op) const {
     if (auto constant = dyn_cast<arith::ConstantOp>(op);
         constant && isTensor(constant) && !fp4::isKernelOnlySplat(&op))
@@ -283,18 +285,20 @@ private:
            (isMemoryEffectFree(&op) && llvm::none_of(op.getResults(), isTensor));
   }
 
-  /// What was fused is shown and not interpreted, so bodies of products may be missing there.
+  /// Returns true when the reference can interpret the function. A fused program is shown and not
+  /// interpreted, so epilogue regions may be missing there.
   bool isInterpretable() {
     return function.getBody().hasOneBlock() &&
            llvm::all_of(function.getBody().front().without_terminator(),
                         [&](Operation &op) { return isKnown(op); });
   }
 
-  /// What the reference reads of a constant: a number, or the symbol of its bytes as users have them.
+  /// Describes a constant for the reference: a number, or the symbol of its bytes as users have
+  /// them.
   json::Object describeConstant(arith::ConstantOp op) {
     if (isScalar(op))
       return describeAttributes(op);
-    if (!data) // what was fused is not interpreted
+    if (!data) // a fused program is not interpreted
       return {};
     std::vector<uint8_t> bytes = fp4::constantBytes(
         cast<ElementsAttr>(op.getValue()), fp4::userBufferType(cast<RankedTensorType>(op.getType())));

@@ -1,4 +1,4 @@
-//===- PlainProducts.cpp - Fused products as several operations -----------===//
+//===- PlainProducts.cpp - Fused GEMMs as several operations --------------===//
 
 #include "PlainProducts.h"
 
@@ -13,7 +13,7 @@ using namespace fp4;
 
 namespace {
 
-/// A product of f32 without what follows it.
+/// A matmul of f32 without its epilogue.
 Value sumsOf(OpBuilder &b, BlockScaledMatmulOp op, Value rhs, Value scales, Value alpha) {
   auto lhs = cast<RankedTensorType>(op.getLhs().getType());
   auto type = RankedTensorType::get({lhs.getDimSize(0), op.getColumns()}, b.getF32Type());
@@ -29,7 +29,7 @@ Value sumsOf(OpBuilder &b, BlockScaledMatmulOp op, Value rhs, Value scales, Valu
       .getResult();
 }
 
-/// Dimensions of size 1 are the same for all elements.
+/// The index map of an operand. Dimensions of size 1 are the same for all elements.
 AffineMap indexOf(Value operand) {
   auto type = cast<RankedTensorType>(operand.getType());
   SmallVector<AffineExpr> indices;
@@ -39,7 +39,8 @@ AffineMap indexOf(Value operand) {
   return AffineMap::get(2, 0, indices, type.getContext());
 }
 
-/// As a product rounds an f32 to f8E4M3FN: beyond the largest number it is that, and NaN stays NaN.
+/// Saturates as a matmul rounds an f32 to f8E4M3FN: beyond the largest number it is that, and NaN
+/// stays NaN.
 Value saturate(OpBuilder &b, Location loc, Value element, Type type) {
   auto largest = APFloat::getLargest(cast<FloatType>(type).getFloatSemantics());
   auto constant = [&](bool isNegative) -> Value {
@@ -51,7 +52,7 @@ Value saturate(OpBuilder &b, Location loc, Value element, Type type) {
   return arith::TruncFOp::create(b, loc, type, element);
 }
 
-/// The body of `op` for every element of `sums`.
+/// The epilogue region of `op` for every element of `sums`.
 Value elementsOf(OpBuilder &b, BlockScaledMatmulOp op, ArrayRef<Value> sums) {
   Location loc = op.getLoc();
   auto type = cast<RankedTensorType>(sums.front().getType()).clone(op.getElementType());

@@ -1,13 +1,14 @@
-//===- PlainProducts.h - Fused products as several operations -------------===//
+//===- PlainProducts.h - Fused GEMMs as several operations ----------------===//
 #pragma once
 
 #include "mlir/IR/BuiltinOps.h"
 
 namespace fp4 {
 
-/// Makes of every product with a body what fp4-fuse would make it of: one or two products in f32,
-/// an elementwise operation, a quantizer and an amax. These have references, and the same bits.
-/// Products of groups stay: no operation on whole tensors knows the group of a row.
+/// Replaces every matmul with an epilogue region by the operations from which fp4-fuse would make
+/// it: one or two matmuls in f32, an elementwise operation, a quantizer and an amax. The
+/// replacement has references, and the same bits. Grouped matmuls stay: no operation on whole
+/// tensors knows the group of a row.
 void makeProductsPlain(mlir::ModuleOp module);
 
 } // namespace fp4

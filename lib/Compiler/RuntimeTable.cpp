@@ -42,7 +42,7 @@ public:
   }
 
 private:
-  /// Slot 0 is the size and stays unused here.
+  /// Creates the table. Slot 0 is the size and stays unused here.
   void createTable() {
     SmallVector<Constant *> initial = {ConstantPointerNull::get(builder.getPtrTy())};
     for (StringRef name : kFunctions)
@@ -51,7 +51,8 @@ private:
                                ConstantArray::get(slots, initial), "fp4_runtime");
   }
 
-  /// What the process exports under this name, or null. Calls of it are redirected afterwards.
+  /// The function that the process exports under this name, or null. Calls of it are redirected
+  /// afterwards.
   Function *weakFunction(StringRef name) {
     Function *function = module.getFunction(name);
     if (!function)

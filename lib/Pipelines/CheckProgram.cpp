@@ -1,11 +1,12 @@
 //===- CheckProgram.cpp - Programs that no later pass could explain -------===//
 //
-// Rejects what would lose its place or its meaning before a later pass could reject it:
+// Rejection of operations that would lose their place or their meaning before a later pass could
+// reject them:
 //
 //   nested modules     nobody looks into them
 //   poison, constants  canonicalization forgets where they were written
 //   empty tensors      canonicalization forgets them too, and devices have no empty buffers
-//   names              what a manifest cannot quote
+//   names              a manifest cannot quote them
 //   weights            constants that prepacking for e4m3 would make NaN
 //   scale layouts      upstream operations take encodings for comments: tensor.cast changes them
 //
@@ -41,7 +42,7 @@ bool isTiled(Type type) {
   return tensor && fp4::scaleLayout(tensor);
 }
 
-/// A conversion between a tensor and its own device buffer.
+/// Returns true for a conversion between a tensor and its own device buffer.
 bool isBufferOf(UnrealizedConversionCastOp op) {
   if (op.getNumOperands() != 1 || op.getNumResults() != 1)
     return false;
@@ -50,7 +51,8 @@ bool isBufferOf(UnrealizedConversionCastOp op) {
   return tensor && fp4::deviceBufferType(tensor) == (isTiled(from) ? to : from);
 }
 
-/// Whether `op` may touch tiled scales: it hands them on, or makes them of logical elements.
+/// Returns true when `op` may touch tiled scales: it hands them on, or makes them of logical
+/// elements.
 bool keepsLayouts(Operation *op) {
   if (isa<func::CallOp, func::ReturnOp, arith::ConstantOp, tensor::DimOp>(op))
     return true;
@@ -99,7 +101,7 @@ LogicalResult checkFunction(func::FuncOp function) {
   return success();
 }
 
-/// What an operation of this dialect reads or gives has elements.
+/// Checks that operands and results of an operation of this dialect have elements.
 LogicalResult checkElements(Operation *op) {
   for (Type type : llvm::concat<Type>(llvm::to_vector(op->getOperandTypes()),
                                       llvm::to_vector(op->getResultTypes())))
@@ -122,7 +124,8 @@ std::vector<uint8_t> bytesOf(Value value) {
                             fp4::deviceBufferType(cast<RankedTensorType>(value.getType())));
 }
 
-/// Constant weights for activations of e4m3 are in its range; of others the kernel makes NaN.
+/// Checks that constant weights for activations of e4m3 are in their range; other weights become
+/// NaN in the kernel.
 LogicalResult checkRange(fp4::PrepackOp op) {
   auto data = cast<RankedTensorType>(op.getData().getType());
   if (cast<RankedTensorType>(op.getResult().getType()).getDimSize(2) != fp4::hw::byteTileBytes)

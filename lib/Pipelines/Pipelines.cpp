@@ -1,6 +1,6 @@
 //===- Pipelines.cpp - The named phases of the compiler -------------------===//
 //
-// Lists the passes that a program goes through, phase by phase.
+// The passes that a program goes through, phase by phase.
 //
 //===----------------------------------------------------------------------===//
 
@@ -41,38 +41,39 @@ constexpr std::pair<fp4::Phase, llvm::StringLiteral> kPhases[] = {
 };
 
 void addFused(OpPassManager &manager, const fp4::PhaseOptions &options) {
-  // Errors come first, at the operations the user wrote.
+  // Errors come first, at the operations that the user wrote.
   manager.addPass(fp4::createCheckProgram());
   manager.addPass(fp4::createSetTarget({options.target, options.multiprocessors}));
   manager.addPass(fp4::createCheckTarget());
   // Helper functions disappear into the functions that callers see.
   manager.addPass(createInlinerPass());
   manager.addPass(createSymbolDCEPass());
-  // unswizzle(swizzle(x)), duplicate quantizations and unused results go.
+  // Canonicalization removes unswizzle(swizzle(x)), duplicate quantizations and unused results.
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
-  // What computes element by element becomes few operations, each with its own loop.
+  // Elementwise operations become few, each with its own loop.
   manager.addPass(fp4::createGeneralizeElementwise());
-  // What reads one tensor several times, or stores one in between, becomes one kernel.
+  // Operations that read one tensor several times, or store one in between, become one kernel.
   manager.addPass(fp4::createFuse());
 }
 
 void addPlanned(OpPassManager &manager, const fp4::PhaseOptions &options) {
-  // Every operation says which kernel it becomes; what follows chooses nothing.
+  // Every operation states the kernel that it becomes; later passes choose nothing.
   manager.addPass(fp4::createPlanKernels({llvm::join(options.plans, ";")}));
 }
 
 void addTiles(OpPassManager &manager, const fp4::PhaseOptions &options) {
   // Every operation that streams through memory becomes a launch and a finished kernel.
   manager.addPass(fp4::createConvertFp4ToGPU({options.noArithmetic}));
-  // Every matrix product becomes a launch and a kernel in sequential pipe form.
+  // Every matmul becomes a launch and a kernel in sequential pipe form.
   manager.addPass(fp4::createConvertFp4ToPipe());
   // Constants and views of tensors need no kernel.
   manager.addPass(fp4::createLowerHostTensors());
-  // Host functions work on device buffers; what only moved data between tensors is gone.
+  // Host functions work on device buffers; operations that only moved data between tensors are
+  // gone.
   manager.addPass(fp4::createFinalizeHostBuffers());
-  // Sizes derive from function arguments; checks of a size against itself vanish once CSE found
-  // out.
+  // Sizes derive from function arguments; checks of a size against itself vanish once CSE finds
+  // them.
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
   manager.addPass(createCanonicalizerPass());
@@ -82,7 +83,7 @@ void addRoles(OpPassManager &manager) {
   // Tile operations move into the region of the warp that executes them; tiles that cross from one
   // region to another travel in channels.
   manager.addPass(fp4::pipe::createSpecializeWarps());
-  // Roles were cut out one by one; what each repeats of itself goes.
+  // Roles were cut out one by one; operations that a role repeats go.
   manager.addPass(createCSEPass());
   // Every use of a tile by another role is covered by a channel, acquired and released in balance.
   manager.addPass(fp4::pipe::createVerifySync());
@@ -92,7 +93,7 @@ void addPipelined(OpPassManager &manager) {
   // Channels get a depth, addresses in shared and tensor memory, and a counter.
   manager.addPass(fp4::pipe::createPipelineChannels());
   manager.addPass(createCSEPass());
-  // The same as after roles, and now stages, phases and transaction bytes too.
+  // The checks after roles are repeated, and now cover stages, phases and transaction bytes too.
   manager.addPass(fp4::pipe::createVerifySync());
   // Buffers are disjoint and the target has as much memory as they need.
   manager.addPass(fp4::pipe::createVerifyCapacity());
@@ -101,17 +102,17 @@ void addPipelined(OpPassManager &manager) {
 void addNvvm(OpPassManager &manager, const fp4::PhaseOptions &options) {
   // Roles become warps, channels rings of mbarriers, tile operations TMA and tcgen05 instructions.
   manager.addNestedPass<gpu::GPUModuleOp>(fp4::createConvertPipeToNVVM());
-  // What the kernels compute twice, once per use of a channel, is computed once.
+  // Values that the kernels compute twice, once per use of a channel, are computed once.
   manager.addNestedPass<gpu::GPUModuleOp>(createCanonicalizerPass());
   manager.addNestedPass<gpu::GPUModuleOp>(createCSEPass());
-  // A kernel waits for the one before it only where it first touches memory; one that does not wait
-  // asks for no memory ahead.
+  // A kernel waits for the one before it only where it first touches memory; a kernel that does not
+  // wait prefetches nothing.
   manager.addPass(
       fp4::createOverlapLaunches({/*all=*/options.overlap == fp4::LaunchOverlap::All,
                                   /*chosen=*/options.overlap == fp4::LaunchOverlap::Chosen}));
 }
 
-/// From the llvm and nvvm dialects to PTX, and to a cubin for `emit` = "cubin".
+/// Adds the passes from the llvm and nvvm dialects to PTX, and to a cubin for `emit` = "cubin".
 void addKernelCode(OpPassManager &manager, const fp4::PhaseOptions &options, StringRef emit) {
   fp4::EmitKernelsOptions emitOptions;
   emitOptions.emit = emit.str();
@@ -179,7 +180,7 @@ void fp4::addPhasesTo(OpPassManager &manager, Phase last, const PhaseOptions &op
   for (Phase phase : llvm::make_first_range(kPhases)) {
     if (phase > last)
       return;
-    // Each of these two does all the work from nvvm on.
+    // The phases ptx and cubin each do all the work from nvvm on.
     if ((phase == Phase::Ptx && last == Phase::Cubin) ||
         (phase == Phase::Cubin && last == Phase::Host))
       continue;
@@ -189,7 +190,8 @@ void fp4::addPhasesTo(OpPassManager &manager, Phase last, const PhaseOptions &op
 
 namespace {
 
-/// llvm::cl's parser says of a value that it does not know nothing but that; this names the phases.
+/// A parser that names the phases in its error; llvm::cl's own parser only rejects an unknown
+/// value.
 struct PhaseParser : llvm::cl::parser<fp4::Phase> {
   using parser::parser;
 

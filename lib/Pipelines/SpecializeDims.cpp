@@ -1,8 +1,8 @@
 //===- SpecializeDims.cpp - Other sizes for named dimensions --------------===//
 //
-// Argument types are rewritten where fp4.dims names a given dimension. Then every operation of
-// which an operand has another type now, in the order of the body, infers its result types again
-// from its operands. Finally the result types of the function follow from its return.
+// Argument types are rewritten if fp4.dims names a given dimension. Then every operation of which
+// an operand has another type now, in the order of the body, infers its result types again from its
+// operands. Finally the result types of the function follow from its return.
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,7 +28,8 @@ static constexpr llvm::StringLiteral kDimsAttr = "fp4.dims";
 
 namespace {
 
-/// Of upstream operations that compute element by element, into tensors that they are given.
+/// Infers types of upstream operations that compute element by element, into tensors that they are
+/// given.
 bool inferElementwise(Operation &op, SmallVectorImpl<Type> &types) {
   if (auto written = dyn_cast<DestinationStyleOpInterface>(op)) {
     llvm::append_range(types, TypeRange(written.getDpsInits()));
@@ -143,7 +144,8 @@ struct SpecializeDims : fp4::impl::SpecializeDimsBase<SpecializeDims> {
     return success();
   }
 
-  /// A name that no argument carries is a mistake of the caller, who reads what there is.
+  /// Rejects a name that no argument carries: a mistake of the caller, who reads the names that
+  /// there are.
   LogicalResult checkNames() {
     for (const auto &entry : sizes) {
       if (used.contains(entry.getKey()))

@@ -1,9 +1,9 @@
 //===- EmitKernels.cpp - gpu.module to gpu.binary -------------------------===//
 //
-// 1. Every gpu.module becomes PTX, and every distinct PTX text a cubin where asked; modules are
+// 1. Every gpu.module becomes PTX, and every distinct PTX text a cubin if asked; modules are
 //    independent, so they compile on MLIR's threads.
 // 2. Only when all of them succeeded, each module is replaced by a gpu.binary of the same name
-//    whose kernel table says what a launch must know (see Passes.td).
+//    whose kernel table has the facts that a launch needs (see Passes.td).
 //
 //===----------------------------------------------------------------------===//
 #include "fp4/Dialect/Fp4/IR/Remedy.h"
@@ -36,7 +36,7 @@ using namespace mlir;
 
 namespace {
 
-/// What one gpu.module became.
+/// The code of one gpu.module.
 struct Compiled {
   std::string ptx;
   std::optional<fp4::Assembly> assembly;
@@ -49,12 +49,12 @@ LogicalResult report(Operation *op, const fp4::Error &error) {
   return failure();
 }
 
-/// ".version 8.8" of PTX text -> "8.8".
+/// The version of PTX text: "8.8" of ".version 8.8".
 StringRef ptxVersion(StringRef ptx) {
   return ptx.split(".version ").second.split('\n').first.trim();
 }
 
-/// Says what the assembler decided about registers.
+/// Remarks on the registers that the assembler chose.
 void explain(LLVM::LLVMFuncOp kernel, const fp4::KernelResources &used) {
   auto name = [](StringRef what) { return remark::RemarkOpts::name(what).category("fp4-ptxas"); };
   if (used.spillStores + used.spillLoads == 0) {
@@ -100,11 +100,11 @@ gpu::KernelTableAttr kernelTable(gpu::GPUModuleOp module, const Compiled &compil
       kernels.push_back(gpu::KernelMetadataAttr::get(
           function.getNameAttr(), function.getFunctionType(), /*argAttrs=*/nullptr,
           metadataOf(function, compiled.assembly)));
-  return gpu::KernelTableAttr::get(module.getContext(), kernels); // which sorts them by name
+  return gpu::KernelTableAttr::get(module.getContext(), kernels); // the table sorts kernels by name
 }
 
-/// LLVM aborts the process over an instruction that the target lacks, so every operation is asked
-/// first. The lists of chips that MLIR 22 has at the tcgen05 operations are not complete; for these
+/// Checks every operation before LLVM, which aborts the process over an instruction that the target
+/// lacks. The lists of chips that MLIR 22 has at the tcgen05 operations are not complete; for these
 /// the table of targets decides.
 LogicalResult checkInstructions(gpu::GPUModuleOp module, const fp4::hw::TargetModel &model) {
   auto chip = NVVM::NVVMCheckSMVersion::getTargetSMVersionFromStr(model.name);

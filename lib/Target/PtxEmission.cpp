@@ -52,8 +52,8 @@ createTargetMachine(gpu::GPUModuleOp module, const fp4::PtxOptions &options) {
   return machine;
 }
 
-/// Our inline PTX waits for whole warps (.sync.aligned), so no pass may make it conditional or copy
-/// it into branches; MLIR's inline assembly has no way to say so.
+/// Marks fp4's inline PTX, which waits for whole warps (.sync.aligned), so that no pass makes it
+/// conditional or copies it into branches; MLIR's inline assembly has no way to say so.
 void markInlineAsmConvergent(llvm::Module &module) {
   for (llvm::Function &function : module)
     for (llvm::BasicBlock &block : function)
@@ -70,8 +70,8 @@ void optimize(llvm::Module &module, llvm::TargetMachine &machine, int level) {
   llvm::FunctionAnalysisManager functions;
   llvm::CGSCCAnalysisManager components;
   llvm::ModuleAnalysisManager modules;
-  // What is unrolled is decided in MLIR: a pipelined loop gains nothing from copies of its body,
-  // and the number of tcgen05 instructions stays what the pipe form says.
+  // MLIR decides what is unrolled: a pipelined loop gains nothing from copies of its body, and the
+  // number of tcgen05 instructions stays that of the pipe form.
   llvm::PipelineTuningOptions tuning;
   tuning.LoopUnrolling = false;
   llvm::PassBuilder builder(&machine, tuning);
@@ -87,7 +87,8 @@ void optimize(llvm::Module &module, llvm::TargetMachine &machine, int level) {
   passes.run(module, modules);
 }
 
-/// LLVM's own errors become diagnostics of `module`; without a handler LLVM would exit the process.
+/// Turns LLVM's own errors into diagnostics of `module`; without a handler LLVM would exit the
+/// process.
 void reportThroughModule(llvm::LLVMContext &context, gpu::GPUModuleOp module, bool &failed) {
   struct Handler : llvm::DiagnosticHandler {
     Handler(gpu::GPUModuleOp module, bool &failed) : module(module), failed(failed) {}

@@ -1,7 +1,7 @@
 //===- Ptxas.cpp - NVIDIA's assembler as a subprocess ---------------------===//
 //
 // LLVM's own NVPTX target embeds ptxas too, but hides its report and treats a wrong toolkit path as
-// success. Every failure of this subprocess is an Error that says what to try next.
+// success. Every failure of this subprocess is an Error with a next step.
 //
 //===----------------------------------------------------------------------===//
 #include "fp4/Target/Ptxas.h"
@@ -63,10 +63,10 @@ Expected<ProcessResult> execute(const std::vector<std::string> &command,
   return result;
 }
 
-/// In place of a path: nothing is assembled.
+/// The value in place of a path with which nothing is assembled.
 constexpr const char *kNoPtxas = "none";
 
-/// The path that the user named; it stands alone.
+/// The path that the user named; no other path is tried then.
 std::optional<std::string> named(std::string_view explicitPath) {
   if (!explicitPath.empty())
     return std::string(explicitPath);
@@ -75,7 +75,7 @@ std::optional<std::string> named(std::string_view explicitPath) {
   return std::nullopt;
 }
 
-/// The candidates where none was named, in order.
+/// Tries the candidates in order if no path was named.
 Expected<std::string> locate() {
   if (auto onPath = llvm::sys::findProgramByName("ptxas"))
     return *onPath;
@@ -129,7 +129,8 @@ Status Ptxas::supports(std::string_view chip, std::string_view features) const {
                    kInstall);
 }
 
-/// ptxas found mistakes in the PTX, which are ours; or it could not work at all.
+/// The error of an assembly. Mistakes that ptxas found in the PTX are fp4's; otherwise ptxas could
+/// not work at all.
 static tl::unexpected<Error> refusal(const ProcessResult &outcome, const std::string &path,
                                      std::string_view chip, std::string_view ptx) {
   if (outcome.output.find("; error") != std::string::npos)

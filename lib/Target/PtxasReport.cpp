@@ -109,7 +109,7 @@ fp4::Expected<fp4::CudaVersion> fp4::parsePtxasVersion(std::string_view text) {
 }
 
 fp4::CudaVersion fp4::requiredCuda(std::string_view features) {
-  // PTX ISA release history: the CUDA release that introduced each version.
+  // The PTX ISA release history: the CUDA release that introduced each version.
   struct Row {
     int ptx;
     CudaVersion cuda;

@@ -18,8 +18,8 @@ struct fp4_compiler {
   fp4_diagnostic_function diagnostic;
   void *context;
   Compiler compiler;
-  std::string text;                ///< what a function returned last
-  std::vector<KernelCode> kernels; ///< what fp4_compiler_get_kernel points to
+  std::string text;                ///< last text that a function returned
+  std::vector<KernelCode> kernels; ///< kernels to which fp4_compiler_get_kernel points
 
   CompilerOptions withStream(CompilerOptions options) {
     options.diagnostics = &diagnostics;
