@@ -1,8 +1,8 @@
-//===- LoadableElf.cpp - Whether the dynamic loader survives a file -------===//
+//===- LoadableElf.cpp - Checks of a file before dlopen -------------------===//
 //
-// From the outside in: segments, what other program headers describe, the entries of the dynamic
-// section, the tables that these name (strings, symbols through their hash table, versions), and
-// what is written to and called (relocations, initialisers).
+// Checks go from the outside in: segments, parts that other program headers describe, the entries
+// of the dynamic section, the tables that these name (strings, symbols through their hash table,
+// versions), and places that are written to and called (relocations, initialisers).
 //
 //===----------------------------------------------------------------------===//
 #include "LoadableElf.h"
@@ -57,7 +57,7 @@ private:
       std::memcpy(&value, bytes->data(), sizeof(T));
     return bytes ? std::optional<T>(value) : std::nullopt;
   }
-  /// Whether one segment with these flags has all of [address, address + size).
+  /// Returns true when one segment with these flags has all of [address, address + size).
   bool mapped(uint64_t address, uint64_t size, uint32_t flags) const;
   std::optional<uint64_t> tag(int64_t which) const {
     auto found = dynamic.find(which);
@@ -110,7 +110,7 @@ Status Image::readSegments(const Elf64_Ehdr &header) {
   return checkLoads();
 }
 
-/// In ascending order, each on pages of its own, with all its bytes.
+/// Checks that segments come in ascending order, each on pages of its own, with all its bytes.
 Status Image::checkLoads() const {
   uint64_t end = 0;
   for (const Elf64_Phdr &load : loads) {
@@ -156,7 +156,7 @@ Status Image::readDynamic(uint64_t address) {
   }
 }
 
-/// The loader asserts these.
+/// Checks sizes that the loader asserts.
 Status Image::checkSizes() const {
   const std::pair<int64_t, uint64_t> fixed[] = {{DT_SYMENT, sizeof(Elf64_Sym)},
                                                 {DT_RELAENT, sizeof(Elf64_Rela)},
@@ -216,7 +216,7 @@ Status Image::countByGnuHash(uint64_t address) {
       continue;
     if (symbol < *first)
       return bad;
-    // Chains are stored one behind the other: what is known to end is not walked again.
+    // Chains are stored one behind the other: a chain that is known to end is not walked again.
     for (bool more = symbol >= symbols; more; ++symbol) {
       auto link = at<uint32_t>(chains + (symbol - *first) * 4);
       if (!link)
@@ -261,7 +261,7 @@ Status Image::checkSymbols() {
     const unsigned type = ELF64_ST_TYPE(symbol.st_info);
     if (!isString(symbol.st_name))
       return damaged("the name of a symbol lies outside the string table");
-    // What is hidden, the loader looks for in the library itself.
+    // The loader looks for a hidden symbol in the library itself.
     if (symbol.st_shndx == SHN_UNDEF && ELF64_ST_VISIBILITY(symbol.st_other) == STV_DEFAULT)
       continue;
     const bool located = symbol.st_shndx != SHN_ABS && type != STT_TLS;
@@ -326,7 +326,7 @@ Status Image::checkDefined(uint64_t address) {
 }
 
 //===----------------------------------------------------------------------===//
-// What is written and called
+// Relocations and calls
 //===----------------------------------------------------------------------===//
 
 Status Image::checkRelocation(const Elf64_Rela &entry) {
@@ -361,7 +361,7 @@ Status Image::checkRelocations(int64_t table, int64_t bytes) {
   return {};
 }
 
-/// Relative relocations as addresses and bit maps of what follows an address.
+/// Checks relative relocations, stored as addresses and bit maps of the words behind an address.
 Status Image::checkPackedRelocations() {
   const uint64_t table = tag(DT_RELR).value_or(0), size = tag(DT_RELRSZ).value_or(0);
   if (size && (size % sizeof(Elf64_Relr) || !memory(table, size)))
@@ -387,7 +387,7 @@ Status Image::checkPackedRelocations() {
   return {};
 }
 
-/// Initialisers and finalisers: functions, and tables of relocated pointers to functions.
+/// Checks initialisers and finalisers: functions, and tables of relocated pointers to functions.
 Status Image::checkCalls() const {
   for (int64_t function : {DT_INIT, DT_FINI})
     if (auto address = tag(function); address && !isCode(*address))

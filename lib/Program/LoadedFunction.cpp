@@ -27,7 +27,7 @@ Status checkType(const Operand &operand, const Type &given) {
                                                  operand.name, type.str(), given.str()));
 }
 
-/// `kind` is "argument" or "result".
+/// Checks memory of an operand; `kind` is "argument" or "result".
 Status checkMemory(const char *kind, const Operand &operand, const Type &type, uint64_t needed,
                    const Memory &memory) {
   if (memory.bytes < needed)
@@ -48,13 +48,14 @@ Status checkCount(const char *what, size_t expected, size_t given) {
                                                  expected, what, expected == 1 ? "" : "s", given));
 }
 
-/// Those that the simulator found since there were `before`, also if an earlier call had them too.
+/// Reports hazards that the simulator found since there were `before`, also if an earlier call had
+/// them too.
 Status newHazards(const rt::Device &device, uint64_t before) {
   const uint64_t found = device.hazardCount() - before;
   if (!found)
     return {};
   const std::vector<std::string> reports = device.hazardsSince(before);
-  // A simulator describes only so many in its life.
+  // A simulator describes only so many hazards in its life.
   const uint64_t number = reports.empty() ? found : reports.size();
   std::string text = fmt::format("{} hazard{} found", number, number == 1 ? "" : "s");
   for (const std::string &report : reports)
@@ -93,7 +94,7 @@ void append(const std::vector<uint64_t> &descriptor, std::vector<uint64_t> &word
   words.insert(words.end(), descriptor.begin(), descriptor.end());
 }
 
-/// Without an address.
+/// The descriptor of an argument without its address.
 Expected<std::vector<uint64_t>> argumentDescriptor(const Operand &operand, const Type &type,
                                                    const Strides &strides) {
   if (!strides.empty() && !operand.strided)
@@ -159,7 +160,7 @@ Expected<Memory> LoadedFunction::placeOf(const Function &function, const CallPla
   return memory;
 }
 
-/// One call, step by step.
+/// Executes a call step by step.
 class LoadedFunction::Call {
 public:
   Call(const LoadedFunction &loaded, const CallPlan &plan, const CallOptions &options)
@@ -224,9 +225,9 @@ private:
     return (uint64_t(plan_.results[i].shape.front()) - 1) * pitch + rowBytes(i);
   }
 
-  /// The function writes the rows where the caller wants them. Packed rows of dynamic length are
-  /// padded (docs/Libraries.md), and those of strided results where they are not multiples of 16
-  /// bytes.
+  /// Returns true when the function writes the rows where the caller wants them. Packed rows of
+  /// dynamic length are padded (docs/Libraries.md), and so are those of strided results if they are
+  /// not multiples of 16 bytes.
   bool isPlaced(size_t i, uint64_t pitch) const {
     const Operand &result = function_.results[i];
     if (result.strided)
@@ -235,12 +236,12 @@ private:
     return shape.size() < 2 || shape.back() >= 0 || result.type.element != ElementType::F4E2M1FN;
   }
 
-  /// Results that nobody provided go to the caller, and padded rows are packed.
+  /// Hands results that nobody provided to the caller, and packs padded rows.
   Status takeResults(rt::Session &session, std::span<Memory> results) const {
     std::vector<Memory> taken(results.begin(), results.end());
     for (size_t i = 0; i < results.size(); ++i) {
       if (!plan_.resultBytes[i])
-        continue; // one without elements needs no memory
+        continue; // a result without elements needs no memory
       FP4_ASSIGN(taken[i].address, resultAddress(session, i, results[i]));
       taken[i].bytes = std::max(results[i].bytes, plan_.resultBytes[i]);
     }
@@ -250,7 +251,7 @@ private:
     return {};
   }
 
-  /// Where result `i` is: in `provided`, if that has an address, else in rows without gaps.
+  /// The address of result `i`: `provided`, if that has an address, else rows without gaps.
   Expected<uint64_t> resultAddress(rt::Session &session, size_t i, const Memory &provided) const {
     const Type &type = plan_.results[i];
     const uint64_t *words = words_.data() + plan_.resultOffsets[i];
@@ -268,7 +269,7 @@ private:
     return reinterpret_cast<uint64_t>(packed);
   }
 
-  /// Whether the strides that the entry point wrote are those of a dense buffer.
+  /// Returns true when the strides that the entry point wrote are those of a dense buffer.
   bool isDense(size_t i) const {
     const size_t begin = plan_.resultOffsets[i];
     const size_t end =
@@ -293,7 +294,7 @@ Status LoadedFunction::call(const CallPlan &plan, std::span<const Memory> argume
   FP4_TRY(call.check(arguments, results));
   Status status = call.run(arguments, results);
   Status found = newHazards(device, hazards);
-  if (!status && !found) // they may be why
+  if (!status && !found) // hazards may be the reason
     status.error().message += "\n" + found.error().message;
   return status ? found : status;
 }

@@ -11,7 +11,7 @@
 namespace fp4 {
 namespace {
 
-/// dlopen maps what it loads; this reads it first.
+/// Reads a library before dlopen maps it.
 Status checkLibrary(const std::string &path) {
   FP4_ASSIGN(auto bytes, readBytes(path));
   Status checked = checkLoadable(bytes);
@@ -22,8 +22,8 @@ Status checkLibrary(const std::string &path) {
   return checked;
 }
 
-/// Libraries without `fp4_bind`, which can be written by hand, use the functions that this process
-/// exports.
+/// Binds a library. Libraries without `fp4_bind`, which can be written by hand, use the functions
+/// that this process exports.
 Status bind(void *handle, const std::string &path) {
   auto bindLibrary = reinterpret_cast<fp4_bind_function>(dlsym(handle, "fp4_bind"));
   if (!bindLibrary || bindLibrary(fp4rt_get_api()) == 0)
@@ -38,7 +38,7 @@ Status bind(void *handle, const std::string &path) {
 
 Expected<std::shared_ptr<const Program>> Program::load(const std::string &path) {
   FP4_TRY(checkLibrary(path));
-  // Without a slash dlopen would search the system's folders instead of this one.
+  // A name without a slash would make dlopen search the system's folders instead of this one.
   std::string name = path.find('/') == std::string::npos ? "./" + path : path;
   void *handle = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!handle)

@@ -10,7 +10,7 @@ using namespace fp4::rt;
 namespace {
 DevicePtr toDevice(const void *pointer) { return reinterpret_cast<DevicePtr>(pointer); }
 
-/// Operand checks that no device should have to repeat.
+/// The error of an operand check that no device should have to repeat.
 Error misuse(const char *message) { return {ErrorKind::Internal, message, ""}; }
 } // namespace
 

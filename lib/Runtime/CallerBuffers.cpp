@@ -1,9 +1,9 @@
 //===- CallerBuffers.cpp - Compiled functions on buffers of their callers -===//
 //
-// An entry point makes its results, and a program of another compiler has places for them. This is
-// the call between the two: buffers in host memory are copied to the device, and every result goes
-// to its destination. On the device a result is made there, unless another buffer of the call lies
-// in the same place, or kernels could not address it.
+// Calls from a program of another compiler to an entry point. An entry point makes its results, and
+// the program has places for them. Buffers in host memory are copied to the device, and every
+// result goes to its destination. A result on the device is made at its destination, unless another
+// buffer of the call lies in the same place, or kernels could not address it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -35,7 +35,8 @@ public:
     return bytes;
   }
 
-  /// Row-major without gaps; strides of dimensions of one element do not matter.
+  /// Returns true for a row-major buffer without gaps; strides of dimensions of one element do not
+  /// matter.
   bool isDense() const {
     int64_t stride = 1;
     for (uint32_t i = type_.rank; i-- > 0; stride *= size(i))
@@ -58,7 +59,7 @@ public:
     return true;
   }
 
-  /// The same shape at another address.
+  /// The descriptor of the same shape at another address.
   std::vector<uint64_t> at(void *address) const {
     std::vector<uint64_t> copy(words_, words_ + wordsOf(type_));
     copy[0] = copy[1] = reinterpret_cast<uint64_t>(address);
@@ -78,7 +79,7 @@ Error notDense(const char *what, size_t index) {
           "without a layout"};
 }
 
-/// One call on its way.
+/// Executes one call.
 class Call {
 public:
   Call(Session &session, bool onHost, void *const *buffers, const fp4rt_memref_type *types,
@@ -124,7 +125,7 @@ public:
   }
 
 private:
-  /// What fp4rt_alloc promises.
+  /// The alignment that fp4rt_alloc promises.
   static constexpr uint64_t kAlignment = 256;
 
   bool isAlone(const Descriptor &destination) const {
@@ -160,7 +161,7 @@ private:
                                    index, from.shape(), to.shape()),
                        "the sizes of a result follow from those of the arguments");
     if (from.address() == to.address())
-      return {}; // it was made there
+      return {}; // the result was made there
     if (onHost) {
       std::span bytes(reinterpret_cast<std::byte *>(to.address()), to.bytes());
       FP4_TRY(session.device().copyToHost(bytes, from.address()));

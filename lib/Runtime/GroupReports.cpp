@@ -1,4 +1,4 @@
-//===- GroupReports.cpp - What kernels find wrong with groups -------------===//
+//===- GroupReports.cpp - Errors of groups that kernels find --------------===//
 
 #include "fp4/Runtime/Device.h"
 #include "fp4/Support/GroupRows.h"

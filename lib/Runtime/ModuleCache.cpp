@@ -1,4 +1,4 @@
-//===- ModuleCache.cpp - What the calls of one program share on a device --===//
+//===- ModuleCache.cpp - Data that the calls of a program share -----------===//
 
 #include "fp4/Runtime/ModuleCache.h"
 
@@ -11,7 +11,7 @@ ModuleCache::~ModuleCache() {
     device_.groupReports().drop(this); // no kernel has run
     return;
   }
-  // Errors here have nobody left to hear them; sessions have kept the first one.
+  // Errors here have no caller left to hear them; sessions have kept the first one.
   (void)device_.synchronize();
   device_.groupReports().drop(this);
   for (auto [module, id] : modules_)

@@ -27,7 +27,7 @@ int cudaOrdinal(std::string_view selector) {
   return error == std::errc() && end == selector.data() + selector.size() ? ordinal : -1;
 }
 
-/// "sm_90a" -> {9, 0}.
+/// Returns true when a device runs a target; "sm_90a" is {9, 0}.
 bool runsTarget(const Device &device, std::string_view target) {
   std::string own = device.target().substr(3);
   if (own.ends_with('a'))
@@ -37,8 +37,8 @@ bool runsTarget(const Device &device, std::string_view target) {
   return match.cubin || match.ptx;
 }
 
-/// The first GPU if it runs the target, else the simulator. A machine without a GPU is nothing to
-/// remark on; one whose GPU is of another kind is.
+/// Opens the first GPU if it runs the target, else the simulator. A machine without a GPU needs no
+/// remark; a GPU of another kind gets one.
 Expected<std::unique_ptr<Device>> openBestDevice(const DeviceOptions &options, std::string *note) {
   auto gpu = openCudaDevice(0);
   if (gpu && runsTarget(**gpu, options.target))

@@ -26,7 +26,7 @@ Session::~Session() {
   // A kernel that did not end has left its counters as they were.
   if (failed() && countersOrder_)
     cache_.dropCounters(*countersOrder_);
-  // Errors while freeing have nobody left to hear them; the first error is already kept.
+  // Errors while freeing have no caller left to hear them; the first error is already kept.
   for (auto [address, bytes] : allocations_)
     (void)release(address);
 }
@@ -93,7 +93,7 @@ void *Session::allocate(uint64_t bytes) {
   return reinterpret_cast<void *>(*address);
 }
 
-/// The last row of a strided result has no gap behind it.
+/// Checks that a provided buffer fits. The last row of a strided result has no gap behind it.
 Status Session::tryProvided(uint32_t index, uint64_t bytes) const {
   const ResultBuffer &buffer = options_.results[index];
   if (auto gap = gaps_.find(index); gap != gaps_.end())
@@ -217,8 +217,8 @@ void Session::copy2D(Copy2D copy) {
     recorded_.push_back({[copy](Device &device) { return device.copy2D(copy); }, {}});
 }
 
-/// The driver refuses a map without elements, whose address may be null. A kernel asks the cache
-/// for the map itself and loads nothing through it, so it gets one of a single element.
+/// Encodes a map without elements, whose address may be null and which the driver refuses. A kernel
+/// prefetches the map and loads nothing through it, so it gets one of a single element.
 Status Session::encodeEmptyMap(std::span<std::byte, 128> out, TensorMapRequest request) const {
   constexpr uint64_t unit = 16;
   const std::vector<uint64_t> dims(request.dims.size(), 1);
@@ -265,7 +265,7 @@ Status Session::tryLaunch(const fp4rt_module &module, const char *kernel, const 
   return {};
 }
 
-/// Parameters are copied: those of the caller live until its launch returns.
+/// Records a launch. Parameters are copied: those of the caller live until its launch returns.
 void Session::recordLaunch(ModuleId module, const LaunchShape &shape,
                            std::span<void *const> params) {
   const KernelInfo &info = launches_.back().info;

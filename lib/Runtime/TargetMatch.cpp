@@ -1,4 +1,4 @@
-//===- TargetMatch.cpp - Which GPU executes code emitted for a target -----===//
+//===- TargetMatch.cpp - GPUs that run code of a target -------------------===//
 
 #include "TargetMatch.h"
 

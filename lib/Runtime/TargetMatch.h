@@ -1,20 +1,20 @@
-//===- TargetMatch.h - Which GPU executes code emitted for a target -------===//
+//===- TargetMatch.h - GPUs that run code of a target ---------------------===//
 #pragma once
 
 #include <string_view>
 
 namespace fp4::rt {
 
-/// Whether and how a GPU of compute capability major.minor can run code for a target.
+/// The ways in which a GPU of compute capability major.minor can run code for a target.
 struct TargetMatch {
   bool known = true;  ///< the name has the form sm_<digits> with an optional a or f
   bool cubin = false; ///< runs a cubin of that target
   bool ptx = false;   ///< the driver compiles PTX of that target
 };
 
-/// Rules of the CUDA compatibility model: "a" targets run on their own compute capability only, "f"
-/// targets within their family (same major, minor not lower), plain targets forward: cubins within
-/// the major, PTX on everything newer.
+/// Matches by the rules of the CUDA compatibility model: "a" targets run on their own compute
+/// capability only, "f" targets within their family (same major, minor not lower), plain targets
+/// forward: cubins within the major, PTX on everything newer.
 TargetMatch matchTarget(std::string_view target, int major, int minor);
 
 } // namespace fp4::rt

@@ -30,7 +30,8 @@ struct Child {
   std::string text;
 };
 
-/// Nothing of the parent's is ended here: its destructors and buffers are copies.
+/// Runs the work in a child and never returns. Nothing of the parent's is ended here: its
+/// destructors and buffers are copies.
 [[noreturn]] void beChild(pid_t parent, int output, size_t item, const Work &work) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent)
@@ -50,7 +51,7 @@ struct Child {
   try {
     work(item, finish);
   } catch (const std::exception &) {
-    // there is no result
+    // The child has no result.
   }
   _exit(1);
 }
@@ -68,11 +69,11 @@ public:
 
   size_t running() const { return children_.size(); }
   Status start(size_t item);
-  /// Reads what there is, and takes those that have ended or must end.
+  /// Reads available output, and ends children that have ended or must end.
   void wait();
 
 private:
-  /// Whether more may come.
+  /// Returns true when more output may come.
   static bool collect(Child &child);
   ForkedResult end(Child &child, bool late);
 

@@ -46,7 +46,7 @@ uint64_t physicalMemory() {
   return uint64_t(sysconf(_SC_PHYS_PAGES)) * uint64_t(sysconf(_SC_PAGE_SIZE));
 }
 
-/// All that `file` has, as far as `limit`. Some regular files (/proc) do not know their size.
+/// Reads all of `file`, up to `limit`. Some regular files (/proc) do not know their size.
 template <typename Container>
 Expected<Container> drain(int file, const std::string &path, uint64_t size, uint64_t limit) {
   limit = std::min(limit, physicalMemory());

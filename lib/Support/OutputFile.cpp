@@ -32,8 +32,8 @@ tl::unexpected<Error> cannotWrite(const std::string &path, int error, std::strin
                    std::move(note));
 }
 
-/// A file that grows beyond RLIMIT_FSIZE is an error of write() like a full disk, and not the end
-/// of the process: SIGXFSZ is kept away from this thread.
+/// Keeps SIGXFSZ away from this thread: a file that grows beyond RLIMIT_FSIZE is an error of
+/// write() like a full disk, and not the end of the process.
 class WithoutFileSizeSignal {
 public:
   WithoutFileSizeSignal() {
@@ -54,7 +54,7 @@ private:
   sigset_t signal, before;
 };
 
-/// All of `bytes`; the errno, or 0.
+/// Writes all of `bytes` and returns the errno, or 0.
 int writeAll(int file, std::string_view bytes) {
   WithoutFileSizeSignal without;
   while (!bytes.empty()) {
@@ -102,16 +102,16 @@ private:
   std::array<char, 1 << 16> buffer;
 };
 
-/// What a symbolic link stands for, so that the link stays one.
+/// The target of a symbolic link, so that the link stays one.
 std::string resolve(const std::string &path) {
   std::error_code failed;
   auto target = std::filesystem::canonical(path, failed);
   return failed ? path : target.string();
 }
 
-/// A new file, of the first name that `nameOf` has for an attempt and nobody else: its descriptor,
-/// its name in `path` and its `slot` of removeOnSignal, which has the name before the file is
-/// there. Negative: errno.
+/// Creates a new file, of the first name of `nameOf` that no file has. Returns its descriptor, its
+/// name in `path` and its `slot` of removeOnSignal, which has the name before the file is there. A
+/// negative result is an errno.
 int createNew(const std::function<std::string(unsigned)> &nameOf, mode_t mode, std::string &path,
               int &slot) {
   for (unsigned attempt = 0; attempt < 100; ++attempt) {
@@ -132,7 +132,7 @@ int createNew(const std::function<std::string(unsigned)> &nameOf, mode_t mode, s
   return -1;
 }
 
-/// The same beside `path`.
+/// Creates a new file beside `path`.
 int createBeside(const std::filesystem::path &path, std::string &temporary, int &slot) {
   constexpr size_t kLongest = 200; // of the 255 that a name may have
   const std::string name = path.filename().string().substr(0, kLongest);
@@ -146,7 +146,7 @@ int createBeside(const std::filesystem::path &path, std::string &temporary, int 
 
 struct OutputFile::Impl {
   std::string path;      ///< as the user gave it
-  std::string target;    ///< what will be replaced
+  std::string target;    ///< the file that will be replaced
   std::string temporary; ///< empty: the file is a device or a pipe
   int slot = -1;         ///< of removeOnSignal
   DescriptorBuffer buffer;
@@ -236,7 +236,7 @@ Status writeFile(const std::string &path, std::string_view bytes) {
 }
 
 Status writeStandardOutput(std::string_view text, std::string_view what) {
-  errno = EIO; // where what was printed before had failed already
+  errno = EIO; // an earlier print had failed already
   const bool flushed = std::cout.flush().good() && std::fflush(stdout) == 0 && !std::ferror(stdout);
   const int error = flushed ? writeAll(STDOUT_FILENO, text) : errno;
   if (!error)

@@ -23,8 +23,8 @@ using std::chrono::milliseconds;
 
 constexpr size_t kMostOutput = 1 << 20;
 
-/// In the child, where only what is safe in signal handlers may be called. It leads a group of its
-/// own, so that what it starts can be killed with it.
+/// Becomes the program, in the child, where only functions that are safe in signal handlers may be
+/// called. The child leads a group of its own, so that processes it starts can be killed with it.
 [[noreturn]] void become(char *const *arguments, int output, int failure) {
   setpgid(0, 0);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -40,7 +40,7 @@ constexpr size_t kMostOutput = 1 << 20;
   _exit(127);
 }
 
-/// Reads what there is, for at most a moment. False at the end of the output.
+/// Reads available output, for at most a moment. False at the end of the output.
 bool collect(int file, std::string &output, milliseconds moment) {
   pollfd ready{file, POLLIN, 0};
   if (poll(&ready, 1, static_cast<int>(moment.count())) <= 0)
@@ -53,8 +53,8 @@ bool collect(int file, std::string &output, milliseconds moment) {
   return got > 0 || (got < 0 && errno == EINTR);
 }
 
-/// Waits for the child. It may have closed its output long before, and what it started may keep the
-/// output open for longer.
+/// Waits for the child. The child may have closed its output long before, and processes that it
+/// started may keep the output open for longer.
 ProcessResult await(pid_t child, int output, milliseconds limit) {
   ProcessResult result;
   int status = 0;
@@ -130,7 +130,7 @@ Expected<ProcessResult> runProcess(const std::vector<std::string> &command, mill
     become(arguments.data(), output.ends[1], failure.ends[1]);
   if (child < 0)
     return cannot(errno);
-  setpgid(child, child); // whoever comes first
+  setpgid(child, child); // parent or child, whichever comes first
   output.closeWriter();
   failure.closeWriter();
   int error = 0;
@@ -142,7 +142,7 @@ Expected<ProcessResult> runProcess(const std::vector<std::string> &command, mill
 std::string ProcessResult::ending(milliseconds limit) const {
   if (timedOut)
     return fmt::format("has not ended after {} s", static_cast<double>(limit.count()) / 1000);
-  if (code > 128 && code - 128 < NSIG) // shells say signals so; ptxas ends with 255
+  if (code > 128 && code - 128 < NSIG) // shells report signals in this way; ptxas ends with 255
     return fmt::format("was ended by signal {} ({})", code - 128, strsignal(code - 128));
   return fmt::format("ended with code {}", code);
 }

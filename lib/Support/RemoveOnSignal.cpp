@@ -12,8 +12,8 @@
 namespace fp4 {
 namespace {
 
-/// A handler may look at these at any moment: a path is whole when it is here, and who takes one
-/// out owns it.
+/// Paths at which a handler may look at any moment: a path is whole when it is here, and the one
+/// who takes it out owns it.
 std::array<std::atomic<char *>, 64> paths;
 
 void onSignal(int signal) {
@@ -21,7 +21,7 @@ void onSignal(int signal) {
     if (const char *path = slot.exchange(nullptr))
       unlink(path);
   std::signal(signal, SIG_DFL);
-  std::raise(signal); // is delivered when this handler returns
+  std::raise(signal); // the signal is delivered when this handler returns
 }
 
 void watchSignals() {

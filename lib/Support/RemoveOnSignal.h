@@ -10,7 +10,7 @@ namespace fp4 {
 /// are too many files.
 int removeOnSignal(const std::string &path);
 void keepOnSignal(int slot);
-/// A signal has come, and what is at the path now is for the caller to remove.
+/// Returns true when a signal has come: a file that is at the path now is for the caller to remove.
 bool hasComeFor(int slot);
 
 } // namespace fp4

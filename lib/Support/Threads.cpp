@@ -26,7 +26,8 @@ void fp4::onThreads(unsigned threads, const std::function<void()> &work) {
   try {
     for (unsigned i = 1; i < threads; ++i)
       others.emplace_back(guarded);
-  } catch (const std::exception &) { // std::system_error or std::bad_alloc: those that there are
+  // std::system_error or std::bad_alloc: existing threads do the work
+  } catch (const std::exception &) {
   }
   guarded();
   for (std::thread &thread : others)

@@ -68,14 +68,14 @@ void CudaDevice::releaseAll() {
 }
 
 std::string CudaDevice::target() const {
-  // Architecture-specific features exist from Hopper on.
+  // The name has an "a": architecture-specific features exist from Hopper on.
   return fmt::format("sm_{}{}{}", major_, minor_, major_ >= 9 ? "a" : "");
 }
 
 CudaDevice::Entered::Entered(const CudaDevice &device) : device_(device) {
   const Result asked = device_.driver_.CtxGetCurrent(&previous_);
   if (asked == Success && previous_ == device_.context_)
-    return; // as in nearly every call: nothing is formatted
+    return; // no message is formatted, as in nearly every call
   status = device_.check(asked, "cuCtxGetCurrent", "asking for the current context");
   if (!status)
     return;
@@ -101,7 +101,7 @@ Expected<DevicePtr> CudaDevice::allocate(uint64_t bytes) {
   Entered entered(*this);
   FP4_TRY(entered.status);
   uint64_t address = 0;
-  // The driver refuses empty allocations; ours may be empty and still have an address.
+  // The driver refuses empty allocations; a buffer of fp4 may be empty and still has an address.
   FP4_TRY(check(driver_.MemAlloc(&address, bytes ? bytes : 1), "cuMemAlloc",
                 fmt::format("allocating {} bytes", bytes)));
   return address;
@@ -129,8 +129,9 @@ Status CudaDevice::freeOn(StreamHandle stream, DevicePtr address) {
                fmt::format("freeing {:#x}", address));
 }
 
-/// While any stream is captured, a thread may allocate, and wait for a stream that is not, only in the
-/// relaxed mode. The memory is not of the graph: kernels of it find it there whenever they run.
+/// Allocates zeroed memory. While any stream is captured, a thread may allocate, and wait for a
+/// stream that is not captured, only in the relaxed mode. The memory is not part of the graph:
+/// kernels of the graph find it there whenever they run.
 Expected<DevicePtr> CudaDevice::allocateZeroed(uint64_t bytes) {
   Entered entered(*this);
   FP4_TRY(entered.status);
@@ -147,7 +148,8 @@ Expected<DevicePtr> CudaDevice::allocateZeroed(uint64_t bytes) {
   return address;
 }
 
-/// On a stream of its own, because work on the default stream would touch one that is captured.
+/// Zeroes memory on a stream of its own, because work on the default stream would touch one that is
+/// captured.
 Status CudaDevice::zeroAside(DevicePtr address, uint64_t bytes) {
   FP4_ASSIGN(auto stream, createStream());
   Status status = memset(address, 0, bytes, stream);
@@ -157,11 +159,12 @@ Status CudaDevice::zeroAside(DevicePtr address, uint64_t bytes) {
   return status;
 }
 
-/// Handles are given to other streams later, and one of them is another stream on every thread; numbers
-/// are not. The driver tells none while the stream is captured, but then it lives.
+/// The identity of a stream's order. Handles are given to other streams later, and one of them is
+/// another stream on every thread; numbers are unique. The driver tells none while the stream is
+/// captured, but then the stream lives.
 Expected<WorkOrder> CudaDevice::orderOf(StreamHandle handle) {
   Stream stream = streamOf(handle);
-  if (!stream) // is never captured
+  if (!stream) // the default stream is never captured
     return WorkOrder{};
   Entered entered(*this);
   FP4_TRY(entered.status);
@@ -205,7 +208,7 @@ Status CudaDevice::copy2D(const Copy2D &copy) {
   raw.dstPitch = copy.dstPitch;
   raw.width = copy.width;
   raw.height = copy.height;
-  // Only the asynchronous call has a stream; only the other takes every pitch.
+  // Only the asynchronous call has a stream; only the synchronous one takes every pitch.
   Stream stream = streamOf(copy.stream);
   return check(stream ? driver_.Memcpy2DAsync(&raw, stream) : driver_.Memcpy2DUnaligned(&raw),
                "cuMemcpy2D",
@@ -344,7 +347,7 @@ Status CudaDevice::checkLaunch(const Kernel &kernel, const LaunchShape &shape,
   return {};
 }
 
-/// Blocks of more than 48 KiB need to be allowed, once per kernel.
+/// Allows dynamic shared memory of more than 48 KiB for a CTA, once per kernel.
 Status CudaDevice::allowDynamicShared(Kernel &kernel, uint32_t bytes) {
   if (!bytes)
     return {};
@@ -357,8 +360,8 @@ Status CudaDevice::allowDynamicShared(Kernel &kernel, uint32_t bytes) {
   return {};
 }
 
-/// Puts what a launch asks for into `attributes`; the number of them. A kernel may say its cluster
-/// itself.
+/// Puts the attributes of a launch into `attributes` and returns their number. A kernel may state
+/// its cluster itself.
 static unsigned attributesOf(const LaunchShape &shape, bool saysCluster,
                              std::array<LaunchAttribute, 4> &attributes) {
   unsigned count = 0;
@@ -531,7 +534,8 @@ Status CudaDevice::copyOnDevice(DevicePtr dst, DevicePtr src, uint64_t bytes) {
                fmt::format("copying {} bytes from {:#x} to {:#x}", bytes, src, dst));
 }
 
-/// The default stream cannot be captured: everything goes to one of its own meanwhile.
+/// Captures work on a stream. The default stream cannot be captured: everything goes to a stream of
+/// the device's own meanwhile.
 Expected<cuda::Graph> CudaDevice::captureStream(const std::function<Status()> &work) {
   const char *doing = "capturing a graph";
   FP4_TRY(check(driver_.StreamCreate(&stream_, 0), "cuStreamCreate", doing));

@@ -67,7 +67,7 @@ private:
     KernelInfo info;
     uint32_t parameters = 0;
     Dim3 requiredCluster{0, 0, 0};
-    uint32_t allowedDynamicBytes = 0; ///< what the driver was asked to allow
+    uint32_t allowedDynamicBytes = 0; ///< dynamic bytes that the driver was asked to allow
   };
   struct LoadedModule {
     cuda::Module handle = nullptr;
@@ -76,7 +76,8 @@ private:
     std::map<std::string, Kernel, std::less<>> kernels;
   };
 
-  /// Makes our context current on the calling thread, and the previous one when it ends.
+  /// Makes the device's context current on the calling thread, and the previous one when the scope
+  /// ends.
   class Entered {
   public:
     explicit Entered(const CudaDevice &device);

@@ -1,4 +1,4 @@
-//===- Monitor.cpp - What a GPU says about its state ----------------------===//
+//===- Monitor.cpp - The state of a GPU -----------------------------------===//
 
 #include "Monitor.h"
 
@@ -16,7 +16,7 @@ bool Monitor::open(const char *pciBusId) {
   };
   int (*initialize)() = nullptr;
   int (*find)(const char *, void **) = nullptr;
-  load(power_, "nvmlDeviceGetPowerUsage"); // these two are not worth losing the clock for
+  load(power_, "nvmlDeviceGetPowerUsage"); // a missing value of these two must not cost the clock
   load(throttle_, "nvmlDeviceGetCurrentClocksThrottleReasons");
   return load(initialize, "nvmlInit_v2") && load(find, "nvmlDeviceGetHandleByPciBusId_v2") &&
          load(clockInfo_, "nvmlDeviceGetClockInfo") && initialize() == 0 &&

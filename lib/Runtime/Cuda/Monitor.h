@@ -1,6 +1,6 @@
-//===- Monitor.h - What a GPU says about its state ------------------------===//
+//===- Monitor.h - The state of a GPU -------------------------------------===//
 //
-// NVML, which is loaded on first use, reports the state. Without it there is nothing to show.
+// NVML, which is loaded on first use, reports the state. Without NVML there is nothing to show.
 //
 //===----------------------------------------------------------------------===//
 #pragma once

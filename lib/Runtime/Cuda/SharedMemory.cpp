@@ -9,8 +9,8 @@
 namespace fp4::rt {
 using namespace cuda;
 
-/// Pages of the host that every kernel can write: with unified addresses, at the address that the
-/// host has.
+/// Allocates pages of the host that every kernel can write: with unified addresses, at the address
+/// that the host has.
 Expected<DevicePtr> CudaDevice::allocateShared(uint64_t bytes) {
   constexpr unsigned kPortable = 1, kDeviceMap = 2; // CU_MEMHOSTALLOC_...
   Entered entered(*this);
@@ -34,7 +34,7 @@ Status CudaDevice::freeShared(DevicePtr address) {
                fmt::format("freeing {:#x}", address));
 }
 
-/// By words, as kernels write them; the first one first.
+/// Reads by words, as kernels write them; the first one first.
 Status CudaDevice::readShared(std::span<std::byte> to, DevicePtr from) {
   for (size_t at = 0; at + sizeof(uint64_t) <= to.size(); at += sizeof(uint64_t)) {
     auto *word = reinterpret_cast<uint64_t *>(from + at);

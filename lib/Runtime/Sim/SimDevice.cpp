@@ -13,7 +13,7 @@
 namespace fp4::rt {
 namespace {
 
-/// What the memory of a GPU would answer is an error of the device, whoever it is.
+/// Turns an answer of the memory of a GPU into an error of the device, on any device.
 Status asDeviceError(Status status) {
   if (!status)
     status.error().kind = ErrorKind::Device;

@@ -1,8 +1,8 @@
 //===- SimDevice.h - The PTX simulator as a device ------------------------===//
 //
-// Loads the PTX of a module (never its cubin), runs it in fp4::sim, and keeps the conventions of
-// Device: addresses are made up, work is done when a call returns, time is host time. Calls of
-// several threads are executed one after the other.
+// The simulator as a device, which loads the PTX of a module (never its cubin), runs it in
+// fp4::sim, and keeps the conventions of Device: addresses are made up, work is done when a call
+// returns, time is host time. Calls of several threads are executed one after the other.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -51,7 +51,7 @@ public:
   const sim::Instruments *instruments() const override { return instruments_.get(); }
   uint64_t hazardCount() const override;
   std::vector<std::string> hazardsSince(uint64_t count) const override;
-  /// Nothing is watched from here on: the timeline has its end.
+  /// Ends the timeline: nothing is watched from here on.
   Status finish() override { return instruments_->finish(); }
 
   std::optional<LaunchCounts> lastLaunch() const override;
