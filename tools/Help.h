@@ -1,7 +1,7 @@
 //===- Help.h - A help that fits a screen -----------------------*- C++ -*-===//
 //
-// The tools of MLIR print hundreds of options of LLVM for --help. Ours print a screen, and those for
-// --help-all.
+// The tools of MLIR print hundreds of options of LLVM for --help. The tools of fp4 print a screen,
+// and these options for --help-all.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -16,7 +16,7 @@
 
 namespace fp4 {
 
-/// Prints `screen` and returns true where the command line asks for help.
+/// Prints `screen` and returns true if the command line asks for help.
 inline bool printHelp(llvm::ArrayRef<char *> arguments, llvm::StringRef screen) {
   bool asks = llvm::any_of(arguments.drop_front(), [](llvm::StringRef text) {
     return text == "--help" || text == "-help" || text == "-h";
@@ -26,14 +26,7 @@ inline bool printHelp(llvm::ArrayRef<char *> arguments, llvm::StringRef screen) 
   return asks;
 }
 
-/// Makes --version print the version of `tool` and of the LLVM beneath it.
-inline void setVersion(llvm::StringRef tool) {
-  llvm::cl::SetVersionPrinter([tool](llvm::raw_ostream &out) {
-    out << versionText(tool) << "\nLLVM " << LLVM_VERSION_STRING << "\n";
-  });
-}
-
-/// Makes --help-all what LLVM calls --help. `arguments` are those of main.
+/// Turns --help-all into LLVM's --help. `arguments` are those of main.
 inline void askForAllOptions(llvm::MutableArrayRef<char *> arguments) {
   static char help[] = "--help";
   for (char *&argument : arguments.drop_front())

@@ -1,9 +1,8 @@
 //===- Cts.h - One conformance suite for all devices ----------------------===//
 //
 // fp4-cts runs the same tests, with the same PTX text, on the device that FP4_DEVICE names ("sim",
-// the default, or "cuda:0"). Where FP4_IMAGES names a folder, every test also writes there the
-// bytes it read back: the images of two devices must be equal, file by file
-// (integration_test/cuda-sm90).
+// the default, or "cuda:0"). If FP4_IMAGES names a folder, every test also writes there the bytes
+// it read back: the images of two devices must be equal, file by file (integration_test/cuda-sm90).
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -24,7 +23,7 @@ using Bytes = std::vector<std::byte>;
 
 /// The device under test, opened once per process; null when it cannot be opened (main says why).
 rt::Device *device();
-/// Opens it. The error goes to main.
+/// Opens the device under test. The error goes to main.
 Status openDeviceUnderTest();
 
 /// Stores `bytes` as FP4_IMAGES/NAME.bin; does nothing without FP4_IMAGES.
@@ -74,7 +73,7 @@ std::string fillCopyDump(const std::string &fill, const std::string &copy);
 /// Loads PTX, launches one kernel and waits; failures are test failures that carry the message.
 testing::AssertionResult runKernel(const std::string &ptx, const std::string &kernel,
                                    const rt::LaunchShape &shape, Params &params);
-/// The same for a kernel whose only parameter is the address of a buffer.
+/// Loads and runs a kernel whose only parameter is the address of a buffer.
 testing::AssertionResult runKernel(const std::string &ptx, const std::string &kernel,
                                    const rt::LaunchShape &shape, const Buffer &buffer);
 

@@ -16,7 +16,7 @@ namespace {
 
 struct Row {
   const char *name;
-  /// %a %b %c %d: input words. %x %y: output words, zero at first. %fa..%fd the inputs as f32, %fx
+  /// %a %b %c %d: input words. %x %y: output words, zero at first. %fa..%fd: the inputs as f32; %fx
   /// an f32, %p %q predicates, %h0 %h1 16-bit, %l0 %l1 %l2 64-bit with %l0 = a:b and %l1 = c:d.
   const char *body;
 };
@@ -137,7 +137,8 @@ const Row kConvert[] = {
     {"max_f16x2", "max.f16x2 %x, %a, %b; max.NaN.f16x2 %y, %a, %b;"},
 };
 
-/// What the row-wise kernels rest on (lib/Conversion/KernelArithmetic/E2M1Steps.h), NaN included.
+/// Instructions of the row-wise kernels (lib/Conversion/KernelArithmetic/E2M1Steps.h), NaN
+/// included.
 const Row kStreaming[] = {
     {"cvt_rz_halves", "cvt.rz.f16x2.f32 %x, %fa, %fb; cvt.rz.bf16x2.f32 %y, %fa, %fb;"},
     {"min_xorsign_f16x2", "min.xorsign.abs.f16x2 %x, %a, %b; mov.b32 %y, 0x0e000e00; "
@@ -201,8 +202,8 @@ std::string kernelText(const Row &row) {
 )";
 }
 
-/// Special floats meet each other pairwise; then random bits; then floats of moderate exponents;
-/// then halves and small integers.
+/// Input words. Special floats meet each other pairwise; then random bits; then floats of moderate
+/// exponents; then halves and small integers.
 std::vector<uint32_t> inputWords() {
   const uint32_t special[] = {0x00000000, 0x80000000, 0x3f800000, 0xbf800000,
                               0x7f800000, 0xff800000, 0x7fc00000, 0xffc00001,

@@ -47,7 +47,7 @@ END:
 }
 )";
 
-// One bulk copy into shared memory, announced on an mbarrier, then read by all threads.
+// A bulk copy into shared memory, announced on an mbarrier, then read by all threads.
 TEST(CtsAsync, BulkCopySignalsItsBarrier) {
   for (uint32_t bytes : {16u, 512u, 16384u}) {
     Bytes contents = patternBytes(bytes, bytes);

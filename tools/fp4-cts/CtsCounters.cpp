@@ -9,8 +9,8 @@
 namespace fp4::cts {
 namespace {
 
-// Block i has the number value + i. The last block to come stores the largest of all, and leaves both
-// words zero: a kernel that found anything else there stores another number, or none.
+// CTA i has the number value + i. The last CTA to come stores the largest number of all, and leaves
+// both words zero: a kernel that found other words there stores another number, or none.
 const char *const kLargest = R"(
 .visible .entry largest(.param .u64 words, .param .u64 out, .param .u32 value) {
   .reg .b32 %t, %v, %i, %n, %old, %zero; .reg .b64 %words, %out; .reg .pred %p;
@@ -42,7 +42,8 @@ const fp4rt_module &largest() {
 
 constexpr uint32_t kBlocks = 40;
 
-/// Launches kernels whose values descend from 90: element i of the result becomes 90 - i + kBlocks - 1.
+/// Launches kernels whose values descend from 90: element i of the result becomes 90 - i + kBlocks
+/// - 1.
 void launchAll(void *out, uint32_t count) {
   auto *words = fp4rt_counters(8);
   for (uint32_t i = 0; i < count; ++i) {
@@ -108,14 +109,15 @@ TEST(CtsCounters, StreamsHaveTheirOwn) {
   }
 }
 
-// A graph is replayed beside other work: what it counts in is its own, also where it is captured
+// A graph is replayed beside other work: it counts in memory of its own, also if it is captured
 // before anybody has counted.
 TEST(CtsCounters, GraphsHaveTheirOwn) {
   if (!device()->isHardware())
     GTEST_SKIP() << "a simulator has no graphs";
   rt::ModuleCache cache(*device());
   Buffer captured(4 * kLaunches, 0xEE), direct(4 * kLaunches, 0xEE);
-  FP4_ASSERT_OK(device()->kernelInfo(*cache.load(largest()), "largest")); // loaded before the capture
+  // loaded before the capture
+  FP4_ASSERT_OK(device()->kernelInfo(*cache.load(largest()), "largest"));
   auto graph = device()->capture([&] { return run(cache, 0, captured); });
   FP4_ASSERT_OK(graph);
   EXPECT_EQ(graph->nodes, size_t(kLaunches)) << "no node clears memory";

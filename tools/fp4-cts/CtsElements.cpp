@@ -37,7 +37,7 @@ std::vector<uint64_t> makeCodes(const Element &e, size_t count, Data data, uint3
     else
       code &= e.mask();
     if (data == Data::Bits && e.bits == 64 && code % 64 == 0)
-      code |= 0x7FF0000000000000; // rare among the others
+      code |= 0x7FF0000000000000; // rare among the other codes
   }
   return codes;
 }

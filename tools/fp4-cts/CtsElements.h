@@ -24,7 +24,7 @@ struct Element {
   unsigned bits;
   std::array<uint64_t, 5> codes;
   uint64_t moderate; ///< bits that a "moderate" value keeps of a random one
-  uint64_t bias;     ///< ... and those it sets
+  uint64_t bias;     ///< ... and those that are set
 
   unsigned bytes() const { return bits / 8; }
   bool integer() const { return codes[1] == 1; }
@@ -64,7 +64,7 @@ std::vector<uint64_t> makeCodes(const Element &e, size_t count, Data data, uint3
 uint64_t getBits(const Bytes &bytes, size_t at, unsigned bits);
 void setBits(Bytes &bytes, size_t at, unsigned bits, uint64_t value);
 
-/// "{PREFIX0, PREFIX1, ...}"
+/// A list of registers, "{PREFIX0, PREFIX1, ...}".
 std::string registerList(const char *prefix, unsigned count);
 
 } // namespace fp4::cts

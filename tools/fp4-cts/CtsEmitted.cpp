@@ -1,9 +1,8 @@
 //===- CtsEmitted.cpp - A kernel the compiler emitted ---------------------===//
 //
-// integration_test/cuda-sm90/copy_tiles.ptx is what test/Target/tma-sm90.mlir emits: a
+// integration_test/cuda-sm90/copy_tiles.ptx is the output of test/Target/tma-sm90.mlir: a
 // warp-specialized, pipelined kernel (load warp, ring of two stages, 128 copying threads) from the
-// same passes as the matrix product. FP4_PTX_FOLDER says where it is on a machine without the
-// source tree.
+// same passes as a GEMM. FP4_PTX_FOLDER names its folder on a machine without the source tree.
 //
 //===----------------------------------------------------------------------===//
 

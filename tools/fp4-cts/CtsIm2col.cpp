@@ -120,7 +120,7 @@ template <typename F> void forEachPixel(const Case &c, bool withOffsets, F &&f) 
   }
 }
 
-/// Runs the copy; gives back the dump of shared memory.
+/// Runs the copy and returns the dump of shared memory.
 Bytes launch(const Case &c, const Buffer &tensor, bool store) {
   alignas(64) std::array<std::byte, 128> map{};
   std::vector<uint32_t> steps{1};

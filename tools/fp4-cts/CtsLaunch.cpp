@@ -80,7 +80,7 @@ TEST(CtsModule, CodeForAnotherGpuIsRefused) {
       ".version 8.7\n.target sm_100a\n.address_size 64\n.visible .entry k() { ret; }";
   fp4rt_module module{"blackwell", "sm_100a", text, std::strlen(text), nullptr, 0};
   auto loaded = device()->loadModule(module);
-  if (!device()->isHardware()) { // the simulator runs what it understands
+  if (!device()->isHardware()) { // the simulator runs PTX that it understands
     FP4_ASSERT_OK(loaded);
     FP4_ASSERT_OK(device()->launch(*loaded, "k", {}, {}));
     FP4_ASSERT_OK(device()->synchronize());
@@ -144,7 +144,7 @@ TEST(CtsLaunch, ParametersOfAllSizesArrive) {
 }
 
 //===----------------------------------------------------------------------===//
-// Grids and blocks
+// Grids and CTAs
 //===----------------------------------------------------------------------===//
 
 TEST(CtsLaunch, EveryThreadOfAGridRunsOnce) {
@@ -179,7 +179,7 @@ TEST(CtsLaunch, EveryThreadOfAGridRunsOnce) {
     ASSERT_EQ(count, 1u);
 }
 
-// Reverses a block's values through dynamic shared memory: wrong without bar.sync.
+// Reverses a CTA's values through dynamic shared memory: wrong without bar.sync.
 const char *const kReverse = R"(
 .extern .shared .align 16 .b8 dynamic[];
 .visible .entry reverse(.param .u64 out, .param .u32 skip) {
@@ -221,7 +221,7 @@ TEST(CtsLaunch, DynamicSharedMemoryReachesTheLimit) {
   }
 }
 
-// Half of the block meets at barrier 1, the other half at barrier 2; then all at 0.
+// Half of the CTA meets at barrier 1, the other half at barrier 2; then all at 0.
 TEST(CtsLaunch, NamedBarriersSeparateTheirThreads) {
   const std::string body = R"(
 .shared .align 4 .b8 cells[1024];
@@ -263,7 +263,7 @@ TEST(CtsLaunch, NamedBarriersSeparateTheirThreads) {
 // Atomics and divergence
 //===----------------------------------------------------------------------===//
 
-// One of each kind on its own cell, and a compare-and-swap that is tried until it succeeds.
+// An atomic of each kind on its own cell, and a compare-and-swap that is tried until it succeeds.
 static const char *const kAtomics = R"(
 .visible .entry atomics(.param .u64 cells) {
   .reg .b32 %t, %b, %id, %old; .reg .b64 %cells, %wide; .reg .f32 %f; .reg .pred %p;
@@ -350,7 +350,7 @@ DONE:
 // Clusters
 //===----------------------------------------------------------------------===//
 
-// Each block reads the cell of its neighbour in the cluster through distributed shared memory.
+// Each CTA reads the cell of its neighbour in the cluster through distributed shared memory.
 TEST(CtsLaunch, ClusterBlocksReadEachOthersSharedMemory) {
   const std::string body = R"(
 .shared .align 4 .b8 cell[4];
@@ -422,8 +422,8 @@ const char *const kSizes = R"(
 }
 )";
 
-// Clusters of two or of four blocks, as the device has room: each block says whether its neighbour
-// is the next one of a cluster that begins where the grid divides. What it says does not depend on
+// Clusters of two or of four CTAs, as the device has room: each CTA reports whether its neighbour
+// is the next one of a cluster that begins where the grid divides. The report does not depend on
 // the size.
 TEST(CtsLaunch, ClustersOfAPreferredSizeBeginWhereTheGridDivides) {
   if (!hw::requirePreferredClusters(*hw::lookupTarget(device()->target())))
@@ -441,7 +441,7 @@ TEST(CtsLaunch, ClustersOfAPreferredSizeBeginWhereTheGridDivides) {
 // Faults
 //===----------------------------------------------------------------------===//
 
-// On a GPU this ends the context, so it runs alone: FP4_FAULTS=1 and
+// This test ends the context on a GPU, so it runs alone: FP4_FAULTS=1 and
 // --gtest_filter=CtsFault.AStore*.
 TEST(CtsFault, AStoreOutsideEveryAllocationIsAnError) {
   if (device()->isHardware() && !std::getenv("FP4_FAULTS"))

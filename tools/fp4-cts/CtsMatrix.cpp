@@ -24,7 +24,7 @@ struct Shape {
 struct Case {
   Element a, b, c, d;
   Shape shape;
-  bool aByRow = true, bByRow = false, cByRow = true; ///< which lie contiguously
+  bool aByRow = true, bByRow = false, cByRow = true; ///< operands that lie contiguously
   bool saturate = false;
   std::string bitwise = {}, rounding = {};
 
@@ -77,7 +77,7 @@ Matrix matrixOf(const Case &c, Operand operand) {
   return {};
 }
 
-/// Registers of a fragment: each element once, but of f16 factors always eight.
+/// Registers of a fragment: each element once, but always eight for f16 factors.
 unsigned registersOf(const Case &c, Operand operand) {
   const Matrix matrix = matrixOf(c, operand);
   if (matrix.element.is("f16") && operand < C)
@@ -153,7 +153,7 @@ Bytes makeOperands(const Case &c) {
   return in;
 }
 
-/// The first tile of all.
+/// Checks the first tile of all.
 void checkProduct(const Case &c, const Bytes &in, const Bytes &out) {
   const Matrix a = matrixOf(c, A), b = matrixOf(c, B), addend = matrixOf(c, C), d = matrixOf(c, D);
   const auto valueAt = [&](const Matrix &matrix, size_t at, unsigned row, unsigned column) {
@@ -198,7 +198,7 @@ void addFloats(std::vector<Case> &all) {
     for (const Shape shape : {Shape{16, 16, 16}, Shape{8, 32, 16}, Shape{32, 8, 16}})
       all.push_back({kF16, kF16, c, d, shape});
   for (unsigned layouts = 0; layouts < 8; ++layouts)
-    if (layouts != 5) // is above
+    if (layouts != 5) // layout 5 is above
       all.push_back({kF16,
                      kF16,
                      kF32,
@@ -243,13 +243,14 @@ INSTANTIATE_TEST_SUITE_P(, CtsWmma, testing::ValuesIn(cases()),
 
 constexpr unsigned kSharedBytes = 2048, kRowBytes = 16;
 
-/// What a kernel gets: shared memory, for every lane the place of a row in it and four registers.
+/// The input of a kernel: shared memory, and for every lane the place of a row in it and four
+/// registers.
 struct MoveInput {
   uint8_t shared[kSharedBytes];
   uint32_t rows[kLanes];
   uint32_t registers[4][kLanes];
 };
-/// What it returns.
+/// The output of a kernel.
 struct MoveOutput {
   uint32_t registers[4][kLanes];
   uint8_t shared[kSharedBytes];
@@ -316,7 +317,7 @@ READ:
 }
 )";
 
-/// `instruction` works on %r0 to %r3, and on rows at %row.
+/// A kernel whose `instruction` works on %r0 to %r3, and on rows at %row.
 std::string moveKernel(const std::string &instruction) {
   return kLoadAll + instruction + kStoreAll;
 }
@@ -334,7 +335,7 @@ void runMove(const std::string &name, const std::string &instruction, const Move
   EXPECT_EQ(0, std::memcmp(result.data(), &expected, sizeof(expected)));
 }
 
-/// What no instruction has changed.
+/// The output without any change by an instruction.
 MoveOutput unchanged(const MoveInput &input) {
   MoveOutput output;
   std::memcpy(output.registers, input.registers, sizeof(output.registers));
@@ -350,7 +351,7 @@ uint8_t *halfOf(uint8_t *shared, const MoveInput &input, unsigned i, unsigned la
   return shared + input.rows[8 * i + row] + 2 * column;
 }
 
-/// ldmatrix or stmatrix of 1, 2 and 4 matrices, as they are and transposed.
+/// Tests ldmatrix or stmatrix of 1, 2 and 4 matrices, as they are and transposed.
 void moveRows(bool load) {
   for (unsigned count : {1u, 2u, 4u})
     for (bool transposed : {false, true}) {

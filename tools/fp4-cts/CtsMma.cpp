@@ -1,7 +1,7 @@
 //===- CtsMma.cpp - mma.sync and mma.sp in all types and shapes -----------===//
 //
-// Each warp of a launch multiplies matrices of its own out of registers and writes D. Where an
-// element lies is computed here from the PTX ISA's formulas by row, column and k. The sets of data
+// Each warp of a launch multiplies matrices of its own out of registers and writes D. The place of
+// an element is computed here from the PTX ISA's formulas by row, column and k. The sets of data
 // are those of CtsElements.h.
 //
 //===----------------------------------------------------------------------===//
@@ -24,7 +24,7 @@ struct Case {
 
   bool sparse() const { return selector >= 0; }
   unsigned stored() const { return sparse() ? k / 2 : k; } ///< K of A
-  /// m8n8k4 of f16: four products by eight lanes each.
+  /// MMAs of an instruction: m8n8k4 of f16 is four, of eight lanes each.
   unsigned products() const { return a.bits == 16 && k == 4 ? 4 : 1; }
   unsigned wordBits() const { return a.bits == 64 ? 64 : 32; } ///< of a register
   std::string shape() const { return "m" + std::to_string(rows) + "n8k" + std::to_string(k); }
@@ -49,7 +49,7 @@ struct Case {
 };
 
 //===----------------------------------------------------------------------===//
-// Where elements lie
+// Places of elements
 //===----------------------------------------------------------------------===//
 
 struct Place {
@@ -71,12 +71,12 @@ struct Fragment {
   Bytes bytes;
 };
 
-/// Element i of a lane's halves; the lanes of product q are 4 q to 4 q + 3 and 16 more.
+/// The place of element i of a lane's halves; the lanes of MMA q are 4 q to 4 q + 3 and 16 more.
 Place half(unsigned q, unsigned upper, unsigned lane, unsigned i) {
   return {i / 2, 16 * upper + 4 * q + lane, 16 * (i % 2)};
 }
 
-/// Element `k` of a row of A (`tall`: of 16 rows, not 8) or of a column of B.
+/// The place of element `k` of a row of A (`tall`: of 16 rows, not 8) or of a column of B.
 Place placeOfFactor(const Case &c, unsigned q, bool ofB, unsigned row, unsigned k) {
   if (c.products() > 1) {
     const bool contiguous = ofB ? c.layouts.ends_with("col") : c.layouts.starts_with("row");
@@ -103,7 +103,7 @@ Place placeOfResult(const Case &c, const Element &e, unsigned q, unsigned row, u
 
 unsigned chunkOf(const Case &c) { return c.a.bits == 32 ? 2 : c.a.bits == 4 ? 8 : 4; }
 
-/// The meaning of every chunk, row by row: the places of what is stored.
+/// The meaning of every chunk, row by row: the places of stored elements.
 std::vector<uint8_t> makeMetadata(const Case &c, uint32_t seed) {
   static constexpr uint8_t kPairs[] = {0b0100, 0b1000, 0b1100, 0b1001, 0b1101, 0b1110,
                                        0b0001, 0b0010, 0b0011, 0b0110, 0b0111, 0b1011};
@@ -117,7 +117,8 @@ std::vector<uint8_t> makeMetadata(const Case &c, uint32_t seed) {
   return nibbles;
 }
 
-/// Of the chunk with element k. Shapes with half as much K have one more bit of selector.
+/// The place of the metadata of the chunk with element k. Shapes with half as much K have one more
+/// bit of selector.
 Place placeOfMetadata(const Case &c, unsigned row, unsigned k) {
   const bool wide = c.a.bits >= 16, full = c.stored() * c.a.bits == 256;
   const unsigned perLane = 256 / c.a.bits, selector = unsigned(c.selector);
@@ -142,7 +143,7 @@ unsigned placeOf(const Case &c, const std::vector<uint8_t> &nibbles, unsigned ro
 // The kernel
 //===----------------------------------------------------------------------===//
 
-/// What a warp reads: A, B, C, metadata; D has as many elements as C.
+/// The input of a warp: A, B, C, metadata; D has as many elements as C.
 struct Tile {
   explicit Tile(const Case &c)
       : a(c, size_t(c.products()) * c.rows * c.stored(), c.a.bits),
@@ -197,7 +198,7 @@ std::string kernelText(const Case &c) {
 // Operands and results
 //===----------------------------------------------------------------------===//
 
-/// Puts rows of `k` elements of every product where the lanes hold them.
+/// Puts rows of `k` elements of every MMA where the lanes hold them.
 void placeFactors(const Case &c, Fragment &to, bool ofB, unsigned rows, unsigned k,
                   const std::vector<uint64_t> &codes) {
   for (unsigned i = 0; i < codes.size(); ++i)
@@ -319,7 +320,7 @@ void addDenseIntegers(std::vector<Case> &all) {
   }
 }
 
-/// Both shapes with all selectors and both kinds of metadata.
+/// Adds both shapes with all selectors and both kinds of metadata.
 void addSparse(std::vector<Case> &all) {
   const auto add = [&](const Element &a, const Element &b, const Element &c, bool saturate) {
     for (bool full : {false, true}) {

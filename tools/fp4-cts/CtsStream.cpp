@@ -50,7 +50,7 @@ const fp4rt_module &slowAdd() {
   return module;
 }
 
-/// One call of host code: old + value, through temporary memory of the session.
+/// A call of host code: old + value, through temporary memory of the session.
 void addTwice(rt::Session &session, uint32_t value) {
   rt::Session::Scope scope(session);
   void *temporary = fp4rt_alloc(kThreads * 4), *result = fp4rt_alloc_result(0, kThreads * 4);
@@ -87,7 +87,7 @@ TEST(CtsStream, ASessionWorksOnItsStream) {
   }
 }
 
-// Work is issued and nobody waits: what follows on the stream sees it done.
+// Work is issued and nobody waits: later work on the stream sees it done.
 TEST(CtsStream, WorkOnAStreamIsInOrder) {
   OwnStream stream;
   rt::ModuleCache cache(*device());

@@ -1,9 +1,9 @@
 //===- CtsTensorMap.cpp - The bits of tensor maps, and their edits --------===//
 //
 // Thousands of random calls of cuTensorMapEncodeTiled and cuTensorMapEncodeIm2col: the driver that
-// is there must make our 128 bytes and refuse what we refuse. The driver is that of the device
-// under test, or the library that FP4_CTS_LIBCUDA names (the stand-in of fp4-sim run); without
-// either the test holds encode and decode against each other.
+// is there must make the same 128 bytes and refuse the same calls as fp4. The driver is that of the
+// device under test, or the library that FP4_CTS_LIBCUDA names (the stand-in of fp4-sim run);
+// without either the test holds encode and decode against each other.
 //
 //===----------------------------------------------------------------------===//
 #include "../../unittests/ISA/TensorMapCall.h"
@@ -22,7 +22,7 @@ using Random = std::mt19937_64; // with these numbers alone: the same calls on e
 uint64_t between(Random &random, uint64_t least, uint64_t most) {
   return least + random() % (most - least + 1);
 }
-/// Of up to `bits` bits, small ones as often as large ones.
+/// A number of up to `bits` bits, small ones as often as large ones.
 uint64_t ofAnySize(Random &random, unsigned bits) {
   const uint64_t low = 1ull << between(random, 0, bits);
   return between(random, low, 2 * low - 1);
@@ -131,8 +131,9 @@ public:
     return driver;
   }
 
-  /// The driver's answer, and its bytes. Its enumerations are declared as the integers that they
-  /// are passed as, which the sanitizer of calls takes for another function.
+  /// Calls the driver and returns its answer, and its bytes. The driver's enumerations are declared
+  /// as the integers that they are passed as, which the sanitizer of calls takes for another
+  /// function.
   __attribute__((no_sanitize("function"))) int operator()(const TensorMapCall &c,
                                                           TensorMap::Encoded &out) const {
     alignas(64) TensorMap::Encoded map{};
@@ -149,7 +150,8 @@ public:
   }
 
 private:
-  /// The driver encodes only on a thread with a context, and the device leaves ours without one.
+  /// Makes a context current, as the driver encodes only on a thread with one and the device leaves
+  /// this thread without one.
   static void makeContextCurrent(void *library) {
     auto retain =
         reinterpret_cast<int (*)(void **, int)>(dlsym(library, "cuDevicePrimaryCtxRetain"));
@@ -168,7 +170,7 @@ private:
   Im2col im2col = nullptr;
 };
 
-/// What we make of a call; nothing where it is refused.
+/// The map that fp4 makes of a call; nothing if it is refused.
 std::optional<TensorMap> ours(const TensorMapCall &call) {
   const auto map = call.map();
   return map && map->validateFor(*hw::lookupTarget(device()->target())) ? map : std::nullopt;
@@ -205,7 +207,7 @@ struct Edit {
   hw::TensorMapField field;
   const char *name, *type;
   std::vector<uint64_t> values;
-  unsigned ordinals = 0; ///< 0: it has none
+  unsigned ordinals = 0; ///< 0: the field has none
 };
 
 /// Every field with its last and some other value; values of the fields without a register are in
@@ -224,7 +226,8 @@ std::vector<Edit> edits() {
           {Field::FillMode, "fill_mode", "b32", {1, 0}}};
 }
 
-/// One edit of the map at [%m]; the constant goes through a register where the field takes one.
+/// The PTX of one edit of the map at [%m]; the constant goes through a register if the field takes
+/// one.
 std::string ptxOf(const Edit &edit, unsigned ordinal, uint64_t value) {
   const bool wide = std::string_view(edit.type) == "b64";
   const bool constant = edit.field >= hw::TensorMapField::ElementType;

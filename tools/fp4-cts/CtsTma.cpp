@@ -325,8 +325,8 @@ Bytes runStore(const TmaCase &c, const std::string &instruction) {
   return image;
 }
 
-// The last 16 bytes of a row are written whole, past its last element: where the row is no multiple
-// of 16 bytes, that is the padding of its pitch. Rows behind the last are not touched.
+// The last 16 bytes of a row are written whole, past its last element: if the row is no multiple of
+// 16 bytes, these bytes are the padding of its pitch. Rows behind the last are not touched.
 TEST(CtsTma, StoresEndAtTheNext16Bytes) {
   forEachMode([](TmaCase c, int32_t inner) {
     c.name = "store_" + c.name;
@@ -416,7 +416,7 @@ DUMP:
 }
 )";
 
-// One block loads for both blocks of its cluster: data and bytes arrive in each.
+// A CTA loads for both CTAs of its cluster: data and bytes arrive in each.
 TEST(CtsTma, MulticastFillsEveryBlockOfTheMask) {
   TmaCase c{"", TensorMapType::UInt8, SwizzleMode::B128, {128, 16}, {128, 16}, {0, 0}};
   Bytes contents = patternBytes(2048, 99);
@@ -465,7 +465,8 @@ TEST(CtsTma, InvalidTensorMapsAreErrors) {
   rejects("a pitch that is no multiple of 16", good, 0, 264);
 }
 
-// On a GPU this ends the context, so it runs alone: FP4_FAULTS=1 and --gtest_filter=CtsFault.Tma*.
+// This test ends the context on a GPU, so it runs alone: FP4_FAULTS=1 and
+// --gtest_filter=CtsFault.Tma*.
 TEST(CtsFault, TmaInnerCoordinatesAreMultiplesOf16Bytes) {
   if (device()->isHardware() && !std::getenv("FP4_FAULTS"))
     return;

@@ -1,9 +1,9 @@
 //===- CtsWgmma.cpp - wgmma.mma_async in all types and operand layouts ----===//
 //
-// One warpgroup accumulates two products of 64 x K by K x N into registers and writes them out.
-// Operands with small integers have exact sums, which are checked here; operands with random bits
-// (moderate exponents, or any: NaN and infinities included) give images that must be the same on
-// every device. A sparse A is stored as half of its K; which half, random metadata says.
+// A warpgroup accumulates two GEMMs of 64 x K by K x N into registers and writes them out. Operands
+// with small integers have exact sums, which are checked here; operands with random bits (moderate
+// exponents, or any: NaN and infinities included) give images that must be the same on every
+// device. A sparse A is stored as half of its K, which random metadata chooses.
 //
 //===----------------------------------------------------------------------===//
 
@@ -49,7 +49,7 @@ struct Case {
 
 constexpr unsigned kRows = 64, kThreads = 128;
 constexpr unsigned kRegionBytes = 40960; ///< of shared memory
-constexpr unsigned kRegionOfB = 8192;    ///< where B begins in it
+constexpr unsigned kRegionOfB = 8192;    ///< place of B in it
 
 //===----------------------------------------------------------------------===//
 // The kernel
@@ -98,7 +98,7 @@ COPY:
   st.shared.u32 [%at], %v;
   add.u32 %i, %i, 512;
   setp.lt.u32 %more, %i, )";
-/// What follows this size; it ends before the distance of the threads in C and D.
+/// The text behind this size; it ends before the distance of the threads in C and D.
 constexpr const char *kLoadOperands = R"(;
   @%more bra COPY;
   fence.proxy.async;
@@ -199,7 +199,7 @@ std::vector<uint32_t> metadataWords(const Case &c, const std::vector<uint8_t> &n
   for (unsigned t = 0; t < kThreads && c.sparse(); ++t) {
     const unsigned member = t % 4, row = t / 32 * 16 + t % 32 / 4;
     if (c.a.bytes() > 1 && member / 2 != unsigned(c.selector))
-      continue; // nobody looks
+      continue; // no test looks at these
     words[t] = 0;
     for (unsigned i = 0; i < 8; ++i)
       words[t] |= (c.a.bytes() > 1 ? nibbleAt(row + 8 * (i / 4), 4 * (member % 2) + i % 4)
@@ -295,7 +295,7 @@ TEST_P(CtsWgmma, Exact) { run(GetParam(), Data::Exact, "_exact"); }
 TEST_P(CtsWgmma, Moderate) { run(GetParam(), Data::Moderate, "_moderate"); }
 TEST_P(CtsWgmma, Bits) { run(GetParam(), Data::Bits, "_bits"); }
 
-/// Every type, both selectors where there are two, swizzles and majors that hold 64 bytes of K.
+/// Adds every type, both selectors if there are two, swizzles and majors that hold 64 bytes of K.
 void addSparse(std::vector<Case> &all) {
   const std::pair<Element, Element> pairs[] = {{kF16, kF16},   {kBF16, kBF16}, {kTF32, kTF32},
                                                {kE4M3, kE5M2}, {kE5M2, kE4M3}, {kS8, kU8},
@@ -317,7 +317,7 @@ void addSparse(std::vector<Case> &all) {
   }
 }
 
-/// Every pair of types, A from shared memory and from registers, with the results that it has.
+/// Adds every pair of types, A from shared memory and from registers, with the results that it has.
 void addTypes(std::vector<Case> &all) {
   const std::pair<Element, Element> pairs[] = {{kF16, kF16},   {kBF16, kBF16}, {kTF32, kTF32},
                                                {kE4M3, kE4M3}, {kE4M3, kE5M2}, {kE5M2, kE4M3},

@@ -17,7 +17,7 @@
 #include "mlir/Support/LogicalResult.h"
 #include "mlir/Tools/mlir-lsp-server/MlirLspServerMain.h"
 
-/// What --help shows.
+/// The text of --help.
 constexpr const char *kHelp = R"(fp4-lsp-server speaks the Language Server Protocol on standard input and output, for .mlir files.
 
 An editor starts it without arguments; the extension MLIR of VS Code takes it as its setting

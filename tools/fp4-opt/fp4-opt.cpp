@@ -1,7 +1,7 @@
 //===- fp4-opt.cpp - mlir-opt with the fp4 and pipe dialects --------------===//
 //
-// Runs passes and named phases on .mlir files, for tests and developers. `--compile-to=` shows
-// every form of a program.
+// A tool that runs passes and named phases on .mlir files, for tests and developers.
+// `--compile-to=` shows every form of a program.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,8 +21,8 @@
 
 using namespace llvm;
 
-/// True if `argument` asks to load our own plugin. Its dialects are a second copy of those linked
-/// in here, and MLIR aborts when a dialect namespace is registered twice.
+/// True if `argument` asks to load fp4's own plugin. Dialects of the plugin are a second copy of
+/// those linked in here, and MLIR aborts when a dialect namespace is registered twice.
 static bool loadsOwnPlugin(StringRef argument, StringRef next) {
   argument = argument.ltrim('-');
   if (!argument.consume_front("load-dialect-plugin") && !argument.consume_front("load-pass-plugin"))
@@ -36,7 +36,7 @@ static bool loadsOwnPlugin(StringRef argument, StringRef next) {
   return plugin->getPluginName() == "FP4";
 }
 
-/// What --help shows: a screen. The hundreds of options and passes of MLIR are behind --help-all.
+/// The text of --help: a screen. The hundreds of options and passes of MLIR are behind --help-all.
 constexpr const char *kHelp = R"(fp4-opt runs passes and named phases on .mlir files.
 
   fp4-opt FILE --compile-to=PHASE   run the phases up to this one and print the program:
@@ -73,8 +73,8 @@ static bool explain(const Twine &error, const Twine &note) {
   return false;
 }
 
-/// --compile-to=PHASE, --target=NAME and --plan=PLAN are short for the pipeline fp4-compile with its options.
-/// Returns false, with an explanation on stderr, when the command line cannot work.
+/// --compile-to=PHASE, --target=NAME and --plan=PLAN are short for the pipeline fp4-compile with
+/// its options. Returns false, with an explanation on stderr, when the command line cannot work.
 static bool expandArguments(ArrayRef<char *> arguments, std::vector<std::string> &expanded) {
   std::string phase, target, plans;
   for (size_t i = 0; i < arguments.size(); ++i) {

@@ -1,7 +1,8 @@
 //===- fp4-reduce.cpp - The smallest program that still shows a bug -------===//
 //
-// Takes operations away from a .mlir file for as long as a script of the user finds what is left
-// interesting (docs/Tools.md). `--opt-reduction-pass` also tries passes, ours among them.
+// A tool that takes operations away from a .mlir file for as long as a script of the user finds the
+// rest interesting (docs/Tools.md). `--opt-reduction-pass` also tries passes, those of fp4 among
+// them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,7 +19,7 @@
 #include "mlir/Support/LogicalResult.h"
 #include "mlir/Tools/mlir-reduce/MlirReduceMain.h"
 
-/// What --help shows.
+/// The text of --help.
 constexpr const char *kHelp = R"(fp4-reduce takes operations away from a program for as long as a script finds the rest interesting.
 
   fp4-reduce FILE --reduction-tree='traversal-mode=0 test=SCRIPT'
@@ -36,9 +37,9 @@ constexpr const char *kHelp = R"(fp4-reduce takes operations away from a program
 )";
 
 namespace {
-/// Errors of what is left when operations are taken away: users without an operand, blocks without
-/// an end. The reduction passes over such programs, so nobody needs to read of them. A program that
-/// was given may have the second error too, and then there is no other one.
+/// Hides errors of programs from which operations were taken away: users without an operand, MLIR
+/// blocks without an end. The reduction passes over such programs, so nobody needs to read these
+/// errors. A program that was given may have the second error too, and then there is no other one.
 class ErrorsOfRemains {
 public:
   explicit ErrorsOfRemains(mlir::DiagnosticEngine &engine) : engine(engine) {
@@ -54,7 +55,7 @@ public:
   }
   ~ErrorsOfRemains() { engine.eraseHandler(handler); }
 
-  /// Why the reduction failed, if nothing else said so.
+  /// Reports why the reduction failed, if no other error did.
   void explainFailure() {
     engine.eraseHandler(handler);
     if (!hasOthers && held)

@@ -1,8 +1,8 @@
 //===- Explore.cpp - The page that --explore writes -----------------------===//
 //
-// Collects data as one JSON object and puts it into explorer.html. Lines of phases up to `pipelined`
-// have lines of the source as their origin, and what comes later has lines of `pipelined`: a kernel
-// is one operation of the source, and many of that phase.
+// Collection of data as one JSON object, which is put into explorer.html. Lines of phases up to
+// `pipelined` have lines of the source as their origin, and lines of later phases have lines of
+// `pipelined`: a kernel is one operation of the source, and many of that phase.
 //
 //===----------------------------------------------------------------------===//
 
@@ -93,7 +93,7 @@ json::Array describeHazards(const std::vector<sim::HazardReport> &hazards) {
   return array;
 }
 
-/// The events of a trace, and how many there are.
+/// Adds the events of a trace, and their number.
 void addTimeline(const std::string &path, json::Object &data) {
   Expected<std::string> text = readText(path);
   llvm::Expected<json::Value> trace = json::parse(text ? StringRef(*text) : "[]");
@@ -110,7 +110,7 @@ void addTimeline(const std::string &path, json::Object &data) {
   data["event_count"] = int64_t(count);
 }
 
-/// Simulates the program and adds what there is to say of the run. Returns its exit code.
+/// Simulates the program and adds facts about the run. Returns its exit code.
 Expected<int> simulate(Compiler &compiler, const Options &options, json::Object &data) {
   FP4_ASSIGN(bool assembler, hasAssembler(compiler, ""));
   FP4_ASSIGN(auto program, loadProgram(compiler, assembler ? Phase::Cubin : Phase::Ptx));

@@ -12,10 +12,11 @@ namespace fp4::runner {
 /// code; a program that is wrong has a page too.
 int exploreProgram(Compiler &compiler, const Options &options);
 
-/// Where elements and scales lie, as lib/ISA says: tables that the page looks up.
+/// Places of elements and scales, from lib/ISA: tables that the page looks up.
 llvm::json::Object layoutTables();
 
-/// The PTX of a kernel, with lines from its .loc directives; SASS of its cubin, or why there is none.
+/// The PTX of a kernel, with lines from its .loc directives; SASS of its cubin, or the reason why
+/// there is none.
 llvm::json::Array codeListings(const KernelCode &kernel, std::string &why);
 
 } // namespace fp4::runner

@@ -57,7 +57,7 @@ json::Object listing(std::string name, const std::string &module, StringRef text
                       {"text", text.str()},      {"origins", std::move(origins)}};
 }
 
-/// What nvdisasm prints of a cubin.
+/// The output of nvdisasm for a cubin.
 Expected<std::string> disassemble(const std::string &cubin) {
   std::string program = llvm::sys::Process::GetEnv("NVDISASM").value_or("");
   if (program.empty())

@@ -1,7 +1,7 @@
-//===- ExploreLayout.cpp - Where elements and scales lie ------------------===//
+//===- ExploreLayout.cpp - Places of elements and scales ------------------===//
 //
-// lib/ISA answers every question that the page can ask beforehand, for the matrices below. The page
-// has no formula of its own.
+// Answers of lib/ISA to every question that the page can ask, for the matrices below. The page has
+// no formula of its own.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,8 +21,8 @@ constexpr unsigned kTileRows = 128;               ///< of an operand in shared m
 constexpr unsigned kColumns = 64;                 ///< of the accumulator
 constexpr unsigned kElementsPerMma = 64;          ///< K of one instruction on 4-bit elements
 
-/// For each row and block: the place in global memory (linear, tiled), in the 512 bytes of shared
-/// memory, and in tensor memory (lane, column, byte), then the K step and the scale id.
+/// The place of each row and scale block in global memory (linear, tiled), in the 512 bytes of
+/// shared memory, and in tensor memory (lane, column, byte), then the K step and the scale id.
 json::Object scales(const char *name) {
   const hw::ScaleFormat &format = *hw::lookupScaleFormat(name);
   const unsigned blocks = kDepth / format.blockSize;
@@ -47,8 +47,8 @@ json::Object scales(const char *name) {
                       {"block_of", std::move(blockOf)}, {"places", std::move(places)}};
 }
 
-/// For each row and byte of a row of a tile of kTileRows x kDepth elements: the byte of shared
-/// memory that TMA stores it in with a swizzle of 128 bytes.
+/// The byte of shared memory in which TMA stores each byte of a row of a tile of kTileRows x kDepth
+/// elements with a swizzle of 128 bytes.
 json::Object operand() {
   constexpr unsigned pitch = kDepth / 2;
   json::Array places, byteOf, nibbleOf;
@@ -63,7 +63,7 @@ json::Object operand() {
                       {"nibble_of", std::move(nibbleOf)}, {"shared", std::move(places)}};
 }
 
-/// For each element of an accumulator of 128 rows: lane and column of tensor memory.
+/// The TMEM lane and column of each element of an accumulator of 128 rows.
 json::Object accumulator() {
   const hw::AccumulatorLayout layout = *hw::accumulatorLayout(1, kTileRows, false, false);
   json::Array places;

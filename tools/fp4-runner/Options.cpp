@@ -109,7 +109,8 @@ void addLayoutCommand(CLI::App &app, Options &options) {
   layout->callback([&options] { options.layout = true; });
 }
 
-/// What measurements and tests need. --help leaves it out and fits a screen; --help-all has it.
+/// Options for measurements and tests. --help leaves them out and fits a screen; --help-all has
+/// them.
 constexpr const char *kRareOptions[] = {"--ptxas",
                                         "--kernel",
                                         "--multiprocessors",
@@ -135,7 +136,8 @@ constexpr const char *kRareOptions[] = {"--ptxas",
                                         "--overlap-launches",
                                         "--no-overlap-launches"};
 
-/// Options without a group are not in the help, and CLI11 does not name them in an error either.
+/// Adds help. Options without a group are not in the help, and CLI11 does not name them in an error
+/// either.
 void addHelp(CLI::App &app, int argc, char **argv) {
   app.set_help_flag("-h,--help", "Print the usual options and exit");
   app.set_help_all_flag("--help-all", "Print every option and those of the subcommands");

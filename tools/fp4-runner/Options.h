@@ -19,23 +19,23 @@ struct Options {
   std::string explore;         ///< file of the page; empty: none
   bool timePhases = false;
   bool tune = false;
-  bool retune = false;      ///< without what the cache of --tune has
+  bool retune = false;      ///< ignore entries of the cache of --tune
   uint64_t tuneLimit = 128; ///< predictions
 
   bool layout = false; ///< fp4-runner layout
   hw::ScaleQuestion question;
-  std::string scales = "nvfp4"; ///< what question.format looks at
+  std::string scales = "nvfp4"; ///< format that question.format looks at
   harness::QuantizeCommand quantize; ///< fp4-runner quantize, dequantize
 };
 
-/// Fills `options`. Returns an exit code when the program ends here: 0 after --help, 2 after a
-/// command line that cannot be understood, which has been explained on stderr.
+/// Parses the command line into `options`. Returns an exit code when the program ends here: 0 after
+/// --help, 2 after a command line that cannot be understood, which has been explained on stderr.
 std::optional<int> parseCommandLine(int argc, char **argv, Options &options);
 
-/// Whether kernels are to become cubins: not where no ptxas was found and none was named.
+/// Returns true when kernels are to become cubins: false if no ptxas was found and none was named.
 Expected<bool> hasAssembler(const Compiler &compiler, const char *without);
 
-/// Writes what --emit asks for.
+/// Writes the output of --emit.
 Status emitProgram(Compiler &compiler, const Options &options);
 
 /// A compiled program in this process.

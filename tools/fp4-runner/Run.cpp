@@ -20,7 +20,7 @@ int fail(const Error &error) {
 
 Expected<bool> hasAssembler(const Compiler &compiler, const char *without) {
   Status found = compiler.checkAssembler();
-  // What was named, or asked of it, counts; one that is just there need not work.
+  // An assembler that was named or asked for must work; one that is just there need not.
   if (!found && (compiler.namesAssembler() || found.error().kind == ErrorKind::Usage))
     return tl::unexpected<Error>(std::move(found.error()));
   if (!found && *without)
@@ -28,8 +28,9 @@ Expected<bool> hasAssembler(const Compiler &compiler, const char *without) {
   return found.has_value();
 }
 
-/// --shape M,N,K and --dim NAME=SIZE give the dimensions of that name their size, where the program
-/// names them. What names an argument, and what is malformed, is for whoever binds the arguments.
+/// Loads the input. --shape M,N,K and --dim NAME=SIZE give the dimensions of that name their size,
+/// if the program names them. Values that name an argument, or are malformed, are left to the
+/// binding of arguments.
 Status loadInput(Compiler &compiler, const Options &options) {
   FP4_TRY(compiler.loadFile(options.input));
   std::map<std::string, int64_t> sizes;
@@ -61,7 +62,7 @@ Expected<LoadedProgram> loadProgram(Compiler &compiler, Phase phase) {
 }
 
 int runProgram(Compiler &compiler, const Options &options) {
-  // Cubins are for GPUs and for the report of registers; a simulation does without.
+  // Cubins are for GPUs and for the report of registers; a simulation does without them.
   auto assembler = hasAssembler(compiler, options.run.json ? "" : "note: running without cubins");
   if (!assembler)
     return fail(assembler.error());

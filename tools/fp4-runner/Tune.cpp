@@ -1,8 +1,8 @@
 //===- Tune.cpp - Searching for the fastest plans -------------------------===//
 //
 // A descent: field by field, every legal value is predicted, and the best is kept, until a whole
-// round changes nothing or the predictions are used up. Which plans are legal is for the compiler
-// to say (Compiler::planChanges); a plan that does not compile is passed over.
+// round changes nothing or the predictions are used up. The compiler says which plans are legal
+// (Compiler::planChanges); a plan that does not compile is passed over.
 //
 //===----------------------------------------------------------------------===//
 
@@ -32,9 +32,9 @@ namespace {
 namespace json = llvm::json;
 using Plans = std::vector<std::string>; ///< of each kernel, in the order of the program
 
-/// Verified, and measured where there is a GPU.
+/// Trials that are verified, and measured if there is a GPU.
 constexpr size_t kFinalists = 3;
-/// A prediction that is better by less is not worth a step.
+/// The ratio above which a better prediction is not worth a step.
 constexpr double kWorthwhile = 0.995;
 
 struct Trial {
@@ -87,7 +87,7 @@ private:
 };
 
 //===----------------------------------------------------------------------===//
-// One trial
+// A trial
 //===----------------------------------------------------------------------===//
 
 /// Loads the program and gives its kernels these plans; none: those of the compiler.
@@ -158,7 +158,7 @@ std::vector<PlanChange> Tuner::changesOf(const Plans &plans, size_t kernel) cons
   return prepare(compiler, plans) ? compiler.planChanges(kernel) : std::vector<PlanChange>();
 }
 
-/// The fields of one kernel, in turn.
+/// Tries the fields of one kernel, in turn.
 Status Tuner::descend(size_t kernel, bool &moved) {
   Plans fields;
   for (const PlanChange &change : changesOf(trials[best].plans, kernel))
@@ -181,7 +181,7 @@ Status Tuner::descend(size_t kernel, bool &moved) {
   return {};
 }
 
-/// Kernels that take the longest come first, where launches and kernels are as many.
+/// Kernels in order of their time, the longest first, if launches and kernels are as many.
 std::vector<size_t> Tuner::kernelsByTime() const {
   std::vector<size_t> order(kernels.size());
   std::iota(order.begin(), order.end(), size_t(0));
@@ -209,7 +209,7 @@ Status Tuner::search() {
 // The finalists
 //===----------------------------------------------------------------------===//
 
-/// Bit-equal to the reference in the functional simulator.
+/// Returns true when a trial is bit-equal to the reference in the functional simulator.
 Expected<bool> Tuner::verify(const Trial &trial) {
   harness::RunOptions run = options.run;
   run.time = run.timesOnly = false;
@@ -249,7 +249,7 @@ std::string gpuOf(const Options &options) {
   return opened && (*opened)->isHardware() ? (*opened)->name() : "";
 }
 
-/// Verifies a trial and, where there is a GPU, measures it. Returns whether it may win: one plan
+/// Verifies a trial and, if there is a GPU, measures it. Returns true when it may win: one plan
 /// that fails must not end the search for all.
 bool Tuner::isFinalist(Trial &trial, bool gpu) {
   Expected<bool> verified = verify(trial);
@@ -270,7 +270,7 @@ bool Tuner::isFinalist(Trial &trial, bool gpu) {
   return true;
 }
 
-/// Sorts the trials, and looks closely at the first ones.
+/// Sorts the trials, and verifies and measures the first ones.
 Status Tuner::judge() {
   std::stable_sort(trials.begin(), trials.end(),
                    [](const Trial &a, const Trial &b) { return a.microseconds < b.microseconds; });
@@ -302,7 +302,7 @@ Status Tuner::judge() {
 // Begin and end
 //===----------------------------------------------------------------------===//
 
-/// Tells a file that has changed: its size and its time.
+/// A text that tells whether a file has changed: its size and its time.
 std::string stampOf(const std::string &path) {
   llvm::sys::fs::file_status status;
   if (llvm::sys::fs::status(path, status))
@@ -312,8 +312,8 @@ std::string stampOf(const std::string &path) {
       .str();
 }
 
-/// Everything that an answer of the cache depends on, but for what isAnswer asks. Another build of
-/// the compiler is another file.
+/// The key of the cache: everything that an answer depends on, except the facts that isAnswer asks.
+/// Another build of the compiler is another file.
 std::string Tuner::question() const {
   const harness::RunOptions &run = options.run;
   std::ostringstream text;
@@ -337,8 +337,8 @@ std::string Tuner::question() const {
   return text.str();
 }
 
-/// Whether what the cache has is as well known as what this search would find: verified, unless
-/// nobody asks for it, and measured on the same GPU, where there is one.
+/// Returns true when the cache knows as much as this search would find: plans are verified, unless
+/// nobody asks for it, and measured on the same GPU, if there is one.
 bool Tuner::isAnswer(const TunedPlans &known) const {
   if (!options.run.verify)
     return true;
@@ -359,7 +359,7 @@ Status Tuner::begin() {
   return {};
 }
 
-/// Only the plans that the compiler would not have chosen.
+/// The plans that the compiler would not have chosen, as text.
 std::string Tuner::describe(const Plans &plans) const {
   std::string text;
   for (size_t i = 0; i < plans.size(); ++i)

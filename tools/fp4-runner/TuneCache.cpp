@@ -61,7 +61,7 @@ json::Object toJson(const TunedPlans &tuned, const std::string &key) {
   return object;
 }
 
-/// What the cache writes is shallow, and the parser of what it reads recurses.
+/// Returns true for deeply nested text: the cache writes shallow files, and the parser recurses.
 bool nestsDeeply(llvm::StringRef text) {
   constexpr int most = 32;
   int depth = 0;
@@ -71,7 +71,7 @@ bool nestsDeeply(llvm::StringRef text) {
   });
 }
 
-/// Every field but `measured` must be there.
+/// Reads an entry; every field but `measured` must be there.
 std::optional<TunedPlans> fromJson(const json::Object &object) {
   TunedPlans tuned;
   const json::Array *plans = object.getArray("plans");

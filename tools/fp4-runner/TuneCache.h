@@ -2,8 +2,9 @@
 //
 // A folder with a file for each kernel, shape and target: $FP4_TUNE_CACHE, else
 // $XDG_CACHE_HOME/fp4/tune, else ~/.cache/fp4/tune; FP4_TUNE_CACHE=off uses none. A file's name is
-// the SHA-256 of what the search depends on, and it holds the SHA-256 of its own text. What does not
-// agree is as good as absent. Files appear whole or not at all, so processes may share the folder.
+// the SHA-256 of everything that the search depends on, and the file holds the SHA-256 of its own
+// text. A file that does not agree is treated as absent. Files appear whole or not at all, so
+// processes may share the folder.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -31,7 +32,7 @@ public:
   explicit TuneCache(const std::string &question);
 
   const std::string &path() const { return file; } ///< empty: there is no cache
-  /// What is known; `damaged` says that there is a file which cannot be believed.
+  /// The known plans; `damaged` is set if there is a file which cannot be believed.
   std::optional<TunedPlans> read(bool &damaged) const;
   Status write(const TunedPlans &tuned) const;
 

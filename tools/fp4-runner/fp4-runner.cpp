@@ -16,7 +16,8 @@
 
 using namespace fp4;
 
-/// LLVM calls this where it would abort: one line instead of a stack trace.
+/// Reports a fatal error of LLVM, which calls this before it would abort: one line instead of a
+/// stack trace.
 static void reportFatal(void *, const char *reason, bool) {
   std::cerr << "error: LLVM gave up: " << reason << "\n"
             << "note: this is a mistake of the compiler; please report it with the program\n";

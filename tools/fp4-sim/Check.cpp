@@ -12,7 +12,7 @@
 using namespace fp4;
 using namespace fp4::simcuda;
 
-/// A line of the list, at once: errors that follow on stderr come behind it.
+/// Prints a line of the list at once: errors that follow on stderr come behind it.
 template <typename... Arguments>
 static Status say(fmt::format_string<Arguments...> text, Arguments &&...arguments) {
   return writeStandardOutput(fmt::format(text, std::forward<Arguments>(arguments)...), "list");
@@ -31,7 +31,7 @@ static std::string describe(const sim::KernelInfo &kernel) {
   return text + "\n";
 }
 
-/// Errors about one kind of instruction once.
+/// Prints errors about one kind of instruction once.
 static Status printRefusals(const sim::RefusedKernel &refused) {
   FP4_TRY(say("  {}: cannot run, {} instructions are not known\n", refused.name,
               refused.errors.size()));
@@ -45,14 +45,14 @@ static Status printRefusals(const sim::RefusedKernel &refused) {
   return {};
 }
 
-/// What `chip`, or without one the target that the text names, cannot run.
+/// Reports instructions that `chip`, or without one the target of the text, cannot run.
 static Status checkTarget(const std::string &ptx, const sim::Program &program,
                           const std::string &chip) {
   if (!chip.empty() && !runsOn(program.target(), chip))
     return makeError(ErrorKind::Device, fmt::format("{}: has PTX for {}, but not for {}",
                                                     program.name(), program.target(), chip));
   const hw::TargetModel *target = hw::lookupTarget(chip.empty() ? program.target() : chip);
-  if (!target) // sm_90, sm_100f: no device of ours
+  if (!target) // sm_90, sm_100f: no device of fp4
     return {};
   const std::vector<Error> errors = sim::foresee(ptx, program, *target);
   for (const Error &error : errors)
@@ -79,7 +79,7 @@ static Status checkText(const std::string &ptx, const std::string &name, const s
   return checkTarget(ptx, *program, chip);
 }
 
-/// The texts of one fat binary: that for `chip`, or all.
+/// Checks the texts of one fat binary: that for `chip`, or all.
 static Status checkFatbin(const std::vector<FatbinEntry> &entries, const std::string &name,
                           const std::string &chip) {
   if (!chip.empty()) {

@@ -18,7 +18,8 @@ constexpr int kForwarded[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2
 volatile pid_t theChild = 0;
 volatile bool ownGroup = false;
 
-/// What the terminal sends goes to our whole group: a program in it has it already.
+/// Forwards a signal. The terminal signals the whole process group: a program in that group has the
+/// signal already.
 void forward(int signal, siginfo_t *info, void *) {
   if (ownGroup)
     kill(-theChild, signal);
@@ -34,7 +35,7 @@ sigset_t forwardedSignals() {
   return set;
 }
 
-/// Signals that are ignored (nohup) stay so, here and in the program.
+/// Handles signals. Signals that are ignored (nohup) stay so, here and in the program.
 void handleSignals() {
   for (int signal : kForwarded) {
     struct sigaction old = {}, action = {};

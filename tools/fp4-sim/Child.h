@@ -10,8 +10,8 @@ namespace fp4::harness {
 
 /// Starts `program` with the words of `command`, `prepare` called before in its process, and waits
 /// for its end. Signals that ask this process to stop go to the program, and to what it started
-/// unless that shares our terminal; the program dies with this process. Gives the status of
-/// waitpid().
+/// unless the program shares the terminal; the program dies with this process. Returns the status
+/// of waitpid().
 Expected<int> runChild(const std::string &program, const std::vector<std::string> &command,
                        const std::function<void()> &prepare);
 

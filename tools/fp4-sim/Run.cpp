@@ -1,7 +1,8 @@
 //===- Run.cpp - fp4-sim run ----------------------------------------------===//
 //
-// The program is not changed: the loader finds our libcudart and libcuda first. Its results come
-// back in a report file (lib/SimCuda/Host/Report.h), which a crash does not destroy.
+// The program is not changed: the loader finds the simulator's libcudart and libcuda first. Results
+// of the program come back in a report file (lib/SimCuda/Host/Report.h), which a crash does not
+// destroy.
 //
 //===----------------------------------------------------------------------===//
 #include "Run.h"
@@ -51,18 +52,19 @@ Expected<fs::path> libraryFolder() {
       "build the target fp4-cuda, or install the project as a whole");
 }
 
-/// Which of our runtimes a program gets; none when it loads one later, as Python modules do.
+/// The simulator's runtime that a program gets; none if it loads one later, as Python modules do.
 struct Runtime {
   std::string library;   ///< libcudart.so.13, ...
-  bool isStatic = false; ///< the program has one linked in, whose functions ours take over
+  /// the program has one linked in, whose functions the simulator takes over
+  bool isStatic = false;
 };
 
-/// A runtime that is linked in knows its functions by name, whether the program was stripped or
-/// not. Ours finds them by the symbol table.
+/// The version of a runtime that is linked in. A linked runtime knows its functions by name,
+/// whether the program was stripped or not. The simulator finds them by the symbol table.
 Expected<Runtime> staticRuntime(const ElfFile &elf, std::span<const std::byte> file,
                                 const std::string &program) {
   const std::string_view text(reinterpret_cast<const char *>(file.data()), file.size());
-  const auto has = [&](std::string_view name) { // it may be the end of another name
+  const auto has = [&](std::string_view name) { // the text may be the end of another name
     return text.find(std::string(name) + '\0') != std::string_view::npos;
   };
   if (!elf.section(".nv_fatbin") || !has("cudaLaunchKernel"))
@@ -104,14 +106,15 @@ std::string checkOf(const ProgramOptions &options) {
   return !options.check.empty() ? options.check : options.timesOnly ? "off" : "default";
 }
 
-/// The program may go to another folder before its first call.
+/// The absolute path, because the program may go to another folder before its first call.
 std::string absolute(const std::string &path) {
   return path.empty() ? "" : fs::absolute(path).string();
 }
 
-/// In a build with sanitizers: the program need not be instrumented, and our libraries need the
-/// runtime. It alone has pointers to the streams and graphs that it need not destroy; a bad access
-/// of it is ours to explain.
+/// Preloads the sanitizer's runtime in a build with sanitizers: the program need not be
+/// instrumented, and the simulator's libraries need the runtime. Leaks of streams and graphs that
+/// the program need not destroy are not reported; a bad access of the program is the simulator's to
+/// explain.
 void preloadSanitizer() {
 #ifdef FP4_SANITIZER_RUNTIME
   putFirst("LD_PRELOAD", FP4_SANITIZER_RUNTIME, ' ');
@@ -145,7 +148,7 @@ void setEnvironment(const ProgramOptions &options, const fs::path &folder, const
   setenv("FP4_SIM_TIMELINE", absolute(options.timeline).c_str(), 1);
   setenv("FP4_SIM_TRACE", options.trace ? "1" : "0", 1);
   setenv("FP4_SIM_REPORT", report.c_str(), 1);
-  // Triton asks ptxas for machine code; ours gives it the PTX.
+  // Triton asks ptxas for machine code; the stand-in gives it the PTX.
   for (const char *variable : {"TRITON_PTXAS_PATH", "TRITON_PTXAS_BLACKWELL_PATH"})
     setenv(variable, (folder / "ptxas").c_str(), 1);
   putFirst("LD_LIBRARY_PATH", folder.string(), ':');
@@ -157,8 +160,7 @@ void setEnvironment(const ProgramOptions &options, const fs::path &folder, const
   preloadSanitizer();
 }
 
-/// Hands our stderr down under a number that the program has no use for
-/// (lib/SimCuda/Host/Report.h).
+/// Hands stderr down under a number that the program has no use for (lib/SimCuda/Host/Report.h).
 void handDownStderr() {
   constexpr int beyondTheProgram = 500;
   const int file = fcntl(STDERR_FILENO, F_DUPFD, beyondTheProgram);
@@ -168,8 +170,8 @@ void handDownStderr() {
            fmt::format("{}:{}:{}", file, uint64_t(now.st_dev), uint64_t(now.st_ino)).c_str(), 1);
 }
 
-/// What is in it is in memory, where no full disk can change the verdict. The program's processes
-/// open it by the name that it has among ours.
+/// A report file in memory, where no full disk can change the verdict. The program's processes open
+/// it by its name among the files of this process.
 class ReportFile {
 public:
   ReportFile() : file(memfd_create("fp4-sim-report", MFD_CLOEXEC)) {}
@@ -189,7 +191,8 @@ struct Findings {
   bool lost = false;                ///< a file could not be written
   nlohmann::ordered_json kernels = nlohmann::ordered_json::array();
   nlohmann::ordered_json hazards = nlohmann::ordered_json::array();
-  nlohmann::ordered_json accesses = nlohmann::ordered_json::array(); ///< that cost too much
+  /// accesses that cost too much
+  nlohmann::ordered_json accesses = nlohmann::ordered_json::array();
   nlohmann::ordered_json times = nlohmann::ordered_json::array();    ///< predicted
   nlohmann::ordered_json orders = nlohmann::ordered_json::array();   ///< of each launch
   uint64_t launches = 0, instructions = 0;
@@ -270,7 +273,7 @@ int codeOf(const Findings &found, int status) {
   return WEXITSTATUS(status);
 }
 
-/// One line, behind whatever the program printed.
+/// The report as one line, behind the output of the program.
 nlohmann::ordered_json toJson(const Findings &found, const ProgramOptions &options, int code) {
   nlohmann::ordered_json object = {{"program", options.command.front()},
                                    {"device", options.device},

@@ -1,6 +1,6 @@
 //===- fp4-sim.cpp - The PTX simulator as a tool --------------------------===//
 //
-//   fp4-sim check kernel.ptx...      loads and decodes; lists kernels and what is not known
+//   fp4-sim check kernel.ptx...      loads and decodes; lists kernels and unknown instructions
 //   fp4-sim run -- ./program args    runs a CUDA program without a GPU
 //   fp4-sim --explain RULE           says what a rule of the hazard checker means
 //

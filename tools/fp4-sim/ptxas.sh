@@ -1,6 +1,7 @@
 #!/bin/sh
-# Stands where Triton looks for ptxas under 'fp4-sim run': what it calls machine code is the PTX, which our
-# cuModuleLoadData takes. The version is part of the key of Triton's cache: nothing of a GPU's cache is used.
+# A stand-in where Triton looks for ptxas under 'fp4-sim run': its machine code is the PTX, which
+# the simulator's cuModuleLoadData takes. The version is part of the key of Triton's cache: nothing
+# of a GPU's cache is used.
 input='' output=''
 while [ $# -gt 0 ]; do
   case "$1" in
